@@ -1,0 +1,47 @@
+/*
+ * compiler - the few language extensions that we allow ourselves.
+ *
+ * CLEANUP(fn) frees a pointer variable when it leaves scope; initialise it to
+ * NULL. TAKE(p) yields p and leaves NULL behind, which is how ownership moves
+ * out of such a variable.
+ */
+#ifndef BASE_COMPILER_H
+#define BASE_COMPILER_H
+
+#include <stddef.h>
+
+#include "base/banned.h"
+
+#define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+#define MUST_CHECK             __attribute__((warn_unused_result))
+#define NORETURN               __attribute__((noreturn))
+#define UNUSED                 __attribute__((unused))
+#define LIKELY(x)              __builtin_expect(!!(x), 1)
+#define UNLIKELY(x)            __builtin_expect(!!(x), 0)
+
+#define ARRAY_SIZE(a)                 (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b)                     ((a) < (b) ? (a) : (b))
+#define MAX(a, b)                     ((a) > (b) ? (a) : (b))
+#define ALIGN_UP(n, to)               (((n) + ((to)-1)) & ~((size_t)(to)-1))
+#define CONTAINER_OF(p, type, member) ((type *)(void *)((char *)(p)-offsetof(type, member)))
+
+/*
+ * DEFINE_CLEANUP(thing_free, struct thing *) once beside the prototype of
+ * thing_free makes CLEANUP(thing_free) usable on `struct thing *` variables.
+ */
+#define DEFINE_CLEANUP(fn, type)                 \
+	static inline void fn##_cleanup(type *p) \
+	{                                        \
+		fn(*p);                          \
+	}                                        \
+	struct compiler_swallow_semicolon
+#define CLEANUP(fn) __attribute__((cleanup(fn##_cleanup)))
+
+#define TAKE(p)                                \
+	__extension__({                        \
+		__typeof__(p) take_tmp_ = (p); \
+		(p) = NULL;                    \
+		take_tmp_;                     \
+	})
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * limits - every bound on input, in one place.
+ *
+ * A limit says what it bounds and why it has its value. Code takes these as
+ * defaults of an options struct or directly; it never writes such a number.
+ */
+#ifndef BASE_LIMITS_H
+#define BASE_LIMITS_H
+
+#define KIB (1024UL)
+#define MIB (1024UL * KIB)
+
+/* JSON and YAML documents. Depth as upstream's decoder allows; size is the caller's. */
+#define JSON_DEPTH_MAX       10000
+#define YAML_DEPTH_MAX       100
+#define YAML_ALIAS_NODES_MAX 100000 /* nodes made by expanding aliases: "billion laughs" */
+
+/* HTTP requests and responses. */
+#define HTTP_HEADERS_MAX      (64UL * KIB) /* sum of names and values; beyond it 431 */
+#define HTTP_HEADER_COUNT_MAX 128
+#define HTTP_TARGET_MAX       (16UL * KIB)
+#define HTTP_BODY_MAX         (3UL * MIB) /* upstream's limit on request bodies; beyond it 413 */
+#define HTTP_WINDOW           (64UL * KIB) /* received and not yet consumed, per stream */
+#define HTTP_CONN_WINDOW      (1UL * MIB) /* the same, over all streams of one connection */
+#define HTTP_OUT_HIGH         (64UL * KIB) /* queued for one stream: above it, producers wait */
+#define HTTP_OUT_LOW          (16UL * KIB) /* below it they are asked for more */
+#define HTTP_STREAMS_MAX      250 /* concurrent streams of one HTTP/2 connection, as upstream */
+
+/* HTTP/2 floods: how many of each a peer may send beyond useful work, per connection. */
+#define HTTP2_RESETS_BURST      1000 /* streams cancelled by the peer ... */
+#define HTTP2_RESETS_PER_S      33 /* ... refilled at this rate */
+#define HTTP2_CONTROL_BURST     1000 /* SETTINGS, PING, PRIORITY, empty DATA ... */
+#define HTTP2_CONTROL_PER_S     100
+#define HTTP2_CONTINUATIONS_MAX 8 /* CONTINUATION frames of one header block */
+
+/* Connections of one listener, and what waits in the kernel before accept. */
+#define NET_CONNS_MAX   65536
+#define NET_BACKLOG     1024
+#define NET_ADDRESS_MAX 128 /* text form of an address; unix paths end at 107 bytes */
+
+/* gRPC messages where a method does not say otherwise: the ecosystem's default. */
+#define GRPC_MESSAGE_MAX (4UL * MIB)
+
+/* One log line. */
+#define LOG_LINE_MAX (16UL * KIB)
+
+/* Label sets of one metric: a runaway label value must not eat the memory. */
+#define METRICS_SERIES_MAX 10000
+
+#endif

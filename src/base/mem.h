@@ -1,0 +1,26 @@
+/*
+ * mem - allocation that cannot fail.
+ *
+ * Running out of memory aborts the process: no caller can do better. What may
+ * not happen is that input decides how much we ask for, so everything that
+ * grows with input does so through a type that carries a limit (buf, vec,
+ * arena). Free with free().
+ */
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+void *xmalloc(size_t n) __attribute__((malloc, alloc_size(1), returns_nonnull));
+void *xcalloc(size_t count, size_t size) __attribute__((malloc, alloc_size(1, 2), returns_nonnull));
+void *xrealloc(void *p, size_t n) __attribute__((alloc_size(2), returns_nonnull));
+char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
+char *xstrndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull));
+
+#define XNEW(type) ((type *)xcalloc(1, sizeof(type)))
+
+DEFINE_CLEANUP(free, char *);
+
+#endif
