@@ -72,12 +72,14 @@ static struct arena_block *block_new(struct arena *a, size_t size)
 	return b;
 }
 
-static void *alloc_slow(struct arena *a, size_t n)
+/* From a new block of at most `room` bytes, which n does not exceed. */
+static void *alloc_slow(struct arena *a, size_t n, size_t room)
 {
 	size_t size = a->blocks ? a->blocks->size * 2 : ARENA_BLOCK_MIN;
 	struct arena_block *b;
 
 	size = MIN(MAX(size, (size_t)ARENA_BLOCK_MIN), (size_t)ARENA_BLOCK_MAX);
+	size = MIN(size, room);
 	if (n > size / 2)
 		return block_new(a, n)->data;
 	b = block_new(a, size);
@@ -86,23 +88,39 @@ static void *alloc_slow(struct arena *a, size_t n)
 	return b->data;
 }
 
-void *arena_alloc(struct arena *a, size_t n)
+/* From the newest block; NULL when it has not the room. */
+static inline void *alloc_fast(struct arena *a, size_t n)
 {
 	uintptr_t at = ALIGN_UP((uintptr_t)a->at, ARENA_ALIGN);
 
+	if (UNLIKELY(!a->at || at > (uintptr_t)a->end || n > (uintptr_t)a->end - at))
+		return NULL;
+	a->at = (char *)at + n;
+	return (char *)at;
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+	void *p;
+
 	n = MAX(n, (size_t)1);
-	if (LIKELY(a->at && at <= (uintptr_t)a->end && n <= (uintptr_t)a->end - at)) {
-		a->at = (char *)at + n;
-		return (char *)at;
-	}
-	return alloc_slow(a, n);
+	p = alloc_fast(a, n);
+	return LIKELY(p) ? p : alloc_slow(a, n, SIZE_MAX);
 }
 
 void *arena_try_alloc(struct arena *a, size_t n)
 {
-	if (n > (size_t)(a->end - a->at) && (n > a->max || a->used > a->max - n))
+	size_t room;
+	void *p;
+
+	n = MAX(n, (size_t)1);
+	p = alloc_fast(a, n);
+	if (LIKELY(p))
+		return p;
+	room = a->used < a->max ? a->max - a->used : 0;
+	if (room < sizeof(struct arena_block) || n > room - sizeof(struct arena_block))
 		return NULL;
-	return arena_alloc(a, n);
+	return alloc_slow(a, n, room - sizeof(struct arena_block));
 }
 
 void *arena_calloc(struct arena *a, size_t n)

@@ -9,6 +9,7 @@
 #define BASE_COMPILER_H
 
 #include <stddef.h>
+#include <sys/param.h> /* MIN, MAX: libraries include it too, so they are its */
 
 #include "base/banned.h"
 
@@ -20,8 +21,6 @@
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)
 
 #define ARRAY_SIZE(a)                 (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b)                     ((a) < (b) ? (a) : (b))
-#define MAX(a, b)                     ((a) > (b) ? (a) : (b))
 #define ALIGN_UP(n, to)               (((n) + ((to)-1)) & ~((size_t)(to)-1))
 #define CONTAINER_OF(p, type, member) ((type *)(void *)((char *)(p)-offsetof(type, member)))
 

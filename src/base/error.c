@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <stdarg.h>
 
+#include "base/str.h"
+
 struct error_row {
 	const char *reason;
 	int http;
@@ -28,6 +30,23 @@ static const struct error_row *row_of(int code)
 	return &rows[code < ERR_COUNT ? code : ERR_INTERNAL];
 }
 
+/*
+ * A message that filled the struct may have been cut inside a character; it
+ * ends before that one then, since messages go into JSON.
+ */
+static void trim_cut(struct error *err)
+{
+	size_t n = strlen(err->msg), back = 0;
+
+	if (n + 1 < sizeof(err->msg))
+		return;
+	/* At most three bytes may stand behind the first one of a character. */
+	while (back < 3 && (err->msg[n - 1 - back] & 0xc0) == 0x80)
+		back++;
+	if (!str_is_utf8(str_of(err->msg + n - 1 - back, back + 1)))
+		err->msg[n - 1 - back] = '\0';
+}
+
 int error_set(struct error *err, enum error_code code, const char *fmt, ...)
 {
 	va_list ap;
@@ -38,6 +57,7 @@ int error_set(struct error *err, enum error_code code, const char *fmt, ...)
 		va_start(ap, fmt);
 		(void)vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
 		va_end(ap);
+		trim_cut(err);
 	}
 	return -(int)code;
 }
@@ -57,6 +77,7 @@ int error_set_errno(struct error *err, enum error_code code, int sys_errno, cons
 		n = strlen(err->msg);
 		(void)snprintf(err->msg + n, sizeof(err->msg) - n, ": %s",
 			       strerror_r(sys_errno, text, sizeof(text)));
+		trim_cut(err);
 	}
 	return -(int)code;
 }
@@ -74,6 +95,7 @@ int error_wrap(struct error *err, int r, const char *fmt, ...)
 		va_end(ap);
 		n = strlen(err->msg);
 		(void)snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", below);
+		trim_cut(err);
 	}
 	return r;
 }

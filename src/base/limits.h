@@ -26,6 +26,12 @@
 #define HTTP_OUT_LOW          (16UL * KIB) /* below it they are asked for more */
 #define HTTP_STREAMS_MAX      250 /* concurrent streams of one HTTP/2 connection, as upstream */
 
+/* HTTP/1.1: bytes around the messages. */
+#define HTTP1_HELD_MAX       (1UL * MIB) /* later requests that wait; reading pauses long before */
+#define HTTP1_FRAMING_MAX    (16UL * KIB) /* chunk lines of one body ... */
+#define HTTP1_FRAMING_FACTOR 16 /* ... beyond so many times its size */
+#define HTTP1_DRAIN_MAX      (64UL * KIB) /* unread rest of a request, dropped to keep a connection */
+
 /* HTTP/2 floods: how many of each a peer may send beyond useful work, per connection. */
 #define HTTP2_RESETS_BURST      1000 /* streams cancelled by the peer ... */
 #define HTTP2_RESETS_PER_S      33 /* ... refilled at this rate */
@@ -33,18 +39,30 @@
 #define HTTP2_CONTROL_PER_S     100
 #define HTTP2_CONTINUATIONS_MAX 8 /* CONTINUATION frames of one header block */
 
-/* Connections of one listener, and what waits in the kernel before accept. */
-#define NET_CONNS_MAX   65536
+/* What waits in the kernel before accept. */
 #define NET_BACKLOG     1024
 #define NET_ADDRESS_MAX 128 /* text form of an address; unix paths end at 107 bytes */
 
+/* Ciphertext of one connection that its socket did not take yet; a batch makes 65 KiB. */
+#define TLS_PENDING_MAX (256UL * KIB)
+
 /* gRPC messages where a method does not say otherwise: the ecosystem's default. */
 #define GRPC_MESSAGE_MAX (4UL * MIB)
+/* Memory for one message unpacked, in multiples of its method's size limit. */
+#define GRPC_UNPACK_FACTOR 8
+/* What we send of a status's text, encoded; and of metadata: below HTTP_HEADERS_MAX together. */
+#define GRPC_STATUS_TEXT_MAX    (4UL * KIB)
+#define GRPC_METADATA_MAX       (32UL * KIB)
+#define GRPC_METADATA_COUNT_MAX 100
+
+/* Faults that one validation keeps; the rest are only counted. */
+#define FIELD_ERRORS_MAX 1000
 
 /* One log line. */
 #define LOG_LINE_MAX (16UL * KIB)
 
 /* Label sets of one metric: a runaway label value must not eat the memory. */
-#define METRICS_SERIES_MAX 10000
+#define METRICS_SERIES_MAX      10000
+#define METRICS_LABEL_VALUE_MAX 256 /* bytes; what is longer is cut */
 
 #endif

@@ -17,7 +17,8 @@ struct list {
 };
 
 #define LIST_ENTRY(node, type, member) CONTAINER_OF(node, type, member)
-#define LIST_FOREACH(it, head)         for (struct list *it = (head)->next; it != (head); it = it->next)
+/* The list must not change. */
+#define LIST_FOREACH(it, head) for (struct list *it = (head)->next; it != (head); it = it->next)
 /* The current node may be removed and freed. */
 #define LIST_FOREACH_SAFE(it, head)                                               \
 	for (struct list *it = (head)->next, *it##_next = it->next; it != (head); \

@@ -120,7 +120,7 @@ bool str_to_i64(struct str s, int64_t *ret_value)
 	return true;
 }
 
-/* Length of the valid sequence at p (n > 0 bytes there), or 0. Table 3-7 of the Unicode standard. */
+/* Length of the valid sequence at p (n > 0 bytes), or 0. Table 3-7 of the Unicode standard. */
 static size_t utf8_sequence(const unsigned char *p, size_t n)
 {
 	unsigned char low = 0x80, high = 0xbf;

@@ -1,0 +1,47 @@
+# The front door; meson is the engine, scripts/ does the work.
+.DEFAULT_GOAL := all
+.PHONY: all run test lint asan tsan fuzz bench cover install clean help
+MAKEFLAGS += --no-print-directory
+
+ARGS         ?=
+PREFIX       ?= /usr/local
+FUZZ_SECONDS ?= 10
+
+all: ## build build/devplane, installing what the build needs
+	@scripts/deps build
+	@scripts/build build
+run: all ## start it in the foreground; ARGS="--flag .." is passed on
+	@exec build/devplane probe serve $(ARGS)
+test: all ## unit tests, fuzz corpora and end-to-end tests
+	@scripts/deps test
+	@scripts/test build
+lint: all ## format, clang-tidy, layers, sizes, banned names
+	@scripts/deps lint
+	@scripts/lint build
+asan: ## all tests under AddressSanitizer and UBSan
+	@scripts/deps build test fuzz
+	@CC=clang scripts/build build-asan -Db_sanitize=address,undefined -Db_lundef=false
+	@scripts/test build-asan
+tsan: ## all tests under ThreadSanitizer
+	@scripts/deps build test fuzz
+	@CC=clang scripts/build build-tsan -Db_sanitize=thread -Db_lundef=false
+	@scripts/test build-tsan
+fuzz: ## each fuzz target for FUZZ_SECONDS
+	@scripts/deps build fuzz
+	@CC=clang scripts/build build-fuzz -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
+	@scripts/fuzz build-fuzz $(FUZZ_SECONDS)
+bench: ## measure a release build
+	@scripts/deps build bench
+	@scripts/build build-bench -Dbuildtype=release
+	@bench/run build-bench
+cover: ## which lines the tests reach
+	@scripts/deps build test cover
+	@scripts/build build-cover -Db_coverage=true
+	@scripts/test build-cover
+	@gcovr --root . --object-directory build-cover --exclude '.*_test\.c' --exclude 'build.*' --exclude 'fuzz/.*' build-cover
+install: all ## the binary and its completions, below $DESTDIR$PREFIX
+	@scripts/install "$(DESTDIR)$(PREFIX)"
+clean: ## remove everything that was built
+	rm -rf build build-*
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile

@@ -1,0 +1,22 @@
+/*
+ * file - whole files: read with a limit, replaced at once.
+ */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include "base/buf.h"
+
+/*
+ * Appends the file's content; the buffer's limit bounds it (-ERR_TOO_LARGE).
+ * -ERR_NOT_FOUND when there is no such file, else -ERR_IO. "-" is standard input.
+ */
+int file_read(const char *path, struct buf *content, struct error *err);
+
+/*
+ * Writes a file so that it has either its old or its whole new content,
+ * whatever happens, and never wider permissions than `mode`. It is on the disk
+ * when this returns.
+ */
+int file_write_atomic(const char *path, struct str content, unsigned mode, struct error *err);
+
+#endif

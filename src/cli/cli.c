@@ -1,0 +1,175 @@
+/*
+ * Dispatch. The words before the first flag lead down the command table; what
+ * is left belongs to the command found. Output is buffered by stdio, so a full
+ * disk or a closed pipe shows up as late as the flush at the end, where it
+ * turns success into failure: a script must not take half a list for a list.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "cli/help.h"
+
+enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 40, WIDTH_MAX = 120 };
+
+/* For arena_try_alloc only; what grows with the command line is bounded by the kernel. */
+#define ARENA_MAX (16UL * MIB)
+
+static bool wants_colour(FILE *f)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fileno(f)) == 1 && !(no_color && *no_color) && term &&
+	       strcmp(term, "dumb") != 0;
+}
+
+static size_t width_of(FILE *f)
+{
+	struct winsize size = { 0 };
+
+	if (ioctl(fileno(f), TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		return WIDTH_DEFAULT;
+	return MIN(MAX((size_t)size.ws_col, (size_t)WIDTH_MIN), (size_t)WIDTH_MAX);
+}
+
+void cli_init(struct cli *cli, FILE *out, FILE *err)
+{
+	*cli = (struct cli){
+		.out = out,
+		.err = err,
+		.width = width_of(out),
+		.out_colour = wants_colour(out),
+		.err_colour = wants_colour(err),
+	};
+	arena_init(&cli->arena, ARENA_MAX);
+}
+
+static void complain(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void complain(const struct cli *cli, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)fprintf(cli->err,
+		      cli->err_colour ? "\033[1;31m%s:\033[0m " : "%s: ", cli->root->name);
+	va_start(ap, fmt);
+	(void)vfprintf(cli->err, fmt, ap);
+	va_end(ap);
+	(void)fputc('\n', cli->err);
+}
+
+int cli_bad_usage(struct cli *cli, struct error *err, const char *fmt, ...)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(sizeof(err->msg));
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)buf_vprintf(&text, fmt, ap);
+	va_end(ap);
+	cli->bad_usage = true;
+	return error_set(err, ERR_BAD_REQUEST, "%s", text.p ? text.p : "");
+}
+
+int cli_unknown_command(struct cli *cli, const struct command *c, const char *name,
+			struct error *err)
+{
+	struct str guess = command_nearest(c, str_from(name));
+
+	if (guess.n == 0)
+		return cli_bad_usage(cli, err, "unknown command \"%s\"", name);
+	return cli_bad_usage(cli, err, "unknown command \"%s\"; did you mean \"%.*s\"?", name,
+			     STR_ARG(guess));
+}
+
+/* Follows the leading words down the table; *at ends up behind them. */
+static int find_command(struct cli *cli, int argc, char *const *argv, int *at, struct error *err)
+{
+	const struct command *next;
+
+	for (; *at < argc && cli->command->subcommands && argv[*at][0] != '-'; ++*at) {
+		next = command_find(cli->command, str_from(argv[*at]));
+		if (!next)
+			return cli_unknown_command(cli, cli->command, argv[*at], err);
+		cli->command = next;
+		cli->path = arena_printf(&cli->arena, "%s %s", cli->path, next->name);
+	}
+	return 0;
+}
+
+static int check_operands(struct cli *cli, struct error *err)
+{
+	const struct command *c = cli->command;
+
+	if (cli->operands.n > c->operands_max)
+		return cli_bad_usage(cli, err, "unexpected argument \"%s\"",
+				     cli->operands.v[c->operands_max]);
+	if (cli->operands.n < c->operands_min)
+		return cli_bad_usage(cli, err, "too few arguments; usage: %s %s", cli->path,
+				     command_usage(c));
+	return 0;
+}
+
+static int run_command(struct cli *cli, int argc, char *const *argv, struct error *err)
+{
+	const struct command *c = cli->command;
+	struct flags flags = { .table = c->flags, .arena = &cli->arena };
+	int r;
+
+	if (c->options_size)
+		flags.options = cli->options = arena_calloc(&cli->arena, c->options_size);
+	r = flags_parse(&flags, argc, argv, err);
+	if (r < 0) {
+		cli->bad_usage = true;
+		return r;
+	}
+	cli->operands = flags.operands;
+	if (flags.help || !c->run) {
+		help_print(cli, c, cli->path);
+		return 0;
+	}
+	r = check_operands(cli, err);
+	return r < 0 ? r : c->run(cli, err);
+}
+
+static int report(const struct cli *cli, const struct error *err)
+{
+	complain(cli, "%s", err->msg);
+	if (!cli->bad_usage)
+		return CLI_FAILURE;
+	(void)fprintf(cli->err, "run '%s --help' for help\n", cli->path);
+	return CLI_USAGE;
+}
+
+/* Whatever the command's own outcome, lost output is a failure. */
+static int finish(const struct cli *cli, int code)
+{
+	bool failed = ferror(cli->out);
+
+	errno = 0;
+	if (fflush(cli->out) == 0 && !failed)
+		return code;
+	complain(cli, "cannot write the output%s%s", errno ? ": " : "",
+		 errno ? strerrordesc_np(errno) : "");
+	return code == CLI_OK ? CLI_FAILURE : code;
+}
+
+int cli_main(struct cli *cli, const struct command *root, int argc, char *const *argv)
+{
+	struct error err = { 0 };
+	int at = 1, code = CLI_OK, r;
+
+	cli->root = cli->command = root;
+	cli->path = root->name;
+	r = find_command(cli, argc, argv, &at, &err);
+	if (r == 0)
+		r = run_command(cli, argc - MIN(at, argc), argv + MIN(at, argc), &err);
+	if (r < 0)
+		code = report(cli, &err);
+	code = finish(cli, code);
+	arena_release(&cli->arena);
+	return code;
+}

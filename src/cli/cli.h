@@ -1,0 +1,53 @@
+/*
+ * cli - one run of the program: finds the command, parses its flags, runs it.
+ *
+ * What went wrong is printed here and nowhere else, as "devplane: ..." on the
+ * error stream. Exit codes are the ones of enum cli_exit.
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include "cli/command.h"
+
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_FAILURE = 1, /* what was asked for could not be done */
+	CLI_USAGE = 2, /* what was asked for makes no sense */
+};
+
+struct cli {
+	FILE *out; /* results; write freely, cli_main checks at the end that it all went out */
+	FILE *err; /* messages */
+	size_t width; /* columns of the terminal, or 80 */
+	bool out_colour, err_colour;
+
+	/* Set for the command's run. */
+	const struct command *root;
+	const struct command *command;
+	const char *path; /* the words that name it: "devplane completion bash" */
+	void *options; /* its own options struct, filled in; NULL without flags */
+	struct flag_list operands; /* as many as the row allows */
+	struct arena arena; /* lives as long as the run */
+	bool bad_usage;
+};
+
+/*
+ * For these two streams. Colours need a terminal, a TERM that is not "dumb"
+ * and no NO_COLOR in the environment. Nothing to release: cli_main does it.
+ */
+void cli_init(struct cli *cli, FILE *out, FILE *err);
+
+/* Does what the arguments say (argv[0] is the program) and returns an enum cli_exit. */
+int cli_main(struct cli *cli, const struct command *root, int argc, char *const *argv);
+
+/*
+ * Fails a command's run because of how it was called: exit code 2 and a hint
+ * at its help. Returns -ERR_BAD_REQUEST.
+ */
+int cli_bad_usage(struct cli *cli, struct error *err, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* The same for a word that names no subcommand of `c`; says which was probably meant. */
+int cli_unknown_command(struct cli *cli, const struct command *c, const char *name,
+			struct error *err);
+
+#endif

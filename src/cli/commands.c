@@ -1,0 +1,43 @@
+/*
+ * The table of all commands. A new one is declared in commands.h and named
+ * here, in the order in which its group should list it.
+ */
+#include "cli/commands.h"
+
+#include "cli/cli.h"
+#include "cli/help.h"
+#include "cli/version.h"
+
+struct root_options {
+	bool version;
+};
+
+static const struct flag root_flags[] = {
+	{ "version", 0, FLAG_BOOL(struct root_options, version), .help = "show the version" },
+	{ NULL },
+};
+
+static const struct command *const rows[] = {
+	&cmd_probe, &cmd_completion, &cmd_help, &cmd_version, NULL,
+};
+
+static int run_root(struct cli *cli, struct error *err UNUSED)
+{
+	const struct root_options *o = cli->options;
+
+	if (o->version)
+		version_print(version_get(), cli->out);
+	else
+		help_print(cli, cli->command, cli->path);
+	return 0;
+}
+
+const struct command commands_root = {
+	.name = "devplane",
+	.summary = "the device plane of Kubernetes, in C",
+	.usage = "COMMAND [FLAGS]",
+	.flags = root_flags,
+	.options_size = sizeof(struct root_options),
+	.run = run_root,
+	.subcommands = rows,
+};

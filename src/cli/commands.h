@@ -1,0 +1,22 @@
+/*
+ * commands - the rows of devplane's command table.
+ *
+ * Each is defined in the file of its name; `commands_root` is the program
+ * itself, with all the others below it.
+ */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli/command.h"
+
+extern const struct command commands_root;
+
+extern const struct command cmd_completion; /* cmd_completion.c */
+extern const struct command cmd_help; /* cmd_help.c */
+extern const struct command cmd_probe; /* cmd_probe.c */
+extern const struct command cmd_probe_call; /* cmd_probe_call.c */
+extern const struct command cmd_probe_get; /* cmd_probe_get.c */
+extern const struct command cmd_probe_serve; /* cmd_probe_serve.c */
+extern const struct command cmd_version; /* cmd_version.c */
+
+#endif

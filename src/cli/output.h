@@ -1,0 +1,14 @@
+/*
+ * output - values printed in the format that --output names.
+ */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include "cli/cli.h"
+
+struct json;
+
+/* Prints the tree as "json" (indented) or "yaml", as kubectl lays them out. */
+int output_tree(struct cli *cli, const char *format, const struct json *tree, struct error *err);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * The frame of a long-running command.
+ */
+#include "cli/role.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static void on_signal(void *arg, int signum)
+{
+	struct role *r = arg;
+
+	if (r->stopping) {
+		log_warn(&r->log, "stopping at once", LOG_INT("signal", signum));
+		role_stop(r);
+		return;
+	}
+	r->stopping = true;
+	log_info(&r->log, "stopping", LOG_INT("signal", signum));
+	r->on_stop(r->arg);
+}
+
+static void init_log(struct role *r, const struct role_options *o)
+{
+	struct log_options lo = { .level = log_level_from_v((int)o->v), .fd = STDERR_FILENO };
+
+	if (o->log_format)
+		(void)log_format_parse(str_from(o->log_format), &lo.format);
+	log_init(&r->log, &lo);
+}
+
+int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void *arg), void *arg,
+	      struct error *err)
+{
+	static const int signums[] = { SIGTERM, SIGINT };
+	int ret;
+
+	*r = (struct role){ .on_stop = on_stop, .arg = arg };
+	init_log(r, o);
+	ret = io_threads_new((size_t)o->io_threads, &r->io, err);
+	if (ret < 0)
+		goto out_release;
+	r->loop = io_threads_loops(r->io)[0];
+	for (size_t i = 0; i < ARRAY_SIZE(signums); i++) {
+		ret = loop_signal_new(r->loop, signums[i], on_signal, r, &r->signals[i], err);
+		if (ret < 0)
+			goto out_release;
+	}
+	return 0;
+out_release:
+	role_release(r);
+	return ret;
+}
+
+int role_run(struct role *r, struct error *err)
+{
+	return io_threads_run(r->io, err);
+}
+
+void role_stop(struct role *r)
+{
+	loop_stop(r->loop);
+}
+
+void role_release(struct role *r)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(r->signals); i++)
+		loop_signal_free(r->signals[i]);
+	io_threads_free(r->io);
+	log_release(&r->log);
+}

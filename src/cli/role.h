@@ -1,0 +1,58 @@
+/*
+ * role - what every long-running command shares: log, I/O threads, signals.
+ *
+ * SIGTERM and SIGINT ask the role to stop; it drains and then calls
+ * role_stop(). A second signal stops it at once.
+ */
+#ifndef CLI_ROLE_H
+#define CLI_ROLE_H
+
+#include "base/flags.h"
+#include "base/log.h"
+#include "net/io_threads.h"
+#include "net/loop.h"
+
+/* Embed it in the options of a role's command. */
+struct role_options {
+	int64_t v;
+	const char *log_format;
+	int64_t io_threads;
+};
+
+/* The rows for it; `member` is its name in the options struct. */
+#define ROLE_FLAGS(type, member)                                                                 \
+	{ "v",                                                                                   \
+	  0,                                                                                     \
+	  FLAG_INT(type, member.v),                                                              \
+	  .arg = "LEVEL",                                                                        \
+	  .initial = "0",                                                                        \
+	  .help = "how much to log: 0 what matters, 2 debugging, 5 everything" },                \
+		{ "log-format", 0, FLAG_STRING(type, member.log_format), .choices = "text|json", \
+		  .help = "how to log; text on a terminal, else JSON" },                         \
+	{                                                                                        \
+		"io-threads", 0, FLAG_INT(type, member.io_threads),                              \
+			.arg = "COUNT", .initial = "1", .min = 1, .max = 64,                     \
+			.help = "threads that serve connections"                                 \
+	}
+
+struct role {
+	struct log log;
+	struct io_threads *io;
+	struct loop *loop; /* the first */
+	struct loop_signal *signals[2];
+	void (*on_stop)(void *arg); /* asked to stop; must lead to role_stop() */
+	void *arg;
+	bool stopping;
+};
+
+int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void *arg), void *arg,
+	      struct error *err);
+
+/* Runs until role_stop(). */
+int role_run(struct role *r, struct error *err);
+void role_stop(struct role *r);
+
+/* Everything opened on its loops must be closed. */
+void role_release(struct role *r);
+
+#endif

@@ -1,0 +1,11 @@
+/*
+ * The one-line form; the values themselves come from version_values.c, which
+ * the build generates.
+ */
+#include "cli/version.h"
+
+void version_print(const struct version *v, FILE *out)
+{
+	(void)fprintf(out, "devplane %s (%s%s%s, %s)\n", v->version, v->commit,
+		      *v->commit ? ", " : "", v->compiler, v->platform);
+}

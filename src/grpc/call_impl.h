@@ -1,0 +1,97 @@
+/*
+ * call_impl - what a call is inside. For the files of this folder only.
+ *
+ * call.c has what both ends share: life, receiving, packing. server_call.c and
+ * client_call.c embed `struct grpc_call` first and fill a `struct grpc_role`
+ * with what differs.
+ */
+#ifndef GRPC_CALL_IMPL_H
+#define GRPC_CALL_IMPL_H
+
+#include "base/arena.h"
+#include "grpc/frame.h"
+#include "grpc/metadata.h"
+#include "net/http.h"
+#include "net/loop.h"
+
+struct grpc_role {
+	bool server;
+	/* Queues a packed message; its reference is taken over. */
+	int (*send)(struct grpc_call *c, struct slice piece);
+	size_t (*room)(struct grpc_call *c);
+	/* All that the peer sent was delivered, and it has ended its side. */
+	void (*on_input_end)(struct grpc_call *c);
+	/* What came is malformed or breaks a limit: end the call. */
+	void (*on_input_error)(struct grpc_call *c, const struct error *err);
+	/* The deadline has passed: end the call. */
+	void (*on_deadline)(struct grpc_call *c);
+	/* The call has ended: leave all lists. */
+	void (*detach)(struct grpc_call *c);
+	/* The last reference is gone: release what the role added. */
+	void (*release)(struct grpc_call *c);
+};
+
+struct grpc_call {
+	const struct grpc_role *role;
+	const struct grpc_method *method;
+	const struct grpc_call_ops *ops;
+	void *data;
+	struct loop *loop;
+	struct http_stream *stream; /* one reference; NULL: a client's that waits */
+	unsigned refs; /* one is ours until on_end has returned */
+
+	const ProtobufCMessageDescriptor *in_type;
+	bool in_streams;
+	struct grpc_frame frame;
+	struct buf held; /* arrived while paused; not given back to HTTP's window */
+	size_t held_at; /* bytes of `held` that were delivered */
+	void *message; /* the one message of a direction that does not stream */
+	uint64_t received; /* messages */
+	struct arena passing; /* memory of the message of a stream being delivered */
+	struct grpc_metadata_list headers, trailers; /* the peer's */
+
+	struct loop_timer timer;
+	int64_t deadline; /* ms of the loop, or INT64_MAX */
+
+	bool paused;
+	bool delivering; /* on_message may be on the stack */
+	bool in_ended; /* the peer's side is complete, though perhaps not delivered */
+	bool in_told; /* the role has heard of that */
+	bool deaf; /* nothing that arrives is of interest any more */
+	bool ended; /* on_end was called */
+
+	struct arena arena; /* lives as long as the call */
+	char block[512]; /* its first room */
+	char passing_block[512];
+};
+
+/* What calls and streams do when their other half has gone: nothing. */
+extern const struct grpc_call_ops grpc_call_no_ops;
+extern const struct http_stream_ops grpc_stream_no_ops;
+
+/* `c` is the front of `size` zeroed bytes. One reference: the role's, dropped by ..._end(). */
+void grpc_call_init(struct grpc_call *c, const struct grpc_role *role, struct loop *l,
+		    const struct grpc_method *m, size_t in_max);
+
+/* Takes a reference to the stream and its callbacks. */
+void grpc_call_attach(struct grpc_call *c, struct http_stream *s,
+		      const struct http_stream_ops *ops);
+
+/* Starts the timer. 0 has passed already: it fires in the next turn. */
+void grpc_call_set_timeout(struct grpc_call *c, int64_t ms);
+
+/* Calls on_end, once, and drops the role's reference. The stream is left as it is. */
+void grpc_call_end(struct grpc_call *c, struct grpc_status st);
+
+/* Resets the stream, if it is still open, without hearing of it. */
+void grpc_call_reset(struct grpc_call *c, enum error_code why);
+
+/* The peer has ended its side: tells the role once all is delivered. */
+void grpc_call_input_end(struct grpc_call *c);
+
+/* Callbacks of a stream whose `data` is the call. */
+void grpc_call_on_body(struct http_stream *s, struct str piece);
+void grpc_call_on_end(struct http_stream *s);
+void grpc_call_on_writable(struct http_stream *s);
+
+#endif

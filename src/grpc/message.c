@@ -1,0 +1,131 @@
+/*
+ * protobuf-c allocates through a hook, which here is the arena, and recurses
+ * once per level of nesting without a limit of its own. The hook is called at
+ * every level, so it is also where the depth of the stack is watched: hostile
+ * nesting of a recursive type runs out of permission, not out of stack.
+ */
+#include "grpc/message.h"
+
+#include "base/buf.h"
+
+/* protobuf-c needs about 1 KiB of stack per level: this allows some hundred levels. */
+enum { MESSAGE_STACK_MAX = 256 * 1024 };
+
+struct unpack {
+	struct arena *arena;
+	const char *stack; /* where we began */
+	bool too_deep;
+	bool too_large;
+};
+
+static void *unpack_alloc(void *data, size_t n)
+{
+	struct unpack *u = data;
+	const char *here = __builtin_frame_address(0);
+	void *p;
+
+	if (here < u->stack && u->stack - here > MESSAGE_STACK_MAX) {
+		u->too_deep = true;
+		return NULL;
+	}
+	p = arena_try_alloc(u->arena, n);
+	if (!p)
+		u->too_large = true;
+	return p;
+}
+
+static void unpack_free(void *data UNUSED, void *p UNUSED)
+{
+}
+
+static bool message_is_utf8(const ProtobufCMessage *m);
+
+static bool value_is_utf8(const ProtobufCFieldDescriptor *f, const void *value)
+{
+	const void *p = *(void *const *)value;
+
+	if (!p)
+		return true;
+	return f->type == PROTOBUF_C_TYPE_STRING ? str_is_utf8(str_from(p)) : message_is_utf8(p);
+}
+
+/* False when the field is a member of a oneof that holds another member. */
+static bool is_present(const ProtobufCFieldDescriptor *f, const char *message)
+{
+	return !(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) ||
+	       *(const uint32_t *)(const void *)(message + f->quantifier_offset) == f->id;
+}
+
+static bool field_is_utf8(const ProtobufCFieldDescriptor *f, const char *message)
+{
+	const void *at = message + f->offset;
+	size_t n;
+
+	if (f->label != PROTOBUF_C_LABEL_REPEATED)
+		return !is_present(f, message) || value_is_utf8(f, at);
+	n = *(const size_t *)(const void *)(message + f->quantifier_offset);
+	for (size_t i = 0; i < n; i++)
+		if (!value_is_utf8(f, *(void **const *)at + i))
+			return false;
+	return true;
+}
+
+/* proto3 demands it of every string, and what we print as JSON relies on it. */
+static bool message_is_utf8(const ProtobufCMessage *m)
+{
+	const ProtobufCMessageDescriptor *d = m->descriptor;
+
+	for (unsigned i = 0; i < d->n_fields; i++) {
+		const ProtobufCFieldDescriptor *f = &d->fields[i];
+
+		if (f->type != PROTOBUF_C_TYPE_STRING && f->type != PROTOBUF_C_TYPE_MESSAGE)
+			continue;
+		if (!field_is_utf8(f, (const char *)m))
+			return false;
+	}
+	return true;
+}
+
+int grpc_message_unpack(const ProtobufCMessageDescriptor *type, struct str wire, struct arena *a,
+			void **ret_message, struct error *err)
+{
+	struct unpack u = { .arena = a, .stack = __builtin_frame_address(0) };
+	ProtobufCAllocator allocator = { unpack_alloc, unpack_free, &u };
+	ProtobufCMessage *m;
+
+	m = protobuf_c_message_unpack(type, &allocator, wire.n, (const uint8_t *)wire.p);
+	if (!m && u.too_deep)
+		return error_set(err, ERR_TOO_LARGE, "grpc: message %s is nested too deeply",
+				 type->name);
+	if (!m && u.too_large)
+		return error_set(err, ERR_TOO_LARGE,
+				 "grpc: message %s unpacks to more than %zu bytes", type->name,
+				 a->max);
+	if (!m)
+		return error_set(err, ERR_PROTOCOL, "grpc: failed to unmarshal message %s",
+				 type->name);
+	if (!message_is_utf8(m))
+		return error_set(err, ERR_PROTOCOL,
+				 "grpc: message %s has a string that is not UTF-8", type->name);
+	*ret_message = m;
+	return 0;
+}
+
+struct bytes *grpc_message_pack(const ProtobufCMessage *m)
+{
+	size_t n = protobuf_c_message_get_packed_size(m);
+	struct bytes *b;
+	unsigned char *p;
+
+	if (n > UINT32_MAX - 64)
+		return NULL;
+	b = bytes_new(GRPC_PREFIX + n);
+	p = (unsigned char *)b->data;
+	p[0] = 0;
+	p[1] = (unsigned char)(n >> 24);
+	p[2] = (unsigned char)(n >> 16);
+	p[3] = (unsigned char)(n >> 8);
+	p[4] = (unsigned char)n;
+	(void)protobuf_c_message_pack(m, p + GRPC_PREFIX);
+	return b;
+}

@@ -1,0 +1,178 @@
+/*
+ * Signals, folders and child processes on libuv. Freeing a handle closes it,
+ * and libuv gives the memory back in the next turn.
+ */
+#include "net/loop_uv.h"
+
+#include "base/mem.h"
+
+struct signal_uv {
+	struct loop_signal handle;
+	uv_signal_t uv;
+	void (*fn)(void *arg, int signum);
+	void *arg;
+};
+
+static void signal_closed(uv_handle_t *h)
+{
+	free(CONTAINER_OF(h, struct signal_uv, uv));
+}
+
+static void signal_free(struct loop_signal *s)
+{
+	uv_close((uv_handle_t *)&CONTAINER_OF(s, struct signal_uv, handle)->uv, signal_closed);
+}
+
+static void on_signal(uv_signal_t *h, int signum)
+{
+	struct signal_uv *s = CONTAINER_OF(h, struct signal_uv, uv);
+
+	s->fn(s->arg, signum);
+}
+
+int loop_uv_signal_new(struct loop *l, int signum, void (*fn)(void *arg, int signum), void *arg,
+		       struct loop_signal **ret_signal, struct error *err)
+{
+	struct signal_uv *s = XNEW(struct signal_uv);
+	int r;
+
+	*s = (struct signal_uv){ .handle = { .free = signal_free }, .fn = fn, .arg = arg };
+	r = uv_signal_init(&loop_uv_of(l)->uv, &s->uv);
+	if (r != 0) {
+		free(s);
+		return loop_uv_error(err, ERR_IO, r, "cannot watch signals");
+	}
+	r = uv_signal_start(&s->uv, on_signal, signum);
+	if (r != 0) {
+		signal_free(&s->handle);
+		return loop_uv_error(err, ERR_IO, r, "cannot watch a signal");
+	}
+	*ret_signal = &s->handle;
+	return 0;
+}
+
+/* --- folders ------------------------------------------------------------------------ */
+
+struct watch_uv {
+	struct loop_watch handle;
+	uv_fs_event_t uv;
+	void (*fn)(void *arg, struct str name, const struct error *err);
+	void *arg;
+};
+
+static void watch_closed(uv_handle_t *h)
+{
+	free(CONTAINER_OF(h, struct watch_uv, uv));
+}
+
+static void watch_free(struct loop_watch *w)
+{
+	uv_close((uv_handle_t *)&CONTAINER_OF(w, struct watch_uv, handle)->uv, watch_closed);
+}
+
+static void on_fs_event(uv_fs_event_t *h, const char *name, int events UNUSED, int status)
+{
+	struct watch_uv *w = CONTAINER_OF(h, struct watch_uv, uv);
+	struct error err;
+
+	if (status < 0) {
+		(void)loop_uv_error(&err, ERR_IO, status, "watching a folder failed");
+		w->fn(w->arg, STR_NULL, &err);
+		return;
+	}
+	w->fn(w->arg, str_from(name), NULL);
+}
+
+int loop_uv_watch_new(struct loop *l, const char *path,
+		      void (*fn)(void *arg, struct str name, const struct error *err), void *arg,
+		      struct loop_watch **ret_watch, struct error *err)
+{
+	struct watch_uv *w = XNEW(struct watch_uv);
+	int r;
+
+	*w = (struct watch_uv){ .handle = { .free = watch_free }, .fn = fn, .arg = arg };
+	r = uv_fs_event_init(&loop_uv_of(l)->uv, &w->uv);
+	if (r != 0) {
+		free(w);
+		return loop_uv_error(err, ERR_IO, r, "cannot watch folders");
+	}
+	r = uv_fs_event_start(&w->uv, on_fs_event, path, 0);
+	if (r != 0) {
+		watch_free(&w->handle);
+		return loop_uv_error(err, r == UV_ENOENT ? ERR_NOT_FOUND : ERR_IO, r, path);
+	}
+	*ret_watch = &w->handle;
+	return 0;
+}
+
+/* --- child processes ---------------------------------------------------------------- */
+
+struct child_uv {
+	struct loop_child handle;
+	uv_process_t uv;
+	void (*on_exit)(void *arg, int status, int signal);
+	void *arg;
+	bool exited;
+};
+
+static void child_closed(uv_handle_t *h)
+{
+	free(CONTAINER_OF(h, struct child_uv, uv));
+}
+
+static void child_free(struct loop_child *c)
+{
+	uv_close((uv_handle_t *)&CONTAINER_OF(c, struct child_uv, handle)->uv, child_closed);
+}
+
+static int child_kill(struct loop_child *c, int signum, struct error *err)
+{
+	struct child_uv *u = CONTAINER_OF(c, struct child_uv, handle);
+	/* Its pid may belong to another process by now. */
+	int r = u->exited ? UV_ESRCH : uv_process_kill(&u->uv, signum);
+
+	return r == 0 ? 0 : loop_uv_error(err, ERR_NOT_FOUND, r, "cannot signal the child process");
+}
+
+static void on_child_exit(uv_process_t *p, int64_t status, int signal)
+{
+	struct child_uv *c = CONTAINER_OF(p, struct child_uv, uv);
+
+	c->exited = true;
+	if (c->on_exit)
+		c->on_exit(c->arg, (int)status, signal);
+}
+
+int loop_uv_child_new(struct loop *l, const struct loop_child_opts *opts,
+		      struct loop_child **ret_child, struct error *err)
+{
+	struct child_uv *c = XNEW(struct child_uv);
+	uv_stdio_container_t stdio[3] = {
+		{ .flags = UV_IGNORE },
+		{ .flags = UV_INHERIT_FD, .data.fd = opts->out_fd ? opts->out_fd : 1 },
+		{ .flags = UV_INHERIT_FD, .data.fd = opts->err_fd ? opts->err_fd : 2 },
+	};
+	uv_process_options_t o = {
+		.exit_cb = on_child_exit,
+		.file = opts->argv[0],
+		.args = (char **)(uintptr_t)opts->argv,
+		.env = (char **)(uintptr_t)opts->env,
+		.cwd = opts->cwd,
+		.stdio_count = 3,
+		.stdio = stdio,
+	};
+	int r;
+
+	*c = (struct child_uv){ .handle = { .kill = child_kill, .free = child_free },
+				.on_exit = opts->on_exit,
+				.arg = opts->arg };
+	r = uv_spawn(&loop_uv_of(l)->uv, &c->uv, &o);
+	if (r != 0) {
+		child_free(&c->handle);
+		return loop_uv_error(err, r == UV_ENOENT ? ERR_NOT_FOUND : ERR_IO, r,
+				     opts->argv[0]);
+	}
+	c->handle.pid = uv_process_get_pid(&c->uv);
+	*ret_child = &c->handle;
+	return 0;
+}

@@ -1,0 +1,402 @@
+/*
+ * One connection's plumbing.
+ *
+ * Input is fed as it comes; output is gathered at the end of the turn, so that
+ * all responses of a turn leave in one write. A round gathers a bounded piece
+ * into the loop's outbuf, writes it, and keeps what the socket refused; some
+ * rounds later the connection steps back and continues in the next turn.
+ *
+ * Closing: when the session is done and flushed, our side is shut down and what
+ * still comes is thrown away until the peer closes or a second has passed.
+ * Closing at once would let the kernel answer unread input with a reset, and
+ * the peer might never see our last words (RFC 9112, 9.6).
+ */
+#include "net/http_conn.h"
+
+#include "base/mem.h"
+
+enum {
+	ROUNDS_PER_TURN = 4,
+	LINGER_MS = 1000,
+};
+
+static void on_task(struct loop_task *t);
+static void on_timer(struct loop_timer *t);
+
+void http_conn_init(struct http_conn *c, struct loop *l, const struct http_config *config,
+		    const struct http_conn_events *events, void (*release)(struct http_conn *c))
+{
+	c->loop = l;
+	c->config = config;
+	c->events = events;
+	c->release = release;
+	c->opened_at = c->input_at = c->progress_at = loop_now(l);
+	loop_task_init(&c->task, on_task);
+	loop_timer_init(&c->timer, l, on_timer);
+}
+
+void http_conn_schedule(struct http_conn *c)
+{
+	loop_defer(c->loop, &c->task);
+}
+
+/* --- the session's side --------------------------------------------------------------- */
+
+static void session_stream(void *owner, struct http_stream *s)
+{
+	struct http_conn *c = owner;
+
+	c->events->on_stream(c, s);
+}
+
+static void session_output(void *owner)
+{
+	struct http_conn *c = owner;
+
+	if (!c->freed)
+		http_conn_schedule(c);
+}
+
+static void session_pause(void *owner, bool pause)
+{
+	struct http_conn *c = owner;
+
+	if (!c->conn || c->lingering)
+		return;
+	if (pause)
+		conn_pause(c->conn);
+	else
+		conn_resume(c->conn);
+}
+
+static const struct http_session_events session_events = {
+	.on_stream = session_stream,
+	.on_output = session_output,
+	.on_pause = session_pause,
+};
+
+void http_conn_start(struct http_conn *c, enum http_version version, bool server)
+{
+	c->session = (version == HTTP_2 ? http2_new : http1_new)(server, c->config, &session_events,
+								 c);
+	c->session->conn = c->conn;
+	c->session->loop = c->loop;
+	c->session->now = loop_now(c->loop);
+	c->session->tls = c->conn && conn_is_tls(c->conn);
+	http_conn_schedule(c);
+}
+
+/* --- ending ------------------------------------------------------------------------------ */
+
+static void close_streams(struct http_conn *c, const struct error *err)
+{
+	struct http_session *h = c->session;
+
+	while (h && !list_empty(&h->streams))
+		http_stream_close(LIST_ENTRY(h->streams.next, struct http_stream, link), err);
+}
+
+static void drop_rest(struct http_conn *c)
+{
+	for (int i = c->rest_at; i < c->nrest; i++)
+		slice_release(&c->rest[i]);
+	free(c->rest);
+	c->rest = NULL;
+	c->nrest = c->rest_at = 0;
+}
+
+static void cut(struct http_conn *c, const struct error *err)
+{
+	c->over = true;
+	loop_timer_stop(&c->timer);
+	conn_free(c->conn);
+	c->conn = NULL;
+	if (c->session)
+		c->session->conn = NULL;
+	close_streams(c, err);
+}
+
+void http_conn_fail(struct http_conn *c, const struct error *err)
+{
+	if (c->over)
+		return;
+	cut(c, err);
+	if (!c->freed)
+		c->events->on_over(c, err);
+}
+
+/* The session may be on the stack above us: its memory goes after the turn. */
+static void on_release(struct loop_task *t)
+{
+	struct http_conn *c = CONTAINER_OF(t, struct http_conn, task);
+
+	http_session_free(c->session, NULL);
+	drop_rest(c);
+	c->release(c);
+}
+
+void http_conn_free(struct http_conn *c, const struct error *err)
+{
+	if (c->freed)
+		return;
+	c->freed = true;
+	cut(c, err);
+	loop_task_cancel(&c->task);
+	c->task.fn = on_release;
+	loop_defer(c->loop, &c->task);
+}
+
+static void begin_linger(struct http_conn *c)
+{
+	close_streams(c, NULL);
+	if (c->over)
+		return;
+	c->lingering = true;
+	c->linger_until = loop_now(c->loop) + LINGER_MS;
+	conn_shutdown(c->conn);
+	conn_resume(c->conn);
+	loop_timer_start(&c->timer, LINGER_MS);
+}
+
+/* --- writing ------------------------------------------------------------------------------ */
+
+/* False when the socket is full or the connection has failed. */
+static bool write_rest(struct http_conn *c)
+{
+	struct iovec iov[OUTBUF_IOVS];
+	struct error err;
+	ssize_t n;
+	int k = 0;
+
+	for (int i = c->rest_at; i < c->nrest; i++)
+		iov[k++] = (struct iovec){ (void *)(uintptr_t)c->rest[i].p, c->rest[i].n };
+	if (k == 0)
+		return true;
+	n = conn_writev(c->conn, iov, k, &err);
+	if (n < 0) {
+		http_conn_fail(c, &err);
+		return false;
+	}
+	if (n > 0)
+		c->progress_at = loop_now(c->loop);
+	while (c->rest_at < c->nrest && (size_t)n >= c->rest[c->rest_at].n) {
+		n -= (ssize_t)c->rest[c->rest_at].n;
+		slice_release(&c->rest[c->rest_at++]);
+	}
+	if (c->rest_at < c->nrest) {
+		c->rest[c->rest_at].p += n;
+		c->rest[c->rest_at].n -= (size_t)n;
+		return false;
+	}
+	drop_rest(c);
+	return true;
+}
+
+static void keep_rest(struct http_conn *c, struct outbuf *o, size_t written)
+{
+	struct slice rest[OUTBUF_IOVS];
+	int n = outbuf_keep(o, written, rest);
+
+	if (n == 0)
+		return;
+	c->rest = xcalloc((size_t)n, sizeof(*rest));
+	memcpy(c->rest, rest, (size_t)n * sizeof(*rest));
+	c->nrest = n;
+	c->rest_at = 0;
+}
+
+/* One round. True when another may bring more. */
+static bool write_round(struct http_conn *c)
+{
+	struct outbuf *o = loop_outbuf(c->loop);
+	struct error err;
+	bool more;
+	ssize_t n;
+
+	if (!write_rest(c))
+		return false;
+	more = c->session->ops->output(c->session, o);
+	if (o->n) {
+		n = conn_writev(c->conn, o->iov, o->n, &err);
+		if (n < 0) {
+			outbuf_clear(o);
+			http_conn_fail(c, &err);
+			return false;
+		}
+		if (n > 0)
+			c->progress_at = loop_now(c->loop);
+		keep_rest(c, o, (size_t)n);
+	}
+	if (http_session_call_writable(c->session))
+		more = true;
+	return more && !c->over && c->nrest == 0;
+}
+
+static int64_t next_deadline(const struct http_conn *c)
+{
+	const struct http_config *f = c->config;
+	int64_t due = INT64_MAX;
+
+	if (c->lingering)
+		return c->linger_until;
+	if (!c->session)
+		return f->head_timeout_ms > 0 ? c->opened_at + f->head_timeout_ms : INT64_MAX;
+	due = c->session->deadline;
+	if (c->nrest && f->write_timeout_ms > 0)
+		due = MIN(due, c->progress_at + f->write_timeout_ms);
+	if (c->session->nstreams == 0 && f->idle_timeout_ms > 0)
+		due = MIN(due, MAX(c->input_at, c->progress_at) + f->idle_timeout_ms);
+	return due;
+}
+
+static void arm(struct http_conn *c)
+{
+	int64_t due = next_deadline(c);
+
+	if (due == INT64_MAX)
+		loop_timer_stop(&c->timer);
+	else
+		loop_timer_start(&c->timer, due - loop_now(c->loop));
+}
+
+static void on_task(struct loop_task *t)
+{
+	struct http_conn *c = CONTAINER_OF(t, struct http_conn, task);
+	int rounds = 0;
+
+	if (c->over || c->lingering)
+		return;
+	if (c->session && c->open) {
+		c->session->now = loop_now(c->loop);
+		while (write_round(c))
+			if (++rounds == ROUNDS_PER_TURN) {
+				http_conn_schedule(c);
+				break;
+			}
+	}
+	if (!c->over && c->session && c->session->done && c->open && c->nrest == 0 &&
+	    rounds < ROUNDS_PER_TURN)
+		begin_linger(c);
+	if (!c->over && c->events->on_turn)
+		c->events->on_turn(c);
+	if (!c->over)
+		arm(c);
+}
+
+/* --- the conn's side ---------------------------------------------------------------------- */
+
+static void conn_up(void *arg)
+{
+	struct http_conn *c = arg;
+
+	c->open = true;
+	c->input_at = c->progress_at = loop_now(c->loop);
+	c->events->on_open(c);
+	if (!c->freed)
+		http_conn_schedule(c);
+}
+
+/* Flush what the session has to say about it, then close. */
+static void session_failed(struct http_conn *c, const struct error *err)
+{
+	c->session->done = true;
+	close_streams(c, err);
+	if (!c->freed)
+		http_conn_schedule(c);
+}
+
+void http_conn_feed(struct http_conn *c, char *data, size_t n)
+{
+	struct error err;
+
+	c->session->now = loop_now(c->loop);
+	if (c->session->ops->input(c->session, data, n, &err) < 0 && !c->over)
+		session_failed(c, &err);
+}
+
+static void conn_data(void *arg, char *data, size_t n)
+{
+	struct http_conn *c = arg;
+
+	c->input_at = loop_now(c->loop);
+	if (c->lingering)
+		return;
+	if (!c->session)
+		c->events->on_first(c, data, n);
+	else if (!c->session->done)
+		http_conn_feed(c, data, n);
+	if (!c->freed)
+		http_conn_schedule(c);
+}
+
+static void conn_eof(void *arg)
+{
+	struct http_conn *c = arg;
+	struct error err;
+
+	if (c->lingering || !c->session) {
+		http_conn_fail(c, NULL);
+		return;
+	}
+	c->session->now = loop_now(c->loop);
+	if (c->session->ops->eof(c->session, &err) < 0 && !c->over)
+		session_failed(c, &err);
+	if (!c->over)
+		http_conn_schedule(c);
+}
+
+static void conn_writable(void *arg)
+{
+	http_conn_schedule(arg);
+}
+
+static void conn_error(void *arg, const struct error *err)
+{
+	http_conn_fail(arg, err);
+}
+
+const struct conn_events http_conn_conn_events = {
+	.on_open = conn_up,
+	.on_data = conn_data,
+	.on_eof = conn_eof,
+	.on_writable = conn_writable,
+	.on_error = conn_error,
+};
+
+/* --- time ---------------------------------------------------------------------------------- */
+
+/* First politely; a peer that does not answer that either is cut. */
+static void idle_too_long(struct http_conn *c)
+{
+	if (c->session->draining)
+		http_conn_fail(c, NULL);
+	else
+		c->session->ops->drain(c->session);
+}
+
+static void on_timer(struct loop_timer *t)
+{
+	struct http_conn *c = CONTAINER_OF(t, struct http_conn, timer);
+	struct http_session *h = c->session;
+	int64_t now = loop_now(c->loop);
+	struct error err;
+
+	(void)error_set(&err, ERR_TIMEOUT, "the connection timed out");
+	if (c->lingering || !h) {
+		http_conn_fail(c, c->lingering ? NULL : &err);
+		return;
+	}
+	h->now = now;
+	if (c->nrest && c->config->write_timeout_ms > 0 &&
+	    c->progress_at + c->config->write_timeout_ms <= now) {
+		http_conn_fail(c, &err);
+		return;
+	}
+	if (h->deadline <= now && h->ops->tick(h, &err) < 0 && !c->over)
+		session_failed(c, &err);
+	if (!c->over && h->nstreams == 0 && c->config->idle_timeout_ms > 0 &&
+	    MAX(c->input_at, c->progress_at) + c->config->idle_timeout_ms <= now)
+		idle_too_long(c);
+	if (!c->over)
+		http_conn_schedule(c);
+}

@@ -1,0 +1,186 @@
+# The scripts that guard the sources: each rule of lint must be able to fail, and counting must not
+# lose a crash.
+. ./lib.sh
+top=$(cd ../.. && pwd)
+
+# lint NAME MESSAGE FILE: the rules of lint.awk on the C text of standard input, as if it were FILE.
+lint() {
+	local name=$1 want=$2 file=$3 got
+	mkdir -p "$TMP/tree/$(dirname "$file")"
+	cat >"$TMP/tree/$file"
+	got=$(cd "$TMP/tree" && awk -f "$top/scripts/lint.awk" "$top/scripts/layers" "$file")
+	same "lint: $name" "${want:+$file:$want}" "$got"
+}
+repeat() {
+	local i
+	for ((i = 0; i < $1; i++)); do echo "$2"; done
+}
+head='/* What it is for. */'
+
+lint "good code has no findings" "" src/net/good.c <<END
+$head
+#include "net/good.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+/* Calls strcpy() in a comment, which is no call. */
+static int good(void)
+{
+	return strlen("strcpy(a, b) in a string, // and no comment") > 0;
+}
+END
+lint "a layer may not include a higher one" \
+	'2: src/base may not include net/conn.h; see scripts/layers' src/base/x.c <<END
+$head
+#include "net/conn.h"
+END
+lint "leaves may not include each other" \
+	'2: src/scheduler may not include node/pods.h; see scripts/layers' src/scheduler/x.c <<END
+$head
+#include "node/pods.h"
+END
+lint "the command table may include a leaf's commands" "" src/cli/commands.c <<END
+$head
+#include "node/node_command.h"
+END
+lint "an unknown layer is pointed out" '2: src/stray is not in scripts/layers; add it' src/stray/x.c <<END
+$head
+#include "base/str.h"
+END
+lint "a library has one owner" \
+	'2: uv.h may be included by src/net/*_uv.c src/net/*_uv.h src/net/loop*.c only; see scripts/layers' \
+	src/grpc/x.c <<END
+$head
+#include <uv.h>
+END
+lint "the owner may include its library" "" src/net/conn_uv.c <<END
+$head
+#include <uv.h>
+END
+lint "a banned function is found" '4: banned function; see src/base/banned.h' src/base/x.c <<END
+$head
+static void f(char *p)
+{
+	strcpy(p, "x");
+}
+END
+lint "a name that only contains a banned one is not" "" src/base/x.c <<END
+$head
+static void f(struct ops *p)
+{
+	my_strcpy(p->system(1));
+}
+END
+lint "a function may have 70 lines" "" src/base/x.c < <(
+	echo "$head" && echo "void f(void)" && echo "{" && repeat 70 "	g();" && echo "}")
+lint "a function may not have 71" '75: function of 71 lines; split what exceeds 70' src/base/x.c < <(
+	echo "$head" && echo "void f(void)" && echo "{" && repeat 71 "	g();" && echo "}")
+lint "a test's list of tests may be long" "" src/base/x_test.c < <(
+	echo "int main(void)" && echo "{" && repeat 90 "	assert_true(1);" && echo "}")
+lint "a file may not have more than 800 lines" '801: 801 lines; split what exceeds 800' src/base/x.c < <(
+	echo "$head" && repeat 800 "int a;")
+lint "tabs count eight columns" '2: wider than 100 columns' src/base/x.c < <(
+	echo "$head" && printf '\t%093d\n' 1)
+lint "100 columns are not too wide" "" src/base/x.c < <(echo "$head" && printf '\t%092d\n' 1)
+lint "a file must say what it is for" '1: must begin with a comment that says what it is for' \
+	src/base/x.h <<<'int a;'
+lint "a test must assert" '1: asserts nothing; a test must be able to fail' src/base/x_test.c <<<'int a;'
+lint "a test must not sleep" '4: a test that sleeps; move the clock or wait for the event' \
+	src/base/x_test.c <<END
+static void f(void)
+{
+	assert_true(1);
+	usleep(10);
+}
+END
+lint "a library must not exit" '4: a library that exits; return an error' src/net/x.c <<END
+$head
+static void f(void)
+{
+	exit(1);
+}
+END
+lint "no conditional code inside functions" '4: #if inside a function; give each case its own function' \
+	src/net/x.c <<END
+$head
+static void f(void)
+{
+#ifdef X
+}
+END
+lint "no typedef of structs" '2: typedef of a struct or pointer; name the struct' src/net/x.h <<END
+$head
+typedef struct x x_t;
+END
+
+# count NAME WANT: the last line of scripts/count on a meson log from standard input.
+count() {
+	local name=$1 want=$2
+	cat >"$TMP/log.json"
+	same "count: $name" "$want" "$("$top/scripts/count" unit="$TMP/log.json" | tail -n 1)"
+}
+count "single cases are counted" "2 passed, 1 failed" \
+	<<<'{"name":"a","result":"FAIL","stdout":"1..3\nok 1 - x\nok 2 - y\nnot ok 3 - z\n"}'
+count "a crash is a failure" "1 passed, 1 failed" <<<'{"name":"a","result":"ERROR","stdout":"ok 1 - x\n"}'
+count "a time-out without output is a failure" "0 passed, 1 failed" <<<'{"name":"a","result":"TIMEOUT"}'
+count "a program without TAP is one case" "1 passed, 0 failed" \
+	<<<'{"name":"a","result":"OK","stdout":"12 inputs\n"}'
+count "skipped cases are neither" "1 passed, 0 failed" \
+	<<<'{"name":"a","result":"OK","stdout":"ok 1 - x\nok 2 - y # SKIP no fish\n"}'
+count "no results at all is a failure" "0 passed, 1 failed" <<<''
+
+# The runner itself, on tests that misbehave.
+mkdir "$TMP/suite"
+cp run lib.sh "$TMP/suite/"
+run_suite() {
+	rm -f "$TMP"/suite/*_test.sh
+	cat >"$TMP/suite/some_test.sh"
+	capture "$TMP/suite/run" /bin/true
+}
+run_suite <<'END'
+echo "ok 1 - fine"
+END
+same "run: passes what passes" "0 ok 1 - some: fine" "$status $(grep '^ok' <<<"$out")"
+run_suite <<'END'
+echo "ok 1 - fine"
+echo "not ok 2 - bad"
+END
+same "run: fails what fails" "1 not ok 2 - some: bad" "$status $(grep '^not' <<<"$out")"
+run_suite <<'END'
+echo "ok 1 - fine"
+kill -SEGV $$
+END
+same "run: a crash is a failure" "1 not ok 2 - some ended with status 139" "$status $(grep '^not' <<<"$out")"
+run_suite </dev/null
+same "run: silence is a failure" "1 not ok 1 - some printed no result" "$status $(grep '^not' <<<"$out")"
+E2E_SECONDS=1 run_suite <<'END'
+echo "ok 1 - fine"
+read -r _ < <(sleep 100)
+END
+same "run: a hanging test is ended" "1 not ok 2 - some took longer than 1 s" "$status $(grep '^not' <<<"$out")"
+export SUITE_LEFT=$TMP
+run_suite <<'END'
+sleep 1000 & echo $! >"$TMP/../left"
+trap "" TERM
+(trap "" TERM; echo $BASHPID >"$TMP/../stubborn"; while :; do sleep 1000; done) &
+until [ -s "$TMP/../stubborn" ]; do sleep 0.01; done
+cp "$TMP/../left" "$TMP/../stubborn" "$SUITE_LEFT"
+echo "ok 1 - fine"
+END
+same "run: the case of a test that leaves processes passes" "0" "$status"
+# A dead process that nobody has waited for yet does not count.
+nothing_left() {
+	local pid
+	for pid in $(cat "$TMP/left" "$TMP/stubborn"); do
+		! grep -qs '^State:.[^ZX]' "/proc/$pid/status" || return
+	done
+}
+check "run: nothing is left running" until_true 5 nothing_left
+
+check "deps: nothing is said when nothing is missing" test -z "$("$top/scripts/deps" build 2>&1)"
+capture "$top/scripts/deps" nonsense
+same "deps: an unknown group is refused" '2 scripts/deps: there is no group "nonsense"' "$status $err"
+
+done_testing
