@@ -81,6 +81,7 @@ static void bad_text_is_refused_and_leaves_the_buffer_alone(void **state)
 		{ "Zg", BASE64_STD }, /* padding missing */
 		{ "Zg=", BASE64_STD },        { "Zg===", BASE64_STD },
 		{ "Zg==", BASE64_STD_RAW }, /* padding not wanted */
+		{ "A", BASE64_STD_RAW },      { "AAAAA", BASE64_URL_RAW },
 		{ "Z", BASE64_STD_RAW },      { "Z===", BASE64_STD },
 		{ "====", BASE64_STD },       { "Zm9v====", BASE64_STD },
 		{ "Zg==Zg==", BASE64_STD }, /* padding inside */

@@ -299,6 +299,8 @@ static void a_limit_allows_n_per_second_and_tells_how_many_it_ate(void **state)
 		assert_false(log_limit_allow(&limit, now + CLOCK_SEC - 1, &suppressed));
 	assert_true(log_limit_allow(&limit, now + CLOCK_SEC, &suppressed));
 	assert_int_equal(suppressed, 5);
+	assert_true(log_limit_allow(&limit, now + CLOCK_SEC, &(uint64_t){ 0 }));
+	assert_int_equal(limit.suppressed, 0);
 	fixture_init(&f, LOG_FORMAT_TEXT, LOG_LEVEL_INFO);
 	log_info(&f.log, "m", LOG_SUPPRESSED(suppressed));
 	assert_string_equal(take_line(&f), TIME " INFO  m suppressed=5");

@@ -71,15 +71,20 @@ static void bounded_numbers_are_uniform_and_below_the_bound(void **state)
 
 static void a_bound_of_two_thirds_of_the_range_has_no_bias(void **state)
 {
-	/* Taking u64 % n here would give the lower half twice as often. */
+	/* u64 % n would give the lower half, u64 * n >> 64 every other number twice as often. */
 	const uint64_t n = UINT64_MAX / 3 * 2;
 	struct prng g;
-	int low = 0;
+	int low = 0, even = 0;
 
 	prng_init(&g, 2);
-	for (int i = 0; i < 40000; i++)
-		low += prng_below(&g, n) < n / 2;
+	for (int i = 0; i < 40000; i++) {
+		uint64_t v = prng_below(&g, n);
+
+		low += v < n / 2;
+		even += v % 2 == 0;
+	}
 	assert_in_range(low, 20000 - 800, 20000 + 800);
+	assert_in_range(even, 20000 - 800, 20000 + 800);
 }
 
 static void a_bound_of_one_leaves_no_choice(void **state)

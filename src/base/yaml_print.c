@@ -99,6 +99,9 @@ static struct str double_text(double v, char out[static JSON_NUMBER_MAX])
 	struct json_digits digits;
 	uint64_t magnitude;
 
+	/* "-0" would be read as an integer, which has no negative zero. */
+	if (str_eq(s, STR("-0")))
+		return STR("-0.0");
 	if (str_to_u64(s.p[0] == '-' ? str_skip(s, 1) : s, &magnitude) &&
 	    (s.p[0] != '-' || magnitude <= (uint64_t)INT64_MAX + 1))
 		return s;

@@ -1,5 +1,5 @@
 /*
- * Both ends of calls through real HTTP/2 sessions on a simulated loop: all four
+ * Both ends of calls through real HTTP/2 in a simulated world: all four
  * kinds, metadata, deadlines, cancelling, limits, pausing.
  */
 #include <setjmp.h>
@@ -18,8 +18,7 @@ static int setup(void **state)
 {
 	struct fixture *f = XNEW(struct fixture);
 
-	fixture_init(f, NULL, NULL);
-	f->world.piece_max = 3000;
+	fixture_init(f, 42, NULL, NULL);
 	*state = f;
 	return 0;
 }
@@ -98,7 +97,7 @@ static void a_unary_call_is_answered(void **state)
 
 	(void)echo(f, 1000, NULL, &a);
 	assert_int_equal(a.calls, 0);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(a.calls, 1);
 	assert_int_equal(a.code, GRPC_OK);
 	assert_int_equal(a.payload, 1000);
@@ -109,15 +108,17 @@ static void a_unary_call_is_answered(void **state)
 static void many_unary_calls_run_side_by_side(void **state)
 {
 	struct fixture *f = *state;
+	struct http_server_stats stats;
 	struct answer a = { 0 };
 
 	for (int i = 0; i < 600; i++) /* more than the server allows at once */
 		(void)echo(f, 10, NULL, &a);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(a.calls, 600);
 	assert_int_equal(a.code, GRPC_OK);
 	assert_int_equal(f->calls, 600);
-	assert_int_equal(f->world.connects, 1);
+	http_server_stats(f->http, &stats);
+	assert_int_equal(stats.accepted, 1);
 }
 
 static void a_failure_travels_with_its_text(void **state)
@@ -133,7 +134,7 @@ static void a_failure_travels_with_its_text(void **state)
 	for (int code = GRPC_CANCELLED; code < GRPC_CODES; code++) {
 		fail.code = code;
 		(void)grpc_channel_unary(f->channel, &fixture_echo, &in.base, NULL, on_answer, &a);
-		world_run(&f->world);
+		fixture_settle(f);
 		assert_int_equal(a.code, code);
 		assert_string_equal(a.message, text);
 		assert_false(a.has_reply);
@@ -146,7 +147,7 @@ static void a_server_stream_arrives_in_order(void **state)
 	struct seen z = { 0 };
 
 	(void)download(f, 1000, 300, NULL, &z);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(z.messages, 1000);
 	assert_int_equal(z.bytes, 300000);
 	assert_int_equal(z.sequence, 1000);
@@ -163,7 +164,7 @@ static void an_empty_server_stream_ends_in_order(void **state)
 	struct seen z = { 0 };
 
 	(void)download(f, 0, 1, NULL, &z);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(z.messages, 0);
 	assert_int_equal(z.ends, 1);
 	assert_int_equal(z.code, GRPC_OK);
@@ -175,7 +176,7 @@ static void a_client_stream_is_counted(void **state)
 	struct seen z = { .to_send = 1000, .size = 300 };
 
 	fixture_pump(fixture_call(f, &fixture_upload, NULL, &z), &z);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(f->server.messages, 1000);
 	assert_int_equal(f->server.bytes, 300000);
 	assert_int_equal(f->server.half_closes, 1);
@@ -193,13 +194,13 @@ static void a_conversation_goes_both_ways(void **state)
 
 	for (uint64_t i = 1; i <= 5; i++) {
 		assert_int_equal(fixture_send_chunk(c, i, 10), 0);
-		world_run(&f->world);
+		fixture_settle(f);
 		assert_int_equal(z.messages, i);
 		assert_int_equal(z.sequence, i);
 	}
 	assert_int_equal(z.ends, 0);
 	assert_int_equal(grpc_call_half_close(c), 0);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(z.code, GRPC_OK);
 	assert_int_equal(z.ends, 1);
 }
@@ -216,7 +217,7 @@ static void one_packed_message_goes_to_many_calls(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(z); i++)
 		assert_int_equal(grpc_call_send_packed(z[i].call, packed), 0);
 	bytes_unref(packed);
-	world_run(&f->world);
+	fixture_settle(f);
 	for (size_t i = 0; i < ARRAY_SIZE(z); i++) {
 		assert_int_equal(z[i].messages, 1);
 		grpc_call_cancel(z[i].call);
@@ -229,9 +230,9 @@ static void a_server_may_finish_before_the_client_has(void **state)
 	struct seen z = { 0 };
 	struct grpc_call *c = grpc_call_ref(fixture_call(f, &fixture_chat, NULL, &z));
 
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(grpc_call_finish(f->server.call, GRPC_ABORTED, STR("enough")), 0);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(z.code, GRPC_ABORTED);
 	assert_string_equal(z.message, "enough");
 	assert_int_equal(f->server.code, GRPC_OK);
@@ -249,14 +250,14 @@ static void an_answer_may_come_later(void **state)
 
 	f->hold = true;
 	(void)echo(f, 10, NULL, &a);
-	world_run(&f->world);
+	fixture_settle(f);
 	c = grpc_call_ref(f->server.call);
-	world_advance(&f->world, 60000);
+	fixture_run(f, 60000);
 	assert_int_equal(a.calls, 0);
 	assert_int_equal(grpc_call_reply(c, &out.base), 0);
 	assert_int_equal(grpc_call_reply(c, &out.base), -ERR_CANCELED);
 	grpc_call_unref(c);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(a.calls, 1);
 	assert_int_equal(a.code, GRPC_OK);
 }
@@ -273,7 +274,7 @@ static void metadata_goes_there_and_comes_back_in_both_places(void **state)
 	struct grpc_call *c = grpc_call_ref(echo(f, 1, &opts, &a));
 	size_t n;
 
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(a.code, GRPC_OK);
 	assert_string_equal(a.header, "hello");
 	assert_string_equal(a.trailer, "hello");
@@ -292,7 +293,7 @@ static void metadata_that_cannot_be_sent_fails_the_call(void **state)
 
 	(void)echo(f, 1, &opts, &a);
 	assert_int_equal(a.calls, 0);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(a.calls, 1);
 	assert_int_equal(a.code, GRPC_INVALID_ARGUMENT);
 	assert_int_equal(f->calls, 0);
@@ -304,7 +305,7 @@ static void headers_may_go_ahead_of_the_first_message(void **state)
 	struct seen z = { 0 };
 	struct grpc_call *c = fixture_call(f, &fixture_chat, NULL, &z);
 
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(z.metadata, 0);
 	assert_int_equal(
 		grpc_call_add_header(f->server.call, (struct grpc_metadata){ STR("a"), STR("b") }),
@@ -313,7 +314,7 @@ static void headers_may_go_ahead_of_the_first_message(void **state)
 	assert_int_equal(
 		grpc_call_add_header(f->server.call, (struct grpc_metadata){ STR("a"), STR("b") }),
 		-ERR_CANCELED);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(z.metadata, 1);
 	assert_true(str_eq(grpc_call_header(c, STR("a")), STR("b")));
 	grpc_call_cancel(c);
@@ -329,11 +330,11 @@ static void a_deadline_ends_both_ends_at_its_time(void **state)
 
 	f->hold = true;
 	(void)echo(f, 1, &opts, &a);
-	world_advance(&f->world, 499);
+	fixture_run(f, 498);
 	assert_int_equal(a.calls, 0);
 	assert_int_equal(f->server.ends, 0);
 	assert_true(grpc_call_deadline(f->server.call) < INT64_MAX);
-	world_advance(&f->world, 1);
+	fixture_run(f, 5);
 	assert_int_equal(a.calls, 1);
 	assert_int_equal(a.code, GRPC_DEADLINE_EXCEEDED);
 	assert_int_equal(f->server.ends, 1);
@@ -347,7 +348,7 @@ static void an_answer_in_time_stops_the_clock(void **state)
 	struct answer a = { 0 };
 
 	(void)echo(f, 1, &opts, &a);
-	world_advance(&f->world, 2000);
+	fixture_run(f, 2000);
 	assert_int_equal(a.calls, 1);
 	assert_int_equal(a.code, GRPC_OK);
 	assert_int_equal(f->server.ends, 1);
@@ -362,13 +363,13 @@ static void a_client_that_cancels_is_noticed_by_the_server(void **state)
 
 	f->hold = true;
 	c = echo(f, 1, NULL, &a);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(f->calls, 1);
 	grpc_call_cancel(c);
 	assert_int_equal(a.calls, 1);
 	assert_int_equal(a.code, GRPC_CANCELLED);
 	assert_int_equal(f->server.ends, 0);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(f->server.ends, 1);
 	assert_int_equal(f->server.code, GRPC_CANCELLED);
 }
@@ -381,10 +382,10 @@ static void a_call_cancelled_before_it_is_sent_never_arrives(void **state)
 	grpc_call_cancel(echo(f, 1, NULL, &a));
 	assert_int_equal(a.calls, 1);
 	(void)echo(f, 1, NULL, &a); /* connects */
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(f->calls, 1);
 	grpc_call_cancel(echo(f, 1, NULL, &a));
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(f->calls, 1);
 	assert_int_equal(a.calls, 3);
 }
@@ -395,7 +396,7 @@ static void a_reader_may_cancel_in_the_middle_of_a_stream(void **state)
 	struct seen z = { .cancel = true };
 
 	(void)download(f, 100, 50, NULL, &z);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(z.messages, 1);
 	assert_int_equal(z.ends, 1);
 	assert_int_equal(z.code, GRPC_CANCELLED);
@@ -409,7 +410,7 @@ static void a_server_may_cancel_in_the_middle_of_a_stream(void **state)
 
 	f->server.cancel = true;
 	fixture_pump(fixture_call(f, &fixture_upload, NULL, &z), &z);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(f->server.messages, 1);
 	assert_int_equal(f->server.ends, 1);
 	assert_int_equal(z.ends, 1);
@@ -423,9 +424,8 @@ static void messages_up_to_the_method_s_limit_pass_both_ways(void **state)
 	struct fixture *f = *state;
 	struct answer a = { 0 };
 
-	f->world.piece_max = 0;
 	(void)echo(f, 32 * MIB, NULL, &a);
-	world_run(&f->world);
+	fixture_run(f, 60000);
 	assert_int_equal(a.code, GRPC_OK);
 	assert_int_equal(a.payload, 32 * MIB);
 }
@@ -437,7 +437,7 @@ static void a_request_above_the_limit_is_refused_by_the_server(void **state)
 	struct grpc_call *c = fixture_call(f, &fixture_chat, NULL, &z);
 
 	assert_int_equal(fixture_send_chunk(c, 1, 200 * KIB), 0);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(z.code, GRPC_RESOURCE_EXHAUSTED);
 	assert_string_equal(z.message, "grpc: received message larger than max (204806 vs. 65536)");
 	assert_int_equal(f->server.messages, 0);
@@ -452,7 +452,7 @@ static void a_response_above_the_limit_is_refused_by_the_client(void **state)
 	struct answer a = { 0 };
 
 	(void)echo(f, 5000, &opts, &a);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(a.code, GRPC_RESOURCE_EXHAUSTED);
 	assert_non_null(strstr(a.message, "vs. 1000"));
 }
@@ -466,21 +466,21 @@ static void a_slow_reader_holds_the_server_back(void **state)
 	uint64_t left;
 
 	(void)download(f, 10000, 1000, NULL, &z);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(z.messages, 1);
 	left = f->server.to_send;
 	/* One window here, one queue there, and what is on its way. */
 	assert_true((10000 - left) * 1000 <= 4 * HTTP_WINDOW);
 	for (int i = 0; i < 200; i++) {
 		grpc_call_resume(z.call);
-		world_run(&f->world);
+		fixture_settle(f);
 	}
 	assert_int_equal(z.messages, 201);
 	assert_true(f->server.to_send < left);
 	assert_true((10000 - f->server.to_send - 201) * 1000 <= 4 * HTTP_WINDOW);
 	z.pause = false;
 	grpc_call_resume(z.call);
-	world_run(&f->world);
+	fixture_run(f, 10000);
 	assert_int_equal(z.messages, 10000);
 	assert_int_equal(z.code, GRPC_OK);
 }
@@ -492,12 +492,12 @@ static void a_slow_server_holds_the_client_back(void **state)
 
 	f->server.pause = true;
 	fixture_pump(fixture_call(f, &fixture_upload, NULL, &z), &z);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(f->server.messages, 1);
 	assert_true((10000 - z.to_send) * 1000 <= 4 * HTTP_WINDOW);
 	f->server.pause = false;
 	grpc_call_resume(f->server.call);
-	world_run(&f->world);
+	fixture_run(f, 10000);
 	assert_int_equal(f->server.messages, 10000);
 	assert_int_equal(z.code, GRPC_OK);
 }
@@ -508,7 +508,7 @@ static void the_end_waits_for_messages_that_a_pause_holds(void **state)
 	struct seen z = { .pause = true };
 
 	(void)download(f, 3, 10, NULL, &z);
-	world_run(&f->world);
+	fixture_settle(f);
 	assert_int_equal(z.messages, 1);
 	assert_int_equal(z.ends, 0);
 	grpc_call_resume(z.call);
@@ -526,8 +526,8 @@ static void a_dead_connection_still_delivers_what_had_arrived(void **state)
 	struct seen z = { .pause = true };
 
 	(void)download(f, 10000, 1000, NULL, &z);
-	world_run(&f->world);
-	world_cut(&f->world);
+	fixture_settle(f);
+	fixture_crash(f);
 	assert_int_equal(z.ends, 0);
 	z.pause = false;
 	grpc_call_resume(z.call);
@@ -543,7 +543,7 @@ static void the_deadline_does_not_wait_for_a_paused_reader(void **state)
 	struct seen z = { .pause = true };
 
 	(void)download(f, 10000, 1000, &opts, &z);
-	world_advance(&f->world, 1000);
+	fixture_run(f, 1005);
 	assert_int_equal(z.ends, 1);
 	assert_int_equal(z.code, GRPC_DEADLINE_EXCEEDED);
 	assert_int_equal(f->server.ends, 1);

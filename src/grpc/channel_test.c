@@ -1,6 +1,6 @@
 /*
  * Channels: states, back-off, waiting, GOAWAY, death, and being freed at bad
- * moments. Time and network are simulated.
+ * moments, in a simulated world.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,10 +12,11 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "grpc/fixture.h"
+#include "net/listener.h"
 
 struct test {
 	struct fixture f;
-	char states[512]; /* every state, a space behind each */
+	char states[4096]; /* every state, a space behind each */
 	struct error why; /* of the last TRANSIENT_FAILURE */
 	enum grpc_channel_state free_at; /* frees the channel in this state; IDLE: never */
 };
@@ -37,7 +38,7 @@ static int setup_with(void **state, bool eager)
 	struct test *t = XNEW(struct test);
 	struct grpc_channel_opts opts = { .eager = eager, .on_state = on_state, .arg = t };
 
-	fixture_init(&t->f, &opts, NULL);
+	fixture_init(&t->f, 42, &opts, NULL);
 	*state = t;
 	return 0;
 }
@@ -61,6 +62,16 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* How often it tried to connect. */
+static unsigned attempts(const struct test *t)
+{
+	unsigned n = 0;
+
+	for (const char *p = t->states; (p = strstr(p, "CONNECTING")); p++)
+		n++;
+	return n;
+}
+
 static struct grpc_call *chat(struct test *t, struct seen *z)
 {
 	*z = (struct seen){ 0 };
@@ -74,13 +85,13 @@ static void a_lazy_channel_connects_when_a_call_needs_it(void **state)
 	struct test *t = *state;
 	struct seen z;
 
-	world_advance(&t->f.world, 10000);
-	assert_int_equal(t->f.world.connects, 0);
+	fixture_run(&t->f, 10000);
+	assert_int_equal(attempts(t), 0);
 	assert_int_equal(grpc_channel_state(t->f.channel), GRPC_CHANNEL_IDLE);
 	(void)chat(t, &z);
 	assert_int_equal(fixture_send_chunk(z.call, 1, 10), 0);
 	assert_string_equal(t->states, "");
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_string_equal(t->states, "CONNECTING READY ");
 	assert_int_equal(z.messages, 1);
 	grpc_call_cancel(z.call);
@@ -90,11 +101,14 @@ static void an_eager_channel_connects_at_once_and_again(void **state)
 {
 	struct test *t = *state;
 
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_string_equal(t->states, "CONNECTING READY ");
-	world_advance(&t->f.world, 5000);
-	world_cut(&t->f.world);
-	assert_string_equal(t->states, "CONNECTING READY IDLE CONNECTING READY ");
+	fixture_run(&t->f, 5000);
+	fixture_crash(&t->f);
+	assert_string_equal(t->states, "CONNECTING READY IDLE CONNECTING TRANSIENT_FAILURE ");
+	fixture_start(&t->f);
+	fixture_run(&t->f, 1000);
+	assert_int_equal(grpc_channel_state(t->f.channel), GRPC_CHANNEL_READY);
 }
 
 static void a_channel_can_be_told_to_connect(void **state)
@@ -102,7 +116,7 @@ static void a_channel_can_be_told_to_connect(void **state)
 	struct test *t = *state;
 
 	grpc_channel_connect(t->f.channel);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_int_equal(grpc_channel_state(t->f.channel), GRPC_CHANNEL_READY);
 }
 
@@ -135,7 +149,7 @@ static void the_request_says_who_asks_for_what(void **state)
 	t->f.data = asked;
 	t->f.raw = note_request;
 	(void)fixture_call(&t->f, &fixture_chat, &opts, &z);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_string_equal(asked, "POST http://localhost/devplane.probe.v1.Probe/Chat [trailers] "
 				   "[application/grpc] [devplane/0.1.0] [1500m] [identity,gzip]");
 	grpc_call_cancel(z.call);
@@ -148,12 +162,12 @@ static void a_call_fails_when_the_attempt_it_waits_for_fails(void **state)
 	struct test *t = *state;
 	struct seen z;
 
-	t->f.world.refuse = true;
+	fixture_stop(&t->f, 0);
 	(void)chat(t, &z);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_int_equal(z.ends, 1);
 	assert_int_equal(z.code, GRPC_UNAVAILABLE);
-	assert_string_equal(z.message, "connection error: connection refused");
+	assert_true(str_starts(str_from(z.message), STR("connection error: ")));
 	assert_string_equal(t->states, "CONNECTING TRANSIENT_FAILURE ");
 	assert_string_equal(t->why.msg, z.message);
 }
@@ -163,15 +177,15 @@ static void calls_fail_fast_while_backing_off_but_never_before_they_return(void 
 	struct test *t = *state;
 	struct seen z;
 
-	t->f.world.refuse = true;
+	fixture_stop(&t->f, 0);
 	(void)chat(t, &z);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	(void)chat(t, &z);
 	assert_int_equal(z.ends, 0);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_int_equal(z.ends, 1);
 	assert_int_equal(z.code, GRPC_UNAVAILABLE);
-	assert_int_equal(t->f.world.connects, 1);
+	assert_int_equal(attempts(t), 1);
 }
 
 static void a_patient_call_waits_until_the_server_is_there(void **state)
@@ -180,18 +194,17 @@ static void a_patient_call_waits_until_the_server_is_there(void **state)
 	struct grpc_call_opts opts = { .wait_for_ready = true };
 	struct seen z = { 0 };
 
-	t->f.world.refuse = true;
+	fixture_stop(&t->f, 0);
 	(void)fixture_call(&t->f, &fixture_chat, &opts, &z);
 	assert_int_equal(fixture_send_chunk(z.call, 1, 10), 0);
 	assert_int_equal(grpc_call_half_close(z.call), 0);
-	world_advance(&t->f.world, 60000);
+	fixture_run(&t->f, 60000);
 	assert_int_equal(z.ends, 0);
-	assert_true(t->f.world.connects > 3);
-	t->f.world.refuse = false;
-	world_advance(&t->f.world, 120000);
+	assert_true(attempts(t) > 3);
+	fixture_start(&t->f);
+	fixture_run(&t->f, 120000);
 	assert_int_equal(z.messages, 1);
 	assert_int_equal(z.code, GRPC_OK);
-	assert_int_equal(grpc_channel_state(t->f.channel), GRPC_CHANNEL_READY);
 }
 
 static void a_patient_call_has_its_deadline_all_the_same(void **state)
@@ -200,11 +213,11 @@ static void a_patient_call_has_its_deadline_all_the_same(void **state)
 	struct grpc_call_opts opts = { .wait_for_ready = true, .deadline_ms = 5000 };
 	struct seen z = { 0 };
 
-	t->f.world.refuse = true;
+	fixture_stop(&t->f, 0);
 	(void)fixture_call(&t->f, &fixture_chat, &opts, &z);
-	world_advance(&t->f.world, 4999);
+	fixture_run(&t->f, 4990);
 	assert_int_equal(z.ends, 0);
-	world_advance(&t->f.world, 1);
+	fixture_run(&t->f, 20);
 	assert_int_equal(z.ends, 1);
 	assert_int_equal(z.code, GRPC_DEADLINE_EXCEEDED);
 	assert_string_equal(z.message, "context deadline exceeded while waiting for a connection");
@@ -216,11 +229,11 @@ static void what_waits_is_bounded_for_a_polite_producer(void **state)
 	struct grpc_call_opts opts = { .wait_for_ready = true };
 	struct seen z = { .to_send = 1000, .size = 1000 };
 
-	t->f.world.refuse = true;
+	fixture_stop(&t->f, 0);
 	fixture_pump(fixture_call(&t->f, &fixture_upload, &opts, &z), &z);
 	assert_true((1000 - z.to_send) * 1000 <= HTTP_OUT_HIGH + 2000);
-	t->f.world.refuse = false;
-	world_advance(&t->f.world, 10000);
+	fixture_start(&t->f);
+	fixture_run(&t->f, 10000);
 	assert_int_equal(t->f.server.messages, 1000);
 	assert_int_equal(z.code, GRPC_OK);
 }
@@ -228,43 +241,49 @@ static void what_waits_is_bounded_for_a_polite_producer(void **state)
 static void attempts_back_off_and_success_begins_anew(void **state)
 {
 	struct test *t = *state;
-	int64_t last = t->f.world.loop.now, gap;
+	int64_t last = sim_elapsed_ms(t->f.sim), gap;
 	double wait = 1000;
 
-	t->f.world.refuse = true;
-	world_run(&t->f.world);
+	fixture_crash(&t->f); /* before the channel has done anything */
 	for (unsigned n = 1; n < 15; n++) {
-		while (t->f.world.connects == n)
-			world_advance(&t->f.world, 1);
-		gap = t->f.world.loop.now - last;
-		last = t->f.world.loop.now;
-		assert_in_range(gap, (uintmax_t)(wait * 0.8) - 1, (uintmax_t)wait + 1);
+		while (attempts(t) == n)
+			fixture_run(&t->f, 1);
+		gap = sim_elapsed_ms(t->f.sim) - last;
+		last += gap;
+		assert_in_range(gap, (uintmax_t)(wait * 0.8) - 1, (uintmax_t)wait + 2);
 		wait = MIN(wait * 1.6, 120000);
 	}
-	t->f.world.refuse = false;
-	world_advance(&t->f.world, 121000);
+	fixture_start(&t->f);
+	fixture_run(&t->f, 121000);
 	assert_int_equal(grpc_channel_state(t->f.channel), GRPC_CHANNEL_READY);
-	world_advance(&t->f.world, 2000);
-	t->f.world.refuse = true;
-	world_cut(&t->f.world);
+	fixture_run(&t->f, 2000);
+	fixture_crash(&t->f);
 	assert_int_equal(grpc_channel_state(t->f.channel), GRPC_CHANNEL_TRANSIENT_FAILURE);
-	t->f.world.refuse = false;
-	world_advance(&t->f.world, 1001);
+	fixture_start(&t->f);
+	fixture_run(&t->f, 1001);
 	assert_int_equal(grpc_channel_state(t->f.channel), GRPC_CHANNEL_READY);
+}
+
+static void hang_up(void *arg, struct conn *c, size_t lane UNUSED)
+{
+	(*(unsigned *)arg)++;
+	conn_free(c);
 }
 
 static void a_server_that_hangs_up_at_once_does_not_make_us_spin(void **state)
 {
 	struct test *t = *state;
+	unsigned accepted = 0;
+	struct listener_opts opts = { .on_accept = hang_up, .arg = &accepted };
+	struct listener *ln;
 
-	for (int i = 0; i < 5; i++) {
-		while (grpc_channel_state(t->f.channel) != GRPC_CHANNEL_READY)
-			world_advance(&t->f.world, 100);
-		world_cut(&t->f.world);
-		assert_int_equal(grpc_channel_state(t->f.channel), GRPC_CHANNEL_TRANSIENT_FAILURE);
-	}
-	assert_int_equal(t->f.world.connects, 5);
-	assert_true(t->f.world.loop.now > 1000 + 800 + 1280 + 2048 + 3276);
+	fixture_crash(&t->f);
+	t->f.server_loop = sim_loop_new(t->f.sim, "server");
+	assert_int_equal(listener_open(t->f.server_loop, &t->f.at, &opts, &ln, NULL), 0);
+	fixture_run(&t->f, 60000);
+	/* 1 + 1.6 + 2.6 + 4.1 + 6.6 + 10.5 + 16.8 s, each up to a fifth shorter. */
+	assert_in_range(accepted, 6, 9);
+	listener_free(ln);
 }
 
 static void a_silent_server_is_given_up_after_twenty_seconds(void **state)
@@ -272,11 +291,11 @@ static void a_silent_server_is_given_up_after_twenty_seconds(void **state)
 	struct test *t = *state;
 	struct seen z;
 
-	t->f.world.silent = true;
+	sim_cut(t->f.sim, "client", "server");
 	(void)chat(t, &z);
-	world_advance(&t->f.world, 19999);
+	fixture_run(&t->f, 19990);
 	assert_int_equal(z.ends, 0);
-	world_advance(&t->f.world, 1);
+	fixture_run(&t->f, 20);
 	assert_int_equal(z.ends, 1);
 	assert_int_equal(z.code, GRPC_UNAVAILABLE);
 	assert_non_null(strstr(z.message, "did not answer in time"));
@@ -287,11 +306,11 @@ static void a_lazy_channel_that_nobody_wants_goes_idle(void **state)
 	struct test *t = *state;
 	struct seen z;
 
-	t->f.world.refuse = true;
+	fixture_stop(&t->f, 0);
 	(void)chat(t, &z);
-	world_advance(&t->f.world, 600000);
+	fixture_run(&t->f, 600000);
 	assert_string_equal(t->states, "CONNECTING TRANSIENT_FAILURE IDLE ");
-	assert_int_equal(t->f.world.connects, 1);
+	assert_int_equal(attempts(t), 1);
 }
 
 static void connecting_on_demand_cuts_a_back_off_short(void **state)
@@ -299,12 +318,12 @@ static void connecting_on_demand_cuts_a_back_off_short(void **state)
 	struct test *t = *state;
 	struct seen z;
 
-	t->f.world.refuse = true;
+	fixture_stop(&t->f, 0);
 	(void)chat(t, &z);
-	world_run(&t->f.world);
-	t->f.world.refuse = false;
+	fixture_settle(&t->f);
+	fixture_start(&t->f);
 	grpc_channel_connect(t->f.channel);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_int_equal(grpc_channel_state(t->f.channel), GRPC_CHANNEL_READY);
 }
 
@@ -317,8 +336,8 @@ static void calls_of_a_dead_connection_are_unavailable(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(z); i++)
 		(void)chat(t, &z[i]);
-	world_run(&t->f.world);
-	world_cut(&t->f.world);
+	fixture_settle(&t->f);
+	fixture_crash(&t->f);
 	for (size_t i = 0; i < ARRAY_SIZE(z); i++) {
 		assert_int_equal(z[i].ends, 1);
 		assert_int_equal(z[i].code, GRPC_UNAVAILABLE);
@@ -333,23 +352,23 @@ static void after_goaway_running_calls_end_and_new_ones_go_elsewhere(void **stat
 
 	(void)chat(t, &old);
 	assert_int_equal(fixture_send_chunk(old.call, 1, 10), 0);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_int_equal(old.messages, 1);
 	http_server_drain(first, 60000, NULL, NULL);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	fixture_start(&t->f);
 	assert_int_equal(grpc_channel_state(t->f.channel), GRPC_CHANNEL_IDLE);
 	(void)chat(t, &new);
 	assert_int_equal(fixture_send_chunk(new.call, 1, 10), 0);
-	world_run(&t->f.world);
-	assert_int_equal(t->f.world.connects, 2);
+	fixture_settle(&t->f);
+	assert_int_equal(attempts(t), 2);
 	assert_int_equal(new.messages, 1);
 	assert_int_equal(fixture_send_chunk(old.call, 2, 10), 0);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_int_equal(old.messages, 2);
 	assert_int_equal(grpc_call_half_close(old.call), 0);
 	assert_int_equal(grpc_call_half_close(new.call), 0);
-	world_advance(&t->f.world, 2000);
+	fixture_run(&t->f, 2000);
 	assert_int_equal(old.code, GRPC_OK);
 	assert_int_equal(new.code, GRPC_OK);
 	http_server_free(first);
@@ -361,12 +380,12 @@ static void a_server_that_shuts_down_makes_calls_unavailable(void **state)
 	struct seen z;
 
 	(void)chat(t, &z);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	fixture_stop(&t->f, 100);
 	assert_int_equal(z.ends, 1);
 	assert_int_equal(z.code, GRPC_UNAVAILABLE);
 	(void)chat(t, &z);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_int_equal(z.code, GRPC_UNAVAILABLE);
 	fixture_start(&t->f);
 }
@@ -379,11 +398,11 @@ static void freeing_a_channel_cancels_the_calls_that_run(void **state)
 	struct seen z;
 
 	(void)chat(t, &z);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	grpc_channel_free(TAKE(t->f.channel));
 	assert_int_equal(z.ends, 1);
 	assert_int_equal(z.code, GRPC_CANCELLED);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_int_equal(t->f.server.ends, 1);
 }
 
@@ -392,9 +411,9 @@ static void freeing_a_channel_cancels_the_calls_that_wait(void **state)
 	struct test *t = *state;
 	struct seen z;
 
-	t->f.world.silent = true;
+	sim_cut(t->f.sim, "client", "server");
 	(void)chat(t, &z);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_int_equal(z.ends, 0);
 	grpc_channel_free(TAKE(t->f.channel));
 	assert_int_equal(z.ends, 1);
@@ -407,7 +426,7 @@ static void free_in_each_state(struct test *t, enum grpc_channel_state at)
 
 	t->free_at = at;
 	(void)chat(t, &z);
-	world_advance(&t->f.world, 5000);
+	fixture_run(&t->f, 5000);
 	assert_null(t->f.channel);
 	assert_int_equal(z.ends, 1);
 	assert_int_equal(z.code, GRPC_CANCELLED);
@@ -427,7 +446,7 @@ static void a_channel_may_be_freed_when_it_fails(void **state)
 {
 	struct test *t = *state;
 
-	t->f.world.refuse = true;
+	fixture_stop(&t->f, 0);
 	free_in_each_state(t, GRPC_CHANNEL_TRANSIENT_FAILURE);
 }
 
@@ -466,7 +485,7 @@ static void a_channel_may_be_freed_by_a_message_with_others_behind_it(void **sta
 	ask_download(grpc_channel_call(t->f.channel, &fixture_download, NULL, &ops, t));
 	z = (struct seen){ 0 };
 	ask_download(fixture_call(&t->f, &fixture_download, NULL, &z));
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_null(t->f.channel);
 	assert_int_equal(z.ends, 1);
 }
@@ -477,10 +496,10 @@ static void a_channel_may_be_freed_by_the_end_of_a_call(void **state)
 	struct test *t = *state;
 	struct seen z;
 
-	t->f.world.refuse = true;
+	fixture_stop(&t->f, 0);
 	(void)grpc_channel_call(t->f.channel, &fixture_chat, NULL, &ops, t);
 	(void)chat(t, &z);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_null(t->f.channel);
 	assert_int_equal(z.ends, 1);
 }
@@ -493,7 +512,7 @@ static void a_channel_may_be_freed_by_a_call_that_ended_well(void **state)
 
 	ask_download(grpc_channel_call(t->f.channel, &fixture_download, NULL, &ops, t));
 	ask_download(fixture_call(&t->f, &fixture_download, NULL, &z));
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_null(t->f.channel);
 	assert_int_equal(z.ends, 1);
 }

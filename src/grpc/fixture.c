@@ -9,6 +9,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 
+/* Many times the latency of the simulated network. */
+enum { FIXTURE_SETTLE_MS = 50 };
+
 #define TYPE(name) &devplane__probe__v1__##name##__descriptor
 
 const struct grpc_method fixture_echo = {
@@ -270,12 +273,25 @@ static void drained(void *arg)
 	((struct fixture *)arg)->done++;
 }
 
+void fixture_run(struct fixture *f, int64_t ms)
+{
+	sim_run_for(f->sim, ms);
+}
+
+void fixture_settle(struct fixture *f)
+{
+	sim_run_for(f->sim, FIXTURE_SETTLE_MS);
+}
+
 void fixture_start(struct fixture *f)
 {
-	struct loop *loops[] = { &f->world.loop };
-	struct http_server_opts opts = { .loops = loops, .nloops = 1, .handler = handle, .arg = f };
+	struct http_server_opts opts = {
+		.loops = &f->server_loop, .nloops = 1, .handler = handle, .arg = f
+	};
 	int r;
 
+	if (!f->server_loop)
+		f->server_loop = sim_loop_new(f->sim, "server");
 	f->http = http_server_new(&opts);
 	r = http_server_listen(f->http, &f->at, NULL, 0, NULL, NULL);
 	assert(r == 0);
@@ -287,22 +303,32 @@ void fixture_stop(struct fixture *f, int64_t grace_ms)
 	unsigned before = f->done;
 
 	http_server_drain(f->http, grace_ms, drained, f);
-	world_advance(&f->world, grace_ms);
-	world_advance(&f->world, 1000); /* lingering connections */
+	sim_run_for(f->sim, grace_ms);
+	sim_run_for(f->sim, 1500); /* connections that linger */
 	assert(f->done == before + 1);
 	(void)before;
-	http_server_free(f->http);
-	f->http = NULL;
+	http_server_free(TAKE(f->http));
 }
 
-void fixture_init(struct fixture *f, const struct grpc_channel_opts *opts,
+void fixture_crash(struct fixture *f)
+{
+	sim_loop_crash(f->server_loop, SIM_CRASH_PROCESS);
+	sim_loop_bury(f->server_loop);
+	http_server_free(TAKE(f->http));
+	loop_free(TAKE(f->server_loop));
+	fixture_settle(f);
+}
+
+void fixture_init(struct fixture *f, uint64_t seed, const struct grpc_channel_opts *opts,
 		  const struct grpc_server_opts *server_opts)
 {
+	struct sim_opts so = { .seed = seed, .latency_min_us = 10, .latency_max_us = 200 };
 	struct grpc_channel_opts o = opts ? *opts : (struct grpc_channel_opts){ 0 };
 	int r;
 
 	*f = (struct fixture){ 0 };
-	world_init(&f->world, 42);
+	f->sim = sim_new(&so);
+	f->client_loop = sim_loop_new(f->sim, "client");
 	r = addr_parse(&f->at, STR("unix:/run/test.sock"), 0, NULL);
 	assert(r == 0);
 	(void)r;
@@ -310,15 +336,17 @@ void fixture_init(struct fixture *f, const struct grpc_channel_opts *opts,
 	grpc_server_add(f->grpc, rows, ARRAY_SIZE(rows), f);
 	fixture_start(f);
 	o.to = f->at;
-	f->channel = grpc_channel_new(&f->world.loop, &o);
+	f->channel = grpc_channel_new(f->client_loop, &o);
 }
 
 void fixture_release(struct fixture *f)
 {
 	grpc_channel_free(f->channel);
-	world_run(&f->world);
+	fixture_settle(f);
 	if (f->http)
 		fixture_stop(f, 0);
+	loop_free(f->client_loop);
+	loop_free(f->server_loop);
 	grpc_server_free(f->grpc);
-	world_release(&f->world);
+	sim_free(f->sim);
 }

@@ -1,16 +1,18 @@
 /*
  * fixture - for tests: a server, a service with knobs, and a channel to it.
  *
- * All on one simulated loop (world.h). The service speaks proto/probe.proto;
- * its knobs make it slow, silent or wrong. Both ends note what they saw.
+ * Both on hosts of their own in a simulated world (net/sim.h), "server" and
+ * "client". The service speaks proto/probe.proto; its knobs make it slow,
+ * silent or wrong. Both ends note what they saw.
  */
 #ifndef GRPC_FIXTURE_H
 #define GRPC_FIXTURE_H
 
 #include "grpc/channel.h"
 #include "grpc/server.h"
-#include "grpc/world.h"
 #include "net/http_server.h"
+#include "net/loop.h"
+#include "net/sim.h"
 #include "probe.pb-c.h"
 
 /* What one end of a call saw. */
@@ -29,8 +31,9 @@ struct seen {
 };
 
 struct fixture {
-	struct world world;
-	struct http_server *http;
+	struct sim *sim;
+	struct loop *server_loop, *client_loop;
+	struct http_server *http; /* NULL: nobody listens */
 	struct grpc_server *grpc;
 	struct grpc_channel *channel;
 	struct addr at;
@@ -48,13 +51,18 @@ extern const struct grpc_method fixture_echo, fixture_download, fixture_upload, 
 /* A limit on messages that tests can pass without much memory: that of Chat. */
 enum { FIXTURE_MESSAGE_MAX = 64 * 1024 };
 
-/* Serving, and a lazy channel to it. `opts` may be NULL; its address is set here. */
-void fixture_init(struct fixture *f, const struct grpc_channel_opts *opts,
+/* Serving, and a channel to it. `opts` may be NULL: a lazy one; its address is set here. */
+void fixture_init(struct fixture *f, uint64_t seed, const struct grpc_channel_opts *opts,
 		  const struct grpc_server_opts *server_opts);
 void fixture_release(struct fixture *f);
 
-/* Ends the server, with GOAWAY, and starts another one. */
+/* Lets so much time pass; and enough for what needs no time to be done. */
+void fixture_run(struct fixture *f, int64_t ms);
+void fixture_settle(struct fixture *f);
+
+/* Ends the server, with GOAWAY, or kills its process; and starts another one. */
 void fixture_stop(struct fixture *f, int64_t grace_ms);
+void fixture_crash(struct fixture *f);
 void fixture_start(struct fixture *f);
 
 /* A client's callbacks that fill a struct seen, which is the call's data. */

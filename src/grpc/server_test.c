@@ -1,6 +1,6 @@
 /*
  * The server against requests that no proper client sends: written field by
- * field and byte by byte, over a real HTTP/2 session on a simulated loop.
+ * field and byte by byte, over real HTTP/2 in a simulated world.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,9 +54,9 @@ static int setup(void **state)
 	struct grpc_server_opts opts = { .admit = admit, .on_done = on_done, .arg = t };
 	struct http_client_opts client = { .protocol = HTTP_PROTOCOL_2 };
 
-	fixture_init(&t->f, NULL, &opts);
+	fixture_init(&t->f, 42, NULL, &opts);
 	client.to = t->f.at;
-	assert_int_equal(http_client_new(&t->f.world.loop, &client, &t->client, NULL), 0);
+	assert_int_equal(http_client_new(t->f.client_loop, &client, &t->client, NULL), 0);
 	*state = t;
 	return 0;
 }
@@ -128,7 +128,7 @@ static void request_with(struct test *t, const char *method, const char *path,
 
 	t->ends = t->closes = 0;
 	assert_int_equal(http_client_request(t->client, &r, &t->stream, NULL), 0);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 }
 
 /* A proper head with one field more, or none. */
@@ -144,13 +144,13 @@ static void request(struct test *t, const char *path, const char *name, const ch
 static void send_bytes(struct test *t, const void *p, size_t n)
 {
 	assert_int_equal(http_stream_send_copy(t->stream, str_of(p, n)), 0);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 }
 
 static void end_request(struct test *t)
 {
 	(void)http_stream_end(t->stream, NULL, 0);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 }
 
 static void assert_refused(const struct test *t, int status, const char *code, const char *text)
@@ -357,9 +357,9 @@ static void the_server_keeps_the_deadline_though_the_client_does_not(void **stat
 	send_bytes(t, "\0\0\0\0\0", 5);
 	end_request(t);
 	assert_int_equal(t->f.calls, 1);
-	world_advance(&t->f.world, 249);
+	fixture_run(&t->f, 240 - 3 * 50);
 	assert_int_equal(t->ends, 0);
-	world_advance(&t->f.world, 1);
+	fixture_run(&t->f, 20);
 	assert_int_equal(t->ends, 1);
 	assert_string_equal(t->code, "4");
 	assert_string_equal(t->text, "context deadline exceeded");
@@ -387,7 +387,7 @@ static void a_deadline_behind_unread_data_resets_the_stream(void **state)
 	send_bytes(t, body, sizeof(body) - 1);
 	end_request(t);
 	assert_true(t->f.server.to_send > 900);
-	world_advance(&t->f.world, 1000);
+	fixture_run(&t->f, 1000);
 	assert_int_equal(t->f.server.ends, 1);
 	assert_int_equal(t->f.server.code, GRPC_DEADLINE_EXCEEDED);
 	assert_int_equal(t->ends, 0);
@@ -403,7 +403,7 @@ static void a_reset_by_the_client_cancels_the_handler(void **state)
 	request(t, fixture_upload.path, NULL, NULL);
 	assert_int_equal(t->f.server.ends, 0);
 	http_stream_reset(t->stream, NULL);
-	world_run(&t->f.world);
+	fixture_settle(&t->f);
 	assert_int_equal(t->f.server.ends, 1);
 	assert_int_equal(t->f.server.code, GRPC_CANCELLED);
 	assert_int_equal(t->done_code, GRPC_CANCELLED);
@@ -414,7 +414,9 @@ static void a_dead_connection_cancels_the_handler(void **state)
 	struct test *t = *state;
 
 	request(t, fixture_upload.path, NULL, NULL);
-	world_cut(&t->f.world);
+	sim_loop_crash(t->f.client_loop, SIM_CRASH_PROCESS);
+	sim_loop_bury(t->f.client_loop);
+	fixture_settle(&t->f);
 	assert_int_equal(t->f.server.ends, 1);
 	assert_int_equal(t->f.server.code, GRPC_CANCELLED);
 }

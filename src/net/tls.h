@@ -4,7 +4,12 @@
  * A `struct tls` holds keys, certificates and trust; it is immutable, counted
  * and shared by connections of all loops, so reloading certificates is making
  * a new one. TLS 1.2 and 1.3 only, forward-secret AEAD ciphers only, no
- * compression, no renegotiation.
+ * compression, no renegotiation. Sessions are resumed by stateless tickets,
+ * which a new `struct tls` no longer takes.
+ *
+ * conn_shutdown() ends the stream with close_notify; conn_free() does not, for
+ * a cut must not look like an end. A peer's end without close_notify is on_eof
+ * between records and on_error inside a record or the handshake.
  */
 #ifndef NET_TLS_H
 #define NET_TLS_H
@@ -40,7 +45,8 @@ void tls_unref(struct tls *t);
  * Puts TLS on an accepted or connected conn and starts the handshake; owns
  * `below` from now on, also on failure. on_open follows when the handshake is
  * done. A client names the server it expects (`server_name`: DNS name or IP),
- * which is sent as SNI and checked against the certificate.
+ * which is checked against the certificate and, if a name, sent as SNI. The
+ * loop's clock says whether a certificate has expired.
  */
 int tls_wrap(struct tls *t, struct conn *below, const char *server_name,
 	     const struct conn_events *events, void *arg, struct conn **ret_conn,
@@ -49,7 +55,9 @@ int tls_wrap(struct tls *t, struct conn *below, const char *server_name,
 /*
  * The peer's verified leaf certificate: subject common name and organisations
  * (Kubernetes: user and groups). -ERR_NOT_FOUND when there is none. Strings are
- * copied into the arena.
+ * copied into the arena. The certificate was valid when the handshake (or that
+ * of the session which it resumes) was made: whoever serves a connection for
+ * long looks at `not_after`.
  */
 struct arena;
 struct tls_peer {

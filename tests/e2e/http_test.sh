@@ -13,8 +13,10 @@ secure=localhost:${secure##*:}
 
 # fetch ARGS ..: curl's body in $out, its status line and headers in $head.
 fetch() {
-	out=$(curl -sS --max-time 20 -D "$TMP/head" "$@" 2>"$TMP/curl.err")
+	: >"$TMP/head"
+	curl -sS --max-time 20 -D "$TMP/head" -o "$TMP/out" "$@" 2>"$TMP/curl.err"
 	status=$?
+	out=$(tr -d '\0' <"$TMP/out")
 	head=$(tr -d '\r' <"$TMP/head")
 }
 
@@ -32,7 +34,10 @@ for url in "http://$clear" "https://$secure"; do
 	for version in 1.0 1.1 2; do
 		flag=--http$version name=HTTP/$version
 		[ $version = 2 ] && [ "$url" = "http://$clear" ] && flag=--http2-prior-knowledge
-		fetch "$flag" --cacert "$TMP/ca.crt" "$url/healthz"
+		# What curl offers by ALPN for 1.0 is "http/1.0", and RFC 7301 has that refused.
+		alpn=--alpn
+		[ $version = 1.0 ] && alpn=--no-alpn
+		fetch "$flag" $alpn --cacert "$TMP/ca.crt" "$url/healthz"
 		same "curl $flag ${url%%:*}: the body" ok "$out"
 		want=$version
 		matches "curl $flag ${url%%:*}: the version" "^HTTP/$want 200|^HTTP/1.1 200" "$head"
@@ -54,6 +59,10 @@ matches "TLS 1.1 is refused" '[1-9]' "$status"
 # --- bodies ---------------------------------------------------------------------------
 
 head -c 90000 /dev/urandom >"$TMP/body"
+big=()
+for i in 1 2 3 4 5 6 7 8; do
+	big+=(-H "X-Big-$i: $(head -c 9000 /dev/zero | tr '\0' x)")
+done
 for flag in --http1.1 --http2-prior-knowledge; do
 	curl -sS --max-time 20 $flag --data-binary @"$TMP/body" "http://$clear/echo" >"$TMP/echo"
 	check "curl $flag: an echo is the same" cmp "$TMP/body" "$TMP/echo"
@@ -69,13 +78,14 @@ for flag in --http1.1 --http2-prior-knowledge; do
 	matches "curl $flag: a body over the limit is 413" ' 413' "$head"
 	fetch $flag -I "http://$clear/bytes?n=12345"
 	matches "curl $flag: HEAD has the length and no body" '[Cc]ontent-[Ll]ength: 12345' "$head"
-	fetch $flag -H "X-Big: $(head -c 70000 /dev/zero | tr '\0' x)" "http://$clear/"
-	matches "curl $flag: oversized fields are 431" ' 431' "$head"
 	fetch $flag -X DELETE "http://$clear/echo"
 	matches "curl $flag: a wrong method is 405" ' 405' "$head"
 	fetch $flag "http://$clear/nothing"
 	matches "curl $flag: an unknown path is 404" ' 404' "$head"
 done
+# Over HTTP/2 curl does not send so much; there the unit tests show it.
+fetch --http1.1 "${big[@]}" "http://$clear/"
+matches "oversized fields are 431" '^HTTP/1.1 431' "$head"
 fetch --http1.1 -H 'Expect: 100-continue' --data-binary @"$TMP/body" "http://$clear/echo"
 matches "100-continue is granted" 'HTTP/1.1 100 Continue.*HTTP/1.1 200' "${head//$'\n'/ }"
 fetch --http1.1 -H 'Expect: 100-continue' -H 'Content-Length: 9999999' --data-binary @"$TMP/body" "http://$clear/echo"
