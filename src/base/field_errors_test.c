@@ -122,6 +122,8 @@ static void bodies_read_as_upstreams(void **state)
 	assert_string_equal(last_body(&f), "Not found: \"x\"");
 	field_errors_forbidden(fe, &p, "not now");
 	assert_string_equal(last_body(&f), "Forbidden: not now");
+	field_errors_add(fe, FIELD_FORBIDDEN, &p, FIELD_STR(STR("hidden")), STR("not now"));
+	assert_string_equal(last_body(&f), "Forbidden: not now");
 	error_set(&cause, ERR_IO, "disk on fire");
 	field_errors_internal(fe, &p, &cause);
 	assert_string_equal(last_body(&f), "Internal error: disk on fire");

@@ -30,6 +30,16 @@ static inline void json_link(struct json *open, struct json *child)
  */
 bool json_unique(struct arena *a, struct json *object, size_t max, struct json_report *report);
 
+/*
+ * Decodes the escapes of what stands between two quotes into `out`, which has
+ * raw.n bytes. A backslash in it is never the last byte. NULL and the length,
+ * or the byte that is wrong and why.
+ */
+const char *json_unescape(struct str raw, char *out, size_t *ret_n, const char **ret_why);
+
+/* Where in a text that is not UTF-8 the first bad sequence begins. */
+const char *json_bad_utf8(struct str s);
+
 /* json_print() of a value whose parents, `depth` of them, somebody else has printed. */
 int json_print_below(struct buf *b, const struct json *v, const struct json_style *style,
 		     size_t depth);

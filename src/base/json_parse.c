@@ -139,121 +139,23 @@ static inline const char *skip(const char *at, const char *end)
 	return skip_spaces(at, end);
 }
 
-static bool hex4(const char *p, const char *end, unsigned *ret_code)
+/* Decodes the text between two quotes, which ends in no half of an escape. */
+static bool unescape(struct parser *p, struct str raw, struct str *ret)
 {
-	unsigned code = 0, digit;
-
-	if (end - p < 4)
-		return false;
-	for (int i = 0; i < 4; i++) {
-		if (is_digit(p[i]))
-			digit = (unsigned)(p[i] - '0');
-		else if ((p[i] | 32) >= 'a' && (p[i] | 32) <= 'f')
-			digit = (unsigned)((p[i] | 32) - 'a' + 10);
-		else
-			return false;
-		code = code * 16 + digit;
-	}
-	*ret_code = code;
-	return true;
-}
-
-static size_t put_utf8(unsigned code, char *out)
-{
-	if (code < 0x80) {
-		out[0] = (char)code;
-		return 1;
-	}
-	if (code < 0x800) {
-		out[0] = (char)(0xc0 | code >> 6);
-		out[1] = (char)(0x80 | (code & 0x3f));
-		return 2;
-	}
-	if (code < 0x10000) {
-		out[0] = (char)(0xe0 | code >> 12);
-		out[1] = (char)(0x80 | (code >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (code & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | code >> 18);
-	out[1] = (char)(0x80 | (code >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (code >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (code & 0x3f));
-	return 4;
-}
-
-/* at: behind "\u". A character beyond the first 65536 is two such escapes. */
-static const char *unescape_unicode(struct parser *p, const char *at, const char *end, char **out)
-{
-	unsigned code, low;
-
-	if (!hex4(at, end, &code))
-		return fail(p, at, "expected four hexadecimal digits after \\u");
-	if (code >= 0xdc00 && code <= 0xdfff)
-		return fail(p, at, "the low half of a surrogate pair stands alone");
-	at += 4;
-	if (code >= 0xd800 && code <= 0xdbff) {
-		if (end - at < 6 || at[0] != '\\' || at[1] != 'u' || !hex4(at + 2, end, &low) ||
-		    low < 0xdc00 || low > 0xdfff)
-			return fail(p, at, "expected the low half of a surrogate pair");
-		at += 6;
-		code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-	}
-	*out += put_utf8(code, *out);
-	return at;
-}
-
-/* What a one-letter escape stands for; zero when there is no such escape. */
-static const char escapes[256] = {
-	['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
-	['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
-};
-
-/* Decodes [at, end), the text between the quotes, which ends in no half of an escape. */
-static bool unescape(struct parser *p, const char *at, const char *end, struct str *ret)
-{
-	char *out = arena_try_alloc(p->arena, (size_t)(end - at)), *start = out;
-	const char *run;
+	char *out = arena_try_alloc(p->arena, raw.n);
+	const char *wrong, *why;
 
 	if (!out) {
 		(void)fail_memory(p);
 		return false;
 	}
-	while (at < end) {
-		run = memchr(at, '\\', (size_t)(end - at));
-		run = run ? run : end;
-		memcpy(out, at, (size_t)(run - at));
-		out += run - at;
-		at = run;
-		if (at == end)
-			break;
-		if (escapes[(unsigned char)at[1]]) {
-			*out++ = escapes[(unsigned char)at[1]];
-			at += 2;
-			continue;
-		}
-		at = at[1] == 'u' ? unescape_unicode(p, at + 2, end, &out)
-				  : fail(p, at + 1, "expected an escape, one of \"\\/bfnrtu");
-		if (!at)
-			return false;
+	wrong = json_unescape(raw, out, &ret->n, &why);
+	if (wrong) {
+		(void)fail(p, wrong, why);
+		return false;
 	}
-	*ret = str_of(start, (size_t)(out - start));
+	ret->p = out;
 	return true;
-}
-
-/* Only for the complaint: where in this bad text the first bad sequence begins. */
-static const char *bad_utf8(const char *at, const char *end)
-{
-	size_t n = 1;
-
-	for (; at < end; at += n) {
-		for (n = 1; n <= 4 && (ptrdiff_t)n <= end - at; n++)
-			if (str_is_utf8(str_of(at, n)))
-				break;
-		if (n > 4 || (ptrdiff_t)n > end - at)
-			break;
-	}
-	return at;
 }
 
 /* A string that does not end at the first byte of interest, `at`. */
@@ -261,6 +163,7 @@ static __attribute__((noinline)) const char *string_slow(struct parser *p, const
 							 const char *at, struct str *ret)
 {
 	bool escaped = false, wide = false;
+	struct str raw;
 
 	while (at < p->end && *at != '"') {
 		if (*at == '\\') {
@@ -276,10 +179,11 @@ static __attribute__((noinline)) const char *string_slow(struct parser *p, const
 	}
 	if (at >= p->end)
 		return fail(p, p->end, "a string is not closed");
-	if (wide && !str_is_utf8(str_of(start, (size_t)(at - start))))
-		return fail(p, bad_utf8(start, at), "a string is not valid UTF-8");
-	*ret = str_of(start, (size_t)(at - start));
-	if (escaped && !unescape(p, start, at, ret))
+	raw = str_of(start, (size_t)(at - start));
+	if (wide && !str_is_utf8(raw))
+		return fail(p, json_bad_utf8(raw), "a string is not valid UTF-8");
+	*ret = raw;
+	if (escaped && !unescape(p, raw, ret))
 		return NULL;
 	return at + 1;
 }

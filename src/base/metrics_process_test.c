@@ -63,6 +63,15 @@ static double figure(struct metrics *m, const char *name)
 	return v;
 }
 
+static int count_open(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
 static void the_figures_are_those_of_this_process(void **state)
 {
 	CLEANUP(metrics_free) struct metrics *m = metrics_new();
@@ -72,6 +81,7 @@ static void the_figures_are_those_of_this_process(void **state)
 	assert_int_equal(metrics_process_register(m, NULL), 0);
 	assert_int_equal(metrics_process_register(m, NULL), 0);
 	fds = figure(m, "process_open_fds");
+	assert_int_equal((int)fds, count_open());
 	fd = open("/dev/null", O_RDONLY);
 	assert_true(figure(m, "process_open_fds") == fds + 1);
 	(void)close(fd);

@@ -77,6 +77,23 @@ static void bad_bytes_become_replacement_characters(void **state)
 	check(print_utf8, rows, ARRAY_SIZE(rows));
 }
 
+/* On the heap, where the sanitizer sees one byte too many. */
+static void a_sequence_cut_by_the_end_is_not_read_beyond(void **state)
+{
+	struct buf b = BUF_INIT(100);
+
+	for (size_t n = 1; n < 4; n++) {
+		char *exact = malloc(n);
+
+		memcpy(exact, "\xf0\x9f\x98\x80", n);
+		buf_clear(&b);
+		assert_int_equal(print_utf8(&b, str_of(exact, n)), 0);
+		assert_int_equal(b.n, 3 * n);
+		free(exact);
+	}
+	buf_release(&b);
+}
+
 static void a_full_buffer_ends_between_characters(void **state)
 {
 	struct str in = STR("\xff\n\xe2\x82\xac\x01");
@@ -146,6 +163,7 @@ int main(void)
 		cmocka_unit_test(quoting_follows_go),
 		cmocka_unit_test(json_strings_are_valid_for_any_bytes),
 		cmocka_unit_test(bad_bytes_become_replacement_characters),
+		cmocka_unit_test(a_sequence_cut_by_the_end_is_not_read_beyond),
 		cmocka_unit_test(a_full_buffer_ends_between_characters),
 		cmocka_unit_test(numbers_are_the_shortest_that_read_back),
 		cmocka_unit_test(clean_text_is_printable_utf8),

@@ -6,6 +6,6 @@
 
 void version_print(const struct version *v, FILE *out)
 {
-	(void)fprintf(out, "devplane %s (%s%s%s, %s)\n", v->version, v->commit,
-		      *v->commit ? ", " : "", v->compiler, v->platform);
+	(void)fprintf(out, "devplane %s (commit %s, %s, %s)\n", v->version, v->commit, v->compiler,
+		      v->platform);
 }

@@ -40,15 +40,14 @@ static void store_head(struct http_stream *s, const struct http1_head *head)
 	s->in.authority = moved(head, text, head->authority);
 }
 
-/* `more`: bytes of the body are there already. */
-static void begin_request(struct http1 *c, const struct http1_head *head, bool more)
+static void begin_request(struct http1 *c, const struct http1_head *head)
 {
 	struct http_stream *s = http_stream_new(&c->h);
 
 	store_head(s, head);
 	s->in.scheme = c->h.tls ? STR("https") : STR("http");
 	s->head_request = str_eq(s->in.method, STR("HEAD"));
-	s->wants_continue = head->expect.p && head->version == HTTP_1_1 && !head->ended && !more;
+	s->wants_continue = head->expect.p && head->version == HTTP_1_1 && !head->ended;
 	http1_begin_exchange(c, s);
 	http1_body_begin(&c->body, head);
 	c->keep_alive = head->keep_alive;
@@ -59,6 +58,7 @@ static void begin_request(struct http1 *c, const struct http1_head *head, bool m
 	if (head->ended) {
 		http1_end_message(c);
 	} else if (s->wants_continue && !s->out_head) {
+		/* Unless the body begins before we come to write. */
 		s->wants_continue = false;
 		c->send_continue = true;
 		c->h.events->on_output(c->h.owner);
@@ -110,7 +110,7 @@ static size_t read_head(struct http1 *c, char *in, size_t n)
 	}
 	c->deadline = INT64_MAX;
 	if (c->h.server)
-		begin_request(c, &head, n > size);
+		begin_request(c, &head);
 	else
 		begin_response(c, &head);
 	return size;

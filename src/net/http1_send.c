@@ -15,6 +15,7 @@ enum {
 	HEAD_SMALL = 2048, /* heads up to this are printed on the stack */
 	HEAD_LINES_MAX = 256, /* room for the lines that we add ourselves, the start line apart */
 	CHUNK_LINE_MAX = 18,
+	MOVE_MAX = 16 * 1024, /* what outbuf_room() promises */
 };
 
 static const struct str crlf = { "\r\n", 2 };
@@ -215,9 +216,19 @@ static void choose_keep_alive(struct http1 *c, const struct http_stream *s)
 		c->keep_alive = false;
 }
 
+/* Up to `max` bytes, as long as there is room. */
+static size_t move(struct http_stream *s, struct outbuf *o, size_t max)
+{
+	size_t moved = 0;
+
+	while (moved < max && s->out_bytes && outbuf_room(o))
+		moved += http_stream_out_move(s, o, MIN(max - moved, (size_t)MOVE_MAX));
+	return moved;
+}
+
 static int send_length(struct http1 *c, struct http_stream *s, struct outbuf *o)
 {
-	c->out_left -= (int64_t)http_stream_out_move(s, o, (size_t)c->out_left);
+	c->out_left -= (int64_t)move(s, o, (size_t)c->out_left);
 	if (c->out_left == 0 && s->out_bytes)
 		return -ERR_INTERNAL;
 	if (!s->out_ended || s->out_bytes)
@@ -242,7 +253,7 @@ static int send_chunked(struct http1 *c, struct http_stream *s, struct outbuf *o
 			outbuf_add(o, line,
 				   (size_t)(put(put_u64(line, s->out_bytes, 16), crlf) - line));
 		}
-		c->out_left -= (int64_t)http_stream_out_move(s, o, (size_t)c->out_left);
+		c->out_left -= (int64_t)move(s, o, (size_t)c->out_left);
 		if (c->out_left == 0)
 			outbuf_add(o, crlf.p, crlf.n);
 	}
@@ -258,7 +269,7 @@ static int send_body(struct http1 *c, struct http_stream *s, struct outbuf *o)
 	case HTTP1_CHUNKED:
 		return send_chunked(c, s, o);
 	case HTTP1_CLOSE:
-		(void)http_stream_out_move(s, o, SIZE_MAX);
+		(void)move(s, o, SIZE_MAX);
 		return s->out_ended && !s->out_bytes;
 	default:
 		return send_length(c, s, o);

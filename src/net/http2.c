@@ -197,7 +197,18 @@ static void reset(struct http_session *h, struct http_stream *s, int code)
 	(void)nghttp2_session_set_stream_user_data(ng, s->id, NULL);
 	(void)nghttp2_submit_rst_stream(ng, NGHTTP2_FLAG_NONE, s->id,
 					calm ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
+	s->id = 0;
 	h->events->on_output(h->owner);
+}
+
+/*
+ * Closed from outside, as when the connection fails: nghttp2 may be in the
+ * middle of its input, and has fields and a body of the stream to send.
+ */
+static void forget(struct http_session *h, struct http_stream *s)
+{
+	if (s->id > 0)
+		reset(h, s, ERR_CANCELED);
 }
 
 static void ping(struct http_session *h)
@@ -218,6 +229,7 @@ static const struct http_session_ops http2_ops = {
 	.wake = http2_wake,
 	.consume = consume,
 	.reset = reset,
+	.forget = forget,
 	.stop = stop,
 	.ping = ping,
 };
@@ -239,6 +251,7 @@ static nghttp2_option *make_options(const struct http_config *config)
 static void make_session(struct http2 *x, bool server)
 {
 	nghttp2_option *option = make_options(x->h.config);
+	nghttp2_mem mem = http2_mem(x);
 	nghttp2_session_callbacks *cb;
 	int r;
 
@@ -246,8 +259,8 @@ static void make_session(struct http2 *x, bool server)
 		abort();
 	http2_set_in_callbacks(cb);
 	http2_set_out_callbacks(cb);
-	r = server ? nghttp2_session_server_new2(&x->ng, cb, x, option)
-		   : nghttp2_session_client_new2(&x->ng, cb, x, option);
+	r = (server ? nghttp2_session_server_new3 : nghttp2_session_client_new3)(&x->ng, cb, x,
+										 option, &mem);
 	nghttp2_session_callbacks_del(cb);
 	nghttp2_option_del(option);
 	if (r != 0)

@@ -38,9 +38,16 @@ struct http2_ended {
 
 enum { HTTP2_ENDED = 16 };
 
+/* Memory that was asked of the kernel (http2_mem.c). */
+struct http2_pages {
+	void *p;
+	size_t size;
+};
+
 struct http2 {
 	struct http_session h;
 	nghttp2_session *ng;
+	struct http2_pages pages[2];
 	struct outbuf *out; /* while gathering */
 	int64_t head_since; /* ms: a header block began, or the preface is awaited; -1 */
 	struct http2_bucket control; /* frames that cost us and bring no work */
@@ -62,6 +69,9 @@ static inline struct http2 *http2_of(struct http_session *h)
 {
 	return CONTAINER_OF(h, struct http2, h);
 }
+
+/* The allocator of this session. */
+nghttp2_mem http2_mem(struct http2 *x);
 
 void http2_set_in_callbacks(nghttp2_session_callbacks *cb);
 void http2_set_out_callbacks(nghttp2_session_callbacks *cb);

@@ -272,11 +272,13 @@ static int on_stream_close(nghttp2_session *ng, int32_t id, uint32_t code, void 
 	if (!s)
 		return 0;
 	(void)nghttp2_session_set_stream_user_data(ng, id, NULL);
+	s->id = 0;
 	if (code == NGHTTP2_NO_ERROR && s->out_sent && (s->in_ended || s->server)) {
 		http_stream_close(s, NULL);
 		return 0;
 	}
-	(void)error_set(&err, close_code(code), "the stream was reset: %s", nghttp2_strerror(code));
+	(void)error_set(&err, close_code(code), "the stream was reset: %s",
+			nghttp2_http2_strerror(code));
 	http_stream_close(s, &err);
 	return 0;
 }

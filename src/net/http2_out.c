@@ -154,6 +154,7 @@ static int on_frame_not_send(nghttp2_session *ng, const nghttp2_frame *frame, in
 		if (s->id != frame->hd.stream_id)
 			continue;
 		(void)nghttp2_session_set_stream_user_data(ng, s->id, NULL);
+		s->id = 0;
 		(void)error_set(&err, ERR_UNAVAILABLE, "HTTP/2: %s", nghttp2_strerror(code));
 		http_stream_close(s, &err);
 		break;

@@ -216,6 +216,11 @@ static bool write_round(struct http_conn *c)
 	if (!write_rest(c))
 		return false;
 	more = c->session->ops->output(c->session, o);
+	/* Streams may have been closed there, and their owner may have freed us. */
+	if (c->over) {
+		outbuf_clear(o);
+		return false;
+	}
 	if (o->n) {
 		n = conn_writev(c->conn, o->iov, o->n, &err);
 		if (n < 0) {
@@ -232,6 +237,12 @@ static bool write_round(struct http_conn *c)
 	return more && !c->over && c->nrest == 0;
 }
 
+/* Unread responses are the write time-out's matter. */
+static bool is_idle(const struct http_conn *c)
+{
+	return c->session->nstreams == 0 && c->nrest == 0;
+}
+
 static int64_t next_deadline(const struct http_conn *c)
 {
 	const struct http_config *f = c->config;
@@ -244,7 +255,7 @@ static int64_t next_deadline(const struct http_conn *c)
 	due = c->session->deadline;
 	if (c->nrest && f->write_timeout_ms > 0)
 		due = MIN(due, c->progress_at + f->write_timeout_ms);
-	if (c->session->nstreams == 0 && f->idle_timeout_ms > 0)
+	if (is_idle(c) && f->idle_timeout_ms > 0)
 		due = MIN(due, MAX(c->input_at, c->progress_at) + f->idle_timeout_ms);
 	return due;
 }
@@ -394,7 +405,7 @@ static void on_timer(struct loop_timer *t)
 	}
 	if (h->deadline <= now && h->ops->tick(h, &err) < 0 && !c->over)
 		session_failed(c, &err);
-	if (!c->over && h->nstreams == 0 && c->config->idle_timeout_ms > 0 &&
+	if (!c->over && is_idle(c) && c->config->idle_timeout_ms > 0 &&
 	    MAX(c->input_at, c->progress_at) + c->config->idle_timeout_ms <= now)
 		idle_too_long(c);
 	if (!c->over)

@@ -51,6 +51,8 @@ struct http_session_ops {
 	void (*consume)(struct http_session *h, struct http_stream *s, size_t n);
 	/* Abandon; http_stream_close() follows by the caller. */
 	void (*reset)(struct http_session *h, struct http_stream *s, int code);
+	/* The stream is being closed, for whatever reason: nothing may refer to it; or NULL. */
+	void (*forget)(struct http_session *h, struct http_stream *s);
 	/* Server: the response is out and no more of the request is wanted; NULL: nothing to do. */
 	void (*stop)(struct http_session *h, struct http_stream *s);
 	/* Asks the peer for a sign of life; NULL where the protocol has none. */

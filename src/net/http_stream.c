@@ -192,6 +192,8 @@ void http_stream_close(struct http_stream *s, const struct error *err)
 	list_remove(&s->writable_link);
 	h->nstreams--;
 	out_drop_all(s);
+	if (h->ops->forget)
+		h->ops->forget(h, s);
 	if (s->ops && s->ops->on_close)
 		s->ops->on_close(s, err);
 	s->session = NULL;

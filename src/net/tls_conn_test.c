@@ -297,6 +297,7 @@ static void a_pause_before_the_handshake_holds_data_but_not_the_handshake(void *
 	pipe_run(&w.loop);
 	assert_int_equal(w.server.count[TLS_EVENT_OPEN], 1);
 	assert_int_equal(w.server.got.n, 0);
+	assert_true(w.server_end->conn.paused);
 	conn_resume(w.server.conn);
 	pipe_run(&w.loop);
 	assert_string_equal(w.server.got.p, "hello");
@@ -347,6 +348,22 @@ static void shutdown_ends_one_direction_in_order(void **state)
 	pipe_run(&w.loop);
 	assert_string_equal(w.client.got.p, "response");
 	assert_int_equal(w.client.count[TLS_EVENT_EOF], 1);
+	expect_no_error(&w);
+	tls_world_release(&w);
+}
+
+static void bytes_after_the_end_are_dropped(void **state)
+{
+	struct tls_world w;
+
+	tls_world_init(&w);
+	tls_world_open(&w);
+	conn_shutdown(w.client.conn);
+	assert_int_equal(buf_addz(&w.client_end->wire, "whatever"), 0);
+	pipe_run(&w.loop);
+	assert_int_equal(w.server.count[TLS_EVENT_EOF], 1);
+	assert_int_equal(w.server.got.n, 0);
+	assert_null(CONTAINER_OF(w.server.conn, struct tls_conn, conn)->kept);
 	expect_no_error(&w);
 	tls_world_release(&w);
 }
@@ -681,6 +698,7 @@ int main(void)
 		cmocka_unit_test(a_pause_before_the_handshake_holds_data_but_not_the_handshake),
 		cmocka_unit_test(the_end_waits_for_a_paused_owner),
 		cmocka_unit_test(shutdown_ends_one_direction_in_order),
+		cmocka_unit_test(bytes_after_the_end_are_dropped),
 		cmocka_unit_test(shutdown_comes_after_what_is_pending),
 		cmocka_unit_test(shutdown_before_the_handshake_ends_after_it),
 		cmocka_unit_test(free_sends_no_close_notify_and_the_peer_sees_an_end),
