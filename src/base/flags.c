@@ -148,12 +148,23 @@ static int store_list(struct arena *arena, const struct flag *flag, const char *
 	return 0;
 }
 
+static int store_repeat(struct arena *arena, const struct flag *flag, const char *text,
+			void *option, struct error *err)
+{
+	int r = check_choice(flag, str_from(text), err);
+
+	if (r == 0)
+		list_push(arena, option, text);
+	return r;
+}
+
 static const struct kind kinds[] = {
 	[FLAG_KIND_BOOL] = { .store = store_bool, .alone = "true" },
 	[FLAG_KIND_STRING] = { .store = store_string },
 	[FLAG_KIND_INT] = { .store = store_int },
 	[FLAG_KIND_DURATION] = { .store = store_duration },
 	[FLAG_KIND_LIST] = { .store = store_list },
+	[FLAG_KIND_REPEAT] = { .store = store_repeat },
 };
 
 static const struct flag *find_name(const struct flag *table, struct str name)
@@ -183,7 +194,7 @@ static int set_value(struct walk *w, const struct flag *flag, const char *text, 
 	bool *given = &w->given[flag - w->f->table];
 
 	/* A list that is given replaces its initial value; only then it adds up. */
-	if (flag->kind == FLAG_KIND_LIST && !*given)
+	if (!*given && (flag->kind == FLAG_KIND_LIST || flag->kind == FLAG_KIND_REPEAT))
 		*(struct flag_list *)option = (struct flag_list){ 0 };
 	*given = true;
 	return kinds[flag->kind].store(w->f->arena, flag, text, option, err);
@@ -331,6 +342,8 @@ static void add_label(struct buf *out, const struct flag *flag)
 		(void)buf_printf(out, " %s", arg ? arg : "VALUE");
 	if (flag->kind == FLAG_KIND_LIST)
 		(void)buf_addz(out, ",..");
+	if (flag->kind == FLAG_KIND_REPEAT)
+		(void)buf_addz(out, " ..");
 }
 
 static void add_row(struct buf *out, const struct columns *c, const struct flag *flag)

@@ -34,9 +34,10 @@ enum flag_kind {
 	FLAG_KIND_INT,
 	FLAG_KIND_DURATION, /* as Go writes them: "15s", "1h30m", "300ms" */
 	FLAG_KIND_LIST, /* given repeatedly, or separated by commas */
+	FLAG_KIND_REPEAT, /* given repeatedly; a comma is part of a value */
 };
 
-/* The value of a list flag, and the operands. Texts are terminated. */
+/* The values of a list or repeated flag, and the operands. Texts are terminated. */
 struct flag_list {
 	const char **v;
 	size_t n;
@@ -62,6 +63,7 @@ struct flag {
 #define FLAG_INT(type, member)      FLAG_OPTION(INT, type, member, int64_t)
 #define FLAG_DURATION(type, member) FLAG_OPTION(DURATION, type, member, int64_t) /* nanoseconds */
 #define FLAG_LIST(type, member)     FLAG_OPTION(LIST, type, member, struct flag_list)
+#define FLAG_REPEAT(type, member)   FLAG_OPTION(REPEAT, type, member, struct flag_list)
 
 /* An array of negative size does not compile: it says that the member has the wrong type. */
 #define FLAG_OPTION(suffix, type, member, want) \

@@ -190,6 +190,27 @@ static void lists_add_up_and_replace_their_initial_value(void **state)
 	assert_int_equal(x->o.servers.n, 0);
 }
 
+static void repeated_values_keep_their_commas(void **state)
+{
+	static const struct flag headers[] = {
+		{ "header", 'H', FLAG_REPEAT(struct options, servers), .arg = "NAME:VALUE",
+		  .initial = "none", .help = "send this, too" },
+		{ NULL },
+	};
+	CLEANUP(buf_release) struct buf b = BUF_INIT(KIB);
+	struct fixture *x = *state;
+
+	x->f.table = headers;
+	assert_int_equal(parse(x, NULL), 0);
+	assert_int_equal(x->o.servers.n, 1);
+	assert_int_equal(parse(x, "-H", "Accept: a, b", "--header=", NULL), 0);
+	assert_int_equal(x->o.servers.n, 2);
+	assert_string_equal(x->o.servers.v[0], "Accept: a, b");
+	assert_string_equal(x->o.servers.v[1], "");
+	flags_help(headers, 80, &b);
+	assert_memory_equal(b.p, "  -H, --header NAME:VALUE ..  send", 34);
+}
+
 static void long_lists_keep_every_element(void **state)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
@@ -350,6 +371,7 @@ int main(void)
 		TEST(a_boolean_does_not_swallow_the_next_argument),
 		TEST(operands_mix_with_flags_and_end_them_after_two_dashes),
 		TEST(lists_add_up_and_replace_their_initial_value),
+		TEST(repeated_values_keep_their_commas),
 		TEST(long_lists_keep_every_element),
 		TEST(the_last_value_wins),
 		TEST(durations_are_read_as_go_writes_them),

@@ -112,23 +112,24 @@ static inline struct json *take_node(struct parser *p, const char *at)
 }
 
 /* Indented text has a newline and then blanks, eight of which fit a register. */
-static __attribute__((noinline)) const char *skip_spaces(const char *at, const char *end)
+static const char *skip_blanks(const char *at, const char *end)
 {
 	const uint64_t blanks = UINT64_C(0x2020202020202020);
 	uint64_t word;
 
-	while (at < end && is_space(*at)) {
-		at++;
-		while (end - at >= (ptrdiff_t)sizeof(word)) {
-			memcpy(&word, at, sizeof(word));
-			word ^= blanks;
-			if (word) {
-				at += __builtin_ctzll(word) / 8;
-				break;
-			}
-			at += sizeof(word);
-		}
+	for (; end - at >= (ptrdiff_t)sizeof(word); at += sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		word ^= blanks;
+		if (word)
+			return at + __builtin_ctzll(word) / 8;
 	}
+	return at;
+}
+
+static __attribute__((noinline)) const char *skip_spaces(const char *at, const char *end)
+{
+	while (at < end && is_space(*at))
+		at = skip_blanks(at + 1, end);
 	return at;
 }
 

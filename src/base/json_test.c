@@ -130,13 +130,15 @@ static void children_are_visited_in_order(void **state)
 	struct json *v = parse(*state, "[10,20,30]");
 	int64_t sum = 0;
 
+	/* clang-format off */
 	JSON_FOREACH(child, v)
-	sum = sum * 100 + child->i64;
+		sum = sum * 100 + child->i64;
 	assert_int_equal(sum, 102030);
 	JSON_FOREACH(child, json_at(v, 0))
-	fail();
+		fail();
 	JSON_FOREACH_SAFE(child, v)
-	(void)json_unlink(v, child);
+		(void)json_unlink(v, child);
+	/* clang-format on */
 	assert_json(v, "[]");
 }
 

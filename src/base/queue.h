@@ -59,8 +59,9 @@ static inline struct queue_node *queue_batch_next(struct queue_node **batch)
 }
 
 /*
- * lock - mutual exclusion for short sections: no I/O, no callback and no
- * second lock while it is held. Not recursive.
+ * lock - mutual exclusion for short sections: no callback, no second lock and
+ * no I/O while it is held (but for the log, whose lines it keeps apart). Not
+ * recursive.
  */
 struct lock {
 	pthread_mutex_t mutex;

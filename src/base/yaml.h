@@ -32,9 +32,9 @@ struct yaml_options {
 	size_t alias_nodes_max; /* made by expanding aliases in a document; YAML_ALIAS_NODES_MAX */
 	size_t duplicates_max; /* listed in the report; JSON_DUPLICATES_MAX */
 	/*
-	 * About the document read last; NULL when not wanted. Repeated keys are
-	 * reported and merged as in JSON. Columns count characters, and the
-	 * offset is not set.
+	 * Filled each time that a document is read or fails to be; NULL when not
+	 * wanted. Repeated keys are reported and merged as in JSON. Columns count
+	 * characters, and the offset is not set.
 	 */
 	struct json_report *report;
 };

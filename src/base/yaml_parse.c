@@ -417,7 +417,6 @@ static int read_document(struct yaml_reader *r)
 {
 	int rc;
 
-	*r->options.report = (struct json_report){ 0 };
 	map_clear(&r->anchors);
 	r->root = r->open = r->member = NULL;
 	r->levels.n = r->nodes = r->alias_nodes = 0;
@@ -463,6 +462,7 @@ int yaml_reader_next(struct yaml_reader *r, struct arena *a, struct json **ret_v
 		return error_set(err, ERR_BAD_REQUEST, "the text could not be read to here");
 	r->arena = a;
 	r->err = err;
+	*r->options.report = (struct json_report){ 0 };
 	rc = read_stream(r);
 	r->failed = rc < 0;
 	if (rc > 0)

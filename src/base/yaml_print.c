@@ -199,7 +199,7 @@ static bool emit_document(struct printer *p, const struct json *v)
 	ok = yaml_document_end_event_initialize(&event, 1);
 	if (!emit(p, ok, &event))
 		return false;
-	/* Upstream, too, keeps the emitter from marking the end of an open-ended scalar by "...". */
+	/* As upstream does, lest the end of an open-ended scalar be marked by "...". */
 	p->emitter.open_ended = 0;
 	ok = yaml_stream_end_event_initialize(&event);
 	return emit(p, ok, &event);

@@ -8,16 +8,18 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "cli/cli.h"
+#include "cli/client_tls.h"
 #include "cli/commands.h"
 #include "net/http_client.h"
 #include "net/loop.h"
 #include "net/tls.h"
 
 struct get_options {
-	const char *method, *data, *ca_file, *cert_file, *key_file, *unix_path, *protocol;
+	const char *method, *data, *unix_path, *protocol;
+	struct client_tls_options tls;
 	struct flag_list headers;
 	int64_t timeout; /* ns */
-	bool insecure, verbose;
+	bool verbose;
 };
 
 static const struct flag flags[] = {
@@ -29,14 +31,7 @@ static const struct flag flags[] = {
 	  .help = "add a header field" },
 	{ "protocol", 0, FLAG_STRING(struct get_options, protocol), .choices = "any|http1|http2",
 	  .initial = "any", .help = "any: by ALPN, and HTTP/1.1 in the clear" },
-	{ "certificate-authority", 0, FLAG_STRING(struct get_options, ca_file), .arg = "FILE",
-	  .help = "trust this CA instead of the system's" },
-	{ "client-certificate", 0, FLAG_STRING(struct get_options, cert_file), .arg = "FILE",
-	  .help = "show this certificate to the server" },
-	{ "client-key", 0, FLAG_STRING(struct get_options, key_file), .arg = "FILE",
-	  .help = "the certificate's key" },
-	{ "insecure-skip-tls-verify", 'k', FLAG_BOOL(struct get_options, insecure),
-	  .help = "trust any certificate" },
+	CLIENT_TLS_FLAGS(struct get_options, tls),
 	{ "unix-socket", 0, FLAG_STRING(struct get_options, unix_path), .arg = "PATH",
 	  .help = "connect there, whatever the URL's host is" },
 	{ "timeout", 0, FLAG_DURATION(struct get_options, timeout), .arg = "TIME", .initial = "30s",
@@ -205,33 +200,12 @@ static int parse_url(struct get *g, struct addr *ret_to, struct error *err)
 
 static int make_tls(struct get *g, struct error *err)
 {
-	static const char *const any[] = { "h2", "http/1.1", NULL }, *const one[] = { "http/1.1",
-										      NULL };
-	CLEANUP(buf_release) struct buf ca = BUF_INIT(MIB);
-	CLEANUP(buf_release) struct buf cert = BUF_INIT(MIB);
-	CLEANUP(buf_release) struct buf key = BUF_INIT(MIB);
+	static const char *const any[] = { "h2", "http/1.1", NULL };
+	static const char *const one[] = { "http/1.1", NULL };
 	const struct get_options *o = g->options;
-	struct tls_pair pair;
-	struct tls_opts to = { .pairs = &pair,
-			       .npairs = o->cert_file ? 1 : 0,
-			       .insecure_skip_verify = o->insecure,
-			       .alpn = strcmp(o->protocol, "http1") == 0 ? one : any };
-	int r = 0;
 
-	if (!o->cert_file != !o->key_file)
-		return cli_bad_usage(g->cli, err,
-				     "--client-certificate and --client-key go together");
-	if (o->ca_file)
-		r = file_read(o->ca_file, &ca, err);
-	if (r == 0 && o->cert_file)
-		r = file_read(o->cert_file, &cert, err);
-	if (r == 0 && o->key_file)
-		r = file_read(o->key_file, &key, err);
-	if (r < 0)
-		return r;
-	pair = (struct tls_pair){ buf_str(&cert), buf_str(&key) };
-	to.ca = buf_str(&ca);
-	return tls_new(&to, &g->tls, err);
+	return client_tls_new(g->cli, &o->tls, strcmp(o->protocol, "http1") == 0 ? one : any,
+			      &g->tls, err);
 }
 
 static enum http_protocol protocol_of(const char *word)

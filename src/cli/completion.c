@@ -5,7 +5,12 @@
 
 bool completion_wants_path(const struct flag *flag)
 {
-	return flag->arg && (strcmp(flag->arg, "FILE") == 0 || strcmp(flag->arg, "DIR") == 0);
+	static const char *const names[] = { "FILE", "DIR", "PATH" };
+
+	for (size_t i = 0; flag->arg && i < ARRAY_SIZE(names); i++)
+		if (strcmp(flag->arg, names[i]) == 0)
+			return true;
+	return false;
 }
 
 void completion_add_choices(struct buf *out, const struct flag *flag)

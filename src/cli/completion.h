@@ -10,7 +10,7 @@
 
 #include "cli/command.h"
 
-/* Whether the value of the flag is a path: its argument is called FILE or DIR. */
+/* Whether the value of the flag is a path: its argument is called FILE, DIR or PATH. */
 bool completion_wants_path(const struct flag *flag);
 
 /* The flag's choices with spaces between them, as all three shells want lists. */

@@ -355,7 +355,7 @@ static void a_server_may_be_cut_from_its_handler(void **state UNUSED)
 
 /* --- two sessions --------------------------------------------------------------------- */
 
-enum { BODY = 700000, WIRE = 100000 };
+enum { BODY = 500000, WIRE = 100000 };
 
 /* One side's sending and receiving of bytes that depend on their place. */
 struct transfer {
@@ -386,7 +386,8 @@ static void push(struct http_stream *s)
 		assert_int_equal(http_stream_send_copy(s, str_of(piece, n)), 0);
 		t->sent += n;
 	}
-	if (t->sent == t->to_send)
+	/* A server that ends before the request does would not read the rest of it. */
+	if (t->sent == t->to_send && (t->ended || !s->server))
 		(void)http_stream_end(s, NULL, 0);
 }
 
@@ -405,6 +406,8 @@ static void pull(struct http_stream *s, struct str piece)
 static void transfer_end(struct http_stream *s)
 {
 	((struct transfer *)s->data)->ended = true;
+	if (s->server)
+		push(s);
 }
 
 static void transfer_close(struct http_stream *s, const struct error *err)
@@ -466,10 +469,8 @@ static void exchange(const char *target, size_t upload, bool lazy, size_t piece,
 	assert_true(b.client.closed && !b.client.failed && b.client.ended);
 	assert_true(b.server.closed && !b.server.failed);
 	assert_int_equal(b.client.received, BODY);
-	if (upload <= HTTP_OUT_HIGH) {
-		assert_int_equal(b.server.received, upload);
-		assert_false(p.client.session->done || p.server.session->done);
-	}
+	assert_int_equal(b.server.received, upload);
+	assert_false(p.client.session->done || p.server.session->done);
 	/* The window, and one piece more that was on its way. */
 	assert_true(b.client.peak <= HTTP_WINDOW + MIN(piece - 1, WIRE + 2 * OUTBUF_FULL));
 	assert_true(p.wire_peak <= WIRE + 2 * OUTBUF_FULL);
@@ -478,7 +479,7 @@ static void exchange(const char *target, size_t upload, bool lazy, size_t piece,
 
 static void bodies_go_both_ways_in_any_pieces(void **state UNUSED)
 {
-	static const size_t pieces[] = { 0, 100, 5000, 70000 };
+	static const size_t pieces[] = { 0, 300, 5000, 70000 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
 		exchange("/", 0, false, pieces[i], i);
@@ -489,10 +490,10 @@ static void bodies_go_both_ways_in_any_pieces(void **state UNUSED)
 	}
 }
 
-/* Answers when the body is over, so that a long upload is not cut. */
+/* Answers only when the body is over. */
 static void answer_at_end(struct http_stream *s)
 {
-	transfer_end(s);
+	((struct transfer *)s->data)->ended = true;
 	(void)http_stream_respond(s, 200, NULL, 0, -1);
 	push(s);
 }

@@ -314,7 +314,7 @@ static void a_body_beyond_the_limit_is_413(void **state UNUSED)
 	}
 }
 
-/* --- time -------------------------------------------------------------------------------------- */
+/* --- time -------------------------------------------------------------- */
 
 static void a_slow_head_is_408(void **state UNUSED)
 {
@@ -402,7 +402,7 @@ static void a_body_that_we_keep_from_coming_is_not_slow(void **state UNUSED)
 	http_wire_release(&w);
 }
 
-/* --- ends ------------------------------------------------------------------------------------------------ */
+/* --- ends -------------------------------------------------------------- */
 
 static void an_idle_server_drains_at_once(void **state UNUSED)
 {

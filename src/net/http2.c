@@ -116,14 +116,18 @@ static void drain(struct http_session *h)
 	if (h->draining)
 		return;
 	h->draining = true;
-	if (h->server) {
-		/* RFC 9113, 6.8: announce first, so that requests on their way are not lost. */
+	/* RFC 9113, 6.8: announce first, so that requests on their way are not lost. */
+	if (h->server)
 		(void)nghttp2_submit_shutdown_notice(x->ng);
-		(void)nghttp2_submit_ping(x->ng, NGHTTP2_FLAG_NONE, drain_ping);
-	} else {
+	else
 		(void)nghttp2_submit_goaway(x->ng, NGHTTP2_FLAG_NONE, 0, NGHTTP2_NO_ERROR, NULL, 0);
-	}
 	h->events->on_output(h->owner);
+}
+
+void http2_goaway_sent(struct http2 *x)
+{
+	if (x->h.server && x->h.draining && !x->goaway_final)
+		(void)nghttp2_submit_ping(x->ng, NGHTTP2_FLAG_NONE, drain_ping);
 }
 
 void http2_drain_acked(struct http2 *x)
@@ -145,16 +149,32 @@ static void stop(struct http_session *h, struct http_stream *s)
 	h->events->on_output(h->owner);
 }
 
-static void expire_bodies(struct http_session *h)
+static struct http_stream *expired(struct http_session *h)
 {
-	struct error err;
+	nghttp2_session *ng = http2_of(h)->ng;
 
-	(void)error_set(&err, ERR_SLOW_REQUEST, "the body did not arrive in time");
-	LIST_FOREACH_SAFE (it, &h->streams) {
+	LIST_FOREACH (it, &h->streams) {
 		struct http_stream *s = LIST_ENTRY(it, struct http_stream, link);
 
 		if (s->deadline > h->now)
 			continue;
+		if (!s->body_timeout_ms || nghttp2_session_get_stream_local_window_size(ng, s->id))
+			return s;
+		/* It is we who keep the peer from sending. */
+		s->deadline = h->now + s->body_timeout_ms;
+	}
+	return NULL;
+}
+
+/* One at a time: its owner may end others, too. */
+static void expire_bodies(struct http_session *h)
+{
+	struct http_stream *s;
+	struct error err;
+
+	(void)error_set(&err, ERR_SLOW_REQUEST, "the body did not arrive in time");
+	while ((s = expired(h))) {
+		s->deadline = INT64_MAX;
 		if (s->out_sent)
 			stop(h, s);
 		else

@@ -94,6 +94,12 @@ void http2_count_control(struct http2 *x);
 /* Takes one token; false when there is none. */
 bool http2_bucket_take(struct http2_bucket *b, int64_t now, int64_t burst, int64_t per_s);
 
+/*
+ * The announcement of a drain is written: now its PING. Not before, since
+ * nghttp2 lets a PING overtake what is queued.
+ */
+void http2_goaway_sent(struct http2 *x);
+
 /* The drain's PING came back: no request can be on its way any more. */
 void http2_drain_acked(struct http2 *x);
 

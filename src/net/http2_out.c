@@ -128,6 +128,8 @@ static int on_frame_send(nghttp2_session *ng, const nghttp2_frame *frame, void *
 
 	if (frame->hd.type == NGHTTP2_RST_STREAM)
 		x->reset_by_us = frame->hd.stream_id;
+	if (frame->hd.type == NGHTTP2_GOAWAY)
+		http2_goaway_sent(x);
 	if ((frame->hd.type != NGHTTP2_DATA && frame->hd.type != NGHTTP2_HEADERS) ||
 	    !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
 		return 0;

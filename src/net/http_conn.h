@@ -42,7 +42,6 @@ struct http_conn {
 	int64_t progress_at; /* ms: last write that took something */
 	int64_t linger_until;
 	bool open; /* conn is up */
-	bool busy; /* in a callback from below: write at its end */
 	bool lingering; /* all is said; waiting for the peer to close */
 	bool over;
 	bool freed;

@@ -223,8 +223,10 @@ struct loop *http_stream_loop(const struct http_stream *s)
 static void touch_deadline(struct http_stream *s)
 {
 	struct http_session *h = s->session;
+	/* Owners call at any time, the session is told the time only when it is called. */
+	int64_t now = h->loop ? loop_now(h->loop) : h->now;
 
-	s->deadline = s->body_timeout_ms && !s->in_ended ? h->now + s->body_timeout_ms : INT64_MAX;
+	s->deadline = s->body_timeout_ms && !s->in_ended ? now + s->body_timeout_ms : INT64_MAX;
 	if (s->deadline < h->deadline) {
 		h->deadline = s->deadline;
 		h->events->on_output(h->owner);
@@ -401,6 +403,9 @@ void http_stream_consume(struct http_stream *s, size_t n)
 	s->unconsumed -= n;
 	if (n)
 		give_back(s, n);
+	/* Perhaps only now the peer may send the next piece. */
+	if (n && s->body_timeout_ms && !s->closed)
+		touch_deadline(s);
 }
 
 void http_stream_limit_body(struct http_stream *s, int64_t max)

@@ -57,13 +57,6 @@ int pki_key_new(struct buf *key, struct error *err);
 /* When the first certificate of `cert` ends, in seconds since 1970. */
 int pki_not_after(struct str cert, int64_t *ret_seconds, struct error *err);
 
-/*
- * Writes a file so that it has either its old or its whole new content,
- * whatever happens, and never wider permissions than `mode` (0600 for keys).
- * It is on the disk when this returns.
- */
-int pki_write_file(const char *path, struct str content, unsigned mode, struct error *err);
-
 DEFINE_CLEANUP(pki_ca_free, struct pki_ca *);
 
 #endif

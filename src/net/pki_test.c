@@ -402,66 +402,6 @@ static void new_keys_differ_and_can_be_read(void **state)
 	assert_int_equal(EVP_PKEY_get_bits(key), 256);
 }
 
-static int count_entries(const char *folder)
-{
-	DIR *d = opendir(folder);
-	int n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n - 2;
-}
-
-static void file_has(const char *path, const char *content, unsigned mode)
-{
-	char text[64] = "";
-	struct stat st;
-	FILE *f = fopen(path, "re");
-
-	assert_non_null(f);
-	assert_int_equal(fread(text, 1, sizeof(text) - 1, f), strlen(content));
-	(void)fclose(f);
-	assert_string_equal(text, content);
-	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(st.st_mode & 07777, mode);
-}
-
-static void write_file_replaces_the_whole_file_with_its_mode(void **state)
-{
-	char folder[] = "/tmp/pki_test.XXXXXX", path[64];
-
-	assert_non_null(mkdtemp(folder));
-	(void)snprintf(path, sizeof(path), "%s/key", folder);
-	assert_int_equal(pki_write_file(path, STR("a longer secret"), 0644, NULL), 0);
-	file_has(path, "a longer secret", 0644);
-	assert_int_equal(pki_write_file(path, STR("secret"), 0600, NULL), 0);
-	file_has(path, "secret", 0600);
-	assert_int_equal(count_entries(folder), 1);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(folder), 0);
-}
-
-static void write_file_fails_without_leaving_anything_behind(void **state)
-{
-	char folder[] = "/tmp/pki_test.XXXXXX", path[64];
-	struct error err;
-
-	assert_non_null(mkdtemp(folder));
-	(void)snprintf(path, sizeof(path), "%s/no/key", folder);
-	assert_int_equal(pki_write_file(path, STR("secret"), 0600, &err), -ERR_IO);
-	assert_int_equal(err.sys_errno, ENOENT);
-
-	/* A folder cannot be replaced by a file. */
-	(void)snprintf(path, sizeof(path), "%s/folder", folder);
-	assert_int_equal(mkdir(path, 0700), 0);
-	assert_int_equal(pki_write_file(path, STR("secret"), 0600, &err), -ERR_IO);
-	assert_non_null(strstr(err.msg, path));
-	assert_int_equal(count_entries(folder), 1);
-	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(rmdir(folder), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,8 +419,6 @@ int main(void)
 		cmocka_unit_test(issue_refuses_and_says_why),
 		cmocka_unit_test(issue_appends_both_or_neither),
 		cmocka_unit_test(new_keys_differ_and_can_be_read),
-		cmocka_unit_test(write_file_replaces_the_whole_file_with_its_mode),
-		cmocka_unit_test(write_file_fails_without_leaving_anything_behind),
 	};
 
 	return cmocka_run_group_tests_name("net/pki", tests, NULL, NULL);

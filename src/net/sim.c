@@ -328,31 +328,42 @@ static bool bury_source(struct sim_source *src)
 	return bury != NULL;
 }
 
-static void bury_sources(struct sim_loop *l)
+/* True when it had something to do, which may have given others something to do. */
+static bool bury_loop(struct sim_loop *l)
 {
+	bool any = l->inbox.due != SIM_NEVER || !list_empty(&l->loop.deferred);
 	size_t i = 0;
 
-	while (i < l->sources.n)
-		i = bury_source(l->sources.v[i]) ? 0 : i + 1;
+	l->sim->running = l;
+	sim_source_set(&l->inbox, SIM_NEVER);
+	loop_turn_inbox(&l->loop);
+	while (i < l->sources.n) {
+		bool buried = bury_source(l->sources.v[i]);
+
+		any = any || buried;
+		i = buried ? 0 : i + 1;
+	}
+	while (loop_turn_deferred(&l->loop))
+		;
+	l->sim->running = NULL;
+	return any;
 }
 
 void sim_loop_bury(struct loop *loop)
 {
 	struct sim_loop *dead = sim_loop_of(loop);
 	struct sim *s = dead->sim;
+	bool again = true;
 
 	assert(!s->running && dead->crashed);
-	for (size_t i = 0; i < s->loops.n; i++) {
-		struct sim_loop *l = s->loops.v[i];
+	while (again) {
+		again = false;
+		for (size_t i = 0; i < s->loops.n; i++) {
+			struct sim_loop *l = s->loops.v[i];
 
-		if (l->host != dead->host || !l->crashed)
-			continue;
-		s->running = l;
-		loop_turn_inbox(&l->loop);
-		bury_sources(l);
-		while (loop_turn_deferred(&l->loop))
-			;
-		s->running = NULL;
+			if (l->host == dead->host && l->crashed && bury_loop(l))
+				again = true;
+		}
 	}
 	destroy_closed(s);
 }

@@ -402,6 +402,7 @@ static void shutdown_before_the_handshake_ends_after_it(void **state)
 	assert_int_equal(w.client.count[TLS_EVENT_OPEN], 1);
 	assert_int_equal(w.server.count[TLS_EVENT_OPEN], 1);
 	assert_int_equal(w.server.count[TLS_EVENT_EOF], 1);
+	assert_true(SSL_get_shutdown(ssl_of(w.server.conn)) & SSL_RECEIVED_SHUTDOWN);
 	expect_no_error(&w);
 	tls_world_release(&w);
 }
