@@ -394,9 +394,11 @@ static void push(struct http_stream *s)
 static void pull(struct http_stream *s, struct str piece)
 {
 	struct transfer *t = s->data;
+	size_t wrong = 0;
 
 	for (size_t i = 0; i < piece.n; i++)
-		assert_int_equal(piece.p[i], byte_at(t->received + i));
+		wrong += piece.p[i] != byte_at(t->received + i);
+	assert_int_equal(wrong, 0);
 	t->received += piece.n;
 	t->peak = MAX(t->peak, s->unconsumed);
 	if (!t->lazy)

@@ -410,15 +410,19 @@ static void a_drained_server_ends_after_its_streams(void **state UNUSED)
 	world_release(&w);
 }
 
-static void an_idle_server_drains_at_once(void **state UNUSED)
+static void an_idle_client_closes_when_the_server_drains(void **state UNUSED)
 {
+	struct http_session *h;
 	struct world w;
 
 	world_init(&w, NULL, 11);
 	http_pair_run(&w.pair);
-	w.pair.server.session->ops->drain(w.pair.server.session);
+	h = w.pair.server.session;
+	h->ops->drain(h);
 	http_pair_run(&w.pair);
-	assert_true(w.pair.server.session->done);
+	assert_true(w.pair.client.session->done);
+	assert_int_equal(h->ops->eof(h, NULL), 0);
+	assert_true(h->done);
 	world_release(&w);
 }
 
@@ -602,7 +606,7 @@ int main(void)
 		cmocka_unit_test(a_reset_while_output_is_queued_is_safe),
 		cmocka_unit_test(trailers_arrive),
 		cmocka_unit_test(a_drained_server_ends_after_its_streams),
-		cmocka_unit_test(an_idle_server_drains_at_once),
+		cmocka_unit_test(an_idle_client_closes_when_the_server_drains),
 		cmocka_unit_test(expect_continue_is_granted),
 		cmocka_unit_test(control_frames_without_end_are_a_flood),
 		cmocka_unit_test(cancelled_streams_without_end_are_a_flood),
