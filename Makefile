@@ -29,11 +29,11 @@ tsan: ## all tests under ThreadSanitizer
 	@scripts/test build-tsan
 fuzz: ## each fuzz target for FUZZ_SECONDS
 	@scripts/deps build fuzz
-	@CC=clang scripts/build build-fuzz -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
+	@CC=clang TARGETS='fuzz/fuzz_[a-z0-9_]+' scripts/build build-fuzz -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
 	@scripts/fuzz build-fuzz $(FUZZ_SECONDS)
 bench: ## measure a release build
 	@scripts/deps build bench
-	@scripts/build build-bench -Dbuildtype=release
+	@TARGETS='devplane|bench/[a-z0-9_]+' scripts/build build-bench -Dbuildtype=release
 	@bench/run build-bench
 cover: ## which lines the tests reach
 	@scripts/deps build test cover

@@ -30,7 +30,7 @@
 #define HTTP1_HELD_MAX       (1UL * MIB) /* later requests that wait; reading pauses long before */
 #define HTTP1_FRAMING_MAX    (16UL * KIB) /* chunk lines of one body ... */
 #define HTTP1_FRAMING_FACTOR 16 /* ... beyond so many times its size */
-#define HTTP1_DRAIN_MAX      (64UL * KIB) /* unread rest of a request, dropped to keep a connection */
+#define HTTP1_DRAIN_MAX      (64UL * KIB) /* unread rest of a request that is dropped */
 
 /* HTTP/2 floods: how many of each a peer may send beyond useful work, per connection. */
 #define HTTP2_RESETS_BURST      1000 /* streams cancelled by the peer ... */

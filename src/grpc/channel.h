@@ -41,7 +41,7 @@ struct grpc_channel_opts {
 	int64_t backoff_initial_ms, backoff_max_ms;
 	uint32_t window; /* bytes received and not consumed, per call; HTTP_WINDOW */
 
-	/* The state changed. `err` says why for TRANSIENT_FAILURE, else NULL. May free the channel. */
+	/* The state changed; `err` says why it is TRANSIENT_FAILURE. May free the channel. */
 	void (*on_state)(void *arg, enum grpc_channel_state state, const struct error *err);
 	void *arg;
 };

@@ -15,44 +15,48 @@
 
 /* One answer, and what the client must make of it. */
 struct script {
-	int status;
-	const char *type; /* content-type, or NULL */
-	const char *extra[2]; /* a field more in the head */
-	const char *body;
-	size_t nbody;
-	const char *trailers[2][2]; /* name and value */
+	int status; /* 0: 200 */
+	const char *type; /* content-type; NULL: gRPC's, "": none */
+	const char *head; /* "name: value": a field more in the head */
+	struct str body;
+	const char *trailers; /* the same; several are separated by ";" */
 	bool head_ends; /* no body, no trailers */
 	enum error_code reset; /* instead of an end */
 	enum grpc_code code; /* expected */
 	const char *says; /* part of the message; NULL: any */
 };
 
-static struct http_field field(const char *const *pair)
+/* The fields of a text as above; returns how many. */
+static size_t parse_fields(const char *text, struct http_field *v)
 {
-	return (struct http_field){ str_from(pair[0]), str_from(pair[1]) };
+	struct str rest = str_from(text), line, name;
+	size_t n = 0;
+
+	while (str_split(&rest, ';', &line)) {
+		assert_true(str_split(&line, ':', &name));
+		v[n++] = (struct http_field){ str_trim(name), str_trim(line) };
+	}
+	return n;
 }
 
 static void answer(struct http_stream *s, const struct script *x)
 {
-	struct http_field v[2];
+	struct str type = x->type ? str_from(x->type) : STR("application/grpc");
+	struct http_field v[4];
 	struct error why;
-	size_t n = 0;
+	size_t n = parse_fields(x->head, v);
 
-	if (x->type)
-		v[n++] = HTTP_FIELD("content-type", str_from(x->type));
-	if (x->extra[0])
-		v[n++] = field(x->extra);
-	(void)http_stream_respond(s, x->status, v, n, x->head_ends ? 0 : -1);
-	if (x->nbody)
-		(void)http_stream_send_copy(s, str_of(x->body, x->nbody));
+	if (type.n)
+		v[n++] = HTTP_FIELD("content-type", type);
+	(void)http_stream_respond(s, x->status ? x->status : 200, v, n, x->head_ends ? 0 : -1);
+	if (x->body.n)
+		(void)http_stream_send_copy(s, x->body);
 	if (x->reset) {
 		(void)error_set(&why, x->reset, "as the test says");
 		http_stream_reset(s, &why);
 		return;
 	}
-	for (n = 0; n < 2 && x->trailers[n][0]; n++)
-		v[n] = field(x->trailers[n]);
-	(void)http_stream_end(s, v, n);
+	(void)http_stream_end(s, v, parse_fields(x->trailers, v));
 }
 
 static void on_request_end(struct http_stream *s)
@@ -138,127 +142,61 @@ static void check(struct fixture *f, struct script *x, size_t n)
 	assert_int_equal(stats.accepted, 1);
 }
 
-#define GRPC_TYPE "application/grpc"
-#define EMPTY     "\0\0\0\0\0", 5
+/* A message without content. */
+#define EMPTY STR("\0\0\0\0\0")
 
-/* --- answers that are no gRPC ------------------------------------------------------------------ */
+/* --- answers that are no gRPC ---------------------------------------------------------------- */
 
 static void answers_that_are_no_grpc_become_codes(void **state)
 {
 	struct script rows[] = {
-		{ 503,
-		  "text/html",
-		  { 0 },
-		  "busy",
-		  4,
-		  { { 0 } },
+		{ .status = 503,
+		  .type = "text/html",
+		  .body = STR("busy"),
 		  .code = GRPC_UNAVAILABLE,
-		  .says = "unexpected HTTP status code received from server: 503 (Service "
-			  "Unavailable)" },
-		{ 404,
-		  NULL,
-		  { 0 },
-		  NULL,
-		  0,
-		  { { 0 } },
-		  .head_ends = true,
-		  .code = GRPC_UNIMPLEMENTED },
-		{ 401,
-		  NULL,
-		  { 0 },
-		  NULL,
-		  0,
-		  { { 0 } },
-		  .head_ends = true,
-		  .code = GRPC_UNAUTHENTICATED },
-		{ 403,
-		  NULL,
-		  { 0 },
-		  NULL,
-		  0,
-		  { { 0 } },
-		  .head_ends = true,
-		  .code = GRPC_PERMISSION_DENIED },
-		{ 400, NULL, { 0 }, NULL, 0, { { 0 } }, .head_ends = true, .code = GRPC_INTERNAL },
-		{ 418, NULL, { 0 }, NULL, 0, { { 0 } }, .head_ends = true, .code = GRPC_UNKNOWN },
-		{ 200,
-		  "text/html",
-		  { 0 },
-		  "hello",
-		  5,
-		  { { 0 } },
+		  .says = "HTTP status code received from server: 503 (Service Unavailable)" },
+		{ .status = 404, .type = "", .head_ends = true, .code = GRPC_UNIMPLEMENTED },
+		{ .status = 401, .type = "", .head_ends = true, .code = GRPC_UNAUTHENTICATED },
+		{ .status = 403, .type = "", .head_ends = true, .code = GRPC_PERMISSION_DENIED },
+		{ .status = 400, .type = "", .head_ends = true, .code = GRPC_INTERNAL },
+		{ .status = 418, .type = "", .head_ends = true, .code = GRPC_UNKNOWN },
+		{ .type = "text/html",
+		  .body = STR("hello"),
 		  .code = GRPC_UNKNOWN,
 		  .says = "received unexpected content-type \"text/html\"" },
-		{ 200, NULL, { 0 }, NULL, 0, { { 0 } }, .head_ends = true, .code = GRPC_UNKNOWN },
+		{ .type = "", .head_ends = true, .code = GRPC_UNKNOWN },
 		/* A proper refusal comes with both. */
-		{ 415,
-		  GRPC_TYPE,
-		  { "grpc-status", "3" },
-		  NULL,
-		  0,
-		  { { 0 } },
+		{ .status = 415,
+		  .head = "grpc-status: 3",
 		  .head_ends = true,
 		  .code = GRPC_INVALID_ARGUMENT },
-		{ 500,
-		  GRPC_TYPE,
-		  { 0 },
-		  NULL,
-		  0,
-		  { { 0 } },
-		  .head_ends = true,
-		  .code = GRPC_UNKNOWN },
+		{ .status = 500, .head_ends = true, .code = GRPC_UNKNOWN },
 	};
 
 	check(*state, rows, ARRAY_SIZE(rows));
 }
 
-/* --- statuses ---------------------------------------------------------------------------------- */
+/* --- statuses ---------------------------------------------------------------------------- */
 
 static void the_status_is_read_wherever_it_is(void **state)
 {
 	struct script rows[] = {
-		{ 200, GRPC_TYPE, { 0 }, EMPTY, { { "grpc-status", "0" } }, .code = GRPC_OK },
-		{ 200,
-		  "application/grpc+proto",
-		  { 0 },
-		  EMPTY,
-		  { { "grpc-status", "0" } },
+		{ .body = EMPTY, .trailers = "grpc-status: 0", .code = GRPC_OK },
+		{ .type = "application/grpc+proto",
+		  .body = EMPTY,
+		  .trailers = "grpc-status: 0",
 		  .code = GRPC_OK },
-		{ 200,
-		  GRPC_TYPE,
-		  { "grpc-status", "5" },
-		  NULL,
-		  0,
-		  { { 0 } },
-		  .head_ends = true,
-		  .code = GRPC_NOT_FOUND },
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  NULL,
-		  0,
-		  { { "grpc-status", "9" }, { "grpc-message", "a%20b%zz" } },
+		{ .head = "grpc-status: 5", .head_ends = true, .code = GRPC_NOT_FOUND },
+		{ .trailers = "grpc-status: 9; grpc-message: a%20b%zz",
 		  .code = GRPC_FAILED_PRECONDITION,
 		  .says = "a b%zz" },
-		{ 200, GRPC_TYPE, { 0 }, EMPTY, { { "grpc-status", "99" } }, .code = GRPC_UNKNOWN },
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  EMPTY,
-		  { { "grpc-status", "zero" } },
-		  .code = GRPC_UNKNOWN },
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  EMPTY,
-		  { { "x-note", "no status" } },
+		{ .body = EMPTY, .trailers = "grpc-status: 99", .code = GRPC_UNKNOWN },
+		{ .body = EMPTY, .trailers = "grpc-status: zero", .code = GRPC_UNKNOWN },
+		{ .body = EMPTY,
+		  .trailers = "x-note: bare",
 		  .code = GRPC_UNKNOWN,
 		  .says = "no status" },
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  EMPTY,
-		  { { 0 } },
+		{ .body = EMPTY,
 		  .code = GRPC_INTERNAL,
 		  .says = "server closed the stream without sending trailers" },
 	};
@@ -266,103 +204,57 @@ static void the_status_is_read_wherever_it_is(void **state)
 	check(*state, rows, ARRAY_SIZE(rows));
 }
 
-static void trailers_come_with_a_status_alone_too(void **state)
+static void a_head_of_its_own_is_no_trailer(void **state)
 {
 	struct fixture *f = *state;
-	struct script in_trailers = {
-		200, GRPC_TYPE, { 0 }, EMPTY, { { "grpc-status", "0" }, { "x-note", "there" } }
-	};
-	struct script in_head = { 200,  GRPC_TYPE, { "x-note", "here" },
-				  NULL, 0,         { { "grpc-status", "5" } } };
+	struct script in_trailers = { .body = EMPTY, .trailers = "grpc-status: 0; x-note: there" };
+	struct script in_head = { .head = "x-note: here", .trailers = "grpc-status: 5" };
 
 	assert_string_equal(ask(f, &in_trailers).note, "there");
-	/* A head of its own: its metadata is no trailer. */
 	assert_string_equal(ask(f, &in_head).note, "");
 }
 
 static void resets_become_codes(void **state)
 {
 	struct script rows[] = {
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  NULL,
-		  0,
-		  { { 0 } },
-		  .reset = ERR_CANCELED,
-		  .code = GRPC_CANCELLED },
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  NULL,
-		  0,
-		  { { 0 } },
-		  .reset = ERR_INTERNAL,
-		  .code = GRPC_INTERNAL },
+		{ .reset = ERR_CANCELED, .code = GRPC_CANCELLED },
+		{ .reset = ERR_INTERNAL, .code = GRPC_INTERNAL },
+		{ .body = EMPTY, .reset = ERR_INTERNAL, .code = GRPC_INTERNAL },
 	};
 
 	check(*state, rows, ARRAY_SIZE(rows));
 }
 
-/* --- messages ---------------------------------------------------------------------------------- */
+/* --- messages ---------------------------------------------------------------------------- */
 
 static void ok_needs_whole_messages_and_the_right_number(void **state)
 {
 	struct script rows[] = {
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  NULL,
-		  0,
-		  { { "grpc-status", "0" } },
+		{ .trailers = "grpc-status: 0",
 		  .code = GRPC_UNIMPLEMENTED,
 		  .says = "no response message" },
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  "\0\0\0\0\0\0\0\0\0\0",
-		  10,
-		  { { "grpc-status", "0" } },
+		{ .body = STR("\0\0\0\0\0\0\0\0\0\0"),
+		  .trailers = "grpc-status: 0",
 		  .code = GRPC_UNIMPLEMENTED,
 		  .says = "more than one message" },
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  "\0\0\0\0\7ab",
-		  7,
-		  { { "grpc-status", "0" } },
+		{ .body = STR("\0\0\0\0\7ab"),
+		  .trailers = "grpc-status: 0",
 		  .code = GRPC_INTERNAL,
 		  .says = "incomplete" },
 		/* A failure is believed as it is. */
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  "\0\0\0\0\7ab",
-		  7,
-		  { { "grpc-status", "10" } },
+		{ .body = STR("\0\0\0\0\7ab"),
+		  .trailers = "grpc-status: 10",
 		  .code = GRPC_ABORTED },
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  "\0\0\0\0\2\x0a\7",
-		  7,
-		  { { "grpc-status", "0" } },
+		{ .body = STR("\0\0\0\0\2\x0a\7"),
+		  .trailers = "grpc-status: 0",
 		  .code = GRPC_INTERNAL,
 		  .says = "failed to unmarshal" },
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  "\7\0\0\0\0",
-		  5,
-		  { { "grpc-status", "0" } },
+		{ .body = STR("\7\0\0\0\0"),
+		  .trailers = "grpc-status: 0",
 		  .code = GRPC_INTERNAL,
 		  .says = "payload format 7" },
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  "\0\x7f\0\0\0",
-		  5,
-		  { { "grpc-status", "0" } },
+		{ .body = STR("\0\x7f\0\0\0"),
+		  .trailers = "grpc-status: 0",
 		  .code = GRPC_RESOURCE_EXHAUSTED,
 		  .says = "larger than max" },
 	};
@@ -373,32 +265,23 @@ static void ok_needs_whole_messages_and_the_right_number(void **state)
 static void heads_that_cannot_be_understood_are_internal(void **state)
 {
 	struct script rows[] = {
-		{ 200,
-		  GRPC_TYPE,
-		  { "grpc-encoding", "br" },
-		  EMPTY,
-		  { { "grpc-status", "0" } },
+		{ .head = "grpc-encoding: br",
+		  .body = EMPTY,
+		  .trailers = "grpc-status: 0",
 		  .code = GRPC_INTERNAL,
 		  .says = "grpc-encoding \"br\"" },
-		{ 200,
-		  GRPC_TYPE,
-		  { "x-bin", "?" },
-		  EMPTY,
-		  { { "grpc-status", "0" } },
+		{ .head = "x-bin: ?",
+		  .body = EMPTY,
+		  .trailers = "grpc-status: 0",
 		  .code = GRPC_INTERNAL,
 		  .says = "malformed binary metadata" },
-		{ 200,
-		  GRPC_TYPE,
-		  { 0 },
-		  EMPTY,
-		  { { "grpc-status", "0" }, { "x-bin", "?" } },
+		{ .body = EMPTY,
+		  .trailers = "grpc-status: 0; x-bin: ?",
 		  .code = GRPC_INTERNAL,
 		  .says = "malformed binary metadata" },
-		{ 200,
-		  GRPC_TYPE,
-		  { "grpc-encoding", "identity" },
-		  EMPTY,
-		  { { "grpc-status", "0" } },
+		{ .head = "grpc-encoding: identity",
+		  .body = EMPTY,
+		  .trailers = "grpc-status: 0",
 		  .code = GRPC_OK },
 	};
 
@@ -411,7 +294,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(answers_that_are_no_grpc_become_codes),
 		TEST(the_status_is_read_wherever_it_is),
-		TEST(trailers_come_with_a_status_alone_too),
+		TEST(a_head_of_its_own_is_no_trailer),
 		TEST(resets_become_codes),
 		TEST(ok_needs_whole_messages_and_the_right_number),
 		TEST(heads_that_cannot_be_understood_are_internal),

@@ -177,6 +177,39 @@ static void a_long_body_is_chunked_in_long_runs(void **state UNUSED)
 	http_wire_release(&w);
 }
 
+/* Pieces that are neither copied nor joined take a place each, and places are few. */
+static void many_separate_pieces_go_out_in_several_rounds(void **state UNUSED)
+{
+	static const struct {
+		const char *request;
+		int64_t length;
+	} v[] = {
+		{ GET("/wait"), 200 * 1100 },
+		{ GET("/wait"), -1 },
+		{ "GET /wait HTTP/1.0\r\n\r\n", -1 },
+	};
+	char piece[1100];
+
+	memset(piece, 'x', sizeof(piece));
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		struct http_wire w;
+		size_t n = 0;
+
+		start(&w);
+		say(&w, v[i].request);
+		(void)http_stream_respond(w.stream, 200, NULL, 0, v[i].length);
+		for (int k = 0; k < 200; k++)
+			(void)http_stream_send_copy(w.stream, str_of(piece, sizeof(piece)));
+		http_wire_flush(&w);
+		(void)http_stream_end(w.stream, NULL, 0);
+		http_wire_flush(&w);
+		for (size_t k = 0; k < w.out.n; k++)
+			n += w.out.p[k] == 'x';
+		assert_int_equal(n, 200 * sizeof(piece));
+		http_wire_release(&w);
+	}
+}
+
 static void a_request_is_framed_as_it_must_be(void **state UNUSED)
 {
 	static const struct {
@@ -298,6 +331,7 @@ int main(void)
 		cmocka_unit_test(a_large_head_goes_out_whole),
 		cmocka_unit_test(a_body_of_the_wrong_length_cuts_the_connection),
 		cmocka_unit_test(a_long_body_is_chunked_in_long_runs),
+		cmocka_unit_test(many_separate_pieces_go_out_in_several_rounds),
 		cmocka_unit_test(a_request_is_framed_as_it_must_be),
 		cmocka_unit_test(a_request_of_unknown_length_is_chunked),
 		cmocka_unit_test(a_request_of_the_wrong_length_fails),

@@ -426,6 +426,82 @@ static void an_idle_client_closes_when_the_server_drains(void **state UNUSED)
 	world_release(&w);
 }
 
+/* nghttp2 lets a PING overtake; its answer would then promise nothing. */
+static void a_drain_is_announced_before_its_ping(void **state UNUSED)
+{
+	struct http_session *h;
+	struct outbuf *o;
+	struct world w;
+
+	world_init(&w, NULL, 22);
+	http_pair_run(&w.pair);
+	h = w.pair.server.session;
+	o = w.pair.out;
+	h->ops->drain(h);
+	(void)h->ops->output(h, o);
+	assert_int_equal(o->total, 9 + 8 + 9 + 8);
+	assert_int_equal(o->scratch[3], 7); /* GOAWAY */
+	assert_int_equal(o->scratch[9 + 8 + 3], 6); /* PING */
+	outbuf_clear(o);
+	world_release(&w);
+}
+
+static void a_body_that_we_do_not_take_is_not_late(void **state UNUSED)
+{
+	struct http_stream *s;
+	struct world w;
+
+	world_init(&w, NULL, 23);
+	w.server.hold = true;
+	w.client.to_send = 2 * HTTP_WINDOW;
+	s = ask(&w, "POST", "/hold", false);
+	produce(s);
+	http_pair_run(&w.pair);
+	http_stream_body_timeout(w.stream, 500);
+	http_pair_advance(&w.pair, 600);
+	http_pair_advance(&w.pair, 600);
+	assert_int_equal(w.server.closes, 0);
+	assert_int_equal(w.client.heads, 0);
+	/* Now the peer may go on, and has as long again. */
+	http_stream_consume(w.stream, HTTP_WINDOW);
+	assert_int_equal(w.stream->deadline, w.pair.now + 500);
+	http_pair_run(&w.pair);
+	assert_int_equal(w.server.body.n, 2 * HTTP_WINDOW);
+	world_release(&w);
+}
+
+/* As when a connection fails, or its owner leaves, in the middle of its input. */
+static void close_all_streams(struct http_stream *s)
+{
+	struct http_session *h = s->session;
+	struct error err;
+
+	(void)error_set(&err, ERR_UNAVAILABLE, "gone");
+	while (!list_empty(&h->streams))
+		http_stream_close(LIST_ENTRY(h->streams.next, struct http_stream, link), &err);
+}
+
+static void streams_closed_from_outside_are_forgotten(void **state UNUSED)
+{
+	static const struct http_stream_ops ops = { .on_head = close_all_streams,
+						    .on_close = seen_close };
+	struct world w;
+
+	world_init(&w, NULL, 24);
+	w.server.to_send = 100;
+	for (int i = 0; i < 3; i++) {
+		(void)http_pair_request(&w.pair, STR("GET"), STR("/stream"), true, &ops, &w.client);
+		w.server.to_send = 100;
+	}
+	http_pair_run(&w.pair);
+	assert_int_equal(w.client.closes, 3);
+	assert_int_equal(w.client.err.code, ERR_UNAVAILABLE);
+	assert_int_equal(w.pair.client.session->nstreams, 0);
+	assert_int_equal(w.server.closes, 3);
+	assert_false(w.pair.client.failed || w.pair.server.failed);
+	world_release(&w);
+}
+
 static void expect_continue_is_granted(void **state UNUSED)
 {
 	struct http_field expect = HTTP_FIELD("expect", STR("100-continue"));
@@ -607,6 +683,9 @@ int main(void)
 		cmocka_unit_test(trailers_arrive),
 		cmocka_unit_test(a_drained_server_ends_after_its_streams),
 		cmocka_unit_test(an_idle_client_closes_when_the_server_drains),
+		cmocka_unit_test(a_drain_is_announced_before_its_ping),
+		cmocka_unit_test(a_body_that_we_do_not_take_is_not_late),
+		cmocka_unit_test(streams_closed_from_outside_are_forgotten),
 		cmocka_unit_test(expect_continue_is_granted),
 		cmocka_unit_test(control_frames_without_end_are_a_flood),
 		cmocka_unit_test(cancelled_streams_without_end_are_a_flood),

@@ -99,17 +99,6 @@ static bool move_input(struct http_pair *p, struct http_pair_side *to)
 	return true;
 }
 
-/* Who has said all closes his side; the other hears of it after the last byte. */
-static bool move_eof(struct http_pair *p, struct http_pair_side *from, struct http_pair_side *to)
-{
-	if (!from->over || to->wire.n || to->eof || to->paused || to->failed || to->over)
-		return false;
-	to->eof = true;
-	to->session->now = p->now;
-	to->failed = to->session->ops->eof(to->session, &to->err) < 0;
-	return true;
-}
-
 bool http_pair_step(struct http_pair *p)
 {
 	bool moved = move_output(p, &p->client, &p->server);
@@ -117,8 +106,6 @@ bool http_pair_step(struct http_pair *p)
 	moved |= move_output(p, &p->server, &p->client);
 	moved |= move_input(p, &p->server);
 	moved |= move_input(p, &p->client);
-	moved |= move_eof(p, &p->client, &p->server);
-	moved |= move_eof(p, &p->server, &p->client);
 	return moved;
 }
 

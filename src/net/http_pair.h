@@ -21,7 +21,6 @@ struct http_pair_side {
 	bool paused;
 	bool failed; /* input() returned an error */
 	bool over; /* done, and all it had to say is on the wire */
-	bool eof; /* was told that the other side is over */
 	struct error err;
 };
 

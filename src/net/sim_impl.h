@@ -1,9 +1,9 @@
 /*
  * sim_impl - private to the sim files: the world's parts.
  *
- * sim.c has the time and the turns, sim_conn.c the two ends of a connection and
- * the bytes between them, sim_net.c who can reach whom, sim_handles.c signals,
- * folders and children.
+ * sim.c has the time and the turns, sim_host.c hosts and their crashes,
+ * sim_conn.c the two ends of a connection, sim_pipe.c the bytes between them,
+ * sim_net.c who can reach whom, sim_handles.c signals, folders and children.
  */
 #ifndef NET_SIM_IMPL_H
 #define NET_SIM_IMPL_H
@@ -148,6 +148,10 @@ void sim_source_add(struct sim_source *src, struct sim_loop *l);
 void sim_source_set(struct sim_source *src, int64_t due);
 /* Off its loop; destroyed after the turn. */
 void sim_source_close(struct sim_source *src);
+/* The turn is over. */
+void sim_destroy_closed(struct sim *s);
+
+/* --- sim_host.c ------------------------------------------------------------------- */
 
 /* The host of that name, made when new; NULL stays NULL. */
 struct sim_host *sim_host_get(struct sim *s, const char *name);

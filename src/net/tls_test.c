@@ -218,6 +218,27 @@ static void the_server_must_have_the_name_that_was_asked_for(void **state)
 	}
 }
 
+static void a_common_name_never_stands_for_a_host(void **state)
+{
+	static const struct str address = { "10.0.0.1", 8 };
+	CLEANUP(buf_release) struct buf cert = BUF_INIT(16 * KIB);
+	CLEANUP(buf_release) struct buf key = BUF_INIT(16 * KIB);
+	struct pki_leaf leaf = { .common_name = STR("api.example.com"),
+				 .hosts = &address,
+				 .nhosts = 1,
+				 .server = true,
+				 .lifetime = TLS_WORLD_DAY };
+	struct handshake h;
+
+	handshake_init(&h);
+	assert_int_equal(pki_issue(h.w.ca, &leaf, &h.w.loop.clock.clock, &cert, &key, NULL), 0);
+	h.pair = (struct tls_pair){ buf_str(&cert), buf_str(&key) };
+	h.server_name = "api.example.com";
+	handshake_run(&h, 1000);
+	assert_non_null(strstr(h.w.client.err.msg, "hostname mismatch"));
+	handshake_release(&h);
+}
+
 static void an_address_is_not_sent_as_a_name(void **state)
 {
 	struct handshake h;
@@ -513,6 +534,7 @@ int main(void)
 		cmocka_unit_test(a_server_of_another_ca_is_refused),
 		cmocka_unit_test(an_expired_server_is_refused_by_the_loop_s_clock),
 		cmocka_unit_test(the_server_must_have_the_name_that_was_asked_for),
+		cmocka_unit_test(a_common_name_never_stands_for_a_host),
 		cmocka_unit_test(an_address_is_not_sent_as_a_name),
 		cmocka_unit_test(insecure_clients_trust_anybody_and_know_nobody),
 		cmocka_unit_test(a_client_must_name_its_server),
