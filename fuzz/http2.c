@@ -27,7 +27,7 @@ static void on_end(struct http_stream *s)
 static void on_close(struct http_stream *s, const struct error *err)
 {
 	if (!s->closed || (err && err->code == ERR_OK))
-		__builtin_trap();
+		abort();
 }
 
 static const struct http_stream_ops ops = {
@@ -89,7 +89,7 @@ static void gather(struct http_session *h, struct outbuf *o)
 	while (more) {
 		more = h->ops->output(h, o);
 		if (o->total > OUTBUF_FULL + 64 * KIB)
-			__builtin_trap();
+			abort();
 		more = more || http_session_call_writable(h);
 		outbuf_clear(o);
 	}

@@ -91,9 +91,6 @@ struct json_options {
 	struct json_report *report; /* NULL when not wanted */
 };
 
-/* As many as upstream's strict decoder lists. */
-#define JSON_DUPLICATES_MAX 100
-
 /*
  * Parses all of `text`. Syntax errors, bad UTF-8, lone surrogates, excessive
  * depth and numbers out of range give -ERR_BAD_REQUEST; a source or a tree over

@@ -12,6 +12,7 @@
 
 /* JSON and YAML documents. Depth as upstream's decoder allows; size is the caller's. */
 #define JSON_DEPTH_MAX       10000
+#define JSON_DUPLICATES_MAX  100 /* repeated keys that are listed; more are counted */
 #define YAML_DEPTH_MAX       100
 #define YAML_ALIAS_NODES_MAX 100000 /* nodes made by expanding aliases: "billion laughs" */
 

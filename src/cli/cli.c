@@ -64,14 +64,14 @@ static void complain(const struct cli *cli, const char *fmt, ...)
 
 int cli_bad_usage(struct cli *cli, struct error *err, const char *fmt, ...)
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT(sizeof(err->msg));
+	char text[sizeof(err->msg)]; /* cut there anyhow */
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)buf_vprintf(&text, fmt, ap);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	cli->bad_usage = true;
-	return error_set(err, ERR_BAD_REQUEST, "%s", text.p ? text.p : "");
+	return error_set(err, ERR_BAD_REQUEST, "%s", text);
 }
 
 int cli_unknown_command(struct cli *cli, const struct command *c, const char *name,

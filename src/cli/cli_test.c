@@ -188,6 +188,17 @@ static void bad_usage_is_exit_code_2_with_a_hint(void **state)
 	}
 }
 
+static void an_endless_mistake_is_cut_and_not_lost(void **state)
+{
+	struct fixture *x = *state;
+	char word[4096];
+
+	memset(word, 'x', sizeof(word));
+	word[sizeof(word) - 1] = '\0';
+	assert_int_equal(run(x, word, NULL), CLI_USAGE);
+	assert_memory_equal(x->err, "prog: unknown command \"xxx", 26);
+}
+
 static void a_hidden_command_runs_but_is_not_listed(void **state)
 {
 	struct fixture *x = *state;
@@ -300,6 +311,7 @@ int main(void)
 		TEST(a_nested_command_knows_its_path),
 		TEST(a_failure_is_printed_once_and_is_exit_code_1),
 		TEST(bad_usage_is_exit_code_2_with_a_hint),
+		TEST(an_endless_mistake_is_cut_and_not_lost),
 		TEST(a_hidden_command_runs_but_is_not_listed),
 		TEST(the_overview_lists_commands_by_group),
 		TEST(help_of_a_command_shows_all_of_its_row),

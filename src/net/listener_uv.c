@@ -153,14 +153,27 @@ static int bind_unix(int fd, const struct addr *at, unsigned mode)
 	return r;
 }
 
+static bool is_any(const struct addr *at)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)&at->sa;
+
+	return at->sa.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
+}
+
 static int open_fd(const struct addr *at, unsigned mode, struct error *err)
 {
+	struct addr any4;
 	int on = 1, r, fd;
 
 	r = remove_stale(at, err);
 	if (r < 0)
 		return r;
 	fd = socket(at->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0 && errno == EAFNOSUPPORT && is_any(at)) {
+		/* A kernel without IPv6: "any address" is the other family's then. */
+		(void)addr_parse(&any4, STR("0.0.0.0"), at->port, NULL);
+		return open_fd(&any4, mode, err);
+	}
 	if (fd < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot make a socket");
 	if (at->kind == ADDR_INET) {

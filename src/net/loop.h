@@ -1,7 +1,7 @@
 /*
  * loop - one thread's event loop: timers, messages, signals, folders, children.
  *
- * loop_new() makes the real one on libuv; loop_sim.h makes loops that live in
+ * loop_new() makes the real one on libuv; sim.h makes loops that live in
  * a seeded, simulated world with its own time. Everything that waits goes
  * through this interface, so either can stand in for the other. Sockets are in
  * conn.h and listener.h.

@@ -1,7 +1,7 @@
 /*
  * HTTP in the simulated world, in fair and in foul weather: narrow pipes, slow
  * loops, fickle clients, lost connections, cuts, crashes, and a server that
- * drains in the middle of it all. What is checked is in sim_web.h.
+ * drains in the middle of it all. What is checked is in web_world.h.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "net/sim_web.h"
+#include "net/web_world.h"
 
 static struct sim_opts draw_opts(uint64_t seed, double lose)
 {
@@ -30,12 +30,12 @@ static void without_faults_every_request_is_answered(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 100; seed++) {
 		struct sim_opts opts = draw_opts(seed, 0);
-		struct sim_web w;
+		struct web_world w;
 
-		sim_web_init(&w, &opts, (struct sim_climate){ 0 });
-		sim_web_finish(&w);
-		sim_web_drain(&w, 1000);
-		sim_web_release(&w);
+		web_world_init(&w, &opts, (struct web_climate){ 0 });
+		web_world_finish(&w);
+		web_world_drain(&w, 1000);
+		web_world_release(&w);
 	}
 }
 
@@ -43,12 +43,13 @@ static void a_server_that_hangs_up_idle_connections_loses_no_request(void **stat
 {
 	for (uint64_t seed = 0; seed < 60; seed++) {
 		struct sim_opts opts = draw_opts(seed, 0);
-		struct sim_web w;
+		struct web_world w;
 
-		sim_web_init(&w, &opts, (struct sim_climate){ .idle_timeout_ms = 5, .gap_ms = 20 });
-		sim_web_finish(&w);
-		sim_web_drain(&w, 1000);
-		sim_web_release(&w);
+		web_world_init(&w, &opts,
+			       (struct web_climate){ .idle_timeout_ms = 5, .gap_ms = 20 });
+		web_world_finish(&w);
+		web_world_drain(&w, 1000);
+		web_world_release(&w);
 	}
 }
 
@@ -56,12 +57,12 @@ static void fickle_clients_disturb_only_themselves(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 60; seed++) {
 		struct sim_opts opts = draw_opts(seed, 0);
-		struct sim_web w;
+		struct web_world w;
 
-		sim_web_init(&w, &opts, (struct sim_climate){ .faulty = true, .fickle = true });
-		sim_web_finish(&w);
-		sim_web_drain(&w, 1000);
-		sim_web_release(&w);
+		web_world_init(&w, &opts, (struct web_climate){ .faulty = true, .fickle = true });
+		web_world_finish(&w);
+		web_world_drain(&w, 1000);
+		web_world_release(&w);
 	}
 }
 
@@ -69,17 +70,17 @@ static void lost_connections_fail_requests_but_mix_nothing_up(void **state UNUSE
 {
 	for (uint64_t seed = 0; seed < 100; seed++) {
 		struct sim_opts opts = draw_opts(seed, seed % 2 ? 0.01 : 0.001);
-		struct sim_web w;
+		struct web_world w;
 
-		sim_web_init(&w, &opts,
-			     (struct sim_climate){ .faulty = true, .fickle = seed % 3 == 0 });
+		web_world_init(&w, &opts,
+			       (struct web_climate){ .faulty = true, .fickle = seed % 3 == 0 });
 		for (int i = 0; i < 10; i++) {
-			sim_run_for(w.sim, (int64_t)sim_web_draw(&w, 50));
+			sim_run_for(w.sim, (int64_t)web_world_draw(&w, 50));
 			(void)sim_break_conns(w.sim, 0.3);
 		}
-		sim_web_finish(&w);
-		sim_web_drain(&w, 1000);
-		sim_web_release(&w);
+		web_world_finish(&w);
+		web_world_drain(&w, 1000);
+		web_world_release(&w);
 	}
 }
 
@@ -87,19 +88,19 @@ static void cuts_heal_or_end_in_time_outs(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 60; seed++) {
 		struct sim_opts opts = draw_opts(seed, 0);
-		struct sim_web w;
+		struct web_world w;
 
-		sim_web_init(&w, &opts, (struct sim_climate){ .faulty = true });
+		web_world_init(&w, &opts, (struct web_climate){ .faulty = true });
 		for (int i = 0; i < 3; i++) {
-			sim_run_for(w.sim, (int64_t)sim_web_draw(&w, 50));
-			sim_cut(w.sim, "server", sim_web_draw(&w, 2) ? NULL : "client-1");
-			sim_run_for(w.sim, (int64_t)sim_web_draw(
-						   &w, sim_web_draw(&w, 2) ? 100 : 40 * 1000));
+			sim_run_for(w.sim, (int64_t)web_world_draw(&w, 50));
+			sim_cut(w.sim, "server", web_world_draw(&w, 2) ? NULL : "client-1");
+			sim_run_for(w.sim, (int64_t)web_world_draw(
+						   &w, web_world_draw(&w, 2) ? 100 : 40 * 1000));
 			sim_heal(w.sim, NULL, NULL);
 		}
-		sim_web_finish(&w);
-		sim_web_drain(&w, 1000);
-		sim_web_release(&w);
+		web_world_finish(&w);
+		web_world_drain(&w, 1000);
+		web_world_release(&w);
 	}
 }
 
@@ -108,13 +109,13 @@ static void a_graceful_drain_loses_nothing_that_was_begun(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 100; seed++) {
 		struct sim_opts opts = draw_opts(seed, 0);
-		struct sim_web w;
+		struct web_world w;
 
-		sim_web_init(&w, &opts, (struct sim_climate){ .leaving = true });
-		sim_run_for(w.sim, (int64_t)sim_web_draw(&w, 80));
-		sim_web_drain(&w, SIM_HANG_MS);
-		sim_web_finish(&w);
-		sim_web_release(&w);
+		web_world_init(&w, &opts, (struct web_climate){ .leaving = true });
+		sim_run_for(w.sim, (int64_t)web_world_draw(&w, 80));
+		web_world_drain(&w, WEB_HANG_MS);
+		web_world_finish(&w);
+		web_world_release(&w);
 	}
 }
 
@@ -122,14 +123,14 @@ static void a_hasty_drain_leaves_no_connection(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 100; seed++) {
 		struct sim_opts opts = draw_opts(seed, seed % 3 ? 0 : 0.005);
-		struct sim_web w;
+		struct web_world w;
 
-		sim_web_init(&w, &opts,
-			     (struct sim_climate){ .faulty = true, .fickle = seed % 2 == 0 });
-		sim_run_for(w.sim, (int64_t)sim_web_draw(&w, 80));
-		sim_web_drain(&w, (int64_t)sim_web_draw(&w, 100));
-		sim_web_finish(&w);
-		sim_web_release(&w);
+		web_world_init(&w, &opts,
+			       (struct web_climate){ .faulty = true, .fickle = seed % 2 == 0 });
+		sim_run_for(w.sim, (int64_t)web_world_draw(&w, 80));
+		web_world_drain(&w, (int64_t)web_world_draw(&w, 100));
+		web_world_finish(&w);
+		web_world_release(&w);
 	}
 }
 
@@ -137,14 +138,14 @@ static void a_crashed_server_leaves_its_clients_with_errors(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 60; seed++) {
 		struct sim_opts opts = draw_opts(seed, 0);
-		struct sim_web w;
+		struct web_world w;
 
-		sim_web_init(&w, &opts, (struct sim_climate){ .faulty = true });
-		sim_run_for(w.sim, (int64_t)sim_web_draw(&w, 80));
+		web_world_init(&w, &opts, (struct web_climate){ .faulty = true });
+		sim_run_for(w.sim, (int64_t)web_world_draw(&w, 80));
 		sim_loop_crash(w.lanes[0], seed % 2 ? SIM_CRASH_PROCESS : SIM_CRASH_MACHINE);
-		sim_web_finish(&w);
+		web_world_finish(&w);
 		sim_loop_bury(w.lanes[0]);
-		sim_web_release(&w);
+		web_world_release(&w);
 	}
 }
 
@@ -152,20 +153,20 @@ static void all_of_it_holds_over_tls(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 60; seed++) {
 		struct sim_opts opts = draw_opts(seed, seed % 2 ? 0.003 : 0);
-		struct sim_climate climate = { .tls = true,
+		struct web_climate climate = { .tls = true,
 					       .faulty = seed % 2,
 					       .fickle = seed % 4 == 1,
 					       .leaving = seed % 4 == 2 };
-		struct sim_web w;
+		struct web_world w;
 
-		sim_web_init(&w, &opts, climate);
-		sim_run_for(w.sim, (int64_t)sim_web_draw(&w, 80));
+		web_world_init(&w, &opts, climate);
+		sim_run_for(w.sim, (int64_t)web_world_draw(&w, 80));
 		if (climate.leaving)
-			sim_web_drain(&w, SIM_HANG_MS);
-		sim_web_finish(&w);
+			web_world_drain(&w, WEB_HANG_MS);
+		web_world_finish(&w);
 		if (!climate.leaving)
-			sim_web_drain(&w, 1000);
-		sim_web_release(&w);
+			web_world_drain(&w, 1000);
+		web_world_release(&w);
 	}
 }
 
@@ -179,16 +180,16 @@ static char *trace_with_seed(uint64_t seed)
 {
 	struct buf lines = BUF_INIT(64 * MIB);
 	struct sim_opts opts = draw_opts(seed, 0.0005);
-	struct sim_web w;
+	struct web_world w;
 
 	opts.trace = keep_line;
 	opts.arg = &lines;
-	sim_web_init(&w, &opts, (struct sim_climate){ .faulty = true, .fickle = true });
+	web_world_init(&w, &opts, (struct web_climate){ .faulty = true, .fickle = true });
 	sim_run_for(w.sim, 50);
 	(void)sim_break_conns(w.sim, 0.3);
-	sim_web_finish(&w);
-	sim_web_drain(&w, 1000);
-	sim_web_release(&w);
+	web_world_finish(&w);
+	web_world_drain(&w, 1000);
+	web_world_release(&w);
 	return buf_take(&lines);
 }
 

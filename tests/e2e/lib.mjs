@@ -75,6 +75,15 @@ export async function until(what, look, seconds = 20) {
 	}
 }
 
+// Sanitizers keep freed memory for a while, so figures of it mean nothing under them.
+const sanitized = /__[at]san_init/.test(readFileSync(devplane, "latin1"))
+
+// Fails when the process has used more than so many MiB more than `before` (peakMemory's).
+export function assertGrowth(pid, before, mib) {
+	const grown = Math.round((peakMemory(pid) - before) / 1024)
+	assert.ok(sanitized || grown < mib, `it grew by ${grown} MiB`)
+}
+
 // The most memory that the process has used so far, in KiB.
 export function peakMemory(pid) {
 	return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`))[1])

@@ -1,5 +1,5 @@
 /*
- * sim_web - for tests: a simulated world of HTTP.
+ * web_world - for tests: a simulated world of HTTP.
  *
  * One server on two loops with a worker beside them, several clients on hosts
  * of their own, HTTP/1.1 and HTTP/2. What is asked, how it is answered and how
@@ -8,8 +8,8 @@
  * every stream is closed once, and at the end that nothing hangs or is left.
  * Failures are cmocka's.
  */
-#ifndef NET_SIM_WEB_H
-#define NET_SIM_WEB_H
+#ifndef NET_WEB_WORLD_H
+#define NET_WEB_WORLD_H
 
 #include "base/random.h"
 #include "net/http_client.h"
@@ -18,48 +18,48 @@
 #include "net/sim.h"
 
 enum {
-	SIM_GUESTS = 4,
-	SIM_ASKS = 6, /* per guest */
-	SIM_HANG_MS = 900 * 1000, /* whatever takes longer never ends */
+	WEB_GUESTS = 4,
+	WEB_ASKS = 6, /* per guest */
+	WEB_HANG_MS = 900 * 1000, /* whatever takes longer never ends */
 };
 
 /* What the server does with a request. */
-enum sim_mode {
-	SIM_MODE_COLLECT, /* gathers the body and sends it back */
-	SIM_MODE_STREAM, /* sends it back as it comes */
-	SIM_MODE_EARLY, /* answers before the body is there */
-	SIM_MODE_WORKER, /* answers after another loop was asked */
-	SIM_MODE_GENERATE, /* sends a body as there is room, and trailers */
-	SIM_MODE_FAIL,
-	SIM_MODE_RESET, /* gives up in the middle */
-	SIM_MODES,
+enum web_mode {
+	WEB_MODE_COLLECT, /* gathers the body and sends it back */
+	WEB_MODE_STREAM, /* sends it back as it comes */
+	WEB_MODE_EARLY, /* answers before the body is there */
+	WEB_MODE_WORKER, /* answers after another loop was asked */
+	WEB_MODE_GENERATE, /* sends a body as there is room, and trailers */
+	WEB_MODE_FAIL,
+	WEB_MODE_RESET, /* gives up in the middle */
+	WEB_MODES,
 };
 
 /* What a fickle client does in the middle of a response, or when it is closed. */
-enum sim_whim {
-	SIM_WHIM_NONE,
-	SIM_WHIM_RESET_AT_HEAD,
-	SIM_WHIM_RESET_AT_BODY,
-	SIM_WHIM_LEAVE_AT_HEAD, /* frees the client */
-	SIM_WHIM_LEAVE_AT_BODY,
-	SIM_WHIM_LEAVE_AT_CLOSE,
-	SIM_WHIM_DRAIN_AT_HEAD,
-	SIM_WHIMS,
+enum web_whim {
+	WEB_WHIM_NONE,
+	WEB_WHIM_RESET_AT_HEAD,
+	WEB_WHIM_RESET_AT_BODY,
+	WEB_WHIM_LEAVE_AT_HEAD, /* frees the client */
+	WEB_WHIM_LEAVE_AT_BODY,
+	WEB_WHIM_LEAVE_AT_CLOSE,
+	WEB_WHIM_DRAIN_AT_HEAD,
+	WEB_WHIMS,
 };
 
-struct sim_web;
+struct web_world;
 struct tls;
 
 /* One request, its course at the client, and what the server made of it. */
-struct sim_ask {
-	struct sim_web *web;
-	struct sim_guest *guest;
+struct web_ask {
+	struct web_world *web;
+	struct web_guest *guest;
 	unsigned id;
-	enum sim_mode mode;
+	enum web_mode mode;
 	size_t up, down; /* bytes of the bodies */
 	bool head; /* method HEAD */
 	bool slow; /* consumes late */
-	enum sim_whim whim;
+	enum web_whim whim;
 	struct http_stream *stream;
 	size_t sent, got, held;
 	struct loop_timer patience, consume;
@@ -70,17 +70,17 @@ struct sim_ask {
 };
 
 /* A client's host: one connection at a time. */
-struct sim_guest {
-	struct sim_web *web;
+struct web_guest {
+	struct web_world *web;
 	struct loop *loop;
 	struct http_client *client;
 	enum http_protocol protocol;
 	struct loop_timer next; /* the next step */
-	struct sim_ask asks[SIM_ASKS];
+	struct web_ask asks[WEB_ASKS];
 };
 
 /* What the world is like. */
-struct sim_climate {
+struct web_climate {
 	bool faulty; /* requests may fail at any point */
 	bool fickle; /* clients give up: requests, connections */
 	bool leaving; /* the server leaves: requests that it has not seen may fail */
@@ -89,13 +89,13 @@ struct sim_climate {
 	int64_t gap_ms; /* most time between two requests of a client */
 };
 
-struct sim_web {
-	struct sim_climate climate;
+struct web_world {
+	struct web_climate climate;
 	struct sim *sim;
 	struct prng prng;
 	struct loop *lanes[2], *worker;
 	struct http_server *server;
-	struct sim_guest guests[SIM_GUESTS];
+	struct web_guest guests[WEB_GUESTS];
 	struct addr at;
 	struct tls *server_tls, *client_tls[2]; /* for HTTP/1.1, HTTP/2; NULL: clear */
 	bool drained;
@@ -104,27 +104,24 @@ struct sim_web {
 };
 
 /* What anybody draws; from the seed, but apart from the world's own. */
-uint64_t sim_web_draw(struct sim_web *w, uint64_t n);
+uint64_t web_world_draw(struct web_world *w, uint64_t n);
 
-/* Byte i of the bodies that request `id` has. */
-static inline char sim_web_byte(unsigned id, size_t i)
-{
-	return (char)(id * 7 + i * 31 + i / 251);
-}
+/* n bytes, from byte `at` on, of the bodies that request `id` has. */
+void web_world_fill(char *to, unsigned id, size_t at, size_t n);
 
 /* Makes it; the guests begin when it runs. */
-void sim_web_init(struct sim_web *w, const struct sim_opts *opts, struct sim_climate climate);
+void web_world_init(struct web_world *w, const struct sim_opts *opts, struct web_climate climate);
 
 /* Runs until all requests are over, one way or another. */
-void sim_web_finish(struct sim_web *w);
+void web_world_finish(struct web_world *w);
 
 /* Drains the server and runs until it says that no connection is left. */
-void sim_web_drain(struct sim_web *w, int64_t grace_ms);
+void web_world_drain(struct web_world *w, int64_t grace_ms);
 
 /* After a drain or a crash: lets the guests go, checks all, frees all. */
-void sim_web_release(struct sim_web *w);
+void web_world_release(struct web_world *w);
 
-/* A guest (sim_web_guest.c). */
-void sim_guest_init(struct sim_web *w, unsigned i);
+/* A guest (web_guest_fixture.c). */
+void web_guest_init(struct web_world *w, unsigned i);
 
 #endif
