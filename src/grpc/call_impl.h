@@ -69,7 +69,10 @@ struct grpc_call {
 extern const struct grpc_call_ops grpc_call_no_ops;
 extern const struct http_stream_ops grpc_stream_no_ops;
 
-/* `c` is the front of `size` zeroed bytes. One reference: the role's, dropped by ..._end(). */
+/*
+ * *c is zeroed memory from the heap. One reference: the role's, which
+ * grpc_call_end() drops. `in_max` is the largest message to take; 0: the default.
+ */
 void grpc_call_init(struct grpc_call *c, const struct grpc_role *role, struct loop *l,
 		    const struct grpc_method *m, size_t in_max);
 

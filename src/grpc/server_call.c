@@ -141,7 +141,7 @@ static void cut(struct grpc_call *c, struct grpc_status st)
 	if (sc->headers_sent && http_stream_room(c->stream) < HTTP_OUT_HIGH) {
 		sc->code = st.code;
 		grpc_call_reset(c, ERR_TIMEOUT);
-	} else if (!sc->finished) {
+	} else {
 		send_status(sc, st.code, st.message);
 	}
 	grpc_call_end(c, st);

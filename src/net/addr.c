@@ -25,8 +25,12 @@ static bool is_alnum(char c)
 
 static void set_inet_text(struct addr *a, bool v6)
 {
-	(void)snprintf(a->text, sizeof(a->text), "%s%.*s%s:%u", v6 ? "[" : "", HOST_MAX, a->host,
-		       v6 ? "]" : "", (unsigned)a->port);
+	/* A host of this name must not read as a socket's path. */
+	if (strcmp(a->host, "unix") == 0)
+		(void)snprintf(a->text, sizeof(a->text), "tcp://unix:%u", (unsigned)a->port);
+	else
+		(void)snprintf(a->text, sizeof(a->text), "%s%.*s%s:%u", v6 ? "[" : "", HOST_MAX,
+			       a->host, v6 ? "]" : "", (unsigned)a->port);
 }
 
 static void set_unix_text(struct addr *a)
@@ -260,6 +264,9 @@ static int parse_unix(struct addr *a, struct str path, struct error *err)
 		if (path.n == 0 || path.p[0] != '/')
 			return error_set(err, ERR_INVALID,
 					 "the path after unix:// must be absolute");
+		/* More slashes mean the same, but would make our own text another URL. */
+		while (str_starts(path, STR("//")))
+			path = str_skip(path, 1);
 	}
 	abstract = path.n && path.p[0] == '@';
 	if (path.n == (abstract ? 1 : 0))
@@ -299,7 +306,7 @@ int addr_parse(struct addr *ret_addr, struct str text, uint16_t default_port, st
 	struct addr a = { 0 };
 	int r;
 
-	if (str_starts(text, STR("unix:")))
+	if (text.n >= 5 && str_ieq(str_of(text.p, 5), STR("unix:")))
 		r = parse_unix(&a, str_skip(text, 5), err);
 	else
 		r = parse_inet(&a, drop_scheme(text), default_port, err);

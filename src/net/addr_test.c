@@ -43,6 +43,9 @@ static const struct good_row good[] = {
 	{ "https://[::1]:2379", 443, ADDR_INET, "[::1]:2379", "::1", 2379 },
 	{ "unix:/run/x.sock", 0, ADDR_UNIX, "unix:/run/x.sock", "/run/x.sock", 0 },
 	{ "unix:///run/x.sock", 0, ADDR_UNIX, "unix:/run/x.sock", "/run/x.sock", 0 },
+	{ "unix:////run//x", 0, ADDR_UNIX, "unix:/run//x", "/run//x", 0 },
+	{ "UNIX:/x", 0, ADDR_UNIX, "unix:/x", "/x", 0 },
+	{ "tcp://Unix:9", 0, ADDR_NAME, "tcp://unix:9", "unix", 9 },
 	{ "unix:x.sock", 0, ADDR_UNIX, "unix:x.sock", "x.sock", 0 },
 	{ "unix:@name", 0, ADDR_UNIX, "unix:@name", "@name", 0 },
 };

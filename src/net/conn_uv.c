@@ -13,6 +13,9 @@
 
 #include "base/mem.h"
 
+/* As Go's servers and clients have it: a peer that vanished is noticed within minutes. */
+enum { KEEPALIVE_S = 15 };
+
 struct conn_uv {
 	struct conn conn;
 	uv_poll_t poll;
@@ -212,12 +215,14 @@ static struct conn_uv *conn_uv_alloc(struct loop *l, const struct addr *peer)
 
 static void adopt_fd(struct conn_uv *u, int fd)
 {
-	int on = 1;
+	int on = 1, seconds = KEEPALIVE_S;
 
 	u->fd = fd;
 	if (u->peer_addr.kind == ADDR_INET) {
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 		(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
 	}
 	(void)uv_poll_init(&loop_uv_of(u->conn.loop)->uv, &u->poll, fd);
 	update_poll(u);

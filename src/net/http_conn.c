@@ -148,7 +148,10 @@ void http_conn_free(struct http_conn *c, const struct error *err)
 
 static void begin_linger(struct http_conn *c)
 {
-	close_streams(c, NULL);
+	struct error err;
+
+	(void)error_set(&err, ERR_UNAVAILABLE, "the connection has ended");
+	close_streams(c, &err);
 	if (c->over)
 		return;
 	c->lingering = true;

@@ -12,7 +12,18 @@
 #include "base/mem.h"
 #include "net/outbuf.h"
 
+/* Under AddressSanitizer none are kept: reuse would hide that one was used after its end. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { BLOCKS_KEPT = 0 };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+enum { BLOCKS_KEPT = 0 };
+#else
 enum { BLOCKS_KEPT = 256 };
+#endif
+#else
+enum { BLOCKS_KEPT = 256 };
+#endif
 
 struct loop_block {
 	struct loop_block *next;

@@ -511,6 +511,7 @@ static void destroy(struct sim_source *src)
 {
 	struct sim_conn *c = conn_of(src);
 
+	assert(!c->peer);
 	list_remove(&c->link);
 	list_remove(&c->backlog);
 	sim_pipe_release(&c->in);

@@ -443,6 +443,24 @@ static void connecting_to_a_dead_machine_is_answered_when_it_is_back(void **stat
 	traffic_end(&t);
 }
 
+static void another_host_may_take_over_a_dead_one_s_address(void **state UNUSED)
+{
+	struct loop *old;
+	struct traffic t;
+
+	traffic_start(&t, NULL, 1000);
+	sim_run_for(t.sim, 10);
+	sim_loop_crash(t.server_loop, SIM_CRASH_MACHINE);
+	sim_loop_bury(t.server_loop);
+	listener_free(t.listener);
+	old = t.server_loop;
+	t.server_loop = sim_loop_new(t.sim, "stand-in");
+	traffic_listen(&t, "127.0.0.1:80");
+	assert_true(can_connect(&t, "127.0.0.1:80"));
+	loop_free(old);
+	traffic_end(&t);
+}
+
 static void what_a_crashed_host_left_open_goes_with_its_loop(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 30; seed++) {
@@ -526,6 +544,7 @@ int main(void)
 		cmocka_unit_test(the_peers_of_a_crashed_process_see_the_end),
 		cmocka_unit_test(a_crashed_machine_is_silent_until_it_is_back),
 		cmocka_unit_test(connecting_to_a_dead_machine_is_answered_when_it_is_back),
+		cmocka_unit_test(another_host_may_take_over_a_dead_one_s_address),
 		cmocka_unit_test(what_a_crashed_host_left_open_goes_with_its_loop),
 		cmocka_unit_test(burying_tells_the_dead_that_their_conns_failed),
 		cmocka_unit_test(equal_seeds_repeat_and_others_differ),

@@ -400,10 +400,17 @@ static void choose_port(struct sim *s, struct addr *at)
 	(void)addr_parse(at, str_from(text), 0, NULL);
 }
 
+/* Whoever was here before is dead. */
 static void open_port(struct sim_listener *ln, struct sim *s, struct sim_host *host)
 {
 	struct sim_port *p = XNEW(struct sim_port);
 
+	LIST_FOREACH_SAFE (it, &s->ports) {
+		struct sim_port *old = LIST_ENTRY(it, struct sim_port, link);
+
+		if (strcmp(old->at.text, ln->listener.at.text) == 0)
+			free_port(old);
+	}
 	*p = (struct sim_port){ .at = ln->listener.at, .host = host, .listener = ln };
 	list_push_back(&s->ports, &p->link);
 	ln->port = p;

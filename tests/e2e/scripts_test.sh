@@ -129,6 +129,10 @@ count "a program without TAP is one case" "1 passed, 0 failed" \
 	<<<'{"name":"a","result":"OK","stdout":"12 inputs\n"}'
 count "skipped cases are neither" "1 passed, 0 failed" \
 	<<<'{"name":"a","result":"OK","stdout":"ok 1 - x\nok 2 - y # SKIP no fish\n"}'
+count "cases skipped in cmocka's way are neither" "1 passed, 0 failed" \
+	<<<'{"name":"a","result":"FAIL","returncode":0,"stdout":"ok 1 - x\nnot ok 2 # SKIP y\n"}'
+count "a crash after a skipped case is a failure" "0 passed, 1 failed" \
+	<<<'{"name":"a","result":"FAIL","returncode":-11,"stdout":"not ok 1 # SKIP y\n"}'
 count "no results at all is a failure" "0 passed, 1 failed" <<<''
 
 # The runner itself, on tests that misbehave.
