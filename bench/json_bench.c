@@ -188,7 +188,7 @@ static void compete(struct contest *c, const char *verb, void (*ours)(struct con
 		speed = round_of(c, theirs);
 		best_theirs = MAX(best_theirs, speed);
 	}
-	(void)printf("json-%s-%s ours=%.0f MB/s jansson=%.0f MB/s ratio=%.1f goal=%d\n", verb,
+	(void)printf("json-%s-%-11s ours=%.0f MB/s jansson=%.0f MB/s ratio=%.1f goal=%d\n", verb,
 		     c->name, best_ours, best_theirs, best_ours / best_theirs, GOAL);
 }
 
