@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/metrics.h"
+#include "base/metrics_process.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/probe_http.h"
@@ -223,7 +224,7 @@ static int add_metrics(struct serve *v, struct error *err)
 			return r;
 		metrics_callback_of(f, rows[i].read, v, NULL, 0);
 	}
-	return 0;
+	return metrics_process_register(v->metrics, err);
 }
 
 /* --- the command ------------------------------------------------------------------------------ */

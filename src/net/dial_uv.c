@@ -84,12 +84,14 @@ static void failed_address(struct dial *d, int code)
 static void on_connected(uv_poll_t *p, int status, int events UNUSED)
 {
 	struct dial *d = CONTAINER_OF(p, struct dial, poll);
-	int code = status < 0 ? -status : 0, fd = d->fd;
+	int code = 0, fd = d->fd;
 	socklen_t len = sizeof(code);
 
 	d->loop->now = (int64_t)uv_now(p->loop);
-	if (code == 0)
-		(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len);
+	/* libuv says EBADF for any failure; the socket knows better. */
+	(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len);
+	if (code == 0 && status < 0)
+		code = -status;
 	(void)uv_poll_stop(p);
 	if (code == 0) {
 		dial_done(d, fd);

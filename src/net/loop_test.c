@@ -392,6 +392,25 @@ static void connecting_to_nobody_is_an_error_that_names_the_address(void **state
 	loop_free(t.loop);
 }
 
+static void a_refused_connection_says_so(void **state UNUSED)
+{
+	struct traffic t = { .loop = new_loop() };
+	struct listener_opts opts = { .on_accept = on_accept, .arg = &t };
+	struct addr at;
+
+	/* A port that was just free. */
+	assert_int_equal(addr_parse(&at, STR("127.0.0.1:0"), 0, NULL), 0);
+	assert_int_equal(listener_open(t.loop, &at, &opts, &t.listener, NULL), 0);
+	at = *listener_addr(t.listener);
+	listener_free(t.listener);
+	assert_int_equal(conn_connect(t.loop, &at, &client_side, &t, &t.client, NULL), 0);
+	loop_run(t.loop);
+	assert_true(t.failed);
+	assert_int_equal(t.err.sys_errno, ECONNREFUSED);
+	conn_free(t.client);
+	loop_free(t.loop);
+}
+
 static void a_conn_may_be_freed_while_it_connects(void **state UNUSED)
 {
 	struct traffic t = { .loop = new_loop() };
@@ -630,6 +649,7 @@ int main(void)
 		cmocka_unit_test(bytes_cross_a_unix_socket_and_come_back),
 		cmocka_unit_test(a_name_is_resolved),
 		cmocka_unit_test(connecting_to_nobody_is_an_error_that_names_the_address),
+		cmocka_unit_test(a_refused_connection_says_so),
 		cmocka_unit_test(a_conn_may_be_freed_while_it_connects),
 		cmocka_unit_test(a_socket_in_use_is_refused_and_a_stale_one_replaced),
 		cmocka_unit_test(running_out_of_descriptors_delays_accepting),
