@@ -67,7 +67,22 @@ static void neighbouring_parts_of_one_owner_become_one_piece(void **state UNUSED
 	bytes_unref(b);
 }
 
-/* A frame of 16 KiB fits after room was promised, whatever its pieces. */
+/* A frame of 16 KiB in slices of `size`. */
+static void add_frame(struct outbuf *o, size_t size)
+{
+	struct bytes *b;
+	size_t n;
+
+	outbuf_add(o, "123456789", 9);
+	for (size_t left = 16384; left; left -= n) {
+		n = MIN(left, size);
+		b = bytes_new(n);
+		memset(b->data, 'x', n);
+		outbuf_add_slice(o, (struct slice){ b->data, n, b });
+	}
+}
+
+/* The adders assert that it fits. */
 static void room_is_enough_for_a_frame_in_pieces_of_any_size(void **state UNUSED)
 {
 	static const size_t sizes[] = { 1, 100, OUTBUF_COPY_MAX, OUTBUF_COPY_MAX + 1, 5000, 16384 };
@@ -75,17 +90,8 @@ static void room_is_enough_for_a_frame_in_pieces_of_any_size(void **state UNUSED
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct outbuf *o = outbuf_new();
 
-		while (outbuf_room(o)) {
-			outbuf_add(o, "123456789", 9);
-			for (size_t left = 16384, n; left; left -= n) {
-				struct bytes *b;
-
-				n = MIN(left, sizes[i]);
-				b = bytes_new(n);
-				memset(b->data, 'x', n);
-				outbuf_add_slice(o, (struct slice){ b->data, n, b });
-			}
-		}
+		while (outbuf_room(o))
+			add_frame(o, sizes[i]);
 		assert_true(o->n <= OUTBUF_IOVS && o->scratch_n <= OUTBUF_SCRATCH);
 		outbuf_free(o);
 	}
