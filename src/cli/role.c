@@ -6,14 +6,16 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
+
 static void on_signal(void *arg, int signum)
 {
 	struct role *r = arg;
 
+	/* Connections are still open, so nothing can be taken down in order. */
 	if (r->stopping) {
 		log_warn(&r->log, "stopping at once", LOG_INT("signal", signum));
-		role_stop(r);
-		return;
+		_exit(CLI_FAILURE);
 	}
 	r->stopping = true;
 	log_info(&r->log, "stopping", LOG_INT("signal", signum));

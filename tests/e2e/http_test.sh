@@ -183,4 +183,16 @@ same "SIGTERM lets an HTTP/2 request end" ok "$(cat "$TMP/slow2")"
 wait "$server"
 same "and then it exits with 0" 0 $?
 check "the unix socket is gone" test ! -e "$sock"
+
+background impatient "$DEVPLANE" probe serve --listen 127.0.0.1:0
+impatient=$pid
+wait_line "$TMP/impatient.log" 'listening on'
+address=$(sed -n 's#^listening on http://##p' "$TMP/impatient.log")
+curl -s "http://$address/sleep?ms=30000" &
+until_true 5 sh -c "curl -s http://$address/metrics | grep -q '^devplane_probe_connections 2'"
+kill -TERM "$impatient"
+wait_line "$TMP/impatient.log" '"stopping"'
+kill -TERM "$impatient"
+wait "$impatient"
+same "a second SIGTERM does not wait for requests" 1 $?
 done_testing
