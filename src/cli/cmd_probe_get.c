@@ -27,7 +27,7 @@ static const struct flag flags[] = {
 	  .help = "GET, or POST when there is --data" },
 	{ "data", 'd', FLAG_STRING(struct get_options, data), .arg = "FILE",
 	  .help = "send this file as the body; - is standard input" },
-	{ "header", 'H', FLAG_LIST(struct get_options, headers), .arg = "NAME:VALUE",
+	{ "header", 'H', FLAG_REPEAT(struct get_options, headers), .arg = "NAME:VALUE",
 	  .help = "add a header field" },
 	{ "protocol", 0, FLAG_STRING(struct get_options, protocol), .choices = "any|http1|http2",
 	  .initial = "any", .help = "any: by ALPN, and HTTP/1.1 in the clear" },

@@ -15,6 +15,7 @@ const only = new RegExp(process.env.ONLY ?? "")
 let cases = 0
 let failed = 0
 const running = new Set()
+const started = []
 
 // A test that hangs is a failed test, not a hanging suite.
 export async function test(name, body, seconds = 120) {
@@ -32,6 +33,8 @@ export async function test(name, body, seconds = 120) {
 		failed++
 		console.log(`not ok ${cases} - ${name}`)
 		console.log(String(e?.stack ?? e).replace(/^/gm, "#   "))
+		for (const { pid, err } of started.filter(({ err }) => err))
+			console.log(`process ${pid} said:\n${err.slice(-8000)}`.replace(/^/gm, "#   "))
 	} finally {
 		clearTimeout(timer)
 	}
@@ -49,11 +52,9 @@ export function finish() {
 const checked = new Set()
 function environment(args) {
 	const kind = args.filter((a) => /^[a-z]+$/.test(a)).slice(0, 3).join(" ")
-	if (!checked.has(kind)) {
-		checked.add(kind)
-		return process.env
-	}
-	return { ...process.env, ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ""}:detect_leaks=0` }
+	const first = !checked.has(kind)
+	checked.add(kind)
+	return { ...process.env, ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ""}:detect_leaks=${first ? 1 : 0}` }
 }
 
 // Starts devplane. `lines` grows with its standard output; `ended` is its exit.
@@ -61,6 +62,7 @@ export function start(...args) {
 	const child = spawn(devplane, args, { stdio: ["ignore", "pipe", "pipe"], env: environment(args) })
 	const self = { child, pid: child.pid, lines: [], err: "", out: "" }
 	running.add(child)
+	started.push(self)
 	child.stdout.on("data", (data) => {
 		self.out += data
 		self.lines = self.out.split("\n").slice(0, -1)
