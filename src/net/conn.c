@@ -62,11 +62,6 @@ const struct addr *conn_peer(const struct conn *c)
 	return c->peer;
 }
 
-bool conn_is_unix(const struct conn *c)
-{
-	return c->peer->kind == ADDR_UNIX;
-}
-
 struct str conn_alpn(const struct conn *c)
 {
 	return c->ops->alpn ? c->ops->alpn(c) : STR_NULL;

@@ -65,7 +65,6 @@ void conn_free(struct conn *c);
 struct loop *conn_loop(const struct conn *c);
 /* The peer's address; for unix sockets the path. */
 const struct addr *conn_peer(const struct conn *c);
-bool conn_is_unix(const struct conn *c);
 /* Protocol agreed by ALPN, or empty. */
 struct str conn_alpn(const struct conn *c);
 bool conn_is_tls(const struct conn *c);

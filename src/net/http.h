@@ -78,13 +78,13 @@ struct http_stream_ops {
 	void (*on_close)(struct http_stream *s, const struct error *err);
 };
 
-struct http_out;
-
 struct http_stream {
 	/* For the owner, to read. */
 	struct http_head in;
 	struct http_fields trailers;
 	struct arena arena; /* lives as long as the stream */
+	size_t unconsumed; /* given to on_body, not yet given back */
+	int64_t received; /* bytes of the body; once it is dropped, of what was dropped */
 	/* For the owner, to set. */
 	const struct http_stream_ops *ops;
 	void *data;
@@ -106,8 +106,6 @@ struct http_stream {
 	struct slice *out; /* ring of queued pieces */
 	unsigned out_first, out_n, out_cap;
 	size_t out_bytes; /* queued */
-	size_t unconsumed; /* given to on_body, not yet given back */
-	int64_t received; /* body bytes so far */
 	int64_t body_max; /* beyond it: 413; negative: no limit */
 	int64_t deadline; /* ms: next body piece is due; INT64_MAX: none */
 	int64_t body_timeout_ms;
@@ -169,7 +167,8 @@ void http_stream_collect(struct http_stream *s, void (*fn)(struct http_stream *s
 
 /*
  * Server: the response's head; fields are copied. `length` is the body's size
- * when known, else -1. Interim responses (1xx) are not sent this way.
+ * when known, else -1; with 0 the message ends here, without trailers. Interim
+ * responses (1xx) are not sent this way.
  */
 int http_stream_respond(struct http_stream *s, int status, const struct http_field *fields,
 			size_t n, int64_t length);

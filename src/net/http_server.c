@@ -262,7 +262,7 @@ int http_server_listen(struct http_server *sv, const struct addr *at, struct tls
 	port->tls = tls != NULL;
 	port->is_unix = at->kind == ADDR_UNIX;
 	if (tls)
-		(void)http_server_set_tls(sv, tls);
+		http_server_set_tls(sv, tls);
 	r = listener_open(sv->lanes[0].loop, at, &opts, &port->listener, err);
 	free(loops);
 	if (r < 0) {
@@ -275,7 +275,7 @@ int http_server_listen(struct http_server *sv, const struct addr *at, struct tls
 	return 0;
 }
 
-int http_server_set_tls(struct http_server *sv, struct tls *tls)
+void http_server_set_tls(struct http_server *sv, struct tls *tls)
 {
 	struct tls *old;
 
@@ -284,7 +284,6 @@ int http_server_set_tls(struct http_server *sv, struct tls *tls)
 	sv->tls = tls_ref(tls);
 	lock_release(&sv->tls_lock);
 	tls_unref(old);
-	return 0;
 }
 
 static void close_ports(struct http_server *sv)

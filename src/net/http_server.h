@@ -34,12 +34,15 @@ struct http_server_stats {
 /* The loops must outlive it. */
 struct http_server *http_server_new(const struct http_server_opts *opts);
 
-/* Adds a socket. `tls` NULL: clear. `unix_mode`: of a unix socket; 0: 0600. On the first loop. */
+/*
+ * Adds a socket; on the first loop. `tls` NULL: clear. All sockets with TLS share
+ * what was given last. `unix_mode`: of a unix socket; 0: 0600.
+ */
 int http_server_listen(struct http_server *s, const struct addr *at, struct tls *tls,
 		       unsigned unix_mode, struct addr *ret_at, struct error *err);
 
 /* New connections use this from now on (certificates were renewed). Any thread. */
-int http_server_set_tls(struct http_server *s, struct tls *tls);
+void http_server_set_tls(struct http_server *s, struct tls *tls);
 
 /*
  * Stops accepting and lets the connections end: GOAWAY, Connection: close.

@@ -149,7 +149,5 @@ size_t http_stream_out_move(struct http_stream *s, struct outbuf *o, size_t max)
  * when s->deadline comes.
  */
 void http_stream_discard(struct http_stream *s);
-/* Both directions are over: closes in order. */
-void http_stream_check_done(struct http_stream *s);
 
 #endif

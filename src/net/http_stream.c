@@ -202,12 +202,6 @@ void http_stream_close(struct http_stream *s, const struct error *err)
 	http_stream_unref(s);
 }
 
-void http_stream_check_done(struct http_stream *s)
-{
-	if (s->in_ended && s->out_sent)
-		http_stream_close(s, NULL);
-}
-
 struct conn *http_stream_conn(const struct http_stream *s)
 {
 	return s->session ? s->session->conn : NULL;
