@@ -11,7 +11,7 @@ all: ## build build/devplane, installing what the build needs
 	@scripts/deps build
 	@scripts/build build
 run: all ## start it in the foreground; ARGS="--flag .." is passed on
-	@echo "devplane probe serve: ^C stops it; to ask it, from another shell: build/devplane probe get http://127.0.0.1:8080/"
+	@echo "devplane probe serve: ^C stops it; to ask it, from another shell: build/devplane probe get ADDRESS, as printed below"
 	@exec build/devplane probe serve $(ARGS)
 test: all ## unit tests, fuzz corpora and end-to-end tests
 	@scripts/deps test
