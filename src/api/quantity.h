@@ -1,0 +1,40 @@
+/*
+ * quantity - Kubernetes' numbers with suffixes: "100m", "1.5Gi", "12e6".
+ *
+ * Parsed exactly into a mantissa and a decimal exponent or binary suffix;
+ * compared exactly; printed in upstream's canonical form.
+ */
+#ifndef API_QUANTITY_H
+#define API_QUANTITY_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/str.h"
+
+enum quantity_format { QUANTITY_DECIMAL_SI, QUANTITY_BINARY_SI, QUANTITY_DECIMAL_EXPONENT };
+
+/*
+ * value = units * 10^-9 (nano), in 128 bits: upstream keeps no finer parts
+ * (it rounds up) and caps at 2^63-1 whole units.
+ */
+struct quantity {
+	__int128 nano;
+	enum quantity_format format;
+};
+
+/* -ERR_INVALID with upstream's text. */
+int quantity_parse(struct str s, struct quantity *ret_q, struct error *err);
+
+/* -1, 0, 1. */
+int quantity_cmp(struct quantity a, struct quantity b);
+struct quantity quantity_add(struct quantity a, struct quantity b); /* a's format; saturates */
+struct quantity quantity_sub(struct quantity a, struct quantity b);
+
+/* Rounded up to whole units, or thousandths; saturates. */
+int64_t quantity_value(struct quantity q);
+int64_t quantity_milli(struct quantity q);
+
+/* Appends the canonical form. */
+int quantity_print(struct quantity q, struct buf *out);
+
+#endif

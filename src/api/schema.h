@@ -1,0 +1,279 @@
+/*
+ * schema - what an API type is, as tables.
+ *
+ * Each kind is described once, in schema/ (see schema/README.md for the
+ * language); a generator compiles the descriptions into constant tables of the
+ * structs below. Decoding, pruning, defaulting, validation, patches, field
+ * ownership, protobuf, OpenAPI, `explain` and Table output all work on schema
+ * and tree (base/json.h) and know no kind by name. A CustomResourceDefinition
+ * is the same structs built at run time.
+ *
+ * What tables cannot say is a named C function in a row: a check, a
+ * strategy, a conversion.
+ * Threads: constant; anybody may read.
+ */
+#ifndef API_SCHEMA_H
+#define API_SCHEMA_H
+
+#include "api/gates.h"
+#include "base/error.h"
+#include "base/str.h"
+
+struct arena;
+struct field_path;
+struct json;
+struct schema_field;
+struct schema_kind;
+struct schema_type;
+struct validation; /* api/validate.h */
+struct write; /* api/write.h */
+
+/* What a single value is. */
+enum schema_value {
+	SCHEMA_STRING,
+	SCHEMA_BOOL,
+	SCHEMA_INT32,
+	SCHEMA_INT64,
+	SCHEMA_DOUBLE,
+	SCHEMA_BYTES, /* base64 text */
+	SCHEMA_TIME, /* RFC 3339, seconds; may be null */
+	SCHEMA_MICRO_TIME, /* RFC 3339 with six digits; may be null */
+	SCHEMA_DURATION, /* Go's "1h30m" */
+	SCHEMA_QUANTITY, /* text, or a number that is made text */
+	SCHEMA_INT_OR_STRING,
+	SCHEMA_RAW_OBJECT, /* RawExtension, FieldsV1: any JSON object, kept as it is */
+	SCHEMA_ANY, /* any JSON value, kept as it is (JSON, JSONSchemaProps' defaults) */
+	SCHEMA_OBJECT, /* of `type` */
+};
+
+/* How many of them a field holds. */
+enum schema_shape {
+	SCHEMA_ONE,
+	SCHEMA_LIST,
+	SCHEMA_MAP, /* text to value */
+	SCHEMA_MAP_OF_LISTS, /* text to list of values (`extra` of a user) */
+};
+
+/* Who owns what in a list or map: x-kubernetes-list-type, -map-type. */
+enum schema_merge {
+	SCHEMA_GRANULAR, /* the default for objects and maps */
+	SCHEMA_ATOMIC, /* the default for lists */
+	SCHEMA_LIST_SET,
+	SCHEMA_LIST_MAP, /* keyed by `list_keys` */
+};
+
+enum schema_format {
+	SCHEMA_FORMAT_NONE,
+	SCHEMA_FORMAT_DNS_LABEL, /* RFC 1123 label, up to 63 */
+	SCHEMA_FORMAT_DNS_SUBDOMAIN, /* RFC 1123 subdomain, up to 253 */
+	SCHEMA_FORMAT_DNS_SUBDOMAIN_CASELESS, /* the same, upper case tolerated */
+	SCHEMA_FORMAT_DNS1035_LABEL,
+	SCHEMA_FORMAT_LABEL_KEY, /* a qualified name */
+	SCHEMA_FORMAT_LABEL_VALUE,
+	SCHEMA_FORMAT_QUALIFIED_NAME, /* [domain/]C identifier of resource.k8s.io */
+	SCHEMA_FORMAT_FULLY_QUALIFIED_NAME, /* the same, the domain required */
+	SCHEMA_FORMAT_POOL_NAME, /* subdomains joined by '/' */
+	SCHEMA_FORMAT_UUID, /* 36 characters, lower case */
+	SCHEMA_FORMAT_SEMVER, /* strict SemVer 2.0.0 */
+	SCHEMA_FORMAT_C_IDENTIFIER,
+	SCHEMA_FORMAT_CONDITION_TYPE,
+};
+
+enum schema_flag {
+	SCHEMA_REQUIRED = 1 << 0, /* must be there and not empty */
+	SCHEMA_ALWAYS =
+		1 << 1, /* upstream has no omitempty: OpenAPI calls it required, it may be empty */
+	SCHEMA_NULLABLE = 1 << 2, /* null is kept (otherwise null means absent) */
+	SCHEMA_IMMUTABLE = 1 << 3, /* may not change once the object exists */
+	SCHEMA_UNIQUE = 1 << 4, /* elements of a list, or their keys, may not repeat */
+	SCHEMA_HAS_MIN = 1 << 5, /* `min` counts */
+	SCHEMA_HAS_MAX = 1 << 6,
+	SCHEMA_POINTER = 1 << 7, /* optional scalar whose zero value differs from absence */
+	SCHEMA_GATE_SERVED = 1 << 8, /* with its gate off it is dropped from what is served, too */
+	SCHEMA_CHARACTERS = 1 << 9, /* limits of text count characters, not bytes */
+};
+
+/* What a field must obey beyond its type. Shared by fields that obey the same. */
+struct schema_rules {
+	int64_t min, max; /* of a number; with HAS_MIN and HAS_MAX */
+	uint32_t max_length; /* of text (each element's, in a list); 0: none */
+	uint32_t min_items, max_items; /* of a list or map; max 0: none */
+	enum schema_format format; /* of text (each element's) */
+	enum schema_format key_format; /* of a map's keys */
+	uint32_t key_max_length;
+	const struct str *values; /* the only ones allowed (an enum); ends with p NULL; or NULL */
+	struct str initial; /* default, as JSON text; p NULL: none */
+	/* Called for the field's whole value when it is there. Path is the field's. */
+	void (*check)(struct validation *v, const struct json *value,
+		      const struct field_path *path);
+	/*
+	 * Called for each object that has the field, present or not, after its
+	 * other defaults: what depends on siblings. `parent` is the object.
+	 */
+	void (*fill)(struct arena *a, struct json *parent, int64_t now_ns);
+};
+
+struct schema_field {
+	struct str name; /* in JSON */
+	const struct schema_type *type; /* of SCHEMA_OBJECT, else NULL */
+	const struct schema_rules *rules; /* or NULL */
+	const char *doc; /* or NULL: a sentence for `explain` */
+	const struct str *list_keys; /* of SCHEMA_LIST_MAP; ends with p NULL */
+	struct str patch_key; /* strategic merge: key that merges a list; p NULL: replace */
+	uint16_t number; /* in protobuf; 0: not in protobuf */
+	uint16_t
+		inline_number; /* protobuf keeps it in a message of this number that JSON has not; or 0 */
+	uint16_t flags; /* enum schema_flag */
+	uint8_t value; /* enum schema_value */
+	uint8_t shape; /* enum schema_shape */
+	uint8_t merge; /* enum schema_merge */
+	uint8_t gate; /* enum gate, GATE_NONE when always on */
+	uint8_t oneof; /* which of the type's unions it belongs to, from 1; 0: none */
+	bool patch_merge; /* strategic merge: lists of scalars that merge */
+	bool patch_retain_keys; /* strategic merge: strategy retainKeys */
+};
+
+/* Members of a type of which exactly, or at most, one may be there. */
+struct schema_union {
+	bool required; /* exactly one; else at most one */
+};
+
+struct schema_type {
+	struct str name; /* "ResourceSliceSpec" */
+	struct str openapi; /* "io.k8s.api.resource.v1.ResourceSliceSpec" */
+	const char *doc;
+	const struct schema_field *fields; /* in upstream's order, which is that of the numbers */
+	const uint16_t *by_name; /* indexes of `fields` in byte order of the names */
+	const struct schema_union *unions;
+	uint16_t nfields;
+	uint8_t nunions;
+	bool atomic; /* x-kubernetes-map-type: atomic */
+	bool preserve; /* unknown fields are kept */
+	/* Called for each object of the type, after its fields were validated. */
+	void (*check)(struct validation *v, const struct json *object,
+		      const struct field_path *path);
+};
+
+/* --- kinds ---------------------------------------------------------------------- */
+
+enum schema_verb {
+	SCHEMA_GET = 1 << 0,
+	SCHEMA_LIST_VERB = 1 << 1,
+	SCHEMA_WATCH = 1 << 2,
+	SCHEMA_CREATE = 1 << 3,
+	SCHEMA_UPDATE = 1 << 4,
+	SCHEMA_PATCH = 1 << 5,
+	SCHEMA_DELETE = 1 << 6,
+	SCHEMA_DELETE_COLLECTION = 1 << 7,
+	SCHEMA_ALL_VERBS = 0xff,
+};
+
+struct schema_subresource {
+	struct str name; /* "status" */
+	/* What is sent and answered: the kind itself, or another (Binding, Eviction, Scale). */
+	struct str group, version, kind;
+	uint16_t verbs;
+};
+
+/* A column of `kubectl get`. */
+struct schema_column {
+	const char *name, *type, *format, *doc;
+	int priority; /* 0: always; 1: with -o wide */
+	/*
+	 * Where the value lies, as dotted names ("spec.driver"); or NULL and
+	 * `cell`, which appends its JSON text.
+	 */
+	const char *path;
+	void (*cell)(const struct json *object, int64_t now_ns, struct buf *json_out);
+};
+
+/* A field that selectors may use beside metadata.name and metadata.namespace. */
+struct schema_selectable {
+	struct str path; /* "spec.nodeName" */
+	struct str initial; /* what absence means: "" or "false" */
+	bool indexed; /* watchers of one value are found by index */
+};
+
+/* How writes of a kind behave. */
+enum schema_kind_flag {
+	SCHEMA_NAMESPACED = 1 << 0,
+	SCHEMA_UNCONDITIONAL_UPDATE = 1 << 1, /* updates without a resourceVersion are allowed */
+	SCHEMA_CREATE_ON_UPDATE = 1 << 2, /* PUT of what is not there makes it */
+	SCHEMA_RETURN_DELETED = 1 << 3, /* DELETE answers with the object, else with a Status */
+	SCHEMA_GENERATION = 1 << 4, /* metadata.generation counts changes of spec */
+	SCHEMA_STATUS = 1 << 5, /* has a status that only /status writes */
+	SCHEMA_GRACEFUL = 1 << 6, /* deletion waits for its grace period (pods) */
+	SCHEMA_REVIEW = 1 << 7, /* create answers and stores nothing (SubjectAccessReview) */
+	SCHEMA_EVENTS = 1 << 8, /* expires after --event-ttl */
+	SCHEMA_PATH_NAMES = 1 << 9, /* names are path segments (RBAC), not DNS subdomains */
+	SCHEMA_IMMUTABLE_SPEC = 1 << 10,
+	SCHEMA_DNS_LABEL_NAMES = 1 << 11, /* names are DNS labels (namespaces) */
+	SCHEMA_DNS1035_NAMES = 1 << 12, /* (services) */
+	SCHEMA_ORPHAN_BY_DEFAULT = 1 << 13,
+};
+
+struct schema_kind {
+	struct str group; /* "" for core */
+	struct str version;
+	struct str kind, list_kind;
+	struct str resource, singular; /* "resourceclaims", "resourceclaim" */
+	struct str api_version; /* "resource.k8s.io/v1", "v1" */
+	struct str
+		storage_name; /* "resource.k8s.io/resourceclaims", "core/pods": same for all versions */
+	const struct str *short_names, *categories; /* end with p NULL; or NULL */
+	const struct schema_type *type;
+	const struct schema_subresource *subresources;
+	const struct schema_column
+		*columns; /* without Name and Age where those are the defaults; see table.h */
+	const struct schema_selectable *selectables;
+	uint8_t nsubresources, ncolumns, nselectables;
+	uint8_t gate;
+	uint16_t verbs;
+	uint32_t flags;
+
+	/*
+	 * The version that is stored. Objects of other versions are converted
+	 * on their way in and out: in place, on the tree, and never failing on what
+	 * was validated. NULL functions: only apiVersion differs.
+	 */
+	const struct schema_kind *storage; /* itself when it is the one */
+	void (*to_storage)(struct arena *a, struct json *object);
+	void (*from_storage)(struct arena *a, struct json *object);
+
+	/* What tables cannot say; each may be NULL. See write.h and validate.h. */
+	void (*prepare_create)(struct write *w, struct json *object);
+	void (*prepare_update)(struct write *w, struct json *object, const struct json *old);
+	void (*check)(struct validation *v, const struct json *object);
+	void (*check_update)(struct validation *v, const struct json *object,
+			     const struct json *old);
+	void (*check_status_update)(struct validation *v, const struct json *object,
+				    const struct json *old);
+};
+
+/* --- finding -------------------------------------------------------------------- */
+
+/* All compiled kinds, groups and versions in the order in which discovery lists them. */
+const struct schema_kind *const *schema_kinds(size_t *ret_n);
+
+/* By path: group "" for core. NULL when there is none. */
+const struct schema_kind *schema_find_resource(struct str group, struct str version,
+					       struct str resource);
+
+/* By apiVersion and kind, as in a body; also kinds that are no resource (Status, DeleteOptions). */
+const struct schema_kind *schema_find_kind(struct str api_version, struct str kind);
+
+/* The field of that JSON name, or NULL. */
+const struct schema_field *schema_field(const struct schema_type *t, struct str name);
+
+/* By OpenAPI name; NULL when unknown. And all, for OpenAPI. */
+const struct schema_type *schema_type_find(struct str openapi);
+const struct schema_type *const *schema_types(size_t *ret_n);
+
+/* Types that code refers to. */
+const struct schema_type *schema_object_meta(void);
+const struct schema_type *schema_delete_options(void);
+
+/* The subresource of that name, or NULL. */
+const struct schema_subresource *schema_subresource(const struct schema_kind *k, struct str name);
+
+#endif

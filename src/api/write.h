@@ -1,0 +1,124 @@
+/*
+ * write - what a write makes of an object: the rules, without I/O.
+ *
+ * Given the stored object (or none) and a request, each function yields the
+ * tree to store, or why not. Everything that upstream's registry, strategies
+ * and metadata rules do on the way is here: names generated, uid and
+ * creationTimestamp set, status kept apart from spec, generation counted,
+ * gated fields dropped, defaults, managedFields, finalizers, deletion with grace
+ * and propagation, validation. Reads no clock and draws no randomness but what
+ * the request gives.
+ *
+ * Trees are of the kind of the request's version while the client's part is
+ * handled, and of the storage version in what is returned.
+ */
+#ifndef API_WRITE_H
+#define API_WRITE_H
+
+#include "api/decode.h"
+#include "api/patch.h"
+#include "api/schema.h"
+#include "base/field_errors.h"
+#include "base/random.h"
+
+struct write {
+	/* Set by the caller. */
+	struct arena *arena; /* the request's; results live in it */
+	const struct schema_kind *kind; /* of the request's path */
+	struct str ns, name; /* of the path; name empty for create */
+	struct str subresource; /* "", "status", "binding", "eviction", "finalize", .. */
+	const struct gates *gates;
+	int64_t now_ns; /* wall clock */
+	struct prng *prng; /* for uids and generated names */
+	struct str field_manager, user_agent;
+	enum { WRITE_IGNORE, WRITE_WARN, WRITE_STRICT } field_validation;
+	bool force; /* apply */
+	const struct json *namespace_labels; /* of the object's namespace, or NULL */
+
+	/* Set by the functions. */
+	struct field_errors errs; /* behind -ERR_INVALID */
+	struct text_list *warnings; /* for Warning headers */
+	bool unchanged; /* the result equals what is stored: write nothing */
+	struct str
+		generated_from; /* create: the generateName that the name was made of; else empty */
+};
+
+/* Prepares errs and warnings; the caller's part is set. */
+void write_init(struct write *w);
+
+/*
+ * From the body's bytes to a tree that fits w->kind: decode, fieldValidation,
+ * apiVersion and kind as the path wants them (absent ones are filled in), gated
+ * fields still there. Needs no stored state, so it may run on another thread than the
+ * rest. -ERR_BAD_REQUEST.
+ */
+int write_decode(struct write *w, struct str body, enum decode_format format,
+		 struct json **ret_body, struct error *err);
+
+/* A new object. -ERR_BAD_REQUEST, -ERR_INVALID. */
+int write_create(struct write *w, struct json *body, struct json **ret_object, struct error *err);
+
+/* Another random suffix for an object of write_create() whose generated name is taken. */
+void write_rename(struct write *w, struct json *object);
+
+/*
+ * A replacement (PUT) of `old`, which is a tree of the storage version with its
+ * resourceVersion set; not changed. Checks uid and resourceVersion: -ERR_CONFLICT.
+ * *ret_object is NULL when the write removed the last finalizer of an object
+ * that is being deleted: it goes.
+ */
+int write_update(struct write *w, const struct json *old, struct json *body,
+		 struct json **ret_object, struct error *err);
+
+/* A patch of `old`: applied to its form in the request's version, then as an update. */
+int write_patch(struct write *w, const struct json *old, enum patch_type type,
+		const struct json *patch, struct json **ret_object, struct error *err);
+
+/* Options of a delete, from the body or the query. */
+struct delete_options {
+	struct str uid, resource_version; /* preconditions; empty: none */
+	int64_t grace_s; /* -1: not given */
+	enum { DELETE_DEFAULT, DELETE_ORPHAN, DELETE_BACKGROUND, DELETE_FOREGROUND } propagation;
+};
+
+/* Reads and validates a DeleteOptions tree (may be NULL). */
+int write_delete_options(struct write *w, const struct json *tree,
+			 struct delete_options *ret_options, struct error *err);
+
+/*
+ * A deletion of `old`. *ret_object is what to store when it may not go yet
+ * (finalizers, grace), or NULL when it goes now. w->unchanged when it was
+ * being deleted already and nothing is to be done.
+ */
+int write_delete(struct write *w, const struct json *old, const struct delete_options *options,
+		 struct json **ret_object, struct error *err);
+
+/*
+ * pods/binding: sets spec.nodeName and the PodScheduled condition of the pod.
+ * pods/eviction: yields the options with which the pod is then deleted.
+ * namespaces/finalize: replaces spec.finalizers.
+ */
+int write_bind(struct write *w, const struct json *pod, const struct json *binding,
+	       struct json **ret_object, struct error *err);
+int write_evict(struct write *w, const struct json *pod, const struct json *eviction,
+		struct delete_options *ret_options, struct error *err);
+int write_finalize(struct write *w, const struct json *ns, struct json *body,
+		   struct json **ret_object, struct error *err);
+
+/* --- versions and served form ------------------------------------------------------ */
+
+/* Changes a tree of the storage version into one of `kind`, in place; and back. */
+void write_from_storage(struct arena *a, struct json *object, const struct schema_kind *kind);
+void write_to_storage(struct arena *a, struct json *object, const struct schema_kind *kind);
+
+/*
+ * What clients are shown of a stored tree: gated fields dropped, the KEP's
+ * names of network data beside upstream's. True when the tree was changed.
+ */
+bool write_served_form(struct arena *a, struct json *object, const struct schema_kind *kind,
+		       const struct gates *gates);
+/* Whether it could change an object with this text: a quick look that spares a parse. */
+bool write_has_served_form(struct str stored, const struct schema_kind *kind,
+			   const struct gates *gates);
+
+#endif

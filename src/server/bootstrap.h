@@ -1,0 +1,36 @@
+/*
+ * bootstrap - what a server makes for itself in its data folder.
+ *
+ * pki/ca.crt, pki/ca.key     the cluster's CA, made once
+ * pki/server.crt, .key       serving certificate, made anew when it does not fit
+ *                            the addresses or is near its end
+ * admin.kubeconfig           an administrator's, CA and client certificate embedded
+ *
+ * Keys are P-256, files 0600 and written atomically.
+ */
+#ifndef SERVER_BOOTSTRAP_H
+#define SERVER_BOOTSTRAP_H
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct addr;
+struct clock;
+struct pki_ca;
+struct server_opts;
+struct tls;
+
+/* Loads the CA, or makes it. */
+int bootstrap_ca(const char *data_dir, const struct clock *clock, struct pki_ca **ret_ca,
+		 struct error *err);
+
+/* TLS for serving: the given certificate, or our own. */
+int bootstrap_tls(const struct server_opts *o, const struct pki_ca *ca, const struct clock *clock,
+		  struct tls **ret_tls, struct error *err);
+
+/* Writes admin.kubeconfig for a server at `at`; *ret_path is the heap's. */
+int bootstrap_kubeconfig(const struct server_opts *o, const struct pki_ca *ca,
+			 const struct addr *at, const struct clock *clock, char **ret_path,
+			 struct error *err);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * negotiate - content types: what a body is, what a client wants back.
+ */
+#ifndef SERVER_NEGOTIATE_H
+#define SERVER_NEGOTIATE_H
+
+#include "api/decode.h"
+#include "api/patch.h"
+#include "api/table.h"
+#include "base/error.h"
+#include "base/str.h"
+
+enum accept_as {
+	ACCEPT_OBJECT,
+	ACCEPT_TABLE,
+	ACCEPT_PARTIAL,
+	ACCEPT_PARTIAL_LIST,
+	ACCEPT_DISCOVERY_V2
+};
+enum accept_format { ACCEPT_JSON, ACCEPT_YAML };
+
+struct accept {
+	enum accept_as as;
+	enum accept_format format;
+	struct str as_version; /* of Table and PartialObjectMetadata: "v1" or "v1beta1" */
+	bool pretty;
+	bool gzip; /* Accept-Encoding has it */
+};
+
+/*
+ * Picks the first offer of an Accept header (by q, then order) that can be served.
+ * Empty means anything. -ERR_NOT_ACCEPTABLE with upstream's text.
+ */
+int negotiate_accept(struct str accept, struct str accept_encoding, struct str user_agent,
+		     struct accept *ret_accept, struct error *err);
+
+/* What a body of this Content-Type is. Empty means JSON. -ERR_UNSUPPORTED_MEDIA_TYPE. */
+int negotiate_body(struct str content_type, enum decode_format *ret_format, struct error *err);
+int negotiate_patch(struct str content_type, enum patch_type *ret_type, struct error *err);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * request - what a path and a query ask for.
+ *
+ * Pure: text in, a struct that borrows from it out. Knows the shape of
+ * Kubernetes' URLs and the parameters of every verb; says what is wrong with them
+ * in upstream's words.
+ */
+#ifndef SERVER_REQUEST_H
+#define SERVER_REQUEST_H
+
+#include "api/selector.h"
+#include "base/error.h"
+#include "base/field_errors.h"
+#include "base/str.h"
+
+enum request_verb {
+	REQUEST_NONE, /* not about resources: "/healthz" */
+	REQUEST_GET,
+	REQUEST_LIST,
+	REQUEST_WATCH,
+	REQUEST_CREATE,
+	REQUEST_UPDATE,
+	REQUEST_PATCH,
+	REQUEST_DELETE,
+	REQUEST_DELETE_COLLECTION,
+	REQUEST_VERBS,
+};
+
+/* "get", "list": as metrics, audit and authorization name them; for REQUEST_NONE the method in lower case. */
+const char *request_verb_name(enum request_verb verb);
+
+enum request_match { MATCH_UNSET, MATCH_NOT_OLDER_THAN, MATCH_EXACT };
+
+struct request {
+	/* From the path; percent-decoded. */
+	enum request_verb verb;
+	struct str group, version, resource, ns, name, subresource;
+	struct str
+		rest; /* of the path behind the subresource (proxy); or the whole non-resource path */
+
+	/* From the query; as upstream parses ListOptions and its siblings. */
+	struct str label_selector, field_selector; /* text */
+	struct selector labels, fields;
+	struct str resource_version;
+	int64_t revision; /* of it; -1: not given */
+	enum request_match match;
+	struct str cont; /* continue */
+	int64_t limit; /* 0: none */
+	int64_t timeout_s; /* timeoutSeconds; -1: not given */
+	bool watch, bookmarks;
+	bool send_initial_given, send_initial;
+	bool dry_run;
+	bool force, force_given;
+	bool pretty;
+	struct str field_manager;
+	struct str field_validation; /* "", "Ignore", "Warn", "Strict" */
+	struct str include_object; /* of Table */
+	struct str propagation, grace; /* delete by query */
+	bool orphan_given, orphan;
+	struct str precondition_uid, precondition_rv; /* none in queries; kept for bodies */
+};
+
+/*
+ * Parses. -ERR_BAD_REQUEST for what cannot be read; -ERR_INVALID with `errs`
+ * filled (kind ListOptions, CreateOptions, ..) for combinations that upstream
+ * refuses; -ERR_NOT_FOUND for a path that is no resource's shape although it begins
+ * with /api/v1/ or /apis/. Text lives in the arena or the source.
+ */
+int request_parse(struct request *r, struct arena *a, struct str method, struct str path,
+		  struct str query, struct field_errors *errs, struct error *err);
+
+/* The kind of options that errs are about: "ListOptions". */
+const char *request_options_kind(const struct request *r);
+
+/* The next parameter of a query, decoded into the arena; false at the end. */
+bool request_param(struct str *rest, struct arena *a, struct str *ret_name, struct str *ret_value);
+
+/* --- continue tokens: base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"KEY"} -------- */
+
+struct str request_continue_print(struct arena *a, int64_t revision, struct str key);
+int request_continue_parse(struct str token, struct arena *a, int64_t *ret_revision,
+			   struct str *ret_key, struct error *err);
+
+#endif

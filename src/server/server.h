@@ -1,0 +1,53 @@
+/*
+ * server - the API server: `devplane server`.
+ *
+ * Opens the store, loads the state, listens, and serves until it is stopped.
+ * On its first start it makes a CA, a serving certificate and an administrator's
+ * kubeconfig in the data folder.
+ */
+#ifndef SERVER_SERVER_H
+#define SERVER_SERVER_H
+
+#include "api/gates.h"
+#include "base/error.h"
+#include "net/addr.h"
+
+struct log;
+struct loop;
+struct server;
+
+struct server_opts {
+	const char *data_dir; /* required: certificates, kubeconfig and, without etcd, the data */
+	const char *bind_address; /* "127.0.0.1" */
+	int secure_port; /* 6443; 0 picks one */
+	const char *cert_file, *key_file; /* serving certificate; NULL: made here */
+	const char *client_ca_file; /* beside our own CA; or NULL */
+	const char *token_auth_file; /* or NULL */
+	const char *const *etcd_servers; /* none: LMDB in data_dir */
+	size_t netcd_servers;
+	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
+	const char *audit_log_path; /* or NULL; "-" is stdout */
+	int64_t event_ttl_ms, history_ms;
+	size_t watch_cache_bytes;
+	int64_t request_timeout_ms; /* 60 s */
+	int64_t min_request_timeout_ms; /* of watches: 30 minutes */
+	struct gates gates;
+	struct loop *const *loops; /* I/O loops; the state lives on the first */
+	size_t nloops;
+	struct log *log;
+	/* Serving and ready, or why not (once). */
+	void (*on_ready)(void *arg, const struct error *err);
+	void *arg;
+};
+
+int server_new(const struct server_opts *opts, struct server **ret_server, struct error *err);
+
+/* Where it listens, and the kubeconfig that was written; after on_ready. */
+const struct addr *server_address(const struct server *s);
+const char *server_kubeconfig(const struct server *s);
+
+/* Drains: no new connections, watches end, writes are finished, the store is closed. */
+void server_stop(struct server *s, int64_t grace_ms, void (*done)(void *arg), void *arg);
+void server_free(struct server *s);
+
+#endif

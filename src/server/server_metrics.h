@@ -1,0 +1,21 @@
+/*
+ * server_metrics - what /metrics tells of requests, with upstream's names and labels.
+ */
+#ifndef SERVER_SERVER_METRICS_H
+#define SERVER_SERVER_METRICS_H
+
+#include "base/error.h"
+
+struct exchange;
+struct server;
+struct server_metrics;
+
+/* Registers the families in s->metrics, and what is read when it is printed. */
+int server_metrics_new(struct server *s, struct server_metrics **ret_metrics, struct error *err);
+void server_metrics_free(struct server_metrics *m);
+
+/* An exchange begins, and is over (x->status is set). Any loop. */
+void server_metrics_begin(struct exchange *x);
+void server_metrics_end(struct exchange *x);
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * state - the sequencer: all API objects, the order of writes, the watch feed.
+ *
+ * It alone owns the objects. Two views: *committed*, which every read and watch
+ * sees, and *tip*, committed plus the writes that are under way, against which
+ * further writes are checked. Checks and revisions are thus serial by
+ * construction. The store's feed moves committed on, object by object in the
+ * order of revisions; writers are answered after that.
+ *
+ * Requests reach it as jobs: `run` is called on the state's loop, in batches,
+ * in order of arrival; `done` on the loop that the job came from. When both are
+ * the same loop nothing is posted and no system call is made.
+ *
+ * Threads: everything but state_submit() belongs to the state's loop.
+ */
+#ifndef SERVER_STATE_H
+#define SERVER_STATE_H
+
+#include "api/object.h"
+#include "api/schema.h"
+#include "api/selector.h"
+#include "base/omap.h"
+#include "net/loop.h"
+#include "store/store.h"
+
+struct job;
+struct lane;
+struct metrics;
+struct resource; /* all objects of one resource, whatever the version */
+struct state;
+
+struct state_opts {
+	struct loop *loop;
+	struct store *store; /* the state closes it */
+	const struct gates *gates; /* borrowed */
+	struct loop *const *lanes; /* I/O loops; may include `loop` */
+	size_t nlanes;
+	size_t ring_bytes; /* events kept for watchers, per resource; 0: 64 MiB, grown on demand */
+	int64_t event_ttl_ms; /* of kinds with SCHEMA_EVENTS; 0: one hour */
+	struct metrics *metrics; /* or NULL */
+	/* All is loaded and the feed runs (err NULL), or why that cannot be. Once. */
+	void (*on_ready)(void *arg, const struct error *err);
+	void *arg;
+};
+
+struct state *state_new(const struct state_opts *opts);
+
+/* Ends watches, waits for writes, closes the store; then `done`. Lanes' loops must run. */
+void state_stop(struct state *st, void (*done)(void *arg), void *arg);
+void state_free(struct state *st); /* after `done` */
+
+/* 0 when all is loaded and writes are taken; else why not. For /readyz. */
+int state_health(struct state *st, struct error *err);
+
+/* --- jobs ------------------------------------------------------------------------ */
+
+/* Embed it. Belongs to the state from state_submit() until done(). */
+struct job {
+	struct loop *home;
+	void (*run)(struct state *st, struct job *j); /* leads, now or later, to job_finish() */
+	void (*done)(struct job *j);
+	/* Private. */
+	struct loop_msg msg;
+	struct list link;
+	struct state *state;
+	int64_t wanted; /* the revision it waits for */
+	int64_t deadline;
+	void (*resume)(struct state *st, struct job *j, const struct error *err);
+};
+
+void state_submit(struct state *st, struct job *j);
+void job_finish(struct job *j);
+
+/*
+ * Calls `resume` when committed has reached what a read must see: with
+ * `revision` 0 everything acknowledged to anybody before now (linearizable),
+ * else that revision. At once when it has. err: -ERR_TIMEOUT after 3 s ("Too large
+ * resource version"), -ERR_UNAVAILABLE.
+ */
+void state_sync(struct state *st, struct job *j, int64_t revision,
+		void (*resume)(struct state *st, struct job *j, const struct error *err));
+
+/* --- reading --------------------------------------------------------------------- */
+
+int64_t state_revision(const struct state *st); /* of committed */
+
+struct resource *state_resource(struct state *st, const struct schema_kind *kind);
+
+/* Committed; borrowed until control returns to the loop. NULL: not there. */
+struct object *resource_get(const struct resource *r, struct str ns, struct str name);
+size_t resource_count(const struct resource *r);
+
+struct list_query {
+	struct str ns; /* empty: all */
+	struct selector labels, fields;
+	size_t limit; /* 0: all */
+	struct str after; /* key to begin behind; empty: the start */
+	int64_t revision; /* exactly as of; 0: committed */
+};
+
+/* References to objects, in order of keys. */
+struct list_result {
+	struct object **items;
+	size_t n;
+	int64_t revision; /* of the state that is shown */
+	bool more; /* the limit cut it */
+	struct str last; /* key of the last item, when more; in the arena */
+	int64_t remaining; /* items behind; -1: not counted (selectors) */
+};
+
+/*
+ * Lists. From committed, or as of an older revision: from the ring when that
+ * reaches back, else from the store's history (then asynchronously).
+ * `done` may come at once. References are held by the arena. -ERR_EXPIRED when the
+ * revision is gone.
+ */
+void resource_list(struct resource *r, const struct list_query *q, struct arena *a,
+		   void (*done)(void *arg, const struct list_result *result,
+				const struct error *err),
+		   void *arg);
+
+/* --- writing --------------------------------------------------------------------- */
+
+/* What a key is for the next write: the newest pending state, else committed. NULL: not there. */
+struct object *resource_tip(const struct resource *r, struct str ns, struct str name);
+
+/* Embed it, or put it in the request's arena; alive until done(). */
+struct state_write {
+	/*
+	 * err NULL: durable and committed. `object` is what clients are answered
+	 * with: the new state, or the last one with the deletion's revision. Borrowed
+	 * until return. -ERR_CONFLICT: somebody else was first, or a write before it
+	 * failed: decide anew and try again.
+	 */
+	void (*done)(struct state_write *w, struct object *object, const struct error *err);
+	void *arg;
+	/* Private. */
+	struct store_write store;
+	struct resource *resource;
+	struct object *pending; /* new state, without its revision; NULL: deletion */
+	struct object *base; /* what it was decided on; NULL: nothing */
+	struct state_write *older, *newer; /* pending writes of one key */
+	struct str key;
+};
+
+/*
+ * Writes `tree` (of the storage version; NULL: delete) where `base`, from
+ * resource_tip() in this turn, is now. -ERR_TOO_LARGE beyond OBJECT_MAX; then done is not
+ * called. Else 0, and done comes later.
+ */
+int state_write(struct state *st, struct state_write *w, struct resource *r, struct str ns,
+		struct str name, struct object *base, const struct json *tree, struct arena *a,
+		struct error *err);
+
+#endif

@@ -1,0 +1,61 @@
+/* The interface: calls go to the backend that the store was opened with. */
+#include "store/store.h"
+
+#include "store/store_impl.h"
+
+void store_close(struct store *s, void (*closed)(void *arg), void *arg)
+{
+	s->ops->close(s, closed, arg);
+}
+
+void store_write(struct store *s, struct store_write *w)
+{
+	s->ops->write(s, w);
+}
+
+size_t store_pending(const struct store *s)
+{
+	return s->pending;
+}
+
+int store_health(struct store *s, struct error *err)
+{
+	return s->ops->health(s, err);
+}
+
+void store_range(struct store *s, const struct store_range *range, struct arena *arena,
+		 void (*done)(void *arg, const struct store_range_result *result,
+			      const struct error *err),
+		 void *arg)
+{
+	s->ops->range(s, range, arena, done, arg);
+}
+
+void store_current(struct store *s,
+		   void (*done)(void *arg, int64_t revision, const struct error *err), void *arg)
+{
+	s->ops->current(s, done, arg);
+}
+
+void store_follow(struct store *s, int64_t revision, const struct store_feed *feed)
+{
+	s->ops->follow(s, revision, feed);
+}
+
+int store_history(struct store *s, struct str resource, int64_t revision, struct arena *arena,
+		  struct store_change **ret_changes, size_t *ret_n, int64_t *ret_from,
+		  struct error *err)
+{
+	return s->ops->history(s, resource, revision, arena, ret_changes, ret_n, ret_from, err);
+}
+
+void store_compact(struct store *s, int64_t revision,
+		   void (*done)(void *arg, const struct error *err), void *arg)
+{
+	s->ops->compact(s, revision, done, arg);
+}
+
+struct str store_cluster_id(const struct store *s)
+{
+	return s->ops->cluster_id(s);
+}

@@ -1,0 +1,191 @@
+/*
+ * store - the revisioned key-value store below the API server.
+ *
+ * One interface, two backends: LMDB in a folder (store_lmdb.h) and an etcd v3
+ * cluster (store_etcd.h). A key names one object; its value is bytes that the
+ * store does not look into. Every change has a revision: cluster-wide, strictly
+ * increasing, the one clock of the system.
+ *
+ * Writes are asynchronous and ordered. A write is acknowledged (done) only when
+ * it survives `kill -9` and power loss. Before that its event was delivered, so
+ * whoever follows the feed has seen a write by the time it is acknowledged.
+ *
+ * The feed is the one way to learn of changes, one's own and, on etcd, those of
+ * other processes: every event once, in the order of revisions, without gaps.
+ *
+ * Threads: everything belongs to the loop that the store was opened on;
+ * callbacks come on it and never from inside the call that asked. A backend's
+ * own threads are its own affair.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "base/str.h"
+
+struct arena;
+struct loop;
+struct metrics;
+struct store;
+
+/* Where an object lives. Pieces are borrowed during a call. No piece contains '/' or NUL but
+ * `resource`, which has one '/': "resource.k8s.io/resourceclaims", "core/pods". */
+struct store_key {
+	struct str resource;
+	struct str ns; /* empty: not namespaced */
+	struct str name;
+};
+
+/*
+ * One write. Embed it; it belongs to the store from store_write() until done().
+ * The pieces of `key` must live as long.
+ */
+struct store_write {
+	struct store_key key;
+	struct bytes
+		*value; /* what to store; NULL: delete. The caller keeps its reference until done */
+	/*
+	 * What the key must be at: the revision of its last change, or 0 for a
+	 * key that must not exist. Ignored when `after` is set: then it is what
+	 * that earlier, unfinished write of the same key will have made.
+	 */
+	int64_t expected;
+	struct store_write *after;
+
+	/*
+	 * Called once. err NULL: durable, at `revision`. Else: -ERR_CONFLICT when
+	 * the key was not as expected, or when `after` failed; -ERR_UNAVAILABLE
+	 * when it is certain that nothing was written; -ERR_TIMEOUT (etcd) when
+	 * it is not known, and the feed will tell; -ERR_IO when the store can no
+	 * longer be written.
+	 */
+	void (*done)(struct store_write *w, const struct error *err);
+	int64_t revision; /* set before its event is delivered */
+
+	/* Private to the store. */
+	struct list link;
+	struct store_write *waiting; /* writes that come after this one */
+	int result;
+	void *state;
+};
+
+/* One change. Borrowed during the callback; take a reference to `value` to keep it. */
+struct store_event {
+	struct store_key key;
+	int64_t revision;
+	struct bytes *value; /* NULL: deleted */
+	struct store_write
+		*write; /* the write of this process that made it, when that is known; else NULL */
+};
+
+struct store_feed {
+	/* Events in order. `revision`: everything up to it has now been delivered. */
+	void (*on_events)(void *arg, const struct store_event *events, size_t n, int64_t revision);
+	/*
+	 * The feed cannot go on without a gap (etcd compacted what was missed).
+	 * All must be read again: store_range() and store_follow() anew.
+	 */
+	void (*on_lost)(void *arg, const struct error *err);
+	void *arg;
+};
+
+/* One key of a range, or one change of the past. */
+struct store_item {
+	struct store_key key;
+	int64_t revision; /* of its last change */
+	struct slice value; /* in the arena or counted; lives as long as the result's arena */
+};
+
+struct store_range {
+	struct str resource; /* required */
+	struct str ns; /* empty: all namespaces */
+	struct str after_ns, after_name; /* begin behind this key; both empty: at the start */
+	size_t limit; /* 0: all */
+	int64_t revision; /* state as of this revision; 0: now */
+};
+
+struct store_range_result {
+	struct store_item *items; /* ordered by namespace, then name */
+	size_t n;
+	bool more; /* the limit cut it */
+	int64_t revision; /* of the state that was read */
+};
+
+/* A change of the past, with what it replaced. */
+struct store_change {
+	struct store_key key;
+	int64_t revision;
+	struct slice value; /* p NULL: deleted */
+	struct slice prev; /* p NULL: was created */
+	int64_t prev_revision;
+};
+
+/* What a backend is. Only store.c and the backends look into it. */
+struct store_ops;
+
+/* --- life ---------------------------------------------------------------------- */
+
+/* Writes that are under way are finished first; then `closed` is called. */
+void store_close(struct store *s, void (*closed)(void *arg), void *arg);
+
+/* --- writing ------------------------------------------------------------------- */
+
+/* Hands a write over. Never fails here: see done(). */
+void store_write(struct store *s, struct store_write *w);
+
+/* Writes that are under way. */
+size_t store_pending(const struct store *s);
+
+/*
+ * 0 when writes are taken; else why not (a failed fsync, no etcd reachable):
+ * the server is then not ready. Reads may go on.
+ */
+int store_health(struct store *s, struct error *err);
+
+/* --- reading ------------------------------------------------------------------- */
+
+/*
+ * Reads a range. `done` is called once; the result lives in `arena` until that
+ * is cleared. -ERR_EXPIRED: the revision is compacted. -ERR_TIMEOUT: it lies in
+ * the future. Pages of one revision taken one after the other are one snapshot.
+ */
+void store_range(struct store *s, const struct store_range *range, struct arena *arena,
+		 void (*done)(void *arg, const struct store_range_result *result,
+			      const struct error *err),
+		 void *arg);
+
+/*
+ * The revision of the newest write that anybody was acknowledged before this
+ * call: what a linearizable read must have seen. LMDB answers from memory; on
+ * etcd one question is asked for all who wait.
+ */
+void store_current(struct store *s,
+		   void (*done)(void *arg, int64_t revision, const struct error *err), void *arg);
+
+/*
+ * Starts the feed: everything after `revision`. Once, or again after on_lost.
+ * The feed's struct is copied.
+ */
+void store_follow(struct store *s, int64_t revision, const struct store_feed *feed);
+
+/*
+ * The changes of one resource after `revision`, as far as they are kept, so that
+ * a restarted server can let watchers go on where they were. Tells in
+ * `ret_from` after which revision the list is complete (that asked for, or a
+ * later one). Backends without a past give an empty list and the current
+ * revision. Synchronous; only before store_follow().
+ */
+int store_history(struct store *s, struct str resource, int64_t revision, struct arena *arena,
+		  struct store_change **ret_changes, size_t *ret_n, int64_t *ret_from,
+		  struct error *err);
+
+/* Forgets what was superseded at or before `revision`. Both backends do so by themselves, too. */
+void store_compact(struct store *s, int64_t revision,
+		   void (*done)(void *arg, const struct error *err), void *arg);
+
+/* A name for this data that stays the same as long as the data does. */
+struct str store_cluster_id(const struct store *s);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * store_impl - what a backend gives, for store.c and the backends only.
+ */
+#ifndef STORE_STORE_IMPL_H
+#define STORE_STORE_IMPL_H
+
+#include "store/store.h"
+
+/* One function for each of store.h, with the same contract. */
+struct store_ops {
+	void (*close)(struct store *s, void (*closed)(void *arg), void *arg);
+	void (*write)(struct store *s, struct store_write *w);
+	int (*health)(struct store *s, struct error *err);
+	void (*range)(struct store *s, const struct store_range *range, struct arena *arena,
+		      void (*done)(void *arg, const struct store_range_result *result,
+				   const struct error *err),
+		      void *arg);
+	void (*current)(struct store *s,
+			void (*done)(void *arg, int64_t revision, const struct error *err),
+			void *arg);
+	void (*follow)(struct store *s, int64_t revision, const struct store_feed *feed);
+	int (*history)(struct store *s, struct str resource, int64_t revision, struct arena *arena,
+		       struct store_change **ret_changes, size_t *ret_n, int64_t *ret_from,
+		       struct error *err);
+	void (*compact)(struct store *s, int64_t revision,
+			void (*done)(void *arg, const struct error *err), void *arg);
+	struct str (*cluster_id)(const struct store *s);
+};
+
+/* A backend's own struct begins with it. */
+struct store {
+	const struct store_ops *ops;
+	struct loop *loop;
+	size_t pending;
+};
+
+#endif
