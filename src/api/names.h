@@ -3,7 +3,7 @@
  *
  * Each check returns NULL when the text is fine, else the first fault as a
  * sentence that goes into a field error's detail, as k8s.io/apimachinery's
- * validation package has it.
+ * validation package has it. Nothing allocates; the sentences are constants.
  */
 #ifndef API_NAMES_H
 #define API_NAMES_H
@@ -21,8 +21,41 @@ const char *names_c_identifier(struct str s);
 const char *names_semver(struct str s);
 const char *names_uuid(struct str s);
 const char *names_condition_reason(struct str s);
+const char *names_config_key(struct str s); /* of ConfigMaps and Secrets */
+const char *names_port_name(struct str s); /* IANA service names */
+const char *names_env(struct str s); /* environment variables, as relaxed upstream */
 
 /* Any of schema.h's formats. */
 const char *names_check(enum schema_format format, struct str s);
+
+/*
+ * All faults at once: a name may be too long and badly formed, and upstream
+ * lists both.
+ */
+enum { NAMES_FAULTS_MAX = 4 };
+
+struct names_faults {
+	const char *text[NAMES_FAULTS_MAX];
+	size_t n;
+};
+
+void names_find_faults(enum schema_format format, struct str s, struct names_faults *ret_faults);
+
+/*
+ * A generateName as the name that it begins: upstream lets a prefix end in a
+ * dash. Writes at most s.n bytes to `room` when it must change the text.
+ */
+struct str names_mask_prefix(struct str s, char *room);
+
+/* Whether it names a resource of a vendor: "example.com/gpu", as Node capacity has it. */
+bool names_is_extended_resource(struct str s);
+
+/* Lengths that several kinds share. */
+enum {
+	NAMES_LABEL_MAX = 63,
+	NAMES_SUBDOMAIN_MAX = 253,
+	NAMES_DRIVER_MAX = 63,
+	NAMES_IDENTIFIER_MAX = 32, /* the part of an attribute's name behind its domain */
+};
 
 #endif

@@ -3,8 +3,8 @@
  *
  * Immutable and counted. The bytes are the JSON text that clients are sent,
  * with its resourceVersion, as one contiguous piece: GET, LIST and WATCH send
- * it by reference. The header holds what selectors and indexes need; nothing
- * else of the object is resident.
+ * it by reference. The header holds what selectors and indexes need, mostly as
+ * places in the text; nothing else of the object is resident.
  *
  * The stored bytes (what a store's value is) are the same without the
  * resourceVersion, which on etcd is known only after the commit, and without
@@ -18,7 +18,11 @@
 #include "api/schema.h"
 #include "base/bytes.h"
 
-/* Bytes as stored: compact JSON with apiVersion and kind first, metadata third. */
+/*
+ * Bytes as stored: compact JSON with apiVersion and kind first, metadata third,
+ * the rest in the tree's order; a resourceVersion that the tree has is left
+ * out. -ERR_TOO_LARGE beyond OBJECT_MAX.
+ */
 int object_encode(const struct json *tree, struct bytes **ret_stored, struct error *err);
 
 struct object_label {
@@ -26,30 +30,38 @@ struct object_label {
 	uint16_t key_n, value_n;
 };
 
+/* The value of a selectable field; read it by object_field_at(). */
+struct object_value {
+	uint32_t at; /* in the text; 0: absent; with OBJECT_VALUE_OWN: behind the struct */
+	uint32_t n;
+};
+#define OBJECT_VALUE_OWN (UINT32_C(1) << 31)
+
 struct object {
 	atomic_uint refs;
-	uint16_t nlabels, nfields;
-	bool deleting; /* metadata.deletionTimestamp is set */
-	int64_t revision; /* its resourceVersion */
-	int64_t created_s; /* metadata.creationTimestamp, seconds since 1970 */
-	struct bytes *json; /* text as sent */
-	struct bytes *
-		stored; /* text as stored when it is not `json` less its resourceVersion; else NULL */
-	uint32_t rv_at,
-		rv_n; /* where the resourceVersion member (with its comma) lies in the text */
-	struct str key; /* "namespace/name" or "name": behind the struct */
+	uint32_t nlabels;
+	uint16_t nfields;
 	uint16_t ns_n; /* of the key */
+	bool deleting; /* metadata.deletionTimestamp is set */
+	uint32_t rv_at, rv_n; /* the resourceVersion member, with one comma, in the text */
+	int64_t revision; /* its resourceVersion */
+	int64_t created_s; /* metadata.creationTimestamp, seconds since 1970; 0: none */
+	struct bytes *json; /* text as sent */
+	struct bytes *stored; /* text as stored, when it is not `json` less its member; or NULL */
+	struct str key; /* "namespace/name" or "name": behind the struct */
 	struct str uid; /* in the text */
 	struct object_label *labels; /* behind the struct, sorted by key */
-	struct str
-		*fields; /* values of the kind's selectables, in their order; behind the struct */
+	struct object_value *fields; /* of the kind's selectables, in their order; behind */
 };
 
 /* From a store's value. -ERR_INTERNAL when it is no object: the data is damaged. */
 int object_new(const struct schema_kind *kind, struct str stored, int64_t revision,
 	       const struct gates *gates, struct object **ret_object, struct error *err);
 
-/* The same when the tree of `stored` is at hand: spares the parse. */
+/*
+ * The same when the tree of `stored` is at hand: spares a parse where the served
+ * form differs. The tree is not changed and not kept.
+ */
 int object_new_from_tree(const struct schema_kind *kind, const struct json *tree, struct str stored,
 			 int64_t revision, const struct gates *gates, struct object **ret_object,
 			 struct error *err);
@@ -59,11 +71,15 @@ struct object *object_at(const struct object *o, int64_t revision);
 
 struct object *object_ref(struct object *o);
 void object_unref(struct object *o); /* NULL allowed */
+DEFINE_CLEANUP(object_unref, struct object *);
 
 struct str object_ns(const struct object *o);
 struct str object_name(const struct object *o);
 
-/* For selector_matches(): `source` is a struct object_source. */
+/* The value of the kind's i-th selectable; what absence means when it is absent. p not NULL. */
+struct str object_field_at(const struct object *o, const struct schema_kind *kind, size_t i);
+
+/* For selector_matches(): `source` is a struct object_source. p is NULL for what is not there. */
 struct object_source {
 	const struct object *object;
 	const struct schema_kind *kind;
@@ -72,7 +88,10 @@ struct str object_label(const void *source, struct str key);
 struct str object_field(const void *source,
 			struct str path); /* metadata.name, .namespace, selectables */
 
-/* Its tree of the storage version, with resourceVersion, as stored (not the served form). */
+/*
+ * Its tree of the storage version, with resourceVersion, as stored (not the
+ * served form). The arena holds the text that the tree points into.
+ */
 int object_tree(const struct object *o, struct arena *a, struct json **ret_tree, struct error *err);
 
 #endif

@@ -14,8 +14,8 @@
 enum quantity_format { QUANTITY_DECIMAL_SI, QUANTITY_BINARY_SI, QUANTITY_DECIMAL_EXPONENT };
 
 /*
- * value = units * 10^-9 (nano), in 128 bits: upstream keeps no finer parts
- * (it rounds up) and caps at 2^63-1 whole units.
+ * value = units * 10^-9 (nano), in 128 bits: upstream keeps no finer parts (it
+ * rounds away from zero). Binary suffixes end at 2^63-1 units, as there; the others at 10^29.
  */
 struct quantity {
 	__int128 nano;

@@ -20,6 +20,7 @@
 #include "base/str.h"
 
 struct arena;
+struct buf;
 struct field_path;
 struct json;
 struct schema_field;
@@ -44,6 +45,10 @@ enum schema_value {
 	SCHEMA_RAW_OBJECT, /* RawExtension, FieldsV1: any JSON object, kept as it is */
 	SCHEMA_ANY, /* any JSON value, kept as it is (JSON, JSONSchemaProps' defaults) */
 	SCHEMA_OBJECT, /* of `type` */
+	/* In a CRD's schema; `type` is JSONSchemaProps: */
+	SCHEMA_PROPS_OR_LIST, /* an object of it, or a list of such */
+	SCHEMA_PROPS_OR_BOOL,
+	SCHEMA_PROPS_OR_STRINGS, /* or a list of text */
 };
 
 /* How many of them a field holds. */
@@ -115,7 +120,7 @@ struct schema_rules {
 
 struct schema_field {
 	struct str name; /* in JSON */
-	const struct schema_type *type; /* of SCHEMA_OBJECT, else NULL */
+	const struct schema_type *type; /* of SCHEMA_OBJECT and SCHEMA_PROPS_*, else NULL */
 	const struct schema_rules *rules; /* or NULL */
 	const char *doc; /* or NULL: a sentence for `explain` */
 	const struct str *list_keys; /* of SCHEMA_LIST_MAP; ends with p NULL */
@@ -123,6 +128,7 @@ struct schema_field {
 	uint16_t number; /* in protobuf; 0: not in protobuf */
 	uint16_t
 		inline_number; /* protobuf keeps it in a message of this number that JSON has not; or 0 */
+	uint16_t inline_inner; /* in there, in another such message (RuleWithOperations); or 0 */
 	uint16_t flags; /* enum schema_flag */
 	uint8_t value; /* enum schema_value */
 	uint8_t shape; /* enum schema_shape */

@@ -19,17 +19,25 @@ struct status_about {
 	struct str name;
 	struct str uid;
 	const struct field_errors *causes; /* of Invalid */
-	const char *
-		cause_reason; /* one cause beside: e.g. "ResourceVersionTooLarge", with the message; or NULL */
+	/* One more cause, such as "ResourceVersionTooLarge"; or NULL. */
+	const char *cause_reason;
+	const char *cause_message; /* of that cause; NULL: the error's message */
 	int retry_after_s;
 };
 
 /*
- * Appends a Status for err. For codes that name an object (NotFound,
- * AlreadyExists, Conflict, Invalid, Forbidden) whose err->msg is empty the message is
- * composed as upstream does: `pods "x" not found`, `ResourceClaim.resource.k8s.io "x" is
- * invalid: ...`. With a message, Conflict composes `Operation cannot be fulfilled on
- * resourceclaims.resource.k8s.io "x": MESSAGE`.
+ * Appends a Status for err. `about` may be NULL.
+ *
+ * For codes that name an object (NotFound, AlreadyExists, Invalid) the
+ * message is composed as upstream does when err->msg is empty: `pods "x" not
+ * found`, `ResourceClaim.resource.k8s.io "x" is invalid: ...`; a message that is there
+ * is told as it is.
+ *
+ * Others put upstream's words around err->msg, so it is the inner text alone:
+ * Conflict `Operation cannot be fulfilled on resourceclaims.resource.k8s.io "x":
+ * MESSAGE` (without one: that the object has been modified), Forbidden `pods "x" is
+ * forbidden: MESSAGE`, RequestEntityTooLarge `Request entity too large: MESSAGE`, Timeout
+ * `Timeout: MESSAGE`, InternalError `Internal error occurred: MESSAGE`.
  */
 int status_print(const struct error *err, const struct status_about *about, struct buf *out);
 

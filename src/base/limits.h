@@ -16,6 +16,10 @@
 #define YAML_DEPTH_MAX       100
 #define YAML_ALIAS_NODES_MAX 100000 /* nodes made by expanding aliases: "billion laughs" */
 
+/* API objects: values nested in each other as their types say; only recursive types could. */
+#define OBJECT_DEPTH_MAX  500
+#define DECODE_FAULTS_MAX 100 /* unknown and repeated fields that are told of one body */
+
 /* HTTP requests and responses. */
 #define HTTP_HEADERS_MAX      (64UL * KIB) /* sum of names and values; beyond it 431 */
 #define HTTP_HEADER_COUNT_MAX 128
@@ -56,14 +60,23 @@
 #define GRPC_METADATA_MAX       (32UL * KIB)
 #define GRPC_METADATA_COUNT_MAX 100
 
+/* The static token file, and certificates and keys read from files. */
+#define TOKEN_FILE_MAX (16UL * MIB)
+#define PEM_FILE_MAX   (1UL * MIB)
+
+/* One object as stored: what etcd takes by default (1.5 MiB), less room for key and framing. */
+#define OBJECT_MAX (1500UL * KIB)
+
 /* Faults that one validation keeps; the rest are only counted. */
 #define FIELD_ERRORS_MAX 1000
 
-/* One log line. */
-#define LOG_LINE_MAX (16UL * KIB)
+/* One log line; one line of the audit log, whose request line alone may be HTTP_TARGET_MAX. */
+#define LOG_LINE_MAX   (16UL * KIB)
+#define AUDIT_LINE_MAX (256UL * KIB)
 
 /* Label sets of one metric: a runaway label value must not eat the memory. */
 #define METRICS_SERIES_MAX      10000
 #define METRICS_LABEL_VALUE_MAX 256 /* bytes; what is longer is cut */
+#define METRICS_TEXT_MAX        (64UL * MIB) /* one answer of /metrics */
 
 #endif

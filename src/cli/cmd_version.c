@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/version.h"
+#include "base/version.h"
 
 struct version_options {
 	const char *output;

@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/help.h"
-#include "cli/version.h"
+#include "base/version.h"
 
 struct root_options {
 	bool version;

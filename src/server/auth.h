@@ -28,15 +28,4 @@ int auth_user(struct server *s, struct http_stream *stream, struct arena *a, str
 /* Whether a user may ask for this path at all. -ERR_UNAUTHORIZED. */
 int auth_allows(const struct user *user, struct str path, struct error *err);
 
-/* --- the token file: token,user,uid[,"group1,group2"] per line, as upstream's ------ */
-
-struct tokens;
-
-int tokens_load(const char *path, struct tokens **ret_tokens, struct error *err);
-int tokens_parse(struct str text, struct tokens **ret_tokens, struct error *err);
-void tokens_free(struct tokens *t);
-
-/* The token's user, or NULL. Takes the same time wherever a wrong token differs. */
-const struct user *tokens_find(const struct tokens *t, struct str token);
-
 #endif

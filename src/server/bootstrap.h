@@ -1,12 +1,13 @@
 /*
  * bootstrap - what a server makes for itself in its data folder.
  *
- * pki/ca.crt, pki/ca.key     the cluster's CA, made once
- * pki/server.crt, .key       serving certificate, made anew when it does not fit
- *                            the addresses or is near its end
- * admin.kubeconfig           an administrator's, CA and client certificate embedded
+ * pki/ca.crt, pki/ca.key   the cluster's CA, made once
+ * admin.kubeconfig         an administrator's, CA and client certificate embedded;
+ *                          made anew at every start
  *
- * Keys are P-256, files 0600 and written atomically.
+ * The serving certificate is made at every start for the addresses of that
+ * moment and lies in memory only. Keys are P-256; files are 0600 and written
+ * atomically.
  */
 #ifndef SERVER_BOOTSTRAP_H
 #define SERVER_BOOTSTRAP_H

@@ -15,18 +15,10 @@
 #include "server/negotiate.h"
 #include "server/request.h"
 #include "server/state.h"
+#include "server/user.h"
 #include "server/watch.h"
 
 struct server;
-
-/* Who asks. */
-struct user {
-	struct str name; /* "system:anonymous" when nobody said */
-	struct str uid;
-	const struct str *groups;
-	size_t ngroups;
-	bool authenticated;
-};
 
 struct exchange {
 	struct server *server;
@@ -47,6 +39,7 @@ struct exchange {
 	struct text_list *warnings;
 	const struct schema_kind *about_kind; /* what a failure's Status names; usually `kind` */
 	struct str about_name;
+	void *data; /* of whoever handles it */
 };
 
 /* --- answers (reply.c): each is the last thing done with an exchange --------------- */

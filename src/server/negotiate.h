@@ -34,6 +34,14 @@ struct accept {
 int negotiate_accept(struct str accept, struct str accept_encoding, struct str user_agent,
 		     struct accept *ret_accept, struct error *err);
 
+/* The same where only some forms can be served: bits 1 << ACCEPT_*. */
+#define ACCEPT_OF_RESOURCES                                              \
+	(1U << ACCEPT_OBJECT | 1U << ACCEPT_TABLE | 1U << ACCEPT_PARTIAL | \
+	 1U << ACCEPT_PARTIAL_LIST)
+#define ACCEPT_OF_DISCOVERY (1U << ACCEPT_OBJECT | 1U << ACCEPT_DISCOVERY_V2)
+int negotiate_accept_among(unsigned forms, struct str accept, struct str accept_encoding,
+			   struct str user_agent, struct accept *ret_accept, struct error *err);
+
 /* What a body of this Content-Type is. Empty means JSON. -ERR_UNSUPPORTED_MEDIA_TYPE. */
 int negotiate_body(struct str content_type, enum decode_format *ret_format, struct error *err);
 int negotiate_patch(struct str content_type, enum patch_type *ret_type, struct error *err);

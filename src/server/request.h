@@ -14,7 +14,8 @@
 #include "base/str.h"
 
 enum request_verb {
-	REQUEST_NONE, /* not about resources: "/healthz" */
+	/* Not about resources ("/healthz"); or, with a resource, a method that resources have not. */
+	REQUEST_NONE,
 	REQUEST_GET,
 	REQUEST_LIST,
 	REQUEST_WATCH,
@@ -34,6 +35,7 @@ enum request_match { MATCH_UNSET, MATCH_NOT_OLDER_THAN, MATCH_EXACT };
 struct request {
 	/* From the path; percent-decoded. */
 	enum request_verb verb;
+	/* A namespace is not in itself: /api/v1/namespaces/x is name "x", ns "". */
 	struct str group, version, resource, ns, name, subresource;
 	struct str
 		rest; /* of the path behind the subresource (proxy); or the whole non-resource path */
@@ -51,13 +53,13 @@ struct request {
 	bool send_initial_given, send_initial;
 	bool dry_run;
 	bool force, force_given;
-	bool pretty;
+	bool pretty, pretty_given;
+	int64_t deadline_ms; /* timeout=34s; -1: not given */
 	struct str field_manager;
 	struct str field_validation; /* "", "Ignore", "Warn", "Strict" */
 	struct str include_object; /* of Table */
 	struct str propagation, grace; /* delete by query */
 	bool orphan_given, orphan;
-	struct str precondition_uid, precondition_rv; /* none in queries; kept for bodies */
 };
 
 /*
@@ -72,10 +74,16 @@ int request_parse(struct request *r, struct arena *a, struct str method, struct 
 /* The kind of options that errs are about: "ListOptions". */
 const char *request_options_kind(const struct request *r);
 
+/* What PatchOptions must obey beside: it depends on the body's type. */
+void request_check_patch(const struct request *r, bool apply, struct field_errors *errs);
+
 /* The next parameter of a query, decoded into the arena; false at the end. */
 bool request_param(struct str *rest, struct arena *a, struct str *ret_name, struct str *ret_value);
 
-/* --- continue tokens: base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"KEY"} -------- */
+/*
+ * Continue tokens: base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"KEY"}. A list goes on
+ * behind the key; revision -1 means the newest.
+ */
 
 struct str request_continue_print(struct arena *a, int64_t revision, struct str key);
 int request_continue_parse(struct str token, struct arena *a, int64_t *ret_revision,

@@ -40,6 +40,7 @@ struct server_opts {
 	void *arg;
 };
 
+/* Also when it fails *ret_server is set, to what there is of it: stop and free it. */
 int server_new(const struct server_opts *opts, struct server **ret_server, struct error *err);
 
 /* Where it listens, and the kubeconfig that was written; after on_ready. */

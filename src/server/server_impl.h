@@ -4,12 +4,18 @@
 #ifndef SERVER_SERVER_IMPL_H
 #define SERVER_SERVER_IMPL_H
 
+#include <stdatomic.h>
+
+#include "net/loop.h"
 #include "server/server.h"
 #include "server/state.h"
 
 struct audit;
+struct discovery;
 struct http_server;
 struct metrics;
+struct openapi;
+struct pki_ca;
 struct server_metrics;
 struct tls;
 struct tokens;
@@ -22,6 +28,8 @@ struct server {
 	struct state *state;
 	struct http_server *http;
 	struct tls *tls;
+	struct pki_ca *ca;
+	struct loop_timer renew; /* of the serving certificate */
 	struct tokens *tokens; /* or NULL */
 	struct audit *audit; /* or NULL */
 	struct metrics *metrics;
@@ -29,8 +37,11 @@ struct server {
 	struct discovery *discovery;
 	struct openapi *openapi;
 	struct addr at;
+	void (*on_stopped)(void *arg);
+	void *stop_arg;
+	int64_t started_ns;
 	char *kubeconfig;
-	bool ready, stopping;
+	atomic_bool ready, stopping; /* set on the first loop, read on all */
 };
 
 #endif

@@ -13,6 +13,7 @@ struct server_metrics;
 /* Registers the families in s->metrics, and what is read when it is printed. */
 int server_metrics_new(struct server *s, struct server_metrics **ret_metrics, struct error *err);
 void server_metrics_free(struct server_metrics *m);
+DEFINE_CLEANUP(server_metrics_free, struct server_metrics *);
 
 /* An exchange begins, and is over (x->status is set). Any loop. */
 void server_metrics_begin(struct exchange *x);

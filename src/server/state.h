@@ -35,6 +35,9 @@ struct state_opts {
 	const struct gates *gates; /* borrowed */
 	struct loop *const *lanes; /* I/O loops; may include `loop` */
 	size_t nlanes;
+	/* What is stored: storage versions. NULL: all of schema_kinds(). Borrowed. */
+	const struct schema_kind *const *kinds;
+	size_t nkinds;
 	size_t ring_bytes; /* events kept for watchers, per resource; 0: 64 MiB, grown on demand */
 	int64_t event_ttl_ms; /* of kinds with SCHEMA_EVENTS; 0: one hour */
 	struct metrics *metrics; /* or NULL */
@@ -139,14 +142,18 @@ struct state_write {
 	struct resource *resource;
 	struct object *pending; /* new state, without its revision; NULL: deletion */
 	struct object *base; /* what it was decided on; NULL: nothing */
+	struct object *result; /* what `done` is given */
+	struct bytes *value; /* as stored */
 	struct state_write *older, *newer; /* pending writes of one key */
 	struct str key;
+	bool tip; /* is among the pending writes of its key */
 };
 
 /*
  * Writes `tree` (of the storage version; NULL: delete) where `base`, from
- * resource_tip() in this turn, is now. -ERR_TOO_LARGE beyond OBJECT_MAX; then done is not
- * called. Else 0, and done comes later.
+ * resource_tip() in this turn, is now; ns and name are copied to the arena, which must
+ * live until done(). -ERR_TOO_LARGE beyond OBJECT_MAX, -ERR_UNAVAILABLE when the state
+ * is being stopped: then done is not called. Else 0, and done comes later.
  */
 int state_write(struct state *st, struct state_write *w, struct resource *r, struct str ns,
 		struct str name, struct object *base, const struct json *tree, struct arena *a,

@@ -57,6 +57,9 @@ struct watch_opts {
 void watch_start(struct state *st, size_t lane, struct http_stream *s,
 		 const struct watch_opts *opts);
 
+/* The server leaves: ends all watches in order and starts no more. On the state's loop. */
+void watch_stop(struct state *st);
+
 /* Open watches of all lanes. */
 size_t watch_count(const struct state *st);
 

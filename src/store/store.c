@@ -37,6 +37,11 @@ void store_current(struct store *s,
 	s->ops->current(s, done, arg);
 }
 
+bool store_is_local(const struct store *s)
+{
+	return s->local;
+}
+
 void store_follow(struct store *s, int64_t revision, const struct store_feed *feed)
 {
 	s->ops->follow(s, revision, feed);

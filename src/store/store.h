@@ -165,6 +165,12 @@ void store_current(struct store *s,
 		   void (*done)(void *arg, int64_t revision, const struct error *err), void *arg);
 
 /*
+ * True when nobody else writes this data (LMDB): whoever follows the feed has then seen
+ * everything that was acknowledged to anybody, and need not ask store_current().
+ */
+bool store_is_local(const struct store *s);
+
+/*
  * Starts the feed: everything after `revision`. Once, or again after on_lost.
  * The feed's struct is copied.
  */

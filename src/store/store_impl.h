@@ -32,6 +32,7 @@ struct store {
 	const struct store_ops *ops;
 	struct loop *loop;
 	size_t pending;
+	bool local; /* store_is_local(); set by the backend */
 };
 
 #endif

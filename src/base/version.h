@@ -3,8 +3,8 @@
  *
  * The values are those of the build that made this program.
  */
-#ifndef CLI_VERSION_H
-#define CLI_VERSION_H
+#ifndef BASE_VERSION_H
+#define BASE_VERSION_H
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  * The one-line form; the values themselves come from version_values.c, which
  * the build generates.
  */
-#include "cli/version.h"
+#include "base/version.h"
 
 void version_print(const struct version *v, FILE *out)
 {

@@ -1,0 +1,205 @@
+/*
+ * The walk of schema and tree together. Each object is taken apart and put
+ * together again from the members that stay, so that a body of a hundred
+ * thousand unknown fields costs no more than its length. It recurses as deep
+ * as types are nested, which only types that contain themselves could overdo:
+ * OBJECT_DEPTH_MAX ends those.
+ */
+#include "api/decode_impl.h"
+
+#include "base/limits.h"
+
+enum verdict { KEEP, DROP }; /* errors are below zero */
+
+static int fit_object(struct decode_fit *f, struct json *v, const struct schema_type *type,
+		      const struct decode_step *at);
+
+/* Whether a default of the schema fills the field when it is absent. */
+static bool has_default(const struct schema_field *field)
+{
+	return field->rules && (field->rules->initial.p || field->rules->fill);
+}
+
+/* Whether the field's zero value is the same as its absence, and is not printed. */
+static bool drops_zero(const struct schema_field *field)
+{
+	if (field->flags & SCHEMA_POINTER)
+		return false;
+	return !(field->flags & SCHEMA_ALWAYS) || has_default(field);
+}
+
+/* One value, where it is a single one. `at` leads to it. */
+static int fit_one(struct decode_fit *f, struct json *v, const struct decode_step *at,
+		   bool *ret_zero)
+{
+	const struct schema_field *field = at->field;
+
+	*ret_zero = false;
+	if (field->value != SCHEMA_OBJECT)
+		return decode_scalar(f, v, at, ret_zero);
+	if (v->type != JSON_OBJECT)
+		return decode_mismatch(f, v, at, false);
+	return fit_object(f, v, field->type, at);
+}
+
+static int fit_list(struct decode_fit *f, struct json *list, const struct decode_step *at)
+{
+	struct decode_step step = { .up = at, .field = at->field };
+	bool zero;
+	int r;
+
+	if (list->type != JSON_ARRAY)
+		return decode_mismatch(f, list, at, true);
+	JSON_FOREACH (v, list) {
+		if (v->type == JSON_NULL)
+			decode_zero(v, at->field);
+		if (v->type != JSON_NULL) {
+			r = fit_one(f, v, &step, &zero);
+			if (r < 0)
+				return r;
+		}
+		step.index++;
+	}
+	return 0;
+}
+
+static int fit_map(struct decode_fit *f, struct json *map, const struct decode_step *at)
+{
+	struct decode_step step = { .up = at, .field = at->field };
+	bool lists = at->field->shape == SCHEMA_MAP_OF_LISTS, zero;
+	int r;
+
+	if (map->type != JSON_OBJECT)
+		return decode_mismatch(f, map, at, true);
+	JSON_FOREACH (v, map) {
+		step.key = json_key(v);
+		if (v->type == JSON_NULL && lists)
+			json_assign(v, &(struct json){ .type = JSON_ARRAY });
+		else if (v->type == JSON_NULL)
+			decode_zero(v, at->field);
+		if (v->type == JSON_NULL)
+			continue;
+		r = lists ? fit_list(f, v, &step) : fit_one(f, v, &step, &zero);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* A member that its type knows: KEEP, DROP or an error. */
+static int fit_member(struct decode_fit *f, struct json *v, const struct decode_step *at)
+{
+	const struct schema_field *field = at->field;
+	bool zero;
+	int r;
+
+	if (v->type == JSON_NULL)
+		return field->flags & SCHEMA_NULLABLE ? KEEP : DROP;
+	if (field->shape == SCHEMA_ONE) {
+		r = fit_one(f, v, at, &zero);
+	} else {
+		r = field->shape == SCHEMA_LIST ? fit_list(f, v, at) : fit_map(f, v, at);
+		zero = json_count(v) == 0;
+	}
+	if (r < 0)
+		return r;
+	if (!zero)
+		return KEEP;
+	if (field->value == SCHEMA_TIME || field->value == SCHEMA_MICRO_TIME)
+		return DROP;
+	return drops_zero(field) ? DROP : KEEP;
+}
+
+/*
+ * What Go prints of a struct though it was not given: members that are structs
+ * themselves, and scalars without omitempty. Lists and maps would be null; those
+ * stay away.
+ */
+static int add_absent(struct decode_fit *f, struct json *v, const struct schema_field *field,
+		      const struct decode_step *at)
+{
+	struct json *fresh;
+
+	if (field->shape != SCHEMA_ONE || has_default(field))
+		return 0;
+	if (field->value > SCHEMA_INT64 && field->value != SCHEMA_OBJECT)
+		return 0;
+	fresh = json_make_null(f->arena);
+	decode_zero(fresh, field);
+	json_add(v, field->name, fresh);
+	return field->value == SCHEMA_OBJECT ? fit_object(f, fresh, field->type, at) : 0;
+}
+
+static int add_all_absent(struct decode_fit *f, struct json *v, const struct schema_type *type,
+			  uint64_t seen, const struct decode_step *at)
+{
+	struct decode_step step = { .up = at, .owner = type };
+	int r;
+
+	for (unsigned i = 0; i < type->nfields; i++) {
+		step.field = &type->fields[i];
+		if (!(step.field->flags & SCHEMA_ALWAYS))
+			continue;
+		if (i < 64 ? seen >> i & 1 : json_get(v, step.field->name) != NULL)
+			continue;
+		r = add_absent(f, v, step.field, &step);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int fit_members(struct decode_fit *f, struct json *v, const struct schema_type *type,
+		       const struct decode_step *at)
+{
+	struct decode_step step = { .up = at, .owner = type };
+	struct json *member = v->first, *next;
+	uint64_t seen = 0;
+	int r;
+
+	json_assign(v, &(struct json){ .type = JSON_OBJECT });
+	for (; member; member = next) {
+		next = member->next;
+		step.field = schema_field(type, json_key(member));
+		if (!step.field && !type->preserve) {
+			decode_fault(f->arena, f->report, "unknown field", at, json_key(member));
+			continue;
+		}
+		r = step.field ? fit_member(f, member, &step) : KEEP;
+		if (r < 0)
+			return r;
+		if (r == DROP)
+			continue;
+		if (step.field && step.field - type->fields < 64)
+			seen |= 1ULL << (step.field - type->fields);
+		json_add(v, json_key(member), member);
+	}
+	return add_all_absent(f, v, type, seen, at);
+}
+
+static int fit_object(struct decode_fit *f, struct json *v, const struct schema_type *type,
+		      const struct decode_step *at)
+{
+	int r;
+
+	if (f->depth >= OBJECT_DEPTH_MAX)
+		return error_set(f->err, ERR_BAD_REQUEST, "exceeded max depth");
+	f->depth++;
+	r = fit_members(f, v, type, at);
+	f->depth--;
+	return r;
+}
+
+int decode_fit(struct arena *a, struct json *tree, const struct schema_type *type,
+	       struct decode_report *report, struct error *err)
+{
+	struct decode_fit f = { .arena = a, .report = report, .err = err };
+	const struct schema_field root = { .type = type, .value = SCHEMA_OBJECT };
+	const struct decode_step at = { .field = &root };
+
+	if (tree->type == JSON_NULL)
+		json_assign(tree, &(struct json){ .type = JSON_OBJECT });
+	if (tree->type != JSON_OBJECT)
+		return decode_mismatch(&f, tree, &at, false);
+	return fit_object(&f, tree, type, NULL);
+}

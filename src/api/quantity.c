@@ -1,0 +1,304 @@
+/*
+ * A quantity is nano units in 128 bits. Upstream reads any number of digits;
+ * what is beyond 10^29 units, which 128 bits do not hold, is cut to that:
+ * nothing in a cluster counts so far, and the comparison stays right.
+ *
+ * The grammar is upstream's with its oddities: a sign or a point alone is zero,
+ * "1E" is exa while "1E3" has an exponent.
+ */
+#include "api/quantity.h"
+
+#define NANO      ((__int128)1000000000)
+#define UNITS_MAX (NANO * NANO * NANO * 100) /* 10^29 */
+#define NANO_MAX  (UNITS_MAX * NANO)
+
+static const char format_wrong[] = "quantities must match the regular expression "
+				   "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+static const char suffix_wrong[] = "unable to parse quantity's suffix";
+
+struct suffix {
+	const char *text;
+	int exponent; /* of ten, or of two */
+	enum quantity_format format;
+};
+
+static const struct suffix suffixes[] = {
+	{ "", 0, QUANTITY_DECIMAL_SI },   { "m", -3, QUANTITY_DECIMAL_SI },
+	{ "u", -6, QUANTITY_DECIMAL_SI }, { "n", -9, QUANTITY_DECIMAL_SI },
+	{ "k", 3, QUANTITY_DECIMAL_SI },  { "M", 6, QUANTITY_DECIMAL_SI },
+	{ "G", 9, QUANTITY_DECIMAL_SI },  { "T", 12, QUANTITY_DECIMAL_SI },
+	{ "P", 15, QUANTITY_DECIMAL_SI }, { "E", 18, QUANTITY_DECIMAL_SI },
+	{ "Ki", 10, QUANTITY_BINARY_SI }, { "Mi", 20, QUANTITY_BINARY_SI },
+	{ "Gi", 30, QUANTITY_BINARY_SI }, { "Ti", 40, QUANTITY_BINARY_SI },
+	{ "Pi", 50, QUANTITY_BINARY_SI }, { "Ei", 60, QUANTITY_BINARY_SI },
+};
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static struct str take_digits(struct str *rest)
+{
+	size_t n = 0;
+
+	while (n < rest->n && is_digit(rest->p[n]))
+		n++;
+	*rest = str_skip(*rest, n);
+	return str_of(rest->p - n, n);
+}
+
+/* "e3", "E-6": far exponents are cut, they saturate anyway. */
+static bool read_exponent(struct str s, int *ret_exponent)
+{
+	int64_t v;
+
+	if (s.n < 2 || (s.p[0] != 'e' && s.p[0] != 'E'))
+		return false;
+	s = str_skip(s, s.p[1] == '+' ? 2 : 1);
+	if (s.n == 0 || !str_to_i64(s, &v))
+		return false;
+	*ret_exponent = (int)MAX(-1000, MIN(v, 1000));
+	return true;
+}
+
+static bool read_suffix(struct str s, struct suffix *ret_suffix)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		if (str_eqz(s, suffixes[i].text)) {
+			*ret_suffix = suffixes[i];
+			return true;
+		}
+	}
+	ret_suffix->format = QUANTITY_DECIMAL_EXPONENT;
+	return read_exponent(s, &ret_suffix->exponent);
+}
+
+/* Whether the rest has the form of a suffix: letters, a sign, digits. */
+static bool suffix_shaped(struct str rest)
+{
+	size_t i = 0;
+
+	while (i < rest.n && rest.p[i] && strchr("eEinumkKMGTP", rest.p[i]))
+		i++;
+	if (i < rest.n && (rest.p[i] == '-' || rest.p[i] == '+'))
+		i++;
+	while (i < rest.n && is_digit(rest.p[i]))
+		i++;
+	return i == rest.n;
+}
+
+/* A magnitude that is being made, and whether something below it was cut off: it rounds up. */
+struct magnitude {
+	__int128 v;
+	bool inexact;
+};
+
+/* Unsigned, since the checked signed product of 128 bits needs a library that GCC lacks. */
+static __int128 product(__int128 v, unsigned factor)
+{
+	return (__int128)((unsigned __int128)v * factor);
+}
+
+static void times(struct magnitude *m, unsigned factor)
+{
+	m->v = m->v > NANO_MAX / factor ? NANO_MAX : product(m->v, factor);
+}
+
+/* False when there is no room for the digit, which then only tells whether it is exact. */
+static bool add_digit(struct magnitude *m, char c)
+{
+	if (m->v >= NANO_MAX / 10) {
+		m->inexact |= c != '0';
+		return false;
+	}
+	m->v = product(m->v, 10) + (c - '0');
+	return true;
+}
+
+/* whole.fraction * 10^exponent, in nano. */
+static __int128 decimal(struct str whole, struct str fraction, int exponent)
+{
+	struct magnitude m = { 0, false };
+	int scale = 9 + exponent;
+
+	for (size_t i = 0; i < whole.n; i++)
+		scale += !add_digit(&m, whole.p[i]);
+	for (size_t i = 0; i < fraction.n; i++)
+		scale -= add_digit(&m, fraction.p[i]);
+	for (; scale > 0 && m.v && m.v < NANO_MAX; scale--)
+		times(&m, 10);
+	for (; scale < 0 && m.v; scale++) {
+		m.inexact |= m.v % 10 != 0;
+		m.v /= 10;
+	}
+	return MIN(NANO_MAX, m.v + m.inexact);
+}
+
+/*
+ * whole.fraction * 2^shift, in nano. The first twenty digits of the fraction are exact:
+ * 10^20 * 2^60 just fits.
+ */
+static __int128 binary(struct str whole, struct str fraction, int shift)
+{
+	struct magnitude m = { 0, false }, f = { 0, false };
+
+	for (size_t i = 0; i < whole.n; i++) {
+		if (!add_digit(&m, whole.p[i]))
+			m.v = NANO_MAX;
+	}
+	for (size_t i = 0; i < 20; i++)
+		(void)add_digit(&f, i < fraction.n ? fraction.p[i] : '0');
+	for (int i = 0; i < shift; i++) {
+		times(&m, 2);
+		f.v = product(f.v, 2);
+	}
+	times(&m, 1000000000);
+	f.v = f.v / (NANO * 100) + (f.v % (NANO * 100) != 0);
+	return MIN(NANO_MAX, m.v + f.v);
+}
+
+int quantity_parse(struct str s, struct quantity *ret_q, struct error *err)
+{
+	struct suffix suffix = { 0 };
+	struct str rest = s, whole, fraction = STR_NULL;
+	bool negative = s.n && s.p[0] == '-';
+	bool power2;
+
+	if (s.n == 0)
+		return error_set(err, ERR_INVALID, "%s", format_wrong);
+	if (s.p[0] == '-' || s.p[0] == '+')
+		rest = str_skip(s, 1);
+	whole = take_digits(&rest);
+	if (rest.n && rest.p[0] == '.') {
+		rest = str_skip(rest, 1);
+		fraction = take_digits(&rest);
+	}
+	if (!suffix_shaped(rest))
+		return error_set(err, ERR_INVALID, "%s", format_wrong);
+	if (!read_suffix(rest, &suffix))
+		return error_set(err, ERR_INVALID, "%s", suffix_wrong);
+	power2 = suffix.format == QUANTITY_BINARY_SI;
+	ret_q->nano = power2 ? binary(whole, fraction, suffix.exponent)
+			     : decimal(whole, fraction, suffix.exponent);
+	ret_q->format = suffix.format;
+	if (power2 && ret_q->nano > INT64_MAX * NANO)
+		ret_q->nano = INT64_MAX * NANO;
+	if (power2 && ret_q->nano < NANO && ret_q->nano > 0)
+		ret_q->format = QUANTITY_DECIMAL_SI;
+	if (negative)
+		ret_q->nano = -ret_q->nano;
+	return 0;
+}
+
+int quantity_cmp(struct quantity a, struct quantity b)
+{
+	return (a.nano > b.nano) - (a.nano < b.nano);
+}
+
+static __int128 clamp(__int128 v)
+{
+	return MAX(-NANO_MAX, MIN(v, NANO_MAX));
+}
+
+/* Zero has no format of its own, so it takes the other's, as upstream. */
+static struct quantity joined(struct quantity a, struct quantity b, __int128 nano)
+{
+	return (struct quantity){ clamp(nano), a.nano == 0 ? b.format : a.format };
+}
+
+struct quantity quantity_add(struct quantity a, struct quantity b)
+{
+	return joined(a, b, a.nano + b.nano);
+}
+
+struct quantity quantity_sub(struct quantity a, struct quantity b)
+{
+	return joined(a, b, a.nano - b.nano);
+}
+
+static int64_t scaled(struct quantity q, __int128 unit)
+{
+	__int128 size = q.nano < 0 ? -q.nano : q.nano;
+	__int128 v = size / unit + (size % unit != 0);
+
+	if (v > INT64_MAX)
+		return q.nano < 0 ? INT64_MIN : INT64_MAX;
+	return q.nano < 0 ? -(int64_t)v : (int64_t)v;
+}
+
+int64_t quantity_value(struct quantity q)
+{
+	return scaled(q, NANO);
+}
+
+int64_t quantity_milli(struct quantity q)
+{
+	return scaled(q, NANO / 1000);
+}
+
+static int print_i128(__int128 v, struct buf *out)
+{
+	char digits[48];
+	size_t at = sizeof(digits);
+	unsigned __int128 rest = v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;
+
+	do {
+		digits[--at] = (char)('0' + (int)(rest % 10));
+		rest /= 10;
+	} while (rest);
+	if (v < 0)
+		digits[--at] = '-';
+	return buf_add(out, digits + at, sizeof(digits) - at);
+}
+
+static const char *suffix_text(enum quantity_format format, int exponent)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		if (suffixes[i].format == format && suffixes[i].exponent == exponent)
+			return suffixes[i].text;
+	}
+	return "";
+}
+
+/* The largest power of a thousand that leaves a whole number; SI ends at exa. */
+static int print_decimal(struct quantity q, struct buf *out)
+{
+	bool si = q.format != QUANTITY_DECIMAL_EXPONENT;
+	int exponent = -9;
+
+	while (q.nano % 1000 == 0 && (!si || exponent < 18)) {
+		q.nano /= 1000;
+		exponent += 3;
+	}
+	(void)print_i128(q.nano, out);
+	if (si)
+		return buf_addz(out, suffix_text(QUANTITY_DECIMAL_SI, exponent));
+	return exponent ? buf_printf(out, "e%d", exponent) : 0;
+}
+
+static int print_binary(__int128 units, struct buf *out)
+{
+	int exponent = 0;
+
+	while (units % 1024 == 0 && exponent < 60) {
+		units /= 1024;
+		exponent += 10;
+	}
+	(void)print_i128(units, out);
+	return exponent ? buf_addz(out, suffix_text(QUANTITY_BINARY_SI, exponent)) : 0;
+}
+
+int quantity_print(struct quantity q, struct buf *out)
+{
+	bool small = q.nano > -1024 * NANO && q.nano < 1024 * NANO;
+	int r;
+
+	if (q.nano == 0)
+		r = buf_addc(out, '0');
+	else if (q.format == QUANTITY_BINARY_SI && !small && q.nano % NANO == 0)
+		r = print_binary(q.nano / NANO, out);
+	else
+		r = print_decimal(q, out);
+	return out->overflow ? -ERR_TOO_LARGE : r;
+}

@@ -1,0 +1,163 @@
+#include "api/quantity.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static struct quantity parsed(const char *text)
+{
+	struct quantity q = { 0 };
+	struct error err;
+
+	if (quantity_parse(str_from(text), &q, &err) < 0)
+		fail_msg("%s: %s", text, err.msg);
+	return q;
+}
+
+static void prints_the_canonical_form(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} rows[] = {
+		{ "0", "0" },
+		{ "0Ki", "0" },
+		{ "-0", "0" },
+		{ ".", "0" },
+		{ "+", "0" },
+		{ "1", "1" },
+		{ "+1", "1" },
+		{ "100m", "100m" },
+		{ "0.1", "100m" },
+		{ ".1", "100m" },
+		{ "1.", "1" },
+		{ "1.5", "1500m" },
+		{ "1000", "1k" },
+		{ "1500", "1500" },
+		{ "12e6", "12e6" },
+		{ "12E6", "12e6" },
+		{ "1e3", "1e3" },
+		{ "1000e3", "1e6" },
+		{ "1e-3", "1e-3" },
+		{ "1e0", "1" },
+		{ "1e+2", "100" },
+		{ "1E", "1E" },
+		{ "1000E", "1000E" },
+		{ "1Gi", "1Gi" },
+		{ "1.5Gi", "1536Mi" },
+		{ "0.5Ki", "512" },
+		{ "1024", "1024" },
+		{ "1024Ki", "1Mi" },
+		{ "1023Ki", "1023Ki" },
+		{ "0.0001Ki", "102400u" },
+		{ "1.1Ki", "1126400m" },
+		{ "1n", "1n" },
+		{ "0.1n", "1n" },
+		{ "1.0000000001", "1000000001n" },
+		{ "-1.5", "-1500m" },
+		{ "-0.1n", "-1n" },
+		{ "-2Ki", "-2Ki" },
+		{ "9Ei", "9223372036854775807" },
+		{ "100000000000000000000", "100E" },
+		{ "0001", "1" },
+		{ "123456789.123456789", "123456789123456789n" },
+		{ "1u", "1u" },
+		{ "2500k", "2500k" },
+		{ "80Gi", "80Gi" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		CLEANUP(buf_release) struct buf b = BUF_INIT(100);
+
+		assert_int_equal(quantity_print(parsed(rows[i].in), &b), 0);
+		if (!str_eqz(buf_str(&b), rows[i].out))
+			fail_msg("%s printed as %s, not %s", rows[i].in, b.p, rows[i].out);
+	}
+}
+
+static void refuses_what_upstream_refuses(void **state)
+{
+	static const struct {
+		const char *in, *words;
+	} rows[] = {
+		{ "", "regular expression" },
+		{ "x", "regular expression" },
+		{ "1.2.3", "regular expression" },
+		{ "1 ", "regular expression" },
+		{ " 1", "regular expression" },
+		{ "1,5", "regular expression" },
+		{ "--1", "suffix" },
+		{ "1K", "suffix" },
+		{ "1ki", "suffix" },
+		{ "1e", "suffix" },
+		{ "1Kib", "regular expression" },
+		{ "1mm", "suffix" },
+		{ "1e1.5", "regular expression" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct quantity q;
+		struct error err = { 0 };
+
+		if (quantity_parse(str_from(rows[i].in), &q, &err) != -ERR_INVALID)
+			fail_msg("\"%s\" was taken", rows[i].in);
+		if (!strstr(err.msg, rows[i].words))
+			fail_msg("\"%s\": %s", rows[i].in, err.msg);
+	}
+}
+
+static void compares_across_formats(void **state)
+{
+	(void)state;
+	assert_int_equal(quantity_cmp(parsed("1Ki"), parsed("1024")), 0);
+	assert_int_equal(quantity_cmp(parsed("1000m"), parsed("1")), 0);
+	assert_int_equal(quantity_cmp(parsed("1G"), parsed("1Gi")), -1);
+	assert_int_equal(quantity_cmp(parsed("-1"), parsed("-2")), 1);
+	assert_int_equal(quantity_cmp(parsed("1e-9"), parsed("0")), 1);
+	assert_int_equal(quantity_cmp(parsed("9223372036854775808"), parsed("9223372036854775807")),
+			 1);
+}
+
+static void adds_and_subtracts_in_the_format_of_the_first(void **state)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(100);
+
+	(void)state;
+	(void)quantity_print(quantity_add(parsed("1Gi"), parsed("1024Mi")), &b);
+	assert_string_equal(b.p, "2Gi");
+	buf_clear(&b);
+	(void)quantity_print(quantity_sub(parsed("1"), parsed("100m")), &b);
+	assert_string_equal(b.p, "900m");
+	buf_clear(&b);
+	(void)quantity_print(quantity_add(parsed("0"), parsed("4Ki")), &b);
+	assert_string_equal(b.p, "4Ki");
+}
+
+static void rounds_up_to_whole_units_and_thousandths(void **state)
+{
+	(void)state;
+	assert_int_equal(quantity_value(parsed("1.1")), 2);
+	assert_int_equal(quantity_value(parsed("-1.1")), -2);
+	assert_int_equal(quantity_milli(parsed("1.0001")), 1001);
+	assert_int_equal(quantity_milli(parsed("250m")), 250);
+	assert_int_equal(quantity_value(parsed("1e40")), INT64_MAX);
+	assert_int_equal(quantity_value(parsed("-1e40")), INT64_MIN);
+	assert_int_equal(quantity_value(parsed("1e-40")), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(prints_the_canonical_form),
+		cmocka_unit_test(refuses_what_upstream_refuses),
+		cmocka_unit_test(compares_across_formats),
+		cmocka_unit_test(adds_and_subtracts_in_the_format_of_the_first),
+		cmocka_unit_test(rounds_up_to_whole_units_and_thousandths),
+	};
+
+	return cmocka_run_group_tests_name("api/quantity", tests, NULL, NULL);
+}

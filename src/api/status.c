@@ -1,0 +1,259 @@
+/*
+ * A Status is written straight into the buffer, in upstream's order of fields.
+ * A table says, for each code, how its message is composed and which details
+ * it has: upstream's constructors differ in both, and clients print what they
+ * get. What no row says has its message as it is and no details.
+ */
+#include "api/status.h"
+
+#include "base/json_writer.h"
+#include "base/print.h"
+
+enum compose {
+	AS_IS, /* the message alone */
+	NOT_FOUND, /* RESOURCE "NAME" not found */
+	ALREADY_EXISTS,
+	CONFLICT, /* Operation cannot be fulfilled on RESOURCE "NAME": MESSAGE */
+	INVALID, /* KIND "NAME" is invalid: FAULTS */
+	FORBIDDEN, /* RESOURCE "NAME" is forbidden: MESSAGE */
+	PREFIXED, /* `text` and the message */
+};
+
+enum details {
+	NO_DETAILS, /* unless there is something in them */
+	OF_RESOURCE, /* details.kind is the resource */
+	OF_KIND, /* details.kind is the kind */
+	ALWAYS, /* there, if empty */
+	OF_CAUSE, /* one cause without a reason: the message */
+};
+
+struct status_row {
+	enum compose compose;
+	enum details details;
+	const char *text; /* of PREFIXED; else instead of an empty message, or NULL */
+};
+
+static const struct status_row rows[ERR_COUNT] = {
+	[ERR_UNAUTHORIZED] = { AS_IS, NO_DETAILS, "Unauthorized" },
+	[ERR_FORBIDDEN] = { FORBIDDEN, OF_RESOURCE, NULL },
+	[ERR_NOT_FOUND] = { NOT_FOUND, OF_RESOURCE,
+			    "the server could not find the requested resource" },
+	[ERR_METHOD_NOT_ALLOWED] = { AS_IS, OF_RESOURCE,
+				     "the server does not allow this method on the requested "
+				     "resource" },
+	[ERR_ALREADY_EXISTS] = { ALREADY_EXISTS, OF_RESOURCE, NULL },
+	[ERR_CONFLICT] = { CONFLICT, OF_RESOURCE,
+			   "the object has been modified; please apply your changes to the latest "
+			   "version and try again" },
+	[ERR_TOO_LARGE] = { PREFIXED, NO_DETAILS, "Request entity too large: " },
+	[ERR_INVALID] = { INVALID, OF_KIND, NULL },
+	[ERR_TOO_MANY_REQUESTS] = { AS_IS, ALWAYS, NULL },
+	[ERR_INTERNAL] = { PREFIXED, OF_CAUSE, "Internal error occurred: " },
+	[ERR_IO] = { PREFIXED, OF_CAUSE, "Internal error occurred: " },
+	[ERR_PROTOCOL] = { PREFIXED, OF_CAUSE, "Internal error occurred: " },
+	[ERR_SERVER_TIMEOUT] = { AS_IS, OF_RESOURCE, NULL },
+	[ERR_TIMEOUT] = { PREFIXED, ALWAYS, "Timeout: " },
+};
+
+/* "pods", "resourceclaims.resource.k8s.io". */
+static void add_qualified(struct buf *b, struct str name, struct str group)
+{
+	(void)buf_add_str(b, name);
+	if (group.n) {
+		(void)buf_addc(b, '.');
+		(void)buf_add_str(b, group);
+	}
+}
+
+/* The same and the quoted name. */
+static void add_object(struct buf *b, struct str of, const struct status_about *about)
+{
+	add_qualified(b, of, about->group);
+	(void)buf_addc(b, ' ');
+	(void)print_quoted(b, about->name);
+}
+
+static void compose_invalid(struct buf *b, const struct status_about *about)
+{
+	add_object(b, about->kind, about);
+	(void)buf_addz(b, " is invalid");
+	if (about->causes && field_errors_any(about->causes)) {
+		(void)buf_addz(b, ": ");
+		(void)field_errors_aggregate(about->causes, b);
+	}
+}
+
+static void compose_forbidden(struct buf *b, const char *msg, const struct status_about *about)
+{
+	if (about->resource.n && about->name.n) {
+		add_object(b, about->resource, about);
+		(void)buf_addz(b, " is ");
+	} else if (about->resource.n) {
+		add_qualified(b, about->resource, about->group);
+		(void)buf_addz(b, " is ");
+	}
+	(void)buf_printf(b, "forbidden: %s", msg);
+}
+
+static void compose_conflict(struct buf *b, const char *msg, const struct status_about *about)
+{
+	(void)buf_addz(b, "Operation cannot be fulfilled on ");
+	add_object(b, about->resource, about);
+	(void)buf_addz(b, ": ");
+	(void)buf_addz(b, msg);
+}
+
+/* The message of a Status into `b`. `msg` is err->msg or, when that is empty, the row's text. */
+static void compose(struct buf *b, const struct status_row *row, const struct error *err,
+		    const struct status_about *about)
+{
+	const char *msg = err->msg[0] ? err->msg : row->text ? row->text : "";
+	bool named = about->resource.n && !err->msg[0];
+
+	if (row->compose == CONFLICT && about->resource.n) {
+		compose_conflict(b, msg, about);
+	} else if (row->compose == FORBIDDEN) {
+		compose_forbidden(b, err->msg, about);
+	} else if (row->compose == INVALID && !err->msg[0]) {
+		compose_invalid(b, about);
+	} else if (row->compose == NOT_FOUND && named) {
+		add_object(b, about->resource, about);
+		(void)buf_addz(b, " not found");
+	} else if (row->compose == ALREADY_EXISTS && named) {
+		add_object(b, about->resource, about);
+		(void)buf_addz(b, " already exists");
+	} else if (row->compose == PREFIXED) {
+		(void)buf_addz(b, row->text);
+		(void)buf_addz(b, err->msg);
+	} else {
+		(void)buf_addz(b, msg);
+	}
+}
+
+/* Messages quote what clients sent, which need not be UTF-8; the answer must be. */
+static void put_text(struct json_writer *w, const char *key, struct str text)
+{
+	CLEANUP(buf_release) struct buf clean = BUF_INIT(text.n * 3 + 16);
+
+	if (text.n == 0)
+		return;
+	json_writer_keyz(w, key);
+	if (str_is_utf8(text)) {
+		json_writer_str(w, text);
+		return;
+	}
+	(void)print_json(&clean, text);
+	json_writer_raw(w, buf_str(&clean));
+}
+
+static void put_cause(struct json_writer *w, const char *reason, struct str message,
+		      struct str field)
+{
+	json_writer_begin_object(w);
+	put_text(w, "reason", str_from(reason));
+	put_text(w, "message", message);
+	put_text(w, "field", field);
+	json_writer_end_object(w);
+}
+
+static void put_field_causes(struct json_writer *w, const struct field_errors *causes)
+{
+	CLEANUP(buf_release) struct buf body = BUF_INIT(w->out->max);
+
+	for (const struct field_error *e = causes ? causes->first : NULL; e; e = e->next) {
+		buf_clear(&body);
+		(void)field_error_print_body(e, &body);
+		put_cause(w, field_error_reason(e->type), buf_str(&body), e->path);
+	}
+}
+
+static void put_causes(struct json_writer *w, const struct status_row *row, const struct error *err,
+		       const struct status_about *about)
+{
+	bool fields = about->causes && about->causes->n;
+
+	if (!fields && !about->cause_reason && row->details != OF_CAUSE)
+		return;
+	json_writer_keyz(w, "causes");
+	json_writer_begin_array(w);
+	if (fields)
+		put_field_causes(w, about->causes);
+	if (about->cause_reason)
+		put_cause(w, about->cause_reason,
+			  str_from(about->cause_message ? about->cause_message : err->msg),
+			  STR_NULL);
+	if (row->details == OF_CAUSE)
+		put_cause(w, NULL, str_from(err->msg), STR_NULL);
+	json_writer_end_array(w);
+}
+
+static void put_details(struct json_writer *w, const struct status_row *row,
+			const struct error *err, const struct status_about *about)
+{
+	bool named = row->details == OF_RESOURCE || row->details == OF_KIND;
+
+	if (row->details == NO_DETAILS && !about->cause_reason && !about->retry_after_s)
+		return;
+	json_writer_keyz(w, "details");
+	json_writer_begin_object(w);
+	if (named) {
+		put_text(w, "name", about->name);
+		put_text(w, "group", about->group);
+		put_text(w, "kind", row->details == OF_KIND ? about->kind : about->resource);
+		put_text(w, "uid", about->uid);
+	}
+	put_causes(w, row, err, about);
+	if (about->retry_after_s) {
+		json_writer_keyz(w, "retryAfterSeconds");
+		json_writer_i64(w, about->retry_after_s);
+	}
+	json_writer_end_object(w);
+}
+
+static void put_head(struct json_writer *w, const char *status)
+{
+	json_writer_begin_object(w);
+	json_writer_keyz(w, "kind");
+	json_writer_strz(w, "Status");
+	json_writer_keyz(w, "apiVersion");
+	json_writer_strz(w, "v1");
+	json_writer_keyz(w, "metadata");
+	json_writer_begin_object(w);
+	json_writer_end_object(w);
+	json_writer_keyz(w, "status");
+	json_writer_strz(w, status);
+}
+
+int status_print(const struct error *err, const struct status_about *about, struct buf *out)
+{
+	static const struct status_about nothing;
+	CLEANUP(buf_release) struct buf message = BUF_INIT(out->max);
+	const struct status_row *row = &rows[err->code];
+	struct json_writer w;
+
+	if (!about)
+		about = &nothing;
+	compose(&message, row, err, about);
+	json_writer_init(&w, out, NULL);
+	put_head(&w, "Failure");
+	put_text(&w, "message", buf_str(&message));
+	json_writer_keyz(&w, "reason");
+	json_writer_strz(&w, error_reason(err->code));
+	put_details(&w, row, err, about);
+	json_writer_keyz(&w, "code");
+	json_writer_i64(&w, error_http_status(err->code));
+	json_writer_end_object(&w);
+	return json_writer_finish(&w);
+}
+
+int status_print_deleted(const struct status_about *about, struct buf *out)
+{
+	static const struct status_row of_resource = { .details = OF_RESOURCE };
+	struct json_writer w;
+
+	json_writer_init(&w, out, NULL);
+	put_head(&w, "Success");
+	put_details(&w, &of_resource, &(struct error){ 0 }, about);
+	json_writer_end_object(&w);
+	return json_writer_finish(&w);
+}

@@ -1,0 +1,212 @@
+/*
+ * `devplane server`: the API server. Flags that kube-apiserver has keep its
+ * names and meaning.
+ */
+#include "server/server.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/role.h"
+
+struct server_options {
+	struct role_options role;
+	const char *data_dir, *bind_address;
+	int64_t secure_port;
+	const char *cert_file, *key_file, *client_ca_file, *token_auth_file;
+	struct flag_list etcd_servers, feature_gates;
+	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
+	const char *audit_log_path;
+	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
+	int64_t watch_cache;
+};
+
+static const struct flag flags[] = {
+	{ "data-dir", 'd', FLAG_STRING(struct server_options, data_dir), .arg = "DIR",
+	  .initial = "devplane-data",
+	  .help = "where certificates, admin.kubeconfig and, without etcd, all objects are" },
+	{ "bind-address", 0, FLAG_STRING(struct server_options, bind_address), .arg = "ADDRESS",
+	  .initial = "127.0.0.1", .help = "address to listen on; 0.0.0.0 or :: for all" },
+	{ "secure-port", 'p', FLAG_INT(struct server_options, secure_port), .arg = "PORT",
+	  .initial = "6443", .min = 0, .max = 65535, .help = "port to listen on; 0 picks one" },
+	{ "tls-cert-file", 0, FLAG_STRING(struct server_options, cert_file), .arg = "FILE",
+	  .help = "serving certificate with its chain; made at the start without one" },
+	{ "tls-private-key-file", 0, FLAG_STRING(struct server_options, key_file), .arg = "FILE",
+	  .help = "its key" },
+	{ "client-ca-file", 0, FLAG_STRING(struct server_options, client_ca_file), .arg = "FILE",
+	  .help = "also believe client certificates that this CA signed" },
+	{ "token-auth-file", 0, FLAG_STRING(struct server_options, token_auth_file), .arg = "FILE",
+	  .help = "bearer tokens, one per line: token,user,uid,\"group,group\"" },
+	{ "etcd-servers", 0, FLAG_LIST(struct server_options, etcd_servers), .arg = "URL",
+	  .help = "keep objects in this etcd cluster instead of in --data-dir" },
+	{ "etcd-cafile", 0, FLAG_STRING(struct server_options, etcd_ca_file), .arg = "FILE",
+	  .help = "CA that signed etcd's certificates" },
+	{ "etcd-certfile", 0, FLAG_STRING(struct server_options, etcd_cert_file), .arg = "FILE",
+	  .help = "our certificate towards etcd" },
+	{ "etcd-keyfile", 0, FLAG_STRING(struct server_options, etcd_key_file), .arg = "FILE",
+	  .help = "its key" },
+	{ "etcd-prefix", 0, FLAG_STRING(struct server_options, etcd_prefix), .arg = "PREFIX",
+	  .initial = "/registry", .help = "what all keys in etcd begin with" },
+	{ "feature-gates", 0, FLAG_LIST(struct server_options, feature_gates), .arg = "NAME=BOOL",
+	  .help = "switch features on or off, such as ResourceHealthStatus=false" },
+	{ "event-ttl", 0, FLAG_DURATION(struct server_options, event_ttl), .arg = "TIME",
+	  .initial = "1h", .min = CLOCK_SEC, .max = 365 * 86400 * CLOCK_SEC,
+	  .help = "how long events are kept" },
+	{ "history", 0, FLAG_DURATION(struct server_options, history), .arg = "TIME",
+	  .initial = "5m", .min = CLOCK_SEC, .max = 365 * 86400 * CLOCK_SEC,
+	  .help = "how long superseded versions can still be listed and watched from" },
+	{ "watch-cache-bytes", 0, FLAG_INT(struct server_options, watch_cache), .arg = "BYTES",
+	  .initial = "67108864", .min = 65536, .max = INT64_C(1) << 40,
+	  .help = "most memory that the recent events of one resource may take" },
+	{ "request-timeout", 0, FLAG_DURATION(struct server_options, request_timeout),
+	  .arg = "TIME", .initial = "1m", .min = CLOCK_SEC, .max = 86400 * CLOCK_SEC,
+	  .help = "time that a request other than a watch may take" },
+	{ "min-request-timeout", 0, FLAG_INT(struct server_options, min_request_timeout),
+	  .arg = "SECONDS", .initial = "1800", .min = 1, .max = 86400,
+	  .help = "watches end after this time, up to twice of it, unless they say otherwise" },
+	{ "shutdown-grace", 0, FLAG_DURATION(struct server_options, drain_timeout), .arg = "TIME",
+	  .initial = "10s", .max = 3600 * CLOCK_SEC,
+	  .help = "on SIGTERM, let requests end for so long" },
+	{ "audit-log-path", 0, FLAG_STRING(struct server_options, audit_log_path), .arg = "FILE",
+	  .help = "append a line for each request; \"-\" is standard output" },
+	ROLE_FLAGS(struct server_options, role),
+	{ NULL },
+};
+
+struct serve {
+	struct cli *cli;
+	const struct server_options *options;
+	struct role role;
+	struct server *server;
+	struct error failure; /* why it could not start */
+};
+
+static int read_options(struct serve *v, struct server_opts *ret_opts, struct error *err)
+{
+	const struct server_options *o = v->options;
+	struct error why;
+
+	*ret_opts = (struct server_opts){
+		.data_dir = o->data_dir,
+		.bind_address = o->bind_address,
+		.secure_port = (int)o->secure_port,
+		.cert_file = o->cert_file,
+		.key_file = o->key_file,
+		.client_ca_file = o->client_ca_file,
+		.token_auth_file = o->token_auth_file,
+		.etcd_servers = (const char *const *)o->etcd_servers.v,
+		.netcd_servers = o->etcd_servers.n,
+		.etcd_ca_file = o->etcd_ca_file,
+		.etcd_cert_file = o->etcd_cert_file,
+		.etcd_key_file = o->etcd_key_file,
+		.etcd_prefix = o->etcd_prefix,
+		.audit_log_path = o->audit_log_path,
+		.event_ttl_ms = o->event_ttl / CLOCK_MS,
+		.history_ms = o->history / CLOCK_MS,
+		.watch_cache_bytes = (size_t)o->watch_cache,
+		.request_timeout_ms = o->request_timeout / CLOCK_MS,
+		.min_request_timeout_ms = o->min_request_timeout * 1000,
+	};
+	if (!o->cert_file != !o->key_file)
+		return cli_bad_usage(v->cli, err,
+				     "--tls-cert-file and --tls-private-key-file go together");
+	gates_init(&ret_opts->gates);
+	for (size_t i = 0; i < o->feature_gates.n; i++) {
+		if (gates_set(&ret_opts->gates, str_from(o->feature_gates.v[i]), &why) < 0)
+			return cli_bad_usage(v->cli, err, "--feature-gates: %s", why.msg);
+	}
+	return 0;
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+static void on_stopped(void *arg)
+{
+	struct serve *v = arg;
+
+	role_stop(&v->role);
+}
+
+static void on_stop(void *arg)
+{
+	struct serve *v = arg;
+
+	server_stop(v->server, v->options->drain_timeout / CLOCK_MS, on_stopped, v);
+}
+
+static void on_ready(void *arg, const struct error *err)
+{
+	struct serve *v = arg;
+
+	if (err) {
+		v->failure = *err;
+		on_stop(v);
+		return;
+	}
+	/* For people and scripts: one block, once, when all works. */
+	(void)fprintf(v->cli->out,
+		      "devplane server is ready at https://%s\n"
+		      "  export KUBECONFIG=%s\n"
+		      "  kubectl get namespaces\n",
+		      server_address(v->server)->text, server_kubeconfig(v->server));
+	(void)fflush(v->cli->out);
+}
+
+static int serve(struct serve *v, struct error *err)
+{
+	struct server_opts opts;
+	int r;
+
+	r = read_options(v, &opts, err);
+	if (r < 0)
+		return r;
+	opts.loops = io_threads_loops(v->role.io);
+	opts.nloops = io_threads_count(v->role.io);
+	opts.log = &v->role.log;
+	opts.on_ready = on_ready;
+	opts.arg = v;
+	r = server_new(&opts, &v->server, &v->failure);
+	if (r < 0)
+		on_stop(v);
+	r = role_run(&v->role, err);
+	server_free(v->server);
+	if (r == 0 && v->failure.code != ERR_OK) {
+		*err = v->failure;
+		r = -(int)v->failure.code;
+	}
+	return r;
+}
+
+static int run(struct cli *cli, struct error *err)
+{
+	struct serve v = { .cli = cli, .options = cli->options };
+	int r;
+
+	r = role_init(&v.role, &v.options->role, on_stop, &v, err);
+	if (r < 0)
+		return r;
+	r = serve(&v, err);
+	role_release(&v.role);
+	return r;
+}
+
+const struct command cmd_server = {
+	.name = "server",
+	.summary = "serve the Kubernetes API",
+	.group = COMMAND_ROLE,
+	.about = "An API server for kubectl, client libraries, drivers, schedulers and kubelets. "
+		 "Objects "
+		 "are kept in the data folder, or in etcd. The first start makes a CA there; every "
+		 "start "
+		 "writes admin.kubeconfig, with which its bearer may do everything.\n\n"
+		 "Everything is durable when it is acknowledged. SIGTERM stops it in order: "
+		 "watches end, "
+		 "requests under way are answered.",
+	.examples = "  devplane server --data-dir /var/lib/devplane\n"
+		    "  devplane server --data-dir d --etcd-servers http://127.0.0.1:2379\n"
+		    "  kubectl --kubeconfig d/admin.kubeconfig get namespaces\n",
+	.flags = flags,
+	.options_size = sizeof(struct server_options),
+	.run = run,
+};

@@ -1,0 +1,156 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base64.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/yaml.h"
+#include "net/addr.h"
+#include "net/pki.h"
+#include "net/tls.h"
+#include "server/bootstrap.h"
+#include "server/server.h"
+
+/* A data folder of its own for each test. */
+struct folder {
+	char dir[64];
+	struct server_opts opts;
+};
+
+static void folder_init(struct folder *f)
+{
+	(void)snprintf(f->dir, sizeof(f->dir), "/tmp/bootstrap_test.XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	f->opts = (struct server_opts){ .data_dir = f->dir, .bind_address = "127.0.0.1" };
+}
+
+static void folder_release(struct folder *f)
+{
+	char command[128];
+
+	(void)snprintf(command, sizeof(command), "rm -rf '%s'", f->dir);
+	assert_int_equal(system(command), 0);
+}
+
+static void ca_text(const struct folder *f, struct buf *out)
+{
+	struct pki_ca *ca = NULL;
+
+	assert_int_equal(bootstrap_ca(f->dir, clock_system(), &ca, NULL), 0);
+	assert_int_equal(pki_ca_cert(ca, out, NULL), 0);
+	pki_ca_free(ca);
+}
+
+static void the_second_start_finds_the_ca_of_the_first(void **state UNUSED)
+{
+	CLEANUP(buf_release) struct buf first = BUF_INIT(PEM_FILE_MAX);
+	CLEANUP(buf_release) struct buf second = BUF_INIT(PEM_FILE_MAX);
+	struct folder f;
+	struct stat st;
+	char path[128];
+
+	folder_init(&f);
+	ca_text(&f, &first);
+	ca_text(&f, &second);
+	assert_true(str_eq(buf_str(&first), buf_str(&second)));
+	(void)snprintf(path, sizeof(path), "%s/pki/ca.key", f.dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	folder_release(&f);
+}
+
+static void a_lost_key_is_an_error_and_not_a_new_ca(void **state UNUSED)
+{
+	CLEANUP(buf_release) struct buf first = BUF_INIT(PEM_FILE_MAX);
+	struct pki_ca *ca = NULL;
+	struct folder f;
+	char path[128];
+
+	folder_init(&f);
+	ca_text(&f, &first);
+	(void)snprintf(path, sizeof(path), "%s/pki/ca.key", f.dir);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(bootstrap_ca(f.dir, clock_system(), &ca, NULL), -ERR_NOT_FOUND);
+	assert_null(ca);
+	folder_release(&f);
+}
+
+static void the_kubeconfig_trusts_the_ca_and_names_the_server(void **state UNUSED)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(PEM_FILE_MAX);
+	CLEANUP(buf_release) struct buf trust = BUF_INIT(PEM_FILE_MAX);
+	CLEANUP(buf_release) struct buf want = BUF_INIT(PEM_FILE_MAX);
+	struct pki_ca *ca = NULL;
+	struct arena a;
+	struct folder f;
+	struct addr at;
+	struct json *tree;
+	struct json *cluster;
+	char *path = NULL;
+
+	folder_init(&f);
+	arena_init(&a, MIB);
+	assert_int_equal(bootstrap_ca(f.dir, clock_system(), &ca, NULL), 0);
+	assert_int_equal(addr_parse(&at, STR("127.0.0.1:4443"), 0, NULL), 0);
+	assert_int_equal(bootstrap_kubeconfig(&f.opts, ca, &at, clock_system(), &path, NULL), 0);
+	assert_int_equal(file_read(path, &text, NULL), 0);
+	assert_int_equal(yaml_parse(&a, buf_str(&text), NULL, &tree, NULL), 0);
+	cluster = json_pointer(tree, STR("/clusters/0/cluster"));
+	assert_true(str_eqz(json_str(json_getz(cluster, "server")), "https://127.0.0.1:4443"));
+	assert_int_equal(base64_decode(&trust,
+				       json_str(json_getz(cluster, "certificate-authority-data")),
+				       BASE64_STD, NULL),
+			 0);
+	assert_int_equal(pki_ca_cert(ca, &want, NULL), 0);
+	assert_true(str_eq(buf_str(&trust), buf_str(&want)));
+	assert_non_null(json_pointer(tree, STR("/users/0/user/client-key-data")));
+	free(path);
+	pki_ca_free(ca);
+	arena_release(&a);
+	folder_release(&f);
+}
+
+static void a_serving_certificate_is_made_or_read(void **state UNUSED)
+{
+	struct pki_ca *ca = NULL;
+	struct tls *tls = NULL;
+	struct folder f;
+	struct error err;
+
+	folder_init(&f);
+	assert_int_equal(bootstrap_ca(f.dir, clock_system(), &ca, NULL), 0);
+	assert_int_equal(bootstrap_tls(&f.opts, ca, clock_system(), &tls, NULL), 0);
+	tls_unref(tls);
+	tls = NULL;
+	f.opts.bind_address = "0.0.0.0";
+	assert_int_equal(bootstrap_tls(&f.opts, ca, clock_system(), &tls, NULL), 0);
+	tls_unref(tls);
+	tls = NULL;
+	f.opts.cert_file = f.opts.key_file = "/nonexistent/x.crt";
+	assert_int_equal(bootstrap_tls(&f.opts, ca, clock_system(), &tls, &err), -ERR_NOT_FOUND);
+	assert_null(tls);
+	pki_ca_free(ca);
+	folder_release(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_second_start_finds_the_ca_of_the_first),
+		cmocka_unit_test(a_lost_key_is_an_error_and_not_a_new_ca),
+		cmocka_unit_test(the_kubeconfig_trusts_the_ca_and_names_the_server),
+		cmocka_unit_test(a_serving_certificate_is_made_or_read),
+	};
+
+	return cmocka_run_group_tests_name("server/bootstrap", tests, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+/*
+ * The path. It is decoded as a whole and then cut, as upstream does, so an
+ * escaped slash separates like any other. Segments are numbered by hand: the
+ * shapes differ in a prefix (/api/v1 or /apis/GROUP/VERSION), an optional
+ * "watch", and an optional namespace, and are the same behind that.
+ */
+#include "server/request.h"
+
+#include "server/request_impl.h"
+
+/* apis, group, version, watch, namespaces, ns, resource, name, subresource. */
+enum { PARTS_MAX = 9 };
+
+struct path {
+	struct str parts[PARTS_MAX];
+	size_t n;
+	struct str rest; /* behind the last part that fits */
+	bool hole; /* an empty segment between two slashes */
+};
+
+static const char *const verb_names[REQUEST_VERBS] = {
+	[REQUEST_NONE] = "",
+	[REQUEST_GET] = "get",
+	[REQUEST_LIST] = "list",
+	[REQUEST_WATCH] = "watch",
+	[REQUEST_CREATE] = "create",
+	[REQUEST_UPDATE] = "update",
+	[REQUEST_PATCH] = "patch",
+	[REQUEST_DELETE] = "delete",
+	[REQUEST_DELETE_COLLECTION] = "deletecollection",
+};
+
+const char *request_verb_name(enum request_verb verb)
+{
+	return verb_names[verb];
+}
+
+/* --- decoding --------------------------------------------------------------------- */
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+bool request_unescape(struct arena *a, struct str s, bool plus, struct str *ret_text)
+{
+	char *out;
+	size_t n = 0;
+
+	if (str_chr(s, '%') < 0 && (!plus || str_chr(s, '+') < 0)) {
+		*ret_text = s;
+		return true;
+	}
+	out = arena_alloc(a, s.n + 1);
+	for (size_t i = 0; i < s.n; i++) {
+		int high, low;
+
+		if (s.p[i] != '%') {
+			out[n++] = plus && s.p[i] == '+' ? ' ' : s.p[i];
+			continue;
+		}
+		high = i + 2 < s.n ? hex_digit(s.p[i + 1]) : -1;
+		low = i + 2 < s.n ? hex_digit(s.p[i + 2]) : -1;
+		if (high < 0 || low < 0)
+			return false;
+		out[n++] = (char)(high << 4 | low);
+		i += 2;
+	}
+	*ret_text = str_of(out, n);
+	return true;
+}
+
+/* Names end up in keys, logs and answers: what is no text is refused at the door. */
+static bool is_text(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if (c < 0x20 || c == 0x7f)
+			return false;
+	}
+	return str_is_utf8(s);
+}
+
+static void cut_path(struct str path, struct path *ret_path)
+{
+	struct path p = { .n = 0 };
+	struct str rest = path, part;
+
+	while (rest.n && rest.p[0] == '/')
+		rest = str_skip(rest, 1);
+	while (rest.n && rest.p[rest.n - 1] == '/')
+		rest.n--;
+	while (rest.n && p.n < PARTS_MAX && str_split(&rest, '/', &part)) {
+		p.hole = p.hole || part.n == 0;
+		p.parts[p.n++] = part;
+	}
+	p.rest = rest;
+	*ret_path = p;
+}
+
+/* --- shapes ------------------------------------------------------------------------- */
+
+static struct str part(const struct path *p, size_t i)
+{
+	return i < p->n ? p->parts[i] : STR_NULL;
+}
+
+/* Index of the first part behind group and version; 0 when the path is no resource's. */
+static size_t take_version(struct request *r, const struct path *p)
+{
+	if (p->n >= 3 && str_eq(p->parts[0], STR("api"))) {
+		r->version = p->parts[1];
+		return 2;
+	}
+	if (p->n >= 4 && str_eq(p->parts[0], STR("apis"))) {
+		r->group = p->parts[1];
+		r->version = p->parts[2];
+		return 3;
+	}
+	return 0;
+}
+
+static bool is_namespace_subresource(struct str s)
+{
+	return str_eq(s, STR("status")) || str_eq(s, STR("finalize"));
+}
+
+/* What follows a namespace is a resource in it, or one of the namespace's own subresources. */
+static void take_resource(struct request *r, const struct path *p, size_t i)
+{
+	struct str inside = part(p, i + 2);
+
+	if (str_eq(part(p, i), STR("namespaces")) && inside.n &&
+	    !is_namespace_subresource(inside)) {
+		r->ns = part(p, i + 1);
+		i += 2;
+	}
+	r->resource = part(p, i);
+	r->name = part(p, i + 1);
+	r->subresource = part(p, i + 2);
+	r->rest = part(p, i + 3);
+	if (r->rest.n)
+		r->rest.n = (size_t)((p->rest.n ? p->rest.p + p->rest.n
+						: p->parts[p->n - 1].p + p->parts[p->n - 1].n) -
+				     r->rest.p);
+	else
+		r->rest = p->rest;
+}
+
+static enum request_verb verb_of(struct str method, bool named)
+{
+	if (str_eq(method, STR("GET")))
+		return named ? REQUEST_GET : REQUEST_LIST;
+	if (str_eq(method, STR("POST")))
+		return REQUEST_CREATE;
+	if (str_eq(method, STR("PUT")))
+		return REQUEST_UPDATE;
+	if (str_eq(method, STR("PATCH")))
+		return REQUEST_PATCH;
+	if (str_eq(method, STR("DELETE")))
+		return named ? REQUEST_DELETE : REQUEST_DELETE_COLLECTION;
+	return REQUEST_NONE;
+}
+
+static int parse_path(struct request *r, struct str method, struct str path, struct error *err)
+{
+	bool watch;
+	struct path p;
+	size_t at;
+
+	cut_path(path, &p);
+	at = take_version(r, &p);
+	if (!at) {
+		r->rest = path;
+		return 0;
+	}
+	watch = str_eq(p.parts[at], STR("watch"));
+	if (p.hole || (watch && at + 1 == p.n))
+		return error_set(err, ERR_NOT_FOUND, "no resource has this path");
+	take_resource(r, &p, at + (watch ? 1 : 0));
+	r->verb = verb_of(method, r->name.n > 0);
+	if (!watch)
+		return 0;
+	/* The deprecated form; upstream has it for collections and single objects. */
+	if (r->subresource.n)
+		return error_set(err, ERR_NOT_FOUND, "no resource has this path");
+	r->verb = str_eq(method, STR("GET")) ? REQUEST_WATCH : REQUEST_NONE;
+	r->watch = r->verb == REQUEST_WATCH;
+	return 0;
+}
+
+int request_parse(struct request *r, struct arena *a, struct str method, struct str path,
+		  struct str query, struct field_errors *errs, struct error *err)
+{
+	struct str text;
+	int ret;
+
+	*r = (struct request){ .revision = -1, .timeout_s = -1, .deadline_ms = -1 };
+	if (!request_unescape(a, path, false, &text) || !is_text(text))
+		return error_set(err, ERR_BAD_REQUEST, "the path of the URL is malformed");
+	ret = parse_path(r, method, text, err);
+	if (ret < 0)
+		return ret;
+	return request_parse_query(r, a, query, errs, err);
+}

@@ -1,0 +1,258 @@
+/*
+ * Start: CA and certificate, the socket, then the store and the state. The
+ * socket comes first so that probes are answered while a large store is read;
+ * whoever asks for objects before that is told to come back (503).
+ *
+ * Stop, in this order: no new connections and no readiness, watches end, what is
+ * under way is answered, the store is closed.
+ */
+#include "server/server.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "net/http_server.h"
+#include "net/pki.h"
+#include "net/tls.h"
+#include "server/audit.h"
+#include "server/bootstrap.h"
+#include "server/discovery.h"
+#include "server/exchange.h"
+#include "server/namespaces.h"
+#include "server/openapi.h"
+#include "server/server_impl.h"
+#include "server/server_metrics.h"
+#include "server/tokens.h"
+#include "store/store_etcd.h"
+#include "store/store_lmdb.h"
+
+#define RENEW_MS (INT64_C(180) * 86400 * 1000) /* half the life of a serving certificate */
+
+static void handle(void *arg, struct http_stream *stream, size_t lane)
+{
+	exchange_begin(arg, stream, lane);
+}
+
+/* --- the socket ----------------------------------------------------------------------------- */
+
+static void on_renew(struct loop_timer *t)
+{
+	struct server *s = CONTAINER_OF(t, struct server, renew);
+	struct tls *tls = NULL;
+	struct error err;
+
+	if (bootstrap_tls(&s->opts, s->ca, s->clock, &tls, &err) == 0) {
+		http_server_set_tls(s->http, tls);
+		tls_unref(s->tls);
+		s->tls = tls;
+	} else {
+		log_warn(s->opts.log, "the serving certificate cannot be renewed", LOG_ERR(&err));
+	}
+	loop_timer_start(t, RENEW_MS);
+}
+
+static int listen_on(struct server *s, struct error *err)
+{
+	struct http_server_opts opts = {
+		.loops = s->opts.loops,
+		.nloops = s->opts.nloops,
+		.handler = handle,
+		.arg = s,
+	};
+	struct addr at;
+	char text[NET_ADDRESS_MAX];
+	const char *host = s->opts.bind_address;
+	int r;
+
+	(void)snprintf(text, sizeof(text), strchr(host, ':') ? "[%s]:%d" : "%s:%d", host,
+		       s->opts.secure_port);
+	r = addr_parse(&at, str_from(text), 0, err);
+	if (r < 0)
+		return error_wrap(err, r, "--bind-address");
+	s->http = http_server_new(&opts);
+	r = http_server_listen(s->http, &at, s->tls, 0, &s->at, err);
+	loop_timer_init(&s->renew, s->opts.loops[0], on_renew);
+	if (r == 0 && !s->opts.cert_file)
+		loop_timer_start(&s->renew, RENEW_MS);
+	return r;
+}
+
+/* --- the state ------------------------------------------------------------------------------ */
+
+static int open_lmdb(struct server *s, struct error *err)
+{
+	char dir[4096];
+	struct store_lmdb_opts opts = { .dir = dir,
+					.history_ms = s->opts.history_ms,
+					.metrics = s->metrics };
+
+	if (snprintf(dir, sizeof(dir), "%s/store", s->opts.data_dir) >= (int)sizeof(dir))
+		return error_set(err, ERR_INVALID, "the data folder's path is too long");
+	return store_lmdb_open(s->opts.loops[0], &opts, &s->store, err);
+}
+
+static int open_etcd(struct server *s, struct error *err)
+{
+	const struct server_opts *o = &s->opts;
+	struct store_etcd_opts opts = { .endpoints = o->etcd_servers,
+					.nendpoints = o->netcd_servers,
+					.ca_file = o->etcd_ca_file,
+					.cert_file = o->etcd_cert_file,
+					.key_file = o->etcd_key_file,
+					.prefix = o->etcd_prefix,
+					.history_ms = o->history_ms,
+					.metrics = s->metrics };
+
+	return store_etcd_open(o->loops[0], &opts, &s->store, err);
+}
+
+static void report_ready(struct server *s, const struct error *err)
+{
+	if (!err)
+		atomic_store(&s->ready, true);
+	s->opts.on_ready(s->opts.arg, err);
+}
+
+static void on_namespaces(void *arg, const struct error *err)
+{
+	report_ready(arg, err);
+}
+
+static void on_state_ready(void *arg, const struct error *err)
+{
+	struct server *s = arg;
+
+	if (err)
+		report_ready(s, err);
+	else
+		namespaces_ensure(s, on_namespaces, s);
+}
+
+static int start_state(struct server *s, struct error *err)
+{
+	struct state_opts opts = {
+		.loop = s->opts.loops[0],
+		.gates = &s->gates,
+		.lanes = s->opts.loops,
+		.nlanes = s->opts.nloops,
+		.ring_bytes = s->opts.watch_cache_bytes,
+		.event_ttl_ms = s->opts.event_ttl_ms,
+		.metrics = s->metrics,
+		.on_ready = on_state_ready,
+		.arg = s,
+	};
+	int r;
+
+	r = s->opts.netcd_servers ? open_etcd(s, err) : open_lmdb(s, err);
+	if (r < 0)
+		return r;
+	opts.store = s->store;
+	s->state = state_new(&opts);
+	return 0;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static int start(struct server *s, struct error *err)
+{
+	const struct server_opts *o = &s->opts;
+	int r;
+
+	s->metrics = metrics_new();
+	r = server_metrics_new(s, &s->counts, err);
+	if (r == 0)
+		r = bootstrap_ca(o->data_dir, s->clock, &s->ca, err);
+	if (r == 0 && o->token_auth_file)
+		r = tokens_load(o->token_auth_file, &s->tokens, err);
+	if (r == 0 && o->audit_log_path)
+		r = audit_open(o->audit_log_path, &s->audit, err);
+	if (r == 0)
+		r = bootstrap_tls(o, s->ca, s->clock, &s->tls, err);
+	if (r < 0)
+		return r;
+	s->discovery = discovery_new(&s->gates);
+	s->openapi = openapi_new(&s->gates);
+	/* The store before the socket: a second server on the same folder must not serve at all. */
+	r = start_state(s, err);
+	if (r == 0)
+		r = listen_on(s, err);
+	if (r == 0)
+		r = bootstrap_kubeconfig(o, s->ca, &s->at, s->clock, &s->kubeconfig, err);
+	return r;
+}
+
+int server_new(const struct server_opts *opts, struct server **ret_server, struct error *err)
+{
+	struct server *s = xcalloc(1, sizeof(*s));
+
+	s->opts = *opts;
+	s->gates = opts->gates;
+	s->clock = loop_clock(opts->loops[0]);
+	s->started_ns = clock_monotonic(s->clock);
+	*ret_server = s;
+	return start(s, err);
+}
+
+const struct addr *server_address(const struct server *s)
+{
+	return &s->at;
+}
+
+const char *server_kubeconfig(const struct server *s)
+{
+	return s->kubeconfig;
+}
+
+static void on_state_stopped(void *arg)
+{
+	struct server *s = arg;
+
+	s->on_stopped(s->stop_arg);
+}
+
+static void on_drained(void *arg)
+{
+	struct server *s = arg;
+
+	if (s->state)
+		state_stop(s->state, on_state_stopped, s);
+	else
+		on_state_stopped(s);
+}
+
+void server_stop(struct server *s, int64_t grace_ms, void (*done)(void *arg), void *arg)
+{
+	atomic_store(&s->stopping, true);
+	s->on_stopped = done;
+	s->stop_arg = arg;
+	loop_timer_stop(&s->renew);
+	if (!s->http) {
+		on_drained(s);
+		return;
+	}
+	if (s->state)
+		watch_stop(s->state);
+	http_server_drain(s->http, grace_ms, on_drained, s);
+}
+
+void server_free(struct server *s)
+{
+	if (!s)
+		return;
+	http_server_free(s->http);
+	state_free(s->state);
+	openapi_free(s->openapi);
+	discovery_free(s->discovery);
+	audit_close(s->audit);
+	tokens_free(s->tokens);
+	tls_unref(s->tls);
+	pki_ca_free(s->ca);
+	server_metrics_free(s->counts);
+	metrics_free(s->metrics);
+	free(s->kubeconfig);
+	free(s);
+}

@@ -1,0 +1,173 @@
+/*
+ * state_impl - the sequencer's parts, for state*.c, resource*.c, lane.c and watch*.c.
+ *
+ * Everything here belongs to the state's loop, except where it says otherwise.
+ */
+#ifndef SERVER_STATE_IMPL_H
+#define SERVER_STATE_IMPL_H
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "server/resource_snapshot.h"
+#include "server/ring.h"
+#include "server/state.h"
+
+struct metrics_counter;
+struct metrics_gauge;
+
+/* --- resources -------------------------------------------------------------------- */
+
+/* One namespace's part of a resource. */
+struct resource_space {
+	size_t count; /* objects */
+	struct resource_snapshot *all; /* its last complete list, while nothing has changed */
+	struct str key; /* "namespace/": behind the struct */
+};
+
+/* What one lane has of a resource's ring. */
+struct resource_sub {
+	size_t watchers; /* 0: it is told nothing */
+	uint64_t first; /* number of the oldest chunk that it has */
+};
+
+/* When objects of a kind with SCHEMA_EVENTS go (state_expire.c). */
+struct expire_queue {
+	struct list due; /* struct expire_entry, the next one first */
+	struct map by_key;
+	struct loop_timer timer;
+	size_t deleting; /* writes under way */
+};
+
+struct resource {
+	struct state *state;
+	const struct schema_kind *kind; /* of the storage version */
+	size_t index; /* in state->resources */
+	struct omap objects; /* key -> struct object: committed; a reference to each */
+	struct omap loading; /* the same while all is read again */
+	struct omap spaces; /* "namespace/" -> struct resource_space */
+	struct resource_snapshot *all; /* as of a space, over all namespaces */
+	struct map tips; /* key -> the newest of its pending writes */
+	struct ring ring;
+	uint64_t batch; /* first chunk of the batch at hand */
+	struct list dirty; /* in state->dirty while a batch changes it */
+	struct resource_sub *subs; /* one for each lane */
+	struct expire_queue *expire; /* or NULL */
+	struct metrics_gauge *objects_gauge, *revision_gauge; /* or NULL */
+	struct metrics_counter *events_counter;
+};
+
+void resource_init(struct resource *r, struct state *st, const struct schema_kind *kind);
+void resource_release(struct resource *r);
+
+/* The object of a key, or NULL. */
+struct object *resource_find(const struct resource *r, struct str key);
+
+/* Puts an object in the place of its key's, takes the reference over; returns the one before. */
+struct object *resource_put(struct resource *r, struct object *o);
+
+/* Takes the key's object out and returns it, with its reference; or NULL. */
+struct object *resource_remove(struct resource *r, struct str key);
+
+/* What was read into `loading` becomes the content. */
+void resource_swap(struct resource *r);
+
+/* "ns/name", or "name" without a namespace, in the arena. */
+struct str resource_key(struct arena *a, struct str ns, struct str name);
+
+/* A matcher: what a list or a watch shows of a resource. */
+struct resource_filter {
+	const struct schema_kind *kind; /* of the storage version */
+	struct str ns; /* empty: all */
+	struct selector labels, fields;
+};
+
+bool resource_filter_matches(const struct resource_filter *f, const struct object *o);
+
+/* Everything of committed that matches; a new reference. */
+struct resource_snapshot *resource_select(struct resource *r, const struct resource_filter *f);
+
+/* A list as of an older revision (resource_past.c). */
+void resource_list_past(struct resource *r, const struct list_query *q, struct arena *a,
+			void (*done)(void *arg, const struct list_result *result,
+				     const struct error *err),
+			void *arg);
+
+/* --- the state -------------------------------------------------------------------- */
+
+struct state {
+	struct loop *loop;
+	struct store *store;
+	const struct gates *gates; /* lanes read it, too */
+	struct state_opts opts;
+	int64_t revision; /* of committed */
+	struct resource *resources;
+	size_t nresources;
+	struct map by_name; /* storage name -> struct resource */
+	struct lane **lanes;
+	size_t nlanes;
+	atomic_size_t nwatches; /* counted by the lanes */
+
+	/* Jobs that came and did not run yet. */
+	struct list jobs;
+	struct loop_task run_jobs;
+
+	/* Reads that wait for committed (state_sync.c). */
+	struct list waiting; /* by revision */
+	struct list asking, asking_next; /* for the store's revision: under way, and after that */
+	bool asked;
+	struct loop_timer wait_timer;
+
+	/* Loading (state_load.c). */
+	struct state_load *load; /* NULL when none is under way */
+	struct loop_timer reload;
+	bool loaded; /* once */
+	struct error load_error;
+
+	struct list dirty; /* resources that the batch at hand changed */
+	size_t writes; /* under way */
+	struct metrics_gauge *revision_gauge; /* or NULL */
+	struct metrics_counter *damaged_counter;
+
+	bool stopping, closing;
+	size_t lanes_left; /* that have not stopped yet */
+	void (*stopped)(void *arg);
+	void *stopped_arg;
+};
+
+/* Begins to read everything; also after the feed was lost. */
+void state_load_start(struct state *st);
+
+/* Follows the store from state->revision on (state_feed.c). */
+void state_feed_start(struct state *st);
+
+/* The committed revision moved on: who waited for it goes on. */
+void state_sync_reached(struct state *st);
+/* All who wait fail. */
+void state_sync_fail(struct state *st, const struct error *err);
+void state_sync_init(struct state *st);
+
+/* A write's event was delivered: its key's tip is now committed. */
+void state_write_committed(struct state_write *w, struct object *result);
+
+/* Goes on with stopping when nothing is in the way. */
+void state_stop_step(struct state *st);
+
+/* On the state's loop: runs m->fn there; at once when that is the present loop. */
+void state_tell(struct state *st, struct loop *from, struct loop_msg *m);
+
+/* Series of all resources. */
+void state_metrics_add(struct state *st, struct metrics *m);
+
+/* --- expiry (state_expire.c) --------------------------------------------------------- */
+
+struct expire_queue *expire_new(struct resource *r);
+void expire_free(struct expire_queue *q);
+/* An object was written, or is gone. */
+void expire_touch(struct resource *r, struct str key);
+void expire_forget(struct resource *r, struct str key);
+/* All is loaded: the age of each object counts from its creation. */
+void expire_loaded(struct resource *r);
+
+#endif
