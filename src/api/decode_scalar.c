@@ -159,13 +159,12 @@ static int fit_duration(struct decode_fit *f, struct json *v, const struct decod
 {
 	char out[DURATION_SIZE];
 	int64_t ns;
-	int r;
 
 	if (v->type != JSON_STRING)
 		return plain_mismatch(f, v, "string");
-	r = duration_parse(json_str(v), &ns, f->err);
-	if (r < 0)
-		return r;
+	if (duration_parse(json_str(v), &ns, NULL) < 0)
+		return error_set(f->err, ERR_BAD_REQUEST, "time: invalid duration \"%.*s\"",
+				 STR_ARG(json_str(v)));
 	set_text(f, v, duration_print(ns, out));
 	return 0;
 }
@@ -175,8 +174,8 @@ static int fit_quantity(struct decode_fit *f, struct json *v, const struct decod
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(QUANTITY_SIZE);
 	struct quantity q;
+	struct error why;
 	struct str text;
-	int r;
 
 	if (v->type == JSON_STRING) {
 		text = str_trim(json_str(v));
@@ -185,12 +184,9 @@ static int fit_quantity(struct decode_fit *f, struct json *v, const struct decod
 		text = arena_str(f->arena, buf_str(&out));
 		buf_clear(&out);
 	}
-	r = quantity_parse(text, &q, f->err);
-	if (r < 0)
-		return error_set(f->err, ERR_BAD_REQUEST, "%s", f->err ? f->err->msg : "");
-	r = quantity_print(q, &out);
-	if (r < 0)
-		return error_set(f->err, ERR_BAD_REQUEST, "quantity too long");
+	if (quantity_parse(text, &q, &why) < 0)
+		return error_set(f->err, ERR_BAD_REQUEST, "%s", why.msg);
+	(void)quantity_print(q, &out);
 	set_text(f, v, buf_str(&out));
 	return 0;
 }

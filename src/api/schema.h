@@ -86,8 +86,7 @@ enum schema_format {
 
 enum schema_flag {
 	SCHEMA_REQUIRED = 1 << 0, /* must be there and not empty */
-	SCHEMA_ALWAYS =
-		1 << 1, /* upstream has no omitempty: OpenAPI calls it required, it may be empty */
+	SCHEMA_ALWAYS = 1 << 1, /* upstream has no omitempty: it is printed even when empty */
 	SCHEMA_NULLABLE = 1 << 2, /* null is kept (otherwise null means absent) */
 	SCHEMA_IMMUTABLE = 1 << 3, /* may not change once the object exists */
 	SCHEMA_UNIQUE = 1 << 4, /* elements of a list, or their keys, may not repeat */
@@ -96,6 +95,7 @@ enum schema_flag {
 	SCHEMA_POINTER = 1 << 7, /* optional scalar whose zero value differs from absence */
 	SCHEMA_GATE_SERVED = 1 << 8, /* with its gate off it is dropped from what is served, too */
 	SCHEMA_CHARACTERS = 1 << 9, /* limits of text count characters, not bytes */
+	SCHEMA_DECLARED = 1 << 10, /* OpenAPI calls it required (it may be empty all the same) */
 };
 
 /* What a field must obey beyond its type. Shared by fields that obey the same. */
@@ -179,6 +179,7 @@ struct schema_subresource {
 	/* What is sent and answered: the kind itself, or another (Binding, Eviction, Scale). */
 	struct str group, version, kind;
 	uint16_t verbs;
+	uint8_t gate; /* GATE_NONE when always on */
 };
 
 /* A column of `kubectl get`. */
@@ -197,6 +198,7 @@ struct schema_column {
 struct schema_selectable {
 	struct str path; /* "spec.nodeName" */
 	struct str initial; /* what absence means: "" or "false" */
+	struct str storage_path; /* the same field in the storage version; most often `path` */
 	bool indexed; /* watchers of one value are found by index */
 };
 

@@ -40,7 +40,7 @@ static struct field_value shown(struct validation *v, const struct schema_field 
 static bool came_before(const struct schema_field *field, const struct json *list,
 			const struct json *item)
 {
-	JSON_FOREACH(other, list) {
+	JSON_FOREACH (other, list) {
 		if (other == item)
 			return false;
 		if (validate_same_keys(field, other, item))
@@ -77,7 +77,7 @@ void validate_unique(struct validation *v, const struct schema_field *field,
 	size_t i = 0;
 
 	map_init(&keys);
-	JSON_FOREACH(item, list) {
+	JSON_FOREACH (item, list) {
 		struct field_path at = field_path_index(path, i++);
 
 		if (seen(&keys, field, list, item))

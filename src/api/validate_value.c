@@ -69,8 +69,8 @@ void validate_format(struct validation *v, enum schema_format format, struct str
 
 	names_find_faults(format, text, &f);
 	for (size_t i = 0; i < f.n; i++) {
-		enum field_error_type type = is_length_fault(f.text[i]) ? FIELD_TOO_LONG :
-									  FIELD_INVALID;
+		enum field_error_type type = is_length_fault(f.text[i]) ? FIELD_TOO_LONG
+									: FIELD_INVALID;
 
 		field_errors_add(v->errs, type, path, FIELD_STR(text), str_from(f.text[i]));
 	}
@@ -79,7 +79,8 @@ void validate_format(struct validation *v, enum schema_format format, struct str
 void validate_immutable(struct validation *v, const struct json *value, const struct json *old,
 			const struct field_path *path)
 {
-	bool same = validate_is_unset(value) ? validate_is_unset(old) : old && json_equal(value, old);
+	bool same = validate_is_unset(value) ? validate_is_unset(old)
+					     : old && json_equal(value, old);
 
 	if (!same)
 		field_errors_invalid(v->errs, path, validate_shown(v, value), "field is immutable");

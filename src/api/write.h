@@ -21,6 +21,8 @@
 #include "base/field_errors.h"
 #include "base/random.h"
 
+struct write_alias;
+
 struct write {
 	/* Set by the caller. */
 	struct arena *arena; /* the request's; results live in it */
@@ -39,8 +41,11 @@ struct write {
 	struct field_errors errs; /* behind -ERR_INVALID */
 	struct text_list *warnings; /* for Warning headers */
 	bool unchanged; /* the result equals what is stored: write nothing */
-	struct str
-		generated_from; /* create: the generateName that the name was made of; else empty */
+	/* Create: the generateName that the name was made of; else empty. */
+	struct str generated_from;
+
+	/* Private: names of network data that came twice with different values (write_alias.c). */
+	struct write_alias *aliases;
 };
 
 /* Prepares errs and warnings; the caller's part is set. */
@@ -55,7 +60,10 @@ void write_init(struct write *w);
 int write_decode(struct write *w, struct str body, enum decode_format format,
 		 struct json **ret_body, struct error *err);
 
-/* A new object. -ERR_BAD_REQUEST, -ERR_INVALID. */
+/*
+ * A new object. With w->name set (PUT of what is not there) the body must have
+ * that name. -ERR_BAD_REQUEST, -ERR_INVALID.
+ */
 int write_create(struct write *w, struct json *body, struct json **ret_object, struct error *err);
 
 /* Another random suffix for an object of write_create() whose generated name is taken. */
@@ -79,9 +87,13 @@ struct delete_options {
 	struct str uid, resource_version; /* preconditions; empty: none */
 	int64_t grace_s; /* -1: not given */
 	enum { DELETE_DEFAULT, DELETE_ORPHAN, DELETE_BACKGROUND, DELETE_FOREGROUND } propagation;
+	bool dry_run; /* the body has dryRun: ["All"] */
 };
 
-/* Reads and validates a DeleteOptions tree (may be NULL). */
+/*
+ * Reads and validates a DeleteOptions tree (may be NULL: nothing asked for).
+ * -ERR_INVALID is about kind DeleteOptions of meta.k8s.io, not about w->kind.
+ */
 int write_delete_options(struct write *w, const struct json *tree,
 			 struct delete_options *ret_options, struct error *err);
 
@@ -94,9 +106,10 @@ int write_delete(struct write *w, const struct json *old, const struct delete_op
 		 struct json **ret_object, struct error *err);
 
 /*
- * pods/binding: sets spec.nodeName and the PodScheduled condition of the pod.
+ * pods/binding: sets spec.nodeName and the PodScheduled condition of the pod;
+ * -ERR_CONFLICT, about resource "pods/binding", when it cannot be bound.
  * pods/eviction: yields the options with which the pod is then deleted.
- * namespaces/finalize: replaces spec.finalizers.
+ * namespaces/finalize: replaces spec.finalizers; the object is NULL when it goes.
  */
 int write_bind(struct write *w, const struct json *pod, const struct json *binding,
 	       struct json **ret_object, struct error *err);

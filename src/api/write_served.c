@@ -5,20 +5,14 @@
  * finds its own. Neither is stored, so a change of the gates or of the names
  * needs no migration.
  */
-#include "api/write.h"
+#include "api/write_impl.h"
 
-
-static bool is_claim(const struct schema_kind *kind)
-{
-	return str_eq(kind->storage_name, STR("resource.k8s.io/resourceclaims"));
-}
-
-/* Each pair: the name that is stored, and the KEP's. */
-static const struct {
-	struct str stored, alias;
-} aliases[] = {
-	{ STR("ips"), STR("addresses") },
-	{ STR("hardwareAddress"), STR("hwAddress") },
+/* Gates of fields that are marked SERVED; a test compares it with the schema. */
+static const enum gate served_gates[] = {
+	GATE_ResourceHealthStatus,
+	GATE_ResourceHealthStatusMessage,
+	GATE_DRAResourceClaimDeviceStatus,
+	GATE_DRAResourceAvailabilityVisibility,
 };
 
 static bool add_aliases(struct arena *a, struct json *network)
@@ -27,13 +21,12 @@ static bool add_aliases(struct arena *a, struct json *network)
 
 	if (!json_is(network, JSON_OBJECT))
 		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(aliases); i++) {
-		const struct json *value = json_get(network, aliases[i].stored);
-		struct json *copy;
+	for (const struct write_name *name = write_names(); name->alias.p; name++) {
+		const struct json *value = json_get(network, name->stored);
 
-		if (!value || json_copy(a, value, &copy, NULL) < 0)
+		if (!value)
 			continue;
-		json_set(network, aliases[i].alias, copy);
+		json_set(network, name->alias, write_copy(a, value));
 		changed = true;
 	}
 	return changed;
@@ -44,17 +37,26 @@ bool write_served_form(struct arena *a, struct json *object, const struct schema
 {
 	bool changed = decode_drop_served(object, kind->type, gates);
 
-	if (!is_claim(kind))
+	if (!write_is_claim(kind))
 		return changed;
-	JSON_FOREACH(device, json_getz(json_getz(object, "status"), "devices"))
+	JSON_FOREACH (device, json_getz(json_getz(object, "status"), "devices"))
 		changed |= add_aliases(a, json_getz(device, "networkData"));
 	return changed;
+}
+
+/* All on, as they are by default: then no object needs a look at its type. */
+static bool all_served(const struct gates *gates)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(served_gates); i++)
+		if (!gates_on(gates, served_gates[i]))
+			return false;
+	return true;
 }
 
 bool write_has_served_form(struct str stored, const struct schema_kind *kind,
 			   const struct gates *gates)
 {
-	if (is_claim(kind) && str_find(stored, STR("\"networkData\":")) >= 0)
+	if (write_is_claim(kind) && str_find(stored, STR("\"networkData\":")) >= 0)
 		return true;
-	return decode_drops_served(kind->type, gates);
+	return !all_served(gates) && decode_drops_served(kind->type, gates);
 }

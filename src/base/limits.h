@@ -20,6 +20,9 @@
 #define OBJECT_DEPTH_MAX  500
 #define DECODE_FAULTS_MAX 100 /* unknown and repeated fields that are told of one body */
 
+/* Terms of a selector, and values of one term: more than a request's target can hold. */
+#define SELECTOR_TERMS_MAX 16384
+
 /* HTTP requests and responses. */
 #define HTTP_HEADERS_MAX      (64UL * KIB) /* sum of names and values; beyond it 431 */
 #define HTTP_HEADER_COUNT_MAX 128
@@ -67,8 +70,17 @@
 /* One object as stored: what etcd takes by default (1.5 MiB), less room for key and framing. */
 #define OBJECT_MAX (1500UL * KIB)
 
+/* etcd: bytes of one response, keys asked for in one page of a range, writes on their way. */
+#define ETCD_RESPONSE_MAX (64UL * MIB)
+#define ETCD_PAGE_MAX     500
+#define ETCD_WRITES_MAX   512
+
 /* Faults that one validation keeps; the rest are only counted. */
 #define FIELD_ERRORS_MAX 1000
+/* Objects within objects that defaults and validation descend into; a CRD's schema may nest. */
+#define VALIDATE_DEPTH_MAX 500
+/* Of a value that a fault shows; what is larger is left out. */
+#define VALIDATE_SHOWN_MAX (16UL * KIB)
 
 /* One log line; one line of the audit log, whose request line alone may be HTTP_TARGET_MAX. */
 #define LOG_LINE_MAX   (16UL * KIB)

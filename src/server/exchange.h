@@ -1,11 +1,15 @@
 /*
  * exchange - one HTTP request on its way through the server.
  *
- * Made when a request's head is there; lives in the stream's arena and dies
- * with it. Carries who asks, what for, and what audit and metrics need. The
- * way: authenticate, parse the request, find the route, collect the body, cross
- * to the state as a job when objects are needed, answer.
- * Threads: its stream's loop; the state's loop while its job is there.
+ * Made when a request's head is there; dies with its stream. Carries who asks,
+ * what for, and what audit and metrics need. The way: authenticate, parse the
+ * request, find the route, collect the body, cross to the state as a job when
+ * objects are needed, answer.
+ *
+ * Threads: its stream's loop. While its job is at the state, `work`, `job` and
+ * what the verb keeps in `work` are the state's; the rest is read by both and
+ * written by the stream's loop alone, which may answer (a time-out) and see the
+ * stream close meanwhile.
  */
 #ifndef SERVER_EXCHANGE_H
 #define SERVER_EXCHANGE_H
@@ -25,6 +29,7 @@ struct exchange {
 	struct http_stream *stream;
 	size_t lane;
 	struct arena *arena; /* the stream's */
+	struct arena work; /* what the job makes; lives as long */
 	struct user user;
 	struct request request;
 	const struct schema_kind *kind; /* of a resource request */
@@ -39,8 +44,41 @@ struct exchange {
 	struct text_list *warnings;
 	const struct schema_kind *about_kind; /* what a failure's Status names; usually `kind` */
 	struct str about_name;
+	const char *cause_reason, *cause_message; /* of a failure: one more cause; or NULL */
+	int retry_after_s; /* of a failure; 0: none */
 	void *data; /* of whoever handles it */
+
+	/* Private to exchange.c and reply*.c. */
+	void (*finish)(struct exchange *x); /* what to do when the job is back */
+	void (*produce)(struct exchange *x); /* a body that is made as there is room */
+	struct loop *home;
+	struct loop_timer timer; /* of the whole request */
+	struct loop_task task; /* the next piece of a body */
+	struct buf incoming; /* body */
+	bool answered, over, at_state;
 };
+
+/* --- course (exchange.c) ------------------------------------------------------------- */
+
+/* Takes a request whose head is complete, on its lane's loop. */
+void exchange_begin(struct server *s, struct http_stream *stream, size_t lane);
+
+/*
+ * Sends x->job to the state: `run` there, `finish` back here, unless the stream
+ * closed or the request was answered (by its time limit) meanwhile. The stream
+ * is held until then.
+ */
+void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct job *j),
+		     void (*finish)(struct exchange *x));
+
+/* The exchange of a job. */
+static inline struct exchange *exchange_of(struct job *j)
+{
+	return CONTAINER_OF(j, struct exchange, job);
+}
+
+/* All is over: audit and metrics are told, once. Streams that others own call it by hand. */
+void exchange_over(struct exchange *x);
 
 /* --- answers (reply.c): each is the last thing done with an exchange --------------- */
 

@@ -7,8 +7,6 @@
  */
 #include "server/negotiate.h"
 
-#include "base/json_number.h"
-
 /* Clauses that are looked at; what real clients send has five. */
 enum { CLAUSES_MAX = 32 };
 
@@ -18,7 +16,7 @@ struct clause {
 	bool converts; /* any of the three was there */
 	bool pretty;
 	bool refused; /* a parameter that cannot be served */
-	double q;
+	int q; /* in thousandths */
 };
 
 /* --- parsing ------------------------------------------------------------------------------ */
@@ -33,21 +31,30 @@ static struct str take(struct str *rest, char sep)
 	return str_trim(piece);
 }
 
-static void read_quality(struct clause *c, struct str value)
+/* "0.8" in thousandths; what is no number counts as 0. */
+static int quality(struct str value)
 {
-	double q;
+	int q = 0, scale = 0; /* scale: of the last digit; 0 before the point */
 
-	/* Only digits and a point: the grammar that json_number_parse() wants checked. */
-	for (size_t i = 0; i < value.n; i++)
-		if ((value.p[i] < '0' || value.p[i] > '9') && value.p[i] != '.')
-			value.n = 0;
-	c->q = value.n && value.n < 16 && json_number_parse(value, &q) ? q : 0;
+	for (size_t i = 0; i < value.n; i++) {
+		char c = value.p[i];
+
+		if (c == '.' && !scale)
+			scale = 1000;
+		else if (c < '0' || c > '9')
+			return 0;
+		else if (scale)
+			q += (c - '0') * (scale /= 10);
+		else
+			q = MIN(q * 10 + (c - '0') * 1000, 1000000);
+	}
+	return q;
 }
 
 static void read_param(struct clause *c, struct str name, struct str value)
 {
 	if (str_eq(name, STR("q"))) {
-		read_quality(c, value);
+		c->q = quality(value);
 	} else if (str_eq(name, STR("as"))) {
 		c->as = value;
 		c->converts = true;
@@ -66,7 +73,7 @@ static void read_param(struct clause *c, struct str name, struct str value)
 
 static bool read_clause(struct str text, struct clause *ret_clause)
 {
-	struct clause c = { .q = 1.0 };
+	struct clause c = { .q = 1000 };
 	struct str media = take(&text, ';'), param, name;
 
 	c.type = take(&media, '/');

@@ -34,6 +34,7 @@ struct resource_sub {
 
 /* When objects of a kind with SCHEMA_EVENTS go (state_expire.c). */
 struct expire_queue {
+	struct resource *resource;
 	struct list due; /* struct expire_entry, the next one first */
 	struct map by_key;
 	struct loop_timer timer;

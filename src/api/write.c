@@ -1,0 +1,246 @@
+/*
+ * What every kind of write shares: taking a body in, moving between versions,
+ * the small verbs on trees, and the last steps before a result. The rules
+ * themselves are in write_create.c, write_update.c, write_patch.c,
+ * write_delete.c and write_subresource.c; those of metadata in write_meta.c;
+ * those of single kinds in strategy_*.c.
+ */
+#include "api/write_impl.h"
+
+#include <stdarg.h>
+
+#include "api/managed.h"
+#include "base/timestamp.h"
+
+void write_init(struct write *w)
+{
+	field_errors_init(&w->errs, w->arena);
+	w->warnings = NULL;
+	w->unchanged = false;
+	w->generated_from = STR_NULL;
+	w->aliases = NULL;
+}
+
+/* --- members ------------------------------------------------------------------------ */
+
+struct json *write_object(struct arena *a, struct json *parent, const char *key)
+{
+	struct json *child = json_getz(parent, key);
+
+	if (json_is(child, JSON_OBJECT))
+		return child;
+	child = json_make_object(a);
+	json_setz(parent, key, child);
+	return child;
+}
+
+void write_set_str(struct arena *a, struct json *object, const char *key, struct str value)
+{
+	json_setz(object, key, json_make_str(a, value));
+}
+
+void write_set_i64(struct arena *a, struct json *object, const char *key, int64_t value)
+{
+	json_setz(object, key, json_make_i64(a, value));
+}
+
+void write_set_time(struct arena *a, struct json *object, const char *key, int64_t ns)
+{
+	char text[TIMESTAMP_SIZE];
+
+	write_set_str(a, object, key, arena_str(a, timestamp_print(ns, TIMESTAMP_SECONDS, text)));
+}
+
+struct json *write_copy(struct arena *a, const struct json *tree)
+{
+	struct json *copy = NULL;
+
+	if (json_copy(a, tree, &copy, NULL) < 0)
+		copy = json_make_object(a);
+	return copy;
+}
+
+void write_carry_key(struct arena *a, struct json *object, const struct json *from, struct str key)
+{
+	const struct json *value = json_get(from, key);
+
+	if (value)
+		json_set(object, arena_str(a, key), write_copy(a, value));
+	else
+		json_remove(object, key);
+}
+
+void write_carry(struct arena *a, struct json *object, const struct json *from, const char *key)
+{
+	write_carry_key(a, object, from, str_from(key));
+}
+
+bool write_same(const struct json *a, const struct json *b, const char *key)
+{
+	const struct json *x = json_getz(a, key), *y = json_getz(b, key);
+
+	return x && y ? json_equal(x, y) : !x && !y;
+}
+
+int64_t write_i64(const struct json *object, const char *key, int64_t absent)
+{
+	int64_t value;
+
+	return json_i64(json_getz(object, key), &value) ? value : absent;
+}
+
+bool write_has_text(const struct json *list, struct str text)
+{
+	JSON_FOREACH (item, list)
+		if (str_eq(json_str(item), text))
+			return true;
+	return false;
+}
+
+void write_warn(struct write *w, const char *fmt, ...)
+{
+	struct text_list *item = ARENA_NEW(w->arena, struct text_list), **at = &w->warnings;
+	struct buf b = BUF_INIT(4096);
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)buf_vprintf(&b, fmt, ap);
+	va_end(ap);
+	item->text = arena_str(w->arena, buf_str(&b));
+	buf_release(&b);
+	while (*at)
+		at = &(*at)->next;
+	*at = item;
+}
+
+/* --- versions ------------------------------------------------------------------------ */
+
+void write_from_storage(struct arena *a, struct json *object, const struct schema_kind *kind)
+{
+	if (kind->storage == kind)
+		return;
+	if (kind->from_storage)
+		kind->from_storage(a, object);
+	write_set_str(a, object, "apiVersion", kind->api_version);
+}
+
+void write_to_storage(struct arena *a, struct json *object, const struct schema_kind *kind)
+{
+	if (kind->storage == kind)
+		return;
+	if (kind->to_storage)
+		kind->to_storage(a, object);
+	write_set_str(a, object, "apiVersion", kind->storage->api_version);
+}
+
+/* --- bodies -------------------------------------------------------------------------- */
+
+int write_take_report(struct write *w, const struct decode_report *report, struct error *err)
+{
+	if (!report->faults || w->field_validation == WRITE_IGNORE)
+		return 0;
+	if (w->field_validation == WRITE_STRICT)
+		return decode_strict_error(report, err);
+	for (const struct text_list *t = report->faults; t; t = t->next)
+		write_warn(w, "%.*s", STR_ARG(t->text));
+	return 0;
+}
+
+/* What a body of this path is: the kind, or that of the subresource. */
+static const struct schema_kind *body_kind(const struct write *w)
+{
+	const struct schema_subresource *sub;
+	const struct schema_kind *kind = NULL;
+	const char *api_version;
+
+	if (w->subresource.n == 0)
+		return w->kind;
+	sub = schema_subresource(w->kind, w->subresource);
+	if (sub && sub->kind.n) {
+		api_version = sub->group.n
+				      ? arena_printf(w->arena, "%.*s/%.*s", STR_ARG(sub->group),
+						     STR_ARG(sub->version))
+				      : arena_strdup(w->arena, sub->version);
+		kind = schema_find_kind(str_from(api_version), sub->kind);
+	}
+	return kind ? kind : w->kind;
+}
+
+/* apiVersion and kind as they must be; absent ones are filled in. */
+static int check_type_meta(struct write *w, struct json *tree, const struct schema_kind *kind,
+			   struct str body, struct error *err)
+{
+	struct str version = json_str(json_getz(tree, "apiVersion"));
+	struct str name = json_str(json_getz(tree, "kind"));
+
+	if (name.n && !str_eq(name, kind->kind)) {
+		int r = error_set(err, ERR_BAD_REQUEST, "no kind \"%.*s\" is registered for it",
+				  STR_ARG(name));
+
+		return decode_wrap(err, r, kind, tree, body);
+	}
+	if (version.n && !str_eq(version, kind->api_version))
+		return error_set(err, ERR_BAD_REQUEST,
+				 "the API version in the data (%.*s) does not match the expected "
+				 "API version (%.*s)",
+				 STR_ARG(version), STR_ARG(kind->api_version));
+	write_set_str(w->arena, tree, "apiVersion", kind->api_version);
+	write_set_str(w->arena, tree, "kind", kind->kind);
+	return 0;
+}
+
+int write_decode(struct write *w, struct str body, enum decode_format format,
+		 struct json **ret_body, struct error *err)
+{
+	const struct schema_kind *kind = body_kind(w);
+	struct decode_report report = { 0 };
+	struct json *tree = NULL;
+	int r;
+
+	r = decode_parse(w->arena, body, format, &report, &tree, err);
+	if (r < 0)
+		return decode_wrap(err, r, kind, NULL, body);
+	if (!json_is(tree, JSON_OBJECT)) {
+		r = error_set(err, ERR_BAD_REQUEST,
+			      "couldn't get version/kind; json parse error: json: cannot unmarshal "
+			      "a value that is no object");
+		return decode_wrap(err, r, kind, NULL, body);
+	}
+	r = check_type_meta(w, tree, kind, body, err);
+	if (r < 0)
+		return r;
+	write_fold_aliases(w, tree);
+	r = decode_fit(w->arena, tree, kind->type, &report, err);
+	if (r == 0)
+		r = write_take_report(w, &report, err);
+	if (r < 0)
+		return decode_wrap(err, r, kind, tree, body);
+	*ret_body = tree;
+	return 0;
+}
+
+/* --- last steps ----------------------------------------------------------------------- */
+
+void write_manage(struct write *w, struct json *object, const struct json *old)
+{
+	const struct schema_kind *storage = w->kind->storage;
+	/* Sets of fields are those of the stored form, so where that differs from the request's
+	 * version it is the stored one's that the entry names. */
+	struct managed_writer writer = {
+		.manager = managed_name(w->field_manager, w->user_agent),
+		.api_version = w->kind->to_storage ? storage->api_version : w->kind->api_version,
+		.subresource = w->subresource,
+		.now_ns = w->now_ns,
+	};
+
+	managed_update(w->arena, storage, object, old, &writer);
+}
+
+int write_result(struct write *w, struct error *err)
+{
+	if (!field_errors_any(&w->errs))
+		return 0;
+	if (err)
+		*err = (struct error){ .code = ERR_INVALID };
+	return -ERR_INVALID;
+}

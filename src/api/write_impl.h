@@ -1,0 +1,111 @@
+/*
+ * write_impl - what the files of write and the strategies share.
+ *
+ * Small verbs on trees: every tree here is the request's own, in w->arena,
+ * unless it is const.
+ */
+#ifndef API_WRITE_IMPL_H
+#define API_WRITE_IMPL_H
+
+#include "api/write.h"
+#include "base/json.h"
+
+/* --- members ---------------------------------------------------------------------- */
+
+/* The member as an object, made when it is not there or is something else. */
+struct json *write_object(struct arena *a, struct json *parent, const char *key);
+
+void write_set_str(struct arena *a, struct json *object, const char *key, struct str value);
+void write_set_i64(struct arena *a, struct json *object, const char *key, int64_t value);
+void write_set_time(struct arena *a, struct json *object, const char *key, int64_t ns);
+
+/* Makes the member what it is in `from`: copied, or removed when that has none. */
+void write_carry(struct arena *a, struct json *object, const struct json *from, const char *key);
+void write_carry_key(struct arena *a, struct json *object, const struct json *from, struct str key);
+
+/* Whether the member is the same in both: equal, or in neither. */
+bool write_same(const struct json *a, const struct json *b, const char *key);
+
+int64_t write_i64(const struct json *object, const char *key, int64_t absent);
+
+/* Whether a list of text has it. */
+bool write_has_text(const struct json *list, struct str text);
+
+/* A copy in the arena; never fails for what was stored. */
+struct json *write_copy(struct arena *a, const struct json *tree);
+
+/* A sentence for a Warning header. */
+void write_warn(struct write *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* --- metadata ---------------------------------------------------------------------- */
+
+/* The metadata of an object, made when there is none. */
+struct json *write_meta(struct arena *a, struct json *object);
+
+/* Puts the members of metadata in the order in which upstream prints them. */
+void write_order_meta(struct arena *a, struct json *object);
+
+/* namespace as the path has it; -ERR_BAD_REQUEST for another. */
+int write_check_namespace(struct write *w, struct json *object, struct error *err);
+
+/* The body's name must be that of the path. -ERR_BAD_REQUEST. */
+int write_check_name(struct write *w, const struct json *object, struct error *err);
+
+/* Repeated owner references are dropped, with a warning. */
+void write_dedup_owners(struct write *w, struct json *object);
+
+/* What a client cannot change of metadata: as stored. */
+void write_keep_meta(struct arena *a, struct json *meta, const struct json *old_meta);
+
+/* The name of a generateName: cut, and five letters. */
+struct str write_generate_name(struct write *w, struct str base);
+
+/* Whether spec, or any other member but metadata and status, differs. */
+bool write_spec_changed(const struct json *object, const struct json *old);
+
+/* --- steps -------------------------------------------------------------------------- */
+
+/*
+ * From a replaced tree of the request's version to what is stored: what all
+ * updates and patches have in common behind their own checks.
+ */
+int write_finish_update(struct write *w, const struct json *old, struct json *object,
+			struct json **ret_object, struct error *err);
+
+/* Records who changed what. */
+void write_manage(struct write *w, struct json *object, const struct json *old);
+
+/* 0, or -ERR_INVALID when w->errs has something. */
+int write_result(struct write *w, struct error *err);
+
+/* Faults of a decode: refused, warned of or ignored, as the request wants. */
+int write_take_report(struct write *w, const struct decode_report *report, struct error *err);
+
+/* An object under deletion from which nothing keeps it any more. */
+bool write_may_go(const struct write *w, const struct json *object, const struct json *old);
+
+/* --- the KEP's names (write_alias.c) ------------------------------------------------ */
+
+struct write_name {
+	struct str stored, alias;
+};
+
+/* Each name of network data that is stored, with the KEP's. Ends with a NULL. */
+const struct write_name *write_names(void);
+
+bool write_is_claim(const struct schema_kind *kind);
+
+/*
+ * Renames the KEP's names of network data in a body, or in a patched object,
+ * before it is fitted to its type. Where both names came and differ, that is
+ * remembered for write_settle_aliases().
+ */
+void write_fold_aliases(struct write *w, struct json *object);
+
+/* Decides what was remembered against the stored object: the value that is new wins. */
+void write_settle_aliases(struct write *w, struct json *object, const struct json *old);
+
+/* The same names in the paths of a JSON patch, in place. */
+void write_fold_patch_paths(struct write *w, struct json *patch);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * A patch is applied to the object as the client sees it, in the request's
+ * version, and its result is then an update like any other. What the patch
+ * does to metadata that no client may change is found by validation, as it is
+ * upstream.
+ */
+#include "api/write_impl.h"
+
+/* The result does not fit the type: upstream shows the whole of it. */
+static int refuse(struct write *w, const struct json *patched, const struct error *why,
+		  struct error *err)
+{
+	struct field_path path = field_path_name(NULL, "patch");
+	struct buf text = BUF_INIT(64UL * 1024);
+
+	(void)json_print(&text, patched, NULL);
+	field_errors_invalid(&w->errs, &path, FIELD_STR(buf_str(&text)), why->msg);
+	buf_release(&text);
+	return write_result(w, err);
+}
+
+static int check_type_meta(const struct write *w, const struct json *patched, struct error *err)
+{
+	if (!str_eq(json_str(json_getz(patched, "kind")), w->kind->kind) ||
+	    !str_eq(json_str(json_getz(patched, "apiVersion")), w->kind->api_version))
+		return error_set(err, ERR_BAD_REQUEST,
+				 "the patch changes apiVersion or kind of the object");
+	return 0;
+}
+
+static int apply(struct write *w, struct json **doc, enum patch_type type, const struct json *patch,
+		 struct error *err)
+{
+	struct json *own;
+
+	switch (type) {
+	case PATCH_JSON:
+		own = write_copy(w->arena, patch);
+		write_fold_patch_paths(w, own);
+		return patch_json(w->arena, doc, own, err);
+	case PATCH_MERGE:
+		return patch_merge(w->arena, doc, patch, err);
+	case PATCH_STRATEGIC:
+	case PATCH_APPLY:
+		break;
+	}
+	return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+			 "the body of the request was in an unknown format - accepted media types "
+			 "include: application/json-patch+json, application/merge-patch+json");
+}
+
+int write_patch(struct write *w, const struct json *old, enum patch_type type,
+		const struct json *patch, struct json **ret_object, struct error *err)
+{
+	struct decode_report report = { 0 };
+	struct error why = { 0 };
+	struct json *doc;
+	int r;
+
+	doc = write_copy(w->arena, old);
+	write_from_storage(w->arena, doc, w->kind);
+	r = apply(w, &doc, type, patch, err);
+	if (r < 0)
+		return r;
+	if (!json_is(doc, JSON_OBJECT))
+		return error_set(err, ERR_BAD_REQUEST, "the patch makes no object");
+	r = check_type_meta(w, doc, err);
+	if (r < 0)
+		return r;
+	write_fold_aliases(w, doc);
+	r = decode_fit(w->arena, doc, w->kind->type, &report, &why);
+	if (r == 0)
+		r = write_take_report(w, &report, &why);
+	if (r < 0)
+		return refuse(w, doc, &why, err);
+	r = write_check_namespace(w, doc, err);
+	if (r < 0)
+		return r;
+	return write_finish_update(w, old, doc, ret_object, err);
+}

@@ -1,0 +1,201 @@
+/*
+ * Replacement of what is stored. A write of the main resource keeps the stored
+ * status, one of /status keeps everything else; which metadata a status write
+ * may still change differs between kinds upstream, and so here. A result that
+ * equals what is stored is no write at all.
+ */
+#include "api/write_impl.h"
+
+#include "api/validate.h"
+
+/* --- may it be replaced --------------------------------------------------------------- */
+
+static int check_uid(const struct json *old_meta, const struct json *meta, struct error *err)
+{
+	struct str given = json_str(json_getz(meta, "uid"));
+	struct str stored = json_str(json_getz(old_meta, "uid"));
+
+	if (given.n == 0 || str_eq(given, stored))
+		return 0;
+	return error_set(err, ERR_CONFLICT,
+			 "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s",
+			 STR_ARG(given), STR_ARG(stored));
+}
+
+/* The number, 0 for none. False, with a fault, for what is no number. */
+static bool read_version(struct write *w, struct str text, uint64_t *ret_version)
+{
+	struct field_path meta = field_path_name(NULL, "metadata");
+	struct field_path path = field_path_name(&meta, "resourceVersion");
+
+	*ret_version = 0;
+	if (text.n == 0 || str_to_u64(text, ret_version))
+		return true;
+	field_errors_addf(&w->errs, FIELD_INVALID, &path, FIELD_STR(text),
+			  "strconv.ParseUint: parsing \"%.*s\": invalid syntax", STR_ARG(text));
+	return false;
+}
+
+static int check_version(struct write *w, const struct json *old_meta, struct json *meta,
+			 struct error *err)
+{
+	struct str stored = json_str(json_getz(old_meta, "resourceVersion"));
+	struct field_path parent = field_path_name(NULL, "metadata");
+	struct field_path path = field_path_name(&parent, "resourceVersion");
+	uint64_t version;
+
+	if (!read_version(w, json_str(json_getz(meta, "resourceVersion")), &version))
+		return write_result(w, err);
+	if (version == 0 && !(w->kind->flags & SCHEMA_UNCONDITIONAL_UPDATE)) {
+		field_errors_invalid(&w->errs, &path, FIELD_JSON(STR("0x0")),
+				     "must be specified for an update");
+		return write_result(w, err);
+	}
+	if (version != 0 && !str_eq(json_str(json_getz(meta, "resourceVersion")), stored))
+		return error_set(err, ERR_CONFLICT,
+				 "the object has been modified; please apply your changes to the "
+				 "latest version and try again");
+	write_set_str(w->arena, meta, "resourceVersion", stored);
+	return 0;
+}
+
+/* --- what is kept of the stored object -------------------------------------------------- */
+
+/* Kinds whose status writes leave all metadata alone; others let labels and the like through. */
+static bool status_resets_meta(const struct schema_kind *kind)
+{
+	static const struct str resets[] = {
+		STR("resource.k8s.io/"),
+		STR("admissionregistration.k8s.io/"),
+		STR("apiextensions.k8s.io/"),
+		STR("networking.k8s.io/servicecidrs"),
+		STR("certificates.k8s.io/podcertificaterequests"),
+		STR("storage.k8s.io/"),
+		STR("scheduling.k8s.io/"),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(resets); i++)
+		if (str_starts(kind->storage_name, resets[i]))
+			return true;
+	return false;
+}
+
+static void keep_all_but_status(struct write *w, struct json *object, const struct json *old)
+{
+	static const char *const meta_members[] = { "labels", "annotations", "finalizers",
+						    "ownerReferences", "deletionTimestamp" };
+	struct json *meta = json_getz(object, "metadata");
+	const struct json *old_meta = json_getz(old, "metadata");
+
+	JSON_FOREACH_SAFE (member, object) {
+		struct str key = json_key(member);
+
+		if (!str_eq(key, STR("metadata")) && !str_eq(key, STR("status")))
+			write_carry_key(w->arena, object, old, key);
+	}
+	JSON_FOREACH (member, old)
+		if (!json_get(object, json_key(member)) && !str_eq(json_key(member), STR("status")))
+			write_carry_key(w->arena, object, old, json_key(member));
+	if (!status_resets_meta(w->kind))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(meta_members); i++)
+		write_carry(w->arena, meta, old_meta, meta_members[i]);
+}
+
+static void keep_stored(struct write *w, struct json *object, const struct json *old)
+{
+	struct json *meta = json_getz(object, "metadata");
+
+	write_keep_meta(w->arena, meta, json_getz(old, "metadata"));
+	if (str_eq(w->subresource, STR("status")))
+		keep_all_but_status(w, object, old);
+	else if (w->kind->flags & SCHEMA_STATUS)
+		write_carry(w->arena, object, old, "status");
+}
+
+static void count_generation(struct write *w, struct json *object, const struct json *old)
+{
+	const struct json *old_meta = json_getz(old, "metadata");
+
+	if (w->kind->storage->flags & SCHEMA_GENERATION && write_spec_changed(object, old))
+		write_set_i64(w->arena, json_getz(object, "metadata"), "generation",
+			      write_i64(old_meta, "generation", 0) + 1);
+}
+
+bool write_may_go(const struct write *w, const struct json *object, const struct json *old)
+{
+	const struct json *old_meta = json_getz(old, "metadata");
+
+	if (!json_getz(old_meta, "deletionTimestamp") ||
+	    json_count(json_getz(json_getz(object, "metadata"), "finalizers")) ||
+	    write_i64(old_meta, "deletionGracePeriodSeconds", 0) != 0)
+		return false;
+	if (str_eq(w->kind->storage_name, STR("core/namespaces")))
+		return json_count(json_getz(json_getz(object, "spec"), "finalizers")) == 0;
+	return true;
+}
+
+static void validate(struct write *w, const struct json *object, const struct json *old)
+{
+	struct validation v = {
+		.errs = &w->errs,
+		.arena = w->arena,
+		.gates = w->gates,
+		.kind = w->kind->storage,
+		.old = old,
+		.object = object,
+		.now_ns = w->now_ns,
+		.warnings = &w->warnings,
+		.namespace_labels = w->namespace_labels,
+	};
+
+	if (str_eq(w->subresource, STR("status")))
+		validate_status_update(&v);
+	else
+		validate_update(&v);
+}
+
+int write_finish_update(struct write *w, const struct json *old, struct json *object,
+			struct json **ret_object, struct error *err)
+{
+	const struct schema_kind *kind = w->kind->storage;
+	int r;
+
+	write_to_storage(w->arena, object, w->kind);
+	r = check_version(w, json_getz(old, "metadata"), write_meta(w->arena, object), err);
+	if (r < 0)
+		return r;
+	keep_stored(w, object, old);
+	write_dedup_owners(w, object);
+	write_settle_aliases(w, object, old);
+	decode_drop_gated(object, old, kind->type, w->gates);
+	defaults_fill(w->arena, object, kind->type, w->now_ns);
+	if (kind->prepare_update)
+		kind->prepare_update(w, object, old);
+	count_generation(w, object, old);
+	write_manage(w, object, old);
+	write_order_meta(w->arena, object);
+	validate(w, object, old);
+	r = write_result(w, err);
+	if (r < 0)
+		return r;
+
+	w->unchanged = json_equal(object, old);
+	*ret_object = write_may_go(w, object, old) ? NULL : object;
+	return 0;
+}
+
+int write_update(struct write *w, const struct json *old, struct json *body,
+		 struct json **ret_object, struct error *err)
+{
+	int r;
+
+	r = write_check_namespace(w, body, err);
+	if (r == 0)
+		r = write_check_name(w, body, err);
+	if (r == 0)
+		r = check_uid(json_getz(old, "metadata"), json_getz(body, "metadata"), err);
+	if (r < 0)
+		return r;
+	return write_finish_update(w, old, body, ret_object, err);
+}

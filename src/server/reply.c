@@ -1,0 +1,300 @@
+/*
+ * Answers. The plain form of an object goes out by reference: its bytes are
+ * queued as they are and neither read nor copied here. Whoever answers second
+ * (a job that comes back after its time-out) is ignored: reply_head() is the
+ * one place that decides.
+ */
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "base/print.h"
+#include "server/reply_form.h"
+#include "server/reply_impl.h"
+
+enum {
+	FIELDS_MAX = 110, /* warnings are at most a hundred */
+	WARNINGS_RUNES = 4096, /* of all texts; beyond it each is cut ... */
+	WARNING_RUNES = 256, /* ... to this */
+};
+
+/* --- warnings ------------------------------------------------------------------------------ */
+
+/* The first `max` characters of a text. */
+static struct str cut_runes(struct str s, size_t max, size_t *ret_runes)
+{
+	size_t runes = 0, i = 0;
+
+	while (i < s.n) {
+		if (((unsigned char)s.p[i] & 0xc0) != 0x80 && runes++ == max)
+			break;
+		i++;
+	}
+	*ret_runes = MIN(runes, max);
+	return str_of(s.p, i);
+}
+
+/* `299 - "text"`. */
+static struct str warning_value(struct arena *a, struct str text)
+{
+	char *out = arena_alloc(a, 2 * text.n + 16);
+	size_t n = 0;
+
+	memcpy(out, "299 - \"", 7);
+	n = 7;
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '"' || text.p[i] == '\\')
+			out[n++] = '\\';
+		out[n++] = text.p[i];
+	}
+	out[n++] = '"';
+	return str_of(out, n);
+}
+
+static bool was_told(const struct text_list *list, const struct text_list *until)
+{
+	for (; list != until; list = list->next)
+		if (str_eq(list->text, until->text))
+			return true;
+	return false;
+}
+
+/* As upstream: repeated ones once; when all are too long together, each is cut. */
+static size_t add_warnings(struct exchange *x, struct http_field *fields, size_t n)
+{
+	size_t total = 0, written = 0, runes;
+	size_t max;
+
+	for (struct text_list *w = x->warnings; w; w = w->next) {
+		(void)cut_runes(w->text, SIZE_MAX, &runes);
+		total += runes;
+	}
+	max = total > WARNINGS_RUNES ? WARNING_RUNES : SIZE_MAX;
+	for (struct text_list *w = x->warnings; w && n < FIELDS_MAX; w = w->next) {
+		struct str text = cut_runes(w->text, max, &runes);
+
+		if (!text.n || !print_is_clean(text) || was_told(x->warnings, w))
+			continue;
+		if (written >= WARNINGS_RUNES)
+			break;
+		written += runes;
+		fields[n++] = HTTP_FIELD("warning", warning_value(x->arena, text));
+	}
+	return n;
+}
+
+/* --- sending -------------------------------------------------------------------------------- */
+
+bool reply_head(struct exchange *x, int status, struct str content_type, struct str encoding,
+		int64_t length)
+{
+	struct http_field few[8], *fields = few;
+	size_t n = 0;
+
+	if (x->answered)
+		return false;
+	x->answered = true;
+	x->status = status;
+	if (x->warnings)
+		fields = arena_alloc(x->arena, sizeof(*fields) * (FIELDS_MAX + ARRAY_SIZE(few)));
+	fields[n++] = HTTP_FIELD("content-type", content_type);
+	fields[n++] = HTTP_FIELD("audit-id", str_from(x->audit_id));
+	fields[n++] = HTTP_FIELD("cache-control", STR("no-cache, private"));
+	if (encoding.n) {
+		fields[n++] = HTTP_FIELD("content-encoding", encoding);
+		fields[n++] = HTTP_FIELD("vary", STR("Accept-Encoding"));
+	}
+	if (x->retry_after_s)
+		fields[n++] = HTTP_FIELD(
+			"retry-after", str_from(arena_printf(x->arena, "%d", x->retry_after_s)));
+	if (x->warnings)
+		n = add_warnings(x, fields, n);
+	return http_stream_respond(x->stream, status, fields, n, length) == 0;
+}
+
+void reply_body(struct exchange *x, int status, struct str content_type, struct slice body)
+{
+	if (!reply_head(x, status, content_type, STR_NULL, (int64_t)body.n)) {
+		slice_release(&body);
+		return;
+	}
+	(void)http_stream_send(x->stream, body);
+	(void)http_stream_end(x->stream, NULL, 0);
+}
+
+struct str reply_content_type(const struct exchange *x)
+{
+	return x->accept.format == ACCEPT_YAML ? STR("application/yaml") : STR("application/json");
+}
+
+static void send_buf(struct exchange *x, int status, struct str content_type, const struct buf *b)
+{
+	struct bytes *bytes = bytes_copy(buf_str(b));
+
+	reply_body(x, status, content_type, (struct slice){ bytes->data, bytes->n, bytes });
+}
+
+void reply_json(struct exchange *x, int status, struct bytes *json)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(REPLY_MAX);
+	bool yaml = x->accept.format == ACCEPT_YAML;
+
+	if (!yaml && !x->accept.pretty) {
+		reply_body(x, status, STR("application/json"),
+			   (struct slice){ json->data, json->n, json });
+		return;
+	}
+	if (reply_form_restyle(yaml, x->arena, bytes_str(json), &out, NULL) == 0)
+		send_buf(x, status, reply_content_type(x), &out);
+	else
+		reply_body(x, status, STR("application/json"), slice_of(json));
+	bytes_unref(json);
+}
+
+static void reply_buf_json(struct exchange *x, int status, const struct buf *b)
+{
+	reply_json(x, status, bytes_copy(buf_str(b)));
+}
+
+void reply_text(struct exchange *x, int status, struct str content_type, struct str text)
+{
+	struct bytes *bytes = bytes_copy(text);
+
+	reply_body(x, status, content_type, (struct slice){ bytes->data, bytes->n, bytes });
+}
+
+/* --- failures --------------------------------------------------------------------------------- */
+
+void reply_status(struct exchange *x, const struct error *err, const struct status_about *about)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(4 * MIB);
+	int status = error_http_status((int)err->code);
+
+	x->retry_after_s = about->retry_after_s;
+	if (status_print(err, about, &out) < 0)
+		reply_text(x, status, STR("text/plain; charset=utf-8"), str_from(err->msg));
+	else
+		reply_buf_json(x, status, &out);
+}
+
+void reply_error(struct exchange *x, const struct error *err, const struct field_errors *causes)
+{
+	const struct schema_kind *kind = x->about_kind ? x->about_kind : x->kind;
+	struct status_about about = {
+		.name = x->about_name.n ? x->about_name : x->request.name,
+		.causes = causes,
+		.cause_reason = x->cause_reason,
+		.cause_message = x->cause_message,
+		.retry_after_s = x->retry_after_s,
+	};
+
+	if (kind) {
+		about.group = kind->group;
+		about.resource = kind->resource;
+		about.kind = kind->kind;
+	}
+	/* A store that cannot be reached now can be later. */
+	if (err->code == ERR_UNAVAILABLE && !about.retry_after_s)
+		about.retry_after_s = 1;
+	reply_status(x, err, &about);
+}
+
+void reply_bad_options(struct exchange *x, const char *options_kind, const struct error *err,
+		       const struct field_errors *causes)
+{
+	struct status_about about = {
+		.group = STR("meta.k8s.io"),
+		.kind = str_from(options_kind),
+		.causes = causes,
+	};
+
+	if (err->code != ERR_INVALID)
+		about = (struct status_about){ .causes = NULL };
+	reply_status(x, err, &about);
+}
+
+void reply_no_page(struct exchange *x)
+{
+	reply_text(x, 404, STR("text/plain; charset=utf-8"), STR("404 page not found\n"));
+}
+
+/* --- success ------------------------------------------------------------------------------------ */
+
+void reply_success(struct exchange *x, int status)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(KIB);
+
+	(void)buf_printf(&out,
+			 "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+			 "\"status\":\"Success\",\"code\":%d}",
+			 status);
+	reply_buf_json(x, status, &out);
+}
+
+void reply_deleted(struct exchange *x, struct str name, struct str uid)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(64 * KIB);
+	struct status_about about = {
+		.group = x->kind->group,
+		.resource = x->kind->resource,
+		.kind = x->kind->kind,
+		.name = name,
+		.uid = uid,
+	};
+
+	(void)status_print_deleted(&about, &out);
+	reply_buf_json(x, 200, &out);
+}
+
+static void print_form(struct exchange *x, int status, const struct reply_form *f,
+		       struct json *tree)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(REPLY_MAX);
+	struct error err;
+
+	if (f->as == ACCEPT_PARTIAL_LIST) {
+		(void)error_set(&err, ERR_NOT_ACCEPTABLE,
+				"you requested PartialObjectMetadataList, but the requested object "
+				"is not a list (%.*s)",
+				STR_ARG(f->kind->kind));
+		reply_error(x, &err, NULL);
+		return;
+	}
+	if (reply_form_print(f, x->arena, tree, &out, &err) < 0) {
+		(void)error_set(&err, ERR_INTERNAL, "the object cannot be printed");
+		reply_error(x, &err, NULL);
+		return;
+	}
+	send_buf(x, status, reply_content_type(x), &out);
+}
+
+void reply_object(struct exchange *x, int status, const struct object *o)
+{
+	struct reply_form f = reply_form_of(x);
+	struct json *tree;
+	struct error err;
+
+	if (x->answered)
+		return;
+	if (reply_form_is_plain(&f)) {
+		reply_body(x, status, STR("application/json"), slice_of(o->json));
+		return;
+	}
+	if (reply_form_tree(&f, x->arena, o, &tree, &err) < 0)
+		reply_error(x, &err, NULL);
+	else
+		print_form(x, status, &f, tree);
+}
+
+void reply_tree(struct exchange *x, int status, const struct json *tree)
+{
+	struct reply_form f = reply_form_of(x);
+	struct json *copy;
+	struct error err;
+
+	if (x->answered)
+		return;
+	if (json_copy(x->arena, tree, &copy, &err) < 0)
+		reply_error(x, &err, NULL);
+	else
+		print_form(x, status, &f, copy);
+}

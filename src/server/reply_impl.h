@@ -1,0 +1,42 @@
+/*
+ * reply_impl - what the files of the answers share.
+ */
+#ifndef SERVER_REPLY_IMPL_H
+#define SERVER_REPLY_IMPL_H
+
+#include "api/status.h"
+#include "server/exchange.h"
+
+/* The whole answer in one buffer: objects are at most OBJECT_MAX, tables and YAML some times that. */
+#define REPLY_MAX (64UL * MIB)
+
+/*
+ * Sends the head; false when the exchange was answered or closed before.
+ * `encoding` is empty or "gzip"; length -1: not known.
+ */
+bool reply_head(struct exchange *x, int status, struct str content_type, struct str encoding,
+		int64_t length);
+
+/* Head, body and end. The slice is taken over. */
+void reply_body(struct exchange *x, int status, struct str content_type, struct slice body);
+
+/* A failure's Status that says more than reply_error() knows. */
+void reply_status(struct exchange *x, const struct error *err, const struct status_about *about);
+
+/* The options in the query are refused. */
+void reply_bad_options(struct exchange *x, const char *options_kind, const struct error *err,
+		       const struct field_errors *causes);
+
+/* Upstream's answer to paths that nothing serves. */
+void reply_no_page(struct exchange *x);
+
+/* `{"kind":"Status",..,"status":"Success","code":201}`. */
+void reply_success(struct exchange *x, int status);
+
+/* What a deletion that leaves no object to show is answered with. */
+void reply_deleted(struct exchange *x, struct str name, struct str uid);
+
+/* "application/json" or "application/yaml". */
+struct str reply_content_type(const struct exchange *x);
+
+#endif

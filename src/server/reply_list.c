@@ -1,0 +1,335 @@
+/*
+ * Lists. The answer is a sequence of pieces that is made as there is room:
+ * a head, the items, a tail. In the plain form a piece is a reference to an
+ * object's bytes, or the comma between two, so a list costs a queue entry for
+ * each and no memory of its own. In other forms a piece is a buffer of a few
+ * items printed.
+ *
+ * Whatever has to be worked for (printing, compressing) is done in bounded
+ * steps, and the next step waits for the loop's next turn: other connections
+ * are served between.
+ */
+#include <inttypes.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "net/gzip.h"
+#include "net/loop.h"
+#include "server/reply_form.h"
+#include "server/reply_impl.h"
+
+enum {
+	GZIP_LEVEL = 1,
+	GZIP_FROM = 128 * 1024, /* smaller answers are not compressed: upstream's bound */
+	PRINT_STEP = 16 * 1024, /* printed before the piece is sent */
+	GZIP_STEP = 16 * 1024, /* compressed before the next turn */
+	INPUT_STEP = 128 * 1024, /* read by the compressor before the next turn */
+};
+
+struct list_reply {
+	struct exchange *x;
+	struct list_result list;
+	struct reply_form form;
+	bool plain;
+	struct str meta; /* JSON text of the ListMeta */
+	enum { LIST_HEAD, LIST_ITEMS, LIST_TAIL, LIST_END } phase;
+	size_t at; /* the next item */
+	bool comma; /* it was sent before the item at `at` */
+	struct buf text; /* printed, or compressed */
+	struct arena scratch; /* trees of one step */
+	struct gzip *gzip; /* NULL: not compressed */
+	struct slice held; /* what the compressor has not read yet */
+	struct str input; /* of it */
+	bool failed;
+};
+
+static void list_reply_drop(void *object)
+{
+	struct list_reply *l = object;
+
+	gzip_free(l->gzip);
+	slice_release(&l->held);
+	buf_release(&l->text);
+	arena_release(&l->scratch);
+	free(l);
+}
+
+/* --- pieces ---------------------------------------------------------------------------------- */
+
+static struct slice text_piece(struct list_reply *l)
+{
+	struct bytes *b = bytes_copy(buf_str(&l->text));
+
+	buf_clear(&l->text);
+	return (struct slice){ b->data, b->n, b };
+}
+
+static bool is_empty(const struct list_reply *l)
+{
+	return l->list.n == 0;
+}
+
+/* A few items in another form than their bytes. */
+static struct slice print_items(struct list_reply *l)
+{
+	struct json *tree;
+	int r = 0;
+
+	while (r == 0 && l->at < l->list.n && l->text.n < PRINT_STEP) {
+		arena_clear(&l->scratch);
+		r = reply_form_tree(&l->form, &l->scratch, l->list.items[l->at], &tree, NULL);
+		if (r == 0)
+			r = reply_form_item(&l->form, &l->scratch, tree, l->at == 0, &l->text,
+					    NULL);
+		l->at++;
+	}
+	l->failed = l->failed || r < 0;
+	return text_piece(l);
+}
+
+static struct slice next_item(struct list_reply *l)
+{
+	if (!l->plain)
+		return print_items(l);
+	if (l->at > 0 && !l->comma) {
+		l->comma = true;
+		return slice_static(STR(","));
+	}
+	l->comma = false;
+	return slice_of(l->list.items[l->at++]->json);
+}
+
+/* The next piece; n is 0 at the end. */
+static struct slice next_piece(struct list_reply *l)
+{
+	switch (l->phase) {
+	case LIST_HEAD:
+		l->phase = is_empty(l) ? LIST_TAIL : LIST_ITEMS;
+		(void)reply_form_begin(&l->form, l->meta, is_empty(l), &l->text);
+		return text_piece(l);
+	case LIST_ITEMS: {
+		struct slice piece = next_item(l);
+
+		if (l->at == l->list.n)
+			l->phase = LIST_TAIL;
+		return piece;
+	}
+	case LIST_TAIL:
+		l->phase = LIST_END;
+		(void)reply_form_end(&l->form, &l->scratch, l->meta, is_empty(l), &l->text);
+		return text_piece(l);
+	case LIST_END:
+		break;
+	}
+	return (struct slice){ 0 };
+}
+
+/* --- sending ----------------------------------------------------------------------------------- */
+
+static void finish(struct list_reply *l)
+{
+	struct error err;
+
+	l->x->produce = NULL;
+	if (!l->failed) {
+		(void)http_stream_end(l->x->stream, NULL, 0);
+		return;
+	}
+	(void)error_set(&err, ERR_INTERNAL, "the list cannot be printed");
+	http_stream_reset(l->x->stream, &err);
+}
+
+/* The next step is another turn's; without a loop (tests of protocols) it is now. */
+static bool step_back(struct list_reply *l)
+{
+	if (!l->x->home)
+		return false;
+	loop_defer(l->x->home, &l->x->task);
+	return true;
+}
+
+static void send_pieces(struct list_reply *l)
+{
+	struct http_stream *s = l->x->stream;
+	struct slice piece;
+
+	while (http_stream_room(s) > 0) {
+		piece = next_piece(l);
+		if (l->failed)
+			slice_release(&piece);
+		else if (piece.n)
+			(void)http_stream_send(s, piece);
+		if (l->failed || l->phase == LIST_END) {
+			finish(l);
+			return;
+		}
+		if (!l->plain && step_back(l))
+			return;
+	}
+}
+
+/* Compresses some; true when the stream of it is complete. */
+static bool compress(struct list_reply *l)
+{
+	size_t read = 0, before;
+	int r = 0;
+
+	while (r == 0 && l->text.n < GZIP_STEP && read < INPUT_STEP) {
+		if (!l->input.n && l->phase != LIST_END) {
+			slice_release(&l->held);
+			l->held = next_piece(l);
+			l->input = str_of(l->held.p, l->held.n);
+		}
+		before = l->input.n;
+		r = gzip_step(l->gzip, &l->input, l->phase == LIST_END, &l->text, GZIP_STEP, NULL);
+		read += before - l->input.n;
+	}
+	l->failed = l->failed || r < 0;
+	return r == 1;
+}
+
+static void send_compressed(struct list_reply *l)
+{
+	struct http_stream *s = l->x->stream;
+	bool done = false;
+
+	while (!done && !l->failed && http_stream_room(s) > 0) {
+		done = compress(l);
+		if (!l->failed && l->text.n) {
+			struct bytes *b = bytes_copy(buf_str(&l->text));
+
+			buf_clear(&l->text);
+			(void)http_stream_send(s, (struct slice){ b->data, b->n, b });
+		}
+		if (!done && !l->failed && step_back(l))
+			return;
+	}
+	if (done || l->failed)
+		finish(l);
+}
+
+static void produce(struct exchange *x)
+{
+	struct list_reply *l = x->data;
+
+	if (l->gzip)
+		send_compressed(l);
+	else
+		send_pieces(l);
+}
+
+/* --- beginning ------------------------------------------------------------------------------------ */
+
+static struct str print_meta(struct exchange *x, const struct list_result *list)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
+
+	(void)buf_printf(&b, "{\"resourceVersion\":\"%" PRId64 "\"", list->revision);
+	if (list->more) {
+		struct str token = request_continue_print(x->arena, list->revision, list->last);
+
+		(void)buf_printf(&b, ",\"continue\":\"%.*s\"", STR_ARG(token));
+	}
+	if (list->more && list->remaining >= 0)
+		(void)buf_printf(&b, ",\"remainingItemCount\":%" PRId64, list->remaining);
+	(void)buf_addc(&b, '}');
+	return arena_str(x->arena, buf_str(&b));
+}
+
+/* Bytes of all items and the commas between them. */
+static size_t items_size(const struct list_result *list)
+{
+	size_t size = list->n ? list->n - 1 : 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		size += list->items[i]->json->n;
+	return size;
+}
+
+static struct list_reply *list_reply_new(struct exchange *x, const struct list_result *list)
+{
+	struct list_reply *l = XNEW(struct list_reply);
+
+	l->x = x;
+	l->list = *list;
+	l->form = reply_form_of(x);
+	l->plain = reply_form_is_plain(&l->form);
+	l->meta = print_meta(x, list);
+	buf_init(&l->text, REPLY_MAX);
+	arena_init(&l->scratch, SIZE_MAX);
+	arena_hold(x->arena, list_reply_drop, l);
+	return l;
+}
+
+/* Head and tail are small; printed once to know the length beforehand. */
+static int64_t plain_length(struct list_reply *l, size_t items)
+{
+	size_t around;
+
+	(void)reply_form_begin(&l->form, l->meta, is_empty(l), &l->text);
+	(void)reply_form_end(&l->form, &l->scratch, l->meta, is_empty(l), &l->text);
+	around = l->text.n;
+	buf_clear(&l->text);
+	return (int64_t)(around + items);
+}
+
+/* YAML of tables and partial objects is nobody's habit: it is made at once, of the JSON. */
+static void reply_whole(struct list_reply *l)
+{
+	CLEANUP(buf_release) struct buf all = BUF_INIT(REPLY_MAX);
+	struct slice piece;
+	struct error err;
+
+	l->form.yaml = l->form.pretty = false;
+	while (l->phase != LIST_END && !l->failed) {
+		piece = next_piece(l);
+		(void)buf_add(&all, piece.p, piece.n);
+		slice_release(&piece);
+	}
+	if (l->failed || all.overflow) {
+		(void)error_set(&err, ERR_INTERNAL, "the list is too large to be shown like this");
+		reply_error(l->x, &err, NULL);
+		return;
+	}
+	reply_json(l->x, 200, bytes_copy(buf_str(&all)));
+}
+
+static bool refuse_form(struct exchange *x, const struct reply_form *f)
+{
+	struct error err;
+
+	if (f->as != ACCEPT_PARTIAL)
+		return false;
+	(void)error_set(&err, ERR_NOT_ACCEPTABLE,
+			"you requested PartialObjectMetadata, but the requested object is a list "
+			"(%.*s)",
+			STR_ARG(f->kind->list_kind));
+	reply_error(x, &err, NULL);
+	return true;
+}
+
+void reply_list(struct exchange *x, const struct list_result *list)
+{
+	struct list_reply *l;
+	bool zipped;
+	size_t size;
+
+	if (x->answered)
+		return;
+	l = list_reply_new(x, list);
+	if (refuse_form(x, &l->form))
+		return;
+	if (l->form.as != ACCEPT_OBJECT && (l->form.yaml || l->form.pretty)) {
+		reply_whole(l);
+		return;
+	}
+	size = items_size(list);
+	zipped = x->accept.gzip && size > GZIP_FROM;
+	if (zipped)
+		l->gzip = gzip_deflate_new(GZIP_LEVEL);
+	x->data = l;
+	x->produce = produce;
+	if (reply_head(x, 200, reply_content_type(x), zipped ? STR("gzip") : STR_NULL,
+		       l->plain && !zipped ? plain_length(l, size) : -1))
+		produce(x);
+}

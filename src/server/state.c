@@ -1,0 +1,221 @@
+/*
+ * Life and jobs. Jobs from the state's own loop are put in a list, those from other
+ * loops arrive as messages and are put there, too; one deferred task runs what has come in
+ * a turn. So a turn's requests are decided together and their writes meet in one
+ * commit.
+ *
+ * Stopping goes step by step, each when nothing is in the way any more: the lanes
+ * end their watches, loading and questions come to their end, the store finishes the writes
+ * and closes.
+ */
+#include "server/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "server/lane.h"
+#include "server/state_impl.h"
+#include "server/watch.h"
+
+static void run_jobs(struct loop_task *t);
+static void on_reload(struct loop_timer *t);
+
+/* --- life ------------------------------------------------------------------------------ */
+
+static bool is_stored(const struct schema_kind *k)
+{
+	return k->storage == k && k->storage_name.n && !(k->flags & SCHEMA_REVIEW) &&
+	       (k->verbs & (SCHEMA_GET | SCHEMA_LIST_VERB));
+}
+
+static void add_resources(struct state *st)
+{
+	const struct schema_kind *const *kinds = st->opts.kinds;
+	size_t n = st->opts.nkinds;
+
+	if (!kinds)
+		kinds = schema_kinds(&n);
+	st->resources = xcalloc(n + 1, sizeof(*st->resources));
+	for (size_t i = 0; i < n; i++) {
+		struct resource *r = &st->resources[st->nresources];
+
+		if (!is_stored(kinds[i]) || map_get(&st->by_name, kinds[i]->storage_name))
+			continue;
+		resource_init(r, st, kinds[i]);
+		r->index = st->nresources++;
+		(void)map_put(&st->by_name, kinds[i]->storage_name, r);
+	}
+}
+
+struct state *state_new(const struct state_opts *opts)
+{
+	struct state *st = XNEW(struct state);
+
+	st->opts = *opts;
+	st->loop = opts->loop;
+	st->store = opts->store;
+	st->gates = opts->gates;
+	st->nlanes = opts->nlanes;
+	map_init(&st->by_name);
+	list_init(&st->jobs);
+	list_init(&st->dirty);
+	loop_task_init(&st->run_jobs, run_jobs);
+	loop_timer_init(&st->reload, st->loop, on_reload);
+	atomic_init(&st->nwatches, 0);
+	state_sync_init(st);
+	add_resources(st);
+	st->lanes = xcalloc(st->nlanes + 1, sizeof(struct lane *));
+	for (size_t i = 0; i < st->nlanes; i++)
+		st->lanes[i] = lane_new(st, i, opts->lanes[i]);
+	if (opts->metrics)
+		state_metrics_add(st, opts->metrics);
+	state_load_start(st);
+	return st;
+}
+
+static void on_reload(struct loop_timer *t)
+{
+	struct state *st = CONTAINER_OF(t, struct state, reload);
+
+	if (!st->stopping && !st->load)
+		state_load_start(st);
+}
+
+static void closed(void *arg)
+{
+	struct state *st = arg;
+
+	st->stopped(st->stopped_arg);
+}
+
+void state_stop_step(struct state *st)
+{
+	if (!st->stopping || st->closing || st->lanes_left || st->load || st->asked)
+		return;
+	st->closing = true;
+	store_close(st->store, closed, st);
+}
+
+void state_stop(struct state *st, void (*done)(void *arg), void *arg)
+{
+	struct error err;
+
+	assert(!st->stopping);
+	st->stopping = true;
+	st->stopped = done;
+	st->stopped_arg = arg;
+	st->lanes_left = st->nlanes;
+	loop_timer_stop(&st->reload);
+	(void)error_set(&err, ERR_UNAVAILABLE, "the server is shutting down");
+	state_sync_fail(st, &err);
+	loop_defer(st->loop, &st->run_jobs);
+	for (size_t i = 0; i < st->nlanes; i++)
+		lane_tell_stop(st->lanes[i]);
+	state_stop_step(st);
+}
+
+void state_free(struct state *st)
+{
+	if (!st)
+		return;
+	assert(list_empty(&st->jobs) && st->writes == 0);
+	loop_task_cancel(&st->run_jobs);
+	loop_timer_stop(&st->wait_timer);
+	for (size_t i = 0; i < st->nlanes; i++)
+		lane_free(st->lanes[i]);
+	free(st->lanes);
+	for (size_t i = 0; i < st->nresources; i++)
+		resource_release(&st->resources[i]);
+	free(st->resources);
+	map_release(&st->by_name);
+	free(st);
+}
+
+int state_health(struct state *st, struct error *err)
+{
+	if (st->stopping)
+		return error_set(err, ERR_UNAVAILABLE, "the server is shutting down");
+	if (!st->loaded)
+		return error_set(err, ERR_UNAVAILABLE, "objects are not loaded yet%s%s",
+				 st->load_error.code ? ": " : "", st->load_error.msg);
+	return store_health(st->store, err);
+}
+
+int64_t state_revision(const struct state *st)
+{
+	return st->revision;
+}
+
+size_t watch_count(const struct state *st)
+{
+	return atomic_load_explicit(&st->nwatches, memory_order_relaxed);
+}
+
+/* --- jobs ------------------------------------------------------------------------------- */
+
+/* Those that come before all is loaded wait for that. */
+static void run_jobs(struct loop_task *t)
+{
+	struct state *st = CONTAINER_OF(t, struct state, run_jobs);
+	struct list now, *node;
+
+	if (!st->loaded && !st->stopping)
+		return;
+	list_init(&now);
+	list_splice_back(&now, &st->jobs);
+	while ((node = list_pop_front(&now))) {
+		struct job *j = LIST_ENTRY(node, struct job, link);
+
+		j->run(st, j);
+	}
+}
+
+static void enqueue(struct state *st, struct job *j)
+{
+	list_push_back(&st->jobs, &j->link);
+	loop_defer(st->loop, &st->run_jobs);
+}
+
+static void job_arrived(struct loop_msg *m)
+{
+	struct job *j = CONTAINER_OF(m, struct job, msg);
+
+	enqueue(j->state, j);
+}
+
+static void job_returned(struct loop_msg *m)
+{
+	struct job *j = CONTAINER_OF(m, struct job, msg);
+
+	j->done(j);
+}
+
+void state_submit(struct state *st, struct job *j)
+{
+	j->state = st;
+	if (j->home == st->loop) {
+		enqueue(st, j);
+		return;
+	}
+	j->msg.fn = job_arrived;
+	loop_post(st->loop, &j->msg);
+}
+
+void job_finish(struct job *j)
+{
+	if (j->home == j->state->loop) {
+		j->done(j);
+		return;
+	}
+	j->msg.fn = job_returned;
+	loop_post(j->home, &j->msg);
+}
+
+void state_tell(struct state *st, struct loop *from, struct loop_msg *m)
+{
+	if (from == st->loop)
+		m->fn(m);
+	else
+		loop_post(st->loop, m);
+}

@@ -1,0 +1,255 @@
+/*
+ * Reading everything: at the start, and again when the feed was lost. Page by
+ * page, all resources at one revision, beside what is served; then all of it is
+ * put in place at once. At the start the store's past fills the rings, so that
+ * watchers go on where they were; after a loss nobody knows what was missed, so
+ * the rings begin anew and watchers are told that they are too old.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "server/lane.h"
+#include "server/state_impl.h"
+
+enum {
+	PAGE = 2000,
+	RETRY_MS = 1000,
+	PAST_BYTES = 16 * 1024 * 1024, /* of the past that is read for one ring: starting is quick */
+};
+
+struct state_load {
+	struct state *state;
+	struct arena arena; /* of a page */
+	size_t at; /* resource */
+	int64_t revision; /* 0 until the first page */
+	const struct object *last; /* of the page before; NULL: none */
+};
+
+static void read_page(struct state_load *load);
+
+/* --- the past ------------------------------------------------------------------------- */
+
+/* The object of a past state: one that is at hand, or a new one. */
+static struct object *past_object(struct resource *r, struct object *known, struct slice value,
+				  int64_t revision)
+{
+	struct object *o = NULL;
+
+	if (known && known->revision == revision)
+		return object_ref(known);
+	(void)object_new(r->kind, str_of(value.p, value.n), revision, r->state->gates, &o, NULL);
+	return o;
+}
+
+/* `latest`: key -> the object that the last change of it made; borrowed from the ring. */
+static void past_add(struct resource *r, const struct store_change *c, struct map *latest,
+		     struct arena *a)
+{
+	struct str key = resource_key(a, c->key.ns, c->key.name);
+	struct object *prev = NULL, *o = NULL;
+
+	if (c->prev.p)
+		prev = past_object(r, map_get(latest, key), c->prev, c->prev_revision);
+	if (c->value.p)
+		o = past_object(r, resource_find(r, key), c->value, c->revision);
+	else if (prev)
+		o = object_at(prev, c->revision);
+	if (!o) {
+		object_unref(prev);
+		return;
+	}
+	ring_add(&r->ring,
+		 &(struct ring_event){ .revision = c->revision,
+				       .type = !c->value.p ? RING_DELETED :
+					       prev	   ? RING_MODIFIED :
+							     RING_ADDED,
+				       .object = o,
+				       .prev = prev });
+	(void)map_put(latest, o->key, o);
+}
+
+static size_t past_begin(const struct store_change *changes, size_t n)
+{
+	size_t bytes = 0;
+
+	for (; n > 0 && bytes < PAST_BYTES; n--)
+		bytes += changes[n - 1].value.n + changes[n - 1].prev.n;
+	return n;
+}
+
+static void load_past(struct state *st, struct resource *r, struct arena *a)
+{
+	__attribute__((cleanup(map_release_cleanup))) struct map latest;
+	struct store_change *changes = NULL;
+	int64_t from = 0;
+	size_t n = 0, begin;
+
+	ring_restart(&r->ring, st->revision);
+	if (store_history(st->store, r->kind->storage_name, 0, a, &changes, &n, &from, NULL) < 0)
+		return;
+	map_init(&latest);
+	begin = past_begin(changes, n);
+	r->ring.oldest = begin ? changes[begin - 1].revision : MIN(from, st->revision);
+	for (size_t i = begin; i < n; i++)
+		past_add(r, &changes[i], &latest, a);
+	ring_seal(&r->ring);
+	ring_trim(&r->ring, r->ring.span.end);
+}
+
+/* --- in place -------------------------------------------------------------------------- */
+
+static void place(struct state *st, struct resource *r, struct arena *a)
+{
+	bool again = st->loaded;
+
+	resource_swap(r);
+	if (again)
+		ring_restart(&r->ring, st->revision);
+	else
+		load_past(st, r, a);
+	if (r->expire)
+		expire_loaded(r);
+	if (r->objects_gauge)
+		metrics_gauge_set(r->objects_gauge, (double)r->objects.n);
+	arena_clear(a);
+}
+
+static void load_free(struct state_load *load)
+{
+	arena_release(&load->arena);
+	free(load);
+}
+
+static void call_ready(struct state *st, const struct error *err)
+{
+	if (st->opts.on_ready)
+		st->opts.on_ready(st->opts.arg, err);
+	st->opts.on_ready = NULL;
+}
+
+static void finish(struct state_load *load)
+{
+	struct state *st = load->state;
+
+	st->revision = MAX(st->revision, load->revision);
+	for (size_t i = 0; i < st->nresources; i++)
+		place(st, &st->resources[i], &load->arena);
+	for (size_t i = 0; i < st->nlanes && st->loaded; i++)
+		lane_tell_lost(st->lanes[i]);
+	if (st->revision_gauge)
+		metrics_gauge_set(st->revision_gauge, (double)st->revision);
+	st->load = NULL;
+	st->loaded = true;
+	load_free(load);
+	if (!st->stopping)
+		state_feed_start(st);
+	loop_defer(st->loop, &st->run_jobs);
+	state_sync_reached(st);
+	call_ready(st, NULL);
+	state_stop_step(st);
+}
+
+/* --- pages ----------------------------------------------------------------------------- */
+
+static void drop_loading(struct state *st)
+{
+	struct omap_cursor c;
+
+	for (size_t i = 0; i < st->nresources; i++) {
+		struct omap *m = &st->resources[i].loading;
+
+		for (bool ok = omap_first(m, &c); ok; ok = omap_next(&c))
+			object_unref(omap_value(&c));
+		omap_clear(m);
+	}
+}
+
+static void fail(struct state_load *load, const struct error *err)
+{
+	struct state *st = load->state;
+
+	drop_loading(st);
+	st->load = NULL;
+	st->load_error = *err;
+	load_free(load);
+	if (st->stopping)
+		state_stop_step(st);
+	else if (st->loaded || err->code == ERR_EXPIRED)
+		loop_timer_start(&st->reload, st->loaded ? RETRY_MS : 0);
+	else
+		call_ready(st, err);
+}
+
+static int take_page(struct state_load *load, const struct store_range_result *page,
+		     struct error *err)
+{
+	struct state *st = load->state;
+	struct resource *r = &st->resources[load->at];
+	struct object *o = NULL;
+
+	for (size_t i = 0; i < page->n; i++) {
+		const struct store_item *it = &page->items[i];
+		int ret = object_new(r->kind, str_of(it->value.p, it->value.n), it->revision,
+				     st->gates, &o, err);
+
+		if (ret < 0)
+			return error_wrap(err, ret, "%.*s %.*s/%.*s", STR_ARG(it->key.resource),
+					  STR_ARG(it->key.ns), STR_ARG(it->key.name));
+		object_unref(omap_put(&r->loading, o->key, o));
+	}
+	load->last = page->more ? o : NULL;
+	return 0;
+}
+
+static void page_done(void *arg, const struct store_range_result *page, const struct error *err)
+{
+	struct state_load *load = arg;
+	struct state *st = load->state;
+	struct error fault;
+
+	if (!err && st->stopping) {
+		(void)error_set(&fault, ERR_CANCELED, "the server is shutting down");
+		err = &fault;
+	}
+	if (!err && take_page(load, page, &fault) < 0)
+		err = &fault;
+	if (err) {
+		fail(load, err);
+		return;
+	}
+	load->revision = load->revision ? load->revision : page->revision;
+	if (!page->more)
+		load->at++;
+	arena_clear(&load->arena);
+	if (load->at < st->nresources)
+		read_page(load);
+	else
+		finish(load);
+}
+
+static void read_page(struct state_load *load)
+{
+	struct state *st = load->state;
+	struct store_range range = {
+		.resource = st->resources[load->at].kind->storage_name,
+		.limit = PAGE,
+		.revision = load->revision,
+	};
+
+	if (load->last) {
+		range.after_ns = object_ns(load->last);
+		range.after_name = object_name(load->last);
+	}
+	store_range(st->store, &range, &load->arena, page_done, load);
+}
+
+void state_load_start(struct state *st)
+{
+	assert(!st->load && st->nresources > 0);
+	st->load = XNEW(struct state_load);
+	st->load->state = st;
+	arena_init(&st->load->arena, SIZE_MAX);
+	read_page(st->load);
+}

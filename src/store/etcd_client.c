@@ -1,0 +1,453 @@
+/*
+ * A call is in one of two lists: `waiting` for a member, or `running` at one.
+ * Whenever a member becomes ready, and at a short interval while calls wait that
+ * a member has sent back, the waiting ones are placed; what cannot be placed is
+ * given up by its own timer.
+ *
+ * Requests are packed once and kept until the answer, so that trying again costs
+ * no memory of the owner's. Streams carry `hasleader`: a member that is cut off
+ * from the others then says so instead of falling silent.
+ */
+#include "store/etcd_client.h"
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "grpc/channel.h"
+#include "grpc/message.h"
+#include "net/tls.h"
+#include "store/etcd_endpoint.h"
+#include "store/store_etcd.h"
+
+enum {
+	AVOID_MS = 5000,
+	RETRY_MS = 100, /* before calls that a member sent back are placed again */
+	DARK_MS = 3000, /* without a member or an answer for so long: not healthy */
+};
+
+struct etcd_client {
+	struct loop *loop;
+	struct etcd_endpoint *endpoints;
+	size_t n;
+	struct etcd_endpoint *current, *watched;
+	struct list waiting, running;
+	struct loop_timer retry;
+	bool held;
+	void (*on_ready)(void *arg);
+	void *arg;
+	int64_t revision;
+
+	/* ms since when nobody is connected, or calls go unanswered; INT64_MAX: all is well. */
+	int64_t dark_since, mute_since;
+	struct error mute; /* why the last call went unanswered */
+
+	struct metrics_family *requests; /* NULL: nobody counts */
+	struct metrics_histogram *durations[ETCD_OPS];
+};
+
+static const struct grpc_metadata has_leader = { { "hasleader", 9 }, { "true", 4 } };
+
+/* --- members ---------------------------------------------------------------------------- */
+
+static int64_t now_ms(const struct etcd_client *client)
+{
+	return loop_now(client->loop);
+}
+
+static bool is_good(const struct etcd_endpoint *e)
+{
+	return e->ready && now_ms(e->client) >= e->avoid_until;
+}
+
+/* The current member while it is good, else another; NULL when none is connected. */
+static struct etcd_endpoint *pick(struct etcd_client *client)
+{
+	struct etcd_endpoint *second = NULL;
+	size_t first = client->current ? (size_t)(client->current - client->endpoints) : 0;
+
+	for (size_t i = 0; i < client->n; i++) {
+		struct etcd_endpoint *e = &client->endpoints[(first + i) % client->n];
+
+		if (is_good(e))
+			return client->current = e;
+		if (e->ready && !second)
+			second = e;
+	}
+	return second;
+}
+
+static void avoid(struct etcd_endpoint *e)
+{
+	e->avoid_until = now_ms(e->client) + AVOID_MS;
+}
+
+static bool is_dark(const struct etcd_client *client)
+{
+	for (size_t i = 0; i < client->n; i++)
+		if (client->endpoints[i].ready)
+			return false;
+	return true;
+}
+
+static void place_waiting(struct etcd_client *client);
+
+static void on_state(void *arg, enum grpc_channel_state state, const struct error *err)
+{
+	struct etcd_endpoint *e = arg;
+	struct etcd_client *client = e->client;
+
+	e->ready = state == GRPC_CHANNEL_READY;
+	if (err)
+		e->failure = *err;
+	if (e->ready) {
+		client->dark_since = INT64_MAX;
+		e->avoid_until = 0;
+		place_waiting(client);
+		if (client->on_ready && !client->held)
+			client->on_ready(client->arg);
+	} else if (client->dark_since == INT64_MAX && is_dark(client)) {
+		client->dark_since = now_ms(client);
+	}
+}
+
+/* --- answers ------------------------------------------------------------------------------ */
+
+/* Every response begins with the header; of messages that we know only. */
+static void note_revision(struct etcd_client *client, const struct etcd_call *c)
+{
+	const Etcd__ResponseHeader *header =
+		c->op == ETCD_RANGE ? ((const Etcd__RangeResponse *)c->reply)->header :
+		c->op == ETCD_TXN   ? ((const Etcd__TxnResponse *)c->reply)->header :
+				      NULL;
+
+	if (header)
+		client->revision = MAX(client->revision, header->revision);
+}
+
+static void note_outcome(struct etcd_client *client, const struct etcd_answer *a)
+{
+	if (a->outcome != ETCD_UNKNOWN) {
+		client->mute_since = INT64_MAX;
+		return;
+	}
+	client->mute = a->err;
+	if (client->mute_since == INT64_MAX)
+		client->mute_since = now_ms(client);
+}
+
+static void count(struct etcd_client *client, const struct etcd_call *c, enum grpc_code code)
+{
+	int64_t took = clock_monotonic(loop_clock(client->loop)) - c->sent_at;
+
+	if (!client->requests)
+		return;
+	metrics_counter_add(metrics_counter(client->requests, str_from(etcd_op_name(c->op)),
+					    str_from(grpc_code_name(code))),
+			    1);
+	metrics_histogram_observe(client->durations[c->op], (double)took / CLOCK_SEC);
+}
+
+static void finish(struct etcd_call *c, const struct etcd_answer *a)
+{
+	list_remove(&c->link);
+	loop_timer_stop(&c->timer);
+	bytes_unref(TAKE(c->request));
+	c->done(c, a);
+}
+
+static void wait_again(struct etcd_call *c)
+{
+	struct etcd_client *client = c->client;
+
+	list_remove(&c->link);
+	list_push_back(&client->waiting, &c->link);
+	loop_timer_start(&c->timer, c->give_up - now_ms(client));
+	if (!loop_timer_running(&client->retry))
+		loop_timer_start(&client->retry, RETRY_MS);
+}
+
+/* Whether another try is harmless, may help, and is still in time. */
+static bool may_try_again(const struct etcd_call *c, const struct etcd_answer *a)
+{
+	if (now_ms(c->client) >= c->give_up || a->err.code == ERR_TOO_LARGE)
+		return false;
+	return a->outcome == ETCD_RETRY || (a->outcome == ETCD_UNKNOWN && c->repeatable);
+}
+
+static void on_message(struct grpc_call *g, const void *message)
+{
+	((struct etcd_call *)grpc_call_data(g))->reply = message;
+}
+
+static void on_end(struct grpc_call *g, const struct grpc_status *st)
+{
+	struct etcd_call *c = grpc_call_data(g);
+	struct etcd_client *client;
+	struct etcd_answer a = { 0 };
+	bool sent = grpc_call_stream(g) != NULL;
+
+	if (!c)
+		return;
+	client = c->client;
+	c->grpc = NULL;
+	a.outcome = etcd_outcome_of(st, sent, &a.err);
+	if (sent)
+		count(client, c, st->code);
+	if (a.outcome == ETCD_ANSWERED) {
+		a.reply = c->reply;
+		note_revision(client, c);
+	} else if (a.outcome != ETCD_REFUSED) {
+		avoid(c->endpoint);
+	}
+	note_outcome(client, &a);
+	if (may_try_again(c, &a)) {
+		wait_again(c);
+		return;
+	}
+	if (a.outcome == ETCD_RETRY)
+		a.outcome = ETCD_REFUSED;
+	finish(c, &a);
+}
+
+static void on_give_up(struct loop_timer *t)
+{
+	struct etcd_call *c = CONTAINER_OF(t, struct etcd_call, timer);
+	struct etcd_answer a = { .outcome = ETCD_REFUSED };
+
+	if (etcd_client_health(c->client, &a.err) == 0)
+		(void)error_set(&a.err, ERR_UNAVAILABLE, "etcd did not take the request in time");
+	finish(c, &a);
+}
+
+/* --- calls ---------------------------------------------------------------------------- */
+
+static void start(struct etcd_call *c, struct etcd_endpoint *e)
+{
+	static const struct grpc_call_ops ops = { .on_message = on_message, .on_end = on_end };
+	struct grpc_call_opts opts = {
+		.deadline_ms = ETCD_CALL_MS,
+		.metadata = &has_leader,
+		.nmetadata = 1,
+	};
+	struct etcd_client *client = c->client;
+
+	loop_timer_stop(&c->timer);
+	list_remove(&c->link);
+	list_push_back(&client->running, &c->link);
+	c->endpoint = e;
+	c->reply = NULL;
+	c->sent_at = clock_monotonic(loop_clock(client->loop));
+	c->grpc = grpc_channel_call(e->channel, etcd_op_method(c->op), &opts, &ops, c);
+	(void)grpc_call_send_packed(c->grpc, c->request);
+	(void)grpc_call_half_close(c->grpc);
+}
+
+static void place_waiting(struct etcd_client *client)
+{
+	struct etcd_endpoint *e = pick(client);
+
+	if (!e)
+		return;
+	LIST_FOREACH_SAFE (it, &client->waiting) {
+		struct etcd_call *c = LIST_ENTRY(it, struct etcd_call, link);
+
+		if (c->urgent || !client->held)
+			start(c, e);
+	}
+}
+
+static void on_retry(struct loop_timer *t)
+{
+	place_waiting(CONTAINER_OF(t, struct etcd_client, retry));
+}
+
+void etcd_client_call(struct etcd_client *client, struct etcd_call *c,
+		      const ProtobufCMessage *request)
+{
+	struct etcd_endpoint *e = client->held && !c->urgent ? NULL : pick(client);
+
+	c->client = client;
+	c->grpc = NULL;
+	c->request = grpc_message_pack(request);
+	c->give_up = now_ms(client) + ETCD_WAIT_MS;
+	list_init(&c->link);
+	loop_timer_init(&c->timer, client->loop, on_give_up);
+	if (e) {
+		start(c, e);
+		return;
+	}
+	list_push_back(&client->waiting, &c->link);
+	loop_timer_start(&c->timer, ETCD_WAIT_MS);
+}
+
+void etcd_call_drop(struct etcd_call *c)
+{
+	list_remove(&c->link);
+	loop_timer_stop(&c->timer);
+	bytes_unref(TAKE(c->request));
+	if (c->grpc) {
+		grpc_call_set_data(c->grpc, NULL);
+		grpc_call_cancel(TAKE(c->grpc));
+	}
+}
+
+void etcd_client_hold(struct etcd_client *client, bool held)
+{
+	client->held = held;
+	if (held || is_dark(client))
+		return;
+	place_waiting(client);
+	if (client->on_ready)
+		client->on_ready(client->arg);
+}
+
+struct grpc_call *etcd_client_watch(struct etcd_client *client, const struct grpc_call_ops *ops,
+				    void *data)
+{
+	struct grpc_call_opts opts = { .metadata = &has_leader, .nmetadata = 1 };
+	struct etcd_endpoint *e = client->held ? NULL : pick(client);
+
+	client->watched = e;
+	return e ? grpc_channel_call(e->channel, &etcd_watch_method, &opts, ops, data) : NULL;
+}
+
+void etcd_client_avoid_watched(struct etcd_client *client)
+{
+	if (client->watched)
+		avoid(client->watched);
+}
+
+void etcd_client_on_ready(struct etcd_client *client, void (*fn)(void *arg), void *arg)
+{
+	client->on_ready = fn;
+	client->arg = arg;
+}
+
+/* --- what it is ----------------------------------------------------------------------- */
+
+/* "http://a:2379 (why), http://b:2379 (why)" */
+static void describe(const struct etcd_client *client, struct buf *out)
+{
+	for (size_t i = 0; i < client->n; i++) {
+		const struct etcd_endpoint *e = &client->endpoints[i];
+
+		(void)buf_printf(out, "%s%s (%s)", i ? ", " : "", e->url,
+				 e->ready ? "connected" : e->failure.msg);
+	}
+}
+
+int etcd_client_health(const struct etcd_client *client, struct error *err)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(16 * KIB);
+	int64_t limit = now_ms(client) - DARK_MS;
+
+	if (client->dark_since > limit && client->mute_since > limit)
+		return 0;
+	describe(client, &text);
+	if (client->dark_since <= limit)
+		return error_set(err, ERR_UNAVAILABLE, "no connection to etcd: %s", text.p);
+	return error_set(err, ERR_UNAVAILABLE, "etcd does not answer: %s: %s", client->mute.msg,
+			 text.p);
+}
+
+int64_t etcd_client_revision(const struct etcd_client *client)
+{
+	return client->revision;
+}
+
+struct loop *etcd_client_loop(const struct etcd_client *client)
+{
+	return client->loop;
+}
+
+/* --- life ----------------------------------------------------------------------------- */
+
+static int add_metrics(struct etcd_client *client, struct metrics *m, struct error *err)
+{
+	static const char *const labels[] = { "operation", "code" };
+	static const double bounds[] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+					 0.1,	0.25,	0.5,   1,    2.5,   5 };
+	const struct metrics_spec requests = { .name = "etcd_requests_total",
+					       .help = "Requests to etcd that were answered or "
+						       "lost, by operation and gRPC code.",
+					       .type = METRICS_COUNTER,
+					       .labels = labels,
+					       .labels_n = 2 };
+	const struct metrics_spec durations = { .name = "etcd_request_duration_seconds",
+						.help = "How long etcd took, by operation.",
+						.type = METRICS_HISTOGRAM,
+						.labels = labels,
+						.labels_n = 1,
+						.bounds = bounds,
+						.bounds_n = ARRAY_SIZE(bounds) };
+	struct metrics_family *f;
+	int r;
+
+	if (!m)
+		return 0;
+	r = metrics_register(m, &durations, &f, err);
+	if (r == 0)
+		r = metrics_register(m, &requests, &client->requests, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ETCD_OPS; i++)
+		client->durations[i] = metrics_histogram(f, str_from(etcd_op_name(i)));
+	return 0;
+}
+
+static int add_endpoints(struct etcd_client *client, const struct store_etcd_opts *opts,
+			 struct error *err)
+{
+	CLEANUP(tls_unref) struct tls *tls = NULL;
+	int r;
+
+	if (opts->nendpoints == 0)
+		return error_set(err, ERR_INVALID, "etcd: no endpoints were given");
+	r = etcd_tls_new(opts, &tls, err);
+	if (r < 0)
+		return r;
+	client->endpoints = xcalloc(opts->nendpoints, sizeof(*client->endpoints));
+	for (size_t i = 0; i < opts->nendpoints; i++) {
+		struct etcd_endpoint *e = &client->endpoints[i];
+
+		e->client = client;
+		client->n++;
+		r = etcd_endpoint_init(e, client->loop, opts->endpoints[i], tls, on_state, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int etcd_client_new(struct loop *l, const struct store_etcd_opts *opts,
+		    struct etcd_client **ret_client, struct error *err)
+{
+	CLEANUP(etcd_client_free) struct etcd_client *client = XNEW(struct etcd_client);
+	int r;
+
+	client->loop = l;
+	list_init(&client->waiting);
+	list_init(&client->running);
+	loop_timer_init(&client->retry, l, on_retry);
+	/* Not connected yet is no grace: nobody is healthy before the first connection. */
+	client->dark_since = INT64_MIN;
+	client->mute_since = INT64_MAX;
+	r = add_metrics(client, opts->metrics, err);
+	if (r == 0)
+		r = add_endpoints(client, opts, err);
+	if (r < 0)
+		return r;
+	*ret_client = TAKE(client);
+	return 0;
+}
+
+void etcd_client_free(struct etcd_client *client)
+{
+	if (!client)
+		return;
+	loop_timer_stop(&client->retry);
+	for (size_t i = 0; i < client->n; i++)
+		etcd_endpoint_release(&client->endpoints[i]);
+	free(client->endpoints);
+	free(client);
+}
