@@ -28,7 +28,7 @@ FORMATS = {f.lower().replace("_", "-"): f for f in (
     "C_IDENTIFIER", "CONDITION_TYPE")}
 FIELD_FLAGS = {f.lower().replace("_", "-"): f for f in (
     "REQUIRED", "ALWAYS", "NULLABLE", "IMMUTABLE", "UNIQUE", "POINTER", "CHARACTERS",
-    "DECLARED")}
+    "DECLARED", "NO_MODIFY")}
 KIND_FLAGS = {f.lower().replace("_", "-"): f for f in (
     "UNCONDITIONAL_UPDATE", "CREATE_ON_UPDATE", "RETURN_DELETED", "GENERATION", "STATUS",
     "GRACEFUL", "REVIEW", "EVENTS", "PATH_NAMES", "IMMUTABLE_SPEC", "DNS_LABEL_NAMES",
@@ -158,7 +158,7 @@ class Reader:
             return None
         if len(words) < 3 or not re.fullmatch(r"\d+(\.\d+){0,2}", words[0]):
             raise Fault(at, 'a field is "NUMBER NAME TYPE ATTRIBUTES.."')
-        allowed = {*FIELD_FLAGS, *NUMBERS, "set", "keys", "atomic", "patch", "retain-keys",
+        allowed = {*FIELD_FLAGS, *NUMBERS, "set", "keys", "atomic", "granular", "patch", "retain-keys",
                    "oneof", "optional", "format", "key-format", "enum", "default", "gate", "served", "check",
                    "fill"}
         field = Item(at, numbers=[int(n) for n in words[0].split(".")], name=words[1],
@@ -409,6 +409,8 @@ class Writer:
         if "enum" in said:
             values = said["enum"].strip('"').split("|")
             rows.append(f".values = {self.texts(values)}")
+        if isinstance(said.get("unique"), str):
+            rows.append(f".unique_keys = {self.texts(said['unique'].split(','))}")
         if "default" in said:
             rows.append(f".initial = {c_str(said['default'])}")
         rows += [f".{name} = {said[name]}" for name in ("check", "fill") if name in said]
@@ -424,7 +426,7 @@ class Writer:
                                     ("served", "GATE_SERVED")) if word in said]
         merge = "ATOMIC" if field.shape == "LIST" or "atomic" in said else "GRANULAR"
         if field.of and field.of.said.get("atomic") and field.shape == "ONE":
-            merge = "ATOMIC"
+            merge = "GRANULAR" if "granular" in said else "ATOMIC"
         merge = "LIST_SET" if "set" in said else "LIST_MAP" if "keys" in said else merge
         *outer, number = field.numbers
         inline, inner = (outer + [0, 0])[:2]

@@ -1,11 +1,76 @@
 /*
  * checks - what fields, types and kinds must obey that tables cannot say.
  *
- * The functions that schema/ names; their rows say which is called for what.
+ * The functions that schema/ names: their rows say which is called for what. A
+ * check of a field gets the field's value, one of a type gets the object, and one
+ * of a kind the whole object; v->old_value is the stored counterpart, or
+ * NULL. A fill changes an object after its other defaults.
  */
 #ifndef API_CHECKS_H
 #define API_CHECKS_H
 
 #include "api/schema.h"
+#include "api/validate.h"
+
+#define CHECK(name) \
+	void name(struct validation *v, const struct json *value, const struct field_path *path)
+#define CHECK_KIND(name) void name(struct validation *v, const struct json *object)
+#define CHECK_KIND_UPDATE(name) \
+	void name(struct validation *v, const struct json *object, const struct json *old)
+#define FILL(name) void name(struct arena *a, struct json *parent, int64_t now_ns)
+
+/* meta */
+CHECK(check_conditions); /* []metav1.Condition */
+CHECK(check_label_selector);
+CHECK(check_template_metadata); /* labels and annotations, nothing else */
+CHECK(check_pod_template_metadata); /* labels and annotations; the rest is not looked at */
+
+/* resource.k8s.io: classes, and what they share with claims */
+CHECK(check_cel_selector);
+CHECK(check_derived_attribute);
+CHECK(check_opaque_configuration);
+CHECK(check_extended_resource_name);
+
+/* resource.k8s.io: claims */
+FILL(fill_device_count);
+CHECK(check_device_count);
+CHECK(check_device_request);
+CHECK(check_device_constraint);
+CHECK(check_device_claim);
+CHECK(check_claim_status);
+CHECK(check_device_data);
+CHECK(check_interface_addresses);
+CHECK_KIND(check_resource_claim);
+CHECK_KIND(check_resource_claim_template);
+
+/* resource.k8s.io: slices */
+CHECK(check_resource_pool);
+CHECK(check_resource_slice_spec);
+CHECK(check_skip_node_operations);
+CHECK(check_device);
+CHECK(check_binding_conditions);
+
+/* A device's capacity, when it is new; `several`: the device may be shared. */
+void check_device_capacity(struct validation *v, const struct json *capacities, bool several,
+			   const struct field_path *path);
+
+/* resource.k8s.io: taints */
+FILL(fill_device_taint);
+CHECK(check_device_toleration);
+CHECK(check_driver_name);
+CHECK(check_pool_name);
+
+/* resource.k8s.io: status of pools */
+CHECK_KIND_UPDATE(check_pool_request_status);
+CHECK(check_resource_summary);
+
+/* core: what selects nodes */
+CHECK(check_node_selector);
+CHECK(check_node_selector_term);
+
+#undef CHECK
+#undef CHECK_KIND
+#undef CHECK_KIND_UPDATE
+#undef FILL
 
 #endif

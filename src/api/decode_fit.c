@@ -28,6 +28,32 @@ static bool drops_zero(const struct schema_field *field)
 	return !(field->flags & SCHEMA_ALWAYS) || has_default(field);
 }
 
+/* In a CRD's schema a value may be an object, or the field's other form. */
+static int fit_props(struct decode_fit *f, struct json *v, const struct decode_step *at)
+{
+	const struct schema_field *field = at->field;
+	int r;
+
+	if (v->type == JSON_OBJECT)
+		return fit_object(f, v, field->type, at);
+	if (field->value == SCHEMA_PROPS_OR_BOOL)
+		return v->type == JSON_BOOL ? 0
+					    : error_set(f->err, ERR_BAD_REQUEST,
+							"boolean or JSON schema expected");
+	if (v->type != JSON_ARRAY)
+		return decode_mismatch(f, v, at, false);
+	JSON_FOREACH (item, v) {
+		bool strings = field->value == SCHEMA_PROPS_OR_STRINGS;
+
+		if (item->type != (strings ? JSON_STRING : JSON_OBJECT))
+			return decode_mismatch(f, item, at, false);
+		r = strings ? 0 : fit_object(f, item, field->type, at);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 /* One value, where it is a single one. `at` leads to it. */
 static int fit_one(struct decode_fit *f, struct json *v, const struct decode_step *at,
 		   bool *ret_zero)
@@ -35,6 +61,8 @@ static int fit_one(struct decode_fit *f, struct json *v, const struct decode_ste
 	const struct schema_field *field = at->field;
 
 	*ret_zero = false;
+	if (field->value > SCHEMA_OBJECT)
+		return fit_props(f, v, at);
 	if (field->value != SCHEMA_OBJECT)
 		return decode_scalar(f, v, at, ret_zero);
 	if (v->type != JSON_OBJECT)
@@ -112,15 +140,15 @@ static int fit_member(struct decode_fit *f, struct json *v, const struct decode_
 
 /*
  * What Go prints of a struct though it was not given: members that are structs
- * themselves, and scalars without omitempty. Lists and maps would be null; those
- * stay away.
+ * themselves, and scalars without omitempty. Lists, maps and pointers would be
+ * null; those stay away.
  */
 static int add_absent(struct decode_fit *f, struct json *v, const struct schema_field *field,
 		      const struct decode_step *at)
 {
 	struct json *fresh;
 
-	if (field->shape != SCHEMA_ONE || has_default(field))
+	if (field->shape != SCHEMA_ONE || field->flags & SCHEMA_POINTER || has_default(field))
 		return 0;
 	if (field->value > SCHEMA_INT64 && field->value != SCHEMA_OBJECT)
 		return 0;

@@ -246,6 +246,9 @@ void decode_zero(struct json *v, const struct schema_field *field)
 		[SCHEMA_RAW_OBJECT] = { .type = JSON_NULL },
 		[SCHEMA_ANY] = { .type = JSON_NULL },
 		[SCHEMA_OBJECT] = { .type = JSON_OBJECT },
+		[SCHEMA_PROPS_OR_LIST] = { .type = JSON_NULL },
+		[SCHEMA_PROPS_OR_BOOL] = { .type = JSON_NULL },
+		[SCHEMA_PROPS_OR_STRINGS] = { .type = JSON_NULL },
 	};
 
 	json_assign(v, &zeros[field->value]);

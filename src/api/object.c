@@ -302,6 +302,20 @@ struct str object_label(const void *source, struct str key)
 	return STR_NULL;
 }
 
+/* The i-th selectable of the source's kind, found among those of the storage version. */
+static struct str field_of_storage(const struct object_source *s, size_t i)
+{
+	const struct schema_kind *storage = s->kind->storage;
+	struct str path = s->kind->selectables[i].storage_path;
+
+	if (storage == s->kind || !storage)
+		return object_field_at(s->object, s->kind, i);
+	for (size_t k = 0; k < storage->nselectables; k++)
+		if (str_eq(storage->selectables[k].path, path))
+			return object_field_at(s->object, storage, k);
+	return STR_NULL;
+}
+
 struct str object_field(const void *source, struct str path)
 {
 	const struct object_source *s = source;
@@ -312,7 +326,7 @@ struct str object_field(const void *source, struct str path)
 		return object_ns(s->object);
 	for (size_t i = 0; i < s->kind->nselectables; i++)
 		if (str_eq(path, s->kind->selectables[i].path))
-			return object_field_at(s->object, s->kind, i);
+			return field_of_storage(s, i);
 	return STR_NULL;
 }
 

@@ -54,7 +54,10 @@ struct object {
 	struct object_value *fields; /* of the kind's selectables, in their order; behind */
 };
 
-/* From a store's value. -ERR_INTERNAL when it is no object: the data is damaged. */
+/*
+ * From a store's value. `kind` may be any version: the header is that of the
+ * storage version. -ERR_INTERNAL when it is no object: the data is damaged.
+ */
 int object_new(const struct schema_kind *kind, struct str stored, int64_t revision,
 	       const struct gates *gates, struct object **ret_object, struct error *err);
 
@@ -76,7 +79,10 @@ DEFINE_CLEANUP(object_unref, struct object *);
 struct str object_ns(const struct object *o);
 struct str object_name(const struct object *o);
 
-/* The value of the kind's i-th selectable; what absence means when it is absent. p not NULL. */
+/*
+ * The value of the i-th selectable of the storage version, which `kind` must be;
+ * what absence means when it is absent. p not NULL.
+ */
 struct str object_field_at(const struct object *o, const struct schema_kind *kind, size_t i);
 
 /* For selector_matches(): `source` is a struct object_source. p is NULL for what is not there. */

@@ -84,13 +84,18 @@ static void header_meta(struct header *h, struct object_scan *s)
 	h->nlabels = count_labels(h->labels);
 }
 
+static struct str selectable_path(const struct schema_selectable *s)
+{
+	return s->storage_path.p ? s->storage_path : s->path;
+}
+
 /* 1: a selectable is at this path; 2: one lies below it; 0: neither. */
 static int header_wants(const struct header *h, struct str path, size_t *ret_index)
 {
 	int below = 0;
 
 	for (size_t i = 0; i < h->kind->nselectables; i++) {
-		struct str want = h->kind->selectables[i].path;
+		struct str want = selectable_path(&h->kind->selectables[i]);
 
 		if (want.n < path.n || memcmp(want.p, path.p, path.n) != 0)
 			continue;
@@ -276,6 +281,7 @@ int object_build(const struct schema_kind *kind, struct bytes *json, struct byte
 	int64_t created = 0;
 	int r;
 
+	kind = kind->storage ? kind->storage : kind;
 	r = header_read(&h, kind, bytes_str(json), err);
 	n = r < 0 ? 0
 		  : h.nlabels * sizeof(*o->labels) + kind->nselectables * sizeof(*o->fields) +

@@ -12,10 +12,10 @@
 #include "base/limits.h"
 
 static const struct schema_selectable selectables[] = {
-	{ STR("spec.nodeName"), STR(""), true },
-	{ STR("spec.hostNetwork"), STR("false"), false },
-	{ STR("spec.pool.name"), STR(""), false },
-	{ STR("reason"), STR(""), false },
+	{ .path = STR("spec.nodeName"), .initial = STR(""), .indexed = true },
+	{ .path = STR("spec.hostNetwork"), .initial = STR("false") },
+	{ .path = STR("spec.pool.name"), .initial = STR("") },
+	{ .path = STR("why"), .storage_path = STR("reason") },
 };
 
 static const struct schema_type no_fields = { .name = STR("Thing") };
@@ -120,7 +120,7 @@ static void the_header_has_what_selectors_need(void **state)
 	assert_str(field(o, "spec.nodeName"), "n1");
 	assert_str(field(o, "spec.hostNetwork"), "true");
 	assert_str(field(o, "spec.pool.name"), "p");
-	assert_str(field(o, "reason"), "a \"b\"");
+	assert_str(field(o, "why"), "a \"b\"");
 	assert_null(field(o, "spec.other").p);
 	object_unref(o);
 }
@@ -172,7 +172,7 @@ static void another_revision_keeps_everything_else(void **state)
 	assert_str(later->uid, "u-1");
 	assert_str(label(later, "app"), "web");
 	assert_str(field(later, "spec.nodeName"), "n1");
-	assert_str(field(later, "reason"), "a \"b\"");
+	assert_str(field(later, "why"), "a \"b\"");
 	assert_str(later->key, "n/a");
 	object_unref(later);
 }

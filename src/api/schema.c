@@ -146,6 +146,14 @@ const struct schema_type *const *schema_types(size_t *ret_n)
 	return schema_table_types;
 }
 
+const struct schema_kind *schema_kind_of(const struct schema_type *t)
+{
+	for (size_t i = 0; i < schema_table_by_kind_n; i++)
+		if (schema_table_by_kind[i]->type == t)
+			return schema_table_by_kind[i];
+	return NULL;
+}
+
 const struct schema_type *schema_object_meta(void)
 {
 	return schema_table_object_meta;

@@ -96,6 +96,7 @@ enum schema_flag {
 	SCHEMA_GATE_SERVED = 1 << 8, /* with its gate off it is dropped from what is served, too */
 	SCHEMA_CHARACTERS = 1 << 9, /* limits of text count characters, not bytes */
 	SCHEMA_DECLARED = 1 << 10, /* OpenAPI calls it required (it may be empty all the same) */
+	SCHEMA_NO_MODIFY = 1 << 11, /* may be set and cleared, but not changed while it is set */
 };
 
 /* What a field must obey beyond its type. Shared by fields that obey the same. */
@@ -107,6 +108,11 @@ struct schema_rules {
 	enum schema_format key_format; /* of a map's keys */
 	uint32_t key_max_length;
 	const struct str *values; /* the only ones allowed (an enum); ends with p NULL; or NULL */
+	/*
+	 * With UNIQUE: the members that tell elements of a list apart; ends with
+	 * p NULL. NULL: the field's list_keys, or the whole element.
+	 */
+	const struct str *unique_keys;
 	struct str initial; /* default, as JSON text; p NULL: none */
 	/* Called for the field's whole value when it is there. Path is the field's. */
 	void (*check)(struct validation *v, const struct json *value,
@@ -276,6 +282,9 @@ const struct schema_field *schema_field(const struct schema_type *t, struct str 
 /* By OpenAPI name; NULL when unknown. And all, for OpenAPI. */
 const struct schema_type *schema_type_find(struct str openapi);
 const struct schema_type *const *schema_types(size_t *ret_n);
+
+/* The kind whose objects are of this type; NULL when it is only part of others. */
+const struct schema_kind *schema_kind_of(const struct schema_type *t);
 
 /* Types that code refers to. */
 const struct schema_type *schema_object_meta(void);

@@ -99,6 +99,7 @@ static void every_kind_is_sound(void **state)
 
 		assert_ptr_equal(schema_find_resource(k->group, k->version, k->resource), k);
 		assert_ptr_equal(schema_find_kind(k->api_version, k->kind), k);
+		assert_ptr_equal(schema_kind_of(k->type), k);
 		assert_non_null(schema_field(k->type, STR("apiVersion")));
 		assert_true(k->verbs != 0);
 		assert_ptr_equal(k->storage->storage, k->storage);

@@ -11,6 +11,8 @@
 #include "api/validate_impl.h"
 #include "base/limits.h"
 
+static const struct json empty = { .type = JSON_OBJECT };
+
 static void walk_object(struct validation *v, const struct json *tree, const struct json *old,
 			const struct schema_type *type, const struct field_path *path);
 
@@ -49,15 +51,15 @@ static void walk_value(struct validation *v, const struct schema_field *field,
 }
 
 /* The stored element that this one replaces: by key, or at the same place. */
-static const struct json *old_item(const struct schema_field *field, const struct json *item,
+static const struct json *old_item(const struct str *keys, const struct json *item,
 				   const struct json *old_list, const struct json *same_place)
 {
-	if (!field->list_keys)
+	if (!keys)
 		return same_place;
-	if (same_place && validate_same_keys(field, same_place, item))
+	if (same_place && validate_same_keys(keys, same_place, item))
 		return same_place;
 	JSON_FOREACH (other, old_list) {
-		if (validate_same_keys(field, other, item))
+		if (validate_same_keys(keys, other, item))
 			return other;
 	}
 	return NULL;
@@ -68,6 +70,7 @@ static void walk_list(struct validation *v, const struct schema_field *field,
 		      const struct field_path *path)
 {
 	const struct schema_rules *rules = field->rules;
+	const struct str *keys = validate_keys(field);
 	const struct json *place = json_first(old);
 	size_t i = 0;
 
@@ -80,7 +83,7 @@ static void walk_list(struct validation *v, const struct schema_field *field,
 	JSON_FOREACH (item, list) {
 		struct field_path at = field_path_index(path, i++);
 
-		walk_value(v, field, item, old_item(field, item, old, place), &at);
+		walk_value(v, field, item, old_item(keys, item, old, place), &at);
 		place = place ? place->next : NULL;
 	}
 	if (field->flags & SCHEMA_UNIQUE)
@@ -140,11 +143,20 @@ static bool refused_as_immutable(struct validation *v, const struct schema_field
 {
 	const struct json *old;
 
-	if (!(field->flags & SCHEMA_IMMUTABLE) || !old_parent)
+	if (!(field->flags & (SCHEMA_IMMUTABLE | SCHEMA_NO_MODIFY)) || !old_parent)
 		return false;
 	old = json_get(old_parent, field->name);
+	if (!(field->flags & SCHEMA_IMMUTABLE) && (is_unset(field, value) || is_unset(field, old)))
+		return false;
 	validate_immutable(v, value, old, path);
 	return !(value && old && json_equal(value, old));
+}
+
+/* A struct upstream, no pointer to one: what is absent is empty, and judged so. */
+static bool is_struct(const struct schema_field *field)
+{
+	return field->value == SCHEMA_OBJECT && field->shape == SCHEMA_ONE &&
+	       (field->flags & (SCHEMA_ALWAYS | SCHEMA_POINTER)) == SCHEMA_ALWAYS;
 }
 
 static void walk_unset(struct validation *v, const struct schema_field *field,
@@ -157,6 +169,8 @@ static void walk_unset(struct validation *v, const struct schema_field *field,
 		return;
 	if (field->flags & SCHEMA_REQUIRED)
 		field_errors_required(v->errs, path, NULL);
+	else if (is_struct(field))
+		walk_object(v, &empty, NULL, field->type, path);
 	else if (field->flags & SCHEMA_ALWAYS)
 		validate_unset_scalar(v, field, path);
 }
@@ -235,7 +249,7 @@ static void walk_absent(struct validation *v, const struct json *tree, const str
 		struct field_path at = { path, field->name, 0, FIELD_PATH_NAME };
 		const struct json *value;
 
-		if (!(field->flags & heeded) || !(field->rules || field->flags != SCHEMA_ALWAYS))
+		if (!(field->flags & heeded))
 			continue;
 		value = json_get(tree, field->name);
 		if (is_unset(field, value))

@@ -18,8 +18,8 @@ void validate_unset_scalar(struct validation *v, const struct schema_field *fiel
 void validate_unique(struct validation *v, const struct schema_field *field,
 		     const struct json *list, const struct field_path *path);
 
-/* Whether two elements of the list are the same by its keys; by value where it has none. */
-bool validate_same_keys(const struct schema_field *field, const struct json *a,
-			const struct json *b);
+/* The members that tell elements of a list apart; NULL when only the whole element does. */
+const struct str *validate_keys(const struct schema_field *field);
+bool validate_same_keys(const struct str *keys, const struct json *a, const struct json *b);
 
 #endif

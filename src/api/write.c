@@ -1,6 +1,6 @@
 /*
  * What every kind of write shares: taking a body in, moving between versions,
- * the small verbs on trees, and the last steps before a result. The rules
+ * and the last steps before a result. The rules
  * themselves are in write_create.c, write_update.c, write_patch.c,
  * write_delete.c and write_subresource.c; those of metadata in write_meta.c;
  * those of single kinds in strategy_*.c.
@@ -10,7 +10,6 @@
 #include <stdarg.h>
 
 #include "api/managed.h"
-#include "base/timestamp.h"
 
 void write_init(struct write *w)
 {
@@ -19,82 +18,6 @@ void write_init(struct write *w)
 	w->unchanged = false;
 	w->generated_from = STR_NULL;
 	w->aliases = NULL;
-}
-
-/* --- members ------------------------------------------------------------------------ */
-
-struct json *write_object(struct arena *a, struct json *parent, const char *key)
-{
-	struct json *child = json_getz(parent, key);
-
-	if (json_is(child, JSON_OBJECT))
-		return child;
-	child = json_make_object(a);
-	json_setz(parent, key, child);
-	return child;
-}
-
-void write_set_str(struct arena *a, struct json *object, const char *key, struct str value)
-{
-	json_setz(object, key, json_make_str(a, value));
-}
-
-void write_set_i64(struct arena *a, struct json *object, const char *key, int64_t value)
-{
-	json_setz(object, key, json_make_i64(a, value));
-}
-
-void write_set_time(struct arena *a, struct json *object, const char *key, int64_t ns)
-{
-	char text[TIMESTAMP_SIZE];
-
-	write_set_str(a, object, key, arena_str(a, timestamp_print(ns, TIMESTAMP_SECONDS, text)));
-}
-
-struct json *write_copy(struct arena *a, const struct json *tree)
-{
-	struct json *copy = NULL;
-
-	if (json_copy(a, tree, &copy, NULL) < 0)
-		copy = json_make_object(a);
-	return copy;
-}
-
-void write_carry_key(struct arena *a, struct json *object, const struct json *from, struct str key)
-{
-	const struct json *value = json_get(from, key);
-
-	if (value)
-		json_set(object, arena_str(a, key), write_copy(a, value));
-	else
-		json_remove(object, key);
-}
-
-void write_carry(struct arena *a, struct json *object, const struct json *from, const char *key)
-{
-	write_carry_key(a, object, from, str_from(key));
-}
-
-bool write_same(const struct json *a, const struct json *b, const char *key)
-{
-	const struct json *x = json_getz(a, key), *y = json_getz(b, key);
-
-	return x && y ? json_equal(x, y) : !x && !y;
-}
-
-int64_t write_i64(const struct json *object, const char *key, int64_t absent)
-{
-	int64_t value;
-
-	return json_i64(json_getz(object, key), &value) ? value : absent;
-}
-
-bool write_has_text(const struct json *list, struct str text)
-{
-	JSON_FOREACH (item, list)
-		if (str_eq(json_str(item), text))
-			return true;
-	return false;
 }
 
 void write_warn(struct write *w, const char *fmt, ...)

@@ -29,7 +29,7 @@ static void fill_meta(struct write *w, struct json *meta)
 	uuid_make_seeded(&uuid, w->prng);
 	write_set_str(w->arena, meta, "uid", arena_str(w->arena, uuid_print(&uuid, text)));
 	write_set_time(w->arena, meta, "creationTimestamp", w->now_ns);
-	if (w->kind->flags & SCHEMA_GENERATION)
+	if (w->kind->storage->flags & SCHEMA_GENERATION)
 		write_set_i64(w->arena, meta, "generation", 1);
 }
 
@@ -65,6 +65,26 @@ static int create_meta(struct write *w, struct json *object, struct error *err)
 	return 0;
 }
 
+/*
+ * A new object has no status but what a status always has. Nodes are the
+ * exception: they register with theirs.
+ */
+static void clear_status(struct write *w, struct json *object)
+{
+	const struct schema_kind *kind = w->kind->storage;
+	const struct schema_field *field = schema_field(kind->type, STR("status"));
+	struct json *status;
+
+	if (!(kind->flags & SCHEMA_STATUS) || str_eq(kind->storage_name, STR("core/nodes")))
+		return;
+	json_remove(object, STR("status"));
+	if (!field || !(field->flags & SCHEMA_ALWAYS) || !field->type)
+		return;
+	status = json_make_object(w->arena);
+	(void)decode_fit(w->arena, status, field->type, NULL, NULL);
+	json_setz(object, "status", status);
+}
+
 int write_create(struct write *w, struct json *body, struct json **ret_object, struct error *err)
 {
 	const struct schema_kind *kind = w->kind->storage;
@@ -84,8 +104,7 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 	r = create_meta(w, body, err);
 	if (r < 0)
 		return r;
-	if (kind->flags & SCHEMA_STATUS)
-		json_remove(body, STR("status"));
+	clear_status(w, body);
 	decode_drop_gated(body, NULL, kind->type, w->gates);
 	defaults_fill(w->arena, body, kind->type, w->now_ns);
 	write_manage(w, body, NULL);

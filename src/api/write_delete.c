@@ -112,7 +112,7 @@ static bool wants_orphans(const struct write *w, const struct json *finalizers,
 		return true;
 	if (write_has_text(finalizers, foreground_finalizer))
 		return false;
-	return w->kind->flags & SCHEMA_ORPHAN_BY_DEFAULT;
+	return w->kind->storage->flags & SCHEMA_ORPHAN_BY_DEFAULT;
 }
 
 static bool wants_foreground(const struct json *finalizers, const struct delete_options *o)
@@ -148,7 +148,7 @@ static void set_finalizer(struct write *w, struct json *meta, struct str name, b
 static void set_propagation(struct write *w, struct json *meta, const struct delete_options *o)
 {
 	const struct json *finalizers = json_getz(meta, "finalizers");
-	bool supported = !(w->kind->flags & SCHEMA_EVENTS);
+	bool supported = !(w->kind->storage->flags & SCHEMA_EVENTS);
 	bool orphan = supported && wants_orphans(w, finalizers, o);
 	bool foreground = supported && wants_foreground(finalizers, o);
 
@@ -211,7 +211,7 @@ static enum grace begin_grace(struct write *w, struct json *object, const struct
 	struct json *meta = json_getz(object, "metadata");
 	int64_t period = write_i64(meta, "deletionGracePeriodSeconds", 0);
 
-	if (!(w->kind->flags & SCHEMA_GRACEFUL))
+	if (!(w->kind->storage->flags & SCHEMA_GRACEFUL))
 		return GRACE_NONE;
 	if (json_getz(meta, "deletionTimestamp")) {
 		if (period == 0)

@@ -40,7 +40,7 @@ int write_check_namespace(struct write *w, struct json *object, struct error *er
 {
 	struct json *meta = write_meta(w->arena, object);
 	struct str given = json_str(json_getz(meta, "namespace"));
-	struct str want = w->kind->flags & SCHEMA_NAMESPACED ? w->ns : STR_NULL;
+	struct str want = w->kind->storage->flags & SCHEMA_NAMESPACED ? w->ns : STR_NULL;
 
 	if (want.n == 0) {
 		json_remove(meta, STR("namespace"));

@@ -46,7 +46,7 @@ static int check_version(struct write *w, const struct json *old_meta, struct js
 
 	if (!read_version(w, json_str(json_getz(meta, "resourceVersion")), &version))
 		return write_result(w, err);
-	if (version == 0 && !(w->kind->flags & SCHEMA_UNCONDITIONAL_UPDATE)) {
+	if (version == 0 && !(w->kind->storage->flags & SCHEMA_UNCONDITIONAL_UPDATE)) {
 		field_errors_invalid(&w->errs, &path, FIELD_JSON(STR("0x0")),
 				     "must be specified for an update");
 		return write_result(w, err);
@@ -109,7 +109,7 @@ static void keep_stored(struct write *w, struct json *object, const struct json 
 	write_keep_meta(w->arena, meta, json_getz(old, "metadata"));
 	if (str_eq(w->subresource, STR("status")))
 		keep_all_but_status(w, object, old);
-	else if (w->kind->flags & SCHEMA_STATUS)
+	else if (w->kind->storage->flags & SCHEMA_STATUS)
 		write_carry(w->arena, object, old, "status");
 }
 

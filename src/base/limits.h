@@ -20,6 +20,9 @@
 #define OBJECT_DEPTH_MAX  500
 #define DECODE_FAULTS_MAX 100 /* unknown and repeated fields that are told of one body */
 
+/* Members and elements that one JSON patch may pass on its ways: 10000 long ones would block. */
+#define PATCH_WORK_MAX 50000000UL
+
 /* Terms of a selector, and values of one term: more than a request's target can hold. */
 #define SELECTOR_TERMS_MAX 16384
 
@@ -70,6 +73,15 @@
 /* One object as stored: what etcd takes by default (1.5 MiB), less room for key and framing. */
 #define OBJECT_MAX (1500UL * KIB)
 
+/* Memory that the handling of one request may take: the tree of a body is many times its text. */
+#define REQUEST_WORK_MAX (256UL * MIB)
+
+/* The store in a folder. */
+#define STORE_RESOURCES_MAX 65536 /* names that ever had an object; each is kept for good */
+#define STORE_BATCH_MAX     4096 /* writes of one commit ... */
+#define STORE_BATCH_BYTES   (16UL * MIB) /* ... and their bytes, the last one's excess not counted */
+#define STORE_PRUNE_MAX     4096 /* changes of the past that one commit forgets: a few ms */
+
 /* etcd: bytes of one response, keys asked for in one page of a range, writes on their way. */
 #define ETCD_RESPONSE_MAX (64UL * MIB)
 #define ETCD_PAGE_MAX     500
@@ -81,6 +93,25 @@
 #define VALIDATE_DEPTH_MAX 500
 /* Of a value that a fault shows; what is larger is left out. */
 #define VALIDATE_SHOWN_MAX (16UL * KIB)
+
+/* What is made of the schema for clients: one discovery or OpenAPI document. */
+#define DISCOVERY_DOCUMENT_MAX (4UL * MIB)
+#define OPENAPI_DOCUMENT_MAX   (64UL * MIB)
+
+/* Objects of the API, as upstream bounds them. */
+#define ANNOTATIONS_MAX             (256UL * KIB) /* keys and values of one object */
+#define CONDITION_REASON_MAX        1024
+#define CONDITION_MESSAGE_MAX       (32UL * KIB)
+#define CONDITIONS_MAX              100 /* that are looked at; kinds allow fewer */
+#define FIELD_MANAGER_MAX           128
+#define SUBRESOURCE_NAME_MAX        256
+#define CEL_EXPRESSION_MAX          (10UL * KIB)
+#define OPAQUE_PARAMETERS_MAX       (10UL * KIB) /* also of a device's status data */
+#define SLICE_DEVICES_MAX           128
+#define SLICE_COSTLY_DEVICES_MAX    64 /* with taints, counters or list attributes */
+#define DEVICE_ATTRIBUTES_MAX       32 /* attributes and capacities of one device */
+#define DEVICE_ATTRIBUTE_VALUES_MAX 48
+#define CAPACITY_VALUES_MAX         10 /* that a request policy lists */
 
 /* One log line; one line of the audit log, whose request line alone may be HTTP_TARGET_MAX. */
 #define LOG_LINE_MAX   (16UL * KIB)

@@ -49,6 +49,7 @@ struct exchange {
 	void *data; /* of whoever handles it */
 
 	/* Private to exchange.c and reply*.c. */
+	void (*verb)(struct exchange *x); /* what to do when the request is complete */
 	void (*finish)(struct exchange *x); /* what to do when the job is back */
 	void (*produce)(struct exchange *x); /* a body that is made as there is room */
 	struct loop *home;

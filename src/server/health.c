@@ -166,29 +166,20 @@ static void answer(struct health *h, const char *name)
 		   h->verbose ? buf_str(&out) : STR("ok"));
 }
 
-static void on_state(struct state *st, struct job *j)
+static void ask_state(struct state *st, struct job *j)
 {
-	struct exchange *x = CONTAINER_OF(j, struct exchange, job);
-	struct health *h = x->data;
+	struct health *h = exchange_of(j)->data;
 
 	(void)state_health(st, &h->state);
 	job_finish(j);
 }
 
-static void finish(struct health *h)
+static void finish(struct exchange *x)
 {
 	struct str rest;
-	int at = find_endpoint(h->x->stream->in.path, &rest);
+	int at = find_endpoint(x->stream->in.path, &rest);
 
-	answer(h, endpoints[at].name);
-}
-
-static void on_state_done(struct job *j)
-{
-	struct exchange *x = CONTAINER_OF(j, struct exchange, job);
-
-	finish(x->data);
-	http_stream_unref(x->stream);
+	answer(x->data, endpoints[at].name);
 }
 
 static void read_query(struct health *h)
@@ -210,16 +201,12 @@ void health_handle(struct exchange *x)
 
 	h->x = x;
 	h->set = endpoints[at].in;
+	x->data = h;
 	read_query(h);
-	if (!atomic_load(&x->server->ready)) {
-		(void)error_set(&h->state, ERR_UNAVAILABLE, "the store is not open yet");
-		finish(h);
+	if (atomic_load(&x->server->ready)) {
+		exchange_submit(x, ask_state, finish);
 		return;
 	}
-	x->data = h;
-	(void)http_stream_ref(x->stream);
-	x->job.home = http_stream_loop(x->stream);
-	x->job.run = on_state;
-	x->job.done = on_state_done;
-	state_submit(x->server->state, &x->job);
+	(void)error_set(&h->state, ERR_UNAVAILABLE, "the store is not open yet");
+	finish(x);
 }

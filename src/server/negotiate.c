@@ -98,6 +98,7 @@ static bool read_form(const struct clause *c, struct accept *a)
 		    (str_eq(c->version, STR("v1")) || str_eq(c->version, STR("v1beta1")));
 
 	a->as = ACCEPT_OBJECT;
+	a->as_version = STR("v1");
 	if (!c->converts)
 		return true;
 	a->as_version = str_eq(c->version, STR("v1")) ? STR("v1") : STR("v1beta1");

@@ -35,7 +35,7 @@ int negotiate_accept(struct str accept, struct str accept_encoding, struct str u
 		     struct accept *ret_accept, struct error *err);
 
 /* The same where only some forms can be served: bits 1 << ACCEPT_*. */
-#define ACCEPT_OF_RESOURCES                                              \
+#define ACCEPT_OF_RESOURCES                                                \
 	(1U << ACCEPT_OBJECT | 1U << ACCEPT_TABLE | 1U << ACCEPT_PARTIAL | \
 	 1U << ACCEPT_PARTIAL_LIST)
 #define ACCEPT_OF_DISCOVERY (1U << ACCEPT_OBJECT | 1U << ACCEPT_DISCOVERY_V2)

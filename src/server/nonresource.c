@@ -9,9 +9,11 @@
 #include "base/metrics.h"
 #include "base/version.h"
 #include "server/discovery.h"
+#include "server/document.h"
 #include "server/exchange.h"
 #include "server/health.h"
 #include "server/openapi.h"
+#include "server/reply_impl.h"
 #include "server/server_impl.h"
 
 /* The Kubernetes version whose API this is. */
@@ -40,8 +42,8 @@ static void handle_version(struct exchange *x)
 	};
 	struct json_writer w;
 
-	(void)snprintf(git_version, sizeof(git_version), "v" API_MAJOR "." API_MINOR
-		       ".0+devplane.%s", v->version);
+	(void)snprintf(git_version, sizeof(git_version),
+		       "v" API_MAJOR "." API_MINOR ".0+devplane.%s", v->version);
 	json_writer_init(&w, &out, &(struct json_style){ .indent = 2 });
 	json_writer_begin_object(&w);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -93,4 +95,79 @@ static bool route(struct exchange *x, struct str path)
 		}
 	}
 	return false;
+}
+
+/* --- documents ------------------------------------------------------------------------------ */
+
+static void send_document(struct exchange *x, const struct document *d)
+{
+	struct str known = http_fields_get(&x->stream->in.fields, STR("if-none-match"));
+
+	x->etag = d->etag;
+	if (known.n && document_matches(d, known))
+		reply_body(x, 304, str_from(d->content_type), (struct slice){ 0 });
+	else
+		reply_large(x, 200, str_from(d->content_type), slice_of(d->bytes));
+}
+
+static bool send_discovery(struct exchange *x, struct str path)
+{
+	const struct document *d;
+
+	if (discovery_get(x->server->discovery, path, &x->accept, &d, NULL) < 0)
+		return false;
+	send_document(x, d);
+	return true;
+}
+
+/* The `hash` parameter of a query; p NULL when there is none. */
+static struct str asked_hash(struct exchange *x)
+{
+	struct str rest = x->stream->in.query, name, value;
+
+	while (request_param(&rest, x->arena, &name, &value)) {
+		if (str_eqz(name, "hash"))
+			return value;
+	}
+	return STR_NULL;
+}
+
+static bool send_openapi(struct exchange *x, struct str path)
+{
+	struct str accept = http_fields_get(&x->stream->in.fields, STR("accept"));
+	const struct document *d;
+	struct str asked;
+	struct error err;
+	int r;
+
+	r = openapi_get(x->server->openapi, path, accept, &d, &err);
+	if (r == -ERR_NOT_FOUND)
+		return false;
+	if (r < 0) {
+		reply_error(x, &err, NULL);
+		return true;
+	}
+	asked = asked_hash(x);
+	if (asked.n && !str_eq(asked, document_hash(d))) {
+		x->location = str_from(arena_printf(x->arena, "%.*s?hash=%.*s", STR_ARG(path),
+						    STR_ARG(document_hash(d))));
+		reply_text(x, 301, STR("text/plain; charset=utf-8"), STR("moved\n"));
+	} else {
+		send_document(x, d);
+	}
+	return true;
+}
+
+bool nonresource_handle(struct exchange *x)
+{
+	struct str path = x->stream->in.path;
+
+	if (!str_eqz(x->stream->in.method, "GET"))
+		return false;
+	if (health_is_path(path)) {
+		health_handle(x);
+		return true;
+	}
+	return route(x, path) || send_discovery(x, path) ||
+	       (str_starts(path, STR("/openapi/")) && send_openapi(x, path));
 }

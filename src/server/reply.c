@@ -104,8 +104,8 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 		fields[n++] = HTTP_FIELD("vary", STR("Accept-Encoding"));
 	}
 	if (x->retry_after_s)
-		fields[n++] = HTTP_FIELD(
-			"retry-after", str_from(arena_printf(x->arena, "%d", x->retry_after_s)));
+		fields[n++] = HTTP_FIELD("retry-after",
+					 str_from(arena_printf(x->arena, "%d", x->retry_after_s)));
 	if (x->warnings)
 		n = add_warnings(x, fields, n);
 	return http_stream_respond(x->stream, status, fields, n, length) == 0;

@@ -177,12 +177,13 @@ int reply_form_begin(const struct reply_form *f, struct str meta, bool empty, st
 	if (f->as == ACCEPT_TABLE)
 		return table_begin(f->kind, f->version, meta, true, out);
 	if (f->yaml)
-		return buf_printf(out, empty ? "apiVersion: %s\nitems: []\n" :
-					       "apiVersion: %s\nitems:\n",
-				  list_version(f, &a));
+		return buf_printf(
+			out, empty ? "apiVersion: %s\nitems: []\n" : "apiVersion: %s\nitems:\n",
+			list_version(f, &a));
 	if (f->pretty)
 		return begin_pretty(f, &a, meta, empty, out);
-	return buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":%.*s,\"items\":[",
+	return buf_printf(out,
+			  "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":%.*s,\"items\":[",
 			  list_kind(f, &a), list_version(f, &a), STR_ARG(meta));
 }
 

@@ -35,8 +35,8 @@ struct str request_continue_print(struct arena *a, int64_t revision, struct str 
 
 static int invalid(struct error *err, const char *why)
 {
-	return error_set(err, ERR_BAD_REQUEST, "invalid continue token: continue key is not valid%s",
-			 why);
+	return error_set(err, ERR_BAD_REQUEST,
+			 "invalid continue token: continue key is not valid%s", why);
 }
 
 /* "namespace/name" or "name": what lists go on behind. */
@@ -67,7 +67,8 @@ int request_continue_parse(struct str token, struct arena *a, int64_t *ret_revis
 	if (!str_eq(json_str(json_getz(tree, "v")), STR("meta.k8s.io/v1")))
 		return invalid(err, ": server does not recognize this encoded version");
 	if (!json_i64(json_getz(tree, "rv"), &revision) || revision == 0)
-		return invalid(err, ": incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
+		return invalid(
+			err, ": incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
 	key = json_str(json_getz(tree, "start"));
 	if (!key.n)
 		return invalid(err, ": encoded start key empty (version meta.k8s.io/v1)");

@@ -12,10 +12,6 @@
 #include "base/print.h"
 #include "server/request_impl.h"
 
-enum {
-	FIELD_MANAGER_MAX = 128,
-};
-
 #define ON(verb)   (1U << (verb))
 #define ON_LIST    (ON(REQUEST_LIST) | ON(REQUEST_WATCH) | ON(REQUEST_DELETE_COLLECTION))
 #define ON_WRITE   (ON(REQUEST_CREATE) | ON(REQUEST_UPDATE) | ON(REQUEST_PATCH))
@@ -158,8 +154,11 @@ static int read_deadline(struct query *q, const struct param *p UNUSED, struct s
 	return 0;
 }
 
-#define AT(field)	  offsetof(struct request, field)
-#define ROW(name, on, fn) { name, on, fn, 0, 0 }
+#define AT(field) offsetof(struct request, field)
+#define ROW(name, on, fn)          \
+	{                          \
+		name, on, fn, 0, 0 \
+	}
 
 static const struct param params[] = {
 	{ "allowWatchBookmarks", ON_LIST, read_bool, AT(bookmarks), 0 },

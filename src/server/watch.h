@@ -22,6 +22,7 @@
 #include "api/selector.h"
 #include "api/table.h"
 
+struct http_field;
 struct http_stream;
 struct lane;
 struct state;
@@ -44,6 +45,9 @@ struct watch_opts {
 	bool initial_end; /* sendInitialEvents: mark its end by a bookmark */
 	bool bookmarks;
 	int64_t timeout_ms; /* > 0 */
+	/* More fields of the response's head; alive as long as the stream. */
+	const struct http_field *head;
+	size_t nhead;
 	/* The stream is over: for audit and metrics. Last callback; the stream may go. */
 	void (*on_over)(void *arg);
 	void *arg;
@@ -52,7 +56,8 @@ struct watch_opts {
 /*
  * Starts a watch on a stream whose request is complete and not yet answered;
  * answers it: 200 and events, or a Status (410 when the revision is too old, 504
- * when it lies in the future). Selectors are copied. On the stream's loop.
+ * when it lies in the future). Takes the stream's ops and data over. Selectors
+ * are copied. On the stream's loop.
  */
 void watch_start(struct state *st, size_t lane, struct http_stream *s,
 		 const struct watch_opts *opts);

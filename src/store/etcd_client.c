@@ -116,9 +116,9 @@ static void on_state(void *arg, enum grpc_channel_state state, const struct erro
 static void note_revision(struct etcd_client *client, const struct etcd_call *c)
 {
 	const Etcd__ResponseHeader *header =
-		c->op == ETCD_RANGE ? ((const Etcd__RangeResponse *)c->reply)->header :
-		c->op == ETCD_TXN   ? ((const Etcd__TxnResponse *)c->reply)->header :
-				      NULL;
+		c->op == ETCD_RANGE ? ((const Etcd__RangeResponse *)c->reply)->header
+		: c->op == ETCD_TXN ? ((const Etcd__TxnResponse *)c->reply)->header
+				    : NULL;
 
 	if (header)
 		client->revision = MAX(client->revision, header->revision);
@@ -141,7 +141,7 @@ static void count(struct etcd_client *client, const struct etcd_call *c, enum gr
 
 	if (!client->requests)
 		return;
-	metrics_counter_add(metrics_counter(client->requests, str_from(etcd_op_name(c->op)),
+	metrics_counter_add(metrics_counter(client->requests, str_from(etcd_ops[c->op].name),
 					    str_from(grpc_code_name(code))),
 			    1);
 	metrics_histogram_observe(client->durations[c->op], (double)took / CLOCK_SEC);
@@ -237,7 +237,7 @@ static void start(struct etcd_call *c, struct etcd_endpoint *e)
 	c->endpoint = e;
 	c->reply = NULL;
 	c->sent_at = clock_monotonic(loop_clock(client->loop));
-	c->grpc = grpc_channel_call(e->channel, etcd_op_method(c->op), &opts, &ops, c);
+	c->grpc = grpc_channel_call(e->channel, &etcd_ops[c->op].method, &opts, &ops, c);
 	(void)grpc_call_send_packed(c->grpc, c->request);
 	(void)grpc_call_half_close(c->grpc);
 }
@@ -366,7 +366,7 @@ static int add_metrics(struct etcd_client *client, struct metrics *m, struct err
 {
 	static const char *const labels[] = { "operation", "code" };
 	static const double bounds[] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
-					 0.1,	0.25,	0.5,   1,    2.5,   5 };
+					 0.1,   0.25,   0.5,   1,    2.5,   5 };
 	const struct metrics_spec requests = { .name = "etcd_requests_total",
 					       .help = "Requests to etcd that were answered or "
 						       "lost, by operation and gRPC code.",
@@ -391,7 +391,7 @@ static int add_metrics(struct etcd_client *client, struct metrics *m, struct err
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < ETCD_OPS; i++)
-		client->durations[i] = metrics_histogram(f, str_from(etcd_op_name(i)));
+		client->durations[i] = metrics_histogram(f, str_from(etcd_ops[i].name));
 	return 0;
 }
 

@@ -29,7 +29,7 @@ static void open_stream(struct etcd_feed *f);
 
 static void drop_changes(struct etcd_feed *f)
 {
-	f->changes.n = 0;
+	f->changes.n = f->kept = 0;
 	arena_clear(&f->arena);
 }
 
@@ -61,9 +61,9 @@ static void lose(struct etcd_feed *f, const struct error *err)
 	struct store_feed to = f->to;
 
 	etcd_feed_stop(f);
+	etcd_writes_unfollow(f->writes);
 	to.on_lost(to.arg, err);
-	if (!f->following)
-		etcd_writes_unfollow(f->writes);
+	etcd_writes_flush(f->writes);
 }
 
 static void interrupted(struct etcd_feed *f, struct str why)
@@ -128,21 +128,24 @@ static size_t complete(const struct etcd_feed *f, bool fragment)
 }
 
 /*
- * The first n were delivered. The rest outlives the response, so it is copied;
- * what was kept before was the same revision, or is delivered now.
+ * The first n were delivered. The rest outlives the response, so it is copied.
+ * What was kept before is of one revision: either all of it was delivered, or
+ * nothing at all.
  */
 static void keep_rest(struct etcd_feed *f, size_t n)
 {
+	size_t kept = n ? 0 : f->kept;
+
 	f->changes.n -= n;
-	if (f->changes.n == 0) {
+	if (n) {
 		arena_clear(&f->arena);
-		return;
+		memmove(f->changes.v, f->changes.v + n, f->changes.n * sizeof(*f->changes.v));
 	}
-	memmove(f->changes.v, f->changes.v + n, f->changes.n * sizeof(*f->changes.v));
-	for (size_t i = 0; i < f->changes.n; i++) {
+	for (size_t i = kept; i < f->changes.n; i++) {
 		f->changes.v[i].key = arena_str(&f->arena, f->changes.v[i].key);
 		f->changes.v[i].value = arena_str(&f->arena, f->changes.v[i].value);
 	}
+	f->kept = f->changes.n;
 }
 
 static void on_changes(struct etcd_feed *f, const Etcd__WatchResponse *m)
@@ -219,8 +222,8 @@ static void on_canceled(struct etcd_feed *f, const Etcd__WatchResponse *m)
 	struct error err;
 
 	if (!m->compact_revision) {
-		interrupted(f, m->cancel_reason[0] ? str_from(m->cancel_reason) :
-						     STR("etcd has canceled the watch"));
+		interrupted(f, m->cancel_reason[0] ? str_from(m->cancel_reason)
+						   : STR("etcd has canceled the watch"));
 		return;
 	}
 	(void)error_set(&err, ERR_EXPIRED,

@@ -29,7 +29,7 @@ struct etcd_change {
 
 struct etcd_feed {
 	struct etcd_client *client;
-	struct etcd_writes *writes; /* told of what is delivered before the follower's answerers */
+	struct etcd_writes *writes; /* wait for what is delivered */
 	struct str prefix;
 	struct store_feed to;
 	bool following;
@@ -39,7 +39,8 @@ struct etcd_feed {
 	struct backoff backoff;
 	int64_t down_since; /* ms without a working stream; INT64_MAX: it works */
 	struct error failure; /* why the last stream ended */
-	VEC(struct etcd_change) changes; /* not delivered: their revision may not be complete */
+	VEC(struct etcd_change) changes; /* not delivered */
+	size_t kept; /* of them, from earlier responses: their revision may not be complete */
 	VEC(struct store_event) events; /* being delivered */
 	struct arena arena; /* keys and values of `changes` */
 	struct etcd_call check; /* whether etcd's revision went back */

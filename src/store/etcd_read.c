@@ -11,6 +11,12 @@
 #include "base/mem.h"
 #include "store/etcd_key.h"
 
+static void tell_ended(struct etcd_reads *rs)
+{
+	if (rs->ended)
+		loop_defer(etcd_client_loop(rs->client), rs->ended);
+}
+
 /* --- ranges -------------------------------------------------------------------------------- */
 
 struct range_job {
@@ -32,6 +38,7 @@ static void end_range(struct range_job *job, const struct error *err)
 {
 	job->reads->ranges--;
 	job->done(job->arg, err ? NULL : &job->result, err);
+	tell_ended(job->reads);
 	buf_release(&job->from);
 	buf_release(&job->end);
 	free(job);
@@ -68,9 +75,9 @@ static int make_room(struct range_job *job, int64_t count, struct error *err)
 	job->room = n;
 	if (n > 0 && n <= SIZE_MAX / sizeof(struct store_item))
 		job->result.items = arena_try_alloc(job->arena, n * sizeof(struct store_item));
-	return n == 0 || job->result.items ?
-		       0 :
-		       error_set(err, ERR_TOO_LARGE, "a range of %zu keys is too large", n);
+	return n == 0 || job->result.items
+		       ? 0
+		       : error_set(err, ERR_TOO_LARGE, "a range of %zu keys is too large", n);
 }
 
 static int add_item(struct range_job *job, const Etcd__KeyValue *kv, struct error *err)
@@ -213,6 +220,7 @@ static void on_revision(struct etcd_call *c, const struct etcd_answer *a)
 		waiter->done(waiter->arg, revision, revision ? NULL : &err);
 		free(waiter);
 	}
+	tell_ended(rs);
 }
 
 void etcd_reads_current(struct etcd_reads *rs,

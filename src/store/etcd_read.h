@@ -19,6 +19,7 @@ struct etcd_reads {
 	bool asking;
 	/* Who waits for the answer on its way, and who came too late for it. */
 	struct list asked, late;
+	struct loop_task *ended; /* deferred whenever a read has ended; NULL: nobody cares */
 };
 
 /* `prefix` must outlive it. */

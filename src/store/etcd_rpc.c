@@ -9,10 +9,7 @@
 
 #define TYPE(name) &etcd__##name##__descriptor
 
-static const struct {
-	const char *name;
-	struct grpc_method method;
-} ops[ETCD_OPS] = {
+const struct etcd_op_row etcd_ops[ETCD_OPS] = {
 	[ETCD_RANGE] = { "range",
 			 { .path = "/etcdserverpb.KV/Range",
 			   .request = TYPE(range_request),
@@ -43,16 +40,6 @@ const struct grpc_method etcd_watch_method = {
 	.response = TYPE(watch_response),
 	.max_response = ETCD_RESPONSE_MAX,
 };
-
-const struct grpc_method *etcd_op_method(enum etcd_op op)
-{
-	return &ops[op].method;
-}
-
-const char *etcd_op_name(enum etcd_op op)
-{
-	return ops[op].name;
-}
 
 struct cause {
 	enum grpc_code code;

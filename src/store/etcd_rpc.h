@@ -16,10 +16,12 @@ enum etcd_op {
 	ETCD_OPS,
 };
 
-/* The method, and the word for it in metrics: "range". */
-const struct grpc_method *etcd_op_method(enum etcd_op op);
-const char *etcd_op_name(enum etcd_op op);
+struct etcd_op_row {
+	const char *name; /* in metrics: "range" */
+	struct grpc_method method;
+};
 
+extern const struct etcd_op_row etcd_ops[ETCD_OPS];
 extern const struct grpc_method etcd_watch_method;
 
 /*

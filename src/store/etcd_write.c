@@ -134,6 +134,8 @@ static void settle(struct etcd_write *rec)
 	w->state = NULL;
 	w->result = -(int)rec->err.code;
 	w->done(w, rec->err.code ? &rec->err : NULL);
+	if (rec->all->ended)
+		loop_defer(etcd_client_loop(rec->all->client), rec->all->ended);
 	free(rec);
 }
 
@@ -327,9 +329,9 @@ static void on_txn(struct etcd_call *c, const struct etcd_answer *a)
 	if (a->outcome == ETCD_ANSWERED && reply->header) {
 		rec->all->refusal.code = ERR_OK;
 		land(rec,
-		     reply->succeeded ? SUCCEEDED :
-		     rec->doubtful    ? CHANGED :
-					CONFLICTED,
+		     reply->succeeded ? SUCCEEDED
+		     : rec->doubtful  ? CHANGED
+				      : CONFLICTED,
 		     reply->header->revision);
 	} else if (a->outcome == ETCD_UNKNOWN) {
 		pursue(rec, &a->err);
@@ -441,10 +443,16 @@ void etcd_writes_follow(struct etcd_writes *ws, int64_t revision)
 
 void etcd_writes_unfollow(struct etcd_writes *ws)
 {
-	struct list *node;
-
 	ws->following = false;
-	while ((node = list_pop_front(&ws->landed))) {
+}
+
+void etcd_writes_flush(struct etcd_writes *ws)
+{
+	struct list now, *node;
+
+	list_init(&now);
+	list_splice_back(&now, &ws->landed);
+	while ((node = list_pop_front(&now))) {
 		struct etcd_write *rec = LIST_ENTRY(node, struct etcd_write, link);
 
 		judge(rec, false);

@@ -46,6 +46,7 @@ struct etcd_writes {
 	int64_t delivered; /* up to where */
 	struct error refusal; /* why etcd refused the last write; code 0: it did not */
 	int64_t refused_at; /* ms */
+	struct loop_task *ended; /* deferred whenever a write has ended; NULL: nobody cares */
 };
 
 /* `prefix` must outlive it. */
@@ -59,9 +60,12 @@ void etcd_writes_add(struct etcd_writes *ws, struct store_write *w);
 
 /* --- what the feed tells ------------------------------------------------------------- */
 
-/* It begins, behind this revision; or has ended: nobody waits for it any more. */
+/* It begins, behind this revision; or has ended, so that waiting for it is in vain. */
 void etcd_writes_follow(struct etcd_writes *ws, int64_t revision);
 void etcd_writes_unfollow(struct etcd_writes *ws);
+
+/* Ends all that wait for the feed, with what is known. */
+void etcd_writes_flush(struct etcd_writes *ws);
 
 /* An event is about to be delivered: our write that made it, or NULL. `value` NULL: a deletion. */
 struct store_write *etcd_writes_match(struct etcd_writes *ws, struct str key, int64_t revision,

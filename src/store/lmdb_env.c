@@ -262,6 +262,22 @@ static void find_map(struct lmdb_env *e)
 	(void)fclose(f);
 }
 
+/* Reading behind the end of a mapped file is a SIGBUS; a copy that was cut short would cause it. */
+static int check_length(struct lmdb_env *e, const char *path, struct error *err)
+{
+	MDB_envinfo info;
+	MDB_stat st;
+	struct stat file;
+
+	if (mdb_env_info(e->mdb, &info) != 0 || mdb_env_stat(e->mdb, &st) != 0 ||
+	    fstat(e->witness_fd, &file) < 0)
+		return error_set(err, ERR_IO, "cannot examine %s", path);
+	if ((size_t)file.st_size < (info.me_last_pgno + 1) * st.ms_psize)
+		return error_set(err, ERR_INVALID, "%s is cut short: %lld bytes of %zu", path,
+				 (long long)file.st_size, (info.me_last_pgno + 1) * st.ms_psize);
+	return 0;
+}
+
 static int open_mdb(struct lmdb_env *e, const char *path, const struct lmdb_env_opts *opts,
 		    struct error *err)
 {
@@ -288,7 +304,8 @@ static int open_mdb(struct lmdb_env *e, const char *path, const struct lmdb_env_
 	if (e->witness_fd < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot open %s", path);
 	find_map(e);
-	return open_tables(e, err);
+	rc = check_length(e, path, err);
+	return rc < 0 ? rc : open_tables(e, err);
 }
 
 int lmdb_env_open(struct lmdb_env *e, const struct lmdb_env_opts *opts, struct error *err)
@@ -297,14 +314,15 @@ int lmdb_env_open(struct lmdb_env *e, const struct lmdb_env_opts *opts, struct e
 	int r = 0;
 
 	*e = (struct lmdb_env){ .lock_fd = -1, .witness_fd = -1 };
-	if (!lmdb_env_path(path, opts->dir, "data.mdb") || !lmdb_env_path(e->dir, opts->dir, ""))
+	if (!lmdb_env_path(path, opts->dir, opts->file ? opts->file : "data.mdb") ||
+	    !lmdb_env_path(e->dir, opts->dir, ""))
 		return error_set(err, ERR_INVALID, "the folder's name is too long");
 	e->dir[strlen(e->dir) - 1] = '\0';
 	if (!opts->read_only) {
 		e->lock_fd = lmdb_env_lock(opts->dir, err);
 		r = MIN(e->lock_fd, 0);
 	}
-	if (r == 0 && !opts->read_only && access(path, F_OK) < 0 && errno == ENOENT)
+	if (r == 0 && !opts->read_only && !opts->file && access(path, F_OK) < 0 && errno == ENOENT)
 		r = make_new(opts->dir, path, opts->prng, err);
 	if (r == 0)
 		r = open_mdb(e, path, opts, err);

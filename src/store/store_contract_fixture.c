@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 
-enum { WAIT_MS = 20000, CASES_MAX = 64, EVENTS_MAX = 1 << 20 };
+enum { WAIT_MS = 20000, CASES_MAX = 128, EVENTS_MAX = 1 << 20 };
 
 /* --- the loop ------------------------------------------------------------------ */
 
@@ -387,23 +387,32 @@ static void run_case(void **state)
 	store_contract_end(&c);
 }
 
-int store_contract_run(const struct store_contract_backend *b)
+int store_contract_run_all(const char *name, const struct store_contract_backend *const *backends)
 {
 	const struct store_contract_case *const groups[] = { store_contract_write_cases,
 							     store_contract_read_cases };
 	struct planned planned[CASES_MAX];
 	struct CMUnitTest tests[CASES_MAX] = { 0 };
+	const struct store_contract_case *row;
 	size_t n = 0;
 
-	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
-		for (const struct store_contract_case *row = groups[g]; row->name; row++) {
-			assert_true(n < CASES_MAX);
-			planned[n] = (struct planned){ b, row };
-			tests[n] = (struct CMUnitTest){ .name = row->name,
-							.test_func = run_case,
-							.initial_state = &planned[n] };
-			n++;
+	for (; *backends; backends++) {
+		for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
+			for (row = groups[g]; row->name; row++) {
+				assert_true(n < CASES_MAX);
+				planned[n] = (struct planned){ *backends, row };
+				tests[n] = (struct CMUnitTest){ .name = row->name,
+								.test_func = run_case,
+								.initial_state = &planned[n] };
+				n++;
+			}
 		}
 	}
-	return _cmocka_run_group_tests(b->name, tests, n, NULL, NULL);
+	return _cmocka_run_group_tests(name, tests, n, NULL, NULL);
+}
+
+int store_contract_run(const struct store_contract_backend *b)
+{
+	return store_contract_run_all(b->name,
+				      (const struct store_contract_backend *[]){ b, NULL });
 }

@@ -24,6 +24,7 @@
 struct store_contract_backend {
 	const char *name; /* of the group of tests */
 	bool past; /* store_history() gives changes of before store_follow() */
+	bool unordered; /* writes of different keys may overtake each other */
 	/*
 	 * A place for data that no other case sees: a folder, a prefix. NULL makes
 	 * the case be skipped, as when there is no etcd to talk to.
@@ -76,6 +77,9 @@ struct store_contract_read {
 
 /* Runs all cases as one cmocka group; returns the number of failures. */
 int store_contract_run(const struct store_contract_backend *b);
+
+/* The same on several, ended by NULL, one after the other. */
+int store_contract_run_all(const char *name, const struct store_contract_backend *const *backends);
 
 /* Makes a place, a loop and the open store. False: no place, skip. */
 bool store_contract_begin(struct store_contract *c, const struct store_contract_backend *b);

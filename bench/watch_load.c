@@ -1,0 +1,190 @@
+/*
+ * watch_load URL TOKEN WATCHERS EVENTS - many watches at once, and how fast they are fed.
+ *
+ * Opens WATCHERS watches of URL, each on a TLS connection of its own with
+ * HTTP/2, prints "ready" when all were answered, and counts events (lines).
+ * Ends when every watcher has got EVENTS of them and prints the rate from the
+ * first event to the last; a watch that ends before is a failure.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "net/http_client.h"
+#include "net/loop.h"
+#include "net/tls.h"
+
+struct load {
+	struct loop *loop;
+	struct addr to;
+	struct tls *tls;
+	struct str path;
+	char *authorization;
+	size_t watchers, open, done;
+	int64_t want; /* events for each */
+	int64_t events, bytes;
+	int64_t first_ns, last_ns;
+	const char *failure;
+};
+
+struct watcher {
+	struct load *load;
+	struct http_client *client;
+	int64_t events;
+};
+
+static void fail(struct load *l, const char *why)
+{
+	if (!l->failure)
+		l->failure = why;
+	loop_stop(l->loop);
+}
+
+static void on_head(struct http_stream *s)
+{
+	struct watcher *w = s->data;
+
+	if (s->in.status != 200) {
+		fail(w->load, "a watch was refused");
+		return;
+	}
+	if (++w->load->open == w->load->watchers) {
+		(void)puts("ready");
+		(void)fflush(stdout);
+	}
+}
+
+static int64_t count_lines(struct str piece)
+{
+	int64_t n = 0;
+	const char *end = piece.p + piece.n;
+
+	for (const char *p = piece.p; (p = memchr(p, '\n', (size_t)(end - p))); p++)
+		n++;
+	return n;
+}
+
+static void on_body(struct http_stream *s, struct str piece)
+{
+	struct watcher *w = s->data;
+	struct load *l = w->load;
+	int64_t n = count_lines(piece);
+	bool was_done = w->events >= l->want;
+
+	http_stream_consume(s, piece.n);
+	if (!l->events)
+		l->first_ns = clock_monotonic(clock_system());
+	l->bytes += (int64_t)piece.n;
+	l->events += n;
+	w->events += n;
+	if (was_done || w->events < l->want)
+		return;
+	l->last_ns = clock_monotonic(clock_system());
+	if (++l->done == l->watchers)
+		loop_stop(l->loop);
+}
+
+static void on_close(struct http_stream *s, const struct error *err UNUSED)
+{
+	struct watcher *w = s->data;
+
+	if (w->load->done < w->load->watchers)
+		fail(w->load, "a watch ended early");
+}
+
+static const struct http_stream_ops ops = {
+	.on_head = on_head,
+	.on_body = on_body,
+	.on_close = on_close,
+};
+
+static void on_client_open(void *arg)
+{
+	struct watcher *w = arg;
+	struct http_field fields[] = { HTTP_FIELD("authorization",
+						  str_from(w->load->authorization)) };
+	struct http_request r = { .method = STR("GET"),
+				  .scheme = STR("https"),
+				  .authority = str_from(w->load->to.text),
+				  .target = w->load->path,
+				  .fields = fields,
+				  .nfields = 1,
+				  .end = true,
+				  .ops = &ops,
+				  .data = w };
+	struct http_stream *s;
+
+	if (http_client_request(w->client, &r, &s, NULL) < 0)
+		fail(w->load, "a request could not be made");
+}
+
+static void on_client_close(void *arg, const struct error *err UNUSED)
+{
+	struct watcher *w = arg;
+
+	if (w->load->done < w->load->watchers)
+		fail(w->load, "a connection ended early");
+}
+
+static void start_watcher(struct load *l, struct watcher *w)
+{
+	struct http_client_opts opts = { .to = l->to,
+					 .tls = l->tls,
+					 .protocol = HTTP_PROTOCOL_2,
+					 .on_open = on_client_open,
+					 .on_close = on_client_close,
+					 .arg = w };
+
+	w->load = l;
+	if (http_client_new(l->loop, &opts, &w->client, NULL) < 0)
+		fail(l, "a connection could not be made");
+}
+
+static int load_init(struct load *l, char **argv, struct error *err)
+{
+	static const char *const alpn[] = { "h2", NULL };
+	struct tls_opts tls = { .insecure_skip_verify = true, .alpn = alpn };
+	struct str url = str_from(argv[1]);
+	size_t scheme = sizeof("https://") - 1;
+	ptrdiff_t slash = str_chr(str_skip(url, scheme), '/');
+	int r;
+
+	if (slash < 0)
+		return error_set(err, ERR_INVALID, "the URL needs a path");
+	l->path = str_skip(url, scheme + (size_t)slash);
+	l->watchers = (size_t)strtoul(argv[3], NULL, 10);
+	l->want = strtoll(argv[4], NULL, 10);
+	if (asprintf(&l->authorization, "Bearer %s", argv[2]) < 0)
+		return error_set(err, ERR_INTERNAL, "out of memory");
+	r = addr_parse(&l->to, str_of(url.p, scheme + (size_t)slash), 443, err);
+	if (r == 0)
+		r = tls_new(&tls, &l->tls, err);
+	return r < 0 ? r : loop_new(&l->loop, err);
+}
+
+int main(int argc, char **argv)
+{
+	struct load l = { 0 };
+	struct watcher *watchers;
+	struct error err;
+
+	if (argc != 5 || load_init(&l, argv, &err) < 0) {
+		(void)fprintf(stderr, "watch_load: %s\n",
+			      argc == 5 ? err.msg : "usage: watch_load URL TOKEN WATCHERS EVENTS");
+		return 2;
+	}
+	watchers = xcalloc(l.watchers, sizeof(*watchers));
+	for (size_t i = 0; i < l.watchers; i++)
+		start_watcher(&l, &watchers[i]);
+	loop_run(l.loop);
+	if (l.failure) {
+		(void)fprintf(stderr, "watch_load: %s\n", l.failure);
+		return 1;
+	}
+	(void)printf("%.0f events/s %.1f MB/s %lld events\n",
+		     (double)l.events / ((double)(l.last_ns - l.first_ns) / 1e9),
+		     (double)l.bytes / ((double)(l.last_ns - l.first_ns) / 1e9) / 1e6,
+		     (long long)l.events);
+	return 0; /* the kernel closes what is open */
+}

@@ -1,0 +1,150 @@
+/*
+ * metav1.Condition and metav1.LabelSelector: types of metadata's group that
+ * kinds embed.
+ */
+#include "api/checks.h"
+#include "api/names.h"
+#include "base/limits.h"
+
+static struct str text_at(const struct json *object, const char *name)
+{
+	return json_str(json_getz(object, name));
+}
+
+static void check_condition_status(struct validation *v, struct str status,
+				   const struct field_path *path)
+{
+	static const struct str statuses[] = { { "False", 5 }, { "True", 4 }, { "Unknown", 7 } };
+
+	if (status.n == 0) {
+		field_errors_required(v->errs, path, NULL);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
+		if (str_eq(status, statuses[i]))
+			return;
+	}
+	field_errors_not_supported(v->errs, path, FIELD_STR(status), statuses,
+				   ARRAY_SIZE(statuses));
+}
+
+static void check_condition_reason(struct validation *v, struct str reason,
+				   const struct field_path *path)
+{
+	const char *fault = names_condition_reason(reason);
+
+	if (reason.n == 0) {
+		field_errors_required(v->errs, path, NULL);
+		return;
+	}
+	if (fault)
+		field_errors_invalid(v->errs, path, FIELD_STR(reason), fault);
+	if (reason.n > CONDITION_REASON_MAX)
+		field_errors_too_long(v->errs, path, CONDITION_REASON_MAX);
+}
+
+static void check_condition(struct validation *v, const struct json *condition,
+			    const struct field_path *path)
+{
+	struct field_path type_at = field_path_name(path, "type");
+	struct field_path status_at = field_path_name(path, "status");
+	struct field_path generation_at = field_path_name(path, "observedGeneration");
+	struct field_path time_at = field_path_name(path, "lastTransitionTime");
+	struct field_path reason_at = field_path_name(path, "reason");
+	struct field_path message_at = field_path_name(path, "message");
+	int64_t generation = 0;
+
+	if (text_at(condition, "type").n == 0)
+		field_errors_required(v->errs, &type_at, "is required");
+	else
+		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, text_at(condition, "type"), &type_at);
+	check_condition_status(v, text_at(condition, "status"), &status_at);
+	if (json_i64(json_getz(condition, "observedGeneration"), &generation) && generation < 0)
+		field_errors_invalid(v->errs, &generation_at, FIELD_I64(generation),
+				     "must be greater than or equal to zero");
+	if (validate_is_unset(json_getz(condition, "lastTransitionTime")))
+		field_errors_required(v->errs, &time_at, NULL);
+	check_condition_reason(v, text_at(condition, "reason"), &reason_at);
+	if (text_at(condition, "message").n > CONDITION_MESSAGE_MAX)
+		field_errors_too_long(v->errs, &message_at, CONDITION_MESSAGE_MAX);
+}
+
+static bool type_came_before(const struct json *conditions, const struct json *condition)
+{
+	JSON_FOREACH (other, conditions) {
+		if (other == condition)
+			return false;
+		if (str_eq(text_at(other, "type"), text_at(condition, "type")))
+			return true;
+	}
+	return false;
+}
+
+void validate_conditions(struct validation *v, const struct json *conditions,
+			 const struct field_path *path)
+{
+	size_t i = 0;
+
+	JSON_FOREACH (condition, conditions) {
+		struct field_path at = field_path_index(path, i++);
+
+		if (type_came_before(conditions, condition))
+			field_errors_duplicate(v->errs, &at, FIELD_STR(text_at(condition, "type")));
+		check_condition(v, condition, &at);
+	}
+}
+
+/* The table has the most that there may be; what is beyond it was refused already. */
+void check_conditions(struct validation *v, const struct json *conditions,
+		      const struct field_path *path)
+{
+	if (json_count(conditions) <= CONDITIONS_MAX)
+		validate_conditions(v, conditions, path);
+}
+
+static void check_requirement(struct validation *v, const struct json *requirement,
+			      const struct field_path *path)
+{
+	struct field_path values_at = field_path_name(path, "values");
+	struct field_path operator_at = field_path_name(path, "operator");
+	struct field_path key_at = field_path_name(path, "key");
+	const struct json *values = json_getz(requirement, "values");
+	struct str how = text_at(requirement, "operator");
+	size_t i = 0;
+
+	if (str_eqz(how, "In") || str_eqz(how, "NotIn")) {
+		if (json_count(values) == 0)
+			field_errors_required(v->errs, &values_at,
+					      "must be specified when `operator` is 'In' or "
+					      "'NotIn'");
+	} else if (str_eqz(how, "Exists") || str_eqz(how, "DoesNotExist")) {
+		if (json_count(values) > 0)
+			field_errors_forbidden(v->errs, &values_at,
+					       "may not be specified when `operator` is 'Exists' "
+					       "or 'DoesNotExist'");
+	} else {
+		field_errors_invalid(v->errs, &operator_at, FIELD_STR(how),
+				     "not a valid selector operator");
+	}
+	validate_format(v, SCHEMA_FORMAT_LABEL_KEY, text_at(requirement, "key"), &key_at);
+	JSON_FOREACH (value, values) {
+		struct field_path at = field_path_index(&values_at, i++);
+
+		validate_format(v, SCHEMA_FORMAT_LABEL_VALUE, json_str(value), &at);
+	}
+}
+
+void check_label_selector(struct validation *v, const struct json *selector,
+			  const struct field_path *path)
+{
+	struct field_path labels_at = field_path_name(path, "matchLabels");
+	struct field_path list = field_path_name(path, "matchExpressions");
+	size_t i = 0;
+
+	validate_labels(v, json_getz(selector, "matchLabels"), &labels_at);
+	JSON_FOREACH (requirement, json_getz(selector, "matchExpressions")) {
+		struct field_path at = field_path_index(&list, i++);
+
+		check_requirement(v, requirement, &at);
+	}
+}

@@ -1,0 +1,232 @@
+/*
+ * The operations walk two sets side by side in their common order and build
+ * each object anew from what stays, so none of them searches. They recurse as
+ * deep as a set is nested, which managed_set_read() bounds.
+ */
+#include "api/managed_set.h"
+
+#include "base/limits.h"
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_number(struct str s, size_t at)
+{
+	return at < s.n && (is_digit(s.p[at]) || (s.p[at] == '-' && at + 1 < s.n));
+}
+
+/* The number that begins at *at, which is then behind it. */
+static double take_number(struct str s, size_t *at)
+{
+	char text[32];
+	size_t n = 0;
+
+	while (*at < s.n && n < sizeof(text) - 1 &&
+	       (is_digit(s.p[*at]) || strchr("+-.eE", s.p[*at])))
+		text[n++] = s.p[(*at)++];
+	text[n] = '\0';
+	return strtod(text, NULL);
+}
+
+/* Texts of JSON: bytes, but numbers outside of strings by their value. */
+static int json_text_cmp(struct str a, struct str b)
+{
+	size_t i = 0, k = 0;
+	bool quoted = false;
+
+	while (i < a.n && k < b.n) {
+		if (!quoted && is_number(a, i) && is_number(b, k)) {
+			double x = take_number(a, &i), y = take_number(b, &k);
+
+			if (x != y)
+				return x < y ? -1 : 1;
+			continue;
+		}
+		if (a.p[i] != b.p[k])
+			return (unsigned char)a.p[i] < (unsigned char)b.p[k] ? -1 : 1;
+		if (a.p[i] == '"' && (i == 0 || a.p[i - 1] != '\\'))
+			quoted = !quoted;
+		i++;
+		k++;
+	}
+	return (i < a.n) - (k < b.n);
+}
+
+static int kind_rank(struct str step)
+{
+	static const char kinds[] = ".fkvi";
+	const char *at = step.n ? strchr(kinds, step.p[0]) : NULL;
+
+	return at && *at ? (int)(at - kinds) : (int)sizeof(kinds);
+}
+
+int managed_step_cmp(struct str a, struct str b)
+{
+	int rank_a = kind_rank(a), rank_b = kind_rank(b);
+
+	if (rank_a != rank_b)
+		return rank_a < rank_b ? -1 : 1;
+	return a.n && a.p[0] == 'f' ? str_cmp(a, b) : json_text_cmp(a, b);
+}
+
+static int compare_members(const void *a, const void *b)
+{
+	const struct json *x = *(const struct json *const *)a, *y = *(const struct json *const *)b;
+
+	return managed_step_cmp(json_key(x), json_key(y));
+}
+
+static bool is_sorted(const struct json *object)
+{
+	JSON_FOREACH (child, object)
+		if (child->next && compare_members(&child, &child->next) > 0)
+			return false;
+	return true;
+}
+
+void managed_set_sort(struct arena *a, struct json *object)
+{
+	struct json **members;
+	size_t n = 0;
+
+	if (is_sorted(object))
+		return;
+	members = ARENA_ARRAY(a, struct json *, object->n);
+	JSON_FOREACH (child, object)
+		members[n++] = child;
+	qsort(members, n, sizeof(*members), compare_members);
+	json_assign(object, &(struct json){ .type = JSON_OBJECT });
+	for (size_t i = 0; i < n; i++)
+		json_add(object, json_key(members[i]), members[i]);
+}
+
+static bool is_dot(const struct json *member)
+{
+	return member && member->key_n == 1 && member->key[0] == '.';
+}
+
+static bool is_step(struct str key)
+{
+	if (key.n == 1 && key.p[0] == '.')
+		return true;
+	return key.n >= 2 && key.p[1] == ':' && strchr("fkvi", key.p[0]);
+}
+
+static bool read_level(struct arena *a, struct json *set, unsigned depth)
+{
+	if (!json_is(set, JSON_OBJECT) || depth > OBJECT_DEPTH_MAX)
+		return false;
+	JSON_FOREACH (child, set)
+		if (!is_step(json_key(child)) || !read_level(a, child, depth + 1))
+			return false;
+	managed_set_sort(a, set);
+	return true;
+}
+
+bool managed_set_read(struct arena *a, struct json *set)
+{
+	return read_level(a, set, 0);
+}
+
+/* Whether the field that the object stands for is in the set itself. */
+static bool is_member(const struct json *v)
+{
+	return v->n == 0 || is_dot(v->first);
+}
+
+/* Fills an emptied object: "." when it is a member and has others beside it, then those. */
+static void fill(struct arena *a, struct json *v, struct json *kept, bool member)
+{
+	struct json *child = kept->first, *next;
+
+	json_assign(v, &(struct json){ .type = JSON_OBJECT });
+	if (member && kept->n)
+		json_add(v, STR("."), json_make_object(a));
+	for (; child; child = next) {
+		next = child->next;
+		json_add(v, json_key(child), child);
+	}
+}
+
+/* True when the field or something below it is left. `member`: whether the field was in it. */
+static bool subtract(struct arena *a, struct json *set, const struct json *minus, bool member)
+{
+	struct json kept = { .type = JSON_OBJECT }, *child = set->first, *next;
+	const struct json *m = minus->first;
+	int order;
+
+	for (; child; child = next) {
+		next = child->next;
+		if (is_dot(child))
+			continue;
+		order = -1;
+		for (; m; m = m->next) {
+			order = managed_step_cmp(json_key(child), json_key(m));
+			if (order <= 0)
+				break;
+		}
+		if (m && order == 0 && !subtract(a, child, m, is_member(child) && !is_member(m)))
+			continue;
+		json_add(&kept, json_key(child), child);
+	}
+	fill(a, set, &kept, member);
+	return member || set->n;
+}
+
+bool managed_set_subtract(struct arena *a, struct json *set, const struct json *minus)
+{
+	if (!minus)
+		return set->n > 0;
+	return subtract(a, set, minus, false);
+}
+
+static int unite(struct arena *a, struct json *set, const struct json *plus, bool member);
+
+/* Adds to `kept` the members of plus from *p on that come before `key`. */
+static int add_before(struct arena *a, struct json *kept, const struct json **p, struct str key)
+{
+	struct json *copy;
+	int r;
+
+	for (; *p; *p = (*p)->next) {
+		if (is_dot(*p))
+			continue;
+		if (key.p && managed_step_cmp(json_key(*p), key) >= 0)
+			return 0;
+		r = json_copy(a, *p, &copy, NULL);
+		if (r < 0)
+			return r;
+		json_add(kept, arena_str(a, json_key(*p)), copy);
+	}
+	return 0;
+}
+
+static int unite(struct arena *a, struct json *set, const struct json *plus, bool member)
+{
+	struct json kept = { .type = JSON_OBJECT }, *child = set->first, *next;
+	const struct json *p = plus->first;
+	int r = 0;
+
+	for (; child && r == 0; child = next) {
+		next = child->next;
+		if (is_dot(child))
+			continue;
+		r = add_before(a, &kept, &p, json_key(child));
+		if (r == 0 && p && str_eq(json_key(p), json_key(child))) {
+			r = unite(a, child, p, is_member(child) || is_member(p));
+			p = p->next;
+		}
+		json_add(&kept, json_key(child), child);
+	}
+	if (r == 0)
+		r = add_before(a, &kept, &p, STR_NULL);
+	fill(a, set, &kept, member);
+	return r;
+}
+
+int managed_set_unite(struct arena *a, struct json *set, const struct json *plus)
+{
+	return unite(a, set, plus, false);
+}

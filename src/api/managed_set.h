@@ -1,0 +1,34 @@
+/*
+ * managed_set - sets of fields in their FieldsV1 form, as JSON trees.
+ *
+ * A set is an object; each member is one step of a path: `f:name` a field,
+ * `k:{"name":"x"}` the element of a list with those keys, `v:"x"` the element
+ * of that value, `i:0` the element at a place. An empty object is a field
+ * that is in the set; one with members is too when it has ".". Members are in
+ * upstream's order, "." first, which is what makes the operations linear.
+ * Layer-private, for managed.c.
+ */
+#ifndef API_MANAGED_SET_H
+#define API_MANAGED_SET_H
+
+#include "base/json.h"
+
+/* The order of steps: fields by name, then keys, values, places; numbers by their value. */
+int managed_step_cmp(struct str a, struct str b);
+
+/*
+ * Brings a tree that somebody sent or stored into order. False when it is no
+ * set: a step of no kind we know, something other than objects, too deep.
+ */
+bool managed_set_read(struct arena *a, struct json *set);
+
+/* Puts the members of one object into order, "." first. */
+void managed_set_sort(struct arena *a, struct json *object);
+
+/* Takes the fields of `minus` (may be NULL) out of the set. True when something is left. */
+bool managed_set_subtract(struct arena *a, struct json *set, const struct json *minus);
+
+/* Adds the fields of `plus`, which is copied. -ERR_TOO_LARGE at the arena's limit. */
+int managed_set_unite(struct arena *a, struct json *set, const struct json *plus);
+
+#endif

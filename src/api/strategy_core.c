@@ -1,0 +1,137 @@
+/*
+ * Namespaces, secrets, service accounts and volumes: small rules that upstream
+ * keeps in the strategies and conversions of the core group.
+ */
+#include "api/strategies.h"
+
+#include "api/write_impl.h"
+#include "base/base64.h"
+#include "base/limits.h"
+
+/* --- namespaces --------------------------------------------------------------------------- */
+
+void strategy_namespace_fill(struct arena *a, struct json *parent, int64_t now_ns)
+{
+	struct json *meta = json_getz(parent, "metadata");
+	struct str name = json_str(json_getz(meta, "name"));
+
+	if (name.n)
+		write_set_str(a, write_object(a, meta, "labels"), "kubernetes.io/metadata.name",
+			      name);
+}
+
+void strategy_namespace_create(struct write *w, struct json *object)
+{
+	struct json *spec = write_object(w->arena, object, "spec");
+	struct json *finalizers = json_getz(spec, "finalizers");
+
+	if (!finalizers) {
+		finalizers = json_make_array(w->arena);
+		json_setz(spec, "finalizers", finalizers);
+	}
+	if (!write_has_text(finalizers, STR("kubernetes")))
+		json_append(finalizers, json_make_str(w->arena, STR("kubernetes")));
+	json_setz(object, "status", json_make_object(w->arena));
+	write_set_str(w->arena, json_getz(object, "status"), "phase", STR("Active"));
+}
+
+void strategy_namespace_update(struct write *w, struct json *object, const struct json *old)
+{
+	if (w->subresource.n == 0)
+		write_carry(w->arena, write_object(w->arena, object, "spec"),
+			    json_getz(old, "spec"), "finalizers");
+}
+
+/* --- secrets ------------------------------------------------------------------------------- */
+
+/* What was written as text becomes data, as reading it back shows it. */
+void strategy_secret_fill(struct arena *a, struct json *parent, int64_t now_ns)
+{
+	struct json *text = json_remove(parent, STR("stringData")), *data;
+
+	if (json_count(text) == 0)
+		return;
+	data = write_object(a, parent, "data");
+	JSON_FOREACH (entry, text) {
+		struct buf b = BUF_INIT(2 * OBJECT_MAX);
+
+		(void)base64_encode(&b, json_str(entry), BASE64_STD);
+		json_set(data, json_key(entry), json_make_str(a, arena_str(a, buf_str(&b))));
+		buf_release(&b);
+	}
+}
+
+/* --- service accounts ------------------------------------------------------------------------ */
+
+static void clean_secret_references(struct write *w, struct json *object)
+{
+	JSON_FOREACH (reference, json_getz(object, "secrets")) {
+		JSON_FOREACH_SAFE (member, reference)
+			if (!str_eq(json_key(member), STR("name")))
+				json_unlink(reference, member);
+	}
+}
+
+void strategy_service_account_create(struct write *w, struct json *object)
+{
+	clean_secret_references(w, object);
+}
+
+void strategy_service_account_update(struct write *w, struct json *object, const struct json *old)
+{
+	clean_secret_references(w, object);
+}
+
+/* --- volumes ---------------------------------------------------------------------------------- */
+
+void strategy_volume_create(struct write *w, struct json *object)
+{
+	struct json *status = json_make_object(w->arena);
+
+	json_setz(object, "status", status);
+	write_set_str(w->arena, status, "phase", STR("Pending"));
+	write_set_time(w->arena, status, "lastPhaseTransitionTime", w->now_ns);
+}
+
+/* The time of a phase is kept with it, and set anew where a change does not bring one. */
+void strategy_volume_update(struct write *w, struct json *object, const struct json *old)
+{
+	static const char time[] = "lastPhaseTransitionTime";
+	const struct json *old_status = json_getz(old, "status");
+	struct json *status = json_getz(object, "status");
+
+	if (!str_eq(w->subresource, STR("status")) || !json_is(status, JSON_OBJECT))
+		return;
+	if (write_same(status, old_status, "phase")) {
+		if (!json_getz(status, time))
+			write_carry(w->arena, status, old_status, time);
+	} else if (!json_getz(status, time) || write_same(status, old_status, time)) {
+		write_set_time(w->arena, status, time, w->now_ns);
+	}
+}
+
+/* The older and the newer spelling of a data source, each filled in from the other. */
+static void normalize_sources(struct write *w, struct json *object)
+{
+	struct json *spec = json_getz(object, "spec");
+	const struct json *reference = json_getz(spec, "dataSourceRef");
+
+	if (json_getz(spec, "dataSource") && !reference)
+		json_setz(spec, "dataSourceRef",
+			  write_copy(w->arena, json_getz(spec, "dataSource")));
+	else if (reference && !json_getz(spec, "dataSource") && !json_getz(reference, "namespace"))
+		json_setz(spec, "dataSource", write_copy(w->arena, reference));
+}
+
+void strategy_volume_claim_create(struct write *w, struct json *object)
+{
+	normalize_sources(w, object);
+	json_setz(object, "status", json_make_object(w->arena));
+	write_set_str(w->arena, json_getz(object, "status"), "phase", STR("Pending"));
+}
+
+void strategy_volume_claim_update(struct write *w, struct json *object, const struct json *old)
+{
+	if (w->subresource.n == 0)
+		normalize_sources(w, object);
+}

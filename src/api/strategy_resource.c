@@ -1,0 +1,54 @@
+/*
+ * resource.k8s.io. When a device is no longer allocated to a claim, what its
+ * driver reported about it goes, too; nobody has to ask for that.
+ */
+#include "api/strategies.h"
+
+#include "api/write_impl.h"
+
+static const struct json *results(const struct json *claim)
+{
+	const struct json *allocation = json_getz(json_getz(claim, "status"), "allocation");
+
+	return json_getz(json_getz(allocation, "devices"), "results");
+}
+
+static bool same_device(const struct json *a, const struct json *b)
+{
+	return write_same(a, b, "driver") && write_same(a, b, "pool") &&
+	       write_same(a, b, "device") && write_same(a, b, "shareID");
+}
+
+static bool has_device(const struct json *list, const struct json *device)
+{
+	JSON_FOREACH (it, list)
+		if (same_device(it, device))
+			return true;
+	return false;
+}
+
+void strategy_claim_update(struct write *w, struct json *object, const struct json *old)
+{
+	struct json *status = json_getz(object, "status");
+	struct json *devices = json_getz(status, "devices");
+
+	if (!str_eq(w->subresource, STR("status")))
+		return;
+	JSON_FOREACH_SAFE (device, devices)
+		if (has_device(results(old), device) && !has_device(results(object), device))
+			json_unlink(devices, device);
+	if (devices && json_count(devices) == 0)
+		json_remove(status, STR("devices"));
+}
+
+/* The time tells since when the taint has its effect, which is what tolerations count from. */
+void strategy_taint_rule_update(struct write *w, struct json *object, const struct json *old)
+{
+	struct json *taint = json_getz(json_getz(object, "spec"), "taint");
+	const struct json *old_taint = json_getz(json_getz(old, "spec"), "taint");
+
+	if (w->subresource.n || !json_is(taint, JSON_OBJECT))
+		return;
+	if (!write_same(taint, old_taint, "effect") && write_same(taint, old_taint, "timeAdded"))
+		write_set_time(w->arena, taint, "timeAdded", w->now_ns);
+}

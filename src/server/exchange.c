@@ -1,0 +1,245 @@
+/*
+ * The course of a request. All that needs no body is decided when the head is
+ * there (who asks, what for, in which form), so that what is refused is refused
+ * early; the verb runs when the request is complete.
+ *
+ * An exchange lives in a block of its loop, and the rest of that block is the
+ * beginning of its job's memory: a GET allocates nothing. The job's memory is
+ * apart from the stream's because the two are used on different loops at the
+ * same time: while a job is at the state its stream may be answered (time-out)
+ * or closed.
+ */
+#include "server/exchange.h"
+
+#include "base/limits.h"
+#include "server/audit.h"
+#include "server/auth.h"
+#include "server/exchange_route.h"
+#include "server/nonresource.h"
+#include "server/reply_impl.h"
+#include "server/server_impl.h"
+#include "server/server_metrics.h"
+
+enum { REQUEST_TIMEOUT_MS = 60 * 1000 };
+
+_Static_assert(sizeof(struct exchange) + 640 <= LOOP_BLOCK, "a GET's job fits beside it");
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+static void exchange_drop(void *object)
+{
+	struct exchange *x = object;
+
+	arena_release(&x->work);
+	buf_release(&x->incoming);
+	loop_block_free(x->home, x);
+}
+
+static void on_timer(struct loop_timer *t)
+{
+	struct exchange *x = CONTAINER_OF(t, struct exchange, timer);
+	struct error err;
+
+	(void)error_set(&err, ERR_TIMEOUT, "request did not complete within the allotted timeout");
+	x->warnings = NULL; /* they may be in the job's memory */
+	reply_error(x, &err, NULL);
+}
+
+static void on_task(struct loop_task *t)
+{
+	struct exchange *x = CONTAINER_OF(t, struct exchange, task);
+
+	if (x->produce)
+		x->produce(x);
+}
+
+static struct exchange *exchange_new(struct server *s, struct http_stream *stream, size_t lane)
+{
+	struct loop *home = http_stream_loop(stream);
+	struct exchange *x = loop_block_new(home);
+
+	memset(x, 0, sizeof(*x));
+	x->server = s;
+	x->stream = stream;
+	x->lane = lane;
+	x->home = home;
+	x->arena = &stream->arena;
+	x->begun_ns = clock_monotonic(s->clock);
+	x->wall_ns = clock_wall(s->clock);
+	arena_init_in(&x->work, REQUEST_WORK_MAX, x + 1, LOOP_BLOCK - sizeof(*x));
+	buf_init(&x->incoming, HTTP_BODY_MAX);
+	loop_timer_init(&x->timer, home, on_timer);
+	loop_task_init(&x->task, on_task);
+	arena_hold(x->arena, exchange_drop, x);
+	return x;
+}
+
+void exchange_over(struct exchange *x)
+{
+	if (x->over)
+		return;
+	x->over = true;
+	x->produce = NULL;
+	if (!x->status)
+		x->status = error_http_status(ERR_CANCELED);
+	loop_timer_stop(&x->timer);
+	loop_task_cancel(&x->task);
+	audit_end(x);
+	server_metrics_end(x);
+}
+
+/* --- jobs ------------------------------------------------------------------------------------ */
+
+static void job_back(struct job *j)
+{
+	struct exchange *x = exchange_of(j);
+
+	x->at_state = false;
+	loop_timer_stop(&x->timer);
+	if (!x->over && !x->answered)
+		x->finish(x);
+	http_stream_unref(x->stream);
+}
+
+static int64_t time_limit(const struct exchange *x)
+{
+	int64_t limit = x->server->opts.request_timeout_ms, asked = x->request.deadline_ms;
+
+	if (limit <= 0)
+		limit = REQUEST_TIMEOUT_MS;
+	return asked > 0 ? MIN(asked, limit) : limit;
+}
+
+void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct job *j),
+		     void (*finish)(struct exchange *x))
+{
+	x->finish = finish;
+	x->job.home = x->home;
+	x->job.run = run;
+	x->job.done = job_back;
+	x->at_state = true;
+	(void)http_stream_ref(x->stream);
+	/* A get waits for nothing that has no limit of its own, and there are many. */
+	if (x->request.verb != REQUEST_GET)
+		loop_timer_start(&x->timer, time_limit(x));
+	state_submit(x->server->state, &x->job);
+}
+
+/* --- the stream's side ------------------------------------------------------------------------- */
+
+static void refuse_size(struct exchange *x)
+{
+	struct error err;
+
+	(void)error_set(&err, ERR_TOO_LARGE, "limit is %lu", HTTP_BODY_MAX);
+	reply_error(x, &err, NULL);
+}
+
+static void on_body(struct http_stream *s, struct str piece)
+{
+	struct exchange *x = s->data;
+
+	if (!x->answered && buf_add_str(&x->incoming, piece) < 0)
+		refuse_size(x);
+	http_stream_consume(s, piece.n);
+}
+
+static void on_end(struct http_stream *s)
+{
+	struct exchange *x = s->data;
+
+	if (x->answered)
+		return;
+	x->body = buf_str(&x->incoming);
+	x->verb(x);
+}
+
+static void on_writable(struct http_stream *s)
+{
+	struct exchange *x = s->data;
+
+	if (x->produce)
+		x->produce(x);
+}
+
+static void on_close(struct http_stream *s, const struct error *err UNUSED)
+{
+	exchange_over(s->data);
+}
+
+static const struct http_stream_ops stream_ops = {
+	.on_body = on_body,
+	.on_end = on_end,
+	.on_writable = on_writable,
+	.on_close = on_close,
+};
+
+/* --- beginning ---------------------------------------------------------------------------------- */
+
+static void answer_nonresource(struct exchange *x)
+{
+	if (!nonresource_handle(x))
+		reply_no_page(x);
+}
+
+static bool authenticate(struct exchange *x)
+{
+	struct http_stream *s = x->stream;
+	struct error err = { 0 };
+	int r;
+
+	r = auth_user(x->server, s, x->arena, &x->user, &err);
+	if (r == 0)
+		r = auth_allows(&x->user, s->in.path, &err);
+	if (r < 0)
+		reply_status(x, &err, &(struct status_about){ 0 });
+	return r == 0;
+}
+
+static bool parse(struct exchange *x)
+{
+	const struct http_head *in = &x->stream->in;
+	struct error err = { 0 };
+	struct field_errors errs;
+	int r;
+
+	field_errors_init(&errs, x->arena);
+	r = request_parse(&x->request, x->arena, in->method, in->path, in->query, &errs, &err);
+	if (r == -ERR_NOT_FOUND)
+		reply_no_page(x);
+	else if (r < 0)
+		reply_bad_options(x, request_options_kind(&x->request), &err, &errs);
+	return r == 0;
+}
+
+/* The limit is kept here, not by the net layer: its answer is a Status, not a text. */
+static void expect_body(struct exchange *x)
+{
+	int64_t length = x->stream->in.length;
+
+	http_stream_limit_body(x->stream, -1);
+	if (length > (int64_t)HTTP_BODY_MAX)
+		refuse_size(x);
+	else if (length != 0 && x->home)
+		http_stream_body_timeout(x->stream, time_limit(x));
+}
+
+void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
+{
+	struct exchange *x = exchange_new(s, stream, lane);
+
+	stream->ops = &stream_ops;
+	stream->data = x;
+	audit_begin(x);
+	server_metrics_begin(x);
+	if (!authenticate(x) || !parse(x))
+		return;
+	if (x->request.verb == REQUEST_NONE && !x->request.resource.n) {
+		exchange_negotiate(x, ACCEPT_OF_DISCOVERY, NULL);
+		x->verb = answer_nonresource;
+	} else if (!exchange_route(x)) {
+		return;
+	}
+	if (!str_eq(stream->in.method, STR("GET")))
+		expect_body(x);
+}

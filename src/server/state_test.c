@@ -1,0 +1,424 @@
+#include "server/state.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "net/sim.h"
+#include "server/state_world.h"
+
+static const struct state_world_opts local = { .store = { .local = true }, .seed = 1 };
+static const struct state_world_opts slow = { .store = { .local = true, .delay_ms = 10 }, .seed = 2 };
+static const struct state_world_opts shared = { .store = { .delay_ms = 5 }, .seed = 3 };
+
+/* --- writes ------------------------------------------------------------------------------------- */
+
+static void what_is_written_is_committed_before_the_writer_hears_of_it(void **state UNUSED)
+{
+	struct state_world w;
+	struct object *o;
+	int64_t revision;
+
+	state_world_init(&w, &slow);
+	revision = state_world_write(&w, "pods", "a", "p",
+				     state_world_pod(&w.arena, "a", "p", NULL, "n1"));
+	assert_true(revision > 0);
+	assert_int_equal(state_revision(w.state), revision);
+	o = resource_get(state_world_resource(&w, "pods"), STR("a"), STR("p"));
+	assert_non_null(o);
+	assert_int_equal(o->revision, revision);
+	assert_non_null(strstr(o->json->data, "\"resourceVersion\":\""));
+	assert_int_equal(resource_count(state_world_resource(&w, "pods")), 1);
+	state_world_release(&w);
+}
+
+static void a_deleted_object_is_answered_with_its_last_state(void **state UNUSED)
+{
+	struct state_world w;
+	int64_t made, gone;
+
+	state_world_init(&w, &slow);
+	made = state_world_write(&w, "nodes", "", "n",
+				 state_world_object(&w.arena, state_world_kind(STR("nodes")), "",
+						    "n", NULL));
+	gone = state_world_write(&w, "nodes", "", "n", NULL);
+	assert_true(made > 0 && gone > made);
+	assert_null(resource_get(state_world_resource(&w, "nodes"), STR(""), STR("n")));
+	state_world_release(&w);
+}
+
+enum { CHAIN = 4 };
+
+struct chain {
+	struct job job;
+	struct state_world *world;
+	struct state_write writes[CHAIN];
+	int results[CHAIN];
+	int64_t revisions[CHAIN];
+	size_t done;
+	bool deletes; /* every second one deletes */
+};
+
+static void chain_done(struct state_write *w, struct object *o, const struct error *err)
+{
+	struct chain *c = w->arg;
+	size_t i = (size_t)(w - c->writes);
+
+	assert_int_equal(i, c->done); /* in order */
+	c->results[i] = err ? -(int)err->code : 0;
+	c->revisions[i] = o ? o->revision : 0;
+	c->done++;
+}
+
+static void chain_run(struct state *st, struct job *j)
+{
+	struct chain *c = CONTAINER_OF(j, struct chain, job);
+	struct resource *r = state_world_resource(c->world, "pods");
+	struct arena *a = &c->world->arena;
+
+	for (size_t i = 0; i < CHAIN; i++) {
+		struct object *tip = resource_tip(r, STR("a"), STR("p"));
+		bool gone = c->deletes && i % 2;
+
+		assert_true((tip != NULL) == (i > 0 && !(c->deletes && i % 2 == 0)));
+		c->writes[i] = (struct state_write){ .done = chain_done, .arg = c };
+		assert_int_equal(state_write(st, &c->writes[i], r, STR("a"), STR("p"), tip,
+					     gone ? NULL : state_world_pod(a, "a", "p", NULL, "n"),
+					     a, NULL),
+				 0);
+	}
+	job_finish(j);
+}
+
+static void chain_home(struct job *j UNUSED)
+{
+}
+
+static bool chain_over(void *arg)
+{
+	return ((struct chain *)arg)->done == CHAIN;
+}
+
+static void run_chain(struct state_world *w, struct chain *c)
+{
+	c->world = w;
+	c->job = (struct job){ .home = w->loop, .run = chain_run, .done = chain_home };
+	state_submit(w->state, &c->job);
+	assert_true(sim_run_until(w->sim, chain_over, c, 10000));
+}
+
+static void writes_of_one_key_build_on_each_other(void **state UNUSED)
+{
+	for (int deletes = 0; deletes < 2; deletes++) {
+		struct chain c = { .deletes = deletes };
+		struct state_world w;
+
+		state_world_init(&w, &slow);
+		run_chain(&w, &c);
+		for (size_t i = 0; i < CHAIN; i++) {
+			assert_int_equal(c.results[i], 0);
+			assert_true(i == 0 || c.revisions[i] > c.revisions[i - 1]);
+		}
+		assert_int_equal(resource_count(state_world_resource(&w, "pods")), !deletes);
+		state_world_release(&w);
+	}
+}
+
+static void a_failed_write_fails_those_after_it_and_leaves_the_tip(void **state UNUSED)
+{
+	struct chain c = { 0 };
+	struct state_world w;
+
+	state_world_init(&w, &slow);
+	fake_store_fail(w.store, 1, ERR_UNAVAILABLE);
+	run_chain(&w, &c);
+	assert_int_equal(c.results[0], -ERR_UNAVAILABLE);
+	for (size_t i = 1; i < CHAIN; i++)
+		assert_int_equal(c.results[i], -ERR_CONFLICT);
+	assert_null(resource_tip(state_world_resource(&w, "pods"), STR("a"), STR("p")));
+	assert_true(state_world_write(&w, "pods", "a", "p",
+				      state_world_pod(&w.arena, "a", "p", NULL, NULL)) > 0);
+	state_world_release(&w);
+}
+
+/* The tip of a key whose write is held back; then somebody else is first. */
+static void a_write_that_lost_the_race_is_a_conflict(void **state UNUSED)
+{
+	struct state_world w;
+	struct bytes *stored;
+	int64_t r;
+
+	state_world_init(&w, &shared);
+	assert_int_equal(object_encode(state_world_pod(&w.arena, "a", "p", NULL, "other"), &stored,
+				       NULL),
+			 0);
+	(void)fake_data_put(w.data, STR("core/pods"), STR("a"), STR("p"), bytes_str(stored));
+	/* Committed does not have it yet. */
+	r = state_world_write(&w, "pods", "a", "p",
+			      state_world_pod(&w.arena, "a", "p", NULL, "mine"));
+	assert_int_equal(r, -ERR_CONFLICT);
+	sim_run_for(w.sim, 100);
+	assert_non_null(resource_get(state_world_resource(&w, "pods"), STR("a"), STR("p")));
+	bytes_unref(stored);
+	state_world_release(&w);
+}
+
+static void an_object_that_is_too_large_is_refused_at_once(void **state UNUSED)
+{
+	struct state_world w;
+	char *big = xcalloc(1, OBJECT_MAX + 100);
+	char *rest;
+
+	memset(big, 'x', OBJECT_MAX + 10);
+	state_world_init(&w, &local);
+	rest = arena_printf(&w.arena, "\"data\":{\"x\":\"%s\"}", big);
+	assert_int_equal(state_world_write(&w, "configmaps", "a", "c",
+					   state_world_object(&w.arena,
+							      state_world_kind(STR("configmaps")),
+							      "a", "c", rest)),
+			 -ERR_TOO_LARGE);
+	assert_null(resource_tip(state_world_resource(&w, "configmaps"), STR("a"), STR("c")));
+	free(big);
+	state_world_release(&w);
+}
+
+/* --- reads that wait --------------------------------------------------------------------------------- */
+
+struct read {
+	struct job job;
+	int64_t wanted, saw;
+	int result;
+	bool over;
+};
+
+static void read_synced(struct state *st, struct job *j, const struct error *err)
+{
+	struct read *r = CONTAINER_OF(j, struct read, job);
+
+	r->result = err ? -(int)err->code : 0;
+	r->saw = state_revision(st);
+	r->over = true;
+	job_finish(j);
+}
+
+static void read_run(struct state *st, struct job *j)
+{
+	state_sync(st, j, CONTAINER_OF(j, struct read, job)->wanted, read_synced);
+}
+
+static void read_start(struct state_world *w, struct read *r, int64_t wanted)
+{
+	*r = (struct read){ .job = { .home = w->loop, .run = read_run, .done = chain_home },
+			    .wanted = wanted };
+	state_submit(w->state, &r->job);
+}
+
+static bool read_over(void *arg)
+{
+	return ((struct read *)arg)->over;
+}
+
+static void a_read_of_local_data_asks_nobody(void **state UNUSED)
+{
+	struct state_world w;
+	struct read r;
+
+	state_world_init(&w, &slow);
+	read_start(&w, &r, 0);
+	assert_true(sim_run_until(w.sim, read_over, &r, 0));
+	assert_int_equal(r.result, 0);
+	assert_int_equal(fake_store_asked(w.store), 0);
+	state_world_release(&w);
+}
+
+static void reads_that_wait_share_one_question(void **state UNUSED)
+{
+	struct state_world w;
+	struct read r[20];
+	int64_t newest;
+
+	state_world_init(&w, &shared);
+	newest = fake_data_put(w.data, STR("core/other"), STR("a"), STR("p"), STR("{}"));
+	for (size_t i = 0; i < ARRAY_SIZE(r); i++)
+		read_start(&w, &r[i], 0);
+	for (size_t i = 0; i < ARRAY_SIZE(r); i++) {
+		assert_true(sim_run_until(w.sim, read_over, &r[i], 1000));
+		assert_int_equal(r[i].result, 0);
+		assert_true(r[i].saw >= newest);
+	}
+	assert_true(fake_store_asked(w.store) <= 2);
+	state_world_release(&w);
+}
+
+static void a_revision_of_the_future_is_waited_for_and_given_up(void **state UNUSED)
+{
+	struct state_world w;
+	struct read soon, never;
+
+	state_world_init(&w, &local);
+	read_start(&w, &soon, 3);
+	read_start(&w, &never, 1000);
+	assert_true(state_world_write(&w, "pods", "a", "p",
+				      state_world_pod(&w.arena, "a", "p", NULL, NULL)) > 0);
+	assert_false(soon.over);
+	assert_true(state_world_write(&w, "pods", "a", "q",
+				      state_world_pod(&w.arena, "a", "q", NULL, NULL)) > 0);
+	assert_true(soon.over);
+	assert_int_equal(soon.result, 0);
+	sim_run_for(w.sim, 2900);
+	assert_false(never.over);
+	sim_run_for(w.sim, 200);
+	assert_true(never.over);
+	assert_int_equal(never.result, -ERR_TIMEOUT);
+	state_world_release(&w);
+}
+
+/* --- what others write, and losses --------------------------------------------------------------------- */
+
+static struct str stored_pod(struct state_world *w, const char *ns, const char *name)
+{
+	struct bytes *b;
+	struct str s;
+
+	assert_int_equal(object_encode(state_world_pod(&w->arena, ns, name, NULL, "n"), &b, NULL),
+			 0);
+	s = arena_str(&w->arena, bytes_str(b));
+	bytes_unref(b);
+	return s;
+}
+
+static void what_others_write_is_seen(void **state UNUSED)
+{
+	struct state_world w;
+	struct resource *pods;
+
+	state_world_init(&w, &shared);
+	pods = state_world_resource(&w, "pods");
+	(void)fake_data_put(w.data, STR("core/pods"), STR("a"), STR("p"), stored_pod(&w, "a", "p"));
+	(void)fake_data_put(w.data, STR("core/pods"), STR("a"), STR("bad"), STR("not an object"));
+	(void)fake_data_put(w.data, STR("unknown/things"), STR("a"), STR("x"), STR("{}"));
+	sim_run_for(w.sim, 100);
+	assert_int_equal(resource_count(pods), 1);
+	assert_int_equal(state_revision(w.state), fake_data_revision(w.data));
+	(void)fake_data_put(w.data, STR("core/pods"), STR("a"), STR("p"), STR(""));
+	sim_run_for(w.sim, 100);
+	assert_int_equal(resource_count(pods), 0);
+	state_world_release(&w);
+}
+
+static void after_a_lost_feed_all_is_read_again(void **state UNUSED)
+{
+	struct state_world w;
+	struct resource *pods;
+
+	state_world_init(&w, &shared);
+	pods = state_world_resource(&w, "pods");
+	assert_true(state_world_write(&w, "pods", "a", "old",
+				      state_world_pod(&w.arena, "a", "old", NULL, NULL)) > 0);
+	fake_store_lose(w.store);
+	(void)fake_data_put(w.data, STR("core/pods"), STR("a"), STR("old"), STR(""));
+	(void)fake_data_put(w.data, STR("core/pods"), STR("a"), STR("new"),
+			    stored_pod(&w, "a", "new"));
+	sim_run_for(w.sim, 500);
+	assert_null(resource_get(pods, STR("a"), STR("old")));
+	assert_non_null(resource_get(pods, STR("a"), STR("new")));
+	assert_int_equal(state_revision(w.state), fake_data_revision(w.data));
+	assert_true(state_world_write(&w, "pods", "a", "more",
+				      state_world_pod(&w.arena, "a", "more", NULL, NULL)) > 0);
+	state_world_release(&w);
+}
+
+static void what_cannot_be_read_at_the_start_is_said(void **state UNUSED)
+{
+	struct fake_data *data = fake_data_new();
+	struct state_world_opts opts = local;
+	struct state_world w;
+
+	(void)fake_data_put(data, STR("core/pods"), STR("a"), STR("bad"), STR("not an object"));
+	opts.data = data;
+	state_world_init(&w, &opts);
+	assert_int_equal(w.err.code, ERR_INTERNAL);
+	assert_non_null(strstr(w.err.msg, "bad"));
+	assert_true(state_health(w.state, NULL) < 0);
+	state_world_release(&w);
+	fake_data_free(data);
+}
+
+/* --- expiry --------------------------------------------------------------------------------------------- */
+
+static void events_go_after_their_time(void **state UNUSED)
+{
+	struct state_world_opts opts = slow;
+	struct state_world w;
+	struct resource *events;
+	const struct schema_kind *kind = state_world_kind(STR("events"));
+
+	opts.event_ttl_ms = 60 * 1000;
+	state_world_init(&w, &opts);
+	events = state_world_resource(&w, "events");
+	for (int i = 0; i < 600; i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "e%d", i);
+		assert_true(state_world_write(&w, "events", "a", name,
+					      state_world_object(&w.arena, kind, "a", name,
+								 NULL)) > 0);
+	}
+	assert_int_equal(resource_count(events), 600);
+	sim_run_for(w.sim, 40 * 1000);
+	assert_true(state_world_write(&w, "events", "a", "e7",
+				      state_world_object(&w.arena, kind, "a", "e7", NULL)) > 0);
+	fake_store_fail(w.store, 20, ERR_UNAVAILABLE); /* tried again */
+	sim_run_for(w.sim, 35 * 1000);
+	assert_int_equal(resource_count(events), 1);
+	assert_non_null(resource_get(events, STR("a"), STR("e7")));
+	sim_run_for(w.sim, 40 * 1000);
+	assert_int_equal(resource_count(events), 0);
+	state_world_release(&w);
+}
+
+static void age_counts_from_creation_after_a_restart(void **state UNUSED)
+{
+	struct state_world_opts opts = slow;
+	struct state_world w;
+
+	opts.event_ttl_ms = 60 * 1000;
+	state_world_init(&w, &opts);
+	/* The simulated world begins in 2024, as the object does: it is young, or long gone. */
+	assert_true(state_world_write(&w, "events", "a", "e",
+				      state_world_object(&w.arena, state_world_kind(STR("events")),
+							 "a", "e", NULL)) > 0);
+	state_world_stop(&w);
+	state_world_start(&w);
+	assert_int_equal(resource_count(state_world_resource(&w, "events")), 1);
+	sim_run_for(w.sim, 61 * 1000);
+	assert_int_equal(resource_count(state_world_resource(&w, "events")), 0);
+	state_world_release(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_is_committed_before_the_writer_hears_of_it),
+		cmocka_unit_test(a_deleted_object_is_answered_with_its_last_state),
+		cmocka_unit_test(writes_of_one_key_build_on_each_other),
+		cmocka_unit_test(a_failed_write_fails_those_after_it_and_leaves_the_tip),
+		cmocka_unit_test(a_write_that_lost_the_race_is_a_conflict),
+		cmocka_unit_test(an_object_that_is_too_large_is_refused_at_once),
+		cmocka_unit_test(a_read_of_local_data_asks_nobody),
+		cmocka_unit_test(reads_that_wait_share_one_question),
+		cmocka_unit_test(a_revision_of_the_future_is_waited_for_and_given_up),
+		cmocka_unit_test(what_others_write_is_seen),
+		cmocka_unit_test(after_a_lost_feed_all_is_read_again),
+		cmocka_unit_test(what_cannot_be_read_at_the_start_is_said),
+		cmocka_unit_test(events_go_after_their_time),
+		cmocka_unit_test(age_counts_from_creation_after_a_restart),
+	};
+
+	return cmocka_run_group_tests_name("server/state", tests, NULL, NULL);
+}

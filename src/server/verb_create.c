@@ -1,0 +1,200 @@
+/*
+ * CREATE, and the subresources that are created: a binding, an eviction. A
+ * name that the server made up and that is taken is made up again, as often as
+ * upstream does.
+ */
+#include "server/reply_impl.h"
+#include "server/verb_impl.h"
+
+enum { NAMES_MAX = 8 };
+
+/* --- objects ------------------------------------------------------------------------------------ */
+
+static int decode(struct mutation *m, struct error *err)
+{
+	return write_decode(&m->write, m->x->body, m->format, &m->tree, err);
+}
+
+static struct str name_of(const struct json *object)
+{
+	return json_str(json_getz(json_getz(object, "metadata"), "name"));
+}
+
+static void refuse_taken(struct mutation *m)
+{
+	struct error err = { .code = ERR_ALREADY_EXISTS };
+	struct str group = m->kind->group;
+
+	m->about_name = m->name;
+	if (m->write.generated_from.n) {
+		m->retry_after_s = 1;
+		(void)error_set(&err, ERR_ALREADY_EXISTS,
+				"%.*s%s%.*s \"%.*s\" already exists, the server was not able to "
+				"generate a unique name for the object",
+				STR_ARG(m->kind->resource), group.n ? "." : "", STR_ARG(group),
+				STR_ARG(m->name));
+	}
+	mutation_fail(m, &err);
+}
+
+/* The object is made: finds it a place. Also when that was taken meanwhile. */
+static void place(struct mutation *m)
+{
+	struct resource *r = state_resource(m->state, m->kind);
+
+	m->name = name_of(m->tree);
+	for (int i = 1; resource_tip(r, m->ns, m->name); i++) {
+		if (!m->write.generated_from.n || i == NAMES_MAX) {
+			refuse_taken(m);
+			return;
+		}
+		write_rename(&m->write, m->tree);
+		m->name = name_of(m->tree);
+	}
+	mutation_commit(m, NULL, m->tree, place);
+}
+
+static void on_state(struct state *st, struct job *j)
+{
+	struct mutation *m = mutation_arrive(st, j);
+	struct error err = { 0 };
+	int r;
+
+	m->about_name = name_of(m->tree);
+	r = mutation_check_namespace(m, &err);
+	if (r == 0) {
+		mutation_prepare(m);
+		r = write_create(&m->write, m->tree, &m->tree, &err);
+	}
+	if (r < 0)
+		mutation_fail(m, &err);
+	else
+		place(m);
+}
+
+static const struct mutation_ops create_ops = { .decode = decode };
+
+/* --- bindings ------------------------------------------------------------------------------------- */
+
+static void answer_success(struct mutation *m)
+{
+	reply_success(m->x, m->status);
+}
+
+/* Upstream: objects in a body may not claim another namespace than the path's. */
+static int check_body_namespace(const struct mutation *m, struct error *err)
+{
+	struct str ns = json_str(json_getz(json_getz(m->tree, "metadata"), "namespace"));
+
+	if (!ns.n || str_eq(ns, m->ns))
+		return 0;
+	return error_set(err, ERR_BAD_REQUEST,
+			 "the namespace of the provided object does not match the namespace sent "
+			 "on the request");
+}
+
+static int decode_binding(struct mutation *m, struct error *err)
+{
+	int r;
+
+	r = decode(m, err);
+	if (r == 0)
+		r = check_body_namespace(m, err);
+	/* POST .../bindings has the name in the body alone. */
+	if (r == 0 && !m->name.n) {
+		m->name = m->write.name = name_of(m->tree);
+		if (!m->name.n)
+			r = error_set(err, ERR_BAD_REQUEST, "name must be provided");
+	}
+	return r;
+}
+
+static int decide_binding(struct mutation *m, const struct json *old, struct json **ret_object,
+			  struct error *err)
+{
+	return write_bind(&m->write, old, m->tree, ret_object, err);
+}
+
+static const struct mutation_ops binding_ops = {
+	.decode = decode_binding,
+	.decide = decide_binding,
+	.answer = answer_success,
+};
+
+/* --- evictions -------------------------------------------------------------------------------------- */
+
+static int decode_eviction(struct mutation *m, struct error *err)
+{
+	int r;
+
+	r = decode(m, err);
+	return r < 0 ? r : check_body_namespace(m, err);
+}
+
+static int decide_eviction(struct mutation *m, const struct json *old, struct json **ret_object,
+			   struct error *err)
+{
+	int r;
+
+	r = write_evict(&m->write, old, m->tree, &m->options, err);
+	if (r < 0)
+		return r;
+	m->dry_run = m->dry_run || m->options.dry_run;
+	return write_delete(&m->write, old, &m->options, ret_object, err);
+}
+
+static const struct mutation_ops eviction_ops = {
+	.decode = decode_eviction,
+	.decide = decide_eviction,
+	.answer = answer_success,
+};
+
+/* --- the verb ------------------------------------------------------------------------------------------ */
+
+static const struct mutation_ops *ops_of(const struct exchange *x)
+{
+	if (str_eq(x->request.subresource, STR("binding")) ||
+	    str_eq(x->kind->storage_name, STR("core/bindings")))
+		return &binding_ops;
+	if (str_eq(x->request.subresource, STR("eviction")))
+		return &eviction_ops;
+	return x->sub ? NULL : &create_ops;
+}
+
+/* A binding that is posted to the collection is one of its pod all the same. */
+static void aim_at_pod(struct mutation *m)
+{
+	if (m->x->sub)
+		return;
+	m->kind = m->write.kind = schema_find_resource(STR(""), STR("v1"), STR("pods"));
+	m->write.subresource = STR("binding");
+}
+
+void verb_create(struct exchange *x)
+{
+	struct str type = http_fields_get(&x->stream->in.fields, STR("content-type"));
+	const struct mutation_ops *ops = ops_of(x);
+	struct mutation *m;
+	struct error err = { 0 };
+
+	if (!ops) {
+		reply_error(x, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED }, NULL);
+		return;
+	}
+	m = mutation_new(x, ops);
+	m->status = 201;
+	if (negotiate_body(type, &m->format, &err) < 0) {
+		mutation_refuse(m, &err);
+		return;
+	}
+	if (ops != &create_ops) {
+		if (ops == &binding_ops)
+			aim_at_pod(m);
+		mutation_start(m);
+		return;
+	}
+	if (decode(m, &err) < 0)
+		mutation_refuse(m, &err);
+	else
+		mutation_submit(m, on_state);
+}

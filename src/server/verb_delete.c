@@ -1,0 +1,128 @@
+/*
+ * DELETE of one object. What is answered depends on what became of it: the
+ * object when it stays (finalizers, grace), and when it went the object or a
+ * Status, as its kind has it.
+ */
+#include "server/reply_impl.h"
+#include "server/verb_impl.h"
+
+/* --- options ---------------------------------------------------------------------------------------- */
+
+/* The query's parameters as the tree that a body would be. */
+static int options_of_query(const struct request *r, struct arena *a, struct json **ret_tree,
+			    struct error *err)
+{
+	struct json *tree = json_make_object(a), *values;
+	int64_t grace;
+
+	if (r->grace.n) {
+		if (!str_to_i64(r->grace, &grace))
+			return error_set(err, ERR_BAD_REQUEST,
+					 "strconv.ParseInt: parsing \"%.*s\": invalid syntax",
+					 STR_ARG(r->grace));
+		json_add(tree, STR("gracePeriodSeconds"), json_make_i64(a, grace));
+	}
+	if (r->propagation.n)
+		json_add(tree, STR("propagationPolicy"), json_make_str(a, r->propagation));
+	if (r->orphan_given)
+		json_add(tree, STR("orphanDependents"), json_make_bool(a, r->orphan));
+	if (r->dry_run) {
+		values = json_make_array(a);
+		json_append(values, json_make_str(a, STR("All")));
+		json_add(tree, STR("dryRun"), values);
+	}
+	*ret_tree = tree;
+	return 0;
+}
+
+static int options_of_body(struct mutation *m, struct json **ret_tree, struct error *err)
+{
+	struct exchange *x = m->x;
+	struct str type = http_fields_get(&x->stream->in.fields, STR("content-type")), kind;
+	struct decode_report report = { 0 };
+	int r;
+
+	r = negotiate_body(type, &m->format, err);
+	if (r == 0)
+		r = decode_parse(&x->work, x->body, m->format, &report, ret_tree, err);
+	if (r < 0)
+		return r;
+	kind = json_str(json_getz(*ret_tree, "kind"));
+	if (!json_is(*ret_tree, JSON_OBJECT) || (kind.n && !str_eq(kind, STR("DeleteOptions"))))
+		return error_set(err, ERR_BAD_REQUEST,
+				 "decoded object cannot be converted to DeleteOptions");
+	return decode_fit(&x->work, *ret_tree, schema_delete_options(), &report, err);
+}
+
+bool mutation_delete_options(struct mutation *m)
+{
+	struct exchange *x = m->x;
+	struct error err = { 0 };
+	int r;
+
+	if (x->body.n)
+		r = options_of_body(m, &m->tree, &err);
+	else
+		r = options_of_query(&x->request, &x->work, &m->tree, &err);
+	if (r == 0)
+		r = write_delete_options(&m->write, m->tree, &m->options, &err);
+	if (r < 0) {
+		reply_bad_options(x, "DeleteOptions", &err, &m->write.errs);
+		return false;
+	}
+	m->dry_run = m->dry_run || m->options.dry_run;
+	return true;
+}
+
+/* --- the verb -------------------------------------------------------------------------------------------- */
+
+/* What the server itself cannot be without. */
+static bool is_immortal(const struct schema_kind *k, struct str name)
+{
+	static const char *const names[] = { "default", "kube-system", "kube-public" };
+
+	if (!str_eq(k->storage_name, STR("core/namespaces")))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (str_eqz(name, names[i]))
+			return true;
+	return false;
+}
+
+static int decide(struct mutation *m, const struct json *old, struct json **ret_object,
+		  struct error *err)
+{
+	if (is_immortal(m->kind, m->name))
+		return error_set(err, ERR_FORBIDDEN, "this namespace may not be deleted");
+	return write_delete(&m->write, old, &m->options, ret_object, err);
+}
+
+static void answer(struct mutation *m)
+{
+	bool orphan = true, whole = m->kind->flags & SCHEMA_RETURN_DELETED;
+
+	/* 202 is for those who asked for it in the oldest way; others would not expect it. */
+	(void)json_bool(json_getz(m->tree, "orphanDependents"), &orphan);
+	if (!m->gone && !orphan)
+		m->status = 202;
+	if (m->gone || m->write.unchanged) {
+		if (whole)
+			reply_object(m->x, m->status, m->object);
+		else
+			reply_deleted(m->x, m->name, m->object->uid);
+	} else if (m->shown) {
+		mutation_reply_shown(m);
+	} else {
+		reply_object(m->x, m->status, m->object);
+	}
+}
+
+static const struct mutation_ops delete_ops = { .decide = decide, .answer = answer };
+
+void verb_delete(struct exchange *x)
+{
+	struct mutation *m = mutation_new(x, &delete_ops);
+
+	if (mutation_delete_options(m))
+		mutation_start(m);
+}

@@ -1,0 +1,72 @@
+/*
+ * GET of one object. The hot path of the server: the job is a reference taken
+ * at the state, the answer is the object's bytes.
+ */
+#include "server/reply_impl.h"
+#include "server/verb_impl.h"
+
+struct get {
+	struct object *object; /* a reference, or NULL */
+	struct error err;
+};
+
+static void object_drop(void *object)
+{
+	object_unref(object);
+}
+
+static void on_synced(struct state *st, struct job *j, const struct error *err)
+{
+	struct exchange *x = exchange_of(j);
+	struct get *g = x->data;
+	struct object *o;
+
+	if (err) {
+		g->err = *err;
+	} else {
+		o = resource_get(state_resource(st, x->kind), x->request.ns, x->request.name);
+		if (o) {
+			g->object = object_ref(o);
+			arena_hold(&x->work, object_drop, o);
+		}
+	}
+	job_finish(j);
+}
+
+/* No resourceVersion: the newest. "0": whatever is here. Else at least that. */
+static void on_state(struct state *st, struct job *j)
+{
+	int64_t revision = exchange_of(j)->request.revision;
+
+	if (revision == 0)
+		on_synced(st, j, NULL);
+	else
+		state_sync(st, j, MAX(revision, 0), on_synced);
+}
+
+static void finish(struct exchange *x)
+{
+	struct get *g = x->data;
+
+	if (g->object)
+		reply_object(x, 200, g->object);
+	else if (g->err.code)
+		verb_reply_sync_error(x, &g->err);
+	else
+		reply_error(x, &(struct error){ .code = ERR_NOT_FOUND }, NULL);
+}
+
+void verb_get(struct exchange *x)
+{
+	struct get *g;
+
+	if (verb_is_foreign(x)) {
+		reply_error(x, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED }, NULL);
+		return;
+	}
+	g = arena_alloc(&x->work, sizeof(*g));
+	g->object = NULL;
+	g->err.code = ERR_OK;
+	x->data = g;
+	exchange_submit(x, on_state, finish);
+}

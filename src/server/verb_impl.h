@@ -1,0 +1,129 @@
+/*
+ * verb_impl - what the verbs share: the course of a write, and answers.
+ */
+#ifndef SERVER_VERB_IMPL_H
+#define SERVER_VERB_IMPL_H
+
+#include "api/write.h"
+#include "server/exchange.h"
+
+/* The subresource's objects are of another kind than the resource's (Scale, Binding). */
+bool verb_is_foreign(const struct exchange *x);
+
+/* A read that waited: "Too large resource version" has a cause that clients look for. */
+void verb_reply_sync_error(struct exchange *x, const struct error *err);
+
+struct mutation;
+
+/* What differs between writes. */
+struct mutation_ops {
+	/*
+	 * Makes m->tree of the body, anew for each try. First on the stream's loop,
+	 * later on the state's. May be NULL.
+	 */
+	int (*decode)(struct mutation *m, struct error *err);
+	/*
+	 * Decides: what is stored (storage version, with its resourceVersion)
+	 * becomes *ret_object; NULL when it goes.
+	 */
+	int (*decide)(struct mutation *m, const struct json *old, struct json **ret_object,
+		      struct error *err);
+	/* The same where nothing is stored; NULL: that is a failure (404). */
+	int (*decide_new)(struct mutation *m, struct json **ret_object, struct error *err);
+	/* Answers a success; NULL: with the object. On the stream's loop. */
+	void (*answer)(struct mutation *m);
+};
+
+/*
+ * One write of one object: decided at the state on the newest there is, pending
+ * writes included; again when somebody else was first. Lives in x->work.
+ */
+struct mutation {
+	struct exchange *x;
+	const struct mutation_ops *ops;
+	struct write write;
+	const struct schema_kind *kind; /* of what is written; of the request's version */
+	struct str ns, name;
+	enum decode_format format;
+	enum patch_type patch_type;
+	struct json *tree; /* the body */
+	struct delete_options options;
+	bool dry_run;
+	int status; /* of a success */
+	void *data; /* of the verb */
+
+	/* At the state: where it is. */
+	struct job *job;
+	struct state *state;
+
+	/* Private to verb_write.c. */
+	struct state_write pending;
+	void (*again)(struct mutation *m);
+	int tries;
+	/* Set when it is over; read by `answer`. */
+	struct error err;
+	const struct schema_kind *about_kind; /* of a failure; NULL: the request's */
+	struct str about_name;
+	const char *cause_reason, *cause_message;
+	int retry_after_s;
+	struct object *object; /* what is stored now, or was last */
+	struct json *shown; /* of a dry run: what would be stored; NULL: see object */
+	bool gone; /* it was deleted */
+};
+
+/* In x->work, with `write` prepared. */
+struct mutation *mutation_new(struct exchange *x, const struct mutation_ops *ops);
+
+/*
+ * Decodes and goes: ends in an answer. Failures of decode are answered with the
+ * causes in m->write.errs.
+ */
+void mutation_start(struct mutation *m);
+
+/*
+ * Whether a namespace takes new objects: -ERR_NOT_FOUND when it is not there, -ERR_FORBIDDEN
+ * when it is being deleted. At the state.
+ */
+int mutation_check_namespace(struct mutation *m, struct error *err);
+
+/* What a failure is about, when it is not the request's object. */
+int mutation_blame(struct mutation *m, const struct schema_kind *kind, struct str name, int r);
+
+/* --- for writes that keep their own course (create, deletecollection) ----------------- */
+
+/* What the rules need of the state: the labels of the namespace. */
+void mutation_prepare(struct mutation *m);
+
+/*
+ * Writes, or shows what would be written: then answers. `base` is from
+ * resource_tip() in this turn. On a conflict `again` is called on the state's loop, up to ten
+ * times.
+ */
+void mutation_commit(struct mutation *m, struct object *base, struct json *object,
+		     void (*again)(struct mutation *m));
+
+/* The usual `again`: decodes, decides and commits anew. */
+void mutation_again(struct mutation *m);
+
+/* Ends it with a failure (m->err) or a success. At the state. */
+void mutation_fail(struct mutation *m, const struct error *err);
+void mutation_end(struct mutation *m, struct object *object);
+
+/* Submits it with another course than mutation_start()'s. */
+void mutation_submit(struct mutation *m, void (*run)(struct state *st, struct job *j));
+/* Answers with what a dry run would have stored. */
+void mutation_reply_shown(struct mutation *m);
+
+/* Answers a failure before the state was asked. */
+void mutation_refuse(struct mutation *m, const struct error *err);
+
+/* The mutation of a job that has come to the state: the first thing that `run` does. */
+struct mutation *mutation_arrive(struct state *st, struct job *j);
+
+/*
+ * DeleteOptions from the body or, without one, from the query. False when they
+ * were refused and answered.
+ */
+bool mutation_delete_options(struct mutation *m);
+
+#endif

@@ -1,0 +1,471 @@
+/*
+ * Single objects: made, read, replaced, patched, deleted, over real streams
+ * and the real state.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "net/sim.h"
+#include "server/verb_world.h"
+
+#define MAPS "/api/v1/namespaces/default/configmaps"
+#define PODS "/api/v1/namespaces/default/pods"
+
+static const char *const a_pod = "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":"
+				 "[{\"name\":\"c\",\"image\":\"i\"}]}}";
+
+struct fixture {
+	struct verb_world w;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = xcalloc(1, sizeof(*f));
+
+	verb_world_init(&f->w, 7, HTTP_PROTOCOL_2, true);
+	*state = f;
+	return 0;
+}
+
+static int setup_http1(void **state)
+{
+	struct fixture *f = xcalloc(1, sizeof(*f));
+
+	verb_world_init(&f->w, 8, HTTP_PROTOCOL_1, false);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	verb_world_release(&f->w);
+	free(f);
+	return 0;
+}
+
+static void an_object_lives_and_dies(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct json *made, *got, *changed;
+
+	made = verb_world_call(w, "POST", MAPS,
+			       "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"1\"}}", 201);
+	assert_string_equal(verb_world_text(w, made, "/kind"), "ConfigMap");
+	assert_string_not_equal(verb_world_text(w, made, "/metadata/uid"), "");
+	assert_string_not_equal(verb_world_text(w, made, "/metadata/resourceVersion"), "");
+	got = verb_world_call(w, "GET", MAPS "/a", NULL, 200);
+	assert_true(json_equal(made, got));
+
+	changed = verb_world_call(w, "PUT", MAPS "/a",
+				  "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"2\"}}", 200);
+	assert_string_equal(verb_world_text(w, changed, "/data/k"), "2");
+	assert_string_equal(verb_world_text(w, changed, "/metadata/uid"),
+			    verb_world_text(w, made, "/metadata/uid"));
+	assert_string_not_equal(verb_world_text(w, changed, "/metadata/resourceVersion"),
+				verb_world_text(w, made, "/metadata/resourceVersion"));
+
+	got = verb_world_call(w, "DELETE", MAPS "/a", NULL, 200);
+	assert_string_equal(verb_world_text(w, got, "/kind"), "Status");
+	assert_string_equal(verb_world_text(w, got, "/status"), "Success");
+	assert_string_equal(verb_world_text(w, got, "/details/uid"),
+			    verb_world_text(w, made, "/metadata/uid"));
+	got = verb_world_call(w, "GET", MAPS "/a", NULL, 404);
+	assert_string_equal(verb_world_text(w, got, "/message"), "configmaps \"a\" not found");
+}
+
+static void a_write_that_changes_nothing_writes_nothing(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	const char *body = "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"1\"}}";
+	struct json *made = verb_world_call(w, "POST", MAPS, body, 201);
+	struct json *same = verb_world_call(w, "PUT", MAPS "/a", body, 200);
+
+	assert_true(json_equal(made, same));
+}
+
+static void stale_writes_are_conflicts(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct json *got;
+
+	(void)verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+	got = verb_world_call(
+		w, "PUT", MAPS "/a",
+		"{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"1\"},\"data\":{\"k\":\"1\"}}",
+		409);
+	assert_string_equal(verb_world_text(w, got, "/reason"), "Conflict");
+	assert_string_equal(
+		verb_world_text(w, got, "/message"),
+		"Operation cannot be fulfilled on configmaps \"a\": the object has been "
+		"modified; please apply your changes to the latest version and try again");
+}
+
+static void names_are_taken_once_and_generated_anew(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct json *got, *other;
+
+	(void)verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+	got = verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}", 409);
+	assert_string_equal(verb_world_text(w, got, "/reason"), "AlreadyExists");
+	assert_string_equal(verb_world_text(w, got, "/message"), "configmaps \"a\" already exists");
+	got = verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"generateName\":\"x-\"}}", 201);
+	other = verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"generateName\":\"x-\"}}", 201);
+	assert_string_not_equal(verb_world_text(w, got, "/metadata/name"),
+				verb_world_text(w, other, "/metadata/name"));
+}
+
+static void namespaces_must_be_there_and_stay(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct json *got;
+
+	got = verb_world_call(w, "POST", "/api/v1/namespaces/none/configmaps",
+			      "{\"metadata\":{\"name\":\"a\"}}", 404);
+	assert_string_equal(verb_world_text(w, got, "/message"), "namespaces \"none\" not found");
+	(void)verb_world_call(w, "POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"n\"}}",
+			      201);
+	got = verb_world_call(w, "DELETE", "/api/v1/namespaces/n", NULL, 200);
+	assert_string_equal(verb_world_text(w, got, "/status/phase"), "Terminating");
+	got = verb_world_call(w, "POST", "/api/v1/namespaces/n/configmaps",
+			      "{\"metadata\":{\"name\":\"a\"}}", 403);
+	assert_string_equal(
+		verb_world_text(w, got, "/message"),
+		"configmaps \"a\" is forbidden: unable to create new content in namespace "
+		"n because it is being terminated");
+	assert_string_equal(verb_world_text(w, got, "/details/causes/0/reason"),
+			    "NamespaceTerminating");
+	got = verb_world_call(w, "PUT", "/api/v1/namespaces/n/finalize",
+			      "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"finalizers\":[]}}", 200);
+	(void)verb_world_call(w, "GET", "/api/v1/namespaces/n", NULL, 404);
+	got = verb_world_call(w, "DELETE", "/api/v1/namespaces/default", NULL, 403);
+	assert_string_equal(
+		verb_world_text(w, got, "/message"),
+		"namespaces \"default\" is forbidden: this namespace may not be deleted");
+}
+
+static void dry_runs_leave_no_trace(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct json *got;
+
+	got = verb_world_call(w, "POST", MAPS "?dryRun=All", "{\"metadata\":{\"name\":\"a\"}}",
+			      201);
+	assert_string_not_equal(verb_world_text(w, got, "/metadata/uid"), "");
+	assert_null(json_pointer(got, STR("/metadata/resourceVersion")));
+	(void)verb_world_call(w, "GET", MAPS "/a", NULL, 404);
+
+	(void)verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+	got = verb_world_call(w, "PUT", MAPS "/a?dryRun=All",
+			      "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"1\"}}", 200);
+	assert_string_equal(verb_world_text(w, got, "/data/k"), "1");
+	(void)verb_world_call(
+		w, "DELETE", MAPS "/a",
+		"{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"dryRun\":[\"All\"]}", 200);
+	got = verb_world_call(w, "GET", MAPS "/a", NULL, 200);
+	assert_null(json_pointer(got, STR("/data")));
+}
+
+static void finalizers_hold_what_is_deleted(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct json *got;
+
+	(void)verb_world_call(w, "POST", MAPS,
+			      "{\"metadata\":{\"name\":\"a\",\"finalizers\":[\"x.io/y\"]}}", 201);
+	got = verb_world_call(w, "DELETE", MAPS "/a", NULL, 200);
+	assert_string_equal(verb_world_text(w, got, "/kind"), "ConfigMap");
+	assert_string_not_equal(verb_world_text(w, got, "/metadata/deletionTimestamp"), "");
+	(void)verb_world_call(w, "PUT", MAPS "/a", "{\"metadata\":{\"name\":\"a\"}}", 200);
+	(void)verb_world_call(w, "GET", MAPS "/a", NULL, 404);
+}
+
+static void preconditions_of_a_delete_hold(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct json *got;
+
+	(void)verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+	got = verb_world_call(w, "DELETE", MAPS "/a", "{\"preconditions\":{\"uid\":\"x\"}}", 409);
+	assert_string_equal(verb_world_text(w, got, "/reason"), "Conflict");
+	got = verb_world_call(w, "DELETE", MAPS "/a?propagationPolicy=Sometimes", NULL, 422);
+	assert_string_equal(verb_world_text(w, got, "/details/kind"), "DeleteOptions");
+	(void)verb_world_call(w, "DELETE", MAPS "/a?propagationPolicy=Background", NULL, 200);
+}
+
+static void patches_are_applied(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_ask merge = { .method = "PATCH",
+				  .target = MAPS "/a",
+				  .content_type = "application/merge-patch+json",
+				  .body = "{\"data\":{\"k\":\"1\",\"l\":null}}" };
+	struct verb_ask other = { .method = "PATCH",
+				  .target = MAPS "/a?force=true",
+				  .content_type = "application/merge-patch+json",
+				  .body = "{}" };
+	struct json *got;
+
+	(void)verb_world_call(w, "POST", MAPS,
+			      "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"0\",\"l\":\"0\"}}",
+			      201);
+	got = verb_world_ask(w, &merge);
+	assert_int_equal(merge.status, 200);
+	assert_string_equal(verb_world_text(w, got, "/data/k"), "1");
+	assert_null(json_pointer(got, STR("/data/l")));
+	got = verb_world_ask(w, &other);
+	assert_int_equal(other.status, 422);
+	assert_string_equal(
+		verb_world_text(w, got, "/message"),
+		"PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be "
+		"specified for non-apply patch");
+	verb_ask_release(&merge);
+	verb_ask_release(&other);
+}
+
+/* All of them are decided on each other, none waits for a commit. */
+static void patches_of_many_at_once_all_count(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_ask asks[20];
+	char bodies[20][64];
+	struct json *got;
+
+	(void)verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+	for (int i = 0; i < 20; i++) {
+		(void)snprintf(bodies[i], sizeof(bodies[i]), "{\"data\":{\"k%d\":\"1\"}}", i);
+		asks[i] = (struct verb_ask){ .method = "PATCH",
+					     .target = MAPS "/a",
+					     .content_type = "application/merge-patch+json",
+					     .body = bodies[i] };
+		verb_world_begin(w, &asks[i]);
+	}
+	for (int i = 0; i < 20; i++) {
+		verb_world_finish(w, &asks[i]);
+		assert_int_equal(asks[i].status, 200);
+		verb_ask_release(&asks[i]);
+	}
+	got = verb_world_call(w, "GET", MAPS "/a", NULL, 200);
+	assert_int_equal(json_count(json_getz(got, "data")), 20);
+}
+
+static void status_is_written_apart(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct json *got;
+
+	(void)verb_world_call(w, "POST", PODS, a_pod, 201);
+	got = verb_world_call(w, "GET", PODS "/p/status", NULL, 200);
+	assert_string_equal(verb_world_text(w, got, "/kind"), "Pod");
+	got = verb_world_call(w, "PUT", PODS "/p/status",
+			      "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"no\","
+			      "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]},"
+			      "\"status\":{\"phase\":\"Running\"}}",
+			      200);
+	assert_string_equal(verb_world_text(w, got, "/status/phase"), "Running");
+	assert_string_equal(verb_world_text(w, got, "/spec/nodeName"), "");
+}
+
+static void pods_are_bound_and_evicted(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct json *got;
+
+	(void)verb_world_call(w, "POST", PODS, a_pod, 201);
+	got = verb_world_call(w, "POST", PODS "/p/binding",
+			      "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\","
+			      "\"name\":\"n1\"}}",
+			      201);
+	assert_string_equal(verb_world_text(w, got, "/status"), "Success");
+	got = verb_world_call(w, "GET", PODS "/p", NULL, 200);
+	assert_string_equal(verb_world_text(w, got, "/spec/nodeName"), "n1");
+	got = verb_world_call(w, "POST", "/api/v1/namespaces/default/bindings",
+			      "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\","
+			      "\"name\":\"n2\"}}",
+			      409);
+	got = verb_world_call(w, "POST", PODS "/p/eviction",
+			      "{\"metadata\":{\"name\":\"p\"},\"deleteOptions\":"
+			      "{\"gracePeriodSeconds\":0}}",
+			      201);
+	assert_string_equal(verb_world_text(w, got, "/status"), "Success");
+	(void)verb_world_call(w, "GET", PODS "/p", NULL, 404);
+}
+
+static void what_is_not_served_is_refused(void **state)
+{
+	static const struct {
+		const char *method, *target, *accept, *type, *body;
+		int status;
+		const char *message;
+	} rows[] = {
+		{ "GET", "/api/v1/nothings", NULL, NULL, NULL, 404,
+		  "the server could not find the requested resource" },
+		{ "GET", "/apis/none.io/v1/nothings", NULL, NULL, NULL, 404, NULL },
+		{ "GET", "/nowhere", NULL, NULL, NULL, 404, NULL },
+		{ "GET", "/api/v1/configmaps/a", NULL, NULL, NULL, 404, NULL },
+		{ "GET", "/api/v1/namespaces/default/nodes", NULL, NULL, NULL, 404, NULL },
+		{ "GET", MAPS "/a/status", NULL, NULL, NULL, 404, NULL },
+		{ "POST", MAPS "/a", NULL, NULL, "{}", 405,
+		  "the server does not allow this method on the requested resource" },
+		{ "POST", "/api/v1/configmaps", NULL, NULL, "{}", 405, NULL },
+		{ "PUT", MAPS, NULL, NULL, "{}", 405, NULL },
+		{ "GET", PODS "/p/binding", NULL, NULL, NULL, 405, NULL },
+		{ "OPTIONS", MAPS, NULL, NULL, NULL, 405, NULL },
+		{ "GET", MAPS "/a", "text/csv", NULL, NULL, 406,
+		  "only the following media types are accepted: application/json, "
+		  "application/yaml" },
+		{ "POST", MAPS, NULL, "application/vnd.kubernetes.protobuf", "k8s", 415, NULL },
+		{ "PATCH", MAPS "/a", NULL, "application/json", "{}", 415, NULL },
+		{ "POST", MAPS, NULL, NULL, "{", 400, NULL },
+		{ "PUT", MAPS "/a", NULL, NULL, "{\"metadata\":{\"name\":\"b\"}}", 404, NULL },
+		{ "GET", MAPS "?fieldSelector=data.k%3D1", NULL, NULL, NULL, 400,
+		  "\"data.k\" is not a known field selector: only \"metadata.name\", "
+		  "\"metadata.namespace\"" },
+		{ "GET", PODS "?fieldSelector=spec.x%3D1", NULL, NULL, NULL, 400,
+		  "field label not supported: spec.x" },
+		{ "GET", "/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.x%3D1", NULL,
+		  NULL, NULL, 400,
+		  "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: spec.x" },
+		{ "GET", MAPS "?includeObject=Some", "application/json;as=Table;v=v1;g=meta.k8s.io",
+		  NULL, NULL, 400, NULL },
+		{ "POST", "/api/v1/namespaces?dryRun=Some", NULL, NULL, "{}", 422,
+		  "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: "
+		  "[\"Some\"]: "
+		  "supported values: \"All\"" },
+	};
+	struct verb_world *w = &((struct fixture *)*state)->w;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct verb_ask ask = { .method = rows[i].method,
+					.target = rows[i].target,
+					.accept = rows[i].accept,
+					.content_type = rows[i].type,
+					.body = rows[i].body };
+		struct json *got = verb_world_ask(w, &ask);
+
+		if (ask.status != rows[i].status)
+			print_error("%s %s: %s\n", ask.method, ask.target, ask.got.p);
+		assert_int_equal(ask.status, rows[i].status);
+		if (rows[i].message)
+			assert_string_equal(verb_world_text(w, got, "/message"), rows[i].message);
+		verb_ask_release(&ask);
+	}
+}
+
+static void large_bodies_are_refused_with_a_status(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	char *body = xmalloc(HTTP_BODY_MAX + 2);
+	struct verb_ask ask = {
+		.method = "POST", .target = MAPS, .body = body, .body_n = HTTP_BODY_MAX + 1
+	};
+	struct json *got;
+
+	memset(body, ' ', HTTP_BODY_MAX + 1);
+	got = verb_world_ask(w, &ask);
+	assert_int_equal(ask.status, 413);
+	assert_string_equal(verb_world_text(w, got, "/message"),
+			    "Request entity too large: limit is 3145728");
+	verb_ask_release(&ask);
+	free(body);
+}
+
+static void unknown_fields_are_warned_of(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_ask ask = { .method = "POST",
+				.target = MAPS,
+				.body = "{\"metadata\":{\"name\":\"a\"},\"foo\":1}" };
+
+	(void)verb_world_ask(w, &ask);
+	assert_int_equal(ask.status, 201);
+	assert_string_equal(ask.warnings, "299 - \"unknown field \\\"foo\\\"\"\n");
+	verb_ask_release(&ask);
+	(void)verb_world_call(w, "POST", MAPS "?fieldValidation=Strict",
+			      "{\"metadata\":{\"name\":\"b\"},\"foo\":1}", 400);
+}
+
+static void other_paths_are_answered_elsewhere(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_ask ask = { .method = "GET", .target = "/version", .accept = "text/plain" };
+
+	(void)verb_world_ask(w, &ask);
+	assert_int_equal(ask.status, 200);
+	assert_string_equal(ask.got.p, "1.37");
+	verb_ask_release(&ask);
+}
+
+static void reads_of_the_future_time_out(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct json *got;
+
+	got = verb_world_call(w, "GET", "/api/v1/namespaces/default?resourceVersion=100000", NULL,
+			      504);
+	assert_string_equal(verb_world_text(w, got, "/reason"), "Timeout");
+	assert_string_equal(verb_world_text(w, got, "/details/causes/0/reason"),
+			    "ResourceVersionTooLarge");
+	(void)verb_world_call(w, "GET", "/api/v1/namespaces/default?resourceVersion=0", NULL, 200);
+	(void)verb_world_call(w, "GET", "/api/v1/namespaces/default?resourceVersion=1", NULL, 200);
+}
+
+/* A request that its client gives up while the state has it does no harm. */
+static void clients_may_leave_at_any_time(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+
+	for (int i = 0; i < 40; i++) {
+		char body[64];
+		struct verb_ask ask = { .method = "POST", .target = MAPS, .body = body };
+		struct error err;
+
+		(void)snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"a%d\"}}", i);
+		verb_world_begin(w, &ask);
+		sim_run_for(w->sim, i % 10);
+		(void)error_set(&err, ERR_CANCELED, "left");
+		if (ask.stream)
+			http_stream_reset(ask.stream, &err);
+		verb_world_finish(w, &ask);
+		verb_ask_release(&ask);
+	}
+	(void)verb_world_call(w, "GET", MAPS, NULL, 200);
+}
+
+#define TEST(name)                                              \
+	cmocka_unit_test_setup_teardown(name, setup, teardown), \
+		cmocka_unit_test_setup_teardown(name, setup_http1, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_object_lives_and_dies),
+		TEST(a_write_that_changes_nothing_writes_nothing),
+		TEST(stale_writes_are_conflicts),
+		TEST(names_are_taken_once_and_generated_anew),
+		TEST(namespaces_must_be_there_and_stay),
+		TEST(dry_runs_leave_no_trace),
+		TEST(finalizers_hold_what_is_deleted),
+		TEST(preconditions_of_a_delete_hold),
+		TEST(patches_are_applied),
+		TEST(patches_of_many_at_once_all_count),
+		TEST(status_is_written_apart),
+		TEST(pods_are_bound_and_evicted),
+		TEST(what_is_not_served_is_refused),
+		TEST(large_bodies_are_refused_with_a_status),
+		TEST(unknown_fields_are_warned_of),
+		TEST(other_paths_are_answered_elsewhere),
+		TEST(reads_of_the_future_time_out),
+		cmocka_unit_test_setup_teardown(clients_may_leave_at_any_time, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("server/verb", tests, NULL, NULL);
+}

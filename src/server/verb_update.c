@@ -1,0 +1,111 @@
+/*
+ * UPDATE and PATCH, of objects and of their subresources. Where a kind allows
+ * it, what is not there is made.
+ */
+#include "server/reply_impl.h"
+#include "server/verb_impl.h"
+
+/* --- update ---------------------------------------------------------------------------------------- */
+
+static int decode(struct mutation *m, struct error *err)
+{
+	return write_decode(&m->write, m->x->body, m->format, &m->tree, err);
+}
+
+static int decide(struct mutation *m, const struct json *old, struct json **ret_object,
+		  struct error *err)
+{
+	m->status = 200;
+	if (str_eq(m->write.subresource, STR("finalize")))
+		return write_finalize(&m->write, old, m->tree, ret_object, err);
+	return write_update(&m->write, old, m->tree, ret_object, err);
+}
+
+static int decide_new(struct mutation *m, struct json **ret_object, struct error *err)
+{
+	bool may = (m->kind->flags & SCHEMA_CREATE_ON_UPDATE) && !m->x->sub;
+	struct str uid = json_str(json_getz(json_getz(m->tree, "metadata"), "uid"));
+	int r;
+
+	/* Who names a uid means an object that was there. */
+	if (!may || uid.n) {
+		*err = (struct error){ .code = ERR_NOT_FOUND };
+		return mutation_blame(m, m->kind, m->name, -ERR_NOT_FOUND);
+	}
+	r = mutation_check_namespace(m, err);
+	if (r < 0)
+		return r;
+	m->status = 201;
+	return write_create(&m->write, m->tree, ret_object, err);
+}
+
+static const struct mutation_ops update_ops = {
+	.decode = decode,
+	.decide = decide,
+	.decide_new = decide_new,
+};
+
+void verb_update(struct exchange *x)
+{
+	struct str type = http_fields_get(&x->stream->in.fields, STR("content-type"));
+	struct mutation *m = mutation_new(x, &update_ops);
+	struct error err = { 0 };
+
+	if (verb_is_foreign(x))
+		mutation_refuse(m, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED });
+	else if (negotiate_body(type, &m->format, &err) < 0)
+		mutation_refuse(m, &err);
+	else
+		mutation_start(m);
+}
+
+/* --- patch ------------------------------------------------------------------------------------------- */
+
+/* The patch is not changed by being applied: it is parsed once. */
+static int decode_patch(struct mutation *m, struct error *err)
+{
+	struct decode_report report = { 0 };
+	int r;
+
+	if (m->tree)
+		return 0;
+	r = decode_parse(&m->x->work, m->x->body, m->format, &report, &m->tree, err);
+	return r < 0 ? error_wrap(err, r, "error decoding patch") : 0;
+}
+
+static int decide_patch(struct mutation *m, const struct json *old, struct json **ret_object,
+			struct error *err)
+{
+	return write_patch(&m->write, old, m->patch_type, m->tree, ret_object, err);
+}
+
+static const struct mutation_ops patch_ops = {
+	.decode = decode_patch,
+	.decide = decide_patch,
+};
+
+void verb_patch(struct exchange *x)
+{
+	struct str type = http_fields_get(&x->stream->in.fields, STR("content-type"));
+	struct mutation *m = mutation_new(x, &patch_ops);
+	struct error err = { 0 };
+	bool apply;
+
+	if (verb_is_foreign(x)) {
+		mutation_refuse(m, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED });
+		return;
+	}
+	if (negotiate_patch(type, &m->patch_type, &err) < 0) {
+		mutation_refuse(m, &err);
+		return;
+	}
+	apply = m->patch_type == PATCH_APPLY;
+	m->format = apply ? DECODE_YAML : DECODE_JSON;
+	request_check_patch(&x->request, apply, &m->write.errs);
+	if (field_errors_any(&m->write.errs)) {
+		err.code = ERR_INVALID;
+		reply_bad_options(x, "PatchOptions", &err, &m->write.errs);
+		return;
+	}
+	mutation_start(m);
+}

@@ -1,0 +1,130 @@
+/*
+ * WATCH. Here is only decided where a watch begins; then the stream is handed
+ * to its lane (watch.h). Without a resourceVersion a watch begins with what is
+ * newest, which the state has to say first.
+ */
+#include "net/loop.h"
+#include "server/audit.h"
+#include "server/reply_impl.h"
+#include "server/server_impl.h"
+#include "server/verb_impl.h"
+
+struct watch_job {
+	struct error err;
+	int64_t revision; /* of the state, when it was asked */
+};
+
+static int64_t time_limit(struct exchange *x)
+{
+	int64_t asked = x->request.timeout_s, least = x->server->opts.min_request_timeout_ms;
+
+	if (asked > 0)
+		return asked > INT64_MAX / 1000 ? INT64_MAX / 1000 : asked * 1000;
+	if (asked < 0 && x->request.timeout_s != -1)
+		return 1;
+	/* Spread, so that the watches of a restarted server do not end together. */
+	least = least > 0 ? least : INT64_C(30) * 60 * 1000;
+	return least + (int64_t)prng_below(loop_prng(x->home), (uint64_t)least);
+}
+
+static void on_over(void *arg)
+{
+	struct exchange *x = arg;
+
+	x->status = x->stream->out_status;
+	exchange_over(x);
+}
+
+static struct watch_form form_of(const struct exchange *x)
+{
+	struct watch_form f = { .as = WATCH_JSON,
+				.table_version = x->accept.as_version,
+				.kind = x->kind };
+
+	if (x->accept.as == ACCEPT_TABLE)
+		f.as = WATCH_TABLE;
+	else if (x->accept.as != ACCEPT_OBJECT)
+		f.as = WATCH_PARTIAL;
+	if (str_eq(x->request.include_object, STR("Object")))
+		f.include = TABLE_INCLUDE_OBJECT;
+	else if (str_eq(x->request.include_object, STR("None")))
+		f.include = TABLE_INCLUDE_NONE;
+	return f;
+}
+
+/* From `revision` on; 0: from anything, which only goes together with the initial state. */
+static void start(struct exchange *x, int64_t revision)
+{
+	const struct request *r = &x->request;
+	bool legacy = r->revision <= 0 && !r->send_initial_given;
+	bool initial = legacy || r->send_initial;
+	struct watch_opts opts = {
+		.kind = x->kind,
+		.ns = r->ns,
+		.labels = r->labels,
+		.fields = r->fields,
+		.form = form_of(x),
+		.revision = revision,
+		.initial = initial,
+		.initial_end = initial && r->bookmarks,
+		.bookmarks = r->bookmarks,
+		.timeout_ms = time_limit(x),
+		.on_over = on_over,
+		.arg = x,
+	};
+
+	x->answered = true; /* from here on by the watch */
+	x->status = 200;
+	audit_started(x);
+	watch_start(x->server->state, x->lane, x->stream, &opts);
+}
+
+static void on_synced(struct state *st, struct job *j, const struct error *err)
+{
+	struct watch_job *w = exchange_of(j)->data;
+
+	if (err)
+		w->err = *err;
+	w->revision = state_revision(st);
+	job_finish(j);
+}
+
+static void on_state(struct state *st, struct job *j)
+{
+	if (exchange_of(j)->request.revision == 0)
+		on_synced(st, j, NULL);
+	else
+		state_sync(st, j, 0, on_synced);
+}
+
+static void finish(struct exchange *x)
+{
+	struct watch_job *w = x->data;
+
+	if (w->err.code)
+		verb_reply_sync_error(x, &w->err);
+	else
+		start(x, w->revision);
+}
+
+void verb_watch(struct exchange *x)
+{
+	const struct request *r = &x->request;
+	struct error err;
+
+	if (x->accept.format == ACCEPT_YAML) {
+		(void)error_set(&err, ERR_NOT_ACCEPTABLE,
+				"only the following media types are accepted: "
+				"application/json;stream=watch");
+		reply_error(x, &err, NULL);
+		return;
+	}
+	if (r->revision > 0) {
+		start(x, r->revision);
+	} else if (r->revision == 0 && (!r->send_initial_given || r->send_initial)) {
+		start(x, 0);
+	} else {
+		x->data = ARENA_NEW(&x->work, struct watch_job);
+		exchange_submit(x, on_state, finish);
+	}
+}

@@ -1,0 +1,293 @@
+/*
+ * The server is put together by hand of its parts: what is tested is the way
+ * through exchange, route, verb, state and reply. Authentication and the paths
+ * that are no resources are replaced here.
+ */
+#include "server/verb_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/metrics.h"
+#include "net/http_server.h"
+#include "net/sim.h"
+#include "server/auth.h"
+#include "server/exchange.h"
+#include "server/namespaces.h"
+#include "server/nonresource.h"
+#include "server/server_metrics.h"
+#include "server/state_fake.h"
+#include "server/user.h"
+
+enum { HANG_MS = 200 * 1000 };
+
+int auth_user(struct server *s UNUSED, struct http_stream *stream UNUSED, struct arena *a UNUSED,
+	      struct user *ret_user, struct error *err UNUSED)
+{
+	*ret_user = (struct user){ .name = STR("admin"), .authenticated = true };
+	return 0;
+}
+
+int auth_allows(const struct user *user UNUSED, struct str path UNUSED, struct error *err UNUSED)
+{
+	return 0;
+}
+
+bool nonresource_handle(struct exchange *x)
+{
+	if (!str_eqz(x->stream->in.path, "/version"))
+		return false;
+	reply_text(x, 200, STR("text/plain"), STR("1.37"));
+	return true;
+}
+
+/* --- life --------------------------------------------------------------------------------------- */
+
+static void handle(void *arg, struct http_stream *stream, size_t lane)
+{
+	struct verb_world *w = arg;
+
+	exchange_begin(&w->server, stream, lane);
+}
+
+static void on_namespaces(void *arg, const struct error *err)
+{
+	struct verb_world *w = arg;
+
+	assert_null(err);
+	atomic_store(&w->server.ready, true);
+}
+
+static void on_state(void *arg, const struct error *err)
+{
+	struct verb_world *w = arg;
+
+	assert_null(err);
+	namespaces_ensure(&w->server, on_namespaces, w);
+}
+
+static bool is_ready(void *arg)
+{
+	return atomic_load(&((struct verb_world *)arg)->server.ready);
+}
+
+static void start_state(struct verb_world *w, uint64_t seed)
+{
+	struct fake_opts fake = { .local = w->local, .seed = seed, .delay_ms = 3 };
+	struct state_opts opts = {
+		.loop = w->lanes[0],
+		.gates = &w->server.gates,
+		.lanes = w->lanes,
+		.nlanes = 2,
+		.on_ready = on_state,
+		.arg = w,
+	};
+
+	w->data = fake_data_new();
+	opts.store = w->server.store = fake_store_open(w->lanes[0], w->data, &fake);
+	w->server.state = state_new(&opts);
+	assert_true(sim_run_until(w->sim, is_ready, w, HANG_MS));
+}
+
+static void start_http(struct verb_world *w, enum http_protocol protocol)
+{
+	struct http_server_opts opts = {
+		.loops = w->lanes, .nloops = 2, .handler = handle, .arg = w
+	};
+	struct http_client_opts client = { .protocol = protocol };
+	struct addr at;
+	struct error err;
+
+	assert_int_equal(addr_parse(&at, STR("server:6443"), 0, &err), 0);
+	w->server.http = http_server_new(&opts);
+	assert_int_equal(http_server_listen(w->server.http, &at, NULL, 0, &w->at, &err), 0);
+	client.to = w->at;
+	assert_int_equal(http_client_new(w->guest, &client, &w->client, &err), 0);
+}
+
+void verb_world_init(struct verb_world *w, uint64_t seed, enum http_protocol protocol, bool local)
+{
+	struct sim_opts opts = { .seed = seed };
+	struct server *s = &w->server;
+	struct error err;
+
+	memset(w, 0, sizeof(*w));
+	w->local = local;
+	w->sim = sim_new(&opts);
+	w->lanes[0] = sim_loop_new(w->sim, "server");
+	w->lanes[1] = sim_loop_new(w->sim, "server");
+	w->guest = sim_loop_new(w->sim, "guest");
+	arena_init(&w->arena, SIZE_MAX);
+	gates_init(&s->gates);
+	s->opts = (struct server_opts){ .loops = w->lanes, .nloops = 2 };
+	s->clock = loop_clock(w->lanes[0]);
+	s->metrics = metrics_new();
+	assert_int_equal(server_metrics_new(s, &s->counts, &err), 0);
+	start_state(w, seed);
+	start_http(w, protocol);
+}
+
+static void set_flag(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static bool is_set(void *arg)
+{
+	return *(bool *)arg;
+}
+
+void verb_world_release(struct verb_world *w)
+{
+	bool drained = false, stopped = false;
+
+	http_client_free(w->client);
+	watch_stop(w->server.state);
+	http_server_drain(w->server.http, 1000, set_flag, &drained);
+	assert_true(sim_run_until(w->sim, is_set, &drained, HANG_MS));
+	http_server_free(w->server.http);
+	state_stop(w->server.state, set_flag, &stopped);
+	assert_true(sim_run_until(w->sim, is_set, &stopped, HANG_MS));
+	state_free(w->server.state);
+	fake_data_free(w->data);
+	server_metrics_free(w->server.counts);
+	metrics_free(w->server.metrics);
+	arena_release(&w->arena);
+	sim_run_for(w->sim, 10);
+	loop_free(w->guest);
+	loop_free(w->lanes[1]);
+	loop_free(w->lanes[0]);
+	sim_free(w->sim);
+}
+
+/* --- asking --------------------------------------------------------------------------------------- */
+
+static void copy_field(const struct http_stream *s, struct str name, char *to, size_t size)
+{
+	struct str v = http_fields_get(&s->in.fields, name);
+
+	(void)snprintf(to, size, "%.*s", STR_ARG(v));
+}
+
+static void on_head(struct http_stream *s)
+{
+	struct verb_ask *a = s->data;
+	size_t n = 0;
+
+	a->status = s->in.status;
+	a->length = s->in.length;
+	copy_field(s, STR("content-type"), a->content, sizeof(a->content));
+	copy_field(s, STR("content-encoding"), a->content_encoding, sizeof(a->content_encoding));
+	for (size_t i = 0; i < s->in.fields.n; i++)
+		if (str_eqz(s->in.fields.v[i].name, "warning"))
+			n += (size_t)snprintf(a->warnings + n, sizeof(a->warnings) - n, "%.*s\n",
+					      STR_ARG(s->in.fields.v[i].value));
+}
+
+static void on_body(struct http_stream *s, struct str piece)
+{
+	struct verb_ask *a = s->data;
+
+	assert_int_equal(buf_add_str(&a->got, piece), 0);
+	http_stream_consume(s, piece.n);
+}
+
+static void on_close(struct http_stream *s, const struct error *err)
+{
+	struct verb_ask *a = s->data;
+
+	if (err)
+		a->err = *err;
+	a->over = true;
+	a->stream = NULL;
+}
+
+static const struct http_stream_ops ask_ops = { .on_head = on_head,
+						.on_body = on_body,
+						.on_close = on_close };
+
+static size_t put(struct http_field *f, size_t n, const char *name, const char *value)
+{
+	if (!value)
+		return n;
+	f[n] = (struct http_field){ str_from(name), str_from(value) };
+	return n + 1;
+}
+
+void verb_world_begin(struct verb_world *w, struct verb_ask *ask)
+{
+	struct http_field f[8];
+	struct http_request r = { .method = str_from(ask->method),
+				  .scheme = STR("http"),
+				  .authority = STR("server"),
+				  .target = str_from(ask->target),
+				  .fields = f,
+				  .end = !ask->body,
+				  .ops = &ask_ops,
+				  .data = ask };
+	struct error err;
+
+	if (ask->body && !ask->body_n)
+		ask->body_n = strlen(ask->body);
+	r.length = ask->body ? (int64_t)ask->body_n : 0;
+	r.nfields = put(f, 0, "accept", ask->accept);
+	r.nfields = put(f, r.nfields, "content-type", ask->content_type);
+	r.nfields = put(f, r.nfields, "user-agent", ask->user_agent);
+	r.nfields = put(f, r.nfields, "accept-encoding", ask->encoding);
+	buf_init(&ask->got, 256 * MIB);
+	assert_int_equal(http_client_request(w->client, &r, &ask->stream, &err), 0);
+	if (ask->body) {
+		(void)http_stream_send_copy(ask->stream, str_of(ask->body, ask->body_n));
+		(void)http_stream_end(ask->stream, NULL, 0);
+	}
+}
+
+static bool is_over(void *arg)
+{
+	return ((struct verb_ask *)arg)->over;
+}
+
+void verb_world_finish(struct verb_world *w, struct verb_ask *ask)
+{
+	assert_true(sim_run_until(w->sim, is_over, ask, HANG_MS));
+}
+
+void verb_ask_release(struct verb_ask *ask)
+{
+	buf_release(&ask->got);
+}
+
+struct json *verb_world_ask(struct verb_world *w, struct verb_ask *ask)
+{
+	struct json *tree = NULL;
+
+	verb_world_begin(w, ask);
+	verb_world_finish(w, ask);
+	if (json_parse(&w->arena, arena_str(&w->arena, buf_str(&ask->got)), NULL, &tree, NULL) < 0)
+		return NULL;
+	return tree;
+}
+
+struct json *verb_world_call(struct verb_world *w, const char *method, const char *target,
+			     const char *body, int status)
+{
+	struct verb_ask ask = { .method = method, .target = target, .body = body };
+	struct json *tree = verb_world_ask(w, &ask);
+
+	if (ask.status != status)
+		print_error("%s %s: %s %s\n", method, target, ask.got.p ? ask.got.p : "",
+			    ask.err.msg);
+	assert_int_equal(ask.status, status);
+	verb_ask_release(&ask);
+	return tree;
+}
+
+const char *verb_world_text(struct verb_world *w, const struct json *tree, const char *pointer)
+{
+	return arena_strdup(&w->arena, json_str(json_pointer(tree, str_from(pointer))));
+}

@@ -1,0 +1,326 @@
+/*
+ * The course of a write: decode on the stream's loop, decide and write at the
+ * state, answer on the stream's loop again. A conflict means that the decision
+ * was made on something that did not come to be, or is no more: it is made
+ * anew, as often as upstream does, on what is there by then. A client's own
+ * precondition is part of the decision and fails there.
+ */
+#include "server/verb_impl.h"
+
+#include "net/loop.h"
+#include "server/reply_impl.h"
+#include "server/server_impl.h"
+
+enum { TRIES_MAX = 10 };
+
+/*
+ * The resourceVersion of what is not committed yet: it has none, and no client
+ * can know it, so every precondition on it fails.
+ */
+static const struct str unknown_version = { "18446744073709551615", 20 };
+
+bool verb_is_foreign(const struct exchange *x)
+{
+	return x->sub && x->sub->kind.n && !str_eq(x->sub->kind, x->kind->kind);
+}
+
+void verb_reply_sync_error(struct exchange *x, const struct error *err)
+{
+	if (err->code == ERR_TIMEOUT) {
+		x->cause_reason = "ResourceVersionTooLarge";
+		x->cause_message = "Too large resource version";
+		x->retry_after_s = 1;
+	}
+	reply_error(x, err, NULL);
+}
+
+static void object_drop(void *object)
+{
+	object_unref(object);
+}
+
+/* --- answering --------------------------------------------------------------------------------- */
+
+/* What a dry run would have stored, as it would have been shown. */
+void mutation_reply_shown(struct mutation *m)
+{
+	struct arena *a = &m->x->work;
+	struct json *meta = json_getz(m->shown, "metadata");
+
+	if (str_eq(json_str(json_getz(meta, "resourceVersion")), unknown_version))
+		json_remove(meta, STR("resourceVersion"));
+	(void)write_served_form(a, m->shown, m->kind->storage, m->write.gates);
+	write_from_storage(a, m->shown, m->kind);
+	reply_tree(m->x, m->status, m->shown);
+}
+
+void mutation_refuse(struct mutation *m, const struct error *err)
+{
+	struct exchange *x = m->x;
+
+	x->warnings = m->write.warnings;
+	if (m->about_kind)
+		x->about_kind = m->about_kind;
+	if (m->about_name.n)
+		x->about_name = m->about_name;
+	x->cause_reason = m->cause_reason;
+	x->cause_message = m->cause_message;
+	x->retry_after_s = m->retry_after_s;
+	reply_error(x, err, field_errors_any(&m->write.errs) ? &m->write.errs : NULL);
+}
+
+static void finish(struct exchange *x)
+{
+	struct mutation *m = x->data;
+
+	if (m->err.code) {
+		mutation_refuse(m, &m->err);
+		return;
+	}
+	x->warnings = m->write.warnings;
+	x->about_name = m->name;
+	if (m->ops->answer)
+		m->ops->answer(m);
+	else if (m->shown)
+		mutation_reply_shown(m);
+	else
+		reply_object(x, m->status, m->object);
+}
+
+void mutation_fail(struct mutation *m, const struct error *err)
+{
+	m->err = *err;
+	job_finish(m->job);
+}
+
+void mutation_end(struct mutation *m, struct object *object)
+{
+	if (object) {
+		m->object = object_ref(object);
+		arena_hold(&m->x->work, object_drop, object);
+	}
+	job_finish(m->job);
+}
+
+int mutation_blame(struct mutation *m, const struct schema_kind *kind, struct str name, int r)
+{
+	m->about_kind = kind;
+	m->about_name = name;
+	return r;
+}
+
+/* --- namespaces ----------------------------------------------------------------------------------- */
+
+static struct object *namespace_of(struct mutation *m, const struct schema_kind **ret_kind)
+{
+	const struct schema_kind *kind;
+
+	kind = schema_find_resource(STR(""), STR("v1"), STR("namespaces"));
+	*ret_kind = kind;
+	if (!kind || !(m->kind->flags & SCHEMA_NAMESPACED))
+		return NULL;
+	return resource_tip(state_resource(m->state, kind), STR(""), m->ns);
+}
+
+int mutation_check_namespace(struct mutation *m, struct error *err)
+{
+	const struct schema_kind *kind;
+	struct object *ns = namespace_of(m, &kind);
+
+	if (!(m->kind->flags & SCHEMA_NAMESPACED))
+		return 0;
+	if (!ns) {
+		*err = (struct error){ .code = ERR_NOT_FOUND };
+		return mutation_blame(m, kind, m->ns, -ERR_NOT_FOUND);
+	}
+	if (!ns->deleting)
+		return 0;
+	m->cause_reason = "NamespaceTerminating";
+	m->cause_message = arena_printf(&m->x->work, "namespace %.*s is being terminated",
+					STR_ARG(m->ns));
+	return error_set(err, ERR_FORBIDDEN,
+			 "unable to create new content in namespace %.*s because it is being "
+			 "terminated",
+			 STR_ARG(m->ns));
+}
+
+/* The labels of an object, from its header. */
+static struct json *labels_of(struct arena *a, const struct object *o)
+{
+	struct json *labels = json_make_object(a);
+	const char *text = o->json->data;
+
+	for (size_t i = 0; i < o->nlabels; i++) {
+		const struct object_label *l = &o->labels[i];
+
+		json_add(labels, arena_str(a, str_of(text + l->key, l->key_n)),
+			 json_make_str(a, arena_str(a, str_of(text + l->value, l->value_n))));
+	}
+	return labels;
+}
+
+void mutation_prepare(struct mutation *m)
+{
+	const struct schema_kind *kind;
+	struct object *ns = namespace_of(m, &kind);
+
+	m->write.namespace_labels = ns && ns->nlabels ? labels_of(&m->x->work, ns) : NULL;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------ */
+
+static void on_written(struct state_write *w, struct object *object, const struct error *err)
+{
+	struct mutation *m = w->arg;
+
+	if (err && err->code == ERR_CONFLICT && ++m->tries < TRIES_MAX)
+		m->again(m);
+	else if (err)
+		mutation_fail(m, err);
+	else
+		mutation_end(m, object);
+}
+
+void mutation_commit(struct mutation *m, struct object *base, struct json *object,
+		     void (*again)(struct mutation *m))
+{
+	struct resource *r = state_resource(m->state, m->kind);
+	struct error err;
+
+	m->gone = !object;
+	if (m->dry_run) {
+		m->shown = object;
+		mutation_end(m, base);
+		return;
+	}
+	m->again = again;
+	m->pending.done = on_written;
+	m->pending.arg = m;
+	if (state_write(m->state, &m->pending, r, m->ns, m->name, base, object, &m->x->work, &err) <
+	    0)
+		mutation_fail(m, &err);
+}
+
+/* --- the usual course ----------------------------------------------------------------------------------- */
+
+static int decide_on(struct mutation *m, struct object *base, struct json **ret_object,
+		     struct error *err)
+{
+	struct json *old;
+	int r;
+
+	if (!base && !m->ops->decide_new) {
+		*err = (struct error){ .code = ERR_NOT_FOUND };
+		return mutation_blame(m, m->kind, m->name, -ERR_NOT_FOUND);
+	}
+	if (!base)
+		return m->ops->decide_new(m, ret_object, err);
+	r = object_tree(base, &m->x->work, &old, err);
+	if (r < 0)
+		return r;
+	if (!base->revision)
+		json_setz(json_getz(old, "metadata"), "resourceVersion",
+			  json_make_str(&m->x->work, unknown_version));
+	return m->ops->decide(m, old, ret_object, err);
+}
+
+static void attempt(struct mutation *m)
+{
+	struct object *base = resource_tip(state_resource(m->state, m->kind), m->ns, m->name);
+	struct error err = { 0 };
+	struct json *object;
+
+	mutation_prepare(m);
+	if (decide_on(m, base, &object, &err) < 0) {
+		mutation_fail(m, &err);
+		return;
+	}
+	/* What is pending has no bytes to answer with; then it is written once more. */
+	if (m->write.unchanged && base && base->revision) {
+		mutation_end(m, base);
+		return;
+	}
+	mutation_commit(m, base, object, mutation_again);
+}
+
+void mutation_again(struct mutation *m)
+{
+	struct error err = { 0 };
+
+	write_init(&m->write);
+	if (m->ops->decode && m->ops->decode(m, &err) < 0)
+		mutation_fail(m, &err);
+	else
+		attempt(m);
+}
+
+struct mutation *mutation_arrive(struct state *st, struct job *j)
+{
+	struct mutation *m = exchange_of(j)->data;
+
+	m->state = st;
+	m->job = j;
+	m->write.prng = loop_prng(m->x->server->opts.loops[0]);
+	return m;
+}
+
+static void on_state(struct state *st, struct job *j)
+{
+	attempt(mutation_arrive(st, j));
+}
+
+void mutation_submit(struct mutation *m, void (*run)(struct state *st, struct job *j))
+{
+	exchange_submit(m->x, run, finish);
+}
+
+void mutation_start(struct mutation *m)
+{
+	struct error err = { 0 };
+
+	if (m->ops->decode && m->ops->decode(m, &err) < 0)
+		mutation_refuse(m, &err);
+	else
+		mutation_submit(m, on_state);
+}
+
+/* --- making --------------------------------------------------------------------------------------------- */
+
+static int field_validation(const struct request *r)
+{
+	if (str_eq(r->field_validation, STR("Ignore")))
+		return WRITE_IGNORE;
+	if (str_eq(r->field_validation, STR("Strict")))
+		return WRITE_STRICT;
+	return WRITE_WARN;
+}
+
+struct mutation *mutation_new(struct exchange *x, const struct mutation_ops *ops)
+{
+	struct mutation *m = ARENA_NEW(&x->work, struct mutation);
+	const struct request *r = &x->request;
+
+	m->x = x;
+	m->ops = ops;
+	m->kind = x->kind;
+	m->ns = r->ns;
+	m->name = r->name;
+	m->status = 200;
+	m->dry_run = r->dry_run;
+	m->write = (struct write){
+		.arena = &x->work,
+		.kind = x->kind,
+		.ns = r->ns,
+		.name = r->name,
+		.subresource = r->subresource,
+		.gates = &x->server->gates,
+		.now_ns = x->wall_ns,
+		.field_manager = r->field_manager,
+		.user_agent = http_fields_get(&x->stream->in.fields, STR("user-agent")),
+		.force = r->force,
+	};
+	m->write.field_validation = field_validation(r);
+	write_init(&m->write);
+	x->data = m;
+	return m;
+}

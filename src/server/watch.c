@@ -1,0 +1,319 @@
+/*
+ * The life of a watch. It is opened by a job at the state, which waits for the
+ * revision, takes what the watch begins with (a snapshot, or the chunks that its lane
+ * lacks) and subscribes the lane; the lane's next messages go on from exactly there.
+ * Whoever ends first, stream or watch, the other hears of it; the watch leaves its
+ * lane once, and is freed when both its stream is closed and its job is back.
+ */
+#include "server/watch.h"
+
+#include <stdlib.h>
+
+#include "api/status.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "net/http.h"
+#include "server/watch_impl.h"
+#include "server/watch_text.h"
+
+enum {
+	BOOKMARK_MS = 60 * 1000, /* give or take a quarter */
+	BOOKMARK_LAST_MS = 2000, /* before the end */
+};
+
+static void pump_more(struct loop_task *t);
+static void on_timer(struct loop_timer *t);
+
+/* --- the end -------------------------------------------------------------------------------- */
+
+static void watch_free(struct watch *w)
+{
+	http_stream_unref(w->stream);
+	free(w);
+}
+
+/* From now on nobody in the lane or the state knows it. */
+static void leave(struct watch *w)
+{
+	if (w->plain)
+		list_remove(&w->spot.link);
+	else
+		watch_index_remove(&w->feed->index, &w->spot);
+	list_remove(&w->link);
+	list_remove(&w->asking);
+	loop_timer_stop(&w->timer);
+	loop_task_cancel(&w->more);
+	resource_snapshot_unref(w->snapshot);
+	w->snapshot = NULL;
+	w->phase = WATCH_OVER;
+	atomic_fetch_sub_explicit(&w->lane->state->nwatches, 1, memory_order_relaxed);
+	lane_leave(w->feed);
+}
+
+void watch_end(struct watch *w)
+{
+	leave(w);
+	(void)http_stream_end(w->stream, NULL, 0);
+}
+
+void watch_expire(struct watch *w)
+{
+	const struct ring_span *span = &w->feed->span;
+	int64_t oldest = w->seen;
+	struct error err;
+	struct bytes *b;
+
+	if (span->first < span->end)
+		oldest = ring_span_at(span, span->first)->events[0].revision - 1;
+	(void)error_set(&err, ERR_EXPIRED, "too old resource version: %lld (%lld)",
+			(long long)w->seen, (long long)oldest);
+	b = watch_text_error(&err);
+	(void)http_stream_send(w->stream, (struct slice){ b->data, b->n, b });
+	watch_end(w);
+}
+
+static void on_close(struct http_stream *s, const struct error *err UNUSED)
+{
+	struct watch *w = s->data;
+
+	w->closed = true;
+	if (w->phase != WATCH_OPENING && w->phase != WATCH_OVER)
+		leave(w);
+	w->opts.on_over(w->opts.arg);
+	if (w->phase == WATCH_OVER)
+		watch_free(w);
+}
+
+static void on_writable(struct http_stream *s)
+{
+	watch_pump(s->data);
+}
+
+static const struct http_stream_ops watch_ops = {
+	.on_writable = on_writable,
+	.on_close = on_close,
+};
+
+static void pump_more(struct loop_task *t)
+{
+	watch_pump(CONTAINER_OF(t, struct watch, more));
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+/* The next bookmark: after a minute or so, and one shortly before the end. */
+static void plan_bookmark(struct watch *w)
+{
+	int64_t now = loop_now(w->lane->loop), last = w->deadline - BOOKMARK_LAST_MS;
+	int64_t jitter = (int64_t)prng_below(loop_prng(w->lane->loop), BOOKMARK_MS / 2);
+
+	w->bookmark = now + BOOKMARK_MS * 3 / 4 + jitter;
+	if (w->bookmark > last)
+		w->bookmark = last > now ? last : INT64_MAX;
+}
+
+static void arm(struct watch *w)
+{
+	loop_timer_start(&w->timer, MIN(w->deadline, w->bookmark) - loop_now(w->lane->loop));
+}
+
+static void on_timer(struct loop_timer *t)
+{
+	struct watch *w = CONTAINER_OF(t, struct watch, timer);
+	int64_t now = loop_now(t->loop);
+
+	if (now >= w->deadline) {
+		watch_end(w);
+		return;
+	}
+	if (now >= w->bookmark) {
+		if (list_empty(&w->asking))
+			list_push_back(&w->lane->asking, &w->asking);
+		lane_ask(w->lane);
+		plan_bookmark(w);
+	}
+	arm(w);
+}
+
+/* --- opened: on the lane's loop ---------------------------------------------------------------- */
+
+static void answer_error(struct watch *w)
+{
+	__attribute__((cleanup(buf_release_cleanup))) struct buf out = BUF_INIT(64 * KIB);
+	struct status_about about = { 0 };
+	struct bytes *b;
+
+	if (w->err.code == ERR_TIMEOUT)
+		about = (struct status_about){ .cause_reason = "ResourceVersionTooLarge",
+					       .cause_message = "Too large resource version",
+					       .retry_after_s = 1 };
+	(void)status_print(&w->err, &about, &out);
+	b = bytes_copy(buf_str(&out));
+	(void)http_stream_reply(w->stream, error_http_status((int)w->err.code),
+				STR("application/json"), (struct slice){ b->data, b->n, b });
+}
+
+static void answer_head(struct watch *w)
+{
+	struct http_field fields[16] = { HTTP_FIELD("content-type", STR("application/json")) };
+	size_t n = 1;
+
+	for (size_t i = 0; i < w->opts.nhead && n < ARRAY_SIZE(fields); i++)
+		fields[n++] = w->opts.head[i];
+	(void)http_stream_respond(w->stream, 200, fields, n, -1);
+}
+
+static void join(struct watch *w)
+{
+	struct lane *l = w->lane;
+
+	w->phase = w->snapshot ? WATCH_INITIAL : WATCH_BEHIND;
+	w->seen = w->revision;
+	if (w->plain)
+		list_push_back(&w->feed->plain, &w->spot.link);
+	else
+		watch_index_add(&w->feed->index, &w->spot, &w->filter);
+	list_push_back(&l->watches, &w->link);
+	atomic_fetch_add_explicit(&l->state->nwatches, 1, memory_order_relaxed);
+	w->deadline = loop_now(l->loop) + w->opts.timeout_ms;
+	w->bookmark = INT64_MAX;
+	if (w->opts.bookmarks)
+		plan_bookmark(w);
+	arm(w);
+}
+
+/* Where in its first chunk a watch begins. */
+static void seek(struct watch *w)
+{
+	const struct ring_span *span = &w->feed->span;
+	const struct ring_chunk *c;
+
+	if (w->seq >= span->end || w->seq < span->first)
+		return;
+	c = ring_span_at(span, w->seq);
+	while (!w->snapshot && w->at < c->n && c->events[w->at].revision <= w->revision)
+		w->at++;
+}
+
+static void on_opened(struct lane_msg *m)
+{
+	struct watch *w = CONTAINER_OF(m, struct watch, opened);
+	struct lane *l = w->lane;
+
+	l->opening--;
+	if (w->err.code) {
+		w->phase = WATCH_OVER;
+		answer_error(w);
+	} else {
+		lane_extend(w->feed, &w->past);
+		seek(w);
+		join(w);
+		answer_head(w);
+		if (w->closed)
+			leave(w);
+		else if (l->stopping)
+			watch_end(w);
+		else
+			watch_pump(w);
+	}
+	if (w->closed)
+		watch_free(w);
+	lane_stop_step(l);
+}
+
+/* --- opening: on the state's loop ------------------------------------------------------------- */
+
+static void begin_initial(struct watch *w, struct resource *r)
+{
+	w->snapshot = resource_select(r, &w->filter);
+	w->revision = r->state->revision;
+	w->seq = r->ring.span.end;
+	lane_subscribe(w->lane, r, w->seq, &w->past);
+}
+
+static void begin_after(struct watch *w, struct resource *r, int64_t revision)
+{
+	if (revision < r->ring.oldest) {
+		(void)error_set(&w->err, ERR_EXPIRED, "too old resource version: %lld (%lld)",
+				(long long)revision, (long long)r->ring.oldest);
+		return;
+	}
+	w->revision = revision;
+	w->seq = ring_span_find(&r->ring.span, revision);
+	lane_subscribe(w->lane, r, w->seq, &w->past);
+}
+
+static void synced(struct state *st, struct job *j, const struct error *err)
+{
+	struct watch *w = CONTAINER_OF(j, struct watch, job);
+	struct resource *r = state_resource(st, w->opts.kind);
+
+	if (err)
+		w->err = *err;
+	else if (st->stopping)
+		(void)error_set(&w->err, ERR_UNAVAILABLE, "the server is shutting down");
+	else if (w->opts.initial)
+		begin_initial(w, r);
+	else
+		begin_after(w, r, w->opts.revision ? w->opts.revision : st->revision);
+	lane_post(w->lane, &w->opened);
+}
+
+/* Revision 0 means the newest that anybody has been told of. */
+static void open_job(struct state *st, struct job *j)
+{
+	struct watch *w = CONTAINER_OF(j, struct watch, job);
+
+	state_sync(st, j, w->opts.revision, synced);
+}
+
+/* --- the start -------------------------------------------------------------------------------- */
+
+static void copy_opts(struct watch *w, const struct watch_opts *opts, const struct resource *r)
+{
+	struct arena *a = &w->stream->arena;
+
+	w->opts = *opts;
+	w->opts.form.table_version = arena_str(a, opts->form.table_version);
+	w->filter = (struct resource_filter){ .kind = r->kind,
+					      .ns = arena_str(a, opts->ns),
+					      .labels = selector_copy(a, &opts->labels),
+					      .fields = selector_copy(a, &opts->fields) };
+	if (!w->opts.form.kind)
+		w->opts.form.kind = opts->kind;
+	if (!w->filter.ns.n && w->filter.fields.n && (r->kind->flags & SCHEMA_NAMESPACED))
+		w->filter.ns = selector_required_value(&w->filter.fields,
+						       STR("metadata.namespace"));
+	w->plain = watch_form_is_plain(&w->opts.form) && !w->filter.ns.n && !w->filter.labels.n &&
+		   !w->filter.fields.n;
+}
+
+void watch_start(struct state *st, size_t lane, struct http_stream *s,
+		 const struct watch_opts *opts)
+{
+	struct watch *w = XNEW(struct watch);
+	struct lane *l = st->lanes[lane];
+	struct resource *r = state_resource(st, opts->kind);
+
+	w->lane = l;
+	w->feed = &l->feeds[r->index];
+	w->stream = http_stream_ref(s);
+	w->opened.fn = on_opened;
+	w->job = (struct job){ .home = l->loop, .run = open_job };
+	list_init(&w->link);
+	list_init(&w->spot.link);
+	list_init(&w->asking);
+	loop_timer_init(&w->timer, l->loop, on_timer);
+	loop_task_init(&w->more, pump_more);
+	copy_opts(w, opts, r);
+	s->ops = &watch_ops;
+	s->data = w;
+	if (l->stopping) {
+		(void)error_set(&w->err, ERR_UNAVAILABLE, "the server is shutting down");
+		w->phase = WATCH_OVER;
+		answer_error(w);
+		return;
+	}
+	l->opening++;
+	state_submit(st, &w->job);
+}

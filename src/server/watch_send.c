@@ -1,0 +1,252 @@
+/*
+ * A watch that is current has no position: it is told of each new chunk. When there
+ * is no room for it, its position is where it stopped, and the stream's call
+ * for more takes it on from there, chunk by chunk, until it is current again.
+ *
+ * New chunks go to plain watches piece by piece, and to the others event by event, so
+ * that an event's line is made once for all who want it. Nothing is flushed here: the
+ * connections do that at the end of the turn, once.
+ */
+#include "net/http.h"
+#include "server/watch_impl.h"
+#include "server/watch_text.h"
+
+enum {
+	SCAN = 2000, /* events that one watch looks at in a turn */
+	SHARE_MAX = 16 * 1024, /* a larger object is sent by reference, not copied into a line */
+};
+
+static int64_t wall(const struct watch *w)
+{
+	return clock_wall(loop_clock(w->lane->loop));
+}
+
+static void send_bytes(struct watch *w, struct bytes *b)
+{
+	(void)http_stream_send(w->stream, (struct slice){ b->data, b->n, b });
+}
+
+/* By reference, without making a line. */
+static void send_object(struct watch *w, enum ring_type type, struct object *o)
+{
+	(void)http_stream_send(w->stream, slice_static(lane_text_head(type)));
+	(void)http_stream_send(w->stream, slice_of(o->json));
+	(void)http_stream_send(w->stream, slice_static(LANE_TEXT_TAIL));
+}
+
+/* To this watch alone. */
+static void send_one(struct watch *w, enum ring_type type, struct object *o)
+{
+	if (watch_form_is_plain(&w->opts.form))
+		send_object(w, type, o);
+	else
+		send_bytes(w, watch_text_event(&w->opts.form, type, o, !w->begun, wall(w)));
+	w->begun = true;
+}
+
+static void send_shared(struct watch *w, enum ring_type type, struct watch_lines *lines)
+{
+	struct object *o = watch_lines_object(lines, type);
+	bool columns = w->opts.form.as == WATCH_TABLE && !w->begun;
+
+	if (columns || (watch_form_is_plain(&w->opts.form) && o->json->n > SHARE_MAX))
+		send_one(w, type, o);
+	else
+		send_bytes(w, watch_lines_get(lines, &w->opts.form, type));
+}
+
+/* What an event is to this watch. False: nothing. */
+static bool event_for(const struct watch *w, const struct ring_event *e, enum ring_type *ret_type)
+{
+	const struct resource_filter *f = &w->filter;
+	bool now, before;
+
+	*ret_type = e->type;
+	if (f->ns.n && !str_eq(f->ns, object_ns(e->object)))
+		return false;
+	if (!f->labels.n && !f->fields.n)
+		return true;
+	now = e->type != RING_DELETED && resource_filter_matches(f, e->object);
+	before = e->prev && resource_filter_matches(f, e->prev);
+	if (!now && !before)
+		return false;
+	*ret_type = !now ? RING_DELETED : before ? RING_MODIFIED : RING_ADDED;
+	return true;
+}
+
+/* --- behind --------------------------------------------------------------------------------- */
+
+static void send_initial(struct watch *w)
+{
+	struct resource_snapshot *s = w->snapshot;
+
+	for (; w->at < s->n; w->at++) {
+		if (http_stream_room(w->stream) == 0)
+			return;
+		send_one(w, RING_ADDED, s->items[w->at]);
+	}
+	if (w->opts.initial_end) {
+		send_bytes(w, watch_text_bookmark(&w->opts.form, w->revision, true, !w->begun,
+						  wall(w)));
+		w->begun = true;
+	}
+	resource_snapshot_unref(s);
+	w->snapshot = NULL;
+	w->phase = WATCH_BEHIND;
+	w->at = 0;
+}
+
+/* The piece that begins with the watch's next event; NULL when that is amid one. */
+static struct lane_piece *piece_at(struct watch *w, const struct ring_chunk *c)
+{
+	struct lane_text *t = lane_texts_get(&w->lane->texts, w->feed, c);
+
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->pieces[i].from == w->at)
+			return &t->pieces[i];
+	return NULL;
+}
+
+/* False when there is no room. */
+static bool send_plain(struct watch *w, const struct ring_chunk *c)
+{
+	while (w->at < c->n) {
+		struct lane_piece *p;
+
+		if (http_stream_room(w->stream) == 0)
+			return false;
+		p = piece_at(w, c);
+		if (p) {
+			send_bytes(w, bytes_ref(p->text));
+			w->at = p->to;
+		} else {
+			send_one(w, c->events[w->at].type, c->events[w->at].object);
+			w->at++;
+		}
+	}
+	return true;
+}
+
+static bool send_matching(struct watch *w, const struct ring_chunk *c, size_t *budget)
+{
+	for (; w->at < c->n && *budget; w->at++, --*budget) {
+		struct watch_lines lines = { .event = &c->events[w->at] };
+		enum ring_type type;
+
+		if (!event_for(w, lines.event, &type))
+			continue;
+		if (http_stream_room(w->stream) == 0)
+			return false;
+		send_one(w, type, watch_lines_object(&lines, type));
+		watch_lines_release(&lines);
+	}
+	return *budget > 0 || w->at == c->n;
+}
+
+static void send_behind(struct watch *w)
+{
+	struct ring_span *span = &w->feed->span;
+	size_t budget = SCAN;
+
+	while (w->seq < span->end) {
+		struct ring_chunk *c;
+
+		if (w->seq < span->first) {
+			watch_expire(w);
+			return;
+		}
+		c = ring_span_at(span, w->seq);
+		if (!(w->plain ? send_plain(w, c) : send_matching(w, c, &budget))) {
+			if (!budget)
+				loop_defer(w->lane->loop, &w->more);
+			return;
+		}
+		w->seen = c->last;
+		w->seq++;
+		w->at = 0;
+	}
+	w->phase = WATCH_CURRENT;
+}
+
+void watch_pump(struct watch *w)
+{
+	if (w->phase == WATCH_INITIAL)
+		send_initial(w);
+	if (w->phase == WATCH_BEHIND)
+		send_behind(w);
+}
+
+/* --- current ---------------------------------------------------------------------------------- */
+
+static void fall_behind(struct watch *w, const struct ring_chunk *c, size_t at)
+{
+	w->phase = WATCH_BEHIND;
+	w->seq = c->seq;
+	w->at = at;
+}
+
+static void deliver_plain(struct watch *w, const struct ring_chunk *c, const struct lane_text *t)
+{
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (http_stream_room(w->stream) == 0) {
+			fall_behind(w, c, t->pieces[i].from);
+			return;
+		}
+		send_bytes(w, bytes_ref(t->pieces[i].text));
+	}
+}
+
+struct delivery {
+	struct ring_chunk *chunk;
+	size_t at;
+	struct watch_lines lines;
+};
+
+static void offer(struct watch_spot *spot, void *arg)
+{
+	struct watch *w = CONTAINER_OF(spot, struct watch, spot);
+	struct delivery *d = arg;
+	enum ring_type type;
+
+	if (w->phase != WATCH_CURRENT || !event_for(w, d->lines.event, &type))
+		return;
+	if (http_stream_room(w->stream) == 0)
+		fall_behind(w, d->chunk, d->at);
+	else
+		send_shared(w, type, &d->lines);
+}
+
+void watch_deliver(struct lane_feed *f, struct ring_chunk *c)
+{
+	struct lane_text *text = NULL;
+	struct delivery d = { .chunk = c };
+	bool behind = false;
+
+	LIST_FOREACH (node, &f->plain) {
+		struct watch *w = LIST_ENTRY(node, struct watch, spot.link);
+
+		if (w->phase == WATCH_CURRENT) {
+			text = text ? text : lane_texts_get(&f->lane->texts, f, c);
+			deliver_plain(w, c, text);
+		}
+		behind |= w->phase == WATCH_BEHIND;
+	}
+	if (!behind)
+		lane_texts_drop(&f->lane->texts, f);
+	if (watch_index_empty(&f->index))
+		return;
+	for (d.at = 0; d.at < c->n; d.at++) {
+		d.lines.event = &c->events[d.at];
+		d.lines.now_ns = clock_wall(loop_clock(f->lane->loop));
+		watch_index_visit(&f->index, f->kind, d.lines.event, offer, &d);
+		watch_lines_release(&d.lines);
+	}
+}
+
+void watch_progress(struct watch *w, int64_t revision)
+{
+	if (w->phase != WATCH_CURRENT || http_stream_room(w->stream) == 0)
+		return;
+	send_bytes(w, watch_text_bookmark(&w->opts.form, revision, false, !w->begun, wall(w)));
+	w->begun = true;
+}

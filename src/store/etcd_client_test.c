@@ -1,0 +1,297 @@
+/*
+ * Which member is asked, how long, and how often: on the etcd of etcd_world.h.
+ * What refusals mean: on statuses as etcd sends them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "store/etcd_world_client.h"
+#include "store/store_etcd.h"
+
+struct setup {
+	struct etcd_world world;
+	struct etcd_world_client client;
+};
+
+static int set_up(void **state)
+{
+	struct setup *z = XNEW(struct setup);
+
+	etcd_world_init(&z->world, 4, 2);
+	etcd_world_client_open(&z->client, &z->world);
+	*state = z;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct setup *z = *state;
+
+	etcd_world_client_release(&z->client);
+	etcd_world_release(&z->world);
+	free(z);
+	return 0;
+}
+
+static void one_member_is_asked_as_long_as_it_answers(void **state)
+{
+	struct setup *z = *state;
+	unsigned calls;
+
+	assert_true(etcd_world_client_current(&z->client) > 0);
+	calls = z->world.members[0].calls + z->world.members[1].calls;
+	for (int i = 0; i < 10; i++)
+		assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_int_equal(z->world.members[0].calls + z->world.members[1].calls, calls + 10);
+	assert_true(z->world.members[0].calls == 0 || z->world.members[1].calls == 0);
+}
+
+static void another_member_serves_when_one_is_down(void **state)
+{
+	struct setup *z = *state;
+
+	assert_true(etcd_world_client_current(&z->client) > 0);
+	etcd_world_crash(&z->world, 0);
+	assert_true(etcd_world_client_current(&z->client) > 0);
+	etcd_world_start(&z->world, 0);
+	etcd_world_run(&z->world, 3000);
+	etcd_world_crash(&z->world, 1);
+	assert_true(etcd_world_client_current(&z->client) > 0);
+}
+
+static void a_member_without_leader_is_avoided(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_world_write write;
+
+	z->world.members[0].leaderless = true;
+	etcd_world_client_put(&z->client, &write, "a", "1", 0);
+	assert_int_equal(etcd_world_write_wait(&write), 0);
+	z->world.members[0].leaderless = false;
+	z->world.members[1].leaderless = true;
+	assert_true(etcd_world_client_current(&z->client) > 0);
+}
+
+static void a_silent_member_is_given_up(void **state)
+{
+	struct setup *z = *state;
+	struct error err;
+
+	assert_true(etcd_world_client_current(&z->client) > 0);
+	z->world.members[0].mute = z->world.members[1].mute = true;
+	assert_int_equal(etcd_world_client_current(&z->client), -ERR_UNAVAILABLE);
+	etcd_world_run(&z->world, 4000);
+	assert_int_equal(store_health(z->client.store, &err), -ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.msg, "http://127.0.0.1:2379"));
+	assert_non_null(strstr(err.msg, "http://127.0.0.2:2379"));
+	z->world.members[0].mute = z->world.members[1].mute = false;
+	/* Nobody asks but the health check itself. */
+	(void)store_health(z->client.store, &err);
+	etcd_world_run(&z->world, 12000);
+	(void)store_health(z->client.store, &err);
+	etcd_world_run(&z->world, 1000);
+	assert_int_equal(store_health(z->client.store, &err), 0);
+}
+
+static void nobody_is_healthy_before_the_first_connection(void **state)
+{
+	struct setup *z = *state;
+	struct error err;
+
+	assert_int_equal(store_health(z->client.store, &err), -ERR_UNAVAILABLE);
+	assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_int_equal(store_health(z->client.store, &err), 0);
+}
+
+static void a_call_waits_for_a_connection_but_not_for_ever(void **state)
+{
+	struct setup *z = *state;
+	int64_t began;
+
+	assert_true(etcd_world_client_current(&z->client) > 0);
+	etcd_world_crash(&z->world, 0);
+	etcd_world_crash(&z->world, 1);
+	etcd_world_run(&z->world, 100);
+	began = sim_elapsed_ms(z->world.sim);
+	assert_int_equal(etcd_world_client_current(&z->client), -ERR_UNAVAILABLE);
+	assert_in_range(sim_elapsed_ms(z->world.sim) - began, 4900, 5200);
+}
+
+struct asked {
+	unsigned n;
+	int64_t revision;
+};
+
+static void on_current(void *arg, int64_t revision, const struct error *err)
+{
+	struct asked *a = arg;
+
+	assert_null(err);
+	a->n++;
+	a->revision = revision;
+}
+
+static void one_question_serves_all_who_wait(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_world_member *m = z->world.members;
+	struct asked a = { 0 };
+	unsigned calls;
+
+	assert_true(etcd_world_client_current(&z->client) > 0);
+	calls = m[0].calls + m[1].calls;
+	for (int i = 0; i < 100; i++)
+		store_current(z->client.store, on_current, &a);
+	etcd_world_run(&z->world, 100);
+	assert_int_equal(a.n, 100);
+	/* One for the first, one for all that came while it was on its way. */
+	assert_int_equal(m[0].calls + m[1].calls, calls + 2);
+}
+
+/* The answer to a question that was sent before does not count: it may be too old. */
+static void who_asks_later_is_told_no_older_revision(void **state)
+{
+	struct setup *z = *state;
+	struct asked first = { 0 }, later = { 0 };
+	unsigned calls = 0;
+	int64_t now;
+
+	assert_true(etcd_world_client_current(&z->client) > 0);
+	calls = z->world.members[0].calls + z->world.members[1].calls;
+	store_current(z->client.store, on_current, &first);
+	while (z->world.members[0].calls + z->world.members[1].calls == calls)
+		assert_true(sim_step(z->world.sim));
+	now = etcd_world_change(&z->world, "x", "1");
+	assert_int_equal(first.n, 0);
+	store_current(z->client.store, on_current, &later);
+	etcd_world_run(&z->world, 100);
+	assert_int_equal(first.revision, now - 1);
+	assert_int_equal(later.revision, now);
+}
+
+static void the_name_is_given_once(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_world_client other;
+
+	assert_int_equal(store_cluster_id(z->client.store).n, 0);
+	assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_int_equal(store_cluster_id(z->client.store).n, 36);
+	etcd_world_client_open(&other, &z->world);
+	assert_true(etcd_world_client_current(&other) > 0);
+	assert_true(str_eq(store_cluster_id(other.store), store_cluster_id(z->client.store)));
+	etcd_world_client_release(&other);
+}
+
+static void bad_options_are_refused(void **state)
+{
+	struct setup *z = *state;
+	const char *urls[] = { "127.0.0.1:2379", "http://[::1", "", "ftp://a:1" };
+	struct store *s = NULL;
+	struct error err;
+
+	for (size_t i = 0; i < ARRAY_SIZE(urls); i++) {
+		struct store_etcd_opts opts = { .endpoints = &urls[i], .nendpoints = 1 };
+
+		assert_int_equal(store_etcd_open(z->world.client_loop, &opts, &s, &err),
+				 -ERR_INVALID);
+	}
+	assert_int_equal(
+		store_etcd_open(z->world.client_loop, &(struct store_etcd_opts){ 0 }, &s, &err),
+		-ERR_INVALID);
+	assert_int_equal(store_etcd_open(z->world.client_loop,
+					 &(struct store_etcd_opts){ .prefix = "//" }, &s, &err),
+			 -ERR_INVALID);
+	assert_null(s);
+}
+
+static void compaction_is_done_by_one_of_many(void **state UNUSED)
+{
+	enum { STORES = 3, WINDOW_MS = 60 * 1000 };
+	struct store_etcd_opts opts = { .history_ms = WINDOW_MS };
+	struct store *stores[STORES];
+	struct etcd_world world;
+	int64_t then;
+
+	etcd_world_init(&world, 5, 1);
+	for (size_t i = 0; i < STORES; i++) {
+		stores[i] = etcd_world_open(&world, &opts);
+		etcd_world_run(&world, 7000);
+	}
+	(void)etcd_world_change(&world, "x", "1");
+	then = world.revision;
+	etcd_world_run(&world, WINDOW_MS - 20000);
+	assert_true(world.compacted < then);
+	(void)etcd_world_change(&world, "x", "2");
+	etcd_world_run(&world, 2 * WINDOW_MS);
+	assert_true(world.compacted >= then);
+	/* Each window one of them puts the key, whoever it is. */
+	then = world.revision;
+	etcd_world_run(&world, 10 * WINDOW_MS);
+	assert_in_range(world.revision - then, 9, 11);
+	for (size_t i = 0; i < STORES; i++)
+		etcd_world_close(&world, stores[i]);
+	etcd_world_release(&world);
+}
+
+static void expect(enum grpc_code code, const char *text, bool sent, enum etcd_outcome want,
+		   enum error_code error)
+{
+	struct grpc_status st = { code, str_from(text) };
+	struct error err = { 0 };
+
+	assert_int_equal(etcd_outcome_of(&st, sent, &err), want);
+	assert_int_equal(err.code, error);
+}
+
+static void refusals_are_told_from_the_unknown(void **state UNUSED)
+{
+	expect(GRPC_OK, "", true, ETCD_ANSWERED, ERR_OK);
+	expect(GRPC_UNAVAILABLE, "connection error", false, ETCD_RETRY, ERR_UNAVAILABLE);
+	expect(GRPC_UNAVAILABLE, "connection reset", true, ETCD_UNKNOWN, ERR_TIMEOUT);
+	expect(GRPC_UNAVAILABLE, "etcdserver: request timed out", true, ETCD_UNKNOWN, ERR_TIMEOUT);
+	expect(GRPC_UNAVAILABLE, "etcdserver: leader changed", true, ETCD_UNKNOWN, ERR_TIMEOUT);
+	expect(GRPC_UNAVAILABLE, "etcdserver: no leader", true, ETCD_RETRY, ERR_UNAVAILABLE);
+	expect(GRPC_DEADLINE_EXCEEDED, "", true, ETCD_UNKNOWN, ERR_TIMEOUT);
+	expect(GRPC_CANCELLED, "", true, ETCD_UNKNOWN, ERR_TIMEOUT);
+	expect(GRPC_INTERNAL, "", true, ETCD_UNKNOWN, ERR_TIMEOUT);
+	expect(GRPC_RESOURCE_EXHAUSTED, "etcdserver: too many requests", true, ETCD_RETRY,
+	       ERR_UNAVAILABLE);
+	expect(GRPC_RESOURCE_EXHAUSTED, "etcdserver: mvcc: database space exceeded", true,
+	       ETCD_REFUSED, ERR_UNAVAILABLE);
+	expect(GRPC_INVALID_ARGUMENT, "etcdserver: request is too large", true, ETCD_REFUSED,
+	       ERR_TOO_LARGE);
+	expect(GRPC_OUT_OF_RANGE, "etcdserver: mvcc: required revision has been compacted", true,
+	       ETCD_REFUSED, ERR_EXPIRED);
+	expect(GRPC_OUT_OF_RANGE, "etcdserver: mvcc: required revision is a future revision", true,
+	       ETCD_REFUSED, ERR_TIMEOUT);
+	expect(GRPC_PERMISSION_DENIED, "etcdserver: permission denied", true, ETCD_REFUSED,
+	       ERR_UNAVAILABLE);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(one_member_is_asked_as_long_as_it_answers),
+		TEST(another_member_serves_when_one_is_down),
+		TEST(a_member_without_leader_is_avoided),
+		TEST(a_silent_member_is_given_up),
+		TEST(nobody_is_healthy_before_the_first_connection),
+		TEST(a_call_waits_for_a_connection_but_not_for_ever),
+		TEST(one_question_serves_all_who_wait),
+		TEST(who_asks_later_is_told_no_older_revision),
+		TEST(the_name_is_given_once),
+		TEST(bad_options_are_refused),
+		cmocka_unit_test(compaction_is_done_by_one_of_many),
+		cmocka_unit_test(refusals_are_told_from_the_unknown),
+	};
+
+	return cmocka_run_group_tests_name("store/etcd_client", tests, NULL, NULL);
+}

@@ -1,0 +1,33 @@
+/*
+ * etcd_compact - makes etcd forget what is older than a window.
+ *
+ * Of all processes on one etcd, one does it, by the protocol of Kubernetes' own
+ * API server, whose key is used, so that both may live on one etcd: once in a
+ * window each process tries to put `compact_rev_key` if nobody else has put it
+ * since its last try. Whoever succeeds compacts to the revision that etcd was at
+ * when it tried before. What is superseded is thus kept for one to two windows.
+ */
+#ifndef STORE_ETCD_COMPACT_H
+#define STORE_ETCD_COMPACT_H
+
+#include "store/etcd_client.h"
+
+struct etcd_compactor {
+	struct etcd_client *client;
+	struct loop_timer timer;
+	int64_t window_ms;
+	int64_t version; /* of the key, at the last try */
+	int64_t revision; /* of etcd, then; 0: there was none */
+	struct etcd_call call;
+	bool busy;
+};
+
+/* A negative window: never. */
+void etcd_compactor_init(struct etcd_compactor *k, struct etcd_client *client, int64_t window_ms);
+void etcd_compactor_stop(struct etcd_compactor *k);
+
+/* Compacts now. `done` as of store_compact(): what is compacted already is no failure. */
+void etcd_compact(struct etcd_client *client, int64_t revision,
+		  void (*done)(void *arg, const struct error *err), void *arg);
+
+#endif

@@ -1,0 +1,582 @@
+/*
+ * Everything is a log of changes; state is found by searching it from the end,
+ * which is fast enough for the tests that use it. Members share the log; they
+ * are told of each other's changes by a message to their loop, as threads are.
+ */
+#include "store/etcd_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "grpc/server.h"
+#include "net/http_server.h"
+#include "net/loop.h"
+#include "store/store_etcd.h"
+
+enum { CLUSTER_ID = 7, PATIENCE_MS = 60 * 1000, TURN_OFF_MS = 3000 };
+
+static struct etcd_world_member *member_of(struct grpc_call *c)
+{
+	return grpc_call_service(c);
+}
+
+/* --- the log ---------------------------------------------------------------------------- */
+
+static const struct etcd_world_change *newest(const struct etcd_world *w, struct str key)
+{
+	for (size_t i = w->log.n; i > 0; i--)
+		if (str_eq(w->log.v[i - 1].key, key))
+			return &w->log.v[i - 1];
+	return NULL;
+}
+
+static int64_t version_of(const struct etcd_world *w, struct str key)
+{
+	const struct etcd_world_change *c = newest(w, key);
+
+	return c ? c->version : 0;
+}
+
+static int64_t mod_of(const struct etcd_world *w, struct str key)
+{
+	const struct etcd_world_change *c = newest(w, key);
+
+	return c && !c->deleted ? c->revision : 0;
+}
+
+static void add_change(struct etcd_world *w, struct str key, const struct str *value)
+{
+	struct etcd_world_change c = { .key = arena_str(&w->arena, key),
+				       .deleted = !value,
+				       .revision = w->revision };
+
+	c.version = value ? version_of(w, key) + 1 : 0;
+	if (value)
+		c.value = arena_str(&w->arena, *value);
+	(void)vec_push(&w->log, c);
+}
+
+static Etcd__ResponseHeader header_of(const struct etcd_world *w)
+{
+	Etcd__ResponseHeader h = ETCD__RESPONSE_HEADER__INIT;
+
+	h.cluster_id = CLUSTER_ID;
+	h.revision = w->revision;
+	return h;
+}
+
+/* --- watches ---------------------------------------------------------------------------- */
+
+/* Sends the events of the log from `from` on, all but the last piece as fragments. */
+static void send_piece(struct etcd_world *w, struct grpc_call *call, size_t from, size_t n,
+		       bool fragment)
+{
+	Etcd__WatchResponse m = ETCD__WATCH_RESPONSE__INIT;
+	Etcd__ResponseHeader h = header_of(w);
+	Etcd__KeyValue *kv = xcalloc(n, sizeof(*kv));
+	Etcd__Event *e = xcalloc(n, sizeof(*e)), **v = xcalloc(n, sizeof(*v));
+
+	for (size_t i = 0; i < n; i++) {
+		const struct etcd_world_change *c = &w->log.v[from + i];
+
+		etcd__key_value__init(&kv[i]);
+		kv[i].key = etcd_data(c->key);
+		kv[i].value = etcd_data(c->value);
+		kv[i].mod_revision = c->revision;
+		etcd__event__init(&e[i]);
+		e[i].type = c->deleted ? ETCD__EVENT__EVENT_TYPE__DELETE
+				       : ETCD__EVENT__EVENT_TYPE__PUT;
+		e[i].kv = &kv[i];
+		v[i] = &e[i];
+	}
+	m.header = &h;
+	m.events = v;
+	m.n_events = n;
+	m.fragment = fragment;
+	(void)grpc_call_send(call, &m.base);
+	free(kv);
+	free(e);
+	free(v);
+}
+
+static void feed_watch(struct etcd_world *w, struct etcd_world_watch *watch)
+{
+	while (!w->hold_events && watch->at < w->log.n) {
+		size_t left = w->log.n - watch->at, n = w->piece ? MIN(left, w->piece) : left;
+
+		send_piece(w, watch->call, watch->at, n, n < left);
+		watch->at += n;
+	}
+}
+
+static void feed_member(struct etcd_world_member *m)
+{
+	for (size_t i = 0; i < m->nwatches; i++)
+		feed_watch(m->world, &m->watches[i]);
+}
+
+static void on_news(struct loop_msg *msg)
+{
+	struct etcd_world_member *m = CONTAINER_OF(msg, struct etcd_world_member, news);
+
+	m->has_news = false;
+	feed_member(m);
+}
+
+/* Tells all members. */
+static void spread(struct etcd_world *w)
+{
+	for (size_t i = 0; i < w->nmembers; i++) {
+		struct etcd_world_member *m = &w->members[i];
+
+		if (!m->loop || m->has_news)
+			continue;
+		m->has_news = true;
+		m->news.fn = on_news;
+		loop_post(m->loop, &m->news);
+	}
+}
+
+static void send_created(struct etcd_world *w, struct grpc_call *c, bool canceled)
+{
+	Etcd__WatchResponse m = ETCD__WATCH_RESPONSE__INIT;
+	Etcd__ResponseHeader h = header_of(w);
+
+	m.header = &h;
+	m.created = true;
+	(void)grpc_call_send(c, &m.base);
+	if (!canceled)
+		return;
+	m.created = false;
+	m.canceled = true;
+	m.compact_revision = w->compacted;
+	(void)grpc_call_send(c, &m.base);
+}
+
+static void watch_message(struct grpc_call *c, const void *message)
+{
+	const Etcd__WatchRequest *in = message;
+	struct etcd_world_member *m = member_of(c);
+	struct etcd_world *w = m->world;
+	struct etcd_world_watch watch = { .call = c };
+	int64_t start;
+
+	w->watches_opened++;
+	if (in->request_union_case != ETCD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST)
+		return;
+	if (m->leaderless) {
+		(void)grpc_call_finish(c, GRPC_UNAVAILABLE, STR("etcdserver: no leader"));
+		return;
+	}
+	start = in->create_request->start_revision;
+	send_created(w, c, start <= w->compacted);
+	if (start <= w->compacted)
+		return;
+	while (watch.at < w->log.n && w->log.v[watch.at].revision < start)
+		watch.at++;
+	assert_true(m->nwatches < ETCD_WORLD_CALLS);
+	m->watches[m->nwatches] = watch;
+	feed_watch(w, &m->watches[m->nwatches++]);
+}
+
+static void watch_end(struct grpc_call *c, const struct grpc_status *st UNUSED)
+{
+	struct etcd_world_member *m = member_of(c);
+
+	for (size_t i = 0; i < m->nwatches; i++)
+		if (m->watches[i].call == c)
+			m->watches[i--] = m->watches[--m->nwatches];
+}
+
+/* --- requests ---------------------------------------------------------------------------- */
+
+static bool is_refused(struct grpc_call *c)
+{
+	struct etcd_world_member *m = member_of(c);
+
+	m->calls++;
+	if (m->leaderless)
+		(void)grpc_call_finish(c, GRPC_UNAVAILABLE, STR("etcdserver: no leader"));
+	return m->leaderless || m->mute;
+}
+
+static void serve_range(struct grpc_call *c, const void *request)
+{
+	const Etcd__RangeRequest *in = request;
+	struct etcd_world *w = member_of(c)->world;
+	Etcd__RangeResponse out = ETCD__RANGE_RESPONSE__INIT;
+	Etcd__ResponseHeader h = header_of(w);
+
+	if (is_refused(c))
+		return;
+	out.header = &h;
+	out.count = mod_of(w, etcd_str(in->key)) ? 1 : 0;
+	(void)grpc_call_reply(c, &out.base);
+}
+
+static bool compares(const struct etcd_world *w, const Etcd__TxnRequest *in)
+{
+	const Etcd__Compare *c = in->compare[0];
+	struct str key = etcd_str(c->key);
+
+	return c->target == ETCD__COMPARE__COMPARE_TARGET__MOD ? mod_of(w, key) == c->mod_revision
+							       : version_of(w, key) == c->version;
+}
+
+static bool apply_txn(struct etcd_world *w, const Etcd__TxnRequest *in)
+{
+	const Etcd__RequestOp *op = in->success[0];
+	struct str value;
+
+	if (!compares(w, in))
+		return false;
+	w->revision++;
+	if (op->request_case == ETCD__REQUEST_OP__REQUEST_REQUEST_PUT) {
+		value = etcd_str(op->request_put->value);
+		add_change(w, etcd_str(op->request_put->key), &value);
+	} else {
+		add_change(w, etcd_str(op->request_delete_range->key), NULL);
+	}
+	return true;
+}
+
+/* The failure branch: what the key is. */
+static void answer_txn(struct etcd_world *w, struct grpc_call *c, const Etcd__TxnRequest *in,
+		       bool succeeded)
+{
+	Etcd__TxnResponse out = ETCD__TXN_RESPONSE__INIT;
+	Etcd__ResponseHeader h = header_of(w);
+	Etcd__ResponseOp op = ETCD__RESPONSE_OP__INIT, *ops = &op;
+	Etcd__RangeResponse range = ETCD__RANGE_RESPONSE__INIT;
+	Etcd__KeyValue kv = ETCD__KEY_VALUE__INIT, *kvs = &kv;
+	const struct etcd_world_change *now = newest(w, etcd_str(in->compare[0]->key));
+
+	out.header = &h;
+	out.succeeded = succeeded;
+	if (!succeeded && in->n_failure && now && !now->deleted) {
+		kv.key = etcd_data(now->key);
+		kv.value = etcd_data(now->value);
+		kv.version = now->version;
+		kv.mod_revision = now->revision;
+		range.n_kvs = 1;
+		range.kvs = &kvs;
+		op.response_case = ETCD__RESPONSE_OP__RESPONSE_RESPONSE_RANGE;
+		op.response_range = &range;
+		out.n_responses = 1;
+		out.responses = &ops;
+	}
+	(void)grpc_call_reply(c, &out.base);
+}
+
+static void time_out(struct grpc_call *c)
+{
+	(void)grpc_call_finish(c, GRPC_UNAVAILABLE, STR("etcdserver: request timed out"));
+}
+
+static void keep_delayed(struct etcd_world *w, const Etcd__TxnRequest *in)
+{
+	size_t n = etcd__txn_request__get_packed_size(in);
+	uint8_t *wire = xmalloc(n + 1);
+
+	(void)etcd__txn_request__pack(in, wire);
+	(void)vec_push(&w->delayed, etcd__txn_request__unpack(NULL, n, wire));
+	free(wire);
+}
+
+static void befall(struct etcd_world *w, struct grpc_call *c, const Etcd__TxnRequest *in)
+{
+	struct etcd_world_answer held = { .call = grpc_call_ref(c) };
+
+	w->fated--;
+	switch (w->fate) {
+	case ETCD_WORLD_ANSWER:
+		answer_txn(w, c, in, apply_txn(w, in));
+		break;
+	case ETCD_WORLD_DROP:
+		time_out(c);
+		break;
+	case ETCD_WORLD_LOSE:
+		(void)apply_txn(w, in);
+		time_out(c);
+		break;
+	case ETCD_WORLD_DELAY:
+		keep_delayed(w, in);
+		time_out(c);
+		break;
+	case ETCD_WORLD_HOLD:
+		held.succeeded = apply_txn(w, in);
+		held.revision = w->revision;
+		(void)vec_push(&w->held, held);
+		break;
+	case ETCD_WORLD_FULL:
+		(void)grpc_call_finish(c, GRPC_RESOURCE_EXHAUSTED,
+				       STR("etcdserver: mvcc: database space exceeded"));
+		break;
+	}
+	if (!held.revision)
+		grpc_call_unref(held.call);
+}
+
+static void serve_txn(struct grpc_call *c, const void *request)
+{
+	const Etcd__TxnRequest *in = request;
+	struct etcd_world *w = member_of(c)->world;
+	/* The store's name and the compactor's key are no writes of objects. */
+	bool is_write = in->compare[0]->target == ETCD__COMPARE__COMPARE_TARGET__MOD;
+
+	if (is_refused(c))
+		return;
+	if (is_write)
+		w->txns++;
+	if (is_write && w->fated > 0)
+		befall(w, c, in);
+	else
+		answer_txn(w, c, in, apply_txn(w, in));
+	spread(w);
+}
+
+static void serve_compact(struct grpc_call *c, const void *request)
+{
+	const Etcd__CompactionRequest *in = request;
+	struct etcd_world *w = member_of(c)->world;
+	Etcd__CompactionResponse out = ETCD__COMPACTION_RESPONSE__INIT;
+
+	if (is_refused(c))
+		return;
+	if (in->revision <= w->compacted) {
+		(void)grpc_call_finish(
+			c, GRPC_OUT_OF_RANGE,
+			STR("etcdserver: mvcc: required revision has been compacted"));
+		return;
+	}
+	w->compacted = in->revision;
+	(void)grpc_call_reply(c, &out.base);
+}
+
+/* --- the members ------------------------------------------------------------------------- */
+
+static void handle(void *arg, struct http_stream *s, size_t lane UNUSED)
+{
+	grpc_server_handle(((struct etcd_world_member *)arg)->grpc, s);
+}
+
+static const struct grpc_handler rows[] = {
+	{ .method = &etcd_ops[ETCD_RANGE].method, .on_request = serve_range },
+	{ .method = &etcd_ops[ETCD_TXN].method, .on_request = serve_txn },
+	{ .method = &etcd_ops[ETCD_COMPACT].method, .on_request = serve_compact },
+	{ .method = &etcd_watch_method,
+	  .ops = { .on_message = watch_message, .on_end = watch_end } },
+};
+
+void etcd_world_start(struct etcd_world *w, size_t member)
+{
+	struct etcd_world_member *m = &w->members[member];
+	struct http_server_opts opts = { .nloops = 1, .handler = handle, .arg = m };
+	struct addr at;
+
+	m->loop = sim_loop_new(w->sim, m->host);
+	opts.loops = &m->loop;
+	m->http = http_server_new(&opts);
+	m->nwatches = 0;
+	m->has_news = false;
+	assert_int_equal(addr_parse(&at, str_from(m->url + strlen("http://")), 0, NULL), 0);
+	assert_int_equal(http_server_listen(m->http, &at, NULL, 0, NULL, NULL), 0);
+}
+
+static void drop_held(struct etcd_world *w)
+{
+	for (size_t i = 0; i < w->held.n; i++)
+		grpc_call_unref(w->held.v[i].call);
+	w->held.n = 0;
+}
+
+void etcd_world_crash(struct etcd_world *w, size_t member)
+{
+	struct etcd_world_member *m = &w->members[member];
+
+	drop_held(w);
+	sim_loop_crash(m->loop, SIM_CRASH_PROCESS);
+	sim_loop_bury(m->loop);
+	http_server_free(TAKE(m->http));
+	loop_free(TAKE(m->loop));
+}
+
+void etcd_world_init(struct etcd_world *w, uint64_t seed, size_t members)
+{
+	struct sim_opts so = { .seed = seed, .latency_min_us = 10, .latency_max_us = 200 };
+
+	*w = (struct etcd_world){ .nmembers = members, .revision = 1 };
+	w->sim = sim_new(&so);
+	w->client_loop = sim_loop_new(w->sim, "client");
+	arena_init(&w->arena, SIZE_MAX);
+	vec_init(&w->log, 1 << 20);
+	vec_init(&w->held, 1 << 20);
+	vec_init(&w->delayed, 1 << 20);
+	for (size_t i = 0; i < members; i++) {
+		struct etcd_world_member *m = &w->members[i];
+
+		m->world = w;
+		(void)snprintf(m->host, sizeof(m->host), "etcd-%zu", i);
+		(void)snprintf(m->url, sizeof(m->url), "http://127.0.0.%zu:2379", i + 1);
+		m->grpc = grpc_server_new(NULL);
+		grpc_server_add(m->grpc, rows, ARRAY_SIZE(rows), m);
+		etcd_world_start(w, i);
+	}
+}
+
+static void on_drained(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static void stop_member(struct etcd_world *w, struct etcd_world_member *m)
+{
+	bool drained = false;
+
+	if (!m->loop)
+		return;
+	http_server_drain(m->http, 0, on_drained, &drained);
+	etcd_world_run(w, TURN_OFF_MS);
+	assert_true(drained);
+	http_server_free(m->http);
+	loop_free(m->loop);
+}
+
+void etcd_world_release(struct etcd_world *w)
+{
+	drop_held(w);
+	for (size_t i = 0; i < w->nmembers; i++)
+		stop_member(w, &w->members[i]);
+	loop_free(w->client_loop);
+	for (size_t i = 0; i < w->nmembers; i++)
+		grpc_server_free(w->members[i].grpc);
+	sim_free(w->sim);
+	for (size_t i = 0; i < w->delayed.n; i++)
+		etcd__txn_request__free_unpacked(w->delayed.v[i], NULL);
+	vec_release(&w->held);
+	vec_release(&w->delayed);
+	vec_release(&w->log);
+	arena_release(&w->arena);
+}
+
+/* --- the client -------------------------------------------------------------------------- */
+
+struct store *etcd_world_open(struct etcd_world *w, const struct store_etcd_opts *opts)
+{
+	struct store_etcd_opts o = opts ? *opts : (struct store_etcd_opts){ .history_ms = -1 };
+	const char *urls[ETCD_WORLD_MEMBERS];
+	struct store *s = NULL;
+
+	for (size_t i = 0; i < w->nmembers; i++)
+		urls[i] = w->members[i].url;
+	o.endpoints = urls;
+	o.nendpoints = w->nmembers;
+	assert_int_equal(store_etcd_open(w->client_loop, &o, &s, NULL), 0);
+	return s;
+}
+
+void etcd_world_close(struct etcd_world *w, struct store *s)
+{
+	bool closed = false;
+
+	store_close(s, on_drained, &closed);
+	etcd_world_until(w, &closed);
+}
+
+void etcd_world_run(struct etcd_world *w, int64_t ms)
+{
+	sim_run_for(w->sim, ms);
+}
+
+static bool is_set(void *arg)
+{
+	return **(const bool **)arg;
+}
+
+void etcd_world_until(struct etcd_world *w, const bool *flag)
+{
+	assert_true(sim_run_until(w->sim, is_set, &flag, PATIENCE_MS));
+}
+
+/* --- what befalls it --------------------------------------------------------------------- */
+
+static void put(struct etcd_world *w, const char *key, const char *value)
+{
+	struct str text = str_from(value);
+
+	add_change(w, str_from(key), value ? &text : NULL);
+}
+
+int64_t etcd_world_change(struct etcd_world *w, const char *key, const char *value)
+{
+	w->revision++;
+	put(w, key, value);
+	spread(w);
+	return w->revision;
+}
+
+int64_t etcd_world_change_both(struct etcd_world *w, const char *key1, const char *key2,
+			       const char *value)
+{
+	w->revision++;
+	put(w, key1, value);
+	put(w, key2, value);
+	spread(w);
+	return w->revision;
+}
+
+struct str etcd_world_get(const struct etcd_world *w, const char *key)
+{
+	const struct etcd_world_change *c = newest(w, str_from(key));
+
+	return c && !c->deleted ? c->value : STR_NULL;
+}
+
+void etcd_world_compact(struct etcd_world *w, int64_t revision)
+{
+	w->compacted = revision;
+}
+
+void etcd_world_go_back(struct etcd_world *w, int64_t revision)
+{
+	w->revision = revision;
+	while (w->log.n && w->log.v[w->log.n - 1].revision > revision)
+		w->log.n--;
+}
+
+void etcd_world_answer(struct etcd_world *w)
+{
+	while (w->held.n) {
+		struct etcd_world_answer held = w->held.v[--w->held.n];
+		Etcd__TxnResponse out = ETCD__TXN_RESPONSE__INIT;
+		Etcd__ResponseHeader h = header_of(w);
+
+		h.revision = held.revision;
+		out.header = &h;
+		out.succeeded = held.succeeded;
+		(void)grpc_call_reply(held.call, &out.base);
+		grpc_call_unref(held.call);
+	}
+}
+
+void etcd_world_apply(struct etcd_world *w)
+{
+	for (size_t i = 0; i < w->delayed.n; i++) {
+		(void)apply_txn(w, w->delayed.v[i]);
+		etcd__txn_request__free_unpacked(w->delayed.v[i], NULL);
+	}
+	w->delayed.n = 0;
+	spread(w);
+}
+
+void etcd_world_let_events(struct etcd_world *w)
+{
+	w->hold_events = false;
+	spread(w);
+}

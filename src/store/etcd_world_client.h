@@ -1,0 +1,53 @@
+/*
+ * etcd_world_client - for tests: a store in etcd_world, its feed and its writes,
+ * all written down.
+ */
+#ifndef STORE_ETCD_WORLD_CLIENT_H
+#define STORE_ETCD_WORLD_CLIENT_H
+
+#include "base/buf.h"
+#include "store/etcd_world.h"
+
+struct etcd_world_client {
+	struct etcd_world *world;
+	struct store *store;
+	struct buf events; /* "name=value@revision ", "name-@revision "; '*' behind our own */
+	int64_t delivered;
+	unsigned batches;
+	bool lost;
+	struct error lost_why;
+};
+
+/* A write of "core/pods" in namespace "ns". */
+struct etcd_world_write {
+	struct store_write write;
+	struct etcd_world_client *client;
+	char name[32];
+	bool done;
+	int result;
+	struct error err;
+	int64_t delivered_then; /* how far the feed was when it was done */
+	size_t events_then; /* length of the client's text then */
+};
+
+/* Opens the store, and follows it from its current revision on. */
+void etcd_world_client_init(struct etcd_world_client *c, struct etcd_world *w);
+
+/* The same without following. */
+void etcd_world_client_open(struct etcd_world_client *c, struct etcd_world *w);
+void etcd_world_client_follow(struct etcd_world_client *c, int64_t revision);
+void etcd_world_client_release(struct etcd_world_client *c);
+
+/* The revision that store_current() gives, or -ERR_*. */
+int64_t etcd_world_client_current(struct etcd_world_client *c);
+
+/* Value NULL: deletion. */
+void etcd_world_client_put(struct etcd_world_client *c, struct etcd_world_write *z,
+			   const char *name, const char *value, int64_t expected);
+void etcd_world_client_after(struct etcd_world_write *z, struct etcd_world_write *after,
+			     const char *value);
+
+/* Waits for it; its result. */
+int etcd_world_write_wait(struct etcd_world_write *z);
+
+#endif

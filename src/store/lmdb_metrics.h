@@ -1,0 +1,34 @@
+/*
+ * lmdb_metrics - what the LMDB store tells about itself.
+ */
+#ifndef STORE_LMDB_METRICS_H
+#define STORE_LMDB_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct lmdb_batch;
+struct metrics;
+struct metrics_counter;
+struct metrics_gauge;
+struct metrics_histogram;
+
+/* All NULL when nobody measures. */
+struct lmdb_metrics {
+	struct metrics_counter *commits, *written, *conflicts, *failed, *pruned;
+	struct metrics_histogram *batch_writes, *commit_seconds, *sync_seconds;
+	struct metrics_gauge *used_bytes, *free_pages, *revision, *compacted, *waiting;
+};
+
+/* `registry` NULL: nothing is measured. */
+int lmdb_metrics_init(struct lmdb_metrics *m, struct metrics *registry, struct error *err);
+
+/* Counts a batch that is through. `waiting`: writes that are not in a batch yet. */
+void lmdb_metrics_count(const struct lmdb_metrics *m, const struct lmdb_batch *b, size_t waiting);
+
+/* The revisions that reads see. */
+void lmdb_metrics_revisions(const struct lmdb_metrics *m, int64_t revision, int64_t compacted);
+
+#endif
