@@ -14,7 +14,8 @@ static struct str text_at(const struct json *object, const char *name)
 
 static const char *name_fault(const struct schema_kind *kind, struct str name)
 {
-	if (kind->flags & SCHEMA_PATH_NAMES)
+	/* Upstream does not look at the names of events; paths bound them all. */
+	if (kind->flags & (SCHEMA_PATH_NAMES | SCHEMA_EVENTS))
 		return names_path_segment(name);
 	if (kind->flags & SCHEMA_DNS_LABEL_NAMES)
 		return names_dns_label(name);

@@ -10,8 +10,6 @@
 #ifndef API_CHECK_RESOURCE_CASES_H
 #define API_CHECK_RESOURCE_CASES_H
 
-#include <stddef.h>
-
 enum resource_base {
 	BASE_SLICE,
 	BASE_CLAIM,
@@ -37,8 +35,5 @@ struct resource_case {
 };
 
 enum { ADMIN_NAMESPACE = 1, ONLY_DEFAULT_GATES = 2 };
-
-extern const struct resource_case slice_cases[], claim_cases[], status_cases[], other_cases[];
-extern const size_t slice_case_count, claim_case_count, status_case_count, other_case_count;
 
 #endif

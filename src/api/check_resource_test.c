@@ -10,6 +10,11 @@
 #include <cmocka.h>
 
 #include "api/check_resource_cases.h"
+#include "api/check_resource_cases_claim.h"
+#include "api/check_resource_cases_slice.h"
+
+#include "api/check_resource_cases_other.h"
+#include "api/check_resource_cases_status.h"
 #include "api/validate.h"
 #include "base/limits.h"
 
@@ -35,7 +40,8 @@ static const char *const bases[BASE_COUNT] = {
 		"{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceClaim\","
 		"\"metadata\":{\"name\":\"claim-1\",\"namespace\":\"default\",\"resourceVersion\":"
 		"\"1\"},\"spec\":{\"devices\":{\"requests\":[{\"name\":\"req-0\",\"exactly\":"
-		"{\"deviceClassName\":\"class\"}},{\"name\":\"req-1\",\"firstAvailable\":[{\"name\":"
+		"{\"deviceClassName\":\"class\"}},{\"name\":\"req-1\",\"firstAvailable\":[{"
+		"\"name\":"
 		"\"sub-0\",\"deviceClassName\":\"class\"},{\"name\":\"sub-1\",\"deviceClassName\":"
 		"\"class\"}]}]}}}",
 	[BASE_ALLOCATED] =
@@ -47,21 +53,21 @@ static const char *const bases[BASE_COUNT] = {
 		"\"node-1\",\"device\":\"gpu-0\"}]}}}}",
 	[BASE_TEMPLATE] =
 		"{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceClaimTemplate\","
-		"\"metadata\":{\"name\":\"template-1\",\"namespace\":\"default\",\"resourceVersion\":"
+		"\"metadata\":{\"name\":\"template-1\",\"namespace\":\"default\","
+		"\"resourceVersion\":"
 		"\"1\"},\"spec\":{\"spec\":{\"devices\":{\"requests\":[{\"name\":\"req-0\","
 		"\"exactly\":{\"deviceClassName\":\"class\"}}]}}}}",
-	[BASE_CLASS] =
-		"{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"DeviceClass\","
-		"\"metadata\":{\"name\":\"gpu.example.com\",\"resourceVersion\":\"1\"},"
-		"\"spec\":{\"selectors\":[{\"cel\":{\"expression\":\"true\"}}]}}",
+	[BASE_CLASS] = "{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"DeviceClass\","
+		       "\"metadata\":{\"name\":\"gpu.example.com\",\"resourceVersion\":\"1\"},"
+		       "\"spec\":{\"selectors\":[{\"cel\":{\"expression\":\"true\"}}]}}",
 	[BASE_TAINT_RULE] =
 		"{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"DeviceTaintRule\","
 		"\"metadata\":{\"name\":\"rule-1\",\"resourceVersion\":\"1\"},"
 		"\"spec\":{\"taint\":{\"key\":\"example.com/broken\",\"effect\":\"NoExecute\"}}}",
-	[BASE_POOL_REQUEST] =
-		"{\"apiVersion\":\"resource.k8s.io/v1alpha3\",\"kind\":\"ResourcePoolStatusRequest\","
-		"\"metadata\":{\"name\":\"request-1\",\"resourceVersion\":\"1\"},"
-		"\"spec\":{\"driver\":\"gpu.example.com\"}}",
+	[BASE_POOL_REQUEST] = "{\"apiVersion\":\"resource.k8s.io/"
+			      "v1alpha3\",\"kind\":\"ResourcePoolStatusRequest\","
+			      "\"metadata\":{\"name\":\"request-1\",\"resourceVersion\":\"1\"},"
+			      "\"spec\":{\"driver\":\"gpu.example.com\"}}",
 };
 
 /* --- edits -------------------------------------------------------------------------- */
@@ -84,8 +90,7 @@ static struct str step(struct str *path, bool *ret_index)
 	struct str text;
 
 	*ret_index = closing == ']';
-	while (n < path->n &&
-	       (closing ? path->p[n] != closing : !memchr(".[{", path->p[n], 3)))
+	while (n < path->n && (closing ? path->p[n] != closing : !memchr(".[{", path->p[n], 3)))
 		n++;
 	text = str_of(path->p + from, n - from);
 	*path = str_skip(*path, n + (closing ? 1 : 0));
@@ -189,18 +194,12 @@ static void apply(struct arena *a, struct json *root, const char *edits)
 /* --- what was found ------------------------------------------------------------------ */
 
 static const char *const type_names[FIELD_ERROR_TYPES] = {
-	[FIELD_NOT_FOUND] = "NotFound",
-	[FIELD_REQUIRED] = "Required",
-	[FIELD_DUPLICATE] = "Duplicate",
-	[FIELD_INVALID] = "Invalid",
-	[FIELD_NOT_SUPPORTED] = "NotSupported",
-	[FIELD_FORBIDDEN] = "Forbidden",
-	[FIELD_TOO_LONG] = "TooLong",
-	[FIELD_TOO_SHORT] = "TooShort",
-	[FIELD_TOO_MANY] = "TooMany",
-	[FIELD_TOO_FEW] = "TooFew",
-	[FIELD_INTERNAL] = "Internal",
-	[FIELD_TYPE_INVALID] = "TypeInvalid",
+	[FIELD_NOT_FOUND] = "NotFound",         [FIELD_REQUIRED] = "Required",
+	[FIELD_DUPLICATE] = "Duplicate",        [FIELD_INVALID] = "Invalid",
+	[FIELD_NOT_SUPPORTED] = "NotSupported", [FIELD_FORBIDDEN] = "Forbidden",
+	[FIELD_TOO_LONG] = "TooLong",           [FIELD_TOO_SHORT] = "TooShort",
+	[FIELD_TOO_MANY] = "TooMany",           [FIELD_TOO_FEW] = "TooFew",
+	[FIELD_INTERNAL] = "Internal",          [FIELD_TYPE_INVALID] = "TypeInvalid",
 };
 
 static bool fits(const struct field_error *e, struct str line)
@@ -265,7 +264,7 @@ static struct json *copied(struct arena *a, const struct json *v)
 
 static void run(const struct resource_case *c, struct validation *v)
 {
-	static void (*const functions[])(struct validation *v) = {
+	static void (*const functions[])(struct validation * v) = {
 		[ON_CREATE] = validate_create,
 		[ON_UPDATE] = validate_update,
 		[ON_STATUS] = validate_status_update,
@@ -276,9 +275,10 @@ static void run(const struct resource_case *c, struct validation *v)
 				   json_str(json_getz(object, "kind")));
 	assert_non_null(v->kind);
 	apply(v->arena, object, c->prepare);
-	defaults_fill(v->arena, object, v->kind->type, NOW_NS);
-	if (c->op != ON_CREATE)
+	if (c->op != ON_CREATE) {
+		defaults_fill(v->arena, object, v->kind->type, NOW_NS);
 		v->old = copied(v->arena, object);
+	}
 	apply(v->arena, object, c->edits);
 	defaults_fill(v->arena, object, v->kind->type, NOW_NS);
 	v->object = object;
@@ -293,7 +293,10 @@ static bool passes(const struct resource_case *c)
 	struct text_list *warnings = NULL;
 	struct gates gates;
 	struct validation v = {
-		.errs = &errs, .arena = &arena, .gates = &gates, .now_ns = NOW_NS,
+		.errs = &errs,
+		.arena = &arena,
+		.gates = &gates,
+		.now_ns = NOW_NS,
 		.warnings = &warnings,
 	};
 	bool fine;
@@ -330,25 +333,25 @@ static void run_all(const struct resource_case *cases, size_t n)
 static void slices_are_judged_as_upstream_does(void **state)
 {
 	(void)state;
-	run_all(slice_cases, slice_case_count);
+	run_all(slice_cases, ARRAY_SIZE(slice_cases));
 }
 
 static void claims_are_judged_as_upstream_does(void **state)
 {
 	(void)state;
-	run_all(claim_cases, claim_case_count);
+	run_all(claim_cases, ARRAY_SIZE(claim_cases));
 }
 
 static void the_status_of_claims_is_judged_as_upstream_does(void **state)
 {
 	(void)state;
-	run_all(status_cases, status_case_count);
+	run_all(status_cases, ARRAY_SIZE(status_cases));
 }
 
 static void the_other_kinds_are_judged_as_upstream_does(void **state)
 {
 	(void)state;
-	run_all(other_cases, other_case_count);
+	run_all(other_cases, ARRAY_SIZE(other_cases));
 }
 
 static void upper_case_drivers_are_warned_of(void **state)
@@ -358,10 +361,14 @@ static void upper_case_drivers_are_warned_of(void **state)
 	struct text_list *warnings = NULL;
 	struct gates gates;
 	struct validation v = {
-		.errs = &errs, .arena = &arena, .gates = &gates, .warnings = &warnings,
+		.errs = &errs,
+		.arena = &arena,
+		.gates = &gates,
+		.warnings = &warnings,
 	};
-	const struct resource_case row = { "upper case", BASE_SLICE, ON_CREATE, NULL,
-					   "spec.driver=\"GPU.example.com\"", "", 0 };
+	const struct resource_case row = {
+		"upper case", BASE_SLICE, ON_CREATE, NULL, "spec.driver=\"GPU.example.com\"", "", 0
+	};
 
 	(void)state;
 	arena_init(&arena, MIB);

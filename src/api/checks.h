@@ -68,6 +68,39 @@ CHECK(check_resource_summary);
 CHECK(check_node_selector);
 CHECK(check_node_selector_term);
 
+/* core: pods, also in templates */
+FILL(fill_container);
+FILL(fill_image_volume);
+FILL(fill_volume);
+FILL(fill_pod_spec);
+FILL(fill_pod); /* of pods alone */
+FILL(fill_pod_status);
+CHECK(check_pod_spec);
+CHECK(check_toleration);
+CHECK(check_resources);
+CHECK(check_resource_status); /* health of the devices of one resource */
+CHECK_KIND_UPDATE(check_pod_update);
+CHECK_KIND_UPDATE(check_pod_status_update);
+
+/* core: the rest */
+FILL(fill_service_port);
+FILL(fill_service_spec);
+FILL(fill_node_status);
+FILL(fill_limit_range_item);
+CHECK_KIND(check_config_map);
+CHECK_KIND(check_secret);
+CHECK(check_service_spec);
+CHECK_KIND(check_node);
+CHECK_KIND_UPDATE(check_node_update);
+CHECK_KIND(check_event);
+
+/* apps, batch, coordination */
+FILL(fill_deployment_strategy);
+FILL(fill_daemon_set_strategy);
+FILL(fill_stateful_set_spec);
+FILL(fill_job_spec);
+CHECK(check_lease_spec);
+
 #undef CHECK
 #undef CHECK_KIND
 #undef CHECK_KIND_UPDATE

@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "base/timestamp.h"
 
-/* --- jobs ---------------------------------------------------------------------------------- */
+/* --- jobs -------------------- */
 
 void column_job_status(const struct json *object, int64_t now_ns, struct buf *out)
 {
@@ -106,7 +106,7 @@ void column_cron_job_selector(const struct json *object, int64_t now_ns, struct 
 	column_label_selector(out, column_find(object, "spec.jobTemplate.spec.selector"));
 }
 
-/* --- sets ------------------------------------------------------------------------------------ */
+/* --- sets -------------------- */
 
 void column_daemon_set_nodes(const struct json *object, int64_t now_ns, struct buf *out)
 {
@@ -140,7 +140,7 @@ void column_revision_number(const struct json *object, int64_t now_ns, struct bu
 	(void)buf_add_i64(out, column_find_i64(object, "revision"));
 }
 
-/* --- budgets ----------------------------------------------------------------------------------- */
+/* --- budgets -------------------- */
 
 static void number_or_percent(const struct json *value, struct buf *out)
 {
@@ -162,7 +162,7 @@ void column_budget_max(const struct json *object, int64_t now_ns, struct buf *ou
 	number_or_percent(column_find(object, "spec.maxUnavailable"), out);
 }
 
-/* --- networking ----------------------------------------------------------------------------------- */
+/* --- networking -------------------- */
 
 void column_policy_pods(const struct json *object, int64_t now_ns, struct buf *out)
 {
@@ -253,7 +253,7 @@ void column_ip_address_parent(const struct json *object, int64_t now_ns, struct 
 	buf_release(&text);
 }
 
-/* --- role bindings ----------------------------------------------------------------------------------- */
+/* --- role bindings -------------------- */
 
 void column_binding_role(const struct json *object, int64_t now_ns, struct buf *out)
 {

@@ -15,13 +15,7 @@ struct json;
 void convert_event_to_core(struct arena *a, struct json *object);
 void convert_event_from_core(struct arena *a, struct json *object);
 
-/* autoscaling/v1 HorizontalPodAutoscaler, stored as v2. */
-void convert_hpa_v1_to_storage(struct arena *a, struct json *object);
-void convert_hpa_v1_from_storage(struct arena *a, struct json *object);
-
 /* resource.k8s.io/v1beta1, stored as v1: requests gain `exactly`, devices lose `basic`. */
-void convert_resource_v1beta1_device_class_to_storage(struct arena *a, struct json *object);
-void convert_resource_v1beta1_device_class_from_storage(struct arena *a, struct json *object);
 void convert_resource_v1beta1_resource_claim_to_storage(struct arena *a, struct json *object);
 void convert_resource_v1beta1_resource_claim_from_storage(struct arena *a, struct json *object);
 void convert_resource_v1beta1_resource_claim_template_to_storage(struct arena *a,

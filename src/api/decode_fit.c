@@ -148,9 +148,10 @@ static int add_absent(struct decode_fit *f, struct json *v, const struct schema_
 {
 	struct json *fresh;
 
-	if (field->shape != SCHEMA_ONE || field->flags & SCHEMA_POINTER || has_default(field))
+	if (field->shape != SCHEMA_ONE || field->flags & SCHEMA_POINTER)
 		return 0;
-	if (field->value > SCHEMA_INT64 && field->value != SCHEMA_OBJECT)
+	/* What fills a field looks at its parent, so an empty object is no hindrance. */
+	if (field->value != SCHEMA_OBJECT && (field->value > SCHEMA_INT64 || has_default(field)))
 		return 0;
 	fresh = json_make_null(f->arena);
 	decode_zero(fresh, field);

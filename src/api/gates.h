@@ -49,13 +49,12 @@ struct gates {
 /* The defaults. */
 void gates_init(struct gates *g);
 
-/* One "Name=true|false". -ERR_BAD_REQUEST, with a suggestion, for unknown names; for locked ones. */
+/* One "Name=true|false". -ERR_BAD_REQUEST for locked gates and, with a suggestion, unknown ones. */
 int gates_set(struct gates *g, struct str assignment, struct error *err);
 
 const char *gate_name(enum gate gate);
-const char *gate_stage(
-	enum gate
-		gate); /* "ALPHA", "BETA", "GA" as kubernetes_feature_enabled has it ("" for GA) */
+/* "ALPHA", "BETA" or, for GA, "": as the metric kubernetes_feature_enabled has it. */
+const char *gate_stage(enum gate gate);
 
 static inline bool gates_on(const struct gates *g, enum gate gate)
 {

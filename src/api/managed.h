@@ -15,7 +15,7 @@
 
 struct managed_writer {
 	struct str manager; /* up to 128 bytes */
-	struct str api_version; /* of the request */
+	struct str api_version; /* that the entry names */
 	struct str subresource; /* "" or "status" */
 	int64_t now_ns;
 };
@@ -23,9 +23,13 @@ struct managed_writer {
 /*
  * Brings object.metadata.managedFields up to date for an Update: `old` is the
  * stored object (NULL for a create), both of `kind`. What the client sent in
- * managedFields is taken when it is well-formed and changed (upstream lets
- * clients edit; an empty list or [{}] resets), else replaced by the stored one.
- * When nothing but managedFields would change, they are left as stored.
+ * managedFields is taken when it is well-formed and the write is of the main
+ * resource (upstream lets clients edit; an empty list or [{}] resets), else the stored
+ * one is. When nothing changed, they are left as stored; so is their time. An
+ * object whose list was reset is not tracked until it is applied.
+ *
+ * Sets of entries of other versions are taken to be of the stored form, which
+ * write.h sees to.
  */
 void managed_update(struct arena *a, const struct schema_kind *kind, struct json *object,
 		    const struct json *old, const struct managed_writer *writer);

@@ -261,6 +261,7 @@ struct comparing {
 	const struct schema_field *field;
 	enum container container;
 	enum level level;
+	bool left, right; /* the container is there */
 };
 
 static void compare_pair(struct differ *d, const struct comparing *c, struct str key,
@@ -278,8 +279,8 @@ static void compare_pair(struct differ *d, const struct comparing *c, struct str
 			below = METADATA;
 		field = schema_field(c->field->type, key);
 		single = false;
-		l = l ? l : absent(field);
-		r = r ? r : absent(field);
+		l = l || !c->left ? l : absent(field);
+		r = r || !c->right ? r : absent(field);
 	} else if (c->field->shape == SCHEMA_MAP_OF_LISTS) {
 		field = NULL;
 	}
@@ -321,7 +322,8 @@ static void add_self(struct differ *d, struct json **set)
 static struct managed_diff compare(struct differ *d, const struct schema_field *field, bool single,
 				   const struct json *l, const struct json *r, enum level level)
 {
-	struct comparing c = { field, container_of(field, single), level };
+	struct comparing c = { field, container_of(field, single), level, json_is(l, JSON_OBJECT),
+			       json_is(r, JSON_OBJECT) };
 	struct managed_diff diff = { 0 };
 	struct items left, right;
 

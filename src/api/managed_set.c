@@ -81,7 +81,7 @@ static int compare_members(const void *a, const void *b)
 static bool is_sorted(const struct json *object)
 {
 	JSON_FOREACH (child, object)
-		if (child->next && compare_members(&child, &child->next) > 0)
+		if (child->next && compare_members(&child, &child->next) >= 0)
 			return false;
 	return true;
 }
@@ -99,7 +99,8 @@ void managed_set_sort(struct arena *a, struct json *object)
 	qsort(members, n, sizeof(*members), compare_members);
 	json_assign(object, &(struct json){ .type = JSON_OBJECT });
 	for (size_t i = 0; i < n; i++)
-		json_add(object, json_key(members[i]), members[i]);
+		if (i == 0 || !str_eq(json_key(members[i]), json_key(members[i - 1])))
+			json_add(object, json_key(members[i]), members[i]);
 }
 
 static bool is_dot(const struct json *member)

@@ -22,7 +22,7 @@ int managed_step_cmp(struct str a, struct str b);
  */
 bool managed_set_read(struct arena *a, struct json *set);
 
-/* Puts the members of one object into order, "." first. */
+/* Puts the members of one object into order, "." first; of those that repeat one stays. */
 void managed_set_sort(struct arena *a, struct json *object);
 
 /* Takes the fields of `minus` (may be NULL) out of the set. True when something is left. */

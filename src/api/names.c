@@ -228,7 +228,7 @@ static void pool_faults(struct str s, struct names_faults *f)
 
 	if (s.n > NAMES_SUBDOMAIN_MAX)
 		add(f, "may not be more than 253 bytes");
-	if (s.n == 0)
+	if (!s.p)
 		subdomain_faults(s, f);
 	while (str_split(&rest, '/', &part))
 		subdomain_faults(part, f);

@@ -132,8 +132,8 @@ struct schema_field {
 	const struct str *list_keys; /* of SCHEMA_LIST_MAP; ends with p NULL */
 	struct str patch_key; /* strategic merge: key that merges a list; p NULL: replace */
 	uint16_t number; /* in protobuf; 0: not in protobuf */
-	uint16_t
-		inline_number; /* protobuf keeps it in a message of this number that JSON has not; or 0 */
+	/* Protobuf keeps it in a message of this number that JSON has not (Volume); or 0. */
+	uint16_t inline_number;
 	uint16_t inline_inner; /* in there, in another such message (RuleWithOperations); or 0 */
 	uint16_t flags; /* enum schema_flag */
 	uint8_t value; /* enum schema_value */
@@ -232,13 +232,13 @@ struct schema_kind {
 	struct str kind, list_kind;
 	struct str resource, singular; /* "resourceclaims", "resourceclaim" */
 	struct str api_version; /* "resource.k8s.io/v1", "v1" */
-	struct str
-		storage_name; /* "resource.k8s.io/resourceclaims", "core/pods": same for all versions */
+	/* "resource.k8s.io/resourceclaims", "core/pods": same for all versions. */
+	struct str storage_name;
 	const struct str *short_names, *categories; /* end with p NULL; or NULL */
 	const struct schema_type *type;
 	const struct schema_subresource *subresources;
-	const struct schema_column
-		*columns; /* without Name and Age where those are the defaults; see table.h */
+	/* Without Name and Age where those are the defaults; see table.h. */
+	const struct schema_column *columns;
 	const struct schema_selectable *selectables;
 	uint8_t nsubresources, ncolumns, nselectables;
 	uint8_t gate;

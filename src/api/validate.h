@@ -34,6 +34,9 @@ struct validation {
 	/* Labels of the object's namespace (a JSON object or NULL): admin access needs one. */
 	const struct json *namespace_labels;
 
+	/* Which part of the object is written: empty, or "ephemeralcontainers", "resize", .. */
+	struct str subresource;
+
 	/* The walker's; zero at the start. */
 	const struct json *old_value; /* during a check: the stored counterpart, or NULL */
 	unsigned depth;

@@ -6,6 +6,8 @@
  */
 #include "api/write_impl.h"
 
+#include "api/patch_strategic.h"
+
 /* The result does not fit the type: upstream shows the whole of it. */
 static int refuse(struct write *w, const struct json *patched, const struct error *why,
 		  struct error *err)
@@ -41,12 +43,14 @@ static int apply(struct write *w, struct json **doc, enum patch_type type, const
 	case PATCH_MERGE:
 		return patch_merge(w->arena, doc, patch, err);
 	case PATCH_STRATEGIC:
+		return patch_strategic(w->arena, doc, w->kind->type, patch, err);
 	case PATCH_APPLY:
 		break;
 	}
 	return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
 			 "the body of the request was in an unknown format - accepted media types "
-			 "include: application/json-patch+json, application/merge-patch+json");
+			 "include: application/json-patch+json, application/merge-patch+json, "
+			 "application/strategic-merge-patch+json");
 }
 
 int write_patch(struct write *w, const struct json *old, enum patch_type type,

@@ -20,6 +20,9 @@
 #define OBJECT_DEPTH_MAX  500
 #define DECODE_FAULTS_MAX 100 /* unknown and repeated fields that are told of one body */
 
+/* Entries of managedFields that a client may send; upstream has no bound, we make ten or so. */
+#define MANAGED_ENTRIES_MAX 1000
+
 /* Members and elements that one JSON patch may pass on its ways: 10000 long ones would block. */
 #define PATCH_WORK_MAX 50000000UL
 
@@ -78,14 +81,17 @@
 
 /* The store in a folder. */
 #define STORE_RESOURCES_MAX 65536 /* names that ever had an object; each is kept for good */
-#define STORE_BATCH_MAX     4096 /* writes of one commit ... */
-#define STORE_BATCH_BYTES   (16UL * MIB) /* ... and their bytes, the last one's excess not counted */
-#define STORE_PRUNE_MAX     4096 /* changes of the past that one commit forgets: a few ms */
+#define STORE_BATCH_MAX     1024 /* writes of one commit, whose pages LMDB never gives back ... */
+#define STORE_BATCH_BYTES   (4UL * MIB) /* ... and their bytes, the last one's excess not counted */
+#define STORE_PRUNE_MAX     1024 /* changes of the past that one commit forgets: a few ms */
 
 /* etcd: bytes of one response, keys asked for in one page of a range, writes on their way. */
 #define ETCD_RESPONSE_MAX (64UL * MIB)
 #define ETCD_PAGE_MAX     500
 #define ETCD_WRITES_MAX   512
+
+/* Elements compared by one strategic merge patch: lists are searched one by one. */
+#define PATCH_COMPARISONS_MAX 10000000
 
 /* Faults that one validation keeps; the rest are only counted. */
 #define FIELD_ERRORS_MAX 1000
@@ -112,6 +118,8 @@
 #define DEVICE_ATTRIBUTES_MAX       32 /* attributes and capacities of one device */
 #define DEVICE_ATTRIBUTE_VALUES_MAX 48
 #define CAPACITY_VALUES_MAX         10 /* that a request policy lists */
+#define RESOURCE_HEALTH_MESSAGE_MAX 1024
+#define SECRET_MAX                  (1UL * MIB) /* data of a Secret or ConfigMap */
 
 /* One log line; one line of the audit log, whose request line alone may be HTTP_TARGET_MAX. */
 #define LOG_LINE_MAX   (16UL * KIB)

@@ -17,6 +17,12 @@ extern const struct command cmd_probe; /* cmd_probe.c */
 extern const struct command cmd_probe_call; /* cmd_probe_call.c */
 extern const struct command cmd_probe_get; /* cmd_probe_get.c */
 extern const struct command cmd_probe_serve; /* cmd_probe_serve.c */
+extern const struct command cmd_server; /* cmd_server.c */
+extern const struct command cmd_store; /* cmd_store.c */
+extern const struct command cmd_store_backup; /* cmd_store_backup.c */
+extern const struct command cmd_store_check; /* cmd_store_check.c */
+extern const struct command cmd_store_compact; /* cmd_store_compact.c */
+extern const struct command cmd_store_restore; /* cmd_store_restore.c */
 extern const struct command cmd_version; /* cmd_version.c */
 
 #endif

@@ -517,6 +517,20 @@ static void a_channel_may_be_freed_by_a_call_that_ended_well(void **state)
 	assert_int_equal(z.ends, 1);
 }
 
+/* The answers come in the very millisecond of the pings. */
+static void a_channel_whose_pings_are_answered_stays_up(void **state UNUSED)
+{
+	struct test t = { 0 };
+	struct grpc_channel_opts opts = {
+		.eager = true, .ping_interval_ms = 5000, .on_state = on_state, .arg = &t
+	};
+
+	fixture_init(&t.f, 42, &opts, NULL);
+	fixture_run(&t.f, 600 * 1000);
+	assert_string_equal(t.states, "CONNECTING READY ");
+	fixture_release(&t.f);
+}
+
 int main(void)
 {
 #define TEST(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -534,6 +548,7 @@ int main(void)
 		EAGER(attempts_back_off_and_success_begins_anew),
 		EAGER(a_server_that_hangs_up_at_once_does_not_make_us_spin),
 		TEST(a_silent_server_is_given_up_after_twenty_seconds),
+		cmocka_unit_test(a_channel_whose_pings_are_answered_stays_up),
 		TEST(a_lazy_channel_that_nobody_wants_goes_idle),
 		TEST(connecting_on_demand_cuts_a_back_off_short),
 		TEST(calls_of_a_dead_connection_are_unavailable),

@@ -124,6 +124,9 @@ static void on_ping_timer(struct loop_timer *t)
 		loop_timer_start(t, k->opts.ping_interval_ms - silent);
 		return;
 	}
+	/* There was none for long when we pinged; a near peer answers within the same millisecond. */
+	if (k->http.input_at >= k->pinged_at)
+		k->pinged_at = 0;
 	if (k->pinged_at && now - k->pinged_at >= PING_TIMEOUT_MS) {
 		(void)error_set(&err, ERR_UNAVAILABLE, "%s does not answer pings", k->opts.to.text);
 		http_conn_fail(&k->http, &err);

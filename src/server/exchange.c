@@ -24,7 +24,7 @@ enum { REQUEST_TIMEOUT_MS = 60 * 1000 };
 
 _Static_assert(sizeof(struct exchange) + 640 <= LOOP_BLOCK, "a GET's job fits beside it");
 
-/* --- life ------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------- */
 
 static void exchange_drop(void *object)
 {
@@ -88,7 +88,7 @@ void exchange_over(struct exchange *x)
 	server_metrics_end(x);
 }
 
-/* --- jobs ------------------------------------------------------------------------------------ */
+/* --- jobs ------------------------------------------------------------------------- */
 
 static void job_back(struct job *j)
 {
@@ -125,7 +125,7 @@ void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct jo
 	state_submit(x->server->state, &x->job);
 }
 
-/* --- the stream's side ------------------------------------------------------------------------- */
+/* --- the stream's side ------------------------------------------------------------ */
 
 static void refuse_size(struct exchange *x)
 {
@@ -174,7 +174,7 @@ static const struct http_stream_ops stream_ops = {
 	.on_close = on_close,
 };
 
-/* --- beginning ---------------------------------------------------------------------------------- */
+/* --- beginning -------------------------------------------------------------------- */
 
 static void answer_nonresource(struct exchange *x)
 {
@@ -231,9 +231,9 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 	stream->ops = &stream_ops;
 	stream->data = x;
 	audit_begin(x);
-	server_metrics_begin(x);
 	if (!authenticate(x) || !parse(x))
 		return;
+	server_metrics_begin(x);
 	if (x->request.verb == REQUEST_NONE && !x->request.resource.n) {
 		exchange_negotiate(x, ACCEPT_OF_DISCOVERY, NULL);
 		x->verb = answer_nonresource;

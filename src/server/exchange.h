@@ -22,6 +22,7 @@
 #include "server/user.h"
 #include "server/watch.h"
 
+struct metrics_gauge;
 struct server;
 
 struct exchange {
@@ -46,6 +47,9 @@ struct exchange {
 	struct str about_name;
 	const char *cause_reason, *cause_message; /* of a failure: one more cause; or NULL */
 	int retry_after_s; /* of a failure; 0: none */
+	const char *etag; /* of a document; or NULL */
+	struct str location; /* of a redirection */
+	struct metrics_gauge *inflight; /* that counts it while it is under way; or NULL */
 	void *data; /* of whoever handles it */
 
 	/* Private to exchange.c and reply*.c. */
@@ -59,7 +63,7 @@ struct exchange {
 	bool answered, over, at_state;
 };
 
-/* --- course (exchange.c) ------------------------------------------------------------- */
+/* --- course (exchange.c) ---------------------------------------------------------- */
 
 /* Takes a request whose head is complete, on its lane's loop. */
 void exchange_begin(struct server *s, struct http_stream *stream, size_t lane);
@@ -81,7 +85,7 @@ static inline struct exchange *exchange_of(struct job *j)
 /* All is over: audit and metrics are told, once. Streams that others own call it by hand. */
 void exchange_over(struct exchange *x);
 
-/* --- answers (reply.c): each is the last thing done with an exchange --------------- */
+/* --- answers (reply.c): each is the last thing done with an exchange -------------- */
 
 /* A Status for err; `causes` may be NULL. */
 void reply_error(struct exchange *x, const struct error *err, const struct field_errors *causes);
@@ -101,7 +105,7 @@ void reply_json(struct exchange *x, int status, struct bytes *json);
 /* Anything else. */
 void reply_text(struct exchange *x, int status, struct str content_type, struct str text);
 
-/* --- verbs (verb_*.c) ---------------------------------------------------------------- */
+/* --- verbs (verb_*.c) ------------------------------------------------------------- */
 
 /* The body is collected; request, kind and accept are set. */
 void verb_get(struct exchange *x);

@@ -26,7 +26,7 @@ static const struct route routes[REQUEST_VERBS] = {
 	[REQUEST_DELETE_COLLECTION] = { SCHEMA_DELETE_COLLECTION, false, verb_delete_collection },
 };
 
-/* --- refusals ---------------------------------------------------------------------------------- */
+/* --- refusals --------------------------------------------------------------------- */
 
 /* As upstream's router says it: without naming what was asked for. */
 static bool refuse(struct exchange *x, enum error_code code)
@@ -63,7 +63,7 @@ static bool refuse_unknown(struct exchange *x)
 	return false;
 }
 
-/* --- resources ----------------------------------------------------------------------------------- */
+/* --- resources -------------------------------------------------------------------- */
 
 static bool find_resource(struct exchange *x)
 {
@@ -145,7 +145,7 @@ static int check_fields(const struct schema_kind *k, const struct selector *fiel
 	return 0;
 }
 
-/* --- the form of the answer ------------------------------------------------------------------------ */
+/* --- the form of the answer ------------------------------------------------------- */
 
 int exchange_negotiate(struct exchange *x, unsigned forms, struct error *err)
 {

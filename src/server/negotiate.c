@@ -19,7 +19,7 @@ struct clause {
 	int q; /* in thousandths */
 };
 
-/* --- parsing ------------------------------------------------------------------------------ */
+/* --- parsing ---------------------------------------------------------------------- */
 
 /* The text before `sep`; *rest is what follows it. */
 static struct str take(struct str *rest, char sep)
@@ -90,7 +90,7 @@ static bool read_clause(struct str text, struct clause *ret_clause)
 	return true;
 }
 
-/* --- judging ------------------------------------------------------------------------------ */
+/* --- judging ---------------------------------------------------------------------- */
 
 static bool read_form(const struct clause *c, struct accept *a)
 {
@@ -190,7 +190,7 @@ static bool is_human(struct str agent)
 	       str_starts(agent, STR("Mozilla/5.0"));
 }
 
-/* --- the verbs ------------------------------------------------------------------------------ */
+/* --- the verbs -------------------------------------------------------------------- */
 
 int negotiate_accept_among(unsigned forms, struct str accept, struct str accept_encoding,
 			   struct str user_agent, struct accept *ret_accept, struct error *err)

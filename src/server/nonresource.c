@@ -107,7 +107,7 @@ static void send_document(struct exchange *x, const struct document *d)
 	if (known.n && document_matches(d, known))
 		reply_body(x, 304, str_from(d->content_type), (struct slice){ 0 });
 	else
-		reply_large(x, 200, str_from(d->content_type), slice_of(d->bytes));
+		reply_body(x, 200, str_from(d->content_type), slice_of(d->bytes));
 }
 
 static bool send_discovery(struct exchange *x, struct str path)

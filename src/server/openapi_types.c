@@ -203,8 +203,7 @@ static const char *map_type(const struct schema_field *f)
 static void put_field(struct openapi_print *p, const struct schema_field *f)
 {
 	bool initial = p->v3 && f->rules && f->rules->initial.p;
-	bool beside = f->doc || initial || f->patch_merge || f->patch_retain_keys ||
-		      map_type(f);
+	bool beside = f->doc || initial || f->patch_merge || f->patch_retain_keys || map_type(f);
 
 	json_writer_key(p->w, f->name);
 	json_writer_begin_object(p->w);

@@ -17,7 +17,7 @@ enum {
 	WARNING_RUNES = 256, /* ... to this */
 };
 
-/* --- warnings ------------------------------------------------------------------------------ */
+/* --- warnings --------------------------------------------------------------------- */
 
 /* The first `max` characters of a text. */
 static struct str cut_runes(struct str s, size_t max, size_t *ret_runes)
@@ -82,12 +82,12 @@ static size_t add_warnings(struct exchange *x, struct http_field *fields, size_t
 	return n;
 }
 
-/* --- sending -------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------- */
 
 bool reply_head(struct exchange *x, int status, struct str content_type, struct str encoding,
 		int64_t length)
 {
-	struct http_field few[8], *fields = few;
+	struct http_field few[10], *fields = few;
 	size_t n = 0;
 
 	if (x->answered)
@@ -106,6 +106,12 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 	if (x->retry_after_s)
 		fields[n++] = HTTP_FIELD("retry-after",
 					 str_from(arena_printf(x->arena, "%d", x->retry_after_s)));
+	if (x->etag) {
+		fields[n++] = HTTP_FIELD("etag", str_from(x->etag));
+		fields[n++] = HTTP_FIELD("vary", STR("Accept"));
+	}
+	if (x->location.n)
+		fields[n++] = HTTP_FIELD("location", x->location);
 	if (x->warnings)
 		n = add_warnings(x, fields, n);
 	return http_stream_respond(x->stream, status, fields, n, length) == 0;
@@ -162,7 +168,7 @@ void reply_text(struct exchange *x, int status, struct str content_type, struct 
 	reply_body(x, status, content_type, (struct slice){ bytes->data, bytes->n, bytes });
 }
 
-/* --- failures --------------------------------------------------------------------------------- */
+/* --- failures --------------------------------------------------------------------- */
 
 void reply_status(struct exchange *x, const struct error *err, const struct status_about *about)
 {
@@ -217,7 +223,7 @@ void reply_no_page(struct exchange *x)
 	reply_text(x, 404, STR("text/plain; charset=utf-8"), STR("404 page not found\n"));
 }
 
-/* --- success ------------------------------------------------------------------------------------ */
+/* --- success ---------------------------------------------------------------------- */
 
 void reply_success(struct exchange *x, int status)
 {

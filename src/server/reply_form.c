@@ -59,7 +59,7 @@ int reply_form_tree(const struct reply_form *f, struct arena *a, const struct ob
 	return 0;
 }
 
-/* --- one object ------------------------------------------------------------------------------ */
+/* --- one object ------------------------------------------------------------------- */
 
 static struct str group_version(const struct reply_form *f, struct arena *a)
 {
@@ -126,7 +126,7 @@ int reply_form_print(const struct reply_form *f, struct arena *a, struct json *t
 	return print_tree(f, tree, out, err);
 }
 
-/* --- lists -------------------------------------------------------------------------------------- */
+/* --- lists ------------------------------------------------------------------------ */
 
 static const char *list_kind(const struct reply_form *f, struct arena *a)
 {

@@ -7,7 +7,7 @@
 #include "api/status.h"
 #include "server/exchange.h"
 
-/* The whole answer in one buffer: objects are at most OBJECT_MAX, tables and YAML some times that. */
+/* An answer that is made in one buffer: some times OBJECT_MAX. */
 #define REPLY_MAX (64UL * MIB)
 
 /*

@@ -54,7 +54,7 @@ static void list_reply_drop(void *object)
 	free(l);
 }
 
-/* --- pieces ---------------------------------------------------------------------------------- */
+/* --- pieces ----------------------------------------------------------------------- */
 
 static struct slice text_piece(struct list_reply *l)
 {
@@ -124,7 +124,7 @@ static struct slice next_piece(struct list_reply *l)
 	return (struct slice){ 0 };
 }
 
-/* --- sending ----------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------- */
 
 static void finish(struct list_reply *l)
 {
@@ -218,7 +218,7 @@ static void produce(struct exchange *x)
 		send_pieces(l);
 }
 
-/* --- beginning ------------------------------------------------------------------------------------ */
+/* --- beginning -------------------------------------------------------------------- */
 
 static struct str print_meta(struct exchange *x, const struct list_result *list)
 {

@@ -105,7 +105,7 @@ static void cut_path(struct str path, struct path *ret_path)
 	*ret_path = p;
 }
 
-/* --- shapes ------------------------------------------------------------------------- */
+/* --- shapes ----------------------------------------------------------------------- */
 
 static struct str part(const struct path *p, size_t i)
 {

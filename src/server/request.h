@@ -14,7 +14,7 @@
 #include "base/str.h"
 
 enum request_verb {
-	/* Not about resources ("/healthz"); or, with a resource, a method that resources have not. */
+	/* Not about resources ("/healthz"); or, with one, a method that resources have not. */
 	REQUEST_NONE,
 	REQUEST_GET,
 	REQUEST_LIST,
@@ -27,7 +27,7 @@ enum request_verb {
 	REQUEST_VERBS,
 };
 
-/* "get", "list": as metrics, audit and authorization name them; for REQUEST_NONE the method in lower case. */
+/* "get", "list": as metrics, audit and authorization name them; "" for REQUEST_NONE. */
 const char *request_verb_name(enum request_verb verb);
 
 enum request_match { MATCH_UNSET, MATCH_NOT_OLDER_THAN, MATCH_EXACT };
@@ -37,8 +37,7 @@ struct request {
 	enum request_verb verb;
 	/* A namespace is not in itself: /api/v1/namespaces/x is name "x", ns "". */
 	struct str group, version, resource, ns, name, subresource;
-	struct str
-		rest; /* of the path behind the subresource (proxy); or the whole non-resource path */
+	struct str rest; /* behind the subresource (proxy); or the whole non-resource path */
 
 	/* From the query; as upstream parses ListOptions and its siblings. */
 	struct str label_selector, field_selector; /* text */

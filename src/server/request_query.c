@@ -37,7 +37,7 @@ struct param {
 	size_t given; /* offset of the flag that it was there; 0: none */
 };
 
-/* --- readers ---------------------------------------------------------------------------- */
+/* --- readers ---------------------------------------------------------------------- */
 
 static void *place(struct query *q, const struct param *p)
 {
@@ -184,7 +184,7 @@ static const struct param params[] = {
 };
 _Static_assert(ARRAY_SIZE(params) <= 32, "one bit each");
 
-/* --- going through ------------------------------------------------------------------------ */
+/* --- going through ---------------------------------------------------------------- */
 
 bool request_param(struct str *rest, struct arena *a, struct str *ret_name, struct str *ret_value)
 {
@@ -236,7 +236,7 @@ static int read_all(struct query *q, struct str query, struct error *err)
 	return r;
 }
 
-/* --- judging -------------------------------------------------------------------------------- */
+/* --- judging ---------------------------------------------------------------------- */
 
 static void forbid(struct field_errors *errs, const char *field, const char *detail)
 {
@@ -382,7 +382,7 @@ const char *request_options_kind(const struct request *r)
 	return kinds[r->verb];
 }
 
-/* --- all together ----------------------------------------------------------------------------- */
+/* --- all together ----------------------------------------------------------------- */
 
 static int parse_revision(struct query *q, struct error *err)
 {

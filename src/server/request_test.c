@@ -41,78 +41,73 @@ static void assert_str(struct str is, const char *expected)
 	free(text);
 }
 
+static const struct {
+	const char *method, *target;
+	enum request_verb verb;
+	const char *group, *version, *resource, *ns, *name, *sub, *rest;
+} paths[] = {
+	{ "GET", "/api/v1/pods", REQUEST_LIST, "", "v1", "pods", "", "", "", "" },
+	{ "GET", "/api/v1/pods/", REQUEST_LIST, "", "v1", "pods", "", "", "", "" },
+	{ "GET", "//api/v1/pods", REQUEST_LIST, "", "v1", "pods", "", "", "", "" },
+	{ "GET", "/api/v1/namespaces/a/pods/b", REQUEST_GET, "", "v1", "pods", "a", "b", "", "" },
+	{ "GET", "/api/v1/namespaces/a/pods/b?watch=true", REQUEST_GET, "", "v1", "pods", "a", "b",
+	  "", "" },
+	{ "PUT", "/api/v1/namespaces/a/pods/b/status", REQUEST_UPDATE, "", "v1", "pods", "a", "b",
+	  "status", "" },
+	{ "GET", "/api/v1/namespaces/a/pods/b/proxy/x/y", REQUEST_GET, "", "v1", "pods", "a", "b",
+	  "proxy", "x/y" },
+	{ "GET", "/api/v1/nodes/n/proxy/x/y/z/1/2/3/4", REQUEST_GET, "", "v1", "nodes", "", "n",
+	  "proxy", "x/y/z/1/2/3/4" },
+	{ "GET", "/api/v1/namespaces", REQUEST_LIST, "", "v1", "namespaces", "", "", "", "" },
+	{ "GET", "/api/v1/namespaces/a", REQUEST_GET, "", "v1", "namespaces", "", "a", "", "" },
+	{ "PUT", "/api/v1/namespaces/a/finalize", REQUEST_UPDATE, "", "v1", "namespaces", "", "a",
+	  "finalize", "" },
+	{ "PATCH", "/api/v1/namespaces/a/status", REQUEST_PATCH, "", "v1", "namespaces", "", "a",
+	  "status", "" },
+	{ "POST", "/apis/resource.k8s.io/v1/namespaces/a/resourceclaims", REQUEST_CREATE,
+	  "resource.k8s.io", "v1", "resourceclaims", "a", "", "", "" },
+	{ "DELETE", "/apis/resource.k8s.io/v1/resourceslices/s", REQUEST_DELETE, "resource.k8s.io",
+	  "v1", "resourceslices", "", "s", "", "" },
+	{ "DELETE", "/apis/resource.k8s.io/v1/resourceslices", REQUEST_DELETE_COLLECTION,
+	  "resource.k8s.io", "v1", "resourceslices", "", "", "", "" },
+	{ "GET", "/api/v1/watch/pods", REQUEST_WATCH, "", "v1", "pods", "", "", "", "" },
+	{ "GET", "/api/v1/watch/namespaces/a/pods/b", REQUEST_WATCH, "", "v1", "pods", "a", "b", "",
+	  "" },
+	{ "GET", "/apis/apps/v1/watch/namespaces/a/deployments", REQUEST_WATCH, "apps", "v1",
+	  "deployments", "a", "", "", "" },
+	{ "POST", "/api/v1/watch/pods", REQUEST_NONE, "", "v1", "pods", "", "", "", "" },
+	{ "GET", "/api/v1/pods?watch=1", REQUEST_WATCH, "", "v1", "pods", "", "", "", "" },
+	{ "GET", "/api/v1/pods?watch", REQUEST_WATCH, "", "v1", "pods", "", "", "", "" },
+	{ "GET", "/api/v1/pods?watch=False", REQUEST_LIST, "", "v1", "pods", "", "", "", "" },
+	{ "HEAD", "/api/v1/pods", REQUEST_NONE, "", "v1", "pods", "", "", "", "" },
+	{ "GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode", REQUEST_GET,
+	  "rbac.authorization.k8s.io", "v1", "clusterroles", "", "system:node", "", "" },
+	{ "GET", "/api/v1/namespaces/a/pods%2Fb", REQUEST_GET, "", "v1", "pods", "a", "b", "", "" },
+	{ "GET", "/api", REQUEST_NONE, "", "", "", "", "", "", "/api" },
+	{ "GET", "/api/v1", REQUEST_NONE, "", "", "", "", "", "", "/api/v1" },
+	{ "GET", "/apis/apps/v1", REQUEST_NONE, "", "", "", "", "", "", "/apis/apps/v1" },
+	{ "GET", "/", REQUEST_NONE, "", "", "", "", "", "", "/" },
+	{ "GET", "/healthz/etcd", REQUEST_NONE, "", "", "", "", "", "", "/healthz/etcd" },
+};
+
 static void paths_name_what_is_asked_for(void **state UNUSED)
 {
-	static const struct {
-		const char *method, *target;
-		enum request_verb verb;
-		const char *group, *version, *resource, *ns, *name, *sub, *rest;
-	} rows[] = {
-		{ "GET", "/api/v1/pods", REQUEST_LIST, "", "v1", "pods", "", "", "", "" },
-		{ "GET", "/api/v1/pods/", REQUEST_LIST, "", "v1", "pods", "", "", "", "" },
-		{ "GET", "//api/v1/pods", REQUEST_LIST, "", "v1", "pods", "", "", "", "" },
-		{ "GET", "/api/v1/namespaces/a/pods/b", REQUEST_GET, "", "v1", "pods", "a", "b", "",
-		  "" },
-		{ "GET", "/api/v1/namespaces/a/pods/b?watch=true", REQUEST_GET, "", "v1", "pods",
-		  "a", "b", "", "" },
-		{ "PUT", "/api/v1/namespaces/a/pods/b/status", REQUEST_UPDATE, "", "v1", "pods",
-		  "a", "b", "status", "" },
-		{ "GET", "/api/v1/namespaces/a/pods/b/proxy/x/y", REQUEST_GET, "", "v1", "pods",
-		  "a", "b", "proxy", "x/y" },
-		{ "GET", "/api/v1/nodes/n/proxy/x/y/z/1/2/3/4", REQUEST_GET, "", "v1", "nodes", "",
-		  "n", "proxy", "x/y/z/1/2/3/4" },
-		{ "GET", "/api/v1/namespaces", REQUEST_LIST, "", "v1", "namespaces", "", "", "",
-		  "" },
-		{ "GET", "/api/v1/namespaces/a", REQUEST_GET, "", "v1", "namespaces", "", "a", "",
-		  "" },
-		{ "PUT", "/api/v1/namespaces/a/finalize", REQUEST_UPDATE, "", "v1", "namespaces",
-		  "", "a", "finalize", "" },
-		{ "PATCH", "/api/v1/namespaces/a/status", REQUEST_PATCH, "", "v1", "namespaces", "",
-		  "a", "status", "" },
-		{ "POST", "/apis/resource.k8s.io/v1/namespaces/a/resourceclaims", REQUEST_CREATE,
-		  "resource.k8s.io", "v1", "resourceclaims", "a", "", "", "" },
-		{ "DELETE", "/apis/resource.k8s.io/v1/resourceslices/s", REQUEST_DELETE,
-		  "resource.k8s.io", "v1", "resourceslices", "", "s", "", "" },
-		{ "DELETE", "/apis/resource.k8s.io/v1/resourceslices", REQUEST_DELETE_COLLECTION,
-		  "resource.k8s.io", "v1", "resourceslices", "", "", "", "" },
-		{ "GET", "/api/v1/watch/pods", REQUEST_WATCH, "", "v1", "pods", "", "", "", "" },
-		{ "GET", "/api/v1/watch/namespaces/a/pods/b", REQUEST_WATCH, "", "v1", "pods", "a",
-		  "b", "", "" },
-		{ "GET", "/apis/apps/v1/watch/namespaces/a/deployments", REQUEST_WATCH, "apps",
-		  "v1", "deployments", "a", "", "", "" },
-		{ "POST", "/api/v1/watch/pods", REQUEST_NONE, "", "v1", "pods", "", "", "", "" },
-		{ "GET", "/api/v1/pods?watch=1", REQUEST_WATCH, "", "v1", "pods", "", "", "", "" },
-		{ "GET", "/api/v1/pods?watch", REQUEST_WATCH, "", "v1", "pods", "", "", "", "" },
-		{ "GET", "/api/v1/pods?watch=False", REQUEST_LIST, "", "v1", "pods", "", "", "",
-		  "" },
-		{ "HEAD", "/api/v1/pods", REQUEST_NONE, "", "v1", "pods", "", "", "", "" },
-		{ "GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",
-		  REQUEST_GET, "rbac.authorization.k8s.io", "v1", "clusterroles", "", "system:node",
-		  "", "" },
-		{ "GET", "/api/v1/namespaces/a/pods%2Fb", REQUEST_GET, "", "v1", "pods", "a", "b",
-		  "", "" },
-		{ "GET", "/api", REQUEST_NONE, "", "", "", "", "", "", "/api" },
-		{ "GET", "/api/v1", REQUEST_NONE, "", "", "", "", "", "", "/api/v1" },
-		{ "GET", "/apis/apps/v1", REQUEST_NONE, "", "", "", "", "", "", "/apis/apps/v1" },
-		{ "GET", "/", REQUEST_NONE, "", "", "", "", "", "", "/" },
-		{ "GET", "/healthz/etcd", REQUEST_NONE, "", "", "", "", "", "", "/healthz/etcd" },
-	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		struct parsed p;
 
-		parse(&p, rows[i].method, rows[i].target);
+		parse(&p, paths[i].method, paths[i].target);
 		if (p.ret < 0)
-			print_error("%s %s: %s\n", rows[i].method, rows[i].target, p.err.msg);
+			print_error("%s %s: %s\n", paths[i].method, paths[i].target, p.err.msg);
 		assert_int_equal(p.ret, 0);
-		assert_string_equal(request_verb_name(p.r.verb), request_verb_name(rows[i].verb));
-		assert_str(p.r.group, rows[i].group);
-		assert_str(p.r.version, rows[i].version);
-		assert_str(p.r.resource, rows[i].resource);
-		assert_str(p.r.ns, rows[i].ns);
-		assert_str(p.r.name, rows[i].name);
-		assert_str(p.r.subresource, rows[i].sub);
-		assert_str(p.r.rest, rows[i].rest);
+		assert_string_equal(request_verb_name(p.r.verb), request_verb_name(paths[i].verb));
+		assert_str(p.r.group, paths[i].group);
+		assert_str(p.r.version, paths[i].version);
+		assert_str(p.r.resource, paths[i].resource);
+		assert_str(p.r.ns, paths[i].ns);
+		assert_str(p.r.name, paths[i].name);
+		assert_str(p.r.subresource, paths[i].sub);
+		assert_str(p.r.rest, paths[i].rest);
 		arena_release(&p.arena);
 	}
 }

@@ -149,6 +149,9 @@ void resource_list_past(struct resource *r, const struct list_query *q, struct a
 	} else if (q->revision >= r->ring.oldest) {
 		list_from_ring(r, q, a, &list);
 		done(arg, &list, NULL);
+	} else if (r->state->closing) {
+		(void)error_set(&err, ERR_UNAVAILABLE, "the server is shutting down");
+		done(arg, NULL, &err);
 	} else {
 		list_from_store(r, q, a, done, arg);
 	}

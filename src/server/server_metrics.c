@@ -244,7 +244,8 @@ static struct metrics_gauge *inflight_of(struct server_metrics *m, const struct 
 
 void server_metrics_begin(struct exchange *x)
 {
-	metrics_gauge_add(inflight_of(x->server->counts, x), 1);
+	x->inflight = inflight_of(x->server->counts, x);
+	metrics_gauge_add(x->inflight, 1);
 }
 
 void server_metrics_end(struct exchange *x)
@@ -253,7 +254,8 @@ void server_metrics_end(struct exchange *x)
 	struct cached *c = find(m, x);
 	int64_t took_ns = clock_monotonic(x->server->clock) - x->begun_ns;
 
-	metrics_gauge_add(inflight_of(m, x), -1);
+	if (x->inflight)
+		metrics_gauge_add(x->inflight, -1);
 	metrics_counter_add(c->total, 1);
 	if (c->duration)
 		metrics_histogram_observe(c->duration, (double)took_ns / (double)CLOCK_SEC);

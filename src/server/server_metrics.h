@@ -15,7 +15,10 @@ int server_metrics_new(struct server *s, struct server_metrics **ret_metrics, st
 void server_metrics_free(struct server_metrics *m);
 DEFINE_CLEANUP(server_metrics_free, struct server_metrics *);
 
-/* An exchange begins, and is over (x->status is set). Any loop. */
+/*
+ * An exchange has begun (its request is parsed), and is over (x->status is set).
+ * One that was refused before may end without having begun. Any loop.
+ */
 void server_metrics_begin(struct exchange *x);
 void server_metrics_end(struct exchange *x);
 

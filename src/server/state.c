@@ -105,14 +105,22 @@ void state_stop(struct state *st, void (*done)(void *arg), void *arg)
 	st->stopping = true;
 	st->stopped = done;
 	st->stopped_arg = arg;
-	st->lanes_left = st->nlanes;
 	loop_timer_stop(&st->reload);
 	(void)error_set(&err, ERR_UNAVAILABLE, "the server is shutting down");
 	state_sync_fail(st, &err);
 	loop_defer(st->loop, &st->run_jobs);
+	watch_stop(st);
+	state_stop_step(st);
+}
+
+void watch_stop(struct state *st)
+{
+	if (st->watches_stopped)
+		return;
+	st->watches_stopped = true;
+	st->lanes_left = st->nlanes;
 	for (size_t i = 0; i < st->nlanes; i++)
 		lane_tell_stop(st->lanes[i]);
-	state_stop_step(st);
 }
 
 void state_free(struct state *st)

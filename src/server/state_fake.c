@@ -57,7 +57,7 @@ struct fake_store {
 	struct loop_timer commit, deliver;
 	struct loop_msg wake;
 	bool woken, closing;
-	unsigned fail_next, asked, asking;
+	unsigned fail_next, asked, reading;
 	enum error_code fail_code;
 	void (*closed)(void *arg);
 	void *closed_arg;
@@ -299,7 +299,7 @@ static void on_deliver(struct loop_timer *t)
 
 	if (s->lost)
 		lose(s);
-	else if (!s->following)
+	if (!s->following)
 		deliver_done(s);
 	else if (left)
 		deliver_batch(s, s->fed + (s->opts.delay_ms ? 1 + prng_below(&s->prng, left) :
@@ -331,7 +331,8 @@ static void fake_follow(struct store *st, int64_t revision, const struct store_f
 	while (s->fed > 0 && s->data->log.v[s->fed - 1].revision > revision)
 		s->fed--;
 	for (size_t i = s->fed; i < s->data->log.n; i++)
-		s->data->log.v[i].write = NULL; /* told already */
+		if (s->data->log.v[i].by == s)
+			s->data->log.v[i].write = NULL; /* told already */
 	if (s->fed < s->data->log.n)
 		loop_timer_start(&s->deliver, delay(s));
 }
@@ -419,6 +420,9 @@ static void on_read(struct loop_timer *t)
 		read_range(r, &result);
 		r->range_done(r->arg, &result, NULL);
 	}
+	r->store->reading--;
+	if (r->store->closing)
+		loop_defer(r->store->store.loop, &r->store->close);
 	free(r);
 }
 
@@ -427,6 +431,7 @@ static struct reading *reading_new(struct store *st, void *arg)
 	struct reading *r = XNEW(struct reading);
 
 	r->store = of(st);
+	r->store->reading++;
 	r->arg = arg;
 	loop_timer_init(&r->timer, st->loop, on_read);
 	loop_timer_start(&r->timer, delay(r->store));
@@ -496,7 +501,7 @@ static void on_close(struct loop_task *t)
 	struct list *node;
 
 	/* A message that is under way comes first; it calls again. */
-	if (s->store.pending || s->woken)
+	if (s->store.pending || s->woken || s->reading)
 		return;
 	loop_timer_stop(&s->commit);
 	loop_timer_stop(&s->deliver);
@@ -572,7 +577,7 @@ void fake_store_lose(struct store *st)
 {
 	struct fake_store *s = of(st);
 
-	s->lost = true;
+	s->lost = s->following;
 	loop_timer_start(&s->deliver, delay(s));
 }
 

@@ -131,7 +131,7 @@ struct state {
 	struct metrics_gauge *revision_gauge; /* or NULL */
 	struct metrics_counter *damaged_counter;
 
-	bool stopping, closing;
+	bool watches_stopped, stopping, closing;
 	size_t lanes_left; /* that have not stopped yet */
 	void (*stopped)(void *arg);
 	void *stopped_arg;

@@ -86,10 +86,12 @@ static void load_past(struct state *st, struct resource *r, struct arena *a)
 	int64_t from = 0;
 	size_t n = 0, begin;
 
+	map_init(&latest);
 	ring_restart(&r->ring, st->revision);
 	if (store_history(st->store, r->kind->storage_name, 0, a, &changes, &n, &from, NULL) < 0)
 		return;
-	map_init(&latest);
+	while (n > 0 && changes[n - 1].revision > st->revision)
+		n--; /* the feed brings it */
 	begin = past_begin(changes, n);
 	r->ring.oldest = begin ? changes[begin - 1].revision : MIN(from, st->revision);
 	for (size_t i = begin; i < n; i++)

@@ -178,7 +178,7 @@ static void write_now(struct state *st, struct ask *k)
 
 	if (!tip && !k->tree)
 		ret = error_set(&err, ERR_NOT_FOUND, "not found");
-	else if (k->rv >= 0 && k->rv != (tip ? tip->revision : 0))
+	else if (k->rv == 0 ? tip != NULL : k->rv > 0 && (!tip || tip->revision != k->rv))
 		ret = error_set(&err, ERR_CONFLICT, "has been modified");
 	if (ret == 0) {
 		k->write.done = got_written;
@@ -269,7 +269,7 @@ static void handle(void *arg, struct http_stream *s, size_t lane)
 {
 	struct state_world *w = arg;
 
-	if (!w->state) {
+	if (!w->state || w->stopping) {
 		struct error err;
 
 		s->ops = &no_ops;
@@ -291,12 +291,14 @@ void state_world_serve(struct state_world *w)
 	struct http_server_opts opts = {
 		.loops = w->lanes, .nloops = w->nlanes, .handler = handle, .arg = w
 	};
+	const char *host = w->opts.host ? w->opts.host : "server";
 	struct addr any;
 	char at[64];
 
 	w->http = http_server_new(&opts);
-	assert_int_equal(addr_parse(&any, STR(":80"), 0, NULL), 0);
+	(void)snprintf(at, sizeof(at), ":%d", 80 + w->opts.port);
+	assert_int_equal(addr_parse(&any, str_from(at), 0, NULL), 0);
 	assert_int_equal(http_server_listen(w->http, &any, NULL, 0, NULL, NULL), 0);
-	(void)snprintf(at, sizeof(at), "%s:80", w->opts.host ? w->opts.host : "server");
+	(void)snprintf(at, sizeof(at), "%s:%d", host, 80 + w->opts.port);
 	assert_int_equal(addr_parse(&w->at, str_from(at), 0, NULL), 0);
 }

@@ -68,7 +68,7 @@ void state_world_start(struct state_world *w)
 
 	for (size_t i = 0; i < ARRAY_SIZE(resources); i++)
 		kinds[i] = state_world_kind(str_from(resources[i]))->storage;
-	w->ready = w->stopped = false;
+	w->ready = w->stopping = w->stopped = false;
 	w->opts.store.seed = w->opts.seed + 7;
 	w->store = fake_store_open(w->loop, w->data, &w->opts.store);
 	opts.store = w->store;
@@ -91,6 +91,8 @@ static bool is_stopped(void *arg)
 
 void state_world_stop(struct state_world *w)
 {
+	w->stopping = true;
+	watch_stop(w->state);
 	state_stop(w->state, on_stopped, w);
 	assert_true(sim_run_until(w->sim, is_stopped, w, HANG_MS));
 	assert_int_equal(watch_count(w->state), 0);

@@ -37,6 +37,7 @@ struct state_world_opts {
 	size_t nlanes; /* 0: one, on the state's loop */
 	bool apart; /* the state has a loop of its own */
 	bool http;
+	int port; /* 80 and so much: in a simulation all hosts share the ports */
 	size_t ring_bytes;
 	int64_t event_ttl_ms;
 };
@@ -53,7 +54,7 @@ struct state_world {
 	struct arena arena;
 	struct http_server *http;
 	struct addr at;
-	bool ready, stopped, drained;
+	bool ready, stopping, stopped, drained;
 	struct error err; /* of on_ready */
 	size_t overs; /* watches that are over */
 };

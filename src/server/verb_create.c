@@ -8,7 +8,7 @@
 
 enum { NAMES_MAX = 8 };
 
-/* --- objects ------------------------------------------------------------------------------------ */
+/* --- objects ---------------------------------------------------------------------- */
 
 static int decode(struct mutation *m, struct error *err)
 {
@@ -74,7 +74,7 @@ static void on_state(struct state *st, struct job *j)
 
 static const struct mutation_ops create_ops = { .decode = decode };
 
-/* --- bindings ------------------------------------------------------------------------------------- */
+/* --- bindings --------------------------------------------------------------------- */
 
 static void answer_success(struct mutation *m)
 {
@@ -121,7 +121,7 @@ static const struct mutation_ops binding_ops = {
 	.answer = answer_success,
 };
 
-/* --- evictions -------------------------------------------------------------------------------------- */
+/* --- evictions -------------------------------------------------------------------- */
 
 static int decode_eviction(struct mutation *m, struct error *err)
 {
@@ -149,7 +149,7 @@ static const struct mutation_ops eviction_ops = {
 	.answer = answer_success,
 };
 
-/* --- the verb ------------------------------------------------------------------------------------------ */
+/* --- the verb --------------------------------------------------------------------- */
 
 static const struct mutation_ops *ops_of(const struct exchange *x)
 {

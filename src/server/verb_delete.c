@@ -6,7 +6,7 @@
 #include "server/reply_impl.h"
 #include "server/verb_impl.h"
 
-/* --- options ---------------------------------------------------------------------------------------- */
+/* --- options ---------------------------------------------------------------------- */
 
 /* The query's parameters as the tree that a body would be. */
 static int options_of_query(const struct request *r, struct arena *a, struct json **ret_tree,
@@ -74,7 +74,7 @@ bool mutation_delete_options(struct mutation *m)
 	return true;
 }
 
-/* --- the verb -------------------------------------------------------------------------------------------- */
+/* --- the verb --------------------------------------------------------------------- */
 
 /* What the server itself cannot be without. */
 static bool is_immortal(const struct schema_kind *k, struct str name)

@@ -46,7 +46,7 @@ static void collection_drop(void *object)
 		arena_release(&c->removals[i].arena);
 }
 
-/* --- one item -------------------------------------------------------------------------------------- */
+/* --- one item --------------------------------------------------------------------- */
 
 static void removal_end(struct removal *d, const struct error *err)
 {
@@ -108,7 +108,7 @@ static void removal_try(struct removal *d)
 		removal_end(d, &err);
 }
 
-/* --- all of them -------------------------------------------------------------------------------------- */
+/* --- all of them ------------------------------------------------------------------ */
 
 static bool has_more(const struct collection *c)
 {

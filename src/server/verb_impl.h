@@ -89,7 +89,7 @@ int mutation_check_namespace(struct mutation *m, struct error *err);
 /* What a failure is about, when it is not the request's object. */
 int mutation_blame(struct mutation *m, const struct schema_kind *kind, struct str name, int r);
 
-/* --- for writes that keep their own course (create, deletecollection) ----------------- */
+/* --- for writes that keep their own course (create, deletecollection) ------------- */
 
 /* What the rules need of the state: the labels of the namespace. */
 void mutation_prepare(struct mutation *m);

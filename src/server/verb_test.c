@@ -287,7 +287,7 @@ static void pods_are_bound_and_evicted(void **state)
 	assert_string_equal(verb_world_text(w, got, "/status"), "Success");
 	got = verb_world_call(w, "GET", PODS "/p", NULL, 200);
 	assert_string_equal(verb_world_text(w, got, "/spec/nodeName"), "n1");
-	got = verb_world_call(w, "POST", "/api/v1/namespaces/default/bindings",
+	got = verb_world_call(w, "POST", PODS "/p/binding",
 			      "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\","
 			      "\"name\":\"n2\"}}",
 			      409);

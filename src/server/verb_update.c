@@ -5,7 +5,7 @@
 #include "server/reply_impl.h"
 #include "server/verb_impl.h"
 
-/* --- update ---------------------------------------------------------------------------------------- */
+/* --- update ----------------------------------------------------------------------- */
 
 static int decode(struct mutation *m, struct error *err)
 {
@@ -59,7 +59,7 @@ void verb_update(struct exchange *x)
 		mutation_start(m);
 }
 
-/* --- patch ------------------------------------------------------------------------------------------- */
+/* --- patch ------------------------------------------------------------------------ */
 
 /* The patch is not changed by being applied: it is parsed once. */
 static int decode_patch(struct mutation *m, struct error *err)

@@ -46,7 +46,7 @@ bool nonresource_handle(struct exchange *x)
 	return true;
 }
 
-/* --- life --------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------- */
 
 static void handle(void *arg, struct http_stream *stream, size_t lane)
 {
@@ -103,7 +103,7 @@ static void start_http(struct verb_world *w, enum http_protocol protocol)
 	struct addr at;
 	struct error err;
 
-	assert_int_equal(addr_parse(&at, STR("server:6443"), 0, &err), 0);
+	assert_int_equal(addr_parse(&at, STR("127.0.0.1:6443"), 0, &err), 0);
 	w->server.http = http_server_new(&opts);
 	assert_int_equal(http_server_listen(w->server.http, &at, NULL, 0, &w->at, &err), 0);
 	client.to = w->at;
@@ -147,7 +147,6 @@ void verb_world_release(struct verb_world *w)
 	bool drained = false, stopped = false;
 
 	http_client_free(w->client);
-	watch_stop(w->server.state);
 	http_server_drain(w->server.http, 1000, set_flag, &drained);
 	assert_true(sim_run_until(w->sim, is_set, &drained, HANG_MS));
 	http_server_free(w->server.http);
@@ -165,7 +164,7 @@ void verb_world_release(struct verb_world *w)
 	sim_free(w->sim);
 }
 
-/* --- asking --------------------------------------------------------------------------------------- */
+/* --- asking ----------------------------------------------------------------------- */
 
 static void copy_field(const struct http_stream *s, struct str name, char *to, size_t size)
 {

@@ -39,7 +39,7 @@ static void object_drop(void *object)
 	object_unref(object);
 }
 
-/* --- answering --------------------------------------------------------------------------------- */
+/* --- answering -------------------------------------------------------------------- */
 
 /* What a dry run would have stored, as it would have been shown. */
 void mutation_reply_shown(struct mutation *m)
@@ -109,7 +109,7 @@ int mutation_blame(struct mutation *m, const struct schema_kind *kind, struct st
 	return r;
 }
 
-/* --- namespaces ----------------------------------------------------------------------------------- */
+/* --- namespaces ------------------------------------------------------------------- */
 
 static struct object *namespace_of(struct mutation *m, const struct schema_kind **ret_kind)
 {
@@ -167,7 +167,7 @@ void mutation_prepare(struct mutation *m)
 	m->write.namespace_labels = ns && ns->nlabels ? labels_of(&m->x->work, ns) : NULL;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------ */
+/* --- writing ---------------------------------------------------------------------- */
 
 static void on_written(struct state_write *w, struct object *object, const struct error *err)
 {
@@ -201,7 +201,7 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 		mutation_fail(m, &err);
 }
 
-/* --- the usual course ----------------------------------------------------------------------------------- */
+/* --- the usual course ------------------------------------------------------------- */
 
 static int decide_on(struct mutation *m, struct object *base, struct json **ret_object,
 		     struct error *err)
@@ -284,7 +284,7 @@ void mutation_start(struct mutation *m)
 		mutation_submit(m, on_state);
 }
 
-/* --- making --------------------------------------------------------------------------------------------- */
+/* --- making ----------------------------------------------------------------------- */
 
 static int field_validation(const struct request *r)
 {

@@ -61,7 +61,9 @@ static const struct cause causes[] = {
 	{ GRPC_RESOURCE_EXHAUSTED, "etcdserver: too many requests", ETCD_RETRY, ERR_UNAVAILABLE },
 	{ GRPC_RESOURCE_EXHAUSTED, "etcdserver: mvcc: database space exceeded", ETCD_REFUSED,
 	  ERR_UNAVAILABLE },
-	/* No word of etcd's: what it sent broke our limit. */
+	/* etcd's server, before etcd has seen it; or we, of a range that it sent. */
+	{ GRPC_RESOURCE_EXHAUSTED, "grpc: received message larger than max", ETCD_REFUSED,
+	  ERR_TOO_LARGE },
 	{ GRPC_RESOURCE_EXHAUSTED, NULL, ETCD_UNKNOWN, ERR_TOO_LARGE },
 	{ GRPC_UNAUTHENTICATED, NULL, ETCD_REFUSED, ERR_UNAVAILABLE },
 	{ GRPC_PERMISSION_DENIED, NULL, ETCD_REFUSED, ERR_UNAVAILABLE },

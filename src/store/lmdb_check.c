@@ -2,7 +2,7 @@
  * Three walks. Each entry is looked up in the tables that must know of it:
  *
  *  current     (key, r)         the log has r for this key, unless r is compacted
- *  superseded  (key, r, until)  the log has `until`, which replaced r
+ *  superseded  (key, r, until)  the same, and the log has `until`, which replaced r
  *  log         (r, key, prev)   the bytes of r, unless it deleted; those of prev
  *
  * so that nothing is missing on either side, and the number of superseded
@@ -71,9 +71,17 @@ static bool check_key(struct check *c, const char *table, struct str key)
 	return true;
 }
 
-static void check_current(struct check *c, struct str key, struct str value)
+/* The log has the change that gave the key its bytes of this revision, unless it is forgotten. */
+static bool has_change(struct check *c, struct str key, int64_t revision)
 {
 	struct lmdb_change change;
+
+	return revision <= c->report->compacted ||
+	       (find_change(c, revision, &change) && !change.deleted && str_eq(change.key, key));
+}
+
+static void check_current(struct check *c, struct str key, struct str value)
+{
 	struct str bytes;
 	int64_t revision;
 
@@ -83,8 +91,7 @@ static void check_current(struct check *c, struct str key, struct str value)
 		return;
 	if (!lmdb_value_split(value, &revision, &bytes) || revision > c->report->revision)
 		fault(c, "current", key, "its revision is not possible");
-	else if (revision > c->report->compacted &&
-		 (!find_change(c, revision, &change) || change.deleted || !str_eq(change.key, key)))
+	else if (!has_change(c, key, revision))
 		fault(c, "current", key, "the log does not know of its last change");
 }
 
@@ -108,6 +115,8 @@ static void check_superseded(struct check *c, struct str versioned, struct str v
 	else if (!find_change(c, until, &change) || change.prev != revision ||
 		 !str_eq(change.key, key))
 		fault(c, "superseded", key, "the log does not know what superseded it");
+	else if (!has_change(c, key, revision))
+		fault(c, "superseded", key, "the log does not know of its change");
 }
 
 static void check_versions(struct check *c, const struct lmdb_change *change)

@@ -129,7 +129,7 @@ static void a_failed_write_of_the_meta_page_is_the_end(void **state UNUSED)
 	gives_up_after(LMDB_FAULT_META, 0);
 }
 
-static void a_file_at_its_limit_refuses_writes_and_takes_deletes(void **state UNUSED)
+static void a_file_at_its_limit_refuses_writes_and_is_read(void **state UNUSED)
 {
 	struct store_contract_write *w = NULL;
 	struct store_contract c;
@@ -163,7 +163,7 @@ int main(void)
 		cmocka_unit_test(a_failed_sync_of_the_pages_is_the_end),
 		cmocka_unit_test(a_failed_sync_of_the_meta_page_is_the_end),
 		cmocka_unit_test(a_failed_write_of_the_meta_page_is_the_end),
-		cmocka_unit_test(a_file_at_its_limit_refuses_writes_and_takes_deletes),
+		cmocka_unit_test(a_file_at_its_limit_refuses_writes_and_is_read),
 	};
 
 	return cmocka_run_group_tests_name("store/lmdb_disk", tests, NULL, NULL);

@@ -60,7 +60,7 @@ struct lmdb_store {
 	struct list compactions; /* asked for, not finished */
 	bool prune_now; /* a batch was not allowed to forget all that is due */
 	struct loop_timer prune; /* when the oldest change gets too old */
-	struct loop_timer idle; /* when nothing was written for a while */
+	struct loop_timer tidy; /* a while after something was written */
 
 	void (*closed)(void *arg);
 	void *closed_arg;

@@ -26,7 +26,7 @@ enum {
 	PRUNE_PER_WRITE = 4, /* more than one, so that forgetting catches up under load */
 	PRUNE_AT_LEAST = 64,
 	PRUNE_AGAIN_MS = 1000, /* after the change that it waits for has become too old */
-	IDLE_MS = 1000,
+	TIDY_MS = 250,
 	COUNT_FREE_EVERY = 64, /* batches */
 };
 
@@ -154,7 +154,8 @@ static void plan(struct lmdb_store *s, const struct lmdb_batch *b)
 		lmdb_writer_plan_prune(s, b->prune.more ? INT64_MAX : b->prune.oldest_ms);
 	else
 		loop_timer_start(&s->prune, PRUNE_AGAIN_MS);
-	loop_timer_start(&s->idle, IDLE_MS);
+	if (!loop_timer_running(&s->tidy))
+		loop_timer_start(&s->tidy, TIDY_MS);
 }
 
 static void begin(struct lmdb_store *s);
@@ -319,9 +320,9 @@ static void on_prune(struct loop_timer *t)
 	lmdb_writer_kick(s);
 }
 
-static void on_idle(struct loop_timer *t)
+static void on_tidy(struct loop_timer *t)
 {
-	struct lmdb_store *s = CONTAINER_OF(t, struct lmdb_store, idle);
+	struct lmdb_store *s = CONTAINER_OF(t, struct lmdb_store, tidy);
 
 	/* Of processes that read the file and were killed: their snapshots would keep pages. */
 	(void)mdb_reader_check(s->env.mdb, NULL);
@@ -338,7 +339,7 @@ void lmdb_writer_init(struct lmdb_store *s)
 	s->finished.fn = on_finished;
 	loop_task_init(&s->start, on_start);
 	loop_timer_init(&s->prune, s->base.loop, on_prune);
-	loop_timer_init(&s->idle, s->base.loop, on_idle);
+	loop_timer_init(&s->tidy, s->base.loop, on_tidy);
 	event_init(&s->wake);
 }
 

@@ -387,28 +387,34 @@ static void run_case(void **state)
 	store_contract_end(&c);
 }
 
+struct plan {
+	struct planned planned[CASES_MAX];
+	struct CMUnitTest tests[CASES_MAX];
+	size_t n;
+};
+
+static void add_cases(struct plan *p, const struct store_contract_backend *b,
+		      const struct store_contract_case *rows)
+{
+	for (; rows && rows->name; rows++, p->n++) {
+		assert_true(p->n < CASES_MAX);
+		p->planned[p->n] = (struct planned){ b, rows };
+		p->tests[p->n] = (struct CMUnitTest){ .name = rows->name,
+						      .test_func = run_case,
+						      .initial_state = &p->planned[p->n] };
+	}
+}
+
 int store_contract_run_all(const char *name, const struct store_contract_backend *const *backends)
 {
-	const struct store_contract_case *const groups[] = { store_contract_write_cases,
-							     store_contract_read_cases };
-	struct planned planned[CASES_MAX];
-	struct CMUnitTest tests[CASES_MAX] = { 0 };
-	const struct store_contract_case *row;
-	size_t n = 0;
+	struct plan plan = { .n = 0 };
 
 	for (; *backends; backends++) {
-		for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
-			for (row = groups[g]; row->name; row++) {
-				assert_true(n < CASES_MAX);
-				planned[n] = (struct planned){ *backends, row };
-				tests[n] = (struct CMUnitTest){ .name = row->name,
-								.test_func = run_case,
-								.initial_state = &planned[n] };
-				n++;
-			}
-		}
+		add_cases(&plan, *backends, store_contract_write_cases);
+		add_cases(&plan, *backends, store_contract_read_cases);
+		add_cases(&plan, *backends, (*backends)->extra);
 	}
-	return _cmocka_run_group_tests(name, tests, n, NULL, NULL);
+	return _cmocka_run_group_tests(name, plan.tests, plan.n, NULL, NULL);
 }
 
 int store_contract_run(const struct store_contract_backend *b)

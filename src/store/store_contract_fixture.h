@@ -21,6 +21,8 @@
 #include "net/loop.h"
 #include "store/store.h"
 
+struct store_contract_case;
+
 struct store_contract_backend {
 	const char *name; /* of the group of tests */
 	bool past; /* store_history() gives changes of before store_follow() */
@@ -33,6 +35,7 @@ struct store_contract_backend {
 	void (*destroy)(void *place);
 	/* Opens what is in the place: nothing at first, later what was written. */
 	int (*open)(void *place, struct loop *l, struct store **ret_store, struct error *err);
+	const struct store_contract_case *extra; /* the backend's own, ended by no name; or NULL */
 };
 
 /* One event of the feed, copied. */

@@ -38,6 +38,8 @@ struct store_etcd {
 	bool is_naming;
 	struct loop_timer name_timer; /* to ask again */
 	char id[UUID_TEXT_SIZE]; /* "" until it is known */
+	struct etcd_call probe;
+	bool is_probing;
 	size_t compactions; /* that were asked for */
 
 	struct loop_task task; /* closes, when all is done */
@@ -145,6 +147,8 @@ static void check_closed(struct loop_task *t)
 	loop_timer_stop(&s->close_timer);
 	if (s->is_naming)
 		etcd_call_drop(&s->naming);
+	if (s->is_probing)
+		etcd_call_drop(&s->probe);
 	etcd_compactor_stop(&s->compactor);
 	etcd_feed_release(&s->feed);
 	etcd_writes_release(&s->writes);
@@ -181,9 +185,23 @@ static void etcd_write(struct store *base, struct store_write *w)
 	etcd_writes_add(&etcd_of(base)->writes, w);
 }
 
-static void ignore_revision(void *arg UNUSED, int64_t revision UNUSED,
-			    const struct error *err UNUSED)
+static void on_probed(struct etcd_call *c, const struct etcd_answer *a UNUSED)
 {
+	CONTAINER_OF(c, struct store_etcd, probe)->is_probing = false;
+}
+
+/* Whoever is not well gets no requests, by which it would learn that all is well again. */
+static void probe(struct store_etcd *s)
+{
+	Etcd__RangeRequest request = ETCD__RANGE_REQUEST__INIT;
+
+	if (s->is_probing)
+		return;
+	s->is_probing = true;
+	request.key = etcd_data(str_from(s->prefix));
+	request.count_only = true;
+	s->probe = (struct etcd_call){ .op = ETCD_RANGE, .urgent = true, .done = on_probed };
+	etcd_client_call(s->client, &s->probe, &request.base);
 }
 
 static int etcd_health(struct store *base, struct error *err)
@@ -192,9 +210,8 @@ static int etcd_health(struct store *base, struct error *err)
 	const struct etcd_writes *ws = &s->writes;
 	int r = etcd_client_health(s->client, err);
 
-	/* Whoever is not well gets no requests, by which we would learn that all is well again. */
-	if (r < 0 && !etcd_reads_busy(&s->reads))
-		etcd_reads_current(&s->reads, ignore_revision, NULL);
+	if (r < 0)
+		probe(s);
 	if (r == 0)
 		r = etcd_feed_health(&s->feed, err);
 	if (r == 0 && ws->refusal.code && loop_now(base->loop) - ws->refused_at < REFUSAL_MS)

@@ -17,7 +17,7 @@ enum { DEFAULT_HISTORY_MS = 5 * 60 * 1000 };
 static void release(struct lmdb_store *s)
 {
 	loop_timer_stop(&s->prune);
-	loop_timer_stop(&s->idle);
+	loop_timer_stop(&s->tidy);
 	loop_task_cancel(&s->start);
 	loop_task_cancel(&s->answer);
 	loop_task_cancel(&s->replay);
@@ -161,7 +161,7 @@ int store_lmdb_open(struct loop *l, const struct store_lmdb_opts *opts, struct s
 	struct lmdb_store *s = XNEW(struct lmdb_store);
 	int r;
 
-	s->base = (struct store){ .ops = &ops, .loop = l };
+	s->base = (struct store){ .ops = &ops, .loop = l, .local = true };
 	s->history_ms = opts->history_ms ? opts->history_ms : DEFAULT_HISTORY_MS;
 	s->read_only = opts->read_only;
 	s->inline_commit = opts->inline_commit;

@@ -29,7 +29,7 @@ find_kubectls() {
 	local new
 	kubectls=()
 	[ -z "$(command -v kubectl)" ] || kubectls+=("$(command -v kubectl)")
-	if new=$("$(dirname "$DEVPLANE")/../scripts/kubectl" "$(dirname "$DEVPLANE")/kubectl" 2>"$TMP/kubectl.err"); then
+	if new=$(../../scripts/kubectl "$(dirname "$DEVPLANE")/kubectl" 2>"$TMP/kubectl.err"); then
 		[[ " ${kubectls[*]} " == *" $new "* ]] || kubectls+=("$new")
 	else
 		not_ok "a current kubectl can be fetched" "$(cat "$TMP/kubectl.err")"

@@ -1,0 +1,184 @@
+/*
+ * The spec of pods, also in templates.
+ */
+#include "api/check_pod.h"
+#include "api/names.h"
+
+static struct str text_at(const struct json *object, const char *name)
+{
+	return json_str(json_getz(object, name));
+}
+
+static void check_name(struct validation *v, const struct json *list, const struct json *item,
+		       const struct field_path *path)
+{
+	struct field_path at = field_path_name(path, "name");
+	struct str name = text_at(item, "name");
+
+	if (name.n == 0)
+		field_errors_required(v->errs, &at, NULL);
+	else if (check_came_before(list, item, "name"))
+		field_errors_duplicate(v->errs, &at, FIELD_STR(name));
+	else
+		validate_format(v, SCHEMA_FORMAT_DNS_LABEL, name, &at);
+}
+
+static void check_volume_source(struct validation *v, const struct json *volume,
+				const struct field_path *path)
+{
+	size_t n = 0;
+
+	JSON_FOREACH (member, volume) {
+		struct field_path at = { path, json_key(member), 0, FIELD_PATH_NAME };
+
+		if (str_eqz(json_key(member), "name") || member->type != JSON_OBJECT)
+			continue;
+		if (n++ > 0)
+			field_errors_forbidden(v->errs, &at,
+					       "may not specify more than 1 volume type");
+	}
+	if (n == 0)
+		field_errors_required(v->errs, path, "must specify a volume type");
+}
+
+static void check_volumes(struct validation *v, const struct json *spec,
+			  const struct field_path *path)
+{
+	const struct json *volumes = json_getz(spec, "volumes");
+	struct field_path list = field_path_name(path, "volumes");
+	size_t i = 0;
+
+	JSON_FOREACH (volume, volumes) {
+		struct field_path at = field_path_index(&list, i++);
+
+		check_volume_source(v, volume, &at);
+		check_name(v, volumes, volume, &at);
+	}
+}
+
+/* Names are unique over containers of all sorts. */
+static bool name_is_taken(const struct json *spec, const char *list_name,
+			  const struct json *container)
+{
+	static const char *const lists[] = { "containers", "initContainers",
+					     "ephemeralContainers" };
+	const struct json *list = json_getz(spec, list_name);
+
+	if (check_came_before(list, container, "name"))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(lists) && strcmp(lists[i], list_name) != 0; i++) {
+		if (check_find(json_getz(spec, lists[i]), "name", text_at(container, "name")))
+			return true;
+	}
+	return false;
+}
+
+static void check_containers(struct validation *v, const struct json *spec, const char *name,
+			     const struct field_path *path)
+{
+	struct field_path list = field_path_name(path, name);
+	size_t i = 0;
+
+	JSON_FOREACH (container, json_getz(spec, name)) {
+		struct field_path at = field_path_index(&list, i++);
+		struct field_path name_at = field_path_name(&at, "name");
+
+		check_container(v, container, spec, &at);
+		if (text_at(container, "name").n && name_is_taken(spec, name, container))
+			field_errors_duplicate(v->errs, &name_at,
+					       FIELD_STR(text_at(container, "name")));
+	}
+}
+
+static void check_claim_name(struct validation *v, const struct json *claim, const char *name,
+			     const struct field_path *path)
+{
+	struct field_path at = field_path_name(path, name);
+
+	if (json_getz(claim, name))
+		validate_format(v, SCHEMA_FORMAT_DNS_SUBDOMAIN, text_at(claim, name), &at);
+}
+
+static void check_resource_claims(struct validation *v, const struct json *spec,
+				  const struct field_path *path)
+{
+	const struct json *claims = json_getz(spec, "resourceClaims");
+	struct field_path list = field_path_name(path, "resourceClaims");
+	size_t i = 0;
+
+	JSON_FOREACH (claim, claims) {
+		struct field_path at = field_path_index(&list, i++);
+		bool by_name = json_getz(claim, "resourceClaimName");
+		bool by_template = json_getz(claim, "resourceClaimTemplateName");
+
+		check_name(v, claims, claim, &at);
+		if (by_name && by_template)
+			field_errors_invalid(v->errs, &at, validate_shown(v, claim),
+					     "at most one of `resourceClaimName` or "
+					     "`resourceClaimTemplateName` may be specified");
+		if (!by_name && !by_template)
+			field_errors_invalid(v->errs, &at, validate_shown(v, claim),
+					     "must specify one of: `resourceClaimName`, "
+					     "`resourceClaimTemplateName`");
+		check_claim_name(v, claim, "resourceClaimName", &at);
+		check_claim_name(v, claim, "resourceClaimTemplateName", &at);
+	}
+}
+
+static void check_seconds(struct validation *v, const struct json *spec,
+			  const struct field_path *path)
+{
+	struct field_path deadline_at = field_path_name(path, "activeDeadlineSeconds");
+	struct field_path grace_at = field_path_name(path, "terminationGracePeriodSeconds");
+	int64_t n;
+
+	if (json_i64(json_getz(spec, "activeDeadlineSeconds"), &n) && (n < 1 || n > INT32_MAX))
+		field_errors_invalid(v->errs, &deadline_at, FIELD_I64(n),
+				     "must be between 1 and 2147483647, inclusive");
+	if (json_i64(json_getz(spec, "terminationGracePeriodSeconds"), &n) && n < 0)
+		field_errors_invalid(v->errs, &grace_at, FIELD_I64(n),
+				     "must be greater than or equal to 0");
+}
+
+void check_pod_spec(struct validation *v, const struct json *spec, const struct field_path *path)
+{
+	struct field_path selector_at = field_path_name(path, "nodeSelector");
+
+	check_volumes(v, spec, path);
+	check_containers(v, spec, "containers", path);
+	check_containers(v, spec, "initContainers", path);
+	check_containers(v, spec, "ephemeralContainers", path);
+	check_resource_claims(v, spec, path);
+	check_seconds(v, spec, path);
+	validate_labels(v, json_getz(spec, "nodeSelector"), &selector_at);
+}
+
+/* The operator Equal is meant when there is none. */
+void check_toleration(struct validation *v, const struct json *toleration,
+		      const struct field_path *path)
+{
+	struct field_path operator_at = field_path_name(path, "operator");
+	struct field_path effect_at = field_path_name(path, "effect");
+	struct field_path value_at = field_path_name(path, "value");
+	struct str how = text_at(toleration, "operator"), value = text_at(toleration, "value");
+	struct str effect = text_at(toleration, "effect");
+	bool exists = str_eqz(how, "Exists");
+	const char *fault = names_label_value(value);
+	int64_t n;
+
+	if (text_at(toleration, "key").n == 0 && !exists)
+		field_errors_invalid(v->errs, &operator_at, FIELD_STR(how),
+				     "operator must be Exists when `key` is empty, which means "
+				     "\"match all values and all keys\"");
+	if (json_getz(toleration, "tolerationSeconds") && !str_eqz(effect, "NoExecute"))
+		field_errors_invalid(v->errs, &effect_at, FIELD_STR(effect),
+				     "effect must be 'NoExecute' when `tolerationSeconds` is set");
+	if (exists && value.n)
+		field_errors_invalid(v->errs, &operator_at, FIELD_STR(value),
+				     "value must be empty when `operator` is 'Exists'");
+	if ((how.n == 0 || str_eqz(how, "Equal")) && fault)
+		field_errors_invalid(v->errs, &operator_at, FIELD_STR(value), fault);
+	if ((str_eqz(how, "Lt") || str_eqz(how, "Gt")) && !str_to_i64(value, &n))
+		field_errors_invalid(v->errs, &value_at, FIELD_STR(value),
+				     "must be a valid decimal integer");
+}

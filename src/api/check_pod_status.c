@@ -1,0 +1,262 @@
+/*
+ * The status of pods, as node agents and controllers write it.
+ *
+ * allocatedResourcesStatus tells the health of devices: an entry is named after
+ * what the container asked for, "claim:<claim>" or "claim:<claim>/<request>" for
+ * a claim and the resource's own name for a device plugin's.
+ */
+#include "api/check_pod.h"
+#include "base/limits.h"
+
+static struct str text_at(const struct json *object, const char *name)
+{
+	return json_str(json_getz(object, name));
+}
+
+static bool is_claim(struct str name)
+{
+	return str_starts(name, STR("claim:"));
+}
+
+/* Cuts "claim:NAME/REQUEST"; the request is empty where there is none. */
+static struct str cut_claim(struct str name, struct str *ret_request)
+{
+	struct str claim = str_skip(name, STR("claim:").n);
+	ptrdiff_t slash = str_chr(claim, '/');
+
+	*ret_request = slash < 0 ? STR("") : str_skip(claim, (size_t)slash + 1);
+	return slash < 0 ? claim : str_of(claim.p, (size_t)slash);
+}
+
+static bool has_claim(const struct json *container, struct str claim, struct str request)
+{
+	JSON_FOREACH (item, json_getz(json_getz(container, "resources"), "claims")) {
+		if (str_eq(text_at(item, "name"), claim) &&
+		    str_eq(text_at(item, "request"), request))
+			return true;
+	}
+	return false;
+}
+
+/* An extended resource that a claim stands behind. */
+static bool has_extended_claim(const struct json *container, const struct json *status,
+			       struct str claim, struct str request)
+{
+	const struct json *extended = json_getz(status, "extendedResourceClaimStatus");
+	const struct json *requests = json_getz(json_getz(container, "resources"), "requests");
+
+	if (!str_eq(text_at(extended, "resourceClaimName"), claim) || request.n == 0)
+		return false;
+	JSON_FOREACH (mapping, json_getz(extended, "requestMappings")) {
+		if (str_eq(text_at(mapping, "containerName"), text_at(container, "name")) &&
+		    str_eq(text_at(mapping, "requestName"), request) &&
+		    json_get(requests, text_at(mapping, "resourceName")))
+			return true;
+	}
+	return false;
+}
+
+static void check_resource_name(struct validation *v, const struct json *container,
+				const struct json *status, struct str name,
+				const struct field_path *path)
+{
+	const struct json *requests = json_getz(json_getz(container, "resources"), "requests");
+	struct str request, claim;
+
+	if (!is_claim(name)) {
+		if (!json_get(requests, name))
+			field_errors_invalid(v->errs, path, FIELD_STR(name),
+					     "must match one of the container's resource requests");
+		return;
+	}
+	claim = cut_claim(name, &request);
+	if (!has_claim(container, claim, request) &&
+	    !has_extended_claim(container, status, claim, request))
+		field_errors_invalid(
+			v->errs, path, FIELD_STR(name),
+			"must match one of the container's resource claims as "
+			"'claim:<claimName>/<requestName>' when "
+			"container.resources.claims[*].request is set or 'claim:<claimName>' when "
+			"it is empty");
+}
+
+static void check_health(struct validation *v, const struct json *list, const struct json *health,
+			 const struct field_path *path)
+{
+	static const struct str states[] = { { "Healthy", 7 },
+					     { "Unhealthy", 9 },
+					     { "Unknown", 7 } };
+	struct field_path health_at = field_path_name(path, "health");
+	struct field_path message_at = field_path_name(path, "message");
+	struct field_path id_at = field_path_name(path, "resourceID");
+	struct str state = text_at(health, "health"), message = text_at(health, "message");
+	struct str id = text_at(health, "resourceID");
+
+	if (!str_eq(state, states[0]) && !str_eq(state, states[1]) && !str_eq(state, states[2]))
+		field_errors_not_supported(v->errs, &health_at, FIELD_STR(state), states,
+					   ARRAY_SIZE(states));
+	if (message.p && message.n == 0)
+		field_errors_required(v->errs, &message_at, "must be non-empty if specified");
+	else if (message.n > RESOURCE_HEALTH_MESSAGE_MAX)
+		field_errors_too_long(v->errs, &message_at, RESOURCE_HEALTH_MESSAGE_MAX);
+	if (id.n == 0)
+		field_errors_required(v->errs, &id_at, NULL);
+	else if (check_came_before(list, health, "resourceID"))
+		field_errors_duplicate(v->errs, &id_at, FIELD_STR(id));
+}
+
+void check_resource_status(struct validation *v, const struct json *status,
+			   const struct field_path *path)
+{
+	const struct json *resources = json_getz(status, "resources");
+	struct field_path list = field_path_name(path, "resources");
+	size_t i = 0;
+
+	JSON_FOREACH (health, resources) {
+		struct field_path at = field_path_index(&list, i++);
+
+		check_health(v, resources, health, &at);
+	}
+}
+
+/* A status of a container that the pod has not is let through, as upstream does. */
+static void check_container_resources(struct validation *v, const struct json *pod,
+				      const struct json *container_status, const char *containers,
+				      const struct field_path *path)
+{
+	const struct json *spec = json_getz(pod, "spec"), *status = json_getz(pod, "status");
+	const struct json *container = check_find(json_getz(spec, containers), "name",
+						  text_at(container_status, "name"));
+	struct field_path list = field_path_name(path, "allocatedResourcesStatus");
+	size_t i = 0;
+
+	JSON_FOREACH (resource, json_getz(container_status, "allocatedResourcesStatus")) {
+		struct field_path item = field_path_index(&list, i++);
+		struct field_path at = field_path_name(&item, "name");
+
+		if (container)
+			check_resource_name(v, container, status, text_at(resource, "name"), &at);
+	}
+}
+
+/* Where nothing restarts it, a container that ended stays ended. */
+static bool stays_ended(const struct json *container, const struct json *spec,
+			const struct json *ended)
+{
+	struct str policy = text_at(container, "restartPolicy");
+	int64_t code = 0;
+
+	if (policy.n == 0)
+		policy = text_at(spec, "restartPolicy");
+	(void)json_i64(json_getz(ended, "exitCode"), &code);
+	if (json_count(json_getz(container, "restartPolicyRules")))
+		return false;
+	return str_eqz(policy, "Never") || (str_eqz(policy, "OnFailure") && code == 0);
+}
+
+static void check_transition(struct validation *v, const struct json *container_status,
+			     const struct json *old_list, const char *containers,
+			     const struct field_path *path)
+{
+	const struct json *spec = json_getz(v->old, "spec");
+	struct str name = text_at(container_status, "name");
+	const struct json *old = check_find(old_list, "name", name);
+	const struct json *ended = json_getz(json_getz(old, "state"), "terminated");
+	const struct json *container = check_find(json_getz(spec, containers), "name", name);
+	struct field_path at = field_path_name(path, "state");
+
+	if (ended && container && stays_ended(container, spec, ended) &&
+	    !json_getz(json_getz(container_status, "state"), "terminated"))
+		field_errors_forbidden(v->errs, &at,
+				       "may not be transitioned to non-terminated state");
+}
+
+static void check_container_statuses(struct validation *v, const struct json *pod, const char *name,
+				     const char *containers, const struct field_path *path)
+{
+	const struct json *old_list = json_getz(json_getz(v->old, "status"), name);
+	struct field_path list = field_path_name(path, name);
+	size_t i = 0;
+
+	JSON_FOREACH (status, json_getz(json_getz(pod, "status"), name)) {
+		struct field_path at = field_path_index(&list, i++);
+
+		check_container_resources(v, pod, status, containers, &at);
+		check_transition(v, status, old_list, containers, &at);
+	}
+}
+
+static void check_ephemeral_statuses(struct validation *v, const struct json *status,
+				     const struct field_path *path)
+{
+	struct field_path list = field_path_name(path, "ephemeralContainerStatuses");
+	size_t i = 0;
+
+	JSON_FOREACH (item, json_getz(status, "ephemeralContainerStatuses")) {
+		struct field_path item_at = field_path_index(&list, i++);
+		struct field_path at = field_path_name(&item_at, "allocatedResourcesStatus");
+
+		if (json_count(json_getz(item, "allocatedResourcesStatus")))
+			field_errors_forbidden(v->errs, &at,
+					       "must not be specified in container status");
+	}
+}
+
+static void check_claim_statuses(struct validation *v, const struct json *pod,
+				 const struct field_path *path)
+{
+	const struct json *statuses = json_getz(json_getz(pod, "status"), "resourceClaimStatuses");
+	const struct json *claims = json_getz(json_getz(pod, "spec"), "resourceClaims");
+	struct field_path list = field_path_name(path, "resourceClaimStatuses");
+	size_t i = 0;
+
+	JSON_FOREACH (status, statuses) {
+		struct field_path item = field_path_index(&list, i++);
+		struct field_path name_at = field_path_name(&item, "name");
+		struct field_path claim_at = field_path_name(&item, "resourceClaimName");
+		struct str name = text_at(status, "name");
+
+		if (!check_find(claims, "name", name))
+			field_errors_invalid(v->errs, &name_at, FIELD_STR(name),
+					     "must match the name of an entry in "
+					     "`spec.resourceClaims`");
+		if (check_came_before(statuses, status, "name"))
+			field_errors_duplicate(v->errs, &name_at, FIELD_STR(name));
+		if (json_getz(status, "resourceClaimName"))
+			validate_format(v, SCHEMA_FORMAT_DNS_SUBDOMAIN,
+					text_at(status, "resourceClaimName"), &claim_at);
+	}
+}
+
+static void check_pod_conditions(struct validation *v, const struct json *status,
+				 const struct field_path *path)
+{
+	struct field_path list = field_path_name(path, "conditions");
+	size_t i = 0;
+
+	JSON_FOREACH (condition, json_getz(status, "conditions")) {
+		struct field_path item = field_path_index(&list, i++);
+		struct field_path at = field_path_name(&item, "Type");
+
+		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, text_at(condition, "type"), &at);
+	}
+}
+
+void check_pod_status_update(struct validation *v, const struct json *pod, const struct json *old)
+{
+	struct field_path path = field_path_name(NULL, "status");
+	struct field_path qos_at = field_path_name(&path, "qosClass");
+	struct field_path node_at = field_path_name(&path, "nominatedNodeName");
+	const struct json *status = json_getz(pod, "status"), *stored = json_getz(old, "status");
+	struct str node = text_at(status, "nominatedNodeName");
+
+	check_pod_conditions(v, status, &path);
+	if (node.n && !str_eq(node, text_at(stored, "nominatedNodeName")))
+		validate_format(v, SCHEMA_FORMAT_DNS_SUBDOMAIN, node, &node_at);
+	validate_immutable(v, json_getz(status, "qosClass"), json_getz(stored, "qosClass"),
+			   &qos_at);
+	check_container_statuses(v, pod, "containerStatuses", "containers", &path);
+	check_container_statuses(v, pod, "initContainerStatuses", "initContainers", &path);
+	check_ephemeral_statuses(v, status, &path);
+	check_claim_statuses(v, pod, &path);
+}
