@@ -39,8 +39,6 @@ static void check_condition_reason(struct validation *v, struct str reason,
 	}
 	if (fault)
 		field_errors_invalid(v->errs, path, FIELD_STR(reason), fault);
-	if (reason.n > CONDITION_REASON_MAX)
-		field_errors_too_long(v->errs, path, CONDITION_REASON_MAX);
 }
 
 static void check_condition(struct validation *v, const struct json *condition,

@@ -22,7 +22,7 @@ struct text_list {
 };
 
 struct decode_report {
-	/* `unknown field "spec.foo"`, `duplicate field "spec.foo"`: upstream's words; at most 100. */
+	/* `unknown field "spec.foo"`, `duplicate field "spec.foo"`; at most DECODE_FAULTS_MAX. */
 	struct text_list *faults;
 	size_t n;
 };

@@ -1,7 +1,7 @@
 /*
- * The walk of schema and tree together. Each object is taken apart and put
- * together again from the members that stay, so that a body of a hundred
- * thousand unknown fields costs no more than its length. It recurses as deep
+ * The walk of schema and tree together. Members that go are marked and swept
+ * out of their object at once, so that a body of a hundred thousand unknown
+ * fields costs no more than its length. It recurses as deep
  * as types are nested, which only types that contain themselves could overdo:
  * OBJECT_DEPTH_MAX ends those.
  */
@@ -178,31 +178,46 @@ static int add_all_absent(struct decode_fit *f, struct json *v, const struct sch
 	return 0;
 }
 
-static int fit_members(struct decode_fit *f, struct json *v, const struct schema_type *type,
-		       const struct decode_step *at)
+/* Takes out the members that lost their key. */
+static void sweep(struct json *v)
 {
-	struct decode_step step = { .up = at, .owner = type };
 	struct json *member = v->first, *next;
-	uint64_t seen = 0;
-	int r;
 
 	json_assign(v, &(struct json){ .type = JSON_OBJECT });
 	for (; member; member = next) {
 		next = member->next;
+		if (member->key)
+			json_add(v, json_key(member), member);
+	}
+}
+
+static int fit_members(struct decode_fit *f, struct json *v, const struct schema_type *type,
+		       const struct decode_step *at)
+{
+	struct decode_step step = { .up = at, .owner = type };
+	bool dropped = false;
+	uint64_t seen = 0;
+	int r;
+
+	JSON_FOREACH (member, v) {
 		step.field = schema_field(type, json_key(member));
-		if (!step.field && !type->preserve) {
-			decode_fault(f->arena, f->report, "unknown field", at, json_key(member));
-			continue;
-		}
-		r = step.field ? fit_member(f, member, &step) : KEEP;
+		if (step.field)
+			r = fit_member(f, member, &step);
+		else
+			r = type->preserve ? KEEP : DROP;
 		if (r < 0)
 			return r;
-		if (r == DROP)
-			continue;
-		if (step.field && step.field - type->fields < 64)
+		if (!step.field && r == DROP)
+			decode_fault(f->arena, f->report, "unknown field", at, json_key(member));
+		if (r == DROP) {
+			member->key = NULL;
+			dropped = true;
+		} else if (step.field && step.field - type->fields < 64) {
 			seen |= 1ULL << (step.field - type->fields);
-		json_add(v, json_key(member), member);
+		}
 	}
+	if (dropped)
+		sweep(v);
 	return add_all_absent(f, v, type, seen, at);
 }
 

@@ -186,6 +186,7 @@ static struct item *items_search(struct items *items, struct str key, struct map
 	}
 	if (!items->map) {
 		items->map = room;
+		map_init(room);
 		map_reserve(room, items->n);
 		for (size_t i = 0; i < items->n; i++)
 			(void)map_put(room, items->v[i].key, &items->v[i]);
@@ -290,10 +291,9 @@ static void compare_pair(struct differ *d, const struct comparing *c, struct str
 static void compare_items(struct differ *d, const struct comparing *c, struct items *left,
 			  struct items *right, struct managed_diff *into)
 {
-	CLEANUP(map_release) struct map room;
+	CLEANUP(map_release) struct map room = { 0 };
 	struct item *other;
 
-	map_init(&room);
 	for (size_t i = 0; i < right->n; i++) {
 		struct item *item = &right->v[i];
 

@@ -7,6 +7,8 @@
 
 #include "base/limits.h"
 
+enum { FEW_MEMBERS = 16 };
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -56,10 +58,18 @@ static int json_text_cmp(struct str a, struct str b)
 
 static int kind_rank(struct str step)
 {
-	static const char kinds[] = ".fkvi";
-	const char *at = step.n ? strchr(kinds, step.p[0]) : NULL;
-
-	return at && *at ? (int)(at - kinds) : (int)sizeof(kinds);
+	switch (step.n ? step.p[0] : '\0') {
+	case '.':
+		return 0;
+	case 'f':
+		return 1;
+	case 'k':
+		return 2;
+	case 'v':
+		return 3;
+	default:
+		return 4;
+	}
 }
 
 int managed_step_cmp(struct str a, struct str b)
@@ -86,6 +96,23 @@ static bool is_sorted(const struct json *object)
 	return true;
 }
 
+/* Few members are put into their places without the heap that qsort() may take. */
+static void sort_members(struct json **members, size_t n)
+{
+	if (n > FEW_MEMBERS) {
+		qsort(members, n, sizeof(*members), compare_members);
+		return;
+	}
+	for (size_t i = 1; i < n; i++) {
+		struct json *member = members[i];
+		size_t at = i;
+
+		for (; at > 0 && compare_members(&members[at - 1], &member) > 0; at--)
+			members[at] = members[at - 1];
+		members[at] = member;
+	}
+}
+
 void managed_set_sort(struct arena *a, struct json *object)
 {
 	struct json **members;
@@ -96,7 +123,7 @@ void managed_set_sort(struct arena *a, struct json *object)
 	members = ARENA_ARRAY(a, struct json *, object->n);
 	JSON_FOREACH (child, object)
 		members[n++] = child;
-	qsort(members, n, sizeof(*members), compare_members);
+	sort_members(members, n);
 	json_assign(object, &(struct json){ .type = JSON_OBJECT });
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || !str_eq(json_key(members[i]), json_key(members[i - 1])))

@@ -37,7 +37,7 @@ static bool encoded_first(struct str key)
 
 int object_encode(const struct json *tree, struct bytes **ret_stored, struct error *err)
 {
-	__attribute__((cleanup(buf_release_cleanup))) struct buf out = BUF_INIT(OBJECT_MAX);
+	CLEANUP(buf_release) struct buf out = BUF_INIT(OBJECT_MAX);
 	struct json_writer w;
 
 	json_writer_init(&w, &out, NULL);
@@ -151,7 +151,7 @@ static int object_served(const struct schema_kind *kind, struct arena *a, struct
 int object_new(const struct schema_kind *kind, struct str stored, int64_t revision,
 	       const struct gates *gates, struct object **ret_object, struct error *err)
 {
-	__attribute__((cleanup(arena_release_cleanup))) struct arena a;
+	CLEANUP(arena_release) struct arena a;
 	struct json *tree;
 
 	arena_init(&a, SIZE_MAX);
@@ -168,7 +168,7 @@ int object_new_from_tree(const struct schema_kind *kind, const struct json *tree
 			 int64_t revision, const struct gates *gates, struct object **ret_object,
 			 struct error *err)
 {
-	__attribute__((cleanup(arena_release_cleanup))) struct arena a;
+	CLEANUP(arena_release) struct arena a;
 	struct json *copy;
 	int r;
 

@@ -87,8 +87,7 @@ static void large_objects_are_merged_in_time(void **state)
 {
 	CLEANUP(arena_release) struct arena a;
 	CLEANUP(buf_release)
-	struct buf doc = BUF_INIT(16 * MIB),
-		   patch = BUF_INIT(16 * MIB), out = BUF_INIT(16 * MIB),
+	struct buf doc = BUF_INIT(16 * MIB), patch = BUF_INIT(16 * MIB), out = BUF_INIT(16 * MIB),
 		   expected = BUF_INIT(16 * MIB);
 	struct error err;
 

@@ -52,7 +52,7 @@ static bool merges(const struct schema_field *field)
 	return field && field->shape == SCHEMA_LIST && (field->patch_key.p || field->patch_merge);
 }
 
-/* --- values that are new ----------------------------------------------------------------- */
+/* --- values that are new --------------------------------------------------------- */
 
 static bool is_directive(struct str key)
 {
@@ -86,7 +86,7 @@ static int clean(struct merge *m, struct json *value)
 	return r;
 }
 
-/* --- elements ------------------------------------------------------------------------------ */
+/* --- elements ------------------------------------------------------------ */
 
 /* What an element is known by; NULL when it has no key. */
 static const struct json *key_of(const struct schema_field *field, const struct json *element)
@@ -141,7 +141,7 @@ static struct json *find_element(struct merge *m, const struct schema_field *fie
 	return NULL;
 }
 
-/* --- order ---------------------------------------------------------------------------------- */
+/* --- order ------------------------------------------------------------ */
 
 struct ordered {
 	struct json *element;
@@ -196,7 +196,7 @@ static void order_list(struct merge *m, const struct schema_field *field, struct
 	}
 }
 
-/* --- lists ------------------------------------------------------------------------------------ */
+/* --- lists ------------------------------------------------------------ */
 
 /* An element with $patch. *ret_replace: the patch is the whole new list. */
 static int take_directive(struct merge *m, const struct schema_field *field, struct json *list,
@@ -291,7 +291,7 @@ static int merge_list(struct merge *m, const struct schema_field *field, struct 
 	return 0;
 }
 
-/* --- objects ------------------------------------------------------------------------------------ */
+/* --- objects ------------------------------------------------------------ */
 
 static int retain_keys(struct merge *m, struct json *object, struct json *patch)
 {

@@ -289,14 +289,25 @@ static int print_binary(__int128 units, struct buf *out)
 	return exponent ? buf_addz(out, suffix_text(QUANTITY_BINARY_SI, exponent)) : 0;
 }
 
+/*
+ * Small and broken numbers are decimal, as upstream has it; so are sums beyond what a
+ * binary suffix is read as.
+ */
+static bool prints_binary(struct quantity q)
+{
+	__int128 size = q.nano < 0 ? -q.nano : q.nano;
+
+	return q.format == QUANTITY_BINARY_SI && size >= 1024 * NANO && size % NANO == 0 &&
+	       size <= INT64_MAX * NANO;
+}
+
 int quantity_print(struct quantity q, struct buf *out)
 {
-	bool small = q.nano > -1024 * NANO && q.nano < 1024 * NANO;
 	int r;
 
 	if (q.nano == 0)
 		r = buf_addc(out, '0');
-	else if (q.format == QUANTITY_BINARY_SI && !small && q.nano % NANO == 0)
+	else if (prints_binary(q))
 		r = print_binary(q.nano / NANO, out);
 	else
 		r = print_decimal(q, out);

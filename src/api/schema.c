@@ -8,6 +8,8 @@
 
 #include "api/schema_tables.h"
 
+enum { FEW_FIELDS = 16 }; /* so few are compared one by one */
+
 /* Compares a wanted key with the kind at hand, as bsearch has it. */
 typedef int (*kind_order)(const struct str *key, const struct schema_kind *k);
 
@@ -107,6 +109,13 @@ const struct schema_field *schema_field(const struct schema_type *t, struct str 
 {
 	size_t low = 0, high = t->nfields;
 
+	/* Most types are small, and lengths alone tell most of their fields apart. */
+	if (high <= FEW_FIELDS) {
+		for (size_t i = 0; i < high; i++)
+			if (str_eq(t->fields[i].name, name))
+				return &t->fields[i];
+		return NULL;
+	}
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct schema_field *f = &t->fields[t->by_name[middle]];

@@ -138,6 +138,8 @@ void strategy_pod_update(struct write *w, struct json *object, const struct json
 		return;
 	write_carry(w->arena, json_getz(object, "metadata"), json_getz(old, "metadata"),
 		    "ownerReferences");
+	write_carry(w->arena, json_getz(object, "metadata"), json_getz(old, "metadata"),
+		    "deletionTimestamp");
 	status = write_object(w->arena, object, "status");
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		keep_when_absent(w, status, old_status, kept[i]);

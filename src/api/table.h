@@ -1,8 +1,8 @@
 /*
  * table - objects as rows of meta.k8s.io/v1 Table: what `kubectl get` shows.
  *
- * Columns come from the kind's schema; kinds without any have Name and Age. A
- * row is made from a tree of the request's version.
+ * Columns come from the kind's schema, behind Name; kinds without any have Name
+ * and Age. A row is made from a tree of the request's version.
  */
 #ifndef API_TABLE_H
 #define API_TABLE_H

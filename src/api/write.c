@@ -89,6 +89,25 @@ static const struct schema_kind *body_kind(const struct write *w)
 	return kind ? kind : w->kind;
 }
 
+/* Why a body of this apiVersion and kind is none of `kind`, as upstream's scheme says it. */
+static int refuse_kind(const struct schema_kind *kind, struct str version, struct str name,
+		       struct error *err)
+{
+	const struct schema_kind *given = schema_find_kind(version, name);
+	struct str package = STR("core"), group = kind->group;
+
+	if (!given)
+		return error_set(err, ERR_BAD_REQUEST,
+				 "no kind \"%.*s\" is registered for version \"%.*s\" in scheme "
+				 "\"pkg/api/legacyscheme/scheme.go:30\"",
+				 STR_ARG(name), STR_ARG(version));
+	if (group.n)
+		(void)str_split(&group, '.', &package);
+	return error_set(
+		err, ERR_BAD_REQUEST, "converting (%.*s.%.*s) to (%.*s.%.*s): unknown conversion",
+		STR_ARG(given->version), STR_ARG(name), STR_ARG(package), STR_ARG(kind->kind));
+}
+
 /* apiVersion and kind as they must be; absent ones are filled in. */
 static int check_type_meta(struct write *w, struct json *tree, const struct schema_kind *kind,
 			   struct str body, struct error *err)
@@ -96,13 +115,12 @@ static int check_type_meta(struct write *w, struct json *tree, const struct sche
 	struct str version = json_str(json_getz(tree, "apiVersion"));
 	struct str name = json_str(json_getz(tree, "kind"));
 
-	if (name.n && !str_eq(name, kind->kind)) {
-		int r = error_set(err, ERR_BAD_REQUEST, "no kind \"%.*s\" is registered for it",
-				  STR_ARG(name));
-
-		return decode_wrap(err, r, kind, tree, body);
-	}
-	if (version.n && !str_eq(version, kind->api_version))
+	version = version.n ? version : kind->api_version;
+	name = name.n ? name : kind->kind;
+	if (!str_eq(name, kind->kind) ||
+	    (!str_eq(version, kind->api_version) && !schema_find_kind(version, name)))
+		return decode_wrap(err, refuse_kind(kind, version, name, err), kind, tree, body);
+	if (!str_eq(version, kind->api_version))
 		return error_set(err, ERR_BAD_REQUEST,
 				 "the API version in the data (%.*s) does not match the expected "
 				 "API version (%.*s)",

@@ -69,16 +69,28 @@ static void bodies_that_do_not_fit_are_refused(void **state)
 	struct fixture f;
 
 	fixture_init(&f, "", "v1", "configmaps");
-	decode_fails(
-		&f, "{\"apiVersion\":\"v2\",\"kind\":\"ConfigMap\"}",
-		"the API version in the data (v2) does not match the expected API version (v1)");
+	decode_fails(&f, "{\"apiVersion\":\"v2\",\"kind\":\"ConfigMap\"}",
+		     "ConfigMap in version \"v2\" cannot be handled as a ConfigMap: no kind "
+		     "\"ConfigMap\" is registered for version \"v2\"");
 	decode_fails(&f, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\"}",
-		     "Secret in version \"v1\" cannot be handled as a ConfigMap");
+		     "Secret in version \"v1\" cannot be handled as a ConfigMap: converting "
+		     "(v1.Secret) to (core.ConfigMap): unknown conversion");
 	decode_fails(&f, "[]", "the object provided is unrecognized (must be of type ConfigMap)");
 	decode_fails(&f, "{", "the object provided is unrecognized (must be of type ConfigMap)");
 	decode_fails(&f, "{\"data\":{\"a\":1}}",
 		     "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: json: cannot "
 		     "unmarshal number into Go struct field ConfigMap.data of type string");
+	fixture_release(&f);
+}
+
+static void another_version_of_the_kind_is_told_apart(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f, "resource.k8s.io", "v1", "deviceclasses");
+	decode_fails(&f, "{\"apiVersion\":\"resource.k8s.io/v1beta2\",\"kind\":\"DeviceClass\"}",
+		     "the API version in the data (resource.k8s.io/v1beta2) does not match the "
+		     "expected API version (resource.k8s.io/v1)");
 	fixture_release(&f);
 }
 
@@ -285,6 +297,7 @@ int main(void)
 		cmocka_unit_test(metadata_is_in_upstreams_order),
 		cmocka_unit_test(api_version_and_kind_may_be_left_out),
 		cmocka_unit_test(bodies_that_do_not_fit_are_refused),
+		cmocka_unit_test(another_version_of_the_kind_is_told_apart),
 		cmocka_unit_test(unknown_fields_are_ignored_warned_of_or_refused),
 		cmocka_unit_test(another_namespace_is_refused),
 		cmocka_unit_test(a_cluster_object_loses_its_namespace),

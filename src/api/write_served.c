@@ -15,6 +15,11 @@ static const enum gate served_gates[] = {
 	GATE_DRAResourceAvailabilityVisibility,
 };
 
+static const struct schema_type *stored_type(const struct schema_kind *kind)
+{
+	return kind->storage ? kind->storage->type : kind->type;
+}
+
 static bool add_aliases(struct arena *a, struct json *network)
 {
 	bool changed = false;
@@ -35,7 +40,7 @@ static bool add_aliases(struct arena *a, struct json *network)
 bool write_served_form(struct arena *a, struct json *object, const struct schema_kind *kind,
 		       const struct gates *gates)
 {
-	bool changed = decode_drop_served(object, kind->type, gates);
+	bool changed = decode_drop_served(object, stored_type(kind), gates);
 
 	if (!write_is_claim(kind))
 		return changed;
@@ -58,5 +63,5 @@ bool write_has_served_form(struct str stored, const struct schema_kind *kind,
 {
 	if (write_is_claim(kind) && str_find(stored, STR("\"networkData\":")) >= 0)
 		return true;
-	return !all_served(gates) && decode_drops_served(kind->type, gates);
+	return !all_served(gates) && decode_drops_served(stored_type(kind), gates);
 }

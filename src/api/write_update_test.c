@@ -284,6 +284,27 @@ static void a_merge_patch_changes_and_removes(void **state)
 	fixture_release(&f);
 }
 
+static void a_strategic_patch_merges_lists_by_key(void **state)
+{
+	struct fixture f;
+	const struct json *old;
+
+	fixture_init(&f, "", "v1", "pods");
+	old = fixture_stored(
+		&f, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":["
+		    "{\"name\":\"c\",\"image\":\"i\"},{\"name\":\"d\",\"image\":\"i\"}]}}");
+	assert_written(&f, fixture_patch(&f, old, PATCH_STRATEGIC,
+					 "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":"
+					 "{\"containers\":[{\"name\":\"d\",\"image\":\"j\"}]}}"));
+	assert_at(&f, f.out, "/spec/containers/0/image", "i");
+	assert_at(&f, f.out, "/spec/containers/1/image", "j");
+	assert_at(&f, f.out, "/metadata/labels/a", "b");
+	assert_at(&f, f.out, "/metadata/generation", "2");
+	fixture_again(&f);
+	assert_int_equal(fixture_patch(&f, old, PATCH_APPLY, "{}"), -ERR_UNSUPPORTED_MEDIA_TYPE);
+	fixture_release(&f);
+}
+
 static void a_patch_with_a_stale_resource_version_is_a_conflict(void **state)
 {
 	struct fixture f;
@@ -363,6 +384,7 @@ int main(void)
 		cmocka_unit_test(the_keps_names_work_in_patches),
 		cmocka_unit_test(the_served_form_has_both_names),
 		cmocka_unit_test(a_merge_patch_changes_and_removes),
+		cmocka_unit_test(a_strategic_patch_merges_lists_by_key),
 		cmocka_unit_test(a_patch_with_a_stale_resource_version_is_a_conflict),
 		cmocka_unit_test(a_patch_that_does_not_fit_is_invalid),
 		cmocka_unit_test(a_patch_may_not_rename),

@@ -106,7 +106,6 @@
 
 /* Objects of the API, as upstream bounds them. */
 #define ANNOTATIONS_MAX             (256UL * KIB) /* keys and values of one object */
-#define CONDITION_REASON_MAX        1024
 #define CONDITION_MESSAGE_MAX       (32UL * KIB)
 #define CONDITIONS_MAX              100 /* that are looked at; kinds allow fewer */
 #define FIELD_MANAGER_MAX           128

@@ -211,6 +211,7 @@ static void begin_attempt(struct grpc_channel *ch)
 		.config.window = ch->opts.window,
 		.connect_timeout_ms = ch->opts.connect_timeout_ms,
 		.ping_interval_ms = ch->opts.ping_interval_ms,
+		.ping_busy_only = true,
 		.on_open = on_link_open,
 		.on_close = on_link_close,
 	};

@@ -37,7 +37,7 @@ struct grpc_channel_opts {
 	const char *authority; /* NULL: "localhost" for unix sockets, else the address */
 	bool eager;
 	int64_t connect_timeout_ms; /* 20 s */
-	int64_t ping_interval_ms; /* keepalive while silent; 0: never */
+	int64_t ping_interval_ms; /* keepalive while calls run in silence; 0: never */
 	int64_t backoff_initial_ms, backoff_max_ms;
 	uint32_t window; /* bytes received and not consumed, per call; HTTP_WINDOW */
 

@@ -524,10 +524,33 @@ static void a_channel_whose_pings_are_answered_stays_up(void **state UNUSED)
 	struct grpc_channel_opts opts = {
 		.eager = true, .ping_interval_ms = 5000, .on_state = on_state, .arg = &t
 	};
+	struct seen z = { 0 };
 
 	fixture_init(&t.f, 42, &opts, NULL);
+	(void)fixture_call(&t.f, &fixture_chat, NULL, &z);
 	fixture_run(&t.f, 600 * 1000);
 	assert_string_equal(t.states, "CONNECTING READY ");
+	fixture_release(&t.f);
+}
+
+/* grpc-go's servers close connections that ping without a call. */
+static void a_channel_without_calls_does_not_ping(void **state UNUSED)
+{
+	struct test t = { 0 };
+	struct grpc_channel_opts opts = {
+		.eager = true, .ping_interval_ms = 5000, .on_state = on_state, .arg = &t
+	};
+	struct seen z = { 0 };
+
+	fixture_init(&t.f, 42, &opts, NULL);
+	fixture_settle(&t.f);
+	sim_cut(t.f.sim, "client", "server");
+	fixture_run(&t.f, 120 * 1000);
+	assert_string_equal(t.states, "CONNECTING READY ");
+	(void)fixture_call(&t.f, &fixture_chat, NULL, &z);
+	fixture_run(&t.f, 60 * 1000);
+	assert_int_equal(z.ends, 1);
+	sim_heal(t.f.sim, NULL, NULL);
 	fixture_release(&t.f);
 }
 
@@ -549,6 +572,7 @@ int main(void)
 		EAGER(a_server_that_hangs_up_at_once_does_not_make_us_spin),
 		TEST(a_silent_server_is_given_up_after_twenty_seconds),
 		cmocka_unit_test(a_channel_whose_pings_are_answered_stays_up),
+		cmocka_unit_test(a_channel_without_calls_does_not_ping),
 		TEST(a_lazy_channel_that_nobody_wants_goes_idle),
 		TEST(connecting_on_demand_cuts_a_back_off_short),
 		TEST(calls_of_a_dead_connection_are_unavailable),

@@ -119,12 +119,14 @@ static void on_ping_timer(struct loop_timer *t)
 	int64_t now = loop_now(k->http.loop), silent = now - k->http.input_at;
 	struct error err;
 
+	if (k->opts.ping_busy_only && k->http.session->nstreams == 0)
+		silent = 0;
 	if (silent < k->opts.ping_interval_ms) {
 		k->pinged_at = 0;
 		loop_timer_start(t, k->opts.ping_interval_ms - silent);
 		return;
 	}
-	/* There was none for long when we pinged; a near peer answers within the same millisecond. */
+	/* There was no input when we pinged; a near peer answers within the millisecond. */
 	if (k->http.input_at >= k->pinged_at)
 		k->pinged_at = 0;
 	if (k->pinged_at && now - k->pinged_at >= PING_TIMEOUT_MS) {

@@ -31,6 +31,7 @@ struct http_client_opts {
 	struct http_config config;
 	int64_t connect_timeout_ms; /* connection and handshake; 0: 10 s */
 	int64_t ping_interval_ms; /* HTTP/2: ping when silent, fail without an answer; 0: never */
+	bool ping_busy_only; /* and only while requests run: gRPC servers take other pings ill */
 	/* Open for requests. */
 	void (*on_open)(void *arg);
 	/* No new requests will succeed (GOAWAY, Connection: close, failure). Once; free it

@@ -9,8 +9,11 @@
 
 #include "base/mem.h"
 
-/* A frame of 16 KiB whose slices are all just too large to be copied. */
-enum { OUTBUF_FRAME = 17 * 1024, OUTBUF_FRAME_IOVS = 20 };
+/*
+ * A frame of 16 KiB whose slices are all just too large to be copied, with a
+ * small one between each two: a list is such, objects and commas.
+ */
+enum { OUTBUF_FRAME = 17 * 1024, OUTBUF_FRAME_IOVS = 2 * (16 + 2) };
 
 struct outbuf *outbuf_new(void)
 {

@@ -15,7 +15,7 @@
 #include "base/str.h"
 
 enum {
-	OUTBUF_IOVS = 64,
+	OUTBUF_IOVS = 256,
 	OUTBUF_SCRATCH = 64 * 1024,
 	OUTBUF_FULL = 192 * 1024, /* gather no more than about this per round */
 	OUTBUF_COPY_MAX = 1024, /* slices up to this are copied: cheaper than an iovec */

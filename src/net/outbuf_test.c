@@ -97,6 +97,30 @@ static void room_is_enough_for_a_frame_in_pieces_of_any_size(void **state UNUSED
 	}
 }
 
+/* As in a list of objects: a comma between each two. */
+static void room_is_enough_for_large_and_small_pieces_in_turn(void **state UNUSED)
+{
+	struct outbuf *o = outbuf_new();
+
+	while (outbuf_room(o)) {
+		outbuf_add(o, "123456789", 9);
+		for (size_t left = 16384; left > 0;) {
+			size_t n = MIN(left, (size_t)OUTBUF_COPY_MAX + 1);
+			struct bytes *b = bytes_new(n);
+
+			memset(b->data, 'x', n);
+			outbuf_add_slice(o, (struct slice){ b->data, n, b });
+			left -= n;
+			if (left > 0) {
+				outbuf_add_slice(o, slice_static(STR(",")));
+				left--;
+			}
+		}
+	}
+	assert_true(o->n <= OUTBUF_IOVS && o->scratch_n <= OUTBUF_SCRATCH);
+	outbuf_free(o);
+}
+
 /* Random content, written up to a random byte: the rest is exactly what is missing. */
 static void what_was_not_written_is_kept(void **state UNUSED)
 {
@@ -140,6 +164,7 @@ int main(void)
 		cmocka_unit_test(a_large_slice_is_carried_and_its_reference_taken_over),
 		cmocka_unit_test(neighbouring_parts_of_one_owner_become_one_piece),
 		cmocka_unit_test(room_is_enough_for_a_frame_in_pieces_of_any_size),
+		cmocka_unit_test(room_is_enough_for_large_and_small_pieces_in_turn),
 		cmocka_unit_test(what_was_not_written_is_kept),
 	};
 

@@ -2,6 +2,10 @@
  * Messages come from one loop, the state's, in order: posted, or, where that is the
  * lane's own loop, put in a list that a deferred task takes. The state knows what it has
  * told (struct resource_sub), so it can say what a lane lacks without asking.
+ *
+ * The message that stops a lane is the last that the state sends of its own accord: after
+ * it come only answers, which the lane counts. So when the lane says that it has
+ * stopped, nothing is on its way to it, and it can be freed.
  */
 #include "server/lane.h"
 
@@ -79,7 +83,7 @@ void lane_free(struct lane *l)
 	free(l);
 }
 
-/* --- messages ---------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------- */
 
 static void on_posted(struct loop_msg *m)
 {
@@ -114,7 +118,7 @@ void lane_post(struct lane *l, struct lane_msg *m)
 	loop_defer(l->loop, &l->take);
 }
 
-/* --- batches ------------------------------------------------------------------------------- */
+/* --- batches ---------------------------------------------------------------------- */
 
 static void on_batch(struct lane_msg *m)
 {
@@ -153,7 +157,7 @@ static size_t gather(struct lane *l, struct batch *b)
 
 void lane_tell_batch(struct lane *l)
 {
-	size_t n = gather(l, NULL);
+	size_t n = l->state->watches_stopped ? 0 : gather(l, NULL);
 	struct batch *b;
 
 	if (n == 0)
@@ -164,7 +168,7 @@ void lane_tell_batch(struct lane *l)
 	lane_post(l, &b->msg);
 }
 
-/* --- subscriptions --------------------------------------------------------------------------- */
+/* --- subscriptions ---------------------------------------------------------------- */
 
 void lane_subscribe(struct lane *l, struct resource *r, uint64_t from, struct lane_past *ret_past)
 {
@@ -210,7 +214,7 @@ static void on_left(struct loop_msg *m)
 	struct drop *d;
 
 	free(left);
-	if (--r->subs[l->number].watchers > 0)
+	if (--r->subs[l->number].watchers > 0 || l->state->watches_stopped)
 		return;
 	d = XNEW(struct drop);
 	d->feed = &l->feeds[r->index];
@@ -227,7 +231,7 @@ void lane_leave(struct lane_feed *f)
 	state_tell(f->lane->state, f->lane->loop, &left->msg);
 }
 
-/* --- losses ------------------------------------------------------------------------------------ */
+/* --- losses ----------------------------------------------------------------------- */
 
 static void on_lost(struct lane_msg *m)
 {
@@ -243,18 +247,21 @@ static void on_lost(struct lane_msg *m)
 
 void lane_tell_lost(struct lane *l)
 {
-	struct lane_msg *m = XNEW(struct lane_msg);
+	struct lane_msg *m;
 
+	if (l->state->watches_stopped)
+		return;
 	for (size_t i = 0; i < l->state->nresources; i++) {
 		struct resource *r = &l->state->resources[i];
 
 		r->subs[l->number].first = r->ring.span.end;
 	}
+	m = XNEW(struct lane_msg);
 	m->fn = on_lost;
 	lane_post(l, m);
 }
 
-/* --- progress ------------------------------------------------------------------------------------ */
+/* --- progress --------------------------------------------------------------------- */
 
 static void on_ask(struct loop_msg *m)
 {
@@ -285,7 +292,7 @@ void lane_ask(struct lane *l)
 	state_tell(l->state, l->loop, &l->ask);
 }
 
-/* --- stopping -------------------------------------------------------------------------------------- */
+/* --- stopping --------------------------------------------------------------------- */
 
 static void on_stop_done(struct loop_msg *m)
 {

@@ -68,7 +68,7 @@ struct lane {
 struct lane *lane_new(struct state *st, size_t number, struct loop *loop);
 void lane_free(struct lane *l);
 
-/* --- from the state ------------------------------------------------------------------ */
+/* --- from the state --------------------------------------------------------------- */
 
 /* Hands a message over; in order with all others. */
 void lane_post(struct lane *l, struct lane_msg *m);
@@ -92,7 +92,7 @@ struct lane_past {
 /* One more watch of the lane wants the chunks from `from` on. Undone by lane_leave(). */
 void lane_subscribe(struct lane *l, struct resource *r, uint64_t from, struct lane_past *ret_past);
 
-/* --- on the lane's loop ---------------------------------------------------------------- */
+/* --- on the lane's loop ----------------------------------------------------------- */
 
 /* Takes over what lane_subscribe() gave. */
 void lane_extend(struct lane_feed *f, struct lane_past *past);
@@ -100,7 +100,7 @@ void lane_extend(struct lane_feed *f, struct lane_past *past);
 /* A watch that had been subscribed wants no more of this feed. */
 void lane_leave(struct lane_feed *f);
 
-/* Asks for the revision that all feeds have reached; watch_progress() of those in `asking` follows. */
+/* Asks for the revision that all feeds have reached; watch_progress() of those who ask follows. */
 void lane_ask(struct lane *l);
 
 /* After `opening` fell: stopping may go on. */

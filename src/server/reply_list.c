@@ -157,7 +157,7 @@ static void send_pieces(struct list_reply *l)
 		piece = next_piece(l);
 		if (l->failed)
 			slice_release(&piece);
-		else if (piece.n)
+		else
 			(void)http_stream_send(s, piece);
 		if (l->failed || l->phase == LIST_END) {
 			finish(l);

@@ -65,7 +65,7 @@ void resource_release(struct resource *r)
 	free(r->subs);
 }
 
-/* --- keys and spaces ----------------------------------------------------------------- */
+/* --- keys and spaces -------------------------------------------------------------- */
 
 struct str resource_key(struct arena *a, struct str ns, struct str name)
 {
@@ -143,7 +143,7 @@ static void count_removed(struct resource *r, struct resource_space *s)
 	space_free(s);
 }
 
-/* --- content ---------------------------------------------------------------------------- */
+/* --- content ---------------------------------------------------------------------- */
 
 struct object *resource_find(const struct resource *r, struct str key)
 {

@@ -1,7 +1,7 @@
 /*
  * Lists of committed. The complete one, of all or of one namespace, is kept until
- * something changes and shared by whoever asks meanwhile; one object by its
- * name is looked up; everything else walks.
+ * something changes and shared by whoever asks meanwhile, pages included; one
+ * object by its name is looked up; everything else walks.
  */
 #include "server/resource_walk.h"
 
@@ -94,30 +94,47 @@ struct resource_snapshot *resource_select(struct resource *r, const struct resou
 	return s;
 }
 
-/* Whether the query's limit cannot cut what it asks for. */
-static bool limit_is_idle(const struct resource *r, const struct list_query *q,
-			  const struct resource_filter *f)
+void resource_list_cut(const struct resource_snapshot *s, const struct list_query *q,
+		       struct arena *a, struct list_result *ret_list)
 {
-	if (!q->limit || q->limit >= r->objects.n)
-		return true;
-	return name_of(f).p && (f->ns.n || !(r->kind->flags & SCHEMA_NAMESPACED));
+	size_t at = resource_snapshot_after(s, q->after), rest = s->n - at;
+	size_t n = q->limit ? MIN(q->limit, rest) : rest;
+
+	*ret_list = (struct list_result){ .items = (struct object **)s->items + at,
+					  .n = n,
+					  .more = n < rest,
+					  .remaining = (int64_t)(rest - n) };
+	if (q->labels.n || q->fields.n)
+		ret_list->remaining = -1;
+	if (ret_list->more)
+		ret_list->last = arena_str(a, ret_list->items[n - 1]->key);
 }
 
-static void list_present(struct resource *r, const struct list_query *q, struct arena *a,
-			 struct list_result *ret_list)
+/*
+ * Whether all that matches is worth having for this page: always when the limit cuts nothing, and
+ * behind the first page of everything, because the next ones want it, too.
+ */
+static bool wants_all(const struct resource *r, const struct list_query *q,
+		      const struct resource_filter *f)
+{
+	if (!q->limit || q->limit >= r->objects.n || name_of(f).p)
+		return true;
+	return q->after.n && !f->labels.n && !f->fields.n;
+}
+
+void resource_list_present(struct resource *r, const struct list_query *q, struct arena *a,
+			   struct list_result *ret_list)
 {
 	struct resource_filter f = resource_filter_of(r, q);
 	struct resource_snapshot *s;
 
-	if (q->after.n || !limit_is_idle(r, q, &f)) {
+	if (!wants_all(r, q, &f)) {
 		resource_walk_list(r, NULL, q, a, ret_list);
 		return;
 	}
 	s = resource_select(r, &f);
 	resource_snapshot_hold(a, s);
-	*ret_list = (struct list_result){ .items = s->items,
-					  .n = s->n,
-					  .remaining = f.labels.n || f.fields.n ? -1 : 0 };
+	resource_list_cut(s, q, a, ret_list);
 }
 
 void resource_list(struct resource *r, const struct list_query *q, struct arena *a,
@@ -131,7 +148,7 @@ void resource_list(struct resource *r, const struct list_query *q, struct arena 
 		resource_list_past(r, q, a, done, arg);
 		return;
 	}
-	list_present(r, q, a, &list);
+	resource_list_present(r, q, a, &list);
 	list.revision = r->state->revision;
 	done(arg, &list, NULL);
 }

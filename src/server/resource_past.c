@@ -18,7 +18,7 @@ struct past {
 	void *arg;
 };
 
-/* --- from the ring ------------------------------------------------------------------- */
+/* --- from the ring ---------------------------------------------------------------- */
 
 static void overlay_add(struct omap *overlay, struct ring_chunk *c, int64_t revision)
 {
@@ -39,11 +39,14 @@ static void list_from_ring(struct resource *r, const struct list_query *q, struc
 	omap_init(&overlay);
 	for (uint64_t seq = ring_span_find(span, q->revision); seq < span->end; seq++)
 		overlay_add(&overlay, ring_span_at(span, seq), q->revision);
-	resource_walk_list(r, overlay.n ? &overlay : NULL, q, a, ret_list);
+	if (overlay.n)
+		resource_walk_list(r, &overlay, q, a, ret_list);
+	else
+		resource_list_present(r, q, a, ret_list);
 	ret_list->revision = q->revision;
 }
 
-/* --- from the store ------------------------------------------------------------------ */
+/* --- from the store --------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -75,29 +78,13 @@ static int read_range(const struct past *p, const struct store_range_result *ran
 	return 0;
 }
 
-static size_t first_after(const struct resource_snapshot *s, struct str after)
-{
-	size_t low = 0, high = s->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (str_cmp(s->items[mid]->key, after) > 0)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return low;
-}
-
 static void range_done(void *arg, const struct store_range_result *range, const struct error *err)
 {
 	struct past *p = arg;
 	struct list_query *q = &p->query;
-	struct list_result list = { .revision = q->revision };
 	struct resource_snapshot *s;
+	struct list_result list;
 	struct error fault;
-	size_t at;
 
 	if (!err && read_range(p, range, &s, &fault) < 0)
 		err = &fault;
@@ -106,13 +93,8 @@ static void range_done(void *arg, const struct store_range_result *range, const 
 		return;
 	}
 	resource_snapshot_hold(p->arena, s);
-	at = q->after.n ? first_after(s, q->after) : 0;
-	list.items = s->items + at;
-	list.n = q->limit ? MIN(q->limit, s->n - at) : s->n - at;
-	list.more = at + list.n < s->n;
-	list.remaining = q->labels.n || q->fields.n ? -1 : (int64_t)(s->n - at - list.n);
-	if (list.more)
-		list.last = arena_str(p->arena, list.items[list.n - 1]->key);
+	resource_list_cut(s, q, p->arena, &list);
+	list.revision = q->revision;
 	p->done(p->arg, &list, NULL);
 }
 
@@ -143,7 +125,8 @@ void resource_list_past(struct resource *r, const struct list_query *q, struct a
 	struct error err;
 
 	if (q->revision > now) {
-		(void)error_set(&err, ERR_TIMEOUT, "Too large resource version: %lld, current: %lld",
+		(void)error_set(&err, ERR_TIMEOUT,
+				"Too large resource version: %lld, current: %lld",
 				(long long)q->revision, (long long)now);
 		done(arg, NULL, &err);
 	} else if (q->revision >= r->ring.oldest) {

@@ -27,6 +27,21 @@ void resource_snapshot_add(struct resource_snapshot **s, struct object *o)
 	v->items[v->n++] = object_ref(o);
 }
 
+size_t resource_snapshot_after(const struct resource_snapshot *s, struct str key)
+{
+	size_t low = 0, high = key.n ? s->n : 0;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (str_cmp(s->items[mid]->key, key) > 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
 struct resource_snapshot *resource_snapshot_ref(struct resource_snapshot *s)
 {
 	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);

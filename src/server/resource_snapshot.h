@@ -26,6 +26,9 @@ struct resource_snapshot *resource_snapshot_new(size_t cap);
 /* Appends a new reference; may move the snapshot. Only before it is handed out. */
 void resource_snapshot_add(struct resource_snapshot **s, struct object *o);
 
+/* Of objects in order of keys: the place of the first behind `key`; empty: 0. */
+size_t resource_snapshot_after(const struct resource_snapshot *s, struct str key);
+
 struct resource_snapshot *resource_snapshot_ref(struct resource_snapshot *s);
 void resource_snapshot_unref(struct resource_snapshot *s); /* NULL allowed */
 

@@ -1,7 +1,7 @@
 /*
  * Two ordered maps are merged: where a key is in the overlay, that is what counts. The rest
- * behind a page is counted by steps through the leaves, without a look at the
- * objects; across namespaces by the counts that the resource keeps.
+ * behind a page of the past is counted by steps through the leaves, without a look at the
+ * objects.
  */
 #include "server/resource_walk.h"
 
@@ -56,7 +56,7 @@ struct object *resource_walk_next(struct resource_walk *w)
 	}
 }
 
-/* --- lists --------------------------------------------------------------------------- */
+/* --- lists ------------------------------------------------------------------------ */
 
 struct resource_filter resource_filter_of(const struct resource *r, const struct list_query *q)
 {
@@ -74,34 +74,29 @@ static struct str prefix_of(struct arena *a, struct str ns)
 	return ns.n ? resource_key(a, ns, STR("")) : STR_NULL;
 }
 
-/* Objects in the namespaces behind that of `key`. */
-static size_t count_later_spaces(const struct resource *r, struct str key)
+/* How many of the prefix there are now. */
+static size_t count_all(const struct resource *r, struct str prefix)
 {
-	struct str space = str_of(key.p, (size_t)str_chr(key, '/') + 1);
-	struct omap_cursor c;
-	size_t n = 0;
+	const struct resource_space *space = prefix.n ? omap_get(&r->spaces, prefix) : NULL;
 
-	for (bool ok = omap_seek_after(&r->spaces, &c, space); ok; ok = omap_next(&c))
-		n += ((struct resource_space *)omap_value(&c))->count;
-	return n;
+	return space ? space->count : prefix.n ? 0 : r->objects.n;
 }
 
-static int64_t count_rest(struct resource_walk *w, const struct resource *r, struct str key)
+/* What is behind a page of n objects that ended before the walk's last one. */
+static int64_t count_rest(struct resource_walk *w, const struct resource *r,
+			  const struct list_query *q, size_t n)
 {
-	bool by_space = !w->overlay && !w->prefix.n && (r->kind->flags & SCHEMA_NAMESPACED);
-	int64_t n = 0;
+	int64_t rest = 1;
 
-	if (by_space) {
-		n = (int64_t)count_later_spaces(r, key);
-		w->prefix = str_of(key.p, (size_t)str_chr(key, '/') + 1);
-	}
+	if (!w->overlay && !q->after.n)
+		return (int64_t)(count_all(r, w->prefix) - n);
 	while (resource_walk_next(w))
-		n++;
-	return n;
+		rest++;
+	return rest;
 }
 
-void resource_walk_list(struct resource *r, const struct omap *overlay,
-			const struct list_query *q, struct arena *a, struct list_result *ret_list)
+void resource_walk_list(struct resource *r, const struct omap *overlay, const struct list_query *q,
+			struct arena *a, struct list_result *ret_list)
 {
 	struct resource_filter f = resource_filter_of(r, q);
 	bool all = !f.labels.n && !f.fields.n;
@@ -118,7 +113,7 @@ void resource_walk_list(struct resource *r, const struct omap *overlay,
 	*ret_list = (struct list_result){ .items = s->items, .n = s->n, .more = o != NULL };
 	ret_list->remaining = all ? 0 : -1;
 	if (o && all)
-		ret_list->remaining = 1 + count_rest(&w, r, o->key);
+		ret_list->remaining = count_rest(&w, r, q, s->n);
 	if (o && s->n)
 		ret_list->last = arena_str(a, s->items[s->n - 1]->key);
 	resource_snapshot_hold(a, s);

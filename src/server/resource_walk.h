@@ -29,8 +29,8 @@ struct object *resource_walk_next(struct resource_walk *w);
  * Lists by walking: what a query shows, up to its limit. The caller sets the
  * result's revision.
  */
-void resource_walk_list(struct resource *r, const struct omap *overlay,
-			const struct list_query *q, struct arena *a, struct list_result *ret_list);
+void resource_walk_list(struct resource *r, const struct omap *overlay, const struct list_query *q,
+			struct arena *a, struct list_result *ret_list);
 
 /* The query's matcher; a namespace that a field selector demands counts as the query's. */
 struct resource_filter resource_filter_of(const struct resource *r, const struct list_query *q);

@@ -104,7 +104,7 @@ void ring_span_release(struct ring_span *s)
 	*s = (struct ring_span){ 0 };
 }
 
-/* --- the ring ---------------------------------------------------------------------- */
+/* --- the ring --------------------------------------------------------------------- */
 
 void ring_init(struct ring *r, size_t max)
 {

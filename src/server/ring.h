@@ -64,7 +64,7 @@ uint64_t ring_span_find(const struct ring_span *s, int64_t revision);
 void ring_span_clear(struct ring_span *s);
 void ring_span_release(struct ring_span *s);
 
-/* --- the ring ---------------------------------------------------------------------- */
+/* --- the ring --------------------------------------------------------------------- */
 
 struct ring {
 	struct ring_span span;

@@ -21,7 +21,7 @@
 static void run_jobs(struct loop_task *t);
 static void on_reload(struct loop_timer *t);
 
-/* --- life ------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------- */
 
 static bool is_stored(const struct schema_kind *k)
 {
@@ -160,7 +160,7 @@ size_t watch_count(const struct state *st)
 	return atomic_load_explicit(&st->nwatches, memory_order_relaxed);
 }
 
-/* --- jobs ------------------------------------------------------------------------------- */
+/* --- jobs ------------------------------------------------------------------------- */
 
 /* Those that come before all is loaded wait for that. */
 static void run_jobs(struct loop_task *t)

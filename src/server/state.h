@@ -55,7 +55,7 @@ void state_free(struct state *st); /* after `done` */
 /* 0 when all is loaded and writes are taken; else why not. For /readyz. */
 int state_health(struct state *st, struct error *err);
 
-/* --- jobs ------------------------------------------------------------------------ */
+/* --- jobs ------------------------------------------------------------------------- */
 
 /* Embed it. Belongs to the state from state_submit() until done(). */
 struct job {
@@ -83,7 +83,7 @@ void job_finish(struct job *j);
 void state_sync(struct state *st, struct job *j, int64_t revision,
 		void (*resume)(struct state *st, struct job *j, const struct error *err));
 
-/* --- reading --------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------- */
 
 int64_t state_revision(const struct state *st); /* of committed */
 
@@ -122,7 +122,7 @@ void resource_list(struct resource *r, const struct list_query *q, struct arena 
 				const struct error *err),
 		   void *arg);
 
-/* --- writing --------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------- */
 
 /* What a key is for the next write: the newest pending state, else committed. NULL: not there. */
 struct object *resource_tip(const struct resource *r, struct str ns, struct str name);

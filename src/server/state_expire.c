@@ -112,7 +112,7 @@ void expire_forget(struct resource *r, struct str key)
 	free(e);
 }
 
-/* --- deleting --------------------------------------------------------------------------- */
+/* --- deleting --------------------------------------------------------------------- */
 
 /* Its deletion came to nothing: it is at the front again, if it is still there. */
 static void put_back(struct expire_queue *q, struct str key)
@@ -180,7 +180,7 @@ static void on_timer(struct loop_timer *t)
 	arm(q, 0);
 }
 
-/* --- loading --------------------------------------------------------------------------- */
+/* --- loading ---------------------------------------------------------------------- */
 
 static int by_due(const void *a, const void *b)
 {

@@ -79,7 +79,7 @@ static bool chance(struct fake_store *s, double p)
 	return p > 0 && prng_unit(&s->prng) < p;
 }
 
-/* --- data --------------------------------------------------------------------------------------- */
+/* --- data ------------------------------------------------------------------------- */
 
 struct fake_data *fake_data_new(void)
 {
@@ -169,7 +169,7 @@ void fake_data_compact(struct fake_data *d, int64_t revision)
 	d->compacted = revision;
 }
 
-/* --- writing -------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------- */
 
 static void finish(struct fake_store *s, struct store_write *w, int r, const char *why)
 {
@@ -177,7 +177,7 @@ static void finish(struct fake_store *s, struct store_write *w, int r, const cha
 
 	s->store.pending--;
 	if (r < 0)
-		(void)error_set(&err, (enum error_code)-r, "%s", why);
+		(void)error_set(&err, (enum error_code) - r, "%s", why);
 	w->done(w, r < 0 ? &err : NULL);
 	if (s->closing)
 		loop_defer(s->store.loop, &s->close);
@@ -249,7 +249,7 @@ static void fake_write(struct store *st, struct store_write *w)
 		loop_timer_start(&s->commit, delay(s));
 }
 
-/* --- the feed ---------------------------------------------------------------------------------------- */
+/* --- the feed --------------------------------------------------------------------- */
 
 static void deliver_batch(struct fake_store *s, size_t to)
 {
@@ -302,8 +302,8 @@ static void on_deliver(struct loop_timer *t)
 	if (!s->following)
 		deliver_done(s);
 	else if (left)
-		deliver_batch(s, s->fed + (s->opts.delay_ms ? 1 + prng_below(&s->prng, left) :
-							      left));
+		deliver_batch(s,
+			      s->fed + (s->opts.delay_ms ? 1 + prng_below(&s->prng, left) : left));
 	if (s->following && s->fed < s->data->log.n)
 		loop_timer_start(t, delay(s));
 }
@@ -337,7 +337,7 @@ static void fake_follow(struct store *st, int64_t revision, const struct store_f
 		loop_timer_start(&s->deliver, delay(s));
 }
 
-/* --- reading -------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------- */
 
 struct reading {
 	struct loop_timer timer;
@@ -493,7 +493,7 @@ static int fake_history(struct store *st, struct str resource, int64_t revision,
 	return 0;
 }
 
-/* --- the rest --------------------------------------------------------------------------------------------- */
+/* --- the rest --------------------------------------------------------------------- */
 
 static void on_close(struct loop_task *t)
 {

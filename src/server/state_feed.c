@@ -40,8 +40,9 @@ static void changed(struct resource *r, const struct store_event *e, enum ring_t
 		state_write_committed(CONTAINER_OF(e->write, struct state_write, store), o);
 	if (r->events_counter)
 		metrics_counter_add(r->events_counter, 1);
-	ring_add(&r->ring, &(struct ring_event){
-				   .revision = e->revision, .type = type, .object = o, .prev = prev });
+	ring_add(&r->ring,
+		 &(struct ring_event){
+			 .revision = e->revision, .type = type, .object = o, .prev = prev });
 }
 
 static void apply_put(struct resource *r, const struct store_event *e)

@@ -89,6 +89,14 @@ bool resource_filter_matches(const struct resource_filter *f, const struct objec
 /* Everything of committed that matches; a new reference. */
 struct resource_snapshot *resource_select(struct resource *r, const struct resource_filter *f);
 
+/* A list of committed; the caller sets its revision. */
+void resource_list_present(struct resource *r, const struct list_query *q, struct arena *a,
+			   struct list_result *ret_list);
+
+/* The query's page of a snapshot that has all that matches. */
+void resource_list_cut(const struct resource_snapshot *s, const struct list_query *q,
+		       struct arena *a, struct list_result *ret_list);
+
 /* A list as of an older revision (resource_past.c). */
 void resource_list_past(struct resource *r, const struct list_query *q, struct arena *a,
 			void (*done)(void *arg, const struct list_result *result,
@@ -161,7 +169,7 @@ void state_tell(struct state *st, struct loop *from, struct loop_msg *m);
 /* Series of all resources. */
 void state_metrics_add(struct state *st, struct metrics *m);
 
-/* --- expiry (state_expire.c) --------------------------------------------------------- */
+/* --- expiry (state_expire.c) ------------------------------------------------------ */
 
 struct expire_queue *expire_new(struct resource *r);
 void expire_free(struct expire_queue *q);

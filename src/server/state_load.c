@@ -16,7 +16,8 @@
 enum {
 	PAGE = 2000,
 	RETRY_MS = 1000,
-	PAST_BYTES = 16 * 1024 * 1024, /* of the past that is read for one ring: starting is quick */
+	PAST_BYTES = 16 * 1024 *
+		     1024, /* of the past that is read for one ring: starting is quick */
 };
 
 struct state_load {
@@ -29,7 +30,7 @@ struct state_load {
 
 static void read_page(struct state_load *load);
 
-/* --- the past ------------------------------------------------------------------------- */
+/* --- the past --------------------------------------------------------------------- */
 
 /* The object of a past state: one that is at hand, or a new one. */
 static struct object *past_object(struct resource *r, struct object *known, struct slice value,
@@ -60,13 +61,12 @@ static void past_add(struct resource *r, const struct store_change *c, struct ma
 		object_unref(prev);
 		return;
 	}
-	ring_add(&r->ring,
-		 &(struct ring_event){ .revision = c->revision,
-				       .type = !c->value.p ? RING_DELETED :
-					       prev	   ? RING_MODIFIED :
-							     RING_ADDED,
-				       .object = o,
-				       .prev = prev });
+	ring_add(&r->ring, &(struct ring_event){ .revision = c->revision,
+						 .type = !c->value.p ? RING_DELETED
+							 : prev      ? RING_MODIFIED
+								     : RING_ADDED,
+						 .object = o,
+						 .prev = prev });
 	(void)map_put(latest, o->key, o);
 }
 
@@ -100,7 +100,7 @@ static void load_past(struct state *st, struct resource *r, struct arena *a)
 	ring_trim(&r->ring, r->ring.span.end);
 }
 
-/* --- in place -------------------------------------------------------------------------- */
+/* --- in place --------------------------------------------------------------------- */
 
 static void place(struct state *st, struct resource *r, struct arena *a)
 {
@@ -153,7 +153,7 @@ static void finish(struct state_load *load)
 	state_stop_step(st);
 }
 
-/* --- pages ----------------------------------------------------------------------------- */
+/* --- pages ------------------------------------------------------------------------ */
 
 static void drop_loading(struct state *st)
 {

@@ -18,13 +18,11 @@ static struct metrics_family *family(struct metrics *m, const char *name, const 
 {
 	struct metrics_family *f = NULL;
 
-	(void)metrics_register(m,
-			       &(struct metrics_spec){ .name = name,
-						       .help = help,
-						       .type = type,
-						       .labels = labels,
-						       .labels_n = n },
-			       &f, NULL);
+	(void)metrics_register(
+		m,
+		&(struct metrics_spec){
+			.name = name, .help = help, .type = type, .labels = labels, .labels_n = n },
+		&f, NULL);
 	return f;
 }
 

@@ -27,6 +27,7 @@ struct climate {
 	bool faults; /* of the network */
 	bool losses; /* of feeds, and writes that fail or are not answered */
 	bool restarts;
+	bool lmdb; /* the real store, in a folder; one server */
 	size_t ring_bytes;
 	size_t steps; /* of each writer */
 };
@@ -36,6 +37,7 @@ struct cluster {
 	struct sim *sim;
 	struct prng prng;
 	struct fake_data *data;
+	char folder[32]; /* of the real store */
 	struct state_world worlds[SERVERS], *servers[SERVERS];
 	struct loop *outside[GUESTS + WRITERS];
 	struct watch_guest guests[GUESTS];
@@ -58,10 +60,12 @@ static void add_servers(struct cluster *c, uint64_t seed)
 			.http = true,
 			.port = (int)i,
 			.ring_bytes = c->climate.ring_bytes,
+			.lmdb = c->climate.lmdb ? c->folder : NULL,
 			.store = { .local = c->climate.servers == 1,
 				   .delay_ms = (int64_t)prng_below(&c->prng, 8),
 				   .fail = c->climate.losses ? 0.02 : 0,
-				   .unknown = c->climate.losses && c->climate.servers > 1 ? 0.02 : 0 },
+				   .unknown = c->climate.losses && c->climate.servers > 1 ? 0.02
+											  : 0 },
 		};
 
 		state_world_init(&c->worlds[i], &opts);
@@ -101,8 +105,7 @@ static void add_clients(struct cluster *c, uint64_t seed)
 	}
 	for (size_t i = 0; i < WRITERS; i++)
 		state_writer_init(&c->writers[i], c->outside[GUESTS + i], c->servers,
-				  c->climate.servers, &c->tally, c->climate.steps,
-				  seed + 100 + i);
+				  c->climate.servers, &c->tally, c->climate.steps, seed + 100 + i);
 }
 
 static void cluster_init(struct cluster *c, uint64_t seed, struct climate climate)
@@ -115,17 +118,19 @@ static void cluster_init(struct cluster *c, uint64_t seed, struct climate climat
 
 	*c = (struct cluster){ .climate = climate, .sim = sim_new(&opts), .data = fake_data_new() };
 	prng_init(&c->prng, seed + 5);
+	(void)snprintf(c->folder, sizeof(c->folder), "/tmp/state-sim-XXXXXX");
+	if (climate.lmdb)
+		assert_non_null(mkdtemp(c->folder));
 	add_servers(c, seed);
 	add_clients(c, seed);
 }
 
-/* --- weather ------------------------------------------------------------------------------------- */
+/* --- weather ---------------------------------------------------------------------- */
 
 static bool writers_done(const struct cluster *c)
 {
 	for (size_t i = 0; i < WRITERS; i++)
-		if (c->writers[i].left || c->writers[i].stream ||
-		    c->writers[i].step != WRITER_IDLE)
+		if (c->writers[i].left || c->writers[i].stream || c->writers[i].step != WRITER_IDLE)
 			return false;
 	return true;
 }
@@ -169,14 +174,15 @@ static void weather(struct cluster *c)
 	}
 }
 
-/* --- the end -------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------- */
 
 static bool all_agree(void *arg)
 {
 	struct cluster *c = arg;
 
 	for (size_t i = 0; i < c->climate.servers; i++)
-		if (state_revision(c->worlds[i].state) != fake_data_revision(c->data))
+		if (!c->climate.lmdb &&
+		    state_revision(c->worlds[i].state) != fake_data_revision(c->data))
 			return false;
 	for (size_t i = 0; i < GUESTS; i++)
 		for (size_t k = 0; k < c->climate.servers; k++)
@@ -217,6 +223,8 @@ static void cluster_release(struct cluster *c)
 		state_world_release(&c->worlds[i]);
 	fake_data_free(c->data);
 	sim_free(c->sim);
+	if (c->climate.lmdb)
+		state_world_remove(c->folder);
 }
 
 /* SIM_SEED picks one seed, SIM_SEEDS how many there are: to repeat, and to search. */
@@ -247,10 +255,17 @@ static void over_bad_networks_everybody_agrees(void **state UNUSED)
 		  12);
 }
 
+static void on_the_real_store_everybody_agrees(void **state UNUSED)
+{
+	run_seeds(
+		(struct climate){
+			.servers = 1, .steps = 40, .faults = true, .restarts = true, .lmdb = true },
+		5);
+}
+
 static void with_a_short_ring_who_is_late_begins_anew(void **state UNUSED)
 {
-	run_seeds((struct climate){
-			  .servers = 1, .steps = 80, .faults = true, .ring_bytes = 4000 },
+	run_seeds((struct climate){ .servers = 1, .steps = 80, .faults = true, .ring_bytes = 4000 },
 		  12);
 }
 
@@ -275,6 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_fair_weather_everybody_agrees),
 		cmocka_unit_test(over_bad_networks_everybody_agrees),
+		cmocka_unit_test(on_the_real_store_everybody_agrees),
 		cmocka_unit_test(with_a_short_ring_who_is_late_begins_anew),
 		cmocka_unit_test(two_servers_on_one_store_are_one),
 		cmocka_unit_test(whatever_fails_nothing_is_lost),

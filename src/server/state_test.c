@@ -13,10 +13,11 @@
 #include "server/state_world.h"
 
 static const struct state_world_opts local = { .store = { .local = true }, .seed = 1 };
-static const struct state_world_opts slow = { .store = { .local = true, .delay_ms = 10 }, .seed = 2 };
+static const struct state_world_opts slow = { .store = { .local = true, .delay_ms = 10 },
+					      .seed = 2 };
 static const struct state_world_opts shared = { .store = { .delay_ms = 5 }, .seed = 3 };
 
-/* --- writes ------------------------------------------------------------------------------------- */
+/* --- writes ----------------------------------------------------------------------- */
 
 static void what_is_written_is_committed_before_the_writer_hears_of_it(void **state UNUSED)
 {
@@ -43,9 +44,9 @@ static void a_deleted_object_is_answered_with_its_last_state(void **state UNUSED
 	int64_t made, gone;
 
 	state_world_init(&w, &slow);
-	made = state_world_write(&w, "nodes", "", "n",
-				 state_world_object(&w.arena, state_world_kind(STR("nodes")), "",
-						    "n", NULL));
+	made = state_world_write(
+		&w, "nodes", "", "n",
+		state_world_object(&w.arena, state_world_kind(STR("nodes")), "", "n", NULL));
 	gone = state_world_write(&w, "nodes", "", "n", NULL);
 	assert_true(made > 0 && gone > made);
 	assert_null(resource_get(state_world_resource(&w, "nodes"), STR(""), STR("n")));
@@ -154,9 +155,9 @@ static void a_write_that_lost_the_race_is_a_conflict(void **state UNUSED)
 	int64_t r;
 
 	state_world_init(&w, &shared);
-	assert_int_equal(object_encode(state_world_pod(&w.arena, "a", "p", NULL, "other"), &stored,
-				       NULL),
-			 0);
+	assert_int_equal(
+		object_encode(state_world_pod(&w.arena, "a", "p", NULL, "other"), &stored, NULL),
+		0);
 	(void)fake_data_put(w.data, STR("core/pods"), STR("a"), STR("p"), bytes_str(stored));
 	/* Committed does not have it yet. */
 	r = state_world_write(&w, "pods", "a", "p",
@@ -177,17 +178,17 @@ static void an_object_that_is_too_large_is_refused_at_once(void **state UNUSED)
 	memset(big, 'x', OBJECT_MAX + 10);
 	state_world_init(&w, &local);
 	rest = arena_printf(&w.arena, "\"data\":{\"x\":\"%s\"}", big);
-	assert_int_equal(state_world_write(&w, "configmaps", "a", "c",
-					   state_world_object(&w.arena,
-							      state_world_kind(STR("configmaps")),
-							      "a", "c", rest)),
-			 -ERR_TOO_LARGE);
+	assert_int_equal(
+		state_world_write(&w, "configmaps", "a", "c",
+				  state_world_object(&w.arena, state_world_kind(STR("configmaps")),
+						     "a", "c", rest)),
+		-ERR_TOO_LARGE);
 	assert_null(resource_tip(state_world_resource(&w, "configmaps"), STR("a"), STR("c")));
 	free(big);
 	state_world_release(&w);
 }
 
-/* --- reads that wait --------------------------------------------------------------------------------- */
+/* --- reads that wait -------------------------------------------------------------- */
 
 struct read {
 	struct job job;
@@ -278,7 +279,7 @@ static void a_revision_of_the_future_is_waited_for_and_given_up(void **state UNU
 	state_world_release(&w);
 }
 
-/* --- what others write, and losses --------------------------------------------------------------------- */
+/* --- what others write, and losses ------------------------------------------------ */
 
 static struct str stored_pod(struct state_world *w, const char *ns, const char *name)
 {
@@ -349,7 +350,7 @@ static void what_cannot_be_read_at_the_start_is_said(void **state UNUSED)
 	fake_data_free(data);
 }
 
-/* --- expiry --------------------------------------------------------------------------------------------- */
+/* --- expiry ----------------------------------------------------------------------- */
 
 static void events_go_after_their_time(void **state UNUSED)
 {
@@ -366,8 +367,8 @@ static void events_go_after_their_time(void **state UNUSED)
 
 		(void)snprintf(name, sizeof(name), "e%d", i);
 		assert_true(state_world_write(&w, "events", "a", name,
-					      state_world_object(&w.arena, kind, "a", name,
-								 NULL)) > 0);
+					      state_world_object(&w.arena, kind, "a", name, NULL)) >
+			    0);
 	}
 	assert_int_equal(resource_count(events), 600);
 	sim_run_for(w.sim, 40 * 1000);

@@ -35,7 +35,7 @@ struct ask {
 	struct buf answer;
 };
 
-/* --- parameters --------------------------------------------------------------------------------- */
+/* --- parameters ------------------------------------------------------------------- */
 
 static int hex(char c)
 {
@@ -78,7 +78,7 @@ static int64_t number(struct str s, int64_t otherwise)
 	return str_to_i64(s, &v) ? v : otherwise;
 }
 
-/* --- answers -------------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------- */
 
 static void ask_free(struct ask *k)
 {
@@ -119,7 +119,7 @@ static void ask_object(struct ask *k, const struct object *o)
 	job_finish(&k->job);
 }
 
-/* --- verbs, on the state's loop ----------------------------------------------------------------------- */
+/* --- verbs, on the state's loop --------------------------------------------------- */
 
 static void got_listed(void *arg, const struct list_result *list, const struct error *err)
 {
@@ -198,7 +198,7 @@ static void ask_run(struct state *st, struct job *j)
 		state_sync(st, j, MAX(k->rv, (int64_t)0), read_synced);
 }
 
-/* --- the handler, on a lane -------------------------------------------------------------------------------- */
+/* --- the handler, on a lane ------------------------------------------------------- */
 
 static void on_over(void *arg)
 {
@@ -223,9 +223,9 @@ static void start_watch(struct state_world *w, struct http_stream *s, size_t lan
 
 	opts.form.kind = opts.kind;
 	opts.form.table_version = STR("v1");
-	opts.form.as = str_eqz(form, "table")	? WATCH_TABLE :
-		       str_eqz(form, "partial") ? WATCH_PARTIAL :
-						  WATCH_JSON;
+	opts.form.as = str_eqz(form, "table")     ? WATCH_TABLE
+		       : str_eqz(form, "partial") ? WATCH_PARTIAL
+						  : WATCH_JSON;
 	(void)selector_parse_labels(a, param(s, a, "labels"), &opts.labels, NULL);
 	(void)selector_parse_fields(a, param(s, a, "fields"), &opts.fields, NULL);
 	watch_start(w->state, lane, s, &opts);
@@ -286,19 +286,14 @@ static void handle(void *arg, struct http_stream *s, size_t lane)
 	http_stream_collect(s, got_body);
 }
 
-void state_world_serve(struct state_world *w)
+void state_world_serve(struct state_world *w, struct str at)
 {
 	struct http_server_opts opts = {
 		.loops = w->lanes, .nloops = w->nlanes, .handler = handle, .arg = w
 	};
-	const char *host = w->opts.host ? w->opts.host : "server";
-	struct addr any;
-	char at[64];
+	struct addr addr;
 
 	w->http = http_server_new(&opts);
-	(void)snprintf(at, sizeof(at), ":%d", 80 + w->opts.port);
-	assert_int_equal(addr_parse(&any, str_from(at), 0, NULL), 0);
-	assert_int_equal(http_server_listen(w->http, &any, NULL, 0, NULL, NULL), 0);
-	(void)snprintf(at, sizeof(at), "%s:%d", host, 80 + w->opts.port);
-	assert_int_equal(addr_parse(&w->at, str_from(at), 0, NULL), 0);
+	assert_int_equal(addr_parse(&addr, at, 0, NULL), 0);
+	assert_int_equal(http_server_listen(w->http, &addr, NULL, 0, &w->at, NULL), 0);
 }

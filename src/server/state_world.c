@@ -8,10 +8,14 @@
 
 #include <cmocka.h>
 
+#include <ftw.h>
+#include <stdio.h>
+
 #include "base/limits.h"
 #include "net/http_server.h"
 #include "net/sim.h"
 #include "server/watch.h"
+#include "store/store_lmdb.h"
 
 enum { HANG_MS = 600 * 1000 };
 
@@ -33,7 +37,7 @@ struct resource *state_world_resource(struct state_world *w, const char *resourc
 	return r;
 }
 
-/* --- life --------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------- */
 
 static void on_ready(void *arg, const struct error *err)
 {
@@ -50,7 +54,19 @@ static bool is_ready(void *arg)
 	return ((struct state_world *)arg)->ready;
 }
 
-void state_world_start(struct state_world *w)
+static struct store *open_store(struct state_world *w)
+{
+	struct store_lmdb_opts opts = { .dir = w->opts.lmdb, .inline_commit = true };
+	struct store *s;
+
+	w->opts.store.seed = w->opts.seed + 7;
+	if (!w->opts.lmdb)
+		return fake_store_open(w->loop, w->data, &w->opts.store);
+	assert_int_equal(store_lmdb_open(w->loop, &opts, &s, NULL), 0);
+	return s;
+}
+
+void state_world_begin(struct state_world *w)
 {
 	const struct schema_kind *kinds[ARRAY_SIZE(resources)];
 	struct state_opts opts = {
@@ -69,10 +85,15 @@ void state_world_start(struct state_world *w)
 	for (size_t i = 0; i < ARRAY_SIZE(resources); i++)
 		kinds[i] = state_world_kind(str_from(resources[i]))->storage;
 	w->ready = w->stopping = w->stopped = false;
-	w->opts.store.seed = w->opts.seed + 7;
-	w->store = fake_store_open(w->loop, w->data, &w->opts.store);
+	if (!w->store)
+		w->store = open_store(w);
 	opts.store = w->store;
 	w->state = state_new(&opts);
+}
+
+void state_world_start(struct state_world *w)
+{
+	state_world_begin(w);
 	assert_true(sim_run_until(w->sim, is_ready, w, HANG_MS));
 }
 
@@ -99,6 +120,18 @@ void state_world_stop(struct state_world *w)
 	sim_run_for(w->sim, 1); /* what was deferred */
 	state_free(w->state);
 	w->state = NULL;
+	w->store = NULL;
+}
+
+static void serve(struct state_world *w)
+{
+	char at[64];
+
+	(void)snprintf(at, sizeof(at), ":%d", 80 + w->opts.port);
+	state_world_serve(w, str_from(at));
+	(void)snprintf(at, sizeof(at), "%s:%d", w->opts.host ? w->opts.host : "server",
+		       80 + w->opts.port);
+	assert_int_equal(addr_parse(&w->at, str_from(at), 0, NULL), 0);
 }
 
 void state_world_init(struct state_world *w, const struct state_world_opts *opts)
@@ -120,7 +153,7 @@ void state_world_init(struct state_world *w, const struct state_world_opts *opts
 	w->loop = opts->apart ? sim_loop_new(w->sim, host) : w->lanes[0];
 	state_world_start(w);
 	if (opts->http)
-		state_world_serve(w);
+		serve(w);
 }
 
 static void on_drained(void *arg)
@@ -159,7 +192,7 @@ void state_world_release(struct state_world *w)
 		sim_free(w->sim);
 }
 
-/* --- objects --------------------------------------------------------------------------------------- */
+/* --- objects ---------------------------------------------------------------------- */
 
 struct json *state_world_object(struct arena *a, const struct schema_kind *kind, const char *ns,
 				const char *name, const char *rest)
@@ -268,4 +301,15 @@ struct list_result state_world_list(struct state_world *w, const char *resource,
 	resource_list(state_world_resource(w, resource), q, &w->arena, listed, &result);
 	assert_true(result.n != SIZE_MAX);
 	return result;
+}
+
+static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
+		      struct FTW *at UNUSED)
+{
+	return remove(path);
+}
+
+void state_world_remove(const char *folder)
+{
+	assert_int_equal(nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }

@@ -33,6 +33,7 @@ struct state_world_opts {
 	struct fake_data *data; /* the same */
 	const char *host; /* NULL: "server" */
 	struct fake_opts store;
+	const char *lmdb; /* a folder: the real store, committing in the loop's turns */
 	uint64_t seed;
 	size_t nlanes; /* 0: one, on the state's loop */
 	bool apart; /* the state has a loop of its own */
@@ -90,7 +91,16 @@ int64_t state_world_write(struct state_world *w, const char *resource, const cha
 struct list_result state_world_list(struct state_world *w, const char *resource,
 				    const struct list_query *q);
 
-/* HTTP (state_web_fixture.c). */
-void state_world_serve(struct state_world *w);
+/* Removes a folder with all that is in it. */
+void state_world_remove(const char *folder);
+
+/*
+ * The parts of the above, for worlds that are not simulated: the caller sets gates,
+ * loop, lanes and data (or an open store), and runs the loops.
+ */
+void state_world_begin(struct state_world *w);
+
+/* HTTP (state_web_fixture.c), on this address; tells in w->at where. */
+void state_world_serve(struct state_world *w, struct str at);
 
 #endif

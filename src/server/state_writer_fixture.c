@@ -25,7 +25,7 @@ static void again(struct state_writer *w, int64_t ms)
 		loop_timer_start(&w->next, ms);
 }
 
-/* --- answers --------------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------- */
 
 static int64_t tree_number(const struct json *v)
 {
@@ -100,7 +100,7 @@ static const struct http_stream_ops writer_ops = {
 	.on_close = on_close,
 };
 
-/* --- requests -------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------- */
 
 static void request(struct state_writer *w, const char *method, const char *target,
 		    const char *body)
@@ -146,10 +146,11 @@ static void begin_count(struct state_writer *w)
 	w->step = WRITER_COUNT;
 	(void)snprintf(target, sizeof(target), "/put?kind=configmaps&ns=c&name=c%zu&rv=%lld",
 		       w->counter, (long long)w->revision);
-	(void)snprintf(body, sizeof(body),
-		       "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c%zu\","
-		       "\"namespace\":\"c\",\"uid\":\"u\"},\"data\":{\"count\":\"%lld\"}}",
-		       w->counter, (long long)w->value + 1);
+	(void)snprintf(
+		body, sizeof(body),
+		"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c%zu\","
+		"\"namespace\":\"c\",\"uid\":\"u\"},\"data\":{\"count\":\"%lld\"}}",
+		w->counter, (long long)w->value + 1);
 	request(w, "PUT", target, body);
 }
 
@@ -216,16 +217,14 @@ static void on_patience(struct loop_timer *t)
 	http_stream_reset(w->stream, &err);
 }
 
-/* --- life ---------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------- */
 
 void state_writer_init(struct state_writer *w, struct loop *l, struct state_world **servers,
 		       size_t nservers, struct state_tally *tally, size_t steps, uint64_t seed)
 {
-	*w = (struct state_writer){ .loop = l,
-				    .servers = servers,
-				    .nservers = nservers,
-				    .tally = tally,
-				    .left = steps };
+	*w = (struct state_writer){
+		.loop = l, .servers = servers, .nservers = nservers, .tally = tally, .left = steps
+	};
 	prng_init(&w->prng, seed);
 	buf_init(&w->body, 16 * MIB);
 	loop_timer_init(&w->next, l, on_next);

@@ -41,11 +41,13 @@ static void refuse_taken(struct mutation *m)
 static void place(struct mutation *m)
 {
 	struct resource *r = state_resource(m->state, m->kind);
+	const struct object *there;
 
 	m->name = name_of(m->tree);
-	for (int i = 1; resource_tip(r, m->ns, m->name); i++) {
+	for (int i = 1; (there = resource_tip(r, m->ns, m->name)); i++) {
 		if (!m->write.generated_from.n || i == NAMES_MAX) {
-			refuse_taken(m);
+			if (!mutation_wait(m, there, place))
+				refuse_taken(m);
 			return;
 		}
 		write_rename(&m->write, m->tree);

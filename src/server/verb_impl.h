@@ -59,7 +59,7 @@ struct mutation {
 	/* Private to verb_write.c. */
 	struct state_write pending;
 	void (*again)(struct mutation *m);
-	int tries;
+	int tries, waits;
 	/* Set when it is over; read by `answer`. */
 	struct error err;
 	const struct schema_kind *about_kind; /* of a failure; NULL: the request's */
@@ -104,6 +104,13 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 
 /* The usual `again`: decodes, decides and commits anew. */
 void mutation_again(struct mutation *m);
+
+/*
+ * Before a refusal: when `base`, from resource_tip() in this turn, or its absence, is not
+ * committed yet, waits for a commit and then calls `again`. False when it is.
+ */
+bool mutation_wait(struct mutation *m, const struct object *base,
+		   void (*again)(struct mutation *m));
 
 /* Ends it with a failure (m->err) or a success. At the state. */
 void mutation_fail(struct mutation *m, const struct error *err);

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "net/sim.h"
+#include "server/state_fake.h"
 #include "server/verb_world.h"
 
 #define MAPS "/api/v1/namespaces/default/configmaps"
@@ -255,6 +256,7 @@ static void patches_of_many_at_once_all_count(void **state)
 	}
 	got = verb_world_call(w, "GET", MAPS "/a", NULL, 200);
 	assert_int_equal(json_count(json_getz(got, "data")), 20);
+	assert_true(w->served[0] > 0 && w->served[1] > 0);
 }
 
 static void status_is_written_apart(void **state)
@@ -325,7 +327,9 @@ static void what_is_not_served_is_refused(void **state)
 		{ "POST", MAPS, NULL, "application/vnd.kubernetes.protobuf", "k8s", 415, NULL },
 		{ "PATCH", MAPS "/a", NULL, "application/json", "{}", 415, NULL },
 		{ "POST", MAPS, NULL, NULL, "{", 400, NULL },
-		{ "PUT", MAPS "/a", NULL, NULL, "{\"metadata\":{\"name\":\"b\"}}", 404, NULL },
+		{ "PUT", MAPS "/a", NULL, NULL, "{\"metadata\":{\"name\":\"b\"}}", 400,
+		  "the name of the object (b) does not match the name on the URL (a)" },
+		{ "PUT", MAPS "/a", NULL, NULL, "{\"metadata\":{\"name\":\"a\"}}", 404, NULL },
 		{ "GET", MAPS "?fieldSelector=data.k%3D1", NULL, NULL, NULL, 400,
 		  "\"data.k\" is not a known field selector: only \"metadata.name\", "
 		  "\"metadata.namespace\"" },
@@ -418,6 +422,65 @@ static void reads_of_the_future_time_out(void **state)
 	(void)verb_world_call(w, "GET", "/api/v1/namespaces/default?resourceVersion=1", NULL, 200);
 }
 
+/* Nobody is refused because of what cannot be read yet. */
+static void refusals_wait_for_what_they_are_decided_on(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_ask asks[] = {
+		{ .method = "POST", .target = MAPS, .body = "{\"metadata\":{\"name\":\"a\"}}" },
+		{ .method = "POST", .target = MAPS, .body = "{\"metadata\":{\"name\":\"a\"}}" },
+		{ .method = "PUT", .target = MAPS "/a", .body = "{\"metadata\":{\"name\":\"a\"}}" },
+		{ .method = "PUT",
+		  .target = MAPS "/a",
+		  .body = "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"1\"}}" },
+	};
+	static const int statuses[] = { 201, 409, 200, 409 };
+
+	/* One connection of HTTP/1.1 asks one thing at a time. */
+	if (w->protocol == HTTP_PROTOCOL_1)
+		return;
+	fake_store_hold(w->server.store, true);
+	for (size_t i = 0; i < ARRAY_SIZE(asks); i++) {
+		verb_world_begin(w, &asks[i]);
+		sim_run_for(w->sim, 50);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(asks); i++)
+		assert_false(asks[i].over);
+	fake_store_hold(w->server.store, false);
+	for (size_t i = 0; i < ARRAY_SIZE(asks); i++) {
+		verb_world_finish(w, &asks[i]);
+		assert_int_equal(asks[i].status, statuses[i]);
+		verb_ask_release(&asks[i]);
+	}
+}
+
+/* The store hangs: the client hears of it, and what comes later harms nobody. */
+static void writes_have_a_time_limit(void **state)
+{
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_ask ask = { .method = "POST",
+				.target = MAPS,
+				.body = "{\"metadata\":{\"name\":\"a\"}}" };
+	struct json *got;
+
+	fake_store_hold(w->server.store, true);
+	got = verb_world_ask(w, &ask);
+	assert_int_equal(ask.status, 504);
+	assert_string_equal(verb_world_text(w, got, "/message"),
+			    "Timeout: request did not complete within the allotted timeout");
+	verb_ask_release(&ask);
+	ask.target = MAPS "?timeout=2s";
+	ask.body = "{\"metadata\":{\"name\":\"b\"}}";
+	ask.body_n = 0;
+	ask.over = false;
+	(void)verb_world_ask(w, &ask);
+	assert_int_equal(ask.status, 504);
+	verb_ask_release(&ask);
+	fake_store_hold(w->server.store, false);
+	sim_run_for(w->sim, 1000);
+	(void)verb_world_call(w, "GET", MAPS "/a", NULL, 200);
+}
+
 /* A request that its client gives up while the state has it does no harm. */
 static void clients_may_leave_at_any_time(void **state)
 {
@@ -464,6 +527,8 @@ int main(void)
 		TEST(unknown_fields_are_warned_of),
 		TEST(other_paths_are_answered_elsewhere),
 		TEST(reads_of_the_future_time_out),
+		TEST(writes_have_a_time_limit),
+		TEST(refusals_wait_for_what_they_are_decided_on),
 		cmocka_unit_test_setup_teardown(clients_may_leave_at_any_time, setup, teardown),
 	};
 

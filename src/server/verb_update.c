@@ -24,9 +24,15 @@ static int decide(struct mutation *m, const struct json *old, struct json **ret_
 static int decide_new(struct mutation *m, struct json **ret_object, struct error *err)
 {
 	bool may = (m->kind->flags & SCHEMA_CREATE_ON_UPDATE) && !m->x->sub;
-	struct str uid = json_str(json_getz(json_getz(m->tree, "metadata"), "uid"));
+	const struct json *meta = json_getz(m->tree, "metadata");
+	struct str uid = json_str(json_getz(meta, "uid")), name = json_str(json_getz(meta, "name"));
 	int r;
 
+	if (!str_eq(name, m->name))
+		return error_set(err, ERR_BAD_REQUEST,
+				 "the name of the object (%.*s) does not match the name on the URL "
+				 "(%.*s)",
+				 STR_ARG(name), STR_ARG(m->name));
 	/* Who names a uid means an object that was there. */
 	if (!may || uid.n) {
 		*err = (struct error){ .code = ERR_NOT_FOUND };

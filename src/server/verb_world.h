@@ -41,10 +41,13 @@ struct verb_world {
 	struct loop *lanes[2], *guest;
 	struct fake_data *data;
 	struct server server;
-	struct http_client *client;
+	struct http_client *clients[2]; /* they take turns, so both lanes are asked */
+	unsigned asked;
+	unsigned served[2]; /* requests by lane */
 	struct addr at;
 	struct arena arena; /* trees of answers */
 	bool local; /* the store is on this machine */
+	enum http_protocol protocol;
 };
 
 void verb_world_init(struct verb_world *w, uint64_t seed, enum http_protocol protocol, bool local);

@@ -4,6 +4,10 @@
  * was made on something that did not come to be, or is no more: it is made
  * anew, as often as upstream does, on what is there by then. A client's own
  * precondition is part of the decision and fails there.
+ *
+ * What goes well may be decided on writes that are still under way: it is
+ * answered after them. A refusal may not, for its client would be told of
+ * something that nobody can read yet, and that may never be: it waits for them.
  */
 #include "server/verb_impl.h"
 
@@ -11,7 +15,10 @@
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 
-enum { TRIES_MAX = 10 };
+enum {
+	TRIES_MAX = 10,
+	WAITS_MAX = 100, /* for what a refusal was decided on; a commit or two is usual */
+};
 
 /*
  * The resourceVersion of what is not committed yet: it has none, and no client
@@ -203,6 +210,28 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 
 /* --- the usual course ------------------------------------------------------------- */
 
+static void on_moved(struct state *st UNUSED, struct job *j, const struct error *err)
+{
+	struct mutation *m = exchange_of(j)->data;
+
+	if (err && err->code != ERR_TIMEOUT)
+		mutation_fail(m, err);
+	else
+		m->again(m);
+}
+
+bool mutation_wait(struct mutation *m, const struct object *base, void (*again)(struct mutation *m))
+{
+	struct resource *r = state_resource(m->state, m->kind);
+	bool pending = base ? !base->revision : resource_get(r, m->ns, m->name) != NULL;
+
+	if (!pending || ++m->waits > WAITS_MAX)
+		return false;
+	m->again = again;
+	state_sync(m->state, m->job, state_revision(m->state) + 1, on_moved);
+	return true;
+}
+
 static int decide_on(struct mutation *m, struct object *base, struct json **ret_object,
 		     struct error *err)
 {
@@ -228,19 +257,21 @@ static void attempt(struct mutation *m)
 {
 	struct object *base = resource_tip(state_resource(m->state, m->kind), m->ns, m->name);
 	struct error err = { 0 };
-	struct json *object;
+	struct json *object = NULL;
+	bool same;
+	int r;
 
 	mutation_prepare(m);
-	if (decide_on(m, base, &object, &err) < 0) {
+	r = decide_on(m, base, &object, &err);
+	same = r == 0 && m->write.unchanged && object && base;
+	if ((r < 0 || same) && mutation_wait(m, base, mutation_again))
+		return;
+	if (r < 0)
 		mutation_fail(m, &err);
-		return;
-	}
-	/* What is pending has no bytes to answer with; then it is written once more. */
-	if (m->write.unchanged && base && base->revision) {
+	else if (same && base->revision)
 		mutation_end(m, base);
-		return;
-	}
-	mutation_commit(m, base, object, mutation_again);
+	else
+		mutation_commit(m, base, object, mutation_again);
 }
 
 void mutation_again(struct mutation *m)
@@ -248,6 +279,9 @@ void mutation_again(struct mutation *m)
 	struct error err = { 0 };
 
 	write_init(&m->write);
+	m->about_kind = NULL;
+	m->about_name = STR_NULL;
+	m->cause_reason = m->cause_message = NULL;
 	if (m->ops->decode && m->ops->decode(m, &err) < 0)
 		mutation_fail(m, &err);
 	else

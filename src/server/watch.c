@@ -24,7 +24,7 @@ enum {
 static void pump_more(struct loop_task *t);
 static void on_timer(struct loop_timer *t);
 
-/* --- the end -------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------- */
 
 static void watch_free(struct watch *w)
 {
@@ -99,7 +99,7 @@ static void pump_more(struct loop_task *t)
 	watch_pump(CONTAINER_OF(t, struct watch, more));
 }
 
-/* --- time ------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------- */
 
 /* The next bookmark: after a minute or so, and one shortly before the end. */
 static void plan_bookmark(struct watch *w)
@@ -135,7 +135,7 @@ static void on_timer(struct loop_timer *t)
 	arm(w);
 }
 
-/* --- opened: on the lane's loop ---------------------------------------------------------------- */
+/* --- opened: on the lane's loop --------------------------------------------------- */
 
 static void answer_error(struct watch *w)
 {
@@ -221,7 +221,7 @@ static void on_opened(struct lane_msg *m)
 	lane_stop_step(l);
 }
 
-/* --- opening: on the state's loop ------------------------------------------------------------- */
+/* --- opening: on the state's loop ------------------------------------------------- */
 
 static void begin_initial(struct watch *w, struct resource *r)
 {
@@ -267,7 +267,7 @@ static void open_job(struct state *st, struct job *j)
 	state_sync(st, j, w->opts.revision, synced);
 }
 
-/* --- the start -------------------------------------------------------------------------------- */
+/* --- the start -------------------------------------------------------------------- */
 
 static void copy_opts(struct watch *w, const struct watch_opts *opts, const struct resource *r)
 {

@@ -13,7 +13,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 
-/* --- the model ---------------------------------------------------------------------------------- */
+/* --- the model -------------------------------------------------------------------- */
 
 static void model_clear(struct watch_guest *g)
 {
@@ -88,7 +88,7 @@ static struct str key_of(struct arena *a, const struct json *object)
 				     STR_ARG(json_str(json_getz(meta, "name")))));
 }
 
-/* --- events -------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------- */
 
 static void take_change(struct watch_guest *g, struct str type, const struct json *object,
 			struct str key)
@@ -202,7 +202,7 @@ static void take_list(struct watch_guest *g)
 	}
 }
 
-/* --- connections ----------------------------------------------------------------------------------- */
+/* --- connections ------------------------------------------------------------------ */
 
 static void again(struct watch_guest *g)
 {
@@ -298,9 +298,9 @@ static void add_param(struct buf *b, const char *name, const char *value)
 		return;
 	(void)buf_printf(b, "&%s=", name);
 	for (; *value; value++)
-		(void)(*value == '=' || *value == '!' || *value == ',' || *value == ' ' ?
-			       buf_printf(b, "%%%02X", (unsigned)(unsigned char)*value) :
-			       buf_addc(b, *value));
+		(void)(*value == '=' || *value == '!' || *value == ',' || *value == ' '
+			       ? buf_printf(b, "%%%02X", (unsigned)(unsigned char)*value)
+			       : buf_addc(b, *value));
 }
 
 static void print_target(struct watch_guest *g, struct buf *b)
@@ -374,7 +374,7 @@ static void on_next(struct loop_timer *t)
 	begin(g);
 }
 
-/* --- life --------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------- */
 
 void watch_guest_init(struct watch_guest *g, struct loop *l, struct state_world **servers,
 		      size_t nservers, const struct watch_guest_opts *opts)

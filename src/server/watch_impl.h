@@ -46,7 +46,7 @@ struct watch {
 	struct error err; /* why it cannot be opened */
 };
 
-/* --- sending (watch_send.c) -------------------------------------------------------------- */
+/* --- sending (watch_send.c) ------------------------------------------------------- */
 
 /* Sends what there is room for. */
 void watch_pump(struct watch *w);
@@ -57,7 +57,7 @@ void watch_deliver(struct lane_feed *f, struct ring_chunk *c);
 /* The state has reached this revision, and so has the lane: a bookmark. */
 void watch_progress(struct watch *w, int64_t revision);
 
-/* --- life (watch.c) ----------------------------------------------------------------------- */
+/* --- life (watch.c) --------------------------------------------------------------- */
 
 /* Ends the stream in order; the watch leaves its lane. */
 void watch_end(struct watch *w);

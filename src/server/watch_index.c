@@ -49,12 +49,12 @@ void watch_index_release(struct watch_index *x)
 	map_release(&x->buckets);
 }
 
-/* --- where a watch stands ------------------------------------------------------------- */
+/* --- where a watch stands --------------------------------------------------------- */
 
 static bool key_of_name(const struct resource_filter *f, struct place_key *ret_key)
 {
-	struct str name = f->fields.n ? selector_required_value(&f->fields, STR("metadata.name")) :
-					STR_NULL;
+	struct str name = f->fields.n ? selector_required_value(&f->fields, STR("metadata.name"))
+				      : STR_NULL;
 	char key[KEY_MAX];
 	size_t n = f->ns.n ? f->ns.n + 1 : 0;
 
@@ -133,7 +133,7 @@ void watch_index_remove(struct watch_index *x, struct watch_spot *spot)
 	free(b);
 }
 
-/* --- what an event concerns --------------------------------------------------------------- */
+/* --- what an event concerns ------------------------------------------------------- */
 
 struct visit {
 	struct watch_index *index;

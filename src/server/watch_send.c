@@ -74,7 +74,7 @@ static bool event_for(const struct watch *w, const struct ring_event *e, enum ri
 	return true;
 }
 
-/* --- behind --------------------------------------------------------------------------------- */
+/* --- behind ----------------------------------------------------------------------- */
 
 static void send_initial(struct watch *w)
 {
@@ -176,7 +176,7 @@ void watch_pump(struct watch *w)
 		send_behind(w);
 }
 
-/* --- current ---------------------------------------------------------------------------------- */
+/* --- current ---------------------------------------------------------------------- */
 
 static void fall_behind(struct watch *w, const struct ring_chunk *c, size_t at)
 {

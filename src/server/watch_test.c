@@ -105,7 +105,7 @@ static bool has_closed(void *arg)
 	return g->status != 0 && !g->stream;
 }
 
-/* --- what is sent ------------------------------------------------------------------------------- */
+/* --- what is sent ----------------------------------------------------------------- */
 
 static void the_head_comes_at_once_and_events_follow(void **state UNUSED)
 {
@@ -245,7 +245,7 @@ static void other_forms_are_made_per_event(void **state UNUSED)
 	scene_release(&s);
 }
 
-/* --- where it begins ------------------------------------------------------------------------------- */
+/* --- where it begins -------------------------------------------------------------- */
 
 static void a_watch_begins_behind_its_revision(void **state UNUSED)
 {
@@ -324,7 +324,7 @@ static void what_lies_in_the_future_times_out(void **state UNUSED)
 	scene_release(&s);
 }
 
-/* --- how it ends --------------------------------------------------------------------------------------- */
+/* --- how it ends ------------------------------------------------------------------ */
 
 static void a_watch_ends_at_its_time(void **state UNUSED)
 {
@@ -354,10 +354,9 @@ static void bookmarks_come_every_minute_and_before_the_end(void **state UNUSED)
 	guest(&s, &without, (struct watch_guest_opts){ .timeout_ms = 200000, .once = true });
 	await(&s, &g);
 	/* Another resource moves the revision on. */
-	newest = state_world_write(&s.world, "nodes", "", "n",
-				   state_world_object(&s.world.arena,
-						      state_world_kind(STR("nodes")), "", "n",
-						      NULL));
+	newest = state_world_write(
+		&s.world, "nodes", "", "n",
+		state_world_object(&s.world.arena, state_world_kind(STR("nodes")), "", "n", NULL));
 	sim_run_for(s.world.sim, 80 * 1000);
 	assert_in_range(g.marks, 2, 2);
 	assert_int_equal(g.revision, newest);
@@ -384,8 +383,9 @@ static void a_watch_that_reads_too_late_is_told_so(void **state UNUSED)
 	memset(fill, 'x', 2000);
 	(void)snprintf(fill + 2000, 16, "\"}");
 	guest(&s, &stalled, (struct watch_guest_opts){ .stalled = true, .once = true });
-	guest(&s, &matching, (struct watch_guest_opts){
-				     .stalled = true, .once = true, .ns = "a", .labels = "app" });
+	guest(&s, &matching,
+	      (struct watch_guest_opts){
+		      .stalled = true, .once = true, .ns = "a", .labels = "app" });
 	guest(&s, &quick, (struct watch_guest_opts){ 0 });
 	await(&s, &stalled);
 	await(&s, &matching);

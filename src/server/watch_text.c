@@ -23,7 +23,7 @@ bool watch_form_equal(const struct watch_form *a, const struct watch_form *b)
 			  str_eq(a->table_version, b->table_version));
 }
 
-/* --- objects ------------------------------------------------------------------------------- */
+/* --- objects ---------------------------------------------------------------------- */
 
 static int print_table(const struct watch_form *f, const struct json *tree,
 		       enum table_include include, bool columns, int64_t now_ns, struct buf *out)
@@ -39,10 +39,10 @@ static int print_table(const struct watch_form *f, const struct json *tree,
 
 static int print_partial(const struct watch_form *f, const struct json *tree, struct buf *out)
 {
-	(void)buf_printf(
-		out,
-		"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%.*s\",\"metadata\":",
-		STR_ARG(f->table_version));
+	(void)buf_printf(out,
+			 "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/"
+			 "%.*s\",\"metadata\":",
+			 STR_ARG(f->table_version));
 	(void)json_print(out, json_getz(tree, "metadata"), NULL);
 	return buf_addc(out, '}');
 }
@@ -94,10 +94,10 @@ struct bytes *watch_text_event(const struct watch_form *f, enum ring_type type,
 	return bytes_copy(buf_str(&out));
 }
 
-/* --- bookmarks and errors --------------------------------------------------------------------- */
+/* --- bookmarks and errors --------------------------------------------------------- */
 
-static struct json *bookmark_tree(struct arena *a, const struct schema_kind *kind,
-				  int64_t revision, bool initial_end)
+static struct json *bookmark_tree(struct arena *a, const struct schema_kind *kind, int64_t revision,
+				  bool initial_end)
 {
 	struct json *tree = json_make_object(a), *meta = json_make_object(a), *notes;
 
@@ -121,9 +121,9 @@ struct bytes *watch_text_bookmark(const struct watch_form *f, int64_t revision, 
 	__attribute__((cleanup(buf_release_cleanup))) struct buf out = BUF_INIT(EVENT_TEXT_MAX);
 	__attribute__((cleanup(arena_release_cleanup))) struct arena a;
 	/* Without its metadata nobody could see the mark. */
-	enum table_include include = initial_end && f->include == TABLE_INCLUDE_NONE ?
-					     TABLE_INCLUDE_METADATA :
-					     f->include;
+	enum table_include include = initial_end && f->include == TABLE_INCLUDE_NONE
+					     ? TABLE_INCLUDE_METADATA
+					     : f->include;
 
 	arena_init(&a, SIZE_MAX);
 	(void)buf_addz(&out, "{\"type\":\"BOOKMARK\",\"object\":");
@@ -145,7 +145,7 @@ struct bytes *watch_text_error(const struct error *err)
 	return bytes_copy(buf_str(&out));
 }
 
-/* --- shared lines ----------------------------------------------------------------------------- */
+/* --- shared lines ----------------------------------------------------------------- */
 
 struct object *watch_lines_object(struct watch_lines *l, enum ring_type type)
 {

@@ -30,7 +30,7 @@ struct bytes *watch_text_bookmark(const struct watch_form *f, int64_t revision, 
 /* An ERROR event with a Status. */
 struct bytes *watch_text_error(const struct error *err);
 
-/* --- shared lines -------------------------------------------------------------------- */
+/* --- shared lines ----------------------------------------------------------------- */
 
 enum { WATCH_LINES = 8 };
 

@@ -47,7 +47,7 @@ struct etcd_client {
 
 static const struct grpc_metadata has_leader = { { "hasleader", 9 }, { "true", 4 } };
 
-/* --- members ---------------------------------------------------------------------------- */
+/* --- members ------------------------------------------------------------------------------- */
 
 static int64_t now_ms(const struct etcd_client *client)
 {
@@ -110,7 +110,7 @@ static void on_state(void *arg, enum grpc_channel_state state, const struct erro
 	}
 }
 
-/* --- answers ------------------------------------------------------------------------------ */
+/* --- answers ------------------------------------------------------------------------------- */
 
 /* Every response begins with the header; of messages that we know only. */
 static void note_revision(struct etcd_client *client, const struct etcd_call *c)
@@ -219,7 +219,7 @@ static void on_give_up(struct loop_timer *t)
 	finish(c, &a);
 }
 
-/* --- calls ---------------------------------------------------------------------------- */
+/* --- calls --------------------------------------------------------------------------------- */
 
 static void start(struct etcd_call *c, struct etcd_endpoint *e)
 {
@@ -323,7 +323,7 @@ void etcd_client_on_ready(struct etcd_client *client, void (*fn)(void *arg), voi
 	client->arg = arg;
 }
 
-/* --- what it is ----------------------------------------------------------------------- */
+/* --- what it is ---------------------------------------------------------------------------- */
 
 /* "http://a:2379 (why), http://b:2379 (why)" */
 static void describe(const struct etcd_client *client, struct buf *out)
@@ -360,7 +360,7 @@ struct loop *etcd_client_loop(const struct etcd_client *client)
 	return client->loop;
 }
 
-/* --- life ----------------------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------------------------- */
 
 static int add_metrics(struct etcd_client *client, struct metrics *m, struct error *err)
 {

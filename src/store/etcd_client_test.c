@@ -10,12 +10,12 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "store/etcd_world_client.h"
+#include "store/etcd_client_world.h"
 #include "store/store_etcd.h"
 
 struct setup {
 	struct etcd_world world;
-	struct etcd_world_client client;
+	struct etcd_client_world client;
 };
 
 static int set_up(void **state)
@@ -23,7 +23,7 @@ static int set_up(void **state)
 	struct setup *z = XNEW(struct setup);
 
 	etcd_world_init(&z->world, 4, 2);
-	etcd_world_client_open(&z->client, &z->world);
+	etcd_client_world_open(&z->client, &z->world);
 	*state = z;
 	return 0;
 }
@@ -32,7 +32,7 @@ static int tear_down(void **state)
 {
 	struct setup *z = *state;
 
-	etcd_world_client_release(&z->client);
+	etcd_client_world_release(&z->client);
 	etcd_world_release(&z->world);
 	free(z);
 	return 0;
@@ -43,10 +43,10 @@ static void one_member_is_asked_as_long_as_it_answers(void **state)
 	struct setup *z = *state;
 	unsigned calls;
 
-	assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_true(etcd_client_world_current(&z->client) > 0);
 	calls = z->world.members[0].calls + z->world.members[1].calls;
 	for (int i = 0; i < 10; i++)
-		assert_true(etcd_world_client_current(&z->client) > 0);
+		assert_true(etcd_client_world_current(&z->client) > 0);
 	assert_int_equal(z->world.members[0].calls + z->world.members[1].calls, calls + 10);
 	assert_true(z->world.members[0].calls == 0 || z->world.members[1].calls == 0);
 }
@@ -55,13 +55,13 @@ static void another_member_serves_when_one_is_down(void **state)
 {
 	struct setup *z = *state;
 
-	assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_true(etcd_client_world_current(&z->client) > 0);
 	etcd_world_crash(&z->world, 0);
-	assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_true(etcd_client_world_current(&z->client) > 0);
 	etcd_world_start(&z->world, 0);
 	etcd_world_run(&z->world, 3000);
 	etcd_world_crash(&z->world, 1);
-	assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_true(etcd_client_world_current(&z->client) > 0);
 }
 
 static void a_member_without_leader_is_avoided(void **state)
@@ -70,11 +70,11 @@ static void a_member_without_leader_is_avoided(void **state)
 	struct etcd_world_write write;
 
 	z->world.members[0].leaderless = true;
-	etcd_world_client_put(&z->client, &write, "a", "1", 0);
+	etcd_client_world_put(&z->client, &write, "a", "1", 0);
 	assert_int_equal(etcd_world_write_wait(&write), 0);
 	z->world.members[0].leaderless = false;
 	z->world.members[1].leaderless = true;
-	assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_true(etcd_client_world_current(&z->client) > 0);
 }
 
 static void a_silent_member_is_given_up(void **state)
@@ -82,9 +82,9 @@ static void a_silent_member_is_given_up(void **state)
 	struct setup *z = *state;
 	struct error err;
 
-	assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_true(etcd_client_world_current(&z->client) > 0);
 	z->world.members[0].mute = z->world.members[1].mute = true;
-	assert_int_equal(etcd_world_client_current(&z->client), -ERR_UNAVAILABLE);
+	assert_int_equal(etcd_client_world_current(&z->client), -ERR_UNAVAILABLE);
 	etcd_world_run(&z->world, 4000);
 	assert_int_equal(store_health(z->client.store, &err), -ERR_UNAVAILABLE);
 	assert_non_null(strstr(err.msg, "http://127.0.0.1:2379"));
@@ -104,7 +104,7 @@ static void nobody_is_healthy_before_the_first_connection(void **state)
 	struct error err;
 
 	assert_int_equal(store_health(z->client.store, &err), -ERR_UNAVAILABLE);
-	assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_true(etcd_client_world_current(&z->client) > 0);
 	assert_int_equal(store_health(z->client.store, &err), 0);
 }
 
@@ -113,12 +113,12 @@ static void a_call_waits_for_a_connection_but_not_for_ever(void **state)
 	struct setup *z = *state;
 	int64_t began;
 
-	assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_true(etcd_client_world_current(&z->client) > 0);
 	etcd_world_crash(&z->world, 0);
 	etcd_world_crash(&z->world, 1);
 	etcd_world_run(&z->world, 100);
 	began = sim_elapsed_ms(z->world.sim);
-	assert_int_equal(etcd_world_client_current(&z->client), -ERR_UNAVAILABLE);
+	assert_int_equal(etcd_client_world_current(&z->client), -ERR_UNAVAILABLE);
 	assert_in_range(sim_elapsed_ms(z->world.sim) - began, 4900, 5200);
 }
 
@@ -143,7 +143,7 @@ static void one_question_serves_all_who_wait(void **state)
 	struct asked a = { 0 };
 	unsigned calls;
 
-	assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_true(etcd_client_world_current(&z->client) > 0);
 	calls = m[0].calls + m[1].calls;
 	for (int i = 0; i < 100; i++)
 		store_current(z->client.store, on_current, &a);
@@ -161,7 +161,7 @@ static void who_asks_later_is_told_no_older_revision(void **state)
 	unsigned calls = 0;
 	int64_t now;
 
-	assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_true(etcd_client_world_current(&z->client) > 0);
 	calls = z->world.members[0].calls + z->world.members[1].calls;
 	store_current(z->client.store, on_current, &first);
 	while (z->world.members[0].calls + z->world.members[1].calls == calls)
@@ -177,15 +177,15 @@ static void who_asks_later_is_told_no_older_revision(void **state)
 static void the_name_is_given_once(void **state)
 {
 	struct setup *z = *state;
-	struct etcd_world_client other;
+	struct etcd_client_world other;
 
 	assert_int_equal(store_cluster_id(z->client.store).n, 0);
-	assert_true(etcd_world_client_current(&z->client) > 0);
+	assert_true(etcd_client_world_current(&z->client) > 0);
 	assert_int_equal(store_cluster_id(z->client.store).n, 36);
-	etcd_world_client_open(&other, &z->world);
-	assert_true(etcd_world_client_current(&other) > 0);
+	etcd_client_world_open(&other, &z->world);
+	assert_true(etcd_client_world_current(&other) > 0);
 	assert_true(str_eq(store_cluster_id(other.store), store_cluster_id(z->client.store)));
-	etcd_world_client_release(&other);
+	etcd_client_world_release(&other);
 }
 
 static void bad_options_are_refused(void **state)

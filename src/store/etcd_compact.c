@@ -18,7 +18,7 @@ static void ask_compaction(struct etcd_client *client, struct etcd_call *c, int6
 	etcd_client_call(client, c, &request.base);
 }
 
-/* --- by itself ------------------------------------------------------------------------------ */
+/* --- by itself ----------------------------------------------------------------------------- */
 
 static void on_compacted(struct etcd_call *c, const struct etcd_answer *a UNUSED)
 {
@@ -115,7 +115,7 @@ void etcd_compactor_stop(struct etcd_compactor *k)
 	k->busy = false;
 }
 
-/* --- on request -------------------------------------------------------------------------------- */
+/* --- on request ---------------------------------------------------------------------------- */
 
 struct compact_job {
 	struct etcd_call call;

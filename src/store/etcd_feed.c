@@ -55,15 +55,14 @@ void etcd_feed_stop(struct etcd_feed *f)
 	f->down_since = INT64_MAX;
 }
 
-/* The follower first: it must not take a write for seen that the feed has left out. */
+/* Writes that wait go on waiting: the follower reads all anew, and then follows again. */
 static void lose(struct etcd_feed *f, const struct error *err)
 {
 	struct store_feed to = f->to;
 
 	etcd_feed_stop(f);
-	etcd_writes_unfollow(f->writes);
+	etcd_writes_lost(f->writes);
 	to.on_lost(to.arg, err);
-	etcd_writes_flush(f->writes);
 }
 
 static void interrupted(struct etcd_feed *f, struct str why)
@@ -79,7 +78,7 @@ static void interrupted(struct etcd_feed *f, struct str why)
 			 backoff_next(&f->backoff, loop_prng(etcd_client_loop(f->client))));
 }
 
-/* --- delivering ------------------------------------------------------------------------------ */
+/* --- delivering ---------------------------------------------------------------------------- */
 
 static void add_event(struct etcd_feed *f, const struct etcd_change *change)
 {
@@ -173,7 +172,7 @@ static void on_changes(struct etcd_feed *f, const Etcd__WatchResponse *m)
 		keep_rest(f, n);
 }
 
-/* --- the stream ------------------------------------------------------------------------------- */
+/* --- the stream ---------------------------------------------------------------------------- */
 
 static void on_checked(struct etcd_call *c, const struct etcd_answer *a)
 {

@@ -66,7 +66,7 @@ static bool answers(int port)
 	return ok;
 }
 
-/* --- the process ------------------------------------------------------------------------------ */
+/* --- the process --------------------------------------------------------------------------- */
 
 struct args {
 	char text[ARGS_MAX][160];
@@ -182,7 +182,7 @@ void etcd_fixture_kill(struct etcd_fixture *f)
 	f->pid = 0;
 }
 
-/* --- its folder ------------------------------------------------------------------------------- */
+/* --- its folder ---------------------------------------------------------------------------- */
 
 static void write_pem(const struct etcd_fixture *f, const char *name, const struct buf *pem)
 {

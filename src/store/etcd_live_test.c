@@ -18,7 +18,7 @@
 
 #define PODS "core/pods"
 
-/* --- a store on the etcd of the test ----------------------------------------------------- */
+/* --- a store on the etcd of the test ------------------------------------------------------- */
 
 static void *no_place(void)
 {
@@ -169,7 +169,7 @@ static void of_two_writers_one_wins(void **state)
 	leave(&a, true);
 }
 
-/* --- a crash --------------------------------------------------------------------------------- */
+/* --- a crash ------------------------------------------------------------------------------- */
 
 #define CRASH "test/crash"
 
@@ -271,7 +271,7 @@ static void no_acknowledged_write_is_lost_when_etcd_is_killed(void **state)
 	free(z);
 }
 
-/* --- compaction ------------------------------------------------------------------------------- */
+/* --- compaction ---------------------------------------------------------------------------- */
 
 static void compaction_while_disconnected_loses_the_feed(void **state)
 {
@@ -324,7 +324,7 @@ static void etcd_is_compacted_by_itself(void **state)
 	leave(&c, true);
 }
 
-/* --- certificates ------------------------------------------------------------------------------- */
+/* --- certificates -------------------------------------------------------------------------- */
 
 static void certificates_are_shown_and_checked(void **state UNUSED)
 {
@@ -396,7 +396,7 @@ static void without_a_certificate_there_is_no_connection(void **state UNUSED)
 	etcd_fixture_release(&etcd);
 }
 
-/* --- revisions ------------------------------------------------------------------------------ */
+/* --- revisions ----------------------------------------------------------------------------- */
 
 /* A call that is no verb of the store's, made and awaited. */
 struct raw {
@@ -504,7 +504,7 @@ static void whatever_moves_the_revision_is_seen_by_the_feed(void **state)
 	leave(&c, true);
 }
 
-/* --- ranges ----------------------------------------------------------------------------------- */
+/* --- ranges -------------------------------------------------------------------------------- */
 
 static void a_range_of_many_pages_is_one_snapshot(void **state)
 {
@@ -540,10 +540,12 @@ static void a_range_of_large_objects_comes_in_smaller_pages(void **state)
 	struct bytes *big = bytes_new(MIB);
 	struct store_contract_read *r;
 	struct store_contract c;
+	int64_t before;
 	char name[16];
 
 	memset(big->data, 'x', big->n);
 	join(&c, etcd_of(state), NULL);
+	before = store_contract_current(&c);
 	for (int i = 0; i < N; i++) {
 		(void)snprintf(name, sizeof(name), "%05d", i);
 		(void)store_contract_put(&c, "test/large", "ns", name, bytes_str(big), 0);
@@ -553,6 +555,10 @@ static void a_range_of_large_objects_comes_in_smaller_pages(void **state)
 	assert_int_equal(r->result, 0);
 	assert_int_equal(r->got.n, N);
 	assert_int_equal(r->got.items[N - 1].value.n, MIB);
+	/* And a feed that has to catch up with all of them gets them in fragments. */
+	store_contract_follow(&c, before);
+	wait_for(&c, r->got.revision);
+	assert_int_equal(c.events.n, N);
 	bytes_unref(big);
 	leave(&c, true);
 }

@@ -177,7 +177,7 @@ void etcd_reads_range(struct etcd_reads *rs, const struct store_range *range, st
 		ask_page(job);
 }
 
-/* --- the current revision -------------------------------------------------------------------- */
+/* --- the current revision ------------------------------------------------------------------ */
 
 struct waiter {
 	struct list link;
@@ -236,7 +236,7 @@ void etcd_reads_current(struct etcd_reads *rs,
 		ask_revision(rs);
 }
 
-/* --- life ------------------------------------------------------------------------------------ */
+/* --- life ---------------------------------------------------------------------------------- */
 
 void etcd_reads_init(struct etcd_reads *rs, struct etcd_client *client, struct str prefix)
 {

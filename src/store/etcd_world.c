@@ -26,7 +26,7 @@ static struct etcd_world_member *member_of(struct grpc_call *c)
 	return grpc_call_service(c);
 }
 
-/* --- the log ---------------------------------------------------------------------------- */
+/* --- the log ------------------------------------------------------------------------------- */
 
 static const struct etcd_world_change *newest(const struct etcd_world *w, struct str key)
 {
@@ -71,7 +71,7 @@ static Etcd__ResponseHeader header_of(const struct etcd_world *w)
 	return h;
 }
 
-/* --- watches ---------------------------------------------------------------------------- */
+/* --- watches ------------------------------------------------------------------------------- */
 
 /* Sends the events of the log from `from` on, all but the last piece as fragments. */
 static void send_piece(struct etcd_world *w, struct grpc_call *call, size_t from, size_t n,
@@ -194,7 +194,7 @@ static void watch_end(struct grpc_call *c, const struct grpc_status *st UNUSED)
 			m->watches[i--] = m->watches[--m->nwatches];
 }
 
-/* --- requests ---------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------ */
 
 static bool is_refused(struct grpc_call *c)
 {
@@ -359,7 +359,7 @@ static void serve_compact(struct grpc_call *c, const void *request)
 	(void)grpc_call_reply(c, &out.base);
 }
 
-/* --- the members ------------------------------------------------------------------------- */
+/* --- the members --------------------------------------------------------------------------- */
 
 static void handle(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
@@ -465,7 +465,7 @@ void etcd_world_release(struct etcd_world *w)
 	arena_release(&w->arena);
 }
 
-/* --- the client -------------------------------------------------------------------------- */
+/* --- the client ---------------------------------------------------------------------------- */
 
 struct store *etcd_world_open(struct etcd_world *w, const struct store_etcd_opts *opts)
 {
@@ -504,7 +504,7 @@ void etcd_world_until(struct etcd_world *w, const bool *flag)
 	assert_true(sim_run_until(w->sim, is_set, &flag, PATIENCE_MS));
 }
 
-/* --- what befalls it --------------------------------------------------------------------- */
+/* --- what befalls it ----------------------------------------------------------------------- */
 
 static void put(struct etcd_world *w, const char *key, const char *value)
 {

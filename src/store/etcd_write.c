@@ -1,7 +1,7 @@
 /*
  * A record accompanies each write. It waits for the write it comes after
  * (`followers` of that one), then for a place (`queued`), then for etcd, then for
- * the feed (`landed`), and ends in settle().
+ * the feed (`landed`), and ends in etcd_write_settle().
  *
  * Records whose transaction was sent are found by key, for the feed: that is how
  * events learn whose they are, and how a write whose answer was lost learns what
@@ -10,46 +10,16 @@
 #include "store/etcd_write.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/etcd_client.h"
 #include "store/etcd_key.h"
+#include "store/etcd_write_impl.h"
 #include "store/store_impl.h"
 
 /* How long a write whose answer was lost is pursued. */
 enum { DOUBT_MS = 10 * 1000 };
-
-enum verdict {
-	SUCCEEDED, /* etcd said so */
-	CONFLICTED, /* etcd said so, at the first and only try */
-	CHANGED, /* sent more than once, and the last try found the key changed */
-	ASKED, /* a creation that may have happened; the feed is to tell */
-};
-
-struct etcd_write {
-	struct etcd_call call;
-	struct etcd_writes *all;
-	struct store_write *w;
-	struct list link; /* of one of the lists */
-	struct list followers;
-	struct etcd_write *older; /* sent write of the same key */
-	int64_t expected;
-	int64_t floor; /* changes of the key at or before it are not ours */
-	bool in_flight;
-	bool is_landed;
-	bool doubtful; /* a try went unanswered */
-	int64_t give_up; /* ms: when doubtful, until when to pursue it */
-	enum verdict verdict;
-	int64_t reached; /* revision of the answer: the feed must get there */
-	/* The key's first change behind `floor` that the feed delivered; 0: none. */
-	int64_t seen;
-	bool seen_same; /* it made what we want */
-	struct error err; /* what failed; code 0: nothing */
-	size_t nkey;
-	char key[];
-};
 
 static void enqueue(struct etcd_write *rec);
 static void send_queued(struct etcd_writes *ws);
@@ -59,7 +29,7 @@ static struct str key_of(const struct etcd_write *rec)
 	return str_of(rec->key, rec->nkey);
 }
 
-/* --- by key ------------------------------------------------------------------------------ */
+/* --- by key -------------------------------------------------------------------------------- */
 
 static void index_add(struct etcd_write *rec)
 {
@@ -84,7 +54,7 @@ static void index_remove(struct etcd_write *rec)
 		at->older = rec->older;
 }
 
-/* --- ending ------------------------------------------------------------------------------- */
+/* --- ending -------------------------------------------------------------------------------- */
 
 /* Ends a write that was not sent, or whose end waits for nothing, at the end of the turn. */
 static void bury(struct etcd_write *rec)
@@ -120,14 +90,16 @@ static void fail_followers(struct etcd_write *rec)
 	}
 }
 
-static void settle(struct etcd_write *rec)
+void etcd_write_settle(struct etcd_write *rec)
 {
 	struct store_write *w = rec->w;
 
-	if (rec->err.code)
+	if (rec->err.code) {
+		w->revision = 0;
 		fail_followers(rec);
-	else
+	} else {
 		release_followers(rec);
+	}
 	index_remove(rec);
 	list_remove(&rec->link);
 	rec->all->store->pending--;
@@ -139,65 +111,14 @@ static void settle(struct etcd_write *rec)
 	free(rec);
 }
 
-static void settle_dead(struct loop_task *t)
+static void work(struct loop_task *t)
 {
 	struct etcd_writes *ws = CONTAINER_OF(t, struct etcd_writes, task);
 	struct list *node;
 
 	while ((node = list_pop_front(&ws->dead)))
-		settle(LIST_ENTRY(node, struct etcd_write, link));
-}
-
-static void fail_unknown(struct etcd_write *rec)
-{
-	struct error why = rec->err;
-
-	(void)error_set(&rec->err, ERR_TIMEOUT, "it is not known whether etcd has written it%s%s",
-			why.code ? ": " : "", why.code ? why.msg : "");
-}
-
-static void fail_conflict(struct etcd_write *rec)
-{
-	(void)error_set(&rec->err, ERR_CONFLICT, "the key is no longer at revision %" PRId64,
-			rec->expected);
-}
-
-static void succeed(struct etcd_write *rec, int64_t revision)
-{
-	rec->w->revision = revision;
-	rec->err.code = ERR_OK;
-}
-
-/* `complete`: the feed has shown all up to the revision of the answer. */
-static void judge(struct etcd_write *rec, bool complete)
-{
-	switch (rec->verdict) {
-	case SUCCEEDED:
-		succeed(rec, rec->reached);
-		return;
-	case CONFLICTED:
-		fail_conflict(rec);
-		return;
-	case CHANGED:
-		if (rec->seen && rec->seen_same)
-			succeed(rec, rec->seen);
-		else if (rec->seen || complete)
-			fail_conflict(rec);
-		else
-			fail_unknown(rec);
-		return;
-	case ASKED:
-		if (rec->seen && rec->seen_same)
-			succeed(rec, rec->seen);
-		else
-			fail_unknown(rec);
-		return;
-	}
-}
-
-static bool feed_reached(const struct etcd_write *rec)
-{
-	return rec->all->delivered >= rec->reached;
+		etcd_write_settle(LIST_ENTRY(node, struct etcd_write, link));
+	etcd_writes_delivered(ws, ws->delivered);
 }
 
 static void leave_flight(struct etcd_write *rec)
@@ -220,34 +141,34 @@ static void wait_for_feed(struct etcd_write *rec)
 	list_insert_after(at, &rec->link);
 }
 
-static void land(struct etcd_write *rec, enum verdict verdict, int64_t revision)
+static void land(struct etcd_write *rec, enum etcd_verdict verdict, int64_t revision)
 {
 	rec->verdict = verdict;
 	rec->reached = revision;
 	rec->is_landed = true;
-	if (verdict == SUCCEEDED) {
-		succeed(rec, revision);
+	if (verdict == VERDICT_SUCCEEDED) {
+		rec->w->revision = revision;
 		release_followers(rec);
 	}
 	leave_flight(rec);
-	if (rec->all->following && !feed_reached(rec)) {
+	if (rec->all->following && rec->all->delivered < rec->reached) {
 		wait_for_feed(rec);
 		return;
 	}
-	judge(rec, rec->all->following);
-	settle(rec);
+	etcd_write_judge(rec, rec->all->following);
+	etcd_write_settle(rec);
 }
 
 /* No answer, and no time left: what the feed has shown so far decides. */
 static void give_up(struct etcd_write *rec)
 {
 	leave_flight(rec);
-	rec->verdict = rec->expected ? CHANGED : ASKED;
-	judge(rec, false);
-	settle(rec);
+	rec->verdict = rec->expected ? VERDICT_CHANGED : VERDICT_ASKED;
+	etcd_write_judge(rec, false);
+	etcd_write_settle(rec);
 }
 
-/* --- sending ------------------------------------------------------------------------------ */
+/* --- sending ------------------------------------------------------------------------------- */
 
 static void on_txn(struct etcd_call *c, const struct etcd_answer *a);
 static void on_asked(struct etcd_call *c, const struct etcd_answer *a);
@@ -318,7 +239,7 @@ static void refuse(struct etcd_write *rec, const struct error *why)
 		ws->refused_at = loop_now(etcd_client_loop(ws->client));
 	}
 	leave_flight(rec);
-	settle(rec);
+	etcd_write_settle(rec);
 }
 
 static void on_txn(struct etcd_call *c, const struct etcd_answer *a)
@@ -329,9 +250,9 @@ static void on_txn(struct etcd_call *c, const struct etcd_answer *a)
 	if (a->outcome == ETCD_ANSWERED && reply->header) {
 		rec->all->refusal.code = ERR_OK;
 		land(rec,
-		     reply->succeeded ? SUCCEEDED
-		     : rec->doubtful  ? CHANGED
-				      : CONFLICTED,
+		     reply->succeeded ? VERDICT_SUCCEEDED
+		     : rec->doubtful  ? VERDICT_CHANGED
+				      : VERDICT_CONFLICTED,
 		     reply->header->revision);
 	} else if (a->outcome == ETCD_UNKNOWN) {
 		pursue(rec, &a->err);
@@ -348,7 +269,7 @@ static void on_asked(struct etcd_call *c, const struct etcd_answer *a)
 	const Etcd__RangeResponse *reply = a->reply;
 
 	if (a->outcome == ETCD_ANSWERED && reply->header)
-		land(rec, ASKED, reply->header->revision);
+		land(rec, VERDICT_ASKED, reply->header->revision);
 	else
 		give_up(rec);
 }
@@ -367,6 +288,7 @@ static void send_queued(struct etcd_writes *ws)
 
 		rec->in_flight = true;
 		ws->sent++;
+		rec->epoch = ws->epoch;
 		index_add(rec);
 		send_txn(rec);
 	}
@@ -407,7 +329,7 @@ void etcd_writes_add(struct etcd_writes *ws, struct store_write *w)
 	}
 	if (before) {
 		list_push_back(&before->followers, &rec->link);
-		if (before->is_landed && before->verdict == SUCCEEDED)
+		if (before->is_landed && before->verdict == VERDICT_SUCCEEDED)
 			release_followers(before);
 		return;
 	}
@@ -423,7 +345,7 @@ void etcd_writes_init(struct etcd_writes *ws, struct store *store, struct etcd_c
 	list_init(&ws->queued);
 	list_init(&ws->landed);
 	list_init(&ws->dead);
-	loop_task_init(&ws->task, settle_dead);
+	loop_task_init(&ws->task, work);
 }
 
 void etcd_writes_release(struct etcd_writes *ws)
@@ -431,77 +353,4 @@ void etcd_writes_release(struct etcd_writes *ws)
 	assert(ws->keys.n == 0 && list_empty(&ws->queued) && list_empty(&ws->dead));
 	loop_task_cancel(&ws->task);
 	map_release(&ws->keys);
-}
-
-/* --- what the feed tells ------------------------------------------------------------------- */
-
-void etcd_writes_follow(struct etcd_writes *ws, int64_t revision)
-{
-	ws->following = true;
-	ws->delivered = revision;
-}
-
-void etcd_writes_unfollow(struct etcd_writes *ws)
-{
-	ws->following = false;
-}
-
-void etcd_writes_flush(struct etcd_writes *ws)
-{
-	struct list now, *node;
-
-	list_init(&now);
-	list_splice_back(&now, &ws->landed);
-	while ((node = list_pop_front(&now))) {
-		struct etcd_write *rec = LIST_ENTRY(node, struct etcd_write, link);
-
-		judge(rec, false);
-		settle(rec);
-	}
-}
-
-static bool is_same(const struct etcd_write *rec, const struct str *value)
-{
-	const struct bytes *want = rec->w->value;
-
-	return want && value ? str_eq(bytes_str(want), *value) : !want && !value;
-}
-
-/* Whether the change is this write's, as far as can be told now. */
-static bool note_change(struct etcd_write *rec, int64_t revision, const struct str *value)
-{
-	if (rec->is_landed && rec->verdict == SUCCEEDED)
-		return rec->reached == revision;
-	/* A creation comes behind the deletion of what was there before. */
-	if (revision <= rec->floor || rec->seen || (!value && !rec->expected))
-		return false;
-	rec->seen = revision;
-	rec->seen_same = is_same(rec, value);
-	if (rec->seen_same)
-		rec->w->revision = revision;
-	return rec->seen_same;
-}
-
-struct store_write *etcd_writes_match(struct etcd_writes *ws, struct str key, int64_t revision,
-				      const struct str *value)
-{
-	struct etcd_write *maker = NULL;
-
-	for (struct etcd_write *rec = map_get(&ws->keys, key); rec; rec = rec->older)
-		if (note_change(rec, revision, value))
-			maker = rec;
-	return maker ? maker->w : NULL;
-}
-
-void etcd_writes_delivered(struct etcd_writes *ws, int64_t revision)
-{
-	ws->delivered = revision;
-	while (!list_empty(&ws->landed)) {
-		struct etcd_write *rec = LIST_ENTRY(ws->landed.next, struct etcd_write, link);
-
-		if (!feed_reached(rec))
-			return;
-		judge(rec, true);
-		settle(rec);
-	}
 }

@@ -39,11 +39,12 @@ struct etcd_writes {
 	struct map keys; /* key to the newest of its writes that were sent */
 	struct list queued; /* wait for a place */
 	struct list landed; /* answered, waiting for the feed; by revision */
-	struct list dead; /* failed without being sent: told by the task */
-	struct loop_task task;
+	struct list dead; /* failed without being sent */
+	struct loop_task task; /* tells what is to be told and must not be told now */
 	size_t sent; /* on their way */
 	bool following; /* the feed runs, so waiting for it is not in vain */
 	int64_t delivered; /* up to where */
+	unsigned epoch; /* counts its beginnings and ends */
 	struct error refusal; /* why etcd refused the last write; code 0: it did not */
 	int64_t refused_at; /* ms */
 	struct loop_task *ended; /* deferred whenever a write has ended; NULL: nobody cares */
@@ -60,12 +61,17 @@ void etcd_writes_add(struct etcd_writes *ws, struct store_write *w);
 
 /* --- what the feed tells ------------------------------------------------------------- */
 
-/* It begins, behind this revision; or has ended, so that waiting for it is in vain. */
+/*
+ * It begins, behind this revision; or again, when it was lost: then whoever
+ * follows has read what is before, and writes that have waited for that are told.
+ */
 void etcd_writes_follow(struct etcd_writes *ws, int64_t revision);
-void etcd_writes_unfollow(struct etcd_writes *ws);
 
-/* Ends all that wait for the feed, with what is known. */
-void etcd_writes_flush(struct etcd_writes *ws);
+/* It has left something out. */
+void etcd_writes_lost(struct etcd_writes *ws);
+
+/* It has ended for good: ends all that wait for it, with what is known. */
+void etcd_writes_unfollow(struct etcd_writes *ws);
 
 /* An event is about to be delivered: our write that made it, or NULL. `value` NULL: a deletion. */
 struct store_write *etcd_writes_match(struct etcd_writes *ws, struct str key, int64_t revision,

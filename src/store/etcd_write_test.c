@@ -10,13 +10,13 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "store/etcd_world_client.h"
+#include "store/etcd_client_world.h"
 
 #define KEY "/registry/core/pods/ns a"
 
 struct setup {
 	struct etcd_world world;
-	struct etcd_world_client client;
+	struct etcd_client_world client;
 	struct etcd_world_write a, b, c, d;
 };
 
@@ -25,7 +25,7 @@ static int set_up(void **state)
 	struct setup *z = XNEW(struct setup);
 
 	etcd_world_init(&z->world, 1, 1);
-	etcd_world_client_init(&z->client, &z->world);
+	etcd_client_world_init(&z->client, &z->world);
 	*state = z;
 	return 0;
 }
@@ -34,7 +34,7 @@ static int tear_down(void **state)
 {
 	struct setup *z = *state;
 
-	etcd_world_client_release(&z->client);
+	etcd_client_world_release(&z->client);
 	etcd_world_release(&z->world);
 	free(z);
 	return 0;
@@ -48,7 +48,7 @@ static void befall(struct setup *z, enum etcd_world_fate fate, unsigned n)
 
 static int64_t must_put(struct setup *z, const char *value, int64_t expected)
 {
-	etcd_world_client_put(&z->client, &z->d, "a", value, expected);
+	etcd_client_world_put(&z->client, &z->d, "a", value, expected);
 	assert_int_equal(etcd_world_write_wait(&z->d), 0);
 	return z->d.write.revision;
 }
@@ -58,7 +58,7 @@ static void a_write_ends_when_the_feed_has_shown_it(void **state)
 	struct setup *z = *state;
 
 	z->world.hold_events = true;
-	etcd_world_client_put(&z->client, &z->a, "a", "1", 0);
+	etcd_client_world_put(&z->client, &z->a, "a", "1", 0);
 	etcd_world_run(&z->world, 100);
 	assert_string_equal(etcd_world_get(&z->world, KEY).p, "1");
 	assert_false(z->a.done);
@@ -73,7 +73,7 @@ static void an_event_before_its_answer_is_known_for_ours(void **state)
 	struct setup *z = *state;
 
 	befall(z, ETCD_WORLD_HOLD, 1);
-	etcd_world_client_put(&z->client, &z->a, "a", "1", 0);
+	etcd_client_world_put(&z->client, &z->a, "a", "1", 0);
 	etcd_world_run(&z->world, 100);
 	assert_string_equal(z->client.events.p, "a=1@3* ");
 	assert_false(z->a.done);
@@ -88,7 +88,7 @@ static void somebody_elses_change_is_not_taken_for_ours(void **state)
 	int64_t first = must_put(z, "1", 0);
 
 	befall(z, ETCD_WORLD_HOLD, 1);
-	etcd_world_client_put(&z->client, &z->a, "a", "mine", first);
+	etcd_client_world_put(&z->client, &z->a, "a", "mine", first);
 	etcd_world_run(&z->world, 100);
 	(void)etcd_world_change(&z->world, KEY, "theirs");
 	etcd_world_run(&z->world, 100);
@@ -104,9 +104,9 @@ static void answers_may_come_in_any_order(void **state)
 
 	befall(z, ETCD_WORLD_HOLD, 3);
 	z->world.hold_events = true;
-	etcd_world_client_put(&z->client, &z->a, "a", "1", 0);
-	etcd_world_client_put(&z->client, &z->b, "b", "2", 0);
-	etcd_world_client_put(&z->client, &z->c, "c", "3", 0);
+	etcd_client_world_put(&z->client, &z->a, "a", "1", 0);
+	etcd_client_world_put(&z->client, &z->b, "b", "2", 0);
+	etcd_client_world_put(&z->client, &z->c, "c", "3", 0);
 	etcd_world_run(&z->world, 100);
 	etcd_world_answer(&z->world);
 	etcd_world_run(&z->world, 100);
@@ -126,7 +126,7 @@ static void a_conflict_is_told_after_what_it_conflicts_with(void **state)
 
 	z->world.hold_events = true;
 	(void)etcd_world_change(&z->world, KEY, "theirs");
-	etcd_world_client_put(&z->client, &z->a, "a", "mine", first);
+	etcd_client_world_put(&z->client, &z->a, "a", "mine", first);
 	etcd_world_run(&z->world, 100);
 	assert_false(z->a.done);
 	etcd_world_let_events(&z->world);
@@ -141,7 +141,7 @@ static void an_update_whose_answer_is_lost_succeeds_once(void **state)
 	int64_t first = must_put(z, "1", 0);
 
 	befall(z, ETCD_WORLD_LOSE, 1);
-	etcd_world_client_put(&z->client, &z->a, "a", "2", first);
+	etcd_client_world_put(&z->client, &z->a, "a", "2", first);
 	assert_int_equal(etcd_world_write_wait(&z->a), 0);
 	assert_int_equal(z->a.write.revision, first + 1);
 	assert_string_equal(z->client.events.p, "a=1@3* a=2@4* ");
@@ -154,7 +154,7 @@ static void a_deletion_whose_answer_is_lost_succeeds_once(void **state)
 	int64_t first = must_put(z, "1", 0);
 
 	befall(z, ETCD_WORLD_LOSE, 1);
-	etcd_world_client_put(&z->client, &z->a, "a", NULL, first);
+	etcd_client_world_put(&z->client, &z->a, "a", NULL, first);
 	assert_int_equal(etcd_world_write_wait(&z->a), 0);
 	assert_int_equal(z->a.write.revision, first + 1);
 	assert_string_equal(z->client.events.p, "a=1@3* a-@4* ");
@@ -166,7 +166,7 @@ static void an_update_that_got_lost_is_sent_again(void **state)
 	int64_t first = must_put(z, "1", 0);
 
 	befall(z, ETCD_WORLD_DROP, 3);
-	etcd_world_client_put(&z->client, &z->a, "a", "2", first);
+	etcd_client_world_put(&z->client, &z->a, "a", "2", first);
 	assert_int_equal(etcd_world_write_wait(&z->a), 0);
 	assert_int_equal(z->world.txns, 1 + 4);
 	assert_string_equal(etcd_world_get(&z->world, KEY).p, "2");
@@ -178,7 +178,7 @@ static void an_update_that_is_applied_late_takes_no_effect_twice(void **state)
 	int64_t first = must_put(z, "1", 0);
 
 	befall(z, ETCD_WORLD_DELAY, 1);
-	etcd_world_client_put(&z->client, &z->a, "a", "2", first);
+	etcd_client_world_put(&z->client, &z->a, "a", "2", first);
 	assert_int_equal(etcd_world_write_wait(&z->a), 0);
 	etcd_world_apply(&z->world);
 	etcd_world_run(&z->world, 100);
@@ -192,7 +192,7 @@ static void an_update_that_somebody_forestalled_conflicts_also_in_doubt(void **s
 
 	(void)etcd_world_change(&z->world, KEY, "theirs");
 	befall(z, ETCD_WORLD_LOSE, 1);
-	etcd_world_client_put(&z->client, &z->a, "a", "mine", first);
+	etcd_client_world_put(&z->client, &z->a, "a", "mine", first);
 	assert_int_equal(etcd_world_write_wait(&z->a), -ERR_CONFLICT);
 	assert_string_equal(etcd_world_get(&z->world, KEY).p, "theirs");
 }
@@ -205,7 +205,7 @@ static void an_update_that_was_overwritten_has_succeeded(void **state)
 
 	z->world.hold_events = true;
 	befall(z, ETCD_WORLD_LOSE, 1);
-	etcd_world_client_put(&z->client, &z->a, "a", "mine", first);
+	etcd_client_world_put(&z->client, &z->a, "a", "mine", first);
 	while (z->world.revision == first)
 		assert_true(sim_step(z->world.sim));
 	(void)etcd_world_change(&z->world, KEY, "theirs");
@@ -222,7 +222,7 @@ static void a_creation_whose_answer_is_lost_is_found_in_the_feed(void **state)
 	struct setup *z = *state;
 
 	befall(z, ETCD_WORLD_LOSE, 1);
-	etcd_world_client_put(&z->client, &z->a, "a", "1", 0);
+	etcd_client_world_put(&z->client, &z->a, "a", "1", 0);
 	assert_int_equal(etcd_world_write_wait(&z->a), 0);
 	assert_int_equal(z->a.write.revision, 3);
 	assert_int_equal(z->world.txns, 1);
@@ -233,7 +233,7 @@ static void a_creation_that_may_still_come_is_unknown_and_the_feed_tells(void **
 	struct setup *z = *state;
 
 	befall(z, ETCD_WORLD_DELAY, 1);
-	etcd_world_client_put(&z->client, &z->a, "a", "1", 0);
+	etcd_client_world_put(&z->client, &z->a, "a", "1", 0);
 	assert_int_equal(etcd_world_write_wait(&z->a), -ERR_TIMEOUT);
 	assert_string_equal(z->client.events.p, "");
 	etcd_world_apply(&z->world);
@@ -248,8 +248,8 @@ static void a_creation_behind_a_lost_deletion_is_told_from_it(void **state)
 	int64_t first = must_put(z, "1", 0);
 
 	z->world.hold_events = true;
-	etcd_world_client_put(&z->client, &z->a, "a", NULL, first);
-	etcd_world_client_after(&z->b, &z->a, "2");
+	etcd_client_world_put(&z->client, &z->a, "a", NULL, first);
+	etcd_client_world_after(&z->b, &z->a, "2");
 	etcd_world_run(&z->world, 100);
 	etcd_world_let_events(&z->world);
 	assert_int_equal(etcd_world_write_wait(&z->b), 0);
@@ -262,9 +262,9 @@ static void a_chain_goes_out_before_the_feed_has_shown_its_head(void **state)
 	struct setup *z = *state;
 
 	z->world.hold_events = true;
-	etcd_world_client_put(&z->client, &z->a, "a", "1", 0);
-	etcd_world_client_after(&z->b, &z->a, "2");
-	etcd_world_client_after(&z->c, &z->b, "3");
+	etcd_client_world_put(&z->client, &z->a, "a", "1", 0);
+	etcd_client_world_after(&z->b, &z->a, "2");
+	etcd_client_world_after(&z->c, &z->b, "3");
 	etcd_world_run(&z->world, 100);
 	assert_string_equal(etcd_world_get(&z->world, KEY).p, "3");
 	assert_false(z->a.done);
@@ -278,9 +278,9 @@ static void a_chain_behind_an_unknown_write_conflicts(void **state)
 	struct setup *z = *state;
 
 	befall(z, ETCD_WORLD_DROP, 1);
-	etcd_world_client_put(&z->client, &z->a, "a", "1", 0);
-	etcd_world_client_after(&z->b, &z->a, "2");
-	etcd_world_client_after(&z->c, &z->b, "3");
+	etcd_client_world_put(&z->client, &z->a, "a", "1", 0);
+	etcd_client_world_after(&z->b, &z->a, "2");
+	etcd_client_world_after(&z->c, &z->b, "3");
 	assert_int_equal(etcd_world_write_wait(&z->c), -ERR_CONFLICT);
 	assert_int_equal(z->a.result, -ERR_TIMEOUT);
 	assert_int_equal(z->b.result, -ERR_CONFLICT);
@@ -293,7 +293,7 @@ static void a_full_etcd_has_written_nothing_and_is_unhealthy(void **state)
 	struct error err;
 
 	befall(z, ETCD_WORLD_FULL, 1);
-	etcd_world_client_put(&z->client, &z->a, "a", "1", 0);
+	etcd_client_world_put(&z->client, &z->a, "a", "1", 0);
 	assert_int_equal(etcd_world_write_wait(&z->a), -ERR_UNAVAILABLE);
 	assert_non_null(strstr(z->a.err.msg, "space exceeded"));
 	assert_int_equal(store_health(z->client.store, &err), -ERR_UNAVAILABLE);
@@ -308,8 +308,8 @@ static void writes_survive_a_crash_of_etcd(void **state)
 	int64_t first = must_put(z, "1", 0);
 
 	befall(z, ETCD_WORLD_HOLD, 2);
-	etcd_world_client_put(&z->client, &z->a, "a", "2", first);
-	etcd_world_client_put(&z->client, &z->b, "b", "1", 0);
+	etcd_client_world_put(&z->client, &z->a, "a", "2", first);
+	etcd_client_world_put(&z->client, &z->b, "b", "1", 0);
 	while (z->world.revision < first + 2)
 		assert_true(sim_step(z->world.sim));
 	etcd_world_crash(&z->world, 0);
@@ -326,7 +326,7 @@ static void a_write_that_nobody_takes_is_certainly_not_written(void **state)
 
 	etcd_world_crash(&z->world, 0);
 	etcd_world_run(&z->world, 100);
-	etcd_world_client_put(&z->client, &z->a, "a", "1", 0);
+	etcd_client_world_put(&z->client, &z->a, "a", "1", 0);
 	assert_int_equal(etcd_world_write_wait(&z->a), -ERR_UNAVAILABLE);
 	etcd_world_start(&z->world, 0);
 	etcd_world_run(&z->world, 5000);
@@ -337,19 +337,19 @@ static void a_key_that_cannot_be_is_refused(void **state)
 {
 	struct setup *z = *state;
 
-	etcd_world_client_put(&z->client, &z->a, "a/b", "1", 0);
+	etcd_client_world_put(&z->client, &z->a, "a/b", "1", 0);
 	assert_int_equal(etcd_world_write_wait(&z->a), -ERR_INVALID);
 }
 
 static void closing_does_not_wait_for_a_feed_that_never_comes(void **state)
 {
 	struct setup *z = *state;
-	struct etcd_world_client other;
+	struct etcd_client_world other;
 
-	etcd_world_client_init(&other, &z->world);
+	etcd_client_world_init(&other, &z->world);
 	z->world.hold_events = true;
-	etcd_world_client_put(&other, &z->a, "a", "1", 0);
-	etcd_world_client_release(&other);
+	etcd_client_world_put(&other, &z->a, "a", "1", 0);
+	etcd_client_world_release(&other);
 	assert_true(z->a.done);
 	assert_int_equal(z->a.result, 0);
 }

@@ -199,10 +199,20 @@ static void fail_for_now(struct lmdb_batch *b, const struct lmdb_env *e, int rc)
 		fail(b, lmdb_error(&b->err, ERR_UNAVAILABLE, rc, e->dir));
 }
 
-/* LMDB gives EIO for a write that was cut short, which is what a full disk does, too. */
+/*
+ * Want of room, in the file's bounds, on the disk or in memory. LMDB gives EIO for a write that was
+ * cut short, which is what a full disk does, too.
+ */
 static bool is_for_now(int rc)
 {
-	return rc == ENOSPC || rc == EDQUOT || rc == EFBIG || rc == EIO || rc == ENOMEM;
+	static const int codes[] = {
+		MDB_MAP_FULL, MDB_TXN_FULL, ENOSPC, EDQUOT, EFBIG, EIO, ENOMEM
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		if (rc == codes[i])
+			return true;
+	return false;
 }
 
 static bool is_broken(const struct lmdb_env *e)
@@ -307,7 +317,7 @@ void lmdb_batch_run(struct lmdb_batch *b, const struct lmdb_env *e, struct buf *
 		commit(b, e, txn);
 	} else {
 		mdb_txn_abort(txn);
-		if (rc == MDB_MAP_FULL || rc == MDB_TXN_FULL || rc == ENOMEM)
+		if (rc && is_for_now(rc))
 			fail_for_now(b, e, rc);
 		else if (rc)
 			fail_for_good(b, e, rc, "cannot change the tables");

@@ -32,8 +32,6 @@
 
 enum { TABLES = 4, DIR_MODE = 0700, FILE_MODE = 0600 };
 
-static const size_t default_map_size = sizeof(void *) >= 8 ? (size_t)1 << 36 : (size_t)1 << 30;
-
 int lmdb_error(struct error *err, enum error_code code, int rc, const char *what)
 {
 	(void)error_set(err, code, "%s: %s", what, mdb_strerror(rc));
@@ -288,9 +286,8 @@ static int open_mdb(struct lmdb_env *e, const char *path, const struct lmdb_env_
 	if (rc)
 		return lmdb_error(err, ERR_IO, rc, path);
 	(void)mdb_env_set_maxdbs(e->mdb, TABLES);
-	if (opts->map_size || !opts->read_only)
-		(void)mdb_env_set_mapsize(e->mdb,
-					  opts->map_size ? opts->map_size : default_map_size);
+	if (opts->map_size)
+		(void)mdb_env_set_mapsize(e->mdb, opts->map_size);
 	rc = mdb_env_open(e->mdb, path, flags | (opts->read_only ? MDB_RDONLY : MDB_NOMETASYNC),
 			  FILE_MODE);
 	if (rc == MDB_INVALID || rc == MDB_VERSION_MISMATCH)
@@ -391,8 +388,11 @@ int lmdb_env_revisions(const struct lmdb_env *e, MDB_txn *txn, int64_t *ret_revi
 	mdb_cursor_close(c);
 	if (rc != 0 && rc != MDB_NOTFOUND)
 		return lmdb_error(err, ERR_IO, rc, e->dir);
-	/* What was pruned was there: an empty log's last entry is the last one pruned. */
-	*ret_revision = MAX(newest, *ret_compacted);
+	/*
+	 * What was pruned was there: an empty log's last entry is the last one pruned.
+	 * The first revision is 1, as etcd's: to clients "0" means any.
+	 */
+	*ret_revision = MAX(MAX(newest, *ret_compacted), (int64_t)1);
 	return 0;
 }
 

@@ -40,7 +40,7 @@ struct lmdb_env {
 struct lmdb_env_opts {
 	const char *dir;
 	const char *file; /* in it; NULL: data.mdb. Another one must exist */
-	size_t map_size; /* 0: 64 GiB */
+	size_t map_size; /* most that the file may grow to; 0: what it was last opened with */
 	bool read_only; /* takes no lock, makes nothing */
 	struct prng *prng; /* for a new cluster's id; not needed for read_only */
 };

@@ -124,8 +124,8 @@ static int load_change(const struct lmdb_env *e, MDB_txn *txn, int64_t revision,
 
 int lmdb_history_read(struct lmdb_history *h, const struct lmdb_env *e,
 		      const struct lmdb_snapshot *at, const struct lmdb_resource *resource,
-		      int64_t revision, struct arena *arena, struct store_change **ret_changes,
-		      size_t *ret_n, struct error *err)
+		      int64_t revision, struct arena *arena, struct lmdb_changes *ret_changes,
+		      struct error *err)
 {
 	struct store_change *changes;
 	struct str name = arena_str(arena, resource->name);
@@ -143,8 +143,7 @@ int lmdb_history_read(struct lmdb_history *h, const struct lmdb_env *e,
 	}
 	if (rc)
 		return lmdb_error(err, ERR_IO, rc, e->dir);
-	*ret_changes = changes;
-	*ret_n = last - first;
+	*ret_changes = (struct lmdb_changes){ changes, last - first };
 	return 0;
 }
 

@@ -23,11 +23,17 @@ struct lmdb_history {
 
 void lmdb_history_release(struct lmdb_history *h);
 
-/* As store_history(). */
+/* In the arena, in the order of revisions. */
+struct lmdb_changes {
+	struct store_change *v;
+	size_t n;
+};
+
+/* The resource's changes after `revision`, which is not below the compacted one. */
 int lmdb_history_read(struct lmdb_history *h, const struct lmdb_env *e,
 		      const struct lmdb_snapshot *at, const struct lmdb_resource *resource,
-		      int64_t revision, struct arena *arena, struct store_change **ret_changes,
-		      size_t *ret_n, struct error *err);
+		      int64_t revision, struct arena *arena, struct lmdb_changes *ret_changes,
+		      struct error *err);
 
 /*
  * Calls `each` for all changes of all resources after `revision`, in order; the

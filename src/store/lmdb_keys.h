@@ -50,7 +50,7 @@ struct lmdb_change {
 void lmdb_number_put(char *p, int64_t v);
 int64_t lmdb_number_get(const char *p);
 
-/* The key of `current`. False when a piece holds NUL or all is too long for a revision to follow. */
+/* The key of `current`. False: a piece holds NUL, or with a revision behind it it is too long. */
 bool lmdb_key_make(struct lmdb_key *k, uint32_t id, struct str ns, struct str name);
 
 /* All keys of a resource, or of one of its namespaces when that is not empty, begin with it. */

@@ -112,15 +112,19 @@ int lmdb_reader_history(struct store *base, struct str resource, int64_t revisio
 {
 	struct lmdb_store *s = lmdb_store_of(base);
 	const struct lmdb_resource *r = lmdb_resources_find(&s->resources, resource);
+	struct lmdb_changes changes = { NULL, 0 };
 	int64_t from = MAX(revision, s->view.compacted);
+	int ret = 0;
 
+	if (r)
+		ret = lmdb_history_read(&s->history, &s->env, &s->view, r, from, arena, &changes,
+					err);
+	if (ret < 0)
+		return ret;
 	*ret_from = from;
-	*ret_changes = NULL;
-	*ret_n = 0;
-	if (!r)
-		return 0;
-	return lmdb_history_read(&s->history, &s->env, &s->view, r, from, arena, ret_changes, ret_n,
-				 err);
+	*ret_changes = changes.v;
+	*ret_n = changes.n;
+	return 0;
 }
 
 /* --- the feed ---------------------------------------------------------------------------- */

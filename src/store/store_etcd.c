@@ -57,7 +57,7 @@ static struct store_etcd *etcd_of(struct store *s)
 	return CONTAINER_OF(s, struct store_etcd, base);
 }
 
-/* --- the name -------------------------------------------------------------------------------- */
+/* --- the name ------------------------------------------------------------------------------ */
 
 static void on_named(struct etcd_call *c, const struct etcd_answer *a);
 
@@ -122,7 +122,7 @@ static void on_name_timer(struct loop_timer *t)
 	ask_name(CONTAINER_OF(t, struct store_etcd, name_timer));
 }
 
-/* --- closing ----------------------------------------------------------------------------------- */
+/* --- closing ------------------------------------------------------------------------------- */
 
 /* A turn later, so that what the client has freed is gone. */
 static void tell_closed(struct loop_task *t)
@@ -163,7 +163,6 @@ static void on_close_timer(struct loop_timer *t)
 	struct store_etcd *s = CONTAINER_OF(t, struct store_etcd, close_timer);
 
 	etcd_writes_unfollow(&s->writes);
-	etcd_writes_flush(&s->writes);
 }
 
 static void etcd_close(struct store *base, void (*closed)(void *arg), void *arg)
@@ -178,7 +177,7 @@ static void etcd_close(struct store *base, void (*closed)(void *arg), void *arg)
 	loop_defer(base->loop, &s->task);
 }
 
-/* --- the other verbs ------------------------------------------------------------------------- */
+/* --- the other verbs ----------------------------------------------------------------------- */
 
 static void etcd_write(struct store *base, struct store_write *w)
 {
@@ -296,7 +295,7 @@ static const struct store_ops ops = {
 	.cluster_id = etcd_cluster_id,
 };
 
-/* --- opening --------------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------------- */
 
 /* With a slash in front and none behind, whatever was given. */
 static int set_prefix(struct store_etcd *s, const char *given, struct error *err)

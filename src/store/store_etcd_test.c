@@ -68,6 +68,7 @@ static int open_place(void *place, struct loop *l, struct store **ret_store, str
 	if (r < 0)
 		return r;
 	store_current(*ret_store, on_current, &w);
+	assert_false(w.done);
 	while (!w.done)
 		loop_run(l);
 	return 0;

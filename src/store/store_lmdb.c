@@ -14,6 +14,8 @@
 
 enum { DEFAULT_HISTORY_MS = 5 * 60 * 1000 };
 
+static const size_t default_map_size = sizeof(void *) >= 8 ? (size_t)1 << 36 : (size_t)1 << 30;
+
 static void release(struct lmdb_store *s)
 {
 	loop_timer_stop(&s->prune);
@@ -138,11 +140,15 @@ static int set_time(struct lmdb_store *s, struct error *err)
 
 static int open_parts(struct lmdb_store *s, const struct store_lmdb_opts *opts, struct error *err)
 {
-	const struct lmdb_env_opts env = { .dir = opts->dir,
-					   .map_size = opts->map_size,
-					   .read_only = opts->read_only,
-					   .prng = loop_prng(s->base.loop) };
-	int r = lmdb_env_open(&s->env, &env, err);
+	struct lmdb_env_opts env = { .dir = opts->dir,
+				     .map_size = opts->map_size,
+				     .read_only = opts->read_only,
+				     .prng = loop_prng(s->base.loop) };
+	int r;
+
+	if (!env.map_size && !env.read_only)
+		env.map_size = default_map_size;
+	r = lmdb_env_open(&s->env, &env, err);
 
 	if (r == 0)
 		r = open_view(s, err);

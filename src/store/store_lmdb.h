@@ -12,6 +12,8 @@
  * go on, and so do writes once there is room. After a failed fsync nobody knows
  * what the disk holds: this process never writes the environment again.
  * Recovery is opening: there is no repair step.
+ *
+ * A new store is at revision 1, as etcd is: to clients "0" means any revision.
  */
 #ifndef STORE_STORE_LMDB_H
 #define STORE_STORE_LMDB_H

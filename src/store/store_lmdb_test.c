@@ -29,6 +29,7 @@ static int open_again(struct store_contract *c, struct error *err)
 	return store_lmdb_open(c->loop, &lmdb_world_of(c)->opts, &second, err);
 }
 
+/* A process must not open an environment twice, so this is for a store that is closed. */
 static void check_clean(struct store_contract *c)
 {
 	struct store_lmdb_report report;
@@ -189,9 +190,10 @@ static void a_long_past_is_compacted_in_pieces(struct store_contract *c)
 	store_contract_close(c);
 	check_clean(c);
 	store_contract_open(c);
-	store_contract_compact(c, store_contract_current(c));
-	store_contract_compact(c, store_contract_current(c));
-	store_contract_compact(c, store_contract_current(c));
+	/* Each takes one commit at least, and each commit forgets a piece. */
+	for (int i = 0; i < ROUNDS; i++)
+		store_contract_compact(c, store_contract_current(c));
+	store_contract_close(c);
 	assert_int_equal(store_lmdb_check(lmdb_world_of(c)->dir, &report, NULL), 0);
 	assert_int_equal(report.objects, KEYS + 1);
 	assert_int_equal(report.faults, 0);
@@ -239,7 +241,7 @@ static void figures_are_kept(struct store_contract *c)
 	assert_non_null(strstr(text.p, "devplane_store_writes_total{result=\"ok\"} 1\n"));
 	assert_non_null(strstr(text.p, "devplane_store_writes_total{result=\"conflict\"} 1\n"));
 	assert_non_null(strstr(text.p, "devplane_store_sync_duration_seconds_count 1\n"));
-	assert_non_null(strstr(text.p, "devplane_store_revision 1\n"));
+	assert_non_null(strstr(text.p, "devplane_store_revision 2\n"));
 	assert_non_null(strstr(text.p, "devplane_store_file_bytes "));
 	store_contract_close(c);
 	metrics_free(m);
@@ -248,7 +250,7 @@ static void figures_are_kept(struct store_contract *c)
 
 /* --- a model ------------------------------------------------------------------------------ */
 
-enum { MODEL_NAMES = 12, MODEL_STEPS = 400 };
+enum { MODEL_NAMES = 12, MODEL_STEPS = 250 };
 
 struct version {
 	size_t name;
@@ -323,6 +325,7 @@ static void every_revision_reads_as_the_model_says(struct store_contract *c)
 		assert_string_equal(store_contract_items(c, &r->got),
 				    model_state(c, v, MODEL_STEPS, v[i].revision));
 	}
+	store_contract_close(c);
 	check_clean(c);
 }
 

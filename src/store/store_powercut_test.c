@@ -232,7 +232,8 @@ static void record(struct workload *w, uint64_t seed)
 	w->world->opts.history_ms = 4000;
 	assert_int_equal(store_lmdb_open(w->loop, &w->world->opts, &w->store, NULL), 0);
 	store_follow(w->store, 0, &feed);
-	(void)vec_push(&w->states, (struct state){ 0, 0 });
+	/* A new store is at revision 1. */
+	(void)vec_push(&w->states, (struct state){ 1, 0 });
 	(void)lmdb_world_path(w->world, "data.mdb", path, sizeof(path));
 	assert_int_equal(file_read(path, &file, NULL), 0);
 	w->base_n = file.n;
@@ -420,19 +421,21 @@ static bool survives(const struct workload *w, struct lmdb_world *place, int64_t
 	struct survivor s = { .sim = sim_new(&(struct sim_opts){ .seed = 1 }) };
 	struct store_lmdb_report report = { .faults = 1 };
 	struct state found = { -1, 0 };
+	struct error err = { 0 };
 	bool ok;
 
 	arena_init(&s.arena, SIZE_MAX);
 	s.loop = sim_loop_new(s.sim, "host");
-	ok = store_lmdb_open(s.loop, &place->opts, &s.store, NULL) == 0;
+	ok = store_lmdb_open(s.loop, &place->opts, &s.store, &err) == 0;
 	if (ok) {
 		ok = read_state(&s, &found) && is_a_state_of(w, &found, acked);
 		ok = ok && (!write || goes_on(&s, found.revision));
 		close_store(s.sim, s.store);
 	}
-	ok = ok && store_lmdb_check(place->dir, &report, NULL) == 0 && report.faults == 0;
-	if (report.text.n)
-		(void)fprintf(stderr, "%s", report.text.p);
+	ok = ok && store_lmdb_check(place->dir, &report, &err) == 0 && report.faults == 0;
+	if (!ok)
+		(void)fprintf(stderr, "# revision %" PRId64 " of %" PRId64 "; %s\n%s",
+			      found.revision, acked, err.msg, report.text.n ? report.text.p : "");
 	store_lmdb_report_release(&report);
 	arena_release(&s.arena);
 	loop_free(s.loop);

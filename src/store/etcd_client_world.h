@@ -1,14 +1,14 @@
 /*
- * etcd_world_client - for tests: a store in etcd_world, its feed and its writes,
+ * etcd_client_world - for tests: a store in etcd_world, its feed and its writes,
  * all written down.
  */
-#ifndef STORE_ETCD_WORLD_CLIENT_H
-#define STORE_ETCD_WORLD_CLIENT_H
+#ifndef STORE_ETCD_CLIENT_WORLD_H
+#define STORE_ETCD_CLIENT_WORLD_H
 
 #include "base/buf.h"
 #include "store/etcd_world.h"
 
-struct etcd_world_client {
+struct etcd_client_world {
 	struct etcd_world *world;
 	struct store *store;
 	struct buf events; /* "name=value@revision ", "name-@revision "; '*' behind our own */
@@ -21,7 +21,7 @@ struct etcd_world_client {
 /* A write of "core/pods" in namespace "ns". */
 struct etcd_world_write {
 	struct store_write write;
-	struct etcd_world_client *client;
+	struct etcd_client_world *client;
 	char name[32];
 	bool done;
 	int result;
@@ -31,20 +31,20 @@ struct etcd_world_write {
 };
 
 /* Opens the store, and follows it from its current revision on. */
-void etcd_world_client_init(struct etcd_world_client *c, struct etcd_world *w);
+void etcd_client_world_init(struct etcd_client_world *c, struct etcd_world *w);
 
 /* The same without following. */
-void etcd_world_client_open(struct etcd_world_client *c, struct etcd_world *w);
-void etcd_world_client_follow(struct etcd_world_client *c, int64_t revision);
-void etcd_world_client_release(struct etcd_world_client *c);
+void etcd_client_world_open(struct etcd_client_world *c, struct etcd_world *w);
+void etcd_client_world_follow(struct etcd_client_world *c, int64_t revision);
+void etcd_client_world_release(struct etcd_client_world *c);
 
 /* The revision that store_current() gives, or -ERR_*. */
-int64_t etcd_world_client_current(struct etcd_world_client *c);
+int64_t etcd_client_world_current(struct etcd_client_world *c);
 
 /* Value NULL: deletion. */
-void etcd_world_client_put(struct etcd_world_client *c, struct etcd_world_write *z,
+void etcd_client_world_put(struct etcd_client_world *c, struct etcd_world_write *z,
 			   const char *name, const char *value, int64_t expected);
-void etcd_world_client_after(struct etcd_world_write *z, struct etcd_world_write *after,
+void etcd_client_world_after(struct etcd_world_write *z, struct etcd_world_write *after,
 			     const char *value);
 
 /* Waits for it; its result. */

@@ -1,5 +1,5 @@
 /* Callbacks that write down what they are told. */
-#include "store/etcd_world_client.h"
+#include "store/etcd_client_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 static void on_events(void *arg, const struct store_event *events, size_t n, int64_t revision)
 {
-	struct etcd_world_client *c = arg;
+	struct etcd_client_world *c = arg;
 	int64_t last = c->delivered;
 
 	for (size_t i = 0; i < n; i++) {
@@ -36,22 +36,22 @@ static void on_events(void *arg, const struct store_event *events, size_t n, int
 
 static void on_lost(void *arg, const struct error *err)
 {
-	struct etcd_world_client *c = arg;
+	struct etcd_client_world *c = arg;
 
 	assert_false(c->lost);
 	c->lost = true;
 	c->lost_why = *err;
 }
 
-void etcd_world_client_open(struct etcd_world_client *c, struct etcd_world *w)
+void etcd_client_world_open(struct etcd_client_world *c, struct etcd_world *w)
 {
-	*c = (struct etcd_world_client){ .world = w, .store = etcd_world_open(w, NULL) };
+	*c = (struct etcd_client_world){ .world = w, .store = etcd_world_open(w, NULL) };
 	buf_init(&c->events, MIB);
 	(void)buf_reserve(&c->events, 1);
 	c->events.p[0] = '\0';
 }
 
-void etcd_world_client_follow(struct etcd_world_client *c, int64_t revision)
+void etcd_client_world_follow(struct etcd_client_world *c, int64_t revision)
 {
 	struct store_feed feed = { .on_events = on_events, .on_lost = on_lost, .arg = c };
 
@@ -73,7 +73,7 @@ static void on_current(void *arg, int64_t revision, const struct error *err)
 	a->revision = err ? -(int64_t)err->code : revision;
 }
 
-int64_t etcd_world_client_current(struct etcd_world_client *c)
+int64_t etcd_client_world_current(struct etcd_client_world *c)
 {
 	struct asked a = { 0 };
 
@@ -83,14 +83,14 @@ int64_t etcd_world_client_current(struct etcd_world_client *c)
 	return a.revision;
 }
 
-void etcd_world_client_init(struct etcd_world_client *c, struct etcd_world *w)
+void etcd_client_world_init(struct etcd_client_world *c, struct etcd_world *w)
 {
-	etcd_world_client_open(c, w);
-	etcd_world_client_follow(c, etcd_world_client_current(c));
+	etcd_client_world_open(c, w);
+	etcd_client_world_follow(c, etcd_client_world_current(c));
 	etcd_world_run(w, 10);
 }
 
-void etcd_world_client_release(struct etcd_world_client *c)
+void etcd_client_world_release(struct etcd_client_world *c)
 {
 	etcd_world_close(c->world, c->store);
 	buf_release(&c->events);
@@ -110,7 +110,7 @@ static void on_done(struct store_write *w, const struct error *err)
 	bytes_unref(w->value);
 }
 
-static void submit(struct etcd_world_client *c, struct etcd_world_write *z, const char *name,
+static void submit(struct etcd_client_world *c, struct etcd_world_write *z, const char *name,
 		   const char *value)
 {
 	z->client = c;
@@ -122,14 +122,14 @@ static void submit(struct etcd_world_client *c, struct etcd_world_write *z, cons
 	assert_false(z->done);
 }
 
-void etcd_world_client_put(struct etcd_world_client *c, struct etcd_world_write *z,
+void etcd_client_world_put(struct etcd_client_world *c, struct etcd_world_write *z,
 			   const char *name, const char *value, int64_t expected)
 {
 	*z = (struct etcd_world_write){ .write.expected = expected };
 	submit(c, z, name, value);
 }
 
-void etcd_world_client_after(struct etcd_world_write *z, struct etcd_world_write *after,
+void etcd_client_world_after(struct etcd_world_write *z, struct etcd_world_write *after,
 			     const char *value)
 {
 	*z = (struct etcd_world_write){ .write.after = &after->write };

@@ -1,0 +1,48 @@
+/*
+ * Any bytes into the quantity parser. What it accepts must print to text that
+ * reads back as the same value and prints the same again, and order as its
+ * rounded values do.
+ */
+#include "api/quantity.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static void check_round_trip(struct quantity q)
+{
+	CLEANUP(buf_release) struct buf first = BUF_INIT(256), second = BUF_INIT(256);
+	struct quantity back;
+
+	require(quantity_print(q, &first) == 0);
+	require(quantity_parse(buf_str(&first), &back, NULL) == 0);
+	require(quantity_cmp(q, back) == 0);
+	require(quantity_print(back, &second) == 0);
+	require(str_eq(buf_str(&first), buf_str(&second)));
+}
+
+/* Two quantities, apart by a newline. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct str rest = str_of(data, size), piece;
+	struct quantity a, b;
+
+	if (!str_split(&rest, '\n', &piece) || quantity_parse(piece, &a, NULL) < 0)
+		return 0;
+	check_round_trip(a);
+	if (!str_split(&rest, '\n', &piece) || quantity_parse(piece, &b, NULL) < 0)
+		return 0;
+	check_round_trip(quantity_add(a, b));
+	check_round_trip(quantity_sub(a, b));
+	if (quantity_cmp(a, b) <= 0) {
+		require(quantity_value(a) <= quantity_value(b));
+		require(quantity_milli(a) <= quantity_milli(b));
+	}
+	return 0;
+}

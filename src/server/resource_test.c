@@ -1,0 +1,292 @@
+/* Lists, of now and of the past, against what is known to be there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "base/vec.h"
+#include "net/sim.h"
+#include "server/state_impl.h"
+#include "server/state_world.h"
+
+static const struct state_world_opts local = { .store = { .local = true }, .seed = 1 };
+
+static int64_t pod(struct state_world *w, const char *ns, const char *name, const char *labels,
+		   const char *node)
+{
+	return state_world_write(w, "pods", ns, name,
+				 state_world_pod(&w->arena, ns, name, labels, node));
+}
+
+/* Namespaces whose order as names differs from that of keys. */
+static void fill(struct state_world *w)
+{
+	static const char *const spaces[] = { "a", "a-b", "b" };
+
+	for (int i = 0; i < 30; i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "p%02d", i);
+		assert_true(pod(w, spaces[i % 3], name,
+				i % 2 ? "{\"app\":\"web\"}" : "{\"app\":\"db\"}",
+				i % 5 ? "n1" : "n2") > 0);
+	}
+}
+
+static struct list_query select_labels(struct state_world *w, const char *text)
+{
+	struct list_query q = { 0 };
+
+	assert_int_equal(selector_parse_labels(&w->arena, str_from(text), &q.labels, NULL), 0);
+	return q;
+}
+
+static struct list_query select_fields(struct state_world *w, const char *text)
+{
+	struct list_query q = { 0 };
+
+	assert_int_equal(selector_parse_fields(&w->arena, str_from(text), &q.fields, NULL), 0);
+	return q;
+}
+
+static void a_list_shows_what_matches(void **state UNUSED)
+{
+	struct list_query q;
+	struct state_world w;
+
+	state_world_init(&w, &local);
+	fill(&w);
+	assert_int_equal(state_world_list(&w, "pods", &(struct list_query){ 0 }).n, 30);
+	assert_int_equal(state_world_list(&w, "pods", &(struct list_query){ .ns = STR("a") }).n,
+			 10);
+	assert_int_equal(state_world_list(&w, "pods", &(struct list_query){ .ns = STR("x") }).n, 0);
+	q = select_labels(&w, "app=web");
+	assert_int_equal(state_world_list(&w, "pods", &q).n, 15);
+	q = select_fields(&w, "spec.nodeName=n2");
+	assert_int_equal(state_world_list(&w, "pods", &q).n, 6);
+	q = select_fields(&w, "metadata.namespace=a-b");
+	assert_int_equal(state_world_list(&w, "pods", &q).n, 10);
+	q = select_fields(&w, "metadata.name=p04");
+	assert_int_equal(state_world_list(&w, "pods", &q).n, 1);
+	q.ns = STR("a");
+	assert_int_equal(state_world_list(&w, "pods", &q).n, 0);
+	q.ns = STR("a-b");
+	assert_int_equal(state_world_list(&w, "pods", &q).n, 1);
+	state_world_release(&w);
+}
+
+static void a_kept_list_is_shared_until_something_changes(void **state UNUSED)
+{
+	struct list_query all = { 0 }, a = { .ns = STR("a") };
+	struct list_result first, second;
+	struct state_world w;
+
+	state_world_init(&w, &local);
+	fill(&w);
+	first = state_world_list(&w, "pods", &a);
+	second = state_world_list(&w, "pods", &a);
+	assert_ptr_equal(first.items, second.items);
+	assert_int_equal(state_world_list(&w, "pods", &all).n, 30);
+	assert_true(pod(&w, "b", "p02", NULL, "n9") > 0); /* of another namespace */
+	second = state_world_list(&w, "pods", &a);
+	assert_ptr_equal(first.items, second.items);
+	assert_true(state_world_write(&w, "pods", "a", "p00", NULL) > 0);
+	second = state_world_list(&w, "pods", &a);
+	assert_int_equal(second.n, 9);
+	assert_int_equal(first.n, 10);
+	assert_true(str_eqz(first.items[0]->key, "a/p00")); /* what was listed stays */
+	assert_int_equal(state_world_list(&w, "pods", &all).n, 29);
+	state_world_release(&w);
+}
+
+/* Follows the pages; returns how many objects they have. */
+static size_t page_through(struct state_world *w, struct list_query q, size_t total)
+{
+	struct str before = STR_NULL;
+	size_t seen = 0;
+
+	for (;;) {
+		struct list_result page = state_world_list(w, "pods", &q);
+
+		for (size_t i = 0; i < page.n; i++) {
+			assert_true(!before.n || str_cmp(before, page.items[i]->key) < 0);
+			before = page.items[i]->key;
+		}
+		seen += page.n;
+		if (q.labels.n || q.fields.n)
+			assert_int_equal(page.remaining, -1);
+		else
+			assert_int_equal(page.remaining, total - seen);
+		assert_int_equal(page.revision, q.revision ? q.revision : state_revision(w->state));
+		if (!page.more)
+			return seen;
+		assert_int_equal(page.n, q.limit);
+		assert_true(str_eq(page.last, before));
+		q.after = page.last;
+		q.revision = page.revision;
+	}
+}
+
+static void pages_have_every_object_once(void **state UNUSED)
+{
+	struct list_query labels;
+	struct state_world w;
+
+	state_world_init(&w, &local);
+	fill(&w);
+	labels = select_labels(&w, "app=db");
+	for (size_t limit = 1; limit <= 31; limit++) {
+		assert_int_equal(page_through(&w, (struct list_query){ .limit = limit }, 30), 30);
+		assert_int_equal(
+			page_through(&w, (struct list_query){ .ns = STR("a"), .limit = limit }, 10),
+			10);
+		labels.limit = limit;
+		assert_int_equal(page_through(&w, labels, 15), 15);
+	}
+	state_world_release(&w);
+}
+
+/* --- the past --------------------------------------------------------------------- */
+
+struct moment {
+	int64_t revision;
+	struct list_result list;
+};
+
+struct history {
+	VEC(struct moment) moments;
+};
+
+/* Random changes, and what a list showed after each. */
+static void live(struct state_world *w, struct history *h, struct prng *prng, int steps)
+{
+	static const char *const spaces[] = { "a", "a-b", "b" };
+
+	for (int i = 0; i < steps; i++) {
+		char name[16];
+		const char *ns = spaces[prng_below(prng, 3)];
+		struct moment m;
+
+		(void)snprintf(name, sizeof(name), "p%d", (int)prng_below(prng, 6));
+		if (prng_below(prng, 3) == 0 &&
+		    resource_get(state_world_resource(w, "pods"), str_from(ns), str_from(name)))
+			m.revision = state_world_write(w, "pods", ns, name, NULL);
+		else
+			m.revision = pod(w, ns, name, NULL, prng_below(prng, 2) ? "n1" : "n2");
+		assert_true(m.revision > 0);
+		m.list = state_world_list(w, "pods", &(struct list_query){ 0 });
+		assert_true(vec_push(&h->moments, m));
+	}
+}
+
+struct past {
+	struct list_result list;
+	int result;
+	bool over;
+};
+
+static void past_done(void *arg, const struct list_result *list, const struct error *err)
+{
+	struct past *p = arg;
+
+	p->over = true;
+	p->result = err ? -(int)err->code : 0;
+	if (list)
+		p->list = *list;
+}
+
+static bool past_over(void *arg)
+{
+	return ((struct past *)arg)->over;
+}
+
+static struct past list_at(struct state_world *w, struct list_query q)
+{
+	struct past p = { 0 };
+
+	resource_list(state_world_resource(w, "pods"), &q, &w->arena, past_done, &p);
+	assert_true(sim_run_until(w->sim, past_over, &p, 1000));
+	return p;
+}
+
+static void check_moment(struct state_world *w, const struct moment *m)
+{
+	struct list_query q = { .revision = m->revision };
+	struct past p = list_at(w, q);
+	size_t n = 0;
+
+	assert_int_equal(p.result, 0);
+	assert_int_equal(p.list.revision, m->revision);
+	assert_int_equal(p.list.n, m->list.n);
+	for (size_t i = 0; i < p.list.n; i++) {
+		assert_true(str_eq(p.list.items[i]->key, m->list.items[i]->key));
+		assert_int_equal(p.list.items[i]->revision, m->list.items[i]->revision);
+	}
+	/* The same in pages. */
+	q.limit = 3;
+	do {
+		p = list_at(w, q);
+		for (size_t i = 0; i < p.list.n; i++, n++)
+			assert_true(str_eq(p.list.items[i]->key, m->list.items[n]->key));
+		assert_int_equal(p.list.remaining, m->list.n - n);
+		q.after = p.list.last;
+	} while (p.list.more);
+	assert_int_equal(n, m->list.n);
+}
+
+static void the_past_is_listed_as_it_was(void **state UNUSED)
+{
+	static const size_t rings[] = { 0, 3000 }; /* from the ring; mostly from the store */
+
+	for (size_t k = 0; k < ARRAY_SIZE(rings); k++) {
+		struct state_world_opts opts = local;
+		struct history h;
+		struct state_world w;
+		struct prng prng;
+
+		opts.ring_bytes = rings[k];
+		opts.store.delay_ms = 2;
+		vec_init(&h.moments, 1000);
+		prng_init(&prng, k);
+		state_world_init(&w, &opts);
+		live(&w, &h, &prng, 80);
+		for (size_t i = 0; i < h.moments.n; i++)
+			check_moment(&w, &h.moments.v[i]);
+		vec_release(&h.moments);
+		state_world_release(&w);
+	}
+}
+
+static void what_is_compacted_cannot_be_listed(void **state UNUSED)
+{
+	struct state_world_opts opts = local;
+	struct state_world w;
+
+	opts.ring_bytes = 1000;
+	state_world_init(&w, &opts);
+	fill(&w);
+	for (int i = 0; i < 20; i++)
+		assert_true(pod(&w, "a", "p00", NULL, i % 2 ? "n1" : "n2") > 0);
+	fake_data_compact(w.data, 30);
+	assert_int_equal(list_at(&w, (struct list_query){ .revision = 20 }).result, -ERR_EXPIRED);
+	assert_int_equal(list_at(&w, (struct list_query){ .revision = 35 }).result, 0);
+	assert_int_equal(list_at(&w, (struct list_query){ .revision = 9999 }).result, -ERR_TIMEOUT);
+	state_world_release(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_list_shows_what_matches),
+		cmocka_unit_test(a_kept_list_is_shared_until_something_changes),
+		cmocka_unit_test(pages_have_every_object_once),
+		cmocka_unit_test(the_past_is_listed_as_it_was),
+		cmocka_unit_test(what_is_compacted_cannot_be_listed),
+	};
+
+	return cmocka_run_group_tests_name("server/resource", tests, NULL, NULL);
+}
