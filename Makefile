@@ -10,9 +10,9 @@ FUZZ_SECONDS ?= 10
 all: ## build build/devplane, installing what the build needs
 	@scripts/deps build
 	@scripts/build build
-run: all ## start it in the foreground; ARGS="--flag .." is passed on
-	@echo "devplane probe serve: ^C stops it; to ask it, from another shell: build/devplane probe get ADDRESS, as printed below"
-	@exec build/devplane probe serve $(ARGS)
+run: all ## start the API server on out/data; ARGS="--flag .." is passed on
+	@mkdir -p out
+	@exec build/devplane server --data-dir out/data $(ARGS)
 test: all ## unit tests, fuzz corpora and end-to-end tests
 	@scripts/deps test
 	@scripts/test build

@@ -181,7 +181,7 @@ static void put_causes(struct json_writer *w, const struct status_row *row, cons
 	if (about->cause_reason)
 		put_cause(w, about->cause_reason,
 			  str_from(about->cause_message ? about->cause_message : err->msg),
-			  STR_NULL);
+			  str_from(about->cause_field));
 	if (row->details == OF_CAUSE)
 		put_cause(w, NULL, str_from(err->msg), STR_NULL);
 	json_writer_end_array(w);

@@ -22,6 +22,7 @@ struct status_about {
 	/* One more cause, such as "ResourceVersionTooLarge"; or NULL. */
 	const char *cause_reason;
 	const char *cause_message; /* of that cause; NULL: the error's message */
+	const char *cause_field; /* or NULL */
 	int retry_after_s;
 };
 

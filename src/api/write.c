@@ -130,6 +130,16 @@ static int check_type_meta(struct write *w, struct json *tree, const struct sche
 	return 0;
 }
 
+/* An object that says no more than what it is: a tree that did not fit cannot be read again. */
+static struct json *type_meta(struct write *w, const struct schema_kind *kind)
+{
+	struct json *tree = json_make_object(w->arena);
+
+	write_set_str(w->arena, tree, "apiVersion", kind->api_version);
+	write_set_str(w->arena, tree, "kind", kind->kind);
+	return tree;
+}
+
 int write_decode(struct write *w, struct str body, enum decode_format format,
 		 struct json **ret_body, struct error *err)
 {
@@ -155,7 +165,7 @@ int write_decode(struct write *w, struct str body, enum decode_format format,
 	if (r == 0)
 		r = write_take_report(w, &report, err);
 	if (r < 0)
-		return decode_wrap(err, r, kind, tree, body);
+		return decode_wrap(err, r, kind, type_meta(w, kind), body);
 	*ret_body = tree;
 	return 0;
 }

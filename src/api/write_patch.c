@@ -7,28 +7,7 @@
 #include "api/write_impl.h"
 
 #include "api/patch_strategic.h"
-
-/* The result does not fit the type: upstream shows the whole of it. */
-static int refuse(struct write *w, const struct json *patched, const struct error *why,
-		  struct error *err)
-{
-	struct field_path path = field_path_name(NULL, "patch");
-	struct buf text = BUF_INIT(64UL * 1024);
-
-	(void)json_print(&text, patched, NULL);
-	field_errors_invalid(&w->errs, &path, FIELD_STR(buf_str(&text)), why->msg);
-	buf_release(&text);
-	return write_result(w, err);
-}
-
-static int check_type_meta(const struct write *w, const struct json *patched, struct error *err)
-{
-	if (!str_eq(json_str(json_getz(patched, "kind")), w->kind->kind) ||
-	    !str_eq(json_str(json_getz(patched, "apiVersion")), w->kind->api_version))
-		return error_set(err, ERR_BAD_REQUEST,
-				 "the patch changes apiVersion or kind of the object");
-	return 0;
-}
+#include "base/limits.h"
 
 static int apply(struct write *w, struct json **doc, enum patch_type type, const struct json *patch,
 		 struct error *err)
@@ -53,6 +32,42 @@ static int apply(struct write *w, struct json **doc, enum patch_type type, const
 			 "application/strategic-merge-patch+json");
 }
 
+/* The object in the request's version, with the patch applied. */
+static int patched_form(struct write *w, const struct json *old, enum patch_type type,
+			const struct json *patch, struct json **ret_doc, struct error *err)
+{
+	*ret_doc = write_copy(w->arena, old);
+	write_from_storage(w->arena, *ret_doc, w->kind);
+	return apply(w, ret_doc, type, patch, err);
+}
+
+/*
+ * The result does not fit the type: upstream shows the whole of it. It is made
+ * anew for that, since what did not fit was left in between.
+ */
+static int refuse(struct write *w, const struct json *old, enum patch_type type,
+		  const struct json *patch, const struct error *why, struct error *err)
+{
+	struct field_path path = field_path_name(NULL, "patch");
+	struct buf text = BUF_INIT(64UL * KIB);
+	struct json *doc;
+
+	if (patched_form(w, old, type, patch, &doc, NULL) == 0)
+		(void)json_print(&text, doc, NULL);
+	field_errors_invalid(&w->errs, &path, FIELD_STR(buf_str(&text)), why->msg);
+	buf_release(&text);
+	return write_result(w, err);
+}
+
+static int check_type_meta(const struct write *w, const struct json *patched, struct error *err)
+{
+	if (!str_eq(json_str(json_getz(patched, "kind")), w->kind->kind) ||
+	    !str_eq(json_str(json_getz(patched, "apiVersion")), w->kind->api_version))
+		return error_set(err, ERR_BAD_REQUEST,
+				 "the patch changes apiVersion or kind of the object");
+	return 0;
+}
+
 int write_patch(struct write *w, const struct json *old, enum patch_type type,
 		const struct json *patch, struct json **ret_object, struct error *err)
 {
@@ -61,9 +76,7 @@ int write_patch(struct write *w, const struct json *old, enum patch_type type,
 	struct json *doc;
 	int r;
 
-	doc = write_copy(w->arena, old);
-	write_from_storage(w->arena, doc, w->kind);
-	r = apply(w, &doc, type, patch, err);
+	r = patched_form(w, old, type, patch, &doc, err);
 	if (r < 0)
 		return r;
 	if (!json_is(doc, JSON_OBJECT))
@@ -76,8 +89,10 @@ int write_patch(struct write *w, const struct json *old, enum patch_type type,
 	if (r == 0)
 		r = write_take_report(w, &report, &why);
 	if (r < 0)
-		return refuse(w, doc, &why, err);
+		return refuse(w, old, type, patch, &why, err);
 	r = write_check_namespace(w, doc, err);
+	if (r == 0)
+		r = write_check_name(w, doc, err);
 	if (r < 0)
 		return r;
 	return write_finish_update(w, old, doc, ret_object, err);

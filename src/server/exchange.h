@@ -45,7 +45,8 @@ struct exchange {
 	struct text_list *warnings;
 	const struct schema_kind *about_kind; /* what a failure's Status names; usually `kind` */
 	struct str about_name;
-	const char *cause_reason, *cause_message; /* of a failure: one more cause; or NULL */
+	/* Of a failure: one more cause; or NULL. */
+	const char *cause_reason, *cause_message, *cause_field;
 	int retry_after_s; /* of a failure; 0: none */
 	const char *etag; /* of a document; or NULL */
 	struct str location; /* of a redirection */

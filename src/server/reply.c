@@ -190,6 +190,7 @@ void reply_error(struct exchange *x, const struct error *err, const struct field
 		.causes = causes,
 		.cause_reason = x->cause_reason,
 		.cause_message = x->cause_message,
+		.cause_field = x->cause_field,
 		.retry_after_s = x->retry_after_s,
 	};
 

@@ -261,6 +261,35 @@ static void the_past_is_listed_as_it_was(void **state UNUSED)
 	}
 }
 
+/* Several events in one chunk, of which the revision is amid. */
+static void a_moment_within_a_batch_is_listed_as_it_was(void **state UNUSED)
+{
+	struct state_world w;
+	int64_t last = 0;
+
+	state_world_init(&w, &local);
+	for (int i = 0; i < 5; i++) {
+		struct bytes *b;
+		char name[8];
+
+		(void)snprintf(name, sizeof(name), "p%d", i);
+		assert_int_equal(
+			object_encode(state_world_pod(&w.arena, "a", name, NULL, NULL), &b, NULL),
+			0);
+		last = fake_data_put(w.data, STR("core/pods"), STR("a"), str_from(name),
+				     bytes_str(b));
+		bytes_unref(b);
+	}
+	sim_run_for(w.sim, 10);
+	assert_int_equal(state_world_resource(&w, "pods")->ring.span.end, 2);
+	for (int i = 0; i < 5; i++) {
+		struct list_query q = { .revision = last - 4 + i };
+
+		assert_int_equal(list_at(&w, q).list.n, i + 1);
+	}
+	state_world_release(&w);
+}
+
 static void what_is_compacted_cannot_be_listed(void **state UNUSED)
 {
 	struct state_world_opts opts = local;
@@ -285,6 +314,7 @@ int main(void)
 		cmocka_unit_test(a_kept_list_is_shared_until_something_changes),
 		cmocka_unit_test(pages_have_every_object_once),
 		cmocka_unit_test(the_past_is_listed_as_it_was),
+		cmocka_unit_test(a_moment_within_a_batch_is_listed_as_it_was),
 		cmocka_unit_test(what_is_compacted_cannot_be_listed),
 	};
 

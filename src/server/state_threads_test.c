@@ -118,7 +118,8 @@ static void on_poll(struct loop_timer *t)
 static void everybody_agrees_on_real_threads(void **state UNUSED)
 {
 	char dir[] = "/tmp/state-threads-XXXXXX";
-	struct store_lmdb_opts lmdb = { .dir = dir };
+	/* A small map: a race detector has little room for addresses. */
+	struct store_lmdb_opts lmdb = { .dir = dir, .map_size = 64 * 1024 * 1024 };
 	struct io_threads *threads;
 	static const struct scene empty;
 	struct scene s = empty;

@@ -56,7 +56,9 @@ static bool is_ready(void *arg)
 
 static struct store *open_store(struct state_world *w)
 {
-	struct store_lmdb_opts opts = { .dir = w->opts.lmdb, .inline_commit = true };
+	struct store_lmdb_opts opts = { .dir = w->opts.lmdb,
+					.inline_commit = true,
+					.map_size = 64 * 1024 * 1024 };
 	struct store *s;
 
 	w->opts.store.seed = w->opts.seed + 7;

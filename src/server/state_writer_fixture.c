@@ -40,7 +40,6 @@ static int64_t revision_of(const struct json *object)
 	return tree_number(json_getz(json_getz(object, "metadata"), "resourceVersion"));
 }
 
-/* A read sees everything that was acknowledged before it, whichever server is asked. */
 static void take_read(struct state_writer *w)
 {
 	__attribute__((cleanup(arena_release_cleanup))) struct arena a;
@@ -48,17 +47,32 @@ static void take_read(struct state_writer *w)
 
 	arena_init(&a, SIZE_MAX);
 	w->value = w->revision = 0;
-	if (w->status == 404)
+	if (w->status == 404) {
+		assert_int_equal(w->floor, 0);
 		return;
+	}
 	assert_int_equal(json_parse(&a, buf_str(&w->body), NULL, &object, NULL), 0);
 	w->revision = revision_of(object);
+	assert_true(w->revision >= w->floor);
 	w->value = tree_number(json_getz(json_getz(object, "data"), "count"));
+}
+
+static void take_acked(struct state_writer *w)
+{
+	__attribute__((cleanup(arena_release_cleanup))) struct arena a;
+	int64_t *newest = &w->tally->newest[w->counter];
+	struct json *object;
+
+	arena_init(&a, SIZE_MAX);
+	assert_int_equal(json_parse(&a, buf_str(&w->body), NULL, &object, NULL), 0);
+	*newest = MAX(*newest, revision_of(object));
+	w->tally->acked[w->counter]++;
 }
 
 static void take_count(struct state_writer *w, bool answered)
 {
 	if (answered && w->status == 200)
-		w->tally->acked[w->counter]++;
+		take_acked(w);
 	else if (answered && w->status == 409)
 		w->tally->conflicts++;
 	else if (!answered || w->status != 503)
@@ -135,6 +149,7 @@ static void begin_read(struct state_writer *w)
 
 	w->counter = draw(w, STATE_COUNTERS);
 	w->step = WRITER_READ;
+	w->floor = w->tally->newest[w->counter];
 	(void)snprintf(target, sizeof(target), "/get?kind=configmaps&ns=c&name=c%zu", w->counter);
 	request(w, "GET", target, NULL);
 }

@@ -5,7 +5,8 @@
  * on the condition that nobody else was first, and now and then it makes, changes and deletes
  * pods. What became of each increment is kept in a tally: acknowledged, or
  * unknown when the answer was lost. At the end a counter must hold at least the
- * former and at most both: no update is lost, none is made twice.
+ * former and at most both: no update is lost, none is made twice. A read must see whatever was
+ * acknowledged to anybody before it began, whichever server is asked.
  */
 #ifndef SERVER_STATE_WRITER_FIXTURE_H
 #define SERVER_STATE_WRITER_FIXTURE_H
@@ -18,6 +19,7 @@ enum { STATE_COUNTERS = 3, STATE_PODS = 12 };
 
 struct state_tally {
 	int64_t acked[STATE_COUNTERS], unknown[STATE_COUNTERS];
+	int64_t newest[STATE_COUNTERS]; /* revision that anybody was acknowledged */
 	size_t conflicts;
 };
 
@@ -37,6 +39,7 @@ struct state_writer {
 	enum state_writer_step step;
 	size_t counter; /* at hand */
 	int64_t value, revision;
+	int64_t floor; /* the newest when the read began: it must be seen */
 	int status;
 	size_t left; /* steps to make */
 	bool stopped;

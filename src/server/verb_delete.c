@@ -105,7 +105,7 @@ static void answer(struct mutation *m)
 	(void)json_bool(json_getz(m->tree, "orphanDependents"), &orphan);
 	if (!m->gone && !orphan)
 		m->status = 202;
-	if (m->gone || m->write.unchanged) {
+	if (m->gone) {
 		if (whole)
 			reply_object(m->x, m->status, m->object);
 		else

@@ -64,7 +64,7 @@ struct mutation {
 	struct error err;
 	const struct schema_kind *about_kind; /* of a failure; NULL: the request's */
 	struct str about_name;
-	const char *cause_reason, *cause_message;
+	const char *cause_reason, *cause_message, *cause_field;
 	int retry_after_s;
 	struct object *object; /* what is stored now, or was last */
 	struct json *shown; /* of a dry run: what would be stored; NULL: see object */

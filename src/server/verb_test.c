@@ -144,6 +144,8 @@ static void namespaces_must_be_there_and_stay(void **state)
 		"n because it is being terminated");
 	assert_string_equal(verb_world_text(w, got, "/details/causes/0/reason"),
 			    "NamespaceTerminating");
+	assert_string_equal(verb_world_text(w, got, "/details/causes/0/field"),
+			    "metadata.namespace");
 	got = verb_world_call(w, "PUT", "/api/v1/namespaces/n/finalize",
 			      "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"finalizers\":[]}}", 200);
 	(void)verb_world_call(w, "GET", "/api/v1/namespaces/n", NULL, 404);

@@ -72,6 +72,7 @@ void mutation_refuse(struct mutation *m, const struct error *err)
 		x->about_name = m->about_name;
 	x->cause_reason = m->cause_reason;
 	x->cause_message = m->cause_message;
+	x->cause_field = m->cause_field;
 	x->retry_after_s = m->retry_after_s;
 	reply_error(x, err, field_errors_any(&m->write.errs) ? &m->write.errs : NULL);
 }
@@ -143,6 +144,7 @@ int mutation_check_namespace(struct mutation *m, struct error *err)
 	if (!ns->deleting)
 		return 0;
 	m->cause_reason = "NamespaceTerminating";
+	m->cause_field = "metadata.namespace";
 	m->cause_message = arena_printf(&m->x->work, "namespace %.*s is being terminated",
 					STR_ARG(m->ns));
 	return error_set(err, ERR_FORBIDDEN,
@@ -281,7 +283,7 @@ void mutation_again(struct mutation *m)
 	write_init(&m->write);
 	m->about_kind = NULL;
 	m->about_name = STR_NULL;
-	m->cause_reason = m->cause_message = NULL;
+	m->cause_reason = m->cause_message = m->cause_field = NULL;
 	if (m->ops->decode && m->ops->decode(m, &err) < 0)
 		mutation_fail(m, &err);
 	else

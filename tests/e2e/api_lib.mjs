@@ -187,13 +187,17 @@ export class Client {
 	// Options: body (an object, or text as it is), type (a name of `types` or a media type), accept, headers.
 	async request(method, path, { body, type = "json", accept, headers, seconds = 60 } = {}) {
 		const all = { ...headers }
-		if (body !== undefined)
+		const bytes = body === undefined ? undefined : encode(body)
+		if (bytes !== undefined) {
 			all["content-type"] = types[type] ?? type
+			// Node frames the body of a DELETE only when it is told the length.
+			all["content-length"] = Buffer.byteLength(bytes)
+		}
 		if (accept)
 			all.accept = types[accept] ?? accept
 		const request = this.open(method, path, { headers: all })
 		request.setTimeout(seconds * 1000, () => request.destroy(new Error(`no answer to ${method} ${path}`)))
-		request.end(body === undefined ? undefined : encode(body))
+		request.end(bytes)
 		const [response] = await once(request, "response")
 		const chunks = []
 		for await (const chunk of response)
