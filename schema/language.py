@@ -260,7 +260,7 @@ class World:
         self.kinds.append(kind)
         if kind.what == "object" and not kind.listed:
             return
-        if kind.what == "kind" and "review" in kind.flags:
+        if kind.what == "kind" and kind.verbs != ["all"] and "list" not in kind.verbs:
             return
         kind.list_kind = kind.name + "List"
         fields = [Item(kind.at, numbers=[1], name="metadata", type="meta_v1.ListMeta", said={}),

@@ -55,8 +55,7 @@ int object_encode(const struct json *tree, struct bytes **ret_stored, struct err
 	}
 	json_writer_end_object(&w);
 	if (json_writer_finish(&w) < 0)
-		return error_set(err, ERR_TOO_LARGE, "Request entity too large: limit is %lu",
-				 OBJECT_MAX);
+		return error_set(err, ERR_TOO_LARGE, "limit is %lu", OBJECT_MAX);
 
 	*ret_stored = bytes_copy(buf_str(&out));
 	return 0;
@@ -219,7 +218,8 @@ struct object *object_at(const struct object *o, int64_t revision)
 	uint32_t after = o->rv_at;
 	int shift;
 
-	memcpy(c, o, n);
+	/* All but the count, which other threads change meanwhile. */
+	memcpy((char *)c + sizeof(c->refs), (const char *)o + sizeof(o->refs), n - sizeof(c->refs));
 	atomic_init(&c->refs, 1);
 	c->revision = revision;
 	c->json = respliced(o, revision, &shift);

@@ -92,6 +92,17 @@ static bool read_clause(struct str text, struct clause *ret_clause)
 
 /* --- judging ---------------------------------------------------------------------- */
 
+/* kubectl 1.27 to 1.29 ask for v2beta1. */
+static bool read_discovery(const struct clause *c, struct accept *a)
+{
+	if (!str_eq(c->group, STR("apidiscovery.k8s.io")) ||
+	    !str_eq(c->as, STR("APIGroupDiscoveryList")))
+		return false;
+	a->as = ACCEPT_DISCOVERY_V2;
+	a->as_version = str_eq(c->version, STR("v2")) ? STR("v2") : STR("v2beta1");
+	return str_eq(c->version, a->as_version);
+}
+
 static bool read_form(const struct clause *c, struct accept *a)
 {
 	bool meta = str_eq(c->group, STR("meta.k8s.io")) &&
@@ -108,11 +119,8 @@ static bool read_form(const struct clause *c, struct accept *a)
 		a->as = ACCEPT_PARTIAL;
 	else if (meta && str_eq(c->as, STR("PartialObjectMetadataList")))
 		a->as = ACCEPT_PARTIAL_LIST;
-	else if (str_eq(c->group, STR("apidiscovery.k8s.io")) && str_eq(c->version, STR("v2")) &&
-		 str_eq(c->as, STR("APIGroupDiscoveryList")))
-		a->as = ACCEPT_DISCOVERY_V2;
 	else
-		return false;
+		return read_discovery(c, a);
 	return true;
 }
 
