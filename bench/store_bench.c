@@ -1,8 +1,8 @@
 /*
- * The LMDB store with real syncs: creates and updates of objects of 2 KB, many
+ * The LMDB store with real syncs: creates and updates of objects of 1.5 KB, many
  * in flight and one at a time, and reading them all again.
  *
- *	store_bench [FOLDER]        a folder on the disk to measure; /tmp by default
+ *	store_bench [FOLDER [BYTES]]    a folder on the disk to measure, /tmp by default; and the size
  *
  * One line per figure.
  */
@@ -17,7 +17,7 @@
 #include "net/loop.h"
 #include "store/store_lmdb.h"
 
-enum { KEYS = 20000, UPDATES = 60000, LONE = 500, IN_FLIGHT = 512, VALUE = 2048 };
+enum { KEYS = 20000, UPDATES = 60000, LONE = 500, IN_FLIGHT = 512, VALUE = 1536 };
 
 struct bench {
 	struct loop *loop;
@@ -168,12 +168,16 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 int main(int argc, char **argv)
 {
-	struct bench b = { .value = bytes_new(VALUE) };
+	struct bench b = { 0 };
+	uint64_t size = VALUE;
 	struct store_feed feed = { .on_events = on_events, .on_lost = on_lost, .arg = &b };
 	struct store_lmdb_opts opts = { 0 };
 	struct error err = { 0 };
 	char dir[256];
 
+	if (argc > 2 && !str_to_u64(str_from(argv[2]), &size))
+		die("the size is a number of bytes");
+	b.value = bytes_new(size);
 	(void)snprintf(dir, sizeof(dir), "%s/store-bench-XXXXXX", argc > 1 ? argv[1] : "/tmp");
 	if (!mkdtemp(dir) || loop_new(&b.loop, &err) < 0)
 		die("cannot begin");
@@ -181,7 +185,7 @@ int main(int argc, char **argv)
 	if (store_lmdb_open(b.loop, &opts, &b.store, &err) < 0)
 		die(err.msg);
 	store_follow(b.store, 0, &feed);
-	memset(b.value->data, 'x', VALUE);
+	memset(b.value->data, 'x', size);
 	b.names = xcalloc(KEYS, sizeof(*b.names));
 	b.revisions = xcalloc(KEYS, sizeof(*b.revisions));
 	for (int i = 0; i < KEYS; i++)

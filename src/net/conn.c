@@ -67,6 +67,11 @@ struct str conn_alpn(const struct conn *c)
 	return c->ops->alpn ? c->ops->alpn(c) : STR_NULL;
 }
 
+bool conn_flushed(const struct conn *c)
+{
+	return !c->ops->flushed || c->ops->flushed(c);
+}
+
 bool conn_is_tls(const struct conn *c)
 {
 	return c->ops->is_tls;

@@ -59,6 +59,9 @@ void conn_resume(struct conn *c);
 /* No more will be written: the peer sees an orderly end after what was taken. */
 void conn_shutdown(struct conn *c);
 
+/* True when all that was taken has gone to the kernel: closing then loses nothing of it. */
+bool conn_flushed(const struct conn *c);
+
 /* Closes at once. NULL allowed. */
 void conn_free(struct conn *c);
 

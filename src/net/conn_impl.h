@@ -19,6 +19,8 @@ struct conn_ops {
 	/* Releases everything and, after the turn, the memory. Called once. */
 	void (*close)(struct conn *c);
 	struct str (*alpn)(const struct conn *c);
+	/* Whether nothing that was taken waits in the filter; NULL: it keeps nothing. */
+	bool (*flushed)(const struct conn *c);
 	bool is_tls;
 };
 

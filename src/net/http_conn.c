@@ -154,6 +154,11 @@ static void begin_linger(struct http_conn *c)
 	close_streams(c, &err);
 	if (c->over)
 		return;
+	if (c->eof && conn_flushed(c->conn)) {
+		conn_shutdown(c->conn);
+		http_conn_fail(c, NULL);
+		return;
+	}
 	c->lingering = true;
 	c->linger_until = loop_now(c->loop) + LINGER_MS;
 	conn_shutdown(c->conn);
@@ -352,6 +357,7 @@ static void conn_eof(void *arg)
 		http_conn_fail(c, NULL);
 		return;
 	}
+	c->eof = true;
 	c->session->now = loop_now(c->loop);
 	if (c->session->ops->eof(c->session, &err) < 0 && !c->over)
 		session_failed(c, &err);

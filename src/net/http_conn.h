@@ -42,6 +42,7 @@ struct http_conn {
 	int64_t progress_at; /* ms: last write that took something */
 	int64_t linger_until;
 	bool open; /* conn is up */
+	bool eof; /* the peer has said all, too */
 	bool lingering; /* all is said; waiting for the peer to close */
 	bool over;
 	bool freed;

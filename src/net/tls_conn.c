@@ -274,6 +274,13 @@ static void tls_conn_shutdown(struct conn *c)
 	}
 }
 
+static bool tls_conn_flushed(const struct conn *c)
+{
+	const struct tls_conn *t = (const struct tls_conn *)c;
+
+	return t->out.n == 0 && conn_flushed(t->below);
+}
+
 static void tls_conn_close(struct conn *c)
 {
 	struct tls_conn *t = self_of(c);
@@ -303,6 +310,7 @@ const struct conn_ops tls_conn_ops = {
 	.shutdown = tls_conn_shutdown,
 	.close = tls_conn_close,
 	.alpn = tls_conn_alpn,
+	.flushed = tls_conn_flushed,
 	.is_tls = true,
 };
 

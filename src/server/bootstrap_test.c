@@ -36,10 +36,16 @@ static void folder_init(struct folder *f)
 
 static void folder_release(struct folder *f)
 {
-	char command[128];
+	static const char *const files[] = { "pki/ca.crt", "pki/ca.key", "admin.kubeconfig" };
+	char path[128];
 
-	(void)snprintf(command, sizeof(command), "rm -rf '%s'", f->dir);
-	assert_int_equal(system(command), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", f->dir, files[i]);
+		(void)unlink(path);
+	}
+	(void)snprintf(path, sizeof(path), "%s/pki", f->dir);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(f->dir), 0);
 }
 
 static void ca_text(const struct folder *f, struct buf *out)

@@ -49,6 +49,7 @@ struct exchange {
 	const char *cause_reason, *cause_message, *cause_field;
 	int retry_after_s; /* of a failure; 0: none */
 	const char *etag; /* of a document; or NULL */
+	bool immutable; /* its address names its content: it may be cached for good */
 	struct str location; /* of a redirection */
 	struct metrics_gauge *inflight; /* that counts it while it is under way; or NULL */
 	void *data; /* of whoever handles it */

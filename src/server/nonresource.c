@@ -153,6 +153,7 @@ static bool send_openapi(struct exchange *x, struct str path)
 						    STR_ARG(document_hash(d))));
 		reply_text(x, 301, STR("text/plain; charset=utf-8"), STR("moved\n"));
 	} else {
+		x->immutable = asked.n > 0;
 		send_document(x, d);
 	}
 	return true;

@@ -204,13 +204,14 @@ static void a_long_past_is_compacted_in_pieces(struct store_contract *c)
 static void a_reader_sees_what_the_writer_has_committed(struct store_contract *c)
 {
 	struct store_lmdb_opts opts = lmdb_world_of(c)->opts;
-	struct store_contract reader = *c;
 	struct store_contract_write *w;
+	struct store_contract reader;
 
 	(void)store_contract_must_put(c, PODS, "ns", "a", "one", 0);
 	opts.read_only = true;
 	opts.dir = lmdb_world_of(c)->dir;
 	store_contract_close(c);
+	reader = *c;
 	assert_int_equal(store_lmdb_open(c->loop, &opts, &reader.store, NULL), 0);
 	assert_string_equal(
 		store_contract_values(

@@ -46,7 +46,8 @@ capture "$DEVPLANE" store restore "$TMP/copy" -d "$data"
 same "a store is not overwritten by a copy" 1 "$status"
 check "a copy becomes a store" "$DEVPLANE" store restore "$TMP/copy" -d "$TMP/other"
 capture "$DEVPLANE" store check -d "$TMP/other" -o json
-same "with the same objects" "$id $objects" "$(field clusterID <<<"$out") $(field objects <<<"$out")"
+same "with the same objects" "$id $objects" \
+	"$(field clusterID <<<"$out") $(field objects <<<"$out")"
 serve third "$TMP/other"
 stop "$server"
 same "a server runs on it" 0 "$status"
