@@ -2,7 +2,7 @@
  * The LMDB store with real syncs: creates and updates of objects of 1.5 KB, many
  * in flight and one at a time, and reading them all again.
  *
- *	store_bench [FOLDER [BYTES]]    a folder on the disk to measure, /tmp by default; and the size
+ *	store_bench [FOLDER [BYTES]]   the disk to measure, by default that of /tmp; the size
  *
  * One line per figure.
  */

@@ -44,6 +44,17 @@ static void pass_value(struct pass *p, struct json *v, const struct schema_field
 	}
 }
 
+/* A field whose gate is off; true when it was dropped. */
+static bool pass_gated(struct pass *p, struct json *v, struct json *member,
+		       const struct schema_field *field)
+{
+	p->found |= 1ULL << field->gate;
+	if (!(p->drop >> field->gate & 1))
+		return false;
+	json_unlink(v, member);
+	return p->changed = true;
+}
+
 static void pass_object(struct pass *p, struct json *v, const struct schema_type *type)
 {
 	const struct schema_field *field;
@@ -55,14 +66,8 @@ static void pass_object(struct pass *p, struct json *v, const struct schema_type
 		field = schema_field(type, json_key(member));
 		if (!field)
 			continue;
-		if (is_off(p, field)) {
-			p->found |= 1ULL << field->gate;
-			if (p->drop >> field->gate & 1) {
-				json_unlink(v, member);
-				p->changed = true;
-				continue;
-			}
-		}
+		if (is_off(p, field) && pass_gated(p, v, member, field))
+			continue;
 		if (field->type)
 			pass_value(p, member, field);
 	}

@@ -48,8 +48,7 @@ static void steps_have_upstreams_order(void **state)
 		for (size_t k = 0; k < ARRAY_SIZE(steps); k++) {
 			int order = managed_step_cmp(str_from(steps[i]), str_from(steps[k]));
 
-			if ((order > 0) - (order < 0) != (i > k) - (i < k))
-				fail_msg("%s and %s: %d", steps[i], steps[k], order);
+			assert_int_equal((order > 0) - (order < 0), (i > k) - (i < k));
 		}
 	}
 }

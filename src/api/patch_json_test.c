@@ -132,17 +132,13 @@ static void operations_do_what_the_rfc_or_upstream_says(void **state)
 		int r;
 
 		arena_init(&a, MIB);
+		print_message("# %s\n", cases[i].name);
 		r = apply(&a, cases[i].doc, str_from(cases[i].patch), &doc, &err);
-		if (!cases[i].result) {
-			if (r != -ERR_INVALID)
-				fail_msg("%s: not refused", cases[i].name);
-			continue;
-		}
+		assert_int_equal(r, cases[i].result ? 0 : -ERR_INVALID);
 		if (r < 0)
-			fail_msg("%s: %s", cases[i].name, err.msg);
+			continue;
 		assert_int_equal(json_print(&out, doc, NULL), 0);
-		if (!str_eqz(buf_str(&out), cases[i].result))
-			fail_msg("%s: %s", cases[i].name, out.p);
+		assert_string_equal(out.p, cases[i].result);
 	}
 }
 

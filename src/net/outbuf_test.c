@@ -104,17 +104,13 @@ static void room_is_enough_for_large_and_small_pieces_in_turn(void **state UNUSE
 
 	while (outbuf_room(o)) {
 		outbuf_add(o, "123456789", 9);
-		for (size_t left = 16384; left > 0;) {
-			size_t n = MIN(left, (size_t)OUTBUF_COPY_MAX + 1);
-			struct bytes *b = bytes_new(n);
+		for (size_t sent = 0; sent + OUTBUF_COPY_MAX + 2 <= 16384;) {
+			struct bytes *b = bytes_new(OUTBUF_COPY_MAX + 1);
 
-			memset(b->data, 'x', n);
-			outbuf_add_slice(o, (struct slice){ b->data, n, b });
-			left -= n;
-			if (left > 0) {
-				outbuf_add_slice(o, slice_static(STR(",")));
-				left--;
-			}
+			memset(b->data, 'x', b->n);
+			sent += b->n + 1;
+			outbuf_add_slice(o, (struct slice){ b->data, b->n, b });
+			outbuf_add_slice(o, slice_static(STR(",")));
 		}
 	}
 	assert_true(o->n <= OUTBUF_IOVS && o->scratch_n <= OUTBUF_SCRATCH);

@@ -74,7 +74,7 @@ static bool find_resource(struct exchange *x)
 		return refuse_unknown(x);
 	if (r->subresource.n) {
 		x->sub = schema_subresource(kind, r->subresource);
-		if (!x->sub || r->rest.n)
+		if (!x->sub || !gates_on(&x->server->gates, (enum gate)x->sub->gate) || r->rest.n)
 			return refuse(x, ERR_NOT_FOUND);
 	}
 	x->kind = kind;

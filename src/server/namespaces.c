@@ -75,8 +75,8 @@ static void ensure_one(struct ensure *e, size_t i)
 		return;
 	e->writes[i].done = on_written;
 	e->writes[i].arg = e;
-	ret = state_write(e->server->state, &e->writes[i], r, STR(""), str_from(names[i]), NULL,
-			  tree, &e->arena, &e->err);
+	ret = state_write(&e->writes[i], r, STR(""), str_from(names[i]), NULL, tree, &e->arena,
+			  &e->err);
 	if (ret == 0)
 		e->open++;
 }

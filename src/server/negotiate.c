@@ -218,7 +218,7 @@ int negotiate_accept_among(unsigned forms, struct str accept, struct str accept_
 int negotiate_accept(struct str accept, struct str accept_encoding, struct str user_agent,
 		     struct accept *ret_accept, struct error *err)
 {
-	return negotiate_accept_among(ACCEPT_OF_RESOURCES | ACCEPT_OF_DISCOVERY, accept,
+	return negotiate_accept_among(ACCEPT_OF_RESOURCES | 1U << ACCEPT_DISCOVERY_V2, accept,
 				      accept_encoding, user_agent, ret_accept, err);
 }
 

@@ -155,8 +155,7 @@ struct state_write {
  * live until done(). -ERR_TOO_LARGE beyond OBJECT_MAX, -ERR_UNAVAILABLE when the state
  * is being stopped: then done is not called. Else 0, and done comes later.
  */
-int state_write(struct state *st, struct state_write *w, struct resource *r, struct str ns,
-		struct str name, struct object *base, const struct json *tree, struct arena *a,
-		struct error *err);
+int state_write(struct state_write *w, struct resource *r, struct str ns, struct str name,
+		struct object *base, const struct json *tree, struct arena *a, struct error *err);
 
 #endif

@@ -151,8 +151,7 @@ static bool delete_one(struct resource *r, struct expire_entry *e)
 	d->resource = r;
 	d->write.done = deleted;
 	arena_init(&d->arena, SIZE_MAX);
-	ret = state_write(r->state, &d->write, r, object_ns(o), object_name(o), o, NULL, &d->arena,
-			  NULL);
+	ret = state_write(&d->write, r, object_ns(o), object_name(o), o, NULL, &d->arena, NULL);
 	if (ret == 0)
 		return true;
 	arena_release(&d->arena);

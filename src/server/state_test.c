@@ -88,7 +88,7 @@ static void chain_run(struct state *st, struct job *j)
 
 		assert_true((tip != NULL) == (i > 0 && !(c->deletes && i % 2 == 0)));
 		c->writes[i] = (struct state_write){ .done = chain_done, .arg = c };
-		assert_int_equal(state_write(st, &c->writes[i], r, STR("a"), STR("p"), tip,
+		assert_int_equal(state_write(&c->writes[i], r, STR("a"), STR("p"), tip,
 					     gone ? NULL : state_world_pod(a, "a", "p", NULL, "n"),
 					     a, NULL),
 				 0);

@@ -182,7 +182,7 @@ static void write_now(struct state *st, struct ask *k)
 		ret = error_set(&err, ERR_CONFLICT, "has been modified");
 	if (ret == 0) {
 		k->write.done = got_written;
-		ret = state_write(st, &k->write, r, k->ns, k->name, tip, k->tree, &k->arena, &err);
+		ret = state_write(&k->write, r, k->ns, k->name, tip, k->tree, &k->arena, &err);
 	}
 	if (ret < 0)
 		ask_error(k, &err);

@@ -258,7 +258,7 @@ static void one_run(struct state *st, struct job *j)
 	int r;
 
 	one->write.done = one_written;
-	r = state_write(st, &one->write, one->resource, one->ns, one->name, tip, one->tree,
+	r = state_write(&one->write, one->resource, one->ns, one->name, tip, one->tree,
 			&one->world->arena, NULL);
 	if (r < 0) {
 		one->result = r;

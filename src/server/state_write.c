@@ -82,30 +82,30 @@ static void write_done(struct store_write *sw, const struct error *err)
 	state_stop_step(st);
 }
 
-static int encode(struct state *st, struct state_write *w, const struct resource *r,
-		  const struct json *tree, struct error *err)
+static int encode(struct state_write *w, const struct resource *r, const struct json *tree,
+		  struct error *err)
 {
 	int res = object_encode(tree, &w->value, err);
 
 	if (res == 0)
-		res = object_new_from_tree(r->kind, tree, bytes_str(w->value), 0, st->gates,
+		res = object_new_from_tree(r->kind, tree, bytes_str(w->value), 0, r->state->gates,
 					   &w->pending, err);
 	if (res < 0)
 		bytes_unref(TAKE(w->value));
 	return res;
 }
 
-int state_write(struct state *st, struct state_write *w, struct resource *r, struct str ns,
-		struct str name, struct object *base, const struct json *tree, struct arena *a,
-		struct error *err)
+int state_write(struct state_write *w, struct resource *r, struct str ns, struct str name,
+		struct object *base, const struct json *tree, struct arena *a, struct error *err)
 {
+	struct state *st = r->state;
 	int res;
 
 	if (st->stopping)
 		return error_set(err, ERR_UNAVAILABLE, "the server is shutting down");
 	*w = (struct state_write){ .done = w->done, .arg = w->arg, .resource = r };
 	if (tree) {
-		res = encode(st, w, r, tree, err);
+		res = encode(w, r, tree, err);
 		if (res < 0)
 			return res;
 	}

@@ -91,8 +91,8 @@ static int removal_write(struct removal *d, struct resource *r, struct object *b
 		removal_end(d, NULL);
 		return 0;
 	}
-	return state_write(m->state, &d->pending, r, object_ns(d->item), object_name(d->item), base,
-			   object, &d->arena, err);
+	return state_write(&d->pending, r, object_ns(d->item), object_name(d->item), base, object,
+			   &d->arena, err);
 }
 
 static void removal_try(struct removal *d)

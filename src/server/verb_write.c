@@ -205,8 +205,7 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 	m->again = again;
 	m->pending.done = on_written;
 	m->pending.arg = m;
-	if (state_write(m->state, &m->pending, r, m->ns, m->name, base, object, &m->x->work, &err) <
-	    0)
+	if (state_write(&m->pending, r, m->ns, m->name, base, object, &m->x->work, &err) < 0)
 		mutation_fail(m, &err);
 }
 
