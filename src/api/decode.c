@@ -5,6 +5,9 @@
  */
 #include "api/decode_impl.h"
 
+#include <assert.h>
+
+#include "api/protobuf.h"
 #include "base/limits.h"
 #include "base/print.h"
 #include "base/yaml.h"
@@ -178,6 +181,7 @@ int decode_parse(struct arena *a, struct str body, enum decode_format format,
 	struct json *tree;
 	int r;
 
+	assert(format != DECODE_PROTOBUF);
 	if (format == DECODE_YAML && !yaml_is_json(body))
 		r = yaml_parse(a, body, &(struct yaml_options){ .report = &found }, &tree, err);
 	else
@@ -189,6 +193,16 @@ int decode_parse(struct arena *a, struct str body, enum decode_format format,
 	report_duplicates(a, &found, report);
 	*ret_tree = tree;
 	return 0;
+}
+
+int decode_body(struct arena *a, struct str body, enum decode_format format,
+		const struct schema_kind *kind, struct decode_report *report,
+		struct json **ret_tree, struct error *err)
+{
+	*ret_tree = NULL;
+	if (format == DECODE_PROTOBUF)
+		return protobuf_decode_body(a, kind, body, NULL, ret_tree, err);
+	return decode_parse(a, body, format, report, ret_tree, err);
 }
 
 /* The beginning of a body as upstream shows it: as it is, or in hex when it is no object. */

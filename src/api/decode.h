@@ -13,7 +13,7 @@
 #include "api/schema.h"
 #include "base/json.h"
 
-enum decode_format { DECODE_JSON, DECODE_YAML };
+enum decode_format { DECODE_JSON, DECODE_YAML, DECODE_PROTOBUF };
 
 /* A list of texts in an arena, in order. */
 struct text_list {
@@ -30,10 +30,21 @@ struct decode_report {
 /*
  * Parses text of one object. -ERR_BAD_REQUEST with upstream's wording for what
  * is no JSON or YAML. Duplicate names go to the report (may be NULL). No schema
- * yet. The tree borrows from the body when that is JSON.
+ * yet. The tree borrows from the body when that is JSON. Not for protobuf, which
+ * cannot be read without a schema: see decode_body().
  */
 int decode_parse(struct arena *a, struct str body, enum decode_format format,
 		 struct decode_report *report, struct json **ret_tree, struct error *err);
+
+/*
+ * The same for a body of any format that should be of `kind`. Of protobuf
+ * nothing is reported: what it does not know it has no names for. On failure
+ * *ret_tree is NULL, or has apiVersion and kind alone when those could be
+ * read: for decode_wrap().
+ */
+int decode_body(struct arena *a, struct str body, enum decode_format format,
+		const struct schema_kind *kind, struct decode_report *report,
+		struct json **ret_tree, struct error *err);
 
 /*
  * Makes the tree fit the type, in place: types checked, quantities given as

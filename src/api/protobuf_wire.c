@@ -6,6 +6,7 @@
 #include "api/protobuf_wire.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 enum {
 	TYPE_BITS = 3,

@@ -148,9 +148,9 @@ int write_decode(struct write *w, struct str body, enum decode_format format,
 	struct json *tree = NULL;
 	int r;
 
-	r = decode_parse(w->arena, body, format, &report, &tree, err);
+	r = decode_body(w->arena, body, format, kind, &report, &tree, err);
 	if (r < 0)
-		return decode_wrap(err, r, kind, NULL, body);
+		return decode_wrap(err, r, kind, tree, body);
 	if (!json_is(tree, JSON_OBJECT)) {
 		r = error_set(err, ERR_BAD_REQUEST,
 			      "couldn't get version/kind; json parse error: json: cannot unmarshal "

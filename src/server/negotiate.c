@@ -244,8 +244,11 @@ int negotiate_body(struct str content_type, enum decode_format *ret_format, stru
 		*ret_format = DECODE_JSON;
 	else if (str_ieq(type, STR("application/yaml")))
 		*ret_format = DECODE_YAML;
+	else if (str_ieq(type, STR("application/vnd.kubernetes.protobuf")))
+		*ret_format = DECODE_PROTOBUF;
 	else
-		return unsupported(err, "application/json, application/yaml");
+		return unsupported(err, "application/json, application/yaml, "
+					"application/vnd.kubernetes.protobuf");
 	return 0;
 }
 

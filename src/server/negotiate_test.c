@@ -133,7 +133,7 @@ static void gzip_is_taken_where_it_is_offered(void **state UNUSED)
 	}
 }
 
-static void bodies_are_json_or_yaml(void **state UNUSED)
+static void bodies_are_json_yaml_or_protobuf(void **state UNUSED)
 {
 	enum decode_format f = DECODE_YAML;
 	struct error err;
@@ -142,10 +142,13 @@ static void bodies_are_json_or_yaml(void **state UNUSED)
 	assert_int_equal(f, DECODE_JSON);
 	assert_int_equal(negotiate_body(STR("application/yaml; charset=utf-8"), &f, NULL), 0);
 	assert_int_equal(f, DECODE_YAML);
-	assert_int_equal(negotiate_body(STR("application/vnd.kubernetes.protobuf"), &f, &err),
+	assert_int_equal(negotiate_body(STR("application/vnd.kubernetes.protobuf"), &f, NULL), 0);
+	assert_int_equal(f, DECODE_PROTOBUF);
+	assert_int_equal(negotiate_body(STR("application/cbor"), &f, &err),
 			 -ERR_UNSUPPORTED_MEDIA_TYPE);
 	assert_string_equal(err.msg, "the body of the request was in an unknown format - accepted "
-				     "media types include: application/json, application/yaml");
+				     "media types include: application/json, application/yaml, "
+				     "application/vnd.kubernetes.protobuf");
 }
 
 static void patches_have_four_types(void **state UNUSED)
@@ -172,7 +175,7 @@ int main(void)
 		cmocka_unit_test(a_place_serves_only_its_forms),
 		cmocka_unit_test(people_get_indented_answers),
 		cmocka_unit_test(gzip_is_taken_where_it_is_offered),
-		cmocka_unit_test(bodies_are_json_or_yaml),
+		cmocka_unit_test(bodies_are_json_yaml_or_protobuf),
 		cmocka_unit_test(patches_have_four_types),
 	};
 

@@ -75,7 +75,6 @@ static int listen_on(struct server *s, struct error *err)
 		return error_wrap(err, r, "--bind-address");
 	s->http = http_server_new(&opts);
 	r = http_server_listen(s->http, &at, s->tls, 0, &s->at, err);
-	loop_timer_init(&s->renew, s->opts.loops[0], on_renew);
 	if (r == 0 && !s->opts.cert_file)
 		loop_timer_start(&s->renew, RENEW_MS);
 	return r;
@@ -112,6 +111,8 @@ static int open_etcd(struct server *s, struct error *err)
 
 static void report_ready(struct server *s, const struct error *err)
 {
+	if (atomic_load(&s->stopping))
+		return; /* could not listen, or was asked to leave before it was ready */
 	if (!err)
 		atomic_store(&s->ready, true);
 	s->opts.on_ready(s->opts.arg, err);
@@ -192,7 +193,7 @@ int server_new(const struct server_opts *opts, struct server **ret_server, struc
 	s->opts = *opts;
 	s->gates = opts->gates;
 	s->clock = loop_clock(opts->loops[0]);
-	s->started_ns = clock_monotonic(s->clock);
+	loop_timer_init(&s->renew, opts->loops[0], on_renew);
 	*ret_server = s;
 	return start(s, err);
 }

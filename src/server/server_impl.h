@@ -39,7 +39,6 @@ struct server {
 	struct addr at;
 	void (*on_stopped)(void *arg);
 	void *stop_arg;
-	int64_t started_ns;
 	char *kubeconfig;
 	atomic_bool ready, stopping; /* set on the first loop, read on all */
 };

@@ -39,19 +39,21 @@ static int options_of_body(struct mutation *m, struct json **ret_tree, struct er
 {
 	struct exchange *x = m->x;
 	struct str type = http_fields_get(&x->stream->in.fields, STR("content-type")), kind;
+	const struct schema_type *options = schema_delete_options();
 	struct decode_report report = { 0 };
 	int r;
 
 	r = negotiate_body(type, &m->format, err);
 	if (r == 0)
-		r = decode_parse(&x->work, x->body, m->format, &report, ret_tree, err);
+		r = decode_body(&x->work, x->body, m->format, schema_kind_of(options), &report,
+				ret_tree, err);
 	if (r < 0)
 		return r;
 	kind = json_str(json_getz(*ret_tree, "kind"));
 	if (!json_is(*ret_tree, JSON_OBJECT) || (kind.n && !str_eq(kind, STR("DeleteOptions"))))
 		return error_set(err, ERR_BAD_REQUEST,
 				 "decoded object cannot be converted to DeleteOptions");
-	return decode_fit(&x->work, *ret_tree, schema_delete_options(), &report, err);
+	return decode_fit(&x->work, *ret_tree, options, &report, err);
 }
 
 bool mutation_delete_options(struct mutation *m)

@@ -52,7 +52,22 @@ static struct watch_form form_of(const struct exchange *x)
 	return f;
 }
 
-/* From `revision` on; 0: from anything, which only goes together with the initial state. */
+enum { HEAD_FIELDS = 2 };
+
+static const struct http_field *head_of(struct exchange *x)
+{
+	struct http_field *fields = ARENA_ARRAY(x->arena, struct http_field, HEAD_FIELDS);
+
+	fields[0] = HTTP_FIELD("audit-id", str_from(x->audit_id));
+	fields[1] = HTTP_FIELD("cache-control", STR("no-cache, private"));
+	return fields;
+}
+
+/*
+ * From `revision` on; 0: from anything, which only goes together with the
+ * initial state. Upstream takes a watch without a resourceVersion, or from 0, as
+ * one that asks for the initial state, so that its end is marked, too.
+ */
 static void start(struct exchange *x, int64_t revision)
 {
 	const struct request *r = &x->request;
@@ -73,6 +88,8 @@ static void start(struct exchange *x, int64_t revision)
 		.arg = x,
 	};
 
+	opts.head = head_of(x);
+	opts.nhead = HEAD_FIELDS;
 	x->answered = true; /* from here on by the watch */
 	x->status = 200;
 	audit_started(x);

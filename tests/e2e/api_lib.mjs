@@ -252,7 +252,12 @@ export class Watch {
 				this.events.push(JSON.parse(line))
 		})
 		this.ended = new Promise((resolve) => {
-			stream.on("end", () => resolve(undefined))
+			stream.on("end", () => {
+				// A refusal is one document without a newline; a watch that ends amid an event has none either.
+				if (rest && code !== 200)
+					this.events.push(JSON.parse(rest))
+				resolve(code === 200 && rest ? new Error(`torn: ${rest}`) : undefined)
+			})
 			stream.on("error", resolve)
 			request.on("error", resolve)
 			stream.on("close", () => resolve(new Error("closed")))
