@@ -4,6 +4,7 @@
  */
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 static NORETURN void out_of_memory(void)
@@ -55,3 +56,14 @@ char *xstrdup(const char *s)
 {
 	return xstrndup(s, strlen(s));
 }
+
+#ifdef __GLIBC__
+void mem_give_back(void)
+{
+	(void)malloc_trim(0);
+}
+#else
+void mem_give_back(void)
+{
+}
+#endif

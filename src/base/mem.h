@@ -19,6 +19,9 @@ void *xrealloc(void *p, size_t n) __attribute__((alloc_size(2), returns_nonnull)
 char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
 char *xstrndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull));
 
+/* Gives freed memory back to the system. Costs milliseconds: after a phase that used much. */
+void mem_give_back(void);
+
 #define XNEW(type) ((type *)xcalloc(1, sizeof(type)))
 
 DEFINE_CLEANUP(free, char *);

@@ -465,7 +465,21 @@ static void fake_current(struct store *st,
 	r->store->asked++;
 }
 
-static int fake_history(struct store *st, struct str resource, int64_t revision,
+/* Leaves out the oldest beyond the limit. */
+static void fake_history_cut(struct store_change **changes, size_t *n, size_t max_bytes,
+			     int64_t *ret_from)
+{
+	size_t bytes = 0, i = *n;
+
+	for (; i > 0 && bytes < max_bytes; i--)
+		bytes += (*changes)[i - 1].value.n + (*changes)[i - 1].prev.n;
+	if (i > 0)
+		*ret_from = (*changes)[i - 1].revision;
+	*changes += i;
+	*n -= i;
+}
+
+static int fake_history(struct store *st, struct str resource, int64_t revision, size_t max_bytes,
 			struct arena *arena, struct store_change **ret_changes, size_t *ret_n,
 			int64_t *ret_from, struct error *err UNUSED)
 {
@@ -490,6 +504,7 @@ static int fake_history(struct store *st, struct str resource, int64_t revision,
 		n++;
 	}
 	*ret_n = n;
+	fake_history_cut(ret_changes, ret_n, max_bytes, ret_from);
 	return 0;
 }
 

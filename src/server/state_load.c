@@ -16,8 +16,7 @@
 enum {
 	PAGE = 2000,
 	RETRY_MS = 1000,
-	PAST_BYTES = 16 * 1024 *
-		     1024, /* of the past that is read for one ring: starting is quick */
+	PAST_BYTES = 4 * 1024 * 1024, /* of the past, for each ring: starting is quick and small */
 };
 
 struct state_load {
@@ -70,31 +69,22 @@ static void past_add(struct resource *r, const struct store_change *c, struct ma
 	(void)map_put(latest, o->key, o);
 }
 
-static size_t past_begin(const struct store_change *changes, size_t n)
-{
-	size_t bytes = 0;
-
-	for (; n > 0 && bytes < PAST_BYTES; n--)
-		bytes += changes[n - 1].value.n + changes[n - 1].prev.n;
-	return n;
-}
-
 static void load_past(struct state *st, struct resource *r, struct arena *a)
 {
 	__attribute__((cleanup(map_release_cleanup))) struct map latest;
 	struct store_change *changes = NULL;
 	int64_t from = 0;
-	size_t n = 0, begin;
+	size_t n = 0;
 
 	map_init(&latest);
 	ring_restart(&r->ring, st->revision);
-	if (store_history(st->store, r->kind->storage_name, 0, a, &changes, &n, &from, NULL) < 0)
+	if (store_history(st->store, r->kind->storage_name, 0, PAST_BYTES, a, &changes, &n, &from,
+			  NULL) < 0)
 		return;
 	while (n > 0 && changes[n - 1].revision > st->revision)
 		n--; /* the feed brings it */
-	begin = past_begin(changes, n);
-	r->ring.oldest = begin ? changes[begin - 1].revision : MIN(from, st->revision);
-	for (size_t i = begin; i < n; i++)
+	r->ring.oldest = MIN(from, st->revision);
+	for (size_t i = 0; i < n; i++)
 		past_add(r, &changes[i], &latest, a);
 	ring_seal(&r->ring);
 	ring_trim(&r->ring, r->ring.span.end);
@@ -145,6 +135,7 @@ static void finish(struct state_load *load)
 	st->load = NULL;
 	st->loaded = true;
 	load_free(load);
+	mem_give_back();
 	if (!st->stopping)
 		state_feed_start(st);
 	loop_defer(st->loop, &st->run_jobs);

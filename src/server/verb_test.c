@@ -326,7 +326,8 @@ static void what_is_not_served_is_refused(void **state)
 		{ "GET", MAPS "/a", "text/csv", NULL, NULL, 406,
 		  "only the following media types are accepted: application/json, "
 		  "application/yaml" },
-		{ "POST", MAPS, NULL, "application/vnd.kubernetes.protobuf", "k8s", 415, NULL },
+		{ "POST", MAPS, NULL, "application/cbor", "k8s", 415, NULL },
+		{ "POST", MAPS, NULL, "application/vnd.kubernetes.protobuf", "k8s", 400, NULL },
 		{ "PATCH", MAPS "/a", NULL, "application/json", "{}", 415, NULL },
 		{ "POST", MAPS, NULL, NULL, "{", 400, NULL },
 		{ "PUT", MAPS "/a", NULL, NULL, "{\"metadata\":{\"name\":\"b\"}}", 400,

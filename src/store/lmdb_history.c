@@ -122,29 +122,42 @@ static int load_change(const struct lmdb_env *e, MDB_txn *txn, int64_t revision,
 	return 0;
 }
 
+/* Puts the changes, of which the newest is the first, in order. */
+static void put_in_order(const struct store_change *newest_first, size_t n, struct arena *arena,
+			 struct lmdb_changes *changes)
+{
+	changes->v = ARENA_ARRAY(arena, struct store_change, n);
+	changes->n = n;
+	for (size_t i = 0; i < n; i++)
+		changes->v[i] = newest_first[n - 1 - i];
+}
+
 int lmdb_history_read(struct lmdb_history *h, const struct lmdb_env *e,
 		      const struct lmdb_snapshot *at, const struct lmdb_resource *resource,
-		      int64_t revision, struct arena *arena, struct lmdb_changes *ret_changes,
+		      size_t max_bytes, struct arena *arena, struct lmdb_changes *changes,
 		      struct error *err)
 {
-	struct store_change *changes;
+	VEC(struct store_change) v;
+	struct store_change c = { .revision = 0 };
 	struct str name = arena_str(arena, resource->name);
-	size_t first, last;
+	size_t first, i, bytes = 0;
 	int rc = 0;
 
 	if (!h->made || h->revision != at->revision)
 		rc = make(h, e, at);
-	first = find(h, resource->id, revision);
-	last = find(h, resource->id, INT64_MAX);
-	changes = ARENA_ARRAY(arena, struct store_change, last - first);
-	for (size_t i = first; i < last && rc == 0; i++) {
-		rc = load_change(e, at->txn, h->entries[i].revision, arena, &changes[i - first]);
-		changes[i - first].key.resource = name;
+	vec_init(&v, SIZE_MAX / sizeof(c));
+	first = find(h, resource->id, changes->from);
+	for (i = find(h, resource->id, INT64_MAX); i > first && rc == 0 && bytes < max_bytes; i--) {
+		rc = load_change(e, at->txn, h->entries[i - 1].revision, arena, &c);
+		c.key.resource = name;
+		bytes += c.value.n + c.prev.n;
+		(void)vec_push(&v, c);
 	}
-	if (rc)
-		return lmdb_error(err, ERR_IO, rc, e->dir);
-	*ret_changes = (struct lmdb_changes){ changes, last - first };
-	return 0;
+	if (i > first && rc == 0)
+		changes->from = h->entries[i - 1].revision;
+	put_in_order(v.v, v.n, arena, changes);
+	vec_release(&v);
+	return rc ? lmdb_error(err, ERR_IO, rc, e->dir) : 0;
 }
 
 int lmdb_history_walk(const struct lmdb_env *e, const struct lmdb_snapshot *at, int64_t revision,

@@ -27,12 +27,17 @@ void lmdb_history_release(struct lmdb_history *h);
 struct lmdb_changes {
 	struct store_change *v;
 	size_t n;
+	int64_t from; /* complete after this revision */
 };
 
-/* The resource's changes after `revision`, which is not below the compacted one. */
+/*
+ * The resource's changes after changes->from, which is not below the compacted
+ * revision: the newest, until their values reach `max_bytes`. Raises `from`
+ * when some are left out.
+ */
 int lmdb_history_read(struct lmdb_history *h, const struct lmdb_env *e,
 		      const struct lmdb_snapshot *at, const struct lmdb_resource *resource,
-		      int64_t revision, struct arena *arena, struct lmdb_changes *ret_changes,
+		      size_t max_bytes, struct arena *arena, struct lmdb_changes *changes,
 		      struct error *err);
 
 /*

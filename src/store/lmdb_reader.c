@@ -106,22 +106,21 @@ void lmdb_reader_current(struct store *base,
 	a->revision = s->view.revision;
 }
 
-int lmdb_reader_history(struct store *base, struct str resource, int64_t revision,
+int lmdb_reader_history(struct store *base, struct str resource, int64_t revision, size_t max_bytes,
 			struct arena *arena, struct store_change **ret_changes, size_t *ret_n,
 			int64_t *ret_from, struct error *err)
 {
 	struct lmdb_store *s = lmdb_store_of(base);
 	const struct lmdb_resource *r = lmdb_resources_find(&s->resources, resource);
-	struct lmdb_changes changes = { NULL, 0 };
-	int64_t from = MAX(revision, s->view.compacted);
+	struct lmdb_changes changes = { .from = MAX(revision, s->view.compacted) };
 	int ret = 0;
 
 	if (r)
-		ret = lmdb_history_read(&s->history, &s->env, &s->view, r, from, arena, &changes,
-					err);
+		ret = lmdb_history_read(&s->history, &s->env, &s->view, r, max_bytes, arena,
+					&changes, err);
 	if (ret < 0)
 		return ret;
-	*ret_from = from;
+	*ret_from = changes.from;
 	*ret_changes = changes.v;
 	*ret_n = changes.n;
 	return 0;
@@ -193,7 +192,11 @@ static void replay(struct lmdb_store *s)
 
 static void on_replay(struct loop_task *t)
 {
-	replay(CONTAINER_OF(t, struct lmdb_store, replay));
+	struct lmdb_store *s = CONTAINER_OF(t, struct lmdb_store, replay);
+
+	replay(s);
+	/* Whoever follows has just read all. */
+	lmdb_env_forget_pages(&s->env);
 }
 
 void lmdb_reader_catch_up(struct lmdb_store *s)

@@ -106,7 +106,7 @@ void lmdb_reader_range(struct store *base, const struct store_range *range, stru
 void lmdb_reader_current(struct store *base,
 			 void (*done)(void *arg, int64_t revision, const struct error *err),
 			 void *arg);
-int lmdb_reader_history(struct store *base, struct str resource, int64_t revision,
+int lmdb_reader_history(struct store *base, struct str resource, int64_t revision, size_t max_bytes,
 			struct arena *arena, struct store_change **ret_changes, size_t *ret_n,
 			int64_t *ret_from, struct error *err);
 void lmdb_reader_follow(struct store *base, int64_t revision, const struct store_feed *feed);

@@ -47,11 +47,12 @@ void store_follow(struct store *s, int64_t revision, const struct store_feed *fe
 	s->ops->follow(s, revision, feed);
 }
 
-int store_history(struct store *s, struct str resource, int64_t revision, struct arena *arena,
-		  struct store_change **ret_changes, size_t *ret_n, int64_t *ret_from,
-		  struct error *err)
+int store_history(struct store *s, struct str resource, int64_t revision, size_t max_bytes,
+		  struct arena *arena, struct store_change **ret_changes, size_t *ret_n,
+		  int64_t *ret_from, struct error *err)
 {
-	return s->ops->history(s, resource, revision, arena, ret_changes, ret_n, ret_from, err);
+	return s->ops->history(s, resource, revision, max_bytes, arena, ret_changes, ret_n,
+			       ret_from, err);
 }
 
 void store_compact(struct store *s, int64_t revision,

@@ -256,7 +256,9 @@ static void the_past_can_be_asked_for(struct store_contract *c)
 		store_contract_close(c);
 		store_contract_open(c);
 	}
-	assert_int_equal(store_history(c->store, STR(PODS), r1, &c->arena, &v, &n, &from, NULL), 0);
+	assert_int_equal(store_history(c->store, STR(PODS), r1, SIZE_MAX, &c->arena, &v, &n, &from,
+				       NULL),
+			 0);
 	if (!c->backend->past) {
 		assert_int_equal(n, 0);
 		assert_true(from >= r3);
@@ -271,6 +273,31 @@ static void the_past_can_be_asked_for(struct store_contract *c)
 	assert_null(v[1].value.p);
 	assert_memory_equal(v[1].prev.p, "2", 1);
 	assert_true(str_eqz(v[1].key.ns, "n") && str_eqz(v[1].key.name, "a"));
+}
+
+static void of_a_long_past_the_newest_is_given(struct store_contract *c)
+{
+	int64_t r1 = store_contract_must_put(c, PODS, "n", "a", "1111", 0);
+	int64_t r2 = store_contract_must_put(c, PODS, "n", "a", "2222", r1);
+	int64_t r3 = store_contract_must_put(c, PODS, "n", "b", "3333", 0);
+	int64_t r4 = store_contract_must_put(c, PODS, "n", "c", "4444", 0);
+	struct store_change *v = NULL;
+	int64_t from = -1;
+	size_t n = 0;
+
+	if (!c->backend->past)
+		return;
+	store_contract_close(c);
+	store_contract_open(c);
+	assert_int_equal(store_history(c->store, STR(PODS), 0, 5, &c->arena, &v, &n, &from, NULL),
+			 0);
+	assert_int_equal(n, 2);
+	assert_int_equal(from, r2);
+	assert_true(v[0].revision == r3 && v[1].revision == r4);
+	assert_int_equal(store_history(c->store, STR(PODS), r3, 4, &c->arena, &v, &n, &from, NULL),
+			 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(from, r3);
 }
 
 #define CASE(fn)        \
@@ -292,5 +319,6 @@ const struct store_contract_case store_contract_read_cases[] = {
 	CASE(the_feed_brings_what_came_before_it_was_followed),
 	CASE(a_range_and_the_feed_after_it_leave_no_gap),
 	CASE(the_past_can_be_asked_for),
+	CASE(of_a_long_past_the_newest_is_given),
 	{ NULL, NULL },
 };

@@ -34,7 +34,7 @@ read_and_write() {
 	capture k create configmap box --from-literal=a=1
 	same "$label: create configmap" "configmap/box created" "$out$err"
 	capture k create configmap box --from-literal=a=1
-	matches "$label: creating it again says that it exists" 'AlreadyExists.*configmaps "box" already exists' "$err"
+	matches "$label: creating it again says that it exists" 'configmaps "box" already exists' "$err"
 	capture k get configmap box -o 'jsonpath={.data.a}'
 	same "$label: get -o jsonpath" 1 "$out"
 	capture k get configmap box -o yaml
