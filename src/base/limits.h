@@ -40,6 +40,9 @@
 #define HTTP_OUT_LOW          (16UL * KIB) /* below it they are asked for more */
 #define HTTP_STREAMS_MAX      250 /* concurrent streams of one HTTP/2 connection, as upstream */
 
+/* Answers of the API server up to this size are not compressed: upstream's bound. */
+#define GZIP_FROM (128UL * KIB)
+
 /* HTTP/1.1: bytes around the messages. */
 #define HTTP1_HELD_MAX       (1UL * MIB) /* later requests that wait; reading pauses long before */
 #define HTTP1_FRAMING_MAX    (16UL * KIB) /* chunk lines of one body ... */

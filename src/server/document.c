@@ -4,6 +4,9 @@
  */
 #include "server/document.h"
 
+#include "base/limits.h"
+#include "net/gzip.h"
+
 static void hash_hex(struct str s, char hex[33])
 {
 	/* Offset basis and prime (2^88 + 0x13b) of FNV's 128-bit variant. */
@@ -16,12 +19,23 @@ static void hash_hex(struct str s, char hex[33])
 		       (unsigned long long)h);
 }
 
+/* Once for all who will ask, so it need not be done in pieces. */
+static struct bytes *zip(struct str content)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(content.n);
+
+	if (content.n <= GZIP_FROM || gzip_deflate(content, 1, &out, NULL) < 0)
+		return NULL;
+	return bytes_copy(buf_str(&out));
+}
+
 void document_init(struct document *d, struct buf *content, const char *content_type)
 {
 	char hex[33];
 
 	hash_hex(buf_str(content), hex);
 	*d = (struct document){ .bytes = bytes_copy(buf_str(content)),
+				.zipped = zip(buf_str(content)),
 				.content_type = content_type };
 	(void)snprintf(d->etag, sizeof(d->etag), "\"%s\"", hex);
 	buf_release(content);
@@ -30,6 +44,7 @@ void document_init(struct document *d, struct buf *content, const char *content_
 void document_release(struct document *d)
 {
 	bytes_unref(d->bytes);
+	bytes_unref(d->zipped);
 	*d = (struct document){ 0 };
 }
 

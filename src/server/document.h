@@ -17,6 +17,7 @@ enum { DOCUMENT_ETAG_SIZE = 35 };
 
 struct document {
 	struct bytes *bytes; /* whoever has the document holds one reference */
+	struct bytes *zipped; /* the same, gzipped; NULL: too small to be worth it */
 	const char *content_type;
 	char etag[DOCUMENT_ETAG_SIZE]; /* with its quotes, as it goes into the header */
 };

@@ -99,13 +99,24 @@ static bool route(struct exchange *x, struct str path)
 
 /* --- documents ------------------------------------------------------------------------------ */
 
+static void send_zipped(struct exchange *x, const struct document *d)
+{
+	if (!reply_head(x, 200, str_from(d->content_type), STR("gzip"), (int64_t)d->zipped->n))
+		return;
+	(void)http_stream_send(x->stream, slice_of(d->zipped));
+	(void)http_stream_end(x->stream, NULL, 0);
+}
+
 static void send_document(struct exchange *x, const struct document *d)
 {
-	struct str known = http_fields_get(&x->stream->in.fields, STR("if-none-match"));
+	const struct http_fields *in = &x->stream->in.fields;
+	struct str known = http_fields_get(in, STR("if-none-match"));
 
 	x->etag = d->etag;
 	if (known.n && document_matches(d, known))
 		reply_body(x, 304, str_from(d->content_type), (struct slice){ 0 });
+	else if (d->zipped && http_fields_has_token(in, STR("accept-encoding"), STR("gzip")))
+		send_zipped(x, d);
 	else
 		reply_body(x, 200, str_from(d->content_type), slice_of(d->bytes));
 }

@@ -20,7 +20,6 @@
 
 enum {
 	GZIP_LEVEL = 1,
-	GZIP_FROM = 128 * 1024, /* smaller answers are not compressed: upstream's bound */
 	PRINT_STEP = 16 * 1024, /* printed before the piece is sent */
 	GZIP_STEP = 16 * 1024, /* compressed before the next turn */
 	INPUT_STEP = 128 * 1024, /* read by the compressor before the next turn */

@@ -9,6 +9,7 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { createWriteStream, readFileSync } from "node:fs"
 import * as http from "node:http"
+import * as http2 from "node:http2"
 import * as https from "node:https"
 import * as net from "node:net"
 import { scratch, start, until } from "./lib.mjs"
@@ -106,7 +107,7 @@ export function readKubeconfig(file) {
 
 // Starts `devplane server` and waits until it is ready. Options: etcd (one of startEtcd), prefix, folder, port,
 // flags. The result's kill() ends it as a crash would, stop() in order, and begin() starts it again on its folder
-// and port. `client` is the administrator's.
+// and port. `client` is the administrator's, `client2` the same over HTTP/2.
 export async function startServer(backend, { etcd, prefix, folder, port, flags = [] } = {}) {
 	const name = unique(backend)
 	const self = { backend, folder: folder ?? `${scratch}/${name}`, port: port ?? 0 }
@@ -131,7 +132,9 @@ export async function startServer(backend, { etcd, prefix, folder, port, flags =
 		self.kubeconfig = `${self.folder}/admin.kubeconfig`
 		self.credentials = readKubeconfig(self.kubeconfig)
 		self.client?.close()
+		self.client2?.close()
 		self.client = new Client(self.url, self.credentials)
+		self.client2 = new Client2(self.url, self.credentials)
 	}
 	self.kill = async () => {
 		self.process.child.kill("SIGKILL")
@@ -139,6 +142,7 @@ export async function startServer(backend, { etcd, prefix, folder, port, flags =
 	}
 	self.stop = async () => {
 		self.client.close()
+		self.client2.close()
 		self.process.child.kill("SIGTERM")
 		assert.deepEqual(await self.process.ended, { code: 0, signal: null })
 	}
@@ -156,6 +160,19 @@ const types = {
 	patch: "application/json-patch+json",
 	strategic: "application/strategic-merge-patch+json",
 	yaml: "application/yaml",
+}
+
+// What `body` resolves to, unless that takes too long.
+async function within(seconds, what, body) {
+	let timer
+	const late = new Promise((_, reject) => {
+		timer = setTimeout(() => reject(new Error(`no answer to ${what} within ${seconds} s`)), seconds * 1000)
+	})
+	try {
+		return await Promise.race([body(), late])
+	} finally {
+		clearTimeout(timer)
+	}
 }
 
 function encode(body) {
@@ -178,10 +195,12 @@ export class Client {
 		this.agent.destroy()
 	}
 
-	open(method, path, { headers, agent } = {}) {
-		return this.library.request(new URL(path, this.url), {
-			method, agent: agent ?? this.agent, headers: { ...this.headers, ...headers },
-		})
+	// Sends a request; resolves when it was answered.
+	async begin(method, path, headers, bytes, agent = this.agent) {
+		const request = this.library.request(new URL(path, this.url), { method, agent, headers: { ...this.headers, ...headers } })
+		request.end(bytes)
+		const [stream] = await once(request, "response")
+		return { request, stream, code: stream.statusCode, headers: stream.headers }
 	}
 
 	// Options: body (an object, or text as it is), type (a name of `types` or a media type), accept, headers.
@@ -195,18 +214,15 @@ export class Client {
 		}
 		if (accept)
 			all.accept = types[accept] ?? accept
-		const request = this.open(method, path, { headers: all })
-		request.setTimeout(seconds * 1000, () => request.destroy(new Error(`no answer to ${method} ${path}`)))
-		request.end(bytes)
-		const [response] = await once(request, "response")
-		const chunks = []
-		for await (const chunk of response)
-			chunks.push(chunk)
-		const raw = Buffer.concat(chunks)
-		const result = { code: response.statusCode, headers: response.headers, raw, text: raw.toString() }
-		if (/json/.test(response.headers["content-type"]) && !response.headers["content-encoding"] && raw.length)
-			result.body = JSON.parse(result.text)
-		return result
+		return within(seconds, `${method} ${path}`, async () => {
+			const answer = await this.begin(method, path, all, bytes)
+			const chunks = []
+			for await (const chunk of answer.stream)
+				chunks.push(chunk)
+			const raw = Buffer.concat(chunks), text = raw.toString()
+			const plain = /json/.test(answer.headers["content-type"]) && !answer.headers["content-encoding"]
+			return { code: answer.code, headers: answer.headers, raw, text, body: plain && raw.length ? JSON.parse(text) : undefined }
+		})
 	}
 
 	get(path, options) {
@@ -231,21 +247,45 @@ export class Client {
 
 	// Opens a watch; resolves when it was answered.
 	async watch(path, { headers } = {}) {
-		const request = this.open("GET", path, { headers, agent: new this.library.Agent(this.agent.options) })
-		request.end()
-		const [response] = await once(request, "response")
-		return new Watch(request, response, response.statusCode, response.headers)
+		return new Watch(await this.begin("GET", path, headers, undefined, new this.library.Agent(this.agent.options)))
+	}
+}
+
+// The same with all requests on one HTTP/2 connection, which is made when it is first needed.
+export class Client2 extends Client {
+	constructor(url, credentials) {
+		super(url, credentials)
+		this.credentials = credentials
+	}
+
+	connect() {
+		if (!this.session || this.session.destroyed || this.session.closed) {
+			this.session = http2.connect(this.url, this.credentials)
+			this.session.on("error", () => {})
+		}
+		return this.session
+	}
+
+	close() {
+		this.session?.destroy()
+		super.close()
+	}
+
+	async begin(method, path, headers, bytes) {
+		const stream = this.connect().request({ ":method": method, ":path": path, ...this.headers, ...headers })
+		stream.end(bytes)
+		const [response] = await once(stream, "response")
+		return { request: stream, stream, code: response[":status"], headers: response }
 	}
 }
 
 // A stream of one JSON document per line. `events` grows; `ended` resolves to an error or undefined.
 export class Watch {
-	constructor(request, stream, code, headers) {
-		Object.assign(this, { request, stream, code, headers, events: [], bytes: 0 })
+	constructor({ request, stream, code, headers }) {
+		Object.assign(this, { request, stream, code, headers, events: [] })
 		let rest = ""
 		stream.setEncoding("utf8")
 		stream.on("data", (data) => {
-			this.bytes += data.length
 			const lines = (rest + data).split("\n")
 			rest = lines.pop()
 			for (const line of lines)
@@ -280,8 +320,7 @@ export class Watch {
 	}
 
 	close() {
-		this.request.destroy?.()
-		this.request.close?.()
+		this.request.destroy()
 	}
 }
 

@@ -1,31 +1,15 @@
 // Watching: what comes, in which order, from when on, and until when.
 import assert from "node:assert/strict"
-import { once } from "node:events"
-import { connect } from "node:http2"
 import {
-	backends, claim, configMap, core, dra, expect, newNamespace, paths, pod, rv, slice, startEtcd, startServer, unique, Watch,
+	backends, claim, configMap, core, dra, expect, newNamespace, paths, pod, rv, slice, startEtcd, startServer, unique,
 } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
 
 const MiB = 1024 * 1024
 
-async function watchOverHttp2(server, path) {
-	const session = connect(server.url, server.credentials)
-	session.on("error", () => {})
-	const stream = session.request({ ":path": path })
-	const [headers] = await once(stream, "response")
-	const watch = new Watch(stream, stream, headers[":status"], headers)
-	const { close } = watch
-	watch.close = () => {
-		close.call(watch)
-		session.close()
-	}
-	return watch
-}
-
 const transports = [
 	["HTTP/1.1", (server, path) => server.client.watch(path)],
-	["HTTP/2", watchOverHttp2],
+	["HTTP/2", (server, path) => server.client2.watch(path)],
 ]
 
 async function changes(say, server) {
