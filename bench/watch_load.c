@@ -15,6 +15,8 @@
 #include "net/loop.h"
 #include "net/tls.h"
 
+enum { WINDOW = 4 * 1024 * 1024 }; /* that of Go's clients */
+
 struct load {
 	struct loop *loop;
 	struct addr to;
@@ -132,6 +134,7 @@ static void start_watcher(struct load *l, struct watcher *w)
 	struct http_client_opts opts = { .to = l->to,
 					 .tls = l->tls,
 					 .protocol = HTTP_PROTOCOL_2,
+					 .config = { .window = WINDOW },
 					 .on_open = on_client_open,
 					 .on_close = on_client_close,
 					 .arg = w };

@@ -115,6 +115,31 @@ static size_t base64_fault(struct str s)
 	return s.n % 4 == 0 && digits % 4 != 1 ? s.n : digits;
 }
 
+/*
+ * Go's decoder does not look at the bits of the last digit that stand for
+ * nothing, and what is printed again has zeros there.
+ */
+static struct str canonical_base64(struct arena *a, struct str s)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t last = s.n;
+	ptrdiff_t value;
+	char *copy;
+
+	while (last > 0 && s.p[last - 1] == '=')
+		last--;
+	if (last == s.n || last == 0)
+		return s;
+	value = str_chr(str_from(digits), s.p[last - 1]);
+	value &= s.n - last == 1 ? ~3 : ~15;
+	if (digits[value] == s.p[last - 1])
+		return s;
+	copy = arena_strdup(a, s);
+	copy[last - 1] = digits[value];
+	return str_of(copy, s.n);
+}
+
 static int fit_bytes(struct decode_fit *f, struct json *v, const struct decode_step *at,
 		     bool *ret_zero)
 {
@@ -128,7 +153,7 @@ static int fit_bytes(struct decode_fit *f, struct json *v, const struct decode_s
 	if (bad != text.n || (text.n && text.n % 4))
 		return error_set(f->err, ERR_BAD_REQUEST, "illegal base64 data at input byte %zu",
 				 bad);
-	set_text(f, v, text);
+	set_text(f, v, canonical_base64(f->arena, text));
 	*ret_zero = text.n == 0;
 	return 0;
 }

@@ -1,13 +1,15 @@
 /*
  * Objects are read from a store by the hundred thousand at start and once per
  * write later, and of each only a dozen places are wanted. So the text is
- * walked once, byte by byte, and what is not wanted is passed over by counting
- * brackets outside strings.
+ * walked once, strings many bytes at a time, and what is not wanted is passed over
+ * by counting brackets outside strings.
  *
  * A position of NULL means that the text was damaged; every function keeps it
  * NULL from then on, so callers look once at the end.
  */
 #include "api/object_scan.h"
+
+#include "base/json_scan.h"
 
 static bool scan_fail(struct object_scan *s)
 {
@@ -21,7 +23,7 @@ static bool scan_string(struct object_scan *s, struct str *ret_raw, bool *ret_es
 	const char *from = s->p + 1, *p = from;
 	bool escaped = false;
 
-	while (p < s->end && *p != '"') {
+	while ((p = json_scan_plain(p, s->end)) < s->end && *p != '"') {
 		if (*p == '\\') {
 			escaped = true;
 			p++;

@@ -300,33 +300,30 @@ static unsigned inlined_in(const struct schema_field *f, unsigned level)
 	return level == 0 ? f->inline_number : level == 1 ? f->inline_inner : 0;
 }
 
-/* Fields from..to, which lie together in a message that JSON inlines `level` levels deep. */
-static void put_fields(struct encode *e, const struct schema_field *from,
-		       const struct schema_field *to, unsigned level, const struct json *object)
+/* Fields that lie together in a message that JSON inlines, `level` levels deep. */
+static void put_fields(struct encode *e, const struct schema_field *fields, unsigned n,
+		       unsigned level, const struct json *object)
 {
-	while (from < to) {
-		unsigned number = inlined_in(from, level);
-		const struct schema_field *end = from + 1;
+	for (unsigned i = 0, end; i < n; i = end) {
+		unsigned number = inlined_in(&fields[i], level);
 		size_t mark;
 
+		end = i + 1;
 		if (!number) {
-			put_member(e, from, json_get(object, from->name));
-			from = end;
+			put_member(e, &fields[i], json_get(object, fields[i].name));
 			continue;
 		}
-		while (end < to && inlined_in(end, level) == number)
+		while (end < n && inlined_in(&fields[end], level) == number)
 			end++;
 		mark = wire_open(e->out, number);
-		put_fields(e, from, end, level + 1, object);
+		put_fields(e, &fields[i], end - i, level + 1, object);
 		wire_close(e->out, mark);
-		from = end;
 	}
 }
 
 static void put_object(struct encode *e, const struct schema_field *f, uint32_t number,
 		       const struct json *v)
 {
-	const struct schema_type *type = f->type;
 	size_t mark;
 
 	if (v->type != JSON_OBJECT)
@@ -336,7 +333,7 @@ static void put_object(struct encode *e, const struct schema_field *f, uint32_t 
 		return;
 	e->depth++;
 	mark = wire_open(e->out, number);
-	put_fields(e, type->fields, type->fields + type->nfields, 0, v);
+	put_fields(e, f->type->fields, f->type->nfields, 0, v);
 	wire_close(e->out, mark);
 	e->depth--;
 }
@@ -351,7 +348,7 @@ int protobuf_encode(const struct schema_type *type, const struct json *tree, str
 {
 	struct encode e = { .out = b, .depth = 1 };
 
-	put_fields(&e, type->fields, type->fields + type->nfields, 0, tree);
+	put_fields(&e, type->fields, type->nfields, 0, tree);
 	if (b->overflow)
 		return protobuf_too_large(b, err);
 	if (e.deep)

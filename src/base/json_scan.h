@@ -1,8 +1,8 @@
 /*
  * json_scan - find the bytes of a string that need attention, many at a time.
  *
- * Private to the JSON files. Most strings are pointed to or copied as they
- * are; these functions say how far that holds. They touch only the bytes
+ * For those who read or write JSON text. Most strings are pointed to or copied
+ * as they are; these functions say how far that holds. They touch only the bytes
  * given. NEON and SSE2 where the compiler has them, else eight bytes in a
  * register.
  */

@@ -52,7 +52,8 @@ int http_fields_add(struct http_fields *f, struct arena *a, struct str name, str
 		memcpy(text + name.n, value.p, value.n);
 	text[name.n + value.n] = '\0';
 	f->bytes += name.n + value.n;
-	f->v[f->n++] = (struct http_field){ str_of(text, name.n), str_of(text + name.n, value.n) };
+	f->v[f->n++] = (struct http_field){ .name = str_of(text, name.n),
+					    .value = str_of(text + name.n, value.n) };
 	return 0;
 }
 

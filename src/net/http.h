@@ -32,6 +32,7 @@ enum http_version { HTTP_1_0 = 10, HTTP_1_1 = 11, HTTP_2 = 20 };
 struct http_field {
 	struct str name; /* lower case */
 	struct str value;
+	bool unique; /* of no other message: compression (HPACK) need not remember it */
 };
 
 #define HTTP_FIELD(literal, v) ((struct http_field){ .name = STR(literal), .value = (v) })

@@ -91,6 +91,9 @@ void http2_remember_end(struct http2 *x, int32_t id, enum http2_end how);
 /* A frame that costs us and brings no work: sets x->flooded when there are too many. */
 void http2_count_control(struct http2 *x);
 
+/* We sent a piece of work: gRPC's Go implementation measures the link by a PING after each. */
+void http2_earn_control(struct http2 *x);
+
 /* Takes one token; false when there is none. */
 bool http2_bucket_take(struct http2_bucket *b, int64_t now, int64_t burst, int64_t per_s);
 

@@ -23,6 +23,11 @@ void http2_count_control(struct http2 *x)
 	count(x, &x->control, HTTP2_CONTROL_BURST, HTTP2_CONTROL_PER_S);
 }
 
+void http2_earn_control(struct http2 *x)
+{
+	x->control.tokens = MIN(x->control.tokens + 1, HTTP2_CONTROL_BURST);
+}
+
 /* --- heads ---------------------------------------------------------------------- */
 
 static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, void *user)

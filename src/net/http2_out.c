@@ -49,9 +49,14 @@ static size_t add_fields(nghttp2_nv *nv, const struct http_fields *f)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < f->n; i++)
-		if (!is_connection_field(f->v[i].name))
-			nv[n++] = nv_of(f->v[i].name, f->v[i].value);
+	for (size_t i = 0; i < f->n; i++) {
+		if (is_connection_field(f->v[i].name))
+			continue;
+		nv[n] = nv_of(f->v[i].name, f->v[i].value);
+		if (f->v[i].unique)
+			nv[n].flags |= NGHTTP2_NV_FLAG_NO_INDEX;
+		n++;
+	}
 	return n;
 }
 
@@ -130,8 +135,10 @@ static int on_frame_send(nghttp2_session *ng, const nghttp2_frame *frame, void *
 		x->reset_by_us = frame->hd.stream_id;
 	if (frame->hd.type == NGHTTP2_GOAWAY)
 		http2_goaway_sent(x);
-	if ((frame->hd.type != NGHTTP2_DATA && frame->hd.type != NGHTTP2_HEADERS) ||
-	    !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
+	if (frame->hd.type != NGHTTP2_DATA && frame->hd.type != NGHTTP2_HEADERS)
+		return 0;
+	http2_earn_control(x);
+	if (!(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
 		return 0;
 	s = nghttp2_session_get_stream_user_data(ng, frame->hd.stream_id);
 	if (!s)

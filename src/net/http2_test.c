@@ -583,6 +583,35 @@ static void control_frames_without_end_are_a_flood(void **state UNUSED)
 	floods(2, 3, priority, sizeof(priority), HTTP2_CONTROL_BURST + 10);
 }
 
+/* As gRPC's Go implementation does, thousands a second, to measure the link. */
+static void a_ping_for_each_answer_is_no_flood(void **state UNUSED)
+{
+	/* :method GET, :scheme http, :path /empty; :authority "a" */
+	static const char get[] = { (char)0x82, (char)0x86, 0x04, 6,    '/', 'e', 'm',
+				    'p',        't',        'y',  0x41, 1,   'a' };
+	static const char ping[8];
+	struct outbuf *out = outbuf_new();
+	struct http_session *h;
+	struct world w;
+	struct buf b;
+
+	start_by_hand(&w, &b);
+	h = w.pair.server.session;
+	for (uint32_t i = 0; i < 3 * HTTP2_CONTROL_BURST; i++) {
+		add_frame(&b, 1, 5, 2 * i + 1, get, sizeof(get));
+		add_frame(&b, 6, 0, 0, ping, sizeof(ping));
+		assert_int_equal(feed(&w, &b), 0);
+		while (h->ops->output(h, out))
+			outbuf_clear(out);
+		outbuf_clear(out);
+		buf_clear(&b);
+	}
+	assert_int_equal(w.server.closes, 3 * HTTP2_CONTROL_BURST);
+	outbuf_free(out);
+	buf_release(&b);
+	world_release(&w);
+}
+
 static void cancelled_streams_without_end_are_a_flood(void **state UNUSED)
 {
 	/* :method GET, :scheme http, :path /, from the static table; :authority "a" */
@@ -688,6 +717,7 @@ int main(void)
 		cmocka_unit_test(streams_closed_from_outside_are_forgotten),
 		cmocka_unit_test(expect_continue_is_granted),
 		cmocka_unit_test(control_frames_without_end_are_a_flood),
+		cmocka_unit_test(a_ping_for_each_answer_is_no_flood),
 		cmocka_unit_test(cancelled_streams_without_end_are_a_flood),
 		cmocka_unit_test(continuations_without_end_are_refused),
 		cmocka_unit_test(an_unfinished_header_block_times_out),

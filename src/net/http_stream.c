@@ -448,6 +448,7 @@ int http_stream_respond(struct http_stream *s, int status, const struct http_fie
 		r = http_fields_add(&s->out_fields, &s->arena, fields[i].name, fields[i].value);
 		if (r < 0)
 			return r;
+		s->out_fields.v[s->out_fields.n - 1].unique = fields[i].unique;
 	}
 	s->out_head = true;
 	s->out_status = status;

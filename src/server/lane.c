@@ -22,7 +22,7 @@ struct batch {
 	size_t n;
 	struct {
 		struct lane_feed *feed;
-		struct ring_chunk *chunk; /* a reference */
+		struct ring_chunk *chunk; /* a reference; NULL: only what is gone is told */
 		uint64_t first; /* what is before it is gone */
 	} v[];
 };
@@ -128,10 +128,20 @@ static void on_batch(struct lane_msg *m)
 		struct lane_feed *f = b->v[i].feed;
 
 		ring_span_trim(&f->span, b->v[i].first);
+		if (!b->v[i].chunk)
+			continue;
 		ring_span_add(&f->span, b->v[i].chunk);
 		watch_deliver(f, b->v[i].chunk);
 	}
 	free(b);
+}
+
+static void put(struct batch *b, size_t at, struct lane *l, const struct resource *r,
+		struct ring_chunk *chunk)
+{
+	b->v[at].feed = &l->feeds[r->index];
+	b->v[at].chunk = chunk;
+	b->v[at].first = r->ring.span.first;
 }
 
 /* The chunks that a lane must hear of; NULL to count them. */
@@ -145,12 +155,11 @@ static size_t gather(struct lane *l, struct batch *b)
 
 		if (!r->subs[l->number].watchers)
 			continue;
-		for (uint64_t seq = r->batch; b && seq < span->end; seq++) {
-			b->v[n + seq - r->batch].feed = &l->feeds[r->index];
-			b->v[n + seq - r->batch].chunk = ring_chunk_ref(ring_span_at(span, seq));
-			b->v[n + seq - r->batch].first = span->first;
-		}
-		n += span->end - r->batch;
+		if (b && r->batch == span->end)
+			put(b, n, l, r, NULL);
+		for (uint64_t seq = r->batch; b && seq < span->end; seq++)
+			put(b, n + seq - r->batch, l, r, ring_chunk_ref(ring_span_at(span, seq)));
+		n += MAX(span->end - r->batch, (uint64_t)1);
 	}
 	return n;
 }

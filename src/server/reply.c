@@ -97,7 +97,9 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 	if (x->warnings)
 		fields = arena_alloc(x->arena, sizeof(*fields) * (FIELDS_MAX + ARRAY_SIZE(few)));
 	fields[n++] = HTTP_FIELD("content-type", content_type);
-	fields[n++] = HTTP_FIELD("audit-id", str_from(x->audit_id));
+	fields[n++] = (struct http_field){ .name = STR("audit-id"),
+					   .value = str_from(x->audit_id),
+					   .unique = true };
 	fields[n++] = HTTP_FIELD("cache-control",
 				 x->immutable ? STR("public, immutable, max-age=31536000")
 					      : STR("no-cache, private"));

@@ -23,6 +23,7 @@ enum {
 	PRINT_STEP = 16 * 1024, /* printed before the piece is sent */
 	GZIP_STEP = 16 * 1024, /* compressed before the next turn */
 	INPUT_STEP = 128 * 1024, /* read by the compressor before the next turn */
+	AHEAD = 8, /* items that are fetched into the cache before they are sent */
 };
 
 struct list_reply {
@@ -86,6 +87,15 @@ static struct slice print_items(struct list_reply *l)
 	return text_piece(l);
 }
 
+/* Objects lie anywhere: without this each of them is waited for, twice. */
+static void fetch_ahead(const struct list_result *list, size_t at)
+{
+	if (at + 2 * AHEAD < list->n)
+		__builtin_prefetch(list->items[at + 2 * AHEAD]);
+	if (at + AHEAD < list->n)
+		__builtin_prefetch(list->items[at + AHEAD]->json, 1);
+}
+
 static struct slice next_item(struct list_reply *l)
 {
 	if (!l->plain)
@@ -95,6 +105,7 @@ static struct slice next_item(struct list_reply *l)
 		return slice_static(STR(","));
 	}
 	l->comma = false;
+	fetch_ahead(&l->list, l->at);
 	return slice_of(l->list.items[l->at++]->json);
 }
 
@@ -240,8 +251,10 @@ static size_t items_size(const struct list_result *list)
 {
 	size_t size = list->n ? list->n - 1 : 0;
 
-	for (size_t i = 0; i < list->n; i++)
+	for (size_t i = 0; i < list->n; i++) {
+		fetch_ahead(list, i);
 		size += list->items[i]->json->n;
+	}
 	return size;
 }
 

@@ -43,6 +43,16 @@ void ring_chunk_unref(struct ring_chunk *c)
 	free(c);
 }
 
+static bool in_one_space(const struct ring_chunk *c)
+{
+	struct str ns = object_ns(c->events[0].object);
+
+	for (uint32_t i = 1; i < c->n; i++)
+		if (!str_eq(ns, object_ns(c->events[i].object)))
+			return false;
+	return true;
+}
+
 /* --- a run of chunks -------------------------------------------------------------- */
 
 static void span_grow(struct ring_span *s)
@@ -140,8 +150,10 @@ void ring_seal(struct ring *r)
 	c->n = (uint32_t)n;
 	c->seq = r->span.end;
 	c->last = r->open.v[n - 1].revision;
+	c->sealed = r->now;
 	c->weight = sizeof(*c);
 	memcpy(c->events, r->open.v, n * sizeof(c->events[0]));
+	c->one_space = in_one_space(c);
 	for (size_t i = 0; i < n; i++)
 		c->weight += event_weight(&c->events[i]);
 	r->weight += c->weight;
@@ -150,9 +162,18 @@ void ring_seal(struct ring *r)
 	ring_span_add(&r->span, c);
 }
 
+bool ring_has_surplus(const struct ring *r)
+{
+	if (r->span.first == r->span.end)
+		return false;
+	return r->weight > r->max ||
+	       (r->weight > RING_SMALL &&
+		r->now - ring_span_at(&r->span, r->span.first)->sealed > RING_FRESH_MS);
+}
+
 void ring_trim(struct ring *r, uint64_t keep)
 {
-	while (r->weight > r->max && r->span.first < r->span.end && r->span.first < keep) {
+	while (r->span.first < keep && ring_has_surplus(r)) {
 		struct ring_chunk *c = ring_span_at(&r->span, r->span.first);
 
 		r->oldest = c->last;

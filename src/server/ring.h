@@ -4,7 +4,9 @@
  * Events lie in chunks: immutable once sealed, counted, shared by the state and
  * all lanes. A chunk holds what one commit changed, or a bounded piece of that. Chunks
  * are numbered without gaps (seq), so a position is a number and an index.
- * The ring's bound is in bytes that only it keeps alive; the oldest chunks go.
+ * The ring's bound is in bytes that only it keeps alive; the oldest chunks go. Of
+ * what is older than RING_FRESH_MS only RING_SMALL is kept, so that a resource
+ * that changes a little all day does not fill its ring.
  * Threads: a ring and a span belong to one; chunks to nobody.
  */
 #ifndef SERVER_RING_H
@@ -14,6 +16,11 @@
 
 #include "api/object.h"
 #include "base/vec.h"
+
+enum {
+	RING_FRESH_MS = 5 * 60 * 1000, /* as long as the store keeps the past */
+	RING_SMALL = 1024 * 1024,
+};
 
 enum ring_type { RING_ADDED, RING_MODIFIED, RING_DELETED };
 
@@ -29,7 +36,9 @@ struct ring_chunk {
 	uint32_t n;
 	uint64_t seq;
 	int64_t last; /* revision of its last event */
+	int64_t sealed; /* ms: the ring's `now` then */
 	size_t weight; /* bytes that only the ring keeps alive, about */
+	bool one_space; /* its events are all of one namespace */
 	struct ring_event events[]; /* each holds a reference to its objects */
 };
 
@@ -70,6 +79,7 @@ struct ring {
 	struct ring_span span;
 	int64_t oldest; /* every event after this revision is there */
 	size_t weight, max;
+	int64_t now; /* ms; its owner sets it before it adds, seals or trims */
 	VEC(struct ring_event) open; /* not yet in a chunk */
 	size_t open_text; /* bytes of their texts */
 };
@@ -83,7 +93,10 @@ void ring_add(struct ring *r, const struct ring_event *event);
 /* Puts what is open into a chunk. */
 void ring_seal(struct ring *r);
 
-/* Drops the oldest chunks, none from `keep` on, while the ring weighs too much. */
+/* Whether the oldest chunk is too much: the ring weighs too much, or the chunk is old. */
+bool ring_has_surplus(const struct ring *r);
+
+/* Drops such chunks, but none from `keep` on. */
 void ring_trim(struct ring *r, uint64_t keep);
 
 /* Forgets all: nothing before or at `revision` is known any more. */

@@ -136,6 +136,26 @@ static void a_ring_that_restarts_knows_nothing(void **state UNUSED)
 	ring_release(&r);
 }
 
+static void what_is_old_goes_but_for_a_little(void **state UNUSED)
+{
+	struct ring r;
+
+	ring_init(&r, 1 << 30);
+	r.now = 1000;
+	for (int64_t revision = 1; revision <= 400; revision++)
+		add(&r, revision, 3900);
+	assert_true(r.weight > RING_SMALL);
+	r.now += RING_FRESH_MS;
+	assert_false(ring_has_surplus(&r));
+	r.now++;
+	assert_true(ring_has_surplus(&r));
+	ring_trim(&r, r.span.end);
+	assert_false(ring_has_surplus(&r));
+	assert_true(r.weight <= RING_SMALL && r.weight > RING_SMALL - 8192);
+	assert_int_equal(r.oldest, 400 - (int64_t)(r.span.end - r.span.first));
+	ring_release(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,6 +164,7 @@ int main(void)
 		cmocka_unit_test(a_large_batch_is_cut_into_chunks),
 		cmocka_unit_test(a_span_grows_at_both_ends),
 		cmocka_unit_test(a_ring_that_restarts_knows_nothing),
+		cmocka_unit_test(what_is_old_goes_but_for_a_little),
 	};
 
 	return cmocka_run_group_tests_name("server/ring", tests, NULL, NULL);

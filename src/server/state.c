@@ -62,6 +62,7 @@ struct state *state_new(const struct state_opts *opts)
 	list_init(&st->dirty);
 	loop_task_init(&st->run_jobs, run_jobs);
 	loop_timer_init(&st->reload, st->loop, on_reload);
+	loop_timer_init(&st->tidy, st->loop, state_feed_tidy);
 	atomic_init(&st->nwatches, 0);
 	state_sync_init(st);
 	add_resources(st);
@@ -106,6 +107,7 @@ void state_stop(struct state *st, void (*done)(void *arg), void *arg)
 	st->stopped = done;
 	st->stopped_arg = arg;
 	loop_timer_stop(&st->reload);
+	loop_timer_stop(&st->tidy);
 	(void)error_set(&err, ERR_UNAVAILABLE, "the server is shutting down");
 	state_sync_fail(st, &err);
 	loop_defer(st->loop, &st->run_jobs);

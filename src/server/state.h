@@ -83,6 +83,9 @@ void job_finish(struct job *j);
 void state_sync(struct state *st, struct job *j, int64_t revision,
 		void (*resume)(struct state *st, struct job *j, const struct error *err));
 
+/* Whether others write to the store, too: then committed may lack what they were told is done. */
+bool state_is_shared(const struct state *st);
+
 /* --- reading ---------------------------------------------------------------------- */
 
 int64_t state_revision(const struct state *st); /* of committed */

@@ -7,6 +7,8 @@
 #include "server/lane.h"
 #include "server/state_impl.h"
 
+enum { TIDY_MS = 60 * 1000 };
+
 /* The new state of an event; NULL when its bytes are no object of ours. */
 static struct object *made(struct resource *r, const struct store_event *e)
 {
@@ -24,6 +26,7 @@ static void mark_dirty(struct resource *r)
 	if (!list_empty(&r->dirty))
 		return;
 	list_push_back(&r->state->dirty, &r->dirty);
+	r->ring.now = loop_now(r->state->loop);
 	r->batch = r->ring.span.end;
 }
 
@@ -97,6 +100,23 @@ static void finish_batch(struct state *st)
 	state_sync_reached(st);
 }
 
+/* What nobody writes any more is trimmed, too. */
+void state_feed_tidy(struct loop_timer *t)
+{
+	struct state *st = CONTAINER_OF(t, struct state, tidy);
+
+	for (size_t i = 0; i < st->nresources; i++) {
+		struct resource *r = &st->resources[i];
+
+		r->ring.now = loop_now(st->loop);
+		if (ring_has_surplus(&r->ring))
+			mark_dirty(r);
+	}
+	if (!list_empty(&st->dirty))
+		finish_batch(st);
+	loop_timer_start(t, TIDY_MS);
+}
+
 static void on_events(void *arg, const struct store_event *events, size_t n, int64_t revision)
 {
 	struct state *st = arg;
@@ -126,6 +146,7 @@ static void on_lost(void *arg, const struct error *err UNUSED)
 
 void state_feed_start(struct state *st)
 {
+	loop_timer_start(&st->tidy, TIDY_MS);
 	store_follow(st->store, st->revision,
 		     &(struct store_feed){ .on_events = on_events, .on_lost = on_lost, .arg = st });
 }

@@ -131,6 +131,7 @@ struct state {
 	/* Loading (state_load.c). */
 	struct state_load *load; /* NULL when none is under way */
 	struct loop_timer reload;
+	struct loop_timer tidy; /* of the rings */
 	bool loaded; /* once */
 	struct error load_error;
 
@@ -150,6 +151,7 @@ void state_load_start(struct state *st);
 
 /* Follows the store from state->revision on (state_feed.c). */
 void state_feed_start(struct state *st);
+void state_feed_tidy(struct loop_timer *t); /* once a minute: trims rings that are not written */
 
 /* The committed revision moved on: who waited for it goes on. */
 void state_sync_reached(struct state *st);

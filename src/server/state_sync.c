@@ -129,6 +129,11 @@ static void ask(struct state *st)
 	store_current(st->store, answered, st);
 }
 
+bool state_is_shared(const struct state *st)
+{
+	return !store_is_local(st->store);
+}
+
 void state_sync(struct state *st, struct job *j, int64_t revision,
 		void (*fn)(struct state *st, struct job *j, const struct error *err))
 {

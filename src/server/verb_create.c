@@ -56,9 +56,10 @@ static void place(struct mutation *m)
 	mutation_commit(m, NULL, m->tree, place);
 }
 
-static void on_state(struct state *st, struct job *j)
+static void again(struct mutation *m);
+
+static void make(struct mutation *m)
 {
-	struct mutation *m = mutation_arrive(st, j);
 	struct error err = { 0 };
 	int r;
 
@@ -68,10 +69,25 @@ static void on_state(struct state *st, struct job *j)
 		mutation_prepare(m);
 		r = write_create(&m->write, m->tree, &m->tree, &err);
 	}
-	if (r < 0)
+	if (r == 0)
+		place(m);
+	else if (!mutation_wait(m, NULL, again))
+		mutation_fail(m, &err);
+}
+
+static void again(struct mutation *m)
+{
+	struct error err = { 0 };
+
+	if (mutation_renew(m, &err) < 0)
 		mutation_fail(m, &err);
 	else
-		place(m);
+		make(m);
+}
+
+static void on_state(struct state *st, struct job *j)
+{
+	make(mutation_arrive(st, j));
 }
 
 static const struct mutation_ops create_ops = { .decode = decode };

@@ -60,6 +60,7 @@ struct mutation {
 	struct state_write pending;
 	void (*again)(struct mutation *m);
 	int tries, waits;
+	bool synced; /* it was decided on everything that was acknowledged before it came */
 	/* Set when it is over; read by `answer`. */
 	struct error err;
 	const struct schema_kind *about_kind; /* of a failure; NULL: the request's */
@@ -105,9 +106,13 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 /* The usual `again`: decodes, decides and commits anew. */
 void mutation_again(struct mutation *m);
 
+/* Decodes anew what a try has changed. */
+int mutation_renew(struct mutation *m, struct error *err);
+
 /*
  * Before a refusal: when `base`, from resource_tip() in this turn, or its absence, is not
- * committed yet, waits for a commit and then calls `again`. False when it is.
+ * committed yet, waits for a commit and then calls `again`; and once when other
+ * servers may have done something that is not here yet. False when all is there.
  */
 bool mutation_wait(struct mutation *m, const struct object *base,
 		   void (*again)(struct mutation *m));

@@ -204,6 +204,55 @@ static void preconditions_of_a_delete_hold(void **state)
 	(void)verb_world_call(w, "DELETE", MAPS "/a?propagationPolicy=Background", NULL, 200);
 }
 
+static struct json *call_protobuf(struct verb_world *w, const char *method, const char *target,
+				  struct str body, int status)
+{
+	struct verb_ask ask = { .method = method,
+				.target = target,
+				.content_type = "application/vnd.kubernetes.protobuf",
+				.accept = "application/vnd.kubernetes.protobuf,application/json",
+				.body = body.p,
+				.body_n = body.n };
+	struct json *got = verb_world_ask(w, &ask);
+
+	assert_int_equal(ask.status, status);
+	verb_ask_release(&ask);
+	return got;
+}
+
+/* As Go clients send them by default; what they read may be JSON. */
+static void bodies_may_be_protobuf(void **state)
+{
+	struct str map = STR("k8s\0\x0a\x0f\x0a\x02v1\x12\x09"
+			     "ConfigMap\x12\x0f\x0a\x05\x0a\x03"
+			     "box\x12\x06\x0a\x01"
+			     "a\x12\x01"
+			     "1");
+	/* Of any group version: preconditions{uid: "x"}, and none. */
+	struct str of_another = STR("k8s\0\x0a\x18\x0a\x07"
+				    "apps/v1\x12\x0d"
+				    "DeleteOptions\x12\x05\x12\x03\x0a\x01x");
+	struct str plain = STR("k8s\0\x0a\x13\x0a\x02v1\x12\x0d"
+			       "DeleteOptions\x12\x02\x08\x00");
+	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct json *got;
+
+	got = call_protobuf(w, "POST", MAPS "?fieldValidation=Strict", map, 201);
+	assert_string_equal(verb_world_text(w, got, "/kind"), "ConfigMap");
+	assert_string_equal(verb_world_text(w, got, "/data/a"), "1");
+	(void)call_protobuf(w, "PUT", MAPS "/box", map, 200);
+	got = call_protobuf(w, "POST", PODS, map, 400);
+	assert_string_equal(verb_world_text(w, got, "/message"),
+			    "ConfigMap in version \"v1\" cannot be handled as a Pod: converting "
+			    "(v1.ConfigMap) to (core.Pod): unknown conversion");
+	got = call_protobuf(w, "POST", MAPS, str_of(map.p, map.n - 1), 400);
+	assert_string_equal(verb_world_text(w, got, "/reason"), "BadRequest");
+	(void)call_protobuf(w, "DELETE", MAPS "/box", map, 400);
+	(void)call_protobuf(w, "DELETE", MAPS "/box", of_another, 409);
+	(void)call_protobuf(w, "DELETE", MAPS "/box", plain, 200);
+	(void)verb_world_call(w, "GET", MAPS "/box", NULL, 404);
+}
+
 static void patches_are_applied(void **state)
 {
 	struct verb_world *w = &((struct fixture *)*state)->w;
@@ -521,6 +570,7 @@ int main(void)
 		TEST(dry_runs_leave_no_trace),
 		TEST(finalizers_hold_what_is_deleted),
 		TEST(preconditions_of_a_delete_hold),
+		TEST(bodies_may_be_protobuf),
 		TEST(patches_are_applied),
 		TEST(patches_of_many_at_once_all_count),
 		TEST(status_is_written_apart),

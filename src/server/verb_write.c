@@ -8,6 +8,8 @@
  * What goes well may be decided on writes that are still under way: it is
  * answered after them. A refusal may not, for its client would be told of
  * something that nobody can read yet, and that may never be: it waits for them.
+ * Nor may it be decided on what another server of the cluster has changed since:
+ * where there are others, the store is asked once how far it is.
  */
 #include "server/verb_impl.h"
 
@@ -221,15 +223,30 @@ static void on_moved(struct state *st UNUSED, struct job *j, const struct error 
 		m->again(m);
 }
 
+static void on_synced(struct state *st UNUSED, struct job *j, const struct error *err)
+{
+	struct mutation *m = exchange_of(j)->data;
+
+	if (err)
+		mutation_fail(m, err);
+	else
+		m->again(m);
+}
+
 bool mutation_wait(struct mutation *m, const struct object *base, void (*again)(struct mutation *m))
 {
 	struct resource *r = state_resource(m->state, m->kind);
 	bool pending = base ? !base->revision : resource_get(r, m->ns, m->name) != NULL;
 
-	if (!pending || ++m->waits > WAITS_MAX)
-		return false;
 	m->again = again;
-	state_sync(m->state, m->job, state_revision(m->state) + 1, on_moved);
+	if (pending && ++m->waits <= WAITS_MAX) {
+		state_sync(m->state, m->job, state_revision(m->state) + 1, on_moved);
+		return true;
+	}
+	if (m->synced || !state_is_shared(m->state))
+		return false;
+	m->synced = true;
+	state_sync(m->state, m->job, 0, on_synced);
 	return true;
 }
 
@@ -275,15 +292,20 @@ static void attempt(struct mutation *m)
 		mutation_commit(m, base, object, mutation_again);
 }
 
-void mutation_again(struct mutation *m)
+int mutation_renew(struct mutation *m, struct error *err)
 {
-	struct error err = { 0 };
-
 	write_init(&m->write);
 	m->about_kind = NULL;
 	m->about_name = STR_NULL;
 	m->cause_reason = m->cause_message = m->cause_field = NULL;
-	if (m->ops->decode && m->ops->decode(m, &err) < 0)
+	return m->ops->decode ? m->ops->decode(m, err) : 0;
+}
+
+void mutation_again(struct mutation *m)
+{
+	struct error err = { 0 };
+
+	if (mutation_renew(m, &err) < 0)
 		mutation_fail(m, &err);
 	else
 		attempt(m);

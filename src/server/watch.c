@@ -172,7 +172,7 @@ static void join(struct watch *w)
 	if (w->plain)
 		list_push_back(&w->feed->plain, &w->spot.link);
 	else
-		watch_index_add(&w->feed->index, &w->spot, &w->filter);
+		watch_index_add(&w->feed->index, &w->spot, &w->filter, w->whole);
 	list_push_back(&l->watches, &w->link);
 	atomic_fetch_add_explicit(&l->state->nwatches, 1, memory_order_relaxed);
 	w->deadline = loop_now(l->loop) + w->opts.timeout_ms;
@@ -272,6 +272,7 @@ static void open_job(struct state *st, struct job *j)
 static void copy_opts(struct watch *w, const struct watch_opts *opts, const struct resource *r)
 {
 	struct arena *a = &w->stream->arena;
+	bool all;
 
 	w->opts = *opts;
 	w->opts.form.table_version = arena_str(a, opts->form.table_version);
@@ -284,8 +285,9 @@ static void copy_opts(struct watch *w, const struct watch_opts *opts, const stru
 	if (!w->filter.ns.n && w->filter.fields.n && (r->kind->flags & SCHEMA_NAMESPACED))
 		w->filter.ns = selector_required_value(&w->filter.fields,
 						       STR("metadata.namespace"));
-	w->plain = watch_form_is_plain(&w->opts.form) && !w->filter.ns.n && !w->filter.labels.n &&
-		   !w->filter.fields.n;
+	all = watch_form_is_plain(&w->opts.form) && !w->filter.labels.n && !w->filter.fields.n;
+	w->plain = all && !w->filter.ns.n;
+	w->whole = all && w->filter.ns.n;
 }
 
 void watch_start(struct state *st, size_t lane, struct http_stream *s,

@@ -24,6 +24,7 @@ struct watch {
 	struct watch_opts opts; /* texts copied to the stream's arena */
 	struct resource_filter filter; /* the same */
 	bool plain; /* everything, as it is stored: shares the lane's texts */
+	bool whole; /* the same of one namespace */
 	bool begun; /* a Table has had its columns */
 	bool closed; /* the stream is */
 	enum watch_phase phase;

@@ -82,10 +82,11 @@ static bool key_of_field(const struct resource_filter *f, struct place_key *ret_
 	return false;
 }
 
-static bool key_of(const struct resource_filter *f, struct place_key *ret_key)
+static bool key_of(const struct resource_filter *f, bool whole, struct place_key *ret_key)
 {
 	return key_of_name(f, ret_key) || key_of_field(f, ret_key) ||
-	       (f->ns.n && key_make(ret_key, WATCH_PLACE_SPACE, 0, f->ns));
+	       (f->ns.n &&
+		key_make(ret_key, whole ? WATCH_PLACE_WHOLE : WATCH_PLACE_SPACE, 0, f->ns));
 }
 
 static struct watch_bucket *bucket_get(struct watch_index *x, const struct place_key *k)
@@ -104,12 +105,12 @@ static struct watch_bucket *bucket_get(struct watch_index *x, const struct place
 }
 
 void watch_index_add(struct watch_index *x, struct watch_spot *spot,
-		     const struct resource_filter *filter)
+		     const struct resource_filter *filter, bool whole)
 {
 	struct place_key key;
 
 	spot->bucket = NULL;
-	if (!key_of(filter, &key)) {
+	if (!key_of(filter, whole, &key)) {
 		list_push_back(&x->any, &spot->link);
 		return;
 	}
@@ -175,6 +176,14 @@ static void visit_field(struct visit *v, size_t i, const struct ring_event *e)
 	visit_bucket(v, WATCH_PLACE_FIELD, i, now);
 	if (!str_eq(now, before))
 		visit_bucket(v, WATCH_PLACE_FIELD, i, before);
+}
+
+void watch_index_visit_whole(struct watch_index *x, struct str ns,
+			     void (*fn)(struct watch_spot *spot, void *arg), void *arg)
+{
+	struct visit v = { .index = x, .fn = fn, .arg = arg };
+
+	visit_bucket(&v, WATCH_PLACE_WHOLE, 0, ns);
 }
 
 void watch_index_visit(struct watch_index *x, const struct schema_kind *kind,

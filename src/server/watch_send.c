@@ -3,9 +3,10 @@
  * is no room for it, its position is where it stopped, and the stream's call
  * for more takes it on from there, chunk by chunk, until it is current again.
  *
- * New chunks go to plain watches piece by piece, and to the others event by event, so
- * that an event's line is made once for all who want it. Nothing is flushed here: the
- * connections do that at the end of the turn, once.
+ * New chunks go to plain watches piece by piece, and so do chunks of one namespace to
+ * those who watch just that; to the others event by event, so that an event's line is
+ * made once for all who want it. Nothing is flushed here: the connections do that at
+ * the end of the turn, once.
  */
 #include "net/http.h"
 #include "server/watch_impl.h"
@@ -107,6 +108,13 @@ static struct lane_piece *piece_at(struct watch *w, const struct ring_chunk *c)
 	return NULL;
 }
 
+/* Whether the watch wants each event of the chunk as it is. */
+static bool takes_all(const struct watch *w, const struct ring_chunk *c)
+{
+	return w->plain ||
+	       (w->whole && c->one_space && str_eq(w->filter.ns, object_ns(c->events[0].object)));
+}
+
 /* False when there is no room. */
 static bool send_plain(struct watch *w, const struct ring_chunk *c)
 {
@@ -156,7 +164,7 @@ static void send_behind(struct watch *w)
 			return;
 		}
 		c = ring_span_at(span, w->seq);
-		if (!(w->plain ? send_plain(w, c) : send_matching(w, c, &budget))) {
+		if (!(takes_all(w, c) ? send_plain(w, c) : send_matching(w, c, &budget))) {
 			if (!budget)
 				loop_defer(w->lane->loop, &w->more);
 			return;
@@ -197,11 +205,29 @@ static void deliver_plain(struct watch *w, const struct ring_chunk *c, const str
 }
 
 struct delivery {
+	struct lane_feed *feed;
 	struct ring_chunk *chunk;
+	struct lane_text *text; /* of the chunk; NULL: not wanted yet */
+	bool behind; /* one who takes all is */
 	size_t at;
 	struct watch_lines lines;
 };
 
+/* The whole chunk. */
+static void offer_all(struct watch_spot *spot, void *arg)
+{
+	struct watch *w = CONTAINER_OF(spot, struct watch, spot);
+	struct delivery *d = arg;
+
+	if (w->phase == WATCH_CURRENT) {
+		if (!d->text)
+			d->text = lane_texts_get(&d->feed->lane->texts, d->feed, d->chunk);
+		deliver_plain(w, d->chunk, d->text);
+	}
+	d->behind |= w->phase == WATCH_BEHIND;
+}
+
+/* One event. */
 static void offer(struct watch_spot *spot, void *arg)
 {
 	struct watch *w = CONTAINER_OF(spot, struct watch, spot);
@@ -216,31 +242,35 @@ static void offer(struct watch_spot *spot, void *arg)
 		send_shared(w, type, &d->lines);
 }
 
+static void deliver_events(struct delivery *d)
+{
+	struct watch_index *x = &d->feed->index;
+	struct ring_chunk *c = d->chunk;
+
+	for (d->at = 0; d->at < c->n; d->at++) {
+		const struct ring_event *e = &c->events[d->at];
+
+		d->lines.event = e;
+		d->lines.now_ns = clock_wall(loop_clock(d->feed->lane->loop));
+		if (!c->one_space)
+			watch_index_visit_whole(x, object_ns(e->object), offer, d);
+		watch_index_visit(x, d->feed->kind, e, offer, d);
+		watch_lines_release(&d->lines);
+	}
+}
+
 void watch_deliver(struct lane_feed *f, struct ring_chunk *c)
 {
-	struct lane_text *text = NULL;
-	struct delivery d = { .chunk = c };
-	bool behind = false;
+	struct delivery d = { .feed = f, .chunk = c };
 
-	LIST_FOREACH (node, &f->plain) {
-		struct watch *w = LIST_ENTRY(node, struct watch, spot.link);
-
-		if (w->phase == WATCH_CURRENT) {
-			text = text ? text : lane_texts_get(&f->lane->texts, f, c);
-			deliver_plain(w, c, text);
-		}
-		behind |= w->phase == WATCH_BEHIND;
-	}
-	if (!behind)
+	LIST_FOREACH (node, &f->plain)
+		offer_all(LIST_ENTRY(node, struct watch_spot, link), &d);
+	if (c->one_space)
+		watch_index_visit_whole(&f->index, object_ns(c->events[0].object), offer_all, &d);
+	if (!d.behind)
 		lane_texts_drop(&f->lane->texts, f);
-	if (watch_index_empty(&f->index))
-		return;
-	for (d.at = 0; d.at < c->n; d.at++) {
-		d.lines.event = &c->events[d.at];
-		d.lines.now_ns = clock_wall(loop_clock(f->lane->loop));
-		watch_index_visit(&f->index, f->kind, d.lines.event, offer, &d);
-		watch_lines_release(&d.lines);
-	}
+	if (!watch_index_empty(&f->index))
+		deliver_events(&d);
 }
 
 void watch_progress(struct watch *w, int64_t revision)

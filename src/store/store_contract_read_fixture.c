@@ -256,9 +256,9 @@ static void the_past_can_be_asked_for(struct store_contract *c)
 		store_contract_close(c);
 		store_contract_open(c);
 	}
-	assert_int_equal(store_history(c->store, STR(PODS), r1, SIZE_MAX, &c->arena, &v, &n, &from,
-				       NULL),
-			 0);
+	assert_int_equal(
+		store_history(c->store, STR(PODS), r1, SIZE_MAX, &c->arena, &v, &n, &from, NULL),
+		0);
 	if (!c->backend->past) {
 		assert_int_equal(n, 0);
 		assert_true(from >= r3);

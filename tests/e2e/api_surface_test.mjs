@@ -1,7 +1,6 @@
 // What a client reads before it knows any object: discovery, OpenAPI, health, metrics; and who may.
 import assert from "node:assert/strict"
 import { readFileSync, statSync, writeFileSync } from "node:fs"
-import { connect } from "node:http2"
 import { backends, Client, configMap, core, dra, expect, expectStatus, newNamespace, paths, startServer } from "./api_lib.mjs"
 import { finish, scratch, test, until } from "./lib.mjs"
 
@@ -166,22 +165,12 @@ async function identities(say, server) {
 
 async function http2(say, server) {
 	await test(say("many requests at once over one HTTP/2 connection"), async () => {
-		const session = connect(server.url, server.credentials)
-		const ask = (path) => new Promise((resolve, reject) => {
-			const stream = session.request({ ":path": path })
-			let text = "", code
-			stream.setEncoding("utf8")
-			stream.on("response", (headers) => (code = headers[":status"]))
-			stream.on("data", (data) => (text += data))
-			stream.on("end", () => resolve({ code, body: JSON.parse(text) }))
-			stream.on("error", reject)
-		})
-		const answers = await Promise.all(Array.from({ length: 200 }, () => ask(`${core}/namespaces/default`)))
+		const path = `${core}/namespaces/default`
+		const answers = await Promise.all(Array.from({ length: 200 }, () => server.client2.get(path)))
 		for (const { code, body } of answers) {
 			assert.equal(code, 200)
 			assert.equal(body.metadata.name, "default")
 		}
-		session.close()
 	})
 }
 

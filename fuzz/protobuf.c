@@ -1,0 +1,93 @@
+/*
+ * Any bytes as a body, and as the message of a few types. What can be read and
+ * fits is encoded and read again, and then gives the same bytes; what cannot has
+ * an error's text.
+ */
+#include "api/decode.h"
+#include "api/protobuf.h"
+#include "base/limits.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static void check_again(struct arena *a, const struct schema_type *type, struct json *v)
+{
+	CLEANUP(buf_release) struct buf once = BUF_INIT(256 * MIB), twice = BUF_INIT(256 * MIB);
+	struct error err;
+	struct json *back;
+	size_t unknown;
+
+	/* What was refused is no object of ours. */
+	if (decode_fit(a, v, type, NULL, &err) < 0) {
+		require(err.msg[0]);
+		return;
+	}
+	require(protobuf_encode(type, v, &once, &err) == 0);
+	require(protobuf_decode(a, type, buf_str(&once), &unknown, &back, &err) == 0);
+	require(unknown == 0);
+	require(decode_fit(a, back, type, NULL, &err) == 0);
+	require(protobuf_encode(type, back, &twice, &err) == 0);
+	require(str_eq(buf_str(&once), buf_str(&twice)));
+}
+
+static void check_body(struct str body)
+{
+	CLEANUP(arena_release) struct arena a;
+	const struct schema_kind *pod = schema_find_kind(STR("v1"), STR("Pod")), *kind;
+	struct error err = { 0 };
+	struct json *v = NULL;
+
+	arena_init(&a, 256 * MIB);
+	if (decode_body(&a, body, DECODE_PROTOBUF, pod, NULL, &v, &err) < 0) {
+		require(err.msg[0]);
+		return;
+	}
+	kind = schema_find_kind(json_str(json_getz(v, "apiVersion")),
+				json_str(json_getz(v, "kind")));
+	if (kind)
+		check_again(&a, kind->type, v);
+}
+
+static void check_message(const struct schema_kind *kind, struct str message)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct error err = { 0 };
+	struct json *v;
+	size_t unknown;
+
+	arena_init(&a, 256 * MIB);
+	if (protobuf_decode(&a, kind->type, message, &unknown, &v, &err) < 0)
+		require(err.msg[0]);
+	else
+		check_again(&a, kind->type, v);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct {
+		struct str api_version, kind;
+	} kinds[] = {
+		{ { "v1", 2 }, { "Pod", 3 } },
+		{ { "v1", 2 }, { "SecretList", 10 } },
+		{ { "resource.k8s.io/v1", 18 }, { "ResourceClaim", 13 } },
+		{ { "resource.k8s.io/v1", 18 }, { "ResourceSlice", 13 } },
+		{ { "apiextensions.k8s.io/v1", 23 }, { "CustomResourceDefinition", 24 } },
+		{ { "events.k8s.io/v1", 16 }, { "Event", 5 } },
+	};
+	struct str input = str_of(data, size);
+
+	check_body(input);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const struct schema_kind *kind = schema_find_kind(kinds[i].api_version,
+								  kinds[i].kind);
+
+		require(kind);
+		check_message(kind, input);
+	}
+	return 0;
+}
