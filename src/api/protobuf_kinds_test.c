@@ -194,9 +194,9 @@ static void check_round(const struct schema_type *type, uint64_t seed)
 	CLEANUP(arena_release) struct arena a;
 	CLEANUP(buf_release) struct buf bytes = BUF_INIT(16 * MIB);
 	struct maker m = { .arena = &a };
-	struct json *tree, *back;
+	struct json *tree, *back = NULL;
 	struct error err = { 0 };
-	size_t unknown;
+	size_t unknown = 0;
 
 	arena_init(&a, 64 * MIB);
 	prng_init(&m.random, seed);

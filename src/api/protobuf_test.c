@@ -197,6 +197,9 @@ static void numbers_or_text_become_what_they_are(void **state)
 	assert_string_equal(decoded(*state, CORE("ServicePort"),
 				    STR("\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")),
 			    "{\"port\":-1}");
+	/* Of an int32 only the lower half counts. */
+	assert_string_equal(decoded(*state, CORE("ServicePort"), STR("\x18\xd0\x80\x80\x80\x10")),
+			    "{\"port\":80}");
 }
 
 static void lists_of_numbers_may_be_packed(void **state)

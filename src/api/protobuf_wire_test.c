@@ -88,7 +88,7 @@ static void what_is_malformed_is_refused_with_a_reason(void **state)
 	} rows[] = {
 		{ { "\x08", 1 }, "unexpected EOF" },
 		{ { "\x08\x80", 2 }, "unexpected EOF" },
-		{ { "\x12\x05hi", 4 }, "unexpected EOF" },
+		{ { "\x12\x03hi", 4 }, "unexpected EOF" },
 		{ { "\x09\x01\x02\x03", 4 }, "unexpected EOF" },
 		{ { "\x0d\x01", 2 }, "unexpected EOF" },
 		{ { "\x0b\x10\x05", 3 }, "unexpected EOF" },

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 
-static struct object *make(const char *name, int64_t revision, size_t pad)
+static struct object *make_in(const char *ns, const char *name, int64_t revision, size_t pad)
 {
 	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"),
 							      STR("configmaps"));
@@ -23,10 +23,15 @@ static struct object *make(const char *name, int64_t revision, size_t pad)
 	gates_init(&gates);
 	n = snprintf(text, sizeof(text),
 		     "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s\","
-		     "\"namespace\":\"a\",\"uid\":\"u\"},\"data\":{\"x\":\"%0*d\"}}",
-		     name, (int)pad, 7);
+		     "\"namespace\":\"%s\",\"uid\":\"u\"},\"data\":{\"x\":\"%0*d\"}}",
+		     name, ns, (int)pad, 7);
 	assert_int_equal(object_new(kind, str_of(text, (size_t)n), revision, &gates, &o, NULL), 0);
 	return o;
+}
+
+static struct object *make(const char *name, int64_t revision, size_t pad)
+{
+	return make_in("a", name, revision, pad);
 }
 
 /* An event of its own chunk, which replaces something of `pad` bytes. */
@@ -82,16 +87,35 @@ static void what_weighs_too_much_goes_from_the_front(void **state UNUSED)
 static void a_large_batch_is_cut_into_chunks(void **state UNUSED)
 {
 	struct ring r;
-	int64_t revision = 0;
 
 	ring_init(&r, 1 << 30);
-	for (int i = 0; i < 2000; i++)
-		ring_add(&r, &(struct ring_event){ .revision = ++revision,
+	for (int64_t revision = 1; revision <= 2000; revision++)
+		ring_add(&r, &(struct ring_event){ .revision = revision,
 						   .object = make("c", revision, 1) });
 	ring_seal(&r);
 	assert_in_range(r.span.end - r.span.first, 4, 10);
 	for (uint64_t seq = r.span.first; seq < r.span.end; seq++)
 		assert_true(ring_span_at(&r.span, seq)->n <= 512);
+	ring_release(&r);
+}
+
+static void a_chunk_knows_whether_it_is_of_one_namespace(void **state UNUSED)
+{
+	static const struct {
+		const char *ns[3];
+		bool one;
+	} rows[] = { { { "a", "a", "a" }, true }, { { "a", "a", "b" }, false } };
+	struct ring r;
+
+	ring_init(&r, 1 << 30);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		for (int k = 0; k < 3; k++)
+			ring_add(&r, &(struct ring_event){
+					     .revision = k + 1,
+					     .object = make_in(rows[i].ns[k], "c", k + 1, 1) });
+		ring_seal(&r);
+		assert_int_equal(ring_span_at(&r.span, r.span.end - 1)->one_space, rows[i].one);
+	}
 	ring_release(&r);
 }
 
@@ -162,6 +186,7 @@ int main(void)
 		cmocka_unit_test(events_are_found_by_revision),
 		cmocka_unit_test(what_weighs_too_much_goes_from_the_front),
 		cmocka_unit_test(a_large_batch_is_cut_into_chunks),
+		cmocka_unit_test(a_chunk_knows_whether_it_is_of_one_namespace),
 		cmocka_unit_test(a_span_grows_at_both_ends),
 		cmocka_unit_test(a_ring_that_restarts_knows_nothing),
 		cmocka_unit_test(what_is_old_goes_but_for_a_little),

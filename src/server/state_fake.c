@@ -466,45 +466,43 @@ static void fake_current(struct store *st,
 }
 
 /* Leaves out the oldest beyond the limit. */
-static void fake_history_cut(struct store_change **changes, size_t *n, size_t max_bytes,
-			     int64_t *ret_from)
+static void fake_past_cut(struct store_past *p, size_t max_bytes)
 {
-	size_t bytes = 0, i = *n;
+	size_t bytes = 0, i = p->n;
 
 	for (; i > 0 && bytes < max_bytes; i--)
-		bytes += (*changes)[i - 1].value.n + (*changes)[i - 1].prev.n;
+		bytes += p->changes[i - 1].value.n + p->changes[i - 1].prev.n;
 	if (i > 0)
-		*ret_from = (*changes)[i - 1].revision;
-	*changes += i;
-	*n -= i;
+		p->from = p->changes[i - 1].revision;
+	p->changes += i;
+	p->n -= i;
 }
 
 static int fake_history(struct store *st, struct str resource, int64_t revision, size_t max_bytes,
-			struct arena *arena, struct store_change **ret_changes, size_t *ret_n,
-			int64_t *ret_from, struct error *err UNUSED)
+			struct arena *arena, struct store_past *ret_past, struct error *err UNUSED)
 {
 	struct fake_data *d = of(st)->data;
-	size_t n = 0;
+	struct store_past past = { .from = MAX(revision, d->compacted) };
 
-	*ret_changes = ARENA_ARRAY(arena, struct store_change, d->log.n + 1);
-	*ret_from = MAX(revision, d->compacted);
+	past.changes = ARENA_ARRAY(arena, struct store_change, d->log.n + 1);
 	for (size_t i = 0; i < d->log.n; i++) {
 		const struct change *c = &d->log.v[i];
 		const struct change *p = c->before ? &d->log.v[c->before - 1] : NULL;
+		struct store_change *to = &past.changes[past.n];
 
-		if (c->revision <= *ret_from || !str_eq(c->key.resource, resource))
+		if (c->revision <= past.from || !str_eq(c->key.resource, resource))
 			continue;
-		(*ret_changes)[n] = (struct store_change){ .key = c->key, .revision = c->revision };
+		*to = (struct store_change){ .key = c->key, .revision = c->revision };
 		if (c->value)
-			(*ret_changes)[n].value = (struct slice){ c->value->data, c->value->n };
+			to->value = (struct slice){ c->value->data, c->value->n };
 		if (p && p->value) {
-			(*ret_changes)[n].prev = (struct slice){ p->value->data, p->value->n };
-			(*ret_changes)[n].prev_revision = p->revision;
+			to->prev = (struct slice){ p->value->data, p->value->n };
+			to->prev_revision = p->revision;
 		}
-		n++;
+		past.n++;
 	}
-	*ret_n = n;
-	fake_history_cut(ret_changes, ret_n, max_bytes, ret_from);
+	fake_past_cut(&past, max_bytes);
+	*ret_past = past;
 	return 0;
 }
 

@@ -72,20 +72,17 @@ static void past_add(struct resource *r, const struct store_change *c, struct ma
 static void load_past(struct state *st, struct resource *r, struct arena *a)
 {
 	__attribute__((cleanup(map_release_cleanup))) struct map latest;
-	struct store_change *changes = NULL;
-	int64_t from = 0;
-	size_t n = 0;
+	struct store_past past;
 
 	map_init(&latest);
 	ring_restart(&r->ring, st->revision);
-	if (store_history(st->store, r->kind->storage_name, 0, PAST_BYTES, a, &changes, &n, &from,
-			  NULL) < 0)
+	if (store_history(st->store, r->kind->storage_name, 0, PAST_BYTES, a, &past, NULL) < 0)
 		return;
-	while (n > 0 && changes[n - 1].revision > st->revision)
-		n--; /* the feed brings it */
-	r->ring.oldest = MIN(from, st->revision);
-	for (size_t i = 0; i < n; i++)
-		past_add(r, &changes[i], &latest, a);
+	while (past.n > 0 && past.changes[past.n - 1].revision > st->revision)
+		past.n--; /* the feed brings it */
+	r->ring.oldest = MIN(past.from, st->revision);
+	for (size_t i = 0; i < past.n; i++)
+		past_add(r, &past.changes[i], &latest, a);
 	ring_seal(&r->ring);
 	ring_trim(&r->ring, r->ring.span.end);
 }

@@ -30,7 +30,7 @@
 #include "base/random.h"
 #include "store/lmdb_keys.h"
 
-enum { TABLES = 4, DIR_MODE = 0700, FILE_MODE = 0600 };
+enum { TABLES = 4, DIR_MODE = 0700, FILE_MODE = 0600, MAP_SIZE_MIN = 1 << 30 };
 
 int lmdb_error(struct error *err, enum error_code code, int rc, const char *what)
 {
@@ -276,20 +276,38 @@ static int check_length(struct lmdb_env *e, const char *path, struct error *err)
 	return 0;
 }
 
-static int open_mdb(struct lmdb_env *e, const char *path, const struct lmdb_env_opts *opts,
-		    struct error *err)
+/* LMDB's code. What failed to open can only be closed. */
+static int open_sized(struct lmdb_env *e, const char *path, size_t map_size, bool read_only)
 {
 	unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
 	int rc = mdb_env_create(&e->mdb);
-	mdb_filehandle_t fd;
 
 	if (rc)
-		return lmdb_error(err, ERR_IO, rc, path);
+		return rc;
 	(void)mdb_env_set_maxdbs(e->mdb, TABLES);
-	if (opts->map_size)
-		(void)mdb_env_set_mapsize(e->mdb, opts->map_size);
-	rc = mdb_env_open(e->mdb, path, flags | (opts->read_only ? MDB_RDONLY : MDB_NOMETASYNC),
+	if (map_size)
+		(void)mdb_env_set_mapsize(e->mdb, map_size);
+	rc = mdb_env_open(e->mdb, path, flags | (read_only ? MDB_RDONLY : MDB_NOMETASYNC),
 			  FILE_MODE);
+	if (rc) {
+		mdb_env_close(e->mdb);
+		e->mdb = NULL;
+	}
+	return rc;
+}
+
+static int open_mdb(struct lmdb_env *e, const char *path, const struct lmdb_env_opts *opts,
+		    struct error *err)
+{
+	size_t map_size = opts->map_size;
+	mdb_filehandle_t fd;
+	int rc;
+
+	/* Addresses may be scarce: a limit on them, a sanitizer's. The size only bounds growth. */
+	do {
+		rc = open_sized(e, path, map_size, opts->read_only);
+		map_size /= 2;
+	} while (rc == ENOMEM && map_size >= MAP_SIZE_MIN);
 	if (rc == MDB_INVALID || rc == MDB_VERSION_MISMATCH)
 		return lmdb_error(err, ERR_INVALID, rc, path);
 	if (rc)

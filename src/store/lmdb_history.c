@@ -124,17 +124,17 @@ static int load_change(const struct lmdb_env *e, MDB_txn *txn, int64_t revision,
 
 /* Puts the changes, of which the newest is the first, in order. */
 static void put_in_order(const struct store_change *newest_first, size_t n, struct arena *arena,
-			 struct lmdb_changes *changes)
+			 struct store_past *past)
 {
-	changes->v = ARENA_ARRAY(arena, struct store_change, n);
-	changes->n = n;
+	past->changes = ARENA_ARRAY(arena, struct store_change, n);
+	past->n = n;
 	for (size_t i = 0; i < n; i++)
-		changes->v[i] = newest_first[n - 1 - i];
+		past->changes[i] = newest_first[n - 1 - i];
 }
 
 int lmdb_history_read(struct lmdb_history *h, const struct lmdb_env *e,
 		      const struct lmdb_snapshot *at, const struct lmdb_resource *resource,
-		      size_t max_bytes, struct arena *arena, struct lmdb_changes *changes,
+		      size_t max_bytes, struct arena *arena, struct store_past *past,
 		      struct error *err)
 {
 	VEC(struct store_change) v;
@@ -146,7 +146,7 @@ int lmdb_history_read(struct lmdb_history *h, const struct lmdb_env *e,
 	if (!h->made || h->revision != at->revision)
 		rc = make(h, e, at);
 	vec_init(&v, SIZE_MAX / sizeof(c));
-	first = find(h, resource->id, changes->from);
+	first = find(h, resource->id, past->from);
 	for (i = find(h, resource->id, INT64_MAX); i > first && rc == 0 && bytes < max_bytes; i--) {
 		rc = load_change(e, at->txn, h->entries[i - 1].revision, arena, &c);
 		c.key.resource = name;
@@ -154,8 +154,8 @@ int lmdb_history_read(struct lmdb_history *h, const struct lmdb_env *e,
 		(void)vec_push(&v, c);
 	}
 	if (i > first && rc == 0)
-		changes->from = h->entries[i - 1].revision;
-	put_in_order(v.v, v.n, arena, changes);
+		past->from = h->entries[i - 1].revision;
+	put_in_order(v.v, v.n, arena, past);
 	vec_release(&v);
 	return rc ? lmdb_error(err, ERR_IO, rc, e->dir) : 0;
 }

@@ -23,21 +23,14 @@ struct lmdb_history {
 
 void lmdb_history_release(struct lmdb_history *h);
 
-/* In the arena, in the order of revisions. */
-struct lmdb_changes {
-	struct store_change *v;
-	size_t n;
-	int64_t from; /* complete after this revision */
-};
-
 /*
- * The resource's changes after changes->from, which is not below the compacted
- * revision: the newest, until their values reach `max_bytes`. Raises `from`
- * when some are left out.
+ * The resource's changes after past->from, which is not below the compacted
+ * revision, in the arena: the newest, until their values reach `max_bytes`.
+ * Raises `from` when some are left out.
  */
 int lmdb_history_read(struct lmdb_history *h, const struct lmdb_env *e,
 		      const struct lmdb_snapshot *at, const struct lmdb_resource *resource,
-		      size_t max_bytes, struct arena *arena, struct lmdb_changes *changes,
+		      size_t max_bytes, struct arena *arena, struct store_past *past,
 		      struct error *err);
 
 /*

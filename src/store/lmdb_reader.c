@@ -107,23 +107,16 @@ void lmdb_reader_current(struct store *base,
 }
 
 int lmdb_reader_history(struct store *base, struct str resource, int64_t revision, size_t max_bytes,
-			struct arena *arena, struct store_change **ret_changes, size_t *ret_n,
-			int64_t *ret_from, struct error *err)
+			struct arena *arena, struct store_past *ret_past, struct error *err)
 {
 	struct lmdb_store *s = lmdb_store_of(base);
 	const struct lmdb_resource *r = lmdb_resources_find(&s->resources, resource);
-	struct lmdb_changes changes = { .from = MAX(revision, s->view.compacted) };
-	int ret = 0;
 
-	if (r)
-		ret = lmdb_history_read(&s->history, &s->env, &s->view, r, max_bytes, arena,
-					&changes, err);
-	if (ret < 0)
-		return ret;
-	*ret_from = changes.from;
-	*ret_changes = changes.v;
-	*ret_n = changes.n;
-	return 0;
+	*ret_past = (struct store_past){ .from = MAX(revision, s->view.compacted) };
+	if (!r)
+		return 0;
+	return lmdb_history_read(&s->history, &s->env, &s->view, r, max_bytes, arena, ret_past,
+				 err);
 }
 
 /* --- the feed ---------------------------------------------------------------------------- */
@@ -192,11 +185,7 @@ static void replay(struct lmdb_store *s)
 
 static void on_replay(struct loop_task *t)
 {
-	struct lmdb_store *s = CONTAINER_OF(t, struct lmdb_store, replay);
-
-	replay(s);
-	/* Whoever follows has just read all. */
-	lmdb_env_forget_pages(&s->env);
+	replay(CONTAINER_OF(t, struct lmdb_store, replay));
 }
 
 void lmdb_reader_catch_up(struct lmdb_store *s)
@@ -215,6 +204,7 @@ void lmdb_reader_follow(struct store *base, int64_t revision, const struct store
 	s->following = false;
 	s->follow_from = revision;
 	lmdb_history_release(&s->history);
+	lmdb_env_forget_pages(&s->env); /* whoever follows has just read all */
 	loop_defer(s->base.loop, &s->replay);
 }
 

@@ -107,8 +107,7 @@ void lmdb_reader_current(struct store *base,
 			 void (*done)(void *arg, int64_t revision, const struct error *err),
 			 void *arg);
 int lmdb_reader_history(struct store *base, struct str resource, int64_t revision, size_t max_bytes,
-			struct arena *arena, struct store_change **ret_changes, size_t *ret_n,
-			int64_t *ret_from, struct error *err);
+			struct arena *arena, struct store_past *ret_past, struct error *err);
 void lmdb_reader_follow(struct store *base, int64_t revision, const struct store_feed *feed);
 
 /* Delivers what the feed has missed, if it was just followed. */

@@ -48,11 +48,9 @@ void store_follow(struct store *s, int64_t revision, const struct store_feed *fe
 }
 
 int store_history(struct store *s, struct str resource, int64_t revision, size_t max_bytes,
-		  struct arena *arena, struct store_change **ret_changes, size_t *ret_n,
-		  int64_t *ret_from, struct error *err)
+		  struct arena *arena, struct store_past *ret_past, struct error *err)
 {
-	return s->ops->history(s, resource, revision, max_bytes, arena, ret_changes, ret_n,
-			       ret_from, err);
+	return s->ops->history(s, resource, revision, max_bytes, arena, ret_past, err);
 }
 
 void store_compact(struct store *s, int64_t revision,

@@ -122,6 +122,13 @@ struct store_change {
 	int64_t prev_revision;
 };
 
+/* Changes in the order of revisions. */
+struct store_past {
+	struct store_change *changes;
+	size_t n;
+	int64_t from; /* after this revision they are complete */
+};
+
 /* What a backend is. Only store.c and the backends look into it. */
 struct store_ops;
 
@@ -179,14 +186,13 @@ void store_follow(struct store *s, int64_t revision, const struct store_feed *fe
 /*
  * The changes of one resource after `revision`, as far as they are kept, so that
  * a restarted server can let watchers go on where they were. Of more than
- * `max_bytes` of values only the newest changes, up to the one that reaches it.
- * Tells in `ret_from` after which revision the list is complete (that asked
- * for, or a later one). Backends without a past give an empty list and the
- * current revision. Synchronous; only before store_follow().
+ * `max_bytes` of values only the newest changes, up to the one that reaches it:
+ * they are complete after the revision asked for, or after a later one. Backends
+ * without a past give none, and the current revision. Synchronous; only before
+ * store_follow().
  */
 int store_history(struct store *s, struct str resource, int64_t revision, size_t max_bytes,
-		  struct arena *arena, struct store_change **ret_changes, size_t *ret_n,
-		  int64_t *ret_from, struct error *err);
+		  struct arena *arena, struct store_past *ret_past, struct error *err);
 
 /* Forgets what was superseded at or before `revision`. Both backends do so by themselves, too. */
 void store_compact(struct store *s, int64_t revision,

@@ -242,30 +242,37 @@ static void a_range_and_the_feed_after_it_leave_no_gap(struct store_contract *c)
 	assert_int_equal(r->got.n + c->events.n, N);
 }
 
+static struct store_past the_past(struct store_contract *c, int64_t revision, size_t max_bytes)
+{
+	struct store_past past = { .from = -1 };
+
+	assert_int_equal(
+		store_history(c->store, STR(PODS), revision, max_bytes, &c->arena, &past, NULL), 0);
+	return past;
+}
+
 static void the_past_can_be_asked_for(struct store_contract *c)
 {
 	int64_t r1 = store_contract_must_put(c, PODS, "n", "a", "1", 0);
 	int64_t r2 = store_contract_must_put(c, PODS, "n", "a", "2", r1);
 	int64_t other = store_contract_must_put(c, "core/nodes", "", "n", "x", 0);
 	int64_t r3 = store_contract_must_delete(c, PODS, "n", "a", r2);
-	struct store_change *v = NULL;
-	int64_t from = -1;
-	size_t n = 0;
+	struct store_past past;
+	struct store_change *v;
 
 	if (c->backend->past) {
 		store_contract_close(c);
 		store_contract_open(c);
 	}
-	assert_int_equal(
-		store_history(c->store, STR(PODS), r1, SIZE_MAX, &c->arena, &v, &n, &from, NULL),
-		0);
+	past = the_past(c, r1, SIZE_MAX);
 	if (!c->backend->past) {
-		assert_int_equal(n, 0);
-		assert_true(from >= r3);
+		assert_int_equal(past.n, 0);
+		assert_true(past.from >= r3);
 		return;
 	}
-	assert_int_equal(n, 2);
-	assert_int_equal(from, r1);
+	assert_int_equal(past.n, 2);
+	assert_int_equal(past.from, r1);
+	v = past.changes;
 	assert_true(v[0].revision == r2 && v[0].prev_revision == r1);
 	assert_memory_equal(v[0].value.p, "2", 1);
 	assert_memory_equal(v[0].prev.p, "1", 1);
@@ -281,23 +288,19 @@ static void of_a_long_past_the_newest_is_given(struct store_contract *c)
 	int64_t r2 = store_contract_must_put(c, PODS, "n", "a", "2222", r1);
 	int64_t r3 = store_contract_must_put(c, PODS, "n", "b", "3333", 0);
 	int64_t r4 = store_contract_must_put(c, PODS, "n", "c", "4444", 0);
-	struct store_change *v = NULL;
-	int64_t from = -1;
-	size_t n = 0;
+	struct store_past past;
 
 	if (!c->backend->past)
 		return;
 	store_contract_close(c);
 	store_contract_open(c);
-	assert_int_equal(store_history(c->store, STR(PODS), 0, 5, &c->arena, &v, &n, &from, NULL),
-			 0);
-	assert_int_equal(n, 2);
-	assert_int_equal(from, r2);
-	assert_true(v[0].revision == r3 && v[1].revision == r4);
-	assert_int_equal(store_history(c->store, STR(PODS), r3, 4, &c->arena, &v, &n, &from, NULL),
-			 0);
-	assert_int_equal(n, 1);
-	assert_int_equal(from, r3);
+	past = the_past(c, 0, 5);
+	assert_int_equal(past.n, 2);
+	assert_int_equal(past.from, r2);
+	assert_true(past.changes[0].revision == r3 && past.changes[1].revision == r4);
+	past = the_past(c, r3, 4);
+	assert_int_equal(past.n, 1);
+	assert_int_equal(past.from, r3);
 }
 
 #define CASE(fn)        \

@@ -241,12 +241,10 @@ static void etcd_follow(struct store *base, int64_t revision, const struct store
 /* etcd can tell old values but not in one go what came after what: there is no past here. */
 static int etcd_history(struct store *base, struct str resource UNUSED, int64_t revision,
 			size_t max_bytes UNUSED, struct arena *arena UNUSED,
-			struct store_change **ret_changes, size_t *ret_n, int64_t *ret_from,
-			struct error *err UNUSED)
+			struct store_past *ret_past, struct error *err UNUSED)
 {
-	*ret_changes = NULL;
-	*ret_n = 0;
-	*ret_from = MAX(revision, etcd_client_revision(etcd_of(base)->client));
+	*ret_past = (struct store_past){ .from = MAX(revision,
+						     etcd_client_revision(etcd_of(base)->client)) };
 	return 0;
 }
 

@@ -20,8 +20,7 @@ struct store_ops {
 			void *arg);
 	void (*follow)(struct store *s, int64_t revision, const struct store_feed *feed);
 	int (*history)(struct store *s, struct str resource, int64_t revision, size_t max_bytes,
-		       struct arena *arena, struct store_change **ret_changes, size_t *ret_n,
-		       int64_t *ret_from, struct error *err);
+		       struct arena *arena, struct store_past *ret_past, struct error *err);
 	void (*compact)(struct store *s, int64_t revision,
 			void (*done)(void *arg, const struct error *err), void *arg);
 	struct str (*cluster_id)(const struct store *s);
