@@ -164,7 +164,7 @@ static int read_time(struct protobuf_read *d, const struct schema_field *f,
 							       : TIMESTAMP_MICRO;
 	struct wire_field fields[PROTOBUF_SMALL];
 	char out[TIMESTAMP_SIZE];
-	int64_t seconds, nanos, ns;
+	int64_t seconds = 0, nanos = 0, ns;
 	int r = read_small(d, f, w, fields);
 
 	if (r == 0)
@@ -223,7 +223,7 @@ static int read_int_or_string(struct protobuf_read *d, const struct schema_field
 {
 	struct wire_field fields[PROTOBUF_SMALL];
 	struct str text = STR("");
-	int64_t type, number;
+	int64_t type = 0, number = 0;
 	int r = read_small(d, f, w, fields);
 
 	if (r == 0)

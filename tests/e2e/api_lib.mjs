@@ -358,7 +358,7 @@ export function namespace(name, metadata = {}) {
 	return { apiVersion: "v1", kind: "Namespace", metadata: { name, ...metadata } }
 }
 
-// A namespace that nothing else uses; resolves to its path below `base`.
+// Makes a namespace that nothing else uses; resolves to its name.
 export async function newNamespace(client) {
 	const name = unique("space")
 	expect(await client.post(`${core}/namespaces`, namespace(name)), 201)
@@ -403,4 +403,9 @@ export function causes(status) {
 
 export function rv(object) {
 	return BigInt(object.metadata.resourceVersion)
+}
+
+// Fails unless the objects' versions only grow.
+export function expectAscending(objects) {
+	objects.map(rv).forEach((version, i, all) => assert.ok(i === 0 || version > all[i - 1], `${version} after ${all[i - 1]}`))
 }

@@ -1,7 +1,7 @@
 // Watching: what comes, in which order, from when on, and until when.
 import assert from "node:assert/strict"
 import {
-	backends, claim, configMap, core, dra, expect, newNamespace, paths, pod, rv, slice, startEtcd, startServer, unique,
+	backends, claim, configMap, core, dra, expect, expectAscending, newNamespace, paths, pod, rv, slice, startEtcd, startServer, unique,
 } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
 
@@ -72,7 +72,7 @@ async function changes(say, server) {
 		await watch.have(3)
 		assert.deepEqual(watch.brief, ["ADDED held", "MODIFIED held", "DELETED held"])
 		assert.ok(watch.events[1].object.metadata.deletionTimestamp)
-		assert.deepEqual(watch.events.map(({ object }) => rv(object)), watch.events.map(({ object }) => rv(object)).sort((a, b) => (a < b ? -1 : 1)))
+		expectAscending(watch.events.map(({ object }) => object))
 		watch.close()
 	})
 }
@@ -319,8 +319,7 @@ async function forgetting(backend, say) {
 			expect(await client.put(`${configMaps}/box`, configMap("box", { i: String(i), fill: "x".repeat(MiB / 2) })), 200)
 		sleeper.stream.resume()
 		await sleeper.ended
-		const versions = sleeper.events.filter(({ type }) => type !== "ERROR").map(({ object }) => rv(object))
-		assert.deepEqual(versions, [...versions].sort((a, b) => (a < b ? -1 : 1)))
+		expectAscending(sleeper.events.filter(({ type }) => type !== "ERROR").map(({ object }) => object))
 		const end = sleeper.events.at(-1)
 		assert.equal(end.type, "ERROR")
 		assert.equal(end.object.code, 410)
