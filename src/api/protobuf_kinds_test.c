@@ -233,23 +233,27 @@ static uint64_t place(const struct schema_field *f)
 	return (uint64_t)f->inline_number << 32 | (uint64_t)f->inline_inner << 16 | f->number;
 }
 
+static void check_order(const struct schema_type *type)
+{
+	uint64_t last = 0;
+
+	for (unsigned j = 0; j < type->nfields; j++) {
+		const struct schema_field *f = &type->fields[j];
+
+		if (f->number && place(f) <= last)
+			fail_msg("%.*s.%.*s", STR_ARG(type->name), STR_ARG(f->name));
+		last = f->number ? place(f) : last;
+	}
+}
+
 /* Encoding goes by the tables' order, and takes neighbours for one inlined message. */
 static void numbers_of_every_type_rise(void **state)
 {
 	size_t n;
 	const struct schema_type *const *types = schema_types(&n);
 
-	for (size_t i = 0; i < n; i++) {
-		uint64_t last = 0;
-
-		for (unsigned j = 0; j < types[i]->nfields; j++) {
-			const struct schema_field *f = &types[i]->fields[j];
-
-			if (f->number && place(f) <= last)
-				fail_msg("%.*s.%.*s", STR_ARG(types[i]->name), STR_ARG(f->name));
-			last = f->number ? place(f) : last;
-		}
-	}
+	for (size_t i = 0; i < n; i++)
+		check_order(types[i]);
 }
 
 static void check_body(const struct schema_kind *kind)
