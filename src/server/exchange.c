@@ -233,13 +233,13 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 	audit_begin(x);
 	if (!authenticate(x) || !parse(x))
 		return;
-	server_metrics_begin(x);
 	if (x->request.verb == REQUEST_NONE && !x->request.resource.n) {
 		exchange_negotiate(x, ACCEPT_OF_DISCOVERY, NULL);
 		x->verb = answer_nonresource;
 	} else if (!exchange_route(x)) {
 		return;
 	}
+	server_metrics_begin(x);
 	if (!str_eq(stream->in.method, STR("GET")))
 		expect_body(x);
 }

@@ -77,6 +77,8 @@ static bool is_long(const struct exchange *x)
 static const char *const request_labels[] = { "verb",    "dry_run",   "group",
 					      "version", "resource",  "subresource",
 					      "scope",   "component", "code" };
+static const char *const long_labels[] = { "verb",        "group", "version",  "resource",
+					   "subresource", "scope", "component" };
 static const char *const inflight_labels[] = { "request_kind" };
 static const char *const gate_labels[] = { "name", "stage" };
 static const char *const build_labels[] = { "git_version", "git_commit", "platform" };
@@ -108,8 +110,8 @@ static int add_families(struct metrics *m, struct server_metrics *sm, struct err
 		{ { .name = "apiserver_longrunning_requests",
 		    .help = "Watches that are open.",
 		    .type = METRICS_GAUGE,
-		    .labels = request_labels,
-		    .labels_n = 1 },
+		    .labels = long_labels,
+		    .labels_n = ARRAY_SIZE(long_labels) },
 		  &sm->longrunning },
 		{ { .name = "apiserver_current_inflight_requests",
 		    .help = "Requests under way, watches not counted.",
@@ -238,7 +240,9 @@ static struct cached *find(struct server_metrics *m, const struct exchange *x)
 static struct metrics_gauge *inflight_of(struct server_metrics *m, const struct exchange *x)
 {
 	if (is_long(x))
-		return metrics_gauge(m->longrunning, STR("WATCH"));
+		return metrics_gauge(m->longrunning, STR("WATCH"), x->kind->group, x->kind->version,
+				     x->kind->resource, x->sub ? x->sub->name : STR(""),
+				     scope_name(scope_of(&x->request)), STR("apiserver"));
 	return str_eqz(x->stream->in.method, "GET") ? m->reading : m->writing;
 }
 

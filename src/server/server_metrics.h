@@ -16,7 +16,7 @@ void server_metrics_free(struct server_metrics *m);
 DEFINE_CLEANUP(server_metrics_free, struct server_metrics *);
 
 /*
- * An exchange has begun (its request is parsed), and is over (x->status is set).
+ * An exchange has begun (its route is found), and is over (x->status is set).
  * One that was refused before may end without having begun. Any loop.
  */
 void server_metrics_begin(struct exchange *x);
