@@ -196,25 +196,29 @@ int quantity_cmp(struct quantity a, struct quantity b)
 	return (a.nano > b.nano) - (a.nano < b.nano);
 }
 
-static __int128 clamp(__int128 v)
+static __int128 sum(__int128 a, __int128 b)
 {
+	__int128 v;
+
+	if (__builtin_add_overflow(a, b, &v))
+		return b < 0 ? -NANO_MAX : NANO_MAX;
 	return MAX(-NANO_MAX, MIN(v, NANO_MAX));
 }
 
 /* Zero has no format of its own, so it takes the other's, as upstream. */
 static struct quantity joined(struct quantity a, struct quantity b, __int128 nano)
 {
-	return (struct quantity){ clamp(nano), a.nano == 0 ? b.format : a.format };
+	return (struct quantity){ nano, a.nano == 0 ? b.format : a.format };
 }
 
 struct quantity quantity_add(struct quantity a, struct quantity b)
 {
-	return joined(a, b, a.nano + b.nano);
+	return joined(a, b, sum(a.nano, b.nano));
 }
 
 struct quantity quantity_sub(struct quantity a, struct quantity b)
 {
-	return joined(a, b, a.nano - b.nano);
+	return joined(a, b, sum(a.nano, -b.nano));
 }
 
 static int64_t scaled(struct quantity q, __int128 unit)

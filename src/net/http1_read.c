@@ -27,8 +27,8 @@ static void store_head(struct http_stream *s, const struct http1_head *head)
 
 	memcpy(text, head->base, head->size);
 	for (size_t i = 0; i < head->n; i++) {
-		v[i].name = moved(head, text, head->fields[i].name);
-		v[i].value = moved(head, text, head->fields[i].value);
+		v[i] = (struct http_field){ .name = moved(head, text, head->fields[i].name),
+					    .value = moved(head, text, head->fields[i].value) };
 	}
 	s->in.fields = (struct http_fields){ .v = v, .n = head->n, .cap = head->n };
 	s->in.fields.bytes = head->size;
