@@ -24,7 +24,8 @@ start_server() {
 	kubeconfig=$folder/admin.kubeconfig
 }
 
-# kubectls: the one of this Debian and a current one, each once; paths in the array $kubectls.
+# find_kubectls: the one of this Debian and a current one, each once; paths in the array $kubectls.
+# The latter comes from a newer suite of the mirror, which may be out of reach.
 find_kubectls() {
 	local new
 	kubectls=()
@@ -32,7 +33,7 @@ find_kubectls() {
 	if new=$(../../scripts/kubectl "$(dirname "$DEVPLANE")/kubectl" 2>"$TMP/kubectl.err"); then
 		[[ " ${kubectls[*]} " == *" $new "* ]] || kubectls+=("$new")
 	else
-		not_ok "a current kubectl can be fetched" "$(cat "$TMP/kubectl.err")"
+		skip "a current kubectl" "it cannot be fetched: $(tr '\n' ' ' <"$TMP/kubectl.err")"
 	fi
 }
 
