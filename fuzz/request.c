@@ -65,7 +65,8 @@ static void try_headers(struct str header)
 	enum decode_format format;
 	enum patch_type type;
 
-	if (negotiate_accept(header, header, header, &accept, NULL) == 0)
+	if (negotiate_accept(ACCEPT_OF_RESOURCES | 1U << ACCEPT_DISCOVERY_V2, header, header,
+			     header, &accept, NULL) == 0)
 		must(accept.as <= ACCEPT_DISCOVERY_V2 && accept.as_version.n > 0);
 	(void)negotiate_body(header, &format, NULL);
 	(void)negotiate_patch(header, &type, NULL);

@@ -154,11 +154,10 @@ int exchange_negotiate(struct exchange *x, unsigned forms, struct error *err)
 	int ret;
 
 	/* What the query says of `pretty` goes before what the client looks like. */
-	ret = negotiate_accept_among(forms, http_fields_get(f, STR("accept")),
-				     http_fields_get(f, STR("accept-encoding")),
-				     r->pretty_given ? STR_NULL
-						     : http_fields_get(f, STR("user-agent")),
-				     &x->accept, err);
+	ret = negotiate_accept(forms, http_fields_get(f, STR("accept")),
+			       http_fields_get(f, STR("accept-encoding")),
+			       r->pretty_given ? STR_NULL : http_fields_get(f, STR("user-agent")),
+			       &x->accept, err);
 	if (ret < 0)
 		x->accept = (struct accept){ .as_version = STR("v1") };
 	x->accept.pretty = x->accept.pretty || r->pretty;

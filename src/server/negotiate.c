@@ -200,8 +200,8 @@ static bool is_human(struct str agent)
 
 /* --- the verbs -------------------------------------------------------------------- */
 
-int negotiate_accept_among(unsigned forms, struct str accept, struct str accept_encoding,
-			   struct str user_agent, struct accept *ret_accept, struct error *err)
+int negotiate_accept(unsigned forms, struct str accept, struct str accept_encoding,
+		     struct str user_agent, struct accept *ret_accept, struct error *err)
 {
 	struct accept a = { .as_version = STR("v1") };
 
@@ -213,13 +213,6 @@ int negotiate_accept_among(unsigned forms, struct str accept, struct str accept_
 	a.gzip = accepts_gzip(accept_encoding);
 	*ret_accept = a;
 	return 0;
-}
-
-int negotiate_accept(struct str accept, struct str accept_encoding, struct str user_agent,
-		     struct accept *ret_accept, struct error *err)
-{
-	return negotiate_accept_among(ACCEPT_OF_RESOURCES | 1U << ACCEPT_DISCOVERY_V2, accept,
-				      accept_encoding, user_agent, ret_accept, err);
 }
 
 static int unsupported(struct error *err, const char *types)

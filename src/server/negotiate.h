@@ -27,20 +27,18 @@ struct accept {
 	bool gzip; /* Accept-Encoding has it */
 };
 
-/*
- * Picks the first offer of an Accept header (by q, then order) that can be served.
- * Empty means anything. -ERR_NOT_ACCEPTABLE with upstream's text.
- */
-int negotiate_accept(struct str accept, struct str accept_encoding, struct str user_agent,
-		     struct accept *ret_accept, struct error *err);
-
-/* The same where only some forms can be served: bits 1 << ACCEPT_*. */
+/* Forms that can be served: bits 1 << ACCEPT_*. */
 #define ACCEPT_OF_RESOURCES                                                \
 	(1U << ACCEPT_OBJECT | 1U << ACCEPT_TABLE | 1U << ACCEPT_PARTIAL | \
 	 1U << ACCEPT_PARTIAL_LIST)
 #define ACCEPT_OF_DISCOVERY (1U << ACCEPT_OBJECT | 1U << ACCEPT_DISCOVERY_V2)
-int negotiate_accept_among(unsigned forms, struct str accept, struct str accept_encoding,
-			   struct str user_agent, struct accept *ret_accept, struct error *err);
+
+/*
+ * Picks the first offer of an Accept header (by q, then order) that is among
+ * `forms`. Empty means anything. -ERR_NOT_ACCEPTABLE with upstream's text.
+ */
+int negotiate_accept(unsigned forms, struct str accept, struct str accept_encoding,
+		     struct str user_agent, struct accept *ret_accept, struct error *err);
 
 /* What a body of this Content-Type is. Empty means JSON. -ERR_UNSUPPORTED_MEDIA_TYPE. */
 int negotiate_body(struct str content_type, enum decode_format *ret_format, struct error *err);

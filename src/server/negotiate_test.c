@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#define ALL_FORMS (ACCEPT_OF_RESOURCES | 1U << ACCEPT_DISCOVERY_V2)
+
 static void clients_get_the_best_that_can_be_served(void **state UNUSED)
 {
 	static const struct {
@@ -62,7 +64,8 @@ static void clients_get_the_best_that_can_be_served(void **state UNUSED)
 		struct accept a;
 		struct error err = { 0 };
 
-		if (negotiate_accept(str_from(rows[i].accept), STR_NULL, STR_NULL, &a, &err) < 0)
+		if (negotiate_accept(ALL_FORMS, str_from(rows[i].accept), STR_NULL, STR_NULL, &a,
+				     &err) < 0)
 			fail_msg("%s: %s", rows[i].accept, err.msg);
 		assert_int_equal(a.as, rows[i].as);
 		assert_int_equal(a.format, rows[i].format);
@@ -85,7 +88,8 @@ static void what_nobody_serves_is_not_acceptable(void **state UNUSED)
 		struct accept a;
 		struct error err;
 
-		assert_int_equal(negotiate_accept(str_from(rows[i]), STR_NULL, STR_NULL, &a, &err),
+		assert_int_equal(negotiate_accept(ALL_FORMS, str_from(rows[i]), STR_NULL, STR_NULL,
+						  &a, &err),
 				 -ERR_NOT_ACCEPTABLE);
 		assert_string_equal(err.msg, "only the following media types are accepted: "
 					     "application/json, application/yaml");
@@ -97,9 +101,8 @@ static void a_place_serves_only_its_forms(void **state UNUSED)
 	struct str table = STR("application/json;as=Table;v=v1;g=meta.k8s.io,application/json");
 	struct accept a;
 
-	assert_int_equal(
-		negotiate_accept_among(ACCEPT_OF_DISCOVERY, table, STR_NULL, STR_NULL, &a, NULL),
-		0);
+	assert_int_equal(negotiate_accept(ACCEPT_OF_DISCOVERY, table, STR_NULL, STR_NULL, &a, NULL),
+			 0);
 	assert_int_equal(a.as, ACCEPT_OBJECT);
 }
 
@@ -107,11 +110,12 @@ static void people_get_indented_answers(void **state UNUSED)
 {
 	struct accept a;
 
-	(void)negotiate_accept(STR(""), STR_NULL, STR("curl/8.1"), &a, NULL);
+	(void)negotiate_accept(ALL_FORMS, STR(""), STR_NULL, STR("curl/8.1"), &a, NULL);
 	assert_true(a.pretty);
-	(void)negotiate_accept(STR(""), STR_NULL, STR("kubectl/v1.37"), &a, NULL);
+	(void)negotiate_accept(ALL_FORMS, STR(""), STR_NULL, STR("kubectl/v1.37"), &a, NULL);
 	assert_false(a.pretty);
-	(void)negotiate_accept(STR("application/json;pretty=1"), STR_NULL, STR_NULL, &a, NULL);
+	(void)negotiate_accept(ALL_FORMS, STR("application/json;pretty=1"), STR_NULL, STR_NULL, &a,
+			       NULL);
 	assert_true(a.pretty);
 }
 
@@ -128,7 +132,8 @@ static void gzip_is_taken_where_it_is_offered(void **state UNUSED)
 	struct accept a;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		(void)negotiate_accept(STR(""), str_from(rows[i].encodings), STR_NULL, &a, NULL);
+		(void)negotiate_accept(ALL_FORMS, STR(""), str_from(rows[i].encodings), STR_NULL,
+				       &a, NULL);
 		assert_int_equal(a.gzip, rows[i].gzip);
 	}
 }

@@ -21,37 +21,6 @@
 #define CLAIMS "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 #define TABLE  "application/json;as=Table;v=v1;g=meta.k8s.io"
 
-struct fixture {
-	struct verb_world w;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = xcalloc(1, sizeof(*f));
-
-	verb_world_init(&f->w, 17, HTTP_PROTOCOL_2, true);
-	*state = f;
-	return 0;
-}
-
-static int setup_http1(void **state)
-{
-	struct fixture *f = xcalloc(1, sizeof(*f));
-
-	verb_world_init(&f->w, 18, HTTP_PROTOCOL_1, false);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	verb_world_release(&f->w);
-	free(f);
-	return 0;
-}
-
 /* n maps named m000.., every second labelled, with `size` bytes of data each. */
 static void make_maps(struct verb_world *w, int n, int size)
 {
@@ -76,7 +45,7 @@ static size_t items(const struct json *list)
 
 static void a_list_holds_what_matches(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct verb_ask ask = { .method = "GET", .target = MAPS };
 	struct json *got;
 
@@ -104,7 +73,7 @@ static void a_list_holds_what_matches(void **state)
 
 static void pages_are_of_one_revision(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *got;
 	char target[512];
 	const char *first;
@@ -135,7 +104,7 @@ static void pages_are_of_one_revision(void **state)
 
 static void lists_are_of_the_revision_that_is_asked_for(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	char target[256];
 	struct json *got;
 	const char *rv;
@@ -160,7 +129,7 @@ static void lists_are_of_the_revision_that_is_asked_for(void **state)
 
 static void kubectl_gets_tables(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct verb_ask list = { .method = "GET", .target = MAPS, .accept = TABLE };
 	struct verb_ask one = { .method = "GET", .target = MAPS "/m001", .accept = TABLE };
 	struct verb_ask yaml = { .method = "GET",
@@ -190,7 +159,7 @@ static void kubectl_gets_tables(void **state)
 
 static void informers_of_metadata_get_partial_objects(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct verb_ask list = {
 		.method = "GET",
 		.target = MAPS,
@@ -239,7 +208,7 @@ static void compare_forms(struct verb_world *w)
 
 static void yaml_and_indented_lists_say_the_same(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 
 	compare_forms(w);
 	make_maps(w, 3, 10);
@@ -248,7 +217,7 @@ static void yaml_and_indented_lists_say_the_same(void **state)
 
 static void other_versions_are_converted(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *got;
 
 	(void)verb_world_call(w, "POST", CLAIMS,
@@ -271,7 +240,7 @@ static void other_versions_are_converted(void **state)
 
 static void large_lists_are_compressed_when_wanted(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	CLEANUP(buf_release) struct buf out = BUF_INIT(16 * MIB);
 	struct verb_ask plain = { .method = "GET", .target = MAPS };
 	struct verb_ask zipped = { .method = "GET", .target = MAPS, .encoding = "gzip" };
@@ -296,7 +265,7 @@ static void large_lists_are_compressed_when_wanted(void **state)
 
 static void collections_are_deleted_by_selector(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *got;
 
 	make_maps(w, 99, 10);
@@ -323,7 +292,7 @@ static bool has_text(void *arg)
 
 static void watches_begin_where_they_should(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct verb_ask all = { .method = "GET", .target = MAPS "?watch=1&timeoutSeconds=5" };
 	struct verb_ask initial = { .method = "GET",
 				    .target = MAPS
@@ -361,9 +330,10 @@ static void watches_begin_where_they_should(void **state)
 	verb_ask_release(&yaml);
 }
 
-#define TEST(name)                                              \
-	cmocka_unit_test_setup_teardown(name, setup, teardown), \
-		cmocka_unit_test_setup_teardown(name, setup_http1, teardown)
+#define TEST(name)                                                                      \
+	cmocka_unit_test_setup_teardown(name, verb_world_set_up, verb_world_tear_down), \
+		cmocka_unit_test_setup_teardown(name, verb_world_set_up_http1,          \
+						verb_world_tear_down)
 
 int main(void)
 {
@@ -377,7 +347,8 @@ int main(void)
 		TEST(other_versions_are_converted),
 		TEST(large_lists_are_compressed_when_wanted),
 		TEST(collections_are_deleted_by_selector),
-		cmocka_unit_test_setup_teardown(watches_begin_where_they_should, setup, teardown),
+		cmocka_unit_test_setup_teardown(watches_begin_where_they_should, verb_world_set_up,
+						verb_world_tear_down),
 	};
 
 	return cmocka_run_group_tests_name("server/verb_list", tests, NULL, NULL);

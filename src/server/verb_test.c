@@ -21,40 +21,9 @@
 static const char *const a_pod = "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":"
 				 "[{\"name\":\"c\",\"image\":\"i\"}]}}";
 
-struct fixture {
-	struct verb_world w;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = xcalloc(1, sizeof(*f));
-
-	verb_world_init(&f->w, 7, HTTP_PROTOCOL_2, true);
-	*state = f;
-	return 0;
-}
-
-static int setup_http1(void **state)
-{
-	struct fixture *f = xcalloc(1, sizeof(*f));
-
-	verb_world_init(&f->w, 8, HTTP_PROTOCOL_1, false);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	verb_world_release(&f->w);
-	free(f);
-	return 0;
-}
-
 static void an_object_lives_and_dies(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *made, *got, *changed;
 
 	made = verb_world_call(w, "POST", MAPS,
@@ -84,7 +53,7 @@ static void an_object_lives_and_dies(void **state)
 
 static void a_write_that_changes_nothing_writes_nothing(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	const char *body = "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"1\"}}";
 	struct json *made = verb_world_call(w, "POST", MAPS, body, 201);
 	struct json *same = verb_world_call(w, "PUT", MAPS "/a", body, 200);
@@ -94,7 +63,7 @@ static void a_write_that_changes_nothing_writes_nothing(void **state)
 
 static void stale_writes_are_conflicts(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *got;
 
 	(void)verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
@@ -111,7 +80,7 @@ static void stale_writes_are_conflicts(void **state)
 
 static void names_are_taken_once_and_generated_anew(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *got, *other;
 
 	(void)verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
@@ -126,7 +95,7 @@ static void names_are_taken_once_and_generated_anew(void **state)
 
 static void namespaces_must_be_there_and_stay(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *got;
 
 	got = verb_world_call(w, "POST", "/api/v1/namespaces/none/configmaps",
@@ -157,7 +126,7 @@ static void namespaces_must_be_there_and_stay(void **state)
 
 static void dry_runs_leave_no_trace(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *got;
 
 	got = verb_world_call(w, "POST", MAPS "?dryRun=All", "{\"metadata\":{\"name\":\"a\"}}",
@@ -179,7 +148,7 @@ static void dry_runs_leave_no_trace(void **state)
 
 static void finalizers_hold_what_is_deleted(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *got;
 
 	(void)verb_world_call(w, "POST", MAPS,
@@ -193,7 +162,7 @@ static void finalizers_hold_what_is_deleted(void **state)
 
 static void preconditions_of_a_delete_hold(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *got;
 
 	(void)verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
@@ -234,7 +203,7 @@ static void bodies_may_be_protobuf(void **state)
 				    "DeleteOptions\x12\x05\x12\x03\x0a\x01x");
 	struct str plain = STR("k8s\0\x0a\x13\x0a\x02v1\x12\x0d"
 			       "DeleteOptions\x12\x02\x08\x00");
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *got;
 
 	got = call_protobuf(w, "POST", MAPS "?fieldValidation=Strict", map, 201);
@@ -255,7 +224,7 @@ static void bodies_may_be_protobuf(void **state)
 
 static void patches_are_applied(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct verb_ask merge = { .method = "PATCH",
 				  .target = MAPS "/a",
 				  .content_type = "application/merge-patch+json",
@@ -286,7 +255,7 @@ static void patches_are_applied(void **state)
 /* All of them are decided on each other, none waits for a commit. */
 static void patches_of_many_at_once_all_count(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct verb_ask asks[20];
 	char bodies[20][64];
 	struct json *got;
@@ -312,7 +281,7 @@ static void patches_of_many_at_once_all_count(void **state)
 
 static void status_is_written_apart(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *got;
 
 	(void)verb_world_call(w, "POST", PODS, a_pod, 201);
@@ -329,7 +298,7 @@ static void status_is_written_apart(void **state)
 
 static void pods_are_bound_and_evicted(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *got;
 
 	(void)verb_world_call(w, "POST", PODS, a_pod, 201);
@@ -397,7 +366,7 @@ static void what_is_not_served_is_refused(void **state)
 		  "[\"Some\"]: "
 		  "supported values: \"All\"" },
 	};
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct verb_ask ask = { .method = rows[i].method,
@@ -418,7 +387,7 @@ static void what_is_not_served_is_refused(void **state)
 
 static void large_bodies_are_refused_with_a_status(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	char *body = xmalloc(HTTP_BODY_MAX + 2);
 	struct verb_ask ask = {
 		.method = "POST", .target = MAPS, .body = body, .body_n = HTTP_BODY_MAX + 1
@@ -436,7 +405,7 @@ static void large_bodies_are_refused_with_a_status(void **state)
 
 static void unknown_fields_are_warned_of(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct verb_ask ask = { .method = "POST",
 				.target = MAPS,
 				.body = "{\"metadata\":{\"name\":\"a\"},\"foo\":1}" };
@@ -451,7 +420,7 @@ static void unknown_fields_are_warned_of(void **state)
 
 static void other_paths_are_answered_elsewhere(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct verb_ask ask = { .method = "GET", .target = "/version", .accept = "text/plain" };
 
 	(void)verb_world_ask(w, &ask);
@@ -462,7 +431,7 @@ static void other_paths_are_answered_elsewhere(void **state)
 
 static void reads_of_the_future_time_out(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct json *got;
 
 	got = verb_world_call(w, "GET", "/api/v1/namespaces/default?resourceVersion=100000", NULL,
@@ -477,7 +446,7 @@ static void reads_of_the_future_time_out(void **state)
 /* Nobody is refused because of what cannot be read yet. */
 static void refusals_wait_for_what_they_are_decided_on(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct verb_ask asks[] = {
 		{ .method = "POST", .target = MAPS, .body = "{\"metadata\":{\"name\":\"a\"}}" },
 		{ .method = "POST", .target = MAPS, .body = "{\"metadata\":{\"name\":\"a\"}}" },
@@ -509,7 +478,7 @@ static void refusals_wait_for_what_they_are_decided_on(void **state)
 /* The store hangs: the client hears of it, and what comes later harms nobody. */
 static void writes_have_a_time_limit(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 	struct verb_ask ask = { .method = "POST",
 				.target = MAPS,
 				.body = "{\"metadata\":{\"name\":\"a\"}}" };
@@ -536,7 +505,7 @@ static void writes_have_a_time_limit(void **state)
 /* A request that its client gives up while the state has it does no harm. */
 static void clients_may_leave_at_any_time(void **state)
 {
-	struct verb_world *w = &((struct fixture *)*state)->w;
+	struct verb_world *w = *state;
 
 	for (int i = 0; i < 40; i++) {
 		char body[64];
@@ -555,9 +524,10 @@ static void clients_may_leave_at_any_time(void **state)
 	(void)verb_world_call(w, "GET", MAPS, NULL, 200);
 }
 
-#define TEST(name)                                              \
-	cmocka_unit_test_setup_teardown(name, setup, teardown), \
-		cmocka_unit_test_setup_teardown(name, setup_http1, teardown)
+#define TEST(name)                                                                      \
+	cmocka_unit_test_setup_teardown(name, verb_world_set_up, verb_world_tear_down), \
+		cmocka_unit_test_setup_teardown(name, verb_world_set_up_http1,          \
+						verb_world_tear_down)
 
 int main(void)
 {
@@ -582,7 +552,8 @@ int main(void)
 		TEST(reads_of_the_future_time_out),
 		TEST(writes_have_a_time_limit),
 		TEST(refusals_wait_for_what_they_are_decided_on),
-		cmocka_unit_test_setup_teardown(clients_may_leave_at_any_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_may_leave_at_any_time, verb_world_set_up,
+						verb_world_tear_down),
 	};
 
 	return cmocka_run_group_tests_name("server/verb", tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/metrics.h"
 #include "net/http_server.h"
 #include "net/sim.h"
@@ -296,4 +297,27 @@ struct json *verb_world_call(struct verb_world *w, const char *method, const cha
 const char *verb_world_text(struct verb_world *w, const struct json *tree, const char *pointer)
 {
 	return arena_strdup(&w->arena, json_str(json_pointer(tree, str_from(pointer))));
+}
+
+/* --- for cmocka ------------------------------------------------------------------- */
+
+int verb_world_set_up(void **state)
+{
+	*state = XNEW(struct verb_world);
+	verb_world_init(*state, 7, HTTP_PROTOCOL_2, true);
+	return 0;
+}
+
+int verb_world_set_up_http1(void **state)
+{
+	*state = XNEW(struct verb_world);
+	verb_world_init(*state, 8, HTTP_PROTOCOL_1, false);
+	return 0;
+}
+
+int verb_world_tear_down(void **state)
+{
+	verb_world_release(*state);
+	free(*state);
+	return 0;
 }
