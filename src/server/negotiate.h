@@ -22,7 +22,7 @@ enum accept_format { ACCEPT_JSON, ACCEPT_YAML };
 struct accept {
 	enum accept_as as;
 	enum accept_format format;
-	struct str as_version; /* of Table and PartialObjectMetadata: "v1" or "v1beta1" */
+	struct str as_version; /* of the form: "v1", "v1beta1"; of discovery "v2", "v2beta1" */
 	bool pretty;
 	bool gzip; /* Accept-Encoding has it */
 };

@@ -38,7 +38,7 @@ struct state_opts {
 	/* What is stored: storage versions. NULL: all of schema_kinds(). Borrowed. */
 	const struct schema_kind *const *kinds;
 	size_t nkinds;
-	size_t ring_bytes; /* events kept for watchers, per resource; 0: 64 MiB, grown on demand */
+	size_t ring_bytes; /* most that a resource's events may weigh; 0: 64 MiB. See ring.h */
 	int64_t event_ttl_ms; /* of kinds with SCHEMA_EVENTS; 0: one hour */
 	struct metrics *metrics; /* or NULL */
 	/* All is loaded and the feed runs (err NULL), or why that cannot be. Once. */

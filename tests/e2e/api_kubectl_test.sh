@@ -102,6 +102,13 @@ pods_and_waiting() {
 	matches "$label: describe" 'Name: +default' "$out"
 }
 
+examples() {
+	capture k create -f ../../examples/gpu.yaml
+	same "$label: the example of the README" 3 "$(grep -c created <<<"$out")"
+	capture k delete -f ../../examples/gpu.yaml
+	same "$label: and its end" 3 "$(grep -c deleted <<<"$out")"
+}
+
 chunks() {
 	local i
 	for i in $(seq 1 23); do
@@ -124,6 +131,7 @@ all_of() { # BACKEND
 		read_and_write
 		claims
 		pods_and_waiting
+		examples
 		chunks
 		stop "$server"
 		same "$label: the server ends in order" 0 "$status"
