@@ -53,7 +53,7 @@ struct verb_world {
 void verb_world_init(struct verb_world *w, uint64_t seed, enum http_protocol protocol, bool local);
 void verb_world_release(struct verb_world *w);
 
-/* For cmocka: *state is a world, over HTTP/2 with a local store or over HTTP/1.1 with a shared one. */
+/* For cmocka; *state is a world: HTTP/2 and a local store, or HTTP/1.1 and a shared one. */
 int verb_world_set_up(void **state);
 int verb_world_set_up_http1(void **state);
 int verb_world_tear_down(void **state);

@@ -6,9 +6,10 @@
  * store does not look into. Every change has a revision: cluster-wide, strictly
  * increasing, the one clock of the system.
  *
- * Writes are asynchronous and ordered; on etcd only those of one key are. A write is acknowledged (done) only when
- * it survives `kill -9` and power loss. Before that its event was delivered, so
- * whoever follows the feed has seen a write by the time it is acknowledged.
+ * Writes are asynchronous and ordered; on etcd only those of one key are. A write
+ * is acknowledged (done) only when it survives `kill -9` and power loss. Before that
+ * its event was delivered, so whoever follows the feed has seen a write by the time
+ * it is acknowledged.
  *
  * The feed is the one way to learn of changes, one's own and, on etcd, those of
  * other processes: every event once, in the order of revisions, without gaps.
