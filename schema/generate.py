@@ -102,6 +102,7 @@ class Writer:
         row += [f".patch_key = {c_str(patch)}"] if isinstance(patch, str) else []
         row += [".patch_merge = true"] if patch else []
         row += [".patch_retain_keys = true"] if "retain-keys" in said else []
+        row += [".patch_replace = true"] if "patch-replace" in said else []
         row += [f".gate = GATE_{said['gate']}"] if "gate" in said else []
         row += [f".oneof = {said['oneof']}"] if "oneof" in said else []
         row += [f".doc = {c_doc(field.doc)}"] if field.doc else []

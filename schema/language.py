@@ -153,7 +153,8 @@ class Reader:
             return None
         if len(words) < 3 or not re.fullmatch(r"\d+(\.\d+){0,2}", words[0]):
             raise Fault(at, 'a field is "NUMBER NAME TYPE ATTRIBUTES.."')
-        allowed = {*FIELD_FLAGS, *NUMBERS, "set", "keys", "atomic", "granular", "patch", "retain-keys",
+        allowed = {*FIELD_FLAGS, *NUMBERS, "set", "keys", "atomic", "granular", "patch",
+                   "patch-replace", "retain-keys",
                    "oneof", "optional", "format", "key-format", "enum", "default", "gate", "served", "check",
                    "fill"}
         field = Item(at, numbers=[int(n) for n in words[0].split(".")], name=words[1],

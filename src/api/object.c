@@ -213,14 +213,15 @@ static struct bytes *respliced(const struct object *o, int64_t revision, int *re
 
 struct object *object_at(const struct object *o, int64_t revision)
 {
-	size_t n = object_size(o);
+	size_t n = object_size(o), fixed = offsetof(struct object, nlabels);
 	struct object *c = xmalloc(n);
 	uint32_t after = o->rv_at;
 	int shift;
 
-	/* All but the count, which other threads change meanwhile. */
-	memcpy((char *)c + sizeof(c->refs), (const char *)o + sizeof(o->refs), n - sizeof(c->refs));
+	/* All but what other threads change meanwhile. */
+	memcpy((char *)c + fixed, (const char *)o + fixed, n - fixed);
 	atomic_init(&c->refs, 1);
+	atomic_init(&c->message, NULL);
 	c->revision = revision;
 	c->json = respliced(o, revision, &shift);
 	c->stored = o->stored ? bytes_ref(o->stored) : NULL;
@@ -257,7 +258,16 @@ void object_unref(struct object *o)
 		return;
 	bytes_unref(o->json);
 	bytes_unref(o->stored);
+	bytes_unref(atomic_load_explicit(&o->message, memory_order_relaxed));
 	free(o);
+}
+
+size_t object_weight(const struct object *o)
+{
+	const struct bytes *message = atomic_load_explicit(&o->message, memory_order_acquire);
+
+	return sizeof(*o) + 64 + o->json->n + (o->stored ? o->stored->n : 0) +
+	       (message ? message->n : 0);
 }
 
 struct str object_ns(const struct object *o)

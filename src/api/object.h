@@ -4,7 +4,8 @@
  * Immutable and counted. The bytes are the JSON text that clients are sent,
  * with its resourceVersion, as one contiguous piece: GET, LIST and WATCH send
  * it by reference. The header holds what selectors and indexes need, mostly as
- * places in the text; nothing else of the object is resident.
+ * places in the text; nothing else of the object is resident, but its protobuf
+ * once somebody has asked for it.
  *
  * The stored bytes (what a store's value is) are the same without the
  * resourceVersion, which on etcd is known only after the commit, and without
@@ -38,7 +39,9 @@ struct object_value {
 #define OBJECT_VALUE_OWN (UINT32_C(1) << 31)
 
 struct object {
+	_Atomic(struct bytes *) message; /* protobuf, when it was made: object_message.h */
 	atomic_uint refs;
+	/* From here on nothing changes. */
 	uint32_t nlabels;
 	uint16_t nfields;
 	uint16_t ns_n; /* of the key */
@@ -75,6 +78,9 @@ struct object *object_at(const struct object *o, int64_t revision);
 struct object *object_ref(struct object *o);
 void object_unref(struct object *o); /* NULL allowed */
 DEFINE_CLEANUP(object_unref, struct object *);
+
+/* Bytes of memory that it keeps, about. */
+size_t object_weight(const struct object *o);
 
 struct str object_ns(const struct object *o);
 struct str object_name(const struct object *o);

@@ -288,6 +288,7 @@ int object_build(const struct schema_kind *kind, struct bytes *json, struct byte
 			    h.ns.n + 1 + h.name.n + h.own;
 	o = xcalloc(1, at + n);
 	atomic_init(&o->refs, 1);
+	atomic_init(&o->message, NULL);
 	o->json = json;
 	o->stored = stored;
 	if (r < 0)

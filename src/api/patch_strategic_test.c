@@ -1,200 +1,212 @@
-/* Strategic merge patches on real types, with upstream's results. */
+/*
+ * Strategic merge patches on real types, with upstream's results.
+ *
+ * The tables are cases/strategic_*.cases, blocks apart by empty lines; lines that begin with #
+ * are comments. A block names a resource and says what it shows, then comes the object, the
+ * patch, and what becomes of it, or why it is refused (a | stands for a new line):
+ *
+ *	v1/pods: null removes a label
+ *		{"metadata":{"labels":{"a":"1","b":"2"}}}
+ *		+ {"metadata":{"labels":{"a":null}}}
+ *		= {"metadata":{"labels":{"b":"2"}}}
+ *
+ *	v1/pods: a patch that is a list
+ *		{"spec":{}}
+ *		+ []
+ *		! BadRequest json: cannot unmarshal array into Go value of type map[string]interface {}
+ */
 #include "api/patch_strategic.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/limits.h"
 
-static const struct schema_type *pod_type(void)
+struct patch_case {
+	struct str title, object, patch, result, refusal;
+};
+
+/* --- running ------------------------------------------------------------------------- */
+
+/* Of "group/version/resource", the group left out for core. */
+static const struct schema_type *type_of(struct str path)
 {
-	return schema_find_resource(STR(""), STR("v1"), STR("pods"))->type;
+	struct str group = STR(""), version, resource;
+
+	(void)str_split(&path, '/', &version);
+	(void)str_split(&path, '/', &resource);
+	if (path.n) {
+		group = version;
+		version = resource;
+		resource = path;
+	}
+	if (!schema_find_resource(group, version, resource))
+		fail_msg("there is no resource %.*s", STR_ARG(resource));
+	return schema_find_resource(group, version, resource)->type;
 }
 
-static int patched(struct arena *a, const char *doc, const char *patch, struct buf *out,
-		   struct error *err)
+static struct json *parsed(struct arena *a, struct str text)
 {
-	struct json *tree, *changes;
-	int r;
+	struct json *tree = NULL;
+	struct error err;
 
-	if (json_parse(a, str_from(doc), NULL, &tree, NULL) < 0 ||
-	    json_parse(a, str_from(patch), NULL, &changes, NULL) < 0)
-		fail_msg("bad test text");
-	r = patch_strategic(a, &tree, pod_type(), changes, err);
-	if (r == 0)
-		(void)json_print(out, tree, NULL);
-	return r;
+	if (json_parse(a, text, NULL, &tree, &err) < 0)
+		fail_msg("%.*s: %s", STR_ARG(text), err.msg);
+	return tree;
 }
 
-static void assert_patched(const char *doc, const char *patch, const char *want)
+/* "Reason text", with | for new lines, as a refusal is written in the file. */
+static const char *refusal_text(struct arena *a, const struct error *err)
 {
-	struct buf out = BUF_INIT(MIB);
+	char *text = arena_printf(a, "%s %s", error_reason(err->code), err->msg);
+
+	for (char *c = text; (c = strchr(c, '\n')); c++)
+		*c = '|';
+	return text;
+}
+
+static const char *outcome(struct arena *a, const struct patch_case *c, bool *ret_fine)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(MIB);
+	struct str path = c->title, resource;
+	struct json *tree = parsed(a, c->object), *patch = parsed(a, c->patch), *before;
 	struct error err = { 0 };
-	struct arena a;
+	const char *text;
+
+	(void)str_split(&path, ':', &resource);
+	assert_int_equal(json_copy(a, patch, &before, NULL), 0);
+	if (patch_strategic(a, &tree, type_of(resource), patch, &err) < 0) {
+		text = refusal_text(a, &err);
+		*ret_fine = c->refusal.p && str_eqz(c->refusal, text);
+		return text;
+	}
+	(void)json_print(&out, tree, NULL);
+	*ret_fine = c->result.p && json_equal(tree, parsed(a, c->result));
+	*ret_fine = *ret_fine && json_equal(before, patch);
+	return arena_strdup(a, buf_str(&out));
+}
+
+static bool passes(const struct patch_case *c)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct str want = c->result.p ? c->result : c->refusal;
+	const char *got;
+	bool fine = false;
 
 	arena_init(&a, 64 * MIB);
-	if (patched(&a, doc, patch, &out, &err) < 0)
-		fail_msg("%s: %s", patch, err.msg);
-	assert_string_equal(out.p, want);
-	buf_release(&out);
-	arena_release(&a);
+	got = outcome(&a, c, &fine);
+	if (!fine)
+		print_error("%.*s\n  wanted %.*s\n  got    %s\n", STR_ARG(c->title), STR_ARG(want),
+			    got);
+	return fine;
 }
 
-static void assert_refused(const char *doc, const char *patch, int code, const char *why)
-{
-	struct buf out = BUF_INIT(MIB);
-	struct error err = { 0 };
-	struct arena a;
+/* --- files --------------------------------------------------------------------------- */
 
-	arena_init(&a, 64 * MIB);
-	assert_int_equal(patched(&a, doc, patch, &out, &err), code);
-	assert_string_equal(err.msg, why);
-	buf_release(&out);
-	arena_release(&a);
+/* One line of a block into the case. */
+static void take_line(struct patch_case *c, struct str line)
+{
+	struct str rest = str_trim(str_skip(line, 1));
+
+	if (line.p[0] == '+')
+		c->patch = rest;
+	else if (line.p[0] == '=')
+		c->result = rest;
+	else if (line.p[0] == '!')
+		c->refusal = rest;
+	else
+		c->object = line;
 }
 
-static void objects_are_merged_and_null_removes(void **state)
+static bool is_whole(const struct patch_case *c)
 {
-	assert_patched("{\"metadata\":{\"labels\":{\"a\":\"1\",\"b\":\"2\"}}}",
-		       "{\"metadata\":{\"labels\":{\"b\":null,\"c\":\"3\",\"d\":null}}}",
-		       "{\"metadata\":{\"labels\":{\"a\":\"1\",\"c\":\"3\"}}}");
-	assert_patched("{}", "{\"metadata\":{\"labels\":{\"a\":null,\"b\":\"2\"}}}",
-		       "{\"metadata\":{\"labels\":{\"b\":\"2\"}}}");
-	assert_patched("{\"a\":1}", "{\"a\":{\"x\":null,\"y\":[{\"z\":null}]}}",
-		       "{\"a\":{\"y\":[{}]}}");
+	return c->object.p && c->patch.p && !c->result.p != !c->refusal.p;
 }
 
-static void elements_with_a_key_are_merged(void **state)
+static size_t run_block(const struct patch_case *c, size_t *failed)
 {
-	assert_patched("{\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"1\"},"
-		       "{\"name\":\"b\",\"image\":\"2\"}]}}",
-		       "{\"spec\":{\"containers\":[{\"name\":\"b\",\"image\":\"3\"}]}}",
-		       "{\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"1\"},"
-		       "{\"name\":\"b\",\"image\":\"3\"}]}}");
+	if (!c->title.p)
+		return 0;
+	if (!is_whole(c))
+		fail_msg("%.*s: the case lacks something", STR_ARG(c->title));
+	*failed += !passes(c);
+	return 1;
 }
 
-static void new_elements_come_first_as_upstream_has_it(void **state)
+/* Returns how many cases there were. */
+static size_t run_file(const char *name)
 {
-	assert_patched("{\"status\":{\"conditions\":[{\"type\":\"A\",\"status\":\"True\"}]}}",
-		       "{\"status\":{\"conditions\":[{\"type\":\"B\",\"status\":\"False\","
-		       "\"reason\":null}]}}",
-		       "{\"status\":{\"conditions\":[{\"type\":\"B\",\"status\":\"False\"},"
-		       "{\"type\":\"A\",\"status\":\"True\"}]}}");
+	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
+	CLEANUP(arena_release) struct arena a;
+	struct patch_case c = { 0 };
+	struct str rest, line;
+	size_t n = 0, failed = 0;
+	struct error err;
+
+	arena_init(&a, MIB);
+	if (file_read(arena_printf(&a, "%s/%s", API_CASES, name), &text, &err) < 0)
+		fail_msg("%s: %s", name, err.msg);
+	rest = buf_str(&text);
+	while (rest.n && str_split(&rest, '\n', &line)) {
+		if (line.n && line.p[0] == '#')
+			continue;
+		if (line.n && line.p[0] == '\t') {
+			take_line(&c, str_trim(line));
+			continue;
+		}
+		n += run_block(&c, &failed);
+		c = (struct patch_case){ .title = line.n ? line : STR_NULL };
+	}
+	n += run_block(&c, &failed);
+	assert_int_equal(failed, 0);
+	return n;
 }
 
-static void elements_are_deleted_by_directive(void **state)
+static void the_rules_hold_one_by_one(void **state)
 {
-	assert_patched("{\"spec\":{\"containers\":[{\"name\":\"a\"},{\"name\":\"b\"}]}}",
-		       "{\"spec\":{\"containers\":[{\"name\":\"a\",\"$patch\":\"delete\"}]}}",
-		       "{\"spec\":{\"containers\":[{\"name\":\"b\"}]}}");
-	assert_refused("{\"spec\":{\"containers\":[{\"name\":\"a\"}]}}",
-		       "{\"spec\":{\"containers\":[{\"$patch\":\"delete\"}]}}", -ERR_INVALID,
-		       "delete patch type with no merge key defined");
+	assert_true(run_file("strategic_rules.cases") >= 80);
 }
 
-static void a_list_is_replaced_by_directive(void **state)
+static void patches_of_real_clients_do_what_they_do_upstream(void **state)
 {
-	assert_patched("{\"spec\":{\"containers\":[{\"name\":\"a\"},{\"name\":\"b\"}]}}",
-		       "{\"spec\":{\"containers\":[{\"name\":\"c\"},{\"$patch\":\"replace\"}]}}",
-		       "{\"spec\":{\"containers\":[{\"name\":\"c\"}]}}");
+	assert_true(run_file("strategic_kinds.cases") >= 50);
 }
 
-static void an_object_is_replaced_or_emptied_by_directive(void **state)
-{
-	assert_patched("{\"metadata\":{\"labels\":{\"a\":\"1\"}}}",
-		       "{\"metadata\":{\"labels\":{\"$patch\":\"replace\",\"b\":\"2\"}}}",
-		       "{\"metadata\":{\"labels\":{\"b\":\"2\"}}}");
-	assert_patched("{\"metadata\":{\"labels\":{\"a\":\"1\"}}}",
-		       "{\"metadata\":{\"labels\":{\"$patch\":\"delete\"}}}",
-		       "{\"metadata\":{\"labels\":{}}}");
-	assert_refused("{\"metadata\":{}}", "{\"metadata\":{\"$patch\":\"x\"}}", -ERR_INVALID,
-		       "unknown patch type: x");
-}
+/* --- what is made to hurt --------------------------------------------------------------- */
 
-static void a_list_without_a_key_is_replaced(void **state)
+static int patch_pod(struct arena *a, const char *object, const char *patch)
 {
-	assert_patched("{\"spec\":{\"containers\":[{\"name\":\"a\",\"args\":[\"1\",\"2\"]}]}}",
-		       "{\"spec\":{\"containers\":[{\"name\":\"a\",\"args\":[\"3\"]}]}}",
-		       "{\"spec\":{\"containers\":[{\"name\":\"a\",\"args\":[\"3\"]}]}}");
-}
+	struct json *tree = parsed(a, str_from(object));
+	struct error err;
 
-static void scalars_that_merge_are_added_once(void **state)
-{
-	assert_patched("{\"metadata\":{\"finalizers\":[\"a\",\"b\"]}}",
-		       "{\"metadata\":{\"finalizers\":[\"b\",\"c\"]}}",
-		       "{\"metadata\":{\"finalizers\":[\"a\",\"b\",\"c\"]}}");
-	assert_patched("{\"metadata\":{\"finalizers\":[\"a\",\"b\"]}}",
-		       "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\"]}}",
-		       "{\"metadata\":{\"finalizers\":[\"b\"]}}");
-}
-
-static void an_order_can_be_asked_for(void **state)
-{
-	assert_patched(
-		"{\"spec\":{\"containers\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"x\"}]}}",
-		"{\"spec\":{\"$setElementOrder/containers\":[{\"name\":\"b\"},{\"name\":\"a\"}],"
-		"\"containers\":[{\"name\":\"a\",\"image\":\"i\"}]}}",
-		"{\"spec\":{\"containers\":[{\"name\":\"b\"},{\"name\":\"a\",\"image\":\"i\"},"
-		"{\"name\":\"x\"}]}}");
-	assert_patched(
-		"{\"spec\":{\"containers\":[{\"name\":\"a\"},{\"name\":\"b\"}]}}",
-		"{\"spec\":{\"$setElementOrder/containers\":[{\"name\":\"b\"},{\"name\":\"a\"}]}}",
-		"{\"spec\":{\"containers\":[{\"name\":\"b\"},{\"name\":\"a\"}]}}");
-}
-
-static void keys_that_are_not_retained_go(void **state)
-{
-	assert_patched("{\"spec\":{\"volumes\":[{\"name\":\"v\",\"emptyDir\":{}}]}}",
-		       "{\"spec\":{\"volumes\":[{\"name\":\"v\",\"hostPath\":{\"path\":\"/\"},"
-		       "\"$retainKeys\":[\"name\",\"hostPath\"]}]}}",
-		       "{\"spec\":{\"volumes\":[{\"name\":\"v\",\"hostPath\":{\"path\":\"/\"}}]}}");
-	assert_refused("{\"spec\":{\"volumes\":[{\"name\":\"v\"}]}}",
-		       "{\"spec\":{\"volumes\":[{\"name\":\"v\",\"$retainKeys\":[]}]}}",
-		       -ERR_BAD_REQUEST, "patch content doesn't match retainKeys list");
-}
-
-static void malformed_patches_are_refused(void **state)
-{
-	assert_refused("{}", "[]", -ERR_BAD_REQUEST, "invalid JSON document");
-	assert_refused("{\"spec\":{\"containers\":[]}}",
-		       "{\"spec\":{\"containers\":[{\"image\":\"x\"}]}}", -ERR_INVALID,
-		       "map: map[] does not contain declared merge key: name");
-	assert_refused("{\"spec\":{\"containers\":[]}}", "{\"spec\":{\"containers\":[1]}}",
-		       -ERR_BAD_REQUEST, "invalid JSON document");
-	assert_refused("{\"spec\":{}}", "{\"spec\":{\"$setElementOrder/containers\":1}}",
-		       -ERR_BAD_REQUEST, "invalid patch format of setElementOrder list");
-	assert_refused("{\"spec\":{}}", "{\"spec\":{\"$deleteFromPrimitiveList/x\":1}}",
-		       -ERR_BAD_REQUEST, "invalid patch format of primitive list");
+	return patch_strategic(a, &tree, type_of(STR("v1/pods")), parsed(a, str_from(patch)), &err);
 }
 
 static void a_patch_made_to_cost_time_is_refused(void **state)
 {
-	struct buf patch = BUF_INIT(MIB), out = BUF_INIT(MIB);
-	struct arena a;
-	struct error err;
+	CLEANUP(buf_release) struct buf patch = BUF_INIT(MIB);
+	CLEANUP(arena_release) struct arena a;
 
 	(void)buf_addz(&patch, "{\"metadata\":{\"finalizers\":[");
 	for (int i = 0; i < 20000; i++)
 		(void)buf_printf(&patch, "%s\"%d\"", i ? "," : "", i);
 	(void)buf_addz(&patch, "]}}");
 	arena_init(&a, 64 * MIB);
-	assert_int_equal(
-		patched(&a, "{\"metadata\":{\"finalizers\":[\"a\"]}}", patch.p, &out, &err),
-		-ERR_TOO_LARGE);
-	buf_release(&patch);
-	buf_release(&out);
-	arena_release(&a);
+	assert_int_equal(patch_pod(&a, "{\"metadata\":{\"finalizers\":[\"a\"]}}", patch.p),
+			 -ERR_TOO_LARGE);
 }
 
 static void deep_patches_are_refused(void **state)
 {
-	struct buf patch = BUF_INIT(MIB), out = BUF_INIT(MIB);
-	struct arena a;
-	struct error err;
+	CLEANUP(buf_release) struct buf patch = BUF_INIT(MIB);
+	CLEANUP(arena_release) struct arena a;
 
 	for (int i = 0; i < 2000; i++)
 		(void)buf_addz(&patch, "{\"a\":");
@@ -202,27 +214,15 @@ static void deep_patches_are_refused(void **state)
 	for (int i = 0; i < 2000; i++)
 		(void)buf_addz(&patch, "}");
 	arena_init(&a, 64 * MIB);
-	assert_int_equal(patched(&a, "{}", patch.p, &out, &err), -ERR_BAD_REQUEST);
-	assert_int_equal(patched(&a, patch.p, patch.p, &out, &err), -ERR_BAD_REQUEST);
-	buf_release(&patch);
-	buf_release(&out);
-	arena_release(&a);
+	assert_int_equal(patch_pod(&a, "{}", patch.p), -ERR_BAD_REQUEST);
+	assert_int_equal(patch_pod(&a, patch.p, patch.p), -ERR_BAD_REQUEST);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(objects_are_merged_and_null_removes),
-		cmocka_unit_test(elements_with_a_key_are_merged),
-		cmocka_unit_test(new_elements_come_first_as_upstream_has_it),
-		cmocka_unit_test(elements_are_deleted_by_directive),
-		cmocka_unit_test(a_list_is_replaced_by_directive),
-		cmocka_unit_test(an_object_is_replaced_or_emptied_by_directive),
-		cmocka_unit_test(a_list_without_a_key_is_replaced),
-		cmocka_unit_test(scalars_that_merge_are_added_once),
-		cmocka_unit_test(an_order_can_be_asked_for),
-		cmocka_unit_test(keys_that_are_not_retained_go),
-		cmocka_unit_test(malformed_patches_are_refused),
+		cmocka_unit_test(the_rules_hold_one_by_one),
+		cmocka_unit_test(patches_of_real_clients_do_what_they_do_upstream),
 		cmocka_unit_test(a_patch_made_to_cost_time_is_refused),
 		cmocka_unit_test(deep_patches_are_refused),
 	};

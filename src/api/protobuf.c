@@ -1,17 +1,12 @@
 /*
  * The envelope, both ways. It is read field by field and borrowed from, so that
  * to look into a body costs nothing; it is written as upstream does, its two
- * empty texts included.
+ * empty texts included (protobuf_frame.c).
  */
 #include "api/protobuf.h"
 
+#include "api/protobuf_frame.h"
 #include "api/protobuf_impl.h"
-
-/* Fields of the envelope, and of the TypeMeta in it, whose order is not that of meta/v1. */
-enum { TYPE_META = 1, RAW = 2, CONTENT_ENCODING = 3, CONTENT_TYPE = 4 };
-enum { API_VERSION = 1, KIND = 2 };
-/* Of WatchEvent, and of the RawExtension in it. */
-enum { EVENT_TYPE = 1, EVENT_OBJECT = 2, EVENT_RAW = 1 };
 
 /* --- decoding --------------------------------------------------------------------- */
 
@@ -31,9 +26,9 @@ static int read_type_meta(struct str message, struct protobuf_envelope *e, struc
 	int r;
 
 	while ((r = wire_next(&message, &w, err)) > 0) {
-		if (w.number == API_VERSION)
+		if (w.number == PROTOBUF_API_VERSION)
 			r = take_str(&w, "APIVersion", &e->api_version, err);
-		else if (w.number == KIND)
+		else if (w.number == PROTOBUF_KIND)
 			r = take_str(&w, "Kind", &e->kind, err);
 		if (r < 0)
 			return r;
@@ -48,14 +43,14 @@ static int read_envelope_field(const struct wire_field *w, struct protobuf_envel
 	int r;
 
 	switch (w->number) {
-	case TYPE_META:
+	case PROTOBUF_TYPE_META:
 		r = take_str(w, "TypeMeta", &meta, err);
 		return r < 0 ? r : read_type_meta(meta, e, err);
-	case RAW:
+	case PROTOBUF_RAW:
 		return take_str(w, "Raw", &e->message, err);
-	case CONTENT_ENCODING:
+	case PROTOBUF_CONTENT_ENCODING:
 		return take_str(w, "ContentEncoding", &e->content_encoding, err);
-	case CONTENT_TYPE:
+	case PROTOBUF_CONTENT_TYPE:
 		return take_str(w, "ContentType", &e->content_type, err);
 	default:
 		return 0;
@@ -158,68 +153,23 @@ int protobuf_decode_body(struct arena *a, const struct schema_kind *kind, struct
 
 /* --- encoding --------------------------------------------------------------------- */
 
-static int finish(const struct buf *b)
-{
-	return b->overflow ? -ERR_TOO_LARGE : 0;
-}
-
-/* All of the envelope that stands before the object's message. */
-static void put_head(struct buf *b, struct str api_version, struct str kind)
-{
-	size_t meta;
-
-	(void)buf_add_str(b, PROTOBUF_MAGIC);
-	meta = wire_open(b, TYPE_META);
-	wire_put_bytes(b, API_VERSION, api_version);
-	wire_put_bytes(b, KIND, kind);
-	wire_close(b, meta);
-}
-
-static void put_tail(struct buf *b)
-{
-	wire_put_bytes(b, CONTENT_ENCODING, STR(""));
-	wire_put_bytes(b, CONTENT_TYPE, STR(""));
-}
-
-int protobuf_wrap(struct str api_version, struct str kind, struct str message, struct buf *b)
-{
-	put_head(b, api_version, kind);
-	wire_put_bytes(b, RAW, message);
-	put_tail(b);
-	return finish(b);
-}
-
 int protobuf_encode_object(const struct schema_kind *kind, const struct json *tree, struct buf *b,
 			   struct error *err)
 {
-	size_t message;
-	int r;
+	struct protobuf_frame f = { .api_version = kind->api_version, .kind = kind->kind };
+	CLEANUP(buf_release) struct buf message = BUF_INIT(b->max);
+	int r = protobuf_encode(kind->type, tree, &message, err);
 
-	put_head(b, kind->api_version, kind->kind);
-	message = wire_open(b, RAW);
-	r = protobuf_encode(kind->type, tree, b, err);
 	if (r < 0)
 		return r;
-	wire_close(b, message);
-	put_tail(b);
-	return b->overflow ? protobuf_too_large(b, err) : 0;
+	if (protobuf_frame_add(&f, buf_str(&message), b) < 0)
+		return protobuf_too_large(b, err);
+	return 0;
 }
 
-int protobuf_encode_event(struct str type, struct str object, struct buf *b)
+bool protobuf_has_kind(const struct schema_kind *kind)
 {
-	size_t begin = b->n, raw, n;
+	const struct schema_field *metadata = schema_field(kind->type, STR("metadata"));
 
-	(void)buf_add(b, "\0\0\0", 4);
-	wire_put_bytes(b, EVENT_TYPE, type);
-	raw = wire_open(b, EVENT_OBJECT);
-	wire_put_bytes(b, EVENT_RAW, object);
-	wire_close(b, raw);
-	if (b->overflow)
-		return -ERR_TOO_LARGE;
-	n = b->n - begin - 4;
-	if (n > UINT32_MAX)
-		return -ERR_TOO_LARGE;
-	for (unsigned i = 0; i < 4; i++)
-		b->p[begin + i] = (char)(n >> (24 - 8 * i));
-	return 0;
+	return !metadata || metadata->number;
 }

@@ -57,25 +57,21 @@ int protobuf_decode_body(struct arena *a, const struct schema_kind *kind, struct
 
 /*
  * All append. -ERR_TOO_LARGE at the buffer's limit, with a part of it left
- * there; -ERR_INTERNAL for a tree that does not fit the type.
+ * there; -ERR_INTERNAL for a tree that does not fit the type: all that fits is there.
  */
 
 /* The object's message: fields in the order of their numbers, maps in that of their keys. */
 int protobuf_encode(const struct schema_type *type, const struct json *tree, struct buf *b,
 		    struct error *err);
 
-/* The same with magic and envelope: a body, or an answer. Lists are kinds, too. */
+/*
+ * The same with magic and envelope: a body, or an answer. Lists are kinds, too. See
+ * protobuf_frame.h for messages that are encoded already.
+ */
 int protobuf_encode_object(const struct schema_kind *kind, const struct json *tree, struct buf *b,
 			   struct error *err);
 
-/* Magic and envelope around a message that is encoded already. */
-int protobuf_wrap(struct str api_version, struct str kind, struct str message, struct buf *b);
-
-/*
- * One event of a watch, as it is sent: four bytes of length, the highest
- * first, and a message WatchEvent without an envelope. `type` is "ADDED"; `object`
- * is what protobuf_encode_object() makes.
- */
-int protobuf_encode_event(struct str type, struct str object, struct buf *b);
+/* Whether there is protobuf of that kind: its fields have numbers. Custom resources have none. */
+bool protobuf_has_kind(const struct schema_kind *kind);
 
 #endif

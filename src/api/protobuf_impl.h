@@ -10,6 +10,17 @@
 
 #define PROTOBUF_MAGIC STR("k8s\0")
 
+/* Fields of the envelope, and of the TypeMeta in it, whose order is not that of meta/v1. */
+enum {
+	PROTOBUF_TYPE_META = 1,
+	PROTOBUF_RAW = 2,
+	PROTOBUF_CONTENT_ENCODING = 3,
+	PROTOBUF_CONTENT_TYPE = 4,
+};
+enum { PROTOBUF_API_VERSION = 1, PROTOBUF_KIND = 2 };
+/* Of WatchEvent, and of the RawExtension in it. */
+enum { PROTOBUF_EVENT_TYPE = 1, PROTOBUF_EVENT_OBJECT = 2, PROTOBUF_EVENT_RAW = 1 };
+
 /* A map that was read; names may repeat in it. */
 struct protobuf_map {
 	struct protobuf_map *next;

@@ -293,6 +293,32 @@ static void every_kind_and_its_list_are_bodies(void **state)
 	}
 }
 
+static unsigned number_of(const struct schema_kind *kind, const char *name)
+{
+	const struct schema_field *f = schema_field(kind->type, str_from(name));
+
+	return f ? f->number : 0;
+}
+
+/* Answers are put together from pieces: a list from its items, partial objects from metadata. */
+static void metadata_comes_first_in_every_kind_and_then_a_list_s_items(void **state)
+{
+	size_t n;
+	const struct schema_kind *const *kinds = schema_kinds(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct schema_kind *list = schema_find_kind(kinds[i]->api_version,
+								  kinds[i]->list_kind);
+
+		if (number_of(kinds[i], "metadata") != 1)
+			fail_msg("%.*s", STR_ARG(kinds[i]->kind));
+		if ((kinds[i]->verbs & SCHEMA_LIST_VERB) && !list)
+			fail_msg("no list of %.*s", STR_ARG(kinds[i]->kind));
+		if (list && (number_of(list, "metadata") != 1 || number_of(list, "items") != 2))
+			fail_msg("%.*s", STR_ARG(list->kind));
+	}
+}
+
 static void every_cut_of_a_message_is_refused_or_read(void **state)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -318,6 +344,7 @@ int main(void)
 		cmocka_unit_test(numbers_of_every_type_rise),
 		cmocka_unit_test(every_type_comes_back_as_it_was),
 		cmocka_unit_test(every_kind_and_its_list_are_bodies),
+		cmocka_unit_test(metadata_comes_first_in_every_kind_and_then_a_list_s_items),
 		cmocka_unit_test(every_cut_of_a_message_is_refused_or_read),
 	};
 

@@ -11,6 +11,7 @@
 
 #include "api/decode.h"
 #include "api/protobuf.h"
+#include "api/protobuf_frame.h"
 #include "api/protobuf_wire.h"
 #include "base/file.h"
 #include "base/limits.h"
@@ -438,19 +439,72 @@ static void a_broken_body_is_told_as_upstream_does(void **state)
 
 /* --- encoding --------------------------------------------------------------------- */
 
-static void an_event_is_a_frame_around_a_whole_object(void **state)
-{
-	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB), object = BUF_INIT(MIB);
+/*
+ * By hand: magic; field 1 of the envelope, 9 bytes: apiVersion (1) "v1" and kind (2)
+ * "Pod"; field 2, the message; fields 3 and 4, empty.
+ */
+#define POD_ANSWER                               \
+	STR("k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod" \
+	    "\x12\x02\x0a\x00\x1a\x00\x22\x00")
 
-	assert_int_equal(protobuf_wrap(STR("v1"), STR("Pod"), STR("\x0a\x00"), &object), 0);
-	assert_true(str_eq(buf_str(&object), STR("k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod"
-						 "\x12\x02\x0a\x00\x1a\x00\x22\x00")));
-	assert_int_equal(protobuf_encode_event(STR("ADDED"), buf_str(&object), &b), 0);
-	assert_int_equal(b.n, 4 + 7 + 4 + object.n);
+static void an_answer_is_an_envelope_around_a_message(void **state)
+{
+	const struct protobuf_frame f = { .api_version = STR("v1"), .kind = STR("Pod") };
+	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
+
+	assert_int_equal(protobuf_frame_add(&f, STR("\x0a\x00"), &b), 0);
+	assert_true(str_eq(buf_str(&b), POD_ANSWER));
+	assert_int_equal(protobuf_frame_size(&f, 2), POD_ANSWER.n);
+	assert_int_equal(protobuf_head_size(&f, 2), POD_ANSWER.n - 2 - PROTOBUF_TAIL.n);
+}
+
+/* Length 0x22; type (1), 5 bytes; object (2), 0x19 bytes, in it raw (1), the answer's 0x17. */
+static void an_event_is_a_frame_around_a_whole_answer(void **state)
+{
+	const struct protobuf_frame f = { .event = STR("ADDED"),
+					  .api_version = STR("v1"),
+					  .kind = STR("Pod") };
+	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
+
+	assert_int_equal(protobuf_frame_add(&f, STR("\x0a\x00"), &b), 0);
+	assert_int_equal(b.n, 4 + 7 + 4 + POD_ANSWER.n);
 	assert_memory_equal(b.p,
 			    "\0\0\0\x22\x0a\x05"
-			    "ADDED\x12\x19\x0a\x17k8s\0",
-			    19);
+			    "ADDED\x12\x19\x0a\x17",
+			    15);
+	assert_memory_equal(b.p + 15, POD_ANSWER.p, POD_ANSWER.n);
+}
+
+/* Every length at which a varint grows by a byte. */
+static void lengths_are_right_wherever_they_grow(void **state)
+{
+	static const size_t sizes[] = {
+		0, 100, 101, 126, 127, 128, 16383, 16384, 2097151, 2097152
+	};
+	const struct protobuf_frame f = { .event = STR("MODIFIED"),
+					  .api_version = STR("v1"),
+					  .kind = STR("Pod") };
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		CLEANUP(buf_release) struct buf b = BUF_INIT(4 * MIB);
+		char *message = calloc(1, sizes[i] + 1);
+		struct wire_field w;
+		struct protobuf_envelope e;
+		struct str rest;
+
+		assert_int_equal(protobuf_frame_add(&f, str_of(message, sizes[i]), &b), 0);
+		rest = str_skip(buf_str(&b), 4);
+		assert_int_equal(rest.n, (size_t)(unsigned char)b.p[1] << 16 |
+						 (size_t)(unsigned char)b.p[2] << 8 |
+						 (unsigned char)b.p[3]);
+		assert_int_equal(wire_next(&rest, &w, NULL), 1);
+		assert_int_equal(wire_next(&rest, &w, NULL), 1);
+		assert_int_equal(rest.n, 0);
+		assert_int_equal(wire_next(&w.bytes, &w, NULL), 1);
+		assert_int_equal(protobuf_open(w.bytes, &e, NULL), 0);
+		assert_int_equal(e.message.n, sizes[i]);
+		free(message);
+	}
 }
 
 static void maps_are_written_in_the_order_of_their_names(void **state)
@@ -532,7 +586,9 @@ int main(void)
 		UNIT(a_body_of_an_unknown_kind_says_what_it_is),
 		UNIT(a_body_may_hold_json),
 		UNIT(a_broken_body_is_told_as_upstream_does),
-		UNIT(an_event_is_a_frame_around_a_whole_object),
+		UNIT(an_answer_is_an_envelope_around_a_message),
+		UNIT(an_event_is_a_frame_around_a_whole_answer),
+		UNIT(lengths_are_right_wherever_they_grow),
 		UNIT(maps_are_written_in_the_order_of_their_names),
 		UNIT(a_tree_that_does_not_fit_is_not_encoded),
 		UNIT(an_object_larger_than_its_buffer_is_told),

@@ -148,7 +148,16 @@ int wire_next(struct str *rest, struct wire_field *ret_field, struct error *err)
 
 /* --- writing ---------------------------------------------------------------------- */
 
-static size_t print_varint(uint64_t v, char out[static WIRE_VARINT_MAX])
+size_t wire_varint_size(uint64_t v)
+{
+	size_t n = 1;
+
+	while (v >>= 7)
+		n++;
+	return n;
+}
+
+size_t wire_print_varint(uint64_t v, char *out)
 {
 	size_t n = 0;
 
@@ -162,7 +171,7 @@ void wire_put_varint(struct buf *b, uint64_t v)
 {
 	char text[WIRE_VARINT_MAX];
 
-	(void)buf_add(b, text, print_varint(v, text));
+	(void)buf_add(b, text, wire_print_varint(v, text));
 }
 
 static void put_tag(struct buf *b, uint32_t number, enum wire_type type)
@@ -210,7 +219,7 @@ void wire_close(struct buf *b, size_t mark)
 	if (b->overflow)
 		return;
 	length = b->n - mark;
-	n = print_varint(length, text);
+	n = wire_print_varint(length, text);
 	if (n > 1) {
 		if (buf_add(b, room, n - 1) < 0)
 			return;

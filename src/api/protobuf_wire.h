@@ -47,6 +47,10 @@ int wire_next(struct str *rest, struct wire_field *ret_field, struct error *err)
 
 void wire_put_varint(struct buf *b, uint64_t v);
 
+/* The same without a buffer: how many bytes it takes, and into a place that has room. */
+size_t wire_varint_size(uint64_t v);
+size_t wire_print_varint(uint64_t v, char *out);
+
 /* Fields. A negative integer is given as its 64 bits, also where it is an int32. */
 void wire_put_uint(struct buf *b, uint32_t number, uint64_t v);
 void wire_put_fixed64(struct buf *b, uint32_t number, uint64_t bits);

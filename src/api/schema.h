@@ -21,6 +21,7 @@
 
 struct arena;
 struct buf;
+struct crd;
 struct field_path;
 struct json;
 struct schema_field;
@@ -143,6 +144,7 @@ struct schema_field {
 	uint8_t oneof; /* which of the type's unions it belongs to, from 1; 0: none */
 	bool patch_merge; /* strategic merge: lists of scalars that merge */
 	bool patch_retain_keys; /* strategic merge: strategy retainKeys */
+	bool patch_replace; /* strategic merge: an object that is replaced, not merged */
 };
 
 /* Members of a type of which exactly, or at most, one may be there. */
@@ -244,6 +246,7 @@ struct schema_kind {
 	uint8_t gate;
 	uint16_t verbs;
 	uint32_t flags;
+	const struct crd *custom; /* built at run time (crd.h); NULL: compiled in */
 
 	/*
 	 * The version that is stored. Objects of other versions are converted

@@ -29,6 +29,15 @@
 /* Terms of a selector, and values of one term: more than a request's target can hold. */
 #define SELECTOR_TERMS_MAX 16384
 
+/*
+ * Regular expressions of schemas. Counts and depth as Go's regexp package bounds them; the
+ * program is what matching costs per character, and each count multiplies it.
+ */
+#define REGEX_PATTERN_MAX (64UL * KIB)
+#define REGEX_REPEAT_MAX  1000
+#define REGEX_DEPTH_MAX   1000
+#define REGEX_PROGRAM_MAX 100000
+
 /* HTTP requests and responses. */
 #define HTTP_HEADERS_MAX      (64UL * KIB) /* sum of names and values; beyond it 431 */
 #define HTTP_HEADER_COUNT_MAX 128
@@ -76,6 +85,14 @@
 #define TOKEN_FILE_MAX (16UL * MIB)
 #define PEM_FILE_MAX   (1UL * MIB)
 
+/* A service account's token; and tokens, verified a moment ago, that one lane remembers. */
+#define JWT_MAX          (32UL * KIB)
+#define AUTHN_TOKENS_MAX 1024
+
+/* Keys that tokens are verified with; audiences of one token. */
+#define TOKEN_KEYS_MAX      64
+#define TOKEN_AUDIENCES_MAX 256
+
 /* One object as stored: what etcd takes by default (1.5 MiB), less room for key and framing. */
 #define OBJECT_MAX (1500UL * KIB)
 
@@ -122,6 +139,20 @@
 #define CAPACITY_VALUES_MAX         10 /* that a request policy lists */
 #define RESOURCE_HEALTH_MESSAGE_MAX 1024
 #define SECRET_MAX                  (1UL * MIB) /* data of a Secret or ConfigMap */
+
+/* What a client of an API server takes: one answer, one event of a watch, one kubeconfig. */
+#define CLIENT_ANSWER_MAX   (1024UL * MIB) /* a list without pages of a large cluster */
+#define CLIENT_EVENT_MAX    (64UL * MIB)
+#define KUBECONFIG_FILE_MAX (16UL * MIB)
+#define KUBECONFIG_PATHS_MAX 64 /* in $KUBECONFIG */
+/* Connections of one client: more are only needed where each carries one watch (HTTP/1.1). */
+#define CLIENT_LINKS_MAX 64
+/* Indexes of one cache, and values of one object in one of them. */
+#define CACHE_INDEXES_MAX      16
+#define CACHE_INDEX_VALUES_MAX 100000
+
+/* Combinations of verb, group, resource and name that one role may grant piece by piece. */
+#define RBAC_PIECES_MAX 5000
 
 /* One log line; one line of the audit log, whose request line alone may be HTTP_TARGET_MAX. */
 #define LOG_LINE_MAX   (16UL * KIB)

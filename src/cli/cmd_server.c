@@ -15,6 +15,10 @@ struct server_options {
 	const char *data_dir, *bind_address;
 	int64_t secure_port;
 	const char *cert_file, *key_file, *client_ca_file, *token_auth_file;
+	struct flag_list issuers, key_files, audiences;
+	const char *signing_key_file, *jwks_uri;
+	int64_t token_max; /* ns */
+	bool anonymous, extend_tokens;
 	struct flag_list etcd_servers, feature_gates;
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
 	const char *audit_log_path;
@@ -38,6 +42,28 @@ static const struct flag flags[] = {
 	  .help = "also believe client certificates that this CA signed" },
 	{ "token-auth-file", 0, FLAG_STRING(struct server_options, token_auth_file), .arg = "FILE",
 	  .help = "bearer tokens, one per line: token,user,uid,\"group,group\"" },
+	{ "anonymous-auth", 0, FLAG_BOOL(struct server_options, anonymous), .initial = "true",
+	  .help = "let in whoever shows nothing, as system:anonymous" },
+	{ "service-account-issuer", 0, FLAG_REPEAT(struct server_options, issuers), .arg = "URL",
+	  .help = "issuer of service accounts' tokens; the first issues, all are accepted "
+		  "(default https://kubernetes.default.svc.cluster.local)" },
+	{ "service-account-signing-key-file", 0,
+	  FLAG_STRING(struct server_options, signing_key_file), .arg = "FILE",
+	  .help = "key that signs their tokens; made in --data-dir without one" },
+	{ "service-account-key-file", 0, FLAG_REPEAT(struct server_options, key_files),
+	  .arg = "FILE",
+	  .help = "PEM keys that tokens may also be signed with, as after a change" },
+	{ "service-account-jwks-uri", 0, FLAG_STRING(struct server_options, jwks_uri), .arg = "URL",
+	  .help = "where others find the public keys, when not at this server" },
+	{ "service-account-max-token-expiration", 0,
+	  FLAG_DURATION(struct server_options, token_max), .arg = "TIME", .initial = "0",
+	  .max = (INT64_C(1) << 32) * CLOCK_SEC,
+	  .help = "longest life of a token that is asked for, from 1h; 0: no limit" },
+	{ "service-account-extend-token-expiration", 0,
+	  FLAG_BOOL(struct server_options, extend_tokens), .initial = "true",
+	  .help = "let the tokens that kubelets ask for pods live for a year" },
+	{ "api-audiences", 0, FLAG_LIST(struct server_options, audiences), .arg = "NAME",
+	  .help = "audiences that tokens for this API may name (default: the issuers)" },
 	{ "etcd-servers", 0, FLAG_LIST(struct server_options, etcd_servers), .arg = "URL",
 	  .help = "keep objects in this etcd cluster instead of in --data-dir" },
 	{ "etcd-cafile", 0, FLAG_STRING(struct server_options, etcd_ca_file), .arg = "FILE",
@@ -95,6 +121,17 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.key_file = o->key_file,
 		.client_ca_file = o->client_ca_file,
 		.token_auth_file = o->token_auth_file,
+		.no_anonymous = !o->anonymous,
+		.service_account_issuers = (const char *const *)o->issuers.v,
+		.nservice_account_issuers = o->issuers.n,
+		.service_account_key_files = (const char *const *)o->key_files.v,
+		.nservice_account_key_files = o->key_files.n,
+		.service_account_signing_key_file = o->signing_key_file,
+		.service_account_jwks_uri = o->jwks_uri,
+		.api_audiences = (const char *const *)o->audiences.v,
+		.napi_audiences = o->audiences.n,
+		.token_max_s = o->token_max / CLOCK_SEC,
+		.no_token_extension = !o->extend_tokens,
 		.etcd_servers = (const char *const *)o->etcd_servers.v,
 		.netcd_servers = o->etcd_servers.n,
 		.etcd_ca_file = o->etcd_ca_file,
@@ -111,6 +148,9 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 	if (!o->cert_file != !o->key_file)
 		return cli_bad_usage(v->cli, err,
 				     "--tls-cert-file and --tls-private-key-file go together");
+	if (o->token_max && o->token_max < 3600 * CLOCK_SEC)
+		return cli_bad_usage(v->cli, err,
+				     "--service-account-max-token-expiration must be at least 1h");
 	gates_init(&ret_opts->gates);
 	for (size_t i = 0; i < o->feature_gates.n; i++) {
 		if (gates_set(&ret_opts->gates, str_from(o->feature_gates.v[i]), &why) < 0)

@@ -21,6 +21,7 @@ struct http_client {
 	int64_t pinged_at; /* ms; 0: no answer is awaited */
 	bool told; /* on_close was called */
 	bool drain_early; /* drain when there is a session */
+	enum http_version version;
 };
 
 static struct http_client *client_of(struct http_conn *c)
@@ -56,6 +57,7 @@ static void on_turn(struct http_conn *c)
 
 static void start_session(struct http_client *k, enum http_version version)
 {
+	k->version = version;
 	http_conn_start(&k->http, version, false);
 	if (k->drain_early)
 		k->http.session->ops->drain(k->http.session);
@@ -205,6 +207,11 @@ int http_client_new(struct loop *l, const struct http_client_opts *opts,
 		start_session(k, HTTP_1_1);
 	*ret_client = k;
 	return 0;
+}
+
+enum http_version http_client_version(const struct http_client *k)
+{
+	return k->version;
 }
 
 int http_client_request(struct http_client *k, const struct http_request *r,

@@ -43,6 +43,9 @@ struct http_client_opts {
 int http_client_new(struct loop *l, const struct http_client_opts *opts,
 		    struct http_client **ret_client, struct error *err);
 
+/* What is spoken, from on_open on. */
+enum http_version http_client_version(const struct http_client *c);
+
 /* Fails with -ERR_UNAVAILABLE when no longer possible. The stream is the session's;
    take a reference to keep it beyond on_close. */
 int http_client_request(struct http_client *c, const struct http_request *r,

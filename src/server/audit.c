@@ -83,9 +83,9 @@ static void member_time(struct json_writer *w, const char *key, int64_t wall_ns)
 	member(w, key, timestamp_print(wall_ns, TIMESTAMP_MICRO, text));
 }
 
-static void write_user(struct json_writer *w, const struct user *u)
+static void write_user(struct json_writer *w, const char *key, const struct user *u)
 {
-	json_writer_keyz(w, "user");
+	json_writer_keyz(w, key);
 	json_writer_begin_object(w);
 	member(w, "username", u->name);
 	member(w, "uid", u->uid);
@@ -153,7 +153,9 @@ static void write_line(struct exchange *x, const char *stage, int64_t now_ns)
 	member(&w, "stage", str_from(stage));
 	member(&w, "requestURI", x->stream->in.target);
 	member(&w, "verb", str_from(verb_of(x, method)));
-	write_user(&w, &x->user);
+	write_user(&w, "user", x->impersonator ? x->impersonator : &x->user);
+	if (x->impersonator)
+		write_user(&w, "impersonatedUser", &x->user);
 	write_source(&w, x);
 	member(&w, "userAgent", http_fields_get(&x->stream->in.fields, STR("user-agent")));
 	write_object_ref(&w, x);

@@ -1,7 +1,7 @@
 /*
  * The course of a request. All that needs no body is decided when the head is
- * there (who asks, what for, in which form), so that what is refused is refused
- * early; the verb runs when the request is complete.
+ * there (who asks, what for, whether they may, in which form), so that what is refused is
+ * refused early; the verb runs when the request is complete.
  *
  * An exchange lives in a block of its loop, and the rest of that block is the
  * beginning of its job's memory: a GET allocates nothing. The job's memory is
@@ -12,8 +12,8 @@
 #include "server/exchange.h"
 
 #include "base/limits.h"
+#include "server/access.h"
 #include "server/audit.h"
-#include "server/auth.h"
 #include "server/exchange_route.h"
 #include "server/nonresource.h"
 #include "server/reply_impl.h"
@@ -135,6 +135,13 @@ static void refuse_size(struct exchange *x)
 	reply_error(x, &err, NULL);
 }
 
+/* The request is complete and may be done. */
+static void perform(struct exchange *x)
+{
+	x->body = buf_str(&x->incoming);
+	x->verb(x);
+}
+
 static void on_body(struct http_stream *s, struct str piece)
 {
 	struct exchange *x = s->data;
@@ -148,10 +155,9 @@ static void on_end(struct http_stream *s)
 {
 	struct exchange *x = s->data;
 
-	if (x->answered)
-		return;
-	x->body = buf_str(&x->incoming);
-	x->verb(x);
+	x->complete = true;
+	if (x->admitted && !x->answered)
+		perform(x);
 }
 
 static void on_writable(struct http_stream *s)
@@ -182,34 +188,31 @@ static void answer_nonresource(struct exchange *x)
 		reply_no_page(x);
 }
 
-static bool authenticate(struct exchange *x)
-{
-	struct http_stream *s = x->stream;
-	struct error err = { 0 };
-	int r;
+/* What is wrong with a request; told only to who may make it. */
+struct exchange_fault {
+	struct error err;
+	struct field_errors causes;
+};
 
-	r = auth_user(x->server, s, x->arena, &x->user, &err);
-	if (r == 0)
-		r = auth_allows(&x->user, s->in.path, &err);
-	if (r < 0)
-		reply_status(x, &err, &(struct status_about){ 0 });
-	return r == 0;
-}
-
-static bool parse(struct exchange *x)
+static void parse(struct exchange *x)
 {
 	const struct http_head *in = &x->stream->in;
-	struct error err = { 0 };
-	struct field_errors errs;
-	int r;
+	struct exchange_fault *f = ARENA_NEW(x->arena, struct exchange_fault);
 
-	field_errors_init(&errs, x->arena);
-	r = request_parse(&x->request, x->arena, in->method, in->path, in->query, &errs, &err);
-	if (r == -ERR_NOT_FOUND)
+	field_errors_init(&f->causes, x->arena);
+	if (request_parse(&x->request, x->arena, in->method, in->path, in->query, &f->causes,
+			  &f->err) < 0)
+		x->fault = f;
+}
+
+static void refuse_fault(struct exchange *x)
+{
+	const struct exchange_fault *f = x->fault;
+
+	if (f->err.code == ERR_NOT_FOUND)
 		reply_no_page(x);
-	else if (r < 0)
-		reply_bad_options(x, request_options_kind(&x->request), &err, &errs);
-	return r == 0;
+	else
+		reply_bad_options(x, request_options_kind(&x->request), &f->err, &f->causes);
 }
 
 /* The limit is kept here, not by the net layer: its answer is a Status, not a text. */
@@ -224,15 +227,15 @@ static void expect_body(struct exchange *x)
 		http_stream_body_timeout(x->stream, time_limit(x));
 }
 
-void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
+static void on_admitted(struct exchange *x)
 {
-	struct exchange *x = exchange_new(s, stream, lane);
-
-	stream->ops = &stream_ops;
-	stream->data = x;
-	audit_begin(x);
-	if (!authenticate(x) || !parse(x))
+	x->admitted = true;
+	if (x->answered)
 		return;
+	if (x->fault) {
+		refuse_fault(x);
+		return;
+	}
 	if (x->request.verb == REQUEST_NONE && !x->request.resource.n) {
 		exchange_negotiate(x, ACCEPT_OF_DISCOVERY, NULL);
 		x->verb = answer_nonresource;
@@ -240,6 +243,22 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 		return;
 	}
 	server_metrics_begin(x);
+	if (x->complete)
+		perform(x);
+}
+
+void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
+{
+	struct exchange *x = exchange_new(s, stream, lane);
+
+	stream->ops = &stream_ops;
+	stream->data = x;
+	audit_begin(x);
+	if (!access_identify(x))
+		return;
+	parse(x);
 	if (!str_eq(stream->in.method, STR("GET")))
 		expect_body(x);
+	if (!x->answered)
+		access_ask(x, on_admitted);
 }

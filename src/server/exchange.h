@@ -32,6 +32,7 @@ struct exchange {
 	struct arena *arena; /* the stream's */
 	struct arena work; /* what the job makes; lives as long */
 	struct user user;
+	struct user *impersonator; /* who asks in the name of `user`; or NULL */
 	struct request request;
 	const struct schema_kind *kind; /* of a resource request */
 	const struct schema_subresource *sub; /* or NULL */
@@ -62,7 +63,9 @@ struct exchange {
 	struct loop_timer timer; /* of the whole request */
 	struct loop_task task; /* the next piece of a body */
 	struct buf incoming; /* body */
+	const struct exchange_fault *fault; /* of the request's text; or NULL */
 	bool answered, over, at_state;
+	bool admitted, complete; /* access was granted; the body is there */
 };
 
 /* --- course (exchange.c) ---------------------------------------------------------- */

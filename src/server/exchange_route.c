@@ -6,7 +6,9 @@
  */
 #include "server/exchange_route.h"
 
+#include "api/protobuf.h"
 #include "server/reply_impl.h"
+#include "server/review.h"
 #include "server/server_impl.h"
 
 struct route {
@@ -103,7 +105,7 @@ static bool has_verb(const struct exchange *x)
 	const struct route *route = &routes[r->verb];
 	uint16_t verbs = x->sub ? x->sub->verbs : x->kind->verbs;
 
-	if (!route->run || !(verbs & route->verb) || (x->kind->flags & SCHEMA_REVIEW))
+	if (!route->run || !(verbs & route->verb))
 		return false;
 	/* Only subresources are created under a name, and only the old form of watches has one. */
 	if (r->verb == REQUEST_CREATE)
@@ -180,10 +182,13 @@ static int check_table(const struct exchange *x, struct error *err)
 
 static bool check_form(struct exchange *x)
 {
+	unsigned forms = ACCEPT_OF_RESOURCES;
 	struct error err = { 0 };
 	int r;
 
-	r = exchange_negotiate(x, ACCEPT_OF_RESOURCES, &err);
+	if (protobuf_has_kind(x->kind))
+		forms |= ACCEPT_OBJECT_AS_PROTOBUF;
+	r = exchange_negotiate(x, forms, &err);
 	if (r == 0)
 		r = check_table(x, &err);
 	if (r == 0)
@@ -193,9 +198,16 @@ static bool check_form(struct exchange *x)
 	return r == 0;
 }
 
+/* Created to get an answer; nothing is stored. */
+static bool is_review(const struct exchange *x)
+{
+	if (x->sub)
+		return str_eqz(x->sub->kind, "TokenRequest");
+	return x->kind->flags & SCHEMA_REVIEW;
+}
+
 bool exchange_route(struct exchange *x)
 {
-	struct error err;
 	int r;
 
 	if (!find_resource(x))
@@ -207,11 +219,6 @@ bool exchange_route(struct exchange *x)
 		return refuse(x, ERR_METHOD_NOT_ALLOWED);
 	if (!check_form(x))
 		return false;
-	if (!atomic_load(&x->server->ready)) {
-		(void)error_set(&err, ERR_UNAVAILABLE, "objects are still being read");
-		reply_error(x, &err, NULL);
-		return false;
-	}
-	x->verb = routes[x->request.verb].run;
+	x->verb = is_review(x) ? verb_review : routes[x->request.verb].run;
 	return true;
 }

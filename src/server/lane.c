@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "api/crd.h"
 #include "base/mem.h"
 #include "server/state_impl.h"
 #include "server/watch_impl.h"
@@ -51,13 +52,7 @@ struct lane *lane_new(struct state *st, size_t number, struct loop *loop)
 	l->state = st;
 	l->loop = loop;
 	l->number = number;
-	l->nfeeds = st->nresources;
-	l->feeds = xcalloc(l->nfeeds + 1, sizeof(*l->feeds));
-	for (size_t i = 0; i < l->nfeeds; i++) {
-		l->feeds[i] = (struct lane_feed){ .lane = l, .kind = st->resources[i].kind };
-		list_init(&l->feeds[i].plain);
-		watch_index_init(&l->feeds[i].index);
-	}
+	list_init(&l->feeds);
 	list_init(&l->watches);
 	list_init(&l->inbox);
 	list_init(&l->asking);
@@ -74,13 +69,31 @@ void lane_free(struct lane *l)
 	if (!l)
 		return;
 	assert(list_empty(&l->watches) && list_empty(&l->inbox));
-	for (size_t i = 0; i < l->nfeeds; i++) {
-		ring_span_release(&l->feeds[i].span);
-		watch_index_release(&l->feeds[i].index);
-	}
 	lane_texts_drop(&l->texts, NULL);
-	free(l->feeds);
 	free(l);
+}
+
+struct lane_feed *lane_feed_new(struct lane *l, struct resource *r)
+{
+	struct lane_feed *f = XNEW(struct lane_feed);
+
+	f->lane = l;
+	f->resource = r;
+	f->kind = r->kind;
+	f->custom = r->custom ? crd_ref(r->custom) : NULL;
+	list_init(&f->link);
+	list_init(&f->plain);
+	watch_index_init(&f->index);
+	return f;
+}
+
+void lane_feed_free(struct lane_feed *f)
+{
+	list_remove(&f->link);
+	ring_span_release(&f->span);
+	watch_index_release(&f->index);
+	crd_unref(f->custom);
+	free(f);
 }
 
 /* --- messages --------------------------------------------------------------------- */
@@ -139,7 +152,7 @@ static void on_batch(struct lane_msg *m)
 static void put(struct batch *b, size_t at, struct lane *l, const struct resource *r,
 		struct ring_chunk *chunk)
 {
-	b->v[at].feed = &l->feeds[r->index];
+	b->v[at].feed = r->subs[l->number].feed;
 	b->v[at].chunk = chunk;
 	b->v[at].first = r->ring.span.first;
 }
@@ -197,6 +210,8 @@ void lane_subscribe(struct lane *l, struct resource *r, uint64_t from, struct la
 
 void lane_extend(struct lane_feed *f, struct lane_past *past)
 {
+	if (list_empty(&f->link))
+		list_push_back(&f->lane->feeds, &f->link);
 	if (f->span.first == f->span.end)
 		f->span.first = f->span.end = past->end;
 	for (size_t i = past->n; i > 0; i--)
@@ -206,12 +221,18 @@ void lane_extend(struct lane_feed *f, struct lane_past *past)
 	*past = (struct lane_past){ 0 };
 }
 
+static void forget(struct lane_feed *f)
+{
+	ring_span_clear(&f->span);
+	lane_texts_drop(&f->lane->texts, f);
+}
+
 static void on_drop(struct lane_msg *m)
 {
 	struct drop *d = CONTAINER_OF(m, struct drop, msg);
 
-	ring_span_clear(&d->feed->span);
-	lane_texts_drop(&d->feed->lane->texts, d->feed);
+	forget(d->feed);
+	list_remove(&d->feed->link);
 	free(d);
 }
 
@@ -219,14 +240,14 @@ static void on_left(struct loop_msg *m)
 {
 	struct left *left = CONTAINER_OF(m, struct left, msg);
 	struct lane *l = left->feed->lane;
-	struct resource *r = &l->state->resources[left->feed - l->feeds];
+	struct resource *r = left->feed->resource;
 	struct drop *d;
 
 	free(left);
 	if (--r->subs[l->number].watchers > 0 || l->state->watches_stopped)
 		return;
 	d = XNEW(struct drop);
-	d->feed = &l->feeds[r->index];
+	d->feed = r->subs[l->number].feed;
 	d->msg.fn = on_drop;
 	lane_post(l, &d->msg);
 }
@@ -246,8 +267,8 @@ static void on_lost(struct lane_msg *m)
 {
 	struct lane *l = m->lane;
 
-	for (size_t i = 0; i < l->nfeeds; i++)
-		ring_span_clear(&l->feeds[i].span);
+	LIST_FOREACH (node, &l->feeds)
+		ring_span_clear(&LIST_ENTRY(node, struct lane_feed, link)->span);
 	lane_texts_drop(&l->texts, NULL);
 	LIST_FOREACH_SAFE (node, &l->watches)
 		watch_expire(LIST_ENTRY(node, struct watch, link));
@@ -261,13 +282,55 @@ void lane_tell_lost(struct lane *l)
 	if (l->state->watches_stopped)
 		return;
 	for (size_t i = 0; i < l->state->nresources; i++) {
-		struct resource *r = &l->state->resources[i];
+		struct resource *r = l->state->resources[i];
 
 		r->subs[l->number].first = r->ring.span.end;
 	}
 	m = XNEW(struct lane_msg);
 	m->fn = on_lost;
 	lane_post(l, m);
+}
+
+/* --- other kinds ------------------------------------------------------------------ */
+
+struct changed {
+	struct lane_msg msg;
+	struct lane_feed *feed;
+	const struct schema_kind *kind;
+	struct crd *custom; /* a reference for the feed */
+};
+
+static void on_changed(struct lane_msg *m)
+{
+	struct changed *c = CONTAINER_OF(m, struct changed, msg);
+	struct lane_feed *f = c->feed;
+
+	LIST_FOREACH_SAFE (node, &f->lane->watches) {
+		struct watch *w = LIST_ENTRY(node, struct watch, link);
+
+		if (w->feed == f)
+			watch_end(w);
+	}
+	forget(f);
+	crd_unref(f->custom);
+	f->kind = c->kind;
+	f->custom = c->custom;
+	free(c);
+}
+
+void lane_tell_changed(struct lane *l, struct resource *r)
+{
+	struct changed *c;
+
+	if (l->state->watches_stopped)
+		return;
+	r->subs[l->number].first = r->ring.span.end;
+	c = XNEW(struct changed);
+	c->feed = r->subs[l->number].feed;
+	c->kind = r->kind;
+	c->custom = crd_ref(r->custom);
+	c->msg.fn = on_changed;
+	lane_post(l, &c->msg);
 }
 
 /* --- progress --------------------------------------------------------------------- */

@@ -34,7 +34,10 @@ struct lane_msg {
 /* What a lane has of one resource. */
 struct lane_feed {
 	struct lane *lane;
+	struct resource *resource; /* the state's */
 	const struct schema_kind *kind; /* of the storage version */
+	struct crd *custom; /* whose kind it is, a reference; or NULL */
+	struct list link; /* lane's feeds, from its first watch until it is dropped */
 	struct ring_span span;
 	struct list plain; /* watches that are sent everything as it is: they share the texts */
 	struct watch_index index; /* the others */
@@ -44,8 +47,7 @@ struct lane {
 	struct state *state;
 	struct loop *loop;
 	size_t number;
-	struct lane_feed *feeds; /* one for each resource */
-	size_t nfeeds;
+	struct list feeds; /* that have something */
 	struct list watches; /* all that are open */
 	struct lane_texts texts;
 
@@ -68,6 +70,10 @@ struct lane {
 struct lane *lane_new(struct state *st, size_t number, struct loop *loop);
 void lane_free(struct lane *l);
 
+/* A resource's part of a lane. Made and freed by the state. */
+struct lane_feed *lane_feed_new(struct lane *l, struct resource *r);
+void lane_feed_free(struct lane_feed *f);
+
 /* --- from the state --------------------------------------------------------------- */
 
 /* Hands a message over; in order with all others. */
@@ -78,6 +84,9 @@ void lane_tell_batch(struct lane *l);
 
 /* What was known is lost: all watches end as too old. */
 void lane_tell_lost(struct lane *l);
+
+/* The resource has another kind, or is gone: its watches end, its past is forgotten. */
+void lane_tell_changed(struct lane *l, struct resource *r);
 
 /* Ends all watches and, when none is opening any more, counts state->lanes_left down. */
 void lane_tell_stop(struct lane *l);

@@ -129,6 +129,14 @@ static bool is_any(struct str s)
 	return str_eq(s, STR("*"));
 }
 
+/* Whether what is asked for can be said in protobuf. */
+static bool has_protobuf(unsigned forms, enum accept_as as)
+{
+	if (as == ACCEPT_OBJECT)
+		return forms & ACCEPT_OBJECT_AS_PROTOBUF;
+	return as == ACCEPT_PARTIAL || as == ACCEPT_PARTIAL_LIST;
+}
+
 /* Whether the clause can be served; fills what it asks for. */
 static bool serves(const struct clause *c, unsigned forms, struct accept *a)
 {
@@ -143,7 +151,10 @@ static bool serves(const struct clause *c, unsigned forms, struct accept *a)
 	if (is_any(c->subtype) || str_ieq(c->subtype, STR("json")))
 		return true;
 	a->format = ACCEPT_YAML;
-	return str_ieq(c->subtype, STR("yaml"));
+	if (str_ieq(c->subtype, STR("yaml")))
+		return true;
+	a->format = ACCEPT_PROTOBUF;
+	return str_ieq(c->subtype, STR("vnd.kubernetes.protobuf")) && has_protobuf(forms, a->as);
 }
 
 /* Two wildcards are worse than one, and one than none. */
@@ -203,16 +214,34 @@ static bool is_human(struct str agent)
 int negotiate_accept(unsigned forms, struct str accept, struct str accept_encoding,
 		     struct str user_agent, struct accept *ret_accept, struct error *err)
 {
-	struct accept a = { .as_version = STR("v1") };
+	const unsigned plain = 1U << ACCEPT_OBJECT | ACCEPT_OBJECT_AS_PROTOBUF;
+	struct accept a = { .as_version = STR("v1") }, failure = { 0 };
 
 	if (accept.n && !pick(forms, accept, &a))
 		return error_set(err, ERR_NOT_ACCEPTABLE,
 				 "only the following media types are accepted: application/json, "
-				 "application/yaml");
+				 "application/yaml, application/vnd.kubernetes.protobuf");
+	failure.format = a.format;
+	if (a.as != ACCEPT_OBJECT || !(forms & ACCEPT_OBJECT_AS_PROTOBUF)) {
+		failure.format = ACCEPT_JSON;
+		(void)pick(plain, accept, &failure);
+	}
+	a.failure_format = failure.format;
 	a.pretty = a.pretty || is_human(user_agent);
 	a.gzip = accepts_gzip(accept_encoding);
 	*ret_accept = a;
 	return 0;
+}
+
+struct str negotiate_media_type(enum accept_format format)
+{
+	static const struct str types[] = {
+		[ACCEPT_JSON] = { "application/json", 16 },
+		[ACCEPT_YAML] = { "application/yaml", 16 },
+		[ACCEPT_PROTOBUF] = { "application/vnd.kubernetes.protobuf", 35 },
+	};
+
+	return types[format];
 }
 
 static int unsupported(struct error *err, const char *types)

@@ -32,7 +32,7 @@ static void clients_get_the_best_that_can_be_served(void **state UNUSED)
 		{ "application/yaml, application/json", ACCEPT_OBJECT, ACCEPT_YAML, NULL },
 		{ "*/*, application/yaml", ACCEPT_OBJECT, ACCEPT_YAML, NULL },
 		{ "text/html, application/xhtml+xml, */*;q=0.8", ACCEPT_OBJECT, ACCEPT_JSON, NULL },
-		/* Go's typed clients. */
+		/* Go's typed clients, of kinds without protobuf. */
 		{ "application/vnd.kubernetes.protobuf,application/json", ACCEPT_OBJECT,
 		  ACCEPT_JSON, NULL },
 		{ "application/vnd.kubernetes.protobuf, */*", ACCEPT_OBJECT, ACCEPT_JSON, NULL },
@@ -50,7 +50,7 @@ static void clients_get_the_best_that_can_be_served(void **state UNUSED)
 		{ "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;"
 		  "v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
 		  "application/json",
-		  ACCEPT_PARTIAL_LIST, ACCEPT_JSON, "v1" },
+		  ACCEPT_PARTIAL_LIST, ACCEPT_PROTOBUF, "v1" },
 		{ "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", ACCEPT_PARTIAL,
 		  ACCEPT_JSON, "v1" },
 		/* Discovery. */
@@ -92,8 +92,68 @@ static void what_nobody_serves_is_not_acceptable(void **state UNUSED)
 						  &a, &err),
 				 -ERR_NOT_ACCEPTABLE);
 		assert_string_equal(err.msg, "only the following media types are accepted: "
-					     "application/json, application/yaml");
+					     "application/json, application/yaml, "
+					     "application/vnd.kubernetes.protobuf");
 	}
+}
+
+static struct accept picked(unsigned forms, const char *accept)
+{
+	struct accept a = { 0 };
+	struct error err = { 0 };
+
+	if (negotiate_accept(forms, str_from(accept), STR_NULL, STR_NULL, &a, &err) < 0)
+		fail_msg("%s: %s", accept, err.msg);
+	return a;
+}
+
+#define PROTOBUF "application/vnd.kubernetes.protobuf"
+#define PARTIAL  ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+static void objects_of_kinds_that_have_it_are_protobuf(void **state UNUSED)
+{
+	static const struct {
+		const char *accept;
+		enum accept_as as;
+		enum accept_format format, failure;
+	} rows[] = {
+		{ PROTOBUF ",application/json", ACCEPT_OBJECT, ACCEPT_PROTOBUF, ACCEPT_PROTOBUF },
+		{ PROTOBUF ", */*", ACCEPT_OBJECT, ACCEPT_PROTOBUF, ACCEPT_PROTOBUF },
+		{ PROTOBUF, ACCEPT_OBJECT, ACCEPT_PROTOBUF, ACCEPT_PROTOBUF },
+		{ PROTOBUF ";stream=watch", ACCEPT_OBJECT, ACCEPT_PROTOBUF, ACCEPT_PROTOBUF },
+		{ "*/*, " PROTOBUF, ACCEPT_OBJECT, ACCEPT_PROTOBUF, ACCEPT_PROTOBUF },
+		{ PROTOBUF ";q=0.5,application/json", ACCEPT_OBJECT, ACCEPT_JSON, ACCEPT_JSON },
+		{ "*/*", ACCEPT_OBJECT, ACCEPT_JSON, ACCEPT_JSON },
+		/* A failure is not partial: it is what the next clause says, or JSON. */
+		{ PROTOBUF PARTIAL ",application/json" PARTIAL ",application/json", ACCEPT_PARTIAL,
+		  ACCEPT_PROTOBUF, ACCEPT_JSON },
+		{ PROTOBUF PARTIAL "," PROTOBUF, ACCEPT_PARTIAL, ACCEPT_PROTOBUF, ACCEPT_PROTOBUF },
+		{ PROTOBUF PARTIAL, ACCEPT_PARTIAL, ACCEPT_PROTOBUF, ACCEPT_JSON },
+		/* There is no Table in protobuf. */
+		{ PROTOBUF ";as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;"
+			   "v=v1",
+		  ACCEPT_TABLE, ACCEPT_JSON, ACCEPT_JSON },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct accept a = picked(ACCEPT_OF_RESOURCES | ACCEPT_OBJECT_AS_PROTOBUF,
+					 rows[i].accept);
+
+		assert_int_equal(a.as, rows[i].as);
+		assert_int_equal(a.format, rows[i].format);
+		assert_int_equal(a.failure_format, rows[i].failure);
+	}
+}
+
+/* As upstream: a custom resource is no protobuf, its Status and its metadata are. */
+static void without_protobuf_metadata_and_failures_still_have_it(void **state UNUSED)
+{
+	struct accept a = picked(ACCEPT_OF_RESOURCES, PROTOBUF ",application/json");
+
+	assert_int_equal(a.format, ACCEPT_JSON);
+	assert_int_equal(a.failure_format, ACCEPT_PROTOBUF);
+	a = picked(ACCEPT_OF_RESOURCES, PROTOBUF PARTIAL);
+	assert_int_equal(a.format, ACCEPT_PROTOBUF);
 }
 
 static void a_place_serves_only_its_forms(void **state UNUSED)
@@ -177,6 +237,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clients_get_the_best_that_can_be_served),
 		cmocka_unit_test(what_nobody_serves_is_not_acceptable),
+		cmocka_unit_test(objects_of_kinds_that_have_it_are_protobuf),
+		cmocka_unit_test(without_protobuf_metadata_and_failures_still_have_it),
 		cmocka_unit_test(a_place_serves_only_its_forms),
 		cmocka_unit_test(people_get_indented_answers),
 		cmocka_unit_test(gzip_is_taken_where_it_is_offered),

@@ -188,6 +188,8 @@ static void put_patch_strategy(struct openapi_print *p, const struct schema_fiel
 		openapi_put(p, "x-kubernetes-patch-strategy", STR("merge"));
 	else if (f->patch_retain_keys)
 		openapi_put(p, "x-kubernetes-patch-strategy", STR("retainKeys"));
+	else if (f->patch_replace)
+		openapi_put(p, "x-kubernetes-patch-strategy", STR("replace"));
 }
 
 /* What a field says of its map or object beyond what the type says; NULL when nothing. */
@@ -203,7 +205,8 @@ static const char *map_type(const struct schema_field *f)
 static void put_field(struct openapi_print *p, const struct schema_field *f)
 {
 	bool initial = p->v3 && f->rules && f->rules->initial.p;
-	bool beside = f->doc || initial || f->patch_merge || f->patch_retain_keys || map_type(f);
+	bool beside = f->doc || initial || f->patch_merge || f->patch_retain_keys ||
+		      f->patch_replace || map_type(f);
 
 	json_writer_key(p->w, f->name);
 	json_writer_begin_object(p->w);

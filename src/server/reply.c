@@ -8,8 +8,10 @@
 
 #include "base/limits.h"
 #include "base/print.h"
+#include "server/exchange_route.h"
 #include "server/reply_form.h"
 #include "server/reply_impl.h"
+#include "server/reply_message.h"
 
 enum {
 	FIELDS_MAX = 110, /* warnings are at most a hundred */
@@ -133,7 +135,7 @@ void reply_body(struct exchange *x, int status, struct str content_type, struct 
 
 struct str reply_content_type(const struct exchange *x)
 {
-	return x->accept.format == ACCEPT_YAML ? STR("application/yaml") : STR("application/json");
+	return negotiate_media_type(x->accept.format);
 }
 
 static void send_buf(struct exchange *x, int status, struct str content_type, const struct buf *b)
@@ -143,21 +145,39 @@ static void send_buf(struct exchange *x, int status, struct str content_type, co
 	reply_body(x, status, content_type, (struct slice){ bytes->data, bytes->n, bytes });
 }
 
-void reply_json(struct exchange *x, int status, struct bytes *json)
+/* JSON text as protobuf; false when it is of no kind that has it. */
+static bool send_as_message(struct exchange *x, int status, struct str text)
+{
+	struct reply_form f = reply_form_of(x);
+	struct json *tree;
+
+	return json_parse(x->arena, text, NULL, &tree, NULL) == 0 &&
+	       reply_message_tree(x, status, &f, tree, NULL) == 0;
+}
+
+/* Takes the bytes over. */
+static void send_json(struct exchange *x, int status, enum accept_format format, struct bytes *json)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(REPLY_MAX);
-	bool yaml = x->accept.format == ACCEPT_YAML;
+	bool yaml = format == ACCEPT_YAML, pretty = x->accept.pretty;
 
-	if (!yaml && !x->accept.pretty) {
+	if (format == ACCEPT_PROTOBUF && send_as_message(x, status, bytes_str(json)))
+		bytes_unref(json);
+	else if (!yaml && !pretty)
 		reply_body(x, status, STR("application/json"),
 			   (struct slice){ json->data, json->n, json });
-		return;
+	else if (reply_form_restyle(yaml, x->arena, bytes_str(json), &out, NULL) < 0)
+		reply_body(x, status, STR("application/json"),
+			   (struct slice){ json->data, json->n, json });
+	else {
+		send_buf(x, status, yaml ? STR("application/yaml") : STR("application/json"), &out);
+		bytes_unref(json);
 	}
-	if (reply_form_restyle(yaml, x->arena, bytes_str(json), &out, NULL) == 0)
-		send_buf(x, status, reply_content_type(x), &out);
-	else
-		reply_body(x, status, STR("application/json"), slice_of(json));
-	bytes_unref(json);
+}
+
+void reply_json(struct exchange *x, int status, struct bytes *json)
+{
+	send_json(x, status, x->accept.format, json);
 }
 
 static void reply_buf_json(struct exchange *x, int status, const struct buf *b)
@@ -180,10 +200,13 @@ void reply_status(struct exchange *x, const struct error *err, const struct stat
 	int status = error_http_status((int)err->code);
 
 	x->retry_after_s = about->retry_after_s;
+	/* What is refused early was not negotiated yet. */
+	if (!x->accept.as_version.p)
+		(void)exchange_negotiate(x, ACCEPT_OF_RESOURCES | ACCEPT_OBJECT_AS_PROTOBUF, NULL);
 	if (status_print(err, about, &out) < 0)
 		reply_text(x, status, STR("text/plain; charset=utf-8"), str_from(err->msg));
 	else
-		reply_buf_json(x, status, &out);
+		send_json(x, status, x->accept.failure_format, bytes_copy(buf_str(&out)));
 }
 
 void reply_error(struct exchange *x, const struct error *err, const struct field_errors *causes)
@@ -256,20 +279,27 @@ void reply_deleted(struct exchange *x, struct str name, struct str uid)
 	reply_buf_json(x, 200, &out);
 }
 
+/* A single object is no list. */
+static bool refuse_form(struct exchange *x, const struct reply_form *f)
+{
+	struct error err;
+
+	if (f->as != ACCEPT_PARTIAL_LIST)
+		return false;
+	(void)error_set(&err, ERR_NOT_ACCEPTABLE,
+			"you requested PartialObjectMetadataList, but the requested object is not "
+			"a list (%.*s)",
+			STR_ARG(f->kind->kind));
+	reply_error(x, &err, NULL);
+	return true;
+}
+
 static void print_form(struct exchange *x, int status, const struct reply_form *f,
 		       struct json *tree)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(REPLY_MAX);
 	struct error err;
 
-	if (f->as == ACCEPT_PARTIAL_LIST) {
-		(void)error_set(&err, ERR_NOT_ACCEPTABLE,
-				"you requested PartialObjectMetadataList, but the requested object "
-				"is not a list (%.*s)",
-				STR_ARG(f->kind->kind));
-		reply_error(x, &err, NULL);
-		return;
-	}
 	if (reply_form_print(f, x->arena, tree, &out, &err) < 0) {
 		(void)error_set(&err, ERR_INTERNAL, "the object cannot be printed");
 		reply_error(x, &err, NULL);
@@ -286,11 +316,13 @@ void reply_object(struct exchange *x, int status, const struct object *o)
 
 	if (x->answered)
 		return;
-	if (reply_form_is_plain(&f)) {
+	if (reply_form_is_plain(&f))
 		reply_body(x, status, STR("application/json"), slice_of(o->json));
+	else if (refuse_form(x, &f))
 		return;
-	}
-	if (reply_form_tree(&f, x->arena, o, &tree, &err) < 0)
+	else if (f.protobuf)
+		reply_message_object(x, status, &f, o);
+	else if (reply_form_tree(&f, x->arena, o, &tree, &err) < 0)
 		reply_error(x, &err, NULL);
 	else
 		print_form(x, status, &f, tree);
@@ -302,8 +334,13 @@ void reply_tree(struct exchange *x, int status, const struct json *tree)
 	struct json *copy;
 	struct error err;
 
-	if (x->answered)
+	if (x->answered || refuse_form(x, &f))
 		return;
+	if (f.protobuf) {
+		if (reply_message_tree(x, status, &f, tree, &err) < 0)
+			reply_error(x, &err, NULL);
+		return;
+	}
 	if (json_copy(x->arena, tree, &copy, &err) < 0)
 		reply_error(x, &err, NULL);
 	else

@@ -32,6 +32,7 @@ struct reply_form reply_form_of(const struct exchange *x)
 		.as = x->accept.as,
 		.yaml = x->accept.format == ACCEPT_YAML,
 		.pretty = x->accept.pretty,
+		.protobuf = x->accept.format == ACCEPT_PROTOBUF,
 		.kind = x->kind,
 		.version = x->accept.as_version,
 		.include = include_of(x->request.include_object),
@@ -41,7 +42,8 @@ struct reply_form reply_form_of(const struct exchange *x)
 
 bool reply_form_is_plain(const struct reply_form *f)
 {
-	return f->as == ACCEPT_OBJECT && !f->yaml && !f->pretty && f->kind == f->kind->storage;
+	return f->as == ACCEPT_OBJECT && !f->yaml && !f->pretty && !f->protobuf &&
+	       f->kind == f->kind->storage;
 }
 
 int reply_form_tree(const struct reply_form *f, struct arena *a, const struct object *o,

@@ -4,7 +4,7 @@
  * A stored object's bytes are its plain form: JSON of the storage version.
  * Everything else (another version, YAML, for people, Table,
  * PartialObjectMetadata) is made here from its tree, one object at a time, so
- * that lists of any length are made in pieces.
+ * that lists of any length are made in pieces. Protobuf is made in reply_message.h.
  */
 #ifndef SERVER_REPLY_FORM_H
 #define SERVER_REPLY_FORM_H
@@ -19,6 +19,7 @@ struct exchange;
 struct reply_form {
 	enum accept_as as;
 	bool yaml, pretty;
+	bool protobuf; /* then reply_message.h makes it */
 	const struct schema_kind *kind; /* the version that is shown */
 	struct str version; /* of Table and PartialObjectMetadata */
 	enum table_include include;
@@ -28,7 +29,7 @@ struct reply_form {
 /* What an exchange asks for. */
 struct reply_form reply_form_of(const struct exchange *x);
 
-/* Whether the bytes of an object are what is wanted. */
+/* Whether the JSON of an object is what is wanted. */
 bool reply_form_is_plain(const struct reply_form *f);
 
 /* The tree of what is shown of a committed object, in the form's version. Borrows its text. */

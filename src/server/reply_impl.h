@@ -36,7 +36,7 @@ void reply_success(struct exchange *x, int status);
 /* What a deletion that leaves no object to show is answered with. */
 void reply_deleted(struct exchange *x, struct str name, struct str uid);
 
-/* "application/json" or "application/yaml". */
+/* The media type of what was negotiated. */
 struct str reply_content_type(const struct exchange *x);
 
 #endif

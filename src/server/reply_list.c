@@ -2,7 +2,8 @@
  * Lists. The answer is a sequence of pieces that is made as there is room:
  * a head, the items, a tail. In the plain form a piece is a reference to an
  * object's bytes, or the comma between two, so a list costs a queue entry for
- * each and no memory of its own. In other forms a piece is a buffer of a few
+ * each and no memory of its own; in protobuf the same is true of an object's message and
+ * the item's head (reply_message.h). In other forms a piece is a buffer of a few
  * items printed.
  *
  * Whatever has to be worked for (printing, compressing) is done in bounded
@@ -17,6 +18,7 @@
 #include "net/loop.h"
 #include "server/reply_form.h"
 #include "server/reply_impl.h"
+#include "server/reply_message.h"
 
 enum {
 	GZIP_LEVEL = 1,
@@ -30,7 +32,8 @@ struct list_reply {
 	struct exchange *x;
 	struct list_result list;
 	struct reply_form form;
-	bool plain;
+	bool plain; /* items are sent by reference */
+	struct reply_messages *messages; /* of protobuf; else NULL */
 	struct str meta; /* JSON text of the ListMeta */
 	enum { LIST_HEAD, LIST_ITEMS, LIST_TAIL, LIST_END } phase;
 	size_t at; /* the next item */
@@ -48,6 +51,9 @@ static void list_reply_drop(void *object)
 	struct list_reply *l = object;
 
 	gzip_free(l->gzip);
+	if (l->messages)
+		reply_messages_release(l->messages);
+	free(l->messages);
 	slice_release(&l->held);
 	buf_release(&l->text);
 	arena_release(&l->scratch);
@@ -96,8 +102,27 @@ static void fetch_ahead(const struct list_result *list, size_t at)
 		__builtin_prefetch(list->items[at + AHEAD]->json, 1);
 }
 
+/* Of items that are made anew some together, like text. */
+static struct slice next_message(struct list_reply *l)
+{
+	struct slice piece = { 0 };
+	int r;
+
+	do {
+		r = reply_messages_next(l->messages, &l->at, &piece);
+		l->failed = l->failed || r < 0;
+		if (l->plain || r < 0)
+			return piece;
+		(void)buf_add(&l->text, piece.p, piece.n);
+		slice_release(&piece);
+	} while (l->at < l->list.n && l->text.n < PRINT_STEP);
+	return text_piece(l);
+}
+
 static struct slice next_item(struct list_reply *l)
 {
+	if (l->messages)
+		return next_message(l);
 	if (!l->plain)
 		return print_items(l);
 	if (l->at > 0 && !l->comma) {
@@ -109,14 +134,30 @@ static struct slice next_item(struct list_reply *l)
 	return slice_of(l->list.items[l->at++]->json);
 }
 
+static struct slice head_piece(struct list_reply *l)
+{
+	if (l->messages)
+		reply_messages_begin(l->messages, &l->text);
+	else
+		(void)reply_form_begin(&l->form, l->meta, is_empty(l), &l->text);
+	return text_piece(l);
+}
+
+static struct slice tail_piece(struct list_reply *l)
+{
+	if (l->messages)
+		return slice_static(PROTOBUF_TAIL);
+	(void)reply_form_end(&l->form, &l->scratch, l->meta, is_empty(l), &l->text);
+	return text_piece(l);
+}
+
 /* The next piece; n is 0 at the end. */
 static struct slice next_piece(struct list_reply *l)
 {
 	switch (l->phase) {
 	case LIST_HEAD:
 		l->phase = is_empty(l) ? LIST_TAIL : LIST_ITEMS;
-		(void)reply_form_begin(&l->form, l->meta, is_empty(l), &l->text);
-		return text_piece(l);
+		return head_piece(l);
 	case LIST_ITEMS: {
 		struct slice piece = next_item(l);
 
@@ -126,8 +167,7 @@ static struct slice next_piece(struct list_reply *l)
 	}
 	case LIST_TAIL:
 		l->phase = LIST_END;
-		(void)reply_form_end(&l->form, &l->scratch, l->meta, is_empty(l), &l->text);
-		return text_piece(l);
+		return tail_piece(l);
 	case LIST_END:
 		break;
 	}
@@ -320,28 +360,69 @@ static bool refuse_form(struct exchange *x, const struct reply_form *f)
 	return true;
 }
 
+/* `size`: of the items; `length`: of the answer, -1 when it is not known. */
+static void begin(struct list_reply *l, size_t size, int64_t length)
+{
+	struct exchange *x = l->x;
+	bool zipped = x->accept.gzip && size > GZIP_FROM;
+
+	if (zipped)
+		l->gzip = gzip_deflate_new(GZIP_LEVEL);
+	x->produce = produce;
+	if (reply_head(x, 200, reply_content_type(x), zipped ? STR("gzip") : STR_NULL,
+		       zipped ? -1 : length))
+		produce(x);
+}
+
+/* Before the head: how long the messages are, which makes those that are not there yet. */
+static void measure(struct exchange *x)
+{
+	struct list_reply *l = x->data;
+	struct error err;
+	int r;
+
+	do {
+		r = reply_messages_measure(l->messages, &err);
+		if (r == 0 && step_back(l))
+			return;
+	} while (r == 0);
+	x->produce = NULL;
+	if (r < 0)
+		reply_error(x, &err, NULL);
+	else
+		begin(l, l->messages->size, (int64_t)reply_messages_length(l->messages));
+}
+
+static void reply_messages(struct list_reply *l)
+{
+	struct exchange *x = l->x;
+
+	l->messages = XNEW(struct reply_messages);
+	reply_messages_init(l->messages, &l->form, &l->list, l->meta);
+	l->plain = reply_messages_are_kept(l->messages);
+	x->produce = measure;
+	measure(x);
+}
+
 void reply_list(struct exchange *x, const struct list_result *list)
 {
 	struct list_reply *l;
-	bool zipped;
 	size_t size;
 
 	if (x->answered)
 		return;
 	l = list_reply_new(x, list);
+	x->data = l;
 	if (refuse_form(x, &l->form))
 		return;
+	if (l->form.protobuf) {
+		reply_messages(l);
+		return;
+	}
 	if (l->form.as != ACCEPT_OBJECT && (l->form.yaml || l->form.pretty)) {
 		reply_whole(l);
 		return;
 	}
 	size = items_size(list);
-	zipped = x->accept.gzip && size > GZIP_FROM;
-	if (zipped)
-		l->gzip = gzip_deflate_new(GZIP_LEVEL);
-	x->data = l;
-	x->produce = produce;
-	if (reply_head(x, 200, reply_content_type(x), zipped ? STR("gzip") : STR_NULL,
-		       l->plain && !zipped ? plain_length(l, size) : -1))
-		produce(x);
+	begin(l, size, l->plain ? plain_length(l, size) : -1);
 }

@@ -9,23 +9,44 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "api/crd.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "server/lane.h"
 
 enum { RING_BYTES = 64 * 1024 * 1024, KEY_MAX = 512 };
 
-void resource_init(struct resource *r, struct state *st, const struct schema_kind *kind)
+static void feeds_new(struct resource *r)
 {
-	*r = (struct resource){ .state = st, .kind = kind };
+	size_t n = r->state->nlanes;
+
+	r->subs = xcalloc(MAX(n, (size_t)1), sizeof(*r->subs));
+	for (size_t i = 0; i < n; i++)
+		r->subs[i].feed = lane_feed_new(r->state->lanes[i], r);
+}
+
+struct resource *resource_new(struct state *st, const struct schema_kind *kind)
+{
+	struct resource *r = XNEW(struct resource);
+
+	r->state = st;
+	r->kind = kind;
+	r->name = str_of(xstrndup(kind->storage_name.p, kind->storage_name.n),
+			 kind->storage_name.n);
+	if (kind->custom)
+		r->custom = crd_ref(crd_of(kind));
 	omap_init(&r->objects);
 	omap_init(&r->loading);
 	omap_init(&r->spaces);
 	map_init(&r->tips);
 	ring_init(&r->ring, st->opts.ring_bytes ? st->opts.ring_bytes : RING_BYTES);
 	list_init(&r->dirty);
-	r->subs = xcalloc(MAX(st->opts.nlanes, (size_t)1), sizeof(*r->subs));
+	feeds_new(r);
 	if (kind->flags & SCHEMA_EVENTS)
 		r->expire = expire_new(r);
+	state_observe_find(r);
+	state_metrics_add_resource(r);
+	return r;
 }
 
 static void unref_all(struct omap *objects)
@@ -52,8 +73,10 @@ static void spaces_clear(struct resource *r)
 	omap_clear(&r->spaces);
 }
 
-void resource_release(struct resource *r)
+void resource_free(struct resource *r)
 {
+	for (size_t i = 0; i < r->state->nlanes; i++)
+		lane_feed_free(r->subs[i].feed);
 	expire_free(r->expire);
 	spaces_clear(r);
 	resource_snapshot_unref(r->all);
@@ -63,6 +86,10 @@ void resource_release(struct resource *r)
 	map_release(&r->tips);
 	ring_release(&r->ring);
 	free(r->subs);
+	free(r->observers);
+	crd_unref(r->custom);
+	free((char *)r->name.p);
+	free(r);
 }
 
 /* --- keys and spaces -------------------------------------------------------------- */
@@ -173,18 +200,32 @@ struct object *resource_remove(struct resource *r, struct str key)
 	return old;
 }
 
+void resource_forget_lists(struct resource *r)
+{
+	drop_lists(r, NULL);
+	spaces_clear(r);
+}
+
 void resource_swap(struct resource *r)
 {
 	struct omap_cursor c;
 	struct omap old = r->objects;
 
-	drop_lists(r, NULL);
-	spaces_clear(r);
+	resource_forget_lists(r);
 	r->objects = r->loading;
 	omap_init(&r->loading);
 	for (bool ok = omap_first(&r->objects, &c); ok; ok = omap_next(&c))
 		count_added(r, omap_value(&c));
 	unref_all(&old);
+}
+
+void resource_clear(struct resource *r)
+{
+	struct omap loading = r->loading;
+
+	omap_init(&r->loading);
+	resource_swap(r);
+	r->loading = loading;
 }
 
 struct object *resource_get(const struct resource *r, struct str ns, struct str name)

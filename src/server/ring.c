@@ -14,16 +14,16 @@
 /* A chunk ends with the event that reaches either; so texts can be joined piece by piece. */
 enum { CHUNK_EVENTS = 512, CHUNK_TEXT = 256 * 1024 };
 
-static size_t object_weight(const struct object *o)
+static size_t weight_of(const struct object *o)
 {
-	return o ? sizeof(*o) + 64 + o->json->n + (o->stored ? o->stored->n : 0) : 0;
+	return o ? object_weight(o) : 0;
 }
 
 static size_t event_weight(const struct ring_event *e)
 {
-	size_t n = sizeof(*e) + object_weight(e->prev);
+	size_t n = sizeof(*e) + weight_of(e->prev);
 
-	return e->type == RING_DELETED ? n + object_weight(e->object) : n;
+	return e->type == RING_DELETED ? n + weight_of(e->object) : n;
 }
 
 struct ring_chunk *ring_chunk_ref(struct ring_chunk *c)

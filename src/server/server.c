@@ -19,6 +19,8 @@
 #include "net/pki.h"
 #include "net/tls.h"
 #include "server/audit.h"
+#include "server/authn.h"
+#include "server/authz.h"
 #include "server/bootstrap.h"
 #include "server/discovery.h"
 #include "server/exchange.h"
@@ -148,15 +150,28 @@ static int start_state(struct server *s, struct error *err)
 	};
 	int r;
 
+	opts.observers = authz_observers(s->authz, &opts.nobservers);
 	r = s->opts.netcd_servers ? open_etcd(s, err) : open_lmdb(s, err);
 	if (r < 0)
 		return r;
 	opts.store = s->store;
 	s->state = state_new(&opts);
+	authz_attach(s->authz, s->state);
 	return 0;
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
+
+static void start_access(struct server *s)
+{
+	struct authn_opts opts = { .tokens = s->tokens,
+				   .accounts = s->accounts,
+				   .nlanes = s->opts.nloops,
+				   .clock = s->clock };
+
+	s->authn = authn_new(&opts);
+	s->authz = authz_new();
+}
 
 static int start(struct server *s, struct error *err)
 {
@@ -175,6 +190,7 @@ static int start(struct server *s, struct error *err)
 		r = bootstrap_tls(o, s->ca, s->clock, &s->tls, err);
 	if (r < 0)
 		return r;
+	start_access(s);
 	s->discovery = discovery_new(&s->gates);
 	s->openapi = openapi_new(&s->gates);
 	/* The store before the socket: a second server on the same folder must not serve at all. */
@@ -249,6 +265,8 @@ void server_free(struct server *s)
 	openapi_free(s->openapi);
 	discovery_free(s->discovery);
 	audit_close(s->audit);
+	authz_free(s->authz);
+	authn_free(s->authn);
 	tokens_free(s->tokens);
 	tls_unref(s->tls);
 	pki_ca_free(s->ca);

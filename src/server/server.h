@@ -23,6 +23,18 @@ struct server_opts {
 	const char *cert_file, *key_file; /* serving certificate; NULL: made here */
 	const char *client_ca_file; /* beside our own CA; or NULL */
 	const char *token_auth_file; /* or NULL */
+	bool no_anonymous; /* who says nothing is refused */
+	/* Tokens of service accounts; see docs/authentication.md. */
+	const char *const *service_account_issuers; /* the first one issues; none: upstream's */
+	size_t nservice_account_issuers;
+	const char *const *service_account_key_files; /* PEM: keys that are believed, too */
+	size_t nservice_account_key_files;
+	const char *service_account_signing_key_file; /* NULL: made in data_dir */
+	const char *service_account_jwks_uri; /* NULL: at this server */
+	const char *const *api_audiences; /* none: the issuers */
+	size_t napi_audiences;
+	int64_t token_max_s; /* longest life of a token that is asked for; 0: none */
+	bool no_token_extension; /* tokens of pods end when they say, not after a year */
 	const char *const *etcd_servers; /* none: LMDB in data_dir */
 	size_t netcd_servers;
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;

@@ -11,12 +11,15 @@
 #include "server/state.h"
 
 struct audit;
+struct authn;
+struct authz;
 struct discovery;
 struct http_server;
 struct metrics;
 struct openapi;
 struct pki_ca;
 struct server_metrics;
+struct service_accounts;
 struct tls;
 struct tokens;
 
@@ -31,6 +34,9 @@ struct server {
 	struct pki_ca *ca;
 	struct loop_timer renew; /* of the serving certificate */
 	struct tokens *tokens; /* or NULL */
+	struct service_accounts *accounts; /* who issues tokens */
+	struct authn *authn;
+	struct authz *authz;
 	struct audit *audit; /* or NULL */
 	struct metrics *metrics;
 	struct server_metrics *counts; /* request counters and durations */

@@ -29,6 +29,19 @@ static bool is_stored(const struct schema_kind *k)
 	       (k->verbs & (SCHEMA_GET | SCHEMA_LIST_VERB));
 }
 
+static void add_resource(struct state *st, const struct schema_kind *kind)
+{
+	struct resource *r = resource_new(st, kind);
+	size_t n = st->nresources;
+
+	/* Room for a power of two. */
+	if ((n & (n - 1)) == 0)
+		st->resources = xrealloc(st->resources,
+					 MAX(n * 2, (size_t)1) * sizeof(*st->resources));
+	st->resources[st->nresources++] = r;
+	(void)map_put(&st->by_name, r->name, r);
+}
+
 static void add_resources(struct state *st)
 {
 	const struct schema_kind *const *kinds = st->opts.kinds;
@@ -36,15 +49,16 @@ static void add_resources(struct state *st)
 
 	if (!kinds)
 		kinds = schema_kinds(&n);
-	st->resources = xcalloc(n + 1, sizeof(*st->resources));
-	for (size_t i = 0; i < n; i++) {
-		struct resource *r = &st->resources[st->nresources];
+	for (size_t i = 0; i < n; i++)
+		if (is_stored(kinds[i]) && !map_get(&st->by_name, kinds[i]->storage_name))
+			add_resource(st, kinds[i]);
+	for (size_t i = 0, early = 0; i < st->nresources; i++) {
+		struct resource *r = st->resources[i];
 
-		if (!is_stored(kinds[i]) || map_get(&st->by_name, kinds[i]->storage_name))
+		if (!state_observed_early(r))
 			continue;
-		resource_init(r, st, kinds[i]);
-		r->index = st->nresources++;
-		(void)map_put(&st->by_name, kinds[i]->storage_name, r);
+		st->resources[i] = st->resources[early];
+		st->resources[early++] = r;
 	}
 }
 
@@ -65,14 +79,28 @@ struct state *state_new(const struct state_opts *opts)
 	loop_timer_init(&st->tidy, st->loop, state_feed_tidy);
 	atomic_init(&st->nwatches, 0);
 	state_sync_init(st);
-	add_resources(st);
 	st->lanes = xcalloc(st->nlanes + 1, sizeof(struct lane *));
 	for (size_t i = 0; i < st->nlanes; i++)
 		st->lanes[i] = lane_new(st, i, opts->lanes[i]);
-	if (opts->metrics)
-		state_metrics_add(st, opts->metrics);
+	state_metrics_add(st);
+	add_resources(st);
 	state_load_start(st);
 	return st;
+}
+
+void state_put_resource(struct state *st, const struct schema_kind *kind)
+{
+	struct resource *r = state_resource(st, kind);
+
+	if (r)
+		resource_change(r, kind);
+	else
+		add_resource(st, kind);
+}
+
+void state_drop_resource(struct state *st, const struct schema_kind *kind)
+{
+	resource_drop(state_resource(st, kind));
 }
 
 static void on_reload(struct loop_timer *t)
@@ -132,12 +160,12 @@ void state_free(struct state *st)
 	assert(list_empty(&st->jobs) && st->writes == 0);
 	loop_task_cancel(&st->run_jobs);
 	loop_timer_stop(&st->wait_timer);
+	for (size_t i = 0; i < st->nresources; i++)
+		resource_free(st->resources[i]);
+	free(st->resources);
 	for (size_t i = 0; i < st->nlanes; i++)
 		lane_free(st->lanes[i]);
 	free(st->lanes);
-	for (size_t i = 0; i < st->nresources; i++)
-		resource_release(&st->resources[i]);
-	free(st->resources);
 	map_release(&st->by_name);
 	free(st);
 }

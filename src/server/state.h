@@ -29,6 +29,20 @@ struct metrics;
 struct resource; /* all objects of one resource, whatever the version */
 struct state;
 
+/*
+ * Somebody who follows a resource at the state: told of every change when it is
+ * committed, in order, before anybody is answered; and of all there is when the
+ * objects were read, after reset().
+ */
+struct state_observer {
+	struct str group, resource; /* "rbac.authorization.k8s.io", "roles"; "" is core */
+	/* `now` is NULL when it is gone, `before` when it is new. Borrowed. */
+	void (*changed)(void *arg, struct object *now, struct object *before);
+	void (*reset)(void *arg); /* forget all; or NULL */
+	bool early; /* told of all there is before the other resources are read */
+	void *arg;
+};
+
 struct state_opts {
 	struct loop *loop;
 	struct store *store; /* the state closes it */
@@ -38,6 +52,8 @@ struct state_opts {
 	/* What is stored: storage versions. NULL: all of schema_kinds(). Borrowed. */
 	const struct schema_kind *const *kinds;
 	size_t nkinds;
+	const struct state_observer *observers; /* borrowed */
+	size_t nobservers;
 	size_t ring_bytes; /* most that a resource's events may weigh; 0: 64 MiB. See ring.h */
 	int64_t event_ttl_ms; /* of kinds with SCHEMA_EVENTS; 0: one hour */
 	struct metrics *metrics; /* or NULL */
@@ -90,7 +106,18 @@ bool state_is_shared(const struct state *st);
 
 int64_t state_revision(const struct state *st); /* of committed */
 
+/* By storage name. Of a custom kind also when that was changed or is gone; never NULL else. */
 struct resource *state_resource(struct state *st, const struct schema_kind *kind);
+
+/*
+ * The resource of a custom kind, which must be a storage version: made (without objects; the
+ * feed, or the reading that is under way, brings them), or changed when there is one of that name:
+ * its watches end, its objects are shown as the new kind has them.
+ */
+void state_put_resource(struct state *st, const struct schema_kind *kind);
+
+/* The definition is gone: watches end, what is left of objects is forgotten, writes fail. */
+void state_drop_resource(struct state *st, const struct schema_kind *kind);
 
 /* Committed; borrowed until control returns to the loop. NULL: not there. */
 struct object *resource_get(const struct resource *r, struct str ns, struct str name);
@@ -145,6 +172,7 @@ struct state_write {
 	struct resource *resource;
 	struct object *pending; /* new state, without its revision; NULL: deletion */
 	struct object *base; /* what it was decided on; NULL: nothing */
+	uint32_t changes; /* of the resource's kind until `pending` was made */
 	struct object *result; /* what `done` is given */
 	struct bytes *value; /* as stored */
 	struct state_write *older, *newer; /* pending writes of one key */

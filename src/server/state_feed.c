@@ -15,7 +15,7 @@ static struct object *made(struct resource *r, const struct store_event *e)
 	struct state_write *w = e->write ? CONTAINER_OF(e->write, struct state_write, store) : NULL;
 	struct object *o = NULL;
 
-	if (w && w->pending)
+	if (w && w->pending && w->changes == r->changes)
 		return object_at(w->pending, e->revision);
 	(void)object_new(r->kind, bytes_str(e->value), e->revision, r->state->gates, &o, NULL);
 	return o;
@@ -39,6 +39,8 @@ static void changed(struct resource *r, const struct store_event *e, enum ring_t
 		expire_forget(r, o->key);
 	else if (r->expire)
 		expire_touch(r, o->key);
+	if (r->nobservers)
+		state_observe_change(r, type == RING_DELETED ? NULL : o, prev);
 	if (e->write)
 		state_write_committed(CONTAINER_OF(e->write, struct state_write, store), o);
 	if (r->events_counter)
@@ -106,7 +108,7 @@ void state_feed_tidy(struct loop_timer *t)
 	struct state *st = CONTAINER_OF(t, struct state, tidy);
 
 	for (size_t i = 0; i < st->nresources; i++) {
-		struct resource *r = &st->resources[i];
+		struct resource *r = st->resources[i];
 
 		r->ring.now = loop_now(st->loop);
 		if (ring_has_surplus(&r->ring))
@@ -125,7 +127,7 @@ static void on_events(void *arg, const struct store_event *events, size_t n, int
 	for (size_t i = 0; i < n; i++) {
 		const struct store_event *e = &events[i];
 
-		if (!r || !str_eq(r->kind->storage_name, e->key.resource))
+		if (!r || !str_eq(r->name, e->key.resource))
 			r = map_get(&st->by_name, e->key.resource);
 		if (r && e->value)
 			apply_put(r, e);

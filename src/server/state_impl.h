@@ -14,7 +14,10 @@
 #include "server/ring.h"
 #include "server/state.h"
 
+struct crd;
+struct lane_feed;
 struct metrics_counter;
+struct metrics_family;
 struct metrics_gauge;
 
 /* --- resources -------------------------------------------------------------------- */
@@ -28,6 +31,7 @@ struct resource_space {
 
 /* What one lane has of a resource's ring. */
 struct resource_sub {
+	struct lane_feed *feed; /* the lane's: what is in it belongs to the lane's loop */
 	size_t watchers; /* 0: it is told nothing */
 	uint64_t first; /* number of the oldest chunk that it has */
 };
@@ -44,7 +48,10 @@ struct expire_queue {
 struct resource {
 	struct state *state;
 	const struct schema_kind *kind; /* of the storage version */
-	size_t index; /* in state->resources */
+	struct str name; /* storage name; its own, as a custom kind's text goes with the kind */
+	struct crd *custom; /* whose kind it is, a reference; NULL: compiled in */
+	uint32_t changes; /* how often the kind was changed */
+	bool gone; /* its definition is: nothing more is written */
 	struct omap objects; /* key -> struct object: committed; a reference to each */
 	struct omap loading; /* the same while all is read again */
 	struct omap spaces; /* "namespace/" -> struct resource_space */
@@ -55,12 +62,22 @@ struct resource {
 	struct list dirty; /* in state->dirty while a batch changes it */
 	struct resource_sub *subs; /* one for each lane */
 	struct expire_queue *expire; /* or NULL */
+	const struct state_observer **observers; /* who follows it; an array to free */
+	size_t nobservers;
 	struct metrics_gauge *objects_gauge, *revision_gauge; /* or NULL */
 	struct metrics_counter *events_counter;
 };
 
-void resource_init(struct resource *r, struct state *st, const struct schema_kind *kind);
-void resource_release(struct resource *r);
+struct resource *resource_new(struct state *st, const struct schema_kind *kind);
+void resource_free(struct resource *r);
+
+/* Another custom kind of the same storage name; and none any more (resource_custom.c). */
+void resource_change(struct resource *r, const struct schema_kind *kind);
+void resource_drop(struct resource *r);
+
+/* Forgets its objects; and what was counted and listed of them. */
+void resource_clear(struct resource *r);
+void resource_forget_lists(struct resource *r);
 
 /* The object of a key, or NULL. */
 struct object *resource_find(const struct resource *r, struct str key);
@@ -111,7 +128,7 @@ struct state {
 	const struct gates *gates; /* lanes read it, too */
 	struct state_opts opts;
 	int64_t revision; /* of committed */
-	struct resource *resources;
+	struct resource **resources; /* those that observers must see early come first */
 	size_t nresources;
 	struct map by_name; /* storage name -> struct resource */
 	struct lane **lanes;
@@ -139,6 +156,7 @@ struct state {
 	size_t writes; /* under way */
 	struct metrics_gauge *revision_gauge; /* or NULL */
 	struct metrics_counter *damaged_counter;
+	struct metrics_family *objects_family, *events_family, *revision_family; /* or NULL */
 
 	bool watches_stopped, stopping, closing;
 	size_t lanes_left; /* that have not stopped yet */
@@ -168,8 +186,19 @@ void state_stop_step(struct state *st);
 /* On the state's loop: runs m->fn there; at once when that is the present loop. */
 void state_tell(struct state *st, struct loop *from, struct loop_msg *m);
 
-/* Series of all resources. */
-void state_metrics_add(struct state *st, struct metrics *m);
+/* Series of the state, and of one resource (state_metrics.c); none where there are no metrics. */
+void state_metrics_add(struct state *st);
+void state_metrics_add_resource(struct resource *r);
+
+/* --- observers (state_observe.c) --------------------------------------------------- */
+
+/* Those of the state's observers that are about this resource. */
+void state_observe_find(struct resource *r);
+void state_observe_change(struct resource *r, struct object *now, struct object *before);
+/* All was read: they begin anew. */
+void state_observe_all(struct resource *r, const struct omap *objects);
+/* Whether anybody must see it before the other resources are read. */
+bool state_observed_early(const struct resource *r);
 
 /* --- expiry (state_expire.c) ------------------------------------------------------ */
 

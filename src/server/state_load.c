@@ -76,7 +76,7 @@ static void load_past(struct state *st, struct resource *r, struct arena *a)
 
 	map_init(&latest);
 	ring_restart(&r->ring, st->revision);
-	if (store_history(st->store, r->kind->storage_name, 0, PAST_BYTES, a, &past, NULL) < 0)
+	if (store_history(st->store, r->name, 0, PAST_BYTES, a, &past, NULL) < 0)
 		return;
 	while (past.n > 0 && past.changes[past.n - 1].revision > st->revision)
 		past.n--; /* the feed brings it */
@@ -124,7 +124,10 @@ static void finish(struct state_load *load)
 
 	st->revision = MAX(st->revision, load->revision);
 	for (size_t i = 0; i < st->nresources; i++)
-		place(st, &st->resources[i], &load->arena);
+		place(st, st->resources[i], &load->arena);
+	for (size_t i = 0; i < st->nresources; i++)
+		if (!state_observed_early(st->resources[i]))
+			state_observe_all(st->resources[i], &st->resources[i]->objects);
 	for (size_t i = 0; i < st->nlanes && st->loaded; i++)
 		lane_tell_lost(st->lanes[i]);
 	if (st->revision_gauge)
@@ -148,7 +151,7 @@ static void drop_loading(struct state *st)
 	struct omap_cursor c;
 
 	for (size_t i = 0; i < st->nresources; i++) {
-		struct omap *m = &st->resources[i].loading;
+		struct omap *m = &st->resources[i]->loading;
 
 		for (bool ok = omap_first(m, &c); ok; ok = omap_next(&c))
 			object_unref(omap_value(&c));
@@ -176,7 +179,7 @@ static int take_page(struct state_load *load, const struct store_range_result *p
 		     struct error *err)
 {
 	struct state *st = load->state;
-	struct resource *r = &st->resources[load->at];
+	struct resource *r = st->resources[load->at];
 	struct object *o = NULL;
 
 	for (size_t i = 0; i < page->n; i++) {
@@ -191,6 +194,15 @@ static int take_page(struct state_load *load, const struct store_range_result *p
 	}
 	load->last = page->more ? o : NULL;
 	return 0;
+}
+
+/* All of one resource is there. Observers may add resources, which are read then, too. */
+static void resource_read(struct state_load *load)
+{
+	struct resource *r = load->state->resources[load->at++];
+
+	if (state_observed_early(r))
+		state_observe_all(r, &r->loading);
 }
 
 static void page_done(void *arg, const struct store_range_result *page, const struct error *err)
@@ -211,7 +223,7 @@ static void page_done(void *arg, const struct store_range_result *page, const st
 	}
 	load->revision = load->revision ? load->revision : page->revision;
 	if (!page->more)
-		load->at++;
+		resource_read(load);
 	arena_clear(&load->arena);
 	if (load->at < st->nresources)
 		read_page(load);
@@ -223,7 +235,7 @@ static void read_page(struct state_load *load)
 {
 	struct state *st = load->state;
 	struct store_range range = {
-		.resource = st->resources[load->at].kind->storage_name,
+		.resource = st->resources[load->at]->name,
 		.limit = PAGE,
 		.revision = load->revision,
 	};

@@ -26,43 +26,40 @@ static struct metrics_family *family(struct metrics *m, const char *name, const 
 	return f;
 }
 
-static void add_own(struct state *st, struct metrics *m)
-{
-	struct metrics_family *f = family(m, "devplane_committed_revision",
-					  "Revision that every read and watch has reached.",
-					  METRICS_GAUGE, NULL, 0);
-
-	if (f)
-		st->revision_gauge = metrics_gauge_of(f, NULL, 0);
-	f = family(m, "apiserver_storage_decode_errors_total",
-		   "Stored values that are no object of their resource.", METRICS_COUNTER, NULL, 0);
-	if (f)
-		st->damaged_counter = metrics_counter_of(f, NULL, 0);
-}
-
-void state_metrics_add(struct state *st, struct metrics *m)
+void state_metrics_add(struct state *st)
 {
 	static const char *const by_resource[] = { "resource" };
 	static const char *const by_group[] = { "group", "resource" };
-	struct metrics_family *objects, *events, *revision;
+	struct metrics *m = st->opts.metrics;
+	struct metrics_family *f;
 
-	objects = family(m, "apiserver_storage_objects", "Objects stored, by resource.",
-			 METRICS_GAUGE, by_resource, 1);
-	events = family(m, "apiserver_watch_cache_events_received_total",
-			"Events that came from the store, by resource.", METRICS_COUNTER, by_group,
-			2);
-	revision = family(m, "apiserver_watch_cache_resource_version",
-			  "Revision of the last change, by resource.", METRICS_GAUGE, by_group, 2);
-	if (!objects || !events || !revision)
+	if (!m)
 		return;
-	add_own(st, m);
-	for (size_t i = 0; i < st->nresources; i++) {
-		struct resource *r = &st->resources[i];
-		char name[256];
-		struct str label = storage_label(r->kind, name, sizeof(name));
+	st->objects_family = family(m, "apiserver_storage_objects", "Objects stored, by resource.",
+				    METRICS_GAUGE, by_resource, 1);
+	st->events_family = family(m, "apiserver_watch_cache_events_received_total",
+				   "Events that came from the store, by resource.", METRICS_COUNTER,
+				   by_group, 2);
+	st->revision_family = family(m, "apiserver_watch_cache_resource_version",
+				     "Revision of the last change, by resource.", METRICS_GAUGE,
+				     by_group, 2);
+	f = family(m, "devplane_committed_revision",
+		   "Revision that every read and watch has reached.", METRICS_GAUGE, NULL, 0);
+	st->revision_gauge = f ? metrics_gauge_of(f, NULL, 0) : NULL;
+	f = family(m, "apiserver_storage_decode_errors_total",
+		   "Stored values that are no object of their resource.", METRICS_COUNTER, NULL, 0);
+	st->damaged_counter = f ? metrics_counter_of(f, NULL, 0) : NULL;
+}
 
-		r->objects_gauge = metrics_gauge(objects, label);
-		r->events_counter = metrics_counter(events, r->kind->group, r->kind->resource);
-		r->revision_gauge = metrics_gauge(revision, r->kind->group, r->kind->resource);
-	}
+void state_metrics_add_resource(struct resource *r)
+{
+	const struct state *st = r->state;
+	const struct schema_kind *k = r->kind;
+	char name[512];
+
+	if (!st->objects_family || !st->events_family || !st->revision_family)
+		return;
+	r->objects_gauge = metrics_gauge(st->objects_family, storage_label(k, name, sizeof(name)));
+	r->events_counter = metrics_counter(st->events_family, k->group, k->resource);
+	r->revision_gauge = metrics_gauge(st->revision_family, k->group, k->resource);
 }

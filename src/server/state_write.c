@@ -103,7 +103,12 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 
 	if (st->stopping)
 		return error_set(err, ERR_UNAVAILABLE, "the server is shutting down");
-	*w = (struct state_write){ .done = w->done, .arg = w->arg, .resource = r };
+	if (r->gone)
+		return error_set(err, ERR_NOT_FOUND,
+				 "the server could not find the requested resource");
+	*w = (struct state_write){
+		.done = w->done, .arg = w->arg, .resource = r, .changes = r->changes
+	};
 	if (tree) {
 		res = encode(w, r, tree, err);
 		if (res < 0)
@@ -115,7 +120,7 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 	assert((w->older ? w->older->pending : resource_find(r, w->key)) == base);
 
 	w->store = (struct store_write){
-		.key = { .resource = r->kind->storage_name,
+		.key = { .resource = r->name,
 			 .ns = str_of(w->key.p, ns.n),
 			 .name = str_skip(w->key, ns.n ? ns.n + 1 : 0) },
 		.value = w->value,

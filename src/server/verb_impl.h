@@ -13,6 +13,9 @@ bool verb_is_foreign(const struct exchange *x);
 /* A read that waited: "Too large resource version" has a cause that clients look for. */
 void verb_reply_sync_error(struct exchange *x, const struct error *err);
 
+/* The request's fieldValidation, as struct write has it. */
+int verb_field_validation(const struct request *r);
+
 struct mutation;
 
 /* What differs between writes. */

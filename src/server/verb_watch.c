@@ -39,7 +39,9 @@ static struct watch_form form_of(const struct exchange *x)
 {
 	struct watch_form f = { .as = WATCH_JSON,
 				.table_version = x->accept.as_version,
-				.kind = x->kind };
+				.kind = x->kind,
+				.protobuf = x->accept.format == ACCEPT_PROTOBUF,
+				.protobuf_failure = x->accept.failure_format == ACCEPT_PROTOBUF };
 
 	if (x->accept.as == ACCEPT_TABLE)
 		f.as = WATCH_TABLE;
@@ -132,7 +134,8 @@ void verb_watch(struct exchange *x)
 	if (x->accept.format == ACCEPT_YAML) {
 		(void)error_set(&err, ERR_NOT_ACCEPTABLE,
 				"only the following media types are accepted: "
-				"application/json;stream=watch");
+				"application/json;stream=watch, "
+				"application/vnd.kubernetes.protobuf;stream=watch");
 		reply_error(x, &err, NULL);
 		return;
 	}

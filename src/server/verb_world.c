@@ -17,7 +17,7 @@
 #include "base/metrics.h"
 #include "net/http_server.h"
 #include "net/sim.h"
-#include "server/auth.h"
+#include "server/access.h"
 #include "server/exchange.h"
 #include "server/namespaces.h"
 #include "server/nonresource.h"
@@ -27,16 +27,15 @@
 
 enum { HANG_MS = 200 * 1000 };
 
-int auth_user(struct server *s UNUSED, struct http_stream *stream UNUSED, struct arena *a UNUSED,
-	      struct user *ret_user, struct error *err UNUSED)
+bool access_identify(struct exchange *x)
 {
-	*ret_user = (struct user){ .name = STR("admin"), .authenticated = true };
-	return 0;
+	x->user = (struct user){ .name = STR("admin"), .authenticated = true };
+	return true;
 }
 
-int auth_allows(const struct user *user UNUSED, struct str path UNUSED, struct error *err UNUSED)
+void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 {
-	return 0;
+	then(x);
 }
 
 bool nonresource_handle(struct exchange *x)

@@ -14,6 +14,7 @@
 #include "server/verb_impl.h"
 
 #include "net/loop.h"
+#include "server/admission.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 
@@ -196,8 +197,13 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 		     void (*again)(struct mutation *m))
 {
 	struct resource *r = state_resource(m->state, m->kind);
-	struct error err;
+	struct error err = { 0 };
 
+	if (admission_check(m, base, object, &err) < 0) {
+		if (!mutation_wait(m, base, again))
+			mutation_fail(m, &err);
+		return;
+	}
 	m->gone = !object;
 	if (m->dry_run) {
 		m->shown = object;
@@ -343,7 +349,7 @@ void mutation_start(struct mutation *m)
 
 /* --- making ----------------------------------------------------------------------- */
 
-static int field_validation(const struct request *r)
+int verb_field_validation(const struct request *r)
 {
 	if (str_eq(r->field_validation, STR("Ignore")))
 		return WRITE_IGNORE;
@@ -376,7 +382,7 @@ struct mutation *mutation_new(struct exchange *x, const struct mutation_ops *ops
 		.user_agent = http_fields_get(&x->stream->in.fields, STR("user-agent")),
 		.force = r->force,
 	};
-	m->write.field_validation = field_validation(r);
+	m->write.field_validation = verb_field_validation(r);
 	write_init(&m->write);
 	x->data = m;
 	return m;

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "api/crd.h"
 #include "api/status.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -29,6 +30,7 @@ static void on_timer(struct loop_timer *t);
 static void watch_free(struct watch *w)
 {
 	http_stream_unref(w->stream);
+	crd_unref(w->custom);
 	free(w);
 }
 
@@ -67,7 +69,7 @@ void watch_expire(struct watch *w)
 		oldest = ring_span_at(span, span->first)->events[0].revision - 1;
 	(void)error_set(&err, ERR_EXPIRED, "too old resource version: %lld (%lld)",
 			(long long)w->seen, (long long)oldest);
-	b = watch_text_error(&err);
+	b = watch_text_error(&w->opts.form, &err);
 	(void)http_stream_send(w->stream, (struct slice){ b->data, b->n, b });
 	watch_end(w);
 }
@@ -139,7 +141,6 @@ static void on_timer(struct loop_timer *t)
 
 static void answer_error(struct watch *w)
 {
-	__attribute__((cleanup(buf_release_cleanup))) struct buf out = BUF_INIT(64 * KIB);
 	struct status_about about = { 0 };
 	struct bytes *b;
 
@@ -147,15 +148,17 @@ static void answer_error(struct watch *w)
 		about = (struct status_about){ .cause_reason = "ResourceVersionTooLarge",
 					       .cause_message = "Too large resource version",
 					       .retry_after_s = 1 };
-	(void)status_print(&w->err, &about, &out);
-	b = bytes_copy(buf_str(&out));
+	b = watch_text_failure(&w->opts.form, &w->err, &about);
 	(void)http_stream_reply(w->stream, error_http_status((int)w->err.code),
-				STR("application/json"), (struct slice){ b->data, b->n, b });
+				watch_text_failure_type(&w->opts.form),
+				(struct slice){ b->data, b->n, b });
 }
 
 static void answer_head(struct watch *w)
 {
-	struct http_field fields[16] = { HTTP_FIELD("content-type", STR("application/json")) };
+	struct http_field fields[16] = {
+		HTTP_FIELD("content-type", watch_text_content_type(&w->opts.form)),
+	};
 	size_t n = 1;
 
 	for (size_t i = 0; i < w->opts.nhead && n < ARRAY_SIZE(fields); i++)
@@ -248,10 +251,13 @@ static void synced(struct state *st, struct job *j, const struct error *err)
 	struct watch *w = CONTAINER_OF(j, struct watch, job);
 	struct resource *r = state_resource(st, w->opts.kind);
 
+	w->feed = r->subs[w->lane->number].feed;
 	if (err)
 		w->err = *err;
 	else if (st->stopping)
 		(void)error_set(&w->err, ERR_UNAVAILABLE, "the server is shutting down");
+	else if (r->gone || r->kind != w->filter.kind)
+		(void)error_set(&w->err, ERR_UNAVAILABLE, "the definition has just changed");
 	else if (w->opts.initial)
 		begin_initial(w, r);
 	else
@@ -269,20 +275,21 @@ static void open_job(struct state *st, struct job *j)
 
 /* --- the start -------------------------------------------------------------------- */
 
-static void copy_opts(struct watch *w, const struct watch_opts *opts, const struct resource *r)
+static void copy_opts(struct watch *w, const struct watch_opts *opts)
 {
+	const struct schema_kind *kind = opts->kind->storage;
 	struct arena *a = &w->stream->arena;
 	bool all;
 
 	w->opts = *opts;
 	w->opts.form.table_version = arena_str(a, opts->form.table_version);
-	w->filter = (struct resource_filter){ .kind = r->kind,
+	w->filter = (struct resource_filter){ .kind = kind,
 					      .ns = arena_str(a, opts->ns),
 					      .labels = selector_copy(a, &opts->labels),
 					      .fields = selector_copy(a, &opts->fields) };
 	if (!w->opts.form.kind)
 		w->opts.form.kind = opts->kind;
-	if (!w->filter.ns.n && w->filter.fields.n && (r->kind->flags & SCHEMA_NAMESPACED))
+	if (!w->filter.ns.n && w->filter.fields.n && (kind->flags & SCHEMA_NAMESPACED))
 		w->filter.ns = selector_required_value(&w->filter.fields,
 						       STR("metadata.namespace"));
 	all = watch_form_is_plain(&w->opts.form) && !w->filter.labels.n && !w->filter.fields.n;
@@ -295,10 +302,8 @@ void watch_start(struct state *st, size_t lane, struct http_stream *s,
 {
 	struct watch *w = XNEW(struct watch);
 	struct lane *l = st->lanes[lane];
-	struct resource *r = state_resource(st, opts->kind);
 
 	w->lane = l;
-	w->feed = &l->feeds[r->index];
 	w->stream = http_stream_ref(s);
 	w->opened.fn = on_opened;
 	w->job = (struct job){ .home = l->loop, .run = open_job };
@@ -307,7 +312,9 @@ void watch_start(struct state *st, size_t lane, struct http_stream *s,
 	list_init(&w->asking);
 	loop_timer_init(&w->timer, l->loop, on_timer);
 	loop_task_init(&w->more, pump_more);
-	copy_opts(w, opts, r);
+	copy_opts(w, opts);
+	if (opts->kind->custom)
+		w->custom = crd_ref(crd_of(opts->kind));
 	s->ops = &watch_ops;
 	s->data = w;
 	if (l->stopping) {

@@ -33,6 +33,8 @@ struct watch_form {
 	struct str table_version; /* of Table and PartialObjectMetadata: "v1" or "v1beta1" */
 	enum table_include include;
 	const struct schema_kind *kind; /* the version asked for */
+	bool protobuf; /* frames instead of lines; of objects and partial ones */
+	bool protobuf_failure; /* a Status that refuses the watch is protobuf */
 };
 
 struct watch_opts {

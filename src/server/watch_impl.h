@@ -21,6 +21,7 @@ struct watch {
 	struct lane *lane;
 	struct lane_feed *feed;
 	struct http_stream *stream; /* a reference */
+	struct crd *custom; /* whose kind it watches, a reference; or NULL */
 	struct watch_opts opts; /* texts copied to the stream's arena */
 	struct resource_filter filter; /* the same */
 	bool plain; /* everything, as it is stored: shares the lane's texts */

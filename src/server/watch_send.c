@@ -28,18 +28,30 @@ static void send_bytes(struct watch *w, struct bytes *b)
 }
 
 /* By reference, without making a line. */
-static void send_object(struct watch *w, enum ring_type type, struct object *o)
+static void send_object(struct watch *w, enum lane_form form, enum ring_type type, struct object *o)
 {
-	(void)http_stream_send(w->stream, slice_static(lane_text_head(type)));
-	(void)http_stream_send(w->stream, slice_of(o->json));
-	(void)http_stream_send(w->stream, slice_static(LANE_TEXT_TAIL));
+	struct lane_line l = lane_line_of(form, w->feed->kind, type, o);
+	struct slice body = { l.body.p, l.body.n, l.owner ? bytes_ref(l.owner) : NULL };
+	struct bytes *head;
+
+	if (l.head.n) {
+		(void)http_stream_send(w->stream, slice_static(l.head));
+	} else {
+		head = bytes_new(protobuf_head_size(&l.frame, l.body.n));
+		(void)protobuf_put_head(&l.frame, l.body.n, head->data);
+		send_bytes(w, head);
+	}
+	(void)http_stream_send(w->stream, body);
+	(void)http_stream_send(w->stream, slice_static(l.tail));
 }
 
 /* To this watch alone. */
 static void send_one(struct watch *w, enum ring_type type, struct object *o)
 {
-	if (watch_form_is_plain(&w->opts.form))
-		send_object(w, type, o);
+	enum lane_form form = watch_form_lane(&w->opts.form);
+
+	if (form != LANE_NONE)
+		send_object(w, form, type, o);
 	else
 		send_bytes(w, watch_text_event(&w->opts.form, type, o, !w->begun, wall(w)));
 	w->begun = true;
@@ -100,7 +112,8 @@ static void send_initial(struct watch *w)
 /* The piece that begins with the watch's next event; NULL when that is amid one. */
 static struct lane_piece *piece_at(struct watch *w, const struct ring_chunk *c)
 {
-	struct lane_text *t = lane_texts_get(&w->lane->texts, w->feed, c);
+	struct lane_text *t = lane_texts_get(&w->lane->texts, w->feed, c,
+					     watch_form_lane(&w->opts.form));
 
 	for (uint32_t i = 0; i < t->n; i++)
 		if (t->pieces[i].from == w->at)
@@ -207,6 +220,8 @@ static void deliver_plain(struct watch *w, const struct ring_chunk *c, const str
 struct delivery {
 	struct lane_feed *feed;
 	struct ring_chunk *chunk;
+	enum lane_form form; /* those who take all in this form are offered the chunk */
+	unsigned others; /* forms of those who were passed over: bits 1 << LANE_* */
 	struct lane_text *text; /* of the chunk; NULL: not wanted yet */
 	bool behind; /* one who takes all is */
 	size_t at;
@@ -218,10 +233,15 @@ static void offer_all(struct watch_spot *spot, void *arg)
 {
 	struct watch *w = CONTAINER_OF(spot, struct watch, spot);
 	struct delivery *d = arg;
+	enum lane_form form = watch_form_lane(&w->opts.form);
 
+	if (form != d->form) {
+		d->others |= 1U << form;
+		return;
+	}
 	if (w->phase == WATCH_CURRENT) {
 		if (!d->text)
-			d->text = lane_texts_get(&d->feed->lane->texts, d->feed, d->chunk);
+			d->text = lane_texts_get(&d->feed->lane->texts, d->feed, d->chunk, form);
 		deliver_plain(w, d->chunk, d->text);
 	}
 	d->behind |= w->phase == WATCH_BEHIND;
@@ -259,14 +279,28 @@ static void deliver_events(struct delivery *d)
 	}
 }
 
+/* To those who take all in one form. A text is used while it is the last that was got. */
+static void deliver_all(struct delivery *d, enum lane_form form)
+{
+	struct lane_feed *f = d->feed;
+	struct ring_chunk *c = d->chunk;
+
+	d->form = form;
+	d->text = NULL;
+	LIST_FOREACH (node, &f->plain)
+		offer_all(LIST_ENTRY(node, struct watch_spot, link), d);
+	if (c->one_space)
+		watch_index_visit_whole(&f->index, object_ns(c->events[0].object), offer_all, d);
+}
+
 void watch_deliver(struct lane_feed *f, struct ring_chunk *c)
 {
 	struct delivery d = { .feed = f, .chunk = c };
 
-	LIST_FOREACH (node, &f->plain)
-		offer_all(LIST_ENTRY(node, struct watch_spot, link), &d);
-	if (c->one_space)
-		watch_index_visit_whole(&f->index, object_ns(c->events[0].object), offer_all, &d);
+	deliver_all(&d, LANE_JSON);
+	for (enum lane_form form = LANE_JSON + 1; form < LANE_FORMS; form++)
+		if (d.others & (1U << form))
+			deliver_all(&d, form);
 	if (!d.behind)
 		lane_texts_drop(&f->lane->texts, f);
 	if (!watch_index_empty(&f->index))

@@ -5,22 +5,36 @@
  */
 #include "server/watch_text.h"
 
+#include "api/protobuf.h"
 #include "api/status.h"
 #include "api/write.h"
 #include "base/limits.h"
 #include "server/lane_text.h"
+#include "server/negotiate.h"
+#include "server/reply_message.h"
 
 #define EVENT_TEXT_MAX (16UL * MIB)
 
+enum lane_form watch_form_lane(const struct watch_form *f)
+{
+	bool object = f->as == WATCH_JSON || f->as == WATCH_YAML;
+
+	if (object && f->kind == f->kind->storage)
+		return f->protobuf ? LANE_PROTOBUF : LANE_JSON;
+	if (f->protobuf && f->as == WATCH_PARTIAL && str_eq(f->table_version, STR("v1")))
+		return LANE_PARTIAL;
+	return LANE_NONE;
+}
+
 bool watch_form_is_plain(const struct watch_form *f)
 {
-	return (f->as == WATCH_JSON || f->as == WATCH_YAML) && f->kind == f->kind->storage;
+	return watch_form_lane(f) != LANE_NONE;
 }
 
 bool watch_form_equal(const struct watch_form *a, const struct watch_form *b)
 {
 	return a == b || (a->as == b->as && a->kind == b->kind && a->include == b->include &&
-			  str_eq(a->table_version, b->table_version));
+			  a->protobuf == b->protobuf && str_eq(a->table_version, b->table_version));
 }
 
 /* --- objects ---------------------------------------------------------------------- */
@@ -60,38 +74,73 @@ static int print_form(const struct watch_form *f, const struct json *tree,
 	}
 }
 
-static int print_object(const struct watch_form *f, const struct object *o, bool columns,
-			int64_t now_ns, struct buf *out)
+/* The tree of a committed object in the form's version. */
+static int object_shown(const struct watch_form *f, struct arena *a, const struct object *o,
+			struct json **ret_tree)
+{
+	int r = json_parse(a, bytes_str(o->json), NULL, ret_tree, NULL);
+
+	if (r == 0 && f->kind != f->kind->storage)
+		write_from_storage(a, *ret_tree, f->kind);
+	return r;
+}
+
+/* A frame; what does not fit its type is left out. */
+static int add_frame(const struct watch_form *f, struct str event, const struct json *tree,
+		     struct buf *out)
+{
+	__attribute__((cleanup(buf_release_cleanup))) struct buf message = BUF_INIT(EVENT_TEXT_MAX);
+	struct protobuf_frame frame = { event, f->kind->api_version, f->kind->kind };
+	const struct schema_kind *kind = f->kind;
+
+	if (f->as == WATCH_PARTIAL) {
+		frame = reply_message_partial(f->table_version, false);
+		frame.event = event;
+		kind = schema_find_kind(STR("meta.k8s.io/v1"), frame.kind);
+	}
+	(void)protobuf_encode(kind->type, tree, &message, NULL);
+	return protobuf_frame_add(&frame, buf_str(&message), out);
+}
+
+static int print_event(const struct watch_form *f, enum ring_type type, const struct object *o,
+		       bool columns, int64_t now_ns, struct buf *out)
 {
 	__attribute__((cleanup(arena_release_cleanup))) struct arena a;
 	struct json *tree;
 	int r;
 
 	arena_init(&a, SIZE_MAX);
-	r = json_parse(&a, bytes_str(o->json), NULL, &tree, NULL);
+	r = object_shown(f, &a, o, &tree);
 	if (r < 0)
 		return r;
-	if (f->kind != f->kind->storage)
-		write_from_storage(&a, tree, f->kind);
-	return print_form(f, tree, f->include, columns, now_ns, out);
+	if (f->protobuf)
+		return add_frame(f, lane_text_type(type), tree, out);
+	(void)buf_add_str(out, lane_text_head(type));
+	(void)print_form(f, tree, f->include, columns, now_ns, out);
+	return buf_add_str(out, LANE_TEXT_TAIL);
+}
+
+static struct bytes *plain_event(enum lane_form form, const struct schema_kind *kind,
+				 enum ring_type type, const struct object *o)
+{
+	struct lane_line l = lane_line_of(form, kind, type, o);
+	struct bytes *b = bytes_new(lane_line_size(&l));
+
+	(void)lane_line_put(&l, b->data);
+	return b;
 }
 
 struct bytes *watch_text_event(const struct watch_form *f, enum ring_type type,
 			       const struct object *o, bool columns, int64_t now_ns)
 {
 	__attribute__((cleanup(buf_release_cleanup))) struct buf out = BUF_INIT(EVENT_TEXT_MAX);
-	struct str head = lane_text_head(type);
+	enum lane_form form = watch_form_lane(f);
 
-	(void)buf_add_str(&out, head);
-	if (watch_form_is_plain(f) || print_object(f, o, columns, now_ns, &out) < 0 ||
-	    out.overflow) {
-		buf_clear(&out);
-		(void)buf_reserve(&out, head.n + o->json->n + LANE_TEXT_TAIL.n);
-		(void)buf_add_str(&out, head);
-		(void)buf_add_str(&out, bytes_str(o->json));
-	}
-	(void)buf_add_str(&out, LANE_TEXT_TAIL);
-	return bytes_copy(buf_str(&out));
+	if (form == LANE_NONE && print_event(f, type, o, columns, now_ns, &out) == 0)
+		return bytes_copy(buf_str(&out));
+	if (form == LANE_NONE)
+		form = f->protobuf ? LANE_PROTOBUF : LANE_JSON;
+	return plain_event(form, f->kind->storage, type, o);
 }
 
 /* --- bookmarks and errors --------------------------------------------------------- */
@@ -125,23 +174,72 @@ struct bytes *watch_text_bookmark(const struct watch_form *f, int64_t revision, 
 					     ? TABLE_INCLUDE_METADATA
 					     : f->include;
 
+	struct json *tree;
+
 	arena_init(&a, SIZE_MAX);
+	tree = bookmark_tree(&a, f->kind, revision, initial_end);
+	if (f->protobuf) {
+		(void)add_frame(f, STR("BOOKMARK"), tree, &out);
+		return bytes_copy(buf_str(&out));
+	}
 	(void)buf_addz(&out, "{\"type\":\"BOOKMARK\",\"object\":");
-	(void)print_form(f, bookmark_tree(&a, f->kind, revision, initial_end), include, columns,
-			 now_ns, &out);
+	(void)print_form(f, tree, include, columns, now_ns, &out);
 	(void)buf_add_str(&out, LANE_TEXT_TAIL);
 	return bytes_copy(buf_str(&out));
 }
 
-struct bytes *watch_text_error(const struct error *err)
+/* A Status, in JSON or, as an event or an answer, in protobuf. */
+static void add_status(bool protobuf, struct str event, const struct error *err,
+		       const struct status_about *about, struct buf *out)
+{
+	struct arena a;
+	__attribute__((cleanup(buf_release_cleanup))) struct buf text = BUF_INIT(EVENT_TEXT_MAX);
+	__attribute__((cleanup(buf_release_cleanup))) struct buf message = BUF_INIT(EVENT_TEXT_MAX);
+	const struct protobuf_frame frame = { event, STR("v1"), STR("Status") };
+	struct json *tree;
+
+	(void)status_print(err, about, &text);
+	if (!protobuf) {
+		(void)buf_add_str(out, str_trim(buf_str(&text)));
+		return;
+	}
+	arena_init(&a, SIZE_MAX);
+	if (json_parse(&a, buf_str(&text), NULL, &tree, NULL) == 0)
+		(void)protobuf_encode(schema_find_kind(STR("v1"), STR("Status"))->type, tree,
+				      &message, NULL);
+	(void)protobuf_frame_add(&frame, buf_str(&message), out);
+	arena_release(&a);
+}
+
+struct bytes *watch_text_error(const struct watch_form *f, const struct error *err)
 {
 	__attribute__((cleanup(buf_release_cleanup))) struct buf out = BUF_INIT(EVENT_TEXT_MAX);
 
-	(void)buf_addz(&out, "{\"type\":\"ERROR\",\"object\":");
-	(void)status_print(err, NULL, &out);
-	while (out.n && out.p[out.n - 1] == '\n')
-		out.n--;
-	(void)buf_add_str(&out, LANE_TEXT_TAIL);
+	if (!f->protobuf)
+		(void)buf_addz(&out, "{\"type\":\"ERROR\",\"object\":");
+	add_status(f->protobuf, STR("ERROR"), err, NULL, &out);
+	if (!f->protobuf)
+		(void)buf_add_str(&out, LANE_TEXT_TAIL);
+	return bytes_copy(buf_str(&out));
+}
+
+struct str watch_text_content_type(const struct watch_form *f)
+{
+	return f->protobuf ? STR("application/vnd.kubernetes.protobuf;stream=watch")
+			   : STR("application/json");
+}
+
+struct str watch_text_failure_type(const struct watch_form *f)
+{
+	return negotiate_media_type(f->protobuf_failure ? ACCEPT_PROTOBUF : ACCEPT_JSON);
+}
+
+struct bytes *watch_text_failure(const struct watch_form *f, const struct error *err,
+				 const struct status_about *about)
+{
+	__attribute__((cleanup(buf_release_cleanup))) struct buf out = BUF_INIT(EVENT_TEXT_MAX);
+
+	add_status(f->protobuf_failure, STR(""), err, about, &out);
 	return bytes_copy(buf_str(&out));
 }
 

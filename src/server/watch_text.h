@@ -1,18 +1,22 @@
 /*
  * watch_text - events as lines of text, in the form that a watch asked for.
  *
- * The plain form, JSON of the storage version, is an object's own bytes with something
- * around them (lane_text.h). Every other form is made from the tree, once for all
- * watches of that form that are told of an event (struct watch_lines).
+ * The plain forms, JSON and protobuf of the storage version, are an object's own bytes
+ * with something around them (lane_text.h). Every other form is made from the tree, once
+ * for all watches of that form that are told of an event (struct watch_lines).
  */
 #ifndef SERVER_WATCH_TEXT_H
 #define SERVER_WATCH_TEXT_H
 
 #include "base/bytes.h"
+#include "server/lane_text.h"
 #include "server/ring.h"
 #include "server/watch.h"
 
-/* Whether an object's bytes are what is wanted. */
+struct status_about;
+
+/* The form as an object's own bytes; LANE_NONE when it is not. */
+enum lane_form watch_form_lane(const struct watch_form *f);
 bool watch_form_is_plain(const struct watch_form *f);
 bool watch_form_equal(const struct watch_form *a, const struct watch_form *b);
 
@@ -28,7 +32,13 @@ struct bytes *watch_text_bookmark(const struct watch_form *f, int64_t revision, 
 				  bool columns, int64_t now_ns);
 
 /* An ERROR event with a Status. */
-struct bytes *watch_text_error(const struct error *err);
+struct bytes *watch_text_error(const struct watch_form *f, const struct error *err);
+
+/* Content types of the stream, and of the answer that refuses to open it; and its body. */
+struct str watch_text_content_type(const struct watch_form *f);
+struct str watch_text_failure_type(const struct watch_form *f);
+struct bytes *watch_text_failure(const struct watch_form *f, const struct error *err,
+				 const struct status_about *about);
 
 /* --- shared lines ----------------------------------------------------------------- */
 

@@ -1,0 +1,283 @@
+#include "base/regex.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+
+struct match_case {
+	const char *pattern, *text;
+	bool matches;
+};
+
+static bool matches(const char *pattern, struct str text)
+{
+	CLEANUP(arena_release) struct arena a;
+	const struct regex *re;
+	struct error err;
+
+	arena_init(&a, 64 * MIB);
+	if (regex_compile(&a, str_from(pattern), &re, &err) < 0)
+		fail_msg("%s: %s", pattern, err.msg);
+	return regex_matches(re, text);
+}
+
+static void check_all(const struct match_case *cases, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (matches(cases[i].pattern, str_from(cases[i].text)) != cases[i].matches)
+			fail_msg("`%s` on `%s` should%s match", cases[i].pattern, cases[i].text,
+				 cases[i].matches ? "" : " not");
+}
+
+static void text_is_searched_unless_it_is_anchored(void **state)
+{
+	static const struct match_case cases[] = {
+		{ "", "", true },
+		{ "", "abc", true },
+		{ "b", "abc", true },
+		{ "^b", "abc", false },
+		{ "^a", "abc", true },
+		{ "b$", "abc", false },
+		{ "c$", "abc", true },
+		{ "c$", "abc\n", false },
+		{ "^abc$", "abc", true },
+		{ "\\Ab", "ab", false },
+		{ "a\\z", "ab", false },
+		{ "^$", "", true },
+		{ "^$", "a", false },
+		{ "(?m)^b$", "a\nb\nc", true },
+		{ "^b$", "a\nb\nc", false },
+		{ "(^a|b)c", "xbc", true },
+		{ "(^a|b)c", "xac", false },
+		{ "a^b", "ab", false },
+	};
+
+	check_all(cases, ARRAY_SIZE(cases));
+}
+
+static void repetition_counts(void **state)
+{
+	static const struct match_case cases[] = {
+		{ "^a*$", "", true },
+		{ "^a*$", "aaaa", true },
+		{ "^a+$", "", false },
+		{ "^a?b$", "b", true },
+		{ "^a?b$", "aab", false },
+		{ "^a{3}$", "aa", false },
+		{ "^a{3}$", "aaa", true },
+		{ "^a{3}$", "aaaa", false },
+		{ "^a{2,}$", "a", false },
+		{ "^a{2,}$", "aaaaa", true },
+		{ "^a{2,4}$", "aaaa", true },
+		{ "^a{2,4}$", "aaaaa", false },
+		{ "^a{0}$", "", true },
+		{ "^a{0}$", "a", false },
+		{ "^(ab){2}$", "abab", true },
+		{ "^(a*)*$", "aaab", false },
+		{ "^(a*)*b$", "aaab", true },
+		{ "^(a|b)*?c$", "ababc", true },
+		{ "^a{,2}$", "a{,2}", true },
+		{ "^a{x$", "a{x", true },
+		{ "^((a{0,5}){0,5}){0,5}$", "aaaaaaaa", true },
+		{ "^(|a)+$", "aaa", true },
+	};
+
+	check_all(cases, ARRAY_SIZE(cases));
+}
+
+static void classes_have_their_characters(void **state)
+{
+	static const struct match_case cases[] = {
+		{ "^[a-c]+$", "abcabc", true },
+		{ "^[a-c]+$", "abd", false },
+		{ "^[^a-c]+$", "xyz\n", true },
+		{ "^[^a-c]+$", "xbz", false },
+		{ "^[]a]+$", "]a", true },
+		{ "^[^]a]+$", "b", true },
+		{ "^[a-]+$", "a-", true },
+		{ "^[-a]+$", "-a", true },
+		{ "^[\\d.]+$", "1.2", true },
+		{ "^[\\w-]+$", "a_B-9", true },
+		{ "^\\d+$", "0129", true },
+		{ "^\\d+$", "\xd9\xa1", false },
+		{ "^\\D$", "\xd9\xa1", true },
+		{ "^\\s$", "\t", true },
+		{ "^\\s$", "\v", false },
+		{ "^[[:space:]]$", "\v", true },
+		{ "^[[:alpha:][:digit:]]+$", "aZ9", true },
+		{ "^[[:^alpha:]]+$", "123", true },
+		{ "^.$", "\n", false },
+		{ "(?s)^.$", "\n", true },
+		{ "^.$", "\xc3\xa9", true },
+		{ "^..$", "\xc3\xa9", false },
+		{ "^[\xc3\xa0-\xc3\xbf]$", "\xc3\xa9", true },
+		{ "^\\x41\\x{42}\\103$", "ABC", true },
+		{ "^\\Qa.b\\E.$", "a.bx", true },
+		{ "^\\Qa.b\\E.$", "axbx", false },
+		{ "^\\.$", ".", true },
+		{ "^\\pL+$", "A\xc3\xa9\xe4\xb8\xad", true },
+		{ "^\\pL+$", "A1", false },
+		{ "^\\p{Lu}$", "\xc3\x89", true },
+		{ "^\\p{Lu}$", "\xc3\xa9", false },
+		{ "^\\P{Lu}$", "\xc3\xa9", true },
+		{ "^\\p{^Lu}$", "\xc3\xa9", true },
+		{ "^[\\p{N}x]+$", "\xe2\x85\xa7x1", true },
+		{ "^\\p{Any}$", "\n", true },
+		{ "^\\p{S}$", "+", true },
+	};
+
+	check_all(cases, ARRAY_SIZE(cases));
+}
+
+static void flags_hold_for_their_group(void **state)
+{
+	static const struct match_case cases[] = {
+		{ "(?i)^abc$", "aBC", true },
+		{ "^(?i)a(?-i)b$", "Ab", true },
+		{ "^(?i)a(?-i)b$", "AB", false },
+		{ "^(?i:a)b$", "Ab", true },
+		{ "^(?i:a)b$", "AB", false },
+		{ "^((?i)a)b$", "AB", false },
+		{ "(?i)^[a-c]$", "B", true },
+		{ "(?i)^[^a-c]$", "B", false },
+		{ "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}$", "DEADbeef-0000", true },
+		{ "^(?:ab|cd)$", "cd", true },
+		{ "^(?P<x>a)(?<y>b)$", "ab", true },
+		{ "(?U)^a+$", "aa", true },
+		{ "\\bfoo\\b", "a foo b", true },
+		{ "\\bfoo\\b", "afoo b", false },
+		{ "\\Boo\\b", "foo", true },
+	};
+
+	check_all(cases, ARRAY_SIZE(cases));
+}
+
+static void patterns_that_schemas_use_work(void **state)
+{
+	static const struct match_case cases[] = {
+		{ "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
+		  "a-b.c.example", true },
+		{ "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", "a-.b",
+		  false },
+		{ "^([0-9]+(\\.[0-9]+)?(s|m|h))+$", "1h30m", true },
+		{ "^(\\d+|\\*)(/\\d+)?(\\s+(\\d+|\\*)(/\\d+)?){4}$", "*/5 * * * *", true },
+		{ "^(\\d+|\\*)(/\\d+)?(\\s+(\\d+|\\*)(/\\d+)?){4}$", "*/5 * * *", false },
+		{ "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)"
+		  "?"
+		  "(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$",
+		  "1.5Gi", true },
+		{ "^https?://", "http://x", true },
+		{ "^([A-Za-z_][A-Za-z0-9_,:]*[A-Za-z0-9_])?$", "", true },
+	};
+
+	check_all(cases, ARRAY_SIZE(cases));
+}
+
+static void what_go_refuses_is_refused_in_its_words(void **state)
+{
+	static const struct {
+		const char *pattern, *words;
+	} cases[] = {
+		{ "[a", "error parsing regexp: missing closing ]: `[a`" },
+		{ "x[a", "error parsing regexp: missing closing ]: `[a`" },
+		{ "(a", "error parsing regexp: missing closing ): `(a`" },
+		{ "a)", "error parsing regexp: unexpected ): `a)`" },
+		{ "a**", "error parsing regexp: invalid nested repetition operator: `**`" },
+		{ "*a", "error parsing regexp: missing argument to repetition operator: `*`" },
+		{ "a|*", "error parsing regexp: missing argument to repetition operator: `*`" },
+		{ "(?=a)", "error parsing regexp: invalid or unsupported Perl syntax: `(?=`" },
+		{ "(?!a)", "error parsing regexp: invalid or unsupported Perl syntax: `(?!`" },
+		{ "(?<=a)", "error parsing regexp: invalid or unsupported Perl syntax: `(?<`" },
+		{ "\\1", "error parsing regexp: invalid escape sequence: `\\1`" },
+		{ "\\y", "error parsing regexp: invalid escape sequence: `\\y`" },
+		{ "\\pX", "error parsing regexp: invalid character class range: `\\pX`" },
+		{ "[b-a]", "error parsing regexp: invalid character class range: `b-a`" },
+		{ "[[:nope:]]", "error parsing regexp: invalid character class range: `[:nope:]`" },
+		{ "a{1001}", "error parsing regexp: invalid repeat count: `{1001}`" },
+		{ "a{3,2}", "error parsing regexp: invalid repeat count: `{3,2}`" },
+		{ "(a{100}){100}", "error parsing regexp: invalid repeat count: `{100}`" },
+		{ "a\\", "error parsing regexp: trailing backslash at end of expression: ``" },
+		{ "(?P<n-m>a)", "error parsing regexp: invalid named capture: `(?P<n-m>`" },
+		{ "\xff", "error parsing regexp: invalid UTF-8: `\xff`" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(arena_release) struct arena a;
+		const struct regex *re;
+		struct error err;
+
+		arena_init(&a, 64 * MIB);
+		assert_int_equal(regex_compile(&a, str_from(cases[i].pattern), &re, &err),
+				 -ERR_BAD_REQUEST);
+		assert_string_equal(err.msg, cases[i].words);
+	}
+}
+
+static void bounds_on_patterns_hold(void **state)
+{
+	CLEANUP(arena_release) struct arena a;
+	const struct regex *re;
+	struct error err;
+	char *deep = arena_alloc((arena_init(&a, 64 * MIB), &a), 5001);
+
+	memset(deep, '(', 5000);
+	deep[5000] = '\0';
+	assert_int_equal(regex_compile(&a, str_from(deep), &re, &err), -ERR_BAD_REQUEST);
+	assert_non_null(strstr(err.msg, "nests too deeply"));
+	/* Each pair of brackets multiplies; Go's bound on counts is kept, the size's is not. */
+	assert_int_equal(regex_compile(&a,
+				       STR("(abcdefghij{9}){100}(abcdefghij{9}){100}"
+					   "((abcdefghijklmnopqrst){1000}|(abc){999}){1}"
+					   "((abcdefghijklmnopqrst){1000}){1}"
+					   "((abcdefghijklmnopqrst){1000}){1}"
+					   "((abcdefghijklmnopqrst){1000}){1}"
+					   "((abcdefghijklmnopqrst){1000}){1}"),
+				       &re, &err),
+			 -ERR_BAD_REQUEST);
+	assert_non_null(strstr(err.msg, "too large"));
+}
+
+/* Backtracking would take 2^N steps here. */
+static void time_is_linear(void **state)
+{
+	char text[2001];
+
+	memset(text, 'a', 2000);
+	text[2000] = '\0';
+	assert_false(
+		matches("^(a+)+$", str_of("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", 45)));
+	assert_false(matches("^(a|a)*b$", str_of(text, 2000)));
+	assert_false(matches("^(a?){50}a{50}$", str_of(text, 49)));
+	assert_true(matches("^(a?){50}a{50}$", str_of(text, 50)));
+	assert_false(matches("(x+x+)+y", str_of(text, 2000)));
+}
+
+static void text_that_is_no_utf8_is_read_byte_by_byte(void **state)
+{
+	assert_true(matches("^..$", str_of("\xff\xfe", 2)));
+	assert_true(matches("^.$", str_of("\xe4\xb8\xad", 3)));
+	assert_true(matches("^..$", str_of("\xe4\xb8", 2)));
+	assert_true(matches("^a\\x00b$", str_of("a\0b", 3)));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_is_searched_unless_it_is_anchored),
+		cmocka_unit_test(repetition_counts),
+		cmocka_unit_test(classes_have_their_characters),
+		cmocka_unit_test(flags_hold_for_their_group),
+		cmocka_unit_test(patterns_that_schemas_use_work),
+		cmocka_unit_test(what_go_refuses_is_refused_in_its_words),
+		cmocka_unit_test(bounds_on_patterns_hold),
+		cmocka_unit_test(time_is_linear),
+		cmocka_unit_test(text_that_is_no_utf8_is_read_byte_by_byte),
+	};
+
+	return cmocka_run_group_tests_name("base/regex", tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+/*
+ * client_impl - private to client*.c: attempts and links.
+ *
+ * An attempt is what is under way for a request; it has no request any more once
+ * that has been answered or cancelled, and lives on until its stream is closed. A link
+ * is one connection. What follows from a change is done by the client's task at the end
+ * of the turn, so verbs never call back.
+ */
+#ifndef CLIENT_CLIENT_IMPL_H
+#define CLIENT_CLIENT_IMPL_H
+
+#include "base/arena.h"
+#include "base/backoff.h"
+#include "base/buf.h"
+#include "client/bucket.h"
+#include "client/client.h"
+#include "client/kubeconfig.h"
+
+struct metrics_family;
+
+struct client_link {
+	struct list node; /* client's links */
+	struct client *client;
+	struct http_client *http;
+	unsigned requests, max; /* running, and most at a time */
+	bool open;
+	bool retired; /* takes no new requests */
+};
+
+struct client {
+	struct loop *loop;
+	struct arena arena; /* text of the fields below */
+	struct client_opts opts;
+	struct kubeconfig config; /* its text is in our arena */
+	struct addr to;
+	struct str scheme, authority, prefix; /* prefix: the URL's path, without its last '/' */
+	struct str user_agent;
+	const char *server_name;
+	struct tls *tls; /* NULL: clear */
+	struct buf ca, cert, key; /* what `tls` was made of */
+	struct buf credentials; /* value of the authorization field; empty: none */
+	int64_t token_read_at; /* ms */
+	struct bucket limit;
+	struct metrics_family *requests; /* or NULL */
+
+	struct list links;
+	struct list waiting, resting, running; /* attempts */
+	struct backoff backoff;
+	int64_t connect_at; /* ms: not before */
+	struct loop_timer timer; /* for connect_at */
+	struct loop_task task;
+	bool freed;
+};
+
+struct client_attempt {
+	struct list node; /* in one of the client's lists */
+	struct client *client;
+	struct client_request *request; /* NULL: nobody wants to know */
+	struct client_link *link; /* of the stream */
+	struct http_stream *stream; /* borrowed until on_close */
+	struct arena arena;
+	struct str method, target, content_type, accept;
+	struct bytes *body; /* or NULL */
+	struct loop_timer deadline, rest;
+	unsigned retries;
+	bool again; /* was sent anew because its connection had died */
+	bool ended; /* the answer is complete */
+	bool opened; /* on_open was called */
+	struct buf text; /* of the answer */
+	struct client_answer answer;
+	struct error failure; /* ours, such as a time-out; code ERR_OK: none */
+};
+
+/* --- client.c --------------------------------------------------------------------- */
+
+void client_kick(struct client *c);
+
+/* Ends it: tells the request, resets the stream. The memory goes with the stream. */
+void client_attempt_end(struct client_attempt *a, const struct error *err);
+
+/* Its stream is closed, in order or not. */
+void client_attempt_closed(struct client_attempt *a, const struct error *err);
+
+/* --- client_link.c ------------------------------------------------------------------- */
+
+/* What `tls`, credentials and addresses are made of. */
+int client_link_setup(struct client *c, struct error *err);
+void client_link_release(struct client *c);
+
+/* Starts what waits, connects when that needs it, frees connections that are spent. */
+void client_link_work(struct client *c);
+void client_link_free_all(struct client *c);
+
+#endif

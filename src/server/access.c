@@ -1,0 +1,183 @@
+/*
+ * The decision is the state's; what it needs is put together on the stream's
+ * loop before, and what follows from it is done there after. Where both are one
+ * loop no job is made: a GET crosses to the state once, for its object.
+ */
+#include "server/access.h"
+
+#include "server/authn.h"
+#include "server/authz.h"
+#include "server/exchange.h"
+#include "server/health.h"
+#include "server/reply_impl.h"
+#include "server/server_impl.h"
+
+struct access {
+	struct authz_query query;
+	struct user wanted; /* whom the request impersonates; name.p NULL: nobody */
+	const struct authz_query *about; /* what was refused; NULL: who */
+	struct error err;
+	void (*then)(struct exchange *x);
+};
+
+/* --- what is asked for ------------------------------------------------------------ */
+
+static struct str lower_method(const struct exchange *x)
+{
+	struct str m = x->stream->in.method;
+	char *text = arena_alloc(x->arena, m.n + 1);
+
+	for (size_t i = 0; i < m.n; i++)
+		text[i] = (char)(m.p[i] >= 'A' && m.p[i] <= 'Z' ? m.p[i] | 0x20 : m.p[i]);
+	return str_of(text, m.n);
+}
+
+static struct authz_query query_of(const struct exchange *x)
+{
+	const struct request *r = &x->request;
+
+	if (!r->resource.n)
+		return (struct authz_query){ .user = &x->user,
+					     .is_path = true,
+					     .path = x->stream->in.path,
+					     .verb = lower_method(x) };
+	return (struct authz_query){
+		.user = &x->user,
+		.verb = str_from(request_verb_name(r->verb)),
+		.group = r->group,
+		.version = r->version,
+		.resource = r->resource,
+		.subresource = r->subresource,
+		/* What is in a namespace is asked about in it; so is the namespace itself. */
+		.ns = !r->ns.n && str_eqz(r->resource, "namespaces") && !r->group.n ? r->name
+										    : r->ns,
+		/* A list of the one object of a name is about that name. */
+		.name = r->name.n ? r->name
+				  : selector_required_value(&r->fields, STR("metadata.name")),
+		.fields = &r->fields,
+		.labels = &r->labels,
+	};
+}
+
+/* --- at the state ----------------------------------------------------------------- */
+
+static int may_impersonate(struct exchange *x, struct access *a)
+{
+	struct authz_query *checks;
+	size_t n = authn_impersonation_checks(&a->wanted, &x->work, &checks);
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		checks[i].user = &x->user;
+		a->about = &checks[i];
+		r = authz_require(x->server->authz, &checks[i], &x->work, &a->err);
+	}
+	return r;
+}
+
+static void decide(struct exchange *x, struct state *st, struct access *a)
+{
+	int r;
+
+	r = authn_check_binding(st, &x->user, x->wall_ns, &a->err);
+	if (r == 0 && a->wanted.name.p) {
+		r = may_impersonate(x, a);
+		a->query.user = &a->wanted;
+	}
+	if (r < 0)
+		return;
+	a->about = &a->query;
+	(void)authz_require(x->server->authz, &a->query, &x->work, &a->err);
+}
+
+static void run(struct state *st, struct job *j)
+{
+	struct exchange *x = exchange_of(j);
+
+	decide(x, st, x->data);
+	job_finish(j);
+}
+
+/* --- on the stream's loop --------------------------------------------------------- */
+
+static void refuse(struct exchange *x, const struct access *a)
+{
+	struct status_about about = { 0 };
+
+	if (a->about && !a->about->is_path) {
+		about.group = a->about->group;
+		about.resource = a->about->resource;
+		about.name = a->about->name;
+	}
+	reply_status(x, &a->err, &about);
+}
+
+static void finish(struct exchange *x)
+{
+	struct access *a = x->data;
+
+	x->data = NULL;
+	if (a->err.code) {
+		refuse(x, a);
+		return;
+	}
+	if (a->wanted.name.p) {
+		x->impersonator = ARENA_NEW(x->arena, struct user);
+		*x->impersonator = x->user;
+		x->user = a->wanted;
+	}
+	a->then(x);
+}
+
+/* Before anybody's rights are known: what everybody may see. */
+static bool is_open(const struct exchange *x)
+{
+	struct str path = x->stream->in.path;
+
+	return health_is_path(path) || str_eqz(path, "/version") || str_eqz(path, "/version/");
+}
+
+bool access_identify(struct exchange *x)
+{
+	struct error err = { 0 };
+
+	if (authn_user(x->server->authn, x->lane, x->stream, x->arena, &x->user, &err) == 0)
+		return true;
+	reply_status(x, &err, &(struct status_about){ 0 });
+	return false;
+}
+
+static void ask_without_state(struct exchange *x, void (*then)(struct exchange *x))
+{
+	struct error err;
+
+	if (is_open(x)) {
+		then(x);
+		return;
+	}
+	(void)error_set(&err, ERR_UNAVAILABLE, "objects are still being read");
+	reply_error(x, &err, NULL);
+}
+
+void access_ask(struct exchange *x, void (*then)(struct exchange *x))
+{
+	struct server *s = x->server;
+	struct access *a;
+
+	if (!atomic_load(&s->ready)) {
+		ask_without_state(x, then);
+		return;
+	}
+	a = ARENA_NEW(x->arena, struct access);
+	a->then = then;
+	a->query = query_of(x);
+	x->data = a;
+	if (authn_impersonated(&x->stream->in.fields, x->arena, &a->wanted, &a->err) < 0) {
+		finish(x);
+	} else if (x->home == s->opts.loops[0]) {
+		decide(x, s->state, a);
+		finish(x);
+	} else {
+		exchange_submit(x, run, finish);
+	}
+}

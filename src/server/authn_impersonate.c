@@ -1,0 +1,232 @@
+/*
+ * Headers Impersonate-*. Whoever asks in another's name must be allowed each
+ * part of it by itself: the user, every group, every value of every extra, the
+ * uid. Groups that follow from the name are implied and not asked about.
+ */
+#include "server/authn.h"
+
+#include "base/arena.h"
+#include "base/limits.h"
+#include "net/http.h"
+#include "server/authz.h"
+
+#define EXTRA_PREFIX      STR("impersonate-extra-")
+#define GROUP_FIELD       STR("impersonate-group")
+#define AUTHENTICATION    STR("authentication.k8s.io")
+#define AUTHENTICATION_V1 "authentication.k8s.io/v1"
+
+/* --- reading ----------------------------------------------------------------------------- */
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Without its percent signs; as it is when one of them is malformed. Names are lower case here. */
+static struct str unescape(struct str s, struct arena *a)
+{
+	char *out = arena_alloc(a, s.n + 1);
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		int high, low;
+
+		if (s.p[i] != '%') {
+			out[n++] = s.p[i];
+			continue;
+		}
+		high = i + 2 < s.n ? hex(s.p[i + 1]) : -1;
+		low = i + 2 < s.n ? hex(s.p[i + 2]) : -1;
+		if (high < 0 || low < 0)
+			return s;
+		out[n++] = (char)(high << 4 | low);
+		i += 2;
+	}
+	return str_of(out, n);
+}
+
+static struct user_extra *extra_of(struct user_extra *extras, size_t *n, struct str key,
+				   struct arena *a)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (str_eq(extras[i].key, key))
+			return &extras[i];
+	extras[*n].key = key;
+	extras[*n].values = ARENA_ARRAY(a, struct str, HTTP_HEADER_COUNT_MAX);
+	return &extras[(*n)++];
+}
+
+static void read_extras(const struct http_fields *fields, struct arena *a, struct user *u)
+{
+	struct user_extra *extras = NULL, *e;
+	size_t n = 0;
+
+	for (size_t i = 0; i < fields->n; i++) {
+		const struct http_field *f = &fields->v[i];
+
+		if (!str_starts(f->name, EXTRA_PREFIX))
+			continue;
+		if (!extras)
+			extras = ARENA_ARRAY(a, struct user_extra, fields->n);
+		e = extra_of(extras, &n, unescape(str_skip(f->name, EXTRA_PREFIX.n), a), a);
+		if (e->nvalues < HTTP_HEADER_COUNT_MAX)
+			((struct str *)e->values)[e->nvalues++] = f->value;
+	}
+	u->extras = extras;
+	u->nextras = n;
+}
+
+static void read_groups(const struct http_fields *fields, struct arena *a, struct user *u)
+{
+	struct str *groups = ARENA_ARRAY(a, struct str, fields->n + 3);
+	size_t n = 0;
+
+	for (size_t i = 0; i < fields->n; i++)
+		if (str_eq(fields->v[i].name, GROUP_FIELD))
+			groups[n++] = fields->v[i].value;
+	u->groups = groups;
+	u->ngroups = n;
+}
+
+static void add_implied(struct user *u, struct str group)
+{
+	((struct str *)u->groups)[u->ngroups++] = group;
+	u->nimplied++;
+}
+
+static void imply_groups(struct user *u, struct arena *a)
+{
+	struct str ns, name;
+
+	if (!u->ngroups && user_service_account(u, &ns, &name)) {
+		add_implied(u, USER_SERVICE_ACCOUNTS);
+		add_implied(u,
+			    str_from(arena_printf(a, "system:serviceaccounts:%.*s", STR_ARG(ns))));
+	}
+	if (user_in_group(u, USER_UNAUTHENTICATED))
+		return;
+	if (str_eq(u->name, USER_ANONYMOUS))
+		add_implied(u, USER_UNAUTHENTICATED);
+	else if (!user_in_group(u, USER_AUTHENTICATED))
+		add_implied(u, USER_AUTHENTICATED);
+}
+
+/* `{Kind namespace name uid apiVersion resourceVersion fieldPath}`, as Go prints references. */
+static const char *show(struct arena *a, const char *before, const char *kind, struct str name,
+			const char *api_version, struct str path)
+{
+	return arena_printf(a, "%s%s{%s  %.*s  %s  %.*s}", before, *before ? " " : "", kind,
+			    STR_ARG(name), api_version, STR_ARG(path));
+}
+
+static int refuse_nameless(const struct user *u, struct arena *a, struct error *err)
+{
+	const char *text = "";
+
+	for (size_t i = 0; i < u->ngroups; i++)
+		text = show(a, text, "Group", u->groups[i], "", STR_NULL);
+	for (size_t i = 0; i < u->nextras; i++)
+		for (size_t j = 0; j < u->extras[i].nvalues; j++)
+			text = show(a, text, "UserExtra", u->extras[i].values[j], AUTHENTICATION_V1,
+				    u->extras[i].key);
+	if (u->uid.n)
+		text = show(a, text, "UID", u->uid, AUTHENTICATION_V1, STR_NULL);
+	return error_set(err, ERR_BAD_REQUEST, "requested [%s] without impersonating a user", text);
+}
+
+/* Nearly no request has such a header: one look at each name decides that. */
+static bool asks(const struct http_fields *fields)
+{
+	for (size_t i = 0; i < fields->n; i++)
+		if (str_starts(fields->v[i].name, STR("impersonate-")))
+			return true;
+	return false;
+}
+
+int authn_impersonated(const struct http_fields *fields, struct arena *a, struct user *ret_user,
+		       struct error *err)
+{
+	struct user u = { 0 };
+
+	if (!asks(fields)) {
+		*ret_user = u;
+		return 0;
+	}
+	u.name = http_fields_get(fields, STR("impersonate-user"));
+	u.uid = http_fields_get(fields, STR("impersonate-uid"));
+	read_groups(fields, a, &u);
+	read_extras(fields, a, &u);
+	if (!u.name.n) {
+		if (u.ngroups || u.nextras || u.uid.n)
+			return refuse_nameless(&u, a, err);
+		*ret_user = (struct user){ 0 };
+		return 0;
+	}
+	imply_groups(&u, a);
+	u.authenticated = !str_eq(u.name, USER_ANONYMOUS);
+	*ret_user = u;
+	return 0;
+}
+
+/* --- what must be allowed ------------------------------------------------------------------- */
+
+static size_t count_checks(const struct user *wanted)
+{
+	size_t n = 2 + wanted->ngroups;
+
+	for (size_t i = 0; i < wanted->nextras; i++)
+		n += wanted->extras[i].nvalues;
+	return n;
+}
+
+/* Of a user, not of an account, a version is not known. */
+static struct authz_query check(struct str group, struct str version, struct str resource,
+				struct str name)
+{
+	return (struct authz_query){ .verb = STR("impersonate"),
+				     .group = group,
+				     .version = version,
+				     .resource = resource,
+				     .name = name };
+}
+
+static size_t check_extras(const struct user *wanted, struct authz_query *q)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < wanted->nextras; i++) {
+		const struct user_extra *e = &wanted->extras[i];
+
+		for (size_t j = 0; j < e->nvalues; j++) {
+			q[n] = check(AUTHENTICATION, STR("v1"), STR("userextras"), e->values[j]);
+			q[n++].subresource = e->key;
+		}
+	}
+	return n;
+}
+
+size_t authn_impersonation_checks(const struct user *wanted, struct arena *a,
+				  struct authz_query **ret_queries)
+{
+	struct authz_query *q = ARENA_ARRAY(a, struct authz_query, count_checks(wanted));
+	struct str ns, name;
+	size_t n = 0;
+
+	if (user_service_account(wanted, &ns, &name)) {
+		q[n] = check(STR(""), STR(""), STR("serviceaccounts"), name);
+		q[n++].ns = ns;
+	} else {
+		q[n++] = check(STR(""), STR(""), STR("users"), wanted->name);
+	}
+	for (size_t i = 0; i + wanted->nimplied < wanted->ngroups; i++)
+		q[n++] = check(STR(""), STR(""), STR("groups"), wanted->groups[i]);
+	n += check_extras(wanted, q + n);
+	if (wanted->uid.n)
+		q[n++] = check(AUTHENTICATION, STR("v1"), STR("uids"), wanted->uid);
+	*ret_queries = q;
+	return n;
+}

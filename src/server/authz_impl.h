@@ -1,0 +1,44 @@
+/*
+ * authz_impl - the parts of authorization, for its own files.
+ */
+#ifndef SERVER_AUTHZ_IMPL_H
+#define SERVER_AUTHZ_IMPL_H
+
+#include "server/authz.h"
+#include "server/node_pods.h"
+#include "server/rbac.h"
+#include "server/state.h"
+
+struct rbac_aggregate;
+
+enum { AUTHZ_OBSERVERS = 5 };
+
+struct authz {
+	struct arena arena; /* what lives as long as it */
+	struct rbac *rbac;
+	struct node_pods *pods;
+	struct rbac_rules node_rules; /* what all nodes may, of system:node */
+	struct rbac_aggregate *aggregate; /* or NULL: not begun */
+	struct state *state;
+	struct state_observer observers[AUTHZ_OBSERVERS];
+};
+
+/*
+ * The node authorizer: AUTHZ_ALLOW, or AUTHZ_NO_OPINION with why in `reason`; AUTHZ_DENY for what
+ * nodes may never do, whatever roles they were given.
+ */
+enum authz_decision node_authorize(struct authz *az, const struct authz_query *q, struct str node,
+				   struct arena *a, struct buf *reason);
+
+/*
+ * A token that a node asks for (POST serviceaccounts/token) must be for a pod of its own, and
+ * for an audience that the pod wants. For users with user_node(). -ERR_FORBIDDEN, -ERR_NOT_FOUND.
+ */
+int node_admit_token(struct authz *az, const struct user *u, struct str ns, struct str account,
+		     const struct json *request, struct arena *a, struct error *err);
+
+/* An object by its resource's name; NULL when there is none. */
+struct object *authz_object(struct authz *az, struct str group, struct str resource, struct str ns,
+			    struct str name);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * claims - what a service account's token says, in both directions.
+ *
+ * The payload is upstream's: iss, sub, aud, exp, iat, nbf, jti and the private
+ * claim kubernetes.io with the account and what the token is bound to.
+ */
+#ifndef SERVER_CLAIMS_H
+#define SERVER_CLAIMS_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "server/user.h"
+
+struct arena;
+struct jwt;
+
+struct claims {
+	struct user_binding binding;
+	struct str issuer, jti;
+	const struct str *audiences;
+	size_t naudiences;
+	int64_t issued_s, not_before_s, expires_s; /* since 1970 */
+	int64_t warn_after_s; /* the time that was asked for, when it was extended; 0: not */
+};
+
+/* Appends the payload. -ERR_TOO_LARGE. */
+int claims_print(const struct claims *c, struct buf *out);
+
+/*
+ * Of a token whose signature was verified; borrows from it. -ERR_UNAUTHORIZED when something is
+ * missing or of a wrong type.
+ */
+int claims_read(const struct jwt *t, struct arena *a, struct claims *ret_claims, struct error *err);
+
+/* Clocks may differ by a minute, as upstream. -ERR_UNAUTHORIZED in upstream's words. */
+#define CLAIMS_LEEWAY_S 60
+int claims_check_time(const struct claims *c, int64_t now_s, struct error *err);
+
+/* The user: name, groups, extras, binding. Text is borrowed from the claims. */
+void claims_user(const struct claims *c, struct arena *a, struct user *ret_user);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * Observers are few and fixed: each resource finds its own when it is made.
+ */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "server/state_impl.h"
+
+static bool is_about(const struct state_observer *o, const struct schema_kind *k)
+{
+	return str_eq(o->group, k->group) && str_eq(o->resource, k->resource);
+}
+
+void state_observe_find(struct resource *r)
+{
+	const struct state_opts *opts = &r->state->opts;
+
+	for (size_t i = 0; i < opts->nobservers; i++) {
+		if (!is_about(&opts->observers[i], r->kind))
+			continue;
+		r->observers = xrealloc(r->observers, (r->nobservers + 1) * sizeof(*r->observers));
+		r->observers[r->nobservers++] = &opts->observers[i];
+	}
+}
+
+void state_observe_change(struct resource *r, struct object *now, struct object *before)
+{
+	for (size_t i = 0; i < r->nobservers; i++)
+		r->observers[i]->changed(r->observers[i]->arg, now, before);
+}
+
+bool state_observed_early(const struct resource *r)
+{
+	for (size_t i = 0; i < r->nobservers; i++)
+		if (r->observers[i]->early)
+			return true;
+	return false;
+}
+
+void state_observe_all(struct resource *r, const struct omap *objects)
+{
+	struct omap_cursor c;
+
+	for (size_t i = 0; i < r->nobservers; i++)
+		if (r->observers[i]->reset)
+			r->observers[i]->reset(r->observers[i]->arg);
+	if (!r->nobservers)
+		return;
+	for (bool ok = omap_first(objects, &c); ok; ok = omap_next(&c))
+		state_observe_change(r, omap_value(&c), NULL);
+}

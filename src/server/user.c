@@ -1,0 +1,46 @@
+/*
+ * Names that mean something are read here and nowhere else.
+ */
+#include "server/user.h"
+
+bool user_in_group(const struct user *u, struct str group)
+{
+	for (size_t i = 0; i < u->ngroups; i++)
+		if (str_eq(u->groups[i], group))
+			return true;
+	return false;
+}
+
+struct str user_extra(const struct user *u, struct str key)
+{
+	for (size_t i = 0; i < u->nextras; i++)
+		if (str_eq(u->extras[i].key, key))
+			return u->extras[i].nvalues == 1 ? u->extras[i].values[0] : STR_NULL;
+	return STR_NULL;
+}
+
+bool user_service_account(const struct user *u, struct str *ret_ns, struct str *ret_name)
+{
+	static const struct str prefix = { "system:serviceaccount:", 22 };
+	struct str rest;
+	const char *colon;
+
+	if (!str_starts(u->name, prefix))
+		return false;
+	rest = str_skip(u->name, prefix.n);
+	colon = memchr(rest.p, ':', rest.n);
+	if (!colon)
+		return false;
+	*ret_ns = str_of(rest.p, (size_t)(colon - rest.p));
+	*ret_name = str_skip(rest, ret_ns->n + 1);
+	return ret_ns->n > 0 && ret_name->n > 0 && !memchr(ret_name->p, ':', ret_name->n);
+}
+
+struct str user_node(const struct user *u)
+{
+	static const struct str prefix = { "system:node:", 12 };
+
+	if (!str_starts(u->name, prefix) || !user_in_group(u, STR("system:nodes")))
+		return STR_NULL;
+	return str_skip(u->name, prefix.n);
+}
