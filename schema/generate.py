@@ -170,8 +170,19 @@ class Writer:
             row += self.resource_row(kind)
         else:
             row += [f".storage = {self.kind_ref(kind)}"]
+            row += self.arrays(("columns", "struct schema_column",
+                                [self.column(c) for c in kind.columns]))
         body = ",\n".join(f"\t\t{r}" for r in row)
         return f"\t[KIND_{kind.stem}_{kind.name}] = {{\n{body},\n\t}},\n"
+
+    def arrays(self, *members):
+        """Rows of arrays with their counts; none for those that are empty."""
+        row = []
+        for member, c_type, rows in members:
+            if rows:
+                row += [f".{member} = {self.shared(c_type, member, rows)}",
+                        f".n{member} = {len(rows)}"]
+        return row
 
     def resource_row(self, kind):
         flags = [KIND_FLAGS[f] for f in kind.flags]
@@ -183,15 +194,12 @@ class Writer:
                f".verbs = {self.verbs(kind.verbs)}", f".gate = GATE_{kind.gate}",
                f".flags = {' | '.join('SCHEMA_' + f for f in flags) or '0'}",
                f".storage = {self.kind_ref(kind.stored)}"]
-        for member, c_type, rows in (
-                ("subresources", "struct schema_subresource",
-                 [self.subresource(kind, s) for s in kind.subresources]),
-                ("columns", "struct schema_column", [self.column(c) for c in kind.columns]),
-                ("selectables", "struct schema_selectable",
-                 [self.select(s) for s in kind.selects])):
-            if rows:
-                row += [f".{member} = {self.shared(c_type, member, rows)}",
-                        f".n{member} = {len(rows)}"]
+        row += self.arrays(("subresources", "struct schema_subresource",
+                            [self.subresource(kind, s) for s in kind.subresources]),
+                           ("columns", "struct schema_column",
+                            [self.column(c) for c in kind.columns]),
+                           ("selectables", "struct schema_selectable",
+                            [self.select(s) for s in kind.selects]))
         if kind.storage:
             row += [f".{way}_storage = {kind.storage.said[way]}" for way in ("to", "from")
                     if way in kind.storage.said]

@@ -135,7 +135,8 @@ class Reader:
             return self.current
         if word == "object" and rest:
             said = attributes(rest[1:], at, {"list"})
-            self.current = Item(at, what="object", name=rest[0], doc=doc, listed="list" in said)
+            self.current = Item(at, what="object", name=rest[0], doc=doc, listed="list" in said,
+                                columns=[])
             self.file.kinds.append(self.current)
             return self.current
         if word == "type" and rest:
@@ -165,7 +166,7 @@ class Reader:
     def kind_line(self, at, words):
         kind, doc = self.current, take_doc(words, at)
         word, rest = words[0], words[1:]
-        if kind.what == "object" or not rest:
+        if (kind.what == "object" and word != "column") or not rest:
             raise Fault(at, f'"{word}" means nothing here')
         if word == "resource" and len(rest) >= 2:
             said = attributes(rest[2:], at, {"short", "categories"})
@@ -268,7 +269,7 @@ class World:
                   Item(kind.at, numbers=[2], name="items", type="[]" + kind.name,
                        said={"always": True})]
         listed = Item(kind.at, what="object", name=kind.list_kind, stem=file.stem, file=file,
-                      list_kind="", api_version=kind.api_version, listed=False)
+                      list_kind="", api_version=kind.api_version, listed=False, columns=[])
         type_ = Item(kind.at, what="type", name=kind.list_kind, stem=file.stem, unions={}, said={},
                      openapi=f"{file.openapi}.{kind.list_kind}",
                      fields=meta_fields(kind.at) + fields, doc=f"A list of {kind.name}.")
@@ -290,6 +291,9 @@ class World:
     def settle_kind(self, kind):
         if (kind.stem, kind.name) not in self.types:
             raise Fault(kind.at, f'the type "{kind.name}" is missing')
+        for column in kind.columns:
+            if ("path" in column.said) == ("cell" in column.said):
+                raise Fault(column.at, "a column has a path or a cell")
         if kind.what == "object":
             return
         if kind.resource is None or kind.scope is None or not kind.verbs:
@@ -305,9 +309,6 @@ class World:
             if not stored:
                 raise Fault(kind.storage.at, f'there is no kind "{kind.storage.of}"')
             kind.stored = stored[0]
-        for column in kind.columns:
-            if ("path" in column.said) == ("cell" in column.said):
-                raise Fault(column.at, "a column has a path or a cell")
 
     def settle_type(self, type_):
         names, numbers = set(), set()

@@ -8,6 +8,14 @@
 #include "base/limits.h"
 #include "base/timestamp.h"
 
+/* --- scales -------------------- */
+
+/* No count is there where it is zero. */
+void column_scale_desired(const struct json *object, int64_t now_ns, struct buf *out)
+{
+	(void)buf_add_i64(out, column_find_i64(object, "spec.replicas"));
+}
+
 /* --- jobs -------------------- */
 
 void column_job_status(const struct json *object, int64_t now_ns, struct buf *out)

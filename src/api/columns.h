@@ -75,6 +75,7 @@ void column_csi_driver_tokens(const struct json *object, int64_t now_ns, struct 
 void column_csi_driver_modes(const struct json *object, int64_t now_ns, struct buf *out);
 
 /* Workloads, budgets, networking, role bindings. */
+void column_scale_desired(const struct json *object, int64_t now_ns, struct buf *out);
 void column_job_status(const struct json *object, int64_t now_ns, struct buf *out);
 void column_job_completions(const struct json *object, int64_t now_ns, struct buf *out);
 void column_job_duration(const struct json *object, int64_t now_ns, struct buf *out);

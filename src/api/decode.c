@@ -72,17 +72,20 @@ void decode_fault(struct arena *a, struct decode_report *report, const char *wha
 	decode_fault_at(a, report, what, buf_str(&b));
 }
 
-/* Upstream's errors name fields only: no keys, no indexes. */
-static void print_fields(const struct decode_step *at, struct buf *b)
+/* Upstream's errors name fields only: no keys, no indexes. True when it printed any. */
+static bool print_fields(const struct decode_step *at, struct buf *b)
 {
+	bool any;
+
 	if (!at)
-		return;
-	print_fields(at->up, b);
+		return false;
+	any = print_fields(at->up, b);
 	if (!at->owner)
-		return;
-	if (at->up)
+		return any;
+	if (any)
 		(void)buf_addc(b, '.');
 	(void)buf_add_str(b, at->field->name);
+	return true;
 }
 
 /* Go's name of the single value: "int32", "v1.Container". */
@@ -158,7 +161,7 @@ int decode_mismatch(struct decode_fit *f, const struct json *v, const struct dec
 	print_given(v, at->field, &b);
 	if (in) {
 		(void)buf_printf(&b, " into Go struct field %.*s.", STR_ARG(in->owner->name));
-		print_fields(at, &b);
+		(void)print_fields(at, &b);
 	} else {
 		(void)buf_addz(&b, " into Go value");
 	}

@@ -178,8 +178,7 @@ static int add_all_absent(struct decode_fit *f, struct json *v, const struct sch
 	return 0;
 }
 
-/* Takes out the members that lost their key. */
-static void sweep(struct json *v)
+void decode_sweep(struct json *v)
 {
 	struct json *member = v->first, *next;
 
@@ -217,7 +216,7 @@ static int fit_members(struct decode_fit *f, struct json *v, const struct schema
 		}
 	}
 	if (dropped)
-		sweep(v);
+		decode_sweep(v);
 	return add_all_absent(f, v, type, seen, at);
 }
 
@@ -234,16 +233,22 @@ static int fit_object(struct decode_fit *f, struct json *v, const struct schema_
 	return r;
 }
 
-int decode_fit(struct arena *a, struct json *tree, const struct schema_type *type,
-	       struct decode_report *report, struct error *err)
+int decode_fit_at(struct arena *a, struct json *tree, const struct schema_type *type,
+		  const struct decode_step *at, struct decode_report *report, struct error *err)
 {
 	struct decode_fit f = { .arena = a, .report = report, .err = err };
 	const struct schema_field root = { .type = type, .value = SCHEMA_OBJECT };
-	const struct decode_step at = { .field = &root };
+	const struct decode_step self = { .field = &root };
 
 	if (tree->type == JSON_NULL)
 		json_assign(tree, &(struct json){ .type = JSON_OBJECT });
 	if (tree->type != JSON_OBJECT)
-		return decode_mismatch(&f, tree, &at, false);
-	return fit_object(&f, tree, type, NULL);
+		return decode_mismatch(&f, tree, &self, false);
+	return fit_object(&f, tree, type, at);
+}
+
+int decode_fit(struct arena *a, struct json *tree, const struct schema_type *type,
+	       struct decode_report *report, struct error *err)
+{
+	return decode_fit_at(a, tree, type, NULL, report, err);
 }

@@ -25,6 +25,16 @@ struct decode_fit {
 	unsigned depth;
 };
 
+/*
+ * decode_fit() of a tree that lies somewhere in another: `at` (may be NULL) leads to it, for the
+ * faults that are told.
+ */
+int decode_fit_at(struct arena *a, struct json *tree, const struct schema_type *type,
+		  const struct decode_step *at, struct decode_report *report, struct error *err);
+
+/* Takes out the members of an object that lost their key: all at once, where many may go. */
+void decode_sweep(struct json *v);
+
 /* Notes `WHAT "path.name"` once, below the limit. `at` leads to the object that has the name. */
 void decode_fault(struct arena *a, struct decode_report *report, const char *what,
 		  const struct decode_step *at, struct str name);

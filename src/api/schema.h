@@ -24,6 +24,7 @@ struct buf;
 struct crd;
 struct field_path;
 struct json;
+struct scale_paths; /* api/scale.h */
 struct schema_field;
 struct schema_kind;
 struct schema_type;
@@ -188,6 +189,8 @@ struct schema_subresource {
 	struct str group, version, kind;
 	uint16_t verbs;
 	uint8_t gate; /* GATE_NONE when always on */
+	const struct scale_paths
+		*scale; /* of "scale" (scale.h); NULL: where built-in kinds have it */
 };
 
 /* A column of `kubectl get`. */

@@ -72,6 +72,16 @@ bool write_spec_changed(const struct json *object, const struct json *old);
 int write_finish_update(struct write *w, const struct json *old, struct json *object,
 			struct json **ret_object, struct error *err);
 
+/*
+ * The object in the request's version with a patch applied, fitted to its type, under the
+ * name of the path: what write_patch() goes on with.
+ */
+int write_patch_form(struct write *w, const struct json *old, enum patch_type type,
+		     const struct json *patch, struct json **ret_doc, struct error *err);
+
+/* A uid that the new object has must be that of the stored one: -ERR_CONFLICT. */
+int write_check_uid(const struct json *old, const struct json *object, struct error *err);
+
 /* Records who changed what. */
 void write_manage(struct write *w, struct json *object, const struct json *old);
 

@@ -68,8 +68,8 @@ static int check_type_meta(const struct write *w, const struct json *patched, st
 	return 0;
 }
 
-int write_patch(struct write *w, const struct json *old, enum patch_type type,
-		const struct json *patch, struct json **ret_object, struct error *err)
+int write_patch_form(struct write *w, const struct json *old, enum patch_type type,
+		     const struct json *patch, struct json **ret_doc, struct error *err)
 {
 	struct decode_report report = { 0 };
 	struct error why = { 0 };
@@ -93,6 +93,18 @@ int write_patch(struct write *w, const struct json *old, enum patch_type type,
 	r = write_check_namespace(w, doc, err);
 	if (r == 0)
 		r = write_check_name(w, doc, err);
+	if (r == 0)
+		*ret_doc = doc;
+	return r;
+}
+
+int write_patch(struct write *w, const struct json *old, enum patch_type type,
+		const struct json *patch, struct json **ret_object, struct error *err)
+{
+	struct json *doc;
+	int r;
+
+	r = write_patch_form(w, old, type, patch, &doc, err);
 	if (r < 0)
 		return r;
 	return write_finish_update(w, old, doc, ret_object, err);

@@ -10,10 +10,10 @@
 
 /* --- may it be replaced --------------------------------------------------------------- */
 
-static int check_uid(const struct json *old_meta, const struct json *meta, struct error *err)
+int write_check_uid(const struct json *old, const struct json *object, struct error *err)
 {
-	struct str given = json_str(json_getz(meta, "uid"));
-	struct str stored = json_str(json_getz(old_meta, "uid"));
+	struct str given = json_str(json_getz(json_getz(object, "metadata"), "uid"));
+	struct str stored = json_str(json_getz(json_getz(old, "metadata"), "uid"));
 
 	if (given.n == 0 || str_eq(given, stored))
 		return 0;
@@ -195,7 +195,7 @@ int write_update(struct write *w, const struct json *old, struct json *body,
 	if (r == 0)
 		r = write_check_name(w, body, err);
 	if (r == 0)
-		r = check_uid(json_getz(old, "metadata"), json_getz(body, "metadata"), err);
+		r = write_check_uid(old, body, err);
 	if (r < 0)
 		return r;
 	return write_finish_update(w, old, body, ret_object, err);

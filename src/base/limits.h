@@ -38,6 +38,17 @@
 #define REGEX_DEPTH_MAX   1000
 #define REGEX_PROGRAM_MAX 100000
 
+/* Paths of printer columns: their steps, filters within filters, and values that are looked at. */
+#define JSONPATH_STEPS_MAX 1000
+#define JSONPATH_DEPTH_MAX 10
+#define JSONPATH_WORK_MAX  100000
+
+/* What `devplane codec` reads: a list of everything that a cluster of ours holds. */
+#define CODEC_MAX (512UL * MIB)
+
+/* Schemas of custom resources: nodes nested in each other, as deep as objects may be. */
+#define CRD_SCHEMA_DEPTH_MAX 500
+
 /* HTTP requests and responses. */
 #define HTTP_HEADERS_MAX      (64UL * KIB) /* sum of names and values; beyond it 431 */
 #define HTTP_HEADER_COUNT_MAX 128

@@ -11,6 +11,7 @@
 
 extern const struct command commands_root;
 
+extern const struct command cmd_codec; /* cmd_codec.c */
 extern const struct command cmd_completion; /* cmd_completion.c */
 extern const struct command cmd_help; /* cmd_help.c */
 extern const struct command cmd_probe; /* cmd_probe.c */

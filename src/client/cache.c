@@ -262,8 +262,8 @@ struct cached *cache_next(const struct cache *c, struct cache_walk *w)
 
 	if (w->over)
 		return NULL;
-	ok = w->last ? omap_seek_after(&c->objects, &at, w->last->key) :
-			     omap_first(&c->objects, &at);
+	ok = w->last ? omap_seek_after(&c->objects, &at, w->last->key)
+		     : omap_first(&c->objects, &at);
 	return walk_at(w, ok ? omap_value(&at) : NULL);
 }
 
@@ -279,8 +279,8 @@ struct cached *cache_next_in(const struct cache *c, struct str ns, struct cache_
 	n = snprintf(prefix, sizeof(prefix), "%.*s/", STR_ARG(ns));
 	if (n >= (int)sizeof(prefix)) /* longer than any namespace may be */
 		return walk_at(w, NULL);
-	ok = w->last ? omap_seek_after(&c->objects, &at, w->last->key) :
-			     omap_seek(&c->objects, &at, str_of(prefix, (size_t)n));
+	ok = w->last ? omap_seek_after(&c->objects, &at, w->last->key)
+		     : omap_seek(&c->objects, &at, str_of(prefix, (size_t)n));
 	ok = ok && str_starts(omap_key(&at), str_of(prefix, (size_t)n));
 	return walk_at(w, ok ? omap_value(&at) : NULL);
 }

@@ -156,11 +156,14 @@ int cached_new(struct str text, const struct cached_defaults *d, struct cached *
 
 	arena_init_in(&a, MIB, room, sizeof(room));
 	if (!walk(text, &f, &a))
-		return error_set(err, ERR_PROTOCOL, "the server sent an object without a name: %.*s",
+		return error_set(err, ERR_PROTOCOL,
+				 "the server sent an object without a name: %.*s",
 				 (int)MIN(text.n, (size_t)64), text.p ? text.p : "");
 	if (f.ns.n > UINT16_MAX)
-		return error_set(err, ERR_PROTOCOL, "the server sent an object with a "
-						    "namespace of %zu bytes", f.ns.n);
+		return error_set(err, ERR_PROTOCOL,
+				 "the server sent an object with a "
+				 "namespace of %zu bytes",
+				 f.ns.n);
 	if (!d || !d->slim)
 		f.cut = NULL;
 	if (d && !f.kind && d->kind.n)

@@ -52,15 +52,6 @@ static struct client_request *detach(struct client_attempt *a)
 	return r;
 }
 
-/* Without a request; frees it now, or lets on_close do so. */
-static void abandon(struct client_attempt *a, const struct error *why)
-{
-	if (a->stream)
-		http_stream_reset(a->stream, why);
-	else
-		attempt_free(a);
-}
-
 static void count_request(const struct client_attempt *a)
 {
 	char code[16] = "<error>";
@@ -80,11 +71,14 @@ void client_attempt_end(struct client_attempt *a, const struct error *err)
 
 	count_request(a);
 	a->answer.body = buf_str(&a->text);
-	if (a->answer.retry_after_s < 0)
-		a->answer.retry_after_s = 0;
-	if (r)
-		r->on_done(r, &a->answer, err);
-	abandon(a, err);
+	a->answer.retry_after_s = MAX(a->answer.retry_after_s, 0);
+	/* Out of sight of whatever on_done does, which may free the client. */
+	a->ending = true;
+	list_remove(&a->node);
+	if (a->stream)
+		http_stream_reset(a->stream, err);
+	r->on_done(r, &a->answer, err);
+	attempt_free(a);
 }
 
 static void begin_again(struct client_attempt *a, int64_t delay_ms)
@@ -161,6 +155,8 @@ static void died(struct client_attempt *a, const struct error *cause)
 
 void client_attempt_closed(struct client_attempt *a, const struct error *err)
 {
+	if (a->ending)
+		return;
 	if (!a->request)
 		attempt_free(a);
 	else if (a->ended)
@@ -222,7 +218,10 @@ void client_cancel(struct client_request *r)
 		return;
 	(void)error_set(&err, ERR_CANCELED, "the request was cancelled");
 	(void)detach(a);
-	abandon(a, &err);
+	if (a->stream)
+		http_stream_reset(a->stream, &err); /* and on_close frees it */
+	else
+		attempt_free(a);
 }
 
 int client_answer_tree(const struct client_answer *answer, struct arena *a, struct json **ret_tree,
@@ -250,9 +249,9 @@ static void on_timer(struct loop_timer *t)
 static void copy_config(struct client *c, const struct kubeconfig *from)
 {
 	struct kubeconfig *k = &c->config;
-	struct str *text[] = { &k->source, &k->context,	 &k->cluster, &k->user,	 &k->ns,
-			       &k->server, &k->tls_server_name, &k->ca,	 &k->cert, &k->key,
-			       &k->token,  &k->username, &k->password };
+	struct str *text[] = { &k->source, &k->context,         &k->cluster, &k->user, &k->ns,
+			       &k->server, &k->tls_server_name, &k->ca,      &k->cert, &k->key,
+			       &k->token,  &k->username,        &k->password };
 	const char **paths[] = { &k->ca_file, &k->cert_file, &k->key_file, &k->token_file };
 
 	*k = *from;

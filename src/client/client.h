@@ -131,8 +131,8 @@ void client_query_add(struct buf *query, const char *name, struct str value);
 
 /*
  * Turns a Status text (or what is none) and its HTTP status into an error: the
- * code by reason, else by number; the message, else the number's words. True
- * with *ret_too_large set when the cause is ResourceVersionTooLarge.
+ * code by reason, else by number; the message, else the number's words.
+ * *ret_too_large (may be NULL): its cause is ResourceVersionTooLarge.
  */
 void client_error_of_status(struct str body, int http_status, struct error *ret_err,
 			    bool *ret_too_large);

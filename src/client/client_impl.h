@@ -65,10 +65,9 @@ struct client_attempt {
 	unsigned retries;
 	bool again; /* was sent anew because its connection had died */
 	bool ended; /* the answer is complete */
-	bool opened; /* on_open was called */
+	bool ending; /* client_attempt_end() is at work and frees it */
 	struct buf text; /* of the answer */
 	struct client_answer answer;
-	struct error failure; /* ours, such as a time-out; code ERR_OK: none */
 };
 
 /* --- client.c --------------------------------------------------------------------- */

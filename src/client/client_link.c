@@ -47,7 +47,8 @@ static bool reread(const char *path, struct buf *content)
 
 static int make_tls(struct client *c, struct tls **ret_tls, struct error *err)
 {
-	static const char *const any[] = { "h2", "http/1.1", NULL }, *const one[] = { "http/1.1", NULL };
+	static const char *const any[] = { "h2", "http/1.1", NULL }, *const one[] = { "http/1.1",
+										      NULL };
 	struct tls_pair pair = { buf_str(&c->cert), buf_str(&c->key) };
 	struct tls_opts o = { .pairs = &pair,
 			      .npairs = c->cert.n ? 1 : 0,
@@ -167,17 +168,15 @@ static void on_head(struct http_stream *s)
 	int64_t seconds;
 
 	a->answer.status = s->in.status;
-	a->answer.content_type =
-		arena_str(&a->arena, http_fields_get(&s->in.fields, STR("content-type")));
+	a->answer.content_type = arena_str(&a->arena,
+					   http_fields_get(&s->in.fields, STR("content-type")));
 	if (after.p && str_to_i64(after, &seconds) && seconds >= 0 && seconds <= INT32_MAX)
 		a->answer.retry_after_s = (int)seconds;
 	else
 		a->answer.retry_after_s = -1;
 	backoff_reset(&a->client->backoff);
-	if (a->request && a->request->on_open && s->in.status / 100 == 2) {
-		a->opened = true;
+	if (a->request && a->request->on_open && s->in.status / 100 == 2)
 		a->request->on_open(a->request);
-	}
 }
 
 static void on_body(struct http_stream *s, struct str piece)

@@ -35,7 +35,8 @@ static bool is_too_large(const struct json *status)
 	JSON_FOREACH (it, causes)
 		if (str_eq(json_str(json_getz(it, "reason")), STR("ResourceVersionTooLarge")))
 			return true;
-	return str_find(json_str(json_getz(status, "message")), STR("Too large resource version")) >= 0;
+	return str_find(json_str(json_getz(status, "message")),
+			STR("Too large resource version")) >= 0;
 }
 
 void client_error_of_status(struct str body, int http_status, struct error *ret_err,
@@ -56,10 +57,11 @@ void client_error_of_status(struct str body, int http_status, struct error *ret_
 	if (ret_too_large)
 		*ret_too_large = is_too_large(status);
 	if (message.n)
-		(void)error_set(ret_err, code_by(json_str(json_getz(status, "reason")), http_status),
-				"%.*s", STR_ARG(message));
+		(void)error_set(ret_err,
+				code_by(json_str(json_getz(status, "reason")), http_status), "%.*s",
+				STR_ARG(message));
 	else
-		(void)error_set(ret_err, code_by(json_str(json_getz(status, "reason")), http_status),
-				"the server answered %d %s", http_status,
-				http_status_text(http_status));
+		(void)error_set(
+			ret_err, code_by(json_str(json_getz(status, "reason")), http_status),
+			"the server answered %d %s", http_status, http_status_text(http_status));
 }

@@ -4,9 +4,10 @@
  * Lists, then watches, for ever: WatchList (a watch that begins with the state)
  * where the server can, pages and a watch where not. Whatever happens on the way
  * (cuts, restarts, 410, time-outs), the copy comes to equal the server's
- * state, and handlers are told exactly the differences, each once, in an order in
- * which the server had them: an object that came and went unseen is not told,
- * one that was replaced by another of the same name is told as an update.
+ * state, and handlers are told exactly the differences, each once. Events come in
+ * the server's order; the differences that a new list shows, by key, deletions last.
+ * An object that came and went unseen is not told; one that was replaced by another of
+ * the same name (another uid) while we did not look is told as an update.
  *
  * Informers are shared: whoever asks the set for the same resource with the same
  * selectors gets the same one. The copy is bytes (cached.h), indexed (cache.h).
@@ -37,7 +38,7 @@ struct informer_spec {
  * Who is told. Embed it, fill it, add it; each function may be NULL. Objects are
  * borrowed until return. Called from the loop, after the cache has changed; never from
  * within informer_add_handler(). A handler may add and remove handlers, also itself, and
- * stop the set; it may not free it.
+ * stop the set; it may not free it, and its own memory must outlive the turn.
  */
 struct informer_handler {
 	/* `initial`: it is part of the state at the handler's beginning. */

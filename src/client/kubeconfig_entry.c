@@ -165,7 +165,8 @@ int kubeconfig_read_cluster(struct kubeconfig *k, const struct kubeconfig_entry 
 static const struct {
 	const char *member, *text;
 } refused[] = {
-	{ "exec", "exec plugins are not supported: use a token, a tokenFile or a client certificate" },
+	{ "exec",
+	  "exec plugins are not supported: use a token, a tokenFile or a client certificate" },
 	{ "auth-provider",
 	  "auth-provider is not supported: use a token, a tokenFile or a client certificate" },
 	{ "as", "impersonation (as) is not supported here: remove it" },

@@ -20,8 +20,8 @@ struct resource resource_of_kind(const struct schema_kind *k)
 
 struct resource resource_builtin(const char *group, const char *version, const char *plural)
 {
-	const struct schema_kind *k =
-		schema_find_resource(str_from(group), str_from(version), str_from(plural));
+	const struct schema_kind *k = schema_find_resource(str_from(group), str_from(version),
+							   str_from(plural));
 
 	assert(k);
 	return resource_of_kind(k);

@@ -13,8 +13,8 @@ static const struct {
 	struct str name;
 	enum watch_event_type type;
 } types[] = {
-	{ { "ADDED", 5 }, WATCH_EVENT_ADDED },	     { { "MODIFIED", 8 }, WATCH_EVENT_MODIFIED },
-	{ { "DELETED", 7 }, WATCH_EVENT_DELETED },   { { "BOOKMARK", 8 }, WATCH_EVENT_BOOKMARK },
+	{ { "ADDED", 5 }, WATCH_EVENT_ADDED },     { { "MODIFIED", 8 }, WATCH_EVENT_MODIFIED },
+	{ { "DELETED", 7 }, WATCH_EVENT_DELETED }, { { "BOOKMARK", 8 }, WATCH_EVENT_BOOKMARK },
 	{ { "ERROR", 5 }, WATCH_EVENT_ERROR },
 };
 
@@ -124,7 +124,8 @@ int watch_lines_next(struct watch_lines *l, struct str *piece, struct str *ret_l
 		if (at >= 0 && l->rest.n == 0)
 			continue;
 		if (buf_add(&l->rest, piece->p, at < 0 ? piece->n : (size_t)at + 1) < 0)
-			return error_set(err, ERR_TOO_LARGE, "an event of a watch is larger than %zu bytes",
+			return error_set(err, ERR_TOO_LARGE,
+					 "an event of a watch is larger than %zu bytes",
 					 (size_t)CLIENT_EVENT_MAX);
 		if (at < 0) {
 			*piece = STR_NULL;

@@ -463,20 +463,24 @@ static bool find_alternative(const struct garbage_node *n, const struct garbage_
 	return ret_other->uid.p != NULL;
 }
 
-static bool check_those_who_mean(struct garbage_graph *g, struct garbage_node *n,
+static void check_those_who_mean(struct garbage_graph *g, struct garbage_node *n,
 				 const struct garbage_identity *absent)
 {
-	bool others = false;
-
 	LIST_FOREACH (l, &n->dependents) {
 		struct garbage_edge *e = LIST_ENTRY(l, struct garbage_edge, link);
 
 		if (edge_means(e, absent))
 			garbage_graph_check(g, e->dependent, false);
-		else
-			others = true;
 	}
-	return others;
+}
+
+static bool all_mean(const struct garbage_node *n, const struct garbage_identity *who)
+{
+	LIST_FOREACH (l, &n->dependents) {
+		if (!edge_means(LIST_ENTRY(l, struct garbage_edge, link), who))
+			return false;
+	}
+	return true;
 }
 
 static void try_alternative(struct garbage_graph *g, struct garbage_node *n,
@@ -506,29 +510,19 @@ void garbage_graph_absent(struct garbage_graph *g, const struct garbage_identity
 {
 	struct garbage_node *n = map_get(&g->nodes, who->uid);
 	struct garbage_identity is;
-	bool others, same;
+	bool same;
 
 	if (!n || n->gone)
 		return;
 	is = identity_of(n);
 	same = identity_equal(&is, who);
-	if (!n->virt) {
-		/* One that was seen is not taken out on the word of somebody who meant another. */
-		if (same)
-			node_go(g, n);
-		else
-			(void)check_those_who_mean(g, n, who);
-		return;
-	}
-	others = false;
-	LIST_FOREACH (l, &n->dependents)
-		others |= !edge_means(LIST_ENTRY(l, struct garbage_edge, link), who);
-	if (!others) {
+	/* One that was seen is not taken out on the word of somebody who meant another. */
+	if (n->virt ? all_mean(n, who) : same) {
 		node_go(g, n);
 		return;
 	}
-	(void)check_those_who_mean(g, n, who);
-	if (same)
+	check_those_who_mean(g, n, who);
+	if (n->virt && same)
 		try_alternative(g, n, who);
 }
 
@@ -541,12 +535,24 @@ struct garbage_node *garbage_graph_find(const struct garbage_graph *g, struct st
 	return n && !n->gone ? n : NULL;
 }
 
-bool garbage_graph_is_absent(const struct garbage_graph *g, const struct garbage_owner *o)
+bool garbage_graph_is_absent(const struct garbage_graph *g, const struct garbage_owner *o,
+			     struct str ns)
 {
 	const struct garbage_node *n = map_get(&g->nodes, o->uid);
 
 	return n && n->gone && kind_is(n->kind, o->api_version, o->kind) &&
-	       str_eq(n->name, o->name);
+	       str_eq(n->name, o->name) && (n->ns.n == 0 || str_eq(n->ns, ns));
+}
+
+void garbage_graph_clusterwide(struct garbage_graph *g, struct garbage_node *n)
+{
+	struct garbage_identity who = identity_of(n);
+	char *name = str_dup(n->name);
+
+	who.ns = STR_NULL;
+	who.name = str_from(name);
+	node_rename(g, n, &who);
+	free(name);
 }
 
 size_t garbage_graph_count(const struct garbage_graph *g)

@@ -101,8 +101,12 @@ void garbage_graph_absent(struct garbage_graph *g, const struct garbage_identity
 /* Borrowed until the next event. Not what is gone. */
 struct garbage_node *garbage_graph_find(const struct garbage_graph *g, struct str uid);
 
-/* The reference names something that is known not to exist: nobody needs to ask. */
-bool garbage_graph_is_absent(const struct garbage_graph *g, const struct garbage_owner *o);
+/* A reference from namespace `ns` names something known not to exist: nobody needs to ask. */
+bool garbage_graph_is_absent(const struct garbage_graph *g, const struct garbage_owner *o,
+			     struct str ns);
+
+/* The virtual node's kind turned out to have no namespaces. */
+void garbage_graph_clusterwide(struct garbage_graph *g, struct garbage_node *n);
 
 /* Asks for the node to be looked at again, or later. */
 void garbage_graph_check(struct garbage_graph *g, struct garbage_node *n, bool later);

@@ -81,8 +81,9 @@ static void user_of_peer(const struct tls_peer *peer, struct arena *a, struct us
 static int from_certificate(const struct authn *n, struct http_stream *stream, struct arena *a,
 			    struct user *ret_user)
 {
+	const struct conn *c = http_stream_conn(stream);
 	struct tls_peer peer;
-	int r = tls_peer(http_stream_conn(stream), a, &peer, NULL);
+	int r = c ? tls_peer(c, a, &peer, NULL) : -ERR_NOT_FOUND;
 
 	if (r == -ERR_NOT_FOUND)
 		return 0;

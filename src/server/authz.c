@@ -94,13 +94,17 @@ static void reset_pods(void *arg)
 
 struct authz *authz_new(void)
 {
-	const struct state_observer observers[AUTHZ_OBSERVERS] = {
-		{ RBAC_GROUP, STR("clusterroles"), on_role, reset_cluster_roles, NULL },
-		{ RBAC_GROUP, STR("roles"), on_role, reset_roles, NULL },
-		{ RBAC_GROUP, STR("clusterrolebindings"), on_binding, reset_cluster_bindings,
-		  NULL },
-		{ RBAC_GROUP, STR("rolebindings"), on_binding, reset_bindings, NULL },
-		{ STR(""), STR("pods"), on_pod, reset_pods, NULL },
+	static const struct {
+		const char *group, *resource;
+		void (*changed)(void *arg, struct object *now, struct object *before);
+		void (*reset)(void *arg);
+	} rows[AUTHZ_OBSERVERS] = {
+		{ "rbac.authorization.k8s.io", "clusterroles", on_role, reset_cluster_roles },
+		{ "rbac.authorization.k8s.io", "roles", on_role, reset_roles },
+		{ "rbac.authorization.k8s.io", "clusterrolebindings", on_binding,
+		  reset_cluster_bindings },
+		{ "rbac.authorization.k8s.io", "rolebindings", on_binding, reset_bindings },
+		{ "", "pods", on_pod, reset_pods },
 	};
 	struct authz *az = XNEW(struct authz);
 
@@ -109,9 +113,12 @@ struct authz *authz_new(void)
 	az->pods = node_pods_new();
 	az->node_rules = rbac_rules_parse(&az->arena,
 					  policy_table_rules(&az->arena, STR("system:node")));
-	memcpy(az->observers, observers, sizeof(observers));
 	for (size_t i = 0; i < AUTHZ_OBSERVERS; i++)
-		az->observers[i].arg = az;
+		az->observers[i] = (struct state_observer){ .group = str_from(rows[i].group),
+							    .resource = str_from(rows[i].resource),
+							    .changed = rows[i].changed,
+							    .reset = rows[i].reset,
+							    .arg = az };
 	return az;
 }
 

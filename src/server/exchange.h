@@ -50,7 +50,7 @@ struct exchange {
 	const char *cause_reason, *cause_message, *cause_field;
 	int retry_after_s; /* of a failure; 0: none */
 	const char *etag; /* of a document; or NULL */
-	bool immutable; /* its address names its content: it may be cached for good */
+	const char *cache_control; /* of a document; NULL: not to be kept */
 	struct str location; /* of a redirection */
 	struct metrics_gauge *inflight; /* that counts it while it is under way; or NULL */
 	void *data; /* of whoever handles it */
@@ -121,5 +121,6 @@ void verb_update(struct exchange *x);
 void verb_patch(struct exchange *x);
 void verb_delete(struct exchange *x);
 void verb_delete_collection(struct exchange *x);
+void verb_scale(struct exchange *x); /* the subresource: get, update, patch */
 
 #endif

@@ -206,6 +206,15 @@ static bool is_review(const struct exchange *x)
 	return x->kind->flags & SCHEMA_REVIEW;
 }
 
+static void (*verb_of(const struct exchange *x))(struct exchange *x)
+{
+	if (is_review(x))
+		return verb_review;
+	if (x->sub && str_eqz(x->sub->kind, "Scale"))
+		return verb_scale;
+	return routes[x->request.verb].run;
+}
+
 bool exchange_route(struct exchange *x)
 {
 	int r;
@@ -219,6 +228,6 @@ bool exchange_route(struct exchange *x)
 		return refuse(x, ERR_METHOD_NOT_ALLOWED);
 	if (!check_form(x))
 		return false;
-	x->verb = is_review(x) ? verb_review : routes[x->request.verb].run;
+	x->verb = verb_of(x);
 	return true;
 }

@@ -12,6 +12,7 @@
 #include "server/document.h"
 #include "server/exchange.h"
 #include "server/health.h"
+#include "server/oidc.h"
 #include "server/openapi.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
@@ -73,8 +74,10 @@ static void handle_metrics(struct exchange *x)
 static void handle_root(struct exchange *x)
 {
 	reply_text(x, 200, STR("application/json"),
-		   STR("{\"paths\":[\"/api\",\"/apis\",\"/healthz\",\"/livez\",\"/metrics\","
-		       "\"/openapi/v2\",\"/openapi/v3\",\"/readyz\",\"/version\"]}\n"));
+		   STR("{\"paths\":[\"/.well-known/openid-configuration\",\"/api\",\"/apis\",\"/"
+		       "healthz\",\"/livez\",\"/metrics\","
+		       "\"/openapi/v2\",\"/openapi/v3\",\"/openid/v1/jwks\",\"/readyz\",\"/"
+		       "version\"]}\n"));
 }
 
 static const struct {
@@ -83,6 +86,8 @@ static const struct {
 } routes[] = {
 	{ { "/version", 8 }, handle_version },
 	{ { "/metrics", 8 }, handle_metrics },
+	{ { "/.well-known/openid-configuration", 33 }, oidc_configuration },
+	{ { "/openid/v1/jwks", 15 }, oidc_keys },
 	{ { "/", 1 }, handle_root },
 };
 
@@ -164,7 +169,9 @@ static bool send_openapi(struct exchange *x, struct str path)
 						    STR_ARG(document_hash(d))));
 		reply_text(x, 301, STR("text/plain; charset=utf-8"), STR("moved\n"));
 	} else {
-		x->immutable = asked.n > 0;
+		/* The address names the content. */
+		if (asked.n)
+			x->cache_control = "public, immutable, max-age=31536000";
 		send_document(x, d);
 	}
 	return true;

@@ -103,8 +103,8 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 					   .value = str_from(x->audit_id),
 					   .unique = true };
 	fields[n++] = HTTP_FIELD("cache-control",
-				 x->immutable ? STR("public, immutable, max-age=31536000")
-					      : STR("no-cache, private"));
+				 x->cache_control ? str_from(x->cache_control)
+						  : STR("no-cache, private"));
 	if (encoding.n) {
 		fields[n++] = HTTP_FIELD("content-encoding", encoding);
 		fields[n++] = HTTP_FIELD("vary", STR("Accept-Encoding"));
@@ -328,12 +328,22 @@ void reply_object(struct exchange *x, int status, const struct object *o)
 		print_form(x, status, &f, tree);
 }
 
+/* A tree may be of another kind than the resource: a Scale. */
+static const struct schema_kind *kind_of(const struct json *tree, const struct schema_kind *usual)
+{
+	const struct schema_kind *kind = schema_find_kind(json_str(json_getz(tree, "apiVersion")),
+							  json_str(json_getz(tree, "kind")));
+
+	return kind ? kind : usual;
+}
+
 void reply_tree(struct exchange *x, int status, const struct json *tree)
 {
 	struct reply_form f = reply_form_of(x);
 	struct json *copy;
 	struct error err;
 
+	f.kind = kind_of(tree, f.kind);
 	if (x->answered || refuse_form(x, &f))
 		return;
 	if (f.protobuf) {

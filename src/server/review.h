@@ -21,6 +21,10 @@ struct review {
 	struct json *tree; /* the body, fitted to the kind; becomes the answer */
 	struct field_errors errs; /* behind -ERR_INVALID */
 	int status; /* of the answer; 201 */
+	struct text_list **warnings; /* for Warning headers: append */
+	/* What a refusal names, when it is not what the request is about; NULL, empty. */
+	const struct schema_kind *about_kind;
+	struct str about_name;
 };
 
 /* POST of a kind with SCHEMA_REVIEW, and serviceaccounts/token. */

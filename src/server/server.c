@@ -26,8 +26,10 @@
 #include "server/exchange.h"
 #include "server/namespaces.h"
 #include "server/openapi.h"
+#include "server/policy.h"
 #include "server/server_impl.h"
 #include "server/server_metrics.h"
+#include "server/service_accounts.h"
 #include "server/tokens.h"
 #include "store/store_etcd.h"
 #include "store/store_lmdb.h"
@@ -120,9 +122,17 @@ static void report_ready(struct server *s, const struct error *err)
 	s->opts.on_ready(s->opts.arg, err);
 }
 
-static void on_namespaces(void *arg, const struct error *err)
+static void on_policy(void *arg, const struct error *err)
 {
 	report_ready(arg, err);
+}
+
+static void on_namespaces(void *arg, const struct error *err)
+{
+	if (err)
+		report_ready(arg, err);
+	else
+		policy_ensure(arg, on_policy, arg);
 }
 
 static void on_state_ready(void *arg, const struct error *err)
@@ -167,7 +177,8 @@ static void start_access(struct server *s)
 	struct authn_opts opts = { .tokens = s->tokens,
 				   .accounts = s->accounts,
 				   .nlanes = s->opts.nloops,
-				   .clock = s->clock };
+				   .clock = s->clock,
+				   .no_anonymous = s->opts.no_anonymous };
 
 	s->authn = authn_new(&opts);
 	s->authz = authz_new();
@@ -184,6 +195,8 @@ static int start(struct server *s, struct error *err)
 		r = bootstrap_ca(o->data_dir, s->clock, &s->ca, err);
 	if (r == 0 && o->token_auth_file)
 		r = tokens_load(o->token_auth_file, &s->tokens, err);
+	if (r == 0)
+		r = service_accounts_load(o, &s->accounts, err);
 	if (r == 0 && o->audit_log_path)
 		r = audit_open(o->audit_log_path, &s->audit, err);
 	if (r == 0)
@@ -267,6 +280,7 @@ void server_free(struct server *s)
 	audit_close(s->audit);
 	authz_free(s->authz);
 	authn_free(s->authn);
+	service_accounts_free(s->accounts);
 	tokens_free(s->tokens);
 	tls_unref(s->tls);
 	pki_ca_free(s->ca);

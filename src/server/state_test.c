@@ -350,6 +350,94 @@ static void what_cannot_be_read_at_the_start_is_said(void **state UNUSED)
 	fake_data_free(data);
 }
 
+/* --- observers -------------------------------------------------------------------- */
+
+/* What an observer knows: the node of each pod. */
+struct known {
+	int pods, changes, resets;
+	int on_n1, on_n2;
+	bool ready; /* the state was, when the first pod came */
+	struct state_world *world;
+};
+
+static void count(struct known *k, struct object *o, int by)
+{
+	struct object_source source = { o, state_world_kind(STR("pods")) };
+	struct str node;
+
+	if (!o)
+		return;
+	node = object_field(&source, STR("spec.nodeName"));
+	k->pods += by;
+	k->on_n1 += str_eqz(node, "n1") ? by : 0;
+	k->on_n2 += str_eqz(node, "n2") ? by : 0;
+}
+
+static void known_changed(void *arg, struct object *now, struct object *before)
+{
+	struct known *k = arg;
+
+	if (k->changes++ == 0)
+		k->ready = k->world->ready;
+	count(k, before, -1);
+	count(k, now, 1);
+}
+
+static void known_reset(void *arg)
+{
+	struct known *k = arg;
+
+	k->pods = k->on_n1 = k->on_n2 = 0;
+	k->resets++;
+}
+
+static void put_pod(struct state_world *w, const char *name, const char *node)
+{
+	assert_true(state_world_write(w, "pods", "a", name,
+				      state_world_pod(&w->arena, "a", name, NULL, node)) > 0);
+}
+
+static void an_observer_knows_what_is_committed(void **state UNUSED)
+{
+	struct state_world w;
+	struct known k = { .world = &w };
+	const struct state_observer observer = { .resource = STR("pods"),
+						 .changed = known_changed,
+						 .reset = known_reset,
+						 .early = true,
+						 .arg = &k };
+	struct state_world_opts opts = slow;
+
+	opts.observers = &observer;
+	opts.nobservers = 1;
+	state_world_init(&w, &opts);
+	put_pod(&w, "p", "n1");
+	put_pod(&w, "q", "n1");
+	put_pod(&w, "p", "n2");
+	assert_int_equal(k.pods, 2);
+	assert_int_equal(k.on_n1, 1);
+	assert_int_equal(k.on_n2, 1);
+	assert_true(state_world_write(&w, "pods", "a", "q", NULL) > 0);
+	assert_int_equal(k.on_n1, 0);
+	state_world_stop(&w);
+
+	/* All over again, before anybody else can ask. */
+	k = (struct known){ .world = &w };
+	state_world_start(&w);
+	assert_int_equal(k.pods, 1);
+	assert_int_equal(k.on_n2, 1);
+	assert_false(k.ready);
+	assert_int_equal(k.resets, 1);
+
+	fake_store_lose(w.store);
+	sim_run_for(w.sim, 5000);
+	assert_int_equal(k.resets, 2);
+	assert_int_equal(k.pods, 1);
+	put_pod(&w, "r", "n2");
+	assert_int_equal(k.on_n2, 2);
+	state_world_release(&w);
+}
+
 /* --- expiry ----------------------------------------------------------------------- */
 
 static void events_go_after_their_time(void **state UNUSED)
@@ -417,6 +505,7 @@ int main(void)
 		cmocka_unit_test(what_others_write_is_seen),
 		cmocka_unit_test(after_a_lost_feed_all_is_read_again),
 		cmocka_unit_test(what_cannot_be_read_at_the_start_is_said),
+		cmocka_unit_test(an_observer_knows_what_is_committed),
 		cmocka_unit_test(events_go_after_their_time),
 		cmocka_unit_test(age_counts_from_creation_after_a_restart),
 	};

@@ -80,6 +80,8 @@ void state_world_begin(struct state_world *w)
 		.nkinds = ARRAY_SIZE(resources),
 		.ring_bytes = w->opts.ring_bytes,
 		.event_ttl_ms = w->opts.event_ttl_ms,
+		.observers = w->opts.observers,
+		.nobservers = w->opts.nobservers,
 		.on_ready = on_ready,
 		.arg = w,
 	};

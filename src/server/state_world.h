@@ -41,6 +41,8 @@ struct state_world_opts {
 	int port; /* 80 and so much: in a simulation all hosts share the ports */
 	size_t ring_bytes;
 	int64_t event_ttl_ms;
+	const struct state_observer *observers;
+	size_t nobservers;
 };
 
 struct state_world {

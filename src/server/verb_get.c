@@ -7,6 +7,7 @@
 
 struct get {
 	struct object *object; /* a reference, or NULL */
+	void (*answer)(struct exchange *x, const struct object *o);
 	struct error err;
 };
 
@@ -49,24 +50,33 @@ static void finish(struct exchange *x)
 	struct get *g = x->data;
 
 	if (g->object)
-		reply_object(x, 200, g->object);
+		g->answer(x, g->object);
 	else if (g->err.code)
 		verb_reply_sync_error(x, &g->err);
 	else
 		reply_error(x, &(struct error){ .code = ERR_NOT_FOUND }, NULL);
 }
 
-void verb_get(struct exchange *x)
+void verb_get_object(struct exchange *x, void (*answer)(struct exchange *x, const struct object *o))
 {
-	struct get *g;
+	struct get *g = arena_alloc(&x->work, sizeof(*g));
 
-	if (verb_is_foreign(x)) {
-		reply_error(x, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED }, NULL);
-		return;
-	}
-	g = arena_alloc(&x->work, sizeof(*g));
 	g->object = NULL;
+	g->answer = answer;
 	g->err.code = ERR_OK;
 	x->data = g;
 	exchange_submit(x, on_state, finish);
+}
+
+static void answer_object(struct exchange *x, const struct object *o)
+{
+	reply_object(x, 200, o);
+}
+
+void verb_get(struct exchange *x)
+{
+	if (verb_is_foreign(x))
+		reply_error(x, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED }, NULL);
+	else
+		verb_get_object(x, answer_object);
 }

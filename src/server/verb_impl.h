@@ -7,16 +7,26 @@
 #include "api/write.h"
 #include "server/exchange.h"
 
+struct mutation;
+
 /* The subresource's objects are of another kind than the resource's (Scale, Binding). */
 bool verb_is_foreign(const struct exchange *x);
+
+/* Finds the object of the path; `answer` gets it, on the stream's loop. Failures are answered. */
+void verb_get_object(struct exchange *x,
+		     void (*answer)(struct exchange *x, const struct object *o));
+
+/*
+ * The patch of the request: its type, its form and its options go into the mutation. False
+ * when they were refused and answered.
+ */
+bool verb_patch_options(struct mutation *m);
 
 /* A read that waited: "Too large resource version" has a cause that clients look for. */
 void verb_reply_sync_error(struct exchange *x, const struct error *err);
 
 /* The request's fieldValidation, as struct write has it. */
 int verb_field_validation(const struct request *r);
-
-struct mutation;
 
 /* What differs between writes. */
 struct mutation_ops {
@@ -74,6 +84,9 @@ struct mutation {
 	struct json *shown; /* of a dry run: what would be stored; NULL: see object */
 	bool gone; /* it was deleted */
 };
+
+/* `decode` of a patch. */
+int mutation_decode_patch(struct mutation *m, struct error *err);
 
 /* In x->work, with `write` prepared. */
 struct mutation *mutation_new(struct exchange *x, const struct mutation_ops *ops);

@@ -51,6 +51,10 @@ static void finish(struct exchange *x)
 	struct review *r = &c->review;
 
 	x->warnings = c->write.warnings;
+	if (r->about_kind) {
+		x->about_kind = r->about_kind;
+		x->about_name = r->about_name;
+	}
 	if (c->err.code)
 		reply_error(x, &c->err, field_errors_any(&r->errs) ? &r->errs : NULL);
 	else
@@ -83,6 +87,7 @@ static struct course *course_new(struct exchange *x)
 				   .now_ns = x->wall_ns };
 	c->write.field_validation = verb_field_validation(&x->request);
 	write_init(&c->write);
+	c->review.warnings = &c->write.warnings;
 	return c;
 }
 

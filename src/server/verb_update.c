@@ -68,7 +68,7 @@ void verb_update(struct exchange *x)
 /* --- patch ------------------------------------------------------------------------ */
 
 /* The patch is not changed by being applied: it is parsed once. */
-static int decode_patch(struct mutation *m, struct error *err)
+int mutation_decode_patch(struct mutation *m, struct error *err)
 {
 	struct decode_report report = { 0 };
 	int r;
@@ -86,24 +86,20 @@ static int decide_patch(struct mutation *m, const struct json *old, struct json 
 }
 
 static const struct mutation_ops patch_ops = {
-	.decode = decode_patch,
+	.decode = mutation_decode_patch,
 	.decide = decide_patch,
 };
 
-void verb_patch(struct exchange *x)
+bool verb_patch_options(struct mutation *m)
 {
+	struct exchange *x = m->x;
 	struct str type = http_fields_get(&x->stream->in.fields, STR("content-type"));
-	struct mutation *m = mutation_new(x, &patch_ops);
 	struct error err = { 0 };
 	bool apply;
 
-	if (verb_is_foreign(x)) {
-		mutation_refuse(m, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED });
-		return;
-	}
 	if (negotiate_patch(type, &m->patch_type, &err) < 0) {
 		mutation_refuse(m, &err);
-		return;
+		return false;
 	}
 	apply = m->patch_type == PATCH_APPLY;
 	m->format = apply ? DECODE_YAML : DECODE_JSON;
@@ -111,7 +107,17 @@ void verb_patch(struct exchange *x)
 	if (field_errors_any(&m->write.errs)) {
 		err.code = ERR_INVALID;
 		reply_bad_options(x, "PatchOptions", &err, &m->write.errs);
-		return;
+		return false;
 	}
-	mutation_start(m);
+	return true;
+}
+
+void verb_patch(struct exchange *x)
+{
+	struct mutation *m = mutation_new(x, &patch_ops);
+
+	if (verb_is_foreign(x))
+		mutation_refuse(m, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED });
+	else if (verb_patch_options(m))
+		mutation_start(m);
 }

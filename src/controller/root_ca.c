@@ -1,0 +1,67 @@
+/*
+ * As upstream's root-ca-cert-publisher: what others put into the data is replaced, labels and
+ * annotations of theirs stay.
+ */
+#include "controller/root_ca.h"
+
+#include "base/json.h"
+#include "controller/context.h"
+#include "controller/per_namespace.h"
+
+static const struct str description = STR(
+	"Contains a CA bundle that can be used to verify the kube-apiserver when using internal "
+	"endpoints such as the internal service IP or kubernetes.default.svc. No other usage is "
+	"guaranteed across distributions of Kubernetes clusters.");
+static const struct str description_key = STR("kubernetes.io/description");
+
+static bool is_right(const struct json *now, struct str ca)
+{
+	const struct json *data = json_getz(now, "data");
+	const struct json *annotations = json_getz(json_getz(now, "metadata"), "annotations");
+
+	return json_count(data) == 1 && str_eq(json_str(json_getz(data, "ca.crt")), ca) &&
+	       json_str(json_get(annotations, description_key)).n > 0;
+}
+
+static struct json *member(struct arena *a, struct json *object, const char *name)
+{
+	struct json *v = json_getz(object, name);
+
+	if (!json_is(v, JSON_OBJECT)) {
+		v = json_make_object(a);
+		json_setz(object, name, v);
+	}
+	return v;
+}
+
+static struct json *want(void *arg, struct arena *a, struct str ns, struct json *now)
+{
+	const struct str *ca = arg;
+	struct json *map = now ? now : json_make_object(a), *meta, *data;
+
+	if (now && is_right(now, *ca))
+		return NULL;
+	json_setz(map, "apiVersion", json_make_str(a, STR("v1")));
+	json_setz(map, "kind", json_make_str(a, STR("ConfigMap")));
+	meta = member(a, map, "metadata");
+	json_setz(meta, "name", json_make_str(a, STR("kube-root-ca.crt")));
+	json_setz(meta, "namespace", json_make_str(a, ns));
+	json_set(member(a, meta, "annotations"), description_key, json_make_str(a, description));
+	data = json_make_object(a);
+	json_setz(map, "data", data);
+	json_setz(data, "ca.crt", json_make_str(a, *ca));
+	return map;
+}
+
+struct per_namespace *root_ca_new(const struct context *ctx, const struct str *ca)
+{
+	struct per_namespace_opts o = {
+		.queue = "root_ca_cert_publisher",
+		.resource = resource_builtin("", "v1", "configmaps"),
+		.name = "kube-root-ca.crt",
+		.want = want,
+		.arg = (void *)ca,
+	};
+
+	return per_namespace_new(ctx, &o);
+}

@@ -1,0 +1,36 @@
+/*
+ * Made anew when it is deleted; never changed.
+ */
+#include "controller/service_account.h"
+
+#include "base/json.h"
+#include "controller/context.h"
+#include "controller/per_namespace.h"
+
+static struct json *want(void *arg UNUSED, struct arena *a, struct str ns, struct json *now)
+{
+	struct json *account, *meta;
+
+	if (now)
+		return NULL;
+	account = json_make_object(a);
+	meta = json_make_object(a);
+	json_setz(account, "apiVersion", json_make_str(a, STR("v1")));
+	json_setz(account, "kind", json_make_str(a, STR("ServiceAccount")));
+	json_setz(account, "metadata", meta);
+	json_setz(meta, "name", json_make_str(a, STR("default")));
+	json_setz(meta, "namespace", json_make_str(a, ns));
+	return account;
+}
+
+struct per_namespace *service_account_new(const struct context *ctx)
+{
+	struct per_namespace_opts o = {
+		.queue = "serviceaccount",
+		.resource = resource_builtin("", "v1", "serviceaccounts"),
+		.name = "default",
+		.want = want,
+	};
+
+	return per_namespace_new(ctx, &o);
+}

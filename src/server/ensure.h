@@ -1,0 +1,41 @@
+/*
+ * ensure - writes of the server's own: what must be there, or be so.
+ *
+ * The same rules as for any client's write make them; all of one ensure are
+ * handed to the state in one turn, so they go to the store as one batch. Another server on
+ * the same etcd may be first with one: that is as good here, and told.
+ * Threads: the state's loop.
+ */
+#ifndef SERVER_ENSURE_H
+#define SERVER_ENSURE_H
+
+#include "api/schema.h"
+#include "base/error.h"
+#include "base/json.h"
+
+struct ensure;
+struct server;
+
+/* `outrun`: somebody else changed one of them first. */
+struct ensure *ensure_new(struct server *s,
+			  void (*done)(void *arg, const struct error *err, bool outrun), void *arg);
+
+/* What bodies and patches may be made in; lives until done(). */
+struct arena *ensure_arena(struct ensure *e);
+
+/* Creates the object of this body; nothing when there is one of its name. */
+void ensure_create(struct ensure *e, const struct schema_kind *kind, struct json *body,
+		   struct str manager);
+
+/* The tree of what there is, pending writes included; NULL when it is not there. */
+struct json *ensure_tree(struct ensure *e, const struct schema_kind *kind, struct str ns,
+			 struct str name);
+
+/* A merge patch of what ensure_tree() gave in this turn. Nothing when that changes nothing. */
+void ensure_patch(struct ensure *e, const struct schema_kind *kind, const struct json *old,
+		  struct json *patch, struct str manager);
+
+/* No more to come: done() follows, now when nothing was to be written. */
+void ensure_end(struct ensure *e);
+
+#endif

@@ -1,0 +1,190 @@
+/*
+ * Nobody grants what they have not. Who writes a role must hold all its rules, or the verb
+ * `escalate` on it; who writes a binding must hold all rules of its role, or the verb `bind`
+ * on that. Updates that only let the garbage collector do its work are not looked at.
+ */
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "base/print.h"
+#include "server/authz_impl.h"
+#include "server/server_impl.h"
+#include "server/verb_impl.h"
+
+static struct authz *authz_of(const struct mutation *m)
+{
+	return m->x->server->authz;
+}
+
+/* --- what an update changes ----------------------------------------------------------- */
+
+static bool is_gc_field(struct str key)
+{
+	return str_eqz(key, "ownerReferences") || str_eqz(key, "finalizers") ||
+	       str_eqz(key, "managedFields") || str_eqz(key, "selfLink") ||
+	       str_eqz(key, "resourceVersion");
+}
+
+/* All members of `a`, those that the garbage collector writes left out, are so in `b`. */
+static bool meta_within(const struct json *a, const struct json *b)
+{
+	JSON_FOREACH (it, a) {
+		if (!is_gc_field(json_key(it)) && !json_equal(it, json_get(b, json_key(it))))
+			return false;
+	}
+	return true;
+}
+
+static bool rest_within(const struct json *a, const struct json *b)
+{
+	JSON_FOREACH (it, a) {
+		const struct json *other = json_get(b, json_key(it));
+
+		if (str_eqz(json_key(it), "metadata"))
+			continue;
+		if (!other ? !(json_is_container(it) && json_count(it) == 0)
+			   : !json_equal(it, other))
+			return false;
+	}
+	return true;
+}
+
+static bool changes_only_gc_fields(const struct json *old, const struct json *object)
+{
+	const struct json *a = json_getz(old, "metadata"), *b = json_getz(object, "metadata");
+
+	return old && meta_within(a, b) && meta_within(b, a) && rest_within(old, object) &&
+	       rest_within(object, old);
+}
+
+/* --- refusing ----------------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* One rule a line, sorted, each once. */
+static void print_missing(struct arena *a, struct buf *out, struct rbac_rules missing)
+{
+	struct str *lines = ARENA_ARRAY(a, struct str, missing.n + 1);
+
+	for (size_t i = 0; i < missing.n; i++) {
+		CLEANUP(buf_release) struct buf line = BUF_INIT(OBJECT_MAX);
+
+		rbac_rule_print(&line, &missing.v[i]);
+		lines[i] = arena_str(a, buf_str(&line));
+	}
+	qsort(lines, missing.n, sizeof(*lines), by_text);
+	for (size_t i = 0; i < missing.n; i++)
+		if (i == 0 || !str_eq(lines[i], lines[i - 1]))
+			(void)buf_printf(out, "\n%.*s", STR_ARG(lines[i]));
+}
+
+static void print_user(struct buf *out, const struct user *u)
+{
+	(void)buf_addz(out, "user ");
+	(void)print_quoted(out, u->name);
+	(void)buf_addz(out, " (groups=[");
+	for (size_t i = 0; i < u->ngroups; i++) {
+		(void)buf_addz(out, i ? " " : "");
+		(void)print_quoted(out, u->groups[i]);
+	}
+	(void)buf_addz(out, "])");
+}
+
+/* Whether the user holds all of `wanted` in the mutation's namespace. */
+static int require_held(struct mutation *m, struct rbac_rules wanted, struct error *err)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);
+	CLEANUP(buf_release) struct buf faults = BUF_INIT(OBJECT_MAX);
+	struct arena *a = &m->x->work;
+	struct rbac_rules held = rbac_rules_of(authz_of(m)->rbac, &m->x->user, m->ns, a, &faults);
+	struct rbac_rules missing = rbac_missing(a, held, wanted);
+
+	if (missing.n == 0)
+		return 0;
+	print_user(&text, &m->x->user);
+	(void)buf_addz(&text, " is attempting to grant RBAC permissions not currently held:");
+	print_missing(a, &text, missing);
+	if (faults.n)
+		(void)buf_printf(&text, "; resolution errors: [%.*s]", STR_ARG(buf_str(&faults)));
+	return error_set(err, ERR_FORBIDDEN, "%.*s", STR_ARG(buf_str(&text)));
+}
+
+static bool may(struct mutation *m, const char *verb, struct str resource, struct str name)
+{
+	struct authz_query q = { .user = &m->x->user,
+				 .verb = str_from(verb),
+				 .group = RBAC_GROUP,
+				 .version = STR("*"),
+				 .resource = resource,
+				 .ns = m->ns,
+				 .name = name };
+
+	return authz_decide(authz_of(m), &q, &m->x->work, NULL) == AUTHZ_ALLOW;
+}
+
+/* --- roles and bindings ------------------------------------------------------------- */
+
+static bool gathers(const struct json *role)
+{
+	return json_count(json_getz(json_getz(role, "aggregationRule"), "clusterRoleSelectors")) >
+	       0;
+}
+
+/* An aggregated role can gather anything: it takes everything. */
+static int require_everything(struct mutation *m, struct error *err)
+{
+	static const struct str all = { "*", 1 };
+	static const struct rbac_texts any = { &all, 1 };
+	const struct rbac_rule rules[] = { { .verbs = any, .groups = any, .resources = any },
+					   { .verbs = any, .urls = any } };
+
+	if (require_held(m, (struct rbac_rules){ rules, ARRAY_SIZE(rules) }, err) == 0)
+		return 0;
+	return error_set(err, ERR_FORBIDDEN,
+			 "must have cluster-admin privileges to use the aggregationRule");
+}
+
+static int admit_role(struct mutation *m, const struct json *old, const struct json *role,
+		      struct error *err)
+{
+	struct rbac_rules wanted = rbac_rules_parse(&m->x->work, json_getz(role, "rules"));
+	int r;
+
+	if (may(m, "escalate", m->kind->resource, m->x->request.name))
+		return 0;
+	r = require_held(m, wanted, err);
+	if (r == 0 && (gathers(role) || (old && gathers(old))))
+		r = require_everything(m, err);
+	return r;
+}
+
+static int admit_binding(struct mutation *m, const struct json *binding, struct error *err)
+{
+	const struct json *ref = json_getz(binding, "roleRef");
+	struct str name = json_str(json_getz(ref, "name"));
+	bool local = str_eqz(json_str(json_getz(ref, "kind")), "Role");
+	const struct rbac_rules *rules;
+
+	if (may(m, "bind", local ? STR("roles") : STR("clusterroles"), name))
+		return 0;
+	rules = rbac_role(authz_of(m)->rbac, local ? m->ns : STR_NULL, name);
+	if (rules)
+		return require_held(m, *rules, err);
+	return error_set(err, ERR_NOT_FOUND, "%s.%.*s \"%.*s\" not found",
+			 local ? "role" : "clusterrole", STR_ARG(RBAC_GROUP), STR_ARG(name));
+}
+
+int authz_admit_rbac(struct mutation *m, const struct json *old, struct json *object,
+		     struct error *err)
+{
+	if (!object || m->x->request.verb == REQUEST_DELETE ||
+	    m->x->request.verb == REQUEST_DELETE_COLLECTION ||
+	    user_in_group(&m->x->user, USER_MASTERS) || changes_only_gc_fields(old, object))
+		return 0;
+	if (json_getz(object, "roleRef"))
+		return admit_binding(m, object, err);
+	return admit_role(m, old, object, err);
+}

@@ -1,0 +1,91 @@
+/*
+ * Who somebody is: TokenReview and SelfSubjectReview. A token that is no good
+ * is an answer, not a failure.
+ */
+#include "server/review.h"
+
+#include "base/timestamp.h"
+#include "server/authn.h"
+#include "server/server_impl.h"
+
+static struct json *texts_of(struct arena *a, const struct str *v, size_t n)
+{
+	struct json *list = json_make_array(a);
+
+	for (size_t i = 0; i < n; i++)
+		json_append(list, json_make_str(a, v[i]));
+	return list;
+}
+
+static struct json *user_info(struct arena *a, const struct user *u)
+{
+	struct json *info = json_make_object(a), *extra;
+
+	json_setz(info, "username", json_make_str(a, u->name));
+	if (u->uid.n)
+		json_setz(info, "uid", json_make_str(a, u->uid));
+	if (u->ngroups)
+		json_setz(info, "groups", texts_of(a, u->groups, u->ngroups));
+	if (!u->nextras)
+		return info;
+	extra = json_make_object(a);
+	for (size_t i = 0; i < u->nextras; i++)
+		json_set(extra, u->extras[i].key,
+			 texts_of(a, u->extras[i].values, u->extras[i].nvalues));
+	json_setz(info, "extra", extra);
+	return info;
+}
+
+static int authenticate(struct review *r, struct str token, struct json *status, struct error *why)
+{
+	const struct json *asked = json_pointer(r->tree, STR("/spec/audiences"));
+	struct str *wanted = ARENA_ARRAY(r->arena, struct str, json_count(asked));
+	struct authn_audiences audiences = { wanted, 0 }, common;
+	struct user user;
+	int ret;
+
+	JSON_FOREACH (v, asked)
+		wanted[audiences.n++] = json_str(v);
+	ret = authn_token(r->server->authn, token, audiences, r->arena, &user, &common, why);
+	if (ret == 0)
+		ret = authn_explain_binding(r->state, &user, r->x->wall_ns, why);
+	if (ret < 0)
+		return ret;
+	json_setz(status, "authenticated", json_make_bool(r->arena, true));
+	json_setz(status, "user", user_info(r->arena, &user));
+	json_setz(status, "audiences", texts_of(r->arena, common.v, common.n));
+	return 0;
+}
+
+int review_token(struct review *r, struct error *err)
+{
+	struct str token = json_str(json_pointer(r->tree, STR("/spec/token")));
+	struct json *status = json_make_object(r->arena);
+	struct error why;
+
+	if (!token.n)
+		return error_set(err, ERR_BAD_REQUEST,
+				 "token is required for TokenReview in authentication");
+	if (authenticate(r, token, status, &why) < 0) {
+		json_setz(status, "user", json_make_object(r->arena));
+		json_setz(status, "error",
+			  json_make_str(r->arena, arena_str(r->arena, str_from(why.msg))));
+	}
+	json_setz(r->tree, "status", status);
+	return 0;
+}
+
+/* As upstream, nothing of what was sent is sent back. */
+int review_self_subject(struct review *r, struct error *err UNUSED)
+{
+	struct arena *a = r->arena;
+	struct json *meta = json_make_object(a), *status = json_make_object(a);
+	char *now = arena_alloc(a, TIMESTAMP_SIZE);
+
+	json_setz(meta, "creationTimestamp",
+		  json_make_str(a, timestamp_print(r->x->wall_ns, TIMESTAMP_SECONDS, now)));
+	json_setz(status, "userInfo", user_info(a, &r->x->user));
+	json_setz(r->tree, "metadata", meta);
+	json_setz(r->tree, "status", status);
+	return 0;
+}
