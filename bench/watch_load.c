@@ -1,8 +1,9 @@
 /*
- * watch_load URL TOKEN WATCHERS EVENTS - many watches at once, and how fast they are fed.
+ * watch_load URL TOKEN WATCHERS EVENTS [ACCEPT] - many watches at once, and how fast they are fed.
  *
  * Opens WATCHERS watches of URL, each on a TLS connection of its own with
- * HTTP/2, prints "ready" when all were answered, and counts events (lines).
+ * HTTP/2, prints "ready" when all were answered, and counts events: lines of JSON or,
+ * when ACCEPT names protobuf, frames.
  * Ends when every watcher has got EVENTS of them and prints the rate from the
  * first event to the last; a watch that ends before is a failure.
  */
@@ -23,6 +24,8 @@ struct load {
 	struct tls *tls;
 	struct str path;
 	char *authorization;
+	const char *accept;
+	bool frames; /* protobuf */
 	size_t watchers, open, done;
 	int64_t want; /* events for each */
 	int64_t events, bytes;
@@ -34,6 +37,10 @@ struct watcher {
 	struct load *load;
 	struct http_client *client;
 	int64_t events;
+	/* Of the frame that is being received: bytes of its length, and of its content to come. */
+	unsigned length_n;
+	uint32_t length;
+	size_t rest;
 };
 
 static void fail(struct load *l, const char *why)
@@ -67,11 +74,37 @@ static int64_t count_lines(struct str piece)
 	return n;
 }
 
+/* Frames that end in the piece: four bytes of length, the highest first, and so many more. */
+static int64_t count_frames(struct watcher *w, struct str piece)
+{
+	int64_t n = 0;
+
+	while (piece.n) {
+		size_t skip = MIN(w->rest, piece.n);
+
+		if (!skip) {
+			w->length = w->length << 8 | (unsigned char)piece.p[0];
+			piece = str_skip(piece, 1);
+			if (++w->length_n == 4)
+				w->rest = w->length;
+			continue;
+		}
+		piece = str_skip(piece, skip);
+		w->rest -= skip;
+		if (!w->rest) {
+			n++;
+			w->length_n = 0;
+			w->length = 0;
+		}
+	}
+	return n;
+}
+
 static void on_body(struct http_stream *s, struct str piece)
 {
 	struct watcher *w = s->data;
 	struct load *l = w->load;
-	int64_t n = count_lines(piece);
+	int64_t n = l->frames ? count_frames(w, piece) : count_lines(piece);
 	bool was_done = w->events >= l->want;
 
 	http_stream_consume(s, piece.n);
@@ -104,14 +137,16 @@ static const struct http_stream_ops ops = {
 static void on_client_open(void *arg)
 {
 	struct watcher *w = arg;
-	struct http_field fields[] = { HTTP_FIELD("authorization",
-						  str_from(w->load->authorization)) };
+	struct http_field fields[] = {
+		HTTP_FIELD("authorization", str_from(w->load->authorization)),
+		HTTP_FIELD("accept", str_from(w->load->accept)),
+	};
 	struct http_request r = { .method = STR("GET"),
 				  .scheme = STR("https"),
 				  .authority = str_from(w->load->to.text),
 				  .target = w->load->path,
 				  .fields = fields,
-				  .nfields = 1,
+				  .nfields = ARRAY_SIZE(fields),
 				  .end = true,
 				  .ops = &ops,
 				  .data = w };
@@ -158,6 +193,8 @@ static int load_init(struct load *l, char **argv, struct error *err)
 	l->path = str_skip(url, scheme + (size_t)slash);
 	l->watchers = (size_t)strtoul(argv[3], NULL, 10);
 	l->want = strtoll(argv[4], NULL, 10);
+	l->accept = argv[5] ? argv[5] : "application/json";
+	l->frames = strstr(l->accept, "protobuf") != NULL;
 	if (asprintf(&l->authorization, "Bearer %s", argv[2]) < 0)
 		return error_set(err, ERR_INTERNAL, "out of memory");
 	r = addr_parse(&l->to, str_of(url.p, scheme + (size_t)slash), 443, err);
@@ -172,9 +209,12 @@ int main(int argc, char **argv)
 	struct watcher *watchers;
 	struct error err;
 
-	if (argc != 5 || load_init(&l, argv, &err) < 0) {
-		(void)fprintf(stderr, "watch_load: %s\n",
-			      argc == 5 ? err.msg : "usage: watch_load URL TOKEN WATCHERS EVENTS");
+	if (argc < 5 || argc > 6) {
+		(void)fputs("usage: watch_load URL TOKEN WATCHERS EVENTS [ACCEPT]\n", stderr);
+		return 2;
+	}
+	if (load_init(&l, argv, &err) < 0) {
+		(void)fprintf(stderr, "watch_load: %s\n", err.msg);
 		return 2;
 	}
 	watchers = xcalloc(l.watchers, sizeof(*watchers));

@@ -15,7 +15,8 @@ static void require(bool condition)
 		abort();
 }
 
-static void check_again(struct arena *a, const struct schema_type *type, struct json *v)
+/* Whether it fits. */
+static bool check_again(struct arena *a, const struct schema_type *type, struct json *v)
 {
 	CLEANUP(buf_release) struct buf once = BUF_INIT(256 * MIB), twice = BUF_INIT(256 * MIB);
 	struct error err;
@@ -25,7 +26,7 @@ static void check_again(struct arena *a, const struct schema_type *type, struct 
 	/* What was refused is no object of ours. */
 	if (decode_fit(a, v, type, NULL, &err) < 0) {
 		require(err.msg[0]);
-		return;
+		return false;
 	}
 	require(protobuf_encode(type, v, &once, &err) == 0);
 	require(protobuf_decode(a, type, buf_str(&once), &unknown, &back, &err) == 0);
@@ -33,6 +34,21 @@ static void check_again(struct arena *a, const struct schema_type *type, struct 
 	require(decode_fit(a, back, type, NULL, &err) == 0);
 	require(protobuf_encode(type, back, &twice, &err) == 0);
 	require(str_eq(buf_str(&once), buf_str(&twice)));
+	return true;
+}
+
+/* What is framed is found again: an answer's envelope has the message as it was. */
+static void check_frame(const struct schema_kind *kind, const struct json *v)
+{
+	CLEANUP(buf_release) struct buf answer = BUF_INIT(256 * MIB), message = BUF_INIT(256 * MIB);
+	struct protobuf_envelope e;
+	struct error err;
+
+	require(protobuf_encode(kind->type, v, &message, &err) == 0);
+	require(protobuf_encode_object(kind, v, &answer, &err) == 0);
+	require(protobuf_open(buf_str(&answer), &e, &err) == 0);
+	require(str_eq(e.message, buf_str(&message)));
+	require(str_eq(e.kind, kind->kind) && str_eq(e.api_version, kind->api_version));
 }
 
 static void check_body(struct str body)
@@ -49,8 +65,8 @@ static void check_body(struct str body)
 	}
 	kind = schema_find_kind(json_str(json_getz(v, "apiVersion")),
 				json_str(json_getz(v, "kind")));
-	if (kind)
-		check_again(&a, kind->type, v);
+	if (kind && check_again(&a, kind->type, v))
+		check_frame(kind, v);
 }
 
 static void check_message(const struct schema_kind *kind, struct str message)
@@ -64,7 +80,7 @@ static void check_message(const struct schema_kind *kind, struct str message)
 	if (protobuf_decode(&a, kind->type, message, &unknown, &v, &err) < 0)
 		require(err.msg[0]);
 	else
-		check_again(&a, kind->type, v);
+		(void)check_again(&a, kind->type, v);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -206,8 +206,9 @@ class Reader:
 
 def meta_fields(at):
     """apiVersion and kind, which are in JSON only."""
-    return [Item(at, numbers=[0], name=name, type="string", said={}) for name in
-            ("apiVersion", "kind")]
+    return [Item(at, numbers=[0], name=name, type="string", said={}, doc=doc) for name, doc in (
+        ("apiVersion", "Group and version of the kind, such as apps/v1, or v1 for the core group."),
+        ("kind", "Name of the kind, in CamelCase; it cannot change."))]
 
 
 class World:
@@ -265,9 +266,10 @@ class World:
         if kind.what == "kind" and kind.verbs != ["all"] and "list" not in kind.verbs:
             return
         kind.list_kind = kind.name + "List"
-        fields = [Item(kind.at, numbers=[1], name="metadata", type="meta_v1.ListMeta", said={}),
+        fields = [Item(kind.at, numbers=[1], name="metadata", type="meta_v1.ListMeta", said={},
+                       doc="Metadata of the list."),
                   Item(kind.at, numbers=[2], name="items", type="[]" + kind.name,
-                       said={"always": True})]
+                       said={"always": True}, doc="The objects of the list.")]
         listed = Item(kind.at, what="object", name=kind.list_kind, stem=file.stem, file=file,
                       list_kind="", api_version=kind.api_version, listed=False, columns=[])
         type_ = Item(kind.at, what="type", name=kind.list_kind, stem=file.stem, unions={}, said={},

@@ -341,6 +341,21 @@ void validate_meta(struct validation *v, const struct json *meta, const struct j
 	check_parts(v, meta, old_meta, &path);
 }
 
+void validate_embedded_meta(struct validation *v, const struct json *meta,
+			    const struct field_path *path)
+{
+	struct field_path name_at = field_path_name(path, "name");
+	struct field_path namespace_at = field_path_name(path, "namespace");
+	struct str name = text_at(meta, "name"), ns = text_at(meta, "namespace");
+	const char *fault = name.n ? names_path_segment(name) : NULL;
+
+	if (fault)
+		field_errors_invalid(v->errs, &name_at, FIELD_STR(name), fault);
+	if (ns.n)
+		validate_format(v, SCHEMA_FORMAT_DNS_LABEL, ns, &namespace_at);
+	check_parts(v, meta, NULL, path);
+}
+
 void check_pod_template_metadata(struct validation *v, const struct json *meta,
 				 const struct field_path *path)
 {

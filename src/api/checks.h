@@ -75,6 +75,7 @@ FILL(fill_volume);
 FILL(fill_pod_spec);
 FILL(fill_pod); /* of pods alone */
 FILL(fill_pod_status);
+FILL(fill_replication_controller);
 CHECK(check_pod_spec);
 CHECK(check_toleration);
 CHECK(check_resources);
@@ -100,6 +101,13 @@ FILL(fill_daemon_set_strategy);
 FILL(fill_stateful_set_spec);
 FILL(fill_job_spec);
 CHECK(check_lease_spec);
+
+/* rbac */
+FILL(fill_subject);
+CHECK_KIND(check_role);
+CHECK_KIND(check_cluster_role);
+CHECK_KIND(check_role_binding);
+CHECK_KIND(check_cluster_role_binding);
 
 #undef CHECK
 #undef CHECK_KIND

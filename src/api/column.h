@@ -34,4 +34,8 @@ bool column_condition(const struct json *object, struct str type);
 void column_labels(struct buf *out, const struct json *map);
 void column_label_selector(struct buf *out, const struct json *selector);
 
+/* A column of a custom kind: what its path finds, as its type shows it; null for nothing. */
+void column_jsonpath(const struct schema_column *c, const struct json *object, int64_t now_ns,
+		     struct buf *out);
+
 #endif

@@ -10,6 +10,8 @@
  * decode.h and validate.h see to that for custom kinds by calling the functions
  * of "objects" below; who writes through them need not know.
  *
+ * The scale subresource is a row of the kind's subresources, with its paths: see scale.h.
+ *
  * All versions of a definition share one storage name ("group/plural") and one
  * storage version, to which `storage` of each kind points. Conversion is the
  * strategy None: only apiVersion differs, and each version prunes by its own schema.
@@ -26,7 +28,6 @@
 #include "api/validate.h"
 
 struct crd;
-struct crd_scale;
 
 /* --- life cycle ----------------------------------------------------------------- */
 
@@ -114,25 +115,6 @@ void crd_validate(struct validation *v);
 /* The same for a write of the status subresource: only the status is looked at. */
 void crd_validate_status(struct validation *v);
 
-/* --- scale ---------------------------------------------------------------------- */
-
-/* Where the replicas of a version lie; NULL: it has no scale subresource. */
-const struct crd_scale *crd_scale(const struct schema_kind *kind);
-
-/*
- * The autoscaling/v1 Scale of an object of `kind`'s version. -ERR_INTERNAL, in upstream's
- * words, when the object has no replicas where the definition says they are.
- */
-int crd_scale_get(struct arena *a, const struct schema_kind *kind, const struct json *object,
-		  struct json **ret_scale, struct error *err);
-
-/*
- * Puts spec.replicas of a Scale into the object, a tree of `kind`'s version of the caller's.
- * -ERR_BAD_REQUEST when the Scale has none or the object no place for them.
- */
-int crd_scale_set(struct arena *a, const struct schema_kind *kind, struct json *object,
-		  const struct json *scale, struct error *err);
-
 /* --- definitions ---------------------------------------------------------------- */
 
 #define CRD_FINALIZER "customresourcecleanup.apiextensions.k8s.io"
@@ -182,6 +164,20 @@ bool crd_takes_kind(const struct crd *crd, struct str name);
  */
 bool crd_accept_names(struct arena *a, struct json *definition, const struct crd_taken *taken,
 		      int64_t now_ns);
+
+/*
+ * Groups that belong to the Kubernetes community (*.k8s.io) need an annotation that says where
+ * an API of theirs was approved. *ret_reason lives in the arena, or for good.
+ */
+enum crd_approval {
+	CRD_APPROVAL_INVALID,
+	CRD_APPROVAL_MISSING,
+	CRD_APPROVAL_BYPASSED,
+	CRD_APPROVED,
+};
+bool crd_is_protected(struct str group);
+enum crd_approval crd_approval(struct arena *a, const struct json *definition,
+			       struct str *ret_reason);
 
 /*
  * The condition KubernetesAPIApprovalPolicyConformant, of groups that belong to the

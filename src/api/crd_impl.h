@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "api/crd.h"
+#include "api/scale.h"
 #include "base/field_errors.h"
 #include "base/json.h"
 #include "base/regex.h"
@@ -43,7 +44,7 @@ struct crd_schema {
 	bool open; /* has additionalProperties, of any schema or none */
 	bool closed; /* additionalProperties: false */
 	/* Whether any node from here down has such a thing; what spares walks. */
-	bool has_defaults, has_embedded, has_keyed;
+	bool has_defaults, has_embedded, has_keyed, has_validations;
 	uint32_t nproperties;
 	const struct crd_property *properties; /* in byte order of their names */
 	const struct crd_schema *additional; /* of additionalProperties; or NULL */
@@ -79,19 +80,14 @@ struct crd_rules {
 	const struct crd_schema * not ;
 };
 
-struct crd_scale {
-	struct str spec_replicas, status_replicas, label_selector; /* ".spec.replicas"; n 0: none */
-};
-
 struct crd_version {
 	struct schema_kind kind; /* first, so that a kind leads to its version */
 	const struct crd_schema *schema; /* never NULL */
 	const struct crd_schema *status; /* of the property; or NULL */
 	const struct json *openapi; /* or NULL */
 	struct str deprecation;
-	struct crd_scale scale;
+	struct scale_paths scale;
 	bool has_scale, served;
-	bool as_stored; /* its schema equals the storage version's: conversion prunes nothing */
 };
 
 struct crd {

@@ -288,6 +288,7 @@ static void gather(struct crd_schema *s, const struct crd_schema *child)
 	s->has_defaults |= child->has_defaults || child->initial;
 	s->has_embedded |= child->has_embedded || child->embedded;
 	s->has_keyed |= child->has_keyed || child->list != CRD_LIST_ATOMIC;
+	s->has_validations |= child->has_validations || child->validations;
 }
 
 static void gather_all(struct crd_schema *s)

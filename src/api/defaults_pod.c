@@ -123,6 +123,9 @@ void fill_pod(struct arena *a, struct json *pod, int64_t now_ns)
 	(void)now_ns;
 	if (json_i64(json_getz(spec, "terminationGracePeriodSeconds"), &grace) && grace < 0)
 		json_setz(spec, "terminationGracePeriodSeconds", json_make_i64(a, 1));
+	/* Of pods alone: templates keep it open. */
+	if (spec && !json_getz(spec, "enableServiceLinks"))
+		json_setz(spec, "enableServiceLinks", json_make_bool(a, true));
 	fill_requests(a, json_getz(spec, "containers"));
 	fill_requests(a, json_getz(spec, "initContainers"));
 	(void)json_bool(json_getz(spec, "hostNetwork"), &host_network);
@@ -152,4 +155,28 @@ void fill_pod_status(struct arena *a, struct json *status, int64_t now_ns)
 	ips = json_make_array(a);
 	json_append(ips, item);
 	json_setz(status, "podIPs", ips);
+}
+
+/* A copy of a map where there is none. */
+static void inherit(struct arena *a, struct json *object, const char *key, const struct json *map)
+{
+	struct json *copy;
+
+	if (json_count(json_getz(object, key)) == 0 && json_copy(a, map, &copy, NULL) == 0)
+		json_setz(object, key, copy);
+}
+
+/* Selector and labels are those of the template, unless they are given. */
+void fill_replication_controller(struct arena *a, struct json *controller, int64_t now_ns)
+{
+	struct json *spec = json_getz(controller, "spec");
+	const struct json *meta = json_getz(json_getz(spec, "template"), "metadata");
+	const struct json *labels = json_getz(meta, "labels");
+
+	(void)now_ns;
+	if (json_count(labels) == 0)
+		return;
+	inherit(a, spec, "selector", labels);
+	if (json_getz(controller, "metadata"))
+		inherit(a, json_getz(controller, "metadata"), "labels", labels);
 }

@@ -67,6 +67,18 @@ static const struct row rows[] = {
 	POD("{}", "/schedulerName", "\"default-scheduler\""),
 	POD("{}", "/enableServiceLinks", "true"),
 	POD("{\"enableServiceLinks\":false}", "/enableServiceLinks", "false"),
+	{ "v1", "ReplicationController",
+	  "{\"metadata\":{},\"spec\":{\"template\":{\"metadata\":{\"labels\":{\"a\":\"b\"}},"
+	  "\"spec\":{}}}}",
+	  "/spec/selector", "{\"a\":\"b\"}" },
+	{ "v1", "ReplicationController",
+	  "{\"metadata\":{},\"spec\":{\"selector\":{\"c\":\"d\"},\"template\":{\"metadata\":{"
+	  "\"labels\":{\"a\":\"b\"}},\"spec\":{}}}}",
+	  "/spec/selector", "{\"c\":\"d\"}" },
+	{ "v1", "ReplicationController",
+	  "{\"metadata\":{},\"spec\":{\"template\":{\"metadata\":{\"labels\":{\"a\":\"b\"}},"
+	  "\"spec\":{}}}}",
+	  "/metadata/labels", "{\"a\":\"b\"}" },
 	POD("{\"serviceAccount\":\"a\"}", "/serviceAccountName", "\"a\""),
 	POD("{\"serviceAccountName\":\"b\",\"serviceAccount\":\"a\"}", "/serviceAccount", "\"b\""),
 	POD("{\"volumes\":[{\"name\":\"v\"}]}", "/volumes/0/emptyDir", "{}"),

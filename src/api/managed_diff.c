@@ -39,6 +39,10 @@ struct differ {
 	unsigned depth;
 };
 
+/* What a type that preserves unknown fields says of them: objects all the way down. */
+static const struct schema_type deduced_type = { .preserve = true };
+static const struct schema_field deduced = { .type = &deduced_type, .value = SCHEMA_OBJECT };
+
 static const struct json null_value = { .type = JSON_NULL };
 static const struct json empty_object = { .type = JSON_OBJECT };
 
@@ -258,6 +262,22 @@ static void add_child(struct differ *d, struct managed_diff *into, struct str ke
 		json_add(into->removed, step, child.removed);
 }
 
+/* A value of another nature than its field is owned as a whole; null is the absence of one. */
+static bool is_other(const struct json *v, enum container container)
+{
+	enum json_type type = container == STRUCT || container == MAP ? JSON_OBJECT : JSON_ARRAY;
+
+	return v && v->type != type && v->type != JSON_NULL;
+}
+
+/* The field of a member of a struct; NULL: nothing is known of it. */
+static const struct schema_field *field_of(const struct schema_type *type, struct str name)
+{
+	const struct schema_field *field = schema_field(type, name);
+
+	return !field && type->preserve ? &deduced : field;
+}
+
 struct comparing {
 	const struct schema_field *field;
 	enum container container;
@@ -278,7 +298,7 @@ static void compare_pair(struct differ *d, const struct comparing *c, struct str
 			return;
 		if (c->level == ROOT && str_eqz(key, "metadata"))
 			below = METADATA;
-		field = schema_field(c->field->type, key);
+		field = field_of(c->field->type, key);
 		single = false;
 		l = l || !c->left ? l : absent(field);
 		r = r || !c->right ? r : absent(field);
@@ -322,13 +342,20 @@ static void add_self(struct differ *d, struct json **set)
 static struct managed_diff compare(struct differ *d, const struct schema_field *field, bool single,
 				   const struct json *l, const struct json *r, enum level level)
 {
-	struct comparing c = { field, container_of(field, single), level, json_is(l, JSON_OBJECT),
-			       json_is(r, JSON_OBJECT) };
+	struct comparing c = { .level = level };
 	struct managed_diff diff = { 0 };
 	struct items left, right;
 
+	if (single && field && field->value == SCHEMA_NESTED) {
+		field = schema_element(field);
+		single = false;
+	}
+	c.field = field;
+	c.container = container_of(field, single);
+	c.left = json_is(l, JSON_OBJECT);
+	c.right = json_is(r, JSON_OBJECT);
 	if (c.container == LEAF || (json_count(l) == 0 && json_count(r) == 0 && level == BELOW) ||
-	    d->depth >= OBJECT_DEPTH_MAX)
+	    d->depth >= OBJECT_DEPTH_MAX || is_other(l, c.container) || is_other(r, c.container))
 		return compare_leaf(d, l, r);
 	d->depth++;
 	left = items_of(d, field, c.container, l);

@@ -22,4 +22,7 @@
 int patch_strategic(struct arena *a, struct json **doc, const struct schema_type *type,
 		    const struct json *patch, struct error *err);
 
+/* The patch as upstream shows it when its result is refused: as Go prints a map. */
+void patch_strategic_text(struct arena *a, const struct json *patch, struct buf *out);
+
 #endif

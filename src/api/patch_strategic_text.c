@@ -2,16 +2,17 @@
  * What a strategic merge says when it fails. People look for these texts, so they are
  * upstream's, which shows values as Go prints them: map[name:a ports:[80 81]].
  *
- * A text is cut where an error's message ends, so no more is made of it.
+ * A text ends where its buffer does.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/patch_strategic_impl.h"
+#include "base/limits.h"
 
-#define TEXT_MAX 512
+#define TEXT_MAX 1024 /* more than an error's message has room for */
 
-static void add_value(struct buf *out, struct merge *m, const struct json *value, unsigned depth);
+static void add_value(struct buf *out, struct arena *a, const struct json *value, unsigned depth);
 
 static int by_key(const void *a, const void *b)
 {
@@ -20,10 +21,9 @@ static int by_key(const void *a, const void *b)
 	return str_cmp(json_key(*x), json_key(*y));
 }
 
-static void add_object(struct buf *out, struct merge *m, const struct json *object, unsigned depth)
+static void add_object(struct buf *out, struct arena *a, const struct json *object, unsigned depth)
 {
-	const struct json **members = ARENA_ARRAY(m->arena, const struct json *,
-						  json_count(object) + 1);
+	const struct json **members = ARENA_ARRAY(a, const struct json *, json_count(object) + 1);
 	size_t n = 0;
 
 	JSON_FOREACH (member, object)
@@ -34,33 +34,32 @@ static void add_object(struct buf *out, struct merge *m, const struct json *obje
 		(void)buf_addz(out, i ? " " : "");
 		(void)buf_add_str(out, json_key(members[i]));
 		(void)buf_addc(out, ':');
-		add_value(out, m, members[i], depth + 1);
+		add_value(out, a, members[i], depth + 1);
 	}
 	(void)buf_addc(out, ']');
 }
 
-static void add_list(struct buf *out, struct merge *m, const struct json *list, unsigned depth)
+static void add_list(struct buf *out, struct arena *a, const struct json *list, unsigned depth)
 {
 	const char *space = "";
 
 	(void)buf_addc(out, '[');
 	JSON_FOREACH (element, list) {
 		(void)buf_addz(out, space);
-		add_value(out, m, element, depth + 1);
+		add_value(out, a, element, depth + 1);
 		space = " ";
 	}
 	(void)buf_addc(out, ']');
 }
 
-static void add_value(struct buf *out, struct merge *m, const struct json *value, unsigned depth)
+static void add_value(struct buf *out, struct arena *a, const struct json *value, unsigned depth)
 {
-	/* Deeper, the text is full of brackets already. */
-	if (out->n >= TEXT_MAX || depth > TEXT_MAX)
+	if (out->overflow || depth > OBJECT_DEPTH_MAX)
 		return;
 	if (json_is(value, JSON_OBJECT))
-		add_object(out, m, value, depth);
+		add_object(out, a, value, depth);
 	else if (json_is(value, JSON_ARRAY))
-		add_list(out, m, value, depth);
+		add_list(out, a, value, depth);
 	else if (json_is(value, JSON_STRING))
 		(void)buf_add_str(out, json_str(value));
 	else if (!value || value->type == JSON_NULL)
@@ -71,10 +70,15 @@ static void add_value(struct buf *out, struct merge *m, const struct json *value
 
 const char *merge_text(struct merge *m, const struct json *value)
 {
-	CLEANUP(buf_release) struct buf out = BUF_INIT(16 * TEXT_MAX);
+	CLEANUP(buf_release) struct buf out = BUF_INIT(TEXT_MAX);
 
-	add_value(&out, m, value, 0);
+	add_value(&out, m->arena, value, 0);
 	return arena_strdup(m->arena, buf_str(&out));
+}
+
+void patch_strategic_text(struct arena *a, const struct json *patch, struct buf *out)
+{
+	add_value(out, a, patch, 0);
 }
 
 static const char *type_name(enum json_type type)

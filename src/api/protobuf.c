@@ -171,5 +171,5 @@ bool protobuf_has_kind(const struct schema_kind *kind)
 {
 	const struct schema_field *metadata = schema_field(kind->type, STR("metadata"));
 
-	return !metadata || metadata->number;
+	return !kind->custom && (!metadata || metadata->number);
 }

@@ -51,6 +51,8 @@ enum schema_value {
 	SCHEMA_PROPS_OR_LIST, /* an object of it, or a list of such */
 	SCHEMA_PROPS_OR_BOOL,
 	SCHEMA_PROPS_OR_STRINGS, /* or a list of text */
+	/* In custom kinds: a list or map itself. `type` has one field, which says of what. */
+	SCHEMA_NESTED,
 };
 
 /* How many of them a field holds. */
@@ -203,6 +205,7 @@ struct schema_column {
 	 */
 	const char *path;
 	void (*cell)(const struct json *object, int64_t now_ns, struct buf *json_out);
+	const struct jsonpath *jsonpath; /* of a custom kind, which has neither; else NULL */
 };
 
 /* A field that selectors may use beside metadata.name and metadata.namespace. */
@@ -284,6 +287,12 @@ const struct schema_kind *schema_find_kind(struct str api_version, struct str ki
 
 /* The field of that JSON name, or NULL. */
 const struct schema_field *schema_field(const struct schema_type *t, struct str name);
+
+/* What the elements of a field of SCHEMA_NESTED are. */
+static inline const struct schema_field *schema_element(const struct schema_field *f)
+{
+	return &f->type->fields[0];
+}
 
 /* By OpenAPI name; NULL when unknown. And all, for OpenAPI. */
 const struct schema_type *schema_type_find(struct str openapi);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -70,6 +71,98 @@ static void every_type_is_sound(void **state)
 		for (size_t j = 0; j < types[i]->nfields; j++)
 			check_field(types[i], &types[i]->fields[j]);
 	}
+}
+
+/* --- sentences -------------------------------------------------------------------- */
+
+/* Whether `explain` owes a sentence for each field of a type. */
+static bool is_explained(const struct schema_type *t)
+{
+	static const char *const packages[] = {
+		"io.k8s.api.resource.",
+		"io.k8s.apimachinery.pkg.apis.meta.",
+		"io.k8s.apiextensions-apiserver.",
+		"io.k8s.api.rbac.",
+		"io.k8s.api.authentication.",
+		"io.k8s.api.authorization.",
+		"io.k8s.api.coordination.",
+		"io.k8s.api.autoscaling.v1.",
+	};
+	static const char *const core[] = {
+		"Binding",
+		"Container",
+		"ContainerStatus",
+		"Event",
+		"Node",
+		"NodeSelector",
+		"NodeSelectorTerm",
+		"NodeSelectorRequirement",
+		"NodeStatus",
+		"ObjectReference",
+		"Pod",
+		"PodResourceClaim",
+		"PodSpec",
+		"PodStatus",
+		"ResourceClaim",
+		"PodResourceClaimStatus",
+		"ResourceHealth",
+		"ResourceStatus",
+		"Taint",
+		"ResourceRequirements",
+		"Toleration",
+		"PodCondition",
+		"NodeCondition",
+		"NodeSpec",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(packages); i++)
+		if (str_starts(t->openapi, str_from(packages[i])))
+			return true;
+	if (!str_starts(t->openapi, STR("io.k8s.api.core.v1.")))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(core); i++)
+		if (str_eqz(t->name, core[i]))
+			return true;
+	return false;
+}
+
+/* One sentence, for a terminal: not empty, a full stop, of bearable length. */
+static void check_sentence(const struct schema_type *t, const struct schema_field *f,
+			   const char *doc)
+{
+	static const struct schema_field whole = { .name = STR("") };
+	size_t n = doc ? strlen(doc) : 0;
+
+	f = f ? f : &whole;
+	if (n == 0)
+		say(t, f, "has no sentence");
+	else if (doc[n - 1] != '.' || n > 160)
+		say(t, f, "has no sentence that can be shown");
+}
+
+static void what_people_look_up_is_explained(void **state)
+{
+	size_t n, explained = 0;
+	const struct schema_type *const *types = schema_types(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!is_explained(types[i]))
+			continue;
+		explained++;
+		check_sentence(types[i], NULL, types[i]->doc);
+		for (size_t j = 0; j < types[i]->nfields; j++)
+			check_sentence(types[i], &types[i]->fields[j], types[i]->fields[j].doc);
+	}
+	assert_true(explained > 200);
+}
+
+static void every_kind_is_described(void **state)
+{
+	size_t n;
+	const struct schema_kind *const *kinds = schema_kinds(&n);
+
+	for (size_t i = 0; i < n; i++)
+		check_sentence(kinds[i]->type, NULL, kinds[i]->type->doc);
 }
 
 /* --- every kind ------------------------------------------------------------------- */
@@ -257,6 +350,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_type_is_sound),
+		cmocka_unit_test(what_people_look_up_is_explained),
+		cmocka_unit_test(every_kind_is_described),
 		cmocka_unit_test(every_kind_is_sound),
 		cmocka_unit_test(selectable_fields_exist),
 		cmocka_unit_test(protobuf_numbers_are_upstreams),

@@ -28,6 +28,9 @@ static const struct schema_column age_column = {
 
 static bool names_itself(const struct schema_kind *kind)
 {
+	/* A definition may call a column anything; the name comes first all the same. */
+	if (kind->custom)
+		return false;
 	for (size_t i = 0; i < kind->ncolumns; i++)
 		if (strcmp(kind->columns[i].name, "Name") == 0)
 			return true;
@@ -101,6 +104,10 @@ static void print_cell(const struct schema_column *c, const struct json *object,
 {
 	const struct json *value;
 
+	if (c->jsonpath) {
+		column_jsonpath(c, object, now_ns, out);
+		return;
+	}
 	if (!c->path) {
 		c->cell(object, now_ns, out);
 		return;

@@ -6,6 +6,7 @@
  *
  * Nothing is allocated for a valid object.
  */
+#include "api/crd.h"
 #include "api/validate.h"
 
 #include "api/validate_impl.h"
@@ -331,6 +332,10 @@ static void check_meta(struct validation *v)
 
 void validate_create(struct validation *v)
 {
+	if (v->kind->custom) {
+		crd_validate(v);
+		return;
+	}
 	check_meta(v);
 	walk_top(v, false);
 	if (v->kind->check)
@@ -339,6 +344,10 @@ void validate_create(struct validation *v)
 
 void validate_update(struct validation *v)
 {
+	if (v->kind->custom) {
+		crd_validate(v);
+		return;
+	}
 	check_meta(v);
 	walk_top(v, false);
 	if (v->kind->check)
@@ -349,6 +358,10 @@ void validate_update(struct validation *v)
 
 void validate_status_update(struct validation *v)
 {
+	if (v->kind->custom) {
+		crd_validate_status(v);
+		return;
+	}
 	check_meta(v);
 	walk_top(v, true);
 	if (v->kind->check_status_update)

@@ -66,6 +66,10 @@ void validate_type(struct validation *v, const struct json *tree, const struct s
 /* Metadata alone; part of the above. */
 void validate_meta(struct validation *v, const struct json *meta, const struct json *old_meta);
 
+/* ObjectMeta of an object within another: of any kind, so any name that fits into a path. */
+void validate_embedded_meta(struct validation *v, const struct json *meta,
+			    const struct field_path *path);
+
 void validation_warn(struct validation *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* --- for checks --------------------------------------------------------------------- */

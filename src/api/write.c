@@ -9,6 +9,7 @@
 
 #include <stdarg.h>
 
+#include "api/crd.h"
 #include "api/managed.h"
 
 void write_init(struct write *w)
@@ -40,6 +41,11 @@ void write_warn(struct write *w, const char *fmt, ...)
 
 void write_from_storage(struct arena *a, struct json *object, const struct schema_kind *kind)
 {
+	if (kind->custom) {
+		(void)crd_served_form(a, object, kind);
+		crd_convert(a, object, kind);
+		return;
+	}
 	if (kind->storage == kind)
 		return;
 	if (kind->from_storage)
@@ -51,6 +57,10 @@ void write_to_storage(struct arena *a, struct json *object, const struct schema_
 {
 	if (kind->storage == kind)
 		return;
+	if (kind->custom) {
+		crd_convert(a, object, kind->storage);
+		return;
+	}
 	if (kind->to_storage)
 		kind->to_storage(a, object);
 	write_set_str(a, object, "apiVersion", kind->storage->api_version);
@@ -108,6 +118,30 @@ static int refuse_kind(const struct schema_kind *kind, struct str version, struc
 		STR_ARG(given->version), STR_ARG(name), STR_ARG(package), STR_ARG(kind->kind));
 }
 
+/*
+ * A custom resource must say what it is; another kind than the path's is a fault of
+ * validation there.
+ */
+static int check_custom_type_meta(struct json *tree, const struct schema_kind *kind,
+				  struct str body, struct error *err)
+{
+	struct str version = json_str(json_getz(tree, "apiVersion"));
+	bool named = json_str(json_getz(tree, "kind")).n > 0;
+	int r;
+
+	if (!named) {
+		r = error_set(err, ERR_BAD_REQUEST, "Object 'Kind' is missing in '%.*s'",
+			      STR_ARG(body));
+		return decode_wrap(err, r, kind, NULL, body);
+	}
+	if (!str_eq(version, kind->api_version))
+		return error_set(err, ERR_BAD_REQUEST,
+				 "the API version in the data (%.*s) does not match the expected "
+				 "API version (%.*s)",
+				 STR_ARG(version), STR_ARG(kind->api_version));
+	return 0;
+}
+
 /* apiVersion and kind as they must be; absent ones are filled in. */
 static int check_type_meta(struct write *w, struct json *tree, const struct schema_kind *kind,
 			   struct str body, struct error *err)
@@ -140,6 +174,14 @@ static struct json *type_meta(struct write *w, const struct schema_kind *kind)
 	return tree;
 }
 
+int write_fit(struct write *w, struct json *object, const struct schema_kind *kind,
+	      struct decode_report *report, struct error *err)
+{
+	if (kind->custom)
+		return crd_fit(w->arena, object, kind, report, err);
+	return decode_fit(w->arena, object, kind->type, report, err);
+}
+
 int write_decode(struct write *w, struct str body, enum decode_format format,
 		 struct json **ret_body, struct error *err)
 {
@@ -157,11 +199,12 @@ int write_decode(struct write *w, struct str body, enum decode_format format,
 			      "a value that is no object");
 		return decode_wrap(err, r, kind, NULL, body);
 	}
-	r = check_type_meta(w, tree, kind, body, err);
+	r = kind->custom ? check_custom_type_meta(tree, kind, body, err)
+			 : check_type_meta(w, tree, kind, body, err);
 	if (r < 0)
 		return r;
 	write_fold_aliases(w, tree);
-	r = decode_fit(w->arena, tree, kind->type, &report, err);
+	r = write_fit(w, tree, kind, &report, err);
 	if (r == 0)
 		r = write_take_report(w, &report, err);
 	if (r < 0)
@@ -184,7 +227,7 @@ void write_manage(struct write *w, struct json *object, const struct json *old)
 		.now_ns = w->now_ns,
 	};
 
-	managed_update(w->arena, storage, object, old, &writer);
+	managed_update(w->arena, write_rules(w), object, old, &writer);
 }
 
 int write_result(struct write *w, struct error *err)

@@ -36,6 +36,8 @@ struct write {
 	enum { WRITE_IGNORE, WRITE_WARN, WRITE_STRICT } field_validation;
 	bool force; /* apply */
 	const struct json *namespace_labels; /* of the object's namespace, or NULL */
+	const struct text_list
+		*patch_faults; /* of a patch's text: names that came twice; or NULL */
 
 	/* Set by the functions. */
 	struct field_errors errs; /* behind -ERR_INVALID */
@@ -59,6 +61,13 @@ void write_init(struct write *w);
  */
 int write_decode(struct write *w, struct str body, enum decode_format format,
 		 struct json **ret_body, struct error *err);
+
+/*
+ * Renames the KEP's names of network data in a body, or in a patched object,
+ * before it is fitted to its type; write_decode() does. Needs kind and arena. Where both
+ * names came and differ, an update settles which counts.
+ */
+void write_fold_aliases(struct write *w, struct json *object);
 
 /*
  * A new object. With w->name set (PUT of what is not there) the body must have

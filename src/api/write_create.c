@@ -29,7 +29,7 @@ static void fill_meta(struct write *w, struct json *meta)
 	uuid_make_seeded(&uuid, w->prng);
 	write_set_str(w->arena, meta, "uid", arena_str(w->arena, uuid_print(&uuid, text)));
 	write_set_time(w->arena, meta, "creationTimestamp", w->now_ns);
-	if (w->kind->storage->flags & SCHEMA_GENERATION)
+	if (write_rules(w)->flags & SCHEMA_GENERATION)
 		write_set_i64(w->arena, meta, "generation", 1);
 }
 
@@ -71,7 +71,7 @@ static int create_meta(struct write *w, struct json *object, struct error *err)
  */
 static void clear_status(struct write *w, struct json *object)
 {
-	const struct schema_kind *kind = w->kind->storage;
+	const struct schema_kind *kind = write_rules(w);
 	const struct schema_field *field = schema_field(kind->type, STR("status"));
 	struct json *status;
 
@@ -87,7 +87,7 @@ static void clear_status(struct write *w, struct json *object)
 
 int write_create(struct write *w, struct json *body, struct json **ret_object, struct error *err)
 {
-	const struct schema_kind *kind = w->kind->storage;
+	const struct schema_kind *kind = write_rules(w);
 	struct validation v = {
 		.errs = &w->errs,
 		.arena = w->arena,
@@ -100,13 +100,16 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 	};
 	int r;
 
-	write_to_storage(w->arena, body, w->kind);
+	if (!kind->custom)
+		write_to_storage(w->arena, body, w->kind);
 	r = create_meta(w, body, err);
 	if (r < 0)
 		return r;
 	clear_status(w, body);
-	decode_drop_gated(body, NULL, kind->type, w->gates);
-	defaults_fill(w->arena, body, kind->type, w->now_ns);
+	if (!kind->custom) {
+		decode_drop_gated(body, NULL, kind->type, w->gates);
+		defaults_fill(w->arena, body, kind->type, w->now_ns);
+	}
 	write_manage(w, body, NULL);
 	if (kind->prepare_create)
 		kind->prepare_create(w, body);
@@ -115,6 +118,8 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 	r = write_result(w, err);
 	if (r < 0)
 		return r;
+	if (kind->custom)
+		write_to_storage(w->arena, body, w->kind);
 	*ret_object = body;
 	return 0;
 }

@@ -63,13 +63,26 @@ struct str write_generate_name(struct write *w, struct str base);
 /* Whether spec, or any other member but metadata and status, differs. */
 bool write_spec_changed(const struct json *object, const struct json *old);
 
+/*
+ * Whose rules a write obeys: those of the storage version, into which the object was converted.
+ * Versions of a custom kind have schemas of their own, and each is obeyed in itself.
+ */
+static inline const struct schema_kind *write_rules(const struct write *w)
+{
+	return w->kind->custom ? w->kind : w->kind->storage;
+}
+
+/* Makes a body or patched object of `kind` fit: decode_fit(), or a custom kind's schema. */
+int write_fit(struct write *w, struct json *object, const struct schema_kind *kind,
+	      struct decode_report *report, struct error *err);
+
 /* --- steps -------------------------------------------------------------------------- */
 
 /*
  * From a replaced tree of the request's version to what is stored: what all
  * updates and patches have in common behind their own checks.
  */
-int write_finish_update(struct write *w, const struct json *old, struct json *object,
+int write_finish_update(struct write *w, const struct json *stored, struct json *object,
 			struct json **ret_object, struct error *err);
 
 /*
@@ -104,13 +117,6 @@ struct write_name {
 const struct write_name *write_names(void);
 
 bool write_is_claim(const struct schema_kind *kind);
-
-/*
- * Renames the KEP's names of network data in a body, or in a patched object,
- * before it is fitted to its type. Where both names came and differ, that is
- * remembered for write_settle_aliases().
- */
-void write_fold_aliases(struct write *w, struct json *object);
 
 /* Decides what was remembered against the stored object: the value that is new wins. */
 void write_settle_aliases(struct write *w, struct json *object, const struct json *old);

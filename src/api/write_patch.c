@@ -22,14 +22,17 @@ static int apply(struct write *w, struct json **doc, enum patch_type type, const
 	case PATCH_MERGE:
 		return patch_merge(w->arena, doc, patch, err);
 	case PATCH_STRATEGIC:
+		/* A schema at run time does not say how lists merge. */
+		if (w->kind->custom)
+			break;
 		return patch_strategic(w->arena, doc, w->kind->type, patch, err);
 	case PATCH_APPLY:
 		break;
 	}
 	return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
 			 "the body of the request was in an unknown format - accepted media types "
-			 "include: application/json-patch+json, application/merge-patch+json, "
-			 "application/strategic-merge-patch+json");
+			 "include: application/json-patch+json, application/merge-patch+json%s",
+			 w->kind->custom ? "" : ", application/strategic-merge-patch+json");
 }
 
 /* The object in the request's version, with the patch applied. */
@@ -42,8 +45,8 @@ static int patched_form(struct write *w, const struct json *old, enum patch_type
 }
 
 /*
- * The result does not fit the type: upstream shows the whole of it. It is made
- * anew for that, since what did not fit was left in between.
+ * The result does not fit the type: upstream shows the whole of it, or, of a strategic merge,
+ * the patch. The result is made anew for that, since what did not fit was left in between.
  */
 static int refuse(struct write *w, const struct json *old, enum patch_type type,
 		  const struct json *patch, const struct error *why, struct error *err)
@@ -52,26 +55,53 @@ static int refuse(struct write *w, const struct json *old, enum patch_type type,
 	struct buf text = BUF_INIT(64UL * KIB);
 	struct json *doc;
 
-	if (patched_form(w, old, type, patch, &doc, NULL) == 0)
+	if (type == PATCH_STRATEGIC)
+		patch_strategic_text(w->arena, patch, &text);
+	else if (patched_form(w, old, type, patch, &doc, NULL) == 0)
 		(void)json_print(&text, doc, NULL);
 	field_errors_invalid(&w->errs, &path, FIELD_STR(buf_str(&text)), why->msg);
 	buf_release(&text);
 	return write_result(w, err);
 }
 
-static int check_type_meta(const struct write *w, const struct json *patched, struct error *err)
+/*
+ * What an object is cannot be patched: what is not said is filled in, and a strategic merge
+ * that tries is not heard, as upstream has it.
+ */
+static int settle_type_meta(const struct write *w, enum patch_type type, struct json *patched,
+			    struct error *err)
 {
-	if (!str_eq(json_str(json_getz(patched, "kind")), w->kind->kind) ||
-	    !str_eq(json_str(json_getz(patched, "apiVersion")), w->kind->api_version))
-		return error_set(err, ERR_BAD_REQUEST,
+	struct str kind = json_str(json_getz(patched, "kind"));
+	struct str version = json_str(json_getz(patched, "apiVersion"));
+
+	if (type != PATCH_STRATEGIC && ((kind.n && !str_eq(kind, w->kind->kind)) ||
+					(version.n && !str_eq(version, w->kind->api_version))))
+		return error_set(err, ERR_INVALID,
 				 "the patch changes apiVersion or kind of the object");
+	write_set_str(w->arena, patched, "apiVersion", w->kind->api_version);
+	write_set_str(w->arena, patched, "kind", w->kind->kind);
 	return 0;
+}
+
+/* What is wrong with the patch's own text comes first. */
+static struct decode_report first_faults(struct write *w)
+{
+	struct decode_report report = { 0 };
+	struct text_list **at = &report.faults;
+
+	for (const struct text_list *t = w->patch_faults; t; t = t->next) {
+		*at = ARENA_NEW(w->arena, struct text_list);
+		(*at)->text = t->text;
+		at = &(*at)->next;
+		report.n++;
+	}
+	return report;
 }
 
 int write_patch_form(struct write *w, const struct json *old, enum patch_type type,
 		     const struct json *patch, struct json **ret_doc, struct error *err)
 {
-	struct decode_report report = { 0 };
+	struct decode_report report = first_faults(w);
 	struct error why = { 0 };
 	struct json *doc;
 	int r;
@@ -81,11 +111,10 @@ int write_patch_form(struct write *w, const struct json *old, enum patch_type ty
 		return r;
 	if (!json_is(doc, JSON_OBJECT))
 		return error_set(err, ERR_BAD_REQUEST, "the patch makes no object");
-	r = check_type_meta(w, doc, err);
-	if (r < 0)
-		return r;
 	write_fold_aliases(w, doc);
-	r = decode_fit(w->arena, doc, w->kind->type, &report, &why);
+	r = settle_type_meta(w, type, doc, &why);
+	if (r == 0)
+		r = write_fit(w, doc, w->kind, &report, &why);
 	if (r == 0)
 		r = write_take_report(w, &report, &why);
 	if (r < 0)

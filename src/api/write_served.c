@@ -5,6 +5,7 @@
  * finds its own. Neither is stored, so a change of the gates or of the names
  * needs no migration.
  */
+#include "api/crd.h"
 #include "api/write_impl.h"
 
 /* Gates of fields that are marked SERVED; a test compares it with the schema. */
@@ -40,8 +41,11 @@ static bool add_aliases(struct arena *a, struct json *network)
 bool write_served_form(struct arena *a, struct json *object, const struct schema_kind *kind,
 		       const struct gates *gates)
 {
-	bool changed = decode_drop_served(object, stored_type(kind), gates);
+	bool changed;
 
+	if (kind->custom)
+		return crd_served_form(a, object, kind);
+	changed = decode_drop_served(object, stored_type(kind), gates);
 	if (!write_is_claim(kind))
 		return changed;
 	JSON_FOREACH (device, json_getz(json_getz(object, "status"), "devices"))
@@ -61,6 +65,9 @@ static bool all_served(const struct gates *gates)
 bool write_has_served_form(struct str stored, const struct schema_kind *kind,
 			   const struct gates *gates)
 {
+	/* Which schema it was stored under cannot be told from the text. */
+	if (kind->custom)
+		return true;
 	if (write_is_claim(kind) && str_find(stored, STR("\"networkData\":")) >= 0)
 		return true;
 	return !all_served(gates) && decode_drops_served(stored_type(kind), gates);

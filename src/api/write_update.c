@@ -74,6 +74,8 @@ static bool status_resets_meta(const struct schema_kind *kind)
 		STR("scheduling.k8s.io/"),
 	};
 
+	if (kind->custom)
+		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(resets); i++)
 		if (str_starts(kind->storage_name, resets[i]))
 			return true;
@@ -109,15 +111,22 @@ static void keep_stored(struct write *w, struct json *object, const struct json 
 	write_keep_meta(w->arena, meta, json_getz(old, "metadata"));
 	if (str_eq(w->subresource, STR("status")))
 		keep_all_but_status(w, object, old);
-	else if (w->kind->storage->flags & SCHEMA_STATUS)
+	else if (write_rules(w)->flags & SCHEMA_STATUS)
 		write_carry(w->arena, object, old, "status");
 }
 
 static void count_generation(struct write *w, struct json *object, const struct json *old)
 {
 	const struct json *old_meta = json_getz(old, "metadata");
+	bool changed;
 
-	if (w->kind->storage->flags & SCHEMA_GENERATION && write_spec_changed(object, old))
+	if (!(write_rules(w)->flags & SCHEMA_GENERATION))
+		return;
+	changed = write_spec_changed(object, old);
+	/* A custom resource without a status of its own has one member more that counts. */
+	if (w->kind->custom && !str_eq(w->subresource, STR("status")))
+		changed |= !write_same(object, old, "status");
+	if (changed)
 		write_set_i64(w->arena, json_getz(object, "metadata"), "generation",
 			      write_i64(old_meta, "generation", 0) + 1);
 }
@@ -141,7 +150,7 @@ static void validate(struct write *w, const struct json *object, const struct js
 		.errs = &w->errs,
 		.arena = w->arena,
 		.gates = w->gates,
-		.kind = w->kind->storage,
+		.kind = write_rules(w),
 		.old = old,
 		.object = object,
 		.now_ns = w->now_ns,
@@ -156,21 +165,37 @@ static void validate(struct write *w, const struct json *object, const struct js
 		validate_update(&v);
 }
 
-int write_finish_update(struct write *w, const struct json *old, struct json *object,
+/* The stored object as the rules of this write see it. */
+static const struct json *seen_form(struct write *w, const struct json *stored)
+{
+	struct json *seen;
+
+	if (!w->kind->custom)
+		return stored;
+	seen = write_copy(w->arena, stored);
+	write_from_storage(w->arena, seen, w->kind);
+	return seen;
+}
+
+int write_finish_update(struct write *w, const struct json *stored, struct json *object,
 			struct json **ret_object, struct error *err)
 {
-	const struct schema_kind *kind = w->kind->storage;
+	const struct schema_kind *kind = write_rules(w);
+	const struct json *old = seen_form(w, stored);
 	int r;
 
-	write_to_storage(w->arena, object, w->kind);
+	if (!kind->custom)
+		write_to_storage(w->arena, object, w->kind);
 	r = check_version(w, json_getz(old, "metadata"), write_meta(w->arena, object), err);
 	if (r < 0)
 		return r;
 	keep_stored(w, object, old);
 	write_dedup_owners(w, object);
 	write_settle_aliases(w, object, old);
-	decode_drop_gated(object, old, kind->type, w->gates);
-	defaults_fill(w->arena, object, kind->type, w->now_ns);
+	if (!kind->custom) {
+		decode_drop_gated(object, old, kind->type, w->gates);
+		defaults_fill(w->arena, object, kind->type, w->now_ns);
+	}
 	if (kind->prepare_update)
 		kind->prepare_update(w, object, old);
 	count_generation(w, object, old);
@@ -181,7 +206,9 @@ int write_finish_update(struct write *w, const struct json *old, struct json *ob
 	if (r < 0)
 		return r;
 
-	w->unchanged = json_equal(object, old);
+	if (kind->custom)
+		write_to_storage(w->arena, object, w->kind);
+	w->unchanged = json_equal(object, stored);
 	*ret_object = write_may_go(w, object, old) ? NULL : object;
 	return 0;
 }

@@ -344,7 +344,33 @@ static void a_patch_may_not_rename(void **state)
 				       "URL (a)");
 	fixture_again(&f);
 	assert_int_equal(fixture_patch(&f, old, PATCH_MERGE, "{\"kind\":\"Secret\"}"),
-			 -ERR_BAD_REQUEST);
+			 -ERR_INVALID);
+	fixture_again(&f);
+	assert_int_equal(fixture_patch(&f, old, PATCH_MERGE, "{\"kind\":null}"), 0);
+	assert_string_equal(fixture_at(&f, f.out, "/kind"), "ConfigMap");
+	fixture_again(&f);
+	assert_int_equal(fixture_patch(&f, old, PATCH_STRATEGIC, "{\"kind\":\"Secret\"}"), 0);
+	assert_string_equal(fixture_at(&f, f.out, "/kind"), "ConfigMap");
+	fixture_release(&f);
+}
+
+static void names_that_come_twice_in_a_patch_are_told(void **state)
+{
+	struct text_list twice = { .text = STR("duplicate field \"data.a\"") };
+	struct fixture f;
+	const struct json *old;
+
+	fixture_init(&f, "", "v1", "configmaps");
+	old = fixture_stored(&f, "{\"metadata\":{\"name\":\"a\"}}");
+	f.w.patch_faults = &twice;
+	assert_int_equal(fixture_patch(&f, old, PATCH_MERGE, "{\"data\":{\"a\":\"b\"}}"), 0);
+	assert_true(str_eqz(f.w.warnings->text, "duplicate field \"data.a\""));
+	fixture_again(&f);
+	f.w.field_validation = WRITE_STRICT;
+	assert_int_equal(fixture_patch(&f, old, PATCH_STRATEGIC, "{\"data\":{\"a\":\"b\"}}"),
+			 -ERR_INVALID);
+	assert_non_null(strstr(fixture_faults(&f), "Invalid value: \"map[data:map[a:b]]\": strict "
+						   "decoding error: duplicate field"));
 	fixture_release(&f);
 }
 
@@ -388,6 +414,7 @@ int main(void)
 		cmocka_unit_test(a_patch_with_a_stale_resource_version_is_a_conflict),
 		cmocka_unit_test(a_patch_that_does_not_fit_is_invalid),
 		cmocka_unit_test(a_patch_may_not_rename),
+		cmocka_unit_test(names_that_come_twice_in_a_patch_are_told),
 		cmocka_unit_test(a_new_effect_of_a_taint_rule_has_a_new_time),
 	};
 

@@ -152,12 +152,14 @@
 #define SECRET_MAX                  (1UL * MIB) /* data of a Secret or ConfigMap */
 
 /* What a client of an API server takes: one answer, one event of a watch, one kubeconfig. */
-#define CLIENT_ANSWER_MAX   (1024UL * MIB) /* a list without pages of a large cluster */
-#define CLIENT_EVENT_MAX    (64UL * MIB)
-#define KUBECONFIG_FILE_MAX (16UL * MIB)
+#define CLIENT_ANSWER_MAX    (1024UL * MIB) /* a list without pages of a large cluster */
+#define CLIENT_EVENT_MAX     (64UL * MIB)
+#define KUBECONFIG_FILE_MAX  (16UL * MIB)
 #define KUBECONFIG_PATHS_MAX 64 /* in $KUBECONFIG */
 /* Connections of one client: more are only needed where each carries one watch (HTTP/1.1). */
 #define CLIENT_LINKS_MAX 64
+/* Resources in all versions that a client learns of by discovery. */
+#define DISCOVERY_RESOURCES_MAX 100000
 /* Indexes of one cache, and values of one object in one of them. */
 #define CACHE_INDEXES_MAX      16
 #define CACHE_INDEX_VALUES_MAX 100000

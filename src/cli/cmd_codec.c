@@ -7,6 +7,7 @@
  */
 #include "api/decode.h"
 #include "api/protobuf.h"
+#include "api/write.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/yaml.h"
@@ -67,6 +68,22 @@ static int hint_ignore(struct error *err, int r)
 
 /* --- reading ---------------------------------------------------------------------- */
 
+/* Network data of claims is served under the KEP's names as well; also in lists of them. */
+static void fold_aliases(struct codec *c)
+{
+	struct write w = { .arena = c->arena, .kind = c->kind };
+	struct str name = c->kind->kind, list = STR("List");
+
+	write_fold_aliases(&w, c->tree);
+	if (!str_ends(name, list))
+		return;
+	w.kind = schema_find_kind(c->kind->api_version, str_of(name.p, name.n - list.n));
+	if (!w.kind)
+		return;
+	JSON_FOREACH (item, json_getz(c->tree, "items"))
+		write_fold_aliases(&w, item);
+}
+
 static int read_text(struct codec *c, enum decode_format format, struct error *err)
 {
 	struct decode_report report = { 0 };
@@ -80,13 +97,25 @@ static int read_text(struct codec *c, enum decode_format format, struct error *e
 				 "the input is not an object, but one is expected");
 	r = find_kind(c, json_str(json_getz(c->tree, "apiVersion")),
 		      json_str(json_getz(c->tree, "kind")), err);
-	if (r == 0)
-		r = decode_fit(c->arena, c->tree, c->kind->type, &report, err);
+	if (r < 0)
+		return r;
+	fold_aliases(c);
+	r = decode_fit(c->arena, c->tree, c->kind->type, &report, err);
 	if (r < 0)
 		return r;
 	if (report.n && !c->ignore_unknown)
 		return hint_ignore(err, decode_strict_error(&report, err));
 	return 0;
+}
+
+/* A list without items is one of none; in protobuf that is the same as nothing. */
+static void add_items(struct codec *c)
+{
+	const struct schema_field *items = schema_field(c->kind->type, STR("items"));
+
+	if (str_ends(c->kind->kind, STR("List")) && items && items->shape == SCHEMA_LIST &&
+	    !json_getz(c->tree, "items"))
+		json_setz(c->tree, "items", json_make_array(c->arena));
 }
 
 static int read_protobuf(struct codec *c, struct error *err)
@@ -107,9 +136,11 @@ static int read_protobuf(struct codec *c, struct error *err)
 		return r;
 	if (unknown && !c->ignore_unknown)
 		return hint_ignore(err, error_set(err, ERR_BAD_REQUEST,
-						  "strict decoding error: %zu fields that %.*s "
+						  "strict decoding error: %zu %s that %.*s "
 						  "does not have",
-						  unknown, STR_ARG(c->kind->kind)));
+						  unknown, unknown == 1 ? "field" : "fields",
+						  STR_ARG(c->kind->kind)));
+	add_items(c);
 	return 0;
 }
 

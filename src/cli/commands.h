@@ -13,6 +13,7 @@ extern const struct command commands_root;
 
 extern const struct command cmd_codec; /* cmd_codec.c */
 extern const struct command cmd_completion; /* cmd_completion.c */
+extern const struct command cmd_controller; /* cmd_controller.c */
 extern const struct command cmd_help; /* cmd_help.c */
 extern const struct command cmd_probe; /* cmd_probe.c */
 extern const struct command cmd_probe_call; /* cmd_probe_call.c */

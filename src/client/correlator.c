@@ -13,7 +13,7 @@
 
 enum {
 	KNOWN_MAX = 4096,
-	ALIKE_MAX = 10, /* different messages before they are combined */
+	ALIKE_MAX = 9, /* different messages that are told apart; further ones are combined */
 };
 
 #define ALIKE_NS (600 * CLOCK_SEC) /* and within which time */
@@ -163,11 +163,12 @@ static bool is_combined(struct group *g, struct str message, int64_t now_ns)
 	g->last_ns = now_ns;
 	for (unsigned i = 0; i < g->n; i++) {
 		if (g->messages[i] == hash)
-			return g->n >= ALIKE_MAX;
+			return false;
 	}
-	if (g->n < ALIKE_MAX)
-		g->messages[g->n++] = hash;
-	return g->n >= ALIKE_MAX;
+	if (g->n == ALIKE_MAX)
+		return true;
+	g->messages[g->n++] = hash;
+	return false;
 }
 
 struct correlated *correlator_observe(struct correlator *c, const struct correlator_event *e,

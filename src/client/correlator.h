@@ -16,8 +16,8 @@ struct correlator;
 
 /* What an event is, for this purpose; borrowed for the call. */
 struct correlator_event {
-	struct str about; /* source and object, in any form that tells them apart */
-	struct str kind; /* type, reason and the like, in any such form */
+	struct str about; /* source, object and type, in any form that tells them apart */
+	struct str kind; /* reason and the like, in any such form */
 	struct str message;
 };
 

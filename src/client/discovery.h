@@ -35,8 +35,8 @@ struct discovery_resource {
 	bool preferred; /* its version is the first of the group that has this resource */
 };
 
-struct discovery *discovery_new(struct client *c);
-void discovery_free(struct discovery *d); /* NULL allowed; `done` is not called any more */
+struct discovery *discovery_open(struct client *c);
+void discovery_close(struct discovery *d); /* NULL allowed; `done` is not called any more */
 
 /*
  * Asks the server. `done` is called once, later; `err` is NULL when there is a
@@ -61,9 +61,9 @@ const struct discovery_resource *discovery_find(const struct discovery *d, struc
 const struct discovery_resource *discovery_find_kind(const struct discovery *d,
 						     struct str api_version, struct str kind);
 
-static inline void discovery_free_cleanup(struct discovery **d)
+static inline void discovery_close_cleanup(struct discovery **d)
 {
-	discovery_free(*d);
+	discovery_close(*d);
 }
 
 #endif

@@ -9,10 +9,12 @@
  *	that was written, by PATCH;
  *	after ten different messages of one reason for an object within ten minutes
  *	further ones become one event, "(combined from similar events): ..";
- *	events of one object are written at most 25 at once and one in 300 s.
+ *	events of one type and object are written 25 at once, then one in 300 s.
  *
  * Events are core/v1 with the fields that kubelet and controllers write, or, by
- * choice, events.k8s.io/v1 with a series, as the scheduler writes them.
+ * choice, events.k8s.io/v1 with a series, as the scheduler writes them: what repeats
+within six minutes, whatever its message, is one event; its second time is written at
+once, further ones are counted and written every half hour and at the end.
  * Threads: the client's loop.
  */
 #ifndef CLIENT_RECORDER_H

@@ -255,7 +255,7 @@ static void on_watch_data(struct client_request *q, struct str piece)
 	int ret;
 
 	r->too_large = false;
-	while ((ret = watch_lines_next(&r->lines, &piece, &line, &err)) > 0) {
+	while ((ret = event_lines_next(&r->lines, &piece, &line, &err)) > 0) {
 		ret = take_line(r, line, &err);
 		if (ret < 0)
 			break;
@@ -300,7 +300,7 @@ static void send_watch(struct reflector *r, enum reflector_state state, struct b
 	add_selectors(r, q);
 	(void)buf_printf(q, "%sallowWatchBookmarks=true&timeoutSeconds=%lld&watch=true",
 			 q->n ? "&" : "", (long long)seconds);
-	watch_lines_clear(&r->lines);
+	event_lines_clear(&r->lines);
 	r->events_before = r->events;
 	r->request = (struct client_request){ .timeout_ms = seconds * 1000 + WATCH_GRACE_MS,
 					      .no_retry = true,
@@ -436,7 +436,7 @@ void reflector_init(struct reflector *r)
 		.initial_ms = BACKOFF_MS, .max_ms = BACKOFF_MAX_MS, .factor = 2, .jitter = 0.5
 	};
 	r->defaults.slim = r->slim;
-	watch_lines_init(&r->lines);
+	event_lines_init(&r->lines);
 	cache_init(&r->partial);
 	loop_timer_init(&r->timer, client_loop(r->client), on_rested);
 }
@@ -444,7 +444,7 @@ void reflector_init(struct reflector *r)
 void reflector_release(struct reflector *r)
 {
 	reflector_stop(r);
-	watch_lines_release(&r->lines);
+	event_lines_release(&r->lines);
 	cache_release(&r->partial);
 	free(TAKE(r->next_page));
 }

@@ -54,7 +54,7 @@ struct reflector {
 	struct backoff backoff;
 	int64_t failed_at; /* ms: the last failure; 0: none */
 	int64_t asked_at; /* ms: the present request */
-	struct watch_lines lines;
+	struct event_lines lines;
 	struct cache partial; /* the state as far as it is known; while it is gathered */
 	char *next_page; /* continue token, or NULL */
 	struct cached_defaults defaults; /* of objects that come without a kind */

@@ -82,17 +82,17 @@ int watch_event_bookmark(struct str object, struct str *ret_rv, bool *ret_initia
 	return 0;
 }
 
-void watch_lines_init(struct watch_lines *l)
+void event_lines_init(struct event_lines *l)
 {
 	buf_init(&l->rest, CLIENT_EVENT_MAX);
 }
 
-void watch_lines_release(struct watch_lines *l)
+void event_lines_release(struct event_lines *l)
 {
 	buf_release(&l->rest);
 }
 
-void watch_lines_clear(struct watch_lines *l)
+void event_lines_clear(struct event_lines *l)
 {
 	if (l->rest.cap > LINES_KEPT)
 		buf_release(&l->rest);
@@ -100,7 +100,7 @@ void watch_lines_clear(struct watch_lines *l)
 }
 
 /* True with a line in *ret_line; the buffer then ends with its newline until the next call. */
-static bool take_line(struct watch_lines *l, struct str *piece, size_t n, struct str *ret_line)
+static bool take_line(struct event_lines *l, struct str *piece, size_t n, struct str *ret_line)
 {
 	if (l->rest.n)
 		*ret_line = str_of(l->rest.p, l->rest.n - 1);
@@ -110,14 +110,14 @@ static bool take_line(struct watch_lines *l, struct str *piece, size_t n, struct
 	return ret_line->n > 0;
 }
 
-int watch_lines_next(struct watch_lines *l, struct str *piece, struct str *ret_line,
+int event_lines_next(struct event_lines *l, struct str *piece, struct str *ret_line,
 		     struct error *err)
 {
 	ptrdiff_t at;
 
 	do {
 		if (l->rest.n && l->rest.p[l->rest.n - 1] == '\n')
-			watch_lines_clear(l);
+			event_lines_clear(l);
 		if (!piece->n)
 			return 0;
 		at = str_chr(*piece, '\n');

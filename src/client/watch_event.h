@@ -30,22 +30,22 @@ int watch_event_parse(struct str line, struct watch_event *ret_event, struct err
 int watch_event_bookmark(struct str object, struct str *ret_rv, bool *ret_initial_end,
 			 struct error *err);
 
-struct watch_lines {
+struct event_lines {
 	struct buf rest; /* the beginning of a line */
 };
 
-void watch_lines_init(struct watch_lines *l);
-void watch_lines_release(struct watch_lines *l);
+void event_lines_init(struct event_lines *l);
+void event_lines_release(struct event_lines *l);
 
 /* Forgets what is incomplete: another stream begins. */
-void watch_lines_clear(struct watch_lines *l);
+void event_lines_clear(struct event_lines *l);
 
 /*
  * The next whole line of *piece, which moves on; empty lines are passed over. 1, or 0
  * when the piece is used up, its incomplete end kept. The line is borrowed until the next call.
  * -ERR_TOO_LARGE beyond CLIENT_EVENT_MAX.
  */
-int watch_lines_next(struct watch_lines *l, struct str *piece, struct str *ret_line,
+int event_lines_next(struct event_lines *l, struct str *piece, struct str *ret_line,
 		     struct error *err);
 
 #endif

@@ -10,13 +10,17 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/vec.h"
 
 struct garbage_graph {
 	const struct garbage_graph_ops *ops;
 	void *arg;
 	struct map nodes; /* by uid */
 	struct map kinds; /* by "apiVersion kind" */
+	uint32_t mark; /* of the search under way */
 };
+
+enum { KNOT_MAX = 1000 };
 
 /* --- kinds ----------------------------------------------------------------------------------- */
 
@@ -123,6 +127,47 @@ bool garbage_node_is_blocked(const struct garbage_node *n)
 			return true;
 	}
 	return false;
+}
+
+/* Whether the search from `from`, along those that block and wait themselves, comes to `to`. */
+static bool waits_for(struct garbage_graph *g, struct garbage_node *from, struct garbage_node *to)
+{
+	VEC(struct garbage_node *) todo;
+	bool found = from == to;
+
+	vec_init(&todo, KNOT_MAX);
+	g->mark++;
+	(void)vec_push(&todo, from);
+	for (size_t i = 0; i < todo.n && !found; i++) {
+		LIST_FOREACH (l, &todo.v[i]->dependents) {
+			struct garbage_edge *e = LIST_ENTRY(l, struct garbage_edge, link);
+			struct garbage_node *d = e->dependent;
+
+			if (!e->blocking || !d->deleting_dependents || d->mark == g->mark)
+				continue;
+			d->mark = g->mark;
+			found |= d == to;
+			(void)vec_push(&todo, d);
+		}
+	}
+	vec_release(&todo);
+	return found;
+}
+
+bool garbage_graph_is_knot(struct garbage_graph *g, struct garbage_node *n)
+{
+	bool blocked = false;
+
+	LIST_FOREACH (l, &n->dependents) {
+		struct garbage_edge *e = LIST_ENTRY(l, struct garbage_edge, link);
+
+		if (!e->blocking)
+			continue;
+		blocked = true;
+		if (!e->dependent->deleting_dependents || !waits_for(g, e->dependent, n))
+			return false;
+	}
+	return blocked;
 }
 
 /* --- identities ------------------------------------------------------------------------------- */

@@ -49,6 +49,7 @@ struct garbage_node {
 	bool virt, gone;
 	bool deleting; /* has a deletionTimestamp */
 	bool orphaning, deleting_dependents; /* and the finalizer for it */
+	uint32_t mark; /* of the search that came by last */
 	bool check; /* wants to be looked at for another reason than being virtual */
 	struct str uid, ns, name; /* ns: of a virtual node, the first dependent's */
 	char *text; /* owned: of the three */
@@ -122,5 +123,11 @@ static inline struct str garbage_edge_name(const struct garbage_edge *e)
 
 /* Some dependent blocks the deletion of its owner. */
 bool garbage_node_is_blocked(const struct garbage_node *n);
+
+/*
+ * All that block it wait for their own dependents and, by way of those, for it: none would
+ * ever go. Looks at a bounded number of nodes; in larger knots it finds nothing.
+ */
+bool garbage_graph_is_knot(struct garbage_graph *g, struct garbage_node *n);
 
 #endif

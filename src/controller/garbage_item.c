@@ -289,7 +289,7 @@ static void delete_dependents(struct item *it, struct garbage_node *n)
 	struct garbage *g = it->job.owner;
 	struct json *patch;
 
-	if (garbage_node_is_blocked(n)) {
+	if (garbage_node_is_blocked(n) && !garbage_graph_is_knot(g->graph, n)) {
 		LIST_FOREACH (l, &n->dependents) {
 			struct garbage_edge *e = LIST_ENTRY(l, struct garbage_edge, link);
 

@@ -44,7 +44,7 @@ struct served *served_new(struct client *c)
 {
 	struct served *s = XNEW(struct served);
 
-	s->discovery = discovery_new(c);
+	s->discovery = discovery_open(c);
 	list_init(&s->now);
 	list_init(&s->next);
 	return s;
@@ -62,7 +62,7 @@ void served_free(struct served *s)
 		return;
 	forget(&s->now);
 	forget(&s->next);
-	discovery_free(s->discovery);
+	discovery_close(s->discovery);
 	free(s);
 }
 

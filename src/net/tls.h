@@ -65,8 +65,12 @@ struct tls_peer {
 	struct str *organizations;
 	size_t norganizations;
 	int64_t not_after; /* seconds since 1970 */
+	char fingerprint[65]; /* SHA-256 of the certificate in hex, terminated */
 };
-int tls_peer(const struct conn *c, struct arena *a, struct tls_peer *ret_peer, struct error *err);
+int tls_peer(struct conn *c, struct arena *a, struct tls_peer *ret_peer, struct error *err);
+
+/* The same of the first certificate in PEM text, whatever it is worth. */
+int tls_peer_read(struct str pem, struct arena *a, struct tls_peer *ret_peer, struct error *err);
 
 DEFINE_CLEANUP(tls_unref, struct tls *);
 

@@ -49,6 +49,7 @@ struct tls_conn {
 	size_t in_n;
 	char *kept; /* ... and its memory, when it had to outlive its delivery */
 	struct buf out; /* ciphertext not yet taken by `below` */
+	char fingerprint[65]; /* of the peer's certificate, once somebody asked; else empty */
 	struct error *failure; /* to be told by the task */
 	struct loop_task task; /* resumes, reports, and frees in the end */
 };

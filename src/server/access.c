@@ -7,6 +7,7 @@
 
 #include "server/authn.h"
 #include "server/authz.h"
+#include "server/custom.h"
 #include "server/exchange.h"
 #include "server/health.h"
 #include "server/reply_impl.h"
@@ -87,15 +88,41 @@ static void decide(struct exchange *x, struct state *st, struct access *a)
 	if (r < 0)
 		return;
 	a->about = &a->query;
-	(void)authz_require(x->server->authz, &a->query, &x->work, &a->err);
+	if (authz_require(x->server->authz, &a->query, &x->work, &a->err) == 0)
+		custom_prepare(x->server->custom, x);
+}
+
+static void decide_again(struct state *st, struct job *j, const struct error *err)
+{
+	struct exchange *x = exchange_of(j);
+	struct access *a = x->data;
+
+	if (!err) {
+		a->err = (struct error){ 0 };
+		decide(x, st, a);
+	}
+	job_finish(j);
 }
 
 static void run(struct state *st, struct job *j)
 {
 	struct exchange *x = exchange_of(j);
+	struct access *a = x->data;
 
-	decide(x, st, x->data);
-	job_finish(j);
+	decide(x, st, a);
+	/* Another server may have made the account, and its token, a moment ago. */
+	if (a->err.code == ERR_UNAUTHORIZED && state_is_shared(st))
+		state_sync(st, j, 0, decide_again);
+	else
+		job_finish(j);
+}
+
+/* Decided without a job: nothing can have to wait. */
+static bool is_at_hand(const struct exchange *x)
+{
+	const struct server *s = x->server;
+
+	return x->home == s->opts.loops[0] && !(x->user.binding && state_is_shared(s->state));
 }
 
 /* --- on the stream's loop --------------------------------------------------------- */
@@ -174,7 +201,7 @@ void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 	x->data = a;
 	if (authn_impersonated(&x->stream->in.fields, x->arena, &a->wanted, &a->err) < 0) {
 		finish(x);
-	} else if (x->home == s->opts.loops[0]) {
+	} else if (is_at_hand(x)) {
 		decide(x, s->state, a);
 		finish(x);
 	} else {

@@ -4,6 +4,7 @@
 #include "server/admission.h"
 
 #include "server/authz.h"
+#include "server/custom.h"
 #include "server/verb_impl.h"
 
 static const struct {
@@ -11,6 +12,7 @@ static const struct {
 	int (*check)(struct mutation *m, const struct json *old, struct json *object,
 		     struct error *err);
 } rows[] = {
+	{ { "apiextensions.k8s.io", 20 }, custom_admit },
 	{ { "rbac.authorization.k8s.io", 25 }, authz_admit_rbac },
 };
 

@@ -20,6 +20,7 @@
 #include "server/tokens.h"
 
 #define REMEMBERED_NS (10 * CLOCK_SEC)
+#define X509_ID       "X509SHA256="
 
 static const struct str anonymous_groups[] = { { "system:unauthenticated", 22 } };
 
@@ -61,27 +62,42 @@ static bool has_group(const struct str *groups, size_t n, struct str group)
 	return false;
 }
 
+/* By which certificate somebody came, as an extra. */
+struct credential_id {
+	struct user_extra extra;
+	struct str value;
+	char text[sizeof(X509_ID) - 1 + sizeof(((struct tls_peer *)NULL)->fingerprint)];
+};
+
 static void user_of_peer(const struct tls_peer *peer, struct arena *a, struct user *ret_user)
 {
 	struct str *groups = ARENA_ARRAY(a, struct str, peer->norganizations + 1);
+	struct credential_id *id = arena_alloc(a, sizeof(*id));
 	size_t n = peer->norganizations;
 
+	memcpy(id->text, X509_ID, sizeof(X509_ID) - 1);
+	memcpy(id->text + sizeof(X509_ID) - 1, peer->fingerprint, sizeof(peer->fingerprint));
+	id->value = str_of(id->text, sizeof(id->text) - 1);
+	id->extra = (struct user_extra){ USER_EXTRA_CREDENTIAL_ID, &id->value, 1 };
 	if (n)
 		memcpy(groups, peer->organizations, n * sizeof(*groups));
 	if (!str_eq(peer->common_name, USER_ANONYMOUS) &&
 	    !has_group(groups, n, USER_AUTHENTICATED) &&
 	    !has_group(groups, n, USER_UNAUTHENTICATED))
 		groups[n++] = USER_AUTHENTICATED;
-	*ret_user = (struct user){
-		.name = peer->common_name, .groups = groups, .ngroups = n, .authenticated = true
-	};
+	*ret_user = (struct user){ .name = peer->common_name,
+				   .groups = groups,
+				   .ngroups = n,
+				   .extras = &id->extra,
+				   .nextras = 1,
+				   .authenticated = true };
 }
 
 /* 1: it is that user's; 0: nothing was shown; -ERR_UNAUTHORIZED: something that is no good. */
 static int from_certificate(const struct authn *n, struct http_stream *stream, struct arena *a,
 			    struct user *ret_user)
 {
-	const struct conn *c = http_stream_conn(stream);
+	struct conn *c = http_stream_conn(stream);
 	struct tls_peer peer;
 	int r = c ? tls_peer(c, a, &peer, NULL) : -ERR_NOT_FOUND;
 
@@ -173,7 +189,7 @@ static int verify(const struct authn *n, struct str token, struct arena *a,
 		  struct claims *ret_claims, struct error *err)
 {
 	if (!n->opts.accounts)
-		return error_set(err, ERR_UNAUTHORIZED, "invalid bearer token");
+		return error_set(err, ERR_UNAUTHORIZED, AUTHN_NO_TOKEN);
 	return service_accounts_verify(n->opts.accounts, token, now_s(n), a, ret_claims, err);
 }
 
@@ -190,7 +206,7 @@ int authn_token(const struct authn *n, struct str token, struct authn_audiences 
 	if (known) {
 		common = intersect(wanted, api_audiences(n), a);
 		if (audiences.n && !common.n)
-			return error_set(err, ERR_UNAUTHORIZED, "invalid bearer token");
+			return error_set(err, ERR_UNAUTHORIZED, AUTHN_NO_TOKEN);
 		*ret_user = *known;
 		*ret_audiences = common;
 		return 0;

@@ -50,6 +50,7 @@ int authn_user(struct authn *n, size_t lane, struct http_stream *stream, struct 
  * `audiences` (none: the API's own) are those one of which it must have; *ret_audiences are the
  * common ones. -ERR_UNAUTHORIZED says why. What it is bound to is not looked at.
  */
+#define AUTHN_NO_TOKEN "invalid bearer token" /* what nobody here made */
 struct authn_audiences {
 	const struct str *v;
 	size_t n;

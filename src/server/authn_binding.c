@@ -23,25 +23,28 @@ static struct object *find(struct state *st, struct str resource, struct str ns,
 	return r ? resource_get(r, ns, name) : NULL;
 }
 
-/*
- * What waits for finalizers, or for its grace period, is as good as gone a minute after it was to
- * go. Such objects are few, so that reading them each time costs nobody anything.
- */
-static bool is_gone(const struct object *o, int64_t now_ns)
+/* When it was, or is, to go; INT64_MIN when that cannot be read. */
+static int64_t deletion_time(const struct object *o)
 {
 	CLEANUP(arena_release) struct arena a;
 	struct json *tree = NULL;
 	int64_t deleted_ns;
 	struct str when;
 
-	if (!o->deleting)
-		return false;
 	arena_init(&a, REQUEST_WORK_MAX);
 	if (object_tree(o, &a, &tree, NULL) < 0)
-		return true;
+		return INT64_MIN;
 	when = json_str(json_getz(json_getz(tree, "metadata"), "deletionTimestamp"));
-	return timestamp_parse(when, &deleted_ns, NULL) < 0 ||
-	       deleted_ns < now_ns - CLAIMS_LEEWAY_S * CLOCK_SEC;
+	return timestamp_parse(when, &deleted_ns, NULL) < 0 ? INT64_MIN : deleted_ns;
+}
+
+/*
+ * What waits for finalizers, or for its grace period, is as good as gone a minute after it was to
+ * go. Such objects are few, so that reading them each time costs nobody anything.
+ */
+static bool is_gone(const struct object *o, int64_t now_ns)
+{
+	return o->deleting && deletion_time(o) < now_ns - CLAIMS_LEEWAY_S * CLOCK_SEC;
 }
 
 static int check_account(struct state *st, const struct user_binding *b, int64_t now_ns,

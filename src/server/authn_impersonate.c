@@ -10,10 +10,9 @@
 #include "net/http.h"
 #include "server/authz.h"
 
-#define EXTRA_PREFIX      STR("impersonate-extra-")
-#define GROUP_FIELD       STR("impersonate-group")
-#define AUTHENTICATION    STR("authentication.k8s.io")
-#define AUTHENTICATION_V1 "authentication.k8s.io/v1"
+#define EXTRA_PREFIX   STR("impersonate-extra-")
+#define GROUP_FIELD    STR("impersonate-group")
+#define AUTHENTICATION STR("authentication.k8s.io")
 
 /* --- reading ----------------------------------------------------------------------------- */
 
@@ -115,27 +114,29 @@ static void imply_groups(struct user *u, struct arena *a)
 		add_implied(u, USER_AUTHENTICATED);
 }
 
-/* `{Kind namespace name uid apiVersion resourceVersion fieldPath}`, as Go prints references. */
-static const char *show(struct arena *a, const char *before, const char *kind, struct str name,
-			const char *api_version, struct str path)
+/* A list as Go's %#v shows it. */
+static const char *show(struct arena *a, const struct str *v, size_t n)
 {
-	return arena_printf(a, "%s%s{%s  %.*s  %s  %.*s}", before, *before ? " " : "", kind,
-			    STR_ARG(name), api_version, STR_ARG(path));
+	const char *text = "";
+
+	for (size_t i = 0; i < n; i++)
+		text = arena_printf(a, "%s%s\"%.*s\"", text, i ? ", " : "", STR_ARG(v[i]));
+	return n ? arena_printf(a, "[]string{%s}", text) : "[]string(nil)";
 }
 
 static int refuse_nameless(const struct user *u, struct arena *a, struct error *err)
 {
-	const char *text = "";
+	const char *extras = "";
 
-	for (size_t i = 0; i < u->ngroups; i++)
-		text = show(a, text, "Group", u->groups[i], "", STR_NULL);
 	for (size_t i = 0; i < u->nextras; i++)
-		for (size_t j = 0; j < u->extras[i].nvalues; j++)
-			text = show(a, text, "UserExtra", u->extras[i].values[j], AUTHENTICATION_V1,
-				    u->extras[i].key);
-	if (u->uid.n)
-		text = show(a, text, "UID", u->uid, AUTHENTICATION_V1, STR_NULL);
-	return error_set(err, ERR_BAD_REQUEST, "requested [%s] without impersonating a user", text);
+		extras = arena_printf(a, "%s%s\"%.*s\":%s", extras, i ? ", " : "",
+				      STR_ARG(u->extras[i].key),
+				      show(a, u->extras[i].values, u->extras[i].nvalues));
+	extras = u->nextras ? arena_printf(a, "{%s}", extras) : "(nil)";
+	return error_set(err, ERR_BAD_REQUEST,
+			 "requested &user.DefaultInfo{Name:\"\", UID:\"%.*s\", Groups:%s, "
+			 "Extra:map[string][]string%s} without impersonating a user name",
+			 STR_ARG(u->uid), show(a, u->groups, u->ngroups), extras);
 }
 
 /* Nearly no request has such a header: one look at each name decides that. */

@@ -369,13 +369,16 @@ static void impersonation_needs_a_user(void **state)
 	static const struct {
 		const char *fields[8], *why;
 	} rows[] = {
-		{ { "impersonate-group", "g", NULL },
-		  "requested [{Group  g    }] without impersonating a user" },
+		{ { "impersonate-group", "g", "impersonate-group", "h", NULL },
+		  "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"g\", \"h\"}, "
+		  "Extra:map[string][]string(nil)} without impersonating a user name" },
 		{ { "impersonate-uid", "7", NULL },
-		  "requested [{UID  7  authentication.k8s.io/v1  }] without impersonating a user" },
-		{ { "impersonate-extra-k", "v", "impersonate-group", "g", NULL },
-		  "requested [{Group  g    } {UserExtra  v  authentication.k8s.io/v1  k}] without "
-		  "impersonating a user" },
+		  "requested &user.DefaultInfo{Name:\"\", UID:\"7\", Groups:[]string(nil), "
+		  "Extra:map[string][]string(nil)} without impersonating a user name" },
+		{ { "impersonate-extra-k", "v", NULL },
+		  "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string(nil), "
+		  "Extra:map[string][]string{\"k\":[]string{\"v\"}}} without impersonating a user "
+		  "name" },
 	};
 	struct world *w = *state;
 

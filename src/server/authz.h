@@ -67,4 +67,14 @@ int authz_admit_rbac(struct mutation *m, const struct json *old, struct json *ob
 int authz_admit_node(struct mutation *m, const struct json *old, struct json *object,
 		     struct error *err);
 
+/*
+ * A token that a node asks for (serviceaccounts/token) must be for a pod of its own and an
+ * audience that the pod wants. Others than nodes pass. -ERR_FORBIDDEN, -ERR_NOT_FOUND.
+ */
+struct authz_account {
+	struct str ns, name;
+};
+int authz_admit_token(struct authz *az, const struct user *u, struct authz_account account,
+		      const struct json *request, struct arena *a, struct error *err);
+
 #endif

@@ -30,13 +30,6 @@ struct authz {
 enum authz_decision node_authorize(struct authz *az, const struct authz_query *q, struct str node,
 				   struct arena *a, struct buf *reason);
 
-/*
- * A token that a node asks for (POST serviceaccounts/token) must be for a pod of its own, and
- * for an audience that the pod wants. For users with user_node(). -ERR_FORBIDDEN, -ERR_NOT_FOUND.
- */
-int node_admit_token(struct authz *az, const struct user *u, struct str ns, struct str account,
-		     const struct json *request, struct arena *a, struct error *err);
-
 /* An object by its resource's name; NULL when there is none. */
 struct object *authz_object(struct authz *az, struct str group, struct str resource, struct str ns,
 			    struct str name);

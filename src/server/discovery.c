@@ -1,33 +1,41 @@
 /*
- * The kinds come from the schema in discovery's order: groups one after the
- * other, their versions with the preferred one first. Each printer walks that
- * list, so there is no second list of groups to keep in step. There are some
- * sixty documents; they are found by comparing paths.
+ * The kinds come in discovery's order: groups one after the other, their versions
+ * with the preferred one first. Each printer walks that list, so there is no second
+ * list of groups to keep in step. There are some sixty documents, and two or more for
+ * each group of custom resources; they are found by comparing paths.
  */
 #include "server/discovery.h"
-
-#include <assert.h>
 
 #include "api/schema.h"
 #include "base/json_writer.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "server/document.h"
+#include "server/document_lazy.h"
 #include "server/negotiate.h"
 
 #define V2_TYPE(version)                                           \
 	"application/json;g=apidiscovery.k8s.io;v=" version ";as=" \
 	"APIGroupDiscoveryList"
 
+struct discovery;
+struct entry;
+
+typedef void (*print_fn)(const struct discovery *d, const struct entry *e, struct json_writer *w);
+
 struct entry {
 	char *path;
 	const char *version; /* of the aggregated form; NULL for the old one */
-	struct document document;
+	const char *content_type;
+	print_fn print;
+	const struct schema_kind *first; /* of the group or version; or NULL */
+	struct document_lazy *document;
 };
 
 struct discovery {
 	struct gates gates;
+	const struct schema_kind *const *kinds;
+	size_t nkinds;
 	VEC(struct entry) entries;
 };
 
@@ -80,15 +88,12 @@ static bool same_version(const struct schema_kind *a, const struct schema_kind *
 }
 
 /* The next kind from *at on whose gate is on; NULL at the end. */
-static const struct schema_kind *next_kind(const struct gates *gates, size_t *at)
+static const struct schema_kind *next_kind(const struct discovery *d, size_t *at)
 {
-	size_t n;
-	const struct schema_kind *const *kinds = schema_kinds(&n);
+	while (*at < d->nkinds) {
+		const struct schema_kind *k = d->kinds[(*at)++];
 
-	while (*at < n) {
-		const struct schema_kind *k = kinds[(*at)++];
-
-		if (gates_on(gates, k->gate))
+		if (gates_on(&d->gates, k->gate))
 			return k;
 	}
 	return NULL;
@@ -141,10 +146,9 @@ static void put_features(struct json_writer *w, const struct gates *gates)
 	json_writer_end_object(w);
 }
 
-static void print_resources(const struct discovery *d, const struct schema_kind *first,
-			    struct json_writer *w)
+static void print_resources(const struct discovery *d, const struct entry *e, struct json_writer *w)
 {
-	const struct schema_kind *k;
+	const struct schema_kind *k, *first = e->first;
 	size_t at = 0;
 
 	json_writer_begin_object(w);
@@ -154,7 +158,7 @@ static void print_resources(const struct discovery *d, const struct schema_kind 
 	put(w, "groupVersion", first->api_version);
 	json_writer_keyz(w, "resources");
 	json_writer_begin_array(w);
-	while ((k = next_kind(&d->gates, &at))) {
+	while ((k = next_kind(d, &at))) {
 		if (!same_version(k, first))
 			continue;
 		put_resource(w, k);
@@ -186,7 +190,7 @@ static void put_group(const struct discovery *d, const struct schema_kind *first
 	put(w, "name", first->group);
 	json_writer_keyz(w, "versions");
 	json_writer_begin_array(w);
-	while ((k = next_kind(&d->gates, &at))) {
+	while ((k = next_kind(d, &at))) {
 		if (!str_eq(k->group, first->group) || (last && same_version(k, last)))
 			continue;
 		put_group_version(w, k);
@@ -197,17 +201,16 @@ static void put_group(const struct discovery *d, const struct schema_kind *first
 	put_group_version(w, first);
 }
 
-static void print_group(const struct discovery *d, const struct schema_kind *first,
-			struct json_writer *w)
+static void print_group(const struct discovery *d, const struct entry *e, struct json_writer *w)
 {
 	json_writer_begin_object(w);
 	put(w, "kind", STR("APIGroup"));
 	put(w, "apiVersion", STR("v1"));
-	put_group(d, first, w);
+	put_group(d, e->first, w);
 	json_writer_end_object(w);
 }
 
-static void print_groups(const struct discovery *d, const struct schema_kind *first,
+static void print_groups(const struct discovery *d, const struct entry *e UNUSED,
 			 struct json_writer *w)
 {
 	const struct schema_kind *k, *last = NULL;
@@ -218,7 +221,7 @@ static void print_groups(const struct discovery *d, const struct schema_kind *fi
 	put(w, "apiVersion", STR("v1"));
 	json_writer_keyz(w, "groups");
 	json_writer_begin_array(w);
-	while ((k = next_kind(&d->gates, &at))) {
+	while ((k = next_kind(d, &at))) {
 		if (!k->group.n || (last && str_eq(k->group, last->group)))
 			continue;
 		json_writer_begin_object(w);
@@ -234,7 +237,7 @@ static void print_groups(const struct discovery *d, const struct schema_kind *fi
  * Upstream names an address here for clients of 2015, by which none of today's
  * goes: they talk to the address that they reached the server by.
  */
-static void print_versions(const struct discovery *d, const struct schema_kind *first,
+static void print_versions(const struct discovery *d UNUSED, const struct entry *e UNUSED,
 			   struct json_writer *w)
 {
 	json_writer_begin_object(w);
@@ -310,7 +313,7 @@ static void put_aggregated_version(const struct discovery *d, const struct schem
 	put(w, "version", first->version);
 	json_writer_keyz(w, "resources");
 	json_writer_begin_array(w);
-	while ((k = next_kind(&d->gates, &at)))
+	while ((k = next_kind(d, &at)))
 		if (same_version(k, first))
 			put_aggregated_resource(d, k, w);
 	json_writer_end_array(w);
@@ -332,7 +335,7 @@ static void put_aggregated_group(const struct discovery *d, const struct schema_
 	json_writer_end_object(w);
 	json_writer_keyz(w, "versions");
 	json_writer_begin_array(w);
-	while ((k = next_kind(&d->gates, &at))) {
+	while ((k = next_kind(d, &at))) {
 		if (!str_eq(k->group, first->group) || (last && same_version(k, last)))
 			continue;
 		put_aggregated_version(d, k, w);
@@ -343,14 +346,15 @@ static void put_aggregated_group(const struct discovery *d, const struct schema_
 }
 
 /* All groups, or core alone: the two endpoints each answer with their part. */
-static void print_aggregated(const struct discovery *d, bool core, const char *version,
+static void print_aggregated(const struct discovery *d, const struct entry *e,
 			     struct json_writer *w)
 {
 	const struct schema_kind *k, *last = NULL;
+	bool core = strcmp(e->path, "/api") == 0;
 	char api_version[64];
 	size_t at = 0;
 
-	(void)snprintf(api_version, sizeof(api_version), "apidiscovery.k8s.io/%s", version);
+	(void)snprintf(api_version, sizeof(api_version), "apidiscovery.k8s.io/%s", e->version);
 	json_writer_begin_object(w);
 	put(w, "kind", STR("APIGroupDiscoveryList"));
 	put(w, "apiVersion", str_from(api_version));
@@ -359,7 +363,7 @@ static void print_aggregated(const struct discovery *d, bool core, const char *v
 	json_writer_end_object(w);
 	json_writer_keyz(w, "items");
 	json_writer_begin_array(w);
-	while ((k = next_kind(&d->gates, &at))) {
+	while ((k = next_kind(d, &at))) {
 		if (core != (k->group.n == 0) || (last && str_eq(k->group, last->group)))
 			continue;
 		put_aggregated_group(d, k, w);
@@ -371,42 +375,24 @@ static void print_aggregated(const struct discovery *d, bool core, const char *v
 
 /* --- the documents ------------------------------------------------------------------ */
 
-static void add_entry(struct discovery *d, struct str path, const char *version,
-		      struct buf *content, const char *content_type)
+static void add_entry(struct discovery *d, struct str path, print_fn print,
+		      const struct schema_kind *first)
 {
-	struct entry e = { .path = str_dup(path), .version = version };
-
-	(void)buf_addc(content, '\n');
-	assert(!content->overflow);
-	document_init(&e.document, content, content_type);
-	(void)vec_push(&d->entries, e);
+	(void)vec_push(&d->entries, (struct entry){ .path = str_dup(path),
+						    .content_type = "application/json",
+						    .print = print,
+						    .first = first,
+						    .document = document_lazy_new() });
 }
 
-typedef void (*print_fn)(const struct discovery *d, const struct schema_kind *first,
-			 struct json_writer *w);
-
-static void add_old(struct discovery *d, struct str path, print_fn print,
-		    const struct schema_kind *first)
-{
-	struct buf content = BUF_INIT(DISCOVERY_DOCUMENT_MAX);
-	struct json_writer w;
-
-	json_writer_init(&w, &content, NULL);
-	print(d, first, &w);
-	(void)json_writer_finish(&w);
-	add_entry(d, path, NULL, &content, "application/json");
-}
-
-static void add_aggregated(struct discovery *d, struct str path, const char *version,
+static void add_aggregated(struct discovery *d, const char *path, const char *version,
 			   const char *content_type)
 {
-	struct buf content = BUF_INIT(DISCOVERY_DOCUMENT_MAX);
-	struct json_writer w;
-
-	json_writer_init(&w, &content, NULL);
-	print_aggregated(d, str_eqz(path, "/api"), version, &w);
-	(void)json_writer_finish(&w);
-	add_entry(d, path, version, &content, content_type);
+	(void)vec_push(&d->entries, (struct entry){ .path = str_dup(str_from(path)),
+						    .version = version,
+						    .content_type = content_type,
+						    .print = print_aggregated,
+						    .document = document_lazy_new() });
 }
 
 /* The documents of the groups and of their versions. */
@@ -416,33 +402,36 @@ static void add_groups(struct discovery *d)
 	char path[512];
 	size_t at = 0;
 
-	while ((k = next_kind(&d->gates, &at))) {
+	while ((k = next_kind(d, &at))) {
 		if (last && same_version(k, last))
 			continue;
 		if (k->group.n && !(last && str_eq(k->group, last->group))) {
 			(void)snprintf(path, sizeof(path), "/apis/%.*s", STR_ARG(k->group));
-			add_old(d, str_from(path), print_group, k);
+			add_entry(d, str_from(path), print_group, k);
 		}
 		(void)snprintf(path, sizeof(path), "%s/%.*s", k->group.n ? "/apis" : "/api",
 			       STR_ARG(k->api_version));
-		add_old(d, str_from(path), print_resources, k);
+		add_entry(d, str_from(path), print_resources, k);
 		last = k;
 	}
 }
 
-struct discovery *discovery_new(const struct gates *gates)
+struct discovery *discovery_new(const struct gates *gates, const struct schema_kind *const *kinds,
+				size_t nkinds)
 {
 	static const char *const roots[] = { "/api", "/apis" };
 	struct discovery *d = xcalloc(1, sizeof(*d));
 
 	d->gates = *gates;
+	d->kinds = kinds;
+	d->nkinds = nkinds;
 	vec_init(&d->entries, SIZE_MAX);
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
-		add_aggregated(d, str_from(roots[i]), "v2", V2_TYPE("v2"));
-		add_aggregated(d, str_from(roots[i]), "v2beta1", V2_TYPE("v2beta1"));
+		add_aggregated(d, roots[i], "v2", V2_TYPE("v2"));
+		add_aggregated(d, roots[i], "v2beta1", V2_TYPE("v2beta1"));
 	}
-	add_old(d, STR("/api"), print_versions, NULL);
-	add_old(d, STR("/apis"), print_groups, NULL);
+	add_entry(d, STR("/api"), print_versions, NULL);
+	add_entry(d, STR("/apis"), print_groups, NULL);
 	add_groups(d);
 	return d;
 }
@@ -453,27 +442,44 @@ void discovery_free(struct discovery *d)
 		return;
 	for (size_t i = 0; i < d->entries.n; i++) {
 		free(d->entries.v[i].path);
-		document_release(&d->entries.v[i].document);
+		document_lazy_unref(d->entries.v[i].document);
 	}
 	vec_release(&d->entries);
 	free(d);
 }
 
-static const struct document *find(const struct discovery *d, struct str path, struct str version)
+static const struct entry *find(const struct discovery *d, struct str path, struct str version)
 {
 	for (size_t i = 0; i < d->entries.n; i++) {
 		const struct entry *e = &d->entries.v[i];
 
 		if (str_eqz(path, e->path) && str_eq(version, str_from(e->version)))
-			return &e->document;
+			return e;
 	}
 	return NULL;
+}
+
+struct printing {
+	const struct discovery *discovery;
+	const struct entry *entry;
+};
+
+static void print(void *arg, struct buf *out)
+{
+	const struct printing *p = arg;
+	struct json_writer w;
+
+	json_writer_init(&w, out, NULL);
+	p->entry->print(p->discovery, p->entry, &w);
+	(void)json_writer_finish(&w);
+	(void)buf_addc(out, '\n');
 }
 
 int discovery_get(const struct discovery *d, struct str path, const struct accept *accept,
 		  const struct document **ret_document, struct error *err)
 {
-	const struct document *found = NULL;
+	const struct entry *found = NULL;
+	const struct document *made;
 
 	if (path.n > 1 && path.p[path.n - 1] == '/')
 		path.n--;
@@ -487,6 +493,10 @@ int discovery_get(const struct discovery *d, struct str path, const struct accep
 	if (!found)
 		return error_set(err, ERR_NOT_FOUND,
 				 "the server could not find the requested resource");
-	*ret_document = found;
+	made = document_lazy_get(found->document, DISCOVERY_DOCUMENT_MAX, found->content_type,
+				 print, &(struct printing){ d, found });
+	if (!made)
+		return error_set(err, ERR_TOO_LARGE, "limit is %lu", DISCOVERY_DOCUMENT_MAX);
+	*ret_document = made;
 	return 0;
 }

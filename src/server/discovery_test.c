@@ -15,6 +15,8 @@
 
 struct world {
 	struct gates gates;
+	const struct schema_kind *const *kinds;
+	size_t nkinds;
 	struct discovery *discovery;
 	struct arena arena;
 };
@@ -24,7 +26,8 @@ static int setup(void **state)
 	struct world *w = calloc(1, sizeof(*w));
 
 	gates_init(&w->gates);
-	w->discovery = discovery_new(&w->gates);
+	w->kinds = schema_kinds(&w->nkinds);
+	w->discovery = discovery_new(&w->gates, w->kinds, w->nkinds);
 	arena_init(&w->arena, 64UL * MIB);
 	*state = w;
 	return 0;
@@ -190,7 +193,7 @@ static void what_a_gate_hides_is_not_listed(void **state)
 	assert_int_equal(gates_set(&w->gates, STR("DRADeviceTaintRules=false"), NULL), 0);
 	assert_int_equal(gates_set(&w->gates, STR("DRAResourceAvailabilityVisibility=false"), NULL),
 			 0);
-	off = discovery_new(&w->gates);
+	off = discovery_new(&w->gates, w->kinds, w->nkinds);
 	assert_int_equal(discovery_get(off, STR("/apis/resource.k8s.io/v1"), &accept, &d, NULL), 0);
 	resources = json_getz(parse(w, d), "resources");
 	assert_null(element(resources, "name", "devicetaintrules"));

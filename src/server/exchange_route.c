@@ -59,7 +59,7 @@ static bool has_version(const struct exchange *x)
 
 static bool refuse_unknown(struct exchange *x)
 {
-	if (has_version(x))
+	if (has_version(x) || x->custom_version)
 		return refuse(x, ERR_NOT_FOUND);
 	reply_no_page(x);
 	return false;
@@ -70,8 +70,10 @@ static bool refuse_unknown(struct exchange *x)
 static bool find_resource(struct exchange *x)
 {
 	const struct request *r = &x->request;
-	const struct schema_kind *kind = schema_find_resource(r->group, r->version, r->resource);
+	const struct schema_kind *kind = x->custom;
 
+	if (!kind)
+		kind = schema_find_resource(r->group, r->version, r->resource);
 	if (!kind || !is_served(x, kind))
 		return refuse_unknown(x);
 	if (r->subresource.n) {

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/metrics.h"
 #include "base/version.h"
+#include "server/catalogue.h"
 #include "server/discovery.h"
 #include "server/document.h"
 #include "server/exchange.h"
@@ -130,7 +131,8 @@ static bool send_discovery(struct exchange *x, struct str path)
 {
 	const struct document *d;
 
-	if (discovery_get(x->server->discovery, path, &x->accept, &d, NULL) < 0)
+	if (!x->catalogue ||
+	    discovery_get(x->catalogue->discovery, path, &x->accept, &d, NULL) < 0)
 		return false;
 	send_document(x, d);
 	return true;
@@ -156,7 +158,9 @@ static bool send_openapi(struct exchange *x, struct str path)
 	struct error err;
 	int r;
 
-	r = openapi_get(x->server->openapi, path, accept, &d, &err);
+	if (!x->catalogue)
+		return false;
+	r = openapi_get(x->catalogue->openapi, path, accept, &d, &err);
 	if (r == -ERR_NOT_FOUND)
 		return false;
 	if (r < 0) {

@@ -1,18 +1,15 @@
 /*
- * The list of documents is fixed by the schema: one slot for each, empty until
- * somebody asks. A slot is filled by compare-and-swap; whoever loses the race
- * frees its copy. /openapi/v3 needs the hash of every document that it
- * names: it makes them all, which takes some tens of milliseconds, once.
+ * The list of documents is fixed by the kinds: one slot for each, empty until
+ * somebody asks. /openapi/v3 needs the hash of every document that it names: it
+ * makes them all, which takes some tens of milliseconds, once; those of group versions that
+ * stay the same stay when definitions change.
  */
 #include "server/openapi.h"
-
-#include <assert.h>
-#include <stdatomic.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "server/document.h"
+#include "server/document_lazy.h"
 #include "server/openapi_impl.h"
 
 #define TYPE_JSON "application/json"
@@ -27,23 +24,35 @@ struct slot {
 	enum form form;
 	struct str api_version; /* of FORM_V3 */
 	const char *content_type;
-	_Atomic(struct document *) document;
+	struct document_lazy *document;
 };
 
 struct openapi {
 	struct gates gates;
-	VEC(struct slot *) slots; /* pointers: a slot with an atomic in it does not move */
+	const struct schema_kind *const *kinds;
+	size_t nkinds;
+	VEC(struct slot) slots;
+};
+
+struct making {
+	const struct openapi *openapi;
+	const struct slot *slot;
 };
 
 /* --- making -------------------------------------------------------------------------- */
 
-static const struct document *made(struct openapi *o, struct slot *s);
+static const struct document *made(const struct openapi *o, const struct slot *s);
 
 static void print_document(const struct openapi *o, const struct slot *s, struct buf *out)
 {
 	struct json_writer w;
 	struct openapi_print p = {
-		.w = &w, .gates = &o->gates, .api_version = s->api_version, .v3 = s->form == FORM_V3
+		.w = &w,
+		.gates = &o->gates,
+		.kinds = o->kinds,
+		.nkinds = o->nkinds,
+		.api_version = s->api_version,
+		.v3 = s->form == FORM_V3,
 	};
 
 	json_writer_init(&w, out, NULL);
@@ -51,7 +60,7 @@ static void print_document(const struct openapi *o, const struct slot *s, struct
 	(void)json_writer_finish(&w);
 }
 
-static void print_protobuf(struct openapi *o, const struct slot *s, struct buf *out)
+static void print_protobuf(const struct openapi *o, const struct slot *s, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(OPENAPI_DOCUMENT_MAX);
 	CLEANUP(arena_release) struct arena arena;
@@ -67,7 +76,7 @@ static void print_protobuf(struct openapi *o, const struct slot *s, struct buf *
 }
 
 /* {"paths":{"apis/apps/v1":{"serverRelativeURL":"/openapi/v3/apis/apps/v1?hash=.."},..}} */
-static void print_root(struct openapi *o, struct buf *out)
+static void print_root(const struct openapi *o, struct buf *out)
 {
 	const size_t prefix = strlen("/openapi/v3/");
 	struct json_writer w;
@@ -77,13 +86,14 @@ static void print_root(struct openapi *o, struct buf *out)
 	json_writer_keyz(&w, "paths");
 	json_writer_begin_object(&w);
 	for (size_t i = 0; i < o->slots.n; i++) {
-		struct slot *s = o->slots.v[i];
+		const struct slot *s = &o->slots.v[i];
+		const struct document *d = s->form == FORM_V3 ? made(o, s) : NULL;
 		char url[512];
 
-		if (s->form != FORM_V3)
+		if (!d)
 			continue;
 		(void)snprintf(url, sizeof(url), "%s?hash=%.*s", s->path,
-			       STR_ARG(document_hash(made(o, s))));
+			       STR_ARG(document_hash(d)));
 		json_writer_keyz(&w, s->path + prefix);
 		json_writer_begin_object(&w);
 		json_writer_keyz(&w, "serverRelativeURL");
@@ -95,47 +105,27 @@ static void print_root(struct openapi *o, struct buf *out)
 	(void)json_writer_finish(&w);
 }
 
-static struct document *make(struct openapi *o, struct slot *s)
+static void print(void *arg, struct buf *out)
 {
-	struct document *d = xcalloc(1, sizeof(*d));
-	struct buf out = BUF_INIT(OPENAPI_DOCUMENT_MAX);
+	const struct making *m = arg;
 
-	switch (s->form) {
+	switch (m->slot->form) {
 	case FORM_V3_ROOT:
-		print_root(o, &out);
+		print_root(m->openapi, out);
 		break;
 	case FORM_V2_PROTOBUF:
-		print_protobuf(o, s, &out);
+		print_protobuf(m->openapi, m->slot, out);
 		break;
 	default:
-		print_document(o, s, &out);
+		print_document(m->openapi, m->slot, out);
 	}
-	assert(!out.overflow);
-	document_init(d, &out, s->content_type);
-	return d;
 }
 
-static void document_free(struct document *d)
+/* NULL when it is too large. */
+static const struct document *made(const struct openapi *o, const struct slot *s)
 {
-	if (!d)
-		return;
-	document_release(d);
-	free(d);
-}
-
-static const struct document *made(struct openapi *o, struct slot *s)
-{
-	struct document *there = atomic_load_explicit(&s->document, memory_order_acquire);
-	struct document *mine;
-
-	if (there)
-		return there;
-	mine = make(o, s);
-	if (atomic_compare_exchange_strong_explicit(&s->document, &there, mine,
-						    memory_order_acq_rel, memory_order_acquire))
-		return mine;
-	document_free(mine);
-	return there;
+	return document_lazy_get(s->document, OPENAPI_DOCUMENT_MAX, s->content_type, print,
+				 &(struct making){ o, s });
 }
 
 /* --- the list ------------------------------------------------------------------------ */
@@ -143,30 +133,69 @@ static const struct document *made(struct openapi *o, struct slot *s)
 static void add_slot(struct openapi *o, const char *path, enum form form, struct str api_version,
 		     const char *content_type)
 {
-	struct slot *s = xcalloc(1, sizeof(*s));
-
-	s->path = str_dup(str_from(path));
-	s->form = form;
-	s->api_version = api_version;
-	s->content_type = content_type;
-	atomic_init(&s->document, NULL);
-	(void)vec_push(&o->slots, s);
+	(void)vec_push(&o->slots, (struct slot){ .path = str_dup(str_from(path)),
+						 .form = form,
+						 .api_version = api_version,
+						 .content_type = content_type });
 }
 
-struct openapi *openapi_new(const struct gates *gates)
+/* The next kind of a group version from *at on; NULL at the end. */
+static const struct schema_kind *next_kind(const struct openapi *o, struct str api_version,
+					   size_t *at)
+{
+	while (*at < o->nkinds) {
+		const struct schema_kind *k = o->kinds[(*at)++];
+
+		if (gates_on(&o->gates, k->gate) && str_eq(k->api_version, api_version))
+			return k;
+	}
+	return NULL;
+}
+
+static bool same_kinds(const struct openapi *a, const struct openapi *b, struct str api_version)
+{
+	const struct schema_kind *x, *y;
+	size_t i = 0, j = 0;
+
+	do {
+		x = next_kind(a, api_version, &i);
+		y = next_kind(b, api_version, &j);
+		if (x != y)
+			return false;
+	} while (x);
+	return true;
+}
+
+/* What is there of the document already; else an empty place for it. */
+static struct document_lazy *place(const struct openapi *o, const struct slot *s,
+				   const struct openapi *before)
+{
+	for (size_t i = 0; before && s->form == FORM_V3 && i < before->slots.n; i++) {
+		const struct slot *old = &before->slots.v[i];
+
+		if (old->form == FORM_V3 && str_eq(old->api_version, s->api_version))
+			return same_kinds(o, before, s->api_version)
+				       ? document_lazy_ref(old->document)
+				       : document_lazy_new();
+	}
+	return document_lazy_new();
+}
+
+struct openapi *openapi_new(const struct gates *gates, const struct schema_kind *const *kinds,
+			    size_t nkinds, const struct openapi *before)
 {
 	struct openapi *o = xcalloc(1, sizeof(*o));
 	struct str last = STR_NULL;
 	char path[512];
-	size_t n;
-	const struct schema_kind *const *kinds = schema_kinds(&n);
 
 	o->gates = *gates;
+	o->kinds = kinds;
+	o->nkinds = nkinds;
 	vec_init(&o->slots, SIZE_MAX);
 	add_slot(o, "/openapi/v2", FORM_V2_JSON, STR_NULL, TYPE_JSON);
 	add_slot(o, "/openapi/v2", FORM_V2_PROTOBUF, STR_NULL, TYPE_V2_PROTOBUF);
 	add_slot(o, "/openapi/v3", FORM_V3_ROOT, STR_NULL, TYPE_JSON);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < nkinds; i++) {
 		if (!gates_on(gates, kinds[i]->gate) || str_eq(kinds[i]->api_version, last))
 			continue;
 		last = kinds[i]->api_version;
@@ -174,6 +203,8 @@ struct openapi *openapi_new(const struct gates *gates)
 			       kinds[i]->group.n ? "apis" : "api", STR_ARG(last));
 		add_slot(o, path, FORM_V3, last, TYPE_JSON);
 	}
+	for (size_t i = 0; i < o->slots.n; i++)
+		o->slots.v[i].document = place(o, &o->slots.v[i], before);
 	return o;
 }
 
@@ -182,9 +213,8 @@ void openapi_free(struct openapi *o)
 	if (!o)
 		return;
 	for (size_t i = 0; i < o->slots.n; i++) {
-		free(o->slots.v[i]->path);
-		document_free(atomic_load(&o->slots.v[i]->document));
-		free(o->slots.v[i]);
+		free(o->slots.v[i].path);
+		document_lazy_unref(o->slots.v[i].document);
 	}
 	vec_release(&o->slots);
 	free(o);
@@ -207,13 +237,13 @@ static bool takes(struct str range, const char *content_type)
 }
 
 /* kubectl lists what it takes in its order of preference and gives no q; so first come first. */
-static struct slot *choose(struct openapi *o, struct str path, struct str accept, bool *ret_known)
+static const struct slot *choose(struct openapi *o, struct str path, struct str accept, bool *ret_known)
 {
 	struct str range;
 
 	while (str_split(&accept, ',', &range))
 		for (size_t i = 0; i < o->slots.n; i++) {
-			struct slot *s = o->slots.v[i];
+			const struct slot *s = &o->slots.v[i];
 
 			if (!str_eqz(path, s->path))
 				continue;
@@ -227,7 +257,7 @@ static struct slot *choose(struct openapi *o, struct str path, struct str accept
 int openapi_get(struct openapi *o, struct str path, struct str accept,
 		const struct document **ret_document, struct error *err)
 {
-	struct slot *s;
+	const struct slot *s;
 	bool known = false;
 
 	if (path.n > 1 && path.p[path.n - 1] == '/')
@@ -241,5 +271,7 @@ int openapi_get(struct openapi *o, struct str path, struct str accept,
 		return error_set(err, ERR_NOT_FOUND,
 				 "the server could not find the requested resource");
 	*ret_document = made(o, s);
+	if (!*ret_document)
+		return error_set(err, ERR_TOO_LARGE, "limit is %lu", OPENAPI_DOCUMENT_MAX);
 	return 0;
 }

@@ -24,12 +24,19 @@
 struct document; /* server/document.h */
 struct openapi;
 
-struct openapi *openapi_new(const struct gates *gates);
+struct schema_kind;
+
+/*
+ * Of these kinds, which are borrowed. What `before` (may be NULL) has of a group version that has
+ * the same kinds there is taken over.
+ */
+struct openapi *openapi_new(const struct gates *gates, const struct schema_kind *const *kinds,
+			    size_t nkinds, const struct openapi *before);
 void openapi_free(struct openapi *o);
 
 /*
  * The document at a path, of the first type of the Accept header (may be empty) that
- * there is. It lives as long as `o`. -ERR_NOT_FOUND, -ERR_NOT_ACCEPTABLE.
+ * there is. It lives as long as `o`. -ERR_NOT_FOUND, -ERR_NOT_ACCEPTABLE, -ERR_TOO_LARGE.
  *
  * A request for a document of /openapi/v3/ may carry `?hash=`. When it is not
  * document_hash(), answer 301 to the same path with that hash.

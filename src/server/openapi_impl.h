@@ -14,6 +14,8 @@
 struct openapi_print {
 	struct json_writer *w;
 	const struct gates *gates;
+	const struct schema_kind *const *kinds; /* all */
+	size_t nkinds;
 	struct str api_version; /* the group version that is described; empty: all (v2) */
 	bool v3;
 };
@@ -40,6 +42,15 @@ void openapi_print_paths(struct openapi_print *p);
 
 /* The value of `components.schemas`, or of `definitions`: all that the kinds refer to. */
 void openapi_print_types(struct openapi_print *p);
+
+/* `"name":{..}`: one field of a type. */
+void openapi_put_field(struct openapi_print *p, const struct schema_field *f);
+
+/* The types of a custom kind and of its list, as their definition describes them. */
+void openapi_put_custom(struct openapi_print *p, const struct schema_kind *k);
+
+/* The OpenAPI name of a kind's list: that of a custom kind lives in the buffer. */
+struct str openapi_list_name(const struct schema_kind *k, struct buf *buffer);
 
 /* A whole document. */
 void openapi_print_document(struct openapi_print *p);

@@ -133,12 +133,18 @@ static const struct operation of_object[] = {
 	  { "200", "201", "202" } },
 };
 
+/* The last one needs a schema that says how lists merge: custom kinds have none. */
 static const char *const patch_types[] = {
 	"application/apply-patch+yaml",
 	"application/json-patch+json",
 	"application/merge-patch+json",
 	"application/strategic-merge-patch+json",
 };
+
+static size_t npatch_types(const struct schema_kind *k)
+{
+	return ARRAY_SIZE(patch_types) - (k->custom ? 1 : 0);
+}
 
 static const char *const answer_types[] = { "application/json", "application/yaml" };
 
@@ -300,7 +306,7 @@ static void put_body_v3(struct openapi_print *p, const struct place *at, const s
 
 	json_writer_keyz(p->w, "requestBody");
 	json_writer_begin_object(p->w);
-	put_content(p, patch ? patch_types : any, patch ? ARRAY_SIZE(patch_types) : 1,
+	put_content(p, patch ? patch_types : any, patch ? npatch_types(at->kind) : 1,
 		    body_type(at, op));
 	if (op->body != BODY_OPTIONS) {
 		json_writer_keyz(p->w, "required");
@@ -359,12 +365,13 @@ static void put_answers(struct openapi_print *p, const struct place *at, const s
 
 /* --- operations and paths ---------------------------------------------------------------- */
 
-static void put_media_v2(struct openapi_print *p, const struct operation *op)
+static void put_media_v2(struct openapi_print *p, const struct place *at,
+			 const struct operation *op)
 {
 	static const char *const any[] = { "*/*" }, *const https[] = { "https" };
 
 	if (op->body == BODY_PATCH)
-		put_words(p, "consumes", patch_types, ARRAY_SIZE(patch_types));
+		put_words(p, "consumes", patch_types, npatch_types(at->kind));
 	else
 		put_words(p, "consumes", any, 1);
 	put_words(p, "produces", answer_types, ARRAY_SIZE(answer_types));
@@ -382,7 +389,7 @@ static void put_operation(struct openapi_print *p, const struct place *at,
 	put_names(p, at, op);
 	openapi_put(p, "description", str_from(doc));
 	if (!p->v3)
-		put_media_v2(p, op);
+		put_media_v2(p, at, op);
 	json_writer_keyz(p->w, "parameters");
 	json_writer_begin_array(p->w);
 	if (op->body != BODY_NONE && !p->v3)
@@ -440,7 +447,8 @@ static void put_subresource(struct openapi_print *p, const struct place *object,
 	at.group = s->group;
 	at.version = s->version;
 	at.name = s->kind;
-	at.type = openapi_name(s->group, s->version, s->kind);
+	if (!str_eq(s->kind, object->name) || !str_eq(s->group, object->group))
+		at.type = openapi_name(s->group, s->version, s->kind);
 	(void)buf_addc(path, '/');
 	(void)buf_add_str(path, s->name);
 	put_path(p, buf_str(path), &at, of_object, ARRAY_SIZE(of_object), s->verbs);
@@ -450,12 +458,14 @@ static void put_subresource(struct openapi_print *p, const struct place *object,
 static void put_kind(struct openapi_print *p, const struct schema_kind *k)
 {
 	CLEANUP(buf_release) struct buf path = BUF_INIT(1024);
+	CLEANUP(buf_release) struct buf list = BUF_INIT(1024);
 	struct place at = { k,
 			    k->group,
 			    k->version,
 			    k->kind,
 			    k->type->openapi,
-			    openapi_name(k->group, k->version, k->list_kind),
+			    k->custom ? openapi_list_name(k, &list)
+				      : openapi_name(k->group, k->version, k->list_kind),
 			    "",
 			    false };
 	const char *root = k->group.n ? "/apis" : "/api";
@@ -482,12 +492,9 @@ static void put_kind(struct openapi_print *p, const struct schema_kind *k)
 
 void openapi_print_paths(struct openapi_print *p)
 {
-	size_t n;
-	const struct schema_kind *const *kinds = schema_kinds(&n);
-
 	json_writer_begin_object(p->w);
-	for (size_t i = 0; i < n; i++)
-		if (openapi_has_kind(p, kinds[i]))
-			put_kind(p, kinds[i]);
+	for (size_t i = 0; i < p->nkinds; i++)
+		if (openapi_has_kind(p, p->kinds[i]))
+			put_kind(p, p->kinds[i]);
 	json_writer_end_object(p->w);
 }

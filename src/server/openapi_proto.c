@@ -7,8 +7,6 @@
  * each alternative. Free values (extensions) are text: YAML, of which JSON is
  * a part.
  */
-#include <assert.h>
-
 #include "server/openapi_impl.h"
 
 struct message;
@@ -37,7 +35,7 @@ struct message {
 		.members = (ms), .n = ARRAY_SIZE(ms), .extensions = (ex) \
 	}
 
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
 
 /* --- the wire ------------------------------------------------------------------------ */
 
@@ -106,6 +104,32 @@ static void put_bool(struct buf *out, uint32_t number, const struct json *v)
 	add_varint(out, 1);
 }
 
+/* Integers that are not negative: lengths and counts. */
+static void put_count(struct buf *out, uint32_t number, const struct json *v)
+{
+	int64_t n = 0;
+
+	if (!json_i64(v, &n) || n <= 0)
+		return;
+	add_tag(out, number, WIRE_VARINT);
+	add_varint(out, (uint64_t)n);
+}
+
+static void put_number(struct buf *out, uint32_t number, const struct json *v)
+{
+	unsigned char bytes[8];
+	double f = 0;
+	uint64_t bits;
+
+	if (!json_f64(v, &f))
+		return;
+	memcpy(&bits, &f, sizeof(bits));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(bits >> (8 * i));
+	add_tag(out, number, WIRE_FIXED64);
+	(void)buf_add(out, bytes, sizeof(bytes));
+}
+
 static void put_texts(struct buf *out, uint32_t number, const struct json *v)
 {
 	JSON_FOREACH (e, v)
@@ -153,8 +177,7 @@ static void put_members(struct buf *out, const struct message *m, const struct j
 			m->members[i].put(out, m->members[i].number, v);
 		else if (m->extensions && str_starts(json_key(v), STR("x-")))
 			put_extension(out, m->extensions, v);
-		else
-			assert(!"a member that the tables do not know");
+		/* What the schema of a custom kind may have beyond that has no place here. */
 	}
 }
 
@@ -199,6 +222,30 @@ static void put_schema_item(struct buf *out, uint32_t number, const struct json 
 	end(out, mark);
 }
 
+/* AdditionalPropertiesItem{schema(1) | boolean(2)} */
+static void put_additional(struct buf *out, uint32_t number, const struct json *v)
+{
+	size_t mark = begin(out, number);
+
+	if (json_is(v, JSON_BOOL))
+		put_bool(out, 2, v);
+	else
+		put_schema(out, 1, v);
+	end(out, mark);
+}
+
+/* ExternalDocs{description(1), url(2)} */
+static void put_docs(struct buf *out, uint32_t number, const struct json *v)
+{
+	static const struct member members[] = {
+		{ KEY("description"), 1, put_text },
+		{ KEY("url"), 2, put_text },
+	};
+	static const struct message docs = MESSAGE(members, 3);
+
+	put_message(out, number, &docs, v);
+}
+
 /* Properties{additional_properties(1)}, Definitions{additional_properties(1)} */
 static void put_schemas(struct buf *out, uint32_t number, const struct json *v)
 {
@@ -213,13 +260,30 @@ static void put_schema(struct buf *out, uint32_t number, const struct json *v)
 	static const struct member members[] = {
 		{ KEY("$ref"), 1, put_text },
 		{ KEY("format"), 2, put_text },
+		{ KEY("title"), 3, put_text },
 		{ KEY("description"), 4, put_text },
+		{ KEY("default"), 5, put_any },
+		{ KEY("multipleOf"), 6, put_number },
+		{ KEY("maximum"), 7, put_number },
+		{ KEY("exclusiveMaximum"), 8, put_bool },
+		{ KEY("minimum"), 9, put_number },
+		{ KEY("exclusiveMinimum"), 10, put_bool },
+		{ KEY("maxLength"), 11, put_count },
+		{ KEY("minLength"), 12, put_count },
+		{ KEY("pattern"), 13, put_text },
+		{ KEY("maxItems"), 14, put_count },
+		{ KEY("minItems"), 15, put_count },
+		{ KEY("uniqueItems"), 16, put_bool },
+		{ KEY("maxProperties"), 17, put_count },
+		{ KEY("minProperties"), 18, put_count },
 		{ KEY("required"), 19, put_texts },
 		{ KEY("enum"), 20, put_anys },
-		{ KEY("additionalProperties"), 21, put_schema_item },
+		{ KEY("additionalProperties"), 21, put_additional },
 		{ KEY("type"), 22, put_type },
 		{ KEY("items"), 23, put_schema_item },
 		{ KEY("properties"), 25, put_schemas },
+		{ KEY("externalDocs"), 28, put_docs },
+		{ KEY("example"), 29, put_any },
 	};
 	static const struct message schema = MESSAGE(members, 31);
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "api/schema.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "server/document.h"
@@ -17,6 +18,8 @@
 
 struct world {
 	struct gates gates;
+	const struct schema_kind *const *kinds;
+	size_t nkinds;
 	struct openapi *openapi;
 	struct arena arena;
 };
@@ -26,7 +29,8 @@ static int setup(void **state)
 	struct world *w = calloc(1, sizeof(*w));
 
 	gates_init(&w->gates);
-	w->openapi = openapi_new(&w->gates);
+	w->kinds = schema_kinds(&w->nkinds);
+	w->openapi = openapi_new(&w->gates, w->kinds, w->nkinds, NULL);
 	arena_init(&w->arena, 256UL * MIB);
 	*state = w;
 	return 0;
@@ -239,7 +243,7 @@ static void what_a_gate_hides_is_not_described(void **state)
 
 	openapi_free(w->openapi);
 	assert_int_equal(gates_set(&w->gates, STR("DRADeviceTaintRules=false"), NULL), 0);
-	w->openapi = openapi_new(&w->gates);
+	w->openapi = openapi_new(&w->gates, w->kinds, w->nkinds, NULL);
 	paths = json_getz(tree(w, "/openapi/v3/apis/resource.k8s.io/v1"), "paths");
 	assert_null(json_getz(paths, "/apis/resource.k8s.io/v1/devicetaintrules"));
 	assert_non_null(json_getz(paths, "/apis/resource.k8s.io/v1/resourceslices"));

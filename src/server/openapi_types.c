@@ -35,9 +35,14 @@ static const struct schema_type *type_of(struct str group, struct str version, s
 
 static void add_kind(struct type_set *set, const struct schema_kind *k)
 {
-	add_type(set, k->type);
-	if (k->list_kind.n)
-		add_type(set, type_of(k->group, k->version, k->list_kind));
+	if (k->custom) {
+		add_type(set, schema_object_meta());
+		add_type(set, schema_type_find(STR(OPENAPI_META "ListMeta")));
+	} else {
+		add_type(set, k->type);
+		if (k->list_kind.n)
+			add_type(set, type_of(k->group, k->version, k->list_kind));
+	}
 	for (size_t i = 0; i < k->nsubresources; i++)
 		add_type(set, type_of(k->subresources[i].group, k->subresources[i].version,
 				      k->subresources[i].kind));
@@ -46,12 +51,9 @@ static void add_kind(struct type_set *set, const struct schema_kind *k)
 /* The list grows while it is walked: what is added is walked in its turn. */
 static void collect(const struct openapi_print *p, struct type_set *set)
 {
-	size_t n;
-	const struct schema_kind *const *kinds = schema_kinds(&n);
-
-	for (size_t i = 0; i < n; i++)
-		if (openapi_has_kind(p, kinds[i]))
-			add_kind(set, kinds[i]);
+	for (size_t i = 0; i < p->nkinds; i++)
+		if (openapi_has_kind(p, p->kinds[i]))
+			add_kind(set, p->kinds[i]);
 	add_type(set, schema_delete_options());
 	add_type(set, type_of(STR(""), STR("v1"), STR("Status")));
 	for (size_t i = 0; i < set->list.n; i++) {
@@ -202,7 +204,7 @@ static const char *map_type(const struct schema_field *f)
 	return by_type ? "granular" : "atomic";
 }
 
-static void put_field(struct openapi_print *p, const struct schema_field *f)
+void openapi_put_field(struct openapi_print *p, const struct schema_field *f)
 {
 	bool initial = p->v3 && f->rules && f->rules->initial.p;
 	bool beside = f->doc || initial || f->patch_merge || f->patch_retain_keys ||
@@ -241,7 +243,7 @@ static void put_properties(struct openapi_print *p, const struct schema_type *t)
 	json_writer_keyz(p->w, "properties");
 	json_writer_begin_object(p->w);
 	for (size_t i = 0; i < t->nfields; i++) {
-		put_field(p, &t->fields[t->by_name[i]]);
+		openapi_put_field(p, &t->fields[t->by_name[i]]);
 		any = any || (t->fields[i].flags & SCHEMA_DECLARED);
 	}
 	json_writer_end_object(p->w);
@@ -331,6 +333,9 @@ void openapi_print_types(struct openapi_print *p)
 	json_writer_begin_object(p->w);
 	for (size_t i = 0; i < set.list.n; i++)
 		put_type(p, set.list.v[i]);
+	for (size_t i = 0; i < p->nkinds; i++)
+		if (p->kinds[i]->custom && openapi_has_kind(p, p->kinds[i]))
+			openapi_put_custom(p, p->kinds[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		const char *text = p->v3 && others[i].v3 ? others[i].v3 : others[i].v2;
 

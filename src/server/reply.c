@@ -102,9 +102,8 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 	fields[n++] = (struct http_field){ .name = STR("audit-id"),
 					   .value = str_from(x->audit_id),
 					   .unique = true };
-	fields[n++] = HTTP_FIELD("cache-control",
-				 x->cache_control ? str_from(x->cache_control)
-						  : STR("no-cache, private"));
+	fields[n++] = HTTP_FIELD("cache-control", x->cache_control ? str_from(x->cache_control)
+								   : STR("no-cache, private"));
 	if (encoding.n) {
 		fields[n++] = HTTP_FIELD("content-encoding", encoding);
 		fields[n++] = HTTP_FIELD("vary", STR("Accept-Encoding"));
@@ -213,7 +212,7 @@ void reply_error(struct exchange *x, const struct error *err, const struct field
 {
 	const struct schema_kind *kind = x->about_kind ? x->about_kind : x->kind;
 	struct status_about about = {
-		.name = x->about_name.n ? x->about_name : x->request.name,
+		.name = x->about_name.p ? x->about_name : x->request.name,
 		.causes = causes,
 		.cause_reason = x->cause_reason,
 		.cause_message = x->cause_message,

@@ -352,7 +352,6 @@ static struct json *listed_rules(struct review *r, struct rbac_rules rules, bool
 
 int review_self_subject_rules(struct review *r, struct error *err)
 {
-	static const char node_words[] = "node authorizer does not support user rule resolution";
 	CLEANUP(buf_release) struct buf faults = BUF_INIT(OBJECT_MAX);
 	struct str ns = text_at(json_getz(r->tree, "spec"), "namespace");
 	bool node = user_node(&r->x->user).p != NULL;
@@ -372,14 +371,10 @@ int review_self_subject_rules(struct review *r, struct error *err)
 		return -ERR_TOO_LARGE;
 	json_setz(status, "nonResourceRules", copy);
 	json_setz(status, "incomplete", json_make_bool(r->arena, node));
-	if (node || faults.n)
-		set_text(r, status, "evaluationError",
-			 str_from(arena_printf(r->arena, "%s%s%.*s%s", node && faults.n ? "[" : "",
-					       node ? faults.n ? "node authorizer does not support "
-								 "user rule resolution, "
-							       : node_words
-						    : "",
-					       STR_ARG(buf_str(&faults)),
-					       node && faults.n ? "]" : "")));
+	if (node) /* their rights are not all rules */
+		(void)buf_printf(&faults, "%snode authorizer does not support user rule resolution",
+				 faults.n ? ", " : "");
+	if (faults.n)
+		set_text(r, status, "evaluationError", arena_str(r->arena, buf_str(&faults)));
 	return 0;
 }

@@ -74,13 +74,13 @@ static struct json *object_in(struct arena *a, struct json *parent, const char *
 	return v;
 }
 
-static int fail_metadata(struct ask *q, const char *member, struct str value, struct error *err)
+static int fail_name(struct ask *q, struct str name, struct error *err)
 {
 	struct field_path meta = field_path_name(NULL, "metadata");
-	struct field_path path = field_path_name(&meta, member);
+	struct field_path path = field_path_name(&meta, "name");
 
-	field_errors_addf(&q->review->errs, FIELD_INVALID, &path, FIELD_STR(value),
-			  "must match the service account %s if specified", member);
+	field_errors_invalid(&q->review->errs, &path, FIELD_STR(name),
+			     "must match the service account name if specified");
 	return error_set(err, ERR_INVALID, "%s", "");
 }
 
@@ -94,9 +94,11 @@ static int check_metadata(struct ask *q, struct error *err)
 
 	(void)blame_kind(r, r->kind->group, r->kind->kind, q->name, 0);
 	if (name.n && !str_eq(name, q->name))
-		return fail_metadata(q, "name", name, err);
+		return fail_name(q, name, err);
 	if (ns.n && !str_eq(ns, q->ns))
-		return fail_metadata(q, "namespace", ns, err);
+		return error_set(err, ERR_BAD_REQUEST,
+				 "the namespace of the provided object does not match the "
+				 "namespace sent on the request");
 	q->account = find(q, STR("serviceaccounts"), q->ns, q->name);
 	if (!q->account)
 		return fail_not_found(q, STR("serviceaccounts"), q->name, err);
@@ -108,12 +110,27 @@ static int check_metadata(struct ask *q, struct error *err)
 	return 0;
 }
 
-static void check_spec(struct ask *q)
+static void check_attestations(struct ask *q, const struct field_path *spec)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(VALIDATE_SHOWN_MAX);
+	struct field_path path = field_path_name(spec, "attestations");
+	const struct json *v = json_getz(q->spec, "attestations");
+
+	if (!json_count(v))
+		return;
+	(void)json_print(&text, v, NULL);
+	field_errors_invalid(&q->review->errs, &path,
+			     text.overflow ? FIELD_OMITTED : FIELD_JSON(buf_str(&text)),
+			     "attestations may only be specified with a webhook bound object "
+			     "reference");
+}
+
+/* Such faults name no object, as upstream tells them. */
+static int check_spec(struct ask *q, struct error *err)
 {
 	struct field_errors *errs = &q->review->errs;
 	struct field_path spec = field_path_name(NULL, "spec");
 	struct field_path age = field_path_name(&spec, "expirationSeconds");
-	struct field_path attestations = field_path_name(&spec, "attestations");
 
 	if (q->age_s < TOKEN_AGE_MIN)
 		field_errors_invalid(errs, &age, FIELD_I64(q->age_s),
@@ -121,10 +138,11 @@ static void check_spec(struct ask *q)
 	if (q->age_s > TOKEN_AGE_MAX)
 		field_errors_invalid(errs, &age, FIELD_I64(q->age_s),
 				     "may not specify a duration larger than 2^32 seconds");
-	if (json_count(json_getz(q->spec, "attestations")))
-		field_errors_invalid(errs, &attestations, FIELD_OMITTED,
-				     "attestations may only be specified with a webhook bound "
-				     "object reference");
+	check_attestations(q, &spec);
+	if (!field_errors_any(errs))
+		return 0;
+	q->review->about_name = STR("");
+	return error_set(err, ERR_INVALID, "%s", "");
 }
 
 /* Without audiences the token is for the API. They are told in the answer. */
@@ -167,8 +185,7 @@ static int read_request(struct ask *q, struct error *err)
 	if (q->claims.naudiences > TOKEN_AUDIENCES_MAX)
 		return error_set(err, ERR_BAD_REQUEST, "more than %d audiences",
 				 TOKEN_AUDIENCES_MAX);
-	check_spec(q);
-	return field_errors_any(&r->errs) ? error_set(err, ERR_INVALID, "%s", "") : 0;
+	return check_spec(q, err);
 }
 
 /* --- binding -------------------------------------------------------------------------------- */
@@ -230,13 +247,19 @@ static const struct {
 	{ { "Secret", 6 }, bind_secret },
 };
 
+/* Only the group counts; what is no group version at all counts as none. */
+static bool is_core(struct str api_version)
+{
+	ptrdiff_t slash = str_chr(api_version, '/');
+
+	return slash < 0 || str_chr(str_skip(api_version, (size_t)slash + 1), '/') >= 0;
+}
+
 static int fail_binding(struct str api_version, struct str kind, struct error *err)
 {
-	bool core = str_chr(api_version, '/') < 0;
-
 	return error_set(err, ERR_BAD_REQUEST,
-			 "cannot bind token to object of type %s%.*s, Kind=%.*s", core ? "/" : "",
-			 STR_ARG(api_version), STR_ARG(kind));
+			 "cannot bind token to object of type %s%.*s, Kind=%.*s",
+			 is_core(api_version) ? "/" : "", STR_ARG(api_version), STR_ARG(kind));
 }
 
 static int bind_to_object(struct ask *q, struct error *err)
@@ -253,8 +276,7 @@ static int bind_to_object(struct ask *q, struct error *err)
 		return 0;
 	while (i < ARRAY_SIZE(bindings) && !str_eq(bindings[i].kind, kind))
 		i++;
-	/* Only the group counts, as upstream has it. */
-	if (i == ARRAY_SIZE(bindings) || str_chr(api_version, '/') >= 0)
+	if (i == ARRAY_SIZE(bindings) || !is_core(api_version))
 		return fail_binding(api_version, kind, err);
 	r = bindings[i].bind(q, name, &object, err);
 	if (r < 0 || !uid.n || str_eq(uid, object->uid))

@@ -22,10 +22,9 @@
 #include "server/authn.h"
 #include "server/authz.h"
 #include "server/bootstrap.h"
-#include "server/discovery.h"
+#include "server/custom.h"
 #include "server/exchange.h"
 #include "server/namespaces.h"
-#include "server/openapi.h"
 #include "server/policy.h"
 #include "server/server_impl.h"
 #include "server/server_metrics.h"
@@ -143,6 +142,22 @@ static void on_state_ready(void *arg, const struct error *err)
 		report_ready(s, err);
 	else
 		namespaces_ensure(s, on_namespaces, s);
+	if (!err)
+		custom_start(s->custom);
+}
+
+/* All who follow resources at the state, in one array. */
+static void gather_observers(struct server *s, struct state_opts *opts)
+{
+	size_t nauthz, ncustom;
+	const struct state_observer *authz = authz_observers(s->authz, &nauthz);
+	const struct state_observer *custom = custom_observers(s->custom, &ncustom);
+
+	opts->nobservers = nauthz + ncustom;
+	s->observers = xcalloc(opts->nobservers, sizeof(*s->observers));
+	memcpy(s->observers, authz, nauthz * sizeof(*authz));
+	memcpy(s->observers + nauthz, custom, ncustom * sizeof(*custom));
+	opts->observers = s->observers;
 }
 
 static int start_state(struct server *s, struct error *err)
@@ -160,12 +175,13 @@ static int start_state(struct server *s, struct error *err)
 	};
 	int r;
 
-	opts.observers = authz_observers(s->authz, &opts.nobservers);
 	r = s->opts.netcd_servers ? open_etcd(s, err) : open_lmdb(s, err);
 	if (r < 0)
 		return r;
+	gather_observers(s, &opts);
 	opts.store = s->store;
 	s->state = state_new(&opts);
+	custom_attach(s->custom, s->state);
 	authz_attach(s->authz, s->state);
 	return 0;
 }
@@ -204,8 +220,7 @@ static int start(struct server *s, struct error *err)
 	if (r < 0)
 		return r;
 	start_access(s);
-	s->discovery = discovery_new(&s->gates);
-	s->openapi = openapi_new(&s->gates);
+	s->custom = custom_new(s);
 	/* The store before the socket: a second server on the same folder must not serve at all. */
 	r = start_state(s, err);
 	if (r == 0)
@@ -260,6 +275,8 @@ void server_stop(struct server *s, int64_t grace_ms, void (*done)(void *arg), vo
 	s->on_stopped = done;
 	s->stop_arg = arg;
 	loop_timer_stop(&s->renew);
+	if (s->custom)
+		custom_stop(s->custom);
 	if (!s->http) {
 		on_drained(s);
 		return;
@@ -274,9 +291,9 @@ void server_free(struct server *s)
 	if (!s)
 		return;
 	http_server_free(s->http);
+	custom_free(s->custom);
 	state_free(s->state);
-	openapi_free(s->openapi);
-	discovery_free(s->discovery);
+	free(s->observers);
 	audit_close(s->audit);
 	authz_free(s->authz);
 	authn_free(s->authn);

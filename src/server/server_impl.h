@@ -13,10 +13,9 @@
 struct audit;
 struct authn;
 struct authz;
-struct discovery;
+struct custom;
 struct http_server;
 struct metrics;
-struct openapi;
 struct pki_ca;
 struct server_metrics;
 struct service_accounts;
@@ -29,6 +28,7 @@ struct server {
 	const struct clock *clock;
 	struct store *store;
 	struct state *state;
+	struct state_observer *observers; /* that the state was made with */
 	struct http_server *http;
 	struct tls *tls;
 	struct pki_ca *ca;
@@ -40,8 +40,7 @@ struct server {
 	struct audit *audit; /* or NULL */
 	struct metrics *metrics;
 	struct server_metrics *counts; /* request counters and durations */
-	struct discovery *discovery;
-	struct openapi *openapi;
+	struct custom *custom; /* definitions, and what is served because of them */
 	struct addr at;
 	void (*on_stopped)(void *arg);
 	void *stop_arg;

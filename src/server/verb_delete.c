@@ -3,6 +3,7 @@
  * object when it stays (finalizers, grace), and when it went the object or a
  * Status, as its kind has it.
  */
+#include "server/custom.h"
 #include "server/reply_impl.h"
 #include "server/verb_impl.h"
 
@@ -96,6 +97,7 @@ static int decide(struct mutation *m, const struct json *old, struct json **ret_
 {
 	if (is_immortal(m->kind, m->name))
 		return error_set(err, ERR_FORBIDDEN, "this namespace may not be deleted");
+	old = custom_delete_base(&m->write, old);
 	return write_delete(&m->write, old, &m->options, ret_object, err);
 }
 

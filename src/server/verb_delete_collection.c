@@ -5,6 +5,7 @@
  * gone. The answer is the list as it was.
  */
 #include "base/limits.h"
+#include "server/custom.h"
 #include "server/reply_impl.h"
 #include "server/verb_impl.h"
 
@@ -84,7 +85,8 @@ static int removal_write(struct removal *d, struct resource *r, struct object *b
 	write_init(&d->write);
 	ret = object_tree(base, &d->arena, &old, err);
 	if (ret == 0)
-		ret = write_delete(&d->write, old, &m->options, &object, err);
+		ret = write_delete(&d->write, custom_delete_base(&d->write, old), &m->options,
+				   &object, err);
 	if (ret < 0)
 		return ret;
 	if (d->write.unchanged) {

@@ -4,6 +4,7 @@
  */
 #include "server/review.h"
 
+#include "server/authz.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 #include "server/verb_impl.h"
@@ -27,8 +28,23 @@ struct course {
 	struct error err;
 };
 
+/* Nodes get tokens for their own pods only. */
+static int admit(struct review *r, struct error *err)
+{
+	const struct request *q = &r->x->request;
+
+	if (!str_eqz(r->kind->kind, "TokenRequest"))
+		return 0;
+	return authz_admit_token(r->server->authz, &r->x->user,
+				 (struct authz_account){ q->ns, q->name }, r->tree, r->arena, err);
+}
+
 static int fill_in(struct review *r, struct error *err)
 {
+	int ret = admit(r, err);
+
+	if (ret < 0)
+		return ret;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (str_eq(rows[i].kind, r->kind->kind))
 			return rows[i].run(r, err);
@@ -36,13 +52,22 @@ static int fill_in(struct review *r, struct error *err)
 			 STR_ARG(r->kind->kind));
 }
 
-static void run(struct state *st, struct job *j)
+static void answer(struct state *st, struct job *j, const struct error *err)
 {
 	struct course *c = exchange_of(j)->data;
 
 	c->review.state = st;
-	(void)fill_in(&c->review, &c->err);
+	if (err)
+		c->err = *err;
+	else
+		(void)fill_in(&c->review, &c->err);
 	job_finish(j);
+}
+
+/* What anybody was told is done is seen: an account whose token is wanted, a role. */
+static void run(struct state *st, struct job *j)
+{
+	state_sync(st, j, 0, answer);
 }
 
 static void finish(struct exchange *x)

@@ -63,7 +63,9 @@ static int decide_patch(struct mutation *m, const struct json *old, struct json 
 	int r;
 
 	r = scale_patch(&m->write, old, m->patch_type, m->tree, &scale, err);
-	return r < 0 ? r : decide_on(m, old, scale, ret_object, err);
+	if (r < 0)
+		return r == -ERR_INVALID ? mutation_blame(m, scale_kind(), m->name, r) : r;
+	return decide_on(m, old, scale, ret_object, err);
 }
 
 static void answer(struct mutation *m)

@@ -76,7 +76,12 @@ int mutation_decode_patch(struct mutation *m, struct error *err)
 	if (m->tree)
 		return 0;
 	r = decode_parse(&m->x->work, m->x->body, m->format, &report, &m->tree, err);
-	return r < 0 ? error_wrap(err, r, "error decoding patch") : 0;
+	if (r < 0)
+		return error_wrap(err, r, "error decoding patch");
+	for (struct text_list *t = report.faults; t && m->patch_type == PATCH_JSON; t = t->next)
+		t->text = str_from(arena_printf(&m->x->work, "json patch %.*s", STR_ARG(t->text)));
+	m->write.patch_faults = report.faults;
+	return 0;
 }
 
 static int decide_patch(struct mutation *m, const struct json *old, struct json **ret_object,

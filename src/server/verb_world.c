@@ -18,6 +18,7 @@
 #include "net/http_server.h"
 #include "net/sim.h"
 #include "server/access.h"
+#include "server/custom.h"
 #include "server/exchange.h"
 #include "server/namespaces.h"
 #include "server/nonresource.h"
@@ -33,8 +34,10 @@ bool access_identify(struct exchange *x)
 	return true;
 }
 
+/* All loops are one thread here, so the state's may be asked from any. */
 void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 {
+	custom_prepare(x->server->custom, x);
 	then(x);
 }
 
@@ -62,6 +65,7 @@ static void on_namespaces(void *arg, const struct error *err)
 
 	assert_null(err);
 	atomic_store(&w->server.ready, true);
+	custom_start(w->server.custom);
 }
 
 static void on_state(void *arg, const struct error *err)
@@ -90,8 +94,11 @@ static void start_state(struct verb_world *w, uint64_t seed)
 	};
 
 	w->data = fake_data_new();
+	w->server.custom = custom_new(&w->server);
+	opts.observers = custom_observers(w->server.custom, &opts.nobservers);
 	opts.store = w->server.store = fake_store_open(w->lanes[0], w->data, &fake);
 	w->server.state = state_new(&opts);
+	custom_attach(w->server.custom, w->server.state);
 	assert_true(sim_run_until(w->sim, is_ready, w, HANG_MS));
 }
 
@@ -154,8 +161,10 @@ void verb_world_release(struct verb_world *w)
 	http_server_drain(w->server.http, 1000, set_flag, &drained);
 	assert_true(sim_run_until(w->sim, is_set, &drained, HANG_MS));
 	http_server_free(w->server.http);
+	custom_stop(w->server.custom);
 	state_stop(w->server.state, set_flag, &stopped);
 	assert_true(sim_run_until(w->sim, is_set, &stopped, HANG_MS));
+	custom_free(w->server.custom);
 	state_free(w->server.state);
 	fake_data_free(w->data);
 	server_metrics_free(w->server.counts);

@@ -1,0 +1,95 @@
+/*
+ * Certificates and keys as strangers send them: PEM text, or DER, which is put
+ * into PEM first. What a name becomes must be text that can stand for a user.
+ */
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/base64.h"
+#include "base/json_writer.h"
+#include "base/limits.h"
+#include "net/pki.h"
+#include "net/pki_sign.h"
+#include "net/tls.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool fact)
+{
+	if (!fact)
+		abort();
+}
+
+static void must_be_name(struct str s)
+{
+	must(str_is_utf8(s) && str_chr(s, '\0') < 0);
+}
+
+static void try_certificate(struct str pem)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct tls_peer peer;
+	struct pki_ca *ca = NULL;
+	int64_t end;
+
+	arena_init(&a, 16 * MIB);
+	if (tls_peer_read(pem, &a, &peer, NULL) == 0) {
+		must_be_name(peer.common_name);
+		for (size_t i = 0; i < peer.norganizations; i++)
+			must_be_name(peer.organizations[i]);
+		must(strlen(peer.fingerprint) == 64);
+		must(pki_not_after(pem, &end, NULL) == 0 && end == peer.not_after);
+	}
+	/* A file with both, as some tools write them. */
+	if (pki_ca_load(pem, pem, &ca, NULL) == 0)
+		pki_ca_free(ca);
+}
+
+static void try_keys(struct str pem)
+{
+	struct pki_key *keys[4];
+	size_t n = 0;
+
+	if (pki_keys_load(pem, keys, ARRAY_SIZE(keys), &n, NULL) < 0)
+		return;
+	must(n > 0);
+	for (size_t i = 0; i < n; i++) {
+		CLEANUP(buf_release) struct buf out = BUF_INIT(16 * KIB);
+		struct json_writer w;
+
+		json_writer_init(&w, &out, NULL);
+		pki_key_print_jwk(keys[i], &w);
+		must(json_writer_finish(&w) == 0);
+		must(!pki_verify(keys[i], STR("message"), STR("not a signature")));
+		pki_key_free(keys[i]);
+	}
+}
+
+static void try_der(struct str der, const char *name)
+{
+	CLEANUP(buf_release) struct buf pem = BUF_INIT(4 * MIB);
+
+	(void)buf_printf(&pem, "-----BEGIN %s-----\n", name);
+	for (size_t at = 0; at < der.n; at += 48) {
+		(void)base64_encode(&pem, str_of(der.p + at, MIN(der.n - at, (size_t)48)),
+				    BASE64_STD);
+		(void)buf_addc(&pem, '\n');
+	}
+	(void)buf_printf(&pem, "-----END %s-----\n", name);
+	try_certificate(buf_str(&pem));
+	try_keys(buf_str(&pem));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct str in = str_of(data, size);
+
+	if (size > 64 * KIB)
+		return 0;
+	try_certificate(in);
+	try_keys(in);
+	try_der(in, "CERTIFICATE");
+	try_der(in, "PUBLIC KEY");
+	try_der(in, "PRIVATE KEY");
+	return 0;
+}

@@ -1,0 +1,86 @@
+/*
+ * Tokens as strangers send them. What is parsed borrows from the token and has
+ * the algorithm that was asked for; nobody signed it with our key, so it never
+ * verifies. Whatever the input is, a token of it that we sign does, and says the
+ * same again.
+ */
+#include <stdint.h>
+
+#include "base/limits.h"
+#include "net/jwt.h"
+#include "net/jwt_fixture.h"
+#include "server/claims.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool fact)
+{
+	if (!fact)
+		abort();
+}
+
+static struct pki_key *load(struct str pem)
+{
+	struct pki_key *k = NULL;
+	size_t n;
+
+	must(pki_keys_load(pem, &k, 1, &n, NULL) == 0);
+	return k;
+}
+
+static bool is_from_rfc(struct str token)
+{
+	return str_starts(token, STR("eyJhbGciOiJFUzI1NiJ9." RFC7515_PAYLOAD "."));
+}
+
+/* The corpus has a token that the key did sign. */
+static void try_token(struct str token, const struct pki_key *k)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct claims c;
+	struct user u;
+	struct jwt t;
+
+	arena_init(&a, 64 * MIB);
+	if (jwt_parse(token, &a, &t, NULL) < 0)
+		return;
+	must(json_is(t.header, JSON_OBJECT) && json_is(t.payload, JSON_OBJECT));
+	must(t.message.p == token.p && t.message.n < token.n && t.signature.n > 0);
+	must(str_eq(json_str(json_getz(t.header, "alg")), pki_alg_name(t.alg)));
+	must(!jwt_verify(&t, k) || is_from_rfc(token));
+	if (claims_read(&t, &a, &c, NULL) < 0)
+		return;
+	claims_user(&c, &a, &u);
+	must(u.authenticated && u.ngroups == 3 && u.binding->ns.n > 0);
+	(void)claims_check_time(&c, INT64_C(1893456000), NULL);
+}
+
+static void try_payload(struct str payload, const struct pki_key *k)
+{
+	CLEANUP(arena_release) struct arena a;
+	CLEANUP(buf_release) struct buf token = BUF_INIT(JWT_MAX);
+	CLEANUP(buf_release) struct buf changed = BUF_INIT(JWT_MAX);
+	struct jwt t;
+
+	arena_init(&a, 64 * MIB);
+	if (jwt_print(k, payload, &token, NULL) < 0 || jwt_parse(buf_str(&token), &a, &t, NULL) < 0)
+		return;
+	must(jwt_verify(&t, k));
+	must(str_eq(t.kid, pki_key_id(k)));
+	must(buf_add_str(&changed, buf_str(&token)) == 0);
+	/* One letter of the payload. */
+	changed.p[t.message.n - 1] = changed.p[t.message.n - 1] == 'A' ? 'B' : 'A';
+	must(jwt_parse(buf_str(&changed), &a, &t, NULL) < 0 || !jwt_verify(&t, k));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct str in = str_of(data, size);
+	CLEANUP(pki_key_free) struct pki_key *k = load(STR(RFC7515_EC_PRIVATE));
+
+	try_token(in, k);
+	/* Signing is slow: only what may become a token. */
+	if (size > 0 && data[0] == '{')
+		try_payload(in, k);
+	return 0;
+}

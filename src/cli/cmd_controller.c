@@ -1,0 +1,359 @@
+/*
+ * `devplane controller`: namespaces, garbage, service accounts. Flags that
+ * kube-controller-manager has keep its names and meaning.
+ */
+#include "controller/controller.h"
+
+#include <unistd.h>
+
+#include "api/gates.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/metrics.h"
+#include "base/metrics_process.h"
+#include "base/uuid.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/endpoint.h"
+#include "cli/role.h"
+#include "client/kubeconfig.h"
+
+struct controller_options {
+	struct role_options role;
+	const char *kubeconfig, *context, *metrics_address, *root_ca_file;
+	struct flag_list feature_gates, controllers;
+	bool leader_elect;
+	const char *lease_name, *lease_namespace;
+	int64_t lease_duration, renew_deadline, retry_period; /* ns */
+	int64_t namespace_syncs, gc_syncs;
+	int64_t namespace_sync_period, namespace_delay, gc_sync_period; /* ns */
+};
+
+#define YEAR (365 * 86400 * CLOCK_SEC)
+
+static const struct flag flags[] = {
+	{ "kubeconfig", 0, FLAG_STRING(struct controller_options, kubeconfig), .arg = "FILE",
+	  .help = "how to reach the API server; else $KUBECONFIG, ~/.kube/config or the pod's "
+		  "account" },
+	{ "context", 0, FLAG_STRING(struct controller_options, context), .arg = "NAME",
+	  .help = "context of the kubeconfig instead of its current one" },
+	{ "controllers", 0, FLAG_LIST(struct controller_options, controllers), .arg = "NAME",
+	  .help = "which to run: names, -name to leave one out, * for all; all by default" },
+	{ "metrics-bind-address", 0, FLAG_STRING(struct controller_options, metrics_address),
+	  .arg = "ADDRESS", .initial = "127.0.0.1:10257",
+	  .help = "where /healthz, /readyz and /metrics are; port 0 picks one, \"0\" is nowhere" },
+	{ "leader-elect", 0, FLAG_BOOL(struct controller_options, leader_elect), .initial = "true",
+	  .help = "work only while holding a lease, so that several may run" },
+	{ "leader-elect-lease-duration", 0,
+	  FLAG_DURATION(struct controller_options, lease_duration), .arg = "TIME", .initial = "15s",
+	  .min = CLOCK_SEC, .max = YEAR,
+	  .help = "others take over when the leader was not heard of for so long" },
+	{ "leader-elect-renew-deadline", 0,
+	  FLAG_DURATION(struct controller_options, renew_deadline), .arg = "TIME", .initial = "10s",
+	  .min = CLOCK_MS, .max = YEAR,
+	  .help = "the leader gives up when it could not renew for so long" },
+	{ "leader-elect-retry-period", 0, FLAG_DURATION(struct controller_options, retry_period),
+	  .arg = "TIME", .initial = "2s", .min = CLOCK_MS, .max = YEAR,
+	  .help = "between two looks at the lease" },
+	{ "leader-elect-resource-name", 0, FLAG_STRING(struct controller_options, lease_name),
+	  .arg = "NAME", .initial = "devplane-controller", .help = "name of the lease" },
+	{ "leader-elect-resource-namespace", 0,
+	  FLAG_STRING(struct controller_options, lease_namespace), .arg = "NAME",
+	  .initial = "kube-system", .help = "namespace of the lease" },
+	{ "root-ca-file", 0, FLAG_STRING(struct controller_options, root_ca_file), .arg = "FILE",
+	  .help = "CA for kube-root-ca.crt in every namespace; else the kubeconfig's" },
+	{ "concurrent-namespace-syncs", 0, FLAG_INT(struct controller_options, namespace_syncs),
+	  .arg = "COUNT", .initial = "10", .min = 1, .max = 1000,
+	  .help = "namespaces emptied at once" },
+	{ "namespace-sync-period", 0,
+	  FLAG_DURATION(struct controller_options, namespace_sync_period), .arg = "TIME",
+	  .initial = "5m", .min = CLOCK_SEC, .max = YEAR,
+	  .help = "every namespace is looked at again after this time" },
+	{ "namespace-deletion-delay", 0, FLAG_DURATION(struct controller_options, namespace_delay),
+	  .arg = "TIME", .initial = "5s", .max = YEAR,
+	  .help = "from a namespace's deletion to its emptying; 0s is right with one API server" },
+	{ "concurrent-gc-syncs", 0, FLAG_INT(struct controller_options, gc_syncs), .arg = "COUNT",
+	  .initial = "20", .min = 1, .max = 1000, .help = "objects collected at once" },
+	{ "gc-sync-period", 0, FLAG_DURATION(struct controller_options, gc_sync_period),
+	  .arg = "TIME", .initial = "30s", .min = CLOCK_SEC, .max = YEAR,
+	  .help = "between two looks at which resources there are" },
+	{ "feature-gates", 0, FLAG_LIST(struct controller_options, feature_gates),
+	  .arg = "NAME=BOOL", .help = "switch features on or off" },
+	ROLE_FLAGS(struct controller_options, role),
+	{ NULL },
+};
+
+struct control {
+	struct cli *cli;
+	const struct controller_options *options;
+	struct role role;
+	struct kubeconfig kubeconfig;
+	struct metrics *metrics;
+	struct endpoint *endpoint; /* NULL: nowhere */
+	struct controller *controller;
+	struct buf root_ca;
+	char identity[320];
+	struct error failure; /* why it ended by itself */
+	struct loop_timer last; /* before the end */
+	bool stopping;
+};
+
+/* --- options --------------------------------------------------------------------------------- */
+
+/* "*,-x" and "x,y": the first "*" or name without a minus decides what one begins with. */
+static int read_parts(struct control *v, unsigned *ret_parts, struct error *err)
+{
+	const struct flag_list *list = &v->options->controllers;
+	unsigned on = 0, off = 0;
+	bool all = list->n == 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct str name = str_from(list->v[i]);
+		bool minus = str_starts(name, STR("-"));
+		unsigned part;
+
+		if (str_eq(name, STR("*"))) {
+			all = true;
+			continue;
+		}
+		part = controller_part_find(str_skip(name, minus ? 1 : 0));
+		if (part == 0)
+			return cli_bad_usage(v->cli, err, "--controllers: \"%s\" is none of them",
+					     list->v[i]);
+		if (minus)
+			off |= part;
+		else
+			on |= part;
+	}
+	*ret_parts = (all ? (unsigned)CONTROLLER_ALL : on) & ~off;
+	if (*ret_parts == 0)
+		return cli_bad_usage(v->cli, err, "--controllers leaves none to run");
+	return 0;
+}
+
+static int check_gates(struct control *v, struct error *err)
+{
+	const struct flag_list *list = &v->options->feature_gates;
+	struct gates gates;
+	struct error why;
+
+	gates_init(&gates);
+	for (size_t i = 0; i < list->n; i++) {
+		if (gates_set(&gates, str_from(list->v[i]), &why) < 0)
+			return cli_bad_usage(v->cli, err, "--feature-gates: %s", why.msg);
+	}
+	return 0;
+}
+
+/* Unique among all processes of all machines that may stand for the lease. */
+static void make_identity(struct control *v)
+{
+	char host[256] = "", id[UUID_TEXT_SIZE];
+	struct uuid u;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	uuid_make(&u);
+	(void)uuid_print(&u, id);
+	(void)snprintf(v->identity, sizeof(v->identity), "%s_%s", host[0] ? host : "devplane", id);
+}
+
+static int read_files(struct control *v, struct error *err)
+{
+	const struct controller_options *o = v->options;
+	struct kubeconfig_opts k = { .path = o->kubeconfig, .context = o->context };
+	int r;
+
+	buf_init(&v->root_ca, PEM_FILE_MAX);
+	r = kubeconfig_load(&v->kubeconfig, &k, err);
+	if (r == 0 && o->root_ca_file)
+		r = file_read(o->root_ca_file, &v->root_ca, err);
+	return r;
+}
+
+/* --- health ---------------------------------------------------------------------------------- */
+
+static int check_alive(void *arg, struct error *err)
+{
+	const struct control *v = arg;
+
+	return v->controller ? controller_check(v->controller, err) : 0;
+}
+
+static int check_ready(void *arg, struct error *err)
+{
+	const struct control *v = arg;
+
+	if (v->stopping || !v->controller)
+		return error_set(err, ERR_UNAVAILABLE, "process is shutting down");
+	return controller_check_ready(v->controller, err);
+}
+
+static const struct endpoint_check checks[] = {
+	{ .name = "leaderElection", .run = check_alive },
+	{ .name = "informer-sync", .ready_only = true, .run = check_ready },
+	{ NULL },
+};
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+static void on_last(struct loop_timer *t)
+{
+	role_stop(&CONTAINER_OF(t, struct control, last)->role);
+}
+
+/* Connections give their memory back in the loop's next turn. */
+static void on_silent(void *arg)
+{
+	struct control *v = arg;
+
+	controller_free(TAKE(v->controller));
+	loop_timer_start(&v->last, 0);
+}
+
+static void on_stopped(void *arg)
+{
+	struct control *v = arg;
+
+	if (v->endpoint)
+		endpoint_stop(v->endpoint, on_silent, v);
+	else
+		on_silent(v);
+}
+
+static void on_stop(void *arg)
+{
+	struct control *v = arg;
+
+	if (v->stopping)
+		return;
+	v->stopping = true;
+	if (v->controller)
+		controller_stop(v->controller, on_stopped, v);
+	else
+		on_stopped(v);
+}
+
+static void on_lost(void *arg, const struct error *why)
+{
+	struct control *v = arg;
+
+	v->failure = *why;
+	on_stop(v);
+}
+
+static int start(struct control *v, struct error *err)
+{
+	const struct controller_options *o = v->options;
+	struct controller_opts c = {
+		.loop = v->role.loop,
+		.kubeconfig = &v->kubeconfig,
+		.root_ca = buf_str(&v->root_ca),
+		.no_election = !o->leader_elect,
+		.identity = v->identity,
+		.lease_namespace = o->lease_namespace,
+		.lease_name = o->lease_name,
+		.lease_duration_ms = o->lease_duration / CLOCK_MS,
+		.renew_deadline_ms = o->renew_deadline / CLOCK_MS,
+		.retry_period_ms = o->retry_period / CLOCK_MS,
+		.namespaces = { .workers = (unsigned)o->namespace_syncs,
+				.delay_ms = o->namespace_delay ? o->namespace_delay / CLOCK_MS : -1,
+				.resync_ms = o->namespace_sync_period / CLOCK_MS },
+		.garbage = { .workers = (unsigned)o->gc_syncs,
+			     .sync_period_ms = o->gc_sync_period / CLOCK_MS },
+		.metrics = v->metrics,
+		.log = &v->role.log,
+		.on_lost = on_lost,
+		.arg = v,
+	};
+	struct endpoint_opts e = { .loop = v->role.loop,
+				   .address = o->metrics_address,
+				   .checks = checks,
+				   .arg = v,
+				   .metrics = v->metrics };
+	int r;
+
+	r = read_parts(v, &c.parts, err);
+	if (r == 0)
+		r = check_gates(v, err);
+	if (r == 0)
+		r = read_files(v, err);
+	if (r == 0 && strcmp(o->metrics_address, "0") != 0)
+		r = endpoint_new(&e, &v->endpoint, err);
+	if (r < 0)
+		return r;
+	c.root_ca = buf_str(&v->root_ca);
+	return controller_new(&c, &v->controller, err);
+}
+
+static void announce(struct control *v)
+{
+	(void)fprintf(v->cli->out, "devplane controller runs for %.*s\n",
+		      STR_ARG(v->kubeconfig.server));
+	if (v->endpoint)
+		(void)fprintf(v->cli->out, "  health and metrics at http://%s\n",
+			      endpoint_address(v->endpoint)->text);
+	(void)fflush(v->cli->out);
+}
+
+static int control(struct control *v, struct error *err)
+{
+	int r;
+
+	r = start(v, &v->failure);
+	if (r < 0)
+		on_stop(v);
+	else
+		announce(v);
+	r = role_run(&v->role, err);
+	if (r == 0 && v->failure.code != ERR_OK) {
+		*err = v->failure;
+		r = -(int)v->failure.code;
+	}
+	return r;
+}
+
+static void release(struct control *v)
+{
+	endpoint_free(v->endpoint);
+	metrics_free(v->metrics);
+	kubeconfig_release(&v->kubeconfig);
+	buf_release(&v->root_ca);
+}
+
+static int run(struct cli *cli, struct error *err)
+{
+	struct control v = { .cli = cli, .options = cli->options };
+	int r;
+
+	r = role_init(&v.role, &v.options->role, on_stop, &v, err);
+	if (r < 0)
+		return r;
+	v.metrics = metrics_new();
+	(void)metrics_process_register(v.metrics, NULL);
+	loop_timer_init(&v.last, v.role.loop, on_last);
+	make_identity(&v);
+	r = control(&v, err);
+	release(&v);
+	role_release(&v.role);
+	return r;
+}
+
+const struct command cmd_controller = {
+	.name = "controller",
+	.summary = "empty deleted namespaces, collect garbage, make service accounts",
+	.group = COMMAND_ROLE,
+	.about = "Controllers for an API server, ours or kube-apiserver: namespaces that are "
+		 "deleted are emptied, objects whose owners are gone are deleted, every namespace "
+		 "gets its default ServiceAccount and kube-root-ca.crt. Several may run: the one "
+		 "that holds the lease works.\n\n"
+		 "SIGTERM stops it in order and gives the lease back. It ends with a failure when "
+		 "it loses the lease.",
+	.examples =
+		"  devplane controller --kubeconfig d/admin.kubeconfig\n"
+		"  devplane controller --kubeconfig d/admin.kubeconfig --leader-elect=false \\\n"
+		"    --controllers '*,-garbage-collector-controller'\n",
+	.flags = flags,
+	.options_size = sizeof(struct controller_options),
+	.run = run,
+};

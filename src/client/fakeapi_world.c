@@ -1,0 +1,577 @@
+/*
+ * The objects and what is done to them. Everything is text that is parsed for each request:
+ * slow, and plain.
+ */
+#include "client/fakeapi_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "api/patch.h"
+#include "api/status.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/uuid.h"
+
+static const struct fakeapi_kind kinds[] = {
+	{ "", "v1", "namespaces", "Namespace", false, false },
+	{ "", "v1", "nodes", "Node", false, false },
+	{ "", "v1", "configmaps", "ConfigMap", true, false },
+	{ "", "v1", "pods", "Pod", true, false },
+	{ "", "v1", "secrets", "Secret", true, true },
+	{ "", "v1", "serviceaccounts", "ServiceAccount", true, false },
+	{ "", "v1", "events", "Event", true, false },
+	{ "coordination.k8s.io", "v1", "leases", "Lease", true, false },
+	{ "events.k8s.io", "v1", "events", "Event", true, false },
+	{ "example.com", "v1", "widgets", "Widget", true, false },
+};
+
+const struct fakeapi_kind *fakeapi_kinds(size_t *ret_n)
+{
+	*ret_n = ARRAY_SIZE(kinds);
+	return kinds;
+}
+
+/* --- requests -------------------------------------------------------------------------------- */
+
+const struct fakeapi_kind *fakeapi_kind_of_path(struct str path, struct str *ret_ns,
+						struct str *ret_name, struct str *ret_sub)
+{
+	struct str parts[8] = { STR_NULL }, rest = str_skip(path, 1), group = STR_NULL;
+	size_t n = 0, at;
+
+	while (n < ARRAY_SIZE(parts) && str_split(&rest, '/', &parts[n]))
+		n++;
+	*ret_ns = *ret_name = *ret_sub = STR_NULL;
+	at = str_eq(parts[0], STR("apis")) ? 3 : 2;
+	if (at == 3)
+		group = parts[1];
+	if (n > at + 2 && str_eq(parts[at], STR("namespaces")) &&
+	    !str_eq(parts[at + 2], STR("status")) && !str_eq(parts[at + 2], STR("finalize"))) {
+		*ret_ns = parts[at + 1];
+		at += 2;
+	}
+	if (n > at + 1)
+		*ret_name = parts[at + 1];
+	if (n > at + 2)
+		*ret_sub = parts[at + 2];
+	for (size_t i = 0; n > at && i < ARRAY_SIZE(kinds); i++) {
+		if (str_eqz(group, kinds[i].group) && str_eqz(parts[at], kinds[i].resource))
+			return &kinds[i];
+	}
+	return NULL;
+}
+
+struct str fakeapi_param(struct str query, const char *name)
+{
+	struct str pair, key;
+
+	while (str_split(&query, '&', &pair)) {
+		key = STR_NULL;
+		if (str_split(&pair, '=', &key) && str_eqz(key, name))
+			return pair;
+	}
+	return STR_NULL;
+}
+
+/* --- objects --------------------------------------------------------------------------------- */
+
+static char *key_of(const struct fakeapi_kind *k, struct str ns, struct str name)
+{
+	struct buf b = BUF_INIT(KIB);
+
+	(void)buf_printf(&b, "%s%s/%.*s/%.*s", k->resource, k->group[0] ? "*" : "", STR_ARG(ns),
+			 STR_ARG(name));
+	return buf_take(&b);
+}
+
+static struct fakeapi_object *find(const struct fakeapi *f, const struct fakeapi_kind *k,
+				   struct str ns, struct str name)
+{
+	char *key = key_of(k, ns, name);
+	struct fakeapi_object *o = omap_get(&f->objects, str_from(key));
+
+	free(key);
+	return o;
+}
+
+static struct json *parse(struct arena *a, struct str text)
+{
+	struct json *v;
+
+	assert_int_equal(json_parse(a, text, NULL, &v, NULL), 0);
+	return v;
+}
+
+static struct json *meta_of(struct json *object)
+{
+	return json_getz(object, "metadata");
+}
+
+static void add_event(struct fakeapi *f, const char *type, const struct fakeapi_object *o)
+{
+	struct fakeapi_event e = { .kind = o->kind,
+				   .rv = o->rv,
+				   .type = type,
+				   .key = xstrdup(o->key),
+				   .text = xstrdup(o->text) };
+
+	assert_true(vec_push(&f->log, e));
+	fakeapi_tell(f, &e);
+}
+
+static void set_text(struct fakeapi *f, struct arena *a, struct fakeapi_object *o,
+		     struct json *tree)
+{
+	struct buf text = BUF_INIT(OBJECT_MAX);
+
+	o->rv = ++f->rv;
+	json_setz(meta_of(tree), "resourceVersion",
+		  json_make_str(a, str_from(arena_printf(a, "%lld", (long long)o->rv))));
+	assert_int_equal(json_print(&text, tree, NULL), 0);
+	free(o->text);
+	o->text = buf_take(&text);
+}
+
+static void remove_object(struct fakeapi *f, struct fakeapi_object *o)
+{
+	struct arena a;
+
+	arena_init(&a, SIZE_MAX);
+	set_text(f, &a, o, parse(&a, str_from(arena_strdup(&a, str_from(o->text)))));
+	arena_release(&a);
+	omap_remove(&f->objects, str_from(o->key));
+	add_event(f, "DELETED", o);
+	free(o->key);
+	free(o->text);
+	free(o);
+}
+
+/* Nothing holds it any more. */
+static bool is_free(const struct fakeapi_object *o, struct json *tree)
+{
+	bool ns = strcmp(o->kind->resource, "namespaces") == 0;
+
+	return json_count(json_getz(meta_of(tree), "finalizers")) == 0 &&
+	       (!ns || json_count(json_getz(json_getz(tree, "spec"), "finalizers")) == 0);
+}
+
+static void store(struct fakeapi *f, struct arena *a, struct fakeapi_object *o, struct json *tree)
+{
+	struct buf before = BUF_INIT(OBJECT_MAX), after = BUF_INIT(OBJECT_MAX);
+	bool same;
+
+	(void)json_print(&before, parse(a, str_from(arena_strdup(a, str_from(o->text)))), NULL);
+	json_setz(meta_of(tree), "resourceVersion",
+		  json_make_str(a, str_from(arena_printf(a, "%lld", (long long)o->rv))));
+	(void)json_print(&after, tree, NULL);
+	same = str_eq(buf_str(&before), buf_str(&after));
+	buf_release(&before);
+	buf_release(&after);
+	if (json_getz(meta_of(tree), "deletionTimestamp") && is_free(o, tree)) {
+		remove_object(f, o);
+		return;
+	}
+	if (same)
+		return;
+	set_text(f, a, o, tree);
+	add_event(f, "MODIFIED", o);
+}
+
+/* --- answers --------------------------------------------------------------------------------- */
+
+static int refuse(struct buf *out, enum error_code code, const struct fakeapi_kind *k,
+		  struct str name, const char *why)
+{
+	struct error err = { .code = code };
+	struct status_about about = { .group = str_from(k ? k->group : ""),
+				      .resource = str_from(k ? k->resource : ""),
+				      .name = name };
+
+	if (why)
+		(void)error_set(&err, code, "%s", why);
+	buf_clear(out);
+	(void)status_print(&err, &about, out);
+	return error_http_status(code);
+}
+
+static bool is_terminating(const struct fakeapi *f, struct str ns)
+{
+	const struct fakeapi_object *o = find(f, &kinds[0], STR_NULL, ns);
+
+	return o && strstr(o->text, "\"deletionTimestamp\"");
+}
+
+static int create(struct fakeapi *f, const struct fakeapi_kind *k, struct str ns, struct str body,
+		  struct buf *out)
+{
+	struct arena a;
+	struct json *tree, *meta;
+	struct fakeapi_object *o;
+	struct uuid u;
+	char uid[UUID_TEXT_SIZE];
+	struct str name;
+	int status = 201;
+
+	arena_init(&a, SIZE_MAX);
+	tree = parse(&a, body);
+	meta = meta_of(tree);
+	name = json_str(json_getz(meta, "name"));
+	if (ns.n > 0 && is_terminating(f, ns)) {
+		status = refuse(out, ERR_FORBIDDEN, k, name,
+				"unable to create new content because it is being terminated");
+	} else if (find(f, k, ns, name)) {
+		status = refuse(out, ERR_ALREADY_EXISTS, k, name, NULL);
+	} else {
+		json_setz(
+			tree, "apiVersion",
+			json_make_str(&a, str_from(k->group[0] ? arena_printf(&a, "%s/%s", k->group,
+									      k->version)
+							       : k->version)));
+		json_setz(tree, "kind", json_make_str(&a, str_from(k->kind)));
+		if (ns.n > 0)
+			json_setz(meta, "namespace", json_make_str(&a, ns));
+		uuid_make_seeded(&u, &f->prng);
+		if (!json_getz(meta, "uid"))
+			json_setz(meta, "uid", json_make_str(&a, uuid_print(&u, uid)));
+		o = XNEW(struct fakeapi_object);
+		o->kind = k;
+		o->key = key_of(k, ns, name);
+		set_text(f, &a, o, tree);
+		omap_put(&f->objects, str_from(o->key), o);
+		add_event(f, "ADDED", o);
+		(void)buf_addz(out, o->text);
+	}
+	arena_release(&a);
+	return status;
+}
+
+static bool differs(struct json *meta, const struct json *now, const char *name)
+{
+	struct str want = json_str(json_getz(meta, name));
+
+	return want.n > 0 && !str_eq(want, json_str(json_getz(now, name)));
+}
+
+static void keep(struct arena *a, struct json *to, struct json *from, const char *name)
+{
+	struct json *v = json_getz(from, name), *copy;
+
+	(void)json_remove(to, str_from(name));
+	if (v && json_copy(a, v, &copy, NULL) == 0)
+		json_setz(to, name, copy);
+}
+
+static int change(struct fakeapi *f, struct fakeapi_object *o, struct str sub, struct str body,
+		  bool patch, struct buf *out)
+{
+	struct arena a;
+	struct json *now, *tree, *change_tree;
+	const struct fakeapi_kind *kind = o->kind;
+	int status = 200;
+
+	arena_init(&a, SIZE_MAX);
+	now = parse(&a, str_from(arena_strdup(&a, str_from(o->text))));
+	change_tree = tree = parse(&a, body);
+	if (differs(meta_of(change_tree), meta_of(now), "uid") ||
+	    differs(meta_of(change_tree), meta_of(now), "resourceVersion")) {
+		status = refuse(out, ERR_CONFLICT, o->kind, STR_NULL, NULL);
+	} else {
+		if (patch) {
+			tree = parse(&a, str_from(arena_strdup(&a, str_from(o->text))));
+			assert_int_equal(patch_merge(&a, &tree, change_tree, NULL), 0);
+		}
+		keep(&a, meta_of(tree), meta_of(now), "uid");
+		keep(&a, meta_of(tree), meta_of(now), "deletionTimestamp");
+		if (strcmp(o->kind->resource, "namespaces") == 0 && !str_eq(sub, STR("finalize")))
+			keep(&a, tree, now, "spec");
+		(void)buf_addz(out, o->text);
+		store(f, &a, o, tree);
+		o = find(f, kind, json_str(json_getz(meta_of(tree), "namespace")),
+			 json_str(json_getz(meta_of(tree), "name")));
+		if (o) {
+			buf_clear(out);
+			(void)buf_addz(out, o->text);
+		}
+	}
+	arena_release(&a);
+	return status;
+}
+
+/* --- deleting -------------------------------------------------------------------------------- */
+
+static void set_finalizer(struct arena *a, struct json *meta, const char *name, bool wanted)
+{
+	struct json *list = json_getz(meta, "finalizers");
+
+	if (!list) {
+		list = json_make_array(a);
+		json_setz(meta, "finalizers", list);
+	}
+	JSON_FOREACH_SAFE (v, list) {
+		if (str_eqz(json_str(v), name))
+			(void)json_unlink(list, v);
+	}
+	if (wanted)
+		json_append(list, json_make_str(a, str_from(name)));
+}
+
+static void mark_and_remove(struct fakeapi *f, struct fakeapi_object *o, struct str policy)
+{
+	struct arena a;
+	struct json *tree, *meta;
+	bool running;
+
+	arena_init(&a, SIZE_MAX);
+	tree = parse(&a, str_from(arena_strdup(&a, str_from(o->text))));
+	meta = meta_of(tree);
+	set_finalizer(&a, meta, "orphan", str_eq(policy, STR("Orphan")));
+	set_finalizer(&a, meta, "foregroundDeletion", str_eq(policy, STR("Foreground")));
+	/* A pod on a node goes when its node says so. */
+	running = json_getz(json_getz(tree, "spec"), "nodeName") != NULL;
+	if (is_free(o, tree) && !running) {
+		remove_object(f, o);
+	} else {
+		if (!json_getz(meta, "deletionTimestamp"))
+			json_setz(meta, "deletionTimestamp",
+				  json_make_str(&a, STR("2024-01-01T00:00:00Z")));
+		set_text(f, &a, o, tree);
+		add_event(f, "MODIFIED", o);
+	}
+	arena_release(&a);
+}
+
+static int remove_one(struct fakeapi *f, struct fakeapi_object *o, const struct fakeapi_query *q,
+		      struct buf *out)
+{
+	struct str policy = fakeapi_param(q->query, "propagationPolicy");
+	struct arena a;
+	struct json *options = NULL, *before;
+	int status = 200;
+
+	arena_init(&a, SIZE_MAX);
+	if (q->body.n > 0)
+		options = parse(&a, q->body);
+	if (json_str(json_getz(options, "propagationPolicy")).n > 0)
+		policy = json_str(json_getz(options, "propagationPolicy"));
+	before = json_getz(options, "preconditions");
+	if (differs(before, meta_of(parse(&a, str_from(arena_strdup(&a, str_from(o->text))))),
+		    "uid") ||
+	    differs(before, meta_of(parse(&a, str_from(arena_strdup(&a, str_from(o->text))))),
+		    "resourceVersion")) {
+		status = refuse(out, ERR_CONFLICT, o->kind, STR_NULL, "Precondition failed");
+	} else {
+		(void)buf_addz(out, o->text);
+		mark_and_remove(f, o, policy);
+	}
+	arena_release(&a);
+	return status;
+}
+
+bool fakeapi_selects(const struct fakeapi_kind *kind, struct str ns, struct str query,
+		     const char *key)
+{
+	struct str rest = str_from(key), resource = STR_NULL, at = STR_NULL;
+	struct str field = fakeapi_param(query, "fieldSelector");
+	char *prefix = key_of(kind, STR_NULL, STR_NULL);
+	bool ours = str_starts(rest, str_of(prefix, strlen(prefix) - 1));
+
+	free(prefix);
+	(void)str_split(&rest, '/', &resource);
+	(void)str_split(&rest, '/', &at);
+	if (!ours || (ns.n > 0 && !str_eq(ns, at)))
+		return false;
+	if (str_starts(field, STR("metadata.name%3D")))
+		return str_eq(str_skip(field, 16), rest);
+	return true;
+}
+
+static int remove_all(struct fakeapi *f, const struct fakeapi_kind *k, struct str ns)
+{
+	struct omap_cursor c;
+	bool ok = omap_first(&f->objects, &c);
+
+	while (ok) {
+		struct fakeapi_object *o = omap_value(&c);
+		char *key = xstrdup(o->key);
+
+		if (fakeapi_selects(k, ns, STR_NULL, o->key))
+			mark_and_remove(f, o, STR("Background"));
+		ok = omap_seek_after(&f->objects, &c, str_from(key));
+		free(key);
+	}
+	return 200;
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+static int list(const struct fakeapi *f, const struct fakeapi_kind *k, struct str ns,
+		struct str query, struct buf *out)
+{
+	struct omap_cursor c;
+	bool first = true;
+
+	(void)buf_printf(out,
+			 "{\"apiVersion\":\"%s%s%s\",\"kind\":\"%sList\",\"metadata\":{"
+			 "\"resourceVersion\":\"%lld\"},\"items\":[",
+			 k->group, k->group[0] ? "/" : "", k->version, k->kind, (long long)f->rv);
+	for (bool ok = omap_first(&f->objects, &c); ok; ok = omap_next(&c)) {
+		const struct fakeapi_object *o = omap_value(&c);
+
+		if (!fakeapi_selects(k, ns, query, o->key))
+			continue;
+		(void)buf_printf(out, "%s%s", first ? "" : ",", o->text);
+		first = false;
+	}
+	(void)buf_addz(out, "]}");
+	return 200;
+}
+
+static int discover(const struct fakeapi *f, bool core, struct buf *out)
+{
+	bool first = true;
+
+	(void)buf_addz(out, "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":"
+			    "\"apidiscovery.k8s.io/v2\",\"metadata\":{},\"items\":[");
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const struct fakeapi_kind *k = &kinds[i];
+		bool again = i > 0 && strcmp(kinds[i - 1].group, k->group) == 0;
+
+		if (core != !k->group[0] ||
+		    (f->hide_widgets && strcmp(k->resource, "widgets") == 0))
+			continue;
+		if (!again)
+			(void)buf_printf(out,
+					 "%s{\"metadata\":{\"name\":\"%s\"},\"versions\":[{"
+					 "\"version\":\"%s\",\"freshness\":\"Current\","
+					 "\"resources\":[",
+					 first ? "" : "]}]},", k->group, k->version);
+		(void)buf_printf(out,
+				 "%s{\"resource\":\"%s\",\"responseKind\":{\"group\":\"%s\","
+				 "\"version\":\"%s\",\"kind\":\"%s\"},\"scope\":\"%s\","
+				 "\"singularResource\":\"x\",\"verbs\":[\"create\",\"delete\",%s"
+				 "\"get\",\"list\",\"patch\",\"update\",\"watch\"]}",
+				 again ? "," : "", k->resource, k->group, k->version, k->kind,
+				 k->namespaced ? "Namespaced" : "Cluster",
+				 k->no_collection ? "" : "\"deletecollection\",");
+		first = false;
+	}
+	(void)buf_addz(out, first ? "]}" : "]}]}]}");
+	return 200;
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+static int answer_one(struct fakeapi *f, struct fakeapi_object *o, const struct fakeapi_query *q,
+		      struct str sub, struct buf *out)
+{
+	if (str_eq(q->method, STR("GET"))) {
+		(void)buf_addz(out, o->text);
+		return 200;
+	}
+	if (str_eq(q->method, STR("DELETE")))
+		return remove_one(f, o, q, out);
+	return change(f, o, sub, q->body, str_eq(q->method, STR("PATCH")), out);
+}
+
+int fakeapi_answer(struct fakeapi *f, const struct fakeapi_query *q, struct buf *out)
+{
+	struct str ns, name, sub;
+	const struct fakeapi_kind *k;
+	struct fakeapi_object *o;
+
+	if (str_eq(q->path, STR("/api")) || str_eq(q->path, STR("/apis")))
+		return discover(f, str_eq(q->path, STR("/api")), out);
+	k = fakeapi_kind_of_path(q->path, &ns, &name, &sub);
+	if (!k)
+		return refuse(out, ERR_NOT_FOUND, NULL, STR_NULL, "no such resource");
+	if (name.n == 0 && str_eq(q->method, STR("POST")))
+		return create(f, k, ns, q->body, out);
+	if (name.n == 0 && str_eq(q->method, STR("DELETE"))) {
+		(void)buf_addz(out, "{}");
+		return k->no_collection ? refuse(out, ERR_METHOD_NOT_ALLOWED, k, STR_NULL, NULL)
+					: remove_all(f, k, ns);
+	}
+	if (name.n == 0)
+		return list(f, k, ns, q->query, out);
+	o = find(f, k, ns, name);
+	if (!o)
+		return refuse(out, ERR_NOT_FOUND, k, name, NULL);
+	return answer_one(f, o, q, sub, out);
+}
+
+int fakeapi_call(struct fakeapi *f, const char *method, const char *target, struct str body,
+		 struct buf *out)
+{
+	struct buf own = BUF_INIT(MIB * 64);
+	struct str rest = str_from(target), path = STR_NULL;
+	int status;
+
+	(void)str_split(&rest, '?', &path);
+	if (!out)
+		out = &own;
+	buf_clear(out);
+	status = fakeapi_answer(f, &(struct fakeapi_query){ str_from(method), path, rest, body },
+				out);
+	buf_release(&own);
+	return status;
+}
+
+void fakeapi_add(struct fakeapi *f, const char *resource, const char *ns, const char *name,
+		 const char *meta, const char *rest)
+{
+	struct buf target = BUF_INIT(KIB), body = BUF_INIT(MIB);
+	const struct fakeapi_kind *k = NULL;
+
+	for (size_t i = 0; !k && i < ARRAY_SIZE(kinds); i++)
+		k = strcmp(kinds[i].resource, resource) == 0 ? &kinds[i] : NULL;
+	assert_non_null(k);
+	(void)buf_printf(&target, k->group[0] ? "/apis/%s/v1" : "/api%s/v1", k->group);
+	if (ns[0])
+		(void)buf_printf(&target, "/namespaces/%s", ns);
+	(void)buf_printf(&target, "/%s", resource);
+	(void)buf_printf(&body, "{\"metadata\":{\"name\":\"%s\"%s}%s}", name, meta, rest);
+	assert_int_equal(fakeapi_call(f, "POST", target.p, buf_str(&body), NULL), 201);
+	buf_release(&target);
+	buf_release(&body);
+}
+
+const struct fakeapi_object *fakeapi_find(const struct fakeapi *f, const char *resource,
+					  const char *ns, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const struct fakeapi_object *o;
+
+		if (strcmp(kinds[i].resource, resource) != 0)
+			continue;
+		o = find(f, &kinds[i], str_from(ns), str_from(name));
+		if (o)
+			return o;
+	}
+	return NULL;
+}
+
+bool fakeapi_has(const struct fakeapi *f, const char *resource, const char *ns, const char *name,
+		 const char *text)
+{
+	const struct fakeapi_object *o = fakeapi_find(f, resource, ns, name);
+
+	return o && strstr(o->text, text);
+}
+
+size_t fakeapi_count(const struct fakeapi *f, const char *resource)
+{
+	struct omap_cursor c;
+	size_t n = 0;
+
+	for (bool ok = omap_first(&f->objects, &c); ok; ok = omap_next(&c)) {
+		const struct fakeapi_object *o = omap_value(&c);
+
+		n += strcmp(o->kind->resource, resource) == 0;
+	}
+	return n;
+}

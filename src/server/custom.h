@@ -1,0 +1,74 @@
+/*
+ * custom - the definitions of custom resources, and what is served because of them.
+ *
+ * Follows the CustomResourceDefinitions of the state: each is compiled (api/crd.h), and
+ * when it is established its resource is put at the state; it is changed when the definition
+ * changes what its objects are, and dropped when the definition is gone. As the
+ * definitions are told of before the other resources are read, objects of custom
+ * kinds are loaded as all others are.
+ *
+ * What a definition becomes is written here, too: names are accepted and the
+ * definition is established in the very write that makes it (custom_admit), so
+ * it is served as soon as it is acknowledged; names that became free are given to
+ * those who wait; and a definition that is being deleted takes its objects along
+ * (custom_work.c). Each server of a cluster does all of that: whoever is first wins, and
+ * the others find nothing left to do.
+ *
+ * Threads: the state's loop.
+ */
+#ifndef SERVER_CUSTOM_H
+#define SERVER_CUSTOM_H
+
+#include "api/schema.h"
+#include "server/state.h"
+
+struct catalogue;
+struct custom;
+struct exchange;
+struct json;
+struct mutation;
+struct server;
+struct write;
+
+struct custom *custom_new(struct server *s);
+void custom_free(struct custom *c); /* NULL allowed; before the state is freed */
+
+/* What the state must be made with; borrowed. */
+const struct state_observer *custom_observers(struct custom *c, size_t *ret_n);
+
+/* The state that was made; nothing was read yet. */
+void custom_attach(struct custom *c, struct state *st);
+
+/* All is loaded: what a definition waits for may be done. And no more of it. */
+void custom_start(struct custom *c);
+void custom_stop(struct custom *c);
+
+/* --- serving ------------------------------------------------------------------------ */
+
+/* The kind that is served at a path; NULL: none. It lives as long as its crd. */
+const struct schema_kind *custom_find(const struct custom *c, struct str group, struct str version,
+				      struct str resource);
+
+/*
+ * What an exchange needs to know of custom resources before it is routed, with references that
+ * live as long as x->work: its kind when none is compiled in for its path, and the
+ * documents for paths of discovery.
+ */
+void custom_prepare(struct custom *c, struct exchange *x);
+
+/* Discovery and OpenAPI of all that is served now. Borrowed; made anew after a change. */
+struct catalogue *custom_catalogue(struct custom *c);
+
+/* --- definitions -------------------------------------------------------------------- */
+
+/* Admission of definitions (admission.h): accepts names, sets conditions. */
+int custom_admit(struct mutation *m, const struct json *old, struct json *object,
+		 struct error *err);
+
+/*
+ * What a DELETE is decided on: of a definition that is not being deleted yet, a copy that has
+ * the finalizer by which its objects go first; else `old` itself.
+ */
+const struct json *custom_delete_base(const struct write *w, const struct json *old);
+
+#endif
