@@ -7,6 +7,9 @@
  *	wait COUNT	waits until there are so many objects; then as "state"
  *	until VERSION	waits until all up to that resourceVersion has been seen; then as "state"
  *	events COUNT	waits until so many more have come; prints "events PER_SECOND"
+ *	pause		ends the watch
+ *	resume COUNT	goes on from where it was; then as "events"
+ *	objects		prints one line of JSON: the resourceVersion of every key
  *	state		prints one line of JSON: the copy's count, resourceVersion and digest, what was told to a
  *			handler, its own count and digest of that, and what was asked of the server
  *
@@ -20,6 +23,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/json_writer.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "client/informer.h"
@@ -113,6 +117,25 @@ static void print_state(const struct load *l)
 	(void)fflush(stdout);
 }
 
+static void print_objects(const struct load *l)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(SIZE_MAX / 2);
+	struct cache_walk walk = { 0 };
+	struct json_writer w;
+	struct cached *o;
+
+	json_writer_init(&w, &text, NULL);
+	json_writer_begin_object(&w);
+	while ((o = cache_next(informer_cache(l->informer), &walk))) {
+		json_writer_key(&w, o->key);
+		json_writer_str(&w, o->resource_version);
+	}
+	json_writer_end_object(&w);
+	(void)json_writer_finish(&w);
+	(void)puts(text.p);
+	(void)fflush(stdout);
+}
+
 static uint64_t seen_version(const struct load *l)
 {
 	uint64_t v = 0;
@@ -147,6 +170,7 @@ static bool look(struct load *l)
 		print_state(l);
 		return true;
 	case 'e':
+	case 'r':
 		n = told(l) - l->from;
 		if (n >= 1 && !l->begun_ns)
 			l->begun_ns = now_ns();
@@ -169,10 +193,16 @@ static void obey(struct load *l, const char *line)
 	l->waiting = line[0];
 	l->from = told(l);
 	l->begun_ns = 0;
-	if (line[0] == 's') {
+	if (line[0] == 's')
 		print_state(l);
+	else if (line[0] == 'o')
+		print_objects(l);
+	else if (line[0] == 'p')
+		informers_stop(l->set);
+	else if (line[0] == 'r')
+		informers_start(l->set);
+	if (!strchr("wuer", line[0]))
 		l->waiting = 0;
-	}
 }
 
 static void read_input(struct load *l)
@@ -192,7 +222,11 @@ static void on_tick(struct loop_timer *t)
 	ptrdiff_t at;
 
 	read_input(l);
-	while (look(l) && (at = str_chr(buf_str(&l->input), '\n')) >= 0) {
+	while (look(l)) {
+		l->waiting = 0;
+		at = str_chr(buf_str(&l->input), '\n');
+		if (at < 0)
+			break;
 		l->input.p[at] = '\0';
 		obey(l, l->input.p);
 		buf_consume(&l->input, (size_t)at + 1);

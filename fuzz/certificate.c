@@ -82,14 +82,17 @@ static void try_der(struct str der, const char *name)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const char *const names[] = { "CERTIFICATE", "PUBLIC KEY", "PRIVATE KEY" };
 	struct str in = str_of(data, size);
 
 	if (size > 64 * KIB)
 		return 0;
-	try_certificate(in);
-	try_keys(in);
-	try_der(in, "CERTIFICATE");
-	try_der(in, "PUBLIC KEY");
-	try_der(in, "PRIVATE KEY");
+	if (str_find(in, STR("-----BEGIN ")) >= 0) {
+		try_certificate(in);
+		try_keys(in);
+		return 0;
+	}
+	/* The last byte, which DER ignores, chooses what the rest is taken for: they are slow. */
+	try_der(in, names[size ? data[size - 1] % ARRAY_SIZE(names) : 0]);
 	return 0;
 }

@@ -41,7 +41,7 @@ static void check_rule(struct validation *v, const struct json *rule, bool names
 	struct field_path resources_at = field_path_name(path, "resources");
 
 	if (!has(rule, "verbs"))
-		field_errors_required(v->errs, &verbs_at, "verbs must contain at least one value");
+		field_errors_required(v->errs, &verbs_at, NULL);
 	if (has(rule, "nonResourceURLs")) {
 		check_urls(v, rule, namespaced, path);
 		return;

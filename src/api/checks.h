@@ -64,6 +64,9 @@ CHECK(check_pool_name);
 CHECK_KIND_UPDATE(check_pool_request_status);
 CHECK(check_resource_summary);
 
+/* apiextensions.k8s.io */
+FILL(fill_crd_names); /* singular and list kind, of a definition's spec */
+
 /* core: what selects nodes */
 CHECK(check_node_selector);
 CHECK(check_node_selector_term);
@@ -108,6 +111,11 @@ CHECK_KIND(check_role);
 CHECK_KIND(check_cluster_role);
 CHECK_KIND(check_role_binding);
 CHECK_KIND(check_cluster_role_binding);
+
+/* apiextensions.k8s.io: definitions */
+CHECK_KIND(check_crd);
+CHECK_KIND_UPDATE(check_crd_update);
+CHECK_KIND_UPDATE(check_crd_status);
 
 #undef CHECK
 #undef CHECK_KIND

@@ -1,6 +1,7 @@
 /* Objects' protobuf: the bytes, that they are made once, and what a later revision has. */
 #include "api/object_message.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,6 +78,30 @@ static void it_is_made_once(void **state)
 	assert_ptr_equal(object_message_made(o), first);
 	assert_int_equal(object_weight(o), weight + first->n);
 	object_unref(o);
+}
+
+enum { THREADS = 8 };
+
+static void *ask(void *object)
+{
+	return object_message(object, kind_of("v1", "ConfigMap"));
+}
+
+static void who_asks_at_the_same_moment_gets_the_same(void **state)
+{
+	for (int round = 0; round < 50; round++) {
+		struct object *o = made(kind_of("v1", "ConfigMap"), map, 5);
+		pthread_t threads[THREADS];
+		void *got;
+
+		for (int i = 0; i < THREADS; i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, ask, o), 0);
+		for (int i = 0; i < THREADS; i++) {
+			assert_int_equal(pthread_join(threads[i], &got), 0);
+			assert_ptr_equal(got, object_message_made(o));
+		}
+		object_unref(o);
+	}
 }
 
 static void a_later_revision_has_its_own(void **state)
@@ -161,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_has_the_object_with_its_resource_version),
 		cmocka_unit_test(it_is_made_once),
+		cmocka_unit_test(who_asks_at_the_same_moment_gets_the_same),
 		cmocka_unit_test(a_later_revision_has_its_own),
 		cmocka_unit_test(its_beginning_is_its_metadata),
 		cmocka_unit_test(without_protobuf_there_is_the_metadata_alone),

@@ -13,7 +13,7 @@
  *	v1/pods: a patch that is a list
  *		{"spec":{}}
  *		+ []
- *		! BadRequest json: cannot unmarshal array into Go value of type map[string]interface {}
+ *		! BadRequest json: cannot unmarshal array into Go value of type ..
  */
 #include "api/patch_strategic.h"
 

@@ -285,7 +285,9 @@ int scale_update(struct write *w, const struct json *old, const struct json *sca
 	if (!set_at(w->arena, object, paths->replicas, replicas_of(scale)))
 		return error_set(err, ERR_BAD_REQUEST, "the object has no place for \".%.*s\"",
 				 STR_ARG(without_dot(paths->replicas)));
-	write_carry(w->arena, write_meta(w->arena, object), json_getz(scale, "metadata"),
-		    "resourceVersion");
+	/* A scale without one is for whatever is stored, also where objects need one. */
+	if (json_str(json_getz(json_getz(scale, "metadata"), "resourceVersion")).n)
+		write_carry(w->arena, write_meta(w->arena, object), json_getz(scale, "metadata"),
+			    "resourceVersion");
 	return write_finish_update(w, old, object, ret_object, err);
 }

@@ -6,6 +6,7 @@
  */
 #include "api/write_impl.h"
 
+#include "api/crd.h"
 #include "base/timestamp.h"
 
 #define SECOND INT64_C(1000000000)
@@ -247,6 +248,11 @@ static bool is_namespace(const struct write *w)
 	return str_eq(w->kind->storage_name, STR("core/namespaces"));
 }
 
+static bool is_definition(const struct write *w)
+{
+	return str_eq(w->kind->storage_name, STR("apiextensions.k8s.io/customresourcedefinitions"));
+}
+
 /*
  * A namespace is first only marked: its content must go before it. True when
  * that is all that is done now.
@@ -294,6 +300,9 @@ int write_delete(struct write *w, const struct json *old, const struct delete_op
 	if (r < 0)
 		return r;
 	object = write_copy(w->arena, old);
+	/* Its objects go first: a finalizer of our own waits for them. */
+	if (is_definition(w) && !json_getz(json_getz(object, "metadata"), "deletionTimestamp"))
+		crd_begin_deletion(w->arena, object, w->now_ns);
 	held = (is_namespace(w) && delete_namespace(w, object, options)) ||
 	       is_held(w, object, options);
 	if (!held) {

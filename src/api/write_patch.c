@@ -32,7 +32,8 @@ static int apply(struct write *w, struct json **doc, enum patch_type type, const
 	return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
 			 "the body of the request was in an unknown format - accepted media types "
 			 "include: application/json-patch+json, application/merge-patch+json%s",
-			 w->kind->custom ? "" : ", application/strategic-merge-patch+json");
+			 w->kind->custom ? ", application/apply-patch+yaml"
+					 : ", application/strategic-merge-patch+json");
 }
 
 /* The object in the request's version, with the patch applied. */

@@ -142,7 +142,7 @@ static void read_lease(const struct election *e, struct lease_record *ret_record
 	assert_int_equal(lease_record_read(str_from(o->text), ret_record, NULL), 0);
 }
 
-/* --- one --------------------------------------------------------------------------------------- */
+/* --- one ------------------------------------------------------------------------------------- */
 
 static void one_takes_the_lease_and_renews_it(void **state UNUSED)
 {
@@ -311,7 +311,7 @@ static void metrics_say_who_leads(void **state UNUSED)
 	election_free(e);
 }
 
-/* --- many --------------------------------------------------------------------------------------- */
+/* --- many ------------------------------------------------------------------------------------ */
 
 /* on_started() checks each time that nobody else leads. */
 static void two_never_lead_whatever_fails(void **state UNUSED)

@@ -96,7 +96,7 @@ static void item_drop_if_idle(struct item *it)
 	item_free(it);
 }
 
-/* --- starting handlers -------------------------------------------------------------------------- */
+/* --- starting handlers ----------------------------------------------------------------------- */
 
 static void start(struct workqueue *q, struct item *it)
 {

@@ -91,7 +91,7 @@ static void end_work(struct controller *c)
 	informers_free(TAKE(c->ctx.informers));
 }
 
-/* --- the election ------------------------------------------------------------------------------ */
+/* --- the election ---------------------------------------------------------------------------- */
 
 static void on_started(void *arg)
 {

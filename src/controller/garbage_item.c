@@ -282,7 +282,7 @@ static void look_at_owners(struct item *it)
 	next_owner(it);
 }
 
-/* --- an owner that waits for its dependents ----------------------------------------------------- */
+/* --- an owner that waits for its dependents -------------------------------------------------- */
 
 static void delete_dependents(struct item *it, struct garbage_node *n)
 {

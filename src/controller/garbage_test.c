@@ -376,6 +376,7 @@ static const struct {
 /* What the model knows of an object. */
 struct thing {
 	bool exists;
+	int life; /* the how manieth of its name: uids never come back */
 	int place;
 	int owners[OWNERS_MAX]; /* that it names; -1: none here */
 	bool valid[OWNERS_MAX]; /* and rightly */
@@ -455,10 +456,11 @@ static void add_reference(struct model *m, const struct thing *t, int k, bool wr
 		return;
 	(void)buf_printf(
 		meta,
-		"%s{\"apiVersion\":\"v1\",\"kind\":\"%s\",\"name\":\"%st%d\",\"uid\":\"u%d\","
+		"%s{\"apiVersion\":\"v1\",\"kind\":\"%s\",\"name\":\"%st%d\",\"uid\":\"u%d-%d\","
 		"\"blockOwnerDeletion\":%s}",
 		meta->p[meta->n - 1] == '[' ? "" : ",", places[m->things[o].place].kind,
-		wrong ? "wrong" : "", o, o, prng_below(&m->prng, 2) ? "true" : "false");
+		wrong ? "wrong" : "", o, o, m->things[o].life,
+		prng_below(&m->prng, 2) ? "true" : "false");
 }
 
 static void model_add(struct model *m, int i)
@@ -467,7 +469,7 @@ static void model_add(struct model *m, int i)
 	struct buf meta = BUF_INIT(KIB * 4);
 	char name[16];
 
-	(void)buf_printf(&meta, ",\"uid\":\"u%d\",\"ownerReferences\":[", i);
+	(void)buf_printf(&meta, ",\"uid\":\"u%d-%d\",\"ownerReferences\":[", i, t->life);
 	for (int k = 0; k < OWNERS_MAX; k++) {
 		bool wrong = prng_below(&m->prng, 12) == 0;
 
@@ -492,6 +494,7 @@ static void add_things(struct model *m)
 		if (m->things[i].exists || prng_below(&m->prng, 2))
 			continue;
 		fresh[i] = m->things[i].exists = true;
+		m->things[i].life++;
 		m->things[i].place = (int)prng_below(&m->prng, ARRAY_SIZE(places));
 	}
 	for (int i = 0; i < THINGS; i++) {
@@ -536,7 +539,8 @@ static bool agrees(const struct model *m, int i)
 
 		for (int k = 0; k < OWNERS_MAX; k++)
 			wanted |= t->owners[k] == w;
-		(void)snprintf(uid, sizeof(uid), "\"uid\":\"u%d\",\"block", w);
+		(void)snprintf(uid, sizeof(uid), "\"uid\":\"u%d-%d\",\"block", w,
+			       m->things[w].life);
 		if (wanted != (strstr(o->text, uid) != NULL))
 			return false;
 	}

@@ -18,6 +18,7 @@ struct access {
 	struct user wanted; /* whom the request impersonates; name.p NULL: nobody */
 	const struct authz_query *about; /* what was refused; NULL: who */
 	struct error err;
+	bool unsure; /* there is no such resource, as far as is known here; others may know */
 	void (*then)(struct exchange *x);
 };
 
@@ -89,7 +90,7 @@ static void decide(struct exchange *x, struct state *st, struct access *a)
 		return;
 	a->about = &a->query;
 	if (authz_require(x->server->authz, &a->query, &x->work, &a->err) == 0)
-		custom_prepare(x->server->custom, x);
+		a->unsure = !custom_prepare(x->server->custom, x) && state_is_shared(st);
 }
 
 static void decide_again(struct state *st, struct job *j, const struct error *err)
@@ -110,8 +111,8 @@ static void run(struct state *st, struct job *j)
 	struct access *a = x->data;
 
 	decide(x, st, a);
-	/* Another server may have made the account, and its token, a moment ago. */
-	if (a->err.code == ERR_UNAUTHORIZED && state_is_shared(st))
+	/* Another server may have made the account, and its token, or the resource, just now. */
+	if (a->unsure || (a->err.code == ERR_UNAUTHORIZED && state_is_shared(st)))
 		state_sync(st, j, 0, decide_again);
 	else
 		job_finish(j);
@@ -203,7 +204,10 @@ void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 		finish(x);
 	} else if (is_at_hand(x)) {
 		decide(x, s->state, a);
-		finish(x);
+		if (a->unsure)
+			exchange_submit(x, run, finish);
+		else
+			finish(x);
 	} else {
 		exchange_submit(x, run, finish);
 	}

@@ -1,7 +1,7 @@
 /*
  * The definitions are kept by name, which is "plural.group": the name of what a path
  * asks for is put together and looked up. All else that walks the definitions
- * does so when a definition is written, which is rare, or for an answer of 404.
+ * does so when a definition is written, which is rare.
  */
 #include "server/custom.h"
 
@@ -138,18 +138,18 @@ static void definition_take(struct definition *d, const struct json *tree)
 
 static void on_changed(void *arg, struct object *now, struct object *before)
 {
-	__attribute__((cleanup(arena_release_cleanup))) struct arena a;
+	CLEANUP(arena_release) struct arena a;
 	struct custom *c = arg;
 	struct str name = object_name(now ? now : before);
 	struct definition *d = omap_get(&c->definitions, name);
 	struct json *tree;
 
+	arena_init(&a, SIZE_MAX);
 	if (!now) {
 		if (d)
 			definition_gone(d);
 		return;
 	}
-	arena_init(&a, SIZE_MAX);
 	if (object_tree(now, &a, &tree, NULL) < 0)
 		return;
 	if (!d)
@@ -275,21 +275,6 @@ const struct schema_kind *custom_find(const struct custom *c, struct str group, 
 	return d && find_version(d, version, &i) ? crd_kinds(d->crd, &n)[i] : NULL;
 }
 
-/* Whether any definition serves the group and version; only asked before a 404. */
-static bool has_version(const struct custom *c, struct str group, struct str version)
-{
-	struct omap_cursor at;
-	size_t i;
-
-	for (bool ok = omap_first(&c->definitions, &at); ok; ok = omap_next(&at)) {
-		const struct definition *d = omap_value(&at);
-
-		if (d->crd && str_eq(crd_group(d->crd), group) && find_version(d, version, &i))
-			return true;
-	}
-	return false;
-}
-
 static void drop_crd(void *object)
 {
 	crd_unref(object);
@@ -300,34 +285,46 @@ static void drop_catalogue(void *object)
 	catalogue_unref(object);
 }
 
-static void prepare_kind(struct custom *c, struct exchange *x)
+static bool prepare_kind(struct custom *c, struct exchange *x)
 {
 	const struct request *r = &x->request;
 	struct definition *d = find_definition(c, r->group, r->resource);
 	size_t i, n;
 
-	if (!d || !find_version(d, r->version, &i)) {
-		x->custom_version = has_version(c, r->group, r->version);
-		return;
-	}
+	if (!d || !find_version(d, r->version, &i))
+		return false;
 	arena_hold(&x->work, drop_crd, crd_ref(d->crd));
 	x->custom = crd_kinds(d->crd, &n)[i];
 	x->deprecation = crd_deprecation(d->crd, i);
-	x->terminating = d->terminating;
+	return true;
 }
 
-void custom_prepare(struct custom *c, struct exchange *x)
+int custom_check_create(const struct custom *c, const struct schema_kind *kind, struct error *err)
+{
+	const struct definition *d;
+
+	if (!kind->custom)
+		return 0;
+	d = omap_get(&c->definitions, crd_name(kind->custom));
+	if (!d || !d->terminating)
+		return 0;
+	return error_set(err, ERR_FORBIDDEN,
+			 "create not allowed while custom resource definition is terminating");
+}
+
+bool custom_prepare(struct custom *c, struct exchange *x)
 {
 	const struct request *r = &x->request;
 	struct str path = x->stream->in.path;
 
 	if (r->resource.n) {
 		if (r->group.n && !schema_find_resource(r->group, r->version, r->resource))
-			prepare_kind(c, x);
+			return prepare_kind(c, x);
 	} else if (str_starts(path, STR("/api")) || str_starts(path, STR("/openapi"))) {
 		x->catalogue = catalogue_ref(custom_catalogue(c));
 		arena_hold(&x->work, drop_catalogue, x->catalogue);
 	}
+	return true;
 }
 
 struct catalogue *custom_catalogue(struct custom *c)

@@ -52,9 +52,12 @@ const struct schema_kind *custom_find(const struct custom *c, struct str group, 
 /*
  * What an exchange needs to know of custom resources before it is routed, with references that
  * live as long as x->work: its kind when none is compiled in for its path, and the
- * documents for paths of discovery.
+ * documents for paths of discovery. False when there is no such resource as far as is known here.
  */
-void custom_prepare(struct custom *c, struct exchange *x);
+bool custom_prepare(struct custom *c, struct exchange *x);
+
+/* -ERR_FORBIDDEN for a new object of a kind whose definition is being deleted. */
+int custom_check_create(const struct custom *c, const struct schema_kind *kind, struct error *err);
 
 /* Discovery and OpenAPI of all that is served now. Borrowed; made anew after a change. */
 struct catalogue *custom_catalogue(struct custom *c);

@@ -254,11 +254,11 @@ static void print_versions(const struct discovery *d UNUSED, const struct entry 
 
 /* --- the aggregated form -------------------------------------------------------------- */
 
-/* Group and version are empty where they are those of the list around. */
+/* Group and version are empty where they are those of the list around; not of custom kinds. */
 static void put_response_kind(struct json_writer *w, const struct schema_kind *k, struct str group,
 			      struct str version, struct str kind)
 {
-	bool own = str_eq(group, k->group) && str_eq(version, k->version);
+	bool own = !k->custom && str_eq(group, k->group) && str_eq(version, k->version);
 
 	json_writer_keyz(w, "responseKind");
 	json_writer_begin_object(w);

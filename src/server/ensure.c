@@ -1,3 +1,7 @@
+/*
+ * A write that the server makes for itself: no exchange and no client, otherwise the course of
+ * verb_write.c with the answer to its starter.
+ */
 #include "server/ensure.h"
 
 #include <stdlib.h>

@@ -39,8 +39,6 @@ struct exchange {
 	/* Of custom resources (custom.h), when none is compiled in for the path. */
 	const struct schema_kind *custom; /* whose path it is; or NULL */
 	struct str deprecation; /* a warning that goes with it; p NULL: none */
-	bool custom_version; /* no such resource, but others of its group and version */
-	bool terminating; /* the definition is being deleted */
 	struct catalogue *catalogue; /* of a path of discovery or OpenAPI; or NULL */
 	const struct schema_subresource *sub; /* or NULL */
 	struct accept accept; /* what the client wants back */

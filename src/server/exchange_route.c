@@ -59,9 +59,21 @@ static bool has_version(const struct exchange *x)
 
 static bool refuse_unknown(struct exchange *x)
 {
-	if (has_version(x) || x->custom_version)
+	if (has_version(x))
 		return refuse(x, ERR_NOT_FOUND);
 	reply_no_page(x);
+	return false;
+}
+
+/* Paths of custom resources are not registered one by one: who has none, has no such object. */
+static bool refuse_object(struct exchange *x)
+{
+	struct error err = { .code = ERR_NOT_FOUND };
+
+	reply_status(x, &err,
+		     &(struct status_about){ .group = x->custom->group,
+					     .resource = x->custom->resource,
+					     .name = x->request.name });
 	return false;
 }
 
@@ -78,6 +90,8 @@ static bool find_resource(struct exchange *x)
 		return refuse_unknown(x);
 	if (r->subresource.n) {
 		x->sub = schema_subresource(kind, r->subresource);
+		if (!x->sub && x->custom)
+			return refuse_object(x);
 		if (!x->sub || !gates_on(&x->server->gates, (enum gate)x->sub->gate) || r->rest.n)
 			return refuse(x, ERR_NOT_FOUND);
 	}
@@ -162,8 +176,6 @@ int exchange_negotiate(struct exchange *x, unsigned forms, struct error *err)
 			       http_fields_get(f, STR("accept-encoding")),
 			       r->pretty_given ? STR_NULL : http_fields_get(f, STR("user-agent")),
 			       &x->accept, err);
-	if (ret < 0)
-		x->accept = (struct accept){ .as_version = STR("v1") };
 	x->accept.pretty = x->accept.pretty || r->pretty;
 	return ret;
 }
@@ -224,6 +236,10 @@ bool exchange_route(struct exchange *x)
 	if (!find_resource(x))
 		return false;
 	r = check_scope(x);
+	if (r < 0 && x->custom) {
+		reply_no_page(x);
+		return false;
+	}
 	if (r < 0)
 		return refuse(x, (enum error_code) - r);
 	if (!has_verb(x))

@@ -1,3 +1,6 @@
+/*
+ * Four creations in one batch.
+ */
 #include "server/namespaces.h"
 
 #include "base/mem.h"

@@ -211,26 +211,32 @@ static bool is_human(struct str agent)
 
 /* --- the verbs -------------------------------------------------------------------- */
 
+/* A Status is never converted: the first clause that asks for something plain decides. */
+static enum accept_format failure_format(struct str accept)
+{
+	struct accept failure = { .format = ACCEPT_JSON };
+
+	(void)pick(1U << ACCEPT_OBJECT | ACCEPT_OBJECT_AS_PROTOBUF, accept, &failure);
+	return failure.format;
+}
+
 int negotiate_accept(unsigned forms, struct str accept, struct str accept_encoding,
 		     struct str user_agent, struct accept *ret_accept, struct error *err)
 {
-	const unsigned plain = 1U << ACCEPT_OBJECT | ACCEPT_OBJECT_AS_PROTOBUF;
-	struct accept a = { .as_version = STR("v1") }, failure = { 0 };
+	struct accept a = { .as_version = STR("v1") };
+	bool found = !accept.n || pick(forms, accept, &a);
 
-	if (accept.n && !pick(forms, accept, &a))
-		return error_set(err, ERR_NOT_ACCEPTABLE,
-				 "only the following media types are accepted: application/json, "
-				 "application/yaml, application/vnd.kubernetes.protobuf");
-	failure.format = a.format;
-	if (a.as != ACCEPT_OBJECT || !(forms & ACCEPT_OBJECT_AS_PROTOBUF)) {
-		failure.format = ACCEPT_JSON;
-		(void)pick(plain, accept, &failure);
-	}
-	a.failure_format = failure.format;
+	a.failure_format = a.format;
+	if (!found || a.as != ACCEPT_OBJECT || !(forms & ACCEPT_OBJECT_AS_PROTOBUF))
+		a.failure_format = failure_format(accept);
 	a.pretty = a.pretty || is_human(user_agent);
 	a.gzip = accepts_gzip(accept_encoding);
 	*ret_accept = a;
-	return 0;
+	if (found)
+		return 0;
+	return error_set(err, ERR_NOT_ACCEPTABLE,
+			 "only the following media types are accepted: application/json, "
+			 "application/yaml, application/vnd.kubernetes.protobuf");
 }
 
 struct str negotiate_media_type(enum accept_format format)

@@ -41,7 +41,8 @@ struct accept {
 /*
  * Picks the first offer of an Accept header (by q, then order) that is among
  * `forms`. Empty means anything. -ERR_NOT_ACCEPTABLE with upstream's text, which
- * names protobuf whether or not this kind has it.
+ * names protobuf whether or not this kind has it; *ret_accept is JSON then, and says in
+ * which format the failure is told.
  */
 int negotiate_accept(unsigned forms, struct str accept, struct str accept_encoding,
 		     struct str user_agent, struct accept *ret_accept, struct error *err);

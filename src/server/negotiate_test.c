@@ -154,6 +154,11 @@ static void without_protobuf_metadata_and_failures_still_have_it(void **state UN
 	assert_int_equal(a.failure_format, ACCEPT_PROTOBUF);
 	a = picked(ACCEPT_OF_RESOURCES, PROTOBUF PARTIAL);
 	assert_int_equal(a.format, ACCEPT_PROTOBUF);
+	assert_int_equal(
+		negotiate_accept(ACCEPT_OF_RESOURCES, STR(PROTOBUF), STR_NULL, STR_NULL, &a, NULL),
+		-ERR_NOT_ACCEPTABLE);
+	assert_int_equal(a.format, ACCEPT_JSON);
+	assert_int_equal(a.failure_format, ACCEPT_PROTOBUF);
 }
 
 static void a_place_serves_only_its_forms(void **state UNUSED)

@@ -7,18 +7,10 @@
 #include "base/print.h"
 #include "base/vec.h"
 #include "server/authz_impl.h"
+#include "server/node_restriction.h"
 #include "server/pod_refs.h"
 #include "server/server_impl.h"
 #include "server/verb_impl.h"
-
-enum operation { CREATE, UPDATE, DELETE };
-
-struct check {
-	struct mutation *m;
-	struct str node, sub;
-	const struct json *old, *object;
-	enum operation op;
-};
 
 static int forbid(struct error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -33,7 +25,7 @@ static int forbid(struct error *err, const char *fmt, ...)
 	return error_set(err, ERR_FORBIDDEN, "%s", text);
 }
 
-static const char *operation_name(enum operation op)
+const char *node_operation_name(enum node_operation op)
 {
 	static const char *const names[] = { "CREATE", "UPDATE", "DELETE" };
 
@@ -60,11 +52,10 @@ static bool same(const struct json *a, const struct json *b)
 
 /* --- pods --------------------------------------------------------------------------- */
 
-static int check_owner(const struct check *c, struct error *err)
+static int check_owner(const struct node_write *c, struct error *err)
 {
 	const struct json *owners = meta_of(c->object, "ownerReferences");
 	const struct json *owner = json_first(owners);
-	struct authz *az = c->m->x->server->authz;
 	bool controller = false, blocks = false;
 	struct object *node;
 
@@ -92,7 +83,7 @@ static int check_owner(const struct check *c, struct error *err)
 			      "node \"%.*s\" must not set blockOwnerDeletion on an owner "
 			      "reference",
 			      STR_ARG(c->node));
-	node = authz_object(az, STR(""), STR("nodes"), STR(""), c->node);
+	node = authz_object(c->authz, STR(""), STR("nodes"), STR(""), c->node);
 	if (!node)
 		return error_set(err, ERR_NOT_FOUND, "nodes \"%.*s\" not found", STR_ARG(c->node));
 	if (!str_eq(node->uid, json_str(json_getz(owner, "uid"))))
@@ -102,7 +93,7 @@ static int check_owner(const struct check *c, struct error *err)
 	return 0;
 }
 
-static int check_pod_create(const struct check *c, struct error *err)
+static int check_pod_create(const struct node_write *c, struct error *err)
 {
 	const char *refers;
 	int r;
@@ -127,11 +118,11 @@ static int check_pod_create(const struct check *c, struct error *err)
 	return 0;
 }
 
-static int check_pod(const struct check *c, struct error *err)
+static int check_pod(const struct node_write *c, struct error *err)
 {
-	if (c->op == CREATE)
+	if (c->op == NODE_CREATE)
 		return check_pod_create(c, err);
-	if (c->op == UPDATE)
+	if (c->op == NODE_UPDATE)
 		return forbid(err,
 			      "unexpected operation \"UPDATE\", node \"%.*s\" can only create "
 			      "and delete mirror pods",
@@ -144,7 +135,7 @@ static int check_pod(const struct check *c, struct error *err)
 	return 0;
 }
 
-static int check_pod_status(const struct check *c, struct error *err)
+static int check_pod_status(const struct node_write *c, struct error *err)
 {
 	static const struct {
 		const char *field, *words;
@@ -157,8 +148,8 @@ static int check_pod_status(const struct check *c, struct error *err)
 	const struct json *old = json_getz(c->old, "status");
 	const struct json *status = json_getz(c->object, "status");
 
-	if (c->op != UPDATE)
-		return forbid(err, "unexpected operation \"%s\"", operation_name(c->op));
+	if (c->op != NODE_UPDATE)
+		return forbid(err, "unexpected operation \"%s\"", node_operation_name(c->op));
 	if (!str_eq(spec_node(c->old), c->node))
 		return forbid(err,
 			      "node \"%.*s\" can only update pod status for pods with "
@@ -174,7 +165,7 @@ static int check_pod_status(const struct check *c, struct error *err)
 	return 0;
 }
 
-static int check_pods(const struct check *c, struct error *err)
+static int check_pods(const struct node_write *c, struct error *err)
 {
 	if (!c->sub.n)
 		return check_pod(c, err);
@@ -258,10 +249,10 @@ static int by_text(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-static struct str forbidden_labels(const struct check *c)
+static struct str forbidden_labels(const struct node_write *c)
 {
 	const struct json *now = meta_of(c->object, "labels"), *old = meta_of(c->old, "labels");
-	struct arena *a = &c->m->x->work;
+	struct arena *a = c->arena;
 	struct labels l = { a, ARENA_ARRAY(a, struct str, json_count(now) + json_count(old) + 1),
 			    0 };
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * 1024);
@@ -274,7 +265,7 @@ static struct str forbidden_labels(const struct check *c)
 	return text.n ? arena_str(a, buf_str(&text)) : STR_NULL;
 }
 
-static int check_node_update(const struct check *c, struct error *err)
+static int check_node_update(const struct node_write *c, struct error *err)
 {
 	const struct json *spec = json_getz(c->object, "spec"), *old = json_getz(c->old, "spec");
 	struct str labels;
@@ -295,16 +286,16 @@ static int check_node_update(const struct check *c, struct error *err)
 	return labels.n ? forbid(err, "is not allowed to modify labels: %.*s", STR_ARG(labels)) : 0;
 }
 
-static int check_nodes(const struct check *c, struct error *err)
+static int check_nodes(const struct node_write *c, struct error *err)
 {
-	struct str name = c->m->name.n ? c->m->name : json_str(meta_of(c->object, "name")), labels;
+	struct str name = c->name.n ? c->name : json_str(meta_of(c->object, "name")), labels;
 
 	if (!str_eq(name, c->node))
 		return forbid(err, "node \"%.*s\" is not allowed to modify node \"%.*s\"",
 			      STR_ARG(c->node), STR_ARG(name));
-	if (c->op == UPDATE)
+	if (c->op == NODE_UPDATE)
 		return check_node_update(c, err);
-	if (c->op == DELETE)
+	if (c->op == NODE_DELETE)
 		return 0;
 	if (json_getz(json_getz(c->object, "spec"), "configSource"))
 		return forbid(err,
@@ -347,7 +338,7 @@ static bool meta_within(const struct json *a, const struct json *b)
 	return true;
 }
 
-static int check_volume_claims(const struct check *c, struct error *err)
+static int check_volume_claims(const struct node_write *c, struct error *err)
 {
 	const struct json *a = json_getz(c->old, "status"), *b = json_getz(c->object, "status");
 	const struct json *ma = json_getz(c->old, "metadata"),
@@ -355,8 +346,8 @@ static int check_volume_claims(const struct check *c, struct error *err)
 
 	if (!str_eqz(c->sub, "status"))
 		return forbid(err, "may only update PVC status");
-	if (c->op != UPDATE)
-		return forbid(err, "unexpected operation \"%s\"", operation_name(c->op));
+	if (c->op != NODE_UPDATE)
+		return forbid(err, "unexpected operation \"%s\"", node_operation_name(c->op));
 	if (status_within(a, b) && status_within(b, a) && meta_within(ma, mb) &&
 	    meta_within(mb, ma) && same(json_getz(c->old, "spec"), json_getz(c->object, "spec")))
 		return 0;
@@ -366,14 +357,14 @@ static int check_volume_claims(const struct check *c, struct error *err)
 		      STR_ARG(c->node));
 }
 
-static struct str written_name(const struct check *c)
+static struct str written_name(const struct node_write *c)
 {
-	return c->op == CREATE ? json_str(meta_of(c->object, "name")) : c->m->name;
+	return c->op == NODE_CREATE ? json_str(meta_of(c->object, "name")) : c->name;
 }
 
-static int check_leases(const struct check *c, struct error *err)
+static int check_leases(const struct node_write *c, struct error *err)
 {
-	if (!str_eqz(c->m->ns, "kube-node-lease"))
+	if (!str_eqz(c->ns, "kube-node-lease"))
 		return forbid(err, "can only access leases in the \"kube-node-lease\" system "
 				   "namespace");
 	if (!str_eq(written_name(c), c->node))
@@ -382,7 +373,7 @@ static int check_leases(const struct check *c, struct error *err)
 	return 0;
 }
 
-static int check_csi_nodes(const struct check *c, struct error *err)
+static int check_csi_nodes(const struct node_write *c, struct error *err)
 {
 	if (!str_eq(written_name(c), c->node))
 		return forbid(err, "can only access CSINode with the same name as the requesting "
@@ -390,12 +381,12 @@ static int check_csi_nodes(const struct check *c, struct error *err)
 	return 0;
 }
 
-static int check_slices(const struct check *c, struct error *err)
+static int check_slices(const struct node_write *c, struct error *err)
 {
-	if (c->op == CREATE && !str_eq(spec_node(c->object), c->node))
+	if (c->op == NODE_CREATE && !str_eq(spec_node(c->object), c->node))
 		return forbid(err, "can only create ResourceSlice with the same NodeName as the "
 				   "requesting node");
-	if (c->op == DELETE && !str_eq(spec_node(c->old), c->node))
+	if (c->op == NODE_DELETE && !str_eq(spec_node(c->old), c->node))
 		return forbid(err, "can only delete ResourceSlice with the same NodeName as the "
 				   "requesting node");
 	return 0;
@@ -403,7 +394,7 @@ static int check_slices(const struct check *c, struct error *err)
 
 static const struct {
 	const char *group, *resource;
-	int (*check)(const struct check *c, struct error *err);
+	int (*check)(const struct node_write *c, struct error *err);
 } rows[] = {
 	{ "", "pods", check_pods },
 	{ "", "nodes", check_nodes },
@@ -411,28 +402,34 @@ static const struct {
 	{ "coordination.k8s.io", "leases", check_leases },
 	{ "storage.k8s.io", "csinodes", check_csi_nodes },
 	{ "resource.k8s.io", "resourceslices", check_slices },
+	{ "certificates.k8s.io", "certificatesigningrequests", node_check_signing_request },
+	{ "certificates.k8s.io", "podcertificaterequests", node_check_pod_certificate },
 };
 
-static enum operation operation_of(const struct mutation *m, const struct json *old)
+static enum node_operation operation_of(const struct mutation *m, const struct json *old)
 {
 	switch (m->x->request.verb) {
 	case REQUEST_DELETE:
 	case REQUEST_DELETE_COLLECTION:
-		return DELETE;
+		return NODE_DELETE;
 	default:
-		return old ? UPDATE : CREATE;
+		return old ? NODE_UPDATE : NODE_CREATE;
 	}
 }
 
 int authz_admit_node(struct mutation *m, const struct json *old, struct json *object,
 		     struct error *err)
 {
-	struct check c = { .m = m,
-			   .node = user_node(&m->x->user),
-			   .sub = m->write.subresource,
-			   .old = old,
-			   .object = object,
-			   .op = operation_of(m, old) };
+	struct node_write c = { .authz = m->x->server->authz,
+				.arena = &m->x->work,
+				.user = &m->x->user,
+				.node = user_node(&m->x->user),
+				.ns = m->ns,
+				.name = m->name,
+				.sub = m->write.subresource,
+				.old = old,
+				.object = object,
+				.op = operation_of(m, old) };
 
 	if (!c.node.p)
 		return 0;

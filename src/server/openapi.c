@@ -237,7 +237,8 @@ static bool takes(struct str range, const char *content_type)
 }
 
 /* kubectl lists what it takes in its order of preference and gives no q; so first come first. */
-static const struct slot *choose(struct openapi *o, struct str path, struct str accept, bool *ret_known)
+static const struct slot *choose(struct openapi *o, struct str path, struct str accept,
+				 bool *ret_known)
 {
 	struct str range;
 
@@ -248,7 +249,8 @@ static const struct slot *choose(struct openapi *o, struct str path, struct str 
 			if (!str_eqz(path, s->path))
 				continue;
 			*ret_known = true;
-			if (takes(range, s->content_type))
+			/* Upstream's list is JSON, whatever is asked for. */
+			if (s->form == FORM_V3_ROOT || takes(range, s->content_type))
 				return s;
 		}
 	return NULL;

@@ -66,7 +66,8 @@ static bool is_dropped(const struct custom_print *c, const struct reading *r, st
 	for (size_t i = 0; i < ARRAY_SIZE(junctors); i++)
 		if (str_eqz(key, junctors[i]))
 			return true;
-	return str_eqz(key, "nullable") || (r->typeless && str_eqz(key, "type")) ||
+	return str_eqz(key, "nullable") || str_eqz(key, "default") ||
+	       (r->typeless && str_eqz(key, "type")) ||
 	       (r->shut && (str_eqz(key, "items") || str_eqz(key, "properties")));
 }
 
@@ -193,7 +194,7 @@ static void put_kinds(struct openapi_print *p, const struct schema_kind *k, stru
 	json_writer_begin_array(p->w);
 	openapi_put_gvk(p, k->group, k->version, kind);
 	json_writer_end_array(p->w);
-	if (!k->nselectables || !p->v3)
+	if (!k->nselectables)
 		return;
 	json_writer_keyz(p->w, "x-kubernetes-selectable-fields");
 	json_writer_begin_array(p->w);

@@ -184,6 +184,23 @@ static void types_say_their_fields_and_how_lists_merge(void **state)
 		"x-kubernetes-map-type", "granular");
 }
 
+static void both_versions_carry_the_sentences(void **state)
+{
+	static const char *const paths[] = { "/openapi/v2", "/openapi/v3/apis/resource.k8s.io/v1" };
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		const struct json *d = tree(w, paths[i]);
+
+		is_text(type_of(d, STR("io.k8s.api.resource.v1.Device")), "description",
+			"One device that can be allocated.");
+		is_text(property(d, "io.k8s.api.resource.v1.Device", "name"), "description",
+			"DNS label of the device, unique in its pool.");
+		is_text(property(d, "io.k8s.api.resource.v1.ResourceSlice", "kind"), "description",
+			"Name of the kind, in CamelCase; it cannot change.");
+	}
+}
+
 static void quantities_are_text_or_numbers_in_v3_alone(void **state)
 {
 	const struct str name = STR("io.k8s.apimachinery.pkg.api.resource.Quantity");
@@ -262,8 +279,10 @@ static void the_accept_header_chooses(void **state)
 	assert_string_equal(
 		get(w, "/openapi/v3/api/v1/", "text/plain, application/json;q=0.5")->content_type,
 		"application/json");
-	assert_int_equal(openapi_get(w->openapi, STR("/openapi/v3"), STR(PROTOBUF), &d, NULL),
-			 -ERR_NOT_ACCEPTABLE);
+	assert_int_equal(
+		openapi_get(w->openapi, STR("/openapi/v3/api/v1"), STR(PROTOBUF), &d, NULL),
+		-ERR_NOT_ACCEPTABLE);
+	assert_string_equal(get(w, "/openapi/v3", PROTOBUF)->content_type, "application/json");
 	assert_int_equal(openapi_get(w->openapi, STR("/openapi/v3/api/v2"), STR(""), &d, NULL),
 			 -ERR_NOT_FOUND);
 }
@@ -349,6 +368,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(types_say_their_fields_and_how_lists_merge, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(both_versions_carry_the_sentences, setup, teardown),
 		cmocka_unit_test_setup_teardown(quantities_are_text_or_numbers_in_v3_alone, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_patch_says_what_kubectl_looks_for, setup,

@@ -173,8 +173,9 @@ static int admit_binding(struct mutation *m, const struct json *binding, struct 
 	rules = rbac_role(authz_of(m)->rbac, local ? m->ns : STR_NULL, name);
 	if (rules)
 		return require_held(m, *rules, err);
-	return error_set(err, ERR_NOT_FOUND, "%s.%.*s \"%.*s\" not found",
-			 local ? "role" : "clusterrole", STR_ARG(RBAC_GROUP), STR_ARG(name));
+	/* Upstream names the binding's resource with the role's name. */
+	return error_set(err, ERR_NOT_FOUND, "%.*s.%.*s \"%.*s\" not found",
+			 STR_ARG(m->kind->resource), STR_ARG(RBAC_GROUP), STR_ARG(name));
 }
 
 int authz_admit_rbac(struct mutation *m, const struct json *old, struct json *object,

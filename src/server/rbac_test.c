@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/random.h"
+#include "server/policy_table.h"
 #include "server/rbac.h"
 
 static struct json *parse(struct arena *a, const char *text)
@@ -48,46 +49,53 @@ static struct authz_query query_of(const struct user *u, const char *text)
 	return q;
 }
 
-/* A rule as lists: verbs, groups, resources, names; or verbs, "url", paths. */
-#define PODS "{\"verbs\":[\"get\",\"list\"],\"apiGroups\":[\"\"],\"resources\":[\"pods\"]}"
-#define LOGS "{\"verbs\":[\"get\"],\"apiGroups\":[\"\"],\"resources\":[\"pods/log\"]}"
-#define ALL  "{\"verbs\":[\"*\"],\"apiGroups\":[\"*\"],\"resources\":[\"*\"]}"
-#define SCALE                                                                                 \
-	"{\"verbs\":[\"update\",\"patch\"],\"apiGroups\":[\"apps\",\"\"],\"resources\":[\"*/" \
-	"scale\"]}"
-#define NAMED                                                                           \
-	"{\"verbs\":[\"get\",\"update\",\"create\",\"list\"],\"apiGroups\":[\"apps\"]," \
-	"\"resources\":"                                                                \
-	"[\"deployments\"],\"resourceNames\":[\"a\",\"b\"]}"
-#define STAR_NAME                                                                                  \
-	"{\"verbs\":[\"get\"],\"apiGroups\":[\"\"],\"resources\":[\"secrets\"],\"resourceNames\":" \
-	"[\"*\"]}"
+/* Rules as lines of policy.rules; what those cannot say as JSON. */
+#define PODS         "get,list core pods"
+#define LOGS         "get core pods/log"
+#define ALL          "* * *"
+#define SCALE        "update,patch apps,core */scale"
+#define NAMED        "get,update,create,list apps deployments a,b"
+#define STAR_NAME    "get core secrets *"
+#define GROUPS       "watch * jobs,cronjobs"
+#define ODD_VERB     "impersonate,update-device-status resource.k8s.io drivers gpu.example.com"
+#define URLS         "get url /healthz,/api/*,/version/"
+#define ANY_URL      "get,head url *"
+#define STARS        "get url /logs/**"
+#define INNER        "get url /a/*/b"
+#define DRIVER       "* resource.k8s.io *"
+#define STATUSES     "update * */status"
+#define EVERY_UPDATE "update * *"
+#define CONTROLLER   "update,patch resource.k8s.io resourceslices/status"
+#define DRIVER_SUB   "associated-node:update resource.k8s.io resourceclaims/driver gpu.example.com"
+#define NO_GROUP     "{\"verbs\":[\"get\"],\"resources\":[\"pods\"]}"
+#define NO_RESOURCE  "{\"verbs\":[\"get\"],\"apiGroups\":[\"\"]}"
+#define NO_VERB      "{\"apiGroups\":[\"\"],\"resources\":[\"pods\"]}"
 #define EMPTY_NAME                                                                \
 	"{\"verbs\":[\"list\"],\"apiGroups\":[\"\"],\"resources\":[\"secrets\"]," \
-	"\"resourceNames\":"                                                      \
-	"[\"\"]}"
-#define GROUPS      "{\"verbs\":[\"watch\"],\"apiGroups\":[\"*\"],\"resources\":[\"jobs\",\"cronjobs\"]}"
-#define NO_GROUP    "{\"verbs\":[\"get\"],\"resources\":[\"pods\"]}"
-#define NO_RESOURCE "{\"verbs\":[\"get\"],\"apiGroups\":[\"\"]}"
-#define NO_VERB     "{\"apiGroups\":[\"\"],\"resources\":[\"pods\"]}"
-#define ODD_VERB                                                                               \
-	"{\"verbs\":[\"impersonate\",\"update-device-status\"],\"apiGroups\":[\"resource.k8s." \
-	"io\"],"                                                                               \
-	"\"resources\":[\"drivers\"],\"resourceNames\":[\"gpu.example.com\"]}"
-#define URLS         "{\"verbs\":[\"get\"],\"nonResourceURLs\":[\"/healthz\",\"/api/*\",\"/version/\"]}"
-#define ANY_URL      "{\"verbs\":[\"get\",\"head\"],\"nonResourceURLs\":[\"*\"]}"
-#define STARS        "{\"verbs\":[\"get\"],\"nonResourceURLs\":[\"/logs/**\"]}"
-#define INNER        "{\"verbs\":[\"get\"],\"nonResourceURLs\":[\"/a/*/b\"]}"
-#define DRIVER       "{\"verbs\":[\"*\"],\"apiGroups\":[\"resource.k8s.io\"],\"resources\":[\"*\"]}"
-#define STATUSES     "{\"verbs\":[\"update\"],\"apiGroups\":[\"*\"],\"resources\":[\"*/status\"]}"
-#define EVERY_UPDATE "{\"verbs\":[\"update\"],\"apiGroups\":[\"*\"],\"resources\":[\"*\"]}"
-#define CONTROLLER                                                                             \
-	"{\"verbs\":[\"update\",\"patch\"],\"apiGroups\":[\"resource.k8s.io\"],\"resources\":" \
-	"[\"resourceslices/status\"]}"
-#define DRIVER_SUB                                                                     \
-	"{\"verbs\":[\"associated-node:update\"],\"apiGroups\":[\"resource.k8s.io\"]," \
-	"\"resources\":"                                                               \
-	"[\"resourceclaims/driver\"],\"resourceNames\":[\"gpu.example.com\"]}"
+	"\"resourceNames\":[\"\"]}"
+
+/* The rules of lines, apart by newlines. */
+static struct json *rules_of(struct arena *a, const char *lines)
+{
+	struct buf text = BUF_INIT(65536);
+	struct str rest = str_from(lines), line;
+	struct json *objects, *list;
+	struct error err;
+
+	if (lines[0] == '{') {
+		list = json_make_array(a);
+		json_append(list, parse(a, lines));
+		return list;
+	}
+	(void)buf_addz(&text, "clusterrole x");
+	while (str_split(&rest, '\n', &line))
+		if (line.n)
+			(void)buf_printf(&text, "\n\t%.*s", STR_ARG(line));
+	if (policy_table_parse(a, arena_str(a, buf_str(&text)), &objects, &err) < 0)
+		fail_msg("%s", err.msg);
+	buf_release(&text);
+	return json_getz(json_first(objects), "rules");
+}
 
 static const struct {
 	const char *rule, *query;
@@ -204,11 +212,8 @@ static void a_rule_allows_what_upstream_says(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct user u = { .name = STR("u") };
 		struct authz_query q = query_of(&u, cases[i].query);
-		struct json *list = json_make_array(&a);
-		struct rbac_rules rules;
+		struct rbac_rules rules = rbac_rules_parse(&a, rules_of(&a, cases[i].rule));
 
-		json_append(list, parse(&a, cases[i].rule));
-		rules = rbac_rules_parse(&a, list);
 		if (rbac_rules_allow(rules, &q) != cases[i].allowed)
 			fail_msg("%s of %s: expected %d", cases[i].query, cases[i].rule,
 				 cases[i].allowed);
@@ -223,7 +228,7 @@ static void rules_survive_the_way_to_a_tree_and_back(void **state)
 
 	(void)state;
 	arena_init(&a, SIZE_MAX);
-	list = parse(&a, "[" PODS "," NAMED "," URLS "]");
+	list = rules_of(&a, PODS "\n" NAMED "\n" URLS);
 	back = rbac_rules_tree(&a, rbac_rules_parse(&a, list));
 	assert_true(json_equal(list, back));
 	arena_release(&a);
@@ -234,40 +239,27 @@ static void rules_survive_the_way_to_a_tree_and_back(void **state)
 static const struct {
 	const char *held, *wanted, *missing; /* missing: printed rules, joined by newlines */
 } covers[] = {
-	{ "[" PODS "]", "[" PODS "]", "" },
-	{ "[" ALL "]", "[" PODS "," NAMED "," SCALE "]", "" },
-	{ "[" ALL "]", "[" URLS "]",
+	{ PODS, PODS, "" },
+	{ ALL, PODS "\n" NAMED "\n" SCALE, "" },
+	{ ALL, URLS,
 	  "{NonResourceURLs:[\"/healthz\"], Verbs:[\"get\"]}\n"
 	  "{NonResourceURLs:[\"/api/*\"], Verbs:[\"get\"]}\n"
 	  "{NonResourceURLs:[\"/version/\"], Verbs:[\"get\"]}" },
-	{ "[" ANY_URL "]", "[" URLS "]", "" },
-	{ "[]", "[" PODS "]",
-	  "{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"get\" \"list\"]}" },
-	{ "[" PODS "]",
-	  "[{\"verbs\":[\"get\",\"watch\"],\"apiGroups\":[\"\"],\"resources\":[\"pods\"]}]",
+	{ ANY_URL, URLS, "" },
+	{ "", PODS, "{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"get\" \"list\"]}" },
+	{ PODS, "get,watch core pods",
 	  "{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"watch\"]}" },
-	{ "[" PODS "]", "[" LOGS "]",
-	  "{APIGroups:[\"\"], Resources:[\"pods/log\"], Verbs:[\"get\"]}" },
-	{ "[" NAMED "]",
-	  "[{\"verbs\":[\"get\"],\"apiGroups\":[\"apps\"],\"resources\":[\"deployments\"],"
-	  "\"resourceNames\":[\"a\",\"c\"]}]",
+	{ PODS, LOGS, "{APIGroups:[\"\"], Resources:[\"pods/log\"], Verbs:[\"get\"]}" },
+	{ NAMED, "get apps deployments a,c",
 	  "{APIGroups:[\"apps\"], Resources:[\"deployments\"], ResourceNames:[\"c\"], "
 	  "Verbs:[\"get\"]}" },
-	{ "[" NAMED "]",
-	  "[{\"verbs\":[\"get\"],\"apiGroups\":[\"apps\"],\"resources\":[\"deployments\"]}]",
+	{ NAMED, "get apps deployments",
 	  "{APIGroups:[\"apps\"], Resources:[\"deployments\"], Verbs:[\"get\"]}" },
-	{ "[" SCALE "]",
-	  "[{\"verbs\":[\"update\"],\"apiGroups\":[\"apps\"],\"resources\":[\"deployments/"
-	  "scale\"]}]",
-	  "" },
-	{ "[" PODS "]", "[{\"verbs\":[\"*\"],\"apiGroups\":[\"\"],\"resources\":[\"pods\"]}]",
-	  "{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"*\"]}" },
+	{ SCALE, "update apps deployments/scale", "" },
+	{ PODS, "* core pods", "{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"*\"]}" },
 	/* Covered by two rules together. */
-	{ "[" PODS "," LOGS "]",
-	  "[{\"verbs\":[\"get\"],\"apiGroups\":[\"\"],\"resources\":[\"pods\",\"pods/log\"]}]",
-	  "" },
-	{ "[" STARS "]", "[{\"verbs\":[\"get\"],\"nonResourceURLs\":[\"/logs/*\",\"/logs/a\"]}]",
-	  "" },
+	{ PODS "\n" LOGS, "get core pods,pods/log", "" },
+	{ STARS, "get url /logs/*,/logs/a", "" },
 };
 
 static void missing_rules_are_told_piece_by_piece(void **state)
@@ -280,8 +272,8 @@ static void missing_rules_are_told_piece_by_piece(void **state)
 		struct buf text = BUF_INIT(65536);
 		struct rbac_rules missing;
 
-		missing = rbac_missing(&a, rbac_rules_parse(&a, parse(&a, covers[i].held)),
-				       rbac_rules_parse(&a, parse(&a, covers[i].wanted)));
+		missing = rbac_missing(&a, rbac_rules_parse(&a, rules_of(&a, covers[i].held)),
+				       rbac_rules_parse(&a, rules_of(&a, covers[i].wanted)));
 		for (size_t k = 0; k < missing.n; k++) {
 			(void)buf_addz(&text, k ? "\n" : "");
 			rbac_rule_print(&text, &missing.v[k]);
@@ -318,13 +310,18 @@ static void a_rule_of_a_billion_pieces_is_refused_at_once(void **state)
 
 /* --- bindings ----------------------------------------------------------------------- */
 
-static void set_role(struct rbac *r, const char *ns, const char *name, const char *rules)
+static void set_role(struct rbac *r, const char *ns, const char *name, const char *lines)
 {
+	struct json *role = NULL, *rules;
 	struct arena a;
 
 	arena_init(&a, SIZE_MAX);
-	rbac_set_role(r, str_from(ns), str_from(name),
-		      rules ? parse(&a, arena_printf(&a, "{\"rules\":%s}", rules)) : NULL);
+	if (lines) {
+		role = json_make_object(&a);
+		assert_int_equal(json_copy(&a, rules_of(&a, lines), &rules, NULL), 0);
+		json_setz(role, "rules", rules);
+	}
+	rbac_set_role(r, str_from(ns), str_from(name), role);
 	arena_release(&a);
 }
 
@@ -372,8 +369,8 @@ static void bindings_reach_users_groups_and_service_accounts(void **state)
 	char text[512];
 
 	(void)state;
-	set_role(r, "", "reader", "[" PODS "]");
-	set_role(r, "a", "scaler", "[" SCALE "]");
+	set_role(r, "", "reader", PODS);
+	set_role(r, "a", "scaler", SCALE);
 	assert_string_equal(why(r, &bob, "a", "get core pods", text, sizeof(text)), "");
 
 	set_binding(r, "", "all", "ClusterRole", "reader", "[" USER("x") "," GROUP("dev") "]");
@@ -405,7 +402,7 @@ static void bindings_reach_users_groups_and_service_accounts(void **state)
 
 	set_role(r, "", "reader", NULL);
 	assert_string_equal(why(r, &bob, "a", "get core pods", text, sizeof(text)), "");
-	set_role(r, "", "reader", "[" PODS "]");
+	set_role(r, "", "reader", PODS);
 	assert_string_not_equal(why(r, &bob, "a", "get core pods", text, sizeof(text)), "");
 	set_binding(r, "", "all", NULL, NULL, NULL);
 	assert_string_equal(why(r, &bob, "a", "get core pods", text, sizeof(text)), "");
@@ -423,7 +420,7 @@ static void what_is_bound_to_a_missing_role_is_told_once(void **state)
 
 	(void)state;
 	arena_init(&a, SIZE_MAX);
-	set_role(r, "", "reader", "[" PODS "]");
+	set_role(r, "", "reader", PODS);
 	set_binding(r, "", "b1", "ClusterRole", "nosuch", "[" USER("bob") "," GROUP("dev") "]");
 	set_binding(r, "", "b2", "ClusterRole", "nosuch", "[" USER("bob") "]");
 	set_binding(r, "n", "b3", "Role", "gone", "[" USER("bob") "]");
@@ -448,12 +445,12 @@ static void a_reset_forgets_one_sort_and_keeps_the_rest(void **state)
 	char text[512];
 
 	(void)state;
-	set_role(r, "", "reader", "[" PODS "]");
+	set_role(r, "", "reader", PODS);
 	set_binding(r, "", "b", "ClusterRole", "reader", "[" USER("bob") "]");
 	set_binding(r, "n", "b", "ClusterRole", "reader", "[" USER("bob") "]");
 	rbac_reset_roles(r, true);
 	assert_string_equal(why(r, &bob, "", "get core pods", text, sizeof(text)), "");
-	set_role(r, "", "reader", "[" PODS "]");
+	set_role(r, "", "reader", PODS);
 	assert_string_not_equal(why(r, &bob, "", "get core pods", text, sizeof(text)), "");
 	rbac_reset_bindings(r, true);
 	assert_string_equal(why(r, &bob, "", "get core pods", text, sizeof(text)), "");
@@ -470,7 +467,7 @@ enum { NAMES = 5, ROLES = 12, BINDINGS = 30, SUBJECTS = 3, STEPS = 4000 };
 struct plain_role {
 	bool there;
 	int ns; /* -1: of the cluster */
-	char rules[512];
+	char rules[128];
 };
 
 struct plain_binding {
@@ -489,7 +486,7 @@ struct plain {
 };
 
 static const char *const verbs[] = { "get", "list", "update", "approve", "*" };
-static const char *const groups_of[] = { "", "apps", "*" };
+static const char *const groups_of[] = { "core", "apps", "*" };
 static const char *const resources[] = { "pods", "pods/log", "*/log", "nodes", "*" };
 
 static int below(struct plain *p, int n)
@@ -511,11 +508,9 @@ static void change_role(struct plain *p, int i)
 
 	role->ns = i % 2 ? -1 : i % 3;
 	role->there = below(p, 4) > 0;
-	(void)snprintf(
-		role->rules, sizeof(role->rules),
-		"[{\"verbs\":[\"%s\",\"%s\"],\"apiGroups\":[\"%s\"],\"resources\":[\"%s\"]%s}]",
-		verbs[below(p, 5)], verbs[below(p, 4)], groups_of[below(p, 3)],
-		resources[below(p, 5)], below(p, 3) ? "" : ",\"resourceNames\":[\"x\"]");
+	(void)snprintf(role->rules, sizeof(role->rules), "%s,%s %s %s%s", verbs[below(p, 5)],
+		       verbs[below(p, 4)], groups_of[below(p, 3)], resources[below(p, 5)],
+		       below(p, 3) ? "" : " x");
 	(void)snprintf(name, sizeof(name), "r%d", i);
 	set_role(p->rbac, ns_name(role->ns), name, role->there ? role->rules : NULL);
 }
@@ -594,7 +589,7 @@ static bool plain_allows(struct plain *p, const struct authz_query *q)
 		/* A Role is found in the binding's namespace, a ClusterRole in the cluster. */
 		if (!role->there || role->ns != (b->cluster_role ? -1 : b->ns))
 			continue;
-		allowed = rbac_rules_allow(rbac_rules_parse(&a, parse(&a, role->rules)), q);
+		allowed = rbac_rules_allow(rbac_rules_parse(&a, rules_of(&a, role->rules)), q);
 	}
 	arena_release(&a);
 	return allowed;

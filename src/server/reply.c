@@ -84,6 +84,16 @@ static size_t add_warnings(struct exchange *x, struct http_field *fields, size_t
 	return n;
 }
 
+/* That of a deprecated version comes first. */
+static void add_deprecation(struct exchange *x)
+{
+	struct text_list *w = ARENA_NEW(x->arena, struct text_list);
+
+	w->text = x->deprecation;
+	w->next = x->warnings;
+	x->warnings = w;
+}
+
 /* --- sending ---------------------------------------------------------------------- */
 
 bool reply_head(struct exchange *x, int status, struct str content_type, struct str encoding,
@@ -96,6 +106,8 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 		return false;
 	x->answered = true;
 	x->status = status;
+	if (x->deprecation.n)
+		add_deprecation(x);
 	if (x->warnings)
 		fields = arena_alloc(x->arena, sizeof(*fields) * (FIELDS_MAX + ARRAY_SIZE(few)));
 	fields[n++] = HTTP_FIELD("content-type", content_type);
@@ -158,20 +170,16 @@ static bool send_as_message(struct exchange *x, int status, struct str text)
 static void send_json(struct exchange *x, int status, enum accept_format format, struct bytes *json)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(REPLY_MAX);
-	bool yaml = format == ACCEPT_YAML, pretty = x->accept.pretty;
+	CLEANUP(bytes_unref) struct bytes *text = json;
+	bool yaml = format == ACCEPT_YAML;
 
-	if (format == ACCEPT_PROTOBUF && send_as_message(x, status, bytes_str(json)))
-		bytes_unref(json);
-	else if (!yaml && !pretty)
-		reply_body(x, status, STR("application/json"),
-			   (struct slice){ json->data, json->n, json });
-	else if (reply_form_restyle(yaml, x->arena, bytes_str(json), &out, NULL) < 0)
-		reply_body(x, status, STR("application/json"),
-			   (struct slice){ json->data, json->n, json });
-	else {
-		send_buf(x, status, yaml ? STR("application/yaml") : STR("application/json"), &out);
-		bytes_unref(json);
-	}
+	if (format == ACCEPT_PROTOBUF && send_as_message(x, status, bytes_str(text)))
+		return;
+	if ((yaml || x->accept.pretty) &&
+	    reply_form_restyle(yaml, x->arena, bytes_str(text), &out, NULL) == 0)
+		send_buf(x, status, negotiate_media_type(yaml ? ACCEPT_YAML : ACCEPT_JSON), &out);
+	else
+		reply_body(x, status, STR("application/json"), slice_of(text));
 }
 
 void reply_json(struct exchange *x, int status, struct bytes *json)

@@ -227,8 +227,11 @@ static struct cached *find(struct server_metrics *m, const struct exchange *x)
 			 (uintptr_t)key.status * 7 + key.verb * 3 + key.scope;
 	struct cached *c = &m->caches[x->lane * CACHE_SIZE + (hash & (CACHE_SIZE - 1))];
 
-	/* Paths that are no resource's have methods of all sorts: not worth a place. */
-	if (c->total && key.verb != REQUEST_NONE && c->kind == key.kind && c->sub == key.sub &&
+	/*
+	 * Paths that are no resource's have methods of all sorts: not worth a place. A custom
+	 * kind's memory may have become another's.
+	 */
+	if (c->total && key.verb != REQUEST_NONE && !x->custom && c->kind == key.kind && c->sub == key.sub &&
 	    c->status == key.status && c->verb == key.verb && c->scope == key.scope &&
 	    c->dry_run == key.dry_run)
 		return c;

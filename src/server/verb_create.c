@@ -3,7 +3,9 @@
  * name that the server made up and that is taken is made up again, as often as
  * upstream does.
  */
+#include "server/custom.h"
 #include "server/reply_impl.h"
+#include "server/server_impl.h"
 #include "server/verb_impl.h"
 
 enum { NAMES_MAX = 8 };
@@ -64,7 +66,9 @@ static void make(struct mutation *m)
 	int r;
 
 	m->about_name = name_of(m->tree);
-	r = mutation_check_namespace(m, &err);
+	r = custom_check_create(m->x->server->custom, m->kind, &err);
+	if (r == 0)
+		r = mutation_check_namespace(m, &err);
 	if (r == 0) {
 		mutation_prepare(m);
 		r = write_create(&m->write, m->tree, &m->tree, &err);
@@ -190,7 +194,6 @@ static void aim_at_pod(struct mutation *m)
 
 void verb_create(struct exchange *x)
 {
-	struct str type = http_fields_get(&x->stream->in.fields, STR("content-type"));
 	const struct mutation_ops *ops = ops_of(x);
 	struct mutation *m;
 	struct error err = { 0 };
@@ -201,7 +204,7 @@ void verb_create(struct exchange *x)
 	}
 	m = mutation_new(x, ops);
 	m->status = 201;
-	if (negotiate_body(type, &m->format, &err) < 0) {
+	if (verb_body_format(m, &err) < 0) {
 		mutation_refuse(m, &err);
 		return;
 	}

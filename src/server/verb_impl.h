@@ -25,6 +25,9 @@ bool verb_patch_options(struct mutation *m);
 /* A read that waited: "Too large resource version" has a cause that clients look for. */
 void verb_reply_sync_error(struct exchange *x, const struct error *err);
 
+/* Sets m->format from the Content-Type. -ERR_UNSUPPORTED_MEDIA_TYPE. */
+int verb_body_format(struct mutation *m, struct error *err);
+
 /* The request's fieldValidation, as struct write has it. */
 int verb_field_validation(const struct request *r);
 

@@ -16,6 +16,7 @@
 #include "net/gzip.h"
 #include "net/sim.h"
 #include "server/verb_world.h"
+#include "server/watch_text.h"
 
 #define PROTOBUF        "application/vnd.kubernetes.protobuf"
 #define CLIENT          PROTOBUF ",application/json" /* what Go's typed clients send */
@@ -461,33 +462,77 @@ static void a_watch_with_a_selector_too(void **state)
 
 static void a_watch_of_metadata_too(void **state)
 {
-	static const char *const versions[] = { "v1", "v1beta1" };
 	struct verb_world *w = *state;
+	struct seen s = watch(w, MAPS WATCH "&allowWatchBookmarks=true", PROTOBUF PARTIAL);
 
-	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
-		char *accept = arena_printf(&w->arena,
-					    PROTOBUF ";as=PartialObjectMetadata;g=meta.k8s.io;v=%s",
-					    versions[i]);
-		struct verb_ask a = { .method = "GET",
-				      .target = MAPS WATCH "&allowWatchBookmarks=true",
-				      .accept = accept };
-		struct seen s;
+	assert_string_equal(s.types, "BOOKMARK ADDED MODIFIED DELETED BOOKMARK ");
+	assert_string_equal(verb_world_text(w, s.last, "/kind"), "PartialObjectMetadata");
+	assert_string_equal(verb_world_text(w, s.last, "/apiVersion"), "meta.k8s.io/v1");
+}
 
-		if (i == 0) {
-			s = watch(w, MAPS WATCH "&allowWatchBookmarks=true", accept);
-			assert_string_equal(s.types, "BOOKMARK ADDED MODIFIED DELETED BOOKMARK ");
-			assert_string_equal(verb_world_text(w, s.last, "/kind"),
-					    "PartialObjectMetadata");
-			continue;
-		}
-		/* The schema does not know the old one's name: only that it comes. */
-		verb_world_begin(w, &a);
-		verb_world_finish(w, &a);
-		assert_int_equal(a.status, 200);
-		assert_true(a.got.n > 0);
-		assert_true(str_find(buf_str(&a.got), STR("meta.k8s.io/v1beta1")) > 0);
-		verb_ask_release(&a);
-	}
+/* The schema does not know the old one's name: only that it comes. */
+static void a_watch_of_old_metadata_has_its_version(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask a = { .method = "GET",
+			      .target = MAPS WATCH,
+			      .accept = PROTOBUF ";as=PartialObjectMetadata;g=meta.k8s.io;"
+						 "v=v1beta1" };
+
+	make_maps(w, 1, 10);
+	verb_world_begin(w, &a);
+	verb_world_finish(w, &a);
+	assert_int_equal(a.status, 200);
+	assert_true(str_find(buf_str(&a.got), STR("meta.k8s.io/v1beta1")) > 0);
+	verb_ask_release(&a);
+}
+
+static void an_error_is_an_event_with_a_status(void **state)
+{
+	struct verb_world *w = *state;
+	struct watch_form form = { .protobuf = true };
+	struct verb_ask a = { 0 };
+	struct error err;
+	struct seen s;
+	struct bytes *b;
+
+	(void)error_set(&err, ERR_EXPIRED, "too old resource version: 1 (2)");
+	b = watch_text_error(&form, &err);
+	buf_init(&a.got, MIB);
+	(void)buf_add_str(&a.got, bytes_str(b));
+	s = events(w, &a);
+	assert_string_equal(s.types, "ERROR ");
+	assert_string_equal(verb_world_text(w, s.last, "/reason"), "Expired");
+	assert_int_equal(json_getz(s.last, "code")->i64, 410);
+	verb_ask_release(&a);
+	bytes_unref(b);
+}
+
+/* What cannot be shown is told; nothing is skipped. */
+static void an_object_that_is_damaged_is_an_error(void **state)
+{
+	const struct schema_kind *kind = schema_find_kind(STR("v1"), STR("ConfigMap"));
+	struct watch_form form = { .protobuf = true, .kind = kind };
+	struct verb_world *w = *state;
+	struct verb_ask a = { 0 };
+	struct object *o = NULL;
+	struct seen s;
+	struct bytes *b;
+
+	assert_int_equal(object_new(kind, STR("{\"metadata\":{\"name\":\"a\"},\"x\":tru}"), 5,
+				    &w->server.gates, &o, NULL),
+			 0);
+	b = watch_text_event(&form, RING_ADDED, o, false, 0);
+	buf_init(&a.got, MIB);
+	(void)buf_add_str(&a.got, bytes_str(b));
+	s = events(w, &a);
+	assert_string_equal(s.types, "ERROR ");
+	assert_string_equal(verb_world_text(w, s.last, "/reason"), "InternalError");
+	assert_string_equal(verb_world_text(w, s.last, "/message"), "a stored object is no JSON");
+	assert_int_equal(json_getz(s.last, "code")->i64, 500);
+	verb_ask_release(&a);
+	bytes_unref(b);
+	object_unref(o);
 }
 
 static void the_initial_state_ends_with_a_bookmark(void **state)
@@ -582,6 +627,9 @@ int main(void)
 		TEST_2(a_watch_is_frames),
 		TEST_2(a_watch_with_a_selector_too),
 		TEST_2(a_watch_of_metadata_too),
+		TEST_2(a_watch_of_old_metadata_has_its_version),
+		TEST_2(an_error_is_an_event_with_a_status),
+		TEST_2(an_object_that_is_damaged_is_an_error),
 		TEST_2(the_initial_state_ends_with_a_bookmark),
 		TEST_2(a_watch_of_another_version_too),
 		TEST_2(watches_of_different_forms_stand_side_by_side),

@@ -53,13 +53,12 @@ static const struct mutation_ops update_ops = {
 
 void verb_update(struct exchange *x)
 {
-	struct str type = http_fields_get(&x->stream->in.fields, STR("content-type"));
 	struct mutation *m = mutation_new(x, &update_ops);
 	struct error err = { 0 };
 
 	if (verb_is_foreign(x))
 		mutation_refuse(m, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED });
-	else if (negotiate_body(type, &m->format, &err) < 0)
+	else if (verb_body_format(m, &err) < 0)
 		mutation_refuse(m, &err);
 	else
 		mutation_start(m);

@@ -37,7 +37,7 @@ bool access_identify(struct exchange *x)
 /* All loops are one thread here, so the state's may be asked from any. */
 void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 {
-	custom_prepare(x->server->custom, x);
+	(void)custom_prepare(x->server->custom, x);
 	then(x);
 }
 

@@ -358,6 +358,20 @@ int verb_field_validation(const struct request *r)
 	return WRITE_WARN;
 }
 
+int verb_body_format(struct mutation *m, struct error *err)
+{
+	const struct http_fields *fields = &m->x->stream->in.fields;
+	int r;
+
+	r = negotiate_body(http_fields_get(fields, STR("content-type")), &m->format, err);
+	/* A definition gives its fields no numbers. Its subresource Scale has some. */
+	if (r == 0 && m->format == DECODE_PROTOBUF && m->kind->custom && !verb_is_foreign(m->x))
+		r = error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+			      "the body of the request was in an unknown format - accepted media "
+			      "types include: application/json, application/yaml");
+	return r;
+}
+
 struct mutation *mutation_new(struct exchange *x, const struct mutation_ops *ops)
 {
 	struct mutation *m = ARENA_NEW(&x->work, struct mutation);

@@ -77,16 +77,16 @@ diff_tells_what_apply_would_do() {
 }
 
 labels_and_annotations() {
-	capture k label deployment web tier=back
+	capture k label deployment web zone=back
 	matches "$label: label" '^deployment.apps/web labeled' "$out$err"
-	capture k label deployment web tier=edge
+	capture k label deployment web zone=edge
 	matches "$label: label does not overwrite" "already has a value \(back\)" "$out$err"
-	capture k label deployment web tier=edge --overwrite
+	capture k label deployment web zone=edge --overwrite
 	matches "$label: label --overwrite" '^deployment.apps/web labeled' "$out$err"
-	same "$label: the label is overwritten" edge "$(at '{.metadata.labels.tier}')"
-	capture k label deployment web tier-
+	same "$label: the label is overwritten" edge "$(at "{.metadata.labels.zone}")"
+	capture k label deployment web zone-
 	matches "$label: label key-" '^deployment.apps/web (un)?labeled' "$out$err"
-	same "$label: the label is removed" "" "$(at '{.metadata.labels.tier}')"
+	same "$label: the label is removed" "" "$(at "{.metadata.labels.zone}")"
 	capture k annotate deployment web note=one
 	capture k annotate deployment web note=two --overwrite
 	same "$label: annotate --overwrite" two "$(at '{.metadata.annotations.note}')"

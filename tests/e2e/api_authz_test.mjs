@@ -517,6 +517,23 @@ async function nodes(say, { client, people: as }) {
 		expect(await as.node.delete(`${dra}/resourceslices/s1`), 200)
 	})
 
+	await test(say("a node asks for certificates in its own name"), async () => {
+		const certificates = "/apis/certificates.k8s.io/v1"
+		const request = (cn) => {
+			const { status, stdout, stderr } = spawnSync("openssl", ["req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+				"-keyout", "/dev/null", "-subj", `/O=system:nodes/CN=${cn}`], { encoding: "utf8" })
+			assert.equal(status, 0, stderr)
+			return Buffer.from(stdout).toString("base64")
+		}
+		const csr = (pem, signerName = "kubernetes.io/kube-apiserver-client-kubelet") => as.node.post(`${certificates}/certificatesigningrequests`, {
+			apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata: { name: unique("csr") },
+			spec: { request: pem, signerName, usages: ["client auth"] } })
+		expect(await csr(request("system:node:n1")), 201)
+		await forbidden(csr(request("system:node:n2")), /can only create a node CSR with CN=system:node:n1/)
+		await forbidden(csr(request("system:node:n2"), "kubernetes.io/kubelet-serving"), /can only create a node CSR with CN=system:node:n1/)
+		expect(await csr(request("anything"), "example.com/signer"), 201)
+	})
+
 	await test(say("the status of slices is the controller's alone"), async () => {
 		const slice = { apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name: "shared" },
 			spec: { driver: driverName, nodeName: node, pool: { name: node, generation: 1, resourceSliceCount: 1 } } }
@@ -543,6 +560,10 @@ async function kubectl(say, server) {
 		assert.match(run("token-owner", "create", "role", "reader", "--verb=get", "--resource=pods", "-n", "team").stdout, /role.rbac.authorization.k8s.io\/reader created/)
 		assert.match(run("token-owner", "create", "rolebinding", "readers", "--role=reader", "--user=nina", "-n", "team").stdout, /readers created/)
 		assert.equal(run("token-nobody", "auth", "can-i", "get", "pods", "-n", "team").stdout.trim(), "yes")
+		const admin = (...args) => spawnSync("kubectl", ["--kubeconfig", server.kubeconfig, ...args], { encoding: "utf8", env: { ...process.env, HOME: scratch } })
+		assert.equal(admin("auth", "can-i", "list", "pods", "-n", "team", "--as", "anybody", "--as-group", "team").stdout.trim(), "yes")
+		assert.equal(admin("auth", "can-i", "list", "nodes", "--as", "anybody", "--as-group", "team").stdout.trim(), "no")
+		assert.equal(admin("auth", "can-i", "list", "pods", "-n", "team", "--as", "system:serviceaccount:kube-system:driver").stdout.trim(), "no")
 		assert.match(run("token-owner", "create", "rolebinding", "bad", "--clusterrole=cluster-admin", "--user=nina", "-n", "team").stderr, /not currently held/)
 	})
 }

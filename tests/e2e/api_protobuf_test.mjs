@@ -3,7 +3,7 @@ import assert from "node:assert/strict"
 import { spawnSync } from "node:child_process"
 import { gunzipSync } from "node:zlib"
 import { backends, claim, configMap, core, dra, expect, expectStatus, newNamespace, paths, pod, slice, startServer, unique } from "./api_lib.mjs"
-import { devplane, finish, test } from "./lib.mjs"
+import { devplane, finish, test, until } from "./lib.mjs"
 import { expectPacked, goAccept, media, pack, packRaw, PackedWatch, unpack } from "./proto_lib.mjs"
 
 const partial = (kind, version = "v1") => `${media};as=${kind};g=meta.k8s.io;v=${version}`
@@ -224,6 +224,41 @@ async function failures(say, client, server) {
 		assert.equal(yaml.code, 406)
 		assert.match(yaml.text, /application\/json;stream=watch, application\/vnd\.kubernetes\.protobuf;stream=watch/)
 		assert.equal((await client.get("/api", { accept: goAccept })).body.kind, "APIVersions")
+	})
+}
+
+async function customs(say, client) {
+	const ns = await newNamespace(client)
+	const group = `${unique("g")}.example.com`
+	const things = `/apis/${group}/v1/namespaces/${ns}/things`
+
+	await test(say("a custom resource is JSON, its metadata and its failures are protobuf"), async () => {
+		const made = await client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+			apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: `things.${group}` }, spec: {
+				group, names: { plural: "things", kind: "Thing" }, scope: "Namespaced",
+				versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object", properties: { size: { type: "integer" } } } } }],
+			},
+		}, { accept: goAccept })
+		// The definition itself is a built-in kind.
+		assert.equal(made.code, 201)
+		assert.equal(JSON.parse(codec("protobuf", "json", made.raw)).spec.names.kind, "Thing")
+		await until("custom resource", async () => (await client.get(things)).code === 200)
+
+		const thing = { apiVersion: `${group}/v1`, kind: "Thing", metadata: { name: "t", labels: { a: "b" } }, size: 3 }
+		assert.equal(expect(await client.post(things, thing, { accept: goAccept }), 201).size, 3)
+		for (const accept of [goAccept, `${media}, */*`])
+			assert.equal(expect(await client.get(things, { accept }), 200).items[0].size, 3)
+		assert.match(expectPacked(await client.get(things, { accept: media }), 406, "Status").message,
+			/^only the following media types are accepted: /)
+		assert.equal(expectPacked(await client.get(`${things}/x`, { accept: goAccept }), 404, "Status").details.group, group)
+
+		const list = expectPacked(await client.get(things, { accept: partialList }), 200, "PartialObjectMetadataList")
+		assert.deepEqual(list.items[0].metadata.labels, { a: "b" })
+		const watch = await PackedWatch.open(client, `${things}?watch=1`, partial("PartialObjectMetadata"))
+		expect(await client.patch(`${things}/t`, { size: 4 }, "merge"), 200)
+		await watch.have(2)
+		assert.deepEqual(watch.brief, ["ADDED t", "MODIFIED t"])
+		watch.close()
 	})
 }
 
@@ -458,6 +493,7 @@ for (const backend of backends) {
 	const say = (what) => `${backend}: ${what}`
 	await objects(say, server.client)
 	await failures(say, server.client, server)
+	await customs(say, server.client)
 	await lists(say, server.client2)
 	await watches(say, server.client)
 	await server.stop()

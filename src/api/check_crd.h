@@ -1,0 +1,48 @@
+/*
+ * check_crd - what the files that check definitions share.
+ *
+ * Schemas are looked at as the trees that they are: JSONSchemaProps after decoding, where an
+ * absent member is a zero value. Paths are those that upstream tells: it moves what all versions
+ * have in common to the top of the spec before it looks.
+ */
+#ifndef API_CHECK_CRD_H
+#define API_CHECK_CRD_H
+
+#include "api/crd_impl.h"
+
+/* The schema of a version, of which `path` is `..schema`; `status`: it has that subresource. */
+void check_crd_validation(struct validation *v, const struct json *validation, bool status,
+			  const struct field_path *path);
+
+/* Rules of OpenAPI and of Kubernetes' extensions, for the whole tree. */
+void check_crd_openapi(struct validation *v, const struct json *schema,
+		       const struct field_path *path);
+
+/*
+ * Whether the schema is structural. False when it cannot even be read as one: *ret_why says
+ * why, and nothing was told of.
+ */
+bool check_crd_structural(struct validation *v, const struct json *schema,
+			  const struct field_path *path, const char **ret_why);
+
+/* Defaults must be valid, and have no fields that pruning would take. */
+void check_crd_defaults(struct validation *v, const struct crd_schema *schema,
+			const struct field_path *path);
+
+/*
+ * The schema that a path such as `.spec.x` or `['a']` leads to; NULL with the reason, in
+ * upstream's words. `brackets`: the second form is allowed.
+ */
+const struct json *check_crd_field_path(struct arena *a, const struct json *schema, struct str path,
+					bool brackets, const char **ret_why);
+
+/* What a valid definition is warned of. */
+void check_crd_warn(struct validation *v);
+
+/* Lower-case text in the arena. */
+struct str check_crd_lower(struct arena *a, struct str text);
+
+/* All faults of a DNS-1035 label, joined by commas; n 0: it is fine. */
+struct str check_crd_label(struct arena *a, struct str text);
+
+#endif

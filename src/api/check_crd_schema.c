@@ -1,0 +1,629 @@
+/*
+ * The rules that a definition's schema obeys beside being structural: no
+ * keywords that are not supported, list types and keys that fit together, rules in CEL
+ * that are well formed. The tree is walked once; what holds on the way down
+ * is in a small struct that each level copies.
+ */
+#include "api/check_crd.h"
+
+#include "base/limits.h"
+#include "base/map.h"
+
+struct context {
+	const char *no_defaults; /* why defaults are forbidden here; NULL: they are not */
+	bool inside_meta; /* apiVersion, kind or metadata of a resource, and below */
+	bool root;
+};
+
+static void check_node(struct validation *v, const struct json *schema, struct context context,
+		       const struct field_path *path);
+
+static struct str text_at(const struct json *object, const char *key)
+{
+	struct str text = json_str(json_getz(object, key));
+
+	return text.p ? text : STR("");
+}
+
+static bool is_true(const struct json *object, const char *key)
+{
+	bool value;
+
+	return json_bool(json_getz(object, key), &value) && value;
+}
+
+static bool is_set(const struct json *object, const char *key)
+{
+	const struct json *value = json_getz(object, key);
+
+	return value && value->type != JSON_NULL;
+}
+
+/* --- keywords ------------------------------------------------------------------------------- */
+
+static void check_keywords(struct validation *v, const struct json *schema,
+			   const struct field_path *path)
+{
+	static const struct {
+		const char *key, *why;
+	} rows[] = {
+		{ "id", "id is not supported" },
+		{ "additionalItems", "additionalItems is not supported" },
+		{ "patternProperties", "patternProperties is not supported" },
+		{ "definitions", "definitions is not supported" },
+		{ "dependencies", "dependencies is not supported" },
+		{ "$ref", "$ref is not supported" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct field_path at = field_path_name(path, rows[i].key);
+
+		if (is_set(schema, rows[i].key))
+			field_errors_forbidden(v->errs, &at, rows[i].why);
+	}
+}
+
+static void check_standard(struct validation *v, const struct json *schema,
+			   const struct context *context, const struct field_path *path)
+{
+	static const struct str types[] = { STR("array"),  STR("boolean"), STR("integer"),
+					    STR("number"), STR("object"),  STR("string") };
+	struct field_path type = field_path_name(path, "type");
+	struct field_path initial = field_path_name(path, "default");
+	struct field_path items = field_path_name(path, "items");
+	struct field_path embedded = field_path_name(path, "x-kubernetes-embedded-resource");
+	struct str given = text_at(schema, "type");
+	bool known = given.n == 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		known |= str_eq(given, types[i]);
+	if (!known)
+		field_errors_not_supported(v->errs, &type, FIELD_STR(given), types,
+					   ARRAY_SIZE(types));
+	if (is_set(schema, "default") && context->no_defaults)
+		field_errors_forbidden(
+			v->errs, &initial,
+			arena_printf(v->arena, "must not be set %s", context->no_defaults));
+	check_keywords(v, schema, path);
+	if (str_eqz(given, "null"))
+		field_errors_forbidden(v->errs, &type,
+				       "type cannot be set to null, use nullable as an "
+				       "alternative");
+	if (json_is(json_getz(schema, "items"), JSON_ARRAY))
+		field_errors_forbidden(v->errs, &items,
+				       "items must be a schema object and not an array");
+	if (context->inside_meta && is_true(schema, "x-kubernetes-embedded-resource"))
+		field_errors_forbidden(v->errs, &embedded,
+				       "must not be used inside of resource meta");
+}
+
+/* --- list and map types ------------------------------------------------------------------------ */
+
+/* An extension wants a type: missing is told otherwise than another. */
+static void check_wanted_type(struct validation *v, const struct json *schema, const char *want,
+			      const char *extension, const struct field_path *path)
+{
+	struct field_path at = field_path_name(path, "type");
+	struct str type = text_at(schema, "type");
+	const char *why = arena_printf(v->arena, "must be %s if %s is specified", want, extension);
+
+	if (!json_getz(schema, extension) || str_eqz(type, want))
+		return;
+	if (type.n)
+		field_errors_invalid(v->errs, &at, FIELD_STR(type), why);
+	else
+		field_errors_required(v->errs, &at, why);
+}
+
+static void check_map_type(struct validation *v, const struct json *schema,
+			   const struct field_path *path)
+{
+	static const struct str types[] = { STR("atomic"), STR("granular") };
+	struct field_path at = field_path_name(path, "x-kubernetes-map-type");
+	struct str given = text_at(schema, "x-kubernetes-map-type");
+
+	check_wanted_type(v, schema, "object", "x-kubernetes-map-type", path);
+	if (json_getz(schema, "x-kubernetes-map-type") && !str_eq(given, types[0]) &&
+	    !str_eq(given, types[1]))
+		field_errors_not_supported(v->errs, &at, FIELD_STR(given), types,
+					   ARRAY_SIZE(types));
+}
+
+/* What a set holds must be owned as a whole. */
+static void check_set_items(struct validation *v, const struct json *items,
+			    const struct field_path *path)
+{
+	static const char why[] = "must be atomic as item of a list with "
+				  "x-kubernetes-list-type=set";
+	struct field_path list = field_path_name(path, "x-kubernetes-list-type");
+	struct field_path map = field_path_name(path, "x-kubernetes-map-type");
+	const struct json *list_type = json_getz(items, "x-kubernetes-list-type");
+	struct str type = text_at(items, "type");
+
+	if (str_eqz(type, "array") && list_type && !str_eqz(json_str(list_type), "atomic"))
+		field_errors_invalid(v->errs, &list, validate_shown(v, list_type), why);
+	if (str_eqz(type, "object") && !str_eqz(text_at(items, "x-kubernetes-map-type"), "atomic"))
+		field_errors_invalid(v->errs, &map, validate_shown(v, list_type), why);
+}
+
+/* One key of a keyed list: a scalar field, named once. */
+static void check_key(struct validation *v, const struct json *schema, const struct json *key,
+		      const struct field_path *path)
+{
+	const struct json *keys = json_getz(schema, "x-kubernetes-list-map-keys");
+	const struct json *items = json_getz(schema, "items");
+	const struct json *property = json_get(json_getz(items, "properties"), json_str(key));
+	struct field_path keys_at = field_path_name(path, "x-kubernetes-list-map-keys");
+	struct field_path items_at = field_path_name(path, "items");
+	struct field_path properties = field_path_name(&items_at, "properties");
+	struct field_path at = field_path_key(&properties, json_str(key));
+	struct field_path type = field_path_name(&at, "type");
+	struct str given = text_at(property, "type");
+
+	if (!property)
+		field_errors_invalid(v->errs, &keys_at, validate_shown(v, keys),
+				     "entries must all be names of item properties");
+	else if (str_eqz(given, "array") || str_eqz(given, "object"))
+		field_errors_invalid(v->errs, &type, FIELD_STR(text_at(items, "type")),
+				     "must be a scalar type if parent array's "
+				     "x-kubernetes-list-type is map");
+	JSON_FOREACH (other, keys) {
+		if (other == key)
+			break;
+		if (!str_eq(json_str(other), json_str(key)))
+			continue;
+		field_errors_invalid(v->errs, &keys_at, validate_shown(v, keys),
+				     "must not contain duplicate entries");
+		break;
+	}
+}
+
+static void check_keyed_list(struct validation *v, const struct json *schema,
+			     const struct field_path *path)
+{
+	const struct json *items = json_getz(schema, "items");
+	struct field_path keys_at = field_path_name(path, "x-kubernetes-list-map-keys");
+	struct field_path items_at = field_path_name(path, "items");
+	struct field_path type = field_path_name(&items_at, "type");
+	const struct json *keys = json_getz(schema, "x-kubernetes-list-map-keys");
+
+	if (json_count(keys) == 0)
+		field_errors_required(v->errs, &keys_at,
+				      "must not be empty if x-kubernetes-list-type is map");
+	if (!items) {
+		field_errors_required(v->errs, &items_at,
+				      "must have a schema if x-kubernetes-list-type is map");
+	} else if (items->type != JSON_OBJECT) {
+		field_errors_invalid(v->errs, &items_at, validate_shown(v, items),
+				     "must only have a single schema if x-kubernetes-list-type is "
+				     "map");
+	} else if (!str_eqz(text_at(items, "type"), "object")) {
+		field_errors_invalid(v->errs, &type, FIELD_STR(text_at(items, "type")),
+				     "must be object if parent array's x-kubernetes-list-type is "
+				     "map");
+	} else {
+		JSON_FOREACH (key, keys)
+			check_key(v, schema, key, path);
+	}
+}
+
+/* Keys are always there, and never null. */
+static void check_key_presence(struct validation *v, const struct json *schema,
+			       const struct field_path *path)
+{
+	const struct json *items = json_getz(schema, "items");
+	struct field_path items_at = field_path_name(path, "items");
+	struct field_path properties = field_path_name(&items_at, "properties");
+	struct field_path nullable = field_path_name(&items_at, "nullable");
+	struct str list = text_at(schema, "x-kubernetes-list-type");
+
+	if (!json_is(items, JSON_OBJECT) || (!str_eqz(list, "set") && !str_eqz(list, "map")))
+		return;
+	if (is_true(items, "nullable"))
+		field_errors_forbidden(
+			v->errs, &nullable,
+			arena_printf(v->arena,
+				     "cannot be nullable when x-kubernetes-list-type is %.*s",
+				     STR_ARG(list)));
+	if (str_eqz(list, "set"))
+		return;
+	JSON_FOREACH (key, json_getz(schema, "x-kubernetes-list-map-keys")) {
+		const struct json *property = json_get(json_getz(items, "properties"),
+						       json_str(key));
+		struct field_path at = field_path_key(&properties, json_str(key));
+		struct field_path initial = field_path_name(&at, "default");
+		struct field_path null = field_path_name(&at, "nullable");
+		bool required = false;
+
+		JSON_FOREACH (name, json_getz(items, "required"))
+			required |= str_eq(json_str(name), json_str(key));
+		if (property && !required && !is_set(property, "default"))
+			field_errors_required(v->errs, &initial,
+					      "this property is in x-kubernetes-list-map-keys, so "
+					      "it must have a default or be a required property");
+		if (is_true(property, "nullable"))
+			field_errors_forbidden(v->errs, &null,
+					       "this property is in x-kubernetes-list-map-keys, so "
+					       "it cannot be nullable");
+	}
+}
+
+static void check_list_type(struct validation *v, const struct json *schema,
+			    const struct field_path *path)
+{
+	static const struct str types[] = { STR("atomic"), STR("set"), STR("map") };
+	struct field_path at = field_path_name(path, "x-kubernetes-list-type");
+	struct field_path items = field_path_name(path, "items");
+	struct str given = text_at(schema, "x-kubernetes-list-type");
+	bool is_list = str_eqz(text_at(schema, "type"), "array");
+
+	check_wanted_type(v, schema, "array", "x-kubernetes-list-type", path);
+	if (is_list && str_eq(given, types[1]) && json_is(json_getz(schema, "items"), JSON_OBJECT))
+		check_set_items(v, json_getz(schema, "items"), &items);
+	if (given.n && !str_eq(given, types[0]) && !str_eq(given, types[1]) &&
+	    !str_eq(given, types[2]))
+		field_errors_not_supported(v->errs, &at, FIELD_STR(given), types,
+					   ARRAY_SIZE(types));
+	if (json_count(json_getz(schema, "x-kubernetes-list-map-keys"))) {
+		static const char why[] = "must be map if x-kubernetes-list-map-keys is non-empty";
+
+		if (given.n == 0)
+			field_errors_required(v->errs, &at, why);
+		else if (!str_eq(given, types[2]))
+			field_errors_invalid(v->errs, &at, FIELD_STR(given), why);
+	}
+	if (str_eq(given, types[2]))
+		check_keyed_list(v, schema, path);
+	check_key_presence(v, schema, path);
+}
+
+/* --- rules in CEL --------------------------------------------------------------------------------- */
+
+static struct str trimmed(struct str s)
+{
+	while (s.n && strchr(" \t\n\v\f\r", s.p[0]))
+		s = str_skip(s, 1);
+	while (s.n && strchr(" \t\n\v\f\r", s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
+static bool has_line_break(struct str s)
+{
+	return str_chr(s, '\n') >= 0 || str_chr(s, '\r') >= 0;
+}
+
+static void check_rule_text(struct validation *v, const struct json *rule,
+			    const struct field_path *path)
+{
+	struct field_path rule_at = field_path_name(path, "rule");
+	struct field_path message_at = field_path_name(path, "message");
+	struct field_path expression_at = field_path_name(path, "messageExpression");
+	struct str text = trimmed(text_at(rule, "rule")), given = text_at(rule, "message");
+	struct str message = trimmed(given), expression = text_at(rule, "messageExpression");
+
+	if (text.n == 0)
+		field_errors_required(v->errs, &rule_at, "rule is not specified");
+	else if (given.n && message.n == 0)
+		field_errors_invalid(v->errs, &message_at, FIELD_STR(given),
+				     "must be non-empty if specified");
+	else if (has_line_break(message))
+		field_errors_invalid(v->errs, &message_at, FIELD_STR(given),
+				     "must not contain line breaks");
+	else if (has_line_break(text) && message.n == 0)
+		field_errors_required(v->errs, &message_at,
+				      "message must be specified if rule contains line breaks");
+	if (expression.n && trimmed(expression).n == 0)
+		field_errors_required(v->errs, &expression_at,
+				      "messageExpression must be non-empty if specified");
+}
+
+static void check_rule(struct validation *v, const struct json *schema, const struct json *rule,
+		       const struct field_path *path)
+{
+	static const struct str reasons[] = { STR("FieldValueDuplicate"),
+					      STR("FieldValueForbidden"), STR("FieldValueInvalid"),
+					      STR("FieldValueRequired") };
+	struct field_path reason_at = field_path_name(path, "reason");
+	struct field_path field_at = field_path_name(path, "fieldPath");
+	struct str reason = json_str(json_getz(rule, "reason")), field = text_at(rule, "fieldPath");
+	bool known = !reason.p;
+	const char *why;
+
+	check_rule_text(v, rule, path);
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		known |= str_eq(reason, reasons[i]);
+	if (!known)
+		field_errors_not_supported(v->errs, &reason_at, FIELD_STR(reason), reasons,
+					   ARRAY_SIZE(reasons));
+	if (field.n && trimmed(field).n == 0)
+		field_errors_invalid(v->errs, &field_at, FIELD_STR(field),
+				     "must be non-empty if specified");
+	if (has_line_break(field))
+		field_errors_invalid(v->errs, &field_at, FIELD_STR(field),
+				     "must not contain line breaks");
+	if (field.n && !check_crd_field_path(v->arena, schema, field, true, &why))
+		field_errors_invalid(v->errs, &field_at, FIELD_STR(field), "must be a valid path");
+}
+
+static void check_rules(struct validation *v, const struct json *schema,
+			const struct field_path *path)
+{
+	struct field_path list = field_path_name(path, "x-kubernetes-validations");
+	size_t i = 0;
+
+	JSON_FOREACH (rule, json_getz(schema, "x-kubernetes-validations")) {
+		struct field_path at = field_path_index(&list, i++);
+
+		check_rule(v, schema, rule, &at);
+	}
+}
+
+/* --- paths to fields ------------------------------------------------------------------------------- */
+
+/* The next piece: '.', '[', ']', a quoted text, or what lies between those. */
+static struct str next_token(struct str *rest)
+{
+	struct str token;
+	size_t n = 1;
+
+	if (!strchr(".[]", rest->p[0])) {
+		bool quoted = rest->p[0] == '\'';
+
+		while (n < rest->n && (quoted || !strchr(".[]", rest->p[n]))) {
+			n++;
+			if (quoted && rest->p[n - 1] == '\'' && rest->p[n - 2] != '\\')
+				break;
+		}
+	}
+	token = str_of(rest->p, n);
+	*rest = str_skip(*rest, n);
+	return token;
+}
+
+static struct str unquoted(struct arena *a, struct str token)
+{
+	char *text = arena_alloc(a, token.n);
+	size_t n = 0;
+
+	for (size_t i = 1; i + 1 < token.n; i++) {
+		if (token.p[i] == '\\' && i + 2 < token.n)
+			i++;
+		text[n++] = token.p[i];
+	}
+	return str_of(text, n);
+}
+
+static const struct json *step_down(const struct json *schema, struct str name,
+				    const char **ret_why)
+{
+	const struct json *properties = json_getz(schema, "properties");
+	const struct json *additional = json_getz(schema, "additionalProperties");
+	const struct json *found = NULL;
+
+	if (json_count(properties))
+		found = json_get(properties, name);
+	else if (json_is(additional, JSON_OBJECT))
+		found = additional;
+	if (!found)
+		*ret_why = "does not refer to a valid field";
+	return found;
+}
+
+const struct json *check_crd_field_path(struct arena *a, const struct json *schema, struct str path,
+					bool brackets, const char **ret_why)
+{
+	struct str rest = path, token;
+	bool bracket;
+
+	while (schema && rest.n) {
+		token = next_token(&rest);
+		bracket = str_eqz(token, "[");
+		if (!bracket && !str_eqz(token, ".")) {
+			*ret_why = arena_printf(a, "expected [ or . but got: %.*s", STR_ARG(token));
+			return NULL;
+		}
+		if (bracket && !brackets) {
+			*ret_why = "array notation is not allowed";
+			return NULL;
+		}
+		if (rest.n == 0) {
+			*ret_why = "unexpected end of JSON path";
+			return NULL;
+		}
+		token = next_token(&rest);
+		if (bracket && (token.n < 2 || token.p[0] != '\'' || token.p[token.n - 1] != '\'' ||
+				!str_starts(rest, STR("]")))) {
+			*ret_why = "expected single quoted string";
+			return NULL;
+		}
+		schema = step_down(schema, bracket ? unquoted(a, token) : token, ret_why);
+		rest = str_skip(rest, bracket);
+	}
+	return schema;
+}
+
+/* --- the tree -------------------------------------------------------------------------------------- */
+
+static void check_properties(struct validation *v, const struct json *schema,
+			     struct context context, const struct field_path *path)
+{
+	struct field_path properties = field_path_name(path, "properties");
+	bool resource = context.root || is_true(schema, "x-kubernetes-embedded-resource");
+
+	JSON_FOREACH (property, json_getz(schema, "properties")) {
+		struct field_path at = field_path_key(&properties, json_key(property));
+		struct context below = context;
+
+		below.root = false;
+		if (resource && crd_is_meta(json_key(property))) {
+			below.inside_meta = true;
+			if (context.root)
+				below.no_defaults = arena_printf(v->arena, "in top-level %.*s",
+								 STR_ARG(json_key(property)));
+		}
+		check_node(v, property, below, &at);
+	}
+}
+
+static void check_additional(struct validation *v, const struct json *schema,
+			     struct context context, const struct field_path *path)
+{
+	const struct json *additional = json_getz(schema, "additionalProperties");
+	struct field_path at = field_path_name(path, "additionalProperties");
+
+	if (!additional)
+		return;
+	if (json_count(json_getz(schema, "properties")) && !is_true(schema, "additionalProperties"))
+		field_errors_forbidden(v->errs, &at,
+				       "additionalProperties and properties are mutual exclusive");
+	if (context.inside_meta)
+		context.no_defaults = "inside additionalProperties applying to object metadata";
+	context.root = false;
+	if (additional->type == JSON_OBJECT)
+		check_node(v, additional, context, &at);
+}
+
+static void check_branches(struct validation *v, const struct json *schema, struct context context,
+			   const struct field_path *path)
+{
+	static const char *const lists[] = { "allOf", "oneOf", "anyOf" };
+	struct field_path not = field_path_name(path, "not");
+
+	context.root = false;
+	if (json_is(json_getz(schema, "not"), JSON_OBJECT))
+		check_node(v, json_getz(schema, "not"), context, &not );
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		struct field_path list = field_path_name(path, lists[i]);
+		size_t k = 0;
+
+		JSON_FOREACH (branch, json_getz(schema, lists[i])) {
+			struct field_path at = field_path_index(&list, k++);
+
+			check_node(v, branch, context, &at);
+		}
+	}
+}
+
+static void check_node(struct validation *v, const struct json *schema, struct context context,
+		       const struct field_path *path)
+{
+	struct field_path unique = field_path_name(path, "uniqueItems");
+	struct field_path items = field_path_name(path, "items");
+	struct field_path preserve = field_path_name(path, "x-kubernetes-preserve-unknown-fields");
+	bool value;
+
+	check_standard(v, schema, &context, path);
+	if (is_true(schema, "uniqueItems"))
+		field_errors_forbidden(v->errs, &unique,
+				       "uniqueItems cannot be set to true since the runtime "
+				       "complexity becomes quadratic");
+	check_additional(v, schema, context, path);
+	check_properties(v, schema, context, path);
+	check_branches(v, schema, context, path);
+	context.root = false;
+	if (json_is(json_getz(schema, "items"), JSON_OBJECT))
+		check_node(v, json_getz(schema, "items"), context, &items);
+	if (json_bool(json_getz(schema, "x-kubernetes-preserve-unknown-fields"), &value) && !value)
+		field_errors_invalid(v->errs, &preserve, FIELD_BOOL(false),
+				     "must be true or undefined");
+	check_map_type(v, schema, path);
+	check_list_type(v, schema, path);
+	check_rules(v, schema, path);
+}
+
+void check_crd_openapi(struct validation *v, const struct json *schema,
+		       const struct field_path *path)
+{
+	check_node(v, schema, (struct context){ .root = true }, path);
+}
+
+/* --- the schema of a version ------------------------------------------------------------------------ */
+
+/* With a status of its own, the root says nothing that would be lost when status is cut out. */
+static void check_root(struct validation *v, const struct json *schema,
+		       const struct field_path *path)
+{
+	static const char *const allowed[] = {
+		"description",
+		"type",
+		"format",
+		"title",
+		"maximum",
+		"exclusiveMaximum",
+		"minimum",
+		"exclusiveMinimum",
+		"maxLength",
+		"minLength",
+		"pattern",
+		"maxItems",
+		"minItems",
+		"uniqueItems",
+		"multipleOf",
+		"required",
+		"items",
+		"properties",
+		"externalDocs",
+		"example",
+		"x-kubernetes-preserve-unknown-fields",
+		"x-kubernetes-validations",
+	};
+	struct field_path type = field_path_name(path, "type");
+	struct str given = text_at(schema, "type");
+
+	if (given.n && !str_eqz(given, "object"))
+		field_errors_invalid(v->errs, &type, FIELD_STR(given),
+				     "only \"object\" is allowed as the type at the root of the "
+				     "schema if the status subresource is enabled");
+	JSON_FOREACH (member, schema) {
+		bool fine = false;
+
+		for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
+			fine |= str_eqz(json_key(member), allowed[i]);
+		if (fine)
+			continue;
+		field_errors_invalid(
+			v->errs, path, validate_shown(v, schema),
+			"only [Description Type Format Title Maximum ExclusiveMaximum Minimum "
+			"ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems "
+			"UniqueItems MultipleOf Required Items Properties ExternalDocs Example "
+			"XPreserveUnknownFields XValidations] fields are allowed at the root of "
+			"the schema if the status subresource is enabled");
+		return;
+	}
+}
+
+static void check_structure(struct validation *v, const struct json *schema,
+			    const struct field_path *path, const char **ret_why)
+{
+	const struct crd_schema *compiled;
+	struct error err;
+
+	if (!check_crd_structural(v, schema, path, ret_why))
+		return;
+	if (crd_schema_compile(v->arena, schema, &compiled, &err) < 0)
+		field_errors_invalid(v->errs, path, FIELD_STR(STR("")), err.msg);
+	else
+		check_crd_defaults(v, compiled, path);
+}
+
+void check_crd_validation(struct validation *v, const struct json *validation, bool status,
+			  const struct field_path *path)
+{
+	const struct json *schema = json_getz(validation, "openAPIV3Schema");
+	struct field_path at = field_path_name(path, "openAPIV3Schema");
+	struct field_path nullable = field_path_name(&at, "nullable");
+	size_t before = v->errs->n + v->errs->dropped;
+	const char *why = NULL;
+
+	if (!json_is(schema, JSON_OBJECT))
+		return;
+	if (status)
+		check_root(v, schema, &at);
+	if (is_true(schema, "nullable"))
+		field_errors_forbidden(v->errs, &nullable, "nullable cannot be true at the root");
+	check_structure(v, schema, &at, &why);
+	check_crd_openapi(v, schema, &at);
+	if (why && v->errs->n + v->errs->dropped == before)
+		field_errors_invalid(v->errs, &at, FIELD_STR(STR("")), why);
+}

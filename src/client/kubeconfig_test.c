@@ -1,0 +1,343 @@
+/*
+ * Kubeconfigs: what is read, how files are merged, and that every mistake is told with its place.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "client/kubeconfig.h"
+
+struct test {
+	char dir[32];
+	struct kubeconfig_env env;
+};
+
+static int setup(void **state)
+{
+	struct test *t = calloc(1, sizeof(*t));
+
+	(void)snprintf(t->dir, sizeof(t->dir), "/tmp/kubeconfig.XXXXXX");
+	assert_non_null(mkdtemp(t->dir));
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct test *t = *state;
+	char command[64];
+
+	(void)snprintf(command, sizeof(command), "rm -r %s", t->dir);
+	assert_int_equal(system(command), 0);
+	free(t);
+	return 0;
+}
+
+static const char *path_of(const struct test *t, const char *name)
+{
+	static char paths[8][64];
+	static unsigned next;
+	char *path = paths[next++ % 8];
+
+	(void)snprintf(path, sizeof(paths[0]), "%s/%s", t->dir, name);
+	return path;
+}
+
+static void put(const struct test *t, const char *name, const char *text)
+{
+	assert_int_equal(file_write_atomic(path_of(t, name), str_from(text), 0600, NULL), 0);
+}
+
+/* One context over one cluster and one user; `cluster` and `user` are their YAML members. */
+static void put_simple(const struct test *t, const char *name, const char *cluster,
+		       const char *user)
+{
+	char text[4096];
+
+	(void)snprintf(
+		text, sizeof(text),
+		"apiVersion: v1\nkind: Config\ncurrent-context: main\n"
+		"contexts:\n- name: main\n  context: {cluster: c, user: u, namespace: apps}\n"
+		"clusters:\n- name: c\n  cluster: {%s}\n"
+		"users:\n- name: u\n  user: {%s}\n",
+		cluster, user);
+	put(t, name, text);
+}
+
+static int load(const struct test *t, const char *path, const char *context, struct kubeconfig *k,
+		struct error *err)
+{
+	struct kubeconfig_opts opts = { .path = path, .context = context, .env = &t->env };
+
+	return kubeconfig_load(k, &opts, err);
+}
+
+/* Fails unless loading fails with this code and says this. */
+static void expect(const struct test *t, const char *path, const char *context, int code,
+		   const char *words)
+{
+	struct kubeconfig k;
+	struct error err = { 0 };
+
+	assert_int_equal(load(t, path, context, &k, &err), -code);
+	if (!strstr(err.msg, words))
+		fail_msg("\"%s\" is not in \"%s\"", words, err.msg);
+}
+
+#define ASSERT_STR(s, z) assert_true(str_eqz(s, z))
+
+static void all_members_are_read(void **state)
+{
+	struct test *t = *state;
+	struct kubeconfig k;
+	struct error err;
+
+	put(t, "ca.pem", "CA");
+	put_simple(t, "config",
+		   "server: 'https://host:6443', certificate-authority: ca.pem, tls-server-name: "
+		   "other",
+		   "token: abc, client-certificate-data: Q0VSVA==, client-key-data: S0VZ");
+	assert_int_equal(load(t, path_of(t, "config"), NULL, &k, &err), 0);
+	ASSERT_STR(k.server, "https://host:6443");
+	ASSERT_STR(k.ca, "CA");
+	ASSERT_STR(str_from(k.ca_file), path_of(t, "ca.pem"));
+	ASSERT_STR(k.tls_server_name, "other");
+	ASSERT_STR(k.token, "abc");
+	ASSERT_STR(k.cert, "CERT");
+	ASSERT_STR(k.key, "KEY");
+	ASSERT_STR(k.ns, "apps");
+	ASSERT_STR(k.context, "main");
+	ASSERT_STR(k.user, "u");
+	assert_false(k.insecure);
+	kubeconfig_release(&k);
+	kubeconfig_release(&k);
+}
+
+static void json_is_read_too(void **state UNUSED)
+{
+	struct kubeconfig k;
+	struct error err;
+
+	assert_int_equal(
+		kubeconfig_parse(
+			&k,
+			STR("{\"current-context\":\"m\",\"contexts\":[{\"name\":\"m\",\"context\":"
+			    "{\"cluster\":\"c\"}}],\"clusters\":[{\"name\":\"c\",\"cluster\":"
+			    "{\"server\":\"http://h\",\"insecure-skip-tls-verify\":true}}]}"),
+			"text", "/dir", NULL, &err),
+		0);
+	ASSERT_STR(k.server, "http://h");
+	ASSERT_STR(k.ns, "default");
+	assert_true(k.insecure);
+	assert_int_equal(k.user.n, 0);
+	kubeconfig_release(&k);
+}
+
+static void data_wins_over_files(void **state)
+{
+	struct test *t = *state;
+	struct kubeconfig k;
+	struct error err;
+
+	put_simple(t, "config",
+		   "server: 'https://h', certificate-authority: missing, "
+		   "certificate-authority-data: Q0E=",
+		   "");
+	assert_int_equal(load(t, path_of(t, "config"), NULL, &k, &err), 0);
+	ASSERT_STR(k.ca, "CA");
+	assert_null(k.ca_file);
+	kubeconfig_release(&k);
+}
+
+static void a_token_file_is_the_truth(void **state)
+{
+	struct test *t = *state;
+	struct kubeconfig k;
+	struct error err;
+
+	put(t, "token", "fresh\n");
+	put_simple(t, "config", "server: 'https://h'", "token: old, tokenFile: token");
+	assert_int_equal(load(t, path_of(t, "config"), NULL, &k, &err), 0);
+	ASSERT_STR(k.token, "fresh");
+	ASSERT_STR(str_from(k.token_file), path_of(t, "token"));
+	kubeconfig_release(&k);
+	put_simple(t, "config", "server: 'https://h'", "token: old, tokenFile: missing");
+	assert_int_equal(load(t, path_of(t, "config"), NULL, &k, &err), 0);
+	ASSERT_STR(k.token, "old");
+	kubeconfig_release(&k);
+	put_simple(t, "config", "server: 'https://h'", "tokenFile: missing");
+	expect(t, path_of(t, "config"), NULL, ERR_NOT_FOUND, "user \"u\": tokenFile: cannot read");
+	put(t, "token", "\n");
+	put_simple(t, "config", "server: 'https://h'", "tokenFile: token");
+	expect(t, path_of(t, "config"), NULL, ERR_INVALID, "tokenFile is empty");
+}
+
+static void several_files_are_merged(void **state)
+{
+	struct test *t = *state;
+	char list[256];
+	struct kubeconfig k;
+	struct error err;
+
+	put(t, "first",
+	    "current-context: b\ncontexts:\n- {name: a, context: {cluster: x}}\n"
+	    "clusters:\n- {name: x, cluster: {server: 'https://first'}}\n");
+	put(t, "second",
+	    "current-context: a\ncontexts:\n- {name: b, context: {cluster: x, user: u}}\n"
+	    "clusters:\n- {name: x, cluster: {server: 'https://second'}}\n"
+	    "users:\n- {name: u, user: {username: me, password: pw}}\n");
+	(void)snprintf(list, sizeof(list), "%s/missing:%s/first::%s/second", t->dir, t->dir,
+		       t->dir);
+	t->env.kubeconfig = list;
+	assert_int_equal(load(t, NULL, NULL, &k, &err), 0);
+	ASSERT_STR(k.context, "b");
+	ASSERT_STR(k.server, "https://first");
+	ASSERT_STR(k.username, "me");
+	ASSERT_STR(k.password, "pw");
+	assert_true(str_ends(k.source, STR("second")));
+	kubeconfig_release(&k);
+	assert_int_equal(load(t, NULL, "a", &k, &err), 0);
+	ASSERT_STR(k.context, "a");
+	assert_int_equal(k.user.n, 0);
+	kubeconfig_release(&k);
+}
+
+static void the_home_folder_is_looked_into(void **state)
+{
+	struct test *t = *state;
+	struct kubeconfig k;
+	struct error err;
+
+	t->env.home = t->dir;
+	expect(t, NULL, NULL, ERR_NOT_FOUND, "use --kubeconfig FILE, set KUBECONFIG");
+	assert_int_equal(mkdir(path_of(t, ".kube"), 0700), 0);
+	put_simple(t, ".kube/config", "server: 'https://home'", "");
+	assert_int_equal(load(t, NULL, NULL, &k, &err), 0);
+	ASSERT_STR(k.server, "https://home");
+	kubeconfig_release(&k);
+}
+
+static void a_pod_uses_its_service_account(void **state)
+{
+	struct test *t = *state;
+	struct kubeconfig k;
+	struct error err;
+
+	t->env.service_host = "fd00::1";
+	t->env.service_port = "443";
+	t->env.account_dir = t->dir;
+	expect(t, NULL, NULL, ERR_NOT_FOUND, "the pod's service account: cannot read");
+	put(t, "token", "jwt\n");
+	put(t, "ca.crt", "CA");
+	put(t, "namespace", "kube-system");
+	assert_int_equal(load(t, NULL, NULL, &k, &err), 0);
+	ASSERT_STR(k.server, "https://[fd00::1]:443");
+	ASSERT_STR(k.token, "jwt");
+	ASSERT_STR(k.ca, "CA");
+	ASSERT_STR(k.ns, "kube-system");
+	ASSERT_STR(str_from(k.token_file), path_of(t, "token"));
+	kubeconfig_release(&k);
+}
+
+static void what_we_cannot_do_is_refused(void **state)
+{
+	struct test *t = *state;
+	const char *path = path_of(t, "config");
+
+	put_simple(t, "config", "server: 'https://h'", "exec: {command: aws}");
+	expect(t, path, NULL, ERR_UNIMPLEMENTED, "user \"u\": exec plugins are not supported");
+	put_simple(t, "config", "server: 'https://h'", "auth-provider: {name: gcp}");
+	expect(t, path, NULL, ERR_UNIMPLEMENTED, "auth-provider is not supported");
+	put_simple(t, "config", "server: 'https://h'", "as: admin");
+	expect(t, path, NULL, ERR_UNIMPLEMENTED, "impersonation");
+	put_simple(t, "config", "server: 'https://h', proxy-url: 'http://p'", "");
+	expect(t, path, NULL, ERR_UNIMPLEMENTED, "cluster \"c\": proxy-url is not supported");
+}
+
+static void mistakes_are_told_with_their_place(void **state)
+{
+	struct test *t = *state;
+	const char *path = path_of(t, "config");
+
+	expect(t, path, NULL, ERR_NOT_FOUND, "cannot read");
+	put(t, "config", "");
+	expect(t, path, NULL, ERR_INVALID, "it is empty");
+	put(t, "config", "- a");
+	expect(t, path, NULL, ERR_INVALID, "it is no kubeconfig");
+	put(t, "config", "a: [");
+	expect(t, path, NULL, ERR_INVALID, path);
+	put(t, "config", "{\"a\":");
+	expect(t, path, NULL, ERR_INVALID, path);
+	put(t, "config", "kind: Config");
+	expect(t, path, NULL, ERR_INVALID, "there is no current-context: add one or use --context");
+	expect(t, path, "x", ERR_NOT_FOUND, "there is no context \"x\"");
+	put(t, "config", "current-context: m\ncontexts:\n- {name: m, context: {user: u}}");
+	expect(t, path, NULL, ERR_INVALID, "context \"m\" names no cluster");
+	put(t, "config", "current-context: m\ncontexts:\n- {name: m, context: {cluster: c}}");
+	expect(t, path, NULL, ERR_NOT_FOUND, "there is no cluster \"c\"");
+	put_simple(t, "config", "", "");
+	expect(t, path, NULL, ERR_INVALID, "it has no server");
+	put_simple(t, "config", "server: 5", "");
+	expect(t, path, NULL, ERR_INVALID, "cluster \"c\": server must be text");
+	put_simple(t, "config", "server: 'https://h', insecure-skip-tls-verify: maybe", "");
+	expect(t, path, NULL, ERR_INVALID, "insecure-skip-tls-verify must be true or false");
+	put_simple(t, "config",
+		   "server: 'https://h', insecure-skip-tls-verify: true, "
+		   "certificate-authority-data: Q0E=",
+		   "");
+	expect(t, path, NULL, ERR_INVALID, "exclude each other");
+	put_simple(t, "config", "server: 'https://h', certificate-authority-data: '?'", "");
+	expect(t, path, NULL, ERR_INVALID, "certificate-authority-data: it is not base64");
+	put_simple(t, "config", "server: 'https://h', certificate-authority: nowhere", "");
+	expect(t, path, NULL, ERR_NOT_FOUND, "certificate-authority: cannot read");
+	put_simple(t, "config", "server: 'https://h'", "client-certificate-data: Q0E=");
+	expect(t, path, NULL, ERR_INVALID, "client-certificate needs its key");
+	put_simple(t, "config", "server: 'https://h'", "client-key-data: Q0E=");
+	expect(t, path, NULL, ERR_INVALID, "client-key needs its certificate");
+	put_simple(t, "config", "server: 'https://h'", "token: a, username: b");
+	expect(t, path, NULL, ERR_INVALID, "exclude each other");
+}
+
+static void a_broken_neighbour_does_no_harm(void **state)
+{
+	struct test *t = *state;
+	struct kubeconfig k;
+	struct error err;
+
+	put(t, "config",
+	    "current-context: m\ncontexts:\n- {name: m, context: {cluster: c}}\n- nonsense\n"
+	    "clusters:\n- {name: other, cluster: {proxy-url: x}}\n- {name: c, cluster: {server: "
+	    "'http://h'}}\n"
+	    "users: 5\n");
+	assert_int_equal(load(t, path_of(t, "config"), NULL, &k, &err), 0);
+	ASSERT_STR(k.server, "http://h");
+	kubeconfig_release(&k);
+}
+
+int main(void)
+{
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(all_members_are_read),
+		TEST(json_is_read_too),
+		TEST(data_wins_over_files),
+		TEST(a_token_file_is_the_truth),
+		TEST(several_files_are_merged),
+		TEST(the_home_folder_is_looked_into),
+		TEST(a_pod_uses_its_service_account),
+		TEST(what_we_cannot_do_is_refused),
+		TEST(mistakes_are_told_with_their_place),
+		TEST(a_broken_neighbour_does_no_harm),
+	};
+
+	return cmocka_run_group_tests_name("client/kubeconfig", tests, NULL, NULL);
+}

@@ -1,0 +1,17 @@
+/*
+ * pki_csr - a certificate signing request (PKCS #10): whom it is for.
+ */
+#ifndef NET_PKI_CSR_H
+#define NET_PKI_CSR_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/str.h"
+
+/*
+ * The common name of the subject of a request in PEM, empty when it has none; in the arena.
+ * -ERR_BAD_REQUEST when it is no such request.
+ */
+int pki_csr_common_name(struct str pem, struct arena *a, struct str *ret_name, struct error *err);
+
+#endif

@@ -1,0 +1,376 @@
+#include "server/custom.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "net/sim.h"
+#include "server/catalogue.h"
+#include "server/discovery.h"
+#include "server/document.h"
+#include "server/negotiate.h"
+#include "server/openapi.h"
+#include "server/verb_world.h"
+
+#define DEFINITIONS "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+#define WIDGETS     "/apis/example.com/v1/namespaces/default/widgets"
+#define FINALIZED   "\"finalizers\":[\"example.com/held\"]"
+
+/* plural, kind, singular and short name; more properties of spec; more versions. */
+static const char *definition(struct verb_world *w, const char *plural, const char *kind,
+			      const char *properties, const char *versions)
+{
+	return arena_printf(
+		&w->arena,
+		"{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\","
+		"\"metadata\":{\"name\":\"%s.example.com\"},\"spec\":{\"group\":\"example.com\","
+		"\"scope\":\"Namespaced\",\"names\":{\"plural\":\"%s\",\"kind\":\"%s\"},"
+		"\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+		"\"subresources\":{\"status\":{}},\"schema\":{\"openAPIV3Schema\":{"
+		"\"type\":\"object\",\"properties\":{\"spec\":{\"type\":\"object\","
+		"\"properties\":{\"color\":{\"type\":\"string\",\"default\":\"red\"}%s}},"
+		"\"status\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}}}"
+		"}}%s]}}",
+		plural, plural, kind, properties, versions);
+}
+
+static struct json *define(struct verb_world *w, const char *plural, const char *kind)
+{
+	return verb_world_call(w, "POST", DEFINITIONS, definition(w, plural, kind, "", ""), 201);
+}
+
+static const char *widget(struct verb_world *w, const char *name, const char *meta,
+			  const char *spec)
+{
+	return arena_printf(&w->arena,
+			    "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Widget\","
+			    "\"metadata\":{\"name\":\"%s\"%s},\"spec\":{%s}}",
+			    name, meta, spec);
+}
+
+static struct json *patch(struct verb_world *w, const char *target, const char *body, int status)
+{
+	struct verb_ask ask = { .method = "PATCH",
+				.target = target,
+				.content_type = "application/merge-patch+json",
+				.body = body };
+	struct json *tree = verb_world_ask(w, &ask);
+
+	if (ask.status != status)
+		print_error("PATCH %s: %s\n", target, ask.got.p);
+	assert_int_equal(ask.status, status);
+	verb_ask_release(&ask);
+	return tree;
+}
+
+static const char *condition(struct verb_world *w, const struct json *tree, const char *type)
+{
+	JSON_FOREACH (c, json_pointer(tree, STR("/status/conditions")))
+		if (str_eqz(json_str(json_getz(c, "type")), type))
+			return verb_world_text(w, c, "/status");
+	return "";
+}
+
+/* Asks until the status comes: what the server does by itself takes some turns. */
+static struct json *wait_for(struct verb_world *w, const char *target, int status)
+{
+	for (int i = 0; i < 200; i++) {
+		struct verb_ask ask = { .method = "GET", .target = target };
+		struct json *tree = verb_world_ask(w, &ask);
+
+		verb_ask_release(&ask);
+		if (ask.status == status)
+			return tree;
+		sim_run_for(w->sim, 50);
+	}
+	fail_msg("%s: never %d", target, status);
+	return NULL;
+}
+
+/* --- definitions -------------------------------------------------------------------- */
+
+static void a_definition_is_served_when_it_is_acknowledged(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *tree = define(w, "widgets", "Widget");
+
+	assert_string_equal(condition(w, tree, "NamesAccepted"), "True");
+	assert_string_equal(condition(w, tree, "Established"), "True");
+	assert_string_equal(verb_world_text(w, tree, "/status/acceptedNames/listKind"),
+			    "WidgetList");
+	assert_string_equal(verb_world_text(w, tree, "/status/storedVersions/0"), "v1");
+	tree = verb_world_call(w, "GET", WIDGETS, NULL, 200);
+	assert_string_equal(verb_world_text(w, tree, "/kind"), "WidgetList");
+	tree = verb_world_call(w, "POST", WIDGETS, widget(w, "a", "", ""), 201);
+	assert_string_equal(verb_world_text(w, tree, "/spec/color"), "red");
+	verb_world_call(w, "POST", WIDGETS, widget(w, "b", "", "\"color\":7"), 422);
+	verb_world_call(w, "GET", WIDGETS "/a", NULL, 200);
+	verb_world_call(w, "GET", WIDGETS "/b", NULL, 404);
+	verb_world_call(w, "GET", "/apis/example.com/v2/widgets", NULL, 404);
+}
+
+static void a_dry_run_defines_nothing(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *tree;
+
+	tree = verb_world_call(w, "POST", DEFINITIONS "?dryRun=All",
+			       definition(w, "widgets", "Widget", "", ""), 201);
+	assert_string_equal(condition(w, tree, "Established"), "True");
+	verb_world_call(w, "GET", WIDGETS, NULL, 404);
+}
+
+static void names_are_given_to_who_waits_when_they_become_free(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *tree;
+
+	define(w, "widgets", "Widget");
+	tree = define(w, "gadgets", "Widget"); /* the kind is taken */
+	assert_string_equal(condition(w, tree, "NamesAccepted"), "False");
+	assert_string_equal(condition(w, tree, "Established"), "False");
+	verb_world_call(w, "GET", "/apis/example.com/v1/gadgets", NULL, 404);
+	verb_world_call(w, "DELETE", DEFINITIONS "/widgets.example.com", NULL, 200);
+	wait_for(w, "/apis/example.com/v1/gadgets", 200);
+	tree = verb_world_call(w, "GET", DEFINITIONS "/gadgets.example.com", NULL, 200);
+	assert_string_equal(condition(w, tree, "NamesAccepted"), "True");
+	assert_string_equal(condition(w, tree, "Established"), "True");
+}
+
+static void of_two_that_come_at_once_one_gets_the_names(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask asks[2] = { { .method = "POST", .target = DEFINITIONS },
+				    { .method = "POST", .target = DEFINITIONS } };
+	unsigned established = 0;
+
+	asks[0].body = definition(w, "widgets", "Widget", "", "");
+	asks[1].body = definition(w, "gadgets", "Widget", "", "");
+	for (int i = 0; i < 2; i++)
+		verb_world_begin(w, &asks[i]);
+	for (int i = 0; i < 2; i++) {
+		verb_world_finish(w, &asks[i]);
+		assert_int_equal(asks[i].status, 201);
+		if (strstr(asks[i].got.p, "InitialNamesAccepted"))
+			established++;
+		verb_ask_release(&asks[i]);
+	}
+	assert_int_equal(established, 1);
+}
+
+static void a_version_may_be_deprecated(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask ask = { .method = "GET", .target = "/apis/example.com/v1beta1/widgets" };
+
+	verb_world_call(w, "POST", DEFINITIONS,
+			definition(w, "widgets", "Widget", "",
+				   ",{\"name\":\"v1beta1\",\"served\":true,\"storage\":false,"
+				   "\"deprecated\":true,\"schema\":{\"openAPIV3Schema\":{"
+				   "\"type\":\"object\"}}},{\"name\":\"v1alpha1\",\"served\":false,"
+				   "\"storage\":false,\"schema\":{\"openAPIV3Schema\":{\"type\":"
+				   "\"object\"}}}"),
+			201);
+	verb_world_ask(w, &ask);
+	assert_int_equal(ask.status, 200);
+	assert_string_equal(ask.warnings, "299 - \"example.com/v1beta1 Widget is deprecated; use "
+					  "example.com/v1 Widget\"\n");
+	verb_ask_release(&ask);
+	verb_world_call(w, "GET", "/apis/example.com/v1alpha1/widgets", NULL, 404);
+}
+
+/* --- changes ------------------------------------------------------------------------ */
+
+static void a_changed_definition_ends_its_watches_and_shows_objects_anew(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask watches[2] = { { .method = "GET", .target = WIDGETS "?watch=true" },
+				       { .method = "GET", .target = WIDGETS "?watch=true" } };
+	struct json *tree;
+
+	define(w, "widgets", "Widget");
+	verb_world_call(w, "POST", WIDGETS, widget(w, "a", "", "\"color\":\"blue\""), 201);
+	for (int i = 0; i < 2; i++)
+		verb_world_begin(w, &watches[i]); /* one on each loop */
+	sim_run_for(w->sim, 100);
+	assert_false(watches[0].over || watches[1].over);
+	patch(w, DEFINITIONS "/widgets.example.com", "{\"metadata\":{\"labels\":{\"x\":\"y\"}}}",
+	      200);
+	sim_run_for(w->sim, 100);
+	assert_false(watches[0].over || watches[1].over); /* that changed nothing of the kind */
+	patch(w, DEFINITIONS "/widgets.example.com",
+	      "{\"spec\":{\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+	      "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{\"spec\":{"
+	      "\"type\":\"object\",\"properties\":{\"size\":{\"type\":\"integer\",\"default\":4}}}}"
+	      "}}}]}}",
+	      200);
+	for (int i = 0; i < 2; i++) {
+		verb_world_finish(w, &watches[i]);
+		assert_non_null(strstr(watches[i].got.p, "\"ADDED\""));
+		verb_ask_release(&watches[i]);
+	}
+	tree = verb_world_call(w, "GET", WIDGETS "/a", NULL, 200);
+	assert_null(json_pointer(tree, STR("/spec/color")));
+	assert_non_null(json_pointer(tree, STR("/spec/size")));
+}
+
+/* --- deletion ----------------------------------------------------------------------- */
+
+static void deletion_takes_the_objects_along(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *tree;
+	char name[16];
+
+	define(w, "widgets", "Widget");
+	for (int i = 0; i < 150; i++) {
+		(void)snprintf(name, sizeof(name), "w%d", i);
+		verb_world_call(w, "POST", WIDGETS, widget(w, name, "", ""), 201);
+	}
+	tree = verb_world_call(w, "DELETE", DEFINITIONS "/widgets.example.com", NULL, 200);
+	assert_string_equal(condition(w, tree, "Terminating"), "True");
+	wait_for(w, DEFINITIONS "/widgets.example.com", 404);
+	verb_world_call(w, "GET", WIDGETS, NULL, 404);
+	define(w, "widgets", "Widget");
+	tree = verb_world_call(w, "GET", WIDGETS, NULL, 200);
+	assert_int_equal(json_count(json_getz(tree, "items")), 0);
+}
+
+static void finalizers_of_objects_are_waited_for(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *tree;
+
+	define(w, "widgets", "Widget");
+	verb_world_call(w, "POST", WIDGETS, widget(w, "held", "," FINALIZED, ""), 201);
+	verb_world_call(w, "POST", WIDGETS, widget(w, "free", "", ""), 201);
+	verb_world_call(w, "DELETE", DEFINITIONS "/widgets.example.com", NULL, 200);
+	wait_for(w, WIDGETS "/free", 404);
+	sim_run_for(w->sim, 10 * 1000);
+	tree = verb_world_call(w, "GET", DEFINITIONS "/widgets.example.com", NULL, 200);
+	assert_string_equal(condition(w, tree, "Terminating"), "True");
+	tree = verb_world_call(w, "POST", WIDGETS, widget(w, "late", "", ""), 403);
+	assert_string_equal(verb_world_text(w, tree, "/message"),
+			    "widgets.example.com \"late\" is forbidden: create not allowed while "
+			    "custom resource definition is terminating");
+	tree = verb_world_call(w, "GET", WIDGETS "/held", NULL, 200);
+	assert_non_null(json_pointer(tree, STR("/metadata/deletionTimestamp")));
+	patch(w, WIDGETS "/held", "{\"metadata\":{\"finalizers\":null}}", 200);
+	wait_for(w, DEFINITIONS "/widgets.example.com", 404);
+}
+
+static void collections_of_definitions_go_as_well(void **state)
+{
+	struct verb_world *w = *state;
+
+	define(w, "widgets", "Widget");
+	define(w, "gadgets", "Gadget");
+	verb_world_call(w, "POST", WIDGETS, widget(w, "a", "", ""), 201);
+	verb_world_call(w, "DELETE", DEFINITIONS, NULL, 200);
+	wait_for(w, DEFINITIONS "/widgets.example.com", 404);
+	wait_for(w, DEFINITIONS "/gadgets.example.com", 404);
+	define(w, "widgets", "Widget");
+	verb_world_call(w, "GET", WIDGETS "/a", NULL, 404);
+}
+
+static void a_definition_that_was_never_established_goes_at_once(void **state)
+{
+	struct verb_world *w = *state;
+
+	define(w, "widgets", "Widget");
+	define(w, "gadgets", "Widget");
+	verb_world_call(w, "DELETE", DEFINITIONS "/gadgets.example.com", NULL, 200);
+	wait_for(w, DEFINITIONS "/gadgets.example.com", 404);
+	verb_world_call(w, "GET", WIDGETS, NULL, 200);
+}
+
+/* --- documents ---------------------------------------------------------------------- */
+
+static const struct document *openapi_of(struct verb_world *w, const char *path)
+{
+	const struct document *d = NULL;
+
+	(void)openapi_get(custom_catalogue(w->server.custom)->openapi, str_from(path), STR(""), &d,
+			  NULL);
+	return d;
+}
+
+static struct json *discovery_of(struct verb_world *w, const char *path)
+{
+	struct accept accept = { .as_version = STR("v1") };
+	const struct document *d = NULL;
+	struct json *tree;
+
+	if (discovery_get(custom_catalogue(w->server.custom)->discovery, str_from(path), &accept,
+			  &d, NULL) < 0)
+		return NULL;
+	assert_int_equal(
+		json_parse(&w->arena, arena_str(&w->arena, bytes_str(d->bytes)), NULL, &tree, NULL),
+		0);
+	return tree;
+}
+
+static void discovery_lists_what_is_defined(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *tree;
+
+	assert_null(discovery_of(w, "/apis/example.com"));
+	define(w, "widgets", "Widget");
+	tree = discovery_of(w, "/apis/example.com");
+	assert_string_equal(verb_world_text(w, tree, "/preferredVersion/version"), "v1");
+	tree = discovery_of(w, "/apis/example.com/v1");
+	assert_string_equal(verb_world_text(w, tree, "/resources/0/name"), "widgets");
+	assert_string_equal(verb_world_text(w, tree, "/resources/1/name"), "widgets/status");
+	verb_world_call(w, "DELETE", DEFINITIONS "/widgets.example.com", NULL, 200);
+	wait_for(w, DEFINITIONS "/widgets.example.com", 404);
+	assert_null(discovery_of(w, "/apis/example.com"));
+}
+
+static void openapi_changes_only_where_definitions_do(void **state)
+{
+	struct verb_world *w = *state;
+	const struct document *apps = openapi_of(w, "/openapi/v3/apis/apps/v1"), *own;
+	char before[DOCUMENT_ETAG_SIZE];
+
+	assert_null(openapi_of(w, "/openapi/v3/apis/example.com/v1"));
+	define(w, "widgets", "Widget");
+	own = openapi_of(w, "/openapi/v3/apis/example.com/v1");
+	assert_non_null(own);
+	assert_non_null(strstr(bytes_str(own->bytes).p, "\"com.example.v1.Widget\""));
+	memcpy(before, own->etag, sizeof(before));
+	define(w, "gadgets", "Gadget");
+	assert_ptr_equal(openapi_of(w, "/openapi/v3/apis/apps/v1"), apps);
+	own = openapi_of(w, "/openapi/v3/apis/example.com/v1");
+	assert_string_not_equal(own->etag, before);
+	assert_non_null(strstr(bytes_str(own->bytes).p, "\"com.example.v1.GadgetList\""));
+}
+
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, verb_world_set_up, verb_world_tear_down)
+#define SHARED(test) \
+	cmocka_unit_test_setup_teardown(test, verb_world_set_up_http1, verb_world_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD(a_definition_is_served_when_it_is_acknowledged),
+		WORLD(a_dry_run_defines_nothing),
+		WORLD(names_are_given_to_who_waits_when_they_become_free),
+		WORLD(of_two_that_come_at_once_one_gets_the_names),
+		WORLD(a_version_may_be_deprecated),
+		WORLD(a_changed_definition_ends_its_watches_and_shows_objects_anew),
+		WORLD(deletion_takes_the_objects_along),
+		SHARED(deletion_takes_the_objects_along),
+		WORLD(finalizers_of_objects_are_waited_for),
+		SHARED(finalizers_of_objects_are_waited_for),
+		WORLD(collections_of_definitions_go_as_well),
+		WORLD(a_definition_that_was_never_established_goes_at_once),
+		WORLD(discovery_lists_what_is_defined),
+		WORLD(openapi_changes_only_where_definitions_do),
+	};
+
+	return cmocka_run_group_tests_name("server/custom", tests, NULL, NULL);
+}
