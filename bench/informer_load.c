@@ -1,8 +1,9 @@
 /*
- * informer_load KUBECONFIG RESOURCE [NAMESPACE [SELECTOR]] - a live copy of one resource.
+ * informer_load KUBECONFIG RESOURCE [NAMESPACE [SELECTOR [metadata]]] - a live copy of one resource.
  *
- * RESOURCE is PLURAL.VERSION[.GROUP]: "pods.v1", "resourceclaims.v1.resource.k8s.io". Prints "synced COUNT
- * MS" when the first state is there, then obeys commands, one per line of standard input:
+ * RESOURCE is PLURAL.VERSION[.GROUP]: "pods.v1", "resourceclaims.v1.resource.k8s.io". Prints
+ * "synced COUNT MS" when the first state is there, then obeys commands, one per line of
+ * standard input:
  *
  *	wait COUNT	waits until there are so many objects; then as "state"
  *	until VERSION	waits until all up to that resourceVersion has been seen; then as "state"
@@ -10,8 +11,9 @@
  *	pause		ends the watch
  *	resume COUNT	goes on from where it was; then as "events"
  *	objects		prints one line of JSON: the resourceVersion of every key
- *	state		prints one line of JSON: the copy's count, resourceVersion and digest, what was told to a
- *			handler, its own count and digest of that, and what was asked of the server
+ *	state		prints one line of JSON: the copy's count, resourceVersion and digest,
+ *			what was told to a handler, its own count and digest of that, and
+ *			what was asked of the server
  *
  * A digest is a sum over all objects, so that the order does not matter: of key, uid and
  * version for the copy, of key and uid for the handler and, to compare, for the copy. It ends
@@ -261,6 +263,7 @@ static void load_informer(struct load *l, int argc, char **argv)
 		spec.ns = str_from(argv[3]);
 	if (argc > 4)
 		spec.label_selector = str_from(argv[4]);
+	spec.metadata_only = argc > 5;
 	l->set = informers_new(l->client, NULL);
 	l->informer = informers_get(l->set, &spec);
 	l->handler = (struct informer_handler){ .on_add = on_add,

@@ -39,10 +39,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(err.code == ERR_BAD_REQUEST && err.msg[0]);
 		return 0;
 	}
+	/* Whose text ends at a NUL when it is put into another. */
+	if (str_chr(pattern, '\0') >= 0)
+		return 0;
 	if (matches(&a, "^(?:%.*s)$", pattern, text))
 		require(regex_matches(re, text));
-	if (str_is_utf8(pattern) && str_find(pattern, STR("\\E")) < 0 &&
-	    str_chr(pattern, '\0') < 0 && pattern.n && pattern.p[pattern.n - 1] != '\\')
+	if (str_is_utf8(pattern) && str_find(pattern, STR("\\E")) < 0 && pattern.n &&
+	    pattern.p[pattern.n - 1] != '\\')
 		require(matches(&a, "^\\Q%.*s\\E$", pattern, pattern));
 	return 0;
 }

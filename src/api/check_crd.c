@@ -53,7 +53,7 @@ struct str check_crd_label(struct arena *a, struct str text)
 	return joined_faults(a, SCHEMA_FORMAT_DNS1035_LABEL, text);
 }
 
-/* --- names --------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------ */
 
 static void check_label(struct validation *v, struct str text, const struct field_path *path)
 {
@@ -162,7 +162,7 @@ static void check_choice(struct validation *v, struct str value, const struct st
 	field_errors_not_supported(v->errs, path, FIELD_STR(value), choices, n);
 }
 
-/* --- parts of versions ------------------------------------------------------------------------ */
+/* --- parts of versions ------------------------------------------------------------ */
 
 static bool is_simple_path(struct validation *v, struct str path, const struct field_path *at)
 {
@@ -351,7 +351,7 @@ static void check_deprecation(struct validation *v, const struct json *version,
 	}
 }
 
-/* --- versions ------------------------------------------------------------------------------------ */
+/* --- versions --------------------------------------------------------------------- */
 
 /* Whether all versions say the same, or nothing: then it is told of at the top. */
 static bool is_common(const struct json *versions, const char *key)
@@ -499,7 +499,7 @@ static void check_versions(struct validation *v, const struct json *versions,
 		check_label(v, text_at(json_first(versions), "name"), &first);
 }
 
-/* --- conversion ------------------------------------------------------------------------------------ */
+/* --- conversion ------------------------------------------------------------------- */
 
 /* Webhooks are not called, so a definition that needs one is refused rather than served wrongly. */
 static void check_conversion(struct validation *v, const struct json *conversion,
@@ -523,7 +523,7 @@ static void check_conversion(struct validation *v, const struct json *conversion
 		field_errors_forbidden(v->errs, &reviews, idle);
 }
 
-/* --- status ------------------------------------------------------------------------------------------ */
+/* --- status ----------------------------------------------------------------------- */
 
 static void check_stored_versions(struct validation *v, const struct json *object)
 {
@@ -590,7 +590,7 @@ static void check_approval(struct validation *v, const struct json *object, stru
 		field_errors_add(v->errs, FIELD_INVALID, &at, FIELD_STR(json_str(given)), reason);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------- */
 
 static void check_spec(struct validation *v, const struct json *spec)
 {

@@ -39,7 +39,7 @@ static bool is_set(const struct json *object, const char *key)
 	return value && value->type != JSON_NULL;
 }
 
-/* --- keywords ------------------------------------------------------------------------------- */
+/* --- keywords --------------------------------------------------------------------- */
 
 static void check_keywords(struct validation *v, const struct json *schema,
 			   const struct field_path *path)
@@ -97,7 +97,7 @@ static void check_standard(struct validation *v, const struct json *schema,
 				       "must not be used inside of resource meta");
 }
 
-/* --- list and map types ------------------------------------------------------------------------ */
+/* --- list and map types ----------------------------------------------------------- */
 
 /* An extension wants a type: missing is told otherwise than another. */
 static void check_wanted_type(struct validation *v, const struct json *schema, const char *want,
@@ -277,7 +277,7 @@ static void check_list_type(struct validation *v, const struct json *schema,
 	check_key_presence(v, schema, path);
 }
 
-/* --- rules in CEL --------------------------------------------------------------------------------- */
+/* --- rules in CEL ----------------------------------------------------------------- */
 
 static struct str trimmed(struct str s)
 {
@@ -359,7 +359,7 @@ static void check_rules(struct validation *v, const struct json *schema,
 	}
 }
 
-/* --- paths to fields ------------------------------------------------------------------------------- */
+/* --- paths to fields -------------------------------------------------------------- */
 
 /* The next piece: '.', '[', ']', a quoted text, or what lies between those. */
 static struct str next_token(struct str *rest)
@@ -443,7 +443,7 @@ const struct json *check_crd_field_path(struct arena *a, const struct json *sche
 	return schema;
 }
 
-/* --- the tree -------------------------------------------------------------------------------------- */
+/* --- the tree --------------------------------------------------------------------- */
 
 static void check_properties(struct validation *v, const struct json *schema,
 			     struct context context, const struct field_path *path)
@@ -538,7 +538,7 @@ void check_crd_openapi(struct validation *v, const struct json *schema,
 	check_node(v, schema, (struct context){ .root = true }, path);
 }
 
-/* --- the schema of a version ------------------------------------------------------------------------ */
+/* --- the schema of a version ------------------------------------------------------ */
 
 /* With a status of its own, the root says nothing that would be lost when status is cut out. */
 static void check_root(struct validation *v, const struct json *schema,

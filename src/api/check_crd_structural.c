@@ -36,7 +36,7 @@ static const struct json *schema_at(const struct json *schema, const char *key)
 	return json_is(value, JSON_OBJECT) ? value : NULL;
 }
 
-/* --- can it be read at all ------------------------------------------------------------------- */
+/* --- can it be read at all -------------------------------------------------------- */
 
 static const char *unreadable(const struct json *schema);
 
@@ -80,7 +80,7 @@ static const char *unreadable(const struct json *schema)
 	return why;
 }
 
-/* --- rules on values ----------------------------------------------------------------------------- */
+/* --- rules on values -------------------------------------------------------------- */
 
 static void check_nested(struct checker *c, const struct json *schema, bool skip_any_of,
 			 const struct field_path *path);
@@ -177,7 +177,7 @@ static void check_nested(struct checker *c, const struct json *schema, bool skip
 				       "must not be specified in a nested context");
 }
 
-/* --- shape ----------------------------------------------------------------------------------------- */
+/* --- shape ------------------------------------------------------------------------ */
 
 /* [{type: integer}, {type: string}], as controller-gen writes it beside int-or-string. */
 static bool is_int_or_string(const struct json *any_of)
@@ -321,7 +321,7 @@ static void check_shape(struct checker *c, const struct json *schema, enum level
 	check_metadata(c, schema, level, path);
 }
 
-/* --- completeness ------------------------------------------------------------------------------------ */
+/* --- completeness ----------------------------------------------------------------- */
 
 /* Where a rule is, and what it is about. */
 struct place {
@@ -392,7 +392,7 @@ static void check_complete(struct checker *c, const struct json *rule, const str
 	}
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------ */
+/* --- the whole -------------------------------------------------------------------- */
 
 static struct str fault_text(struct arena *a, const struct field_error *e)
 {

@@ -165,7 +165,7 @@ static void kube_apiserver_s_answers_are_ours(void **state)
 	assert_true(cases >= 80);
 }
 
-/* --- updates --------------------------------------------------------------------------------- */
+/* --- updates ---------------------------------------------------------------------- */
 
 #define BODY                                                                                   \
 	"{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\","   \

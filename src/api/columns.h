@@ -104,6 +104,11 @@ void column_binding_users(const struct json *object, int64_t now_ns, struct buf 
 void column_binding_groups(const struct json *object, int64_t now_ns, struct buf *out);
 void column_binding_accounts(const struct json *object, int64_t now_ns, struct buf *out);
 
+/* Definitions of custom resources. */
+void column_definition_versions(const struct json *object, int64_t now_ns, struct buf *out);
+void column_definition_short_names(const struct json *object, int64_t now_ns, struct buf *out);
+void column_definition_established(const struct json *object, int64_t now_ns, struct buf *out);
+
 /* resource.k8s.io. */
 void column_claim_state(const struct json *object, int64_t now_ns, struct buf *out);
 void column_taint_time(const struct json *object, int64_t now_ns, struct buf *out);

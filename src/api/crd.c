@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 
-/* --- versions in order ---------------------------------------------------------------------- */
+/* --- versions in order ------------------------------------------------------------ */
 
 /* "v2beta1": 2, beta, 1. What is not of that form is `other`. */
 struct version_name {
@@ -69,7 +69,7 @@ static int version_order(const void *a, const void *b)
 	return crd_version_cmp(json_str(json_getz(*x, "name")), json_str(json_getz(*y, "name")));
 }
 
-/* --- parts of a kind -------------------------------------------------------------------------- */
+/* --- parts of a kind -------------------------------------------------------------- */
 
 static bool is_true(const struct json *object, const char *key)
 {
@@ -253,7 +253,7 @@ static struct str deprecation_of(struct crd *crd, const struct schema_kind *kind
 				     STR_ARG(crd->group), STR_ARG(name), STR_ARG(kind->kind)));
 }
 
-/* --- versions ------------------------------------------------------------------------------------ */
+/* --- versions --------------------------------------------------------------------- */
 
 static struct schema_kind kind_of(struct crd *crd, const struct json *names, struct str version)
 {
@@ -348,7 +348,7 @@ static int build(struct crd *crd, struct error *err)
 	return 0;
 }
 
-/* --- life cycle ----------------------------------------------------------------------------------- */
+/* --- life cycle ------------------------------------------------------------------- */
 
 static const struct json *copy_of(struct crd *crd, const struct json *tree)
 {
@@ -396,7 +396,7 @@ void crd_unref(struct crd *crd)
 	free(crd);
 }
 
-/* --- reading ---------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------- */
 
 struct crd *crd_of(const struct schema_kind *kind)
 {

@@ -29,7 +29,7 @@
 
 struct crd;
 
-/* --- life cycle ----------------------------------------------------------------- */
+/* --- life cycle ------------------------------------------------------------------- */
 
 /*
  * Compiles the tree of an apiextensions.k8s.io/v1 CustomResourceDefinition that
@@ -48,7 +48,7 @@ DEFINE_CLEANUP(crd_unref, struct crd *);
 /* The one that a kind belongs to; NULL for compiled kinds. */
 struct crd *crd_of(const struct schema_kind *kind);
 
-/* --- kinds ---------------------------------------------------------------------- */
+/* --- kinds ------------------------------------------------------------------------ */
 
 /* One per version, served or not, in the order in which discovery lists versions. */
 const struct schema_kind *const *crd_kinds(const struct crd *crd, size_t *ret_n);
@@ -79,7 +79,7 @@ bool crd_same(const struct crd *a, const struct crd *b);
  */
 int crd_version_cmp(struct str a, struct str b);
 
-/* --- objects -------------------------------------------------------------------- */
+/* --- objects ---------------------------------------------------------------------- */
 
 /*
  * What decode_fit() is for compiled types, for a body or patched object of a custom
@@ -115,7 +115,7 @@ void crd_validate(struct validation *v);
 /* The same for a write of the status subresource: only the status is looked at. */
 void crd_validate_status(struct validation *v);
 
-/* --- definitions ---------------------------------------------------------------- */
+/* --- definitions ------------------------------------------------------------------ */
 
 #define CRD_FINALIZER "customresourcecleanup.apiextensions.k8s.io"
 

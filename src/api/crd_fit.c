@@ -10,7 +10,7 @@
 #include "api/decode_impl.h"
 #include "base/limits.h"
 
-/* --- pruning ------------------------------------------------------------------------------ */
+/* --- pruning ---------------------------------------------------------------------- */
 
 struct pruner {
 	struct arena *arena;
@@ -19,7 +19,7 @@ struct pruner {
 	unsigned depth;
 };
 
-static void prune(struct pruner *p, struct json *v, const struct crd_schema *s,
+static void prune(struct pruner *p, struct json *v, const struct crd_schema *s, bool keep,
 		  const struct decode_step *at);
 
 /* An unknown member; those of the resource's own metadata go without a word. */
@@ -30,10 +30,10 @@ static void tell(struct pruner *p, struct str name, const struct decode_step *at
 }
 
 /*
- * Takes the members out that `s` does not know. With NULL, nothing is known: that is what
- * `additionalProperties: true` makes of the values of a map.
+ * Takes the members out that `s` does not know, unless it keeps them. With NULL, nothing is known:
+ * that is what `additionalProperties: true` makes of the values of a map.
  */
-static void prune_object(struct pruner *p, struct json *v, const struct crd_schema *s,
+static void prune_object(struct pruner *p, struct json *v, const struct crd_schema *s, bool keep,
 			 bool embedded, const struct decode_step *at)
 {
 	bool dropped = false;
@@ -45,10 +45,11 @@ static void prune_object(struct pruner *p, struct json *v, const struct crd_sche
 		if (embedded && crd_is_meta(step.key))
 			continue;
 		if (property) {
-			prune(p, member, property, &step);
+			prune(p, member, property, property->preserve, &step);
 		} else if (s && s->open) {
-			prune(p, member, s->additional, &step);
-		} else if (!s || !s->preserve) {
+			prune(p, member, s->additional, s->additional && s->additional->preserve,
+			      &step);
+		} else if (!keep) {
 			tell(p, step.key, at);
 			member->key = NULL;
 			dropped = true;
@@ -59,18 +60,22 @@ static void prune_object(struct pruner *p, struct json *v, const struct crd_sche
 		decode_sweep(v);
 }
 
-static void prune_array(struct pruner *p, struct json *v, const struct crd_schema *s,
+/* A list that keeps unknown fields does so for its elements. */
+static void prune_array(struct pruner *p, struct json *v, const struct crd_schema *s, bool keep,
 			const struct decode_step *at)
 {
+	const struct crd_schema *items = s ? s->items : NULL;
 	struct decode_step step = { .up = at };
 
+	if (keep && !items)
+		return;
 	JSON_FOREACH (item, v) {
-		prune(p, item, s, &step);
+		prune(p, item, items, keep || (items && items->preserve), &step);
 		step.index++;
 	}
 }
 
-static void prune(struct pruner *p, struct json *v, const struct crd_schema *s,
+static void prune(struct pruner *p, struct json *v, const struct crd_schema *s, bool keep,
 		  const struct decode_step *at)
 {
 	/* Lists of lists that no schema describes: their depth is the client's choice. */
@@ -81,9 +86,9 @@ static void prune(struct pruner *p, struct json *v, const struct crd_schema *s,
 	}
 	p->depth++;
 	if (v->type == JSON_OBJECT)
-		prune_object(p, v, s, s && s->embedded, at);
-	else if (v->type == JSON_ARRAY && (!s || s->items || !s->preserve))
-		prune_array(p, v, s ? s->items : NULL, at);
+		prune_object(p, v, s, keep, s && s->embedded, at);
+	else if (v->type == JSON_ARRAY)
+		prune_array(p, v, s, keep, at);
 	p->depth--;
 }
 
@@ -122,15 +127,15 @@ bool crd_prune(struct arena *a, struct json *v, const struct crd_schema *s, bool
 	struct pruner p = { .arena = a, .reports = report != NULL };
 
 	if (root && v->type == JSON_OBJECT)
-		prune_object(&p, v, s, true, NULL);
+		prune_object(&p, v, s, s->preserve, true, NULL);
 	else
-		prune(&p, v, s, NULL);
+		prune(&p, v, s, s->preserve, NULL);
 	if (report)
 		report_sorted(a, &p.found, report);
 	return p.changed;
 }
 
-/* --- nulls --------------------------------------------------------------------------------- */
+/* --- nulls ------------------------------------------------------------------------ */
 
 static bool is_idle_null(const struct json *v, const struct crd_schema *s)
 {
@@ -170,7 +175,7 @@ bool crd_drop_nulls(struct json *v, const struct crd_schema *s)
 	return changed;
 }
 
-/* --- defaults -------------------------------------------------------------------------------- */
+/* --- defaults --------------------------------------------------------------------- */
 
 static bool wants_default(const struct json *v, const struct crd_schema *s)
 {
@@ -238,7 +243,7 @@ bool crd_fill(struct arena *a, struct json *v, const struct crd_schema *s)
 	return changed;
 }
 
-/* --- embedded objects --------------------------------------------------------------------- */
+/* --- embedded objects ------------------------------------------------------------- */
 
 struct coercer {
 	struct arena *arena;
@@ -350,7 +355,7 @@ int crd_coerce(struct arena *a, struct json *v, const struct crd_schema *s, bool
 	return coerce(&c, v, s, root || s->embedded, path);
 }
 
-/* --- whole objects ---------------------------------------------------------------------------- */
+/* --- whole objects ---------------------------------------------------------------- */
 
 /* The resource's own metadata. A null or absent one is empty, as Go has it. */
 static int fit_meta(struct arena *a, struct json *object, struct decode_report *report,

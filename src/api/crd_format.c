@@ -26,7 +26,7 @@ struct crd_format {
 	bool digits; /* the pattern is for the text's digits alone; `check` too */
 };
 
-/* --- addresses ------------------------------------------------------------------------------ */
+/* --- addresses -------------------------------------------------------------------- */
 
 /* Dotted decimal; leading zeros are decimal, too. */
 static bool is_ipv4(struct str s)
@@ -97,7 +97,7 @@ static bool check_mac(struct str s)
 	return is_mac(s, 2, ':') || is_mac(s, 2, '-') || is_mac(s, 4, '.');
 }
 
-/* --- names ------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------ */
 
 static bool check_hostname(struct str s)
 {
@@ -258,7 +258,7 @@ static bool check_email(struct str s)
 	return is_address(text);
 }
 
-/* --- times -------------------------------------------------------------------------------------- */
+/* --- times ------------------------------------------------------------------------ */
 
 static bool two_digits(struct str s, size_t at, unsigned min, unsigned max)
 {
@@ -369,7 +369,7 @@ static bool check_duration(struct str s)
 	return found;
 }
 
-/* --- numbers ------------------------------------------------------------------------------------- */
+/* --- numbers ---------------------------------------------------------------------- */
 
 static bool check_isbn10(struct str s)
 {
@@ -418,7 +418,7 @@ static bool check_ssn(struct str s)
 	return s.n == 11;
 }
 
-/* --- the table -------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------- */
 
 static const struct crd_format formats[] = {
 	{ "bsonobjectid", "^[0-9a-fA-F]{24}$", NULL, false },

@@ -128,13 +128,13 @@ struct str crd_type_names(const struct crd_schema *s);
 /* Whether the name is apiVersion, kind or metadata. */
 bool crd_is_meta(struct str name);
 
-/* --- tables (crd_type.c) ----------------------------------------------------------- */
+/* --- tables (crd_type.c) ---------------------------------------------------------- */
 
 /* The type of a kind's objects: metadata and what the schema has. -ERR_INVALID: too large. */
 int crd_type_build(struct arena *a, const struct crd_schema *root, struct str name,
 		   struct str openapi, const struct schema_type **ret_type, struct error *err);
 
-/* --- trees (crd_fit.c) -------------------------------------------------------------- */
+/* --- trees (crd_fit.c) ------------------------------------------------------------ */
 
 /*
  * Takes out what the schema does not know, and tells of it (report may be NULL). `root`: the
@@ -157,7 +157,7 @@ bool crd_fill(struct arena *a, struct json *v, const struct crd_schema *s);
 int crd_coerce(struct arena *a, struct json *v, const struct crd_schema *s, bool root,
 	       const struct field_path *path, struct decode_report *report, struct error *err);
 
-/* --- validation (crd_validate.c and others) ---------------------------------------------- */
+/* --- validation (crd_validate.c and others) --------------------------------------- */
 
 /*
  * The value against the schema, in kube-openapi's words. `base` is the path of the value, or
@@ -175,13 +175,13 @@ void crd_validate_embedded(struct validation *v, const struct crd_schema *s,
 			   const struct json *value, bool root, const struct field_path *path);
 
 /*
- * Where x-kubernetes-validations will be evaluated: called last, and not at all when faults
- * were found that keep a rule from being evaluated.
+ * The place for x-kubernetes-validations, called last: rules are stored and not evaluated, but
+ * faults that would keep them from being evaluated are told as upstream tells them.
  */
 void crd_validate_rules(struct validation *v, const struct crd_schema *s, const struct json *value,
 			const struct json *old, const struct field_path *base);
 
-/* --- formats (crd_format.c) ---------------------------------------------------------- */
+/* --- formats (crd_format.c) ------------------------------------------------------- */
 
 /* The format of text of that name; NULL: none that is checked. */
 const struct crd_format *crd_format_find(struct str name);

@@ -54,7 +54,7 @@ static const struct crd_condition not_accepted = {
 	STR("not all names are accepted"),
 };
 
-/* --- conditions ---------------------------------------------------------------------------- */
+/* --- conditions ------------------------------------------------------------------- */
 
 static struct json *find_condition(const struct json *definition, struct str type)
 {
@@ -106,7 +106,7 @@ bool crd_condition_is_true(const struct json *definition, struct str type)
 	return str_eqz(json_str(json_getz(c, "status")), "True");
 }
 
-/* --- names ------------------------------------------------------------------------------------ */
+/* --- names ------------------------------------------------------------------------ */
 
 struct naming {
 	struct arena *arena;
@@ -241,7 +241,7 @@ bool crd_accept_names(struct arena *a, struct json *definition, const struct crd
 	return changed;
 }
 
-/* --- approval ----------------------------------------------------------------------------------- */
+/* --- approval --------------------------------------------------------------------- */
 
 #define APPROVAL "api-approved.kubernetes.io"
 #define PULL     "see https://github.com/kubernetes/enhancements/pull/1111"
@@ -314,7 +314,7 @@ bool crd_set_approval(struct arena *a, struct json *definition, int64_t now_ns)
 	return crd_set_condition(a, definition, &c, now_ns);
 }
 
-/* --- deletion ------------------------------------------------------------------------------------ */
+/* --- deletion --------------------------------------------------------------------- */
 
 void crd_begin_deletion(struct arena *a, struct json *definition, int64_t now_ns)
 {

@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/map.h"
 
-/* --- sets and keyed lists --------------------------------------------------------------------- */
+/* --- sets and keyed lists --------------------------------------------------------- */
 
 struct seen {
 	const struct json *item;
@@ -170,7 +170,7 @@ void crd_validate_lists(struct validation *v, const struct crd_schema *s, const 
 	}
 }
 
-/* --- embedded objects ------------------------------------------------------------------------- */
+/* --- embedded objects ------------------------------------------------------------- */
 
 static void check_api_version(struct validation *v, const struct json *value,
 			      const struct field_path *path)
@@ -259,7 +259,7 @@ void crd_validate_embedded(struct validation *v, const struct crd_schema *s,
 	}
 }
 
-/* --- rules in CEL ------------------------------------------------------------------------------- */
+/* --- rules in CEL ----------------------------------------------------------------- */
 
 /* Faults of structure, because of which a rule's expression could not be evaluated. */
 static bool blocks_rules(const struct field_errors *errs)
@@ -284,7 +284,7 @@ void crd_validate_rules(struct validation *v, const struct crd_schema *s, const 
 				     "validation");
 }
 
-/* --- scale ------------------------------------------------------------------------------------------ */
+/* --- scale ------------------------------------------------------------------------ */
 
 static const struct json *value_at(const struct json *object, struct str path)
 {
@@ -334,7 +334,7 @@ static void check_scale(struct validation *v, bool status_only)
 	}
 }
 
-/* --- the whole ------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------- */
 
 static bool check_type_meta(struct validation *v)
 {

@@ -53,7 +53,7 @@ static uint8_t types_of(const struct json *props, bool int_or_string)
 	return 0;
 }
 
-/* --- finding ------------------------------------------------------------------------------ */
+/* --- finding ---------------------------------------------------------------------- */
 
 const struct crd_schema *crd_property(const struct crd_schema *s, struct str name)
 {
@@ -86,7 +86,7 @@ const struct crd_schema *crd_member(const struct crd_schema *s, struct str name)
 	return property ? property : s->additional;
 }
 
-/* --- rules ---------------------------------------------------------------------------------- */
+/* --- rules ------------------------------------------------------------------------ */
 
 static bool is_true(const struct json *props, const char *key)
 {
@@ -230,7 +230,7 @@ static int compile_rules(struct compiling *c, const struct json *props, struct c
 	return r == 0 ? compile_junctors(c, props, rules) : r;
 }
 
-/* --- shape ----------------------------------------------------------------------------------- */
+/* --- shape ------------------------------------------------------------------------ */
 
 static int property_cmp(const void *a, const void *b)
 {

@@ -27,7 +27,7 @@ struct spot {
 static unsigned check(struct crd_check *c, const struct crd_schema *s, const struct json *value,
 		      const struct spot *spot);
 
-/* --- faults ------------------------------------------------------------------------------ */
+/* --- faults ----------------------------------------------------------------------- */
 
 static void print_name(const struct field_path *path, const struct field_path *base,
 		       struct buf *out)
@@ -114,7 +114,7 @@ static void take_faults(struct field_errors *into, struct field_errors *from)
 	}
 }
 
-/* --- what was stored --------------------------------------------------------------------- */
+/* --- what was stored -------------------------------------------------------------- */
 
 static struct spot spot_of_member(const struct spot *parent, const struct json *member,
 				  const struct field_path *path)
@@ -169,7 +169,7 @@ static unsigned check_below(struct crd_check *c, const struct crd_schema *s,
 	return check(c, s, value, spot);
 }
 
-/* --- objects and lists ----------------------------------------------------------------------- */
+/* --- objects and lists ------------------------------------------------------------ */
 
 static void check_required(struct crd_check *c, const struct crd_rules *rules,
 			   const struct json *value, const struct spot *spot)
@@ -280,7 +280,7 @@ static unsigned check_list(struct crd_check *c, const struct crd_schema *s,
 	return content;
 }
 
-/* --- branches ----------------------------------------------------------------------------------- */
+/* --- branches --------------------------------------------------------------------- */
 
 struct outcome {
 	struct field_errors errs;
@@ -402,7 +402,7 @@ static unsigned check_branches(struct crd_check *c, const struct crd_rules *rule
 	return content;
 }
 
-/* --- one value ----------------------------------------------------------------------------------- */
+/* --- one value -------------------------------------------------------------------- */
 
 /* The validators that a value of this nature has, beside those that all have. */
 static unsigned check_content(struct crd_check *c, const struct crd_schema *s,

@@ -22,7 +22,7 @@ static const struct crd_rules *rules_of(const struct crd_schema *s)
 	return s->rules ? s->rules : &crd_no_rules;
 }
 
-/* --- types --------------------------------------------------------------------------------- */
+/* --- types ------------------------------------------------------------------------ */
 
 static const struct {
 	enum crd_type type;
@@ -96,7 +96,7 @@ unsigned crd_check_type(struct crd_check *c, const struct crd_schema *s, const s
 	return 1;
 }
 
-/* --- text ------------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------- */
 
 static int64_t count_characters(struct str s)
 {
@@ -139,7 +139,7 @@ unsigned crd_check_text(struct crd_check *c, const struct crd_rules *rules, stru
 	return 2;
 }
 
-/* --- numbers ------------------------------------------------------------------------------------ */
+/* --- numbers ---------------------------------------------------------------------- */
 
 struct number {
 	bool is_int;
@@ -289,7 +289,7 @@ unsigned crd_check_number(struct crd_check *c, const struct crd_schema *s, const
 	return 2;
 }
 
-/* --- enums --------------------------------------------------------------------------------------- */
+/* --- enums ------------------------------------------------------------------------ */
 
 void crd_check_enum(struct crd_check *c, const struct crd_rules *rules, const struct json *value,
 		    const struct field_path *path)

@@ -41,7 +41,7 @@ struct jsonpath {
 	const struct step *steps; /* NULL: the object itself */
 };
 
-/* --- parsing -------------------------------------------------------------------------------- */
+/* --- parsing ---------------------------------------------------------------------- */
 
 struct parser {
 	struct arena *arena;
@@ -195,7 +195,7 @@ static int parse_array(struct parser *p)
 	return parse_slice(p, text);
 }
 
-/* --- filters -------------------------------------------------------------------------------- */
+/* --- filters ---------------------------------------------------------------------- */
 
 /* The end of "[?(..)]", a closing bracket outside of quotes; 0: there is none. */
 static size_t filter_end(struct str text)
@@ -314,7 +314,7 @@ static int parse_word(struct parser *p)
 	return 0;
 }
 
-/* --- the whole ------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------- */
 
 static int parse_step(struct parser *p)
 {
@@ -386,7 +386,7 @@ int jsonpath_compile(struct arena *a, struct str text, const struct jsonpath **r
 	return 0;
 }
 
-/* --- searching -------------------------------------------------------------------------------- */
+/* --- searching -------------------------------------------------------------------- */
 
 struct search {
 	size_t work;

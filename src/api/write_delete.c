@@ -271,6 +271,18 @@ static bool delete_namespace(struct write *w, struct json *object, const struct 
 	return json_count(json_getz(json_getz(object, "spec"), "finalizers")) > 0;
 }
 
+/* A definition, too: a finalizer of our own waits for its objects. */
+static bool delete_definition(struct write *w, struct json *object)
+{
+	struct json *meta = json_getz(object, "metadata");
+
+	if (json_getz(meta, "deletionTimestamp"))
+		return false;
+	write_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
+	crd_begin_deletion(w->arena, object, w->now_ns);
+	return true;
+}
+
 /* Whether something still holds it; marks it accordingly. */
 static bool is_held(struct write *w, struct json *object, const struct delete_options *o)
 {
@@ -300,11 +312,8 @@ int write_delete(struct write *w, const struct json *old, const struct delete_op
 	if (r < 0)
 		return r;
 	object = write_copy(w->arena, old);
-	/* Its objects go first: a finalizer of our own waits for them. */
-	if (is_definition(w) && !json_getz(json_getz(object, "metadata"), "deletionTimestamp"))
-		crd_begin_deletion(w->arena, object, w->now_ns);
 	held = (is_namespace(w) && delete_namespace(w, object, options)) ||
-	       is_held(w, object, options);
+	       (is_definition(w) && delete_definition(w, object)) || is_held(w, object, options);
 	if (!held) {
 		*ret_object = NULL;
 		return 0;

@@ -32,7 +32,7 @@ struct regex {
 	bool anchored; /* can match at the beginning only */
 };
 
-/* --- compiling ---------------------------------------------------------------------------- */
+/* --- compiling -------------------------------------------------------------------- */
 
 struct compiler {
 	struct arena *arena;
@@ -163,7 +163,7 @@ int regex_compile(struct arena *a, struct str pattern, const struct regex **ret_
 	return 0;
 }
 
-/* --- matching ------------------------------------------------------------------------------ */
+/* --- matching --------------------------------------------------------------------- */
 
 uint32_t regex_rune(struct str text, size_t *at)
 {

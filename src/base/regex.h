@@ -10,8 +10,8 @@
  * Understood: literals, ".", classes with [:names:], \d \s \w \pL \p{Lu} and their
  * negations, (groups), (?:..), (?P<name>..), (?flags) and (?flags:..) with i m s U,
  * "|", "*", "+", "?", {n}, {n,}, {n,m} and their lazy forms, ^ $ \A \z \b \B, and escapes
- * \a \f \t \n \r \v \123 \x7F \x{10FFFF} \Q..\E. (?i) folds ASCII letters only. Of Unicode
- * there are the general categories, no scripts.
+ * \a \f \t \n \r \v \123 \x7F \x{10FFFF} \Q..\E. (?i) folds letters of ASCII, Latin-1,
+ * Greek and Cyrillic. Of Unicode there are the general categories, no scripts.
  *
  * Threads: immutable; any thread may match.
  */

@@ -54,13 +54,25 @@ static void fold_part(struct regex_set *set, struct regex_range r, uint32_t firs
 
 void regex_set_fold(struct regex_set *set)
 {
+	static const struct {
+		uint32_t first, last; /* lower case */
+		int by; /* to upper case */
+	} scripts[] = {
+		{ 'a', 'z', -32 },     { 0xe0, 0xf6, -32 },   { 0xf8, 0xfe, -32 },
+		{ 0x3b1, 0x3c1, -32 }, { 0x3c3, 0x3c9, -32 }, { 0x430, 0x44f, -32 },
+		{ 0x450, 0x45f, -80 },
+	};
 	size_t n = set->n;
 
 	for (size_t i = 0; i < n; i++) {
-		struct regex_range r = set->v[i];
+		for (size_t k = 0; k < ARRAY_SIZE(scripts); k++) {
+			struct regex_range r = set->v[i];
+			int by = scripts[k].by;
 
-		fold_part(set, r, 'a', 'z', 'A' - 'a');
-		fold_part(set, r, 'A', 'Z', 'a' - 'A');
+			fold_part(set, r, scripts[k].first, scripts[k].last, by);
+			fold_part(set, r, scripts[k].first + (uint32_t)by,
+				  scripts[k].last + (uint32_t)by, -by);
+		}
 	}
 }
 
@@ -106,7 +118,7 @@ const struct regex_class *regex_set_finish(struct regex_set *set, bool negated)
 	return class;
 }
 
-/* --- names --------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------ */
 
 static const struct regex_range digit[] = { { '0', '9' } };
 static const struct regex_range space[] = { { '\t', '\n' }, { '\f', '\r' }, { ' ', ' ' } };

@@ -54,7 +54,7 @@ static inline bool regex_is_word(uint32_t c)
 	       c == '_';
 }
 
-/* --- classes (regex_class.c) ---------------------------------------------------- */
+/* --- classes (regex_class.c) ------------------------------------------------------ */
 
 /* A class that is being made: ranges in any order. */
 struct regex_set {
@@ -69,7 +69,7 @@ void regex_set_add(struct regex_set *set, uint32_t low, uint32_t high);
 void regex_set_add_all(struct regex_set *set, const struct regex_range *ranges, size_t n,
 		       bool negated);
 
-/* For each ASCII letter the other case. */
+/* For each letter of ASCII, Latin-1, Greek and Cyrillic the other case. */
 void regex_set_fold(struct regex_set *set);
 
 /* The finished class; `negated`: of all other characters. */

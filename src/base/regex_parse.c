@@ -20,7 +20,7 @@ struct parser {
 
 static int parse_alternatives(struct parser *p, struct regex_node **ret_node);
 
-/* --- failing --------------------------------------------------------------------------- */
+/* --- failing ---------------------------------------------------------------------- */
 
 static int refuse(struct parser *p, const char *why, struct str part)
 {
@@ -33,7 +33,7 @@ static struct str since(const struct parser *p, size_t from)
 	return str_of(p->text.p + from, MIN(p->at, p->text.n) - from);
 }
 
-/* --- small things ------------------------------------------------------------------------ */
+/* --- small things ----------------------------------------------------------------- */
 
 static bool at_end(const struct parser *p)
 {
@@ -106,7 +106,7 @@ static struct regex_node *node_of_dot(struct parser *p)
 	return node_of_set(p, &set, false);
 }
 
-/* --- escapes --------------------------------------------------------------------------- */
+/* --- escapes ---------------------------------------------------------------------- */
 
 static int hex_value(char c)
 {
@@ -225,7 +225,7 @@ static int take_category(struct parser *p, struct regex_set *set)
 	return 1;
 }
 
-/* --- classes ---------------------------------------------------------------------------- */
+/* --- classes ---------------------------------------------------------------------- */
 
 /* [:alpha:] or [:^alpha:]. 1 when it was one, 0 when not. */
 static int take_posix_class(struct parser *p, struct regex_set *set)
@@ -315,7 +315,7 @@ static int parse_class(struct parser *p, struct regex_node **ret_node)
 	return 0;
 }
 
-/* --- groups ----------------------------------------------------------------------------- */
+/* --- groups ----------------------------------------------------------------------- */
 
 static bool is_group_name(struct str name)
 {
@@ -415,7 +415,7 @@ static int parse_group(struct parser *p, struct regex_node **ret_node)
 	return 0;
 }
 
-/* --- atoms ------------------------------------------------------------------------------ */
+/* --- atoms ------------------------------------------------------------------------ */
 
 /* \A \z \b \B. NULL when the text is none of them. */
 static struct regex_node *take_anchor(struct parser *p)
@@ -429,17 +429,6 @@ static struct regex_node *take_anchor(struct parser *p)
 	return take(p, "\\B") ? node_new(p, REGEX_NOT_WORD) : NULL;
 }
 
-/* \Q..\E, whose end may be missing. */
-static struct regex_node *parse_quoted(struct parser *p)
-{
-	struct regex_node *cat = node_new(p, REGEX_CAT);
-
-	p->at += 2;
-	while (!at_end(p) && !take(p, "\\E"))
-		node_add(cat, node_of_char(p, regex_rune(p->text, &p->at)));
-	return cat;
-}
-
 static int parse_backslash(struct parser *p, struct regex_node **ret_node)
 {
 	struct regex_set set = { .arena = p->arena };
@@ -449,10 +438,6 @@ static int parse_backslash(struct parser *p, struct regex_node **ret_node)
 	*ret_node = take_anchor(p);
 	if (*ret_node)
 		return 0;
-	if (looks_at(p, "\\Q")) {
-		*ret_node = parse_quoted(p);
-		return 0;
-	}
 	r = take_perl_class(p, &set) ? 1 : take_category(p, &set);
 	if (r < 0)
 		return r;
@@ -493,7 +478,7 @@ static int parse_atom(struct parser *p, struct regex_node **ret_node)
 	}
 }
 
-/* --- repetition -------------------------------------------------------------------------- */
+/* --- repetition ------------------------------------------------------------------- */
 
 static bool take_count(struct parser *p, int *ret_count)
 {
@@ -564,60 +549,70 @@ static bool counts_fit(const struct regex_node *node, int left)
 	return true;
 }
 
-static int check_counts(struct parser *p, const struct regex_node *node, size_t from)
+static bool are_counts(int min, int max)
 {
-	if (node->min > REGEX_REPEAT_MAX || node->max > REGEX_REPEAT_MAX ||
-	    (node->max >= 0 && node->max < node->min))
-		return refuse(p, "invalid repeat count", since(p, from));
-	if ((node->min >= 2 || node->max >= 2) && !counts_fit(node, REGEX_REPEAT_MAX))
-		return refuse(p, "invalid repeat count", since(p, from));
-	return 0;
+	return min <= REGEX_REPEAT_MAX && max <= REGEX_REPEAT_MAX && (max < 0 || max >= min);
 }
 
-/* The operators behind an atom: one, with its lazy mark. Two in a row are refused. */
-static int parse_repeat(struct parser *p, struct regex_node **node)
+/* Wraps what came last into the repetition that follows. Two in a row are refused. */
+static int parse_repeat(struct parser *p, struct regex_node *cat)
 {
-	struct regex_node *repeat;
-	size_t from = p->at;
-	int min, max, r;
+	struct regex_node *inner = ARENA_NEW(p->arena, struct regex_node), *last = cat->last;
+	size_t from = p->at, second;
+	int min, max;
 
 	if (!take_repeat(p, &min, &max))
 		return 0;
+	if (!are_counts(min, max))
+		return refuse(p, "invalid repeat count", since(p, from));
 	(void)take(p, "?");
-	repeat = node_new(p, REGEX_REPEAT);
-	repeat->min = min;
-	repeat->max = max;
-	node_add(repeat, *node);
-	r = check_counts(p, repeat, from);
-	if (r < 0)
-		return r;
-	*node = repeat;
+	if (!last)
+		return refuse(p, "missing argument to repetition operator", since(p, from));
+	/* In its place, so that its siblings keep their link. */
+	*inner = *last;
+	*last = (struct regex_node){ .op = REGEX_REPEAT, .min = min, .max = max };
+	node_add(last, inner);
+	if ((min >= 2 || max >= 2) && !counts_fit(last, REGEX_REPEAT_MAX))
+		return refuse(p, "invalid repeat count", since(p, from));
+	second = p->at;
 	if (!take_repeat(p, &min, &max))
 		return 0;
+	if (!are_counts(min, max))
+		return refuse(p, "invalid repeat count", since(p, second));
+	(void)take(p, "?");
 	return refuse(p, "invalid nested repetition operator", since(p, from));
+}
+
+/* \Q..\E, whose end may be missing: characters that stand for themselves. */
+static void parse_quoted(struct parser *p, struct regex_node *cat)
+{
+	p->at += 2;
+	while (!at_end(p) && !take(p, "\\E"))
+		node_add(cat, node_of_char(p, regex_rune(p->text, &p->at)));
 }
 
 static int parse_sequence(struct parser *p, struct regex_node **ret_node)
 {
 	struct regex_node *cat = node_new(p, REGEX_CAT), *atom;
-	int min, max, r;
+	int r;
 
-	while (!at_end(p) && peek(p) != '|' && peek(p) != ')') {
-		size_t from = p->at;
-
-		if (take_repeat(p, &min, &max))
-			return refuse(p, "missing argument to repetition operator", since(p, from));
+	/* Flags alone are no atom: what follows them repeats what was before. */
+	for (r = parse_repeat(p, cat); r == 0; r = parse_repeat(p, cat)) {
+		if (at_end(p) || peek(p) == '|' || peek(p) == ')')
+			break;
+		if (looks_at(p, "\\Q")) {
+			parse_quoted(p, cat);
+			continue;
+		}
 		atom = NULL;
 		r = parse_atom(p, &atom);
-		if (r == 0 && atom)
-			r = parse_repeat(p, &atom);
 		if (r < 0)
 			return r;
 		if (atom)
 			node_add(cat, atom);
 	}
 	*ret_node = cat;
-	return 0;
+	return r;
 }
 
 static int parse_alternatives(struct parser *p, struct regex_node **ret_node)

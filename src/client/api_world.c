@@ -116,7 +116,7 @@ static void reply_list(struct api_world *w, struct http_stream *s)
 	buf_release(&b);
 }
 
-/* --- watches --------------------------------------------------------------------------------- */
+/* --- watches ---------------------------------------------------------------------------- */
 
 static void watch_closed(struct http_stream *s, const struct error *err UNUSED)
 {
@@ -208,7 +208,7 @@ static void begin_watch(struct api_world *w, struct http_stream *s)
 			send_line(h, w->history.v[i].line);
 }
 
-/* --- requests ------------------------------------------------------------------------------------ */
+/* --- requests --------------------------------------------------------------------------- */
 
 static void copy_text(char *to, size_t size, struct str text)
 {
@@ -253,7 +253,7 @@ static void handle(void *arg, struct http_stream *s, size_t lane UNUSED)
 	http_stream_collect(s, collected);
 }
 
-/* --- changes ---------------------------------------------------------------------------------------- */
+/* --- changes ---------------------------------------------------------------------------- */
 
 static void publish(struct api_world *w, const char *type, const char *object)
 {
@@ -364,7 +364,7 @@ void api_world_send_raw(struct api_world *w, const char *text)
 		send_line(LIST_ENTRY(it, struct api_watch, link), text);
 }
 
-/* --- life cycle ----------------------------------------------------------------------------------------- */
+/* --- life cycle ------------------------------------------------------------------------- */
 
 void api_world_begin(struct api_world *w)
 {

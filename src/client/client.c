@@ -234,7 +234,7 @@ int client_answer_tree(const struct client_answer *answer, struct arena *a, stru
 	return error_set(err, ERR_PROTOCOL, "the server's answer is no JSON: %s", why.msg);
 }
 
-/* --- the client -------------------------------------------------------------------------------- */
+/* --- the client ------------------------------------------------------------------------- */
 
 static void work(struct loop_task *t)
 {

@@ -159,7 +159,7 @@ void client_link_release(struct client *c)
 	buf_release(&c->credentials);
 }
 
-/* --- streams ------------------------------------------------------------------------------------ */
+/* --- streams ---------------------------------------------------------------------------- */
 
 static void on_head(struct http_stream *s)
 {
@@ -257,7 +257,7 @@ static int send_request(struct client_link *link, struct client_attempt *a, stru
 	return 0;
 }
 
-/* --- connections -------------------------------------------------------------------------------- */
+/* --- connections ------------------------------------------------------------------------ */
 
 static void link_free(struct client_link *link)
 {

@@ -1,6 +1,7 @@
 /*
  * Failures as the server tells them. The reason decides, since several share a number
- * (AlreadyExists and Conflict); an answer without a Status, of a proxy perhaps, is known by its number.
+ * (AlreadyExists and Conflict); an answer without a Status, of a proxy perhaps, is known by
+ * its number.
  */
 #include "base/json.h"
 #include "base/limits.h"

@@ -9,6 +9,9 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "api/schema.h"
 #include "base/json.h"
 #include "base/limits.h"
@@ -208,7 +211,7 @@ static void too_large_versions_are_recognised(void **state UNUSED)
 	assert_false(too_large);
 }
 
-/* --- verbs ------------------------------------------------------------------------------------- */
+/* --- verbs ------------------------------------------------------------------------------ */
 
 static void verbs_ask_for_the_right_thing(void **state UNUSED)
 {
@@ -267,7 +270,7 @@ static void verbs_ask_for_the_right_thing(void **state UNUSED)
 	arena_release(&a);
 }
 
-/* --- retries ---------------------------------------------------------------------------------- */
+/* --- retries ---------------------------------------------------------------------------- */
 
 static void busy_servers_are_asked_again(void **state UNUSED)
 {
@@ -360,7 +363,7 @@ static void an_absent_server_is_told_of_and_found_again(void **state UNUSED)
 	end(&t);
 }
 
-/* --- ends ------------------------------------------------------------------------------------------ */
+/* --- ends ------------------------------------------------------------------------------- */
 
 static void silence_ends_in_a_time_out(void **state UNUSED)
 {
@@ -441,7 +444,7 @@ static void a_request_may_be_used_again_when_it_is_done(void **state UNUSED)
 	end(&t);
 }
 
-/* --- many ------------------------------------------------------------------------------------------- */
+/* --- many ------------------------------------------------------------------------------- */
 
 static void many_requests_run_side_by_side(void **state UNUSED)
 {
@@ -517,6 +520,37 @@ static void a_rate_limit_spreads_requests(void **state UNUSED)
 	end(&t);
 }
 
+static void a_token_file_is_read_again(void **state UNUSED)
+{
+	char path[] = "/tmp/client_token.XXXXXX";
+	int fd = mkstemp(path);
+	struct kubeconfig config = { .source = STR("the test"),
+				     .server = STR("http://server:80"),
+				     .token = STR("first"),
+				     .token_file = path };
+	struct client_opts opts = { .config = &config, .protocol = HTTP_PROTOCOL_2 };
+	static const char *const expected[] = { "Bearer first", "Bearer first", "Bearer second",
+						"Bearer second" };
+	struct test t;
+	struct call c;
+
+	assert_int_equal(write(fd, "second\n", 7), 7);
+	begin(&t, 34, HTTP_PROTOCOL_2);
+	client_free(t.w.client);
+	assert_int_equal(client_new(t.w.outside, &opts, &t.w.client, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		call_init(&t, &c, "/other");
+		client_send(t.w.client, &c.request);
+		wait_done(&c);
+		assert_string_equal(t.w.last_authorization, expected[i]);
+		sim_run_for(t.w.sim, i == 1 ? 60 * 1000 : 1000);
+		if (i == 2) /* one that has gone leaves the last */
+			assert_int_equal(unlink(path), 0);
+	}
+	(void)close(fd);
+	end(&t);
+}
+
 static void bad_servers_are_refused(void **state UNUSED)
 {
 	static const char *const bad[] = { "", "server:80", "ftp://server", "https://:x",
@@ -558,6 +592,7 @@ int main(void)
 		cmocka_unit_test(many_requests_run_side_by_side),
 		cmocka_unit_test(watches_do_not_hold_requests_back),
 		cmocka_unit_test(a_rate_limit_spreads_requests),
+		cmocka_unit_test(a_token_file_is_read_again),
 		cmocka_unit_test(bad_servers_are_refused),
 	};
 

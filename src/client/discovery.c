@@ -199,7 +199,7 @@ void discovery_refresh(struct discovery *d, void (*done)(void *arg, const struct
 	ask(d, STR("/api"), str_from(accept_aggregated));
 }
 
-/* --- the rest ----------------------------------------------------------------------------------- */
+/* --- the rest --------------------------------------------------------------------------- */
 
 struct discovery *discovery_open(struct client *c)
 {

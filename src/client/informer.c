@@ -107,7 +107,7 @@ static void tell_new_handlers(struct loop_task *t)
 		tell_synced(i);
 }
 
-/* --- resync ---------------------------------------------------------------------------------- */
+/* --- resync ----------------------------------------------------------------------------- */
 
 static void arm_resync(struct informer *i)
 {
@@ -151,7 +151,7 @@ static void on_resync(struct loop_timer *t)
 	arm_resync(i);
 }
 
-/* --- what the reflector tells --------------------------------------------------------------------- */
+/* --- what the reflector tells ----------------------------------------------------------- */
 
 static bool is_same(const struct cached *a, const struct cached *b)
 {
@@ -283,7 +283,7 @@ static const struct reflector_ops reflector_ops = {
 	.on_watch = on_watch,
 };
 
-/* --- life cycle ------------------------------------------------------------------------------------- */
+/* --- life cycle ------------------------------------------------------------------------- */
 
 struct informer *informer_new(struct informers *s, const struct informer_spec *spec)
 {
@@ -337,7 +337,7 @@ bool informer_is(const struct informer *i, const struct informer_spec *spec)
 	       r->metadata_only == spec->metadata_only && r->slim == spec->slim;
 }
 
-/* --- verbs -------------------------------------------------------------------------------------------- */
+/* --- verbs ------------------------------------------------------------------------------ */
 
 void informer_add_handler(struct informer *i, struct informer_handler *h)
 {

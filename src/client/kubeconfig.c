@@ -221,7 +221,7 @@ static int resolve(struct loading *l, const char *context, struct error *err)
 	return r < 0 ? r : read_user(l, err);
 }
 
-/* --- in a pod -------------------------------------------------------------------------------- */
+/* --- in a pod --------------------------------------------------------------------------- */
 
 static int read_account(struct kubeconfig *k, const char *dir, const char *name,
 			struct str *ret_text, const char **ret_path, struct error *err)
@@ -265,7 +265,7 @@ static int load_in_pod(struct kubeconfig *k, const struct kubeconfig_env *env, s
 	return r;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------- */
 
 static void loading_init(struct loading *l, struct kubeconfig *k)
 {

@@ -22,7 +22,7 @@ struct kubeconfig_entry {
 	const struct json *fields; /* NULL: there is no such entry */
 };
 
-/* The string member, in the config's arena; empty when absent. -ERR_INVALID when it is no string. */
+/* The string member, in the config's arena; empty when absent. -ERR_INVALID: it is no string. */
 int kubeconfig_text(struct kubeconfig *k, const struct kubeconfig_entry *e, const char *member,
 		    struct str *ret_text, struct error *err);
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -31,13 +32,17 @@ static int setup(void **state)
 	return 0;
 }
 
+static int remove_entry(const char *path, const struct stat *st UNUSED, int what UNUSED,
+			struct FTW *at UNUSED)
+{
+	return remove(path);
+}
+
 static int teardown(void **state)
 {
 	struct test *t = *state;
-	char command[64];
 
-	(void)snprintf(command, sizeof(command), "rm -r %s", t->dir);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(nftw(t->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 	free(t);
 	return 0;
 }

@@ -90,7 +90,7 @@ static void send_query(struct reflector *r, enum reflector_state state, struct b
 	r->request.query = STR_NULL;
 }
 
-/* --- watching --------------------------------------------------------------------------------- */
+/* --- watching --------------------------------------------------------------------------- */
 
 static bool is_gone(enum error_code code)
 {
@@ -331,7 +331,7 @@ static void get_stream(struct reflector *r)
 	send_watch(r, REFLECTOR_STREAMING, &q);
 }
 
-/* --- listing ------------------------------------------------------------------------------------ */
+/* --- listing ---------------------------------------------------------------------------- */
 
 static struct str list_rv(const struct reflector *r)
 {
@@ -428,7 +428,7 @@ static void get_state(struct reflector *r)
 	get_page(r);
 }
 
-/* --- life cycle ---------------------------------------------------------------------------------- */
+/* --- life cycle ------------------------------------------------------------------------- */
 
 void reflector_init(struct reflector *r)
 {

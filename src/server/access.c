@@ -18,6 +18,7 @@ struct access {
 	struct user wanted; /* whom the request impersonates; name.p NULL: nobody */
 	const struct authz_query *about; /* what was refused; NULL: who */
 	struct error err;
+	struct custom_view view; /* what custom resources have to do with it */
 	bool unsure; /* there is no such resource, as far as is known here; others may know */
 	void (*then)(struct exchange *x);
 };
@@ -90,7 +91,7 @@ static void decide(struct exchange *x, struct state *st, struct access *a)
 		return;
 	a->about = &a->query;
 	if (authz_require(x->server->authz, &a->query, &x->work, &a->err) == 0)
-		a->unsure = !custom_prepare(x->server->custom, x) && state_is_shared(st);
+		a->unsure = !custom_look(x->server->custom, x, &a->view) && state_is_shared(st);
 }
 
 static void decide_again(struct state *st, struct job *j, const struct error *err)
@@ -154,6 +155,7 @@ static void finish(struct exchange *x)
 		*x->impersonator = x->user;
 		x->user = a->wanted;
 	}
+	custom_show(x, &a->view);
 	a->then(x);
 }
 

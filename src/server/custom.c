@@ -285,7 +285,7 @@ static void drop_catalogue(void *object)
 	catalogue_unref(object);
 }
 
-static bool prepare_kind(struct custom *c, struct exchange *x)
+static bool look_kind(struct custom *c, struct exchange *x, struct custom_view *v)
 {
 	const struct request *r = &x->request;
 	struct definition *d = find_definition(c, r->group, r->resource);
@@ -294,9 +294,32 @@ static bool prepare_kind(struct custom *c, struct exchange *x)
 	if (!d || !find_version(d, r->version, &i))
 		return false;
 	arena_hold(&x->work, drop_crd, crd_ref(d->crd));
-	x->custom = crd_kinds(d->crd, &n)[i];
-	x->deprecation = crd_deprecation(d->crd, i);
+	v->kind = crd_kinds(d->crd, &n)[i];
+	v->deprecation = crd_deprecation(d->crd, i);
 	return true;
+}
+
+bool custom_look(struct custom *c, struct exchange *x, struct custom_view *ret_view)
+{
+	const struct request *r = &x->request;
+	struct str path = x->stream->in.path;
+
+	*ret_view = (struct custom_view){ 0 };
+	if (r->resource.n) {
+		if (r->group.n && !schema_find_resource(r->group, r->version, r->resource))
+			return look_kind(c, x, ret_view);
+	} else if (str_starts(path, STR("/api")) || str_starts(path, STR("/openapi"))) {
+		ret_view->catalogue = catalogue_ref(custom_catalogue(c));
+		arena_hold(&x->work, drop_catalogue, ret_view->catalogue);
+	}
+	return true;
+}
+
+void custom_show(struct exchange *x, const struct custom_view *view)
+{
+	x->custom = view->kind;
+	x->deprecation = view->deprecation;
+	x->catalogue = view->catalogue;
 }
 
 int custom_check_create(const struct custom *c, const struct schema_kind *kind, struct error *err)
@@ -310,21 +333,6 @@ int custom_check_create(const struct custom *c, const struct schema_kind *kind, 
 		return 0;
 	return error_set(err, ERR_FORBIDDEN,
 			 "create not allowed while custom resource definition is terminating");
-}
-
-bool custom_prepare(struct custom *c, struct exchange *x)
-{
-	const struct request *r = &x->request;
-	struct str path = x->stream->in.path;
-
-	if (r->resource.n) {
-		if (r->group.n && !schema_find_resource(r->group, r->version, r->resource))
-			return prepare_kind(c, x);
-	} else if (str_starts(path, STR("/api")) || str_starts(path, STR("/openapi"))) {
-		x->catalogue = catalogue_ref(custom_catalogue(c));
-		arena_hold(&x->work, drop_catalogue, x->catalogue);
-	}
-	return true;
 }
 
 struct catalogue *custom_catalogue(struct custom *c)

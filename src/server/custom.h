@@ -49,12 +49,20 @@ void custom_stop(struct custom *c);
 const struct schema_kind *custom_find(const struct custom *c, struct str group, struct str version,
 				      struct str resource);
 
+/* What an exchange needs to know before it is routed. */
+struct custom_view {
+	const struct schema_kind *kind; /* of its path, when none is compiled in; or NULL */
+	struct str deprecation; /* a warning that goes with it; p NULL: none */
+	struct catalogue *catalogue; /* for paths of discovery and OpenAPI; or NULL */
+};
+
 /*
- * What an exchange needs to know of custom resources before it is routed, with references that
- * live as long as x->work: its kind when none is compiled in for its path, and the
- * documents for paths of discovery. False when there is no such resource as far as is known here.
+ * Finds what concerns an exchange; references live as long as x->work. False when there is no
+ * such resource as far as is known here. custom_show() then gives it to the exchange, on the
+ * stream's loop.
  */
-bool custom_prepare(struct custom *c, struct exchange *x);
+bool custom_look(struct custom *c, struct exchange *x, struct custom_view *ret_view);
+void custom_show(struct exchange *x, const struct custom_view *view);
 
 /* -ERR_FORBIDDEN for a new object of a kind whose definition is being deleted. */
 int custom_check_create(const struct custom *c, const struct schema_kind *kind, struct error *err);

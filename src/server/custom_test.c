@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/random.h"
 #include "net/sim.h"
 #include "server/catalogue.h"
 #include "server/discovery.h"
@@ -287,6 +288,116 @@ static void a_definition_that_was_never_established_goes_at_once(void **state)
 	verb_world_call(w, "GET", WIDGETS, NULL, 200);
 }
 
+/* --- all at once -------------------------------------------------------------------- */
+
+enum { ROUNDS = 120, AT_ONCE = 8 };
+
+static void choose(struct verb_world *w, struct prng *prng, struct verb_ask *ask)
+{
+	static const char *const plurals[] = { "widgets", "gadgets", "gizmos" };
+	static const char *const kinds[] = { "Widget", "Gadget", "Widget" }; /* two are at odds */
+	uint32_t which = prng_below(prng, 3), name = prng_below(prng, 4);
+	const char *objects = arena_printf(&w->arena, "/apis/example.com/v1/namespaces/default/%s",
+					   plurals[which]);
+	const char *object = arena_printf(&w->arena, "%s/o%u", objects, name);
+	const char *own = arena_printf(&w->arena, DEFINITIONS "/%s.example.com", plurals[which]);
+
+	*ask = (struct verb_ask){ .method = "GET", .target = object };
+	switch (prng_below(prng, 10)) {
+	case 0:
+	case 1:
+		ask->method = "POST";
+		ask->target = DEFINITIONS;
+		ask->body = definition(w, plurals[which], kinds[which], "", "");
+		break;
+	case 2:
+		ask->method = "DELETE";
+		ask->target = own;
+		break;
+	case 3:
+		ask->method = "PATCH";
+		ask->content_type = "application/json-patch+json";
+		ask->target = own;
+		ask->body = arena_printf(
+			&w->arena,
+			"[{\"op\":\"replace\",\"path\":\"/spec/versions/0/schema/openAPIV3Schema/"
+			"properties/spec/properties/color/default\",\"value\":\"c%u\"}]",
+			name);
+		break;
+	case 4:
+		ask->target = arena_printf(&w->arena, "%s?watch=true&timeoutSeconds=1", objects);
+		break;
+	case 5:
+		ask->target = objects;
+		break;
+	case 6:
+		ask->method = "DELETE";
+		ask->target = object;
+		break;
+	default:
+		ask->method = "POST";
+		ask->target = objects;
+		ask->body = arena_printf(&w->arena,
+					 "{\"apiVersion\":\"example.com/v1\",\"kind\":\"%s\","
+					 "\"metadata\":{\"name\":\"o%u\"},\"spec\":{}}",
+					 kinds[which], name);
+	}
+}
+
+/* 503 is for watches of what changed on their way. */
+static bool is_expected(int status)
+{
+	static const int all[] = { 200, 201, 403, 404, 409, 503 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (status == all[i])
+			return true;
+	return false;
+}
+
+/* Definitions come, change and go while their objects are written and watched. */
+static void storm(struct verb_world *w, uint64_t seed)
+{
+	struct verb_ask asks[AT_ONCE];
+	struct prng prng;
+	struct json *tree;
+
+	prng_init(&prng, seed);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (size_t i = 0; i < AT_ONCE; i++) {
+			choose(w, &prng, &asks[i]);
+			verb_world_begin(w, &asks[i]);
+		}
+		for (size_t i = 0; i < AT_ONCE; i++) {
+			verb_world_finish(w, &asks[i]);
+			if (!is_expected(asks[i].status))
+				fail_msg("seed %llu: %s %s: %d %s", (unsigned long long)seed,
+					 asks[i].method, asks[i].target, asks[i].status,
+					 asks[i].got.p);
+			verb_ask_release(&asks[i]);
+		}
+	}
+	verb_world_call(w, "DELETE", DEFINITIONS, NULL, 200);
+	wait_for(w, DEFINITIONS "/widgets.example.com", 404);
+	wait_for(w, DEFINITIONS "/gadgets.example.com", 404);
+	wait_for(w, DEFINITIONS "/gizmos.example.com", 404);
+	define(w, "widgets", "Widget");
+	tree = verb_world_call(w, "GET", WIDGETS, NULL, 200);
+	assert_int_equal(json_count(json_getz(tree, "items")), 0);
+}
+
+static void whatever_comes_together_ends_well(void **state)
+{
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		struct verb_world w;
+
+		(void)state;
+		verb_world_init(&w, seed, seed % 2 ? HTTP_PROTOCOL_2 : HTTP_PROTOCOL_1, seed % 2);
+		storm(&w, seed);
+		verb_world_release(&w);
+	}
+}
+
 /* --- documents ---------------------------------------------------------------------- */
 
 static const struct document *openapi_of(struct verb_world *w, const char *path)
@@ -368,6 +479,7 @@ int main(void)
 		SHARED(finalizers_of_objects_are_waited_for),
 		WORLD(collections_of_definitions_go_as_well),
 		WORLD(a_definition_that_was_never_established_goes_at_once),
+		cmocka_unit_test(whatever_comes_together_ends_well),
 		WORLD(discovery_lists_what_is_defined),
 		WORLD(openapi_changes_only_where_definitions_do),
 	};

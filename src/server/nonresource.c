@@ -131,8 +131,7 @@ static bool send_discovery(struct exchange *x, struct str path)
 {
 	const struct document *d;
 
-	if (!x->catalogue ||
-	    discovery_get(x->catalogue->discovery, path, &x->accept, &d, NULL) < 0)
+	if (!x->catalogue || discovery_get(x->catalogue->discovery, path, &x->accept, &d, NULL) < 0)
 		return false;
 	send_document(x, d);
 	return true;

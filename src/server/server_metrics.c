@@ -231,9 +231,9 @@ static struct cached *find(struct server_metrics *m, const struct exchange *x)
 	 * Paths that are no resource's have methods of all sorts: not worth a place. A custom
 	 * kind's memory may have become another's.
 	 */
-	if (c->total && key.verb != REQUEST_NONE && !x->custom && c->kind == key.kind && c->sub == key.sub &&
-	    c->status == key.status && c->verb == key.verb && c->scope == key.scope &&
-	    c->dry_run == key.dry_run)
+	if (c->total && key.verb != REQUEST_NONE && !x->custom && c->kind == key.kind &&
+	    c->sub == key.sub && c->status == key.status && c->verb == key.verb &&
+	    c->scope == key.scope && c->dry_run == key.dry_run)
 		return c;
 	resolve(m, x, &key);
 	*c = key;

@@ -127,6 +127,7 @@ static void on_events(void *arg, const struct store_event *events, size_t n, int
 	for (size_t i = 0; i < n; i++) {
 		const struct store_event *e = &events[i];
 
+		st->applying = e->revision;
 		if (!r || !str_eq(r->name, e->key.resource))
 			r = map_get(&st->by_name, e->key.resource);
 		if (r && e->value)

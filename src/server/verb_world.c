@@ -37,7 +37,10 @@ bool access_identify(struct exchange *x)
 /* All loops are one thread here, so the state's may be asked from any. */
 void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 {
-	(void)custom_prepare(x->server->custom, x);
+	struct custom_view view;
+
+	(void)custom_look(x->server->custom, x, &view);
+	custom_show(x, &view);
 	then(x);
 }
 

@@ -423,7 +423,8 @@ async function nodes(say, { client, people: as }) {
 	for (const [name, spec] of [
 		["mine", { nodeName: node, serviceAccountName: "robot", imagePullSecrets: [{ name: "pull" }],
 			containers: [{ ...container, envFrom: [{ configMapRef: { name: "settings" } }] }],
-			volumes: [{ name: "v", secret: { secretName: "key" } }, { name: "data", persistentVolumeClaim: { claimName: "disk" } }],
+			volumes: [{ name: "v", secret: { secretName: "key" } }, { name: "data", persistentVolumeClaim: { claimName: "disk" } },
+				{ name: "token", projected: { sources: [{ serviceAccountToken: { path: "token" } }, { serviceAccountToken: { path: "vault", audience: "vault" } }] } }],
 			resourceClaims: [{ name: "gpu", resourceClaimName: "gpu" }] }],
 		["theirs", { nodeName: "n2", containers: [container], volumes: [{ name: "v", secret: { secretName: "other-key" } }] }],
 	])
@@ -517,6 +518,25 @@ async function nodes(say, { client, people: as }) {
 		expect(await as.node.delete(`${dra}/resourceslices/s1`), 200)
 	})
 
+	await test(say("a node gets tokens for its own pods only"), async () => {
+		const accounts = `${core}/namespaces/team/serviceaccounts`
+		for (const name of ["robot", "idle"])
+			expect(await client.post(accounts, { apiVersion: "v1", kind: "ServiceAccount", metadata: { name } }), 201)
+		const refOf = async (name) => ({ apiVersion: "v1", kind: "Pod", name, uid: expect(await client.get(`${pods}/${name}`), 200).metadata.uid })
+		const ask = (boundObjectRef, audiences, account = "robot") => as.node.post(`${accounts}/${account}/token`,
+			{ apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { audiences, boundObjectRef } })
+		const mine = await refOf("mine"), theirs = await refOf("theirs")
+		assert.ok(expect(await ask(mine), 201).status.token)
+		assert.ok(expect(await ask(mine, ["vault"]), 201).status.token)
+		await forbidden(ask(mine, ["bank"]), /system:node:n1 is not authorized to request tokens for audience "bank"/)
+		await forbidden(ask(mine, ["vault", "bank"]), /node may only request 0 or 1 audiences/)
+		await forbidden(ask(undefined), /node requested token not bound to a pod/)
+		await forbidden(ask({ ...mine, uid: undefined }), /node requested token with a pod binding without a uid/)
+		await forbidden(ask({ ...mine, uid: "other" }), /does not match the UID in record/)
+		await forbidden(ask(theirs), /node requested token bound to a pod scheduled on a different node/)
+		await forbidden(ask(mine, undefined, "idle"), /no relationship found between node 'n1' and this object/)
+	})
+
 	await test(say("a node asks for certificates in its own name"), async () => {
 		const certificates = "/apis/certificates.k8s.io/v1"
 		const request = (cn) => {
@@ -601,6 +621,31 @@ async function policy(say, server) {
 	})
 }
 
+// Two servers of one cluster compute the same; neither undoes nor repeats what the other wrote.
+async function together(say, server) {
+	if (server.backend !== "etcd")
+		return
+	await test(say("two servers on one store gather the rules once"), async () => {
+		const second = await startServer("etcd", { etcd: server.etcd, prefix: server.prefix })
+		const { client } = server, clusterroles = `${rbac}/clusterroles`
+		expect(await client.post(clusterroles, { ...role("ClusterRole", "both", undefined, []),
+			aggregationRule: { clusterRoleSelectors: [{ matchLabels: { both: "yes" } }] } }), 201)
+		const watch = await second.client.watch(`${clusterroles}?watch=true&fieldSelector=metadata.name%3Dboth`)
+		await watch.have(1)
+		for (let i = 0; i < 10; i++) {
+			const part = role("ClusterRole", `both-${i}`, undefined, [rule(["get"], ["example.com"], [`r${i}`])], { labels: { both: "yes" } })
+			expect(await (i % 2 ? client : second.client).post(clusterroles, part), 201)
+			for (const { client: each } of [server, second])
+				await until("the rules of all", async () => expect(await each.get(`${clusterroles}/both`), 200).rules.length === i + 1)
+		}
+		for (let i = 0; i < 50; i++)
+			expect(await client.get(`${core}/namespaces`), 200)
+		assert.deepEqual(watch.events.map(({ object }) => (object.rules ?? []).length), [...Array(11).keys()])
+		watch.close()
+		await second.stop()
+	})
+}
+
 for (const backend of backends) {
 	const say = (name) => `${backend}: ${name}`
 	const server = await begin(backend)
@@ -609,6 +654,7 @@ for (const backend of backends) {
 	await escalation(say, server)
 	await nodes(say, server)
 	await kubectl(say, server)
+	await together(say, server)
 	await policy(say, server)
 	await server.stop()
 }

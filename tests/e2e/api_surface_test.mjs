@@ -94,10 +94,14 @@ async function health(say, server) {
 	const stranger = server.as({})
 
 	await test(say("health and version are public"), async () => {
-		for (const path of ["/healthz", "/livez", "/readyz", "/readyz/ping", "/livez/ping"]) {
+		for (const path of ["/healthz", "/livez", "/readyz"]) {
 			const answer = await stranger.get(path)
 			assert.equal(answer.code, 200, path)
 			assert.equal(answer.text, "ok", path)
+		}
+		for (const path of ["/readyz/ping", "/livez/ping"]) {
+			assert.equal((await client.get(path)).text, "ok", path)
+			expectStatus(await stranger.get(path), 403, "Forbidden")
 		}
 		const version = expect(await stranger.get("/version"), 200)
 		assert.equal(version.major, "1")
@@ -129,7 +133,7 @@ async function identities(say, server) {
 	await test(say("without credentials there is nothing to see"), async () => {
 		const stranger = server.as({})
 		for (const path of ["/api", "/apis", core, `${core}/namespaces`, "/openapi/v3", "/metrics"])
-			expectStatus(await stranger.get(path), 401, "Unauthorized", /^Unauthorized$/)
+			expectStatus(await stranger.get(path), 403, "Forbidden", /User "system:anonymous" cannot (get|list) /)
 		const wrong = server.as({ token: "nonsense" })
 		expectStatus(await wrong.get("/api"), 401, "Unauthorized")
 		expectStatus(await wrong.get(`${core}/namespaces`), 401, "Unauthorized")
@@ -139,6 +143,15 @@ async function identities(say, server) {
 
 	await test(say("users of the token file"), async () => {
 		const ann = server.as({ token: "sesame" })
+		expectStatus(await ann.get(`${core}/namespaces`), 403, "Forbidden", /User "ann" cannot list /)
+		expect(
+			await server.client.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+				metadata: { name: "devs" },
+				subjects: [{ kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: "devs" }],
+				roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" }
+			}),
+			201
+		)
 		expect(await ann.get(`${core}/namespaces`), 200)
 		const { configMaps } = paths(await newNamespace(ann))
 		expect(await ann.post(configMaps, configMap("box")), 201)

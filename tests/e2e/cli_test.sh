@@ -58,6 +58,15 @@ matches "the hint names the command" "run 'devplane version --help'" "$err"
 usage_error "bad choice" \
 	'devplane: flag --output: "jsno" is not one of text|json|yaml; did you mean json?' version -o jsno
 usage_error "missing value" 'devplane: flag --output needs a value' version -o
+usage_error "codec without a format" 'devplane: flag --from is required' codec --to json
+usage_error "codec of a strange format" \
+	'devplane: flag --to: "xml" is not one of json|yaml|protobuf' codec --from json --to xml
+same "codec translates" "apiVersion: v1
+kind: Namespace
+metadata:
+  name: a
+spec: {}
+status: {}" "$(echo '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a"}}' | "$DEVPLANE" codec --from json --to yaml)"
 usage_error "unexpected argument" 'devplane: unexpected argument "extra"' version extra
 usage_error "command after a flag" 'devplane: unexpected argument "version"' --version=false version
 

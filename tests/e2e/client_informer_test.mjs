@@ -76,6 +76,19 @@ async function selecting(say, server) {
 		await copy.end()
 	})
 
+	await test(say("a copy of metadata alone"), async () => {
+		const ns = await newNamespace(server.client)
+		const { configMaps } = paths(ns)
+		const list = async () => expect(await server.client.get(configMaps), 200)
+		await fill(server.client, configMaps, "whole", 5)
+		const copy = follow(server.kubeconfig, "configmaps.v1", ns, "", "metadata")
+		await copy.synced()
+		await fill(server.client, configMaps, "later", 5)
+		expect(await server.client.delete(`${configMaps}/whole-1`), 200)
+		await compare(copy, list)
+		await copy.end()
+	})
+
 	await test(say("all namespaces, and a resource of another group"), async () => {
 		const spaces = [await newNamespace(server.client), await newNamespace(server.client)]
 		const copy = follow(server.kubeconfig, "resourceclaims.v1.resource.k8s.io")

@@ -99,6 +99,32 @@ garbage() {
 	check "$label: with the last owner it goes" until_true 20 gone configmap child
 }
 
+custom() {
+	k create -f - <<-END >/dev/null
+		apiVersion: apiextensions.k8s.io/v1
+		kind: CustomResourceDefinition
+		metadata: {name: widgets.example.com}
+		spec:
+		  group: example.com
+		  scope: Namespaced
+		  names: {kind: Widget, plural: widgets, singular: widget}
+		  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+	END
+	until_true 20 there widgets
+	k create -f - <<-END >/dev/null
+		apiVersion: example.com/v1
+		kind: Widget
+		metadata: {name: w}
+	END
+	k create -f - <<-END >/dev/null
+		apiVersion: v1
+		kind: ConfigMap
+		metadata: {name: child, ownerReferences: [{apiVersion: example.com/v1, kind: Widget, name: w, uid: $(k get widget w -o 'jsonpath={.metadata.uid}')}]}
+	END
+	k delete widget w >/dev/null
+	check "$label: what a custom resource owns follows it" until_true 60 gone configmap child
+}
+
 restart() {
 	map owner && map child owner && map grandchild child
 	stop "$controller"
@@ -132,6 +158,7 @@ for kubectl in "${kubectls[@]}"; do
 	defaults
 	namespaces
 	garbage
+	custom
 	health_and_metrics
 	restart
 	stop "$controller"
