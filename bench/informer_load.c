@@ -1,5 +1,5 @@
 /*
- * informer_load KUBECONFIG RESOURCE [NAMESPACE [SELECTOR [metadata]]] - a live copy of one resource.
+ * informer_load KUBECONFIG RESOURCE [NAMESPACE [SELECTOR [metadata]]] - a copy of one resource.
  *
  * RESOURCE is PLURAL.VERSION[.GROUP]: "pods.v1", "resourceclaims.v1.resource.k8s.io". Prints
  * "synced COUNT MS" when the first state is there, then obeys commands, one per line of

@@ -1,6 +1,7 @@
 // The controller through @kubernetes/client-node, on both backends: what it makes and deletes, who leads when
 // the leader is killed, and that nothing is missed while it is away.
 import assert from "node:assert/strict"
+import { writeFileSync } from "node:fs"
 import * as k8s from "@kubernetes/client-node"
 import { backends, core as corePath, expect, startServer, unique } from "./api_lib.mjs"
 import { finish, start, test, until } from "./lib.mjs"
@@ -8,9 +9,27 @@ import { finish, start, test, until } from "./lib.mjs"
 // Short enough not to be waited for, long enough for a machine that is busy with other things.
 const election = ["--leader-elect-lease-duration", "8s", "--leader-elect-renew-deadline", "7s", "--leader-elect-retry-period", "500ms"]
 
+// The controller's own user: it has the rights of its role and no more.
+const tokens = `${process.env.TMP}/tokens.csv`
+writeFileSync(tokens, "controllers-own,system:devplane-controller,1\n", { mode: 0o600 })
+
+function ownKubeconfig({ folder, url, credentials }) {
+	const file = `${folder}/controller.kubeconfig`
+	const cluster = { server: url, "certificate-authority-data": credentials.ca.toString("base64") }
+	writeFileSync(file, JSON.stringify({
+		apiVersion: "v1",
+		kind: "Config",
+		clusters: [{ name: "c", cluster }],
+		users: [{ name: "u", user: { token: "controllers-own" } }],
+		contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+		"current-context": "x",
+	}))
+	return file
+}
+
 // Starts `devplane controller` for a server.
 function startController(server, ...flags) {
-	return start("controller", "--kubeconfig", server.kubeconfig, "--metrics-bind-address", "127.0.0.1:0",
+	return start("controller", "--kubeconfig", ownKubeconfig(server), "--metrics-bind-address", "127.0.0.1:0",
 		"--namespace-deletion-delay", "0s", "--log-format", "text", ...flags)
 }
 
@@ -145,7 +164,7 @@ async function leading(say, server, api, first) {
 
 for (const backend of backends) {
 	const say = (text) => `${backend}: ${text}`
-	const server = await startServer(backend)
+	const server = await startServer(backend, { flags: ["--token-auth-file", tokens] })
 	const api = use(server)
 	const controller = startController(server, ...election)
 	await making(say, api)
