@@ -151,10 +151,9 @@ static void kube_apiserver_s_answers_are_ours(void **state)
 			assert_true(lines.n < LINES_MAX);
 			lines.v[lines.n++] = str_skip(line, 1);
 		} else if (!more || str_starts(line, STR("case "))) {
-			if (head.n) {
-				cases++;
-				failed += !run_case(&w, head, lines) || !compiles(&w, head, &lines);
-			}
+			cases += head.n > 0;
+			failed += head.n &&
+				  (!run_case(&w, head, lines) || !compiles(&w, head, &lines));
 			head = line;
 			lines.n = 0;
 		}

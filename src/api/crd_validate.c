@@ -262,18 +262,17 @@ static unsigned check_list(struct crd_check *c, const struct crd_schema *s,
 	size_t i = 0, budget = KEYED_SEARCH_MAX;
 	unsigned content = 2;
 
-	if (s->items) {
-		JSON_FOREACH (item, value) {
-			struct field_path at = field_path_index(spot->path, i++);
-			struct spot child = { .path = &at };
+	for (const struct json *item = s->items ? json_first(value) : NULL; item;
+	     item = item->next) {
+		struct field_path at = field_path_index(spot->path, i++);
+		struct spot child = { .path = &at };
 
-			if (keyed) {
-				child.shape = spot->shape->items;
-				child.old = find_keyed(spot, item, place, &budget);
-			}
-			content += check_below(c, s->items, item, &child);
-			place = place ? place->next : NULL;
+		if (keyed) {
+			child.shape = spot->shape->items;
+			child.old = find_keyed(spot, item, place, &budget);
 		}
+		content += check_below(c, s->items, item, &child);
+		place = place ? place->next : NULL;
 	}
 	if (s->rules)
 		check_items(c, s->rules, value, spot);

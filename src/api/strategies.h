@@ -46,6 +46,9 @@ void strategy_claim_update(struct write *w, struct json *object, const struct js
 /* Taint rules: a new effect has a new time. */
 void strategy_taint_rule_update(struct write *w, struct json *object, const struct json *old);
 
+/* Requests for certificates: what is asked for stays; approval writes conditions alone. */
+void strategy_signing_request_update(struct write *w, struct json *object, const struct json *old);
+
 /* Definitions: versions that may be stored. */
 void strategy_crd_create(struct write *w, struct json *object);
 void strategy_crd_update(struct write *w, struct json *object, const struct json *old);

@@ -78,6 +78,9 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 /* Another random suffix for an object of write_create() whose generated name is taken. */
 void write_rename(struct write *w, struct json *object);
 
+/* The name of a generateName: cut, and five letters; in the write's arena. */
+struct str write_generate_name(struct write *w, struct str base);
+
 /*
  * A replacement (PUT) of `old`, which is a tree of the storage version with its
  * resourceVersion set; not changed. Checks uid and resourceVersion: -ERR_CONFLICT.

@@ -57,9 +57,6 @@ void write_dedup_owners(struct write *w, struct json *object);
 /* What a client cannot change of metadata: as stored. */
 void write_keep_meta(struct arena *a, struct json *meta, const struct json *old_meta);
 
-/* The name of a generateName: cut, and five letters. */
-struct str write_generate_name(struct write *w, struct str base);
-
 /* Whether spec, or any other member but metadata and status, differs. */
 bool write_spec_changed(const struct json *object, const struct json *old);
 

@@ -104,6 +104,19 @@ static void keep_all_but_status(struct write *w, struct json *object, const stru
 		write_carry(w->arena, meta, old_meta, meta_members[i]);
 }
 
+/* Who approves writes the conditions, and nothing else of the status. */
+static void keep_all_but_conditions(struct write *w, struct json *object, const struct json *old)
+{
+	struct json *conditions = json_remove(json_getz(object, "status"), STR("conditions"));
+
+	keep_all_but_status(w, object, old);
+	write_carry(w->arena, object, old, "status");
+	if (conditions)
+		json_setz(write_object(w->arena, object, "status"), "conditions", conditions);
+	else
+		json_remove(json_getz(object, "status"), STR("conditions"));
+}
+
 static void keep_stored(struct write *w, struct json *object, const struct json *old)
 {
 	struct json *meta = json_getz(object, "metadata");
@@ -111,6 +124,8 @@ static void keep_stored(struct write *w, struct json *object, const struct json 
 	write_keep_meta(w->arena, meta, json_getz(old, "metadata"));
 	if (str_eq(w->subresource, STR("status")))
 		keep_all_but_status(w, object, old);
+	else if (str_eq(w->subresource, STR("approval")))
+		keep_all_but_conditions(w, object, old);
 	else if (write_rules(w)->flags & SCHEMA_STATUS)
 		write_carry(w->arena, object, old, "status");
 }

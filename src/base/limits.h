@@ -164,6 +164,9 @@
 #define CACHE_INDEXES_MAX      16
 #define CACHE_INDEX_VALUES_MAX 100000
 
+/* Roles that a user's bindings name and that are not there: so many are told of. */
+#define RBAC_MISSING_MAX 256
+
 /* Combinations of verb, group, resource and name that one role may grant piece by piece. */
 #define RBAC_PIECES_MAX 5000
 

@@ -405,6 +405,17 @@ static bool settled(const struct random_run *r)
 	return true;
 }
 
+static void finish_all(struct random_run *r)
+{
+	for (size_t k = 0; k < KEYS; k++) {
+		if (!r->busy[k])
+			continue;
+		r->busy[k] = false;
+		r->busy_n--;
+		workqueue_done(r->b->q, str_from(r->names[k]));
+	}
+}
+
 static void no_add_is_lost_in_a_random_run(void **state UNUSED)
 {
 	for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -424,13 +435,7 @@ static void no_add_is_lost_in_a_random_run(void **state UNUSED)
 		for (int i = 0; i < STEPS; i++)
 			random_step(&r);
 		for (int i = 0; i < 1000 && !settled(&r); i++) {
-			for (size_t k = 0; k < KEYS; k++) {
-				if (!r.busy[k])
-					continue;
-				r.busy[k] = false;
-				r.busy_n--;
-				workqueue_done(r.b->q, str_from(r.names[k]));
-			}
+			finish_all(&r);
 			sim_run_for(r.b->sim, 150);
 		}
 		assert_true(settled(&r));

@@ -398,6 +398,27 @@ static bool is_owned(const struct thing *t)
 	return false;
 }
 
+static bool is_solid(const struct model *m, const struct thing *t, int k)
+{
+	return t->owners[k] >= 0 && t->valid[k] && m->things[t->owners[k]].exists;
+}
+
+/* Takes the thing out when all its references are to nothing, else those; true: it is out. */
+static bool settle_one(struct model *m, struct thing *t)
+{
+	bool solid = false;
+
+	if (!t->exists || !is_owned(t))
+		return false;
+	for (int k = 0; k < OWNERS_MAX; k++)
+		solid |= is_solid(m, t, k);
+	for (int k = 0; solid && k < OWNERS_MAX; k++)
+		if (!is_solid(m, t, k))
+			t->owners[k] = -1;
+	t->exists = solid;
+	return !solid;
+}
+
 /* Takes out references to nothing, and objects that have no other, until nothing changes. */
 static void model_settle(struct model *m)
 {
@@ -405,26 +426,8 @@ static void model_settle(struct model *m)
 
 	while (changed) {
 		changed = false;
-		for (int i = 0; i < THINGS; i++) {
-			struct thing *t = &m->things[i];
-			bool solid = false, owned = t->exists && is_owned(t);
-
-			for (int k = 0; owned && k < OWNERS_MAX; k++) {
-				int o = t->owners[k];
-
-				solid |= o >= 0 && t->valid[k] && m->things[o].exists;
-			}
-			if (owned && !solid) {
-				t->exists = false;
-				changed = true;
-			}
-			for (int k = 0; owned && solid && k < OWNERS_MAX; k++) {
-				int o = t->owners[k];
-
-				if (o >= 0 && !(t->valid[k] && m->things[o].exists))
-					t->owners[k] = -1;
-			}
-		}
+		for (int i = 0; i < THINGS; i++)
+			changed |= settle_one(m, &m->things[i]);
 	}
 }
 

@@ -66,8 +66,7 @@ static void no_byte_of_a_token_can_be_changed(void **state UNUSED)
 
 		for (size_t j = 0; j < sizeof(letters) - 1; j++) {
 			token[i] = letters[j];
-			if (token[i] != was && is_good(str_of(token, n), k))
-				fail_msg("byte %zu as '%c'", i, token[i]);
+			assert_true(token[i] == was || !is_good(str_of(token, n), k));
 		}
 		token[i] = was;
 		assert_false(is_good(str_of(token, i), k));

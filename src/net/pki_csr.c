@@ -20,32 +20,54 @@ static X509_REQ *read_request(struct str pem)
 	return req;
 }
 
-/* The text of the last entry of that sort; p NULL when there is none. */
-static struct str last_entry(const X509_NAME *name, struct arena *a)
+/* The next entry of that sort behind *at; false when there is none. Unreadable ones are empty. */
+static bool next_entry(const X509_NAME *name, int nid, struct arena *a, int *at,
+		       struct str *ret_text)
 {
-	struct str text = STR_NULL;
+	unsigned char *utf8 = NULL;
+	int n;
 
-	for (int at = -1; (at = X509_NAME_get_index_by_NID((X509_NAME *)(uintptr_t)name,
-							   NID_commonName, at)) >= 0;) {
-		unsigned char *utf8 = NULL;
-		int n = ASN1_STRING_to_UTF8(
-			&utf8, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at)));
+	*at = X509_NAME_get_index_by_NID((X509_NAME *)(uintptr_t)name, nid, *at);
+	if (*at < 0)
+		return false;
+	n = ASN1_STRING_to_UTF8(&utf8, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, *at)));
+	*ret_text = n > 0 ? arena_str(a, str_of(utf8, (size_t)n)) : STR_NULL;
+	OPENSSL_free(utf8);
+	return true;
+}
 
-		if (n >= 0)
-			text = arena_str(a, str_of(utf8, (size_t)n));
-		OPENSSL_free(utf8);
-	}
-	return text;
+static int refuse(struct error *err)
+{
+	return error_set(err, ERR_BAD_REQUEST, "PEM block type must be CERTIFICATE REQUEST");
 }
 
 int pki_csr_common_name(struct str pem, struct arena *a, struct str *ret_name, struct error *err)
 {
 	X509_REQ *req = read_request(pem);
+	struct str text;
+	int at = -1;
 
 	if (!req)
-		return error_set(err, ERR_BAD_REQUEST,
-				 "PEM block type must be CERTIFICATE REQUEST");
-	*ret_name = last_entry(X509_REQ_get_subject_name(req), a);
+		return refuse(err);
+	*ret_name = STR_NULL;
+	while (next_entry(X509_REQ_get_subject_name(req), NID_commonName, a, &at, &text))
+		*ret_name = text;
+	X509_REQ_free(req);
+	return 0;
+}
+
+int pki_csr_has_organization(struct str pem, struct str organization, struct arena *a,
+			     bool *ret_has, struct error *err)
+{
+	X509_REQ *req = read_request(pem);
+	struct str text;
+	int at = -1;
+
+	if (!req)
+		return refuse(err);
+	*ret_has = false;
+	while (next_entry(X509_REQ_get_subject_name(req), NID_organizationName, a, &at, &text))
+		*ret_has = *ret_has || str_eq(text, organization);
 	X509_REQ_free(req);
 	return 0;
 }

@@ -14,4 +14,8 @@
  */
 int pki_csr_common_name(struct str pem, struct arena *a, struct str *ret_name, struct error *err);
 
+/* Whether one of the subject's organisations is that one. */
+int pki_csr_has_organization(struct str pem, struct str organization, struct arena *a,
+			     bool *ret_has, struct error *err);
+
 #endif

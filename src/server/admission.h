@@ -16,8 +16,15 @@ struct json;
 struct mutation;
 struct object;
 
-/* `base` is what is stored (NULL: creation), `object` what takes its place (NULL: deletion). */
+/*
+ * `base` is what is stored (NULL: creation), `object` what takes its place (NULL: deletion). Also
+ * for writes that change nothing: they are answered with the object.
+ */
 int admission_check(struct mutation *m, struct object *base, struct json *object,
 		    struct error *err);
+
+/* The same where what is stored was parsed already. */
+int admission_check_tree(struct mutation *m, const struct json *old, struct json *object,
+			 struct error *err);
 
 #endif

@@ -68,12 +68,17 @@ void audit_begin(struct exchange *x)
 
 /* --- a line ------------------------------------------------------------------------------- */
 
+static struct str readable(struct str value)
+{
+	return str_is_utf8(value) ? value : STR("(not UTF-8)");
+}
+
 static void member(struct json_writer *w, const char *key, struct str value)
 {
 	if (!value.n)
 		return;
 	json_writer_keyz(w, key);
-	json_writer_str(w, str_is_utf8(value) ? value : STR("(not UTF-8)"));
+	json_writer_str(w, readable(value));
 }
 
 static void member_time(struct json_writer *w, const char *key, int64_t wall_ns)
@@ -92,7 +97,7 @@ static void write_user(struct json_writer *w, const char *key, const struct user
 	json_writer_keyz(w, "groups");
 	json_writer_begin_array(w);
 	for (size_t i = 0; i < u->ngroups; i++)
-		json_writer_str(w, u->groups[i]);
+		json_writer_str(w, readable(u->groups[i]));
 	json_writer_end_array(w);
 	json_writer_end_object(w);
 }

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "net/http.h"
 #include "net/tls.h"
@@ -153,14 +154,13 @@ static struct authn_audiences api_audiences(const struct authn *n)
 	return all;
 }
 
-/* `["a" "b"]`, as Go prints them. */
-static const char *quote(struct authn_audiences list, struct arena *a)
+/* `["a" "b"]`, as Go prints them; what is longer than any message is cut off. */
+static void quote(struct buf *out, struct authn_audiences list)
 {
-	const char *text = "";
-
+	(void)buf_addc(out, '[');
 	for (size_t i = 0; i < list.n; i++)
-		text = arena_printf(a, "%s%s\"%.*s\"", text, i ? " " : "", STR_ARG(list.v[i]));
-	return arena_printf(a, "[%s]", text);
+		(void)buf_printf(out, "%s\"%.*s\"", i ? " " : "", STR_ARG(list.v[i]));
+	(void)buf_addc(out, ']');
 }
 
 /* A token of before audiences is for the API alone. */
@@ -168,6 +168,7 @@ static int check_audiences(const struct authn *n, const struct claims *c,
 			   struct authn_audiences wanted, struct arena *a,
 			   struct authn_audiences *ret_common, struct error *err)
 {
+	CLEANUP(buf_release) struct buf has_text = BUF_INIT(JWT_MAX), wanted_text = BUF_INIT(JWT_MAX);
 	struct authn_audiences has = { c->audiences, c->naudiences };
 
 	if (!has.n)
@@ -175,9 +176,11 @@ static int check_audiences(const struct authn *n, const struct claims *c,
 	*ret_common = intersect(has, wanted, a);
 	if (ret_common->n)
 		return 0;
+	quote(&has_text, has);
+	quote(&wanted_text, wanted);
 	return error_set(err, ERR_UNAUTHORIZED,
-			 "token audiences %s is invalid for the target audiences %s", quote(has, a),
-			 quote(wanted, a));
+			 "token audiences %.*s is invalid for the target audiences %.*s",
+			 STR_ARG(buf_str(&has_text)), STR_ARG(buf_str(&wanted_text)));
 }
 
 static const struct user *find_in_file(const struct authn *n, struct str token)

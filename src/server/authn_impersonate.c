@@ -6,6 +6,7 @@
 #include "server/authn.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/limits.h"
 #include "net/http.h"
 #include "server/authz.h"
@@ -115,28 +116,29 @@ static void imply_groups(struct user *u, struct arena *a)
 }
 
 /* A list as Go's %#v shows it. */
-static const char *show(struct arena *a, const struct str *v, size_t n)
+static void show(struct buf *out, const struct str *v, size_t n)
 {
-	const char *text = "";
-
+	(void)buf_addz(out, n ? "[]string{" : "[]string(nil)");
 	for (size_t i = 0; i < n; i++)
-		text = arena_printf(a, "%s%s\"%.*s\"", text, i ? ", " : "", STR_ARG(v[i]));
-	return n ? arena_printf(a, "[]string{%s}", text) : "[]string(nil)";
+		(void)buf_printf(out, "%s\"%.*s\"", i ? ", " : "", STR_ARG(v[i]));
+	(void)buf_addz(out, n ? "}" : "");
 }
 
-static int refuse_nameless(const struct user *u, struct arena *a, struct error *err)
+static int refuse_nameless(const struct user *u, struct error *err)
 {
-	const char *extras = "";
+	CLEANUP(buf_release) struct buf text = BUF_INIT(2 * HTTP_HEADERS_MAX);
 
-	for (size_t i = 0; i < u->nextras; i++)
-		extras = arena_printf(a, "%s%s\"%.*s\":%s", extras, i ? ", " : "",
-				      STR_ARG(u->extras[i].key),
-				      show(a, u->extras[i].values, u->extras[i].nvalues));
-	extras = u->nextras ? arena_printf(a, "{%s}", extras) : "(nil)";
-	return error_set(err, ERR_BAD_REQUEST,
-			 "requested &user.DefaultInfo{Name:\"\", UID:\"%.*s\", Groups:%s, "
-			 "Extra:map[string][]string%s} without impersonating a user name",
-			 STR_ARG(u->uid), show(a, u->groups, u->ngroups), extras);
+	(void)buf_printf(&text, "requested &user.DefaultInfo{Name:\"\", UID:\"%.*s\", Groups:",
+			 STR_ARG(u->uid));
+	show(&text, u->groups, u->ngroups);
+	(void)buf_printf(&text, ", Extra:map[string][]string%s", u->nextras ? "{" : "(nil)");
+	for (size_t i = 0; i < u->nextras; i++) {
+		(void)buf_printf(&text, "%s\"%.*s\":", i ? ", " : "", STR_ARG(u->extras[i].key));
+		show(&text, u->extras[i].values, u->extras[i].nvalues);
+	}
+	(void)buf_addz(&text, u->nextras ? "}}" : "}");
+	return error_set(err, ERR_BAD_REQUEST, "%.*s without impersonating a user name",
+			 STR_ARG(buf_str(&text)));
 }
 
 /* Nearly no request has such a header: one look at each name decides that. */
@@ -163,7 +165,7 @@ int authn_impersonated(const struct http_fields *fields, struct arena *a, struct
 	read_extras(fields, a, &u);
 	if (!u.name.n) {
 		if (u.ngroups || u.nextras || u.uid.n)
-			return refuse_nameless(&u, a, err);
+			return refuse_nameless(&u, err);
 		*ret_user = (struct user){ 0 };
 		return 0;
 	}

@@ -68,6 +68,13 @@ int authz_admit_node(struct mutation *m, const struct json *old, struct json *ob
 		     struct error *err);
 
 /*
+ * Requests for certificates say who made them; approving and signing them, and vouching for a
+ * bundle, takes a right on the signer; nobody asks for a certificate of system:masters.
+ */
+int authz_admit_certificate(struct mutation *m, const struct json *old, struct json *object,
+			    struct error *err);
+
+/*
  * A token that a node asks for (serviceaccounts/token) must be for a pod of its own and an
  * audience that the pod wants. Others than nodes pass. -ERR_FORBIDDEN, -ERR_NOT_FOUND.
  */

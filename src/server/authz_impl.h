@@ -30,6 +30,9 @@ struct authz {
 enum authz_decision node_authorize(struct authz *az, const struct authz_query *q, struct str node,
 				   struct arena *a, struct buf *reason);
 
+/* Whether an update changes nothing but what the garbage collector and migrations write. */
+bool authz_only_gc_fields(const struct json *old, const struct json *object);
+
 /* An object by its resource's name; NULL when there is none. */
 struct object *authz_object(struct authz *az, struct str group, struct str resource, struct str ns,
 			    struct str name);

@@ -355,6 +355,13 @@ static bool is_expected(int status)
 	return false;
 }
 
+static void check_answer(const struct verb_ask *ask, uint64_t seed)
+{
+	if (!is_expected(ask->status))
+		fail_msg("seed %llu: %s %s: %d %s", (unsigned long long)seed, ask->method,
+			 ask->target, ask->status, ask->got.p);
+}
+
 /* Definitions come, change and go while their objects are written and watched. */
 static void storm(struct verb_world *w, uint64_t seed)
 {
@@ -370,10 +377,7 @@ static void storm(struct verb_world *w, uint64_t seed)
 		}
 		for (size_t i = 0; i < AT_ONCE; i++) {
 			verb_world_finish(w, &asks[i]);
-			if (!is_expected(asks[i].status))
-				fail_msg("seed %llu: %s %s: %d %s", (unsigned long long)seed,
-					 asks[i].method, asks[i].target, asks[i].status,
-					 asks[i].got.p);
+			check_answer(&asks[i], seed);
 			verb_ask_release(&asks[i]);
 		}
 	}

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/print.h"
@@ -26,6 +27,7 @@ struct role {
 
 struct subject_ref {
 	struct str kind, name, ns;
+	bool granted; /* not so of one that was named before */
 };
 
 struct binding {
@@ -33,7 +35,7 @@ struct binding {
 	struct str key, ns, name; /* in the arena, as all else */
 	struct str role_kind, role_name;
 	struct role *role; /* NULL: of a kind that is no role's */
-	const struct subject_ref *subjects;
+	struct subject_ref *subjects;
 	size_t nsubjects;
 	uint64_t walk;
 };
@@ -153,17 +155,37 @@ static bool subject_place(struct rbac *r, const struct binding *b, const struct 
 	return name->n > 0;
 }
 
+/* The binding's own grant is the last of its list while it enters. */
+static bool has_grant(const struct grants *g, const struct binding *b)
+{
+	return g->list.n && g->list.v[g->list.n - 1].binding == b;
+}
+
 static void binding_enter(struct rbac *r, struct binding *b)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT(SIZE_MAX / 2);
+	struct grants *g;
 	struct map *m;
 
 	for (size_t i = 0; i < b->nsubjects; i++) {
-		const struct subject_ref *ref = &b->subjects[i];
+		struct subject_ref *ref = &b->subjects[i];
 
-		if (subject_place(r, b, ref, &name, &m))
-			(void)vec_push(&grants_of(subject_of(m, buf_str(&name)), b->ns)->list,
-				       (struct grant){ b, ref });
+		if (!subject_place(r, b, ref, &name, &m))
+			continue;
+		g = grants_of(subject_of(m, buf_str(&name)), b->ns);
+		ref->granted = !has_grant(g, b);
+		if (ref->granted)
+			(void)vec_push(&g->list, (struct grant){ b, ref });
+	}
+}
+
+static void grants_remove(struct grants *g, const struct binding *b)
+{
+	for (size_t k = g->list.n; k-- > 0;) {
+		if (g->list.v[k].binding != b)
+			continue;
+		vec_remove(&g->list, k);
+		return;
 	}
 }
 
@@ -173,17 +195,12 @@ static void binding_leave(struct rbac *r, struct binding *b)
 	struct map *m;
 
 	for (size_t i = 0; i < b->nsubjects; i++) {
-		struct subject *s = NULL;
-		struct grants *g;
+		struct subject *s;
 
-		if (subject_place(r, b, &b->subjects[i], &name, &m))
-			s = map_get(m, buf_str(&name));
-		if (!s) /* named twice: it is gone already */
+		if (!b->subjects[i].granted || !subject_place(r, b, &b->subjects[i], &name, &m))
 			continue;
-		g = grants_of(s, b->ns);
-		for (size_t k = g->list.n; k-- > 0;)
-			if (g->list.v[k].binding == b)
-				vec_remove(&g->list, k);
+		s = map_get(m, buf_str(&name));
+		grants_remove(grants_of(s, b->ns), b);
 		subject_tidy(m, s, b->ns);
 	}
 }
@@ -284,9 +301,10 @@ static void binding_read(struct rbac *r, struct binding *b, const struct json *t
 	b->role_kind = text_at(&b->arena, ref, "kind");
 	b->role_name = text_at(&b->arena, ref, "name");
 	JSON_FOREACH (it, subjects)
-		v[b->nsubjects++] = (struct subject_ref){ text_at(&b->arena, it, "kind"),
-							  text_at(&b->arena, it, "name"),
-							  text_at(&b->arena, it, "namespace") };
+		v[b->nsubjects++] =
+			(struct subject_ref){ .kind = text_at(&b->arena, it, "kind"),
+					      .name = text_at(&b->arena, it, "name"),
+					      .ns = text_at(&b->arena, it, "namespace") };
 	b->subjects = v;
 	if (str_eq(b->role_kind, STR("ClusterRole")) ||
 	    (str_eq(b->role_kind, STR("Role")) && b->ns.n)) {
@@ -491,7 +509,7 @@ static void walk_missing(struct walk *w, const struct binding *b)
 	for (size_t i = 0; i < w->missing.n; i++)
 		if (same_role(w->missing.v[i], b))
 			return;
-	(void)vec_push(&w->missing, b);
+	(void)vec_push(&w->missing, b); /* no more of them than are told */
 }
 
 static void walk_grants(struct walk *w, const struct grants *gs)
@@ -554,7 +572,7 @@ struct rbac_rules rbac_rules_of(struct rbac *r, const struct user *u, struct str
 	size_t n;
 
 	vec_init(&w.rules, SIZE_MAX);
-	vec_init(&w.missing, SIZE_MAX);
+	vec_init(&w.missing, RBAC_MISSING_MAX);
 	r->walk++;
 	walk_user(&w, u, NULL);
 	if (ns.n)

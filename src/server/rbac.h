@@ -54,6 +54,8 @@ struct rbac_query {
 };
 
 struct rbac_query rbac_query(const struct authz_query *q);
+/* Whether a rule that matches a guarded query is one that was meant. */
+bool rbac_opens_guarded(const struct rbac_rule *rule);
 bool rbac_rule_allows(const struct rbac_rule *rule, const struct rbac_query *q);
 bool rbac_rules_allow(struct rbac_rules rules, const struct authz_query *q);
 

@@ -82,9 +82,28 @@ static bool cover_names(struct rbac_texts held, struct rbac_texts wanted)
 	return wanted.n > 0;
 }
 
+/* What a rule does not open it does not give (see rbac_query.guarded). */
+static bool covers_guarded(const struct rbac_rule *held, const struct rbac_rule *wanted)
+{
+	struct authz_query q = { .group = STR("resource.k8s.io"),
+				 .resource = STR("resourceslices"),
+				 .subresource = STR("status") };
+	struct rbac_query rq;
+
+	if (!rbac_texts_have(wanted->resources, STR("resourceslices/status")))
+		return true;
+	for (size_t i = 0; i < wanted->verbs.n; i++) {
+		q.verb = wanted->verbs.v[i];
+		rq = rbac_query(&q);
+		if (rq.guarded && !rbac_opens_guarded(held))
+			return false;
+	}
+	return true;
+}
+
 static bool covers(const struct rbac_rule *held, const struct rbac_rule *wanted)
 {
-	return have_all(held->verbs, wanted->verbs) && have_all(held->groups, wanted->groups) &&
+	return covers_guarded(held, wanted) && have_all(held->verbs, wanted->verbs) && have_all(held->groups, wanted->groups) &&
 	       cover_resources(held->resources, wanted->resources) &&
 	       cover_names(held->names, wanted->names) && cover_urls(held->urls, wanted->urls);
 }

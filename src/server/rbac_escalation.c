@@ -49,7 +49,7 @@ static bool rest_within(const struct json *a, const struct json *b)
 	return true;
 }
 
-static bool changes_only_gc_fields(const struct json *old, const struct json *object)
+bool authz_only_gc_fields(const struct json *old, const struct json *object)
 {
 	const struct json *a = json_getz(old, "metadata"), *b = json_getz(object, "metadata");
 
@@ -183,7 +183,7 @@ int authz_admit_rbac(struct mutation *m, const struct json *old, struct json *ob
 {
 	if (!object || m->x->request.verb == REQUEST_DELETE ||
 	    m->x->request.verb == REQUEST_DELETE_COLLECTION ||
-	    user_in_group(&m->x->user, USER_MASTERS) || changes_only_gc_fields(old, object))
+	    user_in_group(&m->x->user, USER_MASTERS) || authz_only_gc_fields(old, object))
 		return 0;
 	if (json_getz(object, "roleRef"))
 		return admit_binding(m, object, err);

@@ -150,7 +150,7 @@ static bool urls_match(struct rbac_texts urls, struct str path)
 	return false;
 }
 
-static bool opens_guarded(const struct rbac_rule *rule)
+bool rbac_opens_guarded(const struct rbac_rule *rule)
 {
 	return rbac_texts_have(rule->resources, STR("resourceslices/status")) ||
 	       (rbac_texts_have(rule->resources, ALL) && rbac_texts_have(rule->groups, ALL) &&
@@ -194,7 +194,7 @@ bool rbac_rule_allows(const struct rbac_rule *rule, const struct rbac_query *rq)
 		return urls_match(rule->urls, q->path);
 	if (!rbac_texts_have(rule->groups, q->group) && !rbac_texts_have(rule->groups, ALL))
 		return false;
-	if (!resource_matches(rule, q) || (rq->guarded && !opens_guarded(rule)))
+	if (!resource_matches(rule, q) || (rq->guarded && !rbac_opens_guarded(rule)))
 		return false;
 	return rule->names.n == 0 || rbac_texts_have(rule->names, q->name);
 }

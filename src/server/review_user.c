@@ -4,6 +4,7 @@
  */
 #include "server/review.h"
 
+#include "base/limits.h"
 #include "base/timestamp.h"
 #include "server/authn.h"
 #include "server/server_impl.h"
@@ -17,7 +18,7 @@ static struct json *texts_of(struct arena *a, const struct str *v, size_t n)
 	return list;
 }
 
-static struct json *user_info(struct arena *a, const struct user *u)
+struct json *review_user_info(struct arena *a, const struct user *u)
 {
 	struct json *info = json_make_object(a), *extra;
 
@@ -52,7 +53,7 @@ static int authenticate(struct review *r, struct str token, struct json *status,
 	if (ret < 0)
 		return ret;
 	json_setz(status, "authenticated", json_make_bool(r->arena, true));
-	json_setz(status, "user", user_info(r->arena, &user));
+	json_setz(status, "user", review_user_info(r->arena, &user));
 	json_setz(status, "audiences", texts_of(r->arena, common.v, common.n));
 	return 0;
 }
@@ -74,6 +75,9 @@ int review_token(struct review *r, struct error *err)
 	if (!token.n)
 		return error_set(err, ERR_BAD_REQUEST,
 				 "token is required for TokenReview in authentication");
+	if (json_count(json_pointer(r->tree, STR("/spec/audiences"))) > TOKEN_AUDIENCES_MAX)
+		return error_set(err, ERR_BAD_REQUEST, "more than %d audiences",
+				 TOKEN_AUDIENCES_MAX);
 	if (authenticate(r, token, status, &why) < 0) {
 		json_setz(status, "user", json_make_object(r->arena));
 		json_setz(status, "error", json_make_str(r->arena, explain(r->arena, &why)));
@@ -91,7 +95,7 @@ int review_self_subject(struct review *r, struct error *err UNUSED)
 
 	json_setz(meta, "creationTimestamp",
 		  json_make_str(a, timestamp_print(r->x->wall_ns, TIMESTAMP_SECONDS, now)));
-	json_setz(status, "userInfo", user_info(a, &r->x->user));
+	json_setz(status, "userInfo", review_user_info(a, &r->x->user));
 	json_setz(r->tree, "metadata", meta);
 	json_setz(r->tree, "status", status);
 	return 0;

@@ -3,6 +3,8 @@
  */
 #include "server/user.h"
 
+#include "api/names.h"
+
 bool user_in_group(const struct user *u, struct str group)
 {
 	for (size_t i = 0; i < u->ngroups; i++)
@@ -33,7 +35,8 @@ bool user_service_account(const struct user *u, struct str *ret_ns, struct str *
 		return false;
 	*ret_ns = str_of(rest.p, (size_t)(colon - rest.p));
 	*ret_name = str_skip(rest, ret_ns->n + 1);
-	return ret_ns->n > 0 && ret_name->n > 0 && !memchr(ret_name->p, ':', ret_name->n);
+	/* What no account can be called is a name like any other. */
+	return !names_dns_label(*ret_ns) && !names_dns_subdomain(*ret_name);
 }
 
 struct str user_node(const struct user *u)

@@ -5,6 +5,7 @@
  * gone. The answer is the list as it was.
  */
 #include "base/limits.h"
+#include "server/admission.h"
 #include "server/custom.h"
 #include "server/reply_impl.h"
 #include "server/verb_impl.h"
@@ -74,6 +75,17 @@ static void on_written(struct state_write *w, struct object *object UNUSED, cons
 		removal_end(d, err);
 }
 
+/* Each deletion is one of its object. */
+static int removal_admit(struct removal *d, const struct json *old, struct json *object,
+			 struct error *err)
+{
+	struct mutation one = *d->collection->m;
+
+	one.ns = object_ns(d->item);
+	one.name = object_name(d->item);
+	return admission_check_tree(&one, old, object, err);
+}
+
 static int removal_write(struct removal *d, struct resource *r, struct object *base,
 			 struct error *err)
 {
@@ -87,6 +99,8 @@ static int removal_write(struct removal *d, struct resource *r, struct object *b
 	if (ret == 0)
 		ret = write_delete(&d->write, custom_delete_base(&d->write, old), &m->options,
 				   &object, err);
+	if (ret == 0)
+		ret = removal_admit(d, old, object, err);
 	if (ret < 0)
 		return ret;
 	if (d->write.unchanged) {

@@ -136,6 +136,9 @@ int mutation_renew(struct mutation *m, struct error *err);
 bool mutation_wait(struct mutation *m, const struct object *base,
 		   void (*again)(struct mutation *m));
 
+/* Whether all that other servers had done when it came is here; if not, a refusal waits for it. */
+bool mutation_is_current(const struct mutation *m);
+
 /* Ends it with a failure (m->err) or a success. At the state. */
 void mutation_fail(struct mutation *m, const struct error *err);
 void mutation_end(struct mutation *m, struct object *object);

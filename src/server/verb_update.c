@@ -2,7 +2,9 @@
  * UPDATE and PATCH, of objects and of their subresources. Where a kind allows
  * it, what is not there is made.
  */
+#include "server/authz.h"
 #include "server/reply_impl.h"
+#include "server/server_impl.h"
 #include "server/verb_impl.h"
 
 /* --- update ----------------------------------------------------------------------- */
@@ -19,6 +21,21 @@ static int decide(struct mutation *m, const struct json *old, struct json **ret_
 	if (str_eq(m->write.subresource, STR("finalize")))
 		return write_finalize(&m->write, old, m->tree, ret_object, err);
 	return write_update(&m->write, old, m->tree, ret_object, err);
+}
+
+/* Who may replace may not make: that is a right of its own. */
+static int require_create(struct mutation *m, struct error *err)
+{
+	struct exchange *x = m->x;
+	const struct authz_query q = { .user = &x->user,
+				       .verb = STR("create"),
+				       .group = m->kind->group,
+				       .version = m->kind->version,
+				       .resource = m->kind->resource,
+				       .ns = m->ns,
+				       .name = m->name };
+
+	return authz_require(x->server->authz, &q, &x->work, err);
 }
 
 static int decide_new(struct mutation *m, struct json **ret_object, struct error *err)
@@ -38,6 +55,9 @@ static int decide_new(struct mutation *m, struct json **ret_object, struct error
 		*err = (struct error){ .code = ERR_NOT_FOUND };
 		return mutation_blame(m, m->kind, m->name, -ERR_NOT_FOUND);
 	}
+	r = require_create(m, err);
+	if (r < 0)
+		return mutation_blame(m, m->kind, m->name, r);
 	r = mutation_check_namespace(m, err);
 	if (r < 0)
 		return r;

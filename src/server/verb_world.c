@@ -28,9 +28,13 @@
 
 enum { HANG_MS = 200 * 1000 };
 
+static const struct str masters[] = { { "system:masters", 14 } };
+
 bool access_identify(struct exchange *x)
 {
-	x->user = (struct user){ .name = STR("admin"), .authenticated = true };
+	x->user = (struct user){
+		.name = STR("admin"), .groups = masters, .ngroups = 1, .authenticated = true
+	};
 	return true;
 }
 

@@ -193,17 +193,27 @@ static void on_written(struct state_write *w, struct object *object, const struc
 		mutation_end(m, object);
 }
 
+/* False when it was refused, or will be decided again. */
+static bool admit(struct mutation *m, struct object *base, struct json *object,
+		  void (*again)(struct mutation *m))
+{
+	struct error err = { 0 };
+
+	if (admission_check(m, base, object, &err) == 0)
+		return true;
+	if (!mutation_wait(m, base, again))
+		mutation_fail(m, &err);
+	return false;
+}
+
 void mutation_commit(struct mutation *m, struct object *base, struct json *object,
 		     void (*again)(struct mutation *m))
 {
 	struct resource *r = state_resource(m->state, m->kind);
 	struct error err = { 0 };
 
-	if (admission_check(m, base, object, &err) < 0) {
-		if (!mutation_wait(m, base, again))
-			mutation_fail(m, &err);
+	if (!admit(m, base, object, again))
 		return;
-	}
 	m->gone = !object;
 	if (m->dry_run) {
 		m->shown = object;
@@ -239,6 +249,11 @@ static void on_synced(struct state *st UNUSED, struct job *j, const struct error
 		m->again(m);
 }
 
+bool mutation_is_current(const struct mutation *m)
+{
+	return m->synced || !state_is_shared(m->state);
+}
+
 bool mutation_wait(struct mutation *m, const struct object *base, void (*again)(struct mutation *m))
 {
 	struct resource *r = state_resource(m->state, m->kind);
@@ -249,7 +264,7 @@ bool mutation_wait(struct mutation *m, const struct object *base, void (*again)(
 		state_sync(m->state, m->job, state_revision(m->state) + 1, on_moved);
 		return true;
 	}
-	if (m->synced || !state_is_shared(m->state))
+	if (mutation_is_current(m))
 		return false;
 	m->synced = true;
 	state_sync(m->state, m->job, 0, on_synced);
@@ -292,10 +307,10 @@ static void attempt(struct mutation *m)
 		return;
 	if (r < 0)
 		mutation_fail(m, &err);
-	else if (same && base->revision)
-		mutation_end(m, base);
-	else
+	else if (!same || !base->revision)
 		mutation_commit(m, base, object, mutation_again);
+	else if (admit(m, base, object, mutation_again)) /* the answer shows the object */
+		mutation_end(m, base);
 }
 
 int mutation_renew(struct mutation *m, struct error *err)

@@ -137,8 +137,8 @@ async function writes(server) {
 		expectStatus(await as.writer.put(`${leases}/new?dryRun=All`, lease("new")), 403, "Forbidden")
 		expectStatus(await client.get(`${leases}/new`), 404, "NotFound")
 		await grant(client, "wanda", "team", rule(["create"], ["coordination.k8s.io"], ["leases"], ["new"]))
-		expect(await as.writer.put(`${leases}/new`, lease("new")), 201)
-		expect(await as.writer.put(`${leases}/new`, lease("new")), 200)
+		const made = expect(await as.writer.put(`${leases}/new`, lease("new")), 201)
+		expect(await as.writer.put(`${leases}/new`, made), 200)
 		expectStatus(await as.writer.put(`${leases}/newer`, lease("newer")), 403, "Forbidden")
 	})
 
@@ -224,9 +224,9 @@ async function granting(server) {
 
 	await test("a binding with the same subject ten thousand times is one", async () => {
 		const name = unique("many"), path = `${rbac}/namespaces/team/rolebindings`
-		for (let i = 0; i < 20; i++)
+		for (let i = 0; i < 10; i++)
 			expect(await client.post(path, binding("RoleBinding", `${name}-${i}`, "team", "ClusterRole", "view", ...Array(10000).fill("many"))), 201)
-		for (let i = 0; i < 20; i++)
+		for (let i = 0; i < 10; i++)
 			expect(await client.patch(`${path}/${name}-${i}`, { subjects: null }, "merge", { seconds: 30 }), 200)
 	})
 }
@@ -324,7 +324,7 @@ async function sizes(server) {
 		expect(await client.post(`${core}/namespaces/team/serviceaccounts`, { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "sa" } }), 201)
 		const { status: { token } } = expect(await client.post(`${core}/namespaces/team/serviceaccounts/sa/token`, request), 201)
 		const review = (audiences) => client.post("/apis/authentication.k8s.io/v1/tokenreviews", { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: { token, audiences } })
-		expectStatus(await review(Array(300000).fill("b")), 400, "BadRequest", /audiences/)
+		expectStatus(await review(Array(20000).fill("b")), 400, "BadRequest", /audiences/)
 		assert.equal(expect(await review(["b", "a"]), 201).status.authenticated, true)
 	})
 
