@@ -84,8 +84,8 @@ static void add_policy(struct bench *b)
 		abort();
 	JSON_FOREACH_SAFE (it, objects) {
 		const struct json *meta = json_getz(it, "metadata");
-		struct str ns = json_str(json_getz(meta, "namespace"));
-		struct str name = json_str(json_getz(meta, "name"));
+		struct str ns = json_text_at(meta, "namespace");
+		struct str name = json_text_at(meta, "name");
 
 		if (!json_getz(it, "roleRef")) {
 			rbac_set_role(b->authz->rbac, ns, name, it);
@@ -148,27 +148,26 @@ static void prepare_walk(struct bench *b)
 	b->walk_rules = ARENA_ARRAY(&b->arena, struct rbac_rules, json_count(b->bindings));
 	JSON_FOREACH (it, b->bindings) {
 		const struct json *ref = json_getz(it, "roleRef");
-		bool local = str_eqz(json_str(json_getz(ref, "kind")), "Role");
-		struct str ns = json_str(json_getz(json_getz(it, "metadata"), "namespace"));
+		bool local = str_eqz(json_text_at(ref, "kind"), "Role");
+		struct str ns = json_text_at(json_getz(it, "metadata"), "namespace");
 		const struct rbac_rules *rules;
 
-		rules = rbac_role(b->authz->rbac, local ? ns : STR(""),
-				  json_str(json_getz(ref, "name")));
+		rules = rbac_role(b->authz->rbac, local ? ns : STR(""), json_text_at(ref, "name"));
 		b->walk_rules[i++] = rules ? *rules : (struct rbac_rules){ NULL, 0 };
 	}
 }
 
 static bool applies(const struct json *binding, const struct authz_query *q)
 {
-	struct str ns = json_str(json_getz(json_getz(binding, "metadata"), "namespace"));
+	struct str ns = json_text_at(json_getz(binding, "metadata"), "namespace");
 
 	if (ns.n && !str_eq(ns, q->ns))
 		return false;
 	JSON_FOREACH (it, json_getz(binding, "subjects")) {
-		struct str name = json_str(json_getz(it, "name"));
+		struct str name = json_text_at(it, "name");
 
-		if (str_eqz(json_str(json_getz(it, "kind")), "Group") ? user_in_group(q->user, name)
-								      : str_eq(q->user->name, name))
+		if (str_eqz(json_text_at(it, "kind"), "Group") ? user_in_group(q->user, name)
+							       : str_eq(q->user->name, name))
 			return true;
 	}
 	return false;

@@ -73,9 +73,9 @@ static void check_object(struct arena *a, const struct schema_kind *kind, struct
 	if (write_create(&w, body, &object, &err) < 0)
 		return;
 	require(!crd_served_form(a, object, kind));
-	json_setz(json_getz(object, "metadata"), "resourceVersion", json_make_str(a, STR("7")));
+	json_put_str(a, json_getz(object, "metadata"), "resourceVersion", STR("7"));
 	require(json_copy(a, object, &again, NULL) == 0);
-	w.name = json_str(json_getz(json_getz(object, "metadata"), "name"));
+	w.name = json_text_at(json_getz(object, "metadata"), "name");
 	write_init(&w);
 	require(write_update(&w, object, again, &body, &err) == 0);
 	require(w.unchanged);

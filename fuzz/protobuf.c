@@ -63,8 +63,7 @@ static void check_body(struct str body)
 		require(err.msg[0]);
 		return;
 	}
-	kind = schema_find_kind(json_str(json_getz(v, "apiVersion")),
-				json_str(json_getz(v, "kind")));
+	kind = schema_find_kind(json_text_at(v, "apiVersion"), json_text_at(v, "kind"));
 	if (kind && check_again(&a, kind->type, v))
 		check_frame(kind, v);
 }

@@ -46,8 +46,8 @@ static struct json *stored(struct write *w, const struct json *object)
 		0);
 	require(str_eq(bytes_str(o->json), bytes_str(again->json)));
 	require(object_tree(o, w->arena, &tree, &err) == 0);
-	json_setz(json_getz((struct json *)object, "metadata"), "resourceVersion",
-		  json_make_str(w->arena, STR("7")));
+	json_put_str(w->arena, json_getz((struct json *)object, "metadata"), "resourceVersion",
+		     STR("7"));
 	require(json_equal(tree, object));
 	w->name = arena_str(w->arena, object_name(o));
 	return tree;

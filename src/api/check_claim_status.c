@@ -12,7 +12,7 @@
 
 static bool same_member(const struct json *a, const struct json *b, const char *name)
 {
-	return str_eq(json_str(json_getz(a, name)), json_str(json_getz(b, name)));
+	return str_eq(json_text_at(a, name), json_text_at(b, name));
 }
 
 static bool is_allocated(const struct json *results, const struct json *device)
@@ -27,11 +27,11 @@ static bool is_allocated(const struct json *results, const struct json *device)
 
 static struct field_value device_id(struct validation *v, const struct json *device)
 {
-	struct str share = json_str(json_getz(device, "shareID"));
+	struct str share = json_text_at(device, "shareID");
 	const char *text = arena_printf(
-		v->arena, "%.*s/%.*s/%.*s%s%.*s", STR_ARG(json_str(json_getz(device, "driver"))),
-		STR_ARG(json_str(json_getz(device, "pool"))),
-		STR_ARG(json_str(json_getz(device, "device"))), share.n ? "/" : "", STR_ARG(share));
+		v->arena, "%.*s/%.*s/%.*s%s%.*s", STR_ARG(json_text_at(device, "driver")),
+		STR_ARG(json_text_at(device, "pool")), STR_ARG(json_text_at(device, "device")),
+		share.n ? "/" : "", STR_ARG(share));
 
 	return FIELD_STR(str_from(text));
 }
@@ -102,8 +102,7 @@ static void check_results(struct validation *v, const struct json *results,
 		struct field_path request = field_path_name(&item, "request");
 		struct field_path admin = field_path_name(&item, "adminAccess");
 
-		check_request_reference(v, requests, json_str(json_getz(result, "request")),
-					&request);
+		check_request_reference(v, requests, json_text_at(result, "request"), &request);
 		if (reported || !check_wants_admin_access(result))
 			continue;
 		check_report_admin_access(v, &admin);

@@ -6,11 +6,6 @@
 #include "api/names.h"
 #include "base/limits.h"
 
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_str(json_getz(object, name));
-}
-
 static void check_condition_status(struct validation *v, struct str status,
 				   const struct field_path *path)
 {
@@ -52,18 +47,19 @@ static void check_condition(struct validation *v, const struct json *condition,
 	struct field_path message_at = field_path_name(path, "message");
 	int64_t generation = 0;
 
-	if (text_at(condition, "type").n == 0)
+	if (json_text_at(condition, "type").n == 0)
 		field_errors_required(v->errs, &type_at, "is required");
 	else
-		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, text_at(condition, "type"), &type_at);
-	check_condition_status(v, text_at(condition, "status"), &status_at);
+		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, json_text_at(condition, "type"),
+				&type_at);
+	check_condition_status(v, json_text_at(condition, "status"), &status_at);
 	if (json_i64(json_getz(condition, "observedGeneration"), &generation) && generation < 0)
 		field_errors_invalid(v->errs, &generation_at, FIELD_I64(generation),
 				     "must be greater than or equal to zero");
 	if (validate_is_unset(json_getz(condition, "lastTransitionTime")))
 		field_errors_required(v->errs, &time_at, NULL);
-	check_condition_reason(v, text_at(condition, "reason"), &reason_at);
-	if (text_at(condition, "message").n > CONDITION_MESSAGE_MAX)
+	check_condition_reason(v, json_text_at(condition, "reason"), &reason_at);
+	if (json_text_at(condition, "message").n > CONDITION_MESSAGE_MAX)
 		field_errors_too_long(v->errs, &message_at, CONDITION_MESSAGE_MAX);
 }
 
@@ -72,7 +68,7 @@ static bool type_came_before(const struct json *conditions, const struct json *c
 	JSON_FOREACH (other, conditions) {
 		if (other == condition)
 			return false;
-		if (str_eq(text_at(other, "type"), text_at(condition, "type")))
+		if (str_eq(json_text_at(other, "type"), json_text_at(condition, "type")))
 			return true;
 	}
 	return false;
@@ -87,7 +83,8 @@ void validate_conditions(struct validation *v, const struct json *conditions,
 		struct field_path at = field_path_index(path, i++);
 
 		if (type_came_before(conditions, condition))
-			field_errors_duplicate(v->errs, &at, FIELD_STR(text_at(condition, "type")));
+			field_errors_duplicate(v->errs, &at,
+					       FIELD_STR(json_text_at(condition, "type")));
 		check_condition(v, condition, &at);
 	}
 }
@@ -107,7 +104,7 @@ static void check_requirement(struct validation *v, const struct json *requireme
 	struct field_path operator_at = field_path_name(path, "operator");
 	struct field_path key_at = field_path_name(path, "key");
 	const struct json *values = json_getz(requirement, "values");
-	struct str how = text_at(requirement, "operator");
+	struct str how = json_text_at(requirement, "operator");
 	size_t i = 0;
 
 	if (str_eqz(how, "In") || str_eqz(how, "NotIn")) {
@@ -124,7 +121,7 @@ static void check_requirement(struct validation *v, const struct json *requireme
 		field_errors_invalid(v->errs, &operator_at, FIELD_STR(how),
 				     "not a valid selector operator");
 	}
-	validate_format(v, SCHEMA_FORMAT_LABEL_KEY, text_at(requirement, "key"), &key_at);
+	validate_format(v, SCHEMA_FORMAT_LABEL_KEY, json_text_at(requirement, "key"), &key_at);
 	JSON_FOREACH (value, values) {
 		struct field_path at = field_path_index(&values_at, i++);
 

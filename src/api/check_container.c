@@ -8,11 +8,6 @@
 #include "api/quantity.h"
 #include "base/limits.h"
 
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_str(json_getz(object, name));
-}
-
 static int64_t number_at(const struct json *object, const char *name)
 {
 	int64_t n = 0;
@@ -24,7 +19,7 @@ static int64_t number_at(const struct json *object, const char *name)
 const struct json *check_find(const struct json *list, const char *member, struct str text)
 {
 	JSON_FOREACH (item, list) {
-		if (str_eq(text_at(item, member), text))
+		if (str_eq(json_text_at(item, member), text))
 			return item;
 	}
 	return NULL;
@@ -32,7 +27,7 @@ const struct json *check_find(const struct json *list, const char *member, struc
 
 bool check_came_before(const struct json *list, const struct json *item, const char *member)
 {
-	return check_find(list, member, text_at(item, member)) != item;
+	return check_find(list, member, json_text_at(item, member)) != item;
 }
 
 /* --- ports ---------------------------------------------------------------------------- */
@@ -50,7 +45,7 @@ static void check_port(struct validation *v, const struct json *ports, const str
 	struct field_path name_at = field_path_name(path, "name");
 	struct field_path port_at = field_path_name(path, "containerPort");
 	struct field_path host_at = field_path_name(path, "hostPort");
-	struct str name = text_at(port, "name");
+	struct str name = json_text_at(port, "name");
 	int64_t inner = number_at(port, "containerPort"), outer = number_at(port, "hostPort");
 	const char *fault = name.n ? names_port_name(name) : NULL;
 
@@ -97,7 +92,7 @@ static void check_value_from(struct validation *v, const struct json *var,
 		field_errors_invalid(v->errs, path, FIELD_STR(STR("")),
 				     "must specify one of: `fieldRef`, `resourceFieldRef`, "
 				     "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`");
-	else if (text_at(var, "value").n)
+	else if (json_text_at(var, "value").n)
 		field_errors_invalid(v->errs, path, FIELD_STR(STR("")),
 				     "may not be specified when `value` is not empty");
 	else if (n > 1)
@@ -115,7 +110,7 @@ static void check_env(struct validation *v, const struct json *container,
 		struct field_path item = field_path_index(&list, i++);
 		struct field_path name_at = field_path_name(&item, "name");
 		struct field_path from_at = field_path_name(&item, "valueFrom");
-		struct str name = text_at(var, "name");
+		struct str name = json_text_at(var, "name");
 		const char *fault = names_env(name);
 
 		if (name.n == 0)
@@ -139,7 +134,8 @@ static void check_mounts(struct validation *v, const struct json *container,
 		struct field_path item = field_path_index(&list, i++);
 		struct field_path name_at = field_path_name(&item, "name");
 		struct field_path path_at = field_path_name(&item, "mountPath");
-		struct str name = text_at(mount, "name"), where = text_at(mount, "mountPath");
+		struct str name = json_text_at(mount, "name"),
+			   where = json_text_at(mount, "mountPath");
 
 		if (name.n == 0)
 			field_errors_required(v->errs, &name_at, NULL);
@@ -269,14 +265,14 @@ void check_resources(struct validation *v, const struct json *resources,
 /* Whether an entry before this one names the same claim and request, or all of the claim. */
 static bool claim_is_taken(const struct json *claims, const struct json *claim)
 {
-	struct str request = text_at(claim, "request");
+	struct str request = json_text_at(claim, "request");
 
 	JSON_FOREACH (other, claims) {
-		struct str taken = text_at(other, "request");
+		struct str taken = json_text_at(other, "request");
 
 		if (other == claim)
 			return false;
-		if (str_eq(text_at(other, "name"), text_at(claim, "name")) &&
+		if (str_eq(json_text_at(other, "name"), json_text_at(claim, "name")) &&
 		    (taken.n == 0 || request.n == 0 || str_eq(taken, request)))
 			return true;
 	}
@@ -290,7 +286,7 @@ static void report_unknown_claim(struct validation *v, struct str name,
 
 	JSON_FOREACH (claim, pod_claims)
 		(void)buf_printf(&known, "%s%.*s", known.n ? ", " : ": ",
-				 STR_ARG(text_at(claim, "name")));
+				 STR_ARG(json_text_at(claim, "name")));
 	field_errors_addf(v->errs, FIELD_NOT_FOUND, path, FIELD_STR(name),
 			  "must be one of the names in pod.spec.resourceClaims%s",
 			  known.n ? known.p : " which is empty");
@@ -307,7 +303,8 @@ static void check_claims(struct validation *v, const struct json *container,
 	JSON_FOREACH (claim, claims) {
 		struct field_path at = field_path_index(&list, i++);
 		struct field_path request_at = field_path_name(&at, "request");
-		struct str name = text_at(claim, "name"), request = text_at(claim, "request");
+		struct str name = json_text_at(claim, "name"),
+			   request = json_text_at(claim, "request");
 
 		if (name.n == 0) {
 			field_errors_required(v->errs, &at, NULL);
@@ -327,15 +324,14 @@ void check_container(struct validation *v, const struct json *container, const s
 {
 	struct field_path name_at = field_path_name(path, "name");
 	struct field_path image_at = field_path_name(path, "image");
-	struct str name = text_at(container, "name");
-	bool host_network = false;
+	struct str name = json_text_at(container, "name");
+	bool host_network = json_true_at(spec, "hostNetwork");
 
-	(void)json_bool(json_getz(spec, "hostNetwork"), &host_network);
 	if (name.n == 0)
 		field_errors_required(v->errs, &name_at, NULL);
 	else
 		validate_format(v, SCHEMA_FORMAT_DNS_LABEL, name, &name_at);
-	if (text_at(container, "image").n == 0)
+	if (json_text_at(container, "image").n == 0)
 		field_errors_required(v->errs, &image_at, NULL);
 	check_ports(v, container, host_network, path);
 	check_env(v, container, path);

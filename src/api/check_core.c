@@ -5,11 +5,6 @@
 #include "api/names.h"
 #include "base/limits.h"
 
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_str(json_getz(object, name));
-}
-
 /* --- ConfigMaps and Secrets --------------------------------------------------------------- */
 
 /* Decoded size of base64 text, near enough for a limit that is told in MiB. */
@@ -44,13 +39,10 @@ static void check_immutable_data(struct validation *v, const struct json *object
 {
 	static const char words[] = "field is immutable when `immutable` is set";
 	struct field_path flag_at = field_path_name(NULL, "immutable");
-	bool was = false, is = false;
 
-	(void)json_bool(json_getz(v->old, "immutable"), &was);
-	(void)json_bool(json_getz(object, "immutable"), &is);
-	if (!was)
+	if (!json_true_at(v->old, "immutable"))
 		return;
-	if (!is)
+	if (!json_true_at(object, "immutable"))
 		field_errors_forbidden(v->errs, &flag_at, words);
 	for (; *names; names++) {
 		struct field_path at = field_path_name(NULL, *names);
@@ -123,8 +115,8 @@ static void check_token_secret(struct validation *v, const struct json *secret)
 	struct field_path at = field_path_key(&annotations_at, str_from(key));
 	const struct json *annotations = json_getz(json_getz(secret, "metadata"), "annotations");
 
-	if (str_eqz(text_at(secret, "type"), "kubernetes.io/service-account-token") &&
-	    text_at(annotations, key).n == 0)
+	if (str_eqz(json_text_at(secret, "type"), "kubernetes.io/service-account-token") &&
+	    json_text_at(annotations, key).n == 0)
 		field_errors_required(v->errs, &at, NULL);
 }
 
@@ -137,7 +129,7 @@ void check_secret(struct validation *v, const struct json *secret)
 	if (size > SECRET_MAX)
 		field_errors_too_long(v->errs, &data_at, SECRET_MAX);
 	for (size_t i = 0; i < ARRAY_SIZE(secret_types); i++) {
-		if (str_eqz(text_at(secret, "type"), secret_types[i].type))
+		if (str_eqz(json_text_at(secret, "type"), secret_types[i].type))
 			check_secret_keys(v, json_getz(secret, "data"), &secret_types[i]);
 	}
 	check_token_secret(v, secret);
@@ -153,7 +145,7 @@ static void check_service_port(struct validation *v, const struct json *ports,
 	struct field_path port_at = field_path_name(path, "port");
 	struct field_path target_at = field_path_name(path, "targetPort");
 	const struct json *target = json_getz(port, "targetPort");
-	struct str name = text_at(port, "name");
+	struct str name = json_text_at(port, "name");
 	const char *fault = json_is(target, JSON_STRING) ? names_port_name(json_str(target)) : NULL;
 	int64_t number = 0;
 
@@ -178,13 +170,13 @@ void check_service_spec(struct validation *v, const struct json *spec,
 	struct field_path list = field_path_name(path, "ports");
 	struct field_path selector_at = field_path_name(path, "selector");
 	struct field_path name_at = field_path_name(path, "externalName");
-	bool external = str_eqz(text_at(spec, "type"), "ExternalName");
-	bool headless = str_eqz(text_at(spec, "clusterIP"), "None");
+	bool external = str_eqz(json_text_at(spec, "type"), "ExternalName");
+	bool headless = str_eqz(json_text_at(spec, "clusterIP"), "None");
 	size_t i = 0;
 
 	if (json_count(ports) == 0 && !external && !headless)
 		field_errors_required(v->errs, &list, NULL);
-	if (external && text_at(spec, "externalName").n == 0)
+	if (external && json_text_at(spec, "externalName").n == 0)
 		field_errors_required(v->errs, &name_at, NULL);
 	JSON_FOREACH (port, ports) {
 		struct field_path at = field_path_index(&list, i++);
@@ -210,12 +202,14 @@ void check_node(struct validation *v, const struct json *node)
 		struct field_path value_at = field_path_name(&at, "value");
 		bool again = false;
 
-		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, text_at(taint, "key"), &key_at);
-		validate_format(v, SCHEMA_FORMAT_LABEL_VALUE, text_at(taint, "value"), &value_at);
+		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, json_text_at(taint, "key"), &key_at);
+		validate_format(v, SCHEMA_FORMAT_LABEL_VALUE, json_text_at(taint, "value"),
+				&value_at);
 		for (const struct json *other = json_first(taints); other != taint;
 		     other = other->next)
-			again |= str_eq(text_at(other, "key"), text_at(taint, "key")) &&
-				 str_eq(text_at(other, "effect"), text_at(taint, "effect"));
+			again |= str_eq(json_text_at(other, "key"), json_text_at(taint, "key")) &&
+				 str_eq(json_text_at(other, "effect"),
+					json_text_at(taint, "effect"));
 		if (again)
 			field_errors_duplicate(v->errs, &at, validate_shown(v, taint));
 	}
@@ -228,7 +222,8 @@ void check_node_update(struct validation *v, const struct json *node, const stru
 	struct field_path id_at = field_path_name(&spec_at, "providerID");
 	const struct json *spec = json_getz(node, "spec"), *stored = json_getz(old, "spec");
 	const struct json *cidrs = json_getz(stored, "podCIDRs");
-	struct str id = text_at(spec, "providerID"), old_id = text_at(stored, "providerID");
+	struct str id = json_text_at(spec, "providerID"),
+		   old_id = json_text_at(stored, "providerID");
 
 	if (json_count(cidrs) &&
 	    !(json_getz(spec, "podCIDRs") && json_equal(cidrs, json_getz(spec, "podCIDRs"))))
@@ -247,7 +242,7 @@ static void require_text(struct validation *v, const struct json *event, const c
 			 size_t max)
 {
 	struct field_path at = field_path_name(NULL, name);
-	size_t n = text_at(event, name).n;
+	size_t n = json_text_at(event, name).n;
 
 	if (n == 0)
 		field_errors_required(v->errs, &at, NULL);
@@ -260,8 +255,8 @@ static void check_event_namespace(struct validation *v, const struct json *event
 {
 	struct field_path object_at = field_path_name(NULL, "involvedObject");
 	struct field_path at = field_path_name(&object_at, "namespace");
-	struct str ns = text_at(json_getz(event, "metadata"), "namespace");
-	struct str of = text_at(json_getz(event, "involvedObject"), "namespace");
+	struct str ns = json_text_at(json_getz(event, "metadata"), "namespace");
+	struct str of = json_text_at(json_getz(event, "involvedObject"), "namespace");
 	bool fine = str_eqz(ns, "default") || (is_new && str_eqz(ns, "kube-system"));
 
 	if (of.n)
@@ -275,7 +270,7 @@ void check_event(struct validation *v, const struct json *event)
 {
 	struct field_path at = field_path_name(NULL, "reportingComponent");
 	bool is_new = !validate_is_unset(json_getz(event, "eventTime"));
-	struct str component = text_at(event, "reportingComponent");
+	struct str component = json_text_at(event, "reportingComponent");
 
 	if (v->old)
 		return;
@@ -288,7 +283,7 @@ void check_event(struct validation *v, const struct json *event)
 	require_text(v, event, "reportingInstance", 128);
 	require_text(v, event, "action", 128);
 	require_text(v, event, "reason", 128);
-	if (text_at(event, "message").n > 1024) {
+	if (json_text_at(event, "message").n > 1024) {
 		at = field_path_name(NULL, "message");
 		field_errors_invalid(v->errs, &at, FIELD_STR(STR("")),
 				     "can have at most 1024 characters");
@@ -309,7 +304,7 @@ void check_lease_spec(struct validation *v, const struct json *spec, const struc
 	if (json_i64(json_getz(spec, "leaseTransitions"), &n) && n < 0)
 		field_errors_invalid(v->errs, &transitions_at, FIELD_I64(n),
 				     "must be greater than or equal to 0");
-	if (text_at(spec, "preferredHolder").n && text_at(spec, "strategy").n == 0)
+	if (json_text_at(spec, "preferredHolder").n && json_text_at(spec, "strategy").n == 0)
 		field_errors_forbidden(v->errs, &holder_at,
 				       "may only be specified if `strategy` is defined");
 }

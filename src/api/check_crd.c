@@ -13,30 +13,7 @@
 
 enum { WARNING_MAX = 256, SELECTABLE_MAX = 8 };
 
-static struct str text_at(const struct json *object, const char *key)
-{
-	struct str text = json_str(json_getz(object, key));
-
-	return text.p ? text : STR("");
-}
-
-static bool is_true(const struct json *object, const char *key)
-{
-	bool value;
-
-	return json_bool(json_getz(object, key), &value) && value;
-}
-
-struct str check_crd_lower(struct arena *a, struct str text)
-{
-	char *lower = arena_strdup(a, text);
-
-	for (size_t i = 0; i < text.n; i++)
-		if (lower[i] >= 'A' && lower[i] <= 'Z')
-			lower[i] = (char)(lower[i] | 0x20);
-	return str_of(lower, text.n);
-}
-
+/* All faults, joined by commas; n 0: it is fine. */
 static struct str joined_faults(struct arena *a, enum schema_format format, struct str text)
 {
 	CLEANUP(buf_release) struct buf all = BUF_INIT(4 * KIB);
@@ -48,16 +25,11 @@ static struct str joined_faults(struct arena *a, enum schema_format format, stru
 	return arena_str(a, buf_str(&all));
 }
 
-struct str check_crd_label(struct arena *a, struct str text)
-{
-	return joined_faults(a, SCHEMA_FORMAT_DNS1035_LABEL, text);
-}
-
 /* --- names ------------------------------------------------------------------------ */
 
 static void check_label(struct validation *v, struct str text, const struct field_path *path)
 {
-	struct str faults = check_crd_label(v->arena, text);
+	struct str faults = joined_faults(v->arena, SCHEMA_FORMAT_DNS1035_LABEL, text);
 
 	if (faults.n)
 		field_errors_add(v->errs, FIELD_INVALID, path, FIELD_STR(text), faults);
@@ -65,7 +37,8 @@ static void check_label(struct validation *v, struct str text, const struct fiel
 
 static void check_kind_name(struct validation *v, struct str text, const struct field_path *path)
 {
-	struct str faults = check_crd_label(v->arena, check_crd_lower(v->arena, text));
+	struct str faults = joined_faults(v->arena, SCHEMA_FORMAT_DNS1035_LABEL,
+					  arena_lower(v->arena, text));
 
 	if (text.n && faults.n)
 		field_errors_addf(v->errs, FIELD_INVALID, path, FIELD_STR(text),
@@ -95,15 +68,17 @@ static void check_names(struct validation *v, const struct json *names,
 	struct field_path short_names = field_path_name(path, "shortNames");
 	struct field_path categories = field_path_name(path, "categories");
 
-	if (text_at(names, "plural").n)
-		check_label(v, text_at(names, "plural"), &plural);
-	if (text_at(names, "singular").n)
-		check_label(v, text_at(names, "singular"), &singular);
-	check_kind_name(v, text_at(names, "kind"), &kind);
-	check_kind_name(v, text_at(names, "listKind"), &list_kind);
+	if (json_text_at(names, "plural").n)
+		check_label(v, json_text_at(names, "plural"), &plural);
+	if (json_text_at(names, "singular").n)
+		check_label(v, json_text_at(names, "singular"), &singular);
+	check_kind_name(v, json_text_at(names, "kind"), &kind);
+	check_kind_name(v, json_text_at(names, "listKind"), &list_kind);
 	check_labels(v, json_getz(names, "shortNames"), &short_names);
-	if (text_at(names, "kind").n && str_eq(text_at(names, "kind"), text_at(names, "listKind")))
-		field_errors_invalid(v->errs, &list_kind, FIELD_STR(text_at(names, "listKind")),
+	if (json_text_at(names, "kind").n &&
+	    str_eq(json_text_at(names, "kind"), json_text_at(names, "listKind")))
+		field_errors_invalid(v->errs, &list_kind,
+				     FIELD_STR(json_text_at(names, "listKind")),
 				     "kind and listKind may not be the same");
 	check_labels(v, json_getz(names, "categories"), &categories);
 }
@@ -116,7 +91,7 @@ static void require_names(struct validation *v, const struct json *names,
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
 		struct field_path at = field_path_name(path, needed[i]);
 
-		if (text_at(names, needed[i]).n == 0)
+		if (json_text_at(names, needed[i]).n == 0)
 			field_errors_required(v->errs, &at, NULL);
 	}
 }
@@ -125,10 +100,10 @@ static void check_own_name(struct validation *v, const struct json *object, cons
 {
 	struct field_path meta = field_path_name(NULL, "metadata");
 	struct field_path at = field_path_name(&meta, "name");
-	struct str name = text_at(json_getz(object, "metadata"), "name");
-	struct str plural = text_at(json_getz(spec, "names"), "plural");
+	struct str name = json_text_at(json_getz(object, "metadata"), "name");
+	struct str plural = json_text_at(json_getz(spec, "names"), "plural");
 	struct str want = str_from(arena_printf(v->arena, "%.*s.%.*s", STR_ARG(plural),
-						STR_ARG(text_at(spec, "group"))));
+						STR_ARG(json_text_at(spec, "group"))));
 
 	if (!v->old && !str_eq(name, want))
 		field_errors_invalid(v->errs, &at, FIELD_STR(name),
@@ -188,25 +163,26 @@ static void check_column(struct validation *v, const struct json *column,
 	struct field_path type = field_path_name(path, "type");
 	struct field_path format = field_path_name(path, "format");
 	struct field_path json_path = field_path_name(path, "JSONPath");
-	struct str given = text_at(column, "format");
+	struct str given = json_text_at(column, "format");
 	bool known = given.n == 0, typed = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
 		known |= str_eq(given, formats[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-		typed |= str_eq(text_at(column, "type"), types[i]);
-	if (text_at(column, "name").n == 0)
+		typed |= str_eq(json_text_at(column, "type"), types[i]);
+	if (json_text_at(column, "name").n == 0)
 		field_errors_required(v->errs, &name, NULL);
-	if (text_at(column, "type").n == 0)
+	if (json_text_at(column, "type").n == 0)
 		field_errors_required(v->errs, &type, of_types);
 	else if (!typed)
-		field_errors_invalid(v->errs, &type, FIELD_STR(text_at(column, "type")), of_types);
+		field_errors_invalid(v->errs, &type, FIELD_STR(json_text_at(column, "type")),
+				     of_types);
 	if (!known)
 		field_errors_invalid(v->errs, &format, FIELD_STR(given), of_formats);
-	if (text_at(column, "jsonPath").n == 0)
+	if (json_text_at(column, "jsonPath").n == 0)
 		field_errors_required(v->errs, &json_path, NULL);
 	else
-		(void)is_simple_path(v, text_at(column, "jsonPath"), &json_path);
+		(void)is_simple_path(v, json_text_at(column, "jsonPath"), &json_path);
 }
 
 static void check_columns(struct validation *v, const struct json *columns,
@@ -227,7 +203,7 @@ static void check_scale_path(struct validation *v, const struct json *scale, con
 {
 	struct field_path parent = field_path_name(path, "scale");
 	struct field_path at = field_path_name(&parent, key);
-	struct str given = text_at(scale, key);
+	struct str given = json_text_at(scale, key);
 
 	if (given.n == 0) {
 		if (!or_below)
@@ -260,7 +236,7 @@ static void check_subresources(struct validation *v, const struct json *subresou
 
 static bool is_selectable(const struct json *schema)
 {
-	struct str type = text_at(schema, "type");
+	struct str type = json_text_at(schema, "type");
 
 	return str_eqz(type, "string") || str_eqz(type, "boolean") || str_eqz(type, "integer");
 }
@@ -270,7 +246,7 @@ static bool came_before(const struct json *list, const struct json *item)
 	JSON_FOREACH (other, list) {
 		if (other == item)
 			return false;
-		if (str_eq(text_at(other, "jsonPath"), text_at(item, "jsonPath")))
+		if (str_eq(json_text_at(other, "jsonPath"), json_text_at(item, "jsonPath")))
 			return true;
 	}
 	return false;
@@ -281,7 +257,7 @@ static bool check_selectable(struct validation *v, const struct json *list, cons
 			     const struct json *schema, const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "jsonPath");
-	struct str given = text_at(item, "jsonPath");
+	struct str given = json_text_at(item, "jsonPath");
 	const struct json *found;
 	const char *why = NULL;
 
@@ -326,11 +302,11 @@ static void check_deprecation(struct validation *v, const struct json *version,
 			      const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "deprecationWarning");
-	struct str text = json_str(json_getz(version, "deprecationWarning"));
+	struct str text = json_text_at(version, "deprecationWarning");
 
 	if (!text.p)
 		return;
-	if (!is_true(version, "deprecated")) {
+	if (!json_true_at(version, "deprecated")) {
 		field_errors_invalid(v->errs, &at, FIELD_STR(text),
 				     "can only be set for deprecated versions");
 		return;
@@ -435,15 +411,15 @@ static struct field_value shown_versions(struct validation *v, const struct json
 	(void)buf_addc(&text, '[');
 	JSON_FOREACH (version, versions) {
 		(void)buf_printf(&text, "%s{\"Name\":", text.n > 1 ? "," : "");
-		(void)json_print_str(&text, text_at(version, "name"), NULL);
+		(void)json_print_str(&text, json_text_at(version, "name"), NULL);
 		(void)buf_printf(&text,
 				 ",\"Served\":%s,\"Storage\":%s,\"Deprecated\":%s,"
 				 "\"DeprecationWarning\":null,\"Schema\":null,"
 				 "\"Subresources\":null,\"AdditionalPrinterColumns\":null,"
 				 "\"SelectableFields\":null}",
-				 is_true(version, "served") ? "true" : "false",
-				 is_true(version, "storage") ? "true" : "false",
-				 is_true(version, "deprecated") ? "true" : "false");
+				 json_true_at(version, "served") ? "true" : "false",
+				 json_true_at(version, "storage") ? "true" : "false",
+				 json_true_at(version, "deprecated") ? "true" : "false");
 	}
 	(void)buf_addc(&text, ']');
 	return FIELD_JSON(arena_str(v->arena, buf_str(&text)));
@@ -454,7 +430,7 @@ static bool has_version(const struct json *versions, const struct json *before, 
 	JSON_FOREACH (version, versions) {
 		if (version == before)
 			return false;
-		if (str_eq(text_at(version, "name"), name))
+		if (str_eq(json_text_at(version, "name"), name))
 			return true;
 	}
 	return false;
@@ -467,8 +443,8 @@ static void check_version_list(struct validation *v, const struct json *versions
 	size_t stored = 0;
 
 	JSON_FOREACH (version, versions) {
-		unique &= !has_version(versions, version, text_at(version, "name"));
-		stored += is_true(version, "storage");
+		unique &= !has_version(versions, version, json_text_at(version, "name"));
+		stored += json_true_at(version, "storage");
 	}
 	if (!unique)
 		field_errors_invalid(v->errs, path, shown_versions(v, versions),
@@ -490,13 +466,13 @@ static void check_versions(struct validation *v, const struct json *versions,
 		struct field_path item = field_path_index(&path, i++);
 		struct field_path name = field_path_name(&item, "name");
 
-		check_label(v, text_at(version, "name"), &name);
+		check_label(v, json_text_at(version, "name"), &name);
 		check_deprecation(v, version, &item);
 		check_parts(v, version, versions, hoisted, false, &item);
 	}
 	check_version_list(v, versions, &path);
 	if (json_first(versions))
-		check_label(v, text_at(json_first(versions), "name"), &first);
+		check_label(v, json_text_at(json_first(versions), "name"), &first);
 }
 
 /* --- conversion ------------------------------------------------------------------- */
@@ -513,9 +489,9 @@ static void check_conversion(struct validation *v, const struct json *conversion
 	const struct json *webhook = json_getz(conversion, "webhook");
 	static const char idle[] = "should not be set when strategy is not set to Webhook";
 
-	check_choice(v, text_at(conversion, "strategy"), strategies, ARRAY_SIZE(strategies),
+	check_choice(v, json_text_at(conversion, "strategy"), strategies, ARRAY_SIZE(strategies),
 		     &strategy);
-	if (str_eqz(text_at(conversion, "strategy"), "Webhook"))
+	if (str_eqz(json_text_at(conversion, "strategy"), "Webhook"))
 		return;
 	if (json_getz(webhook, "clientConfig"))
 		field_errors_forbidden(v->errs, &config, idle);
@@ -539,9 +515,9 @@ static void check_stored_versions(struct validation *v, const struct json *objec
 		return;
 	}
 	JSON_FOREACH (version, versions) {
-		struct str name = text_at(version, "name");
+		struct str name = json_text_at(version, "name");
 
-		if (is_true(version, "storage") && !write_has_text(stored, name))
+		if (json_true_at(version, "storage") && !json_has_text(stored, name))
 			field_errors_addf(v->errs, FIELD_INVALID, &path, validate_shown(v, stored),
 					  "must have the storage version %.*s", STR_ARG(name));
 	}
@@ -607,8 +583,8 @@ static void check_spec(struct validation *v, const struct json *spec)
 		.selectables = is_common(versions, "selectableFields"),
 	};
 
-	check_group(v, text_at(spec, "group"), &path);
-	check_choice(v, text_at(spec, "scope"), scopes, ARRAY_SIZE(scopes), &scope);
+	check_group(v, json_text_at(spec, "group"), &path);
+	check_choice(v, json_text_at(spec, "scope"), scopes, ARRAY_SIZE(scopes), &scope);
 	check_versions(v, versions, &hoisted, &path);
 	require_names(v, names, &names_at);
 	check_names(v, names, &names_at);
@@ -627,8 +603,8 @@ void check_crd(struct validation *v, const struct json *object)
 	check_spec(v, spec);
 	check_accepted_names(v, object);
 	check_stored_versions(v, object);
-	check_approval(v, object, text_at(spec, "group"));
-	if (is_true(spec, "preserveUnknownFields"))
+	check_approval(v, object, json_text_at(spec, "group"));
+	if (json_true_at(spec, "preserveUnknownFields"))
 		field_errors_invalid(v->errs, &preserve, FIELD_BOOL(true),
 				     "cannot set to true, set x-kubernetes-preserve-unknown-fields "
 				     "to true in spec.versions[*].schema instead");

@@ -14,10 +14,6 @@
 void check_crd_validation(struct validation *v, const struct json *validation, bool status,
 			  const struct field_path *path);
 
-/* Rules of OpenAPI and of Kubernetes' extensions, for the whole tree. */
-void check_crd_openapi(struct validation *v, const struct json *schema,
-		       const struct field_path *path);
-
 /*
  * Whether the schema is structural. False when it cannot even be read as one: *ret_why says
  * why, and nothing was told of.
@@ -38,11 +34,5 @@ const struct json *check_crd_field_path(struct arena *a, const struct json *sche
 
 /* What a valid definition is warned of. */
 void check_crd_warn(struct validation *v);
-
-/* Lower-case text in the arena. */
-struct str check_crd_lower(struct arena *a, struct str text);
-
-/* All faults of a DNS-1035 label, joined by commas; n 0: it is fine. */
-struct str check_crd_label(struct arena *a, struct str text);
 
 #endif

@@ -44,10 +44,9 @@ static struct json *surround(struct validation *v, const struct step *step, stru
 	}
 	if (value->type == JSON_OBJECT) {
 		if (!json_getz(value, "apiVersion"))
-			json_setz(value, "apiVersion",
-				  json_make_str(v->arena, STR("validation/v1")));
+			json_put_str(v->arena, value, "apiVersion", STR("validation/v1"));
 		if (!json_getz(value, "kind"))
-			json_setz(value, "kind", json_make_str(v->arena, STR("Validation")));
+			json_put_str(v->arena, value, "kind", STR("Validation"));
 	}
 	return value;
 }

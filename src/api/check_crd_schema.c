@@ -18,20 +18,6 @@ struct context {
 static void check_node(struct validation *v, const struct json *schema, struct context context,
 		       const struct field_path *path);
 
-static struct str text_at(const struct json *object, const char *key)
-{
-	struct str text = json_str(json_getz(object, key));
-
-	return text.p ? text : STR("");
-}
-
-static bool is_true(const struct json *object, const char *key)
-{
-	bool value;
-
-	return json_bool(json_getz(object, key), &value) && value;
-}
-
 static bool is_set(const struct json *object, const char *key)
 {
 	const struct json *value = json_getz(object, key);
@@ -72,7 +58,7 @@ static void check_standard(struct validation *v, const struct json *schema,
 	struct field_path initial = field_path_name(path, "default");
 	struct field_path items = field_path_name(path, "items");
 	struct field_path embedded = field_path_name(path, "x-kubernetes-embedded-resource");
-	struct str given = text_at(schema, "type");
+	struct str given = json_text_at(schema, "type");
 	bool known = given.n == 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
@@ -92,7 +78,7 @@ static void check_standard(struct validation *v, const struct json *schema,
 	if (json_is(json_getz(schema, "items"), JSON_ARRAY))
 		field_errors_forbidden(v->errs, &items,
 				       "items must be a schema object and not an array");
-	if (context->inside_meta && is_true(schema, "x-kubernetes-embedded-resource"))
+	if (context->inside_meta && json_true_at(schema, "x-kubernetes-embedded-resource"))
 		field_errors_forbidden(v->errs, &embedded,
 				       "must not be used inside of resource meta");
 }
@@ -104,7 +90,7 @@ static void check_wanted_type(struct validation *v, const struct json *schema, c
 			      const char *extension, const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "type");
-	struct str type = text_at(schema, "type");
+	struct str type = json_text_at(schema, "type");
 	const char *why = arena_printf(v->arena, "must be %s if %s is specified", want, extension);
 
 	if (!json_getz(schema, extension) || str_eqz(type, want))
@@ -120,7 +106,7 @@ static void check_map_type(struct validation *v, const struct json *schema,
 {
 	static const struct str types[] = { STR("atomic"), STR("granular") };
 	struct field_path at = field_path_name(path, "x-kubernetes-map-type");
-	struct str given = text_at(schema, "x-kubernetes-map-type");
+	struct str given = json_text_at(schema, "x-kubernetes-map-type");
 
 	check_wanted_type(v, schema, "object", "x-kubernetes-map-type", path);
 	if (json_getz(schema, "x-kubernetes-map-type") && !str_eq(given, types[0]) &&
@@ -138,11 +124,12 @@ static void check_set_items(struct validation *v, const struct json *items,
 	struct field_path list = field_path_name(path, "x-kubernetes-list-type");
 	struct field_path map = field_path_name(path, "x-kubernetes-map-type");
 	const struct json *list_type = json_getz(items, "x-kubernetes-list-type");
-	struct str type = text_at(items, "type");
+	struct str type = json_text_at(items, "type");
 
 	if (str_eqz(type, "array") && list_type && !str_eqz(json_str(list_type), "atomic"))
 		field_errors_invalid(v->errs, &list, validate_shown(v, list_type), why);
-	if (str_eqz(type, "object") && !str_eqz(text_at(items, "x-kubernetes-map-type"), "atomic"))
+	if (str_eqz(type, "object") &&
+	    !str_eqz(json_text_at(items, "x-kubernetes-map-type"), "atomic"))
 		field_errors_invalid(v->errs, &map, validate_shown(v, list_type), why);
 }
 
@@ -158,13 +145,13 @@ static void check_key(struct validation *v, const struct json *schema, const str
 	struct field_path properties = field_path_name(&items_at, "properties");
 	struct field_path at = field_path_key(&properties, json_str(key));
 	struct field_path type = field_path_name(&at, "type");
-	struct str given = text_at(property, "type");
+	struct str given = json_text_at(property, "type");
 
 	if (!property)
 		field_errors_invalid(v->errs, &keys_at, validate_shown(v, keys),
 				     "entries must all be names of item properties");
 	else if (str_eqz(given, "array") || str_eqz(given, "object"))
-		field_errors_invalid(v->errs, &type, FIELD_STR(text_at(items, "type")),
+		field_errors_invalid(v->errs, &type, FIELD_STR(json_text_at(items, "type")),
 				     "must be a scalar type if parent array's "
 				     "x-kubernetes-list-type is map");
 	JSON_FOREACH (other, keys) {
@@ -197,8 +184,8 @@ static void check_keyed_list(struct validation *v, const struct json *schema,
 		field_errors_invalid(v->errs, &items_at, validate_shown(v, items),
 				     "must only have a single schema if x-kubernetes-list-type is "
 				     "map");
-	} else if (!str_eqz(text_at(items, "type"), "object")) {
-		field_errors_invalid(v->errs, &type, FIELD_STR(text_at(items, "type")),
+	} else if (!str_eqz(json_text_at(items, "type"), "object")) {
+		field_errors_invalid(v->errs, &type, FIELD_STR(json_text_at(items, "type")),
 				     "must be object if parent array's x-kubernetes-list-type is "
 				     "map");
 	} else {
@@ -215,11 +202,11 @@ static void check_key_presence(struct validation *v, const struct json *schema,
 	struct field_path items_at = field_path_name(path, "items");
 	struct field_path properties = field_path_name(&items_at, "properties");
 	struct field_path nullable = field_path_name(&items_at, "nullable");
-	struct str list = text_at(schema, "x-kubernetes-list-type");
+	struct str list = json_text_at(schema, "x-kubernetes-list-type");
 
 	if (!json_is(items, JSON_OBJECT) || (!str_eqz(list, "set") && !str_eqz(list, "map")))
 		return;
-	if (is_true(items, "nullable"))
+	if (json_true_at(items, "nullable"))
 		field_errors_forbidden(
 			v->errs, &nullable,
 			arena_printf(v->arena,
@@ -241,7 +228,7 @@ static void check_key_presence(struct validation *v, const struct json *schema,
 			field_errors_required(v->errs, &initial,
 					      "this property is in x-kubernetes-list-map-keys, so "
 					      "it must have a default or be a required property");
-		if (is_true(property, "nullable"))
+		if (json_true_at(property, "nullable"))
 			field_errors_forbidden(v->errs, &null,
 					       "this property is in x-kubernetes-list-map-keys, so "
 					       "it cannot be nullable");
@@ -254,8 +241,8 @@ static void check_list_type(struct validation *v, const struct json *schema,
 	static const struct str types[] = { STR("atomic"), STR("set"), STR("map") };
 	struct field_path at = field_path_name(path, "x-kubernetes-list-type");
 	struct field_path items = field_path_name(path, "items");
-	struct str given = text_at(schema, "x-kubernetes-list-type");
-	bool is_list = str_eqz(text_at(schema, "type"), "array");
+	struct str given = json_text_at(schema, "x-kubernetes-list-type");
+	bool is_list = str_eqz(json_text_at(schema, "type"), "array");
 
 	check_wanted_type(v, schema, "array", "x-kubernetes-list-type", path);
 	if (is_list && str_eq(given, types[1]) && json_is(json_getz(schema, "items"), JSON_OBJECT))
@@ -299,8 +286,9 @@ static void check_rule_text(struct validation *v, const struct json *rule,
 	struct field_path rule_at = field_path_name(path, "rule");
 	struct field_path message_at = field_path_name(path, "message");
 	struct field_path expression_at = field_path_name(path, "messageExpression");
-	struct str text = trimmed(text_at(rule, "rule")), given = text_at(rule, "message");
-	struct str message = trimmed(given), expression = text_at(rule, "messageExpression");
+	struct str text = trimmed(json_text_at(rule, "rule")),
+		   given = json_text_at(rule, "message");
+	struct str message = trimmed(given), expression = json_text_at(rule, "messageExpression");
 
 	if (text.n == 0)
 		field_errors_required(v->errs, &rule_at, "rule is not specified");
@@ -326,7 +314,7 @@ static void check_rule(struct validation *v, const struct json *schema, const st
 					      STR("FieldValueRequired") };
 	struct field_path reason_at = field_path_name(path, "reason");
 	struct field_path field_at = field_path_name(path, "fieldPath");
-	struct str reason = json_str(json_getz(rule, "reason")), field = text_at(rule, "fieldPath");
+	struct str reason = json_text_at(rule, "reason"), field = json_text_at(rule, "fieldPath");
 	bool known = !reason.p;
 	const char *why;
 
@@ -449,7 +437,7 @@ static void check_properties(struct validation *v, const struct json *schema,
 			     struct context context, const struct field_path *path)
 {
 	struct field_path properties = field_path_name(path, "properties");
-	bool resource = context.root || is_true(schema, "x-kubernetes-embedded-resource");
+	bool resource = context.root || json_true_at(schema, "x-kubernetes-embedded-resource");
 
 	JSON_FOREACH (property, json_getz(schema, "properties")) {
 		struct field_path at = field_path_key(&properties, json_key(property));
@@ -474,7 +462,8 @@ static void check_additional(struct validation *v, const struct json *schema,
 
 	if (!additional)
 		return;
-	if (json_count(json_getz(schema, "properties")) && !is_true(schema, "additionalProperties"))
+	if (json_count(json_getz(schema, "properties")) &&
+	    !json_true_at(schema, "additionalProperties"))
 		field_errors_forbidden(v->errs, &at,
 				       "additionalProperties and properties are mutual exclusive");
 	if (context.inside_meta)
@@ -514,7 +503,7 @@ static void check_node(struct validation *v, const struct json *schema, struct c
 	bool value;
 
 	check_standard(v, schema, &context, path);
-	if (is_true(schema, "uniqueItems"))
+	if (json_true_at(schema, "uniqueItems"))
 		field_errors_forbidden(v->errs, &unique,
 				       "uniqueItems cannot be set to true since the runtime "
 				       "complexity becomes quadratic");
@@ -530,12 +519,6 @@ static void check_node(struct validation *v, const struct json *schema, struct c
 	check_map_type(v, schema, path);
 	check_list_type(v, schema, path);
 	check_rules(v, schema, path);
-}
-
-void check_crd_openapi(struct validation *v, const struct json *schema,
-		       const struct field_path *path)
-{
-	check_node(v, schema, (struct context){ .root = true }, path);
 }
 
 /* --- the schema of a version ------------------------------------------------------ */
@@ -569,7 +552,7 @@ static void check_root(struct validation *v, const struct json *schema,
 		"x-kubernetes-validations",
 	};
 	struct field_path type = field_path_name(path, "type");
-	struct str given = text_at(schema, "type");
+	struct str given = json_text_at(schema, "type");
 
 	if (given.n && !str_eqz(given, "object"))
 		field_errors_invalid(v->errs, &type, FIELD_STR(given),
@@ -620,10 +603,10 @@ void check_crd_validation(struct validation *v, const struct json *validation, b
 		return;
 	if (status)
 		check_root(v, schema, &at);
-	if (is_true(schema, "nullable"))
+	if (json_true_at(schema, "nullable"))
 		field_errors_forbidden(v->errs, &nullable, "nullable cannot be true at the root");
 	check_structure(v, schema, &at, &why);
-	check_crd_openapi(v, schema, &at);
+	check_node(v, schema, (struct context){ .root = true }, &at);
 	if (why && v->errs->n + v->errs->dropped == before)
 		field_errors_invalid(v->errs, &at, FIELD_STR(STR("")), why);
 }

@@ -14,20 +14,6 @@ struct checker {
 	struct field_errors errs; /* sorted before they are handed over */
 };
 
-static struct str text_at(const struct json *object, const char *key)
-{
-	struct str text = json_str(json_getz(object, key));
-
-	return text.p ? text : STR("");
-}
-
-static bool is_true(const struct json *object, const char *key)
-{
-	bool value;
-
-	return json_bool(json_getz(object, key), &value) && value;
-}
-
 /* The schema of additionalProperties or items, when they are one. */
 static const struct json *schema_at(const struct json *schema, const char *key)
 {
@@ -104,7 +90,7 @@ static void check_values(struct checker *c, const struct json *schema, bool skip
 {
 	struct field_path not = field_path_name(path, "not");
 	struct field_path pattern = field_path_name(path, "pattern");
-	struct str text = text_at(schema, "pattern");
+	struct str text = json_text_at(schema, "pattern");
 	const struct regex *re;
 	struct error err;
 
@@ -150,7 +136,7 @@ static void check_forbidden(struct checker *c, const struct json *schema,
 		const struct json *value = json_getz(schema, rows[i].key);
 
 		if (value && value->type != JSON_NULL &&
-		    (!rows[i].flag || is_true(schema, rows[i].key)))
+		    (!rows[i].flag || json_true_at(schema, rows[i].key)))
 			field_errors_forbidden(&c->errs, &at, rows[i].why);
 	}
 }
@@ -185,8 +171,8 @@ static bool is_int_or_string(const struct json *any_of)
 	const struct json *first = json_at(any_of, 0), *second = json_at(any_of, 1);
 
 	return json_count(any_of) == 2 && json_count(first) == 1 && json_count(second) == 1 &&
-	       str_eqz(text_at(first, "type"), "integer") &&
-	       str_eqz(text_at(second, "type"), "string");
+	       str_eqz(json_text_at(first, "type"), "integer") &&
+	       str_eqz(json_text_at(second, "type"), "string");
 }
 
 static void check_text_type(struct checker *c, const struct json *schema, const char *name,
@@ -197,8 +183,8 @@ static void check_text_type(struct checker *c, const struct json *schema, const 
 	struct field_path at = field_path_key(&properties, str_from(name));
 	struct field_path type = field_path_name(&at, "type");
 
-	if (property && !str_eqz(text_at(property, "type"), "string"))
-		field_errors_invalid(&c->errs, &type, FIELD_STR(text_at(property, "type")),
+	if (property && !str_eqz(json_text_at(property, "type"), "string"))
+		field_errors_invalid(&c->errs, &type, FIELD_STR(json_text_at(property, "type")),
 				     "must be string");
 }
 
@@ -223,7 +209,7 @@ static void check_metadata(struct checker *c, const struct json *schema, enum le
 			   const struct field_path *path)
 {
 	const struct json *metadata = json_getz(json_getz(schema, "properties"), "metadata");
-	bool own = level == ROOT || is_true(schema, "x-kubernetes-embedded-resource");
+	bool own = level == ROOT || json_true_at(schema, "x-kubernetes-embedded-resource");
 	struct field_path properties = field_path_name(path, "properties");
 	struct field_path at = field_path_key(&properties, STR("metadata"));
 	struct field_path type = field_path_name(&at, "type");
@@ -234,8 +220,8 @@ static void check_metadata(struct checker *c, const struct json *schema, enum le
 	}
 	if (!metadata)
 		return;
-	if (own && !str_eqz(text_at(metadata, "type"), "object"))
-		field_errors_invalid(&c->errs, &type, FIELD_STR(text_at(metadata, "type")),
+	if (own && !str_eqz(json_text_at(metadata, "type"), "object"))
+		field_errors_invalid(&c->errs, &type, FIELD_STR(json_text_at(metadata, "type")),
 				     "must be object");
 	if (level == ROOT && says_too_much(metadata))
 		field_errors_forbidden(&c->errs, &at,
@@ -253,15 +239,15 @@ static void check_type(struct checker *c, const struct json *schema, enum level 
 	};
 	static const char embedded[] = "must be object if x-kubernetes-embedded-resource is true";
 	struct field_path at = field_path_name(path, "type");
-	struct str type = text_at(schema, "type");
+	struct str type = json_text_at(schema, "type");
 
-	if (is_true(schema, "x-kubernetes-embedded-resource") && !str_eqz(type, "object")) {
+	if (json_true_at(schema, "x-kubernetes-embedded-resource") && !str_eqz(type, "object")) {
 		if (type.n)
 			field_errors_invalid(&c->errs, &at, FIELD_STR(type), embedded);
 		else
 			field_errors_required(&c->errs, &at, embedded);
-	} else if (type.n == 0 && !is_true(schema, "x-kubernetes-int-or-string") &&
-		   !is_true(schema, "x-kubernetes-preserve-unknown-fields")) {
+	} else if (type.n == 0 && !json_true_at(schema, "x-kubernetes-int-or-string") &&
+		   !json_true_at(schema, "x-kubernetes-preserve-unknown-fields")) {
 		field_errors_required(&c->errs, &at, missing[level]);
 	}
 	if (level == ROOT && type.n && !str_eqz(type, "object"))
@@ -277,12 +263,12 @@ static void check_extensions(struct checker *c, const struct json *schema,
 	struct field_path embedded = field_path_name(path, "x-kubernetes-embedded-resource");
 	struct field_path additional = field_path_name(path, "additionalProperties");
 	struct field_path properties = field_path_name(path, "properties");
-	bool preserves = is_true(schema, "x-kubernetes-preserve-unknown-fields");
-	bool embeds = is_true(schema, "x-kubernetes-embedded-resource");
+	bool preserves = json_true_at(schema, "x-kubernetes-preserve-unknown-fields");
+	bool embeds = json_true_at(schema, "x-kubernetes-embedded-resource");
 
-	if (is_true(schema, "x-kubernetes-int-or-string") && preserves)
+	if (json_true_at(schema, "x-kubernetes-int-or-string") && preserves)
 		field_errors_invalid(&c->errs, &preserve, FIELD_BOOL(true), why);
-	if (is_true(schema, "x-kubernetes-int-or-string") && embeds)
+	if (json_true_at(schema, "x-kubernetes-int-or-string") && embeds)
 		field_errors_invalid(&c->errs, &embedded, FIELD_BOOL(true), why);
 	if (embeds && json_getz(schema, "additionalProperties"))
 		field_errors_forbidden(&c->errs, &additional,
@@ -301,7 +287,7 @@ static void check_shape(struct checker *c, const struct json *schema, enum level
 	struct field_path additional = field_path_name(path, "additionalProperties");
 	const struct json *all_of = json_getz(schema, "allOf");
 
-	if (str_eqz(text_at(schema, "type"), "array") && !json_getz(schema, "items"))
+	if (str_eqz(json_text_at(schema, "type"), "array") && !json_getz(schema, "items"))
 		field_errors_required(&c->errs, &items, "must be specified");
 	if (schema_at(schema, "items"))
 		check_shape(c, schema_at(schema, "items"), ITEM, &items);

@@ -5,16 +5,9 @@
  */
 #include "api/check_crd.h"
 
-static struct str text_at(const struct json *object, const char *key)
-{
-	struct str text = json_str(json_getz(object, key));
-
-	return text.p ? text : STR("");
-}
-
 static bool is_known_format(const struct json *schema)
 {
-	struct str format = text_at(schema, "format"), type = text_at(schema, "type");
+	struct str format = json_text_at(schema, "format"), type = json_text_at(schema, "type");
 
 	if (str_eqz(type, "integer"))
 		return str_eqz(format, "int32") || str_eqz(format, "int64");
@@ -40,12 +33,12 @@ static void warn_once(struct validation *v, const char *text)
 static void warn_node(struct validation *v, const struct json *schema)
 {
 	const struct json *items = json_getz(schema, "items");
-	struct str format = text_at(schema, "format"), type = text_at(items, "type");
+	struct str format = json_text_at(schema, "format"), type = json_text_at(items, "type");
 
 	if (format.n && !is_known_format(schema))
 		warn_once(v,
 			  arena_printf(v->arena, "unrecognized format \"%.*s\"", STR_ARG(format)));
-	if (str_eqz(text_at(schema, "x-kubernetes-list-type"), "set") &&
+	if (str_eqz(json_text_at(schema, "x-kubernetes-list-type"), "set") &&
 	    (str_eqz(type, "object") || str_eqz(type, "array")))
 		warn_once(v, arena_printf(v->arena,
 					  "x-kubernetes-list-type: set for items of type \"%.*s\" "

@@ -189,10 +189,9 @@ void check_device(struct validation *v, const struct json *device, const struct 
 	struct field_path at = field_path_name(path, "capacity");
 	const struct json *capacity = json_getz(device, "capacity");
 	const struct json *old = json_getz(v->old_value, "capacity");
-	bool several = false;
+	bool several = json_true_at(device, "allowMultipleAllocations");
 
 	check_attribute_number(v, device, path);
-	(void)json_bool(json_getz(device, "allowMultipleAllocations"), &several);
 	if (capacity && !(old && json_equal(capacity, old)))
 		check_device_capacity(v, capacity, several, &at);
 	check_binding_conditions(v, device, path);

@@ -12,15 +12,15 @@ void fill_device_taint(struct arena *a, struct json *taint, int64_t now_ns)
 	struct str now = timestamp_print(now_ns, TIMESTAMP_SECONDS, text);
 
 	if (validate_is_unset(json_getz(taint, "timeAdded")))
-		json_setz(taint, "timeAdded", json_make_str(a, arena_str(a, now)));
+		json_put_str(a, taint, "timeAdded", arena_str(a, now));
 }
 
 void check_device_toleration(struct validation *v, const struct json *toleration,
 			     const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "value");
-	struct str how = json_str(json_getz(toleration, "operator"));
-	struct str value = json_str(json_getz(toleration, "value"));
+	struct str how = json_text_at(toleration, "operator");
+	struct str value = json_text_at(toleration, "value");
 
 	if (str_eqz(how, "Exists") && value.n)
 		field_errors_invalid(v->errs, &at, FIELD_STR(value),

@@ -261,8 +261,8 @@ static void run(const struct check_case *c, struct str base, struct validation *
 	struct json *object = parsed(v->arena, base);
 	bool create = str_eqz(c->operation, "create");
 
-	v->kind = schema_find_kind(json_str(json_getz(object, "apiVersion")),
-				   json_str(json_getz(object, "kind")));
+	v->kind = schema_find_kind(json_text_at(object, "apiVersion"),
+				   json_text_at(object, "kind"));
 	assert_non_null(v->kind);
 	v->subresource = c->subresource;
 	apply(v->arena, object, c->lines, true);

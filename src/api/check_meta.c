@@ -7,11 +7,6 @@
 #include "api/names.h"
 #include "base/limits.h"
 
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_str(json_getz(object, name));
-}
-
 static const char *name_fault(const struct schema_kind *kind, struct str name)
 {
 	/* Upstream does not look at the names of events; paths bound them all. */
@@ -28,8 +23,8 @@ static void check_name(struct validation *v, const struct json *meta, const stru
 {
 	struct field_path prefix_at = field_path_name(path, "generateName");
 	struct field_path at = field_path_name(path, "name");
-	struct str prefix = text_at(meta, "generateName");
-	struct str name = text_at(meta, "name");
+	struct str prefix = json_text_at(meta, "generateName");
+	struct str name = json_text_at(meta, "name");
 	const char *fault = NULL;
 	char *room;
 
@@ -52,7 +47,7 @@ static void check_namespace(struct validation *v, const struct json *meta,
 			    const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "namespace");
-	struct str ns = text_at(meta, "namespace");
+	struct str ns = json_text_at(meta, "namespace");
 
 	if (!(v->kind->flags & SCHEMA_NAMESPACED)) {
 		if (ns.n)
@@ -77,13 +72,8 @@ static void check_annotation_key(struct validation *v, struct str key,
 				 const struct field_path *path)
 {
 	struct names_faults faults;
-	char *lowered = arena_strdup(v->arena, key);
 
-	for (size_t i = 0; i < key.n; i++) {
-		if (lowered[i] >= 'A' && lowered[i] <= 'Z')
-			lowered[i] = (char)(lowered[i] - 'A' + 'a');
-	}
-	names_find_faults(SCHEMA_FORMAT_LABEL_KEY, str_of(lowered, key.n), &faults);
+	names_find_faults(SCHEMA_FORMAT_LABEL_KEY, arena_lower(v->arena, key), &faults);
 	for (size_t i = 0; i < faults.n; i++)
 		field_errors_invalid(v->errs, path, FIELD_STR(key), faults.text[i]);
 }
@@ -107,7 +97,7 @@ static void require(struct validation *v, const struct json *object, const char 
 {
 	struct field_path at = field_path_name(path, name);
 
-	if (text_at(object, name).n == 0)
+	if (json_text_at(object, name).n == 0)
 		field_errors_required(v->errs, &at, "must not be empty");
 }
 
@@ -124,7 +114,7 @@ static void check_owner(struct validation *v, const struct json *owner,
 			const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "apiVersion");
-	struct str version = text_at(owner, "apiVersion");
+	struct str version = json_text_at(owner, "apiVersion");
 
 	require(v, owner, "apiVersion", path);
 	if (version.n && !is_api_version(version))
@@ -133,7 +123,7 @@ static void check_owner(struct validation *v, const struct json *owner,
 	require(v, owner, "kind", path);
 	require(v, owner, "name", path);
 	require(v, owner, "uid", path);
-	if (str_eqz(version, "v1") && str_eqz(text_at(owner, "kind"), "Event"))
+	if (str_eqz(version, "v1") && str_eqz(json_text_at(owner, "kind"), "Event"))
 		field_errors_invalid(v->errs, path, validate_shown(v, owner),
 				     "/v1, Kind=Event is disallowed from being an owner");
 }
@@ -146,10 +136,9 @@ static void check_owners(struct validation *v, const struct json *owners,
 
 	JSON_FOREACH (owner, owners) {
 		struct field_path at = field_path_index(path, i++);
-		bool controller = false;
 
 		check_owner(v, owner, &at);
-		if (!json_bool(json_getz(owner, "controller"), &controller) || !controller)
+		if (!json_true_at(owner, "controller"))
 			continue;
 		if (first)
 			field_errors_addf(
@@ -157,8 +146,10 @@ static void check_owners(struct validation *v, const struct json *owners,
 				"Only one reference can have Controller set to true. Found "
 				"\"true\" "
 				"in references for %.*s/%.*s and %.*s/%.*s",
-				STR_ARG(text_at(first, "kind")), STR_ARG(text_at(first, "name")),
-				STR_ARG(text_at(owner, "kind")), STR_ARG(text_at(owner, "name")));
+				STR_ARG(json_text_at(first, "kind")),
+				STR_ARG(json_text_at(first, "name")),
+				STR_ARG(json_text_at(owner, "kind")),
+				STR_ARG(json_text_at(owner, "name")));
 		else
 			first = owner;
 	}
@@ -202,8 +193,8 @@ static void check_managed_entry(struct validation *v, const struct json *entry,
 	struct field_path type_at = field_path_name(path, "fieldsType");
 	struct field_path manager_at = field_path_name(path, "manager");
 	struct field_path sub_at = field_path_name(path, "subresource");
-	struct str operation = text_at(entry, "operation");
-	struct str type = text_at(entry, "fieldsType");
+	struct str operation = json_text_at(entry, "operation");
+	struct str type = json_text_at(entry, "fieldsType");
 
 	if (operation.n == 0)
 		field_errors_required(v->errs, &operation_at, "must not be empty");
@@ -212,8 +203,8 @@ static void check_managed_entry(struct validation *v, const struct json *entry,
 					   ARRAY_SIZE(operations));
 	if (type.n && !str_eqz(type, "FieldsV1"))
 		field_errors_invalid(v->errs, &type_at, FIELD_STR(type), "must be `FieldsV1`");
-	check_manager(v, text_at(entry, "manager"), &manager_at);
-	if (text_at(entry, "subresource").n > SUBRESOURCE_NAME_MAX)
+	check_manager(v, json_text_at(entry, "manager"), &manager_at);
+	if (json_text_at(entry, "subresource").n > SUBRESOURCE_NAME_MAX)
 		field_errors_too_long(v->errs, &sub_at, SUBRESOURCE_NAME_MAX);
 }
 
@@ -257,15 +248,6 @@ static void check_parts(struct validation *v, const struct json *meta, const str
 	}
 }
 
-static bool has_text(const struct json *list, struct str text)
-{
-	JSON_FOREACH (item, list) {
-		if (str_eq(json_str(item), text))
-			return true;
-	}
-	return false;
-}
-
 static void check_no_new_finalizers(struct validation *v, const struct json *meta,
 				    const struct json *old, const struct field_path *path)
 {
@@ -274,7 +256,7 @@ static void check_no_new_finalizers(struct validation *v, const struct json *met
 	const struct json *stored = json_getz(old, "finalizers");
 
 	JSON_FOREACH (finalizer, json_getz(meta, "finalizers")) {
-		if (has_text(stored, json_str(finalizer)))
+		if (json_has_text(stored, json_str(finalizer)))
 			continue;
 		(void)buf_addz(&found, found.n ? ", " : "");
 		(void)json_print_str(&found, json_str(finalizer), NULL);
@@ -315,7 +297,7 @@ static void check_meta_update(struct validation *v, const struct json *meta, con
 
 	if (!validate_is_unset(json_getz(old, "deletionTimestamp")))
 		check_no_new_finalizers(v, meta, old, path);
-	if (text_at(meta, "resourceVersion").n == 0 &&
+	if (json_text_at(meta, "resourceVersion").n == 0 &&
 	    !(v->kind->flags & SCHEMA_UNCONDITIONAL_UPDATE))
 		field_errors_invalid(v->errs, &version_at, FIELD_STR(STR("")),
 				     "must be specified for an update");
@@ -346,7 +328,7 @@ void validate_embedded_meta(struct validation *v, const struct json *meta,
 {
 	struct field_path name_at = field_path_name(path, "name");
 	struct field_path namespace_at = field_path_name(path, "namespace");
-	struct str name = text_at(meta, "name"), ns = text_at(meta, "namespace");
+	struct str name = json_text_at(meta, "name"), ns = json_text_at(meta, "namespace");
 	const char *fault = name.n ? names_path_segment(name) : NULL;
 
 	if (fault)

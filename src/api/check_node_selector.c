@@ -4,11 +4,6 @@
  */
 #include "api/checks.h"
 
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_str(json_getz(object, name));
-}
-
 static void check_values(struct validation *v, struct str how, size_t n,
 			 const struct field_path *path)
 {
@@ -44,8 +39,8 @@ static void check_expression(struct validation *v, const struct json *requiremen
 	const struct json *values = json_getz(requirement, "values");
 	size_t i = 0;
 
-	check_values(v, text_at(requirement, "operator"), json_count(values), path);
-	validate_format(v, SCHEMA_FORMAT_LABEL_KEY, text_at(requirement, "key"), &key_at);
+	check_values(v, json_text_at(requirement, "operator"), json_count(values), path);
+	validate_format(v, SCHEMA_FORMAT_LABEL_KEY, json_text_at(requirement, "key"), &key_at);
 	JSON_FOREACH (value, values) {
 		struct field_path at = field_path_index(&values_at, i++);
 
@@ -61,7 +56,8 @@ static void check_field(struct validation *v, const struct json *requirement,
 	struct field_path operator_at = field_path_name(path, "operator");
 	struct field_path key_at = field_path_name(path, "key");
 	const struct json *values = json_getz(requirement, "values");
-	struct str how = text_at(requirement, "operator"), key = text_at(requirement, "key");
+	struct str how = json_text_at(requirement, "operator"),
+		   key = json_text_at(requirement, "key");
 	size_t i = 0;
 
 	if (!str_eqz(how, "In") && !str_eqz(how, "NotIn"))

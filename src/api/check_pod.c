@@ -4,16 +4,11 @@
 #include "api/check_pod.h"
 #include "api/names.h"
 
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_str(json_getz(object, name));
-}
-
 static void check_name(struct validation *v, const struct json *list, const struct json *item,
 		       const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "name");
-	struct str name = text_at(item, "name");
+	struct str name = json_text_at(item, "name");
 
 	if (name.n == 0)
 		field_errors_required(v->errs, &at, NULL);
@@ -67,7 +62,7 @@ static bool name_is_taken(const struct json *spec, const char *list_name,
 	if (check_came_before(list, container, "name"))
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(lists) && strcmp(lists[i], list_name) != 0; i++) {
-		if (check_find(json_getz(spec, lists[i]), "name", text_at(container, "name")))
+		if (check_find(json_getz(spec, lists[i]), "name", json_text_at(container, "name")))
 			return true;
 	}
 	return false;
@@ -84,9 +79,9 @@ static void check_containers(struct validation *v, const struct json *spec, cons
 		struct field_path name_at = field_path_name(&at, "name");
 
 		check_container(v, container, spec, &at);
-		if (text_at(container, "name").n && name_is_taken(spec, name, container))
+		if (json_text_at(container, "name").n && name_is_taken(spec, name, container))
 			field_errors_duplicate(v->errs, &name_at,
-					       FIELD_STR(text_at(container, "name")));
+					       FIELD_STR(json_text_at(container, "name")));
 	}
 }
 
@@ -96,7 +91,7 @@ static void check_claim_name(struct validation *v, const struct json *claim, con
 	struct field_path at = field_path_name(path, name);
 
 	if (json_getz(claim, name))
-		validate_format(v, SCHEMA_FORMAT_DNS_SUBDOMAIN, text_at(claim, name), &at);
+		validate_format(v, SCHEMA_FORMAT_DNS_SUBDOMAIN, json_text_at(claim, name), &at);
 }
 
 static void check_resource_claims(struct validation *v, const struct json *spec,
@@ -160,13 +155,14 @@ void check_toleration(struct validation *v, const struct json *toleration,
 	struct field_path operator_at = field_path_name(path, "operator");
 	struct field_path effect_at = field_path_name(path, "effect");
 	struct field_path value_at = field_path_name(path, "value");
-	struct str how = text_at(toleration, "operator"), value = text_at(toleration, "value");
-	struct str effect = text_at(toleration, "effect");
+	struct str how = json_text_at(toleration, "operator"),
+		   value = json_text_at(toleration, "value");
+	struct str effect = json_text_at(toleration, "effect");
 	bool exists = str_eqz(how, "Exists");
 	const char *fault = names_label_value(value);
 	int64_t n;
 
-	if (text_at(toleration, "key").n == 0 && !exists)
+	if (json_text_at(toleration, "key").n == 0 && !exists)
 		field_errors_invalid(v->errs, &operator_at, FIELD_STR(how),
 				     "operator must be Exists when `key` is empty, which means "
 				     "\"match all values and all keys\"");

@@ -8,11 +8,6 @@
 #include "api/check_pod.h"
 #include "base/limits.h"
 
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_str(json_getz(object, name));
-}
-
 static bool is_claim(struct str name)
 {
 	return str_starts(name, STR("claim:"));
@@ -31,8 +26,8 @@ static struct str cut_claim(struct str name, struct str *ret_request)
 static bool has_claim(const struct json *container, struct str claim, struct str request)
 {
 	JSON_FOREACH (item, json_getz(json_getz(container, "resources"), "claims")) {
-		if (str_eq(text_at(item, "name"), claim) &&
-		    str_eq(text_at(item, "request"), request))
+		if (str_eq(json_text_at(item, "name"), claim) &&
+		    str_eq(json_text_at(item, "request"), request))
 			return true;
 	}
 	return false;
@@ -45,12 +40,13 @@ static bool has_extended_claim(const struct json *container, const struct json *
 	const struct json *extended = json_getz(status, "extendedResourceClaimStatus");
 	const struct json *requests = json_getz(json_getz(container, "resources"), "requests");
 
-	if (!str_eq(text_at(extended, "resourceClaimName"), claim) || request.n == 0)
+	if (!str_eq(json_text_at(extended, "resourceClaimName"), claim) || request.n == 0)
 		return false;
 	JSON_FOREACH (mapping, json_getz(extended, "requestMappings")) {
-		if (str_eq(text_at(mapping, "containerName"), text_at(container, "name")) &&
-		    str_eq(text_at(mapping, "requestName"), request) &&
-		    json_get(requests, text_at(mapping, "resourceName")))
+		if (str_eq(json_text_at(mapping, "containerName"),
+			   json_text_at(container, "name")) &&
+		    str_eq(json_text_at(mapping, "requestName"), request) &&
+		    json_get(requests, json_text_at(mapping, "resourceName")))
 			return true;
 	}
 	return false;
@@ -89,8 +85,9 @@ static void check_health(struct validation *v, const struct json *list, const st
 	struct field_path health_at = field_path_name(path, "health");
 	struct field_path message_at = field_path_name(path, "message");
 	struct field_path id_at = field_path_name(path, "resourceID");
-	struct str state = text_at(health, "health"), message = text_at(health, "message");
-	struct str id = text_at(health, "resourceID");
+	struct str state = json_text_at(health, "health"),
+		   message = json_text_at(health, "message");
+	struct str id = json_text_at(health, "resourceID");
 
 	if (!str_eq(state, states[0]) && !str_eq(state, states[1]) && !str_eq(state, states[2]))
 		field_errors_not_supported(v->errs, &health_at, FIELD_STR(state), states,
@@ -126,7 +123,7 @@ static void check_container_resources(struct validation *v, const struct json *p
 {
 	const struct json *spec = json_getz(pod, "spec"), *status = json_getz(pod, "status");
 	const struct json *container = check_find(json_getz(spec, containers), "name",
-						  text_at(container_status, "name"));
+						  json_text_at(container_status, "name"));
 	struct field_path list = field_path_name(path, "allocatedResourcesStatus");
 	size_t i = 0;
 
@@ -135,7 +132,8 @@ static void check_container_resources(struct validation *v, const struct json *p
 		struct field_path at = field_path_name(&item, "name");
 
 		if (container)
-			check_resource_name(v, container, status, text_at(resource, "name"), &at);
+			check_resource_name(v, container, status, json_text_at(resource, "name"),
+					    &at);
 	}
 }
 
@@ -143,11 +141,11 @@ static void check_container_resources(struct validation *v, const struct json *p
 static bool stays_ended(const struct json *container, const struct json *spec,
 			const struct json *ended)
 {
-	struct str policy = text_at(container, "restartPolicy");
+	struct str policy = json_text_at(container, "restartPolicy");
 	int64_t code = 0;
 
 	if (policy.n == 0)
-		policy = text_at(spec, "restartPolicy");
+		policy = json_text_at(spec, "restartPolicy");
 	(void)json_i64(json_getz(ended, "exitCode"), &code);
 	if (json_count(json_getz(container, "restartPolicyRules")))
 		return false;
@@ -159,7 +157,7 @@ static void check_transition(struct validation *v, const struct json *container_
 			     const struct field_path *path)
 {
 	const struct json *spec = json_getz(v->old, "spec");
-	struct str name = text_at(container_status, "name");
+	struct str name = json_text_at(container_status, "name");
 	const struct json *old = check_find(old_list, "name", name);
 	const struct json *ended = json_getz(json_getz(old, "state"), "terminated");
 	const struct json *container = check_find(json_getz(spec, containers), "name", name);
@@ -214,7 +212,7 @@ static void check_claim_statuses(struct validation *v, const struct json *pod,
 		struct field_path item = field_path_index(&list, i++);
 		struct field_path name_at = field_path_name(&item, "name");
 		struct field_path claim_at = field_path_name(&item, "resourceClaimName");
-		struct str name = text_at(status, "name");
+		struct str name = json_text_at(status, "name");
 
 		if (!check_find(claims, "name", name))
 			field_errors_invalid(v->errs, &name_at, FIELD_STR(name),
@@ -224,7 +222,7 @@ static void check_claim_statuses(struct validation *v, const struct json *pod,
 			field_errors_duplicate(v->errs, &name_at, FIELD_STR(name));
 		if (json_getz(status, "resourceClaimName"))
 			validate_format(v, SCHEMA_FORMAT_DNS_SUBDOMAIN,
-					text_at(status, "resourceClaimName"), &claim_at);
+					json_text_at(status, "resourceClaimName"), &claim_at);
 	}
 }
 
@@ -238,7 +236,7 @@ static void check_pod_conditions(struct validation *v, const struct json *status
 		struct field_path item = field_path_index(&list, i++);
 		struct field_path at = field_path_name(&item, "Type");
 
-		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, text_at(condition, "type"), &at);
+		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, json_text_at(condition, "type"), &at);
 	}
 }
 
@@ -248,10 +246,10 @@ void check_pod_status_update(struct validation *v, const struct json *pod, const
 	struct field_path qos_at = field_path_name(&path, "qosClass");
 	struct field_path node_at = field_path_name(&path, "nominatedNodeName");
 	const struct json *status = json_getz(pod, "status"), *stored = json_getz(old, "status");
-	struct str node = text_at(status, "nominatedNodeName");
+	struct str node = json_text_at(status, "nominatedNodeName");
 
 	check_pod_conditions(v, status, &path);
-	if (node.n && !str_eq(node, text_at(stored, "nominatedNodeName")))
+	if (node.n && !str_eq(node, json_text_at(stored, "nominatedNodeName")))
 		validate_format(v, SCHEMA_FORMAT_DNS_SUBDOMAIN, node, &node_at);
 	validate_immutable(v, json_getz(status, "qosClass"), json_getz(stored, "qosClass"),
 			   &qos_at);

@@ -6,11 +6,6 @@
 #include "api/check_pod.h"
 #include "base/limits.h"
 
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_str(json_getz(object, name));
-}
-
 static bool is_one_of(struct str name, const char *const *names)
 {
 	for (; *names; names++) {
@@ -182,7 +177,7 @@ static void check_gates(struct validation *v, const struct json *spec, const str
 	JSON_FOREACH (gate, json_getz(spec, "schedulingGates")) {
 		struct field_path item = field_path_index(&list, i++);
 		struct field_path at = field_path_name(&item, "name");
-		struct str name = text_at(gate, "name");
+		struct str name = json_text_at(gate, "name");
 
 		if (!check_find(json_getz(old, "schedulingGates"), "name", name))
 			field_errors_addf(v->errs, FIELD_FORBIDDEN, &at, FIELD_OMITTED,

@@ -6,11 +6,6 @@
 
 #define GROUP STR("rbac.authorization.k8s.io")
 
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_str(json_getz(object, name));
-}
-
 static bool has(const struct json *object, const char *name)
 {
 	return json_count(json_getz(object, name)) > 0;
@@ -88,11 +83,12 @@ void check_cluster_role(struct validation *v, const struct json *role)
 
 void fill_subject(struct arena *a, struct json *subject, int64_t now_ns)
 {
-	struct str kind = text_at(subject, "kind");
+	struct str kind = json_text_at(subject, "kind");
 
 	(void)now_ns;
-	if (!text_at(subject, "apiGroup").n && (str_eqz(kind, "User") || str_eqz(kind, "Group")))
-		json_setz(subject, "apiGroup", json_make_str(a, GROUP));
+	if (!json_text_at(subject, "apiGroup").n &&
+	    (str_eqz(kind, "User") || str_eqz(kind, "Group")))
+		json_put_str(a, subject, "apiGroup", GROUP);
 }
 
 static void check_api_group(struct validation *v, const struct json *object, struct str wanted,
@@ -100,9 +96,9 @@ static void check_api_group(struct validation *v, const struct json *object, str
 {
 	struct field_path at = field_path_name(path, "apiGroup");
 
-	if (!str_eq(text_at(object, "apiGroup"), wanted))
-		field_errors_not_supported(v->errs, &at, FIELD_STR(text_at(object, "apiGroup")),
-					   &wanted, 1);
+	if (!str_eq(json_text_at(object, "apiGroup"), wanted))
+		field_errors_not_supported(v->errs, &at,
+					   FIELD_STR(json_text_at(object, "apiGroup")), &wanted, 1);
 }
 
 static void check_account(struct validation *v, const struct json *subject, bool namespaced,
@@ -110,12 +106,13 @@ static void check_account(struct validation *v, const struct json *subject, bool
 {
 	struct field_path name_at = field_path_name(path, "name");
 	struct field_path ns_at = field_path_name(path, "namespace");
-	const char *fault = names_dns_subdomain(text_at(subject, "name"));
+	const char *fault = names_dns_subdomain(json_text_at(subject, "name"));
 
-	if (text_at(subject, "name").n && fault)
-		field_errors_invalid(v->errs, &name_at, FIELD_STR(text_at(subject, "name")), fault);
+	if (json_text_at(subject, "name").n && fault)
+		field_errors_invalid(v->errs, &name_at, FIELD_STR(json_text_at(subject, "name")),
+				     fault);
 	check_api_group(v, subject, STR(""), path);
-	if (!namespaced && !text_at(subject, "namespace").n)
+	if (!namespaced && !json_text_at(subject, "namespace").n)
 		field_errors_required(v->errs, &ns_at, NULL);
 }
 
@@ -127,9 +124,9 @@ static void check_subject(struct validation *v, const struct json *subject, bool
 					    { "Group", 5 } };
 	struct field_path name_at = field_path_name(path, "name");
 	struct field_path kind_at = field_path_name(path, "kind");
-	struct str kind = text_at(subject, "kind");
+	struct str kind = json_text_at(subject, "kind");
 
-	if (!text_at(subject, "name").n)
+	if (!json_text_at(subject, "name").n)
 		field_errors_required(v->errs, &name_at, NULL);
 	if (str_eq(kind, kinds[0]))
 		check_account(v, subject, namespaced, path);
@@ -145,7 +142,7 @@ static void check_role_ref(struct validation *v, const struct json *ref, bool na
 	struct field_path path = field_path_name(NULL, "roleRef");
 	struct field_path kind_at = field_path_name(&path, "kind");
 	struct field_path name_at = field_path_name(&path, "name");
-	struct str kind = text_at(ref, "kind"), name = text_at(ref, "name");
+	struct str kind = json_text_at(ref, "kind"), name = json_text_at(ref, "name");
 	const char *fault = names_path_segment(name);
 
 	check_api_group(v, ref, GROUP, &path);

@@ -21,8 +21,8 @@ static void users_and_groups_get_their_api_group(void **state)
 			STR("io.k8s.api.rbac.v1.Subject"));
 		struct json *subject = json_make_object(&a);
 
-		json_setz(subject, "kind", json_make_str(&a, str_from(kinds[i])));
-		json_setz(subject, "name", json_make_str(&a, STR("x")));
+		json_put_str(&a, subject, "kind", str_from(kinds[i]));
+		json_put_str(&a, subject, "name", STR("x"));
 		defaults_fill(&a, subject, type, 0);
 		assert_int_equal(json_getz(subject, "apiGroup") != NULL, i < 2);
 	}

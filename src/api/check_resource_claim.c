@@ -16,18 +16,18 @@ static const char admin_label[] = "resource.kubernetes.io/admin-access";
 
 void fill_device_count(struct arena *a, struct json *request, int64_t now_ns)
 {
-	bool exact = str_eqz(json_str(json_getz(request, "allocationMode")), "ExactCount");
+	bool exact = str_eqz(json_text_at(request, "allocationMode"), "ExactCount");
 
 	(void)now_ns;
 	if (exact && validate_is_unset(json_getz(request, "count")))
-		json_setz(request, "count", json_make_i64(a, 1));
+		json_put_i64(a, request, "count", 1);
 }
 
 void check_device_count(struct validation *v, const struct json *request,
 			const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "count");
-	struct str mode = json_str(json_getz(request, "allocationMode"));
+	struct str mode = json_text_at(request, "allocationMode");
 	int64_t count = 0;
 
 	(void)json_i64(json_getz(request, "count"), &count);
@@ -71,7 +71,7 @@ void check_device_constraint(struct validation *v, const struct json *constraint
 static const struct json *find_named(const struct json *list, struct str name)
 {
 	JSON_FOREACH (item, list) {
-		if (str_eq(json_str(json_getz(item, "name")), name))
+		if (str_eq(json_text_at(item, "name"), name))
 			return item;
 	}
 	return NULL;
@@ -162,7 +162,7 @@ static void check_derived(struct validation *v, const struct json *claim,
 	JSON_FOREACH (attribute, json_getz(request, "derivedAttributes")) {
 		struct field_path item = field_path_index(&list, i++);
 		struct field_path at = field_path_name(&item, "name");
-		struct str of = json_str(json_getz(attribute, "name"));
+		struct str of = json_text_at(attribute, "name");
 
 		if (of.n && !is_constrained(claim, of, name, sub))
 			field_errors_invalid(v->errs, &at, FIELD_STR(of),
@@ -174,7 +174,7 @@ static void check_derived(struct validation *v, const struct json *claim,
 static void check_request_derived(struct validation *v, const struct json *claim,
 				  const struct json *request, const struct field_path *path)
 {
-	struct str name = json_str(json_getz(request, "name"));
+	struct str name = json_text_at(request, "name");
 	struct field_path exactly = field_path_name(path, "exactly");
 	struct field_path list = field_path_name(path, "firstAvailable");
 	size_t i = 0;
@@ -183,7 +183,7 @@ static void check_request_derived(struct validation *v, const struct json *claim
 	JSON_FOREACH (sub, json_getz(request, "firstAvailable")) {
 		struct field_path at = field_path_index(&list, i++);
 
-		check_derived(v, claim, sub, name, json_str(json_getz(sub, "name")), &at);
+		check_derived(v, claim, sub, name, json_text_at(sub, "name"), &at);
 	}
 }
 
@@ -217,7 +217,7 @@ void check_device_claim(struct validation *v, const struct json *claim,
 
 bool check_admin_namespace(const struct validation *v)
 {
-	return str_eqz(json_str(json_getz(v->namespace_labels, admin_label)), "true");
+	return str_eqz(json_text_at(v->namespace_labels, admin_label), "true");
 }
 
 void check_report_admin_access(struct validation *v, const struct field_path *path)
@@ -230,9 +230,7 @@ void check_report_admin_access(struct validation *v, const struct field_path *pa
 
 bool check_wants_admin_access(const struct json *holder)
 {
-	bool wanted = false;
-
-	return json_bool(json_getz(holder, "adminAccess"), &wanted) && wanted;
+	return json_true_at(holder, "adminAccess");
 }
 
 /* Upstream's path leaves out `exactly`, and names templates' requests as a claim's. */

@@ -34,7 +34,7 @@ static void select_node_name(struct validation *v, const struct json *holder,
 			     const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "nodeName");
-	struct str name = json_str(json_getz(holder, "nodeName"));
+	struct str name = json_text_at(holder, "nodeName");
 
 	if (!name.p)
 		return;
@@ -129,10 +129,9 @@ static void check_devices_nodes(struct validation *v, const struct json *spec,
 				const struct field_path *path)
 {
 	struct field_path list = field_path_name(path, "devices");
-	bool per_device = false;
+	bool per_device = json_true_at(spec, "perDeviceNodeSelection");
 	size_t i = 0;
 
-	(void)json_bool(json_getz(spec, "perDeviceNodeSelection"), &per_device);
 	JSON_FOREACH (device, json_getz(spec, "devices")) {
 		struct field_path at = field_path_index(&list, i++);
 
@@ -207,7 +206,7 @@ static void check_partition_attribute(struct validation *v, const struct json *d
 {
 	struct field_path attributes = field_path_name(path, "attributes");
 	struct field_path at = field_path_key(&attributes, name);
-	struct str driver = json_str(json_getz(spec, "driver"));
+	struct str driver = json_text_at(spec, "driver");
 	const struct json *attribute = find_attribute(device, name, driver);
 
 	if (!attribute)
@@ -226,7 +225,7 @@ static void check_partition_type(struct validation *v, const struct json *spec,
 	struct field_path at = field_path_name(path, "partitionTypeAttribute");
 	struct field_path list = field_path_name(path, "devices");
 	const struct json *devices = json_getz(spec, "devices");
-	struct str name = json_str(json_getz(spec, "partitionTypeAttribute"));
+	struct str name = json_text_at(spec, "partitionTypeAttribute");
 	size_t i = 0;
 
 	if (!name.p)
@@ -259,7 +258,7 @@ static bool has_upper_case(struct str s)
 void check_resource_slice_spec(struct validation *v, const struct json *spec,
 			       const struct field_path *path)
 {
-	struct str driver = json_str(json_getz(spec, "driver"));
+	struct str driver = json_text_at(spec, "driver");
 
 	check_slice_nodes(v, spec, path);
 	if (json_count(json_getz(spec, "sharedCounters")) && json_count(json_getz(spec, "devices")))

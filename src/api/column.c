@@ -90,8 +90,8 @@ void column_join(struct buf *out, const struct json *list, const char *key, cons
 bool column_condition(const struct json *object, struct str type)
 {
 	JSON_FOREACH (c, column_find(object, "status.conditions"))
-		if (str_eq(json_str(json_getz(c, "type")), type))
-			return str_eqz(json_str(json_getz(c, "status")), "True");
+		if (str_eq(json_text_at(c, "type"), type))
+			return str_eqz(json_text_at(c, "status"), "True");
 	return false;
 }
 
@@ -131,8 +131,8 @@ void column_labels(struct buf *out, const struct json *map)
 
 static void add_expression(struct buf *text, const struct json *e)
 {
-	struct str key = json_str(json_getz(e, "key"));
-	struct str op = json_str(json_getz(e, "operator"));
+	struct str key = json_text_at(e, "key");
+	struct str op = json_text_at(e, "operator");
 	bool first = true;
 
 	if (text->n)

@@ -12,9 +12,8 @@ void column_node_status(const struct json *object, int64_t now_ns, struct buf *o
 	const char *status = "Unknown";
 
 	JSON_FOREACH (c, column_find(object, "status.conditions"))
-		if (str_eqz(json_str(json_getz(c, "type")), "Ready"))
-			status = str_eqz(json_str(json_getz(c, "status")), "True") ? "Ready"
-										   : "NotReady";
+		if (str_eqz(json_text_at(c, "type"), "Ready"))
+			status = str_eqz(json_text_at(c, "status"), "True") ? "Ready" : "NotReady";
 	column_printf(out, "%s%s", status,
 		      column_find_bool(object, "spec.unschedulable") ? ",SchedulingDisabled" : "");
 }
@@ -59,9 +58,9 @@ void column_node_roles(const struct json *object, int64_t now_ns, struct buf *ou
 static void node_address(const struct json *object, const char *type, struct buf *out)
 {
 	JSON_FOREACH (a, column_find(object, "status.addresses")) {
-		if (!str_eqz(json_str(json_getz(a, "type")), type))
+		if (!str_eqz(json_text_at(a, "type"), type))
 			continue;
-		column_text(out, json_str(json_getz(a, "address")), "");
+		column_text(out, json_text_at(a, "address"), "");
 		return;
 	}
 	column_text(out, STR_NULL, "<none>");
@@ -119,9 +118,9 @@ static void add_text(struct buf *text, struct str piece)
 static void add_ingress(struct buf *text, const struct json *object)
 {
 	JSON_FOREACH (i, column_find(object, "status.loadBalancer.ingress")) {
-		struct str ip = json_str(json_getz(i, "ip"));
+		struct str ip = json_text_at(i, "ip");
 
-		add_text(text, ip.n ? ip : json_str(json_getz(i, "hostname")));
+		add_text(text, ip.n ? ip : json_text_at(i, "hostname"));
 	}
 }
 
@@ -200,7 +199,7 @@ void column_endpoints(const struct json *object, int64_t now_ns, struct buf *out
 
 		do {
 			JSON_FOREACH (a, json_getz(subset, "addresses"))
-				add_of_many(&text, &count, json_str(json_getz(a, "ip")),
+				add_of_many(&text, &count, json_text_at(a, "ip"),
 					    port ? column_find_i64(port, "port") : -1);
 			port = port ? port->next : NULL;
 		} while (port);

@@ -28,7 +28,7 @@ static void set_reason(struct summary *s, const char *prefix, struct str reason)
 /* The reason of a terminated container, or what ended it. */
 static void set_terminated(struct summary *s, const char *prefix, const struct json *terminated)
 {
-	struct str reason = json_str(json_getz(terminated, "reason"));
+	struct str reason = json_text_at(terminated, "reason");
 	int64_t signal = column_find_i64(terminated, "signal");
 
 	set_reason(s, prefix, reason);
@@ -54,8 +54,8 @@ static int64_t last_end(const struct json *container)
 static bool is_sidecar(const struct json *pod, struct str name)
 {
 	JSON_FOREACH (c, column_find(pod, "spec.initContainers"))
-		if (str_eq(json_str(json_getz(c, "name")), name))
-			return str_eqz(json_str(json_getz(c, "restartPolicy")), "Always");
+		if (str_eq(json_text_at(c, "name"), name))
+			return str_eqz(json_text_at(c, "restartPolicy"), "Always");
 	return false;
 }
 
@@ -64,7 +64,7 @@ static bool see_init(struct summary *s, const struct json *pod, const struct jso
 {
 	const struct json *terminated = column_find(c, "state.terminated");
 	struct str waiting = column_find_str(c, "state.waiting.reason");
-	bool sidecar = is_sidecar(pod, json_str(json_getz(c, "name")));
+	bool sidecar = is_sidecar(pod, json_text_at(c, "name"));
 	int64_t restarts = column_find_i64(c, "restartCount");
 
 	s->restarts += restarts;
@@ -97,7 +97,7 @@ static void see_inits(struct summary *s, const struct json *pod)
 	size_t i = 0;
 
 	JSON_FOREACH (c, column_find(pod, "spec.initContainers"))
-		s->total += str_eqz(json_str(json_getz(c, "restartPolicy")), "Always");
+		s->total += str_eqz(json_text_at(c, "restartPolicy"), "Always");
 	JSON_FOREACH (c, column_find(pod, "status.initContainerStatuses"))
 		if (see_init(s, pod, c, i++))
 			return;
@@ -155,8 +155,8 @@ static void see_containers(struct summary *s, const struct json *pod)
 static bool is_gated(const struct json *pod)
 {
 	JSON_FOREACH (c, column_find(pod, "status.conditions"))
-		if (str_eqz(json_str(json_getz(c, "type")), "PodScheduled") &&
-		    str_eqz(json_str(json_getz(c, "reason")), "SchedulingGated"))
+		if (str_eqz(json_text_at(c, "type"), "PodScheduled") &&
+		    str_eqz(json_text_at(c, "reason"), "SchedulingGated"))
 			return true;
 	return false;
 }
@@ -220,7 +220,7 @@ void column_pod_ip(const struct json *object, int64_t now_ns, struct buf *out)
 {
 	const struct json *first = json_at(column_find(object, "status.podIPs"), 0);
 
-	column_text(out, json_str(json_getz(first, "ip")), "<none>");
+	column_text(out, json_text_at(first, "ip"), "<none>");
 }
 
 void column_pod_node(const struct json *object, int64_t now_ns, struct buf *out)
@@ -243,6 +243,6 @@ void column_pod_readiness_gates(const struct json *object, int64_t now_ns, struc
 		return;
 	}
 	JSON_FOREACH (gate, gates)
-		met += column_condition(object, json_str(json_getz(gate, "conditionType")));
+		met += column_condition(object, json_text_at(gate, "conditionType"));
 	column_printf(out, "%zu/%zu", met, json_count(gates));
 }

@@ -66,38 +66,10 @@ static int version_order(const void *a, const void *b)
 {
 	const struct json *const *x = a, *const *y = b;
 
-	return crd_version_cmp(json_str(json_getz(*x, "name")), json_str(json_getz(*y, "name")));
+	return crd_version_cmp(json_text_at(*x, "name"), json_text_at(*y, "name"));
 }
 
 /* --- parts of a kind -------------------------------------------------------------- */
-
-static bool is_true(const struct json *object, const char *key)
-{
-	bool value;
-
-	return json_bool(json_getz(object, key), &value) && value;
-}
-
-static struct str text_at(const struct json *object, const char *key)
-{
-	struct str text = json_str(json_getz(object, key));
-
-	return text.p ? text : STR("");
-}
-
-static const struct str *texts_at(struct arena *a, const struct json *object, const char *key)
-{
-	const struct json *list = json_getz(object, key);
-	struct str *texts;
-	size_t n = 0;
-
-	if (json_count(list) == 0)
-		return NULL;
-	texts = ARENA_ARRAY(a, struct str, json_count(list) + 1);
-	JSON_FOREACH (item, list)
-		texts[n++] = json_str(item).p ? json_str(item) : STR("");
-	return texts;
-}
 
 /* "stable.example.com", "v1", "Foo": com.example.stable.v1.Foo. */
 static struct str openapi_name(struct arena *a, struct str group, struct str version,
@@ -125,14 +97,15 @@ static void build_columns(struct crd *crd, struct schema_kind *kind, const struc
 
 	JSON_FOREACH (item, list) {
 		struct schema_column *c = &columns[kind->ncolumns];
-		struct str doc = text_at(item, "description"), path = text_at(item, "jsonPath");
+		struct str doc = json_text_at(item, "description"),
+			   path = json_text_at(item, "jsonPath");
 		int64_t priority = 0;
 
 		if (kind->ncolumns == n || jsonpath_compile(a, path, &c->jsonpath, NULL) < 0)
 			break;
-		c->name = arena_strdup(a, text_at(item, "name"));
-		c->type = arena_strdup(a, text_at(item, "type"));
-		c->format = arena_strdup(a, text_at(item, "format"));
+		c->name = arena_strdup(a, json_text_at(item, "name"));
+		c->type = arena_strdup(a, json_text_at(item, "type"));
+		c->format = arena_strdup(a, json_text_at(item, "format"));
 		c->doc = doc.n ? arena_strdup(a, doc)
 			       : arena_printf(a,
 					      "Custom resource definition column (in JSONPath "
@@ -172,9 +145,9 @@ static void build_subresources(struct crd *crd, struct crd_version *version,
 	if (!scale)
 		return;
 	version->has_scale = true;
-	version->scale.replicas = text_at(scale, "specReplicasPath");
-	version->scale.status_replicas = text_at(scale, "statusReplicasPath");
-	version->scale.selector = text_at(scale, "labelSelectorPath");
+	version->scale.replicas = json_text_at(scale, "specReplicasPath");
+	version->scale.status_replicas = json_text_at(scale, "statusReplicasPath");
+	version->scale.selector = json_text_at(scale, "labelSelectorPath");
 	rows[kind->nsubresources++] = (struct schema_subresource){
 		.name = STR("scale"),
 		.group = STR("autoscaling"),
@@ -200,7 +173,7 @@ static void build_selectables(struct crd *crd, const struct json *versions)
 	n = 0;
 	JSON_FOREACH (version, versions) {
 		JSON_FOREACH (field, json_getz(version, "selectableFields")) {
-			struct str path = str_skip(text_at(field, "jsonPath"), 1);
+			struct str path = str_skip(json_text_at(field, "jsonPath"), 1);
 
 			for (known = 0; known < n && !str_eq(all[known].path, path);)
 				known++;
@@ -223,9 +196,9 @@ static const struct json *successor(const struct json *versions, struct str than
 	struct str best_name = than;
 
 	JSON_FOREACH (version, versions) {
-		struct str name = text_at(version, "name");
+		struct str name = json_text_at(version, "name");
 
-		if (!is_true(version, "served") || is_true(version, "deprecated") ||
+		if (!json_true_at(version, "served") || json_true_at(version, "deprecated") ||
 		    crd_version_cmp(name, best_name) >= 0)
 			continue;
 		best = version;
@@ -237,11 +210,11 @@ static const struct json *successor(const struct json *versions, struct str than
 static struct str deprecation_of(struct crd *crd, const struct schema_kind *kind,
 				 const struct json *version)
 {
-	struct str given = json_str(json_getz(version, "deprecationWarning"));
+	struct str given = json_text_at(version, "deprecationWarning");
 	const struct json *next = successor(json_getz(crd->spec, "versions"), kind->version);
-	struct str name = text_at(next, "name");
+	struct str name = json_text_at(next, "name");
 
-	if (!is_true(version, "deprecated"))
+	if (!json_true_at(version, "deprecated"))
 		return STR_NULL;
 	if (given.p)
 		return given;
@@ -258,22 +231,22 @@ static struct str deprecation_of(struct crd *crd, const struct schema_kind *kind
 static struct schema_kind kind_of(struct crd *crd, const struct json *names, struct str version)
 {
 	struct arena *a = &crd->arena;
-	struct str plural = text_at(names, "plural");
-	bool namespaced = str_eqz(text_at(crd->spec, "scope"), "Namespaced");
+	struct str plural = json_text_at(names, "plural");
+	bool namespaced = str_eqz(json_text_at(crd->spec, "scope"), "Namespaced");
 
 	return (struct schema_kind){
 		.group = crd->group,
 		.version = version,
-		.kind = text_at(names, "kind"),
-		.list_kind = text_at(names, "listKind"),
+		.kind = json_text_at(names, "kind"),
+		.list_kind = json_text_at(names, "listKind"),
 		.resource = plural,
-		.singular = text_at(names, "singular"),
+		.singular = json_text_at(names, "singular"),
 		.api_version = str_from(
 			arena_printf(a, "%.*s/%.*s", STR_ARG(crd->group), STR_ARG(version))),
 		.storage_name = str_from(
 			arena_printf(a, "%.*s/%.*s", STR_ARG(crd->group), STR_ARG(plural))),
-		.short_names = texts_at(a, names, "shortNames"),
-		.categories = texts_at(a, names, "categories"),
+		.short_names = crd_texts(a, json_getz(names, "shortNames")),
+		.categories = crd_texts(a, json_getz(names, "categories")),
 		.verbs = SCHEMA_ALL_VERBS,
 		.flags = SCHEMA_GENERATION | (namespaced ? SCHEMA_NAMESPACED : 0),
 		.custom = crd,
@@ -287,8 +260,8 @@ static int build_version(struct crd *crd, struct crd_version *version, const str
 	struct schema_kind *kind = &version->kind;
 	int r = 0;
 
-	*kind = kind_of(crd, names, text_at(given, "name"));
-	version->served = is_true(given, "served");
+	*kind = kind_of(crd, names, json_text_at(given, "name"));
+	version->served = json_true_at(given, "served");
 	version->openapi = json_getz(json_getz(given, "schema"), "openAPIV3Schema");
 	version->schema = &anything;
 	if (version->openapi)
@@ -319,7 +292,8 @@ static const struct json **sorted_versions(struct crd *crd, const struct json *l
 
 static const struct json *names_of(const struct crd *crd)
 {
-	return text_at(crd->accepted, "plural").n ? crd->accepted : json_getz(crd->spec, "names");
+	return json_text_at(crd->accepted, "plural").n ? crd->accepted
+						       : json_getz(crd->spec, "names");
 }
 
 static int build(struct crd *crd, struct error *err)
@@ -337,7 +311,7 @@ static int build(struct crd *crd, struct error *err)
 		r = build_version(crd, &crd->versions[i], names_of(crd), sorted[i], err);
 		if (r < 0)
 			return r;
-		if (is_true(sorted[i], "storage"))
+		if (json_true_at(sorted[i], "storage"))
 			stored = &crd->versions[i];
 	}
 	if (!stored)
@@ -372,9 +346,9 @@ int crd_compile(const struct json *definition, const struct gates *gates, struct
 	crd->accepted = copy_of(crd, json_getz(json_getz(definition, "status"), "acceptedNames"));
 	if (!json_is(crd->spec, JSON_OBJECT))
 		return error_set(err, ERR_INVALID, "the definition has no spec");
-	crd->group = text_at(crd->spec, "group");
-	crd->name = arena_str(&crd->arena, text_at(meta, "name"));
-	crd->uid = arena_str(&crd->arena, text_at(meta, "uid"));
+	crd->group = json_text_at(crd->spec, "group");
+	crd->name = arena_str(&crd->arena, json_text_at(meta, "name"));
+	crd->uid = arena_str(&crd->arena, json_text_at(meta, "uid"));
 	r = build(crd, err);
 	if (r < 0)
 		return error_wrap(err, r, "%.*s", STR_ARG(crd->name));
@@ -450,28 +424,15 @@ bool crd_is_made_of(const struct crd *crd, const struct json *definition)
 	       is_same(crd->accepted, json_getz(json_getz(definition, "status"), "acceptedNames"));
 }
 
-bool crd_same(const struct crd *a, const struct crd *b)
-{
-	return is_same(a->spec, b->spec) && is_same(a->accepted, b->accepted);
-}
-
-static bool has_text(const struct json *list, struct str text)
-{
-	JSON_FOREACH (item, list)
-		if (str_eq(json_str(item), text))
-			return true;
-	return false;
-}
-
 bool crd_takes_resource(const struct crd *crd, struct str name)
 {
-	return str_eq(text_at(crd->accepted, "plural"), name) ||
-	       str_eq(text_at(crd->accepted, "singular"), name) ||
-	       has_text(json_getz(crd->accepted, "shortNames"), name);
+	return str_eq(json_text_at(crd->accepted, "plural"), name) ||
+	       str_eq(json_text_at(crd->accepted, "singular"), name) ||
+	       json_has_text(json_getz(crd->accepted, "shortNames"), name);
 }
 
 bool crd_takes_kind(const struct crd *crd, struct str name)
 {
-	return str_eq(text_at(crd->accepted, "kind"), name) ||
-	       str_eq(text_at(crd->accepted, "listKind"), name);
+	return str_eq(json_text_at(crd->accepted, "kind"), name) ||
+	       str_eq(json_text_at(crd->accepted, "listKind"), name);
 }

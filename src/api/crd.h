@@ -68,10 +68,9 @@ struct str crd_uid(const struct crd *crd); /* metadata.uid: another one is anoth
 
 /*
  * Whether a definition would compile to the same kinds: spec and accepted names are equal, so
- * that writes of conditions or labels need nothing done. `crd_same` for two that are compiled.
+ * that writes of conditions or labels need nothing done.
  */
 bool crd_is_made_of(const struct crd *crd, const struct json *definition);
-bool crd_same(const struct crd *a, const struct crd *b);
 
 /*
  * The order of versions in discovery: v10, v2, v1, v11beta2, v10beta3, v3alpha1,

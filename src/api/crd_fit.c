@@ -287,7 +287,7 @@ static int coerce_meta(struct coercer *c, struct json *meta, const struct field_
 	if (decode_fit_at(c->arena, meta, schema_object_meta(), steps_of(c->arena, path), c->report,
 			  &why) < 0)
 		return refuse(c, path, meta, why.msg);
-	created = json_str(json_getz(meta, "creationTimestamp"));
+	created = json_text_at(meta, "creationTimestamp");
 	if (created.n == 0)
 		json_remove(meta, STR("creationTimestamp"));
 	return 0;
@@ -379,7 +379,7 @@ int crd_fit(struct arena *a, struct json *object, const struct schema_kind *kind
 	if (r < 0)
 		return r;
 	/* An object of another kind is refused by validation; its fields are not ours to judge. */
-	if (!str_eq(json_str(json_getz(object, "kind")), kind->kind))
+	if (!str_eq(json_text_at(object, "kind"), kind->kind))
 		return 0;
 	(void)crd_prune(a, object, s, true, report);
 	(void)crd_drop_nulls(object, s);
@@ -394,9 +394,9 @@ void crd_convert(struct arena *a, struct json *object, const struct schema_kind 
 {
 	const struct crd_version *version = crd_version_of(to);
 
-	if (str_eq(json_str(json_getz(object, "apiVersion")), to->api_version))
+	if (str_eq(json_text_at(object, "apiVersion"), to->api_version))
 		return;
-	json_setz(object, "apiVersion", json_make_str(a, to->api_version));
+	json_put_str(a, object, "apiVersion", to->api_version);
 	(void)crd_prune(a, object, version->schema, true, NULL);
 	(void)crd_drop_nulls(object, version->schema);
 }
@@ -404,7 +404,7 @@ void crd_convert(struct arena *a, struct json *object, const struct schema_kind 
 /* The version under which the object was stored; NULL when the definition has it no more. */
 static const struct crd_version *stored_version(const struct crd *crd, const struct json *object)
 {
-	struct str given = json_str(json_getz(object, "apiVersion"));
+	struct str given = json_text_at(object, "apiVersion");
 
 	for (size_t i = 0; i < crd->n; i++)
 		if (str_eq(crd->versions[i].kind.api_version, given))

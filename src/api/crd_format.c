@@ -74,11 +74,6 @@ static bool check_cidr(struct str s)
 	return is_ipv4(address) ? bits <= 32 : is_ipv6(address) && bits <= 128;
 }
 
-static bool is_hex(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 /* Groups of `width` digits, each but the last followed by `sep`; 6, 8 or 20 bytes in all. */
 static bool is_mac(struct str s, size_t width, char sep)
 {
@@ -87,7 +82,7 @@ static bool is_mac(struct str s, size_t width, char sep)
 	if ((s.n + 1) % (width + 1) != 0)
 		return false;
 	for (size_t i = 0; i < s.n; i++)
-		if (i % (width + 1) == width ? s.p[i] != sep : !is_hex(s.p[i]))
+		if (i % (width + 1) == width ? s.p[i] != sep : str_hex_digit(s.p[i]) < 0)
 			return false;
 	return bytes == 6 || bytes == 8 || bytes == 20;
 }
@@ -140,7 +135,8 @@ static bool is_escaped_well(struct str s)
 	for (size_t i = 0; i < s.n; i++) {
 		if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
 			return false;
-		if (s.p[i] == '%' && (i + 2 >= s.n || !is_hex(s.p[i + 1]) || !is_hex(s.p[i + 2])))
+		if (s.p[i] == '%' && (i + 2 >= s.n || str_hex_digit(s.p[i + 1]) < 0 ||
+				      str_hex_digit(s.p[i + 2]) < 0))
 			return false;
 	}
 	return true;

@@ -93,7 +93,7 @@ struct crd_version {
 struct crd {
 	atomic_uint refs;
 	struct arena arena;
-	const struct json *spec; /* copies: for crd_same() */
+	const struct json *spec; /* copies: for crd_is_made_of() */
 	const struct json *accepted; /* status.acceptedNames, or NULL */
 	struct str name, group, uid;
 	struct crd_version *versions;
@@ -124,6 +124,9 @@ const struct crd_schema *crd_member(const struct crd_schema *s, struct str name)
 
 /* "integer,string": how messages name the types. */
 struct str crd_type_names(const struct crd_schema *s);
+
+/* The text of a list's elements, ended by p NULL; NULL when it has none. The text is borrowed. */
+const struct str *crd_texts(struct arena *a, const struct json *list);
 
 /* Whether the name is apiVersion, kind or metadata. */
 bool crd_is_meta(struct str name);

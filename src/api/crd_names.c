@@ -59,16 +59,16 @@ static const struct crd_condition not_accepted = {
 static struct json *find_condition(const struct json *definition, struct str type)
 {
 	JSON_FOREACH (c, json_getz(json_getz(definition, "status"), "conditions"))
-		if (str_eq(json_str(json_getz(c, "type")), type))
+		if (str_eq(json_text_at(c, "type"), type))
 			return c;
 	return NULL;
 }
 
 static bool set_text(struct arena *a, struct json *object, const char *key, struct str text)
 {
-	if (str_eq(json_str(json_getz(object, key)), text) && json_getz(object, key))
+	if (str_eq(json_text_at(object, key), text) && json_getz(object, key))
 		return false;
-	write_set_str(a, object, key, arena_str(a, text));
+	json_put_str(a, object, key, arena_str(a, text));
 	return true;
 }
 
@@ -79,7 +79,7 @@ bool crd_set_condition(struct arena *a, struct json *definition,
 	bool changed = !c;
 
 	if (!c) {
-		status = write_object(a, definition, "status");
+		status = json_need_object(a, definition, "status");
 		list = json_getz(status, "conditions");
 		if (!json_is(list, JSON_ARRAY)) {
 			list = json_make_array(a);
@@ -87,10 +87,10 @@ bool crd_set_condition(struct arena *a, struct json *definition,
 		}
 		c = json_make_object(a);
 		json_append(list, c);
-		write_set_str(a, c, "type", condition->type);
+		json_put_str(a, c, "type", condition->type);
 	}
 	if (set_text(a, c, "status", condition->status) ||
-	    json_str(json_getz(c, "lastTransitionTime")).n == 0) {
+	    json_text_at(c, "lastTransitionTime").n == 0) {
 		write_set_time(a, c, "lastTransitionTime", now_ns);
 		changed = true;
 	}
@@ -103,7 +103,7 @@ bool crd_condition_is_true(const struct json *definition, struct str type)
 {
 	const struct json *c = find_condition(definition, type);
 
-	return str_eqz(json_str(json_getz(c, "status")), "True");
+	return str_eqz(json_text_at(c, "status"), "True");
 }
 
 /* --- names ------------------------------------------------------------------------ */
@@ -142,15 +142,15 @@ static void refuse(struct naming *n, struct str reason, struct str message)
 /* A name that is already ours, or that nobody has, is accepted. */
 static void accept_name(struct naming *n, const char *key, bool kind, struct str reason)
 {
-	struct str want = json_str(json_getz(n->wanted, key));
-	struct str have = json_str(json_getz(n->accepted, key));
+	struct str want = json_text_at(n->wanted, key);
+	struct str have = json_text_at(n->accepted, key);
 
 	if (str_eq(want, have))
 		return;
 	if (is_taken(n, kind, want))
 		refuse(n, reason, in_use(n, want));
 	else if (want.n)
-		write_set_str(n->arena, n->accepted, key, want);
+		json_put_str(n->arena, n->accepted, key, want);
 	else
 		json_remove(n->accepted, str_from(key));
 }
@@ -166,7 +166,7 @@ static void accept_short_names(struct naming *n)
 	JSON_FOREACH (name, want) {
 		struct str used;
 
-		if (write_has_text(have, json_str(name)) || !is_taken(n, false, json_str(name)))
+		if (json_has_text(have, json_str(name)) || !is_taken(n, false, json_str(name)))
 			continue;
 		used = in_use(n, json_str(name));
 		(void)buf_printf(&message, "%s%.*s", conflicts++ ? ", " : "", STR_ARG(used));
@@ -211,13 +211,13 @@ bool crd_accept_names(struct arena *a, struct json *definition, const struct crd
 		      int64_t now_ns)
 {
 	const struct json *spec = json_getz(definition, "spec");
-	struct json *status = write_object(a, definition, "status");
+	struct json *status = json_need_object(a, definition, "status");
 	const struct json *before = json_getz(status, "acceptedNames");
 	const struct crd_condition *progress = NULL;
 	struct naming n = {
 		.arena = a,
 		.taken = taken,
-		.group = json_str(json_getz(spec, "group")),
+		.group = json_text_at(spec, "group"),
 		.wanted = json_getz(spec, "names"),
 		.accepted = before ? write_copy(a, before) : json_make_object(a),
 		.condition = { STR("NamesAccepted"), STR("True"), STR("NoConflicts"),
@@ -269,7 +269,7 @@ enum crd_approval crd_approval(struct arena *a, const struct json *definition,
 			       struct str *ret_reason)
 {
 	const struct json *meta = json_getz(definition, "metadata");
-	struct str value = json_str(json_getz(json_getz(meta, "annotations"), APPROVAL));
+	struct str value = json_text_at(json_getz(meta, "annotations"), APPROVAL);
 	CLEANUP(buf_release) struct buf text = BUF_INIT(ANNOTATIONS_MAX * 4);
 
 	if (value.n == 0) {
@@ -302,7 +302,7 @@ bool crd_set_approval(struct arena *a, struct json *definition, int64_t now_ns)
 		[CRD_APPROVAL_BYPASSED] = { STR("False"), STR("UnapprovedAnnotation") },
 		[CRD_APPROVED] = { STR("True"), STR("ApprovedAnnotation") },
 	};
-	struct str group = json_str(json_getz(json_getz(definition, "spec"), "group"));
+	struct str group = json_text_at(json_getz(definition, "spec"), "group");
 	struct crd_condition c = { .type = STR("KubernetesAPIApprovalPolicyConformant") };
 	enum crd_approval state;
 
@@ -324,7 +324,7 @@ void crd_begin_deletion(struct arena *a, struct json *definition, int64_t now_ns
 		list = json_make_array(a);
 		json_setz(meta, "finalizers", list);
 	}
-	if (!write_has_text(list, STR(CRD_FINALIZER)))
+	if (!json_has_text(list, STR(CRD_FINALIZER)))
 		json_append(list, json_make_str(a, STR(CRD_FINALIZER)));
 	(void)crd_set_condition(a, definition, &crd_deletion_pending, now_ns);
 }

@@ -196,7 +196,6 @@ static void check_kind(struct validation *v, const struct json *value,
 	struct field_path at = field_path_name(path, "kind");
 	struct str text = json_str(value);
 	const char *fault;
-	char *lower;
 
 	if (!value) {
 		field_errors_required(v->errs, &at, NULL);
@@ -207,11 +206,7 @@ static void check_kind(struct validation *v, const struct json *value,
 				     text.p ? "must not be empty" : "must be a string");
 		return;
 	}
-	lower = arena_strdup(v->arena, text);
-	for (size_t i = 0; i < text.n; i++)
-		if (lower[i] >= 'A' && lower[i] <= 'Z')
-			lower[i] = (char)(lower[i] | 0x20);
-	fault = names_dns1035_label(str_of(lower, text.n));
+	fault = names_dns1035_label(arena_lower(v->arena, text));
 	if (fault)
 		field_errors_addf(v->errs, FIELD_INVALID, &at, FIELD_STR(text),
 				  "may have mixed case, but should otherwise match: %s", fault);
@@ -340,8 +335,8 @@ static bool check_type_meta(struct validation *v)
 {
 	struct field_path kind_at = field_path_name(NULL, "kind");
 	struct field_path version_at = field_path_name(NULL, "apiVersion");
-	struct str kind = json_str(json_getz(v->object, "kind"));
-	struct str version = json_str(json_getz(v->object, "apiVersion"));
+	struct str kind = json_text_at(v->object, "kind");
+	struct str version = json_text_at(v->object, "apiVersion");
 
 	if (!str_eq(kind, v->kind->kind))
 		field_errors_addf(v->errs, FIELD_INVALID, &kind_at, FIELD_STR(kind), "must be %.*s",

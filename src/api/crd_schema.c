@@ -43,7 +43,7 @@ struct str crd_type_names(const struct crd_schema *s)
 
 static uint8_t types_of(const struct json *props, bool int_or_string)
 {
-	struct str name = json_str(json_getz(props, "type"));
+	struct str name = json_text_at(props, "type");
 
 	if (int_or_string)
 		return CRD_INTEGER | CRD_STRING;
@@ -88,21 +88,7 @@ const struct crd_schema *crd_member(const struct crd_schema *s, struct str name)
 
 /* --- rules ------------------------------------------------------------------------ */
 
-static bool is_true(const struct json *props, const char *key)
-{
-	bool value;
-
-	return json_bool(json_getz(props, key), &value) && value;
-}
-
-static int64_t limit_of(const struct json *props, const char *key)
-{
-	int64_t value;
-
-	return json_i64(json_getz(props, key), &value) ? value : -1;
-}
-
-static const struct str *texts_of(struct arena *a, const struct json *list)
+const struct str *crd_texts(struct arena *a, const struct json *list)
 {
 	struct str *texts;
 	size_t n = 0;
@@ -136,7 +122,7 @@ static int compile_list(struct compiling *c, const struct json *list, struct crd
 static int compile_format(struct compiling *c, const struct json *props, const struct crd_schema *s,
 			  struct crd_rules *rules)
 {
-	struct str name = json_str(json_getz(props, "format")), pattern;
+	struct str name = json_text_at(props, "format"), pattern;
 
 	if (name.n == 0)
 		return 0;
@@ -162,7 +148,7 @@ static int compile_format(struct compiling *c, const struct json *props, const s
 
 static int compile_pattern(struct compiling *c, const struct json *props, struct crd_rules *rules)
 {
-	rules->pattern_text = json_str(json_getz(props, "pattern"));
+	rules->pattern_text = json_text_at(props, "pattern");
 	if (rules->pattern_text.n == 0)
 		return 0;
 	return regex_compile(c->arena, rules->pattern_text, &rules->pattern, c->err);
@@ -212,16 +198,16 @@ static int compile_rules(struct compiling *c, const struct json *props, struct c
 	rules->has_maximum = json_f64(json_getz(props, "maximum"), &rules->maximum);
 	rules->has_minimum = json_f64(json_getz(props, "minimum"), &rules->minimum);
 	rules->has_multiple_of = json_f64(json_getz(props, "multipleOf"), &rules->multiple_of);
-	rules->exclusive_maximum = is_true(props, "exclusiveMaximum");
-	rules->exclusive_minimum = is_true(props, "exclusiveMinimum");
-	rules->unique = is_true(props, "uniqueItems");
-	rules->max_length = limit_of(props, "maxLength");
-	rules->min_length = limit_of(props, "minLength");
-	rules->max_items = limit_of(props, "maxItems");
-	rules->min_items = limit_of(props, "minItems");
-	rules->max_properties = limit_of(props, "maxProperties");
-	rules->min_properties = limit_of(props, "minProperties");
-	rules->required = texts_of(c->arena, json_getz(props, "required"));
+	rules->exclusive_maximum = json_true_at(props, "exclusiveMaximum");
+	rules->exclusive_minimum = json_true_at(props, "exclusiveMinimum");
+	rules->unique = json_true_at(props, "uniqueItems");
+	rules->max_length = json_i64_at(props, "maxLength", -1);
+	rules->min_length = json_i64_at(props, "minLength", -1);
+	rules->max_items = json_i64_at(props, "maxItems", -1);
+	rules->min_items = json_i64_at(props, "minItems", -1);
+	rules->max_properties = json_i64_at(props, "maxProperties", -1);
+	rules->min_properties = json_i64_at(props, "minProperties", -1);
+	rules->required = crd_texts(c->arena, json_getz(props, "required"));
 	if (json_count(json_getz(props, "enum")))
 		rules->values = json_getz(props, "enum");
 	r = compile_format(c, props, s, rules);
@@ -276,7 +262,7 @@ static int compile_additional(struct compiling *c, const struct json *value, str
 
 static enum crd_list list_of(const struct json *props)
 {
-	struct str name = json_str(json_getz(props, "x-kubernetes-list-type"));
+	struct str name = json_text_at(props, "x-kubernetes-list-type");
 
 	if (str_eqz(name, "set"))
 		return CRD_LIST_SET;
@@ -307,14 +293,14 @@ static int compile_shape(struct compiling *c, const struct json *props, struct c
 			  *initial = json_getz(props, "default");
 	int r;
 
-	s->nullable = is_true(props, "nullable");
-	s->preserve = is_true(props, "x-kubernetes-preserve-unknown-fields");
-	s->embedded = is_true(props, "x-kubernetes-embedded-resource");
-	s->int_or_string = is_true(props, "x-kubernetes-int-or-string");
+	s->nullable = json_true_at(props, "nullable");
+	s->preserve = json_true_at(props, "x-kubernetes-preserve-unknown-fields");
+	s->embedded = json_true_at(props, "x-kubernetes-embedded-resource");
+	s->int_or_string = json_true_at(props, "x-kubernetes-int-or-string");
 	s->types = types_of(props, s->int_or_string);
-	s->atomic_map = str_eqz(json_str(json_getz(props, "x-kubernetes-map-type")), "atomic");
+	s->atomic_map = str_eqz(json_text_at(props, "x-kubernetes-map-type"), "atomic");
 	s->list = (uint8_t)list_of(props);
-	s->keys = texts_of(c->arena, json_getz(props, "x-kubernetes-list-map-keys"));
+	s->keys = crd_texts(c->arena, json_getz(props, "x-kubernetes-list-map-keys"));
 	if (s->list == CRD_LIST_MAP && !s->keys)
 		s->list = CRD_LIST_ATOMIC;
 	s->initial = initial && initial->type != JSON_NULL ? initial : NULL;

@@ -147,8 +147,7 @@ static struct json *decode(struct world *w, const char *text)
 /* Stores it as revision 7: what the next write finds. */
 static struct json *stored(struct world *w, struct json *object)
 {
-	json_setz(json_getz(object, "metadata"), "resourceVersion",
-		  json_make_str(&w->arena, STR("7")));
+	json_put_str(&w->arena, json_getz(object, "metadata"), "resourceVersion", STR("7"));
 	return object;
 }
 
@@ -256,7 +255,6 @@ static void versions_are_listed_as_kubernetes_lists_them(void **state)
 
 static void what_changes_nothing_is_the_same(void **state)
 {
-	CLEANUP(crd_unref) struct crd *other = NULL;
 	struct json *definition;
 	struct world w;
 
@@ -265,11 +263,8 @@ static void what_changes_nothing_is_the_same(void **state)
 	assert_true(crd_is_made_of(w.crd, definition));
 	(void)crd_set_condition(&w.arena, definition, &crd_established, NOW);
 	assert_true(crd_is_made_of(w.crd, definition));
-	json_setz(json_getz(definition, "spec"), "scope", json_make_str(&w.arena, STR("Cluster")));
+	json_put_str(&w.arena, json_getz(definition, "spec"), "scope", STR("Cluster"));
 	assert_false(crd_is_made_of(w.crd, definition));
-	assert_int_equal(crd_compile(definition, &w.gates, &other, NULL), 0);
-	assert_false(crd_same(w.crd, other));
-	assert_true(crd_same(w.crd, w.crd));
 	world_release(&w);
 }
 
@@ -391,9 +386,8 @@ static void what_was_wrong_before_may_stay(void **state)
 	world_init(&w);
 	old = create(&w, "v1", WIDGET("v1", "'spec':{'size':2,'ports':[{'name':'p'}]}"));
 	/* As if it had been stored before the rules came. */
-	json_setz(json_getz(old, "spec"), "color", json_make_str(&w.arena, STR("yellow")));
-	json_setz(json_pointer(old, STR("/spec/ports/0")), "name",
-		  json_make_str(&w.arena, STR("long-one")));
+	json_put_str(&w.arena, json_getz(old, "spec"), "color", STR("yellow"));
+	json_put_str(&w.arena, json_pointer(old, STR("/spec/ports/0")), "name", STR("long-one"));
 	assert_int_equal(update(&w, "v1", "", old,
 				WIDGET("v1", "'spec':{'size':3,'color':'yellow','ports':[{'name':"
 					     "'new'},{'name':'long-one'}]}"),
@@ -439,7 +433,7 @@ static void replicas_are_scaled_where_the_definition_says(void **state)
 			 0);
 	assert_json(json_getz(scale, "spec"), &w, "{'replicas':2}");
 	begin(&w, "v1", "scale", "a");
-	json_setz(json_getz(scale, "spec"), "replicas", json_make_i64(&w.arena, 4));
+	json_put_i64(&w.arena, json_getz(scale, "spec"), "replicas", 4);
 	assert_int_equal(scale_update(&w.write, object, scale, &next, &err), 0);
 	assert_json(json_pointer(next, STR("/spec/size")), &w, "4");
 	assert_int_equal(update(&w, "v1", "", object, WIDGET("v1", "'spec':{'size':-1}"), &next),
@@ -495,8 +489,8 @@ static bool takes_kind(const void *catalogue, struct str group, struct str name)
 static struct str condition_text(const struct json *definition, const char *type, const char *key)
 {
 	JSON_FOREACH (c, json_pointer(definition, STR("/status/conditions")))
-		if (str_eqz(json_str(json_getz(c, "type")), type))
-			return json_str(json_getz(c, key));
+		if (str_eqz(json_text_at(c, "type"), type))
+			return json_text_at(c, key);
 	return STR_NULL;
 }
 
@@ -546,7 +540,7 @@ static void names_in_use_are_refused(void **state)
 	assert_int_equal(crd_compile(definition, &w.gates, &crd, NULL), 0);
 	assert_true(crd_takes_resource(crd, STR("wd")) && crd_takes_resource(crd, STR("widget")));
 	assert_true(crd_takes_kind(crd, STR("WidgetList")) && !crd_takes_kind(crd, STR("widget")));
-	assert_false(crd_same(crd, w.crd));
+	assert_false(crd_is_made_of(w.crd, definition));
 	world_release(&w);
 }
 

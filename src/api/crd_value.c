@@ -98,19 +98,11 @@ unsigned crd_check_type(struct crd_check *c, const struct crd_schema *s, const s
 
 /* --- text ------------------------------------------------------------------------- */
 
-static int64_t count_characters(struct str s)
-{
-	int64_t n = 0;
-
-	for (size_t i = 0; i < s.n; i++)
-		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-	return n;
-}
-
 static void check_lengths(struct crd_check *c, const struct crd_rules *rules, struct str text,
 			  const struct field_path *path)
 {
-	int64_t n = rules->max_length >= 0 || rules->min_length >= 0 ? count_characters(text) : 0;
+	int64_t n = rules->max_length >= 0 || rules->min_length >= 0 ? (int64_t)str_characters(text)
+								     : 0;
 
 	if (rules->max_length >= 0 && n > rules->max_length)
 		field_errors_too_long(c->errs, path, rules->max_length);

@@ -228,8 +228,8 @@ int decode_wrap(struct error *err, int r, const struct schema_kind *kind, const 
 		struct str body)
 {
 	CLEANUP(buf_release) struct buf summary = BUF_INIT(256);
-	struct str given = json_str(json_getz(tree, "kind"));
-	struct str version = json_str(json_getz(tree, "apiVersion"));
+	struct str given = json_text_at(tree, "kind");
+	struct str version = json_text_at(tree, "apiVersion");
 	struct error below;
 
 	if (!err || r != -ERR_BAD_REQUEST)

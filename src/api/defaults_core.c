@@ -9,33 +9,11 @@ static bool is_unset(const struct json *object, const char *name)
 	return validate_is_unset(json_getz(object, name));
 }
 
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_str(json_getz(object, name));
-}
-
-static void set_text(struct arena *a, struct json *object, const char *name, struct str text)
-{
-	json_setz(object, name, json_make_str(a, text));
-}
-
 /* Set where it is not there at all: zero is a choice. */
 static void set_number(struct arena *a, struct json *object, const char *name, int64_t n)
 {
 	if (!json_getz(object, name))
-		json_setz(object, name, json_make_i64(a, n));
-}
-
-/* The object at that name, made when there is none. */
-static struct json *object_at(struct arena *a, struct json *parent, const char *name)
-{
-	struct json *object = json_getz(parent, name);
-
-	if (!json_is(object, JSON_OBJECT)) {
-		object = json_make_object(a);
-		json_setz(parent, name, object);
-	}
-	return object;
+		json_put_i64(a, object, name, n);
 }
 
 void fill_service_port(struct arena *a, struct json *port, int64_t now_ns)
@@ -44,21 +22,23 @@ void fill_service_port(struct arena *a, struct json *port, int64_t now_ns)
 
 	(void)now_ns;
 	if (is_unset(port, "targetPort") && json_i64(json_getz(port, "port"), &n))
-		json_setz(port, "targetPort", json_make_i64(a, n));
+		json_put_i64(a, port, "targetPort", n);
 }
 
 static void fill_session_affinity(struct arena *a, struct json *spec)
 {
-	if (str_eqz(text_at(spec, "sessionAffinity"), "None"))
+	if (str_eqz(json_text_at(spec, "sessionAffinity"), "None"))
 		json_remove(spec, STR("sessionAffinityConfig"));
-	else if (str_eqz(text_at(spec, "sessionAffinity"), "ClientIP"))
-		set_number(a, object_at(a, object_at(a, spec, "sessionAffinityConfig"), "clientIP"),
+	else if (str_eqz(json_text_at(spec, "sessionAffinity"), "ClientIP"))
+		set_number(a,
+			   json_need_object(a, json_need_object(a, spec, "sessionAffinityConfig"),
+					    "clientIP"),
 			   "timeoutSeconds", 10800);
 }
 
 void fill_service_spec(struct arena *a, struct json *spec, int64_t now_ns)
 {
-	struct str type = text_at(spec, "type");
+	struct str type = json_text_at(spec, "type");
 	bool balanced = str_eqz(type, "LoadBalancer");
 	bool external = balanced || str_eqz(type, "NodePort") ||
 			(str_eqz(type, "ClusterIP") && json_count(json_getz(spec, "externalIPs")));
@@ -66,11 +46,11 @@ void fill_service_spec(struct arena *a, struct json *spec, int64_t now_ns)
 	(void)now_ns;
 	fill_session_affinity(a, spec);
 	if (external && is_unset(spec, "externalTrafficPolicy"))
-		set_text(a, spec, "externalTrafficPolicy", STR("Cluster"));
+		json_put_str(a, spec, "externalTrafficPolicy", STR("Cluster"));
 	if (!str_eqz(type, "ExternalName") && is_unset(spec, "internalTrafficPolicy"))
-		set_text(a, spec, "internalTrafficPolicy", STR("Cluster"));
+		json_put_str(a, spec, "internalTrafficPolicy", STR("Cluster"));
 	if (balanced && !json_getz(spec, "allocateLoadBalancerNodePorts"))
-		json_setz(spec, "allocateLoadBalancerNodePorts", json_make_bool(a, true));
+		json_put_bool(a, spec, "allocateLoadBalancerNodePorts", true);
 }
 
 /* Adds the amounts of `from` that `to` has not. */
@@ -88,7 +68,7 @@ void fill_node_status(struct arena *a, struct json *status, int64_t now_ns)
 
 	(void)now_ns;
 	if (json_count(capacity) && !json_getz(status, "allocatable"))
-		add_amounts(a, object_at(a, status, "allocatable"), capacity);
+		add_amounts(a, json_need_object(a, status, "allocatable"), capacity);
 }
 
 void fill_limit_range_item(struct arena *a, struct json *item, int64_t now_ns)
@@ -96,10 +76,10 @@ void fill_limit_range_item(struct arena *a, struct json *item, int64_t now_ns)
 	struct json *initial, *request;
 
 	(void)now_ns;
-	if (!str_eqz(text_at(item, "type"), "Container"))
+	if (!str_eqz(json_text_at(item, "type"), "Container"))
 		return;
-	initial = object_at(a, item, "default");
-	request = object_at(a, item, "defaultRequest");
+	initial = json_need_object(a, item, "default");
+	request = json_need_object(a, item, "defaultRequest");
 	add_amounts(a, initial, json_getz(item, "max"));
 	add_amounts(a, request, initial);
 	add_amounts(a, request, json_getz(item, "min"));
@@ -109,13 +89,13 @@ void fill_limit_range_item(struct arena *a, struct json *item, int64_t now_ns)
 
 static bool is_rolling(const struct json *strategy)
 {
-	return str_eqz(text_at(strategy, "type"), "RollingUpdate");
+	return str_eqz(json_text_at(strategy, "type"), "RollingUpdate");
 }
 
 static void set_percent(struct arena *a, struct json *object, const char *name)
 {
 	if (!json_getz(object, name))
-		set_text(a, object, name, STR("25%"));
+		json_put_str(a, object, name, STR("25%"));
 }
 
 void fill_deployment_strategy(struct arena *a, struct json *strategy, int64_t now_ns)
@@ -125,7 +105,7 @@ void fill_deployment_strategy(struct arena *a, struct json *strategy, int64_t no
 	(void)now_ns;
 	if (!is_rolling(strategy))
 		return;
-	rolling = object_at(a, strategy, "rollingUpdate");
+	rolling = json_need_object(a, strategy, "rollingUpdate");
 	set_percent(a, rolling, "maxUnavailable");
 	set_percent(a, rolling, "maxSurge");
 }
@@ -137,25 +117,25 @@ void fill_daemon_set_strategy(struct arena *a, struct json *strategy, int64_t no
 	(void)now_ns;
 	if (!is_rolling(strategy))
 		return;
-	rolling = object_at(a, strategy, "rollingUpdate");
+	rolling = json_need_object(a, strategy, "rollingUpdate");
 	set_number(a, rolling, "maxUnavailable", 1);
 	set_number(a, rolling, "maxSurge", 0);
 }
 
 void fill_stateful_set_spec(struct arena *a, struct json *spec, int64_t now_ns)
 {
-	struct json *strategy = object_at(a, spec, "updateStrategy");
-	struct json *retention = object_at(a, spec, "persistentVolumeClaimRetentionPolicy");
+	struct json *strategy = json_need_object(a, spec, "updateStrategy");
+	struct json *retention = json_need_object(a, spec, "persistentVolumeClaimRetentionPolicy");
 
 	(void)now_ns;
 	if (is_unset(strategy, "type"))
-		set_text(a, strategy, "type", STR("RollingUpdate"));
+		json_put_str(a, strategy, "type", STR("RollingUpdate"));
 	if (is_rolling(strategy))
-		set_number(a, object_at(a, strategy, "rollingUpdate"), "partition", 0);
+		set_number(a, json_need_object(a, strategy, "rollingUpdate"), "partition", 0);
 	if (is_unset(retention, "whenDeleted"))
-		set_text(a, retention, "whenDeleted", STR("Retain"));
+		json_put_str(a, retention, "whenDeleted", STR("Retain"));
 	if (is_unset(retention, "whenScaled"))
-		set_text(a, retention, "whenScaled", STR("Retain"));
+		json_put_str(a, retention, "whenScaled", STR("Retain"));
 }
 
 /* A job that says neither runs one pod once; one that says only completions, one at a time. */

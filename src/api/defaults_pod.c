@@ -10,11 +10,6 @@ static bool is_unset(const struct json *object, const char *name)
 	return validate_is_unset(json_getz(object, name));
 }
 
-static void set_text(struct arena *a, struct json *object, const char *name, struct str text)
-{
-	json_setz(object, name, json_make_str(a, text));
-}
-
 /* An image without tag and digest means :latest, which is always asked for anew. */
 static bool is_latest(struct str image)
 {
@@ -36,10 +31,10 @@ static bool is_latest(struct str image)
 static void fill_pull_policy(struct arena *a, struct json *object, const char *policy,
 			     const char *image)
 {
-	bool latest = is_latest(json_str(json_getz(object, image)));
+	bool latest = is_latest(json_text_at(object, image));
 
 	if (is_unset(object, policy))
-		set_text(a, object, policy, latest ? STR("Always") : STR("IfNotPresent"));
+		json_put_str(a, object, policy, latest ? STR("Always") : STR("IfNotPresent"));
 }
 
 void fill_container(struct arena *a, struct json *container, int64_t now_ns)
@@ -68,15 +63,15 @@ void fill_volume(struct arena *a, struct json *volume, int64_t now_ns)
 /* serviceAccount is the old name of serviceAccountName. */
 void fill_pod_spec(struct arena *a, struct json *spec, int64_t now_ns)
 {
-	struct str name = json_str(json_getz(spec, "serviceAccountName"));
+	struct str name = json_text_at(spec, "serviceAccountName");
 
 	(void)now_ns;
 	if (name.n == 0)
-		name = json_str(json_getz(spec, "serviceAccount"));
+		name = json_text_at(spec, "serviceAccount");
 	if (name.n == 0)
 		return;
-	set_text(a, spec, "serviceAccountName", name);
-	set_text(a, spec, "serviceAccount", name);
+	json_put_str(a, spec, "serviceAccountName", name);
+	json_put_str(a, spec, "serviceAccount", name);
 }
 
 /* What is limited and not asked for is asked for up to the limit. */
@@ -109,7 +104,7 @@ static void fill_host_ports(struct arena *a, const struct json *containers)
 
 			if (is_unset(port, "hostPort") &&
 			    json_i64(json_getz(port, "containerPort"), &n))
-				json_setz(port, "hostPort", json_make_i64(a, n));
+				json_put_i64(a, port, "hostPort", n);
 		}
 	}
 }
@@ -117,19 +112,17 @@ static void fill_host_ports(struct arena *a, const struct json *containers)
 void fill_pod(struct arena *a, struct json *pod, int64_t now_ns)
 {
 	struct json *spec = json_getz(pod, "spec");
-	bool host_network = false;
 	int64_t grace;
 
 	(void)now_ns;
 	if (json_i64(json_getz(spec, "terminationGracePeriodSeconds"), &grace) && grace < 0)
-		json_setz(spec, "terminationGracePeriodSeconds", json_make_i64(a, 1));
+		json_put_i64(a, spec, "terminationGracePeriodSeconds", 1);
 	/* Of pods alone: templates keep it open. */
 	if (spec && !json_getz(spec, "enableServiceLinks"))
-		json_setz(spec, "enableServiceLinks", json_make_bool(a, true));
+		json_put_bool(a, spec, "enableServiceLinks", true);
 	fill_requests(a, json_getz(spec, "containers"));
 	fill_requests(a, json_getz(spec, "initContainers"));
-	(void)json_bool(json_getz(spec, "hostNetwork"), &host_network);
-	if (!host_network)
+	if (!json_true_at(spec, "hostNetwork"))
 		return;
 	fill_host_ports(a, json_getz(spec, "containers"));
 	fill_host_ports(a, json_getz(spec, "initContainers"));
@@ -138,20 +131,20 @@ void fill_pod(struct arena *a, struct json *pod, int64_t now_ns)
 /* podIP and the first of podIPs are the same; podIP is right where they differ. */
 void fill_pod_status(struct arena *a, struct json *status, int64_t now_ns)
 {
-	struct str ip = json_str(json_getz(status, "podIP"));
+	struct str ip = json_text_at(status, "podIP");
 	struct json *ips = json_getz(status, "podIPs");
-	struct str first = json_str(json_getz(json_at(ips, 0), "ip"));
+	struct str first = json_text_at(json_at(ips, 0), "ip");
 	struct json *item;
 
 	(void)now_ns;
 	if (str_eq(ip, first))
 		return;
 	if (ip.n == 0) {
-		set_text(a, status, "podIP", first);
+		json_put_str(a, status, "podIP", first);
 		return;
 	}
 	item = json_make_object(a);
-	set_text(a, item, "ip", ip);
+	json_put_str(a, item, "ip", ip);
 	ips = json_make_array(a);
 	json_append(ips, item);
 	json_setz(status, "podIPs", ips);

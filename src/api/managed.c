@@ -36,18 +36,18 @@ static bool entry_read(struct arena *a, struct json *v, struct entry *ret_entry)
 {
 	struct json *set = json_getz(v, "fieldsV1");
 	struct entry e = {
-		.manager = json_str(json_getz(v, "manager")),
-		.operation = json_str(json_getz(v, "operation")),
-		.api_version = json_str(json_getz(v, "apiVersion")),
-		.subresource = json_str(json_getz(v, "subresource")),
-		.time = json_str(json_getz(v, "time")),
+		.manager = json_text_at(v, "manager"),
+		.operation = json_text_at(v, "operation"),
+		.api_version = json_text_at(v, "apiVersion"),
+		.subresource = json_text_at(v, "subresource"),
+		.time = json_text_at(v, "time"),
 		.set = set ? set : json_make_object(a),
 	};
 	int64_t ns;
 
 	if (!is_update(&e) && !str_eqz(e.operation, "Apply"))
 		return false;
-	if (e.api_version.n == 0 || !str_eqz(json_str(json_getz(v, "fieldsType")), "FieldsV1"))
+	if (e.api_version.n == 0 || !str_eqz(json_text_at(v, "fieldsType"), "FieldsV1"))
 		return false;
 	if (e.time.p && timestamp_parse(e.time, &ns, NULL) == 0)
 		e.seconds = ns / 1000000000;

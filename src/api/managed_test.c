@@ -78,7 +78,7 @@ static struct json *managed(const struct fixture *x)
 static struct json *entry_of(const struct fixture *x, const char *manager)
 {
 	JSON_FOREACH (e, managed(x))
-		if (str_eqz(json_str(json_getz(e, "manager")), manager))
+		if (str_eqz(json_text_at(e, "manager"), manager))
 			return e;
 	return NULL;
 }
@@ -211,8 +211,7 @@ static void status_and_spec_have_different_owners(void **state)
 		    "{\"f:status\":{\"f:reservedFor\":{\".\":{},"
 		    "\"k:{\\\"uid\\\":\\\"u-1\\\"}\":{\".\":{},\"f:name\":{},"
 		    "\"f:resource\":{},\"f:uid\":{}}}}}");
-	assert_true(
-		str_eqz(json_str(json_getz(entry_of(&x, "scheduler"), "subresource")), "status"));
+	assert_true(str_eqz(json_text_at(entry_of(&x, "scheduler"), "subresource"), "status"));
 	assert_owns(&x, "user", "{\"f:spec\":{\"f:devices\":{\"f:requests\":{}}}}");
 	end(&x);
 }
@@ -309,8 +308,7 @@ static void many_managers_are_folded_into_one(void **state)
 	assert_owns(&x, "ancient-changes",
 		    "{\"f:data\":{\".\":{},\"f:k00\":{},\"f:k01\":{},\"f:k02\":{},\"f:k03\":{},"
 		    "\"f:k04\":{}}}");
-	assert_true(str_eqz(json_str(json_getz(json_first(managed(&x)), "manager")),
-			    "ancient-changes"));
+	assert_true(str_eqz(json_text_at(json_first(managed(&x)), "manager"), "ancient-changes"));
 	assert_owns(&x, "m13", "{\"f:data\":{\"f:k13\":{}}}");
 	end(&x);
 }

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "api/object_build.h"
-#include "api/object_scan.h"
 #include "api/write.h"
+#include "base/json_cursor.h"
 #include "base/json_writer.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -43,9 +43,9 @@ int object_encode(const struct json *tree, struct bytes **ret_stored, struct err
 	json_writer_init(&w, &out, NULL);
 	json_writer_begin_object(&w);
 	json_writer_keyz(&w, "apiVersion");
-	json_writer_str(&w, json_str(json_getz(tree, "apiVersion")));
+	json_writer_str(&w, json_text_at(tree, "apiVersion"));
 	json_writer_keyz(&w, "kind");
-	json_writer_str(&w, json_str(json_getz(tree, "kind")));
+	json_writer_str(&w, json_text_at(tree, "kind"));
 	encode_meta(&w, json_getz(tree, "metadata"));
 	JSON_FOREACH (m, tree) {
 		if (encoded_first(json_key(m)))
@@ -66,21 +66,21 @@ int object_encode(const struct json *tree, struct bytes **ret_stored, struct err
 /* Behind metadata.uid, or where metadata begins. -1: there is no metadata. */
 static ptrdiff_t splice_point(struct str text)
 {
-	struct object_scan s = object_scan_of(text);
-	enum object_scan_type type;
+	struct json_cursor s = json_cursor_compact(text);
+	enum json_cursor_type type;
 	struct str key, raw;
 	const char *begin = NULL;
 
-	if (!object_scan_enter(&s))
+	if (!json_cursor_enter(&s, '{'))
 		return -1;
-	while (object_scan_member(&s, &key) && !str_eq(key, STR("metadata")))
-		if (!object_scan_value(&s, &raw, &type))
+	while (json_cursor_member(&s, &key, NULL) && !str_eq(key, STR("metadata")))
+		if (!json_cursor_value(&s, &raw, &type))
 			return -1;
-	if (!object_scan_enter(&s))
+	if (!json_cursor_enter(&s, '{'))
 		return -1;
 	begin = s.p;
-	while (object_scan_member(&s, &key)) {
-		if (!object_scan_value(&s, &raw, &type))
+	while (json_cursor_member(&s, &key, NULL)) {
+		if (!json_cursor_value(&s, &raw, &type))
 			return -1;
 		if (str_eq(key, STR("uid")))
 			return s.p - text.p;
@@ -356,9 +356,8 @@ int object_tree(const struct object *o, struct arena *a, struct json **ret_tree,
 	if (r < 0)
 		return error_wrap(err, r, "stored object");
 	if (o->stored)
-		json_setz(json_getz(tree, "metadata"), "resourceVersion",
-			  json_make_str(a,
-					str_from(arena_printf(a, "%lld", (long long)o->revision))));
+		json_put_str(a, json_getz(tree, "metadata"), "resourceVersion",
+			     str_from(arena_printf(a, "%lld", (long long)o->revision)));
 	*ret_tree = tree;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * One walk over the text finds where everything is (object_scan.h), then the
+ * One walk over the text finds where everything is (base/json_cursor.h), then the
  * struct, its labels, fields and key are made in one allocation. Labels and
  * fields are places in the text, so that an object costs little more than its
  * bytes. A field whose text has escapes is the exception: its value is copied
@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-#include "api/object_scan.h"
 #include "base/json.h"
+#include "base/json_cursor.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/timestamp.h"
@@ -33,14 +33,14 @@ struct header {
 
 static uint32_t count_labels(struct str labels)
 {
-	struct object_scan s = object_scan_of(labels);
-	enum object_scan_type type;
+	struct json_cursor s = json_cursor_compact(labels);
+	enum json_cursor_type type;
 	struct str key, raw;
 	uint32_t n = 0;
 
-	if (!labels.p || !object_scan_enter(&s))
+	if (!labels.p || !json_cursor_enter(&s, '{'))
 		return 0;
-	while (object_scan_member(&s, &key) && object_scan_value(&s, &raw, &type))
+	while (json_cursor_member(&s, &key, NULL) && json_cursor_value(&s, &raw, &type))
 		n++;
 	return n;
 }
@@ -66,19 +66,19 @@ static struct str *header_slot(struct header *h, struct str key)
 	return NULL;
 }
 
-static void header_meta(struct header *h, struct object_scan *s)
+static void header_meta(struct header *h, struct json_cursor *s)
 {
-	enum object_scan_type type;
+	enum json_cursor_type type;
 	struct str key, raw;
 
-	if (!object_scan_enter(s))
+	if (!json_cursor_enter(s, '{'))
 		return;
-	while (object_scan_member(s, &key)) {
+	while (json_cursor_member(s, &key, NULL)) {
 		struct str *slot = header_slot(h, key);
 
-		if (!object_scan_value(s, &raw, &type))
+		if (!json_cursor_value(s, &raw, &type))
 			return;
-		if (slot && type != SCAN_NULL)
+		if (slot && type != JSON_CURSOR_NULL)
 			*slot = raw;
 	}
 	h->nlabels = count_labels(h->labels);
@@ -109,15 +109,16 @@ static int header_wants(const struct header *h, struct str path, size_t *ret_ind
 	return below;
 }
 
-static void header_take(struct header *h, struct object_scan *s, size_t i)
+static void header_take(struct header *h, struct json_cursor *s, size_t i)
 {
-	enum object_scan_type type;
+	enum json_cursor_type type;
 	struct str raw;
 
-	if (!object_scan_value(s, &raw, &type) || type == SCAN_NULL || type == SCAN_CONTAINER)
+	if (!json_cursor_value(s, &raw, &type) || type == JSON_CURSOR_NULL ||
+	    type == JSON_CURSOR_NESTED)
 		return;
 	h->fields[i] = (struct object_value){ (uint32_t)(raw.p - h->text), (uint32_t)raw.n };
-	if (type == SCAN_ESCAPED) {
+	if (type == JSON_CURSOR_ESCAPED) {
 		h->fields[i].at |= OBJECT_VALUE_OWN;
 		h->own += raw.n;
 	}
@@ -127,19 +128,19 @@ static void header_take(struct header *h, struct object_scan *s, size_t i)
  * Members of the object here, whose own path is the first `n` bytes of h->path.
  * Goes down only where a selectable lies, so never deeper than its dots.
  */
-static void header_members(struct header *h, struct object_scan *s, size_t n)
+static void header_members(struct header *h, struct json_cursor *s, size_t n)
 {
-	enum object_scan_type type;
+	enum json_cursor_type type;
 	struct str key, raw;
 	size_t index, dot = n ? 1 : 0;
 
 	if (s->p && s->p < s->end && *s->p != '{') {
-		(void)object_scan_value(s, &raw, &type);
+		(void)json_cursor_value(s, &raw, &type);
 		return;
 	}
-	if (!object_scan_enter(s))
+	if (!json_cursor_enter(s, '{'))
 		return;
-	while (object_scan_member(s, &key)) {
+	while (json_cursor_member(s, &key, NULL)) {
 		int wants = 0;
 
 		if (n == 0 && str_eq(key, STR("metadata"))) {
@@ -156,14 +157,14 @@ static void header_members(struct header *h, struct object_scan *s, size_t n)
 		else if (wants == 2)
 			header_members(h, s, n + dot + key.n);
 		else
-			(void)object_scan_value(s, &raw, &type);
+			(void)json_cursor_value(s, &raw, &type);
 	}
 }
 
 static int header_read(struct header *h, const struct schema_kind *kind, struct str text,
 		       struct error *err)
 {
-	struct object_scan s = object_scan_of(text);
+	struct json_cursor s = json_cursor_compact(text);
 
 	*h = (struct header){ .kind = kind, .text = text.p };
 	header_members(h, &s, 0);
@@ -185,17 +186,17 @@ static int label_cmp(const void *a, const void *b, void *text)
 
 static void fill_labels(struct object *o, const struct header *h)
 {
-	struct object_scan s = object_scan_of(h->labels);
-	enum object_scan_type type;
+	struct json_cursor s = json_cursor_compact(h->labels);
+	enum json_cursor_type type;
 	struct str key, raw;
 	bool sorted = true;
 	uint32_t n = 0;
 
 	if (o->nlabels == 0)
 		return;
-	(void)object_scan_enter(&s);
-	while (n < o->nlabels && object_scan_member(&s, &key) &&
-	       object_scan_value(&s, &raw, &type)) {
+	(void)json_cursor_enter(&s, '{');
+	while (n < o->nlabels && json_cursor_member(&s, &key, NULL) &&
+	       json_cursor_value(&s, &raw, &type)) {
 		o->labels[n] = (struct object_label){
 			.key = (uint32_t)(key.p - h->text),
 			.value = (uint32_t)(raw.p - h->text),

@@ -247,7 +247,7 @@ static void what_is_too_large_is_not_encoded(void **state)
 	memset(text, 'x', OBJECT_MAX);
 	arena_init(&a, MIB);
 	tree = json_make_object(&a);
-	json_setz(tree, "data", json_make_str(&a, str_from(text)));
+	json_put_str(&a, tree, "data", str_from(text));
 	assert_int_equal(object_encode(tree, &stored, NULL), -ERR_TOO_LARGE);
 	arena_release(&a);
 	free(text);

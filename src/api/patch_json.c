@@ -205,7 +205,7 @@ static int op_move(struct patching *p, const struct json *op, struct str path)
 	struct place at;
 	int r;
 
-	if (!place_find(p, json_str(json_getz(op, "from")), &at))
+	if (!place_find(p, json_text_at(op, "from"), &at))
 		return misfit(p);
 	r = place_remove(p, at, &value);
 	if (r < 0)
@@ -219,7 +219,7 @@ static int op_copy(struct patching *p, const struct json *op, struct str path)
 	struct place at;
 	int r;
 
-	if (!place_find(p, json_str(json_getz(op, "from")), &at) || !place_get(p, at, &value))
+	if (!place_find(p, json_text_at(op, "from"), &at) || !place_get(p, at, &value))
 		return misfit(p);
 	if (!place_find(p, path, &at))
 		return misfit(p);
@@ -276,12 +276,12 @@ static int check_op(const struct json *op, struct error *err)
 
 static int run_op(struct patching *p, const struct json *op)
 {
-	struct str name = json_str(json_getz(op, "op")), path = json_str(json_getz(op, "path"));
+	struct str name = json_text_at(op, "op"), path = json_text_at(op, "path");
 
 	for (size_t i = 0; i < ARRAY_SIZE(operations); i++) {
 		if (!str_eqz(name, operations[i].name))
 			continue;
-		if (!path.p || (operations[i].from && !json_str(json_getz(op, "from")).p))
+		if (!path.p || (operations[i].from && !json_text_at(op, "from").p))
 			return misfit(p);
 		return operations[i].run(p, op, path);
 	}

@@ -45,7 +45,8 @@ static bool stays(const struct json *parent, const struct json *child)
 	       (parent->type != JSON_OBJECT || child->type != JSON_NULL);
 }
 
-int merge_clean(struct merge *m, struct json *value)
+/* Takes nulls, and objects with $patch, out of a value that is taken over as it is. */
+static int clean(struct merge *m, struct json *value)
 {
 	int r = 0;
 
@@ -58,7 +59,7 @@ int merge_clean(struct merge *m, struct json *value)
 		if (!stays(value, child))
 			json_unlink(value, child);
 		else
-			r = merge_clean(m, child);
+			r = clean(m, child);
 		if (r < 0)
 			break;
 	}
@@ -69,7 +70,7 @@ int merge_clean(struct merge *m, struct json *value)
 /* The member becomes what the patch has; nothing when that is but a directive. */
 static int take_over(struct merge *m, struct json *object, struct str key, struct json *value)
 {
-	int r = merge_clean(m, value);
+	int r = clean(m, value);
 
 	if (r == 0 && json_getz(value, "$patch"))
 		(void)json_remove(object, key);

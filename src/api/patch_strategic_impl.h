@@ -64,9 +64,6 @@ int merge_check_order(struct merge *m, const struct merge_list *how, const struc
 /* Whether the lists have elements of one type that can be merged. */
 int merge_check_types(struct merge *m, const struct json *list, const struct json *patch);
 
-/* Takes nulls, and objects with $patch, out of a value that is taken over as it is. */
-int merge_clean(struct merge *m, struct json *value);
-
 /* --- failures, in upstream's words --------------------------------------------------- */
 
 /* "expected a map[string]interface {}, but received a string" */

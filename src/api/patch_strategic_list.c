@@ -142,7 +142,7 @@ void merge_order(struct merge *m, const struct schema_field *field, struct json 
 
 static bool is_deletion(const struct json *element)
 {
-	return str_eq(json_str(json_getz(element, "$patch")), STR("delete"));
+	return str_eq(json_text_at(element, "$patch"), STR("delete"));
 }
 
 /* The next element of the patch, from `element` on, that is not deleted. */

@@ -118,8 +118,8 @@ static int decode_json(struct arena *a, const struct protobuf_envelope *e, struc
 		return r;
 	if (tree->type != JSON_OBJECT)
 		return error_set(err, ERR_BAD_REQUEST, "the body's content is no object");
-	json_setz(tree, "apiVersion", json_make_str(a, e->api_version));
-	json_setz(tree, "kind", json_make_str(a, e->kind));
+	json_put_str(a, tree, "apiVersion", e->api_version);
+	json_put_str(a, tree, "kind", e->kind);
 	*ret_tree = tree;
 	return 0;
 }

@@ -267,8 +267,8 @@ static void check_body(const struct schema_kind *kind)
 	arena_init(&a, 64 * MIB);
 	prng_init(&m.random, 1);
 	tree = make_object(&m, kind->type);
-	json_setz(tree, "apiVersion", json_make_str(&a, kind->api_version));
-	json_setz(tree, "kind", json_make_str(&a, kind->kind));
+	json_put_str(&a, tree, "apiVersion", kind->api_version);
+	json_put_str(&a, tree, "kind", kind->kind);
 	if (decode_fit(&a, tree, kind->type, NULL, &err) < 0 ||
 	    protobuf_encode_object(kind, tree, &body, &err) < 0 ||
 	    decode_body(&a, buf_str(&body), DECODE_PROTOBUF, kind, NULL, &back, &err) < 0 ||

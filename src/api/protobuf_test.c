@@ -121,7 +121,7 @@ static void options_of_a_deletion_are_understood(void **state)
 	assert_int_equal(protobuf_decode_body(&x->arena, schema_kind_of(schema_delete_options()),
 					      read_case(x, "deleteoptions", "bin"), NULL, &v, NULL),
 			 0);
-	assert_true(str_eqz(json_str(json_getz(v, "kind")), "DeleteOptions"));
+	assert_true(str_eqz(json_text_at(v, "kind"), "DeleteOptions"));
 	assert_true(json_i64(json_getz(v, "gracePeriodSeconds"), &grace));
 	assert_int_equal(grace, 0);
 }

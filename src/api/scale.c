@@ -125,8 +125,8 @@ static void add_values(struct arena *a, struct buf *out, const struct json *valu
 static void add_expression(struct arena *a, struct terms *terms, const struct json *expression)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(OBJECT_MAX);
-	struct str key = json_str(json_getz(expression, "key"));
-	struct str op = json_str(json_getz(expression, "operator"));
+	struct str key = json_text_at(expression, "key");
+	struct str op = json_text_at(expression, "operator");
 	bool in = str_eq(op, STR("In")), not_in = str_eq(op, STR("NotIn"));
 
 	(void)buf_addz(&out, str_eq(op, STR("DoesNotExist")) ? "!" : "");
@@ -195,9 +195,9 @@ static struct json *scale_status(struct arena *a, const struct scale_paths *path
 	int64_t replicas = 0;
 
 	(void)json_i64(value_at(object, paths->status_replicas), &replicas);
-	write_set_i64(a, status, "replicas", replicas);
+	json_put_i64(a, status, "replicas", replicas);
 	if (paths->selector.n && selector.n)
-		write_set_str(a, status, "selector", selector);
+		json_put_str(a, status, "selector", selector);
 	return status;
 }
 
@@ -211,11 +211,11 @@ int scale_get(struct arena *a, const struct scale_paths *paths, const struct jso
 		return error_set(err, ERR_INTERNAL,
 				 "the spec replicas field \".%.*s\" does not exist",
 				 STR_ARG(without_dot(paths->replicas)));
-	write_set_str(a, scale, "kind", STR("Scale"));
-	write_set_str(a, scale, "apiVersion", STR("autoscaling/v1"));
+	json_put_str(a, scale, "kind", STR("Scale"));
+	json_put_str(a, scale, "apiVersion", STR("autoscaling/v1"));
 	json_setz(scale, "metadata", scale_meta(a, object));
 	if (replicas)
-		write_set_i64(a, spec, "replicas", replicas);
+		json_put_i64(a, spec, "replicas", replicas);
 	json_setz(scale, "spec", spec);
 	json_setz(scale, "status", scale_status(a, paths, object));
 	*ret_scale = scale;
@@ -251,7 +251,7 @@ int scale_patch(struct write *w, const struct json *old, enum patch_type type,
 
 static int64_t replicas_of(const struct json *scale)
 {
-	return write_i64(json_getz(scale, "spec"), "replicas", 0);
+	return json_i64_at(json_getz(scale, "spec"), "replicas", 0);
 }
 
 int scale_check(struct write *w, struct json *scale, struct error *err)
@@ -286,7 +286,7 @@ int scale_update(struct write *w, const struct json *old, const struct json *sca
 		return error_set(err, ERR_BAD_REQUEST, "the object has no place for \".%.*s\"",
 				 STR_ARG(without_dot(paths->replicas)));
 	/* A scale without one is for whatever is stored, also where objects need one. */
-	if (json_str(json_getz(json_getz(scale, "metadata"), "resourceVersion")).n)
+	if (json_text_at(json_getz(scale, "metadata"), "resourceVersion").n)
 		write_carry(w->arena, write_meta(w->arena, object), json_getz(scale, "metadata"),
 			    "resourceVersion");
 	return write_finish_update(w, old, object, ret_object, err);

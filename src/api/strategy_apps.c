@@ -17,14 +17,14 @@ void strategy_deployment_update(struct write *w, struct json *object, const stru
 		return;
 	}
 	if (!write_same(meta, old_meta, "annotations"))
-		write_set_i64(w->arena, meta, "generation",
-			      write_i64(old_meta, "generation", 0) + 1);
+		json_put_i64(w->arena, meta, "generation",
+			     json_i64_at(old_meta, "generation", 0) + 1);
 }
 
 static void set_when_absent(struct write *w, struct json *map, const char *key, struct str value)
 {
 	if (!json_getz(map, key))
-		write_set_str(w->arena, map, key, value);
+		json_put_str(w->arena, map, key, value);
 }
 
 void strategy_job_create(struct write *w, struct json *object)
@@ -33,18 +33,19 @@ void strategy_job_create(struct write *w, struct json *object)
 	static const char *const uids[] = { "controller-uid",
 					    "batch.kubernetes.io/controller-uid" };
 	const struct json *meta = json_getz(object, "metadata");
-	struct json *spec = write_object(w->arena, object, "spec"), *labels, *match;
-	struct str uid = json_str(json_getz(meta, "uid"));
-	bool manual = false;
+	struct json *spec = json_need_object(w->arena, object, "spec"), *labels, *match;
+	struct str uid = json_text_at(meta, "uid");
 
-	if (json_bool(json_getz(spec, "manualSelector"), &manual) && manual)
+	if (json_true_at(spec, "manualSelector"))
 		return;
-	labels = write_object(w->arena, spec, "template");
-	labels = write_object(w->arena, write_object(w->arena, labels, "metadata"), "labels");
+	labels = json_need_object(w->arena, spec, "template");
+	labels = json_need_object(w->arena, json_need_object(w->arena, labels, "metadata"),
+				  "labels");
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		set_when_absent(w, labels, names[i], json_str(json_getz(meta, "name")));
+		set_when_absent(w, labels, names[i], json_text_at(meta, "name"));
 	for (size_t i = 0; i < ARRAY_SIZE(uids); i++)
 		set_when_absent(w, labels, uids[i], uid);
-	match = write_object(w->arena, write_object(w->arena, spec, "selector"), "matchLabels");
+	match = json_need_object(w->arena, json_need_object(w->arena, spec, "selector"),
+				 "matchLabels");
 	set_when_absent(w, match, uids[1], uid);
 }

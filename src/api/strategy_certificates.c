@@ -13,7 +13,7 @@ enum { APPROVED, DENIED, APPROVALS };
 static struct json *condition_of(const struct json *object, const char *type)
 {
 	JSON_FOREACH (it, json_getz(json_getz(object, "status"), "conditions"))
-		if (str_eqz(json_str(json_getz(it, "type")), type))
+		if (str_eqz(json_text_at(it, "type"), type))
 			return it;
 	return NULL;
 }

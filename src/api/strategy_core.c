@@ -13,32 +13,32 @@
 void strategy_namespace_fill(struct arena *a, struct json *parent, int64_t now_ns)
 {
 	struct json *meta = json_getz(parent, "metadata");
-	struct str name = json_str(json_getz(meta, "name"));
+	struct str name = json_text_at(meta, "name");
 
 	if (name.n)
-		write_set_str(a, write_object(a, meta, "labels"), "kubernetes.io/metadata.name",
-			      name);
+		json_put_str(a, json_need_object(a, meta, "labels"), "kubernetes.io/metadata.name",
+			     name);
 }
 
 void strategy_namespace_create(struct write *w, struct json *object)
 {
-	struct json *spec = write_object(w->arena, object, "spec");
+	struct json *spec = json_need_object(w->arena, object, "spec");
 	struct json *finalizers = json_getz(spec, "finalizers");
 
 	if (!finalizers) {
 		finalizers = json_make_array(w->arena);
 		json_setz(spec, "finalizers", finalizers);
 	}
-	if (!write_has_text(finalizers, STR("kubernetes")))
+	if (!json_has_text(finalizers, STR("kubernetes")))
 		json_append(finalizers, json_make_str(w->arena, STR("kubernetes")));
 	json_setz(object, "status", json_make_object(w->arena));
-	write_set_str(w->arena, json_getz(object, "status"), "phase", STR("Active"));
+	json_put_str(w->arena, json_getz(object, "status"), "phase", STR("Active"));
 }
 
 void strategy_namespace_update(struct write *w, struct json *object, const struct json *old)
 {
 	if (w->subresource.n == 0)
-		write_carry(w->arena, write_object(w->arena, object, "spec"),
+		write_carry(w->arena, json_need_object(w->arena, object, "spec"),
 			    json_getz(old, "spec"), "finalizers");
 }
 
@@ -51,7 +51,7 @@ void strategy_secret_fill(struct arena *a, struct json *parent, int64_t now_ns)
 
 	if (json_count(text) == 0)
 		return;
-	data = write_object(a, parent, "data");
+	data = json_need_object(a, parent, "data");
 	JSON_FOREACH (entry, text) {
 		struct buf b = BUF_INIT(2 * OBJECT_MAX);
 
@@ -89,7 +89,7 @@ void strategy_volume_create(struct write *w, struct json *object)
 	struct json *status = json_make_object(w->arena);
 
 	json_setz(object, "status", status);
-	write_set_str(w->arena, status, "phase", STR("Pending"));
+	json_put_str(w->arena, status, "phase", STR("Pending"));
 	write_set_time(w->arena, status, "lastPhaseTransitionTime", w->now_ns);
 }
 
@@ -127,7 +127,7 @@ void strategy_volume_claim_create(struct write *w, struct json *object)
 {
 	normalize_sources(w, object);
 	json_setz(object, "status", json_make_object(w->arena));
-	write_set_str(w->arena, json_getz(object, "status"), "phase", STR("Pending"));
+	json_put_str(w->arena, json_getz(object, "status"), "phase", STR("Pending"));
 }
 
 void strategy_volume_claim_update(struct write *w, struct json *object, const struct json *old)

@@ -6,32 +6,18 @@
 
 #include "api/write_impl.h"
 
-static struct str text_at(const struct json *object, const char *key)
-{
-	struct str text = json_str(json_getz(object, key));
-
-	return text.p ? text : STR("");
-}
-
-static bool is_true(const struct json *object, const char *key)
-{
-	bool value;
-
-	return json_bool(json_getz(object, key), &value) && value;
-}
-
 /* The storage version is one of those that were ever stored. */
 static void note_stored(struct write *w, struct json *object)
 {
-	struct json *status = write_object(w->arena, object, "status");
+	struct json *status = json_need_object(w->arena, object, "status");
 	struct json *list = json_getz(status, "storedVersions");
 
 	JSON_FOREACH (version, json_getz(json_getz(object, "spec"), "versions")) {
-		struct str name = text_at(version, "name");
+		struct str name = json_text_at(version, "name");
 
-		if (!is_true(version, "storage"))
+		if (!json_true_at(version, "storage"))
 			continue;
-		if (write_has_text(list, name))
+		if (json_has_text(list, name))
 			return;
 		if (!json_is(list, JSON_ARRAY)) {
 			list = json_make_array(w->arena);

@@ -16,7 +16,7 @@ static struct quantity amount(const struct json *list, const char *resource)
 {
 	struct quantity q = { 0 };
 
-	(void)quantity_parse(json_str(json_getz(list, resource)), &q, NULL);
+	(void)quantity_parse(json_text_at(list, resource), &q, NULL);
 	return q;
 }
 
@@ -64,13 +64,13 @@ static void add_gated_condition(struct write *w, struct json *status)
 
 	json_setz(status, "conditions", list);
 	json_append(list, c);
-	write_set_str(w->arena, c, "type", STR("PodScheduled"));
-	write_set_str(w->arena, c, "status", STR("False"));
+	json_put_str(w->arena, c, "type", STR("PodScheduled"));
+	json_put_str(w->arena, c, "status", STR("False"));
 	json_setz(c, "lastProbeTime", json_make_null(w->arena));
 	write_set_time(w->arena, c, "lastTransitionTime", w->now_ns);
-	write_set_str(w->arena, c, "reason", STR("SchedulingGated"));
-	write_set_str(w->arena, c, "message",
-		      STR("Scheduling is blocked due to non-empty scheduling gates"));
+	json_put_str(w->arena, c, "reason", STR("SchedulingGated"));
+	json_put_str(w->arena, c, "message",
+		     STR("Scheduling is blocked due to non-empty scheduling gates"));
 }
 
 void strategy_pod_create(struct write *w, struct json *object)
@@ -85,10 +85,10 @@ void strategy_pod_create(struct write *w, struct json *object)
 	struct json *status = json_make_object(w->arena);
 
 	json_setz(object, "status", status);
-	write_set_str(w->arena, status, "phase", STR("Pending"));
+	json_put_str(w->arena, status, "phase", STR("Pending"));
 	if (json_count(json_getz(spec, "schedulingGates")))
 		add_gated_condition(w, status);
-	write_set_str(w->arena, status, "qosClass", classes[pod_qos(spec)]);
+	json_put_str(w->arena, status, "qosClass", classes[pod_qos(spec)]);
 }
 
 /* --- updates ------------------------------------------------------------------------------ */
@@ -104,7 +104,7 @@ static void keep_when_absent(struct write *w, struct json *object, const struct 
 static const struct json *condition(const struct json *list, struct str type, size_t n)
 {
 	JSON_FOREACH (c, list)
-		if (str_eq(json_str(json_getz(c, "type")), type) && n-- == 0)
+		if (str_eq(json_text_at(c, "type"), type) && n-- == 0)
 			return c;
 	return NULL;
 }
@@ -116,11 +116,11 @@ static void keep_observed_generations(struct write *w, struct json *status,
 
 	keep_when_absent(w, status, old_status, "observedGeneration");
 	JSON_FOREACH (c, list) {
-		struct str type = json_str(json_getz(c, "type"));
+		struct str type = json_text_at(c, "type");
 		size_t nth = 0;
 
 		for (const struct json *it = json_first(list); it != c; it = it->next)
-			nth += str_eq(json_str(json_getz(it, "type")), type);
+			nth += str_eq(json_text_at(it, "type"), type);
 		keep_when_absent(w, c, condition(json_getz(old_status, "conditions"), type, nth),
 				 "observedGeneration");
 	}
@@ -140,7 +140,7 @@ void strategy_pod_update(struct write *w, struct json *object, const struct json
 		    "ownerReferences");
 	write_carry(w->arena, json_getz(object, "metadata"), json_getz(old, "metadata"),
 		    "deletionTimestamp");
-	status = write_object(w->arena, object, "status");
+	status = json_need_object(w->arena, object, "status");
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		keep_when_absent(w, status, old_status, kept[i]);
 	keep_observed_generations(w, status, old_status);

@@ -122,8 +122,8 @@ static void a_binding_is_refused_for_its_reasons(void **state)
 		  fixture_tree(&f, "[{\"name\":\"g\"}]"));
 	assert_int_equal(bind_pod(&f, gated, BINDING("")), -ERR_CONFLICT);
 	assert_string_equal(f.err.msg, "pod p has non-empty .spec.schedulingGates");
-	json_setz(json_getz(gated, "metadata"), "deletionTimestamp",
-		  json_make_str(&f.arena, STR("2026-01-01T00:00:00Z")));
+	json_put_str(&f.arena, json_getz(gated, "metadata"), "deletionTimestamp",
+		     STR("2026-01-01T00:00:00Z"));
 	assert_int_equal(bind_pod(&f, gated, BINDING("")), -ERR_CONFLICT);
 	assert_string_equal(f.err.msg, "pod p is being deleted, cannot be assigned to a host");
 	fixture_release(&f);
@@ -253,6 +253,59 @@ static void a_job_selects_its_own_pods(void **state)
 	fixture_release(&f);
 }
 
+#define CONDITION(type) "{\"type\":\"" type "\",\"status\":\"True\"}"
+#define SIGNING(user, status)                                                                   \
+	"{\"metadata\":{\"name\":\"r\"},\"spec\":{\"request\":\"eA==\",\"signerName\":\"a/b\"," \
+	"\"usages\":[\"client auth\"],\"username\":\"" user "\"},\"status\":{" status "}}"
+
+static void each_path_of_a_signing_request_writes_its_own_part(void **state)
+{
+	struct fixture f;
+	const struct json *old;
+
+	fixture_init(&f, "certificates.k8s.io", "v1", "certificatesigningrequests");
+	old = fixture_stored(&f, SIGNING("ann", ""));
+	assert_written(
+		&f, fixture_update(&f, old,
+				   SIGNING("eve", "\"conditions\":[" CONDITION("Approved") "]")));
+	assert_at(&f, f.out, "/spec/username", "ann");
+	assert_at(&f, f.out, "/status/conditions", "");
+	f.w.subresource = STR("approval");
+	assert_written(
+		&f, fixture_update(&f, old,
+				   SIGNING("eve", "\"certificate\":\"eA==\","
+						  "\"conditions\":[" CONDITION("Approved") "]")));
+	assert_at(&f, f.out, "/spec/username", "ann");
+	assert_at(&f, f.out, "/status/certificate", "");
+	assert_at(&f, f.out, "/status/conditions/0/type", "Approved");
+	old = f.out;
+	assert_int_equal(fixture_update(&f, old, SIGNING("", "")), -ERR_INVALID);
+	assert_string_equal(fixture_faults(&f),
+			    "status.conditions: Forbidden: updates may not remove a condition of "
+			    "type \"Approved\"");
+	fixture_again(&f);
+	assert_int_equal(
+		fixture_update(&f, old,
+			       SIGNING("", "\"conditions\":[" CONDITION("Approved") "," CONDITION(
+						   "Denied") "]")),
+		-ERR_INVALID);
+	fixture_again(&f);
+	f.w.subresource = STR("status");
+	assert_int_equal(
+		fixture_update(&f, old,
+			       SIGNING("", "\"conditions\":[" CONDITION("Approved") "," CONDITION(
+						   "Denied") "]")),
+		-ERR_INVALID);
+	fixture_again(&f);
+	assert_written(
+		&f, fixture_update(&f, old,
+				   SIGNING("eve", "\"certificate\":\"eA==\","
+						  "\"conditions\":[" CONDITION("Approved") "]")));
+	assert_at(&f, f.out, "/spec/username", "ann");
+	assert_at(&f, f.out, "/status/certificate", "eA==");
+	fixture_release(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +322,7 @@ int main(void)
 		cmocka_unit_test(volumes_begin_pending),
 		cmocka_unit_test(annotations_of_a_deployment_count_as_a_change),
 		cmocka_unit_test(a_job_selects_its_own_pods),
+		cmocka_unit_test(each_path_of_a_signing_request_writes_its_own_part),
 	};
 
 	return cmocka_run_group_tests_name("api/strategy", tests, NULL, NULL);

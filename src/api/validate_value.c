@@ -98,15 +98,6 @@ static void check_enum(struct validation *v, const struct schema_rules *rules, s
 	field_errors_not_supported(v->errs, path, FIELD_STR(text), rules->values, n);
 }
 
-static size_t characters(struct str s)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < s.n; i++)
-		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-	return n;
-}
-
 static void check_text(struct validation *v, const struct schema_field *field, struct str text,
 		       const struct field_path *path)
 {
@@ -115,7 +106,7 @@ static void check_text(struct validation *v, const struct schema_field *field, s
 	if (rules->max_length && text.n > rules->max_length) {
 		if (!(field->flags & SCHEMA_CHARACTERS))
 			field_errors_too_long(v->errs, path, rules->max_length);
-		else if (characters(text) > rules->max_length)
+		else if (str_characters(text) > rules->max_length)
 			field_errors_too_long_characters(v->errs, path, rules->max_length);
 	}
 	if (rules->format)

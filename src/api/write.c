@@ -50,7 +50,7 @@ void write_from_storage(struct arena *a, struct json *object, const struct schem
 		return;
 	if (kind->from_storage)
 		kind->from_storage(a, object);
-	write_set_str(a, object, "apiVersion", kind->api_version);
+	json_put_str(a, object, "apiVersion", kind->api_version);
 }
 
 void write_to_storage(struct arena *a, struct json *object, const struct schema_kind *kind)
@@ -63,7 +63,7 @@ void write_to_storage(struct arena *a, struct json *object, const struct schema_
 	}
 	if (kind->to_storage)
 		kind->to_storage(a, object);
-	write_set_str(a, object, "apiVersion", kind->storage->api_version);
+	json_put_str(a, object, "apiVersion", kind->storage->api_version);
 }
 
 /* --- bodies -------------------------------------------------------------------------- */
@@ -125,8 +125,8 @@ static int refuse_kind(const struct schema_kind *kind, struct str version, struc
 static int check_custom_type_meta(struct json *tree, const struct schema_kind *kind,
 				  struct str body, struct error *err)
 {
-	struct str version = json_str(json_getz(tree, "apiVersion"));
-	bool named = json_str(json_getz(tree, "kind")).n > 0;
+	struct str version = json_text_at(tree, "apiVersion");
+	bool named = json_text_at(tree, "kind").n > 0;
 	int r;
 
 	if (!named) {
@@ -146,8 +146,8 @@ static int check_custom_type_meta(struct json *tree, const struct schema_kind *k
 static int check_type_meta(struct write *w, struct json *tree, const struct schema_kind *kind,
 			   struct str body, struct error *err)
 {
-	struct str version = json_str(json_getz(tree, "apiVersion"));
-	struct str name = json_str(json_getz(tree, "kind"));
+	struct str version = json_text_at(tree, "apiVersion");
+	struct str name = json_text_at(tree, "kind");
 
 	version = version.n ? version : kind->api_version;
 	name = name.n ? name : kind->kind;
@@ -159,8 +159,8 @@ static int check_type_meta(struct write *w, struct json *tree, const struct sche
 				 "the API version in the data (%.*s) does not match the expected "
 				 "API version (%.*s)",
 				 STR_ARG(version), STR_ARG(kind->api_version));
-	write_set_str(w->arena, tree, "apiVersion", kind->api_version);
-	write_set_str(w->arena, tree, "kind", kind->kind);
+	json_put_str(w->arena, tree, "apiVersion", kind->api_version);
+	json_put_str(w->arena, tree, "kind", kind->kind);
 	return 0;
 }
 
@@ -169,8 +169,8 @@ static struct json *type_meta(struct write *w, const struct schema_kind *kind)
 {
 	struct json *tree = json_make_object(w->arena);
 
-	write_set_str(w->arena, tree, "apiVersion", kind->api_version);
-	write_set_str(w->arena, tree, "kind", kind->kind);
+	json_put_str(w->arena, tree, "apiVersion", kind->api_version);
+	json_put_str(w->arena, tree, "kind", kind->kind);
 	return tree;
 }
 

@@ -143,11 +143,11 @@ void write_fold_patch_paths(struct write *w, struct json *patch)
 		return;
 	JSON_FOREACH (op, patch) {
 		for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-			struct str path = json_str(json_getz(op, members[i]));
+			struct str path = json_text_at(op, members[i]);
 
 			if (path.p)
-				write_set_str(w->arena, op, members[i],
-					      renamed_path(w->arena, path));
+				json_put_str(w->arena, op, members[i],
+					     renamed_path(w->arena, path));
 		}
 	}
 }

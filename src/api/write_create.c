@@ -27,26 +27,26 @@ static void fill_meta(struct write *w, struct json *meta)
 	struct uuid uuid;
 
 	uuid_make_seeded(&uuid, w->prng);
-	write_set_str(w->arena, meta, "uid", arena_str(w->arena, uuid_print(&uuid, text)));
+	json_put_str(w->arena, meta, "uid", arena_str(w->arena, uuid_print(&uuid, text)));
 	write_set_time(w->arena, meta, "creationTimestamp", w->now_ns);
 	if (write_rules(w)->flags & SCHEMA_GENERATION)
-		write_set_i64(w->arena, meta, "generation", 1);
+		json_put_i64(w->arena, meta, "generation", 1);
 }
 
 static void name_it(struct write *w, struct json *meta)
 {
-	struct str base = json_str(json_getz(meta, "generateName"));
+	struct str base = json_text_at(meta, "generateName");
 
-	if (base.n == 0 || json_str(json_getz(meta, "name")).n)
+	if (base.n == 0 || json_text_at(meta, "name").n)
 		return;
-	write_set_str(w->arena, meta, "name", write_generate_name(w, base));
+	json_put_str(w->arena, meta, "name", write_generate_name(w, base));
 	w->generated_from = base;
 }
 
 static int create_meta(struct write *w, struct json *object, struct error *err)
 {
 	struct json *meta = write_meta(w->arena, object);
-	struct str revision = json_str(json_getz(meta, "resourceVersion"));
+	struct str revision = json_text_at(meta, "resourceVersion");
 	int r;
 
 	r = write_check_namespace(w, object, err);
@@ -126,6 +126,6 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 
 void write_rename(struct write *w, struct json *object)
 {
-	write_set_str(w->arena, json_getz(object, "metadata"), "name",
-		      write_generate_name(w, w->generated_from));
+	json_put_str(w->arena, json_getz(object, "metadata"), "name",
+		     write_generate_name(w, w->generated_from));
 }

@@ -21,7 +21,7 @@ static void read_propagation(struct write *w, const struct json *tree, struct de
 	static const struct str policies[] = { STR("Foreground"), STR("Background"), STR("Orphan"),
 					       STR("nil") };
 	struct field_path path = field_path_name(NULL, "propagationPolicy");
-	struct str policy = json_str(json_getz(tree, "propagationPolicy"));
+	struct str policy = json_text_at(tree, "propagationPolicy");
 	bool orphan;
 
 	if (json_bool(json_getz(tree, "orphanDependents"), &orphan)) {
@@ -71,8 +71,8 @@ int write_delete_options(struct write *w, const struct json *tree,
 
 	if (json_i64(json_getz(tree, "gracePeriodSeconds"), &grace))
 		o.grace_s = grace < 0 ? 1 : grace; /* upstream takes any negative one for 1 */
-	o.uid = json_str(json_getz(conditions, "uid"));
-	o.resource_version = json_str(json_getz(conditions, "resourceVersion"));
+	o.uid = json_text_at(conditions, "uid");
+	o.resource_version = json_text_at(conditions, "resourceVersion");
 	read_propagation(w, tree, &o);
 	read_dry_run(w, tree, &o);
 	if (field_errors_any(&w->errs))
@@ -84,8 +84,8 @@ int write_delete_options(struct write *w, const struct json *tree,
 static int check_preconditions(const struct json *meta, const struct delete_options *o,
 			       struct error *err)
 {
-	struct str uid = json_str(json_getz(meta, "uid"));
-	struct str version = json_str(json_getz(meta, "resourceVersion"));
+	struct str uid = json_text_at(meta, "uid");
+	struct str version = json_text_at(meta, "resourceVersion");
 
 	if (o->uid.n && !str_eq(o->uid, uid))
 		return error_set(err, ERR_CONFLICT,
@@ -109,9 +109,9 @@ static bool wants_orphans(const struct write *w, const struct json *finalizers,
 {
 	if (o->propagation != DELETE_DEFAULT)
 		return o->propagation == DELETE_ORPHAN;
-	if (write_has_text(finalizers, orphan_finalizer))
+	if (json_has_text(finalizers, orphan_finalizer))
 		return true;
-	if (write_has_text(finalizers, foreground_finalizer))
+	if (json_has_text(finalizers, foreground_finalizer))
 		return false;
 	return w->kind->storage->flags & SCHEMA_ORPHAN_BY_DEFAULT;
 }
@@ -120,15 +120,15 @@ static bool wants_foreground(const struct json *finalizers, const struct delete_
 {
 	if (o->propagation != DELETE_DEFAULT)
 		return o->propagation == DELETE_FOREGROUND;
-	return write_has_text(finalizers, foreground_finalizer) &&
-	       !write_has_text(finalizers, orphan_finalizer);
+	return json_has_text(finalizers, foreground_finalizer) &&
+	       !json_has_text(finalizers, orphan_finalizer);
 }
 
 static void set_finalizer(struct write *w, struct json *meta, struct str name, bool wanted)
 {
 	struct json *list = json_getz(meta, "finalizers");
 
-	if (wanted == write_has_text(list, name))
+	if (wanted == json_has_text(list, name))
 		return;
 	if (wanted) {
 		if (!list) {
@@ -163,11 +163,11 @@ static void set_propagation(struct write *w, struct json *meta, const struct del
 static int64_t grace_period(const struct json *object, const struct delete_options *o)
 {
 	const struct json *spec = json_getz(object, "spec");
-	struct str phase = json_str(json_getz(json_getz(object, "status"), "phase"));
+	struct str phase = json_text_at(json_getz(object, "status"), "phase");
 	int64_t period = o->grace_s >= 0 ? o->grace_s
-					 : write_i64(spec, "terminationGracePeriodSeconds", 0);
+					 : json_i64_at(spec, "terminationGracePeriodSeconds", 0);
 
-	if (json_str(json_getz(spec, "nodeName")).n == 0)
+	if (json_text_at(spec, "nodeName").n == 0)
 		return 0;
 	if (str_eq(phase, STR("Failed")) || str_eq(phase, STR("Succeeded")))
 		return 0;
@@ -176,17 +176,17 @@ static int64_t grace_period(const struct json *object, const struct delete_optio
 
 static void bump_generation(struct write *w, struct json *meta)
 {
-	int64_t generation = write_i64(meta, "generation", 0);
+	int64_t generation = json_i64_at(meta, "generation", 0);
 
 	if (generation > 0)
-		write_set_i64(w->arena, meta, "generation", generation + 1);
+		json_put_i64(w->arena, meta, "generation", generation + 1);
 }
 
 static int64_t read_time(const struct json *meta, const char *key)
 {
 	int64_t ns = 0;
 
-	(void)timestamp_parse(json_str(json_getz(meta, key)), &ns, NULL);
+	(void)timestamp_parse(json_text_at(meta, key), &ns, NULL);
 	return ns;
 }
 
@@ -201,7 +201,7 @@ static void shorten(struct write *w, struct json *meta, int64_t from_s, int64_t 
 			to_s = 1;
 	}
 	write_set_time(w->arena, meta, "deletionTimestamp", end);
-	write_set_i64(w->arena, meta, "deletionGracePeriodSeconds", to_s);
+	json_put_i64(w->arena, meta, "deletionGracePeriodSeconds", to_s);
 }
 
 enum grace { GRACE_NONE, GRACE_BEGUN, GRACE_PENDING };
@@ -210,7 +210,7 @@ enum grace { GRACE_NONE, GRACE_BEGUN, GRACE_PENDING };
 static enum grace begin_grace(struct write *w, struct json *object, const struct delete_options *o)
 {
 	struct json *meta = json_getz(object, "metadata");
-	int64_t period = write_i64(meta, "deletionGracePeriodSeconds", 0);
+	int64_t period = json_i64_at(meta, "deletionGracePeriodSeconds", 0);
 
 	if (!(w->kind->storage->flags & SCHEMA_GRACEFUL))
 		return GRACE_NONE;
@@ -224,7 +224,7 @@ static enum grace begin_grace(struct write *w, struct json *object, const struct
 	}
 	period = grace_period(object, o);
 	write_set_time(w->arena, meta, "deletionTimestamp", w->now_ns + period * SECOND);
-	write_set_i64(w->arena, meta, "deletionGracePeriodSeconds", period);
+	json_put_i64(w->arena, meta, "deletionGracePeriodSeconds", period);
 	bump_generation(w, meta);
 	return GRACE_BEGUN;
 }
@@ -240,7 +240,7 @@ static void mark(struct write *w, struct json *meta)
 	} else if (read_time(meta, "deletionTimestamp") > w->now_ns) {
 		write_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
 	}
-	write_set_i64(w->arena, meta, "deletionGracePeriodSeconds", 0);
+	json_put_i64(w->arena, meta, "deletionGracePeriodSeconds", 0);
 }
 
 static bool is_namespace(const struct write *w)
@@ -263,8 +263,8 @@ static bool delete_namespace(struct write *w, struct json *object, const struct 
 
 	if (!json_getz(meta, "deletionTimestamp")) {
 		write_set_time(w->arena, meta, "deletionTimestamp", w->now_ns);
-		write_set_str(w->arena, write_object(w->arena, object, "status"), "phase",
-			      STR("Terminating"));
+		json_put_str(w->arena, json_need_object(w->arena, object, "status"), "phase",
+			     STR("Terminating"));
 		set_propagation(w, meta, o);
 		return true;
 	}
@@ -295,7 +295,7 @@ static bool is_held(struct write *w, struct json *object, const struct delete_op
 	set_propagation(w, meta, o);
 	finalizers = json_count(json_getz(meta, "finalizers")) > 0;
 	if (grace == GRACE_BEGUN)
-		return finalizers || write_i64(meta, "deletionGracePeriodSeconds", 0) > 0;
+		return finalizers || json_i64_at(meta, "deletionGracePeriodSeconds", 0) > 0;
 	if (finalizers)
 		mark(w, meta);
 	return finalizers;

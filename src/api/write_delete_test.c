@@ -192,7 +192,7 @@ static void a_pod_that_does_not_run_goes_at_once(void **state)
 
 	old = bound_pod(&f);
 	done = (struct json *)old;
-	json_setz(json_getz(done, "status"), "phase", json_make_str(&f.arena, STR("Succeeded")));
+	json_put_str(&f.arena, json_getz(done, "status"), "phase", STR("Succeeded"));
 	assert_written(&f, delete_it(&f, done, NULL));
 	assert_null(f.out);
 	fixture_release(&f);

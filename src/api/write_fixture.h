@@ -105,8 +105,7 @@ static inline const struct json *fixture_stored(struct fixture *f, const char *t
 		fail_msg("%s %s", f->err.msg, b.p ? b.p : "");
 	}
 	object = f->out;
-	json_setz(json_getz(object, "metadata"), "resourceVersion",
-		  json_make_str(&f->arena, STR("7")));
+	json_put_str(&f->arena, json_getz(object, "metadata"), "resourceVersion", STR("7"));
 	f->w.name = json_str(json_pointer(object, STR("/metadata/name")));
 	fixture_again(f);
 	return object;

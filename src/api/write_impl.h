@@ -12,11 +12,6 @@
 
 /* --- members ---------------------------------------------------------------------- */
 
-/* The member as an object, made when it is not there or is something else. */
-struct json *write_object(struct arena *a, struct json *parent, const char *key);
-
-void write_set_str(struct arena *a, struct json *object, const char *key, struct str value);
-void write_set_i64(struct arena *a, struct json *object, const char *key, int64_t value);
 void write_set_time(struct arena *a, struct json *object, const char *key, int64_t ns);
 
 /* Makes the member what it is in `from`: copied, or removed when that has none. */
@@ -25,11 +20,6 @@ void write_carry_key(struct arena *a, struct json *object, const struct json *fr
 
 /* Whether the member is the same in both: equal, or in neither. */
 bool write_same(const struct json *a, const struct json *b, const char *key);
-
-int64_t write_i64(const struct json *object, const char *key, int64_t absent);
-
-/* Whether a list of text has it. */
-bool write_has_text(const struct json *list, struct str text);
 
 /* A copy in the arena; never fails for what was stored. */
 struct json *write_copy(struct arena *a, const struct json *tree);

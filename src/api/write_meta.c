@@ -14,7 +14,7 @@ enum { SUFFIX_LETTERS = 5, NAME_MAX_BYTES = 63 };
 
 struct json *write_meta(struct arena *a, struct json *object)
 {
-	return write_object(a, object, "metadata");
+	return json_need_object(a, object, "metadata");
 }
 
 void write_order_meta(struct arena *a, struct json *object)
@@ -39,7 +39,7 @@ void write_order_meta(struct arena *a, struct json *object)
 int write_check_namespace(struct write *w, struct json *object, struct error *err)
 {
 	struct json *meta = write_meta(w->arena, object);
-	struct str given = json_str(json_getz(meta, "namespace"));
+	struct str given = json_text_at(meta, "namespace");
 	struct str want = w->kind->storage->flags & SCHEMA_NAMESPACED ? w->ns : STR_NULL;
 
 	if (want.n == 0) {
@@ -47,7 +47,7 @@ int write_check_namespace(struct write *w, struct json *object, struct error *er
 		return 0;
 	}
 	if (given.n == 0)
-		write_set_str(w->arena, meta, "namespace", want);
+		json_put_str(w->arena, meta, "namespace", want);
 	else if (!str_eq(given, want))
 		return error_set(err, ERR_BAD_REQUEST,
 				 "the namespace of the provided object does not match the "
@@ -57,7 +57,7 @@ int write_check_namespace(struct write *w, struct json *object, struct error *er
 
 int write_check_name(struct write *w, const struct json *object, struct error *err)
 {
-	struct str name = json_str(json_getz(json_getz(object, "metadata"), "name"));
+	struct str name = json_text_at(json_getz(object, "metadata"), "name");
 
 	if (name.n == 0)
 		return error_set(err, ERR_BAD_REQUEST,
@@ -90,7 +90,7 @@ void write_dedup_owners(struct write *w, struct json *object)
 			continue;
 		if (uids.n)
 			(void)buf_addz(&uids, ", ");
-		(void)buf_add_str(&uids, json_str(json_getz(owner, "uid")));
+		(void)buf_add_str(&uids, json_text_at(owner, "uid"));
 		json_unlink(owners, owner);
 	}
 	if (uids.n)
@@ -105,7 +105,7 @@ void write_dedup_owners(struct write *w, struct json *object)
 
 void write_keep_meta(struct arena *a, struct json *meta, const struct json *old_meta)
 {
-	if (json_str(json_getz(meta, "uid")).n == 0)
+	if (json_text_at(meta, "uid").n == 0)
 		write_carry(a, meta, old_meta, "uid");
 	if (json_getz(old_meta, "creationTimestamp"))
 		write_carry(a, meta, old_meta, "creationTimestamp");

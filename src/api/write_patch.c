@@ -72,15 +72,15 @@ static int refuse(struct write *w, const struct json *old, enum patch_type type,
 static int settle_type_meta(const struct write *w, enum patch_type type, struct json *patched,
 			    struct error *err)
 {
-	struct str kind = json_str(json_getz(patched, "kind"));
-	struct str version = json_str(json_getz(patched, "apiVersion"));
+	struct str kind = json_text_at(patched, "kind");
+	struct str version = json_text_at(patched, "apiVersion");
 
 	if (type != PATCH_STRATEGIC && ((kind.n && !str_eq(kind, w->kind->kind)) ||
 					(version.n && !str_eq(version, w->kind->api_version))))
 		return error_set(err, ERR_INVALID,
 				 "the patch changes apiVersion or kind of the object");
-	write_set_str(w->arena, patched, "apiVersion", w->kind->api_version);
-	write_set_str(w->arena, patched, "kind", w->kind->kind);
+	json_put_str(w->arena, patched, "apiVersion", w->kind->api_version);
+	json_put_str(w->arena, patched, "kind", w->kind->kind);
 	return 0;
 }
 

@@ -18,15 +18,15 @@ static int check_binding(struct write *w, const struct json *binding, struct err
 	struct field_path path = field_path_name(NULL, "target");
 	struct field_path kind = field_path_name(&path, "kind");
 	struct field_path name = field_path_name(&path, "name");
-	struct str given = json_str(json_getz(target, "kind"));
+	struct str given = json_text_at(target, "kind");
 
-	if (!str_eq(json_str(json_getz(meta_of(binding), "name")), w->name))
+	if (!str_eq(json_text_at(meta_of(binding), "name"), w->name))
 		return error_set(err, ERR_BAD_REQUEST,
 				 "name in URL does not match name in Binding object");
 	if (given.n && !str_eq(given, kinds[0]))
 		field_errors_not_supported(&w->errs, &kind, FIELD_STR(given), kinds,
 					   ARRAY_SIZE(kinds));
-	if (json_str(json_getz(target, "name")).n == 0)
+	if (json_text_at(target, "name").n == 0)
 		field_errors_required(&w->errs, &name, "");
 	return write_result(w, err);
 }
@@ -39,8 +39,8 @@ static int check_bound_pod(const struct json *pod, const struct json *binding, s
 	} conditions[] = { { "uid", "UID" }, { "resourceVersion", "ResourceVersion" } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(conditions); i++) {
-		struct str want = json_str(json_getz(meta_of(binding), conditions[i].key));
-		struct str is = json_str(json_getz(meta_of(pod), conditions[i].key));
+		struct str want = json_text_at(meta_of(binding), conditions[i].key);
+		struct str is = json_text_at(meta_of(pod), conditions[i].key);
 
 		if (want.n && !str_eq(want, is))
 			return error_set(err, ERR_CONFLICT,
@@ -55,8 +55,8 @@ static int check_bound_pod(const struct json *pod, const struct json *binding, s
 static int check_free(const struct json *pod, struct error *err)
 {
 	const struct json *spec = json_getz(pod, "spec");
-	struct str name = json_str(json_getz(meta_of(pod), "name"));
-	struct str node = json_str(json_getz(spec, "nodeName"));
+	struct str name = json_text_at(meta_of(pod), "name");
+	struct str node = json_text_at(spec, "nodeName");
 
 	if (json_getz(meta_of(pod), "deletionTimestamp"))
 		return error_set(err, ERR_CONFLICT,
@@ -78,7 +78,7 @@ static void merge_map(struct write *w, struct json *meta, const struct json *fro
 
 	if (json_count(entries) == 0)
 		return;
-	into = write_object(w->arena, meta, key);
+	into = json_need_object(w->arena, meta, key);
 	JSON_FOREACH (entry, entries)
 		json_set(into, json_key(entry), write_copy(w->arena, entry));
 }
@@ -89,7 +89,7 @@ static struct json *condition(struct write *w, struct json *status, struct str t
 	struct json *list = json_getz(status, "conditions"), *made;
 
 	JSON_FOREACH (item, list)
-		if (str_eq(json_str(json_getz(item, "type")), type))
+		if (str_eq(json_text_at(item, "type"), type))
 			return item;
 	if (!list) {
 		list = json_make_array(w->arena);
@@ -97,28 +97,28 @@ static struct json *condition(struct write *w, struct json *status, struct str t
 	}
 	made = json_make_object(w->arena);
 	json_append(list, made);
-	write_set_str(w->arena, made, "type", type);
+	json_put_str(w->arena, made, "type", type);
 	return made;
 }
 
 static void set_scheduled(struct write *w, struct json *pod)
 {
-	struct json *status = write_object(w->arena, pod, "status");
+	struct json *status = json_need_object(w->arena, pod, "status");
 	struct json *c = condition(w, status, STR("PodScheduled"));
 
 	json_remove(c, STR("reason"));
 	json_remove(c, STR("message"));
 	json_setz(c, "lastProbeTime", json_make_null(w->arena));
-	if (str_eq(json_str(json_getz(c, "status")), STR("True")))
+	if (str_eq(json_text_at(c, "status"), STR("True")))
 		return;
-	write_set_str(w->arena, c, "status", STR("True"));
+	json_put_str(w->arena, c, "status", STR("True"));
 	write_set_time(w->arena, c, "lastTransitionTime", w->now_ns);
 }
 
 int write_bind(struct write *w, const struct json *pod, const struct json *binding,
 	       struct json **ret_object, struct error *err)
 {
-	struct str node = json_str(json_getz(json_getz(binding, "target"), "name"));
+	struct str node = json_text_at(json_getz(binding, "target"), "name");
 	struct json *object, *meta;
 	int r;
 
@@ -132,9 +132,9 @@ int write_bind(struct write *w, const struct json *pod, const struct json *bindi
 
 	object = write_copy(w->arena, pod);
 	meta = json_getz(object, "metadata");
-	write_set_str(w->arena, write_object(w->arena, object, "spec"), "nodeName",
-		      arena_str(w->arena, node));
-	json_remove(write_object(w->arena, object, "status"), STR("nominatedNodeName"));
+	json_put_str(w->arena, json_need_object(w->arena, object, "spec"), "nodeName",
+		     arena_str(w->arena, node));
+	json_remove(json_need_object(w->arena, object, "status"), STR("nominatedNodeName"));
 	merge_map(w, meta, meta_of(binding), "annotations");
 	merge_map(w, meta, meta_of(binding), "labels");
 	set_scheduled(w, object);
@@ -148,7 +148,7 @@ int write_bind(struct write *w, const struct json *pod, const struct json *bindi
 int write_evict(struct write *w, const struct json *pod, const struct json *eviction,
 		struct delete_options *ret_options, struct error *err)
 {
-	struct str name = json_str(json_getz(meta_of(eviction), "name"));
+	struct str name = json_text_at(meta_of(eviction), "name");
 
 	if (!str_eq(name, w->name))
 		return error_set(err, ERR_BAD_REQUEST,

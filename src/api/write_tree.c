@@ -6,32 +6,11 @@
 
 #include "base/timestamp.h"
 
-struct json *write_object(struct arena *a, struct json *parent, const char *key)
-{
-	struct json *child = json_getz(parent, key);
-
-	if (json_is(child, JSON_OBJECT))
-		return child;
-	child = json_make_object(a);
-	json_setz(parent, key, child);
-	return child;
-}
-
-void write_set_str(struct arena *a, struct json *object, const char *key, struct str value)
-{
-	json_setz(object, key, json_make_str(a, value));
-}
-
-void write_set_i64(struct arena *a, struct json *object, const char *key, int64_t value)
-{
-	json_setz(object, key, json_make_i64(a, value));
-}
-
 void write_set_time(struct arena *a, struct json *object, const char *key, int64_t ns)
 {
 	char text[TIMESTAMP_SIZE];
 
-	write_set_str(a, object, key, arena_str(a, timestamp_print(ns, TIMESTAMP_SECONDS, text)));
+	json_put_str(a, object, key, arena_str(a, timestamp_print(ns, TIMESTAMP_SECONDS, text)));
 }
 
 struct json *write_copy(struct arena *a, const struct json *tree)
@@ -63,19 +42,4 @@ bool write_same(const struct json *a, const struct json *b, const char *key)
 	const struct json *x = json_getz(a, key), *y = json_getz(b, key);
 
 	return x && y ? json_equal(x, y) : !x && !y;
-}
-
-int64_t write_i64(const struct json *object, const char *key, int64_t absent)
-{
-	int64_t value;
-
-	return json_i64(json_getz(object, key), &value) ? value : absent;
-}
-
-bool write_has_text(const struct json *list, struct str text)
-{
-	JSON_FOREACH (item, list)
-		if (str_eq(json_str(item), text))
-			return true;
-	return false;
 }

@@ -12,8 +12,8 @@
 
 int write_check_uid(const struct json *old, const struct json *object, struct error *err)
 {
-	struct str given = json_str(json_getz(json_getz(object, "metadata"), "uid"));
-	struct str stored = json_str(json_getz(json_getz(old, "metadata"), "uid"));
+	struct str given = json_text_at(json_getz(object, "metadata"), "uid");
+	struct str stored = json_text_at(json_getz(old, "metadata"), "uid");
 
 	if (given.n == 0 || str_eq(given, stored))
 		return 0;
@@ -39,23 +39,23 @@ static bool read_version(struct write *w, struct str text, uint64_t *ret_version
 static int check_version(struct write *w, const struct json *old_meta, struct json *meta,
 			 struct error *err)
 {
-	struct str stored = json_str(json_getz(old_meta, "resourceVersion"));
+	struct str stored = json_text_at(old_meta, "resourceVersion");
 	struct field_path parent = field_path_name(NULL, "metadata");
 	struct field_path path = field_path_name(&parent, "resourceVersion");
 	uint64_t version;
 
-	if (!read_version(w, json_str(json_getz(meta, "resourceVersion")), &version))
+	if (!read_version(w, json_text_at(meta, "resourceVersion"), &version))
 		return write_result(w, err);
 	if (version == 0 && !(w->kind->storage->flags & SCHEMA_UNCONDITIONAL_UPDATE)) {
 		field_errors_invalid(&w->errs, &path, FIELD_JSON(STR("0x0")),
 				     "must be specified for an update");
 		return write_result(w, err);
 	}
-	if (version != 0 && !str_eq(json_str(json_getz(meta, "resourceVersion")), stored))
+	if (version != 0 && !str_eq(json_text_at(meta, "resourceVersion"), stored))
 		return error_set(err, ERR_CONFLICT,
 				 "the object has been modified; please apply your changes to the "
 				 "latest version and try again");
-	write_set_str(w->arena, meta, "resourceVersion", stored);
+	json_put_str(w->arena, meta, "resourceVersion", stored);
 	return 0;
 }
 
@@ -112,7 +112,7 @@ static void keep_all_but_conditions(struct write *w, struct json *object, const 
 	keep_all_but_status(w, object, old);
 	write_carry(w->arena, object, old, "status");
 	if (conditions)
-		json_setz(write_object(w->arena, object, "status"), "conditions", conditions);
+		json_setz(json_need_object(w->arena, object, "status"), "conditions", conditions);
 	else
 		json_remove(json_getz(object, "status"), STR("conditions"));
 }
@@ -142,8 +142,8 @@ static void count_generation(struct write *w, struct json *object, const struct 
 	if (w->kind->custom && !str_eq(w->subresource, STR("status")))
 		changed |= !write_same(object, old, "status");
 	if (changed)
-		write_set_i64(w->arena, json_getz(object, "metadata"), "generation",
-			      write_i64(old_meta, "generation", 0) + 1);
+		json_put_i64(w->arena, json_getz(object, "metadata"), "generation",
+			     json_i64_at(old_meta, "generation", 0) + 1);
 }
 
 bool write_may_go(const struct write *w, const struct json *object, const struct json *old)
@@ -152,7 +152,7 @@ bool write_may_go(const struct write *w, const struct json *object, const struct
 
 	if (!json_getz(old_meta, "deletionTimestamp") ||
 	    json_count(json_getz(json_getz(object, "metadata"), "finalizers")) ||
-	    write_i64(old_meta, "deletionGracePeriodSeconds", 0) != 0)
+	    json_i64_at(old_meta, "deletionGracePeriodSeconds", 0) != 0)
 		return false;
 	if (str_eq(w->kind->storage_name, STR("core/namespaces")))
 		return json_count(json_getz(json_getz(object, "spec"), "finalizers")) == 0;

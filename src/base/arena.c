@@ -133,6 +133,16 @@ struct str arena_str(struct arena *a, struct str s)
 	return str_of(arena_strdup(a, s), s.n);
 }
 
+struct str arena_lower(struct arena *a, struct str s)
+{
+	char *p = arena_strdup(a, s);
+
+	for (size_t i = 0; i < s.n; i++)
+		if (p[i] >= 'A' && p[i] <= 'Z')
+			p[i] = (char)(p[i] | 0x20);
+	return str_of(p, s.n);
+}
+
 char *arena_strdup(struct arena *a, struct str s)
 {
 	char *p = arena_alloc(a, s.n + 1);

@@ -164,6 +164,7 @@ static void text_is_copied_and_terminated(void **state)
 	memset(source, 'z', 6);
 	assert_string_equal(s.p, "abc");
 	assert_int_equal(s.n, 3);
+	assert_string_equal(arena_lower(&a, STR("aZ{@[\xc3\x89")).p, "az{@[\xc3\x89");
 	assert_string_equal(arena_strdup(&a, STR_NULL), "");
 	assert_string_equal(arena_printf(&a, "%s-%d", "x", 5), "x-5");
 	arena_release(&a);

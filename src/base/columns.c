@@ -7,13 +7,7 @@
 
 size_t columns_count(struct str s)
 {
-	size_t n = 0;
-
-	if (!str_is_utf8(s))
-		return s.n;
-	for (size_t i = 0; i < s.n; i++)
-		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-	return n;
+	return str_is_utf8(s) ? str_characters(s) : s.n;
 }
 
 static void add_spaces(struct buf *out, size_t n)

@@ -125,6 +125,28 @@ struct json *json_getz(const struct json *object, const char *key)
 	return json_get(object, str_from(key));
 }
 
+bool json_true_at(const struct json *object, const char *key)
+{
+	const struct json *v = json_getz(object, key);
+
+	return json_is(v, JSON_BOOL) && v->boolean;
+}
+
+int64_t json_i64_at(const struct json *object, const char *key, int64_t absent)
+{
+	int64_t value;
+
+	return json_i64(json_getz(object, key), &value) ? value : absent;
+}
+
+bool json_has_text(const struct json *array, struct str text)
+{
+	JSON_FOREACH (item, array)
+		if (json_is(item, JSON_STRING) && str_eq(json_str(item), text))
+			return true;
+	return false;
+}
+
 struct json *json_at(const struct json *array, size_t index)
 {
 	struct json *v;
@@ -259,6 +281,42 @@ void json_set(struct json *object, struct str key, struct json *child)
 void json_setz(struct json *object, const char *key, struct json *child)
 {
 	json_set(object, str_from(key), child);
+}
+
+void json_put_str(struct arena *a, struct json *object, const char *key, struct str v)
+{
+	json_setz(object, key, json_make_str(a, v));
+}
+
+void json_put_i64(struct arena *a, struct json *object, const char *key, int64_t v)
+{
+	json_setz(object, key, json_make_i64(a, v));
+}
+
+void json_put_bool(struct arena *a, struct json *object, const char *key, bool v)
+{
+	json_setz(object, key, json_make_bool(a, v));
+}
+
+static struct json *need(struct arena *a, struct json *parent, const char *key, enum json_type type)
+{
+	struct json *child = json_getz(parent, key);
+
+	if (json_is(child, type))
+		return child;
+	child = make(a, type);
+	json_setz(parent, key, child);
+	return child;
+}
+
+struct json *json_need_object(struct arena *a, struct json *parent, const char *key)
+{
+	return need(a, parent, key, JSON_OBJECT);
+}
+
+struct json *json_need_array(struct arena *a, struct json *parent, const char *key)
+{
+	return need(a, parent, key, JSON_ARRAY);
 }
 
 void json_replace(struct json *parent, struct json *old, struct json *child)

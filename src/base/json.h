@@ -176,6 +176,18 @@ bool json_f64(const struct json *v, double *ret_value);
 struct json *json_get(const struct json *object, struct str key);
 struct json *json_getz(const struct json *object, const char *key);
 
+/* What the member of that name says: its text, or STR_NULL; whether it is true; its number. */
+static inline struct str json_text_at(const struct json *object, const char *key)
+{
+	return json_str(json_getz(object, key));
+}
+
+bool json_true_at(const struct json *object, const char *key);
+int64_t json_i64_at(const struct json *object, const char *key, int64_t absent);
+
+/* Whether an array has that text. */
+bool json_has_text(const struct json *array, struct str text);
+
 /* The element at that index. */
 struct json *json_at(const struct json *array, size_t index);
 
@@ -212,6 +224,15 @@ void json_insert(struct json *array, size_t index, struct json *child);
 /* The member `key`: replaced in its place, else added at the end. The key is borrowed. */
 void json_set(struct json *object, struct str key, struct json *child);
 void json_setz(struct json *object, const char *key, struct json *child);
+
+/* The same with a node made for the value, whose text is borrowed, too. */
+void json_put_str(struct arena *a, struct json *object, const char *key, struct str v);
+void json_put_i64(struct arena *a, struct json *object, const char *key, int64_t v);
+void json_put_bool(struct arena *a, struct json *object, const char *key, bool v);
+
+/* The member as an object or array: an empty one when it is not there or something else. */
+struct json *json_need_object(struct arena *a, struct json *parent, const char *key);
+struct json *json_need_array(struct arena *a, struct json *parent, const char *key);
 
 /* Adds a member without looking for one of that name: there must be none. */
 void json_add(struct json *object, struct str key, struct json *child);

@@ -31,21 +31,27 @@ static bool skip_spaces(struct json_cursor *c)
 	return c->p < c->end || fail(c);
 }
 
-/* At the opening quote. Leaves the position behind the closing one. */
-static bool pass_string(struct json_cursor *c, struct str *ret_raw, bool *ret_escaped)
+/* The quote that closes the string whose first byte is at p; `end` when none does. */
+static const char *string_end(const char *p, const char *end, bool *ret_escaped)
 {
-	const char *from = c->p + 1, *p = from;
-
 	*ret_escaped = false;
-	while ((p = json_scan_plain(p, c->end)) < c->end && *p != '"') {
+	while ((p = json_scan_plain(p, end)) < end && *p != '"') {
 		if (*p == '\\') {
 			*ret_escaped = true;
-			if (++p == c->end)
+			if (++p == end)
 				break;
 		}
 		p++;
 	}
-	if (p >= c->end)
+	return p;
+}
+
+/* At the opening quote. Leaves the position behind the closing one. */
+static bool pass_string(struct json_cursor *c, struct str *ret_raw, bool *ret_escaped)
+{
+	const char *from = c->p + 1, *p = string_end(from, c->end, ret_escaped);
+
+	if (p == c->end)
 		return fail(c);
 	*ret_raw = str_of(from, (size_t)(p - from));
 	c->p = p + 1;
@@ -54,23 +60,21 @@ static bool pass_string(struct json_cursor *c, struct str *ret_raw, bool *ret_es
 
 static bool pass_nested(struct json_cursor *c)
 {
+	const char *p = c->p, *end = c->end;
 	size_t depth = 0;
-	struct str raw;
 	bool escaped;
 
-	while (c->p < c->end) {
-		char byte = *c->p;
-
-		if (byte == '"') {
-			if (!pass_string(c, &raw, &escaped))
-				return false;
-			continue;
-		}
-		c->p++;
-		if (byte == '{' || byte == '[')
+	for (; p < end; p++) {
+		if (*p == '"') {
+			p = string_end(p + 1, end, &escaped);
+			if (p == end)
+				break;
+		} else if (*p == '{' || *p == '[') {
 			depth++;
-		else if ((byte == '}' || byte == ']') && --depth == 0)
+		} else if ((*p == '}' || *p == ']') && --depth == 0) {
+			c->p = p + 1;
 			return true;
+		}
 	}
 	return fail(c);
 }

@@ -12,18 +12,16 @@ static const char escapes[256] = {
 
 static bool hex4(const char *p, const char *end, unsigned *ret_code)
 {
-	unsigned code = 0, digit;
+	unsigned code = 0;
 
 	if (end - p < 4)
 		return false;
 	for (int i = 0; i < 4; i++) {
-		if (p[i] >= '0' && p[i] <= '9')
-			digit = (unsigned)(p[i] - '0');
-		else if ((p[i] | 32) >= 'a' && (p[i] | 32) <= 'f')
-			digit = (unsigned)((p[i] | 32) - 'a' + 10);
-		else
+		int digit = str_hex_digit(p[i]);
+
+		if (digit < 0)
 			return false;
-		code = code * 16 + digit;
+		code = code * 16 + (unsigned)digit;
 	}
 	*ret_code = code;
 	return true;

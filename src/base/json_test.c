@@ -312,10 +312,10 @@ static void members_are_set_and_removed(void **state)
 	struct arena *a = *state;
 	struct json *v = json_make_object(a), *taken;
 
-	json_setz(v, "a", json_make_i64(a, 1));
-	json_setz(v, "b", json_make_i64(a, 2));
-	json_setz(v, "c", json_make_i64(a, 3));
-	json_setz(v, "b", json_make_str(a, STR("two")));
+	json_put_i64(a, v, "a", 1);
+	json_put_i64(a, v, "b", 2);
+	json_put_i64(a, v, "c", 3);
+	json_put_str(a, v, "b", STR("two"));
 	assert_json(v, "{\"a\":1,\"b\":\"two\",\"c\":3}");
 	json_setz(v, "c", json_make_null(a));
 	json_set(v, STR("d"), json_make_array(a));
@@ -373,6 +373,36 @@ static void depth_costs_no_stack(void **state)
 	assert_true(ok);
 }
 
+static void members_are_read_and_made_by_name(void **state)
+{
+	struct arena *a = *state;
+	struct json *o = json_make_object(a), *list, *inner;
+
+	json_put_str(a, o, "name", STR("x"));
+	json_put_str(a, o, "name", STR("pod"));
+	json_put_bool(a, o, "yes", true);
+	json_put_bool(a, o, "no", false);
+	json_put_i64(a, o, "n", 7);
+	assert_int_equal(json_count(o), 4);
+	assert_true(str_eq(json_text_at(o, "name"), STR("pod")));
+	assert_null(json_text_at(o, "n").p);
+	assert_null(json_text_at(NULL, "name").p);
+	assert_true(json_true_at(o, "yes"));
+	assert_false(json_true_at(o, "no") || json_true_at(o, "n") || json_true_at(NULL, "yes"));
+	assert_int_equal(json_i64_at(o, "n", -1), 7);
+	assert_int_equal(json_i64_at(o, "yes", -1), -1);
+
+	inner = json_need_object(a, o, "inner");
+	assert_true(json_is(inner, JSON_OBJECT));
+	assert_ptr_equal(json_need_object(a, o, "inner"), inner);
+	list = json_need_array(a, o, "inner"); /* replaces what is something else */
+	assert_ptr_equal(json_getz(o, "inner"), list);
+	json_append(list, json_make_null(a));
+	json_append(list, json_make_str(a, STR("b")));
+	assert_true(json_has_text(list, STR("b")));
+	assert_false(json_has_text(list, STR("")) || json_has_text(NULL, STR("b")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +420,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_copy_honours_the_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(elements_are_inserted_and_removed, setup, teardown),
 		cmocka_unit_test_setup_teardown(members_are_set_and_removed, setup, teardown),
+		cmocka_unit_test_setup_teardown(members_are_read_and_made_by_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_assigned_node_keeps_its_place, setup, teardown),
 		cmocka_unit_test(depth_costs_no_stack),
 	};

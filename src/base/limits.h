@@ -169,6 +169,8 @@
 
 /* Combinations of verb, group, resource and name that one role may grant piece by piece. */
 #define RBAC_PIECES_MAX 5000
+/* Texts compared to find out whether somebody has what they grant: a tenth of a second. */
+#define RBAC_COMPARISONS_MAX 20000000UL
 
 /* One log line; one line of the audit log, whose request line alone may be HTTP_TARGET_MAX. */
 #define LOG_LINE_MAX   (16UL * KIB)

@@ -108,15 +108,6 @@ static struct regex_node *node_of_dot(struct parser *p)
 
 /* --- escapes ---------------------------------------------------------------------- */
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Behind "\x". False when it is no number. */
 static bool take_hex(struct parser *p, uint32_t *ret_rune)
 {
@@ -124,8 +115,8 @@ static bool take_hex(struct parser *p, uint32_t *ret_rune)
 	size_t digits = 0;
 	uint32_t c = 0;
 
-	while (hex_value(peek(p)) >= 0 && (braced || digits < 2)) {
-		c = c * 16 + (uint32_t)hex_value(peek(p));
+	while (str_hex_digit(peek(p)) >= 0 && (braced || digits < 2)) {
+		c = c * 16 + (uint32_t)str_hex_digit(peek(p));
 		p->at++;
 		digits++;
 		if (c > REGEX_RUNE_MAX)

@@ -170,6 +170,24 @@ bool str_is_utf8(struct str s)
 	return true;
 }
 
+size_t str_characters(struct str s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++)
+		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+	return n;
+}
+
+int str_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 char *str_dup(struct str s)
 {
 	return xstrndup(s.p ? s.p : "", s.n);

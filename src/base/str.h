@@ -74,6 +74,12 @@ bool str_to_u64(struct str s, uint64_t *ret_value);
 /* Well-formed UTF-8: no overlong forms, surrogates or values above 10FFFF. */
 bool str_is_utf8(struct str s);
 
+/* Code points of what is well-formed; bytes that begin none are not counted. */
+size_t str_characters(struct str s);
+
+/* What a hexadecimal digit of either case is worth; -1 for any other byte. */
+int str_hex_digit(char c);
+
 /* Terminated copy on the heap. */
 char *str_dup(struct str s);
 

@@ -190,6 +190,27 @@ static void malformed_utf8_is_refused_at_every_offset(void **state)
 	}
 }
 
+static void characters_are_counted_not_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(str_characters(STR_NULL), 0);
+	assert_int_equal(str_characters(STR("abc")), 3);
+	assert_int_equal(str_characters(STR("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80")), 5);
+}
+
+static void hexadecimal_digits_are_of_either_case(void **state)
+{
+	static const char digits[] = "0123456789abcdef", upper[] = "0123456789ABCDEF";
+
+	(void)state;
+	for (int c = 0; c < 256; c++) {
+		const char *at = c ? strchr(digits, c) : NULL, *up = c ? strchr(upper, c) : NULL;
+		int want = at ? (int)(at - digits) : up ? (int)(up - upper) : -1;
+
+		assert_int_equal(str_hex_digit((char)c), want);
+	}
+}
+
 static void copies_are_terminated(void **state)
 {
 	char *copy = str_dup(str_of("abcdef", 3)), *empty = str_dup(STR_NULL);
@@ -215,6 +236,8 @@ int main(void)
 		cmocka_unit_test(what_is_not_wholly_a_number_is_refused),
 		cmocka_unit_test(well_formed_utf8_is_accepted),
 		cmocka_unit_test(malformed_utf8_is_refused_at_every_offset),
+		cmocka_unit_test(characters_are_counted_not_bytes),
+		cmocka_unit_test(hexadecimal_digits_are_of_either_case),
 		cmocka_unit_test(copies_are_terminated),
 	};
 

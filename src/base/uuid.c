@@ -44,15 +44,6 @@ struct str uuid_print(const struct uuid *u, char out[static UUID_TEXT_SIZE])
 	return str_of(out, at);
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 bool uuid_parse(struct str text, struct uuid *ret_uuid)
 {
 	struct uuid u;
@@ -63,9 +54,9 @@ bool uuid_parse(struct str text, struct uuid *ret_uuid)
 	for (size_t i = 0; i < sizeof(u.bytes); i++, p += 2) {
 		if (hyphen_before(i) && *p++ != '-')
 			return false;
-		if (hex_value(p[0]) < 0 || hex_value(p[1]) < 0)
+		if (str_hex_digit(p[0]) < 0 || str_hex_digit(p[1]) < 0)
 			return false;
-		u.bytes[i] = (uint8_t)(hex_value(p[0]) << 4 | hex_value(p[1]));
+		u.bytes[i] = (uint8_t)(str_hex_digit(p[0]) << 4 | str_hex_digit(p[1]));
 	}
 	*ret_uuid = u;
 	return true;

@@ -215,7 +215,7 @@ static void strings_are_quoted_where_they_must(void **state)
 
 		arena_init(&a, MIB);
 		v = json_make_object(&a);
-		json_setz(v, "s", json_make_str(&a, str_from(strings[i].json)));
+		json_put_str(&a, v, "s", str_from(strings[i].json));
 		print_and_check(&b, v);
 		(void)buf_printf(&expected, "s: %s\n", strings[i].yaml);
 		assert_string_equal(b.p, expected.p);
@@ -253,7 +253,7 @@ static void long_lines_are_not_folded(void **state)
 		(void)buf_addz(&text, "word ");
 	(void)buf_addz(&text, "end");
 	v = json_make_object(&a);
-	json_setz(v, "s", json_make_str(&a, buf_str(&text)));
+	json_put_str(&a, v, "s", buf_str(&text));
 	print_and_check(&b, v);
 	assert_int_equal(b.n, text.n + 4);
 	json_set(v, buf_str(&text), json_make_null(&a));

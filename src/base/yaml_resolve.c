@@ -228,17 +228,12 @@ static unsigned take_base(struct str *s)
 static bool take_digits(struct str s, unsigned base, uint64_t *ret_value)
 {
 	uint64_t v = 0;
-	unsigned digit;
 
 	for (size_t i = 0; i < s.n; i++) {
-		if (is_digit(s.p[i]))
-			digit = (unsigned)(s.p[i] - '0');
-		else if ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'f')
-			digit = (unsigned)((s.p[i] | 32) - 'a' + 10);
-		else
-			return false;
-		if (digit >= base || __builtin_mul_overflow(v, base, &v) ||
-		    __builtin_add_overflow(v, digit, &v))
+		int digit = str_hex_digit(s.p[i]);
+
+		if (digit < 0 || (unsigned)digit >= base || __builtin_mul_overflow(v, base, &v) ||
+		    __builtin_add_overflow(v, (unsigned)digit, &v))
 			return false;
 	}
 	*ret_value = v;

@@ -95,8 +95,7 @@ static int read_text(struct codec *c, enum decode_format format, struct error *e
 	if (c->tree->type != JSON_OBJECT)
 		return error_set(err, ERR_BAD_REQUEST,
 				 "the input is not an object, but one is expected");
-	r = find_kind(c, json_str(json_getz(c->tree, "apiVersion")),
-		      json_str(json_getz(c->tree, "kind")), err);
+	r = find_kind(c, json_text_at(c->tree, "apiVersion"), json_text_at(c->tree, "kind"), err);
 	if (r < 0)
 		return r;
 	fold_aliases(c);

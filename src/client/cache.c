@@ -5,10 +5,9 @@
  */
 #include "client/cache.h"
 
-#include "base/json.h"
+#include "base/json_cursor.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "client/scan.h"
 
 struct cache_row {
 	struct cached *object; /* the cache's reference */
@@ -33,22 +32,23 @@ void cache_values_add(struct cache_values *v, struct str value)
 
 void cache_index_owner_uid(const struct cached *o, struct arena *a, struct cache_values *v)
 {
-	struct scan s = scan_of(o->json);
-	enum scan_type type;
+	struct json_cursor s = json_cursor_of(o->json);
+	enum json_cursor_type type;
 	struct str raw;
 
-	if (!scan_find(&s, STR("metadata")) || !scan_find(&s, STR("ownerReferences")) ||
-	    !scan_enter(&s, '['))
+	if (!json_cursor_find(&s, STR("metadata")) ||
+	    !json_cursor_find(&s, STR("ownerReferences")) || !json_cursor_enter(&s, '['))
 		return;
-	while (scan_element(&s)) {
-		struct scan owner = s;
+	while (json_cursor_element(&s)) {
+		struct json_cursor owner = s;
 
-		if (scan_find(&owner, STR("uid")) && scan_value(&owner, &raw, &type)) {
-			raw = scan_text(raw, type, a);
+		if (json_cursor_find(&owner, STR("uid")) &&
+		    json_cursor_value(&owner, &raw, &type)) {
+			raw = json_cursor_text(raw, type, a);
 			if (raw.n)
 				cache_values_add(v, raw);
 		}
-		if (!scan_value(&s, &raw, &type))
+		if (!json_cursor_value(&s, &raw, &type))
 			return;
 	}
 }

@@ -5,9 +5,9 @@
 #include "client/cached.h"
 
 #include "base/json.h"
+#include "base/json_cursor.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "client/scan.h"
 
 /* What the walk finds; pieces of the source. */
 struct found {
@@ -16,7 +16,7 @@ struct found {
 	const char *cut, *cut_end; /* the member managedFields with one comma; NULL: none */
 };
 
-static void note_meta(struct found *f, struct str key, struct str raw, enum scan_type type,
+static void note_meta(struct found *f, struct str key, struct str raw, enum json_cursor_type type,
 		      struct arena *a)
 {
 	struct str *to = NULL;
@@ -30,13 +30,14 @@ static void note_meta(struct found *f, struct str key, struct str raw, enum scan
 	else if (str_eq(key, STR("resourceVersion")))
 		to = &f->rv;
 	else if (str_eq(key, STR("deletionTimestamp")))
-		f->deleting = type == SCAN_TEXT;
+		f->deleting = type == JSON_CURSOR_STRING;
 	if (to)
-		*to = scan_text(raw, type, a);
+		*to = json_cursor_text(raw, type, a);
 }
 
 /* The member [from, s->p) with the comma before it, or else the one behind it. */
-static void note_cut(struct found *f, const struct scan *s, const char *before, const char *from)
+static void note_cut(struct found *f, const struct json_cursor *s, const char *before,
+		     const char *from)
 {
 	const char *p = s->p;
 
@@ -50,16 +51,16 @@ static void note_cut(struct found *f, const struct scan *s, const char *before, 
 	f->cut_end = p;
 }
 
-static bool walk_meta(struct scan *s, struct found *f, struct arena *a)
+static bool walk_meta(struct json_cursor *s, struct found *f, struct arena *a)
 {
 	const char *before = NULL, *from;
-	enum scan_type type;
+	enum json_cursor_type type;
 	struct str key, raw;
 
-	if (!scan_enter(s, '{'))
+	if (!json_cursor_enter(s, '{'))
 		return false;
-	while (scan_member(s, &key, &from)) {
-		if (!scan_value(s, &raw, &type))
+	while (json_cursor_member(s, &key, &from)) {
+		if (!json_cursor_value(s, &raw, &type))
 			return false;
 		if (str_eq(key, STR("managedFields")))
 			note_cut(f, s, before, from);
@@ -72,19 +73,19 @@ static bool walk_meta(struct scan *s, struct found *f, struct arena *a)
 
 static bool walk(struct str text, struct found *f, struct arena *a)
 {
-	struct scan s = scan_of(text);
-	enum scan_type type;
+	struct json_cursor s = json_cursor_of(text);
+	enum json_cursor_type type;
 	struct str key, raw;
 
-	if (!scan_enter(&s, '{'))
+	if (!json_cursor_enter(&s, '{'))
 		return false;
-	while (scan_member(&s, &key, NULL)) {
+	while (json_cursor_member(&s, &key, NULL)) {
 		if (str_eq(key, STR("metadata"))) {
 			if (!walk_meta(&s, f, a))
 				return false;
 			continue;
 		}
-		if (!scan_value(&s, &raw, &type))
+		if (!json_cursor_value(&s, &raw, &type))
 			return false;
 		f->kind |= str_eq(key, STR("kind"));
 	}
@@ -185,25 +186,25 @@ void cached_unref(struct cached *o)
 		free(o);
 }
 
-static struct str read_value(struct scan *s, struct arena *a)
+static struct str read_value(struct json_cursor *s, struct arena *a)
 {
-	enum scan_type type;
+	enum json_cursor_type type;
 	struct str raw;
 
-	if (!scan_value(s, &raw, &type) || type == SCAN_NOTHING)
+	if (!json_cursor_value(s, &raw, &type) || type == JSON_CURSOR_NULL)
 		return STR_NULL;
-	if (type == SCAN_NESTED || type == SCAN_NUMBER_OR_BOOL)
+	if (type == JSON_CURSOR_NESTED || type == JSON_CURSOR_SCALAR)
 		return raw;
-	return scan_text(raw, type, a);
+	return json_cursor_text(raw, type, a);
 }
 
 struct str cached_field(const struct cached *o, const char *path, struct arena *a)
 {
-	struct scan s = scan_of(o->json);
+	struct json_cursor s = json_cursor_of(o->json);
 	struct str rest = str_from(path), name;
 
 	while (str_split(&rest, '.', &name))
-		if (!scan_find(&s, name))
+		if (!json_cursor_find(&s, name))
 			return STR_NULL;
 	return read_value(&s, a);
 }
@@ -211,9 +212,10 @@ struct str cached_field(const struct cached *o, const char *path, struct arena *
 static struct str meta_member(const struct cached *o, struct str map, struct str key,
 			      struct arena *a)
 {
-	struct scan s = scan_of(o->json);
+	struct json_cursor s = json_cursor_of(o->json);
 
-	if (!scan_find(&s, STR("metadata")) || !scan_find(&s, map) || !scan_find(&s, key))
+	if (!json_cursor_find(&s, STR("metadata")) || !json_cursor_find(&s, map) ||
+	    !json_cursor_find(&s, key))
 		return STR_NULL;
 	return read_value(&s, a);
 }

@@ -34,10 +34,9 @@ static bool is_too_large(const struct json *status)
 	const struct json *causes = json_getz(json_getz(status, "details"), "causes");
 
 	JSON_FOREACH (it, causes)
-		if (str_eq(json_str(json_getz(it, "reason")), STR("ResourceVersionTooLarge")))
+		if (str_eq(json_text_at(it, "reason"), STR("ResourceVersionTooLarge")))
 			return true;
-	return str_find(json_str(json_getz(status, "message")),
-			STR("Too large resource version")) >= 0;
+	return str_find(json_text_at(status, "message"), STR("Too large resource version")) >= 0;
 }
 
 void client_error_of_status(struct str body, int http_status, struct error *ret_err,
@@ -50,19 +49,18 @@ void client_error_of_status(struct str body, int http_status, struct error *ret_
 
 	arena_init(&a, REQUEST_WORK_MAX);
 	if (json_parse(&a, body, NULL, &status, NULL) < 0 ||
-	    !str_eq(json_str(json_getz(status, "kind")), STR("Status")))
+	    !str_eq(json_text_at(status, "kind"), STR("Status")))
 		status = NULL;
 	if (json_i64(json_getz(status, "code"), &code) && code >= 100 && code < 600)
 		http_status = (int)code;
-	message = json_str(json_getz(status, "message"));
+	message = json_text_at(status, "message");
 	if (ret_too_large)
 		*ret_too_large = is_too_large(status);
 	if (message.n)
-		(void)error_set(ret_err,
-				code_by(json_str(json_getz(status, "reason")), http_status), "%.*s",
-				STR_ARG(message));
+		(void)error_set(ret_err, code_by(json_text_at(status, "reason"), http_status),
+				"%.*s", STR_ARG(message));
 	else
-		(void)error_set(
-			ret_err, code_by(json_str(json_getz(status, "reason")), http_status),
-			"the server answered %d %s", http_status, http_status_text(http_status));
+		(void)error_set(ret_err, code_by(json_text_at(status, "reason"), http_status),
+				"the server answered %d %s", http_status,
+				http_status_text(http_status));
 }

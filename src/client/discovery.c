@@ -31,7 +31,7 @@ struct discovery {
 
 /* --- catalogues -------------------------------------------------------------------------- */
 
-struct catalogue *catalogue_new(void)
+static struct catalogue *catalogue_new(void)
 {
 	struct catalogue *c = XNEW(struct catalogue);
 
@@ -44,7 +44,7 @@ struct catalogue *catalogue_new(void)
 	return c;
 }
 
-void catalogue_free(struct catalogue *c)
+static void catalogue_free(struct catalogue *c)
 {
 	if (!c)
 		return;
@@ -145,7 +145,7 @@ static void on_groups(struct discovery *d, const struct client_answer *a, const 
 			finish(d, &why);
 			return;
 		}
-		catalogue_add_groups(d->next, tree, is_aggregated(a));
+		discovery_add_groups(d->next, tree, is_aggregated(a));
 	}
 	if (d->step == STEP_CORE) {
 		d->step = STEP_GROUPS;
@@ -170,7 +170,7 @@ static void on_version(struct discovery *d, const struct client_answer *a, const
 	if (err || client_answer_tree(a, &d->next->arena, &tree, NULL) < 0)
 		d->next->incomplete = true;
 	else
-		catalogue_add_legacy(d->next, &d->next->versions.v[d->version], tree);
+		discovery_add_legacy(d->next, &d->next->versions.v[d->version], tree);
 	d->version++;
 	ask_version(d);
 }

@@ -17,14 +17,11 @@ struct catalogue {
 	bool incomplete;
 };
 
-struct catalogue *catalogue_new(void);
-void catalogue_free(struct catalogue *c);
-
 /* An answer to /api or /apis: group versions and, when aggregated, their resources. */
-void catalogue_add_groups(struct catalogue *c, const struct json *tree, bool aggregated);
+void discovery_add_groups(struct catalogue *c, const struct json *tree, bool aggregated);
 
 /* An APIResourceList of one version. */
-void catalogue_add_legacy(struct catalogue *c, const struct resource *version,
+void discovery_add_legacy(struct catalogue *c, const struct resource *version,
 			  const struct json *tree);
 
 #endif

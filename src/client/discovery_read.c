@@ -51,10 +51,10 @@ static void add_aggregated(struct catalogue *c, const struct resource *version,
 {
 	struct discovery_resource d = { .resource = *version };
 
-	d.resource.resource = json_str(json_getz(v, "resource"));
-	d.resource.kind = json_str(json_getz(json_getz(v, "responseKind"), "kind"));
-	d.resource.namespaced = str_eq(json_str(json_getz(v, "scope")), STR("Namespaced"));
-	d.singular = json_str(json_getz(v, "singularResource"));
+	d.resource.resource = json_text_at(v, "resource");
+	d.resource.kind = json_text_at(json_getz(v, "responseKind"), "kind");
+	d.resource.namespaced = str_eq(json_text_at(v, "scope"), STR("Namespaced"));
+	d.singular = json_text_at(v, "singularResource");
 	d.short_names = join(&c->arena, json_getz(v, "shortNames"), NULL);
 	d.categories = join(&c->arena, json_getz(v, "categories"), NULL);
 	d.subresources = join(&c->arena, json_getz(v, "subresources"), "subresource");
@@ -66,12 +66,12 @@ static void add_aggregated(struct catalogue *c, const struct resource *version,
 
 static void add_aggregated_group(struct catalogue *c, const struct json *group)
 {
-	struct resource r = { .group = json_str(json_getz(json_getz(group, "metadata"), "name")) };
+	struct resource r = { .group = json_text_at(json_getz(group, "metadata"), "name") };
 
 	JSON_FOREACH (version, json_getz(group, "versions")) {
-		r.version = json_str(json_getz(version, "version"));
+		r.version = json_text_at(version, "version");
 		(void)vec_push(&c->versions, r);
-		if (str_eq(json_str(json_getz(version, "freshness")), STR("Stale")))
+		if (str_eq(json_text_at(version, "freshness"), STR("Stale")))
 			c->incomplete = true;
 		JSON_FOREACH (it, json_getz(version, "resources"))
 			add_aggregated(c, &r, it);
@@ -88,15 +88,15 @@ static void add_legacy_groups(struct catalogue *c, const struct json *tree)
 		(void)vec_push(&c->versions, r);
 	}
 	JSON_FOREACH (group, json_getz(tree, "groups")) {
-		r.group = json_str(json_getz(group, "name"));
+		r.group = json_text_at(group, "name");
 		JSON_FOREACH (it, json_getz(group, "versions")) {
-			r.version = json_str(json_getz(it, "version"));
+			r.version = json_text_at(it, "version");
 			(void)vec_push(&c->versions, r);
 		}
 	}
 }
 
-void catalogue_add_groups(struct catalogue *c, const struct json *tree, bool aggregated)
+void discovery_add_groups(struct catalogue *c, const struct json *tree, bool aggregated)
 {
 	if (!aggregated) {
 		add_legacy_groups(c, tree);
@@ -121,13 +121,11 @@ static void add_legacy_subresource(struct catalogue *c, struct str parent, struc
 static void add_legacy(struct catalogue *c, const struct resource *version, const struct json *v)
 {
 	struct discovery_resource d = { .resource = *version };
-	bool namespaced = false;
 
-	(void)json_bool(json_getz(v, "namespaced"), &namespaced);
-	d.resource.resource = json_str(json_getz(v, "name"));
-	d.resource.kind = json_str(json_getz(v, "kind"));
-	d.resource.namespaced = namespaced;
-	d.singular = json_str(json_getz(v, "singularName"));
+	d.resource.resource = json_text_at(v, "name");
+	d.resource.kind = json_text_at(v, "kind");
+	d.resource.namespaced = json_true_at(v, "namespaced");
+	d.singular = json_text_at(v, "singularName");
 	d.short_names = join(&c->arena, json_getz(v, "shortNames"), NULL);
 	d.categories = join(&c->arena, json_getz(v, "categories"), NULL);
 	d.verbs = read_verbs(json_getz(v, "verbs"));
@@ -135,7 +133,7 @@ static void add_legacy(struct catalogue *c, const struct resource *version, cons
 		(void)vec_push(&c->resources, d);
 }
 
-void catalogue_add_legacy(struct catalogue *c, const struct resource *version,
+void discovery_add_legacy(struct catalogue *c, const struct resource *version,
 			  const struct json *tree)
 {
 	struct resource r = *version;
@@ -144,10 +142,10 @@ void catalogue_add_legacy(struct catalogue *c, const struct resource *version,
 	struct str name;
 
 	JSON_FOREACH (it, json_getz(tree, "resources"))
-		if (str_chr(json_str(json_getz(it, "name")), '/') < 0)
+		if (str_chr(json_text_at(it, "name"), '/') < 0)
 			add_legacy(c, &r, it);
 	JSON_FOREACH (it, json_getz(tree, "resources")) {
-		name = json_str(json_getz(it, "name"));
+		name = json_text_at(it, "name");
 		slash = str_chr(name, '/');
 		if (slash >= 0)
 			add_legacy_subresource(c, str_of(name.p, (size_t)slash),

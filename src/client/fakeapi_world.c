@@ -130,8 +130,8 @@ static void set_text(struct fakeapi *f, struct arena *a, struct fakeapi_object *
 	struct buf text = BUF_INIT(OBJECT_MAX);
 
 	o->rv = ++f->rv;
-	json_setz(meta_of(tree), "resourceVersion",
-		  json_make_str(a, str_from(arena_printf(a, "%lld", (long long)o->rv))));
+	json_put_str(a, meta_of(tree), "resourceVersion",
+		     str_from(arena_printf(a, "%lld", (long long)o->rv)));
 	assert_int_equal(json_print(&text, tree, NULL), 0);
 	free(o->text);
 	o->text = buf_take(&text);
@@ -166,8 +166,8 @@ static void store(struct fakeapi *f, struct arena *a, struct fakeapi_object *o, 
 	bool same;
 
 	(void)json_print(&before, parse(a, str_from(arena_strdup(a, str_from(o->text)))), NULL);
-	json_setz(meta_of(tree), "resourceVersion",
-		  json_make_str(a, str_from(arena_printf(a, "%lld", (long long)o->rv))));
+	json_put_str(a, meta_of(tree), "resourceVersion",
+		     str_from(arena_printf(a, "%lld", (long long)o->rv)));
 	(void)json_print(&after, tree, NULL);
 	same = str_eq(buf_str(&before), buf_str(&after));
 	buf_release(&before);
@@ -220,24 +220,22 @@ static int create(struct fakeapi *f, const struct fakeapi_kind *k, struct str ns
 	arena_init(&a, SIZE_MAX);
 	tree = parse(&a, body);
 	meta = meta_of(tree);
-	name = json_str(json_getz(meta, "name"));
+	name = json_text_at(meta, "name");
 	if (ns.n > 0 && is_terminating(f, ns)) {
 		status = refuse(out, ERR_FORBIDDEN, k, name,
 				"unable to create new content because it is being terminated");
 	} else if (find(f, k, ns, name)) {
 		status = refuse(out, ERR_ALREADY_EXISTS, k, name, NULL);
 	} else {
-		json_setz(
-			tree, "apiVersion",
-			json_make_str(&a, str_from(k->group[0] ? arena_printf(&a, "%s/%s", k->group,
-									      k->version)
-							       : k->version)));
-		json_setz(tree, "kind", json_make_str(&a, str_from(k->kind)));
+		json_put_str(&a, tree, "apiVersion",
+			     str_from(k->group[0] ? arena_printf(&a, "%s/%s", k->group, k->version)
+						  : k->version));
+		json_put_str(&a, tree, "kind", str_from(k->kind));
 		if (ns.n > 0)
-			json_setz(meta, "namespace", json_make_str(&a, ns));
+			json_put_str(&a, meta, "namespace", ns);
 		uuid_make_seeded(&u, &f->prng);
 		if (!json_getz(meta, "uid"))
-			json_setz(meta, "uid", json_make_str(&a, uuid_print(&u, uid)));
+			json_put_str(&a, meta, "uid", uuid_print(&u, uid));
 		o = XNEW(struct fakeapi_object);
 		o->kind = k;
 		o->key = key_of(k, ns, name);
@@ -252,9 +250,9 @@ static int create(struct fakeapi *f, const struct fakeapi_kind *k, struct str ns
 
 static bool differs(struct json *meta, const struct json *now, const char *name)
 {
-	struct str want = json_str(json_getz(meta, name));
+	struct str want = json_text_at(meta, name);
 
-	return want.n > 0 && !str_eq(want, json_str(json_getz(now, name)));
+	return want.n > 0 && !str_eq(want, json_text_at(now, name));
 }
 
 static void keep(struct arena *a, struct json *to, struct json *from, const char *name)
@@ -291,8 +289,8 @@ static int change(struct fakeapi *f, struct fakeapi_object *o, struct str sub, s
 			keep(&a, tree, now, "spec");
 		(void)buf_addz(out, o->text);
 		store(f, &a, o, tree);
-		o = find(f, kind, json_str(json_getz(meta_of(tree), "namespace")),
-			 json_str(json_getz(meta_of(tree), "name")));
+		o = find(f, kind, json_text_at(meta_of(tree), "namespace"),
+			 json_text_at(meta_of(tree), "name"));
 		if (o) {
 			buf_clear(out);
 			(void)buf_addz(out, o->text);
@@ -337,8 +335,7 @@ static void mark_and_remove(struct fakeapi *f, struct fakeapi_object *o, struct 
 		remove_object(f, o);
 	} else {
 		if (!json_getz(meta, "deletionTimestamp"))
-			json_setz(meta, "deletionTimestamp",
-				  json_make_str(&a, STR("2024-01-01T00:00:00Z")));
+			json_put_str(&a, meta, "deletionTimestamp", STR("2024-01-01T00:00:00Z"));
 		set_text(f, &a, o, tree);
 		add_event(f, "MODIFIED", o);
 	}
@@ -356,8 +353,8 @@ static int remove_one(struct fakeapi *f, struct fakeapi_object *o, const struct 
 	arena_init(&a, SIZE_MAX);
 	if (q->body.n > 0)
 		options = parse(&a, q->body);
-	if (json_str(json_getz(options, "propagationPolicy")).n > 0)
-		policy = json_str(json_getz(options, "propagationPolicy"));
+	if (json_text_at(options, "propagationPolicy").n > 0)
+		policy = json_text_at(options, "propagationPolicy");
 	before = json_getz(options, "preconditions");
 	if (differs(before, meta_of(parse(&a, str_from(arena_strdup(&a, str_from(o->text))))),
 		    "uid") ||

@@ -124,7 +124,7 @@ static struct kubeconfig_entry entry_in(const struct kubeconfig_file *f, const c
 	struct kubeconfig_entry e = { .file = f, .what = what, .name = name };
 
 	JSON_FOREACH (it, json_getz(f->tree, list))
-		if (str_eq(json_str(json_getz(it, "name")), name)) {
+		if (str_eq(json_text_at(it, "name"), name)) {
 			e.fields = json_getz(it, what);
 			break;
 		}
@@ -147,7 +147,7 @@ static int find_entry(const struct loading *l, const char *list, const char *wha
 static struct str current_context(const struct loading *l)
 {
 	for (size_t i = 0; i < l->files.n; i++) {
-		struct str name = json_str(json_getz(l->files.v[i].tree, "current-context"));
+		struct str name = json_text_at(l->files.v[i].tree, "current-context");
 
 		if (name.n)
 			return name;

@@ -39,7 +39,7 @@ static int64_t read_time(const struct json *spec, const char *name)
 {
 	int64_t ns;
 
-	if (timestamp_parse(json_str(json_getz(spec, name)), &ns, NULL) < 0)
+	if (timestamp_parse(json_text_at(spec, name), &ns, NULL) < 0)
 		return 0;
 	return ns;
 }
@@ -67,7 +67,7 @@ int lease_record_read(struct str lease, struct lease_record *ret_record, struct 
 	spec = json_getz(tree, "spec");
 	lease_record_release(ret_record);
 	*ret_record = (struct lease_record){
-		.holder = str_dup(json_str(json_getz(spec, "holderIdentity"))),
+		.holder = str_dup(json_text_at(spec, "holderIdentity")),
 		.duration_s = read_int(spec, "leaseDurationSeconds"),
 		.transitions = read_int(spec, "leaseTransitions"),
 		.acquire_ns = read_time(spec, "acquireTime"),
@@ -79,7 +79,7 @@ int lease_record_read(struct str lease, struct lease_record *ret_record, struct 
 
 static void set_text(struct arena *a, struct json *object, const char *name, struct str text)
 {
-	json_setz(object, name, json_make_str(a, arena_str(a, text)));
+	json_put_str(a, object, name, arena_str(a, text));
 }
 
 static void set_time(struct arena *a, struct json *spec, const char *name, int64_t ns)
@@ -110,10 +110,10 @@ static void set_spec(struct arena *a, struct json *lease, const struct lease_rec
 		json_setz(lease, "spec", spec);
 	}
 	set_text(a, spec, "holderIdentity", str_from(r->holder ? r->holder : ""));
-	json_setz(spec, "leaseDurationSeconds", json_make_i64(a, r->duration_s));
+	json_put_i64(a, spec, "leaseDurationSeconds", r->duration_s);
 	set_time(a, spec, "acquireTime", r->acquire_ns);
 	set_time(a, spec, "renewTime", r->renew_ns);
-	json_setz(spec, "leaseTransitions", json_make_i64(a, r->transitions));
+	json_put_i64(a, spec, "leaseTransitions", r->transitions);
 }
 
 int lease_record_write(const struct lease_record *r, struct str lease, const char *ns,

@@ -4,17 +4,17 @@
  */
 #include "client/reflector_list.h"
 
-#include "client/scan.h"
+#include "base/json_cursor.h"
 
-static void read_meta(struct scan *s, struct reflector_page *p)
+static void read_meta(struct json_cursor *s, struct reflector_page *p)
 {
 	struct str key, raw;
-	enum scan_type type;
+	enum json_cursor_type type;
 
-	if (!scan_enter(s, '{'))
+	if (!json_cursor_enter(s, '{'))
 		return;
-	while (scan_member(s, &key, NULL) && scan_value(s, &raw, &type)) {
-		if (type != SCAN_TEXT)
+	while (json_cursor_member(s, &key, NULL) && json_cursor_value(s, &raw, &type)) {
+		if (type != JSON_CURSOR_STRING)
 			continue;
 		if (str_eq(key, STR("resourceVersion")))
 			p->rv = raw;
@@ -23,17 +23,17 @@ static void read_meta(struct scan *s, struct reflector_page *p)
 	}
 }
 
-static int add_items(struct scan *s, const struct cached_defaults *d, struct cache *to,
+static int add_items(struct json_cursor *s, const struct cached_defaults *d, struct cache *to,
 		     struct reflector_page *p, struct error *err)
 {
 	struct str raw;
-	enum scan_type type;
+	enum json_cursor_type type;
 	struct cached *o;
 	int r;
 
-	if (!scan_enter(s, '['))
+	if (!json_cursor_enter(s, '['))
 		return error_set(err, ERR_PROTOCOL, "the server's list has items that are no list");
-	while (scan_element(s) && scan_value(s, &raw, &type)) {
+	while (json_cursor_element(s) && json_cursor_value(s, &raw, &type)) {
 		r = cached_new(raw, d, &o, err);
 		if (r < 0)
 			return r;
@@ -46,16 +46,16 @@ static int add_items(struct scan *s, const struct cached_defaults *d, struct cac
 int reflector_list_parse(struct str text, bool slim, struct cache *to,
 			 struct reflector_page *ret_page, struct error *err)
 {
-	struct scan s = scan_of(text), items = { 0 }, at;
+	struct json_cursor s = json_cursor_of(text), items = { 0 }, at;
 	struct cached_defaults d = { .slim = slim };
 	struct str key, raw;
-	enum scan_type type;
+	enum json_cursor_type type;
 
 	*ret_page = (struct reflector_page){ 0 };
-	if (scan_enter(&s, '{'))
-		while (scan_member(&s, &key, NULL)) {
+	if (json_cursor_enter(&s, '{'))
+		while (json_cursor_member(&s, &key, NULL)) {
 			at = s;
-			if (!scan_value(&s, &raw, &type))
+			if (!json_cursor_value(&s, &raw, &type))
 				break;
 			if (str_eq(key, STR("kind")) && str_ends(raw, STR("List")))
 				d.kind = str_of(raw.p, raw.n - 4);
@@ -63,7 +63,7 @@ int reflector_list_parse(struct str text, bool slim, struct cache *to,
 				d.api_version = raw;
 			else if (str_eq(key, STR("metadata")))
 				read_meta(&at, ret_page);
-			else if (str_eq(key, STR("items")) && type == SCAN_NESTED)
+			else if (str_eq(key, STR("items")) && type == JSON_CURSOR_NESTED)
 				items = at;
 		}
 	if (!s.p || !d.kind.n || !ret_page->rv.n)

@@ -4,8 +4,8 @@
  */
 #include "client/watch_event.h"
 
+#include "base/json_cursor.h"
 #include "base/limits.h"
-#include "client/scan.h"
 
 enum { LINES_KEPT = 64 * 1024 }; /* room that is worth keeping between lines */
 
@@ -28,16 +28,16 @@ static enum watch_event_type type_of(struct str name)
 
 int watch_event_parse(struct str line, struct watch_event *ret_event, struct error *err)
 {
-	struct scan s = scan_of(line);
+	struct json_cursor s = json_cursor_of(line);
 	struct str key, raw, type = STR_NULL;
-	enum scan_type what;
+	enum json_cursor_type what;
 	struct watch_event e = { 0 };
 
-	if (scan_enter(&s, '{'))
-		while (scan_member(&s, &key, NULL) && scan_value(&s, &raw, &what)) {
-			if (str_eq(key, STR("type")) && what == SCAN_TEXT)
+	if (json_cursor_enter(&s, '{'))
+		while (json_cursor_member(&s, &key, NULL) && json_cursor_value(&s, &raw, &what)) {
+			if (str_eq(key, STR("type")) && what == JSON_CURSOR_STRING)
 				type = raw;
-			else if (str_eq(key, STR("object")) && what == SCAN_NESTED)
+			else if (str_eq(key, STR("object")) && what == JSON_CURSOR_NESTED)
 				e.object = raw;
 		}
 	if (!s.p || !type.n || !e.object.n)
@@ -48,30 +48,31 @@ int watch_event_parse(struct str line, struct watch_event *ret_event, struct err
 	return 0;
 }
 
-static void read_annotations(struct scan *s, bool *ret_initial_end)
+static void read_annotations(struct json_cursor *s, bool *ret_initial_end)
 {
-	enum scan_type type;
+	enum json_cursor_type type;
 	struct str raw;
 
-	if (scan_find(s, STR("k8s.io/initial-events-end")) && scan_value(s, &raw, &type))
-		*ret_initial_end = type == SCAN_TEXT && str_eq(raw, STR("true"));
+	if (json_cursor_find(s, STR("k8s.io/initial-events-end")) &&
+	    json_cursor_value(s, &raw, &type))
+		*ret_initial_end = type == JSON_CURSOR_STRING && str_eq(raw, STR("true"));
 }
 
 int watch_event_bookmark(struct str object, struct str *ret_rv, bool *ret_initial_end,
 			 struct error *err)
 {
-	struct scan s = scan_of(object), annotations;
+	struct json_cursor s = json_cursor_of(object), annotations;
 	struct str key, raw;
-	enum scan_type type;
+	enum json_cursor_type type;
 
 	*ret_rv = STR_NULL;
 	*ret_initial_end = false;
-	if (scan_find(&s, STR("metadata")) && scan_enter(&s, '{'))
-		while (scan_member(&s, &key, NULL)) {
+	if (json_cursor_find(&s, STR("metadata")) && json_cursor_enter(&s, '{'))
+		while (json_cursor_member(&s, &key, NULL)) {
 			annotations = s;
-			if (!scan_value(&s, &raw, &type))
+			if (!json_cursor_value(&s, &raw, &type))
 				break;
-			if (str_eq(key, STR("resourceVersion")) && type == SCAN_TEXT)
+			if (str_eq(key, STR("resourceVersion")) && type == JSON_CURSOR_STRING)
 				*ret_rv = raw;
 			else if (str_eq(key, STR("annotations")))
 				read_annotations(&annotations, ret_initial_end);

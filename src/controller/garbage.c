@@ -131,11 +131,11 @@ static void read_owners(struct arena *a, struct str text, struct garbage_object 
 	JSON_FOREACH (v, list) {
 		struct garbage_owner *owner = &owners[o->nowners];
 
-		owner->api_version = json_str(json_getz(v, "apiVersion"));
-		owner->kind = json_str(json_getz(v, "kind"));
-		owner->name = json_str(json_getz(v, "name"));
-		owner->uid = json_str(json_getz(v, "uid"));
-		(void)json_bool(json_getz(v, "blockOwnerDeletion"), &owner->blocking);
+		owner->api_version = json_text_at(v, "apiVersion");
+		owner->kind = json_text_at(v, "kind");
+		owner->name = json_text_at(v, "name");
+		owner->uid = json_text_at(v, "uid");
+		owner->blocking = json_true_at(v, "blockOwnerDeletion");
 		if (owner->uid.n > 0)
 			o->nowners++;
 	}

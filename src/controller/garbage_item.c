@@ -211,10 +211,10 @@ static void classify(struct item *it, enum garbage_class class)
 
 static struct garbage_owner owner_of(const struct json *reference)
 {
-	return (struct garbage_owner){ .api_version = json_str(json_getz(reference, "apiVersion")),
-				       .kind = json_str(json_getz(reference, "kind")),
-				       .name = json_str(json_getz(reference, "name")),
-				       .uid = json_str(json_getz(reference, "uid")) };
+	return (struct garbage_owner){ .api_version = json_text_at(reference, "apiVersion"),
+				       .kind = json_text_at(reference, "kind"),
+				       .name = json_text_at(reference, "name"),
+				       .uid = json_text_at(reference, "uid") };
 }
 
 static void on_owner(struct item *it, const struct client_answer *a, const struct error *err)

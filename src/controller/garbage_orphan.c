@@ -162,7 +162,7 @@ static bool is_other(void *arg, const struct json *reference)
 {
 	const struct orphan *o = arg;
 
-	return !str_eq(json_str(json_getz(reference, "uid")), o->who.uid);
+	return !str_eq(json_text_at(reference, "uid"), o->who.uid);
 }
 
 static void patch_dependent(struct slot *s, const struct json *dependent)

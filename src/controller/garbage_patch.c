@@ -7,16 +7,12 @@
 
 struct str garbage_meta(const struct json *object, const char *name)
 {
-	return json_str(json_getz(json_getz(object, "metadata"), name));
+	return json_text_at(json_getz(object, "metadata"), name);
 }
 
 bool garbage_has_finalizer(const struct json *object, struct str name)
 {
-	JSON_FOREACH (f, json_getz(json_getz(object, "metadata"), "finalizers")) {
-		if (str_eq(json_str(f), name))
-			return true;
-	}
-	return false;
+	return json_has_text(json_getz(json_getz(object, "metadata"), "finalizers"), name);
 }
 
 static struct json *copy(struct arena *a, const struct json *v)
@@ -35,9 +31,8 @@ static struct json *patch_of(struct arena *a, const struct json *object, const c
 	struct json *patch = json_make_object(a), *meta = json_make_object(a);
 
 	json_setz(patch, "metadata", meta);
-	json_setz(meta, "uid", json_make_str(a, garbage_meta(object, "uid")));
-	json_setz(meta, "resourceVersion",
-		  json_make_str(a, garbage_meta(object, "resourceVersion")));
+	json_put_str(a, meta, "uid", garbage_meta(object, "uid"));
+	json_put_str(a, meta, "resourceVersion", garbage_meta(object, "resourceVersion"));
 	json_setz(meta, name, list);
 	return patch;
 }
@@ -74,13 +69,13 @@ struct json *garbage_patch_unblock(struct arena *a, const struct json *object)
 {
 	const struct json *owners = json_getz(json_getz(object, "metadata"), "ownerReferences");
 	struct json *list = json_make_array(a);
-	bool any = false, blocking;
+	bool any = false;
 
 	JSON_FOREACH (o, owners) {
 		struct json *c = copy(a, o);
 
-		if (json_bool(json_getz(c, "blockOwnerDeletion"), &blocking) && blocking) {
-			json_setz(c, "blockOwnerDeletion", json_make_bool(a, false));
+		if (json_true_at(c, "blockOwnerDeletion")) {
+			json_put_bool(a, c, "blockOwnerDeletion", false);
 			any = true;
 		}
 		json_append(list, c);

@@ -254,9 +254,8 @@ static void on_looked(struct served_wait *w, const struct error *err)
 			&j->status, err ? err->msg
 					: "Discovery failed for some groups: their servers do not "
 					  "answer");
-	(void)timestamp_parse(
-		json_str(json_getz(json_getz(j->ns, "metadata"), "deletionTimestamp")), &deleted_at,
-		NULL);
+	(void)timestamp_parse(json_text_at(json_getz(j->ns, "metadata"), "deletionTimestamp"),
+			      &deleted_at, NULL);
 	take_targets(j, d);
 	j->content = (struct namespace_content){ .client = j->owner->ctx.client,
 						 .ns = j->key,
@@ -306,19 +305,10 @@ static void mark(struct job *j)
 		status = json_make_object(&j->arena);
 		json_setz(j->ns, "status", status);
 	}
-	json_setz(status, "phase", json_make_str(&j->arena, STR("Terminating")));
+	json_put_str(&j->arena, status, "phase", STR("Terminating"));
 	j->on_answer = on_marked;
 	client_update_status(j->owner->ctx.client, &j->request, &j->owner->resource, STR_NULL,
 			     j->key, j->ns);
-}
-
-static bool has_text(const struct json *list, struct str text)
-{
-	JSON_FOREACH (v, list) {
-		if (str_eq(json_str(v), text))
-			return true;
-	}
-	return false;
 }
 
 static void on_read(struct job *j, const struct client_answer *a, const struct error *err)
@@ -332,11 +322,11 @@ static void on_read(struct job *j, const struct client_answer *a, const struct e
 		return;
 	}
 	if (err || !json_getz(json_getz(j->ns, "metadata"), "deletionTimestamp") ||
-	    !has_text(json_getz(json_getz(j->ns, "spec"), "finalizers"), STR("kubernetes"))) {
+	    !json_has_text(json_getz(json_getz(j->ns, "spec"), "finalizers"), STR("kubernetes"))) {
 		job_end(j, false);
 		return;
 	}
-	if (str_eq(json_str(json_getz(json_getz(j->ns, "status"), "phase")), STR("Terminating")))
+	if (str_eq(json_text_at(json_getz(j->ns, "status"), "phase"), STR("Terminating")))
 		begin_pass(j);
 	else
 		mark(j);

@@ -71,7 +71,7 @@ static void on_listed(struct namespace_content *c, const struct client_answer *a
 		finish(c, &why);
 		return;
 	}
-	c->token = json_str(json_getz(json_getz(list, "metadata"), "continue"));
+	c->token = json_text_at(json_getz(list, "metadata"), "continue");
 	c->on_page(c, json_getz(list, "items"));
 }
 
@@ -123,7 +123,7 @@ static void remove_item(struct namespace_content *c)
 		next_page(c);
 		return;
 	}
-	name = json_str(json_getz(json_getz(c->item, "metadata"), "name"));
+	name = json_text_at(json_getz(c->item, "metadata"), "name");
 	c->on_answer = on_removed;
 	client_delete(c->client, &c->request, &c->resource, c->ns, name, &background);
 }
@@ -210,7 +210,7 @@ static void verify(struct namespace_content *c)
 int64_t namespace_content_grace(const struct json *items, int64_t so_far_s)
 {
 	JSON_FOREACH (pod, items) {
-		struct str phase = json_str(json_getz(json_getz(pod, "status"), "phase"));
+		struct str phase = json_text_at(json_getz(pod, "status"), "phase");
 		int64_t grace = 0;
 
 		if (str_eq(phase, STR("Succeeded")) || str_eq(phase, STR("Failed")))

@@ -156,21 +156,10 @@ static const struct condition conditions[] = {
 
 /* --- applying -------------------------------------------------------------------------------- */
 
-static struct json *member(struct arena *a, struct json *object, const char *name, bool array)
-{
-	struct json *v = json_getz(object, name);
-
-	if (json_is(v, array ? JSON_ARRAY : JSON_OBJECT))
-		return v;
-	v = array ? json_make_array(a) : json_make_object(a);
-	json_setz(object, name, v);
-	return v;
-}
-
 static struct json *find(const struct json *list, const char *type)
 {
 	JSON_FOREACH (c, list) {
-		if (str_eqz(json_str(json_getz(c, "type")), type))
+		if (str_eqz(json_text_at(c, "type"), type))
 			return c;
 	}
 	return NULL;
@@ -178,9 +167,9 @@ static struct json *find(const struct json *list, const char *type)
 
 static bool set(struct arena *a, struct json *object, const char *name, struct str text)
 {
-	if (str_eq(json_str(json_getz(object, name)), text))
+	if (str_eq(json_text_at(object, name), text))
 		return false;
-	json_setz(object, name, json_make_str(a, text));
+	json_put_str(a, object, name, text);
 	return true;
 }
 
@@ -211,8 +200,8 @@ static bool apply_one(const struct namespace_status *s, const struct condition *
 
 bool namespace_status_apply(const struct namespace_status *s, struct json *ns, int64_t now_ns)
 {
-	struct json *list = member(s->arena, member(s->arena, ns, "status", false), "conditions",
-				   true);
+	struct json *status = json_need_object(s->arena, ns, "status");
+	struct json *list = json_need_array(s->arena, status, "conditions");
 	char text[TIMESTAMP_SIZE];
 	struct str now = arena_str(s->arena, timestamp_print(now_ns, TIMESTAMP_SECONDS, text));
 	bool changed = false;

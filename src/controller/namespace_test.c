@@ -247,14 +247,14 @@ static void conditions_that_did_not_change_are_not_written(void **state UNUSED)
 	assert_false(namespace_status_apply(&s, ns, 6 * CLOCK_SEC));
 	c = json_at(json_getz(json_getz(ns, "status"), "conditions"), 2);
 	assert_true(
-		str_eqz(json_str(json_getz(c, "message")),
+		str_eqz(json_text_at(c, "message"),
 			"Failed to delete all resource types, 2 remaining: a failed, b failed"));
-	assert_true(str_eqz(json_str(json_getz(c, "lastTransitionTime")), "1970-01-01T00:00:05Z"));
+	assert_true(str_eqz(json_text_at(c, "lastTransitionTime"), "1970-01-01T00:00:05Z"));
 	namespace_status_release(&s);
 	namespace_status_init(&s, &a);
 	assert_true(namespace_status_apply(&s, ns, 7 * CLOCK_SEC));
-	assert_true(str_eqz(json_str(json_getz(c, "reason")), "ContentDeleted"));
-	assert_true(str_eqz(json_str(json_getz(c, "lastTransitionTime")), "1970-01-01T00:00:07Z"));
+	assert_true(str_eqz(json_text_at(c, "reason"), "ContentDeleted"));
+	assert_true(str_eqz(json_text_at(c, "lastTransitionTime"), "1970-01-01T00:00:07Z"));
 	namespace_status_release(&s);
 	arena_release(&a);
 }

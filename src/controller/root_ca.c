@@ -19,19 +19,8 @@ static bool is_right(const struct json *now, struct str ca)
 	const struct json *data = json_getz(now, "data");
 	const struct json *annotations = json_getz(json_getz(now, "metadata"), "annotations");
 
-	return json_count(data) == 1 && str_eq(json_str(json_getz(data, "ca.crt")), ca) &&
+	return json_count(data) == 1 && str_eq(json_text_at(data, "ca.crt"), ca) &&
 	       json_str(json_get(annotations, description_key)).n > 0;
-}
-
-static struct json *member(struct arena *a, struct json *object, const char *name)
-{
-	struct json *v = json_getz(object, name);
-
-	if (!json_is(v, JSON_OBJECT)) {
-		v = json_make_object(a);
-		json_setz(object, name, v);
-	}
-	return v;
 }
 
 static struct json *want(void *arg, struct arena *a, struct str ns, struct json *now)
@@ -41,15 +30,16 @@ static struct json *want(void *arg, struct arena *a, struct str ns, struct json 
 
 	if (now && is_right(now, *ca))
 		return NULL;
-	json_setz(map, "apiVersion", json_make_str(a, STR("v1")));
-	json_setz(map, "kind", json_make_str(a, STR("ConfigMap")));
-	meta = member(a, map, "metadata");
-	json_setz(meta, "name", json_make_str(a, STR("kube-root-ca.crt")));
-	json_setz(meta, "namespace", json_make_str(a, ns));
-	json_set(member(a, meta, "annotations"), description_key, json_make_str(a, description));
+	json_put_str(a, map, "apiVersion", STR("v1"));
+	json_put_str(a, map, "kind", STR("ConfigMap"));
+	meta = json_need_object(a, map, "metadata");
+	json_put_str(a, meta, "name", STR("kube-root-ca.crt"));
+	json_put_str(a, meta, "namespace", ns);
+	json_set(json_need_object(a, meta, "annotations"), description_key,
+		 json_make_str(a, description));
 	data = json_make_object(a);
 	json_setz(map, "data", data);
-	json_setz(data, "ca.crt", json_make_str(a, *ca));
+	json_put_str(a, data, "ca.crt", *ca);
 	return map;
 }
 

@@ -15,11 +15,11 @@ static struct json *want(void *arg UNUSED, struct arena *a, struct str ns, struc
 		return NULL;
 	account = json_make_object(a);
 	meta = json_make_object(a);
-	json_setz(account, "apiVersion", json_make_str(a, STR("v1")));
-	json_setz(account, "kind", json_make_str(a, STR("ServiceAccount")));
+	json_put_str(a, account, "apiVersion", STR("v1"));
+	json_put_str(a, account, "kind", STR("ServiceAccount"));
 	json_setz(account, "metadata", meta);
-	json_setz(meta, "name", json_make_str(a, STR("default")));
-	json_setz(meta, "namespace", json_make_str(a, ns));
+	json_put_str(a, meta, "name", STR("default"));
+	json_put_str(a, meta, "namespace", ns);
 	return account;
 }
 

@@ -152,25 +152,14 @@ void grpc_status_text_encode(struct str text, struct buf *out)
 	}
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 void grpc_status_text_decode(struct str text, struct buf *out)
 {
 	for (size_t i = 0; i < text.n; i++) {
 		int high = -1, low = -1;
 
 		if (text.p[i] == '%' && text.n - i > 2) {
-			high = hex_value(text.p[i + 1]);
-			low = hex_value(text.p[i + 2]);
+			high = str_hex_digit(text.p[i + 1]);
+			low = str_hex_digit(text.p[i + 2]);
 		}
 		if (high < 0 || low < 0) {
 			(void)buf_addc(out, text.p[i]);

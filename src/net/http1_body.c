@@ -19,18 +19,9 @@ void http1_body_begin(struct http1_body *b, const struct http1_head *head)
 		b->state = HTTP1_BODY_ENDLESS;
 }
 
-static int hex_digit(char ch)
-{
-	if (ch >= '0' && ch <= '9')
-		return ch - '0';
-	if (ch >= 'a' && ch <= 'f')
-		return ch - 'a' + 10;
-	return ch >= 'A' && ch <= 'F' ? ch - 'A' + 10 : -1;
-}
-
 static bool read_size(struct http1_body *b, char ch)
 {
-	int digit = hex_digit(ch);
+	int digit = str_hex_digit(ch);
 
 	if (digit < 0 || b->left > (uint64_t)INT64_MAX >> 4)
 		return false;

@@ -53,7 +53,7 @@ static int read_header(struct jwt *t, struct error *err)
 {
 	const struct json *kid = json_getz(t->header, "kid");
 
-	if (!pki_alg_find(json_str(json_getz(t->header, "alg")), &t->alg))
+	if (!pki_alg_find(json_text_at(t->header, "alg"), &t->alg))
 		return refuse(err, "the algorithm is not supported");
 	if (json_getz(t->header, "crit"))
 		return refuse(err, "it has critical extensions");

@@ -1,5 +1,5 @@
 /*
- * Keys and tokens of RFC 7515, appendix A.2 (RSA) and A.3 (EC), for tests.
+ * jwt_fixture - keys and tokens of RFC 7515, appendix A.2 (RSA) and A.3 (EC), for tests.
  */
 #ifndef NET_JWT_FIXTURE_H
 #define NET_JWT_FIXTURE_H

@@ -254,11 +254,6 @@ enum pki_alg pki_key_alg(const struct pki_key *k)
 	return k->alg;
 }
 
-bool pki_key_is_private(const struct pki_key *k)
-{
-	return k->private;
-}
-
 struct str pki_key_id(const struct pki_key *k)
 {
 	return str_of(k->id, sizeof(k->id));

@@ -42,7 +42,6 @@ int pki_key_load_private(struct str pem, struct pki_key **ret_key, struct error 
 void pki_key_free(struct pki_key *k);
 
 enum pki_alg pki_key_alg(const struct pki_key *k);
-bool pki_key_is_private(const struct pki_key *k);
 
 /* base64url of SHA-256 of the public key's DER form, as upstream names keys. Lives with the key. */
 struct str pki_key_id(const struct pki_key *k);

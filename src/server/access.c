@@ -25,16 +25,6 @@ struct access {
 
 /* --- what is asked for ------------------------------------------------------------ */
 
-static struct str lower_method(const struct exchange *x)
-{
-	struct str m = x->stream->in.method;
-	char *text = arena_alloc(x->arena, m.n + 1);
-
-	for (size_t i = 0; i < m.n; i++)
-		text[i] = (char)(m.p[i] >= 'A' && m.p[i] <= 'Z' ? m.p[i] | 0x20 : m.p[i]);
-	return str_of(text, m.n);
-}
-
 static struct authz_query query_of(const struct exchange *x)
 {
 	const struct request *r = &x->request;
@@ -43,7 +33,7 @@ static struct authz_query query_of(const struct exchange *x)
 		return (struct authz_query){ .user = &x->user,
 					     .is_path = true,
 					     .path = x->stream->in.path,
-					     .verb = lower_method(x) };
+					     .verb = arena_lower(x->arena, x->stream->in.method) };
 	return (struct authz_query){
 		.user = &x->user,
 		.verb = str_from(request_verb_name(r->verb)),

@@ -252,7 +252,7 @@ static int limit_pull_secrets(const struct admit_account *t, struct error *err)
 	return 0;
 }
 
-/* Only the secrets that the account lists, in all that is new: a pod, or its `ephemeral` containers. */
+/* Only the account's own secrets, in what is new: a pod, or its `ephemeral` containers. */
 static int limit_secrets(const struct admit_account *t, bool ephemeral, struct error *err)
 {
 	CLEANUP(map_release) struct map secrets;

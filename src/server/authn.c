@@ -168,7 +168,8 @@ static int check_audiences(const struct authn *n, const struct claims *c,
 			   struct authn_audiences wanted, struct arena *a,
 			   struct authn_audiences *ret_common, struct error *err)
 {
-	CLEANUP(buf_release) struct buf has_text = BUF_INIT(JWT_MAX), wanted_text = BUF_INIT(JWT_MAX);
+	CLEANUP(buf_release)
+	struct buf has_text = BUF_INIT(JWT_MAX), wanted_text = BUF_INIT(JWT_MAX);
 	struct authn_audiences has = { c->audiences, c->naudiences };
 
 	if (!has.n)

@@ -34,7 +34,7 @@ static int64_t deletion_time(const struct object *o)
 	arena_init(&a, REQUEST_WORK_MAX);
 	if (object_tree(o, &a, &tree, NULL) < 0)
 		return INT64_MIN;
-	when = json_str(json_getz(json_getz(tree, "metadata"), "deletionTimestamp"));
+	when = json_text_at(json_getz(tree, "metadata"), "deletionTimestamp");
 	return timestamp_parse(when, &deleted_ns, NULL) < 0 ? INT64_MIN : deleted_ns;
 }
 

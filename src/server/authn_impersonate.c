@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "net/http.h"
 #include "server/authz.h"
+#include "server/request.h"
 
 #define EXTRA_PREFIX   STR("impersonate-extra-")
 #define GROUP_FIELD    STR("impersonate-group")
@@ -17,36 +18,12 @@
 
 /* --- reading ----------------------------------------------------------------------------- */
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Without its percent signs; as it is when one of them is malformed. Names are lower case here. */
 static struct str unescape(struct str s, struct arena *a)
 {
-	char *out = arena_alloc(a, s.n + 1);
-	size_t n = 0;
+	struct str text;
 
-	for (size_t i = 0; i < s.n; i++) {
-		int high, low;
-
-		if (s.p[i] != '%') {
-			out[n++] = s.p[i];
-			continue;
-		}
-		high = i + 2 < s.n ? hex(s.p[i + 1]) : -1;
-		low = i + 2 < s.n ? hex(s.p[i + 2]) : -1;
-		if (high < 0 || low < 0)
-			return s;
-		out[n++] = (char)(high << 4 | low);
-		i += 2;
-	}
-	return str_of(out, n);
+	return request_unescape(a, s, false, &text) ? arena_str(a, text) : s;
 }
 
 static struct user_extra *extra_of(struct user_extra *extras, size_t *n, struct str key,

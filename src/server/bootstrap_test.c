@@ -112,9 +112,8 @@ static void the_kubeconfig_trusts_the_ca_and_names_the_server(void **state UNUSE
 	assert_int_equal(file_read(path, &text, NULL), 0);
 	assert_int_equal(yaml_parse(&a, buf_str(&text), NULL, &tree, NULL), 0);
 	cluster = json_pointer(tree, STR("/clusters/0/cluster"));
-	assert_true(str_eqz(json_str(json_getz(cluster, "server")), "https://127.0.0.1:4443"));
-	assert_int_equal(base64_decode(&trust,
-				       json_str(json_getz(cluster, "certificate-authority-data")),
+	assert_true(str_eqz(json_text_at(cluster, "server"), "https://127.0.0.1:4443"));
+	assert_int_equal(base64_decode(&trust, json_text_at(cluster, "certificate-authority-data"),
 				       BASE64_STD, NULL),
 			 0);
 	assert_int_equal(pki_ca_cert(ca, &want, NULL), 0);

@@ -13,7 +13,7 @@
 
 static struct str text_at(const struct json *object, const char *name)
 {
-	return json_str(json_getz(json_getz(object, "spec"), name));
+	return json_text_at(json_getz(object, "spec"), name);
 }
 
 /* --- who may ------------------------------------------------------------------------ */
@@ -36,8 +36,7 @@ static bool may(struct mutation *m, const char *verb, struct str signer)
 	struct str domain = slash < 0 ? signer : str_of(signer.p, (size_t)slash);
 
 	return may_as(m, verb, signer) ||
-	       may_as(m, verb,
-		      str_from(arena_printf(&m->x->work, "%.*s/*", STR_ARG(domain))));
+	       may_as(m, verb, str_from(arena_printf(&m->x->work, "%.*s/*", STR_ARG(domain))));
 }
 
 static int require(struct mutation *m, const char *verb, const char *words, struct str signer,

@@ -78,7 +78,7 @@ static void definition_gone(struct definition *d)
 
 static bool is_same_resource(const struct crd *crd, const struct json *tree)
 {
-	return str_eq(crd_uid(crd), json_str(json_getz(json_getz(tree, "metadata"), "uid")));
+	return str_eq(crd_uid(crd), json_text_at(json_getz(tree, "metadata"), "uid"));
 }
 
 /* What its objects are now. False when that did not change. */
@@ -264,15 +264,6 @@ static bool find_version(const struct definition *d, struct str version, size_t 
 		return true;
 	}
 	return false;
-}
-
-const struct schema_kind *custom_find(const struct custom *c, struct str group, struct str version,
-				      struct str resource)
-{
-	const struct definition *d = find_definition(c, group, resource);
-	size_t i, n;
-
-	return d && find_version(d, version, &i) ? crd_kinds(d->crd, &n)[i] : NULL;
 }
 
 static void drop_crd(void *object)

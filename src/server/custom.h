@@ -45,10 +45,6 @@ void custom_stop(struct custom *c);
 
 /* --- serving ------------------------------------------------------------------------ */
 
-/* The kind that is served at a path; NULL: none. It lives as long as its crd. */
-const struct schema_kind *custom_find(const struct custom *c, struct str group, struct str version,
-				      struct str resource);
-
 /* What an exchange needs to know before it is routed. */
 struct custom_view {
 	const struct schema_kind *kind; /* of its path, when none is compiled in; or NULL */

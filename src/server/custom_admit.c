@@ -26,7 +26,7 @@ struct taken {
 
 static bool is_text(const struct json *names, const char *key, struct str name)
 {
-	return str_eq(json_str(json_getz(names, key)), name);
+	return str_eq(json_text_at(names, key), name);
 }
 
 static bool names_have_resource(const struct json *names, struct str name)
@@ -87,7 +87,7 @@ static struct pending_names *pending_names(struct custom *c, struct arena *a)
 		if (!o || object_tree(o, a, &tree, NULL) < 0)
 			continue;
 		p = ARENA_NEW(a, struct pending_names);
-		p->group = json_str(json_getz(json_getz(tree, "spec"), "group"));
+		p->group = json_text_at(json_getz(tree, "spec"), "group");
 		p->names = json_getz(json_getz(tree, "status"), "acceptedNames");
 		p->next = all;
 		all = p;
@@ -95,7 +95,8 @@ static struct pending_names *pending_names(struct custom *c, struct arena *a)
 	return all;
 }
 
-struct crd_taken custom_taken(struct custom *c, struct arena *a)
+/* Whether names are taken, for crd_accept_names(): by what is committed and by what is pending. */
+static struct crd_taken taken_by(struct custom *c, struct arena *a)
 {
 	struct taken *t = ARENA_NEW(a, struct taken);
 
@@ -110,13 +111,9 @@ struct crd_taken custom_taken(struct custom *c, struct arena *a)
 
 static struct str storage_version(const struct json *definition)
 {
-	JSON_FOREACH (v, json_getz(json_getz(definition, "spec"), "versions")) {
-		bool storage = false;
-
-		(void)json_bool(json_getz(v, "storage"), &storage);
-		if (storage)
-			return json_str(json_getz(v, "name"));
-	}
+	JSON_FOREACH (v, json_getz(json_getz(definition, "spec"), "versions"))
+		if (json_true_at(v, "storage"))
+			return json_text_at(v, "name");
 	return STR_NULL;
 }
 
@@ -142,7 +139,7 @@ static bool note_stored(struct arena *a, struct json *definition)
 
 bool custom_settle(struct custom *c, struct arena *a, struct json *definition, int64_t now_ns)
 {
-	struct crd_taken taken = custom_taken(c, a);
+	struct crd_taken taken = taken_by(c, a);
 	bool changed = crd_accept_names(a, definition, &taken, now_ns);
 
 	changed = crd_set_approval(a, definition, now_ns) || changed;

@@ -48,9 +48,6 @@ const struct schema_kind *custom_kind(void);
 /* The resource of the definition's objects; NULL when it has none. */
 struct resource *definition_resource(const struct definition *d);
 
-/* Whether names are taken, for crd_accept_names(): by what is committed and by what is pending. */
-struct crd_taken custom_taken(struct custom *c, struct arena *a);
-
 /*
  * What the server itself says of a definition that came or changed: names, conditions,
  * versions. True when anything changed.

@@ -70,7 +70,7 @@ static struct json *patch(struct verb_world *w, const char *target, const char *
 static const char *condition(struct verb_world *w, const struct json *tree, const char *type)
 {
 	JSON_FOREACH (c, json_pointer(tree, STR("/status/conditions")))
-		if (str_eqz(json_str(json_getz(c, "type")), type))
+		if (str_eqz(json_text_at(c, "type"), type))
 			return verb_world_text(w, c, "/status");
 	return "";
 }

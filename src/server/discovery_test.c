@@ -66,7 +66,7 @@ static struct json *parse(struct world *w, const struct document *d)
 static const struct json *element(const struct json *list, const char *key, const char *value)
 {
 	JSON_FOREACH (e, list)
-		if (str_eqz(json_str(json_getz(e, key)), value))
+		if (str_eqz(json_text_at(e, key), value))
 			return e;
 	return NULL;
 }
@@ -85,9 +85,9 @@ static void the_old_roots_name_versions_and_groups(void **state)
 	struct json *apis = parse(*state, get(*state, "/apis/", ACCEPT_OBJECT));
 	const struct json *group = element(json_getz(apis, "groups"), "name", "resource.k8s.io");
 
-	assert_true(str_eqz(json_str(json_getz(api, "kind")), "APIVersions"));
+	assert_true(str_eqz(json_text_at(api, "kind"), "APIVersions"));
 	assert_true(has_text(json_getz(api, "versions"), "v1"));
-	assert_true(str_eqz(json_str(json_getz(apis, "kind")), "APIGroupList"));
+	assert_true(str_eqz(json_text_at(apis, "kind"), "APIGroupList"));
 	assert_null(element(json_getz(apis, "groups"), "name", ""));
 	assert_int_equal(json_count(json_getz(group, "versions")), 4);
 	assert_true(str_eqz(json_str(json_pointer(group, STR("/preferredVersion/groupVersion"))),
@@ -99,11 +99,11 @@ static void a_group_says_its_versions_with_the_preferred_first(void **state)
 	struct json *group = parse(*state, get(*state, "/apis/resource.k8s.io", ACCEPT_OBJECT));
 	static const char *const versions[] = { "v1", "v1beta2", "v1beta1", "v1alpha3" };
 
-	assert_true(str_eqz(json_str(json_getz(group, "kind")), "APIGroup"));
+	assert_true(str_eqz(json_text_at(group, "kind"), "APIGroup"));
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
-		assert_true(str_eqz(
-			json_str(json_getz(json_at(json_getz(group, "versions"), i), "version")),
-			versions[i]));
+		assert_true(
+			str_eqz(json_text_at(json_at(json_getz(group, "versions"), i), "version"),
+				versions[i]));
 	assert_true(str_eqz(json_str(json_pointer(group, STR("/preferredVersion/version"))), "v1"));
 }
 
@@ -116,11 +116,11 @@ static void resources_and_subresources_are_listed(void **state)
 	bool namespaced = false;
 
 	assert_true(json_bool(json_getz(pods, "namespaced"), &namespaced) && namespaced);
-	assert_true(str_eqz(json_str(json_getz(pods, "kind")), "Pod"));
+	assert_true(str_eqz(json_text_at(pods, "kind"), "Pod"));
 	assert_true(has_text(json_getz(pods, "shortNames"), "po"));
 	assert_true(has_text(json_getz(pods, "categories"), "all"));
 	assert_int_equal(json_count(json_getz(pods, "verbs")), 8);
-	assert_true(str_eqz(json_str(json_getz(eviction, "group")), "policy"));
+	assert_true(str_eqz(json_text_at(eviction, "group"), "policy"));
 	assert_null(element(resources, "name", "pods/log"));
 	assert_null(json_getz(list, "apiVersion"));
 }
@@ -153,8 +153,8 @@ static void the_aggregated_form_holds_all_groups(void **state)
 
 	assert_string_equal(d->content_type, "application/json;g=apidiscovery.k8s.io;v=v2;as="
 					     "APIGroupDiscoveryList");
-	assert_true(str_eqz(json_str(json_getz(version, "freshness")), "Current"));
-	assert_true(str_eqz(json_str(json_getz(claims, "scope")), "Namespaced"));
+	assert_true(str_eqz(json_text_at(version, "freshness"), "Current"));
+	assert_true(str_eqz(json_text_at(claims, "scope"), "Namespaced"));
 	assert_true(str_eqz(json_str(json_pointer(claims, STR("/responseKind/kind"))),
 			    "ResourceClaim"));
 	assert_true(str_eqz(json_str(json_pointer(claims, STR("/subresources/0/subresource"))),
@@ -178,8 +178,8 @@ static void older_clients_get_v2beta1(void **state)
 	const struct document *d = NULL;
 
 	assert_int_equal(discovery_get(w->discovery, STR("/api"), &accept, &d, NULL), 0);
-	assert_true(str_eqz(json_str(json_getz(parse(w, d), "apiVersion")),
-			    "apidiscovery.k8s.io/v2beta1"));
+	assert_true(
+		str_eqz(json_text_at(parse(w, d), "apiVersion"), "apidiscovery.k8s.io/v2beta1"));
 }
 
 static void what_a_gate_hides_is_not_listed(void **state)

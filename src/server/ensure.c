@@ -76,7 +76,7 @@ static struct write write_of(struct ensure *e, const struct schema_kind *kind, s
 
 static struct str meta_text(const struct json *object, const char *name)
 {
-	return json_str(json_getz(json_getz(object, "metadata"), name));
+	return json_text_at(json_getz(object, "metadata"), name);
 }
 
 static void submit(struct ensure *e, const struct schema_kind *kind, struct object *base,
@@ -132,8 +132,7 @@ struct json *ensure_tree(struct ensure *e, const struct schema_kind *kind, struc
 	}
 	/* What is pending has none yet; an update must name one. */
 	if (!o->revision)
-		json_setz(json_getz(tree, "metadata"), "resourceVersion",
-			  json_make_str(&e->arena, STR("0")));
+		json_put_str(&e->arena, json_getz(tree, "metadata"), "resourceVersion", STR("0"));
 	return tree;
 }
 

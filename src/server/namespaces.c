@@ -25,10 +25,10 @@ static struct json *body_of(struct arena *a, const char *name)
 {
 	struct json *body = json_make_object(a), *meta = json_make_object(a);
 
-	json_setz(body, "apiVersion", json_make_str(a, STR("v1")));
-	json_setz(body, "kind", json_make_str(a, STR("Namespace")));
+	json_put_str(a, body, "apiVersion", STR("v1"));
+	json_put_str(a, body, "kind", STR("Namespace"));
 	json_setz(body, "metadata", meta);
-	json_setz(meta, "name", json_make_str(a, str_from(name)));
+	json_put_str(a, meta, "name", str_from(name));
 	return body;
 }
 

@@ -52,7 +52,7 @@ static bool is_of_node(struct ask *k)
 
 	if (!o || object_tree(o, k->arena, &tree, NULL) < 0)
 		return false;
-	return str_eq(json_str(json_getz(json_getz(tree, "spec"), "nodeName")), k->node);
+	return str_eq(json_text_at(json_getz(tree, "spec"), "nodeName"), k->node);
 }
 
 static bool is_own_pod(struct ask *k)
@@ -101,8 +101,7 @@ static bool is_own_volume(struct ask *k)
 					   "claimRef");
 
 	return ref && node_pods_refer(k->authz->pods, k->node, NODE_PODS_VOLUME_CLAIM,
-				      json_str(json_getz(ref, "namespace")),
-				      json_str(json_getz(ref, "name")));
+				      json_text_at(ref, "namespace"), json_text_at(ref, "name"));
 }
 
 /* Secrets that a volume's source names for the node; those for controllers are not. */
@@ -125,15 +124,15 @@ static bool volume_has_secret(struct ask *k, const struct json *spec, struct str
 {
 	const struct json *azure = json_getz(spec, "azureFile");
 
-	if (is_secret(k, json_str(json_getz(azure, "secretNamespace")), claim_ns,
-		      json_str(json_getz(azure, "secretName"))))
+	if (is_secret(k, json_text_at(azure, "secretNamespace"), claim_ns,
+		      json_text_at(azure, "secretName")))
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(volume_secrets); i++) {
 		const struct json *ref = json_getz(json_getz(spec, volume_secrets[i].source),
 						   volume_secrets[i].ref);
 
-		if (is_secret(k, json_str(json_getz(ref, "namespace")), claim_ns,
-			      json_str(json_getz(ref, "name"))))
+		if (is_secret(k, json_text_at(ref, "namespace"), claim_ns,
+			      json_text_at(ref, "name")))
 			return true;
 	}
 	return false;
@@ -150,11 +149,11 @@ static bool claim_has_secret(void *arg, struct str ns, struct str claim)
 
 	if (!o || object_tree(o, k->arena, &tree, NULL) < 0)
 		return false;
-	spec = json_getz(volume_tree(k, json_str(json_getz(json_getz(tree, "spec"), "volumeName"))),
+	spec = json_getz(volume_tree(k, json_text_at(json_getz(tree, "spec"), "volumeName")),
 			 "spec");
 	ref = json_getz(spec, "claimRef");
-	return str_eq(json_str(json_getz(ref, "namespace")), ns) &&
-	       str_eq(json_str(json_getz(ref, "name")), claim) && volume_has_secret(k, spec, ns);
+	return str_eq(json_text_at(ref, "namespace"), ns) &&
+	       str_eq(json_text_at(ref, "name"), claim) && volume_has_secret(k, spec, ns);
 }
 
 static bool is_own_secret(struct ask *k)

@@ -9,11 +9,6 @@
 #include "server/node_restriction.h"
 #include "server/pod_refs.h"
 
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_str(json_getz(object, name));
-}
-
 static struct str uid_of(const struct object *o)
 {
 	return o->uid;
@@ -23,14 +18,14 @@ int node_check_signing_request(const struct node_write *w, struct error *err)
 {
 	CLEANUP(buf_release) struct buf pem = BUF_INIT(OBJECT_MAX), want = BUF_INIT(1024);
 	const struct json *spec = json_getz(w->object, "spec");
-	struct str signer = text_at(spec, "signerName"), name = STR_NULL;
+	struct str signer = json_text_at(spec, "signerName"), name = STR_NULL;
 	struct error why = { 0 };
 
 	if (w->op != NODE_CREATE ||
 	    (!str_eqz(signer, "kubernetes.io/kubelet-serving") &&
 	     !str_eqz(signer, "kubernetes.io/kube-apiserver-client-kubelet")))
 		return 0;
-	if (base64_decode(&pem, text_at(spec, "request"), BASE64_STD, &why) < 0 ||
+	if (base64_decode(&pem, json_text_at(spec, "request"), BASE64_STD, &why) < 0 ||
 	    pki_csr_common_name(buf_str(&pem), w->arena, &name, &why) < 0)
 		return error_set(err, ERR_FORBIDDEN, "unable to parse csr: %s", why.msg);
 	(void)buf_printf(&want, "system:node:%.*s", STR_ARG(w->node));
@@ -46,7 +41,7 @@ static bool wants_signer(const struct json *pod, struct str signer)
 {
 	JSON_FOREACH (v, json_getz(json_getz(pod, "spec"), "volumes"))
 		JSON_FOREACH (it, json_getz(json_getz(v, "projected"), "sources"))
-			if (str_eq(text_at(json_getz(it, "podCertificate"), "signerName"),
+			if (str_eq(json_text_at(json_getz(it, "podCertificate"), "signerName"),
 				   signer) &&
 			    signer.n)
 				return true;
@@ -77,18 +72,19 @@ static struct object *named(const struct node_write *w, const char *resource, st
 {
 	const struct json *spec = json_getz(w->object, "spec");
 	struct object *o = authz_object(w->authz, STR(""), str_from(resource), ns,
-					text_at(spec, name));
+					json_text_at(spec, name));
 
-	return o && str_eq(uid_of(o), text_at(spec, uid)) ? o : NULL;
+	return o && str_eq(uid_of(o), json_text_at(spec, uid)) ? o : NULL;
 }
 
 static int check_pod(const struct node_write *w, const struct json *pod, struct error *err)
 {
 	const struct json *spec = json_getz(w->object, "spec"), *run = json_getz(pod, "spec");
-	struct str name = text_at(spec, "podName"), account = text_at(spec, "serviceAccountName");
-	struct str signer = text_at(spec, "signerName");
+	struct str name = json_text_at(spec, "podName"),
+		   account = json_text_at(spec, "serviceAccountName");
+	struct str signer = json_text_at(spec, "signerName");
 
-	if (!str_eq(text_at(run, "nodeName"), w->node))
+	if (!str_eq(json_text_at(run, "nodeName"), w->node))
 		return error_set(err, ERR_FORBIDDEN,
 				 "pod \"%.*s/%.*s\" is not running on node \"%.*s\" named in the "
 				 "PodCertificateRequest",
@@ -96,13 +92,13 @@ static int check_pod(const struct node_write *w, const struct json *pod, struct 
 	if (pod_refs_is_mirror(pod))
 		return error_set(err, ERR_FORBIDDEN, "pod \"%.*s/%.*s\" is a mirror pod",
 				 STR_ARG(w->ns), STR_ARG(name));
-	if (!str_eq(text_at(run, "serviceAccountName"), account))
+	if (!str_eq(json_text_at(run, "serviceAccountName"), account))
 		return error_set(err, ERR_FORBIDDEN,
 				 "PodCertificateRequest for pod \"%.*s/%.*s\" contains "
 				 "serviceAccountName (\"%.*s\") that differs from running pod "
 				 "(\"%.*s\")",
 				 STR_ARG(w->ns), STR_ARG(name), STR_ARG(account),
-				 STR_ARG(text_at(run, "serviceAccountName")));
+				 STR_ARG(json_text_at(run, "serviceAccountName")));
 	if (!named(w, "serviceaccounts", w->ns, "serviceAccountName", "serviceAccountUID"))
 		return error_set(
 			err, ERR_INTERNAL,
@@ -127,18 +123,18 @@ int node_check_pod_certificate(const struct node_write *w, struct error *err)
 	if (w->op != NODE_CREATE)
 		return error_set(err, ERR_FORBIDDEN, "unexpected operation %s",
 				 node_operation_name(w->op));
-	if (!str_eq(text_at(spec, "nodeName"), w->node))
+	if (!str_eq(json_text_at(spec, "nodeName"), w->node))
 		return error_set(err, ERR_FORBIDDEN,
 				 "PodCertificateRequest.Spec.NodeName=\"%.*s\", which is not the "
 				 "requesting node \"%.*s\"",
-				 STR_ARG(text_at(spec, "nodeName")), STR_ARG(w->node));
+				 STR_ARG(json_text_at(spec, "nodeName")), STR_ARG(w->node));
 	/* What is not there may come yet: upstream answers so that the node tries again. */
 	o = named(w, "pods", w->ns, "podName", "podUID");
 	if (!o || !named(w, "nodes", STR(""), "nodeName", "nodeUID"))
 		return error_set(err, ERR_INTERNAL,
 				 "PodCertificateRequest for pod \"%.*s/%.*s\" names another pod or "
 				 "node than there is",
-				 STR_ARG(w->ns), STR_ARG(text_at(spec, "podName")));
+				 STR_ARG(w->ns), STR_ARG(json_text_at(spec, "podName")));
 	r = object_tree(o, w->arena, &pod, err);
 	return r < 0 ? r : check_pod(w, pod, err);
 }

@@ -39,7 +39,7 @@ static const struct json *meta_of(const struct json *object, const char *key)
 
 static struct str spec_node(const struct json *object)
 {
-	return json_str(json_getz(json_getz(object, "spec"), "nodeName"));
+	return json_text_at(json_getz(object, "spec"), "nodeName");
 }
 
 static bool same(const struct json *a, const struct json *b)
@@ -64,9 +64,9 @@ static int check_owner(const struct node_write *c, struct error *err)
 			      "node \"%.*s\" can only create pods with a single owner "
 			      "reference set to itself",
 			      STR_ARG(c->node));
-	if (!owner || !str_eqz(json_str(json_getz(owner, "apiVersion")), "v1") ||
-	    !str_eqz(json_str(json_getz(owner, "kind")), "Node") ||
-	    !str_eq(json_str(json_getz(owner, "name")), c->node))
+	if (!owner || !str_eqz(json_text_at(owner, "apiVersion"), "v1") ||
+	    !str_eqz(json_text_at(owner, "kind"), "Node") ||
+	    !str_eq(json_text_at(owner, "name"), c->node))
 		return forbid(err,
 			      "node \"%.*s\" can only create pods with an owner reference set "
 			      "to itself",
@@ -86,9 +86,9 @@ static int check_owner(const struct node_write *c, struct error *err)
 	node = authz_object(c->authz, STR(""), STR("nodes"), STR(""), c->node);
 	if (!node)
 		return error_set(err, ERR_NOT_FOUND, "nodes \"%.*s\" not found", STR_ARG(c->node));
-	if (!str_eq(node->uid, json_str(json_getz(owner, "uid"))))
+	if (!str_eq(node->uid, json_text_at(owner, "uid")))
 		return forbid(err, "node %.*s UID mismatch: expected %.*s got %.*s",
-			      STR_ARG(c->node), STR_ARG(json_str(json_getz(owner, "uid"))),
+			      STR_ARG(c->node), STR_ARG(json_text_at(owner, "uid")),
 			      STR_ARG(node->uid));
 	return 0;
 }

@@ -31,8 +31,8 @@ static struct str driver_of_claim(struct tokens_ask *k, struct str claim)
 	const struct json *tree = tree_of(k, STR(""), STR("persistentvolumeclaims"), k->ns, claim);
 
 	tree = tree_of(k, STR(""), STR("persistentvolumes"), STR(""),
-		       json_str(json_getz(json_getz(tree, "spec"), "volumeName")));
-	return json_str(json_getz(json_getz(json_getz(tree, "spec"), "csi"), "driver"));
+		       json_text_at(json_getz(tree, "spec"), "volumeName"));
+	return json_text_at(json_getz(json_getz(tree, "spec"), "csi"), "driver");
 }
 
 static bool driver_wants(struct tokens_ask *k, struct str driver)
@@ -41,7 +41,7 @@ static bool driver_wants(struct tokens_ask *k, struct str driver)
 					  driver);
 
 	JSON_FOREACH (it, json_getz(json_getz(tree, "spec"), "tokenRequests"))
-		if (str_eq(json_str(json_getz(it, "audience")), k->audience))
+		if (str_eq(json_text_at(it, "audience"), k->audience))
 			return true;
 	return false;
 }
@@ -53,11 +53,11 @@ static bool volume_wants(struct tokens_ask *k, const struct json *volume)
 	JSON_FOREACH (it, json_getz(json_getz(volume, "projected"), "sources")) {
 		const struct json *token = json_getz(it, "serviceAccountToken");
 
-		if (token && str_eq(json_str(json_getz(token, "audience")), k->audience))
+		if (token && str_eq(json_text_at(token, "audience"), k->audience))
 			return true;
 	}
 	driver = claim.n ? driver_of_claim(k, claim)
-			 : json_str(json_getz(json_getz(volume, "csi"), "driver"));
+			 : json_text_at(json_getz(volume, "csi"), "driver");
 	return driver.n && driver_wants(k, driver);
 }
 
@@ -96,13 +96,13 @@ int authz_admit_token(struct authz *az, const struct user *u, struct authz_accou
 {
 	const struct json *spec = json_getz(request, "spec"),
 			  *ref = json_getz(spec, "boundObjectRef");
-	struct str pod = json_str(json_getz(ref, "name")), uid = json_str(json_getz(ref, "uid"));
+	struct str pod = json_text_at(ref, "name"), uid = json_text_at(ref, "uid");
 	struct tokens_ask k = { .authz = az, .arena = a, .ns = account.ns };
 
 	if (!user_node(u).p)
 		return 0;
-	if (!str_eqz(json_str(json_getz(ref, "apiVersion")), "v1") ||
-	    !str_eqz(json_str(json_getz(ref, "kind")), "Pod") || !pod.n)
+	if (!str_eqz(json_text_at(ref, "apiVersion"), "v1") ||
+	    !str_eqz(json_text_at(ref, "kind"), "Pod") || !pod.n)
 		return error_set(err, ERR_FORBIDDEN, "node requested token not bound to a pod");
 	if (!uid.n)
 		return error_set(err, ERR_FORBIDDEN,
@@ -110,13 +110,13 @@ int authz_admit_token(struct authz *az, const struct user *u, struct authz_accou
 	k.pod = tree_of(&k, STR(""), STR("pods"), account.ns, pod);
 	if (!k.pod)
 		return error_set(err, ERR_NOT_FOUND, "pods \"%.*s\" not found", STR_ARG(pod));
-	if (!str_eq(uid, json_str(json_getz(json_getz(k.pod, "metadata"), "uid"))))
+	if (!str_eq(uid, json_text_at(json_getz(k.pod, "metadata"), "uid")))
 		return error_set(err, ERR_FORBIDDEN,
 				 "the UID in the bound object reference (%.*s) does not match the "
 				 "UID in record. The object might have been deleted and then "
 				 "recreated",
 				 STR_ARG(uid));
-	if (!str_eq(json_str(json_getz(json_getz(k.pod, "spec"), "nodeName")), user_node(u)))
+	if (!str_eq(json_text_at(json_getz(k.pod, "spec"), "nodeName"), user_node(u)))
 		return error_set(err, ERR_FORBIDDEN,
 				 "node requested token bound to a pod scheduled on a different "
 				 "node");

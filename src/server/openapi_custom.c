@@ -14,13 +14,6 @@ struct custom_print {
 	const struct schema_type *like; /* a compiled kind's type: has apiVersion, kind, metadata */
 };
 
-static bool is_true(const struct json *props, const char *key)
-{
-	bool on = false;
-
-	return json_bool(json_getz(props, key), &on) && on;
-}
-
 static void put_raw(struct custom_print *c, const struct json *member)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(4UL << 20);
@@ -43,12 +36,13 @@ struct reading {
 
 static struct reading read_props(const struct custom_print *c, const struct json *props, bool root)
 {
-	struct str type = json_str(json_getz(props, "type"));
-	bool preserve = is_true(props, "x-kubernetes-preserve-unknown-fields");
-	bool nullable = is_true(props, "nullable");
+	struct str type = json_text_at(props, "type");
+	bool preserve = json_true_at(props, "x-kubernetes-preserve-unknown-fields");
+	bool nullable = json_true_at(props, "nullable");
 	struct reading r = { .root = root };
 
-	r.embedded = is_true(props, "x-kubernetes-embedded-resource") && (c->p->v3 || !preserve);
+	r.embedded = json_true_at(props, "x-kubernetes-embedded-resource") &&
+		     (c->p->v3 || !preserve);
 	if (c->p->v3)
 		return r;
 	r.shut = nullable || preserve;
@@ -111,7 +105,7 @@ static bool is_required(const struct custom_print *c, const struct json *props, 
 {
 	const struct json *f = json_get(json_getz(props, "properties"), name);
 
-	return c->p->v3 || !is_true(f, "nullable");
+	return c->p->v3 || !json_true_at(f, "nullable");
 }
 
 static void put_required(struct custom_print *c, const struct json *props, const struct reading *r)
@@ -141,7 +135,7 @@ static void put_required(struct custom_print *c, const struct json *props, const
 /* Which the definition may leave out. */
 static void put_int_or_string(struct custom_print *c, const struct json *props)
 {
-	if (!c->p->v3 || !is_true(props, "x-kubernetes-int-or-string") ||
+	if (!c->p->v3 || !json_true_at(props, "x-kubernetes-int-or-string") ||
 	    json_getz(props, "anyOf") || json_getz(props, "allOf"))
 		return;
 	json_writer_keyz(c->p->w, "anyOf");
@@ -225,7 +219,7 @@ static const struct json *props_of(const struct schema_kind *k)
 static void put_object(struct custom_print *c, const struct schema_kind *k)
 {
 	const struct json *props = props_of(k);
-	bool open = is_true(props, "x-kubernetes-preserve-unknown-fields");
+	bool open = json_true_at(props, "x-kubernetes-preserve-unknown-fields");
 
 	json_writer_key(c->p->w, k->type->openapi);
 	json_writer_begin_object(c->p->w);

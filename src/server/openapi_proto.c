@@ -311,7 +311,7 @@ static void put_parameter(struct buf *out, uint32_t number, const struct json *v
 	};
 	static const struct message body = MESSAGE(of_body, 0), query = MESSAGE(of_query, 0),
 				    path = MESSAGE(of_path, 0);
-	struct str in = json_str(json_getz(v, "in"));
+	struct str in = json_text_at(v, "in");
 	size_t item = begin(out, number), parameter = begin(out, 1), inner;
 
 	if (str_eqz(in, "body")) {

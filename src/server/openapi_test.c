@@ -84,7 +84,7 @@ static struct json *property(const struct json *document, const char *type, cons
 
 static void is_text(const struct json *object, const char *key, const char *want)
 {
-	struct str have = json_str(json_getz(object, key));
+	struct str have = json_text_at(object, key);
 
 	if (!str_eqz(have, want))
 		fail_msg("%s is \"%.*s\", not \"%s\"", key, STR_ARG(have), want);
@@ -101,7 +101,7 @@ static bool has_text(const struct json *list, const char *want)
 static const struct json *named(const struct json *list, const char *name)
 {
 	JSON_FOREACH (e, list)
-		if (str_eqz(json_str(json_getz(e, "name")), name))
+		if (str_eqz(json_text_at(e, "name"), name))
 			return e;
 	return NULL;
 }

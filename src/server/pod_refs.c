@@ -102,12 +102,12 @@ struct str pod_refs_volume_claim(struct arena *a, const struct json *pod, const 
 {
 	struct str claim = json_str(
 		json_getz(json_getz(volume, "persistentVolumeClaim"), "claimName"));
-	struct str name = json_str(json_getz(json_getz(pod, "metadata"), "name"));
+	struct str name = json_text_at(json_getz(pod, "metadata"), "name");
 
 	if (claim.n || !json_getz(volume, "ephemeral"))
 		return claim;
-	return str_from(arena_printf(a, "%.*s-%.*s", STR_ARG(name),
-				     STR_ARG(json_str(json_getz(volume, "name")))));
+	return str_from(
+		arena_printf(a, "%.*s-%.*s", STR_ARG(name), STR_ARG(json_text_at(volume, "name"))));
 }
 
 static bool has_volume_claim(const struct json *pod, struct str name)
@@ -130,7 +130,7 @@ static bool has_volume_claim(const struct json *pod, struct str name)
 static bool has_made_claim(const struct json *status, struct str entry, struct str name)
 {
 	JSON_FOREACH (it, json_getz(status, "resourceClaimStatuses"))
-		if (str_eq(json_str(json_getz(it, "name")), entry))
+		if (str_eq(json_text_at(it, "name"), entry))
 			return is(json_getz(it, "resourceClaimName"), name);
 	return false;
 }
@@ -142,7 +142,7 @@ static bool has_resource_claim(const struct json *pod, struct str name)
 	JSON_FOREACH (it, json_getz(json_getz(pod, "spec"), "resourceClaims")) {
 		if (json_getz(it, "resourceClaimName")
 			    ? is(json_getz(it, "resourceClaimName"), name)
-			    : has_made_claim(status, json_str(json_getz(it, "name")), name))
+			    : has_made_claim(status, json_text_at(it, "name"), name))
 			return true;
 	}
 	return is(json_getz(json_getz(status, "extendedResourceClaimStatus"), "resourceClaimName"),
@@ -211,7 +211,7 @@ const char *pod_refs_any(const struct json *pod)
 {
 	const struct json *spec = json_getz(pod, "spec");
 
-	if (json_str(json_getz(spec, "serviceAccountName")).n)
+	if (json_text_at(spec, "serviceAccountName").n)
 		return "serviceaccounts";
 	if (has_secret(spec, STR_NULL))
 		return "secrets";

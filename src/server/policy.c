@@ -147,20 +147,19 @@ static struct json *patch_of(struct arena *a, const struct json *there, const st
 
 static bool is_protected(const struct json *object)
 {
-	return str_eqz(json_str(json_getz(json_getz(json_getz(object, "metadata"), "annotations"),
-					  "rbac.authorization.kubernetes.io/autoupdate")),
+	return str_eqz(json_text_at(json_getz(json_getz(object, "metadata"), "annotations"),
+				    "rbac.authorization.kubernetes.io/autoupdate"),
 		       "false");
 }
 
 static void ensure_one(struct ensure *e, struct json *wanted)
 {
-	const struct schema_kind *kind = schema_find_kind(json_str(json_getz(wanted, "apiVersion")),
-							  json_str(json_getz(wanted, "kind")));
+	const struct schema_kind *kind = schema_find_kind(json_text_at(wanted, "apiVersion"),
+							  json_text_at(wanted, "kind"));
 	const struct json *meta = json_getz(wanted, "metadata");
 	struct json *there, *patch;
 
-	there = ensure_tree(e, kind, json_str(json_getz(meta, "namespace")),
-			    json_str(json_getz(meta, "name")));
+	there = ensure_tree(e, kind, json_text_at(meta, "namespace"), json_text_at(meta, "name"));
 	if (!there) {
 		ensure_create(e, kind, wanted, MANAGER);
 		return;

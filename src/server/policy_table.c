@@ -229,7 +229,7 @@ struct json *policy_table_rules(struct arena *a, struct str name)
 
 	(void)policy_table_parse(a, str_from(policy_text), &objects, NULL);
 	JSON_FOREACH (it, objects) {
-		if (str_eq(json_str(json_getz(json_getz(it, "metadata"), "name")), name))
+		if (str_eq(json_text_at(json_getz(it, "metadata"), "name"), name))
 			return json_getz(it, "rules");
 	}
 	return NULL;

@@ -21,7 +21,7 @@ static struct json *table(struct arena *a)
 
 static struct str meta(const struct json *object, const char *name)
 {
-	return json_str(json_getz(json_getz(object, "metadata"), name));
+	return json_text_at(json_getz(object, "metadata"), name);
 }
 
 static void the_table_reads_and_names_nothing_twice(void **state)
@@ -36,8 +36,8 @@ static void the_table_reads_and_names_nothing_twice(void **state)
 	JSON_FOREACH (it, table(&a)) {
 		struct str ns = meta(it, "namespace"), name = meta(it, "name");
 		const char *key = arena_printf(&a, "%.*s %.*s/%.*s",
-					       STR_ARG(json_str(json_getz(it, "kind"))),
-					       STR_ARG(ns), STR_ARG(name));
+					       STR_ARG(json_text_at(it, "kind")), STR_ARG(ns),
+					       STR_ARG(name));
 
 		if (map_put(&seen, str_from(key), it))
 			fail_msg("%s is there twice", key);
@@ -60,10 +60,10 @@ static void every_binding_names_a_role_of_the_table(void **state)
 			rbac_set_role(r, meta(it, "namespace"), meta(it, "name"), it);
 	JSON_FOREACH (it, table(&a)) {
 		const struct json *ref = json_getz(it, "roleRef");
-		bool local = str_eqz(json_str(json_getz(ref, "kind")), "Role");
+		bool local = str_eqz(json_text_at(ref, "kind"), "Role");
 
 		if (ref && !rbac_role(r, local ? meta(it, "namespace") : STR(""),
-				      json_str(json_getz(ref, "name"))))
+				      json_text_at(ref, "name")))
 			fail_msg("%.*s names no role", STR_ARG(meta(it, "name")));
 	}
 	arena_release(&a);

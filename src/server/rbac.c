@@ -282,7 +282,7 @@ const struct rbac_rules *rbac_role(const struct rbac *r, struct str ns, struct s
 
 static struct str text_at(struct arena *a, const struct json *object, const char *name)
 {
-	return arena_str(a, json_str(json_getz(object, name)));
+	return arena_str(a, json_text_at(object, name));
 }
 
 /* The namespace of the role that a binding names. */
@@ -301,10 +301,10 @@ static void binding_read(struct rbac *r, struct binding *b, const struct json *t
 	b->role_kind = text_at(&b->arena, ref, "kind");
 	b->role_name = text_at(&b->arena, ref, "name");
 	JSON_FOREACH (it, subjects)
-		v[b->nsubjects++] =
-			(struct subject_ref){ .kind = text_at(&b->arena, it, "kind"),
-					      .name = text_at(&b->arena, it, "name"),
-					      .ns = text_at(&b->arena, it, "namespace") };
+		v[b->nsubjects++] = (struct subject_ref){ .kind = text_at(&b->arena, it, "kind"),
+							  .name = text_at(&b->arena, it, "name"),
+							  .ns = text_at(&b->arena, it,
+									"namespace") };
 	b->subjects = v;
 	if (str_eq(b->role_kind, STR("ClusterRole")) ||
 	    (str_eq(b->role_kind, STR("Role")) && b->ns.n)) {

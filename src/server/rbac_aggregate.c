@@ -63,8 +63,8 @@ static struct selector_term term_of(struct arena *a, const struct json *expressi
 
 	JSON_FOREACH (it, values)
 		v[n++] = arena_str(a, json_str(it));
-	return (struct selector_term){ .key = arena_str(a, json_str(json_getz(expression, "key"))),
-				       .op = op_of(json_str(json_getz(expression, "operator"))),
+	return (struct selector_term){ .key = arena_str(a, json_text_at(expression, "key")),
+				       .op = op_of(json_text_at(expression, "operator")),
 				       .values = v,
 				       .nvalues = n };
 }

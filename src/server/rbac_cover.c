@@ -13,18 +13,37 @@
 
 #define ALL STR("*")
 
-static bool have_all(struct rbac_texts held, struct rbac_texts wanted)
+/* What is compared is counted: when that is too much, nothing more is covered. */
+struct cover {
+	struct rbac_rules held;
+	size_t work;
+};
+
+static bool counts(struct cover *c)
 {
-	if (rbac_texts_have(held, ALL))
+	return c->work < RBAC_COMPARISONS_MAX && ++c->work;
+}
+
+static bool has(struct cover *c, struct rbac_texts t, struct str text)
+{
+	for (size_t i = 0; i < t.n && counts(c); i++)
+		if (str_eq(t.v[i], text))
+			return true;
+	return false;
+}
+
+static bool have_all(struct cover *c, struct rbac_texts held, struct rbac_texts wanted)
+{
+	if (has(c, held, ALL))
 		return true;
 	for (size_t i = 0; i < wanted.n; i++)
-		if (!rbac_texts_have(held, wanted.v[i]))
+		if (!has(c, held, wanted.v[i]))
 			return false;
 	return true;
 }
 
 /* The rule says "*\/SUB" of the resource's subresource. */
-static bool has_any_sub(struct rbac_texts held, struct str resource)
+static bool has_any_sub(struct cover *c, struct rbac_texts held, struct str resource)
 {
 	ptrdiff_t slash = str_chr(resource, '/');
 	struct str sub;
@@ -32,18 +51,18 @@ static bool has_any_sub(struct rbac_texts held, struct str resource)
 	if (slash < 0)
 		return false;
 	sub = str_skip(resource, (size_t)slash);
-	for (size_t i = 0; i < held.n; i++)
+	for (size_t i = 0; i < held.n && counts(c); i++)
 		if (held.v[i].n == sub.n + 1 && held.v[i].p[0] == '*' && str_ends(held.v[i], sub))
 			return true;
 	return false;
 }
 
-static bool cover_resources(struct rbac_texts held, struct rbac_texts wanted)
+static bool cover_resources(struct cover *c, struct rbac_texts held, struct rbac_texts wanted)
 {
-	if (rbac_texts_have(held, ALL))
+	if (has(c, held, ALL))
 		return true;
 	for (size_t i = 0; i < wanted.n; i++)
-		if (!rbac_texts_have(held, wanted.v[i]) && !has_any_sub(held, wanted.v[i]))
+		if (!has(c, held, wanted.v[i]) && !has_any_sub(c, held, wanted.v[i]))
 			return false;
 	return true;
 }
@@ -59,12 +78,12 @@ static bool covers_url(struct str held, struct str wanted)
 	return str_starts(wanted, held);
 }
 
-static bool cover_urls(struct rbac_texts held, struct rbac_texts wanted)
+static bool cover_urls(struct cover *c, struct rbac_texts held, struct rbac_texts wanted)
 {
 	for (size_t i = 0; i < wanted.n; i++) {
 		bool covered = false;
 
-		for (size_t j = 0; j < held.n && !covered; j++)
+		for (size_t j = 0; j < held.n && !covered && counts(c); j++)
 			covered = covers_url(held.v[j], wanted.v[i]);
 		if (!covered)
 			return false;
@@ -72,12 +91,12 @@ static bool cover_urls(struct rbac_texts held, struct rbac_texts wanted)
 	return true;
 }
 
-static bool cover_names(struct rbac_texts held, struct rbac_texts wanted)
+static bool cover_names(struct cover *c, struct rbac_texts held, struct rbac_texts wanted)
 {
 	if (held.n == 0)
 		return true;
 	for (size_t i = 0; i < wanted.n; i++)
-		if (!rbac_texts_have(held, wanted.v[i]))
+		if (!has(c, held, wanted.v[i]))
 			return false;
 	return wanted.n > 0;
 }
@@ -95,23 +114,25 @@ static bool covers_guarded(const struct rbac_rule *held, const struct rbac_rule 
 	for (size_t i = 0; i < wanted->verbs.n; i++) {
 		q.verb = wanted->verbs.v[i];
 		rq = rbac_query(&q);
-		if (rq.guarded && !rbac_opens_guarded(held))
-			return false;
+		if (rq.guarded)
+			return rbac_opens_guarded(held);
 	}
 	return true;
 }
 
-static bool covers(const struct rbac_rule *held, const struct rbac_rule *wanted)
+static bool covers(struct cover *c, const struct rbac_rule *held, const struct rbac_rule *wanted)
 {
-	return covers_guarded(held, wanted) && have_all(held->verbs, wanted->verbs) && have_all(held->groups, wanted->groups) &&
-	       cover_resources(held->resources, wanted->resources) &&
-	       cover_names(held->names, wanted->names) && cover_urls(held->urls, wanted->urls);
+	return counts(c) && have_all(c, held->verbs, wanted->verbs) &&
+	       have_all(c, held->groups, wanted->groups) &&
+	       cover_resources(c, held->resources, wanted->resources) &&
+	       cover_names(c, held->names, wanted->names) &&
+	       cover_urls(c, held->urls, wanted->urls) && covers_guarded(held, wanted);
 }
 
-static bool is_covered(struct rbac_rules held, const struct rbac_rule *wanted)
+static bool is_covered(struct cover *c, const struct rbac_rule *wanted)
 {
-	for (size_t i = 0; i < held.n; i++)
-		if (covers(&held.v[i], wanted))
+	for (size_t i = 0; i < c->held.n; i++)
+		if (covers(c, &c->held.v[i], wanted))
 			return true;
 	return false;
 }
@@ -120,7 +141,7 @@ static bool is_covered(struct rbac_rules held, const struct rbac_rule *wanted)
 
 struct gather {
 	struct arena *arena;
-	struct rbac_rules held;
+	struct cover cover;
 	VEC(struct rbac_rule) missing;
 };
 
@@ -166,7 +187,7 @@ static void add_missing(struct gather *g, const struct rbac_rule *piece)
 
 static void try_piece(struct gather *g, struct rbac_rule piece)
 {
-	if (!is_covered(g->held, &piece))
+	if (!is_covered(&g->cover, &piece))
 		add_missing(g, &piece);
 }
 
@@ -212,7 +233,7 @@ static double pieces_of(const struct rbac_rule *r)
 
 struct rbac_rules rbac_missing(struct arena *a, struct rbac_rules held, struct rbac_rules wanted)
 {
-	struct gather g = { .arena = a, .held = held };
+	struct gather g = { .arena = a, .cover = { .held = held } };
 	double budget = RBAC_PIECES_MAX;
 	struct rbac_rule *v;
 
@@ -220,7 +241,7 @@ struct rbac_rules rbac_missing(struct arena *a, struct rbac_rules held, struct r
 	for (size_t i = 0; i < wanted.n; i++) {
 		const struct rbac_rule *rule = &wanted.v[i];
 
-		if (pieces_of(rule) == 0 || is_covered(held, rule))
+		if (pieces_of(rule) == 0 || is_covered(&g.cover, rule))
 			continue;
 		budget -= pieces_of(rule);
 		if (budget < 0) {

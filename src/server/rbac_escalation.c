@@ -164,8 +164,8 @@ static int admit_role(struct mutation *m, const struct json *old, const struct j
 static int admit_binding(struct mutation *m, const struct json *binding, struct error *err)
 {
 	const struct json *ref = json_getz(binding, "roleRef");
-	struct str name = json_str(json_getz(ref, "name"));
-	bool local = str_eqz(json_str(json_getz(ref, "kind")), "Role");
+	struct str name = json_text_at(ref, "name");
+	bool local = str_eqz(json_text_at(ref, "kind"), "Role");
 	const struct rbac_rules *rules;
 
 	if (may(m, "bind", local ? STR("roles") : STR("clusterroles"), name))

@@ -338,8 +338,8 @@ void reply_object(struct exchange *x, int status, const struct object *o)
 /* A tree may be of another kind than the resource: a Scale. */
 static const struct schema_kind *kind_of(const struct json *tree, const struct schema_kind *usual)
 {
-	const struct schema_kind *kind = schema_find_kind(json_str(json_getz(tree, "apiVersion")),
-							  json_str(json_getz(tree, "kind")));
+	const struct schema_kind *kind = schema_find_kind(json_text_at(tree, "apiVersion"),
+							  json_text_at(tree, "kind"));
 
 	return kind ? kind : usual;
 }

@@ -105,7 +105,7 @@ static int print_table(const struct reply_form *f, struct arena *a, const struct
 		       struct buf *out, struct error *err)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(out->max), meta = BUF_INIT(KIB);
-	struct str rv = json_str(json_getz(json_getz(tree, "metadata"), "resourceVersion"));
+	struct str rv = json_text_at(json_getz(tree, "metadata"), "resourceVersion");
 
 	(void)buf_printf(&meta, rv.n ? "{\"resourceVersion\":\"%.*s\"}" : "{}", STR_ARG(rv));
 	(void)table_begin(f->kind, f->version, buf_str(&meta), true, &text);

@@ -65,8 +65,9 @@ static int encode_converted(const struct reply_form *f, const struct object *o,
 	return 0;
 }
 
-int reply_message_of(const struct reply_form *f, const struct object *o, struct slice *ret_message,
-		     struct error *err)
+/* The bare message that shows a committed object; a new reference. -ERR_INTERNAL. */
+static int message_of(const struct reply_form *f, const struct object *o, struct slice *ret_message,
+		      struct error *err)
 {
 	struct bytes *message;
 
@@ -107,7 +108,7 @@ void reply_message_object(struct exchange *x, int status, const struct reply_for
 	struct slice message;
 	struct error err;
 
-	if (reply_message_of(f, o, &message, &err) < 0)
+	if (message_of(f, o, &message, &err) < 0)
 		reply_error(x, &err, NULL);
 	else
 		send_message(x, status, &frame, message);
@@ -117,8 +118,8 @@ int reply_message_tree(struct exchange *x, int status, const struct reply_form *
 		       const struct json *tree, struct error *err)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(REPLY_MAX);
-	struct protobuf_frame frame = { .api_version = json_str(json_getz(tree, "apiVersion")),
-					.kind = json_str(json_getz(tree, "kind")) };
+	struct protobuf_frame frame = { .api_version = json_text_at(tree, "apiVersion"),
+					.kind = json_text_at(tree, "kind") };
 	const struct schema_kind *kind;
 	struct bytes *b;
 	int r;
@@ -202,7 +203,7 @@ static int measure_item(struct reply_messages *m, const struct object *o, size_t
 {
 	struct slice message;
 	bool made = is_kept(m->form) && object_message_made(o);
-	int r = reply_message_of(m->form, o, &message, err);
+	int r = message_of(m->form, o, &message, err);
 
 	if (r < 0)
 		return r;
@@ -274,5 +275,5 @@ int reply_messages_next(struct reply_messages *m, size_t *at, struct slice *ret_
 	}
 	m->head_sent = false;
 	fetch_ahead(m->list, *at);
-	return reply_message_of(m->form, m->list->items[(*at)++], ret_piece, NULL);
+	return message_of(m->form, m->list->items[(*at)++], ret_piece, NULL);
 }

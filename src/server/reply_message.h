@@ -20,10 +20,6 @@ struct exchange;
 /* What a message of PartialObjectMetadata or, as a list, PartialObjectMetadataList is. */
 struct protobuf_frame reply_message_partial(struct str version, bool list);
 
-/* The bare message that shows a committed object; a new reference. -ERR_INTERNAL. */
-int reply_message_of(const struct reply_form *f, const struct object *o, struct slice *ret_message,
-		     struct error *err);
-
 /* Sends a committed object. */
 void reply_message_object(struct exchange *x, int status, const struct reply_form *f,
 			  const struct object *o);

@@ -37,17 +37,6 @@ const char *request_verb_name(enum request_verb verb)
 
 /* --- decoding --------------------------------------------------------------------- */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 bool request_unescape(struct arena *a, struct str s, bool plus, struct str *ret_text)
 {
 	char *out;
@@ -65,8 +54,8 @@ bool request_unescape(struct arena *a, struct str s, bool plus, struct str *ret_
 			out[n++] = plus && s.p[i] == '+' ? ' ' : s.p[i];
 			continue;
 		}
-		high = i + 2 < s.n ? hex_digit(s.p[i + 1]) : -1;
-		low = i + 2 < s.n ? hex_digit(s.p[i + 2]) : -1;
+		high = i + 2 < s.n ? str_hex_digit(s.p[i + 1]) : -1;
+		low = i + 2 < s.n ? str_hex_digit(s.p[i + 2]) : -1;
 		if (high < 0 || low < 0)
 			return false;
 		out[n++] = (char)(high << 4 | low);

@@ -76,6 +76,12 @@ const char *request_options_kind(const struct request *r);
 /* What PatchOptions must obey beside: it depends on the body's type. */
 void request_check_patch(const struct request *r, bool apply, struct field_errors *errs);
 
+/*
+ * Percent-decodes into the arena, or gives `s` itself; with `plus` a '+' is a space. False for a
+ * malformed escape.
+ */
+bool request_unescape(struct arena *a, struct str s, bool plus, struct str *ret_text);
+
 /* The next parameter of a query, decoded into the arena; false at the end. */
 bool request_param(struct str *rest, struct arena *a, struct str *ret_name, struct str *ret_value);
 

@@ -64,12 +64,12 @@ int request_continue_parse(struct str token, struct arena *a, int64_t *ret_revis
 	if (base64_decode(&text, token, BASE64_URL_RAW, NULL) < 0 ||
 	    json_parse(a, arena_str(a, buf_str(&text)), NULL, &tree, NULL) < 0)
 		return invalid(err, "");
-	if (!str_eq(json_str(json_getz(tree, "v")), STR("meta.k8s.io/v1")))
+	if (!str_eq(json_text_at(tree, "v"), STR("meta.k8s.io/v1")))
 		return invalid(err, ": server does not recognize this encoded version");
 	if (!json_i64(json_getz(tree, "rv"), &revision) || revision == 0)
 		return invalid(
 			err, ": incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
-	key = json_str(json_getz(tree, "start"));
+	key = json_text_at(tree, "start");
 	if (!key.n)
 		return invalid(err, ": encoded start key empty (version meta.k8s.io/v1)");
 	if (key.p[0] == '/')

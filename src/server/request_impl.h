@@ -6,9 +6,6 @@
 
 #include "server/request.h"
 
-/* Percent-decodes; with `plus` a '+' is a space. False for a malformed escape. */
-bool request_unescape(struct arena *a, struct str s, bool plus, struct str *ret_text);
-
 /* The path is parsed: verb and name are set. Errors as request_parse(). */
 int request_parse_query(struct request *r, struct arena *a, struct str query,
 			struct field_errors *errs, struct error *err);

@@ -7,11 +7,6 @@
 #include "server/review.h"
 #include "server/server_impl.h"
 
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_str(json_getz(object, name));
-}
-
 static bool is_unset(const struct json *v)
 {
 	return !v || v->type == JSON_NULL || (json_is_container(v) && json_count(v) == 0) ||
@@ -53,13 +48,14 @@ static void check_selector(struct review *r, const struct json *attributes, cons
 	struct field_path raw_at = field_path_name(&path, "rawSelector");
 	struct field_path requirements_at = field_path_name(&path, "requirements");
 	const struct json *selector = json_getz(attributes, name);
-	bool raw = text_at(selector, "rawSelector").n > 0;
+	bool raw = json_text_at(selector, "rawSelector").n > 0;
 	bool listed = json_count(json_getz(selector, "requirements")) > 0;
 
 	if (!selector)
 		return;
 	if (raw && listed)
-		field_errors_invalid(&r->errs, &raw_at, FIELD_STR(text_at(selector, "rawSelector")),
+		field_errors_invalid(&r->errs, &raw_at,
+				     FIELD_STR(json_text_at(selector, "rawSelector")),
 				     "may not specified at the same time as requirements");
 	if (!raw && !listed)
 		field_errors_required(&r->errs, &requirements_at,
@@ -81,7 +77,7 @@ static void check_spec(struct review *r, bool self)
 		field_errors_invalid(&r->errs, &path, shown(r, other),
 				     "exactly one of nonResourceAttributes or resourceAttributes "
 				     "must be specified");
-	if (!self && !text_at(spec, "user").n && !json_count(json_getz(spec, "groups")))
+	if (!self && !json_text_at(spec, "user").n && !json_count(json_getz(spec, "groups")))
 		field_errors_invalid(&r->errs, &user_at, FIELD_STR(STR("")),
 				     "at least one of user or group must be specified");
 	check_selector(r, attributes, "fieldSelector");
@@ -95,10 +91,11 @@ static void check_local(struct review *r)
 	const struct json *spec = json_getz(r->tree, "spec");
 	const struct json *attributes = json_getz(spec, "resourceAttributes");
 	const struct json *other = json_getz(spec, "nonResourceAttributes");
-	struct str ns = text_at(json_getz(r->tree, "metadata"), "namespace");
+	struct str ns = json_text_at(json_getz(r->tree, "metadata"), "namespace");
 
-	if (attributes && !str_eq(text_at(attributes, "namespace"), ns))
-		field_errors_invalid(&r->errs, &ns_at, FIELD_STR(text_at(attributes, "namespace")),
+	if (attributes && !str_eq(json_text_at(attributes, "namespace"), ns))
+		field_errors_invalid(&r->errs, &ns_at,
+				     FIELD_STR(json_text_at(attributes, "namespace")),
 				     "must match metadata.namespace");
 	if (other)
 		field_errors_invalid(&r->errs, &other_at, shown(r, other),
@@ -153,11 +150,11 @@ static bool read_term(struct arena *a, const struct json *tree, const struct op_
 
 	JSON_FOREACH (it, values)
 		v[n++] = json_str(it);
-	while (ops->name && !str_eqz(text_at(tree, "operator"), ops->name))
+	while (ops->name && !str_eqz(json_text_at(tree, "operator"), ops->name))
 		ops++;
 	if (!ops->name || (ops->one && n != 1))
 		return false;
-	*ret_term = (struct selector_term){ text_at(tree, "key"), ops->op, v, n };
+	*ret_term = (struct selector_term){ json_text_at(tree, "key"), ops->op, v, n };
 	return true;
 }
 
@@ -169,7 +166,7 @@ static void read_selector(struct review *r, struct question *q, const struct jso
 	struct selector *to = fields ? &q->fields : &q->labels;
 	const struct json *tree = json_getz(attributes, name);
 	const struct json *list = json_getz(tree, "requirements");
-	struct str raw = text_at(tree, "rawSelector");
+	struct str raw = json_text_at(tree, "rawSelector");
 	struct selector_term *terms = ARENA_ARRAY(r->arena, struct selector_term,
 						  json_count(list) + 1);
 	size_t n = 0;
@@ -201,21 +198,21 @@ static void read_question(struct review *r, struct question *q, const struct use
 	if (!attributes) {
 		q->query = (struct authz_query){ .user = u,
 						 .is_path = true,
-						 .path = text_at(other, "path"),
-						 .verb = text_at(other, "verb") };
+						 .path = json_text_at(other, "path"),
+						 .verb = json_text_at(other, "verb") };
 		return;
 	}
 	read_selector(r, q, attributes, true);
 	read_selector(r, q, attributes, false);
 	q->query = (struct authz_query){
 		.user = u,
-		.verb = text_at(attributes, "verb"),
-		.group = text_at(attributes, "group"),
-		.version = text_at(attributes, "version"),
-		.resource = text_at(attributes, "resource"),
-		.subresource = text_at(attributes, "subresource"),
-		.ns = text_at(attributes, "namespace"),
-		.name = text_at(attributes, "name"),
+		.verb = json_text_at(attributes, "verb"),
+		.group = json_text_at(attributes, "group"),
+		.version = json_text_at(attributes, "version"),
+		.resource = json_text_at(attributes, "resource"),
+		.subresource = json_text_at(attributes, "subresource"),
+		.ns = json_text_at(attributes, "namespace"),
+		.name = json_text_at(attributes, "name"),
 		.fields = &q->fields,
 		.labels = &q->labels,
 	};
@@ -236,8 +233,8 @@ static struct user read_user(struct review *r)
 {
 	const struct json *spec = json_getz(r->tree, "spec"), *extra = json_getz(spec, "extra");
 	struct user_extra *extras = ARENA_ARRAY(r->arena, struct user_extra, json_count(extra) + 1);
-	struct user u = { .name = text_at(spec, "user"),
-			  .uid = text_at(spec, "uid"),
+	struct user u = { .name = json_text_at(spec, "user"),
+			  .uid = json_text_at(spec, "uid"),
 			  .extras = extras,
 			  .authenticated = true };
 
@@ -264,7 +261,7 @@ static struct json *answer_status(struct review *r)
 static void set_text(struct review *r, struct json *object, const char *key, struct str text)
 {
 	if (text.n)
-		json_setz(object, key, json_make_str(r->arena, text));
+		json_put_str(r->arena, object, key, text);
 }
 
 static void answer(struct review *r, const struct user *u)
@@ -276,9 +273,9 @@ static void answer(struct review *r, const struct user *u)
 
 	read_question(r, &q, u);
 	decision = authz_decide(r->server->authz, &q.query, r->arena, &reason);
-	json_setz(status, "allowed", json_make_bool(r->arena, decision == AUTHZ_ALLOW));
+	json_put_bool(r->arena, status, "allowed", decision == AUTHZ_ALLOW);
 	if (decision == AUTHZ_DENY)
-		json_setz(status, "denied", json_make_bool(r->arena, true));
+		json_put_bool(r->arena, status, "denied", true);
 	set_text(r, status, "reason", reason);
 	if (q.faults.n)
 		set_text(r, status, "evaluationError", arena_str(r->arena, buf_str(&q.faults)));
@@ -304,7 +301,7 @@ int review_subject_access(struct review *r, struct error *err)
 
 int review_local_subject_access(struct review *r, struct error *err)
 {
-	struct str ns = text_at(json_getz(r->tree, "metadata"), "namespace");
+	struct str ns = json_text_at(json_getz(r->tree, "metadata"), "namespace");
 
 	check_spec(r, false);
 	check_meta(r, true);
@@ -353,7 +350,7 @@ static struct json *listed_rules(struct review *r, struct rbac_rules rules, bool
 int review_self_subject_rules(struct review *r, struct error *err)
 {
 	CLEANUP(buf_release) struct buf faults = BUF_INIT(OBJECT_MAX);
-	struct str ns = text_at(json_getz(r->tree, "spec"), "namespace");
+	struct str ns = json_text_at(json_getz(r->tree, "spec"), "namespace");
 	bool node = user_node(&r->x->user).p != NULL;
 	struct json *status, *copy;
 	struct rbac_rules rules;
@@ -370,7 +367,7 @@ int review_self_subject_rules(struct review *r, struct error *err)
 	if (json_copy(r->arena, listed_rules(r, rules, true), &copy, err) < 0)
 		return -ERR_TOO_LARGE;
 	json_setz(status, "nonResourceRules", copy);
-	json_setz(status, "incomplete", json_make_bool(r->arena, node));
+	json_put_bool(r->arena, status, "incomplete", node);
 	if (node) /* their rights are not all rules */
 		(void)buf_printf(&faults, "%snode authorizer does not support user rule resolution",
 				 faults.n ? ", " : "");

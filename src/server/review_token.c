@@ -87,9 +87,9 @@ static int fail_name(struct ask *q, struct str name, struct error *err)
 /* The body may name the account, but no other. */
 static int check_metadata(struct ask *q, struct error *err)
 {
-	struct str name = json_str(json_getz(q->meta, "name"));
-	struct str ns = json_str(json_getz(q->meta, "namespace"));
-	struct str uid = json_str(json_getz(q->meta, "uid"));
+	struct str name = json_text_at(q->meta, "name");
+	struct str ns = json_text_at(q->meta, "namespace");
+	struct str uid = json_text_at(q->meta, "uid");
 	struct review *r = q->review;
 
 	(void)blame_kind(r, r->kind->group, r->kind->kind, q->name, 0);
@@ -265,9 +265,9 @@ static int fail_binding(struct str api_version, struct str kind, struct error *e
 static int bind_to_object(struct ask *q, struct error *err)
 {
 	const struct json *ref = json_getz(q->spec, "boundObjectRef");
-	struct str api_version = json_str(json_getz(ref, "apiVersion"));
-	struct str kind = json_str(json_getz(ref, "kind")), uid = json_str(json_getz(ref, "uid"));
-	struct str name = json_str(json_getz(ref, "name"));
+	struct str api_version = json_text_at(ref, "apiVersion");
+	struct str kind = json_text_at(ref, "kind"), uid = json_text_at(ref, "uid");
+	struct str name = json_text_at(ref, "name");
 	struct object *object;
 	size_t i = 0;
 	int r;
@@ -349,12 +349,12 @@ static void fill_in(struct ask *q, struct str token)
 	struct json *status = json_make_object(a);
 	int64_t ends_ns = r->x->wall_ns + q->age_s * CLOCK_SEC;
 
-	json_setz(q->meta, "name", json_make_str(a, q->name));
-	json_setz(q->meta, "namespace", json_make_str(a, q->ns));
-	json_setz(q->meta, "uid", json_make_str(a, arena_str(a, q->account->uid)));
+	json_put_str(a, q->meta, "name", q->name);
+	json_put_str(a, q->meta, "namespace", q->ns);
+	json_put_str(a, q->meta, "uid", arena_str(a, q->account->uid));
 	json_setz(q->meta, "creationTimestamp", time_node(a, r->x->wall_ns));
-	json_setz(q->spec, "expirationSeconds", json_make_i64(a, q->age_s));
-	json_setz(status, "token", json_make_str(a, arena_str(a, token)));
+	json_put_i64(a, q->spec, "expirationSeconds", q->age_s);
+	json_put_str(a, status, "token", arena_str(a, token));
 	json_setz(status, "expirationTimestamp", time_node(a, ends_ns));
 	json_setz(r->tree, "status", status);
 }

@@ -22,9 +22,9 @@ struct json *review_user_info(struct arena *a, const struct user *u)
 {
 	struct json *info = json_make_object(a), *extra;
 
-	json_setz(info, "username", json_make_str(a, u->name));
+	json_put_str(a, info, "username", u->name);
 	if (u->uid.n)
-		json_setz(info, "uid", json_make_str(a, u->uid));
+		json_put_str(a, info, "uid", u->uid);
 	if (u->ngroups)
 		json_setz(info, "groups", texts_of(a, u->groups, u->ngroups));
 	if (!u->nextras)
@@ -52,7 +52,7 @@ static int authenticate(struct review *r, struct str token, struct json *status,
 		ret = authn_explain_binding(r->state, &user, r->x->wall_ns, why);
 	if (ret < 0)
 		return ret;
-	json_setz(status, "authenticated", json_make_bool(r->arena, true));
+	json_put_bool(r->arena, status, "authenticated", true);
 	json_setz(status, "user", review_user_info(r->arena, &user));
 	json_setz(status, "audiences", texts_of(r->arena, common.v, common.n));
 	return 0;
@@ -80,7 +80,7 @@ int review_token(struct review *r, struct error *err)
 				 TOKEN_AUDIENCES_MAX);
 	if (authenticate(r, token, status, &why) < 0) {
 		json_setz(status, "user", json_make_object(r->arena));
-		json_setz(status, "error", json_make_str(r->arena, explain(r->arena, &why)));
+		json_put_str(r->arena, status, "error", explain(r->arena, &why));
 	}
 	json_setz(r->tree, "status", status);
 	return 0;
@@ -93,8 +93,8 @@ int review_self_subject(struct review *r, struct error *err UNUSED)
 	struct json *meta = json_make_object(a), *status = json_make_object(a);
 	char *now = arena_alloc(a, TIMESTAMP_SIZE);
 
-	json_setz(meta, "creationTimestamp",
-		  json_make_str(a, timestamp_print(r->x->wall_ns, TIMESTAMP_SECONDS, now)));
+	json_put_str(a, meta, "creationTimestamp",
+		     timestamp_print(r->x->wall_ns, TIMESTAMP_SECONDS, now));
 	json_setz(status, "userInfo", review_user_info(a, &r->x->user));
 	json_setz(r->tree, "metadata", meta);
 	json_setz(r->tree, "status", status);

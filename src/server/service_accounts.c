@@ -239,8 +239,7 @@ int service_accounts_verify(const struct service_accounts *s, struct str token, 
 	int r;
 
 	/* What is somebody else's, or no token at all, is not looked at any closer. */
-	if (jwt_parse(token, a, &t, NULL) < 0 ||
-	    !has(&s->issuers, json_str(json_getz(t.payload, "iss"))))
+	if (jwt_parse(token, a, &t, NULL) < 0 || !has(&s->issuers, json_text_at(t.payload, "iss")))
 		return error_set(err, ERR_UNAUTHORIZED, "invalid bearer token");
 	r = verify_signature(s, &t, err);
 	if (r == 0)

@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "net/http_server.h"
+#include "server/request.h"
 #include "server/state_impl.h"
 #include "server/state_world.h"
 #include "server/watch.h"
@@ -37,37 +38,13 @@ struct ask {
 
 /* --- parameters ------------------------------------------------------------------- */
 
-static int hex(char c)
-{
-	return c <= '9' ? c - '0' : (c | 32) - 'a' + 10;
-}
-
-static struct str decoded(struct arena *a, struct str s)
-{
-	char *out = arena_alloc(a, s.n + 1);
-	size_t n = 0;
-
-	for (size_t i = 0; i < s.n; i++) {
-		if (s.p[i] == '%' && i + 2 < s.n) {
-			out[n++] = (char)(hex(s.p[i + 1]) * 16 + hex(s.p[i + 2]));
-			i += 2;
-		} else {
-			out[n++] = s.p[i];
-		}
-	}
-	return str_of(out, n);
-}
-
 static struct str param(struct http_stream *s, struct arena *a, const char *name)
 {
-	struct str rest = s->in.query, piece;
+	struct str rest = s->in.query, key, value;
 
-	while (str_split(&rest, '&', &piece)) {
-		ptrdiff_t at = str_chr(piece, '=');
-
-		if (at >= 0 && str_eqz(str_of(piece.p, (size_t)at), name))
-			return decoded(a, str_skip(piece, (size_t)at + 1));
-	}
+	while (request_param(&rest, a, &key, &value))
+		if (str_eqz(key, name))
+			return arena_str(a, value);
 	return STR_NULL;
 }
 

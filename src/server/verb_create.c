@@ -19,7 +19,7 @@ static int decode(struct mutation *m, struct error *err)
 
 static struct str name_of(const struct json *object)
 {
-	return json_str(json_getz(json_getz(object, "metadata"), "name"));
+	return json_text_at(json_getz(object, "metadata"), "name");
 }
 
 static void refuse_taken(struct mutation *m)
@@ -106,7 +106,7 @@ static void answer_success(struct mutation *m)
 /* Upstream: objects in a body may not claim another namespace than the path's. */
 static int check_body_namespace(const struct mutation *m, struct error *err)
 {
-	struct str ns = json_str(json_getz(json_getz(m->tree, "metadata"), "namespace"));
+	struct str ns = json_text_at(json_getz(m->tree, "metadata"), "namespace");
 
 	if (!ns.n || str_eq(ns, m->ns))
 		return 0;

@@ -50,7 +50,7 @@ static int options_of_body(struct mutation *m, struct json **ret_tree, struct er
 				ret_tree, err);
 	if (r < 0)
 		return r;
-	kind = json_str(json_getz(*ret_tree, "kind"));
+	kind = json_text_at(*ret_tree, "kind");
 	if (!json_is(*ret_tree, JSON_OBJECT) || (kind.n && !str_eq(kind, STR("DeleteOptions"))))
 		return error_set(err, ERR_BAD_REQUEST,
 				 "decoded object cannot be converted to DeleteOptions");

@@ -80,8 +80,8 @@ static struct json *call(struct verb_world *w, const char *method, const char *t
 /* Empty lists, zero values and what lists' items say of themselves do not count. */
 static void normal(struct verb_world *w, struct json *tree)
 {
-	const struct schema_kind *kind = schema_find_kind(json_str(json_getz(tree, "apiVersion")),
-							  json_str(json_getz(tree, "kind")));
+	const struct schema_kind *kind = schema_find_kind(json_text_at(tree, "apiVersion"),
+							  json_text_at(tree, "kind"));
 
 	JSON_FOREACH (item, json_getz(tree, "items")) {
 		(void)json_remove(item, STR("apiVersion"));

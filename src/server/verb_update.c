@@ -42,7 +42,7 @@ static int decide_new(struct mutation *m, struct json **ret_object, struct error
 {
 	bool may = (m->kind->flags & SCHEMA_CREATE_ON_UPDATE) && !m->x->sub;
 	const struct json *meta = json_getz(m->tree, "metadata");
-	struct str uid = json_str(json_getz(meta, "uid")), name = json_str(json_getz(meta, "name"));
+	struct str uid = json_text_at(meta, "uid"), name = json_text_at(meta, "name");
 	int r;
 
 	if (!str_eq(name, m->name))

@@ -57,7 +57,7 @@ void mutation_reply_shown(struct mutation *m)
 	struct arena *a = &m->x->work;
 	struct json *meta = json_getz(m->shown, "metadata");
 
-	if (str_eq(json_str(json_getz(meta, "resourceVersion")), unknown_version))
+	if (str_eq(json_text_at(meta, "resourceVersion"), unknown_version))
 		json_remove(meta, STR("resourceVersion"));
 	(void)write_served_form(a, m->shown, m->kind->storage, m->write.gates);
 	write_from_storage(a, m->shown, m->kind);
@@ -287,8 +287,8 @@ static int decide_on(struct mutation *m, struct object *base, struct json **ret_
 	if (r < 0)
 		return r;
 	if (!base->revision)
-		json_setz(json_getz(old, "metadata"), "resourceVersion",
-			  json_make_str(&m->x->work, unknown_version));
+		json_put_str(&m->x->work, json_getz(old, "metadata"), "resourceVersion",
+			     unknown_version);
 	return m->ops->decide(m, old, ret_object, err);
 }
 

@@ -52,7 +52,7 @@ static struct str tree_field(const void *source, struct str path)
 	struct str name;
 
 	if (str_eqz(path, "spec.nodeName"))
-		name = json_str(json_getz(json_getz(source, "spec"), "nodeName"));
+		name = json_text_at(json_getz(source, "spec"), "nodeName");
 	else
 		name = json_str(json_get(json_getz(source, "metadata"),
 					 str_skip(path, strlen("metadata."))));
@@ -61,7 +61,7 @@ static struct str tree_field(const void *source, struct str path)
 
 static void check_shown(const struct watch_guest *g, const struct json *object)
 {
-	struct str ns = json_str(json_getz(json_getz(object, "metadata"), "namespace"));
+	struct str ns = json_text_at(json_getz(object, "metadata"), "namespace");
 
 	if (g->opts.ns)
 		assert_true(str_eqz(ns, g->opts.ns));
@@ -73,8 +73,7 @@ static int64_t revision_of(const struct json *object)
 {
 	int64_t revision = 0;
 
-	(void)str_to_i64(json_str(json_getz(json_getz(object, "metadata"), "resourceVersion")),
-			 &revision);
+	(void)str_to_i64(json_text_at(json_getz(object, "metadata"), "resourceVersion"), &revision);
 	assert_true(revision > 0);
 	return revision;
 }
@@ -82,10 +81,10 @@ static int64_t revision_of(const struct json *object)
 static struct str key_of(struct arena *a, const struct json *object)
 {
 	const struct json *meta = json_getz(object, "metadata");
-	struct str ns = json_str(json_getz(meta, "namespace"));
+	struct str ns = json_text_at(meta, "namespace");
 
 	return str_from(arena_printf(a, "%.*s%s%.*s", STR_ARG(ns), ns.n ? "/" : "",
-				     STR_ARG(json_str(json_getz(meta, "name")))));
+				     STR_ARG(json_text_at(meta, "name"))));
 }
 
 /* --- events ----------------------------------------------------------------------- */
@@ -127,7 +126,7 @@ static void take_bookmark(struct watch_guest *g, const struct json *object)
 	assert_true(revision >= g->revision);
 	g->revision = revision;
 	g->marks++;
-	if (str_eqz(json_str(json_getz(notes, "k8s.io/initial-events-end")), "true")) {
+	if (str_eqz(json_text_at(notes, "k8s.io/initial-events-end"), "true")) {
 		assert_false(g->synced);
 		g->synced = true;
 	} else {
@@ -141,7 +140,7 @@ static void take_error(struct watch_guest *g, const struct json *object)
 
 	assert_true(json_i64(json_getz(object, "code"), &code));
 	assert_int_equal(code, 410);
-	assert_true(str_eqz(json_str(json_getz(object, "reason")), "Expired"));
+	assert_true(str_eqz(json_text_at(object, "reason"), "Expired"));
 	g->expired++;
 	g->revision = 0;
 }
@@ -158,7 +157,7 @@ static void take_line(struct watch_guest *g, struct str line)
 	if (json_parse(&a, line, NULL, &event, NULL) < 0)
 		fail_msg("no event: %.*s", STR_ARG(line));
 	object = json_getz(event, "object");
-	type = json_str(json_getz(event, "type"));
+	type = json_text_at(event, "type");
 	if (str_eqz(type, "BOOKMARK"))
 		take_bookmark(g, object);
 	else if (str_eqz(type, "ERROR"))

@@ -42,7 +42,7 @@ bool watch_form_equal(const struct watch_form *a, const struct watch_form *b)
 static int print_table(const struct watch_form *f, const struct json *tree,
 		       enum table_include include, bool columns, int64_t now_ns, struct buf *out)
 {
-	struct str rv = json_str(json_getz(json_getz(tree, "metadata"), "resourceVersion"));
+	struct str rv = json_text_at(json_getz(tree, "metadata"), "resourceVersion");
 	char meta[64];
 	int n = snprintf(meta, sizeof(meta), "{\"resourceVersion\":\"%.*s\"}", STR_ARG(rv));
 
@@ -150,15 +150,15 @@ static struct json *bookmark_tree(struct arena *a, const struct schema_kind *kin
 {
 	struct json *tree = json_make_object(a), *meta = json_make_object(a), *notes;
 
-	json_setz(tree, "kind", json_make_str(a, kind->kind));
-	json_setz(tree, "apiVersion", json_make_str(a, kind->api_version));
+	json_put_str(a, tree, "kind", kind->kind);
+	json_put_str(a, tree, "apiVersion", kind->api_version);
 	json_setz(tree, "metadata", meta);
-	json_setz(meta, "resourceVersion",
-		  json_make_str(a, str_from(arena_printf(a, "%lld", (long long)revision))));
+	json_put_str(a, meta, "resourceVersion",
+		     str_from(arena_printf(a, "%lld", (long long)revision)));
 	json_setz(meta, "creationTimestamp", json_make_null(a));
 	if (initial_end) {
 		notes = json_make_object(a);
-		json_setz(notes, "k8s.io/initial-events-end", json_make_str(a, STR("true")));
+		json_put_str(a, notes, "k8s.io/initial-events-end", STR("true"));
 		json_setz(meta, "annotations", notes);
 	}
 	return tree;

@@ -420,6 +420,9 @@ async function nodes(say, { client, people: as }) {
 	const forbidden = async (answer, pattern) => assert.match(expectStatus(await answer, 403, "Forbidden").message, pattern)
 	expect(await as.node.post(`${core}/nodes`, nodeObject(node, { "kubernetes.io/hostname": node })), 201)
 	expect(await as.otherNode.post(`${core}/nodes`, nodeObject("n2")), 201)
+	const accounts = `${core}/namespaces/team/serviceaccounts`
+	for (const name of ["robot", "idle"])
+		expect(await client.post(accounts, { apiVersion: "v1", kind: "ServiceAccount", metadata: { name } }), 201)
 	for (const [name, spec] of [
 		["mine", { nodeName: node, serviceAccountName: "robot", imagePullSecrets: [{ name: "pull" }],
 			containers: [{ ...container, envFrom: [{ configMapRef: { name: "settings" } }] }],
@@ -519,9 +522,6 @@ async function nodes(say, { client, people: as }) {
 	})
 
 	await test(say("a node gets tokens for its own pods only"), async () => {
-		const accounts = `${core}/namespaces/team/serviceaccounts`
-		for (const name of ["robot", "idle"])
-			expect(await client.post(accounts, { apiVersion: "v1", kind: "ServiceAccount", metadata: { name } }), 201)
 		const refOf = async (name) => ({ apiVersion: "v1", kind: "Pod", name, uid: expect(await client.get(`${pods}/${name}`), 200).metadata.uid })
 		const ask = (boundObjectRef, audiences, account = "robot") => as.node.post(`${accounts}/${account}/token`,
 			{ apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { audiences, boundObjectRef } })
