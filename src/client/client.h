@@ -188,9 +188,4 @@ void client_delete_collection(struct client *c, struct client_request *r,
 void client_call(struct client *c, struct client_request *r, const struct resource *what,
 		 struct resource_name name, const struct json *tree);
 
-static inline void client_free_cleanup(struct client **c)
-{
-	client_free(*c);
-}
-
 #endif

@@ -61,9 +61,4 @@ const struct discovery_resource *discovery_find(const struct discovery *d, struc
 const struct discovery_resource *discovery_find_kind(const struct discovery *d,
 						     struct str api_version, struct str kind);
 
-static inline void discovery_close_cleanup(struct discovery **d)
-{
-	discovery_close(*d);
-}
-
 #endif

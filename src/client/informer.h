@@ -116,9 +116,4 @@ struct informer_stats {
 };
 void informer_stats(const struct informer *i, struct informer_stats *ret_stats);
 
-static inline void informers_free_cleanup(struct informers **s)
-{
-	informers_free(*s);
-}
-
 #endif

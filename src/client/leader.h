@@ -69,9 +69,4 @@ struct str leader_holder(const struct leader *l);
  */
 int leader_check(const struct leader *l, int64_t tolerable_ms, struct error *err);
 
-static inline void leader_free_cleanup(struct leader **l)
-{
-	leader_free(*l);
-}
-
 #endif

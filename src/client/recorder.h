@@ -69,9 +69,4 @@ void recorder_event_detailed(struct recorder *r, const struct recorder_object *a
 /* Events that wait to be written, the one under way included. */
 size_t recorder_pending(const struct recorder *r);
 
-static inline void recorder_free_cleanup(struct recorder **r)
-{
-	recorder_free(*r);
-}
-
 #endif

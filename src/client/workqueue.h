@@ -85,9 +85,4 @@ size_t workqueue_running(const struct workqueue *q);
  */
 void workqueue_shut_down(struct workqueue *q, bool drain, void (*done)(void *arg), void *arg);
 
-static inline void workqueue_free_cleanup(struct workqueue **q)
-{
-	workqueue_free(*q);
-}
-
 #endif

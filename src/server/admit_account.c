@@ -34,23 +34,7 @@ struct admit_account {
 	struct str name; /* the account's */
 };
 
-static struct str text_of(const struct json *object, const char *key)
-{
-	return json_str(json_getz(object, key));
-}
-
 /* The list of that name; made when it is not there. */
-static struct json *list_of(struct arena *a, struct json *object, const char *key)
-{
-	struct json *list = json_getz(object, key);
-
-	if (json_is(list, JSON_ARRAY))
-		return list;
-	list = json_make_array(a);
-	json_setz(object, key, list);
-	return list;
-}
-
 /* --- the token -------------------------------------------------------------------- */
 
 static bool wants_token(const struct admit_account *t)
@@ -66,15 +50,15 @@ static bool wants_token(const struct admit_account *t)
 static struct str token_volume_name(const struct json *spec)
 {
 	JSON_FOREACH (volume, json_getz(spec, "volumes"))
-		if (str_starts(text_of(volume, "name"), STR(VOLUME_PREFIX)))
-			return text_of(volume, "name");
+		if (str_starts(json_text_at(volume, "name"), STR(VOLUME_PREFIX)))
+			return json_text_at(volume, "name");
 	return STR_NULL;
 }
 
 static bool has_mount(const struct json *container)
 {
 	JSON_FOREACH (mount, json_getz(container, "volumeMounts"))
-		if (str_eq(text_of(mount, "mountPath"), STR(MOUNT_PATH)))
+		if (str_eq(json_text_at(mount, "mountPath"), STR(MOUNT_PATH)))
 			return true;
 	return false;
 }
@@ -93,7 +77,7 @@ static bool mount_in(struct admit_account *t, const char *list, struct str volum
 		json_add(mount, STR("name"), json_make_str(t->arena, volume));
 		json_add(mount, STR("readOnly"), json_make_bool(t->arena, true));
 		json_add(mount, STR("mountPath"), json_make_str(t->arena, STR(MOUNT_PATH)));
-		json_append(list_of(t->arena, container, "volumeMounts"), mount);
+		json_append(json_need_array(t->arena, container, "volumeMounts"), mount);
 		any = true;
 	}
 	return any;
@@ -113,7 +97,7 @@ static int mount_token(struct admit_account *t, struct write *w, struct error *e
 	r = json_parse(t->arena, str_from(arena_printf(t->arena, token_volume, STR_ARG(name))),
 		       NULL, &volume, err);
 	if (r == 0)
-		json_append(list_of(t->arena, t->spec, "volumes"), volume);
+		json_append(json_need_array(t->arena, t->spec, "volumes"), volume);
 	return r;
 }
 
@@ -126,10 +110,10 @@ static void give_pull_secrets(struct admit_account *t)
 
 	if (!json_count(secrets) || json_count(json_getz(t->spec, "imagePullSecrets")))
 		return;
-	list = list_of(t->arena, t->spec, "imagePullSecrets");
+	list = json_need_array(t->arena, t->spec, "imagePullSecrets");
 	JSON_FOREACH (secret, secrets) {
 		struct json *reference = json_make_object(t->arena);
-		struct str name = text_of(secret, "name");
+		struct str name = json_text_at(secret, "name");
 
 		if (name.n)
 			json_add(reference, STR("name"), json_make_str(t->arena, name));
@@ -152,14 +136,14 @@ static bool is_limited(const struct json *account)
 {
 	const struct json *annotations = json_getz(json_getz(account, "metadata"), "annotations");
 
-	return is_true(text_of(annotations, "kubernetes.io/enforce-mountable-secrets"));
+	return is_true(json_text_at(annotations, "kubernetes.io/enforce-mountable-secrets"));
 }
 
 /* The names of a list of references. Lists are the client's and may be long: no search of pairs. */
 static void put_names(struct map *names, const struct json *list)
 {
 	JSON_FOREACH (it, list) {
-		struct str name = text_of(it, "name");
+		struct str name = json_text_at(it, "name");
 
 		/* A name that is left out is the empty one. */
 		map_put(names, name.p ? name : STR(""), it);
@@ -175,28 +159,28 @@ static bool has_name(const struct map *names, struct str name)
 static int limit_container(const struct admit_account *t, const struct map *secrets,
 			   const char *sort, const struct json *container, struct error *err)
 {
-	struct str name = text_of(container, "name");
+	struct str name = json_text_at(container, "name");
 
 	JSON_FOREACH (env, json_getz(container, "env")) {
 		const struct json *ref = json_getz(json_getz(env, "valueFrom"), "secretKeyRef");
 
-		if (ref && !has_name(secrets, text_of(ref, "name")))
+		if (ref && !has_name(secrets, json_text_at(ref, "name")))
 			return error_set(err, ERR_FORBIDDEN,
 					 "%s %.*s with envVar %.*s referencing "
 					 "secret.secretName=\"%.*s\" is not allowed because "
 					 "service account %.*s does not reference that secret",
-					 sort, STR_ARG(name), STR_ARG(text_of(env, "name")),
-					 STR_ARG(text_of(ref, "name")), STR_ARG(t->name));
+					 sort, STR_ARG(name), STR_ARG(json_text_at(env, "name")),
+					 STR_ARG(json_text_at(ref, "name")), STR_ARG(t->name));
 	}
 	JSON_FOREACH (from, json_getz(container, "envFrom")) {
 		const struct json *ref = json_getz(from, "secretRef");
 
-		if (ref && !has_name(secrets, text_of(ref, "name")))
+		if (ref && !has_name(secrets, json_text_at(ref, "name")))
 			return error_set(err, ERR_FORBIDDEN,
 					 "%s %.*s with envFrom referencing "
 					 "secret.secretName=\"%.*s\" is not allowed because "
 					 "service account %.*s does not reference that secret",
-					 sort, STR_ARG(name), STR_ARG(text_of(ref, "name")),
+					 sort, STR_ARG(name), STR_ARG(json_text_at(ref, "name")),
 					 STR_ARG(t->name));
 	}
 	return 0;
@@ -219,7 +203,7 @@ static int limit_volumes(const struct admit_account *t, const struct map *secret
 {
 	JSON_FOREACH (volume, json_getz(t->spec, "volumes")) {
 		const struct json *source = json_getz(volume, "secret");
-		struct str name = text_of(source, "secretName");
+		struct str name = json_text_at(source, "secretName");
 
 		if (source && !has_name(secrets, name))
 			return error_set(err, ERR_FORBIDDEN,
@@ -239,7 +223,7 @@ static int limit_pull_secrets(const struct admit_account *t, struct error *err)
 	map_init(&names);
 	put_names(&names, json_getz(t->account, "imagePullSecrets"));
 	JSON_FOREACH (secret, json_getz(t->spec, "imagePullSecrets")) {
-		struct str name = text_of(secret, "name");
+		struct str name = json_text_at(secret, "name");
 
 		if (!has_name(&names, name))
 			return error_set(err, ERR_FORBIDDEN,
@@ -286,7 +270,7 @@ static int check_mirror(const struct json *pod, struct error *err)
 {
 	const struct json *spec = json_getz(pod, "spec");
 
-	if (text_of(spec, "serviceAccountName").n)
+	if (json_text_at(spec, "serviceAccountName").n)
 		return error_set(err, ERR_FORBIDDEN,
 				 "a mirror pod may not reference service accounts");
 	if (pod_refs_has(pod, NODE_PODS_SECRET, STR_NULL))
@@ -320,7 +304,7 @@ static int refuse_missing(struct mutation *m, struct str name, struct error *err
 static int admit_new(struct mutation *m, struct json *pod, struct error *err)
 {
 	struct admit_account t = { .arena = &m->x->work, .spec = json_getz(pod, "spec") };
-	struct str named = text_of(t.spec, "serviceAccountName");
+	struct str named = json_text_at(t.spec, "serviceAccountName");
 	struct object *object;
 	struct json *account;
 	int r;
@@ -338,8 +322,8 @@ static int admit_new(struct mutation *m, struct json *pod, struct error *err)
 		return r;
 	t.account = account;
 	if (!named.n) {
-		json_setz(t.spec, "serviceAccountName", json_make_str(t.arena, t.name));
-		json_setz(t.spec, "serviceAccount", json_make_str(t.arena, t.name));
+		json_put_str(t.arena, t.spec, "serviceAccountName", t.name);
+		json_put_str(t.arena, t.spec, "serviceAccount", t.name);
 	}
 	if (wants_token(&t))
 		r = mount_token(&t, &m->write, err);
@@ -356,7 +340,7 @@ static int admit_ephemeral(struct mutation *m, struct json *pod, struct error *e
 	struct json *account;
 	int r;
 
-	t.name = text_of(t.spec, "serviceAccountName");
+	t.name = json_text_at(t.spec, "serviceAccountName");
 	if (!t.name.n && !pod_refs_is_mirror(pod))
 		return 0;
 	if (!t.name.n)

@@ -2,16 +2,11 @@
  * Whether somebody may do something, and what one may do oneself. The question comes from
  * the body; the answer is the same decision that a request would meet.
  */
+#include "api/validate.h"
 #include "base/limits.h"
 #include "server/authz_impl.h"
 #include "server/review.h"
 #include "server/server_impl.h"
-
-static bool is_unset(const struct json *v)
-{
-	return !v || v->type == JSON_NULL || (json_is_container(v) && json_count(v) == 0) ||
-	       (v->type == JSON_STRING && v->n == 0);
-}
 
 /* --- validation --------------------------------------------------------------------- */
 
@@ -31,7 +26,7 @@ static void check_meta(struct review *r, bool local)
 	const struct json *meta = json_getz(r->tree, "metadata");
 
 	JSON_FOREACH (it, meta) {
-		if (is_unset(it) || str_eqz(json_key(it), "managedFields") ||
+		if (validate_is_unset(it) || str_eqz(json_key(it), "managedFields") ||
 		    (local && str_eqz(json_key(it), "namespace")))
 			continue;
 		field_errors_invalid(&r->errs, &path, shown(r, meta),

@@ -14,7 +14,7 @@ import * as https from "node:https"
 import * as net from "node:net"
 import { scratch, start, until } from "./lib.mjs"
 
-export const backends = ["lmdb", "etcd"]
+export const backends = (process.env.BACKENDS ?? "lmdb,etcd").split(",")
 
 export const core = "/api/v1"
 export const dra = "/apis/resource.k8s.io/v1"
