@@ -8,12 +8,12 @@ PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 10
 
 # What end-to-end tests run under sanitizers: not those in which kubectl takes most of the time and asks
-# for what the others ask for, too; and under ThreadSanitizer those in which loops meet.
+# for what the others ask for, too; and under ThreadSanitizer, as among unit tests, those in which threads meet.
 ASAN_E2E = api_accounts api_authn api_authz api_client_node api_consistency api_crash api_crd api_gates api_list \
 	api_protobuf api_rest api_scale api_security api_servers api_surface api_watch cli client_informer \
 	controller_client grpc_client grpc_server http store
-TSAN_E2E = api_consistency api_crd api_protobuf api_rest api_security api_servers api_watch client_informer \
-	grpc_client grpc_server http
+TSAN_E2E = api_consistency api_crd api_protobuf api_rest api_security api_servers api_watch grpc_client grpc_server http
+TSAN_UNIT = base net grpc store server
 
 all: ## build build/devplane, installing what the build needs
 	@scripts/deps build
@@ -31,10 +31,10 @@ asan: ## unit tests and most end-to-end tests under AddressSanitizer and UBSan
 	@scripts/deps build test fuzz
 	@CC=clang scripts/build build-asan -Db_sanitize=address,undefined -Db_lundef=false
 	@BACKENDS=lmdb scripts/test build-asan $(ASAN_E2E)
-tsan: ## unit tests and those where loops meet under ThreadSanitizer
+tsan: ## tests in which threads meet under ThreadSanitizer
 	@scripts/deps build test fuzz
-	@CC=clang scripts/build build-tsan -Db_sanitize=thread -Db_lundef=false
-	@BACKENDS=lmdb scripts/test build-tsan $(TSAN_E2E)
+	@CC=clang TARGETS='devplane|src/($(subst $() ,|,$(TSAN_UNIT)))/[a-z0-9_]+_test' scripts/build build-tsan -Db_sanitize=thread -Db_lundef=false
+	@BACKENDS=lmdb UNIT_SUITES='$(TSAN_UNIT)' scripts/test build-tsan $(TSAN_E2E)
 fuzz: ## each fuzz target for FUZZ_SECONDS
 	@scripts/deps build fuzz
 	@CC=clang TARGETS='fuzz/fuzz_[a-z0-9_]+' scripts/build build-fuzz -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
