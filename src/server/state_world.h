@@ -17,6 +17,8 @@
 #ifndef SERVER_STATE_WORLD_H
 #define SERVER_STATE_WORLD_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/json.h"
 #include "net/addr.h"
@@ -59,7 +61,7 @@ struct state_world {
 	struct addr at;
 	bool ready, stopping, stopped, drained;
 	struct error err; /* of on_ready */
-	size_t overs; /* watches that are over */
+	atomic_size_t overs; /* watches that are over */
 };
 
 /* Makes it and runs until the state is ready. */
