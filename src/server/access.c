@@ -182,25 +182,27 @@ static void ask_without_state(struct exchange *x, void (*then)(struct exchange *
 void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 {
 	struct server *s = x->server;
-	struct access *a;
+	struct access a, *kept;
+	bool at_hand;
 
 	if (!atomic_load(&s->ready)) {
 		ask_without_state(x, then);
 		return;
 	}
-	a = ARENA_NEW(x->arena, struct access);
-	a->then = then;
-	a->query = query_of(x);
-	x->data = a;
-	if (authn_impersonated(&x->stream->in.fields, x->arena, &a->wanted, &a->err) < 0) {
-		finish(x);
-	} else if (is_at_hand(x)) {
-		decide(x, s->state, a);
-		if (a->unsure)
-			exchange_submit(x, run, finish);
-		else
-			finish(x);
-	} else {
-		exchange_submit(x, run, finish);
+	/* What needs no job needs no memory of the request's either. */
+	a = (struct access){ .query = query_of(x), .then = then };
+	at_hand = authn_impersonated(&x->stream->in.fields, x->arena, &a.wanted, &a.err) < 0;
+	if (!at_hand && is_at_hand(x)) {
+		decide(x, s->state, &a);
+		at_hand = !a.unsure;
 	}
+	x->data = &a;
+	if (at_hand) {
+		finish(x);
+		return;
+	}
+	kept = arena_alloc(x->arena, sizeof(*kept));
+	*kept = a;
+	x->data = kept;
+	exchange_submit(x, run, finish);
 }

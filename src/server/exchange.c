@@ -197,12 +197,16 @@ struct exchange_fault {
 static void parse(struct exchange *x)
 {
 	const struct http_head *in = &x->stream->in;
-	struct exchange_fault *f = ARENA_NEW(x->arena, struct exchange_fault);
+	struct exchange_fault f, *kept;
 
-	field_errors_init(&f->causes, x->arena);
-	if (request_parse(&x->request, x->arena, in->method, in->path, in->query, &f->causes,
-			  &f->err) < 0)
-		x->fault = f;
+	f.err = (struct error){ 0 };
+	field_errors_init(&f.causes, x->arena);
+	if (request_parse(&x->request, x->arena, in->method, in->path, in->query, &f.causes,
+			  &f.err) == 0)
+		return;
+	kept = arena_alloc(x->arena, sizeof(*kept));
+	*kept = f;
+	x->fault = kept;
 }
 
 static void refuse_fault(struct exchange *x)
