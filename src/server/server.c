@@ -124,6 +124,7 @@ static void report_ready(struct server *s, const struct error *err)
 static void on_policy(void *arg, const struct error *err)
 {
 	report_ready(arg, err);
+	mem_give_back(); /* what the policy was put together in */
 }
 
 static void on_namespaces(void *arg, const struct error *err)
