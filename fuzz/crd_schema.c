@@ -4,8 +4,8 @@
  * is valid stays so.
  */
 #include "api/crd.h"
-#include "api/write.h"
 #include "base/limits.h"
+#include "writing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,21 +13,6 @@ static void require(bool condition)
 {
 	if (!condition)
 		abort();
-}
-
-static void begin(struct write *w, struct arena *a, const struct schema_kind *kind,
-		  const struct gates *gates, struct prng *prng)
-{
-	*w = (struct write){
-		.arena = a,
-		.kind = kind,
-		.ns = kind->flags & SCHEMA_NAMESPACED ? STR("ns") : STR_NULL,
-		.gates = gates,
-		.now_ns = INT64_C(1767312000000000000),
-		.prng = prng,
-		.user_agent = STR("fuzz/1"),
-	};
-	write_init(w);
 }
 
 /* The definition with this schema; NULL when no definition may have it. */
@@ -49,10 +34,10 @@ static struct crd *define(struct arena *a, struct str schema, const struct gates
 	struct error err;
 	struct write w;
 
-	begin(&w, a,
-	      schema_find_resource(STR("apiextensions.k8s.io"), STR("v1"),
-				   STR("customresourcedefinitions")),
-	      gates, prng);
+	writing_begin(&w, a,
+		      schema_find_resource(STR("apiextensions.k8s.io"), STR("v1"),
+					   STR("customresourcedefinitions")),
+		      gates, prng);
 	if (write_decode(&w, text, DECODE_JSON, &body, &err) < 0 ||
 	    write_create(&w, body, &object, &err) < 0)
 		return NULL;
@@ -67,7 +52,7 @@ static void check_object(struct arena *a, const struct schema_kind *kind, struct
 	struct error err;
 	struct write w;
 
-	begin(&w, a, kind, gates, prng);
+	writing_begin(&w, a, kind, gates, prng);
 	if (write_decode(&w, text, DECODE_JSON, &body, &err) < 0)
 		return;
 	if (write_create(&w, body, &object, &err) < 0)

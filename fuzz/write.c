@@ -5,8 +5,8 @@
  * as the same tree, and putting back what is served changes nothing.
  */
 #include "api/object.h"
-#include "api/write.h"
 #include "base/limits.h"
+#include "writing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,21 +14,6 @@ static void require(bool condition)
 {
 	if (!condition)
 		abort();
-}
-
-static void begin(struct write *w, struct arena *a, const struct schema_kind *kind,
-		  const struct gates *gates, struct prng *prng)
-{
-	*w = (struct write){
-		.arena = a,
-		.kind = kind,
-		.ns = kind->flags & SCHEMA_NAMESPACED ? STR("ns") : STR_NULL,
-		.gates = gates,
-		.now_ns = INT64_C(1767312000000000000),
-		.prng = prng,
-		.user_agent = STR("fuzz/1"),
-	};
-	write_init(w);
 }
 
 /* Stores and reads back; the tree is as the next write finds it. */
@@ -121,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	kind = read_head(head, &how);
 	if (!kind)
 		return 0;
-	begin(&w, &a, kind, &gates, &prng);
+	writing_begin(&w, &a, kind, &gates, &prng);
 	if (write_decode(&w, text, DECODE_JSON, &body, NULL) < 0 ||
 	    write_create(&w, body, &object, NULL) < 0)
 		return 0;

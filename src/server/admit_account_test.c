@@ -9,12 +9,13 @@
 
 #include "server/verb_world.h"
 
-#define ACCOUNTS "/api/v1/namespaces/default/serviceaccounts"
-#define PODS     "/api/v1/namespaces/default/pods"
-#define PATH     "/var/run/secrets/kubernetes.io/serviceaccount"
-#define C        "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]"
-#define MIRROR   "\"annotations\":{\"kubernetes.io/config.mirror\":\"x\"}"
-#define LIMITED  "\"annotations\":{\"kubernetes.io/enforce-mountable-secrets\":\"true\"}"
+#define STRATEGIC "application/strategic-merge-patch+json"
+#define ACCOUNTS  "/api/v1/namespaces/default/serviceaccounts"
+#define PODS      "/api/v1/namespaces/default/pods"
+#define PATH      "/var/run/secrets/kubernetes.io/serviceaccount"
+#define C         "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]"
+#define MIRROR    "\"annotations\":{\"kubernetes.io/config.mirror\":\"x\"}"
+#define LIMITED   "\"annotations\":{\"kubernetes.io/enforce-mountable-secrets\":\"true\"}"
 
 static const char mounted[] = "[{\"name\":\"VOLUME\",\"readOnly\":true,\"mountPath\":\"" PATH
 			      "\"}]";
@@ -291,26 +292,11 @@ static void a_limited_account_allows_only_its_secrets(void **state)
 		LIMIT("imagePullSecrets[1].name=\"b\"", "imagePullSecret"));
 }
 
-static struct json *patch(struct verb_world *w, const char *target, const char *body, int status)
-{
-	struct verb_ask ask = { .method = "PATCH",
-				.target = target,
-				.content_type = "application/strategic-merge-patch+json",
-				.body = body };
-	struct json *tree = verb_world_ask(w, &ask);
-
-	if (ask.status != status)
-		print_error("PATCH %s: %s\n", target, ask.got.p);
-	assert_int_equal(ask.status, status);
-	verb_ask_release(&ask);
-	return tree;
-}
-
 static struct json *add_ephemeral(struct verb_world *w, const char *target, const char *secret,
 				  int status)
 {
-	return patch(
-		w, target,
+	return verb_world_patch(
+		w, target, STRATEGIC,
 		arena_printf(&w->arena,
 			     "{\"spec\":{\"ephemeralContainers\":[{\"name\":\"e\",\"image\":\"i\","
 			     "\"envFrom\":[{\"secretRef\":{\"name\":\"%s\"}}]}]}}",
@@ -350,8 +336,10 @@ static void other_writes_of_a_pod_do_not_need_the_account(void **state)
 	account(w, "default", "", "");
 	(void)create(w, "p", C);
 	(void)verb_world_call(w, "DELETE", ACCOUNTS "/default", NULL, 200);
-	(void)patch(w, PODS "/p/status", "{\"status\":{\"phase\":\"Running\"}}", 200);
-	(void)patch(w, PODS "/p", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", 200);
+	(void)verb_world_patch(w, PODS "/p/status", STRATEGIC,
+			       "{\"status\":{\"phase\":\"Running\"}}", 200);
+	(void)verb_world_patch(w, PODS "/p", STRATEGIC, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}",
+			       200);
 	(void)verb_world_call(w, "DELETE", PODS "/p?gracePeriodSeconds=0", NULL, 200);
 }
 

@@ -16,6 +16,7 @@
 #include "server/openapi.h"
 #include "server/verb_world.h"
 
+#define MERGE       "application/merge-patch+json"
 #define DEFINITIONS "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 #define WIDGETS     "/apis/example.com/v1/namespaces/default/widgets"
 #define FINALIZED   "\"finalizers\":[\"example.com/held\"]"
@@ -50,21 +51,6 @@ static const char *widget(struct verb_world *w, const char *name, const char *me
 			    "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Widget\","
 			    "\"metadata\":{\"name\":\"%s\"%s},\"spec\":{%s}}",
 			    name, meta, spec);
-}
-
-static struct json *patch(struct verb_world *w, const char *target, const char *body, int status)
-{
-	struct verb_ask ask = { .method = "PATCH",
-				.target = target,
-				.content_type = "application/merge-patch+json",
-				.body = body };
-	struct json *tree = verb_world_ask(w, &ask);
-
-	if (ask.status != status)
-		print_error("PATCH %s: %s\n", target, ask.got.p);
-	assert_int_equal(ask.status, status);
-	verb_ask_release(&ask);
-	return tree;
 }
 
 static const char *condition(struct verb_world *w, const struct json *tree, const char *type)
@@ -198,16 +184,18 @@ static void a_changed_definition_ends_its_watches_and_shows_objects_anew(void **
 		verb_world_begin(w, &watches[i]); /* one on each loop */
 	sim_run_for(w->sim, 100);
 	assert_false(watches[0].over || watches[1].over);
-	patch(w, DEFINITIONS "/widgets.example.com", "{\"metadata\":{\"labels\":{\"x\":\"y\"}}}",
-	      200);
+	verb_world_patch(w, DEFINITIONS "/widgets.example.com", MERGE,
+			 "{\"metadata\":{\"labels\":{\"x\":\"y\"}}}", 200);
 	sim_run_for(w->sim, 100);
 	assert_false(watches[0].over || watches[1].over); /* that changed nothing of the kind */
-	patch(w, DEFINITIONS "/widgets.example.com",
-	      "{\"spec\":{\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
-	      "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{\"spec\":{"
-	      "\"type\":\"object\",\"properties\":{\"size\":{\"type\":\"integer\",\"default\":4}}}}"
-	      "}}}]}}",
-	      200);
+	verb_world_patch(
+		w, DEFINITIONS "/widgets.example.com", MERGE,
+		"{\"spec\":{\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+		"\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{\"spec\":{"
+		"\"type\":\"object\",\"properties\":{\"size\":{\"type\":\"integer\",\"default\":4}}"
+		"}}"
+		"}}}]}}",
+		200);
 	for (int i = 0; i < 2; i++) {
 		verb_world_finish(w, &watches[i]);
 		assert_non_null(strstr(watches[i].got.p, "\"ADDED\""));
@@ -259,7 +247,7 @@ static void finalizers_of_objects_are_waited_for(void **state)
 			    "custom resource definition is terminating");
 	tree = verb_world_call(w, "GET", WIDGETS "/held", NULL, 200);
 	assert_non_null(json_pointer(tree, STR("/metadata/deletionTimestamp")));
-	patch(w, WIDGETS "/held", "{\"metadata\":{\"finalizers\":null}}", 200);
+	verb_world_patch(w, WIDGETS "/held", MERGE, "{\"metadata\":{\"finalizers\":null}}", 200);
 	wait_for(w, DEFINITIONS "/widgets.example.com", 404);
 }
 

@@ -21,23 +21,6 @@
 #define CLAIMS "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 #define TABLE  "application/json;as=Table;v=v1;g=meta.k8s.io"
 
-/* n maps named m000.., every second labelled, with `size` bytes of data each. */
-static void make_maps(struct verb_world *w, int n, int size)
-{
-	char *data = xmalloc((size_t)size + 1), *body = xmalloc((size_t)size + 256);
-
-	memset(data, 'x', (size_t)size);
-	data[size] = '\0';
-	for (int i = 0; i < n; i++) {
-		(void)snprintf(body, (size_t)size + 256,
-			       "{\"metadata\":{\"name\":\"m%03d\"%s},\"data\":{\"k\":\"%s\"}}", i,
-			       i % 2 ? ",\"labels\":{\"odd\":\"yes\"}" : "", data);
-		(void)verb_world_call(w, "POST", MAPS, body, 201);
-	}
-	free(data);
-	free(body);
-}
-
 static size_t items(const struct json *list)
 {
 	return json_count(json_getz(list, "items"));
@@ -51,7 +34,7 @@ static void a_list_holds_what_matches(void **state)
 
 	got = verb_world_call(w, "GET", MAPS, NULL, 200);
 	assert_int_equal(items(got), 0);
-	make_maps(w, 7, 10);
+	verb_world_make_maps(w, 7, 10);
 	got = verb_world_ask(w, &ask);
 	assert_int_equal(ask.status, 200);
 	assert_string_equal(ask.content, "application/json");
@@ -78,7 +61,7 @@ static void pages_are_of_one_revision(void **state)
 	char target[512];
 	const char *first;
 
-	make_maps(w, 7, 10);
+	verb_world_make_maps(w, 7, 10);
 	got = verb_world_call(w, "GET", MAPS "?limit=3", NULL, 200);
 	assert_int_equal(items(got), 3);
 	assert_int_equal(json_pointer(got, STR("/metadata/remainingItemCount"))->i64, 4);
@@ -109,7 +92,7 @@ static void lists_are_of_the_revision_that_is_asked_for(void **state)
 	struct json *got;
 	const char *rv;
 
-	make_maps(w, 2, 10);
+	verb_world_make_maps(w, 2, 10);
 	got = verb_world_call(w, "GET", MAPS, NULL, 200);
 	rv = verb_world_text(w, got, "/metadata/resourceVersion");
 	(void)verb_world_call(w, "DELETE", MAPS "/m000", NULL, 200);
@@ -137,7 +120,7 @@ static void kubectl_gets_tables(void **state)
 				 .accept = "application/yaml;as=Table;v=v1;g=meta.k8s.io" };
 	struct json *got;
 
-	make_maps(w, 3, 10);
+	verb_world_make_maps(w, 3, 10);
 	got = verb_world_ask(w, &list);
 	assert_string_equal(verb_world_text(w, got, "/kind"), "Table");
 	assert_string_equal(verb_world_text(w, got, "/apiVersion"), "meta.k8s.io/v1");
@@ -172,7 +155,7 @@ static void informers_of_metadata_get_partial_objects(void **state)
 	struct verb_ask wrong = { .method = "GET", .target = MAPS, .accept = one.accept };
 	struct json *got;
 
-	make_maps(w, 3, 10);
+	verb_world_make_maps(w, 3, 10);
 	got = verb_world_ask(w, &list);
 	assert_string_equal(verb_world_text(w, got, "/kind"), "PartialObjectMetadataList");
 	assert_string_equal(verb_world_text(w, got, "/items/1/kind"), "PartialObjectMetadata");
@@ -211,7 +194,7 @@ static void yaml_and_indented_lists_say_the_same(void **state)
 	struct verb_world *w = *state;
 
 	compare_forms(w);
-	make_maps(w, 3, 10);
+	verb_world_make_maps(w, 3, 10);
 	compare_forms(w);
 }
 
@@ -246,7 +229,7 @@ static void large_lists_are_compressed_when_wanted(void **state)
 	struct verb_ask zipped = { .method = "GET", .target = MAPS, .encoding = "gzip" };
 	struct verb_ask small = { .method = "GET", .target = MAPS "?limit=2", .encoding = "gzip" };
 
-	make_maps(w, 60, 4000);
+	verb_world_make_maps(w, 60, 4000);
 	(void)verb_world_ask(w, &plain);
 	assert_string_equal(plain.content_encoding, "");
 	assert_true(plain.got.n > 60 * 4000);
@@ -268,7 +251,7 @@ static void collections_are_deleted_by_selector(void **state)
 	struct verb_world *w = *state;
 	struct json *got;
 
-	make_maps(w, 99, 10);
+	verb_world_make_maps(w, 99, 10);
 	got = verb_world_call(w, "DELETE", MAPS "?labelSelector=odd%3Dyes&dryRun=All", NULL, 200);
 	assert_int_equal(items(got), 49);
 	got = verb_world_call(w, "DELETE", MAPS "?labelSelector=odd%3Dyes", NULL, 200);
@@ -306,7 +289,7 @@ static void watches_begin_where_they_should(void **state)
 				 .target = MAPS "?watch=1",
 				 .accept = "application/yaml" };
 
-	make_maps(w, 1, 10);
+	verb_world_make_maps(w, 1, 10);
 	verb_world_begin(w, &all);
 	verb_world_begin(w, &initial);
 	verb_world_begin(w, &later);

@@ -212,23 +212,6 @@ static void every_served_version_is(void **state)
 
 /* --- lists ------------------------------------------------------------------------ */
 
-/* n maps named m000.., with `size` bytes of data each. */
-static void make_maps(struct verb_world *w, int n, int size)
-{
-	char *data = xmalloc((size_t)size + 1), *body = xmalloc((size_t)size + 256);
-
-	memset(data, 'x', (size_t)size);
-	data[size] = '\0';
-	for (int i = 0; i < n; i++) {
-		(void)snprintf(body, (size_t)size + 256,
-			       "{\"metadata\":{\"name\":\"m%03d\"%s},\"data\":{\"k\":\"%s\"}}", i,
-			       i % 2 ? ",\"labels\":{\"odd\":\"yes\"}" : "", data);
-		(void)verb_world_call(w, "POST", MAPS, body, 201);
-	}
-	free(data);
-	free(body);
-}
-
 static void lists_have_the_items_and_their_metadata(void **state)
 {
 	struct verb_world *w = *state;
@@ -238,7 +221,7 @@ static void lists_have_the_items_and_their_metadata(void **state)
 	got = get_both(w, MAPS);
 	assert_string_equal(verb_world_text(w, got, "/kind"), "ConfigMapList");
 	/* Items whose length takes one byte, and two. */
-	make_maps(w, 7, 10);
+	verb_world_make_maps(w, 7, 10);
 	(void)get_both(w, MAPS);
 	(void)get_both(w, MAPS "?labelSelector=odd%3Dyes");
 	got = get_both(w, MAPS "?limit=3");
@@ -258,7 +241,7 @@ static void large_lists_are_made_in_steps(void **state)
 	struct verb_world *w = *state;
 	struct json *got;
 
-	make_maps(w, 40, 20000);
+	verb_world_make_maps(w, 40, 20000);
 	got = get_both(w, MAPS);
 	assert_int_equal(json_count(json_getz(got, "items")), 40);
 	assert_same(w, call(w, "GET", MAPS, NULL, 200), got);
@@ -272,7 +255,7 @@ static void large_lists_are_compressed_when_wanted(void **state)
 		.method = "GET", .target = MAPS, .encoding = "gzip", .accept = CLIENT
 	};
 
-	make_maps(w, 60, 4000);
+	verb_world_make_maps(w, 60, 4000);
 	verb_world_begin(w, &zipped);
 	verb_world_finish(w, &zipped);
 	assert_string_equal(zipped.content_encoding, "gzip");
@@ -296,7 +279,7 @@ static void informers_of_metadata_get_partial_objects(void **state)
 				.body = "{\"metadata\":{\"name\":\"x\"},\"data\":{\"a\":\"b\"}}" };
 	struct json *got;
 
-	make_maps(w, 3, 10);
+	verb_world_make_maps(w, 3, 10);
 	got = ask(w, &list, 200);
 	assert_string_equal(verb_world_text(w, got, "/kind"), "PartialObjectMetadataList");
 	assert_string_equal(verb_world_text(w, got, "/apiVersion"), "meta.k8s.io/v1");
@@ -323,7 +306,7 @@ static void the_old_list_of_them_is_upstream_s(void **state)
 	struct wire_field f;
 	int items = 0, metadata = 0;
 
-	make_maps(w, 2, 10);
+	verb_world_make_maps(w, 2, 10);
 	verb_world_begin(w, &list);
 	verb_world_finish(w, &list);
 	assert_int_equal(protobuf_open(buf_str(&list.got), &e, NULL), 0);
@@ -355,7 +338,7 @@ static void what_cannot_be_is_refused_or_passed_over(void **state)
 	static const char *const all = "only the following media types are accepted: "
 				       "application/json, application/yaml, " PROTOBUF;
 
-	make_maps(w, 1, 10);
+	verb_world_make_maps(w, 1, 10);
 	expect_json(w, MAPS, PROTOBUF PARTIAL, 406,
 		    "you requested PartialObjectMetadata, but the requested object is a list "
 		    "(ConfigMapList)");
@@ -434,7 +417,7 @@ static void a_watch_is_frames(void **state)
 	struct verb_world *w = *state;
 	struct seen s;
 
-	make_maps(w, 1, 10);
+	verb_world_make_maps(w, 1, 10);
 	s = watch(w, MAPS WATCH, CLIENT);
 	assert_string_equal(s.types, "ADDED ADDED MODIFIED DELETED ");
 	assert_string_equal(verb_world_text(w, s.last, "/kind"), "ConfigMap");
@@ -479,7 +462,7 @@ static void a_watch_of_old_metadata_has_its_version(void **state)
 			      .accept = PROTOBUF ";as=PartialObjectMetadata;g=meta.k8s.io;"
 						 "v=v1beta1" };
 
-	make_maps(w, 1, 10);
+	verb_world_make_maps(w, 1, 10);
 	verb_world_begin(w, &a);
 	verb_world_finish(w, &a);
 	assert_int_equal(a.status, 200);
@@ -545,7 +528,7 @@ static void the_initial_state_ends_with_a_bookmark(void **state)
 			      .accept = CLIENT };
 	struct seen s;
 
-	make_maps(w, 2, 20000);
+	verb_world_make_maps(w, 2, 20000);
 	verb_world_begin(w, &a);
 	verb_world_finish(w, &a);
 	s = events(w, &a);
@@ -593,7 +576,7 @@ static void watches_of_different_forms_stand_side_by_side(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(asks); i++)
 		verb_world_begin(w, &asks[i]);
 	sim_run_for(w->sim, 500);
-	make_maps(w, 5, 10);
+	verb_world_make_maps(w, 5, 10);
 	for (size_t i = 0; i < ARRAY_SIZE(asks); i++) {
 		verb_world_finish(w, &asks[i]);
 		if (asks[i].accept)

@@ -295,18 +295,50 @@ struct json *verb_world_ask(struct verb_world *w, struct verb_ask *ask)
 	return tree;
 }
 
-struct json *verb_world_call(struct verb_world *w, const char *method, const char *target,
-			     const char *body, int status)
+static struct json *ask_for(struct verb_world *w, struct verb_ask ask, int status)
 {
-	struct verb_ask ask = { .method = method, .target = target, .body = body };
 	struct json *tree = verb_world_ask(w, &ask);
 
 	if (ask.status != status)
-		print_error("%s %s: %s %s\n", method, target, ask.got.p ? ask.got.p : "",
+		print_error("%s %s: %s %s\n", ask.method, ask.target, ask.got.p ? ask.got.p : "",
 			    ask.err.msg);
 	assert_int_equal(ask.status, status);
 	verb_ask_release(&ask);
 	return tree;
+}
+
+struct json *verb_world_call(struct verb_world *w, const char *method, const char *target,
+			     const char *body, int status)
+{
+	return ask_for(w, (struct verb_ask){ .method = method, .target = target, .body = body },
+		       status);
+}
+
+struct json *verb_world_patch(struct verb_world *w, const char *target, const char *type,
+			      const char *body, int status)
+{
+	struct verb_ask ask = {
+		.method = "PATCH", .target = target, .content_type = type, .body = body
+	};
+
+	return ask_for(w, ask, status);
+}
+
+void verb_world_make_maps(struct verb_world *w, int n, int size)
+{
+	char *data = xmalloc((size_t)size + 1), *body = xmalloc((size_t)size + 256);
+
+	memset(data, 'x', (size_t)size);
+	data[size] = '\0';
+	for (int i = 0; i < n; i++) {
+		(void)snprintf(body, (size_t)size + 256,
+			       "{\"metadata\":{\"name\":\"m%03d\"%s},\"data\":{\"k\":\"%s\"}}", i,
+			       i % 2 ? ",\"labels\":{\"odd\":\"yes\"}" : "", data);
+		(void)verb_world_call(w, "POST", "/api/v1/namespaces/default/configmaps", body,
+				      201);
+	}
+	free(data);
+	free(body);
 }
 
 const char *verb_world_text(struct verb_world *w, const struct json *tree, const char *pointer)

@@ -71,6 +71,13 @@ struct json *verb_world_ask(struct verb_world *w, struct verb_ask *ask);
 struct json *verb_world_call(struct verb_world *w, const char *method, const char *target,
 			     const char *body, int status);
 
+/* The same for a patch of that content type. */
+struct json *verb_world_patch(struct verb_world *w, const char *target, const char *type,
+			      const char *body, int status);
+
+/* n maps named m000.. in `default`, every second labelled, with `size` bytes of data each. */
+void verb_world_make_maps(struct verb_world *w, int n, int size);
+
 /* The text at a path of names, "" when there is none. */
 const char *verb_world_text(struct verb_world *w, const struct json *tree, const char *pointer);
 
