@@ -1,7 +1,8 @@
 /*
  * Any bytes into the quantity parser. What it accepts must print to text that
- * reads back as the same value and prints the same again, and order as its
- * rounded values do.
+ * reads back as the same value, prints the same again where the text tells the
+ * format ("2000" of a binary quantity does not: it reads back as decimal, "2k"),
+ * and order as its rounded values do.
  */
 #include "api/quantity.h"
 
@@ -24,7 +25,7 @@ static void check_round_trip(struct quantity q)
 	require(quantity_parse(buf_str(&first), &back, NULL) == 0);
 	require(quantity_cmp(q, back) == 0);
 	require(quantity_print(back, &second) == 0);
-	require(str_eq(buf_str(&first), buf_str(&second)));
+	require(back.format != q.format || str_eq(buf_str(&first), buf_str(&second)));
 }
 
 /* Two quantities, apart by a newline. */
