@@ -1,0 +1,56 @@
+/*
+ * agent - one node: everything of this folder put together.
+ *
+ * Registers the node, watches its pods, and runs a worker (worker.h) for each. Pods in a file system
+ * folder are not read; there is no kubelet API port.
+ * Threads: the loop's. Several agents may live on one loop (hollow nodes).
+ */
+#ifndef NODE_AGENT_H
+#define NODE_AGENT_H
+
+#include "api/gates.h"
+#include "base/error.h"
+#include "node/assign.h"
+#include "node/cdi.h"
+#include "node/machine.h"
+
+struct agent;
+struct client;
+struct log;
+struct loop;
+struct metrics;
+struct saver;
+
+struct agent_opts {
+	struct loop *loop;
+	struct client *client; /* shared by hollow nodes */
+	struct saver *saver;
+	const char *node_name, *root_dir;
+	const char *runtime_endpoint; /* NULL: hollow */
+	struct cdi_dirs cdi_dirs;
+	const char *log_root; /* of pods' logs; NULL: /var/log/pods */
+	const char *node_ip; /* or NULL */
+	const char *sysfs, *procfs, *etc; /* roots; NULL: /sys, /proc, /etc */
+	const char *const *labels, *const *taints;
+	size_t nlabels, ntaints;
+	int64_t max_pods;
+	struct assign_opts assign; /* machine is the agent's */
+	int64_t reserved_cpu_milli, reserved_memory;
+	int64_t hollow_cpus, hollow_memory, hollow_numa; /* the machine of a hollow node */
+	unsigned hollow_net; /* of its pods' addresses */
+	struct gates gates;
+	struct metrics *metrics; /* or NULL */
+	const struct log *log;
+};
+
+int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct error *err);
+
+/* Stops watching and closes sockets; pods go on. `done` comes once, later. Then free it. */
+void agent_stop(struct agent *a, void (*done)(void *arg), void *arg);
+void agent_free(struct agent *a); /* NULL allowed */
+
+/* For /healthz and /readyz. */
+int agent_check(const struct agent *a, struct error *err);
+int agent_check_ready(const struct agent *a, struct error *err);
+
+#endif

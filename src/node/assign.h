@@ -1,0 +1,252 @@
+/*
+ * assign - the assignment log: who holds which device, CPU, memory block and claim. Pure.
+ *
+ * One revisioned state machine. Everything that a node hands out changes here and nowhere else;
+ * the checkpoint, PodResources, Pod status and the node's capacity are views of it, so they
+ * cannot disagree, and a thing is released before it is held again by construction: every
+ * change has a revision, and a watcher is told changes in that order.
+ *
+ * A container's part of a resource goes through two steps: *held* (ids chosen, nobody else can
+ * get them; on the disk before the plugin is asked) and *allocated* (the plugin has answered;
+ * its answer is kept). An agent that dies in between finds the ids again and asks the plugin
+ * again, for the same ones.
+ *
+ * A pod that has ended holds nothing, but what it held is remembered until its object is gone,
+ * so that its health can still be told.
+ * Threads: one at a time. No I/O, no clock.
+ */
+#ifndef NODE_ASSIGN_H
+#define NODE_ASSIGN_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "node/pod.h"
+
+struct assign;
+struct machine;
+
+enum assign_health { ASSIGN_HEALTHY, ASSIGN_UNHEALTHY, ASSIGN_UNKNOWN };
+const char *assign_health_name(enum assign_health h); /* "Healthy" */
+
+enum assign_topology_policy {
+	ASSIGN_TOPOLOGY_NONE,
+	ASSIGN_TOPOLOGY_BEST_EFFORT,
+	ASSIGN_TOPOLOGY_RESTRICTED,
+	ASSIGN_TOPOLOGY_SINGLE_NUMA,
+};
+
+struct assign_opts {
+	const struct machine *machine; /* CPUs, NUMA nodes, memory; must outlive it */
+	enum assign_topology_policy topology;
+	bool topology_pod_scope; /* align the whole pod, not each container */
+	bool static_cpus, static_memory; /* policies; else none */
+	struct str reserved_cpus; /* a cpuset; with static_cpus */
+	/* Memory kept from pods per NUMA node, in bytes, indexed by node id; with static_memory. */
+	const int64_t *reserved_memory;
+	size_t nreserved_memory;
+};
+
+int assign_new(const struct assign_opts *opts, struct assign **ret_assign, struct error *err);
+void assign_free(struct assign *s); /* NULL allowed */
+
+/* --- changes ------------------------------------------------------------------------ */
+
+enum assign_change_type {
+	ASSIGN_POD, /* what this pod holds has changed; it may hold nothing any more */
+	ASSIGN_INVENTORY, /* what could be handed out has changed: devices, CPUs, memory */
+	ASSIGN_DEVICE_HEALTH, /* of one device of a plugin; `pod_uid`: its holder, present or past */
+};
+
+struct assign_change {
+	enum assign_change_type type;
+	uint64_t revision;
+	struct str pod_uid; /* or empty */
+	struct str resource; /* or empty */
+};
+
+/* Told after each change, in order; must not change the log. Several may be added. */
+struct assign_watcher {
+	void (*on_change)(struct assign_watcher *w, const struct assign_change *c);
+	struct assign_watcher *next;
+};
+void assign_add_watcher(struct assign *s, struct assign_watcher *w);
+uint64_t assign_revision(const struct assign *s);
+
+/* --- what plugins offer ------------------------------------------------------------- */
+
+struct assign_device {
+	struct str id, message; /* message may be empty */
+	enum assign_health health;
+	const int64_t *numa; /* nodes */
+	size_t nnuma;
+	bool has_topology;
+};
+
+/* The complete list of a resource, from its plugin. What is missing from it is Unknown if held. */
+void assign_set_resource(struct assign *s, struct str resource, const struct assign_device *v,
+			 size_t n);
+/* Its last plugin has gone: capacity stays, allocatable is 0, devices are Unknown. */
+void assign_resource_gone(struct assign *s, struct str resource);
+/* Some minutes later: it is not in the node's capacity any more. Held devices stay held. */
+void assign_drop_resource(struct assign *s, struct str resource);
+
+bool assign_has_resource(const struct assign *s, struct str resource);
+
+/* Walks resources in the order of their names; *at begins with empty. False at the end. */
+bool assign_next_resource(const struct assign *s, struct str *at, int64_t *ret_capacity,
+			  int64_t *ret_allocatable);
+
+/* False when the resource has no such device: Unknown. `ret_message` may be NULL. */
+bool assign_device_health(const struct assign *s, struct str resource, struct str id,
+			  enum assign_health *ret_health, struct str *ret_message);
+
+/* The machine was read again: CPUs came or went, memory changed. */
+void assign_set_machine(struct assign *s, const struct machine *m);
+
+/* --- admission ---------------------------------------------------------------------- */
+
+/*
+ * Admits a pod: chooses devices, CPUs and memory for each container, NUMA-aware, and holds
+ * them. Init containers' devices are reused by later ones of the same pod, sidecars' are not.
+ * What is held already (after a restart) stays. `prefer`, when not NULL, is asked
+ * for the plugin's wish and may answer by assign_prefer() later: then 0 is returned with
+ * *ret_waiting and assign_admit() is to be called again.
+ *
+ * Failures leave nothing held: -ERR_UNPROCESSABLE with `reason` UnexpectedAdmissionError or
+ * TopologyAffinityError, OutOfcpu and the like, and upstream's message in err.
+ */
+struct assign_wish {
+	struct str resource, container;
+	const struct str *available, *must; /* ids */
+	size_t navailable, nmust;
+	int64_t size;
+};
+
+struct assign_admission {
+	/* In: whether the resource's plugin wants to be asked (GetPreferredAllocation). */
+	bool (*wants_preferred)(void *arg, struct str resource);
+	void *arg;
+	/* Out: the wish to ask the plugin, then give back by assign_prefer(); in the arena. */
+	struct assign_wish wish;
+	bool waiting;
+	const char *reason; /* of a refusal */
+};
+
+int assign_admit(struct assign *s, const struct pod *pod, struct arena *a,
+		 struct assign_admission *io, struct error *err);
+/* The plugin's answer to io->wish, for this pod's next assign_admit(). */
+void assign_prefer(struct assign *s, struct str pod_uid, const struct assign_wish *wish,
+		   const struct str *ids, size_t n);
+
+/*
+ * Walks what is held and not allocated yet: ask the plugin for these ids. False when there is
+ * none. Text is borrowed until the next change.
+ */
+struct assign_request {
+	struct str container, resource;
+	const struct str *ids;
+	size_t nids;
+};
+bool assign_next_request(const struct assign *s, struct str pod_uid, struct arena *a,
+			 struct assign_request *ret_request);
+/* The plugin's answer, a packed ContainerAllocateResponse: kept. */
+void assign_set_answer(struct assign *s, struct str pod_uid, struct str container,
+		       struct str resource, struct str packed);
+
+/* All answers of one container, in the order of resources; to make its configuration of. */
+bool assign_next_answer(const struct assign *s, struct str pod_uid, struct str container,
+			struct str *at_resource, struct str *ret_packed, struct arena *a,
+			struct assign_request *ret_request);
+
+/* The CPUs ("0-3,8") and NUMA nodes that a container is bound to; empty: any. In `a`. */
+struct str assign_cpus(const struct assign *s, struct str pod_uid, struct str container,
+		       struct arena *a);
+struct str assign_mems(const struct assign *s, struct str pod_uid, struct str container,
+		       struct arena *a);
+
+/* --- claims -------------------------------------------------------------------------- */
+
+struct assign_claim_device {
+	struct str driver, pool, device, share_id; /* share_id may be empty */
+	const struct str *requests; /* names, base names only; none: of any request */
+	size_t nrequests;
+	const struct str *cdi; /* ids */
+	size_t ncdi;
+};
+
+enum assign_claim_state { ASSIGN_CLAIM_PREPARING, ASSIGN_CLAIM_PREPARED, ASSIGN_CLAIM_UNPREPARING };
+
+struct assign_claim {
+	struct str uid, ns, name;
+	enum assign_claim_state state;
+	const struct str *drivers; /* of its allocation, those without devices, too */
+	size_t ndrivers;
+	const struct assign_claim_device *devices; /* by driver, pool, device */
+	size_t ndevices;
+	const struct str *pods; /* uids that use it */
+	size_t npods;
+};
+
+/*
+ * The pod begins to use the claim, by that name of spec.resourceClaims. -ERR_CONFLICT when the
+ * name is taken by a claim of another uid that is not unprepared, or it is being unprepared.
+ */
+int assign_claim_use(struct assign *s, const struct pod *pod, struct str pod_claim,
+		     const struct assign_claim *claim, struct error *err);
+/* What one driver answered replaces its devices. */
+void assign_claim_set_devices(struct assign *s, struct str claim_uid, struct str driver,
+			      const struct assign_claim_device *v, size_t n);
+void assign_claim_set_state(struct assign *s, struct str claim_uid, enum assign_claim_state st);
+/* The pod does not use it any more; true when nobody does: unprepare it, then forget it. */
+bool assign_claim_unuse(struct assign *s, struct str claim_uid, struct str pod_uid);
+void assign_claim_forget(struct assign *s, struct str claim_uid);
+
+/* Views in `a`; false when there is none. The last walks all: *at begins with empty. */
+bool assign_claim_get(const struct assign *s, struct str claim_uid, struct arena *a,
+		      struct assign_claim *ret_claim);
+bool assign_claim_next(const struct assign *s, struct str *at_uid, struct arena *a,
+		       struct assign_claim *ret_claim);
+
+/* --- pods ---------------------------------------------------------------------------- */
+
+/* Ends it: all is released; what it held is remembered for assign_past. Repeating is harmless. */
+void assign_end_pod(struct assign *s, struct str pod_uid);
+/* Its object is gone: what it held is forgotten. Devices that it still holds are released. */
+void assign_forget_pod(struct assign *s, struct str pod_uid);
+
+bool assign_has_pod(const struct assign *s, struct str pod_uid);
+/* Walks uids of all pods, ended ones included; *at begins with empty. */
+bool assign_next_pod(const struct assign *s, struct str *at_uid, bool *ret_ended);
+
+/*
+ * One device of a pod, held now or, when it has ended, at its end: for Pod status.
+ * Walks in the order of (container in the pod's order, resource or claim, device).
+ */
+struct assign_use {
+	struct str
+		container; /* of plugin devices; empty for claims, whose containers the spec says */
+	struct str resource, id; /* plugin */
+	struct str pod_claim; /* claims: the name in spec.resourceClaims; else empty */
+	struct assign_claim_device device; /* claims */
+};
+size_t assign_uses(const struct assign *s, struct str pod_uid, struct arena *a,
+		   const struct assign_use **ret_uses);
+
+/* Pods, present and past, that (driver, pool, device) of a claim belongs to: uids in `a`. */
+size_t assign_pods_of_device(const struct assign *s, struct str driver, struct str pool,
+			     struct str device, struct arena *a, const struct str **ret_uids);
+
+/* --- the checkpoint ------------------------------------------------------------------ */
+
+#define ASSIGN_STATE_KIND    "assign"
+#define ASSIGN_STATE_VERSION 1
+
+/* Everything that must survive a restart; JSON, deterministic. */
+int assign_encode(const struct assign *s, struct buf *out);
+/* Into a log that is new. -ERR_INVALID leaves it empty. */
+int assign_decode(struct assign *s, struct str body, struct error *err);
+
+DEFINE_CLEANUP(assign_free, struct assign *);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * health - what DRA drivers say about their devices, and since when. Pure.
+ *
+ * By driver, pool and device: health, message, when the driver determined it, and until when it
+ * holds: each device expires by its own time-out (30 s unless it says otherwise) on the monotonic
+ * clock from the report's arrival, and is Unknown then. health_next_expiry() is the timer to set.
+ *
+ * A report is complete: a device that it leaves out is Unknown at once. A stream that is lost changes
+ * nothing: its devices expire. A driver that is gone (deregistered) is Unknown at once.
+ * Messages are cut at 1,024 bytes as upstream cuts them (1,021 and "..."), never within a character.
+ * At most HEALTH_DEVICES_MAX devices per driver are kept.
+ *
+ * Every change has a generation; changed devices are told by callback, in order, after the
+ * state has changed. A device that reads the same again is no change.
+ * Threads: one at a time. No I/O, no clock.
+ */
+#ifndef NODE_HEALTH_H
+#define NODE_HEALTH_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "node/assign.h"
+#include "node/plugins.h"
+
+enum { HEALTH_TIMEOUT_DEFAULT_S = 30 };
+
+struct health;
+
+struct health_device {
+	struct str driver, pool, device, message;
+	enum assign_health health;
+	int64_t updated_s; /* as the driver said; 0: not */
+	int64_t expires_ms; /* monotonic; INT64_MAX: it has expired or cannot */
+};
+
+struct health_opts {
+	/* Health or message of a device differs from before. Text is borrowed; may not change it. */
+	void (*on_change)(void *arg, const struct health_device *now, enum assign_health before);
+	void *arg;
+};
+
+struct health *health_new(const struct health_opts *opts);
+void health_free(struct health *h); /* NULL allowed */
+
+/* Returns how many devices were not kept, because there are too many. */
+size_t health_report(struct health *h, struct str driver, const struct plugin_health *v, size_t n,
+		     int64_t now_ms);
+/* Unknown at once, message kept out; forgotten when the driver is. */
+void health_driver_gone(struct health *h, struct str driver);
+
+/* INT64_MAX when nothing expires. */
+int64_t health_next_expiry(const struct health *h);
+void health_expire(struct health *h, int64_t now_ms);
+
+/* Unknown, without a message, for what is not there. True when it is there. */
+bool health_get(const struct health *h, struct str driver, struct str pool, struct str device,
+		struct health_device *ret_device);
+
+uint64_t health_generation(const struct health *h);
+size_t health_count(const struct health *h);
+
+#define HEALTH_STATE_KIND    "health"
+#define HEALTH_STATE_VERSION 1
+
+/*
+ * JSON, deterministic; what is left until expiry is stored with the wall time, so that a restart does
+ * not lengthen it: what would have expired while nobody looked is Unknown when it is loaded.
+ */
+int health_encode(const struct health *h, int64_t wall_ns, int64_t now_ms, struct buf *out);
+int health_decode(struct health *h, struct str body, int64_t wall_ns, int64_t now_ms,
+		  struct error *err);
+
+DEFINE_CLEANUP(health_free, struct health *);
+
+#endif

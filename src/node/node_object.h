@@ -1,0 +1,66 @@
+/*
+ * node_object - the Node: registered, its status kept true, its lease renewed.
+ *
+ * As kubelet does it: created when it is not there (labels kubernetes.io/hostname, os, arch; taints given by
+ * flags), an existing one is adopted; status (addresses, capacity, allocatable, conditions, nodeInfo,
+ * daemonEndpoints, runtimeHandlers) is patched when something changed and every 5 minutes; the Lease in kube-node-lease is
+ * renewed every 10 s of its 40 s. A change of devices is written at once, several within a moment together.
+ * Threads: the loop's.
+ */
+#ifndef NODE_NODE_OBJECT_H
+#define NODE_NODE_OBJECT_H
+
+#include "base/error.h"
+#include "node/assign.h"
+#include "node/machine.h"
+
+struct client;
+struct log;
+struct loop;
+struct node_object;
+struct recorder;
+
+struct node_object_opts {
+	struct loop *loop;
+	struct client *client;
+	struct recorder *recorder;
+	const char *name;
+	const char *node_ip; /* or NULL: that of the default route, else 127.0.0.1 */
+	const char *const *labels; /* "key=value" */
+	size_t nlabels;
+	const char *const *taints; /* "key=value:Effect" */
+	size_t ntaints;
+	bool register_node;
+	int64_t max_pods; /* 110 */
+	int64_t lease_duration_s; /* 40 */
+	int64_t status_period_ms; /* 5 min */
+	const struct machine *machine;
+	const struct assign *assign; /* extended resources */
+	/* Kept from pods: "cpu=500m", "memory=1Gi"; kube-reserved and system-reserved together. */
+	int64_t reserved_cpu_milli, reserved_memory;
+	bool hollow; /* labelled and annotated as such */
+	/* The node's object, whenever it changed: its labels and allocatable matter for admission. */
+	void (*on_node)(void *arg, const struct json *node);
+	void *arg;
+	const struct log *log;
+};
+
+int node_object_new(const struct node_object_opts *opts, struct node_object **ret_node,
+		    struct error *err);
+void node_object_free(struct node_object *n); /* NULL allowed */
+
+/* Capacity or allocatable may have changed: look, and write when so. */
+void node_object_touch(struct node_object *n);
+/* The runtime's state: Ready and its message; name and version for nodeInfo. */
+void node_object_set_runtime(struct node_object *n, bool ready, struct str message, struct str name,
+			     struct str version);
+/* The machine was read again. */
+void node_object_set_machine(struct node_object *n, const struct machine *m);
+
+bool node_object_registered(const struct node_object *n);
+struct str node_object_ip(const struct node_object *n);
+/* Allocatable, for env and admission. */
+int64_t node_object_cpu_milli(const struct node_object *n);
+int64_t node_object_memory(const struct node_object *n);
+
+#endif
