@@ -151,6 +151,15 @@
 #define RESOURCE_HEALTH_MESSAGE_MAX 1024
 #define SECRET_MAX                  (1UL * MIB) /* data of a Secret or ConfigMap */
 
+/* One file of sysfs or procfs that says what the machine has. */
+#define MACHINE_FILE_MAX (256UL * KIB)
+
+/* Devices of one resource that a plugin may list; and NUMA nodes of one of them. */
+#define RESOURCE_DEVICES_MAX 65536
+#define DEVICE_NUMA_MAX      64
+/* The tree of the checkpoint of assignments, while it is read. */
+#define ASSIGN_STATE_WORK_MAX (256UL * MIB)
+
 /* What a client of an API server takes: one answer, one event of a watch, one kubeconfig. */
 #define CLIENT_ANSWER_MAX    (1024UL * MIB) /* a list without pages of a large cluster */
 #define CLIENT_EVENT_MAX     (64UL * MIB)
@@ -164,6 +173,28 @@
 #define CACHE_INDEXES_MAX      16
 #define CACHE_INDEX_VALUES_MAX 100000
 
+/* One message of a container runtime: upstream's bound. A list of 110 pods takes some 300 KiB. */
+#define CRI_MESSAGE_MAX (16UL * MIB)
+/* A termination message, and what of a log stands in for one: upstream's bounds. */
+#define TERMINATION_MESSAGE_MAX   (4UL * KIB)
+#define TERMINATION_LOG_MAX       (2UL * KIB)
+#define TERMINATION_LOG_LINES_MAX 80
+/* CDI: one file, files of all folders, devices of one file, edits of one kind of one device. */
+#define CDI_FILE_MAX    (4UL * MIB)
+#define CDI_FILES_MAX   4096
+#define CDI_DEVICES_MAX 65536
+#define CDI_EDITS_MAX   4096
+
+/* Drivers: devices (what node agents take of one), text about one's health, claims in the file. */
+#define DRIVER_DEVICES_MAX    16384
+#define DRIVER_MESSAGE_MAX    (64UL * KIB)
+#define DRIVER_CLAIMS_MAX     16384
+#define DRIVER_CHECKPOINT_MAX (64UL * MIB)
+/* What one claim may hold: its 32 results, their configs, what containers get. */
+#define DRIVER_CLAIM_MAX (8UL * MIB)
+/* A device's own taints in a ResourceSlice. */
+#define DEVICE_TAINTS_MAX 16
+
 /* Roles that a user's bindings name and that are not there: so many are told of. */
 #define RBAC_MISSING_MAX 256
 
@@ -171,6 +202,46 @@
 #define RBAC_PIECES_MAX 5000
 /* Texts compared to find out whether somebody has what they grant: a tenth of a second. */
 #define RBAC_COMPARISONS_MAX 20000000UL
+
+/* Pods of one node that use one object; objects that one pod names; Services of one namespace. */
+#define NODE_PODS_MAX   65536
+#define POD_SOURCES_MAX 65536
+#define SERVICES_MAX    65536
+/* One variable of a container with what it refers to put in, which could double at each; and all. */
+#define ENV_VALUE_MAX (1UL * MIB)
+#define ENV_MAX       (8UL * MIB)
+/* Files of one volume of the API, and their bytes; /etc/hosts, the machine's mounts. */
+#define VOLUME_FILES_MAX  65536
+#define VOLUME_BYTES_MAX  (64UL * MIB)
+#define HOSTS_FILE_MAX    (4UL * MIB)
+#define MOUNTINFO_MAX     (64UL * MIB)
+#define SUBPATH_DEPTH_MAX 256 /* folders of a subPath, links resolved */
+#define SUBPATH_LINKS_MAX 255 /* links followed, as upstream's evaluation does */
+#define VOLUME_DEPTH_MAX  4096 /* folders within folders that are removed */
+/* What is shown of a probe's output; and links that a probe by HTTP follows: upstream's. */
+#define PROBE_OUTPUT_MAX    (10UL * KIB)
+#define PROBE_REDIRECTS_MAX 10
+
+/* A state file of the node agent; and broken ones that are kept for people to look at. */
+#define STATE_FILE_MAX   (64UL * MIB)
+#define STATE_BROKEN_MAX 10
+
+/* Devices of one driver whose health is kept, as upstream; and bytes of a pool's or device's name. */
+#define HEALTH_DEVICES_MAX 16384
+#define HEALTH_NAME_MAX    253
+/* Memory for the tree of a health state file: several times its text. */
+#define HEALTH_STATE_WORK_MAX (512UL * MIB)
+
+/*
+ * Plugins and drivers of a node. One message: upstream stops at gRPC's 4 MiB, which plugins that offer
+ * memory as devices pass; a million devices of the longest ids fit. Sockets, endpoints and
+ * instances: a node has a few dozen. Folders below plugins_registry: drivers use one level.
+ */
+#define PLUGIN_MESSAGE_MAX      (64UL * MIB)
+#define PLUGIN_DEVICES_MAX      1000000UL
+#define PLUGIN_SOCKETS_MAX      1024
+#define PLUGIN_ENDPOINTS_MAX    1024
+#define PLUGIN_FOLDER_DEPTH_MAX 8
 
 /* One log line; one line of the audit log, whose request line alone may be HTTP_TARGET_MAX. */
 #define LOG_LINE_MAX   (16UL * KIB)

@@ -55,14 +55,16 @@ void assign_free(struct assign *s); /* NULL allowed */
 enum assign_change_type {
 	ASSIGN_POD, /* what this pod holds has changed; it may hold nothing any more */
 	ASSIGN_INVENTORY, /* what could be handed out has changed: devices, CPUs, memory */
-	ASSIGN_DEVICE_HEALTH, /* of one device of a plugin; `pod_uid`: its holder, present or past */
+	ASSIGN_DEVICE_HEALTH, /* of one device of a plugin, for each pod that has or had it */
+	ASSIGN_CLAIM, /* a claim's own state, whoever uses it: only the checkpoint has changed */
 };
 
+/* Text is borrowed until return. */
 struct assign_change {
 	enum assign_change_type type;
 	uint64_t revision;
-	struct str pod_uid; /* or empty */
-	struct str resource; /* or empty */
+	struct str pod_uid; /* or empty: a device that no pod has or had */
+	struct str resource, id; /* of ASSIGN_DEVICE_HEALTH; else empty */
 };
 
 /* Told after each change, in order; must not change the log. Several may be added. */
@@ -101,6 +103,10 @@ bool assign_next_resource(const struct assign *s, struct str *at, int64_t *ret_c
 bool assign_device_health(const struct assign *s, struct str resource, struct str id,
 			  enum assign_health *ret_health, struct str *ret_message);
 
+/* Walks the devices that the plugin lists, by id; *at begins with empty. False at the end. */
+bool assign_device_next(const struct assign *s, struct str resource, struct str *at,
+			struct assign_device *ret_device);
+
 /* The machine was read again: CPUs came or went, memory changed. */
 void assign_set_machine(struct assign *s, const struct machine *m);
 
@@ -113,7 +119,7 @@ void assign_set_machine(struct assign *s, const struct machine *m);
  * for the plugin's wish and may answer by assign_prefer() later: then 0 is returned with
  * *ret_waiting and assign_admit() is to be called again.
  *
- * Failures leave nothing held: -ERR_UNPROCESSABLE with `reason` UnexpectedAdmissionError or
+ * Failures leave nothing held: -ERR_INVALID with `reason` UnexpectedAdmissionError or
  * TopologyAffinityError, OutOfcpu and the like, and upstream's message in err.
  */
 struct assign_wish {

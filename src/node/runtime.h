@@ -32,6 +32,7 @@ struct runtime_container {
 	struct str image, image_id; /* as statuses show them: name; digest or id */
 	struct str reason, message; /* "OOMKilled", "Error", "Completed", ..; termination message */
 	struct str log_path;
+	struct str hash; /* the annotation io.kubernetes.container.hash; or empty */
 	int64_t created_ns, started_ns, finished_ns; /* wall; 0: not yet */
 	unsigned attempt; /* 0, 1, ..: its restart count */
 	int exit_code;
@@ -60,6 +61,9 @@ struct runtime_pods {
 	const struct runtime_pod *v;
 	size_t n;
 };
+
+/* All of it in `a`. */
+struct runtime_pod *runtime_pod_copy(struct arena *a, const struct runtime_pod *p);
 
 /* --- what is wanted ----------------------------------------------------------------- */
 

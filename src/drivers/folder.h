@@ -1,0 +1,12 @@
+/*
+ * folder - folders that a driver needs.
+ */
+#ifndef DRIVERS_FOLDER_H
+#define DRIVERS_FOLDER_H
+
+#include "base/error.h"
+
+/* Makes it, and those above it, where missing. */
+int folder_make(const char *path, unsigned mode, struct error *err);
+
+#endif

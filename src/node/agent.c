@@ -1,0 +1,380 @@
+/*
+ * Putting the parts together, and taking them apart in reverse. Parts call back into the agent, which finds the worker
+ * that it concerns; decisions are elsewhere.
+ */
+#include "node/agent.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "client/recorder.h"
+#include "node/agent_impl.h"
+#include "node/claims.h"
+#include "node/device_status.h"
+#include "node/node_object.h"
+#include "node/plugins.h"
+#include "node/pod_level.h"
+#include "node/probes.h"
+#include "node/runtime_cri.h"
+#include "node/runtime_hollow.h"
+#include "node/saver.h"
+#include "node/slice_cleaner.h"
+#include "node/sources.h"
+#include "node/status_writer.h"
+#include "node/volumes.h"
+
+/* --- what parts tell ------------------------------------------------------------------------------------ */
+
+static void on_sources_changed(void *arg, struct str pod_uid)
+{
+	struct worker *w = agent_worker(arg, pod_uid);
+
+	if (w)
+		worker_sources_changed(w);
+}
+
+static void on_probed(void *arg, struct str pod_uid, struct str container_id,
+		      enum lifecycle_probe probe, bool good, struct str message)
+{
+	struct worker *w = agent_worker(arg, pod_uid);
+
+	if (w)
+		worker_probed(w, container_id, probe, good, message);
+}
+
+static void on_probe_failed(void *arg, struct str pod_uid, struct str container,
+			    enum lifecycle_probe probe, struct str message)
+{
+	struct worker *w = agent_worker(arg, pod_uid);
+
+	(void)probe;
+	if (w)
+		worker_probe_failed(w, container, message);
+}
+
+static void on_refused(void *arg, struct str pod_uid, const struct error *err)
+{
+	struct agent *a = arg;
+	struct worker *w = agent_worker(a, pod_uid);
+
+	log_error(a->opts.log, "the server refuses a pod's status", LOG_STR("uid", pod_uid),
+		  LOG_ERR(err));
+	if (w)
+		worker_problem(w, "FailedUpdateStatus", str_from(err->msg));
+}
+
+static void on_node(void *arg, const struct json *node)
+{
+	struct agent *a = arg;
+
+	arena_clear(&a->node_arena);
+	a->node = NULL;
+	(void)json_copy(&a->node_arena, node, &a->node, NULL);
+}
+
+static void on_pod_level(void *arg, bool known)
+{
+	struct agent *a = arg;
+
+	a->host.pod_level = known;
+	agent_refresh_all(a);
+}
+
+/* --- parts ------------------------------------------------------------------------------------------------ */
+
+static int make_folder(const char *path, struct error *err)
+{
+	if (mkdir(path, 0750) < 0 && errno != EEXIST)
+		return error_set_errno(err, ERR_IO, errno, "cannot make the folder %s", path);
+	return 0;
+}
+
+static int read_machine(struct agent *a, struct error *err)
+{
+	const struct agent_opts *o = &a->opts;
+
+	if (o->runtime_endpoint)
+		return machine_read(&a->machine, o->sysfs ? o->sysfs : "/sys",
+				    o->procfs ? o->procfs : "/proc", o->etc ? o->etc : "/etc", err);
+	machine_make(&a->machine, (int)o->hollow_cpus, o->hollow_memory, (int)o->hollow_numa);
+	return 0;
+}
+
+static int make_runtime(struct agent *a, struct error *err)
+{
+	struct runtime_cri_opts cri = { .loop = a->opts.loop,
+					.endpoint = a->opts.runtime_endpoint,
+					.metrics = a->opts.metrics,
+					.log = a->opts.log };
+
+	if (a->opts.runtime_endpoint)
+		return runtime_cri_new(&cri, &a->host.runtime, err);
+	a->host.runtime = runtime_hollow_new(a->opts.loop, a->opts.hollow_net);
+	return 0;
+}
+
+static void make_metrics(struct agent *a)
+{
+	struct metrics_family *f;
+
+	if (!a->opts.metrics)
+		return;
+	if (metrics_register(a->opts.metrics,
+			     &(struct metrics_spec){
+				     .name = "devplane_node_pod_status_problems_total",
+				     .help = "Pod statuses that could not be made or written.",
+				     .type = METRICS_COUNTER },
+			     &f, NULL) == 0)
+		a->host.problems = metrics_counter_of(f, NULL, 0);
+	if (metrics_register(a->opts.metrics,
+			     &(struct metrics_spec){
+				     .name = "devplane_node_device_health_changes_total",
+				     .help = "Changes of device health that drivers reported.",
+				     .type = METRICS_COUNTER },
+			     &f, NULL) == 0)
+		a->health_changes = metrics_counter_of(f, NULL, 0);
+}
+
+static int make_state(struct agent *a, struct error *err)
+{
+	struct assign_opts assign = a->opts.assign;
+	struct health_opts health = { .on_change = agent_health_changed, .arg = a };
+	int r;
+
+	r = read_machine(a, err);
+	if (r < 0)
+		return r;
+	assign.machine = &a->machine;
+	r = assign_new(&assign, &a->host.assign, err);
+	if (r < 0)
+		return r;
+	assign_add_watcher(a->host.assign, &a->watcher);
+	a->host.health = health_new(&health);
+	a->host.events = device_events_new();
+	return agent_load(a, err);
+}
+
+static int make_node(struct agent *a, struct error *err)
+{
+	const struct agent_opts *o = &a->opts;
+	struct recorder_opts recorder = {
+		.client = o->client, .component = "kubelet", .instance = o->node_name, .log = o->log
+	};
+	struct node_object_opts node = {
+		.loop = o->loop,
+		.client = o->client,
+		.name = o->node_name,
+		.node_ip = o->node_ip,
+		.labels = o->labels,
+		.nlabels = o->nlabels,
+		.taints = o->taints,
+		.ntaints = o->ntaints,
+		.register_node = true,
+		.max_pods = o->max_pods,
+		.machine = &a->machine,
+		.assign = a->host.assign,
+		.reserved_cpu_milli = o->reserved_cpu_milli,
+		.reserved_memory = o->reserved_memory,
+		.hollow = !o->runtime_endpoint,
+		.on_node = on_node,
+		.arg = a,
+		.log = o->log,
+	};
+
+	a->host.recorder = recorder_new(&recorder);
+	node.recorder = a->host.recorder;
+	return node_object_new(&node, &a->host.node, err);
+}
+
+static void make_pod_parts(struct agent *a)
+{
+	const struct agent_opts *o = &a->opts;
+	struct worker_host *h = &a->host;
+
+	h->sources = sources_new(&(struct sources_opts){
+		.loop = o->loop, .client = o->client, .on_change = on_sources_changed, .arg = a });
+	h->volumes = volumes_new(&(struct volumes_opts){ .loop = o->loop,
+							 .root_dir = o->root_dir,
+							 .sources = h->sources,
+							 .node_name = str_from(o->node_name),
+							 .host_ip = node_object_ip(h->node),
+							 .log = o->log });
+	h->probes = probes_new(&(struct probes_opts){ .loop = o->loop,
+						      .runtime = h->runtime,
+						      .on_outcome = on_probed,
+						      .on_failure = on_probe_failed,
+						      .arg = a });
+	h->writer = status_writer_new(&(struct status_writer_opts){ .loop = o->loop,
+								    .client = o->client,
+								    .on_refused = on_refused,
+								    .arg = a,
+								    .metrics = o->metrics });
+	h->claims = claims_new(&(struct claims_opts){ .loop = o->loop,
+						      .client = o->client,
+						      .assign = h->assign,
+						      .plugins = h->plugins,
+						      .save = agent_save,
+						      .pod_active = agent_pod_active,
+						      .arg = a,
+						      .metrics = o->metrics,
+						      .log = o->log });
+}
+
+static int make_plugins(struct agent *a, struct error *err)
+{
+	struct plugins_opts p = {
+		.loop = a->opts.loop,
+		.root_dir = a->opts.root_dir,
+		.watch_health = gates_on(&a->opts.gates, GATE_ResourceHealthStatus),
+		.events = &agent_plugin_events,
+		.arg = a,
+		.metrics = a->opts.metrics,
+		.log = a->opts.log,
+	};
+
+	return plugins_new(&p, &a->host.plugins, err);
+}
+
+static int make_parts(struct agent *a, struct error *err)
+{
+	int r;
+
+	r = make_folder(a->opts.root_dir, err);
+	if (r == 0)
+		r = make_state(a, err);
+	if (r == 0)
+		r = make_runtime(a, err);
+	if (r == 0)
+		r = make_node(a, err);
+	if (r == 0)
+		r = make_plugins(a, err);
+	if (r < 0)
+		return r;
+	a->informers = informers_new(a->opts.client, NULL);
+	make_pod_parts(a);
+	a->cleaner = slice_cleaner_new(&(struct slice_cleaner_opts){ .loop = a->opts.loop,
+								     .client = a->opts.client,
+								     .node_name = a->opts.node_name,
+								     .log = a->opts.log });
+	slice_cleaner_all(a->cleaner);
+	a->pod_level = pod_level_ask(a->opts.client, on_pod_level, a);
+	agent_pods_init(a);
+	informers_start(a->informers);
+	return 0;
+}
+
+static void on_stop_timer(struct loop_timer *t);
+
+/* --- life --------------------------------------------------------------------------------------------------- */
+
+int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct error *err)
+{
+	struct agent *a = XNEW(struct agent);
+	int r;
+
+	a->opts = *opts;
+	arena_init(&a->arena, REQUEST_WORK_MAX);
+	arena_init(&a->node_arena, REQUEST_WORK_MAX);
+	if (!a->opts.log_root)
+		a->opts.log_root = "/var/log/pods";
+	a->host = (struct worker_host){ .loop = opts->loop,
+					.gates = &a->opts.gates,
+					.log = opts->log,
+					.cdi_dirs = opts->cdi_dirs,
+					.node_name = opts->node_name,
+					.log_root = a->opts.log_root,
+					.id_prefix = STR("containerd"),
+					.save = agent_save,
+					.fits = agent_fits,
+					.relist = agent_relist,
+					.over = agent_worker_over,
+					.arg = a };
+	a->assign_path = arena_printf(&a->arena, "%s/devplane_assign_state", opts->root_dir);
+	a->health_path = arena_printf(&a->arena, "%s/devplane_health_state", opts->root_dir);
+	map_init(&a->workers);
+	loop_timer_init(&a->stop_timer, opts->loop, on_stop_timer);
+	agent_devices_init(a);
+	make_metrics(a);
+	r = make_parts(a, err);
+	if (r < 0) {
+		agent_free(a);
+		return r;
+	}
+	*ret_agent = a;
+	return 0;
+}
+
+/* What is being saved comes back first. */
+static void on_stop_timer(struct loop_timer *t)
+{
+	struct agent *a = CONTAINER_OF(t, struct agent, stop_timer);
+
+	if (a->savings > 0 || saver_pending(a->opts.saver) > 0)
+		loop_timer_start(t, 1);
+	else
+		a->stopped(a->stopped_arg);
+}
+
+void agent_stop(struct agent *a, void (*done)(void *arg), void *arg)
+{
+	a->stopping = true;
+	a->stopped = done;
+	a->stopped_arg = arg;
+	informers_stop(a->informers);
+	agent_save_health(a);
+	loop_timer_start(&a->stop_timer, 0);
+}
+
+void agent_free(struct agent *a)
+{
+	if (!a)
+		return;
+	loop_timer_stop(&a->stop_timer);
+	pod_level_free(a->pod_level);
+	slice_cleaner_free(a->cleaner);
+	if (a->pods)
+		informer_remove_handler(&a->handler);
+	claims_free(a->host.claims);
+	plugins_free(a->host.plugins);
+	probes_free(a->host.probes);
+	runtime_free(a->host.runtime);
+	agent_pods_release(a);
+	volumes_free(a->host.volumes);
+	sources_free(a->host.sources);
+	status_writer_free(a->host.writer);
+	informers_free(a->informers);
+	node_object_free(a->host.node);
+	recorder_free(a->host.recorder);
+	agent_devices_release(a);
+	device_events_free(a->host.events);
+	health_free(a->host.health);
+	assign_free(a->host.assign);
+	machine_release(&a->machine);
+	arena_release(&a->node_arena);
+	arena_release(&a->arena);
+	free(a);
+}
+
+/* --- health of the agent itself ------------------------------------------------------------------------------ */
+
+int agent_check(const struct agent *a, struct error *err)
+{
+	(void)a;
+	(void)err;
+	return 0;
+}
+
+int agent_check_ready(const struct agent *a, struct error *err)
+{
+	if (!node_object_registered(a->host.node))
+		return error_set(err, ERR_UNAVAILABLE, "the node is not registered yet");
+	if (!informer_synced(a->pods))
+		return error_set(err, ERR_UNAVAILABLE, "the node's pods are not known yet");
+	if (!a->runtime_ready)
+		return error_set(err, ERR_UNAVAILABLE, "the container runtime is not ready");
+	return 0;
+}

@@ -1,0 +1,355 @@
+/*
+ * Devices: what plugins and drivers tell goes into the log of assignments and the health cache; what changes there marks
+ * the pods that hold those devices, whose status is made anew at the end of the turn: a report of a
+ * thousand devices is one status per pod.
+ *
+ * The log of assignments is saved when somebody needs it to be durable, all who ask in one turn by one write; health is
+ * saved a moment after it changed. Both are written by the saver's thread.
+ */
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "node/agent_impl.h"
+#include "node/device_status.h"
+#include "node/node_object.h"
+#include "node/plugins.h"
+#include "node/saver.h"
+#include "node/slice_cleaner.h"
+
+enum {
+	STATE_MAX_MIB = 256,
+	HEALTH_SAVE_MS = 100,
+	LOST_MS = 5 * 60 * 1000, /* after that a resource is not in the node's capacity any more */
+};
+
+/* --- pods whose devices changed ------------------------------------------------------------------------ */
+
+static void mark(struct agent *a, struct str pod_uid)
+{
+	struct worker *w = agent_worker(a, pod_uid);
+
+	if (!w || !worker_mark(w))
+		return;
+	(void)vec_push(&a->dirty, w);
+	loop_defer(a->opts.loop, &a->dirty_task);
+}
+
+static void on_dirty(struct loop_task *t)
+{
+	struct agent *a = CONTAINER_OF(t, struct agent, dirty_task);
+
+	for (size_t i = 0; i < a->dirty.n; i++)
+		worker_health_changed(a->dirty.v[i]);
+	a->dirty.n = 0;
+	agent_events_follow(a);
+}
+
+/* --- health of drivers' devices -------------------------------------------------------------------------- */
+
+static void follow_expiry(struct agent *a)
+{
+	int64_t next = health_next_expiry(a->host.health);
+
+	if (next == INT64_MAX)
+		loop_timer_stop(&a->expiry_timer);
+	else
+		loop_timer_start(&a->expiry_timer, MAX(0, next - loop_now(a->opts.loop)));
+}
+
+static void on_expiry(struct loop_timer *t)
+{
+	struct agent *a = CONTAINER_OF(t, struct agent, expiry_timer);
+
+	health_expire(a->host.health, loop_now(a->opts.loop));
+	follow_expiry(a);
+}
+
+void agent_health_changed(void *arg, const struct health_device *now, enum assign_health before)
+{
+	CLEANUP(arena_release) struct arena scratch;
+	struct agent *a = arg;
+	const struct str *uids;
+	size_t n;
+
+	(void)before;
+	arena_init(&scratch, REQUEST_WORK_MAX);
+	if (a->health_changes)
+		metrics_counter_add(a->health_changes, 1);
+	if (!loop_timer_running(&a->health_save_timer))
+		loop_timer_start(&a->health_save_timer, HEALTH_SAVE_MS);
+	n = assign_pods_of_device(a->host.assign, now->driver, now->pool, now->device, &scratch,
+				  &uids);
+	for (size_t i = 0; i < n; i++)
+		mark(a, uids[i]);
+}
+
+void agent_events_follow(struct agent *a)
+{
+	int64_t next = device_events_next(a->host.events);
+
+	if (next != INT64_MAX)
+		loop_timer_start(&a->events_timer, MAX(0, next - loop_now(a->opts.loop)));
+}
+
+static void on_tell(void *arg, struct str pod_uid, const struct device_status_change *c)
+{
+	struct worker *w = agent_worker(arg, pod_uid);
+
+	if (w)
+		worker_tell_device(w, c);
+}
+
+static void on_events(struct loop_timer *t)
+{
+	struct agent *a = CONTAINER_OF(t, struct agent, events_timer);
+
+	device_events_due(a->host.events, loop_now(a->opts.loop), on_tell, a);
+	agent_events_follow(a);
+}
+
+static void on_health(void *arg, struct str driver, const struct plugin_health *v, size_t n)
+{
+	struct agent *a = arg;
+	size_t lost = health_report(a->host.health, driver, v, n, loop_now(a->opts.loop));
+
+	if (lost > 0)
+		log_warn(a->opts.log, "a driver reports more devices than are kept",
+			 LOG_STR("driver", driver), LOG_UINT("lost", lost));
+	follow_expiry(a);
+}
+
+static void on_no_health(void *arg, struct str driver)
+{
+	struct agent *a = arg;
+
+	log_info(a->opts.log, "the driver tells no device health", LOG_STR("driver", driver));
+	health_driver_gone(a->host.health, driver);
+	follow_expiry(a);
+}
+
+static void on_driver(void *arg, struct str driver, bool registered)
+{
+	struct agent *a = arg;
+
+	log_info(a->opts.log, registered ? "driver registered" : "driver gone",
+		 LOG_STR("driver", driver));
+	slice_cleaner_driver(a->cleaner, driver, registered);
+	if (registered) {
+		agent_retry_all(a);
+		return;
+	}
+	health_driver_gone(a->host.health, driver);
+	follow_expiry(a);
+}
+
+/* --- device plugins ------------------------------------------------------------------------------------ */
+
+static void lost_free(struct agent_lost *l)
+{
+	loop_timer_stop(&l->timer);
+	list_remove(&l->link);
+	free(l->resource);
+	free(l);
+}
+
+static void forget_lost(struct agent *a, struct str resource)
+{
+	LIST_FOREACH_SAFE (it, &a->lost) {
+		struct agent_lost *l = LIST_ENTRY(it, struct agent_lost, link);
+
+		if (str_eqz(resource, l->resource))
+			lost_free(l);
+	}
+}
+
+static void on_lost(struct loop_timer *t)
+{
+	struct agent_lost *l = CONTAINER_OF(t, struct agent_lost, timer);
+	struct agent *a = l->agent;
+
+	log_info(a->opts.log, "resource dropped: no plugin came back",
+		 LOG_Z("resource", l->resource));
+	assign_drop_resource(a->host.assign, str_from(l->resource));
+	lost_free(l);
+}
+
+static void on_resource(void *arg, struct str resource, const struct assign_device *v, size_t n)
+{
+	struct agent *a = arg;
+
+	forget_lost(a, resource);
+	assign_set_resource(a->host.assign, resource, v, n);
+	agent_retry_all(a);
+}
+
+static void on_resource_gone(void *arg, struct str resource)
+{
+	struct agent *a = arg;
+	struct agent_lost *l = XNEW(struct agent_lost);
+
+	log_info(a->opts.log, "device plugin gone", LOG_STR("resource", resource));
+	forget_lost(a, resource);
+	l->agent = a;
+	l->resource = str_dup(resource);
+	loop_timer_init(&l->timer, a->opts.loop, on_lost);
+	list_push_back(&a->lost, &l->link);
+	loop_timer_start(&l->timer, LOST_MS);
+	assign_resource_gone(a->host.assign, resource);
+}
+
+static void on_problem(void *arg, struct str what, const struct error *err)
+{
+	struct agent *a = arg;
+
+	log_warn(a->opts.log, "a plugin cannot be used", LOG_STR("plugin", what), LOG_ERR(err));
+}
+
+const struct plugins_events agent_plugin_events = {
+	.on_resource = on_resource,
+	.on_resource_gone = on_resource_gone,
+	.on_driver = on_driver,
+	.on_health = on_health,
+	.on_no_health = on_no_health,
+	.on_problem = on_problem,
+};
+
+static void on_assign_change(struct assign_watcher *w, const struct assign_change *c)
+{
+	struct agent *a = CONTAINER_OF(w, struct agent, watcher);
+
+	if (c->pod_uid.n > 0)
+		mark(a, c->pod_uid);
+	if (c->type == ASSIGN_INVENTORY) {
+		if (a->host.node)
+			node_object_touch(a->host.node);
+		agent_save(a, NULL, NULL);
+	}
+}
+
+/* --- state on the disk ----------------------------------------------------------------------------------- */
+
+/* Those who waited for one write of the log. */
+struct saving {
+	struct agent *agent;
+	VEC(struct agent_waiter) waiters;
+};
+
+static void on_saved(void *arg, const struct error *err)
+{
+	struct saving *s = arg;
+
+	if (err)
+		log_error(s->agent->opts.log, "the state of devices cannot be saved", LOG_ERR(err));
+	for (size_t i = 0; i < s->waiters.n; i++) {
+		if (s->waiters.v[i].done)
+			s->waiters.v[i].done(s->waiters.v[i].arg, err);
+	}
+	s->agent->savings--;
+	vec_release(&s->waiters);
+	free(s);
+}
+
+static void on_save(struct loop_task *t)
+{
+	struct agent *a = CONTAINER_OF(t, struct agent, save_task);
+	CLEANUP(buf_release) struct buf body = BUF_INIT(STATE_MAX_MIB * MIB);
+	struct saving *s = XNEW(struct saving);
+
+	s->agent = a;
+	a->savings++;
+	vec_init(&s->waiters, SIZE_MAX);
+	for (size_t i = 0; i < a->waiters.n; i++)
+		(void)vec_push(&s->waiters, a->waiters.v[i]);
+	a->waiters.n = 0;
+	(void)assign_encode(a->host.assign, &body);
+	saver_save(a->opts.saver, a->assign_path, ASSIGN_STATE_KIND, ASSIGN_STATE_VERSION,
+		   buf_str(&body), on_saved, s);
+}
+
+void agent_save(void *arg, void (*done)(void *arg, const struct error *err), void *done_arg)
+{
+	struct agent *a = arg;
+
+	(void)vec_push(&a->waiters, (struct agent_waiter){ done, done_arg });
+	loop_defer(a->opts.loop, &a->save_task);
+}
+
+void agent_save_health(struct agent *a)
+{
+	CLEANUP(buf_release) struct buf body = BUF_INIT(STATE_MAX_MIB * MIB);
+
+	loop_timer_stop(&a->health_save_timer);
+	(void)health_encode(a->host.health, clock_wall(loop_clock(a->opts.loop)),
+			    loop_now(a->opts.loop), &body);
+	saver_save(a->opts.saver, a->health_path, HEALTH_STATE_KIND, HEALTH_STATE_VERSION,
+		   buf_str(&body), NULL, NULL);
+}
+
+static void on_health_save(struct loop_timer *t)
+{
+	agent_save_health(CONTAINER_OF(t, struct agent, health_save_timer));
+}
+
+static int load_file(struct agent *a, const char *path, const char *kind, unsigned version,
+		     struct buf *body, struct error *err)
+{
+	int r = saver_load(path, kind, version, body, err);
+
+	if (r == -ERR_CONFLICT) {
+		log_error(a->opts.log, "a state file was broken and set aside", LOG_ERR(err));
+		return 0;
+	}
+	return r;
+}
+
+int agent_load(struct agent *a, struct error *err)
+{
+	CLEANUP(buf_release) struct buf assign = BUF_INIT(STATE_MAX_MIB * MIB);
+	CLEANUP(buf_release) struct buf health = BUF_INIT(STATE_MAX_MIB * MIB);
+	struct error why;
+	int r;
+
+	r = load_file(a, a->assign_path, ASSIGN_STATE_KIND, ASSIGN_STATE_VERSION, &assign, err);
+	if (r < 0)
+		return r;
+	if (r > 0 && assign_decode(a->host.assign, buf_str(&assign), &why) < 0)
+		log_error(a->opts.log, "the state of devices cannot be read", LOG_ERR(&why));
+	r = load_file(a, a->health_path, HEALTH_STATE_KIND, HEALTH_STATE_VERSION, &health, err);
+	if (r < 0)
+		return r;
+	if (r > 0 &&
+	    health_decode(a->host.health, buf_str(&health), clock_wall(loop_clock(a->opts.loop)),
+			  loop_now(a->opts.loop), &why) < 0)
+		log_error(a->opts.log, "the state of health cannot be read", LOG_ERR(&why));
+	follow_expiry(a);
+	return 0;
+}
+
+/* --- life -------------------------------------------------------------------------------------------------- */
+
+void agent_devices_init(struct agent *a)
+{
+	vec_init(&a->waiters, SIZE_MAX);
+	vec_init(&a->dirty, SIZE_MAX);
+	list_init(&a->lost);
+	loop_task_init(&a->save_task, on_save);
+	loop_task_init(&a->dirty_task, on_dirty);
+	loop_timer_init(&a->health_save_timer, a->opts.loop, on_health_save);
+	loop_timer_init(&a->expiry_timer, a->opts.loop, on_expiry);
+	loop_timer_init(&a->events_timer, a->opts.loop, on_events);
+	a->watcher.on_change = on_assign_change;
+}
+
+void agent_devices_release(struct agent *a)
+{
+	LIST_FOREACH_SAFE (it, &a->lost)
+		lost_free(LIST_ENTRY(it, struct agent_lost, link));
+	loop_task_cancel(&a->save_task);
+	loop_task_cancel(&a->dirty_task);
+	loop_timer_stop(&a->health_save_timer);
+	loop_timer_stop(&a->expiry_timer);
+	loop_timer_stop(&a->events_timer);
+	vec_release(&a->waiters);
+	vec_release(&a->dirty);
+}

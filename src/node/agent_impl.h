@@ -1,0 +1,99 @@
+/*
+ * agent_impl - what an agent is inside. For agent*.c only.
+ */
+#ifndef NODE_AGENT_IMPL_H
+#define NODE_AGENT_IMPL_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "client/informer.h"
+#include "net/loop.h"
+#include "node/agent.h"
+#include "node/health.h"
+#include "node/worker.h"
+
+struct pod_level;
+struct slice_cleaner;
+
+/* Somebody who waits for the log of assignments to be on the disk. */
+struct agent_waiter {
+	void (*done)(void *arg, const struct error *err);
+	void *arg;
+};
+
+/* A resource whose last plugin has gone. */
+struct agent_lost {
+	struct list link;
+	struct agent *agent;
+	struct loop_timer timer;
+	char *resource;
+};
+
+struct agent {
+	struct agent_opts opts;
+	struct worker_host host;
+	struct machine machine;
+	struct informers *informers;
+	struct informer *pods;
+	struct informer_handler handler;
+	struct assign_watcher watcher;
+	struct slice_cleaner *cleaner;
+	struct pod_level *pod_level;
+	struct map workers; /* pod's uid to worker */
+	struct json *node; /* the Node as it was last seen */
+	struct arena node_arena;
+	struct arena arena; /* texts that live as long as the agent */
+	char *id_prefix;
+
+	/* The runtime. */
+	struct loop_timer condition_timer;
+	bool listing, list_again, listed, runtime_ready;
+	struct loop_task list_task;
+
+	/* State on the disk. */
+	VEC(struct agent_waiter) waiters;
+	struct loop_task save_task;
+	unsigned savings; /* under way */
+	struct loop_timer health_save_timer;
+	const char *assign_path, *health_path;
+
+	/* Health. */
+	struct loop_timer expiry_timer, events_timer;
+	VEC(struct worker *) dirty; /* workers whose devices' health has changed in this turn */
+	struct loop_task dirty_task;
+	struct list lost; /* struct agent_lost */
+	struct metrics_counter *health_changes;
+
+	struct loop_timer stop_timer;
+	void (*stopped)(void *arg);
+	void *stopped_arg;
+	bool stopping;
+};
+
+/* --- agent_pods.c: pods of the API and of the runtime ------------------------------------------------ */
+
+void agent_pods_init(struct agent *a);
+void agent_pods_release(struct agent *a);
+void agent_relist(void *arg);
+int agent_fits(void *arg, const struct pod *pod, const char **ret_reason, struct error *err);
+bool agent_pod_active(void *arg, struct str pod_uid);
+void agent_worker_over(void *arg, struct worker *w);
+void agent_retry_all(struct agent *a);
+void agent_refresh_all(struct agent *a); /* statuses */
+struct worker *agent_worker(const struct agent *a, struct str pod_uid);
+
+/* --- agent_devices.c: plugins, drivers, health, state on the disk -------------------------------------- */
+
+extern const struct plugins_events agent_plugin_events;
+void agent_devices_init(struct agent *a);
+void agent_devices_release(struct agent *a);
+/* Reads what an earlier agent left; a broken file is set aside and told. */
+int agent_load(struct agent *a, struct error *err);
+void agent_save(void *arg, void (*done)(void *arg, const struct error *err), void *done_arg);
+void agent_health_changed(void *arg, const struct health_device *now, enum assign_health before);
+/* Health that has not been saved yet, at the end. */
+void agent_save_health(struct agent *a);
+/* Events that were held back may be due. */
+void agent_events_follow(struct agent *a);
+
+#endif

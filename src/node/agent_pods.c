@@ -1,0 +1,321 @@
+/*
+ * Pods: those of the API come from a watch of this node's, those of the runtime from its lists. Each pod of the API has
+ * a worker until its object is gone and nothing is left of it. What the runtime has and the API does
+ * not is left over from an earlier agent: once both are known, it is ended.
+ */
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "client/cached.h"
+#include "node/admission.h"
+#include "node/agent_impl.h"
+#include "node/device_status.h"
+#include "node/node_object.h"
+#include "node/status_writer.h"
+#include "node/volumes.h"
+
+enum { CONDITION_MS = 10 * 1000, CONDITION_SOON_MS = 500 };
+
+struct worker *agent_worker(const struct agent *a, struct str pod_uid)
+{
+	return map_get(&a->workers, pod_uid);
+}
+
+bool agent_pod_active(void *arg, struct str pod_uid)
+{
+	const struct agent *a = arg;
+	const struct worker *w = agent_worker(a, pod_uid);
+
+	return !informer_synced(a->pods) || (w && worker_active(w));
+}
+
+/* Does something with each worker; none comes or goes meanwhile. */
+static void each(struct agent *a, void (*fn)(struct worker *w))
+{
+	struct str key;
+	size_t at = 0;
+	void *w;
+
+	while (map_next(&a->workers, &at, &key, &w))
+		fn(w);
+}
+
+void agent_retry_all(struct agent *a)
+{
+	each(a, worker_retry);
+}
+
+void agent_refresh_all(struct agent *a)
+{
+	each(a, worker_health_changed);
+}
+
+/* --- admission ----------------------------------------------------------------------------------------- */
+
+int agent_fits(void *arg, const struct pod *pod, const char **ret_reason, struct error *err)
+{
+	struct agent *a = arg;
+	struct admission_node node = { .object = a->node,
+				       .cpu_milli = node_object_cpu_milli(a->host.node),
+				       .memory = node_object_memory(a->host.node),
+				       .max_pods = a->opts.max_pods,
+				       .name = str_from(a->opts.node_name) };
+	struct admission_sum used = { 0 };
+	struct str key;
+	size_t at = 0;
+	void *w;
+
+	while (map_next(&a->workers, &at, &key, &w)) {
+		if (worker_admitted(w) && !str_eq(key, pod->uid))
+			admission_add(&used, worker_pod(w));
+	}
+	return admission_check(&node, &used, pod, ret_reason, err);
+}
+
+/* --- the runtime ----------------------------------------------------------------------------------------- */
+
+static void on_left_over(void *arg, const struct error *err)
+{
+	struct agent *a = arg;
+
+	if (err)
+		log_warn(a->opts.log, "a left-over sandbox cannot be removed", LOG_ERR(err));
+}
+
+/* It is stopped and removed with its containers; what it held is released. */
+static void end_left_over(struct agent *a, const struct runtime_pod *p)
+{
+	struct runtime *r = a->host.runtime;
+
+	log_info(a->opts.log, "ending a pod that the API does not know", LOG_STR("pod", p->name),
+		 LOG_STR("uid", p->uid));
+	for (size_t i = 0; i < p->nsandboxes; i++) {
+		r->ops->stop_sandbox(r, p->sandboxes[i].id, on_left_over, a);
+		r->ops->remove_sandbox(r, p->sandboxes[i].id, on_left_over, a);
+	}
+}
+
+static void on_list(void *arg, const struct runtime_pods *pods, const struct error *err)
+{
+	struct agent *a = arg;
+	struct map seen;
+	struct str key;
+	size_t at = 0;
+	void *w;
+
+	a->listing = false;
+	if (err) {
+		log_debug(a->opts.log, "the runtime cannot be listed", LOG_ERR(err));
+		return;
+	}
+	a->listed = true;
+	map_init(&seen);
+	for (size_t i = 0; i < pods->n; i++) {
+		(void)map_put(&seen, pods->v[i].uid, (void *)&pods->v[i]);
+		if (informer_synced(a->pods) && !agent_worker(a, pods->v[i].uid))
+			end_left_over(a, &pods->v[i]);
+	}
+	while (map_next(&a->workers, &at, &key, &w))
+		worker_seen(w, map_get(&seen, key));
+	map_release(&seen);
+	if (a->list_again)
+		agent_relist(a);
+}
+
+static void on_list_task(struct loop_task *t)
+{
+	struct agent *a = CONTAINER_OF(t, struct agent, list_task);
+
+	a->list_again = false;
+	a->listing = true;
+	a->host.runtime->ops->list(a->host.runtime, on_list, a);
+}
+
+void agent_relist(void *arg)
+{
+	struct agent *a = arg;
+
+	if (a->stopping)
+		return;
+	if (a->listing)
+		a->list_again = true;
+	else
+		loop_defer(a->opts.loop, &a->list_task);
+}
+
+static void on_runtime_change(void *arg, struct str pod_uid)
+{
+	(void)pod_uid;
+	agent_relist(arg);
+}
+
+static void set_id_prefix(struct agent *a, struct str name)
+{
+	if (str_eqz(name, a->id_prefix ? a->id_prefix : ""))
+		return;
+	free(a->id_prefix);
+	a->id_prefix = str_dup(name);
+	a->host.id_prefix = str_from(a->id_prefix);
+}
+
+static void on_condition(void *arg, const struct runtime_condition *c, const struct error *err)
+{
+	struct agent *a = arg;
+	bool ready = !err && c->runtime_ready && c->network_ready;
+	struct str message = err ? str_from(err->msg) : c->message;
+
+	if (!err) {
+		a->host.runtime_does_cdi = c->does_cdi;
+		set_id_prefix(a, c->name);
+	}
+	node_object_set_runtime(a->host.node, ready, message, err ? STR_NULL : c->name,
+				err ? STR_NULL : c->version);
+	/* Without a network pods of the host's network can still run. */
+	if (!err && c->runtime_ready && !a->runtime_ready)
+		agent_relist(a);
+	a->runtime_ready = !err && c->runtime_ready;
+	loop_timer_start(&a->condition_timer, a->runtime_ready ? CONDITION_MS : CONDITION_SOON_MS);
+}
+
+static void on_condition_timer(struct loop_timer *t)
+{
+	struct agent *a = CONTAINER_OF(t, struct agent, condition_timer);
+
+	a->host.runtime->ops->condition(a->host.runtime, on_condition, a);
+}
+
+/* --- the API --------------------------------------------------------------------------------------------- */
+
+static void take(struct agent *a, struct cached *o)
+{
+	CLEANUP(pod_unref) struct pod *pod = NULL;
+	struct worker *w;
+	struct error err;
+
+	if (pod_new(o, &pod, &err) < 0) {
+		log_warn(a->opts.log, "a pod cannot be read", LOG_STR("pod", o->key),
+			 LOG_ERR(&err));
+		return;
+	}
+	w = agent_worker(a, pod->uid);
+	if (w) {
+		worker_update(w, pod);
+		return;
+	}
+	w = worker_new(&a->host, pod,
+		       assign_has_pod(a->host.assign, pod->uid) ||
+			       json_getz(pod->status, "startTime"));
+	(void)map_put(&a->workers, worker_uid(w), w);
+	agent_relist(a);
+}
+
+static void on_add(struct informer_handler *h, struct cached *o, bool initial)
+{
+	(void)initial;
+	take(CONTAINER_OF(h, struct agent, handler), o);
+}
+
+static void drop(struct agent *a, struct cached *o)
+{
+	struct worker *w = agent_worker(a, o->uid);
+
+	if (w)
+		worker_gone(w);
+}
+
+/* Another pod of the same name may have taken its place unseen. */
+static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
+{
+	struct agent *a = CONTAINER_OF(h, struct agent, handler);
+
+	if (!str_eq(old->uid, o->uid))
+		drop(a, old);
+	take(a, o);
+}
+
+static void on_delete(struct informer_handler *h, struct cached *last, bool unknown)
+{
+	(void)unknown;
+	drop(CONTAINER_OF(h, struct agent, handler), last);
+}
+
+/* What earlier agents left of pods that are gone: volumes and assignments. */
+static void on_synced(struct informer_handler *h)
+{
+	CLEANUP(arena_release) struct arena scratch;
+	struct agent *a = CONTAINER_OF(h, struct agent, handler);
+	struct str at = STR_NULL;
+	const struct str *uids;
+	struct error err;
+	bool ended;
+	size_t n;
+
+	arena_init(&scratch, REQUEST_WORK_MAX);
+	n = volumes_left(a->host.volumes, &scratch, &uids);
+	for (size_t i = 0; i < n; i++) {
+		if (!agent_worker(a, uids[i]) &&
+		    volumes_unmount(a->host.volumes, uids[i], &err) < 0)
+			log_warn(a->opts.log, "left-over volumes cannot be removed", LOG_ERR(&err));
+	}
+	while (assign_next_pod(a->host.assign, &at, &ended)) {
+		at = arena_str(&scratch, at);
+		if (!agent_worker(a, at))
+			assign_forget_pod(a->host.assign, at);
+	}
+	agent_save(a, NULL, NULL);
+	agent_relist(a);
+}
+
+void agent_worker_over(void *arg, struct worker *w)
+{
+	struct agent *a = arg;
+
+	(void)map_remove(&a->workers, worker_uid(w));
+	for (size_t i = 0; i < a->dirty.n; i++) {
+		if (a->dirty.v[i] == w)
+			vec_remove_swap(&a->dirty, i);
+	}
+	device_events_forget(a->host.events, worker_uid(w));
+	status_writer_forget(a->host.writer, worker_uid(w));
+	assign_forget_pod(a->host.assign, worker_uid(w));
+	agent_save(a, NULL, NULL);
+	worker_free(w);
+}
+
+/* --- life -------------------------------------------------------------------------------------------------- */
+
+void agent_pods_init(struct agent *a)
+{
+	CLEANUP(buf_release) struct buf selector = BUF_INIT(1024);
+	struct resource pods = resource_builtin("", "v1", "pods");
+
+	(void)buf_printf(&selector, "spec.nodeName=%s", a->opts.node_name);
+	a->pods = informers_get(a->informers,
+				&(struct informer_spec){ .resource = &pods,
+							 .field_selector = buf_str(&selector),
+							 .slim = true });
+	a->handler = (struct informer_handler){ .on_add = on_add,
+						.on_update = on_update,
+						.on_delete = on_delete,
+						.on_synced = on_synced };
+	informer_add_handler(a->pods, &a->handler);
+	loop_task_init(&a->list_task, on_list_task);
+	loop_timer_init(&a->condition_timer, a->opts.loop, on_condition_timer);
+	a->host.runtime->on_change = on_runtime_change;
+	a->host.runtime->arg = a;
+	loop_timer_start(&a->condition_timer, 0);
+}
+
+void agent_pods_release(struct agent *a)
+{
+	struct str key;
+	size_t at = 0;
+	void *w;
+
+	loop_task_cancel(&a->list_task);
+	loop_timer_stop(&a->condition_timer);
+	while (map_next(&a->workers, &at, &key, &w))
+		worker_free(w);
+	map_release(&a->workers);
+	free(a->id_prefix);
+}

@@ -1,0 +1,65 @@
+/*
+ * health_impl - what the files of the health cache share.
+ */
+#ifndef NODE_HEALTH_IMPL_H
+#define NODE_HEALTH_IMPL_H
+
+#include "base/limits.h"
+#include "base/list.h"
+#include "base/omap.h"
+#include "base/vec.h"
+#include "node/health.h"
+
+struct health_driver {
+	struct str name; /* behind the struct */
+	struct omap devices; /* of struct health_entry, by key */
+	struct list order; /* the same; those of the newest report last, in its order */
+	uint64_t round; /* number of the newest report */
+};
+
+struct health_entry {
+	struct list link;
+	struct health_driver *driver;
+	struct str key; /* pool, NUL, device; behind the struct */
+	struct str pool, device; /* within key */
+	char *message; /* NULL when there is none */
+	size_t message_n;
+	int64_t updated_s, timeout_ms, expires_ms;
+	uint64_t round; /* the report it was last in */
+	size_t pick; /* its place in that report */
+	size_t at; /* index in the heap, SIZE_MAX when not in it */
+	enum assign_health health;
+};
+
+struct health {
+	struct health_opts opts;
+	struct omap drivers; /* of struct health_driver */
+	VEC(struct health_entry *) heap; /* the earliest expiry first */
+	size_t count;
+	uint64_t generation;
+	struct buf scratch; /* of messages; kept, so that reports allocate nothing */
+};
+
+enum { HEALTH_KEY_MAX = 2 * HEALTH_NAME_MAX + 1 };
+
+/* Made when it is new. */
+struct health_driver *health_driver_of(struct health *h, struct str name);
+
+/* A name that a pool or device can have. */
+bool health_name_ok(struct str s);
+
+/* The entry, made (Unknown, without expiry) when it is new; NULL when there are too many. */
+struct health_entry *health_entry_of(struct health *h, struct health_driver *d, struct str pool,
+				     struct str device);
+
+/* As the contract says: UTF-8, at most RESOURCE_HEALTH_MESSAGE_MAX bytes. In `scratch`. */
+struct str health_cut_message(struct str message, struct buf *scratch);
+
+/* Sets without telling; whether it reads otherwise now. INT64_MAX: it does not expire. */
+bool health_entry_set(struct health *h, struct health_entry *e, enum assign_health health,
+		      struct str message, int64_t expires_ms);
+
+/* Frees all drivers. */
+void health_clear(struct health *h);
+
+#endif

@@ -1,0 +1,195 @@
+/*
+ * The cache as a file:
+ *
+ *	{"drivers":[{"name":"gpu.example.com","devices":[{"pool":"node-1","device":"gpu-0",
+ *	"health":"Healthy","message":"..","updated":1700000000,"timeoutMs":30000,
+ *	"expires":"2023-11-14T22:13:50.000000000Z"}]}]}
+ *
+ * Without "expires" a device has expired, and is Unknown. Reading is all or nothing: a file with a fault in it was
+ * not written by us, whatever its check sum says.
+ */
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/json_writer.h"
+#include "base/timestamp.h"
+#include "node/health_impl.h"
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+/* Times beyond what a time stamp can say (the year 2262) are as good as that. */
+static int64_t wall_of(int64_t expires_ms, int64_t wall_ns, int64_t now_ms)
+{
+	int64_t left_ms = MAX(expires_ms - now_ms, INT64_C(0));
+
+	if (left_ms > (INT64_MAX - wall_ns) / CLOCK_MS)
+		return INT64_MAX;
+	return wall_ns + left_ms * CLOCK_MS;
+}
+
+static void write_device(struct json_writer *w, const struct health_entry *e, int64_t wall_ns,
+			 int64_t now_ms)
+{
+	char text[TIMESTAMP_SIZE];
+
+	json_writer_begin_object(w);
+	json_writer_keyz(w, "pool");
+	json_writer_str(w, e->pool);
+	json_writer_keyz(w, "device");
+	json_writer_str(w, e->device);
+	json_writer_keyz(w, "health");
+	json_writer_strz(w, assign_health_name(e->health));
+	if (e->message_n > 0) {
+		json_writer_keyz(w, "message");
+		json_writer_str(w, str_of(e->message, e->message_n));
+	}
+	json_writer_keyz(w, "updated");
+	json_writer_i64(w, e->updated_s);
+	json_writer_keyz(w, "timeoutMs");
+	json_writer_i64(w, e->timeout_ms);
+	if (e->expires_ms != INT64_MAX) {
+		json_writer_keyz(w, "expires");
+		json_writer_str(w, timestamp_print(wall_of(e->expires_ms, wall_ns, now_ms),
+						   TIMESTAMP_NANO, text));
+	}
+	json_writer_end_object(w);
+}
+
+static void write_driver(struct json_writer *w, const struct health_driver *d, int64_t wall_ns,
+			 int64_t now_ms)
+{
+	struct omap_cursor c;
+
+	json_writer_begin_object(w);
+	json_writer_keyz(w, "name");
+	json_writer_str(w, d->name);
+	json_writer_keyz(w, "devices");
+	json_writer_begin_array(w);
+	for (bool ok = omap_first(&d->devices, &c); ok; ok = omap_next(&c))
+		write_device(w, omap_value(&c), wall_ns, now_ms);
+	json_writer_end_array(w);
+	json_writer_end_object(w);
+}
+
+int health_encode(const struct health *h, int64_t wall_ns, int64_t now_ms, struct buf *out)
+{
+	struct json_writer w;
+	struct omap_cursor c;
+
+	json_writer_init(&w, out, NULL);
+	json_writer_begin_object(&w);
+	json_writer_keyz(&w, "drivers");
+	json_writer_begin_array(&w);
+	for (bool ok = omap_first(&h->drivers, &c); ok; ok = omap_next(&c))
+		write_driver(&w, omap_value(&c), wall_ns, now_ms);
+	json_writer_end_array(&w);
+	json_writer_end_object(&w);
+	return json_writer_finish(&w);
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+static bool read_health(struct str s, enum assign_health *ret_health)
+{
+	for (int i = ASSIGN_HEALTHY; i <= ASSIGN_UNKNOWN; i++) {
+		if (!str_eqz(s, assign_health_name((enum assign_health)i)))
+			continue;
+		*ret_health = (enum assign_health)i;
+		return true;
+	}
+	return false;
+}
+
+/* Milliseconds that are left, at most the time-out; 0 when it is over. -1: no time. */
+static int64_t read_left(const struct json *v, int64_t timeout_ms, int64_t wall_ns)
+{
+	struct str text = json_text_at(v, "expires");
+	int64_t at_ns;
+
+	if (!text.p)
+		return 0;
+	if (timestamp_parse(text, &at_ns, NULL) < 0)
+		return -1;
+	if (at_ns <= wall_ns)
+		return 0;
+	/* The difference of two times around 1970 may not fit. */
+	if (wall_ns < 0 && at_ns > INT64_MAX + wall_ns)
+		return timeout_ms;
+	return MIN((at_ns - wall_ns + CLOCK_MS - 1) / CLOCK_MS, timeout_ms);
+}
+
+static int read_device(struct health *h, struct health_driver *d, const struct json *v,
+		       int64_t wall_ns, int64_t now_ms)
+{
+	struct str pool = json_text_at(v, "pool"), device = json_text_at(v, "device");
+	int64_t timeout_ms = json_i64_at(v, "timeoutMs", 0);
+	int64_t left_ms = read_left(v, timeout_ms, wall_ns);
+	enum assign_health health;
+	struct health_entry *e;
+	size_t count = h->count;
+
+	if (!health_name_ok(pool) || !health_name_ok(device) || timeout_ms <= 0 || left_ms < 0 ||
+	    !read_health(json_text_at(v, "health"), &health))
+		return -ERR_INVALID;
+	e = health_entry_of(h, d, pool, device);
+	if (!e || h->count == count)
+		return -ERR_INVALID;
+	e->updated_s = json_i64_at(v, "updated", 0);
+	e->timeout_ms = timeout_ms;
+	if (left_ms > 0)
+		(void)health_entry_set(
+			h, e, health, health_cut_message(json_text_at(v, "message"), &h->scratch),
+			left_ms > INT64_MAX - 1 - now_ms ? INT64_MAX - 1 : now_ms + left_ms);
+	return 0;
+}
+
+static int read_driver(struct health *h, const struct json *v, int64_t wall_ns, int64_t now_ms)
+{
+	struct str name = json_text_at(v, "name");
+	struct health_driver *d;
+
+	if (!health_name_ok(name) || !json_is(json_getz(v, "devices"), JSON_ARRAY) ||
+	    omap_get(&h->drivers, name))
+		return -ERR_INVALID;
+	d = health_driver_of(h, name);
+	JSON_FOREACH (it, json_getz(v, "devices")) {
+		int r = read_device(h, d, it, wall_ns, now_ms);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int read_drivers(struct health *h, const struct json *root, int64_t wall_ns, int64_t now_ms)
+{
+	const struct json *drivers = json_getz(root, "drivers");
+
+	if (!json_is(drivers, JSON_ARRAY))
+		return -ERR_INVALID;
+	JSON_FOREACH (it, drivers) {
+		int r = read_driver(h, it, wall_ns, now_ms);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int health_decode(struct health *h, struct str body, int64_t wall_ns, int64_t now_ms,
+		  struct error *err)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct json *root;
+	struct error why;
+
+	arena_init(&a, HEALTH_STATE_WORK_MAX);
+	if (json_parse(&a, body, NULL, &root, &why) < 0)
+		return error_set(err, ERR_INVALID, "health state: %s", why.msg);
+	if (read_drivers(h, root, wall_ns, now_ms) < 0) {
+		health_clear(h);
+		return error_set(err, ERR_INVALID, "health state: not as it is written");
+	}
+	return 0;
+}

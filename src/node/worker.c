@@ -1,0 +1,350 @@
+/*
+ * A worker takes one step at a time: `busy` while a call is under way, `retry_at` while it waits to try
+ * again. Every change (of the object, the runtime, a plugin) only asks for another look, which is taken at
+ * the end of the turn; so a burst of changes is one look, and callbacks never nest.
+ *
+ * Calls of other modules come back exactly once. A worker that is to go waits for those (`calls`).
+ */
+#include "node/worker_impl.h"
+
+#include <stdarg.h>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "node/node_object.h"
+#include "node/probes.h"
+#include "node/status_writer.h"
+
+/* --- words ----------------------------------------------------------------------------------- */
+
+static void event(struct worker *w, struct str container, enum recorder_type type,
+		  const char *reason, struct str message)
+{
+	char path[320];
+	struct recorder_object about = { .api_version = STR("v1"),
+					 .kind = STR("Pod"),
+					 .ns = w->pod->ns,
+					 .name = w->pod->name,
+					 .uid = w->pod->uid };
+	enum pod_container_kind kind;
+
+	about.resource_version = json_text_at(w->pod->metadata, "resourceVersion");
+	if (container.n > 0 && pod_container(w->pod, container, &kind)) {
+		(void)snprintf(path, sizeof(path), "spec.%s{%.*s}",
+			       kind == POD_MAIN        ? "containers"
+			       : kind == POD_EPHEMERAL ? "ephemeralContainers"
+						       : "initContainers",
+			       STR_ARG(container));
+		about.field_path = str_from(path);
+	}
+	recorder_event(w->host->recorder, &about, type, reason, message);
+}
+
+void worker_event(struct worker *w, struct str container, enum recorder_type type,
+		  const char *reason, const char *fmt, ...)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)buf_vprintf(&text, fmt, ap);
+	va_end(ap);
+	event(w, container, type, reason, buf_str(&text));
+}
+
+void worker_problem(struct worker *w, const char *reason, struct str message)
+{
+	if (w->host->problems)
+		metrics_counter_add(w->host->problems, 1);
+	event(w, STR_NULL, RECORDER_WARNING, reason, message);
+}
+
+/* --- what is known ----------------------------------------------------------------------------- */
+
+bool worker_ending(const struct worker *w)
+{
+	return w->gone || w->pod->deleting || w->reject_reason || w->stop_reason;
+}
+
+static struct str text_of(const char *z)
+{
+	return z ? str_from(z) : STR_NULL;
+}
+
+struct lifecycle_input worker_input(const struct worker *w)
+{
+	const struct clock *clock = loop_clock(w->host->loop);
+
+	return (struct lifecycle_input){
+		.pod = w->pod,
+		.seen = w->seen,
+		.wall_ns = clock_wall(clock),
+		.mono_ms = loop_now(w->host->loop),
+		.reject_reason = text_of(w->reject_reason),
+		.reject_message = text_of(w->reject_message),
+		.prepared = w->prepared,
+		.stop_reason = w->gone ? STR("Deleted") : text_of(w->stop_reason),
+		.stop_message = text_of(w->stop_message),
+		.cleaned = w->cleaned,
+		.host_ip = node_object_ip(w->host->node),
+		.id_prefix = w->host->id_prefix,
+	};
+}
+
+void worker_reject(struct worker *w, const char *reason, const char *message)
+{
+	w->reject_reason = str_dup(str_from(reason));
+	w->reject_message = str_dup(str_from(message));
+	worker_event(w, STR_NULL, RECORDER_WARNING, reason, "%s", message);
+	worker_step_done(w, WORKER_RUN);
+}
+
+/* --- steps ------------------------------------------------------------------------------------- */
+
+void worker_step_done(struct worker *w, enum worker_step next)
+{
+	w->step = next;
+	w->busy = false;
+	w->told = false;
+	w->retry_at = 0;
+	backoff_reset(&w->backoff);
+	worker_look(w);
+}
+
+void worker_step_failed(struct worker *w, const char *reason, const char *prefix,
+			const struct error *err)
+{
+	int64_t delay = backoff_next(&w->backoff, loop_prng(w->host->loop));
+
+	log_debug(w->host->log, "a step of a pod failed", LOG_STR("pod", w->pod->name),
+		  LOG_Z("reason", reason), LOG_ERR(err));
+	if (!w->told)
+		worker_event(w, STR_NULL, RECORDER_WARNING, reason, "%s%s", prefix, err->msg);
+	w->told = true;
+	w->busy = false;
+	w->retry_at = loop_now(w->host->loop) + delay;
+	loop_timer_start(&w->timer, delay);
+}
+
+static bool waits(struct worker *w)
+{
+	return w->retry_at > loop_now(w->host->loop);
+}
+
+/* Carries out what the life cycle wants; the rest of the plan is when to ask again. */
+static void run(struct worker *w)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct lifecycle_input in = worker_input(w);
+	struct lifecycle_plan plan = { 0 };
+
+	arena_init(&a, REQUEST_WORK_MAX);
+	if (!w->seen_known)
+		return;
+	lifecycle_plan(w->life, &in, &a, &plan);
+	for (size_t i = 0; i < plan.nnotes; i++)
+		event(w, plan.notes[i].container,
+		      plan.notes[i].warning ? RECORDER_WARNING : RECORDER_NORMAL,
+		      plan.notes[i].reason, plan.notes[i].message);
+	for (size_t i = 0; i < plan.n; i++)
+		worker_act(w, &plan.actions[i]);
+	if (plan.wake_ms != INT64_MAX)
+		loop_timer_start(&w->timer, MAX(0, plan.wake_ms - loop_now(w->host->loop)));
+	if (plan.over && !w->cleaned && list_empty(&w->ops))
+		worker_step_done(w, WORKER_CLEAN);
+	else if (plan.done && w->cleaned && list_empty(&w->ops))
+		worker_step_done(w, w->gone ? WORKER_REMOVE : WORKER_ENDED);
+}
+
+/* Its last status is on its way; whoever deleted it waits for us to say that it has ended. */
+static void rest(struct worker *w)
+{
+	if (w->gone)
+		worker_step_done(w, WORKER_REMOVE);
+	else if (w->pod->deleting)
+		status_writer_delete(w->host->writer, w->pod);
+}
+
+static void (*const steps[])(struct worker *w) = {
+	[WORKER_ADMIT] = worker_step_admit,
+	[WORKER_HOLD] = worker_step_hold,
+	[WORKER_ALLOCATE] = worker_step_allocate,
+	[WORKER_CLAIMS] = worker_step_claims,
+	[WORKER_SOURCES] = worker_step_sources,
+	[WORKER_VOLUMES] = worker_step_volumes,
+	[WORKER_RUN] = run,
+	[WORKER_CLEAN] = worker_step_clean,
+	[WORKER_RELEASE] = worker_step_release,
+	[WORKER_ENDED] = rest,
+	[WORKER_REMOVE] = worker_step_remove,
+};
+
+static void on_task(struct loop_task *t)
+{
+	struct worker *w = CONTAINER_OF(t, struct worker, task);
+
+	if (!w->busy && w->step < WORKER_RUN && worker_ending(w))
+		w->step = WORKER_RUN;
+	if (w->busy || waits(w)) {
+		worker_write_status(w);
+		return;
+	}
+	w->retry_at = 0;
+	steps[w->step](w);
+	if (w->step != WORKER_REMOVE)
+		worker_write_status(w);
+}
+
+static void on_timer(struct loop_timer *t)
+{
+	worker_look(CONTAINER_OF(t, struct worker, timer));
+}
+
+void worker_look(struct worker *w)
+{
+	loop_defer(w->host->loop, &w->task);
+}
+
+/* --- news -------------------------------------------------------------------------------------- */
+
+void worker_update(struct worker *w, struct pod *pod)
+{
+	pod_unref(w->pod);
+	w->pod = pod_ref(pod);
+	status_writer_seen(w->host->writer, pod);
+	worker_look(w);
+}
+
+void worker_gone(struct worker *w)
+{
+	w->gone = true;
+	status_writer_forget(w->host->writer, w->pod->uid);
+	probes_stop_pod(w->host->probes, w->pod->uid);
+	worker_look(w);
+}
+
+void worker_seen(struct worker *w, const struct runtime_pod *seen)
+{
+	struct arena *a = NULL;
+
+	if (seen) {
+		a = XNEW(struct arena);
+		arena_init(a, REQUEST_WORK_MAX);
+		w->seen = runtime_pod_copy(a, seen);
+	} else {
+		w->seen = NULL;
+	}
+	if (w->seen_arena)
+		arena_release(w->seen_arena);
+	free(w->seen_arena);
+	w->seen_arena = a;
+	w->seen_known = true;
+	worker_look(w);
+}
+
+void worker_sources_changed(struct worker *w)
+{
+	if (w->prepared && !worker_ending(w) && !w->ended)
+		worker_refresh_volumes(w);
+}
+
+void worker_probed(struct worker *w, struct str container_id, enum lifecycle_probe probe, bool good,
+		   struct str message)
+{
+	lifecycle_probed(w->life, container_id, probe, good, message);
+	worker_look(w);
+}
+
+void worker_retry(struct worker *w)
+{
+	if (w->retry_at == 0)
+		return;
+	w->retry_at = 0;
+	backoff_reset(&w->backoff);
+	worker_look(w);
+}
+
+bool worker_mark(struct worker *w)
+{
+	bool first = !w->marked;
+
+	w->marked = true;
+	return first;
+}
+
+void worker_health_changed(struct worker *w)
+{
+	w->marked = false;
+	if (!w->gone)
+		worker_write_status(w);
+}
+
+/* --- life -------------------------------------------------------------------------------------- */
+
+struct worker *worker_new(struct worker_host *host, struct pod *pod, bool admitted)
+{
+	struct worker *w = XNEW(struct worker);
+
+	w->host = host;
+	w->uid = str_dup(pod->uid);
+	w->pod = pod_ref(pod);
+	w->life = lifecycle_new();
+	w->admitted = admitted;
+	w->backoff = (struct backoff){
+		.initial_ms = 500, .max_ms = 60000, .factor = 2, .jitter = 0.1
+	};
+	list_init(&w->ops);
+	loop_timer_init(&w->timer, host->loop, on_timer);
+	loop_task_init(&w->task, on_task);
+	worker_look(w);
+	return w;
+}
+
+void worker_free(struct worker *w)
+{
+	if (!w)
+		return;
+	loop_timer_stop(&w->timer);
+	loop_task_cancel(&w->task);
+	worker_ops_free(w);
+	lifecycle_free(w->life);
+	pod_unref(w->pod);
+	free(w->uid);
+	worker_status_free(w->status);
+	if (w->seen_arena)
+		arena_release(w->seen_arena);
+	free(w->seen_arena);
+	free(w->reject_reason);
+	free(w->reject_message);
+	free(w->stop_reason);
+	free(w->stop_message);
+	free(w);
+}
+
+struct str worker_uid(const struct worker *w)
+{
+	return str_from(w->uid);
+}
+
+struct pod *worker_pod(const struct worker *w)
+{
+	return w->pod;
+}
+
+bool worker_active(const struct worker *w)
+{
+	return !w->ended;
+}
+
+bool worker_admitted(const struct worker *w)
+{
+	return !w->ended && !w->reject_reason && !pod_terminal(w->pod) &&
+	       (w->admitted || w->step > WORKER_ADMIT);
+}
+
+void worker_probe_failed(struct worker *w, struct str container, struct str message)
+{
+	event(w, container, RECORDER_WARNING, "Unhealthy", message);
+}

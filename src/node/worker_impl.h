@@ -1,0 +1,120 @@
+/*
+ * worker_impl - what a worker is inside. For worker*.c only.
+ */
+#ifndef NODE_WORKER_IMPL_H
+#define NODE_WORKER_IMPL_H
+
+#include "base/backoff.h"
+#include "base/list.h"
+#include "client/recorder.h"
+#include "net/loop.h"
+#include "node/worker.h"
+
+enum worker_step {
+	WORKER_ADMIT, /* nothing is decided */
+	WORKER_HOLD, /* devices are chosen: on the disk before plugins hear of it */
+	WORKER_ALLOCATE, /* plugins are asked, one request after the other */
+	WORKER_CLAIMS,
+	WORKER_SOURCES,
+	WORKER_VOLUMES,
+	WORKER_RUN, /* the life cycle decides */
+	WORKER_CLEAN, /* no container runs: claims are unprepared */
+	WORKER_RELEASE, /* devices and volumes go */
+	WORKER_ENDED, /* only its status is kept true */
+	WORKER_REMOVE, /* the object is gone: the runtime forgets it */
+};
+
+/* A status with the memory that it lives in. */
+struct worker_status {
+	struct arena arena;
+	struct json *tree;
+};
+
+/* One action of the life cycle under way. */
+struct worker_op {
+	struct list link;
+	struct worker *worker;
+	enum lifecycle_action_type type;
+	struct arena arena;
+	struct str container, id; /* id: of the container or sandbox that it is about */
+	unsigned attempt;
+	int64_t grace_s, began_ms;
+	struct json *spec; /* the container in `pod` */
+	struct pod *pod; /* as it was when it began */
+	/* Of a start. */
+	struct str sandbox_id, image_ref, image_user_name, created_id, next_resource;
+	int64_t image_user;
+	bool pulled;
+};
+
+struct worker {
+	struct worker_host *host;
+	char *uid;
+	struct pod *pod;
+	struct lifecycle *life;
+	enum worker_step step;
+	bool busy; /* a step's call is under way */
+	bool admitted; /* by an earlier agent: failures are tried again, not final */
+	bool prepared, cleaned, ended, gone;
+	bool refreshing, refresh_again; /* of volumes, while it runs */
+	bool seen_known; /* the runtime was asked */
+	bool told; /* a problem of this step has been told */
+	bool marked; /* worker_health_changed() is owed */
+	char *reject_reason, *reject_message;
+	char *stop_reason, *stop_message;
+	struct arena *seen_arena;
+	struct runtime_pod *seen; /* NULL: nothing */
+	struct list ops;
+	unsigned calls; /* that will come back */
+	struct loop_timer timer; /* retry of a step, or the life cycle's wake */
+	struct loop_task task; /* another look at the end of this turn */
+	struct backoff backoff;
+	int64_t retry_at; /* ms; 0: no retry is awaited */
+	struct worker_status *status; /* what was last set */
+};
+
+/* --- worker.c ---------------------------------------------------------------------------------- */
+
+/* Another look, at the end of this turn. */
+void worker_look(struct worker *w);
+/* The step could not be done: again later; told as an event with `reason`, once in a row. */
+void worker_step_failed(struct worker *w, const char *reason, const char *prefix,
+			const struct error *err);
+/* On to the next step. */
+void worker_step_done(struct worker *w, enum worker_step next);
+void worker_event(struct worker *w, struct str container, enum recorder_type type,
+		  const char *reason, const char *fmt, ...) PRINTF_LIKE(5, 6);
+struct lifecycle_input worker_input(const struct worker *w);
+bool worker_ending(const struct worker *w);
+void worker_reject(struct worker *w, const char *reason, const char *message);
+
+/* --- worker_prepare.c: the steps before the first container and after the last one --------------- */
+
+void worker_step_admit(struct worker *w);
+void worker_step_hold(struct worker *w);
+void worker_step_allocate(struct worker *w);
+void worker_step_claims(struct worker *w);
+void worker_step_sources(struct worker *w);
+void worker_step_volumes(struct worker *w);
+void worker_step_clean(struct worker *w);
+void worker_step_release(struct worker *w);
+void worker_step_remove(struct worker *w);
+void worker_refresh_volumes(struct worker *w);
+
+/* --- worker_act.c, worker_start.c: what the life cycle wants done ---------------------------------- */
+
+void worker_act(struct worker *w, const struct lifecycle_action *a);
+void worker_start(struct worker_op *op);
+struct worker_op *worker_op_new(struct worker *w, const struct lifecycle_action *a);
+/* It is over; with `reason` it failed. The op is gone afterwards. */
+void worker_op_end(struct worker_op *op, const char *reason, struct str message);
+void worker_ops_free(struct worker *w);
+/* The pod's sandbox in what was seen; NULL: none is ready. */
+const struct runtime_sandbox *worker_sandbox(const struct worker *w);
+
+/* --- worker_status.c --------------------------------------------------------------------------------- */
+
+void worker_write_status(struct worker *w);
+void worker_status_free(struct worker_status *s);
+
+#endif

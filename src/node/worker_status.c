@@ -1,0 +1,106 @@
+/*
+ * The status of a pod: what its life cycle says, with the health of its devices; what differs of the latter from
+ * the last time is told as events. Nothing here asks anybody: it is called as often as anything changes.
+ */
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "node/device_status.h"
+#include "node/probes.h"
+#include "node/status_writer.h"
+#include "node/worker_impl.h"
+
+void worker_status_free(struct worker_status *s)
+{
+	if (!s)
+		return;
+	arena_release(&s->arena);
+	free(s);
+}
+
+void worker_tell_device(struct worker *w, const struct device_status_change *c)
+{
+	static const char *const reasons[] = { [ASSIGN_HEALTHY] = "DeviceHealthy",
+					       [ASSIGN_UNHEALTHY] = "DeviceUnhealthy",
+					       [ASSIGN_UNKNOWN] = "DeviceHealthUnknown" };
+	enum recorder_type type = c->now == ASSIGN_HEALTHY ? RECORDER_NORMAL : RECORDER_WARNING;
+
+	worker_event(w, STR_NULL, type, reasons[c->now], "Device %.*s of %.*s: %s -> %s%s%.*s",
+		     STR_ARG(c->id), STR_ARG(c->resource), assign_health_name(c->before),
+		     assign_health_name(c->now), c->message.n ? ": " : "", STR_ARG(c->message));
+}
+
+static void on_tell(void *arg, struct str pod_uid, const struct device_status_change *c)
+{
+	(void)pod_uid;
+	worker_tell_device(arg, c);
+}
+
+static void tell_devices(struct worker *w, const struct json *before, struct worker_status *now)
+{
+	const struct device_status_change *v;
+	size_t n = device_status_diff(&now->arena, before, now->tree, &v);
+
+	for (size_t i = 0; i < n; i++)
+		device_events_change(w->host->events, w->pod->uid, &v[i], loop_now(w->host->loop),
+				     on_tell, w);
+}
+
+static void add_devices(struct worker *w, struct worker_status *s)
+{
+	struct worker_host *h = w->host;
+	const struct json *before = w->status ? w->status->tree : w->pod->status;
+	struct device_status_opts o = {
+		.assign = h->assign,
+		.health = h->health,
+		.messages = gates_on(h->gates, GATE_ResourceHealthStatusMessage),
+		.pod_level = h->pod_level,
+		.wall_ns = clock_wall(loop_clock(h->loop)),
+	};
+
+	if (!gates_on(h->gates, GATE_ResourceHealthStatus))
+		return;
+	device_status_fill(&s->arena, w->pod, &o, s->tree, before);
+	tell_devices(w, before, s);
+}
+
+/* Probes run while the life cycle wants them. */
+static void follow_probes(struct worker *w, const struct lifecycle_input *in)
+{
+	static const enum lifecycle_probe kinds[] = { LIFECYCLE_STARTUP, LIFECYCLE_LIVENESS,
+						      LIFECYCLE_READINESS };
+	const struct runtime_sandbox *sandbox = worker_sandbox(w);
+	struct str ip = pod_host_network(w->pod)   ? in->host_ip
+			: sandbox && sandbox->nips ? sandbox->ips[0]
+						   : STR_NULL;
+	struct pod_containers c = pod_containers(w->pod);
+
+	while (pod_containers_next(&c)) {
+		for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+			struct str id = STR_NULL;
+
+			if (lifecycle_wants_probe(w->life, in, c.name, kinds[i], &id))
+				probes_start(w->host->probes, w->pod, c.name, id, kinds[i], ip);
+			else if (id.n > 0)
+				probes_stop(w->host->probes, id, kinds[i]);
+		}
+	}
+}
+
+void worker_write_status(struct worker *w)
+{
+	struct lifecycle_input in = worker_input(w);
+	struct worker_status *s;
+
+	if (w->gone || !w->seen_known)
+		return;
+	if (!w->ended)
+		follow_probes(w, &in);
+	s = XNEW(struct worker_status);
+	arena_init(&s->arena, REQUEST_WORK_MAX);
+	s->tree = lifecycle_status(w->life, &in, &s->arena);
+	add_devices(w, s);
+	status_writer_set(w->host->writer, w->pod, s->tree);
+	worker_status_free(w->status);
+	w->status = s;
+}
