@@ -16,8 +16,8 @@
  *	dp_driver_free(driver);
  *
  * ABI. Structs grow at their end only. `size` comes first: what the caller was compiled with.
- * Of an array it is the distance between its elements, which all have the same. What lies beyond it is
- * taken for zero, and zero means the default. `abi` is DP_DRIVER_ABI; another is refused.
+ * Of an array it is the distance between its elements, which all have the same. What lies beyond
+ * it is taken for zero, and zero means the default. `abi` is DP_DRIVER_ABI; another is refused.
  *
  * Text is UTF-8 and ends with a NUL. What a driver gives is copied before the call returns; what
  * it is given lives as long as is said. A call that fails returns a negative number and, where
@@ -104,8 +104,8 @@ int dp_driver_set_devices(struct dp_driver *d, const struct dp_device *v, size_t
  * -1 for a health that is none; a device that there is not is reported to `log`.
  * Any thread.
  */
-int dp_driver_set_health(struct dp_driver *d, const char *pool, const char *device,
-			 uint32_t health, const char *message);
+int dp_driver_set_health(struct dp_driver *d, const char *pool, const char *device, uint32_t health,
+			 const char *message);
 
 /* 1: no reports, no heartbeat; 0: on again, with a report at once. Any thread. */
 void dp_driver_pause_health(struct dp_driver *d, uint32_t paused);
@@ -241,9 +241,9 @@ struct dp_driver_config {
 	const char *cdi_dir; /* /var/run/cdi */
 	const char *resource; /* device plugins: "example.com/gpu"; required */
 	/*
-	 * Rolling updates: something that differs between two instances of the driver that run at
-	 * the same time, such as the pod's uid. Their sockets then have different names, they prepare
-	 * one after the other, and the newer one's ResourceSlices stand.
+	 * Rolling updates: something that differs between two instances of the driver that run
+	 * at the same time, such as the pod's uid. Their sockets then have different names, they
+	 * prepare one after the other, and the newer one's ResourceSlices stand.
 	 */
 	const char *instance;
 	uint32_t health_dialects; /* DP_HEALTH_*; all of them */
@@ -255,7 +255,8 @@ struct dp_driver_config {
 
 	/*
 	 * Makes the devices of the claim usable. 0, DP_LATER, or negative. Called again for a
-	 * claim that was being prepared when the driver ended, or whose CDI file is gone (a reboot).
+	 * claim that was being prepared when the driver ended, or whose CDI file is gone, and
+	 * after a reboot.
 	 */
 	int (*prepare)(void *arg, struct dp_claim *c);
 	/* The opposite; also of a claim whose prepare failed. NULL: nothing is to be done. */

@@ -154,8 +154,11 @@
 /* One file of sysfs or procfs that says what the machine has. */
 #define MACHINE_FILE_MAX (256UL * KIB)
 
-/* Devices of one resource that a plugin may list; and NUMA nodes of one of them. */
-#define RESOURCE_DEVICES_MAX 65536
+/*
+ * Devices of one resource that a plugin may list: more than upstream's 4 MiB hold, at a microsecond
+ * each; and NUMA nodes of one of them.
+ */
+#define RESOURCE_DEVICES_MAX 262144
 #define DEVICE_NUMA_MAX      64
 /* The tree of the checkpoint of assignments, while it is read. */
 #define ASSIGN_STATE_WORK_MAX (256UL * MIB)
@@ -207,7 +210,7 @@
 #define NODE_PODS_MAX   65536
 #define POD_SOURCES_MAX 65536
 #define SERVICES_MAX    65536
-/* One variable of a container with what it refers to put in, which could double at each; and all. */
+/* One variable of a container with its references replaced, which may double it; and all. */
 #define ENV_VALUE_MAX (1UL * MIB)
 #define ENV_MAX       (8UL * MIB)
 /* Files of one volume of the API, and their bytes; /etc/hosts, the machine's mounts. */
@@ -217,7 +220,6 @@
 #define MOUNTINFO_MAX     (64UL * MIB)
 #define SUBPATH_DEPTH_MAX 256 /* folders of a subPath, links resolved */
 #define SUBPATH_LINKS_MAX 255 /* links followed, as upstream's evaluation does */
-#define VOLUME_DEPTH_MAX  4096 /* folders within folders that are removed */
 /* What is shown of a probe's output; and links that a probe by HTTP follows: upstream's. */
 #define PROBE_OUTPUT_MAX    (10UL * KIB)
 #define PROBE_REDIRECTS_MAX 10
@@ -233,12 +235,11 @@
 #define HEALTH_STATE_WORK_MAX (512UL * MIB)
 
 /*
- * Plugins and drivers of a node. One message: upstream stops at gRPC's 4 MiB, which plugins that offer
- * memory as devices pass; a million devices of the longest ids fit. Sockets, endpoints and
- * instances: a node has a few dozen. Folders below plugins_registry: drivers use one level.
+ * Plugins and drivers of a node. One list or report: upstream stops at gRPC's 4 MiB, which plugins
+ * that offer memory as devices pass. Sockets, endpoints and instances: a node has a few dozen.
+ * Folders below plugins_registry: drivers use one level.
  */
-#define PLUGIN_MESSAGE_MAX      (64UL * MIB)
-#define PLUGIN_DEVICES_MAX      1000000UL
+#define PLUGIN_MESSAGE_MAX      (32UL * MIB)
 #define PLUGIN_SOCKETS_MAX      1024
 #define PLUGIN_ENDPOINTS_MAX    1024
 #define PLUGIN_FOLDER_DEPTH_MAX 8

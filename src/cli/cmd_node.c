@@ -432,11 +432,13 @@ static int node(struct node *v, struct error *err)
 {
 	int r;
 
-	r = start(v, &v->failure);
-	if (r < 0)
+	r = start(v, err);
+	if (r < 0) {
+		v->failure = *err;
 		on_stop(v);
-	else
+	} else {
 		announce(v);
+	}
 	r = role_run(&v->role, err);
 	if (r == 0 && v->failure.code != ERR_OK) {
 		*err = v->failure;

@@ -14,7 +14,18 @@ extern const struct command commands_root;
 extern const struct command cmd_codec; /* cmd_codec.c */
 extern const struct command cmd_completion; /* cmd_completion.c */
 extern const struct command cmd_controller; /* cmd_controller.c */
+extern const struct command cmd_describe; /* cmd_describe.c */
+extern const struct command cmd_driver; /* cmd_driver.c */
+extern const struct command cmd_driver_sim; /* cmd_driver_sim.c */
+extern const struct command cmd_driver_sim_fail; /* cmd_driver_control.c, like those below */
+extern const struct command cmd_driver_sim_heal;
+extern const struct command cmd_driver_sim_list;
+extern const struct command cmd_driver_sim_remove;
+extern const struct command cmd_driver_sim_restore;
+extern const struct command cmd_driver_sim_silence;
+extern const struct command cmd_get; /* cmd_get.c */
 extern const struct command cmd_help; /* cmd_help.c */
+extern const struct command cmd_node; /* cmd_node.c */
 extern const struct command cmd_probe; /* cmd_probe.c */
 extern const struct command cmd_probe_call; /* cmd_probe_call.c */
 extern const struct command cmd_probe_get; /* cmd_probe_get.c */

@@ -2,7 +2,8 @@
  * abi - structs that a vendor compiled with another version of devplane/driver.h.
  *
  * A struct begins with its size as its author knew it; elements of an array are that far apart.
- * What is read is a copy of our own size: what theirs lacks is zero, what it has beyond is not seen.
+ * What is read is a copy of our own size: what theirs lacks is zero, what it has beyond is not
+ * seen.
  */
 #ifndef DRIVERS_ABI_H
 #define DRIVERS_ABI_H

@@ -145,8 +145,7 @@ int cdi_file_write(const struct cdi_file *f, struct arena *a, struct json *devic
 	int r;
 
 	json_put_str(a, tree, "cdiVersion", STR("0.5.0"));
-	json_put_str(a, tree, "kind",
-		     str_from(arena_printf(a, "k8s.%s/%s", f->driver, f->class)));
+	json_put_str(a, tree, "kind", str_from(arena_printf(a, "k8s.%s/%s", f->driver, f->class)));
 	json_setz(tree, "devices", devices);
 	r = json_print(&text, tree, &style);
 	if (r < 0)

@@ -40,7 +40,7 @@ void claim_free(struct dp_claim *c)
 	free(c);
 }
 
-/* --- from the API server ---------------------------------------------------------------------- */
+/* --- from the API server ------------------------------------------------------------------ */
 
 /* "request/sub" is meant by configs for it and for the whole request; none named: all are. */
 static bool config_applies(const struct json *config, struct str request)
@@ -69,8 +69,8 @@ static const struct dp_opaque *make_opaque(struct arena *a, const struct json *c
 static void add_configs(struct dp_claim *c, struct dp_result *r, const struct json *configs,
 			struct str request, struct str driver)
 {
-	const struct dp_opaque **v =
-		ARENA_ARRAY(&c->arena, const struct dp_opaque *, json_count(configs) + 1);
+	const struct dp_opaque **v = ARENA_ARRAY(&c->arena, const struct dp_opaque *,
+						 json_count(configs) + 1);
 
 	for (uint32_t source = DP_FROM_CLASS; source <= DP_FROM_CLAIM; source++) {
 		JSON_FOREACH (it, configs) {
@@ -117,11 +117,11 @@ int claim_read(struct dp_claim *c, const struct json *object, struct str driver,
 	const struct json *devices = json_pointer(object, STR("/status/allocation/devices"));
 	const struct json *results = json_getz(devices, "results");
 
-	claim_clear(c);
 	if (!json_getz(json_getz(object, "status"), "allocation"))
 		return error_set(err, ERR_NOT_FOUND, "claim %s/%s not allocated", c->ns, c->name);
 	if (!str_eqz(json_text_at(json_getz(object, "metadata"), "uid"), c->uid))
 		return error_set(err, ERR_CONFLICT, "claim %s/%s got replaced", c->ns, c->name);
+	claim_clear(c);
 	c->results = ARENA_ARRAY(&c->arena, struct claim_result, json_count(results) + 1);
 	JSON_FOREACH (it, results) {
 		struct claim_result *r = &c->results[c->nresults];
@@ -136,7 +136,7 @@ int claim_read(struct dp_claim *c, const struct json *object, struct str driver,
 	return 0;
 }
 
-/* --- CDI -------------------------------------------------------------------------------------- */
+/* --- CDI ---------------------------------------------------------------------------------- */
 
 /* "UID-DEVICE"; a device that the claim has twice gets its place, too. */
 static struct str cdi_name(struct dp_claim *c, size_t i)
@@ -168,7 +168,7 @@ int claim_write_cdi(struct dp_claim *c, const char *dir, const char *driver, str
 	return c->own_file ? cdi_file_write(&f, &c->arena, devices, err) : 0;
 }
 
-/* --- the checkpoint's form ---------------------------------------------------------------------- */
+/* --- the checkpoint's form ---------------------------------------------------------------- */
 
 static void put(struct arena *a, struct json *o, const char *key, const char *text)
 {
@@ -221,14 +221,14 @@ int claim_from_tree(const struct json *tree, struct dp_claim **ret_claim, struct
 		fill_result(c, r, it);
 		r->result.subrequest = text_at(&c->arena, it, "subrequest");
 		JSON_FOREACH (id, json_getz(it, "cdi"))
-			json_append(r->cdi, json_make_str(&c->arena,
-							  arena_str(&c->arena, json_str(id))));
+			json_append(r->cdi,
+				    json_make_str(&c->arena, arena_str(&c->arena, json_str(id))));
 	}
 	*ret_claim = c;
 	return 0;
 }
 
-/* --- the vendor's view --------------------------------------------------------------------------- */
+/* --- the vendor's view -------------------------------------------------------------------- */
 
 const char *dp_claim_namespace(const struct dp_claim *c)
 {

@@ -2,9 +2,9 @@
  * prepare - claims are made usable and released: NodePrepareResources and its opposite.
  *
  * Of one claim one thing happens at a time; different claims go side by side, and a call is
- * answered when all its claims are done. A claim that is prepared is answered from memory, without the
- * vendor and the API server, unless its CDI file is gone. What is prepared, and what has
- * been begun, is in a file before the vendor is told, so that no claim is forgotten by a crash:
+ * answered when all its claims are done. A claim that is prepared is answered from memory,
+ * without the vendor and the API server, unless its CDI file is gone. What is prepared, and what
+ * has been begun, is in a file before the vendor is told, so that no claim is forgotten by a crash:
  * plugins/DRIVER/prepared.json. A file that cannot be read is set aside and told.
  *
  * With rolling updates all instances share that file, and serialize.lock keeps them one after the
@@ -49,6 +49,9 @@ void unprepare_call(struct prepare *p, struct grpc_call *call, const void *reque
 
 /* No claim is being worked on. */
 bool prepare_idle(const struct prepare *p);
+
+/* The vendor has claims in his hands: it may not be freed. */
+bool prepare_owed(const struct prepare *p);
 
 /* Claims that are prepared. */
 size_t prepare_count(const struct prepare *p);

@@ -12,6 +12,19 @@
 
 enum { FORMAT = 1 };
 
+/* Ops on it wait: they are to find what another instance has done. */
+static void adopt(struct dp_claim *old, struct dp_claim *c)
+{
+	arena_release(&old->arena);
+	old->arena = c->arena;
+	arena_init(&c->arena, DRIVER_CLAIM_MAX);
+	old->results = c->results;
+	old->nresults = c->nresults;
+	old->own_file = c->own_file;
+	old->state = c->state;
+	claim_free(c);
+}
+
 static void add_claim(struct prepare *p, const struct json *tree, bool same_boot)
 {
 	struct dp_claim *c, *old;
@@ -21,16 +34,17 @@ static void add_claim(struct prepare *p, const struct json *tree, bool same_boot
 		driver_log(p->opts.log, DP_LOG_WARN, "%s: %s: passed over", p->file, err.msg);
 		return;
 	}
-	old = map_get(&p->claims, str_from(c->uid));
-	/* What is at work here is newer than any file. */
-	if (old && (old->busy || !list_empty(&old->ops) || old->state == CLAIM_PREPARED)) {
-		claim_free(c);
-		return;
-	}
 	if (!same_boot)
 		c->state = CLAIM_STARTED;
-	c->owner = p;
-	claim_free(map_put(&p->claims, str_from(c->uid), c));
+	old = map_get(&p->claims, str_from(c->uid));
+	if (old && old->state == CLAIM_PREPARED) {
+		claim_free(c);
+	} else if (old) {
+		adopt(old, c);
+	} else {
+		c->owner = p;
+		(void)map_put(&p->claims, str_from(c->uid), c);
+	}
 }
 
 static bool file_has(const struct json *list, const char *uid)
@@ -51,7 +65,7 @@ static void drop_gone(struct prepare *p, const struct json *list)
 
 	while (map_next(&p->claims, &at, &key, &value)) {
 		c = value;
-		if (!file_has(list, c->uid) && !c->busy)
+		if (!file_has(list, c->uid))
 			c->state = CLAIM_NEW;
 	}
 }
@@ -84,11 +98,11 @@ int prepare_load(struct prepare *p, struct error *err)
 	struct error why;
 	int r;
 
-	r = file_read(p->file, &text, err);
+	r = file_read(p->file, &text, &why);
 	if (r == -ERR_NOT_FOUND)
 		return 0;
 	if (r < 0)
-		return r;
+		return error_set(err, why.code, "%s", why.msg);
 	if (parse(p, buf_str(&text), &why) == 0)
 		return 0;
 	(void)buf_printf(&aside, "%s.bad", p->file);

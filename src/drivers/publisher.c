@@ -16,6 +16,7 @@ enum {
 	RETRY_MS = 200, /* after a failure, doubling */
 	RETRY_MAX_MS = 30000,
 	CATCH_UP_MS = 5000, /* for the copy to show a write */
+	LOOK_MS = 5000, /* between two looks at whether the copy gets on */
 };
 
 struct publisher {
@@ -30,6 +31,7 @@ struct publisher {
 	struct slice_step step; /* that the request is for; its pointers are gone by then */
 	struct loop_task task; /* decide */
 	struct loop_timer retry; /* after a failure, or when the copy does not follow */
+	struct loop_timer look; /* at whether the copy gets on */
 	struct backoff backoff;
 	uint64_t awaited; /* version that the copy must reach; 0: none */
 	char *gone_uid; /* slice that must have left the copy; or NULL */
@@ -50,7 +52,7 @@ static void count(struct metrics_counter *c)
 		metrics_counter_add(c, 1);
 }
 
-/* --- waiting for the copy --------------------------------------------------------------------- */
+/* --- waiting for the copy ----------------------------------------------------------------- */
 
 static bool has_uid(const struct publisher *p, const char *uid)
 {
@@ -87,17 +89,21 @@ static void await(struct publisher *p)
 	plan_soon(p);
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------- */
+
+/* The same words once: a server that is gone for an hour is one line. */
+static void complain(struct publisher *p, const char *what, const struct error *err)
+{
+	if (strcmp(p->failure.msg, err->msg) != 0)
+		driver_log(p->opts.log, DP_LOG_WARN, "cannot %s: %s; trying again", what, err->msg);
+	p->failure = *err;
+}
 
 static void fail(struct publisher *p, const char *what, const struct error *err)
 {
 	int64_t delay = backoff_next(&p->backoff, loop_prng(client_loop(p->opts.client)));
 
-	/* The same words once: a server that is gone for an hour is one line. */
-	if (strcmp(p->failure.msg, err->msg) != 0)
-		driver_log(p->opts.log, DP_LOG_WARN,
-			   "cannot %s: %s; trying again", what, err->msg);
-	p->failure = *err;
+	complain(p, what, err);
 	count(p->failures);
 	loop_timer_start(&p->retry, delay);
 }
@@ -113,8 +119,7 @@ static const char *action_words(enum slice_action action)
 /* Somebody was faster; the copy will show what there is now. */
 static bool is_race(enum slice_action action, const struct error *err)
 {
-	return err->code == ERR_CONFLICT ||
-	       (action != SLICE_CREATE && err->code == ERR_NOT_FOUND);
+	return err->code == ERR_CONFLICT || (action != SLICE_CREATE && err->code == ERR_NOT_FOUND);
 }
 
 static void note_version(struct publisher *p, const struct client_answer *answer)
@@ -217,6 +222,7 @@ static void decide(struct publisher *p)
 	} else {
 		if (!p->settled)
 			driver_log(p->opts.log, DP_LOG_DEBUG, "ResourceSlices are published");
+		p->failure.msg[0] = 0;
 		p->settled = true;
 	}
 	arena_release(&a);
@@ -247,7 +253,17 @@ static void on_retry(struct loop_timer *t)
 	plan_soon(p);
 }
 
-/* --- the copy --------------------------------------------------------------------------------- */
+static void on_look(struct loop_timer *t)
+{
+	struct publisher *p = CONTAINER_OF(t, struct publisher, look);
+	const struct error *err = informer_failure(p->informer);
+
+	if (err->code != ERR_OK)
+		complain(p, "read the ResourceSlices", err);
+	loop_timer_start(t, LOOK_MS);
+}
+
+/* --- the copy ----------------------------------------------------------------------------- */
 
 static struct publisher *of_handler(struct informer_handler *h)
 {
@@ -311,7 +327,7 @@ static void add_metrics(struct publisher *p)
 	p->failures = metrics_counter(f, STR("failure"));
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------------- */
 
 struct publisher *publisher_new(const struct publisher_opts *opts)
 {
@@ -332,6 +348,8 @@ struct publisher *publisher_new(const struct publisher_opts *opts)
 	};
 	loop_task_init(&p->task, on_task);
 	loop_timer_init(&p->retry, client_loop(opts->client), on_retry);
+	loop_timer_init(&p->look, client_loop(opts->client), on_look);
+	loop_timer_start(&p->look, LOOK_MS);
 	add_metrics(p);
 	follow(p);
 	return p;
@@ -344,6 +362,7 @@ void publisher_free(struct publisher *p)
 	client_cancel(&p->request);
 	loop_task_cancel(&p->task);
 	loop_timer_stop(&p->retry);
+	loop_timer_stop(&p->look);
 	informer_remove_handler(&p->handler);
 	informers_free(p->informers);
 	slice_plan_release(&p->plan);
@@ -371,7 +390,7 @@ int publisher_check(const struct publisher *p, struct error *err)
 
 	if (f->code != ERR_OK)
 		return error_set(err, f->code, "ResourceSlices cannot be read: %s", f->msg);
-	if (p->failure.code != ERR_OK)
+	if (!p->settled && p->failure.code != ERR_OK)
 		return error_set(err, p->failure.code, "%s", p->failure.msg);
 	if (!p->settled)
 		return error_set(err, ERR_UNAVAILABLE, "ResourceSlices are not published yet");

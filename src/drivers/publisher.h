@@ -26,7 +26,7 @@ struct publisher_opts {
 	struct metrics *metrics; /* or NULL */
 };
 
-/* Text in `opts` must outlive it. Begins to follow at once, writes nothing before a table is set. */
+/* Text in `opts` must outlive it. Follows at once, writes nothing before a table is set. */
 struct publisher *publisher_new(const struct publisher_opts *opts);
 void publisher_free(struct publisher *p); /* NULL allowed; before the client */
 

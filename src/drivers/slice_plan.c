@@ -51,7 +51,7 @@ static struct slice_pool *find_pool(struct slice_plan *p, struct str name)
 	return &p->pools.v[p->pools.n - 1];
 }
 
-/* --- what is there -------------------------------------------------------------------------- */
+/* --- what is there ------------------------------------------------------------------------ */
 
 static bool name_index(struct str name, size_t *ret_index)
 {
@@ -80,18 +80,15 @@ static void place(struct pool_view *v, struct cached *o, struct json *tree)
 	size_t i;
 
 	v->newest = MAX(v->newest, generation);
-	if (!name_index(cached_name(o), &i) || i >= v->want) {
+	if (!name_index(cached_name(o), &i) || i >= v->want ||
+	    (v->there[i] && generation_of(v->trees[i]) >= generation)) {
 		v->surplus = o;
-	} else if (!v->there[i]) {
-		v->there[i] = o;
-		v->trees[i] = tree;
-	} else if (generation_of(v->trees[i]) < generation) {
-		v->surplus = v->there[i];
-		v->there[i] = o;
-		v->trees[i] = tree;
-	} else {
-		v->surplus = o;
+		return;
 	}
+	if (v->there[i])
+		v->surplus = v->there[i];
+	v->there[i] = o;
+	v->trees[i] = tree;
 }
 
 static int place_all(struct pool_view *v, const struct cache *existing, struct error *err)
@@ -114,7 +111,7 @@ static int place_all(struct pool_view *v, const struct cache *existing, struct e
 	return 0;
 }
 
-/* --- what should be there ------------------------------------------------------------------- */
+/* --- what should be there ----------------------------------------------------------------- */
 
 static struct json *device_tree(const struct pool_view *v, const struct device *d)
 {
@@ -178,7 +175,7 @@ static void choose_generation(struct pool_view *v)
 		v->pool->target++;
 }
 
-/* --- trees to send -------------------------------------------------------------------------- */
+/* --- trees to send ------------------------------------------------------------------------ */
 
 static void mark(const struct slice_plan *p, struct arena *a, struct json *meta)
 {
@@ -247,7 +244,7 @@ void slice_plan_own(const struct slice_plan *p, struct arena *a, struct json *ob
 		    owner);
 }
 
-/* --- steps ---------------------------------------------------------------------------------- */
+/* --- steps -------------------------------------------------------------------------------- */
 
 static bool pool_step(struct pool_view *v, struct slice_step *ret)
 {

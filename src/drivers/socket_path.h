@@ -3,7 +3,7 @@
  *
  *	plugins_registry/DRIVER-reg.sock  found by whoever manages the node; answers GetInfo
  *	plugins/DRIVER/dra.sock           DRA and health
- *	device-plugins/NAME.sock          of device plugins; kubelet.sock beside it takes registrations
+ *	device-plugins/NAME.sock          of device plugins, beside kubelet.sock
  *
  * With rolling updates each instance has its own: dra-INSTANCE.sock, and for the first the
  * shortest of upstream's three forms that the kernel takes. Names are upstream's.

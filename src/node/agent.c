@@ -149,6 +149,7 @@ static int make_state(struct agent *a, struct error *err)
 	if (r < 0)
 		return r;
 	assign.machine = &a->machine;
+	assign.reserved_cpu_milli = a->opts.reserved_cpu_milli;
 	r = assign_new(&assign, &a->host.assign, err);
 	if (r < 0)
 		return r;
@@ -288,6 +289,7 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 					.node_name = opts->node_name,
 					.log_root = a->opts.log_root,
 					.id_prefix = STR("containerd"),
+					.hollow = !opts->runtime_endpoint,
 					.save = agent_save,
 					.fits = agent_fits,
 					.relist = agent_relist,

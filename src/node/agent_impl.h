@@ -47,7 +47,8 @@ struct agent {
 
 	/* The runtime. */
 	struct loop_timer condition_timer;
-	bool listing, list_again, listed, runtime_ready;
+	bool listing, list_again, list_failed, runtime_ready;
+	uint64_t looks; /* lists begun */
 	struct loop_task list_task;
 
 	/* State on the disk. */
@@ -74,8 +75,8 @@ struct agent {
 
 void agent_pods_init(struct agent *a);
 void agent_pods_release(struct agent *a);
-void agent_relist(void *arg);
-int agent_fits(void *arg, const struct pod *pod, const char **ret_reason, struct error *err);
+uint64_t agent_relist(void *arg);
+int agent_fits(void *arg, const struct pod *pod, char *ret_reason, struct error *err);
 bool agent_pod_active(void *arg, struct str pod_uid);
 void agent_worker_over(void *arg, struct worker *w);
 void agent_retry_all(struct agent *a);

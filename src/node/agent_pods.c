@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "client/cached.h"
-#include "node/admission.h"
+#include "node/fit.h"
 #include "node/agent_impl.h"
 #include "node/device_status.h"
 #include "node/node_object.h"
@@ -52,24 +52,49 @@ void agent_refresh_all(struct agent *a)
 
 /* --- admission ----------------------------------------------------------------------------------------- */
 
-int agent_fits(void *arg, const struct pod *pod, const char **ret_reason, struct error *err)
+static bool is_device(void *arg, struct str resource)
+{
+	const struct agent *a = arg;
+
+	return assign_has_resource(a->host.assign, resource);
+}
+
+static int64_t used_of(void *arg, struct str resource)
+{
+	const struct agent *a = arg;
+	struct str key;
+	int64_t sum = 0;
+	size_t at = 0;
+	void *w;
+
+	while (map_next(&a->workers, &at, &key, &w)) {
+		if (worker_admitted(w))
+			sum += fit_extended(worker_pod(w), resource);
+	}
+	return sum;
+}
+
+int agent_fits(void *arg, const struct pod *pod, char *ret_reason, struct error *err)
 {
 	struct agent *a = arg;
-	struct admission_node node = { .object = a->node,
-				       .cpu_milli = node_object_cpu_milli(a->host.node),
-				       .memory = node_object_memory(a->host.node),
-				       .max_pods = a->opts.max_pods,
-				       .name = str_from(a->opts.node_name) };
-	struct admission_sum used = { 0 };
+	struct fit_node node = { .object = a->node,
+				 .cpu_milli = node_object_cpu_milli(a->host.node),
+				 .memory = node_object_memory(a->host.node),
+				 .max_pods = a->opts.max_pods,
+				 .name = str_from(a->opts.node_name),
+				 .is_device = is_device,
+				 .used = used_of,
+				 .arg = a };
+	struct fit_sum used = { 0 };
 	struct str key;
 	size_t at = 0;
 	void *w;
 
 	while (map_next(&a->workers, &at, &key, &w)) {
 		if (worker_admitted(w) && !str_eq(key, pod->uid))
-			admission_add(&used, worker_pod(w));
+			fit_add(&used, worker_pod(w));
 	}
-	return admission_check(&node, &used, pod, ret_reason, err);
+	return fit_check(&node, &used, pod, ret_reason, err);
 }
 
 /* --- the runtime ----------------------------------------------------------------------------------------- */
@@ -106,9 +131,10 @@ static void on_list(void *arg, const struct runtime_pods *pods, const struct err
 	a->listing = false;
 	if (err) {
 		log_debug(a->opts.log, "the runtime cannot be listed", LOG_ERR(err));
+		a->list_failed = true;
 		return;
 	}
-	a->listed = true;
+	a->list_failed = false;
 	map_init(&seen);
 	for (size_t i = 0; i < pods->n; i++) {
 		(void)map_put(&seen, pods->v[i].uid, (void *)&pods->v[i]);
@@ -116,10 +142,10 @@ static void on_list(void *arg, const struct runtime_pods *pods, const struct err
 			end_left_over(a, &pods->v[i]);
 	}
 	while (map_next(&a->workers, &at, &key, &w))
-		worker_seen(w, map_get(&seen, key));
+		worker_seen(w, map_get(&seen, key), a->looks);
 	map_release(&seen);
 	if (a->list_again)
-		agent_relist(a);
+		(void)agent_relist(a);
 }
 
 static void on_list_task(struct loop_task *t)
@@ -128,25 +154,25 @@ static void on_list_task(struct loop_task *t)
 
 	a->list_again = false;
 	a->listing = true;
+	a->looks++;
 	a->host.runtime->ops->list(a->host.runtime, on_list, a);
 }
 
-void agent_relist(void *arg)
+uint64_t agent_relist(void *arg)
 {
 	struct agent *a = arg;
 
-	if (a->stopping)
-		return;
 	if (a->listing)
 		a->list_again = true;
-	else
+	else if (!a->stopping)
 		loop_defer(a->opts.loop, &a->list_task);
+	return a->looks + 1;
 }
 
 static void on_runtime_change(void *arg, struct str pod_uid)
 {
 	(void)pod_uid;
-	agent_relist(arg);
+	(void)agent_relist(arg);
 }
 
 static void set_id_prefix(struct agent *a, struct str name)
@@ -171,8 +197,8 @@ static void on_condition(void *arg, const struct runtime_condition *c, const str
 	node_object_set_runtime(a->host.node, ready, message, err ? STR_NULL : c->name,
 				err ? STR_NULL : c->version);
 	/* Without a network pods of the host's network can still run. */
-	if (!err && c->runtime_ready && !a->runtime_ready)
-		agent_relist(a);
+	if (!err && c->runtime_ready && (!a->runtime_ready || a->list_failed))
+		(void)agent_relist(a);
 	a->runtime_ready = !err && c->runtime_ready;
 	loop_timer_start(&a->condition_timer, a->runtime_ready ? CONDITION_MS : CONDITION_SOON_MS);
 }
@@ -206,7 +232,7 @@ static void take(struct agent *a, struct cached *o)
 		       assign_has_pod(a->host.assign, pod->uid) ||
 			       json_getz(pod->status, "startTime"));
 	(void)map_put(&a->workers, worker_uid(w), w);
-	agent_relist(a);
+	(void)agent_relist(a);
 }
 
 static void on_add(struct informer_handler *h, struct cached *o, bool initial)
@@ -263,7 +289,7 @@ static void on_synced(struct informer_handler *h)
 			assign_forget_pod(a->host.assign, at);
 	}
 	agent_save(a, NULL, NULL);
-	agent_relist(a);
+	(void)agent_relist(a);
 }
 
 void agent_worker_over(void *arg, struct worker *w)

@@ -24,7 +24,9 @@
 #include "node/pod.h"
 
 struct assign;
+struct cpu_set;
 struct machine;
+struct memory_block;
 
 enum assign_health { ASSIGN_HEALTHY, ASSIGN_UNHEALTHY, ASSIGN_UNKNOWN };
 const char *assign_health_name(enum assign_health h); /* "Healthy" */
@@ -42,11 +44,16 @@ struct assign_opts {
 	bool topology_pod_scope; /* align the whole pod, not each container */
 	bool static_cpus, static_memory; /* policies; else none */
 	struct str reserved_cpus; /* a cpuset; with static_cpus */
+	int64_t reserved_cpu_milli; /* when that is empty: so many, rounded up, are chosen */
 	/* Memory kept from pods per NUMA node, in bytes, indexed by node id; with static_memory. */
 	const int64_t *reserved_memory;
 	size_t nreserved_memory;
 };
 
+/*
+ * -ERR_INVALID, as upstream: a static policy without a reserve, or too many NUMA nodes for a
+ * policy.
+ */
 int assign_new(const struct assign_opts *opts, struct assign **ret_assign, struct error *err);
 void assign_free(struct assign *s); /* NULL allowed */
 
@@ -56,6 +63,7 @@ enum assign_change_type {
 	ASSIGN_POD, /* what this pod holds has changed; it may hold nothing any more */
 	ASSIGN_INVENTORY, /* what could be handed out has changed: devices, CPUs, memory */
 	ASSIGN_DEVICE_HEALTH, /* of one device of a plugin, for each pod that has or had it */
+	ASSIGN_SHARED_CPUS, /* assign_cpus() of containers without CPUs of their own has changed */
 	ASSIGN_CLAIM, /* a claim's own state, whoever uses it: only the checkpoint has changed */
 };
 
@@ -115,12 +123,17 @@ void assign_set_machine(struct assign *s, const struct machine *m);
 /*
  * Admits a pod: chooses devices, CPUs and memory for each container, NUMA-aware, and holds
  * them. Init containers' devices are reused by later ones of the same pod, sidecars' are not.
- * What is held already (after a restart) stays. `prefer`, when not NULL, is asked
- * for the plugin's wish and may answer by assign_prefer() later: then 0 is returned with
- * *ret_waiting and assign_admit() is to be called again.
+ * What is held already (after a restart) stays, whether or not its plugin is there by now.
+ * When a plugin wants to be asked for its wish, 0 is returned with io->waiting and io->wish:
+ * nothing is held meanwhile; answer by assign_prefer() and call assign_admit() again.
  *
- * Failures leave nothing held: -ERR_INVALID with `reason` UnexpectedAdmissionError or
- * TopologyAffinityError, OutOfcpu and the like, and upstream's message in err.
+ * Resources that no plugin here has ever offered are not ours, nor are those that a claim backs
+ * (status.extendedResourceClaimStatus): they are left out, as upstream does.
+ *
+ * Failures hold nothing more than before: -ERR_INVALID with `reason` UnexpectedAdmissionError
+ * or TopologyAffinityError, and upstream's message in err; for the former the cause alone,
+ * which the status says as "Allocate failed due to CAUSE, which is unexpected". (OutOfcpu and
+ * the like: admission.h.)
  */
 struct assign_wish {
 	struct str resource, container;
@@ -136,6 +149,8 @@ struct assign_admission {
 	/* Out: the wish to ask the plugin, then give back by assign_prefer(); in the arena. */
 	struct assign_wish wish;
 	bool waiting;
+	/* Out: it ended before the agent was restarted. Nothing is held: nothing may be started. */
+	bool ended;
 	const char *reason; /* of a refusal */
 };
 
@@ -165,11 +180,27 @@ bool assign_next_answer(const struct assign *s, struct str pod_uid, struct str c
 			struct str *at_resource, struct str *ret_packed, struct arena *a,
 			struct assign_request *ret_request);
 
-/* The CPUs ("0-3,8") and NUMA nodes that a container is bound to; empty: any. In `a`. */
+/*
+ * The CPUs ("0-3,8") and NUMA nodes that a container is bound to; empty: any. With static CPUs a
+ * container without its own is bound to what nobody has. In `a`.
+ */
 struct str assign_cpus(const struct assign *s, struct str pod_uid, struct str container,
 		       struct arena *a);
 struct str assign_mems(const struct assign *s, struct str pod_uid, struct str container,
 		       struct arena *a);
+
+/* CPUs that the container has for itself. False: it shares the rest with others. */
+bool assign_own_cpus(const struct assign *s, struct str pod_uid, struct str container,
+		     struct cpu_set *ret_cpus);
+
+/* Memory that the container has for itself, by kind; 0 without the static policy. In `a`. */
+size_t assign_memory(const struct assign *s, struct str pod_uid, struct str container,
+		     struct arena *a, const struct memory_block **ret_blocks);
+
+/* What could be handed out to containers for themselves; nothing without the static policies. */
+void assign_allocatable_cpus(const struct assign *s, struct cpu_set *ret_cpus);
+size_t assign_allocatable_memory(const struct assign *s, struct arena *a,
+				 const struct memory_block **ret_blocks);
 
 /* --- claims -------------------------------------------------------------------------- */
 
@@ -208,7 +239,10 @@ void assign_claim_set_state(struct assign *s, struct str claim_uid, enum assign_
 bool assign_claim_unuse(struct assign *s, struct str claim_uid, struct str pod_uid);
 void assign_claim_forget(struct assign *s, struct str claim_uid);
 
-/* Views in `a`; false when there is none. The last walks all: *at begins with empty. */
+/*
+ * Views in `a`, but for the text of devices, which is borrowed until the next change; false when
+ * there is none. The last walks all, and the log may change meanwhile: *at begins with empty.
+ */
 bool assign_claim_get(const struct assign *s, struct str claim_uid, struct arena *a,
 		      struct assign_claim *ret_claim);
 bool assign_claim_next(const struct assign *s, struct str *at_uid, struct arena *a,
@@ -216,12 +250,28 @@ bool assign_claim_next(const struct assign *s, struct str *at_uid, struct arena 
 
 /* --- pods ---------------------------------------------------------------------------- */
 
-/* Ends it: all is released; what it held is remembered for assign_past. Repeating is harmless. */
+/*
+ * Ends it: devices, CPUs and memory are released; what it held is remembered for assign_uses().
+ * Claims stay in use until assign_claim_unuse(), because they have to be unprepared first.
+ * Repeating is harmless.
+ */
 void assign_end_pod(struct assign *s, struct str pod_uid);
-/* Its object is gone: what it held is forgotten. Devices that it still holds are released. */
+/*
+ * Its object is gone: what it held is forgotten, and released if it is still held. A claim that it
+ * still uses keeps its uid as a user, until it is unprepared.
+ */
 void assign_forget_pod(struct assign *s, struct str pod_uid);
 
+/* Admitted, or using a claim; also when it has ended. */
 bool assign_has_pod(const struct assign *s, struct str pod_uid);
+/* Its devices, CPUs and memory are chosen, and it has not ended. */
+bool assign_is_admitted(const struct assign *s, struct str pod_uid);
+/* False when there is no such pod. */
+bool assign_pod_names(const struct assign *s, struct str pod_uid, struct str *ret_ns,
+		      struct str *ret_name);
+/* Walks its containers in the pod's order; *at begins with 0. */
+bool assign_next_container(const struct assign *s, struct str pod_uid, size_t *at,
+			   struct str *ret_name, enum pod_container_kind *ret_kind);
 /* Walks uids of all pods, ended ones included; *at begins with empty. */
 bool assign_next_pod(const struct assign *s, struct str *at_uid, bool *ret_ended);
 
@@ -230,11 +280,16 @@ bool assign_next_pod(const struct assign *s, struct str *at_uid, bool *ret_ended
  * Walks in the order of (container in the pod's order, resource or claim, device).
  */
 struct assign_use {
-	struct str
-		container; /* of plugin devices; empty for claims, whose containers the spec says */
+	/* Of plugin devices; empty for claims, whose containers the spec says. */
+	struct str container;
 	struct str resource, id; /* plugin */
+	const int64_t *numa; /* plugin: where the device is */
+	size_t nnuma;
+	bool has_topology;
 	struct str pod_claim; /* claims: the name in spec.resourceClaims; else empty */
+	struct str claim_uid, claim_ns, claim_name; /* claims */
 	struct assign_claim_device device; /* claims */
+	bool past; /* it is not held any more */
 };
 size_t assign_uses(const struct assign *s, struct str pod_uid, struct arena *a,
 		   const struct assign_use **ret_uses);

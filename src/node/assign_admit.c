@@ -1,7 +1,8 @@
 /*
- * Admission: a pod gets everything that its containers ask for, or nothing. Containers are served in
- * the order in which they start; what is chosen is held at once in the pod's record, which is not in
- * the log before the last container is served, so that a refusal only has to drop it.
+ * Admission: a pod gets everything that its containers ask for, or nothing. Containers are
+ * served in the order in which they start; what is chosen is held at once in the pod's record,
+ * which is not in the log before the last container is served, so that a refusal only has to
+ * drop it.
  *
  * Devices are chosen as upstream's device manager does: first what the pod's earlier init
  * containers leave, then by the affinity that the topology policy found, then by the plugin's
@@ -315,8 +316,17 @@ static int admit_devices(struct admitting *in, const struct json *container,
 static int admit_container(struct admitting *in, const struct pod_containers *c, struct error *err)
 {
 	struct container_rec *rec = assign_add_container(in->rec, c->name, c->kind);
+	int r = 0;
 
-	return admit_devices(in, c->container, rec, err);
+	if (!in->s->topology_pod_scope)
+		r = assign_find_affinity(in, c->container, err);
+	if (r == 0)
+		r = admit_devices(in, c->container, rec, err);
+	if (r == 0)
+		r = assign_take_cpus(in, c->container, rec, err);
+	if (r == 0)
+		r = assign_take_memory(in, c->container, rec, err);
+	return r;
 }
 
 static int admit_new(struct admitting *in, struct error *err)
@@ -324,6 +334,8 @@ static int admit_new(struct admitting *in, struct error *err)
 	struct pod_containers c = pod_containers(in->pod);
 	int r = 0;
 
+	if (in->s->topology_pod_scope)
+		r = assign_find_affinity(in, NULL, err);
 	while (r == 0 && pod_containers_next(&c)) {
 		if (c.kind != POD_EPHEMERAL)
 			r = admit_container(in, &c, err);
@@ -358,25 +370,15 @@ static int check_held(struct admitting *in, struct error *err)
 	return 0;
 }
 
-static int unexpected(struct assign_admission *io, int r, struct error *err)
-{
-	struct error cause;
-
-	if (io->reason)
-		return r;
-	io->reason = "UnexpectedAdmissionError";
-	if (!err)
-		return r;
-	cause = *err;
-	return error_set(err, ERR_INVALID, "Allocate failed due to %s, which is unexpected",
-			 cause.msg);
-}
-
 /* All or nothing: what was held for a pod that is not admitted now is given back. */
 static int admit_into(struct admitting *in, struct error *err)
 {
-	int r = admit_new(in, err);
+	int r;
 
+	in->guaranteed = assign_is_guaranteed(in->pod);
+	vec_init(&in->again, SIZE_MAX);
+	r = admit_new(in, err);
+	vec_release(&in->again);
 	if (r != 0) {
 		assign_drop_containers(in->s, in->rec, 0);
 		assign_recount(in->s);
@@ -384,36 +386,49 @@ static int admit_into(struct admitting *in, struct error *err)
 	return r;
 }
 
+/* A pod that the log did not know, or only by its claims. */
+static int admit_anew(struct admitting *in, struct error *err)
+{
+	bool known = in->rec != NULL;
+	int r;
+
+	if (!known)
+		in->rec = assign_pod_new(in->pod->uid, in->pod->ns, in->pod->name);
+	r = admit_into(in, err);
+	if (r == 0 && !known)
+		assign_pod_add(in->s, in->rec);
+	if (r != 0 && !known)
+		assign_pod_drop(in->s, in->rec);
+	if (r > 0)
+		return r;
+	assign_drop_wishes(in->s, in->pod->uid);
+	if (r < 0)
+		return r;
+	assign_tell(in->s, ASSIGN_POD, in->rec, STR_NULL, STR_NULL);
+	assign_tell_shared(in->s);
+	return 0;
+}
+
 int assign_admit(struct assign *s, const struct pod *pod, struct arena *a,
 		 struct assign_admission *io, struct error *err)
 {
 	struct admitting in = { .s = s, .pod = pod, .a = a, .io = io, .affinity.any = true };
-	bool known;
 	int r;
 
 	io->waiting = false;
+	io->ended = false;
 	io->reason = NULL;
 	in.rec = assign_pod(s, pod->uid);
-	known = in.rec != NULL;
-	if (known && in.rec->ended)
-		r = error_set(err, ERR_INVALID, "pod \"%s\" has ended", in.rec->uid);
-	else if (known && in.rec->containers.n > 0)
-		return (r = check_held(&in, err)) < 0 ? unexpected(io, r, err) : 0;
-	else {
-		if (!known)
-			in.rec = assign_pod_new(pod->uid, pod->ns, pod->name);
-		r = admit_into(&in, err);
-	}
-	if (r == 0 && !known)
-		assign_pod_add(s, in.rec);
-	if (r != 0 && !known)
-		assign_pod_drop(s, in.rec);
-	io->waiting = r > 0;
-	if (r > 0)
+	if (in.rec && in.rec->ended) {
+		io->ended = true;
 		return 0;
-	assign_drop_wishes(s, pod->uid);
-	if (r < 0)
-		return unexpected(io, r, err);
-	assign_tell(s, ASSIGN_POD, in.rec, STR_NULL, STR_NULL);
-	return 0;
+	}
+	if (in.rec && in.rec->containers.n > 0)
+		r = check_held(&in, err);
+	else
+		r = admit_anew(&in, err);
+	if (r < 0 && !io->reason)
+		io->reason = "UnexpectedAdmissionError";
+	io->waiting = r > 0;
+	return MIN(r, 0);
 }

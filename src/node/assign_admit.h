@@ -15,6 +15,10 @@ struct admitting {
 	struct arena *a;
 	struct assign_admission *io;
 	struct topology_hint affinity; /* of the container at hand */
+	bool guaranteed; /* its containers may get CPUs and memory of their own */
+	/* What its init containers had and later ones may use again. */
+	struct cpu_set again_cpus;
+	VEC(struct memory_block) again;
 };
 
 struct device_list {
@@ -41,7 +45,46 @@ bool assign_request_next(const struct admitting *in, const struct json *containe
 			 const struct json **at, struct resource_rec **ret_resource,
 			 int64_t *ret_required);
 
+/* --- assign_topology.c --------------------------------------------------------------- */
+
+/*
+ * Finds the NUMA nodes for a container, or for the whole pod (NULL), by the policy.
+ * -ERR_INVALID with the admission's reason when the policy does not admit it.
+ */
+int assign_find_affinity(struct admitting *in, const struct json *container, struct error *err);
+
+/* Devices by the affinity that was found. */
 void assign_split(const struct admitting *in, const struct resource_rec *r,
 		  struct device_list available, struct device_split *ret_split);
+
+/* --- assign_amounts.c ---------------------------------------------------------------- */
+
+/* How much of something a pod needs while it runs: init containers run before the others. */
+struct pod_amount {
+	int64_t init, sidecars, mains;
+};
+
+void pod_amount_add(struct pod_amount *sum, enum pod_container_kind kind, int64_t amount);
+int64_t pod_amount_total(const struct pod_amount *sum);
+
+/* Whether QoS and the pod's form allow for CPUs and memory of its own. */
+bool assign_is_guaranteed(const struct pod *pod);
+
+/* CPUs that the container gets for itself; 0: it shares. */
+int64_t assign_cpus_wanted(const struct admitting *in, const struct json *container);
+
+/* Memory of all kinds that the container gets for itself; in the arena. */
+size_t assign_memory_wanted(const struct admitting *in, const struct json *container,
+			    const struct memory_amount **ret_amounts);
+
+/* --- assign_exclusive.c -------------------------------------------------------------- */
+
+/* CPUs that could be given to a container for itself. */
+void assign_available_cpus(const struct assign *s, struct cpu_set *ret_cpus);
+
+int assign_take_cpus(struct admitting *in, const struct json *container, struct container_rec *rec,
+		     struct error *err);
+int assign_take_memory(struct admitting *in, const struct json *container,
+		       struct container_rec *rec, struct error *err);
 
 #endif

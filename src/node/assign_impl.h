@@ -150,6 +150,8 @@ struct assign {
 	uint64_t marks; /* given out to device_rec.mark */
 
 	struct cpu_set free_cpus; /* that nobody has for itself, reserved ones included */
+	struct cpu_set told_cpus; /* the same as watchers know it */
+	struct memory_table memory; /* with static_memory */
 };
 
 /* Tells watchers; the revision is the next. */
@@ -191,8 +193,9 @@ void assign_drop_containers(struct assign *s, struct pod_rec *p, size_t from);
 void assign_pod_release(struct assign *s, struct pod_rec *p);
 void assign_free_pods(struct assign *s);
 
-/* --- assign_claim.c ------------------------------------------------------------------ */
+/* --- assign_claim_rec.c -------------------------------------------------------------- */
 
+char *assign_claim_key(struct str ns, struct str name); /* of claim_names; on the heap */
 struct claim_rec *assign_claim_new(struct str uid, struct str ns, struct str name);
 void assign_claim_unref(struct assign *s, struct claim_rec *c);
 /* Into the log's maps. False when uid or name is taken. */
@@ -202,6 +205,11 @@ void assign_claim_add_device(struct assign *s, struct claim_rec *c,
 			     const struct assign_claim_device *d);
 struct claim_user *assign_claim_user(const struct claim_rec *c, struct str pod_uid);
 struct claim_user *assign_claim_need_user(struct claim_rec *c, struct str pod_uid);
+void assign_claim_drop_user(struct claim_rec *c, struct claim_user *u);
+void assign_claim_drop_devices(struct assign *s, struct claim_rec *c, struct str driver);
+/* NULL: no claim has it. */
+const struct device_index *assign_claims_of(const struct assign *s, struct str driver,
+					    struct str pool, struct str device);
 struct claim_link *assign_pod_claim(const struct pod_rec *p, struct str name);
 /* Takes a reference. */
 void assign_pod_link(struct pod_rec *p, struct str name, struct claim_rec *c);
@@ -213,11 +221,19 @@ void assign_free_claims(struct assign *s);
 
 void assign_drop_wishes(struct assign *s, struct str pod_uid);
 
+/* --- assign_state.c ------------------------------------------------------------------ */
+
+/* Of pod_container_kind, without ephemeral ones. */
+enum { ASSIGN_KINDS = POD_MAIN + 1 };
+extern const char *const assign_kind_names[ASSIGN_KINDS];
+
 /* --- assign.c ------------------------------------------------------------------------ */
 
 /* Forgets everything but options and watchers. */
 void assign_clear(struct assign *s);
 /* Works out again which CPUs and how much memory are free. */
 void assign_recount(struct assign *s);
+/* Tells when the CPUs that containers share have changed. */
+void assign_tell_shared(struct assign *s);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Pods: what each container holds, and what it held when the pod ended. A pod that has ended keeps its
- * holds and its devices keep it as a user; only `held` of the devices is cleared, so that others can
- * get them. Its record goes when its object is gone.
+ * Pods: what each container holds, and what it held when the pod ended. A pod that has ended
+ * keeps its holds and its devices keep it as a user; only `held` of the devices is cleared, so
+ * that others can get them. Its record goes when its object is gone.
  */
 #include <assert.h>
 
@@ -79,7 +79,7 @@ struct hold_rec *assign_add_hold(struct pod_rec *p, struct container_rec *c, str
 	memcpy(h.devices, v, n * sizeof(struct device_rec *));
 	qsort(h.devices, n, sizeof(struct device_rec *), cmp_devices);
 	for (size_t i = 0; i < n; i++) {
-		assert(!v[i]->held || v[i]->held == p);
+		assert(p->ended || !v[i]->held || v[i]->held == p);
 		assign_device_use(v[i], p);
 		if (!p->ended)
 			v[i]->held = p;
@@ -170,6 +170,7 @@ void assign_end_pod(struct assign *s, struct str pod_uid)
 		return;
 	assign_pod_release(s, p);
 	assign_tell(s, ASSIGN_POD, p, STR_NULL, STR_NULL);
+	assign_tell_shared(s);
 }
 
 void assign_forget_pod(struct assign *s, struct str pod_uid)
@@ -190,6 +191,13 @@ void assign_forget_pod(struct assign *s, struct str pod_uid)
 bool assign_has_pod(const struct assign *s, struct str pod_uid)
 {
 	return assign_pod(s, pod_uid) != NULL;
+}
+
+bool assign_is_admitted(const struct assign *s, struct str pod_uid)
+{
+	const struct pod_rec *p = assign_pod(s, pod_uid);
+
+	return p && !p->ended && p->containers.n > 0;
 }
 
 bool assign_next_pod(const struct assign *s, struct str *at_uid, bool *ret_ended)
@@ -287,82 +295,4 @@ bool assign_next_answer(const struct assign *s, struct str pod_uid, struct str c
 		return true;
 	}
 	return false;
-}
-
-/* --- CPUs and memory ------------------------------------------------------------------------- */
-
-struct str assign_cpus(const struct assign *s, struct str pod_uid, struct str container,
-		       struct arena *a)
-{
-	const struct pod_rec *p = assign_pod(s, pod_uid);
-	const struct container_rec *c = p ? assign_container(p, container) : NULL;
-
-	if (!s->static_cpus)
-		return STR_NULL;
-	return cpu_set_print(c && c->cpus ? c->cpus : &s->free_cpus, a);
-}
-
-struct str assign_mems(const struct assign *s, struct str pod_uid, struct str container,
-		       struct arena *a)
-{
-	const struct pod_rec *p = assign_pod(s, pod_uid);
-	const struct container_rec *c = p ? assign_container(p, container) : NULL;
-	struct cpu_set nodes = { 0 };
-
-	for (size_t i = 0; c && i < c->memory.n; i++)
-		nodes.w[0] |= c->memory.v[i].nodes;
-	return cpu_set_print(&nodes, a);
-}
-
-/* --- uses ------------------------------------------------------------------------------------ */
-
-static size_t count_uses(const struct pod_rec *p)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->containers.n; i++) {
-		for (size_t h = 0; h < p->containers.v[i].holds.n; h++)
-			n += p->containers.v[i].holds.v[h].n;
-	}
-	for (size_t i = 0; i < p->claims.n; i++)
-		n += p->claims.v[i].claim->devices.n;
-	return n;
-}
-
-static struct assign_use *add_holds(const struct container_rec *c, struct assign_use *at)
-{
-	for (size_t i = 0; i < c->holds.n; i++) {
-		const struct hold_rec *h = &c->holds.v[i];
-
-		for (size_t d = 0; d < h->n; d++)
-			*at++ = (struct assign_use){ .container = str_from(c->name),
-						     .resource = h->resource->name,
-						     .id = h->devices[d]->id };
-	}
-	return at;
-}
-
-static struct assign_use *add_claim(const struct claim_link *l, struct assign_use *at)
-{
-	for (size_t d = 0; d < l->claim->devices.n; d++)
-		*at++ = (struct assign_use){ .pod_claim = str_from(l->name),
-					     .device = l->claim->devices.v[d]->view };
-	return at;
-}
-
-size_t assign_uses(const struct assign *s, struct str pod_uid, struct arena *a,
-		   const struct assign_use **ret_uses)
-{
-	const struct pod_rec *p = assign_pod(s, pod_uid);
-	struct assign_use *v, *at;
-
-	*ret_uses = NULL;
-	if (!p)
-		return 0;
-	*ret_uses = v = at = ARENA_ARRAY(a, struct assign_use, count_uses(p));
-	for (size_t i = 0; i < p->containers.n; i++)
-		at = add_holds(&p->containers.v[i], at);
-	for (size_t i = 0; i < p->claims.n; i++)
-		at = add_claim(&p->claims.v[i], at);
-	return (size_t)(at - v);
 }

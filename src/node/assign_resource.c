@@ -1,7 +1,7 @@
 /*
- * The inventory: what device plugins offer. A list is compared with the last one device by device, so
- * that only what differs is told; a device that a pod has or had stays when its plugin does not
- * list it any more, Unknown, until the pod is forgotten.
+ * The inventory: what device plugins offer. A list is compared with the last one device by
+ * device, so that only what differs is told; a device that a pod has or had stays when its
+ * plugin does not list it any more, Unknown, until the pod is forgotten.
  *
  * Changes of one list are told after all of it is in the log: a watcher never sees half a list.
  */

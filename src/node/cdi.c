@@ -1,6 +1,6 @@
 /*
- * All files of all folders are read each time: they are few and small, drivers write and remove them
- * at any moment, and a cache would only be another thing to be wrong.
+ * All files of all folders are read each time: they are few and small, drivers write and remove
+ * them at any moment, and a cache would only be another thing to be wrong.
  *
  * The edits of a file as a whole are applied once, before those of its first device.
  */
@@ -35,7 +35,7 @@ bool cdi_valid_name(struct str id)
 	       cdi_spec_valid_device(str_skip(id, (size_t)at + 1));
 }
 
-/* --- files ----------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------- */
 
 static int read_spec(struct arena *a, const char *path, struct json **ret_spec, struct error *err)
 {
@@ -90,7 +90,7 @@ static int scan_dir(struct scan *s, const char *dir, size_t priority, struct err
 	return 0;
 }
 
-/* --- names ----------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------------- */
 
 static int find(const struct scan *s, struct str id, struct spec_file **ret_file,
 		struct json **ret_device, struct error *err)

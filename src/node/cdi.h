@@ -8,9 +8,9 @@
  *
  * For runtimes without CDI: edits that a runtime can be given by CRI are applied to the spec. These
  * are env, device nodes that the host has, bind mounts (ro, rw and propagation; nosuid, nodev and
- * relatime are taken and not passed on: CRI has no place for them) and additional groups. What wants
- * anything else for these devices (hooks, intelRdt, netDevices, nodes that the runtime would have to
- * make) is refused with -ERR_UNIMPLEMENTED and a message that names it.
+ * relatime are taken and not passed on: CRI has no place for them) and additional groups. What
+ * wants anything else for these devices (hooks, intelRdt, netDevices, nodes that the runtime would
+ * have to make) is refused with -ERR_UNIMPLEMENTED and a message that names it.
  */
 #ifndef NODE_CDI_H
 #define NODE_CDI_H
@@ -23,9 +23,9 @@ struct cdi_dirs {
 };
 
 /*
- * Adds to the container's env, mounts, devices and groups; what is there under the same name or path
- * is replaced, as the CDI library does. Text in `a`. Each name counts once. -ERR_NOT_FOUND: no such
- * device; -ERR_CONFLICT: two files define it; -ERR_INVALID: it is no name of a device.
+ * Adds to the container's env, mounts, devices and groups; what is there under the same name or
+ * path is replaced, as the CDI library does. Text in `a`. Each name counts once. -ERR_NOT_FOUND: no
+ * such device; -ERR_CONFLICT: two files define it; -ERR_INVALID: it is no name of a device.
  */
 int cdi_apply(const struct cdi_dirs *dirs, const struct str *ids, size_t n, struct arena *a,
 	      struct container_spec *io, struct error *err);

@@ -1,6 +1,6 @@
 /*
- * containerEdits: each member is a row with how it is checked and how it is applied. Members of which
- * the table knows nothing, or that CRI has no place for, have no way to be applied: they are
+ * containerEdits: each member is a row with how it is checked and how it is applied. Members of
+ * which the table knows nothing, or that CRI has no place for, have no way to be applied: they are
  * refused by name when a container would get them.
  */
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "node/cdi_spec.h"
 
-/* --- checks ---------------------------------------------------------------------------------- */
+/* --- checks --------------------------------------------------------------------------------- */
 
 static bool is_env(struct str s)
 {
@@ -115,7 +115,7 @@ static int check_gid(const struct json *v, struct error *err)
 	return 0;
 }
 
-/* --- env, groups ----------------------------------------------------------------------------- */
+/* --- env, groups ---------------------------------------------------------------------------- */
 
 static int apply_env(const struct json *list, struct arena *a, struct container_spec *io,
 		     struct error *err)
@@ -164,7 +164,7 @@ static int apply_gids(const struct json *list, struct arena *a, struct container
 	return 0;
 }
 
-/* --- device nodes ---------------------------------------------------------------------------- */
+/* --- device nodes --------------------------------------------------------------------------- */
 
 /* A member that says something else than the node on the host: only the runtime could make that. */
 static bool differs(const struct json *node, const char *key, int64_t host)
@@ -239,7 +239,7 @@ static int apply_nodes(const struct json *list, struct arena *a, struct containe
 	return 0;
 }
 
-/* --- mounts ---------------------------------------------------------------------------------- */
+/* --- mounts --------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -327,7 +327,7 @@ static int apply_mounts(const struct json *list, struct arena *a, struct contain
 	return 0;
 }
 
-/* --- the table ------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------------------------ */
 
 struct kind {
 	const char *name;

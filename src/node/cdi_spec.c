@@ -1,10 +1,11 @@
 /*
- * The format is that of the CDI specification up to version 1.1.0. A file is checked whole when it is
- * read, so that whoever applies its edits need not doubt a type.
+ * The format is that of the CDI specification up to version 1.1.0. A file is checked whole when it
+ * is read, so that whoever applies its edits need not doubt a type.
  */
 #include "node/cdi_spec.h"
 
 #include "base/limits.h"
+#include "base/map.h"
 #include "base/yaml.h"
 
 static bool is_letter(char c)
@@ -60,7 +61,7 @@ static bool is_known_version(struct str v)
 	return (a == 0 && b >= 1 && b <= 8) || (a == 1 && b <= 1);
 }
 
-static int check_device(const struct json *spec, const struct json *device, struct error *err)
+static int check_device(const struct json *device, struct map *names, struct error *err)
 {
 	struct str name = json_text_at(device, "name");
 	int r;
@@ -68,7 +69,7 @@ static int check_device(const struct json *spec, const struct json *device, stru
 	if (!json_is(device, JSON_OBJECT) || !cdi_spec_valid_device(name))
 		return error_set(err, ERR_INVALID, "\"%.*s\" is no name of a device",
 				 STR_ARG(name));
-	if (cdi_spec_device(spec, name) != device)
+	if (map_put(names, name, (void *)device))
 		return error_set(err, ERR_INVALID, "two devices are named \"%.*s\"", STR_ARG(name));
 	r = cdi_edits_check(json_getz(device, "containerEdits"), err);
 	return r < 0 ? error_wrap(err, r, "device \"%.*s\"", STR_ARG(name)) : 0;
@@ -78,8 +79,10 @@ static int check(const struct json *spec, struct error *err)
 {
 	struct str version = json_text_at(spec, "cdiVersion");
 	const struct json *devices = json_getz(spec, "devices");
+	CLEANUP(map_release) struct map names;
 	int r;
 
+	map_init(&names);
 	if (!json_is(spec, JSON_OBJECT) || version.n == 0)
 		return error_set(err, ERR_INVALID, "no cdiVersion: this is no CDI file");
 	if (!is_known_version(version))
@@ -96,7 +99,7 @@ static int check(const struct json *spec, struct error *err)
 	if (r < 0)
 		return r;
 	JSON_FOREACH (it, devices) {
-		r = check_device(spec, it, err);
+		r = check_device(it, &names, err);
 		if (r < 0)
 			return r;
 	}

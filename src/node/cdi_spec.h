@@ -22,7 +22,7 @@ struct json *cdi_spec_device(const struct json *spec, struct str name); /* NULL:
 bool cdi_spec_valid_kind(struct str kind);
 bool cdi_spec_valid_device(struct str name);
 
-/* --- cdi_edits.c ------------------------------------------------------------------------------- */
+/* --- cdi_edits.c ---------------------------------------------------------------------------- */
 
 /* Whether the members of a containerEdits are what they must be. */
 int cdi_edits_check(const struct json *edits, struct error *err);

@@ -1,7 +1,8 @@
 /*
  * cpu_set - a set of CPU ids, and its text as the kernel writes it: "0-3,8".
  *
- * A plain value of fixed size: copy and compare it freely. Ids from CPU_SET_MAX on do not exist for us.
+ * A plain value of fixed size: copy and compare it freely. Ids from CPU_SET_MAX on do not exist
+ * for us.
  */
 #ifndef NODE_CPU_SET_H
 #define NODE_CPU_SET_H

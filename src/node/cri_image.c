@@ -1,7 +1,7 @@
 /*
- * The grammar of names is that of the distribution project's references: an optional host, lower-case
- * path components, an optional tag and an optional digest. A first component is a host when it has a
- * dot or a port, is "localhost", or has an upper-case letter.
+ * The grammar of names is that of the distribution project's references: an optional host,
+ * lower-case path components, an optional tag and an optional digest. A first component is a host
+ * when it has a dot or a port, is "localhost", or has an upper-case letter.
  */
 #include "node/cri_image.h"
 
@@ -84,13 +84,31 @@ static bool is_tag(struct str s)
 	return true;
 }
 
+/* Words that begin with a letter, joined by one of "+", ".", "-" or "_". */
+static bool is_algorithm(struct str s)
+{
+	bool begins = true;
+
+	for (size_t i = 0; i < s.n; i++) {
+		bool joint = s.p[i] == '+' || s.p[i] == '.' || s.p[i] == '-' || s.p[i] == '_';
+
+		if (!joint && !is_alnum(s.p[i]))
+			return false;
+		if (begins && (!is_alnum(s.p[i]) || (s.p[i] >= '0' && s.p[i] <= '9')))
+			return false;
+		begins = joint;
+	}
+	return !begins;
+}
+
 /* "sha256:" and 64 digits, or another algorithm with at least 32. */
 static bool is_digest(struct str s)
 {
 	ptrdiff_t colon = str_chr(s, ':');
 	struct str hex = str_skip(s, (size_t)colon + 1);
 
-	if (colon <= 0 || hex.n < 32 || (str_starts(s, STR("sha256:")) && hex.n != 64))
+	if (colon <= 0 || !is_algorithm(str_of(s.p, (size_t)colon)) || hex.n < 32 ||
+	    (str_starts(s, STR("sha256:")) && hex.n != 64))
 		return false;
 	for (size_t i = 0; i < hex.n; i++) {
 		if (str_hex_digit(hex.p[i]) < 0)

@@ -8,8 +8,9 @@
 #include "base/error.h"
 
 /*
- * The name as it is given to the runtime: ":latest" behind it when it has neither tag nor digest. In `a`.
- * -ERR_INVALID with upstream's text for what is no image name; the reason is then InvalidImageName.
+ * The name as it is given to the runtime: ":latest" behind it when it has neither tag nor digest.
+ * In `a`. -ERR_INVALID with upstream's text for what is no image name; the reason is then
+ * InvalidImageName.
  */
 int cri_image_name(struct str image, struct arena *a, struct str *ret_name, struct error *err);
 

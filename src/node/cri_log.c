@@ -50,7 +50,7 @@ static struct str clean(struct arena *a, struct str text)
 	return arena_str(a, buf_str(&b));
 }
 
-/* --- logs ------------------------------------------------------------------------------------ */
+/* --- logs ----------------------------------------------------------------------------------- */
 
 /* The text of one line; whether it ends there. False: it is no line of a log. */
 static bool line_text(struct str line, struct str *ret_text, bool *ret_full)
@@ -107,7 +107,7 @@ static struct str log_end(const char *path, struct arena *a)
 	return cri_log_tail(text, a);
 }
 
-/* --- termination ----------------------------------------------------------------------------- */
+/* --- termination ---------------------------------------------------------------------------- */
 
 static const char *host_path(const Cri__ContainerStatus *st, struct str container_path)
 {

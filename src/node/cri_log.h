@@ -26,8 +26,8 @@
 struct str cri_log_termination(const Cri__ContainerStatus *st, struct arena *a);
 
 /*
- * The last lines of a log in CRI's format ("TIME STREAM P|F TEXT"), without what is before the text:
- * at most TERMINATION_LOG_LINES_MAX of them and the last TERMINATION_LOG_MAX bytes.
+ * The last lines of a log in CRI's format ("TIME STREAM P|F TEXT"), without what is before the
+ * text: at most TERMINATION_LOG_LINES_MAX of them and the last TERMINATION_LOG_MAX bytes.
  */
 struct str cri_log_tail(struct str log, struct arena *a);
 

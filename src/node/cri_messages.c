@@ -58,7 +58,7 @@ static Cri__Int64Value *number(struct arena *a, int64_t v)
 	return m;
 }
 
-/* --- security -------------------------------------------------------------------------------- */
+/* --- security ------------------------------------------------------------------------------- */
 
 static Cri__NamespaceOption *namespaces(struct arena *a, const struct runtime_security *s)
 {
@@ -149,7 +149,7 @@ static Cri__LinuxContainerSecurityContext *security(struct arena *a,
 	return m;
 }
 
-/* --- sandboxes ------------------------------------------------------------------------------- */
+/* --- sandboxes ------------------------------------------------------------------------------ */
 
 static Cri__LinuxPodSandboxConfig *sandbox_linux(struct arena *a, const struct sandbox_spec *spec)
 {
@@ -219,7 +219,7 @@ Cri__PodSandboxConfig *cri_sandbox_config(struct arena *a, const struct sandbox_
 	return m;
 }
 
-/* --- containers ------------------------------------------------------------------------------ */
+/* --- containers ----------------------------------------------------------------------------- */
 
 static Cri__LinuxContainerResources *resources(struct arena *a, const struct runtime_limits *l)
 {
@@ -233,6 +233,13 @@ static Cri__LinuxContainerResources *resources(struct arena *a, const struct run
 	m->oom_score_adj = l->oom_score_adj;
 	m->cpuset_cpus = cri_text(a, l->cpus);
 	m->cpuset_mems = cri_text(a, l->mems);
+	m->hugepage_limits = ARENA_ARRAY(a, Cri__HugepageLimit *, l->nhuge_pages + 1);
+	m->n_hugepage_limits = l->nhuge_pages;
+	for (size_t i = 0; i < l->nhuge_pages; i++) {
+		m->hugepage_limits[i] = MESSAGE(a, Cri__HugepageLimit, cri__hugepage_limit__init);
+		m->hugepage_limits[i]->page_size = cri_text(a, l->huge_pages[i].page_size);
+		m->hugepage_limits[i]->limit = (uint64_t)l->huge_pages[i].bytes;
+	}
 	return m;
 }
 

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "node/cri_log.h"
 #include "node/cri_messages.h"
 
 /* What both kinds have. */
@@ -114,7 +115,7 @@ static void keep_text(struct map *m, struct entry *e, struct str *const *texts, 
 	free(before);
 }
 
-/* --- the lists ------------------------------------------------------------------------------- */
+/* --- the lists ------------------------------------------------------------------------------ */
 
 static void keep_sandbox(struct cri_state *s, struct sandbox *b)
 {
@@ -128,9 +129,9 @@ static void keep_sandbox(struct cri_state *s, struct sandbox *b)
 static void keep_container(struct cri_state *s, struct container *c)
 {
 	struct runtime_container *v = &c->view;
-	struct str *texts[] = { &c->e.id,   &c->e.uid,      &c->e.ns,    &c->e.pod,
-				&v->name,   &v->sandbox_id, &v->image,   &v->image_id,
-				&v->reason, &v->message,    &v->log_path };
+	struct str *texts[] = { &c->e.id,   &c->e.uid,      &c->e.ns,     &c->e.pod,
+				&v->name,   &v->sandbox_id, &v->image,    &v->image_id,
+				&v->reason, &v->message,    &v->log_path, &v->hash };
 
 	keep_text(&s->containers, &c->e, texts, ARRAY_SIZE(texts));
 	v->id = c->e.id;
@@ -202,6 +203,7 @@ static struct container *make_container(struct cri_state *s, const Cri__Containe
 	c->view.sandbox_id = str_from(m->pod_sandbox_id);
 	c->view.image = str_from(m->image ? m->image->image : "");
 	c->view.image_id = str_from(m->image_ref);
+	c->view.hash = cri_pair(m->annotations, m->n_annotations, CRI_ANNOTATION_HASH);
 	c->view.created_ns = m->created_at;
 	c->view.attempt = m->metadata ? m->metadata->attempt : 0;
 	c->view.state = RUNTIME_UNKNOWN;
@@ -261,7 +263,7 @@ void cri_state_listed(struct cri_state *s, const Cri__ListPodSandboxResponse *sa
 	s->at_containers = false;
 }
 
-/* --- questions and answers ------------------------------------------------------------------- */
+/* --- questions and answers ------------------------------------------------------------------ */
 
 bool cri_state_next_question(struct cri_state *s, struct cri_question *ret_question)
 {
@@ -370,7 +372,7 @@ void cri_state_end(struct cri_state *s, void (*changed)(void *arg, struct str po
 	arena_release(&uids);
 }
 
-/* --- the view -------------------------------------------------------------------------------- */
+/* --- the view ------------------------------------------------------------------------------- */
 
 static int by_pod(struct str uid_a, struct str uid_b, int64_t created_a, int64_t created_b)
 {
@@ -406,8 +408,10 @@ static void **gather(struct arena *a, const struct map *m, int (*order)(const vo
 	struct str key;
 	void *value;
 
-	while (map_next(m, &at, &key, &value))
-		v[n++] = value;
+	while (map_next(m, &at, &key, &value)) {
+		if (!((struct entry *)value)->gone)
+			v[n++] = value;
+	}
 	qsort(v, n, sizeof(*v), order);
 	return v;
 }

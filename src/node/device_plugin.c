@@ -1,9 +1,10 @@
 /*
- * An endpoint's way: dial (10 s), GetDevicePluginOptions, connected, ListAndWatch. Until it is connected
- * its failures are told to whoever connects it; afterwards the end of the stream removes it.
+ * An endpoint's way: dial (10 s), GetDevicePluginOptions, connected, ListAndWatch. Until it is
+ * connected its failures are told to whoever connects it; afterwards the end of the stream
+ * removes it.
  *
- * An endpoint that is closed is taken out of all tables at once and keeps its memory until the end
- * of the turn, so that what is on the stack sees `closed`.
+ * An endpoint that is closed is taken out of all tables at once and keeps its memory until the
+ * end of the turn, so that what is on the stack sees `closed`.
  */
 #include "node/device_plugin.h"
 
@@ -38,7 +39,7 @@ struct device_endpoint *device_plugins_newest(const struct device_plugins *d, st
 	return res ? LIST_ENTRY(res->endpoints.prev, struct device_endpoint, link) : NULL;
 }
 
-/* --- an endpoint's end --------------------------------------------------------------------- */
+/* --- an endpoint's end --------------------------------------------------------------- */
 
 static void release(struct loop_task *t)
 {
@@ -50,8 +51,8 @@ static void release(struct loop_task *t)
 }
 
 /*
- * Out of all tables; tells nobody. Ending its calls may call anybody, who may even free the owner: nothing
- * but the endpoint itself is looked at afterwards.
+ * Out of all tables; tells nobody. Ending its calls may call anybody, who may even free the
+ * owner: nothing but the endpoint itself is looked at afterwards.
  */
 static void endpoint_close(struct device_endpoint *e)
 {
@@ -91,7 +92,7 @@ static void endpoint_gone(struct device_endpoint *e)
 	free(res);
 }
 
-/* --- connecting ------------------------------------------------------------------------------ */
+/* --- connecting ---------------------------------------------------------------------- */
 
 static void fail_connect(struct device_endpoint *e, const struct error *err)
 {
@@ -145,7 +146,8 @@ static void on_options(void *arg, struct grpc_call *c UNUSED, const struct grpc_
 		return;
 	if (!options) {
 		(void)plugin_wire_error(st, &why);
-		(void)error_set(&err, why.code, "failed to get device plugin options: %.400s", why.msg);
+		(void)error_set(&err, why.code, "failed to get device plugin options: %.400s",
+				why.msg);
 		fail_connect(e, &err);
 		return;
 	}
@@ -224,7 +226,7 @@ struct device_endpoint *device_plugins_connect(struct device_plugins *d, struct 
 	return e;
 }
 
-/* --- its devices ------------------------------------------------------------------------------- */
+/* --- its devices --------------------------------------------------------------------- */
 
 static void on_list(struct grpc_call *c, const void *message)
 {
@@ -275,7 +277,7 @@ static void watch(struct device_endpoint *e)
 	(void)grpc_call_half_close(e->call);
 }
 
-/* --- the table ------------------------------------------------------------------------------- */
+/* --- the table ----------------------------------------------------------------------- */
 
 struct device_plugins *device_plugins_new(struct plugins *p)
 {

@@ -1,7 +1,7 @@
 /*
- * What the agent asks device plugins: each verb is one call to the newest endpoint of the resource, with
- * one container in it. Upstream bounds only PreStartContainer; the others get a bound here, because a
- * plugin that hangs must not hold a pod for ever.
+ * What the agent asks device plugins: each verb is one call to the newest endpoint of the
+ * resource, with one container in it. Upstream bounds only PreStartContainer; the others get a
+ * bound here, because a plugin that hangs must not hold a pod for ever.
  */
 #include "node/device_plugin.h"
 
@@ -58,7 +58,7 @@ static void ask(struct plugin_request *q, const ProtobufCMessage *message, int64
 	plugin_request_fail(q, &err);
 }
 
-/* --- GetPreferredAllocation ------------------------------------------------------------------ */
+/* --- GetPreferredAllocation ---------------------------------------------------------- */
 
 static void end_preferred(struct plugin_request *q, const void *reply, const struct error *err)
 {
@@ -91,7 +91,8 @@ void plugins_preferred(struct plugins *p, const struct assign_wish *wish, plugin
 	Deviceplugin__ContainerPreferredAllocationRequest one =
 		DEVICEPLUGIN__CONTAINER_PREFERRED_ALLOCATION_REQUEST__INIT;
 	Deviceplugin__ContainerPreferredAllocationRequest *all[] = { &one };
-	Deviceplugin__PreferredAllocationRequest m = DEVICEPLUGIN__PREFERRED_ALLOCATION_REQUEST__INIT;
+	Deviceplugin__PreferredAllocationRequest m =
+		DEVICEPLUGIN__PREFERRED_ALLOCATION_REQUEST__INIT;
 	struct plugin_request *q = plugin_request_new(p, &plugin_wire_preferred, wish->resource,
 						      end_preferred, arg);
 
@@ -106,32 +107,16 @@ void plugins_preferred(struct plugins *p, const struct assign_wish *wish, plugin
 	ask(q, &m.base, ALLOCATE_MS);
 }
 
-/* --- Allocate -------------------------------------------------------------------------------- */
+/* --- Allocate ------------------------------------------------------------------------ */
 
 static void end_allocate(struct plugin_request *q, const void *reply, const struct error *err)
 {
-	const Deviceplugin__AllocateResponse *m = reply;
-	const ProtobufCMessage *first;
-	struct error none;
-	uint8_t *packed;
-	size_t n;
+	struct str packed = STR_NULL;
+	struct error bad;
 
-	if (err) {
-		q->done.packed(q->arg, STR_NULL, err);
-		return;
-	}
-	if (m->n_container_responses == 0) {
-		(void)error_set(&none, ERR_PROTOCOL,
-				"no containers return in allocation response of %.*s",
-				STR_ARG(q->subject));
-		q->done.packed(q->arg, STR_NULL, &none);
-		return;
-	}
-	first = &m->container_responses[0]->base;
-	n = protobuf_c_message_get_packed_size(first);
-	packed = arena_alloc(&q->arena, n ? n : 1);
-	(void)protobuf_c_message_pack(first, packed);
-	q->done.packed(q->arg, str_of(packed, n), NULL);
+	if (!err && plugin_wire_allocated(reply, &q->arena, &packed, &bad) < 0)
+		err = &bad;
+	q->done.packed(q->arg, packed, err);
 }
 
 void plugins_allocate(struct plugins *p, struct str resource, const struct str *ids, size_t n,
@@ -151,7 +136,7 @@ void plugins_allocate(struct plugins *p, struct str resource, const struct str *
 	ask(q, &m.base, ALLOCATE_MS);
 }
 
-/* --- PreStartContainer ----------------------------------------------------------------------- */
+/* --- PreStartContainer --------------------------------------------------------------- */
 
 static void end_prestart(struct plugin_request *q, const void *reply UNUSED,
 			 const struct error *err)

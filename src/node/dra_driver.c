@@ -1,7 +1,7 @@
 /*
- * Tables of instances. Freeing an instance's channel ends its calls, whose owners may do anything, also free
- * all of this: so what is about to go is taken out of the tables first, and nothing but it is
- * looked at afterwards.
+ * Tables of instances. Freeing an instance's channel ends its calls, whose owners may do
+ * anything, also free all of this: so what is about to go is taken out of the tables first, and
+ * nothing but it is looked at afterwards.
  */
 #include "node/dra_driver.h"
 
@@ -14,7 +14,7 @@
 #include "node/health_stream.h"
 #include "node/plugins_impl.h"
 
-/* --- what a driver offers -------------------------------------------------------------------- */
+/* --- what a driver offers ------------------------------------------------------------ */
 
 /* The first of the driver's own list that we know. */
 static const struct plugin_wire_dra *choose_service(const struct dra_info *info)
@@ -34,10 +34,11 @@ static int refuse_services(const struct dra_info *info, struct error *err)
 		(void)buf_addz(&list, i ? " " : "");
 		(void)print_quoted(&list, str_from(info->versions[i]));
 	}
-	(void)error_set(err, ERR_INVALID,
-			"none of services supported by the plugin ([%s]) are supported by the kubelet "
-			"([\"v1.DRAPlugin\" \"v1beta1.DRAPlugin\"])",
-			list.p ? list.p : "");
+	(void)error_set(
+		err, ERR_INVALID,
+		"none of services supported by the plugin ([%s]) are supported by the kubelet "
+		"([\"v1.DRAPlugin\" \"v1beta1.DRAPlugin\"])",
+		list.p ? list.p : "");
 	buf_release(&list);
 	return -ERR_INVALID;
 }
@@ -52,10 +53,10 @@ static int check_services(const struct dra_info *info, struct error *err)
 	else if (!choose_service(info))
 		r = refuse_services(info, err);
 	if (r < 0)
-		return error_wrap(
-			err, r,
-			"invalid supported gRPC versions of DRA driver plugin %.63s at endpoint %.128s",
-			info->name, info->endpoint);
+		return error_wrap(err, r,
+				  "invalid supported gRPC versions of DRA driver plugin %.63s at "
+				  "endpoint %.128s",
+				  info->name, info->endpoint);
 	return 0;
 }
 
@@ -80,7 +81,7 @@ static void note_health_services(struct dra_instance *i, const struct dra_info *
 				i->health_services[k] = true;
 }
 
-/* --- instances ----------------------------------------------------------------------------- */
+/* --- instances ----------------------------------------------------------------------- */
 
 static struct dra_instance *find_instance(const struct dra_driver *d, struct str endpoint)
 {
@@ -197,7 +198,7 @@ void dra_drivers_remove(struct dra_drivers *d, struct str name, struct str endpo
 	free(driver);
 }
 
-/* --- the table ------------------------------------------------------------------------------- */
+/* --- the table ----------------------------------------------------------------------- */
 
 struct dra_drivers *dra_drivers_new(struct plugins *p)
 {

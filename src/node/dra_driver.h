@@ -1,11 +1,11 @@
 /*
  * dra_driver - DRA drivers that are registered: several instances of each, in that order.
  *
- * An instance has its own connection, which is made at once and again when it breaks; it stays registered
- * until its registration socket is gone. Calls go to the newest instance that is connected, or to the
- * newest. Health is that of the newest: when it goes, the one before it is asked; nothing that happens to
- * another instance changes what is known.
- * Only for the files behind plugins.h.
+ * An instance has its own connection, which is made at once and again when it breaks; it stays
+ * registered until its registration socket is gone. Calls go to the newest instance that is
+ * connected, or to the newest. Health is that of the newest: when it goes, the one before it is
+ * asked; nothing that happens to another instance changes what is known. Only for the files
+ * behind plugins.h.
  */
 #ifndef NODE_DRA_DRIVER_H
 #define NODE_DRA_DRIVER_H

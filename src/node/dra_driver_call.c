@@ -1,6 +1,6 @@
 /*
- * What the agent asks DRA drivers, in one batch per driver. The messages of both versions are the same but
- * for share_id, which v1beta1 never has.
+ * What the agent asks DRA drivers, in one batch per driver. The messages of both versions are the
+ * same but for share_id, which v1beta1 never has.
  */
 #include "node/dra_driver.h"
 
@@ -31,7 +31,7 @@ bool plugins_has_driver(const struct plugins *p, struct str driver)
 	return omap_get(&p->drivers->drivers, driver) != NULL;
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------ */
 
 static void copy_claims(struct plugin_request *q, const struct plugin_claim *v, size_t n)
 {
@@ -72,8 +72,8 @@ static void end_prepare(struct plugin_request *q, const void *reply, const struc
 	struct plugin_claim_result *v = NULL;
 	struct error bad;
 
-	if (!err && plugin_wire_prepared(reply, q->subject, q->claims, q->nclaims, &q->arena, &v,
-					 &bad) < 0)
+	if (!err &&
+	    plugin_wire_prepared(reply, q->subject, q->claims, q->nclaims, &q->arena, &v, &bad) < 0)
 		err = &bad;
 	end_claims(q, v, err);
 }
@@ -83,8 +83,7 @@ static void end_unprepare(struct plugin_request *q, const void *reply, const str
 	struct plugin_claim_result *v = NULL;
 	struct error bad;
 
-	if (!err &&
-	    plugin_wire_unprepared(reply, q->claims, q->nclaims, &q->arena, &v, &bad) < 0)
+	if (!err && plugin_wire_unprepared(reply, q->claims, q->nclaims, &q->arena, &v, &bad) < 0)
 		err = &bad;
 	end_claims(q, v, err);
 }
@@ -136,7 +135,7 @@ void plugins_unprepare(struct plugins *p, struct str driver, const struct plugin
 	plugin_request_call(q, i->channel, &m.base, CALL_MS);
 }
 
-/* --- what is there ----------------------------------------------------------------------------- */
+/* --- what is there ------------------------------------------------------------------- */
 
 bool plugins_next_driver(const struct plugins *p, struct str *at, struct plugins_driver *ret)
 {
@@ -144,8 +143,8 @@ bool plugins_next_driver(const struct plugins *p, struct str *at, struct plugins
 	struct omap_cursor c;
 	const char *health;
 
-	if (!(at->n ? omap_seek_after(&p->drivers->drivers, &c, *at) :
-		      omap_first(&p->drivers->drivers, &c)))
+	if (!(at->n ? omap_seek_after(&p->drivers->drivers, &c, *at)
+		    : omap_first(&p->drivers->drivers, &c)))
 		return false;
 	i = dra_driver_newest(omap_value(&c));
 	health = i->health ? health_stream_service(i->health) : NULL;

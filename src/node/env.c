@@ -1,6 +1,7 @@
 /*
- * A container's environment is made in upstream's order: what envFrom brings, then each variable of env,
- * which may refer to all before it and to services'. Go's maps have no order; we keep that of the spec.
+ * A container's environment is made in upstream's order: what envFrom brings, then each variable
+ * of env, which may refer to all before it and to services'. Go's maps have no order; we keep
+ * that of the spec.
  */
 #include "node/env.h"
 
@@ -9,7 +10,7 @@
 #include "node/env_impl.h"
 #include "node/sources.h"
 
-/* --- the table ------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------------------------ */
 
 void env_table_init(struct env_table *t, struct arena *a)
 {
@@ -49,7 +50,7 @@ bool env_table_get(const struct env_table *t, struct str name, struct str *ret_v
 	return v != NULL;
 }
 
-/* --- what is being made ---------------------------------------------------------------------- */
+/* --- what is being made --------------------------------------------------------------------- */
 
 struct making {
 	const struct pod *pod;
@@ -133,7 +134,7 @@ static int object_value(struct making *m, const struct object *o, struct str key
 	return 0;
 }
 
-/* --- envFrom --------------------------------------------------------------------------------- */
+/* --- envFrom -------------------------------------------------------------------------------- */
 
 static int add_all(struct making *m, const struct object *o, struct str prefix, struct error *err)
 {
@@ -173,7 +174,7 @@ static int add_from(struct making *m, const struct json *from, struct error *err
 	return add_all(m, &o, json_text_at(from, "prefix"), err);
 }
 
-/* --- env ------------------------------------------------------------------------------------- */
+/* --- env ------------------------------------------------------------------------------------ */
 
 /* 1: *ret_value; 0: the variable is left out. */
 static int value_of_key(struct making *m, const struct json *ref, bool secret,
@@ -247,7 +248,7 @@ static int add_variable(struct making *m, const struct json *env, struct error *
 	return r < 0 ? r : set_variable(m, name, value, err);
 }
 
-/* --- all ------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------------------------ */
 
 static int by_key(const void *a, const void *b)
 {

@@ -1,6 +1,7 @@
 /*
- * $(NAME) in texts. As upstream reads it: "$$" is a "$" that begins nothing, "$(" without its end and
- * "$" before anything else stand for themselves. Values are put in as they are, never expanded again.
+ * $(NAME) in texts. As upstream reads it: "$$" is a "$" that begins nothing, "$(" without its end
+ * and "$" before anything else stand for themselves. Values are put in as they are, never
+ * expanded again.
  */
 #include "base/limits.h"
 #include "node/env_impl.h"

@@ -9,7 +9,7 @@
 
 #define NANO 1000000000 /* quantities count in 10^-9 */
 
-/* --- fields ---------------------------------------------------------------------------------- */
+/* --- fields --------------------------------------------------------------------------------- */
 
 /* "metadata.labels['x']" becomes path and key; false when it has no subscript. */
 static bool split_subscript(struct str path, struct str *ret_path, struct str *ret_key)
@@ -180,7 +180,7 @@ int env_field(const struct pod *pod, struct str path, const struct env_context *
 	return error_set(err, ERR_INVALID, "field label not supported: %.*s", STR_ARG(path));
 }
 
-/* --- resources ------------------------------------------------------------------------------- */
+/* --- resources ------------------------------------------------------------------------------ */
 
 static struct quantity read_quantity(const struct json *v)
 {

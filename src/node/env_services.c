@@ -1,6 +1,6 @@
 /*
- * The variables by which containers find Services: NAME_SERVICE_HOST, NAME_SERVICE_PORT and the forms that
- * Docker's links had. Upstream's names, letter by letter.
+ * The variables by which containers find Services: NAME_SERVICE_HOST, NAME_SERVICE_PORT and the
+ * forms that Docker's links had. Upstream's names, letter by letter.
  */
 #include "node/env_impl.h"
 #include "node/sources.h"

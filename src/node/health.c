@@ -3,10 +3,10 @@
  * over all devices, each of which knows its place: a report moves an entry by O(log n) steps,
  * and the earliest is always at the top.
  *
- * A report is applied in two passes. The first finds or makes the entries and moves each to the end of
- * its driver's list, noting the last place where the report has it; the second walks that list, so
- * that a device named twice is changed once. In between, what is left at the front of the list goes:
- * it was not reported.
+ * A report is applied in two passes. The first finds or makes the entries and moves each to the
+ * end of its driver's list, noting the last place where the report has it; the second walks that
+ * list, so that a device named twice is changed once. In between, what is left at the front of
+ * the list goes: it was not reported.
  *
  * An entry that is Unknown and has no message reads as one that is not there, which is what
  * makes forgetting it safe.
@@ -18,7 +18,7 @@
 #include "base/print.h"
 #include "node/health_impl.h"
 
-/* --- the heap -------------------------------------------------------------------------------- */
+/* --- the heap ------------------------------------------------------------------------ */
 
 static void heap_place(struct health *h, size_t at, struct health_entry *e)
 {
@@ -83,11 +83,16 @@ static void set_expiry(struct health *h, struct health_entry *e, int64_t expires
 	}
 }
 
-/* --- entries --------------------------------------------------------------------------------- */
+/* --- entries ------------------------------------------------------------------------- */
+
+static bool fits(struct str s)
+{
+	return s.n > 0 && s.n <= HEALTH_NAME_MAX;
+}
 
 bool health_name_ok(struct str s)
 {
-	return s.n > 0 && s.n <= HEALTH_NAME_MAX && str_chr(s, '\0') < 0 && str_is_utf8(s);
+	return fits(s) && str_chr(s, '\0') < 0 && str_is_utf8(s);
 }
 
 static struct str key_of(struct str pool, struct str device, char out[static HEALTH_KEY_MAX])
@@ -117,11 +122,18 @@ struct health_entry *health_entry_of(struct health *h, struct health_driver *d, 
 				     struct str device)
 {
 	char text[HEALTH_KEY_MAX];
-	struct str key = key_of(pool, device, text);
-	struct health_entry *e = omap_get(&d->devices, key);
+	struct health_entry *e;
+	struct str key;
 
+	if (!fits(pool) || !fits(device))
+		return NULL;
+	/* Keys have one NUL, so a name with one in it finds nothing, and is looked at below. */
+	key = key_of(pool, device, text);
+	e = omap_get(&d->devices, key);
 	if (e || d->devices.n >= HEALTH_DEVICES_MAX)
 		return e;
+	if (!health_name_ok(pool) || !health_name_ok(device))
+		return NULL;
 	e = xcalloc(1, sizeof(*e) + key.n);
 	memcpy(e + 1, key.p, key.n);
 	e->key = str_of(e + 1, key.n);
@@ -214,7 +226,7 @@ static void change(struct health *h, struct health_entry *e, enum assign_health 
 		h->opts.on_change(h->opts.arg, &now, before);
 }
 
-/* --- life ------------------------------------------------------------------------------------ */
+/* --- life ---------------------------------------------------------------------------- */
 
 struct health *health_new(const struct health_opts *opts)
 {
@@ -262,7 +274,7 @@ void health_free(struct health *h)
 	free(h);
 }
 
-/* --- reports --------------------------------------------------------------------------------- */
+/* --- reports ------------------------------------------------------------------------- */
 
 static int64_t timeout_of(const struct plugin_health *p)
 {
@@ -276,16 +288,31 @@ static int64_t after(int64_t now_ms, int64_t ms)
 	return ms > INT64_MAX - 1 - now_ms ? INT64_MAX - 1 : now_ms + ms;
 }
 
+/*
+ * A report has its devices in the order of the one before, nearly always: then nothing is
+ * searched.
+ */
+static struct health_entry *expected(const struct health_driver *d, const struct list *at,
+				     const struct plugin_health *p)
+{
+	struct health_entry *e = LIST_ENTRY(at, struct health_entry, link);
+
+	if (at == &d->order || !str_eq(e->device, p->device) || !str_eq(e->pool, p->pool))
+		return NULL;
+	return e;
+}
+
 static size_t gather(struct health *h, struct health_driver *d, const struct plugin_health *v,
 		     size_t n)
 {
+	const struct list *at = d->order.next;
 	struct health_entry *e;
 	size_t left_out = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		e = health_name_ok(v[i].pool) && health_name_ok(v[i].device)
-			    ? health_entry_of(h, d, v[i].pool, v[i].device)
-			    : NULL;
+		e = expected(d, at, &v[i]);
+		if (!e)
+			e = health_entry_of(h, d, v[i].pool, v[i].device);
 		if (!e) {
 			left_out++;
 			continue;
@@ -294,6 +321,7 @@ static size_t gather(struct health *h, struct health_driver *d, const struct plu
 		if (e->round == d->round)
 			continue;
 		e->round = d->round;
+		at = e->link.next;
 		list_remove(&e->link);
 		list_push_back(&d->order, &e->link);
 	}
@@ -303,10 +331,13 @@ static size_t gather(struct health *h, struct health_driver *d, const struct plu
 static void apply(struct health *h, struct health_entry *e, const struct plugin_health *p,
 		  int64_t now_ms)
 {
+	struct str message = p->message;
+
+	if (!str_eq(message, str_of(e->message, e->message_n)))
+		message = health_cut_message(message, &h->scratch);
 	e->updated_s = p->updated_s;
 	e->timeout_ms = timeout_of(p);
-	change(h, e, p->health, health_cut_message(p->message, &h->scratch),
-	       after(now_ms, e->timeout_ms));
+	change(h, e, p->health, message, after(now_ms, e->timeout_ms));
 }
 
 /* What the newest report did not have is at the front. */
@@ -350,7 +381,7 @@ void health_driver_gone(struct health *h, struct str driver)
 		drop_driver(h, d, true);
 }
 
-/* --- expiry ---------------------------------------------------------------------------------- */
+/* --- expiry -------------------------------------------------------------------------- */
 
 int64_t health_next_expiry(const struct health *h)
 {
@@ -363,7 +394,7 @@ void health_expire(struct health *h, int64_t now_ms)
 		change(h, h->heap.v[0], ASSIGN_UNKNOWN, STR_NULL, INT64_MAX);
 }
 
-/* --- reading --------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------- */
 
 bool health_get(const struct health *h, struct str driver, struct str pool, struct str device,
 		struct health_device *ret_device)

@@ -4,19 +4,19 @@
  * By driver, pool and device: health, message, when the driver determined it, and until when it
  * holds: each device expires by its own time-out (30 s unless it says otherwise) on the monotonic
  * clock from the report's arrival, and is Unknown then, without a message. The driver's own time
- * stamp is kept and shown, and never a reason to drop a report. health_next_expiry() is the timer to
- * set.
+ * stamp is kept and shown, and never a reason to drop a report. health_next_expiry() is the timer
+ * to set.
  *
- * A report is complete: a device that it leaves out is Unknown at once, and forgotten. Of a device
- * that it has twice, the last counts. A stream that is lost changes nothing: its devices expire. A
- * driver that is gone (deregistered) is Unknown at once.
- * Messages are made UTF-8 and cut at 1,024 bytes as upstream cuts them (1,021 and "..."), never
- * within a character. At most HEALTH_DEVICES_MAX devices per driver are kept; a known one is always
- * taken. Names that no claim can have (empty, longer than HEALTH_NAME_MAX, not UTF-8) are not kept.
+ * A report is complete: a device that it leaves out is Unknown at once, and forgotten. Of a
+ * device that it has twice, the last counts. A stream that is lost changes nothing: its devices
+ * expire. A driver that is gone (deregistered) is Unknown at once. Messages are made UTF-8 and
+ * cut at 1,024 bytes as upstream cuts them (1,021 and "..."), never within a character. At most
+ * HEALTH_DEVICES_MAX devices per driver are kept; a known one is always taken. Names that no
+ * claim can have (empty, longer than HEALTH_NAME_MAX, not UTF-8) are not kept.
  *
  * Every change has a generation; changed devices are told by callback, those that the report
- * leaves out first and the others in its order, after the device's state has changed. A device that reads the same again is no change: one that is not
- * known reads Unknown without a message.
+ * leaves out first and the others in its order, after the device's state has changed. A device
+ * that reads the same again is no change: one that is not known reads Unknown without a message.
  * A report costs O(log n) per device and, where nothing changed, no allocation.
  * Threads: one at a time. No I/O, no clock.
  */
@@ -40,7 +40,9 @@ struct health_device {
 };
 
 struct health_opts {
-	/* Health or message of a device differs from before. Text is borrowed; may not change it. */
+	/*
+	 * Health or message of a device differs from before. Text is borrowed; may not change it.
+	 */
 	void (*on_change)(void *arg, const struct health_device *now, enum assign_health before);
 	void *arg;
 };
@@ -48,7 +50,9 @@ struct health_opts {
 struct health *health_new(const struct health_opts *opts);
 void health_free(struct health *h); /* NULL allowed */
 
-/* Returns how many devices were not kept, because there are too many or their names are no names. */
+/*
+ * Returns how many devices were not kept, because there are too many or their names are no names.
+ */
 size_t health_report(struct health *h, struct str driver, const struct plugin_health *v, size_t n,
 		     int64_t now_ms);
 /* Unknown at once, without messages; all of it is forgotten. */
@@ -69,9 +73,9 @@ size_t health_count(const struct health *h);
 #define HEALTH_STATE_VERSION 1
 
 /*
- * JSON, deterministic; the end of each device's time is stored as wall time, so that a restart does
- * not lengthen it: what would have expired while nobody looked is Unknown when it is loaded. A wall
- * clock that was set back lengthens it by the time-out at most.
+ * JSON, deterministic; the end of each device's time is stored as wall time, so that a restart
+ * does not lengthen it: what would have expired while nobody looked is Unknown when it is loaded.
+ * A wall clock that was set back lengthens it by the time-out at most.
  */
 int health_encode(const struct health *h, int64_t wall_ns, int64_t now_ms, struct buf *out);
 /* Into one that is new; tells no changes. -ERR_INVALID leaves it empty. */

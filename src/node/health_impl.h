@@ -48,7 +48,10 @@ struct health_driver *health_driver_of(struct health *h, struct str name);
 /* A name that a pool or device can have. */
 bool health_name_ok(struct str s);
 
-/* The entry, made (Unknown, without expiry) when it is new; NULL when there are too many. */
+/*
+ * The entry, made (Unknown, without expiry) when it is new; NULL when there are too many, or its
+ * names are no names.
+ */
 struct health_entry *health_entry_of(struct health *h, struct health_driver *d, struct str pool,
 				     struct str device);
 

@@ -5,8 +5,8 @@
  *	"health":"Healthy","message":"..","updated":1700000000,"timeoutMs":30000,
  *	"expires":"2023-11-14T22:13:50.000000000Z"}]}]}
  *
- * Without "expires" a device has expired, and is Unknown. Reading is all or nothing: a file with a fault in it was
- * not written by us, whatever its check sum says.
+ * Without "expires" a device has expired, and is Unknown. Reading is all or nothing: a file with
+ * a fault in it was not written by us, whatever its check sum says.
  */
 #include <inttypes.h>
 
@@ -129,8 +129,7 @@ static int read_device(struct health *h, struct health_driver *d, const struct j
 	struct health_entry *e;
 	size_t count = h->count;
 
-	if (!health_name_ok(pool) || !health_name_ok(device) || timeout_ms <= 0 || left_ms < 0 ||
-	    !read_health(json_text_at(v, "health"), &health))
+	if (timeout_ms <= 0 || left_ms < 0 || !read_health(json_text_at(v, "health"), &health))
 		return -ERR_INVALID;
 	e = health_entry_of(h, d, pool, device);
 	if (!e || h->count == count)

@@ -1,7 +1,7 @@
 /*
- * One call at a time, which waits for a connection however long that takes: the instance's channel is
- * the one that tries again. A problem is told once and then only when a report has come in between, so a
- * driver that fails for days makes one line of log.
+ * One call at a time, which waits for a connection however long that takes: the instance's
+ * channel is the one that tries again. A problem is told once and then only when a report has
+ * come in between, so a driver that fails for days makes one line of log.
  */
 #include "node/health_stream.h"
 
@@ -114,11 +114,13 @@ static void on_timer(struct loop_timer *t)
 
 static void choose_services(struct health_stream *s, const bool advertised[PLUGIN_WIRE_HEALTH])
 {
+	bool any = false;
+
 	for (size_t i = 0; i < PLUGIN_WIRE_HEALTH; i++)
-		if (advertised[i])
+		any |= advertised[i];
+	for (size_t i = 0; i < PLUGIN_WIRE_HEALTH; i++)
+		if (advertised[i] || !any)
 			s->services[s->nservices++] = &plugin_wire_health[i];
-	for (size_t i = 0; i < PLUGIN_WIRE_HEALTH && s->nservices <= i; i++)
-		s->services[s->nservices++] = &plugin_wire_health[i];
 }
 
 struct health_stream *health_stream_new(struct plugins *p, struct str driver,

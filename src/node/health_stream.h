@@ -1,11 +1,11 @@
 /*
  * health_stream - follows the device health that one instance of a DRA driver reports.
  *
- * Asks for the best dialect of those that the driver advertises; where it advertises none, for all of them,
- * one after the other. Unimplemented moves on to the next, and after the last it has ended: on_no_health is
- * told, and nobody asks again. Any other end of the stream opens it again, with a delay that grows
- * from health_retry_ms to 5 s and begins anew after a report.
- * Only for the files behind plugins.h.
+ * Asks for the best dialect of those that the driver advertises; where it advertises none, for
+ * all of them, one after the other. Unimplemented moves on to the next, and after the last it has
+ * ended: on_no_health is told, and nobody asks again. Any other end of the stream opens it again,
+ * with a delay that grows from health_retry_ms to 5 s and begins anew after a report. Only for
+ * the files behind plugins.h.
  */
 #ifndef NODE_HEALTH_STREAM_H
 #define NODE_HEALTH_STREAM_H

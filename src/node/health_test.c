@@ -67,7 +67,7 @@ static enum assign_health read_health(const struct test *t, const char *name)
 	return d.health;
 }
 
-/* --- KEP-4680: Health Information Cache Logic -------------------------------------------------- */
+/* --- KEP-4680: Health Information Cache Logic ---------------------------------------------- */
 
 static void a_cache_from_scratch_is_empty(void **state UNUSED)
 {
@@ -324,7 +324,7 @@ static void it_is_saved_to_a_file_and_loaded_from_it(void **state UNUSED)
 	health_free(u.h);
 }
 
-/* --- more -------------------------------------------------------------------------------------- */
+/* --- more ---------------------------------------------------------------------------------- */
 
 static void what_expired_while_nobody_looked_is_unknown_when_loaded(void **state UNUSED)
 {
@@ -550,7 +550,7 @@ static void a_state_that_we_did_not_write_is_refused_whole(void **state UNUSED)
 	}
 }
 
-/* --- a random walk beside a model ---------------------------------------------------------------- */
+/* --- a random walk beside a model ---------------------------------------------------------- */
 
 enum { MODEL_DEVICES = 40, STEPS = 4000 };
 

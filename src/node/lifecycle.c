@@ -1,6 +1,7 @@
 /*
- * What is remembered of a pod, and one look at it. The number of items is that of the containers which
- * the pod has had, so it is bounded by the spec; outcomes of probes go with their containers.
+ * What is remembered of a pod, and one look at it. The number of items is that of the
+ * containers which the pod has had, so it is bounded by the spec; outcomes of probes go with
+ * their containers.
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -13,7 +14,7 @@ enum {
 	DEADLINE_UNITS = 1000 * 1000 * 1000,
 };
 
-/* --- text --------------------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------- */
 
 struct str lifecycle_text(const char *z)
 {
@@ -31,7 +32,7 @@ void lifecycle_set_text(char **text, struct str s)
 	*text = copy;
 }
 
-/* --- life --------------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------- */
 
 struct lifecycle *lifecycle_new(void)
 {
@@ -52,6 +53,7 @@ static void item_release(struct lifecycle_item *i)
 	free(i->reason);
 	free(i->message);
 	free(i->bound);
+	free(i->restart_id);
 	free(i->stop_id);
 }
 
@@ -72,7 +74,7 @@ void lifecycle_free(struct lifecycle *l)
 	free(l);
 }
 
-/* --- items -------------------------------------------------------------------------------------- */
+/* --- items -------------------------------------------------------------------------- */
 
 const struct lifecycle_item *lifecycle_find_item(const struct lifecycle *l, struct str name)
 {
@@ -132,7 +134,7 @@ struct lifecycle_item *lifecycle_item_now(struct lifecycle_view *v, const struct
 	return i;
 }
 
-/* --- news --------------------------------------------------------------------------------------- */
+/* --- news --------------------------------------------------------------------------- */
 
 static bool is_pull(struct str reason)
 {
@@ -227,7 +229,7 @@ static void forget_outcomes(struct lifecycle *l, const struct lifecycle_input *i
 	}
 }
 
-/* --- what the runtime has ----------------------------------------------------------------------- */
+/* --- what the runtime has ----------------------------------------------------------- */
 
 const struct runtime_container *lifecycle_seen(const struct lifecycle_input *in, struct str name,
 					       size_t nth)
@@ -237,6 +239,17 @@ const struct runtime_container *lifecycle_seen(const struct lifecycle_input *in,
 			return &in->seen->containers[i];
 	}
 	return NULL;
+}
+
+const struct runtime_container *lifecycle_newest(const struct lifecycle_view *v, struct str name,
+						 enum pod_container_kind kind)
+{
+	const struct runtime_container *c = lifecycle_seen(v->in, name, 0);
+	const struct json *old = lifecycle_old_status(v, name, kind);
+
+	if (c && c->state == RUNTIME_CREATED && c->attempt < json_i64_at(old, "restartCount", 0))
+		return NULL;
+	return c;
 }
 
 const struct runtime_container *lifecycle_seen_dead(const struct lifecycle_input *in,
@@ -268,8 +281,9 @@ bool lifecycle_main_created(const struct lifecycle_input *in)
 	struct pod_containers c = pod_containers(in->pod);
 
 	while (pod_containers_next(&c)) {
-		const struct runtime_container *newest =
-			c.kind == POD_MAIN ? lifecycle_seen(in, c.name, 0) : NULL;
+		const struct runtime_container *newest = c.kind == POD_MAIN
+								 ? lifecycle_seen(in, c.name, 0)
+								 : NULL;
 
 		if (newest && newest->state != RUNTIME_UNKNOWN)
 			return true;
@@ -317,7 +331,7 @@ static const char *why_sandbox(const struct lifecycle_input *in)
 	return NULL;
 }
 
-/* --- the status before --------------------------------------------------------------------------- */
+/* --- the status before -------------------------------------------------------------- */
 
 const char *lifecycle_list_of(enum pod_container_kind kind)
 {
@@ -361,8 +375,7 @@ static const struct json *old_status(const struct lifecycle *l, const struct lif
 {
 	struct json *tree = NULL;
 
-	if (l->last.n == 0 ||
-	    json_parse(a, arena_str(a, buf_str(&l->last)), NULL, &tree, NULL) < 0)
+	if (l->last.n == 0 || json_parse(a, arena_str(a, buf_str(&l->last)), NULL, &tree, NULL) < 0)
 		return in->pod->status;
 	return tree;
 }
@@ -378,7 +391,7 @@ int64_t lifecycle_deadline_ns(const struct lifecycle_view *v)
 	return end;
 }
 
-/* --- one look ------------------------------------------------------------------------------------ */
+/* --- one look ----------------------------------------------------------------------- */
 
 static void settle(struct lifecycle *l, struct str reason, struct str message)
 {
@@ -418,8 +431,9 @@ void lifecycle_look(struct lifecycle *l, const struct lifecycle_input *in, struc
 		    struct lifecycle_view *ret_view)
 {
 	struct lifecycle_view v = { .l = l, .in = in, .arena = a, .old = old_status(l, in, a) };
-	const struct runtime_sandbox *newest =
-		in->seen && in->seen->nsandboxes > 0 ? &in->seen->sandboxes[0] : NULL;
+	const struct runtime_sandbox *newest = in->seen && in->seen->nsandboxes > 0
+						       ? &in->seen->sandboxes[0]
+						       : NULL;
 
 	forget_outcomes(l, in);
 	v.sandbox_message = why_sandbox(in);
@@ -433,7 +447,7 @@ void lifecycle_look(struct lifecycle *l, const struct lifecycle_input *in, struc
 	*ret_view = v;
 }
 
-/* --- probes --------------------------------------------------------------------------------------- */
+/* --- probes ------------------------------------------------------------------------- */
 
 static const char *const probe_fields[] = {
 	[LIFECYCLE_STARTUP] = "startupProbe",
@@ -477,7 +491,7 @@ bool lifecycle_wants_probe(const struct lifecycle *l, const struct lifecycle_inp
 	return has_started(l, in, spec, c, kind) == (probe != LIFECYCLE_STARTUP);
 }
 
-/* --- the hash of a container ------------------------------------------------------------------------ */
+/* --- the hash of a container -------------------------------------------------------- */
 
 static void hash_byte(uint32_t *h, char c)
 {
@@ -490,7 +504,10 @@ static void hash_text(uint32_t *h, const char *z)
 		hash_byte(h, *z);
 }
 
-/* Upstream prints the bytes of {"image":..,"name":..} as a list of decimal numbers, and takes FNV-1a of that. */
+/*
+ * Upstream prints the bytes of {"image":..,"name":..} as a list of decimal numbers, and takes
+ * FNV-1a of that.
+ */
 uint32_t lifecycle_container_hash(const struct json *container)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(REQUEST_WORK_MAX);

@@ -3,10 +3,10 @@
  *
  * Takes what the pod wants, what the runtime has and the time; returns actions and a time to
  * ask again. Hollow and CRI pods run the same code. As upstream's kubelet decides: init
- * containers one after the other, sidecars that stay, restart policies of pod and container with
- * their rules, crash-loop back-off (10 s, doubled, up to 300 s, forgotten when a container has run for
- * ten minutes), a sandbox that died is replaced, termination in the reverse order of sidecars
- * with the pod's grace.
+ * containers one after the other, sidecars that stay, restart policies of pod and container
+ * with their rules, crash-loop back-off (10 s, doubled, up to 300 s, forgotten when a container
+ * has run for ten minutes), a sandbox that died is replaced, termination in the reverse order
+ * of sidecars with the pod's grace.
  *
  * What it remembers between calls is what neither the pod nor the runtime can tell: back-offs,
  * failures to start, results of probes, that the pod was told to end, and the status it gave last,
@@ -17,9 +17,10 @@
  * Nothing here waits: whoever carries the actions out reports failures by lifecycle_failed(),
  * and asks again when the runtime's state has changed.
  *
- * Two things differ from upstream on purpose. A container that the runtime has lost and whose
- * policy forbids a restart is not started again. Where the runtime's wall clock jumps, back-offs run on by
- * the monotonic one.
+ * What differs from upstream on purpose: a container that the runtime has lost and whose policy
+ * forbids a restart is not started again; a jump of the wall clock changes no back-off; what
+ * the server would refuse (that a container which has ended for good runs again, as init
+ * containers do in a new sandbox) is not told. A sidecar's preStop hook runs when its turn comes.
  * Threads: one at a time.
  */
 #ifndef NODE_LIFECYCLE_H
@@ -49,8 +50,8 @@ struct lifecycle_input {
 	/* It is to end although nobody deleted it (evicted); "" : it is not. */
 	struct str stop_reason, stop_message;
 	/*
-	 * Its claims are unprepared, volumes gone: nothing is left to be done outside. Only then the
-	 * status shows a terminal phase.
+	 * Its claims are unprepared, volumes gone: nothing is left to be done outside. Only
+	 * then the status shows a terminal phase.
 	 */
 	bool cleaned;
 	struct str host_ip; /* of the node */
@@ -97,8 +98,8 @@ struct lifecycle_plan {
 };
 
 /*
- * What is to be done now. Asking twice without a change gives the same actions: one that is under way is
- * the caller's to remember (by container or sandbox) and not to begin again.
+ * What is to be done now. Asking twice without a change gives the same actions: one that is
+ * under way is the caller's to remember (by container or sandbox) and not to begin again.
  */
 void lifecycle_plan(struct lifecycle *l, const struct lifecycle_input *in, struct arena *a,
 		    struct lifecycle_plan *ret_plan);

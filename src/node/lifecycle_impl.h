@@ -1,9 +1,10 @@
 /*
  * lifecycle_impl - what the files of lifecycle share.
  *
- * lifecycle.c keeps what is remembered, lifecycle_restart.c decides whether and when a container starts
- * again, lifecycle_init.c and lifecycle_plan.c what is to be done, lifecycle_container.c, lifecycle_phase.c,
- * lifecycle_condition.c and lifecycle_status.c write the status.
+ * lifecycle.c keeps what is remembered, lifecycle_restart.c decides whether and when a
+ * container starts again, lifecycle_init.c and lifecycle_plan.c what is to be done,
+ * lifecycle_container.c, lifecycle_phase.c, lifecycle_condition.c and lifecycle_status.c write
+ * the status.
  */
 #ifndef NODE_LIFECYCLE_IMPL_H
 #define NODE_LIFECYCLE_IMPL_H
@@ -22,7 +23,7 @@ enum {
 	LIFECYCLE_LOST_CODE = 137, /* exit code of a container that nobody can tell about */
 };
 
-/* --- what is remembered ----------------------------------------------------------------------- */
+/* --- what is remembered ------------------------------------------------------------- */
 
 /* Of one container of the spec, by name. All text is on the heap. */
 struct lifecycle_item {
@@ -43,6 +44,8 @@ struct lifecycle_item {
 	char *reason, *message;
 	char *bound; /* NULL: not known before the next plan */
 	int64_t retry_ms; /* no start before */
+
+	char *restart_id; /* the container that was stopped to be started again */
 
 	/* The grace of its stop, settled when its turn came. */
 	char *stop_id;
@@ -78,7 +81,7 @@ struct str lifecycle_text(const char *z); /* empty for NULL */
 /* 0 unknown, 1 good, -1 bad. */
 int lifecycle_outcome(const struct lifecycle *l, struct str id, enum lifecycle_probe probe);
 
-/* --- what is there ------------------------------------------------------------------------------ */
+/* --- what is there ------------------------------------------------------------------ */
 
 /* One look at a pod: the input and what follows from it. */
 struct lifecycle_view {
@@ -103,6 +106,12 @@ void lifecycle_look(struct lifecycle *l, const struct lifecycle_input *in, struc
 /* The nth newest container of that name; NULL when there is none. */
 const struct runtime_container *lifecycle_seen(const struct lifecycle_input *in, struct str name,
 					       size_t nth);
+/*
+ * The newest that counts: one that never started does not, when the status tells of a later one
+ * that the runtime has lost.
+ */
+const struct runtime_container *lifecycle_newest(const struct lifecycle_view *v, struct str name,
+						 enum pod_container_kind kind);
 /* The newest that has exited. */
 const struct runtime_container *lifecycle_seen_dead(const struct lifecycle_input *in,
 						    struct str name);
@@ -124,7 +133,7 @@ const struct json *lifecycle_last_ended(const struct json *status);
 /* When activeDeadlineSeconds are over; INT64_MAX: never. Wall clock. */
 int64_t lifecycle_deadline_ns(const struct lifecycle_view *v);
 
-/* --- restarts ----------------------------------------------------------------------------------- */
+/* --- restarts ----------------------------------------------------------------------- */
 
 /* By policies and rules, after an end with this code. */
 bool lifecycle_restarts(const struct pod *pod, const struct json *container, int64_t exit_code);
@@ -137,6 +146,8 @@ bool lifecycle_could_restart_all(const struct pod *pod);
 /* Notices that all containers are to be restarted, and that they have all been removed for it. */
 void lifecycle_look_restart(struct lifecycle_view *v);
 
+/* Its newest container was stopped to be started again. */
+bool lifecycle_comes_back(const struct lifecycle_view *v, struct str name);
 /* A container that does not run should, by what became of it. */
 bool lifecycle_should_start(const struct lifecycle_view *v, const struct json *container,
 			    struct str name, enum pod_container_kind kind);
@@ -147,7 +158,7 @@ unsigned lifecycle_next_attempt(const struct lifecycle_view *v, struct str name,
 struct lifecycle_item *lifecycle_item_now(struct lifecycle_view *v, const struct json *container,
 					  struct str name);
 
-/* --- planning ----------------------------------------------------------------------------------- */
+/* --- planning ----------------------------------------------------------------------- */
 
 struct lifecycle_planner {
 	struct lifecycle_view v;
@@ -162,8 +173,8 @@ void lifecycle_tell(struct lifecycle_planner *p, struct str container, const cha
 void lifecycle_wake(struct lifecycle_planner *p, int64_t mono_ms);
 
 /*
- * Whether the back-off lets a container start after `dead` (or NULL); `after` is the id that the grant
- * is for. Else the reason is noted and the plan wakes when it is over.
+ * Whether the back-off lets a container start after `dead` (or NULL); `after` is the id that
+ * the grant is for. Else the reason is noted and the plan wakes when it is over.
  */
 bool lifecycle_crash_allows(struct lifecycle_planner *p, struct lifecycle_item *item,
 			    const struct runtime_container *dead, struct str after);
@@ -187,17 +198,22 @@ void lifecycle_plan_clean(struct lifecycle_planner *p);
 /* Stops and removes all containers, to start again. */
 void lifecycle_plan_restart_all(struct lifecycle_planner *p);
 
-/* --- the status --------------------------------------------------------------------------------- */
+/* --- the status --------------------------------------------------------------------- */
 
 /* The status of one container: state, lastState, restartCount, ids, resources, volumeMounts. */
 struct json *lifecycle_container_status(struct lifecycle_view *v, struct json *container,
 					struct str name, enum pod_container_kind kind);
 
-/* Fills initContainerStatuses, containerStatuses, ephemeralContainerStatuses with ready and started. */
+/*
+ * Fills initContainerStatuses, containerStatuses, ephemeralContainerStatuses with ready and
+ * started.
+ */
 void lifecycle_put_containers(struct lifecycle_view *v, struct json *status);
 /* By the statuses of containers; `final`: nothing is restarted any more. */
 const char *lifecycle_phase(const struct lifecycle_view *v, const struct json *status, bool final);
 bool lifecycle_phase_terminal(struct str phase);
+/* A pod whose containers have come to an end ends. */
+void lifecycle_look_end(struct lifecycle_view *v, const struct json *status);
 
 /* Appends the conditions; `phase` is the one that will be told. */
 void lifecycle_put_conditions(struct lifecycle_view *v, struct json *status, struct str phase);

@@ -1,7 +1,8 @@
 /*
- * Init containers and sidecars. They are walked from the last one back: runtimes forget containers that
- * have ended, so the latest one that is there tells how far the pod has come, and all before it count
- * as done. Sidecars before it are kept running; the one after it is next.
+ * Init containers and sidecars. They are walked from the last one back: runtimes forget
+ * containers that have ended, so the latest one that is there tells how far the pod has come,
+ * and all before it count as done. Sidecars before it are kept running; the one after it is
+ * next.
  */
 #include "node/lifecycle_impl.h"
 

@@ -1,20 +1,20 @@
 /*
- * What is to be done now: upstream's order. A pod that ends is stopped; a sandbox that is missing is made
- * before anything in it; then ephemeral, init and main containers. Upstream stops a container and starts
- * it again in one go; here actions are independent, so the start comes once the runtime says that the
- * old one has ended.
+ * What is to be done now: upstream's order. A pod that ends is stopped; a sandbox that is
+ * missing is made before anything in it; then ephemeral, init and main containers. Upstream
+ * stops a container and starts it again in one go; here actions are independent, so the start
+ * comes once the runtime says that the old one has ended.
  */
 #include "node/lifecycle_impl.h"
 
-/* --- the plan ------------------------------------------------------------------------------------ */
+/* --- the plan ----------------------------------------------------------------------- */
 
 struct lifecycle_action *lifecycle_add(struct lifecycle_planner *p, enum lifecycle_action_type type)
 {
 	struct lifecycle_plan *plan = p->plan;
 
 	if (plan->n == p->actions_max) {
-		struct lifecycle_action *more = ARENA_ARRAY(
-			p->v.arena, struct lifecycle_action, p->actions_max * 2);
+		struct lifecycle_action *more = ARENA_ARRAY(p->v.arena, struct lifecycle_action,
+							    p->actions_max * 2);
 
 		memcpy(more, plan->actions, plan->n * sizeof(*more));
 		plan->actions = more;
@@ -53,7 +53,7 @@ static void planner_init(struct lifecycle_planner *p, struct arena *a,
 	};
 }
 
-/* --- one container -------------------------------------------------------------------------------- */
+/* --- one container ------------------------------------------------------------------ */
 
 void lifecycle_stop(struct lifecycle_planner *p, const struct runtime_container *c, int64_t grace_s,
 		    struct str message)
@@ -108,19 +108,31 @@ struct str lifecycle_why_kill(const struct lifecycle_view *v, const struct json 
 			continue;
 		if (!spec)
 			return STR("FailedPostStartHook");
-		*ret_grace_s =
-			json_i64_at(spec, "terminationGracePeriodSeconds", v->in->pod->grace_s);
+		*ret_grace_s = json_i64_at(spec, "terminationGracePeriodSeconds",
+					   v->in->pod->grace_s);
 		return str_from(arena_printf(v->arena, "%s %.*s failed %s probe", what,
 					     STR_ARG(c->name), probes[i].name));
 	}
 	return STR("");
 }
 
-/* --- main containers ------------------------------------------------------------------------------ */
+/* --- main containers ---------------------------------------------------------------- */
 
 struct main_count {
 	size_t kept, wanted;
 };
+
+/* The back-off counts from the end before this one, as upstream has it. */
+static void come_back(struct lifecycle_planner *p, const struct pod_containers *c,
+		      const struct runtime_container *newest)
+{
+	struct lifecycle_item *i = lifecycle_item_now(&p->v, c->container, c->name);
+
+	if (!i)
+		return;
+	lifecycle_set_text(&i->restart_id, newest->id);
+	(void)lifecycle_crash_allows(p, i, lifecycle_seen_dead(p->v.in, c->name), newest->id);
+}
 
 static void plan_running(struct lifecycle_planner *p, const struct pod_containers *c,
 			 const struct runtime_container *newest, struct main_count *count)
@@ -135,11 +147,9 @@ static void plan_running(struct lifecycle_planner *p, const struct pod_container
 		return;
 	}
 	if (restart || changed) {
-		why = str_from(
-			arena_printf(p->v.arena, "%.*s, will be restarted", STR_ARG(why)));
+		why = str_from(arena_printf(p->v.arena, "%.*s, will be restarted", STR_ARG(why)));
 		count->wanted++;
-		(void)lifecycle_crash_allows(p, lifecycle_item_now(&p->v, c->container, c->name),
-					     lifecycle_seen_dead(p->v.in, c->name), newest->id);
+		come_back(p, c, newest);
 	}
 	lifecycle_stop(p, newest, grace, why);
 }
@@ -147,7 +157,7 @@ static void plan_running(struct lifecycle_planner *p, const struct pod_container
 static void plan_main_one(struct lifecycle_planner *p, const struct pod_containers *c,
 			  struct main_count *count)
 {
-	const struct runtime_container *newest = lifecycle_seen(p->v.in, c->name, 0);
+	const struct runtime_container *newest = lifecycle_newest(&p->v, c->name, c->kind);
 
 	if (newest && newest->state == RUNTIME_RUNNING) {
 		plan_running(p, c, newest, count);
@@ -189,7 +199,7 @@ static void plan_ephemeral(struct lifecycle_planner *p)
 	}
 }
 
-/* --- the sandbox ----------------------------------------------------------------------------------- */
+/* --- the sandbox -------------------------------------------------------------------- */
 
 static bool ran_once(const struct lifecycle_view *v, const struct pod_containers *c)
 {
@@ -212,10 +222,12 @@ static bool worth_a_sandbox(const struct lifecycle_view *v)
 	    v->in->seen->ncontainers > 0)
 		return false;
 	while (pod_containers_next(&c)) {
+		const struct runtime_container *newest = lifecycle_seen(v->in, c.name, 0);
+
 		if (c.kind != POD_MAIN || ran_once(v, &c))
 			continue;
-		wanted += lifecycle_seen(v->in, c.name, 0) ||
-			  lifecycle_should_start(v, c.container, c.name, c.kind);
+		wanted += lifecycle_should_start(v, c.container, c.name, c.kind) ||
+			  (newest && newest->state == RUNTIME_RUNNING);
 	}
 	return wanted > 0 || !lifecycle_main_created(v->in);
 }
@@ -235,14 +247,14 @@ static void plan_sandbox(struct lifecycle_planner *p)
 	struct str old = in->seen && in->seen->nsandboxes ? in->seen->sandboxes[0].id : STR_NULL;
 
 	if (!worth_a_sandbox(&p->v)) {
-		p->v.l->ended = true;
-		lifecycle_plan_stop(p);
+		p->v.ending = p->v.l->ended = true;
 		return;
 	}
 	if (old.n > 0 && !str_eq(old, lifecycle_text(p->v.l->noted_sandbox))) {
 		lifecycle_set_text(&p->v.l->noted_sandbox, old);
 		lifecycle_tell(p, STR_NULL, "SandboxChanged",
-			       STR("Pod sandbox changed, it will be killed and re-created."), false);
+			       STR("Pod sandbox changed, it will be killed and re-created."),
+			       false);
 	}
 	if (!p->v.idle || any_ready(in->seen)) {
 		lifecycle_plan_stop(p);
@@ -257,7 +269,7 @@ static void plan_sandbox(struct lifecycle_planner *p)
 		lifecycle_add(p, LIFECYCLE_RUN_SANDBOX)->attempt = p->v.sandbox_attempt;
 }
 
-/* --- all ------------------------------------------------------------------------------------------- */
+/* --- all ---------------------------------------------------------------------------- */
 
 static void plan_containers(struct lifecycle_planner *p)
 {
@@ -276,13 +288,12 @@ static void plan_containers(struct lifecycle_planner *p)
 	lifecycle_plan_stop(p);
 }
 
-/* The phase is told by the status; a pod that has come to it ends. */
-static bool has_ended(struct lifecycle_view *v)
+static void look_end(struct lifecycle_view *v)
 {
 	struct json *status = json_make_object(v->arena);
 
 	lifecycle_put_containers(v, status);
-	return lifecycle_phase_terminal(str_from(lifecycle_phase(v, status, false)));
+	lifecycle_look_end(v, status);
 }
 
 static void plan_deadline(struct lifecycle_planner *p)
@@ -311,8 +322,8 @@ void lifecycle_plan(struct lifecycle *l, const struct lifecycle_input *in, struc
 	if (!told && l->stop_reason && strcmp(l->stop_reason, "DeadlineExceeded") == 0)
 		lifecycle_tell(&p, STR_NULL, "DeadlineExceeded", lifecycle_text(l->stop_message),
 			       false);
-	if (!p.v.ending && has_ended(&p.v))
-		p.v.ending = l->ended = true;
+	if (!p.v.ending)
+		look_end(&p.v);
 	if (!p.v.ending) {
 		if (l->restarting && !l->restart_removed)
 			lifecycle_plan_restart_all(&p);
@@ -320,15 +331,16 @@ void lifecycle_plan(struct lifecycle *l, const struct lifecycle_input *in, struc
 			plan_sandbox(&p);
 		else
 			plan_containers(&p);
-		plan_deadline(&p);
 	}
 	if (p.v.ending)
 		plan_end(&p);
+	else
+		plan_deadline(&p);
 	if (!l->restarting)
 		lifecycle_plan_clean(&p);
 }
 
-/* --- pods that are no more -------------------------------------------------------------------------- */
+/* --- pods that are no more ---------------------------------------------------------- */
 
 static void plan_orphan_sandboxes(struct lifecycle_planner *p, const struct runtime_pod *seen)
 {

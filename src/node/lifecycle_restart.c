@@ -1,14 +1,15 @@
 /*
- * Whether a container starts again, and when. Policies and their rules decide from an exit code; the
- * crash-loop back-off is upstream's: the first restart comes at once, each further one doubles the wait
- * from 10 s to 300 s, counted from the end of the container, and one that ran for more than ten
- * minutes since the last restart begins anew. A wait is settled once per dead container, on the monotonic
- * clock, so that a jump of the wall clock neither ends nor extends it.
+ * Whether a container starts again, and when. Policies and their rules decide from an exit
+ * code; the crash-loop back-off is upstream's: the first restart comes at once, each further
+ * one doubles the wait from 10 s to 300 s, counted from the end of the container, and one that
+ * ran for more than ten minutes since the last restart begins anew. A wait is settled once per
+ * dead container, on the monotonic clock, so that a jump of the wall clock neither ends nor
+ * extends it.
  */
 #include "base/duration.h"
 #include "node/lifecycle_impl.h"
 
-/* --- policies ------------------------------------------------------------------------------------ */
+/* --- policies ----------------------------------------------------------------------- */
 
 static bool rule_fits(const struct json *rule, int64_t exit_code)
 {
@@ -61,7 +62,7 @@ bool lifecycle_restarts_unknown(const struct pod *pod, const struct json *contai
 	return !str_eqz(own.n > 0 ? own : pod_restart_policy(pod), "Never");
 }
 
-/* --- all of them ---------------------------------------------------------------------------------- */
+/* --- all of them -------------------------------------------------------------------- */
 
 static bool restarts_others(const struct json *container)
 {
@@ -124,7 +125,7 @@ void lifecycle_look_restart(struct lifecycle_view *v)
 		l->restart_removed = true;
 }
 
-/* --- one of them ---------------------------------------------------------------------------------- */
+/* --- one of them -------------------------------------------------------------------- */
 
 /* The runtime has forgotten it; the status has not. */
 static bool should_start_lost(const struct lifecycle_view *v, const struct json *container,
@@ -139,21 +140,31 @@ static bool should_start_lost(const struct lifecycle_view *v, const struct json 
 		ended = lifecycle_last_ended(old);
 	if (lifecycle_state(old, "running"))
 		return lifecycle_restarts(v->in->pod, container, LIFECYCLE_LOST_CODE);
-	return !ended ||
+	return !ended || str_eqz(json_text_at(ended, "reason"), "RestartingAllContainers") ||
 	       lifecycle_restarts(v->in->pod, container, json_i64_at(ended, "exitCode", 0));
+}
+
+bool lifecycle_comes_back(const struct lifecycle_view *v, struct str name)
+{
+	const struct lifecycle_item *i = lifecycle_find_item(v->l, name);
+	const struct runtime_container *newest = lifecycle_seen(v->in, name, 0);
+
+	return i && i->restart_id && newest && newest->state == RUNTIME_EXITED &&
+	       str_eqz(newest->id, i->restart_id) && !v->in->pod->deleting;
 }
 
 bool lifecycle_should_start(const struct lifecycle_view *v, const struct json *container,
 			    struct str name, enum pod_container_kind kind)
 {
-	const struct runtime_container *newest = lifecycle_seen(v->in, name, 0);
+	const struct runtime_container *newest = lifecycle_newest(v, name, kind);
 
 	if (v->in->pod->deleting)
 		return false;
 	if (!newest)
 		return should_start_lost(v, container, name, kind);
 	if (newest->state == RUNTIME_EXITED)
-		return lifecycle_restarts(v->in->pod, container, newest->exit_code);
+		return lifecycle_restarts(v->in->pod, container, newest->exit_code) ||
+		       lifecycle_comes_back(v, name);
 	return newest->state != RUNTIME_RUNNING;
 }
 
@@ -171,17 +182,15 @@ unsigned lifecycle_next_attempt(const struct lifecycle_view *v, struct str name,
 	 */
 	if (json_text_at(old, "containerID").n > 0 || lifecycle_state(old, "terminated"))
 		next++;
-	if (!newest)
-		return next;
-	return newest->attempt + 1;
+	return newest ? MAX(newest->attempt + 1, next) : next;
 }
 
-/* --- the crash loop -------------------------------------------------------------------------------- */
+/* --- the crash loop ----------------------------------------------------------------- */
 
 static bool forgotten(const struct lifecycle_item *i, int64_t ended_ns)
 {
-	return i->crash_ms == 0 || ended_ns - i->crash_updated_ns >
-					   2 * LIFECYCLE_BACKOFF_MAX_MS * CLOCK_MS;
+	return i->crash_ms == 0 ||
+	       ended_ns - i->crash_updated_ns > 2 * LIFECYCLE_BACKOFF_MAX_MS * CLOCK_MS;
 }
 
 /* How long it waits after this end; settled when it is first seen. */
@@ -255,7 +264,7 @@ bool lifecycle_crash_allows(struct lifecycle_planner *p, struct lifecycle_item *
 	return false;
 }
 
-/* --- starts ----------------------------------------------------------------------------------------- */
+/* --- starts ------------------------------------------------------------------------- */
 
 /* A pull that failed shows so for a moment, then that it waits. */
 static void show_pull_backoff(struct lifecycle_planner *p, struct lifecycle_item *i,

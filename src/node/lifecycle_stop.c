@@ -1,8 +1,9 @@
 /*
- * Ends. Main containers, and init containers that run, are told to stop at once, all with the pod's grace;
- * sidecars when all main containers and the later sidecars have ended, or the grace is used up, each with
- * what is left of it; then the sandboxes. Afterwards, what is old is removed: of each container the newest
- * is kept and the newest one that has ended, which lastState is told from.
+ * Ends. Main containers, and init containers that run, are told to stop at once, all with the
+ * pod's grace; sidecars when all main containers and the later sidecars have ended, or the
+ * grace is used up, each with what is left of it; then the sandboxes. Afterwards, what is old
+ * is removed: of each container the newest is kept and the newest one that has ended, which
+ * lastState is told from.
  */
 #include "node/lifecycle_impl.h"
 
@@ -33,7 +34,10 @@ static bool must_wait(const struct lifecycle_input *in, struct str sidecar)
 	return false;
 }
 
-/* Settled when its turn comes, so that asking again says the same; a shorter grace counts at once. */
+/*
+ * Settled when its turn comes, so that asking again says the same; a shorter grace counts at
+ * once.
+ */
 static int64_t grace_of(struct lifecycle_planner *p, const struct runtime_container *c,
 			int64_t left_s)
 {
@@ -82,7 +86,7 @@ void lifecycle_plan_stop(struct lifecycle_planner *p)
 	}
 }
 
-/* --- all again ---------------------------------------------------------------------------------- */
+/* --- all again ---------------------------------------------------------------------- */
 
 static bool started_it(const struct lifecycle_input *in, const struct runtime_container *c)
 {
@@ -123,7 +127,7 @@ void lifecycle_plan_restart_all(struct lifecycle_planner *p)
 	}
 }
 
-/* --- what is old ---------------------------------------------------------------------------------- */
+/* --- what is old -------------------------------------------------------------------- */
 
 static bool is_old(const struct runtime_pod *seen, size_t at)
 {

@@ -1,8 +1,8 @@
 /*
  * machine - what hardware there is: CPUs, cores, sockets, NUMA nodes, memory, huge pages.
  *
- * Read from sysfs and procfs below roots that are parameters, so that machines are made up in tests. A
- * machine without NUMA information is one node 0 with everything.
+ * Read from sysfs and procfs below roots that are parameters, so that machines are made up in
+ * tests. A machine without NUMA information is one node 0 with everything.
  */
 #ifndef NODE_MACHINE_H
 #define NODE_MACHINE_H
@@ -44,7 +44,10 @@ struct machine {
 int machine_read(struct machine *m, const char *sysfs, const char *procfs, const char *etc,
 		 struct error *err);
 
-/* One for hollow nodes: so many CPUs, each a core, and bytes, on so many NUMA nodes (1 at least). */
+/*
+ * One for hollow nodes: so many CPUs, each a core, and bytes, on so many NUMA nodes (1 at
+ * least).
+ */
 void machine_make(struct machine *m, int cpus, int64_t memory_bytes, int numa);
 void machine_release(struct machine *m);
 

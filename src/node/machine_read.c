@@ -1,7 +1,7 @@
 /*
- * Reads a machine from what the kernel shows below /sys and /proc. Files are small and read whole;
- * what is missing or odd reads as absent, because kernels, containers and virtual machines all leave
- * something out. Only without CPUs or memory there is no machine.
+ * Reads a machine from what the kernel shows below /sys and /proc. Files are small and read
+ * whole; what is missing or odd reads as absent, because kernels, containers and virtual
+ * machines all leave something out. Only without CPUs or memory there is no machine.
  */
 #include <dirent.h>
 #include <inttypes.h>

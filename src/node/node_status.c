@@ -4,8 +4,6 @@
  */
 #include "node/node_status.h"
 
-#include <inttypes.h>
-
 #include "api/names.h"
 #include "api/quantity.h"
 #include "base/clock.h"
@@ -30,29 +28,19 @@ static struct str print_quantity(struct arena *a, struct quantity q)
 
 static struct str bytes_text(struct arena *a, int64_t bytes)
 {
-	return print_quantity(a, (struct quantity){ (__int128)bytes * CLOCK_SEC,
-						    QUANTITY_BINARY_SI });
+	return print_quantity(a,
+			      (struct quantity){ (__int128)bytes * CLOCK_SEC, QUANTITY_BINARY_SI });
 }
 
 static struct str milli_text(struct arena *a, int64_t milli)
 {
-	return print_quantity(a, (struct quantity){ (__int128)milli * CLOCK_MS,
-						    QUANTITY_DECIMAL_SI });
+	return print_quantity(a,
+			      (struct quantity){ (__int128)milli * CLOCK_MS, QUANTITY_DECIMAL_SI });
 }
 
 static struct str count_text(struct arena *a, int64_t n)
 {
 	return milli_text(a, n * 1000);
-}
-
-static bool same_quantity(const struct json *x, const struct json *y)
-{
-	struct quantity p, q;
-
-	if (json_equal(x, y))
-		return true;
-	return quantity_parse(json_str(x), &p, NULL) == 0 &&
-	       quantity_parse(json_str(y), &q, NULL) == 0 && quantity_cmp(p, q) == 0;
 }
 
 /* --- resources ------------------------------------------------------------------------------- */
@@ -234,6 +222,14 @@ static void put_address(struct arena *a, struct json *list, const char *type, st
 	json_append(list, v);
 }
 
+/* Made-up machines have none: that of the program will do. */
+static struct str arch_of(const struct node_status_input *in)
+{
+	struct str platform = str_from(version_get()->platform);
+
+	return in->machine->arch.n > 0 ? in->machine->arch : str_skip(platform, STR("linux/").n);
+}
+
 static void put_info(struct arena *a, const struct node_status_input *in, struct json *status)
 {
 	struct json *info = json_need_object(a, status, "nodeInfo");
@@ -254,7 +250,7 @@ static void put_info(struct arena *a, const struct node_status_input *in, struct
 		  str_from(arena_printf(a, KUBELET_VERSION "%s", version_get()->version)) },
 		{ "kubeProxyVersion", STR("") },
 		{ "operatingSystem", STR("linux") },
-		{ "architecture", m->arch },
+		{ "architecture", arch_of(in) },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -281,9 +277,9 @@ static void put_metadata(struct arena *a, const struct node_status_input *in, st
 	json_put_str(a, meta, "name", in->name);
 	json_put_str(a, labels, "kubernetes.io/hostname", in->name);
 	json_put_str(a, labels, "kubernetes.io/os", STR("linux"));
-	json_put_str(a, labels, "kubernetes.io/arch", in->machine->arch);
+	json_put_str(a, labels, "kubernetes.io/arch", arch_of(in));
 	json_put_str(a, labels, "beta.kubernetes.io/os", STR("linux"));
-	json_put_str(a, labels, "beta.kubernetes.io/arch", in->machine->arch);
+	json_put_str(a, labels, "beta.kubernetes.io/arch", arch_of(in));
 	for (size_t i = 0; i < in->nlabels; i++) {
 		split_label(in->labels[i], &key, &value);
 		json_set(labels, key, json_make_str(a, value));
@@ -339,7 +335,7 @@ int node_status_check(const struct node_status_input *in, struct error *err)
 
 	for (size_t i = 0; i < in->nlabels; i++) {
 		split_label(in->labels[i], &key, &value);
-		if (!names_is_qualified(key, NULL) || !names_is_label_value(value, NULL))
+		if (names_qualified(key) || names_label_value(value))
 			return error_set(err, ERR_INVALID, "\"%s\" is not a label: KEY=VALUE",
 					 in->labels[i]);
 	}

@@ -1,10 +1,10 @@
 /*
  * node_status - what a Node object should say, and how it differs from what it says. Pure.
  *
- * Fields, reasons and messages are kubelet's. What others keep in the object is left alone: labels and
- * annotations that are not ours, conditions of other types, resources that somebody else advertises in
- * the node's capacity. Which extended resources are ours is kept in an annotation, so that an agent
- * that was restarted takes back what its predecessor advertised.
+ * Fields, reasons and messages are kubelet's. What others keep in the object is left alone:
+ * labels and annotations that are not ours, conditions of other types, resources that somebody
+ * else advertises in the node's capacity. Which extended resources are ours is kept in an
+ * annotation, so that an agent that was restarted takes back what its predecessor advertised.
  */
 #ifndef NODE_NODE_STATUS_H
 #define NODE_NODE_STATUS_H
@@ -17,7 +17,7 @@
 #define NODE_STATUS_RESOURCES "devplane.dev/extended-resources"
 /* Label and annotation of nodes on which nothing runs. */
 #define NODE_STATUS_RUNTIME_LABEL "devplane.dev/runtime"
-#define NODE_STATUS_HOLLOW	  "devplane.dev/hollow"
+#define NODE_STATUS_HOLLOW        "devplane.dev/hollow"
 
 struct node_status_input {
 	struct str name, ip;
@@ -46,16 +46,18 @@ int64_t node_status_memory(const struct node_status_input *in);
 
 /*
  * The object as it should be: metadata with our labels and annotations, spec with taints, and
- * status. Transition times of conditions are kept from `known`, the Node that the server has (or NULL).
+ * status. Transition times of conditions are kept from `known`, the Node that the server has
+ * (or NULL).
  */
 struct json *node_status_make(struct arena *a, const struct node_status_input *in,
 			      const struct json *known);
 
 /*
- * A strategic merge patch of nodes/status that turns `known` into `wanted`; NULL when they differ in
- * heartbeats at most. Both are Nodes.
+ * A strategic merge patch of nodes/status that turns `known` into `wanted`; NULL when they
+ * differ in heartbeats at most. Both are Nodes.
  */
-struct json *node_status_patch(struct arena *a, const struct json *known, const struct json *wanted);
+struct json *node_status_patch(struct arena *a, const struct json *known,
+			       const struct json *wanted);
 
 /* A patch (NULL: of nothing else) with all conditions and their heartbeat. */
 struct json *node_status_beat(struct arena *a, struct json *patch, const struct json *wanted);

@@ -4,19 +4,8 @@
  * survive, so they are replaced as a whole.
  */
 #include "api/quantity.h"
+#include "node/node_json.h"
 #include "node/node_status.h"
-
-/* Nodes of a shared tree are linked into one place only: a copy of the top has the same children. */
-static struct json *shallow(struct arena *a, const struct json *v)
-{
-	struct json *copy = json_make_null(a);
-
-	*copy = *v;
-	copy->next = NULL;
-	copy->key = NULL;
-	copy->key_n = 0;
-	return copy;
-}
 
 static const struct json *below(const struct json *node, const char *part, const char *key)
 {
@@ -47,7 +36,7 @@ static struct json *differing(struct arena *a, const struct json *known, const s
 		const struct json *old = json_get(known, json_key(it));
 
 		if (!old || !same(old, it))
-			json_add(v, json_key(it), shallow(a, it));
+			json_add(v, json_key(it), json_alias(a, it));
 	}
 	return v;
 }
@@ -144,6 +133,17 @@ static bool same_but_for_heartbeat(const struct json *x, const struct json *y)
 	return true;
 }
 
+static struct json *without_heartbeat(struct arena *a, const struct json *condition)
+{
+	struct json *v = json_make_object(a);
+
+	JSON_FOREACH (it, condition) {
+		if (!str_eqz(json_key(it), "lastHeartbeatTime"))
+			json_add(v, json_key(it), json_alias(a, it));
+	}
+	return v;
+}
+
 static struct json *conditions(struct arena *a, const struct json *known, const struct json *wanted)
 {
 	struct json *list = json_make_array(a);
@@ -152,7 +152,7 @@ static struct json *conditions(struct arena *a, const struct json *known, const 
 		const struct json *old = node_status_condition(known, json_text_at(it, "type"));
 
 		if (!old || !same_but_for_heartbeat(old, it))
-			json_append(list, shallow(a, it));
+			json_append(list, without_heartbeat(a, it));
 	}
 	return unless_empty(list);
 }
@@ -169,7 +169,7 @@ static struct json *addresses(struct arena *a, const struct json *known, const s
 	json_put_str(a, directive, "$patch", STR("replace"));
 	json_append(list, directive);
 	JSON_FOREACH (it, wants)
-		json_append(list, shallow(a, it));
+		json_append(list, json_alias(a, it));
 	return list;
 }
 
@@ -203,6 +203,6 @@ struct json *node_status_beat(struct arena *a, struct json *patch, const struct 
 	struct json *v = patch ? patch : json_make_object(a);
 	const struct json *all = below(wanted, "status", "conditions");
 
-	json_setz(json_need_object(a, v, "status"), "conditions", shallow(a, all));
+	json_setz(json_need_object(a, v, "status"), "conditions", json_alias(a, all));
 	return v;
 }

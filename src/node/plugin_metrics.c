@@ -1,6 +1,7 @@
 /*
- * Which family a call belongs to follows from its method: Allocate has its own, and those whose claims
- * are known are DRA's. Families that cannot be registered are not counted; that would be a fault of ours.
+ * Which family a call belongs to follows from its method: Allocate has its own, and those whose
+ * claims are known are DRA's. Families that cannot be registered are not counted; that would be a
+ * fault of ours.
  */
 #include "node/plugin_metrics.h"
 
@@ -47,20 +48,30 @@ void plugin_metrics_init(struct plugin_metrics *m, struct metrics *registry)
 
 	if (!registry)
 		return;
-	m->registrations = make(registry, &(struct metrics_spec){
-		.name = "kubelet_device_plugin_registration_total",
-		.help = "Cumulative number of device plugin registrations. Broken down by resource name.",
-		.type = METRICS_COUNTER, .labels = resource, .labels_n = ARRAY_SIZE(resource) });
-	m->allocations = make(registry, &(struct metrics_spec){
-		.name = "kubelet_device_plugin_alloc_duration_seconds",
-		.help = "Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.",
-		.type = METRICS_HISTOGRAM, .labels = resource, .labels_n = ARRAY_SIZE(resource),
-		.bounds = allocation_bounds, .bounds_n = ARRAY_SIZE(allocation_bounds) });
-	m->dra_calls = make(registry, &(struct metrics_spec){
-		.name = "dra_grpc_operations_duration_seconds",
-		.help = "Duration in seconds of the DRA gRPC operations",
-		.type = METRICS_HISTOGRAM, .labels = call, .labels_n = ARRAY_SIZE(call),
-		.bounds = dra_bounds, .bounds_n = ARRAY_SIZE(dra_bounds) });
+	m->registrations = make(
+		registry,
+		&(struct metrics_spec){ .name = "kubelet_device_plugin_registration_total",
+					.help = "Registrations of device plugins, by resource.",
+					.type = METRICS_COUNTER,
+					.labels = resource,
+					.labels_n = ARRAY_SIZE(resource) });
+	m->allocations = make(
+		registry, &(struct metrics_spec){
+				  .name = "kubelet_device_plugin_alloc_duration_seconds",
+				  .help = "How long device plugins took to allocate, by resource.",
+				  .type = METRICS_HISTOGRAM,
+				  .labels = resource,
+				  .labels_n = ARRAY_SIZE(resource),
+				  .bounds = allocation_bounds,
+				  .bounds_n = ARRAY_SIZE(allocation_bounds) });
+	m->dra_calls = make(registry,
+			    &(struct metrics_spec){ .name = "dra_grpc_operations_duration_seconds",
+						    .help = "How long calls of DRA drivers took.",
+						    .type = METRICS_HISTOGRAM,
+						    .labels = call,
+						    .labels_n = ARRAY_SIZE(call),
+						    .bounds = dra_bounds,
+						    .bounds_n = ARRAY_SIZE(dra_bounds) });
 }
 
 void plugin_metrics_registered(struct plugins *p, struct str resource)

@@ -1,18 +1,19 @@
 /*
- * Tables first, then one loop per message. Arrays that we make are as long as those that protobuf-c made
- * of the same message, whose memory its method bounds; the number of devices has a bound of its
- * own because of what is made of each further up.
+ * Tables first, then one loop per message. Arrays that we make are as long as those that
+ * protobuf-c made of the same message, whose memory its method bounds; the number of devices has
+ * a bound of its own because of what is made of each further up.
  */
 #include "node/plugin_wire.h"
 
 #include "base/limits.h"
+#include "grpc/message.h"
 
 #define DEVICE_TYPE(name) (&deviceplugin__##name##__descriptor)
-#define REG_TYPE(name)	  (&pluginregistration__##name##__descriptor)
-#define DRA_TYPE(name)	  (&dra__##name##__descriptor)
+#define REG_TYPE(name)    (&pluginregistration__##name##__descriptor)
+#define DRA_TYPE(name)    (&dra__##name##__descriptor)
 #define HEALTH_TYPE(name) (&drahealth__##name##__descriptor)
 
-/* --- methods --------------------------------------------------------------------------- */
+/* --- methods ------------------------------------------------------------------------- */
 
 const struct grpc_method plugin_wire_register = {
 	.path = "/v1beta1.Registration/Register",
@@ -65,18 +66,17 @@ const struct grpc_method plugin_wire_notify = {
 	.response = REG_TYPE(registration_status_response),
 };
 
-#define DRA_METHOD(version, verb, type)                                       \
-	{                                                                     \
-		.path = "/k8s.io.kubelet.pkg.apis.dra." version "/" verb,     \
-		.kind = GRPC_UNARY, .request = DRA_TYPE(type##_request),      \
-		.response = DRA_TYPE(type##_response),                        \
+#define DRA_METHOD(version, verb, type)                                                       \
+	{                                                                                     \
+		.path = "/k8s.io.kubelet.pkg.apis.dra." version "/" verb, .kind = GRPC_UNARY, \
+		.request = DRA_TYPE(type##_request), .response = DRA_TYPE(type##_response),   \
 	}
-#define DRA_SERVICE(version)                                                                     \
-	{                                                                                        \
-		.name = version,                                                                 \
-		.prepare = DRA_METHOD(version, "NodePrepareResources", node_prepare_resources),  \
-		.unprepare =                                                                     \
-			DRA_METHOD(version, "NodeUnprepareResources", node_unprepare_resources), \
+#define DRA_SERVICE(version)                                                                    \
+	{                                                                                       \
+		.name = version,                                                                \
+		.prepare = DRA_METHOD(version, "NodePrepareResources", node_prepare_resources), \
+		.unprepare = DRA_METHOD(version, "NodeUnprepareResources",                      \
+					node_unprepare_resources),                              \
 	}
 
 const struct plugin_wire_dra plugin_wire_dra[PLUGIN_WIRE_DRA] = {
@@ -84,13 +84,14 @@ const struct plugin_wire_dra plugin_wire_dra[PLUGIN_WIRE_DRA] = {
 	DRA_SERVICE("v1beta1.DRAPlugin"),
 };
 
-/* --- health ------------------------------------------------------------------------------ */
+/* --- health -------------------------------------------------------------------------- */
 
 static int new_health(struct arena *a, size_t n, struct plugin_health **ret_v, struct error *err)
 {
-	if (n > PLUGIN_DEVICES_MAX)
-		return error_set(err, ERR_TOO_LARGE, "a report of %zu devices; at most %lu are taken",
-				 n, PLUGIN_DEVICES_MAX);
+	if (n > RESOURCE_DEVICES_MAX)
+		return error_set(err, ERR_TOO_LARGE,
+				 "a report of %zu devices; at most %d are taken", n,
+				 RESOURCE_DEVICES_MAX);
 	*ret_v = ARENA_ARRAY(a, struct plugin_health, n);
 	return 0;
 }
@@ -99,7 +100,7 @@ static int read_health(const void *message, struct arena *a, struct plugin_healt
 		       size_t *ret_n, struct error *err)
 {
 	const Drahealth__WatchResponse *m = message;
-	struct plugin_health *v;
+	struct plugin_health *v = NULL;
 	int r = new_health(a, m->n_devices, &v, err);
 
 	if (r < 0)
@@ -109,10 +110,10 @@ static int read_health(const void *message, struct arena *a, struct plugin_healt
 
 		v[i] = (struct plugin_health){
 			.message = str_from(d->message),
-			.health = d->health == DRAHEALTH__HEALTH_STATUS__HEALTHY ? ASSIGN_HEALTHY :
-				  d->health == DRAHEALTH__HEALTH_STATUS__UNHEALTHY ?
-										   ASSIGN_UNHEALTHY :
-										   ASSIGN_UNKNOWN,
+			.health = d->health == DRAHEALTH__HEALTH_STATUS__HEALTHY ? ASSIGN_HEALTHY
+				  : d->health == DRAHEALTH__HEALTH_STATUS__UNHEALTHY
+					  ? ASSIGN_UNHEALTHY
+					  : ASSIGN_UNKNOWN,
 			.updated_s = d->last_updated_time,
 			.timeout_s = d->health_check_timeout_seconds,
 		};
@@ -137,7 +138,7 @@ static int read_node_health(const void *message, struct arena *a, struct plugin_
 			    size_t *ret_n, struct error *err)
 {
 	const Drahealth__NodeHealthResponse *m = message;
-	struct plugin_health *v;
+	struct plugin_health *v = NULL;
 	int r = new_health(a, m->n_devices, &v, err);
 
 	if (r < 0)
@@ -159,15 +160,15 @@ static int read_node_health(const void *message, struct arena *a, struct plugin_
 	return 0;
 }
 
-#define HEALTH_SERVICE(service, verb, type, fn)            \
-	{                                                  \
-		.name = service,                           \
-		.watch = { .path = "/" service "/" verb,   \
-			   .kind = GRPC_SERVER_STREAM,     \
+#define HEALTH_SERVICE(service, verb, type, fn)                   \
+	{                                                         \
+		.name = service,                                  \
+		.watch = { .path = "/" service "/" verb,          \
+			   .kind = GRPC_SERVER_STREAM,            \
 			   .request = HEALTH_TYPE(watch_request), \
-			   .response = HEALTH_TYPE(type),  \
-			   .max_response = PLUGIN_MESSAGE_MAX }, \
-		.read = fn,                                \
+			   .response = HEALTH_TYPE(type),         \
+			   .max_response = PLUGIN_MESSAGE_MAX },  \
+		.read = fn,                                       \
 	}
 
 const struct plugin_wire_health plugin_wire_health[PLUGIN_WIRE_HEALTH] = {
@@ -178,7 +179,7 @@ const struct plugin_wire_health plugin_wire_health[PLUGIN_WIRE_HEALTH] = {
 		       read_node_health),
 };
 
-/* --- device plugins ------------------------------------------------------------------------ */
+/* --- device plugins ------------------------------------------------------------------ */
 
 static void read_topology(const Deviceplugin__TopologyInfo *t, struct arena *a,
 			  struct assign_device *d)
@@ -197,9 +198,9 @@ int plugin_wire_devices(const Deviceplugin__ListAndWatchResponse *m, struct aren
 {
 	struct assign_device *v;
 
-	if (m->n_devices > PLUGIN_DEVICES_MAX)
-		return error_set(err, ERR_TOO_LARGE, "a list of %zu devices; at most %lu are taken",
-				 m->n_devices, PLUGIN_DEVICES_MAX);
+	if (m->n_devices > RESOURCE_DEVICES_MAX)
+		return error_set(err, ERR_TOO_LARGE, "a list of %zu devices; at most %d are taken",
+				 m->n_devices, RESOURCE_DEVICES_MAX);
 	v = ARENA_ARRAY(a, struct assign_device, m->n_devices);
 	for (size_t i = 0; i < m->n_devices; i++) {
 		const Deviceplugin__Device *d = m->devices[i];
@@ -215,7 +216,29 @@ int plugin_wire_devices(const Deviceplugin__ListAndWatchResponse *m, struct aren
 	return 0;
 }
 
-/* --- claims -------------------------------------------------------------------------------- */
+int plugin_wire_allocated(const Deviceplugin__AllocateResponse *m, struct arena *a,
+			  struct str *ret_packed, struct error *err)
+{
+	const ProtobufCMessage *first;
+	struct str packed;
+	uint8_t *room;
+	void *again;
+
+	if (m->n_container_responses == 0)
+		return error_set(err, ERR_PROTOCOL, "no containers return in allocation response");
+	first = &m->container_responses[0]->base;
+	packed.n = protobuf_c_message_get_packed_size(first);
+	room = arena_alloc(a, packed.n + 1);
+	packed.p = (const char *)room;
+	(void)protobuf_c_message_pack(first, room);
+	/* protobuf-c keeps unknown fields of any number, also of those that it refuses to read. */
+	if (grpc_message_unpack(first->descriptor, packed, a, &again, err) < 0)
+		return error_wrap(err, -ERR_PROTOCOL, "the allocation response is malformed");
+	*ret_packed = packed;
+	return 0;
+}
+
+/* --- claims -------------------------------------------------------------------------- */
 
 /* The result that belongs to the key; NULL: nobody asked for it. */
 static struct plugin_claim_result *find_result(const struct plugin_claim *asked, size_t n,
@@ -330,7 +353,7 @@ int plugin_wire_unprepared(const Dra__NodeUnprepareResourcesResponse *m,
 	return 0;
 }
 
-/* --- failures ------------------------------------------------------------------------------ */
+/* --- failures ------------------------------------------------------------------------ */
 
 const char *plugin_wire_code(enum grpc_code code)
 {

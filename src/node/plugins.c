@@ -1,19 +1,21 @@
 /*
- * The parts are put together here: the server that device plugins register with, the registry of sockets,
- * and the two tables that they fill, of device plugins and of DRA drivers.
+ * The parts are put together here: the server that device plugins register with, the registry of
+ * sockets, and the two tables that they fill, of device plugins and of DRA drivers.
  *
- * Freeing closes all at once and tells nobody. Memory that a callback on the stack may still look at
- * goes at the end of the turn; the server's own needs a few turns more, which `closed` waits for.
+ * Freeing closes all at once and tells nobody. Memory that a callback on the stack may still look
+ * at goes at the end of the turn; the server's own needs a few turns more, which `closed` waits
+ * for.
  */
 #include "node/plugins.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "node/device_plugin.h"
-#include "node/device_server.h"
+#include "node/plugin_server.h"
 #include "node/dra_driver.h"
 #include "node/plugin_metrics.h"
 #include "node/plugin_registry.h"
@@ -27,7 +29,7 @@ enum {
 	RECONNECT_MAX_MS = 5 * 1000,
 };
 
-/* --- what the parts share ------------------------------------------------------------- */
+/* --- what the parts share ------------------------------------------------------------ */
 
 int plugins_make_folder(const char *path, struct error *err)
 {
@@ -84,7 +86,7 @@ int plugins_channel(struct plugins *p, const char *path,
 	return 0;
 }
 
-/* --- requests ---------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------ */
 
 static void request_free(struct plugin_request *q)
 {
@@ -161,7 +163,7 @@ void plugin_request_call(struct plugin_request *q, struct grpc_channel *ch,
 	(void)grpc_channel_unary(ch, q->method, message, &opts, on_answer, q);
 }
 
-/* --- life ---------------------------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------------------- */
 
 static void release(struct loop_task *t)
 {
@@ -190,10 +192,11 @@ static int open_parts(struct plugins *p, struct error *err)
 		return r;
 	p->devices = device_plugins_new(p);
 	p->drivers = dra_drivers_new(p);
-	r = device_server_new(p, &p->server, err);
+	r = plugin_server_new(p, &p->server, err);
 	if (r < 0)
 		return r;
-	return plugin_registry_new(p, &p->registry, err);
+	p->registry = plugin_registry_new(p);
+	return 0;
 }
 
 int plugins_new(const struct plugins_opts *opts, struct plugins **ret_plugins, struct error *err)
@@ -244,7 +247,7 @@ void plugins_close(struct plugins *p, void (*closed)(void *arg), void *arg)
 	device_plugins_free(p->devices);
 	LIST_FOREACH_SAFE (it, &p->requests)
 		request_free(LIST_ENTRY(it, struct plugin_request, link));
-	device_server_close(p->server, on_server_closed, p);
+	plugin_server_close(p->server, on_server_closed, p);
 }
 
 void plugins_free(struct plugins *p)

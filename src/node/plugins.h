@@ -9,15 +9,16 @@
  *
  * A device plugin is one endpoint of a resource: the newest that is connected is asked. A DRA
  * driver may have several instances (a rolling update): each has its own connection and state;
- * the newest that is connected prepares claims and is the one whose health is watched.
+ * the newest that is connected prepares claims, the newest that is registered is the one whose
+ * health is watched.
  *
  * Health streams come in three dialects: v1.DRAResourceHealth, v1alpha1.DRAResourceHealth and
- * v1alpha1.NodeHealth. The best that the driver advertises is taken; a driver that advertises none is
- * asked once each. Unimplemented ends it until the driver registers again. A stream that
+ * v1alpha1.NodeHealth. The best that the driver advertises is taken; a driver that advertises
+ * none is asked once each. Unimplemented ends it until the driver registers again. A stream that
  * breaks is opened again, with back-off, while the instance is registered.
  *
- * Verbs are asynchronous: `done` comes exactly once, never from within, unless it is freed before.
- * Threads: the loop's.
+ * Verbs are asynchronous: `done` comes exactly once, never from within, unless it is freed
+ * before. Threads: the loop's.
  */
 #ifndef NODE_PLUGINS_H
 #define NODE_PLUGINS_H
@@ -72,7 +73,12 @@ struct plugins_opts {
 /* Listens and looks at what is there; -ERR_IO when a folder or socket cannot be made. */
 int plugins_new(const struct plugins_opts *opts, struct plugins **ret_plugins, struct error *err);
 
-/* Closes all; the loop must run one more turn. NULL allowed. */
+/*
+ * Closes all; nothing is told and no `done` comes any more. The loop must run a few more turns,
+ * until `closed` comes (which may be NULL), before it can be freed.
+ */
+void plugins_close(struct plugins *p, void (*closed)(void *arg), void *arg);
+/* The same without notice. NULL allowed. */
 void plugins_free(struct plugins *p);
 
 /* --- device plugins ------------------------------------------------------------------ */
@@ -94,7 +100,7 @@ void plugins_allocate(struct plugins *p, struct str resource, const struct str *
 void plugins_prestart(struct plugins *p, struct str resource, const struct str *ids, size_t n,
 		      plugins_done *done, void *arg);
 
-/* --- DRA drivers ---------------------------------------------------------------------- */
+/* --- DRA drivers --------------------------------------------------------------------- */
 
 struct plugin_claim {
 	struct str ns, uid, name;
@@ -119,7 +125,7 @@ void plugins_prepare(struct plugins *p, struct str driver, const struct plugin_c
 void plugins_unprepare(struct plugins *p, struct str driver, const struct plugin_claim *v, size_t n,
 		       plugins_claims_done *done, void *arg);
 
-/* --- what is there, for status pages and metrics ----------------------------------------- */
+/* --- what is there, for status pages and metrics ------------------------------------- */
 
 struct plugins_driver {
 	struct str name, endpoint, service, health_service; /* health: empty when it has none */

@@ -1,9 +1,9 @@
 /*
- * plugins_impl - what the files behind plugins.h share. For plugin*.c, device_plugin*.c, dra_driver*.c and
- * health_stream.c only.
+ * plugins_impl - what the files behind plugins.h share. For plugin*.c, device_plugin*.c,
+ * dra_driver*.c and health_stream.c only.
  *
- * Whatever calls out (an event, a `done`) may find afterwards that everything was freed: `freed` says so
- * until the end of the turn, when the memory goes.
+ * Whatever calls out (an event, a `done`) may find afterwards that everything was freed: `freed`
+ * says so until the end of the turn, when the memory goes.
  */
 #ifndef NODE_PLUGINS_IMPL_H
 #define NODE_PLUGINS_IMPL_H
@@ -16,7 +16,7 @@
 #include "node/plugins.h"
 
 struct device_plugins;
-struct device_server;
+struct plugin_server;
 struct dra_drivers;
 struct plugin_registry;
 
@@ -39,7 +39,7 @@ struct plugins {
 	struct plugin_metrics metrics;
 	char *device_dir, *registry_dir;
 	struct device_plugins *devices;
-	struct device_server *server;
+	struct plugin_server *server;
 	struct dra_drivers *drivers;
 	struct plugin_registry *registry;
 	struct list requests; /* verbs under way */
@@ -57,8 +57,8 @@ void plugins_problem(struct plugins *p, const struct error *err, const char *fmt
 	PRINTF_LIKE(3, 4);
 
 /*
- * A channel to a socket that is near: it tries again soon. -ERR_INVALID when the path cannot be one.
- * on_state and arg may be NULL.
+ * A channel to a socket that is near: it tries again soon. -ERR_INVALID when the path cannot be
+ * one. on_state and arg may be NULL.
  */
 int plugins_channel(struct plugins *p, const char *path,
 		    void (*on_state)(void *arg, enum grpc_channel_state state,
@@ -66,8 +66,9 @@ int plugins_channel(struct plugins *p, const char *path,
 		    void *arg, struct grpc_channel **ret_channel, struct error *err);
 
 /*
- * One verb under way: what it needs until it is answered, and who wants to know. Ends exactly once, by
- * the call's end or by plugin_request_fail(); a request that plugins_free() finds is dropped.
+ * One verb under way: what it needs until it is answered, and who wants to know. Ends exactly
+ * once, by the call's end or by plugin_request_fail(); a request that plugins_free() finds is
+ * dropped.
  */
 struct plugin_request {
 	struct list link;

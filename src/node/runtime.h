@@ -128,10 +128,17 @@ struct sandbox_spec {
 	struct str runtime_handler; /* of its RuntimeClass; or empty */
 };
 
+struct runtime_huge_pages {
+	struct str page_size; /* as the kernel names it: "2MB" */
+	int64_t bytes;
+};
+
 /* Zero: not said. */
 struct runtime_limits {
 	int64_t cpu_shares, cpu_quota, cpu_period, memory_bytes, oom_score_adj;
 	struct str cpus, mems; /* "0-3,8"; pinned, or empty */
+	const struct runtime_huge_pages *huge_pages;
+	size_t nhuge_pages;
 };
 
 struct container_spec {

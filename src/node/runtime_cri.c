@@ -24,7 +24,7 @@ static void read_error(const struct grpc_status *st, struct error *err)
 		(void)error_set(err, ERR_INTERNAL, "%.*s", STR_ARG(st->message));
 }
 
-/* --- calls ----------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------- */
 
 static void count(struct metrics_family *f, enum cri_method m)
 {
@@ -103,7 +103,7 @@ static struct runtime_cri *cri_of(struct runtime *rt)
 	return CONTAINER_OF(rt, struct runtime_cri, runtime);
 }
 
-/* --- folders of logs ------------------------------------------------------------------------- */
+/* --- folders of logs ------------------------------------------------------------------------ */
 
 static int make_dirs(char *path, struct error *err)
 {
@@ -135,7 +135,7 @@ static int make_log_dir(struct arena *a, struct str dir, struct str file, struct
 			 err);
 }
 
-/* --- sandboxes ------------------------------------------------------------------------------- */
+/* --- sandboxes ------------------------------------------------------------------------------ */
 
 static void run_sandbox_done(struct cri_op *op, const void *reply, const struct error *err)
 {
@@ -191,7 +191,7 @@ static void remove_sandbox(struct runtime *rt, struct str id, runtime_done *done
 	cri_call(&op, &m.base, CRI_TIMEOUT_MS);
 }
 
-/* --- images ---------------------------------------------------------------------------------- */
+/* --- images --------------------------------------------------------------------------------- */
 
 static void image_done(struct cri_op *op, const void *reply, const struct error *err)
 {
@@ -260,7 +260,7 @@ static void pull(struct runtime *rt, struct str image, const struct runtime_auth
 	cri_call(&op, &m.base, 0);
 }
 
-/* --- containers ------------------------------------------------------------------------------ */
+/* --- containers ----------------------------------------------------------------------------- */
 
 static void create_done(struct cri_op *op, const void *reply, const struct error *err)
 {
@@ -375,7 +375,7 @@ static void reopen_log(struct runtime *rt, struct str id, runtime_done *done, vo
 	cri_call(&op, &m.base, CRI_TIMEOUT_MS);
 }
 
-/* --- life ------------------------------------------------------------------------------------ */
+/* --- life ----------------------------------------------------------------------------------- */
 
 /* What was deferred or closes with the channel still looks at `freed`. */
 static void free_memory(struct loop_task *t)

@@ -2,12 +2,12 @@
  * runtime_cri - a CRI v1 runtime on its socket (containerd, CRI-O).
  *
  * The state is looked at every relist period: two lists, and the status of what has changed since
- * (cri_state.h). `on_change` is called for the pods in which something has. list() answers with what
- * the last look saw when that is younger than the period and no verb of ours has ended since;
+ * (cri_state.h). `on_change` is called for the pods in which something has. list() answers with
+ * what the last look saw when that is younger than the period and no verb of ours has ended since;
  * otherwise it looks first.
  *
- * Time-outs are upstream's: two minutes, and for stop and exec that much above what the caller gives;
- * a pull may take as long as it takes. Folders for logs are made here.
+ * Time-outs are upstream's: two minutes, and for stop and exec that much above what the caller
+ * gives; a pull may take as long as it takes. Folders for logs are made here.
  */
 #ifndef NODE_RUNTIME_CRI_H
 #define NODE_RUNTIME_CRI_H

@@ -10,7 +10,7 @@
 #include "node/cri_messages.h"
 #include "node/runtime_cri_impl.h"
 
-/* --- CDI ------------------------------------------------------------------------------------- */
+/* --- CDI ------------------------------------------------------------------------------------ */
 
 /* "1.6.20~ds1", "v2.0.1": the first two numbers. */
 static bool version_from(struct str version, uint64_t major, uint64_t minor)
@@ -48,7 +48,7 @@ bool cri_does_cdi(struct str name, struct str version, struct str config)
 	return version_from(version, 2, 0);
 }
 
-/* --- the two calls --------------------------------------------------------------------------- */
+/* --- the two calls -------------------------------------------------------------------------- */
 
 static const Cri__RuntimeCondition *condition(const Cri__StatusResponse *m, const char *type)
 {

@@ -55,8 +55,8 @@ struct runtime_cri {
 };
 
 /*
- * One call; its callback frees `op` afterwards. `fn` gets the reply, or NULL and why; not called when
- * the runtime was freed meanwhile.
+ * One call; its callback frees `op` afterwards. `fn` gets the reply, or NULL and why; not called
+ * when the runtime was freed meanwhile.
  */
 struct cri_op {
 	struct runtime_cri *r;
@@ -79,13 +79,13 @@ struct cri_op {
 /* `timeout_ms` 0: none. Copies *op; the request is borrowed for the call. */
 void cri_call(const struct cri_op *op, const ProtobufCMessage *request, int64_t timeout_ms);
 
-/* --- runtime_cri_list.c ------------------------------------------------------------------------ */
+/* --- runtime_cri_list.c --------------------------------------------------------------------- */
 
 void cri_list_init(struct runtime_cri *r);
 void cri_list_release(struct runtime_cri *r);
 void cri_list(struct runtime *rt, runtime_pods_done *done, void *arg);
 
-/* --- runtime_cri_condition.c ------------------------------------------------------------------- */
+/* --- runtime_cri_condition.c ---------------------------------------------------------------- */
 
 void cri_condition(struct runtime *rt, runtime_condition_done *done, void *arg);
 

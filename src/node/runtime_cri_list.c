@@ -1,7 +1,8 @@
 /*
  * A look at the state: both lists at once, then the status of what has changed, a few at a time.
- * One look at a time. Whoever asks while one runs is answered by it, unless a verb of ours has ended
- * since it began: it may have passed what they want to see, so they wait for the one after it.
+ * One look at a time. Whoever asks while one runs is answered by it, unless a verb of ours has
+ * ended since it began: it may have passed what they want to see, so they wait for the one after
+ * it.
  *
  * A status that fails leaves its sandbox or container as it was and does not fail the look: one
  * stuck container must not blind the agent for the others. A list that fails does.
@@ -12,7 +13,7 @@
 
 static void ask(struct runtime_cri *r);
 
-/* --- the end of a look ----------------------------------------------------------------------- */
+/* --- the end of a look ---------------------------------------------------------------------- */
 
 static void tell_changed(void *arg, struct str pod_uid)
 {
@@ -65,7 +66,7 @@ static void answered(struct runtime_cri *r)
 	ask(r);
 }
 
-/* --- statuses -------------------------------------------------------------------------------- */
+/* --- statuses ------------------------------------------------------------------------------- */
 
 /* Gone meanwhile is an answer; another failure is none. */
 static bool is_gone(const struct error *err)
@@ -119,7 +120,7 @@ static void ask(struct runtime_cri *r)
 		look_end(r);
 }
 
-/* --- lists ----------------------------------------------------------------------------------- */
+/* --- lists ---------------------------------------------------------------------------------- */
 
 static void lists_done(struct runtime_cri *r)
 {
@@ -181,7 +182,7 @@ static void look_again(struct loop_timer *t)
 	look(CONTAINER_OF(t, struct runtime_cri, timer));
 }
 
-/* --- asking ---------------------------------------------------------------------------------- */
+/* --- asking --------------------------------------------------------------------------------- */
 
 static bool is_fresh(const struct runtime_cri *r)
 {
@@ -213,7 +214,7 @@ void cri_list(struct runtime *rt, runtime_pods_done *done, void *arg)
 		loop_defer(r->loop, &r->answer);
 }
 
-/* --- life ------------------------------------------------------------------------------------ */
+/* --- life ----------------------------------------------------------------------------------- */
 
 void cri_list_init(struct runtime_cri *r)
 {

@@ -1,7 +1,8 @@
 /*
- * Three maps: pods by uid, sandboxes and containers by id. A verb changes them at once and queues its
- * answer, which a task at the end of the turn gives: so callers see the same order of things as
- * with a runtime behind a socket. A list is made when it is answered, of what is there then.
+ * Three maps: pods by uid, sandboxes and containers by id. A verb changes them at once and
+ * queues its answer, which a task at the end of the turn gives: so callers see the same order
+ * of things as with a runtime behind a socket. A list is made when it is answered, of what is
+ * there then.
  */
 #include "node/runtime_hollow.h"
 
@@ -99,7 +100,10 @@ static void reply_free(struct reply *r)
 	free(r);
 }
 
-/* The runtime may be freed by whom it answers, or be asked for more, which then has its own turn. */
+/*
+ * The runtime may be freed by whom it answers, or be asked for more, which then has its own
+ * turn.
+ */
 static void give_replies(struct loop_task *t)
 {
 	struct hollow *h = CONTAINER_OF(t, struct hollow, task);
@@ -291,7 +295,10 @@ static void set_address(struct hollow *h, struct hollow_sandbox *s)
 {
 	unsigned i;
 
-	/* Neither the first nor the last of a /24, which people take for the net and its broadcast. */
+	/*
+	 * Neither the first nor the last of a /24, which people take for the net and its
+	 * broadcast.
+	 */
 	do {
 		i = ++h->addresses % ADDRESSES;
 	} while (i % 256 == 0 || i % 256 == 255);

@@ -1,17 +1,17 @@
 /*
  * runtime_hollow - a runtime that runs nothing: containers are entries in a table.
  *
- * For tests of scale, and to try devices without containers. Every image is there; containers start at
- * once and run until they are stopped (exit code 143, as of a process that SIGTERM ended), unless
- * annotations of the pod say otherwise:
+ * For tests of scale, and to try devices without containers. Every image is there; containers
+ * start at once and run until they are stopped (exit code 143, as of a process that SIGTERM
+ * ended), unless annotations of the pod say otherwise:
  *
  *	devplane.dev/hollow-exit.CONTAINER = "CODE" or "CODE after DURATION" ends it by itself;
  *	devplane.dev/hollow-pull-error = "IMAGE TEXT" fails pulls of that image, and it is not
  *	there, while a sandbox of a pod with this annotation is.
  *
- * The first is also looked for among the container's own annotations, as devplane.dev/hollow-exit: so
- * whoever makes init containers lets them end. An annotation that cannot be read ends the container at once
- * with code 128 and says so in its message.
+ * The first is also looked for among the container's own annotations, as
+ * devplane.dev/hollow-exit: so whoever makes init containers lets them end. An annotation that
+ * cannot be read ends the container at once with code 128 and says so in its message.
  *
  * State lives as long as the process; after a restart pods are started anew.
  */

@@ -4,12 +4,12 @@
  * saver_save() hands over the whole new content of a file and returns at once. A thread writes a
  * temporary file, fsyncs, renames and fsyncs the folder (file_write_atomic); contents that were
  * replaced before their turn are never written. `done` comes on the loop when this content, or a
- * later one of the same file, is on the disk, or could not be written. A failure says nothing about
- * the next save: a disk that was full and is not any more is written again.
+ * later one of the same file, is on the disk, or could not be written. A failure says nothing
+ * about the next save: a disk that was full and is not any more is written again.
  *
- * A file is one line of header and a body (saver_header.h). saver_load() checks all of it. What is
- * torn, foreign or of another kind is renamed to FILE.broken (FILE.broken.1, ..) and reported, never
- * fatal.
+ * A file is one line of header and a body (saver_header.h). saver_load() checks all of it. What
+ * is torn, foreign or of another kind is renamed to FILE.broken (FILE.broken.1, ..) and reported,
+ * never fatal.
  * Threads: the loop's; saver_load() may be called on any.
  */
 #ifndef NODE_SAVER_H

@@ -1,6 +1,6 @@
 /*
- * The line is read strictly, as it is printed: a file is ours whole or not at all. What of a foreign
- * file is shown in an error is little and made printable.
+ * The line is read strictly, as it is printed: a file is ours whole or not at all. What of a
+ * foreign file is shown in an error is little and made printable.
  */
 #include "node/saver_header.h"
 
@@ -60,6 +60,11 @@ static bool read_crc(struct str s, uint32_t *ret_crc)
 	return true;
 }
 
+static bool read_number(struct str s, uint64_t *ret_value)
+{
+	return s.n > 0 && (s.n == 1 || s.p[0] != '0') && str_to_u64(s, ret_value);
+}
+
 static bool read_header(struct str line, struct header *ret)
 {
 	struct str word[5];
@@ -70,8 +75,8 @@ static bool read_header(struct str line, struct header *ret)
 	}
 	ret->kind = word[1];
 	return line.p == NULL && str_eqz(word[0], MAGIC) && word[1].n > 0 &&
-	       str_to_u64(word[2], &ret->version) && read_crc(word[3], &ret->crc) &&
-	       str_to_u64(word[4], &ret->n);
+	       read_number(word[2], &ret->version) && read_crc(word[3], &ret->crc) &&
+	       read_number(word[4], &ret->n);
 }
 
 static int check_body(const struct header *h, struct str body, struct error *err)

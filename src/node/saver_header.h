@@ -17,8 +17,8 @@ uint32_t saver_crc32(struct str s);
 int saver_header_add(struct buf *out, const char *kind, unsigned version, struct str body);
 
 /*
- * The body of a file's content, borrowed from it. -ERR_CONFLICT says what is wrong: no such header,
- * another kind or version, a body that is too short, too long or changed.
+ * The body of a file's content, borrowed from it. -ERR_CONFLICT says what is wrong: no such
+ * header, another kind or version, a body that is too short, too long or changed.
  */
 int saver_header_check(struct str content, const char *kind, unsigned version, struct str *ret_body,
 		       struct error *err);

@@ -11,7 +11,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -136,7 +138,7 @@ static unsigned files_in(const char *dir)
 	return n;
 }
 
-/* --- saving ------------------------------------------------------------------------------------ */
+/* --- saving -------------------------------------------------------------------------------- */
 
 static void what_is_saved_is_loaded(void **state UNUSED)
 {
@@ -222,6 +224,37 @@ static void a_full_disk_is_told_and_the_next_save_works_again(void **state UNUSE
 	run_until(&t, 3);
 	assert_int_equal(t.failed, 1);
 	assert_saved(&t, "after");
+	end(&t);
+}
+
+/* The kernel takes a part and refuses the rest, as a full disk does. */
+static void a_write_that_fails_half_way_leaves_the_old_file_and_nothing_beside_it(
+	void **state UNUSED)
+{
+	struct rlimit before, small;
+	char text[4096];
+	struct test t;
+
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	begin(&t);
+	assert_int_equal(saver_new(t.loop, &t.saver, NULL), 0);
+	save(&t, "before");
+	run_until(&t, 1);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = (struct rlimit){ .rlim_cur = 1000, .rlim_max = before.rlim_max };
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	save(&t, text);
+	run_until(&t, 2);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(t.failed, 1);
+	assert_int_equal(t.last.sys_errno, EFBIG);
+	assert_int_equal(files_in(t.dir), 1);
+	assert_saved(&t, "before");
+	save(&t, text);
+	run_until(&t, 3);
+	assert_saved(&t, text);
 	end(&t);
 }
 
@@ -350,7 +383,7 @@ static void on_a_simulated_loop_it_writes_at_the_end_of_the_turn(void **state UN
 	sim_free(sim);
 }
 
-/* --- loading ----------------------------------------------------------------------------------- */
+/* --- loading ------------------------------------------------------------------------------- */
 
 static void put(const char *path, struct str content)
 {
@@ -475,6 +508,8 @@ int main(void)
 		cmocka_unit_test(only_the_latest_of_what_waits_is_written_and_all_are_told),
 		cmocka_unit_test(files_do_not_wait_for_each_others_failures),
 		cmocka_unit_test(a_full_disk_is_told_and_the_next_save_works_again),
+		cmocka_unit_test(
+			a_write_that_fails_half_way_leaves_the_old_file_and_nothing_beside_it),
 		cmocka_unit_test(what_is_too_large_to_be_read_again_is_not_written),
 		cmocka_unit_test(freeing_writes_what_waits_and_tells_nobody),
 		cmocka_unit_test(a_callback_may_free_the_saver),

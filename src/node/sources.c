@@ -34,7 +34,7 @@ struct source_want {
 	void *arg;
 };
 
-/* --- what waits ------------------------------------------------------------------------------ */
+/* --- what waits ----------------------------------------------------------------------------- */
 
 static const struct source *unknown(const struct sources_pod *p)
 {
@@ -98,7 +98,7 @@ static void look_at_wants(struct sources_pod *p)
 	}
 }
 
-/* --- a source -------------------------------------------------------------------------------- */
+/* --- a source ------------------------------------------------------------------------------- */
 
 static void on_sweep(struct loop_task *t);
 
@@ -271,7 +271,7 @@ static struct source *source_need(struct sources *s, const char *resource, struc
 	return found;
 }
 
-/* --- pods ------------------------------------------------------------------------------------ */
+/* --- pods ----------------------------------------------------------------------------------- */
 
 static void use(struct sources_pod *p, const char *resource, struct str ns, struct str name)
 {
@@ -399,7 +399,7 @@ void sources_drop(struct sources *s, struct str pod_uid)
 	sources_tokens_drop(s, pod_uid);
 }
 
-/* --- reading --------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------- */
 
 static struct json *tree_of(struct cached *o, struct arena *a)
 {
@@ -530,7 +530,7 @@ int sources_put(struct sources *s, const char *resource, struct str text, struct
 	return 0;
 }
 
-/* --- life ------------------------------------------------------------------------------------ */
+/* --- life ----------------------------------------------------------------------------------- */
 
 struct sources *sources_new(const struct sources_opts *opts)
 {

@@ -1,11 +1,13 @@
 /*
- * sources - ConfigMaps, Secrets, Services and tokens that pods of this node use, and changes of them.
+ * sources - ConfigMaps, Secrets, Services and tokens that pods of this node use, and changes of
+ * them.
  *
  * An object is fetched when a pod first needs it and then watched, by name, while a pod does
- * (upstream's watch-based manager): a node may read only what its pods name. One that says that it is
- * immutable is kept and not watched any more. Services are watched by the namespaces of pods that want
- * their variables, and default/kubernetes. Tokens of service accounts are asked for (TokenRequest, bound
- * to the pod) and renewed at four fifths of their life, or after a day, some seconds earlier by chance.
+ * (upstream's watch-based manager): a node may read only what its pods name. One that says that
+ * it is immutable is kept and not watched any more. Services are watched by the namespaces of
+ * pods that want their variables, and default/kubernetes. Tokens of service accounts are asked
+ * for (TokenRequest, bound to the pod) and renewed at four fifths of their life, or after a day,
+ * some seconds earlier by chance.
  * Threads: the loop's.
  */
 #ifndef NODE_SOURCES_H
@@ -24,7 +26,9 @@ struct sources;
 struct sources_opts {
 	struct loop *loop;
 	struct client *client; /* NULL: only what sources_put() gives is there */
-	/* Something that the pod uses has changed: volumes are to be written again. NULL allowed. */
+	/*
+	 * Something that the pod uses has changed: volumes are to be written again. NULL allowed.
+	 */
 	void (*on_change)(void *arg, struct str pod_uid);
 	void *arg;
 };
@@ -34,9 +38,9 @@ void sources_free(struct sources *s); /* NULL allowed; nothing is called any mor
 
 /*
  * Gets all that the pod's volumes, environment and pull secrets name; `done` comes once, not from
- * within, when each is known to be there or not. Again after the pod has changed. What the server does
- * not tell within two seconds is a failure that says why; it may be wanted again, and is then
- * still waited for. After sources_drop() `done` does not come.
+ * within, when each is known to be there or not. Again after the pod has changed. What the server
+ * does not tell within two seconds is a failure that says why; it may be wanted again, and is
+ * then still waited for. After sources_drop() `done` does not come.
  */
 typedef void sources_done(void *arg, const struct error *err);
 void sources_want(struct sources *s, struct pod *pod, sources_done *done, void *arg);
@@ -49,8 +53,9 @@ struct json *sources_secret(const struct sources *s, struct str ns, struct str n
 			    struct arena *a);
 
 /*
- * The Services whose variables a pod in `ns` gets, ordered by name: with `links` those of the namespace,
- * and default/kubernetes in any case unless the namespace has one of that name. Trees in `a`.
+ * The Services whose variables a pod in `ns` gets, ordered by name: with `links` those of the
+ * namespace, and default/kubernetes in any case unless the namespace has one of that name. Trees
+ * in `a`.
  */
 size_t sources_services(const struct sources *s, struct str ns, bool links, struct arena *a,
 			struct json ***ret_services);
@@ -59,9 +64,9 @@ size_t sources_services(const struct sources *s, struct str ns, bool links, stru
 int sources_put(struct sources *s, const char *resource, struct str text, struct error *err);
 
 /*
- * A token for the pod's account; renewed in time, then on_change is called. An empty audience is the
- * server's. `done` comes once, not from within: the token is borrowed, and empty when `err` is
- * set. After sources_drop() it comes with ERR_CANCELED.
+ * A token for the pod's account; renewed in time, then on_change is called. An empty audience is
+ * the server's. `done` comes once, not from within: the token is borrowed, and empty when `err`
+ * is set. After sources_drop() it comes with ERR_CANCELED.
  */
 typedef void sources_token_done(void *arg, struct str token, const struct error *err);
 void sources_token(struct sources *s, struct pod *pod, struct str audience, int64_t expiry_s,

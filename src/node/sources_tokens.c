@@ -1,6 +1,6 @@
 /*
- * Tokens, one per pod, audience and length of life. A timer asks for the next one in time; while that
- * fails the old one serves as long as it is valid. Waiters share one request.
+ * Tokens, one per pod, audience and length of life. A timer asks for the next one in time; while
+ * that fails the old one serves as long as it is valid. Waiters share one request.
  */
 #include "base/backoff.h"
 #include "base/limits.h"
@@ -9,7 +9,8 @@
 #include "client/client.h"
 #include "node/sources_impl.h"
 
-enum { JITTER_S = 10, RETRY_MS = 1000, RETRY_MAX_MS = 60000 };
+/* With a clock that runs ahead a token is always old: it is renewed, but not all the time. */
+enum { JITTER_S = 10, RENEW_LEAST_MS = 10000, RETRY_MS = 1000, RETRY_MAX_MS = 60000 };
 
 #define DAY_NS (INT64_C(86400) * CLOCK_SEC)
 
@@ -69,7 +70,9 @@ static void token_free(struct token *t)
 	free(t);
 }
 
-/* Whoever is called may ask again, cancel others or drop the pod: only `dropped` may be set then. */
+/*
+ * Whoever is called may ask again, cancel others or drop the pod: only `dropped` may be set then.
+ */
 static void tell_waiters(struct token *t, const struct error *err)
 {
 	size_t n = 0;
@@ -87,7 +90,7 @@ static void tell_waiters(struct token *t, const struct error *err)
 	t->telling = false;
 }
 
-/* --- asking ---------------------------------------------------------------------------------- */
+/* --- asking --------------------------------------------------------------------------------- */
 
 static struct json *request_tree(struct arena *a, const struct token *t)
 {
@@ -138,7 +141,8 @@ static void plan_renewal(struct token *t, int64_t life_s)
 	int64_t late = t->expires_ns - life_s / 5 * CLOCK_SEC;
 
 	t->renew_ns = MIN(late, issued + DAY_NS) - jitter;
-	loop_timer_start(&t->timer, MAX((t->renew_ns - wall(t)) / CLOCK_MS, (int64_t)RETRY_MS));
+	loop_timer_start(&t->timer,
+			 MAX((t->renew_ns - wall(t)) / CLOCK_MS, (int64_t)RENEW_LEAST_MS));
 }
 
 static int take_answer(struct token *t, const struct client_answer *answer, struct error *err)
@@ -200,7 +204,7 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 		o->on_change(o->arg, t->uid);
 }
 
-/* --- waiting --------------------------------------------------------------------------------- */
+/* --- waiting -------------------------------------------------------------------------------- */
 
 static void on_task(struct loop_task *task)
 {

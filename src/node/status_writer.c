@@ -1,11 +1,12 @@
 /*
- * A pod is three texts: what it should have, what is on its way, and what the server has, the last as
- * far as answers and the watch tell. A patch is the difference of the first and the last at the
- * time of sending, so nothing queues: whatever was set meanwhile is in the next one.
+ * A pod is three texts: what it should have, what is on its way, and what the server has, the
+ * last as far as answers and the watch tell. A patch is the difference of the first and the
+ * last at the time of sending, so nothing queues: whatever was set meanwhile is in the next
+ * one.
  *
- * A server may take a status and keep another (a field that it does not know, or whose gate is off).
- * So what counts as taken is the answer, not equality; and the watch makes us write again only
- * when it shows a difference that the last answer did not have. Without that two would
+ * A server may take a status and keep another (a field that it does not know, or whose gate is
+ * off). So what counts as taken is the answer, not equality; and the watch makes us write again
+ * only when it shows a difference that the last answer did not have. Without that two would
  * correct each other for ever.
  */
 #include "node/status_writer.h"
@@ -230,7 +231,10 @@ static void try_later(struct entry *e)
 	loop_timer_start(&e->again, backoff_next(&e->backoff, loop_prng(e->writer->opts.loop)));
 }
 
-/* What was under way has ended; ownership of its text goes to the caller when nobody else has it. */
+/*
+ * What was under way has ended; ownership of its text goes to the caller when nobody else has
+ * it.
+ */
 static void end_patch(struct entry *e, bool taken)
 {
 	struct version later = e->later;

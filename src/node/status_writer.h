@@ -1,12 +1,14 @@
 /*
- * status_writer - brings the status of pods to the API server: one write per pod under way, the latest wins.
+ * status_writer - brings the status of pods to the API server: one write per pod under way, the
+ * latest wins.
  *
- * status_writer_set() takes the whole status that a pod should have. What differs from what was written or seen last
- * is sent as a strategic merge patch of pods/status with the pod's uid, top-level fields that differ only;
- * conditions are merged by type, so others' stay. While a patch is under way the next is made of the state then: rapid
- * changes end in the latest, with no queue between. No delay is added to the first. Failures are tried
- * again with back-off (0.1 s to 5 s); a pod that is gone (404, or another uid: 409) is forgotten. A refusal (422)
- * is told, and tried without the pod-level field when that was refused.
+ * status_writer_set() takes the whole status that a pod should have. What differs from what was
+ * written or seen last is sent as a strategic merge patch of pods/status with the pod's uid,
+ * top-level fields that differ only; conditions are merged by type, so others' stay. While a
+ * patch is under way the next is made of the state then: rapid changes end in the latest, with
+ * no queue between. No delay is added to the first. Failures are tried again with back-off (0.1
+ * s to 5 s); a pod that is gone (404, or another uid: 409) is forgotten. A refusal (422) is
+ * told, and tried without the pod-level field when that was refused.
  * Threads: the loop's.
  */
 #ifndef NODE_STATUS_WRITER_H
@@ -24,7 +26,10 @@ struct status_writer;
 struct status_writer_opts {
 	struct loop *loop;
 	struct client *client;
-	/* The server has taken a status: `status` is what was sent, whole. Borrowed. */
+	/*
+	 * The server has taken a status: `status` is what was sent, whole. Borrowed. Not told when
+	 * it had all of it already. It may set, delete or forget the pod.
+	 */
 	void (*on_written)(void *arg, struct str pod_uid, const struct json *status);
 	/* It could not be written, and will not be by trying again. */
 	void (*on_refused)(void *arg, struct str pod_uid, const struct error *err);
@@ -41,9 +46,13 @@ void status_writer_set(struct status_writer *w, const struct pod *pod, const str
 void status_writer_seen(struct status_writer *w, const struct pod *pod);
 /* All that was set has been taken. */
 bool status_writer_settled(const struct status_writer *w, struct str pod_uid);
+/* The object is gone. Until then a pod that the server does not have is remembered as such. */
 void status_writer_forget(struct status_writer *w, struct str pod_uid);
 
-/* Deletes the pod from the API with grace 0 once its last status is written; repeated until it is gone. */
+/*
+ * Deletes the pod from the API with grace 0 once its last status is written; repeated until it
+ * is gone.
+ */
 void status_writer_delete(struct status_writer *w, const struct pod *pod);
 
 size_t status_writer_pending(const struct status_writer *w);

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "node/device_status.h"
+#include "node/node_json.h"
 
 enum merge {
 	ATOMIC, /* sent whole, and taken so */
@@ -55,25 +56,13 @@ static bool is_own(struct str type)
 
 /* --- parts of a patch ------------------------------------------------------------------------ */
 
-/* Readers of a shared tree: a node can be in one tree only, its children in several. */
-static struct json *shallow(struct arena *a, const struct json *v)
-{
-	struct json *copy = json_make_null(a);
-
-	*copy = *v;
-	copy->next = NULL;
-	copy->key = NULL;
-	copy->key_n = 0;
-	return copy;
-}
-
 /* An object with the same members, to which more can be added. */
 static struct json *members(struct arena *a, const struct json *object)
 {
 	struct json *copy = json_make_object(a);
 
 	JSON_FOREACH (it, object)
-		json_add(copy, json_key(it), shallow(a, it));
+		json_add(copy, json_key(it), json_alias(a, it));
 	return copy;
 }
 
@@ -156,7 +145,7 @@ static struct json *replaced_list(struct arena *a, const struct json *wanted)
 	json_put_str(a, directive, "$patch", STR("replace"));
 	json_append(list, directive);
 	JSON_FOREACH (it, wanted)
-		json_append(list, shallow(a, it));
+		json_append(list, json_alias(a, it));
 	return list;
 }
 
@@ -174,7 +163,7 @@ static struct json *patch_field(struct arena *a, enum merge merge, const struct 
 		return none ? NULL : json_make_null(a);
 	if (json_equal(server, wanted))
 		return NULL;
-	return merge == REPLACED ? replaced_list(a, wanted) : shallow(a, wanted);
+	return merge == REPLACED ? replaced_list(a, wanted) : json_alias(a, wanted);
 }
 
 /* --- public ---------------------------------------------------------------------------------- */
@@ -206,7 +195,7 @@ void status_patch_reduce(struct arena *a, const struct json *status, struct buf 
 		const struct json *v = json_getz(status, fields[i].name);
 
 		if (!is_absent(v))
-			json_add(reduced, str_from(fields[i].name), shallow(a, v));
+			json_add(reduced, str_from(fields[i].name), json_alias(a, v));
 	}
 	(void)json_print(out, reduced, NULL);
 }

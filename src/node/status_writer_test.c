@@ -1,6 +1,6 @@
 /*
- * Statuses on their way to a server in a simulated world that applies strategic patches as ours does,
- * keeps versions, and can be slow, away, or of another opinion.
+ * Statuses on their way to a server in a simulated world that applies strategic patches as ours
+ * does, keeps versions, and can be slow, away, or of another opinion.
  */
 #include <setjmp.h>
 #include <stdarg.h>

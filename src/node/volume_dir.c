@@ -1,13 +1,14 @@
 /*
- * Trees are removed without recursion and with three descriptors: what is not empty is moved up beside
- * its parent, so that depth, which a container chooses, costs nothing. rmdir() says EBUSY of mount
- * points, so nothing mounted is ever entered.
+ * Trees are removed without recursion and with three descriptors: what is not empty is moved up
+ * beside its parent, so that depth, which a container chooses, costs nothing. rmdir() says EBUSY
+ * of mount points, so nothing mounted is ever entered.
  */
 #include "node/volume_dir.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@
 #include "base/random.h"
 #include "base/vec.h"
 
-/* --- making ---------------------------------------------------------------------------------- */
+/* --- making --------------------------------------------------------------------------------- */
 
 static int make_one(const char *path, unsigned mode, struct error *err)
 {
@@ -49,7 +50,7 @@ int volume_dir_make(const char *path, unsigned mode, struct error *err)
 	return make_one(path, mode, err);
 }
 
-/* --- removing -------------------------------------------------------------------------------- */
+/* --- removing ------------------------------------------------------------------------------- */
 
 static DIR *open_dir(int at, const char *name)
 {
@@ -95,7 +96,7 @@ static int move_up(int from, const char *name, int top, struct error *err)
 }
 
 /* Empties the folder `name` of `top` by removing what it has, or moving it up to `top`. */
-static int empty_into(int top, const char *name, struct error *err)
+static int empty_into(int top, const char *name, unsigned *budget, struct error *err)
 {
 	DIR *d = open_dir(top, name);
 	const struct dirent *e;
@@ -103,9 +104,10 @@ static int empty_into(int top, const char *name, struct error *err)
 
 	if (!d)
 		return error_set_errno(err, ERR_IO, errno, "open %s", name);
-	while (r >= 0 && (e = readdir(d))) {
+	while (r >= 0 && *budget > 0 && (e = readdir(d))) {
 		if (is_dots(e->d_name))
 			continue;
+		--*budget;
 		r = remove_entry(dirfd(d), e->d_name, err);
 		if (r == 1)
 			r = move_up(dirfd(d), e->d_name, top, err);
@@ -114,29 +116,30 @@ static int empty_into(int top, const char *name, struct error *err)
 	return r < 0 ? r : 0;
 }
 
-/* One pass over `top`; *ret_more: there were folders, so look again. */
-static int empty_once(DIR *top, bool *ret_more, struct error *err)
+/* One pass over `top`; 1: there were folders, or the budget is spent, so look again. */
+static int empty_some(DIR *top, unsigned *budget, struct error *err)
 {
 	const struct dirent *e;
+	bool more = false;
 	int r = 0;
 
-	*ret_more = false;
-	rewinddir(top);
 	while (r >= 0 && (e = readdir(top))) {
 		if (is_dots(e->d_name))
 			continue;
+		if (*budget == 0)
+			return 1;
+		--*budget;
 		r = remove_entry(dirfd(top), e->d_name, err);
 		if (r != 1)
 			continue;
-		*ret_more = true;
-		r = empty_into(dirfd(top), e->d_name, err);
+		more = true;
+		r = empty_into(dirfd(top), e->d_name, budget, err);
 	}
-	return r < 0 ? r : 0;
+	return r < 0 ? r : more;
 }
 
-int volume_dir_remove_at(int dir, const char *name, struct error *err)
+int volume_dir_remove_some(int dir, const char *name, unsigned budget, struct error *err)
 {
-	bool more = true;
 	DIR *top;
 	int r;
 
@@ -146,14 +149,23 @@ int volume_dir_remove_at(int dir, const char *name, struct error *err)
 	top = open_dir(dir, name);
 	if (!top)
 		return error_set_errno(err, ERR_IO, errno, "open %s", name);
-	while (r >= 0 && more)
-		r = empty_once(top, &more, err);
+	r = empty_some(top, &budget, err);
 	(void)closedir(top);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return error_set_errno(err, ERR_IO, errno, "remove %s", name);
 	return 0;
+}
+
+int volume_dir_remove_at(int dir, const char *name, struct error *err)
+{
+	int r;
+
+	do
+		r = volume_dir_remove_some(dir, name, UINT_MAX, err);
+	while (r > 0);
+	return r;
 }
 
 int volume_dir_remove(const char *path, struct error *err)
@@ -163,7 +175,7 @@ int volume_dir_remove(const char *path, struct error *err)
 	return r < 0 ? error_wrap(err, r, "remove %s", path) : 0;
 }
 
-/* --- mounting -------------------------------------------------------------------------------- */
+/* --- mounting ------------------------------------------------------------------------------- */
 
 bool volume_dir_is_mount(const char *path)
 {
@@ -279,7 +291,7 @@ int volume_dir_unmount_below(const char *path, struct error *err)
 	return r;
 }
 
-/* --- owning ---------------------------------------------------------------------------------- */
+/* --- owning --------------------------------------------------------------------------------- */
 
 void volume_dir_own(int dir, const char *name, const struct volume_owner *o)
 {

@@ -1,6 +1,6 @@
 /*
- * One function per kind of source, all filling one list. Texts of failures are upstream's, for people
- * search for them.
+ * One function per kind of source, all filling one list. Texts of failures are upstream's, for
+ * people search for them.
  */
 #include "node/volume_payload.h"
 
@@ -9,7 +9,7 @@
 
 enum { MODE_DEFAULT = 0644, PATH_LONGEST = 4096, NAME_LONGEST = 255 };
 
-/* --- the list -------------------------------------------------------------------------------- */
+/* --- the list ------------------------------------------------------------------------------- */
 
 void volume_payload_init(struct volume_payload *p, struct arena *a)
 {
@@ -89,7 +89,7 @@ int volume_payload_add(struct volume_payload *p, const struct volume_file *f, st
 	return 0;
 }
 
-/* --- config maps and secrets ------------------------------------------------------------------ */
+/* --- config maps and secrets ---------------------------------------------------------------- */
 
 /* What all files of a volume have unless they say otherwise. */
 struct defaults {
@@ -206,7 +206,7 @@ static int add_secret(const struct volume_context *c, const struct json *source,
 	return add_object(p, &o, err);
 }
 
-/* --- fields and tokens ------------------------------------------------------------------------ */
+/* --- fields and tokens ---------------------------------------------------------------------- */
 
 static int add_field(const struct volume_context *c, const struct json *item,
 		     struct defaults defaults, struct volume_payload *p, struct error *err)
@@ -257,7 +257,7 @@ static int add_token(const struct volume_context *c, const struct json *source,
 	return r < 0 ? r : volume_payload_add(p, &f, err);
 }
 
-/* --- projected -------------------------------------------------------------------------------- */
+/* --- projected ------------------------------------------------------------------------------ */
 
 static int add_projection(const struct volume_context *c, const struct json *projection,
 			  struct defaults defaults, struct volume_payload *p, struct error *err)

@@ -1,8 +1,9 @@
 /*
- * The kernel could resolve beneath a folder by itself (openat2), but not make what is missing on the way.
- * So we walk, one name at a time and never through a link: folders that were passed are a stack of
- * descriptors, ".." in a link's target takes one off, and a link's target is put in front of the rest
- * of the path. No step depends on a name twice, so nobody can change it between check and use.
+ * The kernel could resolve beneath a folder by itself (openat2), but not make what is missing on
+ * the way. So we walk, one name at a time and never through a link: folders that were passed are
+ * a stack of descriptors, ".." in a link's target takes one off, and a link's target is put in
+ * front of the rest of the path. No step depends on a name twice, so nobody can change it between
+ * check and use.
  */
 #include "node/volume_subpath.h"
 

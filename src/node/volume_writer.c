@@ -1,7 +1,7 @@
 /*
- * What is there is compared with what should be by reading it: refreshes are rare and files are small, and
- * so nothing has to be remembered over a restart. Leftovers of a crash ("..TIME" folders that "..data"
- * does not name) go with the next change.
+ * What is there is compared with what should be by reading it: refreshes are rare and files are
+ * small, and so nothing has to be remembered over a restart. Leftovers of a crash ("..TIME"
+ * folders that "..data" does not name) go with the next change.
  */
 #include "node/volume_writer.h"
 
@@ -27,10 +27,11 @@ struct writer {
 	int state; /* the new state's, or -1 */
 	char name[STATE_NAME]; /* of the new state */
 	const struct volume_payload *payload;
+	struct map names; /* first parts of the files' paths */
 	const struct volume_owner *owner;
 };
 
-/* --- is it there already? --------------------------------------------------------------------- */
+/* --- is it there already? ------------------------------------------------------------------- */
 
 static bool has_content(int dir, const struct volume_file *f)
 {
@@ -108,7 +109,7 @@ static bool is_current(const struct writer *w)
 	return count_files(state, DEPTH_MAX, p->files.n) == p->files.n;
 }
 
-/* --- a new state ------------------------------------------------------------------------------ */
+/* --- a new state ---------------------------------------------------------------------------- */
 
 /* "..2026_01_31_12_00_00.123456789" */
 static int make_state(struct writer *w, int64_t wall_ns, struct error *err)
@@ -204,7 +205,7 @@ static int swap(struct writer *w, struct error *err)
 	return 0;
 }
 
-/* --- names in the volume ----------------------------------------------------------------------- */
+/* --- names in the volume -------------------------------------------------------------------- */
 
 static struct str first_part(struct str path)
 {
@@ -214,15 +215,24 @@ static struct str first_part(struct str path)
 	return part;
 }
 
+static void gather_names(struct writer *w)
+{
+	const struct volume_payload *p = w->payload;
+
+	map_init(&w->names);
+	for (size_t i = 0; i < p->files.n; i++)
+		(void)map_put(&w->names, first_part(p->files.v[i]->path), p->files.v[i]);
+}
+
 /* Links that people see. A folder of that name (a mount point of another volume) stays. */
 static int link_names(struct writer *w, struct error *err)
 {
-	const struct volume_payload *p = w->payload;
 	char name[NAME_MAX + 1], target[NAME_MAX + sizeof(DATA) + 1];
+	size_t at = 0;
+	struct str part;
+	void *file;
 
-	for (size_t i = 0; i < p->files.n; i++) {
-		struct str part = first_part(p->files.v[i]->path);
-
+	while (map_next(&w->names, &at, &part, &file)) {
 		(void)snprintf(name, sizeof(name), "%.*s", STR_ARG(part));
 		(void)snprintf(target, sizeof(target), DATA "/%s", name);
 		if (symlinkat(target, w->dir, name) == 0)
@@ -231,15 +241,6 @@ static int link_names(struct writer *w, struct error *err)
 			return error_set_errno(err, ERR_IO, errno, "symlink %s", name);
 	}
 	return 0;
-}
-
-static bool has_name(const struct volume_payload *p, const char *name)
-{
-	for (size_t i = 0; i < p->files.n; i++) {
-		if (str_eqz(first_part(p->files.v[i]->path), name))
-			return true;
-	}
-	return false;
 }
 
 /* Whether an entry is a link of ours, and so ours to remove. */
@@ -259,7 +260,7 @@ static void tidy_entry(struct writer *w, const char *name)
 		return;
 	if (ours && strcmp(name, DATA) != 0 && strcmp(name, w->name) != 0)
 		(void)volume_dir_remove_at(w->dir, name, NULL);
-	else if (!ours && is_our_link(w->dir, name) && !has_name(w->payload, name))
+	else if (!ours && is_our_link(w->dir, name) && !map_get(&w->names, str_from(name)))
 		(void)unlinkat(w->dir, name, 0);
 }
 
@@ -303,6 +304,7 @@ int volume_writer_write(const char *dir, const struct volume_payload *p,
 	w.dir = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (w.dir < 0)
 		return error_set_errno(err, ERR_IO, errno, "open %s", dir);
+	gather_names(&w);
 	current = is_current(&w);
 	if (!current)
 		r = renew(&w, wall_ns, err);
@@ -313,6 +315,7 @@ int volume_writer_write(const char *dir, const struct volume_payload *p,
 	if (w.state >= 0)
 		(void)close(w.state);
 	(void)close(w.dir);
+	map_release(&w.names);
 	if (ret_changed)
 		*ret_changed = r == 0 && !current;
 	return r;

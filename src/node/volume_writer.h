@@ -1,9 +1,9 @@
 /*
  * volume_writer - files of a volume, replaced all at once.
  *
- * The folder has links to "..data/NAME", "..data" is a link to a folder with the time in its name, and
- * a new state is a new such folder and one rename. So whoever opens files by their names sees one state
- * or the other. As upstream's atomic writer lays it out.
+ * The folder has links to "..data/NAME", "..data" is a link to a folder with the time in its
+ * name, and a new state is a new such folder and one rename. So whoever opens files by their
+ * names sees one state or the other. As upstream's atomic writer lays it out.
  */
 #ifndef NODE_VOLUME_WRITER_H
 #define NODE_VOLUME_WRITER_H

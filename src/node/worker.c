@@ -68,6 +68,16 @@ bool worker_ending(const struct worker *w)
 	return w->gone || w->pod->deleting || w->reject_reason || w->stop_reason;
 }
 
+bool worker_sees(const struct worker *w)
+{
+	return w->seen_at > 0 && w->seen_at >= w->seen_need;
+}
+
+void worker_relist(struct worker *w)
+{
+	w->seen_need = w->host->relist(w->host->arg);
+}
+
 static struct str text_of(const char *z)
 {
 	return z ? str_from(z) : STR_NULL;
@@ -107,7 +117,7 @@ void worker_step_done(struct worker *w, enum worker_step next)
 {
 	w->step = next;
 	w->busy = false;
-	w->told = false;
+	w->failures = 0;
 	w->retry_at = 0;
 	backoff_reset(&w->backoff);
 	worker_look(w);
@@ -120,9 +130,9 @@ void worker_step_failed(struct worker *w, const char *reason, const char *prefix
 
 	log_debug(w->host->log, "a step of a pod failed", LOG_STR("pod", w->pod->name),
 		  LOG_Z("reason", reason), LOG_ERR(err));
-	if (!w->told)
+	/* A driver needs a moment to come back to an agent that was restarted. */
+	if (++w->failures == (w->admitted ? 2 : 1))
 		worker_event(w, STR_NULL, RECORDER_WARNING, reason, "%s%s", prefix, err->msg);
-	w->told = true;
 	w->busy = false;
 	w->retry_at = loop_now(w->host->loop) + delay;
 	loop_timer_start(&w->timer, delay);
@@ -141,7 +151,7 @@ static void run(struct worker *w)
 	struct lifecycle_plan plan = { 0 };
 
 	arena_init(&a, REQUEST_WORK_MAX);
-	if (!w->seen_known)
+	if (!worker_sees(w))
 		return;
 	lifecycle_plan(w->life, &in, &a, &plan);
 	for (size_t i = 0; i < plan.nnotes; i++)
@@ -185,8 +195,10 @@ static void on_task(struct loop_task *t)
 {
 	struct worker *w = CONTAINER_OF(t, struct worker, task);
 
-	if (!w->busy && w->step < WORKER_RUN && worker_ending(w))
+	if (!w->busy && w->step < WORKER_RUN && worker_ending(w)) {
 		w->step = WORKER_RUN;
+		w->retry_at = 0;
+	}
 	if (w->busy || waits(w)) {
 		worker_write_status(w);
 		return;
@@ -225,7 +237,7 @@ void worker_gone(struct worker *w)
 	worker_look(w);
 }
 
-void worker_seen(struct worker *w, const struct runtime_pod *seen)
+void worker_seen(struct worker *w, const struct runtime_pod *seen, uint64_t look)
 {
 	struct arena *a = NULL;
 
@@ -240,7 +252,7 @@ void worker_seen(struct worker *w, const struct runtime_pod *seen)
 		arena_release(w->seen_arena);
 	free(w->seen_arena);
 	w->seen_arena = a;
-	w->seen_known = true;
+	w->seen_at = look;
 	worker_look(w);
 }
 

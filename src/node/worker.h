@@ -54,16 +54,17 @@ struct worker_host {
 	const struct log *log;
 	struct cdi_dirs cdi_dirs;
 	const char *node_name, *log_root;
+	bool hollow; /* the runtime runs nothing: volumes, environment and probes are left out */
 	bool runtime_does_cdi, pod_level; /* learnt later */
 	struct str id_prefix;
 	struct metrics_counter *problems; /* status that could not be made or written; or NULL */
 
 	/* Makes the log of assignments durable. */
 	void (*save)(void *arg, void (*done)(void *arg, const struct error *err), void *done_arg);
-	/* Whether the pod fits beside the others; -ERR_INVALID with `reason`. */
-	int (*fits)(void *arg, const struct pod *pod, const char **ret_reason, struct error *err);
-	/* The runtime's state has changed by our doing: ask it. */
-	void (*relist)(void *arg);
+	/* Whether the pod fits beside the others: fit_check(). */
+	int (*fits)(void *arg, const struct pod *pod, char *ret_reason, struct error *err);
+	/* The runtime's state has changed by our doing: ask it. Returns the number of that look. */
+	uint64_t (*relist)(void *arg);
 	/* The pod's object is gone and nothing of it is left: free the worker. */
 	void (*over)(void *arg, struct worker *w);
 	void *arg;
@@ -88,8 +89,8 @@ bool worker_admitted(const struct worker *w);
 void worker_update(struct worker *w, struct pod *pod);
 void worker_gone(struct worker *w);
 
-/* What the runtime has of it; copied. NULL: nothing. */
-void worker_seen(struct worker *w, const struct runtime_pod *seen);
+/* What the runtime had of it at its look of that number; copied. NULL: nothing. */
+void worker_seen(struct worker *w, const struct runtime_pod *seen, uint64_t look);
 
 /* Config maps, secrets or tokens that it uses have changed. */
 void worker_sources_changed(struct worker *w);

@@ -61,7 +61,7 @@ void worker_op_end(struct worker_op *op, const char *reason, struct str message)
 		lifecycle_failed(w->life, op->container, str_from(reason), message,
 				 loop_now(w->host->loop));
 	op_free(op);
-	w->host->relist(w->host->arg);
+	worker_relist(w);
 	worker_look(w);
 }
 
@@ -150,9 +150,14 @@ static void begin_stop(struct worker_op *op, const struct lifecycle_action *a)
 	worker_event(op->worker, op->container, RECORDER_NORMAL, "Killing", "%.*s",
 		     STR_ARG(a->message));
 	if (hook && op->grace_s > 0)
-		probes_hook(h->probes, op->pod, op->spec, op->id, hook,
-			    sandbox && sandbox->nips ? sandbox->ips[0] : STR_NULL,
-			    op->grace_s * 1000, on_pre_stop, op);
+		probes_hook(h->probes, op->pod,
+			    &(struct probes_hook){
+				    .container = op->spec,
+				    .handler = hook,
+				    .container_id = op->id,
+				    .pod_ip = sandbox && sandbox->nips ? sandbox->ips[0] : STR_NULL,
+				    .timeout_ms = op->grace_s * 1000 },
+			    on_pre_stop, op);
 	else
 		stop_container(op);
 }

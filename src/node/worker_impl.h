@@ -57,8 +57,9 @@ struct worker {
 	bool admitted; /* by an earlier agent: failures are tried again, not final */
 	bool prepared, cleaned, ended, gone;
 	bool refreshing, refresh_again; /* of volumes, while it runs */
-	bool seen_known; /* the runtime was asked */
-	bool told; /* a problem of this step has been told */
+	uint64_t seen_at,
+		seen_need; /* looks of the runtime: the last one, and the one to wait for */
+	unsigned failures; /* of this step in a row */
 	bool marked; /* worker_health_changed() is owed */
 	char *reject_reason, *reject_message;
 	char *stop_reason, *stop_message;
@@ -75,6 +76,10 @@ struct worker {
 
 /* --- worker.c ---------------------------------------------------------------------------------- */
 
+/* The runtime was asked since we last changed something there. */
+bool worker_sees(const struct worker *w);
+/* We have changed something: no decision before the runtime was asked again. */
+void worker_relist(struct worker *w);
 /* Another look, at the end of this turn. */
 void worker_look(struct worker *w);
 /* The step could not be done: again later; told as an event with `reason`, once in a row. */

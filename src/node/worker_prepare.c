@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "node/fit.h"
 #include "node/claims.h"
 #include "node/container_config.h"
 #include "node/plugins.h"
@@ -118,14 +119,14 @@ static void hold_devices(struct worker *w)
 
 void worker_step_admit(struct worker *w)
 {
-	const char *reason = NULL;
+	char reason[FIT_REASON_SIZE];
 	struct error err;
 
 	if (pod_terminal(w->pod)) {
 		worker_step_done(w, WORKER_RUN);
-	} else if (container_config_check(w->pod, &err) < 0) {
+	} else if (!w->host->hollow && container_config_check(w->pod, &err) < 0) {
 		worker_step_failed(w, "FailedCreatePodContainer", "cannot run this pod: ", &err);
-	} else if (!w->admitted && w->host->fits(w->host->arg, w->pod, &reason, &err) < 0) {
+	} else if (!w->admitted && w->host->fits(w->host->arg, w->pod, reason, &err) < 0) {
 		refuse(w, reason, &err);
 	} else {
 		hold_devices(w);
@@ -236,6 +237,11 @@ static void on_sources(void *arg, const struct error *err)
 
 void worker_step_sources(struct worker *w)
 {
+	if (w->host->hollow) {
+		w->prepared = true;
+		worker_step_done(w, WORKER_RUN);
+		return;
+	}
 	call(w);
 	sources_want(w->host->sources, w->pod, on_sources, w);
 }
@@ -326,7 +332,7 @@ void worker_step_release(struct worker *w)
 	if (w->refreshing)
 		return;
 	sources_drop(w->host->sources, w->pod->uid);
-	if (volumes_unmount(w->host->volumes, w->pod->uid, &err) < 0) {
+	if (!w->host->hollow && volumes_unmount(w->host->volumes, w->pod->uid, &err) < 0) {
 		worker_step_failed(w, "FailedUnmount", "cannot remove the pod's volumes: ", &err);
 		return;
 	}
@@ -344,14 +350,13 @@ static void on_removed(void *arg, const struct error *err)
 		worker_step_failed(w, "FailedRemovePodSandBox", "", err);
 		return;
 	}
-	w->seen_known = false;
-	w->host->relist(w->host->arg);
+	worker_relist(w);
 }
 
 /* One sandbox after the other, with its containers; then nothing is left. */
 void worker_step_remove(struct worker *w)
 {
-	if (w->calls > 0 || !list_empty(&w->ops) || !w->seen_known)
+	if (w->calls > 0 || !list_empty(&w->ops) || !worker_sees(w))
 		return;
 	if (!w->seen || w->seen->nsandboxes == 0) {
 		w->host->over(w->host->arg, w);

@@ -56,9 +56,14 @@ static void on_started(void *arg, const struct error *err)
 		worker_op_end(op, NULL, STR_NULL);
 		return;
 	}
-	h->relist(h->arg);
-	probes_hook(h->probes, op->pod, op->spec, op->created_id, hook,
-		    sandbox && sandbox->nips ? sandbox->ips[0] : STR_NULL, 0, on_post_start, op);
+	worker_relist(op->worker);
+	probes_hook(h->probes, op->pod,
+		    &(struct probes_hook){ .container = op->spec,
+					   .handler = hook,
+					   .container_id = op->created_id,
+					   .pod_ip = sandbox && sandbox->nips ? sandbox->ips[0]
+									      : STR_NULL },
+		    on_post_start, op);
 }
 
 static void on_created(void *arg, struct str id, const struct error *err)
@@ -130,6 +135,33 @@ static int gather(struct worker_op *op, struct container_parts *parts, struct er
 				 &parts->nmounts, err);
 }
 
+static struct runtime_pairs annotations(struct worker_op *op)
+{
+	const struct json *from = json_getz(op->pod->metadata, "annotations");
+	struct runtime_pairs to = { .v = arena_alloc(&op->arena,
+						     (json_count(from) + 1) * sizeof(*to.v)) };
+
+	JSON_FOREACH (it, from)
+		to.v[to.n++] = (struct runtime_pair){ json_key(it), json_str(it) };
+	return to;
+}
+
+/* Of what a hollow container is made of only the pod's annotations are read. */
+static void create_hollow(struct worker_op *op)
+{
+	struct runtime *r = op->worker->host->runtime;
+	struct sandbox_spec sandbox = { .uid = op->pod->uid,
+					.ns = op->pod->ns,
+					.name = op->pod->name,
+					.annotations = annotations(op) };
+	struct container_spec spec = { .name = op->container,
+				       .attempt = op->attempt,
+				       .image = op->image_ref,
+				       .user_image = json_text_at(op->spec, "image") };
+
+	r->ops->create(r, op->sandbox_id, &sandbox, &spec, on_created, op);
+}
+
 static void create(struct worker_op *op)
 {
 	struct worker_host *h = op->worker->host;
@@ -192,7 +224,10 @@ static void prestart(struct worker_op *op)
 				 on_prestarted, op);
 		return;
 	}
-	create(op);
+	if (h->hollow)
+		create_hollow(op);
+	else
+		create(op);
 }
 
 /* --- the image --------------------------------------------------------------------------------------- */

@@ -79,7 +79,11 @@ static void follow_probes(struct worker *w, const struct lifecycle_input *in)
 		for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 			struct str id = STR_NULL;
 
-			if (lifecycle_wants_probe(w->life, in, c.name, kinds[i], &id))
+			bool wanted = lifecycle_wants_probe(w->life, in, c.name, kinds[i], &id);
+
+			if (wanted && w->host->hollow)
+				lifecycle_probed(w->life, id, kinds[i], true, STR_NULL);
+			else if (wanted)
 				probes_start(w->host->probes, w->pod, c.name, id, kinds[i], ip);
 			else if (id.n > 0)
 				probes_stop(w->host->probes, id, kinds[i]);
@@ -92,7 +96,7 @@ void worker_write_status(struct worker *w)
 	struct lifecycle_input in = worker_input(w);
 	struct worker_status *s;
 
-	if (w->gone || !w->seen_known)
+	if (w->gone || w->seen_at == 0)
 		return;
 	if (!w->ended)
 		follow_probes(w, &in);

@@ -1,0 +1,111 @@
+/*
+ * The checkpoint of assignments, as a stranger may have written it. What is read says the same
+ * when it is written and read again, gives no device to two pods, and can be lived with: all
+ * pods end, are forgotten, their claims unprepared, and nothing is left. What is refused leaves
+ * nothing.
+ */
+#include <stdint.h>
+
+#include "base/limits.h"
+#include "node/assign.h"
+#include "node/machine.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool fact)
+{
+	if (!fact)
+		abort();
+}
+
+static struct assign *make(const struct machine *m)
+{
+	static const int64_t reserved[] = { 1 << 20 };
+	struct assign_opts opts = { .machine = m,
+				    .static_cpus = true,
+				    .static_memory = true,
+				    .reserved_cpus = STR("0"),
+				    .reserved_memory = reserved,
+				    .nreserved_memory = 1 };
+	struct assign *s = NULL;
+
+	must(assign_new(&opts, &s, NULL) == 0);
+	return s;
+}
+
+static struct str encode(const struct assign *s, struct arena *a)
+{
+	struct buf b = BUF_INIT(64 * MIB);
+	struct str text;
+
+	must(assign_encode(s, &b) == 0);
+	text = arena_str(a, buf_str(&b));
+	buf_release(&b);
+	return text;
+}
+
+static void unuse_all(struct assign *s, const struct assign_claim *c)
+{
+	for (size_t i = 0; i < c->npods; i++)
+		(void)assign_claim_unuse(s, c->uid, c->pods[i]);
+	assign_claim_forget(s, c->uid);
+}
+
+/* Everything that can be asked is asked, and everything ends. */
+static void live(struct assign *s, struct arena *a)
+{
+	struct str uid = STR_NULL, at = STR_NULL;
+	struct assign_request request;
+	const struct assign_use *uses;
+	struct assign_claim claim;
+	bool ended;
+
+	while (assign_next_pod(s, &uid, &ended)) {
+		(void)assign_uses(s, uid, a, &uses);
+		(void)assign_next_request(s, uid, a, &request);
+		assign_end_pod(s, uid);
+	}
+	while (assign_claim_next(s, &at, a, &claim))
+		unuse_all(s, &claim);
+	for (uid = STR_NULL; assign_next_pod(s, &uid, &ended); uid = STR_NULL)
+		assign_forget_pod(s, uid);
+}
+
+static void drop_all(struct assign *s)
+{
+	int64_t capacity, allocatable;
+
+	for (struct str at = STR_NULL; assign_next_resource(s, &at, &capacity, &allocatable);
+	     at = STR_NULL)
+		assign_drop_resource(s, at);
+}
+
+static void try_state(struct str text, const struct machine *m, struct arena *a)
+{
+	struct assign *s = make(m), *other = make(m);
+	struct str empty = encode(s, a), once;
+
+	if (assign_decode(s, text, NULL) == 0) {
+		once = encode(s, a);
+		must(assign_decode(other, once, NULL) == 0);
+		must(str_eq(once, encode(other, a)));
+		live(s, a);
+		drop_all(s);
+	}
+	must(str_eq(empty, encode(s, a)));
+	assign_free(s);
+	assign_free(other);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct machine m;
+	struct arena a;
+
+	arena_init(&a, SIZE_MAX);
+	machine_make(&m, 4, 1 << 30, 1);
+	try_state(str_of(data, size), &m, &a);
+	machine_release(&m);
+	arena_release(&a);
+	return 0;
+}

@@ -1,0 +1,30 @@
+/*
+ * Any bytes as a state file. What is accepted is, byte for byte, what we write for that body;
+ * what is refused says why.
+ */
+#include "base/limits.h"
+#include "node/saver_header.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	CLEANUP(buf_release) struct buf again = BUF_INIT(64 * MIB);
+	struct str content = str_of(data, size), body = STR_NULL;
+	struct error err = { 0 };
+
+	if (saver_header_check(content, "health", 1, &body, &err) == 0) {
+		require(saver_header_add(&again, "health", 1, body) == 0);
+		require(buf_add_str(&again, body) == 0);
+		require(str_eq(buf_str(&again), content));
+	} else {
+		require(err.code == ERR_CONFLICT && err.msg[0]);
+	}
+	return 0;
+}

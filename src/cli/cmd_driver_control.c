@@ -1,0 +1,314 @@
+/*
+ * `devplane driver sim fail` and its kin: tell a running `driver sim` what happens to its devices.
+ */
+#include <dirent.h>
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "drivers/vendor_control.h"
+#include "net/http_client.h"
+#include "net/loop.h"
+
+enum { TIMEOUT_MS = 10000 };
+
+struct control_options {
+	const char *root_dir, *name, *instance, *message, *output;
+};
+
+#define CONTROL_FLAGS                                                                    \
+	{ "root-dir",                                                                    \
+	  0,                                                                             \
+	  FLAG_STRING(struct control_options, root_dir),                                 \
+	  .arg = "DIR",                                                                  \
+	  .initial = "/var/lib/kubelet",                                                 \
+	  .help = "the --root-dir of the running driver" },                              \
+		{ "name", 0, FLAG_STRING(struct control_options, name), .arg = "DRIVER", \
+		  .help = "which one, when several run there" },                         \
+	{                                                                                \
+		"instance", 0, FLAG_STRING(struct control_options, instance),            \
+			.arg = "UID", .help = "the --instance of the running driver"     \
+	}
+
+static const struct flag plain_flags[] = { CONTROL_FLAGS, { NULL } };
+
+static const struct flag fail_flags[] = {
+	{ "message", 'm', FLAG_STRING(struct control_options, message), .arg = "TEXT",
+	  .initial = "failed on command", .help = "what is wrong with it" },
+	CONTROL_FLAGS,
+	{ NULL },
+};
+
+static const struct flag list_flags[] = {
+	{ "output", 'o', FLAG_STRING(struct control_options, output), .choices = "text|json|yaml",
+	  .initial = "text", .help = "how to print it" },
+	CONTROL_FLAGS,
+	{ NULL },
+};
+
+/* --- one request -------------------------------------------------------------------------- */
+
+struct ask {
+	struct loop *loop;
+	struct http_client *client;
+	struct loop_timer timer;
+	struct str method, target, body;
+	struct buf answer;
+	int status;
+	bool asked, done;
+	struct error err; /* code is ERR_OK while nothing failed */
+};
+
+static void finish(struct ask *a, const struct error *err)
+{
+	if (a->done)
+		return;
+	a->done = true;
+	if (err)
+		a->err = *err;
+	loop_stop(a->loop);
+}
+
+static void on_head(struct http_stream *s)
+{
+	((struct ask *)s->data)->status = s->in.status;
+}
+
+static void on_body(struct http_stream *s, struct str piece)
+{
+	struct ask *a = s->data;
+
+	(void)buf_add_str(&a->answer, piece);
+	http_stream_consume(s, piece.n);
+}
+
+static void on_close(struct http_stream *s, const struct error *err)
+{
+	finish(s->data, err);
+}
+
+static const struct http_stream_ops stream_ops = { .on_head = on_head,
+						   .on_body = on_body,
+						   .on_close = on_close };
+
+static void on_open(void *arg)
+{
+	struct ask *a = arg;
+	struct http_request r = { .method = a->method,
+				  .scheme = STR("http"),
+				  .authority = STR("localhost"),
+				  .target = a->target,
+				  .length = (int64_t)a->body.n,
+				  .end = a->body.n == 0,
+				  .ops = &stream_ops,
+				  .data = a };
+	struct http_stream *s;
+	struct error err;
+
+	a->asked = true;
+	if (http_client_request(a->client, &r, &s, &err) < 0) {
+		finish(a, &err);
+	} else if (!r.end) {
+		(void)http_stream_send_copy(s, a->body);
+		(void)http_stream_end(s, NULL, 0);
+	}
+}
+
+static void on_client_close(void *arg, const struct error *err)
+{
+	struct ask *a = arg;
+
+	if (!a->asked)
+		finish(a, err);
+}
+
+static void on_timeout(struct loop_timer *t)
+{
+	struct error err;
+
+	(void)error_set(&err, ERR_TIMEOUT, "the driver does not answer");
+	finish(CONTAINER_OF(t, struct ask, timer), &err);
+}
+
+static int exchange(struct ask *a, const char *path, struct error *err)
+{
+	struct http_client_opts o = { .on_open = on_open, .on_close = on_client_close, .arg = a };
+	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
+	int r;
+
+	(void)buf_printf(&text, "unix:%s", path);
+	r = addr_parse(&o.to, buf_str(&text), 0, err);
+	if (r == 0)
+		r = http_client_new(a->loop, &o, &a->client, err);
+	if (r < 0)
+		return r;
+	loop_timer_init(&a->timer, a->loop, on_timeout);
+	loop_timer_start(&a->timer, TIMEOUT_MS);
+	loop_run(a->loop);
+	loop_timer_stop(&a->timer);
+	http_client_free(a->client);
+	return 0;
+}
+
+/* --- which driver ------------------------------------------------------------------------- */
+
+static int is_socket(const struct dirent *e)
+{
+	return str_ends(str_from(e->d_name), STR(".sock"));
+}
+
+/* The only one that there is, or an error that names them. */
+static int find_only(struct cli *cli, const char *root, struct buf *path, struct error *err)
+{
+	CLEANUP(buf_release) struct buf names = BUF_INIT(4 * KIB);
+	struct dirent **v = NULL;
+	int n;
+
+	(void)buf_printf(path, "%s/" VENDOR_CONTROL_DIR, root);
+	n = scandir(path->p, &v, is_socket, alphasort);
+	if (n == 1)
+		(void)buf_printf(path, "/%s", v[0]->d_name);
+	for (int i = 0; i < n; i++) {
+		(void)buf_printf(&names, "%s%.*s", i ? ", " : "", (int)strlen(v[i]->d_name) - 5,
+				 v[i]->d_name);
+		free(v[i]);
+	}
+	free(v);
+	if (n < 1)
+		return error_set(err, ERR_NOT_FOUND,
+				 "no `devplane driver sim` runs with --root-dir %s; start one, or "
+				 "say where with --root-dir",
+				 root);
+	if (n > 1)
+		return cli_bad_usage(cli, err, "several run there; say which with --name: %s",
+				     names.p);
+	return 0;
+}
+
+static int ask_driver(struct cli *cli, struct ask *a, struct error *err)
+{
+	const struct control_options *o = cli->options;
+	CLEANUP(buf_release) struct buf path = BUF_INIT(4 * KIB);
+	int r;
+
+	r = o->name ? vendor_control_path(o->root_dir, o->name, o->instance, &path, err)
+		    : find_only(cli, o->root_dir, &path, err);
+	if (r < 0)
+		return r;
+	buf_init(&a->answer, 64 * MIB);
+	r = loop_new(&a->loop, err);
+	if (r == 0)
+		r = exchange(a, path.p, err);
+	loop_free(a->loop);
+	if (r < 0)
+		return r;
+	if (a->err.code != ERR_OK)
+		return error_set(err, a->err.code, "no driver answers at %s: %s", path.p,
+				 a->err.msg);
+	while (a->answer.n > 0 && a->answer.p[a->answer.n - 1] == '\n')
+		a->answer.n--;
+	if (a->status >= 400)
+		return error_set(err, ERR_INVALID, "%.*s", STR_ARG(buf_str(&a->answer)));
+	return 0;
+}
+
+static int ask_tree(struct cli *cli, struct ask *a, struct json **ret_tree, struct error *err)
+{
+	int r = ask_driver(cli, a, err);
+
+	return r < 0 ? r : json_parse(&cli->arena, buf_str(&a->answer), NULL, ret_tree, err);
+}
+
+/* --- commands ----------------------------------------------------------------------------- */
+
+static void print_change(FILE *out, const struct json *change)
+{
+	struct str message = json_text_at(change, "message");
+
+	(void)fprintf(out, "%.*s: %.*s -> %.*s%s%.*s\n", STR_ARG(json_text_at(change, "name")),
+		      STR_ARG(json_text_at(change, "before")),
+		      STR_ARG(json_text_at(change, "after")), message.n > 0 ? ": " : "",
+		      STR_ARG(message));
+}
+
+/* The command's own name is what the driver is told. */
+static int run_change(struct cli *cli, struct error *err)
+{
+	const struct control_options *o = cli->options;
+	struct ask a = { .method = STR("POST"), .body = str_from(o->message) };
+	struct json *tree;
+	int r;
+
+	a.target = str_from(
+		arena_printf(&cli->arena, "/%s?%s", cli->command->name, cli->operands.v[0]));
+	r = ask_tree(cli, &a, &tree, err);
+	if (r == 0)
+		JSON_FOREACH (it, tree)
+			print_change(cli->out, it);
+	buf_release(&a.answer);
+	return r;
+}
+
+static int run_list(struct cli *cli, struct error *err)
+{
+	const struct control_options *o = cli->options;
+	struct ask a = { .method = STR("GET"), .target = STR("/devices") };
+	struct json *tree;
+	int r = ask_tree(cli, &a, &tree, err);
+
+	if (r == 0 && strcmp(o->output, "text") != 0) {
+		r = output_tree(cli, o->output, tree, err);
+	} else if (r == 0) {
+		(void)fprintf(cli->out, "%-10s %-10s %-4s %-42s %s\n", "NAME", "STATE", "NUMA",
+			      "UUID", "MESSAGE");
+		JSON_FOREACH (it, tree)
+			(void)fprintf(cli->out, "%-10.*s %-10.*s %-4d %-42.*s %.*s\n",
+				      STR_ARG(json_text_at(it, "name")),
+				      STR_ARG(json_text_at(it, "state")),
+				      (int)json_i64_at(it, "numa", 0),
+				      STR_ARG(json_text_at(it, "uuid")),
+				      STR_ARG(json_text_at(it, "message")));
+	}
+	buf_release(&a.answer);
+	return r;
+}
+
+const struct command cmd_driver_sim_list = {
+	.name = "list",
+	.summary = "show the devices of a running driver sim",
+	.examples = "devplane driver sim list --root-dir d/n1",
+	.flags = list_flags,
+	.options_size = sizeof(struct control_options),
+	.run = run_list,
+};
+
+#define CHANGE(name_, summary_, about_, flags_)                                                 \
+	{                                                                                       \
+		.name = name_, .summary = summary_, .about = about_, .usage = "DEVICE [FLAGS]", \
+		.examples = "devplane driver sim " name_ " gpu-0 --root-dir d/n1",              \
+		.flags = flags_, .options_size = sizeof(struct control_options),                \
+		.operands_min = 1, .operands_max = 1, .run = run_change,                        \
+	}
+
+const struct command cmd_driver_sim_fail = CHANGE(
+	"fail", "let a device fail",
+	"The device, or \"all\", is reported Unhealthy with the message and tainted "
+	"NoSchedule in its slice.",
+	fail_flags);
+const struct command cmd_driver_sim_heal = CHANGE(
+	"heal", "let a device recover",
+	"The device, or \"all\", is reported Healthy, and loses its taint.", plain_flags);
+const struct command cmd_driver_sim_silence = CHANGE(
+	"silence", "stop reporting a device",
+	"The device, or \"all\", is left out of reports until it is failed, healed or "
+	"restored. When none is left nothing is sent at all, and time-outs pass.",
+	plain_flags);
+const struct command cmd_driver_sim_remove = CHANGE(
+	"remove", "unplug a device", "The device, or \"all\", vanishes from reports and slices.",
+	plain_flags);
+const struct command cmd_driver_sim_restore = CHANGE(
+	"restore", "plug a device in again",
+	"The device, or \"all\", is there and reported again, with the health that it had.",
+	plain_flags);

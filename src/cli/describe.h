@@ -1,0 +1,82 @@
+/*
+ * describe - what `devplane describe` writes with: lines at a level, and parts that many kinds
+ * share.
+ *
+ * Text has tabs and is aligned at the end as kubectl aligns it. Control characters of values do
+ * not reach the terminal. All memory is the run's.
+ */
+#ifndef CLI_DESCRIBE_H
+#define CLI_DESCRIBE_H
+
+#include "base/json.h"
+#include "cli/kube.h"
+
+struct describe {
+	struct kube *kube;
+	struct arena *arena;
+	const struct discovery_resource *type;
+	const struct json *object, *metadata, *spec, *status;
+	int64_t wall_ns;
+	bool events;
+	struct buf text;
+};
+
+/* One kind's description of d->object. */
+typedef int describe_fn(struct describe *d, struct error *err);
+describe_fn describe_pod; /* describe_pod.c */
+describe_fn describe_node; /* describe_node.c */
+describe_fn describe_claim; /* describe_claim.c */
+describe_fn describe_slice; /* describe_slice.c */
+describe_fn describe_any; /* describe_any.c */
+
+/* --- lines ----------------------------------------------------------------------------------- */
+
+/* Appends a line, two spaces in for each level. */
+void describe_line(struct describe *d, int level, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* "Name:\tvalue", or nothing when the value is empty. */
+void describe_field(struct describe *d, int level, const char *name, struct str value);
+
+/* The same with "<none>" for what is empty. */
+void describe_field_or_none(struct describe *d, int level, const char *name, struct str value);
+
+/* Columns' names, and a line below them: "Type\tReason" and "----\t------". */
+void describe_head(struct describe *d, const char *columns);
+
+/* --- values ---------------------------------------------------------------------------------- */
+
+/* "Mon, 02 Jan 2006 15:04:05 +0000"; what is no time as it is. */
+struct str describe_time(struct describe *d, struct str timestamp);
+
+/* How long ago: "5m"; "<unknown>" for what is no time. */
+struct str describe_age(struct describe *d, struct str timestamp);
+
+/* The text of a string, any other value as JSON, nothing for none. */
+struct str describe_value(struct describe *d, const struct json *v);
+
+/* A device's health in its colour. */
+struct str describe_health(struct describe *d, struct str health);
+
+/* Members of an object by name; *ret_n of them. */
+const struct json **describe_sorted(struct describe *d, const struct json *object, size_t *ret_n);
+
+/* --- parts ----------------------------------------------------------------------------------- */
+
+/* One line for each "key=value", the first beside the title. */
+void describe_labels(struct describe *d, const char *title, const struct json *labels);
+void describe_annotations(struct describe *d);
+
+/* Each "name:\tvalue" at a level, by name. */
+void describe_map(struct describe *d, int level, const struct json *object);
+
+/*
+ * A list of another type of the same cluster, for parts that are nice to have: NULL when it
+ * cannot be read.
+ */
+struct json *describe_list(struct describe *d, const struct resource *r, struct str ns,
+			   struct str field_selector);
+
+/* Events about the object, the oldest first. */
+void describe_events(struct describe *d);
+
+#endif

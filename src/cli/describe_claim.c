@@ -1,0 +1,198 @@
+/*
+ * A ResourceClaim: what it asks for, what it was given, who uses it, and, as the pods that use
+ * it tell, how its devices are.
+ */
+#include "cli/describe.h"
+
+enum { PODS_MAX = 16 /* of reservedFor that are asked about health */ };
+
+/* --- what it asks for ------------------------------------------------------------------------ */
+
+static struct str amount(struct describe *d, const struct json *request)
+{
+	struct str mode = json_text_at(request, "allocationMode");
+
+	if (str_eqz(mode, "All"))
+		return STR("all");
+	return str_from(
+		arena_printf(d->arena, "%lld", (long long)json_i64_at(request, "count", 1)));
+}
+
+static void request_line(struct describe *d, struct str name, struct str sub,
+			 const struct json *request)
+{
+	CLEANUP(buf_release) struct buf selectors = BUF_INIT(64 * 1024);
+
+	JSON_FOREACH (it, json_getz(request, "selectors"))
+		(void)buf_printf(&selectors, "%s%.*s", selectors.n > 0 ? " && " : "",
+				 STR_ARG(json_text_at(json_getz(it, "cel"), "expression")));
+	describe_line(d, 1, "%.*s%s%.*s\t%.*s\t%.*s\t%s", STR_ARG(name), sub.n > 0 ? "/" : "",
+		      STR_ARG(sub), STR_ARG(json_text_at(request, "deviceClassName")),
+		      STR_ARG(amount(d, request)), selectors.n > 0 ? selectors.p : "<none>");
+}
+
+static void describe_requests(struct describe *d)
+{
+	const struct json *requests = json_getz(json_getz(d->spec, "devices"), "requests");
+
+	describe_line(d, 0, "Requests:%s", json_count(requests) == 0 ? "\t<none>" : "");
+	if (json_count(requests) > 0)
+		describe_head(d, "Name\tDevice Class\tCount\tSelectors");
+	JSON_FOREACH (it, requests) {
+		struct str name = json_text_at(it, "name");
+		const struct json *exactly = json_getz(it, "exactly");
+
+		if (exactly)
+			request_line(d, name, STR_NULL, exactly);
+		JSON_FOREACH (sub, json_getz(it, "firstAvailable"))
+			request_line(d, name, json_text_at(sub, "name"), sub);
+	}
+}
+
+/* --- health ---------------------------------------------------------------------------------- */
+
+static const struct json *health_in(const struct json *entries, struct str id)
+{
+	JSON_FOREACH (entry, entries) {
+		JSON_FOREACH (it, json_getz(entry, "resources")) {
+			if (str_eq(json_text_at(it, "resourceID"), id))
+				return it;
+		}
+	}
+	return NULL;
+}
+
+static const struct json *health_in_pod(const struct json *pod, struct str id)
+{
+	static const char *const lists[] = { "containerStatuses", "initContainerStatuses" };
+	const struct json *status = json_getz(pod, "status");
+	const struct json *found = health_in(json_getz(status, "allocatedResourcesStatus"), id);
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists) && !found; i++) {
+		JSON_FOREACH (it, json_getz(status, lists[i])) {
+			const struct json *entries = json_getz(it, "allocatedResourcesStatus");
+
+			found = found ? found : health_in(entries, id);
+		}
+	}
+	return found;
+}
+
+/* Pods that use the claim; those that cannot be read are left out. */
+static size_t read_pods(struct describe *d, const struct json **pods)
+{
+	struct resource resource = resource_builtin("", "v1", "pods");
+	size_t n = 0;
+
+	JSON_FOREACH (it, json_getz(d->status, "reservedFor")) {
+		struct kube_query q = { .resource = &resource,
+					.ns = json_text_at(d->metadata, "namespace"),
+					.name = json_text_at(it, "name") };
+		struct json *pod;
+		struct error err;
+
+		if (n == PODS_MAX || !str_eqz(json_text_at(it, "resource"), "pods"))
+			continue;
+		if (kube_read(d->kube, &q, &pod, &err) == 0)
+			pods[n++] = pod;
+	}
+	return n;
+}
+
+/* --- what it was given ----------------------------------------------------------------------- */
+
+static void result_line(struct describe *d, const struct json *result, const struct json **pods,
+			size_t npods)
+{
+	struct str driver = json_text_at(result, "driver"), pool = json_text_at(result, "pool");
+	struct str device = json_text_at(result, "device");
+	struct str id = str_from(arena_printf(d->arena, "%.*s/%.*s/%.*s", STR_ARG(driver),
+					      STR_ARG(pool), STR_ARG(device)));
+	const struct json *health = NULL;
+
+	for (size_t i = 0; i < npods && !health; i++)
+		health = health_in_pod(pods[i], id);
+	describe_line(d, 1, "%.*s\t%.*s\t%.*s\t%.*s\t%.*s\t%.*s",
+		      STR_ARG(json_text_at(result, "request")), STR_ARG(driver), STR_ARG(pool),
+		      STR_ARG(device),
+		      STR_ARG(health ? describe_health(d, json_text_at(health, "health"))
+				     : STR("<not told>")),
+		      STR_ARG(json_text_at(health, "message")));
+}
+
+static void describe_results(struct describe *d)
+{
+	const struct json *allocation = json_getz(d->status, "allocation");
+	const struct json *results = json_getz(json_getz(allocation, "devices"), "results");
+	const struct json *pods[PODS_MAX];
+	size_t n;
+
+	if (!allocation) {
+		describe_line(d, 0, "Allocation:\t<none>");
+		return;
+	}
+	n = read_pods(d, pods);
+	describe_line(d, 0, "Allocation:");
+	describe_head(d, "Request\tDriver\tPool\tDevice\tHealth\tMessage");
+	JSON_FOREACH (it, results)
+		result_line(d, it, pods, n);
+	if (json_getz(allocation, "nodeSelector"))
+		describe_line(d, 1, "Usable on nodes with:\t%.*s",
+			      STR_ARG(describe_value(d, json_getz(allocation, "nodeSelector"))));
+}
+
+static void describe_consumers(struct describe *d)
+{
+	const struct json *list = json_getz(d->status, "reservedFor");
+
+	if (json_count(list) == 0) {
+		describe_line(d, 0, "Reserved For:\t<nobody>");
+		return;
+	}
+	describe_line(d, 0, "Reserved For:");
+	describe_head(d, "Resource\tName\tUID");
+	JSON_FOREACH (it, list)
+		describe_line(d, 1, "%.*s\t%.*s\t%.*s", STR_ARG(json_text_at(it, "resource")),
+			      STR_ARG(json_text_at(it, "name")), STR_ARG(json_text_at(it, "uid")));
+}
+
+/* What drivers say about the devices themselves. */
+static void describe_device_status(struct describe *d, const struct json *device)
+{
+	const struct json *network = json_getz(device, "networkData");
+
+	describe_line(d, 1, "%.*s/%.*s/%.*s:", STR_ARG(json_text_at(device, "driver")),
+		      STR_ARG(json_text_at(device, "pool")),
+		      STR_ARG(json_text_at(device, "device")));
+	JSON_FOREACH (it, json_getz(device, "conditions"))
+		describe_line(d, 2, "%.*s:\t%.*s\t%.*s\t%.*s", STR_ARG(json_text_at(it, "type")),
+			      STR_ARG(json_text_at(it, "status")),
+			      STR_ARG(json_text_at(it, "reason")),
+			      STR_ARG(json_text_at(it, "message")));
+	describe_field(d, 2, "Interface", json_text_at(network, "interfaceName"));
+	describe_field(d, 2, "Hardware Address", json_text_at(network, "hardwareAddress"));
+	JSON_FOREACH (it, json_getz(network, "ips"))
+		describe_line(d, 2, "IP:\t%.*s", STR_ARG(json_str(it)));
+	describe_field(d, 2, "Data", describe_value(d, json_getz(device, "data")));
+}
+
+int describe_claim(struct describe *d, struct error *err UNUSED)
+{
+	const struct json *devices = json_getz(d->status, "devices");
+
+	describe_line(d, 0, "Name:\t%.*s", STR_ARG(json_text_at(d->metadata, "name")));
+	describe_line(d, 0, "Namespace:\t%.*s", STR_ARG(json_text_at(d->metadata, "namespace")));
+	describe_labels(d, "Labels", json_getz(d->metadata, "labels"));
+	describe_annotations(d);
+	describe_field(d, 0, "CreationTimestamp",
+		       describe_time(d, json_text_at(d->metadata, "creationTimestamp")));
+	describe_requests(d);
+	describe_results(d);
+	describe_consumers(d);
+	if (json_count(devices) > 0)
+		describe_line(d, 0, "Device Status:");
+	JSON_FOREACH (it, devices)
+		describe_device_status(d, it);
+	describe_events(d);
+	return 0;
+}

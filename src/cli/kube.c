@@ -1,0 +1,299 @@
+/*
+ * The loop runs within kube_send() only. Lists are asked for in pages, as kubectl does, so that
+ * a server never has to make a large answer at once; what comes back is put together again.
+ */
+#include "cli/kube.h"
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/nearest.h"
+#include "client/discovery.h"
+#include "net/loop.h"
+
+#define PAGE "500"
+
+struct wait {
+	struct kube *kube;
+	struct str body;
+	struct error err;
+	int result;
+};
+
+/* --- one question ---------------------------------------------------------------------------- */
+
+/* A connection that could not be made says little by itself. */
+static void explain(const struct kube *k, struct error *err)
+{
+	char why[256];
+
+	if (err->code != ERR_UNAVAILABLE && err->code != ERR_UNAUTHORIZED)
+		return;
+	(void)snprintf(why, sizeof(why), "%.200s", err->msg);
+	if (err->code == ERR_UNAUTHORIZED)
+		(void)error_set(err, ERR_UNAUTHORIZED,
+				"%.*s does not know us: %s; who we are comes from %.*s",
+				STR_ARG(k->config.server), why, STR_ARG(k->config.source));
+	else
+		(void)error_set(err, ERR_UNAVAILABLE,
+				"cannot reach %.*s: %s; does the server run? Its address comes "
+				"from %.*s",
+				STR_ARG(k->config.server), why, STR_ARG(k->server_from));
+}
+
+static void on_done(struct client_request *r, const struct client_answer *answer,
+		    const struct error *err)
+{
+	struct wait *w = r->arg;
+
+	if (err) {
+		w->err = *err;
+		w->result = -(int)err->code;
+	} else {
+		w->body = arena_str(&w->kube->cli->arena, answer->body);
+	}
+	loop_stop(w->kube->loop);
+}
+
+int kube_send(struct kube *k, struct client_request *r, struct str *ret_body, struct error *err)
+{
+	struct wait w = { .kube = k };
+
+	r->on_done = on_done;
+	r->arg = &w;
+	client_send(k->client, r);
+	loop_run(k->loop);
+	if (w.result < 0) {
+		explain(k, &w.err);
+		*err = w.err;
+		return w.result;
+	}
+	if (ret_body)
+		*ret_body = w.body;
+	return 0;
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+static void make_query(const struct kube_query *q, struct str token, struct buf *out)
+{
+	if (q->label_selector.n > 0)
+		client_query_add(out, "labelSelector", q->label_selector);
+	if (q->field_selector.n > 0)
+		client_query_add(out, "fieldSelector", q->field_selector);
+	if (q->name.n == 0)
+		client_query_add(out, "limit", STR(PAGE));
+	if (token.n > 0)
+		client_query_add(out, "continue", token);
+}
+
+static int read_page(struct kube *k, const struct kube_query *q, struct str token,
+		     struct json **ret_tree, struct error *err)
+{
+	CLEANUP(buf_release) struct buf path = BUF_INIT(HTTP_TARGET_MAX);
+	CLEANUP(buf_release) struct buf query = BUF_INIT(HTTP_TARGET_MAX);
+	struct client_request r = { .accept = q->accept };
+	struct str body;
+	int ret;
+
+	resource_path(&path, q->resource, (struct resource_name){ .ns = q->ns, .name = q->name });
+	make_query(q, token, &query);
+	r.path = buf_str(&path);
+	r.query = buf_str(&query);
+	ret = kube_send(k, &r, &body, err);
+	if (ret < 0)
+		return ret;
+	return json_parse(&k->cli->arena, body, NULL, ret_tree, err);
+}
+
+/* Lists have items, tables have rows. */
+static struct json *entries(const struct json *list)
+{
+	struct json *v = json_getz(list, "items");
+
+	return v ? v : json_getz(list, "rows");
+}
+
+static void append_page(struct json *list, const struct json *page)
+{
+	struct json *into = entries(list), *from = entries(page);
+
+	if (!into || !from)
+		return;
+	JSON_FOREACH_SAFE (it, from)
+		json_append(into, json_unlink(from, it));
+}
+
+int kube_read(struct kube *k, const struct kube_query *q, struct json **ret_tree, struct error *err)
+{
+	struct json *page = NULL, *list = NULL, *meta;
+	struct str token = STR_NULL;
+	int r;
+
+	do {
+		r = read_page(k, q, token, &page, err);
+		if (r < 0)
+			return r;
+		meta = json_getz(page, "metadata");
+		token = json_text_at(meta, "continue");
+		if (list)
+			append_page(list, page);
+		else
+			list = page;
+	} while (q->name.n == 0 && token.n > 0);
+	*ret_tree = list;
+	return 0;
+}
+
+/* --- resources ------------------------------------------------------------------------------- */
+
+static void on_discovered(void *arg, const struct error *err)
+{
+	struct wait *w = arg;
+
+	if (err) {
+		w->err = *err;
+		w->result = -(int)err->code;
+	}
+	loop_stop(w->kube->loop);
+}
+
+static int discover(struct kube *k, struct error *err)
+{
+	struct wait w = { .kube = k };
+
+	if (k->discovery)
+		return 0;
+	k->discovery = discovery_open(k->client);
+	discovery_refresh(k->discovery, on_discovered, &w);
+	loop_run(k->loop);
+	if (w.result < 0) {
+		explain(k, &w.err);
+		*err = w.err;
+	}
+	return w.result;
+}
+
+static bool has_short_name(const struct discovery_resource *d, struct str word)
+{
+	struct str rest = d->short_names, name;
+
+	while (str_split(&rest, ',', &name)) {
+		if (str_eq(name, word))
+			return true;
+	}
+	return false;
+}
+
+static bool is_called(const struct discovery_resource *d, struct str word)
+{
+	return str_ieq(d->resource.resource, word) || str_ieq(d->singular, word) ||
+	       str_ieq(d->resource.kind, word) || has_short_name(d, word);
+}
+
+/* `rest` is what follows the name: "", "apps", "v1.apps". */
+static bool is_of(const struct discovery_resource *d, struct str rest)
+{
+	struct str version;
+
+	if (rest.n == 0)
+		return d->preferred;
+	if (str_eq(rest, d->resource.group))
+		return d->preferred;
+	return str_split(&rest, '.', &version) && str_eq(version, d->resource.version) &&
+	       str_eq(rest, d->resource.group);
+}
+
+static const struct discovery_resource *find(const struct discovery *d, struct str word)
+{
+	struct str rest = word, name;
+	size_t n;
+	const struct discovery_resource *v = discovery_resources(d, &n);
+
+	(void)str_split(&rest, '.', &name);
+	for (size_t i = 0; i < n; i++) {
+		if (is_called(&v[i], name) && is_of(&v[i], rest))
+			return &v[i];
+	}
+	return NULL;
+}
+
+static struct str nearest_word(const struct discovery *d, struct str word)
+{
+	struct nearest near;
+	size_t n;
+	const struct discovery_resource *v = discovery_resources(d, &n);
+
+	nearest_init(&near, word);
+	for (size_t i = 0; i < n; i++) {
+		nearest_offer(&near, v[i].resource.resource);
+		nearest_offer(&near, v[i].singular);
+	}
+	return nearest_get(&near);
+}
+
+int kube_resource(struct kube *k, struct str word, const struct discovery_resource **ret_resource,
+		  struct error *err)
+{
+	const struct discovery_resource *d;
+	struct str near;
+	int r = discover(k, err);
+
+	if (r < 0)
+		return r;
+	d = word.n > 0 ? find(k->discovery, word) : NULL;
+	if (d) {
+		*ret_resource = d;
+		return 0;
+	}
+	near = nearest_word(k->discovery, word);
+	if (near.n > 0)
+		return error_set(err, ERR_NOT_FOUND,
+				 "the server doesn't have a resource type \"%.*s\"; did you mean "
+				 "\"%.*s\"?",
+				 STR_ARG(word), STR_ARG(near));
+	return error_set(err, ERR_NOT_FOUND, "the server doesn't have a resource type \"%.*s\"%s",
+			 STR_ARG(word),
+			 discovery_incomplete(k->discovery)
+				 ? ", as far as it can say: a part of it does not answer"
+				 : "");
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+int kube_open(struct kube *k, struct cli *cli, const struct kube_options *o, struct error *err)
+{
+	struct client_opts c = { .config = &k->config,
+				 .role = "cli",
+				 .timeout_ms = o->request_timeout / CLOCK_MS };
+	int r;
+
+	*k = (struct kube){ .cli = cli };
+	r = kube_flags_load(o, &k->config, err);
+	k->server_from = o->server ? STR("--server") : k->config.source;
+	if (r == 0)
+		r = loop_new(&k->loop, err);
+	if (r == 0)
+		r = client_new(k->loop, &c, &k->client, err);
+	return r;
+}
+
+static void on_last(struct loop_timer *t)
+{
+	loop_stop(t->loop);
+}
+
+void kube_close(struct kube *k)
+{
+	struct loop_timer last;
+
+	discovery_close(k->discovery);
+	client_free(k->client);
+	if (k->loop) {
+		/* Connections give their memory back in the loop's next turn. */
+		loop_timer_init(&last, k->loop, on_last);
+		loop_timer_start(&last, 0);
+		loop_run(k->loop);
+	}
+	loop_free(k->loop);
+	kubeconfig_release(&k->config);
+}

@@ -1,0 +1,53 @@
+/*
+ * kube - an API server as a command sees it: one question after the other.
+ *
+ * A command that ends has nothing else to do while it waits, so these run the loop until the
+ * answer is there. Failures say what was asked and what to do next.
+ * All memory is the run's (cli->arena).
+ */
+#ifndef CLI_KUBE_H
+#define CLI_KUBE_H
+
+#include "cli/kube_flags.h"
+#include "client/client.h"
+#include "client/kubeconfig.h"
+
+struct discovery;
+struct discovery_resource;
+struct json;
+
+struct kube {
+	struct cli *cli;
+	struct kubeconfig config;
+	struct str server_from; /* who said where the server is */
+	struct loop *loop;
+	struct client *client;
+	struct discovery *discovery; /* NULL until kube_resource() asks */
+};
+
+/* Close it whatever was returned. */
+int kube_open(struct kube *k, struct cli *cli, const struct kube_options *o, struct error *err);
+void kube_close(struct kube *k);
+
+/* Sends *r and waits; *ret_body (may be NULL) gets the answer's. */
+int kube_send(struct kube *k, struct client_request *r, struct str *ret_body, struct error *err);
+
+/* What to read. Empty parts are not said. */
+struct kube_query {
+	const struct resource *resource;
+	struct str ns, name, label_selector, field_selector;
+	struct str accept; /* empty: application/json */
+};
+
+/* One object, or a whole list, all its pages as one. */
+int kube_read(struct kube *k, const struct kube_query *q, struct json **ret_tree,
+	      struct error *err);
+
+/*
+ * The resource that people call `word`: "pods", "pod", "po", "Pod", and each of them with
+ * ".GROUP" or ".VERSION.GROUP" behind. -ERR_NOT_FOUND says what may have been meant.
+ */
+int kube_resource(struct kube *k, struct str word, const struct discovery_resource **ret_resource,
+		  struct error *err);
+
+#endif

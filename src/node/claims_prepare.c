@@ -1,0 +1,122 @@
+/*
+ * Preparing: the pod is noted as a user of its claims, that is saved, drivers are asked for what
+ * is not prepared yet, their devices are noted, and that is saved. A crash at any point leaves a
+ * claim that the log knows, so that it is either prepared again, with its pod, or unprepared
+ * without it.
+ */
+#include "node/claims_impl.h"
+
+static int use_all(struct claims_op *op, struct error *err)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct assign *assign = op->claims->opts.assign;
+	struct assign_claim known;
+
+	arena_init(&a, op->arena.max);
+	for (size_t i = 0; i < op->n; i++) {
+		struct claims_item *item = &op->items[i];
+		int r = assign_claim_use(assign, op->pod, item->pod_claim, &item->claim, err);
+
+		if (r < 0)
+			return r;
+		item->asks = !item->repeated &&
+			     assign_claim_get(assign, item->claim.uid, &a, &known) &&
+			     known.state != ASSIGN_CLAIM_PREPARED;
+	}
+	return 0;
+}
+
+static void on_used(void *arg, const struct error *err)
+{
+	struct claims_op *op = arg;
+	bool asks = false;
+	struct error own;
+
+	if (err) {
+		own = *err;
+		(void)error_wrap(&own, -(int)own.code, "checkpoint ResourceClaim cache");
+		claims_op_fail(op, &own);
+		claims_op_end(op);
+		return;
+	}
+	for (size_t i = 0; i < op->n; i++)
+		asks |= op->items[i].asks;
+	if (asks)
+		claims_op_call(op);
+	else
+		claims_op_end(op);
+}
+
+static void go(struct claims_op *op)
+{
+	struct claims *c = op->claims;
+	struct error err;
+
+	if (use_all(op, &err) < 0) {
+		claims_op_fail(op, &err);
+		claims_op_end(op);
+		return;
+	}
+	c->opts.save(c->opts.arg, on_used, op);
+}
+
+static void answered(struct claims_item *item, struct str driver,
+		     const struct plugin_claim_result *result)
+{
+	struct arena *a = &item->op->arena;
+	struct assign_claim_device *devices = ARENA_ARRAY(a, struct assign_claim_device,
+							  result->ndevices);
+
+	for (size_t i = 0; i < result->ndevices; i++) {
+		struct str *requests = ARENA_ARRAY(a, struct str, result->devices[i].nrequests);
+
+		devices[i] = result->devices[i];
+		for (size_t k = 0; k < devices[i].nrequests; k++)
+			requests[k] = claims_base_request(devices[i].requests[k]);
+		devices[i].requests = requests;
+	}
+	assign_claim_set_devices(item->op->claims->opts.assign, item->claim.uid, driver, devices,
+				 result->ndevices);
+}
+
+static void on_prepared(void *arg, const struct error *err)
+{
+	struct claims_op *op = arg;
+	struct error own;
+
+	if (err) {
+		own = *err;
+		(void)error_wrap(&own, -(int)own.code, "checkpoint ResourceClaim state");
+		claims_op_fail(op, &own);
+	}
+	claims_op_end(op);
+}
+
+/* A claim is prepared when all its drivers have; one whose driver failed is asked for again. */
+static void all_answered(struct claims_op *op)
+{
+	struct claims *c = op->claims;
+	bool changed = false;
+
+	for (size_t i = 0; i < op->n; i++) {
+		if (!op->items[i].asks || op->items[i].failed)
+			continue;
+		assign_claim_set_state(c->opts.assign, op->items[i].claim.uid,
+				       ASSIGN_CLAIM_PREPARED);
+		changed = true;
+	}
+	if (changed)
+		c->opts.save(c->opts.arg, on_prepared, op);
+	else
+		claims_op_end(op);
+}
+
+const struct claims_op_type claims_prepare_type = {
+	.metric = "PrepareResources",
+	.method = "NodePrepareResources",
+	.wrap = "prepare dynamic resources",
+	.start = claims_fetch,
+	.go = go,
+	.answered = answered,
+	.all_answered = all_answered,
+};

@@ -1,0 +1,168 @@
+# get and describe: against a server of ours, beside every kubectl at hand, and what they say when things go wrong.
+. ./lib.sh
+. ./api_lib.sh
+
+start_server lmdb "$TMP/data"
+export KUBECONFIG=$kubeconfig
+find_kubectls
+new=${kubectls[-1]}
+dp() { "$DEVPLANE" "$@"; }
+
+put() { "$new" create -f - >"$TMP/put.log" 2>&1 || sed 's/^/# /' "$TMP/put.log"; }
+put <<'END'
+{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "labels": {"node-role.kubernetes.io/worker": ""}},
+ "spec": {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]},
+ "status": {"capacity": {"cpu": "4", "memory": "8Gi", "pods": "110", "acme.com/gpu": "2"},
+  "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110", "acme.com/gpu": "2"},
+  "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+  "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status",
+   "lastHeartbeatTime": "2024-01-01T00:00:00Z", "lastTransitionTime": "2024-01-01T00:00:00Z"}]}}
+END
+pod() {
+	put <<END
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$1", "labels": {"app": "$1", "tier": "x"}, "annotations": {"note": "hello"}},
+ "spec": {"nodeName": "n1", "nodeSelector": {"disk": "ssd"}, "automountServiceAccountToken": false,
+  "initContainers": [{"name": "prep", "image": "busybox", "command": ["sh", "-c", "true"]}],
+  "containers": [{"name": "main", "image": "busybox", "command": ["sleep", "1000"],
+   "ports": [{"containerPort": 80}, {"containerPort": 443}],
+   "env": [{"name": "A", "value": "1"}, {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+    {"name": "C", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}],
+   "resources": {"limits": {"cpu": 1, "memory": "64Mi", "acme.com/gpu": 1}, "requests": {"cpu": "500m", "memory": "64Mi"}},
+   "livenessProbe": {"httpGet": {"path": "/x", "port": 80}}, "readinessProbe": {"exec": {"command": ["a", "b"]}},
+   "volumeMounts": [{"name": "v", "mountPath": "/v"}, {"name": "c", "mountPath": "/c", "readOnly": true}]}],
+  "volumes": [{"name": "v", "emptyDir": {}}, {"name": "c", "configMap": {"name": "cm"}}],
+  "tolerations": [{"key": "a", "operator": "Exists", "effect": "NoSchedule"}]}}
+END
+}
+pod web
+pod another-pod
+"$new" proxy --port=0 >"$TMP/proxy.log" 2>&1 &
+proxy_pid=$!
+wait_line "$TMP/proxy.log" 'Starting to serve on'
+proxy=http://$(sed -n 's/^Starting to serve on //p' "$TMP/proxy.log")
+running() {
+	curl -sf -X PATCH -H 'content-type: application/merge-patch+json' -o "$TMP/patch.log" \
+		"$proxy/api/v1/namespaces/default/pods/$1/status" -d @- <<END
+{"status": {"phase": "Running", "hostIP": "10.0.0.1", "podIP": "10.1.1.1", "podIPs": [{"ip": "10.1.1.1"}], "qosClass": "Burstable",
+ "startTime": "2024-01-01T00:00:00Z", "conditions": [{"type": "Ready", "status": "True"}],
+ "containerStatuses": [{"name": "main", "image": "busybox", "imageID": "x", "ready": true, "restartCount": 2, "containerID": "c://1",
+  "state": {"running": {"startedAt": "2024-01-01T00:00:00Z"}},
+  "lastState": {"terminated": {"exitCode": 3, "reason": "Error", "startedAt": "2024-01-01T00:00:00Z", "finishedAt": "2024-01-01T00:01:00Z"}},
+  "allocatedResourcesStatus": [{"name": "acme.com/gpu", "resources": [{"resourceID": "gpu-0", "health": "$2", "message": "$3"}]}]}]}}
+END
+}
+check "a status can be written" running web Unhealthy "too hot"
+uid=$(dp get pod web -o 'jsonpath={.metadata.uid}')
+matches "jsonpath shows one value" '^[0-9a-f-]{36}$' "$uid"
+put <<END
+{"apiVersion": "v1", "kind": "Event", "metadata": {"name": "web.1", "namespace": "default"}, "type": "Warning", "reason": "DeviceUnhealthy",
+ "involvedObject": {"apiVersion": "v1", "kind": "Pod", "name": "web", "namespace": "default", "uid": "$uid"},
+ "message": "gpu-0 is Unhealthy: too hot", "source": {"component": "kubelet"}, "count": 3,
+ "firstTimestamp": "2024-01-01T00:00:00Z", "lastTimestamp": "2024-01-01T01:00:00Z"}
+END
+put <<'END'
+{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "s1"}, "spec": {"driver": "sim.example.com",
+ "nodeName": "n1", "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "gpu-0",
+ "attributes": {"model": {"string": "X100"}, "cores": {"int": 8}}, "capacity": {"memory": {"value": "16Gi"}},
+ "taints": [{"key": "broken", "effect": "NoSchedule"}]}, {"name": "gpu-1"}]}}
+END
+put <<'END'
+{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "gpu"}, "spec": {"devices": {"requests": [
+ {"name": "one", "exactly": {"deviceClassName": "gpus", "count": 2, "selectors": [{"cel": {"expression": "device.driver == 'd'"}}]}}]}}}
+END
+
+# Ages tick: two commands may fall into different seconds, so a difference is looked at again.
+same_as() {
+	local kubectl=$1
+	shift
+	# shellcheck disable=SC2329 # called by until_true
+	once() { [ "$("$DEVPLANE" "$@" 2>&1)" = "$("$kubectl" "$@" 2>&1)" ]; }
+	until_true 10 once "$@" || { diff <("$DEVPLANE" "$@" 2>&1) <("$kubectl" "$@" 2>&1) && false; }
+}
+for kubectl in "${kubectls[@]}"; do
+	v=1.$(minor "$kubectl")
+	for args in "pods" "po -o wide" "pods -A" "Pod --show-labels" "pods web another-pod" "pod/web" "pods -L app,tier" "pods -l app=web" \
+		"pods --no-headers" "nodes" "ns,nodes" "pod/web node/n1" "pods --field-selector spec.nodeName=n1" "pods -o name" \
+		"pods -l app=none" "pods -n kube-system" "resourceslices,resourceclaims" "node n1 -o wide" "pods.v1. web" \
+		"pod web --ignore-not-found" "pod gone --ignore-not-found" "pod web -o jsonpath={.status.phase}"; do
+		# shellcheck disable=SC2086 # words
+		check "kubectl $v and devplane agree on: get $args" same_as "$kubectl" get $args
+	done
+	same "kubectl $v and devplane agree on: get -o json" \
+		"$("$kubectl" get pods -o json | node -p 'JSON.parse(require("fs").readFileSync(0)).items.map(i => i.kind + i.metadata.uid).join()')" \
+		"$(dp get pods -o json | node -p 'JSON.parse(require("fs").readFileSync(0)).items.map(i => i.kind + i.metadata.uid).join()')"
+done
+
+# describe: kubectl's words, and the devices that it leaves out.
+without_devices() { sed '/^Devices:$/,/^[A-Z]/{/^Devices:$/d;/^  /d}' <<<"$1"; }
+described_alike() {
+	# shellcheck disable=SC2329 # called by until_true
+	once() { [ "$(without_devices "$(dp describe pod web)")" = "$("$new" describe pod web)" ]; }
+	until_true 10 once || { diff <(without_devices "$(dp describe pod web)") <("$new" describe pod web) && false; }
+}
+check "describe pod reads as kubectl's, but for the devices" described_alike
+text=$(dp describe pod web)
+matches "describe pod shows devices and their health" \
+	$'Devices:\n  Container  Resource      Device  Health     Message\n  -+.*\n  main       acme.com/gpu  gpu-0   Unhealthy  too hot\n' "$text"
+matches "describe pod shows events" 'Warning  DeviceUnhealthy  .* \(x3 over .*\)  kubelet  gpu-0 is Unhealthy: too hot' "$text"
+same "output that is no terminal has no colours" "" "$(grep $'\033' <<<"$text")"
+running web Healthy "fine"$'\033'"[31m" 2>"$TMP/curl.log"
+running web Healthy "fi\\u001b[31mne"
+same "control characters of values do not reach the terminal" "" "$(dp describe pod web | grep $'\033')"
+matches "describe node shows resources, pods and pools of devices" \
+	$'sim.example.com  n1    1       2        1\n.*default +another-pod +500m \(12%\).*acme.com/gpu +2 +2' "$(dp describe node n1)"
+matches "describe resourceclaim shows what it asks for" $'one +gpus +2 +device.driver == \'d\'\nAllocation: +<none>' \
+	"$(dp describe resourceclaim gpu)"
+matches "describe resourceslice shows devices" 'gpu-0  broken:NoSchedule  memory=16Gi  cores=8,model=X100' \
+	"$(dp describe resourceslice/s1)"
+matches "describe takes the beginning of a name" '^Name: +another-pod' "$(dp describe pod anoth)"
+matches "describe knows any kind" $'Kind: +Namespace\n.*\nSpec:\n  finalizers:\n  - kubernetes' "$(dp describe ns default)"
+
+# A watch: the same lines as kubectl's, in the same columns.
+"$DEVPLANE" get pods -w >"$TMP/ours" 2>"$TMP/ours.err" &
+ours=$!
+"$new" get pods -w >"$TMP/theirs" 2>&1 &
+theirs=$!
+wait_line "$TMP/ours" '^web '
+wait_line "$TMP/theirs" '^web '
+pod a-pod-with-a-long-name
+wait_line "$TMP/ours" '^a-pod-with-a-long-name '
+wait_line "$TMP/theirs" '^a-pod-with-a-long-name '
+kill "$ours" "$theirs"
+same "a watch shows what kubectl's shows" "$(awk '{ $NF = ""; print }' "$TMP/theirs")" "$(awk '{ $NF = ""; print }' "$TMP/ours")"
+matches "columns of a watch stay as wide as they were" $'\na-pod-with-a-long-name   0/1     Pending   0 ' "$(cat "$TMP/ours")"
+"$DEVPLANE" get pods --watch-only -o name >"$TMP/only" &
+only=$!
+# It has begun once it sees a change; changes go on until then.
+n=0
+seen() { "$new" label --overwrite pod web "n=$((n++))" >"$TMP/label.log" && grep -q '^pod/web$' "$TMP/only"; }
+check "--watch-only shows changes" until_true 10 seen
+kill "$only"
+
+# What goes wrong says what to do.
+fails() {
+	local name=$1 code=$2 message=$3
+	shift 3
+	capture "$DEVPLANE" "$@"
+	same "$name: exit code" "$code" "$status"
+	matches "$name: message" "$message" "$err"
+	same "$name: nothing on standard output" "" "$out"
+}
+fails "mistyped type" 1 '^devplane: the server doesn.t have a resource type "pdos"; did you mean "pods"\?$' get pdos
+fails "no such object" 1 '^devplane: pods "gone" not found in namespace "default"; -n NAME looks in another, -A in all$' get pod gone
+fails "no such object to describe" 1 '^devplane: pods "gone" not found in namespace "default"' describe pod gone
+fails "no server" 1 '^devplane: cannot reach https://127.0.0.1:1: .*; does the server run\? Its address comes from --server$' \
+	get pods --server https://127.0.0.1:1
+fails "no kubeconfig" 1 'cannot read /nowhere' get pods --kubeconfig /nowhere
+fails "no type" 2 'which type of objects' get
+fails "bad output" 2 '"frob" is not one of wide, json, yaml' get pods -o frob
+fails "name and selector" 2 'give one of them' get pod web -l a=b
+fails "two ways of naming" 2 'write TYPE NAME.. or TYPE/NAME..' get pods pod/web
+fails "path with many values" 2 'may stand for several values' get pods -o 'jsonpath={.items[*].metadata.name}'
+capture "$DEVPLANE" get pods web gone
+same "what is there is shown beside what is not: exit code" 1 "$status"
+matches "what is there is shown beside what is not" '^NAME .*'$'\n''web ' "$out"
+
+kill "$proxy_pid"
+stop "$pid"
+done_testing
