@@ -263,7 +263,7 @@ static int make_parts(struct agent *a, struct error *err)
 								     .log = a->opts.log });
 	slice_cleaner_all(a->cleaner);
 	a->pod_level = pod_level_ask(a->opts.client, on_pod_level, a);
-	agent_pods_init(a);
+	agent_pods_start(a);
 	informers_start(a->informers);
 	return 0;
 }
@@ -297,8 +297,8 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 					.arg = a };
 	a->assign_path = arena_printf(&a->arena, "%s/devplane_assign_state", opts->root_dir);
 	a->health_path = arena_printf(&a->arena, "%s/devplane_health_state", opts->root_dir);
-	map_init(&a->workers);
 	loop_timer_init(&a->stop_timer, opts->loop, on_stop_timer);
+	agent_pods_init(a);
 	agent_devices_init(a);
 	make_metrics(a);
 	r = make_parts(a, err);
@@ -310,15 +310,33 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 	return 0;
 }
 
+/* Whatever acts on its own; nothing calls back into the agent any more. */
+static void silence(struct agent *a)
+{
+	loop_timer_stop(&a->stop_timer);
+	pod_level_free(TAKE(a->pod_level));
+	slice_cleaner_free(TAKE(a->cleaner));
+	if (a->pods)
+		informer_remove_handler(&a->handler);
+	a->pods = NULL;
+	claims_free(TAKE(a->host.claims));
+	probes_free(TAKE(a->host.probes));
+	runtime_free(TAKE(a->host.runtime));
+	agent_pods_release(a);
+	agent_devices_release(a);
+}
+
 /* What is being saved comes back first. */
 static void on_stop_timer(struct loop_timer *t)
 {
 	struct agent *a = CONTAINER_OF(t, struct agent, stop_timer);
 
-	if (a->savings > 0 || saver_pending(a->opts.saver) > 0)
+	if (a->savings > 0 || saver_pending(a->opts.saver) > 0) {
 		loop_timer_start(t, 1);
-	else
-		a->stopped(a->stopped_arg);
+		return;
+	}
+	silence(a);
+	plugins_close(TAKE(a->host.plugins), a->stopped, a->stopped_arg);
 }
 
 void agent_stop(struct agent *a, void (*done)(void *arg), void *arg)
@@ -335,27 +353,19 @@ void agent_free(struct agent *a)
 {
 	if (!a)
 		return;
-	loop_timer_stop(&a->stop_timer);
-	pod_level_free(a->pod_level);
-	slice_cleaner_free(a->cleaner);
-	if (a->pods)
-		informer_remove_handler(&a->handler);
-	claims_free(a->host.claims);
+	silence(a);
 	plugins_free(a->host.plugins);
-	probes_free(a->host.probes);
-	runtime_free(a->host.runtime);
-	agent_pods_release(a);
 	volumes_free(a->host.volumes);
 	sources_free(a->host.sources);
 	status_writer_free(a->host.writer);
 	informers_free(a->informers);
 	node_object_free(a->host.node);
 	recorder_free(a->host.recorder);
-	agent_devices_release(a);
 	device_events_free(a->host.events);
 	health_free(a->host.health);
 	assign_free(a->host.assign);
 	machine_release(&a->machine);
+	map_release(&a->workers);
 	arena_release(&a->node_arena);
 	arena_release(&a->arena);
 	free(a);
@@ -374,7 +384,7 @@ int agent_check_ready(const struct agent *a, struct error *err)
 {
 	if (!node_object_registered(a->host.node))
 		return error_set(err, ERR_UNAVAILABLE, "the node is not registered yet");
-	if (!informer_synced(a->pods))
+	if (!a->pods || !informer_synced(a->pods))
 		return error_set(err, ERR_UNAVAILABLE, "the node's pods are not known yet");
 	if (!a->runtime_ready)
 		return error_set(err, ERR_UNAVAILABLE, "the container runtime is not ready");

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "node/agent_impl.h"
+#include "node/claims.h"
 #include "node/device_status.h"
 #include "node/node_object.h"
 #include "node/plugins.h"
@@ -137,6 +138,8 @@ static void on_driver(void *arg, struct str driver, bool registered)
 	slice_cleaner_driver(a->cleaner, driver, registered);
 	if (registered) {
 		agent_retry_all(a);
+		if (a->host.claims)
+			claims_reconcile(a->host.claims);
 		return;
 	}
 	health_driver_gone(a->host.health, driver);

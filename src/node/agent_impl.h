@@ -21,6 +21,15 @@ struct agent_waiter {
 	void *arg;
 };
 
+/* A pod that the runtime has and the API does not: its sandboxes go, one after the other. */
+struct agent_orphan {
+	struct list link;
+	struct agent *agent;
+	struct arena arena;
+	struct runtime_pod *pod;
+	size_t next;
+};
+
 /* A resource whose last plugin has gone. */
 struct agent_lost {
 	struct list link;
@@ -50,6 +59,8 @@ struct agent {
 	bool listing, list_again, list_failed, runtime_ready;
 	uint64_t looks; /* lists begun */
 	struct loop_task list_task;
+	struct list orphans; /* struct agent_orphan: pods of the runtime that are being ended */
+	bool left_over; /* an earlier agent may have left something of pods that are gone */
 
 	/* State on the disk. */
 	VEC(struct agent_waiter) waiters;
@@ -74,6 +85,7 @@ struct agent {
 /* --- agent_pods.c: pods of the API and of the runtime ------------------------------------------------ */
 
 void agent_pods_init(struct agent *a);
+void agent_pods_start(struct agent *a);
 void agent_pods_release(struct agent *a);
 uint64_t agent_relist(void *arg);
 int agent_fits(void *arg, const struct pod *pod, char *ret_reason, struct error *err);

@@ -9,6 +9,7 @@
 #include "client/cached.h"
 #include "node/fit.h"
 #include "node/agent_impl.h"
+#include "node/claims.h"
 #include "node/device_status.h"
 #include "node/node_object.h"
 #include "node/status_writer.h"
@@ -99,25 +100,92 @@ int agent_fits(void *arg, const struct pod *pod, char *ret_reason, struct error 
 
 /* --- the runtime ----------------------------------------------------------------------------------------- */
 
-static void on_left_over(void *arg, const struct error *err)
+static void end_next(struct agent_orphan *o);
+
+static void on_orphan_removed(void *arg, const struct error *err)
 {
-	struct agent *a = arg;
+	struct agent_orphan *o = arg;
 
 	if (err)
-		log_warn(a->opts.log, "a left-over sandbox cannot be removed", LOG_ERR(err));
+		log_warn(o->agent->opts.log, "a left-over sandbox cannot be removed", LOG_ERR(err));
+	o->next++;
+	end_next(o);
 }
 
-/* It is stopped and removed with its containers; what it held is released. */
-static void end_left_over(struct agent *a, const struct runtime_pod *p)
+static void on_orphan_stopped(void *arg, const struct error *err)
 {
+	struct agent_orphan *o = arg;
+	struct runtime *r = o->agent->host.runtime;
+
+	(void)err;
+	r->ops->remove_sandbox(r, o->pod->sandboxes[o->next].id, on_orphan_removed, o);
+}
+
+static void orphan_free(struct agent_orphan *o)
+{
+	list_remove(&o->link);
+	arena_release(&o->arena);
+	free(o);
+}
+
+static void end_next(struct agent_orphan *o)
+{
+	struct agent *a = o->agent;
 	struct runtime *r = a->host.runtime;
 
+	if (o->next < o->pod->nsandboxes) {
+		r->ops->stop_sandbox(r, o->pod->sandboxes[o->next].id, on_orphan_stopped, o);
+		return;
+	}
+	orphan_free(o);
+	(void)agent_relist(a);
+}
+
+/* Stopped and removed with its containers; what it held is released when the runtime has it no more. */
+static void end_orphan(struct agent *a, const struct runtime_pod *p)
+{
+	struct agent_orphan *o;
+
+	LIST_FOREACH (it, &a->orphans) {
+		if (str_eq(LIST_ENTRY(it, struct agent_orphan, link)->pod->uid, p->uid))
+			return;
+	}
 	log_info(a->opts.log, "ending a pod that the API does not know", LOG_STR("pod", p->name),
 		 LOG_STR("uid", p->uid));
-	for (size_t i = 0; i < p->nsandboxes; i++) {
-		r->ops->stop_sandbox(r, p->sandboxes[i].id, on_left_over, a);
-		r->ops->remove_sandbox(r, p->sandboxes[i].id, on_left_over, a);
+	o = XNEW(struct agent_orphan);
+	o->agent = a;
+	arena_init(&o->arena, REQUEST_WORK_MAX);
+	o->pod = runtime_pod_copy(&o->arena, p);
+	list_push_back(&a->orphans, &o->link);
+	a->left_over = true;
+	end_next(o);
+}
+
+/* What earlier agents left of pods that neither the API nor the runtime has: volumes, assignments, claims. */
+static void clear_left_over(struct agent *a, const struct map *seen)
+{
+	CLEANUP(arena_release) struct arena scratch;
+	struct str at = STR_NULL;
+	const struct str *uids;
+	struct error err;
+	bool ended;
+	size_t n;
+
+	arena_init(&scratch, REQUEST_WORK_MAX);
+	n = volumes_left(a->host.volumes, &scratch, &uids);
+	for (size_t i = 0; i < n; i++) {
+		if (!agent_worker(a, uids[i]) && !map_get(seen, uids[i]) &&
+		    volumes_unmount(a->host.volumes, uids[i], &err) < 0)
+			log_warn(a->opts.log, "left-over volumes cannot be removed", LOG_ERR(&err));
 	}
+	while (assign_next_pod(a->host.assign, &at, &ended)) {
+		at = arena_str(&scratch, at);
+		if (!agent_worker(a, at) && !map_get(seen, at))
+			assign_forget_pod(a->host.assign, at);
+	}
+	a->left_over = !list_empty(&a->orphans);
+	claims_reconcile(a->host.claims);
+	agent_save(a, NULL, NULL);
 }
 
 static void on_list(void *arg, const struct runtime_pods *pods, const struct error *err)
@@ -139,8 +207,10 @@ static void on_list(void *arg, const struct runtime_pods *pods, const struct err
 	for (size_t i = 0; i < pods->n; i++) {
 		(void)map_put(&seen, pods->v[i].uid, (void *)&pods->v[i]);
 		if (informer_synced(a->pods) && !agent_worker(a, pods->v[i].uid))
-			end_left_over(a, &pods->v[i]);
+			end_orphan(a, &pods->v[i]);
 	}
+	if (a->left_over && informer_synced(a->pods))
+		clear_left_over(a, &seen);
 	while (map_next(&a->workers, &at, &key, &w))
 		worker_seen(w, map_get(&seen, key), a->looks);
 	map_release(&seen);
@@ -265,30 +335,11 @@ static void on_delete(struct informer_handler *h, struct cached *last, bool unkn
 	drop(CONTAINER_OF(h, struct agent, handler), last);
 }
 
-/* What earlier agents left of pods that are gone: volumes and assignments. */
 static void on_synced(struct informer_handler *h)
 {
-	CLEANUP(arena_release) struct arena scratch;
 	struct agent *a = CONTAINER_OF(h, struct agent, handler);
-	struct str at = STR_NULL;
-	const struct str *uids;
-	struct error err;
-	bool ended;
-	size_t n;
 
-	arena_init(&scratch, REQUEST_WORK_MAX);
-	n = volumes_left(a->host.volumes, &scratch, &uids);
-	for (size_t i = 0; i < n; i++) {
-		if (!agent_worker(a, uids[i]) &&
-		    volumes_unmount(a->host.volumes, uids[i], &err) < 0)
-			log_warn(a->opts.log, "left-over volumes cannot be removed", LOG_ERR(&err));
-	}
-	while (assign_next_pod(a->host.assign, &at, &ended)) {
-		at = arena_str(&scratch, at);
-		if (!agent_worker(a, at))
-			assign_forget_pod(a->host.assign, at);
-	}
-	agent_save(a, NULL, NULL);
+	a->left_over = true;
 	(void)agent_relist(a);
 }
 
@@ -312,6 +363,14 @@ void agent_worker_over(void *arg, struct worker *w)
 
 void agent_pods_init(struct agent *a)
 {
+	map_init(&a->workers);
+	list_init(&a->orphans);
+	loop_task_init(&a->list_task, on_list_task);
+	loop_timer_init(&a->condition_timer, a->opts.loop, on_condition_timer);
+}
+
+void agent_pods_start(struct agent *a)
+{
 	CLEANUP(buf_release) struct buf selector = BUF_INIT(1024);
 	struct resource pods = resource_builtin("", "v1", "pods");
 
@@ -325,8 +384,6 @@ void agent_pods_init(struct agent *a)
 						.on_delete = on_delete,
 						.on_synced = on_synced };
 	informer_add_handler(a->pods, &a->handler);
-	loop_task_init(&a->list_task, on_list_task);
-	loop_timer_init(&a->condition_timer, a->opts.loop, on_condition_timer);
 	a->host.runtime->on_change = on_runtime_change;
 	a->host.runtime->arg = a;
 	loop_timer_start(&a->condition_timer, 0);
@@ -338,10 +395,12 @@ void agent_pods_release(struct agent *a)
 	size_t at = 0;
 	void *w;
 
+	LIST_FOREACH_SAFE (it, &a->orphans)
+		orphan_free(LIST_ENTRY(it, struct agent_orphan, link));
 	loop_task_cancel(&a->list_task);
 	loop_timer_stop(&a->condition_timer);
 	while (map_next(&a->workers, &at, &key, &w))
 		worker_free(w);
-	map_release(&a->workers);
-	free(a->id_prefix);
+	map_clear(&a->workers);
+	free(TAKE(a->id_prefix));
 }

@@ -52,6 +52,7 @@ struct device_rec {
 struct resource_rec {
 	struct str name; /* behind the struct */
 	struct omap devices; /* by id */
+	VEC(struct device_rec *) order; /* as the last list had them */
 	size_t nlisted, nhealthy;
 	uint64_t lists; /* how many came */
 	bool connected; /* has a plugin */

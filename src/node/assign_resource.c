@@ -35,6 +35,7 @@ struct resource_rec *assign_need_resource(struct assign *s, struct str name)
 	memcpy(text, name.p, name.n);
 	r->name = str_of(text, name.n);
 	omap_init(&r->devices);
+	vec_init(&r->order, RESOURCE_DEVICES_MAX);
 	(void)omap_put(&s->resources, r->name, r);
 	return r;
 }
@@ -78,6 +79,7 @@ static void free_resource(struct resource_rec *r)
 	for (bool ok = omap_first(&r->devices, &c); ok; ok = omap_next(&c))
 		free_device(omap_value(&c));
 	omap_release(&r->devices);
+	vec_release(&r->order);
 	free(r);
 }
 
@@ -195,18 +197,29 @@ struct list_diff {
 	bool inventory; /* devices, their number, places or usability */
 };
 
-/* Ids that Pod status could not show do not exist for us. */
-static void list_device(struct resource_rec *r, const struct assign_device *v, struct list_diff *d)
+/*
+ * The record of the device at this place of the list. Plugins send their devices in the same
+ * order every time, so it is mostly the one that was there last time.
+ */
+static struct device_rec *device_at(struct resource_rec *r, size_t at, struct str id)
+{
+	struct device_rec *last;
+
+	if (at == r->order.n)
+		(void)vec_push(&r->order, NULL);
+	last = r->order.v[at];
+	if (!last || !str_eq(last->id, id))
+		r->order.v[at] = assign_need_device(r, id);
+	return r->order.v[at];
+}
+
+static void list_device(struct resource_rec *r, size_t at, const struct assign_device *v,
+			struct list_diff *d)
 {
 	size_t known = r->devices.n, n = MIN(v->nnuma, (size_t)DEVICE_NUMA_MAX);
 	struct str message = str_is_utf8(v->message) ? v->message : STR_NULL;
-	struct device_rec *rec;
-	bool was_healthy;
-
-	if (v->id.n == 0 || !str_is_utf8(v->id))
-		return;
-	rec = assign_need_device(r, v->id);
-	was_healthy = rec->health == ASSIGN_HEALTHY;
+	struct device_rec *rec = device_at(r, at, v->id);
+	bool was_healthy = rec->health == ASSIGN_HEALTHY;
 
 	if (rec->listed && rec->seen == r->lists)
 		return; /* the id came before in this list */
@@ -271,13 +284,18 @@ void assign_set_resource(struct assign *s, struct str resource, const struct ass
 {
 	struct resource_rec *r = assign_need_resource(s, resource);
 	struct list_diff diff = { .inventory = !r->connected };
+	size_t listed = 0;
 
 	vec_init(&diff.health, SIZE_MAX);
 	r->connected = true;
 	r->dropped = false;
 	r->lists++;
-	for (size_t i = 0; i < MIN(n, (size_t)RESOURCE_DEVICES_MAX); i++)
-		list_device(r, &v[i], &diff);
+	for (size_t i = 0; i < n && listed < RESOURCE_DEVICES_MAX; i++) {
+		/* Ids that Pod status could not show do not exist for us. */
+		if (v[i].id.n > 0 && str_is_utf8(v[i].id))
+			list_device(r, listed++, &v[i], &diff);
+	}
+	r->order.n = listed;
 	sweep(s, r, &diff);
 	tell_diff(s, r, &diff);
 }
@@ -309,6 +327,7 @@ void assign_drop_resource(struct assign *s, struct str resource)
 	vec_init(&diff.health, SIZE_MAX);
 	r->connected = false;
 	r->lists++;
+	r->order.n = 0;
 	sweep(s, r, &diff);
 	r->dropped = true;
 	tell_diff(s, r, &diff);

@@ -338,6 +338,11 @@ static void on_reconcile(struct loop_timer *t)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
+void claims_reconcile(struct claims *c)
+{
+	loop_timer_start(&c->reconcile, 0);
+}
+
 struct claims *claims_new(const struct claims_opts *opts)
 {
 	struct claims *c = XNEW(struct claims);

@@ -109,6 +109,9 @@ struct claims_refs {
 struct claims_refs claims_refs(const struct pod *pod, const struct json *container);
 bool claims_refs_next(struct claims_refs *r);
 
+/* The periodic look now: pods are known for the first time, or a driver has come back. */
+void claims_reconcile(struct claims *c);
+
 /* CDI ids that a container gets: those of its claims, filtered by request, each once; in `a`. */
 size_t claims_cdi_ids(const struct assign *assign, const struct pod *pod,
 		      const struct json *container, struct arena *a, const struct str **ret_ids);

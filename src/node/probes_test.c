@@ -14,7 +14,9 @@
 #include "health.pb-c.h"
 #include "net/http_server.h"
 #include "net/loop.h"
+#include "net/pki.h"
 #include "net/sim.h"
+#include "net/tls.h"
 
 struct world {
 	struct sim *sim;
@@ -460,6 +462,40 @@ static void http_that_does_not_answer_fails(void **state)
 			    "10.0.0.9:1: connect: connection refused");
 }
 
+static void https_checks_no_certificate(void **state)
+{
+	static const char *const alpn[] = { "h2", "http/1.1", NULL };
+	CLEANUP(pki_ca_free) struct pki_ca *ca = NULL;
+	CLEANUP(buf_release) struct buf cert = BUF_INIT(MIB), key = BUF_INIT(MIB);
+	struct world *w = *state;
+	struct str elsewhere = STR("elsewhere");
+	struct pki_leaf leaf = { .common_name = elsewhere,
+				 .hosts = &elsewhere,
+				 .nhosts = 1,
+				 .server = true,
+				 .lifetime = 1 };
+	struct tls_pair pair;
+	struct tls_opts opts = { .server = true, .pairs = &pair, .npairs = 1, .alpn = alpn };
+	struct tls *tls = NULL;
+	struct addr at;
+
+	assert_int_equal(pki_ca_new(STR("ca"), 3600, loop_clock(w->node), &ca, NULL), 0);
+	assert_int_equal(pki_issue(ca, &leaf, loop_clock(w->node), &cert, &key, NULL), 0);
+	pair = (struct tls_pair){ .cert = buf_str(&cert), .key = buf_str(&key) };
+	assert_int_equal(tls_new(&opts, &tls, NULL), 0);
+	assert_int_equal(addr_parse(&at, STR("10.0.0.9:8443"), 0, NULL), 0);
+	assert_int_equal(http_server_listen(w->http, &at, tls, 0, NULL, NULL), 0);
+	tls_unref(tls);
+	/* A name that is not in it, and long after its end. */
+	sim_run_for(w->sim, 60000);
+	start(w, LIFECYCLE_READINESS,
+	      "\"httpGet\":{\"path\":\"/s\",\"port\":8443,\"scheme\":\"HTTPS\"}");
+	run_first(w);
+	assert_int_equal(w->outcomes, 1);
+	assert_true(w->good);
+	assert_string_equal(w->target, "/s");
+}
+
 static void tcp_connects(void **state)
 {
 	struct world *w = *state;
@@ -629,6 +665,7 @@ int main(void)
 		TEST(http_says_who_asks),
 		TEST(redirects_are_followed_on_the_same_host_only),
 		TEST(http_that_does_not_answer_fails),
+		TEST(https_checks_no_certificate),
 		TEST(tcp_connects),
 		TEST(a_port_that_is_not_there_is_an_error),
 		TEST(grpc_asks_for_health),

@@ -129,8 +129,8 @@ static void try_all(struct reference *r, size_t at, struct topology_hint so_far,
 {
 	static const struct topology_hint any = { .any = true, .preferred = true };
 	static const struct topology_hint never = { .any = true };
-	const struct topology_hints *h = &r->v[at];
-	size_t n = h->any || h->n == 0 ? 1 : h->n;
+	const struct topology_hints *h;
+	size_t n;
 
 	if (at == r->n) {
 		if (replaces(r, so_far)) {
@@ -139,6 +139,8 @@ static void try_all(struct reference *r, size_t at, struct topology_hint so_far,
 		}
 		return;
 	}
+	h = &r->v[at];
+	n = h->any || h->n == 0 ? 1 : h->n;
 	for (size_t i = 0; i < n; i++) {
 		struct topology_hint one = h->any ? any : h->n == 0 ? never : h->v[i];
 		struct topology_hint next = so_far;

@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "node/node_object.h"
@@ -118,6 +119,7 @@ void worker_step_done(struct worker *w, enum worker_step next)
 	w->step = next;
 	w->busy = false;
 	w->failures = 0;
+	w->told = 0;
 	w->retry_at = 0;
 	backoff_reset(&w->backoff);
 	worker_look(w);
@@ -127,12 +129,15 @@ void worker_step_failed(struct worker *w, const char *reason, const char *prefix
 			const struct error *err)
 {
 	int64_t delay = backoff_next(&w->backoff, loop_prng(w->host->loop));
+	uint64_t what = hash_bytes(str_from(err->msg), 1) | 1;
 
 	log_debug(w->host->log, "a step of a pod failed", LOG_STR("pod", w->pod->name),
 		  LOG_Z("reason", reason), LOG_ERR(err));
 	/* A driver needs a moment to come back to an agent that was restarted. */
-	if (++w->failures == (w->admitted ? 2 : 1))
+	if (++w->failures >= (w->admitted ? 2 : 1) && w->told != what) {
 		worker_event(w, STR_NULL, RECORDER_WARNING, reason, "%s%s", prefix, err->msg);
+		w->told = what;
+	}
 	w->busy = false;
 	w->retry_at = loop_now(w->host->loop) + delay;
 	loop_timer_start(&w->timer, delay);

@@ -60,6 +60,7 @@ struct worker {
 	uint64_t seen_at,
 		seen_need; /* looks of the runtime: the last one, and the one to wait for */
 	unsigned failures; /* of this step in a row */
+	uint64_t told; /* hash of what was told of them last; 0: nothing */
 	bool marked; /* worker_health_changed() is owed */
 	char *reject_reason, *reject_message;
 	char *stop_reason, *stop_message;

@@ -109,7 +109,9 @@ static void hold_devices(struct worker *w)
 
 	arena_init(&a, REQUEST_WORK_MAX);
 	r = assign_admit(w->host->assign, w->pod, &a, &io, &err);
-	if (r < 0)
+	if (r < 0 && w->admitted)
+		worker_step_failed(w, "FailedAllocateDevices", "", &err);
+	else if (r < 0)
 		refuse(w, io.reason ? io.reason : "UnexpectedAdmissionError", &err);
 	else if (io.waiting)
 		ask_preferred(w, &io.wish);

@@ -176,7 +176,6 @@ await test("a pod that is deleted gets its grace, then it is killed", async () =
 	const deaf = await cluster.run(pod(sh("trap '' TERM; echo up; while :; do sleep 0.1; done"), { terminationGracePeriodSeconds: 2 }))
 	for (const p of [polite, deaf])
 		await cluster.pod(p, (q) => q.status.phase === "Running" && /up/.test(logOf(q)))
-	// The file goes with the pod: it is kept open.
 	const began = Date.now()
 	await cluster.delete(polite)
 	await cluster.gone(polite)

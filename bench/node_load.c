@@ -1,0 +1,564 @@
+/*
+ * node_load KUBECONFIG - what a node agent has to do with: a driver, an administrator, a watch.
+ *
+ * One watch of all pods sees when what the driver said is there for everybody. All three are in
+ * one process, so that one clock tells when something was said and when it was seen; what they
+ * need is part of the figures. Obeys commands, one per line of standard input, and answers each
+ * with one line that begins with its name; times are in ms:
+ *
+ *	driver SOCKET DEVICES PER_POD	serves a DRA driver; "driver" when an agent watches it
+ *	pods COUNT NODE		makes pods on a node, or one on each of NODE0, NODE1, .. when NODE
+ *				ends in '-'; "pods MS" when all run and show all their devices
+ *	ready COUNT		"ready MS" when so many nodes are ready
+ *	report COUNT EVERY CHANGES
+ *				sends so many reports of all devices, one each EVERY ms, or each
+ *				when the one before has been seen (0), in which so many devices
+ *				have changed; "report P50 P99 MAX LAST": until a change, or a later one
+ *				of that device, was seen; and until all of the last report was
+ *	expire ROUNDS CHANGES	reports so many devices with a time-out of 1 s and falls silent;
+ *				"expire P50 P99 MAX": how long after that Unknown was seen
+ *
+ * It ends with its input.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/vec.h"
+#include "client/client.h"
+#include "client/kubeconfig.h"
+#include "client/watch_event.h"
+#include "net/loop.h"
+#include "node_driver.h"
+#include "node_pods.h"
+
+enum {
+	TICK_MS = 5, /* between looks at the input, while nothing is measured */
+	LONG_S = 3600, /* a time-out that does not come */
+	SHORT_S = 1,
+	WORDS_MAX = 4,
+	NUMBERED_MAX = 10000,
+	TREE_BLOCK = 256 * 1024,
+};
+
+#define NONE UINT32_MAX
+
+/* A change that was said. */
+struct sample {
+	uint64_t report;
+	int64_t sent_ns;
+	uint32_t next; /* of the same device, or NONE */
+};
+
+struct device {
+	uint32_t first, last; /* samples that have not been seen, or NONE */
+	int64_t expires_ns; /* when Unknown should be seen; 0: not */
+	bool seen, unhealthy;
+};
+
+/* Which of NAME-0, NAME-1, .. are as wanted. */
+struct numbered {
+	bool *is;
+	size_t count;
+};
+
+struct load;
+
+struct watch {
+	struct client_request request;
+	struct event_lines lines;
+	void (*on_object)(struct load *l, const struct json *object);
+	struct load *load;
+};
+
+struct load {
+	struct loop *loop;
+	struct client *client;
+	struct loop_timer input_timer;
+	struct buf input;
+	struct prng prng;
+	struct watch pods_watch, nodes_watch;
+	struct numbered running, ready;
+	struct arena arena; /* of one event */
+	char block[TREE_BLOCK];
+
+	/* The driver's. */
+	struct node_driver *driver; /* or NULL */
+	size_t devices, per_pod;
+	size_t used; /* devices that pods have: the first ones */
+	size_t seen; /* of those: in a pod's status */
+	struct device *device;
+	uint64_t report; /* number of the last one */
+	int64_t sent_ns; /* when it was sent */
+
+	/* The command's. */
+	char command; /* first letter, or 0: none is under way */
+	size_t want, changes;
+	int64_t begun_ns, every_ms, due_ms;
+	struct loop_timer pace;
+	struct loop_task step;
+	VEC(struct sample) samples;
+	size_t unseen;
+	VEC(double) ms;
+};
+
+static NORETURN void die(const char *what)
+{
+	(void)fprintf(stderr, "node_load: %s\n", what);
+	exit(1);
+}
+
+static int64_t now_ns(void)
+{
+	return clock_monotonic(clock_system());
+}
+
+static double since_ms(int64_t ns)
+{
+	return (double)(now_ns() - ns) / (double)CLOCK_MS;
+}
+
+/* --- answers ------------------------------------------------------------------------------ */
+
+static int compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Of what is sorted and not empty. */
+static double percentile(const struct load *l, size_t percent)
+{
+	return l->ms.v[(l->ms.n * percent + 99) / 100 - 1];
+}
+
+static void finish(struct load *l, const char *name, const double *more)
+{
+	if (l->ms.n) {
+		qsort(l->ms.v, l->ms.n, sizeof(*l->ms.v), compare);
+		(void)printf("%s %.2f %.2f %.2f", name, percentile(l, 50), percentile(l, 99),
+			     percentile(l, 100));
+	} else {
+		(void)printf("%s", name);
+	}
+	if (more)
+		(void)printf(" %.2f", *more);
+	(void)puts("");
+	(void)fflush(stdout);
+	l->samples.n = l->ms.n = 0;
+	l->command = 0;
+	loop_timer_start(&l->input_timer, 0);
+}
+
+/* --- reports ------------------------------------------------------------------------------ */
+
+static void add_sample(struct load *l, struct device *d, int64_t now)
+{
+	uint32_t at = (uint32_t)l->samples.n;
+
+	(void)vec_push(&l->samples,
+		       (struct sample){ .report = l->report, .sent_ns = now, .next = NONE });
+	if (d->first == NONE)
+		d->first = at;
+	else
+		l->samples.v[d->last].next = at;
+	d->last = at;
+	l->unseen++;
+}
+
+static void change(struct load *l, size_t i, int64_t now)
+{
+	struct device *d = &l->device[i];
+
+	d->unhealthy = !d->unhealthy;
+	node_driver_set(l->driver, i, l->report, !d->unhealthy, LONG_S);
+	if (i < l->used)
+		add_sample(l, d, now);
+}
+
+static void send_report(struct load *l)
+{
+	if (!node_driver_report(l->driver))
+		die("the agent does not watch health any more");
+}
+
+static void report_changes(struct load *l)
+{
+	l->report++;
+	l->want--;
+	l->sent_ns = now_ns();
+	for (size_t i = 0; i < l->changes; i++)
+		change(l, l->changes == l->devices ? i : prng_below(&l->prng, l->used), l->sent_ns);
+	send_report(l);
+}
+
+static void on_pace(struct loop_timer *t)
+{
+	struct load *l = CONTAINER_OF(t, struct load, pace);
+
+	report_changes(l);
+	if (l->want == 0)
+		return;
+	/* What was late is not made up for: changes would come at once and not one after the other. */
+	l->due_ms = MAX(l->due_ms + l->every_ms, loop_now(l->loop) + 1);
+	loop_timer_start(t, l->due_ms - loop_now(l->loop));
+}
+
+/* Some devices of pods that follow each other will be heard of no more. */
+static void report_short(struct load *l)
+{
+	l->report++;
+	l->want--;
+	l->sent_ns = now_ns();
+	for (size_t i = 0; i < l->used; i++)
+		node_driver_set(l->driver, i, l->report, true, LONG_S);
+	for (size_t i = 0; i < l->changes; i++) {
+		size_t at = (l->want * l->changes + i) * l->per_pod % l->used;
+
+		node_driver_set(l->driver, at, l->report, true, SHORT_S);
+		l->device[at].expires_ns = l->sent_ns + SHORT_S * CLOCK_SEC;
+		l->unseen++;
+	}
+	send_report(l);
+}
+
+static void say_all_well(struct load *l)
+{
+	l->report++;
+	for (size_t i = 0; i < l->devices; i++) {
+		l->device[i].unhealthy = false;
+		node_driver_set(l->driver, i, l->report, true, LONG_S);
+	}
+	send_report(l);
+}
+
+/* Something was seen: is that the end, or is the next to be said? */
+static void on_step(struct loop_task *t)
+{
+	struct load *l = CONTAINER_OF(t, struct load, step);
+	double took;
+
+	if (l->unseen)
+		return;
+	took = since_ms(l->command == 'r' ? l->sent_ns : l->begun_ns);
+	if (l->command == 'r' && l->want == 0) {
+		finish(l, "report", &took);
+	} else if (l->command == 'r' && l->every_ms == 0) {
+		report_changes(l);
+	} else if (l->command == 'e' && l->want == 0) {
+		say_all_well(l);
+		finish(l, "expire", NULL);
+	} else if (l->command == 'e') {
+		report_short(l);
+	} else if (l->command == 'p' && l->running.count == l->want &&
+		   (!l->driver || l->seen == l->used)) {
+		finish(l, "pods", &took);
+	} else if (l->command == 'n' && l->ready.count == l->want) {
+		finish(l, "ready", &took);
+	}
+}
+
+static void next_step(struct load *l)
+{
+	loop_defer(l->loop, &l->step);
+}
+
+/* --- what is seen ------------------------------------------------------------------------- */
+
+static void see_report(struct load *l, struct device *d, uint64_t report)
+{
+	if (!d->seen)
+		l->seen++;
+	d->seen = true;
+	while (d->first != NONE && l->samples.v[d->first].report <= report) {
+		(void)vec_push(&l->ms, since_ms(l->samples.v[d->first].sent_ns));
+		d->first = l->samples.v[d->first].next;
+		l->unseen--;
+	}
+}
+
+static void see_unknown(struct load *l, struct device *d)
+{
+	if (!d->expires_ns)
+		return;
+	(void)vec_push(&l->ms, since_ms(d->expires_ns));
+	d->expires_ns = 0;
+	l->unseen--;
+}
+
+static void see_device(struct load *l, const struct json *resource)
+{
+	struct str id = json_text_at(resource, "resourceID"), health, says;
+	struct str before = STR(NODE_DRIVER "/" NODE_DRIVER_POOL "/" NODE_DRIVER_DEVICE);
+	uint64_t at, report;
+
+	if (!str_to_u64(str_skip(id, before.n), &at) || at >= l->used)
+		return;
+	health = json_text_at(resource, "health");
+	says = json_text_at(resource, "message");
+	if (str_eq(health, STR("Unknown")))
+		see_unknown(l, &l->device[at]);
+	else if (str_to_u64(str_skip(says, strlen(NODE_DRIVER_SAYS)), &report))
+		see_report(l, &l->device[at], report);
+}
+
+static void see_numbered(struct numbered *v, const struct json *object)
+{
+	struct str name = json_text_at(json_getz(object, "metadata"), "name"), piece = STR_NULL;
+	uint64_t at;
+
+	while (str_split(&name, '-', &piece))
+		continue;
+	if (!str_to_u64(piece, &at) || at >= NUMBERED_MAX || v->is[at])
+		return;
+	v->is[at] = true;
+	v->count++;
+}
+
+static void on_pod(struct load *l, const struct json *pod)
+{
+	const struct json *status = json_getz(pod, "status");
+
+	if (str_eq(json_text_at(status, "phase"), STR("Running")))
+		see_numbered(&l->running, pod);
+	JSON_FOREACH (container, json_getz(status, "containerStatuses")) {
+		JSON_FOREACH (of, json_getz(container, "allocatedResourcesStatus")) {
+			JSON_FOREACH (resource, json_getz(of, "resources"))
+				see_device(l, resource);
+		}
+	}
+}
+
+static void on_node(struct load *l, const struct json *node)
+{
+	JSON_FOREACH (c, json_getz(json_getz(node, "status"), "conditions")) {
+		if (str_eq(json_text_at(c, "type"), STR("Ready")) &&
+		    str_eq(json_text_at(c, "status"), STR("True")))
+			see_numbered(&l->ready, node);
+	}
+}
+
+/* --- watches ------------------------------------------------------------------------------ */
+
+static void on_event(struct watch *w, struct str line)
+{
+	struct load *l = w->load;
+	struct watch_event event;
+	struct json *object;
+	struct error err;
+
+	if (watch_event_parse(line, &event, &err) < 0 ||
+	    json_parse(&l->arena, event.object, NULL, &object, &err) < 0)
+		die(err.msg);
+	if (event.type == WATCH_EVENT_ERROR)
+		die("a watch failed");
+	w->on_object(l, object);
+	arena_clear(&l->arena);
+}
+
+static void on_data(struct client_request *r, struct str piece)
+{
+	struct watch *w = r->arg;
+	struct error err;
+	struct str line;
+	int more;
+
+	while ((more = event_lines_next(&w->lines, &piece, &line, &err)) > 0)
+		on_event(w, line);
+	if (more < 0)
+		die(err.msg);
+	next_step(w->load);
+}
+
+static void on_watch_end(struct client_request *r UNUSED, const struct client_answer *a UNUSED,
+			 const struct error *err)
+{
+	die(err ? err->msg : "a watch ended");
+}
+
+static void watch(struct load *l, struct watch *w, const char *path,
+		  void (*on_object)(struct load *l, const struct json *object))
+{
+	w->load = l;
+	w->on_object = on_object;
+	event_lines_init(&w->lines);
+	w->request = (struct client_request){ .path = str_from(path),
+					      .query = STR("watch=true"),
+					      .timeout_ms = -1,
+					      .on_data = on_data,
+					      .on_done = on_watch_end,
+					      .arg = w };
+	client_send(l->client, &w->request);
+}
+
+/* --- commands ----------------------------------------------------------------------------- */
+
+static size_t number(const char *word)
+{
+	return strtoul(word, NULL, 10);
+}
+
+static void on_watched(void *arg)
+{
+	struct load *l = arg;
+
+	say_all_well(l);
+	if (l->command == 'd')
+		finish(l, "driver", NULL);
+}
+
+static void obey_driver(struct load *l, char **words)
+{
+	struct node_driver_opts o = { .loop = l->loop,
+				      .socket = xstrdup(words[1]),
+				      .devices = number(words[2]),
+				      .per_claim = number(words[3]),
+				      .on_watched = on_watched,
+				      .arg = l };
+	struct error err;
+
+	l->devices = o.devices;
+	l->per_pod = o.per_claim;
+	l->device = xcalloc(o.devices, sizeof(*l->device));
+	for (size_t i = 0; i < o.devices; i++)
+		l->device[i].first = NONE;
+	if (node_driver_new(&o, &l->driver, &err) < 0)
+		die(err.msg);
+}
+
+static void obey_pods(struct load *l, char **words)
+{
+	struct node_pods_opts o = { .client = l->client,
+				    .count = number(words[1]),
+				    .node = xstrdup(words[2]),
+				    .per_claim = l->per_pod };
+
+	l->want = o.count;
+	l->used = MIN(o.count * l->per_pod, l->devices);
+	watch(l, &l->pods_watch, "/api/v1/pods", on_pod);
+	node_pods_make(&o);
+}
+
+static void obey_ready(struct load *l, char **words)
+{
+	l->command = 'n';
+	l->want = number(words[1]);
+	watch(l, &l->nodes_watch, "/api/v1/nodes", on_node);
+}
+
+static void obey_report(struct load *l, char **words)
+{
+	l->want = number(words[1]);
+	l->every_ms = (int64_t)number(words[2]);
+	l->changes = number(words[3]);
+	l->due_ms = loop_now(l->loop);
+	if (!l->used || !l->want || !l->changes)
+		die("nothing to report");
+	if (l->every_ms)
+		loop_timer_start(&l->pace, 0);
+	else
+		report_changes(l);
+}
+
+static void obey_expire(struct load *l, char **words)
+{
+	l->want = number(words[1]);
+	l->changes = number(words[2]);
+	if (!l->used || !l->want || !l->changes)
+		die("nothing to expire");
+	report_short(l);
+}
+
+static void obey(struct load *l, char *line)
+{
+	static const struct {
+		const char *name;
+		size_t words;
+		void (*run)(struct load *l, char **words);
+	} table[] = {
+		{ "driver", 4, obey_driver }, { "pods", 3, obey_pods },
+		{ "ready", 2, obey_ready },   { "report", 4, obey_report },
+		{ "expire", 3, obey_expire },
+	};
+	char *words[WORDS_MAX] = { NULL }, *rest = line;
+	size_t n = 0;
+
+	while (n < WORDS_MAX && (words[n] = strsep(&rest, " ")))
+		n++;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		if (strcmp(table[i].name, words[0]) != 0 || n != table[i].words)
+			continue;
+		l->command = words[0][0];
+		l->begun_ns = now_ns();
+		table[i].run(l, words);
+		return;
+	}
+	die("no such command");
+}
+
+static void on_input(struct loop_timer *t)
+{
+	struct load *l = CONTAINER_OF(t, struct load, input_timer);
+	char piece[4096];
+	ptrdiff_t end;
+	ssize_t n;
+
+	while ((n = read(STDIN_FILENO, piece, sizeof(piece))) > 0)
+		(void)buf_add(&l->input, piece, (size_t)n);
+	end = str_chr(buf_str(&l->input), '\n');
+	if (end >= 0) {
+		l->input.p[end] = '\0';
+		obey(l, l->input.p);
+		buf_consume(&l->input, (size_t)end + 1);
+	} else if (n == 0) {
+		exit(0); /* the kernel closes what is open */
+	}
+	if (!l->command)
+		loop_timer_start(t, TICK_MS);
+}
+
+/* --- setup -------------------------------------------------------------------------------- */
+
+static int connect_client(struct load *l, const char *path, struct error *err)
+{
+	CLEANUP(kubeconfig_release) struct kubeconfig config = { 0 };
+	struct kubeconfig_opts opts = { .path = path };
+	struct client_opts client_opts = { .config = &config, .role = "node-load" };
+	int r = kubeconfig_load(&config, &opts, err);
+
+	if (r == 0)
+		r = loop_new(&l->loop, err);
+	return r < 0 ? r : client_new(l->loop, &client_opts, &l->client, err);
+}
+
+int main(int argc, char **argv)
+{
+	struct load *l = XNEW(struct load);
+	struct error err;
+
+	if (argc != 2)
+		die("usage: node_load KUBECONFIG");
+	if (connect_client(l, argv[1], &err) < 0)
+		die(err.msg);
+	buf_init(&l->input, MIB);
+	vec_init(&l->samples, NONE);
+	vec_init(&l->ms, NONE);
+	arena_init_in(&l->arena, REQUEST_WORK_MAX, l->block, sizeof(l->block));
+	prng_init(&l->prng, 1);
+	l->running.is = xcalloc(NUMBERED_MAX, sizeof(*l->running.is));
+	l->ready.is = xcalloc(NUMBERED_MAX, sizeof(*l->ready.is));
+	loop_timer_init(&l->input_timer, l->loop, on_input);
+	loop_timer_init(&l->pace, l->loop, on_pace);
+	loop_task_init(&l->step, on_step);
+	(void)fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
+	loop_timer_start(&l->input_timer, 0);
+	loop_run(l->loop);
+	return 0;
+}

@@ -1,0 +1,153 @@
+/*
+ * Each slot makes one pod after the other by a chain of requests: the pod, its claim, the claim's
+ * status. The pod comes first because the reservation names its uid.
+ */
+#include "node_pods.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "client/client.h"
+#include "node_driver.h"
+
+enum { AT_A_TIME = 16, CLAIM_PATH_MAX = 256 };
+
+struct maker {
+	struct node_pods_opts opts;
+	size_t next;
+};
+
+struct slot {
+	struct maker *maker;
+	struct client_request request;
+	size_t pod; /* number */
+	char uid[64];
+};
+
+static void make_pod(struct slot *s);
+
+static void need(const struct error *err)
+{
+	if (!err)
+		return;
+	(void)fprintf(stderr, "node_pods: %s\n", err->msg);
+	exit(1);
+}
+
+static void send_text(struct slot *s, const char *method, const char *path, struct buf *body,
+		      void (*done)(struct client_request *, const struct client_answer *,
+				   const struct error *))
+{
+	s->request = (struct client_request){
+		.method = str_from(method),
+		.path = str_from(path),
+		.body = buf_str(body),
+		.content_type = method[1] == 'A' ? STR("application/merge-patch+json") : STR_NULL,
+		.on_done = done,
+		.arg = s,
+	};
+	client_send(s->maker->opts.client, &s->request);
+	buf_release(body);
+}
+
+#define CLAIMS "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+
+static void on_allocated(struct client_request *r, const struct client_answer *a UNUSED,
+			 const struct error *err)
+{
+	need(err);
+	make_pod(r->arg);
+}
+
+static void on_claim(struct client_request *r, const struct client_answer *a UNUSED,
+		     const struct error *err)
+{
+	struct slot *s = r->arg;
+	size_t n = s->maker->opts.per_claim;
+	struct buf body = BUF_INIT(OBJECT_MAX);
+	char path[CLAIM_PATH_MAX];
+
+	need(err);
+	(void)buf_addz(&body, "{\"status\":{\"allocation\":{\"devices\":{\"results\":[");
+	for (size_t i = 0; i < n; i++)
+		(void)buf_printf(&body,
+				 "%s{\"request\":\"all\",\"driver\":\"" NODE_DRIVER
+				 "\",\"pool\":\"" NODE_DRIVER_POOL
+				 "\",\"device\":\"" NODE_DRIVER_DEVICE "%zu\"}",
+				 i ? "," : "", s->pod * n + i);
+	(void)buf_printf(&body,
+			 "]}},\"reservedFor\":[{\"resource\":\"pods\",\"name\":\"bench-%zu\","
+			 "\"uid\":\"%s\"}]}}",
+			 s->pod, s->uid);
+	(void)snprintf(path, sizeof(path), CLAIMS "/" NODE_DRIVER_CLAIM "%zu/status", s->pod);
+	send_text(s, "PATCH", path, &body, on_allocated);
+}
+
+static void on_pod(struct client_request *r, const struct client_answer *answer,
+		   const struct error *err)
+{
+	struct slot *s = r->arg;
+	struct buf body = BUF_INIT(OBJECT_MAX);
+	CLEANUP(arena_release) struct arena a;
+	struct json *tree = NULL;
+
+	arena_init(&a, REQUEST_WORK_MAX);
+	need(err);
+	if (s->maker->opts.per_claim == 0) {
+		make_pod(s);
+		return;
+	}
+	(void)client_answer_tree(answer, &a, &tree, NULL);
+	(void)snprintf(s->uid, sizeof(s->uid), "%.*s",
+		       STR_ARG(json_text_at(json_getz(tree, "metadata"), "uid")));
+	(void)buf_printf(&body,
+			 "{\"metadata\":{\"name\":\"" NODE_DRIVER_CLAIM "%zu\"},\"spec\":{"
+			 "\"devices\":{\"requests\":[{\"name\":\"all\",\"exactly\":{"
+			 "\"deviceClassName\":\"bench\",\"count\":%zu}}]}}}",
+			 s->pod, s->maker->opts.per_claim);
+	send_text(s, "POST", CLAIMS, &body, on_claim);
+}
+
+static void make_pod(struct slot *s)
+{
+	struct maker *m = s->maker;
+	struct str node = str_from(m->opts.node);
+	struct buf body = BUF_INIT(OBJECT_MAX);
+
+	if (m->next == m->opts.count)
+		return;
+	s->pod = m->next++;
+	(void)buf_printf(&body,
+			 "{\"metadata\":{\"name\":\"bench-%zu\"},\"spec\":{\"nodeName\":\"%s",
+			 s->pod, m->opts.node);
+	if (str_ends(node, STR("-")))
+		(void)buf_printf(&body, "%zu", s->pod);
+	(void)buf_addz(&body, "\",\"automountServiceAccountToken\":false,"
+			      "\"containers\":[{\"name\":\"main\",\"image\":\"bench\"");
+	if (m->opts.per_claim)
+		(void)buf_addz(&body, ",\"resources\":{\"claims\":[{\"name\":\"devices\"}]}");
+	(void)buf_addz(&body, "}]");
+	if (m->opts.per_claim)
+		(void)buf_printf(&body,
+				 ",\"resourceClaims\":[{\"name\":\"devices\","
+				 "\"resourceClaimName\":\"" NODE_DRIVER_CLAIM "%zu\"}]",
+				 s->pod);
+	(void)buf_addz(&body, "}}");
+	send_text(s, "POST", "/api/v1/namespaces/default/pods", &body, on_pod);
+}
+
+void node_pods_make(const struct node_pods_opts *opts)
+{
+	struct maker *m = XNEW(struct maker);
+
+	m->opts = *opts;
+	for (size_t i = 0; i < MIN(AT_A_TIME, opts->count); i++) {
+		struct slot *s = XNEW(struct slot);
+
+		s->maker = m;
+		make_pod(s);
+	}
+}
