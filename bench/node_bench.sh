@@ -43,11 +43,12 @@ load() {
 # ask WORD ..: a command to the load; its answer is in $answer.
 ask() {
 	echo "$*" >&"${LOAD[1]}"
-	read -r _ -a answer <&"${LOAD[0]}" || {
+	read -r -a answer <&"${LOAD[0]}" || {
 		echo "bench: the load ended at: $*" >&2
-		cat "$tmp/agent.err" >&2
+		tail -n 20 "$tmp/agent.err" >&2
 		exit 1
 	}
+	answer=("${answer[@]:1}")
 }
 
 # latency NAME WORD ..: p50 is told, p99 has a goal.

@@ -23,7 +23,8 @@ struct node_driver;
 #define NODE_DRIVER_CLAIM  "bench-" /* and its number */
 #define NODE_DRIVER_SAYS   "report " /* and the number that node_driver_set() was given */
 
-/* `on_watched` is called when an agent asks for health; the first report is the caller's to send. */
+/* `on_watched` is called when an agent asks for health; the first report is for the caller to
+ * send. */
 struct node_driver_opts {
 	struct loop *loop;
 	const char *socket;

@@ -13,8 +13,9 @@
  *	report COUNT EVERY CHANGES
  *				sends so many reports of all devices, one each EVERY ms, or each
  *				when the one before has been seen (0), in which so many devices
- *				have changed; "report P50 P99 MAX LAST": until a change, or a later one
- *				of that device, was seen; and until all of the last report was
+ *				have changed; "report P50 P99 MAX LAST": until a change, or a
+ *				later one of that device, was seen; and until all of the last
+ *				report was
  *	expire ROUNDS CHANGES	reports so many devices with a time-out of 1 s and falls silent;
  *				"expire P50 P99 MAX": how long after that Unknown was seen
  *
@@ -124,7 +125,7 @@ static double since_ms(int64_t ns)
 	return (double)(now_ns() - ns) / (double)CLOCK_MS;
 }
 
-/* --- answers ------------------------------------------------------------------------------ */
+/* --- answers ---------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -157,7 +158,7 @@ static void finish(struct load *l, const char *name, const double *more)
 	loop_timer_start(&l->input_timer, 0);
 }
 
-/* --- reports ------------------------------------------------------------------------------ */
+/* --- reports ---------------------------------------------------------------------- */
 
 static void add_sample(struct load *l, struct device *d, int64_t now)
 {
@@ -206,7 +207,7 @@ static void on_pace(struct loop_timer *t)
 	report_changes(l);
 	if (l->want == 0)
 		return;
-	/* What was late is not made up for: changes would come at once and not one after the other. */
+	/* What was late is not made up for: changes would come at once, not one by one. */
 	l->due_ms = MAX(l->due_ms + l->every_ms, loop_now(l->loop) + 1);
 	loop_timer_start(t, l->due_ms - loop_now(l->loop));
 }
@@ -270,7 +271,7 @@ static void next_step(struct load *l)
 	loop_defer(l->loop, &l->step);
 }
 
-/* --- what is seen ------------------------------------------------------------------------- */
+/* --- what is seen ----------------------------------------------------------------- */
 
 static void see_report(struct load *l, struct device *d, uint64_t report)
 {
@@ -345,7 +346,7 @@ static void on_node(struct load *l, const struct json *node)
 	}
 }
 
-/* --- watches ------------------------------------------------------------------------------ */
+/* --- watches ---------------------------------------------------------------------- */
 
 static void on_event(struct watch *w, struct str line)
 {
@@ -398,7 +399,7 @@ static void watch(struct load *l, struct watch *w, const char *path,
 	client_send(l->client, &w->request);
 }
 
-/* --- commands ----------------------------------------------------------------------------- */
+/* --- commands --------------------------------------------------------------------- */
 
 static size_t number(const char *word)
 {
@@ -524,7 +525,7 @@ static void on_input(struct loop_timer *t)
 		loop_timer_start(t, TICK_MS);
 }
 
-/* --- setup -------------------------------------------------------------------------------- */
+/* --- setup ------------------------------------------------------------------------ */
 
 static int connect_client(struct load *l, const char *path, struct error *err)
 {

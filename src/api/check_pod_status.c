@@ -137,6 +137,30 @@ static void check_container_resources(struct validation *v, const struct json *p
 	}
 }
 
+static bool rule_fits(const struct json *rule, int64_t exit_code)
+{
+	const struct json *codes = json_getz(rule, "exitCodes");
+	struct str op = json_text_at(codes, "operator");
+	bool listed = false;
+
+	JSON_FOREACH (value, json_getz(codes, "values")) {
+		int64_t code;
+
+		listed = listed || (json_i64(value, &code) && code == exit_code);
+	}
+	return str_eqz(op, "In") ? listed : str_eqz(op, "NotIn") && !listed;
+}
+
+/* The first rule that fits decides; whatever action we know of restarts it. */
+static bool restarted_by_rule(const struct json *container, int64_t exit_code)
+{
+	JSON_FOREACH (rule, json_getz(container, "restartPolicyRules")) {
+		if (rule_fits(rule, exit_code))
+			return str_starts(json_text_at(rule, "action"), STR("Restart"));
+	}
+	return false;
+}
+
 /* Where nothing restarts it, a container that ended stays ended. */
 static bool stays_ended(const struct json *container, const struct json *spec,
 			const struct json *ended)
@@ -144,12 +168,26 @@ static bool stays_ended(const struct json *container, const struct json *spec,
 	struct str policy = json_text_at(container, "restartPolicy");
 	int64_t code = 0;
 
+	(void)json_i64(json_getz(ended, "exitCode"), &code);
+	if (!container)
+		return true;
+	if (policy.n > 0 && restarted_by_rule(container, code))
+		return false;
 	if (policy.n == 0)
 		policy = json_text_at(spec, "restartPolicy");
-	(void)json_i64(json_getz(ended, "exitCode"), &code);
-	if (json_count(json_getz(container, "restartPolicyRules")))
-		return false;
 	return str_eqz(policy, "Never") || (str_eqz(policy, "OnFailure") && code == 0);
+}
+
+/* A rule of any container may restart all of them, whatever their own policies say. */
+static bool may_restart_all(const struct json *containers)
+{
+	JSON_FOREACH (container, containers) {
+		JSON_FOREACH (rule, json_getz(container, "restartPolicyRules")) {
+			if (str_eqz(json_text_at(rule, "action"), "RestartAllContainers"))
+				return true;
+		}
+	}
+	return false;
 }
 
 static void check_transition(struct validation *v, const struct json *container_status,
@@ -163,8 +201,10 @@ static void check_transition(struct validation *v, const struct json *container_
 	const struct json *container = check_find(json_getz(spec, containers), "name", name);
 	struct field_path at = field_path_name(path, "state");
 
-	if (ended && container && stays_ended(container, spec, ended) &&
-	    !json_getz(json_getz(container_status, "state"), "terminated"))
+	if (ended && !json_getz(json_getz(container_status, "state"), "terminated") &&
+	    stays_ended(container, spec, ended) &&
+	    !may_restart_all(json_getz(spec, "initContainers")) &&
+	    !may_restart_all(json_getz(spec, "containers")))
 		field_errors_forbidden(v->errs, &at,
 				       "may not be transitioned to non-terminated state");
 }

@@ -224,11 +224,14 @@
 #define PROBE_OUTPUT_MAX    (10UL * KIB)
 #define PROBE_REDIRECTS_MAX 10
 
+/* The node's resolv.conf. */
+#define RESOLV_CONF_MAX (64UL * KIB)
+
 /* A state file of the node agent; and broken ones that are kept for people to look at. */
 #define STATE_FILE_MAX   (64UL * MIB)
 #define STATE_BROKEN_MAX 10
 
-/* Devices of one driver whose health is kept, as upstream; and bytes of a pool's or device's name. */
+/* Devices of one driver whose health is kept, as upstream; bytes of a pool's or device's name. */
 #define HEALTH_DEVICES_MAX 16384
 #define HEALTH_NAME_MAX    253
 /* Memory for the tree of a health state file: several times its text. */

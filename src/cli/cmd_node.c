@@ -1,8 +1,8 @@
 /*
  * `devplane node`: the node agent. Flags that kubelet has keep its names and meaning.
  *
- * With --nodes COUNT one process is so many hollow nodes, NAME-0 and on, each below a folder of its own, all with one
- * client: what tests of scale use.
+ * With --nodes COUNT one process is so many hollow nodes, NAME-0 and on, each below a folder of its
+ * own, all with one client: what tests of scale use.
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,10 +29,12 @@ struct node_options {
 	const char *kubeconfig, *context, *metrics_address, *node_name, *root_dir;
 	const char *endpoint, *runtime, *log_dir, *node_ip;
 	const char *cpu_policy, *memory_policy, *topology_policy, *topology_scope, *reserved_cpus;
-	const char *sysfs, *procfs, *etc;
+	const char *sysfs, *procfs, *etc, *resolv_conf, *cluster_domain;
+	struct flag_list cluster_dns;
 	struct flag_list feature_gates, labels, taints, cdi_dirs, kube_reserved, system_reserved;
 	struct flag_list reserved_memory;
 	int64_t nodes, max_pods, hollow_cpus, hollow_numa;
+	int64_t machine_check; /* ns */
 	const char *hollow_memory;
 };
 
@@ -59,6 +61,12 @@ static const struct flag flags[] = {
 	  .initial = "/var/log/pods", .help = "where the runtime writes containers' logs" },
 	{ "node-ip", 0, FLAG_STRING(struct node_options, node_ip), .arg = "ADDRESS",
 	  .help = "address of the node; that of the default route by default" },
+	{ "cluster-dns", 0, FLAG_LIST(struct node_options, cluster_dns), .arg = "ADDRESS",
+	  .help = "name servers of pods with dnsPolicy ClusterFirst; the node's by default" },
+	{ "cluster-domain", 0, FLAG_STRING(struct node_options, cluster_domain), .arg = "DOMAIN",
+	  .help = "domain of the cluster, searched first by such pods" },
+	{ "resolv-conf", 0, FLAG_STRING(struct node_options, resolv_conf), .arg = "FILE",
+	  .help = "name servers of the node; /etc/resolv.conf by default" },
 	{ "node-labels", 0, FLAG_LIST(struct node_options, labels), .arg = "KEY=VALUE",
 	  .help = "labels for the Node" },
 	{ "register-with-taints", 0, FLAG_LIST(struct node_options, taints),
@@ -90,10 +98,14 @@ static const struct flag flags[] = {
 	  .initial = "256Gi", .help = "memory of a hollow node" },
 	{ "hollow-numa-nodes", 0, FLAG_INT(struct node_options, hollow_numa), .arg = "COUNT",
 	  .initial = "1", .min = 1, .max = 64, .help = "NUMA nodes of a hollow node" },
-	{ "sysfs-root", 0, FLAG_STRING(struct node_options, sysfs), .arg = "DIR", .initial = "/sys",
-	  .help = "where the kernel tells of CPUs and NUMA nodes" },
+	{ "sysfs-root", 0, FLAG_STRING(struct node_options, sysfs), .arg = "DIR",
+	  .help = "where the kernel tells of CPUs and NUMA nodes; /sys by default, and a hollow "
+		  "node makes them up" },
 	{ "procfs-root", 0, FLAG_STRING(struct node_options, procfs), .arg = "DIR",
-	  .initial = "/proc", .help = "where the kernel tells of memory" },
+	  .help = "where the kernel tells of memory; /proc by default, the same" },
+	{ "machine-check-period", 0, FLAG_DURATION(struct node_options, machine_check),
+	  .arg = "TIME", .initial = "10s",
+	  .help = "how often CPUs and memory are looked at for hot-plug; 0: never" },
 	{ "etc-root", 0, FLAG_STRING(struct node_options, etc), .arg = "DIR", .initial = "/etc",
 	  .help = "where machine-id and os-release are" },
 	{ "metrics-bind-address", 0, FLAG_STRING(struct node_options, metrics_address),
@@ -123,7 +135,7 @@ struct node {
 	bool stopping;
 };
 
-/* --- options --------------------------------------------------------------------------------- */
+/* --- options ---------------------------------------------------------------------- */
 
 static int read_gates(struct node *v, struct error *err)
 {
@@ -138,7 +150,8 @@ static int read_gates(struct node *v, struct error *err)
 	return 0;
 }
 
-/* "cpu=500m", "memory=1Gi"; others are taken and count for nothing here, as they may be kubelet's. */
+/* "cpu=500m", "memory=1Gi"; others are taken and count for nothing here, as they may be
+ * kubelet's. */
 static int read_reserved(struct node *v, const char *flag, const struct flag_list *list,
 			 struct error *err)
 {
@@ -254,9 +267,14 @@ static int read_options(struct node *v, struct error *err)
 	v->opts.root_dir = o->root_dir;
 	v->opts.log_root = o->log_dir;
 	v->opts.node_ip = o->node_ip;
+	v->opts.resolv_conf = o->resolv_conf;
+	v->opts.cluster_domain = o->cluster_domain;
+	v->opts.cluster_dns = o->cluster_dns.v;
+	v->opts.ncluster_dns = o->cluster_dns.n;
 	v->opts.sysfs = o->sysfs;
 	v->opts.procfs = o->procfs;
 	v->opts.etc = o->etc;
+	v->opts.machine_check_ms = o->machine_check / CLOCK_MS;
 	v->opts.labels = o->labels.v;
 	v->opts.nlabels = o->labels.n;
 	v->opts.taints = o->taints.v;
@@ -276,7 +294,7 @@ static int read_options(struct node *v, struct error *err)
 	return r < 0 ? r : read_name(v, err);
 }
 
-/* --- health ---------------------------------------------------------------------------------- */
+/* --- health ----------------------------------------------------------------------- */
 
 static int check_alive(void *arg, struct error *err)
 {
@@ -306,7 +324,7 @@ static const struct endpoint_check checks[] = {
 	{ NULL },
 };
 
-/* --- life ------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------- */
 
 static void on_last(struct loop_timer *t)
 {

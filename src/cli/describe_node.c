@@ -208,7 +208,7 @@ static struct str with_share(struct describe *d, struct quantity q, struct quant
 
 	(void)quantity_print(q, &text);
 	if (of.nano > 0)
-		(void)buf_printf(&text, " (%d%%)", (int)(q.nano * 100 / of.nano));
+		(void)buf_printf(&text, " (%d%%)", (int)((double)q.nano / (double)of.nano * 100));
 	else
 		(void)buf_addz(&text, " (0%)");
 	return arena_str(d->arena, buf_str(&text));

@@ -100,7 +100,7 @@ static bool has_device(void *arg, const char *pool, const char *device)
 
 /* --- what the vendor says ----------------------------------------------------------------- */
 
-enum post_kind { POST_DEVICES, POST_HEALTH, POST_PAUSE, POST_STOP };
+enum post_kind { POST_DEVICES, POST_HEALTH, POST_PAUSE, POST_STOP, POST_ENDED };
 
 struct post {
 	struct loop_msg msg;
@@ -145,6 +145,15 @@ static void set_health(struct dp_driver *d, struct post *p)
 
 static void end_own(struct dp_driver *d);
 
+static void post_free(struct post *p)
+{
+	device_table_free(p->table);
+	free(p->pool);
+	free(p->device);
+	free(p->message);
+	free(p);
+}
+
 static void on_post(struct loop_msg *m)
 {
 	struct post *p = CONTAINER_OF(m, struct post, msg);
@@ -164,12 +173,20 @@ static void on_post(struct loop_msg *m)
 	case POST_STOP:
 		end_own(d);
 		break;
+	case POST_ENDED:
+		break;
 	}
-	device_table_free(p->table);
-	free(p->pool);
-	free(p->device);
-	free(p->message);
-	free(p);
+	post_free(p);
+}
+
+/* The last of all: whoever hears of it may free the driver. */
+static void on_ended(struct loop_msg *m)
+{
+	struct post *p = CONTAINER_OF(m, struct post, msg);
+	struct dp_driver *d = p->driver;
+
+	post_free(p);
+	d->on_ended(d->ended_arg);
 }
 
 static struct post *post_new(struct dp_driver *d, enum post_kind kind)
@@ -380,14 +397,19 @@ int driver_check(const struct dp_driver *d, struct error *err)
 
 /* --- end ---------------------------------------------------------------------------------- */
 
+/* What was said before the end still comes, and must find the driver. */
 static void on_last(struct loop_timer *t)
 {
 	struct dp_driver *d = CONTAINER_OF(t, struct dp_driver, last);
+	struct post *p;
 
-	if (d->on_ended)
-		d->on_ended(d->ended_arg);
-	else
+	if (!d->on_ended) {
 		loop_stop(d->loop);
+		return;
+	}
+	p = post_new(d, POST_ENDED);
+	p->msg.fn = on_ended;
+	loop_post(d->loop, &p->msg);
 }
 
 static void on_owed(struct loop_timer *t);

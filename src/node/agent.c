@@ -1,12 +1,13 @@
 /*
- * Putting the parts together, and taking them apart in reverse. Parts call back into the agent, which finds the worker
- * that it concerns; decisions are elsewhere.
+ * Putting the parts together, and taking them apart in reverse. Parts call back into the agent,
+ * which finds the worker that it concerns; decisions are elsewhere.
  */
 #include "node/agent.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -27,7 +28,8 @@
 #include "node/status_writer.h"
 #include "node/volumes.h"
 
-/* --- what parts tell ------------------------------------------------------------------------------------ */
+/* --- what parts tell
+ * ------------------------------------------------------------------------------------ */
 
 static void on_sources_changed(void *arg, struct str pod_uid)
 {
@@ -56,6 +58,16 @@ static void on_probe_failed(void *arg, struct str pod_uid, struct str container,
 		worker_probe_failed(w, container, message);
 }
 
+static void on_probe_warned(void *arg, struct str pod_uid, struct str container,
+			    enum lifecycle_probe probe, struct str message)
+{
+	struct worker *w = agent_worker(arg, pod_uid);
+
+	(void)probe;
+	if (w)
+		worker_probe_warned(w, container, message);
+}
+
 static void on_refused(void *arg, struct str pod_uid, const struct error *err)
 {
 	struct agent *a = arg;
@@ -74,6 +86,9 @@ static void on_node(void *arg, const struct json *node)
 	arena_clear(&a->node_arena);
 	a->node = NULL;
 	(void)json_copy(&a->node_arena, node, &a->node, NULL);
+	if (a->host.volumes)
+		volumes_set_allocatable(a->host.volumes, node_object_cpu_milli(a->host.node),
+					node_object_memory(a->host.node));
 }
 
 static void on_pod_level(void *arg, bool known)
@@ -84,23 +99,13 @@ static void on_pod_level(void *arg, bool known)
 	agent_refresh_all(a);
 }
 
-/* --- parts ------------------------------------------------------------------------------------------------ */
+/* --- parts
+ * ------------------------------------------------------------------------------------------------ */
 
 static int make_folder(const char *path, struct error *err)
 {
 	if (mkdir(path, 0750) < 0 && errno != EEXIST)
 		return error_set_errno(err, ERR_IO, errno, "cannot make the folder %s", path);
-	return 0;
-}
-
-static int read_machine(struct agent *a, struct error *err)
-{
-	const struct agent_opts *o = &a->opts;
-
-	if (o->runtime_endpoint)
-		return machine_read(&a->machine, o->sysfs ? o->sysfs : "/sys",
-				    o->procfs ? o->procfs : "/proc", o->etc ? o->etc : "/etc", err);
-	machine_make(&a->machine, (int)o->hollow_cpus, o->hollow_memory, (int)o->hollow_numa);
 	return 0;
 }
 
@@ -145,7 +150,7 @@ static int make_state(struct agent *a, struct error *err)
 	struct health_opts health = { .on_change = agent_health_changed, .arg = a };
 	int r;
 
-	r = read_machine(a, err);
+	r = agent_read_machine(a, &a->machine, err);
 	if (r < 0)
 		return r;
 	assign.machine = &a->machine;
@@ -176,6 +181,8 @@ static int make_node(struct agent *a, struct error *err)
 		.ntaints = o->ntaints,
 		.register_node = true,
 		.max_pods = o->max_pods,
+		.root_dir = o->root_dir,
+		.procfs = o->runtime_endpoint ? (o->procfs ? o->procfs : "/proc") : NULL,
 		.machine = &a->machine,
 		.assign = a->host.assign,
 		.reserved_cpu_milli = o->reserved_cpu_milli,
@@ -198,16 +205,20 @@ static void make_pod_parts(struct agent *a)
 
 	h->sources = sources_new(&(struct sources_opts){
 		.loop = o->loop, .client = o->client, .on_change = on_sources_changed, .arg = a });
-	h->volumes = volumes_new(&(struct volumes_opts){ .loop = o->loop,
-							 .root_dir = o->root_dir,
-							 .sources = h->sources,
-							 .node_name = str_from(o->node_name),
-							 .host_ip = node_object_ip(h->node),
-							 .log = o->log });
+	h->volumes = volumes_new(
+		&(struct volumes_opts){ .loop = o->loop,
+					.root_dir = o->root_dir,
+					.sources = h->sources,
+					.node_name = str_from(o->node_name),
+					.host_ip = node_object_ip(h->node),
+					.cluster_domain = h->sandbox.cluster_domain,
+					.etc_dir = o->etc,
+					.log = o->log });
 	h->probes = probes_new(&(struct probes_opts){ .loop = o->loop,
 						      .runtime = h->runtime,
 						      .on_outcome = on_probed,
 						      .on_failure = on_probe_failed,
+						      .on_warning = on_probe_warned,
 						      .arg = a });
 	h->writer = status_writer_new(&(struct status_writer_opts){ .loop = o->loop,
 								    .client = o->client,
@@ -240,6 +251,27 @@ static int make_plugins(struct agent *a, struct error *err)
 	return plugins_new(&p, &a->host.plugins, err);
 }
 
+/* Without a resolv.conf pods get what the runtime gives them. */
+static void read_dns(struct agent *a)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(RESOLV_CONF_MAX);
+	const struct agent_opts *o = &a->opts;
+	struct sandbox_parts *parts = &a->host.sandbox;
+	const char *path = o->resolv_conf ? o->resolv_conf
+					  : arena_printf(&a->arena, "%s/resolv.conf",
+							 o->etc ? o->etc : "/etc");
+	struct str *dns = arena_calloc(&a->arena, (o->ncluster_dns + 1) * sizeof(*dns));
+
+	for (size_t i = 0; i < o->ncluster_dns; i++)
+		dns[i] = str_from(o->cluster_dns[i]);
+	parts->cluster_dns = (struct runtime_strs){ dns, o->ncluster_dns };
+	parts->cluster_domain = o->cluster_domain ? str_from(o->cluster_domain) : STR_NULL;
+	parts->log_root = str_from(o->log_root);
+	if (file_read(path, &text, NULL) == 0)
+		container_config_resolv(arena_str(&a->arena, buf_str(&text)), &a->arena, parts);
+	a->host.seccomp_root = str_from(arena_printf(&a->arena, "%s/seccomp", o->root_dir));
+}
+
 static int make_parts(struct agent *a, struct error *err)
 {
 	int r;
@@ -255,6 +287,7 @@ static int make_parts(struct agent *a, struct error *err)
 		r = make_plugins(a, err);
 	if (r < 0)
 		return r;
+	read_dns(a);
 	a->informers = informers_new(a->opts.client, NULL);
 	make_pod_parts(a);
 	a->cleaner = slice_cleaner_new(&(struct slice_cleaner_opts){ .loop = a->opts.loop,
@@ -270,7 +303,8 @@ static int make_parts(struct agent *a, struct error *err)
 
 static void on_stop_timer(struct loop_timer *t);
 
-/* --- life --------------------------------------------------------------------------------------------------- */
+/* --- life
+ * --------------------------------------------------------------------------------------------------- */
 
 int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct error *err)
 {
@@ -287,19 +321,20 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 					.log = opts->log,
 					.cdi_dirs = opts->cdi_dirs,
 					.node_name = opts->node_name,
-					.log_root = a->opts.log_root,
 					.id_prefix = STR("containerd"),
 					.hollow = !opts->runtime_endpoint,
 					.save = agent_save,
 					.fits = agent_fits,
 					.relist = agent_relist,
 					.over = agent_worker_over,
+					.settling = agent_settling,
 					.arg = a };
 	a->assign_path = arena_printf(&a->arena, "%s/devplane_assign_state", opts->root_dir);
 	a->health_path = arena_printf(&a->arena, "%s/devplane_health_state", opts->root_dir);
 	loop_timer_init(&a->stop_timer, opts->loop, on_stop_timer);
 	agent_pods_init(a);
 	agent_devices_init(a);
+	agent_machine_init(a);
 	make_metrics(a);
 	r = make_parts(a, err);
 	if (r < 0) {
@@ -321,9 +356,12 @@ static void silence(struct agent *a)
 	a->pods = NULL;
 	claims_free(TAKE(a->host.claims));
 	probes_free(TAKE(a->host.probes));
+	volumes_free(TAKE(a->host.volumes));
+	sources_free(TAKE(a->host.sources));
 	runtime_free(TAKE(a->host.runtime));
 	agent_pods_release(a);
 	agent_devices_release(a);
+	agent_machine_release(a);
 }
 
 /* What is being saved comes back first. */
@@ -331,7 +369,7 @@ static void on_stop_timer(struct loop_timer *t)
 {
 	struct agent *a = CONTAINER_OF(t, struct agent, stop_timer);
 
-	if (a->savings > 0 || saver_pending(a->opts.saver) > 0) {
+	if (!list_empty(&a->savings) || saver_pending(a->opts.saver) > 0) {
 		loop_timer_start(t, 1);
 		return;
 	}
@@ -355,8 +393,6 @@ void agent_free(struct agent *a)
 		return;
 	silence(a);
 	plugins_free(a->host.plugins);
-	volumes_free(a->host.volumes);
-	sources_free(a->host.sources);
 	status_writer_free(a->host.writer);
 	informers_free(a->informers);
 	node_object_free(a->host.node);
@@ -371,7 +407,8 @@ void agent_free(struct agent *a)
 	free(a);
 }
 
-/* --- health of the agent itself ------------------------------------------------------------------------------ */
+/* --- health of the agent itself
+ * ------------------------------------------------------------------------------ */
 
 int agent_check(const struct agent *a, struct error *err)
 {

@@ -1,8 +1,8 @@
 /*
  * agent - one node: everything of this folder put together.
  *
- * Registers the node, watches its pods, and runs a worker (worker.h) for each. Pods in a file system
- * folder are not read; there is no kubelet API port.
+ * Registers the node, watches its pods, and runs a worker (worker.h) for each. Pods in a file
+ * system folder are not read; there is no kubelet API port.
  * Threads: the loop's. Several agents may live on one loop (hollow nodes).
  */
 #ifndef NODE_AGENT_H
@@ -30,7 +30,13 @@ struct agent_opts {
 	struct cdi_dirs cdi_dirs;
 	const char *log_root; /* of pods' logs; NULL: /var/log/pods */
 	const char *node_ip; /* or NULL */
-	const char *sysfs, *procfs, *etc; /* roots; NULL: /sys, /proc, /etc */
+	const char *resolv_conf; /* the node's; NULL: ETC/resolv.conf */
+	const char *cluster_domain; /* or NULL */
+	const char *const *cluster_dns;
+	size_t ncluster_dns;
+	/* Roots; NULL: /sys, /proc, /etc. A hollow node reads its machine only if one is given. */
+	const char *sysfs, *procfs, *etc;
+	int64_t machine_check_ms; /* it is read again so often; 0: never */
 	const char *const *labels, *const *taints;
 	size_t nlabels, ntaints;
 	int64_t max_pods;

@@ -1,10 +1,10 @@
 /*
- * Devices: what plugins and drivers tell goes into the log of assignments and the health cache; what changes there marks
- * the pods that hold those devices, whose status is made anew at the end of the turn: a report of a
- * thousand devices is one status per pod.
+ * Devices: what plugins and drivers tell goes into the log of assignments and the health cache;
+ * what changes there marks the pods that hold those devices, whose status is made anew at the end
+ * of the turn: a report of a thousand devices is one status per pod.
  *
- * The log of assignments is saved when somebody needs it to be durable, all who ask in one turn by one write; health is
- * saved a moment after it changed. Both are written by the saver's thread.
+ * The log of assignments is saved when somebody needs it to be durable, all who ask in one turn by
+ * one write; health is saved a moment after it changed. Both are written by the saver's thread.
  */
 #include "base/limits.h"
 #include "base/log.h"
@@ -19,12 +19,13 @@
 #include "node/slice_cleaner.h"
 
 enum {
-	STATE_MAX_MIB = 256,
 	HEALTH_SAVE_MS = 100,
+	SETTLE_MS = 10 * 1000, /* after the agent's start */
 	LOST_MS = 5 * 60 * 1000, /* after that a resource is not in the node's capacity any more */
 };
 
-/* --- pods whose devices changed ------------------------------------------------------------------------ */
+/* --- pods whose devices changed
+ * ------------------------------------------------------------------------ */
 
 static void mark(struct agent *a, struct str pod_uid)
 {
@@ -46,7 +47,8 @@ static void on_dirty(struct loop_task *t)
 	agent_events_follow(a);
 }
 
-/* --- health of drivers' devices -------------------------------------------------------------------------- */
+/* --- health of drivers' devices
+ * -------------------------------------------------------------------------- */
 
 static void follow_expiry(struct agent *a)
 {
@@ -146,7 +148,8 @@ static void on_driver(void *arg, struct str driver, bool registered)
 	follow_expiry(a);
 }
 
-/* --- device plugins ------------------------------------------------------------------------------------ */
+/* --- device plugins
+ * ------------------------------------------------------------------------------------ */
 
 static void lost_free(struct agent_lost *l)
 {
@@ -171,10 +174,51 @@ static void on_lost(struct loop_timer *t)
 	struct agent_lost *l = CONTAINER_OF(t, struct agent_lost, timer);
 	struct agent *a = l->agent;
 
+	if (l->settling) {
+		l->settling = false;
+		loop_timer_start(&l->timer, LOST_MS - SETTLE_MS);
+		agent_refresh_all(a);
+		return;
+	}
 	log_info(a->opts.log, "resource dropped: no plugin came back",
 		 LOG_Z("resource", l->resource));
 	assign_drop_resource(a->host.assign, str_from(l->resource));
 	lost_free(l);
+}
+
+static void begin_lost(struct agent *a, struct str resource, bool settling)
+{
+	struct agent_lost *l = XNEW(struct agent_lost);
+
+	l->agent = a;
+	l->resource = str_dup(resource);
+	l->settling = settling;
+	loop_timer_init(&l->timer, a->opts.loop, on_lost);
+	list_push_back(&a->lost, &l->link);
+	loop_timer_start(&l->timer, settling ? SETTLE_MS : LOST_MS);
+}
+
+/* What the checkpoint has: its plugins are to come back. */
+static void await_plugins(struct agent *a)
+{
+	struct str at = STR_NULL;
+	int64_t capacity, allocatable;
+
+	while (assign_next_resource(a->host.assign, &at, &capacity, &allocatable))
+		begin_lost(a, at, true);
+}
+
+bool agent_settling(void *arg, struct str resource)
+{
+	const struct agent *a = arg;
+
+	LIST_FOREACH (it, &a->lost) {
+		const struct agent_lost *l = LIST_ENTRY(it, struct agent_lost, link);
+
+		if (l->settling && str_eqz(resource, l->resource))
+			return true;
+	}
+	return false;
 }
 
 static void on_resource(void *arg, struct str resource, const struct assign_device *v, size_t n)
@@ -189,15 +233,10 @@ static void on_resource(void *arg, struct str resource, const struct assign_devi
 static void on_resource_gone(void *arg, struct str resource)
 {
 	struct agent *a = arg;
-	struct agent_lost *l = XNEW(struct agent_lost);
 
 	log_info(a->opts.log, "device plugin gone", LOG_STR("resource", resource));
 	forget_lost(a, resource);
-	l->agent = a;
-	l->resource = str_dup(resource);
-	loop_timer_init(&l->timer, a->opts.loop, on_lost);
-	list_push_back(&a->lost, &l->link);
-	loop_timer_start(&l->timer, LOST_MS);
+	begin_lost(a, resource, false);
 	assign_resource_gone(a->host.assign, resource);
 }
 
@@ -223,6 +262,8 @@ static void on_assign_change(struct assign_watcher *w, const struct assign_chang
 
 	if (c->pod_uid.n > 0)
 		mark(a, c->pod_uid);
+	if (c->type == ASSIGN_SHARED_CPUS)
+		agent_cpus_changed(a);
 	if (c->type == ASSIGN_INVENTORY) {
 		if (a->host.node)
 			node_object_touch(a->host.node);
@@ -230,42 +271,58 @@ static void on_assign_change(struct assign_watcher *w, const struct assign_chang
 	}
 }
 
-/* --- state on the disk ----------------------------------------------------------------------------------- */
+/* --- state on the disk
+ * ----------------------------------------------------------------------------------- */
 
-/* Those who waited for one write of the log. */
-struct saving {
-	struct agent *agent;
-	VEC(struct agent_waiter) waiters;
-};
-
-static void on_saved(void *arg, const struct error *err)
+static void saving_free(struct agent_saving *s)
 {
-	struct saving *s = arg;
-
-	if (err)
-		log_error(s->agent->opts.log, "the state of devices cannot be saved", LOG_ERR(err));
-	for (size_t i = 0; i < s->waiters.n; i++) {
-		if (s->waiters.v[i].done)
-			s->waiters.v[i].done(s->waiters.v[i].arg, err);
-	}
-	s->agent->savings--;
+	list_remove(&s->link);
 	vec_release(&s->waiters);
 	free(s);
 }
 
-static void on_save(struct loop_task *t)
+static void on_saved(void *arg, const struct error *err)
 {
-	struct agent *a = CONTAINER_OF(t, struct agent, save_task);
-	CLEANUP(buf_release) struct buf body = BUF_INIT(STATE_MAX_MIB * MIB);
-	struct saving *s = XNEW(struct saving);
+	struct agent_saving *s = arg;
+
+	if (err)
+		log_error(s->agent->opts.log, "the state of devices cannot be saved", LOG_ERR(err));
+	s->agent->saved = err ? 0 : s->hash;
+	for (size_t i = 0; i < s->waiters.n; i++) {
+		if (s->waiters.v[i].done)
+			s->waiters.v[i].done(s->waiters.v[i].arg, err);
+	}
+	saving_free(s);
+}
+
+static struct agent_saving *begin_saving(struct agent *a, uint64_t hash)
+{
+	struct agent_saving *s = XNEW(struct agent_saving);
 
 	s->agent = a;
-	a->savings++;
+	s->hash = hash;
 	vec_init(&s->waiters, SIZE_MAX);
 	for (size_t i = 0; i < a->waiters.n; i++)
 		(void)vec_push(&s->waiters, a->waiters.v[i]);
 	a->waiters.n = 0;
+	list_push_back(&a->savings, &s->link);
+	return s;
+}
+
+/* Devices that only break and recover change nothing of it: what is on the disk is not written
+ * again. */
+static void on_save(struct loop_task *t)
+{
+	struct agent *a = CONTAINER_OF(t, struct agent, save_task);
+	CLEANUP(buf_release) struct buf body = BUF_INIT(STATE_FILE_MAX);
+	struct agent_saving *s;
+
 	(void)assign_encode(a->host.assign, &body);
+	s = begin_saving(a, hash_bytes(buf_str(&body), 1) | 1);
+	if (s->hash == a->saved && a->savings.next == &s->link) {
+		on_saved(s, NULL);
+		return;
+	}
 	saver_save(a->opts.saver, a->assign_path, ASSIGN_STATE_KIND, ASSIGN_STATE_VERSION,
 		   buf_str(&body), on_saved, s);
 }
@@ -280,7 +337,7 @@ void agent_save(void *arg, void (*done)(void *arg, const struct error *err), voi
 
 void agent_save_health(struct agent *a)
 {
-	CLEANUP(buf_release) struct buf body = BUF_INIT(STATE_MAX_MIB * MIB);
+	CLEANUP(buf_release) struct buf body = BUF_INIT(STATE_FILE_MAX);
 
 	loop_timer_stop(&a->health_save_timer);
 	(void)health_encode(a->host.health, clock_wall(loop_clock(a->opts.loop)),
@@ -308,8 +365,8 @@ static int load_file(struct agent *a, const char *path, const char *kind, unsign
 
 int agent_load(struct agent *a, struct error *err)
 {
-	CLEANUP(buf_release) struct buf assign = BUF_INIT(STATE_MAX_MIB * MIB);
-	CLEANUP(buf_release) struct buf health = BUF_INIT(STATE_MAX_MIB * MIB);
+	CLEANUP(buf_release) struct buf assign = BUF_INIT(STATE_FILE_MAX);
+	CLEANUP(buf_release) struct buf health = BUF_INIT(STATE_FILE_MAX);
 	struct error why;
 	int r;
 
@@ -325,17 +382,20 @@ int agent_load(struct agent *a, struct error *err)
 	    health_decode(a->host.health, buf_str(&health), clock_wall(loop_clock(a->opts.loop)),
 			  loop_now(a->opts.loop), &why) < 0)
 		log_error(a->opts.log, "the state of health cannot be read", LOG_ERR(&why));
+	await_plugins(a);
 	follow_expiry(a);
 	return 0;
 }
 
-/* --- life -------------------------------------------------------------------------------------------------- */
+/* --- life
+ * -------------------------------------------------------------------------------------------------- */
 
 void agent_devices_init(struct agent *a)
 {
 	vec_init(&a->waiters, SIZE_MAX);
 	vec_init(&a->dirty, SIZE_MAX);
 	list_init(&a->lost);
+	list_init(&a->savings);
 	loop_task_init(&a->save_task, on_save);
 	loop_task_init(&a->dirty_task, on_dirty);
 	loop_timer_init(&a->health_save_timer, a->opts.loop, on_health_save);
@@ -346,6 +406,10 @@ void agent_devices_init(struct agent *a)
 
 void agent_devices_release(struct agent *a)
 {
+	LIST_FOREACH_SAFE (it, &a->savings) {
+		saver_forget(a->opts.saver, LIST_ENTRY(it, struct agent_saving, link));
+		saving_free(LIST_ENTRY(it, struct agent_saving, link));
+	}
 	LIST_FOREACH_SAFE (it, &a->lost)
 		lost_free(LIST_ENTRY(it, struct agent_lost, link));
 	loop_task_cancel(&a->save_task);

@@ -4,6 +4,7 @@
 #ifndef NODE_AGENT_IMPL_H
 #define NODE_AGENT_IMPL_H
 
+#include "base/backoff.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "client/informer.h"
@@ -21,21 +22,34 @@ struct agent_waiter {
 	void *arg;
 };
 
+/* One write of the log of assignments, and who waits for it. */
+struct agent_saving {
+	struct list link;
+	struct agent *agent;
+	VEC(struct agent_waiter) waiters;
+	uint64_t hash;
+};
+
 /* A pod that the runtime has and the API does not: its sandboxes go, one after the other. */
 struct agent_orphan {
 	struct list link;
 	struct agent *agent;
 	struct arena arena;
 	struct runtime_pod *pod;
-	size_t next;
+	size_t next; /* of its sandboxes; of its containers when it has none */
+	bool failed; /* something of it cannot be removed: all of it again after a while */
+	struct loop_timer timer;
+	struct backoff backoff;
 };
 
-/* A resource whose last plugin has gone. */
+/* A resource that has no plugin: its last one has gone, or none has come back since the agent's
+ * start. */
 struct agent_lost {
 	struct list link;
 	struct agent *agent;
-	struct loop_timer timer;
+	struct loop_timer timer; /* ends the settling, then its stay in the node's capacity */
 	char *resource;
+	bool settling; /* its plugin needs a moment to notice that the agent is back */
 };
 
 struct agent {
@@ -62,10 +76,14 @@ struct agent {
 	struct list orphans; /* struct agent_orphan: pods of the runtime that are being ended */
 	bool left_over; /* an earlier agent may have left something of pods that are gone */
 
+	struct loop_timer machine_timer; /* until it is read again */
+	struct loop_task cpus_task; /* containers follow the CPUs that are shared */
+
 	/* State on the disk. */
 	VEC(struct agent_waiter) waiters;
 	struct loop_task save_task;
-	unsigned savings; /* under way */
+	struct list savings; /* struct agent_saving: writes of the log under way */
+	uint64_t saved; /* hash of what was written last without a fault; 0: nothing */
 	struct loop_timer health_save_timer;
 	const char *assign_path, *health_path;
 
@@ -82,7 +100,8 @@ struct agent {
 	bool stopping;
 };
 
-/* --- agent_pods.c: pods of the API and of the runtime ------------------------------------------------ */
+/* --- agent_pods.c: pods of the API and of the runtime
+ * ------------------------------------------------ */
 
 void agent_pods_init(struct agent *a);
 void agent_pods_start(struct agent *a);
@@ -90,12 +109,14 @@ void agent_pods_release(struct agent *a);
 uint64_t agent_relist(void *arg);
 int agent_fits(void *arg, const struct pod *pod, char *ret_reason, struct error *err);
 bool agent_pod_active(void *arg, struct str pod_uid);
+bool agent_settling(void *arg, struct str resource);
 void agent_worker_over(void *arg, struct worker *w);
 void agent_retry_all(struct agent *a);
 void agent_refresh_all(struct agent *a); /* statuses */
 struct worker *agent_worker(const struct agent *a, struct str pod_uid);
 
-/* --- agent_devices.c: plugins, drivers, health, state on the disk -------------------------------------- */
+/* --- agent_devices.c: plugins, drivers, health, state on the disk
+ * -------------------------------------- */
 
 extern const struct plugins_events agent_plugin_events;
 void agent_devices_init(struct agent *a);
@@ -108,5 +129,14 @@ void agent_health_changed(void *arg, const struct health_device *now, enum assig
 void agent_save_health(struct agent *a);
 /* Events that were held back may be due. */
 void agent_events_follow(struct agent *a);
+
+/* --- agent_machine.c: CPUs and memory
+ * ------------------------------------------------------------------ */
+
+int agent_read_machine(const struct agent *a, struct machine *m, struct error *err);
+void agent_machine_init(struct agent *a);
+void agent_machine_release(struct agent *a);
+/* assign_cpus() of containers that share CPUs has changed. */
+void agent_cpus_changed(struct agent *a);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * Pods: those of the API come from a watch of this node's, those of the runtime from its lists. Each pod of the API has
- * a worker until its object is gone and nothing is left of it. What the runtime has and the API does
- * not is left over from an earlier agent: once both are known, it is ended.
+ * Pods: those of the API come from a watch of this node's, those of the runtime from its lists.
+ * Each pod of the API has a worker until its object is gone and nothing is left of it. What the
+ * runtime has and the API does not is left over from an earlier agent: once both are known, it is
+ * ended.
  */
 #include "base/limits.h"
 #include "base/log.h"
@@ -22,12 +23,26 @@ struct worker *agent_worker(const struct agent *a, struct str pod_uid)
 	return map_get(&a->workers, pod_uid);
 }
 
+static struct agent_orphan *find_orphan(const struct agent *a, struct str pod_uid)
+{
+	LIST_FOREACH (it, &a->orphans) {
+		struct agent_orphan *o = LIST_ENTRY(it, struct agent_orphan, link);
+
+		if (str_eq(o->pod->uid, pod_uid))
+			return o;
+	}
+	return NULL;
+}
+
 bool agent_pod_active(void *arg, struct str pod_uid)
 {
 	const struct agent *a = arg;
 	const struct worker *w = agent_worker(a, pod_uid);
 
-	return !informer_synced(a->pods) || (w && worker_active(w));
+	if (!informer_synced(a->pods) || (w && worker_active(w)))
+		return true;
+	/* What an earlier agent left may still run, as long as nobody has looked. */
+	return list_empty(&a->orphans) ? a->left_over : find_orphan(a, pod_uid) != NULL;
 }
 
 /* Does something with each worker; none comes or goes meanwhile. */
@@ -51,7 +66,8 @@ void agent_refresh_all(struct agent *a)
 	each(a, worker_health_changed);
 }
 
-/* --- admission ----------------------------------------------------------------------------------------- */
+/* --- admission
+ * ----------------------------------------------------------------------------------------- */
 
 static bool is_device(void *arg, struct str resource)
 {
@@ -98,7 +114,8 @@ int agent_fits(void *arg, const struct pod *pod, char *ret_reason, struct error 
 	return fit_check(&node, &used, pod, ret_reason, err);
 }
 
-/* --- the runtime ----------------------------------------------------------------------------------------- */
+/* --- the runtime
+ * ----------------------------------------------------------------------------------------- */
 
 static void end_next(struct agent_orphan *o);
 
@@ -106,8 +123,11 @@ static void on_orphan_removed(void *arg, const struct error *err)
 {
 	struct agent_orphan *o = arg;
 
-	if (err)
-		log_warn(o->agent->opts.log, "a left-over sandbox cannot be removed", LOG_ERR(err));
+	if (err && err->code != ERR_NOT_FOUND) {
+		log_warn(o->agent->opts.log, "what is left of a pod cannot be removed",
+			 LOG_STR("pod", o->pod->name), LOG_ERR(err));
+		o->failed = true;
+	}
 	o->next++;
 	end_next(o);
 }
@@ -124,8 +144,18 @@ static void on_orphan_stopped(void *arg, const struct error *err)
 static void orphan_free(struct agent_orphan *o)
 {
 	list_remove(&o->link);
+	loop_timer_stop(&o->timer);
 	arena_release(&o->arena);
 	free(o);
+}
+
+static void on_orphan_timer(struct loop_timer *t)
+{
+	struct agent_orphan *o = CONTAINER_OF(t, struct agent_orphan, timer);
+
+	o->next = 0;
+	o->failed = false;
+	end_next(o);
 }
 
 static void end_next(struct agent_orphan *o)
@@ -135,33 +165,41 @@ static void end_next(struct agent_orphan *o)
 
 	if (o->next < o->pod->nsandboxes) {
 		r->ops->stop_sandbox(r, o->pod->sandboxes[o->next].id, on_orphan_stopped, o);
-		return;
+	} else if (o->pod->nsandboxes == 0 && o->next < o->pod->ncontainers) {
+		r->ops->remove(r, o->pod->containers[o->next].id, on_orphan_removed, o);
+	} else if (o->failed) {
+		loop_timer_start(&o->timer, backoff_next(&o->backoff, loop_prng(a->opts.loop)));
+	} else {
+		orphan_free(o);
+		(void)agent_relist(a);
 	}
-	orphan_free(o);
-	(void)agent_relist(a);
 }
 
-/* Stopped and removed with its containers; what it held is released when the runtime has it no more. */
+/* Stopped and removed with its containers; what it held is released when the runtime has it no
+ * more. */
 static void end_orphan(struct agent *a, const struct runtime_pod *p)
 {
 	struct agent_orphan *o;
 
-	LIST_FOREACH (it, &a->orphans) {
-		if (str_eq(LIST_ENTRY(it, struct agent_orphan, link)->pod->uid, p->uid))
-			return;
-	}
+	if (find_orphan(a, p->uid) || p->nsandboxes + p->ncontainers == 0)
+		return;
 	log_info(a->opts.log, "ending a pod that the API does not know", LOG_STR("pod", p->name),
 		 LOG_STR("uid", p->uid));
 	o = XNEW(struct agent_orphan);
 	o->agent = a;
 	arena_init(&o->arena, REQUEST_WORK_MAX);
 	o->pod = runtime_pod_copy(&o->arena, p);
+	o->backoff = (struct backoff){
+		.initial_ms = 1000, .max_ms = 60000, .factor = 2, .jitter = 0.1
+	};
+	loop_timer_init(&o->timer, a->opts.loop, on_orphan_timer);
 	list_push_back(&a->orphans, &o->link);
 	a->left_over = true;
 	end_next(o);
 }
 
-/* What earlier agents left of pods that neither the API nor the runtime has: volumes, assignments, claims. */
+/* What earlier agents left of pods that neither the API nor the runtime has: volumes, assignments,
+ * claims. */
 static void clear_left_over(struct agent *a, const struct map *seen)
 {
 	CLEANUP(arena_release) struct arena scratch;
@@ -200,6 +238,9 @@ static void on_list(void *arg, const struct runtime_pods *pods, const struct err
 	if (err) {
 		log_debug(a->opts.log, "the runtime cannot be listed", LOG_ERR(err));
 		a->list_failed = true;
+		/* Who waits for this look waits for the next one; when asking is under way it is soon. */
+		if (loop_timer_running(&a->condition_timer))
+			loop_timer_start(&a->condition_timer, CONDITION_SOON_MS);
 		return;
 	}
 	a->list_failed = false;
@@ -280,7 +321,8 @@ static void on_condition_timer(struct loop_timer *t)
 	a->host.runtime->ops->condition(a->host.runtime, on_condition, a);
 }
 
-/* --- the API --------------------------------------------------------------------------------------------- */
+/* --- the API
+ * --------------------------------------------------------------------------------------------- */
 
 static void take(struct agent *a, struct cached *o)
 {
@@ -359,7 +401,8 @@ void agent_worker_over(void *arg, struct worker *w)
 	worker_free(w);
 }
 
-/* --- life -------------------------------------------------------------------------------------------------- */
+/* --- life
+ * -------------------------------------------------------------------------------------------------- */
 
 void agent_pods_init(struct agent *a)
 {

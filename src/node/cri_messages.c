@@ -221,7 +221,7 @@ Cri__PodSandboxConfig *cri_sandbox_config(struct arena *a, const struct sandbox_
 
 /* --- containers ----------------------------------------------------------------------------- */
 
-static Cri__LinuxContainerResources *resources(struct arena *a, const struct runtime_limits *l)
+Cri__LinuxContainerResources *cri_resources(struct arena *a, const struct runtime_limits *l)
 {
 	Cri__LinuxContainerResources *m = MESSAGE(a, Cri__LinuxContainerResources,
 						  cri__linux_container_resources__init);
@@ -319,7 +319,7 @@ Cri__ContainerConfig *cri_container_config(struct arena *a, const struct contain
 	m->stdin_once = spec->stdin_once;
 	m->tty = spec->tty;
 	m->linux_config = MESSAGE(a, Cri__LinuxContainerConfig, cri__linux_container_config__init);
-	m->linux_config->resources = resources(a, &spec->limits);
+	m->linux_config->resources = cri_resources(a, &spec->limits);
 	m->linux_config->security_context = security(a, &spec->security);
 	return m;
 }

@@ -11,6 +11,7 @@
 
 Cri__PodSandboxConfig *cri_sandbox_config(struct arena *a, const struct sandbox_spec *spec);
 Cri__ContainerConfig *cri_container_config(struct arena *a, const struct container_spec *spec);
+Cri__LinuxContainerResources *cri_resources(struct arena *a, const struct runtime_limits *l);
 /* NULL for NULL: nothing is known of the registry. */
 Cri__AuthConfig *cri_auth(struct arena *a, const struct runtime_auth *auth);
 Cri__ImageSpec *cri_image_spec(struct arena *a, struct str image);

@@ -41,6 +41,8 @@ static const struct {
 	[CRI_EXEC] = RUNTIME("ExecSync", exec_sync, "exec_sync"),
 	[CRI_REOPEN_LOG] = RUNTIME("ReopenContainerLog", reopen_container_log,
 				   "reopen_container_log"),
+	[CRI_UPDATE] = RUNTIME("UpdateContainerResources", update_container_resources,
+			       "update_container"),
 	[CRI_IMAGE_STATUS] = IMAGE("ImageStatus", image_status, "image_status"),
 	[CRI_PULL] = IMAGE("PullImage", pull_image, "pull_image"),
 	[CRI_LIST_IMAGES] = IMAGE("ListImages", list_images, "list_images"),

@@ -233,6 +233,17 @@ static void fake_reopen(struct cri_world *w, struct grpc_call *c, const void *re
 	(void)grpc_call_reply(c, &r.base);
 }
 
+static void fake_update(struct cri_world *w, struct grpc_call *c, const void *request)
+{
+	const Cri__UpdateContainerResourcesRequest *m = request;
+	Cri__UpdateContainerResourcesResponse r = CRI__UPDATE_CONTAINER_RESOURCES_RESPONSE__INIT;
+
+	assert_int_equal(m->linux_config->cpu_shares, 0);
+	(void)snprintf(w->containers[index_of(m->container_id)].cpus, sizeof(w->containers[0].cpus),
+		       "%s", m->linux_config->cpuset_cpus);
+	(void)grpc_call_reply(c, &r.base);
+}
+
 static void fake_image(struct cri_world *w, struct grpc_call *c, const void *request)
 {
 	Cri__ImageStatusResponse r = CRI__IMAGE_STATUS_RESPONSE__INIT;
@@ -311,6 +322,7 @@ static void (*const fakes[CRI_METHODS])(struct cri_world *w, struct grpc_call *c
 	[CRI_CONTAINER_STATUS] = fake_container_status,
 	[CRI_EXEC] = fake_exec,
 	[CRI_REOPEN_LOG] = fake_reopen,
+	[CRI_UPDATE] = fake_update,
 	[CRI_IMAGE_STATUS] = fake_image,
 	[CRI_PULL] = fake_pull,
 };

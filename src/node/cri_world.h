@@ -29,6 +29,7 @@ struct cri_world_container {
 	Cri__ContainerConfig *config;
 	char sandbox[16];
 	int state, exit_code;
+	char cpus[32]; /* of the last update */
 	bool removed;
 };
 

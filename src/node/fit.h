@@ -1,8 +1,9 @@
 /*
  * fit - whether a pod that was bound to this node may start here. Pure.
  *
- * What kubelet checks again after the scheduler: requests against what is allocatable and not yet requested by the
- * pods that are here, node selector and required node affinity, the operating system. Devices are assign.h's.
+ * What kubelet checks again after the scheduler: requests against what is allocatable and not yet
+ * requested by the pods that are here, node selector and required node affinity, the operating
+ * system. Devices are assign.h's.
  */
 #ifndef NODE_FIT_H
 #define NODE_FIT_H
@@ -15,7 +16,8 @@ struct fit_sum {
 	int64_t cpu_milli, memory, pods;
 };
 
-/* Adds a pod's requests: containers, or the largest of the init containers, sidecars and overhead. */
+/* Adds a pod's requests: containers, or the largest of the init containers, sidecars and
+ * overhead. */
 void fit_add(struct fit_sum *sum, const struct pod *pod);
 
 struct fit_node {

@@ -105,7 +105,7 @@ static bool read_health(struct str s, enum assign_health *ret_health)
 static int64_t read_left(const struct json *v, int64_t timeout_ms, int64_t wall_ns)
 {
 	struct str text = json_text_at(v, "expires");
-	int64_t at_ns;
+	int64_t at_ns, left_ns;
 
 	if (!text.p)
 		return 0;
@@ -116,7 +116,8 @@ static int64_t read_left(const struct json *v, int64_t timeout_ms, int64_t wall_
 	/* The difference of two times around 1970 may not fit. */
 	if (wall_ns < 0 && at_ns > INT64_MAX + wall_ns)
 		return timeout_ms;
-	return MIN((at_ns - wall_ns + CLOCK_MS - 1) / CLOCK_MS, timeout_ms);
+	left_ns = at_ns - wall_ns;
+	return MIN(left_ns / CLOCK_MS + (left_ns % CLOCK_MS > 0), timeout_ms);
 }
 
 static int read_device(struct health *h, struct health_driver *d, const struct json *v,

@@ -20,7 +20,8 @@ struct pod {
 	struct str uid, ns, name;
 	struct json *tree, *metadata, *spec, *status; /* spec and status are never NULL */
 	bool deleting; /* metadata.deletionTimestamp is set */
-	int64_t grace_s; /* the deletion's; else spec.terminationGracePeriodSeconds, 30 by default */
+	/* The deletion's; else spec.terminationGracePeriodSeconds, 30 by default. */
+	int64_t grace_s;
 };
 
 /* Holds the object. -ERR_PROTOCOL when it is no Pod with a uid. */

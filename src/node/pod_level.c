@@ -1,7 +1,7 @@
 /*
- * The scan looks for the schema's name as a key, then counts braces outside of strings until the schema ends, looking
- * for the property's name as a key within. Both words begin with their only special character, a
- * quote, so a failed match can only begin again at a quote.
+ * The scan looks for the schema's name as a key, then counts braces outside of strings until the
+ * schema ends, looking for the property's name as a key within. Both words begin with their only
+ * special character, a quote, so a failed match can only begin again at a quote.
  */
 #include "node/pod_level.h"
 
@@ -69,7 +69,8 @@ void pod_level_scan(struct pod_level_scan *s, struct str piece)
 	}
 }
 
-/* --- asking ---------------------------------------------------------------------------------------- */
+/* --- asking
+ * ---------------------------------------------------------------------------------------- */
 
 static void on_data(struct client_request *r, struct str piece)
 {

@@ -1,8 +1,9 @@
 /*
- * pod_level - whether the server knows PodStatus.allocatedResourcesStatus, the pod's own field of KEP-4680.
+ * pod_level - whether the server knows PodStatus.allocatedResourcesStatus, the pod's own field of
+ * KEP-4680.
  *
- * A server without it refuses or drops the field, so it is sent only where the server's OpenAPI has it. The document is
- * read as it comes and not kept: it is a megabyte of which one word matters.
+ * A server without it refuses or drops the field, so it is sent only where the server's OpenAPI has
+ * it. The document is read as it comes and not kept: it is a megabyte of which one word matters.
  */
 #ifndef NODE_POD_LEVEL_H
 #define NODE_POD_LEVEL_H
@@ -17,7 +18,8 @@ struct pod_level *pod_level_ask(struct client *c, void (*told)(void *arg, bool k
 void pod_level_free(struct pod_level *p); /* NULL allowed */
 
 /*
- * The reader alone: finds out whether the schema io.k8s.api.core.v1.PodStatus has the property, in pieces of any size.
+ * The reader alone: finds out whether the schema io.k8s.api.core.v1.PodStatus has the property, in
+ * pieces of any size.
  */
 struct pod_level_scan {
 	unsigned matched; /* bytes of the word that is looked for */

@@ -1,6 +1,7 @@
 /*
- * A keyring is a JSON object from registry to credentials, below "auths" in the newer of the two forms. Its keys are
- * hosts with an optional port and path, sometimes written as URLs; a label of the host may be "*".
+ * A keyring is a JSON object from registry to credentials, below "auths" in the newer of the two
+ * forms. Its keys are hosts with an optional port and path, sometimes written as URLs; a label of
+ * the host may be "*".
  */
 #include "node/pull_secrets.h"
 

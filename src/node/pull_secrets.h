@@ -1,8 +1,8 @@
 /*
  * pull_secrets - which credentials an image is pulled with: imagePullSecrets of the pod, in order.
  *
- * Secrets of type kubernetes.io/dockerconfigjson and dockercfg; the entry whose registry and path match the image
- * longest wins, with "*" in a host's labels, as kubelet's keyring matches.
+ * Secrets of type kubernetes.io/dockerconfigjson and dockercfg; the entry whose registry and path
+ * match the image longest wins, with "*" in a host's labels, as kubelet's keyring matches.
  */
 #ifndef NODE_PULL_SECRETS_H
 #define NODE_PULL_SECRETS_H

@@ -65,6 +65,9 @@ struct runtime_pods {
 /* All of it in `a`. */
 struct runtime_pod *runtime_pod_copy(struct arena *a, const struct runtime_pod *p);
 
+/* Nothing has changed; either may be NULL. */
+bool runtime_pod_equal(const struct runtime_pod *a, const struct runtime_pod *b);
+
 /* --- what is wanted ----------------------------------------------------------------- */
 
 struct runtime_pair {
@@ -225,6 +228,9 @@ struct runtime_ops {
 	void (*exec)(struct runtime *r, struct str id, const struct runtime_strs *command,
 		     int64_t timeout_ms, runtime_exec_done *done, void *arg);
 	void (*reopen_log)(struct runtime *r, struct str id, runtime_done *done, void *arg);
+	/* Other limits for a container that runs; those that are not said stay. */
+	void (*update)(struct runtime *r, struct str id, const struct runtime_limits *limits,
+		       runtime_done *done, void *arg);
 };
 
 /* Embed it first. */

@@ -375,6 +375,21 @@ static void reopen_log(struct runtime *rt, struct str id, runtime_done *done, vo
 	cri_call(&op, &m.base, CRI_TIMEOUT_MS);
 }
 
+static void update(struct runtime *rt, struct str id, const struct runtime_limits *limits,
+		   runtime_done *done, void *arg)
+{
+	struct cri_op op = { .r = cri_of(rt), .method = CRI_UPDATE, .fn = plain_done };
+	Cri__UpdateContainerResourcesRequest m = CRI__UPDATE_CONTAINER_RESOURCES_REQUEST__INIT;
+	CLEANUP(arena_release) struct arena a;
+
+	arena_init(&a, SIZE_MAX);
+	op.done = done;
+	op.arg = arg;
+	m.container_id = cri_text(&a, id);
+	m.linux_config = cri_resources(&a, limits);
+	cri_call(&op, &m.base, CRI_TIMEOUT_MS);
+}
+
 /* --- life ----------------------------------------------------------------------------------- */
 
 /* What was deferred or closes with the channel still looks at `freed`. */
@@ -415,6 +430,7 @@ static const struct runtime_ops ops = {
 	.remove = remove_container,
 	.exec = exec,
 	.reopen_log = reopen_log,
+	.update = update,
 };
 
 static int register_metrics(struct runtime_cri *r, struct metrics *m, struct error *err)

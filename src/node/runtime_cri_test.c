@@ -454,6 +454,25 @@ static void exec_tells_output_and_code_or_that_it_took_too_long(void **state)
 	assert_int_equal(w->told.err.code, 0);
 }
 
+static void a_container_that_runs_gets_other_cpus(void **state)
+{
+	struct world *w = *state;
+	struct runtime_limits limits = { .cpus = STR("0,3-7") };
+
+	make_sandbox(w);
+	make_container(w, "File");
+	w->cri.runtime->ops->update(w->cri.runtime, STR("c0"), &limits, told_done, w);
+	await(w);
+	assert_int_equal(w->told.err.code, 0);
+	assert_string_equal(w->cri.containers[0].cpus, "0,3-7");
+	w->cri.fail_method = CRI_UPDATE;
+	w->cri.fail_code = GRPC_NOT_FOUND;
+	w->cri.fail_text = "gone";
+	w->cri.runtime->ops->update(w->cri.runtime, STR("c0"), &limits, told_done, w);
+	await(w);
+	assert_int_equal(w->told.err.code, ERR_NOT_FOUND);
+}
+
 static void the_condition_says_who_it_is_and_why_it_is_not_ready(void **state)
 {
 	struct world *w = *state;
@@ -545,6 +564,7 @@ int main(void)
 		CASE(failures_bear_the_runtimes_words),
 		CASE(images_are_named_as_upstream_names_them),
 		CASE(exec_tells_output_and_code_or_that_it_took_too_long),
+		CASE(a_container_that_runs_gets_other_cpus),
 		CASE(the_condition_says_who_it_is_and_why_it_is_not_ready),
 		cmocka_unit_test(who_does_cdi_is_known),
 		CASE(freeing_it_ends_all_in_silence),

@@ -44,7 +44,7 @@ struct hollow_container {
 	struct hollow *owner;
 	struct hollow_sandbox *sandbox;
 	char id[UUID_TEXT_SIZE];
-	char *name, *image, *log_path;
+	char *name, *image, *log_path, *cpus;
 	char *exit; /* what the annotation says; or NULL */
 	struct loop_timer end;
 	const char *message; /* constant; or NULL */
@@ -206,6 +206,7 @@ static void container_free(struct hollow *h, struct hollow_container *c)
 	free(c->name);
 	free(c->image);
 	free(c->log_path);
+	free(c->cpus);
 	free(c->exit);
 	free(c);
 }
@@ -432,6 +433,7 @@ static void create(struct runtime *r, struct str sandbox_id, const struct sandbo
 	c->name = str_dup(spec->name);
 	c->image = str_dup(spec->user_image.n > 0 ? spec->user_image : spec->image);
 	c->log_path = str_dup(spec->log_path);
+	c->cpus = str_dup(spec->limits.cpus);
 	c->exit = ends.p ? str_dup(ends) : NULL;
 	c->created_ns = wall(h);
 	c->attempt = spec->attempt;
@@ -504,6 +506,23 @@ static void exec(struct runtime *r, struct str id, const struct runtime_strs *co
 static void reopen_log(struct runtime *r, struct str id UNUSED, runtime_done *done, void *arg)
 {
 	(void)owe_plain(hollow_of(r), done, arg);
+}
+
+static void update(struct runtime *r, struct str id, const struct runtime_limits *limits,
+		   runtime_done *done, void *arg)
+{
+	struct hollow *h = hollow_of(r);
+	struct hollow_container *c = map_get(&h->containers, id);
+	struct reply *reply = owe_plain(h, done, arg);
+
+	if (!c || c->state == RUNTIME_EXITED) {
+		fail(reply, ERR_NOT_FOUND, "no running container %.*s", id);
+		return;
+	}
+	if (limits->cpus.n == 0)
+		return;
+	free(c->cpus);
+	c->cpus = str_dup(limits->cpus);
 }
 
 /* --- verbs: the whole ------------------------------------------------------------------------ */
@@ -657,7 +676,16 @@ static const struct runtime_ops ops = {
 	.remove = remove_container,
 	.exec = exec,
 	.reopen_log = reopen_log,
+	.update = update,
 };
+
+struct str runtime_hollow_cpus(const struct runtime *r, struct str id)
+{
+	const struct hollow *h = CONTAINER_OF(r, const struct hollow, runtime);
+	const struct hollow_container *c = map_get(&h->containers, id);
+
+	return c ? str_from(c->cpus) : STR_NULL;
+}
 
 struct runtime *runtime_hollow_new(struct loop *l, unsigned net)
 {

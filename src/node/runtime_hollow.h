@@ -28,4 +28,7 @@ struct loop;
 /* Pods get addresses from 10.`net`.0.0/16, in order; `net` is taken modulo 256. */
 struct runtime *runtime_hollow_new(struct loop *l, unsigned net);
 
+/* The CPUs that a container would be bound to; until it is updated. Empty: any. */
+struct str runtime_hollow_cpus(const struct runtime *r, struct str id);
+
 #endif

@@ -295,6 +295,25 @@ static void what_is_not_there_is_an_error_or_done_already(void **state UNUSED)
 	world_free(w);
 }
 
+static void cpus_are_remembered(void **state UNUSED)
+{
+	struct world *w = world_new(NULL, NULL);
+	char *id = begin(w, run(w, "u1"), "c");
+	struct runtime_limits limits = { .cpus = STR("2-3") };
+
+	assert_int_equal(runtime_hollow_cpus(w->r, str_from(id)).n, 0);
+	w->r->ops->update(w->r, str_from(id), &limits, on_done, w);
+	answered(w);
+	assert_string_equal(w->error, "");
+	assert_true(str_eqz(runtime_hollow_cpus(w->r, str_from(id)), "2-3"));
+	w->r->ops->stop(w->r, str_from(id), 0, on_done, w);
+	answered(w);
+	w->r->ops->update(w->r, str_from(id), &limits, on_done, w);
+	answered(w);
+	assert_string_not_equal(w->error, "");
+	world_free(w);
+}
+
 static void on_done_freeing(void *arg, const struct error *err UNUSED)
 {
 	struct world *w = arg;
@@ -325,6 +344,7 @@ int main(void)
 		cmocka_unit_test(zero_is_completed_and_nonsense_is_told),
 		cmocka_unit_test(a_pull_fails_as_told_and_other_images_are_there),
 		cmocka_unit_test(what_is_not_there_is_an_error_or_done_already),
+		cmocka_unit_test(cpus_are_remembered),
 		cmocka_unit_test(it_can_be_freed_while_it_answers),
 	};
 

@@ -1,8 +1,9 @@
 /*
  * slice_cleaner - removes ResourceSlices of this node that nobody keeps true any more.
  *
- * At the agent's start all of the node's, as kubelet does: drivers publish theirs again. When a driver's last instance
- * has gone and none has come back within 30 s, that driver's. Failures are tried again with back-off.
+ * At the agent's start all of the node's, as kubelet does: drivers publish theirs again. When a
+ * driver's last instance has gone and none has come back within 30 s, that driver's. Failures are
+ * tried again with back-off.
  * Threads: the loop's.
  */
 #ifndef NODE_SLICE_CLEANER_H

@@ -1,7 +1,7 @@
 /*
- * A worker takes one step at a time: `busy` while a call is under way, `retry_at` while it waits to try
- * again. Every change (of the object, the runtime, a plugin) only asks for another look, which is taken at
- * the end of the turn; so a burst of changes is one look, and callbacks never nest.
+ * A worker takes one step at a time: `busy` while a call is under way, `retry_at` while it waits to
+ * try again. Every change (of the object, the runtime, a plugin) only asks for another look, which
+ * is taken at the end of the turn; so a burst of changes is one look, and callbacks never nest.
  *
  * Calls of other modules come back exactly once. A worker that is to go waits for those (`calls`).
  */
@@ -18,7 +18,9 @@
 #include "node/probes.h"
 #include "node/status_writer.h"
 
-/* --- words ----------------------------------------------------------------------------------- */
+enum { RETRY_LEAST_MS = 500 };
+
+/* --- words ------------------------------------------------------------------------ */
 
 static void event(struct worker *w, struct str container, enum recorder_type type,
 		  const char *reason, struct str message)
@@ -62,7 +64,8 @@ void worker_problem(struct worker *w, const char *reason, struct str message)
 	event(w, STR_NULL, RECORDER_WARNING, reason, message);
 }
 
-/* --- what is known ----------------------------------------------------------------------------- */
+/* --- what is known
+ * ----------------------------------------------------------------------------- */
 
 bool worker_ending(const struct worker *w)
 {
@@ -112,7 +115,8 @@ void worker_reject(struct worker *w, const char *reason, const char *message)
 	worker_step_done(w, WORKER_RUN);
 }
 
-/* --- steps ------------------------------------------------------------------------------------- */
+/* --- steps
+ * ------------------------------------------------------------------------------------- */
 
 void worker_step_done(struct worker *w, enum worker_step next)
 {
@@ -129,6 +133,7 @@ void worker_step_failed(struct worker *w, const char *reason, const char *prefix
 			const struct error *err)
 {
 	int64_t delay = backoff_next(&w->backoff, loop_prng(w->host->loop));
+	int64_t now = loop_now(w->host->loop);
 	uint64_t what = hash_bytes(str_from(err->msg), 1) | 1;
 
 	log_debug(w->host->log, "a step of a pod failed", LOG_STR("pod", w->pod->name),
@@ -139,8 +144,12 @@ void worker_step_failed(struct worker *w, const char *reason, const char *prefix
 		w->told = what;
 	}
 	w->busy = false;
-	w->retry_at = loop_now(w->host->loop) + delay;
+	w->failed_at = now;
+	w->retry_at = now + delay;
 	loop_timer_start(&w->timer, delay);
+	/* It was told to end while the call was under way: that does not wait for the retry. */
+	if (w->step < WORKER_RUN && worker_ending(w))
+		worker_look(w);
 }
 
 static bool waits(struct worker *w)
@@ -165,6 +174,8 @@ static void run(struct worker *w)
 		      plan.notes[i].reason, plan.notes[i].message);
 	for (size_t i = 0; i < plan.n; i++)
 		worker_act(w, &plan.actions[i]);
+	if (plan.over)
+		worker_ops_drop(w);
 	if (plan.wake_ms != INT64_MAX)
 		loop_timer_start(&w->timer, MAX(0, plan.wake_ms - loop_now(w->host->loop)));
 	if (plan.over && !w->cleaned && list_empty(&w->ops))
@@ -193,7 +204,6 @@ static void (*const steps[])(struct worker *w) = {
 	[WORKER_CLEAN] = worker_step_clean,
 	[WORKER_RELEASE] = worker_step_release,
 	[WORKER_ENDED] = rest,
-	[WORKER_REMOVE] = worker_step_remove,
 };
 
 static void on_task(struct loop_task *t)
@@ -209,9 +219,12 @@ static void on_task(struct loop_task *t)
 		return;
 	}
 	w->retry_at = 0;
+	if (w->step == WORKER_REMOVE) {
+		worker_step_remove(w); /* it may be gone now */
+		return;
+	}
 	steps[w->step](w);
-	if (w->step != WORKER_REMOVE)
-		worker_write_status(w);
+	worker_write_status(w);
 }
 
 static void on_timer(struct loop_timer *t)
@@ -224,13 +237,34 @@ void worker_look(struct worker *w)
 	loop_defer(w->host->loop, &w->task);
 }
 
-/* --- news -------------------------------------------------------------------------------------- */
+/* --- news
+ * -------------------------------------------------------------------------------------- */
+
+static bool differ(const struct json *a, const struct json *b, const char *key)
+{
+	const struct json *x = json_getz(a, key), *y = json_getz(b, key);
+
+	return !x != !y || (x && !json_equal(x, y));
+}
+
+/* What files of the downward API may show. */
+static bool texts_differ(const struct pod *a, const struct pod *b)
+{
+	return differ(a->metadata, b->metadata, "labels") ||
+	       differ(a->metadata, b->metadata, "annotations");
+}
 
 void worker_update(struct worker *w, struct pod *pod)
 {
+	bool refresh = texts_differ(w->pod, pod);
+
+	if (differ(w->pod->spec, pod->spec, "ephemeralContainers"))
+		w->want_again = refresh = true;
 	pod_unref(w->pod);
 	w->pod = pod_ref(pod);
 	status_writer_seen(w->host->writer, pod);
+	if (refresh)
+		worker_sources_changed(w);
 	worker_look(w);
 }
 
@@ -245,7 +279,16 @@ void worker_gone(struct worker *w)
 void worker_seen(struct worker *w, const struct runtime_pod *seen, uint64_t look)
 {
 	struct arena *a = NULL;
+	bool waited = !worker_sees(w);
 
+	/* A change of one pod makes the runtime be asked for all. */
+	if (w->seen_at > 0 && runtime_pod_equal(w->seen, seen)) {
+		w->seen_at = look;
+		if (waited)
+			worker_look(w);
+		worker_cpus_follow(w);
+		return;
+	}
 	if (seen) {
 		a = XNEW(struct arena);
 		arena_init(a, REQUEST_WORK_MAX);
@@ -258,12 +301,16 @@ void worker_seen(struct worker *w, const struct runtime_pod *seen, uint64_t look
 	free(w->seen_arena);
 	w->seen_arena = a;
 	w->seen_at = look;
+	worker_cpus_follow(w);
 	worker_look(w);
 }
 
 void worker_sources_changed(struct worker *w)
 {
-	if (w->prepared && !worker_ending(w) && !w->ended)
+	/* What is being mounted may have been read before the change. */
+	if (w->step == WORKER_VOLUMES)
+		w->refresh_again = true;
+	else if (w->prepared && !worker_ending(w) && !w->ended && !w->host->hollow)
 		worker_refresh_volumes(w);
 }
 
@@ -276,11 +323,15 @@ void worker_probed(struct worker *w, struct str container_id, enum lifecycle_pro
 
 void worker_retry(struct worker *w)
 {
+	int64_t now = loop_now(w->host->loop);
+
+	/* Also for a call that is under way: it may yet fail because of what was before. */
+	backoff_reset(&w->backoff);
 	if (w->retry_at == 0)
 		return;
-	w->retry_at = 0;
-	backoff_reset(&w->backoff);
-	worker_look(w);
+	/* A plugin that talks a lot does not make us try all the time. */
+	w->retry_at = MIN(w->retry_at, MAX(now, w->failed_at + RETRY_LEAST_MS));
+	loop_timer_start(&w->timer, w->retry_at - now);
 }
 
 bool worker_mark(struct worker *w)
@@ -298,7 +349,8 @@ void worker_health_changed(struct worker *w)
 		worker_write_status(w);
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- life
+ * -------------------------------------------------------------------------------------- */
 
 struct worker *worker_new(struct worker_host *host, struct pod *pod, bool admitted)
 {
@@ -312,7 +364,12 @@ struct worker *worker_new(struct worker_host *host, struct pod *pod, bool admitt
 	w->backoff = (struct backoff){
 		.initial_ms = 500, .max_ms = 60000, .factor = 2, .jitter = 0.1
 	};
+	w->op_backoff = (struct backoff){
+		.initial_ms = 500, .max_ms = 10000, .factor = 2, .jitter = 0.1
+	};
 	list_init(&w->ops);
+	list_init(&w->dropped);
+	worker_cpus_init(w);
 	loop_timer_init(&w->timer, host->loop, on_timer);
 	loop_task_init(&w->task, on_task);
 	worker_look(w);
@@ -326,6 +383,7 @@ void worker_free(struct worker *w)
 	loop_timer_stop(&w->timer);
 	loop_task_cancel(&w->task);
 	worker_ops_free(w);
+	worker_cpus_release(w);
 	lifecycle_free(w->life);
 	pod_unref(w->pod);
 	free(w->uid);
@@ -364,4 +422,9 @@ bool worker_admitted(const struct worker *w)
 void worker_probe_failed(struct worker *w, struct str container, struct str message)
 {
 	event(w, container, RECORDER_WARNING, "Unhealthy", message);
+}
+
+void worker_probe_warned(struct worker *w, struct str container, struct str message)
+{
+	event(w, container, RECORDER_WARNING, "ProbeWarning", message);
 }

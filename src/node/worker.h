@@ -1,11 +1,11 @@
 /*
  * worker - brings one pod to what its object wants: the hands of lifecycle.h.
  *
- * Steps, each begun when the one before is done, each tried again when it fails: admission (devices chosen, held,
- * asked for from plugins), claims prepared, volumes made; then the life cycle's actions; after the
- * last container claims are unprepared, volumes removed, devices released. A pod that is deleted skips
- * to its end from wherever it is. Device health is written whenever it changes, also after
- * the end, as long as the pod's object is there.
+ * Steps, each begun when the one before is done, each tried again when it fails: admission (devices
+ * chosen, held, asked for from plugins), claims prepared, volumes made; then the life cycle's
+ * actions; after the last container claims are unprepared, volumes removed, devices released. A pod
+ * that is deleted skips to its end from wherever it is. Device health is written whenever it
+ * changes, also after the end, as long as the pod's object is there.
  * Threads: the loop's.
  */
 #ifndef NODE_WORKER_H
@@ -14,6 +14,7 @@
 #include "api/gates.h"
 #include "node/assign.h"
 #include "node/cdi.h"
+#include "node/container_config.h"
 #include "node/lifecycle.h"
 #include "node/pod.h"
 #include "node/runtime.h"
@@ -53,7 +54,9 @@ struct worker_host {
 	const struct gates *gates;
 	const struct log *log;
 	struct cdi_dirs cdi_dirs;
-	const char *node_name, *log_root;
+	const char *node_name;
+	struct sandbox_parts sandbox; /* what all sandboxes share: logs, DNS */
+	struct str seccomp_root;
 	bool hollow; /* the runtime runs nothing: volumes, environment and probes are left out */
 	bool runtime_does_cdi, pod_level; /* learnt later */
 	struct str id_prefix;
@@ -65,6 +68,8 @@ struct worker_host {
 	int (*fits)(void *arg, const struct pod *pod, char *ret_reason, struct error *err);
 	/* The runtime's state has changed by our doing: ask it. Returns the number of that look. */
 	uint64_t (*relist)(void *arg);
+	/* The plugin of a resource has not come back since the agent's start, and may yet. */
+	bool (*settling)(void *arg, struct str resource);
 	/* The pod's object is gone and nothing of it is left: free the worker. */
 	void (*over)(void *arg, struct worker *w);
 	void *arg;
@@ -92,6 +97,9 @@ void worker_gone(struct worker *w);
 /* What the runtime had of it at its look of that number; copied. NULL: nothing. */
 void worker_seen(struct worker *w, const struct runtime_pod *seen, uint64_t look);
 
+/* assign_cpus() of its containers may have changed: those that run are moved. */
+void worker_cpus_follow(struct worker *w);
+
 /* Config maps, secrets or tokens that it uses have changed. */
 void worker_sources_changed(struct worker *w);
 
@@ -100,13 +108,14 @@ void worker_probed(struct worker *w, struct str container_id, enum lifecycle_pro
 
 /* One attempt of a probe failed: an event. */
 void worker_probe_failed(struct worker *w, struct str container, struct str message);
+void worker_probe_warned(struct worker *w, struct str container, struct str message);
 
 /* A plugin, a driver or the runtime is back: what waits for a retry is tried now. */
 void worker_retry(struct worker *w);
 
 /*
- * The health of one of its devices may have changed: status again. worker_mark() says so first and is true for the
- * first of several: then worker_health_changed() is owed.
+ * The health of one of its devices may have changed: status again. worker_mark() says so first and
+ * is true for the first of several: then worker_health_changed() is owed.
  */
 bool worker_mark(struct worker *w);
 void worker_health_changed(struct worker *w);

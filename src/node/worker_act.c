@@ -1,13 +1,15 @@
 /*
- * Actions of the life cycle, each a chain of calls to the runtime. An action is known by what it is about (a
- * container's name, a sandbox): while one is under way the same is not begun again, however often the
- * life cycle asks for it. When one ends the runtime is asked for its state, and the life cycle decides anew.
+ * Actions of the life cycle, each a chain of calls to the runtime. An action is known by what it is
+ * about (a container's name, a sandbox): while one is under way the same is not begun again,
+ * however often the life cycle asks for it. When one ends the runtime is asked for its state, and
+ * the life cycle decides anew.
  */
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/loop.h"
 #include "node/container_config.h"
+#include "node/node_object.h"
 #include "node/probes.h"
 #include "node/worker_impl.h"
 
@@ -15,7 +17,10 @@ static bool same(const struct worker_op *op, const struct lifecycle_action *a)
 {
 	if (a->type == LIFECYCLE_START_CONTAINER || a->type == LIFECYCLE_RUN_SANDBOX)
 		return op->type == a->type && str_eq(op->container, a->container);
-	return str_eq(op->id, a->id) && op->type == a->type;
+	if (op->type != a->type || !str_eq(op->id, a->id))
+		return false;
+	/* Whoever deletes a pod again, with less grace, is not to wait for the first one's. */
+	return a->type != LIFECYCLE_STOP_CONTAINER || op->grace_s <= a->grace_s;
 }
 
 static bool under_way(const struct worker *w, const struct lifecycle_action *a)
@@ -25,6 +30,11 @@ static bool under_way(const struct worker *w, const struct lifecycle_action *a)
 			return true;
 	}
 	return false;
+}
+
+static void on_pause(struct loop_timer *t)
+{
+	worker_op_end(CONTAINER_OF(t, struct worker_op, pause), NULL, STR_NULL);
 }
 
 struct worker_op *worker_op_new(struct worker *w, const struct lifecycle_action *a)
@@ -41,6 +51,7 @@ struct worker_op *worker_op_new(struct worker *w, const struct lifecycle_action 
 	op->grace_s = a->grace_s;
 	op->began_ms = loop_now(w->host->loop);
 	op->spec = pod_container(op->pod, op->container, NULL);
+	loop_timer_init(&op->pause, w->host->loop, on_pause);
 	list_push_back(&w->ops, &op->link);
 	return op;
 }
@@ -48,6 +59,7 @@ struct worker_op *worker_op_new(struct worker *w, const struct lifecycle_action 
 static void op_free(struct worker_op *op)
 {
 	list_remove(&op->link);
+	loop_timer_stop(&op->pause);
 	pod_unref(op->pod);
 	arena_release(&op->arena);
 	free(op);
@@ -69,6 +81,37 @@ void worker_ops_free(struct worker *w)
 {
 	LIST_FOREACH_SAFE (it, &w->ops)
 		op_free(LIST_ENTRY(it, struct worker_op, link));
+	LIST_FOREACH_SAFE (it, &w->dropped)
+		op_free(LIST_ENTRY(it, struct worker_op, link));
+}
+
+static void drop(struct worker_op *op)
+{
+	op->dropped = true;
+	list_remove(&op->link);
+	list_push_back(&op->worker->dropped, &op->link);
+}
+
+void worker_ops_drop(struct worker *w)
+{
+	LIST_FOREACH_SAFE (it, &w->ops) {
+		struct worker_op *op = LIST_ENTRY(it, struct worker_op, link);
+
+		if (op->endless)
+			drop(op);
+	}
+}
+
+bool worker_op_dropped(struct worker_op *op)
+{
+	struct worker *w = op->worker;
+
+	op->endless = false;
+	if (!op->dropped)
+		return false;
+	op_free(op);
+	worker_look(w);
+	return true;
 }
 
 const struct runtime_sandbox *worker_sandbox(const struct worker *w)
@@ -80,7 +123,17 @@ const struct runtime_sandbox *worker_sandbox(const struct worker *w)
 	return NULL;
 }
 
-/* --- sandboxes ----------------------------------------------------------------------------------- */
+struct str worker_ip(const struct worker *w)
+{
+	const struct runtime_sandbox *sandbox = worker_sandbox(w);
+
+	if (pod_host_network(w->pod))
+		return node_object_ip(w->host->node);
+	return sandbox && sandbox->nips ? sandbox->ips[0] : STR_NULL;
+}
+
+/* --- sandboxes
+ * ----------------------------------------------------------------------------------- */
 
 static void on_sandbox(void *arg, struct str id, const struct error *err)
 {
@@ -97,10 +150,11 @@ static void on_sandbox(void *arg, struct str id, const struct error *err)
 static void run_sandbox(struct worker_op *op)
 {
 	struct worker_host *h = op->worker->host;
-	struct sandbox_parts parts = { .attempt = op->attempt, .log_root = str_from(h->log_root) };
+	struct sandbox_parts parts = h->sandbox;
 	struct sandbox_spec spec = { 0 };
 	struct error err;
 
+	parts.attempt = op->attempt;
 	if (container_config_sandbox(op->pod, &parts, &op->arena, &spec, &err) < 0) {
 		worker_event(op->worker, STR_NULL, RECORDER_WARNING, "FailedCreatePodSandBox",
 			     "Failed to create pod sandbox: %s", err.msg);
@@ -110,16 +164,25 @@ static void run_sandbox(struct worker_op *op)
 	h->runtime->ops->run_sandbox(h->runtime, &spec, on_sandbox, op);
 }
 
-/* --- ends ------------------------------------------------------------------------------------------ */
+/* --- ends
+ * ------------------------------------------------------------------------------------------ */
 
 static void on_ended(void *arg, const struct error *err)
 {
 	struct worker_op *op = arg;
+	struct worker *w = op->worker;
 
-	if (err && err->code != ERR_NOT_FOUND)
-		log_debug(op->worker->host->log, "the runtime could not end it",
-			  LOG_STR("id", op->id), LOG_ERR(err));
-	worker_op_end(op, NULL, STR_NULL);
+	if (worker_op_dropped(op))
+		return;
+	if (!err || err->code == ERR_NOT_FOUND) {
+		backoff_reset(&w->op_backoff);
+		worker_op_end(op, NULL, STR_NULL);
+		return;
+	}
+	/* Until the pause is over it counts as under way, so the life cycle cannot insist. */
+	log_debug(w->host->log, "the runtime could not end it", LOG_STR("id", op->id),
+		  LOG_ERR(err));
+	loop_timer_start(&op->pause, backoff_next(&w->op_backoff, loop_prng(w->host->loop)));
 }
 
 static void stop_container(struct worker_op *op)
@@ -135,42 +198,61 @@ static void on_pre_stop(void *arg, const struct error *err)
 {
 	struct worker_op *op = arg;
 
+	if (worker_op_dropped(op))
+		return;
 	if (err)
 		worker_event(op->worker, op->container, RECORDER_WARNING, "FailedPreStopHook",
 			     "PreStopHook failed");
 	stop_container(op);
 }
 
+/* One with more grace that is under way has run the hook and told of it. */
+static bool drop_stops(struct worker *w, struct str id)
+{
+	bool any = false;
+
+	LIST_FOREACH_SAFE (it, &w->ops) {
+		struct worker_op *op = LIST_ENTRY(it, struct worker_op, link);
+
+		if (op->type != LIFECYCLE_STOP_CONTAINER || !str_eq(op->id, id))
+			continue;
+		drop(op);
+		any = true;
+	}
+	return any;
+}
+
 static void begin_stop(struct worker_op *op, const struct lifecycle_action *a)
 {
 	struct worker_host *h = op->worker->host;
 	const struct json *hook = json_getz(json_getz(op->spec, "lifecycle"), "preStop");
-	const struct runtime_sandbox *sandbox = worker_sandbox(op->worker);
 
 	worker_event(op->worker, op->container, RECORDER_NORMAL, "Killing", "%.*s",
 		     STR_ARG(a->message));
-	if (hook && op->grace_s > 0)
+	if (hook && op->grace_s > 0 && !h->hollow)
 		probes_hook(h->probes, op->pod,
-			    &(struct probes_hook){
-				    .container = op->spec,
-				    .handler = hook,
-				    .container_id = op->id,
-				    .pod_ip = sandbox && sandbox->nips ? sandbox->ips[0] : STR_NULL,
-				    .timeout_ms = op->grace_s * 1000 },
+			    &(struct probes_hook){ .container = op->spec,
+						   .handler = hook,
+						   .container_id = op->id,
+						   .pod_ip = worker_ip(op->worker),
+						   .timeout_ms = op->grace_s * 1000 },
 			    on_pre_stop, op);
 	else
 		stop_container(op);
 }
 
-/* --- one of each ------------------------------------------------------------------------------------- */
+/* --- one of each
+ * ------------------------------------------------------------------------------------- */
 
 void worker_act(struct worker *w, const struct lifecycle_action *a)
 {
 	struct runtime *r = w->host->runtime;
 	struct worker_op *op;
+	bool hurried;
 
 	if (under_way(w, a))
 		return;
+	hurried = a->type == LIFECYCLE_STOP_CONTAINER && drop_stops(w, a->id);
 	op = worker_op_new(w, a);
 	switch (a->type) {
 	case LIFECYCLE_RUN_SANDBOX:
@@ -186,7 +268,10 @@ void worker_act(struct worker *w, const struct lifecycle_action *a)
 		worker_start(op);
 		break;
 	case LIFECYCLE_STOP_CONTAINER:
-		begin_stop(op, a);
+		if (hurried)
+			stop_container(op);
+		else
+			begin_stop(op, a);
 		break;
 	case LIFECYCLE_REMOVE_CONTAINER:
 		r->ops->remove(r, op->id, on_ended, op);

@@ -43,8 +43,21 @@ struct worker_op {
 	struct pod *pod; /* as it was when it began */
 	/* Of a start. */
 	struct str sandbox_id, image_ref, image_user_name, created_id, next_resource;
+	struct str cpus; /* that it is made with; empty: any */
 	int64_t image_user;
 	bool pulled;
+	bool endless; /* what it waits for may never come: a pull, a hook */
+	bool dropped; /* nobody waits for its end */
+	struct loop_timer pause; /* before what failed may be tried again */
+};
+
+/* CPUs that a container which runs is bound to. */
+struct worker_bound {
+	struct list link;
+	struct worker *worker;
+	char *id;
+	char *cpus; /* as the runtime was last told; NULL: not known */
+	char *asked; /* an update to these is under way; or NULL */
 };
 
 struct worker {
@@ -57,6 +70,7 @@ struct worker {
 	bool admitted; /* by an earlier agent: failures are tried again, not final */
 	bool prepared, cleaned, ended, gone;
 	bool refreshing, refresh_again; /* of volumes, while it runs */
+	bool want_again; /* what it uses of the API may be more now */
 	uint64_t seen_at,
 		seen_need; /* looks of the runtime: the last one, and the one to wait for */
 	unsigned failures; /* of this step in a row */
@@ -66,16 +80,23 @@ struct worker {
 	char *stop_reason, *stop_message;
 	struct arena *seen_arena;
 	struct runtime_pod *seen; /* NULL: nothing */
-	struct list ops;
+	struct list ops; /* struct worker_op, under way */
+	struct list dropped; /* those that end for nobody; the worker stays until they have */
+	struct backoff op_backoff; /* of ends that fail */
 	unsigned calls; /* that will come back */
 	struct loop_timer timer; /* retry of a step, or the life cycle's wake */
 	struct loop_task task; /* another look at the end of this turn */
 	struct backoff backoff;
 	int64_t retry_at; /* ms; 0: no retry is awaited */
+	int64_t failed_at; /* ms; the last time */
 	struct worker_status *status; /* what was last set */
+	struct list bound; /* struct worker_bound; only with static CPUs */
+	struct loop_timer cpus_timer; /* until the next try after a failure */
+	struct backoff cpus_backoff;
 };
 
-/* --- worker.c ---------------------------------------------------------------------------------- */
+/* --- worker.c
+ * ---------------------------------------------------------------------------------- */
 
 /* The runtime was asked since we last changed something there. */
 bool worker_sees(const struct worker *w);
@@ -94,7 +115,8 @@ struct lifecycle_input worker_input(const struct worker *w);
 bool worker_ending(const struct worker *w);
 void worker_reject(struct worker *w, const char *reason, const char *message);
 
-/* --- worker_prepare.c: the steps before the first container and after the last one --------------- */
+/* --- worker_prepare.c: the steps before the first container and after the last one
+ * --------------- */
 
 void worker_step_admit(struct worker *w);
 void worker_step_hold(struct worker *w);
@@ -107,7 +129,8 @@ void worker_step_release(struct worker *w);
 void worker_step_remove(struct worker *w);
 void worker_refresh_volumes(struct worker *w);
 
-/* --- worker_act.c, worker_start.c: what the life cycle wants done ---------------------------------- */
+/* --- worker_act.c, worker_start.c: what the life cycle wants done
+ * ---------------------------------- */
 
 void worker_act(struct worker *w, const struct lifecycle_action *a);
 void worker_start(struct worker_op *op);
@@ -115,10 +138,26 @@ struct worker_op *worker_op_new(struct worker *w, const struct lifecycle_action 
 /* It is over; with `reason` it failed. The op is gone afterwards. */
 void worker_op_end(struct worker_op *op, const char *reason, struct str message);
 void worker_ops_free(struct worker *w);
+/* The pod is over: what may take for ever is waited for no more. */
+void worker_ops_drop(struct worker *w);
+/* True when nobody waits for the op any more; it is gone then. To be asked by what it waited
+ * for. */
+bool worker_op_dropped(struct worker_op *op);
 /* The pod's sandbox in what was seen; NULL: none is ready. */
 const struct runtime_sandbox *worker_sandbox(const struct worker *w);
+/* The pod's address; empty: it has none yet. */
+struct str worker_ip(const struct worker *w);
 
-/* --- worker_status.c --------------------------------------------------------------------------------- */
+/* --- worker_cpus.c
+ * -------------------------------------------------------------------------------------- */
+
+void worker_cpus_init(struct worker *w);
+void worker_cpus_release(struct worker *w);
+/* A container was started that was made with these CPUs; empty: any. */
+void worker_cpus_started(struct worker *w, struct str id, struct str cpus);
+
+/* --- worker_status.c
+ * --------------------------------------------------------------------------------- */
 
 void worker_write_status(struct worker *w);
 void worker_status_free(struct worker_status *s);

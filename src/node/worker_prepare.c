@@ -1,10 +1,11 @@
 /*
  * The steps around the life of containers. Before: admission and devices, claims, volumes; each
- * failure is an event and a retry, except that a pod which was never let in is refused for good when
- * its devices cannot be had, as kubelet does. After: the same in reverse.
+ * failure is an event and a retry, except that a pod which was never let in is refused for good
+ * when its devices cannot be had, as kubelet does. After: the same in reverse.
  *
- * Order of durability: devices are held, the log is on the disk, plugins are asked, their answers are on
- * the disk, then containers start. So an agent that dies anywhere in between finds what it promised.
+ * Order of durability: devices are held, the log is on the disk, plugins are asked, their answers
+ * are on the disk, then containers start. So an agent that dies anywhere in between finds what it
+ * promised.
  */
 #include "base/limits.h"
 #include "base/log.h"
@@ -32,7 +33,8 @@ static void came_back(struct worker *w)
 	w->busy = false;
 }
 
-/* --- admission ----------------------------------------------------------------------------------- */
+/* --- admission
+ * ----------------------------------------------------------------------------------- */
 
 static bool wants_preferred(void *arg, struct str resource)
 {
@@ -67,7 +69,9 @@ static void on_preferred(void *arg, const struct str *ids, size_t n, const struc
 	struct worker *w = s->worker;
 
 	came_back(w);
-	if (err)
+	if (err && w->admitted)
+		worker_step_failed(w, "FailedAllocateDevices", "", err);
+	else if (err)
 		refuse(w, "UnexpectedAdmissionError", err);
 	else
 		assign_prefer(w->host->assign, w->pod->uid, &s->wish, ids, n);
@@ -100,6 +104,21 @@ static void ask_preferred(struct worker *w, const struct assign_wish *wish)
 	plugins_preferred(w->host->plugins, &s->wish, on_preferred, s);
 }
 
+/*
+ * An earlier agent released its devices and died before its status was written. What its containers did
+ * is what it comes to; without any it was refused, or nobody knows. Nothing of it may start.
+ */
+static void end_again(struct worker *w)
+{
+	if (!worker_sees(w))
+		return;
+	if (w->seen && w->seen->ncontainers > 0)
+		worker_step_done(w, WORKER_RUN);
+	else
+		worker_reject(w, "UnexpectedAdmissionError",
+			      "its devices were released before the agent was restarted");
+}
+
 static void hold_devices(struct worker *w)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -111,6 +130,8 @@ static void hold_devices(struct worker *w)
 	r = assign_admit(w->host->assign, w->pod, &a, &io, &err);
 	if (r < 0 && w->admitted)
 		worker_step_failed(w, "FailedAllocateDevices", "", &err);
+	else if (r == 0 && io.ended)
+		end_again(w);
 	else if (r < 0)
 		refuse(w, io.reason ? io.reason : "UnexpectedAdmissionError", &err);
 	else if (io.waiting)
@@ -126,6 +147,8 @@ void worker_step_admit(struct worker *w)
 
 	if (pod_terminal(w->pod)) {
 		worker_step_done(w, WORKER_RUN);
+	} else if (!w->host->hollow && container_config_check(w->pod, &err) == -ERR_FORBIDDEN) {
+		worker_reject(w, "SysctlForbidden", err.msg);
 	} else if (!w->host->hollow && container_config_check(w->pod, &err) < 0) {
 		worker_step_failed(w, "FailedCreatePodContainer", "cannot run this pod: ", &err);
 	} else if (!w->admitted && w->host->fits(w->host->arg, w->pod, reason, &err) < 0) {
@@ -160,7 +183,8 @@ void worker_step_hold(struct worker *w)
 	w->host->save(w->host->arg, on_held, w);
 }
 
-/* --- plugins --------------------------------------------------------------------------------------- */
+/* --- plugins
+ * --------------------------------------------------------------------------------------- */
 
 static void on_answers_saved(void *arg, const struct error *err)
 {
@@ -206,7 +230,8 @@ void worker_step_allocate(struct worker *w)
 		w->host->save(w->host->arg, on_answers_saved, w);
 }
 
-/* --- claims and volumes ------------------------------------------------------------------------------ */
+/* --- claims and volumes
+ * ------------------------------------------------------------------------------ */
 
 static void on_claims(void *arg, const struct error *err)
 {
@@ -259,10 +284,13 @@ static void on_volumes(void *arg, const struct error *err)
 	}
 	w->prepared = true;
 	worker_step_done(w, WORKER_RUN);
+	if (w->refresh_again || w->want_again)
+		worker_refresh_volumes(w);
 }
 
 void worker_step_volumes(struct worker *w)
 {
+	w->refresh_again = false;
 	call(w);
 	volumes_mount(w->host->volumes, w->pod, on_volumes, w);
 }
@@ -282,18 +310,35 @@ static void on_refreshed(void *arg, const struct error *err)
 	worker_look(w);
 }
 
+static void on_wanted_again(void *arg, const struct error *err)
+{
+	struct worker *w = arg;
+
+	if (err)
+		log_debug(w->host->log, "what a pod uses cannot be had",
+			  LOG_STR("pod", w->pod->name), LOG_ERR(err));
+	volumes_mount(w->host->volumes, w->pod, on_refreshed, w);
+}
+
 void worker_refresh_volumes(struct worker *w)
 {
+	bool want = w->want_again;
+
 	if (w->refreshing) {
 		w->refresh_again = true;
 		return;
 	}
 	w->refreshing = true;
+	w->refresh_again = w->want_again = false;
 	w->calls++;
-	volumes_mount(w->host->volumes, w->pod, on_refreshed, w);
+	if (want)
+		sources_want(w->host->sources, w->pod, on_wanted_again, w);
+	else
+		volumes_mount(w->host->volumes, w->pod, on_refreshed, w);
 }
 
-/* --- the end ------------------------------------------------------------------------------------------- */
+/* --- the end
+ * ------------------------------------------------------------------------------------------- */
 
 static void on_unprepared(void *arg, const struct error *err)
 {
@@ -318,11 +363,12 @@ static void on_released(void *arg, const struct error *err)
 {
 	struct worker *w = arg;
 
+	/*
+	 * A disk that is full keeps no pod from its end: a later agent that finds it there still
+	 * releases it again, because its object says that it has ended, or is not there.
+	 */
+	(void)err;
 	came_back(w);
-	if (err) {
-		worker_step_failed(w, "FailedSaveState", "cannot save the node's state: ", err);
-		return;
-	}
 	w->cleaned = w->ended = true;
 	worker_step_done(w, WORKER_RUN);
 }
@@ -348,11 +394,9 @@ static void on_removed(void *arg, const struct error *err)
 	struct worker *w = arg;
 
 	came_back(w);
-	if (err) {
-		worker_step_failed(w, "FailedRemovePodSandBox", "", err);
-		return;
-	}
 	worker_relist(w);
+	if (err && err->code != ERR_NOT_FOUND)
+		worker_step_failed(w, "FailedRemovePodSandBox", "", err);
 }
 
 /* One sandbox after the other, with its containers; then nothing is left. */
@@ -360,11 +404,11 @@ void worker_step_remove(struct worker *w)
 {
 	if (w->calls > 0 || !list_empty(&w->ops) || !worker_sees(w))
 		return;
-	if (!w->seen || w->seen->nsandboxes == 0) {
+	if (w->seen && w->seen->nsandboxes > 0) {
+		call(w);
+		w->host->runtime->ops->remove_sandbox(w->host->runtime, w->seen->sandboxes[0].id,
+						      on_removed, w);
+	} else if (list_empty(&w->dropped)) {
 		w->host->over(w->host->arg, w);
-		return;
 	}
-	call(w);
-	w->host->runtime->ops->remove_sandbox(w->host->runtime, w->seen->sandboxes[0].id,
-					      on_removed, w);
 }

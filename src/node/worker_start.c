@@ -1,7 +1,8 @@
 /*
- * Starting one container: the image is there or pulled, plugins are told that it begins, environment, mounts and
- * devices are gathered, then it is created, started, and its postStart hook is run. What fails ends the op with
- * the reason that the container's status shows, and with kubelet's event.
+ * Starting one container: the image is there or pulled, plugins are told that it begins,
+ * environment, mounts and devices are gathered, then it is created, started, and its postStart hook
+ * is run. What fails ends the op with the reason that the container's status shows, and with
+ * kubelet's event.
  */
 #include <inttypes.h>
 
@@ -14,6 +15,7 @@
 #include "node/plugins.h"
 #include "node/probes.h"
 #include "node/pull_secrets.h"
+#include "node/runtime_hollow.h"
 #include "node/volumes.h"
 #include "node/worker_impl.h"
 
@@ -25,12 +27,15 @@ static void failed(struct worker_op *op, const char *reason, const char *text)
 	worker_op_end(op, reason, message);
 }
 
-/* --- start ----------------------------------------------------------------------------------------- */
+/* --- start
+ * ----------------------------------------------------------------------------------------- */
 
 static void on_post_start(void *arg, const struct error *err)
 {
 	struct worker_op *op = arg;
 
+	if (worker_op_dropped(op))
+		return;
 	if (err) {
 		worker_event(op->worker, op->container, RECORDER_WARNING, "FailedPostStartHook",
 			     "PostStartHook failed");
@@ -45,24 +50,24 @@ static void on_started(void *arg, const struct error *err)
 	struct worker_op *op = arg;
 	struct worker_host *h = op->worker->host;
 	const struct json *hook = json_getz(json_getz(op->spec, "lifecycle"), "postStart");
-	const struct runtime_sandbox *sandbox = worker_sandbox(op->worker);
 
 	if (err) {
 		failed(op, "RunContainerError", err->msg);
 		return;
 	}
+	worker_cpus_started(op->worker, op->created_id, op->cpus);
 	worker_event(op->worker, op->container, RECORDER_NORMAL, "Started", "Container started");
-	if (!hook) {
+	if (!hook || h->hollow) {
 		worker_op_end(op, NULL, STR_NULL);
 		return;
 	}
+	op->endless = true;
 	worker_relist(op->worker);
 	probes_hook(h->probes, op->pod,
 		    &(struct probes_hook){ .container = op->spec,
 					   .handler = hook,
 					   .container_id = op->created_id,
-					   .pod_ip = sandbox && sandbox->nips ? sandbox->ips[0]
-									      : STR_NULL },
+					   .pod_ip = worker_ip(op->worker) },
 		    on_post_start, op);
 }
 
@@ -80,7 +85,8 @@ static void on_created(void *arg, struct str id, const struct error *err)
 	h->runtime->ops->start(h->runtime, op->created_id, on_started, op);
 }
 
-/* --- what it is made of ---------------------------------------------------------------------------- */
+/* --- what it is made of
+ * ---------------------------------------------------------------------------- */
 
 static void gather_answers(struct worker_op *op, struct container_parts *parts)
 {
@@ -113,7 +119,8 @@ static int gather(struct worker_op *op, struct container_parts *parts, struct er
 				   .host_ip = node_object_ip(h->node),
 				   .node_cpu_milli = node_object_cpu_milli(h->node),
 				   .node_memory = node_object_memory(h->node) };
-	struct volumes_paths paths = { .hostname = op->pod->name, .attempt = op->attempt };
+	struct volumes_paths paths = { .attempt = op->attempt };
+	struct str domain;
 	int r;
 
 	if (pod_host_network(op->pod)) {
@@ -126,6 +133,9 @@ static int gather(struct worker_op *op, struct container_parts *parts, struct er
 		env.npod_ips = sandbox->nips;
 	}
 	r = env_make(op->pod, op->spec, &env, &op->arena, &parts->env, err);
+	if (r == 0)
+		r = container_config_hostname(op->pod, h->sandbox.cluster_domain, &op->arena,
+					      &paths.hostname, &domain, err);
 	if (r < 0)
 		return r;
 	paths.pod_ips = env.pod_ips;
@@ -146,7 +156,7 @@ static struct runtime_pairs annotations(struct worker_op *op)
 	return to;
 }
 
-/* Of what a hollow container is made of only the pod's annotations are read. */
+/* Of what a hollow container is made of only the pod's annotations and CPUs are read. */
 static void create_hollow(struct worker_op *op)
 {
 	struct runtime *r = op->worker->host->runtime;
@@ -158,7 +168,14 @@ static void create_hollow(struct worker_op *op)
 				       .attempt = op->attempt,
 				       .image = op->image_ref,
 				       .user_image = json_text_at(op->spec, "image") };
+	struct runtime_pair ends = { STR(RUNTIME_HOLLOW_EXIT), STR("0") };
+	enum pod_container_kind kind = POD_MAIN;
 
+	(void)pod_container(op->pod, op->container, &kind);
+	if (kind == POD_INIT)
+		spec.annotations = (struct runtime_pairs){ &ends, 1 };
+	op->cpus = assign_cpus(op->worker->host->assign, op->pod->uid, op->container, &op->arena);
+	spec.limits.cpus = op->cpus;
 	r->ops->create(r, op->sandbox_id, &sandbox, &spec, on_created, op);
 }
 
@@ -171,20 +188,21 @@ static void create(struct worker_op *op)
 					 .image_username = op->image_user_name,
 					 .runtime_does_cdi = h->runtime_does_cdi,
 					 .cdi_dirs = h->cdi_dirs,
+					 .seccomp_root = h->seccomp_root,
 					 .node_memory = node_object_memory(h->node) };
-	struct sandbox_parts sandbox_parts = { .log_root = str_from(h->log_root) };
 	struct sandbox_spec sandbox = { 0 };
 	struct container_spec spec = { 0 };
 	struct error err;
 	int r;
 
-	parts.cpus = assign_cpus(h->assign, op->pod->uid, op->container, &op->arena);
+	op->cpus = assign_cpus(h->assign, op->pod->uid, op->container, &op->arena);
+	parts.cpus = op->cpus;
 	parts.mems = assign_mems(h->assign, op->pod->uid, op->container, &op->arena);
 	gather_answers(op, &parts);
 	parts.ncdi_ids = claims_cdi_ids(h->assign, op->pod, op->spec, &op->arena, &parts.cdi_ids);
 	r = gather(op, &parts, &err);
 	if (r == 0)
-		r = container_config_sandbox(op->pod, &sandbox_parts, &op->arena, &sandbox, &err);
+		r = container_config_sandbox(op->pod, &h->sandbox, &op->arena, &sandbox, &err);
 	if (r == 0)
 		r = container_config_make(op->pod, op->spec, &parts, &op->arena, &spec, &err);
 	if (r < 0)
@@ -194,7 +212,8 @@ static void create(struct worker_op *op)
 					op);
 }
 
-/* --- plugins that want to know --------------------------------------------------------------------- */
+/* --- plugins that want to know
+ * --------------------------------------------------------------------- */
 
 static void prestart(struct worker_op *op);
 
@@ -230,7 +249,8 @@ static void prestart(struct worker_op *op)
 		create(op);
 }
 
-/* --- the image --------------------------------------------------------------------------------------- */
+/* --- the image
+ * --------------------------------------------------------------------------------------- */
 
 static struct str image_name(const struct worker_op *op)
 {
@@ -245,6 +265,8 @@ static void on_pulled(void *arg, struct str id, const struct error *err)
 	struct worker_host *h = op->worker->host;
 
 	(void)id;
+	if (worker_op_dropped(op))
+		return;
 	if (err) {
 		worker_event(op->worker, op->container, RECORDER_WARNING, "Failed",
 			     "Failed to pull image \"%.*s\": %s", STR_ARG(image_name(op)),
@@ -268,6 +290,7 @@ static void pull(struct worker_op *op)
 	worker_event(op->worker, op->container, RECORDER_NORMAL, "Pulling",
 		     "Pulling image \"%.*s\"", STR_ARG(image_name(op)));
 	found = pull_secrets_find(h->sources, op->pod, image_name(op), &op->arena, &auth);
+	op->endless = true;
 	h->runtime->ops->pull(h->runtime, image_name(op), found ? &auth : NULL, NULL, on_pulled,
 			      op);
 }
@@ -278,7 +301,8 @@ static void on_image(void *arg, const struct runtime_image *image, const struct 
 	struct str policy = json_text_at(op->spec, "imagePullPolicy");
 
 	if (err) {
-		failed(op, "ImageInspectError", err->msg);
+		failed(op, err->code == ERR_INVALID ? "InvalidImageName" : "ImageInspectError",
+		       err->msg);
 		return;
 	}
 	if (!op->pulled && str_eqz(policy, "Always")) {
@@ -297,6 +321,9 @@ static void on_image(void *arg, const struct runtime_image *image, const struct 
 			     "Container image \"%.*s\" is not present with pull policy of Never",
 			     STR_ARG(image_name(op)));
 		failed(op, "ErrImageNeverPull", "ErrImageNeverPull");
+	} else if (op->pulled) {
+		failed(op, "ErrImagePull",
+		       "the image was pulled, but the runtime does not have it");
 	} else {
 		pull(op);
 	}

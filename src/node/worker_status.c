@@ -1,6 +1,7 @@
 /*
- * The status of a pod: what its life cycle says, with the health of its devices; what differs of the latter from
- * the last time is told as events. Nothing here asks anybody: it is called as often as anything changes.
+ * The status of a pod: what its life cycle says, with the health of its devices; what differs of
+ * the latter from the last time is told as events. Nothing here asks anybody: it is called as often
+ * as anything changes.
  */
 #include "base/limits.h"
 #include "base/log.h"
@@ -46,6 +47,71 @@ static void tell_devices(struct worker *w, const struct json *before, struct wor
 				     on_tell, w);
 }
 
+static struct json *json_copy_of(struct arena *a, const struct json *v)
+{
+	struct json *copy = NULL;
+
+	return v && json_copy(a, v, &copy, NULL) == 0 ? copy : json_make_array(a);
+}
+
+static const struct json *entry_of(const struct json *list, const char *key, struct str name)
+{
+	JSON_FOREACH (it, list) {
+		if (str_eq(json_text_at(it, key), name))
+			return it;
+	}
+	return NULL;
+}
+
+/* One container's: devices of plugins that are to come back stay as they were. */
+static bool keep_devices(struct worker *w, struct arena *a, struct json *now,
+			 const struct json *before)
+{
+	const struct json *old = json_getz(before, "allocatedResourcesStatus");
+	bool kept = false;
+
+	JSON_FOREACH (resource, json_getz(now, "allocatedResourcesStatus")) {
+		struct str name = json_text_at(resource, "name");
+		const struct json *was = entry_of(old, "name", name);
+
+		if (!was || !w->host->settling(w->host->arg, name))
+			continue;
+		json_setz(resource, "resources", json_copy_of(a, json_getz(was, "resources")));
+		kept = true;
+	}
+	return kept;
+}
+
+static void keep_condition(struct arena *a, struct json *status, const struct json *before)
+{
+	struct json *list = json_getz(status, "conditions");
+	const struct json *old = entry_of(json_getz(before, "conditions"), "type",
+					  STR(DEVICES_HEALTHY_CONDITION));
+
+	JSON_FOREACH_SAFE (it, list) {
+		if (old && str_eqz(json_text_at(it, "type"), DEVICES_HEALTHY_CONDITION))
+			json_replace(list, it, json_copy_of(a, old));
+	}
+}
+
+/* After a restart of the agent plugins need a moment: no device is Unknown for that. */
+static void keep_settling(struct worker *w, struct arena *a, struct json *status,
+			  const struct json *before)
+{
+	static const char *const lists[] = { "initContainerStatuses", "containerStatuses" };
+	bool kept = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		const struct json *old = json_getz(before, lists[i]);
+
+		JSON_FOREACH (it, json_getz(status, lists[i]))
+			kept |= keep_devices(w, a, it,
+					     entry_of(old, "name", json_text_at(it, "name")));
+	}
+	if (kept)
+		keep_condition(a, status, before);
+}
+
 static void add_devices(struct worker *w, struct worker_status *s)
 {
 	struct worker_host *h = w->host;
@@ -61,6 +127,7 @@ static void add_devices(struct worker *w, struct worker_status *s)
 	if (!gates_on(h->gates, GATE_ResourceHealthStatus))
 		return;
 	device_status_fill(&s->arena, w->pod, &o, s->tree, before);
+	keep_settling(w, &s->arena, s->tree, before);
 	tell_devices(w, before, s);
 }
 
@@ -69,10 +136,7 @@ static void follow_probes(struct worker *w, const struct lifecycle_input *in)
 {
 	static const enum lifecycle_probe kinds[] = { LIFECYCLE_STARTUP, LIFECYCLE_LIVENESS,
 						      LIFECYCLE_READINESS };
-	const struct runtime_sandbox *sandbox = worker_sandbox(w);
-	struct str ip = pod_host_network(w->pod)   ? in->host_ip
-			: sandbox && sandbox->nips ? sandbox->ips[0]
-						   : STR_NULL;
+	struct str ip = worker_ip(w);
 	struct pod_containers c = pod_containers(w->pod);
 
 	while (pod_containers_next(&c)) {

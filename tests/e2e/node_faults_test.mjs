@@ -143,6 +143,24 @@ await test("killed again and again while pods come and go: no device twice, noth
 	self.stop()
 }, 120 + 4 * seconds)
 
+await test("a restart of the agent alone makes no device Unknown", async () => {
+	const self = await plugin(["a"])
+	const pod = await cluster.run(wants(self.resource, 1))
+	await cluster.pod(pod, (p) => running(p) && healthOf(p).main[self.resource].a === "Healthy")
+	await node.kill()
+	await node.begin()
+	await until("the plugin's return", async () => (await cluster.readNode("n1")).status.allocatable[self.resource] === "1")
+	await cluster.pod(pod, running)
+	assert.deepEqual((await cluster.events(pod.metadata.name)).filter((e) => /^Device/.test(e.reason)), [])
+	// One that does not come back is told of after all.
+	await node.kill()
+	self.stop()
+	await node.begin()
+	await cluster.pod(pod, (p) => healthOf(p).main[self.resource].a === "Unknown")
+	await cluster.delete(pod, 0)
+	await cluster.gone(pod)
+})
+
 await test("a server that is away: pods go on, and what changed meanwhile is written when it is back", async () => {
 	const self = await plugin(["a"])
 	const pod = await cluster.run(wants(self.resource, 1))

@@ -64,7 +64,7 @@ await test("a device that a DRA driver reports unhealthy shows in the pod, and a
 	assert.equal(condition(now).status, "True")
 	await cluster.event(pod.metadata.name, "DeviceHealthy", /Unhealthy -> Healthy/)
 	await end(pod)
-	assert.equal(driver.prepared.size, 0)
+	await until("an unprepared claim", () => driver.prepared.size === 0)
 })
 
 await test("kubectl describe pod tells the story", async () => {
