@@ -51,6 +51,15 @@ ask() {
 	answer=("${answer[@]:1}")
 }
 
+# finish: the load goes first, because it complains about a watch that ends.
+finish() {
+	local p
+	for p in $load $agent $server; do
+		kill "$p"
+		wait "$p" 2>/dev/null
+	done
+}
+
 # latency NAME WORD ..: p50 is told, p99 has a goal.
 latency() {
 	ask "${@:2}"
@@ -82,8 +91,7 @@ ask expire "$expire" 5
 told unknown-late-p50 "ours=${answer[0]} ms p99=${answer[1]} ms"
 at_most unknown-late-max ms "${answer[2]}" 50
 at_most agent-after MiB "$(resident $agent)" 10
-kill $load $agent $server
-wait $load $agent $server 2>/dev/null
+finish
 
 # Many nodes in one process.
 rm -rf "$root"/*
@@ -100,6 +108,5 @@ ask pods "$nodes" hollow-
 told hollow-pods "ours=$(awk "BEGIN { printf \"%.0f\", $nodes * 1000 / ${answer[0]} }") pods/s until all run"
 all=$(resident $agent)
 told hollow-resident-pods "ours=$all MiB, $(awk "BEGIN { printf \"%.0f\", $all * 1024 / $nodes }") KiB per node with a pod"
-kill $load $agent $server
-wait $load $agent $server 2>/dev/null
+finish
 done_measuring

@@ -7,10 +7,12 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "dra.pb-c.h"
 #include "drahealth.pb-c.h"
 #include "drivers/rpc_socket.h"
+#include "grpc/message.h"
 #include "grpc/server.h"
 #include "pluginregistration.pb-c.h"
 
@@ -158,9 +160,18 @@ void node_driver_set(struct node_driver *d, size_t device, uint64_t report, bool
 	it->health.health_check_timeout_seconds = timeout_s;
 }
 
-bool node_driver_report(struct node_driver *d)
+int64_t node_driver_report(struct node_driver *d)
 {
-	return d->watch && grpc_call_send(d->watch, &d->report.base) == 0;
+	struct bytes *packed;
+	int64_t now;
+
+	if (!d->watch)
+		return 0;
+	packed = grpc_message_pack(&d->report.base);
+	now = clock_monotonic(clock_system());
+	(void)grpc_call_send_packed(d->watch, packed);
+	bytes_unref(packed);
+	return now;
 }
 
 static void make_devices(struct node_driver *d)

@@ -41,7 +41,10 @@ int node_driver_new(const struct node_driver_opts *opts, struct node_driver **re
 void node_driver_set(struct node_driver *d, size_t device, uint64_t report, bool healthy,
 		     int64_t timeout_s);
 
-/* All devices, now. False when nobody watches. */
-bool node_driver_report(struct node_driver *d);
+/*
+ * Sends all devices, now: the time at which the message was ready and its sending began, in ns of
+ * the monotonic clock. 0 when nobody watches.
+ */
+int64_t node_driver_report(struct node_driver *d);
 
 #endif

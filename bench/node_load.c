@@ -160,12 +160,11 @@ static void finish(struct load *l, const char *name, const double *more)
 
 /* --- reports ---------------------------------------------------------------------- */
 
-static void add_sample(struct load *l, struct device *d, int64_t now)
+static void add_sample(struct load *l, struct device *d)
 {
 	uint32_t at = (uint32_t)l->samples.n;
 
-	(void)vec_push(&l->samples,
-		       (struct sample){ .report = l->report, .sent_ns = now, .next = NONE });
+	(void)vec_push(&l->samples, (struct sample){ .report = l->report, .next = NONE });
 	if (d->first == NONE)
 		d->first = at;
 	else
@@ -174,30 +173,34 @@ static void add_sample(struct load *l, struct device *d, int64_t now)
 	l->unseen++;
 }
 
-static void change(struct load *l, size_t i, int64_t now)
+static void change(struct load *l, size_t i)
 {
 	struct device *d = &l->device[i];
 
 	d->unhealthy = !d->unhealthy;
 	node_driver_set(l->driver, i, l->report, !d->unhealthy, LONG_S);
 	if (i < l->used)
-		add_sample(l, d, now);
+		add_sample(l, d);
 }
 
 static void send_report(struct load *l)
 {
-	if (!node_driver_report(l->driver))
+	l->sent_ns = node_driver_report(l->driver);
+	if (!l->sent_ns)
 		die("the agent does not watch health any more");
 }
 
 static void report_changes(struct load *l)
 {
+	size_t first = l->samples.n;
+
 	l->report++;
 	l->want--;
-	l->sent_ns = now_ns();
 	for (size_t i = 0; i < l->changes; i++)
-		change(l, l->changes == l->devices ? i : prng_below(&l->prng, l->used), l->sent_ns);
+		change(l, l->changes == l->devices ? i : prng_below(&l->prng, l->used));
 	send_report(l);
+	for (size_t i = first; i < l->samples.n; i++)
+		l->samples.v[i].sent_ns = l->sent_ns;
 }
 
 static void on_pace(struct loop_timer *t)
@@ -212,22 +215,25 @@ static void on_pace(struct loop_timer *t)
 	loop_timer_start(t, l->due_ms - loop_now(l->loop));
 }
 
-/* Some devices of pods that follow each other will be heard of no more. */
+/* Devices of pods that follow each other, others in each round. */
+static size_t short_one(const struct load *l, size_t i)
+{
+	return (l->want * l->changes + i) * l->per_pod % l->used;
+}
+
+/* Some devices will be heard of no more. */
 static void report_short(struct load *l)
 {
 	l->report++;
 	l->want--;
-	l->sent_ns = now_ns();
 	for (size_t i = 0; i < l->used; i++)
 		node_driver_set(l->driver, i, l->report, true, LONG_S);
-	for (size_t i = 0; i < l->changes; i++) {
-		size_t at = (l->want * l->changes + i) * l->per_pod % l->used;
-
-		node_driver_set(l->driver, at, l->report, true, SHORT_S);
-		l->device[at].expires_ns = l->sent_ns + SHORT_S * CLOCK_SEC;
-		l->unseen++;
-	}
+	for (size_t i = 0; i < l->changes; i++)
+		node_driver_set(l->driver, short_one(l, i), l->report, true, SHORT_S);
 	send_report(l);
+	for (size_t i = 0; i < l->changes; i++)
+		l->device[short_one(l, i)].expires_ns = l->sent_ns + SHORT_S * CLOCK_SEC;
+	l->unseen = l->changes;
 }
 
 static void say_all_well(struct load *l)

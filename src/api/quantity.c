@@ -8,6 +8,8 @@
  */
 #include "api/quantity.h"
 
+#include "base/json.h"
+
 #define NANO      ((__int128)1000000000)
 #define UNITS_MAX (NANO * NANO * NANO * 100) /* 10^29 */
 #define NANO_MAX  (UNITS_MAX * NANO)
@@ -189,6 +191,26 @@ int quantity_parse(struct str s, struct quantity *ret_q, struct error *err)
 	if (negative)
 		ret_q->nano = -ret_q->nano;
 	return 0;
+}
+
+bool quantity_read(const struct json *v, struct quantity *ret_q)
+{
+	int64_t units;
+
+	if (!json_i64(v, &units))
+		return json_is(v, JSON_STRING) && quantity_parse(json_str(v), ret_q, NULL) == 0;
+	*ret_q = quantity_of(units, QUANTITY_DECIMAL_SI);
+	return true;
+}
+
+struct quantity quantity_of(int64_t units, enum quantity_format format)
+{
+	return (struct quantity){ product(units, 1000000000), format };
+}
+
+struct quantity quantity_of_milli(int64_t milli)
+{
+	return (struct quantity){ product(milli, 1000000), QUANTITY_DECIMAL_SI };
 }
 
 int quantity_cmp(struct quantity a, struct quantity b)

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/str.h"
 
+struct json;
+
 enum quantity_format { QUANTITY_DECIMAL_SI, QUANTITY_BINARY_SI, QUANTITY_DECIMAL_EXPONENT };
 
 /*
@@ -24,6 +26,12 @@ struct quantity {
 
 /* -ERR_INVALID with upstream's text. */
 int quantity_parse(struct str s, struct quantity *ret_q, struct error *err);
+/* As a tree has it: text, or a whole number. False for anything else. */
+bool quantity_read(const struct json *v, struct quantity *ret_q);
+
+/* So many whole units, or thousandths. */
+struct quantity quantity_of(int64_t units, enum quantity_format format);
+struct quantity quantity_of_milli(int64_t milli);
 
 /* -1, 0, 1. */
 int quantity_cmp(struct quantity a, struct quantity b);

@@ -7,6 +7,9 @@
 
 #include <cmocka.h>
 
+#include "base/json.h"
+#include "base/limits.h"
+
 static struct quantity parsed(const char *text)
 {
 	struct quantity q = { 0 };
@@ -149,6 +152,26 @@ static void rounds_up_to_whole_units_and_thousandths(void **state)
 	assert_int_equal(quantity_value(parsed("1e-40")), 1);
 }
 
+static void reads_text_and_whole_numbers_of_a_tree(void **state)
+{
+	static const char text[] = "[\"1500m\", 3, -2, \"1Ki\", \"\", \"x\", 1.5, true, null]";
+	static const int64_t milli[] = { 1500, 3000, -2000, 1024000 };
+	CLEANUP(arena_release) struct arena a;
+	struct quantity q = quantity_of_milli(7);
+	struct json *tree;
+
+	arena_init(&a, KIB * 64);
+	assert_int_equal(json_parse(&a, str_from(text), NULL, &tree, NULL), 0);
+	for (size_t i = 0; i < json_count(tree); i++) {
+		assert_int_equal(quantity_read(json_at(tree, i), &q), i < ARRAY_SIZE(milli));
+		assert_int_equal(quantity_milli(q), milli[MIN(i, ARRAY_SIZE(milli) - 1)]);
+	}
+	assert_false(quantity_read(NULL, &q));
+	assert_int_equal(quantity_cmp(quantity_of(INT64_MIN, QUANTITY_BINARY_SI),
+				      quantity_of_milli(INT64_MIN)),
+			 -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +180,7 @@ int main(void)
 		cmocka_unit_test(compares_across_formats),
 		cmocka_unit_test(adds_and_subtracts_in_the_format_of_the_first),
 		cmocka_unit_test(rounds_up_to_whole_units_and_thousandths),
+		cmocka_unit_test(reads_text_and_whole_numbers_of_a_tree),
 	};
 
 	return cmocka_run_group_tests_name("api/quantity", tests, NULL, NULL);

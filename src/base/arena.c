@@ -133,6 +133,15 @@ struct str arena_str(struct arena *a, struct str s)
 	return str_of(arena_strdup(a, s), s.n);
 }
 
+struct str *arena_strs(struct arena *a, const struct str *v, size_t n)
+{
+	struct str *copy = n > 0 ? ARENA_ARRAY(a, struct str, n) : NULL;
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = arena_str(a, v[i]);
+	return copy;
+}
+
 struct str arena_lower(struct arena *a, struct str s)
 {
 	char *p = arena_strdup(a, s);

@@ -49,6 +49,7 @@ void *arena_try_alloc(struct arena *a, size_t n) __attribute__((alloc_size(2)));
 /* Copies, NUL-terminated. */
 char *arena_strdup(struct arena *a, struct str s);
 struct str arena_str(struct arena *a, struct str s);
+struct str *arena_strs(struct arena *a, const struct str *v, size_t n); /* each one; NULL: none */
 struct str arena_lower(struct arena *a, struct str s); /* ASCII letters in lower case */
 char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

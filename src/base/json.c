@@ -147,6 +147,17 @@ bool json_has_text(const struct json *array, struct str text)
 	return false;
 }
 
+struct json *json_find(const struct json *array, const char *key, struct str text)
+{
+	JSON_FOREACH (item, array) {
+		const struct json *v = json_getz(item, key);
+
+		if (json_is(v, JSON_STRING) && str_eq(json_str(v), text))
+			return item;
+	}
+	return NULL;
+}
+
 struct json *json_at(const struct json *array, size_t index)
 {
 	struct json *v;

@@ -188,6 +188,9 @@ int64_t json_i64_at(const struct json *object, const char *key, int64_t absent);
 /* Whether an array has that text. */
 bool json_has_text(const struct json *array, struct str text);
 
+/* The first element of an array that has this text as the member `key`; or NULL. */
+struct json *json_find(const struct json *array, const char *key, struct str text);
+
 /* The element at that index. */
 struct json *json_at(const struct json *array, size_t index);
 

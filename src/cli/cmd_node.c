@@ -20,6 +20,7 @@
 #include "client/client.h"
 #include "client/kubeconfig.h"
 #include "node/agent.h"
+#include "node/pod_level.h"
 #include "node/saver.h"
 
 #define CONTAINERD "/run/containerd/containerd.sock"
@@ -127,6 +128,7 @@ struct node {
 	struct saver *saver;
 	struct metrics *metrics;
 	struct endpoint *endpoint; /* NULL: nowhere */
+	struct pod_level *pod_level;
 	struct agent **agents;
 	size_t n, stopped;
 	struct agent_opts opts;
@@ -363,10 +365,19 @@ static void on_stop(void *arg)
 	if (v->stopping)
 		return;
 	v->stopping = true;
+	pod_level_free(TAKE(v->pod_level));
 	for (size_t i = 0; i < v->n; i++)
 		agent_stop(v->agents[i], on_stopped, v);
 	if (v->n == 0)
 		on_stopped(v);
+}
+
+static void on_pod_level(void *arg, bool known)
+{
+	struct node *v = arg;
+
+	for (size_t i = 0; i < v->n; i++)
+		agent_set_pod_level(v->agents[i], known);
 }
 
 static int start_agents(struct node *v, struct error *err)
@@ -389,6 +400,8 @@ static int start_agents(struct node *v, struct error *err)
 		r = agent_new(&one, &v->agents[v->n], err);
 		v->n += r == 0;
 	}
+	if (r == 0)
+		v->pod_level = pod_level_ask(v->client, on_pod_level, v);
 	return r;
 }
 

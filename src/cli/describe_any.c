@@ -16,16 +16,19 @@ static void describe_member(struct describe *d, const struct json *v)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(CODEC_MAX);
 	struct str rest, line, key = json_key(v);
+	int first;
 
 	if (yaml_print(&text, v, NULL, NULL) < 0 || key.n == 0)
 		return;
 	rest = buf_str(&text);
+	first = toupper((unsigned char)key.p[0]);
+	key = str_skip(key, 1);
 	if (!json_is_container(v)) {
-		describe_line(d, 0, "%c%.*s:\t%.*s", toupper((unsigned char)key.p[0]),
-			      (int)key.n - 1, key.p + 1, STR_ARG(str_of(rest.p, rest.n - 1)));
+		describe_line(d, 0, "%c%.*s:\t%.*s", first, STR_ARG(key),
+			      STR_ARG(str_of(rest.p, rest.n - 1)));
 		return;
 	}
-	describe_line(d, 0, "%c%.*s:", toupper((unsigned char)key.p[0]), (int)key.n - 1, key.p + 1);
+	describe_line(d, 0, "%c%.*s:", first, STR_ARG(key));
 	while (rest.n > 0 && str_split(&rest, '\n', &line)) {
 		if (line.n > 0)
 			describe_line(d, 1, "%.*s", STR_ARG(line));

@@ -3,15 +3,6 @@
 
 #include <stdlib.h>
 
-static const struct json *named(const struct json *list, struct str name)
-{
-	JSON_FOREACH (it, list) {
-		if (str_eq(json_text_at(it, "name"), name))
-			return it;
-	}
-	return NULL;
-}
-
 /* "80/TCP, 443/TCP", of the container or of the host. */
 static void describe_ports(struct describe *d, const struct json *ports, const char *title,
 			   const char *member)
@@ -280,5 +271,5 @@ void describe_containers(struct describe *d, const char *title, const char *list
 	describe_line(d, 0, "%s:", title);
 	JSON_FOREACH (it, containers)
 		describe_one(d, it,
-			     named(json_getz(d->status, statuses), json_text_at(it, "name")));
+			     json_find(json_getz(d->status, statuses), "name", json_text_at(it, "name")));
 }

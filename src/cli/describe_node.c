@@ -155,14 +155,9 @@ static void describe_slices(struct describe *d, struct str node)
 
 static struct quantity quantity_at(const struct json *resources, struct str name)
 {
-	const struct json *v = json_get(resources, name);
 	struct quantity q = { 0 };
-	int64_t plain;
 
-	if (json_i64(v, &plain))
-		q.nano = (__int128)plain * 1000000000;
-	else if (json_is(v, JSON_STRING))
-		(void)quantity_parse(json_str(v), &q, NULL);
+	(void)quantity_read(json_get(resources, name), &q);
 	return q;
 }
 

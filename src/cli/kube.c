@@ -1,5 +1,5 @@
 /*
- * The loop runs within kube_send() only. Lists are asked for in pages, as kubectl does, so that
+ * The loop runs within send_and_wait() only. Lists are asked for in pages, as kubectl does, so that
  * a server never has to make a large answer at once; what comes back is put together again.
  */
 #include "cli/kube.h"
@@ -54,7 +54,7 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 	loop_stop(w->kube->loop);
 }
 
-int kube_send(struct kube *k, struct client_request *r, struct str *ret_body, struct error *err)
+static int send_and_wait(struct kube *k, struct client_request *r, struct str *ret_body, struct error *err)
 {
 	struct wait w = { .kube = k };
 
@@ -99,7 +99,7 @@ static int read_page(struct kube *k, const struct kube_query *q, struct str toke
 	make_query(q, token, &query);
 	r.path = buf_str(&path);
 	r.query = buf_str(&query);
-	ret = kube_send(k, &r, &body, err);
+	ret = send_and_wait(k, &r, &body, err);
 	if (ret < 0)
 		return ret;
 	return json_parse(&k->cli->arena, body, NULL, ret_tree, err);

@@ -29,9 +29,6 @@ struct kube {
 int kube_open(struct kube *k, struct cli *cli, const struct kube_options *o, struct error *err);
 void kube_close(struct kube *k);
 
-/* Sends *r and waits; *ret_body (may be NULL) gets the answer's. */
-int kube_send(struct kube *k, struct client_request *r, struct str *ret_body, struct error *err);
-
 /* What to read. Empty parts are not said. */
 struct kube_query {
 	const struct resource *resource;

@@ -66,10 +66,15 @@ static bool is_shown(const struct json *column, const struct object_table_style 
 	return s->wide || json_i64_at(column, "priority", 0) == 0;
 }
 
+static char upper(char c)
+{
+	return (char)toupper((unsigned char)c);
+}
+
 static void add_upper(struct buf *out, struct str text)
 {
 	for (size_t i = 0; i < text.n; i++)
-		(void)buf_addc(out, (char)toupper((unsigned char)text.p[i]));
+		(void)buf_addc(out, upper(text.p[i]));
 }
 
 /* One line; bytes that would move the cursor, or begin a sequence, are shown and not sent. */
@@ -103,7 +108,8 @@ static int by_key(const void *a, const void *b)
 		       json_key(*(const struct json *const *)b));
 }
 
-void object_table_labels(struct arena *a, struct buf *out, const struct json *labels)
+/* "a=b,c=d", sorted; "<none>" when there are none. */
+static void add_labels(struct arena *a, struct buf *out, const struct json *labels)
 {
 	const struct json **v = ARENA_ARRAY(a, const struct json *, json_count(labels) + 1);
 	size_t n = 0;
@@ -133,7 +139,7 @@ static void add_label_cells(struct buf *out, const struct json *labels,
 		return;
 	arena_init(&a, MIB);
 	(void)buf_addc(out, '\t');
-	object_table_labels(&a, out, labels);
+	add_labels(&a, out, labels);
 	arena_release(&a);
 }
 

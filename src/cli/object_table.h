@@ -43,7 +43,4 @@ void object_table_head(struct buf *out, const struct json *table,
 void object_table_body(struct buf *out, const struct json *head, const struct json *table,
 		       const struct object_table_style *s);
 
-/* "a=b,c=d", sorted; "<none>" when there are none. */
-void object_table_labels(struct arena *a, struct buf *out, const struct json *labels);
-
 #endif

@@ -23,7 +23,8 @@ struct layout {
 	VEC(struct line) lines;
 };
 
-size_t tabs_width(struct str text)
+/* Code points that a terminal shows. */
+static size_t width_of(struct str text)
 {
 	size_t n = 0, i = 0;
 
@@ -74,7 +75,7 @@ static size_t measure(struct layout *l, size_t begin, size_t column, const struc
 	for (end = begin; has_column(l, end, column); end++) {
 		const struct cell *c = &l->cells.v[l->lines.v[end].first + column];
 
-		width = MAX(width, tabs_width(c->text) + s->padding);
+		width = MAX(width, width_of(c->text) + s->padding);
 	}
 	for (size_t i = begin; i < end; i++)
 		l->cells.v[l->lines.v[i].first + column].width = width;
@@ -101,7 +102,7 @@ static void print_line(const struct layout *l, const struct line *line, struct b
 {
 	for (size_t i = 0; i < line->n; i++) {
 		const struct cell *c = &l->cells.v[line->first + i];
-		size_t shown = tabs_width(c->text);
+		size_t shown = width_of(c->text);
 
 		(void)buf_add_str(out, c->text);
 		for (; shown < c->width; shown++)

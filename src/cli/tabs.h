@@ -34,7 +34,4 @@ struct tabs_memory {
 void tabs_align_more(struct buf *out, struct str text, const struct tabs_style *style,
 		     struct tabs_memory *memory);
 
-/* Code points that a terminal shows. */
-size_t tabs_width(struct str text);
-
 #endif

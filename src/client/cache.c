@@ -300,9 +300,9 @@ struct cached *cache_next_by(const struct cache *c, const char *index, struct st
 	char room[512];
 	bool ok;
 
+	arena_init_in(&a, MIB, room, sizeof(room));
 	if (w->over || !t)
 		return NULL;
-	arena_init_in(&a, MIB, room, sizeof(room));
 	from = row_key(&a, value, w->last ? w->last->key : STR_NULL);
 	ok = w->last ? omap_seek_after(&t->rows, &at, from) : omap_seek(&t->rows, &at, from);
 	if (!ok || !has_value(omap_key(&at), value))

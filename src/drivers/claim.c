@@ -19,7 +19,8 @@ struct dp_claim *claim_new(struct str uid, struct str ns, struct str name)
 	return c;
 }
 
-void claim_clear(struct dp_claim *c)
+/* Forgets results, for a new beginning. */
+static void clear(struct dp_claim *c)
 {
 	arena_clear(&c->arena);
 	c->results = NULL;
@@ -121,7 +122,7 @@ int claim_read(struct dp_claim *c, const struct json *object, struct str driver,
 		return error_set(err, ERR_NOT_FOUND, "claim %s/%s not allocated", c->ns, c->name);
 	if (!str_eqz(json_text_at(json_getz(object, "metadata"), "uid"), c->uid))
 		return error_set(err, ERR_CONFLICT, "claim %s/%s got replaced", c->ns, c->name);
-	claim_clear(c);
+	clear(c);
 	c->results = ARENA_ARRAY(&c->arena, struct claim_result, json_count(results) + 1);
 	JSON_FOREACH (it, results) {
 		struct claim_result *r = &c->results[c->nresults];

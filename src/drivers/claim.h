@@ -50,9 +50,6 @@ struct dp_claim {
 struct dp_claim *claim_new(struct str uid, struct str ns, struct str name);
 void claim_free(struct dp_claim *c);
 
-/* Forgets results, for a new beginning. */
-void claim_clear(struct dp_claim *c);
-
 /*
  * Takes the results of `driver` from the object. -ERR_NOT_FOUND when it is not allocated,
  * -ERR_CONFLICT when it is another of the same name.

@@ -324,8 +324,3 @@ void reporter_free(struct reporter *r)
 	}
 	free(r);
 }
-
-size_t reporter_streams(const struct reporter *r)
-{
-	return r->nstreams;
-}

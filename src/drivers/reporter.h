@@ -47,7 +47,4 @@ void reporter_on_end(struct grpc_call *c, const struct grpc_status *st);
 /* Ends all streams: the driver stops. */
 void reporter_end(struct reporter *r);
 
-/* Streams that are open. */
-size_t reporter_streams(const struct reporter *r);
-
 #endif

@@ -18,7 +18,6 @@
 #include "node/device_status.h"
 #include "node/node_object.h"
 #include "node/plugins.h"
-#include "node/pod_level.h"
 #include "node/probes.h"
 #include "node/runtime_cri.h"
 #include "node/runtime_hollow.h"
@@ -28,8 +27,7 @@
 #include "node/status_writer.h"
 #include "node/volumes.h"
 
-/* --- what parts tell
- * ------------------------------------------------------------------------------------ */
+/* --- what parts tell -------------------------------------------------------------- */
 
 static void on_sources_changed(void *arg, struct str pod_uid)
 {
@@ -91,16 +89,7 @@ static void on_node(void *arg, const struct json *node)
 					node_object_memory(a->host.node));
 }
 
-static void on_pod_level(void *arg, bool known)
-{
-	struct agent *a = arg;
-
-	a->host.pod_level = known;
-	agent_refresh_all(a);
-}
-
-/* --- parts
- * ------------------------------------------------------------------------------------------------ */
+/* --- parts ------------------------------------------------------------------------ */
 
 static int make_folder(const char *path, struct error *err)
 {
@@ -295,7 +284,6 @@ static int make_parts(struct agent *a, struct error *err)
 								     .node_name = a->opts.node_name,
 								     .log = a->opts.log });
 	slice_cleaner_all(a->cleaner);
-	a->pod_level = pod_level_ask(a->opts.client, on_pod_level, a);
 	agent_pods_start(a);
 	informers_start(a->informers);
 	return 0;
@@ -303,8 +291,7 @@ static int make_parts(struct agent *a, struct error *err)
 
 static void on_stop_timer(struct loop_timer *t);
 
-/* --- life
- * --------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------- */
 
 int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct error *err)
 {
@@ -349,7 +336,6 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 static void silence(struct agent *a)
 {
 	loop_timer_stop(&a->stop_timer);
-	pod_level_free(TAKE(a->pod_level));
 	slice_cleaner_free(TAKE(a->cleaner));
 	if (a->pods)
 		informer_remove_handler(&a->handler);
@@ -407,8 +393,13 @@ void agent_free(struct agent *a)
 	free(a);
 }
 
-/* --- health of the agent itself
- * ------------------------------------------------------------------------------ */
+/* --- health of the agent itself --------------------------------------------------- */
+
+void agent_set_pod_level(struct agent *a, bool known)
+{
+	a->host.pod_level = known;
+	agent_refresh_all(a);
+}
 
 int agent_check(const struct agent *a, struct error *err)
 {

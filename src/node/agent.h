@@ -55,6 +55,12 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 void agent_stop(struct agent *a, void (*done)(void *arg), void *arg);
 void agent_free(struct agent *a); /* NULL allowed */
 
+/*
+ * Whether the server has the pod's own field for device health: pod_level.h. Once is enough for all
+ * nodes of a process, as its answer is large.
+ */
+void agent_set_pod_level(struct agent *a, bool known);
+
 /* For /healthz and /readyz. */
 int agent_check(const struct agent *a, struct error *err);
 int agent_check_ready(const struct agent *a, struct error *err);

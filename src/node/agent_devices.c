@@ -24,8 +24,7 @@ enum {
 	LOST_MS = 5 * 60 * 1000, /* after that a resource is not in the node's capacity any more */
 };
 
-/* --- pods whose devices changed
- * ------------------------------------------------------------------------ */
+/* --- pods whose devices changed --------------------------------------------------- */
 
 static void mark(struct agent *a, struct str pod_uid)
 {
@@ -47,8 +46,7 @@ static void on_dirty(struct loop_task *t)
 	agent_events_follow(a);
 }
 
-/* --- health of drivers' devices
- * -------------------------------------------------------------------------- */
+/* --- health of drivers' devices --------------------------------------------------- */
 
 static void follow_expiry(struct agent *a)
 {
@@ -148,8 +146,7 @@ static void on_driver(void *arg, struct str driver, bool registered)
 	follow_expiry(a);
 }
 
-/* --- device plugins
- * ------------------------------------------------------------------------------------ */
+/* --- device plugins --------------------------------------------------------------- */
 
 static void lost_free(struct agent_lost *l)
 {
@@ -271,8 +268,7 @@ static void on_assign_change(struct assign_watcher *w, const struct assign_chang
 	}
 }
 
-/* --- state on the disk
- * ----------------------------------------------------------------------------------- */
+/* --- state on the disk ------------------------------------------------------------ */
 
 static void saving_free(struct agent_saving *s)
 {
@@ -387,8 +383,7 @@ int agent_load(struct agent *a, struct error *err)
 	return 0;
 }
 
-/* --- life
- * -------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------- */
 
 void agent_devices_init(struct agent *a)
 {

@@ -13,7 +13,6 @@
 #include "node/health.h"
 #include "node/worker.h"
 
-struct pod_level;
 struct slice_cleaner;
 
 /* Somebody who waits for the log of assignments to be on the disk. */
@@ -61,7 +60,6 @@ struct agent {
 	struct informer_handler handler;
 	struct assign_watcher watcher;
 	struct slice_cleaner *cleaner;
-	struct pod_level *pod_level;
 	struct map workers; /* pod's uid to worker */
 	struct json *node; /* the Node as it was last seen */
 	struct arena node_arena;
@@ -100,8 +98,7 @@ struct agent {
 	bool stopping;
 };
 
-/* --- agent_pods.c: pods of the API and of the runtime
- * ------------------------------------------------ */
+/* --- agent_pods.c: pods of the API and of the runtime ----------------------------- */
 
 void agent_pods_init(struct agent *a);
 void agent_pods_start(struct agent *a);
@@ -115,8 +112,7 @@ void agent_retry_all(struct agent *a);
 void agent_refresh_all(struct agent *a); /* statuses */
 struct worker *agent_worker(const struct agent *a, struct str pod_uid);
 
-/* --- agent_devices.c: plugins, drivers, health, state on the disk
- * -------------------------------------- */
+/* --- agent_devices.c: plugins, drivers, health, state on the disk ----------------- */
 
 extern const struct plugins_events agent_plugin_events;
 void agent_devices_init(struct agent *a);
@@ -130,8 +126,7 @@ void agent_save_health(struct agent *a);
 /* Events that were held back may be due. */
 void agent_events_follow(struct agent *a);
 
-/* --- agent_machine.c: CPUs and memory
- * ------------------------------------------------------------------ */
+/* --- agent_machine.c: CPUs and memory --------------------------------------------- */
 
 int agent_read_machine(const struct agent *a, struct machine *m, struct error *err);
 void agent_machine_init(struct agent *a);

@@ -64,10 +64,10 @@ void agent_retry_all(struct agent *a)
 void agent_refresh_all(struct agent *a)
 {
 	each(a, worker_health_changed);
+	agent_events_follow(a);
 }
 
-/* --- admission
- * ----------------------------------------------------------------------------------------- */
+/* --- admission -------------------------------------------------------------------- */
 
 static bool is_device(void *arg, struct str resource)
 {
@@ -114,8 +114,7 @@ int agent_fits(void *arg, const struct pod *pod, char *ret_reason, struct error 
 	return fit_check(&node, &used, pod, ret_reason, err);
 }
 
-/* --- the runtime
- * ----------------------------------------------------------------------------------------- */
+/* --- the runtime ------------------------------------------------------------------ */
 
 static void end_next(struct agent_orphan *o);
 
@@ -238,7 +237,7 @@ static void on_list(void *arg, const struct runtime_pods *pods, const struct err
 	if (err) {
 		log_debug(a->opts.log, "the runtime cannot be listed", LOG_ERR(err));
 		a->list_failed = true;
-		/* Who waits for this look waits for the next one; when asking is under way it is soon. */
+		/* Who waits for this look waits for the next one. */
 		if (loop_timer_running(&a->condition_timer))
 			loop_timer_start(&a->condition_timer, CONDITION_SOON_MS);
 		return;
@@ -321,8 +320,7 @@ static void on_condition_timer(struct loop_timer *t)
 	a->host.runtime->ops->condition(a->host.runtime, on_condition, a);
 }
 
-/* --- the API
- * --------------------------------------------------------------------------------------------- */
+/* --- the API ---------------------------------------------------------------------- */
 
 static void take(struct agent *a, struct cached *o)
 {
@@ -401,8 +399,7 @@ void agent_worker_over(void *arg, struct worker *w)
 	worker_free(w);
 }
 
-/* --- life
- * -------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------- */
 
 void agent_pods_init(struct agent *a)
 {

@@ -26,27 +26,19 @@ static const int64_t amount_max = INT64_C(1) << 56;
 static int64_t milli(const struct json *v)
 {
 	struct quantity q;
-	int64_t plain;
+	int64_t n;
 
-	if (json_i64(v, &plain))
-		return plain < 0 || plain > amount_max / 1000 ? -1 : plain * 1000;
-	if (json_str(v).n == 0 || quantity_parse(json_str(v), &q, NULL) < 0)
+	if (!quantity_read(v, &q))
 		return -1;
-	plain = quantity_milli(q);
-	return plain < 0 || plain > amount_max ? -1 : plain;
+	n = quantity_milli(q);
+	return n < 0 || n > amount_max ? -1 : n;
 }
 
 static int64_t bytes(const struct json *v)
 {
 	struct quantity q;
-	int64_t plain;
 
-	if (!json_i64(v, &plain)) {
-		if (json_str(v).n == 0 || quantity_parse(json_str(v), &q, NULL) < 0)
-			return 0;
-		plain = quantity_value(q);
-	}
-	return MAX(INT64_C(0), MIN(plain, amount_max));
+	return quantity_read(v, &q) ? MAX(INT64_C(0), MIN(quantity_value(q), amount_max)) : 0;
 }
 
 /* Limits, and requests that are the same or not there. */

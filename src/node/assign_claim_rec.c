@@ -118,15 +118,6 @@ static void index_remove(struct assign *s, const struct claim_device_rec *d,
 	free(x);
 }
 
-static const struct str *copy_strs(struct arena *a, const struct str *v, size_t n)
-{
-	struct str *copy = ARENA_ARRAY(a, struct str, n);
-
-	for (size_t i = 0; i < n; i++)
-		copy[i] = arena_str(a, v[i]);
-	return copy;
-}
-
 static struct claim_device_rec *copy_device(const struct assign_claim_device *d)
 {
 	struct claim_device_rec *rec = XNEW(struct claim_device_rec);
@@ -139,9 +130,9 @@ static struct claim_device_rec *copy_device(const struct assign_claim_device *d)
 		.pool = arena_str(a, d->pool),
 		.device = arena_str(a, d->device),
 		.share_id = arena_str(a, d->share_id),
-		.requests = copy_strs(a, d->requests, d->nrequests),
+		.requests = arena_strs(a, d->requests, d->nrequests),
 		.nrequests = d->nrequests,
-		.cdi = copy_strs(a, d->cdi, d->ncdi),
+		.cdi = arena_strs(a, d->cdi, d->ncdi),
 		.ncdi = d->ncdi,
 	};
 	rec->key = arena_str(a, device_key(d->driver, d->pool, d->device, &key));

@@ -190,8 +190,6 @@ struct hold_rec *assign_add_hold(struct pod_rec *p, struct container_rec *c, str
 				 struct device_rec *const *v, size_t n);
 /* Gives back what the containers from index `from` on have, and drops them. */
 void assign_drop_containers(struct assign *s, struct pod_rec *p, size_t from);
-/* Whatever it holds is free again; what it held stays known. */
-void assign_pod_release(struct assign *s, struct pod_rec *p);
 void assign_free_pods(struct assign *s);
 
 /* --- assign_claim_rec.c -------------------------------------------------------------- */

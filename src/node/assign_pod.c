@@ -153,7 +153,8 @@ static void release_container(struct pod_rec *p, struct container_rec *c)
 	vec_release(&c->memory);
 }
 
-void assign_pod_release(struct assign *s, struct pod_rec *p)
+/* Whatever it holds is free again; what it held stays known. */
+static void release_pod(struct assign *s, struct pod_rec *p)
 {
 	for (size_t i = 0; i < p->containers.n; i++)
 		release_container(p, &p->containers.v[i]);
@@ -168,7 +169,7 @@ void assign_end_pod(struct assign *s, struct str pod_uid)
 	assign_drop_wishes(s, pod_uid);
 	if (!p || p->ended)
 		return;
-	assign_pod_release(s, p);
+	release_pod(s, p);
 	assign_tell(s, ASSIGN_POD, p, STR_NULL, STR_NULL);
 	assign_tell_shared(s);
 }

@@ -128,9 +128,5 @@ struct str cdi_spec_kind(const struct json *spec)
 
 struct json *cdi_spec_device(const struct json *spec, struct str name)
 {
-	JSON_FOREACH (it, json_getz(spec, "devices")) {
-		if (str_eq(json_text_at(it, "name"), name))
-			return it;
-	}
-	return NULL;
+	return json_find(json_getz(spec, "devices"), "name", name);
 }

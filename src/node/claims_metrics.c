@@ -102,9 +102,9 @@ void claims_metrics_count(struct claims *c)
 	size_t next = 0;
 	void *value;
 
+	arena_init(&a, REQUEST_WORK_MAX);
 	if (!c->in_use)
 		return;
-	arena_init(&a, REQUEST_WORK_MAX);
 	while (assign_claim_next(c->opts.assign, &at, &a, &claim)) {
 		count_one(c, STR(ANY_DRIVER));
 		for (size_t i = 0; i < claim.ndrivers; i++)

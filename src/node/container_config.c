@@ -30,7 +30,8 @@ struct runtime_strs config_strs(const struct json *array, struct arena *a)
 	return s;
 }
 
-void config_pair_set(struct runtime_pairs *pairs, struct str key, struct str value)
+/* One added or replaced; there must be room for one more. */
+static void pair_set(struct runtime_pairs *pairs, struct str key, struct str value)
 {
 	size_t i = 0;
 
@@ -40,7 +41,8 @@ void config_pair_set(struct runtime_pairs *pairs, struct str key, struct str val
 	pairs->n = MAX(pairs->n, i + 1);
 }
 
-struct runtime_pairs config_pairs(const struct json *object, size_t more, struct arena *a)
+/* Members whose values are text, with room for `more`. */
+static struct runtime_pairs pairs_of(const struct json *object, size_t more, struct arena *a)
 {
 	struct runtime_pairs p = { .v = ARENA_ARRAY(a, struct runtime_pair,
 						    json_count(object) + more + 1) };
@@ -56,9 +58,9 @@ struct runtime_pairs config_pairs(const struct json *object, size_t more, struct
 
 static void put_pod_labels(const struct pod *pod, struct runtime_pairs *labels)
 {
-	config_pair_set(labels, STR(RUNTIME_LABEL_POD_NAME), pod->name);
-	config_pair_set(labels, STR(RUNTIME_LABEL_POD_NAMESPACE), pod->ns);
-	config_pair_set(labels, STR(RUNTIME_LABEL_POD_UID), pod->uid);
+	pair_set(labels, STR(RUNTIME_LABEL_POD_NAME), pod->name);
+	pair_set(labels, STR(RUNTIME_LABEL_POD_NAMESPACE), pod->ns);
+	pair_set(labels, STR(RUNTIME_LABEL_POD_UID), pod->uid);
 }
 
 static struct str number(struct arena *a, int64_t v)
@@ -82,13 +84,13 @@ static void put_optional_annotations(const struct pod *pod, const struct json *c
 	int64_t grace;
 
 	if (json_i64(json_getz(pod->metadata, "deletionGracePeriodSeconds"), &grace))
-		config_pair_set(to, STR(CRI_ANNOTATION_DELETION_GRACE), number(a, grace));
+		pair_set(to, STR(CRI_ANNOTATION_DELETION_GRACE), number(a, grace));
 	if (json_i64(json_getz(pod->spec, "terminationGracePeriodSeconds"), &grace))
-		config_pair_set(to, STR(CRI_ANNOTATION_TERMINATION_GRACE), number(a, grace));
+		pair_set(to, STR(CRI_ANNOTATION_TERMINATION_GRACE), number(a, grace));
 	if (hook)
-		config_pair_set(to, STR(CRI_ANNOTATION_PRE_STOP), as_json(hook, a));
+		pair_set(to, STR(CRI_ANNOTATION_PRE_STOP), as_json(hook, a));
 	if (json_count(ports) > 0)
-		config_pair_set(to, STR(CRI_ANNOTATION_PORTS), as_json(ports, a));
+		pair_set(to, STR(CRI_ANNOTATION_PORTS), as_json(ports, a));
 }
 
 /* Ours replace what a device plugin wants under the same key. */
@@ -100,14 +102,14 @@ static void put_annotations(const struct pod *pod, const struct json *container,
 						     plugins.n + ANNOTATIONS_OURS) };
 
 	for (size_t i = 0; i < plugins.n; i++)
-		config_pair_set(&to, plugins.v[i].key, plugins.v[i].value);
-	config_pair_set(&to, STR(CRI_ANNOTATION_HASH),
-			str_from(arena_printf(a, "%" PRIx32, lifecycle_container_hash(container))));
-	config_pair_set(&to, STR(CRI_ANNOTATION_RESTARTS), number(a, io->attempt));
-	config_pair_set(&to, STR(CRI_ANNOTATION_TERMINATION_PATH),
-			json_text_at(container, "terminationMessagePath"));
-	config_pair_set(&to, STR(CRI_ANNOTATION_TERMINATION_POLICY),
-			json_text_at(container, "terminationMessagePolicy"));
+		pair_set(&to, plugins.v[i].key, plugins.v[i].value);
+	pair_set(&to, STR(CRI_ANNOTATION_HASH),
+		 str_from(arena_printf(a, "%" PRIx32, lifecycle_container_hash(container))));
+	pair_set(&to, STR(CRI_ANNOTATION_RESTARTS), number(a, io->attempt));
+	pair_set(&to, STR(CRI_ANNOTATION_TERMINATION_PATH),
+		 json_text_at(container, "terminationMessagePath"));
+	pair_set(&to, STR(CRI_ANNOTATION_TERMINATION_POLICY),
+		 json_text_at(container, "terminationMessagePolicy"));
 	put_optional_annotations(pod, container, a, &to);
 	io->annotations = to;
 }
@@ -161,7 +163,7 @@ static void put_names(const struct pod *pod, const struct json *container,
 	io->tty = json_true_at(container, "tty");
 	io->labels.v = ARENA_ARRAY(a, struct runtime_pair, 4);
 	put_pod_labels(pod, &io->labels);
-	config_pair_set(&io->labels, STR(RUNTIME_LABEL_CONTAINER_NAME), io->name);
+	pair_set(&io->labels, STR(RUNTIME_LABEL_CONTAINER_NAME), io->name);
 }
 
 int container_config_make(const struct pod *pod, const struct json *container,
@@ -297,7 +299,7 @@ static void put_sysctls(const struct pod *pod, struct arena *a, struct sandbox_s
 
 	io->sysctls.v = ARENA_ARRAY(a, struct runtime_pair, json_count(list) + 1);
 	JSON_FOREACH (it, list)
-		config_pair_set(&io->sysctls, json_text_at(it, "name"), json_text_at(it, "value"));
+		pair_set(&io->sysctls, json_text_at(it, "name"), json_text_at(it, "value"));
 }
 
 int container_config_sandbox(const struct pod *pod, const struct sandbox_parts *parts,
@@ -316,9 +318,9 @@ int container_config_sandbox(const struct pod *pod, const struct sandbox_parts *
 	if (parts->cgroup_root.n > 0)
 		spec.cgroup_parent = str_from(arena_printf(
 			a, "%.*s/pod%.*s", STR_ARG(parts->cgroup_root), STR_ARG(pod->uid)));
-	spec.labels = config_pairs(json_getz(pod->metadata, "labels"), 3, a);
+	spec.labels = pairs_of(json_getz(pod->metadata, "labels"), 3, a);
 	put_pod_labels(pod, &spec.labels);
-	spec.annotations = config_pairs(json_getz(pod->metadata, "annotations"), 0, a);
+	spec.annotations = pairs_of(json_getz(pod->metadata, "annotations"), 0, a);
 	put_ports(pod, a, &spec);
 	put_sysctls(pod, a, &spec);
 	config_sandbox_security(pod, a, &spec.security);

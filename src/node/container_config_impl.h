@@ -8,10 +8,6 @@
 
 /* The texts of an array, borrowed from the tree. */
 struct runtime_strs config_strs(const struct json *array, struct arena *a);
-/* An array of pairs with one added or replaced; there must be room for one more. */
-void config_pair_set(struct runtime_pairs *pairs, struct str key, struct str value);
-/* Members of an object whose values are text, with room for `more`. */
-struct runtime_pairs config_pairs(const struct json *object, size_t more, struct arena *a);
 
 /* --- container_config_security.c ------------------------------------------------------------ */
 

@@ -17,15 +17,9 @@ enum {
 static bool amount(const struct json *container, const char *list, const char *resource,
 		   struct quantity *ret)
 {
-	const struct json *v = json_getz(json_getz(json_getz(container, "resources"), list),
-					 resource);
-	int64_t plain;
+	const struct json *v = json_getz(json_getz(container, "resources"), list);
 
-	if (json_i64(v, &plain)) {
-		*ret = (struct quantity){ .nano = (__int128)plain * 1000000000 };
-		return true;
-	}
-	return json_str(v).n > 0 && quantity_parse(json_str(v), ret, NULL) == 0;
+	return quantity_read(json_getz(v, resource), ret);
 }
 
 static int64_t milli(const struct json *container, const char *list)
@@ -139,8 +133,7 @@ static void put_huge_pages(const struct json *container, struct arena *a, struct
 	JSON_FOREACH (it, limits) {
 		struct quantity q;
 
-		if (!str_starts(json_key(it), STR("hugepages-")) ||
-		    quantity_parse(json_str(it), &q, NULL) < 0)
+		if (!str_starts(json_key(it), STR("hugepages-")) || !quantity_read(it, &q))
 			continue;
 		v[l->nhuge_pages++] = (struct runtime_huge_pages){
 			.page_size = page_size(str_skip(json_key(it), strlen("hugepages-")), a),

@@ -67,15 +67,6 @@ bool cpu_set_equal(const struct cpu_set *a, const struct cpu_set *b)
 	return memcmp(a->w, b->w, sizeof(a->w)) == 0;
 }
 
-bool cpu_set_within(const struct cpu_set *a, const struct cpu_set *b)
-{
-	for (int i = 0; i < CPU_SET_WORDS; i++) {
-		if (a->w[i] & ~b->w[i])
-			return false;
-	}
-	return true;
-}
-
 int cpu_set_next(const struct cpu_set *s, int after)
 {
 	int id = after + 1;

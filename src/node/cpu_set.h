@@ -31,8 +31,6 @@ void cpu_set_minus(struct cpu_set *s, const struct cpu_set *other);
 bool cpu_set_empty(const struct cpu_set *s);
 int cpu_set_count(const struct cpu_set *s);
 bool cpu_set_equal(const struct cpu_set *a, const struct cpu_set *b);
-/* Whether all of `a` is in `b`. */
-bool cpu_set_within(const struct cpu_set *a, const struct cpu_set *b);
 
 /* The first id after `after`, which begins with -1; -1 when there is none. */
 int cpu_set_next(const struct cpu_set *s, int after);

@@ -186,6 +186,28 @@ static void a_pod_that_is_forgotten_is_told_nothing_and_nobody_else_is_touched(v
 	device_events_free(t.e);
 }
 
+/* Time passes, then the device changes or what was held back is due: at most one event of it. */
+static enum assign_health flap(struct test *t, struct prng *prng, int64_t *now,
+			       enum assign_health health)
+{
+	enum assign_health next = (enum assign_health)prng_below(prng, 3);
+	int64_t told[ASSIGN_UNKNOWN + 1];
+	unsigned n = t->n;
+
+	memcpy(told, t->told_at, sizeof(told));
+	*now += (int64_t)prng_below(prng, 20000);
+	if (prng_below(prng, 3) == 0) {
+		due(t, *now);
+		next = health;
+	} else if (next != health) {
+		change(t, health, next, *now);
+	}
+	assert_true(t->n - n <= 1);
+	if (t->n > n)
+		assert_true(*now - told[t->health] >= PERIOD);
+	return next;
+}
+
 /* Whatever happens: at most one of each direction in a period, and the last state in the end. */
 static void flapping_ends_in_the_last_state_and_never_floods(void **state UNUSED)
 {
@@ -193,7 +215,7 @@ static void flapping_ends_in_the_last_state_and_never_floods(void **state UNUSED
 
 	prng_init(&prng, 1);
 	for (int run = 0; run < 200; run++) {
-		enum assign_health health = ASSIGN_HEALTHY, next;
+		enum assign_health health = ASSIGN_HEALTHY;
 		int64_t now = 0;
 		struct test t;
 
@@ -201,24 +223,8 @@ static void flapping_ends_in_the_last_state_and_never_floods(void **state UNUSED
 		t.health = health;
 		for (size_t i = 0; i < ARRAY_SIZE(t.told_at); i++)
 			t.told_at[i] = -2 * PERIOD;
-		for (int step = 0; step < 100; step++) {
-			int64_t told[ASSIGN_UNKNOWN + 1];
-			unsigned n = t.n;
-
-			memcpy(told, t.told_at, sizeof(told));
-			now += (int64_t)prng_below(&prng, 20000);
-			if (prng_below(&prng, 3) == 0) {
-				due(&t, now);
-			} else {
-				next = (enum assign_health)prng_below(&prng, 3);
-				if (next != health)
-					change(&t, health, next, now);
-				health = next;
-			}
-			assert_true(t.n - n <= 1);
-			if (t.n > n)
-				assert_true(now - told[t.health] >= PERIOD);
-		}
+		for (int step = 0; step < 100; step++)
+			health = flap(&t, &prng, &now, health);
 		while (device_events_next(t.e) != INT64_MAX)
 			due(&t, device_events_next(t.e));
 		assert_int_equal(t.health, health);

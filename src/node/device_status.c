@@ -78,19 +78,10 @@ static void read_devices(struct fill *f)
 
 /* --- entries --------------------------------------------------------------------------------- */
 
-static struct json *find(const struct json *list, const char *key, struct str value)
-{
-	JSON_FOREACH (it, list) {
-		if (str_eq(json_text_at(it, key), value))
-			return it;
-	}
-	return NULL;
-}
-
 /* The entry of that name, at its place in the order. */
 static struct json *need_entry(struct fill *f, struct json *list, struct str name)
 {
-	struct json *entry = find(list, "name", name);
+	struct json *entry = json_find(list, "name", name);
 	size_t at = 0;
 
 	if (entry)
@@ -155,7 +146,7 @@ static void add_claim_devices(struct fill *f, const struct json *container, stru
 
 	while (claims_refs_next(&r)) {
 		struct str name = ref_name(f, &r);
-		bool again = find(list, "name", name);
+		bool again = json_find(list, "name", name);
 
 		for (size_t i = 0; !again && i < f->n; i++) {
 			struct device *d = &f->devices[i];
@@ -259,8 +250,8 @@ static void put_condition(struct fill *f, struct json *status, const struct json
 	static const char *const reasons[] = { "DevicesHealthy", "DeviceUnhealthy",
 					       "DeviceHealthUnknown" };
 	struct json *list = json_need_array(f->arena, status, "conditions");
-	struct json *old = find(list, "type", STR(DEVICES_HEALTHY_CONDITION));
-	const struct json *was = find(json_getz(before, "conditions"), "type",
+	struct json *old = json_find(list, "type", STR(DEVICES_HEALTHY_CONDITION));
+	const struct json *was = json_find(json_getz(before, "conditions"), "type",
 				      STR(DEVICES_HEALTHY_CONDITION));
 	struct json *now = json_make_object(f->arena);
 	enum assign_health health = worst(f);
@@ -348,14 +339,14 @@ static const struct json *find_from(const struct json *at, const struct json *li
 {
 	if (at && str_eq(json_text_at(at, "resourceID"), id))
 		return at;
-	return find(list, "resourceID", id);
+	return json_find(list, "resourceID", id);
 }
 
 static void diff_lists(struct diff *d, const struct json *before, const struct json *now)
 {
 	JSON_FOREACH (entry, now) {
 		struct str name = json_text_at(entry, "name");
-		const struct json *list = json_getz(find(before, "name", name), "resources");
+		const struct json *list = json_getz(json_find(before, "name", name), "resources");
 		const struct json *at = json_first(list), *old;
 
 		JSON_FOREACH (health, json_getz(entry, "resources")) {
@@ -391,7 +382,7 @@ size_t device_status_diff(struct arena *a, const struct json *before, const stru
 	d.v = ARENA_ARRAY(a, struct device_status_change, most);
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		JSON_FOREACH (status, json_getz(now, lists[i])) {
-			const struct json *old = find(json_getz(before, lists[i]), "name",
+			const struct json *old = json_find(json_getz(before, lists[i]), "name",
 						      json_text_at(status, "name"));
 
 			diff_lists(&d, json_getz(old, field), json_getz(status, field));

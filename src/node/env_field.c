@@ -7,8 +7,6 @@
 #include "base/print.h"
 #include "node/env.h"
 
-#define NANO 1000000000 /* quantities count in 10^-9 */
-
 /* --- fields --------------------------------------------------------------------------------- */
 
 /* "metadata.labels['x']" becomes path and key; false when it has no subscript. */
@@ -185,12 +183,8 @@ int env_field(const struct pod *pod, struct str path, const struct env_context *
 static struct quantity read_quantity(const struct json *v)
 {
 	struct quantity q = { 0 };
-	int64_t plain;
 
-	if (json_i64(v, &plain))
-		q.nano = (__int128)plain * NANO;
-	else if (json_str(v).n == 0 || quantity_parse(json_str(v), &q, NULL) < 0)
-		q = (struct quantity){ 0 };
+	(void)quantity_read(v, &q);
 	return q;
 }
 
@@ -207,11 +201,11 @@ static struct quantity default_limit(const struct pod *pod, struct str name,
 	if (q.nano != 0)
 		return q;
 	if (cpu)
-		q.nano = (__int128)c->node_cpu_milli * 1000000;
+		q = quantity_of_milli(c->node_cpu_milli);
 	else if (memory)
-		q.nano = (__int128)c->node_memory * NANO;
+		q = quantity_of(c->node_memory, QUANTITY_DECIMAL_SI);
 	else if (str_eqz(name, "ephemeral-storage"))
-		q.nano = (__int128)c->node_storage * NANO;
+		q = quantity_of(c->node_storage, QUANTITY_DECIMAL_SI);
 	return q;
 }
 

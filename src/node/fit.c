@@ -75,8 +75,7 @@ void fit_add(struct fit_sum *sum, const struct pod *pod)
 	sum->pods++;
 }
 
-/* --- where it may run
- * ------------------------------------------------------------------------------ */
+/* --- where it may run ------------------------------------------------------------- */
 
 static bool has_value(const struct json *values, struct str v)
 {
@@ -146,8 +145,7 @@ static bool affinity_holds(const struct pod *pod, const struct json *labels, str
 	return false;
 }
 
-/* --- extended resources
- * ------------------------------------------------------------------------------ */
+/* --- extended resources ----------------------------------------------------------- */
 
 int64_t fit_extended(const struct pod *pod, struct str resource)
 {
@@ -232,8 +230,7 @@ static int check_extended(const struct fit_node *node, const struct pod *pod, ch
 	return 0;
 }
 
-/* --- the whole
- * ------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------- */
 
 int fit_check(const struct fit_node *node, const struct fit_sum *used, const struct pod *pod,
 	      char reason[static FIT_REASON_SIZE], struct error *err)

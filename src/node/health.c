@@ -220,7 +220,6 @@ static void change(struct health *h, struct health_entry *e, enum assign_health 
 
 	if (!health_entry_set(h, e, health, message, expires_ms))
 		return;
-	h->generation++;
 	now = view(e);
 	if (h->opts.on_change)
 		h->opts.on_change(h->opts.arg, &now, before);
@@ -414,11 +413,6 @@ bool health_get(const struct health *h, struct str driver, struct str pool, stru
 						      .health = ASSIGN_UNKNOWN,
 						      .expires_ms = INT64_MAX };
 	return e != NULL;
-}
-
-uint64_t health_generation(const struct health *h)
-{
-	return h->generation;
 }
 
 size_t health_count(const struct health *h)

@@ -14,9 +14,9 @@
  * HEALTH_DEVICES_MAX devices per driver are kept; a known one is always taken. Names that no
  * claim can have (empty, longer than HEALTH_NAME_MAX, not UTF-8) are not kept.
  *
- * Every change has a generation; changed devices are told by callback, those that the report
- * leaves out first and the others in its order, after the device's state has changed. A device
- * that reads the same again is no change: one that is not known reads Unknown without a message.
+ * Changed devices are told by callback, those that the report leaves out first and the others in
+ * its order, after the device's state has changed. A device that reads the same again is no change:
+ * one that is not known reads Unknown without a message.
  * A report costs O(log n) per device and, where nothing changed, no allocation.
  * Threads: one at a time. No I/O, no clock.
  */
@@ -66,7 +66,6 @@ void health_expire(struct health *h, int64_t now_ms);
 bool health_get(const struct health *h, struct str driver, struct str pool, struct str device,
 		struct health_device *ret_device);
 
-uint64_t health_generation(const struct health *h);
 size_t health_count(const struct health *h);
 
 #define HEALTH_STATE_KIND    "health"

@@ -36,7 +36,6 @@ struct health {
 	struct omap drivers; /* of struct health_driver */
 	VEC(struct health_entry *) heap; /* the earliest expiry first */
 	size_t count;
-	uint64_t generation;
 	struct buf scratch; /* of messages; kept, so that reports allocate nothing */
 };
 

@@ -345,15 +345,6 @@ const char *lifecycle_list_of(enum pod_container_kind kind)
 	return lists[kind];
 }
 
-const struct json *lifecycle_find_status(const struct json *list, struct str name)
-{
-	JSON_FOREACH (it, list) {
-		if (str_eq(json_text_at(it, "name"), name))
-			return it;
-	}
-	return NULL;
-}
-
 const struct json *lifecycle_old_status(const struct lifecycle_view *v, struct str name,
 					enum pod_container_kind kind)
 {

@@ -105,13 +105,6 @@ void lifecycle_plan(struct lifecycle *l, const struct lifecycle_input *in, struc
 		    struct lifecycle_plan *ret_plan);
 
 /*
- * What is to be done with what the runtime has of a pod that is no more: all is stopped, then
- * removed. done: nothing is left.
- */
-void lifecycle_plan_orphan(const struct runtime_pod *seen, int64_t grace_s, struct arena *a,
-			   struct lifecycle_plan *ret_plan);
-
-/*
  * An action failed. For START_CONTAINER `reason` is what the waiting state shows: ErrImagePull,
  * ErrImageNeverPull, InvalidImageName, CreateContainerConfigError, CreateContainerError,
  * RunContainerError, PostStartHookError. Failed pulls back off as ImagePullBackOff (10 s, doubled,

@@ -19,15 +19,6 @@ struct condition {
 	struct str message; /* or empty */
 };
 
-static const struct json *find(const struct json *list, struct str type)
-{
-	JSON_FOREACH (it, list) {
-		if (str_eq(json_text_at(it, "type"), type))
-			return it;
-	}
-	return NULL;
-}
-
 static bool is_own(struct str type)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
@@ -40,7 +31,7 @@ static bool is_own(struct str type)
 static void put(struct lifecycle_view *v, struct json *list, const struct condition *c)
 {
 	struct arena *a = v->arena;
-	const struct json *before = find(json_getz(v->old, "conditions"), str_from(c->type));
+	const struct json *before = FIND(json_getz(v->old, "conditions"), str_from(c->type));
 	struct str status = c->good ? STR("True") : STR("False");
 	struct json *now = json_make_object(a);
 	int64_t generation = json_i64_at(v->in->pod->metadata, "generation", 0);
@@ -127,7 +118,7 @@ static struct str gates_closed(struct lifecycle_view *v, const struct json *cond
 
 	JSON_FOREACH (gate, json_getz(v->in->pod->spec, "readinessGates")) {
 		struct str type = json_text_at(gate, "conditionType");
-		const struct json *c = find(conditions, type);
+		const struct json *c = FIND(conditions, type);
 		struct str status = json_text_at(c, "status");
 
 		if (c && str_eqz(status, "True"))
@@ -191,7 +182,7 @@ static struct condition initialized(struct lifecycle_view *v, const struct json 
 				    struct str phase)
 {
 	struct condition c = { .type = "Initialized", .good = true };
-	const struct json *before = find(json_getz(v->old, "conditions"), STR("Initialized"));
+	const struct json *before = FIND(json_getz(v->old, "conditions"), STR("Initialized"));
 
 	if (str_eqz(phase, "Succeeded")) {
 		c.reason = "PodCompleted";

@@ -151,8 +151,6 @@ bool lifecycle_comes_back(const struct lifecycle_view *v, struct str name);
 /* A container that does not run should, by what became of it. */
 bool lifecycle_should_start(const struct lifecycle_view *v, const struct json *container,
 			    struct str name, enum pod_container_kind kind);
-unsigned lifecycle_next_attempt(const struct lifecycle_view *v, struct str name,
-				enum pod_container_kind kind);
 
 /* Forgets what was about another image, binds the reason to what is there. */
 struct lifecycle_item *lifecycle_item_now(struct lifecycle_view *v, const struct json *container,

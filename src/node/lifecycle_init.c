@@ -87,11 +87,9 @@ static void on_exited(struct init_walk *w, size_t i, const struct runtime_contai
 {
 	struct init_entry *e = &w->v[i];
 
-	if (e->sidecar)
-		e->start = true;
-	else if (c->exit_code == 0)
+	if (!e->sidecar && c->exit_code == 0)
 		done(w, i);
-	else if (lifecycle_restarts(w->p->v.in->pod, e->container, c->exit_code))
+	else if (e->sidecar || lifecycle_restarts(w->p->v.in->pod, e->container, c->exit_code))
 		e->start = true;
 	else
 		w->failed = true;

@@ -339,33 +339,3 @@ void lifecycle_plan(struct lifecycle *l, const struct lifecycle_input *in, struc
 	if (!l->restarting)
 		lifecycle_plan_clean(&p);
 }
-
-/* --- pods that are no more ---------------------------------------------------------- */
-
-static void plan_orphan_sandboxes(struct lifecycle_planner *p, const struct runtime_pod *seen)
-{
-	for (size_t i = 0; i < seen->nsandboxes; i++)
-		lifecycle_add(p, seen->sandboxes[i].ready ? LIFECYCLE_STOP_SANDBOX
-							  : LIFECYCLE_REMOVE_SANDBOX)
-			->id = seen->sandboxes[i].id;
-}
-
-void lifecycle_plan_orphan(const struct runtime_pod *seen, int64_t grace_s, struct arena *a,
-			   struct lifecycle_plan *ret_plan)
-{
-	struct lifecycle_planner p = { .v.arena = a };
-
-	planner_init(&p, a, ret_plan);
-	for (size_t i = 0; seen && i < seen->ncontainers; i++) {
-		if (seen->containers[i].state == RUNTIME_RUNNING)
-			lifecycle_stop(&p, &seen->containers[i], grace_s, STR_NULL);
-	}
-	ret_plan->over = ret_plan->n == 0;
-	for (size_t i = 0; seen && i < seen->ncontainers; i++) {
-		if (seen->containers[i].state != RUNTIME_RUNNING)
-			lifecycle_add(&p, LIFECYCLE_REMOVE_CONTAINER)->id = seen->containers[i].id;
-	}
-	if (seen && ret_plan->n == 0)
-		plan_orphan_sandboxes(&p, seen);
-	ret_plan->done = ret_plan->n == 0;
-}

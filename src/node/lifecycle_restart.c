@@ -168,8 +168,8 @@ bool lifecycle_should_start(const struct lifecycle_view *v, const struct json *c
 	return newest->state != RUNTIME_RUNNING;
 }
 
-unsigned lifecycle_next_attempt(const struct lifecycle_view *v, struct str name,
-				enum pod_container_kind kind)
+static unsigned next_attempt(const struct lifecycle_view *v, struct str name,
+			     enum pod_container_kind kind)
 {
 	const struct runtime_container *newest = lifecycle_seen(v->in, name, 0);
 	const struct json *old = lifecycle_old_status(v, name, kind);
@@ -308,6 +308,6 @@ bool lifecycle_try_start(struct lifecycle_planner *p, const struct json *contain
 	a = lifecycle_add(p, LIFECYCLE_START_CONTAINER);
 	a->container = name;
 	a->id = p->v.sandbox->id;
-	a->attempt = lifecycle_next_attempt(&p->v, name, kind);
+	a->attempt = next_attempt(&p->v, name, kind);
 	return true;
 }

@@ -415,30 +415,6 @@ static void a_deadline_is_told_once(void **state)
 	fixture_release(&f);
 }
 
-static void a_pod_that_is_no_more_leaves_nothing(void **state)
-{
-	struct fixture f;
-	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
-
-	fixture_init(&f, "m:a", NULL, "S1 s0 a:1:r a:0:x1/0");
-	lifecycle_plan_orphan(&f.seen, 4, &f.arena, &f.plan);
-	for (size_t i = 0; i < f.plan.n; i++)
-		fixture_tell_action(&b, &f.plan.actions[i]);
-	assert_string_equal(b.p, "stop a-1 4, remove a-0");
-	assert_false(f.plan.over);
-	fixture_see(&f, "S1 s0");
-	lifecycle_plan_orphan(&f.seen, 4, &f.arena, &f.plan);
-	buf_clear(&b);
-	for (size_t i = 0; i < f.plan.n; i++)
-		fixture_tell_action(&b, &f.plan.actions[i]);
-	assert_string_equal(b.p, "stop-sandbox sb-1, remove-sandbox sb-0");
-	assert_true(f.plan.over);
-	assert_false(f.plan.done);
-	lifecycle_plan_orphan(NULL, 4, &f.arena, &f.plan);
-	assert_true(f.plan.done);
-	fixture_release(&f);
-}
-
 /* --- all again ---------------------------------------------------------------------- */
 
 static void a_rule_restarts_all_containers(void **state)
@@ -623,7 +599,6 @@ int main(void)
 		cmocka_unit_test(a_failed_pod_tells_why),
 		cmocka_unit_test(a_pod_that_ends_keeps_its_address),
 		cmocka_unit_test(a_deadline_is_told_once),
-		cmocka_unit_test(a_pod_that_is_no_more_leaves_nothing),
 		cmocka_unit_test(a_rule_restarts_all_containers),
 		cmocka_unit_test(the_status_is_what_upstream_writes),
 		cmocka_unit_test(a_condition_changes_its_time_with_its_status_only),

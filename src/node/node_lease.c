@@ -28,7 +28,6 @@ struct node_lease {
 	struct client_request request;
 	struct loop_timer timer;
 	struct backoff backoff;
-	uint64_t renewals;
 	bool failing;
 };
 
@@ -69,7 +68,6 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 			log_info(l->opts.log, "renewed the node's lease again",
 				 LOG_Z("node", l->opts.name));
 		l->failing = false;
-		l->renewals++;
 		backoff_reset(&l->backoff);
 		loop_timer_start(&l->timer, jittered_ms(l));
 	} else if (err->code == ERR_NOT_FOUND && !created) {
@@ -166,9 +164,4 @@ void node_lease_set_owner(struct node_lease *l, struct str uid)
 	l->owner = str_dup(uid);
 	client_cancel(&l->request);
 	renew(l, false);
-}
-
-uint64_t node_lease_renewals(const struct node_lease *l)
-{
-	return l->renewals;
 }

@@ -34,7 +34,4 @@ void node_lease_free(struct node_lease *l); /* NULL allowed */
  */
 void node_lease_set_owner(struct node_lease *l, struct str uid);
 
-/* Renewals that the server has taken. */
-uint64_t node_lease_renewals(const struct node_lease *l);
-
 #endif

@@ -631,11 +631,6 @@ bool node_object_registered(const struct node_object *n)
 	return n->registered;
 }
 
-struct str node_object_uid(const struct node_object *n)
-{
-	return str_from(n->uid);
-}
-
 struct str node_object_ip(const struct node_object *n)
 {
 	return str_from(n->ip);

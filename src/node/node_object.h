@@ -69,8 +69,7 @@ void node_object_set_machine(struct node_object *n, const struct machine *m);
 
 /* The server has the Node, as far as we know. */
 bool node_object_registered(const struct node_object *n);
-/* Its uid; empty before. */
-struct str node_object_uid(const struct node_object *n);
+/* Its address, as its status has it first. */
 struct str node_object_ip(const struct node_object *n);
 /* Allocatable, for env and admission. */
 int64_t node_object_cpu_milli(const struct node_object *n);

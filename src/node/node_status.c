@@ -28,19 +28,17 @@ static struct str print_quantity(struct arena *a, struct quantity q)
 
 static struct str bytes_text(struct arena *a, int64_t bytes)
 {
-	return print_quantity(a,
-			      (struct quantity){ (__int128)bytes * CLOCK_SEC, QUANTITY_BINARY_SI });
+	return print_quantity(a, quantity_of(bytes, QUANTITY_BINARY_SI));
 }
 
 static struct str milli_text(struct arena *a, int64_t milli)
 {
-	return print_quantity(a,
-			      (struct quantity){ (__int128)milli * CLOCK_MS, QUANTITY_DECIMAL_SI });
+	return print_quantity(a, quantity_of_milli(milli));
 }
 
 static struct str count_text(struct arena *a, int64_t n)
 {
-	return milli_text(a, n * 1000);
+	return print_quantity(a, quantity_of(n, QUANTITY_DECIMAL_SI));
 }
 
 /* --- resources ------------------------------------------------------------------------------- */
@@ -136,11 +134,7 @@ static void put_resources(struct arena *a, const struct node_status_input *in, s
 
 const struct json *node_status_condition(const struct json *node, struct str type)
 {
-	JSON_FOREACH (it, json_getz(json_getz(node, "status"), "conditions")) {
-		if (str_eq(json_text_at(it, "type"), type))
-			return it;
-	}
-	return NULL;
+	return json_find(json_getz(json_getz(node, "status"), "conditions"), "type", type);
 }
 
 struct condition {

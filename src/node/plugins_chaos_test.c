@@ -109,6 +109,17 @@ static void calm(struct chaos *c)
 }
 
 /* A driver is registered and gone in turns; reports come only in between. */
+static void check_event(struct str line, bool *there)
+{
+	if (str_ends(line, STR(" registered"))) {
+		assert_false(*there);
+		*there = true;
+	} else {
+		assert_true(*there);
+		*there = !str_ends(line, STR(" gone"));
+	}
+}
+
 static void check_events(struct chaos *c)
 {
 	bool there[DRIVERS] = { false };
@@ -116,17 +127,8 @@ static void check_events(struct chaos *c)
 
 	while (str_split(&rest, '\n', &line)) {
 		for (unsigned i = 0; i < DRIVERS; i++) {
-			if (str_find(line, str_from(names[i])) < 0)
-				continue;
-			if (str_ends(line, STR(" registered"))) {
-				assert_false(there[i]);
-				there[i] = true;
-			} else if (str_ends(line, STR(" gone"))) {
-				assert_true(there[i]);
-				there[i] = false;
-			} else {
-				assert_true(there[i]);
-			}
+			if (str_find(line, str_from(names[i])) >= 0)
+				check_event(line, &there[i]);
 		}
 	}
 	for (unsigned i = 0; i < DRIVERS; i++)

@@ -142,15 +142,10 @@ int64_t pod_container_limit(const struct json *container, struct str resource)
 	const struct json *resources = json_getz(container, "resources");
 	struct json *v = json_get(json_getz(resources, "limits"), resource);
 	struct quantity q;
-	int64_t plain;
 
 	if (!v)
 		v = json_get(json_getz(resources, "requests"), resource);
-	if (json_i64(v, &plain))
-		return plain;
-	if (json_str(v).n == 0 || quantity_parse(json_str(v), &q, NULL) < 0)
-		return 0;
-	return quantity_value(q);
+	return quantity_read(v, &q) ? quantity_value(q) : 0;
 }
 
 /* --- the pod --------------------------------------------------------------------------------- */
@@ -174,19 +169,10 @@ bool pod_host_network(const struct pod *p)
 	return json_true_at(p->spec, "hostNetwork");
 }
 
-static const struct json *named(const struct json *array, struct str name)
-{
-	JSON_FOREACH (it, array) {
-		if (str_eq(json_text_at(it, "name"), name))
-			return it;
-	}
-	return NULL;
-}
-
 struct str pod_claim_name(const struct pod *p, struct str name, bool *ret_none)
 {
-	const struct json *entry = named(json_getz(p->spec, "resourceClaims"), name);
-	const struct json *made = named(json_getz(p->status, "resourceClaimStatuses"), name);
+	const struct json *entry = json_find(json_getz(p->spec, "resourceClaims"), "name", name);
+	const struct json *made = json_find(json_getz(p->status, "resourceClaimStatuses"), "name", name);
 	struct str direct = json_text_at(entry, "resourceClaimName");
 
 	*ret_none = false;

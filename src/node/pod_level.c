@@ -69,8 +69,7 @@ void pod_level_scan(struct pod_level_scan *s, struct str piece)
 	}
 }
 
-/* --- asking
- * ---------------------------------------------------------------------------------------- */
+/* --- asking ----------------------------------------------------------------------- */
 
 static void on_data(struct client_request *r, struct str piece)
 {

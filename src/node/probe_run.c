@@ -76,15 +76,6 @@ void probe_run_tell_soon(struct probe_run *r, enum probe_result result, struct s
 
 /* --- ports and addresses -------------------------------------------------------------------- */
 
-static const struct json *port_named(const struct json *container, struct str name)
-{
-	JSON_FOREACH (it, json_getz(container, "ports")) {
-		if (str_eq(json_text_at(it, "name"), name))
-			return it;
-	}
-	return NULL;
-}
-
 int probe_run_port(const struct json *container, const struct json *port, uint16_t *ret_port,
 		   struct error *err)
 {
@@ -92,7 +83,7 @@ int probe_run_port(const struct json *container, const struct json *port, uint16
 	int64_t n = -1;
 
 	if (json_is(port, JSON_STRING)) {
-		named = port_named(container, json_str(port));
+		named = json_find(json_getz(container, "ports"), "name", json_str(port));
 		if (!named)
 			return error_set(err, ERR_NOT_FOUND, "port \"%.*s\" not found",
 					 STR_ARG(json_str(port)));

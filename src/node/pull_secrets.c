@@ -6,10 +6,11 @@
 #include "node/pull_secrets.h"
 
 #include "base/base64.h"
+#include "node/cri_image.h"
 #include "node/sources.h"
 
-/* What is looked for: "docker.io/library/x:tag" comes to the host docker.io and a path. */
-struct wanted {
+/* A registry's host with its port, and a path that begins with '/' or is empty. */
+struct place {
 	struct str host, path;
 };
 
@@ -18,27 +19,16 @@ static struct str without(struct str s, const char *prefix)
 	return str_starts(s, str_from(prefix)) ? str_skip(s, strlen(prefix)) : s;
 }
 
-static struct wanted split(struct str s)
+static struct place split(struct str s)
 {
 	ptrdiff_t slash;
 
 	s = without(without(s, "https://"), "http://");
 	slash = str_chr(s, '/');
 	if (slash < 0)
-		return (struct wanted){ s, STR("") };
-	return (struct wanted){ str_of(s.p, (size_t)slash),
-				str_of(s.p + slash, s.n - (size_t)slash) };
-}
-
-/* A first part without a dot or a colon is no host: the image is of docker.io. */
-static struct wanted wanted_of(struct str image)
-{
-	struct wanted w = split(image);
-
-	if (w.path.n > 0 && (str_chr(w.host, '.') >= 0 || str_chr(w.host, ':') >= 0 ||
-			     str_eqz(w.host, "localhost")))
-		return w;
-	return (struct wanted){ STR("docker.io"), image };
+		return (struct place){ s, STR("") };
+	return (struct place){ str_of(s.p, (size_t)slash),
+			       str_of(s.p + slash, s.n - (size_t)slash) };
 }
 
 static bool label_matches(struct str pattern, struct str label)
@@ -68,13 +58,16 @@ static bool host_matches(struct str pattern, struct str host)
 	return true;
 }
 
-static bool entry_matches(struct str key, const struct wanted *w)
+/* "/v1/" and "/v2/" at the beginning of an entry's path are the API's, not the image's. */
+static struct place entry_of(struct str key)
 {
-	struct wanted e = split(key);
+	struct place e = split(key);
 
-	if (str_eqz(e.path, "/") || str_eqz(e.path, "/v1/") || str_eqz(e.path, "/v2/"))
+	if (str_starts(e.path, STR("/v1/")) || str_starts(e.path, STR("/v2/")))
+		e.path = str_skip(e.path, strlen("/v1"));
+	if (str_eqz(e.path, "/"))
 		e.path = STR("");
-	return host_matches(e.host, w->host) && str_starts(w->path, e.path);
+	return e;
 }
 
 /* "user:password" in base64, where the parts are not written apart. */
@@ -97,13 +90,19 @@ static void read_auth(const struct json *entry, struct arena *a, struct runtime_
 	}
 }
 
-static const struct json *best_entry(const struct json *keyring, const struct wanted *w)
+static const struct json *best_entry(const struct json *keyring, const struct place *w)
 {
 	const struct json *best = NULL;
+	size_t longest = 0;
 
 	JSON_FOREACH (it, keyring) {
-		if (entry_matches(json_key(it), w) && (!best || it->key_n > best->key_n))
+		struct place e = entry_of(json_key(it));
+
+		if (e.host.n + e.path.n > longest && host_matches(e.host, w->host) &&
+		    str_starts(w->path, e.path)) {
 			best = it;
+			longest = e.host.n + e.path.n;
+		}
 	}
 	return best;
 }
@@ -125,8 +124,12 @@ static struct json *keyring_of(const struct json *secret, struct arena *a)
 bool pull_secrets_find(const struct sources *s, const struct pod *pod, struct str image,
 		       struct arena *a, struct runtime_auth *ret_auth)
 {
-	struct wanted w = wanted_of(image);
+	struct str full;
+	struct place w;
 
+	if (cri_image_full(image, a, &full, NULL) < 0)
+		return false;
+	w = split(full);
 	JSON_FOREACH (it, json_getz(pod->spec, "imagePullSecrets")) {
 		struct json *secret = sources_secret(s, pod->ns, json_text_at(it, "name"), a);
 		const struct json *entry = best_entry(keyring_of(secret, a), &w);

@@ -14,6 +14,7 @@
 
 static const char keyring[] =
 	"{\"auths\":{\"https://index.docker.io/v1/\":{\"auth\":\"aHViOnB3\"},"
+	"\"docker.io/library/tool\":{\"username\":\"tool\",\"password\":\"t\"},"
 	"\"registry.example.com\":{\"username\":\"wide\",\"password\":\"w\"},"
 	"\"registry.example.com/team\":{\"username\":\"team\",\"password\":\"t\"},"
 	"\"*.cloud.example.com:5000\":{\"username\":\"star\",\"password\":\"s\"}}}";
@@ -43,7 +44,12 @@ static void the_longest_match_is_taken(void **state)
 	} rows[] = {
 		{ "busybox", "hub" },
 		{ "library/busybox:1", "hub" },
-		{ "docker.io/library/busybox@sha256:0", "hub" },
+		{ "docker.io/library/busybox@sha256:"
+		  "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+		  "hub" },
+		{ "tool", "tool" },
+		{ "index.docker.io/library/tool:1", "tool" },
+		{ "docker.io/other/tool", "hub" },
 		{ "registry.example.com/other/x", "wide" },
 		{ "registry.example.com/team/x:1", "team" },
 		{ "eu.cloud.example.com:5000/x", "star" },

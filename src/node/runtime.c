@@ -1,4 +1,5 @@
-/* Copies of what a runtime said (its own lives until the next look only), and what has changed since. */
+/* Copies of what a runtime said (its own lives until the next look only), and what has changed
+ * since. */
 #include "node/runtime.h"
 
 static struct runtime_sandbox copy_sandbox(struct arena *a, const struct runtime_sandbox *from)

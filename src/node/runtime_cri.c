@@ -32,6 +32,14 @@ static void count(struct metrics_family *f, enum cri_method m)
 		metrics_counter_add(metrics_counter(f, str_from(cri_method_operation(m))), 1);
 }
 
+static void call_failed(struct cri_op *op, const struct grpc_status *st, struct error *ret_err)
+{
+	read_error(st, ret_err);
+	count(op->r->errors, op->method);
+	log_debug(op->r->log, "the container runtime failed",
+		  LOG_Z("operation", cri_method_operation(op->method)), LOG_ERR(ret_err));
+}
+
 static void call_done(void *arg, struct grpc_call *c, const struct grpc_status *st,
 		      const void *reply)
 {
@@ -40,15 +48,9 @@ static void call_done(void *arg, struct grpc_call *c, const struct grpc_status *
 
 	op->call = c;
 	if (!op->r->freed) {
-		if (op->changes)
-			op->r->dirty = true;
-		if (!reply) {
-			read_error(st, &err);
-			count(op->r->errors, op->method);
-			log_debug(op->r->log, "the container runtime failed",
-				  LOG_Z("operation", cri_method_operation(op->method)),
-				  LOG_ERR(&err));
-		}
+		op->r->dirty |= op->changes;
+		if (!reply)
+			call_failed(op, st, &err);
 		op->fn(op, reply, reply ? NULL : &err);
 	}
 	free(op->id);

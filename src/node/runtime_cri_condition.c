@@ -37,11 +37,11 @@ bool cri_does_cdi(struct str name, struct str version, struct str config)
 	struct json *tree = NULL;
 	bool enabled;
 
+	arena_init(&a, CRI_MESSAGE_MAX);
 	if (str_eqz(name, "cri-o"))
 		return version_from(version, 1, 28);
 	if (!str_eqz(name, "containerd"))
 		return false;
-	arena_init(&a, CRI_MESSAGE_MAX);
 	if (json_parse(&a, config, NULL, &tree, NULL) == 0 &&
 	    json_bool(json_getz(tree, "enableCDI"), &enabled))
 		return enabled;

@@ -66,15 +66,6 @@ static struct json *members(struct arena *a, const struct json *object)
 	return copy;
 }
 
-static const struct json *condition_of(const struct json *list, struct str type)
-{
-	JSON_FOREACH (it, list) {
-		if (str_eq(json_text_at(it, "type"), type))
-			return it;
-	}
-	return NULL;
-}
-
 /* No value and null are the same: metav1.Time prints null where it is not set. */
 static bool is_absent(const struct json *v)
 {
@@ -123,7 +114,7 @@ static struct json *patch_conditions(struct arena *a, const struct json *server,
 	struct json *list = json_make_array(a);
 
 	JSON_FOREACH (it, wanted) {
-		const struct json *old = condition_of(server, json_text_at(it, "type"));
+		const struct json *old = json_find(server, "type", json_text_at(it, "type"));
 
 		if (!old || !same_condition(old, it))
 			json_append(list, merged_condition(a, old, it));
@@ -131,7 +122,7 @@ static struct json *patch_conditions(struct arena *a, const struct json *server,
 	JSON_FOREACH (it, server) {
 		struct str type = json_text_at(it, "type");
 
-		if (is_own(type) && !condition_of(wanted, type))
+		if (is_own(type) && !json_find(wanted, "type", type))
 			json_append(list, deleted_condition(a, type));
 	}
 	return json_count(list) > 0 ? list : NULL;

@@ -40,7 +40,8 @@ enum volume_kind volume_kind(const struct json *volume)
 	return VOLUME_OTHER;
 }
 
-struct str volume_type(const struct json *volume)
+/* The type as the API names it ("nfs"); empty when it has none. */
+static struct str type_of(const struct json *volume)
 {
 	JSON_FOREACH (it, volume) {
 		if (json_is(it, JSON_OBJECT))
@@ -51,11 +52,7 @@ struct str volume_type(const struct json *volume)
 
 struct json *volume_named(const struct pod *pod, struct str name)
 {
-	JSON_FOREACH (it, json_getz(pod->spec, "volumes")) {
-		if (str_eq(json_text_at(it, "name"), name))
-			return it;
-	}
-	return NULL;
+	return json_find(json_getz(pod->spec, "volumes"), "name", name);
 }
 
 const char *volume_pod_dir(const struct volumes *v, struct str uid, struct arena *a)
@@ -161,16 +158,11 @@ static int set_up_host(const struct json *source, struct arena *a, struct error 
 
 /* --- emptyDir, alone and below the others --------------------------------------------------- */
 
-static int64_t memory_of(const struct json *q)
+static int64_t memory_of(const struct json *v)
 {
-	struct quantity parsed;
-	int64_t plain;
+	struct quantity q;
 
-	if (json_i64(q, &plain))
-		return plain;
-	if (json_str(q).n == 0 || quantity_parse(json_str(q), &parsed, NULL) < 0)
-		return 0;
-	return quantity_value(parsed);
+	return quantity_read(v, &q) ? quantity_value(q) : 0;
 }
 
 static int64_t smaller(int64_t limit, int64_t other)
@@ -372,7 +364,7 @@ int volume_set_up(struct volumes *v, const struct volume_context *c, const struc
 	case VOLUME_HOST_PATH:
 		return set_up_host(json_getz(volume, "hostPath"), &a, err);
 	case VOLUME_OTHER:
-		type = volume_type(volume);
+		type = type_of(volume);
 		return error_set(err, ERR_UNIMPLEMENTED,
 				 "volumes of type %.*s are not supported by this node",
 				 STR_ARG(type));

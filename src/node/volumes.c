@@ -196,9 +196,9 @@ int volumes_unmount(struct volumes *v, struct str pod_uid, struct error *err)
 	const char *dir;
 	int r;
 
+	arena_init(&a, REQUEST_WORK_MAX);
 	if (!volume_is_plain(pod_uid))
 		return error_set(err, ERR_INVALID, "not a pod's uid: %.*s", STR_ARG(pod_uid));
-	arena_init(&a, REQUEST_WORK_MAX);
 	dir = volume_pod_dir(v, pod_uid, &a);
 	if (access(dir, F_OK) < 0 && errno == ENOENT)
 		return 0;
@@ -287,10 +287,4 @@ void volumes_set_allocatable(struct volumes *v, int64_t cpu_milli, int64_t memor
 {
 	v->cpu_milli = cpu_milli;
 	v->memory = memory;
-}
-
-void volumes_set_host_ip(struct volumes *v, struct str ip)
-{
-	free(v->host_ip);
-	v->host_ip = str_dup(ip);
 }

@@ -35,8 +35,8 @@ struct volumes_opts {
 	const char *root_dir;
 	struct sources *sources;
 	struct str node_name, host_ip;
-	struct str
-		cluster_domain; /* for /etc/hosts of pods with a subdomain; empty: cluster.local */
+	/* For /etc/hosts of pods with a subdomain; empty: cluster.local. */
+	struct str cluster_domain;
 	const char *etc_dir; /* whose hosts pods on the host's network get; NULL: /etc */
 	const struct log *log; /* or NULL */
 };
@@ -47,8 +47,6 @@ void volumes_free(struct volumes *v);
 
 /* What the node has to give, for resourceFieldRef and the size of memory volumes; 0: not known. */
 void volumes_set_allocatable(struct volumes *v, int64_t cpu_milli, int64_t memory);
-/* The node's address, once it is known or has changed. */
-void volumes_set_host_ip(struct volumes *v, struct str ip);
 
 typedef void volumes_done(void *arg, const struct error *err);
 

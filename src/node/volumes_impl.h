@@ -34,9 +34,6 @@ enum volume_kind {
 
 enum volume_kind volume_kind(const struct json *volume);
 
-/* The type as the API names it ("nfs"); empty when it has none. */
-struct str volume_type(const struct json *volume);
-
 /* The entry of that name; or NULL. */
 struct json *volume_named(const struct pod *pod, struct str name);
 

@@ -64,10 +64,9 @@ void worker_problem(struct worker *w, const char *reason, struct str message)
 	event(w, STR_NULL, RECORDER_WARNING, reason, message);
 }
 
-/* --- what is known
- * ----------------------------------------------------------------------------- */
+/* --- what is known ---------------------------------------------------------------- */
 
-bool worker_ending(const struct worker *w)
+static bool ending(const struct worker *w)
 {
 	return w->gone || w->pod->deleting || w->reject_reason || w->stop_reason;
 }
@@ -115,8 +114,7 @@ void worker_reject(struct worker *w, const char *reason, const char *message)
 	worker_step_done(w, WORKER_RUN);
 }
 
-/* --- steps
- * ------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------ */
 
 void worker_step_done(struct worker *w, enum worker_step next)
 {
@@ -148,7 +146,7 @@ void worker_step_failed(struct worker *w, const char *reason, const char *prefix
 	w->retry_at = now + delay;
 	loop_timer_start(&w->timer, delay);
 	/* It was told to end while the call was under way: that does not wait for the retry. */
-	if (w->step < WORKER_RUN && worker_ending(w))
+	if (w->step < WORKER_RUN && ending(w))
 		worker_look(w);
 }
 
@@ -210,7 +208,7 @@ static void on_task(struct loop_task *t)
 {
 	struct worker *w = CONTAINER_OF(t, struct worker, task);
 
-	if (!w->busy && w->step < WORKER_RUN && worker_ending(w)) {
+	if (!w->busy && w->step < WORKER_RUN && ending(w)) {
 		w->step = WORKER_RUN;
 		w->retry_at = 0;
 	}
@@ -237,8 +235,7 @@ void worker_look(struct worker *w)
 	loop_defer(w->host->loop, &w->task);
 }
 
-/* --- news
- * -------------------------------------------------------------------------------------- */
+/* --- news ------------------------------------------------------------------------- */
 
 static bool differ(const struct json *a, const struct json *b, const char *key)
 {
@@ -254,12 +251,21 @@ static bool texts_differ(const struct pod *a, const struct pod *b)
 	       differ(a->metadata, b->metadata, "annotations");
 }
 
+/* Claims made for it: what a step may wait for. */
+static bool claims_differ(const struct pod *a, const struct pod *b)
+{
+	return differ(a->status, b->status, "resourceClaimStatuses") ||
+	       differ(a->status, b->status, "extendedResourceClaimStatus");
+}
+
 void worker_update(struct worker *w, struct pod *pod)
 {
 	bool refresh = texts_differ(w->pod, pod);
 
 	if (differ(w->pod->spec, pod->spec, "ephemeralContainers"))
 		w->want_again = refresh = true;
+	if (w->step < WORKER_RUN && claims_differ(w->pod, pod))
+		worker_retry(w);
 	pod_unref(w->pod);
 	w->pod = pod_ref(pod);
 	status_writer_seen(w->host->writer, pod);
@@ -307,10 +313,12 @@ void worker_seen(struct worker *w, const struct runtime_pod *seen, uint64_t look
 
 void worker_sources_changed(struct worker *w)
 {
-	/* What is being mounted may have been read before the change. */
-	if (w->step == WORKER_VOLUMES)
+	/* What is being mounted may have been read before; or it is what is waited for. */
+	if (w->step == WORKER_VOLUMES && w->busy)
 		w->refresh_again = true;
-	else if (w->prepared && !worker_ending(w) && !w->ended && !w->host->hollow)
+	else if (w->step == WORKER_SOURCES || w->step == WORKER_VOLUMES)
+		worker_retry(w);
+	else if (w->prepared && !ending(w) && !w->ended && !w->host->hollow)
 		worker_refresh_volumes(w);
 }
 
@@ -349,8 +357,7 @@ void worker_health_changed(struct worker *w)
 		worker_write_status(w);
 }
 
-/* --- life
- * -------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------- */
 
 struct worker *worker_new(struct worker_host *host, struct pod *pod, bool admitted)
 {

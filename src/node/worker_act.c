@@ -37,7 +37,7 @@ static void on_pause(struct loop_timer *t)
 	worker_op_end(CONTAINER_OF(t, struct worker_op, pause), NULL, STR_NULL);
 }
 
-struct worker_op *worker_op_new(struct worker *w, const struct lifecycle_action *a)
+static struct worker_op *op_new(struct worker *w, const struct lifecycle_action *a)
 {
 	struct worker_op *op = XNEW(struct worker_op);
 
@@ -132,8 +132,7 @@ struct str worker_ip(const struct worker *w)
 	return sandbox && sandbox->nips ? sandbox->ips[0] : STR_NULL;
 }
 
-/* --- sandboxes
- * ----------------------------------------------------------------------------------- */
+/* --- sandboxes -------------------------------------------------------------------- */
 
 static void on_sandbox(void *arg, struct str id, const struct error *err)
 {
@@ -164,8 +163,7 @@ static void run_sandbox(struct worker_op *op)
 	h->runtime->ops->run_sandbox(h->runtime, &spec, on_sandbox, op);
 }
 
-/* --- ends
- * ------------------------------------------------------------------------------------------ */
+/* --- ends ------------------------------------------------------------------------- */
 
 static void on_ended(void *arg, const struct error *err)
 {
@@ -241,8 +239,7 @@ static void begin_stop(struct worker_op *op, const struct lifecycle_action *a)
 		stop_container(op);
 }
 
-/* --- one of each
- * ------------------------------------------------------------------------------------- */
+/* --- one of each ------------------------------------------------------------------ */
 
 void worker_act(struct worker *w, const struct lifecycle_action *a)
 {
@@ -253,7 +250,7 @@ void worker_act(struct worker *w, const struct lifecycle_action *a)
 	if (under_way(w, a))
 		return;
 	hurried = a->type == LIFECYCLE_STOP_CONTAINER && drop_stops(w, a->id);
-	op = worker_op_new(w, a);
+	op = op_new(w, a);
 	switch (a->type) {
 	case LIFECYCLE_RUN_SANDBOX:
 		run_sandbox(op);

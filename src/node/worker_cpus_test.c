@@ -1,5 +1,4 @@
-/* Containers that run follow the CPUs that are shared: a worker without the rest of an agent, and a
- * runtime that notes. */
+/* Containers follow the CPUs that are shared: a worker without an agent, a runtime that notes. */
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -25,8 +24,7 @@ struct world {
 	char last[64]; /* "id cpus" */
 };
 
-/* --- a runtime that answers when it is told to
- * ------------------------------------------------------------ */
+/* --- a runtime that answers when it is told to --------------------------------------------- */
 
 static void note_update(struct runtime *r, struct str id, const struct runtime_limits *limits,
 			runtime_done *done, void *arg)
@@ -50,8 +48,7 @@ static void answer(struct world *t, enum error_code code)
 	t->done(t->arg, code == ERR_OK ? NULL : &err);
 }
 
-/* --- the world
- * -------------------------------------------------------------------------------------------- */
+/* --- the world ----------------------------------------------------------------------------- */
 
 static void on_task(struct loop_task *t)
 {
@@ -103,8 +100,7 @@ static void take_two(struct world *t, const char *uid)
 	assert_int_equal(fixture_admit(&t->f, p), 0);
 }
 
-/* --- tests
- * ------------------------------------------------------------------------------------------------ */
+/* --- tests --------------------------------------------------------------------------------- */
 
 static void a_container_leaves_cpus_that_are_taken_and_comes_back(void **state)
 {

@@ -95,8 +95,7 @@ struct worker {
 	struct backoff cpus_backoff;
 };
 
-/* --- worker.c
- * ---------------------------------------------------------------------------------- */
+/* --- worker.c --------------------------------------------------------------------- */
 
 /* The runtime was asked since we last changed something there. */
 bool worker_sees(const struct worker *w);
@@ -112,11 +111,9 @@ void worker_step_done(struct worker *w, enum worker_step next);
 void worker_event(struct worker *w, struct str container, enum recorder_type type,
 		  const char *reason, const char *fmt, ...) PRINTF_LIKE(5, 6);
 struct lifecycle_input worker_input(const struct worker *w);
-bool worker_ending(const struct worker *w);
 void worker_reject(struct worker *w, const char *reason, const char *message);
 
-/* --- worker_prepare.c: the steps before the first container and after the last one
- * --------------- */
+/* --- worker_prepare.c: the steps before the first container and after the last one ---- */
 
 void worker_step_admit(struct worker *w);
 void worker_step_hold(struct worker *w);
@@ -129,12 +126,10 @@ void worker_step_release(struct worker *w);
 void worker_step_remove(struct worker *w);
 void worker_refresh_volumes(struct worker *w);
 
-/* --- worker_act.c, worker_start.c: what the life cycle wants done
- * ---------------------------------- */
+/* --- worker_act.c, worker_start.c: what the life cycle wants done ----------------- */
 
 void worker_act(struct worker *w, const struct lifecycle_action *a);
 void worker_start(struct worker_op *op);
-struct worker_op *worker_op_new(struct worker *w, const struct lifecycle_action *a);
 /* It is over; with `reason` it failed. The op is gone afterwards. */
 void worker_op_end(struct worker_op *op, const char *reason, struct str message);
 void worker_ops_free(struct worker *w);
@@ -148,16 +143,14 @@ const struct runtime_sandbox *worker_sandbox(const struct worker *w);
 /* The pod's address; empty: it has none yet. */
 struct str worker_ip(const struct worker *w);
 
-/* --- worker_cpus.c
- * -------------------------------------------------------------------------------------- */
+/* --- worker_cpus.c ---------------------------------------------------------------- */
 
 void worker_cpus_init(struct worker *w);
 void worker_cpus_release(struct worker *w);
 /* A container was started that was made with these CPUs; empty: any. */
 void worker_cpus_started(struct worker *w, struct str id, struct str cpus);
 
-/* --- worker_status.c
- * --------------------------------------------------------------------------------- */
+/* --- worker_status.c -------------------------------------------------------------- */
 
 void worker_write_status(struct worker *w);
 void worker_status_free(struct worker_status *s);

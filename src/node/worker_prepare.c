@@ -33,8 +33,7 @@ static void came_back(struct worker *w)
 	w->busy = false;
 }
 
-/* --- admission
- * ----------------------------------------------------------------------------------- */
+/* --- admission -------------------------------------------------------------------- */
 
 static bool wants_preferred(void *arg, struct str resource)
 {
@@ -80,15 +79,6 @@ static void on_preferred(void *arg, const struct str *ids, size_t n, const struc
 	worker_look(w);
 }
 
-static const struct str *copy_strs(struct arena *a, const struct str *v, size_t n)
-{
-	struct str *to = arena_alloc(a, (n + 1) * sizeof(*to));
-
-	for (size_t i = 0; i < n; i++)
-		to[i] = arena_str(a, v[i]);
-	return to;
-}
-
 static void ask_preferred(struct worker *w, const struct assign_wish *wish)
 {
 	struct wish *s = XNEW(struct wish);
@@ -98,15 +88,15 @@ static void ask_preferred(struct worker *w, const struct assign_wish *wish)
 	s->wish = *wish;
 	s->wish.resource = arena_str(&s->arena, wish->resource);
 	s->wish.container = arena_str(&s->arena, wish->container);
-	s->wish.available = copy_strs(&s->arena, wish->available, wish->navailable);
-	s->wish.must = copy_strs(&s->arena, wish->must, wish->nmust);
+	s->wish.available = arena_strs(&s->arena, wish->available, wish->navailable);
+	s->wish.must = arena_strs(&s->arena, wish->must, wish->nmust);
 	call(w);
 	plugins_preferred(w->host->plugins, &s->wish, on_preferred, s);
 }
 
 /*
- * An earlier agent released its devices and died before its status was written. What its containers did
- * is what it comes to; without any it was refused, or nobody knows. Nothing of it may start.
+ * An earlier agent released its devices and died before its status was written. What its containers
+ * did is what it comes to; without any it was refused, or nobody knows. Nothing of it may start.
  */
 static void end_again(struct worker *w)
 {
@@ -183,8 +173,7 @@ void worker_step_hold(struct worker *w)
 	w->host->save(w->host->arg, on_held, w);
 }
 
-/* --- plugins
- * --------------------------------------------------------------------------------------- */
+/* --- plugins ---------------------------------------------------------------------- */
 
 static void on_answers_saved(void *arg, const struct error *err)
 {
@@ -230,8 +219,7 @@ void worker_step_allocate(struct worker *w)
 		w->host->save(w->host->arg, on_answers_saved, w);
 }
 
-/* --- claims and volumes
- * ------------------------------------------------------------------------------ */
+/* --- claims and volumes ----------------------------------------------------------- */
 
 static void on_claims(void *arg, const struct error *err)
 {
@@ -337,8 +325,7 @@ void worker_refresh_volumes(struct worker *w)
 		volumes_mount(w->host->volumes, w->pod, on_refreshed, w);
 }
 
-/* --- the end
- * ------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------- */
 
 static void on_unprepared(void *arg, const struct error *err)
 {

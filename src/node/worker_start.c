@@ -27,8 +27,7 @@ static void failed(struct worker_op *op, const char *reason, const char *text)
 	worker_op_end(op, reason, message);
 }
 
-/* --- start
- * ----------------------------------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------ */
 
 static void on_post_start(void *arg, const struct error *err)
 {
@@ -85,8 +84,7 @@ static void on_created(void *arg, struct str id, const struct error *err)
 	h->runtime->ops->start(h->runtime, op->created_id, on_started, op);
 }
 
-/* --- what it is made of
- * ---------------------------------------------------------------------------- */
+/* --- what it is made of ----------------------------------------------------------- */
 
 static void gather_answers(struct worker_op *op, struct container_parts *parts)
 {
@@ -212,8 +210,7 @@ static void create(struct worker_op *op)
 					op);
 }
 
-/* --- plugins that want to know
- * --------------------------------------------------------------------- */
+/* --- plugins that want to know ---------------------------------------------------- */
 
 static void prestart(struct worker_op *op);
 
@@ -249,8 +246,7 @@ static void prestart(struct worker_op *op)
 		create(op);
 }
 
-/* --- the image
- * --------------------------------------------------------------------------------------- */
+/* --- the image -------------------------------------------------------------------- */
 
 static struct str image_name(const struct worker_op *op)
 {
@@ -305,9 +301,7 @@ static void on_image(void *arg, const struct runtime_image *image, const struct 
 		       err->msg);
 		return;
 	}
-	if (!op->pulled && str_eqz(policy, "Always")) {
-		pull(op);
-	} else if (image->ref.n > 0) {
+	if (image->ref.n > 0 && (op->pulled || !str_eqz(policy, "Always"))) {
 		op->image_ref = arena_str(&op->arena, image->ref);
 		op->image_user = image->user;
 		op->image_user_name = arena_str(&op->arena, image->username);

@@ -54,15 +54,6 @@ static struct json *json_copy_of(struct arena *a, const struct json *v)
 	return v && json_copy(a, v, &copy, NULL) == 0 ? copy : json_make_array(a);
 }
 
-static const struct json *entry_of(const struct json *list, const char *key, struct str name)
-{
-	JSON_FOREACH (it, list) {
-		if (str_eq(json_text_at(it, key), name))
-			return it;
-	}
-	return NULL;
-}
-
 /* One container's: devices of plugins that are to come back stay as they were. */
 static bool keep_devices(struct worker *w, struct arena *a, struct json *now,
 			 const struct json *before)
@@ -72,7 +63,7 @@ static bool keep_devices(struct worker *w, struct arena *a, struct json *now,
 
 	JSON_FOREACH (resource, json_getz(now, "allocatedResourcesStatus")) {
 		struct str name = json_text_at(resource, "name");
-		const struct json *was = entry_of(old, "name", name);
+		const struct json *was = json_find(old, "name", name);
 
 		if (!was || !w->host->settling(w->host->arg, name))
 			continue;
@@ -85,7 +76,7 @@ static bool keep_devices(struct worker *w, struct arena *a, struct json *now,
 static void keep_condition(struct arena *a, struct json *status, const struct json *before)
 {
 	struct json *list = json_getz(status, "conditions");
-	const struct json *old = entry_of(json_getz(before, "conditions"), "type",
+	const struct json *old = json_find(json_getz(before, "conditions"), "type",
 					  STR(DEVICES_HEALTHY_CONDITION));
 
 	JSON_FOREACH_SAFE (it, list) {
@@ -106,7 +97,7 @@ static void keep_settling(struct worker *w, struct arena *a, struct json *status
 
 		JSON_FOREACH (it, json_getz(status, lists[i]))
 			kept |= keep_devices(w, a, it,
-					     entry_of(old, "name", json_text_at(it, "name")));
+					     json_find(old, "name", json_text_at(it, "name")));
 	}
 	if (kept)
 		keep_condition(a, status, before);
@@ -115,7 +106,7 @@ static void keep_settling(struct worker *w, struct arena *a, struct json *status
 static void add_devices(struct worker *w, struct worker_status *s)
 {
 	struct worker_host *h = w->host;
-	const struct json *before = w->status ? w->status->tree : w->pod->status;
+	const struct json *before = w->status && w->status->tree ? w->status->tree : w->pod->status;
 	struct device_status_opts o = {
 		.assign = h->assign,
 		.health = h->health,
@@ -155,20 +146,30 @@ static void follow_probes(struct worker *w, const struct lifecycle_input *in)
 	}
 }
 
+/* A status has texts of the pod, the runtime and the log of assignments; what is kept has none. */
+static void keep(struct worker *w, const struct json *status)
+{
+	struct worker_status *s = XNEW(struct worker_status);
+
+	arena_init(&s->arena, REQUEST_WORK_MAX);
+	(void)json_copy(&s->arena, status, &s->tree, NULL);
+	worker_status_free(w->status);
+	w->status = s;
+}
+
 void worker_write_status(struct worker *w)
 {
 	struct lifecycle_input in = worker_input(w);
-	struct worker_status *s;
+	struct worker_status now;
 
 	if (w->gone || w->seen_at == 0)
 		return;
 	if (!w->ended)
 		follow_probes(w, &in);
-	s = XNEW(struct worker_status);
-	arena_init(&s->arena, REQUEST_WORK_MAX);
-	s->tree = lifecycle_status(w->life, &in, &s->arena);
-	add_devices(w, s);
-	status_writer_set(w->host->writer, w->pod, s->tree);
-	worker_status_free(w->status);
-	w->status = s;
+	arena_init(&now.arena, REQUEST_WORK_MAX);
+	now.tree = lifecycle_status(w->life, &in, &now.arena);
+	add_devices(w, &now);
+	status_writer_set(w->host->writer, w->pod, now.tree);
+	keep(w, now.tree);
+	arena_release(&now.arena);
 }

@@ -23,7 +23,7 @@ every_command_has_help() {
 	script=$("$DEVPLANE" completion bash)
 	grep -oP "^\t'\Kdevplane[^']*(?='\)$)" <<<"$script" | while read -r path; do
 		# shellcheck disable=SC2086 # the words of a command
-		"$DEVPLANE" ${path#devplane} --help | grep -q '^Usage:$' || { echo "$path" && false; } || return
+		"$DEVPLANE" ${path#devplane} --help | grep '^Usage:$' >/dev/null || { echo "$path" && false; } || return
 	done
 }
 check "every command has help" every_command_has_help

@@ -125,7 +125,7 @@ containerd_snapshotter() {
 containerd_answers() {
 	kill -0 "$(cat "$1/pid")" 2>/dev/null || return 2
 	ctr -a "$1/containerd.sock" version >/dev/null 2>&1 &&
-		ctr -a "$1/containerd.sock" plugins ls 2>/dev/null | grep -qE 'io.containerd.grpc.v1 +cri .* ok'
+		ctr -a "$1/containerd.sock" plugins ls 2>/dev/null | grep -E 'io.containerd.grpc.v1 +cri .* ok' >/dev/null
 }
 
 # start_containerd DIR: sets $containerd_socket. With what it had before when DIR was stopped by containerd_halt.

@@ -1,7 +1,7 @@
 // CPUs, memory and devices on a machine that is made up of files: two NUMA nodes of four CPUs and 8 GiB. Pods get what
 // belongs together, or are refused; CPUs and memory that come and go are seen by the Node.
 import assert from "node:assert/strict"
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { finish, scratch, test, until } from "./lib.mjs"
 import { podOn, startCluster } from "./node_lib.mjs"
 import { DevicePlugin } from "./plugin_lib.mjs"
@@ -12,10 +12,12 @@ const sys = `${scratch}/sys`, proc = `${scratch}/proc`
 
 function put(path, text) {
 	mkdirSync(path.slice(0, path.lastIndexOf("/")), { recursive: true })
-	writeFileSync(path, `${text}\n`)
+	writeFileSync(`${path}.new`, `${text}\n`)
+	renameSync(`${path}.new`, path)
 }
 
-// Files are written one after the other, as a kernel changes them; the agent may look in between.
+// A file is old or new, as the kernel's are; the agent may look between two of them. Those of CPUs and of all memory, which
+// tests wait for, are the last.
 function putMachine({ online = "0-7", nodes = ["0-3", "4-7"], gib = [8, 8] } = {}) {
 	for (const [id, cpulist] of nodes.entries()) {
 		put(`${sys}/devices/system/node/node${id}/meminfo`, `Node ${id} MemTotal:       ${gib[id] * GIB} kB`)
@@ -41,13 +43,13 @@ const node = await cluster.node("n1", {
 		"--topology-manager-policy", "single-numa-node",
 	],
 })
-// Two devices on each node.
-const plugin = await DevicePlugin.start(node.root, GPU,
-	[0, 0, 1, 1].map((numa, i) => ({ ID: `gpu${i}`, numa: [numa] })))
+// Two devices on each node. An agent that starts removes the sockets of plugins, which come again.
+const offer = () => DevicePlugin.start(node.root, GPU, [0, 0, 1, 1].map((numa, i) => ({ ID: `gpu${i}`, numa: [numa] })))
+let plugin = await offer()
 
 function wants({ cpu = "2", memory = "1Gi", gpus = 1 }) {
 	const limits = { cpu, memory, ...(gpus && { [GPU]: String(gpus) }) }
-	return podOn("n1", { restartPolicy: "Never", main: { resources: { limits, requests: limits } } })
+	return podOn("n1", { main: { resources: { limits, requests: limits } } })
 }
 
 // "0-2,5" as [0, 1, 2, 5].
@@ -141,7 +143,8 @@ await test("an agent that was killed finds what pods hold, and gives it to nobod
 	const before = held(pod)
 	await node.kill()
 	await node.begin()
-	await plugin.register()
+	plugin.stop()
+	plugin = await offer()
 	await cluster.readNodeWhen("n1", (n) => n.status.allocatable[GPU] === "4")
 	await cluster.pod(pod, (p) => p.status.phase === "Running" && p.status.containerStatuses[0].ready)
 	assert.deepEqual(held(pod), before)
