@@ -14,7 +14,7 @@ ASAN_E2E = api_accounts api_authn api_authz api_client_node api_consistency api_
 	controller_client driver_sim grpc_client grpc_server http node_faults node_health store
 TSAN_E2E = api_consistency api_crd api_protobuf api_rest api_security api_servers api_watch grpc_client grpc_server http \
 	node_health
-TSAN_UNIT = base net grpc store server drivers node
+TSAN_UNIT = base net grpc store server drivers
 
 all: ## build build/devplane, installing what the build needs
 	@scripts/deps build

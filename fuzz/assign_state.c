@@ -9,14 +9,7 @@
 #include "base/limits.h"
 #include "node/assign.h"
 #include "node/machine.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool fact)
-{
-	if (!fact)
-		abort();
-}
+#include "target.h"
 
 static struct assign *make(const struct machine *m)
 {
@@ -29,7 +22,7 @@ static struct assign *make(const struct machine *m)
 				    .nreserved_memory = 1 };
 	struct assign *s = NULL;
 
-	must(assign_new(&opts, &s, NULL) == 0);
+	require(assign_new(&opts, &s, NULL) == 0);
 	return s;
 }
 
@@ -38,7 +31,7 @@ static struct str encode(const struct assign *s, struct arena *a)
 	struct buf b = BUF_INIT(64 * MIB);
 	struct str text;
 
-	must(assign_encode(s, &b) == 0);
+	require(assign_encode(s, &b) == 0);
 	text = arena_str(a, buf_str(&b));
 	buf_release(&b);
 	return text;
@@ -87,12 +80,12 @@ static void try_state(struct str text, const struct machine *m, struct arena *a)
 
 	if (assign_decode(s, text, NULL) == 0) {
 		once = encode(s, a);
-		must(assign_decode(other, once, NULL) == 0);
-		must(str_eq(once, encode(other, a)));
+		require(assign_decode(other, once, NULL) == 0);
+		require(str_eq(once, encode(other, a)));
 		live(s, a);
 		drop_all(s);
 	}
-	must(str_eq(empty, encode(s, a)));
+	require(str_eq(empty, encode(s, a)));
 	assign_free(s);
 	assign_free(other);
 }

@@ -4,14 +4,7 @@
  */
 #include "node/cdi.h"
 #include "node/cdi_spec.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 static void apply(const struct json *edits, struct arena *a)
 {

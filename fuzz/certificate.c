@@ -11,18 +11,11 @@
 #include "net/pki.h"
 #include "net/pki_sign.h"
 #include "net/tls.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool fact)
-{
-	if (!fact)
-		abort();
-}
+#include "target.h"
 
 static void must_be_name(struct str s)
 {
-	must(str_is_utf8(s) && str_chr(s, '\0') < 0);
+	require(str_is_utf8(s) && str_chr(s, '\0') < 0);
 }
 
 static void try_certificate(struct str pem)
@@ -37,8 +30,8 @@ static void try_certificate(struct str pem)
 		must_be_name(peer.common_name);
 		for (size_t i = 0; i < peer.norganizations; i++)
 			must_be_name(peer.organizations[i]);
-		must(strlen(peer.fingerprint) == 64);
-		must(pki_not_after(pem, &end, NULL) == 0 && end == peer.not_after);
+		require(strlen(peer.fingerprint) == 64);
+		require(pki_not_after(pem, &end, NULL) == 0 && end == peer.not_after);
 	}
 	/* A file with both, as some tools write them. */
 	if (pki_ca_load(pem, pem, &ca, NULL) == 0)
@@ -52,15 +45,15 @@ static void try_keys(struct str pem)
 
 	if (pki_keys_load(pem, keys, ARRAY_SIZE(keys), &n, NULL) < 0)
 		return;
-	must(n > 0);
+	require(n > 0);
 	for (size_t i = 0; i < n; i++) {
 		CLEANUP(buf_release) struct buf out = BUF_INIT(16 * KIB);
 		struct json_writer w;
 
 		json_writer_init(&w, &out, NULL);
 		pki_key_print_jwk(keys[i], &w);
-		must(json_writer_finish(&w) == 0);
-		must(!pki_verify(keys[i], STR("message"), STR("not a signature")));
+		require(json_writer_finish(&w) == 0);
+		require(!pki_verify(keys[i], STR("message"), STR("not a signature")));
 		pki_key_free(keys[i]);
 	}
 }

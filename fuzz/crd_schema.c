@@ -5,15 +5,8 @@
  */
 #include "api/crd.h"
 #include "base/limits.h"
+#include "target.h"
 #include "writing.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
 
 /* The definition with this schema; NULL when no definition may have it. */
 static struct crd *define(struct arena *a, struct str schema, const struct gates *gates,

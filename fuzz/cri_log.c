@@ -5,14 +5,7 @@
 #include "base/limits.h"
 #include "node/cri_image.h"
 #include "node/cri_log.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,14 +4,7 @@
  */
 #include "base/limits.h"
 #include "drivers/claim.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 static struct str print(struct arena *a, const struct dp_claim *c)
 {

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/random.h"
 #include "grpc/frame.h"
+#include "target.h"
 
 enum { MESSAGE_MAX = 4 * 1024 };
 
@@ -57,8 +58,6 @@ static struct outcome decode(struct str in, bool gzip, struct prng *cuts)
 	grpc_frame_release(&f);
 	return o;
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -6,8 +6,7 @@
 
 #include "base/limits.h"
 #include "net/gzip.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 /* Small enough to be reached often: what stops bombs is tried too. */
 #define OUT_MAX (64UL * KIB)

@@ -4,14 +4,7 @@
  */
 #include "base/limits.h"
 #include "node/health.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 static struct health *decoded(struct str body)
 {

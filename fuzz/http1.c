@@ -11,8 +11,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "net/http_session.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 struct side {
 	struct http_config config;

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "net/http_session.h"
+#include "target.h"
 
 struct fuzz {
 	unsigned n;
@@ -124,8 +125,6 @@ static void ask(struct http_session *h)
 	for (int i = 0; i < 3; i++)
 		(void)http_session_request(h, &r, &s, NULL);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

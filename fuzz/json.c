@@ -4,14 +4,7 @@
  */
 #include "base/json.h"
 #include "base/limits.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 static void check_round_trip(struct arena *a, const struct json *v, const struct json_style *style)
 {

@@ -10,21 +10,14 @@
 #include "net/jwt.h"
 #include "net/jwt_fixture.h"
 #include "server/claims.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool fact)
-{
-	if (!fact)
-		abort();
-}
+#include "target.h"
 
 static struct pki_key *load(struct str pem)
 {
 	struct pki_key *k = NULL;
 	size_t n;
 
-	must(pki_keys_load(pem, &k, 1, &n, NULL) == 0);
+	require(pki_keys_load(pem, &k, 1, &n, NULL) == 0);
 	return k;
 }
 
@@ -44,14 +37,14 @@ static void try_token(struct str token, const struct pki_key *k)
 	arena_init(&a, 64 * MIB);
 	if (jwt_parse(token, &a, &t, NULL) < 0)
 		return;
-	must(json_is(t.header, JSON_OBJECT) && json_is(t.payload, JSON_OBJECT));
-	must(t.message.p == token.p && t.message.n < token.n && t.signature.n > 0);
-	must(str_eq(json_text_at(t.header, "alg"), pki_alg_name(t.alg)));
-	must(!jwt_verify(&t, k) || is_from_rfc(token));
+	require(json_is(t.header, JSON_OBJECT) && json_is(t.payload, JSON_OBJECT));
+	require(t.message.p == token.p && t.message.n < token.n && t.signature.n > 0);
+	require(str_eq(json_text_at(t.header, "alg"), pki_alg_name(t.alg)));
+	require(!jwt_verify(&t, k) || is_from_rfc(token));
 	if (claims_read(&t, &a, &c, NULL) < 0)
 		return;
 	claims_user(&c, &a, &u);
-	must(u.authenticated && u.ngroups == 3 && u.binding->ns.n > 0);
+	require(u.authenticated && u.ngroups == 3 && u.binding->ns.n > 0);
 	(void)claims_check_time(&c, INT64_C(1893456000), NULL);
 }
 
@@ -65,12 +58,12 @@ static void try_payload(struct str payload, const struct pki_key *k)
 	arena_init(&a, 64 * MIB);
 	if (jwt_print(k, payload, &token, NULL) < 0 || jwt_parse(buf_str(&token), &a, &t, NULL) < 0)
 		return;
-	must(jwt_verify(&t, k));
-	must(str_eq(t.kid, pki_key_id(k)));
-	must(buf_add_str(&changed, buf_str(&token)) == 0);
+	require(jwt_verify(&t, k));
+	require(str_eq(t.kid, pki_key_id(k)));
+	require(buf_add_str(&changed, buf_str(&token)) == 0);
 	/* One letter of the payload. */
 	changed.p[t.message.n - 1] = changed.p[t.message.n - 1] == 'A' ? 'B' : 'A';
-	must(jwt_parse(buf_str(&changed), &a, &t, NULL) < 0 || !jwt_verify(&t, k));
+	require(jwt_parse(buf_str(&changed), &a, &t, NULL) < 0 || !jwt_verify(&t, k));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

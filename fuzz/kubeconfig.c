@@ -3,14 +3,7 @@
  * Files that it names lie in a folder that does not exist.
  */
 #include "client/kubeconfig.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -6,14 +6,7 @@
 #include "api/decode.h"
 #include "api/managed.h"
 #include "base/limits.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 static struct json *reread(struct arena *a, const struct json *v, struct buf *out)
 {

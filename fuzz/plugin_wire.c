@@ -8,16 +8,9 @@
 #include "base/limits.h"
 #include "grpc/message.h"
 #include "node/plugin_wire.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 enum { MESSAGES = 7 };
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
 
 static void check_text(struct str s)
 {

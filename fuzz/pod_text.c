@@ -8,14 +8,7 @@
 #include "node/probe_run_impl.h"
 #include "node/volume_payload.h"
 #include "node/volume_subpath.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 static void expand(struct arena *a, struct str text)
 {

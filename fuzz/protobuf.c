@@ -6,14 +6,7 @@
 #include "api/decode.h"
 #include "api/protobuf.h"
 #include "base/limits.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 /* Whether it fits. */
 static bool check_again(struct arena *a, const struct schema_type *type, struct json *v)

@@ -5,16 +5,7 @@
  * and order as its rounded values do.
  */
 #include "api/quantity.h"
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 static void check_round_trip(struct quantity q)
 {

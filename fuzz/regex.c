@@ -5,14 +5,7 @@
  */
 #include "base/limits.h"
 #include "base/regex.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 static bool matches(struct arena *a, const char *fmt, struct str pattern, struct str text)
 {

@@ -8,16 +8,11 @@
 #include "base/buf.h"
 #include "server/negotiate.h"
 #include "server/request.h"
-
-static void must(bool fact)
-{
-	if (!fact)
-		abort();
-}
+#include "target.h"
 
 static void must_be_part(struct str s)
 {
-	must(str_is_utf8(s) && str_chr(s, '\0') < 0 && str_chr(s, '/') < 0);
+	require(str_is_utf8(s) && str_chr(s, '\0') < 0 && str_chr(s, '/') < 0);
 }
 
 static void try_continue(struct arena *a, struct str token)
@@ -28,8 +23,8 @@ static void try_continue(struct arena *a, struct str token)
 	if (request_continue_parse(token, a, &revision, &key, NULL) < 0)
 		return;
 	again = request_continue_print(a, revision, key);
-	must(request_continue_parse(again, a, &again_revision, &again_key, NULL) == 0);
-	must(again_revision == revision && str_eq(again_key, key));
+	require(request_continue_parse(again, a, &again_revision, &again_key, NULL) == 0);
+	require(again_revision == revision && str_eq(again_key, key));
 }
 
 static void try_request(struct arena *a, struct str method, struct str target)
@@ -44,7 +39,7 @@ static void try_request(struct arena *a, struct str method, struct str target)
 
 	field_errors_init(&errs, a);
 	ret = request_parse(&r, a, method, path, query, &errs, &err);
-	must((ret == -ERR_INVALID) == field_errors_any(&errs) || ret == -ERR_BAD_REQUEST);
+	require((ret == -ERR_INVALID) == field_errors_any(&errs) || ret == -ERR_BAD_REQUEST);
 	(void)request_options_kind(&r);
 	if (ret < 0)
 		return;
@@ -54,8 +49,8 @@ static void try_request(struct arena *a, struct str method, struct str target)
 	must_be_part(r.ns);
 	must_be_part(r.name);
 	must_be_part(r.subresource);
-	must(r.limit >= 0 && r.revision >= -1);
-	must(r.verb == REQUEST_NONE || r.resource.n > 0);
+	require(r.limit >= 0 && r.revision >= -1);
+	require(r.verb == REQUEST_NONE || r.resource.n > 0);
 	try_continue(a, r.cont);
 }
 
@@ -67,12 +62,10 @@ static void try_headers(struct str header)
 
 	if (negotiate_accept(ACCEPT_OF_RESOURCES | 1U << ACCEPT_DISCOVERY_V2, header, header,
 			     header, &accept, NULL) == 0)
-		must(accept.as <= ACCEPT_DISCOVERY_V2 && accept.as_version.n > 0);
+		require(accept.as <= ACCEPT_DISCOVERY_V2 && accept.as_version.n > 0);
 	(void)negotiate_body(header, &format, NULL);
 	(void)negotiate_patch(header, &type, NULL);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -11,12 +11,7 @@
 #include "base/timestamp.h"
 #include "base/uuid.h"
 #include "net/addr.h"
-
-static void must(bool fact)
-{
-	if (!fact)
-		abort();
-}
+#include "target.h"
 
 static void try_timestamp(struct str text)
 {
@@ -25,8 +20,8 @@ static void try_timestamp(struct str text)
 
 	if (timestamp_parse(text, &ns, NULL) < 0)
 		return;
-	must(timestamp_parse(timestamp_print(ns, TIMESTAMP_NANO, out), &again, NULL) == 0);
-	must(again == ns);
+	require(timestamp_parse(timestamp_print(ns, TIMESTAMP_NANO, out), &again, NULL) == 0);
+	require(again == ns);
 }
 
 static void try_duration(struct str text)
@@ -36,8 +31,8 @@ static void try_duration(struct str text)
 
 	if (duration_parse(text, &ns, NULL) < 0)
 		return;
-	must(duration_parse(duration_print(ns, out), &again, NULL) == 0);
-	must(again == ns);
+	require(duration_parse(duration_print(ns, out), &again, NULL) == 0);
+	require(again == ns);
 	(void)duration_print_age(ns, out);
 	(void)duration_print_age_short(ns, out);
 }
@@ -50,8 +45,8 @@ static void try_base64(struct str text, enum base64_form form)
 
 	if (base64_decode(&bytes, text, form, NULL) < 0)
 		return;
-	must(base64_encode(&again, buf_str(&bytes), form) == 0);
-	must(str_eq(buf_str(&again), text));
+	require(base64_encode(&again, buf_str(&bytes), form) == 0);
+	require(str_eq(buf_str(&again), text));
 }
 
 static void try_uuid(struct str text)
@@ -60,7 +55,7 @@ static void try_uuid(struct str text)
 	struct uuid u;
 
 	if (uuid_parse(text, &u))
-		must(str_ieq(uuid_print(&u, out), text));
+		require(str_ieq(uuid_print(&u, out), text));
 }
 
 static void try_number(struct str text)
@@ -71,7 +66,7 @@ static void try_number(struct str text)
 	if (!str_to_i64(text, &v))
 		return;
 	(void)buf_add_i64(&out, v);
-	must(str_to_i64(buf_str(&out), &again) && again == v);
+	require(str_to_i64(buf_str(&out), &again) && again == v);
 }
 
 static void try_addr(struct str text)
@@ -80,11 +75,9 @@ static void try_addr(struct str text)
 
 	if (addr_parse(&a, text, 0, NULL) < 0)
 		return;
-	must(addr_parse(&again, str_from(a.text), 0, NULL) == 0);
-	must(strcmp(a.text, again.text) == 0 && a.kind == again.kind && a.port == again.port);
+	require(addr_parse(&again, str_from(a.text), 0, NULL) == 0);
+	require(strcmp(a.text, again.text) == 0 && a.kind == again.kind && a.port == again.port);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,14 +4,7 @@
  */
 #include "api/selector.h"
 #include "base/limits.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 /* Every key has the value that is its own name; those with an even length have none. */
 static struct str get(const void *source, struct str key)

@@ -6,14 +6,7 @@
 #include "base/map.h"
 #include "client/reflector_list.h"
 #include "client/watch_event.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 static void take_line(struct str line)
 {

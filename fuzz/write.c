@@ -6,15 +6,8 @@
  */
 #include "api/object.h"
 #include "base/limits.h"
+#include "target.h"
 #include "writing.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
 
 /* Stores and reads back; the tree is as the next write finds it. */
 static struct json *stored(struct write *w, const struct json *object)

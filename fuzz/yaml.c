@@ -4,14 +4,7 @@
  */
 #include "base/limits.h"
 #include "base/yaml.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
+#include "target.h"
 
 static void check_round_trip(struct arena *a, const struct json *v, bool sort)
 {

@@ -401,9 +401,11 @@ static void members_are_read_and_made_by_name(void **state)
 	json_append(list, json_make_str(a, STR("b")));
 	assert_true(json_has_text(list, STR("b")));
 	assert_false(json_has_text(list, STR("")) || json_has_text(NULL, STR("b")));
+	json_append(list, json_make_object(a));
+	inner = json_make_object(a);
+	json_put_str(a, inner, "name", STR("pod"));
 	json_append(list, inner);
-	json_append(list, o);
-	assert_ptr_equal(json_find(list, "name", STR("pod")), o);
+	assert_ptr_equal(json_find(list, "name", STR("pod")), inner);
 	assert_null(json_find(list, "name", STR("po")));
 	assert_null(json_find(list, "none", STR("")));
 	assert_null(json_find(NULL, "name", STR("pod")));

@@ -271,5 +271,6 @@ void describe_containers(struct describe *d, const char *title, const char *list
 	describe_line(d, 0, "%s:", title);
 	JSON_FOREACH (it, containers)
 		describe_one(d, it,
-			     json_find(json_getz(d->status, statuses), "name", json_text_at(it, "name")));
+			     json_find(json_getz(d->status, statuses), "name",
+				       json_text_at(it, "name")));
 }

@@ -274,6 +274,24 @@ void claims_op_end(struct claims_op *op)
 		done(arg, err.code != ERR_OK ? &err : NULL);
 }
 
+static void on_saved(void *arg, const struct error *err)
+{
+	struct claims_op *op = arg;
+	struct error own;
+
+	if (err) {
+		own = *err;
+		(void)error_wrap(&own, -(int)own.code, "checkpoint ResourceClaim state");
+		claims_op_fail(op, &own);
+	}
+	claims_op_end(op);
+}
+
+void claims_op_save(struct claims_op *op)
+{
+	op->claims->opts.save(op->claims->opts.arg, on_saved, op);
+}
+
 void claims_prepare(struct claims *c, struct pod *pod, claims_done *done, void *arg)
 {
 	op_new(c, &claims_prepare_type, pod->uid, done, arg)->pod = pod_ref(pod);

@@ -92,6 +92,8 @@ void claims_op_fail(struct claims_op *op, const struct error *err);
 
 /* Over: tells, and frees it. */
 void claims_op_end(struct claims_op *op);
+/* The same once all is on the disk. */
+void claims_op_save(struct claims_op *op);
 
 /* GETs the items' claims, then checks them and calls `then`; a failure ends the operation. */
 void claims_fetch(struct claims_op *op);

@@ -79,19 +79,6 @@ static void answered(struct claims_item *item, struct str driver,
 				 result->ndevices);
 }
 
-static void on_prepared(void *arg, const struct error *err)
-{
-	struct claims_op *op = arg;
-	struct error own;
-
-	if (err) {
-		own = *err;
-		(void)error_wrap(&own, -(int)own.code, "checkpoint ResourceClaim state");
-		claims_op_fail(op, &own);
-	}
-	claims_op_end(op);
-}
-
 /* A claim is prepared when all its drivers have; one whose driver failed is asked for again. */
 static void all_answered(struct claims_op *op)
 {
@@ -106,7 +93,7 @@ static void all_answered(struct claims_op *op)
 		changed = true;
 	}
 	if (changed)
-		c->opts.save(c->opts.arg, on_prepared, op);
+		claims_op_save(op);
 	else
 		claims_op_end(op);
 }

@@ -26,15 +26,13 @@ static bool concerns(const struct claims_op *op, const struct assign_claim *clai
 static void add_item(struct claims_op *op, const struct assign_claim *claim)
 {
 	struct claims_item *item = &op->items[op->n++];
-	struct str *drivers = ARENA_ARRAY(&op->arena, struct str, claim->ndrivers);
 
-	for (size_t i = 0; i < claim->ndrivers; i++)
-		drivers[i] = arena_str(&op->arena, claim->drivers[i]);
 	item->op = op;
 	item->claim = (struct assign_claim){ .uid = arena_str(&op->arena, claim->uid),
 					     .ns = arena_str(&op->arena, claim->ns),
 					     .name = arena_str(&op->arena, claim->name),
-					     .drivers = drivers,
+					     .drivers = arena_strs(&op->arena, claim->drivers,
+								   claim->ndrivers),
 					     .ndrivers = claim->ndrivers };
 }
 
@@ -87,19 +85,6 @@ static void answered(struct claims_item *item UNUSED, struct str driver UNUSED,
 {
 }
 
-static void on_saved(void *arg, const struct error *err)
-{
-	struct claims_op *op = arg;
-	struct error own;
-
-	if (err) {
-		own = *err;
-		(void)error_wrap(&own, -(int)own.code, "checkpoint ResourceClaim state");
-		claims_op_fail(op, &own);
-	}
-	claims_op_end(op);
-}
-
 static void all_answered(struct claims_op *op)
 {
 	struct claims *c = op->claims;
@@ -112,7 +97,7 @@ static void all_answered(struct claims_op *op)
 		(void)assign_claim_unuse(c->opts.assign, item->claim.uid, op->pod_uid);
 		assign_claim_forget(c->opts.assign, item->claim.uid);
 	}
-	c->opts.save(c->opts.arg, on_saved, op);
+	claims_op_save(op);
 }
 
 const struct claims_op_type claims_unprepare_type = {

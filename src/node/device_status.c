@@ -252,7 +252,7 @@ static void put_condition(struct fill *f, struct json *status, const struct json
 	struct json *list = json_need_array(f->arena, status, "conditions");
 	struct json *old = json_find(list, "type", STR(DEVICES_HEALTHY_CONDITION));
 	const struct json *was = json_find(json_getz(before, "conditions"), "type",
-				      STR(DEVICES_HEALTHY_CONDITION));
+					   STR(DEVICES_HEALTHY_CONDITION));
 	struct json *now = json_make_object(f->arena);
 	enum assign_health health = worst(f);
 	struct str since = json_text_at(was, "lastTransitionTime");
@@ -383,7 +383,7 @@ size_t device_status_diff(struct arena *a, const struct json *before, const stru
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		JSON_FOREACH (status, json_getz(now, lists[i])) {
 			const struct json *old = json_find(json_getz(before, lists[i]), "name",
-						      json_text_at(status, "name"));
+							   json_text_at(status, "name"));
 
 			diff_lists(&d, json_getz(old, field), json_getz(status, field));
 		}

@@ -348,7 +348,7 @@ const char *lifecycle_list_of(enum pod_container_kind kind)
 const struct json *lifecycle_old_status(const struct lifecycle_view *v, struct str name,
 					enum pod_container_kind kind)
 {
-	return lifecycle_find_status(json_getz(v->old, lifecycle_list_of(kind)), name);
+	return json_find(json_getz(v->old, lifecycle_list_of(kind)), "name", name);
 }
 
 const struct json *lifecycle_state(const struct json *status, const char *state)
@@ -452,8 +452,8 @@ static bool has_started(const struct lifecycle *l, const struct lifecycle_input 
 			enum pod_container_kind kind)
 {
 	int known = lifecycle_outcome(l, c->id, LIFECYCLE_STARTUP);
-	const struct json *old = lifecycle_find_status(
-		json_getz(in->pod->status, lifecycle_list_of(kind)), c->name);
+	const struct json *old = json_find(json_getz(in->pod->status, lifecycle_list_of(kind)),
+					   "name", c->name);
 	struct str id = json_text_at(old, "containerID");
 
 	if (known != 0)

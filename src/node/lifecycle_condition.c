@@ -31,7 +31,8 @@ static bool is_own(struct str type)
 static void put(struct lifecycle_view *v, struct json *list, const struct condition *c)
 {
 	struct arena *a = v->arena;
-	const struct json *before = FIND(json_getz(v->old, "conditions"), str_from(c->type));
+	const struct json *before = json_find(json_getz(v->old, "conditions"), "type",
+					      str_from(c->type));
 	struct str status = c->good ? STR("True") : STR("False");
 	struct json *now = json_make_object(a);
 	int64_t generation = json_i64_at(v->in->pod->metadata, "generation", 0);
@@ -76,7 +77,7 @@ static void add_name(struct buf *names, struct str name)
 
 static const struct json *status_of(const struct json *status, const struct pod_containers *c)
 {
-	return lifecycle_find_status(json_getz(status, lifecycle_list_of(c->kind)), c->name);
+	return json_find(json_getz(status, lifecycle_list_of(c->kind)), "name", c->name);
 }
 
 static struct str unready(struct lifecycle_view *v, const struct json *status)
@@ -118,7 +119,7 @@ static struct str gates_closed(struct lifecycle_view *v, const struct json *cond
 
 	JSON_FOREACH (gate, json_getz(v->in->pod->spec, "readinessGates")) {
 		struct str type = json_text_at(gate, "conditionType");
-		const struct json *c = FIND(conditions, type);
+		const struct json *c = json_find(conditions, "type", type);
 		struct str status = json_text_at(c, "status");
 
 		if (c && str_eqz(status, "True"))
@@ -182,7 +183,8 @@ static struct condition initialized(struct lifecycle_view *v, const struct json 
 				    struct str phase)
 {
 	struct condition c = { .type = "Initialized", .good = true };
-	const struct json *before = FIND(json_getz(v->old, "conditions"), STR("Initialized"));
+	const struct json *before = json_find(json_getz(v->old, "conditions"), "type",
+					      STR("Initialized"));
 
 	if (str_eqz(phase, "Succeeded")) {
 		c.reason = "PodCompleted";

@@ -328,8 +328,8 @@ static const struct json *told_instead(const struct lifecycle_view *v, const str
 	struct str name = json_text_at(status, "name");
 	const struct json *ended = lifecycle_state(status, "terminated");
 	const struct json *old = lifecycle_old_status(v, name, kind);
-	const struct json *known = lifecycle_find_status(
-		json_getz(v->in->pod->status, lifecycle_list_of(kind)), name);
+	const struct json *known = json_find(json_getz(v->in->pod->status, lifecycle_list_of(kind)),
+					     "name", name);
 
 	if (ended)
 		return for_good(v, container, ended) && lifecycle_comes_back(v, name) &&

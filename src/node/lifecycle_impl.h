@@ -122,7 +122,6 @@ bool lifecycle_main_created(const struct lifecycle_input *in);
 
 /* The list of the status that statuses of this kind are in. */
 const char *lifecycle_list_of(enum pod_container_kind kind);
-const struct json *lifecycle_find_status(const struct json *list, struct str name);
 /* The status before, of a container; NULL when there is none. */
 const struct json *lifecycle_old_status(const struct lifecycle_view *v, struct str name,
 					enum pod_container_kind kind);

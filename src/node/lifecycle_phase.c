@@ -164,8 +164,8 @@ static struct counts count(const struct lifecycle_view *v, const struct json *st
 	struct counts n = { 0 };
 
 	while (pod_containers_next(&c)) {
-		const struct json *one = lifecycle_find_status(
-			json_getz(status, lifecycle_list_of(c.kind)), c.name);
+		const struct json *one = json_find(json_getz(status, lifecycle_list_of(c.kind)),
+						   "name", c.name);
 
 		if (c.kind == POD_INIT)
 			count_init(v, &c, one, &n);

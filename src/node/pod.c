@@ -172,7 +172,8 @@ bool pod_host_network(const struct pod *p)
 struct str pod_claim_name(const struct pod *p, struct str name, bool *ret_none)
 {
 	const struct json *entry = json_find(json_getz(p->spec, "resourceClaims"), "name", name);
-	const struct json *made = json_find(json_getz(p->status, "resourceClaimStatuses"), "name", name);
+	const struct json *made = json_find(json_getz(p->status, "resourceClaimStatuses"), "name",
+					    name);
 	struct str direct = json_text_at(entry, "resourceClaimName");
 
 	*ret_none = false;

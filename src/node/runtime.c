@@ -5,12 +5,9 @@
 static struct runtime_sandbox copy_sandbox(struct arena *a, const struct runtime_sandbox *from)
 {
 	struct runtime_sandbox to = *from;
-	struct str *ips = arena_alloc(a, (from->nips + 1) * sizeof(*ips));
 
 	to.id = arena_str(a, from->id);
-	for (size_t i = 0; i < from->nips; i++)
-		ips[i] = arena_str(a, from->ips[i]);
-	to.ips = ips;
+	to.ips = arena_strs(a, from->ips, from->nips);
 	return to;
 }
 

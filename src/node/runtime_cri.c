@@ -105,6 +105,17 @@ static struct runtime_cri *cri_of(struct runtime *rt)
 	return CONTAINER_OF(rt, struct runtime_cri, runtime);
 }
 
+static struct cri_op change_op(struct runtime *rt, enum cri_method method, runtime_done *done,
+			       void *arg)
+{
+	return (struct cri_op){ .r = cri_of(rt),
+				.method = method,
+				.fn = plain_done,
+				.changes = true,
+				.done = done,
+				.arg = arg };
+}
+
 /* --- folders of logs ------------------------------------------------------------------------ */
 
 static int make_dirs(char *path, struct error *err)
@@ -169,26 +180,20 @@ static void run_sandbox(struct runtime *rt, const struct sandbox_spec *spec, run
 
 static void stop_sandbox(struct runtime *rt, struct str id, runtime_done *done, void *arg)
 {
-	struct cri_op op = { .r = cri_of(rt), .method = CRI_STOP_SANDBOX, .fn = plain_done };
+	struct cri_op op = change_op(rt, CRI_STOP_SANDBOX, done, arg);
 	Cri__StopPodSandboxRequest m = CRI__STOP_POD_SANDBOX_REQUEST__INIT;
 	CLEANUP(free) char *z = str_dup(id);
 
-	op.changes = true;
-	op.done = done;
-	op.arg = arg;
 	m.pod_sandbox_id = z;
 	cri_call(&op, &m.base, CRI_TIMEOUT_MS);
 }
 
 static void remove_sandbox(struct runtime *rt, struct str id, runtime_done *done, void *arg)
 {
-	struct cri_op op = { .r = cri_of(rt), .method = CRI_REMOVE_SANDBOX, .fn = plain_done };
+	struct cri_op op = change_op(rt, CRI_REMOVE_SANDBOX, done, arg);
 	Cri__RemovePodSandboxRequest m = CRI__REMOVE_POD_SANDBOX_REQUEST__INIT;
 	CLEANUP(free) char *z = str_dup(id);
 
-	op.changes = true;
-	op.done = done;
-	op.arg = arg;
 	m.pod_sandbox_id = z;
 	cri_call(&op, &m.base, CRI_TIMEOUT_MS);
 }
@@ -295,26 +300,20 @@ static void create(struct runtime *rt, struct str sandbox_id, const struct sandb
 
 static void start(struct runtime *rt, struct str id, runtime_done *done, void *arg)
 {
-	struct cri_op op = { .r = cri_of(rt), .method = CRI_START, .fn = plain_done };
+	struct cri_op op = change_op(rt, CRI_START, done, arg);
 	Cri__StartContainerRequest m = CRI__START_CONTAINER_REQUEST__INIT;
 	CLEANUP(free) char *z = str_dup(id);
 
-	op.changes = true;
-	op.done = done;
-	op.arg = arg;
 	m.container_id = z;
 	cri_call(&op, &m.base, CRI_TIMEOUT_MS);
 }
 
 static void stop(struct runtime *rt, struct str id, int64_t grace_s, runtime_done *done, void *arg)
 {
-	struct cri_op op = { .r = cri_of(rt), .method = CRI_STOP, .fn = plain_done };
+	struct cri_op op = change_op(rt, CRI_STOP, done, arg);
 	Cri__StopContainerRequest m = CRI__STOP_CONTAINER_REQUEST__INIT;
 	CLEANUP(free) char *z = str_dup(id);
 
-	op.changes = true;
-	op.done = done;
-	op.arg = arg;
 	m.container_id = z;
 	m.timeout = grace_s;
 	cri_call(&op, &m.base, CRI_TIMEOUT_MS + MIN(grace_s, INT32_MAX) * 1000);
@@ -322,13 +321,10 @@ static void stop(struct runtime *rt, struct str id, int64_t grace_s, runtime_don
 
 static void remove_container(struct runtime *rt, struct str id, runtime_done *done, void *arg)
 {
-	struct cri_op op = { .r = cri_of(rt), .method = CRI_REMOVE, .fn = plain_done };
+	struct cri_op op = change_op(rt, CRI_REMOVE, done, arg);
 	Cri__RemoveContainerRequest m = CRI__REMOVE_CONTAINER_REQUEST__INIT;
 	CLEANUP(free) char *z = str_dup(id);
 
-	op.changes = true;
-	op.done = done;
-	op.arg = arg;
 	m.container_id = z;
 	cri_call(&op, &m.base, CRI_TIMEOUT_MS);
 }

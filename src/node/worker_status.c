@@ -77,7 +77,7 @@ static void keep_condition(struct arena *a, struct json *status, const struct js
 {
 	struct json *list = json_getz(status, "conditions");
 	const struct json *old = json_find(json_getz(before, "conditions"), "type",
-					  STR(DEVICES_HEALTHY_CONDITION));
+					   STR(DEVICES_HEALTHY_CONDITION));
 
 	JSON_FOREACH_SAFE (it, list) {
 		if (old && str_eqz(json_text_at(it, "type"), DEVICES_HEALTHY_CONDITION))

@@ -5,7 +5,8 @@ import { existsSync, rmSync } from "node:fs"
 import { unique } from "./api_lib.mjs"
 import { assertGrowth, finish, peakMemory, test, until } from "./lib.mjs"
 import { allocateClaim, healthOf, podOn, startCluster } from "./node_lib.mjs"
-import { codes, DevicePlugin, DraDriver } from "./plugin_lib.mjs"
+import { DevicePlugin, DraDriver } from "./plugin_lib.mjs"
+import { codes } from "./plugin_services.mjs"
 
 const cluster = await startCluster()
 const node = await cluster.node("n1")

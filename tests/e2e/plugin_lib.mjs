@@ -11,31 +11,18 @@
 // delay ({ method: ms }). `calls` has every request: { method: [request, ..] }. A Buffer instead of an object is sent
 // as it is: garbage.
 import * as grpc from "@grpc/grpc-js"
-import * as loader from "@grpc/proto-loader"
 import { mkdirSync, rmSync } from "node:fs"
-import { fileURLToPath } from "node:url"
 import { until } from "./lib.mjs"
+import {
+	codes, DevicePlugin as DevicePluginService, DRAPlugin, DRAResourceHealth, insecure, NodeHealth, PluginRegistration, Registration,
+} from "./plugin_services.mjs"
 
-const folder = fileURLToPath(new URL("proto", import.meta.url))
-
-// Each file by itself: packages have the same names, and so do messages in them.
-function load(file, path) {
-	const definition = loader.loadSync(`${file}.proto`, { includeDirs: [folder], keepCase: true, longs: Number, enums: String, defaults: true })
-	return path.split(".").reduce((at, name) => at[name], grpc.loadPackageDefinition(definition))
-}
-
-const { Registration: DeviceRegistration, DevicePlugin: DevicePluginService } = load("deviceplugin", "v1beta1")
-const { Registration } = load("pluginregistration", "pluginregistration")
-const draServices = {
-	"v1.DRAPlugin": load("dra_v1", "k8s.io.kubelet.pkg.apis.dra.v1").DRAPlugin,
-	"v1beta1.DRAPlugin": load("dra_v1beta1", "k8s.io.kubelet.pkg.apis.dra.v1beta1").DRAPlugin,
-}
+const draServices = { "v1.DRAPlugin": DRAPlugin.v1, "v1beta1.DRAPlugin": DRAPlugin.v1beta1 }
 const healthServices = {
-	"v1.DRAResourceHealth": load("drahealth_v1", "v1").DRAResourceHealth,
-	"v1alpha1.DRAResourceHealth": load("drahealth_v1alpha1", "v1alpha1").DRAResourceHealth,
-	"v1alpha1.NodeHealth": load("nodehealth", "v1alpha1").NodeHealth,
+	"v1.DRAResourceHealth": DRAResourceHealth.v1,
+	"v1alpha1.DRAResourceHealth": DRAResourceHealth.v1alpha1,
+	"v1alpha1.NodeHealth": NodeHealth,
 }
-export const codes = grpc.status
 
 // The service, except that a Buffer goes out unchanged.
 function lenient(service) {
@@ -195,7 +182,7 @@ export class DevicePlugin extends Plugin {
 	register({ version = "v1beta1", resource = this.resource, endpoint = this.socket, channel = {}, seconds = 60 } = {}) {
 		if (this.options.registry)
 			return until("registration", () => this.notified.some((n) => n.plugin_registered))
-		const client = new DeviceRegistration(`unix:${this.root}/device-plugins/kubelet.sock`, grpc.credentials.createInsecure(), channel)
+		const client = new PluginRegistration(`unix:${this.root}/device-plugins/kubelet.sock`, insecure, channel)
 		return new Promise((resolve, reject) =>
 			client.Register({ version, endpoint, resource_name: resource }, { deadline: Date.now() + seconds * 1000 }, (e, reply) => {
 				client.close()
