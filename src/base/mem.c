@@ -4,7 +4,10 @@
  */
 #include "base/mem.h"
 
+#include <link.h>
 #include <malloc.h>
+#include <stdint.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static NORETURN void out_of_memory(void)
@@ -62,8 +65,36 @@ void mem_give_back(void)
 {
 	(void)malloc_trim(0);
 }
+
+static int drop_segments(struct dl_phdr_info *info, size_t size UNUSED, void *arg)
+{
+	const uintptr_t *page = arg;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t from = (info->dlpi_addr + p->p_vaddr) & ~(*page - 1);
+		uintptr_t to = (info->dlpi_addr + p->p_vaddr + p->p_memsz) & ~(*page - 1);
+
+		/* Pages that can be written, or could be before relocation, are ours alone. */
+		if (p->p_type == PT_LOAD && !(p->p_flags & PF_W) && from < to)
+			(void)madvise((void *)from, to - from, MADV_DONTNEED);
+	}
+	return 0;
+}
+
+void mem_started(void)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	mem_give_back();
+	(void)dl_iterate_phdr(drop_segments, &page);
+}
 #else
 void mem_give_back(void)
+{
+}
+
+void mem_started(void)
 {
 }
 #endif

@@ -22,6 +22,12 @@ char *xstrndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull))
 /* Gives freed memory back to the system. Costs milliseconds: after a phase that used much. */
 void mem_give_back(void);
 
+/*
+ * The start is over: the same, and pages of code and constants that only the start needed leave
+ * the process. They are the files', so what is needed again comes from the page cache.
+ */
+void mem_started(void);
+
 #define XNEW(type) ((type *)xcalloc(1, sizeof(type)))
 
 DEFINE_CLEANUP(free, char *);

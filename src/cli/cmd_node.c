@@ -23,6 +23,8 @@
 #include "node/pod_level.h"
 #include "node/saver.h"
 
+enum { STARTED_MS = 2 * 1000, TIDY_MS = 30 * 1000 };
+
 #define CONTAINERD "/run/containerd/containerd.sock"
 
 struct node_options {
@@ -133,6 +135,8 @@ struct node {
 	size_t n, stopped;
 	struct agent_opts opts;
 	struct loop_timer last; /* before the end */
+	struct loop_timer tidy; /* memory that was needed for a while is given back */
+	bool started;
 	struct error failure; /* why it could not start */
 	bool stopping;
 };
@@ -333,6 +337,18 @@ static void on_last(struct loop_timer *t)
 	role_stop(&CONTAINER_OF(t, struct node, last)->role);
 }
 
+static void on_tidy(struct loop_timer *t)
+{
+	struct node *v = CONTAINER_OF(t, struct node, tidy);
+
+	if (v->started)
+		mem_give_back();
+	else
+		mem_started();
+	v->started = true;
+	loop_timer_start(t, TIDY_MS);
+}
+
 /* Connections give their memory back in the loop's next turn. */
 static void on_silent(void *arg)
 {
@@ -343,6 +359,7 @@ static void on_silent(void *arg)
 	v->n = 0;
 	saver_free(TAKE(v->saver));
 	client_free(TAKE(v->client));
+	loop_timer_stop(&v->tidy);
 	loop_timer_start(&v->last, 0);
 }
 
@@ -490,6 +507,8 @@ static int run(struct cli *cli, struct error *err)
 	v.metrics = metrics_new();
 	(void)metrics_process_register(v.metrics, NULL);
 	loop_timer_init(&v.last, v.role.loop, on_last);
+	loop_timer_init(&v.tidy, v.role.loop, on_tidy);
+	loop_timer_start(&v.tidy, STARTED_MS);
 	r = node(&v, err);
 	endpoint_free(v.endpoint);
 	metrics_free(v.metrics);

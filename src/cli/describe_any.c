@@ -21,7 +21,7 @@ static void describe_member(struct describe *d, const struct json *v)
 	if (yaml_print(&text, v, NULL, NULL) < 0 || key.n == 0)
 		return;
 	rest = buf_str(&text);
-	first = toupper((unsigned char)key.p[0]);
+	first = (toupper)((unsigned char)key.p[0]);
 	key = str_skip(key, 1);
 	if (!json_is_container(v)) {
 		describe_line(d, 0, "%c%.*s:\t%.*s", first, STR_ARG(key),

@@ -54,7 +54,8 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 	loop_stop(w->kube->loop);
 }
 
-static int send_and_wait(struct kube *k, struct client_request *r, struct str *ret_body, struct error *err)
+static int send_and_wait(struct kube *k, struct client_request *r, struct str *ret_body,
+			 struct error *err)
 {
 	struct wait w = { .kube = k };
 

@@ -1,7 +1,6 @@
 /* Cells are printed as they come: what a value means is the server's business. */
 #include "cli/object_table.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 #include "base/duration.h"
@@ -68,7 +67,7 @@ static bool is_shown(const struct json *column, const struct object_table_style 
 
 static char upper(char c)
 {
-	return (char)toupper((unsigned char)c);
+	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
 static void add_upper(struct buf *out, struct str text)

@@ -12,7 +12,6 @@
 #include "client/bucket.h"
 
 enum {
-	KNOWN_MAX = 4096,
 	ALIKE_MAX = 9, /* different messages that are told apart; further ones are combined */
 };
 
@@ -24,6 +23,7 @@ enum {
 struct table {
 	struct map by_key;
 	struct list recent; /* the least recent first */
+	size_t max;
 };
 
 struct group {
@@ -45,8 +45,9 @@ struct correlator {
 	void (*forget)(void *data);
 };
 
-static void table_init(struct table *t)
+static void table_init(struct table *t, size_t max)
 {
+	t->max = max;
 	map_init(&t->by_key);
 	list_init(&t->recent);
 }
@@ -65,7 +66,7 @@ static void *table_find(struct table *t, struct str key)
 /* The one to be forgotten for a new one, or NULL. */
 static void *table_evict(struct table *t)
 {
-	return t->by_key.n < KNOWN_MAX ? NULL : t->recent.next;
+	return t->by_key.n < t->max ? NULL : t->recent.next;
 }
 
 static void table_remove(struct table *t, struct list *l, char *key)
@@ -191,14 +192,14 @@ struct correlated *correlator_observe(struct correlator *c, const struct correla
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-struct correlator *correlator_new(void (*forget)(void *data))
+struct correlator *correlator_new(size_t known_max, void (*forget)(void *data))
 {
 	struct correlator *c = XNEW(struct correlator);
 
 	c->forget = forget;
-	table_init(&c->events);
-	table_init(&c->groups);
-	table_init(&c->springs);
+	table_init(&c->events, known_max);
+	table_init(&c->groups, known_max);
+	table_init(&c->springs, known_max);
 	return c;
 }
 

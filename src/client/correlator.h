@@ -34,7 +34,7 @@ struct correlated {
 };
 
 /* forget(data) is called for what is forgotten, unless data is NULL. */
-struct correlator *correlator_new(void (*forget)(void *data));
+struct correlator *correlator_new(size_t known_max, void (*forget)(void *data));
 void correlator_free(struct correlator *c);
 
 /*

@@ -23,6 +23,7 @@ enum {
 	QUEUE_MAX = 1000,
 	TRIES_MAX = 12,
 	MESSAGE_MAX = 1024,
+	KNOWN_MAX = 4096, /* events that are remembered: what they would be counted to */
 	SERIES_MAX = 4096, /* of which the oldest is ended for a new one */
 	SERIES_QUIET_MS = 6 * 60 * 1000, /* after which a series is over */
 	SERIES_REFRESH_MS = 30 * 60 * 1000, /* how often its count is written */
@@ -422,9 +423,11 @@ struct recorder *recorder_new(const struct recorder_opts *opts)
 	r->opts.instance = opts->instance ? xstrdup(opts->instance) : NULL;
 	if (r->opts.queue_max == 0)
 		r->opts.queue_max = QUEUE_MAX;
+	if (r->opts.known_max == 0)
+		r->opts.known_max = KNOWN_MAX;
 	r->loop = client_loop(opts->client);
 	r->events = resource_builtin(opts->series ? "events.k8s.io" : "", "v1", "events");
-	r->correlator = correlator_new(on_forget);
+	r->correlator = correlator_new(r->opts.known_max, on_forget);
 	map_init(&r->series_by_key);
 	list_init(&r->series);
 	list_init(&r->waiting);

@@ -36,6 +36,7 @@ struct recorder_opts {
 	const char *instance; /* which of them: its host; or NULL */
 	bool series; /* events.k8s.io/v1 */
 	size_t queue_max; /* events that wait; 1000 */
+	size_t known_max; /* events that are remembered, to be counted when they come again; 4096 */
 	struct metrics *metrics; /* or NULL */
 	const struct log *log; /* debug only; or NULL */
 };

@@ -27,6 +27,8 @@
 #include "node/status_writer.h"
 #include "node/volumes.h"
 
+enum { EVENTS_KNOWN_MAX = 512 }; /* a few for each pod of a node */
+
 /* --- what parts tell -------------------------------------------------------------- */
 
 static void on_sources_changed(void *arg, struct str pod_uid)
@@ -157,7 +159,11 @@ static int make_node(struct agent *a, struct error *err)
 {
 	const struct agent_opts *o = &a->opts;
 	struct recorder_opts recorder = {
-		.client = o->client, .component = "kubelet", .instance = o->node_name, .log = o->log
+		.client = o->client,
+		.component = "kubelet",
+		.instance = o->node_name,
+		.known_max = EVENTS_KNOWN_MAX,
+		.log = o->log,
 	};
 	struct node_object_opts node = {
 		.loop = o->loop,
@@ -355,7 +361,7 @@ static void on_stop_timer(struct loop_timer *t)
 {
 	struct agent *a = CONTAINER_OF(t, struct agent, stop_timer);
 
-	if (!list_empty(&a->savings) || saver_pending(a->opts.saver) > 0) {
+	if (!list_empty(&a->savings) || a->waiters.n > 0 || saver_pending(a->opts.saver) > 0) {
 		loop_timer_start(t, 1);
 		return;
 	}

@@ -1,16 +1,15 @@
 /*
  * An entry per pod and device that ever changed, until the pod is forgotten. What is held back
- * waits in a list by the time when it may be told; a new one nearly always goes to its end, for
- * periods are equal.
+ * waits in a heap by the time when it may be told: a device that flaps moves with every change.
  */
 #include "node/device_events.h"
 
-#include "base/list.h"
 #include "base/mem.h"
 #include "base/omap.h"
+#include "base/vec.h"
 
 struct entry {
-	struct list link; /* in `waiting`, or in none */
+	size_t at; /* in the heap; SIZE_MAX: nothing is held back */
 	struct str key; /* pod, NUL, resource unless a claim's, NUL, id; behind the struct */
 	struct str pod_uid; /* within key */
 	/* What was told last; nothing: told[] is all 0. */
@@ -26,7 +25,7 @@ struct entry {
 
 struct device_events {
 	struct omap entries;
-	struct list waiting;
+	VEC(struct entry *) waiting; /* a heap: what is due first is first */
 };
 
 /* An id of a driver's device says all; one of a plugin is its resource's. */
@@ -42,13 +41,59 @@ struct device_events *device_events_new(void)
 	struct device_events *e = XNEW(struct device_events);
 
 	omap_init(&e->entries);
-	list_init(&e->waiting);
+	vec_init(&e->waiting, SIZE_MAX / sizeof(struct entry *));
 	return e;
 }
 
-static void drop_held(struct entry *x)
+static void place(struct device_events *e, size_t at, struct entry *x)
 {
-	list_remove(&x->link);
+	e->waiting.v[at] = x;
+	x->at = at;
+}
+
+static void move_up(struct device_events *e, struct entry *x, size_t at)
+{
+	while (at > 0 && x->due_ms < e->waiting.v[(at - 1) / 2]->due_ms) {
+		place(e, at, e->waiting.v[(at - 1) / 2]);
+		at = (at - 1) / 2;
+	}
+	place(e, at, x);
+}
+
+static void move_down(struct device_events *e, struct entry *x, size_t at)
+{
+	size_t child;
+
+	while ((child = 2 * at + 1) < e->waiting.n) {
+		if (child + 1 < e->waiting.n &&
+		    e->waiting.v[child + 1]->due_ms < e->waiting.v[child]->due_ms)
+			child++;
+		if (x->due_ms <= e->waiting.v[child]->due_ms)
+			break;
+		place(e, at, e->waiting.v[child]);
+		at = child;
+	}
+	place(e, at, x);
+}
+
+static void stop_waiting(struct device_events *e, struct entry *x)
+{
+	size_t at = x->at;
+	struct entry *last;
+
+	if (at == SIZE_MAX)
+		return;
+	x->at = SIZE_MAX;
+	last = e->waiting.v[--e->waiting.n];
+	if (last == x)
+		return;
+	move_up(e, last, at);
+	move_down(e, last, last->at);
+}
+
+static void drop_held(struct device_events *e, struct entry *x)
+{
+	stop_waiting(e, x);
 	free(TAKE(x->resource));
 	free(TAKE(x->id));
 	free(TAKE(x->new_message));
@@ -56,7 +101,7 @@ static void drop_held(struct entry *x)
 
 static void entry_free(struct device_events *e, struct entry *x)
 {
-	drop_held(x);
+	drop_held(e, x);
 	(void)omap_remove(&e->entries, x->key);
 	free(x->message);
 	free(x);
@@ -71,6 +116,7 @@ void device_events_free(struct device_events *e)
 	while (omap_first(&e->entries, &c))
 		entry_free(e, omap_value(&c));
 	omap_release(&e->entries);
+	vec_release(&e->waiting);
 	free(e);
 }
 
@@ -100,7 +146,7 @@ static struct entry *entry_of(struct device_events *e, struct str pod_uid,
 		free(x);
 		return known;
 	}
-	list_init(&x->link);
+	x->at = SIZE_MAX;
 	(void)omap_put(&e->entries, x->key, x);
 	return x;
 }
@@ -125,17 +171,14 @@ static void tell_now(struct entry *x, const struct device_status_change *c, int6
 static void hold_back(struct device_events *e, struct entry *x,
 		      const struct device_status_change *c)
 {
-	struct list *at = e->waiting.prev;
-
 	x->resource = str_dup(c->resource);
 	x->id = str_dup(c->id);
 	x->new_message = str_dup(c->message);
 	x->before = c->before;
 	x->now = c->now;
 	x->due_ms = x->told_ms[c->now];
-	while (at != &e->waiting && LIST_ENTRY(at, struct entry, link)->due_ms > x->due_ms)
-		at = at->prev;
-	list_insert_after(at, &x->link);
+	(void)vec_push(&e->waiting, x);
+	move_up(e, x, e->waiting.n - 1);
 }
 
 void device_events_change(struct device_events *e, struct str pod_uid,
@@ -144,7 +187,7 @@ void device_events_change(struct device_events *e, struct str pod_uid,
 {
 	struct entry *x = entry_of(e, pod_uid, c);
 
-	drop_held(x);
+	drop_held(e, x);
 	if (x->told && x->health == c->now && str_eqz(c->message, x->message))
 		return;
 	if (now_ms >= x->told_ms[c->now])
@@ -155,14 +198,13 @@ void device_events_change(struct device_events *e, struct str pod_uid,
 
 int64_t device_events_next(const struct device_events *e)
 {
-	return list_empty(&e->waiting) ? INT64_MAX
-				       : LIST_ENTRY(e->waiting.next, struct entry, link)->due_ms;
+	return e->waiting.n == 0 ? INT64_MAX : e->waiting.v[0]->due_ms;
 }
 
 void device_events_due(struct device_events *e, int64_t now_ms, device_events_tell *tell, void *arg)
 {
 	while (device_events_next(e) <= now_ms) {
-		struct entry *x = LIST_ENTRY(e->waiting.next, struct entry, link);
+		struct entry *x = e->waiting.v[0];
 		struct device_status_change c = { .resource = str_from(x->resource),
 						  .id = str_from(x->id),
 						  .message = str_from(x->new_message),
@@ -170,7 +212,7 @@ void device_events_due(struct device_events *e, int64_t now_ms, device_events_te
 						  .now = x->now };
 
 		tell_now(x, &c, now_ms, tell, arg);
-		drop_held(x);
+		drop_held(e, x);
 	}
 }
 

@@ -458,6 +458,13 @@ void status_writer_seen(struct status_writer *w, const struct pod *pod)
 	next(e);
 }
 
+struct str status_writer_wanted(const struct status_writer *w, struct str pod_uid)
+{
+	const struct entry *e = map_get(&w->entries, pod_uid);
+
+	return e && e->wanted ? str_from(e->wanted) : STR_NULL;
+}
+
 bool status_writer_settled(const struct status_writer *w, struct str pod_uid)
 {
 	const struct entry *e = map_get(&w->entries, pod_uid);

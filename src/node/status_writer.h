@@ -44,6 +44,8 @@ void status_writer_free(struct status_writer *w); /* NULL allowed */
 void status_writer_set(struct status_writer *w, const struct pod *pod, const struct json *status);
 /* What the server has, from the watch: what others changed of our fields is written again. */
 void status_writer_seen(struct status_writer *w, const struct pod *pod);
+/* What was set last, as text; p is NULL when there is none. Borrowed until it is set again. */
+struct str status_writer_wanted(const struct status_writer *w, struct str pod_uid);
 /* All that was set has been taken. */
 bool status_writer_settled(const struct status_writer *w, struct str pod_uid);
 /* The object is gone. Until then a pod that the server does not have is remembered as such. */

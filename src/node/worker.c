@@ -14,11 +14,15 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "node/device_status.h"
 #include "node/node_object.h"
 #include "node/probes.h"
 #include "node/status_writer.h"
 
-enum { RETRY_LEAST_MS = 500 };
+enum {
+	RETRY_LEAST_MS = 500,
+	SEEN_BLOCK = 1280, /* what the runtime has of a pod of one container */
+};
 
 /* --- words ------------------------------------------------------------------------ */
 
@@ -258,9 +262,61 @@ static bool claims_differ(const struct pod *a, const struct pod *b)
 	       differ(a->status, b->status, "extendedResourceClaimStatus");
 }
 
+static bool is_one_of(struct str name, const char *const *names)
+{
+	for (; *names; names++) {
+		if (str_eqz(name, *names))
+			return true;
+	}
+	return false;
+}
+
+/* Objects whose members are in the same order, as one server prints them. */
+static bool differ_but(const struct json *a, const struct json *b, const char *const *names)
+{
+	const struct json *x = json_first(a), *y = json_first(b);
+
+	for (; x && y && str_eq(json_key(x), json_key(y)); x = x->next, y = y->next) {
+		if (!is_one_of(json_key(x), names) && !json_equal(x, y))
+			return true;
+	}
+	return x || y;
+}
+
+static bool conditions_differ(const struct json *a, const struct json *b)
+{
+	const struct json *x = json_first(a), *y = json_first(b);
+
+	for (; x && y; x = x->next, y = y->next) {
+		if (!json_equal(x, y) &&
+		    !(str_eqz(json_text_at(x, "type"), DEVICES_HEALTHY_CONDITION) &&
+		      str_eqz(json_text_at(y, "type"), DEVICES_HEALTHY_CONDITION)))
+			return true;
+	}
+	return x || y;
+}
+
+/*
+ * Whether there is anything new in the object for the life cycle. What it hears of its own from
+ * the server, and that is most of what there is to hear, is the writer's to look at.
+ */
+static bool is_news(const struct pod *old, const struct pod *now)
+{
+	static const char *const of_metadata[] = { "resourceVersion", "managedFields", NULL };
+	static const char *const of_status[] = { "conditions", "containerStatuses",
+						 "initContainerStatuses",
+						 "allocatedResourcesStatus", NULL };
+
+	return differ_but(old->metadata, now->metadata, of_metadata) ||
+	       !json_equal(old->spec, now->spec) ||
+	       differ_but(old->status, now->status, of_status) ||
+	       conditions_differ(json_getz(old->status, "conditions"),
+				 json_getz(now->status, "conditions"));
+}
+
 void worker_update(struct worker *w, struct pod *pod)
 {
-	bool refresh = texts_differ(w->pod, pod);
+	bool refresh = texts_differ(w->pod, pod), news = is_news(w->pod, pod);
 
 	if (differ(w->pod->spec, pod->spec, "ephemeralContainers"))
 		w->want_again = refresh = true;
@@ -271,7 +327,8 @@ void worker_update(struct worker *w, struct pod *pod)
 	status_writer_seen(w->host->writer, pod);
 	if (refresh)
 		worker_sources_changed(w);
-	worker_look(w);
+	if (news)
+		worker_look(w);
 }
 
 void worker_gone(struct worker *w)
@@ -296,8 +353,8 @@ void worker_seen(struct worker *w, const struct runtime_pod *seen, uint64_t look
 		return;
 	}
 	if (seen) {
-		a = XNEW(struct arena);
-		arena_init(a, REQUEST_WORK_MAX);
+		a = xcalloc(1, sizeof(*a) + SEEN_BLOCK);
+		arena_init_in(a, REQUEST_WORK_MAX, a + 1, SEEN_BLOCK);
 		w->seen = runtime_pod_copy(a, seen);
 	} else {
 		w->seen = NULL;
@@ -394,7 +451,6 @@ void worker_free(struct worker *w)
 	lifecycle_free(w->life);
 	pod_unref(w->pod);
 	free(w->uid);
-	worker_status_free(w->status);
 	if (w->seen_arena)
 		arena_release(w->seen_arena);
 	free(w->seen_arena);

@@ -24,12 +24,6 @@ enum worker_step {
 	WORKER_REMOVE, /* the object is gone: the runtime forgets it */
 };
 
-/* A status with the memory that it lives in. */
-struct worker_status {
-	struct arena arena;
-	struct json *tree;
-};
-
 /* One action of the life cycle under way. */
 struct worker_op {
 	struct list link;
@@ -89,7 +83,6 @@ struct worker {
 	struct backoff backoff;
 	int64_t retry_at; /* ms; 0: no retry is awaited */
 	int64_t failed_at; /* ms; the last time */
-	struct worker_status *status; /* what was last set */
 	struct list bound; /* struct worker_bound; only with static CPUs */
 	struct loop_timer cpus_timer; /* until the next try after a failure */
 	struct backoff cpus_backoff;
@@ -153,6 +146,5 @@ void worker_cpus_started(struct worker *w, struct str id, struct str cpus);
 /* --- worker_status.c -------------------------------------------------------------- */
 
 void worker_write_status(struct worker *w);
-void worker_status_free(struct worker_status *s);
 
 #endif

@@ -11,13 +11,8 @@
 #include "node/status_writer.h"
 #include "node/worker_impl.h"
 
-void worker_status_free(struct worker_status *s)
-{
-	if (!s)
-		return;
-	arena_release(&s->arena);
-	free(s);
-}
+/* Of the arena on the stack: what most statuses are made in. */
+enum { STACK_BLOCK = 32 * 1024 };
 
 void worker_tell_device(struct worker *w, const struct device_status_change *c)
 {
@@ -37,10 +32,11 @@ static void on_tell(void *arg, struct str pod_uid, const struct device_status_ch
 	worker_tell_device(arg, c);
 }
 
-static void tell_devices(struct worker *w, const struct json *before, struct worker_status *now)
+static void tell_devices(struct worker *w, struct arena *a, const struct json *before,
+			 const struct json *now)
 {
 	const struct device_status_change *v;
-	size_t n = device_status_diff(&now->arena, before, now->tree, &v);
+	size_t n = device_status_diff(a, before, now, &v);
 
 	for (size_t i = 0; i < n; i++)
 		device_events_change(w->host->events, w->pod->uid, &v[i], loop_now(w->host->loop),
@@ -103,10 +99,18 @@ static void keep_settling(struct worker *w, struct arena *a, struct json *status
 		keep_condition(a, status, before);
 }
 
-static void add_devices(struct worker *w, struct worker_status *s)
+/* What was set last; after a restart, what the server has. */
+static const struct json *status_before(const struct worker *w, struct arena *a)
+{
+	struct str text = status_writer_wanted(w->host->writer, w->pod->uid);
+	struct json *tree;
+
+	return text.p && json_parse(a, text, NULL, &tree, NULL) == 0 ? tree : w->pod->status;
+}
+
+static void add_devices(struct worker *w, struct arena *a, struct json *status)
 {
 	struct worker_host *h = w->host;
-	const struct json *before = w->status && w->status->tree ? w->status->tree : w->pod->status;
 	struct device_status_opts o = {
 		.assign = h->assign,
 		.health = h->health,
@@ -114,12 +118,14 @@ static void add_devices(struct worker *w, struct worker_status *s)
 		.pod_level = h->pod_level,
 		.wall_ns = clock_wall(loop_clock(h->loop)),
 	};
+	const struct json *before;
 
 	if (!gates_on(h->gates, GATE_ResourceHealthStatus))
 		return;
-	device_status_fill(&s->arena, w->pod, &o, s->tree, before);
-	keep_settling(w, &s->arena, s->tree, before);
-	tell_devices(w, before, s);
+	before = status_before(w, a);
+	device_status_fill(a, w->pod, &o, status, before);
+	keep_settling(w, a, status, before);
+	tell_devices(w, a, before, status);
 }
 
 /* Probes run while the life cycle wants them. */
@@ -146,30 +152,20 @@ static void follow_probes(struct worker *w, const struct lifecycle_input *in)
 	}
 }
 
-/* A status has texts of the pod, the runtime and the log of assignments; what is kept has none. */
-static void keep(struct worker *w, const struct json *status)
-{
-	struct worker_status *s = XNEW(struct worker_status);
-
-	arena_init(&s->arena, REQUEST_WORK_MAX);
-	(void)json_copy(&s->arena, status, &s->tree, NULL);
-	worker_status_free(w->status);
-	w->status = s;
-}
-
 void worker_write_status(struct worker *w)
 {
 	struct lifecycle_input in = worker_input(w);
-	struct worker_status now;
+	char block[STACK_BLOCK];
+	struct json *status;
+	struct arena a;
 
 	if (w->gone || w->seen_at == 0)
 		return;
 	if (!w->ended)
 		follow_probes(w, &in);
-	arena_init(&now.arena, REQUEST_WORK_MAX);
-	now.tree = lifecycle_status(w->life, &in, &now.arena);
-	add_devices(w, &now);
-	status_writer_set(w->host->writer, w->pod, now.tree);
-	keep(w, now.tree);
-	arena_release(&now.arena);
+	arena_init_in(&a, REQUEST_WORK_MAX, block, sizeof(block));
+	status = lifecycle_status(w->life, &in, &a);
+	add_devices(w, &a, status);
+	status_writer_set(w->host->writer, w->pod, status);
+	arena_release(&a);
 }
