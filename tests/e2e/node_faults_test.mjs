@@ -37,6 +37,19 @@ async function plugin(ids, options = {}) {
 	return self
 }
 
+// Runs a pod soon after a restart of the agent: it is refused, as kubelet refuses it, until the plugin has told its devices.
+async function runs(make) {
+	for (;;) {
+		const pod = await cluster.run(make())
+		const now = await cluster.pod(pod, (p) => running(p) || p.status.phase === "Failed")
+		if (running(now))
+			return now
+		assert.match(now.status.message, /no healthy devices/)
+		await cluster.delete(pod, 0)
+		await cluster.gone(pod)
+	}
+}
+
 // Kills the agent when the plugin has been asked and has not answered, and lets it answer the next one.
 async function killDuring(self, method) {
 	await until(`${method} under way`, () => self.count(method) > 0)
@@ -55,7 +68,7 @@ for (const method of ["GetPreferredAllocation", "Allocate", "PreStartContainer"]
 		const asked = self.calls.Allocate.map((r) => [...r.container_requests[0].devices_ids].sort().join())
 		assert.equal(new Set(asked).size, 1, `asked for ${asked}`)
 		assert.deepEqual(idsOf(now, self.resource).sort().join(), asked[0])
-		const other = await cluster.pod(await cluster.run(wants(self.resource, 2)), (p) => running(p) && idsOf(p, self.resource).length === 2)
+		const other = await cluster.pod(await runs(() => wants(self.resource, 2)), (p) => idsOf(p, self.resource).length === 2)
 		assert.deepEqual([...idsOf(now, self.resource), ...idsOf(other, self.resource)].sort(), ["a", "b", "c", "d"])
 		for (const p of [now, other]) {
 			await cluster.delete(p, 0)
@@ -94,8 +107,7 @@ await test("a pod deleted while the agent was away is unprepared and its devices
 	}
 	await node.begin()
 	await until("an unprepared claim", () => driver.prepared.size === 0, 90)
-	const next = await cluster.run(wants(self.resource, 1))
-	await cluster.pod(next, running)
+	const next = await runs(() => wants(self.resource, 1))
 	await cluster.delete(next, 0)
 	await cluster.gone(next)
 	self.stop()
@@ -136,8 +148,8 @@ await test("killed again and again while pods come and go: no device twice, noth
 		await server.client.delete(`${pods}/${p.metadata.name}`, { gracePeriodSeconds: 0 })
 	await until("no pods", async () => (await server.client.get(pods)).body.items.length === 0, 90)
 	await until("no claim prepared", () => driver.prepared.size === 0, 90)
-	const all = await cluster.run(wants(self.resource, ids.length))
-	await cluster.pod(all, (p) => running(p) && idsOf(p, self.resource).length === ids.length)
+	const all = await runs(() => wants(self.resource, ids.length))
+	assert.equal(idsOf(await cluster.pod(all, (p) => idsOf(p, self.resource).length), self.resource).length, ids.length)
 	await cluster.delete(all, 0)
 	await cluster.gone(all)
 	self.stop()
