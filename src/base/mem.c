@@ -82,7 +82,7 @@ static int drop_segments(struct dl_phdr_info *info, size_t size UNUSED, void *ar
 	return 0;
 }
 
-void mem_started(void)
+void mem_tidy(void)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
@@ -94,7 +94,7 @@ void mem_give_back(void)
 {
 }
 
-void mem_started(void)
+void mem_tidy(void)
 {
 }
 #endif

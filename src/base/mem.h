@@ -23,10 +23,11 @@ char *xstrndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull))
 void mem_give_back(void);
 
 /*
- * The start is over: the same, and pages of code and constants that only the start needed leave
- * the process. They are the files', so what is needed again comes from the page cache.
+ * The same, and pages of code and constants leave the process. They are the files', so what is
+ * needed again comes from the page cache, at some hundred minor faults; what only the start or a
+ * rare event needed stays away. A millisecond: for the timer of a process that is to be small.
  */
-void mem_started(void);
+void mem_tidy(void);
 
 #define XNEW(type) ((type *)xcalloc(1, sizeof(type)))
 

@@ -23,7 +23,7 @@
 #include "node/pod_level.h"
 #include "node/saver.h"
 
-enum { STARTED_MS = 2 * 1000, TIDY_MS = 30 * 1000 };
+enum { TIDY_FIRST_MS = 2 * 1000, TIDY_MS = 10 * 1000 };
 
 #define CONTAINERD "/run/containerd/containerd.sock"
 
@@ -136,7 +136,6 @@ struct node {
 	struct agent_opts opts;
 	struct loop_timer last; /* before the end */
 	struct loop_timer tidy; /* memory that was needed for a while is given back */
-	bool started;
 	struct error failure; /* why it could not start */
 	bool stopping;
 };
@@ -339,13 +338,7 @@ static void on_last(struct loop_timer *t)
 
 static void on_tidy(struct loop_timer *t)
 {
-	struct node *v = CONTAINER_OF(t, struct node, tidy);
-
-	if (v->started)
-		mem_give_back();
-	else
-		mem_started();
-	v->started = true;
+	mem_tidy();
 	loop_timer_start(t, TIDY_MS);
 }
 
@@ -508,7 +501,7 @@ static int run(struct cli *cli, struct error *err)
 	(void)metrics_process_register(v.metrics, NULL);
 	loop_timer_init(&v.last, v.role.loop, on_last);
 	loop_timer_init(&v.tidy, v.role.loop, on_tidy);
-	loop_timer_start(&v.tidy, STARTED_MS);
+	loop_timer_start(&v.tidy, TIDY_FIRST_MS);
 	r = node(&v, err);
 	endpoint_free(v.endpoint);
 	metrics_free(v.metrics);
