@@ -95,7 +95,6 @@ struct control {
 	struct buf root_ca;
 	char identity[320];
 	struct error failure; /* why it ended by itself */
-	struct loop_timer last; /* before the end */
 	bool stopping;
 };
 
@@ -197,28 +196,20 @@ static const struct endpoint_check checks[] = {
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-static void on_last(struct loop_timer *t)
-{
-	role_stop(&CONTAINER_OF(t, struct control, last)->role);
-}
-
 /* Connections give their memory back in the loop's next turn. */
 static void on_silent(void *arg)
 {
 	struct control *v = arg;
 
 	controller_free(TAKE(v->controller));
-	loop_timer_start(&v->last, 0);
+	role_stop_soon(&v->role);
 }
 
 static void on_stopped(void *arg)
 {
 	struct control *v = arg;
 
-	if (v->endpoint)
-		endpoint_stop(v->endpoint, on_silent, v);
-	else
-		on_silent(v);
+	endpoint_stop(v->endpoint, on_silent, v);
 }
 
 static void on_stop(void *arg)
@@ -331,7 +322,6 @@ static int run(struct cli *cli, struct error *err)
 		return r;
 	v.metrics = metrics_new();
 	(void)metrics_process_register(v.metrics, NULL);
-	loop_timer_init(&v.last, v.role.loop, on_last);
 	make_identity(&v);
 	r = control(&v, err);
 	release(&v);

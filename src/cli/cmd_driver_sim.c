@@ -77,7 +77,6 @@ struct driver_sim {
 	struct vendor *vendor;
 	struct vendor_control *control;
 	struct error failure; /* why it did not start */
-	struct loop_timer last;
 	bool stopping;
 };
 
@@ -99,17 +98,12 @@ static const struct endpoint_check checks[] = {
 
 /* --- end ---------------------------------------------------------------------------------- */
 
-static void on_last(struct loop_timer *t)
-{
-	role_stop(&CONTAINER_OF(t, struct driver_sim, last)->role);
-}
-
 static void on_silent(void *arg)
 {
 	struct driver_sim *v = arg;
 
 	endpoint_free(TAKE(v->endpoint));
-	loop_timer_start(&v->last, 0);
+	role_stop_soon(&v->role);
 }
 
 static void on_vendor_stopped(void *arg)
@@ -117,10 +111,7 @@ static void on_vendor_stopped(void *arg)
 	struct driver_sim *v = arg;
 
 	vendor_free(TAKE(v->vendor));
-	if (v->endpoint)
-		endpoint_stop(v->endpoint, on_silent, v);
-	else
-		on_silent(v);
+	endpoint_stop(v->endpoint, on_silent, v);
 }
 
 static void on_control_stopped(void *arg)
@@ -236,7 +227,6 @@ static int run(struct cli *cli, struct error *err)
 		return r;
 	v.metrics = metrics_new();
 	(void)metrics_process_register(v.metrics, NULL);
-	loop_timer_init(&v.last, v.role.loop, on_last);
 	if (start(&v, &v.failure) < 0)
 		on_stop(&v);
 	else

@@ -134,7 +134,6 @@ struct node {
 	struct agent **agents;
 	size_t n, stopped;
 	struct agent_opts opts;
-	struct loop_timer last; /* before the end */
 	struct loop_timer tidy; /* memory that was needed for a while is given back */
 	struct error failure; /* why it could not start */
 	bool stopping;
@@ -331,11 +330,6 @@ static const struct endpoint_check checks[] = {
 
 /* --- life ------------------------------------------------------------------------- */
 
-static void on_last(struct loop_timer *t)
-{
-	role_stop(&CONTAINER_OF(t, struct node, last)->role);
-}
-
 static void on_tidy(struct loop_timer *t)
 {
 	mem_tidy();
@@ -353,7 +347,7 @@ static void on_silent(void *arg)
 	saver_free(TAKE(v->saver));
 	client_free(TAKE(v->client));
 	loop_timer_stop(&v->tidy);
-	loop_timer_start(&v->last, 0);
+	role_stop_soon(&v->role);
 }
 
 static void on_stopped(void *arg)
@@ -362,10 +356,7 @@ static void on_stopped(void *arg)
 
 	if (++v->stopped < v->n)
 		return;
-	if (v->endpoint)
-		endpoint_stop(v->endpoint, on_silent, v);
-	else
-		on_silent(v);
+	endpoint_stop(v->endpoint, on_silent, v);
 }
 
 static void on_stop(void *arg)
@@ -499,7 +490,6 @@ static int run(struct cli *cli, struct error *err)
 	arena_init(&v.arena, REQUEST_WORK_MAX);
 	v.metrics = metrics_new();
 	(void)metrics_process_register(v.metrics, NULL);
-	loop_timer_init(&v.last, v.role.loop, on_last);
 	loop_timer_init(&v.tidy, v.role.loop, on_tidy);
 	loop_timer_start(&v.tidy, TIDY_FIRST_MS);
 	r = node(&v, err);

@@ -166,7 +166,10 @@ const struct addr *endpoint_address(const struct endpoint *e)
 
 void endpoint_stop(struct endpoint *e, void (*done)(void *arg), void *arg)
 {
-	http_server_drain(e->server, GRACE_MS, done, arg);
+	if (e)
+		http_server_drain(e->server, GRACE_MS, done, arg);
+	else
+		done(arg);
 }
 
 void endpoint_free(struct endpoint *e)

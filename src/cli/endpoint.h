@@ -36,7 +36,7 @@ int endpoint_new(const struct endpoint_opts *opts, struct endpoint **ret_endpoin
 /* Where it listens. */
 const struct addr *endpoint_address(const struct endpoint *e);
 
-/* Ends it; `done` is called once, later. Then free it. */
+/* Ends it; `done` is called once, later, or at once when there is none (NULL). Then free it. */
 void endpoint_stop(struct endpoint *e, void (*done)(void *arg), void *arg);
 void endpoint_free(struct endpoint *e); /* NULL allowed */
 

@@ -54,6 +54,17 @@ out_release:
 	return ret;
 }
 
+static void on_last(struct loop_timer *t)
+{
+	role_stop(CONTAINER_OF(t, struct role, last));
+}
+
+void role_stop_soon(struct role *r)
+{
+	loop_timer_init(&r->last, r->loop, on_last);
+	loop_timer_start(&r->last, 0);
+}
+
 int role_run(struct role *r, struct error *err)
 {
 	return io_threads_run(r->io, err);

@@ -42,6 +42,7 @@ struct role {
 	struct loop_signal *signals[2];
 	void (*on_stop)(void *arg); /* asked to stop; must lead to role_stop() */
 	void *arg;
+	struct loop_timer last; /* the turn before the end */
 	bool stopping;
 };
 
@@ -51,6 +52,8 @@ int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void
 /* Runs until role_stop(). */
 int role_run(struct role *r, struct error *err);
 void role_stop(struct role *r);
+/* The same in the loop's next turn: connections give their memory back in between. */
+void role_stop_soon(struct role *r);
 
 /* Everything opened on its loops must be closed. */
 void role_release(struct role *r);

@@ -134,12 +134,13 @@ void worker_step_admit(struct worker *w)
 {
 	char reason[FIT_REASON_SIZE];
 	struct error err;
+	int r = w->host->hollow ? 0 : container_config_check(w->pod, &err);
 
 	if (pod_terminal(w->pod)) {
 		worker_step_done(w, WORKER_RUN);
-	} else if (!w->host->hollow && container_config_check(w->pod, &err) == -ERR_FORBIDDEN) {
+	} else if (r == -ERR_FORBIDDEN) {
 		worker_reject(w, "SysctlForbidden", err.msg);
-	} else if (!w->host->hollow && container_config_check(w->pod, &err) < 0) {
+	} else if (r < 0) {
 		worker_step_failed(w, "FailedCreatePodContainer", "cannot run this pod: ", &err);
 	} else if (!w->admitted && w->host->fits(w->host->arg, w->pod, reason, &err) < 0) {
 		refuse(w, reason, &err);
