@@ -7,8 +7,12 @@
 
 enum { NAME_MAX_BYTES = 255, TAG_MAX_BYTES = 128 };
 
+/* Before a path of one component on the hub. */
+#define LIBRARY "library/"
+
 struct parts {
 	struct str host, path, tag, digest;
+	bool hub, library;
 };
 
 static bool is_lower(char c)
@@ -51,8 +55,6 @@ static bool is_path(struct str s)
 {
 	struct str piece;
 
-	if (s.n == 0 || s.n > NAME_MAX_BYTES)
-		return false;
 	while (str_split(&s, '/', &piece)) {
 		if (!is_component(piece))
 			return false;
@@ -148,8 +150,11 @@ static bool split(struct str s, struct parts *ret)
 			return false;
 	}
 	p.path = s;
+	p.hub = p.host.n == 0 || str_eqz(p.host, "index.docker.io") || str_eqz(p.host, "docker.io");
+	p.library = p.hub && str_chr(p.path, '/') < 0;
 	*ret = p;
-	return is_path(p.path);
+	/* The bound is on the whole path, as the registry will see it. */
+	return s.n > 0 && s.n + (p.library ? strlen(LIBRARY) : 0) <= NAME_MAX_BYTES && is_path(s);
 }
 
 static int parse(struct str image, struct parts *ret, struct error *err)
@@ -181,17 +186,14 @@ int cri_image_full(struct str image, struct arena *a, struct str *ret_name, stru
 {
 	struct parts p;
 	int r = parse(image, &p, err);
-	bool hub, library;
 
 	if (r < 0)
 		return r;
-	hub = p.host.n == 0 || str_eqz(p.host, "index.docker.io") || str_eqz(p.host, "docker.io");
-	library = hub && str_chr(p.path, '/') < 0;
 	if (p.tag.n == 0 && p.digest.n == 0)
 		p.tag = STR("latest");
-	*ret_name = str_from(
-		arena_printf(a, "%.*s/%s%.*s%s%.*s%s%.*s", STR_ARG(hub ? STR("docker.io") : p.host),
-			     library ? "library/" : "", STR_ARG(p.path), p.tag.n > 0 ? ":" : "",
-			     STR_ARG(p.tag), p.digest.n > 0 ? "@" : "", STR_ARG(p.digest)));
+	*ret_name = str_from(arena_printf(
+		a, "%.*s/%s%.*s%s%.*s%s%.*s", STR_ARG(p.hub ? STR("docker.io") : p.host),
+		p.library ? LIBRARY : "", STR_ARG(p.path), p.tag.n > 0 ? ":" : "", STR_ARG(p.tag),
+		p.digest.n > 0 ? "@" : "", STR_ARG(p.digest)));
 	return 0;
 }

@@ -58,11 +58,29 @@ static void what_is_no_name_is_refused(void **state)
 	}
 }
 
+/* 255 bytes of path at most, with what the hub puts before it. */
+static void a_path_is_bounded_as_a_whole(void **state)
+{
+	CLEANUP(arena_release) struct arena a;
+	char name[249];
+	struct str got;
+
+	(void)state;
+	arena_init(&a, SIZE_MAX);
+	memset(name, 'a', sizeof(name));
+	assert_int_equal(cri_image_name(str_of(name, 247), &a, &got, NULL), 0);
+	assert_int_equal(cri_image_name(str_of(name, 248), &a, &got, NULL), -ERR_INVALID);
+	name[0] = 'b';
+	name[1] = '/';
+	assert_int_equal(cri_image_name(str_of(name, 249), &a, &got, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_completed_as_upstream_does),
 		cmocka_unit_test(what_is_no_name_is_refused),
+		cmocka_unit_test(a_path_is_bounded_as_a_whole),
 	};
 
 	return cmocka_run_group_tests_name("node/cri_image", tests, NULL, NULL);
