@@ -62,6 +62,11 @@ const struct addr *conn_peer(const struct conn *c)
 	return c->peer;
 }
 
+bool conn_owner(const struct conn *c, struct conn_owner *ret_owner)
+{
+	return c->ops->owner && c->ops->owner(c, ret_owner);
+}
+
 struct str conn_alpn(const struct conn *c)
 {
 	return c->ops->alpn ? c->ops->alpn(c) : STR_NULL;

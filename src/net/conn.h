@@ -68,6 +68,14 @@ void conn_free(struct conn *c);
 struct loop *conn_loop(const struct conn *c);
 /* The peer's address; for unix sockets the path. */
 const struct addr *conn_peer(const struct conn *c);
+
+/* Who opened the other end of a unix socket, as the kernel says. False for all others. */
+struct conn_owner {
+	int64_t pid; /* 0: it is in a namespace that we do not see */
+	uint32_t uid, gid;
+};
+bool conn_owner(const struct conn *c, struct conn_owner *ret_owner);
+
 /* Protocol agreed by ALPN, or empty. */
 struct str conn_alpn(const struct conn *c);
 bool conn_is_tls(const struct conn *c);

@@ -193,11 +193,28 @@ static void conn_uv_close(struct conn *c)
 	u->fd = -1;
 }
 
+/* The kernel keeps who called connect(). */
+static bool conn_uv_owner(const struct conn *c, struct conn_owner *ret_owner)
+{
+	const struct conn_uv *u = CONTAINER_OF(c, const struct conn_uv, conn);
+	struct ucred cred;
+	socklen_t n = sizeof(cred);
+	int domain = 0;
+	socklen_t domain_n = sizeof(domain);
+
+	if (u->fd < 0 || getsockopt(u->fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_n) < 0 ||
+	    domain != AF_UNIX || getsockopt(u->fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0)
+		return false;
+	*ret_owner = (struct conn_owner){ .pid = cred.pid, .uid = cred.uid, .gid = cred.gid };
+	return true;
+}
+
 static const struct conn_ops conn_uv_ops = {
 	.writev = conn_uv_writev,
 	.pause = conn_uv_pause,
 	.shutdown = conn_uv_shutdown,
 	.close = conn_uv_close,
+	.owner = conn_uv_owner,
 };
 
 /* --- making one ----------------------------------------------------------------------- */

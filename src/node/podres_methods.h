@@ -1,0 +1,19 @@
+/*
+ * podres_methods - the calls of PodResources, for whoever serves or makes them.
+ */
+#ifndef NODE_PODRES_METHODS_H
+#define NODE_PODRES_METHODS_H
+
+#include "grpc/grpc.h"
+
+/* Largest List answer that clients of ours take. */
+enum { PODRES_LIST_MAX = 16 << 20 };
+
+extern const struct grpc_method podres_method_list; /* ListRequest, ListResponse */
+extern const struct grpc_method podres_method_get;
+extern const struct grpc_method podres_method_allocatable;
+extern const struct grpc_method podres_method_watch; /* WatchRequest, PodEvent */
+extern const struct grpc_method podres_method_watch_allocatable; /* WatchRequest, AllocatableEvent */
+extern const struct grpc_method podres_method_list_alpha;
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * podres_server - the PodResources API on a unix socket: v1.PodResourcesLister and v1alpha1's List.
+ *
+ * Answers come out of a book (podres.h). A watch is a cursor that is read while its client has room,
+ * at the end of each turn in which the book changed: what is not read is not kept, so a client that
+ * never reads costs its cursor and what its socket holds.
+ *
+ * Clients are told apart by what the kernel says of their process (uid and pid), and each has limits
+ * of its own: calls per second, and open watches. Beyond them RESOURCE_EXHAUSTED, as kubelet says
+ * it; others do not notice.
+ *
+ * The socket stays: when somebody removes or replaces it, it is made again.
+ * Threads: the loop's.
+ */
+#ifndef NODE_PODRES_SERVER_H
+#define NODE_PODRES_SERVER_H
+
+#include "base/error.h"
+#include "node/podres.h"
+
+struct log;
+struct loop;
+struct metrics;
+struct podres_server;
+
+/* Calls without an answer's worth of waiting; 0 in a field: no limit. */
+struct podres_limits {
+	double calls_per_s; /* of one client, with a burst of its own */
+	unsigned burst;
+	unsigned client_streams; /* watches of one client */
+	unsigned streams; /* of all */
+};
+
+/* 500 calls/s with a burst of 100, 2048 watches each, 8192 in all. */
+extern const struct podres_limits podres_limits_default;
+
+struct podres_server_opts {
+	struct loop *loop;
+	struct podres *book; /* listened to; must outlive the server */
+	const char *path; /* of the socket; its folder is made, 0750 */
+	unsigned mode; /* of the socket; 0: 0600 */
+	int64_t group; /* that owns it; -1: that of the process */
+	bool watch; /* gate KubeletPodResourcesWatch; off: the two calls are UNIMPLEMENTED */
+	struct podres_limits limits;
+	struct metrics *metrics; /* or NULL; shared by the servers of a process */
+	const struct log *log;
+};
+
+int podres_server_new(const struct podres_server_opts *opts, struct podres_server **ret_server,
+		      struct error *err);
+
+/* Ends watches with UNAVAILABLE, removes the socket; `done` comes once, maybe at once. Frees it. */
+void podres_server_close(struct podres_server *s, void (*done)(void *arg), void *arg);
+
+/* Without waiting; for tests and failures at start. NULL allowed. */
+void podres_server_free(struct podres_server *s);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * podres_view - what the assignment log says of a pod and of the node, as messages of PodResources.
+ * Pure.
+ *
+ * A device is told once per NUMA node that it is near, as kubelet does; one without nodes, once
+ * without a topology. What a plain init container has is told of it only as far as no other
+ * container of the pod has taken it over: a thing is told once per pod, so clients can add up. An
+ * init container that has nothing of its own is left out; all other containers are told, whether or
+ * not they have anything.
+ */
+#ifndef NODE_PODRES_VIEW_H
+#define NODE_PODRES_VIEW_H
+
+#include "base/arena.h"
+#include "node/assign.h"
+#include "podresources.pb-c.h"
+
+/*
+ * In `a`, text included. NULL: the log has no such pod, or it has ended or is not admitted.
+ * `pod` says which containers use which claims; NULL: not known, claims are left out.
+ */
+Podresources__PodResources *podres_view_pod(const struct assign *s, struct str pod_uid,
+					    const struct pod *pod, struct arena *a);
+
+/* Healthy devices of plugins, held or not; CPUs and memory that containers can have alone. */
+Podresources__AllocatableResponse *podres_view_allocatable(const struct assign *s, struct arena *a);
+
+#endif
