@@ -4,68 +4,13 @@
 # durable write costs this disk comes first, TMPDIR chooses another. SAMPLES reports for each of the latencies, FULL_S
 # seconds of reports that change everything, ROUNDS_EXPIRE time-outs, NODES hollow nodes.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/node_lib.sh"
 
 samples=${SAMPLES:-2000}
 full_s=${FULL_S:-10}
 expire=${ROUNDS_EXPIRE:-20}
 nodes=${NODES:-1000}
 devices=1000 pods=110 per_pod=9
-root=$(mktemp -d /tmp/dp-XXXXXX) # paths of sockets must be short
-trap 'kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$tmp" "$root"' EXIT
-ulimit -n "$(ulimit -Hn)"
-
-# serve NAME: a server of its own with data in $tmp/NAME; $url, and the kubeconfigs admin and n1 in that folder.
-serve() {
-	printf '%s\n' 'token,bench,1,"system:masters"' 'n1-own,system:node:n1,2,"system:nodes"' >"$tmp/tokens"
-	"$devplane" server --data-dir "$tmp/$1" --secure-port 0 --token-auth-file "$tmp/tokens" >"$tmp/$1.out" 2>>"$tmp/server.err" &
-	server=$!
-	wait_for grep -q ready "$tmp/$1.out"
-	line=$(head -n 1 "$tmp/$1.out")
-	url=${line##* }
-	admin=$tmp/$1/admin.kubeconfig
-	curl -sk -H 'authorization: Bearer token' -H 'content-type: application/json' -d '{"metadata":{"name":"default"}}' \
-		"$url/api/v1/namespaces/default/serviceaccounts" >/dev/null
-	printf '{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"%s","insecure-skip-tls-verify":true}}],"users":[{"name":"u","user":{"token":"n1-own"}}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"current-context":"x"}' "$url" >"$tmp/$1/n1.kubeconfig"
-}
-
-# agent FOLDER KUBECONFIG FLAG ..
-agent() {
-	"$devplane" node --kubeconfig "$2" --root-dir "$root/$1" --runtime hollow --metrics-bind-address 0 "${@:3}" \
-		>"$tmp/agent.out" 2>>"$tmp/agent.err" &
-	agent=$!
-	wait_for grep -q below "$tmp/agent.out"
-}
-
-load() {
-	coproc LOAD { exec "$BUILD/bench/node_load" "$admin"; }
-	load=$!
-}
-
-# ask WORD ..: a command to the load; its answer is in $answer.
-ask() {
-	echo "$*" >&"${LOAD[1]}"
-	read -r -a answer <&"${LOAD[0]}" || {
-		echo "bench: the load ended at: $*" >&2
-		tail -n 20 "$tmp/agent.err" >&2
-		exit 1
-	}
-	answer=("${answer[@]:1}")
-}
-
-# settle: as long as an agent may take to give back what a burst of work needed.
-settle() {
-	sleep "${SETTLE_S:-12}"
-}
-
-# finish: the load goes first, because it complains about a watch that ends.
-finish() {
-	local p
-	for p in $load $agent $server; do
-		kill "$p"
-		wait "$p" 2>/dev/null
-	done
-}
-
 # latency NAME WORD ..: p50 is told, p99 has a goal.
 latency() {
 	ask "${@:2}"
@@ -77,7 +22,7 @@ written=$(LC_ALL=C dd if=/dev/zero of="$tmp/disk" bs=4k count=500 oflag=dsync 2>
 told disk "a durable write of 4 KiB takes $written ms"
 serve one
 agent 1 "$tmp/one/n1.kubeconfig" --node-name n1
-load
+load node_load
 settle
 at_most agent-idle MiB "$(resident $agent)" 10
 ask driver "$root/1/plugins_registry/bench-reg.sock" $devices $per_pod
@@ -105,7 +50,7 @@ finish
 
 # Many nodes in one process.
 serve many
-load
+load node_load
 echo "ready $nodes" >&"${LOAD[1]}"
 agent 2 "$admin" --node-name hollow --nodes "$nodes"
 read -r _ ready_ms <&"${LOAD[0]}"

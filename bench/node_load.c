@@ -3,8 +3,7 @@
  *
  * One watch of all pods sees when what the driver said is there for everybody. All three are in
  * one process, so that one clock tells when something was said and when it was seen; what they
- * need is part of the figures. Obeys commands, one per line of standard input, and answers each
- * with one line that begins with its name; times are in ms:
+ * need is part of the figures. Obeys these commands (load.h); times are in ms:
  *
  *	driver SOCKET DEVICES PER_POD	serves a DRA driver; "driver" when an agent watches it
  *	pods COUNT NODE		makes pods on a node, or one on each of NODE0, NODE1, .. when NODE
@@ -18,15 +17,9 @@
  *				report was
  *	expire ROUNDS CHANGES	reports so many devices with a time-out of 1 s and falls silent;
  *				"expire P50 P99 MAX": how long after that Unknown was seen
- *
- * It ends with its input.
  */
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -35,15 +28,13 @@
 #include "client/client.h"
 #include "client/kubeconfig.h"
 #include "client/watch_event.h"
-#include "net/loop.h"
+#include "load.h"
 #include "node_driver.h"
 #include "node_pods.h"
 
 enum {
-	TICK_MS = 5, /* between looks at the input, while nothing is measured */
 	LONG_S = 3600, /* a time-out that does not come */
 	SHORT_S = 1,
-	WORDS_MAX = 4,
 	NUMBERED_MAX = 10000,
 	TREE_BLOCK = 256 * 1024,
 };
@@ -81,8 +72,7 @@ struct watch {
 struct load {
 	struct loop *loop;
 	struct client *client;
-	struct loop_timer input_timer;
-	struct buf input;
+	struct load_input input;
 	struct prng prng;
 	struct watch pods_watch, nodes_watch;
 	struct numbered running, ready;
@@ -99,63 +89,38 @@ struct load {
 	int64_t sent_ns; /* when it was sent */
 
 	/* The command's. */
-	char command; /* first letter, or 0: none is under way */
 	size_t want, changes;
-	int64_t begun_ns, every_ms, due_ms;
+	int64_t every_ms, due_ms;
 	struct loop_timer pace;
 	struct loop_task step;
 	VEC(struct sample) samples;
 	size_t unseen;
-	VEC(double) ms;
+	struct load_times ms;
 };
 
-static NORETURN void die(const char *what)
+/* First letter of the command that is obeyed, or 0; 'n' is "ready". */
+static char command(const struct load *l)
 {
-	(void)fprintf(stderr, "node_load: %s\n", what);
-	exit(1);
+	if (!l->input.running)
+		return 0;
+	return strcmp(l->input.running, "ready") == 0 ? 'n' : l->input.running[0];
 }
 
-static int64_t now_ns(void)
+/* Percentiles, if there are any, and one number more, if there is one. */
+static void finish(struct load *l, const double *more)
 {
-	return clock_monotonic(clock_system());
-}
+	struct load_times *t = &l->ms;
+	char text[32] = "";
 
-static double since_ms(int64_t ns)
-{
-	return (double)(now_ns() - ns) / (double)CLOCK_MS;
-}
-
-/* --- answers ---------------------------------------------------------------------- */
-
-static int compare(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* Of what is sorted and not empty. */
-static double percentile(const struct load *l, size_t percent)
-{
-	return l->ms.v[(l->ms.n * percent + 99) / 100 - 1];
-}
-
-static void finish(struct load *l, const char *name, const double *more)
-{
-	if (l->ms.n) {
-		qsort(l->ms.v, l->ms.n, sizeof(*l->ms.v), compare);
-		(void)printf("%s %.2f %.2f %.2f", name, percentile(l, 50), percentile(l, 99),
-			     percentile(l, 100));
-	} else {
-		(void)printf("%s", name);
-	}
 	if (more)
-		(void)printf(" %.2f", *more);
-	(void)puts("");
-	(void)fflush(stdout);
-	l->samples.n = l->ms.n = 0;
-	l->command = 0;
-	loop_timer_start(&l->input_timer, 0);
+		(void)snprintf(text, sizeof(text), "%.2f", *more);
+	l->samples.n = 0;
+	if (t->n)
+		load_answer(&l->input, "%.2f %.2f %.2f %s", load_times_percentile(t, 50),
+			    load_times_percentile(t, 99), load_times_percentile(t, 100), text);
+	else
+		load_answer(&l->input, "%s", text);
+	t->n = 0;
 }
 
 /* --- reports ---------------------------------------------------------------------- */
@@ -187,7 +152,7 @@ static void send_report(struct load *l)
 {
 	l->sent_ns = node_driver_report(l->driver);
 	if (!l->sent_ns)
-		die("the agent does not watch health any more");
+		load_die("the agent does not watch health any more");
 }
 
 static void report_changes(struct load *l)
@@ -254,21 +219,21 @@ static void on_step(struct loop_task *t)
 
 	if (l->unseen)
 		return;
-	took = since_ms(l->command == 'r' ? l->sent_ns : l->begun_ns);
-	if (l->command == 'r' && l->want == 0) {
-		finish(l, "report", &took);
-	} else if (l->command == 'r' && l->every_ms == 0) {
+	took = load_since_ms(command(l) == 'r' ? l->sent_ns : l->input.begun_ns);
+	if (command(l) == 'r' && l->want == 0) {
+		finish(l, &took);
+	} else if (command(l) == 'r' && l->every_ms == 0) {
 		report_changes(l);
-	} else if (l->command == 'e' && l->want == 0) {
+	} else if (command(l) == 'e' && l->want == 0) {
 		say_all_well(l);
-		finish(l, "expire", NULL);
-	} else if (l->command == 'e') {
+		finish(l, NULL);
+	} else if (command(l) == 'e') {
 		report_short(l);
-	} else if (l->command == 'p' && l->running.count == l->want &&
+	} else if (command(l) == 'p' && l->running.count == l->want &&
 		   (!l->driver || l->seen == l->used)) {
-		finish(l, "pods", &took);
-	} else if (l->command == 'n' && l->ready.count == l->want) {
-		finish(l, "ready", &took);
+		finish(l, &took);
+	} else if (command(l) == 'n' && l->ready.count == l->want) {
+		finish(l, &took);
 	}
 }
 
@@ -285,7 +250,7 @@ static void see_report(struct load *l, struct device *d, uint64_t report)
 		l->seen++;
 	d->seen = true;
 	while (d->first != NONE && l->samples.v[d->first].report <= report) {
-		(void)vec_push(&l->ms, since_ms(l->samples.v[d->first].sent_ns));
+		load_times_add(&l->ms, load_since_ms(l->samples.v[d->first].sent_ns));
 		d->first = l->samples.v[d->first].next;
 		l->unseen--;
 	}
@@ -295,7 +260,7 @@ static void see_unknown(struct load *l, struct device *d)
 {
 	if (!d->expires_ns)
 		return;
-	(void)vec_push(&l->ms, since_ms(d->expires_ns));
+	load_times_add(&l->ms, load_since_ms(d->expires_ns));
 	d->expires_ns = 0;
 	l->unseen--;
 }
@@ -363,9 +328,9 @@ static void on_event(struct watch *w, struct str line)
 
 	if (watch_event_parse(line, &event, &err) < 0 ||
 	    json_parse(&l->arena, event.object, NULL, &object, &err) < 0)
-		die(err.msg);
+		load_die(err.msg);
 	if (event.type == WATCH_EVENT_ERROR)
-		die("a watch failed");
+		load_die("a watch failed");
 	w->on_object(l, object);
 	arena_clear(&l->arena);
 }
@@ -380,14 +345,14 @@ static void on_data(struct client_request *r, struct str piece)
 	while ((more = event_lines_next(&w->lines, &piece, &line, &err)) > 0)
 		on_event(w, line);
 	if (more < 0)
-		die(err.msg);
+		load_die(err.msg);
 	next_step(w->load);
 }
 
 static void on_watch_end(struct client_request *r UNUSED, const struct client_answer *a UNUSED,
 			 const struct error *err)
 {
-	die(err ? err->msg : "a watch ended");
+	load_die(err ? err->msg : "a watch ended");
 }
 
 static void watch(struct load *l, struct watch *w, const char *path,
@@ -407,26 +372,22 @@ static void watch(struct load *l, struct watch *w, const char *path,
 
 /* --- commands --------------------------------------------------------------------- */
 
-static size_t number(const char *word)
-{
-	return strtoul(word, NULL, 10);
-}
-
 static void on_watched(void *arg)
 {
 	struct load *l = arg;
 
 	say_all_well(l);
-	if (l->command == 'd')
-		finish(l, "driver", NULL);
+	if (command(l) == 'd')
+		finish(l, NULL);
 }
 
-static void obey_driver(struct load *l, char **words)
+static void obey_driver(void *arg, char **words)
 {
+	struct load *l = arg;
 	struct node_driver_opts o = { .loop = l->loop,
 				      .socket = xstrdup(words[1]),
-				      .devices = number(words[2]),
-				      .per_claim = number(words[3]),
+				      .devices = load_number(words[2]),
+				      .per_claim = load_number(words[3]),
 				      .on_watched = on_watched,
 				      .arg = l };
 	struct error err;
@@ -437,13 +398,14 @@ static void obey_driver(struct load *l, char **words)
 	for (size_t i = 0; i < o.devices; i++)
 		l->device[i].first = NONE;
 	if (node_driver_new(&o, &l->driver, &err) < 0)
-		die(err.msg);
+		load_die(err.msg);
 }
 
-static void obey_pods(struct load *l, char **words)
+static void obey_pods(void *arg, char **words)
 {
+	struct load *l = arg;
 	struct node_pods_opts o = { .client = l->client,
-				    .count = number(words[1]),
+				    .count = load_number(words[1]),
 				    .node = xstrdup(words[2]),
 				    .per_claim = l->per_pod };
 
@@ -453,83 +415,42 @@ static void obey_pods(struct load *l, char **words)
 	node_pods_make(&o);
 }
 
-static void obey_ready(struct load *l, char **words)
+static void obey_ready(void *arg, char **words)
 {
-	l->command = 'n';
-	l->want = number(words[1]);
+	struct load *l = arg;
+	l->want = load_number(words[1]);
 	watch(l, &l->nodes_watch, "/api/v1/nodes", on_node);
 }
 
-static void obey_report(struct load *l, char **words)
+static void obey_report(void *arg, char **words)
 {
-	l->want = number(words[1]);
-	l->every_ms = (int64_t)number(words[2]);
-	l->changes = number(words[3]);
+	struct load *l = arg;
+	l->want = load_number(words[1]);
+	l->every_ms = (int64_t)load_number(words[2]);
+	l->changes = load_number(words[3]);
 	l->due_ms = loop_now(l->loop);
 	if (!l->used || !l->want || !l->changes)
-		die("nothing to report");
+		load_die("nothing to report");
 	if (l->every_ms)
 		loop_timer_start(&l->pace, 0);
 	else
 		report_changes(l);
 }
 
-static void obey_expire(struct load *l, char **words)
+static void obey_expire(void *arg, char **words)
 {
-	l->want = number(words[1]);
-	l->changes = number(words[2]);
+	struct load *l = arg;
+	l->want = load_number(words[1]);
+	l->changes = load_number(words[2]);
 	if (!l->used || !l->want || !l->changes)
-		die("nothing to expire");
+		load_die("nothing to expire");
 	report_short(l);
 }
 
-static void obey(struct load *l, char *line)
-{
-	static const struct {
-		const char *name;
-		size_t words;
-		void (*run)(struct load *l, char **words);
-	} table[] = {
-		{ "driver", 4, obey_driver }, { "pods", 3, obey_pods },
-		{ "ready", 2, obey_ready },   { "report", 4, obey_report },
-		{ "expire", 3, obey_expire },
-	};
-	char *words[WORDS_MAX] = { NULL }, *rest = line;
-	size_t n = 0;
-
-	while (n < WORDS_MAX && (words[n] = strsep(&rest, " ")))
-		n++;
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		if (strcmp(table[i].name, words[0]) != 0 || n != table[i].words)
-			continue;
-		l->command = words[0][0];
-		l->begun_ns = now_ns();
-		table[i].run(l, words);
-		return;
-	}
-	die("no such command");
-}
-
-static void on_input(struct loop_timer *t)
-{
-	struct load *l = CONTAINER_OF(t, struct load, input_timer);
-	char piece[4096];
-	ptrdiff_t end;
-	ssize_t n;
-
-	while ((n = read(STDIN_FILENO, piece, sizeof(piece))) > 0)
-		(void)buf_add(&l->input, piece, (size_t)n);
-	end = str_chr(buf_str(&l->input), '\n');
-	if (end >= 0) {
-		l->input.p[end] = '\0';
-		obey(l, l->input.p);
-		buf_consume(&l->input, (size_t)end + 1);
-	} else if (n == 0) {
-		exit(0); /* the kernel closes what is open */
-	}
-	if (!l->command)
-		loop_timer_start(t, TICK_MS);
-}
+static const struct load_command commands[] = {
+	{ "driver", 4, obey_driver }, { "pods", 3, obey_pods },     { "ready", 2, obey_ready },
+	{ "report", 4, obey_report }, { "expire", 3, obey_expire }, { NULL },
+};
 
 /* --- setup ------------------------------------------------------------------------ */
 
@@ -551,21 +472,17 @@ int main(int argc, char **argv)
 	struct error err;
 
 	if (argc != 2)
-		die("usage: node_load KUBECONFIG");
+		load_die("usage: node_load KUBECONFIG");
 	if (connect_client(l, argv[1], &err) < 0)
-		die(err.msg);
-	buf_init(&l->input, MIB);
+		load_die(err.msg);
 	vec_init(&l->samples, NONE);
-	vec_init(&l->ms, NONE);
 	arena_init_in(&l->arena, REQUEST_WORK_MAX, l->block, sizeof(l->block));
 	prng_init(&l->prng, 1);
 	l->running.is = xcalloc(NUMBERED_MAX, sizeof(*l->running.is));
 	l->ready.is = xcalloc(NUMBERED_MAX, sizeof(*l->ready.is));
-	loop_timer_init(&l->input_timer, l->loop, on_input);
 	loop_timer_init(&l->pace, l->loop, on_pace);
 	loop_task_init(&l->step, on_step);
-	(void)fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
-	loop_timer_start(&l->input_timer, 0);
+	load_input_start(&l->input, l->loop, commands, l);
 	loop_run(l->loop);
 	return 0;
 }

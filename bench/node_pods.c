@@ -12,12 +12,14 @@
 #include "base/mem.h"
 #include "client/client.h"
 #include "node_driver.h"
+#include "node_plugin.h"
 
 enum { AT_A_TIME = 16, CLAIM_PATH_MAX = 256 };
 
 struct maker {
 	struct node_pods_opts opts;
-	size_t next;
+	size_t next, end; /* numbers */
+	size_t slots; /* that are at work */
 };
 
 struct slot {
@@ -117,8 +119,12 @@ static void make_pod(struct slot *s)
 	struct str node = str_from(m->opts.node);
 	struct buf body = BUF_INIT(OBJECT_MAX);
 
-	if (m->next == m->opts.count)
+	if (m->next == m->end) {
+		free(s);
+		if (--m->slots == 0)
+			free(m);
 		return;
+	}
 	s->pod = m->next++;
 	(void)buf_printf(&body,
 			 "{\"metadata\":{\"name\":\"bench-%zu\"},\"spec\":{\"nodeName\":\"%s",
@@ -129,6 +135,10 @@ static void make_pod(struct slot *s)
 			      "\"containers\":[{\"name\":\"main\",\"image\":\"bench\"");
 	if (m->opts.per_claim)
 		(void)buf_addz(&body, ",\"resources\":{\"claims\":[{\"name\":\"devices\"}]}");
+	else if (m->opts.per_plugin)
+		(void)buf_printf(&body,
+				 ",\"resources\":{\"limits\":{\"" NODE_PLUGIN_RESOURCE "\":%zu}}",
+				 m->opts.per_plugin);
 	(void)buf_addz(&body, "}]");
 	if (m->opts.per_claim)
 		(void)buf_printf(&body,
@@ -144,10 +154,31 @@ void node_pods_make(const struct node_pods_opts *opts)
 	struct maker *m = XNEW(struct maker);
 
 	m->opts = *opts;
+	m->next = opts->first;
+	m->end = opts->first + opts->count;
+	m->slots = MIN(AT_A_TIME, opts->count);
 	for (size_t i = 0; i < MIN(AT_A_TIME, opts->count); i++) {
 		struct slot *s = XNEW(struct slot);
 
 		s->maker = m;
 		make_pod(s);
 	}
+}
+
+static void on_deleted(struct client_request *r, const struct client_answer *a UNUSED,
+		       const struct error *err)
+{
+	need(err);
+	free(r);
+}
+
+void node_pods_delete(struct client *c, size_t pod)
+{
+	struct resource pods = resource_builtin("", "v1", "pods");
+	struct client_request *r = XNEW(struct client_request);
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "bench-%zu", pod);
+	r->on_done = on_deleted;
+	client_delete(c, r, &pods, STR("default"), str_from(name), NULL);
 }

@@ -247,6 +247,19 @@
 #define PLUGIN_ENDPOINTS_MAX    1024
 #define PLUGIN_FOLDER_DEPTH_MAX 8
 
+/*
+ * PodResources. Clients that are remembered though they have no call open; calls of one that are
+ * open besides its watches (an answer that is not read is kept); and streams of one connection where
+ * watches are not limited.
+ */
+#define PODRES_CLIENTS_MAX 1024
+#define PODRES_CALLS_MAX   256
+#define PODRES_STREAMS_MAX 65536
+/* Of one book: recent events, their bytes, and pods that are gone. Beyond: readers are caught up. */
+#define PODRES_EVENTS_MAX  1024
+#define PODRES_EVENT_BYTES (1UL * MIB)
+#define PODRES_GONE_MAX    1024
+
 /* One log line; one line of the audit log, whose request line alone may be HTTP_TARGET_MAX. */
 #define LOG_LINE_MAX   (16UL * KIB)
 #define AUDIT_LINE_MAX (256UL * KIB)

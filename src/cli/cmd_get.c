@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "client/discovery.h"
 
 static const struct flag flags[] = {
@@ -128,8 +129,7 @@ void get_print_table(struct get *g, const struct json *head, const struct json *
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(CODEC_MAX);
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);
-	struct str lines;
-	bool bold = g->style.colour && !g->head_printed && !g->style.no_headers;
+	bool headed = !g->head_printed && !g->style.no_headers;
 
 	if (object_table_rows(table) == 0)
 		return;
@@ -138,14 +138,7 @@ void get_print_table(struct get *g, const struct json *head, const struct json *
 	g->head_printed = true;
 	object_table_body(&text, head, table, &g->style);
 	tabs_align_more(&out, buf_str(&text), TABS_TABLE, &g->memory);
-	lines = buf_str(&out);
-	if (bold) {
-		size_t n = (size_t)str_chr(lines, '\n');
-
-		(void)fprintf(g->cli->out, "\033[1m%.*s\033[0m", (int)n, lines.p);
-		lines = str_skip(lines, n);
-	}
-	(void)fwrite(lines.p, 1, lines.n, g->cli->out);
+	output_table(g->cli, buf_str(&out), headed);
 	(void)fflush(g->cli->out);
 }
 

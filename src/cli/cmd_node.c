@@ -16,6 +16,8 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/endpoint.h"
+#include "cli/node_attach.h"
+#include "cli/node_podres.h"
 #include "cli/role.h"
 #include "client/client.h"
 #include "client/kubeconfig.h"
@@ -39,6 +41,10 @@ struct node_options {
 	int64_t nodes, max_pods, hollow_cpus, hollow_numa;
 	int64_t machine_check; /* ns */
 	const char *hollow_memory;
+	struct node_podres_options podres;
+	bool attach;
+	const char *kubelet_socket;
+	int64_t attach_qps, attach_interval; /* ns */
 };
 
 static const struct flag flags[] = {
@@ -116,6 +122,18 @@ static const struct flag flags[] = {
 	  .help = "where /healthz, /readyz and /metrics are; port 0 picks one, \"0\" is nowhere" },
 	{ "feature-gates", 0, FLAG_LIST(struct node_options, feature_gates), .arg = "NAME=BOOL",
 	  .help = "switch features on or off, such as ResourceHealthStatus=false" },
+	NODE_PODRES_FLAGS(struct node_options, podres),
+	{ "attach", 0, FLAG_BOOL(struct node_options, attach),
+	  .help = "run nothing: follow the kubelet whose folder is --root-dir, and serve the "
+		  "watch of PodResources beside it" },
+	{ "kubelet-socket", 0, FLAG_STRING(struct node_options, kubelet_socket), .arg = "PATH",
+	  .help = "with --attach: the kubelet's own; pod-resources/kubelet.sock below --root-dir "
+		  "by default" },
+	{ "attach-qps", 0, FLAG_INT(struct node_options, attach_qps), .arg = "COUNT",
+	  .initial = "10", .min = 1, .max = 100,
+	  .help = "calls per second that the kubelet is asked at most" },
+	{ "attach-interval", 0, FLAG_DURATION(struct node_options, attach_interval), .arg = "TIME",
+	  .initial = "10s", .help = "how often the kubelet is asked without a reason" },
 	ROLE_FLAGS(struct node_options, role),
 	{ NULL },
 };
@@ -133,6 +151,8 @@ struct node {
 	struct pod_level *pod_level;
 	struct agent **agents;
 	size_t n, stopped;
+	struct node_attach *attached; /* instead of agents */
+	const char *kubelet_socket, *attach_socket; /* with it */
 	struct agent_opts opts;
 	struct loop_timer tidy; /* memory that was needed for a while is given back */
 	struct error failure; /* why it could not start */
@@ -224,6 +244,21 @@ static int read_runtime(struct node *v, struct error *err)
 	const struct node_options *o = v->options;
 	struct quantity q;
 
+	if (o->attach) {
+		if (o->endpoint || o->nodes > 1 || strcmp(o->runtime, "hollow") == 0)
+			return cli_bad_usage(v->cli, err,
+					     "--attach runs no pods: it goes with neither "
+					     "--runtime hollow, --nodes nor "
+					     "--container-runtime-endpoint");
+		return 0;
+	}
+	if (o->kubelet_socket)
+		return cli_bad_usage(v->cli, err,
+				     "--kubelet-socket has a meaning with --attach only");
+	if (o->nodes > 1 && o->podres.socket)
+		return cli_bad_usage(v->cli, err,
+				     "--pod-resources-socket names one socket: it does not go "
+				     "with --nodes");
 	if (strcmp(o->runtime, "hollow") == 0) {
 		if (o->endpoint)
 			return cli_bad_usage(v->cli, err,
@@ -290,6 +325,8 @@ static int read_options(struct node *v, struct error *err)
 	if (r == 0)
 		r = read_runtime(v, err);
 	if (r == 0)
+		r = node_podres_read(v->cli, &o->podres, &v->opts.podres, err);
+	if (r == 0)
 		r = read_policies(v, err);
 	if (r == 0)
 		r = read_reserved(v, "kube-reserved", &o->kube_reserved, err);
@@ -317,6 +354,8 @@ static int check_ready(void *arg, struct error *err)
 
 	if (v->stopping)
 		return error_set(err, ERR_UNAVAILABLE, "process is shutting down");
+	if (v->attached)
+		return node_attach_check(v->attached, err);
 	for (size_t i = 0; i < v->n && r == 0; i++)
 		r = agent_check_ready(v->agents[i], err);
 	return r;
@@ -344,6 +383,7 @@ static void on_silent(void *arg)
 	for (size_t i = 0; i < v->n; i++)
 		agent_free(v->agents[i]);
 	v->n = 0;
+	node_attach_free(TAKE(v->attached));
 	saver_free(TAKE(v->saver));
 	client_free(TAKE(v->client));
 	loop_timer_stop(&v->tidy);
@@ -354,7 +394,7 @@ static void on_stopped(void *arg)
 {
 	struct node *v = arg;
 
-	if (++v->stopped < v->n)
+	if (++v->stopped < v->n + (v->attached ? 1 : 0))
 		return;
 	endpoint_stop(v->endpoint, on_silent, v);
 }
@@ -369,7 +409,9 @@ static void on_stop(void *arg)
 	pod_level_free(TAKE(v->pod_level));
 	for (size_t i = 0; i < v->n; i++)
 		agent_stop(v->agents[i], on_stopped, v);
-	if (v->n == 0)
+	if (v->attached)
+		node_attach_stop(v->attached, on_stopped, v);
+	else if (v->n == 0)
 		on_stopped(v);
 }
 
@@ -406,6 +448,36 @@ static int start_agents(struct node *v, struct error *err)
 	return r;
 }
 
+/* The kubelet's folder is ours to serve from, too: who has it mounted finds both sockets. */
+static int start_attached(struct node *v, struct error *err)
+{
+	const struct node_options *o = v->options;
+	struct node_attach_opts n = { .attach = { .loop = v->role.loop,
+						  .client = v->client,
+						  .node_name = v->opts.node_name,
+						  .calls_per_s = (double)o->attach_qps,
+						  .idle_ms = o->attach_interval / CLOCK_MS,
+						  .metrics = v->metrics,
+						  .log = &v->role.log },
+				      .server = v->opts.podres };
+	const char *folder = arena_printf(&v->arena, "%s/pod-resources", o->root_dir);
+
+	v->kubelet_socket = o->kubelet_socket ? o->kubelet_socket
+					      : arena_printf(&v->arena, "%s/kubelet.sock", folder);
+	v->attach_socket = o->podres.socket ? o->podres.socket
+					    : arena_printf(&v->arena, "%s/devplane.sock", folder);
+	if (strcmp(v->kubelet_socket, v->attach_socket) == 0)
+		return cli_bad_usage(v->cli, err, "--pod-resources-socket: %s is the kubelet's own",
+				     v->attach_socket);
+	n.attach.kubelet_socket = v->kubelet_socket;
+	n.server.loop = v->role.loop;
+	n.server.path = v->attach_socket;
+	n.server.watch = gates_on(&v->opts.gates, GATE_KubeletPodResourcesWatch);
+	n.server.metrics = v->metrics;
+	n.server.log = &v->role.log;
+	return node_attach_new(&n, &v->attached, err);
+}
+
 static int start(struct node *v, struct error *err)
 {
 	const struct node_options *o = v->options;
@@ -434,10 +506,18 @@ static int start(struct node *v, struct error *err)
 	v->opts.saver = v->saver;
 	v->opts.metrics = v->metrics;
 	v->opts.log = &v->role.log;
-	return start_agents(v, err);
+	return o->attach ? start_attached(v, err) : start_agents(v, err);
 }
 
-static void announce(struct node *v)
+static void announce_attached(struct node *v)
+{
+	(void)fprintf(v->cli->out, "devplane node is attached to the kubelet of %s, for %.*s\n",
+		      v->opts.node_name, STR_ARG(v->kubeconfig.server));
+	(void)fprintf(v->cli->out, "  asks at %s\n", v->kubelet_socket);
+	(void)fprintf(v->cli->out, "  PodResources with watch at %s\n", v->attach_socket);
+}
+
+static void announce_agents(struct node *v)
 {
 	const struct node_options *o = v->options;
 
@@ -454,6 +534,14 @@ static void announce(struct node *v)
 		(void)fprintf(v->cli->out,
 			      "  hollow: no containers are run, pods are bookkeeping\n");
 	(void)fprintf(v->cli->out, "  plugins and drivers below %s\n", v->opts.root_dir);
+}
+
+static void announce(struct node *v)
+{
+	if (v->attached)
+		announce_attached(v);
+	else
+		announce_agents(v);
 	if (v->endpoint)
 		(void)fprintf(v->cli->out, "  health and metrics at http://%s\n",
 			      endpoint_address(v->endpoint)->text);
@@ -512,11 +600,17 @@ const struct command cmd_node = {
 		 "to them, and writes the health of each device into the status of the pods that "
 		 "hold it.\n\n"
 		 "Below --root-dir: device-plugins/kubelet.sock, where device plugins register; "
-		 "plugins_registry/, where DRA drivers put their sockets; the state that survives "
-		 "restarts. SIGTERM stops the agent; pods go on and are found again.",
+		 "plugins_registry/, where DRA drivers put their sockets; "
+		 "pod-resources/kubelet.sock, where monitoring agents list and watch who holds "
+		 "what; the state that survives restarts.\n\n"
+		 "With --attach it runs nothing and follows a kubelet instead: it asks the "
+		 "kubelet's "
+		 "PodResources socket when pods of this node change and serves the watch that the "
+		 "kubelet does not have. SIGTERM stops the agent; pods go on and are found again.",
 	.examples = "  devplane node --kubeconfig d/admin.kubeconfig --node-name n1 --root-dir n1\n"
 		    "  devplane node --kubeconfig d/admin.kubeconfig --node-name hollow \\\n"
-		    "    --root-dir h --runtime hollow --nodes 100\n",
+		    "    --root-dir h --runtime hollow --nodes 100\n"
+		    "  devplane node --attach --kubeconfig /etc/kubernetes/kubelet.conf\n",
 	.flags = flags,
 	.options_size = sizeof(struct node_options),
 	.run = run,

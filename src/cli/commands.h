@@ -26,6 +26,8 @@ extern const struct command cmd_driver_sim_silence;
 extern const struct command cmd_get; /* cmd_get.c */
 extern const struct command cmd_help; /* cmd_help.c */
 extern const struct command cmd_node; /* cmd_node.c */
+extern const struct command cmd_podresources; /* cmd_podresources.c */
+extern const struct command cmd_podresources_watch; /* cmd_podresources_watch.c */
 extern const struct command cmd_probe; /* cmd_probe.c */
 extern const struct command cmd_probe_call; /* cmd_probe_call.c */
 extern const struct command cmd_probe_get; /* cmd_probe_get.c */

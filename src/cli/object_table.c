@@ -6,6 +6,7 @@
 #include "base/duration.h"
 #include "base/limits.h"
 #include "base/timestamp.h"
+#include "cli/output.h"
 
 /* --- what is no Table ------------------------------------------------------------------------ */
 
@@ -76,27 +77,10 @@ static void add_upper(struct buf *out, struct str text)
 		(void)buf_addc(out, upper(text.p[i]));
 }
 
-/* One line; bytes that would move the cursor, or begin a sequence, are shown and not sent. */
-static void add_clean(struct buf *out, struct str text)
-{
-	for (size_t i = 0; i < text.n; i++) {
-		unsigned char c = (unsigned char)text.p[i];
-
-		if (c == '\n' || c == '\r' || c == '\f') {
-			(void)buf_addz(out, "...");
-			return;
-		}
-		if (c == '\033')
-			(void)buf_addz(out, "^[");
-		else
-			(void)buf_addc(out, c < ' ' || c == 0x7f ? ' ' : (char)c);
-	}
-}
-
 static void add_cell(struct buf *out, const struct json *cell)
 {
 	if (json_is(cell, JSON_STRING))
-		add_clean(out, json_str(cell));
+		output_clean(out, json_str(cell));
 	else if (cell && cell->type != JSON_NULL)
 		(void)json_print(out, cell, NULL);
 }
@@ -132,7 +116,7 @@ static void add_label_cells(struct buf *out, const struct json *labels,
 		struct str value = json_str(json_getz(labels, s->label_columns[i]));
 
 		(void)buf_addc(out, '\t');
-		add_clean(out, value);
+		output_clean(out, value);
 	}
 	if (!s->show_labels)
 		return;

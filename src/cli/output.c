@@ -37,3 +37,30 @@ int output_tree(struct cli *cli, const char *format, const struct json *tree, st
 	(void)fwrite(text.p, 1, text.n, cli->out);
 	return 0;
 }
+
+void output_table(struct cli *cli, struct str lines, bool headed)
+{
+	if (headed && cli->out_colour) {
+		size_t n = (size_t)str_chr(lines, '\n');
+
+		(void)fprintf(cli->out, "\033[1m%.*s\033[0m", (int)n, lines.p);
+		lines = str_skip(lines, n);
+	}
+	(void)fwrite(lines.p, 1, lines.n, cli->out);
+}
+
+void output_clean(struct buf *out, struct str text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		unsigned char c = (unsigned char)text.p[i];
+
+		if (c == '\n' || c == '\r' || c == '\f') {
+			(void)buf_addz(out, "...");
+			return;
+		}
+		if (c == '\033')
+			(void)buf_addz(out, "^[");
+		else
+			(void)buf_addc(out, c < ' ' || c == 0x7f ? ' ' : (char)c);
+	}
+}

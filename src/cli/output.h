@@ -11,4 +11,13 @@ struct json;
 /* Prints the tree as "json" (indented) or "yaml", as kubectl lays them out. */
 int output_tree(struct cli *cli, const char *format, const struct json *tree, struct error *err);
 
+/* Prints lines; `headed`: the first one names columns, and is bold on a terminal. */
+void output_table(struct cli *cli, struct str lines, bool headed);
+
+/*
+ * Appends text of somebody else's as one line: bytes that would move the cursor, or begin a
+ * sequence, are shown and not sent; what follows a line's end is left out.
+ */
+void output_clean(struct buf *out, struct str text);
+
 #endif

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/limits.h"
 #include "drivers/abi.h"
-#include "drivers/folder.h"
 
 static bool is_path(const char *p)
 {

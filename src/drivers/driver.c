@@ -8,12 +8,12 @@
 
 #include "api/names.h"
 #include "base/clock.h"
+#include "base/folder.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "drivers/abi.h"
 #include "drivers/cdi_file.h"
 #include "drivers/dra_mode.h"
-#include "drivers/folder.h"
 #include "drivers/plugin_mode.h"
 
 enum {

@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 
 #include "base/backoff.h"
+#include "base/folder.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "deviceplugin.pb-c.h"
 #include "drivers/allocation.h"
 #include "drivers/driver_impl.h"
-#include "drivers/folder.h"
 #include "drivers/rpc_socket.h"
 #include "drivers/socket_path.h"
 #include "grpc/channel.h"

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "dra.pb-c.h"
 #include "drivers/cdi_file.h"
-#include "drivers/folder.h"
 #include "drivers/prepare_impl.h"
 #include "grpc/grpc.h"
 

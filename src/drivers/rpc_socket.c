@@ -6,8 +6,8 @@
 
 #include <libgen.h>
 
+#include "base/folder.h"
 #include "base/mem.h"
-#include "drivers/folder.h"
 #include "drivers/socket_path.h"
 #include "grpc/server.h"
 #include "net/http_server.h"

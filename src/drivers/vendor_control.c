@@ -5,9 +5,9 @@
 
 #include <libgen.h>
 
+#include "base/folder.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "drivers/folder.h"
 #include "drivers/socket_path.h"
 #include "drivers/vendor.h"
 #include "net/http_server.h"

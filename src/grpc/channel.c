@@ -159,6 +159,7 @@ static void attempt_failed(struct grpc_channel *ch, const struct error *err)
 
 	(void)error_set(&ch->failure, ERR_UNAVAILABLE, "connection error: %s",
 			err ? err->msg : "the connection was closed");
+	ch->failure.sys_errno = err ? err->sys_errno : 0;
 	/* The time that the attempt itself took is part of the wait. */
 	loop_timer_start(&ch->timer, ch->tried_at + wait - loop_now(ch->loop));
 	set_state(ch, GRPC_CHANNEL_TRANSIENT_FAILURE, &ch->failure);

@@ -111,9 +111,8 @@ int grpc_message_unpack(const ProtobufCMessageDescriptor *type, struct str wire,
 	return 0;
 }
 
-struct bytes *grpc_message_pack(const ProtobufCMessage *m)
+struct bytes *grpc_message_new(size_t n)
 {
-	size_t n = protobuf_c_message_get_packed_size(m);
 	struct bytes *b;
 	unsigned char *p;
 
@@ -126,6 +125,14 @@ struct bytes *grpc_message_pack(const ProtobufCMessage *m)
 	p[2] = (unsigned char)(n >> 16);
 	p[3] = (unsigned char)(n >> 8);
 	p[4] = (unsigned char)n;
-	(void)protobuf_c_message_pack(m, p + GRPC_PREFIX);
+	return b;
+}
+
+struct bytes *grpc_message_pack(const ProtobufCMessage *m)
+{
+	struct bytes *b = grpc_message_new(protobuf_c_message_get_packed_size(m));
+
+	if (b)
+		(void)protobuf_c_message_pack(m, (uint8_t *)b->data + GRPC_PREFIX);
 	return b;
 }

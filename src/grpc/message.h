@@ -20,6 +20,12 @@ enum { GRPC_PREFIX = 5 };
 struct bytes *grpc_message_pack(const ProtobufCMessage *m);
 
 /*
+ * Room for a message of n bytes with its prefix before it; the caller writes them at
+ * data + GRPC_PREFIX. NULL when that is 4 GiB or longer.
+ */
+struct bytes *grpc_message_new(size_t n);
+
+/*
  * Unpacks into the arena; what is returned points nowhere else, so `wire` may
  * go. Fails with
  *   -ERR_TOO_LARGE when the arena's limit is passed or the nesting is too deep,

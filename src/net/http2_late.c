@@ -104,7 +104,10 @@ void http2_late_frame(struct http2 *x)
 		return;
 	x->scan_found = false;
 	how = how_ended(x, id);
-	/* After our own reset or GOAWAY, frames that were on their way are no fault. */
+	/*
+	 * After our own reset or GOAWAY, frames that were on their way are no fault. A client that
+	 * had many requests refused at once sends bodies to streams that are forgotten by now.
+	 */
 	if (nghttp2_session_find_stream(x->ng, id) || how == HTTP2_END_BY_US || x->h.draining)
 		return;
 	if (type == NGHTTP2_WINDOW_UPDATE)
@@ -113,6 +116,6 @@ void http2_late_frame(struct http2 *x)
 		reset_stream(x, id, NGHTTP2_STREAM_CLOSED);
 	else if (how == HTTP2_END_NONE && type == NGHTTP2_HEADERS)
 		(void)nghttp2_session_terminate_session(x->ng, NGHTTP2_PROTOCOL_ERROR);
-	else
+	else if (how != HTTP2_END_NONE)
 		(void)nghttp2_session_terminate_session(x->ng, NGHTTP2_STREAM_CLOSED);
 }

@@ -255,6 +255,29 @@ static void frames_on_their_way_after_our_reset_are_let_pass(void **state UNUSED
 	finish(&v);
 }
 
+/* The same when so many were reset that the first are forgotten: the connection has other streams. */
+static void bodies_of_requests_that_are_forgotten_are_let_pass(void **state UNUSED)
+{
+	enum { COUNT = 64 }; /* more than are remembered */
+	struct server v;
+
+	start(&v);
+	for (uint32_t i = 0; i < COUNT; i++)
+		add(&v, HEADERS, END_HEADERS, 2 * i + 1, post, sizeof(post));
+	flush(&v, 0);
+	while (!list_empty(&v.session->streams))
+		http_stream_reset(LIST_ENTRY(v.session->streams.next, struct http_stream, link),
+				  NULL);
+	flush(&v, 0);
+	for (uint32_t i = 0; i < COUNT; i++)
+		add(&v, DATA, END_STREAM, 2 * i + 1, "x", 1);
+	add(&v, HEADERS, END_HEADERS | END_STREAM, 2 * COUNT + 1, get, sizeof(get));
+	flush(&v, 0);
+	assert_int_equal(answered(&v, 0), -1);
+	assert_int_equal(v.requests, COUNT + 1);
+	finish(&v);
+}
+
 /* After GOAWAY a client may still be sending to streams that we never looked at. */
 static void a_drain_forgives_streams_that_it_ignores(void **state UNUSED)
 {
@@ -283,6 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(late_frames_are_answered_as_the_rfc_says),
 		cmocka_unit_test(frames_on_their_way_after_our_reset_are_let_pass),
+		cmocka_unit_test(bodies_of_requests_that_are_forgotten_are_let_pass),
 		cmocka_unit_test(a_drain_forgives_streams_that_it_ignores),
 	};
 

@@ -280,6 +280,8 @@ static int make_parts(struct agent *a, struct error *err)
 		r = make_node(a, err);
 	if (r == 0)
 		r = make_plugins(a, err);
+	if (r == 0)
+		r = agent_podres_start(a, err);
 	if (r < 0)
 		return r;
 	read_dns(a);
@@ -356,6 +358,13 @@ static void silence(struct agent *a)
 	agent_machine_release(a);
 }
 
+static void on_podres_closed(void *arg)
+{
+	struct agent *a = arg;
+
+	plugins_close(TAKE(a->host.plugins), a->stopped, a->stopped_arg);
+}
+
 /* What is being saved comes back first. */
 static void on_stop_timer(struct loop_timer *t)
 {
@@ -366,7 +375,7 @@ static void on_stop_timer(struct loop_timer *t)
 		return;
 	}
 	silence(a);
-	plugins_close(TAKE(a->host.plugins), a->stopped, a->stopped_arg);
+	podres_server_close(TAKE(a->podres), on_podres_closed, a);
 }
 
 void agent_stop(struct agent *a, void (*done)(void *arg), void *arg)
@@ -384,6 +393,7 @@ void agent_free(struct agent *a)
 	if (!a)
 		return;
 	silence(a);
+	agent_podres_release(a);
 	plugins_free(a->host.plugins);
 	status_writer_free(a->host.writer);
 	informers_free(a->informers);

@@ -13,6 +13,7 @@
 #include "node/assign.h"
 #include "node/cdi.h"
 #include "node/machine.h"
+#include "node/podres_server.h"
 
 struct agent;
 struct client;
@@ -45,6 +46,8 @@ struct agent_opts {
 	int64_t hollow_cpus, hollow_memory, hollow_numa; /* the machine of a hollow node */
 	unsigned hollow_net; /* of its pods' addresses */
 	struct gates gates;
+	/* PodResources; path NULL: below root_dir. Loop, book, gate, metrics and log are the agent's. */
+	struct podres_server_opts podres;
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
 };

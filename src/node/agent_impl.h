@@ -92,6 +92,11 @@ struct agent {
 	struct list lost; /* struct agent_lost */
 	struct metrics_counter *health_changes;
 
+	/* PodResources. */
+	struct podres *book;
+	struct podres_server *podres;
+	struct assign_watcher podres_watcher;
+
 	struct loop_timer stop_timer;
 	void (*stopped)(void *arg);
 	void *stopped_arg;
@@ -125,6 +130,14 @@ void agent_health_changed(void *arg, const struct health_device *now, enum assig
 void agent_save_health(struct agent *a);
 /* Events that were held back may be due. */
 void agent_events_follow(struct agent *a);
+
+/* --- agent_podres.c: what PodResources tells ---------------------------------------- */
+
+/* After the log was loaded. */
+int agent_podres_start(struct agent *a, struct error *err);
+/* The pod's spec has become known: its containers' claims, too. */
+void agent_podres_refresh(struct agent *a, struct str pod_uid);
+void agent_podres_release(struct agent *a);
 
 /* --- agent_machine.c: CPUs and memory --------------------------------------------- */
 

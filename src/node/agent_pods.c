@@ -342,6 +342,7 @@ static void take(struct agent *a, struct cached *o)
 		       assign_has_pod(a->host.assign, pod->uid) ||
 			       json_getz(pod->status, "startTime"));
 	(void)map_put(&a->workers, worker_uid(w), w);
+	agent_podres_refresh(a, worker_uid(w));
 	(void)agent_relist(a);
 }
 

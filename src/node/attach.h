@@ -40,10 +40,11 @@ int attach_new(const struct attach_opts *opts, struct attach **ret_attach, struc
 /* Calls and watches end; `done` comes once. Then free it. */
 void attach_stop(struct attach *a, void (*done)(void *arg), void *arg);
 void attach_free(struct attach *a); /* NULL allowed */
+DEFINE_CLEANUP(attach_free, struct attach *);
 
 /*
- * For /readyz: the kubelet has answered, the pods are known. -ERR_UNAVAILABLE says since when and why
- * it is behind.
+ * For /readyz: the kubelet has answered, the pods are known. -ERR_UNAVAILABLE says since when and
+ * why it is behind.
  */
 int attach_check(const struct attach *a, struct error *err);
 

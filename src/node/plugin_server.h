@@ -2,8 +2,7 @@
  * plugin_server - the Registration service of device plugins, on device-plugins/kubelet.sock.
  *
  * At start every socket in the folder is removed, so that plugins of an earlier agent notice and
- * register again; other files stay. Upstream then serves its socket whatever becomes of the file;
- * here a socket file, or a folder, that somebody deletes is made again. Only for the files behind
+ * register again; other files stay. The socket is an own_socket.h. Only for the files behind
  * plugins.h.
  */
 #ifndef NODE_PLUGIN_SERVER_H

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "base/folder.h"
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -302,7 +303,7 @@ static void look(struct plugin_watcher *w)
 
 	w->round++;
 	w->blind = false;
-	if (plugins_make_folder(w->dir, &err) < 0)
+	if (folder_make(w->dir, 0750, &err) < 0)
 		note_trouble(w, &err);
 	walk(w, w->dir, 0);
 	sweep(w);

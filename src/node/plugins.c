@@ -9,10 +9,9 @@
 #include "node/plugins.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/folder.h"
 #include "base/mem.h"
 #include "node/device_plugin.h"
 #include "node/plugin_server.h"
@@ -30,24 +29,6 @@ enum {
 };
 
 /* --- what the parts share ------------------------------------------------------------ */
-
-int plugins_make_folder(const char *path, struct error *err)
-{
-	char part[PLUGIN_PATH_MAX];
-	size_t n = strlen(path);
-
-	if (n == 0 || n >= sizeof(part))
-		return error_set(err, ERR_INVALID, "the folder's name is empty or too long");
-	for (size_t i = 1; i <= n; i++) {
-		if (path[i] != '/' && path[i] != '\0')
-			continue;
-		memcpy(part, path, i);
-		part[i] = '\0';
-		if (mkdir(part, 0750) < 0 && errno != EEXIST)
-			return error_set_errno(err, ERR_IO, errno, "cannot make %s", part);
-	}
-	return 0;
-}
 
 void plugins_problem(struct plugins *p, const struct error *err, const char *fmt, ...)
 {
@@ -184,10 +165,10 @@ static char *join(const char *dir, const char *name)
 
 static int open_parts(struct plugins *p, struct error *err)
 {
-	int r = plugins_make_folder(p->device_dir, err);
+	int r = folder_make(p->device_dir, 0750, err);
 
 	if (r == 0)
-		r = plugins_make_folder(p->registry_dir, err);
+		r = folder_make(p->registry_dir, 0750, err);
 	if (r < 0)
 		return r;
 	p->devices = device_plugins_new(p);

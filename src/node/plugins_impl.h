@@ -49,9 +49,6 @@ struct plugins {
 	void *closed_arg;
 };
 
-/* Makes a folder and what is missing above it. */
-int plugins_make_folder(const char *path, struct error *err);
-
 /* Tells on_problem; `what` is printed. */
 void plugins_problem(struct plugins *p, const struct error *err, const char *fmt, ...)
 	PRINTF_LIKE(3, 4);

@@ -17,18 +17,26 @@
  * short ring. When it has fallen out of the ring, or resumes from before it: a catch-up. Each thing
  * that a pod holds (a device, a CPU, a block of memory, a device of a claim) remembers since when it
  * is held. With R the reader's revision and T the book's at the beginning of the catch-up,
- *	round one sends each pod of before R that has changed with what it holds since R or longer,
- *		and DELETED for those that are gone (tombstones);
- *	round two sends each changed pod with what it holds since T or longer.
+ *	round one sends each pod that has given something back after R with what it holds since R
+ *		or longer, and DELETED for those that are gone (tombstones);
+ *	round two sends each pod that has changed after R with what it holds since T or longer,
+ *		unless round one has said that already.
  * Whatever a reader then believes of a pod is a part of that pod's state at T (or at R and at T),
  * and one state never has a thing twice, so its sums never exceed the node's, after any message
  * and whatever changes meanwhile; what changed after T comes next. Nothing is kept per reader.
+ * ADDED is said of pods that came after R, UPDATED of others. Pods that came after R are in round
+ * one too, and may be told as DELETED though never as ADDED: the reader may know them from a List.
  *
  * A full state (send_initial, or a revision that cannot be resumed) is the second round alone,
  * with ADDED, ended by a message without a pod that has initial_end. A reader that believes
  * something already is first told to forget it: DELETED without a uid and without a pod.
+ * Messages of a catch-up carry T-1, the last of them T.
  *
- * Of allocatable there is one state, so a catch-up is its present value.
+ * Of allocatable there is one state, so a catch-up is its present value and nothing needs to be
+ * forgotten; the full state is that, too, then initial_end.
+ *
+ * Ring and tombstones are kept from the first reader or List on: a book that nobody asks costs
+ * what its pods cost.
  * Threads: one at a time.
  */
 #ifndef NODE_PODRES_H
@@ -52,11 +60,14 @@ int64_t podres_revision(const struct podres *b);
 /* --- changes ------------------------------------------------------------------------- */
 
 /*
- * The pod's whole state. False, and nothing is told, when it is what the book has. A pod that
- * gives something back and gets something at once is told in two changes, the first without what
- * it gives back and what it gets.
+ * The pod's whole state; text is UTF-8. False, and nothing is told, when it is what the book has. A
+ * pod that gives something back and gets something at once is told in two changes, the first
+ * without what it gives back and what it gets. A thing that moves from one of its containers to
+ * another is neither. `first_main`: how many containers (init, sidecars) stand before the main
+ * ones, which alone are in v1alpha1's List; 0: not known.
  */
-bool podres_set_pod(struct podres *b, struct str uid, const Podresources__PodResources *state);
+bool podres_set_pod(struct podres *b, struct str uid, const Podresources__PodResources *state,
+		    size_t first_main);
 
 /* It is gone, with all that it held. False when the book did not have it. */
 bool podres_drop_pod(struct podres *b, struct str uid);
@@ -65,6 +76,7 @@ bool podres_drop_pod(struct podres *b, struct str uid);
 struct podres_entry {
 	struct str uid;
 	const Podresources__PodResources *state; /* NULL: it is gone */
+	size_t first_main;
 };
 void podres_set_pods(struct podres *b, const struct podres_entry *v, size_t n);
 
@@ -74,24 +86,24 @@ bool podres_set_allocatable(struct podres *b, const Podresources__AllocatableRes
 /* --- the present --------------------------------------------------------------------- */
 
 /*
- * Answers, packed for gRPC, each with a reference of the caller's: List of v1 and of v1alpha1 (no
- * init containers that the alpha did not know, no topology), allocatable, and one pod by name (the
- * one that came last, should two have that name), NULL when there is none. Lists are packed once
- * per revision.
+ * Answers, packed for gRPC, each with a reference of the caller's: List of v1 (pods as they came)
+ * and of v1alpha1 (main containers and their plugins' devices, no topology), allocatable with the
+ * revision of its last change, and one pod by name (the one that came last, should two have that
+ * name), NULL when there is none. Lists are packed once per revision.
  */
 struct bytes *podres_list(struct podres *b);
 struct bytes *podres_list_alpha(struct podres *b);
 struct bytes *podres_allocatable(struct podres *b);
 struct bytes *podres_get(struct podres *b, struct str ns, struct str name);
 
-/* Walks the pods, by uid; *at begins with empty. The packed PodResources, borrowed until a change. */
+/* Walks the pods, by uid; *at begins with empty. All is borrowed until a change. */
 bool podres_next_pod(const struct podres *b, struct str *at_uid, struct str *ret_packed);
 
 /* --- readers ------------------------------------------------------------------------- */
 
 enum podres_kind { PODRES_PODS, PODRES_ALLOCATABLE };
 
-/* Where a reader is; plain memory, owned by the reader. Its fields are podres.c's. */
+/* Where a reader is; plain memory, owned by the reader. Its fields are podres_cursor.c's. */
 struct podres_cursor {
 	enum podres_kind kind;
 	uint8_t phase;
@@ -99,15 +111,15 @@ struct podres_cursor {
 	bool lost; /* see podres_read() */
 	int64_t at; /* it has everything up to here; -1: it knows nothing */
 	int64_t target; /* of a catch-up */
-	uint64_t pos; /* pods, or tombstones, up to this one are done in this round */
+	uint64_t pos; /* pods up to this one, or tombstones up to this revision, are done */
 };
 
 /*
  * Without initial and after_revision (0: none): from now on, as the KEP says. A revision that
  * this book never gave, that lies within a catch-up, or that the tombstones do not reach: the full
- * state.
+ * state. After any other, send_initial adds nothing.
  */
-void podres_begin(const struct podres *b, struct podres_cursor *c, enum podres_kind kind,
+void podres_begin(struct podres *b, struct podres_cursor *c, enum podres_kind kind,
 		  bool send_initial, int64_t after_revision);
 
 /*
@@ -117,7 +129,9 @@ void podres_begin(const struct podres *b, struct podres_cursor *c, enum podres_k
  */
 struct bytes *podres_read(struct podres *b, struct podres_cursor *c);
 
-/* Changes that it has not been sent yet, at most; 0: it has everything. */
+/* About how many messages are still to come; 0: it has everything. */
 uint64_t podres_backlog(const struct podres *b, const struct podres_cursor *c);
+
+DEFINE_CLEANUP(podres_free, struct podres *);
 
 #endif

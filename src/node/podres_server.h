@@ -1,13 +1,13 @@
 /*
  * podres_server - the PodResources API on a unix socket: v1.PodResourcesLister and v1alpha1's List.
  *
- * Answers come out of a book (podres.h). A watch is a cursor that is read while its client has room,
- * at the end of each turn in which the book changed: what is not read is not kept, so a client that
- * never reads costs its cursor and what its socket holds.
+ * Answers come out of a book (podres.h). A watch is a cursor that is read while its client has room
+ * (podres_watch.h): what is not read is not kept, so a client that never reads costs its cursor and
+ * what its stream and socket hold.
  *
- * Clients are told apart by what the kernel says of their process (uid and pid), and each has limits
- * of its own: calls per second, and open watches. Beyond them RESOURCE_EXHAUSTED, as kubelet says
- * it; others do not notice.
+ * Clients are told apart by what the kernel says of their process (podres_clients.h), and each has
+ * limits of its own: calls per second, and open watches. Beyond them RESOURCE_EXHAUSTED, as kubelet
+ * says it; others do not notice.
  *
  * The socket stays: when somebody removes or replaces it, it is made again.
  * Threads: the loop's.
@@ -17,22 +17,12 @@
 
 #include "base/error.h"
 #include "node/podres.h"
+#include "node/podres_clients.h"
 
 struct log;
 struct loop;
 struct metrics;
 struct podres_server;
-
-/* Calls without an answer's worth of waiting; 0 in a field: no limit. */
-struct podres_limits {
-	double calls_per_s; /* of one client, with a burst of its own */
-	unsigned burst;
-	unsigned client_streams; /* watches of one client */
-	unsigned streams; /* of all */
-};
-
-/* 500 calls/s with a burst of 100, 2048 watches each, 8192 in all. */
-extern const struct podres_limits podres_limits_default;
 
 struct podres_server_opts {
 	struct loop *loop;
@@ -49,10 +39,14 @@ struct podres_server_opts {
 int podres_server_new(const struct podres_server_opts *opts, struct podres_server **ret_server,
 		      struct error *err);
 
-/* Ends watches with UNAVAILABLE, removes the socket; `done` comes once, maybe at once. Frees it. */
+/*
+ * Ends watches with UNAVAILABLE, removes the socket; `done` comes once its connections are closed,
+ * for which clients have a second. Frees it. The book is not touched any more. With NULL for the
+ * server `done` comes at once.
+ */
 void podres_server_close(struct podres_server *s, void (*done)(void *arg), void *arg);
 
-/* Without waiting; for tests and failures at start. NULL allowed. */
+/* The same without waiting for clients; its memory goes in the loop's next turns. NULL allowed. */
 void podres_server_free(struct podres_server *s);
 
 #endif

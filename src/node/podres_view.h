@@ -4,9 +4,15 @@
  *
  * A device is told once per NUMA node that it is near, as kubelet does; one without nodes, once
  * without a topology. What a plain init container has is told of it only as far as no other
- * container of the pod has taken it over: a thing is told once per pod, so clients can add up. An
- * init container that has nothing of its own is left out; all other containers are told, whether or
- * not they have anything.
+ * container of the pod, a later init container included, has taken it over: what one container at a
+ * time can have is told once per pod, so clients can add up. An init container that has nothing of
+ * its own is left out; all other containers are told, whether or not they have anything.
+ *
+ * A device of a claim is told of every container that names the claim, or one of the device's
+ * requests. A claim without devices, as before its drivers have answered, is not told.
+ *
+ * The order is the log's: containers as in the pod, devices by resource and id, claims by their
+ * name in the pod, their devices by driver, pool, device. So equal states are equal bytes.
  */
 #ifndef NODE_PODRES_VIEW_H
 #define NODE_PODRES_VIEW_H
@@ -21,6 +27,10 @@
  */
 Podresources__PodResources *podres_view_pod(const struct assign *s, struct str pod_uid,
 					    const struct pod *pod, struct arena *a);
+
+/* Where its main containers begin: those before it are sidecars and init containers. */
+size_t podres_view_first_main(const struct assign *s, struct str pod_uid,
+			      const Podresources__PodResources *state);
 
 /* Healthy devices of plugins, held or not; CPUs and memory that containers can have alone. */
 Podresources__AllocatableResponse *podres_view_allocatable(const struct assign *s, struct arena *a);

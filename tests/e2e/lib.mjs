@@ -89,7 +89,7 @@ export async function until(what, look, seconds = 20) {
 }
 
 // Sanitizers keep freed memory for a while, so figures of it mean nothing under them.
-const sanitized = /__[at]san_init/.test(readFileSync(devplane, "latin1"))
+export const sanitized = /__[at]san_init/.test(readFileSync(devplane, "latin1"))
 
 // Fails when the process has used more than so many MiB more than `before` (peakMemory's).
 export function assertGrowth(pid, before, mib) {

@@ -19,7 +19,8 @@ function tokenFile(names) {
 	return file
 }
 
-function kubeconfig(server, token) {
+// A file with which a token's owner reaches the server.
+export function kubeconfig(server, token) {
 	const file = `${scratch}/${unique("kubeconfig")}`
 	const cluster = { server: server.url, "certificate-authority-data": server.credentials.ca.toString("base64") }
 	writeFileSync(file, JSON.stringify({

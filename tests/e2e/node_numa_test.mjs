@@ -1,48 +1,16 @@
 // CPUs, memory and devices on a machine that is made up of files: two NUMA nodes of four CPUs and 8 GiB. Pods get what
 // belongs together, or are refused; CPUs and memory that come and go are seen by the Node.
 import assert from "node:assert/strict"
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
-import { finish, scratch, test, until } from "./lib.mjs"
+import { readFileSync } from "node:fs"
+import { finish, test, until } from "./lib.mjs"
+import { machineFlags, put, putMachine, sys } from "./machine_lib.mjs"
 import { podOn, startCluster } from "./node_lib.mjs"
 import { DevicePlugin } from "./plugin_lib.mjs"
 
 const GPU = "example.com/gpu"
-const GIB = 1 << 20 // KiB
-const sys = `${scratch}/sys`, proc = `${scratch}/proc`
-
-function put(path, text) {
-	mkdirSync(path.slice(0, path.lastIndexOf("/")), { recursive: true })
-	writeFileSync(`${path}.new`, `${text}\n`)
-	renameSync(`${path}.new`, path)
-}
-
-// A file is old or new, as the kernel's are; the agent may look between two of them. Those of CPUs and of all memory, which
-// tests wait for, are the last.
-function putMachine({ online = "0-7", nodes = ["0-3", "4-7"], gib = [8, 8] } = {}) {
-	for (const [id, cpulist] of nodes.entries()) {
-		put(`${sys}/devices/system/node/node${id}/meminfo`, `Node ${id} MemTotal:       ${gib[id] * GIB} kB`)
-		put(`${sys}/devices/system/node/node${id}/cpulist`, cpulist)
-	}
-	put(`${proc}/meminfo`, `MemTotal:       ${gib.reduce((a, b) => a + b) * GIB} kB\nSwapTotal:      0 kB`)
-	put(`${sys}/devices/system/cpu/online`, online)
-}
-
-for (let cpu = 0; cpu < 8; cpu++) {
-	put(`${sys}/devices/system/cpu/cpu${cpu}/topology/physical_package_id`, cpu >> 2)
-	put(`${sys}/devices/system/cpu/cpu${cpu}/topology/core_id`, cpu & 3)
-}
-putMachine()
 
 const cluster = await startCluster({ names: ["n1"] })
-const node = await cluster.node("n1", {
-	flags: [
-		"--sysfs-root", sys, "--procfs-root", proc, "--machine-check-period", "50ms",
-		"--cpu-manager-policy", "static", "--reserved-cpus", "0",
-		"--memory-manager-policy", "Static", "--kube-reserved", "memory=1Gi",
-		"--reserved-memory", "0:memory=512Mi", "--reserved-memory", "1:memory=512Mi",
-		"--topology-manager-policy", "single-numa-node",
-	],
-})
+const node = await cluster.node("n1", { flags: [...machineFlags, "--topology-manager-policy", "single-numa-node"] })
 // Two devices on each node. An agent that starts removes the sockets of plugins, which come again.
 const offer = () => DevicePlugin.start(node.root, GPU, [0, 0, 1, 1].map((numa, i) => ({ ID: `gpu${i}`, numa: [numa] })))
 let plugin = await offer()

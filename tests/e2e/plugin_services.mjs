@@ -9,9 +9,9 @@ import { fileURLToPath } from "node:url"
 const folder = fileURLToPath(new URL("proto", import.meta.url))
 
 // One file at a time: packages are named alike.
-function load(file) {
+export function load(file, options = {}) {
 	return grpc.loadPackageDefinition(loader.loadSync(file, {
-		includeDirs: [folder], keepCase: true, longs: Number, enums: String, defaults: true, oneofs: false,
+		includeDirs: [folder], keepCase: true, longs: Number, enums: String, defaults: true, oneofs: false, ...options,
 	}))
 }
 

@@ -1,8 +1,8 @@
 /*
- * folder - folders that a driver needs.
+ * folder - folders that a program needs.
  */
-#ifndef DRIVERS_FOLDER_H
-#define DRIVERS_FOLDER_H
+#ifndef BASE_FOLDER_H
+#define BASE_FOLDER_H
 
 #include "base/error.h"
 

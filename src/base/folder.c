@@ -1,7 +1,7 @@
 /*
  * As `mkdir -p` does.
  */
-#include "drivers/folder.h"
+#include "base/folder.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -1,0 +1,57 @@
+# Sourced by what measures a node agent, after lib.sh: a server, an agent, and a program that makes load.
+root=$(mktemp -d /tmp/dp-XXXXXX) # paths of sockets must be short
+trap 'kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$tmp" "$root"' EXIT
+ulimit -n "$(ulimit -Hn)"
+
+# serve NAME: a server of its own with data in $tmp/NAME; $url, and the kubeconfigs admin and n1 in that folder.
+serve() {
+	printf '%s\n' 'token,bench,1,"system:masters"' 'n1-own,system:node:n1,2,"system:nodes"' >"$tmp/tokens"
+	"$devplane" server --data-dir "$tmp/$1" --secure-port 0 --token-auth-file "$tmp/tokens" >"$tmp/$1.out" 2>>"$tmp/server.err" &
+	server=$!
+	wait_for grep -q ready "$tmp/$1.out"
+	line=$(head -n 1 "$tmp/$1.out")
+	url=${line##* }
+	admin=$tmp/$1/admin.kubeconfig
+	curl -sk -H 'authorization: Bearer token' -H 'content-type: application/json' -d '{"metadata":{"name":"default"}}' \
+		"$url/api/v1/namespaces/default/serviceaccounts" >/dev/null
+	printf '{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"%s","insecure-skip-tls-verify":true}}],"users":[{"name":"u","user":{"token":"n1-own"}}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"current-context":"x"}' "$url" >"$tmp/$1/n1.kubeconfig"
+}
+
+# agent FOLDER KUBECONFIG FLAG ..
+agent() {
+	"$devplane" node --kubeconfig "$2" --root-dir "$root/$1" --runtime hollow --metrics-bind-address 0 "${@:3}" \
+		>"$tmp/agent.out" 2>>"$tmp/agent.err" &
+	agent=$!
+	wait_for grep -q below "$tmp/agent.out"
+}
+
+# load PROGRAM: of bench, with the administrator's kubeconfig.
+load() {
+	coproc LOAD { exec "$BUILD/bench/$1" "$admin"; }
+	load=$!
+}
+
+# ask WORD ..: a command to the load; its answer is in $answer.
+ask() {
+	echo "$*" >&"${LOAD[1]}"
+	read -r -a answer <&"${LOAD[0]}" || {
+		echo "bench: the load ended at: $*" >&2
+		tail -n 20 "$tmp/agent.err" >&2
+		exit 1
+	}
+	answer=("${answer[@]:1}")
+}
+
+# settle: as long as an agent may take to give back what a burst of work needed.
+settle() {
+	sleep "${SETTLE_S:-12}"
+}
+
+# finish: the load goes first, because it complains about a watch that ends.
+finish() {
+	local p
+	for p in $load $agent $server; do
+		kill "$p"
+		wait "$p" 2>/dev/null
+	done
+}

@@ -1,0 +1,109 @@
+# PodResources: List, and how soon watchers have a change, at a node with 110 pods that hold 8 devices each.
+#
+# The pods are real ones of a hollow node, their devices those of a plugin. An allocation begins, for what is
+# measured, when a watch of the API server shows the pod, so the agent has just heard of it, too; a change of what is
+# allocatable, when the plugin's message about a device is ready. Callers and watchers are one process beside the
+# agent's: what they need is part of the figures. CALLS of List in each round, SAMPLES changes one by one,
+# CHURN_S seconds of 100 changes each, WATCHERS at once.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/node_lib.sh"
+here=$(dirname "$0")
+
+calls=${CALLS:-40000}
+samples=${SAMPLES:-500}
+churn_s=${CHURN_S:-10}
+watchers=${WATCHERS:-1000}
+pods=110 per_pod=8
+devices=$(((pods + 50) * per_pod))
+socket=$root/1/pod-resources/kubelet.sock
+
+# resident_kib PID
+resident_kib() {
+	awk '/^VmRSS/ { print $2 }' "/proc/$1/status"
+}
+
+# cpu_ms PID: of all its threads, so far.
+cpu_ms() {
+	awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + $13) * 1000 / hz }' "/proc/$1/stat"
+}
+
+# list_rate VAR SOCKET CALLS CONNECTIONS FLIGHT: the better of calls/s so far and now; the answer stays in $answer.
+list_rate() {
+	local -n best_rate=$1
+	ask list "${@:2}"
+	best_rate=$(printf '%s\n' "$best_rate" "${answer[0]}" | sort -g | tail -1)
+}
+
+# watching COUNT CONNECTIONS: opens watches of pods and tells what each costs the agent.
+watching() {
+	local before after
+	before=$(resident_kib $agent)
+	ask watch pods "$socket" "$1" "$2"
+	after=$(resident_kib $agent)
+	told "watcher-memory-$2" "ours=$(awk "BEGIN { printf \"%.1f\", ($after - $before) / $1 }") KiB of the agent for each of $1 watchers on $2 connections"
+}
+
+# churning CONNECTIONS: 100 changes/s before all watchers, each of which must get every event.
+churning() {
+	local before after
+	watching "$watchers" "$1"
+	before=$(cpu_ms $agent)
+	ask churn $((churn_s * 50)) 10
+	after=$(cpu_ms $agent)
+	told "watch-$watchers-$1" "ours=${answer[4]} events in ${answer[5]} s, all delivered; p50=${answer[0]} p99=${answer[1]} max=${answer[2]} ms, last watcher after first p99=${answer[3]} ms, agent $(awk "BEGIN { printf \"%.0f\", ($after - $before) / ${answer[5]} / 10 }")% of a CPU"
+	ask close
+}
+
+serve one
+agent 1 "$tmp/one/n1.kubeconfig" --node-name n1 --max-pods 200 \
+	--pod-resources-qps 0 --pod-resources-client-streams 0
+load podres_load
+settle
+at_most podres-idle MiB "$(resident $agent)" 10
+ask plugin "$root/1" $devices
+ask pods $pods n1 $per_pod
+settle
+at_most "podres-$pods-pods" MiB "$(resident $agent)" 10
+
+# --- List, beside @grpc/grpc-js with the same answer ------------------------------------------------------------
+
+node "$here/podres_server.mjs" "$socket" "$tmp/js.sock" >"$tmp/js.log" 2>&1 &
+js=$!
+wait_for grep -q listening "$tmp/js.log"
+ours=0 other=0 p99=
+for ((round = 0; round < rounds; round++)); do
+	list_rate ours "$socket" "$calls" 1 4
+	p99=$(printf '%s\n' ${p99:-} "${answer[2]}" | sort -g | head -1)
+	list_rate other "$tmp/js.sock" $((calls / 20)) 1 4
+done
+kill $js
+wait $js 2>/dev/null
+told podres-list "answers of ${answer[4]} bytes: ${answer[5]} pods, ${answer[6]} devices; 4 calls at a time"
+at_least podres-list calls/s "$ours" 20000
+at_most podres-list-p99 ms "$p99" 1
+figure podres-list calls/s "$ours" grpc-js "$other" 10
+ask list "$socket" "$calls" 1 1
+told podres-list-one "ours=${answer[0]} calls/s one at a time, p50=${answer[1]} p99=${answer[2]} ms"
+ask list "$socket" "$calls" 8 4
+told podres-list-8 "ours=${answer[0]} calls/s of 8 clients with 4 at a time, p50=${answer[1]} p99=${answer[2]} ms"
+
+# --- one change, 100 watchers --------------------------------------------------------------------------------------
+
+watching 100 100
+ask churn "$samples" 0
+told allocation-event-p50 "ours=${answer[0]} ms max=${answer[2]} ms, last watcher after first p99=${answer[3]} ms"
+at_most allocation-event-p99 ms "${answer[1]}" 2
+ask close
+ask watch allocatable "$socket" 100 100
+ask health "$samples"
+told allocatable-event "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms with $devices devices in each event"
+ask close
+
+# --- many watchers ---------------------------------------------------------------------------------------------------
+
+churning 1
+churning "$watchers"
+settle
+told podres-after "ours=$(resident $agent) MiB after all that"
+finish
+done_measuring
