@@ -34,32 +34,43 @@ list_rate() {
 	best_rate=$(printf '%s\n' "$best_rate" "${answer[0]}" | sort -g | tail -1)
 }
 
-# watching COUNT CONNECTIONS: opens watches of pods and tells what each costs the agent.
-watching() {
+# begin: the agent, with what it had before.
+begin() {
+	agent 1 "$tmp/one/n1.kubeconfig" --node-name n1 --max-pods 200 \
+		--pod-resources-qps 0 --pod-resources-client-streams 0
+	settle
+}
+
+# watcher_memory COUNT CONNECTIONS: what watches cost an agent that has done nothing else; it is begun anew.
+watcher_memory() {
 	local before after
 	before=$(resident_kib $agent)
 	ask watch pods "$socket" "$1" "$2"
 	after=$(resident_kib $agent)
-	told "watcher-memory-$2" "ours=$(awk "BEGIN { printf \"%.1f\", ($after - $before) / $1 }") KiB of the agent for each of $1 watchers on $2 connections"
+	told watcher-memory "ours=$(awk "BEGIN { printf \"%.1f\", ($after - $before) / $1 }") KiB of the agent for each of $1 watchers on $2 connections"
+	ask close
+	kill $agent
+	wait $agent 2>/dev/null
+	begin
 }
 
-# churning CONNECTIONS: 100 changes/s before all watchers, each of which must get every event.
+# churning COUNT CONNECTIONS: 100 changes/s before so many watchers, each of which must get every event.
 churning() {
-	local before after
-	watching "$watchers" "$1"
+	local before
+	ask watch pods "$socket" "$@"
 	before=$(cpu_ms $agent)
 	ask churn $((churn_s * 50)) 10
-	after=$(cpu_ms $agent)
-	told "watch-$watchers-$1" "ours=${answer[4]} events in ${answer[5]} s, all delivered; p50=${answer[0]} p99=${answer[1]} max=${answer[2]} ms, last watcher after first p99=${answer[3]} ms, agent $(awk "BEGIN { printf \"%.0f\", ($after - $before) / ${answer[5]} / 10 }")% of a CPU"
+	told watch-events "ours=${answer[4]} events to $1 watchers on $2 connections in ${answer[5]} s, all delivered; agent $(awk "BEGIN { printf \"%.0f\", ($(cpu_ms $agent) - $before) / ${answer[5]} / 10 }")% of a CPU"
+	told watch-event-times "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms, last watcher after first p99 ${answer[3]} ms"
 	ask close
 }
 
 serve one
-agent 1 "$tmp/one/n1.kubeconfig" --node-name n1 --max-pods 200 \
-	--pod-resources-qps 0 --pod-resources-client-streams 0
+begin
 load podres_load
-settle
 at_most podres-idle MiB "$(resident $agent)" 10
+watcher_memory "$watchers" 1
+watcher_memory "$watchers" "$watchers"
 ask plugin "$root/1" $devices
 ask pods $pods n1 $per_pod
 settle
@@ -74,7 +85,7 @@ ours=0 other=0 p99=
 for ((round = 0; round < rounds; round++)); do
 	list_rate ours "$socket" "$calls" 1 4
 	p99=$(printf '%s\n' ${p99:-} "${answer[2]}" | sort -g | head -1)
-	list_rate other "$tmp/js.sock" $((calls / 20)) 1 4
+	list_rate other "$tmp/js.sock" $((calls / 50)) 1 4
 done
 kill $js
 wait $js 2>/dev/null
@@ -87,9 +98,9 @@ told podres-list-one "ours=${answer[0]} calls/s one at a time, p50=${answer[1]} 
 ask list "$socket" "$calls" 8 4
 told podres-list-8 "ours=${answer[0]} calls/s of 8 clients with 4 at a time, p50=${answer[1]} p99=${answer[2]} ms"
 
-# --- one change, 100 watchers --------------------------------------------------------------------------------------
+# --- one change, 100 watchers -----------------------------------------------------------------------------------
 
-watching 100 100
+ask watch pods "$socket" 100 100
 ask churn "$samples" 0
 told allocation-event-p50 "ours=${answer[0]} ms max=${answer[2]} ms, last watcher after first p99=${answer[3]} ms"
 at_most allocation-event-p99 ms "${answer[1]}" 2
@@ -99,10 +110,10 @@ ask health "$samples"
 told allocatable-event "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms with $devices devices in each event"
 ask close
 
-# --- many watchers ---------------------------------------------------------------------------------------------------
+# --- many watchers ----------------------------------------------------------------------------------------------
 
-churning 1
-churning "$watchers"
+churning "$watchers" 1
+churning "$watchers" "$watchers"
 settle
 told podres-after "ours=$(resident $agent) MiB after all that"
 finish

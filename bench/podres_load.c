@@ -89,6 +89,7 @@ struct load {
 	int64_t every_ms, due_ms;
 	struct loop_timer pace;
 	struct loop_task step;
+	size_t told; /* changes of health */
 	bool healthy;
 	int64_t health_ns;
 };
@@ -307,6 +308,7 @@ static void step_churn(struct load *l)
 
 static void change_health(struct load *l)
 {
+	l->told++;
 	l->healthy = !l->healthy;
 	l->health_ns = node_plugin_set(l->plugin, 0, l->healthy);
 	if (!l->health_ns)
@@ -315,9 +317,9 @@ static void change_health(struct load *l)
 
 static void step_health(struct load *l)
 {
-	if (l->complete < l->changes.n || !l->changes.n)
+	if (l->complete < l->changes_before + l->told)
 		return;
-	if (l->changes.n - l->changes_before == l->want)
+	if (l->told == l->want)
 		tell_times(l);
 	else
 		change_health(l);
@@ -474,6 +476,7 @@ static void obey_health(void *arg, char **words)
 	struct load *l = arg;
 
 	l->want = load_number(words[1]);
+	l->told = 0;
 	l->changes_before = l->changes.n;
 	if (!l->want || l->of_pods || !l->watchers || !l->plugin)
 		load_die("nothing to change");

@@ -25,11 +25,6 @@ const USAGE = `usage: topology-exporter [flags]
   --sysfs-root PATH        where the machine says which CPUs are on which NUMA node; default: /sys
 `
 
-function fail(message) {
-	process.stderr.write(`topology-exporter: ${message}\n${USAGE}`)
-	process.exit(2)
-}
-
 function readFlags() {
 	const text = (value) => ({ type: "string", default: value })
 	const { values } = parseArgs({
@@ -66,8 +61,10 @@ function apiClient(kubeconfig) {
 	const config = new KubeConfig()
 	if (kubeconfig)
 		config.loadFromFile(kubeconfig)
-	else
+	else if (process.env.KUBERNETES_SERVICE_HOST)
 		config.loadFromCluster()
+	else
+		throw new Error("no --kubeconfig, and this is no pod of a cluster")
 	return config.makeApiClient(CustomObjectsApi)
 }
 
@@ -100,5 +97,6 @@ for (const signal of ["SIGINT", "SIGTERM"])
 try {
 	run(readFlags())
 } catch (e) {
-	fail(e.message)
+	process.stderr.write(`topology-exporter: ${e.message}; see --help\n`)
+	process.exit(2)
 }

@@ -57,8 +57,9 @@
 #define HTTP_WINDOW           (64UL * KIB) /* received and not yet consumed, per stream */
 #define HTTP_CONN_WINDOW      (1UL * MIB) /* the same, over all streams of one connection */
 #define HTTP_OUT_HIGH         (64UL * KIB) /* queued for one stream: above it, producers wait */
-#define HTTP_OUT_LOW          (16UL * KIB) /* below it they are asked for more */
 #define HTTP_STREAMS_MAX      250 /* concurrent streams of one HTTP/2 connection, as upstream */
+
+#define PODRES_OUT_MAX        (8UL * KIB) /* the same of PodResources, where watches are many */
 
 /* Answers of the API server up to this size are not compressed: upstream's bound. */
 #define GZIP_FROM (128UL * KIB)
@@ -249,13 +250,13 @@
 
 /*
  * PodResources. Clients that are remembered though they have no call open; calls of one that are
- * open besides its watches (an answer that is not read is kept); and streams of one connection where
- * watches are not limited.
+ * open besides its watches (an answer that is not read is kept); and streams of one connection
+ * where watches are not limited.
  */
 #define PODRES_CLIENTS_MAX 1024
 #define PODRES_CALLS_MAX   256
 #define PODRES_STREAMS_MAX 65536
-/* Of one book: recent events, their bytes, and pods that are gone. Beyond: readers are caught up. */
+/* Of one book: recent events, their bytes, pods that are gone. Beyond: readers are caught up. */
 #define PODRES_EVENTS_MAX  1024
 #define PODRES_EVENT_BYTES (1UL * MIB)
 #define PODRES_GONE_MAX    1024

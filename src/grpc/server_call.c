@@ -138,7 +138,7 @@ static void cut(struct grpc_call *c, struct grpc_status st)
 	c->deaf = true;
 	c->stream->ops = &grpc_stream_no_ops;
 	/* Behind what the client does not read, a status would never arrive. */
-	if (sc->headers_sent && http_stream_room(c->stream) < HTTP_OUT_HIGH) {
+	if (sc->headers_sent && c->stream->out_bytes > 0) {
 		sc->code = st.code;
 		grpc_call_reset(c, ERR_TIMEOUT);
 	} else {

@@ -73,7 +73,7 @@ struct http_stream_ops {
 	void (*on_body)(struct http_stream *s, struct str piece);
 	/* The body is complete; s->trailers is filled. */
 	void (*on_end)(struct http_stream *s);
-	/* The queue fell below HTTP_OUT_LOW after http_stream_room() had been 0. */
+	/* The queue fell to a quarter of its bound after http_stream_room() had been 0. */
 	void (*on_writable)(struct http_stream *s);
 	/* Over. err is NULL when both directions ended in order. */
 	void (*on_close)(struct http_stream *s, const struct error *err);

@@ -254,7 +254,7 @@ static const struct http_session_ops http2_ops = {
 	.ping = ping,
 };
 
-static nghttp2_option *make_options(const struct http_config *config)
+static nghttp2_option *make_options(const struct http2 *x)
 {
 	nghttp2_option *o;
 
@@ -262,15 +262,17 @@ static nghttp2_option *make_options(const struct http_config *config)
 		abort();
 	nghttp2_option_set_no_auto_window_update(o, 1);
 	nghttp2_option_set_no_closed_streams(o, 1);
-	nghttp2_option_set_no_http_messaging(o, config->lax_messaging ? 1 : 0);
+	nghttp2_option_set_no_http_messaging(o, x->h.config->lax_messaging ? 1 : 0);
 	nghttp2_option_set_max_continuations(o, HTTP2_CONTINUATIONS_MAX);
 	nghttp2_option_set_max_reserved_remote_streams(o, 0);
+	nghttp2_option_set_stream_reset_rate_limit(o, (uint64_t)http2_resets_burst(x),
+						   HTTP2_RESETS_PER_S);
 	return o;
 }
 
 static void make_session(struct http2 *x, bool server)
 {
-	nghttp2_option *option = make_options(x->h.config);
+	nghttp2_option *option = make_options(x);
 	nghttp2_mem mem = http2_mem(x);
 	nghttp2_session_callbacks *cb;
 	int r;
@@ -316,7 +318,7 @@ struct http_session *http2_new(bool server, const struct http_config *config,
 	x->head_since = -1;
 	x->scan_skip = NGHTTP2_CLIENT_MAGIC_LEN;
 	x->control.tokens = HTTP2_CONTROL_BURST;
-	x->resets.tokens = HTTP2_RESETS_BURST;
+	x->resets.tokens = http2_resets_burst(x);
 	make_session(x, server);
 	send_settings(x);
 	return &x->h;

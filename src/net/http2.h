@@ -11,6 +11,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "base/limits.h"
 #include "net/http_session.h"
 
 /* So many tokens at once, so many more each second. */
@@ -68,6 +69,12 @@ struct http2 {
 static inline struct http2 *http2_of(struct http_session *h)
 {
 	return CONTAINER_OF(h, struct http2, h);
+}
+
+/* Whoever may have so many streams open may also cancel them all at once. */
+static inline int64_t http2_resets_burst(const struct http2 *x)
+{
+	return MAX((int64_t)HTTP2_RESETS_BURST, (int64_t)x->h.config->streams_max);
 }
 
 /* The allocator of this session. */

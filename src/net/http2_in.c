@@ -193,7 +193,7 @@ static int on_frame_recv(nghttp2_session *ng, const nghttp2_frame *frame, void *
 		break;
 	case NGHTTP2_RST_STREAM:
 		x->reset_by_peer = frame->hd.stream_id;
-		count(x, &x->resets, HTTP2_RESETS_BURST, HTTP2_RESETS_PER_S);
+		count(x, &x->resets, http2_resets_burst(x), HTTP2_RESETS_PER_S);
 		break;
 	case NGHTTP2_PING:
 		if (ack)

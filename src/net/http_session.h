@@ -17,6 +17,7 @@ struct http_config {
 	size_t headers_max; /* HTTP_HEADERS_MAX */
 	int64_t body_max; /* request bodies; HTTP_BODY_MAX; -1: no limit */
 	uint32_t streams_max; /* HTTP_STREAMS_MAX */
+	uint32_t out_max; /* HTTP_OUT_HIGH: queued for one stream before producers wait */
 	uint32_t window; /* HTTP_WINDOW: body bytes received and not consumed, per stream */
 	int64_t head_timeout_ms; /* connection or first byte to complete head: 408; 10 s */
 	int64_t idle_timeout_ms; /* no stream open; 90 s; clients: -1 */

@@ -34,6 +34,7 @@ struct http_config http_config_fill(const struct http_config *config)
 	c.headers_max = c.headers_max ? MIN(c.headers_max, HTTP_HEADERS_MAX) : HTTP_HEADERS_MAX;
 	c.body_max = c.body_max ? c.body_max : (int64_t)HTTP_BODY_MAX;
 	c.streams_max = c.streams_max ? c.streams_max : HTTP_STREAMS_MAX;
+	c.out_max = c.out_max ? c.out_max : HTTP_OUT_HIGH;
 	c.window = c.window ? c.window : (uint32_t)HTTP_WINDOW;
 	c.head_timeout_ms = c.head_timeout_ms ? c.head_timeout_ms : 10 * 1000;
 	c.idle_timeout_ms = c.idle_timeout_ms ? c.idle_timeout_ms : 90 * 1000;
@@ -500,8 +501,8 @@ size_t http_stream_room(struct http_stream *s)
 {
 	if (s->closed || s->out_ended)
 		return 0;
-	if (s->out_bytes < HTTP_OUT_HIGH)
-		return HTTP_OUT_HIGH - s->out_bytes;
+	if (s->out_bytes < s->session->config->out_max)
+		return s->session->config->out_max - s->out_bytes;
 	s->out_blocked = true;
 	return 0;
 }
@@ -528,7 +529,8 @@ size_t http_stream_out_move(struct http_stream *s, struct outbuf *o, size_t max)
 		first->n -= n;
 	}
 	s->out_bytes -= moved;
-	if (s->out_blocked && s->out_bytes <= HTTP_OUT_LOW && list_empty(&s->writable_link))
+	if (s->out_blocked && s->out_bytes <= s->session->config->out_max / 4 &&
+	    list_empty(&s->writable_link))
 		list_push_back(&s->session->writable, &s->writable_link);
 	return moved;
 }

@@ -48,11 +48,31 @@ static void torn(struct attach *a, const struct attach_outcome *out)
 	attach_poll_failed(&a->poll, loop_prng(a->opts.loop), now_ms(a));
 }
 
+/*
+ * Whether an answer may be told. One that shows what the node was not known to have is set aside,
+ * once: allocatable is asked for, then the same again.
+ */
+static bool may_tell(struct attach *a, Podresources__PodResources *const *v, size_t n)
+{
+	if (a->surprised || attach_merge_foresees(a->merge, v, n)) {
+		a->surprised = false;
+		return true;
+	}
+	a->surprised = true;
+	attach_poll_failed(&a->poll, loop_prng(a->opts.loop), now_ms(a));
+	attach_poll_resume(&a->poll);
+	attach_poll_allocatable(&a->poll, now_ms(a));
+	return false;
+}
+
 static void take_list(struct attach *a, const void *reply)
 {
+	const Podresources__ListResponse *list = reply;
 	struct attach_outcome out;
 
-	attach_merge_list(a->merge, reply, now_ms(a), &out);
+	if (!may_tell(a, list->pod_resources, list->n_pod_resources))
+		return;
+	attach_merge_list(a->merge, list, now_ms(a), &out);
 	if (out.unknown == 0)
 		a->unknown_ms = INT64_MAX;
 	else if (a->unknown_ms == INT64_MAX)
@@ -71,6 +91,8 @@ static void take_get(struct attach *a, const void *reply)
 	const Podresources__GetResponse *answer = reply;
 	struct attach_outcome out;
 
+	if (answer && answer->pod_resources && !may_tell(a, &answer->pod_resources, 1))
+		return;
 	attach_merge_get(a->merge, str_from(a->poll.asking_uid),
 			 answer ? answer->pod_resources : NULL, now_ms(a), &out);
 	taken(a, false);

@@ -128,6 +128,22 @@ static inline Podresources__AllocatableResponse *fixture_allocatable(struct aren
 	return r;
 }
 
+/* The same with so many GPUs and CPUs. */
+static inline Podresources__AllocatableResponse *fixture_room(struct arena *a, uint64_t memory,
+							      unsigned n)
+{
+	Podresources__AllocatableResponse *r = fixture_allocatable(a, memory);
+
+	r->devices = ARENA_ARRAY(a, Podresources__ContainerDevices *, n);
+	r->cpu_ids = ARENA_ARRAY(a, int64_t, n);
+	for (unsigned i = 0; i < n; i++) {
+		r->devices[i] = fixture_device(a, str_from(arena_printf(a, "gpu%u", i)));
+		r->cpu_ids[i] = i;
+	}
+	r->n_devices = r->n_cpu_ids = n;
+	return r;
+}
+
 /* --- states as text -------------------------------------------------------------------- */
 
 static inline void fixture_print(struct buf *out, const Podresources__PodResources *p)

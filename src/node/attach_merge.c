@@ -16,11 +16,12 @@
 #include "base/omap.h"
 #include "base/vec.h"
 #include "grpc/message.h"
+#include "node/attach_order.h"
 #include "node/attach_things.h"
 
 enum {
 	GRACE_MS = 10 * 1000,
-	TORN_MAX = 20, /* torn answers in a row, after which the rest of them is believed */
+	TORN_MAX = 8, /* torn answers in a row, after which the rest of them is believed */
 	NOT_MISSING = -1,
 };
 
@@ -494,6 +495,7 @@ void attach_merge_list(struct attach_merge *m, const Podresources__ListResponse 
 	bool *contested;
 
 	*out = (struct attach_outcome){ .verdict = ATTACH_TAKEN };
+	attach_order_list(list);
 	work_init(&w, m, now_ms);
 	contested = ARENA_ARRAY(&w.arena, bool, list->n_pod_resources + 1);
 	if (consistent(&w, list, contested, out))
@@ -511,23 +513,47 @@ void attach_merge_list(struct attach_merge *m, const Podresources__ListResponse 
 
 /* --- Get ------------------------------------------------------------------------------ */
 
+/* Calls back with the state of each pod in the book, unpacked into `a`. */
+static void each_state(const struct attach_merge *m, struct arena *a,
+		       void (*fn)(void *arg, const struct pod *p,
+				  Podresources__PodResources *state),
+		       void *arg)
+{
+	struct omap_cursor c;
+
+	for (bool ok = omap_first(&m->pods, &c); ok; ok = omap_next(&c)) {
+		const struct pod *p = omap_value(&c);
+
+		if (p->name->held == p)
+			fn(arg, p, unpack(a, p));
+	}
+}
+
+/* What the pods of other names have. */
+struct others {
+	struct work *w;
+	const struct attach_name *name;
+};
+
+static void add_other(void *arg, const struct pod *p, Podresources__PodResources *state)
+{
+	const struct others *o = arg;
+	struct attach_clash clash;
+
+	if (p->name == o->name)
+		return;
+	(void)attach_things_add(&o->w->things, state, state, &clash);
+	(void)vec_push(&o->w->memory, state);
+}
+
 /* Whether the entry goes with what all pods of other names have in the book. */
 static bool goes_with_others(struct work *w, const struct attach_name *n,
 			     const Podresources__PodResources *entry, struct attach_outcome *out)
 {
+	struct others others = { w, n };
 	struct attach_clash clash;
-	struct omap_cursor c;
 
-	for (bool ok = omap_first(&w->m->pods, &c); ok; ok = omap_next(&c)) {
-		const struct pod *other = omap_value(&c);
-		Podresources__PodResources *state;
-
-		if (other->name == n || other->name->held != other)
-			continue;
-		state = unpack(&w->arena, other);
-		(void)attach_things_add(&w->things, state, state, &clash);
-		(void)vec_push(&w->memory, state);
-	}
+	each_state(w->m, &w->arena, add_other, &others);
 	(void)vec_push(&w->memory, entry);
 	if (!attach_things_add(&w->things, entry, entry, &clash)) {
 		say(out, ATTACH_NEEDS_LIST, clash.thing, clash.owner, entry);
@@ -561,6 +587,8 @@ void attach_merge_get(struct attach_merge *m, struct str uid, const Podresources
 	work_init(&w, m, now_ms);
 	if (!p)
 		return;
+	if (pod)
+		attach_order_pod(pod);
 	if (!pod)
 		out->verdict = p->name->held ? ATTACH_NEEDS_LIST : ATTACH_TAKEN;
 	else if (name_of_entry(&w, pod) != p->name)
@@ -576,6 +604,33 @@ void attach_merge_begin(struct attach_merge *m)
 	m->begun = ++m->moment;
 }
 
+static void add_known(void *arg, const struct pod *p, Podresources__PodResources *state)
+{
+	struct attach_clash clash;
+
+	(void)p;
+	(void)attach_things_add(arg, state, arg, &clash);
+}
+
+bool attach_merge_foresees(const struct attach_merge *m, Podresources__PodResources *const *v,
+			   size_t n)
+{
+	CLEANUP(attach_things_release) struct attach_things known;
+	CLEANUP(arena_release) struct arena a;
+
+	attach_things_init(&known);
+	arena_init(&a, SIZE_MAX);
+	if (!m->room)
+		return true;
+	attach_things_add_room(&known, m->room, &known);
+	each_state(m, &a, add_known, &known);
+	for (size_t i = 0; i < n; i++) {
+		if (!attach_things_cover(&known, v[i]))
+			return false;
+	}
+	return true;
+}
+
 void attach_merge_allocatable(struct attach_merge *m,
 			      const Podresources__AllocatableResponse *state)
 {
@@ -583,6 +638,7 @@ void attach_merge_allocatable(struct attach_merge *m,
 	char *packed = xmalloc(n + 1);
 	void *copy = NULL;
 
+	attach_order_allocatable(state);
 	(void)podresources__allocatable_response__pack(state, (uint8_t *)packed);
 	arena_clear(&m->room_arena);
 	(void)grpc_message_unpack(&podresources__allocatable_response__descriptor,

@@ -106,6 +106,14 @@ void attach_merge_list(struct attach_merge *m, const Podresources__ListResponse 
 void attach_merge_get(struct attach_merge *m, struct str uid, const Podresources__PodResources *pod,
 		      int64_t now_ms, struct attach_outcome *ret_outcome);
 
+/*
+ * Whether the pods of an answer have only devices and CPUs that the node was known to have, or that
+ * are in the book already. If not, what the node could hand out has grown: whoever asks for that
+ * first, and for the pods again, never tells of more in use than there is.
+ */
+bool attach_merge_foresees(const struct attach_merge *m, Podresources__PodResources *const *v,
+			   size_t n);
+
 /* What the node could hand out. */
 void attach_merge_allocatable(struct attach_merge *m,
 			      const Podresources__AllocatableResponse *state);

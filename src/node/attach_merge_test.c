@@ -3,7 +3,7 @@
  */
 #include "node/attach_fixture.h"
 
-enum { GRACE = 10 * 1000, TORN_MAX = 20 };
+enum { GRACE = 10 * 1000, TORN_MAX = 8 };
 
 struct world {
 	struct arena arena;
@@ -94,6 +94,18 @@ static void pods_come_change_and_go_as_the_list_says(void **state)
 	api(w, "u1", "a", ATTACH_ENDED);
 	list(w, "b=");
 	fixture_expect(&w->reader, "-u1 a\n");
+}
+
+static void another_order_alone_is_no_change(void **state)
+{
+	struct world *w = *state;
+
+	api(w, "u1", "a", ATTACH_RUNNING);
+	list(w, "a=gpu1,gpu0,#4,#3");
+	fixture_expect(&w->reader, "+u1 a=gpu0,gpu1,#3,#4\n");
+	list(w, "a=gpu0,gpu1,#3,#4");
+	assert_int_equal(get(w, "u1", "a=gpu1,gpu0,#4,#3"), ATTACH_TAKEN);
+	fixture_expect(&w->reader, "");
 }
 
 static void an_entry_waits_for_its_pod_in_the_api(void **state)
@@ -211,7 +223,7 @@ static void a_missing_pod_gives_up_memory_that_is_not_there_any_more(void **stat
 	list(w, "b=m4");
 	fixture_expect(&w->reader, "+u1 a=gpu0,m6\n+u2 b=m4\n");
 	list(w, "b=m4,m3");
-	fixture_expect(&w->reader, "~u1 a=gpu0\n~u2 b=m4,m3\n");
+	fixture_expect(&w->reader, "~u1 a=gpu0\n~u2 b=m3,m4\n");
 }
 
 /* --- the same name again ------------------------------------------------------------------- */
@@ -486,7 +498,7 @@ static void content_passes_through_unchanged(void **state)
 {
 	struct world *w = *state;
 	Podresources__PodResources *pod = fixture_pod(&w->arena, STR("a=gpu0,gpu0,#1"));
-	Podresources__ContainerDevices *d = pod->containers[0]->devices[0];
+	Podresources__ContainerDevices *d = pod->containers[0]->devices[1];
 	char *ids[] = { fixture_z("gpu0"), fixture_z("gpu7") };
 	uint8_t data[] = "\x05later";
 	ProtobufCMessageUnknownField field = {
@@ -514,6 +526,34 @@ static void content_passes_through_unchanged(void **state)
 	assert_memory_equal(packed.p, sent, n);
 }
 
+static void things_that_the_node_was_not_known_to_have_are_noticed(void **state)
+{
+	struct world *w = *state;
+	Podresources__AllocatableResponse room = PODRESOURCES__ALLOCATABLE_RESPONSE__INIT;
+	Podresources__ContainerDevices *gpu = fixture_device(&w->arena, STR("gpu0"));
+	Podresources__ListResponse *l = fixture_list(&w->arena, "a=gpu0,#1 b=gpu0");
+	int64_t cpu = 1;
+
+	assert_true(attach_merge_foresees(w->merge, l->pod_resources, 2)); /* nothing is known */
+	attach_merge_allocatable(w->merge, &room);
+	assert_false(attach_merge_foresees(w->merge, l->pod_resources, 2));
+	room.devices = &gpu;
+	room.n_devices = 1;
+	attach_merge_allocatable(w->merge, &room);
+	assert_false(attach_merge_foresees(w->merge, l->pod_resources, 2));
+	assert_true(attach_merge_foresees(w->merge, l->pod_resources + 1, 1));
+	room.cpu_ids = &cpu;
+	room.n_cpu_ids = 1;
+	attach_merge_allocatable(w->merge, &room);
+	assert_true(attach_merge_foresees(w->merge, l->pod_resources, 2));
+	/* A device that failed in somebody's hands is no news. */
+	api(w, "u1", "a", ATTACH_RUNNING);
+	list(w, "a=gpu0,#1");
+	room.n_devices = 0;
+	attach_merge_allocatable(w->merge, &room);
+	assert_true(attach_merge_foresees(w->merge, l->pod_resources, 2));
+}
+
 static void pods_beyond_the_limit_are_refused(void **state)
 {
 	struct world *w = *state;
@@ -536,6 +576,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(pods_come_change_and_go_as_the_list_says),
+		TEST(another_order_alone_is_no_change),
 		TEST(an_entry_waits_for_its_pod_in_the_api),
 		TEST(what_is_given_back_is_told_before_it_is_taken),
 		TEST(a_pod_that_ended_stays_as_long_as_the_list_shows_it),
@@ -559,6 +600,7 @@ int main(void)
 		TEST(get_is_for_pods_that_are_active_and_shown),
 		TEST(a_pod_is_settled_when_it_runs_and_is_shown),
 		TEST(content_passes_through_unchanged),
+		TEST(things_that_the_node_was_not_known_to_have_are_noticed),
 		TEST(pods_beyond_the_limit_are_refused),
 	};
 

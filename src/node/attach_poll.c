@@ -12,6 +12,7 @@
 
 enum {
 	TOGETHER_MS = 20,
+	NEAR_MS = 1000, /* two pods of which more is expected are asked for together */
 	AGAIN_MS = 50,
 	AGAIN_MAX_MS = 4000,
 	BURST = 5, /* half of what a kubelet grants to all its clients */
@@ -100,7 +101,7 @@ void attach_poll_list(struct attach_poll *p, int64_t now)
 void attach_poll_allocatable(struct attach_poll *p, int64_t now)
 {
 	p->again = p->again || p->asking == ATTACH_ASK_ALLOCATABLE;
-	p->allocatable_due = MIN(p->allocatable_due, now + TOGETHER_MS);
+	p->allocatable_due = MIN(p->allocatable_due, now);
 }
 
 void attach_poll_offer_get(struct attach_poll *p, bool offered)
@@ -139,9 +140,11 @@ static enum attach_ask choose(const struct attach_poll *p, const struct attach_p
 	size_t n = due_pods(p, now, ret_uid, &next_pod);
 
 	/* First what can be had, then who has it: so sums stay below it. */
-	if (p->allocatable_due <= now)
+	if (p->allocatable_due <= now && !(p->allocatable_failed && (p->list_due <= now || n > 0)))
 		return ATTACH_ASK_ALLOCATABLE;
 	if (p->list_due <= now || n > 1)
+		return ATTACH_ASK_LIST;
+	if (n == 1 && next_pod < now + NEAR_MS)
 		return ATTACH_ASK_LIST;
 	if (n == 1)
 		return !p->no_get && ops->asks_get(ops->arg, *ret_uid) ? ATTACH_ASK_GET
@@ -245,6 +248,7 @@ void attach_poll_answered(struct attach_poll *p, const struct attach_poll_ops *o
 	int64_t next = p->again ? now + TOGETHER_MS : now + p->idle_ms;
 
 	backoff_reset(&p->backoff);
+	p->allocatable_failed = false;
 	if (ask == ATTACH_ASK_LIST)
 		p->list_due = next;
 	else if (ask == ATTACH_ASK_ALLOCATABLE)
@@ -258,7 +262,7 @@ void attach_poll_failed(struct attach_poll *p, struct prng *g, int64_t now)
 	size_t at = 0;
 	void *v;
 
-	(void)end_call(p);
+	p->allocatable_failed = end_call(p) == ATTACH_ASK_ALLOCATABLE;
 	p->hold_until = now + backoff_next(&p->backoff, g);
 	while (map_next(&p->pods, &at, &uid, &v))
 		((struct attach_poll_pod *)v)->asked = false;

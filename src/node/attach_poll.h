@@ -3,7 +3,7 @@
  * what to ask next or how long to wait.
  *
  * Reasons that come together (within 20 ms) make one call. One changed pod is asked for by Get,
- * several by List, and either of List and allocatable now and then without a reason. A pod of which
+ * several, or one shortly before another, by List, and either of List and allocatable now and then without a reason. A pod of which
  * more is to be expected is asked for again after 50 ms, 100 ms and so on up to 4 s. One call at a
  * time, and no more of them in a second than allowed; after a refusal or failure, none for a while.
  * What was asked for in vain stays a reason.
@@ -37,6 +37,7 @@ struct attach_poll {
 	char *asking_uid; /* of Get */
 	bool again; /* a new reason came for the List, or allocatable, that is being asked for */
 	bool no_get;
+	bool allocatable_failed; /* by the last call: then it is the others' turn */
 };
 
 /* Whether Get can be used for this pod, and whether nothing more is to be expected of it. */

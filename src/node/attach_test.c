@@ -25,7 +25,7 @@ struct kubelet {
 	struct grpc_server *grpc;
 	/* What it says. */
 	const char *list; /* in the fixture's form */
-	unsigned memory;
+	unsigned memory, gpus;
 	bool no_get, no_allocatable;
 	unsigned exhausted; /* calls that it refuses */
 	bool hang;
@@ -108,7 +108,7 @@ static void serve_allocatable(struct grpc_call *c, const void *request UNUSED)
 	if (k->no_allocatable)
 		(void)grpc_call_finish(c, GRPC_UNIMPLEMENTED, STR("unknown method"));
 	else if (!refuses(k, c))
-		(void)grpc_call_reply(c, &fixture_allocatable(&a, k->memory)->base);
+		(void)grpc_call_reply(c, &fixture_room(&a, k->memory, k->gpus)->base);
 }
 
 static const struct grpc_handler rows[] = {
@@ -185,6 +185,7 @@ static int setup(void **state)
 	w->kubelet.grpc = grpc_server_new(NULL);
 	w->kubelet.list = "";
 	w->kubelet.memory = FIXTURE_MEMORY;
+	w->kubelet.gpus = 8;
 	grpc_server_add(w->kubelet.grpc, rows, ARRAY_SIZE(rows), &w->kubelet);
 	fakeapi_add(w->api, "nodes", "", "n1", "", ",\"status\":{\"capacity\":{\"cpu\":\"4\"}}");
 	kubelet_begin(w);
@@ -398,6 +399,37 @@ static void allocatable_follows_the_node(void **state)
 	assert_true(podres_revision(w->book) > before);
 }
 
+/* No reader hears of a device in use before it hears that there is such a device. */
+static void devices_that_the_node_has_got_are_told_before_their_pods(void **state)
+{
+	struct world *w = *state;
+	struct podres_cursor c;
+	struct bytes *told;
+	int64_t before;
+
+	w->kubelet.gpus = 2;
+	begin(w);
+	before = podres_revision(w->book);
+	podres_begin(w->book, &c, PODRES_ALLOCATABLE, false, before);
+	w->kubelet.gpus = 4;
+	w->kubelet.list = "a=gpu0 b=gpu1 c=gpu3";
+	add_pod(w, "c", "u3", "Running");
+	run(w, 100);
+	fixture_expect(&w->reader, "+u3 c=gpu3\n");
+	assert_int_equal(w->kubelet.allocatables, 2);
+	told = podres_read(w->book, &c);
+	assert_non_null(told);
+	bytes_unref(told);
+	assert_true(c.at < w->reader.cursor.at);
+	/* One that is never allocatable (it fails) is told all the same, and asked about once. */
+	w->kubelet.list = "a=gpu0 b=gpu1 c=gpu3,gpu9";
+	patch(w, "c", "{\"status\":{\"containerStatuses\":[{\"ready\":true}]}}");
+	run(w, 100);
+	fixture_expect(&w->reader, "~u3 c=gpu3,gpu9\n");
+	assert_int_equal(w->kubelet.allocatables, 3);
+	assert_int_equal(w->kubelet.lists, 1);
+}
+
 /* --- what kubelets do ------------------------------------------------------------------------- */
 
 static void a_torn_list_is_asked_for_again(void **state)
@@ -563,6 +595,7 @@ int main(void)
 		TEST(a_release_is_told_before_the_reuse),
 		TEST(the_same_name_again_is_another_pod),
 		TEST(allocatable_follows_the_node),
+		TEST(devices_that_the_node_has_got_are_told_before_their_pods),
 		TEST(a_torn_list_is_asked_for_again),
 		TEST(a_kubelet_that_refuses_is_asked_later),
 		TEST(a_kubelet_that_does_not_answer_is_said_to_be_silent),

@@ -106,6 +106,50 @@ bool attach_things_add(struct attach_things *t, const Podresources__PodResources
 	return ok;
 }
 
+void attach_things_add_room(struct attach_things *t, const Podresources__AllocatableResponse *room,
+			    const void *owner)
+{
+	struct attach_clash clash;
+
+	(void)add_cpus(t, room->cpu_ids, room->n_cpu_ids, owner, &clash);
+	for (size_t i = 0; i < room->n_devices; i++)
+		(void)add_devices(t, room->devices[i], owner, &clash);
+}
+
+/* --- asking --------------------------------------------------------------------------- */
+
+static bool cover_cpus(struct attach_things *t, const int64_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!map_get(&t->owners, cpu_name(t, v[i])))
+			return false;
+	}
+	return true;
+}
+
+static bool cover_devices(struct attach_things *t, const Podresources__ContainerDevices *d)
+{
+	for (size_t i = 0; i < d->n_device_ids; i++) {
+		if (!map_get(&t->owners, device_name(t, d->resource_name, d->device_ids[i])))
+			return false;
+	}
+	return true;
+}
+
+bool attach_things_cover(struct attach_things *t, const Podresources__PodResources *pod)
+{
+	bool all = cover_cpus(t, pod->cpu_ids, pod->n_cpu_ids);
+
+	for (size_t i = 0; i < pod->n_containers && all; i++) {
+		const Podresources__ContainerResources *c = pod->containers[i];
+
+		all = cover_cpus(t, c->cpu_ids, c->n_cpu_ids);
+		for (size_t j = 0; j < c->n_devices && all; j++)
+			all = cover_devices(t, c->devices[j]);
+	}
+	return all;
+}
+
 /* --- giving up ------------------------------------------------------------------------ */
 
 static bool is_others(const struct attach_things *t, struct str name, const void *owner)

@@ -35,6 +35,13 @@ void attach_things_release(struct attach_things *t);
 bool attach_things_add(struct attach_things *t, const Podresources__PodResources *pod,
 		       const void *owner, struct attach_clash *ret_clash);
 
+/* The same of all devices and CPUs that a node could hand out. */
+void attach_things_add_room(struct attach_things *t, const Podresources__AllocatableResponse *room,
+			    const void *owner);
+
+/* Whether all that the pod has was noted, whoever's it is. */
+bool attach_things_cover(struct attach_things *t, const Podresources__PodResources *pod);
+
 /* Takes what is another's out of `pod`. True when there was any. */
 bool attach_things_strip(struct attach_things *t, Podresources__PodResources *pod,
 			 const void *owner);

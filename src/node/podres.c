@@ -1,7 +1,7 @@
 /*
  * A change is made in the pod's record and told at once: its event is packed with the next
- * revision, and the record's state is the part of that event which is the pod. So a pod is in memory
- * once, whether or not its last event is still in the ring.
+ * revision, and the record's state is the part of that event which is the pod. So a pod is in
+ * memory once, whether or not its last event is still in the ring.
  *
  * Changes of several pods are made in two passes over all of them: first everybody gives back, then
  * everybody gets. The second pass compares again, with what the first has left.
@@ -131,9 +131,11 @@ static struct podres_pod *add_pod(struct podres *b, const struct podres_entry *e
 	pod->uid = e->uid;
 	pod->ns = ns;
 	pod->name = name;
+	pod->first_main = e->first_main;
 	(void)copy_text(&pod->name, copy_text(&pod->ns, copy_text(&pod->uid, pod->text)));
 	(void)omap_put(&b->by_uid, pod->uid, pod);
 	(void)vec_push(&b->pods, pod);
+	assert(pod->uid.n > 0); /* its end would read as a reset */
 	return pod;
 }
 
@@ -156,23 +158,27 @@ static void set_since(struct podres_pod *pod, const struct podres_diff *d, bool 
 	}
 }
 
-static void commit(struct podres *b, struct podres_pod *pod, struct str packed)
+/* A pod's next state; without `gains`, `packed` has nothing of what it gained. */
+static void commit(struct podres *b, struct podres_pod *pod, struct str packed,
+		   const struct podres_diff *d, bool gains)
 {
-	struct bytes *event, *old = pod->event;
+	struct podres_event e = { .action = PODRESOURCES__ACTION__UPDATED,
+				  .uid = pod->uid,
+				  .pod = packed,
+				  .revision = podres_change(b, PODRES_PODS) };
+	struct bytes *old = pod->event;
 
-	event = podres_pack_event(
-		&(struct podres_event){
-			.action = pod->born == b->revision ? PODRESOURCES__ACTION__ADDED
-							   : PODRESOURCES__ACTION__UPDATED,
-			.uid = pod->uid,
-			.pod = packed,
-			.revision = b->revision,
-		},
-		NULL, &pod->state);
-	pod->event = event;
+	if (!pod->born) {
+		e.action = PODRESOURCES__ACTION__ADDED;
+		pod->born = b->revision;
+	}
+	if (d->lost)
+		pod->shrunk = b->revision;
 	pod->changed = b->revision;
+	set_since(pod, d, gains, b->revision);
+	pod->event = podres_pack_event(&e, NULL, &pod->state);
 	bytes_unref(old);
-	podres_tell(b, PODRES_PODS, event);
+	podres_tell(b, PODRES_PODS, pod->event);
 }
 
 enum part { PART_LOSSES, PART_ALL };
@@ -198,31 +204,22 @@ static bool set_pod(struct podres *b, const struct podres_entry *e, enum part pa
 			     pod ? pod->since : NULL, now, &a);
 	if (part == PART_LOSSES && d.lost == 0)
 		return false;
-	if (part == PART_LOSSES && d.gained > 0) {
-		podres_keep_older(now, d.since, PODRES_NEW - 1);
-		packed = podres_pack_pod(now, &a);
-	}
-
-	(void)podres_change(b, PODRES_PODS);
-	if (!pod) {
+	if (!pod)
 		pod = add_pod(b, e);
-		pod->born = b->revision;
-		pod->first_main = e->first_main;
+	if (d.lost > 0 && d.gained > 0) {
+		podres_keep_older(now, d.since, PODRES_NEW - 1);
+		commit(b, pod, podres_pack_pod(now, &a), &d, false);
+		d.lost = 0;
 	}
-	if (d.lost)
-		pod->shrunk = b->revision;
-	set_since(pod, &d, part == PART_ALL, b->revision);
-	commit(b, pod, packed);
+	if (part == PART_ALL || d.gained == 0)
+		commit(b, pod, packed, &d, true);
 	return true;
 }
 
 bool podres_set_pod(struct podres *b, struct str uid, const Podresources__PodResources *state,
 		    size_t first_main)
 {
-	const struct podres_entry e = { uid, state, first_main };
-	bool lost = set_pod(b, &e, PART_LOSSES);
-
-	return set_pod(b, &e, PART_ALL) || lost;
+	return set_pod(b, &(struct podres_entry){ uid, state, first_main }, PART_ALL);
 }
 
 bool podres_drop_pod(struct podres *b, struct str uid)

@@ -15,8 +15,8 @@
  *
  * What a reader gets. While it keeps up: one message per change, the same bytes for all, out of a
  * short ring. When it has fallen out of the ring, or resumes from before it: a catch-up. Each thing
- * that a pod holds (a device, a CPU, a block of memory, a device of a claim) remembers since when it
- * is held. With R the reader's revision and T the book's at the beginning of the catch-up,
+ * that a pod holds (a device, a CPU, a block of memory, a device of a claim) remembers since when
+ * it is held. With R the reader's revision and T the book's at the beginning of the catch-up,
  *	round one sends each pod that has given something back after R with what it holds since R
  *		or longer, and DELETED for those that are gone (tombstones);
  *	round two sends each pod that has changed after R with what it holds since T or longer,
@@ -60,11 +60,11 @@ int64_t podres_revision(const struct podres *b);
 /* --- changes ------------------------------------------------------------------------- */
 
 /*
- * The pod's whole state; text is UTF-8. False, and nothing is told, when it is what the book has. A
- * pod that gives something back and gets something at once is told in two changes, the first
- * without what it gives back and what it gets. A thing that moves from one of its containers to
- * another is neither. `first_main`: how many containers (init, sidecars) stand before the main
- * ones, which alone are in v1alpha1's List; 0: not known.
+ * The pod's whole state; text is UTF-8, the uid not empty. False, and nothing is told, when it is
+ * what the book has. A pod that gives something back and gets something at once is told in two
+ * changes, the first without what it gives back and what it gets. A thing that moves from one of
+ * its containers to another is neither. `first_main`: how many containers (init, sidecars) stand
+ * before the main ones, which alone are in v1alpha1's List; 0: not known.
  */
 bool podres_set_pod(struct podres *b, struct str uid, const Podresources__PodResources *state,
 		    size_t first_main);

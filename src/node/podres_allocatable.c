@@ -1,7 +1,7 @@
 /*
  * What the node could hand out: one state, kept as the answer that is given for it. It changes
- * rarely, so its events are packed from the message, and a reader that has fallen behind gets one of
- * its own.
+ * rarely, so its events are packed from the message, and a reader that has fallen behind gets one
+ * of its own.
  */
 #include <assert.h>
 
@@ -71,13 +71,15 @@ struct bytes *podres_allocatable(struct podres *b)
 	return b->allocatable ? bytes_ref(b->allocatable) : pack_answer(&nothing, b->epoch);
 }
 
-static Podresources__Action action_of(const struct bytes *old, const struct bytes *now)
+static Podresources__Action action_of(const struct bytes *old,
+				      const Podresources__AllocatableResponse *state)
 {
+	Podresources__AllocatableResponse now = *state; /* comparing takes nothing out of it */
 	struct podres_diff d;
 	CLEANUP(arena_release) struct arena a;
 
 	arena_init(&a, SIZE_MAX);
-	d = podres_diff_allocatable(unpack(old, &a), unpack(now, &a), &a);
+	d = podres_diff_allocatable(unpack(old, &a), &now, &a);
 	if (d.gained > 0 && d.lost == 0)
 		return PODRESOURCES__ACTION__ADDED;
 	if (d.lost > 0 && d.gained == 0)
@@ -94,7 +96,7 @@ bool podres_set_allocatable(struct podres *b, const Podresources__AllocatableRes
 	now = pack_answer(state, b->changed[PODRES_ALLOCATABLE]);
 	if (str_eq(bytes_str(old), bytes_str(now)))
 		return false;
-	action = action_of(old, now);
+	action = action_of(old, state);
 	(void)podres_change(b, PODRES_ALLOCATABLE);
 	bytes_unref(b->allocatable);
 	b->allocatable = pack_answer(state, b->revision);

@@ -1,5 +1,5 @@
 /*
- * A bucket is a number of tokens at a time; it is brought up to date when its client calls. Clients
+ * A bucket is a number of tokens at a time; it is brought up to date when it is asked. Clients
  * with something open are in the table only, the others also in the list of the idle, where each
  * call forgets a few from the front: those that have waited long enough to be full again.
  */
@@ -27,11 +27,15 @@ struct client_key {
 	uint32_t known; /* whether the fields above are */
 };
 
+struct bucket {
+	double tokens;
+	int64_t at; /* ms: when they were so many */
+};
+
 struct podres_client {
 	struct client_key key;
 	struct list link; /* in the list of the idle, or in none */
-	double tokens;
-	int64_t at; /* ms: when they were so many */
+	struct bucket calls_bucket, streams_bucket; /* to begin more */
 	unsigned calls, streams; /* open */
 };
 
@@ -65,20 +69,28 @@ void podres_clients_release(struct podres_clients *t)
 	map_release(&t->by_owner);
 }
 
-static void refill(const struct podres_clients *t, struct podres_client *c, int64_t now_ms)
+/* Who may have so many watches may begin them all at once. */
+static double streams_burst(const struct podres_clients *t)
 {
-	double more = (double)(now_ms - c->at) / 1000 * t->limits.calls_per_s;
+	return MAX(t->limits.burst, t->limits.client_streams);
+}
 
-	c->tokens = MIN(c->tokens + more, (double)t->limits.burst);
-	c->at = now_ms;
+static void refill(const struct podres_clients *t, struct bucket *b, double burst, int64_t now_ms)
+{
+	double more = (double)(now_ms - b->at) / 1000 * t->limits.calls_per_s;
+
+	b->tokens = MIN(b->tokens + more, burst);
+	b->at = now_ms;
 }
 
 static bool is_full(const struct podres_clients *t, struct podres_client *c, int64_t now_ms)
 {
 	if (t->limits.calls_per_s <= 0)
 		return true;
-	refill(t, c, now_ms);
-	return c->tokens >= (double)t->limits.burst;
+	refill(t, &c->calls_bucket, t->limits.burst, now_ms);
+	refill(t, &c->streams_bucket, streams_burst(t), now_ms);
+	return c->calls_bucket.tokens >= t->limits.burst &&
+	       c->streams_bucket.tokens >= streams_burst(t);
 }
 
 static void forget_some(struct podres_clients *t, int64_t now_ms)
@@ -104,7 +116,9 @@ static struct podres_client *find(struct podres_clients *t, const struct conn_ow
 	if (c)
 		return c;
 	c = XNEW(struct podres_client);
-	*c = (struct podres_client){ .key = key, .tokens = t->limits.burst, .at = now_ms };
+	*c = (struct podres_client){ .key = key,
+				     .calls_bucket = { t->limits.burst, now_ms },
+				     .streams_bucket = { streams_burst(t), now_ms } };
 	(void)map_put(&t->by_owner, key_str(&c->key), c);
 	list_push_back(&t->idle, &c->link);
 	t->nidle++;
@@ -116,14 +130,17 @@ static bool is_idle(const struct podres_client *c)
 	return c->calls == 0 && c->streams == 0;
 }
 
-static bool take_token(const struct podres_clients *t, struct podres_client *c, int64_t now_ms)
+static bool take_token(const struct podres_clients *t, struct podres_client *c, bool watch,
+		       int64_t now_ms)
 {
-	if (t->limits.calls_per_s <= 0)
+	struct bucket *b = watch ? &c->streams_bucket : &c->calls_bucket;
+
+	if (t->limits.calls_per_s <= 0 || (watch && t->limits.client_streams == 0))
 		return true;
-	refill(t, c, now_ms);
-	if (c->tokens < 1)
+	refill(t, b, watch ? streams_burst(t) : t->limits.burst, now_ms);
+	if (b->tokens < 1)
 		return false;
-	c->tokens--;
+	b->tokens--;
 	return true;
 }
 
@@ -132,7 +149,7 @@ static enum podres_refusal check(const struct podres_clients *t, struct podres_c
 {
 	const struct podres_limits *l = &t->limits;
 
-	if (!take_token(t, c, now_ms))
+	if (!take_token(t, c, watch, now_ms))
 		return PODRES_REFUSED_RATE;
 	if (!watch)
 		return c->calls < PODRES_CALLS_MAX ? PODRES_TAKEN : PODRES_REFUSED_CALLS;

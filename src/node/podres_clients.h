@@ -1,8 +1,9 @@
 /*
- * podres_clients - who calls PodResources, and what each may still do. Pure: the time is a parameter.
+ * podres_clients - who calls PodResources, and what each may still do. Pure: time is a parameter.
  *
- * Upstream has one bucket of tokens for all, so that one eager poller locks everybody out. Here each
- * client has its own: each call takes a token, and calls and watches that are open are counted too.
+ * Upstream has one bucket of tokens for all, so that one eager poller locks everybody out. Here
+ * each client has its own: each call takes a token, and open calls and watches are counted. To open
+ * a watch takes one of another bucket, which has room for all the watches that a client may have.
  * A client is a process, as the kernel tells of it; those whose process is not known are one by
  * user, and those of whom nothing is known are one together.
  *

@@ -73,6 +73,29 @@ static void a_client_has_a_burst_and_then_a_rate(void **state UNUSED)
 	podres_clients_release(&t);
 }
 
+/* All that a client may have, at once; calls are another matter. */
+static void watches_begin_with_a_burst_of_their_own(void **state UNUSED)
+{
+	struct podres_limits limits = { .calls_per_s = 10, .burst = 3, .client_streams = 5 };
+	struct conn_owner o = process(7);
+	struct podres_clients t;
+	struct podres_client *c;
+	enum podres_refusal why;
+	struct error err;
+
+	podres_clients_init(&t, &limits);
+	while (call(&t, &o, 0))
+		;
+	for (int i = 0; i < 5; i++) {
+		c = podres_clients_begin(&t, &o, true, 0, &why, &err);
+		assert_non_null(c);
+		podres_clients_end(&t, c, true);
+	}
+	assert_null(podres_clients_begin(&t, &o, true, 0, &why, &err));
+	assert_int_equal(why, PODRES_REFUSED_RATE);
+	podres_clients_release(&t);
+}
+
 static void one_client_does_not_use_up_anothers_tokens(void **state UNUSED)
 {
 	struct conn_owner greedy = process(7), polite = process(8);
@@ -226,6 +249,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_client_has_a_burst_and_then_a_rate),
+		cmocka_unit_test(watches_begin_with_a_burst_of_their_own),
 		cmocka_unit_test(one_client_does_not_use_up_anothers_tokens),
 		cmocka_unit_test(those_without_a_process_share_by_user_and_the_unknown_all),
 		cmocka_unit_test(watches_are_limited_for_each_and_for_all),

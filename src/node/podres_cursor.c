@@ -59,8 +59,8 @@ static bool gave_back(const struct podres_pod *pod, int64_t after)
 }
 
 /*
- * Where all that it holds is older, round one has told it whole, or its next event will. But one that
- * came later may have the name of a pod whose end was told in between.
+ * Where all that it holds is older, round one has told it whole, or its next event will. But one
+ * that came later may have the name of a pod whose end was told in between.
  */
 static bool is_news(const struct podres_pod *pod, int64_t after)
 {

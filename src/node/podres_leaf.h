@@ -1,11 +1,11 @@
 /*
- * podres_leaf - the single things that a pod or a node has: devices, CPUs, blocks of memory, devices
- * of claims. Pure.
+ * podres_leaf - the single things that a pod or a node has: devices, CPUs, blocks of memory,
+ * devices of claims. Pure.
  *
  * Things are the same when they are named the same, whichever container of the pod has them: a
- * device by resource and id, a CPU by its number, memory by type, size and NUMA nodes, a device of a
- * claim by claim, driver, pool, device and share. A pod can have several of one name (a device near
- * two NUMA nodes, two equal blocks of memory); then they are counted.
+ * device by resource and id, a CPU by its number, memory by type, size and NUMA nodes, a device of
+ * a claim by claim, driver, pool, device and share. A pod can have several of one name (a device
+ * near two NUMA nodes, two equal blocks of memory); then they are counted.
  *
  * The things of a message are numbered from 0 in the order in which they stand in it.
  */
@@ -18,7 +18,7 @@
 /* What had been held before is lost or kept; what is there now is kept or gained. */
 struct podres_diff {
 	size_t lost, gained;
-	/* Of each thing of the new message: since when it is held; PODRES_NEW: gained. In the arena. */
+	/* Of each thing of the new message: held since; PODRES_NEW: gained. In the arena. */
 	int64_t *since;
 	size_t n;
 };

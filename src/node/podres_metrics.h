@@ -43,7 +43,7 @@ void podres_metrics_called(const struct podres_metrics *m, enum podres_call call
 void podres_metrics_failed(const struct podres_metrics *m, enum podres_call call);
 void podres_metrics_refused(const struct podres_metrics *m, enum podres_refusal why);
 
-/* A watch opened (1) or ended (-1); so many messages went to watches; their backlog grew by so much. */
+/* A watch opened (1) or ended (-1); messages went to watches; their backlog grew by so much. */
 void podres_metrics_stream(const struct podres_metrics *m, enum podres_call call, int change);
 void podres_metrics_sent(const struct podres_metrics *m, uint64_t n);
 void podres_metrics_backlog(const struct podres_metrics *m, double change);

@@ -1,13 +1,13 @@
 /*
  * From the log to what clients believe, against a slow and obvious model: random lists of plugins,
  * admissions, ends, claims, machines and restarts; the book is fed as the agent feeds it. After
- * every message of every client nothing is with two pods; at the end all believe what List says, and
- * List says what the model says.
+ * every message of every client nothing is with two pods; at the end all believe what List says,
+ * and List says what the model says.
  */
 #include "node/assign_fixture.h"
 #include "node/cpu_set.h"
 #include "node/memory_table.h"
-#include "node/podres_crowd.h"
+#include "node/podres_crowd_fixture.h"
 #include "node/podres_view.h"
 
 enum { PODS = 6, CONTAINERS = 5, CLAIMS = 3, MACHINES = 3, STEPS = 400, SEEDS = 150 };
@@ -386,7 +386,10 @@ static void add_claim(const struct world *w, int p, int c, struct held *h)
 	static const unsigned of_request[] = { ~0U, 0x15, 0x0a };
 	const struct model_pod *m = &w->pod[p];
 
-	if (m->claim >= 0 && m->spec_known && m->names_claim[c])
+	/* As long as it is not known which containers name it, all may. */
+	if (m->claim >= 0 && !m->spec_known)
+		h->claim = w->claim[m->claim].devices;
+	else if (m->claim >= 0 && m->names_claim[c])
 		h->claim = w->claim[m->claim].devices & of_request[m->request[c]];
 }
 
@@ -554,9 +557,10 @@ static void restart(struct world *w)
 static void step(struct world *w)
 {
 	static void (*const steps[])(struct world *) = {
-		step_list,  step_list,  step_gone, step_admit,   step_admit, step_admit,
-		step_admit, step_admit, step_end,  step_end,     step_end,   step_answer,
-		step_learn, step_learn, step_use,  step_prepare, step_unuse, step_forget,
+		step_list,    step_list,    step_gone,    step_admit, step_admit, step_admit,
+		step_admit,   step_admit,   step_end,     step_end,   step_end,   step_answer,
+		step_learn,   step_learn,   step_use,     step_use,   step_use,   step_prepare,
+		step_prepare, step_prepare, step_prepare, step_unuse, step_unuse, step_forget,
 	};
 
 	steps[below(w, (int)ARRAY_SIZE(steps))](w);
@@ -618,6 +622,7 @@ static struct world *world_new(uint64_t seed)
 	for (int p = 0; p < PODS; p++)
 		w->pod[p].claim = -1;
 	crowd_init(&w->crowd, &w->g, capacity);
+	w->crowd.steady = true;
 	crowd_new_book(&w->crowd, below(w, 3));
 	feed_all(w);
 	crowd_reconnect_all(&w->crowd);

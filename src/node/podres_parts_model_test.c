@@ -7,7 +7,7 @@
 #include "node/assign.h"
 #include "node/cpu_set.h"
 #include "node/memory_table.h"
-#include "node/podres_crowd.h"
+#include "node/podres_crowd_fixture.h"
 #include "node/podres_make.h"
 
 #include "base/limits.h"

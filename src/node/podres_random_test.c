@@ -43,7 +43,6 @@ struct reader {
 	struct podres_cursor c;
 	int64_t last; /* revision seen in this stream */
 	int64_t listed; /* revision of the List; 0: none yet */
-	bool forgetting; /* between a reset and initial_end */
 	struct holding belief[PODS];
 	struct podres_cursor allocatable;
 	int64_t ncpus; /* that it believes can be had */
@@ -64,9 +63,7 @@ struct world {
 
 static const char *thing_word(struct arena *a, unsigned i)
 {
-	static const char *const forms[] = { "gpu:%u", "cpu:%u", "claim:c/%u", "nic:%u" };
-
-	switch (i % ARRAY_SIZE(forms)) {
+	switch (i % 4) {
 	case 0:
 		return arena_printf(a, "gpu:%u%s", i, i % 8 ? "" : "@1");
 	case 1:
@@ -143,41 +140,43 @@ static struct podres_entry entry_of(struct world *w, unsigned i)
 	return e;
 }
 
-static void change_one(struct world *w, unsigned i, bool back, bool get)
+/* It comes, goes, or gives back some of what it has. */
+static void come_or_go(struct world *w, unsigned i)
 {
 	struct holding *h = &w->pod[i];
 
 	if (!h->there) {
 		*h = (struct holding){ .there = true, .split = THINGS };
 		(void)snprintf(h->uid, sizeof(h->uid), "u%u-%u", i, ++w->births);
-	} else if (prng_below(&w->g, 4) == 0) {
-		*h = (struct holding){ .split = THINGS };
+		return;
+	}
+	if (prng_below(&w->g, 4) == 0) {
+		memset(h->thing, 0, sizeof(h->thing));
+		memset(h->memory, 0, sizeof(h->memory));
+		h->there = false;
 		return;
 	}
 	if (prng_below(&w->g, 4) == 0)
 		h->split = (unsigned)prng_below(&w->g, THINGS + 1);
-	if (back)
+	if (prng_below(&w->g, 2))
 		give_back_some(w, h);
-	if (get)
-		get_some(w, h);
 }
 
-/* One pod, or several that exchange what they have. */
+/* One pod, or several that exchange what they have: any of them may get what any gave back. */
 static void change(struct world *w)
 {
 	unsigned n = prng_below(&w->g, 3) ? 1 : 2 + (unsigned)prng_below(&w->g, 3);
 	unsigned first = (unsigned)prng_below(&w->g, PODS);
 	struct podres_entry v[PODS];
 
+	for (unsigned k = 0; k < n; k++)
+		come_or_go(w, (first + k) % PODS);
 	for (unsigned k = 0; k < n; k++) {
-		unsigned i = (first + k) % PODS;
-		char uid[sizeof(w->pod[i].uid)];
+		struct holding *h = &w->pod[(first + k) % PODS];
 
-		memcpy(uid, w->pod[i].uid, sizeof(uid));
-		change_one(w, i, prng_below(&w->g, 2), prng_below(&w->g, 2));
-		v[k] = entry_of(w, i);
-		if (!w->pod[i].there)
-			v[k].uid = arena_str(&w->a, str_from(uid));
+		if (h->there && prng_below(&w->g, 2))
+			get_some(w, h);
+		v[k] = entry_of(w, (first + k) % PODS);
 	}
 	if (n == 1 && v[0].state)
 		(void)podres_set_pod(w->b, v[0].uid, v[0].state, 0);
@@ -268,7 +267,6 @@ static void open_watch(struct world *w, struct reader *r, int64_t after)
 {
 	podres_begin(w->b, &r->c, PODRES_PODS, r->manner != KEP && after == 0, after);
 	r->listed = 0;
-	r->forgetting = false;
 	r->last = 0;
 	if (after == 0)
 		memset(r->belief, 0, sizeof(r->belief));

@@ -270,7 +270,7 @@ int podres_server_new(const struct podres_server_opts *opts, struct podres_serve
 		.path = opts->path,
 		.mode = opts->mode,
 		.group = opts->group,
-		.config = { .streams_max = streams_max(&opts->limits) },
+		.config = { .streams_max = streams_max(&opts->limits), .out_max = PODRES_OUT_MAX },
 		.handler = on_http,
 		.on_problem = on_problem,
 		.arg = s,

@@ -136,12 +136,22 @@ static void join_claims(struct view *w)
 	}
 }
 
-/* Marks the devices of claims that the container names. */
+static void name_all_claims(struct view *w, const struct part *p)
+{
+	for (size_t i = w->nplugin; i < w->nuses; i++) {
+		if (!w->uses[i].past)
+			w->named[w->same[i]] = p->rank;
+	}
+}
+
+/* Marks the devices of claims that the container names, or may name. */
 static void name_claims(struct view *w, const struct part *p)
 {
 	const struct json *container = w->pod ? pod_container(w->pod, p->name, NULL) : NULL;
 	struct claims_refs r;
 
+	if (!w->pod)
+		name_all_claims(w, p);
 	if (!container || w->nplugin == w->nuses)
 		return;
 	r = claims_refs(w->pod, container);

@@ -23,7 +23,8 @@
 
 /*
  * In `a`, text included. NULL: the log has no such pod, or it has ended or is not admitted.
- * `pod` says which containers use which claims; NULL: not known, claims are left out.
+ * `pod` says which containers use which claims; NULL: not known yet, as after a restart, and any of
+ * them may, so that nobody takes for free what the pod has.
  */
 Podresources__PodResources *podres_view_pod(const struct assign *s, struct str pod_uid,
 					    const struct pod *pod, struct arena *a);

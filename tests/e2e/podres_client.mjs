@@ -3,7 +3,10 @@
 //
 //	node podres_client.mjs SOCKET lists COUNT      so many Lists at once: { ok, refused, failed }
 //	node podres_client.mjs SOCKET watches COUNT    so many watches on one connection: the same
+//	node podres_client.mjs SOCKET greedy COUNT     the same without grpc-js, which takes seconds for ten thousand
 //	node podres_client.mjs SOCKET stuck COUNT      the same, and reads none of them: { asked }
+import * as http2 from "node:http2"
+import * as net from "node:net"
 import { codes, insecure } from "./plugin_services.mjs"
 import { PodResourcesLister, Watch } from "./podres_lib.mjs"
 
@@ -23,6 +26,17 @@ const jobs = {
 		const w = new Watch(socket, { sendInitial: true }, { channel })
 		return Promise.race([w.ended.then((s) => s.code), new Promise((resolve) => w.stream.once("data", () => resolve(codes.OK)))])
 	})),
+	greedy: async () => {
+		const session = http2.connect("http://localhost", { createConnection: () => net.connect(socket), maxSessionMemory: 1000 })
+		return tell(await each(() => new Promise((resolve) => {
+			const stream = session.request({
+				":method": "POST", ":path": "/v1.PodResourcesLister/ListAndWatch", "content-type": "application/grpc", te: "trailers",
+			})
+			stream.on("response", (headers) => resolve(Number(headers["grpc-status"] ?? codes.OK)))
+			stream.on("error", (e) => resolve(e.code))
+			stream.end(Buffer.alloc(5))
+		})))
+	},
 	stuck: async () => {
 		const all = Array.from({ length: Number(count) }, () => new Watch(socket, { sendInitial: true }, { channel, paused: true }))
 		await Promise.all(all.map((w) => Promise.race([w.opened, w.ended])))

@@ -324,16 +324,19 @@ export const openStreams = async (node) =>
 	await metric(node, "devplane_pod_resources_streams", 'method="ListAndWatchAllocatableResources"')
 
 const program = fileURLToPath(new URL("podres_client.mjs", import.meta.url))
+const others = new Set()
+process.on("exit", () => others.forEach((child) => child.kill("SIGKILL")))
 
 // Another process, which is another client; with what it said when it was ready (see podres_client.mjs). kill() ends it at once.
 export async function another(...args) {
 	const child = spawn(process.execPath, [program, ...args], { stdio: ["ignore", "pipe", "inherit"] })
 	const ended = once(child, "exit")
-	process.on("exit", () => child.kill("SIGKILL"))
+	others.add(child)
 	const [line] = await Promise.race([once(child.stdout, "data"), ended.then(() => Promise.reject(new Error(`the client ${args} ended`)))])
 	const kill = async () => {
 		child.kill("SIGKILL")
 		await ended
+		others.delete(child)
 	}
 	return { pid: child.pid, kill, ...JSON.parse(line) }
 }

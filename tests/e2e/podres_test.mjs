@@ -1,7 +1,7 @@
 // What PodResources says, asked by @grpc/grpc-js: the KEP's test plan and more, each in List, in Get and in the watch. The node is a
 // machine made up of files, two NUMA nodes of four CPUs.
 import assert from "node:assert/strict"
-import { statSync } from "node:fs"
+import { readFileSync, statSync } from "node:fs"
 import { unique } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
 import { machineFlags, putMachine } from "./machine_lib.mjs"
@@ -187,6 +187,19 @@ await test("a pod that has ended is gone although its object is there", async ()
 	assert.equal(told(pod).length, 2)
 })
 
+await test("a pod of the same name is another one", async () => {
+	const name = unique("same")
+	const first = await runs(podOn("n1", { name, main: limits({ [GPU]: "4" }) }))
+	await cluster.delete(first, 0)
+	const second = await runs(podOn("n1", { name }))
+	assert.deepEqual(await everywhere(second), { main: {} })
+	const uids = [first.metadata.uid, second.metadata.uid]
+	const story = seen.events.filter((e) => uids.includes(e.uid)).map((e) => `${e.action} ${uids.indexOf(e.uid)}`)
+	assert.deepEqual([...story].sort(), ["ADDED 0", "ADDED 1", "DELETED 0"])
+	assert.ok(story.indexOf("ADDED 0") < story.indexOf("DELETED 0"))
+	await end(second)
+})
+
 await test("a pod that is refused is never told", async () => {
 	const pod = await cluster.run(podOn("n1", { main: limits({ [GPU]: "5" }) }))
 	await cluster.pod(pod, (p) => p.status.phase === "Failed")
@@ -305,12 +318,14 @@ await test("the socket is its owner's alone, in a folder that others cannot ente
 	assert.equal(statSync(`${node.root}/pod-resources`).mode & 0o027, 0)
 })
 
-await test("mode and path of the socket are the operator's; without the gate the watches are not there, all else is", async () => {
+await test("mode, group and path of the socket are the operator's; without the gate the watches are not there, all else is", async () => {
 	const path = `${shortFolder()}/folder/pr.sock`
 	const other = await cluster.node("n2", {
-		flags: ["--pod-resources-socket", path, "--pod-resources-socket-mode", "0660", "--feature-gates", "KubeletPodResourcesWatch=false"],
+		flags: ["--pod-resources-socket", path, "--pod-resources-socket-mode", "0660", "--pod-resources-socket-group", "daemon",
+			"--feature-gates", "KubeletPodResourcesWatch=false"],
 	})
 	assert.equal(mode(path), "660")
+	assert.equal(statSync(path).gid, Number(/^daemon:[^:]*:(\d+)/m.exec(readFileSync("/etc/group"))[1]))
 	const theirs = client(path)
 	const pod = await runs(podOn("n2"))
 	assert.deepEqual((await theirs.list()).pod_resources.map((p) => p.name), [pod.metadata.name])

@@ -111,7 +111,8 @@ const offerGpus = () => DevicePlugin.start(node.root, GPU, devices)
 const offerNics = () => DevicePlugin.start(node.root, NIC, [{ ID: "eth0", numa: [1] }])
 let gpus = await offerGpus(), nics = await offerNics()
 
-let exporter = startExporter(...flags)
+// Without gathering: whatever it believes for a moment is to be seen.
+let exporter = startExporter(...flags, "--delay", "0")
 
 // Every version that the object had, in order; a watch ends with its server.
 const versions = []
@@ -223,6 +224,8 @@ await test("a plugin goes, with what it offered, and comes back", async () => {
 await test("the agent is killed, a pod ends meanwhile, and the agent starts again", async () => {
 	const [stays, goes] = [await runs(2, 1, { [NIC]: "1" }), await runs(1, 1)]
 	await settled({ "node-1": { [NIC]: "0/1/1" } })
+	keepVersions()
+	const before = versions.length
 	await node.kill()
 	await cluster.delete(goes, 0)
 	await node.begin()
@@ -232,6 +235,9 @@ await test("the agent is killed, a pod ends meanwhile, and the agent starts agai
 	[gpus, nics] = await Promise.all([offerGpus(), offerNics()])
 	await settled({ "node-0": { cpu: "3/3/3" }, ...zone1(2, 2, 0, 1) })
 	assert.match(exporter.err, /ListAndWatch: .*trying again\n(.*\n)*.*ListAndWatch: back again/)
+	keepVersions()
+	for (const version of versions.slice(before))
+		assert.match(brief(version)["node-1"][NIC], /^0/, "it is with a pod all the time")
 	await end(stays)
 	await settled(idle)
 })

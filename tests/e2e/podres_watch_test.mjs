@@ -1,6 +1,7 @@
 // The watches of PodResources, followed by @grpc/grpc-js while pods come and go: what is given back is told before somebody else
 // has it, nothing is lost or comes twice, however slow the reader is and wherever it takes up again.
 import assert from "node:assert/strict"
+import { createHash } from "node:crypto"
 import { finish, test, until } from "./lib.mjs"
 import { podOn, pods, startCluster } from "./node_lib.mjs"
 import { DevicePlugin } from "./plugin_lib.mjs"
@@ -65,7 +66,9 @@ function lives(events) {
 	return [...all.values()]
 }
 
-const plain = (events) => events.map(({ action, uid, pod_resources, revision }) => ({ action, uid, pods: normalList({ pod_resources }), revision }))
+// To compare what two were told; states may be large.
+const plain = (events) => events.map(({ action, uid, pod_resources, revision }) =>
+	[action, uid, revision, createHash("sha256").update(normalList({ pod_resources }).join()).digest("hex")].join(" "))
 
 // --- order and completeness -----------------------------------------------------------------------
 
@@ -93,11 +96,11 @@ await test("a watch begins with nothing; one that asks for it with all there is,
 await test("with all devices taken, what a pod gave back is told before another has it", async () => {
 	const w = watch(socket, { sendInitial: true }, { capacity })
 	await w.until("initial_end", (view) => view.initial)
-	await churn(40)
+	await churn(30)
 	await settled()
 	await assertSame(w, api)
 	const events = w.events.slice(1), given = events.filter((e) => e.pod_resources[0].containers.some((c) => c.devices.length))
-	assert.ok(given.length >= 40, `only ${given.length} pods had devices`)
+	assert.ok(given.length >= 30, `only ${given.length} pods had devices`)
 	for (const life of lives(events)) {
 		assert.deepEqual([life[0], life.at(-1)], ["ADDED", "DELETED"])
 		assert.ok(life.slice(1, -1).every((a) => a === "UPDATED"), life.join())
@@ -118,7 +121,7 @@ await test("a watch, then List: the events after the List's revision make it wha
 			await new Promise((resolve) => setTimeout(resolve, random(60)))
 		}
 	}
-	await Promise.all([churn(24), lister()])
+	await Promise.all([churn(16), lister()])
 	await settled()
 	const { revision } = await api.list()
 	assert.ok(watches.some(({ list }) => list.pod_resources.length), "no List had a pod")
@@ -157,7 +160,7 @@ await test("a client that goes away and resumes gets each event once", async () 
 		leave(last)
 	}
 	const hop = hopper()
-	await churn(30)
+	await churn(20)
 	await settled()
 	await assertSame(all, api)
 	over = true
@@ -255,7 +258,7 @@ await test("after the agent's restart the full state replaces what a client beli
 // --- slow readers ---------------------------------------------------------------------------------
 
 // Each pod has a quarter of many devices, so that its event is large: together they are more than is kept for readers.
-const large = () => churn(50, { users: 5, make: () => wants(BULK, 400) })
+const large = () => churn(40, { users: 5, make: () => wants(BULK, 400) })
 
 for (const [how, open] of [
 	["does not read", () => watch(socket, { sendInitial: true }, { capacity, paused: true })],
@@ -292,7 +295,9 @@ for (const [how, open] of [
 		assert.equal(slow.view.resets, 0)
 		// From now on it is as fast as the other.
 		await Promise.all(last.map(end))
+		await settled()
 		await assertSame(slow, api)
+		await assertSame(fast, api)
 		assert.deepEqual(plain(slow.events.slice(-3)), plain(fast.events.slice(-3)))
 		slow.close()
 		fast.close()
@@ -311,11 +316,11 @@ await test("a poller at 100 Hz and a watcher live together", async () => {
 		}
 	}
 	const polling = poller()
-	await churn(30)
+	await churn(20)
 	over = true
 	await polling
 	assert.ifError(refused)
-	assert.ok(polls > 20, `only ${polls} polls`)
+	assert.ok(polls > 10, `only ${polls} polls`)
 	await settled()
 	await assertSame(w, api)
 	w.close()
@@ -324,7 +329,7 @@ await test("a poller at 100 Hz and a watcher live together", async () => {
 await test("who floods is refused, and others do not notice", async () => {
 	let refused
 	const calls = setInterval(() => api.list().catch((e) => (refused ??= e)), 10)
-	const theirs = await another(socket, "lists", "3000")
+	const theirs = await another(socket, "lists", "1500")
 	clearInterval(calls)
 	await theirs.kill()
 	assert.equal(refused, undefined)

@@ -1,21 +1,21 @@
 /*
- * podres_believer - a client of the book of pod resources for tests: it unpacks what it is sent,
- * believes it, and after every message checks that nothing is with two pods and no memory is given
- * out twice.
+ * podres_believer_fixture - a client of the book of pod resources for tests: it unpacks what it is
+ * sent, believes it, and after every message checks that nothing is with two pods and no memory is
+ * given out twice.
  */
-#ifndef NODE_PODRES_BELIEVER_H
-#define NODE_PODRES_BELIEVER_H
+#ifndef NODE_PODRES_BELIEVER_FIXTURE_H
+#define NODE_PODRES_BELIEVER_FIXTURE_H
 
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/vec.h"
 #include "node/podres.h"
-#include "node/podres_held.h"
+#include "node/podres_held_fixture.h"
 
 /* What it believes of one pod. */
 struct belief {
-	char *key; /* the uid; of a client of the KEP, the name */
+	char *key; /* the uid, or the name */
 	char *state; /* packed PodResources */
 	size_t n;
 	struct held held;
@@ -24,8 +24,10 @@ struct belief {
 struct believer {
 	struct podres *book; /* NULL: not connected */
 	const uint64_t (*capacity)[HELD_NODES];
-	bool by_name; /* it knows the KEP alone */
+	bool kep; /* it knows the KEP's fields alone */
+	bool by_name; /* it began with a List, which has no uids */
 	bool exact; /* it reads each change, and checks what it is said to be */
+	bool steady; /* pods are said to give nothing back before they end, but for claims */
 	struct podres_cursor pods, node;
 	VEC(struct belief) v;
 	/* The last revision of each stream, and of the List that it has merged. */
@@ -36,6 +38,7 @@ struct believer {
 	char *allocatable; /* packed, without its revision; NULL: not known */
 	size_t allocatable_n;
 	struct held node_held;
+	bool live; /* the last event was no part of a catch-up that has more than one */
 	uint64_t messages; /* of this connection, after the initial state */
 	int64_t opened; /* the book's revision then */
 	uint64_t catch_ups, resets, lost; /* how often */
@@ -123,7 +126,7 @@ static inline void believer_remove(struct believer *c, struct belief *b)
 static inline void believer_merge_empty(struct believer *c, const Podresources__PodEvent *e)
 {
 	assert_string_equal(e->uid, "");
-	assert_false(c->by_name);
+	assert_false(c->kep);
 	if (e->initial_end) {
 		c->complete = true;
 		return;
@@ -131,6 +134,33 @@ static inline void believer_merge_empty(struct believer *c, const Podresources__
 	assert_int_equal(e->action, PODRESOURCES__ACTION__DELETED);
 	c->resets++;
 	believer_forget(c);
+}
+
+/* What may be said of a pod, given what has been said of it. */
+static inline void believer_check_action(const struct believer *c, const Podresources__PodEvent *e,
+					 const struct belief *known)
+{
+	struct held now = held_of_pod(e->pod_resources[0]);
+	bool names_only = e->pod_resources[0]->n_containers == 0;
+
+	if (e->action == PODRESOURCES__ACTION__DELETED) {
+		assert_true(names_only);
+		assert_true(known || !c->exact);
+		return;
+	}
+	if (c->exact && c->live)
+		assert_int_equal(e->action, known ? PODRESOURCES__ACTION__UPDATED
+						  : PODRESOURCES__ACTION__ADDED);
+	if (c->by_name || !c->complete || !known)
+		return;
+	if (c->live)
+		assert_int_not_equal(e->action, PODRESOURCES__ACTION__ADDED);
+	/* A change either gives back or gets. */
+	if (c->exact && c->live)
+		assert_true(held_within(&known->held, &now) || held_within(&now, &known->held));
+	/* A catch-up tells a pod that has gone since as holding nothing. */
+	if (c->steady && !names_only)
+		assert_true(held_within(&known->held, &now));
 }
 
 /* The event alone; its revision has been looked at. */
@@ -149,17 +179,11 @@ static inline void believer_merge(struct believer *c, const Podresources__PodEve
 	assert_string_not_equal(e->uid, "");
 	key = c->by_name ? p->name : e->uid;
 	known = believer_find(c, key);
-	if (c->exact && e->revision > c->opened && e->action != PODRESOURCES__ACTION__DELETED)
-		assert_int_equal(e->action, known ? PODRESOURCES__ACTION__UPDATED
-						  : PODRESOURCES__ACTION__ADDED);
-	if (e->action != PODRESOURCES__ACTION__DELETED) {
+	believer_check_action(c, e, known);
+	if (e->action != PODRESOURCES__ACTION__DELETED)
 		believer_put(c, key, p);
-	} else {
-		assert_int_equal(p->n_containers, 0);
-		assert_true(known || !c->exact);
-		if (known)
-			believer_remove(c, known);
-	}
+	else if (known)
+		believer_remove(c, known);
 	believer_check(c);
 }
 
@@ -184,7 +208,7 @@ static inline void believer_open_kep(struct believer *c, struct podres *book)
 	believer_drop_early(c);
 	free(c->allocatable);
 	c->allocatable = NULL;
-	c->by_name = true;
+	c->kep = c->by_name = true;
 	believer_open(c, book, false, false);
 }
 
@@ -206,7 +230,7 @@ static inline bool believer_read_pods(struct believer *c, struct arena *a)
 	const Podresources__PodEvent *e;
 
 	if (!b && c->pods.lost) {
-		assert_true(c->by_name);
+		assert_true(c->kep);
 		c->lost++;
 		believer_open_kep(c, c->book);
 		return false;
@@ -214,10 +238,11 @@ static inline bool believer_read_pods(struct believer *c, struct arena *a)
 	if (!b)
 		return false;
 	e = held_unpack(b, &podresources__pod_event__descriptor, a);
+	c->live = e->revision % 2 == 0 && c->last != e->revision - 1 && e->revision > c->opened;
 	believer_see_revision(c, &c->last, e->revision, e->initial_end);
-	if (c->by_name && !c->complete)
+	if (c->kep && !c->complete)
 		(void)vec_push(&c->early, bytes_ref(b));
-	if (!c->by_name || !c->complete || e->revision > c->listed)
+	if (!c->kep || !c->complete || e->revision > c->listed)
 		believer_merge(c, e);
 	return true;
 }
@@ -278,7 +303,7 @@ static inline void believer_take_allocatable(struct believer *c, struct arena *a
 	Podresources__AllocatableResponse *m = held_unpack(
 		b, &podresources__allocatable_response__descriptor, a);
 
-	if (!c->allocatable || m->revision > c->last_node)
+	if (!c->allocatable || m->revision >= c->last_node)
 		believer_see_node(c, m);
 }
 
@@ -314,6 +339,25 @@ static inline void believer_list(struct believer *c, struct arena *a)
 		believer_take_list(c, a);
 	else if (!c->complete)
 		c->answer = podres_list(c->book);
+}
+
+/* Begins with the two answers and opens both watches after them: nothing is told twice. */
+static inline void believer_open_after_list(struct believer *c, struct podres *book,
+					    struct arena *a)
+{
+	CLEANUP(bytes_unref) struct bytes *b = podres_allocatable(book);
+	const Podresources__AllocatableResponse *m = held_unpack(
+		b, &podresources__allocatable_response__descriptor, a);
+
+	believer_drop_early(c);
+	c->book = book;
+	c->by_name = true;
+	c->answer = podres_list(book);
+	c->last_node = m->revision;
+	believer_take_allocatable(c, a);
+	believer_take_list(c, a);
+	c->last = c->listed;
+	believer_open(c, book, false, true);
 }
 
 /* Whether it believes of the pod what List says. */
@@ -359,7 +403,7 @@ static inline void believer_check_allocatable(struct believer *c, struct arena *
 static inline void believer_settle(struct believer *c, struct arena *a)
 {
 	believer_read(c, a, SIZE_MAX);
-	while (c->by_name && !c->complete)
+	while (c->kep && !c->complete)
 		believer_list(c, a);
 	believer_read(c, a, SIZE_MAX);
 	assert_true(c->complete);

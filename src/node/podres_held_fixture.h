@@ -1,12 +1,12 @@
 /*
- * podres_held - what messages of PodResources say is held, as bits and sums; for tests.
+ * podres_held_fixture - what messages of PodResources say is held, as bits and sums; for tests.
  *
  * The node of these tests has devices a..e of two resources (a and c near NUMA node 0, b near 1, d
  * nowhere, e near both), CPUs below 64, plain memory and huge pages of 2 MiB on two NUMA nodes, and
  * claims with devices a..e of driver "d".
  */
-#ifndef NODE_PODRES_HELD_H
-#define NODE_PODRES_HELD_H
+#ifndef NODE_PODRES_HELD_FIXTURE_H
+#define NODE_PODRES_HELD_FIXTURE_H
 
 #include <inttypes.h>
 #include <setjmp.h>
