@@ -264,8 +264,8 @@ static void make_one(struct load *l)
 }
 
 /*
- * Makes a pod, or deletes the oldest of those made by this command, by turns; not before it runs. In
- * a hurry some are kept, so that there is seldom anything to wait for.
+ * Makes a pod, or deletes the oldest of those made by this command, by turns; not before it runs.
+ * In a hurry some are kept, so that there is seldom anything to wait for.
  */
 static void make_change(struct load *l)
 {

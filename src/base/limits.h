@@ -59,7 +59,7 @@
 #define HTTP_OUT_HIGH         (64UL * KIB) /* queued for one stream: above it, producers wait */
 #define HTTP_STREAMS_MAX      250 /* concurrent streams of one HTTP/2 connection, as upstream */
 
-#define PODRES_OUT_MAX        (8UL * KIB) /* the same of PodResources, where watches are many */
+#define PODRES_OUT_MAX (8UL * KIB) /* the same of PodResources, where watches are many */
 
 /* Answers of the API server up to this size are not compressed: upstream's bound. */
 #define GZIP_FROM (128UL * KIB)

@@ -255,7 +255,7 @@ static void frames_on_their_way_after_our_reset_are_let_pass(void **state UNUSED
 	finish(&v);
 }
 
-/* The same when so many were reset that the first are forgotten: the connection has other streams. */
+/* The same when so many were reset that the first are forgotten: there are other streams. */
 static void bodies_of_requests_that_are_forgotten_are_let_pass(void **state UNUSED)
 {
 	enum { COUNT = 64 }; /* more than are remembered */

@@ -46,7 +46,7 @@ struct agent_opts {
 	int64_t hollow_cpus, hollow_memory, hollow_numa; /* the machine of a hollow node */
 	unsigned hollow_net; /* of its pods' addresses */
 	struct gates gates;
-	/* PodResources; path NULL: below root_dir. Loop, book, gate, metrics and log are the agent's. */
+	/* PodResources; path NULL: below root_dir. Loop, book, gate, metrics and log are ours. */
 	struct podres_server_opts podres;
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;

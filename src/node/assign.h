@@ -60,7 +60,8 @@ void assign_free(struct assign *s); /* NULL allowed */
 /* --- changes ------------------------------------------------------------------------ */
 
 enum assign_change_type {
-	ASSIGN_POD, /* what this pod holds has changed; it may hold nothing any more */
+	/* What this pod holds has changed, or where that is; it may hold nothing any more. */
+	ASSIGN_POD,
 	ASSIGN_INVENTORY, /* what could be handed out has changed: devices, CPUs, memory */
 	ASSIGN_DEVICE_HEALTH, /* of one device of a plugin, for each pod that has or had it */
 	ASSIGN_SHARED_CPUS, /* assign_cpus() of containers without CPUs of their own has changed */

@@ -194,6 +194,7 @@ static void set_listed(struct device_rec *d, bool listed)
 /* What one list changes. */
 struct list_diff {
 	VEC(struct device_rec *) health;
+	VEC(const struct pod_rec *) moved; /* hold a device that is now near other NUMA nodes */
 	bool inventory; /* devices, their number, places or usability */
 };
 
@@ -224,10 +225,14 @@ static void list_device(struct resource_rec *r, size_t at, const struct assign_d
 	if (rec->listed && rec->seen == r->lists)
 		return; /* the id came before in this list */
 	rec->seen = r->lists;
-	if (!rec->listed || !same_numa(rec, v->numa, n, v->has_topology)) {
+	if (!same_numa(rec, v->numa, n, v->has_topology)) {
 		d->inventory = true;
 		assign_device_set_numa(rec, v->numa, n, v->has_topology);
+		/* Most often the same pod holds the next one. */
+		if (rec->held && (d->moved.n == 0 || d->moved.v[d->moved.n - 1] != rec->held))
+			(void)vec_push(&d->moved, rec->held);
 	}
+	d->inventory |= !rec->listed;
 	set_listed(rec, true);
 	/* A device that is new has no health that could have changed, unless a pod is waiting. */
 	if (!set_health(rec, v->health, message) || (r->devices.n > known && rec->users.n == 0))
@@ -272,9 +277,12 @@ static void tell_diff(struct assign *s, const struct resource_rec *r, struct lis
 		if (rec->users.n == 0)
 			assign_tell(s, ASSIGN_DEVICE_HEALTH, NULL, name, rec->id);
 	}
+	for (size_t i = 0; i < d->moved.n; i++)
+		assign_tell(s, ASSIGN_POD, d->moved.v[i], STR_NULL, STR_NULL);
 	if (d->inventory)
 		assign_tell(s, ASSIGN_INVENTORY, NULL, STR_NULL, STR_NULL);
 	vec_release(&d->health);
+	vec_release(&d->moved);
 }
 
 /* --- verbs ----------------------------------------------------------------------------------- */
@@ -287,6 +295,7 @@ void assign_set_resource(struct assign *s, struct str resource, const struct ass
 	size_t listed = 0;
 
 	vec_init(&diff.health, SIZE_MAX);
+	vec_init(&diff.moved, SIZE_MAX);
 	r->connected = true;
 	r->dropped = false;
 	r->lists++;
@@ -309,6 +318,7 @@ void assign_resource_gone(struct assign *s, struct str resource)
 	if (!r || !r->connected)
 		return;
 	vec_init(&diff.health, SIZE_MAX);
+	vec_init(&diff.moved, SIZE_MAX);
 	r->connected = false;
 	for (bool ok = omap_first(&r->devices, &c); ok; ok = omap_next(&c)) {
 		if (set_health(omap_value(&c), ASSIGN_UNKNOWN, STR_NULL))
@@ -325,6 +335,7 @@ void assign_drop_resource(struct assign *s, struct str resource)
 	if (!r || r->dropped)
 		return;
 	vec_init(&diff.health, SIZE_MAX);
+	vec_init(&diff.moved, SIZE_MAX);
 	r->connected = false;
 	r->lists++;
 	r->order.n = 0;

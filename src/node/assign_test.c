@@ -97,6 +97,30 @@ static void devices_are_held_until_the_pod_ends(void **state)
 	assert_string_equal(fixture_uses(&f, "p"), "");
 }
 
+static void pods_hear_that_a_device_they_hold_is_elsewhere(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f;
+	const int64_t node = 1;
+	struct assign_device v[] = {
+		{ .id = STR("a"), .numa = &node, .nnuma = 1, .has_topology = true },
+		{ .id = STR("b") },
+	};
+	struct recorder r;
+
+	fixture_init(&f, (struct assign_opts){ 0 }, 2, 1);
+	fixture_list(&f, GPU, "ab", ASSIGN_HEALTHY);
+	fixture_run(&f, "p", 2);
+	watch(&f, &r);
+	assign_set_resource(f.s, STR(GPU), v, ARRAY_SIZE(v));
+	expect(&r, "P:p I ");
+	assign_set_resource(f.s, STR(GPU), v, ARRAY_SIZE(v));
+	expect(&r, "");
+	assign_end_pod(f.s, STR("p"));
+	expect(&r, "P:p ");
+	fixture_list(&f, GPU, "ab", ASSIGN_HEALTHY);
+	expect(&r, "I ");
+}
+
 static void only_devices_that_changed_are_told(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f;
@@ -316,6 +340,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(devices_are_held_until_the_pod_ends),
+		cmocka_unit_test(pods_hear_that_a_device_they_hold_is_elsewhere),
 		cmocka_unit_test(only_devices_that_changed_are_told),
 		cmocka_unit_test(of_ids_that_repeat_the_first_counts),
 		cmocka_unit_test(a_plugin_that_goes_leaves_unknown_devices),

@@ -202,31 +202,44 @@ static inline struct fixture_belief *fixture_find(struct fixture_reader *r, cons
 	return NULL;
 }
 
+/* What all pods hold that a reader knows of. */
+struct fixture_sum {
+	struct str things[FIXTURE_THINGS];
+	size_t n;
+	uint64_t memory;
+};
+
+static inline void fixture_add(struct fixture_sum *sum, struct str thing)
+{
+	int64_t size;
+
+	if (thing.p[0] == 'm' && str_to_i64(str_skip(thing, 1), &size)) {
+		sum->memory += (uint64_t)size;
+		return;
+	}
+	for (size_t i = 0; i < sum->n; i++) {
+		if (str_eq(sum->things[i], thing))
+			fail_msg("%.*s is with two pods", STR_ARG(thing));
+	}
+	assert_true(sum->n < FIXTURE_THINGS);
+	sum->things[sum->n++] = thing;
+}
+
 /* No thing is believed to be with two pods, nor more memory held than there is. */
 static inline void fixture_check(const struct fixture_reader *r)
 {
-	struct str things[FIXTURE_THINGS], rest, thing;
-	size_t n = 0;
-	uint64_t memory = 0;
-	int64_t size;
+	struct fixture_sum sum;
+	struct str rest, thing;
 
+	sum.n = 0;
+	sum.memory = 0;
 	for (size_t i = 0; i < r->n; i++) {
 		rest = str_from(strchr(r->v[i].text, '=') + 1);
-		while (rest.n > 0 && str_split(&rest, ',', &thing)) {
-			if (thing.p[0] == 'm' && str_to_i64(str_skip(thing, 1), &size)) {
-				memory += (uint64_t)size;
-				continue;
-			}
-			for (size_t j = 0; j < n; j++) {
-				if (str_eq(things[j], thing))
-					fail_msg("%.*s is with two pods", STR_ARG(thing));
-			}
-			assert_true(n < FIXTURE_THINGS);
-			things[n++] = thing;
-		}
+		while (rest.n > 0 && str_split(&rest, ',', &thing))
+			fixture_add(&sum, thing);
 	}
-	if (r->room > 0 && memory > r->room)
-		fail_msg("%d units of memory are held", (int)memory);
+	if (r->room > 0 && sum.memory > r->room)
+		fail_msg("%d units of memory are held", (int)sum.memory);
 }
 
 static inline void fixture_believe(struct fixture_reader *r, const Podresources__PodEvent *e)

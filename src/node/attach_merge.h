@@ -7,9 +7,9 @@
  *
  *  - An entry whose pod the API has not shown is left for a later answer.
  *  - A pod is in the book from the first answer that shows it to the first List without it,
- *    whatever its phase: what the kubelet shows, it holds. One exception: a kubelet that has just restarted
- *    shows few pods or none, so a pod that the API says is active stays for a time of grace with
- *    such answers. Meanwhile it gives up whatever an answer shows with another pod.
+ *    whatever its phase: what the kubelet shows, it holds. One exception: a kubelet that has just
+ *    restarted shows few pods or none, so a pod that the API says is active stays for a time of
+ *    grace with such answers. Meanwhile it gives up whatever an answer shows with another pod.
  *  - Another pod of the same name (another uid) follows in the same change as its predecessor's
  *    end, which is told first. Until then the entry is the predecessor's. An answer speaks of the
  *    new one only if the call began after it was seen here, and: the kubelet had said something of
@@ -98,7 +98,7 @@ struct attach_outcome {
 	char why[256]; /* for people; empty when taken */
 };
 
-/* The answer to the call that began last. The message is not kept. */
+/* The answer to the call that began last. It is put in order (attach_order.h), and not kept. */
 void attach_merge_list(struct attach_merge *m, const Podresources__ListResponse *list,
 		       int64_t now_ms, struct attach_outcome *ret_outcome);
 

@@ -63,12 +63,20 @@ static struct model_pod used(const struct model *m)
 	return sum;
 }
 
+/* A quarter of n bits. */
+static uint32_t some_bits(struct model *m, unsigned n)
+{
+	uint32_t half = draw(m, 1U << n);
+
+	return half & draw(m, 1U << n);
+}
+
 static void admit(struct model *m, struct model_pod *p)
 {
 	struct model_pod taken = used(m);
 
-	p->gpus = (uint32_t)draw(m, 1 << GPUS) & (uint32_t)draw(m, 1 << GPUS) & ~taken.gpus;
-	p->cpus = (uint32_t)draw(m, 1 << CPUS) & (uint32_t)draw(m, 1 << CPUS) & ~taken.cpus;
+	p->gpus = some_bits(m, GPUS) & ~taken.gpus;
+	p->cpus = some_bits(m, CPUS) & ~taken.cpus;
 	p->memory = draw(m, 3) ? 0 : draw(m, FIXTURE_MEMORY - taken.memory + 1);
 	p->admitted = true;
 }

@@ -1,9 +1,9 @@
 /*
  * attach_order - a kubelet's answers, in one order. Pure.
  *
- * A kubelet walks hash maps to make its answers, so devices, CPUs, memory and claims come in another
- * order each time. They are sets: in order, what is the same has the same bytes, and what was told
- * by another order alone is no change. Containers keep their order, which is the pod's.
+ * A kubelet walks hash maps to make its answers, so devices, CPUs, memory and claims come in
+ * another order each time. They are sets: in order, what is the same has the same bytes, and what
+ * was told by another order alone is no change. Containers keep their order, which is the pod's.
  *
  * Sorted in place: the messages themselves stay as they are, their arrays do not.
  */

@@ -13,7 +13,8 @@ extern const struct grpc_method podres_method_list; /* ListRequest, ListResponse
 extern const struct grpc_method podres_method_get;
 extern const struct grpc_method podres_method_allocatable;
 extern const struct grpc_method podres_method_watch; /* WatchRequest, PodEvent */
-extern const struct grpc_method podres_method_watch_allocatable; /* WatchRequest, AllocatableEvent */
+/* WatchRequest, AllocatableEvent */
+extern const struct grpc_method podres_method_watch_allocatable;
 extern const struct grpc_method podres_method_list_alpha;
 
 #endif
