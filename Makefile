@@ -11,7 +11,7 @@ FUZZ_SECONDS ?= 10
 # for what the others ask for, too; and under ThreadSanitizer, as among unit tests, those in which threads meet.
 ASAN_E2E = api_accounts api_authn api_authz api_client_node api_consistency api_crash api_crd api_gates api_list \
 	api_protobuf api_rest api_scale api_security api_servers api_surface api_watch cli client_informer \
-	controller_client driver_sim grpc_client grpc_server http node_faults node_health store
+	controller_client driver_sim grpc_client grpc_server http node_faults node_health podres podres_faults store
 TSAN_E2E = api_consistency api_crd api_protobuf api_rest api_security api_servers api_watch grpc_client grpc_server http \
 	node_health
 TSAN_UNIT = base net grpc store server drivers

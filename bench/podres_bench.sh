@@ -100,6 +100,10 @@ told podres-list-8 "ours=${answer[0]} calls/s of 8 clients with 4 at a time, p50
 
 # --- one change, 100 watchers -----------------------------------------------------------------------------------
 
+ask watch pods "$socket" 100 1
+ask churn "$samples" 0
+told allocation-event-one "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms where all watchers share a connection"
+ask close
 ask watch pods "$socket" 100 100
 ask churn "$samples" 0
 told allocation-event-p50 "ours=${answer[0]} ms max=${answer[2]} ms, last watcher after first p99=${answer[3]} ms"

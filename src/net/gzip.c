@@ -207,3 +207,8 @@ int gzip_deflate(struct str in, int level, struct buf *out, struct error *err)
 
 	return whole(z, in, out, err);
 }
+
+uint32_t gzip_crc32(struct str s)
+{
+	return (uint32_t)crc32_z(0, (const Bytef *)s.p, s.n);
+}

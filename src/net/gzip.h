@@ -31,6 +31,9 @@ int gzip_step(struct gzip *z, struct str *in, bool last, struct buf *out, size_t
 int gzip_inflate(struct str in, struct buf *out, size_t max, struct error *err);
 int gzip_deflate(struct str in, int level, struct buf *out, struct error *err);
 
+/* CRC-32 as in gzip, zip and Ethernet. */
+uint32_t gzip_crc32(struct str s);
+
 DEFINE_CLEANUP(gzip_free, struct gzip *);
 
 #endif

@@ -313,6 +313,12 @@ static void on_save(struct loop_task *t)
 	CLEANUP(buf_release) struct buf body = BUF_INIT(STATE_FILE_MAX);
 	struct agent_saving *s;
 
+	/* Once more: what this turn has for watchers and the server goes out first. */
+	a->save_due = !a->save_due;
+	if (a->save_due) {
+		loop_defer(a->opts.loop, t);
+		return;
+	}
 	(void)assign_encode(a->host.assign, &body);
 	s = begin_saving(a, hash_bytes(buf_str(&body), 1) | 1);
 	if (s->hash == a->saved && a->savings.next == &s->link) {

@@ -80,6 +80,7 @@ struct agent {
 	/* State on the disk. */
 	VEC(struct agent_waiter) waiters;
 	struct loop_task save_task;
+	bool save_due; /* it has been put off once */
 	struct list savings; /* struct agent_saving: writes of the log under way */
 	uint64_t saved; /* hash of what was written last without a fault; 0: nothing */
 	struct loop_timer health_save_timer;

@@ -109,7 +109,7 @@ int agent_fits(void *arg, const struct pod *pod, char *ret_reason, struct error 
 
 	while (map_next(&a->workers, &at, &key, &w)) {
 		if (worker_admitted(w) && !str_eq(key, pod->uid))
-			fit_add(&used, worker_pod(w));
+			fit_sum_add(&used, worker_asks(w));
 	}
 	return fit_check(&node, &used, pod, ret_reason, err);
 }

@@ -20,6 +20,13 @@ struct fit_sum {
  * overhead. */
 void fit_add(struct fit_sum *sum, const struct pod *pod);
 
+static inline void fit_sum_add(struct fit_sum *sum, const struct fit_sum *more)
+{
+	sum->cpu_milli += more->cpu_milli;
+	sum->memory += more->memory;
+	sum->pods += more->pods;
+}
+
 struct fit_node {
 	const struct json *object; /* the Node; NULL: not known yet, so only amounts are checked */
 	int64_t cpu_milli, memory, max_pods; /* allocatable */

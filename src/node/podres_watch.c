@@ -62,13 +62,13 @@ static unsigned read_one(struct podres_watches *t, struct podres_watch *w)
 	return n;
 }
 
-static void on_task(struct loop_task *task)
+static void serve(struct podres_watches *t)
 {
-	struct podres_watches *t = CONTAINER_OF(task, struct podres_watches, task);
 	uint64_t sent = 0, n;
 	struct list *node;
 	size_t work = 0;
 
+	t->serving = true;
 	if (t->changed)
 		list_splice_back(&t->ready, &t->idle);
 	t->changed = false;
@@ -83,14 +83,24 @@ static void on_task(struct loop_task *task)
 		loop_defer(t->loop, &t->task);
 	if (!list_empty(&t->full) && t->metrics->backlog && !loop_timer_running(&t->timer))
 		loop_timer_start(&t->timer, COUNT_MS);
+	t->serving = false;
 }
 
+static void on_task(struct loop_task *task)
+{
+	serve(CONTAINER_OF(task, struct podres_watches, task));
+}
+
+/* At once, so that the sockets' turn comes before other work that the change has caused. */
 static void on_change(void *arg)
 {
 	struct podres_watches *t = arg;
 
 	t->changed = true;
-	loop_defer(t->loop, &t->task);
+	if (t->serving || !list_empty(&t->ready))
+		loop_defer(t->loop, &t->task);
+	else
+		serve(t);
 }
 
 /* --- backlog ------------------------------------------------------------------------- */

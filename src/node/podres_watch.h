@@ -1,10 +1,9 @@
 /*
  * podres_watch - the open watches of one server of PodResources.
  *
- * Each is a cursor in the book (podres.h) and a call. It is read while the call has room, at the
- * end of each turn in which the book changed, or in which there was room again; so many messages
- * per turn that neither the agent nor other clients wait, and in turns, so that none waits for
- * another.
+ * Each is a cursor in the book (podres.h) and a call. It is read while the call has room, when the
+ * book has changed or there is room again; so many messages per turn that neither the agent nor
+ * other clients wait, and in turns, so that none waits for another.
  * Threads: the loop's.
  */
 #ifndef NODE_PODRES_WATCH_H
@@ -24,6 +23,7 @@ struct podres_watches {
 	struct list ready; /* may have something to read, and room for it */
 	struct list full; /* wait for room */
 	bool changed; /* the idle have not been looked at since */
+	bool serving; /* being read */
 	struct loop_task task; /* reads */
 	struct loop_timer timer; /* counts the backlog; while there is one */
 	double backlog; /* that metrics know of */

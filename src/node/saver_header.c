@@ -7,33 +7,15 @@
 #include <inttypes.h>
 
 #include "base/print.h"
+#include "net/gzip.h"
 
 #define MAGIC "devplane-state"
 
 enum { CRC_DIGITS = 8, SHOWN_MAX = 32 };
 
-/* The reflected polynomial 0xedb88320, four bits at a time. */
-static const uint32_t crc_table[16] = {
-	0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-	0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-	0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
-};
-
-uint32_t saver_crc32(struct str s)
-{
-	uint32_t crc = UINT32_MAX;
-
-	for (size_t i = 0; i < s.n; i++) {
-		crc ^= (uint8_t)s.p[i];
-		crc = crc >> 4 ^ crc_table[crc & 15];
-		crc = crc >> 4 ^ crc_table[crc & 15];
-	}
-	return ~crc;
-}
-
 int saver_header_add(struct buf *out, const char *kind, unsigned version, struct str body)
 {
-	return buf_printf(out, MAGIC " %s %u %08" PRIx32 " %zu\n", kind, version, saver_crc32(body),
+	return buf_printf(out, MAGIC " %s %u %08" PRIx32 " %zu\n", kind, version, gzip_crc32(body),
 			  body.n);
 }
 
@@ -87,10 +69,10 @@ static int check_body(const struct header *h, struct str body, struct error *err
 	if (body.n > h->n)
 		return error_set(err, ERR_CONFLICT, "it has %zu bytes where %" PRIu64 " are said",
 				 body.n, h->n);
-	if (saver_crc32(body) != h->crc)
+	if (gzip_crc32(body) != h->crc)
 		return error_set(err, ERR_CONFLICT,
 				 "its check sum is %08" PRIx32 " where %08" PRIx32 " is said",
-				 saver_crc32(body), h->crc);
+				 gzip_crc32(body), h->crc);
 	return 0;
 }
 

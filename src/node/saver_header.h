@@ -11,8 +11,6 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-uint32_t saver_crc32(struct str s);
-
 /* Appends the line for this body. `kind` is a word without spaces. */
 int saver_header_add(struct buf *out, const char *kind, unsigned version, struct str body);
 

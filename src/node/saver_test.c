@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "net/loop.h"
 #include "net/sim.h"
+#include "net/gzip.h"
 #include "node/saver.h"
 #include "node/saver_header.h"
 
@@ -434,8 +435,8 @@ static void whatever_is_changed_is_noticed(void **state UNUSED)
 
 static void the_check_sum_is_the_one_that_other_tools_have(void **state UNUSED)
 {
-	assert_int_equal(saver_crc32(STR("123456789")), 0xcbf43926);
-	assert_int_equal(saver_crc32(STR("")), 0);
+	assert_int_equal(gzip_crc32(STR("123456789")), 0xcbf43926);
+	assert_int_equal(gzip_crc32(STR("")), 0);
 }
 
 static void broken_files_are_set_aside_a_few_at_most(void **state UNUSED)

@@ -314,6 +314,13 @@ static bool is_news(const struct pod *old, const struct pod *now)
 				 json_getz(now->status, "conditions"));
 }
 
+static void set_pod(struct worker *w, struct pod *pod)
+{
+	w->pod = pod_ref(pod);
+	w->asks = (struct fit_sum){ 0 };
+	fit_add(&w->asks, pod);
+}
+
 void worker_update(struct worker *w, struct pod *pod)
 {
 	bool refresh = texts_differ(w->pod, pod), news = is_news(w->pod, pod);
@@ -323,7 +330,7 @@ void worker_update(struct worker *w, struct pod *pod)
 	if (w->step < WORKER_RUN && claims_differ(w->pod, pod))
 		worker_retry(w);
 	pod_unref(w->pod);
-	w->pod = pod_ref(pod);
+	set_pod(w, pod);
 	status_writer_seen(w->host->writer, pod);
 	if (refresh)
 		worker_sources_changed(w);
@@ -422,7 +429,7 @@ struct worker *worker_new(struct worker_host *host, struct pod *pod, bool admitt
 
 	w->host = host;
 	w->uid = str_dup(pod->uid);
-	w->pod = pod_ref(pod);
+	set_pod(w, pod);
 	w->life = lifecycle_new();
 	w->admitted = admitted;
 	w->backoff = (struct backoff){
@@ -469,6 +476,11 @@ struct str worker_uid(const struct worker *w)
 struct pod *worker_pod(const struct worker *w)
 {
 	return w->pod;
+}
+
+const struct fit_sum *worker_asks(const struct worker *w)
+{
+	return &w->asks;
 }
 
 bool worker_active(const struct worker *w)

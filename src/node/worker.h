@@ -23,6 +23,7 @@ struct claims;
 struct client;
 struct device_events;
 struct device_status_change;
+struct fit_sum;
 struct health;
 struct log;
 struct loop;
@@ -84,6 +85,8 @@ void worker_free(struct worker *w);
 /* The pod's uid, for as long as the worker lives. */
 struct str worker_uid(const struct worker *w);
 struct pod *worker_pod(const struct worker *w);
+/* What the pod asks for, added up. */
+const struct fit_sum *worker_asks(const struct worker *w);
 
 /* It holds its devices and claims, or may come to. */
 bool worker_active(const struct worker *w);

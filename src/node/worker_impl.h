@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "client/recorder.h"
 #include "net/loop.h"
+#include "node/fit.h"
 #include "node/worker.h"
 
 enum worker_step {
@@ -58,6 +59,7 @@ struct worker {
 	struct worker_host *host;
 	char *uid;
 	struct pod *pod;
+	struct fit_sum asks; /* of the pod */
 	struct lifecycle *life;
 	enum worker_step step;
 	bool busy; /* a step's call is under way */
