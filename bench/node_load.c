@@ -211,6 +211,21 @@ static void say_all_well(struct load *l)
 	send_report(l);
 }
 
+/* Whether all that the command asks for has been seen; of 'e' something is left to say. */
+static bool is_over(const struct load *l)
+{
+	switch (command(l)) {
+	case 'r':
+		return l->want == 0;
+	case 'p':
+		return l->running.count == l->want && (!l->driver || l->seen == l->used);
+	case 'n':
+		return l->ready.count == l->want;
+	default:
+		return false;
+	}
+}
+
 /* Something was seen: is that the end, or is the next to be said? */
 static void on_step(struct loop_task *t)
 {
@@ -220,7 +235,7 @@ static void on_step(struct loop_task *t)
 	if (l->unseen)
 		return;
 	took = load_since_ms(command(l) == 'r' ? l->sent_ns : l->input.begun_ns);
-	if (command(l) == 'r' && l->want == 0) {
+	if (is_over(l)) {
 		finish(l, &took);
 	} else if (command(l) == 'r' && l->every_ms == 0) {
 		report_changes(l);
@@ -229,11 +244,6 @@ static void on_step(struct loop_task *t)
 		finish(l, NULL);
 	} else if (command(l) == 'e') {
 		report_short(l);
-	} else if (command(l) == 'p' && l->running.count == l->want &&
-		   (!l->driver || l->seen == l->used)) {
-		finish(l, &took);
-	} else if (command(l) == 'n' && l->ready.count == l->want) {
-		finish(l, &took);
 	}
 }
 

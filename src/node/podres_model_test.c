@@ -433,6 +433,20 @@ static void check_pod(const struct world *w, const Podresources__PodResources *m
 	assert_int_equal(at, m->n_containers);
 }
 
+static void check_alpha_container(const Podresources__ContainerResources *got, const unsigned *has)
+{
+	unsigned want[HELD_RESOURCES];
+
+	memcpy(want, has, sizeof(want));
+	for (size_t d = 0; d < got->n_devices; d++) {
+		assert_null(got->devices[d]->topology);
+		want[held_index(got->devices[d]->resource_name, held_resources, HELD_RESOURCES)] &=
+			~held_bit(got->devices[d]->device_ids[0]);
+	}
+	assert_int_equal(want[0] | want[1], 0);
+	assert_int_equal(got->n_cpu_ids + got->n_memory, 0);
+}
+
 static void check_alpha(struct world *w)
 {
 	CLEANUP(bytes_unref) struct bytes *b = podres_list_alpha(w->crowd.book);
@@ -444,21 +458,9 @@ static void check_alpha(struct world *w)
 		int p = pod->name[1] - '0';
 
 		assert_int_equal(pod->n_containers, CONTAINERS - FIRST_MAIN);
-		for (int c = FIRST_MAIN; c < CONTAINERS; c++) {
-			const Podresources__ContainerResources *got =
-				pod->containers[c - FIRST_MAIN];
-			unsigned want[HELD_RESOURCES], *has = w->pod[p].has[c].devices;
-
-			memcpy(want, has, sizeof(want));
-			for (size_t d = 0; d < got->n_devices; d++) {
-				assert_null(got->devices[d]->topology);
-				want[held_index(got->devices[d]->resource_name, held_resources,
-						HELD_RESOURCES)] &=
-					~held_bit(got->devices[d]->device_ids[0]);
-			}
-			assert_int_equal(want[0] | want[1], 0);
-			assert_int_equal(got->n_cpu_ids + got->n_memory, 0);
-		}
+		for (int c = FIRST_MAIN; c < CONTAINERS; c++)
+			check_alpha_container(pod->containers[c - FIRST_MAIN],
+					      w->pod[p].has[c].devices);
 	}
 }
 
