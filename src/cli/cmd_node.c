@@ -27,6 +27,10 @@
 
 enum { TIDY_FIRST_MS = 2 * 1000, TIDY_MS = 10 * 1000 };
 
+/* Kubelet's; and one beside it. */
+#define ADDRESS        "127.0.0.1:10248"
+#define ATTACH_ADDRESS "127.0.0.1:10247"
+
 #define CONTAINERD "/run/containerd/containerd.sock"
 
 struct node_options {
@@ -118,8 +122,10 @@ static const struct flag flags[] = {
 	{ "etc-root", 0, FLAG_STRING(struct node_options, etc), .arg = "DIR", .initial = "/etc",
 	  .help = "where machine-id and os-release are" },
 	{ "metrics-bind-address", 0, FLAG_STRING(struct node_options, metrics_address),
-	  .arg = "ADDRESS", .initial = "127.0.0.1:10248",
-	  .help = "where /healthz, /readyz and /metrics are; port 0 picks one, \"0\" is nowhere" },
+	  .arg = "ADDRESS",
+	  .help = "where /healthz, /readyz and /metrics are; " ADDRESS
+		  " by default, " ATTACH_ADDRESS
+		  " with --attach; port 0 picks one, \"0\" is nowhere" },
 	{ "feature-gates", 0, FLAG_LIST(struct node_options, feature_gates), .arg = "NAME=BOOL",
 	  .help = "switch features on or off, such as ResourceHealthStatus=false" },
 	NODE_PODRES_FLAGS(struct node_options, podres),
@@ -484,7 +490,9 @@ static int start(struct node *v, struct error *err)
 	struct kubeconfig_opts k = { .path = o->kubeconfig, .context = o->context };
 	struct client_opts c = { .config = &v->kubeconfig, .role = "node" };
 	struct endpoint_opts e = { .loop = v->role.loop,
-				   .address = o->metrics_address,
+				   .address = o->metrics_address ? o->metrics_address
+					      : o->attach        ? ATTACH_ADDRESS
+								 : ADDRESS,
 				   .checks = checks,
 				   .arg = v,
 				   .metrics = v->metrics };
@@ -497,7 +505,7 @@ static int start(struct node *v, struct error *err)
 		r = client_new(v->role.loop, &c, &v->client, err);
 	if (r == 0)
 		r = saver_new(v->role.loop, &v->saver, err);
-	if (r == 0 && strcmp(o->metrics_address, "0") != 0)
+	if (r == 0 && strcmp(e.address, "0") != 0)
 		r = endpoint_new(&e, &v->endpoint, err);
 	if (r < 0)
 		return r;

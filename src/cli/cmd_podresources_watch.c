@@ -142,6 +142,21 @@ static void show_allocatable(struct watcher *w, const Podresources__AllocatableE
 		print_end(w);
 }
 
+/* Of the connection, or of a stream on one that had stayed. */
+static void on_ready(void *arg)
+{
+	struct watcher *w = arg;
+
+	if (!w->lost)
+		return;
+	w->lost = false;
+	if (w->revision > 0)
+		(void)fprintf(w->cli->err, "connected again; going on after revision %" PRId64 "\n",
+			      w->revision);
+	else
+		(void)fputs("connected again\n", w->cli->err);
+}
+
 /* --- the stream --------------------------------------------------------------------------- */
 
 static void on_metadata(struct grpc_call *c)
@@ -149,6 +164,7 @@ static void on_metadata(struct grpc_call *c)
 	struct watcher *w = grpc_call_data(c);
 
 	w->begun = true;
+	on_ready(w);
 }
 
 static void on_message(struct grpc_call *c, const void *message)
@@ -226,20 +242,6 @@ static void begin(struct watcher *w)
 static void on_timer(struct loop_timer *t)
 {
 	begin(CONTAINER_OF(t, struct watcher, timer));
-}
-
-static void on_ready(void *arg)
-{
-	struct watcher *w = arg;
-
-	if (!w->lost)
-		return;
-	w->lost = false;
-	if (w->revision > 0)
-		(void)fprintf(w->cli->err, "connected again; going on after revision %" PRId64 "\n",
-			      w->revision);
-	else
-		(void)fputs("connected again\n", w->cli->err);
 }
 
 /* --- the command -------------------------------------------------------------------------- */

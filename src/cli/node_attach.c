@@ -15,6 +15,14 @@ struct node_attach {
 	void *arg;
 };
 
+static void on_known(void *arg)
+{
+	struct node_attach *n = arg;
+
+	if (n->server)
+		podres_server_begin(n->server);
+}
+
 int node_attach_new(const struct node_attach_opts *opts, struct node_attach **ret_attach,
 		    struct error *err)
 {
@@ -25,6 +33,9 @@ int node_attach_new(const struct node_attach_opts *opts, struct node_attach **re
 
 	n->book = podres_new(clock_wall(loop_clock(attach.loop)) / 1000);
 	server.book = attach.book = n->book;
+	server.waits = true;
+	attach.on_known = on_known;
+	attach.arg = n;
 	r = podres_server_new(&server, &n->server, err);
 	if (r == 0)
 		r = attach_new(&attach, &n->attach, err);

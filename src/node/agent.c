@@ -358,11 +358,11 @@ static void silence(struct agent *a)
 	agent_machine_release(a);
 }
 
-static void on_podres_closed(void *arg)
+static void on_plugins_closed(void *arg)
 {
 	struct agent *a = arg;
 
-	plugins_close(TAKE(a->host.plugins), a->stopped, a->stopped_arg);
+	podres_server_close(TAKE(a->podres), a->stopped, a->stopped_arg);
 }
 
 /* What is being saved comes back first. */
@@ -375,7 +375,8 @@ static void on_stop_timer(struct loop_timer *t)
 		return;
 	}
 	silence(a);
-	podres_server_close(TAKE(a->podres), on_podres_closed, a);
+	/* At once: what plugins answer from now on has nobody to go to. */
+	plugins_close(TAKE(a->host.plugins), on_plugins_closed, a);
 }
 
 void agent_stop(struct agent *a, void (*done)(void *arg), void *arg)

@@ -194,7 +194,7 @@ static void set_listed(struct device_rec *d, bool listed)
 /* What one list changes. */
 struct list_diff {
 	VEC(struct device_rec *) health;
-	VEC(const struct pod_rec *) moved; /* hold a device that is now near other NUMA nodes */
+	VEC(const struct pod_rec *) moved; /* hold devices that are now near other NUMA nodes */
 	bool inventory; /* devices, their number, places or usability */
 };
 
@@ -228,8 +228,7 @@ static void list_device(struct resource_rec *r, size_t at, const struct assign_d
 	if (!same_numa(rec, v->numa, n, v->has_topology)) {
 		d->inventory = true;
 		assign_device_set_numa(rec, v->numa, n, v->has_topology);
-		/* Most often the same pod holds the next one. */
-		if (rec->held && (d->moved.n == 0 || d->moved.v[d->moved.n - 1] != rec->held))
+		if (rec->held)
 			(void)vec_push(&d->moved, rec->held);
 	}
 	d->inventory |= !rec->listed;
@@ -265,6 +264,25 @@ static void sweep(struct assign *s, struct resource_rec *r, struct list_diff *d)
 	vec_release(&unused);
 }
 
+static int cmp_pods(const void *a, const void *b)
+{
+	const struct pod_rec *x = *(const struct pod_rec *const *)a;
+	const struct pod_rec *y = *(const struct pod_rec *const *)b;
+
+	return strcmp(x->uid, y->uid);
+}
+
+/* Each pod once, however many of its devices are elsewhere now. */
+static void tell_moved(struct assign *s, struct list_diff *d)
+{
+	if (d->moved.n > 0)
+		qsort(d->moved.v, d->moved.n, sizeof(*d->moved.v), cmp_pods);
+	for (size_t i = 0; i < d->moved.n; i++) {
+		if (i == 0 || d->moved.v[i] != d->moved.v[i - 1])
+			assign_tell(s, ASSIGN_POD, d->moved.v[i], STR_NULL, STR_NULL);
+	}
+}
+
 static void tell_diff(struct assign *s, const struct resource_rec *r, struct list_diff *d)
 {
 	struct str name = r->name;
@@ -277,8 +295,7 @@ static void tell_diff(struct assign *s, const struct resource_rec *r, struct lis
 		if (rec->users.n == 0)
 			assign_tell(s, ASSIGN_DEVICE_HEALTH, NULL, name, rec->id);
 	}
-	for (size_t i = 0; i < d->moved.n; i++)
-		assign_tell(s, ASSIGN_POD, d->moved.v[i], STR_NULL, STR_NULL);
+	tell_moved(s, d);
 	if (d->inventory)
 		assign_tell(s, ASSIGN_INVENTORY, NULL, STR_NULL, STR_NULL);
 	vec_release(&d->health);

@@ -29,6 +29,12 @@ struct attach_opts {
 	const char *node_name;
 	const char *kubelet_socket; /* a path */
 	struct podres *book; /* must outlive it */
+	/*
+	 * The book has a whole state for the first time: the kubelet's pods and what is
+	 * allocatable, if it tells that. Once. May be NULL.
+	 */
+	void (*on_known)(void *arg);
+	void *arg;
 	double calls_per_s; /* at most; 0: 10 */
 	int64_t idle_ms; /* asked so often without a reason; 0: 10 s */
 	struct metrics *metrics; /* or NULL */

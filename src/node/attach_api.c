@@ -58,6 +58,9 @@ static void take(struct attach *a, const struct cached *o)
 		return;
 	}
 	attach_poll_pod(&a->poll, o->uid, now);
+	/* Only a List tells whether it is the one that was missing. */
+	if (a->unknown_ms != INT64_MAX)
+		attach_poll_list(&a->poll, now);
 	attach_follow(a);
 }
 

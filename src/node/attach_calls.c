@@ -29,6 +29,16 @@ static void problem(struct attach *a, const char *text)
 
 /* --- answers -------------------------------------------------------------------------- */
 
+/* The first time that both are: whoever waits for a whole state has it. */
+static void tell_known(struct attach *a)
+{
+	if (a->known || !a->listed || !a->allocatable)
+		return;
+	a->known = true;
+	if (a->opts.on_known)
+		a->opts.on_known(a->opts.arg);
+}
+
 static void taken(struct attach *a, bool list)
 {
 	struct str uid = STR_NULL;
@@ -37,6 +47,7 @@ static void taken(struct attach *a, bool list)
 	attach_poll_answered(&a->poll, &a->poll_ops, now_ms(a));
 	while (list && attach_merge_next_unsettled(a->merge, &uid))
 		attach_poll_expect(&a->poll, uid, now_ms(a));
+	tell_known(a);
 }
 
 static void torn(struct attach *a, const struct attach_outcome *out)
@@ -73,15 +84,15 @@ static void take_list(struct attach *a, const void *reply)
 	if (!may_tell(a, list->pod_resources, list->n_pod_resources))
 		return;
 	attach_merge_list(a->merge, list, now_ms(a), &out);
-	if (out.unknown == 0)
-		a->unknown_ms = INT64_MAX;
-	else if (a->unknown_ms == INT64_MAX)
-		a->unknown_ms = now_ms(a);
+	if (out.applied) {
+		a->listed = true;
+		a->unknown_ms = out.unknown > 0 ? MIN(a->unknown_ms, now_ms(a)) : INT64_MAX;
+	}
 	if (out.verdict == ATTACH_TORN) {
 		torn(a, &out);
+		tell_known(a);
 		return;
 	}
-	a->listed = true;
 	taken(a, true);
 }
 
@@ -103,6 +114,7 @@ static void take_get(struct attach *a, const void *reply)
 static void take_allocatable(struct attach *a, const void *reply)
 {
 	attach_merge_allocatable(a->merge, reply);
+	a->allocatable = true;
 	taken(a, false);
 }
 
@@ -147,6 +159,7 @@ static bool means_something(struct attach *a, enum attach_ask ask, const struct 
 		return true;
 	}
 	say_once(a, &a->said_no_allocatable, "the kubelet does not tell what is allocatable", st);
+	a->allocatable = true;
 	taken(a, false);
 	return true;
 }

@@ -31,6 +31,8 @@ struct attach {
 	struct grpc_call *call; /* under way; or NULL */
 	bool ready; /* connected */
 	bool listed; /* a List was taken */
+	bool allocatable; /* was told, or never will be */
+	bool known; /* both: the owner was told */
 	bool surprised; /* an answer showed more than there was: allocatable is asked for first */
 	bool said_no_get, said_no_allocatable;
 

@@ -509,6 +509,7 @@ void attach_merge_list(struct attach_merge *m, const Podresources__ListResponse 
 		decide(&w, omap_value(&c));
 	strip_kept(&w);
 	apply(&w);
+	out->applied = true;
 }
 
 /* --- Get ------------------------------------------------------------------------------ */

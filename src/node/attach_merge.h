@@ -94,6 +94,7 @@ enum attach_verdict {
 /* What came of an answer, in words where it was not taken. */
 struct attach_outcome {
 	enum attach_verdict verdict;
+	bool applied; /* also true of a torn List of which a part was believed at last */
 	size_t unknown; /* entries of pods that the API has not shown */
 	char why[256]; /* for people; empty when taken */
 };

@@ -552,7 +552,7 @@ static void pods_that_the_api_does_not_show_are_said(void **state)
 	run(w, IDLE_MS + 3000);
 	expect_behind(w, "the kubelet has pods that the API does not show");
 	add_pod(w, "static", "u9", "Running");
-	run(w, IDLE_MS);
+	run(w, 200);
 	fixture_expect(&w->reader, "+u9 static=gpu2\n");
 	expect_ready(w);
 }

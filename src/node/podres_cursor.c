@@ -304,6 +304,8 @@ uint64_t podres_backlog(const struct podres *b, const struct podres_cursor *c)
 
 	if (c->lost)
 		return 0;
+	if (c->phase == PHASE_END)
+		return 1;
 	if (c->phase == PHASE_RESET || c->phase == PHASE_FULL)
 		return (c->kind == PODRES_PODS ? b->pods.n : 1) + 1;
 	if (c->phase == PHASE_LIVE)

@@ -2,6 +2,9 @@
  * Every call is admitted by its client's limits when its head is here, and given back at its end,
  * whatever ends it: so what is counted is what is open. A call's data is what it must give back.
  *
+ * Where the book has nothing to tell yet, calls are held and answered when it has: an empty answer
+ * would be taken for the truth. They count as open meanwhile.
+ *
  * Streams of one connection are bounded by HTTP/2 so that a client can have all the watches that it
  * may have, and calls beside them: clients queue in silence what a connection does not take.
  */
@@ -25,7 +28,9 @@ struct podres_server {
 	struct podres *book;
 	const struct log *log;
 	bool watch;
+	bool waits; /* until podres_server_begin() */
 	bool closing;
+	struct list held; /* struct held: calls that came before that */
 	struct grpc_server *grpc;
 	struct own_socket *socket;
 	struct podres_clients clients;
@@ -33,6 +38,16 @@ struct podres_server {
 	struct podres_watches watches;
 	void (*done)(void *arg);
 	void *arg;
+};
+
+typedef void answer_fn(struct grpc_call *c, const void *request);
+
+/* A call that waits for the book to have something to tell. */
+struct held {
+	struct list link;
+	struct grpc_call *call; /* a reference */
+	answer_fn *answer;
+	const void *request; /* lives as long as the call */
 };
 
 /* What a call has of its client. The data of a unary call is the client alone. */
@@ -77,12 +92,30 @@ static int on_admit(void *arg, struct grpc_call *c, struct error *err)
 	return 0;
 }
 
+static void held_free(struct held *h)
+{
+	list_remove(&h->link);
+	grpc_call_unref(h->call);
+	free(h);
+}
+
+static void let_go(struct podres_server *s, const struct grpc_call *c)
+{
+	LIST_FOREACH_SAFE (it, &s->held) {
+		struct held *h = LIST_ENTRY(it, struct held, link);
+
+		if (h->call == c)
+			held_free(h);
+	}
+}
+
 static void on_call_done(void *arg, struct grpc_call *c, enum grpc_code code UNUSED)
 {
 	struct podres_server *s = arg;
 	void *data = grpc_call_data(c);
 	struct stream *st = data;
 
+	let_go(s, c);
 	if (!data)
 		return; /* it was not admitted */
 	grpc_call_set_data(c, NULL);
@@ -97,11 +130,30 @@ static void on_call_done(void *arg, struct grpc_call *c, enum grpc_code code UNU
 
 /* --- answers ------------------------------------------------------------------------- */
 
-/* The server, once the call is counted; NULL: it was told that there is none any more. */
-static struct podres_server *begin(struct grpc_call *c, enum podres_call call)
+static void hold(struct podres_server *s, struct grpc_call *c, answer_fn *answer,
+		 const void *request)
+{
+	struct held *h = XNEW(struct held);
+
+	h->call = grpc_call_ref(c);
+	h->answer = answer;
+	h->request = request;
+	list_push_back(&s->held, &h->link);
+}
+
+/*
+ * The server, once the call is counted; NULL: it waits, and `answer` is called again, or it was
+ * told that there is no server any more.
+ */
+static struct podres_server *begin(struct grpc_call *c, enum podres_call call, answer_fn *answer,
+				   const void *request)
 {
 	struct podres_server *s = grpc_call_service(c);
 
+	if (s->waits && !s->closing) {
+		hold(s, c, answer, request);
+		return NULL;
+	}
 	if (s->closing) {
 		(void)grpc_call_finish(c, GRPC_UNAVAILABLE, STR("the agent is stopping"));
 		return NULL;
@@ -117,25 +169,25 @@ static void reply(struct grpc_call *c, struct bytes *packed)
 	bytes_unref(packed);
 }
 
-static void on_list(struct grpc_call *c, const void *request UNUSED)
+static void on_list(struct grpc_call *c, const void *request)
 {
-	struct podres_server *s = begin(c, PODRES_CALL_LIST);
+	struct podres_server *s = begin(c, PODRES_CALL_LIST, on_list, request);
 
 	if (s)
 		reply(c, podres_list(s->book));
 }
 
-static void on_list_alpha(struct grpc_call *c, const void *request UNUSED)
+static void on_list_alpha(struct grpc_call *c, const void *request)
 {
-	struct podres_server *s = begin(c, PODRES_CALL_LIST_ALPHA);
+	struct podres_server *s = begin(c, PODRES_CALL_LIST_ALPHA, on_list_alpha, request);
 
 	if (s)
 		reply(c, podres_list_alpha(s->book));
 }
 
-static void on_allocatable(struct grpc_call *c, const void *request UNUSED)
+static void on_allocatable(struct grpc_call *c, const void *request)
 {
-	struct podres_server *s = begin(c, PODRES_CALL_ALLOCATABLE);
+	struct podres_server *s = begin(c, PODRES_CALL_ALLOCATABLE, on_allocatable, request);
 
 	if (s)
 		reply(c, podres_allocatable(s->book));
@@ -144,7 +196,7 @@ static void on_allocatable(struct grpc_call *c, const void *request UNUSED)
 static void on_get(struct grpc_call *c, const void *request)
 {
 	const Podresources__GetRequest *m = request;
-	struct podres_server *s = begin(c, PODRES_CALL_GET);
+	struct podres_server *s = begin(c, PODRES_CALL_GET, on_get, request);
 	struct bytes *packed;
 	struct error err;
 
@@ -164,9 +216,10 @@ static void on_get(struct grpc_call *c, const void *request)
 
 /* --- watches ------------------------------------------------------------------------- */
 
-static void begin_watch(struct grpc_call *c, enum podres_call call, const void *request)
+static void begin_watch(struct grpc_call *c, enum podres_call call, answer_fn *answer,
+			const void *request)
 {
-	struct podres_server *s = begin(c, call);
+	struct podres_server *s = begin(c, call, answer, request);
 	struct stream *st = grpc_call_data(c);
 
 	if (!s)
@@ -183,12 +236,12 @@ static void begin_watch(struct grpc_call *c, enum podres_call call, const void *
 
 static void on_watch(struct grpc_call *c, const void *request)
 {
-	begin_watch(c, PODRES_CALL_WATCH, request);
+	begin_watch(c, PODRES_CALL_WATCH, on_watch, request);
 }
 
 static void on_watch_allocatable(struct grpc_call *c, const void *request)
 {
-	begin_watch(c, PODRES_CALL_WATCH_ALLOCATABLE, request);
+	begin_watch(c, PODRES_CALL_WATCH_ALLOCATABLE, on_watch_allocatable, request);
 }
 
 static void on_writable(struct grpc_call *c)
@@ -254,6 +307,8 @@ static struct podres_server *server_new(const struct podres_server_opts *opts)
 	s->book = opts->book;
 	s->log = opts->log ? opts->log : log_null();
 	s->watch = opts->watch;
+	s->waits = opts->waits;
+	list_init(&s->held);
 	s->grpc = grpc_server_new(&grpc);
 	grpc_server_add(s->grpc, handlers, ARRAY_SIZE(handlers), s);
 	podres_clients_init(&s->clients, &opts->limits);
@@ -286,6 +341,29 @@ int podres_server_new(const struct podres_server_opts *opts, struct podres_serve
 	return 0;
 }
 
+/* Each as if it had come now. */
+static void answer_held(struct podres_server *s)
+{
+	struct list *node;
+
+	while ((node = s->held.next) != &s->held) {
+		struct held h = *LIST_ENTRY(node, struct held, link);
+
+		(void)grpc_call_ref(h.call);
+		held_free(LIST_ENTRY(node, struct held, link));
+		h.answer(h.call, h.request);
+		grpc_call_unref(h.call);
+	}
+}
+
+void podres_server_begin(struct podres_server *s)
+{
+	if (!s->waits)
+		return;
+	s->waits = false;
+	answer_held(s);
+}
+
 static void on_closed(void *arg)
 {
 	struct podres_server *s = arg;
@@ -304,6 +382,7 @@ static void server_close(struct podres_server *s, int64_t grace_ms, void (*done)
 	s->done = done;
 	s->arg = arg;
 	podres_watches_close(&s->watches);
+	answer_held(s);
 	s->book = NULL;
 	own_socket_close(s->socket, grace_ms, on_closed, s);
 }

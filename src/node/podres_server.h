@@ -30,6 +30,7 @@ struct podres_server_opts {
 	const char *path; /* of the socket; its folder is made, 0750 */
 	unsigned mode; /* of the socket; 0: 0600 */
 	int64_t group; /* that owns it; -1: that of the process */
+	bool waits; /* calls are answered from podres_server_begin() on */
 	bool watch; /* gate KubeletPodResourcesWatch; off: the two calls are UNIMPLEMENTED */
 	struct podres_limits limits;
 	struct metrics *metrics; /* or NULL; shared by the servers of a process */
@@ -38,6 +39,9 @@ struct podres_server_opts {
 
 int podres_server_new(const struct podres_server_opts *opts, struct podres_server **ret_server,
 		      struct error *err);
+
+/* The book has something to tell: calls that wait are answered, others at once. May be repeated. */
+void podres_server_begin(struct podres_server *s);
 
 /*
  * Ends watches with UNAVAILABLE, removes the socket; `done` comes once its connections are closed,

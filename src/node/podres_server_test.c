@@ -302,6 +302,54 @@ static void thousands_of_watches_share_a_connection_with_calls(void **state)
 	free(z);
 }
 
+/* --- before there is anything to tell -------------------------------------------------- */
+
+static void calls_wait_until_there_is_something_to_tell(void **state)
+{
+	struct podres_world *w = *state;
+	Podresources__WatchRequest all = PODRESOURCES__WATCH_REQUEST__INIT;
+	struct podres_answer a;
+	struct podres_seen z[3];
+
+	all.send_initial = true;
+	w->opts.waits = true;
+	podres_world_start(w);
+	podres_seen_send(w->channel, &podres_method_watch, &all, NULL, &z[0]);
+	podres_seen_send(w->channel, &podres_method_watch, &all, NULL, &z[1]);
+	podres_seen_send(w->channel, &podres_method_watch_allocatable, &all, NULL, &z[2]);
+	podres_world_settle(w);
+	assert_false(podres_seen_is_open(&z[0]));
+	/* One does not wait for it. */
+	podres_seen_close(&z[1]);
+	podres_world_settle(w);
+	podres_server_begin(w->server);
+	podres_server_begin(w->server);
+	podres_world_run_until(w, podres_seen_is_open, &z[0]);
+	podres_world_run_until(w, podres_seen_is_open, &z[2]);
+	podres_world_list(w, &a);
+	assert_int_equal(a.code, GRPC_OK);
+	assert_int_equal(COUNT("requests_total"), 3);
+	podres_seen_close(&z[0]);
+	podres_seen_close(&z[2]);
+}
+
+static void calls_that_wait_are_told_when_the_agent_stops(void **state)
+{
+	struct podres_world *w = *state;
+	Podresources__WatchRequest all = PODRESOURCES__WATCH_REQUEST__INIT;
+	struct podres_seen z;
+
+	all.send_initial = true;
+	w->opts.waits = true;
+	podres_world_start(w);
+	podres_seen_send(w->channel, &podres_method_watch, &all, NULL, &z);
+	podres_world_settle(w);
+	podres_server_free(TAKE(w->server));
+	podres_world_run_until(w, podres_seen_has_ended, &z);
+	assert_int_equal(z.code, GRPC_UNAVAILABLE);
+	podres_seen_close(&z);
+}
+
 /* --- limits -------------------------------------------------------------------------- */
 
 static void calls_beyond_the_rate_are_refused_as_a_kubelet_does(void **state)
@@ -534,6 +582,8 @@ int main(void)
 		SIMULATED(a_slow_reader_is_caught_up_and_delays_nobody),
 		SIMULATED(a_reader_that_knows_only_the_kep_is_told_that_it_lost),
 		SIMULATED(thousands_of_watches_share_a_connection_with_calls),
+		SIMULATED(calls_wait_until_there_is_something_to_tell),
+		SIMULATED(calls_that_wait_are_told_when_the_agent_stops),
 		SIMULATED(calls_beyond_the_rate_are_refused_as_a_kubelet_does),
 		SIMULATED(a_watch_that_ended_makes_room_for_another),
 		SIMULATED(watches_are_told_when_the_agent_stops),

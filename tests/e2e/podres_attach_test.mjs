@@ -112,10 +112,13 @@ let theirs = client(kubeletSocket)
 const w = watch(socket, { sendInitial: true }, { capacity })
 
 // The kubelet may have been asked too often by others: what it says when it does answer.
-const truth = () => until("answer of the kubelet", async () => normalList(await theirs.list().catch((e) => {
-	if (e.code !== codes.RESOURCE_EXHAUSTED && e.code !== codes.UNAVAILABLE)
-		throw e
-})))
+const truth = () => until("answer of the kubelet", async () => {
+	const list = await theirs.list().catch((e) => {
+		if (e.code !== codes.RESOURCE_EXHAUSTED && e.code !== codes.UNAVAILABLE)
+			throw e
+	})
+	return list && normalList(list)
+})
 
 async function same() {
 	await until("the kubelet's List", async () => JSON.stringify(normalList(await own.list())) === JSON.stringify(await truth()))
@@ -301,7 +304,7 @@ await test("a new attach tells everything again; it ends in order", async () => 
 	await w.ended
 	assert.equal(w.status.code, codes.UNAVAILABLE)
 	await node.begin()
-	await ready()
+	// At once: until the kubelet has answered, calls wait.
 	const again = watch(socket, { sendInitial: true, afterRevision: w.view.revision }, { capacity })
 	await again.until("the whole state", (view) => view.initial)
 	assert.deepEqual(again.view.normal(), w.view.normal())
