@@ -7,6 +7,7 @@ import { unique } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
 import { allocateClaim, healthOf, podOn, pods, shortFolder, startCluster } from "./node_lib.mjs"
 import { DevicePlugin, DraDriver } from "./plugin_lib.mjs"
+import { watch } from "./podres_lib.mjs"
 
 const seconds = Number(process.env.CRASH_SECONDS ?? 10)
 const cluster = await startCluster()
@@ -81,6 +82,23 @@ for (const method of ["GetPreferredAllocation", "Allocate", "PreStartContainer"]
 		self.stop()
 	})
 }
+
+await test("stopped during Allocate while a client watches PodResources: an answer that comes too late is nobody's", async () => {
+	const self = await plugin(["a"])
+	const client = watch(`${node.root}/pod-resources/kubelet.sock`, { sendInitial: true }, { paused: true })
+	await client.opened
+	self.delay.Allocate = 200
+	const pod = await cluster.run(wants(self.resource, 1))
+	await until("Allocate under way", () => self.count("Allocate") > 0)
+	await node.stop()
+	client.close()
+	self.delay.Allocate = 0
+	await node.begin()
+	await cluster.pod(pod, running)
+	await cluster.delete(pod, 0)
+	await cluster.gone(pod)
+	self.stop()
+})
 
 await test("killed while a claim is prepared: it is prepared again, then the pod starts", async () => {
 	driver.hang.add("NodePrepareResources")
