@@ -1,6 +1,6 @@
 /*
- * What a kubelet answers to attach mode: pieces of one byte that says what it is, two of length, and
- * the wire of a message. Whatever is taken of it, no device and no CPU is with two pods of the
+ * What a kubelet answers to attach mode: pieces of one byte that says what it is, two of length,
+ * and the wire of a message. Whatever is taken of it, no device and no CPU is with two pods of the
  * book, and what a reader gets can be read.
  */
 #include "base/arena.h"

@@ -5,8 +5,8 @@
  * Reasons that come together (within 20 ms) make one call. One changed pod is asked for by Get,
  * several, or one shortly before another, by List; List and allocatable also now and then without
  * a reason. A pod of which more is to be expected is asked for again after 50 ms, 100 ms and so on
- * up to 4 s. One call at a time, and no more of them in a second than allowed, but for a burst of 5;
- * after a refusal or failure, none for a while. What was asked for in vain stays a reason.
+ * up to 4 s. One call at a time, and no more of them in a second than allowed, but for a burst of
+ * 5; after a refusal or failure, none for a while. What was asked for in vain stays a reason.
  * Threads: one at a time.
  */
 #ifndef NODE_ATTACH_POLL_H
