@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "client/client.h"
+#include "client/kubeconfig.h"
 
 enum { TICK_MS = 5, TIMES_FIRST = 1024 };
 
@@ -126,4 +128,17 @@ void load_answer(struct load_input *in, const char *format, ...)
 	(void)puts("");
 	(void)fflush(stdout);
 	loop_timer_start(&in->timer, 0);
+}
+
+void load_connect(const char *kubeconfig, const char *role, struct loop **ret_loop,
+		  struct client **ret_client)
+{
+	CLEANUP(kubeconfig_release) struct kubeconfig config = { 0 };
+	struct kubeconfig_opts from = { .path = kubeconfig };
+	struct client_opts opts = { .config = &config, .role = role };
+	struct error err;
+
+	if (kubeconfig_load(&config, &from, &err) < 0 || loop_new(ret_loop, &err) < 0 ||
+	    client_new(*ret_loop, &opts, ret_client, &err) < 0)
+		load_die(err.msg);
 }

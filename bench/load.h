@@ -12,6 +12,8 @@
 #include "base/vec.h"
 #include "net/loop.h"
 
+struct client;
+
 enum { LOAD_WORDS_MAX = 8 };
 
 struct load_command {
@@ -38,6 +40,10 @@ void load_input_start(struct load_input *in, struct loop *l, const struct load_c
 /* The running command's answer, behind its name; NULL: nothing more. The next one may come. */
 void load_answer(struct load_input *in, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* A loop, and a client on it for the server of this kubeconfig; dies when there can be none. */
+void load_connect(const char *kubeconfig, const char *role, struct loop **ret_loop,
+		  struct client **ret_client);
 
 NORETURN void load_die(const char *what);
 int64_t load_now_ns(void);

@@ -26,7 +26,6 @@
 #include "base/random.h"
 #include "base/vec.h"
 #include "client/client.h"
-#include "client/kubeconfig.h"
 #include "client/watch_event.h"
 #include "load.h"
 #include "node_driver.h"
@@ -464,27 +463,13 @@ static const struct load_command commands[] = {
 
 /* --- setup ------------------------------------------------------------------------ */
 
-static int connect_client(struct load *l, const char *path, struct error *err)
-{
-	CLEANUP(kubeconfig_release) struct kubeconfig config = { 0 };
-	struct kubeconfig_opts opts = { .path = path };
-	struct client_opts client_opts = { .config = &config, .role = "node-load" };
-	int r = kubeconfig_load(&config, &opts, err);
-
-	if (r == 0)
-		r = loop_new(&l->loop, err);
-	return r < 0 ? r : client_new(l->loop, &client_opts, &l->client, err);
-}
-
 int main(int argc, char **argv)
 {
 	struct load *l = XNEW(struct load);
-	struct error err;
 
 	if (argc != 2)
 		load_die("usage: node_load KUBECONFIG");
-	if (connect_client(l, argv[1], &err) < 0)
-		load_die(err.msg);
+	load_connect(argv[1], "node-load", &l->loop, &l->client);
 	vec_init(&l->samples, NONE);
 	arena_init_in(&l->arena, REQUEST_WORK_MAX, l->block, sizeof(l->block));
 	prng_init(&l->prng, 1);

@@ -14,6 +14,7 @@
 #include "grpc/channel.h"
 #include "grpc/message.h"
 #include "grpc/server.h"
+#include "node/plugin_wire.h"
 
 enum { NUMA_NODES = 2 };
 
@@ -127,24 +128,13 @@ static void on_allocate(struct grpc_call *c, const void *request)
 	free(out.container_responses);
 }
 
-static const struct grpc_method methods[] = {
-	{ "/v1beta1.DevicePlugin/GetDevicePluginOptions", GRPC_UNARY,
-	  &deviceplugin__empty__descriptor, &deviceplugin__options__descriptor },
-	{ "/v1beta1.DevicePlugin/ListAndWatch", GRPC_SERVER_STREAM,
-	  &deviceplugin__empty__descriptor, &deviceplugin__list_and_watch_response__descriptor },
-	{ "/v1beta1.DevicePlugin/Allocate", GRPC_UNARY, &deviceplugin__allocate_request__descriptor,
-	  &deviceplugin__allocate_response__descriptor },
-};
-
 static const struct grpc_handler rows[] = {
-	{ .method = &methods[0], .on_request = on_options },
-	{ .method = &methods[1], .on_request = on_watch, .ops = { .on_end = on_watch_end } },
-	{ .method = &methods[2], .on_request = on_allocate },
+	{ .method = &plugin_wire_options, .on_request = on_options },
+	{ .method = &plugin_wire_list_and_watch,
+	  .on_request = on_watch,
+	  .ops = { .on_end = on_watch_end } },
+	{ .method = &plugin_wire_allocate, .on_request = on_allocate },
 };
-
-static const struct grpc_method register_method = { "/v1beta1.Registration/Register", GRPC_UNARY,
-						    &deviceplugin__register_request__descriptor,
-						    &deviceplugin__empty__descriptor };
 
 /* --- registration ----------------------------------------------------------------------- */
 
@@ -171,7 +161,7 @@ static int register_at(struct node_plugin *p, const char *agent, struct error *e
 	in.endpoint = text("bench.sock");
 	in.resource_name = text(NODE_PLUGIN_RESOURCE);
 	p->agent = grpc_channel_new(p->opts.loop, &o);
-	(void)grpc_channel_unary(p->agent, &register_method, &in.base, NULL, on_registered, p);
+	(void)grpc_channel_unary(p->agent, &plugin_wire_register, &in.base, NULL, on_registered, p);
 	return 0;
 }
 

@@ -33,7 +33,6 @@
 #include "base/mem.h"
 #include "client/cached.h"
 #include "client/informer.h"
-#include "client/kubeconfig.h"
 #include "grpc/message.h"
 #include "load.h"
 #include "node/podres_methods.h"
@@ -492,27 +491,13 @@ static const struct load_command commands[] = {
 
 /* --- setup -------------------------------------------------------------------------------- */
 
-static int connect_client(struct load *l, const char *path, struct error *err)
-{
-	CLEANUP(kubeconfig_release) struct kubeconfig config = { 0 };
-	struct kubeconfig_opts opts = { .path = path };
-	struct client_opts client_opts = { .config = &config, .role = "podres-load" };
-	int r = kubeconfig_load(&config, &opts, err);
-
-	if (r == 0)
-		r = loop_new(&l->loop, err);
-	return r < 0 ? r : client_new(l->loop, &client_opts, &l->client, err);
-}
-
 int main(int argc, char **argv)
 {
 	struct load *l = XNEW(struct load);
-	struct error err;
 
 	if (argc != 2)
 		load_die("usage: podres_load KUBECONFIG");
-	if (connect_client(l, argv[1], &err) < 0)
-		load_die(err.msg);
+	load_connect(argv[1], "podres-load", &l->loop, &l->client);
 	vec_init(&l->changes, SIZE_MAX);
 	loop_timer_init(&l->pace, l->loop, on_pace);
 	loop_task_init(&l->step, on_step);

@@ -54,6 +54,7 @@ void podres_free(struct podres *b)
 	bytes_unref(b->list);
 	bytes_unref(b->list_alpha);
 	bytes_unref(b->allocatable);
+	bytes_unref(b->allocatable_fields);
 	free(b);
 }
 

@@ -1,13 +1,15 @@
 /*
- * What the node could hand out: one state, kept as the answer that is given for it. It changes
- * rarely, so its events are packed from the message, and a reader that has fallen behind gets one
- * of its own.
+ * What the node could hand out: one state, kept as the answer that is given for it, and as the
+ * fields of its events, whose numbers differ. A reader's event is those bytes with its action and
+ * revision around them: nothing is unpacked for a reader.
  */
 #include <assert.h>
 
+#include "base/mem.h"
 #include "grpc/message.h"
 #include "node/podres_impl.h"
 #include "node/podres_leaf.h"
+#include "node/podres_wire.h"
 
 static struct bytes *pack_answer(const Podresources__AllocatableResponse *state, int64_t revision)
 {
@@ -29,30 +31,41 @@ static Podresources__AllocatableResponse *unpack(const struct bytes *answer, str
 	return m;
 }
 
-static struct bytes *pack_event(const Podresources__AllocatableResponse *state,
-				Podresources__Action action, int64_t revision)
+/* An event without action and revision. */
+static struct bytes *pack_fields(const Podresources__AllocatableResponse *state)
 {
 	Podresources__AllocatableEvent e = PODRESOURCES__ALLOCATABLE_EVENT__INIT;
 
-	e.action = action;
 	e.n_devices = state->n_devices;
 	e.devices = state->devices;
 	e.n_cpu_ids = state->n_cpu_ids;
 	e.cpu_ids = state->cpu_ids;
 	e.n_memory = state->n_memory;
 	e.memory = state->memory;
-	e.revision = revision;
 	return grpc_message_pack(&e.base);
+}
+
+static struct str fields_of(const struct bytes *packed)
+{
+	return packed ? str_skip(bytes_str(packed), GRPC_PREFIX) : STR_NULL;
 }
 
 struct bytes *podres_allocatable_event(const struct podres *b, Podresources__Action action,
 				       int64_t revision)
 {
-	const Podresources__AllocatableResponse nothing = PODRESOURCES__ALLOCATABLE_RESPONSE__INIT;
-	CLEANUP(arena_release) struct arena a;
+	struct str fields = fields_of(b->allocatable_fields);
+	struct bytes *event;
+	char *p;
 
-	arena_init(&a, SIZE_MAX);
-	return pack_event(b->allocatable ? unpack(b->allocatable, &a) : &nothing, action, revision);
+	event = grpc_message_new(podres_int_size(PODRES_FIELD_ACTION, (int64_t)action) + fields.n +
+				 podres_int_size(PODRES_FIELD_REVISION, revision));
+	assert(event);
+	p = podres_put_int(event->data + GRPC_PREFIX, PODRES_FIELD_ACTION, (int64_t)action);
+	if (fields.n > 0)
+		memcpy(p, fields.p, fields.n);
+	p = podres_put_int(p + fields.n, PODRES_FIELD_REVISION, revision);
+	assert(p == event->data + event->n);
+	return event;
 }
 
 struct bytes *podres_allocatable_end(int64_t revision)
@@ -89,18 +102,19 @@ static Podresources__Action action_of(const struct bytes *old,
 
 bool podres_set_allocatable(struct podres *b, const Podresources__AllocatableResponse *state)
 {
-	CLEANUP(bytes_unref) struct bytes *old = NULL, *now = NULL, *event = NULL;
+	CLEANUP(bytes_unref) struct bytes *fields = pack_fields(state), *old = NULL, *event = NULL;
 	Podresources__Action action;
 
-	old = podres_allocatable(b);
-	now = pack_answer(state, b->changed[PODRES_ALLOCATABLE]);
-	if (str_eq(bytes_str(old), bytes_str(now)))
+	if (str_eq(fields_of(fields), fields_of(b->allocatable_fields)))
 		return false;
+	old = podres_allocatable(b);
 	action = action_of(old, state);
 	(void)podres_change(b, PODRES_ALLOCATABLE);
 	bytes_unref(b->allocatable);
+	bytes_unref(b->allocatable_fields);
 	b->allocatable = pack_answer(state, b->revision);
-	event = pack_event(state, action, b->revision);
+	b->allocatable_fields = TAKE(fields);
+	event = podres_allocatable_event(b, action, b->revision);
 	podres_tell(b, PODRES_ALLOCATABLE, event);
 	return true;
 }

@@ -11,7 +11,6 @@
 #include "grpc/message.h"
 
 enum {
-	EVENT_ACTION = 1,
 	EVENT_UID = 2,
 	EVENT_POD = 3,
 	EVENT_INITIAL_END = 101,
@@ -65,7 +64,8 @@ static char *put_text(char *p, uint32_t number, struct str s)
 
 static size_t event_size(const struct podres_event *e)
 {
-	size_t n = podres_int_size(EVENT_ACTION, (int64_t)e->action) + text_size(EVENT_UID, e->uid);
+	size_t n = podres_int_size(PODRES_FIELD_ACTION, (int64_t)e->action) +
+		   text_size(EVENT_UID, e->uid);
 
 	if (e->pod.p)
 		n += podres_bytes_size(EVENT_POD, e->pod);
@@ -80,7 +80,7 @@ struct bytes *podres_pack_event(const struct podres_event *e, struct str *ret_ui
 	char *p;
 
 	assert(b); /* a pod of 4 GiB */
-	p = podres_put_int(b->data + GRPC_PREFIX, EVENT_ACTION, (int64_t)e->action);
+	p = podres_put_int(b->data + GRPC_PREFIX, PODRES_FIELD_ACTION, (int64_t)e->action);
 	p = put_text(p, EVENT_UID, e->uid);
 	if (ret_uid)
 		*ret_uid = str_of(p - e->uid.n, e->uid.n);

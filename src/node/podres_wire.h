@@ -42,6 +42,7 @@ char *podres_put_int(char *p, uint32_t number, int64_t v);
 /* Numbers of fields in podresources.proto. */
 enum {
 	PODRES_FIELD_POD = 1, /* of ListResponse and GetResponse */
+	PODRES_FIELD_ACTION = 1, /* of events */
 	PODRES_FIELD_REVISION = 100, /* of all that have one */
 };
 
