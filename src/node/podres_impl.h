@@ -63,7 +63,7 @@ struct podres {
 	struct podres_ring gone;
 	struct bytes *list, *list_alpha; /* of this revision, or NULL */
 	struct bytes *allocatable; /* the answer; NULL: nothing was set yet */
-	struct bytes *allocatable_fields; /* what its events have in common, packed; NULL likewise */
+	struct bytes *allocatable_fields; /* what its events have in common; NULL likewise */
 	void (*on_change)(void *arg);
 	void *arg;
 };
