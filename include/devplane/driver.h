@@ -182,6 +182,20 @@ const char *dp_claim_uid(const struct dp_claim *c);
 size_t dp_claim_count(const struct dp_claim *c);
 const struct dp_result *dp_claim_result(const struct dp_claim *c, size_t i); /* NULL: no such */
 
+/*
+ * Who the claim is reserved for: pods, by name and uid. Known at prepare only. A device that bears
+ * one user refuses a claim that has several, and wants DP_FLAG_PREPARE_AGAIN.
+ */
+struct dp_consumer {
+	uint32_t size;
+	uint32_t reserved;
+	const char *api_group; /* "" of pods */
+	const char *resource; /* "pods" */
+	const char *name, *uid;
+};
+size_t dp_claim_consumer_count(const struct dp_claim *c);
+const struct dp_consumer *dp_claim_consumer(const struct dp_claim *c, size_t i); /* NULL: no such */
+
 /* Adds to what a container with result `i` gets, by the claim's own CDI file. */
 int dp_claim_edit(struct dp_claim *c, size_t i, const struct dp_edits *e);
 /* Adds a CDI device by its name, such as dp_driver_write_cdi() gives. */
@@ -193,6 +207,52 @@ int dp_claim_fail(struct dp_claim *c, const char *message);
 #define DP_LATER 1
 /* The answer, 0 or negative, after DP_LATER; the claim is gone then. Any thread. */
 void dp_claim_done(struct dp_claim *c, int result);
+
+/* --- what a claim's status says of a device --------------------------------------------- */
+
+enum { DP_FALSE = 0, DP_TRUE = 1, DP_UNKNOWN_CONDITION = 2 };
+
+/* When it last changed the SDK knows. */
+struct dp_condition {
+	uint32_t size;
+	uint32_t status; /* DP_FALSE .. */
+	const char *type; /* "Ready": the device is configured as the claim and class want it */
+	const char *reason; /* one word, "LinkDown" */
+	const char *message; /* for people; NULL: none */
+};
+
+/* The claim's entry for one of its devices. NULL and 0: not said. */
+struct dp_device_status {
+	uint32_t size;
+	uint32_t nconditions, nips, reserved;
+	const char *pool; /* NULL: the node's own */
+	const char *device;
+	const char *share_id;
+	const struct dp_condition *conditions; /* 8 at most */
+	const char *data; /* a JSON object of 10 KiB at most */
+	const char *interface_name; /* of a network device, in the pod */
+	const char *const *ips; /* "192.0.2.5/24" .., 16 at most */
+	const char *hardware_address;
+};
+
+struct dp_claim_id {
+	uint32_t size;
+	uint32_t reserved;
+	const char *ns, *name, *uid;
+};
+
+/*
+ * From now on the claim's status shall say this of the device: the entry is replaced. It is written at
+ * once and in the background, again and again until it is, without touching what other drivers
+ * wrote; the last word counts, and nothing is written when it is there already. Given up when the
+ * claim, or the device in it, is gone. -1 when it cannot be an entry (limits, formats), and nothing
+ * has changed. Any thread, also from prepare().
+ */
+int dp_driver_set_status(struct dp_driver *d, const struct dp_claim_id *claim,
+			 const struct dp_device_status *s, char *message, size_t message_size);
+
+/* The same for the absence of all of this driver's entries in the claim. Any thread. */
+void dp_driver_clear_status(struct dp_driver *d, const struct dp_claim_id *claim);
 
 /* --- allocation: device plugins -------------------------------------------------------- */
 
@@ -224,6 +284,11 @@ enum {
 	DP_FLAG_TAINT_UNHEALTHY = 4,
 	/* Publishes no ResourceSlices. */
 	DP_FLAG_NO_SLICES = 8,
+	/*
+	 * prepare() is called whenever the claim is to be prepared, also when it is already, with the
+	 * claim as it is then: it may have another consumer. When it fails the claim stays prepared.
+	 */
+	DP_FLAG_PREPARE_AGAIN = 16,
 };
 
 enum { DP_LOG_ERROR = 0, DP_LOG_WARN = 1, DP_LOG_INFO = 2, DP_LOG_DEBUG = 3 };

@@ -1,0 +1,50 @@
+/*
+ * nic_config - what a claim or class wants of a network device: the driver's opaque parameters.
+ *
+ *	{ "apiVersion": "net.devplane.dev/v1", "kind": "InterfaceConfig",     both optional
+ *	  "network": "blue",                    which network it is on, for readers of the status
+ *	  "interfaceName": "net1",              in the pod; default: the next free of net1, net2, ..
+ *	  "addresses": ["192.0.2.5/24", "2001:db8::5/64"],
+ *	  "routes": [{"to": "198.51.100.0/24", "via": "192.0.2.1", "metric": 100}],
+ *	  "mtu": 1400, "hardwareAddress": "02:00:00:00:00:05",
+ *	  "cni": { .. a CNI plugin's configuration .. } }
+ *
+ * Of several (class, then claim) a member that comes later replaces the same of an earlier one.
+ * Strict: a member that there is not, a wrong type or a value that cannot be is -ERR_INVALID, with the
+ * path and a suggestion ("parameters.adresses: unknown field, did you mean addresses?").
+ * `cni` stands for everything but network and interfaceName: with it addresses, routes, mtu and
+ * hardwareAddress are refused. Limits: 16 addresses, 64 routes, mtu 68 to 65535, the name as the
+ * kernel wants it and not "lo" or "eth0", the network a DNS label.
+ * Pure.
+ */
+#ifndef DRIVERS_NIC_CONFIG_H
+#define DRIVERS_NIC_CONFIG_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "drivers/rtnl.h"
+
+struct dp_result;
+
+struct nic_config {
+	char interface_name[RTNL_NAME]; /* "": the next free */
+	const char *network; /* NULL: not said */
+	const struct rtnl_ip *addresses;
+	size_t naddresses;
+	const struct rtnl_route *routes; /* index is not set */
+	size_t nroutes;
+	uint32_t mtu; /* 0: left as it is */
+	struct rtnl_mac mac; /* n 0: left as it is */
+	const struct json *cni; /* NULL: none; has "type" */
+};
+
+/* Everything lives in the arena. `result`'s configs are read in their order. */
+int nic_config_read(struct arena *a, const struct dp_result *result, struct nic_config *ret_config,
+		    struct error *err);
+
+/* From one tree, such as nic_config_tree() made. */
+int nic_config_from_tree(struct arena *a, const struct json *tree, struct nic_config *ret_config,
+			 struct error *err);
+struct json *nic_config_tree(const struct nic_config *c, struct arena *a);
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * nic_socket - where the CNI plugin (`devplane cni`) asks the net driver: HTTP on a unix socket.
+ *
+ * ROOT/plugins/DRIVER/cni.sock, root's alone. POST /add, /del, /check and /gc, GET /status; the body
+ * is {"containerID", "netns", "ifname", "podUID", "podName", "podNamespace", "path"} (gc: {"valid":
+ * [{"containerID", "ifname"}, ..]}), all strings. 200 with {"interfaces": [{"name", "mac", "ips": [..]},
+ * ..]}; else {"code": CNI's, "message": ".."} with an HTTP status that is not 200.
+ *
+ * Whether a pod has claims of this driver can also be told without the driver: ROOT/plugins/
+ * DRIVER/pods/POD-UID is there from before a claim of the pod is prepared until after it is
+ * unprepared. So pods that want nothing of it start while the driver is away, and the others wait.
+ * Threads: the loop's.
+ */
+#ifndef DRIVERS_NIC_SOCKET_H
+#define DRIVERS_NIC_SOCKET_H
+
+#include "base/buf.h"
+#include "base/json_writer.h"
+#include "drivers/cni_plugin.h"
+
+struct loop;
+struct nic_ask;
+struct nic_socket;
+
+/* The socket's path, and the folder of marks by pod uid. */
+int nic_socket_path(const char *root, const char *driver, struct buf *path, struct error *err);
+int nic_pods_path(const char *root, const char *driver, struct buf *path, struct error *err);
+
+/* One question; text lives until it is answered. */
+struct nic_question {
+	enum cni_command command; /* ADD, DEL, CHECK, STATUS, GC */
+	const char *container_id, *netns, *ifname, *path;
+	const char *pod_uid, *pod_name, *pod_namespace; /* "" when not told */
+	const struct json *valid; /* GC */
+};
+
+struct nic_socket_opts {
+	struct loop *loop;
+	const char *path;
+	/* To be answered with nic_ask_answer() or nic_ask_refuse(), at once or later. */
+	void (*on_question)(void *arg, struct nic_ask *ask, const struct nic_question *q);
+	/* Who asked has gone; the answer is still due, and not heard. Or NULL. */
+	void (*on_gone)(void *arg, struct nic_ask *ask);
+	void *arg;
+};
+
+int nic_socket_new(const struct nic_socket_opts *opts, struct nic_socket **ret_socket,
+		   struct error *err);
+/* The socket goes at once; `done` comes when all questions are answered, or after a grace. */
+void nic_socket_stop(struct nic_socket *s, void (*done)(void *arg), void *arg);
+void nic_socket_free(struct nic_socket *s); /* NULL allowed */
+
+/* One of these, once; the ask is gone then. `interfaces`: JSON text of the list; or NULL. */
+void nic_ask_answer(struct nic_ask *a, const char *interfaces);
+void nic_ask_refuse(struct nic_ask *a, int cni_code, const char *message);
+
+#endif
