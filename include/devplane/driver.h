@@ -254,6 +254,13 @@ int dp_driver_set_status(struct dp_driver *d, const struct dp_claim_id *claim,
 /* The same for the absence of all of this driver's entries in the claim. Any thread. */
 void dp_driver_clear_status(struct dp_driver *d, const struct dp_claim_id *claim);
 
+/*
+ * Calls `fn` for every claim that is prepared, also before the driver was started anew; without
+ * configs and consumers. From callbacks only: `registered` is the first that finds them all.
+ */
+void dp_driver_each_claim(struct dp_driver *d, void (*fn)(void *arg, const struct dp_claim *c),
+			  void *arg);
+
 /* --- allocation: device plugins -------------------------------------------------------- */
 
 /* Devices that one container gets; lives until the callback has returned. */

@@ -9,6 +9,7 @@
 #include "api/check_claim.h"
 #include "api/checks.h"
 #include "base/limits.h"
+#include "base/print.h"
 
 static bool same_member(const struct json *a, const struct json *b, const char *name)
 {
@@ -25,15 +26,29 @@ static bool is_allocated(const struct json *results, const struct json *device)
 	return false;
 }
 
-static struct field_value device_id(struct validation *v, const struct json *device)
+/* As upstream shows it: the names of its type, not those of the API. */
+static void print_device(struct buf *out, const struct json *device)
 {
-	struct str share = json_text_at(device, "shareID");
-	const char *text = arena_printf(
-		v->arena, "%.*s/%.*s/%.*s%s%.*s", STR_ARG(json_text_at(device, "driver")),
-		STR_ARG(json_text_at(device, "pool")), STR_ARG(json_text_at(device, "device")),
-		share.n ? "/" : "", STR_ARG(share));
+	static const char *const members[][2] = { { "Driver", "driver" },
+						  { "Pool", "pool" },
+						  { "Device", "device" },
+						  { "ShareID", "shareID" } };
 
-	return FIELD_STR(str_from(text));
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		(void)buf_printf(out, "%s\"%s\":", i ? "," : "{", members[i][0]);
+		(void)print_json(out, json_text_at(device, members[i][1]));
+	}
+	(void)buf_addc(out, '}');
+}
+
+static void refuse_device(struct validation *v, const struct json *device,
+			  const struct field_path *path)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(VALIDATE_SHOWN_MAX);
+
+	print_device(&text, device);
+	field_errors_invalid(v->errs, path, FIELD_JSON(buf_str(&text)),
+			     "must be an allocated device in the claim");
 }
 
 static void check_devices(struct validation *v, const struct json *status,
@@ -48,8 +63,7 @@ static void check_devices(struct validation *v, const struct json *status,
 		struct field_path at = field_path_index(&list, i++);
 
 		if (!is_allocated(results, device))
-			field_errors_invalid(v->errs, &at, device_id(v, device),
-					     "must be an allocated device in the claim");
+			refuse_device(v, device, &at);
 	}
 }
 

@@ -9,8 +9,6 @@
 #include "base/limits.h"
 #include "base/timestamp.h"
 
-#define CELL_MAX (64UL * KIB)
-
 struct json *column_find(const struct json *object, const char *path)
 {
 	struct str rest = str_from(path), name;

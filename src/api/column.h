@@ -9,6 +9,9 @@
 #include "api/columns.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/limits.h"
+
+#define CELL_MAX (64UL * KIB) /* text of one cell; what is longer is left out */
 
 /* The value at dotted names below the object, or NULL. */
 struct json *column_find(const struct json *object, const char *path);

@@ -17,6 +17,40 @@ void column_claim_state(const struct json *object, int64_t now_ns, struct buf *o
 			      reserved ? ",reserved" : "");
 }
 
+/* "1/2 ready" of what was allocated; "2" while no driver has said whether one is. */
+void column_claim_devices(const struct json *object, int64_t now_ns, struct buf *out)
+{
+	size_t all = json_count(column_find(object, "status.allocation.devices.results"));
+	size_t told = 0, ready = 0;
+
+	JSON_FOREACH (device, column_find(object, "status.devices")) {
+		const struct json *c = json_find(json_getz(device, "conditions"), "type",
+						 STR("Ready"));
+
+		told += c != NULL;
+		ready += str_eqz(json_text_at(c, "status"), "True");
+	}
+	if (all == 0)
+		column_text(out, STR("<none>"), "");
+	else if (told == 0)
+		column_printf(out, "%zu", all);
+	else
+		column_printf(out, "%zu/%zu ready", ready, all);
+}
+
+void column_claim_addresses(const struct json *object, int64_t now_ns, struct buf *out)
+{
+	struct buf text = BUF_INIT(CELL_MAX);
+
+	JSON_FOREACH (device, column_find(object, "status.devices")) {
+		JSON_FOREACH (ip, column_find(device, "networkData.ips"))
+			(void)buf_printf(&text, "%s%.*s", text.n > 0 ? "," : "",
+					 STR_ARG(json_str(ip)));
+	}
+	column_text(out, buf_str(&text), "<none>");
+	buf_release(&text);
+}
+
 void column_taint_time(const struct json *object, int64_t now_ns, struct buf *out)
 {
 	column_since(out, column_find_str(object, "spec.taint.timeAdded"), now_ns, "");

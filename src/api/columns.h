@@ -111,6 +111,8 @@ void column_definition_established(const struct json *object, int64_t now_ns, st
 
 /* resource.k8s.io. */
 void column_claim_state(const struct json *object, int64_t now_ns, struct buf *out);
+void column_claim_devices(const struct json *object, int64_t now_ns, struct buf *out);
+void column_claim_addresses(const struct json *object, int64_t now_ns, struct buf *out);
 void column_taint_time(const struct json *object, int64_t now_ns, struct buf *out);
 void column_pool_total(const struct json *object, int64_t now_ns, struct buf *out);
 void column_pool_available(const struct json *object, int64_t now_ns, struct buf *out);

@@ -69,8 +69,10 @@ static bool is_subdomain(struct str s, unsigned alnum)
 
 static void add(struct names_faults *f, const char *text)
 {
-	if (f->n < NAMES_FAULTS_MAX)
-		f->text[f->n++] = text;
+	if (f->n == NAMES_FAULTS_MAX)
+		return;
+	f->part[f->n] = STR_NULL;
+	f->text[f->n++] = text;
 }
 
 #define LABEL_FMT     "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -230,8 +232,13 @@ static void pool_faults(struct str s, struct names_faults *f)
 		add(f, "may not be more than 253 bytes");
 	if (!s.p)
 		subdomain_faults(s, f);
-	while (str_split(&rest, '/', &part))
+	while (str_split(&rest, '/', &part)) {
+		size_t before = f->n;
+
 		subdomain_faults(part, f);
+		for (size_t i = before; i < f->n; i++)
+			f->part[i] = part.p ? part : STR("");
+	}
 }
 
 static void uuid_faults(struct str s, struct names_faults *f)

@@ -36,6 +36,7 @@ enum { NAMES_FAULTS_MAX = 4 };
 
 struct names_faults {
 	const char *text[NAMES_FAULTS_MAX];
+	struct str part[NAMES_FAULTS_MAX]; /* what it is about; p NULL: the whole name */
 	size_t n;
 };
 

@@ -27,13 +27,31 @@ static bool has_device(const struct json *list, const struct json *device)
 	return false;
 }
 
+/*
+ * With the gate off nobody sees or writes them. What was stored before stays as it is while
+ * it is allocated: a client that replaces the status does not mean what it was not shown.
+ */
+static void keep_hidden_devices(struct write *w, struct json *object, const struct json *old)
+{
+	const struct json *devices = json_getz(json_getz(old, "status"), "devices");
+
+	if (devices)
+		json_setz(json_need_object(w->arena, object, "status"), "devices",
+			  write_copy(w->arena, devices));
+	else
+		json_remove(json_getz(object, "status"), STR("devices"));
+}
+
 void strategy_claim_update(struct write *w, struct json *object, const struct json *old)
 {
-	struct json *status = json_getz(object, "status");
-	struct json *devices = json_getz(status, "devices");
+	struct json *status, *devices;
 
 	if (!str_eq(w->subresource, STR("status")))
 		return;
+	if (!gates_on(w->gates, GATE_DRAResourceClaimDeviceStatus))
+		keep_hidden_devices(w, object, old);
+	status = json_getz(object, "status");
+	devices = json_getz(status, "devices");
 	JSON_FOREACH_SAFE (device, devices)
 		if (has_device(results(old), device) && !has_device(results(object), device))
 			json_unlink(devices, device);

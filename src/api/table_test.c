@@ -174,14 +174,49 @@ static void claims_show_their_state(void **state)
 {
 	const struct schema_kind *k = kind("resource.k8s.io", "v1", "resourceclaims");
 
-	assert_columns(k, "Name,State,Age");
-	assert_cells(k, "{" META("c") "}", "[\"c\",\"pending\",\"60m\"]");
+	assert_columns(k, "Name,State,Age,Devices*,Addresses*");
+	assert_columns(kind("resource.k8s.io", "v1beta1", "resourceclaims"),
+		       "Name,State,Age,Devices*,Addresses*");
+	assert_cells(k, "{" META("c") "}", "[\"c\",\"pending\",\"60m\",\"<none>\",\"<none>\"]");
 	assert_cells(k, "{" META("c") ",\"status\":{\"allocation\":{}}}",
-		     "[\"c\",\"allocated\",\"60m\"]");
+		     "[\"c\",\"allocated\",\"60m\",\"<none>\",\"<none>\"]");
 	assert_cells(k, "{" META("c") ",\"status\":{\"allocation\":{},\"reservedFor\":[{}]}}",
-		     "[\"c\",\"allocated,reserved\",\"60m\"]");
+		     "[\"c\",\"allocated,reserved\",\"60m\",\"<none>\",\"<none>\"]");
 	assert_cells(k, "{\"metadata\":{\"name\":\"c\",\"deletionTimestamp\":\"x\"}}",
-		     "[\"c\",\"deleted\",\"<unknown>\"]");
+		     "[\"c\",\"deleted\",\"<unknown>\",\"<none>\",\"<none>\"]");
+}
+
+#define GIVEN ",\"status\":{\"allocation\":{\"devices\":{\"results\":[{},{}]}}"
+#define READY(status)                                                               \
+	"\"conditions\":[{\"type\":\"X\",\"status\":\"True\"},{\"type\":\"Ready\"," \
+	"\"status\":\"" status "\"}]"
+
+static void claims_show_their_devices_when_asked_for_more(void **state)
+{
+	static const struct {
+		const char *status, *cells;
+	} rows[] = {
+		{ GIVEN "}", "\"2\",\"<none>\"" },
+		{ GIVEN ",\"devices\":[{\"data\":{}}]}", "\"2\",\"<none>\"" },
+		{ GIVEN ",\"devices\":[{" READY("True") "}]}", "\"1/2 ready\",\"<none>\"" },
+		{ GIVEN ",\"devices\":[{" READY("True") "},{" READY("True") "}]}",
+		  "\"2/2 ready\",\"<none>\"" },
+		{ GIVEN ",\"devices\":[{" READY("False") "},{" READY("Unknown") "}]}",
+		  "\"0/2 ready\",\"<none>\"" },
+		{ GIVEN
+		  ",\"devices\":[{\"networkData\":{\"ips\":[\"10.9.0.1/24\",\"fd00::1/64\"]}},"
+		  "{\"networkData\":{\"ips\":[\"10.9.0.2/24\"]}},{\"networkData\":{}}]}",
+		  "\"2\",\"10.9.0.1/24,fd00::1/64,10.9.0.2/24\"" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char object[1024], want[256];
+
+		(void)snprintf(object, sizeof(object), "{%s%s}", META("c"), rows[i].status);
+		(void)snprintf(want, sizeof(want), "[\"c\",\"allocated\",\"60m\",%s]",
+			       rows[i].cells);
+		assert_cells(kind("resource.k8s.io", "v1", "resourceclaims"), object, want);
+	}
 }
 
 static void pool_status_requests_sum_their_pools(void **state)
@@ -353,6 +388,7 @@ int main(void)
 		cmocka_unit_test(a_deleted_pod_is_terminating),
 		cmocka_unit_test(nodes_show_readiness_and_roles),
 		cmocka_unit_test(claims_show_their_state),
+		cmocka_unit_test(claims_show_their_devices_when_asked_for_more),
 		cmocka_unit_test(pool_status_requests_sum_their_pools),
 		cmocka_unit_test(services_show_ports_and_addresses),
 		cmocka_unit_test(events_show_their_name_last),

@@ -21,7 +21,8 @@ static void walk_object(struct validation *v, const struct json *tree, const str
 static bool is_unset(const struct schema_field *field, const struct json *value)
 {
 	if (field->shape == SCHEMA_ONE && value && value->type != JSON_NULL &&
-	    ((field->flags & SCHEMA_POINTER) || field->value == SCHEMA_OBJECT))
+	    ((field->flags & SCHEMA_POINTER) || field->value == SCHEMA_OBJECT ||
+	     field->value == SCHEMA_RAW_OBJECT))
 		return false;
 	return validate_is_unset(value);
 }

@@ -72,7 +72,8 @@ void validate_format(struct validation *v, enum schema_format format, struct str
 		enum field_error_type type = is_length_fault(f.text[i]) ? FIELD_TOO_LONG
 									: FIELD_INVALID;
 
-		field_errors_add(v->errs, type, path, FIELD_STR(text), str_from(f.text[i]));
+		field_errors_add(v->errs, type, path, FIELD_STR(f.part[i].p ? f.part[i] : text),
+				 str_from(f.text[i]));
 	}
 }
 

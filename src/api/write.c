@@ -19,6 +19,7 @@ void write_init(struct write *w)
 	w->unchanged = false;
 	w->generated_from = STR_NULL;
 	w->aliases = NULL;
+	w->aliases_shown = false;
 }
 
 void write_warn(struct write *w, const char *fmt, ...)

@@ -38,6 +38,12 @@ struct write {
 	const struct json *namespace_labels; /* of the object's namespace, or NULL */
 	const struct text_list
 		*patch_faults; /* of a patch's text: names that came twice; or NULL */
+	/*
+	 * Rules of an update that depend on who asks: adds to errs, beside what validation
+	 * finds. Sees both trees in the storage version, as they would be stored. NULL: none.
+	 */
+	void (*authorize)(struct write *w, const struct json *old, const struct json *object);
+	void *authorize_arg;
 
 	/* Set by the functions. */
 	struct field_errors errs; /* behind -ERR_INVALID */
@@ -48,6 +54,7 @@ struct write {
 
 	/* Private: names of network data that came twice with different values (write_alias.c). */
 	struct write_alias *aliases;
+	bool aliases_shown; /* the object that they are taken from had both names */
 };
 
 /* Prepares errs and warnings; the caller's part is set. */

@@ -4,30 +4,68 @@
  * own and sends both back. So where both come and differ, the one that differs
  * from what is stored is the change; that can be told only when the stored
  * object is at hand, so decoding remembers the pair and the update settles it.
+ *
+ * A body that has one name says nothing of the other. A JSON patch speaks of single
+ * members, so it is applied to what its client was shown, both names; there a name
+ * that is missing afterwards was taken away.
  */
+#include "api/validate.h"
 #include "api/write_impl.h"
+
+struct write_name {
+	struct str stored, alias;
+	enum json_type type; /* of its value */
+};
 
 struct write_alias {
 	struct write_alias *next;
 	const struct write_name *name;
-	struct json *value; /* that came under the alias */
+	struct json *value; /* that came under the alias; NULL: it was taken away */
 	size_t device; /* index in status.devices */
 };
 
 static const struct write_name names[] = {
-	{ STR("ips"), STR("addresses") },
-	{ STR("hardwareAddress"), STR("hwAddress") },
-	{ STR_NULL, STR_NULL },
+	{ STR("ips"), STR("addresses"), JSON_ARRAY },
+	{ STR("hardwareAddress"), STR("hwAddress"), JSON_STRING },
+	{ STR_NULL, STR_NULL, JSON_NULL },
 };
-
-const struct write_name *write_names(void)
-{
-	return names;
-}
 
 bool write_is_claim(const struct schema_kind *kind)
 {
 	return str_eq(kind->storage_name, STR("resource.k8s.io/resourceclaims"));
+}
+
+/* Nothing, in any of the ways to say so. */
+static bool is_none(const struct json *value)
+{
+	return validate_is_unset(value);
+}
+
+static bool same(const struct json *a, const struct json *b)
+{
+	return is_none(a) || is_none(b) ? is_none(a) && is_none(b) : json_equal(a, b);
+}
+
+/* What does not fit the field; it is left to be found by whoever fits the object to its type. */
+static bool is_misfit(const struct write_name *name, const struct json *value)
+{
+	if (is_none(value))
+		return false;
+	if (!json_is(value, name->type))
+		return true;
+	JSON_FOREACH (element, json_is(value, JSON_ARRAY) ? value : NULL)
+		if (!json_is(element, JSON_STRING))
+			return true;
+	return false;
+}
+
+static void remember(struct write *w, const struct write_name *name, struct json *value,
+		     size_t device)
+{
+	struct write_alias *pair = ARENA_NEW(w->arena, struct write_alias);
+
+	*pair = (struct write_alias){ w->aliases, name, value, device };
+	w->aliases = pair;
 }
 
 static void fold(struct write *w, struct json *network, size_t device)
@@ -35,17 +73,13 @@ static void fold(struct write *w, struct json *network, size_t device)
 	for (const struct write_name *name = names; name->alias.p; name++) {
 		struct json *alias = json_remove(network, name->alias);
 		struct json *stored = json_get(network, name->stored);
-		struct write_alias *pair;
 
-		if (!alias)
-			continue;
-		if (!stored) {
+		if (is_misfit(name, alias))
 			json_set(network, name->stored, alias);
-		} else if (!json_equal(stored, alias)) {
-			pair = ARENA_NEW(w->arena, struct write_alias);
-			*pair = (struct write_alias){ w->aliases, name, alias, device };
-			w->aliases = pair;
-		}
+		else if (w->aliases_shown || (alias && stored))
+			remember(w, name, alias, device);
+		else if (alias)
+			json_set(network, name->stored, alias);
 	}
 }
 
@@ -73,31 +107,43 @@ static const struct json *same_device(const struct json *old, const struct json 
 	return NULL;
 }
 
-static void settle(struct write *w, const struct write_alias *pair, struct json *device,
-		   const struct json *old)
+static void refuse_pair(struct write *w, const struct write_alias *pair)
 {
-	struct json *network = json_getz(device, "networkData");
-	struct json *given = json_get(network, pair->name->stored);
-	const struct json *before = json_get(json_getz(same_device(old, device), "networkData"),
-					     pair->name->stored);
+	CLEANUP(buf_release) struct buf text = BUF_INIT(4096);
 	struct field_path status = field_path_name(NULL, "status");
 	struct field_path devices = field_path_name(&status, "devices");
 	struct field_path item = field_path_index(&devices, pair->device);
 	struct field_path data = field_path_name(&item, "networkData");
 	struct field_path field = { &data, pair->name->alias, 0, FIELD_PATH_NAME };
-	struct buf text = BUF_INIT(4096);
 
-	if (!network || (before && json_equal(pair->value, before)))
-		return;
-	if (before && given && json_equal(given, before)) {
-		json_set(network, pair->name->stored, write_copy(w->arena, pair->value));
-		return;
-	}
-	(void)json_print(&text, pair->value, NULL);
+	if (json_print(&text, pair->value, NULL) < 0)
+		(void)buf_addz(&text, "...");
 	field_errors_addf(&w->errs, FIELD_INVALID, &field, FIELD_JSON(buf_str(&text)),
 			  "differs from %.*s, and so does the stored value from both",
 			  STR_ARG(pair->name->stored));
-	buf_release(&text);
+}
+
+/* What is new wins; a value wins over nothing. */
+static void settle(struct write *w, const struct write_alias *pair, struct json *device,
+		   const struct json *old)
+{
+	struct str stored = pair->name->stored;
+	struct json *network = json_getz(device, "networkData");
+	const struct json *given = json_get(network, stored);
+	const struct json *before = json_get(json_getz(same_device(old, device), "networkData"),
+					     stored);
+
+	if (!network || same(pair->value, given) || same(pair->value, before))
+		return;
+	if (!same(given, before) && !is_none(given)) {
+		if (!is_none(pair->value))
+			refuse_pair(w, pair);
+		return;
+	}
+	if (is_none(pair->value))
+		json_remove(network, stored);
+	else
+		json_set(network, stored, write_copy(w->arena, pair->value));
 }
 
 void write_settle_aliases(struct write *w, struct json *object, const struct json *old)
@@ -112,42 +158,137 @@ void write_settle_aliases(struct write *w, struct json *object, const struct jso
 	}
 }
 
-/* The path with its fifth piece renamed when it is a device's network data; else as it is. */
-static struct str renamed_path(struct arena *a, struct str path)
+/* --- JSON patches ------------------------------------------------------------------- */
+
+bool write_show_names(struct arena *a, struct json *network)
 {
-	static const struct str before[] = { STR(""), STR("status"), STR("devices"), STR_NULL,
-					     STR("networkData") };
-	struct str rest = path, piece;
+	bool changed = false;
 
-	for (size_t i = 0; i < ARRAY_SIZE(before); i++)
-		if (!str_split(&rest, '/', &piece) || (before[i].p && !str_eq(piece, before[i])))
-			return path;
-	if (!str_split(&rest, '/', &piece))
-		return path;
+	if (!json_is(network, JSON_OBJECT))
+		return false;
 	for (const struct write_name *name = names; name->alias.p; name++) {
-		size_t head = (size_t)(piece.p - path.p);
+		const struct json *value = json_get(network, name->stored);
 
-		if (str_eq(piece, name->alias))
-			return str_from(arena_printf(
-				a, "%.*s%.*s%.*s", (int)head, path.p, STR_ARG(name->stored),
-				(int)(path.n - head - piece.n), piece.p + piece.n));
+		if (!value || json_get(network, name->alias))
+			continue;
+		json_set(network, name->alias, write_copy(a, value));
+		changed = true;
 	}
-	return path;
+	return changed;
 }
 
-void write_fold_patch_paths(struct write *w, struct json *patch)
+static void show_devices(struct arena *a, struct json *devices)
 {
-	static const char *const members[] = { "path", "from" };
+	JSON_FOREACH (device, devices)
+		(void)write_show_names(a, json_getz(device, "networkData"));
+}
 
+void write_show_aliases(struct write *w, struct json *object)
+{
+	if (!write_is_claim(w->kind))
+		return;
+	show_devices(w->arena, json_getz(json_getz(object, "status"), "devices"));
+	w->aliases_shown = true;
+}
+
+/* Network data that a client gives with one name gets the other, too: it then has both always. */
+static void give_both(struct arena *a, struct json *network)
+{
+	(void)write_show_names(a, network);
+	for (const struct write_name *name = names; name->alias.p; name++) {
+		const struct json *value = json_get(network, name->alias);
+
+		if (value && !json_get(network, name->stored))
+			json_set(network, name->stored, write_copy(a, value));
+	}
+}
+
+static void give_both_in(struct arena *a, struct json *devices)
+{
+	JSON_FOREACH (device, devices)
+		if (json_is(json_getz(device, "networkData"), JSON_OBJECT))
+			give_both(a, json_getz(device, "networkData"));
+}
+
+/*
+ * How far the path goes towards a device's network data: 0 for the whole object, 4 for
+ * network data itself; -1 when it goes elsewhere, or further.
+ */
+static int steps_to_network(struct str path)
+{
+	static const struct str names_of[] = { STR("status"), STR("devices"), STR_NULL,
+					       STR("networkData") };
+	ptrdiff_t slash = str_chr(path, '/');
+	struct str rest = slash < 0 ? STR_NULL : str_skip(path, (size_t)slash + 1), piece;
+	int steps = 0;
+
+	while (str_split(&rest, '/', &piece)) {
+		if (steps == ARRAY_SIZE(names_of) ||
+		    (names_of[steps].p && !str_eq(piece, names_of[steps])))
+			return -1;
+		steps++;
+	}
+	return steps;
+}
+
+static void complete_value(struct arena *a, struct json *value, int steps)
+{
+	if (steps == 0)
+		value = json_getz(value, "status");
+	if (steps == 0 || steps == 1)
+		value = json_getz(value, "devices");
+	if (steps == 3)
+		value = json_getz(value, "networkData");
+	if (steps >= 0 && steps <= 2 && json_is(value, JSON_ARRAY))
+		give_both_in(a, value);
+	if (steps >= 3 && json_is(value, JSON_OBJECT))
+		give_both(a, value);
+}
+
+/* Where the last piece begins, when it is one of the two names of network data; else 0. */
+static size_t network_name(struct str path)
+{
+	size_t at = path.n;
+
+	while (at && path.p[at - 1] != '/')
+		at--;
+	if (!at || steps_to_network(str_of(path.p, at - 1)) != 4)
+		return 0;
+	for (const struct write_name *name = names; name->alias.p; name++)
+		if (str_eq(str_skip(path, at), name->alias) ||
+		    str_eq(str_skip(path, at), name->stored))
+			return at;
+	return 0;
+}
+
+static bool is_other_name(struct str a, struct str b)
+{
+	for (const struct write_name *name = names; name->alias.p; name++)
+		if ((str_eq(a, name->alias) && str_eq(b, name->stored)) ||
+		    (str_eq(b, name->alias) && str_eq(a, name->stored)))
+			return true;
+	return false;
+}
+
+/* From one name to the other is no move: the two are one field. */
+static bool moves_to_other_name(const struct json *op)
+{
+	struct str path = json_text_at(op, "path"), from = json_text_at(op, "from");
+	size_t n = network_name(path), m = network_name(from);
+
+	return str_eqz(json_text_at(op, "op"), "move") && n && n == m &&
+	       memcmp(path.p, from.p, n) == 0 &&
+	       is_other_name(str_skip(path, n), str_skip(from, n));
+}
+
+void write_complete_patch(struct write *w, struct json *patch)
+{
 	if (!write_is_claim(w->kind) || !json_is(patch, JSON_ARRAY))
 		return;
 	JSON_FOREACH (op, patch) {
-		for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-			struct str path = json_text_at(op, members[i]);
-
-			if (path.p)
-				json_put_str(w->arena, op, members[i],
-					     renamed_path(w->arena, path));
-		}
+		complete_value(w->arena, json_getz(op, "value"),
+			       steps_to_network(json_text_at(op, "path")));
+		if (moves_to_other_name(op))
+			json_put_str(w->arena, op, "op", STR("copy"));
 	}
 }

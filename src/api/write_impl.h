@@ -96,19 +96,20 @@ bool write_may_go(const struct write *w, const struct json *object, const struct
 
 /* --- the KEP's names (write_alias.c) ------------------------------------------------ */
 
-struct write_name {
-	struct str stored, alias;
-};
-
-/* Each name of network data that is stored, with the KEP's. Ends with a NULL. */
-const struct write_name *write_names(void);
-
 bool write_is_claim(const struct schema_kind *kind);
 
 /* Decides what was remembered against the stored object: the value that is new wins. */
 void write_settle_aliases(struct write *w, struct json *object, const struct json *old);
 
-/* The same names in the paths of a JSON patch, in place. */
-void write_fold_patch_paths(struct write *w, struct json *patch);
+/* Puts the KEP's names beside upstream's; true when there was one to add. */
+bool write_show_names(struct arena *a, struct json *network);
+
+/*
+ * A JSON patch is applied to a claim as it is shown, with both names: before it, the object
+ * gets them, and the values in the patch, in place. From then on write_fold_aliases() takes
+ * a name that is missing as taken away.
+ */
+void write_show_aliases(struct write *w, struct json *object);
+void write_complete_patch(struct write *w, struct json *patch);
 
 #endif

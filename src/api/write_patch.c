@@ -17,7 +17,8 @@ static int apply(struct write *w, struct json **doc, enum patch_type type, const
 	switch (type) {
 	case PATCH_JSON:
 		own = write_copy(w->arena, patch);
-		write_fold_patch_paths(w, own);
+		write_show_aliases(w, *doc);
+		write_complete_patch(w, own);
 		return patch_json(w->arena, doc, own, err);
 	case PATCH_MERGE:
 		return patch_merge(w->arena, doc, patch, err);

@@ -21,23 +21,6 @@ static const struct schema_type *stored_type(const struct schema_kind *kind)
 	return kind->storage ? kind->storage->type : kind->type;
 }
 
-static bool add_aliases(struct arena *a, struct json *network)
-{
-	bool changed = false;
-
-	if (!json_is(network, JSON_OBJECT))
-		return false;
-	for (const struct write_name *name = write_names(); name->alias.p; name++) {
-		const struct json *value = json_get(network, name->stored);
-
-		if (!value)
-			continue;
-		json_set(network, name->alias, write_copy(a, value));
-		changed = true;
-	}
-	return changed;
-}
-
 bool write_served_form(struct arena *a, struct json *object, const struct schema_kind *kind,
 		       const struct gates *gates)
 {
@@ -49,7 +32,7 @@ bool write_served_form(struct arena *a, struct json *object, const struct schema
 	if (!write_is_claim(kind))
 		return changed;
 	JSON_FOREACH (device, json_getz(json_getz(object, "status"), "devices"))
-		changed |= add_aliases(a, json_getz(device, "networkData"));
+		changed |= write_show_names(a, json_getz(device, "networkData"));
 	return changed;
 }
 

@@ -216,6 +216,8 @@ int write_finish_update(struct write *w, const struct json *stored, struct json 
 	count_generation(w, object, old);
 	write_manage(w, object, old);
 	write_order_meta(w->arena, object);
+	if (w->authorize)
+		w->authorize(w, old, object);
 	validate(w, object, old);
 	r = write_result(w, err);
 	if (r < 0)

@@ -199,6 +199,38 @@
 /* A device's own taints in a ResourceSlice. */
 #define DEVICE_TAINTS_MAX 16
 
+/* The net driver: what a claim may want of an interface; links here that are looked at. */
+#define NIC_ADDRESSES_MAX 16 /* as many as a claim's status can show */
+#define NIC_ROUTES_MAX    64
+#define NIC_MTU_MIN       68 /* IPv4's; IPv6 wants 1280 and says so itself */
+#define NIC_MTU_MAX       65535
+#define NIC_LINKS_MAX     65536
+/* Devices of claims that are prepared here at a time, and the text of one. */
+#define NIC_USES_MAX 4096
+#define NIC_USE_MAX  (4UL * MIB)
+
+/*
+ * A device's entry in a claim's status, as upstream bounds it; and of all claims' status what a
+ * driver holds: what is to be written, and what was last seen.
+ */
+#define DEVICE_STATUS_CONDITIONS_MAX 8
+#define DEVICE_STATUS_ADDRESSES_MAX  16
+#define DEVICE_STATUS_INTERFACE_MAX  256
+#define DEVICE_STATUS_HARDWARE_MAX   128
+#define DRIVER_STATUS_MAX            (64UL * MIB)
+
+/*
+ * CNI: what a plugin is told on its standard input (a configuration with the results of all before
+ * it), what one prints, and questions of plugins that wait for the net driver at once.
+ */
+#define CNI_INPUT_MAX  (4UL * MIB)
+#define CNI_OUTPUT_MAX (1UL * MIB)
+#define CNI_WORK_MAX   (64UL * MIB) /* the trees of both */
+#define NIC_ASKS_MAX   1024
+
+/* Links, addresses or routes of one network namespace. A node has some thousands at most. */
+#define RTNL_LIST_MAX 262144
+
 /* Roles that a user's bindings name and that are not there: so many are told of. */
 #define RBAC_MISSING_MAX 256
 

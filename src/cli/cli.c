@@ -85,6 +85,22 @@ int cli_unknown_command(struct cli *cli, const struct command *c, const char *na
 			     STR_ARG(guess));
 }
 
+/* A link named "devplane-cni" is the command "cni": programs that run one by its file's name. */
+static void begin_at_program(struct cli *cli, const char *program)
+{
+	const char *slash = strrchr(program, '/');
+	struct str name = str_from(slash ? slash + 1 : program), root = str_from(cli->root->name);
+	const struct command *c;
+
+	if (!str_starts(name, root) || name.n <= root.n || name.p[root.n] != '-')
+		return;
+	c = command_find(cli->root, str_skip(name, root.n + 1));
+	if (!c)
+		return;
+	cli->command = c;
+	cli->path = arena_printf(&cli->arena, "%s %s", cli->path, c->name);
+}
+
 /* Follows the leading words down the table; *at ends up behind them. */
 static int find_command(struct cli *cli, int argc, char *const *argv, int *at, struct error *err)
 {
@@ -164,6 +180,8 @@ int cli_main(struct cli *cli, const struct command *root, int argc, char *const 
 
 	cli->root = cli->command = root;
 	cli->path = root->name;
+	if (argc > 0)
+		begin_at_program(cli, argv[0]);
 	r = find_command(cli, argc, argv, &at, &err);
 	if (r == 0)
 		r = run_command(cli, argc - MIN(at, argc), argv + MIN(at, argc), &err);

@@ -37,7 +37,10 @@ struct cli {
  */
 void cli_init(struct cli *cli, FILE *out, FILE *err);
 
-/* Does what the arguments say (argv[0] is the program) and returns an enum cli_exit. */
+/*
+ * Does what the arguments say and returns an enum cli_exit. argv[0] is the program; when its file
+ * is named "ROOT-COMMAND" that is the command's first word.
+ */
 int cli_main(struct cli *cli, const struct command *root, int argc, char *const *argv);
 
 /*

@@ -107,14 +107,17 @@ static int teardown(void **state)
 }
 
 /* Runs the arguments up to a NULL. */
-static int run(struct fixture *x, ...)
+#define run(x, ...) run_as(x, "prog", __VA_ARGS__)
+
+static int run_as(struct fixture *x, const char *program, ...)
 {
-	char program[] = "prog", *argv[8] = { program };
+	char name[64], *argv[8] = { name };
 	int argc = 1, code;
 	FILE *out, *err;
 	va_list ap;
 
-	va_start(ap, x);
+	(void)snprintf(name, sizeof(name), "%s", program);
+	va_start(ap, program);
 	while (argc < 8 && (argv[argc] = va_arg(ap, char *)))
 		argc++;
 	va_end(ap);
@@ -143,6 +146,26 @@ static void a_nested_command_knows_its_path(void **state)
 
 	assert_int_equal(run(x, "group", "deep", NULL), CLI_OK);
 	assert_string_equal(x->out, "prog group deep: hello you");
+}
+
+static void a_link_named_after_a_command_is_that_command(void **state)
+{
+	static const struct {
+		const char *program, *argument, *out;
+	} v[] = {
+		{ "/opt/bin/prog-greet", "me", "prog greet: hello you and me" },
+		{ "prog-group", "deep", "prog group deep: hello you" },
+		{ "prog-debug", "secret", "prog secret: hello you" },
+		{ "kubectl-prog", "secret", "prog secret: hello you" },
+		{ "/opt/prog-greet/x", "secret", "prog secret: hello you" },
+		{ "program", "secret", "prog secret: hello you" },
+	};
+	struct fixture *x = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		assert_int_equal(run_as(x, v[i].program, v[i].argument, NULL), CLI_OK);
+		assert_string_equal(x->out, v[i].out);
+	}
 }
 
 static void a_failure_is_printed_once_and_is_exit_code_1(void **state)
@@ -309,6 +332,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_command_gets_its_options_and_operands),
 		TEST(a_nested_command_knows_its_path),
+		TEST(a_link_named_after_a_command_is_that_command),
 		TEST(a_failure_is_printed_once_and_is_exit_code_1),
 		TEST(bad_usage_is_exit_code_2_with_a_hint),
 		TEST(an_endless_mistake_is_cut_and_not_lost),

@@ -1,5 +1,5 @@
 /*
- * `devplane controller`: namespaces, garbage, service accounts. Flags that
+ * `devplane controller`: namespaces, garbage, service accounts, network endpoints. Flags that
  * kube-controller-manager has keep its names and meaning.
  */
 #include "controller/controller.h"
@@ -39,7 +39,7 @@ static const struct flag flags[] = {
 	{ "context", 0, FLAG_STRING(struct controller_options, context), .arg = "NAME",
 	  .help = "context of the kubeconfig instead of its current one" },
 	{ "controllers", 0, FLAG_LIST(struct controller_options, controllers), .arg = "NAME",
-	  .help = "which to run: names, -name to leave one out, * for all; all by default" },
+	  .help = "which to run: names, -name to leave one out, * for those on by default" },
 	{ "metrics-bind-address", 0, FLAG_STRING(struct controller_options, metrics_address),
 	  .arg = "ADDRESS", .initial = "127.0.0.1:10257",
 	  .help = "where /healthz, /readyz and /metrics are; port 0 picks one, \"0\" is nowhere" },
@@ -100,7 +100,10 @@ struct control {
 
 /* --- options --------------------------------------------------------------------------------- */
 
-/* "*,-x" and "x,y": the first "*" or name without a minus decides what one begins with. */
+/*
+ * "*,-x" and "x,y": nothing, or "*", begins with those that run by default; names add to it and
+ * names with a minus take away, in whatever order.
+ */
 static int read_parts(struct control *v, unsigned *ret_parts, struct error *err)
 {
 	const struct flag_list *list = &v->options->controllers;
@@ -125,7 +128,7 @@ static int read_parts(struct control *v, unsigned *ret_parts, struct error *err)
 		else
 			on |= part;
 	}
-	*ret_parts = (all ? (unsigned)CONTROLLER_ALL : on) & ~off;
+	*ret_parts = ((all ? (unsigned)CONTROLLER_ALL : 0) | on) & ~off;
 	if (*ret_parts == 0)
 		return cli_bad_usage(v->cli, err, "--controllers leaves none to run");
 	return 0;

@@ -5,14 +5,11 @@
 
 #include "base/json.h"
 #include "base/limits.h"
+#include "cli/ask_socket.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "drivers/vendor_control.h"
-#include "net/http_client.h"
-#include "net/loop.h"
-
-enum { TIMEOUT_MS = 10000 };
 
 struct control_options {
 	const char *root_dir, *name, *instance, *message, *output;
@@ -47,110 +44,6 @@ static const struct flag list_flags[] = {
 	CONTROL_FLAGS,
 	{ NULL },
 };
-
-/* --- one request -------------------------------------------------------------------------- */
-
-struct ask {
-	struct loop *loop;
-	struct http_client *client;
-	struct loop_timer timer;
-	struct str method, target, body;
-	struct buf answer;
-	int status;
-	bool asked, done;
-	struct error err; /* code is ERR_OK while nothing failed */
-};
-
-static void finish(struct ask *a, const struct error *err)
-{
-	if (a->done)
-		return;
-	a->done = true;
-	if (err)
-		a->err = *err;
-	loop_stop(a->loop);
-}
-
-static void on_head(struct http_stream *s)
-{
-	((struct ask *)s->data)->status = s->in.status;
-}
-
-static void on_body(struct http_stream *s, struct str piece)
-{
-	struct ask *a = s->data;
-
-	(void)buf_add_str(&a->answer, piece);
-	http_stream_consume(s, piece.n);
-}
-
-static void on_close(struct http_stream *s, const struct error *err)
-{
-	finish(s->data, err);
-}
-
-static const struct http_stream_ops stream_ops = { .on_head = on_head,
-						   .on_body = on_body,
-						   .on_close = on_close };
-
-static void on_open(void *arg)
-{
-	struct ask *a = arg;
-	struct http_request r = { .method = a->method,
-				  .scheme = STR("http"),
-				  .authority = STR("localhost"),
-				  .target = a->target,
-				  .length = (int64_t)a->body.n,
-				  .end = a->body.n == 0,
-				  .ops = &stream_ops,
-				  .data = a };
-	struct http_stream *s;
-	struct error err;
-
-	a->asked = true;
-	if (http_client_request(a->client, &r, &s, &err) < 0) {
-		finish(a, &err);
-	} else if (!r.end) {
-		(void)http_stream_send_copy(s, a->body);
-		(void)http_stream_end(s, NULL, 0);
-	}
-}
-
-static void on_client_close(void *arg, const struct error *err)
-{
-	struct ask *a = arg;
-
-	if (!a->asked)
-		finish(a, err);
-}
-
-static void on_timeout(struct loop_timer *t)
-{
-	struct error err;
-
-	(void)error_set(&err, ERR_TIMEOUT, "the driver does not answer");
-	finish(CONTAINER_OF(t, struct ask, timer), &err);
-}
-
-static int exchange(struct ask *a, const char *path, struct error *err)
-{
-	struct http_client_opts o = { .on_open = on_open, .on_close = on_client_close, .arg = a };
-	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
-	int r;
-
-	(void)buf_printf(&text, "unix:%s", path);
-	r = addr_parse(&o.to, buf_str(&text), 0, err);
-	if (r == 0)
-		r = http_client_new(a->loop, &o, &a->client, err);
-	if (r < 0)
-		return r;
-	loop_timer_init(&a->timer, a->loop, on_timeout);
-	loop_timer_start(&a->timer, TIMEOUT_MS);
-	loop_run(a->loop);
-	loop_timer_stop(&a->timer);
-	http_client_free(a->client);
-	return 0;
-}
 
 /* --- which driver ------------------------------------------------------------------------- */
 
@@ -187,7 +80,8 @@ static int find_only(struct cli *cli, const char *root, struct buf *path, struct
 	return 0;
 }
 
-static int ask_driver(struct cli *cli, struct ask *a, struct error *err)
+static int ask_driver(struct cli *cli, struct ask_socket *ask, struct json **ret_tree,
+		      struct error *err)
 {
 	const struct control_options *o = cli->options;
 	CLEANUP(buf_release) struct buf path = BUF_INIT(4 * KIB);
@@ -197,28 +91,8 @@ static int ask_driver(struct cli *cli, struct ask *a, struct error *err)
 		    : find_only(cli, o->root_dir, &path, err);
 	if (r < 0)
 		return r;
-	buf_init(&a->answer, 64 * MIB);
-	r = loop_new(&a->loop, err);
-	if (r == 0)
-		r = exchange(a, path.p, err);
-	loop_free(a->loop);
-	if (r < 0)
-		return r;
-	if (a->err.code != ERR_OK)
-		return error_set(err, a->err.code, "no driver answers at %s: %s", path.p,
-				 a->err.msg);
-	while (a->answer.n > 0 && a->answer.p[a->answer.n - 1] == '\n')
-		a->answer.n--;
-	if (a->status >= 400)
-		return error_set(err, ERR_INVALID, "%.*s", STR_ARG(buf_str(&a->answer)));
-	return 0;
-}
-
-static int ask_tree(struct cli *cli, struct ask *a, struct json **ret_tree, struct error *err)
-{
-	int r = ask_driver(cli, a, err);
-
-	return r < 0 ? r : json_parse(&cli->arena, buf_str(&a->answer), NULL, ret_tree, err);
+	ask->path = path.p;
+	return ask_socket_tree(ask, &cli->arena, ret_tree, err);
 }
 
 /* --- commands ----------------------------------------------------------------------------- */
@@ -237,26 +111,25 @@ static void print_change(FILE *out, const struct json *change)
 static int run_change(struct cli *cli, struct error *err)
 {
 	const struct control_options *o = cli->options;
-	struct ask a = { .method = STR("POST"), .body = str_from(o->message) };
+	struct ask_socket ask = { .method = STR("POST"), .body = str_from(o->message) };
 	struct json *tree;
 	int r;
 
-	a.target = str_from(
+	ask.target = str_from(
 		arena_printf(&cli->arena, "/%s?%s", cli->command->name, cli->operands.v[0]));
-	r = ask_tree(cli, &a, &tree, err);
+	r = ask_driver(cli, &ask, &tree, err);
 	if (r == 0)
 		JSON_FOREACH (it, tree)
 			print_change(cli->out, it);
-	buf_release(&a.answer);
 	return r;
 }
 
 static int run_list(struct cli *cli, struct error *err)
 {
 	const struct control_options *o = cli->options;
-	struct ask a = { .method = STR("GET"), .target = STR("/devices") };
+	struct ask_socket ask = { .method = STR("GET"), .target = STR("/devices") };
 	struct json *tree;
-	int r = ask_tree(cli, &a, &tree, err);
+	int r = ask_driver(cli, &ask, &tree, err);
 
 	if (r == 0 && strcmp(o->output, "text") != 0) {
 		r = output_tree(cli, o->output, tree, err);
@@ -271,7 +144,6 @@ static int run_list(struct cli *cli, struct error *err)
 				      STR_ARG(json_text_at(it, "uuid")),
 				      STR_ARG(json_text_at(it, "message")));
 	}
-	buf_release(&a.answer);
 	return r;
 }
 

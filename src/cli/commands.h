@@ -11,11 +11,13 @@
 
 extern const struct command commands_root;
 
+extern const struct command cmd_cni; /* cmd_cni.c */
 extern const struct command cmd_codec; /* cmd_codec.c */
 extern const struct command cmd_completion; /* cmd_completion.c */
 extern const struct command cmd_controller; /* cmd_controller.c */
 extern const struct command cmd_describe; /* cmd_describe.c */
 extern const struct command cmd_driver; /* cmd_driver.c */
+extern const struct command cmd_driver_net; /* cmd_driver_net.c */
 extern const struct command cmd_driver_sim; /* cmd_driver_sim.c */
 extern const struct command cmd_driver_sim_fail; /* cmd_driver_control.c, like those below */
 extern const struct command cmd_driver_sim_heal;

@@ -38,14 +38,19 @@ void describe_field_or_none(struct describe *d, int level, const char *name, str
 	describe_field(d, level, name, value.n > 0 ? value : STR("<none>"));
 }
 
-void describe_head(struct describe *d, const char *columns)
+void describe_head_at(struct describe *d, int level, const char *columns)
 {
 	char *rule = arena_strdup(d->arena, str_from(columns));
 
 	for (char *c = rule; *c; c++)
 		*c = *c == '\t' ? '\t' : '-';
-	describe_line(d, 1, "%s", columns);
-	describe_line(d, 1, "%s", rule);
+	describe_line(d, level, "%s", columns);
+	describe_line(d, level, "%s", rule);
+}
+
+void describe_head(struct describe *d, const char *columns)
+{
+	describe_head_at(d, 1, columns);
 }
 
 /* --- values ---------------------------------------------------------------------------------- */

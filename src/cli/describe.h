@@ -42,6 +42,7 @@ void describe_field_or_none(struct describe *d, int level, const char *name, str
 
 /* Columns' names, and a line below them: "Type\tReason" and "----\t------". */
 void describe_head(struct describe *d, const char *columns);
+void describe_head_at(struct describe *d, int level, const char *columns); /* not at level 1 */
 
 /* --- values ---------------------------------------------------------------------------------- */
 

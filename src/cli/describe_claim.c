@@ -1,10 +1,16 @@
 /*
- * A ResourceClaim: what it asks for, what it was given, who uses it, and, as the pods that use
- * it tell, how its devices are.
+ * A ResourceClaim: what it asks for, what it was given, who uses it, and how its devices are: as the
+ * pods that use it tell, and as their drivers do.
  */
+#include "base/limits.h"
+#include "base/yaml.h"
 #include "cli/describe.h"
 
-enum { PODS_MAX = 16 /* of reservedFor that are asked about health */ };
+enum {
+	PODS_MAX = 16, /* of reservedFor that are asked about health */
+	DATA_LINES = 20, /* of a device's data that are shown ... */
+	DATA_WIDTH = 100, /* ... and bytes of each */
+};
 
 /* --- what it asks for ------------------------------------------------------------------------ */
 
@@ -156,30 +162,114 @@ static void describe_consumers(struct describe *d)
 			      STR_ARG(json_text_at(it, "name")), STR_ARG(json_text_at(it, "uid")));
 }
 
-/* What drivers say about the devices themselves. */
-static void describe_device_status(struct describe *d, const struct json *device)
-{
-	const struct json *network = json_getz(device, "networkData");
+/* --- what drivers say about the devices themselves ------------------------------------------- */
 
-	describe_line(d, 1, "%.*s/%.*s/%.*s:", STR_ARG(json_text_at(device, "driver")),
-		      STR_ARG(json_text_at(device, "pool")),
-		      STR_ARG(json_text_at(device, "device")));
-	JSON_FOREACH (it, json_getz(device, "conditions"))
-		describe_line(d, 2, "%.*s:\t%.*s\t%.*s\t%.*s", STR_ARG(json_text_at(it, "type")),
-			      STR_ARG(json_text_at(it, "status")),
-			      STR_ARG(json_text_at(it, "reason")),
-			      STR_ARG(json_text_at(it, "message")));
+static void describe_conditions(struct describe *d, const struct json *list)
+{
+	if (json_count(list) == 0)
+		return;
+	describe_line(d, 2, "Conditions:");
+	describe_head_at(d, 3, "Type\tStatus\tReason\tAge\tMessage");
+	JSON_FOREACH (it, list)
+		describe_line(
+			d, 3, "%.*s\t%.*s\t%.*s\t%.*s\t%.*s", STR_ARG(json_text_at(it, "type")),
+			STR_ARG(json_text_at(it, "status")), STR_ARG(json_text_at(it, "reason")),
+			STR_ARG(describe_age(d, json_text_at(it, "lastTransitionTime"))),
+			STR_ARG(json_text_at(it, "message")));
+}
+
+static void describe_network(struct describe *d, const struct json *network)
+{
+	const struct json *ips = json_getz(network, "ips");
+
 	describe_field(d, 2, "Interface", json_text_at(network, "interfaceName"));
 	describe_field(d, 2, "Hardware Address", json_text_at(network, "hardwareAddress"));
-	JSON_FOREACH (it, json_getz(network, "ips"))
-		describe_line(d, 2, "IP:\t%.*s", STR_ARG(json_str(it)));
-	describe_field(d, 2, "Data", describe_value(d, json_getz(device, "data")));
+	JSON_FOREACH (it, ips)
+		describe_line(d, 2, "%s\t%.*s", it == json_first(ips) ? "Addresses:" : "",
+			      STR_ARG(json_str(it)));
+}
+
+/* The beginning of a line, whole characters only. */
+static struct str cut_line(struct str line)
+{
+	size_t n = MIN(line.n, (size_t)DATA_WIDTH);
+
+	while (n > 0 && n < line.n && ((unsigned char)line.p[n] & 0xc0) == 0x80)
+		n--;
+	return str_of(line.p, n);
+}
+
+/* It may be 10 KiB, of which somebody who describes a claim wants the beginning. */
+static void describe_data(struct describe *d, const struct json *data)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(OBJECT_MAX);
+	struct str rest, line;
+	bool whole = true;
+
+	if (json_count(data) == 0 || yaml_print(&text, data, NULL, NULL) < 0)
+		return;
+	describe_line(d, 2, "Data:");
+	rest = buf_str(&text);
+	for (int n = 0; rest.n > 0 && str_split(&rest, '\n', &line); n++) {
+		struct str shown = cut_line(line);
+
+		whole = whole && shown.n == line.n && n < DATA_LINES;
+		if (n < DATA_LINES)
+			describe_line(d, 3, "%.*s%s", STR_ARG(shown),
+				      shown.n < line.n ? "..." : "");
+	}
+	if (!whole)
+		describe_line(d, 3, "(cut; all of it is in: get resourceclaim %.*s -o yaml)",
+			      STR_ARG(json_text_at(d->metadata, "name")));
+}
+
+static bool is_of_device(const struct json *entry, const struct json *result)
+{
+	static const char *const keys[] = { "driver", "pool", "device", "shareID" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (!str_eq(json_text_at(entry, keys[i]), json_text_at(result, keys[i])))
+			return false;
+	}
+	return true;
+}
+
+static const struct json *find_entry(const struct json *entries, const struct json *result)
+{
+	JSON_FOREACH (it, entries) {
+		if (is_of_device(it, result))
+			return it;
+	}
+	return NULL;
+}
+
+/* `entry` is NULL for a device of which its driver says nothing. */
+static void describe_device(struct describe *d, const struct json *device, const struct json *entry)
+{
+	describe_line(d, 1, "%.*s/%.*s/%.*s:%s", STR_ARG(json_text_at(device, "driver")),
+		      STR_ARG(json_text_at(device, "pool")),
+		      STR_ARG(json_text_at(device, "device")), entry ? "" : "  <nothing reported>");
+	describe_field(d, 2, "Share ID", json_text_at(device, "shareID"));
+	describe_network(d, json_getz(entry, "networkData"));
+	describe_conditions(d, json_getz(entry, "conditions"));
+	describe_data(d, json_getz(entry, "data"));
+}
+
+static void describe_devices(struct describe *d)
+{
+	const struct json *allocation = json_getz(d->status, "allocation");
+	const struct json *results = json_getz(json_getz(allocation, "devices"), "results");
+	const struct json *entries = json_getz(d->status, "devices");
+
+	if (json_count(results) == 0)
+		return;
+	describe_line(d, 0, "Device Status:");
+	JSON_FOREACH (it, results)
+		describe_device(d, it, find_entry(entries, it));
 }
 
 int describe_claim(struct describe *d, struct error *err UNUSED)
 {
-	const struct json *devices = json_getz(d->status, "devices");
-
 	describe_line(d, 0, "Name:\t%.*s", STR_ARG(json_text_at(d->metadata, "name")));
 	describe_line(d, 0, "Namespace:\t%.*s", STR_ARG(json_text_at(d->metadata, "namespace")));
 	describe_labels(d, "Labels", json_getz(d->metadata, "labels"));
@@ -188,11 +278,8 @@ int describe_claim(struct describe *d, struct error *err UNUSED)
 		       describe_time(d, json_text_at(d->metadata, "creationTimestamp")));
 	describe_requests(d);
 	describe_results(d);
+	describe_devices(d);
 	describe_consumers(d);
-	if (json_count(devices) > 0)
-		describe_line(d, 0, "Device Status:");
-	JSON_FOREACH (it, devices)
-		describe_device_status(d, it);
 	describe_events(d);
 	return 0;
 }

@@ -24,10 +24,13 @@ static const struct fakeapi_kind kinds[] = {
 	{ "", "v1", "pods", "Pod", true, false },
 	{ "", "v1", "secrets", "Secret", true, true },
 	{ "", "v1", "serviceaccounts", "ServiceAccount", true, false },
+	{ "", "v1", "services", "Service", true, false },
 	{ "", "v1", "events", "Event", true, false },
 	{ "coordination.k8s.io", "v1", "leases", "Lease", true, false },
+	{ "discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", true, false },
 	{ "events.k8s.io", "v1", "events", "Event", true, false },
 	{ "example.com", "v1", "widgets", "Widget", true, false },
+	{ "resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", true, false },
 };
 
 const struct fakeapi_kind *fakeapi_kinds(size_t *ret_n)
@@ -206,6 +209,18 @@ static bool is_terminating(const struct fakeapi *f, struct str ns)
 	return o && strstr(o->text, "\"deletionTimestamp\"");
 }
 
+/* Numbers instead of random letters: the same seed makes the same names. */
+static struct str give_name(const struct fakeapi *f, struct arena *a, struct json *meta)
+{
+	struct str base = json_text_at(meta, "generateName");
+
+	if (json_text_at(meta, "name").n == 0 && base.n > 0)
+		json_put_str(
+			a, meta, "name",
+			str_from(arena_printf(a, "%.*s%lld", STR_ARG(base), (long long)f->rv + 1)));
+	return json_text_at(meta, "name");
+}
+
 static int create(struct fakeapi *f, const struct fakeapi_kind *k, struct str ns, struct str body,
 		  struct buf *out)
 {
@@ -220,7 +235,7 @@ static int create(struct fakeapi *f, const struct fakeapi_kind *k, struct str ns
 	arena_init(&a, SIZE_MAX);
 	tree = parse(&a, body);
 	meta = meta_of(tree);
-	name = json_text_at(meta, "name");
+	name = give_name(f, &a, meta);
 	if (ns.n > 0 && is_terminating(f, ns)) {
 		status = refuse(out, ERR_FORBIDDEN, k, name,
 				"unable to create new content because it is being terminated");

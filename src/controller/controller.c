@@ -12,6 +12,7 @@
 #include "client/leader.h"
 #include "client/recorder.h"
 #include "controller/context.h"
+#include "controller/network_endpoints.h"
 #include "controller/per_namespace.h"
 #include "controller/root_ca.h"
 #include "controller/served.h"
@@ -28,6 +29,7 @@ struct controller {
 	struct namespaces *namespaces;
 	struct garbage *garbage;
 	struct per_namespace *accounts, *root_cas;
+	struct network_endpoints *network_endpoints;
 	struct loop_timer later; /* `done` without an election */
 	void (*done)(void *arg);
 	void *done_arg;
@@ -42,6 +44,7 @@ static const struct {
 	{ "garbage-collector-controller", CONTROLLER_GARBAGE },
 	{ "serviceaccount-controller", CONTROLLER_SERVICE_ACCOUNT },
 	{ "root-ca-certificate-publisher-controller", CONTROLLER_ROOT_CA },
+	{ "network-endpoints-controller", CONTROLLER_NETWORK_ENDPOINTS },
 };
 
 unsigned controller_part_find(struct str name)
@@ -74,6 +77,8 @@ static void begin_work(struct controller *c)
 		c->accounts = service_account_new(&c->ctx);
 	if ((want & CONTROLLER_ROOT_CA) && c->root_ca.n > 0)
 		c->root_cas = root_ca_new(&c->ctx, &c->root_ca);
+	if (want & CONTROLLER_NETWORK_ENDPOINTS)
+		c->network_endpoints = network_endpoints_new(&c->ctx);
 	informers_start(c->ctx.informers);
 }
 
@@ -82,6 +87,7 @@ static void end_work(struct controller *c)
 	if (!c->working)
 		return;
 	c->working = false;
+	network_endpoints_free(TAKE(c->network_endpoints));
 	per_namespace_free(TAKE(c->root_cas));
 	per_namespace_free(TAKE(c->accounts));
 	garbage_free(TAKE(c->garbage));

@@ -1,5 +1,6 @@
 /*
- * controller - `devplane controller`: namespaces, garbage, service accounts.
+ * controller - `devplane controller`: namespaces, garbage, service accounts, and, when asked for,
+ * endpoints on secondary networks.
  *
  * Works against any API server that a kubeconfig leads to. With leader election
  * one of several works and the others wait; the lease is given back when it is
@@ -25,7 +26,8 @@ enum controller_part {
 	CONTROLLER_GARBAGE = 1 << 1,
 	CONTROLLER_SERVICE_ACCOUNT = 1 << 2,
 	CONTROLLER_ROOT_CA = 1 << 3,
-	CONTROLLER_ALL = (1 << 4) - 1,
+	CONTROLLER_NETWORK_ENDPOINTS = 1 << 4,
+	CONTROLLER_ALL = (1 << 4) - 1, /* those that run unless told otherwise */
 };
 
 /* Zero means the default. All is borrowed until controller_free(). */

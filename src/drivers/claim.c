@@ -25,6 +25,8 @@ static void clear(struct dp_claim *c)
 	arena_clear(&c->arena);
 	c->results = NULL;
 	c->nresults = 0;
+	c->consumers = NULL;
+	c->nconsumers = 0;
 	c->own_file = false;
 	c->failure[0] = 0;
 }
@@ -33,12 +35,27 @@ void claim_free(struct dp_claim *c)
 {
 	if (!c)
 		return;
+	claim_free(c->again);
 	client_cancel(&c->get);
 	arena_release(&c->arena);
 	free(c->uid);
 	free(c->ns);
 	free(c->name);
 	free(c);
+}
+
+void claim_adopt(struct dp_claim *c, struct dp_claim *from)
+{
+	arena_release(&c->arena);
+	c->arena = from->arena;
+	arena_init(&from->arena, DRIVER_CLAIM_MAX);
+	c->results = from->results;
+	c->nresults = from->nresults;
+	c->consumers = from->consumers;
+	c->nconsumers = from->nconsumers;
+	c->own_file = from->own_file;
+	c->state = from->state;
+	claim_free(from);
 }
 
 /* --- from the API server ------------------------------------------------------------------ */
@@ -113,6 +130,19 @@ static void fill_result(struct dp_claim *c, struct claim_result *r, const struct
 	r->cdi = json_make_array(a);
 }
 
+static void read_consumers(struct dp_claim *c, const struct json *list)
+{
+	c->consumers = ARENA_ARRAY(&c->arena, struct dp_consumer, json_count(list) + 1);
+	JSON_FOREACH (it, list)
+		c->consumers[c->nconsumers++] = (struct dp_consumer){
+			.size = sizeof(struct dp_consumer),
+			.api_group = arena_strdup(&c->arena, json_text_at(it, "apiGroup")),
+			.resource = arena_strdup(&c->arena, json_text_at(it, "resource")),
+			.name = arena_strdup(&c->arena, json_text_at(it, "name")),
+			.uid = arena_strdup(&c->arena, json_text_at(it, "uid")),
+		};
+}
+
 int claim_read(struct dp_claim *c, const struct json *object, struct str driver, struct error *err)
 {
 	const struct json *devices = json_pointer(object, STR("/status/allocation/devices"));
@@ -134,6 +164,7 @@ int claim_read(struct dp_claim *c, const struct json *object, struct str driver,
 			    json_text_at(it, "request"), driver);
 		c->nresults++;
 	}
+	read_consumers(c, json_getz(json_getz(object, "status"), "reservedFor"));
 	return 0;
 }
 
@@ -254,6 +285,16 @@ size_t dp_claim_count(const struct dp_claim *c)
 const struct dp_result *dp_claim_result(const struct dp_claim *c, size_t i)
 {
 	return i < c->nresults ? &c->results[i].result : NULL;
+}
+
+size_t dp_claim_consumer_count(const struct dp_claim *c)
+{
+	return c->nconsumers;
+}
+
+const struct dp_consumer *dp_claim_consumer(const struct dp_claim *c, size_t i)
+{
+	return i < c->nconsumers ? &c->consumers[i] : NULL;
 }
 
 int dp_claim_fail(struct dp_claim *c, const char *message)

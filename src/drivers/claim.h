@@ -33,6 +33,8 @@ struct dp_claim {
 	struct arena arena; /* all but what stands below */
 	struct claim_result *results;
 	size_t nresults;
+	struct dp_consumer *consumers; /* as long as the claim is as it was read */
+	size_t nconsumers;
 	char *uid, *ns, *name; /* heap */
 	enum claim_state state;
 	bool own_file; /* it has a CDI file of its own */
@@ -42,6 +44,8 @@ struct dp_claim {
 	struct prepare *owner;
 	struct list ops; /* of struct prepare_op; the first one is at work */
 	bool busy;
+	struct dp_claim *again; /* owned: the same as it is now, which the vendor judges; or NULL */
+	struct dp_claim *of; /* whose `again` it is; or NULL */
 	struct client_request get;
 	struct loop_msg done; /* dp_claim_done() */
 	int result;
@@ -51,10 +55,13 @@ struct dp_claim *claim_new(struct str uid, struct str ns, struct str name);
 void claim_free(struct dp_claim *c);
 
 /*
- * Takes the results of `driver` from the object. -ERR_NOT_FOUND when it is not allocated,
+ * Takes the results of `driver` and the consumers from the object. -ERR_NOT_FOUND when it is not allocated,
  * -ERR_CONFLICT when it is another of the same name.
  */
 int claim_read(struct dp_claim *c, const struct json *object, struct str driver, struct error *err);
+
+/* Takes over what `from` knows, and frees that. */
+void claim_adopt(struct dp_claim *c, struct dp_claim *from);
 
 /* Writes the claim's own CDI file, when it has edits, and adds the names of its devices. */
 int claim_write_cdi(struct dp_claim *c, const char *dir, const char *driver, struct error *err);

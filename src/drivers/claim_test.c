@@ -30,7 +30,8 @@
 	"{\"source\":\"FromClaim\",\"requests\":[\"a/small\"],\"opaque\":{\"driver\":\"d\","     \
 	"\"parameters\":{\"n\":4}}},"                                                            \
 	"{\"source\":\"FromClaim\",\"opaque\":{\"driver\":\"other\",\"parameters\":{\"n\":5}}}"  \
-	"]}}}}"
+	"]}},\"reservedFor\":[{\"resource\":\"pods\",\"name\":\"q\",\"uid\":\"u-2\"},{"          \
+	"\"apiGroup\":\"example.com\",\"resource\":\"jobs\",\"name\":\"j\",\"uid\":\"u-3\"}]}}"
 
 static int read_claim(struct dp_claim *c, const char *text, struct error *err)
 {
@@ -74,6 +75,22 @@ static void a_driver_sees_its_own_devices_with_what_was_written_for_them(void **
 	assert_null(r->share_id);
 	assert_int_equal(r->nconfigs, 1);
 	assert_null(dp_claim_result(c, 2));
+	claim_free(c);
+}
+
+static void consumers_are_those_that_it_is_reserved_for(void **state UNUSED)
+{
+	struct dp_claim *c = make();
+	const struct dp_consumer *q = dp_claim_consumer(c, 0), *j = dp_claim_consumer(c, 1);
+
+	assert_int_equal(dp_claim_consumer_count(c), 2);
+	assert_int_equal(q->size, sizeof(*q));
+	assert_string_equal(q->api_group, "");
+	assert_string_equal(q->resource, "pods");
+	assert_string_equal(q->name, "q");
+	assert_string_equal(q->uid, "u-2");
+	assert_string_equal(j->api_group, "example.com");
+	assert_null(dp_claim_consumer(c, 2));
 	claim_free(c);
 }
 
@@ -179,6 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_driver_sees_its_own_devices_with_what_was_written_for_them),
+		cmocka_unit_test(consumers_are_those_that_it_is_reserved_for),
 		cmocka_unit_test(claims_that_are_not_allocated_or_replaced_are_refused),
 		cmocka_unit_test(edits_become_a_file_and_names),
 		cmocka_unit_test(edits_that_cannot_be_are_refused_with_a_word),

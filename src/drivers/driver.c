@@ -13,12 +13,14 @@
 #include "base/mem.h"
 #include "drivers/abi.h"
 #include "drivers/cdi_file.h"
+#include "drivers/claim_status.h"
 #include "drivers/dra_mode.h"
 #include "drivers/plugin_mode.h"
 
 enum {
 	TIMEOUT_S = 30,
 	BEATS = 3, /* heartbeats in a time-out */
+	STATUS_GRACE_MS = 2000, /* at the end, for what claims' status is still to say */
 	OWED_MS = 20, /* between two looks at whether the vendor has answered, at the end */
 };
 
@@ -352,6 +354,7 @@ static int start_dra(struct dp_driver *d, struct error *err)
 				  .driver = c->name,
 				  .cdi_dir = c->cdi_dir,
 				  .shared = c->instance != NULL,
+				  .again = c->flags & DP_FLAG_PREPARE_AGAIN,
 				  .prepare = c->prepare,
 				  .unprepare = c->unprepare,
 				  .arg = c->arg,
@@ -359,11 +362,15 @@ static int start_dra(struct dp_driver *d, struct error *err)
 				  .has_arg = d,
 				  .log = &d->log,
 				  .metrics = d->metrics };
+	struct claim_status_opts status = { .driver = c->name,
+					    .log = &d->log,
+					    .metrics = d->metrics };
 	int r = open_client(d, err);
 
 	if (r < 0)
 		return r;
-	o.client = d->client;
+	o.client = status.client = d->client;
+	d->status = claim_status_new(&status);
 	o.dir = arena_printf(&d->arena, "%s/plugins/%s", c->root_dir, c->name);
 	r = prepare_new(&o, &d->prepare, err);
 	if (r < 0)
@@ -414,7 +421,22 @@ static void on_last(struct loop_timer *t)
 
 static void on_owed(struct loop_timer *t);
 
-/* Calls have ended: what they needed may go, in the order of who uses whom. */
+/* What calls needed may go, in the order of who uses whom. */
+static void on_flushed(void *arg)
+{
+	struct dp_driver *d = arg;
+
+	publisher_free(TAKE(d->publisher));
+	claim_status_free(TAKE(d->status));
+	prepare_free(TAKE(d->prepare));
+	client_free(TAKE(d->client));
+	reporter_free(TAKE(d->reporter));
+	dra_mode_free(TAKE(d->dra));
+	plugin_mode_free(TAKE(d->plugin));
+	loop_timer_start(&d->last, 0);
+}
+
+/* Calls have ended. */
 static void on_silent(void *arg)
 {
 	struct dp_driver *d = arg;
@@ -422,15 +444,11 @@ static void on_silent(void *arg)
 	if (d->prepare && prepare_owed(d->prepare)) {
 		loop_timer_init(&d->tick, d->loop, on_owed);
 		loop_timer_start(&d->tick, OWED_MS);
-		return;
+	} else if (d->status) {
+		claim_status_end(d->status, STATUS_GRACE_MS, on_flushed, d);
+	} else {
+		on_flushed(d);
 	}
-	publisher_free(TAKE(d->publisher));
-	prepare_free(TAKE(d->prepare));
-	client_free(TAKE(d->client));
-	reporter_free(TAKE(d->reporter));
-	dra_mode_free(TAKE(d->dra));
-	plugin_mode_free(TAKE(d->plugin));
-	loop_timer_start(&d->last, 0);
 }
 
 static void on_owed(struct loop_timer *t)

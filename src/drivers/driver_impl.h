@@ -19,6 +19,7 @@
 #include "drivers/reporter.h"
 #include "net/loop.h"
 
+struct claim_status;
 struct dra_mode;
 struct metrics;
 struct plugin_mode;
@@ -34,6 +35,7 @@ struct dp_driver {
 	struct client *client; /* NULL: device plugin */
 	struct publisher *publisher; /* or NULL */
 	struct prepare *prepare; /* or NULL */
+	struct claim_status *status; /* or NULL */
 	struct reporter *reporter;
 	struct dra_mode *dra; /* one of these two */
 	struct plugin_mode *plugin;

@@ -100,6 +100,35 @@ static void a_driver_that_never_ran_is_freed_with_what_it_was_told(void **state 
 	dp_driver_free(NULL);
 }
 
+static void a_status_that_cannot_be_is_refused(void **state UNUSED)
+{
+	struct dp_driver_config c = config_of("/tmp");
+	struct dp_claim_id id = { .size = sizeof(id), .ns = "ns", .name = "c", .uid = "u" };
+	struct dp_claim_id none = { .size = sizeof(none), .ns = "ns" }, sizeless = { 0 };
+	struct dp_device_status s = { .size = sizeof(s), .device = "x" };
+	struct dp_driver *d;
+	char message[256];
+
+	assert_int_equal(dp_driver_new(&c, &d, NULL, 0), 0);
+	assert_int_equal(dp_driver_set_status(d, &id, &s, message, sizeof(message)), -1);
+	assert_non_null(strstr(message, "device plugin"));
+	dp_driver_free(d);
+	c.mode = DP_MODE_DRA;
+	c.node_name = "n";
+	c.prepare = prepare;
+	assert_int_equal(dp_driver_new(&c, &d, NULL, 0), 0);
+	assert_int_equal(dp_driver_set_status(d, &id, &s, NULL, 0), 0);
+	assert_int_equal(dp_driver_set_status(d, &none, &s, NULL, 0), -1);
+	assert_int_equal(dp_driver_set_status(d, &sizeless, &s, message, sizeof(message)), -1);
+	assert_non_null(strstr(message, "dp_claim_id"));
+	dp_driver_clear_status(d, &id);
+	dp_driver_clear_status(d, &none);
+	s.device = "Not A Name";
+	assert_int_equal(dp_driver_set_status(d, &id, &s, message, sizeof(message)), -1);
+	assert_non_null(strstr(message, "device \"Not A Name\""));
+	dp_driver_free(d);
+}
+
 static void a_root_folder_that_cannot_be_ends_the_run(void **state UNUSED)
 {
 	struct dp_driver_config c = config_of("/proc/no/such");
@@ -236,6 +265,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_configuration_that_cannot_be_is_refused),
 		cmocka_unit_test(a_driver_that_never_ran_is_freed_with_what_it_was_told),
+		cmocka_unit_test(a_status_that_cannot_be_is_refused),
 		cmocka_unit_test(a_root_folder_that_cannot_be_ends_the_run),
 		cmocka_unit_test(any_thread_may_tell_health_and_the_last_word_counts),
 	};

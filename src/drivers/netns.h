@@ -1,8 +1,10 @@
 /*
  * netns - network namespaces, by file descriptor.
  *
- * A descriptor keeps its namespace alive, and so does a socket made in it.
- * Threads: any; netns_enter() is about the calling one.
+ * A descriptor keeps its namespace alive, and so does a socket made in it. All descriptors are
+ * closed on exec. Codes: ERR_NOT_FOUND, ERR_INVALID (no network namespace), ERR_FORBIDDEN, else
+ * ERR_IO.
+ * Threads: any. What enters a namespace is about the calling one, which is back on return.
  */
 #ifndef DRIVERS_NETNS_H
 #define DRIVERS_NETNS_H
@@ -12,12 +14,15 @@
 
 #include "base/error.h"
 
-/* Opens "/var/run/netns/x"; -ERR_NOT_FOUND, -ERR_INVALID when it is something else. */
+/* Opens "/var/run/netns/x", "/proc/17/ns/net"; -ERR_INVALID when it is something else. */
 int netns_open(const char *path, int *ret_fd, struct error *err);
 /* The calling thread's own. */
 int netns_open_own(int *ret_fd, struct error *err);
 
-/* What tells two namespaces apart (inode); the same for every descriptor of one. */
+/*
+ * What tells two namespaces apart (inode); the same for every descriptor of one. The number of one
+ * that is gone may be given to another.
+ */
 int netns_id(int fd, uint64_t *ret_id, struct error *err);
 
 /*
@@ -26,7 +31,7 @@ int netns_id(int fd, uint64_t *ret_id, struct error *err);
  */
 int netns_socket(int fd, int domain, int type, int protocol, int *ret_socket, struct error *err);
 
-/* A new, empty one, for tests and trials. */
+/* A new one with nothing in it but a loopback, for tests and trials; its descriptor keeps it. */
 int netns_make(int *ret_fd, struct error *err);
 
 #endif

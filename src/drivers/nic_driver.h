@@ -44,6 +44,9 @@ struct nic_driver_opts {
 	const struct nic_spec *spec;
 	bool no_taint, no_health;
 	uint32_t timeout_s, heartbeat_ms; /* of health */
+	/* While it starts: this kernel cannot make these, and they are not offered. Or NULL. */
+	void (*on_skip)(void *arg, const struct nic_create *c, const struct error *why);
+	void *arg;
 };
 
 int nic_driver_new(const struct nic_driver_opts *opts, struct nic_driver **ret_driver,

@@ -9,6 +9,9 @@
  *	veth:COUNT[:BRIDGE]            a pair; the other end stays here, in the bridge when named
  *	macvlan:COUNT:PARENT[:MODE]    bridge (default), private, vepa or passthru (COUNT 1)
  *	vlan:ID[-ID]:PARENT            one for each id
+ *
+ * What --create builds on is not offered itself: in a pod it would take the others with it.
+ * Pure.
  */
 #ifndef DRIVERS_NIC_SPEC_H
 #define DRIVERS_NIC_SPEC_H
@@ -22,8 +25,11 @@ enum nic_kind {
 	NIC_VLAN,
 };
 
+enum { NIC_LABEL = 64 }; /* a DNS label with its NUL */
+
 /* "host", "veth", "macvlan", "vlan" */
 const char *nic_kind_name(enum nic_kind kind);
+bool nic_kind_parse(struct str word, enum nic_kind *ret_kind);
 
 struct nic_create {
 	enum nic_kind kind;
@@ -44,14 +50,27 @@ struct nic_spec {
 /* One --create; -ERR_INVALID with what to write instead. */
 int nic_create_parse(struct str text, struct nic_create *ret_create, struct error *err);
 
-/* MACVLAN_MODE_* of "bridge" ..; 0: there is none. */
+/* Whether all of it can be offered: two creates that give one device's name, too many: -ERR_INVALID. */
+int nic_spec_check(const struct nic_spec *s, struct error *err);
+
+/* Whether the interface is one that is asked for by its name (patterns, excludes, parents). */
+bool nic_spec_matches(const struct nic_spec *s, const char *interface);
+/* Whether --create builds on it. */
+bool nic_spec_is_parent(const struct nic_spec *s, const char *interface);
+
+/* MACVLAN_MODE_* of "bridge" ..; 0: there is none. And back; NULL: it is none. */
 uint32_t nic_macvlan_mode(struct str word);
+const char *nic_macvlan_mode_name(uint32_t mode);
 
 /*
- * The device's name, a DNS label: "eth1", "eth1-100" of eth1.100, "veth-0", "veth-br0-0",
- * "macvlan-eth1-0", "vlan-eth1-100". Two interfaces whose names become one label get the interface's
- * index behind it ("eth1-100-7"); nic_inventory.h sees to that.
+ * The device's name, a DNS label: "eth1", "eth1-100" of eth1.100. Of two interfaces whose names
+ * become one label one has something behind it ("eth1-100-9f3a"); nic_inventory.h sees to that.
  */
-void nic_label(struct str interface, char out[static 64]);
+void nic_label(struct str interface, char out[static NIC_LABEL]);
+/*
+ * The same of one to be created, `number` of first .. first + count - 1: "veth-0", "veth-br0-0",
+ * "macvlan-eth1-0", "macvlan-eth1-private-0", "vlan-eth1-100".
+ */
+void nic_create_label(const struct nic_create *c, unsigned number, char out[static NIC_LABEL]);
 
 #endif

@@ -3,6 +3,10 @@
  * each passes the same stations: the lock (when there are other instances), then for a prepare the
  * API server, the file, the vendor, the CDI file and the file again, and for an unprepare the
  * vendor and the file. Every station may be the last.
+ *
+ * A claim that is prepared and about which the vendor is asked again has a second one beside it,
+ * its `again`, that passes the API server and the vendor; it takes the first one's place at the
+ * end, or is dropped.
  */
 #include "drivers/prepare.h"
 
@@ -16,7 +20,6 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/metrics.h"
-#include "dra.pb-c.h"
 #include "drivers/cdi_file.h"
 #include "drivers/prepare_impl.h"
 #include "grpc/grpc.h"
@@ -26,110 +29,8 @@ enum {
 	GET_TIMEOUT_MS = 20000, /* well within the 45 s of a call */
 };
 
-struct prepare_op {
-	struct list link; /* in its claim's */
-	struct list wait; /* for the lock */
-	struct batch *batch;
-	struct dp_claim *claim; /* NULL: was refused at once */
-	bool unprepare;
-	Dra__PreparedEntry prepared;
-	Dra__NodePrepareResourceResponse prepared_value;
-	Dra__UnpreparedEntry unprepared;
-	Dra__NodeUnprepareResourceResponse unprepared_value;
-};
-
-/* One call. */
-struct batch {
-	struct prepare *owner;
-	struct grpc_call *call; /* reference */
-	struct arena arena; /* of the answer */
-	size_t n, left;
-	bool unprepare;
-	struct prepare_op ops[];
-};
-
 static void op_begin(struct prepare_op *op);
 static void op_run(struct prepare_op *op);
-
-/* --- answers ------------------------------------------------------------------------------ */
-
-static void batch_free(struct batch *b)
-{
-	grpc_call_unref(b->call);
-	arena_release(&b->arena);
-	free(b);
-}
-
-static void reply(struct batch *b)
-{
-	Dra__NodeUnprepareResourcesResponse un = DRA__NODE_UNPREPARE_RESOURCES_RESPONSE__INIT;
-	Dra__NodePrepareResourcesResponse pre = DRA__NODE_PREPARE_RESOURCES_RESPONSE__INIT;
-
-	un.claims = ARENA_ARRAY(&b->arena, Dra__UnpreparedEntry *, b->n + 1);
-	pre.claims = ARENA_ARRAY(&b->arena, Dra__PreparedEntry *, b->n + 1);
-	for (size_t i = 0; i < b->n; i++) {
-		un.claims[i] = &b->ops[i].unprepared;
-		pre.claims[i] = &b->ops[i].prepared;
-	}
-	if (b->unprepare) {
-		un.n_claims = b->n;
-		(void)grpc_call_reply(b->call, &un.base);
-	} else {
-		pre.n_claims = b->n;
-		(void)grpc_call_reply(b->call, &pre.base);
-	}
-	batch_free(b);
-}
-
-static Dra__Device *device_answer(struct arena *a, const struct claim_result *r, bool shares)
-{
-	Dra__Device *d = ARENA_NEW(a, Dra__Device);
-	size_t n = 0;
-
-	dra__device__init(d);
-	d->n_request_names = 1;
-	d->request_names = ARENA_ARRAY(a, char *, 1);
-	d->request_names[0] = arena_strdup(a, str_from(r->result.request));
-	d->pool_name = arena_strdup(a, str_from(r->result.pool));
-	d->device_name = arena_strdup(a, str_from(r->result.device));
-	d->cdi_device_ids = ARENA_ARRAY(a, char *, json_count(r->cdi) + 1);
-	JSON_FOREACH (it, r->cdi)
-		d->cdi_device_ids[n++] = arena_strdup(a, json_str(it));
-	d->n_cdi_device_ids = n;
-	if (shares && r->result.share_id) {
-		d->share_case = DRA__DEVICE__SHARE_SHARE_ID;
-		d->share_id = arena_strdup(a, str_from(r->result.share_id));
-	}
-	return d;
-}
-
-static void answer_devices(struct prepare_op *op)
-{
-	const struct dp_claim *c = op->claim;
-	struct arena *a = &op->batch->arena;
-	/* v1beta1 has no share_id. */
-	bool shares = !strstr(grpc_call_method(op->batch->call)->path, "v1beta1");
-
-	op->prepared_value.devices = ARENA_ARRAY(a, Dra__Device *, c->nresults + 1);
-	for (size_t i = 0; i < c->nresults; i++)
-		op->prepared_value.devices[i] = device_answer(a, &c->results[i], shares);
-	op->prepared_value.n_devices = c->nresults;
-}
-
-static void answer(struct prepare_op *op, const struct error *err)
-{
-	struct metrics_counter *count = op->batch->owner->counts[op->unprepare][err != NULL];
-	struct arena *a = &op->batch->arena;
-
-	if (count)
-		metrics_counter_add(count, 1);
-	if (err && op->unprepare)
-		op->unprepared_value.error = arena_strdup(a, str_from(err->msg));
-	else if (err)
-		op->prepared_value.error = arena_strdup(a, str_from(err->msg));
-	else if (!op->unprepare)
-		answer_devices(op);
-}
 
 /* --- the lock between instances ----------------------------------------------------------- */
 
@@ -200,13 +101,13 @@ static void op_end(struct prepare_op *op, const struct error *err)
 	if (err)
 		driver_log(p->opts.log, DP_LOG_WARN, "cannot %sprepare claim %s/%s (%s): %s",
 			   op->unprepare ? "un" : "", c->ns, c->name, c->uid, err->msg);
-	answer(op, err);
+	prepare_answer(op, err);
 	list_remove(&op->link);
 	unlock(p);
 	c->busy = false;
 	p->working--;
 	if (--b->left == 0)
-		reply(b);
+		prepare_reply(b);
 	if (!list_empty(&c->ops)) {
 		op_begin(LIST_ENTRY(c->ops.next, struct prepare_op, link));
 	} else if (c->state == CLAIM_NEW) {
@@ -219,7 +120,16 @@ static void op_end(struct prepare_op *op, const struct error *err)
 
 static struct prepare_op *op_of(struct dp_claim *c)
 {
-	return LIST_ENTRY(c->ops.next, struct prepare_op, link);
+	const struct dp_claim *of = c->of ? c->of : c;
+
+	return LIST_ENTRY(of->ops.next, struct prepare_op, link);
+}
+
+/* The op's last station. */
+static void end(struct prepare_op *op, const struct error *err)
+{
+	claim_free(TAKE(op->claim->again));
+	op_end(op, err);
 }
 
 static struct cdi_file file_of(const struct dp_claim *c)
@@ -243,6 +153,23 @@ static int end_prepare(struct dp_claim *c, struct error *err)
 	return r;
 }
 
+/* What the vendor has said now takes the place of what he said before. */
+static int end_again(struct dp_claim *c, struct error *err)
+{
+	struct prepare *p = c->owner;
+	struct dp_claim *of = c->of;
+	struct cdi_file f = file_of(of);
+	int r = claim_write_cdi(c, p->opts.cdi_dir, p->opts.driver, err);
+
+	if (r == 0 && !c->own_file)
+		r = cdi_file_remove(&f, err);
+	if (r < 0)
+		return r;
+	c->state = CLAIM_PREPARED;
+	claim_adopt(of, TAKE(of->again));
+	return prepare_save(p, err);
+}
+
 static int end_unprepare(struct dp_claim *c, struct error *err)
 {
 	struct cdi_file f = file_of(c);
@@ -263,12 +190,15 @@ static void vendor_done(struct dp_claim *c, int result)
 	struct error err;
 	int r;
 
+	c->nconsumers = 0;
 	if (result < 0)
 		r = error_set(&err, ERR_INTERNAL, "%s",
 			      c->failure[0] ? c->failure : "the driver failed without a word");
+	else if (c->of)
+		r = end_again(c, &err);
 	else
 		r = op->unprepare ? end_unprepare(c, &err) : end_prepare(c, &err);
-	op_end(op, r < 0 ? &err : NULL);
+	end(op, r < 0 ? &err : NULL);
 }
 
 static void on_later(struct loop_msg *m)
@@ -342,18 +272,18 @@ static void on_claim(struct client_request *q, const struct client_answer *answe
 	if (failure) {
 		err = *failure;
 		(void)error_wrap(&err, -(int)err.code, "retrieve claim %s/%s", c->ns, c->name);
-		op_end(op_of(c), &err);
+		end(op_of(c), &err);
 		return;
 	}
 	r = read_claim(c, answer, &err);
-	if (r == 0) {
+	if (r == 0 && !c->of) {
 		c->state = CLAIM_STARTED;
 		r = prepare_save(c->owner, &err);
 		if (r < 0)
 			c->state = before;
 	}
 	if (r < 0)
-		op_end(op_of(c), &err);
+		end(op_of(c), &err);
 	else
 		ask_vendor(c, c->owner->opts.prepare);
 }
@@ -369,15 +299,29 @@ static void fetch(struct dp_claim *c)
 		   str_from(c->name));
 }
 
+static bool is_prepared(const struct dp_claim *c)
+{
+	struct cdi_file f = file_of(c);
+
+	return c->state == CLAIM_PREPARED && (!c->own_file || cdi_file_exists(&f));
+}
+
 /* It is as the op wants it already. */
 static bool is_done(const struct prepare_op *op)
 {
 	const struct dp_claim *c = op->claim;
-	struct cdi_file f = file_of(c);
 
 	if (op->unprepare)
 		return c->state == CLAIM_NEW;
-	return c->state == CLAIM_PREPARED && (!c->own_file || cdi_file_exists(&f));
+	return is_prepared(c) && !c->owner->opts.again;
+}
+
+static struct dp_claim *again_new(struct dp_claim *c)
+{
+	c->again = claim_new(str_from(c->uid), str_from(c->ns), str_from(c->name));
+	c->again->owner = c->owner;
+	c->again->of = c;
+	return c->again;
 }
 
 static void op_run(struct prepare_op *op)
@@ -389,7 +333,7 @@ static void op_run(struct prepare_op *op)
 	else if (op->unprepare)
 		ask_vendor(c, c->owner->opts.unprepare);
 	else
-		fetch(c);
+		fetch(is_prepared(c) ? again_new(c) : c);
 }
 
 /* --- calls -------------------------------------------------------------------------------- */
@@ -466,14 +410,14 @@ static void begin(struct prepare *p, struct grpc_call *call, Dra__Claim *const *
 		fault = op_queue(&b->ops[i], v[i]);
 		if (fault) {
 			(void)error_set(&err, ERR_INVALID, "%s", fault);
-			answer(&b->ops[i], &err);
+			prepare_answer(&b->ops[i], &err);
 			b->left--;
 		} else if (!b->ops[i].claim->busy) {
 			op_begin(&b->ops[i]);
 		}
 	}
 	if (--b->left == 0)
-		reply(b);
+		prepare_reply(b);
 }
 
 void prepare_call(struct prepare *p, struct grpc_call *call, const void *request)
@@ -573,7 +517,7 @@ static void drop_ops(struct dp_claim *c)
 		if (--b->left > 0)
 			continue;
 		(void)grpc_call_finish(b->call, GRPC_UNAVAILABLE, STR("the driver has ended"));
-		batch_free(b);
+		prepare_batch_free(b);
 	}
 }
 
@@ -608,13 +552,30 @@ bool prepare_owed(const struct prepare *p)
 	return p->asked > 0;
 }
 
-size_t prepare_count(const struct prepare *p)
+void prepare_each(const struct prepare *p, void (*fn)(void *arg, const struct dp_claim *c),
+		  void *arg)
 {
+	const struct dp_claim *c;
 	struct str key;
-	size_t at = 0, n = 0;
+	size_t at = 0;
 	void *value;
 
-	while (map_next(&p->claims, &at, &key, &value))
-		n += ((struct dp_claim *)value)->state == CLAIM_PREPARED;
+	while (map_next(&p->claims, &at, &key, &value)) {
+		c = value;
+		if (c->state == CLAIM_PREPARED)
+			fn(arg, c);
+	}
+}
+
+static void add_one(void *arg, const struct dp_claim *c UNUSED)
+{
+	++*(size_t *)arg;
+}
+
+size_t prepare_count(const struct prepare *p)
+{
+	size_t n = 0;
+
+	prepare_each(p, add_one, &n);
 	return n;
 }

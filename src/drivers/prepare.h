@@ -3,8 +3,9 @@
  *
  * Of one claim one thing happens at a time; different claims go side by side, and a call is
  * answered when all its claims are done. A claim that is prepared is answered from memory,
- * without the vendor and the API server, unless its CDI file is gone. What is prepared, and what
- * has been begun, is in a file before the vendor is told, so that no claim is forgotten by a crash:
+ * without the vendor and the API server, unless its CDI file is gone, or the vendor wants to be
+ * asked again; what he then refuses stays prepared as it was. What is prepared, and what has been
+ * begun, is in a file before the vendor is told, so that no claim is forgotten by a crash:
  * plugins/DRIVER/prepared.json. A file that cannot be read is set aside and told.
  *
  * With rolling updates all instances share that file, and serialize.lock keeps them one after the
@@ -28,6 +29,7 @@ struct prepare_opts {
 	struct client *client;
 	const char *driver, *dir, *cdi_dir; /* dir: plugins/DRIVER; all outlive it */
 	bool shared; /* other instances may run */
+	bool again; /* the vendor is asked for claims that are prepared, too */
 	/* The vendor. */
 	int (*prepare)(void *arg, struct dp_claim *c);
 	int (*unprepare)(void *arg, struct dp_claim *c);
@@ -55,5 +57,7 @@ bool prepare_owed(const struct prepare *p);
 
 /* Claims that are prepared. */
 size_t prepare_count(const struct prepare *p);
+void prepare_each(const struct prepare *p, void (*fn)(void *arg, const struct dp_claim *c),
+		  void *arg);
 
 #endif

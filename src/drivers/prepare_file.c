@@ -12,19 +12,6 @@
 
 enum { FORMAT = 1 };
 
-/* Ops on it wait: they are to find what another instance has done. */
-static void adopt(struct dp_claim *old, struct dp_claim *c)
-{
-	arena_release(&old->arena);
-	old->arena = c->arena;
-	arena_init(&c->arena, DRIVER_CLAIM_MAX);
-	old->results = c->results;
-	old->nresults = c->nresults;
-	old->own_file = c->own_file;
-	old->state = c->state;
-	claim_free(c);
-}
-
 static void add_claim(struct prepare *p, const struct json *tree, bool same_boot)
 {
 	struct dp_claim *c, *old;
@@ -40,7 +27,8 @@ static void add_claim(struct prepare *p, const struct json *tree, bool same_boot
 	if (old && old->state == CLAIM_PREPARED) {
 		claim_free(c);
 	} else if (old) {
-		adopt(old, c);
+		/* Ops on it wait: they are to find what another instance has done. */
+		claim_adopt(old, c);
 	} else {
 		c->owner = p;
 		(void)map_put(&p->claims, str_from(c->uid), c);

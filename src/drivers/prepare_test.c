@@ -40,6 +40,9 @@ struct test {
 	char error[4][256];
 	unsigned devices;
 	bool drained, gone; /* gone: the API server knows no claim */
+	const char *reserved; /* for whom, as JSON */
+	size_t consumers; /* that the vendor saw last */
+	const char *env; /* that he gives; NULL: no edits */
 };
 
 /* --- the world ---------------------------------------------------------------------------- */
@@ -60,8 +63,8 @@ static void answer_claim(struct api_world *w, struct http_stream *s, struct str 
 	(void)snprintf(text, sizeof(text),
 		       "{\"metadata\":{\"name\":\"%.*s\",\"uid\":\"uid-%.*s\"},\"status\":{"
 		       "\"allocation\":{\"devices\":{\"results\":[{\"request\":\"r\","
-		       "\"driver\":\"d\",\"pool\":\"p\",\"device\":\"x\"}]}}}}",
-		       STR_ARG(name), STR_ARG(name));
+		       "\"driver\":\"d\",\"pool\":\"p\",\"device\":\"x\"}]}},\"reservedFor\":%s}}",
+		       STR_ARG(name), STR_ARG(name), t->reserved ? t->reserved : "null");
 	api_world_reply(s, 200, "application/json", text);
 }
 
@@ -76,13 +79,15 @@ static int vendor(struct test *t, struct dp_claim *c)
 
 static int vendor_prepare(void *arg, struct dp_claim *c)
 {
-	static const char *const env[] = { "A=1", NULL };
-	struct dp_edits e = { .size = sizeof(e), .env = env };
 	struct test *t = arg;
+	const char *env[] = { t->env, NULL };
+	struct dp_edits e = { .size = sizeof(e), .env = env };
 
 	t->prepares++;
+	t->consumers = dp_claim_consumer_count(c);
 	assert_int_equal(dp_claim_count(c), 1);
-	assert_int_equal(dp_claim_edit(c, 0, &e), 0);
+	if (t->env)
+		assert_int_equal(dp_claim_edit(c, 0, &e), 0);
 	return vendor(t, c);
 }
 
@@ -91,6 +96,8 @@ static int vendor_unprepare(void *arg, struct dp_claim *c)
 	struct test *t = arg;
 
 	t->unprepares++;
+	assert_int_equal(dp_claim_consumer_count(c), 0);
+	assert_null(dp_claim_consumer(c, 0));
 	assert_int_equal(dp_claim_count(c), 1);
 	assert_string_equal(dp_claim_result(c, 0)->device, "x");
 	return vendor(t, c);
@@ -168,6 +175,7 @@ static int set_up(void **state)
 	api_world_init(&t->w, &o, HTTP_PROTOCOL_ANY);
 	t->w.handler = answer_claim;
 	t->w.data = t;
+	t->env = "A=1";
 	t->log = (struct driver_log){ on_log, NULL };
 	t->opts = (struct prepare_opts){ .loop = t->w.outside,
 					 .client = t->w.client,
@@ -466,6 +474,119 @@ static void a_disk_that_cannot_be_written_is_an_error_and_nothing_is_lost(void *
 	assert_int_equal(t->prepares, 2);
 }
 
+/* --- asked again -------------------------------------------------------------------------- */
+
+#define POD(name) "{\"resource\":\"pods\",\"name\":\"" name "\",\"uid\":\"uid-" name "\"}"
+
+static int set_up_again(void **state)
+{
+	struct test *t;
+
+	(void)set_up(state);
+	t = *state;
+	prepare_free(t->prepare);
+	t->opts.again = true;
+	begin(t);
+	return 0;
+}
+
+static void a_vendor_who_wants_it_is_asked_again_with_the_claim_as_it_is(void **state)
+{
+	struct test *t = *state;
+
+	t->reserved = "[" POD("q") "]";
+	expect(t, false, "a", "");
+	assert_int_equal(t->consumers, 1);
+	t->reserved = "[" POD("q") "," POD("r") "]";
+	t->env = "B=2";
+	expect(t, false, "a", "");
+	assert_int_equal(t->prepares, 2);
+	assert_int_equal(t->consumers, 2);
+	assert_int_equal(t->devices, 1);
+	assert_true(file_has(t, "cdi/k8s.d-claim-uid-a.json", "B=2"));
+	assert_false(file_has(t, "cdi/k8s.d-claim-uid-a.json", "A=1"));
+	/* No edits any more: no file, and the file of claims knows it. */
+	t->env = NULL;
+	expect(t, false, "a", "");
+	assert_false(file_has(t, "cdi/k8s.d-claim-uid-a.json", ""));
+	assert_true(file_has(t, "prepared.json", "\"ownFile\":false"));
+	assert_int_equal(prepare_count(t->prepare), 1);
+	expect(t, true, "a", "");
+	assert_int_equal(prepare_count(t->prepare), 0);
+}
+
+static void what_is_refused_again_stays_prepared(void **state)
+{
+	struct test *t = *state;
+
+	expect(t, false, "a", "");
+	t->result = -1;
+	t->env = "B=2";
+	expect(t, false, "a", "out of order");
+	assert_int_equal(t->prepares, 2);
+	assert_int_equal(prepare_count(t->prepare), 1);
+	assert_true(file_has(t, "cdi/k8s.d-claim-uid-a.json", "A=1"));
+	assert_true(file_has(t, "prepared.json", "\"prepared\":true"));
+	t->gone = true;
+	expect(t, false, "a", "retrieve claim ns/a: gone");
+	assert_int_equal(prepare_count(t->prepare), 1);
+	t->result = 0;
+	expect(t, true, "a", "");
+	assert_int_equal(t->unprepares, 1);
+	assert_int_equal(prepare_count(t->prepare), 0);
+}
+
+static void a_vendor_may_answer_again_later(void **state)
+{
+	struct test *t = *state;
+	unsigned answers;
+
+	expect(t, false, "a", "");
+	answers = t->answers;
+	t->result = DP_LATER;
+	t->env = "B=2";
+	ask(t, false, "a");
+	ask(t, true, "a");
+	settle(t);
+	assert_int_equal(t->answers, answers);
+	t->result = 0;
+	dp_claim_done(t->later[0], 0);
+	settle(t);
+	assert_int_equal(t->answers, answers + 2);
+	assert_int_equal(t->unprepares, 1);
+	assert_int_equal(prepare_count(t->prepare), 0);
+	/* The process ends while he is thinking: what was prepared still is. */
+	expect(t, false, "b", "");
+	t->result = DP_LATER;
+	ask(t, false, "b");
+	settle(t);
+	prepare_free(t->prepare);
+	begin(t);
+	assert_int_equal(prepare_count(t->prepare), 1);
+}
+
+static void collect(void *arg, const struct dp_claim *c)
+{
+	struct buf *names = arg;
+
+	(void)buf_addz(names, dp_claim_name(c));
+	assert_string_equal(dp_claim_result(c, 0)->device, "x");
+}
+
+static void claims_that_are_prepared_are_known_after_a_restart(void **state)
+{
+	CLEANUP(buf_release) struct buf names = BUF_INIT(KIB);
+	struct test *t = *state;
+
+	expect(t, false, "a", "");
+	t->result = -1;
+	expect(t, false, "b", "out of order");
+	prepare_free(t->prepare);
+	begin(t);
+	prepare_each(t->prepare, collect, &names);
+	assert_string_equal(names.p, "a");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -487,6 +608,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_disk_that_cannot_be_written_is_an_error_and_nothing_is_lost, set_up,
 			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_vendor_who_wants_it_is_asked_again_with_the_claim_as_it_is, set_up_again,
+			tear_down),
+		cmocka_unit_test_setup_teardown(what_is_refused_again_stays_prepared, set_up_again,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_vendor_may_answer_again_later, set_up_again,
+						tear_down),
+		cmocka_unit_test_setup_teardown(claims_that_are_prepared_are_known_after_a_restart,
+						set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("drivers/prepare", tests, NULL, NULL);

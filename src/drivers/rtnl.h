@@ -141,6 +141,8 @@ void rtnl_ip_print(const struct rtnl_ip *ip, char out[static RTNL_IP_TEXT]);
 void rtnl_ip_print_plain(const struct rtnl_ip *ip, char out[static RTNL_IP_TEXT]);
 /* Strict: no leading zeros, no host bits lost. `plain`: an address without a prefix. */
 bool rtnl_ip_parse(struct str text, bool plain, struct rtnl_ip *ret_ip);
+/* Has no bits beyond its prefix, as the kernel wants a route's target. */
+bool rtnl_ip_is_network(const struct rtnl_ip *ip);
 
 /* "02:42:ac:11:00:02" */
 void rtnl_mac_print(const struct rtnl_mac *mac, char out[static RTNL_MAC_TEXT]);
@@ -149,5 +151,7 @@ bool rtnl_mac_equal(const struct rtnl_mac *a, const struct rtnl_mac *b);
 
 /* What the kernel takes as a name: 1 to 15 bytes, no '/', ':' or space, not "." or "..". */
 bool rtnl_name_is_valid(struct str name);
+
+DEFINE_CLEANUP(rtnl_close, struct rtnl *);
 
 #endif

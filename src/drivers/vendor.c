@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "drivers/driver_impl.h"
 #include "drivers/vendor_kind.h"
+#include "drivers/vendor_status.h"
 
 struct vendor {
 	struct vendor_opts opts;
@@ -19,6 +20,7 @@ struct vendor {
 	struct dp_driver *driver;
 	struct vendor_device *v;
 	size_t n;
+	struct vendor_status status;
 };
 
 /* --- what a container gets ---------------------------------------------------------------- */
@@ -106,6 +108,7 @@ static int prepare(void *arg, struct dp_claim *c)
 		if (edit_with(v, d, config, edit_claim, &edit) < 0)
 			return -1;
 	}
+	vendor_status_tell(&v->status, c);
 	log_info(v->opts.log, "claim prepared", LOG_Z("namespace", dp_claim_namespace(c)),
 		 LOG_Z("name", dp_claim_name(c)), LOG_Z("uid", dp_claim_uid(c)),
 		 LOG_UINT("devices", dp_claim_count(c)));
@@ -116,6 +119,7 @@ static int unprepare(void *arg, struct dp_claim *c)
 {
 	struct vendor *v = arg;
 
+	vendor_status_clear(&v->status, c);
 	log_info(v->opts.log, "claim unprepared", LOG_Z("namespace", dp_claim_namespace(c)),
 		 LOG_Z("name", dp_claim_name(c)), LOG_Z("uid", dp_claim_uid(c)));
 	return 0;
@@ -301,6 +305,7 @@ int vendor_do(struct vendor *v, enum vendor_command command, struct str device, 
 	if (command == VENDOR_REMOVE || command == VENDOR_RESTORE)
 		r = tell_devices(v, err);
 	tell_pause(v);
+	vendor_status_changed(&v->status, d ? device : STR_NULL);
 	return r;
 }
 
@@ -338,6 +343,13 @@ static void make_devices(struct vendor *v)
 	v->v = xcalloc(v->n + 1, sizeof(*v->v));
 	for (size_t i = 0; i < v->n; i++)
 		vendor_kind_fill(v->kind, seed.p, (unsigned)i, (int)(i % numas), &v->v[i]);
+	v->status = (struct vendor_status){ .driver = v->driver,
+					    .kind = v->kind,
+					    .devices = v->v,
+					    .ndevices = v->n,
+					    .data_size = v->opts.status_data,
+					    .off = v->opts.no_status || v->opts.plugin,
+					    .log = v->opts.log };
 }
 
 static uint32_t flags_of(const struct vendor_opts *o)
@@ -383,6 +395,9 @@ int vendor_new(const struct vendor_opts *opts, struct vendor **ret_vendor, struc
 	v->kind = vendor_kind_find(opts->kind);
 	if (!v->kind)
 		r = error_set(err, ERR_INVALID, "\"%s\" is none of gpu, nic, fpga", opts->kind);
+	else if (opts->status_data > 0 && opts->status_data < VENDOR_STATUS_DATA_MIN)
+		r = error_set(err, ERR_INVALID, "data of %u bytes has no room for a uuid: %d, or 0",
+			      opts->status_data, VENDOR_STATUS_DATA_MIN);
 	if (opts->name)
 		(void)snprintf(v->name, sizeof(v->name), "%s", opts->name);
 	else
@@ -418,7 +433,12 @@ void vendor_free(struct vendor *v)
 
 int vendor_start(struct vendor *v, struct error *err)
 {
-	return driver_start(v->driver, err);
+	int r = driver_start(v->driver, err);
+
+	/* Claims from before: his devices may have been in another state when he ended. */
+	if (r == 0)
+		vendor_status_changed(&v->status, STR_NULL);
+	return r;
 }
 
 void vendor_stop(struct vendor *v, void (*done)(void *arg), void *arg)

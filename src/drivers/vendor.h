@@ -6,7 +6,8 @@
  * it, DEVPLANE_SIM_UUID_n has its uuid, and /dev/simKINDn is there (the host's /dev/null).
  *
  * Opaque parameters of a claim or class are handed on as DEVPLANE_SIM_CONFIG_n; with
- * {"failPrepare": "text"} the claim fails so.
+ * {"failPrepare": "text"} the claim fails so. What happens to a device also shows in the status of
+ * the claims that have it (vendor_status.h).
  * Threads: the loop's.
  */
 #ifndef DRIVERS_VENDOR_H
@@ -31,7 +32,8 @@ struct vendor_opts {
 	const char *resource; /* NULL: sim.devplane.dev/KIND */
 	const char *node_name, *kubeconfig, *root_dir, *cdi_dir, *instance;
 	unsigned devices, numa_nodes;
-	bool plugin, no_taint, no_health;
+	unsigned status_data; /* as vendor_status.h's data_size */
+	bool plugin, no_taint, no_health, no_status;
 	uint32_t dialects, timeout_s, heartbeat_ms;
 };
 

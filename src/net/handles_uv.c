@@ -1,5 +1,5 @@
 /*
- * Signals, folders and child processes on libuv. Freeing a handle closes it,
+ * Signals, folders, descriptors and child processes on libuv. Freeing a handle closes it,
  * and libuv gives the memory back in the next turn.
  */
 #include "net/loop_uv.h"
@@ -105,6 +105,59 @@ int loop_uv_watch_new(struct loop *l, const char *path,
 	return 0;
 }
 
+/* --- descriptors -------------------------------------------------------------------- */
+
+struct fd_uv {
+	struct loop_fd handle;
+	uv_poll_t uv;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void fd_closed(uv_handle_t *h)
+{
+	free(CONTAINER_OF(h, struct fd_uv, uv));
+}
+
+static void fd_free(struct loop_fd *f)
+{
+	uv_close((uv_handle_t *)&CONTAINER_OF(f, struct fd_uv, handle)->uv, fd_closed);
+}
+
+/*
+ * libuv ends the watch of a descriptor that has an error (POLLERR). A netlink socket has one
+ * whenever it lost messages, and goes on: whoever reads it gets the error, so it is just readable.
+ */
+static void on_readable(uv_poll_t *h, int status, int events UNUSED)
+{
+	struct fd_uv *f = CONTAINER_OF(h, struct fd_uv, uv);
+
+	if (status < 0)
+		(void)uv_poll_start(h, UV_READABLE, on_readable);
+	f->fn(f->arg);
+}
+
+int loop_uv_fd_new(struct loop *l, int fd, void (*fn)(void *arg), void *arg,
+		   struct loop_fd **ret_fd, struct error *err)
+{
+	struct fd_uv *f = XNEW(struct fd_uv);
+	int r;
+
+	*f = (struct fd_uv){ .handle = { .free = fd_free }, .fn = fn, .arg = arg };
+	r = uv_poll_init(&loop_uv_of(l)->uv, &f->uv, fd);
+	if (r != 0) {
+		free(f);
+		return loop_uv_error(err, ERR_IO, r, "cannot watch a descriptor");
+	}
+	r = uv_poll_start(&f->uv, UV_READABLE, on_readable);
+	if (r != 0) {
+		fd_free(&f->handle);
+		return loop_uv_error(err, ERR_IO, r, "cannot watch a descriptor");
+	}
+	*ret_fd = &f->handle;
+	return 0;
+}
+
 /* --- child processes ---------------------------------------------------------------- */
 
 struct child_uv {
@@ -148,7 +201,7 @@ int loop_uv_child_new(struct loop *l, const struct loop_child_opts *opts,
 {
 	struct child_uv *c = XNEW(struct child_uv);
 	uv_stdio_container_t stdio[3] = {
-		{ .flags = UV_IGNORE },
+		{ .flags = opts->in_fd ? UV_INHERIT_FD : UV_IGNORE, .data.fd = opts->in_fd },
 		{ .flags = UV_INHERIT_FD, .data.fd = opts->out_fd ? opts->out_fd : 1 },
 		{ .flags = UV_INHERIT_FD, .data.fd = opts->err_fd ? opts->err_fd : 2 },
 	};

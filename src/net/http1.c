@@ -218,18 +218,20 @@ static int input(struct http_session *h, char *data, size_t n, struct error *err
 
 /*
  * A client may close its side and still wait for an answer; but when the answer
- * is an endless stream, as a watch is, it has just gone away.
+ * is an endless stream, as a watch is, it has just gone away; so it has where the
+ * server says that none of its clients does this.
  */
 static int server_eof(struct http1 *c, struct error *err)
 {
 	struct http_stream *s = http1_current(c);
 	bool whole = c->reading == HTTP1_READ_HOLD || c->reading == HTTP1_READ_DROP;
 	bool endless = s && s->out_head && !s->out_ended && s->out_length < 0;
+	bool gone = endless || (c->h.config->eof_cancels && s && !s->out_ended);
 	int r;
 
 	if (!s && !c->fault.status)
 		http1_end_session(c);
-	if (!s || (whole && !endless))
+	if (!s || (whole && !gone))
 		return 0;
 	if (s->out_ended) {
 		c->reading = HTTP1_READ_DROP;

@@ -300,6 +300,18 @@ void loop_watch_free(struct loop_watch *w)
 		w->free(w);
 }
 
+int loop_fd_new(struct loop *l, int fd, void (*fn)(void *arg), void *arg, struct loop_fd **ret_fd,
+		struct error *err)
+{
+	return l->ops->fd_new(l, fd, fn, arg, ret_fd, err);
+}
+
+void loop_fd_free(struct loop_fd *f)
+{
+	if (f)
+		f->free(f);
+}
+
 int loop_child_new(struct loop *l, const struct loop_child_opts *opts,
 		   struct loop_child **ret_child, struct error *err)
 {

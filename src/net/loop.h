@@ -1,5 +1,5 @@
 /*
- * loop - one thread's event loop: timers, messages, signals, folders, children.
+ * loop - one thread's event loop: timers, messages, signals, folders, descriptors, children.
  *
  * loop_new() makes the real one on libuv; sim.h makes loops that live in
  * a seeded, simulated world with its own time. Everything that waits goes
@@ -127,6 +127,19 @@ int loop_watch_new(struct loop *l, const char *path,
 		   struct loop_watch **ret_watch, struct error *err);
 void loop_watch_free(struct loop_watch *w);
 
+/* --- descriptors ----------------------------------------------------------------- */
+
+/*
+ * Calls fn in each turn in which the descriptor can be read or has an error to tell, until fn has
+ * read all of it. The descriptor stays the caller's, who closes it after loop_fd_free(). fn may
+ * free the handle. A simulated loop has none (-ERR_UNIMPLEMENTED).
+ */
+struct loop_fd;
+
+int loop_fd_new(struct loop *l, int fd, void (*fn)(void *arg), void *arg, struct loop_fd **ret_fd,
+		struct error *err);
+void loop_fd_free(struct loop_fd *f);
+
 /* --- child processes ----------------------------------------------------------- */
 
 struct loop_child;
@@ -135,6 +148,7 @@ struct loop_child_opts {
 	const char *const *argv; /* argv[0] is looked up in PATH; NULL-terminated */
 	const char *const *env; /* NULL: ours */
 	const char *cwd; /* NULL: ours */
+	int in_fd; /* given to the child as 0; 0 means /dev/null */
 	int out_fd, err_fd; /* given to the child as 1 and 2; 0 means ours */
 	/* Called once, unless freed before. `signal` is 0 after a normal exit. */
 	void (*on_exit)(void *arg, int status, int signal);

@@ -29,6 +29,8 @@ struct loop_ops {
 	int (*watch_new)(struct loop *l, const char *path,
 			 void (*fn)(void *arg, struct str name, const struct error *err), void *arg,
 			 struct loop_watch **ret_watch, struct error *err);
+	int (*fd_new)(struct loop *l, int fd, void (*fn)(void *arg), void *arg,
+		      struct loop_fd **ret_fd, struct error *err);
 	int (*child_new)(struct loop *l, const struct loop_child_opts *opts,
 			 struct loop_child **ret_child, struct error *err);
 };
@@ -52,6 +54,9 @@ struct loop_signal {
 };
 struct loop_watch {
 	void (*free)(struct loop_watch *w);
+};
+struct loop_fd {
+	void (*free)(struct loop_fd *f);
 };
 struct loop_child {
 	int pid;

@@ -1,7 +1,6 @@
 /*
- * The real loop: timers, messages between threads, deferred work, sockets,
- * signals, folders, children. Times are the kernel's, so nothing here asserts
- * how long a thing takes, only that it happens and in which order.
+ * The real loop: timers, messages between threads, deferred work, sockets. Times are the kernel's,
+ * so nothing here asserts how long a thing takes, only that it happens and in which order.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -541,103 +540,6 @@ static void running_out_of_descriptors_delays_accepting(void **state UNUSED)
 	loop_free(w.loop);
 }
 
-/* --- signals, folders, children -------------------------------------------------------------- */
-
-static void stop_on_signal(void *arg, int signum)
-{
-	assert_int_equal(signum, SIGUSR1);
-	loop_stop(arg);
-}
-
-static void a_signal_is_delivered(void **state UNUSED)
-{
-	struct loop *l = new_loop();
-	struct loop_signal *s;
-
-	assert_int_equal(loop_signal_new(l, SIGUSR1, stop_on_signal, l, &s, NULL), 0);
-	assert_int_equal(raise(SIGUSR1), 0);
-	loop_run(l);
-	loop_signal_free(s);
-	loop_free(l);
-}
-
-struct folder {
-	struct loop *loop;
-	char want[32];
-};
-
-static void on_entry(void *arg, struct str name, const struct error *err)
-{
-	struct folder *f = arg;
-
-	assert_null(err);
-	if (str_eqz(name, f->want))
-		loop_stop(f->loop);
-}
-
-static void a_new_file_in_a_folder_is_noticed(void **state UNUSED)
-{
-	char path[] = "/tmp/devplane-loop-XXXXXX", file[64];
-	struct folder f = { .loop = new_loop(), .want = "plugin.sock" };
-	struct loop_watch *w;
-	struct error err;
-
-	assert_int_equal(loop_watch_new(f.loop, "/nonexistent", on_entry, &f, &w, &err),
-			 -ERR_NOT_FOUND);
-	assert_non_null(mkdtemp(path));
-	assert_int_equal(loop_watch_new(f.loop, path, on_entry, &f, &w, NULL), 0);
-	(void)snprintf(file, sizeof(file), "%s/plugin.sock", path);
-	(void)close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-	loop_run(f.loop);
-	assert_int_equal(unlink(file), 0);
-	loop_run(f.loop);
-	loop_watch_free(w);
-	assert_int_equal(rmdir(path), 0);
-	loop_free(f.loop);
-}
-
-struct offspring {
-	struct loop *loop;
-	int status, signal;
-};
-
-static void on_exit_of(void *arg, int status, int signal)
-{
-	struct offspring *o = arg;
-
-	o->status = status;
-	o->signal = signal;
-	loop_stop(o->loop);
-}
-
-static void children_report_how_they_ended(void **state UNUSED)
-{
-	static const char *const fails[] = { "sh", "-c", "exit 7", NULL };
-	static const char *const sleeps[] = { "sleep", "1000", NULL };
-	static const char *const nowhere[] = { "/nonexistent/program", NULL };
-	struct offspring o = { .loop = new_loop() };
-	struct loop_child_opts opts = { .argv = fails, .on_exit = on_exit_of, .arg = &o };
-	struct loop_child *c;
-	struct error err;
-
-	assert_int_equal(loop_child_new(o.loop, &opts, &c, NULL), 0);
-	loop_run(o.loop);
-	assert_int_equal(o.status, 7);
-	assert_int_equal(loop_child_kill(c, SIGTERM, &err), -ERR_NOT_FOUND);
-	loop_child_free(c);
-
-	opts.argv = sleeps;
-	assert_int_equal(loop_child_new(o.loop, &opts, &c, NULL), 0);
-	assert_int_equal(loop_child_kill(c, SIGTERM, NULL), 0);
-	loop_run(o.loop);
-	assert_int_equal(o.signal, SIGTERM);
-	loop_child_free(c);
-
-	opts.argv = nowhere;
-	assert_int_equal(loop_child_new(o.loop, &opts, &c, &err), -ERR_NOT_FOUND);
-	loop_free(o.loop);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -653,9 +555,6 @@ int main(void)
 		cmocka_unit_test(a_conn_may_be_freed_while_it_connects),
 		cmocka_unit_test(a_socket_in_use_is_refused_and_a_stale_one_replaced),
 		cmocka_unit_test(running_out_of_descriptors_delays_accepting),
-		cmocka_unit_test(a_signal_is_delivered),
-		cmocka_unit_test(a_new_file_in_a_folder_is_noticed),
-		cmocka_unit_test(children_report_how_they_ended),
 	};
 
 	return cmocka_run_group_tests_name("net/loop", tests, NULL, NULL);

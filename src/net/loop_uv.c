@@ -128,6 +128,7 @@ static const struct loop_ops loop_uv_ops = {
 	.listen = listener_uv_open,
 	.signal_new = loop_uv_signal_new,
 	.watch_new = loop_uv_watch_new,
+	.fd_new = loop_uv_fd_new,
 	.child_new = loop_uv_child_new,
 };
 

@@ -55,6 +55,8 @@ int loop_uv_signal_new(struct loop *l, int signum, void (*fn)(void *arg, int sig
 int loop_uv_watch_new(struct loop *l, const char *path,
 		      void (*fn)(void *arg, struct str name, const struct error *err), void *arg,
 		      struct loop_watch **ret_watch, struct error *err);
+int loop_uv_fd_new(struct loop *l, int fd, void (*fn)(void *arg), void *arg,
+		   struct loop_fd **ret_fd, struct error *err);
 int loop_uv_child_new(struct loop *l, const struct loop_child_opts *opts,
 		      struct loop_child **ret_child, struct error *err);
 

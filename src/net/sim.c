@@ -346,6 +346,7 @@ static const struct loop_ops sim_loop_ops = {
 	.listen = sim_listen,
 	.signal_new = sim_signal_new,
 	.watch_new = sim_watch_new,
+	.fd_new = sim_fd_new,
 	.child_new = sim_child_new,
 };
 

@@ -268,6 +268,15 @@ void sim_mkdir(struct sim *s, const char *path)
 	vec_remove_swap(&s->removed, at);
 }
 
+/* --- descriptors ---------------------------------------------------------------------- */
+
+int sim_fd_new(struct loop *l UNUSED, int fd, void (*fn)(void *arg) UNUSED, void *arg UNUSED,
+	       struct loop_fd **ret_fd UNUSED, struct error *err)
+{
+	return error_set(err, ERR_UNIMPLEMENTED,
+			 "cannot watch descriptor %d: a simulated world has none", fd);
+}
+
 /* --- children ------------------------------------------------------------------------- */
 
 struct sim_child {

@@ -438,6 +438,24 @@ static void children_do_what_they_are_told(void **state UNUSED)
 	sim_free(s);
 }
 
+static void nothing(void *arg UNUSED)
+{
+}
+
+static void descriptors_are_refused(void **state UNUSED)
+{
+	struct sim *s = sim_new(&(struct sim_opts){ 0 });
+	struct loop *l = sim_loop_new(s, "host");
+	struct loop_fd *f = NULL;
+	struct error err;
+
+	assert_int_equal(loop_fd_new(l, 0, nothing, NULL, &f, &err), -ERR_UNIMPLEMENTED);
+	assert_string_equal(err.msg, "cannot watch descriptor 0: a simulated world has none");
+	assert_null(f);
+	loop_free(l);
+	sim_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -450,6 +468,7 @@ int main(void)
 		cmocka_unit_test(a_signal_reaches_all_loops_of_its_host),
 		cmocka_unit_test(folders_tell_that_something_changed),
 		cmocka_unit_test(children_do_what_they_are_told),
+		cmocka_unit_test(descriptors_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("net/sim", tests, NULL, NULL);

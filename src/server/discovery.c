@@ -82,6 +82,28 @@ static void put_verbs(struct json_writer *w, unsigned verbs)
 	json_writer_end_array(w);
 }
 
+/*
+ * Names that rights are given on, with no objects behind them. Listed, or kubectl would not know
+ * their group: `kubectl auth can-i update-device-status drivers.resource.k8s.io/NAME` asks about
+ * a resource that it found here. Whoever walks the list for objects looks for verbs they have not.
+ */
+static const struct bare {
+	struct str api_version, resource, singular, kind;
+	const char *verb;
+	enum gate gate;
+} bares[] = {
+	{ STR("resource.k8s.io/v1"), STR("drivers"), STR("driver"), STR("Driver"),
+	  "update-device-status", GATE_DRAResourceClaimDeviceStatus },
+};
+
+static void put_bare_verb(struct json_writer *w, const struct bare *b)
+{
+	json_writer_keyz(w, "verbs");
+	json_writer_begin_array(w);
+	json_writer_strz(w, b->verb);
+	json_writer_end_array(w);
+}
+
 static bool same_version(const struct schema_kind *a, const struct schema_kind *b)
 {
 	return str_eq(a->api_version, b->api_version);
@@ -135,6 +157,23 @@ static void put_subresource(struct json_writer *w, const struct schema_kind *k,
 	json_writer_end_object(w);
 }
 
+static void put_bares(const struct discovery *d, const struct schema_kind *first,
+		      struct json_writer *w)
+{
+	for (const struct bare *b = bares; b < bares + ARRAY_SIZE(bares); b++) {
+		if (!str_eq(b->api_version, first->api_version) || !gates_on(&d->gates, b->gate))
+			continue;
+		json_writer_begin_object(w);
+		put(w, "name", b->resource);
+		put(w, "singularName", b->singular);
+		json_writer_keyz(w, "namespaced");
+		json_writer_bool(w, false);
+		put(w, "kind", b->kind);
+		put_bare_verb(w, b);
+		json_writer_end_object(w);
+	}
+}
+
 static void put_features(struct json_writer *w, const struct gates *gates)
 {
 	json_writer_keyz(w, "features");
@@ -166,6 +205,7 @@ static void print_resources(const struct discovery *d, const struct entry *e, st
 			if (gates_on(&d->gates, k->subresources[i].gate))
 				put_subresource(w, k, &k->subresources[i]);
 	}
+	put_bares(d, first, w);
 	json_writer_end_array(w);
 	if (!first->group.n)
 		put_features(w, &d->gates);
@@ -303,6 +343,22 @@ static void put_aggregated_resource(const struct discovery *d, const struct sche
 	json_writer_end_object(w);
 }
 
+static void put_aggregated_bares(const struct discovery *d, const struct schema_kind *first,
+				 struct json_writer *w)
+{
+	for (const struct bare *b = bares; b < bares + ARRAY_SIZE(bares); b++) {
+		if (!str_eq(b->api_version, first->api_version) || !gates_on(&d->gates, b->gate))
+			continue;
+		json_writer_begin_object(w);
+		put(w, "resource", b->resource);
+		put_response_kind(w, first, first->group, first->version, b->kind);
+		put(w, "scope", STR("Cluster"));
+		put(w, "singularResource", b->singular);
+		put_bare_verb(w, b);
+		json_writer_end_object(w);
+	}
+}
+
 static void put_aggregated_version(const struct discovery *d, const struct schema_kind *first,
 				   struct json_writer *w)
 {
@@ -316,6 +372,7 @@ static void put_aggregated_version(const struct discovery *d, const struct schem
 	while ((k = next_kind(d, &at)))
 		if (same_version(k, first))
 			put_aggregated_resource(d, k, w);
+	put_aggregated_bares(d, first, w);
 	json_writer_end_array(w);
 	put(w, "freshness", STR("Current"));
 	json_writer_end_object(w);

@@ -3,6 +3,7 @@
  * it, what is not there is made.
  */
 #include "server/authz.h"
+#include "server/claim_access.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 #include "server/verb_impl.h"
@@ -76,6 +77,7 @@ void verb_update(struct exchange *x)
 	struct mutation *m = mutation_new(x, &update_ops);
 	struct error err = { 0 };
 
+	claim_access_attach(m);
 	if (verb_is_foreign(x))
 		mutation_refuse(m, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED });
 	else if (verb_body_format(m, &err) < 0)
@@ -140,6 +142,7 @@ void verb_patch(struct exchange *x)
 {
 	struct mutation *m = mutation_new(x, &patch_ops);
 
+	claim_access_attach(m);
 	if (verb_is_foreign(x))
 		mutation_refuse(m, &(struct error){ .code = ERR_METHOD_NOT_ALLOWED });
 	else if (verb_patch_options(m))

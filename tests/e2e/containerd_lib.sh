@@ -9,6 +9,9 @@
 # several live side by side and beside the machine's own. Where containers cannot run the start
 # fails and says why on standard error: that is a failure, no reason to skip. Only somebody who is not
 # root is to skip: containerd_possible tells.
+#
+# With $CONTAINERD_PLUGIN, a devplane binary, `devplane cni` follows the bridge in each pod's network, with the
+# root folder $CONTAINERD_PLUGIN_ROOT: plugins are then found in DIR/cni-bin, where Debian's are linked to.
 
 containerd_possible() {
 	[ "$(id -u)" -eq 0 ]
@@ -69,8 +72,14 @@ containerd_net() {
 }
 
 containerd_config() {
-	local dir=$1
+	local dir=$1 bin=/usr/lib/cni
 	mkdir -p "$dir"/{root,state,cni,runc}
+	if [ -n "${CONTAINERD_PLUGIN:-}" ]; then
+		bin=$dir/cni-bin
+		mkdir -p "$bin"
+		ln -sf /usr/lib/cni/* "$bin/"
+		ln -sf "$CONTAINERD_PLUGIN" "$bin/devplane-cni"
+	fi
 	cat >"$dir/config.toml" <<-END
 		version = 2
 		root = "$dir/root"
@@ -88,7 +97,7 @@ containerd_config() {
 		  netns_mounts_under_state_dir = true
 		  stream_server_port = "0"
 		  [plugins."io.containerd.grpc.v1.cri".cni]
-		    bin_dir = "/usr/lib/cni"
+		    bin_dir = "$bin"
 		    conf_dir = "$dir/cni"
 		  [plugins."io.containerd.grpc.v1.cri".containerd]
 		    snapshotter = "$(cat "$dir/snapshotter")"
@@ -102,13 +111,15 @@ containerd_config() {
 
 # A bridge without a way out: pods and the machine reach each other.
 containerd_network() {
-	local dir=$1 net
+	local dir=$1 net next=
 	net=$(containerd_net "$dir")
+	[ -z "${CONTAINERD_PLUGIN:-}" ] ||
+		next=", { \"type\": \"devplane-cni\", \"rootDir\": \"$CONTAINERD_PLUGIN_ROOT\" }"
 	cat >"$dir/cni/10-test.conflist" <<-END
 		{ "cniVersion": "0.4.0", "name": "devplane-test", "plugins": [
 		  { "type": "bridge", "bridge": "dpt$net", "isGateway": true, "ipMasq": false,
 		    "ipam": { "type": "host-local", "dataDir": "$dir/cni-data", "subnet": "10.$((0x$net)).77.0/24",
-		              "routes": [ { "dst": "0.0.0.0/0" } ] } } ] }
+		              "routes": [ { "dst": "0.0.0.0/0" } ] } }$next ] }
 	END
 }
 

@@ -130,20 +130,26 @@ export function podOn(node, { name = unique("pod"), annotations, ...spec } = {})
 }
 
 // Makes a ResourceClaim that is allocated and reserved for the pod, as a scheduler would: results are
-// { request, driver, pool, device }.
-export async function allocateClaim(client, name, results, pod) {
+// { request, driver, pool, device }. Options: opaque parameters for a driver, the node's name, others who use it.
+export async function allocateClaim(client, name, results, pod, { parameters, driver, node, users = [] } = {}) {
 	const requests = [...new Set(results.map((r) => r.request.split("/")[0]))]
 	const made = await client.post(claims, {
 		metadata: { name },
 		spec: { devices: { requests: requests.map((r) => ({ name: r, exactly: { deviceClassName: "any", count: results.filter((x) => x.request === r).length } })) } },
 	})
 	assert.equal(made.code, 201, made.text)
-	return reserveClaim(client, made.body, results, pod)
+	const config = parameters && [{ source: "FromClaim", opaque: { driver, parameters } }]
+	const nodeSelector = node && { nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] }] }
+	return setAllocation(client, made.body, { devices: { results, config }, nodeSelector }, [pod, ...users])
 }
 
-export async function reserveClaim(client, claim, results, ...users) {
+export function reserveClaim(client, claim, results, ...users) {
+	return setAllocation(client, claim, { devices: { results } }, users)
+}
+
+async function setAllocation(client, claim, allocation, users) {
 	const status = {
-		allocation: { devices: { results } },
+		allocation,
 		reservedFor: users.map((p) => ({ resource: "pods", name: p.metadata.name, uid: p.metadata.uid })),
 	}
 	const done = await client.patch(`${claims}/${claim.metadata.name}/status`, { status }, "merge")

@@ -1,0 +1,446 @@
+/*
+ * The net driver as a whole, in real network namespaces: kubelet, runtime and API server are this process.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "drivers/nic_world.h"
+
+static int set_up(void **state)
+{
+	struct nic_world *w = XNEW(struct nic_world);
+
+	nic_world_init(w);
+	*state = w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	nic_world_release(*state);
+	free(*state);
+	return 0;
+}
+
+/* --- looking ------------------------------------------------------------------------------- */
+
+static const char *const addressed = "{\"network\":\"blue\",\"interfaceName\":\"net1\","
+				     "\"addresses\":[\"192.0.2.5/24\"],\"mtu\":1400}";
+
+static int index_of(struct rtnl *r, const char *name)
+{
+	struct rtnl_link l;
+
+	return rtnl_link_by_name(r, name, &l, NULL) == 0 ? l.index : 0;
+}
+
+static void assert_text(const struct json *entry, const char *pointer, const char *want)
+{
+	struct str got = json_str(json_pointer(entry, str_from(pointer)));
+
+	if (!str_eqz(got, want))
+		fail_msg("%s is \"%.*s\", not \"%s\"", pointer, STR_ARG(got), want);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("\"%s\" is not in \"%s\"", part, text);
+}
+
+static void prepare(struct nic_world *w, int n, const char *device, const char *parameters,
+		    const char *pods)
+{
+	nic_world_claim(w, n, device, parameters, pods);
+	nic_world_prepare(w, n);
+}
+
+/* Claim n of pod n is prepared and its interface is in the pod. */
+static void attach(struct nic_world *w, int n, const char *device, const char *parameters)
+{
+	char pods[2] = { (char)('0' + n), 0 };
+
+	prepare(w, n, device, parameters, pods);
+	assert_string_equal(w->error, "");
+	nic_world_ask(w, "/add", n, "");
+	assert_int_equal(w->status, 200);
+}
+
+static void set_link(struct rtnl *r, const char *name, bool up)
+{
+	struct rtnl_change c = { .set_up = true, .up = up };
+
+	assert_int_equal(rtnl_link_change(r, index_of(r, name), &c, NULL), 0);
+}
+
+/* --- the way of a claim -------------------------------------------------------------------- */
+
+static void a_claim_goes_all_the_way(void **state)
+{
+	struct nic_world *w = *state;
+	const struct json *e;
+
+	prepare(w, 1, "veth-0", addressed, "1");
+	assert_string_equal(w->error, "");
+	e = nic_world_reason(w, 1, "Prepared");
+	assert_text(e, "/data/network", "blue");
+	assert_null(json_getz(e, "networkData"));
+	assert_int_equal(index_of(w->pods[1], "net1"), 0);
+
+	nic_world_ask(w, "/add", 1, "");
+	assert_int_equal(w->status, 200);
+	assert_has(w->answer, "\"name\":\"net1\"");
+	assert_has(w->answer, "192.0.2.5/24");
+	e = nic_world_reason(w, 1, "Attached");
+	assert_text(e, "/conditions/0/status", "True");
+	assert_text(e, "/networkData/interfaceName", "net1");
+	assert_text(e, "/networkData/ips/0", "192.0.2.5/24");
+	assert_text(e, "/data/kind", "veth");
+	assert_int_equal(json_i64_at(json_getz(e, "data"), "mtu", 0), 1400);
+	nic_world_ask(w, "/check", 1, "");
+	assert_int_equal(w->status, 200);
+
+	nic_world_ask(w, "/del", 1, "");
+	assert_int_equal(w->status, 200);
+	e = nic_world_reason(w, 1, "Detached");
+	assert_null(json_getz(e, "networkData"));
+	assert_int_equal(index_of(w->pods[1], "net1"), 0);
+
+	nic_world_unprepare(w, 1);
+	assert_string_equal(w->error, "");
+	nic_world_no_entry(w, 1);
+}
+
+static void what_the_kernel_tells_is_in_the_status(void **state)
+{
+	struct nic_world *w = *state;
+	struct rtnl_address a = { 0 };
+	struct rtnl_change rename = { .name = "other" };
+	const struct json *e;
+
+	attach(w, 1, "veth-0", addressed);
+	(void)nic_world_reason(w, 1, "Attached");
+
+	set_link(w->pods[1], "net1", false);
+	e = nic_world_reason(w, 1, "LinkDown");
+	assert_text(e, "/conditions/0/message", "net1 is switched off");
+	nic_world_ask(w, "/check", 1, "");
+	assert_int_not_equal(w->status, 200);
+	assert_has(w->answer, "LinkDown");
+
+	assert_int_equal(rtnl_link_change(w->pods[1], index_of(w->pods[1], "net1"), &rename, NULL),
+			 0);
+	set_link(w->pods[1], "other", true);
+	e = nic_world_reason(w, 1, "Attached");
+	assert_text(e, "/networkData/interfaceName", "other");
+
+	assert_true(rtnl_ip_parse(STR("192.0.2.5/24"), false, &a.ip));
+	a.index = index_of(w->pods[1], "other");
+	assert_int_equal(rtnl_address_delete(w->pods[1], &a, NULL), 0);
+	e = nic_world_reason(w, 1, "AddressMissing");
+	assert_null(json_pointer(e, STR("/networkData/ips/0")));
+
+	assert_int_equal(rtnl_link_delete(w->pods[1], a.index, NULL), 0);
+	e = nic_world_reason(w, 1, "InterfaceGone");
+	assert_null(json_getz(e, "networkData"));
+	nic_world_unprepare(w, 1);
+	assert_string_equal(w->error, "");
+}
+
+static void an_interface_of_the_node_is_moved_and_comes_back(void **state)
+{
+	struct nic_world *w = *state;
+	struct rtnl_link before, after;
+
+	assert_int_equal(rtnl_link_by_name(w->host, "host0", &before, NULL), 0);
+	attach(w, 1, "host0", "{\"mtu\":1300,\"hardwareAddress\":\"02:00:00:00:00:77\"}");
+	assert_text(nic_world_reason(w, 1, "Attached"), "/networkData/hardwareAddress",
+		    "02:00:00:00:00:77");
+	assert_int_equal(index_of(w->host, "host0"), 0);
+	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
+
+	/* Unprepare alone takes it back, too. */
+	nic_world_unprepare(w, 1);
+	assert_string_equal(w->error, "");
+	assert_int_equal(rtnl_link_by_name(w->host, "host0", &after, NULL), 0);
+	assert_int_equal(after.mtu, before.mtu);
+	assert_true(rtnl_mac_equal(&after.mac, &before.mac));
+	assert_int_equal(after.up, before.up);
+	nic_world_ask(w, "/del", 1, "");
+	assert_int_equal(w->status, 200);
+}
+
+/* --- refusals ------------------------------------------------------------------------------ */
+
+static void what_cannot_be_is_refused_in_the_same_words(void **state)
+{
+	struct nic_world *w = *state;
+	const struct json *e;
+
+	prepare(w, 1, "veth-0", "{\"adresses\":[]}", "1");
+	assert_has(w->error, "did you mean addresses");
+	e = nic_world_reason(w, 1, "InvalidConfig");
+	assert_text(e, "/conditions/0/message", w->error);
+
+	prepare(w, 2, "veth-0", NULL, "12");
+	assert_has(w->error, "pod-1, pod-2");
+	(void)nic_world_reason(w, 2, "ReservedForSeveralPods");
+
+	prepare(w, 3, "veth-0", NULL, "");
+	assert_has(w->error, "no pod");
+	(void)nic_world_reason(w, 3, "Refused");
+
+	prepare(w, 4, "veth-0", addressed, "1");
+	assert_string_equal(w->error, "");
+	prepare(w, 5, "veth-0", NULL, "2");
+	assert_has(w->error, "in use by claim default/claim-4");
+	prepare(w, 6, "veth-1", addressed, "1");
+	assert_has(w->error, "interfaceName net1 is wanted");
+
+	/* What was refused is unprepared without harm. */
+	nic_world_unprepare(w, 2);
+	assert_string_equal(w->error, "");
+	nic_world_no_entry(w, 2);
+}
+
+static void preparing_again_changes_nothing_and_a_second_pod_is_refused(void **state)
+{
+	struct nic_world *w = *state;
+
+	attach(w, 1, "veth-0", addressed);
+	nic_world_prepare(w, 1);
+	assert_string_equal(w->error, "");
+	(void)nic_world_reason(w, 1, "Attached");
+
+	nic_world_reserve(w, 1, "12");
+	nic_world_prepare(w, 1);
+	assert_has(w->error, "pod-1, pod-2");
+	/* The first keeps it. */
+	assert_text(nic_world_reason(w, 1, "ReservedForSeveralPods"), "/networkData/interfaceName",
+		    "net1");
+	nic_world_reserve(w, 1, "1");
+	nic_world_prepare(w, 1);
+	assert_string_equal(w->error, "");
+	(void)nic_world_reason(w, 1, "Attached");
+}
+
+static void a_second_pod_is_refused_at_its_sandbox_until_the_claim_is_its_own(void **state)
+{
+	struct nic_world *w = *state;
+
+	attach(w, 1, "veth-0", addressed);
+	nic_world_reserve(w, 1, "12");
+	nic_world_pod(w, 2, 1);
+	nic_world_pod(w, 3, 9);
+	nic_world_ask(w, "/add", 2, "");
+	assert_int_not_equal(w->status, 200);
+	assert_has(w->answer, "pod-1, pod-2");
+	(void)nic_world_reason(w, 1, "ReservedForSeveralPods");
+	/* A pod that names another claim goes on. */
+	nic_world_ask(w, "/add", 3, "");
+	assert_int_equal(w->status, 200);
+
+	nic_world_reserve(w, 1, "2");
+	nic_world_ask(w, "/add", 2, "");
+	assert_int_equal(w->status, 200);
+	(void)nic_world_reason(w, 1, "Attached");
+	assert_int_equal(index_of(w->pods[1], "net1"), 0);
+	assert_int_not_equal(index_of(w->pods[2], "net1"), 0);
+}
+
+/* --- sandboxes ----------------------------------------------------------------------------- */
+
+static void a_sandbox_has_all_interfaces_or_none(void **state)
+{
+	struct nic_world *w = *state;
+	struct rtnl_new_link taken = {
+		.kind = "veth", .name = "net7", .peer = "net7x", .ns_fd = -1
+	};
+
+	prepare(w, 1, "veth-0", addressed, "1");
+	prepare(w, 2, "veth-1", "{\"interfaceName\":\"net7\"}", "1");
+	assert_int_equal(rtnl_link_add(w->pods[1], &taken, NULL), 0);
+	nic_world_ask(w, "/add", 1, "");
+	assert_int_not_equal(w->status, 200);
+	assert_has(w->answer, "net7");
+	(void)nic_world_reason(w, 1, "AttachFailed");
+	(void)nic_world_reason(w, 2, "AttachFailed");
+	assert_int_equal(index_of(w->pods[1], "net1"), 0);
+
+	assert_int_equal(rtnl_link_delete(w->pods[1], index_of(w->pods[1], "net7"), NULL), 0);
+	nic_world_ask(w, "/add", 1, "");
+	assert_int_equal(w->status, 200);
+	(void)nic_world_reason(w, 1, "Attached");
+	(void)nic_world_reason(w, 2, "Attached");
+}
+
+static void a_new_sandbox_of_the_pod_takes_over(void **state)
+{
+	struct nic_world *w = *state;
+	int first;
+
+	attach(w, 1, "veth-0", addressed);
+	first = index_of(w->pods[1], "net1");
+	nic_world_ask(w, "/add", 1, "");
+	assert_int_equal(w->status, 200);
+	assert_int_equal(index_of(w->pods[1], "net1"), first);
+
+	nic_world_ask(w, "/add", 1, "-again");
+	assert_int_equal(w->status, 200);
+	assert_int_not_equal(index_of(w->pods[1], "net1"), first);
+	/* The old one's end is none of the new one's business. */
+	nic_world_ask(w, "/del", 1, "");
+	assert_int_equal(w->status, 200);
+	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
+	nic_world_ask(w, "/del", 1, "-again");
+	assert_int_equal(index_of(w->pods[1], "net1"), 0);
+}
+
+static void what_the_runtime_forgot_is_collected(void **state)
+{
+	struct nic_world *w = *state;
+
+	attach(w, 1, "veth-0", NULL);
+	attach(w, 2, "veth-1", NULL);
+	nic_world_say(w, "/gc", "{\"valid\":[{\"containerID\":\"c1\",\"ifname\":\"eth0\"}]}");
+	(void)nic_world_reason(w, 2, "Detached");
+	(void)nic_world_reason(w, 1, "Attached");
+	nic_world_hang_up(w);
+	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
+	assert_int_equal(index_of(w->pods[2], "net1"), 0);
+}
+
+static void a_pod_without_claims_is_answered_at_once(void **state)
+{
+	struct nic_world *w = *state;
+
+	nic_world_ask(w, "/add", 1, "");
+	assert_int_equal(w->status, 200);
+	assert_has(w->answer, "\"interfaces\":[]");
+	nic_world_ask(w, "/del", 1, "");
+	assert_int_equal(w->status, 200);
+}
+
+static bool is_back(struct nic_world *w)
+{
+	return index_of(w->host, "host0") != 0;
+}
+
+static bool is_out(struct nic_world *w)
+{
+	return !is_back(w);
+}
+
+static void who_hangs_up_gets_nothing(void **state)
+{
+	struct nic_world *w = *state;
+	char body[512];
+
+	prepare(w, 1, "host0", NULL, "1");
+	prepare(w, 2, "veth-0", NULL, "2");
+	/* A claim of another pod in the namespace: the API server is asked first. */
+	nic_world_pod(w, 1, 1);
+	(void)snprintf(body, sizeof(body),
+		       "{\"containerID\":\"c1\",\"netns\":\"/proc/self/fd/%d\",\"ifname\":\"eth0\","
+		       "\"podUID\":\"pod-uid-1\",\"podName\":\"pod-1\","
+		       "\"podNamespace\":\"default\",\"path\":\"\"}",
+		       NIC_POD_FD + 1);
+	nic_world_say(w, "/add", body);
+	nic_world_hang_up(w);
+	/* Whatever was done about it, the next question comes after. */
+	nic_world_ask(w, "/del", 1, "");
+	assert_int_equal(w->status, 200);
+	assert_true(is_back(w));
+}
+
+/* --- the driver ends ----------------------------------------------------------------------- */
+
+static void a_driver_that_starts_again_follows_what_is_in_pods(void **state)
+{
+	struct nic_world *w = *state;
+
+	attach(w, 1, "veth-0", addressed);
+	(void)nic_world_reason(w, 1, "Attached");
+	nic_world_stop(w);
+	set_link(w->pods[1], "net1", false);
+	nic_world_start(w);
+	(void)nic_world_reason(w, 1, "LinkDown");
+	set_link(w->pods[1], "net1", true);
+	(void)nic_world_reason(w, 1, "Attached");
+	nic_world_ask(w, "/del", 1, "");
+	assert_int_equal(w->status, 200);
+	assert_int_equal(index_of(w->pods[1], "net1"), 0);
+	nic_world_unprepare(w, 1);
+	assert_string_equal(w->error, "");
+}
+
+static void a_namespace_that_ended_while_the_driver_was_away_is_noticed(void **state)
+{
+	struct nic_world *w = *state;
+
+	attach(w, 1, "veth-0", addressed);
+	(void)nic_world_reason(w, 1, "Attached");
+	nic_world_stop(w);
+	nic_world_end_pod(w, 1);
+	nic_world_start(w);
+	(void)nic_world_reason(w, 1, "Detached");
+	nic_world_unprepare(w, 1);
+	assert_string_equal(w->error, "");
+}
+
+/* --- listing ------------------------------------------------------------------------------- */
+
+static void devices_are_listed_with_who_has_them(void **state)
+{
+	struct nic_world *w = *state;
+	struct buf text = BUF_INIT(MIB);
+	struct json_writer out;
+
+	attach(w, 1, "host0", addressed);
+	nic_world_wait(w, is_out);
+	json_writer_init(&out, &text, NULL);
+	nic_driver_list(w->driver, &out);
+	assert_int_equal(json_writer_finish(&out), 0);
+	assert_has(text.p, "\"device\":\"host0\",\"kind\":\"host\",\"interface\":\"net1\","
+			   "\"state\":\"attached\",\"pod\":\"default/pod-1\","
+			   "\"claim\":\"default/claim-1\"");
+	assert_has(text.p, "\"device\":\"veth-2\",\"kind\":\"veth\",\"interface\":\"\","
+			   "\"state\":\"free\"");
+	buf_release(&text);
+	nic_world_unprepare(w, 1);
+	assert_string_equal(w->error, "");
+}
+
+#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(a_claim_goes_all_the_way),
+		WORLD_TEST(what_the_kernel_tells_is_in_the_status),
+		WORLD_TEST(an_interface_of_the_node_is_moved_and_comes_back),
+		WORLD_TEST(what_cannot_be_is_refused_in_the_same_words),
+		WORLD_TEST(preparing_again_changes_nothing_and_a_second_pod_is_refused),
+		WORLD_TEST(a_second_pod_is_refused_at_its_sandbox_until_the_claim_is_its_own),
+		WORLD_TEST(a_sandbox_has_all_interfaces_or_none),
+		WORLD_TEST(a_new_sandbox_of_the_pod_takes_over),
+		WORLD_TEST(what_the_runtime_forgot_is_collected),
+		WORLD_TEST(a_pod_without_claims_is_answered_at_once),
+		WORLD_TEST(who_hangs_up_gets_nothing),
+		WORLD_TEST(a_driver_that_starts_again_follows_what_is_in_pods),
+		WORLD_TEST(a_namespace_that_ended_while_the_driver_was_away_is_noticed),
+		WORLD_TEST(devices_are_listed_with_who_has_them),
+	};
+
+	if (!nic_world_enter()) {
+		printf("1..0 # SKIP no network namespaces\n");
+		return 0;
+	}
+	return cmocka_run_group_tests_name("drivers/nic_driver", tests, NULL, NULL);
+}

@@ -1,0 +1,48 @@
+/*
+ * nic_inventory_impl - what the two files of nic_inventory.h share.
+ */
+#ifndef DRIVERS_NIC_INVENTORY_IMPL_H
+#define DRIVERS_NIC_INVENTORY_IMPL_H
+
+#include "base/vec.h"
+#include "drivers/nic_inventory.h"
+
+struct nic_parent {
+	char name[RTNL_NAME];
+	struct rtnl_link link; /* when it is present */
+	bool present, seen;
+};
+
+struct nic_entry {
+	struct nic nic;
+	bool asked; /* one of the spec's creates: is there for ever */
+	bool seen; /* in the state that is being told */
+	char message[256]; /* what nic.message points at */
+	char mac[RTNL_MAC_TEXT]; /* for the attribute */
+};
+
+/* A link that is offered to nobody. */
+struct nic_hidden {
+	char name[RTNL_NAME];
+	int index; /* 0: not seen yet */
+};
+
+struct nic_inventory {
+	const struct nic_spec *spec;
+	char *sysfs;
+	VEC(struct nic_entry *) v; /* what is asked for, in its order; then the others by name */
+	VEC(struct nic_parent) parents; /* each that creates name, once */
+	VEC(struct nic_hidden) hidden;
+	VEC(int) routed; /* links that a default route leads through, and what those are on */
+	VEC(struct rtnl_link) state; /* links between begin and end */
+	bool in_state;
+	struct dp_device *devices; /* the last answer of nic_inventory_devices() */
+	struct dp_attribute *attributes;
+};
+
+const struct nic_parent *nic_inventory_parent(const struct nic_inventory *v, const char *name);
+
+/* Sets present, health and message of one that is not away as they follow from the rest. */
+void nic_entry_judge(const struct nic_inventory *v, struct nic_entry *e);
+
+#endif
