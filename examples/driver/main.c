@@ -5,7 +5,7 @@
  *
  * A file that says "ok" is a healthy device; whatever else it says is what is wrong with it. Files
  * that come and go are devices plugged in and out. A container that gets one finds the file at
- * /devices/NAME and its name in FOLDER_DEVICE.
+ * /devices/NAME and its name in FOLDER_DEVICE; the claim's status says that the device is Ready.
  */
 #include <devplane/driver.h>
 #include <dirent.h>
@@ -73,6 +73,22 @@ static void look(void *arg)
 		fprintf(stderr, "folder-driver: %s\n", message);
 }
 
+static struct dp_claim_id id_of(const struct dp_claim *claim)
+{
+	return (struct dp_claim_id){ sizeof(struct dp_claim_id), 0, dp_claim_namespace(claim),
+				     dp_claim_name(claim), dp_claim_uid(claim) };
+}
+
+static void say_ready(const struct folder *f, const struct dp_claim *claim, const char *device)
+{
+	struct dp_condition ready = { sizeof(ready), DP_TRUE, "Ready", "Mounted", NULL };
+	struct dp_device_status status = { sizeof(status), .device = device, .conditions = &ready,
+					   .nconditions = 1 };
+	struct dp_claim_id id = id_of(claim);
+
+	dp_driver_set_status(f->driver, &id, &status, NULL, 0);
+}
+
 static int prepare(void *arg, struct dp_claim *claim)
 {
 	const struct folder *f = arg;
@@ -90,7 +106,17 @@ static int prepare(void *arg, struct dp_claim *claim)
 		snprintf(inside, sizeof(inside), "/devices/%s", r->device);
 		if (dp_claim_edit(claim, i, &edits) < 0)
 			return -1;
+		say_ready(f, claim, r->device);
 	}
+	return 0;
+}
+
+static int unprepare(void *arg, struct dp_claim *claim)
+{
+	const struct folder *f = arg;
+	struct dp_claim_id id = id_of(claim);
+
+	dp_driver_clear_status(f->driver, &id);
 	return 0;
 }
 
@@ -104,6 +130,7 @@ int main(int argc, char **argv)
 					   .tick_ms = 1000,
 					   .arg = &f,
 					   .prepare = prepare,
+					   .unprepare = unprepare,
 					   .tick = look };
 	char message[TEXT_SIZE];
 	int r;

@@ -242,11 +242,11 @@ struct dp_claim_id {
 };
 
 /*
- * From now on the claim's status shall say this of the device: the entry is replaced. It is written at
- * once and in the background, again and again until it is, without touching what other drivers
- * wrote; the last word counts, and nothing is written when it is there already. Given up when the
- * claim, or the device in it, is gone. -1 when it cannot be an entry (limits, formats), and nothing
- * has changed. Any thread, also from prepare().
+ * From now on the claim's status shall say this of the device: the entry is replaced. It is
+ * written at once and in the background, again and again until it is, without touching what other
+ * drivers wrote; the last word counts, and nothing is written when it is there already. Given up
+ * when the claim, or the device in it, is gone. -1 when it cannot be an entry (limits, formats),
+ * and nothing has changed. Any thread, also from prepare().
  */
 int dp_driver_set_status(struct dp_driver *d, const struct dp_claim_id *claim,
 			 const struct dp_device_status *s, char *message, size_t message_size);
@@ -292,8 +292,9 @@ enum {
 	/* Publishes no ResourceSlices. */
 	DP_FLAG_NO_SLICES = 8,
 	/*
-	 * prepare() is called whenever the claim is to be prepared, also when it is already, with the
-	 * claim as it is then: it may have another consumer. When it fails the claim stays prepared.
+	 * prepare() is called whenever the claim is to be prepared, also when it is already, with
+	 * the claim as it is then: it may have another consumer. When it fails the claim stays
+	 * prepared.
 	 */
 	DP_FLAG_PREPARE_AGAIN = 16,
 };

@@ -13,7 +13,7 @@
  * /subresource, then flags: `in-admin-namespace`, `default-gates` (otherwise all
  * gates are on). An edit is PATH=JSON: a path has names, [indexes] and {keys};
  * nothing behind the = takes the member away; PATH*N=JSON makes a list of N, or
- * a map, a % in the JSON being the number. `stored PATH=JSON` edits what is stored
+ * a map, a % in the JSON being the number; PATH^N="text" repeats the text N times. `stored PATH=JSON` edits what is stored
  * before, too. Faults are `> Type path` or `> Type path: words`; all must be found
  * and no others, in any order.
  */
@@ -130,21 +130,43 @@ static struct str many(struct arena *a, struct str template, int64_t n)
 	return arena_str(a, buf_str(&b));
 }
 
+/* The text between the quotes so many times, in quotes. */
+static struct str repeated(struct arena *a, struct str quoted, int64_t n)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
+
+	(void)buf_addc(&b, '"');
+	for (int64_t i = 0; i < n; i++)
+		(void)buf_add_str(&b, str_of(quoted.p + 1, quoted.n - 2));
+	(void)buf_addc(&b, '"');
+	return arena_str(a, buf_str(&b));
+}
+
+/* Takes the count behind `mark` off the path; false when there is none. */
+static bool take_count(struct str *path, char mark, int64_t *ret_n)
+{
+	ptrdiff_t at = str_chr(*path, mark);
+
+	if (at < 0)
+		return false;
+	assert_true(str_to_i64(str_skip(*path, (size_t)at + 1), ret_n));
+	path->n = (size_t)at;
+	return true;
+}
+
 static void edit(struct arena *a, struct json *root, struct str text)
 {
-	ptrdiff_t equals = str_chr(text, '='), star;
+	ptrdiff_t equals = str_chr(text, '=');
 	struct str path = str_of(text.p, (size_t)equals);
 	struct str value = str_skip(text, (size_t)equals + 1), name;
 	struct json *parent = root;
 	bool index;
 	int64_t n;
 
-	star = str_chr(path, '*');
-	if (star >= 0) {
-		assert_true(str_to_i64(str_skip(path, (size_t)star + 1), &n));
+	if (take_count(&path, '*', &n))
 		value = many(a, value, n);
-		path.n = (size_t)star;
-	}
+	else if (take_count(&path, '^', &n))
+		value = repeated(a, value, n);
 	name = step(&path, &index);
 	while (path.n) {
 		parent = child_of(a, parent, name, index, path);

@@ -18,7 +18,7 @@ static void claims_are_judged_as_upstream_does(void **state)
 static void the_status_of_claims_is_judged_as_upstream_does(void **state)
 {
 	(void)state;
-	assert_in_range(run_cases("claim_status.cases"), 80, 1000);
+	assert_in_range(run_cases("claim_status.cases"), 155, 1000);
 }
 
 static void the_other_kinds_are_judged_as_upstream_does(void **state)

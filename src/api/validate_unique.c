@@ -3,6 +3,7 @@
  * compare each with each; from SMALL on a map of the keys spares the square.
  */
 #include "api/validate_impl.h"
+#include "base/limits.h"
 #include "base/map.h"
 
 enum { SMALL = 24 };
@@ -54,18 +55,36 @@ static bool came_before(const struct str *keys, const struct json *list, const s
 	return false;
 }
 
-/* The text that tells elements apart, when there is just one. */
-static struct str single_key(const struct str *keys, const struct json *item)
+/* All of the keys, one behind the other; p NULL when one of them is no text. */
+static struct str joined_keys(struct arena *a, const struct str *keys, const struct json *item)
 {
-	if (!keys)
-		return json_str(item);
-	return keys[1].p ? STR_NULL : json_str(json_get(item, keys[0]));
+	CLEANUP(buf_release) struct buf b = BUF_INIT(VALIDATE_SHOWN_MAX);
+
+	for (const struct str *key = keys; key->p; key++) {
+		const struct json *value = json_get(item, *key);
+
+		if (!validate_is_unset(value) && !json_is(value, JSON_STRING))
+			return STR_NULL;
+		if (buf_add_str(&b, json_str(value)) < 0 || buf_addc(&b, '\0') < 0)
+			return STR_NULL;
+	}
+	return arena_str(a, buf_str(&b));
 }
 
-static bool seen(struct map *map, const struct str *keys, const struct json *list,
-		 const struct json *item)
+/* The text that tells elements apart, where there is one. */
+static struct str key_of(struct arena *a, const struct str *keys, const struct json *item)
 {
-	struct str key = list->n > SMALL ? single_key(keys, item) : STR_NULL;
+	const struct json *only = keys && !keys[1].p ? json_get(item, keys[0]) : item;
+
+	if (keys && keys[1].p)
+		return joined_keys(a, keys, item);
+	return validate_is_unset(only) ? STR("") : json_str(only);
+}
+
+static bool seen(struct validation *v, struct map *map, const struct str *keys,
+		 const struct json *list, const struct json *item)
+{
+	struct str key = list->n > SMALL ? key_of(v->arena, keys, item) : STR_NULL;
 
 	if (!key.p)
 		return came_before(keys, list, item);
@@ -86,7 +105,7 @@ void validate_unique(struct validation *v, const struct schema_field *field,
 	JSON_FOREACH (item, list) {
 		struct field_path at = field_path_index(path, i++);
 
-		if (seen(&map, keys, list, item))
+		if (seen(v, &map, keys, list, item))
 			field_errors_duplicate(v->errs, &at, shown(v, keys, item));
 	}
 }

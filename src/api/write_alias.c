@@ -49,7 +49,7 @@ static bool same(const struct json *a, const struct json *b)
 /* What does not fit the field; it is left to be found by whoever fits the object to its type. */
 static bool is_misfit(const struct write_name *name, const struct json *value)
 {
-	if (is_none(value))
+	if (!value || json_is(value, JSON_NULL))
 		return false;
 	if (!json_is(value, name->type))
 		return true;
@@ -73,10 +73,9 @@ static void fold(struct write *w, struct json *network, size_t device)
 	for (const struct write_name *name = names; name->alias.p; name++) {
 		struct json *alias = json_remove(network, name->alias);
 		struct json *stored = json_get(network, name->stored);
+		bool two = w->aliases_shown || (alias && stored);
 
-		if (is_misfit(name, alias))
-			json_set(network, name->stored, alias);
-		else if (w->aliases_shown || (alias && stored))
+		if (two && !is_misfit(name, alias))
 			remember(w, name, alias, device);
 		else if (alias)
 			json_set(network, name->stored, alias);
@@ -146,15 +145,31 @@ static void settle(struct write *w, const struct write_alias *pair, struct json 
 		json_set(network, stored, write_copy(w->arena, pair->value));
 }
 
+/* They were remembered one before the other; devices are met in their order. */
+static const struct write_alias *in_order(struct write_alias *last)
+{
+	struct write_alias *first = NULL;
+
+	while (last) {
+		struct write_alias *before = last->next;
+
+		last->next = first;
+		first = last;
+		last = before;
+	}
+	return first;
+}
+
 void write_settle_aliases(struct write *w, struct json *object, const struct json *old)
 {
-	const struct json *devices = json_getz(json_getz(object, "status"), "devices");
+	const struct write_alias *pair = in_order(w->aliases);
+	size_t i = 0;
 
-	for (const struct write_alias *pair = w->aliases; pair; pair = pair->next) {
-		struct json *device = json_at(devices, pair->device);
-
-		if (device)
+	w->aliases = NULL;
+	JSON_FOREACH (device, json_getz(json_getz(object, "status"), "devices")) {
+		for (; pair && pair->device == i; pair = pair->next)
 			settle(w, pair, device, old);
+		i++;
 	}
 }
 

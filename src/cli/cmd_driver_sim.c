@@ -14,6 +14,7 @@ struct sim_options {
 	const char *kubeconfig, *node_name, *name, *mode, *kind, *resource;
 	const char *dialect, *instance;
 	int64_t devices, numa_nodes, status_data;
+	bool no_status;
 };
 
 static const struct flag flags[] = {
@@ -39,6 +40,12 @@ static const struct flag flags[] = {
 	{ "dialect", 0, FLAG_STRING(struct sim_options, dialect),
 	  .choices = "all|v1|v1alpha1|nodehealth", .initial = "all",
 	  .help = "which health service to offer" },
+	{ "status-data", 0, FLAG_INT(struct sim_options, status_data), .arg = "BYTES",
+	  .initial = "0", .max = OPAQUE_PARAMETERS_MAX,
+	  .help = "size of the JSON text of `data` in claims' status, from 128 on; 0: just the "
+		  "device's uuid" },
+	{ "no-status", 0, FLAG_BOOL(struct sim_options, no_status),
+	  .help = "write nothing into the status of claims" },
 	DRIVER_FLAGS(struct sim_options, driver),
 	{ NULL },
 };
@@ -113,6 +120,8 @@ static int start_vendor(struct driver_sim *v, struct error *err)
 		.plugin = strcmp(o->mode, "plugin") == 0,
 		.no_taint = o->driver.no_taint,
 		.no_health = o->driver.no_health,
+		.no_status = o->no_status,
+		.status_data = (unsigned)o->status_data,
 		.dialects = dialects(o->dialect),
 		.timeout_s = (uint32_t)(o->driver.timeout / CLOCK_SEC),
 		.heartbeat_ms = (uint32_t)(o->driver.heartbeat / CLOCK_MS),
@@ -191,8 +200,8 @@ const struct command cmd_driver_sim = {
 		 "the host's /dev/null.\n\n"
 		 "While it runs, its subcommands break devices, heal them, let them fall silent, "
 		 "unplug them and plug them in. A failed device is Unhealthy with the message and, "
-		 "but for --no-taint, tainted NoSchedule in its slice. The status of "
-		 "each prepared claim says so, too: its devices have the condition Ready.\n\n"
+		 "but for --no-taint, tainted NoSchedule in its slice. The status of each "
+		 "prepared claim says so, too: its devices have the condition Ready.\n\n"
 		 "SIGTERM stops it in order: its sockets go, its slices stay.",
 	.examples = "devplane driver sim --kubeconfig d/admin.kubeconfig --node-name n1 --root-dir "
 		    "d/n1\n"

@@ -1,6 +1,6 @@
 /*
- * The order of the end is the driver's, then the endpoint's: who asks whether it is ready hears that it
- * is not while claims are still being finished.
+ * The order of the end is the driver's, then the endpoint's: who asks whether it is ready hears
+ * that it is not while claims are still being finished.
  */
 #include "cli/driver_role.h"
 

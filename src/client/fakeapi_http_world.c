@@ -40,11 +40,29 @@ static bool wants(const struct watch *w, const struct fakeapi_kind *kind, const 
 
 void fakeapi_tell(struct fakeapi *f, const struct fakeapi_event *e)
 {
+	if (f->late && strcmp(f->late, e->kind->resource) == 0)
+		return;
 	LIST_FOREACH (l, &f->watches) {
 		struct watch *w = LIST_ENTRY(l, struct watch, link);
 
 		if (wants(w, e->kind, e->key))
 			send_event(w, e->type, e->text);
+	}
+}
+
+void fakeapi_hold_back(struct fakeapi *f, const char *resource)
+{
+	f->late = resource;
+	f->late_from = f->log.n;
+}
+
+void fakeapi_catch_up(struct fakeapi *f)
+{
+	const char *late = TAKE(f->late);
+
+	for (size_t i = f->late_from; late && i < f->log.n; i++) {
+		if (strcmp(f->log.v[i].kind->resource, late) == 0)
+			fakeapi_tell(f, &f->log.v[i]);
 	}
 }
 

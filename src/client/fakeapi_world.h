@@ -54,6 +54,8 @@ struct fakeapi {
 	int64_t rv;
 	double fail; /* chance of each request over the wire to be answered 500 instead */
 	bool hide_widgets; /* discovery does not tell of them */
+	const char *late; /* a resource whose watches are told nothing for now; or NULL */
+	size_t late_from; /* in the log */
 	uint64_t requests, writes; /* over the wire */
 	bool drained;
 };
@@ -90,6 +92,10 @@ size_t fakeapi_count(const struct fakeapi *f, const char *resource);
 
 /* Cuts every watch, and forgets what happened: those who watch must list again (410). */
 void fakeapi_forget_past(struct fakeapi *f);
+
+/* Watches of a resource are told nothing until fakeapi_catch_up(), as by a slow server. */
+void fakeapi_hold_back(struct fakeapi *f, const char *resource);
+void fakeapi_catch_up(struct fakeapi *f);
 
 /* --- between its two files ------------------------------------------------------------ */
 

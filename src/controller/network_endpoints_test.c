@@ -370,37 +370,47 @@ static void assert_right(struct bench *b, size_t n)
 	}
 }
 
+/* The i-th pod in the first network, or in the second. */
+static void numbered(int i, int network, char name[static 16], char address[static 16])
+{
+	(void)snprintf(name, 16, "p%02d", i);
+	(void)snprintf(address, 16, "10.9.%d.%d", network, i + 1);
+}
+
+/* Addresses change one by one, while connections break and the controller starts again. */
+static void change_all(struct bench *b, int pods)
+{
+	char name[16], address[16];
+
+	for (int i = 0; i < pods; i++) {
+		numbered(i, 2, name, address);
+		set_address(b, name, address);
+		controller_world_run(b->w, 20);
+		if (i % 4 == 0)
+			(void)sim_break_conns(b->w->sim, 0.8);
+		if (i != pods / 2)
+			continue;
+		bench_stop(b);
+		bench_start(b);
+	}
+}
+
 static void it_comes_right_whatever_fails(void **state UNUSED)
 {
 	enum { PODS = 12 };
+	char name[16], address[16];
 
 	for (uint64_t seed = 1; seed <= 15; seed++) {
 		struct bench b = { .w = controller_world_new(seed) };
 
 		add_service(&b, "web");
 		for (int i = 0; i < PODS; i++) {
-			char name[16], address[16];
-
-			(void)snprintf(name, sizeof(name), "p%02d", i);
-			(void)snprintf(address, sizeof(address), "10.9.1.%d", i + 1);
+			numbered(i, 1, name, address);
 			add_pod(&b, name, address);
 		}
 		bench_start(&b);
 		b.w->api->fail = 0.3;
-		for (int i = 0; i < PODS; i++) {
-			char name[16], address[16];
-
-			(void)snprintf(name, sizeof(name), "p%02d", i);
-			(void)snprintf(address, sizeof(address), "10.9.2.%d", i + 1);
-			set_address(&b, name, address);
-			controller_world_run(b.w, 20);
-			if (i % 4 == 0)
-				(void)sim_break_conns(b.w->sim, 0.8);
-			if (i == PODS / 2) {
-				bench_stop(&b);
-				bench_start(&b);
-			}
-		}
+		change_all(&b, PODS);
 		fakeapi_forget_past(b.w->api);
 		b.w->api->fail = 0;
 		controller_world_run(b.w, 60000);
@@ -408,6 +418,40 @@ static void it_comes_right_whatever_fails(void **state UNUSED)
 		assert_int_equal(count_slices(&b), 1);
 		bench_release(&b);
 	}
+}
+
+static size_t count_created(struct bench *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->w->api->log.n; i++) {
+		const struct fakeapi_event *e = &b->w->api->log.v[i];
+
+		n += strcmp(e->kind->resource, "endpointslices") == 0 &&
+		     strcmp(e->type, "ADDED") == 0;
+	}
+	return n;
+}
+
+static void what_the_watch_has_not_told_yet_is_not_made_again(void **state UNUSED)
+{
+	struct bench b = { .w = controller_world_new(10) };
+
+	add_service(&b, "web");
+	bench_start(&b);
+	run(&b);
+	fakeapi_hold_back(b.w->api, "endpointslices");
+	add_pod(&b, "a", "10.9.0.1");
+	run(&b);
+	add_pod(&b, "b", "10.9.0.2");
+	run(&b);
+	assert_int_equal(count_created(&b), 1);
+	assert_int_equal(count_in_slices(&b, "\"addresses\""), 1);
+	fakeapi_catch_up(b.w->api);
+	run(&b);
+	assert_int_equal(count_created(&b), 1);
+	assert_int_equal(count_in_slices(&b, "\"addresses\""), 2);
+	bench_release(&b);
 }
 
 int main(void)
@@ -423,6 +467,7 @@ int main(void)
 		cmocka_unit_test(many_pods_at_once_make_full_slices),
 		cmocka_unit_test(a_bad_annotation_is_told_and_leaves_slices_alone),
 		cmocka_unit_test(it_comes_right_whatever_fails),
+		cmocka_unit_test(what_the_watch_has_not_told_yet_is_not_made_again),
 	};
 
 	return cmocka_run_group_tests_name("controller/network_endpoints", tests, NULL, NULL);

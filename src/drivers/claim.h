@@ -55,8 +55,8 @@ struct dp_claim *claim_new(struct str uid, struct str ns, struct str name);
 void claim_free(struct dp_claim *c);
 
 /*
- * Takes the results of `driver` and the consumers from the object. -ERR_NOT_FOUND when it is not allocated,
- * -ERR_CONFLICT when it is another of the same name.
+ * Takes the results of `driver` and the consumers from the object. -ERR_NOT_FOUND when it is not
+ * allocated, -ERR_CONFLICT when it is another of the same name.
  */
 int claim_read(struct dp_claim *c, const struct json *object, struct str driver, struct error *err);
 

@@ -1,8 +1,9 @@
 /*
  * A claim of which we know something is idle (nothing to write: it is only remembered, and may be
- * forgotten), ready (waits for one of AT_ONCE places), at work (one request) or waits off a failure.
- * Work begins with a GET when nothing is remembered; then the list is merged, and either nothing is
- * to be done, or a PATCH follows. Words that come meanwhile are looked at when it has ended.
+ * forgotten), ready (waits for one of AT_ONCE places), working (one request) or waiting (off a
+ * failure). Work begins with a GET when nothing is remembered; then the list is merged, and either
+ * nothing is to be done, or a PATCH follows. Words that come meanwhile are looked at when it has
+ * ended.
  */
 #include "drivers/claim_status.h"
 
@@ -38,6 +39,7 @@ struct subject {
 	struct loop_timer retry;
 	struct backoff backoff;
 	unsigned conflicts;
+	bool hearsay; /* what was seen was told by others, and may be older than our last write */
 	bool clear, clear_sent; /* the driver's entries are to go; the request says so */
 	bool last; /* when all is written it may be forgotten */
 	char failure[sizeof(((struct error *)0)->msg)]; /* what was logged last */
@@ -51,6 +53,7 @@ struct claim_status {
 	struct list ready, idle; /* of struct subject; the oldest first */
 	size_t nidle, working, bytes;
 	bool full; /* was told */
+	bool used; /* there was a word */
 	struct loop_task task; /* those that are ready begin */
 	struct loop_timer end;
 	void (*on_end)(void *arg); /* NULL: not ending */
@@ -213,6 +216,7 @@ static void fail(struct subject *j, const struct error *err)
 			   j->name, err->msg);
 	(void)snprintf(j->failure, sizeof(j->failure), "%s", err->msg);
 	drop_seen(j);
+	j->conflicts = 0;
 	if (s->on_end) {
 		give_up(j, "the driver ends");
 		return;
@@ -254,6 +258,7 @@ static int remember(struct subject *j, struct str object, struct error *err)
 		return error_set(err, ERR_PROTOCOL, "the answer is no object");
 	if (!str_eqz(raw_at(meta, "uid"), j->uid))
 		return error_set(err, ERR_NOT_FOUND, "it is another claim of the same name");
+	j->hearsay = false;
 	j->version = keep(j, version);
 	j->devices = keep(j, raw_at(status, "devices"));
 	j->results = keep(j, raw_at(allocation, "results"));
@@ -348,6 +353,8 @@ static void write_claim(struct subject *j)
 		r = error_set(&err, ERR_TOO_LARGE, "its status is too large");
 	if (r < 0) {
 		fail(j, &err);
+	} else if (r == 0 && j->hearsay) {
+		read_claim(j);
 	} else if (r == 0) {
 		drop_wanted(j);
 		j->clear = false;
@@ -448,6 +455,7 @@ void claim_status_set(struct claim_status *s, struct claim_status_id id, struct 
 {
 	struct subject *j = wake(s, id, e->n);
 
+	s->used = true;
 	if (!j) {
 		status_entry_free(e);
 		return;
@@ -462,6 +470,23 @@ void claim_status_set(struct claim_status *s, struct claim_status_id id, struct 
 	list_push_back(&j->wanted, &e->link);
 	hold(j, (ptrdiff_t)e->n);
 	j->last = false;
+}
+
+void claim_status_seen(struct claim_status *s, struct claim_status_id id, struct str object)
+{
+	struct subject *j = map_get(&s->subjects, id.uid);
+
+	/* An answer of our own is no older. */
+	if (!s->used || (j && (j->version || j->state == WORKING)))
+		return;
+	if (!j && !make_room(s, object.n + sizeof(*j), 1))
+		return;
+	if (!j)
+		j = subject_new(s, id);
+	if (remember(j, object, NULL) == 0)
+		j->hearsay = true;
+	else if (j->state == IDLE)
+		forget(j);
 }
 
 void claim_status_clear(struct claim_status *s, struct claim_status_id id)

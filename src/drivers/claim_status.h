@@ -1,13 +1,13 @@
 /*
  * claim_status - writes a driver's entries into the status of ResourceClaims.
  *
- * Whoever calls says what is to be there, as often as he likes; it is written in the background, one
- * request of a claim at a time, and of many words about a device the last one. A write is a merge
- * patch of the whole list that holds only for the version of the claim that it was made from; what
- * the last answer said is kept, so a change is one request. When somebody else was faster the claim
- * is read again. Other failures are tried again with a back-off, for ever: permission may come. When
- * the claim is gone, is another of the same name, or does not have the device any more, it is given
- * up.
+ * Whoever calls says what is to be there, as often as he likes; it is written in the background,
+ * one request of a claim at a time, and of many words about a device the last one. A write is a
+ * merge patch of the whole list that holds only for the version of the claim that it was made from;
+ * what the last answer said is kept, so a change is one request. When somebody else was faster the
+ * claim is read again. Other failures are tried again with a back-off, for ever: permission may
+ * come. When the claim is gone, is another of the same name, or does not have the device any more,
+ * it is given up.
  *
  * Memory: DRIVER_STATUS_MAX. What is only remembered goes first; then new words are not taken, and
  * the log says so.
@@ -40,6 +40,12 @@ void claim_status_free(struct claim_status *s);
 
 /* Takes the entry: it replaces the one of the same device. */
 void claim_status_set(struct claim_status *s, struct claim_status_id id, struct status_entry *e);
+
+/*
+ * Somebody has just read the claim, and this is it: a first word about it may then be one request.
+ * Costs nothing while no word was ever said.
+ */
+void claim_status_seen(struct claim_status *s, struct claim_status_id id, struct str object);
 
 /* No entry of this driver is to be in the claim. */
 void claim_status_clear(struct claim_status *s, struct claim_status_id id);

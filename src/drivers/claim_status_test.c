@@ -50,15 +50,20 @@ static void refuse(struct http_stream *s, int status, const char *reason, const 
 	api_world_reply(s, status, "application/json", text);
 }
 
+static void print_claim(const struct test *t, struct buf *b)
+{
+	(void)buf_printf(
+		b,
+		"{\"metadata\":{\"name\":\"c\",\"uid\":\"%s\",\"resourceVersion\":\"%u\"},"
+		"\"status\":{\"allocation\":{\"devices\":{\"results\":%s}},\"devices\":%s}}",
+		t->uid, t->version, t->results, t->devices);
+}
+
 static void show(struct test *t, struct http_stream *s)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
 
-	(void)buf_printf(
-		&b,
-		"{\"metadata\":{\"name\":\"c\",\"uid\":\"%s\",\"resourceVersion\":\"%u\"},"
-		"\"status\":{\"allocation\":{\"devices\":{\"results\":%s}},\"devices\":%s}}",
-		t->uid, t->version, t->results, t->devices);
+	print_claim(t, &b);
 	api_world_reply(s, 200, "application/json", b.p);
 }
 
@@ -214,6 +219,15 @@ static uint64_t counted(struct test *t, const char *line)
 	(void)metrics_print(t->metrics, &text);
 	at = strstr(text.p, line);
 	return at ? strtoull(at + strlen(line), NULL, 10) : 0;
+}
+
+/* As somebody else has read it. */
+static void tell_seen(struct test *t)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
+
+	print_claim(t, &b);
+	claim_status_seen(t->status, claim(), buf_str(&b));
 }
 
 /* --- tests -------------------------------------------------------------------------------- */
@@ -498,6 +512,52 @@ static void an_end_without_words_comes_at_once(void **state)
 	assert_true(sim_run_until(t->w.sim, is_ended, t, 10));
 }
 
+static void a_claim_that_was_just_read_is_not_read_again(void **state)
+{
+	struct test *t = *state;
+
+	/* Nobody ever said a word: nothing is kept. */
+	tell_seen(t);
+	set(t, "x", DP_TRUE, "a");
+	settle(t);
+	assert_int_equal(t->reads, 1);
+	claim_status_clear(t->status, claim());
+	settle(t);
+	tell_seen(t);
+	set(t, "x", DP_TRUE, "b");
+	settle(t);
+	assert_int_equal(t->reads, 1);
+	assert_int_equal(t->patches, 3);
+	assert_true(has(t, "\"message\":\"b\""));
+}
+
+/* It was read before our own write had come to the server. */
+static void what_others_have_read_is_not_believed_when_it_is_old(void **state)
+{
+	CLEANUP(buf_release) struct buf old = BUF_INIT(MIB);
+	struct test *t = *state;
+
+	set(t, "x", DP_TRUE, "a");
+	settle(t);
+	print_claim(t, &old);
+	claim_status_clear(t->status, claim());
+	settle(t);
+	assert_false(has(t, "\"message\":\"a\""));
+	claim_status_seen(t->status, claim(), buf_str(&old));
+	set(t, "x", DP_TRUE, "a");
+	settle(t);
+	assert_true(has(t, "\"message\":\"a\""));
+	/* Nor what is none, or another's. */
+	claim_status_clear(t->status, claim());
+	settle(t);
+	claim_status_seen(t->status, claim(), STR("{\"metadata\":{\"resourceVersion\":\"1\"}}"));
+	claim_status_seen(t->status, claim(), STR("{"));
+	assert_int_equal(claim_status_waiting(t->status), 0);
+	set(t, "x", DP_TRUE, "c");
+	settle(t);
+	assert_true(has(t, "\"message\":\"c\""));
+}
+
 /* Words about claims that nobody can write, as large as they may be. */
 static void memory_is_bounded_and_the_loss_is_told_once(void **state)
 {
@@ -550,6 +610,8 @@ int main(void)
 		TEST(the_end_gives_what_was_refused_one_more_try),
 		TEST(the_end_does_not_wait_for_ever),
 		TEST(an_end_without_words_comes_at_once),
+		TEST(a_claim_that_was_just_read_is_not_read_again),
+		TEST(what_others_have_read_is_not_believed_when_it_is_old),
 		TEST(memory_is_bounded_and_the_loss_is_told_once),
 	};
 

@@ -12,6 +12,7 @@
 #define ID         "CNI_CONTAINERID=8f3b"
 #define NETNS      "CNI_NETNS=/var/run/netns/blue"
 #define IFNAME     "CNI_IFNAME=eth0"
+#define ARGS       "CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=ns;K8S_POD_NAME=p;K8S_POD_UID=0c-1"
 #define CONFIG     "{\"cniVersion\":\"1.0.0\",\"name\":\"pods\",\"type\":\"devplane-cni\"}"
 #define CONFIG_1_1 "{\"cniVersion\":\"1.1.0\",\"name\":\"pods\"}"
 
@@ -87,8 +88,7 @@ static void a_request_says_who_what_and_where(void **state)
 		NETNS,
 		IFNAME,
 		"CNI_PATH=/opt/cni/bin:/usr/lib/cni",
-		"CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=ns;K8S_POD_NAME=p;"
-		"K8S_POD_INFRA_CONTAINER_ID=8f3b;K8S_POD_UID=0c-1",
+		ARGS,
 		NULL,
 	};
 	struct fixture *x = *state;
@@ -304,8 +304,7 @@ static void an_error_takes_any_words(void **state)
 	struct fixture *x = *state;
 
 	cni_print_error(&x->out, STR("0.4.0"), 11, "say \"\xff\"\n", NULL);
-	printed(x,
-		"{\"cniVersion\":\"0.4.0\",\"code\":11,\"msg\":\"say \\\"\\ufffd\\\"\\n\"}\n");
+	printed(x, "{\"cniVersion\":\"0.4.0\",\"code\":11,\"msg\":\"say \\\"\\ufffd\\\"\\n\"}\n");
 	cni_print_error(&x->out, STR_NULL, 7, "a", "b");
 	printed(x, "{\"cniVersion\":\"1.1.0\",\"code\":7,\"msg\":\"a\",\"details\":\"b\"}\n");
 }

@@ -100,6 +100,14 @@ static bool has_device(void *arg, const char *pool, const char *device)
 	return device_table_find(d->table, str_from(pool), str_from(device)) != NULL;
 }
 
+static void on_seen(void *arg, const struct dp_claim *c, struct str object)
+{
+	struct claim_status_id id = { str_from(dp_claim_namespace(c)), str_from(dp_claim_name(c)),
+				      str_from(dp_claim_uid(c)) };
+
+	claim_status_seen(((struct dp_driver *)arg)->status, id, object);
+}
+
 /* --- what the vendor says ----------------------------------------------------------------- */
 
 enum post_kind { POST_DEVICES, POST_HEALTH, POST_PAUSE, POST_STOP, POST_ENDED };
@@ -360,6 +368,8 @@ static int start_dra(struct dp_driver *d, struct error *err)
 				  .arg = c->arg,
 				  .has_device = has_device,
 				  .has_arg = d,
+				  .seen = on_seen,
+				  .seen_arg = d,
 				  .log = &d->log,
 				  .metrics = d->metrics };
 	struct claim_status_opts status = { .driver = c->name,

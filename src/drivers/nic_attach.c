@@ -1,7 +1,7 @@
 /*
- * Putting an interface into a pod. nic_attach_begin() does all looking and none of the doing, so most
- * of what can go wrong does so with nothing to undo. What is made is made in the pod's namespace under
- * its last name, in one request; what is moved is moved and named in one, too.
+ * Putting an interface into a pod. nic_attach_begin() does all looking and none of the doing, so
+ * most of what can go wrong does so with nothing to undo. What is made is made in the pod's
+ * namespace under its last name, in one request; what is moved is moved and named in one, too.
  */
 #include "drivers/nic_attach_impl.h"
 
@@ -270,7 +270,6 @@ static int add_addresses(struct nic_attach *t, const struct nic_use *u, struct r
 
 	for (size_t i = 0; i < u->config.naddresses && r == 0; i++) {
 		a.ip = u->config.addresses[i];
-		a.flags = a.ip.family == AF_INET6 ? IFA_F_NODAD : 0;
 		r = nic_step_address(t, pod, &a, err);
 	}
 	return r;

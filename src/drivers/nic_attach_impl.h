@@ -1,8 +1,8 @@
 /*
  * nic_attach_impl - what nic_attach.c and nic_detach.c share, and the hook of their test.
  *
- * Whatever changes the kernel or the disk goes through the functions here, which are the steps between
- * which a crash can be.
+ * Whatever changes the kernel or the disk goes through the functions here, which are the steps
+ * between which a crash can be.
  */
 #ifndef DRIVERS_NIC_ATTACH_IMPL_H
 #define DRIVERS_NIC_ATTACH_IMPL_H
@@ -17,8 +17,8 @@ struct nic_attach {
 	uint64_t home_id;
 
 	/*
-	 * For tests: called before each step. A negative number is the step's failure instead of it; not to
-	 * return is a crash.
+	 * For tests: called before each step. A negative number is the step's failure instead of
+	 * it; not to return is a crash.
 	 */
 	int (*on_step)(void *arg, struct error *err);
 	void *arg;
@@ -42,8 +42,8 @@ int nic_link_named(struct rtnl *r, const char *name, struct rtnl_link *ret_link,
 void nic_own_name(const struct nic_use *u, const char *prefix, char out[static RTNL_NAME]);
 
 /*
- * The kernel's part of taking back: whatever of the use is here or there is as it was before. `pod` NULL: its
- * namespace is gone.
+ * The kernel's part of taking back: whatever of the use is here or there is as it was before. `pod`
+ * NULL: its namespace is gone.
  */
 int nic_undo(struct nic_attach *t, struct nic_use *u, struct rtnl *pod, struct error *err);
 

@@ -1,8 +1,8 @@
 /*
- * The book is a list in memory and one JSON file that is replaced as a whole at each save: a node has
- * dozens of interfaces in pods, not thousands. Marks of pods are empty files. The order that keeps them
- * right across crashes is: new marks, the file, old marks; so at any time each pod in the file has its
- * mark, and one too many is removed by the next start.
+ * The book is a list in memory and one JSON file that is replaced as a whole at each save: a node
+ * has dozens of interfaces in pods, not thousands. Marks of pods are empty files. The order that
+ * keeps them right across crashes is: new marks, the file, old marks; so at any time each pod in
+ * the file has its mark, and one too many is removed by the next start.
  */
 #include "drivers/nic_book_impl.h"
 

@@ -1,12 +1,13 @@
 /*
  * nic_book - who uses which network device: the net driver's memory, and its file.
  *
- * A use is one device of one claim, from before it is prepared until after it is unprepared. What is
- * about to be done stands in the file before it is done (nic_book_save()), so that whoever starts after
- * a crash knows what there is to find. ROOT/plugins/DRIVER/interfaces.json: written beside, synced,
- * renamed. A file that cannot be read, or a use in it, is set aside (interfaces.json.bad) with a message,
- * and nothing is forgotten by that but what could not be read. Marks of pods (nic_socket.h) are kept in step: made before the save that adds a pod's
- * first use, removed after the one that drops its last; what is left over is removed at the start.
+ * A use is one device of one claim, from before it is prepared until after it is unprepared. What
+ * is about to be done stands in the file before it is done (nic_book_save()), so that whoever
+ * starts after a crash knows what there is to find. ROOT/plugins/DRIVER/interfaces.json: written
+ * beside, synced, renamed. A file that cannot be read, or a use in it, is set aside
+ * (interfaces.json.bad) with a message, and nothing is forgotten by that but what could not be
+ * read. Marks of pods (nic_socket.h) are kept in step: made before the save that adds a pod's first
+ * use, removed after the one that drops its last; what is left over is removed at the start.
  * Threads: the loop's.
  */
 #ifndef DRIVERS_NIC_BOOK_H
@@ -54,17 +55,17 @@ struct nic_use {
 };
 
 /*
- * Reads the file. `dir` is ROOT/plugins/DRIVER, made when it is not there. `warn` hears of what is not
- * as it should be and does not stop anything: a file that was set aside, a mark that cannot be removed,
- * an interface that did not get its name back.
+ * Reads the file. `dir` is ROOT/plugins/DRIVER, made when it is not there. `warn` hears of what is
+ * not as it should be and does not stop anything: a file that was set aside, a mark that cannot be
+ * removed, an interface that did not get its name back.
  */
 int nic_book_open(const char *dir, void (*warn)(void *arg, const char *message), void *arg,
 		  struct nic_book **ret_book, struct error *err);
 void nic_book_close(struct nic_book *b); /* NULL allowed */
 
 /*
- * A new use, PREPARED, in no file yet. NULL: there are NIC_USES_MAX already. Before the save it wants
- * claim, pod and pool (all but share_id), nic and config.
+ * A new use, PREPARED, in no file yet. NULL: there are NIC_USES_MAX already. Before the save it
+ * wants claim, pod and pool (all but share_id), nic and config.
  */
 struct nic_use *nic_book_add(struct nic_book *b);
 void nic_book_remove(struct nic_book *b, struct nic_use *u); /* frees it */
@@ -73,8 +74,9 @@ void nic_book_remove(struct nic_book *b, struct nic_use *u); /* frees it */
 const char *nic_use_text(struct nic_use *u, struct str text);
 /*
  * Container, namespace (both wanted) and plugins' path (or NULL) of a sandbox; what was known of an
- * earlier one, its result too, is gone. The copies live until the next call, however often a pod gets a
- * new sandbox. Only while nothing is attached: the old names are what nic_detach() and plugins go by.
+ * earlier one, its result too, is gone. The copies live until the next call, however often a pod
+ * gets a new sandbox. Only while nothing is attached: the old names are what nic_detach() and
+ * plugins go by.
  */
 void nic_use_set_sandbox(struct nic_use *u, const char *container_id, const char *netns,
 			 const char *cni_path);
@@ -82,8 +84,8 @@ void nic_use_set_sandbox(struct nic_use *u, const char *container_id, const char
 int nic_use_set_result(struct nic_use *u, const struct json *result, struct error *err);
 
 /*
- * The whole, on the disk; marks of pods are made before and removed after. A failure leaves the file and
- * the marks as they were. -ERR_INVALID: a pod's uid that can be no file's name.
+ * The whole, on the disk; marks of pods are made before and removed after. A failure leaves the
+ * file and the marks as they were. -ERR_INVALID: a pod's uid that can be no file's name.
  */
 int nic_book_save(struct nic_book *b, struct error *err);
 

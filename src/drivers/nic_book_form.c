@@ -1,7 +1,8 @@
 /*
- * A use as JSON. Members that do not apply are left out. Reading goes through a struct form, which keeps
- * the first fault and then finds nothing any more, so that the lists of members below read like the struct.
- * Members that are not known are passed over: a newer driver may have written them.
+ * A use as JSON. Members that do not apply are left out. Reading goes through a struct form, which
+ * keeps the first fault and then finds nothing any more, so that the lists of members below read
+ * like the struct. Members that are not known are passed over: a newer driver may have written
+ * them.
  */
 #include "drivers/nic_book_impl.h"
 
@@ -94,6 +95,18 @@ static void put_link(struct arena *a, struct json *o, const char *key, const str
 	put_number(a, t, "vlan", l->vlan);
 }
 
+static void put_hardware(struct arena *a, struct json *o, const struct nic_hardware *h)
+{
+	struct json *t;
+
+	if (!h->there)
+		return;
+	t = json_need_object(a, o, "hardware");
+	put_number(a, t, "speed", h->speed);
+	json_put_i64(a, t, "numa", h->numa);
+	put_text(a, t, "driver", h->driver);
+}
+
 static void put_copy(struct arena *a, struct json *o, const char *key, const struct json *v)
 {
 	struct json *copy;
@@ -137,6 +150,7 @@ struct json *nic_use_tree(const struct nic_use *u, struct arena *a)
 	put_number(a, o, "vlan", u->nic.vlan);
 	put_number(a, o, "macvlanMode", u->nic.macvlan_mode);
 	put_link(a, o, "link", &u->nic.link);
+	put_hardware(a, o, &u->nic.hardware);
 	json_setz(o, "config", nic_config_tree(&u->config, a));
 	put_text(a, o, "state", state_names[u->state]);
 	if (u->state != NIC_PREPARED)
@@ -277,16 +291,29 @@ static void take_link(struct form *whole, const char *key, struct rtnl_link *l)
 		whole->r = f.r;
 }
 
+static void take_hardware(struct form *whole, struct nic_hardware *h)
+{
+	struct form f = { .tree = json_getz(whole->tree, "hardware"),
+			  .path = "hardware.",
+			  .err = whole->err };
+
+	h->numa = -1;
+	if (f.tree && !json_is(f.tree, JSON_OBJECT))
+		fault(whole, "hardware", "is no object");
+	if (!f.tree || whole->r < 0)
+		return;
+	h->there = true;
+	h->speed = (uint32_t)take_number(&f, "speed", 0, UINT32_MAX);
+	if (json_getz(f.tree, "numa"))
+		h->numa = (int)take_number(&f, "numa", -1, INT_MAX);
+	take_into(&f, "driver", h->driver, sizeof(h->driver));
+	whole->r = f.r;
+}
+
 static void take_kind(struct form *f, struct nic *nic)
 {
-	struct str text = text_at(f, "kind");
-
-	for (int k = NIC_HOST; k <= NIC_VLAN; k++)
-		if (str_eqz(text, nic_kind_name((enum nic_kind)k))) {
-			nic->kind = (enum nic_kind)k;
-			return;
-		}
-	fault(f, "kind", "is none that there is");
+	if (!nic_kind_parse(text_at(f, "kind"), &nic->kind))
+		fault(f, "kind", "is none that there is");
 }
 
 static void take_state(struct form *f, struct nic_use *u)
@@ -314,6 +341,7 @@ static void take_nic(struct form *f, struct nic *nic)
 	nic->vlan = (uint16_t)take_number(f, "vlan", 0, UINT16_MAX);
 	nic->macvlan_mode = (uint32_t)take_number(f, "macvlanMode", 0, UINT32_MAX);
 	take_link(f, "link", &nic->link);
+	take_hardware(f, &nic->hardware);
 	nic->present = true;
 	nic->health = DP_HEALTHY;
 }

@@ -1,6 +1,6 @@
 /*
- * The book in a folder of its own: what is read is what was written, whatever is wrong with the file is
- * told and loses nothing else, and marks follow the file.
+ * The book in a folder of its own: what is read is what was written, whatever is wrong with the
+ * file is told and loses nothing else, and marks follow the file.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,10 +11,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <linux/if_link.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -185,27 +188,22 @@ static void same_link(const struct rtnl_link *a, const struct rtnl_link *b)
 
 /* --- tests -------------------------------------------------------------------------------- */
 
-static void a_use_is_read_as_it_was_written(void **state)
-{
-	static const struct rtnl_ip ip = { .bytes = { 192, 0, 2, 5 },
-					   .family = AF_INET,
-					   .prefix = 24 };
-	static const struct rtnl_route route = {
-		.to = { .bytes = { 198, 51, 100 }, .family = AF_INET, .prefix = 24 },
-		.via = { .bytes = { 192, 0, 2, 1 }, .family = AF_INET, .prefix = 32 },
-		.metric = 100
-	};
-	struct test *t = *state;
-	struct nic_use *u = add(t, "uid-1", "pod-1", "ib0");
-	struct rtnl_link l = link_of_infiniband();
+static const struct rtnl_ip ip = { .bytes = { 192, 0, 2, 5 }, .family = AF_INET, .prefix = 24 };
+static const struct rtnl_route route = {
+	.to = { .bytes = { 198, 51, 100 }, .family = AF_INET, .prefix = 24 },
+	.via = { .bytes = { 192, 0, 2, 1 }, .family = AF_INET, .prefix = 32 },
+	.metric = 100,
+};
 
+static void fill(struct nic_use *u)
+{
 	u->share_id = nic_use_text(u, STR("share"));
 	u->nic.kind = NIC_HOST;
 	(void)snprintf(u->nic.interface, RTNL_NAME, "ib0");
 	(void)snprintf(u->nic.parent, RTNL_NAME, "eth1");
 	u->nic.vlan = 4094;
 	u->nic.macvlan_mode = MACVLAN_MODE_VEPA;
-	u->nic.link = u->before = l;
+	u->nic.link = u->before = link_of_infiniband();
 	u->config = (struct nic_config){ .interface_name = "blue0",
 					 .network = "blue",
 					 .addresses = &ip,
@@ -216,15 +214,53 @@ static void a_use_is_read_as_it_was_written(void **state)
 					 .mac = { .n = 6, .bytes = { 2, 0, 0, 0, 0, 5 } } };
 	u->state = NIC_ATTACHED;
 	nic_use_set_sandbox(u, "sandbox-1", "/run/netns/x", "/opt/cni/bin");
-	u->netns_id = UINT64_C(18446744073709551615);
+	u->netns_id = UINT64_MAX;
 	(void)snprintf(u->interface, RTNL_NAME, "blue0");
 	u->index = 44;
 	(void)snprintf(u->peer, RTNL_NAME, "dpv0");
 	u->parent = 45;
 	(void)snprintf(u->master, RTNL_NAME, "br0");
+}
+
+static void assert_filled_config(const struct nic_config *c)
+{
+	assert_string_equal(c->interface_name, "blue0");
+	assert_string_equal(c->network, "blue");
+	assert_int_equal(c->naddresses, 1);
+	assert_memory_equal(c->addresses[0].bytes, ip.bytes, 4);
+	assert_int_equal(c->nroutes, 1);
+	assert_int_equal(c->routes[0].metric, 100);
+	assert_memory_equal(c->routes[0].via.bytes, route.via.bytes, 4);
+	assert_int_equal(c->mtu, 1400);
+	assert_int_equal(c->mac.bytes[5], 5);
+}
+
+static void assert_filled_stay(const struct nic_use *u)
+{
+	struct rtnl_link l = link_of_infiniband();
+
+	assert_int_equal(u->state, NIC_ATTACHED);
+	assert_string_equal(u->container_id, "sandbox-1");
+	assert_string_equal(u->netns, "/run/netns/x");
+	assert_string_equal(u->cni_path, "/opt/cni/bin");
+	assert_true(u->netns_id == UINT64_MAX);
+	assert_string_equal(u->interface, "blue0");
+	assert_int_equal(u->index, 44);
+	assert_string_equal(u->peer, "dpv0");
+	assert_int_equal(u->parent, 45);
+	assert_string_equal(u->master, "br0");
+	same_link(&u->before, &l);
+}
+
+static void a_use_is_read_as_it_was_written(void **state)
+{
+	struct test *t = *state;
+	struct nic_use *u = add(t, "uid-1", "pod-1", "ib0");
+	struct rtnl_link l = link_of_infiniband();
+
+	fill(u);
 	save(t);
 	reopen(t);
-
 	u = nic_book_next(t->book, NULL);
 	assert_non_null(u);
 	assert_null(nic_book_next(t->book, u));
@@ -243,26 +279,8 @@ static void a_use_is_read_as_it_was_written(void **state)
 	assert_int_equal(u->nic.macvlan_mode, MACVLAN_MODE_VEPA);
 	assert_null(u->nic.message);
 	same_link(&u->nic.link, &l);
-	same_link(&u->before, &l);
-	assert_string_equal(u->config.interface_name, "blue0");
-	assert_string_equal(u->config.network, "blue");
-	assert_int_equal(u->config.naddresses, 1);
-	assert_memory_equal(u->config.addresses[0].bytes, ip.bytes, 4);
-	assert_int_equal(u->config.nroutes, 1);
-	assert_int_equal(u->config.routes[0].metric, 100);
-	assert_memory_equal(u->config.routes[0].via.bytes, route.via.bytes, 4);
-	assert_int_equal(u->config.mtu, 1400);
-	assert_int_equal(u->config.mac.bytes[5], 5);
-	assert_int_equal(u->state, NIC_ATTACHED);
-	assert_string_equal(u->container_id, "sandbox-1");
-	assert_string_equal(u->netns, "/run/netns/x");
-	assert_string_equal(u->cni_path, "/opt/cni/bin");
-	assert_true(u->netns_id == UINT64_MAX);
-	assert_string_equal(u->interface, "blue0");
-	assert_int_equal(u->index, 44);
-	assert_string_equal(u->peer, "dpv0");
-	assert_int_equal(u->parent, 45);
-	assert_string_equal(u->master, "br0");
+	assert_filled_config(&u->config);
+	assert_filled_stay(u);
 	assert_int_equal(t->warnings, 0);
 }
 
@@ -421,7 +439,7 @@ static void a_uid_that_leads_elsewhere_is_refused(void **state)
 	assert_null(nic_book_by_device(t->book, STR("node-1"), STR("veth-0")));
 }
 
-/* A limit on a file's size stands in for a full disk: the write fails as one without space would. */
+/* A limit on a file's size makes the write fail; marks, which are empty, can be made. */
 static void a_save_that_fails_leaves_file_and_marks(void **state)
 {
 	struct test *t = *state;
@@ -447,6 +465,46 @@ static void a_save_that_fails_leaves_file_and_marks(void **state)
 
 	reopen(t);
 	assert_non_null(nic_book_by_device(t->book, STR("node-1"), STR("veth-1")));
+}
+
+/* A small disk in a mount namespace of the test's own. */
+static bool has_small_disk(const struct test *t)
+{
+	if (unshare(CLONE_NEWNS) == 0 && mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	    mount("tmpfs", t->dir, "tmpfs", 0, "size=16k") == 0)
+		return true;
+	print_message("# skipped: no file system can be mounted: %s\n", strerror(errno));
+	return false;
+}
+
+static void a_full_disk_is_told_with_what_to_do(void **state)
+{
+	struct test *t = *state;
+	char path[160], ballast[4096] = { 0 };
+	struct error err;
+	int fd;
+
+	if (!has_small_disk(t))
+		skip();
+	reopen(t);
+	(void)add(t, "uid-1", "pod-1", "veth-0");
+	save(t);
+	(void)snprintf(path, sizeof(path), "%s/ballast", t->dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	while (write(fd, ballast, sizeof(ballast)) > 0)
+		;
+	(void)close(fd);
+	(void)add(t, "uid-2", "pod-2", "veth-1");
+	assert_int_equal(nic_book_save(t->book, &err), -ERR_IO);
+	assert_int_equal(err.sys_errno, ENOSPC);
+	assert_non_null(strstr(err.msg, "interfaces.json: No space left on device; free some"));
+	assert_string_equal(marks(t), "pod-1 ");
+	assert_int_equal(unlink(path), 0);
+	save(t);
+	assert_string_equal(marks(t), "pod-1 pod-2 ");
+	nic_book_close(t->book);
+	t->book = NULL;
+	assert_int_equal(umount(t->dir), 0);
 }
 
 #define USE(more)                                                                       \
@@ -476,6 +534,8 @@ static const struct {
 	{ USE(",\"vlan\":70000"), "vlan is out of range" },
 	{ USE(",\"vlan\":1.0"), "vlan is out of range" },
 	{ USE(",\"link\":5"), "link is no object" },
+	{ USE(",\"hardware\":5"), "hardware is no object" },
+	{ USE(",\"hardware\":{\"numa\":-2}"), "hardware.numa is out of range" },
 	{ USE(",\"link\":{}"), "link.index or name is missing" },
 	{ USE(",\"link\":{\"index\":1,\"name\":\"a\",\"mac\":\"1:2\"}"),
 	  "link.mac is no hardware" },
@@ -581,6 +641,7 @@ int main(void)
 		BOOK_TEST(a_mark_that_cannot_go_is_told_of_and_tried_again),
 		BOOK_TEST(a_uid_that_leads_elsewhere_is_refused),
 		BOOK_TEST(a_save_that_fails_leaves_file_and_marks),
+		BOOK_TEST(a_full_disk_is_told_with_what_to_do),
 		BOOK_TEST(a_use_that_cannot_be_read_is_told_and_the_others_stay),
 		BOOK_TEST(a_member_of_a_newer_driver_is_passed_over),
 		BOOK_TEST(a_file_that_cannot_be_read_is_set_aside),

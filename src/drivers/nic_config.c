@@ -2,8 +2,8 @@
  * One table has the members and what reads each; a route has a table of its own. A reader gets the
  * value with its path, so that every fault is told where it is.
  *
- * What several sources say is merged as trees, member by member, and read as one; before that each is
- * read alone, so that a fault is blamed on whoever wrote it.
+ * What several sources say is merged as trees, member by member, and read as one; before that
+ * each is read alone, so that a fault is blamed on whoever wrote it.
  */
 #include "drivers/nic_config.h"
 

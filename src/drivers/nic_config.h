@@ -10,13 +10,12 @@
  *	  "cni": { .. a CNI plugin's configuration .. } }
  *
  * Of several (class, then claim) a member that comes later replaces the same of an earlier one.
- * Strict: a member that there is not, one that is there twice, a wrong type or a value that cannot be
- * is -ERR_INVALID, with the path and a suggestion ("parameters.adresses: unknown field, did you mean
- * addresses?"; of a class's: "device class: parameters..").
- * `cni` stands for everything but network and interfaceName: with it addresses, routes, mtu and
- * hardwareAddress are refused. Limits: 16 addresses, 64 routes, mtu 68 to 65535, the name as the
- * kernel wants it and not "lo" or "eth0", the network a DNS label.
- * Pure.
+ * Strict: a member that there is not, one that is there twice, a wrong type or a value that
+ * cannot be is -ERR_INVALID, with the path and a suggestion ("parameters.adresses: unknown field,
+ * did you mean addresses?"; of a class's: "device class: parameters.."). `cni` stands for
+ * everything but network and interfaceName: with it addresses, routes, mtu and hardwareAddress
+ * are refused. Limits: 16 addresses, 64 routes, mtu 68 to 65535, the name as the kernel wants it
+ * and not "lo" or "eth0", the network a DNS label. Pure.
  */
 #ifndef DRIVERS_NIC_CONFIG_H
 #define DRIVERS_NIC_CONFIG_H

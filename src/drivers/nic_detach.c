@@ -1,12 +1,13 @@
 /*
- * Taking back. Nothing here goes by what should have been done; it looks at both namespaces and does what is
- * missing. So a failure, a crash and a second call are the same case.
+ * Taking back. Nothing here goes by what should have been done; it looks at both namespaces and
+ * does what is missing. So a failure, a crash and a second call are the same case.
  *
- * What is ours is told by more than a name. A host interface is the one of the same kind with the permanent
- * hardware address that `before` has or, where the driver gives none, one of the two addresses that we know
- * of, in a place where it can be. While it is in the pod it gets its old address back, so at home it is
- * known again by that. Something made is known by its parent and the name that was free before; a veth by
- * its end here, whose name nobody else makes, or, should somebody have renamed that, by its index there.
+ * What is ours is told by more than a name. A host interface is the one of the same kind with the
+ * permanent hardware address that `before` has or, where the driver gives none, one of the two
+ * addresses that we know of, in a place where it can be. While it is in the pod it gets its old
+ * address back, so at home it is known again by that. Something made is known by its parent and the
+ * name that was free before; a veth by its end here, whose name nobody else makes, or, should
+ * somebody have renamed that, by its index there.
  */
 #include "drivers/nic_attach_impl.h"
 #include "drivers/netns.h"
@@ -50,7 +51,7 @@ static bool is_same_hardware(const struct nic_use *u, const struct rtnl_link *l)
 	       (u->config.mac.n && rtnl_mac_equal(&l->mac, &u->config.mac));
 }
 
-/* The pod may have given it another address, so what has none of its own is known by index alone. */
+/* The pod may have given it another address, so what has none of its own is known by its index. */
 static unsigned rank_host_in_pod(const struct search *s, const struct rtnl_link *l)
 {
 	const struct nic_use *u = s->u;
@@ -63,8 +64,8 @@ static unsigned rank_host_in_pod(const struct search *s, const struct rtnl_link 
 }
 
 /*
- * The kernel keeps the index through a move when it is free, and the name; from a namespace that ends
- * hardware may come back as "dev3", which only its permanent address tells.
+ * The kernel keeps the index through a move when it is free, and the name; from a namespace that
+ * ends hardware may come back as "dev3", which only its permanent address tells.
  */
 static unsigned rank_host_here(const struct search *s, const struct rtnl_link *l)
 {

@@ -168,6 +168,7 @@ struct nic_job {
 	int ns_fd; /* attach: the pod's namespace; closed at the end; -1: none */
 	int64_t began; /* attach: the use at hand; monotonic ns */
 	const char *message; /* detach: of the status */
+	char interface[RTNL_NAME]; /* detach: its name, which the book forgets */
 	struct loop_timer retry; /* detach: the interface is not back yet */
 	unsigned tries;
 	struct cni_exec *exec;

@@ -1,7 +1,7 @@
 /*
  * Only links that matter are kept: the ones that are offered, and parents of what is to be created.
- * Of the many others (a veth for each pod) nothing is remembered; whether one is offered follows from
- * the link itself, its folder in sysfs and the default routes of the last state.
+ * Of the many others (a veth for each pod) nothing is remembered; whether one is offered follows
+ * from the link itself, its folder in sysfs and the default routes of the last state.
  *
  * A whole state is collected first and applied sorted by name, so that what labels the devices get
  * does not depend on the order in which the kernel lists them: that changes when one was in a pod.
@@ -43,7 +43,7 @@ static struct nic_entry *host_by_index(const struct nic_inventory *v, int index)
 	for (size_t i = 0; i < v->v.n; i++) {
 		const struct nic *n = &v->v.v[i]->nic;
 
-		if (n->kind == NIC_HOST && n->present && n->link.index == index)
+		if (n->kind == NIC_HOST && n->present && v->v.v[i]->here.index == index)
 			return v->v.v[i];
 	}
 	return NULL;
@@ -153,6 +153,7 @@ static bool add_host(struct nic_inventory *v, const struct rtnl_link *l,
 	struct nic_entry *e = XNEW(struct nic_entry);
 
 	e->nic = (struct nic){ .kind = NIC_HOST, .link = *l, .hardware = *h, .present = true };
+	e->here = *l;
 	e->seen = true;
 	set_name(e->nic.interface, l->name);
 	name_host(v, l->name, e->nic.device);
@@ -170,16 +171,20 @@ static bool links_look_equal(const struct rtnl_link *a, const struct rtnl_link *
 	       a->running == b->running;
 }
 
+/* One that is away keeps what it had: on its way out it is switched off and loses its name. */
 static bool update_host(struct nic_inventory *v, struct nic_entry *e, const struct rtnl_link *l,
 			const struct nic_hardware *h)
 {
-	bool same = links_look_equal(&e->nic.link, l) && nic_hardware_equal(&e->nic.hardware, h);
+	bool same;
 
+	e->here = *l;
+	e->nic.present = e->seen = true;
+	if (e->nic.away)
+		return false;
+	same = links_look_equal(&e->nic.link, l) && nic_hardware_equal(&e->nic.hardware, h);
 	e->nic.link = *l;
 	e->nic.hardware = *h;
-	e->nic.present = e->seen = true;
-	if (!e->nic.away)
-		nic_entry_judge(v, e);
+	nic_entry_judge(v, e);
 	return !same;
 }
 
@@ -319,7 +324,7 @@ static bool apply_link(struct nic_inventory *v, const struct rtnl_link *l)
 	struct nic_entry *e = host_by_index(v, l->index);
 	struct nic_hidden *h = find_hidden(v, l->name, 0);
 	bool changed = parents_set(v, l), wanted;
-	struct nic_hardware hardware;
+	struct nic_hardware hardware = { .numa = -1 };
 
 	if (h)
 		return set_hidden(v, h, l->index) || changed;
@@ -331,7 +336,7 @@ static bool apply_link(struct nic_inventory *v, const struct rtnl_link *l)
 		e = host_by_name(v, l->name);
 	wanted = is_wanted(v, l, &hardware);
 	if (e && (wanted || e->nic.away))
-		return update_host(v, e, l, wanted ? &hardware : &e->nic.hardware) || changed;
+		return update_host(v, e, l, &hardware) || changed;
 	if (e)
 		remove_entry(v, e);
 	else if (wanted && !is_away_under_other_name(v, l))
@@ -496,12 +501,11 @@ static bool remember(struct nic_inventory *v, const char *device, const struct n
 static bool come_back(struct nic_inventory *v, struct nic_entry *e)
 {
 	struct nic_hardware h;
-	bool stays = e->asked;
 
 	e->nic.away = false;
-	if (e->nic.kind == NIC_HOST && e->nic.present)
-		stays = is_wanted(v, &e->nic.link, &h);
-	if (stays)
+	if (e->nic.kind == NIC_HOST && e->nic.present && is_wanted(v, &e->here, &h))
+		(void)update_host(v, e, &e->here, &h);
+	else if (e->asked)
 		nic_entry_judge(v, e);
 	else
 		remove_entry(v, e);
@@ -540,7 +544,7 @@ bool nic_inventory_set_health(struct nic_inventory *v, const char *device, uint3
 bool nic_inventory_hide(struct nic_inventory *v, const char *interface)
 {
 	const struct nic_entry *e = host_by_name(v, interface);
-	struct nic_hidden hidden = { .index = e && e->nic.present ? e->nic.link.index : 0 };
+	struct nic_hidden hidden = { .index = e && e->nic.present ? e->here.index : 0 };
 	struct nic_hidden *h = find_hidden(v, interface, 0);
 
 	set_name(hidden.name, interface);

@@ -1,24 +1,26 @@
 /*
  * nic_inventory - the network devices of a node, as they are now.
  *
- * Made of what the kernel tells about this namespace's links (rtnl.h), of sysfs (speed, driver, NUMA
- * node) and of what was asked for (nic_spec.h). A device that is in a pod is no link here any more:
- * whoever attaches says so, and it stays with the attributes that it had. One that was created for a
- * pod is one of `creates`; to say so of it, too, only means that its health is not its parent's.
+ * Made of what the kernel tells about this namespace's links (rtnl.h), of sysfs (speed, driver,
+ * NUMA node) and of what was asked for (nic_spec.h). A device that is in a pod is no link here
+ * any more: whoever attaches says so, and it stays with the attributes that it had. One that was
+ * created for a pod is one of `creates`; to say so of it, too, only means that its health is not
+ * its parent's.
  *
  * Attributes, all of the driver's own domain: kind ("host", "veth", "macvlan", "vlan"), interface
  * (name on the node), mac, mtu, speed (Mbit/s), driver, numaNode, up, parent, vlan, mode (of a
  * macvlan). What is not known is left out. `up` of one that is to be created is its parent's (true
  * without one).
  *
- * Health, for a device that is not in a pod: a host interface that is switched on and has no carrier is
- * Unhealthy ("no carrier"); one that is to be created is Unhealthy when its parent is not there
- * ("parent eth1 does not exist") or down; else Healthy. Of one in a pod whoever attached knows.
+ * Health, for a device that is not in a pod: a host interface that is switched on and has no
+ * carrier is Unhealthy ("no carrier"); one that is to be created is Unhealthy when its parent is
+ * not there ("parent eth1 does not exist") or down; else Healthy. Of one in a pod whoever
+ * attached knows.
  *
- * A device is called after its interface (nic_label()), and keeps that name while it is there. Where
- * another has it already, a hash of the interface's own name is behind it: nothing that changes when
- * it is moved, as its index would. Renaming an interface is the end of one device and the beginning
- * of another.
+ * A device is called after its interface (nic_label()), and keeps that name while it is there.
+ * Where another has it already, a hash of the interface's own name is behind it: nothing that
+ * changes when it is moved, as its index would. Renaming an interface is the end of one device
+ * and the beginning of another.
  * Threads: the loop's.
  */
 #ifndef DRIVERS_NIC_INVENTORY_H
@@ -53,8 +55,8 @@ void nic_inventory_free(struct nic_inventory *v); /* NULL allowed */
 /*
  * The whole state: nic_inventory_begin(), nic_inventory_link_set() of each link, the index of each
  * link that a default route leads through, then nic_inventory_end(). Changes between:
- * nic_inventory_link_set() and _gone(). Each of end, set and gone tells whether a device came, went or
- * changed: its attributes or its health.
+ * nic_inventory_link_set() and _gone(). Each of end, set and gone tells whether a device came,
+ * went or changed: its attributes or its health.
  */
 void nic_inventory_begin(struct nic_inventory *v);
 void nic_inventory_default_route(struct nic_inventory *v, int index);
@@ -63,10 +65,10 @@ bool nic_inventory_link_set(struct nic_inventory *v, const struct rtnl_link *l);
 bool nic_inventory_link_gone(struct nic_inventory *v, int index);
 
 /*
- * The device is in a pod from now on, whatever happens to the link here; false: it is back, or was not
- * away. One that is back and whose link has not been told yet goes until it is: tell it first
- * (rtnl_link_by_name(), nic_inventory_link_set()). Before the first state, for what was attached when
- * the driver ended: `last` is the device as it was; NULL where it is known already.
+ * The device is in a pod from now on, whatever happens to the link here; false: it is back, or
+ * was not away. One that is back and whose link has not been told yet goes until it is: tell it
+ * first (rtnl_link_by_name(), nic_inventory_link_set()). Before the first state, for what was
+ * attached when the driver ended: `last` is the device as it was; NULL where it is known already.
  * Whether a device came, went or changed.
  */
 bool nic_inventory_set_away(struct nic_inventory *v, const char *device, bool away,

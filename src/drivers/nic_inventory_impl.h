@@ -15,6 +15,8 @@ struct nic_parent {
 
 struct nic_entry {
 	struct nic nic;
+	struct rtnl_link
+		here; /* NIC_HOST that is present: its link; the same but while it is away */
 	bool asked; /* one of the spec's creates: is there for ever */
 	bool seen; /* in the state that is being told */
 	char message[256]; /* what nic.message points at */

@@ -444,6 +444,11 @@ static void a_device_in_a_pod_stays_as_it_was(void **state)
 	begin(n, NULL, NULL);
 	assert_true(set(n, 3, "eth1"));
 	(void)nic_inventory_set_away(n->v, "eth1", true, NULL);
+	/* Its last words here, told late. */
+	l.index = 3;
+	l.up = l.running = false;
+	l.mtu = 1300;
+	assert_false(nic_inventory_link_set(n->v, &l));
 	assert_false(nic_inventory_link_gone(n->v, 3));
 	assert_string_equal(names(n), "eth1~");
 	nic_inventory_begin(n->v);
@@ -452,10 +457,13 @@ static void a_device_in_a_pod_stays_as_it_was(void **state)
 			    "kind=host interface=eth1 mac=02:00:00:00:00:03 mtu=1500 speed=1000 "
 			    "driver=e1000 up=1");
 	/* Back, with another index. */
-	l.mac.bytes[5] = 3;
+	l.index = 9;
 	assert_false(nic_inventory_link_set(n->v, &l));
 	assert_true(nic_inventory_set_away(n->v, "eth1", false, NULL));
 	assert_string_equal(names(n), "eth1");
+	assert_string_equal(attributes(n, "eth1"),
+			    "kind=host interface=eth1 mac=02:00:00:00:00:09 mtu=1300 speed=1000 "
+			    "driver=e1000 up=0");
 	assert_false(nic_inventory_set_away(n->v, "eth1", false, NULL));
 	assert_true(nic_inventory_link_gone(n->v, 9));
 	assert_string_equal(names(n), "");

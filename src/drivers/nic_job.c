@@ -151,14 +151,17 @@ static struct cni_exec_opts exec_opts(struct nic_job *j, enum cni_command comman
 						      const struct error *err))
 {
 	const struct nic_use *u = j->uses[j->at];
+	const char *path = j->driver->opts.cni_path;
 
+	if (!path)
+		path = u->cni_path ? u->cni_path : "";
 	return (struct cni_exec_opts){ .command = command,
 				       .config = u->config.cni,
 				       .network = u->config.network,
 				       .container_id = u->container_id,
 				       .netns = u->netns,
 				       .ifname = u->interface,
-				       .path = u->cni_path ? u->cni_path : "",
+				       .path = path,
 				       .pod_uid = u->pod_uid,
 				       .pod_name = u->pod_name,
 				       .pod_namespace = u->claim_ns,
@@ -177,11 +180,16 @@ static void count_attachments(struct nic_driver *d)
 }
 
 static void log_use(const struct nic_driver *d, enum log_level level, const char *what,
-		    const struct nic_use *u, const char *error)
+		    const struct nic_use *u, const char *interface, const struct error *err)
 {
-	log_at(d->opts.log, level, what, LOG_Z("namespace", u->claim_ns), LOG_Z("pod", u->pod_name),
-	       LOG_Z("claim", u->claim_name), LOG_Z("device", u->nic.device),
-	       LOG_Z("interface", u->interface), LOG_Z("error", error));
+	struct log_field fields[] = {
+		LOG_Z("namespace", u->claim_ns), LOG_Z("pod", u->pod_name),
+		LOG_Z("claim", u->claim_name),   LOG_Z("device", u->nic.device),
+		LOG_Z("interface", interface),   LOG_Z("error", err ? err->msg : NULL),
+	};
+
+	if (log_enabled(d->opts.log, level))
+		log_write(d->opts.log, level, what, fields, ARRAY_SIZE(fields) - !err);
 }
 
 /* --- out of the pod -------------------------------------------------------------------------- */
@@ -196,7 +204,7 @@ static void detached(struct nic_job *j)
 	nic_view_close(nic_view_of(u));
 	nic_host_back(d, u);
 	count_attachments(d);
-	log_use(d, LOG_LEVEL_INFO, "interface detached", u, "");
+	log_use(d, LOG_LEVEL_INFO, "interface detached", u, j->interface, NULL);
 	nic_status_set(nic_view_of(u), "Detached", j->message);
 	j->at++;
 	detach_next(j);
@@ -207,7 +215,7 @@ static void detach_failed(struct nic_job *j, struct error *err)
 	const struct nic_use *u = j->uses[j->at];
 
 	(void)error_wrap(err, -(int)err->code, "take %s back", u->nic.device);
-	log_use(j->driver, LOG_LEVEL_WARN, "interface cannot be detached", u, err->msg);
+	log_use(j->driver, LOG_LEVEL_WARN, "interface cannot be detached", u, u->interface, err);
 	fail(j, err);
 	j->at++;
 	detach_next(j);
@@ -219,7 +227,10 @@ static int detach_try(struct nic_job *j, struct error *err)
 	struct nic_use *u = j->uses[j->at];
 	int fd = nic_view_namespace(u);
 	bool there = fd >= 0;
-	int r = nic_detach(j->driver->attach, u, fd, err);
+	int r;
+
+	memcpy(j->interface, u->interface, sizeof(j->interface));
+	r = nic_detach(j->driver->attach, u, fd, err);
 
 	if (there)
 		(void)close(fd);
@@ -227,7 +238,8 @@ static int detach_try(struct nic_job *j, struct error *err)
 		return r;
 	if (!there && j->tries++ < BACK_TRIES)
 		return -ERR_UNAVAILABLE;
-	log_use(j->driver, LOG_LEVEL_WARN, "interface is nowhere to be found", u, err->msg);
+	log_use(j->driver, LOG_LEVEL_WARN, "interface is nowhere to be found", u, u->interface,
+		err);
 	return nic_detach_forget(j->driver->attach, u, err);
 }
 
@@ -263,19 +275,26 @@ static void on_deleted(void *arg, const struct json *result UNUSED, const struct
 	detach_failed(j, &err);
 }
 
-/* A namespace that is gone is told as none: the plugin gives back what it keeps elsewhere. */
+/*
+ * A namespace that is gone is told as none: the plugin gives back what it keeps elsewhere. When the plugin
+ * itself is gone as well, there is nobody left to ask.
+ */
 static void detach_by_plugin(struct nic_job *j)
 {
 	struct cni_exec_opts o = exec_opts(j, CNI_DEL, on_deleted);
 	int fd = nic_view_namespace(j->uses[j->at]);
 	struct error err;
+	int r;
 
 	if (fd >= 0)
 		(void)close(fd);
 	else
 		o.netns = "";
 	o.prev_result = j->uses[j->at]->cni_result;
-	if (cni_exec_new(j->driver->opts.loop, &o, &j->exec, &err) < 0)
+	r = cni_exec_new(j->driver->opts.loop, &o, &j->exec, &err);
+	if (r == -ERR_NOT_FOUND && fd < 0)
+		detach_link(j);
+	else if (r < 0)
 		detach_failed(j, &err);
 }
 
@@ -321,7 +340,7 @@ static void attach_failed(struct nic_job *j, struct error *err)
 	const struct nic_use *u = j->uses[j->at];
 
 	(void)error_wrap(err, -(int)err->code, "attach %s", u->nic.device);
-	log_use(d, LOG_LEVEL_WARN, "interface cannot be attached", u, err->msg);
+	log_use(d, LOG_LEVEL_WARN, "interface cannot be attached", u, u->interface, err);
 	if (d->failures)
 		metrics_counter_add(d->failures, 1);
 	fail(j, err);
@@ -353,7 +372,7 @@ static void attached(struct nic_job *j)
 	if (d->durations)
 		metrics_histogram_observe(d->durations,
 					  (double)(now(j) - j->began) / (double)CLOCK_SEC);
-	log_use(d, LOG_LEVEL_INFO, "interface attached", u, "");
+	log_use(d, LOG_LEVEL_INFO, "interface attached", u, u->interface, NULL);
 	nic_status_tell(nic_view_of(u));
 	j->at++;
 	attach_next(j);
@@ -391,10 +410,20 @@ static void on_added(void *arg, const struct json *result, const struct error *f
 		attached(j);
 }
 
+/* What was never run has nothing to take back. */
+static int attach_by_plugin(struct nic_job *j, struct error *err)
+{
+	struct cni_exec_opts o = exec_opts(j, CNI_ADD, on_added);
+	int r = cni_exec_new(j->driver->opts.loop, &o, &j->exec, err);
+
+	if (r < 0)
+		(void)nic_detach(j->driver->attach, j->uses[j->at], j->ns_fd, NULL);
+	return r;
+}
+
 static void attach_next(struct nic_job *j)
 {
 	struct nic_driver *d = j->driver;
-	struct cni_exec_opts o;
 	struct nic_use *u;
 	struct error err;
 	int r;
@@ -406,17 +435,13 @@ static void attach_next(struct nic_job *j)
 	u = j->uses[j->at];
 	j->began = now(j);
 	r = nic_attach_begin(d->attach, u, j->ns_fd, &err);
-	if (r == 0 && u->config.cni) {
-		o = exec_opts(j, CNI_ADD, on_added);
-		r = cni_exec_new(d->opts.loop, &o, &j->exec, &err);
-		if (r == 0)
-			return;
-	} else if (r == 0) {
+	if (r == 0 && u->config.cni)
+		r = attach_by_plugin(j, &err);
+	else if (r == 0)
 		r = nic_attach_put(d->attach, u, j->ns_fd, &err);
-	}
 	if (r < 0)
 		attach_failed(j, &err);
-	else
+	else if (!j->exec)
 		attached(j);
 }
 

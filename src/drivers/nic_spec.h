@@ -1,5 +1,6 @@
 /*
- * nic_spec - which network devices a node offers: what `--interface`, `--exclude` and `--create` say.
+ * nic_spec - which network devices a node offers: what `--interface`, `--exclude` and `--create`
+ * say.
  *
  * Interfaces that are there are offered as they are and moved into the pod: all hardware that no
  * default route leads through and that is part of no bridge or bond, or, with patterns, what they
@@ -50,7 +51,7 @@ struct nic_spec {
 /* One --create; -ERR_INVALID with what to write instead. */
 int nic_create_parse(struct str text, struct nic_create *ret_create, struct error *err);
 
-/* Whether all of it can be offered: two creates that give one device's name, too many: -ERR_INVALID. */
+/* Whether all of it can be offered; else -ERR_INVALID: two creates give one name, too many. */
 int nic_spec_check(const struct nic_spec *s, struct error *err);
 
 /* Whether the interface is one that is asked for by its name (patterns, excludes, parents). */

@@ -89,7 +89,7 @@ static int print_data(struct buf *out, const struct nic_view *v, bool with_resul
 		json_writer_keyz(&w, "mtu");
 		json_writer_u64(&w, mtu);
 	}
-	if (with_result && u->cni_result) {
+	if (with_result && v->pod && u->cni_result) {
 		json_writer_keyz(&w, "cniResult");
 		json_writer_tree(&w, u->cni_result);
 	}

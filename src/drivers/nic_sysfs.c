@@ -1,6 +1,6 @@
 /*
- * What cannot be read is not known: an interface that is down has no speed (the kernel says EINVAL),
- * one that is made by software has no device, and any may vanish in between.
+ * What cannot be read is not known: an interface that is down has no speed (the kernel says
+ * EINVAL), one that is made by software has no device, and any may vanish in between.
  */
 #include "drivers/nic_sysfs.h"
 

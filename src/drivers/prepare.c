@@ -258,6 +258,8 @@ static int read_claim(struct dp_claim *c, const struct client_answer *answer, st
 	if (r == 0)
 		r = check_devices(c, err);
 	arena_release(&a);
+	if (r == 0 && c->owner->opts.seen)
+		c->owner->opts.seen(c->owner->opts.seen_arg, c, answer->body);
 	return r;
 }
 

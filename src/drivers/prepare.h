@@ -37,6 +37,9 @@ struct prepare_opts {
 	/* Whether the driver has the device. */
 	bool (*has_device)(void *arg, const char *pool, const char *device);
 	void *has_arg;
+	/* A claim was read; the text is borrowed until return. Or NULL. */
+	void (*seen)(void *arg, const struct dp_claim *c, struct str object);
+	void *seen_arg;
 	const struct driver_log *log;
 	struct metrics *metrics; /* or NULL */
 };

@@ -84,7 +84,7 @@ static enum error_code code_of(int errnum)
 	}
 }
 
-static int fail(struct error *err, const struct rtnl_verdict *v)
+static int refuse(struct error *err, const struct rtnl_verdict *v)
 {
 	char text[128];
 	int r = error_set(err, code_of(v->errnum), "%s%s%s%s",
@@ -108,7 +108,7 @@ static int send_request(struct rtnl *r, struct rtnl_request *q, struct error *er
 	do
 		n = sendto(r->fd, m, m->nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel));
 	while (n < 0 && errno == EINTR);
-	return n < 0 ? fail(err, &(struct rtnl_verdict){ .errnum = errno }) : 0;
+	return n < 0 ? refuse(err, &(struct rtnl_verdict){ .errnum = errno }) : 0;
 }
 
 int rtnl_receive(int fd, char *buffer, struct str *ret_text)
@@ -173,10 +173,10 @@ static int exchange(struct rtnl *r, struct rtnl_request *q, struct exchange *x, 
 			return error_set_errno(err, ERR_TIMEOUT, ETIMEDOUT, "no answer in %d s",
 					       ANSWER_SECONDS);
 		if (errnum)
-			return fail(err, &(struct rtnl_verdict){ .errnum = errnum });
+			return refuse(err, &(struct rtnl_verdict){ .errnum = errnum });
 		take_messages(r, x, text);
 	}
-	return x->verdict.errnum ? fail(err, &x->verdict) : 0;
+	return x->verdict.errnum ? refuse(err, &x->verdict) : 0;
 }
 
 int rtnl_ask(struct rtnl *r, struct rtnl_request *q,

@@ -6,9 +6,10 @@
  * errno in sys_errno and its own words (strerror and, where it says more, its extended message) in
  * the text: "create macvlan net1 on eth1: Device or resource busy". Codes: ERR_NOT_FOUND (no such
  * interface, address, ..), ERR_ALREADY_EXISTS, ERR_FORBIDDEN (not allowed), ERR_UNIMPLEMENTED (this
- * kernel lacks the link type), else ERR_IO.
+ * kernel lacks the link type), ERR_INVALID (no namespace, or a name of hundreds of bytes),
+ * ERR_TIMEOUT (no answer in 5 s), else ERR_IO.
  *
- * Building and reading messages is in rtnl_message.h, without I/O, and fuzzed.
+ * Building and reading messages is in rtnl_request.h and rtnl_message.h, without I/O, and fuzzed.
  * Threads: a socket belongs to one thread at a time.
  */
 #ifndef DRIVERS_RTNL_H
@@ -75,7 +76,11 @@ void rtnl_close(struct rtnl *r); /* NULL allowed */
 
 /* --- links ------------------------------------------------------------------------------ */
 
-/* Calls for each; stops at a negative number and returns it. */
+/*
+ * Calls for each; stops at a negative number and returns it. This and the other lists are of one
+ * moment: what changes while the kernel lists makes it begin again, and only then is `each` called,
+ * which may use the socket for other questions.
+ */
 int rtnl_links(struct rtnl *r, int (*each)(void *arg, const struct rtnl_link *l), void *arg,
 	       struct error *err);
 int rtnl_link_by_name(struct rtnl *r, const char *name, struct rtnl_link *ret_link,
@@ -86,7 +91,7 @@ int rtnl_link_by_index(struct rtnl *r, int index, struct rtnl_link *ret_link, st
 struct rtnl_new_link {
 	const char *kind; /* "veth", "macvlan", "vlan", "bridge", "dummy" */
 	const char *name;
-	int ns_fd; /* where it is to be; -1: the socket's namespace */
+	int ns_fd; /* where it is to be; -1 (not 0): the socket's namespace */
 	int parent; /* of macvlan and vlan: index in the socket's namespace */
 	uint16_t vlan;
 	uint32_t macvlan_mode; /* MACVLAN_MODE_*; 0: bridge */
@@ -123,10 +128,11 @@ int rtnl_probe_kind(const char *kind, struct error *err);
 int rtnl_addresses(struct rtnl *r, int index /* 0: of all */,
 		   int (*each)(void *arg, const struct rtnl_address *a), void *arg,
 		   struct error *err);
+/* IPv6 without asking the network first whether somebody else has it: it can be used at once. */
 int rtnl_address_add(struct rtnl *r, const struct rtnl_address *a, struct error *err);
 int rtnl_address_delete(struct rtnl *r, const struct rtnl_address *a, struct error *err);
 
-/* Of the main table. */
+/* Unicast ones of the main table; one that leads over several links comes once for each. */
 int rtnl_routes(struct rtnl *r, int (*each)(void *arg, const struct rtnl_route *t), void *arg,
 		struct error *err);
 int rtnl_route_add(struct rtnl *r, const struct rtnl_route *t, struct error *err);

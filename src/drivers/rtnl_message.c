@@ -19,7 +19,8 @@ const struct nlmsghdr *rtnl_message_next(struct str *rest)
 {
 	const struct nlmsghdr *m = (const void *)rest->p;
 
-	if (rest->n > INT32_MAX || !mnl_nlmsg_ok(m, (int)rest->n))
+	/* mnl_nlmsg_ok() takes a length beyond INT_MAX for a negative one, which fits. */
+	if (rest->n < sizeof(*m) || m->nlmsg_len < sizeof(*m) || m->nlmsg_len > rest->n)
 		return NULL;
 	*rest = str_skip(*rest, MNL_ALIGN((size_t)m->nlmsg_len));
 	return m;

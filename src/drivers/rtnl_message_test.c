@@ -379,6 +379,9 @@ static void routes_of_other_tables_and_kinds_are_not_read(void **state UNUSED)
 	assert_true(rtnl_message_read_route(message(&w), 0, &t));
 	assert_int_equal(t.index, 4);
 	assert_false(rtnl_message_read_route(message(&w), 1, &t));
+	w.p[20] = 100; /* table */
+	assert_false(rtnl_message_read_route(message(&w), 0, &t));
+	w.p[20] = (char)254;
 	w.p[23] = 6; /* blackhole */
 	assert_false(rtnl_message_read_route(message(&w), 0, &t));
 	assert_false(rtnl_message_read_route(message(&local), 0, &t));

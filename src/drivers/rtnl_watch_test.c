@@ -1,6 +1,6 @@
 /*
- * What a real kernel tells a real loop, in network namespaces of the test's own. Each test waits for
- * the event that it is about; one that never comes makes it hang.
+ * What a real kernel tells a real loop, in network namespaces of the test's own. Each test waits
+ * for the event that it is about; one that never comes makes it hang.
  */
 #include <setjmp.h>
 #include <stdarg.h>

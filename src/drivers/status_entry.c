@@ -185,7 +185,7 @@ static int check_names(const struct dp_device_status *s, const char *pool, struc
 
 	if (fault)
 		return error_set(err, ERR_INVALID, "device \"%.*s\": %s", STR_ARG(device), fault);
-	/* A pool's name is DNS subdomains with slashes between them: what is no name matches none. */
+	/* What is no pool's name matches none that is allocated. */
 	if (!*pool || !str_is_utf8(str_from(pool)))
 		return error_set(err, ERR_INVALID, "the pool's name is none");
 	fault = s->share_id ? names_uuid(str_from(s->share_id)) : NULL;

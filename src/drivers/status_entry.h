@@ -42,8 +42,8 @@ struct status_merge {
 };
 
 /*
- * Appends to `out` what the list `devices` (JSON, or empty) is to become; "null" for none. 1; 0 when
- * it is so already; -ERR_PROTOCOL when it cannot be read.
+ * Appends to `out` what the list `devices` (JSON, or empty) is to become; "null" for none. 1; 0
+ * when it is so already; -ERR_PROTOCOL when it cannot be read.
  */
 int status_entry_merge(const struct status_merge *m, struct str devices, struct buf *out,
 		       struct error *err);

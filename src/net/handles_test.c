@@ -122,6 +122,32 @@ static void children_report_how_they_ended(void **state UNUSED)
 	loop_free(o.loop);
 }
 
+static void a_child_reads_what_it_is_given(void **state UNUSED)
+{
+	static const char *const reads[] = { "sh", "-c", "read a && exit \"$a\"; exit 99", NULL };
+	struct offspring o = { .loop = new_loop() };
+	struct loop_child_opts opts = { .argv = reads, .on_exit = on_exit_of, .arg = &o };
+	struct loop_child *c;
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(write(fds[1], "42\n", 3), 3);
+	opts.in_fd = fds[0];
+	assert_int_equal(loop_child_new(o.loop, &opts, &c, NULL), 0);
+	loop_run(o.loop);
+	assert_int_equal(o.status, 42);
+	loop_child_free(c);
+	/* Without it there is nothing to read. */
+	opts.in_fd = 0;
+	assert_int_equal(loop_child_new(o.loop, &opts, &c, NULL), 0);
+	loop_run(o.loop);
+	assert_int_equal(o.status, 99);
+	loop_child_free(c);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+	loop_free(o.loop);
+}
+
 /* --- descriptors ----------------------------------------------------------------------------- */
 
 struct reader {
@@ -240,6 +266,7 @@ int main(void)
 		cmocka_unit_test(a_signal_is_delivered),
 		cmocka_unit_test(a_new_file_in_a_folder_is_noticed),
 		cmocka_unit_test(children_report_how_they_ended),
+		cmocka_unit_test(a_child_reads_what_it_is_given),
 		cmocka_unit_test(a_descriptor_is_told_of_until_all_is_read),
 		cmocka_unit_test(a_descriptor_with_an_error_is_read_and_goes_on),
 		cmocka_unit_test(a_descriptor_may_be_freed_when_it_is_told_of),

@@ -479,6 +479,28 @@ static void who_closes_its_side_is_still_answered(void **state UNUSED)
 	http_wire_release(&w);
 }
 
+static void who_closes_its_side_has_gone_where_the_server_says_so(void **state UNUSED)
+{
+	struct http_config config = { .eof_cancels = true };
+	struct http_wire w;
+
+	http_wire_init(&w, true, &config);
+	say(&w, GET("/wait"));
+	http_wire_eof(&w);
+	assert_int_equal(w.result, -ERR_CANCELED);
+	assert_true(w.session->done);
+	heard(&w, "request GET /wait host=a\nend\nclose: the client closed the connection\n");
+	wrote(&w, "");
+	http_wire_release(&w);
+	/* An answer that is complete still leaves. */
+	http_wire_init(&w, true, &config);
+	say(&w, GET("/now"));
+	http_wire_eof(&w);
+	assert_int_equal(w.result, 0);
+	wrote(&w, OK_2);
+	http_wire_release(&w);
+}
+
 static void a_fault_is_answered_though_the_input_has_ended(void **state UNUSED)
 {
 	struct http_wire w;
@@ -603,6 +625,7 @@ int main(void)
 		cmocka_unit_test(a_request_that_has_begun_is_served_while_draining),
 		cmocka_unit_test(the_end_of_input_ends_an_idle_session),
 		cmocka_unit_test(who_closes_its_side_is_still_answered),
+		cmocka_unit_test(who_closes_its_side_has_gone_where_the_server_says_so),
 		cmocka_unit_test(a_fault_is_answered_though_the_input_has_ended),
 		cmocka_unit_test(a_request_that_breaks_off_is_canceled),
 		cmocka_unit_test(an_endless_answer_ends_when_the_client_closes),

@@ -204,7 +204,8 @@ async function forms(say, client) {
 		assert.match(podTable.metadata.resourceVersion, /^\d+$/)
 
 		const claimTable = await columns(claims)
-		assert.deepEqual(claimTable.columnDefinitions.map((c) => c.name), ["Name", "State", "Age"])
+		assert.deepEqual(claimTable.columnDefinitions.map((c) => c.name), ["Name", "State", "Age", "Devices", "Addresses"])
+		assert.deepEqual(claimTable.columnDefinitions.map((c) => c.priority), [0, 0, 0, 1, 1])
 		assert.deepEqual(claimTable.rows[0].cells.slice(0, 2), ["gpu", "pending"])
 
 		const sliceTable = await columns(`${dra}/resourceslices/${name}`)

@@ -225,7 +225,7 @@ async function tables(say, server) {
 		await watch.have(3)
 		assert.deepEqual(watch.events.map(({ type }) => type), ["ADDED", "ADDED", "DELETED"])
 		assert.ok(watch.events.every(({ object }) => object.kind === "Table"))
-		assert.deepEqual(watch.events[0].object.columnDefinitions.map(({ name }) => name), ["Name", "State", "Age"])
+		assert.deepEqual(watch.events[0].object.columnDefinitions.map(({ name }) => name), ["Name", "State", "Age", "Devices", "Addresses"])
 		assert.deepEqual(watch.events[1].object.columnDefinitions ?? [], [])
 		assert.deepEqual(watch.events.map(({ object }) => object.rows[0].cells[0]), ["one", "two", "one"])
 		watch.close()

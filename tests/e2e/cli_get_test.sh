@@ -70,6 +70,23 @@ put <<'END'
 {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "gpu"}, "spec": {"devices": {"requests": [
  {"name": "one", "exactly": {"deviceClassName": "gpus", "count": 2, "selectors": [{"cel": {"expression": "device.driver == 'd'"}}]}}]}}}
 END
+put <<'END'
+{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "nic"}, "spec": {"devices": {"requests": [
+ {"name": "a", "exactly": {"deviceClassName": "nics"}}, {"name": "b", "exactly": {"deviceClassName": "nics"}}]}}}
+END
+reported() {
+	curl -sf -X PATCH -H 'content-type: application/merge-patch+json' -o "$TMP/patch.log" \
+		"$proxy/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/nic/status" -d @- <<END
+{"status": {"allocation": {"devices": {"results": [{"request": "a", "driver": "net.devplane.dev", "pool": "n1", "device": "eth1",
+  "shareID": "0a1b2c3d-0000-4000-8000-000000000001"}, {"request": "b", "driver": "net.devplane.dev", "pool": "n1", "device": "eth2"}]}},
+ "devices": [{"driver": "net.devplane.dev", "pool": "n1", "device": "eth1", "shareID": "0a1b2c3d-0000-4000-8000-000000000001",
+  "conditions": [{"type": "Ready", "status": "True", "reason": "Attached", "message": "in the pod", "lastTransitionTime": "2024-01-01T00:00:00Z"},
+   {"type": "Calibrated", "status": "Unknown", "reason": "Waiting", "message": "", "lastTransitionTime": "2024-01-01T00:00:00Z"}],
+  "networkData": {"interfaceName": "net1", "hardwareAddress": "02:00:00:00:00:01", "ips": ["10.9.0.1/24", "fd00::1/64"]},
+  "data": {"network": "blue", "word": "$(printf 'x%.0s' {1..300})", "list": [$(seq -s, 1 40)]}}]}}
+END
+}
+check "a device's status can be written" reported
 
 # Ages tick: two commands may fall into different seconds, so a difference is looked at again.
 same_as() {
@@ -83,7 +100,7 @@ for kubectl in "${kubectls[@]}"; do
 	v=1.$(minor "$kubectl")
 	for args in "pods" "po -o wide" "pods -A" "Pod --show-labels" "pods web another-pod" "pod/web" "pods -L app,tier" "pods -l app=web" \
 		"pods --no-headers" "nodes" "ns,nodes" "pod/web node/n1" "pods --field-selector spec.nodeName=n1" "pods -o name" \
-		"pods -l app=none" "pods -n kube-system" "resourceslices,resourceclaims" "node n1 -o wide" "pods.v1. web" \
+		"pods -l app=none" "pods -n kube-system" "resourceslices,resourceclaims" "resourceclaims -o wide" "node n1 -o wide" "pods.v1. web" \
 		"pod web --ignore-not-found" "pod gone --ignore-not-found" "pod web -o jsonpath={.status.phase}"; do
 		# shellcheck disable=SC2086 # words
 		check "kubectl $v and devplane agree on: get $args" same_as "$kubectl" get $args
@@ -113,6 +130,31 @@ matches "describe node shows resources, pods and pools of devices" \
 	$'sim.example.com  n1    1       2        1\n.*default +another-pod +500m \(12%\).*acme.com/gpu +2 +2' "$(dp describe node n1)"
 matches "describe resourceclaim shows what it asks for" $'one +gpus +2 +device.driver == \'d\'\nAllocation: +<none>' \
 	"$(dp describe resourceclaim gpu)"
+text=$(dp describe resourceclaim nic)
+matches "describe resourceclaim shows what drivers report of each device" "Device Status:
+  net.devplane.dev/n1/eth1:
+    Share ID:          0a1b2c3d-0000-4000-8000-000000000001
+    Interface:         net1
+    Hardware Address:  02:00:00:00:00:01
+    Addresses:         10.9.0.1/24
+                       fd00::1/64
+    Conditions:
+      Type        Status   Reason    Age +Message
+      ----        ------   ------    --- +-------
+      Ready       True     Attached  [0-9a-z]+ +in the pod
+      Calibrated  Unknown  Waiting   [0-9a-z]+ *
+    Data:
+      network: blue
+      word: x{94}\.\.\.
+      list:
+      - 1
+" "$text"
+matches "what is long is cut, with a word on where the rest is" "      - 17
+      \(cut; all of it is in: get resourceclaim nic -o yaml\)
+  net.devplane.dev/n1/eth2:  <nothing reported>
+Reserved For:" "$text"
+matches "get -o wide shows devices and addresses of claims" 'nic +allocated +[0-9a-z]+ +1/2 ready +10.9.0.1/24,fd00::1/64' \
+	"$(dp get resourceclaims -o wide)"
 matches "describe resourceslice shows devices" 'gpu-0  broken:NoSchedule  memory=16Gi  cores=8,model=X100' \
 	"$(dp describe resourceslice/s1)"
 matches "describe takes the beginning of a name" '^Name: +another-pod' "$(dp describe pod anoth)"

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, unlinkSync, w
 import { dirname } from "node:path"
 import { core, dra, startServer, unique } from "./api_lib.mjs"
 import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
+import { kubeconfig } from "./node_lib.mjs"
 import {
 	call, codes, DevicePlugin, DRAPlugin, DRAResourceHealth, insecure, NodeHealth, PluginRegistration, Registration, serve, Stream,
 } from "./plugin_services.mjs"
@@ -19,11 +20,13 @@ async function makeNode(name) {
 	assert.equal((await client.post(`${core}/nodes`, { apiVersion: "v1", kind: "Node", metadata: { name } })).code, 201)
 }
 
-async function startSim(flags = [], { node = unique("n"), root = `${scratch}/${unique("r")}`, withNode = true } = {}) {
+async function startSim(flags = [], {
+	node = unique("n"), root = `${scratch}/${unique("r")}`, withNode = true, kubeconfig: file = server.kubeconfig,
+} = {}) {
 	const self = { node, root, cdi: `${root}/cdi` }
 	if (withNode)
 		await makeNode(node)
-	self.process = start("driver", "sim", "--kubeconfig", server.kubeconfig, "--node-name", node, "--root-dir", root,
+	self.process = start("driver", "sim", "--kubeconfig", file, "--node-name", node, "--root-dir", root,
 		"--cdi-dir", self.cdi, "--log-format", "text", ...flags)
 	let over
 	self.process.ended.then((how) => (over = how))
@@ -224,6 +227,122 @@ await test("what one instance prepared another one unprepares", async () => {
 	assert.deepEqual(JSON.parse(readFileSync(`${old.root}/plugins/${driver}/prepared.json`)).claims, [])
 	assert.match(next.process.err, /claim unprepared/)
 	await Promise.all([old.stop(), next.stop()])
+})
+
+// --- the status of claims ------------------------------------------------------------------------
+
+const claimPath = (claim) => `${dra}/namespaces/default/resourceclaims/${claim.name}`
+const entries = async (claim) => (await client.get(claimPath(claim))).body.status.devices ?? []
+
+// The Ready condition of each entry as [status, reason, message], when `holds` says so of them.
+const ready = (what, claim, holds) => until(what, async () => {
+	const list = (await entries(claim)).filter((e) => e.driver !== "other.example.com")
+	const all = Object.fromEntries(list.map((e) => [e.device, e.conditions.find((c) => c.type === "Ready")]))
+	return holds(all) && all
+})
+
+await test("a prepared claim's status says how each device is, with data of the size that was asked for", async () => {
+	const sim = await startSim(["--status-data", "10240"])
+	const claim = await allocatedClaim(sim.node, [{ request: "a", device: "gpu-0" }, { request: "b", device: "gpu-1" },
+		{ request: "b", driver: "other.example.com", pool: "p", device: "x" }])
+	const foreign = { driver: "other.example.com", pool: "p", device: "x", data: { speed: 1.5 } }
+	assert.equal((await client.patch(`${claimPath(claim)}/status`, { status: { devices: [foreign] } }, "merge")).code, 200)
+	const theirs = (await entries(claim))[0]
+	await call(sim.dra(), "NodePrepareResources", { claims: [claim] })
+	const first = await ready("two entries", claim, (r) => r["gpu-0"] && r["gpu-1"])
+	assert.deepEqual([first["gpu-0"].status, first["gpu-0"].reason], ["True", "Prepared"])
+	const list = await entries(claim)
+	assert.deepEqual(list[0], theirs, "another driver's entry is as it was")
+	for (const e of list.slice(1)) {
+		assert.equal(JSON.stringify(e.data).length, 10240)
+		assert.match(e.data.uuid, /^GPU-[0-9a-f-]{36}$/)
+		assert.ok(!e.networkData)
+	}
+	await sim.tell("fail", "gpu-1", "--message", "double-bit ECC error")
+	const failed = await ready("failure", claim, (r) => r["gpu-1"].status === "False")
+	assert.deepEqual([failed["gpu-1"].reason, failed["gpu-1"].message], ["Unhealthy", "double-bit ECC error"])
+	assert.deepEqual(failed["gpu-0"], first["gpu-0"], "the other one has not changed")
+	await sim.tell("heal", "all")
+	await ready("recovery", claim, (r) => r["gpu-1"].status === "True" && r["gpu-1"].message === "")
+	await call(sim.dra(), "NodeUnprepareResources", { claims: [claim] })
+	await until("entries to go", async () => (await entries(claim)).length === 1)
+	assert.deepEqual(await entries(claim), [theirs])
+	await sim.stop()
+})
+
+await test("a NIC's status has its addresses, and a driver that was killed follows its claims again", async () => {
+	const nic = "nic.sim.devplane.dev"
+	const sim = await startSim(["--kind", "nic"])
+	const claim = await allocatedClaim(sim.node, [{ request: "a", driver: nic, device: "nic-3" }])
+	const plugin = () => new DRAPlugin.v1(`unix:${sim.root}/plugins/${nic}/dra.sock`, insecure)
+	await call(plugin(), "NodePrepareResources", { claims: [claim] })
+	await ready("an entry", claim, (r) => r["nic-3"])
+	const [{ data, networkData }] = await entries(claim)
+	assert.deepEqual(Object.keys(data), ["uuid"])
+	assert.equal(networkData.interfaceName, "sim3")
+	assert.match(networkData.hardwareAddress, /^02(:[0-9a-f]{2}){5}$/)
+	assert.match(networkData.ips.join(), /^198\.1[89]\.\d+\.\d+\/15,2001:db8::[0-9a-f:]+\/32$/)
+	await sim.tell("fail", "nic-3")
+	await ready("failure", claim, (r) => r["nic-3"].status === "False")
+	sim.process.child.kill("SIGKILL")
+	await sim.process.ended
+	const next = await startSim(["--kind", "nic"], { ...sim, withNode: false })
+	await ready("the devices of the new process", claim, (r) => r["nic-3"].status === "True")
+	const { metadata: { resourceVersion } } = (await client.get(claimPath(claim))).body
+	await next.stop()
+	const last = await startSim(["--kind", "nic"], { ...sim, withNode: false })
+	await last.tell("fail", "nic-0")
+	await last.tell("silence", "nic-3")
+	await ready("silence", claim, (r) => r["nic-3"].status === "Unknown" && r["nic-3"].reason === "Silent")
+	const endpoint = /http:\/\/\S+/.exec(last.process.out)[0]
+	assert.match(await (await fetch(`${endpoint}/metrics`)).text(), /devplane_driver_status_writes_total\{result="success"\} 1\n/,
+		`what is there already (version ${resourceVersion}) is not written`)
+	// The claim's end is no reason to complain, nor one to wait at the driver's own end.
+	await client.delete(claimPath(claim))
+	await last.tell("heal", "all")
+	await last.stop()
+	assert.doesNotMatch(last.process.err, /cannot write the status/)
+})
+
+// What docs/driver-sdk.md says that a driver needs, less what this test is about.
+async function account(name) {
+	const rbac = "/apis/rbac.authorization.k8s.io/v1"
+	const rule = (apiGroups, resources, verbs, more) => ({ apiGroups, resources, verbs, ...more })
+	const group = ["resource.k8s.io"]
+	const rules = [rule([""], ["nodes"], ["get"]), rule(group, ["resourceslices"], ["*"]),
+		rule(group, ["resourceclaims"], ["get"]), rule(group, ["resourceclaims/status"], ["patch"])]
+	const post = async (path, body) => {
+		const answer = await client.post(path, body)
+		assert.equal(answer.code, 201, answer.text)
+		return answer.body
+	}
+	await post(`${core}/namespaces/default/serviceaccounts`, { metadata: { name } })
+	const role = await post(`${rbac}/clusterroles`, { metadata: { name }, rules })
+	await post(`${rbac}/clusterrolebindings`, { metadata: { name }, roleRef: { apiGroup: "rbac.authorization.k8s.io",
+		kind: "ClusterRole", name }, subjects: [{ kind: "ServiceAccount", name, namespace: "default" }] })
+	const { status } = await post(`${core}/namespaces/default/serviceaccounts/${name}/token`, { spec: {} })
+	return { kubeconfig: kubeconfig(server, status.token), grant: async (...more) => {
+		const answer = await client.put(`${rbac}/clusterroles/${name}`, { ...role, rules: [...rules, rule(group, ...more)] })
+		assert.equal(answer.code, 200, answer.text)
+	} }
+}
+
+await test("a driver that may not write a claim's status says so once and goes on, until it may", async () => {
+	const { kubeconfig: file, grant } = await account(unique("driver"))
+	const sim = await startSim([], { kubeconfig: file })
+	const claim = await allocatedClaim(sim.node, [{ request: "a", device: "gpu-0" }])
+	assert.equal((await call(sim.dra(), "NodePrepareResources", { claims: [claim] })).claims[claim.uid].error, "")
+	await until("a word about it", () => /cannot write the status of claim/.test(sim.process.err))
+	assert.deepEqual(await entries(claim), [])
+	await grant(["drivers"], ["update-device-status"], { resourceNames: [driver] })
+	await ready("permission", claim, (r) => r["gpu-0"]?.status === "True")
+	assert.equal(sim.process.err.match(/cannot write the status of claim/g).length, 1)
+	await sim.stop()
+	const silent = await startSim(["--no-status"])
+	const other = await allocatedClaim(silent.node, [{ request: "a", device: "gpu-0" }])
+	await call(silent.dra(), "NodePrepareResources", { claims: [other] })
+	await silent.stop()
+	assert.deepEqual(await entries(other), [])
 })
 
 // --- health ------------------------------------------------------------------------------------
@@ -558,6 +677,7 @@ await test("the example driver publishes, reports, prepares and stops", async ()
 	const spec = JSON.parse(readFileSync(`${root}/cdi/k8s.${name}-claim-${claim.uid}.json`))
 	assert.deepEqual(spec.devices[0].containerEdits, { env: ["FOLDER_DEVICE=one"],
 		mounts: [{ hostPath: `${folder}/one`, containerPath: "/devices/one", options: ["ro", "nosuid", "nodev", "bind"] }] })
+	await until("its status", async () => (await entries(claim))[0]?.conditions[0].reason === "Mounted")
 	rmSync(`${folder}/one`)
 	await until("slice without it", async () => (await slices(node, name))[0].spec.devices.length === 1)
 	child.kill("SIGTERM")

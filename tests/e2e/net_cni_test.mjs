@@ -2,9 +2,8 @@
 // what the real one does with interfaces is the business of other tests.
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
-import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, linkSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
-import { createServer as createSocket } from "node:net"
 import { containersPossible, startContainerd } from "./containerd_lib.mjs"
 import { devplane, finish, scratch, test } from "./lib.mjs"
 import { call, insecure, load } from "./plugin_services.mjs"
@@ -34,18 +33,18 @@ const refuse = (status, code, message) => (response) => {
 	response.end(JSON.stringify({ code, message }))
 }
 
-function listen(server = driver) {
-	return new Promise((resolve) => server.listen(socket, resolve))
+function listen(path) {
+	return new Promise((resolve) => driver.listen(path, resolve))
 }
 
-function close(server = driver) {
-	return new Promise((resolve) => server.close(resolve))
+function close() {
+	return new Promise((resolve) => driver.close(resolve))
 }
 
 async function withDriver(how, body) {
 	asked = []
 	answer = how
-	await listen()
+	await listen(socket)
 	try {
 		await body()
 	} finally {
@@ -197,14 +196,15 @@ await test("a driver that dies while it is asked is one that is away", async () 
 		await fails(11, /not running/, "ADD")
 		assert.equal(asked.length, 2)
 	})
-	// A socket's file that nobody listens on any more.
-	const dead = createSocket()
-	await listen(dead)
-	symlinkSync(socket, `${folder}/keep`)
-	dead.close()
-	rmSync(`${folder}/keep`)
+	// A socket's file that nobody listens on any more: a second name outlives the closing.
+	await listen(`${folder}/first`)
+	linkSync(`${folder}/first`, socket)
+	await close()
+	assert.ok(existsSync(socket))
 	await fails(11, /not running/, "DEL")
 	rmSync(mark)
+	assert.equal(await succeeds("DEL"), "")
+	rmSync(socket)
 })
 
 // --- a real runtime

@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -20,7 +22,7 @@
 #include "base/mem.h"
 #include "dra.pb-c.h"
 #include "drivers/netns.h"
-#include "drivers/nic_world.h"
+#include "drivers/nic_node_world.h"
 #include "drivers/socket_path.h"
 #include "grpc/channel.h"
 #include "net/http_server.h"
@@ -49,26 +51,24 @@ static int make_links(struct error *err)
 	return r;
 }
 
-bool nic_world_enter(void)
+bool nic_node_enter(void)
 {
 	struct error err;
 
-	if (unshare(CLONE_NEWNET) < 0) {
-		printf("# skipped: no network namespace can be made: %s\n", strerror(errno));
-		return false;
-	}
-	if (make_links(&err) < 0) {
-		printf("# skipped: %s\n", err.msg);
-		return false;
-	}
-	return true;
+	if (unshare(CLONE_NEWNET) < 0)
+		(void)error_set_errno(&err, ERR_FORBIDDEN, errno,
+				      "no network namespace can be made");
+	else if (make_links(&err) == 0)
+		return true;
+	printf("# skipped: %s\n", err.msg);
+	return false;
 }
 
 /* --- waiting ----------------------------------------------------------------------------------- */
 
 static void on_tick(struct loop_timer *t)
 {
-	struct nic_world *w = CONTAINER_OF(t, struct nic_world, tick);
+	struct nic_node *w = CONTAINER_OF(t, struct nic_node, tick);
 
 	if (w->ready(w))
 		loop_stop(w->loop);
@@ -76,28 +76,28 @@ static void on_tick(struct loop_timer *t)
 		loop_timer_start(t, 1);
 }
 
-void nic_world_wait(struct nic_world *w, bool (*ready)(struct nic_world *w))
+void nic_node_wait(struct nic_node *w, bool (*ready)(struct nic_node *w))
 {
 	w->ready = ready;
 	loop_timer_start(&w->tick, 0);
 	loop_run(w->loop);
 }
 
-static bool is_done(struct nic_world *w)
+static bool is_done(struct nic_node *w)
 {
 	return w->done;
 }
 
 static void on_done(void *arg)
 {
-	((struct nic_world *)arg)->done = true;
+	((struct nic_node *)arg)->done = true;
 }
 
 /* --- the API server ---------------------------------------------------------------------------- */
 
 static void collected(struct http_stream *s, struct str body)
 {
-	struct nic_world *w = s->data;
+	struct nic_node *w = s->data;
 	struct http_field field = HTTP_FIELD("content-type", STR("application/json"));
 	struct buf out = BUF_INIT(OBJECT_MAX);
 	char target[512], method[16];
@@ -124,16 +124,15 @@ static void handle(void *arg, struct http_stream *s, size_t lane UNUSED)
 	http_stream_collect(s, collected);
 }
 
-static void serve(struct nic_world *w)
+static void serve(struct nic_node *w)
 {
 	struct http_server_opts o = { .loops = &w->loop, .nloops = 1, .handler = handle, .arg = w };
 	char text[512];
 	struct addr at;
 
 	w->server = http_server_new(&o);
-	assert_int_equal(addr_parse(&at, STR("127.0.0.1:0"), 1, NULL), 0);
-	at.port = 0;
-	((struct sockaddr_in *)&at.sa)->sin_port = 0;
+	assert_int_equal(addr_parse(&at, STR("127.0.0.1:80"), 0, NULL), 0);
+	((struct sockaddr_in *)(void *)&at.sa)->sin_port = 0;
 	assert_int_equal(http_server_listen(w->server, &at, NULL, 0, &at, NULL), 0);
 	(void)snprintf(text, sizeof(text),
 		       "{\"kind\":\"Config\",\"apiVersion\":\"v1\",\"current-context\":\"c\","
@@ -147,24 +146,25 @@ static void serve(struct nic_world *w)
 static void pods_of(struct buf *out, const char *pods)
 {
 	for (const char *p = pods; *p; p++)
-		(void)buf_printf(
-			out, "%s{\"resource\":\"pods\",\"name\":\"pod-%c\",\"uid\":\"pod-uid-%c\"}",
-			p > pods ? "," : "", *p, *p);
+		(void)buf_printf(out,
+				 "%s{\"resource\":\"pods\",\"name\":\"pod-%c\",\"uid\":"
+				 "\"pod-uid-%c\"}",
+				 p > pods ? "," : "", *p, *p);
 }
 
-void nic_world_claim(struct nic_world *w, int n, const char *device, const char *parameters,
-		     const char *pods)
+void nic_node_claim(struct nic_node *w, int n, const char *device, const char *parameters,
+		    const char *pods)
 {
 	struct buf rest = BUF_INIT(OBJECT_MAX);
 	char name[32], meta[64];
 
 	(void)snprintf(name, sizeof(name), "claim-%d", n);
 	(void)snprintf(meta, sizeof(meta), ",\"uid\":\"claim-uid-%d\"", n);
-	(void)buf_printf(
-		&rest,
-		",\"status\":{\"allocation\":{\"devices\":{\"results\":[{\"request\":\"r\","
-		"\"driver\":\"%s\",\"pool\":\"node\",\"device\":\"%s\"}],\"config\":[",
-		NIC_DRIVER_NAME, device);
+	(void)buf_printf(&rest,
+			 ",\"status\":{\"allocation\":{\"devices\":{\"results\":[{\"request\":"
+			 "\"r\",\"driver\":\"%s\",\"pool\":\"node\",\"device\":\"%s\"}],"
+			 "\"config\":[",
+			 NIC_DRIVER_NAME, device);
 	if (parameters)
 		(void)buf_printf(&rest,
 				 "{\"source\":\"FromClaim\",\"opaque\":{\"driver\":\"%s\","
@@ -177,7 +177,7 @@ void nic_world_claim(struct nic_world *w, int n, const char *device, const char 
 	buf_release(&rest);
 }
 
-void nic_world_reserve(struct nic_world *w, int n, const char *pods)
+void nic_node_reserve(struct nic_node *w, int n, const char *pods)
 {
 	struct buf body = BUF_INIT(OBJECT_MAX);
 	char target[128];
@@ -192,7 +192,7 @@ void nic_world_reserve(struct nic_world *w, int n, const char *pods)
 	buf_release(&body);
 }
 
-void nic_world_pod(struct nic_world *w, int n, int claim)
+void nic_node_pod(struct nic_node *w, int n, int claim)
 {
 	char name[32], meta[64], rest[256];
 
@@ -207,14 +207,14 @@ void nic_world_pod(struct nic_world *w, int n, int claim)
 
 /* --- the driver -------------------------------------------------------------------------------- */
 
-void nic_world_start(struct nic_world *w)
+void nic_node_start(struct nic_node *w)
 {
 	struct nic_driver_opts o = { .loop = w->loop,
 				     .log = log_null(),
 				     .node_name = "node",
 				     .kubeconfig = w->kubeconfig,
 				     .root_dir = w->root,
-				     .cdi_dir = w->cni,
+				     .cdi_dir = w->bin,
 				     .spec = &w->spec };
 	struct grpc_channel_opts c = { 0 };
 	struct buf path = BUF_INIT(KIB);
@@ -228,27 +228,27 @@ void nic_world_start(struct nic_world *w)
 	buf_release(&path);
 }
 
-void nic_world_stop(struct nic_world *w)
+void nic_node_stop(struct nic_node *w)
 {
 	grpc_channel_free(w->channel);
 	w->done = false;
 	nic_driver_stop(w->driver, on_done, w);
-	nic_world_wait(w, is_done);
+	nic_node_wait(w, is_done);
 	nic_driver_free(w->driver);
 }
 
 /* --- the kubelet ------------------------------------------------------------------------------- */
 
 static const struct grpc_method methods[] = {
-	{ "/v1.DRAPlugin/NodePrepareResources", GRPC_UNARY,
+	{ "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources", GRPC_UNARY,
 	  &dra__node_prepare_resources_request__descriptor,
 	  &dra__node_prepare_resources_response__descriptor },
-	{ "/v1.DRAPlugin/NodeUnprepareResources", GRPC_UNARY,
+	{ "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources", GRPC_UNARY,
 	  &dra__node_unprepare_resources_request__descriptor,
 	  &dra__node_unprepare_resources_response__descriptor },
 };
 
-static void answered(struct nic_world *w, const struct grpc_status *st, const char *error)
+static void answered(struct nic_node *w, const struct grpc_status *st, const char *error)
 {
 	assert_int_equal(st->code, GRPC_OK);
 	(void)snprintf(w->error, sizeof(w->error), "%s", error);
@@ -271,7 +271,7 @@ static void on_unprepared(void *arg, struct grpc_call *c UNUSED, const struct gr
 	answered(arg, st, in ? in->claims[0]->value->error : "");
 }
 
-static void call(struct nic_world *w, bool unprepare, int n)
+static void call(struct nic_node *w, bool unprepare, int n)
 {
 	Dra__NodeUnprepareResourcesRequest un = DRA__NODE_UNPREPARE_RESOURCES_REQUEST__INIT;
 	Dra__NodePrepareResourcesRequest pre = DRA__NODE_PREPARE_RESOURCES_REQUEST__INIT;
@@ -288,22 +288,22 @@ static void call(struct nic_world *w, bool unprepare, int n)
 	w->done = false;
 	(void)grpc_channel_unary(w->channel, &methods[unprepare], unprepare ? &un.base : &pre.base,
 				 NULL, unprepare ? on_unprepared : on_prepared, w);
-	nic_world_wait(w, is_done);
+	nic_node_wait(w, is_done);
 }
 
-void nic_world_prepare(struct nic_world *w, int n)
+void nic_node_prepare(struct nic_node *w, int n)
 {
 	call(w, false, n);
 }
 
-void nic_world_unprepare(struct nic_world *w, int n)
+void nic_node_unprepare(struct nic_node *w, int n)
 {
 	call(w, true, n);
 }
 
 /* --- the runtime ------------------------------------------------------------------------------- */
 
-void nic_world_say(struct nic_world *w, const char *target, const char *body)
+void nic_node_say_text(struct nic_node *w, const char *target, const char *body)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	char request[4096];
@@ -321,14 +321,27 @@ void nic_world_say(struct nic_world *w, const char *target, const char *body)
 	assert_int_equal(write(w->client, request, (size_t)n), n);
 }
 
-void nic_world_hang_up(struct nic_world *w)
+void nic_node_say(struct nic_node *w, const char *target, int n, const char *suffix)
+{
+	char body[512];
+
+	(void)snprintf(
+		body, sizeof(body),
+		"{\"containerID\":\"c%d%s\",\"netns\":\"/proc/self/fd/%d\",\"ifname\":\"eth0\","
+		"\"podUID\":\"pod-uid-%d\",\"podName\":\"pod-%d\",\"podNamespace\":\"default\","
+		"\"path\":\"%s\"}",
+		n, suffix, NIC_NODE_POD_FD + n, n, n, w->bin);
+	nic_node_say_text(w, target, body);
+}
+
+void nic_node_hang_up(struct nic_node *w)
 {
 	(void)close(w->client);
 	w->client = -1;
 }
 
 /* True at the end of the answer, which the server marks by closing. */
-static bool heard_all(struct nic_world *w)
+static bool heard_all(struct nic_node *w)
 {
 	ssize_t n = recv(w->client, w->answer + w->nanswer, sizeof(w->answer) - 1 - w->nanswer,
 			 MSG_DONTWAIT);
@@ -339,42 +352,34 @@ static bool heard_all(struct nic_world *w)
 	return n == 0 || (n < 0 && errno != EAGAIN);
 }
 
-static void hear(struct nic_world *w)
+void nic_node_hear(struct nic_node *w)
 {
 	const char *body;
 
-	nic_world_wait(w, heard_all);
-	nic_world_hang_up(w);
+	nic_node_wait(w, heard_all);
+	nic_node_hang_up(w);
 	assert_int_equal(sscanf(w->answer, "HTTP/1.1 %d ", &w->status), 1);
 	body = strstr(w->answer, "\r\n\r\n");
 	assert_non_null(body);
 	memmove(w->answer, body + 4, strlen(body + 4) + 1);
 }
 
-void nic_world_ask(struct nic_world *w, const char *target, int n, const char *suffix)
+void nic_node_ask(struct nic_node *w, const char *target, int n, const char *suffix)
 {
-	char body[512];
-
-	(void)snprintf(
-		body, sizeof(body),
-		"{\"containerID\":\"c%d%s\",\"netns\":\"/proc/self/fd/%d\",\"ifname\":\"eth0\","
-		"\"podUID\":\"pod-uid-%d\",\"podName\":\"pod-%d\",\"podNamespace\":\"default\","
-		"\"path\":\"%s\"}",
-		n, suffix, NIC_POD_FD + n, n, n, w->cni);
-	nic_world_say(w, target, body);
-	hear(w);
+	nic_node_say(w, target, n, suffix);
+	nic_node_hear(w);
 }
 
-void nic_world_end_pod(struct nic_world *w, int n)
+void nic_node_end_pod(struct nic_node *w, int n)
 {
 	rtnl_close(w->pods[n]);
 	w->pods[n] = NULL;
-	(void)close(NIC_POD_FD + n);
+	(void)close(NIC_NODE_POD_FD + n);
 }
 
 /* --- what the claim says ----------------------------------------------------------------------- */
 
-static const struct json *entry_of(struct nic_world *w)
+static const struct json *entry_of(struct nic_node *w)
 {
 	const struct fakeapi_object *o = fakeapi_find(w->api, "resourceclaims", "default",
 						      w->want_claim);
@@ -386,65 +391,60 @@ static const struct json *entry_of(struct nic_world *w)
 	return json_at(json_pointer(tree, STR("/status/devices")), 0);
 }
 
-static bool has_reason(struct nic_world *w)
+static bool has_reason(struct nic_node *w)
 {
 	const struct json *ready = json_at(json_getz(entry_of(w), "conditions"), 0);
 
 	return str_eqz(json_text_at(ready, "reason"), w->want);
 }
 
-static bool has_no_entry(struct nic_world *w)
+static bool has_no_entry(struct nic_node *w)
 {
 	return entry_of(w) == NULL;
 }
 
-const struct json *nic_world_reason(struct nic_world *w, int n, const char *reason)
+const struct json *nic_node_reason(struct nic_node *w, int n, const char *reason)
 {
-	char name[32];
-
-	(void)snprintf(name, sizeof(name), "claim-%d", n);
+	(void)snprintf(w->want_claim, sizeof(w->want_claim), "claim-%d", n);
 	w->want = reason;
-	w->want_claim = name;
-	nic_world_wait(w, has_reason);
-	w->want_claim = name;
+	nic_node_wait(w, has_reason);
 	return entry_of(w);
 }
 
-void nic_world_no_entry(struct nic_world *w, int n)
+void nic_node_no_entry(struct nic_node *w, int n)
 {
-	char name[32];
-
-	(void)snprintf(name, sizeof(name), "claim-%d", n);
-	w->want_claim = name;
-	nic_world_wait(w, has_no_entry);
+	(void)snprintf(w->want_claim, sizeof(w->want_claim), "claim-%d", n);
+	nic_node_wait(w, has_no_entry);
 }
 
 /* --- life -------------------------------------------------------------------------------------- */
 
-static void make_pods(struct nic_world *w)
+static void make_pods(struct nic_node *w)
 {
 	struct error err;
 	int fd;
 
-	for (int i = 0; i < NIC_PODS; i++) {
+	for (int i = 0; i < NIC_NODE_PODS; i++) {
 		if (netns_make(&fd, &err) < 0 || rtnl_open(fd, &w->pods[i], &err) < 0)
 			fail_msg("%s", err.msg);
-		assert_int_equal(dup3(fd, NIC_POD_FD + i, O_CLOEXEC), NIC_POD_FD + i);
+		assert_int_equal(dup3(fd, NIC_NODE_POD_FD + i, O_CLOEXEC), NIC_NODE_POD_FD + i);
 		(void)close(fd);
 	}
 }
 
-void nic_world_init(struct nic_world *w)
+void nic_node_init(struct nic_node *w)
 {
 	struct sim_opts o = { .seed = 1 };
 	struct error err;
 
+	/* What an earlier test left behind goes away in its own time. */
+	assert_true(nic_node_enter());
 	memset(w, 0, sizeof(*w));
 	w->client = -1;
 	(void)snprintf(w->root, sizeof(w->root), "/tmp/devplane-nic.XXXXXX");
 	assert_non_null(mkdtemp(w->root));
 	(void)snprintf(w->kubeconfig, sizeof(w->kubeconfig), "%s/kubeconfig", w->root);
-	(void)snprintf(w->cni, sizeof(w->cni), "%s/bin", w->root);
+	(void)snprintf(w->bin, sizeof(w->bin), "%s/bin", w->root);
 	arena_init(&w->arena, SIZE_MAX);
 	w->sim = sim_new(&o);
 	w->api = fakeapi_new(w->sim, 1);
@@ -459,10 +459,10 @@ void nic_world_init(struct nic_world *w)
 	w->spec = (struct nic_spec){
 		.patterns = w->patterns, .npatterns = 1, .creates = w->creates, .ncreates = 1
 	};
-	nic_world_start(w);
+	nic_node_start(w);
 }
 
-static void remove_root(const struct nic_world *w)
+static void remove_root(const struct nic_node *w)
 {
 	char command[128];
 
@@ -470,19 +470,19 @@ static void remove_root(const struct nic_world *w)
 	assert_int_equal(system(command), 0);
 }
 
-void nic_world_release(struct nic_world *w)
+void nic_node_release(struct nic_node *w)
 {
-	nic_world_stop(w);
+	nic_node_stop(w);
 	w->done = false;
 	http_server_drain(w->server, 0, on_done, w);
-	nic_world_wait(w, is_done);
+	nic_node_wait(w, is_done);
 	http_server_free(w->server);
 	fakeapi_free(w->api);
 	sim_free(w->sim);
 	rtnl_close(w->host);
-	for (int i = 0; i < NIC_PODS; i++)
+	for (int i = 0; i < NIC_NODE_PODS; i++)
 		if (w->pods[i])
-			nic_world_end_pod(w, i);
+			nic_node_end_pod(w, i);
 	loop_free(w->loop);
 	arena_release(&w->arena);
 	remove_root(w);
