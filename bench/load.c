@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "client/client.h"
 #include "client/kubeconfig.h"
 
-enum { TICK_MS = 5, TIMES_FIRST = 1024 };
+enum { TICK_MS = 5, TIMES_FIRST = 1024, TREE_BLOCK = 256 * 1024 };
 
 NORETURN void load_die(const char *what)
 {
@@ -141,4 +141,56 @@ void load_connect(const char *kubeconfig, const char *role, struct loop **ret_lo
 	if (kubeconfig_load(&config, &from, &err) < 0 || loop_new(ret_loop, &err) < 0 ||
 	    client_new(*ret_loop, &opts, ret_client, &err) < 0)
 		load_die(err.msg);
+}
+
+/* --- watches ------------------------------------------------------------------------ */
+
+static void on_event(struct load_watch *w, struct str line)
+{
+	struct watch_event event;
+	struct json *object;
+	struct error err;
+
+	if (watch_event_parse(line, &event, &err) < 0 ||
+	    json_parse(&w->arena, event.object, NULL, &object, &err) < 0)
+		load_die(err.msg);
+	if (event.type == WATCH_EVENT_ERROR)
+		load_die("a watch failed");
+	w->on_object(w->arg, object);
+	arena_clear(&w->arena);
+}
+
+static void on_data(struct client_request *r, struct str piece)
+{
+	struct load_watch *w = r->arg;
+	struct error err;
+	struct str line;
+	int more;
+
+	while ((more = event_lines_next(&w->lines, &piece, &line, &err)) > 0)
+		on_event(w, line);
+	if (more < 0)
+		load_die(err.msg);
+	if (w->on_piece)
+		w->on_piece(w->arg);
+}
+
+static void on_watch_end(struct client_request *r UNUSED, const struct client_answer *a UNUSED,
+			 const struct error *err)
+{
+	load_die(err ? err->msg : "a watch ended");
+}
+
+void load_watch_start(struct load_watch *w, struct client *c)
+{
+	/* Trees of common objects are built in one block, which is kept. */
+	arena_init_in(&w->arena, REQUEST_WORK_MAX, xmalloc(TREE_BLOCK), TREE_BLOCK);
+	event_lines_init(&w->lines);
+	w->request = (struct client_request){ .path = str_from(w->path),
+					      .query = STR("watch=true"),
+					      .timeout_ms = -1,
+					      .on_data = on_data,
+					      .on_done = on_watch_end,
+					      .arg = w };
+	client_send(c, &w->request);
 }

@@ -1,5 +1,5 @@
 /*
- * load - what programs that make load have in common: commands, and percentiles.
+ * load - what programs that make load have in common: commands, watches, and percentiles.
  *
  * Such a program obeys commands, one per line of standard input, and answers each with one line
  * that begins with its name; the next is read when it has answered. It ends with its input.
@@ -7,12 +7,15 @@
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/vec.h"
+#include "client/client.h"
+#include "client/watch_event.h"
 #include "net/loop.h"
 
-struct client;
+struct json;
 
 enum { LOAD_WORDS_MAX = 8 };
 
@@ -44,6 +47,22 @@ void load_answer(struct load_input *in, const char *format, ...)
 /* A loop, and a client on it for the server of this kubeconfig; dies when there can be none. */
 void load_connect(const char *kubeconfig, const char *role, struct loop **ret_loop,
 		  struct client **ret_client);
+
+/* A watch of the API server, for the caller to embed; it never ends. */
+struct load_watch {
+	/* For the caller, to set. */
+	const char *path; /* "/api/v1/pods" */
+	void (*on_object)(void *arg, const struct json *object); /* borrowed until return */
+	void (*on_piece)(void *arg); /* those that came together have been told; or NULL */
+	void *arg;
+
+	struct client_request request;
+	struct event_lines lines;
+	struct arena arena; /* of one event */
+};
+
+/* What fails ends the program. */
+void load_watch_start(struct load_watch *w, struct client *c);
 
 NORETURN void load_die(const char *what);
 int64_t load_now_ns(void);

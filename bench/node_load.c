@@ -25,8 +25,6 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/vec.h"
-#include "client/client.h"
-#include "client/watch_event.h"
 #include "load.h"
 #include "node_driver.h"
 #include "node_pods.h"
@@ -35,7 +33,6 @@ enum {
 	LONG_S = 3600, /* a time-out that does not come */
 	SHORT_S = 1,
 	NUMBERED_MAX = 10000,
-	TREE_BLOCK = 256 * 1024,
 };
 
 #define NONE UINT32_MAX
@@ -59,24 +56,13 @@ struct numbered {
 	size_t count;
 };
 
-struct load;
-
-struct watch {
-	struct client_request request;
-	struct event_lines lines;
-	void (*on_object)(struct load *l, const struct json *object);
-	struct load *load;
-};
-
 struct load {
 	struct loop *loop;
 	struct client *client;
 	struct load_input input;
 	struct prng prng;
-	struct watch pods_watch, nodes_watch;
+	struct load_watch pods_watch, nodes_watch;
 	struct numbered running, ready;
-	struct arena arena; /* of one event */
-	char block[TREE_BLOCK];
 
 	/* The driver's. */
 	struct node_driver *driver; /* or NULL */
@@ -303,8 +289,9 @@ static void see_numbered(struct numbered *v, const struct json *object)
 	v->count++;
 }
 
-static void on_pod(struct load *l, const struct json *pod)
+static void on_pod(void *arg, const struct json *pod)
 {
+	struct load *l = arg;
 	const struct json *status = json_getz(pod, "status");
 
 	if (str_eq(json_text_at(status, "phase"), STR("Running")))
@@ -317,8 +304,10 @@ static void on_pod(struct load *l, const struct json *pod)
 	}
 }
 
-static void on_node(struct load *l, const struct json *node)
+static void on_node(void *arg, const struct json *node)
 {
+	struct load *l = arg;
+
 	JSON_FOREACH (c, json_getz(json_getz(node, "status"), "conditions")) {
 		if (str_eq(json_text_at(c, "type"), STR("Ready")) &&
 		    str_eq(json_text_at(c, "status"), STR("True")))
@@ -326,57 +315,9 @@ static void on_node(struct load *l, const struct json *node)
 	}
 }
 
-/* --- watches ---------------------------------------------------------------------- */
-
-static void on_event(struct watch *w, struct str line)
+static void on_piece(void *arg)
 {
-	struct load *l = w->load;
-	struct watch_event event;
-	struct json *object;
-	struct error err;
-
-	if (watch_event_parse(line, &event, &err) < 0 ||
-	    json_parse(&l->arena, event.object, NULL, &object, &err) < 0)
-		load_die(err.msg);
-	if (event.type == WATCH_EVENT_ERROR)
-		load_die("a watch failed");
-	w->on_object(l, object);
-	arena_clear(&l->arena);
-}
-
-static void on_data(struct client_request *r, struct str piece)
-{
-	struct watch *w = r->arg;
-	struct error err;
-	struct str line;
-	int more;
-
-	while ((more = event_lines_next(&w->lines, &piece, &line, &err)) > 0)
-		on_event(w, line);
-	if (more < 0)
-		load_die(err.msg);
-	next_step(w->load);
-}
-
-static void on_watch_end(struct client_request *r UNUSED, const struct client_answer *a UNUSED,
-			 const struct error *err)
-{
-	load_die(err ? err->msg : "a watch ended");
-}
-
-static void watch(struct load *l, struct watch *w, const char *path,
-		  void (*on_object)(struct load *l, const struct json *object))
-{
-	w->load = l;
-	w->on_object = on_object;
-	event_lines_init(&w->lines);
-	w->request = (struct client_request){ .path = str_from(path),
-					      .query = STR("watch=true"),
-					      .timeout_ms = -1,
-					      .on_data = on_data,
-					      .on_done = on_watch_end,
-					      .arg = w };
-	client_send(l->client, &w->request);
+	next_step(arg);
 }
 
 /* --- commands --------------------------------------------------------------------- */
@@ -420,7 +361,7 @@ static void obey_pods(void *arg, char **words)
 
 	l->want = o.count;
 	l->used = MIN(o.count * l->per_pod, l->devices);
-	watch(l, &l->pods_watch, "/api/v1/pods", on_pod);
+	load_watch_start(&l->pods_watch, l->client);
 	node_pods_make(&o);
 }
 
@@ -428,7 +369,7 @@ static void obey_ready(void *arg, char **words)
 {
 	struct load *l = arg;
 	l->want = load_number(words[1]);
-	watch(l, &l->nodes_watch, "/api/v1/nodes", on_node);
+	load_watch_start(&l->nodes_watch, l->client);
 }
 
 static void obey_report(void *arg, char **words)
@@ -471,7 +412,8 @@ int main(int argc, char **argv)
 		load_die("usage: node_load KUBECONFIG");
 	load_connect(argv[1], "node-load", &l->loop, &l->client);
 	vec_init(&l->samples, NONE);
-	arena_init_in(&l->arena, REQUEST_WORK_MAX, l->block, sizeof(l->block));
+	l->pods_watch = (struct load_watch){ "/api/v1/pods", on_pod, on_piece, l };
+	l->nodes_watch = (struct load_watch){ "/api/v1/nodes", on_node, on_piece, l };
 	prng_init(&l->prng, 1);
 	l->running.is = xcalloc(NUMBERED_MAX, sizeof(*l->running.is));
 	l->ready.is = xcalloc(NUMBERED_MAX, sizeof(*l->ready.is));

@@ -29,6 +29,9 @@ struct slot {
 	char uid[64];
 };
 
+static const struct node_pods_devices own = { NODE_DRIVER, NODE_DRIVER_POOL, NODE_DRIVER_DEVICE,
+					      NULL };
+
 static void make_pod(struct slot *s);
 
 static void need(const struct error *err)
@@ -64,24 +67,51 @@ static void on_allocated(struct client_request *r, const struct client_answer *a
 	make_pod(r->arg);
 }
 
+static void add_node(const struct slot *s, struct buf *body)
+{
+	struct str node = str_from(s->maker->opts.node);
+
+	(void)buf_add_str(body, node);
+	if (str_ends(node, STR("-")))
+		(void)buf_printf(body, "%zu", s->pod);
+}
+
+static void add_allocation(const struct slot *s, struct buf *body)
+{
+	const struct node_pods_opts *o = &s->maker->opts;
+	const struct node_pods_devices *d = o->devices;
+
+	(void)buf_addz(body, "{\"devices\":{\"results\":[");
+	for (size_t i = 0; i < o->per_claim; i++)
+		(void)buf_printf(body,
+				 "%s{\"request\":\"all\",\"driver\":\"%s\",\"pool\":\"%s\","
+				 "\"device\":\"%s%zu\"}",
+				 i ? "," : "", d->driver, d->pool, d->device,
+				 (s->pod - o->first) * o->per_claim + i);
+	(void)buf_addz(body, "]");
+	if (d->parameters)
+		(void)buf_printf(body,
+				 ",\"config\":[{\"source\":\"FromClaim\",\"opaque\":{"
+				 "\"driver\":\"%s\",\"parameters\":%s}}]",
+				 d->driver, d->parameters);
+	(void)buf_addz(body, "},\"nodeSelector\":{\"nodeSelectorTerms\":[{\"matchFields\":[{"
+			     "\"key\":\"metadata.name\",\"operator\":\"In\",\"values\":[\"");
+	add_node(s, body);
+	(void)buf_addz(body, "\"]}]}]}}");
+}
+
 static void on_claim(struct client_request *r, const struct client_answer *a UNUSED,
 		     const struct error *err)
 {
 	struct slot *s = r->arg;
-	size_t n = s->maker->opts.per_claim;
 	struct buf body = BUF_INIT(OBJECT_MAX);
 	char path[CLAIM_PATH_MAX];
 
 	need(err);
-	(void)buf_addz(&body, "{\"status\":{\"allocation\":{\"devices\":{\"results\":[");
-	for (size_t i = 0; i < n; i++)
-		(void)buf_printf(&body,
-				 "%s{\"request\":\"all\",\"driver\":\"" NODE_DRIVER
-				 "\",\"pool\":\"" NODE_DRIVER_POOL
-				 "\",\"device\":\"" NODE_DRIVER_DEVICE "%zu\"}",
-				 i ? "," : "", s->pod * n + i);
+	(void)buf_addz(&body, "{\"status\":{\"allocation\":");
+	add_allocation(s, &body);
 	(void)buf_printf(&body,
-			 "]}},\"reservedFor\":[{\"resource\":\"pods\",\"name\":\"bench-%zu\","
+			 ",\"reservedFor\":[{\"resource\":\"pods\",\"name\":\"bench-%zu\","
 			 "\"uid\":\"%s\"}]}}",
 			 s->pod, s->uid);
 	(void)snprintf(path, sizeof(path), CLAIMS "/" NODE_DRIVER_CLAIM "%zu/status", s->pod);
@@ -116,7 +146,6 @@ static void on_pod(struct client_request *r, const struct client_answer *answer,
 static void make_pod(struct slot *s)
 {
 	struct maker *m = s->maker;
-	struct str node = str_from(m->opts.node);
 	struct buf body = BUF_INIT(OBJECT_MAX);
 
 	if (m->next == m->end) {
@@ -126,11 +155,9 @@ static void make_pod(struct slot *s)
 		return;
 	}
 	s->pod = m->next++;
-	(void)buf_printf(&body,
-			 "{\"metadata\":{\"name\":\"bench-%zu\"},\"spec\":{\"nodeName\":\"%s",
-			 s->pod, m->opts.node);
-	if (str_ends(node, STR("-")))
-		(void)buf_printf(&body, "%zu", s->pod);
+	(void)buf_printf(&body, "{\"metadata\":{\"name\":\"bench-%zu\"},\"spec\":{\"nodeName\":\"",
+			 s->pod);
+	add_node(s, &body);
 	(void)buf_addz(&body, "\",\"automountServiceAccountToken\":false,"
 			      "\"containers\":[{\"name\":\"main\",\"image\":\"bench\"");
 	if (m->opts.per_claim)
@@ -154,6 +181,8 @@ void node_pods_make(const struct node_pods_opts *opts)
 	struct maker *m = XNEW(struct maker);
 
 	m->opts = *opts;
+	if (!m->opts.devices)
+		m->opts.devices = &own;
 	m->next = opts->first;
 	m->end = opts->first + opts->count;
 	m->slots = MIN(AT_A_TIME, opts->count);

@@ -1,7 +1,8 @@
 /*
- * Three lines: a digit that says how, and a resource ("3 resource.k8s.io v1
- * resourceclaims"); a body to create one with; and a text that is put, or
- * patched, over what that made. What is accepted must be storable: it encodes, reads back
+ * Lines: a digit that says how, and a resource ("3 resource.k8s.io v1
+ * resourceclaims"); a body to create one with; a text that is put, or patched, over
+ * what that made; and, each with a digit of its own before it ("4[..]"), texts over what
+ * that made. What is accepted must be storable: it encodes, reads back
  * as the same tree, and putting back what is served changes nothing.
  */
 #include "api/object.h"
@@ -57,8 +58,7 @@ static int change(struct write *w, const struct json *old, uint8_t how, struct s
 	struct error err;
 
 	write_init(w);
-	if (how & 4)
-		w->subresource = STR("status");
+	w->subresource = how & 4 ? STR("status") : STR("");
 	if ((how & 3) == 3)
 		return write_decode(w, text, DECODE_JSON, &tree, &err) < 0
 			       ? -1
@@ -66,6 +66,24 @@ static int change(struct write *w, const struct json *old, uint8_t how, struct s
 	if (json_parse(w->arena, text, NULL, &tree, &err) < 0)
 		return -1;
 	return write_patch(w, old, types[how & 3], tree, ret_object, &err);
+}
+
+/* Each line over what the one before it made, until one is refused. */
+static void change_all(struct write *w, struct json *object, uint8_t how, struct str lines)
+{
+	struct str line;
+
+	while (object && lines.n && str_split(&lines, '\n', &line)) {
+		if (change(w, object, how, line, &object) < 0 || !object)
+			return;
+		object = stored(w, object);
+		if (object)
+			check_put_back(w, object);
+		if (!lines.n)
+			return;
+		how = (uint8_t)lines.p[0];
+		lines = str_skip(lines, 1);
+	}
 }
 
 /* The resource that the first line names; how to change it in *ret_how. */
@@ -107,7 +125,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!object)
 		return 0;
 	check_put_back(&w, object);
-	if (rest.n && change(&w, object, how, rest, &object) == 0 && object)
-		(void)stored(&w, object);
+	change_all(&w, object, how, rest);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /*
- * The parts are opened from the inside out: the book and the kernel first, so that what was begun before a
- * crash is known when the SDK's sockets and the plugin's open; and closed the other way round.
+ * The parts are opened from the inside out: the book and the kernel first, so that what was begun
+ * before a crash is known when the SDK's sockets and the plugin's open; and closed the other way
+ * round.
  */
 #include "drivers/nic_driver.h"
 

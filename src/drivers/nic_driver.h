@@ -1,21 +1,24 @@
 /*
  * nic_driver - `devplane driver net`: network interfaces as devices of pods.
  *
- * A driver on the SDK of devplane/driver.h. It publishes the interfaces of nic_inventory.h; preparing a
- * claim checks its parameters (nic_config.h), reserves the device for the one pod that the claim is
- * reserved for and remembers the intent on the disk; the interface goes into the pod when the runtime has
- * made its namespace and the CNI plugin asks (nic_socket.h), and comes back when the plugin says DEL, or
- * at unprepare. What the claim's status says is read back from the kernel, and followed:
+ * A driver on the SDK of devplane/driver.h. It publishes the interfaces of nic_inventory.h;
+ * preparing a claim checks its parameters (nic_config.h), reserves the device for the one pod that
+ * the claim is reserved for and remembers the intent on the disk; the interface goes into the pod
+ * when the runtime has made its namespace and the CNI plugin asks (nic_socket.h), and comes back
+ * when the plugin says DEL, or at unprepare. What the claim's status says is read back from the
+ * kernel, and followed:
  *
  *	condition Ready: True Attached; else False with Prepared (waits for the pod's namespace),
- *	InvalidConfig, ReservedForSeveralPods, AttachFailed (with the kernel's words), LinkDown,
+ *	InvalidConfig, ReservedForSeveralPods, Refused (the device cannot be had: it is in use, not
+ *	there, the default route's, ..), AttachFailed (with the kernel's words), LinkDown,
  *	AddressMissing (one of the configuration is gone), InterfaceGone, Detached
  *	networkData: interfaceName, ips (without link-local ones), hardwareAddress
- *	data: {"network", "device", "kind", "mtu", "cniResult"}
+ *	data: {"network", "device", "kind", "nodeInterface" (what was moved, a veth's other end, or
+ *	what it is on), "mtu", "cniResult"}
  *
  * The device's health follows: Unhealthy for LinkDown and InterfaceGone, with the same words.
- * Whatever is about to be done is on the disk before it is done, so a driver that was killed at any
- * point finds all interfaces again when it starts.
+ * Whatever is about to be done is on the disk before it is done, so a driver that was killed at
+ * any point finds all interfaces again when it starts.
  * Threads: the loop's.
  */
 #ifndef DRIVERS_NIC_DRIVER_H
@@ -39,8 +42,8 @@ struct nic_driver_opts {
 	struct metrics *metrics; /* or NULL */
 	const char *name; /* NULL: NIC_DRIVER_NAME */
 	const char *node_name, *kubeconfig, *root_dir, *cdi_dir;
-	const char
-		*cni_path; /* folders of plugins for `cni` parameters, "a:b"; NULL: the asker's */
+	/* Folders of plugins for `cni` parameters, "a:b"; NULL: the asker's. */
+	const char *cni_path;
 	const struct nic_spec *spec;
 	bool no_taint, no_health;
 	uint32_t timeout_s, heartbeat_ms; /* of health */

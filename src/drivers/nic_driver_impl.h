@@ -193,14 +193,15 @@ void nic_job_pick(struct nic_job *j,
 		  bool (*pick)(const struct nic_job *j, const struct nic_use *u));
 
 /*
- * Takes the interfaces of the job's uses back, whatever state they are in, all of them also when one
- * fails; then calls `then` with the first failure in j->failure. Told as Detached with this message.
+ * Takes the interfaces of the job's uses back, whatever state they are in, all of them also when
+ * one fails; then calls `then` with the first failure in j->failure. Told as Detached with this
+ * message.
  */
 void nic_job_detach(struct nic_job *j, const char *message, void (*then)(struct nic_job *j));
 
 /*
- * Puts the interfaces of the job's uses, which are PREPARED and have their sandbox set, into j->ns_fd.
- * Stops at the first failure, which is then that of uses[at].
+ * Puts the interfaces of the job's uses, which are PREPARED and have their sandbox set, into
+ * j->ns_fd. Stops at the first failure, which is then that of uses[at].
  */
 void nic_job_attach(struct nic_job *j, void (*then)(struct nic_job *j));
 
@@ -209,8 +210,8 @@ void nic_job_attach(struct nic_job *j, void (*then)(struct nic_job *j));
 void nic_sandbox_question(void *arg, struct nic_ask *ask, const struct nic_question *q);
 void nic_sandbox_gone(void *arg, struct nic_ask *ask);
 /*
- * Looks after what nobody does anything about: follows what is in pods and is not followed, takes back
- * what is half-way, or in a namespace that its path does not lead to any more.
+ * Looks after what nobody does anything about: follows what is in pods and is not followed, takes
+ * back what is half-way, or in a namespace that its path does not lead to any more.
  */
 void nic_sandbox_sweep(struct nic_driver *d);
 
@@ -238,8 +239,8 @@ void nic_second_look(struct nic_driver *d);
 /* The claim's status says this from now on; "": what else there is to say. */
 void nic_second_mark(struct nic_driver *d, const char *claim_uid, const char *sentence);
 /*
- * From now on the claim is that pod's; takes interfaces back from the one before. `done` comes once, also
- * from within, unless the job is dropped. `owed`: see struct nic_job.
+ * From now on the claim is that pod's; takes interfaces back from the one before. `done` comes
+ * once, also from within, unless the job is dropped. `owed`: see struct nic_job.
  */
 void nic_second_hand_over(struct nic_use *u, const char *pod_name, const char *pod_uid, bool owed,
 			  void (*done)(void *arg, const struct error *err), void *arg);

@@ -1,5 +1,6 @@
 /*
- * The net driver as a whole, in real network namespaces: kubelet, runtime and API server are this process.
+ * The net driver as a whole, in real network namespaces: kubelet, runtime and API server are this
+ * process.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -485,7 +486,7 @@ static void a_driver_that_ends_in_the_middle_of_a_plugin_takes_back_at_its_start
 {
 	struct nic_node *w = *state;
 
-	make_plugin(w, "slow", "[ $CNI_COMMAND = DEL ] || sleep 1000");
+	make_plugin(w, "slow", "[ $CNI_COMMAND = DEL ] || exec sleep 1000");
 	prepare(w, 1, "veth-0", "{\"cni\":{\"type\":\"slow\"}}", "1");
 	nic_node_say(w, "/add", 1, "");
 	nic_node_wait(w, is_called);

@@ -1,10 +1,10 @@
 /*
- * Each interface in a pod has a watch and a socket in its namespace. What a notice says is not used but
- * as a reason to look: the state is read as a whole at the end of the turn, so that a burst of notices
- * is one look and one status, and none can be applied in a wrong order.
+ * Each interface in a pod has a watch and a socket in its namespace. What a notice says is not
+ * used but as a reason to look: the state is read as a whole at the end of the turn, so that a
+ * burst of notices is one look and one status, and none can be applied in a wrong order.
  *
- * The descriptor and the sockets hold the namespace: even when the runtime has removed it without a word
- * the interface can be taken back as it should be.
+ * The descriptor and the sockets hold the namespace: even when the runtime has removed it without
+ * a word the interface can be taken back as it should be.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -123,7 +123,9 @@ void nic_view_look(struct nic_view *v)
 	keep_name(v);
 }
 
-/* 0 and a descriptor of the namespace that the path leads to; -ERR_NOT_FOUND: to another, or none. */
+/*
+ * 0 and a descriptor of the namespace that the path leads to; -ERR_NOT_FOUND: to another, or none.
+ */
 static int open_path(const struct nic_use *u, int *ret_fd)
 {
 	uint64_t id = 0;

@@ -1,7 +1,7 @@
 /*
- * The node's own namespace. The watch is opened before the list is asked for, so nothing is missed between
- * them. Routes are not watched: the list is made anew every now and then, which costs a few messages,
- * and preparing a claim looks at them for itself.
+ * The node's own namespace. The watch is opened before the list is asked for, so nothing is missed
+ * between them. Routes are not watched: the list is made anew every now and then, which costs a
+ * few messages, and preparing a claim looks at them for itself.
  */
 #include "drivers/nic_driver_impl.h"
 #include "drivers/rtnl_watch.h"

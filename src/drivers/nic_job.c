@@ -1,9 +1,9 @@
 /*
- * Jobs stand in one list in the order in which they came; a job runs when none before it is of the same
- * pod. They are few: a node starts a handful of pods at a time.
+ * Jobs stand in one list in the order in which they came; a job runs when none before it is of the
+ * same pod. They are few: a node starts a handful of pods at a time.
  *
- * What a job does about its uses is a chain: each link calls the next when the kernel has answered, or,
- * with a plugin of `cni`, when the child has ended.
+ * What a job does about its uses is a chain: each link calls the next when the kernel has
+ * answered, or, with a plugin of `cni`, when the child has ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 
 enum {
 	/*
-	 * When a namespace ends the kernel brings hardware back some time later. Wait so long for it
-	 * to be seen; then it was pulled out.
+	 * When a namespace ends the kernel brings hardware back some time later. Wait so long for
+	 * it to be seen; then it was pulled out.
 	 */
 	BACK_RETRY_MS = 100,
 	BACK_TRIES = 50,
@@ -276,8 +276,8 @@ static void on_deleted(void *arg, const struct json *result UNUSED, const struct
 }
 
 /*
- * A namespace that is gone is told as none: the plugin gives back what it keeps elsewhere. When the plugin
- * itself is gone as well, there is nobody left to ask.
+ * A namespace that is gone is told as none: the plugin gives back what it keeps elsewhere. When
+ * the plugin itself is gone as well, there is nobody left to ask.
  */
 static void detach_by_plugin(struct nic_job *j)
 {

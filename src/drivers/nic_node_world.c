@@ -1,5 +1,6 @@
 /*
- * Pods are known by a path below /proc/self/fd, which is gone when the namespace's descriptor is closed.
+ * Pods are known by a path below /proc/self/fd, which is gone when the namespace's descriptor is
+ * closed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +28,9 @@
 #include "grpc/channel.h"
 #include "net/http_server.h"
 
-/* --- the namespace ----------------------------------------------------------------------------- */
+/*
+ * --- the namespace -----------------------------------------------------------------------------
+ */
 
 static int make_links(struct error *err)
 {
@@ -64,7 +67,9 @@ bool nic_node_enter(void)
 	return false;
 }
 
-/* --- waiting ----------------------------------------------------------------------------------- */
+/*
+ * --- waiting -----------------------------------------------------------------------------------
+ */
 
 static void on_tick(struct loop_timer *t)
 {
@@ -93,7 +98,9 @@ static void on_done(void *arg)
 	((struct nic_node *)arg)->done = true;
 }
 
-/* --- the API server ---------------------------------------------------------------------------- */
+/*
+ * --- the API server ----------------------------------------------------------------------------
+ */
 
 static void collected(struct http_stream *s, struct str body)
 {
@@ -205,7 +212,9 @@ void nic_node_pod(struct nic_node *w, int n, int claim)
 	fakeapi_add(w->api, "pods", "default", name, meta, rest);
 }
 
-/* --- the driver -------------------------------------------------------------------------------- */
+/*
+ * --- the driver --------------------------------------------------------------------------------
+ */
 
 void nic_node_start(struct nic_node *w)
 {
@@ -237,7 +246,9 @@ void nic_node_stop(struct nic_node *w)
 	nic_driver_free(w->driver);
 }
 
-/* --- the kubelet ------------------------------------------------------------------------------- */
+/*
+ * --- the kubelet -------------------------------------------------------------------------------
+ */
 
 static const struct grpc_method methods[] = {
 	{ "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources", GRPC_UNARY,
@@ -301,7 +312,9 @@ void nic_node_unprepare(struct nic_node *w, int n)
 	call(w, true, n);
 }
 
-/* --- the runtime ------------------------------------------------------------------------------- */
+/*
+ * --- the runtime -------------------------------------------------------------------------------
+ */
 
 void nic_node_say_text(struct nic_node *w, const char *target, const char *body)
 {
@@ -377,7 +390,9 @@ void nic_node_end_pod(struct nic_node *w, int n)
 	(void)close(NIC_NODE_POD_FD + n);
 }
 
-/* --- what the claim says ----------------------------------------------------------------------- */
+/*
+ * --- what the claim says -----------------------------------------------------------------------
+ */
 
 static const struct json *entry_of(struct nic_node *w)
 {
@@ -417,7 +432,9 @@ void nic_node_no_entry(struct nic_node *w, int n)
 	nic_node_wait(w, has_no_entry);
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/*
+ * --- life --------------------------------------------------------------------------------------
+ */
 
 static void make_pods(struct nic_node *w)
 {

@@ -1,9 +1,10 @@
 /*
  * nic_node_world - for tests: a net driver on a node of its own, with an API server in memory.
  *
- * Everything runs on one real loop in the calling process: the driver, a server of fakeapi_world.h's
- * objects, a kubelet that prepares and unprepares over gRPC, a runtime that asks as the CNI plugin does,
- * and pods, which are network namespaces. The process must be root. Failures are cmocka's.
+ * Everything runs on one real loop in the calling process: the driver, a server of
+ * fakeapi_world.h's objects, a kubelet that prepares and unprepares over gRPC, a runtime that asks
+ * as the CNI plugin does, and pods, which are network namespaces. The process must be root.
+ * Failures are cmocka's.
  */
 #ifndef DRIVERS_NIC_NODE_WORLD_H
 #define DRIVERS_NIC_NODE_WORLD_H
@@ -45,9 +46,9 @@ struct nic_node {
 };
 
 /*
- * The namespace of the process becomes a new one, with a pair of veth host0 and host0x, the first of which
- * is offered as hardware is; devices veth-0 to veth-2 are offered, too. False: this cannot be done
- * here, and why was printed.
+ * The namespace of the process becomes a new one, with a pair of veth host0 and host0x, the first
+ * of which is offered as hardware is; devices veth-0 to veth-2 are offered, too. False: this
+ * cannot be done here, and why was printed.
  */
 bool nic_node_enter(void);
 

@@ -1,7 +1,7 @@
 /*
- * The kubelet prepares before the sandbox is made, so here nothing is moved: the parameters are read, the
- * device is reserved in the book for the one pod that the claim is reserved for. Every refusal is the
- * answer to the kubelet and the entry in the claim's status, in the same words.
+ * The kubelet prepares before the sandbox is made, so here nothing is moved: the parameters are
+ * read, the device is reserved in the book for the one pod that the claim is reserved for. Every
+ * refusal is the answer to the kubelet and the entry in the claim's status, in the same words.
  */
 #include "drivers/nic_driver_impl.h"
 

@@ -1,7 +1,8 @@
 /*
- * A question becomes a job of its pod. ADD first sees to it that no second pod wants a claim of another,
- * then takes back what an older sandbox of the pod has, then puts all interfaces in; when one fails, or
- * who asked has gone, all are taken back: the runtime has a sandbox with all of them or none.
+ * A question becomes a job of its pod. ADD first sees to it that no second pod wants a claim of
+ * another, then takes back what an older sandbox of the pod has, then puts all interfaces in; when
+ * one fails, or who asked has gone, all are taken back: the runtime has a sandbox with all of them
+ * or none.
  */
 #include "base/json_writer.h"
 #include "drivers/netns.h"

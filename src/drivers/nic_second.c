@@ -1,8 +1,8 @@
 /*
- * A claim that is prepared is not prepared again for a second pod: the kubelet only counts. So when the
- * sandbox of a pod is made in whose namespace a claim is prepared for another one, the pod is read and its
- * claims are compared. Who is refused is asked again by the kubelet; when the first pod has gone
- * meanwhile, the claim's reservedFor says so and the device is handed over.
+ * A claim that is prepared is not prepared again for a second pod: the kubelet only counts. So
+ * when the sandbox of a pod is made in whose namespace a claim is prepared for another one, the
+ * pod is read and its claims are compared. Who is refused is asked again by the kubelet; when the
+ * first pod has gone meanwhile, the claim's reservedFor says so and the device is handed over.
  */
 #include "drivers/nic_driver_impl.h"
 

@@ -1,6 +1,7 @@
 /*
- * A use's entry is made anew from what is known whenever something has changed; the SDK writes only what
- * differs from what is there. In a pod the kernel decides; elsewhere the last thing that was done.
+ * A use's entry is made anew from what is known whenever something has changed; the SDK writes
+ * only what differs from what is there. In a pod the kernel decides; elsewhere the last thing that
+ * was done.
  */
 #include "base/json_writer.h"
 #include "drivers/nic_driver_impl.h"
