@@ -80,6 +80,16 @@ resident() {
 	awk '/^VmRSS/ { printf "%.1f", $2 / 1024 }' "/proc/$1/status"
 }
 
+# resident_kib PID
+resident_kib() {
+	awk '/^VmRSS/ { print $2 }' "/proc/$1/status"
+}
+
+# cpu_ms PID: of all its threads, so far.
+cpu_ms() {
+	awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + $13) * 1000 / hz }' "/proc/$1/stat"
+}
+
 # done_measuring: the number of figures below their goal is the exit code.
 done_measuring() {
 	exit $failed

@@ -2,6 +2,12 @@
 root=$(mktemp -d /tmp/dp-XXXXXX) # paths of sockets must be short
 trap 'kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$tmp" "$root"' EXIT
 ulimit -n "$(ulimit -Hn)"
+agent= # where there is none
+
+# kubeconfig TOKEN: of the server.
+kubeconfig() {
+	printf '{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"%s","insecure-skip-tls-verify":true}}],"users":[{"name":"u","user":{"token":"%s"}}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"current-context":"x"}' "$url" "$1"
+}
 
 # serve NAME: a server of its own with data in $tmp/NAME; $url, and the kubeconfigs admin and n1 in that folder.
 serve() {
@@ -14,7 +20,7 @@ serve() {
 	admin=$tmp/$1/admin.kubeconfig
 	curl -sk -H 'authorization: Bearer token' -H 'content-type: application/json' -d '{"metadata":{"name":"default"}}' \
 		"$url/api/v1/namespaces/default/serviceaccounts" >/dev/null
-	printf '{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"%s","insecure-skip-tls-verify":true}}],"users":[{"name":"u","user":{"token":"n1-own"}}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"current-context":"x"}' "$url" >"$tmp/$1/n1.kubeconfig"
+	kubeconfig n1-own >"$tmp/$1/n1.kubeconfig"
 }
 
 # agent FOLDER KUBECONFIG FLAG ..

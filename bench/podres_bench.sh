@@ -17,16 +17,6 @@ pods=110 per_pod=8
 devices=$(((pods + 50) * per_pod))
 socket=$root/1/pod-resources/kubelet.sock
 
-# resident_kib PID
-resident_kib() {
-	awk '/^VmRSS/ { print $2 }' "/proc/$1/status"
-}
-
-# cpu_ms PID: of all its threads, so far.
-cpu_ms() {
-	awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + $13) * 1000 / hz }' "/proc/$1/stat"
-}
-
 # list_rate VAR SOCKET CALLS CONNECTIONS FLIGHT: the better of calls/s so far and now; the answer stays in $answer.
 list_rate() {
 	local -n best_rate=$1

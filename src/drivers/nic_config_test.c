@@ -113,121 +113,112 @@ static void a_later_member_replaces_an_earlier_one(void **state)
 	assert_int_equal(c.naddresses, 0);
 }
 
+static const struct {
+	const char *text, *message;
+} faults[] = {
+	{ "[]", "parameters: must be an object, not a list" },
+	{ "null", "parameters: must be an object, not null" },
+	{ "{\"adresses\":[]}", "parameters.adresses: unknown field, did you mean addresses?" },
+	{ "{\"zebra\":1}", "parameters.zebra: unknown field" },
+	{ "{\"\":1}", "parameters.: unknown field" },
+	{ "{\"mtu\":1400,\"mtu\":1500}", "parameters: mtu is there twice" },
+	{ "{\"apiVersion\":\"v1\"}", "parameters.apiVersion: must be \"net.devplane.dev/v1\"" },
+	{ "{\"kind\":7}", "parameters.kind: must be a string, not an integer" },
+	{ "{\"kind\":\"Interface\"}", "parameters.kind: must be \"InterfaceConfig\"" },
+	{ "{\"network\":\"Blue\"}", "parameters.network: must be a DNS label: a-z, 0-9 and "
+				    "'-', at most 63 of them" },
+	{ "{\"network\":\"\"}", "parameters.network: must be a DNS label: a-z, 0-9 and '-', "
+				"at most 63 of them" },
+	{ "{\"network\":null}", "parameters.network: must be a string, not null" },
+	{ "{\"interfaceName\":\"abcdefghijklmnop\"}",
+	  "parameters.interfaceName: must be 1 to 15 bytes without '/', ':', '%' and "
+	  "spaces" },
+	{ "{\"interfaceName\":\"net%d\"}",
+	  "parameters.interfaceName: must be 1 to 15 bytes without '/', ':', '%' and "
+	  "spaces" },
+	{ "{\"interfaceName\":\"\"}", "parameters.interfaceName: must be 1 to 15 bytes "
+				      "without '/', ':', '%' and spaces" },
+	{ "{\"interfaceName\":\"eth0\"}", "parameters.interfaceName: eth0 is the pod's own" },
+	{ "{\"interfaceName\":\"lo\"}", "parameters.interfaceName: lo is the pod's own" },
+	{ "{\"mtu\":67}", "parameters.mtu: must be 68 to 65535" },
+	{ "{\"mtu\":65536}", "parameters.mtu: must be 68 to 65535" },
+	{ "{\"mtu\":18446744073709551615}", "parameters.mtu: must be 68 to 65535" },
+	{ "{\"mtu\":1400.5}", "parameters.mtu: must be an integer, not a number" },
+	{ "{\"mtu\":\"1400\"}", "parameters.mtu: must be an integer, not a string" },
+	{ "{\"hardwareAddress\":\"02:00\"}",
+	  "parameters.hardwareAddress: must be six bytes, such as 02:00:00:00:00:05" },
+	{ "{\"hardwareAddress\":\"01:00:00:00:00:05\"}",
+	  "parameters.hardwareAddress: must be an address of one interface: not zero, "
+	  "first "
+	  "byte even" },
+	{ "{\"hardwareAddress\":\"00:00:00:00:00:00\"}",
+	  "parameters.hardwareAddress: must be an address of one interface: not zero, "
+	  "first "
+	  "byte even" },
+	{ "{\"addresses\":\"192.0.2.5/24\"}",
+	  "parameters.addresses: must be a list, not a string" },
+	{ "{\"addresses\":[\"192.0.2.5/24\",5]}",
+	  "parameters.addresses[1]: must be a string, not an integer" },
+	{ "{\"addresses\":[\"192.0.2.5\"]}",
+	  "parameters.addresses[0]: must be an address with its prefix, such as "
+	  "192.0.2.5/24 or 2001:db8::5/64" },
+	{ "{\"addresses\":[\"192.0.2.05/24\"]}",
+	  "parameters.addresses[0]: must be an address with its prefix, such as "
+	  "192.0.2.5/24 or 2001:db8::5/64" },
+	{ "{\"addresses\":[\"0.0.0.0/8\"]}",
+	  "parameters.addresses[0]: is the unspecified address" },
+	{ "{\"addresses\":[\"224.0.0.1/24\"]}", "parameters.addresses[0]: is a multicast address" },
+	{ "{\"addresses\":[\"ff02::1/64\"]}", "parameters.addresses[0]: is a multicast address" },
+	{ "{\"addresses\":[\"127.0.0.1/8\"]}", "parameters.addresses[0]: is a loopback address" },
+	{ "{\"addresses\":[\"::1/128\"]}", "parameters.addresses[0]: is a loopback address" },
+	{ "{\"addresses\":[\"192.0.2.5/24\",\"192.0.2.5/25\"]}",
+	  "parameters.addresses[1]: is addresses[0] again" },
+	{ "{\"routes\":{}}", "parameters.routes: must be a list, not an object" },
+	{ "{\"routes\":[7]}", "parameters.routes[0]: must be an object, not an integer" },
+	{ "{\"routes\":[{}]}", "parameters.routes[0].to: is missing" },
+	{ "{\"routes\":[{\"to\":\"198.51.100.7/24\"}]}",
+	  "parameters.routes[0].to: has bits behind its prefix, did you mean "
+	  "198.51.100.0/24?" },
+	{ "{\"routes\":[{\"to\":\"2001:db8::1/64\"}]}",
+	  "parameters.routes[0].to: has bits behind its prefix, did you mean "
+	  "2001:db8::/64?" },
+	{ "{\"routes\":[{\"to\":\"10.0.0.0/8\",\"via\":\"192.0.2.1/24\"}]}",
+	  "parameters.routes[0].via: must be an address without a prefix, such as "
+	  "192.0.2.1 "
+	  "or 2001:db8::1" },
+	{ "{\"routes\":[{\"to\":\"10.0.0.0/8\",\"via\":\"0.0.0.0\"}]}",
+	  "parameters.routes[0].via: is the unspecified address" },
+	{ "{\"routes\":[{\"to\":\"10.0.0.0/8\",\"via\":\"2001:db8::1\"}]}",
+	  "parameters.routes[0].via: must be IPv4, as \"to\" is" },
+	{ "{\"routes\":[{\"to\":\"::/0\",\"via\":\"192.0.2.1\"}]}",
+	  "parameters.routes[0].via: must be IPv6, as \"to\" is" },
+	{ "{\"routes\":[{\"to\":\"10.0.0.0/8\",\"metric\":-1}]}",
+	  "parameters.routes[0].metric: must be 0 to 4294967295" },
+	{ "{\"routes\":[{\"to\":\"10.0.0.0/8\",\"gateway\":\"192.0.2.1\"}]}",
+	  "parameters.routes[0].gateway: unknown field" },
+	{ "{\"routes\":[{\"to\":\"10.0.0.0/8\",\"Via\":\"192.0.2.1\"}]}",
+	  "parameters.routes[0].Via: unknown field, did you mean via?" },
+	{ "{\"routes\":[{\"to\":\"::/0\"},{\"to\":\"::/0\"}]}",
+	  "parameters.routes[1]: leads where routes[0] does" },
+	{ "{\"cni\":\"macvlan\"}", "parameters.cni: must be an object, not a string" },
+	{ "{\"cni\":{}}", "parameters.cni.type: must be the name of a plugin" },
+	{ "{\"cni\":{\"type\":\"../sh\"}}", "parameters.cni.type: must be the name of a plugin" },
+	{ "{\"cni\":{\"type\":\"devplane-cni\"}}",
+	  "parameters.cni.type: devplane-cni is what asks here" },
+	{ "{\"mtu\":1400,\"cni\":{\"type\":\"macvlan\"}}",
+	  "parameters.mtu: cannot be together with cni, which sets it" },
+	{ "{\"cni\":{\"type\":\"macvlan\"},\"addresses\":[]}",
+	  "parameters.addresses: cannot be together with cni, which sets it" },
+};
+
 static void every_fault_is_told_with_its_path(void **state)
 {
-	static const struct {
-		const char *text, *message;
-	} rows[] = {
-		{ "[]", "parameters: must be an object, not a list" },
-		{ "null", "parameters: must be an object, not null" },
-		{ "{\"adresses\":[]}",
-		  "parameters.adresses: unknown field, did you mean addresses?" },
-		{ "{\"zebra\":1}", "parameters.zebra: unknown field" },
-		{ "{\"\":1}", "parameters.: unknown field" },
-		{ "{\"mtu\":1400,\"mtu\":1500}", "parameters: mtu is there twice" },
-		{ "{\"apiVersion\":\"v1\"}",
-		  "parameters.apiVersion: must be \"net.devplane.dev/v1\"" },
-		{ "{\"kind\":7}", "parameters.kind: must be a string, not an integer" },
-		{ "{\"kind\":\"Interface\"}", "parameters.kind: must be \"InterfaceConfig\"" },
-		{ "{\"network\":\"Blue\"}", "parameters.network: must be a DNS label: a-z, 0-9 and "
-					    "'-', at most 63 of them" },
-		{ "{\"network\":\"\"}",
-		  "parameters.network: must be a DNS label: a-z, 0-9 and '-', "
-		  "at most 63 of them" },
-		{ "{\"network\":null}", "parameters.network: must be a string, not null" },
-		{ "{\"interfaceName\":\"abcdefghijklmnop\"}",
-		  "parameters.interfaceName: must be 1 to 15 bytes without '/', ':', '%' and "
-		  "spaces" },
-		{ "{\"interfaceName\":\"net%d\"}",
-		  "parameters.interfaceName: must be 1 to 15 bytes without '/', ':', '%' and "
-		  "spaces" },
-		{ "{\"interfaceName\":\"\"}", "parameters.interfaceName: must be 1 to 15 bytes "
-					      "without '/', ':', '%' and spaces" },
-		{ "{\"interfaceName\":\"eth0\"}",
-		  "parameters.interfaceName: eth0 is the pod's own" },
-		{ "{\"interfaceName\":\"lo\"}", "parameters.interfaceName: lo is the pod's own" },
-		{ "{\"mtu\":67}", "parameters.mtu: must be 68 to 65535" },
-		{ "{\"mtu\":65536}", "parameters.mtu: must be 68 to 65535" },
-		{ "{\"mtu\":18446744073709551615}", "parameters.mtu: must be 68 to 65535" },
-		{ "{\"mtu\":1400.5}", "parameters.mtu: must be an integer, not a number" },
-		{ "{\"mtu\":\"1400\"}", "parameters.mtu: must be an integer, not a string" },
-		{ "{\"hardwareAddress\":\"02:00\"}",
-		  "parameters.hardwareAddress: must be six bytes, such as 02:00:00:00:00:05" },
-		{ "{\"hardwareAddress\":\"01:00:00:00:00:05\"}",
-		  "parameters.hardwareAddress: must be an address of one interface: not zero, "
-		  "first "
-		  "byte even" },
-		{ "{\"hardwareAddress\":\"00:00:00:00:00:00\"}",
-		  "parameters.hardwareAddress: must be an address of one interface: not zero, "
-		  "first "
-		  "byte even" },
-		{ "{\"addresses\":\"192.0.2.5/24\"}",
-		  "parameters.addresses: must be a list, not a string" },
-		{ "{\"addresses\":[\"192.0.2.5/24\",5]}",
-		  "parameters.addresses[1]: must be a string, not an integer" },
-		{ "{\"addresses\":[\"192.0.2.5\"]}",
-		  "parameters.addresses[0]: must be an address with its prefix, such as "
-		  "192.0.2.5/24 or 2001:db8::5/64" },
-		{ "{\"addresses\":[\"192.0.2.05/24\"]}",
-		  "parameters.addresses[0]: must be an address with its prefix, such as "
-		  "192.0.2.5/24 or 2001:db8::5/64" },
-		{ "{\"addresses\":[\"0.0.0.0/8\"]}",
-		  "parameters.addresses[0]: is the unspecified address" },
-		{ "{\"addresses\":[\"224.0.0.1/24\"]}",
-		  "parameters.addresses[0]: is a multicast address" },
-		{ "{\"addresses\":[\"ff02::1/64\"]}",
-		  "parameters.addresses[0]: is a multicast address" },
-		{ "{\"addresses\":[\"127.0.0.1/8\"]}",
-		  "parameters.addresses[0]: is a loopback address" },
-		{ "{\"addresses\":[\"::1/128\"]}",
-		  "parameters.addresses[0]: is a loopback address" },
-		{ "{\"addresses\":[\"192.0.2.5/24\",\"192.0.2.5/25\"]}",
-		  "parameters.addresses[1]: is addresses[0] again" },
-		{ "{\"routes\":{}}", "parameters.routes: must be a list, not an object" },
-		{ "{\"routes\":[7]}", "parameters.routes[0]: must be an object, not an integer" },
-		{ "{\"routes\":[{}]}", "parameters.routes[0].to: is missing" },
-		{ "{\"routes\":[{\"to\":\"198.51.100.7/24\"}]}",
-		  "parameters.routes[0].to: has bits behind its prefix, did you mean "
-		  "198.51.100.0/24?" },
-		{ "{\"routes\":[{\"to\":\"2001:db8::1/64\"}]}",
-		  "parameters.routes[0].to: has bits behind its prefix, did you mean "
-		  "2001:db8::/64?" },
-		{ "{\"routes\":[{\"to\":\"10.0.0.0/8\",\"via\":\"192.0.2.1/24\"}]}",
-		  "parameters.routes[0].via: must be an address without a prefix, such as "
-		  "192.0.2.1 "
-		  "or 2001:db8::1" },
-		{ "{\"routes\":[{\"to\":\"10.0.0.0/8\",\"via\":\"0.0.0.0\"}]}",
-		  "parameters.routes[0].via: is the unspecified address" },
-		{ "{\"routes\":[{\"to\":\"10.0.0.0/8\",\"via\":\"2001:db8::1\"}]}",
-		  "parameters.routes[0].via: must be IPv4, as \"to\" is" },
-		{ "{\"routes\":[{\"to\":\"::/0\",\"via\":\"192.0.2.1\"}]}",
-		  "parameters.routes[0].via: must be IPv6, as \"to\" is" },
-		{ "{\"routes\":[{\"to\":\"10.0.0.0/8\",\"metric\":-1}]}",
-		  "parameters.routes[0].metric: must be 0 to 4294967295" },
-		{ "{\"routes\":[{\"to\":\"10.0.0.0/8\",\"gateway\":\"192.0.2.1\"}]}",
-		  "parameters.routes[0].gateway: unknown field" },
-		{ "{\"routes\":[{\"to\":\"10.0.0.0/8\",\"Via\":\"192.0.2.1\"}]}",
-		  "parameters.routes[0].Via: unknown field, did you mean via?" },
-		{ "{\"routes\":[{\"to\":\"::/0\"},{\"to\":\"::/0\"}]}",
-		  "parameters.routes[1]: leads where routes[0] does" },
-		{ "{\"cni\":\"macvlan\"}", "parameters.cni: must be an object, not a string" },
-		{ "{\"cni\":{}}", "parameters.cni.type: must be the name of a plugin" },
-		{ "{\"cni\":{\"type\":\"../sh\"}}",
-		  "parameters.cni.type: must be the name of a plugin" },
-		{ "{\"cni\":{\"type\":\"devplane-cni\"}}",
-		  "parameters.cni.type: devplane-cni is what asks here" },
-		{ "{\"mtu\":1400,\"cni\":{\"type\":\"macvlan\"}}",
-		  "parameters.mtu: cannot be together with cni, which sets it" },
-		{ "{\"cni\":{\"type\":\"macvlan\"},\"addresses\":[]}",
-		  "parameters.addresses: cannot be together with cni, which sets it" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
 		struct nic_config c = { .mtu = 7 };
 		struct error err = { .msg = "" };
 
-		assert_int_equal(read_two(*state, NULL, rows[i].text, &c, &err), -ERR_INVALID);
-		assert_string_equal(err.msg, rows[i].message);
+		assert_int_equal(read_two(*state, NULL, faults[i].text, &c, &err), -ERR_INVALID);
+		assert_string_equal(err.msg, faults[i].message);
 		assert_int_equal(err.code, ERR_INVALID);
 		assert_int_equal(c.mtu, 7);
 	}

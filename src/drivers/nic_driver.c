@@ -241,6 +241,9 @@ int nic_driver_start(struct nic_driver *d, struct error *err)
 		r = nic_host_start(d, err);
 	if (r < 0)
 		return r;
+	/* Before anything is said about one of them. */
+	nic_host_tell(&d->tell);
+	nic_job_count(d);
 	nic_sandbox_sweep(d);
 	r = driver_start(d->driver, err);
 	if (r == 0)

@@ -188,6 +188,9 @@ void nic_job_turn(struct loop_task *t);
 /* Ends all that the SDK does not wait for; askers are refused. At the driver's end. */
 void nic_job_drop_all(struct nic_driver *d);
 
+/* Counts what is attached, for the metric. */
+void nic_job_count(struct nic_driver *d);
+
 /* The uses that `pick` wants become the job's. */
 void nic_job_pick(struct nic_job *j,
 		  bool (*pick)(const struct nic_job *j, const struct nic_use *u));

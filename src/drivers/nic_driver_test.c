@@ -124,6 +124,24 @@ static void a_claim_goes_all_the_way(void **state)
 	nic_node_no_entry(w, 1);
 }
 
+static uint32_t health_of(struct nic_node *w, const char *device)
+{
+	const struct device *d = device_table_find(w->driver->driver->table, STR("node"),
+						   str_from(device));
+
+	return d ? d->health : DP_UNREPORTED;
+}
+
+static bool is_unhealthy(struct nic_node *w)
+{
+	return health_of(w, "veth-0") == DP_UNHEALTHY;
+}
+
+static bool is_healthy(struct nic_node *w)
+{
+	return health_of(w, "veth-0") == DP_HEALTHY;
+}
+
 static void what_the_kernel_tells_is_in_the_status(void **state)
 {
 	struct nic_node *w = *state;
@@ -137,6 +155,7 @@ static void what_the_kernel_tells_is_in_the_status(void **state)
 	set_link(w->pods[1], "net1", false);
 	e = nic_node_reason(w, 1, "LinkDown");
 	assert_text(e, "/conditions/0/message", "net1 is switched off");
+	nic_node_wait(w, is_unhealthy);
 	nic_node_ask(w, "/check", 1, "");
 	assert_int_not_equal(w->status, 200);
 	assert_has(w->answer, "LinkDown");
@@ -146,6 +165,7 @@ static void what_the_kernel_tells_is_in_the_status(void **state)
 	set_link(w->pods[1], "other", true);
 	e = nic_node_reason(w, 1, "Attached");
 	assert_text(e, "/networkData/interfaceName", "other");
+	nic_node_wait(w, is_healthy);
 
 	assert_true(rtnl_ip_parse(STR("192.0.2.5/24"), false, &a.ip));
 	a.index = index_of(w->pods[1], "other");
@@ -468,6 +488,27 @@ static void a_driver_that_starts_again_follows_what_is_in_pods(void **state)
 	assert_string_equal(w->error, "");
 }
 
+static bool is_published(struct nic_node *w)
+{
+	return health_of(w, "host0") == DP_HEALTHY;
+}
+
+static void what_is_in_a_pod_when_the_driver_starts_is_offered_on(void **state)
+{
+	struct nic_node *w = *state;
+
+	attach(w, 1, "host0", NULL);
+	(void)nic_node_reason(w, 1, "Attached");
+	nic_node_stop(w);
+	nic_node_start(w);
+	nic_node_wait(w, is_published);
+	assert_true(is_out(w));
+	nic_node_unprepare(w, 1);
+	assert_string_equal(w->error, "");
+	assert_true(is_back(w));
+	assert_true(is_published(w));
+}
+
 static void a_namespace_that_ended_while_the_driver_was_away_is_noticed(void **state)
 {
 	struct nic_node *w = *state;
@@ -571,6 +612,7 @@ int main(void)
 		WORLD_TEST(a_plugin_that_is_not_there_leaves_nothing_behind),
 		WORLD_TEST(questions_of_a_pod_wait_for_each_other_and_not_for_other_pods),
 		WORLD_TEST(a_driver_that_starts_again_follows_what_is_in_pods),
+		WORLD_TEST(what_is_in_a_pod_when_the_driver_starts_is_offered_on),
 		WORLD_TEST(a_namespace_that_ended_while_the_driver_was_away_is_noticed),
 		WORLD_TEST(a_driver_that_ends_in_the_middle_of_a_plugin_takes_back_at_its_start),
 		WORLD_TEST(a_namespace_that_ends_without_a_word_gives_the_interface_back),

@@ -169,7 +169,7 @@ static struct cni_exec_opts exec_opts(struct nic_job *j, enum cni_command comman
 				       .arg = j };
 }
 
-static void count_attachments(struct nic_driver *d)
+void nic_job_count(struct nic_driver *d)
 {
 	double n = 0;
 
@@ -203,7 +203,7 @@ static void detached(struct nic_job *j)
 
 	nic_view_close(nic_view_of(u));
 	nic_host_back(d, u);
-	count_attachments(d);
+	nic_job_count(d);
 	log_use(d, LOG_LEVEL_INFO, "interface detached", u, j->interface, NULL);
 	nic_status_set(nic_view_of(u), "Detached", j->message);
 	j->at++;
@@ -364,7 +364,7 @@ static void attached(struct nic_job *j)
 	struct error err;
 
 	nic_host_gone(d, u);
-	count_attachments(d);
+	nic_job_count(d);
 	if (follow(j, u, &err) < 0) {
 		attach_failed(j, &err);
 		return;

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -479,12 +480,10 @@ void nic_node_init(struct nic_node *w)
 	nic_node_start(w);
 }
 
-static void remove_root(const struct nic_node *w)
+static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
+		      struct FTW *at UNUSED)
 {
-	char command[128];
-
-	(void)snprintf(command, sizeof(command), "rm -r '%s'", w->root);
-	assert_int_equal(system(command), 0);
+	return remove(path);
 }
 
 void nic_node_release(struct nic_node *w)
@@ -502,5 +501,5 @@ void nic_node_release(struct nic_node *w)
 			nic_node_end_pod(w, i);
 	loop_free(w->loop);
 	arena_release(&w->arena);
-	remove_root(w);
+	assert_int_equal(nftw(w->root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }

@@ -368,12 +368,11 @@ static const char *pod_of_container(const struct nic_driver *d, const struct nic
 	return q->pod_uid;
 }
 
+/* A runtime takes the node's network for down by this: the API server's state is no reason. */
 static void status(const struct nic_driver *d, struct nic_ask *ask)
 {
-	struct error err;
-
-	if (nic_driver_check(d, &err) < 0)
-		nic_ask_refuse(ask, CNI_NOT_AVAILABLE, err.msg);
+	if (!d->known)
+		nic_ask_refuse(ask, CNI_NOT_AVAILABLE, "network interfaces are not known yet");
 	else
 		nic_ask_answer(ask, NULL);
 }
