@@ -78,7 +78,8 @@ for results in 1 0 1; do # allocate, give back, allocate: each changes the objec
 	body='{"status":{"allocation":null}}'
 	[ $results = 0 ] || body='{"status":{"allocation":{"devices":{"results":[{"request":"gpu","driver":"gpu.example.com","pool":"node","device":"gpu-0"}]}}}}'
 	printf '%s' "$body" >"$tmp/patch"
-	patches=$(rate -n 10000 -c 10 -m 32 "${auth[@]}" -H ':method: PATCH' -H 'content-type: application/merge-patch+json' \
+	# One connection: each of several would begin with the first, and change nothing that the others have.
+	patches=$(rate -n 10000 -c 1 -m 100 "${auth[@]}" -H ':method: PATCH' -H 'content-type: application/merge-patch+json' \
 		-d "$tmp/patch" -i "$tmp/status-urls")
 done
 at_least status-patches req/s "$patches" 8000

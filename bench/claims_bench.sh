@@ -50,6 +50,11 @@ to_all() {
 		-d "$1" -i "$tmp/urls" >/dev/null
 }
 
+# memory NAME WHAT: the server's.
+memory() {
+	told "$1" "ours=$(resident $server) MiB, without pages of files $(own $server) MiB, $2"
+}
+
 # written NAME VERB GOAL: the best of some rounds.
 written() {
 	local best=0 round before cpu=
@@ -74,14 +79,15 @@ to_all "$tmp/allocation"
 entry "$(data 100)" >"$tmp/small"
 entry "$(data 10240)" >"$tmp/large"
 to_all "$tmp/small"
-small=$(resident $server)
-written status-patches patch 6730
-written status-puts put 6730
+memory status-memory "with $claims claims and little data"
 to_all "$tmp/large"
-told status-memory "ours=$(resident $server) MiB with $claims claims of 10 KiB data each, $small MiB before"
+memory status-memory-10KiB "with 10 KiB of data each"
 written status-patches-10KiB patch 2000
 written status-puts-10KiB put 2000
-told status-memory "ours=$(resident $server) MiB after all that"
+to_all "$tmp/small"
+written status-patches patch 6730
+written status-puts put 6730
+memory status-memory-after "with that and what has been in five minutes, 64 MiB at most"
 finish
 [ -n "${CLAIMS_INSIDE:-}" ] || {
 	told net-driver "skipped: only root can make network namespaces"
@@ -165,6 +171,7 @@ links
 driver
 load claims_load
 settle
+idle=$(own $agent)
 at_most driver-idle MiB "$(resident $agent)" 15
 ask driver "$root/1"
 group veth veth-br0- "$interfaces" '{"network":"blue","addresses":["198.18.0.2/24","fd00:18::2/64"]}'
@@ -172,6 +179,7 @@ ask attach veth
 told attach-first "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms for $interfaces interfaces one after the other"
 settle
 at_most "driver-$interfaces" MiB "$(resident $agent)" 15
+told driver-memory "ours=$idle MiB without pages of files, $(own $agent) MiB with $interfaces interfaces"
 
 agent_ms=$(cpu_ms $agent) server_ms=$(cpu_ms $server)
 ask carrier veth "$events"

@@ -1,6 +1,6 @@
 /*
- * Sockets in the namespace are opened when something is to happen for the first time: those of a pod
- * in which nothing does would be in the way of nobody, but there are hundreds.
+ * Sockets in the namespace are opened when something is to happen for the first time: those of a
+ * pod in which nothing does would be in the way of nobody, but there are hundreds.
  */
 #include "claims_link.h"
 

@@ -18,7 +18,7 @@ struct claims_link *claims_link_new(void);
 /* Leads to the namespace while this process lives. */
 const char *claims_link_path(const struct claims_link *l);
 
-/* Pulls the cable of the one interface (a veth), or puts it back: at its other end, which is here. */
+/* Pulls the cable of the one interface (a veth), at its end that is here; or puts it back. */
 int64_t claims_link_carrier(struct claims_link *l, bool on);
 
 /* Gives the interface one address more, or takes that away. */

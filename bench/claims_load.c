@@ -2,32 +2,37 @@
  * claims_load KUBECONFIG - what a network driver and the status of its claims have to do with: pods
  * and claims, a kubelet, a container runtime, cables that are pulled, and a watch.
  *
- * One watch of all claims sees when what happened is there for everybody. All are in one process, so
- * that one clock tells when something happened and when it was seen; what they need is part of the
- * figures. Obeys these commands (load.h); times are in ms, "P50 P99 MAX" each:
+ * One watch of all claims sees when what happened is there for everybody. All are in one process,
+ * so that one clock tells when something happened and when it was seen; what they need is part of
+ * the figures. Obeys these commands (load.h); times are in ms, "P50 P99 MAX" each:
  *
  *	update VERB COUNT FLIGHT
- *			writes the status of all claims, by turns, with put or patch; "update RATE P50 P99
- *			SENT ANSWERED": per second, and bytes of a body and its answer's
+ *			writes the status of all claims, by turns, with put or patch; "update
+ *			RATE P50 P99 SENT ANSWERED": per second, and bytes of a body and its
+ *			answer's
  *	driver ROOT	the driver's folder; "driver"
  *	claims GROUP DEVICE COUNT PARAMETERS
- *			makes pods with a claim for DEVICE0, DEVICE1, .. each and prepares those, one after
- *			the other; "claims" and until the driver has answered, and until status says so
+ *			makes pods with a claim for DEVICE0, DEVICE1, .. each and prepares
+ *			those, one after the other; "claims" and until the driver has answered,
+ *			and until status says so
  *	attach GROUP	gives all pods of the group their interfaces; as above
  *	detach GROUP	and takes them back
  *	cycle GROUP COUNT
  *			both by turns; "cycle" and the same of attaching, then of detaching
  *	carrier GROUP COUNT
- *			pulls cables and puts them back; "carrier" and how long the kernel took for that,
- *			and from there until status says so; of pulling, then of putting back
+ *			pulls cables and puts them back; "carrier" and how long the kernel took
+ *			for that, and from there until status says so; of pulling, then of
+ *			putting back
  *	address GROUP COUNT
  *			the same of addresses that come and go
  *	run GROUP COUNT FOLDER
  *			as cycle, by processes of the plugin in this folder
  *	pass NAMESPACE COUNT FOLDER
- *			runs the plugin for a pod without a claim, of this namespace; "pass" and its time
+ *			runs the plugin for a pod without a claim, of this namespace; "pass" and
+ *			its time
  *	patch GROUP COUNT
- *			writes status itself: "patch" and until that is answered, and until it is seen
+ *			writes status itself: "patch" and until that is answered, and until it
+ *			is seen
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -561,7 +566,9 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		load_die("usage: claims_load KUBECONFIG");
 	load_connect(argv[1], "claims-load", &l->loop, &l->client);
-	l->watch = (struct load_watch){ CLAIMS, on_claim, on_piece, l };
+	l->watch = (struct load_watch){
+		.path = CLAIMS, .on_object = on_claim, .on_piece = on_piece, .arg = l
+	};
 	loop_task_init(&l->step, on_step);
 	load_input_start(&l->input, l->loop, commands, l);
 	loop_run(l->loop);

@@ -1,5 +1,6 @@
 /*
- * What is sent is made once, from what is there; from then on one byte of it changes with each write.
+ * What is sent is made once, from what is there; from then on one byte of it changes with each
+ * write.
  */
 #include "claims_updates.h"
 

@@ -80,6 +80,11 @@ resident() {
 	awk '/^VmRSS/ { printf "%.1f", $2 / 1024 }' "/proc/$1/status"
 }
 
+# own PID: MiB without pages of files.
+own() {
+	awk '/^RssAnon/ { printf "%.1f", $2 / 1024 }' "/proc/$1/status"
+}
+
 # resident_kib PID
 resident_kib() {
 	awk '/^VmRSS/ { print $2 }' "/proc/$1/status"

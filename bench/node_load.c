@@ -412,8 +412,12 @@ int main(int argc, char **argv)
 		load_die("usage: node_load KUBECONFIG");
 	load_connect(argv[1], "node-load", &l->loop, &l->client);
 	vec_init(&l->samples, NONE);
-	l->pods_watch = (struct load_watch){ "/api/v1/pods", on_pod, on_piece, l };
-	l->nodes_watch = (struct load_watch){ "/api/v1/nodes", on_node, on_piece, l };
+	l->pods_watch = (struct load_watch){
+		.path = "/api/v1/pods", .on_object = on_pod, .on_piece = on_piece, .arg = l
+	};
+	l->nodes_watch = (struct load_watch){
+		.path = "/api/v1/nodes", .on_object = on_node, .on_piece = on_piece, .arg = l
+	};
 	prng_init(&l->prng, 1);
 	l->running.is = xcalloc(NUMBERED_MAX, sizeof(*l->running.is));
 	l->ready.is = xcalloc(NUMBERED_MAX, sizeof(*l->ready.is));

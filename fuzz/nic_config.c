@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		v[1].parameters = v[0].parameters + n + 1;
 		r.nconfigs = 2;
 	}
-	if (nic_config_read(&a, &r, &c, &err) == 0)
+	if (nic_config_read(&a, &r, size % 2 ? NIC_CLAIM_CNI : "*", &c, &err) == 0)
 		check_taken(&a, &c);
 	else
 		require(err.msg[0] != 0);

@@ -13,8 +13,8 @@
  * /subresource, then flags: `in-admin-namespace`, `default-gates` (otherwise all
  * gates are on). An edit is PATH=JSON: a path has names, [indexes] and {keys};
  * nothing behind the = takes the member away; PATH*N=JSON makes a list of N, or
- * a map, a % in the JSON being the number; PATH^N="text" repeats the text N times. `stored PATH=JSON` edits what is stored
- * before, too. Faults are `> Type path` or `> Type path: words`; all must be found
+ * a map, a % in the JSON being the number; PATH^N="text" repeats the text N times.
+ * `stored PATH=JSON` edits what is stored before, too. Faults are `> Type path` or `> Type path: words`; all must be found
  * and no others, in any order.
  */
 #ifndef API_CHECK_FIXTURE_H

@@ -219,21 +219,19 @@ static void a_second_name_must_fit_too(void **state)
 	}
 }
 
+#define TWO_NETWORKS                                                  \
+	ENTRY("two", ",'networkData':{" IPS(NEW) "," KEPS(THIRD) "}") \
+	"," WITH("{" IPS(OLD) "," KEPS(NEW) "}")
+
 static void each_device_has_its_own_names(void **state)
 {
 	struct fixture f;
+	const char *body;
 	const struct json *old = stored_claim(&f, DEVICES(WITH("{" IPS(OLD) "}") "," ENTRY(
 							  "two", ",'networkData':{" IPS(NEW) "}")));
 
-	assert_written(
-		&f,
-		fixture_update(
-			&f, old,
-			json_of(&f,
-				DEVICES(ENTRY(
-					"two",
-					",'networkData':{" IPS(NEW) "," KEPS(
-						THIRD) "}") "," WITH("{" IPS(OLD) "," KEPS(NEW) "}")))));
+	body = json_of(&f, DEVICES(TWO_NETWORKS));
+	assert_written(&f, fixture_update(&f, old, body));
 	assert_at(&f, f.out, "/status/devices/0/networkData/ips/0", "10.0.0.3/8");
 	assert_at(&f, f.out, "/status/devices/1/networkData/ips/0", "10.0.0.2/8");
 	fixture_release(&f);
@@ -318,7 +316,7 @@ static void another_allocation_drops_what_it_lacks(void **state)
 			      json_of(&f, "{'status':{'allocation':{'devices':{'results':[" RESULT(
 						  "two") "]}}}}")),
 		-ERR_INVALID);
-	/* The allocation may not change; that is all that is wrong: the entry of one was dropped. */
+	/* The allocation may not change, which is all: the entry of one was dropped. */
 	assert_non_null(strstr(fixture_faults(&f), "status.allocation: Invalid value"));
 	assert_null(strstr(fixture_faults(&f), "must be an allocated device"));
 	fixture_release(&f);

@@ -94,7 +94,7 @@ int json_copy(struct arena *a, const struct json *v, struct json **ret_copy, str
 	return 0;
 }
 
-/* Two values that must turn out equal. */
+/* Two arrays or objects that must turn out equal. */
 struct comparing {
 	const struct json *a, *b;
 };
@@ -102,6 +102,42 @@ struct comparing {
 struct compare_list {
 	VEC(struct comparing) todo;
 };
+
+static bool equal_numbers(const struct json *a, const struct json *b)
+{
+	double x, y;
+
+	if (a->type == b->type && a->type != JSON_DOUBLE)
+		return a->u64 == b->u64;
+	/* An int is never above INT64_MAX and a uint always is. */
+	if (a->type != JSON_DOUBLE && b->type != JSON_DOUBLE)
+		return false;
+	return json_f64(a, &x) && json_f64(b, &y) && x == y;
+}
+
+/* Compares all but the children of two that have as many, which are put on the list. */
+static bool pair(const struct json *a, const struct json *b, struct compare_list *list)
+{
+	double number;
+
+	if (a == b)
+		return true;
+	switch (a->type) {
+	case JSON_STRING:
+		return b->type == JSON_STRING && str_eq(json_str(a), json_str(b));
+	case JSON_ARRAY:
+	case JSON_OBJECT:
+		if (a->type != b->type || a->n != b->n)
+			return false;
+		return a->n == 0 || vec_push(&list->todo, (struct comparing){ a, b });
+	case JSON_BOOL:
+		return b->type == JSON_BOOL && a->boolean == b->boolean;
+	case JSON_NULL:
+		return b->type == JSON_NULL;
+	default:
+		return json_f64(b, &number) && equal_numbers(a, b);
+	}
+}
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -128,20 +164,19 @@ static bool pair_sorted(const struct json *a, const struct json *b, struct compa
 	bool same = true;
 
 	for (size_t i = 0; i < a->n && same; i++)
-		same = str_eq(json_key(x[i]), json_key(y[i])) &&
-		       vec_push(&list->todo, (struct comparing){ x[i], y[i] });
+		same = str_eq(json_key(x[i]), json_key(y[i])) && pair(x[i], y[i], list);
 	free(x);
 	free(y);
 	return same;
 }
 
-/* Lists the members of two objects by pairs; false when their names differ. */
+/* False when names differ, too. */
 static bool pair_members(const struct json *a, const struct json *b, struct compare_list *list)
 {
 	const struct json *x = a->first, *y = b->first;
 
 	for (; x && str_eq(json_key(x), json_key(y)); x = x->next, y = y->next)
-		if (!vec_push(&list->todo, (struct comparing){ x, y }))
+		if (!pair(x, y, list))
 			return false;
 	if (!x)
 		return true;
@@ -149,7 +184,7 @@ static bool pair_members(const struct json *a, const struct json *b, struct comp
 		return pair_sorted(a, b, list);
 	for (; x; x = x->next) {
 		y = json_get(b, json_key(x));
-		if (!y || !vec_push(&list->todo, (struct comparing){ x, y }))
+		if (!y || !pair(x, y, list))
 			return false;
 	}
 	return true;
@@ -160,59 +195,26 @@ static bool pair_elements(const struct json *a, const struct json *b, struct com
 	const struct json *y = b->first;
 
 	for (const struct json *x = a->first; x; x = x->next, y = y->next)
-		if (!vec_push(&list->todo, (struct comparing){ x, y }))
+		if (!pair(x, y, list))
 			return false;
 	return true;
-}
-
-static bool equal_numbers(const struct json *a, const struct json *b)
-{
-	double x, y;
-
-	if (a->type == b->type && a->type != JSON_DOUBLE)
-		return a->u64 == b->u64;
-	/* An int is never above INT64_MAX and a uint always is. */
-	if (a->type != JSON_DOUBLE && b->type != JSON_DOUBLE)
-		return false;
-	return json_f64(a, &x) && json_f64(b, &y) && x == y;
-}
-
-/* Compares all but the children, which are put on the list. */
-static bool equal_nodes(const struct json *a, const struct json *b, struct compare_list *list)
-{
-	double number;
-
-	if (json_f64(a, &number))
-		return json_f64(b, &number) && equal_numbers(a, b);
-	if (a->type != b->type)
-		return false;
-	switch (a->type) {
-	case JSON_BOOL:
-		return a->boolean == b->boolean;
-	case JSON_STRING:
-		return str_eq(json_str(a), json_str(b));
-	case JSON_ARRAY:
-		return a->n == b->n && pair_elements(a, b, list);
-	case JSON_OBJECT:
-		return a->n == b->n && pair_members(a, b, list);
-	default:
-		return true;
-	}
 }
 
 bool json_equal(const struct json *a, const struct json *b)
 {
 	struct compare_list list;
-	struct comparing next = { a, b };
+	struct comparing next;
 	bool same;
 
 	if (!a || !b)
 		return a == b;
 	vec_init(&list.todo, SIZE_MAX);
-	same = equal_nodes(a, b, &list);
-	while (same && list.todo.n) {
-		next = list.todo.v[--list.todo.n];
-		same = equal_nodes(next.a, next.b, &list);
+	same = pair(a, b, &list);
+	/* Level by level: what differs is mostly near the top, what is large below. */
+	for (size_t i = 0; same && i < list.todo.n; i++) {
+		next = list.todo.v[i];
+		same = next.a->type == JSON_ARRAY ? pair_elements(next.a, next.b, &list)
+						  : pair_members(next.a, next.b, &list);
 	}
 	vec_release(&list.todo);
 	return same;

@@ -205,9 +205,16 @@
 #define NIC_MTU_MIN       68 /* IPv4's; IPv6 wants 1280 and says so itself */
 #define NIC_MTU_MAX       65535
 #define NIC_LINKS_MAX     65536
-/* Devices of claims that are prepared here at a time, and the text of one. */
-#define NIC_USES_MAX 4096
-#define NIC_USE_MAX  (4UL * MIB)
+/*
+ * Devices of claims that are prepared here at a time, and the memory of one; what of one goes into
+ * the file, and a plugin's result in it. All of them fit in DRIVER_CHECKPOINT_MAX.
+ */
+#define NIC_USES_MAX     1024
+#define NIC_USE_MAX      (4UL * MIB)
+#define NIC_USE_FILE_MAX (40UL * KIB)
+#define NIC_RESULT_MAX   (16UL * KIB)
+#define NIC_RESULT_DEPTH 64
+#define NIC_ALTNAMES_MAX 32 /* other names of an interface that are remembered */
 
 /*
  * A device's entry in a claim's status, as upstream bounds it; and of all claims' status what a

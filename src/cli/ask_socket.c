@@ -18,7 +18,7 @@ struct ask {
 	struct buf *answer;
 	int64_t timeout_ms;
 	int status;
-	bool asked, done;
+	bool asked, done; /* asked: the connection stands, or stood */
 	struct error err; /* code is ERR_OK while nothing failed */
 };
 
@@ -129,6 +129,8 @@ int ask_socket(const struct ask_socket *ask, struct buf *answer, int *ret_status
 	if (r == 0)
 		r = exchange(&a, err);
 	loop_free(a.loop);
+	if (ask->ret_connected)
+		*ask->ret_connected = a.asked;
 	if (r == 0 && a.err.code != ERR_OK) {
 		if (err)
 			*err = a.err;

@@ -15,6 +15,7 @@ struct ask_socket {
 	struct str method, target; /* "GET", "/devices" */
 	struct str body; /* empty: none */
 	int64_t timeout_ms; /* 0: ten seconds */
+	bool *ret_connected; /* somebody was there, whatever came of it; or NULL */
 };
 
 /*

@@ -3,8 +3,9 @@
  *
  * All knowledge is the net driver's; this asks it and prints what the runtime is to hear. While
  * the driver is away pods that want nothing of it go on as if the plugin were not there: that a
- * pod does is seen by a file of its uid. The others are to be tried again, also when they end: an
- * interface that was moved into a pod must come back.
+ * pod does is seen by a file of its uid, that it may by one of its namespace. The others are to be
+ * tried again, also when they end: an interface that was moved into a pod must come back. Away is
+ * a driver that nobody can connect to; one that dies in mid-answer may have known better.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include "cli/ask_socket.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "drivers/cdi_file.h"
 #include "drivers/cni_plugin.h"
 #include "drivers/nic_socket.h"
 
@@ -49,6 +51,7 @@ static void write_question(const struct cni_request *q, struct buf *body)
 
 	json_writer_init(&w, body, NULL);
 	json_writer_begin_object(&w);
+	put(&w, "network", q->network);
 	if (q->command == CNI_GC) {
 		json_writer_keyz(&w, "valid");
 		json_writer_tree(&w, q->valid);
@@ -66,7 +69,7 @@ static void write_question(const struct cni_request *q, struct buf *body)
 }
 
 static int ask(struct plugin *p, const char *path, struct buf *answer, int *ret_status,
-	       struct error *err)
+	       bool *ret_connected, struct error *err)
 {
 	static const struct str targets[CNI_COMMANDS] = {
 		[CNI_ADD] = { "/add", 4 },       [CNI_DEL] = { "/del", 4 },
@@ -77,7 +80,8 @@ static int ask(struct plugin *p, const char *path, struct buf *answer, int *ret_
 	struct ask_socket a = { .path = path,
 				.method = STR("POST"),
 				.target = targets[p->request.command],
-				.timeout_ms = ASK_MS };
+				.timeout_ms = ASK_MS,
+				.ret_connected = ret_connected };
 
 	if (p->request.command == CNI_STATUS) {
 		a.method = STR("GET");
@@ -103,28 +107,55 @@ static bool has_entries(const char *folder)
 	return any;
 }
 
-/* Whether the driver has something to do with the pod; with any, where it is not told which. */
-static bool is_marked(const struct plugin *p)
+/* Whether there is a mark of this name; any mark, where the name is not told. */
+static bool is_marked(const struct plugin *p, const char *marks, struct str name)
 {
 	CLEANUP(buf_release) struct buf path = BUF_INIT(8 * KIB);
 
-	if (nic_pods_path(p->root, p->driver, &path, NULL) < 0)
+	if (nic_marks_path(p->root, p->driver, marks, &path, NULL) < 0)
 		return true;
-	if (p->request.pod_uid.n == 0)
+	if (!cdi_file_is_safe(name))
 		return has_entries(path.p);
-	(void)buf_printf(&path, "/%.*s", STR_ARG(p->request.pod_uid));
+	(void)buf_printf(&path, "/%.*s", STR_ARG(name));
 	return path.overflow || access(path.p, F_OK) == 0 || errno != ENOENT;
+}
+
+/*
+ * Whether the driver may have something to do with the pod. A claim of its namespace that is
+ * prepared for another pod may be its own, too, which is to be refused; but then it has nothing,
+ * and may end.
+ */
+static bool is_drivers(const struct plugin *p)
+{
+	const struct cni_request *q = &p->request;
+
+	return is_marked(p, NIC_MARKS_PODS, q->pod_uid) ||
+	       (q->command == CNI_ADD && is_marked(p, NIC_MARKS_NAMESPACES, q->pod_namespace));
 }
 
 static int without_driver(struct plugin *p, const char *path, struct error *err)
 {
 	if (p->request.command == CNI_STATUS)
 		p->code = CNI_NOT_AVAILABLE;
-	else if (is_marked(p))
+	else if (is_drivers(p))
 		p->code = CNI_TRY_AGAIN;
 	else
 		return 0;
 	return error_set(err, ERR_UNAVAILABLE, "the net driver is not running (socket %s)", path);
+}
+
+/* Why there is no answer. 0: none is needed. */
+static int unanswered(struct plugin *p, const char *path, bool connected, struct error *err)
+{
+	int cause = err->sys_errno;
+
+	if (!connected && (cause == ENOENT || cause == ECONNREFUSED))
+		return without_driver(p, path, err);
+	if (!connected && (cause == EACCES || cause == EPERM))
+		p->code = CNI_IO;
+	else
+		p->code = p->request.command == CNI_STATUS ? CNI_NOT_AVAILABLE : CNI_TRY_AGAIN;
+	return error_wrap(err, -(int)err->code, "the net driver");
 }
 
 /* --- the answer --------------------------------------------------------------------------- */
@@ -146,6 +177,7 @@ static int read_refusal(struct plugin *p, struct str answer, int status, struct 
 static int serve(struct plugin *p, struct error *err)
 {
 	CLEANUP(buf_release) struct buf path = BUF_INIT(8 * KIB), answer = BUF_INIT(CNI_OUTPUT_MAX);
+	bool connected = false;
 	int r, status = 0;
 
 	p->root = arena_strdup(&p->arena, p->request.root_dir);
@@ -154,28 +186,23 @@ static int serve(struct plugin *p, struct error *err)
 	r = nic_socket_path(p->root, p->driver, &path, err);
 	if (r < 0)
 		return r;
-	r = ask(p, path.p, &answer, &status, err);
-	if (r == 0)
-		return status == 200 ? 0 : read_refusal(p, buf_str(&answer), status, err);
-	if (r == -ERR_TIMEOUT) {
-		p->code = CNI_TRY_AGAIN;
-		return error_wrap(err, r, "the net driver");
-	}
-	if (r == -ERR_TOO_LARGE || err->sys_errno == EACCES || err->sys_errno == EPERM) {
-		p->code = CNI_IO;
-		return error_wrap(err, r, "the net driver");
-	}
-	return without_driver(p, path.p, err);
+	if (ask(p, path.p, &answer, &status, &connected, err) < 0)
+		return unanswered(p, path.p, connected, err);
+	return status == 200 ? 0 : read_refusal(p, buf_str(&answer), status, err);
 }
 
 /* --- the command -------------------------------------------------------------------------- */
 
+/* Nobody need write anything, or have a standard input, to be told our versions. */
 static int read_request(struct plugin *p, struct error *err)
 {
 	bool alone = isatty(STDIN_FILENO) == 1;
+	bool version = strcmp(getenv("CNI_COMMAND"), cni_command_name(CNI_VERSION)) == 0;
 	int r = alone ? 0 : file_read("-", &p->input, err);
 
-	if (r < 0) {
+	if (r < 0 && version) {
+		buf_clear(&p->input);
+	} else if (r < 0) {
 		p->code = r == -ERR_TOO_LARGE ? CNI_DECODE : CNI_IO;
 		return r;
 	}
@@ -234,8 +261,9 @@ const struct command cmd_cni = {
 		"and add it to the plugins of the pods' network, as below. Its rootDir and driver "
 		"are the --root-dir and --name of the driver; these are the defaults.\n"
 		"\n"
-		"While the driver is away pods without claims of it start as always; the others "
-		"are refused with code 11, and the runtime tries again.",
+		"While the driver is away pods start as always in namespaces where no claim of it "
+		"is prepared on this node; the others are refused with code 11, and the runtime "
+		"tries again.",
 	.examples = "ln -s /usr/bin/devplane /usr/lib/cni/devplane-cni\n"
 		    "cat /etc/cni/net.d/10-pods.conflist\n"
 		    "{ \"cniVersion\": \"1.0.0\", \"name\": \"pods\", \"plugins\": [\n"

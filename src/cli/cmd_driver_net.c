@@ -14,6 +14,7 @@
 #include "cli/driver_role.h"
 #include "cli/output.h"
 #include "cli/tabs.h"
+#include "drivers/nic_config.h"
 #include "drivers/nic_driver.h"
 #include "drivers/nic_socket.h"
 
@@ -22,7 +23,7 @@ enum { NAMED_MAX = 4 };
 
 struct net_options {
 	struct driver_options driver;
-	const char *kubeconfig, *node_name, *name, *cni_path;
+	const char *kubeconfig, *node_name, *name, *cni_path, *claim_cni;
 	struct flag_list interfaces, excluded, creates;
 };
 
@@ -43,6 +44,10 @@ static const struct flag flags[] = {
 	{ "cni-path", 0, FLAG_STRING(struct net_options, cni_path), .arg = "DIR:..",
 	  .help = "folders of the CNI plugins that `cni` parameters name; if not given: those that "
 		  "the runtime names" },
+	{ "claim-cni", 0, FLAG_STRING(struct net_options, claim_cni), .arg = "TYPE,..",
+	  .initial = NIC_CLAIM_CNI,
+	  .help = "types of CNI plugins that a claim may name, which run as root; what a "
+		  "DeviceClass names is not limited; none, and * for all" },
 	{ "name", 0, FLAG_STRING(struct net_options, name), .arg = "DRIVER",
 	  .initial = NIC_DRIVER_NAME, .help = "the driver's name" },
 	DRIVER_FLAGS(struct net_options, driver),
@@ -135,6 +140,8 @@ static int read_spec(struct driver_net *v, struct error *err)
 				     .ncreates = o->creates.n };
 	if (nic_spec_check(&v->spec, &why) < 0)
 		return cli_bad_usage(v->cli, err, "--create: %s", why.msg);
+	if (nic_config_check_types(o->claim_cni, &why) < 0)
+		return cli_bad_usage(v->cli, err, "--claim-cni %s: %s", o->claim_cni, why.msg);
 	return 0;
 }
 
@@ -162,6 +169,7 @@ static int start(void *arg, struct driver_role *role, struct error *err)
 		.root_dir = o->driver.root_dir,
 		.cdi_dir = o->driver.cdi_dir,
 		.cni_path = o->cni_path,
+		.claim_cni = o->claim_cni,
 		.spec = &v->spec,
 		.no_taint = o->driver.no_taint,
 		.no_health = o->driver.no_health,

@@ -1,9 +1,13 @@
 /*
  * A claim of which we know something is idle (nothing to write: it is only remembered, and may be
- * forgotten), ready (waits for one of AT_ONCE places), working (one request) or waiting (off a
- * failure). Work begins with a GET when nothing is remembered; then the list is merged, and either
- * nothing is to be done, or a PATCH follows. Words that come meanwhile are looked at when it has
- * ended.
+ * forgotten), ready (waits for one of AT_ONCE places), working (one request), waiting (off a
+ * failure) or paused (too much was written). Work begins with a GET when nothing is remembered;
+ * then the list is merged, and either nothing is to be done, or a PATCH follows. Words that come
+ * meanwhile are looked at when it has ended.
+ *
+ * What is remembered may be old. A PATCH finds out by itself, as it names the version; but that
+ * there is nothing to write, or that a device is not the claim's any more, is concluded only from
+ * what the server has said just now, to us.
  */
 #include "drivers/claim_status.h"
 
@@ -14,18 +18,27 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "client/bucket.h"
 
 enum {
 	RETRY_MS = 200, /* after a failure, doubling */
 	RETRY_MAX_MS = 30000,
+	HURRY_MS = 1000, /* since the last try: a new word does not wait longer */
+	TRUST_MS = 3000, /* an answer of ours is how it is: a repeated word costs nothing so long */
 	CONFLICTS_MAX = 5, /* in a row, before they are waited off like other failures */
 	AT_ONCE = 32, /* claims at work */
 	TIMEOUT_MS = 20000,
 };
 
+/*
+ * Writes of one claim: so many at once, so that what happens is told when it happens, then so many
+ * in a second. A pod can make events, say of its own link, as fast as it likes.
+ */
+enum { WRITES_BURST = 20, WRITES_PER_S = 10 };
+
 enum { WRITE_OK, WRITE_CONFLICT, WRITE_FAILED, WRITE_RESULTS };
 
-enum subject_state { IDLE, READY, WORKING, WAITING };
+enum subject_state { IDLE, READY, WORKING, WAITING, PAUSED };
 
 struct subject {
 	struct claim_status *owner;
@@ -34,12 +47,17 @@ struct subject {
 	struct list wanted; /* of struct status_entry; not known to be there */
 	char *uid, *ns, *name;
 	char *version, *devices, *results; /* as last seen; version NULL: nothing is known */
+	int64_t seen_at; /* loop_now() */
 	size_t bytes; /* of all that */
 	struct client_request request;
-	struct loop_timer retry;
+	struct loop_timer retry; /* of what waits, or is paused */
 	struct backoff backoff;
+	int64_t failed_at; /* loop_now(); of what waits */
+	struct bucket writes;
 	unsigned conflicts;
-	bool hearsay; /* what was seen was told by others, and may be older than our last write */
+	bool admitted; /* this piece of work may ask the server: it is one of `writes` */
+	bool hearsay; /* others have read it, too, and who was later is not known */
+	bool doubted; /* they have, while a request was under way */
 	bool clear, clear_sent; /* the driver's entries are to go; the request says so */
 	bool last; /* when all is written it may be forgotten */
 	char failure[sizeof(((struct error *)0)->msg)]; /* what was logged last */
@@ -193,6 +211,7 @@ static void rest(struct subject *j)
 
 	backoff_reset(&j->backoff);
 	j->conflicts = 0;
+	j->admitted = false;
 	j->failure[0] = 0;
 	if (is_wanting(j))
 		be_ready(j);
@@ -217,11 +236,13 @@ static void fail(struct subject *j, const struct error *err)
 	(void)snprintf(j->failure, sizeof(j->failure), "%s", err->msg);
 	drop_seen(j);
 	j->conflicts = 0;
+	j->admitted = false;
 	if (s->on_end) {
 		give_up(j, "the driver ends");
 		return;
 	}
 	j->state = WAITING;
+	j->failed_at = loop_now(s->loop);
 	loop_timer_start(&j->retry, backoff_next(&j->backoff, loop_prng(s->loop)));
 	leave(s);
 }
@@ -229,6 +250,32 @@ static void fail(struct subject *j, const struct error *err)
 static void on_retry(struct loop_timer *t)
 {
 	be_ready(CONTAINER_OF(t, struct subject, retry));
+}
+
+/* It waits off a failure, which need not be that of what is to be written now. */
+static void hurry(struct subject *j)
+{
+	int64_t now = loop_now(j->owner->loop), due = MAX(now, j->failed_at + HURRY_MS);
+
+	if (j->state == WAITING && j->retry.due > due)
+		loop_timer_start(&j->retry, due - now);
+}
+
+/* Whether it may ask the server; if not it is paused, and will begin anew. */
+static bool admit(struct subject *j)
+{
+	struct claim_status *s = j->owner;
+	int64_t wait_ns = 0;
+
+	if (!j->admitted && !s->on_end)
+		wait_ns = bucket_reserve(&j->writes, loop_now(s->loop) * CLOCK_MS);
+	j->admitted = true;
+	if (wait_ns == 0)
+		return true;
+	j->state = PAUSED;
+	loop_timer_start(&j->retry, (wait_ns + CLOCK_MS - 1) / CLOCK_MS);
+	leave(s);
+	return false;
 }
 
 /* --- what the server says ----------------------------------------------------------------- */
@@ -258,7 +305,9 @@ static int remember(struct subject *j, struct str object, struct error *err)
 		return error_set(err, ERR_PROTOCOL, "the answer is no object");
 	if (!str_eqz(raw_at(meta, "uid"), j->uid))
 		return error_set(err, ERR_NOT_FOUND, "it is another claim of the same name");
-	j->hearsay = false;
+	j->hearsay = j->doubted;
+	j->doubted = false;
+	j->seen_at = loop_now(j->owner->loop);
 	j->version = keep(j, version);
 	j->devices = keep(j, raw_at(status, "devices"));
 	j->results = keep(j, raw_at(allocation, "results"));
@@ -320,6 +369,25 @@ static void send_patch(struct subject *j, struct str devices)
 	client_patch(s->opts.client, &j->request, &s->claims, name, CLIENT_PATCH_MERGE, NULL);
 }
 
+/* What is remembered is how it is, not only how it was. */
+static bool is_sure(const struct subject *j)
+{
+	return !j->hearsay && loop_now(j->owner->loop) - j->seen_at < TRUST_MS;
+}
+
+static bool is_allocated(const struct subject *j, const struct status_entry *e)
+{
+	return status_entry_is_allocated(e, j->owner->opts.driver, str_from(j->results));
+}
+
+static bool all_allocated(const struct subject *j)
+{
+	LIST_FOREACH (it, &j->wanted)
+		if (!is_allocated(j, LIST_ENTRY(it, struct status_entry, link)))
+			return false;
+	return true;
+}
+
 static void drop_unallocated(struct subject *j)
 {
 	struct claim_status *s = j->owner;
@@ -327,7 +395,7 @@ static void drop_unallocated(struct subject *j)
 	LIST_FOREACH_SAFE (it, &j->wanted) {
 		struct status_entry *e = LIST_ENTRY(it, struct status_entry, link);
 
-		if (status_entry_is_allocated(e, s->opts.driver, str_from(j->results)))
+		if (is_allocated(j, e))
 			continue;
 		driver_log(s->opts.log, DP_LOG_DEBUG,
 			   "status of device %s/%s is not written: claim %s/%s does not have it",
@@ -336,31 +404,48 @@ static void drop_unallocated(struct subject *j)
 	}
 }
 
-static void write_claim(struct subject *j)
+enum { IS_THERE, TO_BE_WRITTEN, NOT_KNOWN };
+
+/* One of those; what is to be written is appended to `devices`. */
+static int merge(struct subject *j, struct buf *devices, struct error *err)
 {
-	struct claim_status *s = j->owner;
-	CLEANUP(buf_release) struct buf devices = BUF_INIT(OBJECT_MAX * 2);
-	struct status_merge m = { .driver = s->opts.driver,
+	struct status_merge m = { .driver = j->owner->opts.driver,
 				  .wanted = &j->wanted,
 				  .clear = j->clear,
-				  .now_ns = clock_wall(loop_clock(s->loop)) };
-	struct error err;
+				  .now_ns = clock_wall(loop_clock(j->owner->loop)) };
+	bool sure = is_sure(j);
 	int r;
 
-	drop_unallocated(j);
-	r = status_entry_merge(&m, str_from(j->devices), &devices, &err);
-	if (r >= 0 && devices.overflow)
-		r = error_set(&err, ERR_TOO_LARGE, "its status is too large");
+	if (!sure && !all_allocated(j))
+		return NOT_KNOWN;
+	if (sure)
+		drop_unallocated(j);
+	r = status_entry_merge(&m, str_from(j->devices), devices, err);
+	if (r >= 0 && devices->overflow)
+		return error_set(err, ERR_TOO_LARGE, "its status is too large");
+	if (r < 0)
+		return r;
+	return r > 0 ? TO_BE_WRITTEN : sure ? IS_THERE : NOT_KNOWN;
+}
+
+static void write_claim(struct subject *j)
+{
+	CLEANUP(buf_release) struct buf devices = BUF_INIT(OBJECT_MAX * 2);
+	struct error err;
+	int r = merge(j, &devices, &err);
+
 	if (r < 0) {
 		fail(j, &err);
-	} else if (r == 0 && j->hearsay) {
-		read_claim(j);
-	} else if (r == 0) {
+	} else if (r == IS_THERE) {
 		drop_wanted(j);
 		j->clear = false;
 		rest(j);
-	} else {
+	} else if (!admit(j)) {
+		return;
+	} else if (r == TO_BE_WRITTEN) {
 		send_patch(j, buf_str(&devices));
+	} else {
+		read_claim(j);
 	}
 }
 
@@ -401,9 +486,11 @@ static void on_task(struct loop_task *t)
 		j = LIST_ENTRY(list_pop_front(&s->ready), struct subject, link);
 		j->state = WORKING;
 		s->working++;
-		if (j->version)
+		if (!is_wanting(j))
+			rest(j);
+		else if (j->version)
 			write_claim(j);
-		else
+		else if (admit(j))
 			read_claim(j);
 	}
 }
@@ -424,6 +511,7 @@ static struct subject *subject_new(struct claim_status *s, struct claim_status_i
 	j->backoff = (struct backoff){
 		.initial_ms = RETRY_MS, .max_ms = RETRY_MAX_MS, .factor = 2, .jitter = 0.2
 	};
+	bucket_init(&j->writes, WRITES_PER_S, WRITES_BURST);
 	loop_timer_init(&j->retry, s->loop, on_retry);
 	(void)map_put(&s->subjects, str_from(j->uid), j);
 	be_idle(j);
@@ -434,11 +522,15 @@ static struct subject *subject_new(struct claim_status *s, struct claim_status_i
 static struct subject *wake(struct claim_status *s, struct claim_status_id id, size_t bytes)
 {
 	struct subject *j = map_get(&s->subjects, id.uid);
+	size_t more = j ? bytes : bytes + sizeof(*j);
 	bool room;
 
+	/* First, or it might be what makes room. */
 	if (j && j->state == IDLE)
 		be_ready(j);
-	room = make_room(s, bytes + sizeof(*j), !j);
+	if (more == 0)
+		return j;
+	room = make_room(s, more, !j);
 	if (!room && !s->full)
 		driver_log(s->opts.log, DP_LOG_ERROR,
 			   "too much waits to be written into the status of claims: what comes "
@@ -451,36 +543,57 @@ static struct subject *wake(struct claim_status *s, struct claim_status_id id, s
 	return room ? j : NULL;
 }
 
+/* What waits to be said of the same device; NULL when nothing does. */
+static struct status_entry *find_wanted(const struct subject *j, const struct status_entry *e)
+{
+	LIST_FOREACH (it, &j->wanted) {
+		struct status_entry *old = LIST_ENTRY(it, struct status_entry, link);
+
+		if (status_entry_same_device(old, e))
+			return old;
+	}
+	return NULL;
+}
+
 void claim_status_set(struct claim_status *s, struct claim_status_id id, struct status_entry *e)
 {
-	struct subject *j = wake(s, id, e->n);
+	struct subject *j = map_get(&s->subjects, id.uid);
+	struct status_entry *old = j ? find_wanted(j, e) : NULL;
+	size_t replaced = old ? old->n : 0;
+	bool same = old && str_eq(str_of(old->text, old->n), str_of(e->text, e->n));
 
 	s->used = true;
+	j = wake(s, id, e->n > replaced ? e->n - replaced : 0);
 	if (!j) {
 		status_entry_free(e);
 		return;
 	}
-	LIST_FOREACH_SAFE (it, &j->wanted) {
-		struct status_entry *old = LIST_ENTRY(it, struct status_entry, link);
-
-		if (status_entry_same_device(old, e))
-			drop_entry(j, old);
-	}
+	if (old)
+		drop_entry(j, old);
 	e->sent = false;
 	list_push_back(&j->wanted, &e->link);
 	hold(j, (ptrdiff_t)e->n);
 	j->last = false;
+	if (!same)
+		hurry(j);
 }
 
 void claim_status_seen(struct claim_status *s, struct claim_status_id id, struct str object)
 {
 	struct subject *j = map_get(&s->subjects, id.uid);
 
-	/* An answer of our own is no older. */
-	if (!s->used || (j && (j->version || j->state == WORKING)))
+	if (!s->used)
 		return;
-	if (!j && !make_room(s, object.n + sizeof(*j), 1))
+	if (j && j->state == WORKING) {
+		j->doubted = true;
 		return;
+	}
+	if (j)
+		drop_seen(j);
+	if (!make_room(s, object.n + sizeof(*j), !j))
+		return;
+	/* It may have made the room. */
+	j = map_get(&s->subjects, id.uid);
 	if (!j)
 		j = subject_new(s, id);
 	if (remember(j, object, NULL) == 0)
@@ -492,12 +605,16 @@ void claim_status_seen(struct claim_status *s, struct claim_status_id id, struct
 void claim_status_clear(struct claim_status *s, struct claim_status_id id)
 {
 	struct subject *j = wake(s, id, 0);
+	bool same;
 
 	if (!j)
 		return;
+	same = j->clear && list_empty(&j->wanted);
 	drop_wanted(j);
 	j->clear = j->last = true;
 	j->clear_sent = false;
+	if (!same)
+		hurry(j);
 }
 
 size_t claim_status_waiting(const struct claim_status *s)
@@ -582,7 +699,7 @@ void claim_status_end(struct claim_status *s, int64_t grace_ms, void (*done)(voi
 	s->end_arg = arg;
 	while (map_next(&s->subjects, &at, &key, &value)) {
 		j = value;
-		if (j->state != WAITING)
+		if (j->state != WAITING && j->state != PAUSED)
 			continue;
 		loop_timer_stop(&j->retry);
 		be_ready(j);

@@ -6,11 +6,15 @@
  * merge patch of the whole list that holds only for the version of the claim that it was made from;
  * what the last answer said is kept, so a change is one request. When somebody else was faster the
  * claim is read again. Other failures are tried again with a back-off, for ever: permission may
- * come. When the claim is gone, is another of the same name, or does not have the device any more,
- * it is given up.
+ * come; another word than the one that failed is tried within a second. When the claim is gone, is
+ * another of the same name, or does not have the device any more, it is given up. That a word needs
+ * no write, or cannot be one, is never concluded from an answer of long ago.
  *
- * Memory: DRIVER_STATUS_MAX. What is only remembered goes first; then new words are not taken, and
- * the log says so.
+ * Of one claim 20 changes are written at once, then ten in a second.
+ *
+ * Memory: DRIVER_STATUS_MAX. What is only remembered goes first; then words that need room are not
+ * taken, and the log says so. One that replaces another as long, or clears what is known, needs
+ * none.
  * Threads: the loop's.
  */
 #ifndef DRIVERS_CLAIM_STATUS_H
@@ -42,8 +46,8 @@ void claim_status_free(struct claim_status *s);
 void claim_status_set(struct claim_status *s, struct claim_status_id id, struct status_entry *e);
 
 /*
- * Somebody has just read the claim, and this is it: a first word about it may then be one request.
- * Costs nothing while no word was ever said.
+ * Somebody has just read the claim, and this is it: a first word about it may then be one request,
+ * and what was known of it is not relied on. Costs nothing while no word was ever said.
  */
 void claim_status_seen(struct claim_status *s, struct claim_status_id id, struct str object);
 

@@ -412,12 +412,15 @@ static void a_refusal_is_told_once_and_permission_may_come(void **state)
 	tries = t->patches;
 	assert_in_range(tries, 4, 12);
 	assert_int_equal(t->warnings, 1);
-	/* A new word is no reason to hurry. */
-	for (int i = 0; i < 100; i++) {
+	/* The same word is no reason to hurry; others are, but not each of them. */
+	set(t, "x", DP_TRUE, "a");
+	sim_run_for(t->w.sim, 10);
+	assert_int_equal(t->patches, tries);
+	for (int i = 0; i < 400; i++) {
 		set(t, "x", DP_TRUE, i % 2 ? "b" : "c");
 		sim_run_for(t->w.sim, 10);
 	}
-	assert_in_range(t->patches, tries, tries + 1);
+	assert_in_range(t->patches, tries + 3, tries + 5);
 	t->refusal = 403;
 	t->refusal_words = "not at all";
 	sim_run_for(t->w.sim, 60000);
@@ -428,6 +431,60 @@ static void a_refusal_is_told_once_and_permission_may_come(void **state)
 	assert_int_equal(t->written, 1);
 	assert_int_equal(counted(t, "devplane_driver_status_writes_total{result=\"success\"} "), 1);
 	assert_true(counted(t, "devplane_driver_status_writes_total{result=\"failure\"} ") >= 5);
+}
+
+static void a_corrected_word_is_not_waited_with(void **state)
+{
+	struct test *t = *state;
+
+	t->refusal = 422;
+	t->refusal_words = "not this";
+	set(t, "x", DP_TRUE, "a");
+	sim_run_for(t->w.sim, 60000);
+	t->refusal = 0;
+	set(t, "x", DP_TRUE, "b");
+	assert_true(sim_run_until(t->w.sim, is_settled, t, 1000));
+	assert_true(has(t, "\"message\":\"b\""));
+	/* Nor is what is to go. */
+	t->refusal = 422;
+	set(t, "x", DP_TRUE, "c");
+	sim_run_for(t->w.sim, 60000);
+	t->refusal = 0;
+	claim_status_clear(t->status, claim());
+	assert_true(sim_run_until(t->w.sim, is_settled, t, 1000));
+	assert_string_equal(t->devices, "[" FOREIGN "]");
+}
+
+/* As a pod can do that takes its own link down and up as fast as it can. */
+static void flood(struct test *t, int words)
+{
+	char text[16];
+
+	for (int i = 0; i < words; i++) {
+		(void)snprintf(text, sizeof(text), "%d", i);
+		set(t, "x", i % 2, text);
+		sim_run_for(t->w.sim, 1);
+	}
+}
+
+static void a_flood_is_slowed_down_and_its_last_word_counts(void **state)
+{
+	struct test *t = *state;
+
+	/* At first each is written; then there are so many in a second. */
+	flood(t, 100);
+	assert_in_range(t->patches, 20, 22);
+	flood(t, 4900);
+	assert_in_range(t->patches, 65, 71);
+	assert_int_equal(t->reads, 1);
+	set(t, "x", DP_TRUE, "last");
+	settle(t);
+	assert_true(has(t, "\"message\":\"last\""));
+	sim_run_for(t->w.sim, 500);
+	set(t, "x", DP_TRUE, "single");
+	assert_true(sim_run_until(t->w.sim, is_settled, t, 50));
+	assert_true(has(t, "\"message\":\"single\""));
+	assert_int_equal(t->reads, 1);
 }
 
 static void clearing_removes_ours_and_forgets_the_claim(void **state)
@@ -489,6 +546,17 @@ static void the_end_gives_what_was_refused_one_more_try(void **state)
 	claim_status_end(t->status, 2000, on_ended, t);
 	assert_true(sim_run_until(t->w.sim, is_ended, t, 1900));
 	assert_int_equal(t->patches, tries + 1);
+}
+
+static void the_end_does_not_slow_anything_down(void **state)
+{
+	struct test *t = *state;
+
+	flood(t, 200);
+	set(t, "x", DP_TRUE, "last");
+	claim_status_end(t->status, 2000, on_ended, t);
+	assert_true(sim_run_until(t->w.sim, is_ended, t, 50));
+	assert_true(has(t, "\"message\":\"last\""));
 }
 
 static void the_end_does_not_wait_for_ever(void **state)
@@ -558,27 +626,109 @@ static void what_others_have_read_is_not_believed_when_it_is_old(void **state)
 	assert_true(has(t, "\"message\":\"c\""));
 }
 
-/* Words about claims that nobody can write, as large as they may be. */
-static void memory_is_bounded_and_the_loss_is_told_once(void **state)
+/* The claim was deallocated and allocated again, or somebody has removed our entry. */
+static void what_was_removed_is_written_again(void **state)
 {
 	struct test *t = *state;
-	char *message = xcalloc(1, CONDITION_MESSAGE_MAX + 1);
+
+	set(t, "x", DP_TRUE, "a");
+	settle(t);
+	set_devices(t, STR("[]"));
+	tell_seen(t);
+	set(t, "x", DP_TRUE, "a");
+	settle(t);
+	assert_true(has(t, "\"message\":\"a\""));
+	assert_int_equal(t->reads, 1);
+	assert_int_equal(t->patches, 2);
+	/* Nobody says that he has read it: then it is what we know that is too old. */
+	set_devices(t, STR("[]"));
+	sim_run_for(t->w.sim, 10000);
+	set(t, "x", DP_TRUE, "a");
+	settle(t);
+	assert_true(has(t, "\"message\":\"a\""));
+	assert_int_equal(t->reads, 2);
+	assert_int_equal(t->patches, 3);
+}
+
+static void another_device_of_the_same_claim_is_written(void **state)
+{
+	struct test *t = *state;
+
+	t->results = "[" RESULT("d", "x") "]";
+	set(t, "x", DP_TRUE, "a");
+	settle(t);
+	t->results = "[" RESULT("d", "y") "]";
+	set_devices(t, STR("[]"));
+	tell_seen(t);
+	set(t, "y", DP_TRUE, "b");
+	settle(t);
+	assert_true(has(t, "\"message\":\"b\""));
+	assert_int_equal(t->reads, 1);
+	t->results = "[" RESULT("d", "x") "]";
+	set_devices(t, STR("[]"));
+	sim_run_for(t->w.sim, 10000);
+	set(t, "x", DP_TRUE, "c");
+	settle(t);
+	assert_true(has(t, "\"message\":\"c\""));
+	assert_int_equal(t->reads, 2);
+}
+
+/* The server has written it, and its answer is still on the way. */
+static void what_was_read_during_a_write_is_not_overlooked(void **state)
+{
+	struct test *t = *state;
+
+	set(t, "x", DP_TRUE, "a");
+	while (t->written == 0)
+		sim_run_for(t->w.sim, 1);
+	assert_int_equal(claim_status_waiting(t->status), 1);
+	set_devices(t, STR("[]"));
+	tell_seen(t);
+	set(t, "x", DP_TRUE, "a");
+	settle(t);
+	assert_true(has(t, "\"message\":\"a\""));
+}
+
+static void a_word_that_is_said_again_and_again_costs_little(void **state)
+{
+	struct test *t = *state;
+
+	for (int i = 0; i < 1000; i++) {
+		set(t, "x", DP_TRUE, "a");
+		sim_run_for(t->w.sim, 10);
+	}
+	settle(t);
+	assert_int_equal(t->patches, 1);
+	assert_in_range(t->reads, 2, 5);
+}
+
+/* Words about claims that are not the server's, with messages of `n` bytes. */
+static void say_large(struct test *t, size_t count, size_t n)
+{
+	char *message = xcalloc(1, n + 1), name[32];
 	struct dp_condition c = { .size = sizeof(c), .type = "Ready", .reason = "R" };
 	struct dp_device_status s = {
 		.size = sizeof(s), .device = "x", .conditions = &c, .nconditions = 1
 	};
-	size_t most = DRIVER_STATUS_MAX / CONDITION_MESSAGE_MAX;
+	struct claim_status_id id = claim();
 	struct status_entry *e;
-	char uid[16];
 
-	memset(message, 'm', CONDITION_MESSAGE_MAX);
-	c.message = message;
-	for (size_t i = 0; i < most + 100; i++) {
-		(void)snprintf(uid, sizeof(uid), "u%zu", i);
+	c.message = memset(message, 'm', n);
+	for (size_t i = 0; i < count; i++) {
+		(void)snprintf(name, sizeof(name), "u%zu-%zu", n, i);
+		id.uid = str_from(name);
 		assert_int_equal(status_entry_new(&s, "d", "p", &e, NULL), 0);
-		claim_status_set(t->status,
-				 (struct claim_status_id){ STR("ns"), STR("c"), str_from(uid) }, e);
+		claim_status_set(t->status, id, e);
 	}
+	free(message);
+}
+
+static void memory_is_bounded_and_the_loss_is_told_once(void **state)
+{
+	struct test *t = *state;
+	size_t most = DRIVER_STATUS_MAX / CONDITION_MESSAGE_MAX;
+
+	say_large(t, most + 100, CONDITION_MESSAGE_MAX);
 	assert_in_range(claim_status_waiting(t->status), most / 2, most);
 	assert_int_equal(t->errors, 1);
 	/* They are other claims than the server's, so all are given up, and there is room again. */
@@ -586,7 +736,26 @@ static void memory_is_bounded_and_the_loss_is_told_once(void **state)
 	set(t, "x", DP_TRUE, "a");
 	settle(t);
 	assert_int_equal(t->written, 1);
-	free(message);
+}
+
+static void a_word_that_takes_no_room_is_never_lost(void **state)
+{
+	struct test *t = *state;
+	size_t most = DRIVER_STATUS_MAX / CONDITION_MESSAGE_MAX;
+
+	set(t, "x", DP_TRUE, "a");
+	say_large(t, most, CONDITION_MESSAGE_MAX);
+	say_large(t, 1000, 1);
+	assert_true(t->errors > 0);
+	set(t, "x", DP_TRUE, "b");
+	settle(t);
+	assert_true(has(t, "\"message\":\"b\""));
+	set(t, "x", DP_TRUE, "c");
+	say_large(t, most, CONDITION_MESSAGE_MAX);
+	say_large(t, 1000, 1);
+	claim_status_clear(t->status, claim());
+	settle(t);
+	assert_string_equal(t->devices, "[" FOREIGN "]");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -605,14 +774,22 @@ int main(void)
 		TEST(another_claim_of_the_same_name_is_not_written),
 		TEST(a_device_that_the_claim_does_not_have_is_not_written),
 		TEST(a_refusal_is_told_once_and_permission_may_come),
+		TEST(a_corrected_word_is_not_waited_with),
+		TEST(a_flood_is_slowed_down_and_its_last_word_counts),
 		TEST(clearing_removes_ours_and_forgets_the_claim),
 		TEST(the_end_waits_for_what_is_said),
 		TEST(the_end_gives_what_was_refused_one_more_try),
+		TEST(the_end_does_not_slow_anything_down),
 		TEST(the_end_does_not_wait_for_ever),
 		TEST(an_end_without_words_comes_at_once),
 		TEST(a_claim_that_was_just_read_is_not_read_again),
 		TEST(what_others_have_read_is_not_believed_when_it_is_old),
+		TEST(what_was_removed_is_written_again),
+		TEST(another_device_of_the_same_claim_is_written),
+		TEST(what_was_read_during_a_write_is_not_overlooked),
+		TEST(a_word_that_is_said_again_and_again_costs_little),
 		TEST(memory_is_bounded_and_the_loss_is_told_once),
+		TEST(a_word_that_takes_no_room_is_never_lost),
 	};
 
 	return cmocka_run_group_tests_name("drivers/claim_status", tests, NULL, NULL);

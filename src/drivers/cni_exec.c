@@ -2,7 +2,8 @@
  * The configuration is a file in memory, so the plugin can read as slowly as it likes. What it
  * prints goes into pipes that hold all it may print and are read when it has ended: nothing to
  * follow meanwhile, and memory has its bound in the kernel. A plugin that is past that blocks, and
- * is killed by the time-out. Grandchildren that keep a pipe open are not waited for.
+ * is killed by the time-out. Grandchildren that keep a pipe open are not waited for; who is killed
+ * is killed with them, as one process group.
  */
 #include "drivers/cni_exec.h"
 
@@ -12,7 +13,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -262,6 +262,7 @@ static int start(struct cni_exec *x, const char *file, const char *const *env, s
 {
 	struct loop_child_opts o = { .argv = (const char *const[]){ file, NULL },
 				     .env = env,
+				     .group = true,
 				     .on_exit = on_exit_,
 				     .arg = x };
 	int r = make_pipe(x->out, err);
@@ -335,9 +336,9 @@ void cni_exec_free(struct cni_exec *x)
 {
 	if (!x)
 		return;
-	/* The loop forgets a child that it is not asked about any more: nobody else collects it. */
-	if (x->child && !x->exited && loop_child_kill(x->child, SIGKILL, NULL) == 0)
-		(void)waitpid(loop_child_pid(x->child), NULL, 0);
+	/* One that cannot die yet, as it waits for a disk, is not waited for: the loop collects it. */
+	if (x->child && !x->exited)
+		(void)loop_child_kill(x->child, SIGKILL, NULL);
 	if (x->child)
 		loop_child_free(x->child);
 	loop_timer_stop(&x->timer);

@@ -6,7 +6,8 @@
  * in: cniVersion 0.4.0, which every plugin of the last years understands (a plugin's own versions
  * are not asked for), and the network's name. Its environment is ours with CNI's variables as the
  * specification says; CNI_ARGS names the pod as container runtimes do. It is killed after the
- * time-out, and so it is when it prints more than CNI_OUTPUT_MAX and waits to be read.
+ * time-out, with all that it has started, and so it is when it prints more than CNI_OUTPUT_MAX and
+ * waits to be read.
  * Threads: the loop's.
  */
 #ifndef DRIVERS_CNI_EXEC_H
@@ -39,7 +40,7 @@ struct cni_exec_opts {
 /* -ERR_NOT_FOUND: no such plugin in the path, which is named. -ERR_INVALID: no such "type". */
 int cni_exec_new(struct loop *l, const struct cni_exec_opts *opts, struct cni_exec **ret_exec,
 		 struct error *err);
-/* Kills it when it still runs. NULL allowed. */
+/* Kills it when it still runs, with all that it has started; does not wait. NULL allowed. */
 void cni_exec_free(struct cni_exec *x);
 
 #endif

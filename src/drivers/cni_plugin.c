@@ -220,21 +220,21 @@ static struct str raw_member(struct arena *a, struct str object, struct str name
 	return found;
 }
 
-static int read_results(struct reader *r, struct str input)
+/* Everything that is not in the list is taken out of pods: what is no list is not an empty one. */
+static int read_valid(struct reader *r)
 {
 	struct cni_request *q = r->request;
-	const struct json *prev = json_getz(q->config, "prevResult");
 	const struct json *valid = json_getz(q->config, "cni.dev/valid-attachments");
 
-	if (prev && prev->type != JSON_NULL) {
-		if (prev->type != JSON_OBJECT)
-			return fail(r, CNI_INVALID_CONFIG, "prevResult: must be an object");
-		q->prev_result = prev;
-		q->prev_text = raw_member(r->arena, input, STR("prevResult"));
-	}
-	if (q->command != CNI_GC)
-		return 0;
-	q->valid = json_is(valid, JSON_ARRAY) ? valid : json_make_array(r->arena);
+	if (!valid)
+		valid = json_getz(q->config, "cni.dev/attachments");
+	if (!valid)
+		return fail(r, CNI_INVALID_CONFIG,
+			    "cni.dev/valid-attachments: is missing; an empty list would mean that "
+			    "there are none");
+	q->valid = valid->type == JSON_NULL ? json_make_array(r->arena) : valid;
+	if (q->valid->type != JSON_ARRAY)
+		return fail(r, CNI_INVALID_CONFIG, "cni.dev/valid-attachments: must be a list");
 	JSON_FOREACH (it, q->valid)
 		if (!is_name(json_text_at(it, "containerID")) ||
 		    !is_ifname(json_text_at(it, "ifname")))
@@ -242,6 +242,20 @@ static int read_results(struct reader *r, struct str input)
 				    "cni.dev/valid-attachments: must be a list of containerID and "
 				    "ifname");
 	return 0;
+}
+
+static int read_results(struct reader *r, struct str input)
+{
+	struct cni_request *q = r->request;
+	const struct json *prev = json_getz(q->config, "prevResult");
+
+	if (prev && prev->type != JSON_NULL) {
+		if (prev->type != JSON_OBJECT)
+			return fail(r, CNI_INVALID_CONFIG, "prevResult: must be an object");
+		q->prev_result = prev;
+		q->prev_text = raw_member(r->arena, input, STR("prevResult"));
+	}
+	return q->command == CNI_GC ? read_valid(r) : 0;
 }
 
 static int read_where(struct reader *r)
@@ -275,7 +289,8 @@ static int read_config(struct reader *r, struct str input)
 		return fail(r, CNI_DECODE, "the configuration must be an object");
 	r->request->config = config;
 	e = check_version(r);
-	if (e == 0 && !is_name(json_text_at(config, "name")))
+	r->request->network = json_text_at(config, "name");
+	if (e == 0 && !is_name(r->request->network))
 		e = fail(r, CNI_INVALID_CONFIG, "name: must be a network's name");
 	if (e == 0)
 		e = read_where(r);

@@ -6,6 +6,9 @@
  * or an error object and exits 0 or 1. Versions 0.3.0 to 1.1.0; CHECK came with 0.4.0, STATUS and
  * GC with 1.1.0, and are refused below. Pods are named by CNI_ARGS: K8S_POD_NAMESPACE,
  * K8S_POD_NAME, K8S_POD_UID; what else stands there is somebody else's.
+ *
+ * GC's list, "cni.dev/valid-attachments" ("cni.dev/attachments" in early texts of the
+ * specification), must be there: without one nothing could be kept. null is Go's empty list.
  */
 #ifndef DRIVERS_CNI_PLUGIN_H
 #define DRIVERS_CNI_PLUGIN_H
@@ -44,10 +47,11 @@ struct cni_request {
 	struct str version; /* "1.0.0"; of the configuration */
 	struct str container_id, netns, ifname, path; /* empty: not told */
 	struct str pod_uid, pod_name, pod_namespace; /* empty: not told; the uid can name a file */
+	struct str network; /* the configuration's name; can name a file */
 	const struct json *config; /* the whole; NULL: VERSION */
 	const struct json *prev_result; /* an object, or NULL */
 	struct str prev_text; /* the same as it came, to the byte */
-	const struct json *valid; /* GC: "cni.dev/valid-attachments", a list; else NULL */
+	const struct json *valid; /* GC: what is still in this network, a list; else NULL */
 	struct str driver; /* config "driver": name of the net driver; can name a folder */
 	struct str root_dir; /* config "rootDir": the kubelet's; an absolute path */
 };

@@ -107,6 +107,7 @@ static void a_request_says_who_what_and_where(void **state)
 	assert_text(x->q.pod_namespace, "ns");
 	assert_text(x->q.pod_name, "p");
 	assert_text(x->q.pod_uid, "0c-1");
+	assert_text(x->q.network, "pods");
 	assert_text(x->q.driver, "a.b");
 	assert_text(x->q.root_dir, "/r");
 	assert_null(x->q.prev_result);
@@ -132,7 +133,9 @@ static void commands_need_what_the_specification_says(void **state)
 		{ { "CNI_COMMAND=DEL", ID, IFNAME, NULL }, CONFIG, 0 }, /* the namespace is gone */
 		{ { "CNI_COMMAND=CHECK", ID, NETNS, IFNAME, NULL }, CONFIG, 0 },
 		{ { "CNI_COMMAND=STATUS", NULL }, CONFIG_1_1, 0 },
-		{ { "CNI_COMMAND=GC", "CNI_PATH=/a", NULL }, CONFIG_1_1, 0 },
+		{ { "CNI_COMMAND=GC", "CNI_PATH=/a", NULL },
+		  "{\"cniVersion\":\"1.1.0\",\"name\":\"n\",\"cni.dev/valid-attachments\":[]}",
+		  0 },
 		{ { "CNI_COMMAND=VERSION", NULL }, "", 0 },
 		{ { NULL }, CONFIG, CNI_INVALID_ENVIRONMENT },
 		{ { "CNI_COMMAND=add", ID, NETNS, IFNAME, NULL }, CONFIG, CNI_INVALID_ENVIRONMENT },
@@ -224,15 +227,47 @@ static void gc_lists_what_is_still_valid(void **state)
 				      "\"ifname\":\"eth0\"}]}"),
 			 0);
 	assert_int_equal(json_count(x->q.valid), 1);
-	/* libcni leaves an empty list out. */
-	assert_int_equal(read_request(x, gc, CONFIG_1_1), 0);
-	assert_true(json_is(x->q.valid, JSON_ARRAY));
-	assert_int_equal(json_count(x->q.valid), 0);
+	assert_text(x->q.network, "n");
+	/* The name of early texts of the specification. */
 	assert_int_equal(read_request(x, gc,
 				      "{\"cniVersion\":\"1.1.0\",\"name\":\"n\","
-				      "\"cni.dev/valid-attachments\":[{}]}"),
-			 -ERR_INVALID);
-	assert_int_equal(x->code, CNI_INVALID_CONFIG);
+				      "\"cni.dev/attachments\":[{\"containerID\":\"c\","
+				      "\"ifname\":\"eth0\"}]}"),
+			 0);
+	assert_int_equal(json_count(x->q.valid), 1);
+}
+
+#define GC(list) "{\"cniVersion\":\"1.1.0\",\"name\":\"n\"" list "}"
+
+static void gc_without_a_list_is_refused_and_an_empty_one_is_not(void **state)
+{
+	static const char *const gc[] = { "CNI_COMMAND=GC", NULL };
+	static const char *const bad[] = {
+		GC(""),
+		GC(",\"cni.dev/valid-attachments\":{}"),
+		GC(",\"cni.dev/valid-attachments\":\"\""),
+		GC(",\"cni.dev/valid-attachments\":{},\"cni.dev/attachments\":[]"),
+		GC(",\"cni.dev/valid-attachments\":[{}]"),
+		GC(",\"cni.dev/valid-attachments\":[7]"),
+		GC(",\"cni.dev/attachments\":false"),
+	};
+	static const char *const empty[] = {
+		GC(",\"cni.dev/valid-attachments\":[]"),
+		GC(",\"cni.dev/valid-attachments\":null"),
+		GC(",\"cni.dev/attachments\":null"),
+	};
+	struct fixture *x = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_int_equal(read_request(x, gc, bad[i]), -ERR_INVALID);
+		assert_int_equal(x->code, CNI_INVALID_CONFIG);
+		assert_memory_equal(x->err.msg, "cni.dev/valid-attachments: ", 27);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(empty); i++) {
+		assert_int_equal(read_request(x, gc, empty[i]), 0);
+		assert_true(json_is(x->q.valid, JSON_ARRAY));
+		assert_int_equal(json_count(x->q.valid), 0);
+	}
 }
 
 /* --- results ------------------------------------------------------------------------------ */
@@ -380,6 +415,7 @@ int main(void)
 		TEST(commands_need_what_the_specification_says),
 		TEST(a_bad_configuration_has_its_code_and_the_field),
 		TEST(gc_lists_what_is_still_valid),
+		TEST(gc_without_a_list_is_refused_and_an_empty_one_is_not),
 		TEST(the_result_before_us_leaves_as_it_came),
 		TEST(without_a_result_before_us_ours_is_empty),
 		TEST(versions_are_told_in_the_asker_s),

@@ -77,6 +77,17 @@ static int is_taken(const struct nic_attach *t, const struct nic_use *u, struct 
 	return r;
 }
 
+/* A name that another device of the pod is to have is left to it. */
+static bool is_wanted(const struct nic_attach *t, const struct nic_use *u, const char *name)
+{
+	for (const struct nic_use *o = nic_book_next(t->book, NULL); o;
+	     o = nic_book_next(t->book, o))
+		if (o != u && strcmp(o->pod_uid, u->pod_uid) == 0 &&
+		    strcmp(o->config.interface_name, name) == 0)
+			return true;
+	return false;
+}
+
 static int choose_name(struct nic_attach *t, struct nic_use *u, struct rtnl *pod, struct error *err)
 {
 	int r;
@@ -88,11 +99,20 @@ static int choose_name(struct nic_attach *t, struct nic_use *u, struct rtnl *pod
 	}
 	for (unsigned i = 1; i <= NIC_LINKS_MAX; i++) {
 		(void)snprintf(u->interface, sizeof(u->interface), "net%u", i);
+		if (is_wanted(t, u, u->interface))
+			continue;
 		r = is_taken(t, u, pod, u->interface, err);
 		if (r <= 0)
 			return r;
 	}
-	return -ERR_ALREADY_EXISTS;
+	return error_set(err, ERR_ALREADY_EXISTS, "all names from net1 to net%d are taken",
+			 NIC_LINKS_MAX);
+}
+
+static int keep_altname(void *arg, const char *name)
+{
+	nic_use_add_altname(arg, name);
+	return 0;
 }
 
 /* By name, and it is still the one that was prepared. */
@@ -113,8 +133,9 @@ static int look_at_host(struct nic_attach *t, struct nic_use *u, struct error *e
 	if (known->n && !rtnl_mac_equal(known, &u->before.permanent))
 		return error_set(err, ERR_CONFLICT, "%s is another interface now",
 				 u->nic.interface);
-	if (!u->before.master)
-		return 0;
+	r = rtnl_altnames(t->here, u->before.index, keep_altname, u, err);
+	if (r < 0 || !u->before.master)
+		return r;
 	r = rtnl_link_by_index(t->here, u->before.master, &master, err);
 	if (r == 0)
 		memcpy(u->master, master.name, RTNL_NAME);
@@ -177,6 +198,8 @@ static int begin(struct nic_attach *t, struct nic_use *u, int ns_fd, uint64_t ne
 		return r;
 	u->netns_id = netns;
 	r = choose_name(t, u, pod, err);
+	if (r == 0 && u->config.cni)
+		memcpy(u->cni_ifname, u->interface, RTNL_NAME);
 	if (r == 0)
 		r = look_at_kind(t, u, err);
 	if (r == 0)
@@ -426,6 +449,15 @@ static bool comes_before(const struct nic_config *c, const struct rtnl_ip *a,
 	return order != 0 ? order < 0 : a->prefix < b->prefix;
 }
 
+/* One that it has towards several other sides is there several times. */
+static bool is_seen(const struct nic_seen *s, const struct rtnl_ip *ip)
+{
+	for (size_t i = 0; i < s->nips; i++)
+		if (same_ip(&s->ips[i], ip))
+			return true;
+	return false;
+}
+
 static int see_address(void *arg, const struct rtnl_address *a)
 {
 	const struct seen *s = arg;
@@ -433,6 +465,8 @@ static int see_address(void *arg, const struct rtnl_address *a)
 	size_t at = out->nips;
 
 	if (a->scope >= RT_SCOPE_LINK || (a->flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)) != 0)
+		return 0;
+	if (is_seen(out, &a->ip))
 		return 0;
 	while (at > 0 && comes_before(s->config, &a->ip, &out->ips[at - 1]))
 		at--;

@@ -69,7 +69,9 @@ int nic_attach_adopt(struct nic_attach *t, struct nic_use *u, int ns_fd, struct 
  *
  * -ERR_NOT_FOUND: hardware that is neither here nor there, and the state is DETACHING: the kernel
  * brings it back some time after the end of its namespace, so try again; when it was pulled out for
- * good, nic_detach_forget() ends that. After any other failure trying again is of use as well.
+ * good, nic_detach_forget() ends that. After any other failure trying again is of use as well;
+ * when the kernel is what refuses, u->stuck counts how often. Should the pod have seen to that, let
+ * go of its namespace and go on with -1: what is hardware comes home when the namespace ends.
  */
 int nic_detach(struct nic_attach *t, struct nic_use *u, int ns_fd, struct error *err);
 /* PREPARED, and saved, whatever has become of the interface. */

@@ -30,6 +30,9 @@ int nic_step_add(struct nic_attach *t, const struct rtnl_new_link *l, struct err
 int nic_step_delete(struct nic_attach *t, struct rtnl *r, int index, struct error *err);
 int nic_step_address(struct nic_attach *t, struct rtnl *r, const struct rtnl_address *a,
 		     struct error *err);
+/* Another name for the link; or one that it has is taken from it. */
+int nic_step_altname(struct nic_attach *t, struct rtnl *r, int index, const char *name, bool add,
+		     struct error *err);
 int nic_step_route(struct nic_attach *t, struct rtnl *r, const struct rtnl_route *to,
 		   struct error *err);
 /* The use has this state from now on, on the disk, too; after a failure the one that it had. */

@@ -14,6 +14,7 @@
 
 #include "drivers/netns.h"
 #include "drivers/attach_world.h"
+#include "drivers/rtnl_impl.h"
 
 /* --- attaching ---------------------------------------------------------------------------- */
 
@@ -198,6 +199,56 @@ static void addresses_come_in_the_order_of_the_config(void **state)
 	rtnl_ip_print(&seen.ips[15], text);
 	assert_string_equal(text, "10.0.0.14/32");
 	NIC_MUST(w, attach_world_detach(w, u));
+}
+
+/* The one that it has, towards another side. */
+static void add_peer(struct attach_world *w, int index, const char *text, unsigned char last)
+{
+	struct rtnl_address a = { .index = index, .ip = attach_world_ip(text) };
+	struct rtnl_request q;
+
+	rtnl_request_address_add(&q, &a);
+	/* After both headers and IFA_LOCAL comes IFA_ADDRESS, four bytes and its own header. */
+	q.bytes[16 + 8 + 8 + 4 + 3] = last;
+	NIC_MUST(w, rtnl_ask(w->pod, &q, NULL, NULL, &w->err));
+}
+
+static void an_address_that_is_there_twice_is_seen_once(void **state)
+{
+	struct attach_world *w = *state;
+	struct nic_seen seen;
+	struct nic_use *u;
+	char text[64];
+
+	if (!attach_world_can(*state))
+		skip();
+	u = attach_world_add(w, ATTACH_WORLD_VETH);
+	NIC_MUST(w, attach_world_put(w, u));
+	add_peer(w, u->index, "10.9.9.1/32", 2);
+	add_peer(w, u->index, "10.9.9.1/32", 3);
+	seen = attach_world_look(w, u);
+	assert_int_equal(seen.nips, 1);
+	rtnl_ip_print(&seen.ips[0], text);
+	assert_string_equal(text, "10.9.9.1/32");
+	NIC_MUST(w, attach_world_detach(w, u));
+}
+
+static void a_name_that_another_device_of_the_pod_wants_is_left_to_it(void **state)
+{
+	struct attach_world *w = *state;
+	struct nic_use *a, *b;
+
+	if (!attach_world_can(*state))
+		skip();
+	a = attach_world_add(w, ATTACH_WORLD_HOST);
+	b = attach_world_add(w, ATTACH_WORLD_VETH);
+	(void)snprintf(b->config.interface_name, RTNL_NAME, "net1");
+	NIC_MUST(w, attach_world_put(w, a));
+	assert_string_equal(a->interface, "net2");
+	NIC_MUST(w, attach_world_put(w, b));
+	assert_string_equal(b->interface, "net1");
+	NIC_MUST(w, attach_world_detach(w, a));
+	NIC_MUST(w, attach_world_detach(w, b));
 }
 
 /* --- refusals ----------------------------------------------------------------------------- */
@@ -423,6 +474,58 @@ static void a_bridge_gets_its_port_back(void **state)
 	attach_world_assert_prepared(w, u, "bridge");
 }
 
+static int add_name(void *arg, const char *name)
+{
+	struct buf *names = arg;
+
+	return buf_printf(names, "%s ", name);
+}
+
+static void assert_altnames(struct attach_world *w, int index, const char *want)
+{
+	CLEANUP(buf_release) struct buf names = BUF_INIT(1024);
+
+	NIC_MUST(w, rtnl_altnames(w->here, index, add_name, &names, &w->err));
+	assert_string_equal(names.n ? names.p : "", want);
+}
+
+/* "br0" is taken at home; the interface may not come back by that name, but it must come. */
+static void other_names_of_the_pod_s_choice_do_not_keep_an_interface_there(void **state)
+{
+	struct attach_world *w = *state;
+	struct nic_use *u;
+	int index;
+
+	if (!attach_world_can(*state))
+		skip();
+	index = attach_world_link(w, w->here, "eth1").index;
+	NIC_MUST(w, rtnl_altname_add(w->here, index, "enp1s0", &w->err));
+	NIC_MUST(w, rtnl_altname_add(w->here, index, "eno1", &w->err));
+	u = attach_world_add_full(w, ATTACH_WORLD_HOST);
+	NIC_MUST(w, attach_world_put(w, u));
+	attach_world_close(w);
+	attach_world_open(w);
+	u = w->use;
+	assert_int_equal(u->naltnames, 2);
+	NIC_MUST(w, rtnl_altname_add(w->pod, u->index, "br0", &w->err));
+	NIC_MUST(w, rtnl_altname_add(w->pod, u->index, "eth1", &w->err));
+	NIC_MUST(w, rtnl_altname_add(w->pod, u->index, "\xff", &w->err));
+	NIC_MUST(w, rtnl_altname_delete(w->pod, u->index, "enp1s0", &w->err));
+	NIC_MUST(w, attach_world_detach(w, u));
+	attach_world_assert_prepared(w, u, "other names");
+	index = attach_world_link(w, w->here, "eth1").index;
+	assert_altnames(w, index, "eno1 enp1s0 ");
+
+	/* One of its own that somebody else has by now. */
+	NIC_MUST(w, attach_world_put(w, u));
+	NIC_MUST(w, rtnl_altname_add(w->here, attach_world_link(w, w->here, "br0").index, "eno1",
+				     &w->err));
+	NIC_MUST(w, attach_world_detach(w, u));
+	attach_world_assert_prepared(w, u, "a name that was taken");
+	assert_altnames(w, attach_world_link(w, w->here, "eth1").index, "enp1s0 ");
+	assert_non_null(strstr(w->warned, "eth1 has lost its other name eno1"));
+}
+
 /* --- namespaces that are gone ------------------------------------------------------------- */
 
 static void what_was_made_goes_with_its_namespace(void **state)
@@ -514,6 +617,7 @@ static void an_interface_of_a_plugin_is_adopted_and_left_to_it(void **state)
 	u->config.cni = cni;
 	NIC_MUST(w, attach_world_begin(w, u));
 	assert_string_equal(u->interface, "net1");
+	assert_string_equal(u->cni_ifname, "net1");
 	assert_int_equal(nic_attach_adopt(w->attach, u, w->pod_fd, &w->err), -ERR_NOT_FOUND);
 	assert_non_null(strstr(w->err.msg, "no interface net1"));
 	assert_int_equal(u->state, NIC_ATTACHING);
@@ -536,6 +640,8 @@ int main(void)
 		ATTACH_TEST(without_a_config_an_interface_keeps_what_it_has),
 		ATTACH_TEST(names_are_given_in_order_and_never_twice),
 		ATTACH_TEST(addresses_come_in_the_order_of_the_config),
+		ATTACH_TEST(an_address_that_is_there_twice_is_seen_once),
+		ATTACH_TEST(a_name_that_another_device_of_the_pod_wants_is_left_to_it),
 		ATTACH_TEST(what_cannot_be_is_refused_before_anything_is_done),
 		ATTACH_TEST(what_the_kernel_refuses_is_undone_and_told_in_its_words),
 		ATTACH_TEST(a_second_namespace_waits_for_the_first),
@@ -544,6 +650,7 @@ int main(void)
 		ATTACH_TEST(an_interface_of_somebody_else_is_left_alone),
 		ATTACH_TEST(a_name_that_was_taken_meanwhile_is_told),
 		ATTACH_TEST(a_bridge_gets_its_port_back),
+		ATTACH_TEST(other_names_of_the_pod_s_choice_do_not_keep_an_interface_there),
 		ATTACH_TEST(what_was_made_goes_with_its_namespace),
 		ATTACH_TEST(hardware_that_came_back_by_itself_is_put_right),
 		ATTACH_TEST(hardware_that_is_nowhere_is_waited_for_or_forgotten),

@@ -1,8 +1,8 @@
 /*
  * The book is a list in memory and one JSON file that is replaced as a whole at each save: a node
- * has dozens of interfaces in pods, not thousands. Marks of pods are empty files. The order that
- * keeps them right across crashes is: new marks, the file, old marks; so at any time each pod in
- * the file has its mark, and one too many is removed by the next start.
+ * has dozens of interfaces in pods, not thousands. Marks of pods and of namespaces are empty files.
+ * The order that keeps them right across crashes is: new marks, the file, old marks; so at any time
+ * each pod in the file has its marks, and one too many is removed by the next start.
  */
 #include "drivers/nic_book_impl.h"
 
@@ -10,12 +10,14 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/boot.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "drivers/cdi_file.h"
+#include "drivers/nic_socket.h"
 
 enum { FORMAT = 1 };
 
@@ -23,15 +25,24 @@ struct mark {
 	struct list link;
 	bool fresh; /* made for a save that is under way */
 	bool used;
-	char uid[];
+	char name[];
 };
+
+/* One folder of marks. */
+struct marks {
+	char *folder;
+	struct list all; /* of struct mark; those that are on the disk */
+	struct map by_name; /* the same */
+};
+
+enum { BY_POD, BY_NAMESPACE, MARKS };
 
 struct nic_book {
 	struct list uses;
 	size_t n;
-	struct list marks; /* of struct mark; those that are on the disk */
-	struct map marked; /* the same, by uid */
-	char *file, *pods;
+	struct marks marks[MARKS];
+	char *file;
+	char *boot;
 	void (*warn)(void *arg, const char *message);
 	void *arg;
 };
@@ -50,110 +61,152 @@ void nic_book_warn(const struct nic_book *b, const char *fmt, ...)
 
 /* --- marks -------------------------------------------------------------------------------- */
 
-static const char *mark_path(const struct nic_book *b, const char *uid, struct buf *path)
+/* What the mark of a use is called in a folder. */
+static struct str mark_name(int kind, const struct nic_use *u)
+{
+	return str_from(kind == BY_POD ? u->pod_uid : u->claim_ns);
+}
+
+static const char *mark_path(const struct marks *k, const char *name, struct buf *path)
 {
 	buf_clear(path);
-	(void)buf_printf(path, "%s/%s", b->pods, uid);
+	(void)buf_printf(path, "%s/%s", k->folder, name);
 	return path->p;
 }
 
-static struct mark *mark_add(struct nic_book *b, const char *uid)
+static struct mark *mark_add(struct marks *k, const char *name)
 {
-	size_t n = strlen(uid) + 1;
+	size_t n = strlen(name) + 1;
 	struct mark *m = xcalloc(1, sizeof(*m) + n);
 
-	memcpy(m->uid, uid, n);
-	list_push_back(&b->marks, &m->link);
-	(void)map_put(&b->marked, str_from(m->uid), m);
+	memcpy(m->name, name, n);
+	list_push_back(&k->all, &m->link);
+	(void)map_put(&k->by_name, str_from(m->name), m);
 	return m;
 }
 
-static void mark_forget(struct nic_book *b, struct mark *m)
+static void mark_forget(struct marks *k, struct mark *m)
 {
-	(void)map_remove(&b->marked, str_from(m->uid));
+	(void)map_remove(&k->by_name, str_from(m->name));
 	list_remove(&m->link);
 	free(m);
 }
 
 /* One that cannot be removed is tried again at the next save. */
-static void mark_remove(struct nic_book *b, struct mark *m)
+static void mark_remove(const struct nic_book *b, struct marks *k, struct mark *m)
 {
 	CLEANUP(buf_release) struct buf path = BUF_INIT(4 * KIB);
 
-	if (unlink(mark_path(b, m->uid, &path)) < 0 && errno != ENOENT)
+	if (unlink(mark_path(k, m->name, &path)) < 0 && errno != ENOENT)
 		nic_book_warn(b, "cannot remove %s: %s", path.p, strerror(errno));
 	else
-		mark_forget(b, m);
+		mark_forget(k, m);
 }
 
-/* Each pod of a use has one afterwards; those made now are fresh. */
-static int marks_make(struct nic_book *b, struct error *err)
+static int mark_make(struct marks *k, int kind, const struct nic_use *u, struct error *err)
 {
 	CLEANUP(buf_release) struct buf path = BUF_INIT(4 * KIB);
+	struct str name = mark_name(kind, u);
+	int r;
 
-	LIST_FOREACH (it, &b->uses) {
-		struct str uid = str_from(LIST_ENTRY(it, struct nic_use, link)->pod_uid);
-		int r;
+	if (map_get(&k->by_name, name))
+		return 0;
+	if (!cdi_file_is_safe(name))
+		return error_set(err, ERR_INVALID, "the pod's %s \"%.*s\" can be no file's name",
+				 kind == BY_POD ? "uid" : "namespace", STR_ARG(name));
+	r = file_write_atomic(mark_path(k, name.p, &path), STR(""), 0600, err);
+	if (r == 0)
+		mark_add(k, name.p)->fresh = true;
+	return r;
+}
 
-		if (map_get(&b->marked, uid))
-			continue;
-		if (!cdi_file_is_safe(uid))
-			return error_set(err, ERR_INVALID,
-					 "the pod's uid \"%.*s\" can be no file's name",
-					 STR_ARG(uid));
-		r = file_write_atomic(mark_path(b, uid.p, &path), STR(""), 0600, err);
-		if (r < 0)
-			return r;
-		mark_add(b, uid.p)->fresh = true;
-	}
-	return 0;
+/* Each use has its marks afterwards; those made now are fresh. */
+static int marks_make(struct nic_book *b, struct error *err)
+{
+	int r = 0;
+
+	LIST_FOREACH (it, &b->uses)
+		for (int kind = 0; kind < MARKS && r == 0; kind++)
+			r = mark_make(&b->marks[kind], kind, LIST_ENTRY(it, struct nic_use, link),
+				      err);
+	return r;
 }
 
 static void marks_settle(struct nic_book *b, bool saved)
 {
-	LIST_FOREACH_SAFE (it, &b->marks) {
-		struct mark *m = LIST_ENTRY(it, struct mark, link);
+	for (struct marks *k = b->marks; k < b->marks + MARKS; k++)
+		LIST_FOREACH_SAFE (it, &k->all) {
+			struct mark *m = LIST_ENTRY(it, struct mark, link);
 
-		if (m->fresh && !saved)
-			mark_remove(b, m);
-		else
-			m->fresh = false;
-	}
+			if (m->fresh && !saved)
+				mark_remove(b, k, m);
+			else
+				m->fresh = false;
+		}
 }
 
-static void marks_sweep(struct nic_book *b)
+static void marks_sweep(struct nic_book *b, int kind)
 {
-	LIST_FOREACH (it, &b->marks)
+	struct marks *k = &b->marks[kind];
+
+	LIST_FOREACH (it, &k->all)
 		LIST_ENTRY(it, struct mark, link)->used = false;
 	LIST_FOREACH (it, &b->uses) {
-		struct mark *m = map_get(&b->marked,
-					 str_from(LIST_ENTRY(it, struct nic_use, link)->pod_uid));
+		struct mark *m = map_get(&k->by_name,
+					 mark_name(kind, LIST_ENTRY(it, struct nic_use, link)));
 
 		if (m)
 			m->used = true;
 	}
-	LIST_FOREACH_SAFE (it, &b->marks) {
+	LIST_FOREACH_SAFE (it, &k->all) {
 		struct mark *m = LIST_ENTRY(it, struct mark, link);
 
 		if (!m->used)
-			mark_remove(b, m);
+			mark_remove(b, k, m);
 	}
 }
 
+static void marks_sweep_all(struct nic_book *b)
+{
+	for (int kind = 0; kind < MARKS; kind++)
+		marks_sweep(b, kind);
+}
+
 /* What lies in the folder, whoever left it there, is a mark. */
-static int marks_read(struct nic_book *b, struct error *err)
+static int marks_read(struct marks *k, struct error *err)
 {
 	struct dirent *e;
 	DIR *d;
+	int r = folder_make(k->folder, 0750, err);
 
-	d = opendir(b->pods);
+	if (r < 0)
+		return r;
+	d = opendir(k->folder);
 	if (!d)
-		return error_set_errno(err, ERR_IO, errno, "cannot read %s", b->pods);
+		return error_set_errno(err, ERR_IO, errno, "cannot read %s", k->folder);
 	while ((e = readdir(d)))
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			(void)mark_add(b, e->d_name);
+			(void)mark_add(k, e->d_name);
 	(void)closedir(d);
 	return 0;
+}
+
+static void marks_init(struct marks *k, const char *dir, const char *name)
+{
+	struct buf folder = BUF_INIT(4 * KIB);
+
+	list_init(&k->all);
+	map_init(&k->by_name);
+	(void)buf_printf(&folder, "%s/%s", dir, name);
+	k->folder = buf_take(&folder);
+}
+
+static void marks_release(struct marks *k)
+{
+	LIST_FOREACH_SAFE (it, &k->all)
+		mark_forget(k, LIST_ENTRY(it, struct mark, link));
+	map_release(&k->by_name);
+	free(k->folder);
 }
 
 /* --- the file ----------------------------------------------------------------------------- */
@@ -185,6 +238,7 @@ static int read_use(struct nic_book *b, const struct json *tree, struct error *e
 		return error_set(err, ERR_INVALID, "device %s is there twice", u->nic.device);
 	list_push_back(&b->uses, &u->link);
 	b->n++;
+	u->saved = true;
 	u = NULL;
 	return 0;
 }
@@ -209,6 +263,25 @@ static int read_uses(struct nic_book *b, const struct json *tree, struct error *
 	return r;
 }
 
+/* Paths and numbers of namespaces, and indexes, may come again in another boot. */
+static void forget_namespaces(struct nic_book *b)
+{
+	LIST_FOREACH (it, &b->uses) {
+		struct nic_use *u = LIST_ENTRY(it, struct nic_use, link);
+
+		u->netns_id = 0;
+		u->index = 0;
+	}
+}
+
+/* A file of an older driver does not say of which boot it is. */
+static bool is_of_another_boot(const struct nic_book *b, const struct json *tree)
+{
+	struct str boot = json_text_at(tree, "bootID");
+
+	return boot.n > 0 && *b->boot && !str_eqz(boot, b->boot);
+}
+
 static int parse(struct nic_book *b, struct str text, struct error *err)
 {
 	struct json *tree;
@@ -217,8 +290,11 @@ static int parse(struct nic_book *b, struct str text, struct error *err)
 
 	arena_init(&a, DRIVER_CHECKPOINT_MAX * 8);
 	r = json_parse(&a, text, NULL, &tree, err);
-	if (r == 0)
+	if (r == 0) {
 		r = read_uses(b, tree, err);
+		if (is_of_another_boot(b, tree))
+			forget_namespaces(b);
+	}
 	arena_release(&a);
 	return r;
 }
@@ -253,6 +329,19 @@ static int load(struct nic_book *b, struct error *err)
 	return 0;
 }
 
+/* A file that is no JSON would lose all uses at the next start. */
+static int check_text(const struct nic_book *b, struct str text, struct error *err)
+{
+	struct json *tree;
+	struct arena a;
+	int r;
+
+	arena_init(&a, DRIVER_CHECKPOINT_MAX * 8);
+	r = json_parse(&a, text, NULL, &tree, err);
+	arena_release(&a);
+	return r < 0 ? error_wrap(err, -ERR_INVALID, "%s could not be read again", b->file) : 0;
+}
+
 static int write_file(struct nic_book *b, struct error *err)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(DRIVER_CHECKPOINT_MAX);
@@ -263,6 +352,7 @@ static int write_file(struct nic_book *b, struct error *err)
 	arena_init(&a, SIZE_MAX);
 	tree = json_make_object(&a);
 	json_put_i64(&a, tree, "version", FORMAT);
+	json_put_str(&a, tree, "bootID", str_from(b->boot));
 	list = json_need_array(&a, tree, "uses");
 	LIST_FOREACH (it, &b->uses)
 		json_append(list, nic_use_tree(LIST_ENTRY(it, struct nic_use, link), &a));
@@ -271,7 +361,8 @@ static int write_file(struct nic_book *b, struct error *err)
 	if (r < 0)
 		return error_set(err, ERR_TOO_LARGE, "%s would be larger than %zu bytes", b->file,
 				 text.max);
-	return file_write_atomic(b->file, buf_str(&text), 0600, err);
+	r = check_text(b, buf_str(&text), err);
+	return r < 0 ? r : file_write_atomic(b->file, buf_str(&text), 0600, err);
 }
 
 /* --- public ------------------------------------------------------------------------------- */
@@ -280,22 +371,21 @@ int nic_book_open(const char *dir, void (*warn)(void *arg, const char *message),
 		  struct nic_book **ret_book, struct error *err)
 {
 	CLEANUP(nic_book_close) struct nic_book *b = XNEW(struct nic_book);
-	struct buf file = BUF_INIT(4 * KIB), pods = BUF_INIT(4 * KIB);
+	struct buf file = BUF_INIT(4 * KIB);
 	int r;
 
 	list_init(&b->uses);
-	list_init(&b->marks);
-	map_init(&b->marked);
+	marks_init(&b->marks[BY_POD], dir, NIC_MARKS_PODS);
+	marks_init(&b->marks[BY_NAMESPACE], dir, NIC_MARKS_NAMESPACES);
 	b->warn = warn;
 	b->arg = arg;
 	(void)buf_printf(&file, "%s/interfaces.json", dir);
-	(void)buf_printf(&pods, "%s/pods", dir);
 	b->file = buf_take(&file);
-	b->pods = buf_take(&pods);
+	b->boot = boot_id();
 
-	r = folder_make(b->pods, 0750, err);
+	r = marks_read(&b->marks[BY_POD], err);
 	if (r == 0)
-		r = marks_read(b, err);
+		r = marks_read(&b->marks[BY_NAMESPACE], err);
 	if (r == 0)
 		r = load(b, err);
 	if (r == 0)
@@ -303,7 +393,7 @@ int nic_book_open(const char *dir, void (*warn)(void *arg, const char *message),
 	if (r < 0)
 		return r;
 	marks_settle(b, true);
-	marks_sweep(b);
+	marks_sweep_all(b);
 	*ret_book = TAKE(b);
 	return 0;
 }
@@ -314,11 +404,10 @@ void nic_book_close(struct nic_book *b)
 		return;
 	LIST_FOREACH_SAFE (it, &b->uses)
 		nic_use_free(LIST_ENTRY(it, struct nic_use, link));
-	LIST_FOREACH_SAFE (it, &b->marks)
-		mark_forget(b, LIST_ENTRY(it, struct mark, link));
-	map_release(&b->marked);
+	for (int kind = 0; kind < MARKS; kind++)
+		marks_release(&b->marks[kind]);
 	free(b->file);
-	free(b->pods);
+	free(b->boot);
 	free(b);
 }
 
@@ -356,8 +445,43 @@ void nic_use_set_sandbox(struct nic_use *u, const char *container_id, const char
 	u->container_id = arena_strdup(&u->stay, str_from(container_id));
 	u->netns = arena_strdup(&u->stay, str_from(netns));
 	u->cni_path = cni_path ? arena_strdup(&u->stay, str_from(cni_path)) : NULL;
+	u->cni_network = NULL;
 	u->cni_result = NULL;
+	u->altnames = NULL;
+	u->naltnames = 0;
 	arena_release(&old);
+}
+
+void nic_use_set_network(struct nic_use *u, const char *network)
+{
+	u->cni_network = *network ? arena_strdup(&u->stay, str_from(network)) : NULL;
+}
+
+void nic_use_add_altname(struct nic_use *u, const char *name)
+{
+	if (u->naltnames == NIC_ALTNAMES_MAX || !str_is_utf8(str_from(name)))
+		return;
+	if (!u->altnames)
+		u->altnames = ARENA_ARRAY(&u->stay, const char *, NIC_ALTNAMES_MAX);
+	u->altnames[u->naltnames++] = arena_strdup(&u->stay, str_from(name));
+}
+
+/* What is nested too deep by itself could be printed, but not be read as a part of the file. */
+static int check_result(const struct json *result, struct error *err)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(NIC_RESULT_MAX);
+	struct json_options options = { .depth_max = NIC_RESULT_DEPTH };
+	struct json *tree;
+	struct arena a;
+	int r;
+
+	if (json_print(&text, result, NULL) < 0)
+		return error_set(err, ERR_TOO_LARGE, "the plugin's result has more than %zu bytes",
+				 text.max);
+	arena_init(&a, SIZE_MAX);
+	r = json_parse(&a, buf_str(&text), &options, &tree, err);
+	arena_release(&a);
+	return r < 0 ? error_wrap(err, r, "the plugin's result") : 0;
 }
 
 int nic_use_set_result(struct nic_use *u, const struct json *result, struct error *err)
@@ -365,9 +489,42 @@ int nic_use_set_result(struct nic_use *u, const struct json *result, struct erro
 	struct json *copy = NULL;
 	int r;
 
-	r = result ? json_copy(&u->stay, result, &copy, err) : 0;
+	r = result ? check_result(result, err) : 0;
+	if (r == 0 && result)
+		r = json_copy(&u->stay, result, &copy, err);
 	if (r == 0)
 		u->cni_result = copy;
+	return r;
+}
+
+int nic_use_check(const struct nic_use *u, struct error *err)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(NIC_USE_FILE_MAX + NIC_RESULT_MAX);
+	struct arena a;
+	int r;
+
+	if (!u->cni_result)
+		text.max = NIC_USE_FILE_MAX;
+	arena_init(&a, SIZE_MAX);
+	r = json_print(&text, nic_use_tree(u, &a), NULL);
+	arena_release(&a);
+	return r < 0 ? error_set(err, ERR_TOO_LARGE,
+				 "device %s: its configuration and what is to be remembered of its "
+				 "pod have more than %zu bytes",
+				 u->nic.device, text.max)
+		     : 0;
+}
+
+static int check_new(const struct nic_book *b, struct error *err)
+{
+	int r = 0;
+
+	LIST_FOREACH (it, &b->uses) {
+		const struct nic_use *u = LIST_ENTRY(it, struct nic_use, link);
+
+		if (!u->saved && r == 0)
+			r = nic_use_check(u, err);
+	}
 	return r;
 }
 
@@ -376,12 +533,16 @@ int nic_book_save(struct nic_book *b, struct error *err)
 	struct error why;
 	int r;
 
-	r = marks_make(b, &why);
+	r = check_new(b, &why);
+	if (r == 0)
+		r = marks_make(b, &why);
 	if (r == 0)
 		r = write_file(b, &why);
 	marks_settle(b, r == 0);
 	if (r == 0) {
-		marks_sweep(b);
+		LIST_FOREACH (it, &b->uses)
+			LIST_ENTRY(it, struct nic_use, link)->saved = true;
+		marks_sweep_all(b);
 		return 0;
 	}
 	if (why.sys_errno == ENOSPC || why.sys_errno == EDQUOT)

@@ -6,8 +6,9 @@
  * starts after a crash knows what there is to find. ROOT/plugins/DRIVER/interfaces.json: written
  * beside, synced, renamed. A file that cannot be read, or a use in it, is set aside
  * (interfaces.json.bad) with a message, and nothing is forgotten by that but what could not be
- * read. Marks of pods (nic_socket.h) are kept in step: made before the save that adds a pod's first
- * use, removed after the one that drops its last; what is left over is removed at the start.
+ * read. Marks of pods and of their namespaces (nic_socket.h) are kept in step: made before the save
+ * that adds the first use of one, removed after the one that drops its last; what is left over is
+ * removed at the start.
  * Threads: the loop's.
  */
 #ifndef DRIVERS_NIC_BOOK_H
@@ -41,17 +42,23 @@ struct nic_use {
 	/* From ATTACHING on; in the file only then. */
 	const char *container_id, *netns; /* the sandbox, and its namespace's path */
 	const char *cni_path; /* where plugins were found; or NULL */
-	uint64_t netns_id; /* netns_id() */
-	char interface[RTNL_NAME]; /* its name in the pod */
+	const char *cni_network; /* name of the configuration that asked; NULL: not known */
+	uint64_t netns_id; /* netns_id(); 0: it was of an earlier boot, and is gone */
+	char interface[RTNL_NAME]; /* its name in the pod, as far as that is text */
+	char cni_ifname[RTNL_NAME]; /* `cni`: the name that the plugin was asked for */
 	int index; /* and index there; 0: not known yet */
 	char peer[RTNL_NAME]; /* veth: the other end, here */
 	int parent; /* index here of what it is on; veth: of the bridge, 0: none */
 	struct rtnl_link before; /* NIC_HOST: how it was here: name, mac, mtu, up, index */
 	char master[RTNL_NAME]; /* NIC_HOST: the bridge or bond that it was part of; "": none */
+	const char **altnames; /* NIC_HOST: other names that it had */
+	size_t naltnames;
 	const struct json *cni_result; /* of `cni`; or NULL */
 
-	/* The driver's own; not in the file. */
+	/* Not in the file: the driver's own; the file has it; taking it back failed so often. */
 	void *arg;
+	bool saved;
+	unsigned stuck;
 };
 
 /*
@@ -80,12 +87,27 @@ const char *nic_use_text(struct nic_use *u, struct str text);
  */
 void nic_use_set_sandbox(struct nic_use *u, const char *container_id, const char *netns,
 			 const char *cni_path);
-/* Copies a plugin's result (NULL: none). -ERR_TOO_LARGE. */
+/* The network for which the sandbox was set; lives as it does. "" is none. */
+void nic_use_set_network(struct nic_use *u, const char *network);
+/* Another name that a host interface has; beyond NIC_ALTNAMES_MAX, or no text: not kept. */
+void nic_use_add_altname(struct nic_use *u, const char *name);
+/* Copies a plugin's result (NULL: none). -ERR_TOO_LARGE: it has more than NIC_RESULT_MAX bytes. */
 int nic_use_set_result(struct nic_use *u, const struct json *result, struct error *err);
 
 /*
- * The whole, on the disk; marks of pods are made before and removed after. A failure leaves the
- * file and the marks as they were. -ERR_INVALID: a pod's uid that can be no file's name.
+ * Whether it has room in the file: -ERR_TOO_LARGE, with a sentence. Asked before a use grows, that
+ * is for each new one by nic_book_save(), and before it is ATTACHING, so that later saves, those of
+ * others too, do not fail for it.
+ */
+int nic_use_check(const struct nic_use *u, struct error *err);
+
+/*
+ * The whole, on the disk; marks are made before and removed after. A failure leaves the file and
+ * the marks as they were. -ERR_INVALID: a pod's uid or namespace that can be no file's name, or
+ * text that is no UTF-8: what could not be read again is not written.
+ *
+ * The file has the number of the boot. When it is read in another one all namespaces are gone,
+ * whatever their paths lead to.
  */
 int nic_book_save(struct nic_book *b, struct error *err);
 

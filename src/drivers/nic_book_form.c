@@ -117,18 +117,29 @@ static void put_copy(struct arena *a, struct json *o, const char *key, const str
 	json_setz(o, key, copy);
 }
 
+static void put_altnames(const struct nic_use *u, struct arena *a, struct json *o)
+{
+	struct json *list = u->naltnames ? json_need_array(a, o, "altnames") : NULL;
+
+	for (size_t i = 0; i < u->naltnames; i++)
+		json_append(list, json_make_str(a, str_from(u->altnames[i])));
+}
+
 static void put_stay(const struct nic_use *u, struct arena *a, struct json *o)
 {
 	put_needed(a, o, "containerID", u->container_id);
 	put_needed(a, o, "netns", u->netns);
 	put_text(a, o, "cniPath", u->cni_path);
+	put_text(a, o, "cniNetwork", u->cni_network);
 	json_setz(o, "netnsID", json_make_u64(a, u->netns_id));
 	put_text(a, o, "podInterface", u->interface);
+	put_text(a, o, "cniIfname", u->cni_ifname);
 	put_number(a, o, "podIndex", u->index);
 	put_text(a, o, "peer", u->peer);
 	put_number(a, o, "parentIndex", u->parent);
 	put_link(a, o, "before", &u->before);
 	put_text(a, o, "master", u->master);
+	put_altnames(u, a, o);
 	put_copy(a, o, "cniResult", u->cni_result);
 }
 
@@ -350,8 +361,24 @@ static void take_netns_id(struct form *f, uint64_t *ret_id)
 {
 	const struct json *v = json_getz(f->tree, "netnsID");
 
-	if (!json_u64(v, ret_id) || *ret_id == 0)
+	if (!json_u64(v, ret_id))
 		fault(f, "netnsID", "is no number of a namespace");
+}
+
+static void take_altnames(struct form *f, struct nic_use *u)
+{
+	const struct json *list = json_getz(f->tree, "altnames");
+
+	if (list && !json_is(list, JSON_ARRAY))
+		fault(f, "altnames", "is no list");
+	JSON_FOREACH (it, list) {
+		struct str text = json_str(it);
+
+		if (!text.p || text.n >= RTNL_ALTNAME || memchr(text.p, 0, text.n))
+			fault(f, "altnames", "has something that is no name");
+		else
+			nic_use_add_altname(u, arena_strdup(&u->stay, text));
+	}
 }
 
 static void take_stay(struct form *f, struct nic_use *u)
@@ -361,10 +388,14 @@ static void take_stay(struct form *f, struct nic_use *u)
 	u->container_id = need_text(f, &u->stay, "containerID");
 	u->netns = need_text(f, &u->stay, "netns");
 	u->cni_path = take_text(f, &u->stay, "cniPath");
+	u->cni_network = take_text(f, &u->stay, "cniNetwork");
 	take_netns_id(f, &u->netns_id);
 	take_name(f, "podInterface", u->interface);
 	if (!u->interface[0])
 		fault(f, "podInterface", "is missing");
+	take_name(f, "cniIfname", u->cni_ifname);
+	if (u->config.cni && !u->cni_ifname[0])
+		memcpy(u->cni_ifname, u->interface, RTNL_NAME);
 	u->index = (int)take_number(f, "podIndex", 0, INT_MAX);
 	take_name(f, "peer", u->peer);
 	u->parent = (int)take_number(f, "parentIndex", 0, INT_MAX);
@@ -372,6 +403,7 @@ static void take_stay(struct form *f, struct nic_use *u)
 	if (u->nic.kind == NIC_HOST && !u->config.cni && !u->before.index)
 		fault(f, "before", "is missing");
 	take_name(f, "master", u->master);
+	take_altnames(f, u);
 	if (f->r == 0 && result)
 		f->r = nic_use_set_result(u, result, f->err);
 }
@@ -383,6 +415,8 @@ int nic_use_from_tree(struct nic_use *u, const struct json *tree, struct error *
 	if (!json_is(tree, JSON_OBJECT))
 		return error_set(err, ERR_INVALID, "a use is no object");
 	u->claim_ns = need_text(&f, &u->arena, "claimNamespace");
+	if (!cdi_file_is_safe(str_from(u->claim_ns)))
+		fault(&f, "claimNamespace", "can be no file's name");
 	u->claim_name = need_text(&f, &u->arena, "claimName");
 	u->claim_uid = need_text(&f, &u->arena, "claimUID");
 	u->pod_name = need_text(&f, &u->arena, "podName");

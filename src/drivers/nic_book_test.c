@@ -87,15 +87,15 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The names in the folder of marks, in order, with a space behind each. */
-static const char *marks(struct test *t)
+/* The names in a folder of marks, in order, with a space behind each. */
+static const char *marks_in(struct test *t, const char *folder)
 {
 	static char names[1024];
 	struct dirent **list;
 	char path[160];
 	int n;
 
-	(void)snprintf(path, sizeof(path), "%s/pods", t->dir);
+	(void)snprintf(path, sizeof(path), "%s/%s", t->dir, folder);
 	n = scandir(path, &list, NULL, alphasort);
 	assert_true(n >= 2);
 	names[0] = 0;
@@ -108,6 +108,11 @@ static const char *marks(struct test *t)
 	}
 	free(list);
 	return names;
+}
+
+static const char *marks(struct test *t)
+{
+	return marks_in(t, "pods");
 }
 
 static void write_text(const char *path, const char *text)
@@ -214,6 +219,7 @@ static void fill(struct nic_use *u)
 					 .mac = { .n = 6, .bytes = { 2, 0, 0, 0, 0, 5 } } };
 	u->state = NIC_ATTACHED;
 	nic_use_set_sandbox(u, "sandbox-1", "/run/netns/x", "/opt/cni/bin");
+	nic_use_set_network(u, "pods");
 	u->netns_id = UINT64_MAX;
 	(void)snprintf(u->interface, RTNL_NAME, "blue0");
 	u->index = 44;
@@ -243,6 +249,7 @@ static void assert_filled_stay(const struct nic_use *u)
 	assert_string_equal(u->container_id, "sandbox-1");
 	assert_string_equal(u->netns, "/run/netns/x");
 	assert_string_equal(u->cni_path, "/opt/cni/bin");
+	assert_string_equal(u->cni_network, "pods");
 	assert_true(u->netns_id == UINT64_MAX);
 	assert_string_equal(u->interface, "blue0");
 	assert_int_equal(u->index, 44);
@@ -313,9 +320,126 @@ static void a_plugins_config_and_result_are_kept(void **state)
 			    "10.1.0.5/16"));
 
 	/* A new sandbox knows nothing of the old one's result. */
+	assert_null(u->cni_network);
+	nic_use_set_network(u, "pods");
 	nic_use_set_sandbox(u, "sandbox-2", u->netns, u->cni_path);
+	assert_null(u->cni_network);
 	assert_string_equal(u->netns, "/run/netns/x");
 	assert_null(u->cni_result);
+}
+
+/* A pod may rename what it has; who asked for it by another name is asked to delete that. */
+static void the_name_that_a_plugin_was_asked_for_is_kept(void **state)
+{
+	struct test *t = *state;
+	struct nic_use *u = add(t, "uid-1", "pod-1", "veth-0");
+	struct json *config;
+
+	assert_int_equal(json_parse(&u->arena, STR("{\"type\":\"x\"}"), NULL, &config, NULL), 0);
+	u->config.cni = config;
+	u->state = NIC_ATTACHED;
+	nic_use_set_sandbox(u, "sandbox-1", "/run/netns/x", NULL);
+	u->netns_id = 5;
+	(void)snprintf(u->interface, RTNL_NAME, "evil0");
+	save(t);
+	reopen(t);
+	u = nic_book_next(t->book, NULL);
+	assert_string_equal(u->cni_ifname, "evil0"); /* of an older driver's file */
+	(void)snprintf(u->cni_ifname, RTNL_NAME, "net1");
+	save(t);
+	reopen(t);
+	u = nic_book_next(t->book, NULL);
+	assert_string_equal(u->cni_ifname, "net1");
+	assert_string_equal(u->interface, "evil0");
+}
+
+static void what_could_not_be_read_again_is_not_written(void **state)
+{
+	struct test *t = *state;
+	struct nic_use *u = add(t, "uid-1", "pod-1", "veth-0");
+	struct error err;
+
+	save(t);
+	u->state = NIC_ATTACHED;
+	nic_use_set_sandbox(u, "sandbox-1", "/run/netns/\xff", NULL);
+	u->netns_id = 5;
+	(void)snprintf(u->interface, RTNL_NAME, "net1");
+	assert_int_equal(nic_book_save(t->book, &err), -ERR_INVALID);
+	assert_non_null(strstr(err.msg, "interfaces.json could not be read again"));
+	reopen(t);
+	assert_int_equal(t->warnings, 0);
+	u = nic_book_next(t->book, NULL);
+	assert_non_null(u);
+	assert_int_equal(u->state, NIC_PREPARED);
+}
+
+static struct json *parse_result(struct nic_use *u, const struct buf *text)
+{
+	struct json *tree = NULL;
+
+	assert_int_equal(json_parse(&u->arena, buf_str(text), NULL, &tree, NULL), 0);
+	return tree;
+}
+
+static void what_has_no_room_in_the_file_is_refused_with_a_sentence(void **state)
+{
+	CLEANUP(buf_release) struct buf large = BUF_INIT(64 * KIB), deep = BUF_INIT(64 * KIB);
+	struct test *t = *state;
+	struct nic_use *u = add(t, "uid-1", "pod-1", "veth-0");
+	struct error err;
+
+	assert_true(NIC_USES_MAX * (NIC_USE_FILE_MAX + NIC_RESULT_MAX + KIB) <
+		    DRIVER_CHECKPOINT_MAX);
+	(void)buf_printf(&large, "\"%017000d\"", 0);
+	for (int i = 0; i < 100; i++)
+		(void)buf_addz(&deep, "[");
+	for (int i = 0; i < 100; i++)
+		(void)buf_addz(&deep, "]");
+	assert_int_equal(nic_use_set_result(u, parse_result(u, &large), &err), -ERR_TOO_LARGE);
+	assert_string_equal(err.msg, "the plugin's result has more than 16384 bytes");
+	assert_true(nic_use_set_result(u, parse_result(u, &deep), &err) < 0);
+	assert_non_null(strstr(err.msg, "the plugin's result"));
+	assert_null(u->cni_result);
+	save(t);
+
+	/* A new one that is too large is the one that is refused. */
+	u = add(t, "uid-2", "pod-2", "veth-1");
+	(void)buf_printf(&large, "%040000d", 0);
+	u->pod_name = nic_use_text(u, buf_str(&large));
+	assert_int_equal(nic_book_save(t->book, &err), -ERR_TOO_LARGE);
+	assert_non_null(strstr(err.msg, "device veth-1: its configuration and what is"));
+	assert_string_equal(marks(t), "pod-1 ");
+	nic_book_remove(t->book, u);
+	save(t);
+}
+
+/* The same path and number may be those of another pod's by now. */
+static void after_another_boot_all_namespaces_are_gone(void **state)
+{
+	struct test *t = *state;
+	struct nic_use *u = add(t, "uid-1", "pod-1", "ib0");
+	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
+	char *boot;
+
+	fill(u);
+	save(t);
+	reopen(t);
+	assert_true(nic_book_next(t->book, NULL)->netns_id == UINT64_MAX);
+	assert_int_equal(file_read(t->file, &text, NULL), 0);
+	boot = strstr(text.p, "\"bootID\":\"");
+	assert_non_null(boot);
+	boot[10] = boot[10] == '0' ? '1' : '0';
+	write_text(t->file, text.p);
+	for (int i = 0; i < 2; i++) {
+		reopen(t);
+		assert_int_equal(t->warnings, 0);
+		u = nic_book_next(t->book, NULL);
+		assert_non_null(u);
+		assert_int_equal(u->state, NIC_ATTACHED);
+		assert_int_equal(u->netns_id, 0);
+		assert_int_equal(u->index, 0);
+		save(t);
+	}
 }
 
 static void what_is_only_prepared_has_no_sandbox_in_the_file(void **state)
@@ -380,6 +504,33 @@ static void a_pod_has_a_mark_while_the_file_has_a_use_of_it(void **state)
 	nic_book_remove(t->book, second);
 	save(t);
 	assert_string_equal(marks(t), "pod-2 ");
+}
+
+static void a_namespace_has_a_mark_while_the_file_has_a_use_in_it(void **state)
+{
+	struct test *t = *state;
+	struct nic_use *first = add(t, "uid-1", "pod-1", "veth-0"), *other;
+	char path[192];
+
+	(void)add(t, "uid-2", "pod-2", "veth-1");
+	other = add(t, "uid-3", "pod-3", "veth-2");
+	other->claim_ns = nic_use_text(other, STR("other"));
+	assert_string_equal(marks_in(t, "namespaces"), "");
+	save(t);
+	assert_string_equal(marks_in(t, "namespaces"), "default other ");
+	nic_book_remove(t->book, first);
+	nic_book_remove(t->book, other);
+	save(t);
+	assert_string_equal(marks_in(t, "namespaces"), "default ");
+	assert_string_equal(marks(t), "pod-2 ");
+
+	(void)snprintf(path, sizeof(path), "%s/namespaces/default", t->dir);
+	assert_int_equal(unlink(path), 0);
+	(void)snprintf(path, sizeof(path), "%s/namespaces/left-over", t->dir);
+	write_text(path, "");
+	reopen(t);
+	assert_string_equal(marks_in(t, "namespaces"), "default ");
+	assert_int_equal(t->warnings, 0);
 }
 
 static void marks_are_put_right_at_the_start(void **state)
@@ -525,6 +676,7 @@ static const struct {
 	{ USE(",\"claimUID\":5"), "claimUID is no text" },
 	{ USE(",\"pool\":\"a\\u0000b\""), "pool is no text" },
 	{ USE(",\"podUID\":\"../x\""), "podUID can be no file's name" },
+	{ USE(",\"claimNamespace\":\"../x\""), "claimNamespace can be no file's name" },
 	{ USE(",\"device\":\"\""), "device is missing" },
 	{ USE(",\"device\":\"0123456789012345678901234567890123456789012345678901234567890123\""),
 	  "device is too long" },
@@ -544,7 +696,7 @@ static const struct {
 	{ USE(",\"state\":\"gone\""), "state is none" },
 	{ USE(",\"state\":\"attached\""), "containerID is missing" },
 	{ USE(",\"state\":\"attached\",\"containerID\":\"c\",\"netns\":\"n\",\"podInterface\":"
-	      "\"net1\",\"netnsID\":0"),
+	      "\"net1\",\"netnsID\":-1"),
 	  "netnsID is no number" },
 	{ USE(",\"state\":\"attached\",\"containerID\":\"c\",\"netns\":\"n\",\"netnsID\":7"),
 	  "podInterface is missing" },
@@ -633,10 +785,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOOK_TEST(a_use_is_read_as_it_was_written),
 		BOOK_TEST(a_plugins_config_and_result_are_kept),
+		BOOK_TEST(the_name_that_a_plugin_was_asked_for_is_kept),
+		BOOK_TEST(what_could_not_be_read_again_is_not_written),
+		BOOK_TEST(what_has_no_room_in_the_file_is_refused_with_a_sentence),
+		BOOK_TEST(after_another_boot_all_namespaces_are_gone),
 		BOOK_TEST(what_is_only_prepared_has_no_sandbox_in_the_file),
 		BOOK_TEST(uses_are_found_by_device_and_removed),
 		BOOK_TEST(a_book_that_is_full_takes_no_more),
 		BOOK_TEST(a_pod_has_a_mark_while_the_file_has_a_use_of_it),
+		BOOK_TEST(a_namespace_has_a_mark_while_the_file_has_a_use_in_it),
 		BOOK_TEST(marks_are_put_right_at_the_start),
 		BOOK_TEST(a_mark_that_cannot_go_is_told_of_and_tried_again),
 		BOOK_TEST(a_uid_that_leads_elsewhere_is_refused),

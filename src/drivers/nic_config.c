@@ -9,6 +9,7 @@
 
 #include <netinet/in.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "api/names.h"
 #include "base/limits.h"
@@ -421,6 +422,120 @@ static const struct member members[] = {
 	{ NULL, NULL },
 };
 
+/* --- what a claim may have run ------------------------------------------------------------ */
+
+static bool lists(struct str list, struct str name)
+{
+	struct str piece;
+
+	while (list.n > 0 && str_split(&list, ',', &piece))
+		if (str_eq(piece, name))
+			return true;
+	return false;
+}
+
+static int refuse_plugin(struct arena *a, const char *path, struct str name, const char *list,
+			 struct error *err)
+{
+	CLEANUP(buf_release) struct buf types = BUF_INIT(KIB);
+	struct str rest = str_from(list), piece;
+
+	while (rest.n > 0 && str_split(&rest, ',', &piece))
+		(void)buf_printf(&types, "%s%.*s", types.n > 0 ? ", " : "", STR_ARG(piece));
+	return error_set(err, ERR_INVALID,
+			 "%s: a claim may not name the plugin \"%s\": this node allows %s; a "
+			 "DeviceClass may",
+			 path, shown(a, name), types.n > 0 ? types.p : "none");
+}
+
+/* As plugins read the names of members, which are written in Go: any case will do. */
+static bool is_read_as(struct str key, const char *name)
+{
+	return key.n == strlen(name) && strncasecmp(key.p, name, key.n) == 0;
+}
+
+static int check_spelling(struct arena *a, const char *path, struct str key, const char *name,
+			  struct error *err)
+{
+	if (str_eqz(key, name))
+		return 0;
+	return error_set(err, ERR_INVALID, "%s.%s: must be spelled %s", path, shown(a, key), name);
+}
+
+static int check_ipam(struct arena *a, const struct json *ipam, const char *claim_cni,
+		      struct error *err)
+{
+	static const char path[] = "parameters.cni.ipam", usual[] = "host-local,static,dhcp";
+	struct place at = { .path = path, .value = ipam, .arena = a };
+	int r;
+
+	if (!json_is(ipam, JSON_OBJECT))
+		return wrong_type(&at, "an object", err);
+	JSON_FOREACH (it, ipam) {
+		if (!is_read_as(json_key(it), "type"))
+			continue;
+		r = check_spelling(a, path, json_key(it), "type", err);
+		if (r < 0)
+			return r;
+		at = (struct place){ .path = "parameters.cni.ipam.type", .value = it, .arena = a };
+		if (!json_is(it, JSON_STRING))
+			return wrong_type(&at, "a string", err);
+		if (json_str(it).n > 0 && !lists(str_from(usual), json_str(it)) &&
+		    !lists(str_from(claim_cni), json_str(it)))
+			return refuse_plugin(a, at.path, json_str(it), usual, err);
+	}
+	return 0;
+}
+
+static int check_claims_plugin(struct arena *a, const struct json *cni, const char *claim_cni,
+			       struct error *err)
+{
+	static const char path[] = "parameters.cni", delegate[] = "delegate";
+	struct str type = json_text_at(cni, "type");
+	int r = 0;
+
+	if (strcmp(claim_cni, "*") == 0)
+		return 0;
+	if (strcmp(claim_cni, "none") == 0 || !lists(str_from(claim_cni), type))
+		return refuse_plugin(a, "parameters.cni.type", type, claim_cni, err);
+	JSON_FOREACH (it, cni) {
+		struct str key = json_key(it);
+
+		if (is_read_as(key, "ipam")) {
+			r = check_spelling(a, path, key, "ipam", err);
+			if (r == 0)
+				r = check_ipam(a, it, claim_cni, err);
+		} else if (key.n >= strlen(delegate) &&
+			   is_read_as(str_of(key.p, strlen(delegate)), delegate)) {
+			r = error_set(err, ERR_INVALID,
+				      "%s.%s: a claim's plugin may not have others below it; a "
+				      "DeviceClass's may",
+				      path, shown(a, key));
+		}
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int nic_config_check_types(const char *claim_cni, struct error *err)
+{
+	struct str rest = str_from(claim_cni), piece;
+
+	if (strcmp(claim_cni, "*") == 0 || strcmp(claim_cni, "none") == 0)
+		return 0;
+	while (str_split(&rest, ',', &piece)) {
+		if (piece.n == 0)
+			return error_set(err, ERR_INVALID, "a type is empty; for none say none");
+		if (str_eqz(piece, "*") || str_eqz(piece, "none"))
+			return error_set(err, ERR_INVALID, "%.*s stands alone", STR_ARG(piece));
+		if (str_chr(piece, '/') >= 0)
+			return error_set(err, ERR_INVALID, "%.*s is no type of a plugin",
+					 STR_ARG(piece));
+	}
+	return 0;
+}
+
 /* --- the whole ---------------------------------------------------------------------------- */
 
 int nic_config_from_tree(struct arena *a, const struct json *tree, struct nic_config *ret_config,
@@ -482,18 +597,25 @@ static int add_source(struct arena *a, const struct dp_opaque *o, struct json *a
 	return 0;
 }
 
-int nic_config_read(struct arena *a, const struct dp_result *result, struct nic_config *ret_config,
-		    struct error *err)
+int nic_config_read(struct arena *a, const struct dp_result *result, const char *claim_cni,
+		    struct nic_config *ret_config, struct error *err)
 {
 	struct json *all = json_make_object(a);
+	const struct json *cni = NULL;
+	bool claims = false; /* the `cni` that counts is the claim's */
+	int r = 0;
 
 	for (uint64_t i = 0; i < result->nconfigs; i++) {
-		int r = add_source(a, result->configs[i], all, err);
-
+		r = add_source(a, result->configs[i], all, err);
 		if (r < 0)
 			return r;
+		if (json_getz(all, "cni") != cni)
+			claims = result->configs[i]->source != DP_FROM_CLASS;
+		cni = json_getz(all, "cni");
 	}
-	return nic_config_from_tree(a, all, ret_config, err);
+	if (cni && claims)
+		r = check_claims_plugin(a, cni, claim_cni, err);
+	return r < 0 ? r : nic_config_from_tree(a, all, ret_config, err);
 }
 
 static void put_ip(struct arena *a, struct json *to, const char *key, const struct rtnl_ip *ip,

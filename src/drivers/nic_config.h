@@ -15,7 +15,13 @@
  * did you mean addresses?"; of a class's: "device class: parameters.."). `cni` stands for
  * everything but network and interfaceName: with it addresses, routes, mtu and hardwareAddress
  * are refused. Limits: 16 addresses, 64 routes, mtu 68 to 65535, the name as the kernel wants it
- * and not "lo" or "eth0", the network a DNS label. Pure.
+ * and not "lo" or "eth0", the network a DNS label.
+ *
+ * A plugin is run as root on the node, with what the parameters say. So a claim may name only
+ * some: types of a list, "a,b", or "none", or "*", which are all. With a list a claim's `ipam` is
+ * host-local, static, dhcp or one of the list, and its plugin has no others below it
+ * (`delegate`). A class may name any: it is an administrator's. Who wrote the `cni` that counts is
+ * who counts. Pure.
  */
 #ifndef DRIVERS_NIC_CONFIG_H
 #define DRIVERS_NIC_CONFIG_H
@@ -38,9 +44,15 @@ struct nic_config {
 	const struct json *cni; /* NULL: none; has "type" */
 };
 
+/* What a claim may name when nobody says otherwise: they make a link, and take none away. */
+#define NIC_CLAIM_CNI "bridge,ipvlan,macvlan,ptp,vlan"
+
 /* Everything lives in the arena. `result`'s configs are read in their order. */
-int nic_config_read(struct arena *a, const struct dp_result *result, struct nic_config *ret_config,
-		    struct error *err);
+int nic_config_read(struct arena *a, const struct dp_result *result, const char *claim_cni,
+		    struct nic_config *ret_config, struct error *err);
+
+/* A list of types as above can be. */
+int nic_config_check_types(const char *claim_cni, struct error *err);
 
 /* From one tree, such as nic_config_tree() made. */
 int nic_config_from_tree(struct arena *a, const struct json *tree, struct nic_config *ret_config,

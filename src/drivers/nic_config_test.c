@@ -37,7 +37,7 @@ static int read_two(struct arena *a, const char *class, const char *claim, struc
 	for (size_t i = 0; i < 2; i++)
 		if (v[i].parameters)
 			all[r.nconfigs++] = &v[i];
-	return nic_config_read(a, &r, c, err);
+	return nic_config_read(a, &r, NIC_CLAIM_CNI, c, err);
 }
 
 static struct nic_config read_ok(struct arena *a, const char *class, const char *claim)
@@ -238,6 +238,104 @@ static void a_fault_of_the_class_is_blamed_on_it(void **state)
 	assert_string_equal(err.msg, "parameters.mtu: cannot be together with cni, which sets it");
 }
 
+/* Both may be NULL. */
+static int read_plugins(struct arena *a, const char *claim_cni, const char *class,
+			const char *claim, struct error *err)
+{
+	struct dp_opaque v[] = { { sizeof(v[0]), DP_FROM_CLASS, class },
+				 { sizeof(v[0]), DP_FROM_CLAIM, claim } };
+	const struct dp_opaque *all[] = { &v[0], &v[1] };
+	struct dp_result r = { .size = sizeof(r), .configs = all, .nconfigs = 2 };
+	struct nic_config c;
+
+	return nic_config_read(a, &r, claim_cni, &c, err);
+}
+
+#define ALLOWED(list) "this node allows " list "; a DeviceClass may"
+#define USUAL         "bridge, ipvlan, macvlan, ptp, vlan"
+
+static void a_claim_names_only_plugins_of_the_list(void **state)
+{
+	static const struct {
+		const char *list, *cni, *message; /* NULL: it may */
+	} v[] = {
+		{ NIC_CLAIM_CNI, "{\"type\":\"bridge\"}", NULL },
+		{ NIC_CLAIM_CNI, "{\"type\":\"vlan\",\"ipam\":{}}", NULL },
+		{ NIC_CLAIM_CNI, "{\"type\":\"ptp\",\"ipam\":{\"type\":\"\"}}", NULL },
+		{ NIC_CLAIM_CNI, "{\"type\":\"ptp\",\"ipam\":{\"type\":\"dhcp\"}}", NULL },
+		{ NIC_CLAIM_CNI, "{\"type\":\"host-device\",\"device\":\"eth0\"}",
+		  "type: a claim may not name the plugin \"host-device\": " ALLOWED(USUAL) },
+		{ NIC_CLAIM_CNI, "{\"type\":\"Bridge\"}",
+		  "type: a claim may not name the plugin \"Bridge\": " ALLOWED(USUAL) },
+		{ NIC_CLAIM_CNI, "{\"type\":\"bridge,ptp\"}",
+		  "type: a claim may not name the plugin \"bridge,ptp\": " ALLOWED(USUAL) },
+		{ NIC_CLAIM_CNI, "{\"type\":\"bridge\",\"ipam\":{\"type\":\"tuning\"}}",
+		  "ipam.type: a claim may not name the plugin \"tuning\": " ALLOWED(
+			  "host-local, static, dhcp") },
+		{ NIC_CLAIM_CNI, "{\"type\":\"bridge\",\"ipam\":{\"type\":7}}",
+		  "ipam.type: must be a string, not an integer" },
+		{ NIC_CLAIM_CNI, "{\"type\":\"bridge\",\"ipam\":[]}",
+		  "ipam: must be an object, not a list" },
+		/* What is written in Go does not mind how a member's name is written. */
+		{ NIC_CLAIM_CNI, "{\"type\":\"bridge\",\"IPAM\":{\"type\":\"tuning\"}}",
+		  "IPAM: must be spelled ipam" },
+		{ NIC_CLAIM_CNI,
+		  "{\"type\":\"bridge\",\"ipam\":{\"type\":\"dhcp\",\"Type\":\"tuning\"}}",
+		  "ipam.Type: must be spelled type" },
+		{ "multus", "{\"type\":\"multus\",\"delegates\":[]}",
+		  "delegates: a claim's plugin may not have others below it; a DeviceClass's may" },
+		{ "flannel", "{\"type\":\"flannel\",\"Delegate\":{\"type\":\"tuning\"}}",
+		  "Delegate: a claim's plugin may not have others below it; a DeviceClass's may" },
+		{ "ptp,other", "{\"type\":\"ptp\",\"ipam\":{\"type\":\"other\"}}", NULL },
+		{ "none", "{\"type\":\"bridge\"}",
+		  "type: a claim may not name the plugin \"bridge\": " ALLOWED("none") },
+		{ "none", "{\"type\":\"none\"}",
+		  "type: a claim may not name the plugin \"none\": " ALLOWED("none") },
+		{ "*", "{\"type\":\"host-device\",\"ipam\":{\"type\":\"x\"},\"delegate\":{}}",
+		  NULL },
+	};
+	char claim[256], wanted[512];
+	struct error err;
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		(void)snprintf(claim, sizeof(claim), "{\"cni\":%s}", v[i].cni);
+		if (!v[i].message) {
+			if (read_plugins(*state, v[i].list, "{}", claim, &err) < 0)
+				fail_msg("%s: %s", claim, err.msg);
+		} else {
+			assert_int_equal(read_plugins(*state, v[i].list, "{}", claim, &err),
+					 -ERR_INVALID);
+			(void)snprintf(wanted, sizeof(wanted), "parameters.cni.%s", v[i].message);
+			assert_string_equal(err.msg, wanted);
+		}
+		/* What a class says is an administrator's. */
+		assert_int_equal(
+			read_plugins(*state, v[i].list, claim, "{\"network\":\"a\"}", &err), 0);
+	}
+}
+
+static void who_wrote_the_plugin_that_counts_is_who_counts(void **state)
+{
+	static const char device[] = "{\"cni\":{\"type\":\"host-device\"}}";
+	static const char bridge[] = "{\"cni\":{\"type\":\"bridge\"}}";
+	struct error err;
+
+	assert_int_equal(read_plugins(*state, NIC_CLAIM_CNI, device, bridge, &err), 0);
+	assert_int_equal(read_plugins(*state, NIC_CLAIM_CNI, bridge, device, &err), -ERR_INVALID);
+	assert_int_equal(read_plugins(*state, NIC_CLAIM_CNI, device, device, &err), -ERR_INVALID);
+}
+
+static void a_list_of_plugins_is_checked(void **state UNUSED)
+{
+	static const char *const good[] = { "*", "none", "bridge", NIC_CLAIM_CNI };
+	static const char *const bad[] = { "", ",", "a,,b", "a,none", "*,a", "a/b", "a," };
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_int_equal(nic_config_check_types(good[i], NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(nic_config_check_types(bad[i], NULL), -ERR_INVALID);
+}
+
 static void what_is_no_json_is_invalid(void **state)
 {
 	struct nic_config c;
@@ -330,6 +428,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(every_fault_is_told_with_its_path, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_fault_of_the_class_is_blamed_on_it, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_claim_names_only_plugins_of_the_list, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(who_wrote_the_plugin_that_counts_is_who_counts,
+						setup, teardown),
+		cmocka_unit_test(a_list_of_plugins_is_checked),
 		cmocka_unit_test_setup_teardown(what_is_no_json_is_invalid, setup, teardown),
 		cmocka_unit_test_setup_teardown(lists_have_a_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_tree_reads_back_as_it_was, setup, teardown),

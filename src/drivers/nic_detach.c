@@ -33,11 +33,25 @@ static int look_at(void *arg, const struct rtnl_link *l)
 	return 0;
 }
 
-/* 1: found; 0; or a failure. */
-static int find(struct search *s, struct rtnl *r, struct error *err)
-{
-	int failed = rtnl_links(r, look_at, s, err);
+enum { SURE = 4 };
 
+/*
+ * 1: found; 0; or a failure. Where it should be is looked at first: who is there in the pod may
+ * have made so many links that a list of them cannot be had.
+ */
+static int find(struct search *s, struct rtnl *r, int index, bool only, struct error *err)
+{
+	struct rtnl_link l;
+	int failed = index ? rtnl_link_by_index(r, index, &l, err) : -ERR_NOT_FOUND;
+
+	if (failed == 0)
+		(void)look_at(s, &l);
+	if (failed < 0 && failed != -ERR_NOT_FOUND)
+		return failed;
+	if (s->best < SURE && !only)
+		failed = rtnl_links(r, look_at, s, err);
+	else
+		failed = 0;
 	return failed < 0 ? failed : s->best > 0;
 }
 
@@ -77,7 +91,7 @@ static unsigned rank_host_here(const struct search *s, const struct rtnl_link *l
 		return u->index && l->index == u->index && in_pod_name && !u->before.permanent.n &&
 		       strcmp(l->kind, u->before.kind) == 0;
 	if (l->index == u->before.index)
-		return strcmp(l->name, u->before.name) == 0 ? 4 : 3;
+		return strcmp(l->name, u->before.name) == 0 ? SURE : 3;
 	nic_own_name(u, "dph", own);
 	if (in_pod_name || strcmp(l->name, u->before.name) == 0 || strcmp(l->name, own) == 0)
 		return 2;
@@ -133,15 +147,68 @@ static bool differs(const struct nic_use *u, const struct rtnl_link *l, struct r
 	return c->mtu || c->mac || c->name;
 }
 
+static bool had_altname(const struct nic_use *u, const char *name)
+{
+	for (size_t i = 0; i < u->naltnames; i++)
+		if (strcmp(u->altnames[i], name) == 0)
+			return true;
+	return false;
+}
+
+struct naming {
+	struct nic_attach *t;
+	const struct nic_use *u;
+	struct rtnl *r;
+	int index;
+	struct error *err;
+};
+
+/* One that the pod gave it, or that is taken at home by now, would keep it from coming back. */
+static int drop_altname(void *arg, const char *name)
+{
+	const struct naming *n = arg;
+	struct rtnl_link other;
+	int r = 0;
+
+	if (had_altname(n->u, name))
+		r = nic_link_named(n->t->here, name, &other, n->err);
+	if (r < 0 || (r == 0 && had_altname(n->u, name)))
+		return r;
+	return nic_step_altname(n->t, n->r, n->index, name, false, n->err);
+}
+
+/* Those that it had; one that somebody else has by now is left to him. */
+static int restore_altnames(struct nic_attach *t, const struct nic_use *u, int index,
+			    struct error *err)
+{
+	struct rtnl_link other;
+	int r = 0;
+
+	for (size_t i = 0; i < u->naltnames && r == 0; i++) {
+		r = nic_link_named(t->here, u->altnames[i], &other, err);
+		if (r == 0)
+			r = nic_step_altname(t, t->here, index, u->altnames[i], true, err);
+		else if (r > 0 && other.index != index)
+			nic_book_warn(t->book,
+				      "%s has lost its other name %s: another interface has it",
+				      u->before.name, u->altnames[i]);
+		r = MIN(r, 0);
+	}
+	return r;
+}
+
 static int send_home(struct nic_attach *t, const struct nic_use *u, struct rtnl *pod,
 		     struct rtnl_link *l, struct error *err)
 {
 	struct rtnl_change own = { 0 };
 	struct rtnl_change move = { .set_ns = true, .ns_fd = t->home };
+	struct naming naming = { .t = t, .u = u, .r = pod, .index = l->index, .err = err };
 	char name[RTNL_NAME];
 	int r;
 
 	r = set_down(t, pod, l, err);
+	if (r == 0)
+		r = rtnl_altnames(pod, l->index, drop_altname, &naming, err);
 	if (r == 0 && differs(u, l, &own))
 		r = nic_step_change(t, pod, l->index, &own, err);
 	if (r == 0)
@@ -188,6 +255,8 @@ static int restore(struct nic_attach *t, const struct nic_use *u, struct rtnl_li
 	if (r == 0 && (own.name || own.mtu || own.mac))
 		r = nic_step_change(t, t->here, l->index, &own, err);
 	if (r == 0)
+		r = restore_altnames(t, u, l->index, err);
+	if (r == 0)
 		r = rejoin(t, u, l, err);
 	if (r == 0 && u->before.up && !l->up)
 		r = nic_step_change(t, t->here, l->index, &up, err);
@@ -206,11 +275,11 @@ static int undo_host(struct nic_attach *t, const struct nic_use *u, struct rtnl 
 	int r = 0;
 
 	if (pod)
-		r = find(&there, pod, err);
+		r = find(&there, pod, u->index, u->index != 0, err);
 	if (r > 0)
 		r = send_home(t, u, pod, &there.found, err);
 	if (r == 0)
-		r = find(&here, t->here, err);
+		r = find(&here, t->here, u->before.index, false, err);
 	if (r > 0)
 		return restore(t, u, &here.found, err);
 	if (r < 0)
@@ -237,7 +306,7 @@ static int undo_made(struct nic_attach *t, const struct nic_use *u, struct rtnl 
 	if (r > 0 && strcmp(peer.kind, "veth") == 0)
 		return nic_step_delete(t, t->here, peer.index, err);
 	if (r >= 0 && pod)
-		r = find(&s, pod, err);
+		r = find(&s, pod, u->index, u->index != 0, err);
 	if (r > 0 && s.best)
 		r = nic_step_delete(t, pod, s.found.index, err);
 	return MIN(r, 0);
@@ -290,8 +359,10 @@ int nic_detach(struct nic_attach *t, struct nic_use *u, int ns_fd, struct error 
 		return r;
 	if (u->state != NIC_DETACHING)
 		r = nic_step_save(t, u, NIC_DETACHING, err);
-	if (r == 0)
+	if (r == 0) {
 		r = nic_undo(t, u, pod, err);
+		u->stuck += r < 0 && r != -ERR_NOT_FOUND;
+	}
 	rtnl_close(pod);
 	if (r < 0)
 		return error_wrap(err, r, "cannot take %s back", u->nic.device);

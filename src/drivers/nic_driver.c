@@ -142,6 +142,8 @@ int nic_driver_new(const struct nic_driver_opts *opts, struct nic_driver **ret_d
 	int r;
 
 	d->opts = *opts;
+	if (!opts->claim_cni)
+		d->opts.claim_cni = NIC_CLAIM_CNI;
 	(void)snprintf(d->name, sizeof(d->name), "%s", opts->name ? opts->name : NIC_DRIVER_NAME);
 	d->claims = resource_builtin("resource.k8s.io", "v1", "resourceclaims");
 	d->pods = resource_builtin("", "v1", "pods");
@@ -152,6 +154,8 @@ int nic_driver_new(const struct nic_driver_opts *opts, struct nic_driver **ret_d
 	r = make_driver(d, err);
 	if (r == 0)
 		r = nic_spec_check(opts->spec, err);
+	if (r == 0)
+		r = nic_config_check_types(d->opts.claim_cni, err);
 	if (r < 0) {
 		nic_driver_free(d);
 		return r;

@@ -44,6 +44,8 @@ struct nic_driver_opts {
 	const char *node_name, *kubeconfig, *root_dir, *cdi_dir;
 	/* Folders of plugins for `cni` parameters, "a:b"; NULL: the asker's. */
 	const char *cni_path;
+	/* Which of them claims may name, as nic_config.h has it; NULL: NIC_CLAIM_CNI. */
+	const char *claim_cni;
 	const struct nic_spec *spec;
 	bool no_taint, no_health;
 	uint32_t timeout_s, heartbeat_ms; /* of health */

@@ -69,7 +69,15 @@ struct nic_view {
 	struct rtnl *pod;
 	struct rtnl_watch *watch;
 	struct nic_seen seen;
+	bool blind; /* the last look failed, and was told of */
+	bool ended; /* the runtime has ended the sandbox, which is still to be taken back from */
+	bool abandoned; /* it could not be: only the namespace's end brings it back */
+	int64_t missing; /* monotonic ns since when it is neither here nor there; 0: it is not */
 	struct loop_task look;
+	struct loop_timer later; /* a look that was one too many */
+	int64_t paid_ms; /* on the loop's clock; see nic_follow.c */
+	struct loop_timer keep; /* the book does not have the interface's new name yet */
+	bool untold; /* the last entry was refused, and went without what is of the pod */
 	uint32_t health; /* as last told, while it is in a pod */
 	/* Why it is not in a pod: a reason of nic_driver.h; NULL: nothing is to be told. */
 	const char *reason;
@@ -94,8 +102,11 @@ int nic_host_list(struct nic_driver *d, struct error *err);
 /* A device has gone into a pod, or is back. */
 void nic_host_gone(struct nic_driver *d, const struct nic_use *u);
 void nic_host_back(struct nic_driver *d, const struct nic_use *u);
-/* A default route leads through this link. */
-bool nic_host_is_default(struct nic_driver *d, int index);
+/*
+ * The interface may leave the node: no default route leads through it (nic_inventory_is_routed()),
+ * as the kernel says now; what cannot be found out is a failure.
+ */
+int nic_host_check(struct nic_driver *d, const char *interface, struct error *err);
 /* Tells the SDK all devices. */
 void nic_host_tell(struct loop_task *t);
 
@@ -110,8 +121,8 @@ void nic_view_close(struct nic_view *v);
 void nic_view_look(struct nic_view *v);
 
 /*
- * A descriptor of the namespace that the use's interface is in, to be closed; -1: it is gone, or
- * its path leads to another by now.
+ * A descriptor of the namespace that the use's interface is in, to be closed; -1: it is gone, its
+ * path leads to another by now, or it was abandoned.
  */
 int nic_view_namespace(const struct nic_use *u);
 /* The runtime still has the namespace, as far as can be told. */
@@ -168,6 +179,7 @@ struct nic_job {
 	int ns_fd; /* attach: the pod's namespace; closed at the end; -1: none */
 	int64_t began; /* attach: the use at hand; monotonic ns */
 	const char *message; /* detach: of the status */
+	bool ended; /* detach: sandboxes are at their end; what is not back is left to the sweep */
 	char interface[RTNL_NAME]; /* detach: its name, which the book forgets */
 	struct loop_timer retry; /* detach: the interface is not back yet */
 	unsigned tries;
@@ -181,6 +193,13 @@ void *nic_job_new(struct nic_driver *d, size_t size, const char *pod_uid,
 		  void (*run)(struct nic_job *j));
 /* Runs it, at once when nothing else is under way for the pod. */
 void nic_job_queue(struct nic_job *j);
+/*
+ * What it is about has become another pod's meanwhile: it waits for its turn there, from the
+ * beginning. To be the last that `run` does.
+ */
+void nic_job_move(struct nic_job *j, const char *pod_uid);
+/* Something is under way or waits for the pod. */
+bool nic_job_is_busy(const struct nic_driver *d, const char *pod_uid);
 /* Frees it; others may have their turn. */
 void nic_job_end(struct nic_job *j);
 /* nic_driver.turn */

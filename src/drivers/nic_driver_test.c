@@ -335,12 +335,85 @@ static void what_the_runtime_forgot_is_collected(void **state)
 
 	attach(w, 1, "veth-0", NULL);
 	attach(w, 2, "veth-1", NULL);
-	nic_node_say_text(w, "/gc", "{\"valid\":[{\"containerID\":\"c1\",\"ifname\":\"eth0\"}]}");
+	nic_node_say_text(w, "/gc",
+			  "{\"network\":\"pods\",\"valid\":[{\"containerID\":\"c1\","
+			  "\"ifname\":\"eth0\"}]}");
 	(void)nic_node_reason(w, 2, "Detached");
 	(void)nic_node_reason(w, 1, "Attached");
 	nic_node_hang_up(w);
 	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
 	assert_int_equal(index_of(w->pods[2], "net1"), 0);
+}
+
+static void ask_text(struct nic_node *w, const char *target, const char *body)
+{
+	nic_node_say_text(w, target, body);
+	nic_node_hear(w);
+}
+
+static void what_is_collected_is_of_one_network(void **state)
+{
+	struct nic_node *w = *state;
+
+	attach(w, 1, "veth-0", NULL);
+	ask_text(w, "/gc", "{\"network\":\"others\",\"valid\":[]}");
+	assert_int_equal(w->status, 200);
+	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
+	/* Without a network, or a list, nothing is known. */
+	ask_text(w, "/gc", "{\"valid\":[]}");
+	assert_int_equal(w->status, 400);
+	ask_text(w, "/gc", "{\"network\":\"pods\"}");
+	assert_int_equal(w->status, 400);
+	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
+
+	/* It is remembered. */
+	nic_node_stop(w);
+	nic_node_start(w);
+	ask_text(w, "/gc", "{\"network\":\"pods\",\"valid\":[]}");
+	assert_int_equal(w->status, 200);
+	assert_int_equal(index_of(w->pods[1], "net1"), 0);
+	(void)nic_node_reason(w, 1, "Detached");
+}
+
+/* What a runtime tells that does not know of uids. */
+static void ask_without_uid(struct nic_node *w, int n, const char *ns, const char *name)
+{
+	char body[512];
+
+	(void)snprintf(
+		body, sizeof(body),
+		"{\"containerID\":\"c%d\",\"netns\":\"/proc/self/fd/%d\",\"ifname\":\"eth0\","
+		"\"podName\":\"%s\",\"podNamespace\":\"%s\"}",
+		n, NIC_NODE_POD_FD + n, name, ns);
+	ask_text(w, "/add", body);
+}
+
+static void a_pod_without_a_uid_is_found_by_its_name_or_refused(void **state)
+{
+	struct nic_node *w = *state;
+
+	ask_without_uid(w, 1, "", "");
+	assert_int_equal(w->status, 200);
+	prepare(w, 1, "veth-0", addressed, "1");
+	assert_string_equal(w->error, "");
+	/* Any may be the one that has it; a second one may want it, too. */
+	ask_without_uid(w, 2, "", "");
+	assert_int_not_equal(w->status, 200);
+	assert_has(w->answer, "\"code\":4,");
+	assert_has(w->answer, "K8S_POD_UID");
+	ask_without_uid(w, 2, "default", "pod-2");
+	assert_int_not_equal(w->status, 200);
+	ask_without_uid(w, 2, "elsewhere", "pod-1");
+	assert_int_equal(w->status, 200);
+	assert_int_equal(index_of(w->pods[2], "net1"), 0);
+
+	ask_without_uid(w, 1, "default", "pod-1");
+	assert_int_equal(w->status, 200);
+	assert_has(w->answer, "\"name\":\"net1\"");
+	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
+	/* What runs without Kubernetes has nothing to wait for any more. */
+	ask_without_uid(w, 2, "", "");
+	assert_int_equal(w->status, 200);
 }
 
 static void a_pod_without_claims_is_answered_at_once(void **state)
@@ -465,6 +538,36 @@ static void questions_of_a_pod_wait_for_each_other_and_not_for_other_pods(void *
 	make_plugin(w, "slow.go", "");
 	nic_node_hear(w);
 	assert_calls(w, "ADD\nDEL\nDEL\n");
+}
+
+static void a_claim_may_not_name_any_plugin(void **state)
+{
+	struct nic_node *w = *state;
+	const struct json *e;
+
+	nic_node_stop(w);
+	w->claim_cni = "bad,bridge";
+	nic_node_start(w);
+	make_plugin(w, "host-device", "exit 1");
+	prepare(w, 1, "veth-0", "{\"cni\":{\"type\":\"host-device\"}}", "1");
+	assert_string_equal(w->error,
+			    "parameters.cni.type: a claim may not name the plugin \"host-device\": "
+			    "this node allows bad, bridge; a DeviceClass may");
+	e = nic_node_reason(w, 1, "InvalidConfig");
+	assert_text(e, "/conditions/0/message", w->error);
+	nic_node_ask(w, "/add", 1, "");
+	assert_calls(w, "");
+
+	/* One that it might when it was prepared stays so when the driver is stricter. */
+	prepare(w, 2, "veth-0", "{\"cni\":{\"type\":\"bad\"}}", "2");
+	assert_string_equal(w->error, "");
+	nic_node_stop(w);
+	w->claim_cni = "none";
+	nic_node_start(w);
+	nic_node_prepare(w, 2);
+	assert_string_equal(w->error, "");
+	prepare(w, 3, "veth-1", "{\"cni\":{\"type\":\"bad\"}}", "3");
+	assert_has(w->error, "this node allows none");
 }
 
 /* --- the driver ends ----------------------------------------------------------------------- */
@@ -606,10 +709,13 @@ int main(void)
 		WORLD_TEST(a_sandbox_has_all_interfaces_or_none),
 		WORLD_TEST(a_new_sandbox_of_the_pod_takes_over),
 		WORLD_TEST(what_the_runtime_forgot_is_collected),
+		WORLD_TEST(what_is_collected_is_of_one_network),
+		WORLD_TEST(a_pod_without_a_uid_is_found_by_its_name_or_refused),
 		WORLD_TEST(a_pod_without_claims_is_answered_at_once),
 		WORLD_TEST(who_hangs_up_gets_nothing),
 		WORLD_TEST(a_plugin_that_fails_is_heard_and_asked_to_clean_up),
 		WORLD_TEST(a_plugin_that_is_not_there_leaves_nothing_behind),
+		WORLD_TEST(a_claim_may_not_name_any_plugin),
 		WORLD_TEST(questions_of_a_pod_wait_for_each_other_and_not_for_other_pods),
 		WORLD_TEST(a_driver_that_starts_again_follows_what_is_in_pods),
 		WORLD_TEST(what_is_in_a_pod_when_the_driver_starts_is_offered_on),

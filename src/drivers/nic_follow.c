@@ -13,9 +13,39 @@
 #include "drivers/nic_driver_impl.h"
 #include "drivers/rtnl_watch.h"
 
+enum {
+	/*
+	 * What is in a pod is the pod's: it can make notices as fast as it likes, and each look
+	 * longer with every address. So many looks are free, then there is one in each period; and
+	 * one that took long is not repeated before it has cost a twentieth of the time.
+	 */
+	LOOKS_AT_ONCE = 32,
+	LOOK_PERIOD_MS = 250,
+	LOOK_LONG_MS = 5,
+	LOOK_SHARE = 20,
+};
+
 static void on_look(struct loop_task *t)
 {
 	nic_view_look(CONTAINER_OF(t, struct nic_view, look));
+}
+
+static void on_later(struct loop_timer *t)
+{
+	nic_view_look(CONTAINER_OF(t, struct nic_view, later));
+}
+
+static void save_name(struct nic_view *v)
+{
+	struct error err;
+
+	if (nic_book_save(v->driver->book, &err) < 0)
+		log_warn(v->driver->opts.log, "interface was renamed", LOG_ERR(&err));
+}
+
+static void on_keep(struct loop_timer *t)
+{
+	save_name(CONTAINER_OF(t, struct nic_view, keep));
 }
 
 void nic_view_new(struct nic_driver *d, struct nic_use *u)
@@ -26,6 +56,8 @@ void nic_view_new(struct nic_driver *d, struct nic_use *u)
 	v->use = u;
 	v->ns_fd = -1;
 	loop_task_init(&v->look, on_look);
+	loop_timer_init(&v->later, d->opts.loop, on_later);
+	loop_timer_init(&v->keep, d->opts.loop, on_keep);
 	u->arg = v;
 }
 
@@ -56,11 +88,35 @@ static bool is_about(const struct nic_use *u, const struct rtnl_event *e)
 	return true;
 }
 
+/* Looks are paid for up to v->paid_ms, which may be that much ahead of time. */
+static int64_t wait_ms(const struct nic_view *v)
+{
+	int64_t ahead = v->paid_ms - loop_now(v->driver->opts.loop);
+
+	return ahead - (int64_t)(LOOKS_AT_ONCE - 1) * LOOK_PERIOD_MS;
+}
+
+static void pay(struct nic_view *v, int64_t took_ms)
+{
+	int64_t now = loop_now(v->driver->opts.loop);
+
+	v->paid_ms = MAX(v->paid_ms, now) + LOOK_PERIOD_MS;
+	if (took_ms >= LOOK_LONG_MS)
+		v->paid_ms = now + (int64_t)(LOOKS_AT_ONCE - 1) * LOOK_PERIOD_MS +
+			     MAX((int64_t)LOOK_PERIOD_MS, took_ms * LOOK_SHARE);
+}
+
 static void on_event(void *arg, const struct rtnl_event *e)
 {
 	struct nic_view *v = arg;
+	int64_t wait;
 
-	if (is_about(v->use, e))
+	if (!is_about(v->use, e) || loop_timer_running(&v->later))
+		return;
+	wait = wait_ms(v);
+	if (wait > 0)
+		loop_timer_start(&v->later, wait);
+	else
 		loop_defer(v->driver->opts.loop, &v->look);
 }
 
@@ -72,6 +128,8 @@ int nic_view_open(struct nic_view *v, int ns_fd, struct error *err)
 	nic_view_close(v);
 	v->ns_fd = ns_fd;
 	v->health = DP_HEALTHY;
+	v->ended = v->abandoned = false;
+	v->missing = 0;
 	r = rtnl_watch_new(l, ns_fd, on_event, v, &v->watch, err);
 	if (r == 0)
 		r = rtnl_open(ns_fd, &v->pod, err);
@@ -85,6 +143,10 @@ int nic_view_open(struct nic_view *v, int ns_fd, struct error *err)
 void nic_view_close(struct nic_view *v)
 {
 	loop_task_cancel(&v->look);
+	loop_timer_stop(&v->later);
+	if (loop_timer_running(&v->keep))
+		save_name(v);
+	loop_timer_stop(&v->keep);
 	rtnl_watch_free(TAKE(v->watch));
 	rtnl_close(TAKE(v->pod));
 	if (v->ns_fd >= 0)
@@ -93,17 +155,31 @@ void nic_view_close(struct nic_view *v)
 	v->seen = (struct nic_seen){ 0 };
 }
 
-/* Whoever starts after us is to find it by the name that it has got. */
+/*
+ * Whoever starts after us is to find it by the name that it has got. One that is no text cannot be
+ * kept in the file; the index tells it as well.
+ */
 static void keep_name(struct nic_view *v)
 {
 	struct nic_use *u = v->use;
-	struct error err;
 
-	if (!v->seen.there || strcmp(v->seen.link.name, u->interface) == 0)
+	if (!v->seen.there || strcmp(v->seen.link.name, u->interface) == 0 ||
+	    !rtnl_name_is_text(v->seen.link.name))
 		return;
 	memcpy(u->interface, v->seen.link.name, sizeof(u->interface));
-	if (nic_book_save(v->driver->book, &err) < 0)
-		log_warn(v->driver->opts.log, "interface was renamed", LOG_ERR(&err));
+	if (!loop_timer_running(&v->keep))
+		loop_timer_start(&v->keep, LOOK_PERIOD_MS);
+}
+
+/* Looks, and pays for it. */
+static int look(struct nic_view *v, struct error *err)
+{
+	const struct clock *c = loop_clock(v->driver->opts.loop);
+	int64_t began = clock_monotonic(c);
+	int r = nic_attach_look(v->pod, v->use, &v->seen, err);
+
+	pay(v, (clock_monotonic(c) - began) / CLOCK_MS);
+	return r;
 }
 
 void nic_view_look(struct nic_view *v)
@@ -113,12 +189,16 @@ void nic_view_look(struct nic_view *v)
 
 	if (!v->pod)
 		return;
-	if (nic_attach_look(v->pod, u, &v->seen, &err) < 0) {
-		log_warn(v->driver->opts.log, "interface cannot be looked at",
-			 LOG_Z("device", u->nic.device), LOG_Z("interface", u->interface),
-			 LOG_ERR(&err));
+	if (look(v, &err) < 0) {
+		/* Once: the pod decides how often there is something to look at. */
+		if (!v->blind)
+			log_warn(v->driver->opts.log, "interface cannot be looked at",
+				 LOG_Z("device", u->nic.device), LOG_Z("interface", u->interface),
+				 LOG_ERR(&err));
+		v->blind = true;
 		return;
 	}
+	v->blind = false;
 	nic_status_tell(v);
 	keep_name(v);
 }
@@ -150,6 +230,8 @@ int nic_view_namespace(const struct nic_use *u)
 	const struct nic_view *v = nic_view_of(u);
 	int fd;
 
+	if (v->abandoned)
+		return -1;
 	if (v->ns_fd >= 0)
 		return fcntl(v->ns_fd, F_DUPFD_CLOEXEC, 0);
 	return open_path(u, &fd) < 0 ? -1 : fd;

@@ -95,32 +95,28 @@ int nic_host_list(struct nic_driver *d, struct error *err)
 	r = rtnl_links(d->host, add_link, d->inventory, err);
 	if (r == 0)
 		r = rtnl_routes(d->host, add_route, d->inventory, err);
-	if (r < 0)
+	if (r < 0) {
+		nic_inventory_cancel(d->inventory);
 		return error_wrap(err, r, "list the node's network interfaces");
+	}
 	if (nic_inventory_end(d->inventory) || !d->known)
 		changed(d);
 	d->known = true;
 	return 0;
 }
 
-struct default_route {
-	int index;
-	bool found;
-};
-
-static int match_route(void *arg, const struct rtnl_route *t)
+int nic_host_check(struct nic_driver *d, const char *interface, struct error *err)
 {
-	struct default_route *want = arg;
+	struct rtnl_link l;
+	int r = nic_host_list(d, err);
 
-	want->found |= t->to.prefix == 0 && t->index == want->index;
-	return 0;
-}
-
-bool nic_host_is_default(struct nic_driver *d, int index)
-{
-	struct default_route want = { .index = index };
-
-	return rtnl_routes(d->host, match_route, &want, NULL) == 0 && want.found;
+	if (r == 0)
+		r = rtnl_link_by_name(d->host, interface, &l, err);
+	if (r == 0 && nic_inventory_is_routed(d->inventory, l.index))
+		r = error_set(err, ERR_FORBIDDEN,
+			      "the node's default route leads through %s: it stays here",
+			      interface);
+	return r;
 }
 
 /* --- what changes ---------------------------------------------------------------------------- */
@@ -156,10 +152,19 @@ static void on_event(void *arg, const struct rtnl_event *e)
 		changed(d);
 }
 
+static void on_needed(void *arg, const char *interface)
+{
+	const struct nic_driver *d = arg;
+
+	log_warn(d->opts.log, "interface is not offered: the node's default route leads through it",
+		 LOG_Z("interface", interface));
+}
+
 int nic_host_start(struct nic_driver *d, struct error *err)
 {
 	int r = rtnl_open(-1, &d->host, err);
 
+	nic_inventory_on_needed(d->inventory, on_needed, d);
 	if (r == 0)
 		r = rtnl_watch_new(d->opts.loop, -1, on_event, d, &d->watch, err);
 	return r < 0 ? r : nic_host_list(d, err);

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "drivers/nic_inventory_impl.h"
 
-enum { PARENTS_DEPTH = 8 }; /* a VLAN on a bond on .. */
+enum { PORTS_DEPTH = 8 }; /* of a bond that is a port of a bridge .. */
 
 static void set_name(char to[static RTNL_NAME], const char *name)
 {
@@ -87,26 +87,56 @@ static struct nic_hidden *find_hidden(struct nic_inventory *v, const char *name,
 	return NULL;
 }
 
-static bool is_routed(const struct nic_inventory *v, int index)
+static int compare_ints(const void *a, const void *b)
 {
-	for (size_t i = 0; i < v->routed.n; i++)
-		if (v->routed.v[i] == index)
-			return true;
-	return false;
+	const int *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+bool nic_inventory_is_routed(const struct nic_inventory *v, int index)
+{
+	return v->routed.n > 0 &&
+	       bsearch(&index, v->routed.v, v->routed.n, sizeof(index), compare_ints);
 }
 
 /* --- what is offered ---------------------------------------------------------------------- */
 
-/* Reads sysfs only for a link that is wanted by its name. */
-static bool is_wanted(const struct nic_inventory *v, const struct rtnl_link *l,
-		      struct nic_hardware *ret_hardware)
+enum verdict { UNWANTED, NEEDED, OFFERED };
+
+/* Between two states one may have become a port of what was routed at the last. */
+static bool is_needed(const struct nic_inventory *v, const struct rtnl_link *l)
 {
-	if (l->loopback || !nic_spec_matches(v->spec, l->name))
-		return false;
+	return nic_inventory_is_routed(v, l->index) ||
+	       (l->master > 0 && nic_inventory_is_routed(v, l->master));
+}
+
+/* Reads sysfs only for a link that is wanted by its name. */
+static enum verdict judge(const struct nic_inventory *v, const struct rtnl_link *l,
+			  struct nic_hardware *ret_hardware)
+{
+	if (l->loopback || !rtnl_name_is_text(l->name) || !nic_spec_matches(v->spec, l->name))
+		return UNWANTED;
 	nic_sysfs_read(v->sysfs, l->name, ret_hardware);
-	if (v->spec->npatterns > 0)
-		return true;
-	return ret_hardware->there && l->master == 0 && !is_routed(v, l->index);
+	if (v->spec->npatterns == 0 && (!ret_hardware->there || l->master != 0))
+		return UNWANTED;
+	return is_needed(v, l) ? NEEDED : OFFERED;
+}
+
+/* Says once of an interface that the node needs it. */
+static void note(struct nic_inventory *v, const struct rtnl_link *l, bool needed)
+{
+	size_t at = 0;
+
+	while (at < v->told.n && v->told.v[at] != l->index)
+		at++;
+	if (!needed && at < v->told.n)
+		vec_remove_swap(&v->told, at);
+	if (!needed || at < v->told.n)
+		return;
+	(void)vec_push(&v->told, l->index);
+	if (v->on_needed)
+		v->on_needed(v->arg, l->name);
 }
 
 static void name_host(const struct nic_inventory *v, const char *interface,
@@ -281,11 +311,20 @@ struct nic_inventory *nic_inventory_new(const struct nic_spec *spec, const char 
 	vec_init(&v->v, DRIVER_DEVICES_MAX);
 	vec_init(&v->parents, DRIVER_DEVICES_MAX);
 	vec_init(&v->hidden, NIC_LINKS_MAX);
+	vec_init(&v->routes, NIC_LINKS_MAX);
 	vec_init(&v->routed, NIC_LINKS_MAX);
+	vec_init(&v->told, NIC_LINKS_MAX);
 	vec_init(&v->state, NIC_LINKS_MAX);
 	for (size_t i = 0; i < spec->ncreates; i++)
 		add_creates(v, &spec->creates[i]);
 	return v;
+}
+
+void nic_inventory_on_needed(struct nic_inventory *v, void (*fn)(void *arg, const char *interface),
+			     void *arg)
+{
+	v->on_needed = fn;
+	v->arg = arg;
 }
 
 void nic_inventory_free(struct nic_inventory *v)
@@ -297,7 +336,9 @@ void nic_inventory_free(struct nic_inventory *v)
 	vec_release(&v->v);
 	vec_release(&v->parents);
 	vec_release(&v->hidden);
+	vec_release(&v->routes);
 	vec_release(&v->routed);
+	vec_release(&v->told);
 	vec_release(&v->state);
 	free(v->devices);
 	free(v->attributes);
@@ -323,8 +364,9 @@ static bool apply_link(struct nic_inventory *v, const struct rtnl_link *l)
 {
 	struct nic_entry *e = host_by_index(v, l->index);
 	struct nic_hidden *h = find_hidden(v, l->name, 0);
-	bool changed = parents_set(v, l), wanted;
 	struct nic_hardware hardware = { .numa = -1 };
+	bool changed = parents_set(v, l), wanted;
+	enum verdict verdict;
 
 	if (h)
 		return set_hidden(v, h, l->index) || changed;
@@ -334,7 +376,9 @@ static bool apply_link(struct nic_inventory *v, const struct rtnl_link *l)
 	}
 	if (!e)
 		e = host_by_name(v, l->name);
-	wanted = is_wanted(v, l, &hardware);
+	verdict = judge(v, l, &hardware);
+	note(v, l, verdict == NEEDED);
+	wanted = verdict == OFFERED;
 	if (e && (wanted || e->nic.away))
 		return update_host(v, e, l, &hardware) || changed;
 	if (e)
@@ -360,6 +404,7 @@ bool nic_inventory_link_gone(struct nic_inventory *v, int index)
 
 	if (h && index != 0)
 		vec_remove_swap(&v->hidden, h - v->hidden.v);
+	note(v, &(struct rtnl_link){ .index = index }, false);
 	if (!e)
 		return changed;
 	e->nic.present = false;
@@ -375,37 +420,90 @@ void nic_inventory_begin(struct nic_inventory *v)
 {
 	v->in_state = true;
 	v->state.n = 0;
-	v->routed.n = 0;
+	v->routes.n = 0;
 }
 
 void nic_inventory_default_route(struct nic_inventory *v, int index)
 {
-	if (!is_routed(v, index))
-		(void)vec_push(&v->routed, index);
+	(void)vec_push(&v->routes, index);
 }
 
+void nic_inventory_cancel(struct nic_inventory *v)
+{
+	v->in_state = false;
+	vec_release(&v->state);
+}
+
+static int compare_indexes(const void *a, const void *b)
+{
+	const struct rtnl_link *x = a, *y = b;
+
+	return compare_ints(&x->index, &y->index);
+}
+
+/* The state is sorted by index. */
 static const struct rtnl_link *in_state(const struct nic_inventory *v, int index)
 {
-	for (size_t i = 0; i < v->state.n; i++)
-		if (v->state.v[i].index == index)
-			return &v->state.v[i];
-	return NULL;
+	struct rtnl_link key = { .index = index };
+
+	if (v->state.n == 0)
+		return NULL;
+	return bsearch(&key, v->state.v, v->state.n, sizeof(key), compare_indexes);
 }
 
-/* What a routed link is on carries the route, too. */
-static void route_parents(struct nic_inventory *v)
+/*
+ * What a link is on. A veth in a bridge is how somebody else uses that: its other end is not in
+ * the way of the bridge's own traffic.
+ */
+static const struct rtnl_link *below(const struct nic_inventory *v, const struct rtnl_link *l)
 {
-	size_t n = v->routed.n;
+	if (l->parent <= 0 || l->parent_nsid != -1 ||
+	    (l->master > 0 && strcmp(l->kind, "veth") == 0))
+		return NULL;
+	return in_state(v, l->parent);
+}
 
-	for (size_t i = 0; i < n; i++) {
-		const struct rtnl_link *l = in_state(v, v->routed.v[i]);
+/* Marks the link, and what it is on. */
+static bool carry(const struct nic_inventory *v, bool *marks, const struct rtnl_link *l)
+{
+	bool news = false;
 
-		for (int depth = 0; l && depth < PARENTS_DEPTH; depth++) {
-			l = l->parent > 0 && l->parent_nsid == -1 ? in_state(v, l->parent) : NULL;
-			if (l)
-				nic_inventory_default_route(v, l->index);
-		}
+	for (; l && !marks[l - v->state.v]; l = below(v, l))
+		news = marks[l - v->state.v] = true;
+	return news;
+}
+
+/* Ports of what is marked. */
+static bool carry_ports(const struct nic_inventory *v, bool *marks)
+{
+	bool news = false;
+
+	for (size_t i = 0; i < v->state.n; i++) {
+		const struct rtnl_link *l = &v->state.v[i];
+		const struct rtnl_link *master = l->master > 0 ? in_state(v, l->master) : NULL;
+
+		if (master && marks[master - v->state.v])
+			news = carry(v, marks, l) || news;
 	}
+	return news;
+}
+
+/* The links that a default route leads through, what those are on, and what is part of those. */
+static void find_routed(struct nic_inventory *v)
+{
+	bool *marks = xcalloc(v->state.n + 1, sizeof(*marks));
+
+	if (v->state.n > 0)
+		qsort(v->state.v, v->state.n, sizeof(*v->state.v), compare_indexes);
+	for (size_t i = 0; i < v->routes.n; i++)
+		(void)carry(v, marks, in_state(v, v->routes.v[i]));
+	for (int depth = 0; depth < PORTS_DEPTH && carry_ports(v, marks); depth++)
+		continue;
+	v->routed.n = 0;
+	for (size_t i = 0; i < v->state.n; i++)
+		if (marks[i])
+			(void)vec_push(&v->routed, v->state.v[i].index);
+	free(marks);
 }
 
 /* Names that are labels as they are come first: nobody takes theirs. */
@@ -468,7 +566,7 @@ bool nic_inventory_end(struct nic_inventory *v)
 	bool changed = false;
 
 	v->in_state = false;
-	route_parents(v);
+	find_routed(v);
 	forget_seen(v);
 	if (v->state.n > 0)
 		qsort(v->state.v, v->state.n, sizeof(*v->state.v), compare_links);
@@ -503,7 +601,7 @@ static bool come_back(struct nic_inventory *v, struct nic_entry *e)
 	struct nic_hardware h;
 
 	e->nic.away = false;
-	if (e->nic.kind == NIC_HOST && e->nic.present && is_wanted(v, &e->here, &h))
+	if (e->nic.kind == NIC_HOST && e->nic.present && judge(v, &e->here, &h) == OFFERED)
 		(void)update_host(v, e, &e->here, &h);
 	else if (e->asked)
 		nic_entry_judge(v, e);

@@ -51,6 +51,12 @@ struct nic {
 /* `spec` is borrowed, and right (nic_spec_check()). `sysfs` is "/sys" but in tests. */
 struct nic_inventory *nic_inventory_new(const struct nic_spec *spec, const char *sysfs);
 void nic_inventory_free(struct nic_inventory *v); /* NULL allowed */
+/*
+ * `fn` comes once for each interface that would be a device, but is not offered because the node
+ * needs it: nic_inventory_is_routed().
+ */
+void nic_inventory_on_needed(struct nic_inventory *v, void (*fn)(void *arg, const char *interface),
+			     void *arg);
 
 /*
  * The whole state: nic_inventory_begin(), nic_inventory_link_set() of each link, the index of each
@@ -61,6 +67,8 @@ void nic_inventory_free(struct nic_inventory *v); /* NULL allowed */
 void nic_inventory_begin(struct nic_inventory *v);
 void nic_inventory_default_route(struct nic_inventory *v, int index);
 bool nic_inventory_end(struct nic_inventory *v);
+/* Instead of the end: the state cannot be had, and what was known stays. */
+void nic_inventory_cancel(struct nic_inventory *v);
 bool nic_inventory_link_set(struct nic_inventory *v, const struct rtnl_link *l);
 bool nic_inventory_link_gone(struct nic_inventory *v, int index);
 
@@ -78,6 +86,13 @@ bool nic_inventory_set_health(struct nic_inventory *v, const char *device, uint3
 			      const char *message);
 /* A link here is of ours (a veth's other end) and offered to nobody. Whether a device went. */
 bool nic_inventory_hide(struct nic_inventory *v, const char *interface);
+
+/*
+ * At the last state a default route led through the link: itself, what is on it (a VLAN, a
+ * macvlan), or the bridge or bond that it is a port of. Such a link is never offered, by whatever
+ * pattern it is asked for.
+ */
+bool nic_inventory_is_routed(const struct nic_inventory *v, int index);
 
 /* NULL: no such device. */
 const struct nic *nic_inventory_find(const struct nic_inventory *v, const char *device);

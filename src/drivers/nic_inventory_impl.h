@@ -35,7 +35,11 @@ struct nic_inventory {
 	VEC(struct nic_entry *) v; /* what is asked for, in its order; then the others by name */
 	VEC(struct nic_parent) parents; /* each that creates name, once */
 	VEC(struct nic_hidden) hidden;
-	VEC(int) routed; /* links that a default route leads through, and what those are on */
+	VEC(int) routes; /* indexes of the default routes between begin and end */
+	VEC(int) routed; /* sorted: nic_inventory_is_routed() */
+	VEC(int) told; /* links that on_needed was called for */
+	void (*on_needed)(void *arg, const char *interface); /* or NULL */
+	void *arg;
 	VEC(struct rtnl_link) state; /* links between begin and end */
 	bool in_state;
 	struct dp_device *devices; /* the last answer of nic_inventory_devices() */

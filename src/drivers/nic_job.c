@@ -16,11 +16,16 @@
 
 enum {
 	/*
-	 * When a namespace ends the kernel brings hardware back some time later. Wait so long for
-	 * it to be seen; then it was pulled out.
+	 * When a namespace ends, be it one that the pod made, the kernel brings hardware back some
+	 * time later. Who asked waits so long for it to be seen; then it is looked for at each
+	 * sweep; after some minutes it was pulled out.
 	 */
 	BACK_RETRY_MS = 100,
 	BACK_TRIES = 50,
+	BACK_SECONDS = 180,
+
+	/* So often the kernel may refuse to give an interface back from a sandbox that has ended. */
+	STUCK_TRIES = 3,
 };
 
 /* --- the queue ------------------------------------------------------------------------------- */
@@ -66,6 +71,26 @@ void nic_job_queue(struct nic_job *j)
 	list_push_back(&j->driver->jobs, &j->link);
 	if (may_run(j))
 		start(j);
+}
+
+void nic_job_move(struct nic_job *j, const char *pod_uid)
+{
+	struct nic_driver *d = j->driver;
+
+	j->pod_uid = arena_strdup(&j->arena, str_from(pod_uid));
+	j->running = false;
+	list_remove(&j->link);
+	/* Others have waited for it where it was. */
+	loop_defer(d->opts.loop, &d->turn);
+	nic_job_queue(j);
+}
+
+bool nic_job_is_busy(const struct nic_driver *d, const char *pod_uid)
+{
+	LIST_FOREACH (it, &d->jobs)
+		if (strcmp(LIST_ENTRY(it, struct nic_job, link)->pod_uid, pod_uid) == 0)
+			return true;
+	return false;
 }
 
 static void job_free(struct nic_job *j)
@@ -140,6 +165,11 @@ void nic_job_pick(struct nic_job *j, bool (*pick)(const struct nic_job *j, const
 
 /* --- common ---------------------------------------------------------------------------------- */
 
+static int64_t now(const struct nic_job *j)
+{
+	return clock_monotonic(loop_clock(j->driver->opts.loop));
+}
+
 static void fail(struct nic_job *j, const struct error *err)
 {
 	if (j->failure.code == ERR_OK)
@@ -160,7 +190,7 @@ static struct cni_exec_opts exec_opts(struct nic_job *j, enum cni_command comman
 				       .network = u->config.network,
 				       .container_id = u->container_id,
 				       .netns = u->netns,
-				       .ifname = u->interface,
+				       .ifname = u->cni_ifname,
 				       .path = path,
 				       .pod_uid = u->pod_uid,
 				       .pod_name = u->pod_name,
@@ -200,12 +230,15 @@ static void detached(struct nic_job *j)
 {
 	struct nic_driver *d = j->driver;
 	struct nic_use *u = j->uses[j->at];
+	struct nic_view *v = nic_view_of(u);
 
-	nic_view_close(nic_view_of(u));
+	nic_view_close(v);
+	v->ended = v->abandoned = false;
+	v->missing = 0;
 	nic_host_back(d, u);
 	nic_job_count(d);
 	log_use(d, LOG_LEVEL_INFO, "interface detached", u, j->interface, NULL);
-	nic_status_set(nic_view_of(u), "Detached", j->message);
+	nic_status_set(v, "Detached", j->message);
 	j->at++;
 	detach_next(j);
 }
@@ -221,26 +254,75 @@ static void detach_failed(struct nic_job *j, struct error *err)
 	detach_next(j);
 }
 
-/* 0, -ERR_UNAVAILABLE when it is to be tried again, or another failure. */
+/* It is not back, and is looked for by the sweep. The runtime may go on: only then it can come. */
+static void detach_left(struct nic_job *j, struct error *err)
+{
+	if (!j->ended)
+		fail(j, err);
+	j->at++;
+	detach_next(j);
+}
+
+/* It is neither here nor there. Lets go of the namespace, which is not where it is. */
+static int wait_for_it(struct nic_job *j, struct error *err)
+{
+	struct nic_use *u = j->uses[j->at];
+	struct nic_view *v = nic_view_of(u);
+
+	if (!v->missing && j->tries++ < BACK_TRIES)
+		return -ERR_UNAVAILABLE;
+	if (!v->missing) {
+		log_use(j->driver, LOG_LEVEL_WARN, "interface is not back yet", u, u->interface,
+			err);
+		v->missing = now(j);
+		nic_view_close(v);
+	}
+	if (now(j) - v->missing < BACK_SECONDS * CLOCK_SEC)
+		return -ERR_NOT_FOUND;
+	log_use(j->driver, LOG_LEVEL_WARN, "interface is nowhere to be found", u, u->interface,
+		err);
+	return nic_detach_forget(j->driver->attach, u, err);
+}
+
+/* Whatever a pod does to an interface must not keep its sandbox, and the namespace, for ever. */
+static bool is_hopeless(const struct nic_use *u)
+{
+	const struct nic_view *v = nic_view_of(u);
+
+	return u->stuck >= STUCK_TRIES && !v->abandoned && (v->ended || !nic_view_is_led_to(u));
+}
+
+static int abandon(struct nic_job *j, struct error *err)
+{
+	struct nic_use *u = j->uses[j->at];
+	struct nic_view *v = nic_view_of(u);
+
+	log_use(j->driver, LOG_LEVEL_WARN,
+		"interface cannot be taken back and is left to the end of its namespace", u,
+		u->interface, err);
+	nic_view_close(v);
+	v->abandoned = true;
+	v->missing = now(j);
+	return -ERR_NOT_FOUND;
+}
+
+/*
+ * 0; -ERR_UNAVAILABLE: it is to be tried again soon; -ERR_NOT_FOUND: it is left to the sweep; or
+ * another failure.
+ */
 static int detach_try(struct nic_job *j, struct error *err)
 {
 	struct nic_use *u = j->uses[j->at];
 	int fd = nic_view_namespace(u);
-	bool there = fd >= 0;
 	int r;
 
 	memcpy(j->interface, u->interface, sizeof(j->interface));
 	r = nic_detach(j->driver->attach, u, fd, err);
-
-	if (there)
+	if (fd >= 0)
 		(void)close(fd);
-	if (r != -ERR_NOT_FOUND)
-		return r;
-	if (!there && j->tries++ < BACK_TRIES)
-		return -ERR_UNAVAILABLE;
-	log_use(j->driver, LOG_LEVEL_WARN, "interface is nowhere to be found", u, u->interface,
-		err);
-	return nic_detach_forget(j->driver->attach, u, err);
+	if (r == -ERR_NOT_FOUND)
+		return wait_for_it(j, err);
+	return r < 0 && is_hopeless(u) ? abandon(j, err) : r;
 }
 
 static void detach_link(struct nic_job *j)
@@ -250,6 +332,8 @@ static void detach_link(struct nic_job *j)
 
 	if (r == -ERR_UNAVAILABLE)
 		loop_timer_start(&j->retry, BACK_RETRY_MS);
+	else if (r == -ERR_NOT_FOUND)
+		detach_left(j, &err);
 	else if (r < 0)
 		detach_failed(j, &err);
 	else
@@ -309,6 +393,7 @@ static void detach_next(struct nic_job *j)
 		return;
 	}
 	u = j->uses[j->at];
+	nic_view_of(u)->ended |= j->ended;
 	j->tries = 0;
 	if (u->config.cni && u->container_id)
 		detach_by_plugin(j);
@@ -327,11 +412,6 @@ void nic_job_detach(struct nic_job *j, const char *message, void (*then)(struct 
 /* --- into the pod ---------------------------------------------------------------------------- */
 
 static void attach_next(struct nic_job *j);
-
-static int64_t now(const struct nic_job *j)
-{
-	return clock_monotonic(loop_clock(j->driver->opts.loop));
-}
 
 /* Ends the chain at this use; what was done about it is the caller's to undo. */
 static void attach_failed(struct nic_job *j, struct error *err)
@@ -434,7 +514,9 @@ static void attach_next(struct nic_job *j)
 	}
 	u = j->uses[j->at];
 	j->began = now(j);
-	r = nic_attach_begin(d->attach, u, j->ns_fd, &err);
+	r = u->nic.kind == NIC_HOST ? nic_host_check(d, u->nic.interface, &err) : 0;
+	if (r == 0)
+		r = nic_attach_begin(d->attach, u, j->ns_fd, &err);
 	if (r == 0 && u->config.cni)
 		r = attach_by_plugin(j, &err);
 	else if (r == 0)

@@ -225,6 +225,7 @@ void nic_node_start(struct nic_node *w)
 				     .kubeconfig = w->kubeconfig,
 				     .root_dir = w->root,
 				     .cdi_dir = w->bin,
+				     .claim_cni = w->claim_cni ? w->claim_cni : "*",
 				     .spec = &w->spec };
 	struct grpc_channel_opts c = { 0 };
 	struct buf path = BUF_INIT(KIB);
@@ -343,7 +344,7 @@ void nic_node_say(struct nic_node *w, const char *target, int n, const char *suf
 		body, sizeof(body),
 		"{\"containerID\":\"c%d%s\",\"netns\":\"/proc/self/fd/%d\",\"ifname\":\"eth0\","
 		"\"podUID\":\"pod-uid-%d\",\"podName\":\"pod-%d\",\"podNamespace\":\"default\","
-		"\"path\":\"%s\"}",
+		"\"network\":\"pods\",\"path\":\"%s\"}",
 		n, suffix, NIC_NODE_POD_FD + n, n, n, w->bin);
 	nic_node_say_text(w, target, body);
 }

@@ -27,6 +27,7 @@ struct nic_node {
 	struct http_server *server;
 	struct nic_spec spec;
 	const char *patterns[1];
+	const char *claim_cni; /* of the driver; NULL: all */
 	struct nic_create creates[1];
 	struct nic_driver *driver;
 	struct grpc_channel *channel;

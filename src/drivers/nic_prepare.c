@@ -5,6 +5,8 @@
  */
 #include "drivers/nic_driver_impl.h"
 
+enum { GET_TIMEOUT_MS = 10000 }; /* well within the 45 s of the kubelet's call */
+
 static struct dp_claim_id id_of(const struct dp_claim *c)
 {
 	return (struct dp_claim_id){ .size = sizeof(struct dp_claim_id),
@@ -85,6 +87,15 @@ static const struct dp_consumer *sole_pod(struct nic_driver *d, struct dp_claim 
 
 /* --- a new use ------------------------------------------------------------------------------- */
 
+/* The list is made anew: `n` is none of it afterwards. */
+static int check_host(struct nic_driver *d, const struct nic *n, struct error *err)
+{
+	char interface[RTNL_NAME];
+
+	memcpy(interface, n->interface, sizeof(interface));
+	return nic_host_check(d, interface, err);
+}
+
 /* The device can be had; *ret_nic is it. */
 static int check_device(struct nic_driver *d, const struct dp_result *r, const struct nic **ret_nic,
 			struct error *err)
@@ -92,6 +103,7 @@ static int check_device(struct nic_driver *d, const struct dp_result *r, const s
 	const struct nic *n = nic_inventory_find(d->inventory, r->device);
 	const struct nic_use *u = nic_book_by_device(d->book, str_from(r->pool),
 						     str_from(r->device));
+	int failed;
 
 	if (r->admin)
 		return error_set(err, ERR_FORBIDDEN,
@@ -101,13 +113,15 @@ static int check_device(struct nic_driver *d, const struct dp_result *r, const s
 	if (u)
 		return error_set(err, ERR_CONFLICT, "%s is still in use by claim %s/%s of pod %s",
 				 r->device, u->claim_ns, u->claim_name, u->pod_name);
+	if (n && n->present && n->kind == NIC_HOST) {
+		failed = check_host(d, n, err);
+		if (failed < 0)
+			return failed;
+		n = nic_inventory_find(d->inventory, r->device);
+	}
 	if (!n || !n->present)
 		return error_set(err, ERR_NOT_FOUND, "%s is not on this node%s%s", r->device,
 				 n && n->message ? ": " : "", n && n->message ? n->message : "");
-	if (n->kind == NIC_HOST && nic_host_is_default(d, n->link.index))
-		return error_set(err, ERR_FORBIDDEN,
-				 "the node's default route leads through %s: it stays here",
-				 n->interface);
 	*ret_nic = n;
 	return 0;
 }
@@ -158,7 +172,7 @@ static int add(struct nic_driver *d, const struct dp_claim *c, const struct dp_r
 	fill(u, c, r, pod, n);
 	nic_view_new(d, u);
 	*ret_reason = "InvalidConfig";
-	result = nic_config_read(&u->arena, r, &u->config, err);
+	result = nic_config_read(&u->arena, r, d->opts.claim_cni, &u->config, err);
 	return result < 0 ? result : check_name(d, u, err);
 }
 
@@ -190,6 +204,7 @@ static int add_all(struct nic_driver *d, struct dp_claim *c, const struct dp_con
 
 /* --- again ----------------------------------------------------------------------------------- */
 
+/* What it was allowed when it was prepared it keeps. */
 static bool same_config(const struct nic_use *u, const struct dp_result *r)
 {
 	struct nic_config config;
@@ -197,7 +212,7 @@ static bool same_config(const struct nic_use *u, const struct dp_result *r)
 	bool same;
 
 	arena_init(&a, DRIVER_CLAIM_MAX);
-	same = nic_config_read(&a, r, &config, NULL) == 0 &&
+	same = nic_config_read(&a, r, "*", &config, NULL) == 0 &&
 	       json_equal(nic_config_tree(&u->config, &a), nic_config_tree(&config, &a));
 	arena_release(&a);
 	return same;
@@ -243,6 +258,10 @@ static int again(struct nic_driver *d, struct dp_claim *c, const struct dp_consu
 		if (!is_free(d, dp_claim_uid(c)))
 			return dp_claim_fail(c, "the claim's interfaces are in a pod, and it has "
 						"another allocation by now");
+		/* A job may be about to put them there. */
+		if (nic_job_is_busy(d, first->pod_uid))
+			return dp_claim_fail(c, "the claim has another allocation by now, and its "
+						"pod's sandbox is being made: try again");
 		forget(d, dp_claim_uid(c));
 		return add_all(d, c, pod);
 	}
@@ -254,15 +273,109 @@ static int again(struct nic_driver *d, struct dp_claim *c, const struct dp_consu
 	return 0;
 }
 
+static int go_on(struct nic_driver *d, struct dp_claim *c, const struct dp_consumer *pod)
+{
+	struct nic_use *first = nic_prepare_first(d, dp_claim_uid(c));
+
+	return first ? again(d, c, pod, first) : add_all(d, c, pod);
+}
+
+/* --- what the pod is ------------------------------------------------------------------------- */
+
+/* A job of the pod: its sandbox, and the claim's end, wait for it. */
+struct ask_pod {
+	struct nic_job job;
+	struct dp_claim *claim;
+	struct client_request get;
+};
+
+/* -ERR_FORBIDDEN: the pod that the claim is reserved for is in the node's own namespace. */
+static int check_pod(const struct client_answer *answer, const struct dp_claim *c,
+		     const struct dp_consumer *pod, struct error *err)
+{
+	struct json *tree = NULL;
+	struct arena a;
+	int r;
+
+	arena_init(&a, OBJECT_MAX * 32);
+	r = client_answer_tree(answer, &a, &tree, err);
+	if (r == 0 && str_eqz(json_text_at(json_getz(tree, "metadata"), "uid"), pod->uid) &&
+	    json_true_at(json_getz(tree, "spec"), "hostNetwork"))
+		r = error_set(err, ERR_FORBIDDEN,
+			      "pod %s/%s uses the node's network (hostNetwork): it has no "
+			      "namespace for an interface",
+			      dp_claim_namespace(c), pod->name);
+	arena_release(&a);
+	return r;
+}
+
+/* What the claim is reserved for was checked, and is as it was. */
+static int judge_pod(struct nic_driver *d, struct dp_claim *c, const struct client_answer *answer,
+		     const struct error *failure)
+{
+	const struct dp_consumer *pod = dp_claim_consumer(c, 0);
+	struct error err;
+	int r;
+
+	if (failure) {
+		err = *failure;
+		r = -ERR_UNAVAILABLE;
+	} else {
+		r = check_pod(answer, c, pod, &err);
+	}
+	if (r == -ERR_FORBIDDEN)
+		return nic_prepare_first(d, dp_claim_uid(c)) ?
+			       dp_claim_fail(c, err.msg) :
+			       refuse_all(d, c, "Refused", err.msg);
+	if (r < 0)
+		log_warn(d->opts.log, "pod is not known, and taken for one with its own network",
+			 LOG_Z("namespace", dp_claim_namespace(c)), LOG_Z("pod", pod->name),
+			 LOG_ERR(&err));
+	return go_on(d, c, pod);
+}
+
+static void on_pod(struct client_request *q, const struct client_answer *answer,
+		   const struct error *failure)
+{
+	struct ask_pod *ask = q->arg;
+	struct nic_driver *d = ask->job.driver;
+	struct dp_claim *c = ask->claim;
+	int r;
+
+	nic_job_end(&ask->job);
+	r = judge_pod(d, c, answer, failure);
+	if (r != DP_LATER)
+		dp_claim_done(c, r);
+}
+
+static void ask_pod_run(struct nic_job *j)
+{
+	struct ask_pod *ask = CONTAINER_OF(j, struct ask_pod, job);
+	const struct dp_claim *c = ask->claim;
+
+	ask->get = (struct client_request){ .on_done = on_pod,
+					    .arg = ask,
+					    .timeout_ms = GET_TIMEOUT_MS };
+	client_get(j->driver->driver->client, &ask->get, &j->driver->pods,
+		   str_from(dp_claim_namespace(c)), str_from(dp_claim_consumer(c, 0)->name));
+}
+
 int nic_prepare(void *arg, struct dp_claim *c)
 {
 	struct nic_driver *d = arg;
-	struct nic_use *first = nic_prepare_first(d, dp_claim_uid(c));
+	const struct nic_use *first = nic_prepare_first(d, dp_claim_uid(c));
 	const struct dp_consumer *pod = sole_pod(d, c);
+	struct ask_pod *ask;
 
 	if (!pod)
 		return -1;
-	return first ? again(d, c, pod, first) : add_all(d, c, pod);
+	if (first && strcmp(first->pod_uid, pod->uid) == 0)
+		return go_on(d, c, pod);
+	ask = nic_job_new(d, sizeof(*ask), pod->uid, ask_pod_run);
+	ask->claim = c;
+	ask->job.owed = true;
+	nic_job_queue(&ask->job);
+	return DP_LATER;
 }
 
 /* --- the opposite ---------------------------------------------------------------------------- */
@@ -308,7 +421,14 @@ static void unprepare_end(struct nic_job *j)
 
 static void unprepare_run(struct nic_job *j)
 {
+	const struct nic_use *first;
+
 	nic_job_pick(j, is_claims);
+	first = j->nuses > 0 ? j->uses[0] : NULL;
+	if (first && strcmp(first->pod_uid, j->pod_uid) != 0) {
+		nic_job_move(j, first->pod_uid);
+		return;
+	}
 	nic_job_detach(j, "the claim is unprepared", unprepare_end);
 }
 

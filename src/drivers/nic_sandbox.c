@@ -10,8 +10,9 @@
 
 struct sandbox {
 	struct nic_job job;
-	const char *container_id, *netns, *path;
+	const char *container_id, *netns, *path, *network;
 	const char *pod_name, *pod_ns;
+	uint64_t netns_id; /* ADD */
 	struct nic_second *second;
 	struct error why; /* ADD: what failed, before it was undone */
 	struct nic_use *culprit; /* and of which use; or NULL */
@@ -21,6 +22,7 @@ struct sandbox {
 /* One GC: the jobs of several pods. */
 struct collection {
 	struct arena arena;
+	const char *network;
 	const struct json *valid;
 	struct nic_ask *ask;
 	unsigned left; /* jobs, and one */
@@ -77,9 +79,11 @@ static bool is_in_place(const struct nic_job *j, const struct nic_use *u)
 	return is_containers(j, u) && u->state == NIC_ATTACHED && nic_view_of(u)->pod;
 }
 
+/* A container may have got another namespace, too. */
 static bool is_pods_old(const struct nic_job *j, const struct nic_use *u)
 {
-	return is_pods(j, u) && is_out(u) && !is_in_place(j, u);
+	return is_pods(j, u) && is_out(u) &&
+	       (!is_in_place(j, u) || u->netns_id != sandbox_of(j)->netns_id);
 }
 
 static bool is_pods_waiting(const struct nic_job *j, const struct nic_use *u)
@@ -163,21 +167,24 @@ static void add_attach(struct nic_job *j)
 		return;
 	}
 	nic_job_pick(j, is_pods_waiting);
-	for (size_t i = 0; i < j->nuses; i++)
+	for (size_t i = 0; i < j->nuses; i++) {
 		nic_use_set_sandbox(j->uses[i], s->container_id, s->netns, s->path);
+		nic_use_set_network(j->uses[i], s->network);
+	}
 	nic_job_attach(j, add_attached);
 }
 
 static void add_begin(struct nic_job *j)
 {
-	const struct sandbox *s = sandbox_of(j);
+	struct sandbox *s = sandbox_of(j);
 	struct error err;
 
 	if (!has_uses(j)) {
 		conclude(j);
 		return;
 	}
-	if (netns_open(s->netns, &j->ns_fd, &err) < 0) {
+	if (netns_open(s->netns, &j->ns_fd, &err) < 0 ||
+	    netns_id(j->ns_fd, &s->netns_id, &err) < 0) {
 		refuse(j, CNI_OTHER, err.msg);
 		return;
 	}
@@ -218,6 +225,7 @@ static void add_cancel(struct nic_job *j)
 
 static void del_run(struct nic_job *j)
 {
+	j->ended = true;
 	nic_job_pick(j, is_containers);
 	nic_job_detach(j, "the pod's sandbox has ended", conclude);
 }
@@ -228,9 +236,17 @@ static bool is_valid(const struct json *valid, const struct nic_use *u)
 	       json_find(valid, "containerID", str_from(u->container_id)) != NULL;
 }
 
+/* The list is of one network; what was added for another one, or for whichever, is not in it. */
+static bool is_networks(const struct nic_use *u, const char *network)
+{
+	return u->cni_network && strcmp(u->cni_network, network) == 0;
+}
+
 static bool is_pods_invalid(const struct nic_job *j, const struct nic_use *u)
 {
-	return is_pods(j, u) && is_out(u) && !is_valid(sandbox_of(j)->collection->valid, u);
+	const struct collection *c = sandbox_of(j)->collection;
+
+	return is_pods(j, u) && is_out(u) && is_networks(u, c->network) && !is_valid(c->valid, u);
 }
 
 static void collection_left(struct collection *c)
@@ -265,6 +281,7 @@ static void collect_cancel(struct nic_job *j)
 
 static void collect_run(struct nic_job *j)
 {
+	j->ended = true;
 	nic_job_pick(j, is_pods_invalid);
 	nic_job_detach(j, "the runtime does not know the pod's sandbox any more", collect_end);
 }
@@ -289,6 +306,7 @@ static void collect(struct nic_driver *d, struct nic_ask *ask, const struct nic_
 	if (q->valid)
 		(void)json_copy(&c->arena, q->valid, &valid, NULL);
 	c->valid = valid;
+	c->network = arena_strdup(&c->arena, str_from(q->network));
 	c->ask = ask;
 	c->left = 1;
 	list_init(&jobs);
@@ -351,6 +369,7 @@ static void ask_job(struct nic_driver *d, struct nic_ask *ask, const struct nic_
 
 	s->container_id = arena_strdup(a, str_from(q->container_id));
 	s->netns = arena_strdup(a, str_from(q->netns));
+	s->network = arena_strdup(a, str_from(q->network));
 	s->path = arena_strdup(a, str_from(d->opts.cni_path ? d->opts.cni_path : q->path));
 	s->pod_name = arena_strdup(a, str_from(q->pod_name));
 	s->pod_ns = arena_strdup(a, str_from(q->pod_namespace));
@@ -366,6 +385,34 @@ static const char *pod_of_container(const struct nic_driver *d, const struct nic
 		if (is_out(u) && u->container_id && strcmp(u->container_id, q->container_id) == 0)
 			return u->pod_uid;
 	return q->pod_uid;
+}
+
+/*
+ * A runtime that does not tell the pod's uid. By its name the pod is found when it has a use; else
+ * one that might be meant is a reason to refuse: a pod must not start without its interface.
+ */
+static void add_without_uid(struct nic_driver *d, struct nic_ask *ask, const struct nic_question *q)
+{
+	const char *uid = NULL;
+	bool several = false, possible = false;
+
+	for (const struct nic_use *u = NULL; (u = nic_book_next(d->book, u));) {
+		if (*q->pod_namespace && strcmp(u->claim_ns, q->pod_namespace) != 0)
+			continue;
+		possible |= *q->pod_namespace || !is_out(u);
+		if (!*q->pod_namespace || strcmp(u->pod_name, q->pod_name) != 0)
+			continue;
+		several |= uid && strcmp(uid, u->pod_uid) != 0;
+		uid = u->pod_uid;
+	}
+	if (uid && !several)
+		ask_job(d, ask, q, uid, add_run);
+	else if (possible)
+		nic_ask_refuse(ask, CNI_INVALID_ENVIRONMENT,
+			       "the runtime does not tell the pod's uid (K8S_POD_UID in CNI_ARGS), "
+			       "and network devices are prepared that may be this pod's");
+	else
+		nic_ask_answer(ask, NULL);
 }
 
 /* A runtime takes the node's network for down by this: the API server's state is no reason. */
@@ -385,7 +432,7 @@ void nic_sandbox_question(void *arg, struct nic_ask *ask, const struct nic_quest
 	switch (q->command) {
 	case CNI_ADD:
 		if (!*q->pod_uid)
-			nic_ask_answer(ask, NULL);
+			add_without_uid(d, ask, q);
 		else
 			ask_job(d, ask, q, q->pod_uid, add_run);
 		return;
@@ -441,14 +488,6 @@ static void sweep_run(struct nic_job *j)
 		       conclude);
 }
 
-static bool is_busy(const struct nic_driver *d, const struct nic_use *u)
-{
-	LIST_FOREACH (it, &d->jobs)
-		if (strcmp(LIST_ENTRY(it, struct nic_job, link)->pod_uid, u->pod_uid) == 0)
-			return true;
-	return false;
-}
-
 static void follow_again(struct nic_use *u)
 {
 	struct nic_view *v = nic_view_of(u);
@@ -469,7 +508,7 @@ void nic_sandbox_sweep(struct nic_driver *d)
 	struct nic_job *j;
 
 	for (struct nic_use *u = NULL; (u = nic_book_next(d->book, u));) {
-		if (!is_out(u) || is_busy(d, u))
+		if (!is_out(u) || nic_job_is_busy(d, u->pod_uid))
 			continue;
 		if (is_lost(u)) {
 			j = nic_job_new(d, sizeof(*j), u->pod_uid, sweep_run);

@@ -8,6 +8,11 @@
 
 enum { GET_TIMEOUT_MS = 10000 }; /* the runtime waits */
 
+struct other {
+	struct other *next;
+	const char *claim_uid;
+};
+
 struct nic_second {
 	struct nic_driver *driver;
 	struct arena arena;
@@ -15,6 +20,7 @@ struct nic_second {
 	struct client_request get;
 	const struct json *pod; /* in the arena */
 	const char *claim_uid; /* the one that is asked about */
+	struct other *others; /* what only has the name of one that the pod wants */
 	void (*done)(void *arg, const struct error *err);
 	void *arg;
 };
@@ -80,12 +86,21 @@ static int rewrite(struct hand_over *h, struct error *err)
 	return r;
 }
 
+static void hand_over_done(struct nic_job *j, const struct error *result)
+{
+	const struct hand_over *h = CONTAINER_OF(j, struct hand_over, job);
+	void (*done)(void *arg, const struct error *err) = h->done;
+	struct error err = *result;
+	void *arg = h->arg;
+
+	nic_job_end(j);
+	done(arg, err.code == ERR_OK ? NULL : &err);
+}
+
 static void hand_over_end(struct nic_job *j)
 {
 	struct hand_over *h = CONTAINER_OF(j, struct hand_over, job);
-	void (*done)(void *arg, const struct error *err) = h->done;
 	struct error err = j->failure;
-	void *arg = h->arg;
 
 	if (err.code == ERR_OK && rewrite(h, &err) == 0) {
 		for (size_t i = 0; i < j->nuses; i++) {
@@ -93,14 +108,24 @@ static void hand_over_end(struct nic_job *j)
 			nic_prepare_tell(j->uses[i]);
 		}
 	}
-	nic_job_end(j);
-	done(arg, err.code == ERR_OK ? NULL : &err);
+	hand_over_done(j, &err);
 }
 
+/* To whom it is to be handed over may have got it meanwhile, and waits for this. */
 static void hand_over_run(struct nic_job *j)
 {
+	const struct hand_over *h = CONTAINER_OF(j, struct hand_over, job);
+	const struct nic_use *first;
+
 	nic_job_pick(j, is_claims);
-	nic_job_detach(j, "the claim is reserved for another pod now", hand_over_end);
+	first = j->nuses > 0 ? j->uses[0] : NULL;
+	if (!first || strcmp(first->pod_uid, h->new_uid) == 0)
+		hand_over_done(j, &j->failure);
+	else if (strcmp(first->pod_uid, j->pod_uid) != 0)
+		nic_job_move(j, first->pod_uid);
+	else
+		nic_job_detach(j, "the claim is reserved for another pod now",
+			       hand_over_end);
 }
 
 void nic_second_hand_over(struct nic_use *u, const char *pod_name, const char *pod_uid, bool owed,
@@ -154,6 +179,24 @@ static void on_handed_over(void *arg, const struct error *err)
 		next_claim(s);
 }
 
+/* The one that is prepared is gone, and there may be a new one: that is another's affair. */
+static void pass_over(struct nic_second *s)
+{
+	struct other *o = ARENA_NEW(&s->arena, struct other);
+
+	*o = (struct other){ .next = s->others, .claim_uid = s->claim_uid };
+	s->others = o;
+	next_claim(s);
+}
+
+static bool is_passed_over(const struct nic_second *s, const char *claim_uid)
+{
+	for (const struct other *o = s->others; o; o = o->next)
+		if (strcmp(o->claim_uid, claim_uid) == 0)
+			return true;
+	return false;
+}
+
 static void judge_claim(struct nic_second *s, const struct json *claim)
 {
 	const struct json *consumers = json_pointer(claim, STR("/status/reservedFor"));
@@ -161,8 +204,8 @@ static void judge_claim(struct nic_second *s, const struct json *claim)
 	char sentence[512];
 	struct error err;
 
-	if (!u) {
-		next_claim(s);
+	if (!u || !str_eqz(json_text_at(json_getz(claim, "metadata"), "uid"), s->claim_uid)) {
+		pass_over(s);
 		return;
 	}
 	if (json_count(consumers) == 1 &&
@@ -183,7 +226,9 @@ static void on_claim(struct client_request *q, const struct client_answer *answe
 	struct json *tree = NULL;
 	struct error err;
 
-	if (failure) {
+	if (failure && failure->code == ERR_NOT_FOUND) {
+		pass_over(s);
+	} else if (failure) {
 		err = *failure;
 		(void)error_wrap(&err, -(int)err.code, "get the claim that pod %s/%s names", s->ns,
 				 s->pod_name);
@@ -216,7 +261,7 @@ static const struct nic_use *wanted(const struct nic_second *s)
 {
 	for (const struct nic_use *u = NULL; (u = nic_book_next(s->driver->book, u));)
 		if (strcmp(u->claim_ns, s->ns) == 0 && strcmp(u->pod_uid, s->pod_uid) != 0 &&
-		    pod_names(s->pod, u->claim_name))
+		    pod_names(s->pod, u->claim_name) && !is_passed_over(s, u->claim_uid))
 			return u;
 	return NULL;
 }

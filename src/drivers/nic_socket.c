@@ -43,9 +43,10 @@ int nic_socket_path(const char *root, const char *driver, struct buf *path, stru
 	return 0;
 }
 
-int nic_pods_path(const char *root, const char *driver, struct buf *path, struct error *err)
+int nic_marks_path(const char *root, const char *driver, const char *marks, struct buf *path,
+		   struct error *err)
 {
-	if (buf_printf(path, "%s/plugins/%s/pods", root, driver) < 0)
+	if (buf_printf(path, "%s/plugins/%s/%s", root, driver, marks) < 0)
 		return error_set(err, ERR_INVALID, "the root folder's path is too long");
 	return 0;
 }
@@ -168,6 +169,8 @@ static int read_valid(struct nic_ask *a, const struct json *body, struct error *
 {
 	const struct json *valid = json_getz(body, "valid");
 
+	if (!*a->question.network)
+		return error_set(err, ERR_BAD_REQUEST, "network: must be told");
 	if (!json_is(valid, JSON_ARRAY))
 		return error_set(err, ERR_BAD_REQUEST, "valid: must be a list");
 	JSON_FOREACH (it, valid)
@@ -191,6 +194,7 @@ static int read_question(struct nic_ask *a, struct str text, struct error *err)
 		{ "podUID", &q->pod_uid },
 		{ "podName", &q->pod_name },
 		{ "podNamespace", &q->pod_namespace },
+		{ "network", &q->network },
 	};
 	struct json *body = NULL;
 	int r = 0;

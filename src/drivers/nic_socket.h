@@ -2,14 +2,18 @@
  * nic_socket - where the CNI plugin (`devplane cni`) asks the net driver: HTTP on a unix socket.
  *
  * ROOT/plugins/DRIVER/cni.sock, root's alone. POST /add, /del, /check and /gc, GET /status; the
- * body is {"containerID", "netns", "ifname", "podUID", "podName", "podNamespace", "path"}, all
- * strings, each may be left out (gc: {"valid": [{"containerID", "ifname"}, ..]}). 200 with
- * {"interfaces": [{"name", "mac", "ips": [..]}, ..]}; else {"code": CNI's, "message": ".."} with
- * an HTTP status that is not 200. GET /devices lists what the driver has.
+ * body is {"containerID", "netns", "ifname", "network", "podUID", "podName", "podNamespace",
+ * "path"}, all strings, each may be left out; "network" is the name of the configuration. gc:
+ * {"network": .., "valid": [{"containerID", "ifname"}, ..]}, both wanted: what was added for that
+ * network and is not in the list goes. 200 with {"interfaces": [{"name", "mac", "ips": [..]}, ..]};
+ * else {"code": CNI's, "message": ".."} with an HTTP status that is not 200. GET /devices lists
+ * what the driver has.
  *
  * Whether a pod has claims of this driver can also be told without the driver: ROOT/plugins/
  * DRIVER/pods/POD-UID is there from before a claim of the pod is prepared until after it is
- * unprepared. So pods that want nothing of it start while the driver is away, and the others wait.
+ * unprepared, and so is namespaces/NAMESPACE while any claim of the namespace is: a second pod may
+ * want that one, which only the driver can find out. So pods of other namespaces, which want
+ * nothing of it, start while the driver is away, and the others wait.
  * Threads: the loop's.
  */
 #ifndef DRIVERS_NIC_SOCKET_H
@@ -23,15 +27,22 @@ struct loop;
 struct nic_ask;
 struct nic_socket;
 
-/* The socket's path, and the folder of marks by pod uid. -ERR_INVALID: too long for the kernel. */
+/* Folders of marks, in the driver's. */
+#define NIC_MARKS_PODS       "pods"
+#define NIC_MARKS_NAMESPACES "namespaces"
+
+/* The socket's path. -ERR_INVALID: too long for the kernel. */
 int nic_socket_path(const char *root, const char *driver, struct buf *path, struct error *err);
-int nic_pods_path(const char *root, const char *driver, struct buf *path, struct error *err);
+/* A folder of marks. */
+int nic_marks_path(const char *root, const char *driver, const char *marks, struct buf *path,
+		   struct error *err);
 
 /* One question; text lives until it is answered. No text is NULL. */
 struct nic_question {
 	enum cni_command command; /* ADD, DEL, CHECK, STATUS, GC */
 	const char *container_id, *netns, *ifname, *path; /* "" when not told; DEL: netns may be */
 	const char *pod_uid, *pod_name, *pod_namespace; /* "" when not told */
+	const char *network; /* the configuration's name; "" when not told; GC: it is */
 	const struct json *valid; /* GC: a list of objects; else NULL */
 };
 

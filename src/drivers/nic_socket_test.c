@@ -238,7 +238,8 @@ static void a_question_has_all_that_the_asker_says(void **state)
 
 	say(w, "POST", "/add",
 	    "{\"containerID\":\"c1\",\"netns\":\"/var/run/netns/x\",\"ifname\":\"eth0\","
-	    "\"podUID\":\"u\",\"podName\":\"p\",\"podNamespace\":\"ns\",\"path\":\"/a:/b\"}");
+	    "\"podUID\":\"u\",\"podName\":\"p\",\"podNamespace\":\"ns\",\"path\":\"/a:/b\","
+	    "\"network\":\"blue\"}");
 	wait_until(w, is_asked);
 	q = w->questions[0];
 	assert_int_equal(q->command, CNI_ADD);
@@ -249,6 +250,7 @@ static void a_question_has_all_that_the_asker_says(void **state)
 	assert_string_equal(q->pod_uid, "u");
 	assert_string_equal(q->pod_name, "p");
 	assert_string_equal(q->pod_namespace, "ns");
+	assert_string_equal(q->network, "blue");
 	assert_null(q->valid);
 	nic_ask_answer(w->asks[0], NULL);
 	expect(w, 200, "{\"interfaces\":[]}\n");
@@ -287,8 +289,10 @@ static void gc_has_its_list(void **state)
 {
 	struct world *w = *state;
 
-	say(w, "POST", "/gc", "{\"valid\":[{\"containerID\":\"c1\",\"ifname\":\"eth0\"}]}");
+	say(w, "POST", "/gc",
+	    "{\"network\":\"n\",\"valid\":[{\"containerID\":\"c1\",\"ifname\":\"eth0\"}]}");
 	wait_until(w, is_asked);
+	assert_string_equal(w->questions[0]->network, "n");
 	assert_int_equal(json_count(w->questions[0]->valid), 1);
 	assert_true(str_eqz(json_text_at(json_at(w->questions[0]->valid, 0), "containerID"), "c1"));
 	nic_ask_answer(w->asks[0], NULL);
@@ -307,9 +311,13 @@ static void bad_questions_reach_nobody(void **state)
 		  "{\"code\":6,\"message\":\"netns: must be text\"}\n", 400 },
 		{ "POST", "/del", "{\"podUID\":\"a\\u0000b\"}",
 		  "{\"code\":6,\"message\":\"podUID: must be text\"}\n", 400 },
-		{ "POST", "/gc", "{}", "{\"code\":6,\"message\":\"valid: must be a list\"}\n",
-		  400 },
-		{ "POST", "/gc", "{\"valid\":[{\"containerID\":\"c1\"}]}",
+		{ "POST", "/gc", "{\"network\":\"n\"}",
+		  "{\"code\":6,\"message\":\"valid: must be a list\"}\n", 400 },
+		{ "POST", "/gc", "{\"network\":\"n\",\"valid\":null}",
+		  "{\"code\":6,\"message\":\"valid: must be a list\"}\n", 400 },
+		{ "POST", "/gc", "{\"valid\":[]}",
+		  "{\"code\":6,\"message\":\"network: must be told\"}\n", 400 },
+		{ "POST", "/gc", "{\"network\":\"n\",\"valid\":[{\"containerID\":\"c1\"}]}",
 		  "{\"code\":6,\"message\":\"valid: must be a list of {\\\"containerID\\\", "
 		  "\\\"ifname\\\"}\"}\n",
 		  400 },
@@ -423,7 +431,7 @@ static void a_path_that_the_kernel_does_not_take_is_refused(void **state UNUSED)
 	root[sizeof(root) - 1] = 0;
 	assert_int_equal(nic_socket_path(root, "d", &path, &err), -ERR_INVALID);
 	buf_clear(&path);
-	assert_int_equal(nic_pods_path("/r", "d", &path, &err), 0);
+	assert_int_equal(nic_marks_path("/r", "d", NIC_MARKS_PODS, &path, &err), 0);
 	assert_string_equal(path.p, "/r/plugins/d/pods");
 }
 

@@ -30,10 +30,10 @@ static const struct rtnl_ip *missing_ip(const struct nic_use *u, const struct ni
 const char *nic_status_judge(const struct nic_use *u, const struct nic_seen *s,
 			     char message[static 512])
 {
-	const char *name = s->there ? s->link.name : u->interface;
 	const struct rtnl_ip *ip;
-	char text[RTNL_IP_TEXT];
+	char text[RTNL_IP_TEXT], name[RTNL_NAME_TEXT];
 
+	rtnl_name_print(s->there ? s->link.name : u->interface, name);
 	if (!s->there) {
 		(void)snprintf(message, 512, "%s is no longer in the pod's namespace", name);
 		return "InterfaceGone";
@@ -99,23 +99,45 @@ static int print_data(struct buf *out, const struct nic_view *v, bool with_resul
 }
 
 /* A plugin's result may be larger than an entry can be; then it goes without. */
-static void make_data(struct buf *out, const struct nic_view *v)
+static const char *make_data(struct buf *out, const struct nic_view *v)
 {
-	if (print_data(out, v, true) < 0)
-		(void)print_data(out, v, false);
+	if (print_data(out, v, true) == 0 || print_data(out, v, false) == 0)
+		return out->p;
+	return NULL;
 }
 
 /* --- the entry ------------------------------------------------------------------------------- */
 
-static void say(struct nic_driver *d, const struct dp_claim_id *id,
-		const struct dp_device_status *s)
+static void complain(const struct nic_driver *d, const struct dp_claim_id *id, const char *device,
+		     const char *message)
+{
+	log_warn(d->opts.log, "status cannot be told in full", LOG_Z("namespace", id->ns),
+		 LOG_Z("claim", id->name), LOG_Z("device", device), LOG_Z("error", message));
+}
+
+/*
+ * What the entry is refused for may be another's work, the pod's: then it goes without all that
+ * comes from there, so that Ready at least is told. *told (or NULL): so it was the last time.
+ */
+static void say(struct nic_driver *d, const struct dp_claim_id *id, struct dp_device_status *s,
+		struct dp_condition *c, bool *told)
 {
 	char message[512];
+	bool refused;
 
-	if (dp_driver_set_status(d->driver, id, s, message, sizeof(message)) < 0)
-		log_warn(d->opts.log, "status cannot be told", LOG_Z("namespace", id->ns),
-			 LOG_Z("claim", id->name), LOG_Z("device", s->device),
-			 LOG_Z("error", message));
+	refused = dp_driver_set_status(d->driver, id, s, message, sizeof(message)) < 0;
+	if (refused && (!told || !*told))
+		complain(d, id, s->device, message);
+	if (told)
+		*told = refused;
+	if (!refused)
+		return;
+	s->data = s->interface_name = s->hardware_address = NULL;
+	s->nips = 0;
+	if (dp_driver_set_status(d->driver, id, s, NULL, 0) < 0) {
+		c->message = "more cannot be told";
+		(void)dp_driver_set_status(d->driver, id, s, NULL, 0);
+	}
 }
 
 static struct dp_condition ready(const char *reason, const char *message)
@@ -145,8 +167,7 @@ static void send_entry(struct nic_view *v, const char *reason, const char *messa
 	char texts[NIC_IPS_MAX][RTNL_IP_TEXT], mac[RTNL_MAC_TEXT];
 	const char *ips[NIC_IPS_MAX];
 
-	make_data(&data, v);
-	s.data = data.p;
+	s.data = make_data(&data, v);
 	if (v->pod && v->seen.there) {
 		for (; s.nips < v->seen.nips; s.nips++) {
 			rtnl_ip_print(&v->seen.ips[s.nips], texts[s.nips]);
@@ -154,10 +175,12 @@ static void send_entry(struct nic_view *v, const char *reason, const char *messa
 		}
 		rtnl_mac_print(&v->seen.link.mac, mac);
 		s.ips = ips;
-		s.interface_name = v->seen.link.name;
+		/* What is no text cannot be shown; the message has it in another form. */
+		if (rtnl_name_is_text(v->seen.link.name))
+			s.interface_name = v->seen.link.name;
 		s.hardware_address = mac[0] ? mac : NULL;
 	}
-	say(v->driver, &id, &s);
+	say(v->driver, &id, &s, &c, &v->untold);
 }
 
 static void send_health(struct nic_view *v, const char *reason, const char *message)
@@ -210,17 +233,18 @@ void nic_status_refuse(struct nic_driver *d, const struct dp_claim *c, const str
 				      .conditions = &condition,
 				      .nconditions = 1 };
 
-	say(d, &id, &s);
+	say(d, &id, &s, &condition, NULL);
 }
 
 void nic_status_interface(const struct nic_use *u, const struct nic_seen *s,
 			  struct json_writer *out)
 {
-	char text[MAX(RTNL_IP_TEXT, RTNL_MAC_TEXT)];
+	char text[MAX(RTNL_IP_TEXT, RTNL_MAC_TEXT)], name[RTNL_NAME_TEXT];
 
+	rtnl_name_print(s->there ? s->link.name : u->interface, name);
 	rtnl_mac_print(&s->link.mac, text);
 	json_writer_begin_object(out);
-	put(out, "name", s->there ? s->link.name : u->interface);
+	put(out, "name", name);
 	put(out, "mac", text);
 	json_writer_keyz(out, "ips");
 	json_writer_begin_array(out);

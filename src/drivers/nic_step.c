@@ -59,11 +59,25 @@ int nic_step_save(struct nic_attach *t, struct nic_use *u, enum nic_state state,
 	int failed = step(t, err);
 
 	u->state = state;
+	if (failed == 0 && state == NIC_ATTACHING)
+		failed = nic_use_check(u, err);
 	if (failed == 0)
 		failed = nic_book_save(t->book, err);
 	if (failed < 0)
 		u->state = before;
 	return failed;
+}
+
+int nic_step_altname(struct nic_attach *t, struct rtnl *r, int index, const char *name, bool add,
+		     struct error *err)
+{
+	int failed = step(t, err);
+
+	if (failed < 0)
+		return failed;
+	failed = add ? rtnl_altname_add(r, index, name, err)
+		     : rtnl_altname_delete(r, index, name, err);
+	return !add && failed == -ERR_NOT_FOUND ? 0 : failed;
 }
 
 int nic_link_named(struct rtnl *r, const char *name, struct rtnl_link *ret_link, struct error *err)
@@ -88,6 +102,8 @@ void nic_use_clear(struct nic_use *u)
 {
 	u->netns_id = 0;
 	u->index = u->parent = 0;
-	u->interface[0] = u->peer[0] = u->master[0] = 0;
+	u->interface[0] = u->peer[0] = u->master[0] = u->cni_ifname[0] = 0;
+	u->naltnames = 0;
+	u->stuck = 0;
 	u->before = (struct rtnl_link){ 0 };
 }

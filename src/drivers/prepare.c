@@ -15,7 +15,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/boot.h"
 #include "base/folder.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -437,16 +437,6 @@ void unprepare_call(struct prepare *p, struct grpc_call *call, const void *reque
 }
 
 /* --- life --------------------------------------------------------------------------------- */
-
-static char *boot_id(void)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT(KIB);
-
-	(void)file_read("/proc/sys/kernel/random/boot_id", &text, NULL);
-	while (text.n > 0 && text.p[text.n - 1] == '\n')
-		text.n--;
-	return str_dup(buf_str(&text));
-}
 
 static void add_metrics(struct prepare *p)
 {

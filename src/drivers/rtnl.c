@@ -48,7 +48,6 @@ int rtnl_open(int ns_fd, struct rtnl **ret_rtnl, struct error *err)
 	set_options(fd);
 	r = XNEW(struct rtnl);
 	r->fd = fd;
-	r->received = xmalloc(RTNL_RECEIVE);
 	*ret_rtnl = r;
 	return 0;
 }
@@ -58,7 +57,6 @@ void rtnl_close(struct rtnl *r)
 	if (!r)
 		return;
 	(void)close(r->fd);
-	free(r->received);
 	free(r);
 }
 
@@ -108,21 +106,58 @@ static int send_request(struct rtnl *r, struct rtnl_request *q, struct error *er
 	do
 		n = sendto(r->fd, m, m->nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel));
 	while (n < 0 && errno == EINTR);
+	r->hung = n < 0 && errno == EAGAIN;
 	return n < 0 ? refuse(err, &(struct rtnl_verdict){ .errnum = errno }) : 0;
 }
 
-int rtnl_receive(int fd, char *buffer, struct str *ret_text)
+void rtnl_buffer_init(struct rtnl_buffer *b)
+{
+	b->large = NULL;
+	b->size = 0;
+}
+
+void rtnl_buffer_release(struct rtnl_buffer *b)
+{
+	free(b->large);
+}
+
+/* Room for the datagram that is the next one; or the failure to receive it. */
+static int make_room(int fd, struct rtnl_buffer *b, struct iovec *ret_room)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, NULL, 0, MSG_PEEK | MSG_TRUNC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno;
+	*ret_room = (struct iovec){ b->bytes, RTNL_RECEIVE };
+	if (n <= RTNL_RECEIVE || n > RTNL_RECEIVE_MAX)
+		return 0;
+	if ((size_t)n > b->size) {
+		free(b->large);
+		b->size = (size_t)n;
+		b->large = xmalloc(b->size);
+	}
+	*ret_room = (struct iovec){ b->large, b->size };
+	return 0;
+}
+
+int rtnl_receive(int fd, struct rtnl_buffer *b, struct str *ret_text)
 {
 	struct sockaddr_nl from;
-	struct iovec iov = { buffer, RTNL_RECEIVE };
+	struct iovec iov;
 	ssize_t n;
 
 	for (;;) {
+		int errnum = make_room(fd, b, &iov);
 		struct msghdr h = { .msg_name = &from,
 				    .msg_namelen = sizeof(from),
 				    .msg_iov = &iov,
 				    .msg_iovlen = 1 };
 
+		if (errnum)
+			return errnum;
 		n = recvmsg(fd, &h, 0);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -132,7 +167,7 @@ int rtnl_receive(int fd, char *buffer, struct str *ret_text)
 			continue;
 		if (h.msg_flags & MSG_TRUNC)
 			return EMSGSIZE;
-		*ret_text = str_of(buffer, (size_t)n);
+		*ret_text = str_of(iov.iov_base, (size_t)n);
 		return 0;
 	}
 }
@@ -160,16 +195,19 @@ static void take_messages(struct rtnl *r, struct exchange *x, struct str text)
 
 static int exchange(struct rtnl *r, struct rtnl_request *q, struct exchange *x, struct error *err)
 {
+	CLEANUP(rtnl_buffer_release) struct rtnl_buffer received;
 	struct str text;
 	int rc;
 
+	rtnl_buffer_init(&received);
 	rc = send_request(r, q, err);
 	if (rc < 0)
 		return rc;
 	while (!x->over) {
-		int errnum = rtnl_receive(r->fd, r->received, &text);
+		int errnum = rtnl_receive(r->fd, &received, &text);
 
-		if (errnum == EAGAIN)
+		r->hung = errnum == EAGAIN;
+		if (r->hung)
 			return error_set_errno(err, ERR_TIMEOUT, ETIMEDOUT, "no answer in %d s",
 					       ANSWER_SECONDS);
 		if (errnum)
@@ -226,8 +264,8 @@ void rtnl_label(struct rtnl *r, int index, char out[static RTNL_LABEL])
 {
 	struct rtnl_link l;
 
-	if (rtnl_link_by_index(r, index, &l, NULL) == 0)
-		(void)snprintf(out, RTNL_LABEL, "%s", l.name);
+	if (!r->hung && rtnl_link_by_index(r, index, &l, NULL) == 0)
+		rtnl_name_print(l.name, out);
 	else
 		(void)snprintf(out, RTNL_LABEL, "interface %d", index);
 }

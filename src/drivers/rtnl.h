@@ -25,6 +25,7 @@ enum {
 	RTNL_NAME = 16, /* IFNAMSIZ: an interface's name with its NUL */
 	RTNL_KIND = 32,
 	RTNL_MAC = 32, /* MAX_ADDR_LEN */
+	RTNL_ALTNAME = 128, /* ALTIFNAMSIZ: another name, with its NUL */
 };
 
 struct rtnl_mac {
@@ -118,6 +119,15 @@ struct rtnl_change {
 int rtnl_link_change(struct rtnl *r, int index, const struct rtnl_change *c, struct error *err);
 
 /*
+ * Other names that a link has beside its own; a move takes them along, and fails when one of them
+ * is taken there. `each` is called as with lists. Names may be any bytes but NUL.
+ */
+int rtnl_altnames(struct rtnl *r, int index, int (*each)(void *arg, const char *name), void *arg,
+		  struct error *err);
+int rtnl_altname_add(struct rtnl *r, int index, const char *name, struct error *err);
+int rtnl_altname_delete(struct rtnl *r, int index, const char *name, struct error *err);
+
+/*
  * Whether the kernel can make links of this kind: 0, or why not. Tries with one of its own in a
  * namespace of its own, so nothing is to be seen of it.
  */
@@ -139,7 +149,7 @@ int rtnl_route_add(struct rtnl *r, const struct rtnl_route *t, struct error *err
 
 /* --- text --------------------------------------------------------------------------------- */
 
-enum { RTNL_IP_TEXT = 64, RTNL_MAC_TEXT = 3 * RTNL_MAC };
+enum { RTNL_IP_TEXT = 64, RTNL_MAC_TEXT = 3 * RTNL_MAC, RTNL_NAME_TEXT = 4 * RTNL_NAME };
 
 /* "192.0.2.5/24", "2001:db8::5/64": the canonical form that the API server wants. */
 void rtnl_ip_print(const struct rtnl_ip *ip, char out[static RTNL_IP_TEXT]);
@@ -157,6 +167,10 @@ bool rtnl_mac_equal(const struct rtnl_mac *a, const struct rtnl_mac *b);
 
 /* What the kernel takes as a name: 1 to 15 bytes, no '/', ':' or space, not "." or "..". */
 bool rtnl_name_is_valid(struct str name);
+/* And text as well: whoever owns the namespace may have taken bytes that are no UTF-8. */
+bool rtnl_name_is_text(const char *name);
+/* For people: as it is, or, when it is no text, with all that is not ASCII as "\xff". */
+void rtnl_name_print(const char *name, char out[static RTNL_NAME_TEXT]);
 
 DEFINE_CLEANUP(rtnl_close, struct rtnl *);
 

@@ -8,6 +8,7 @@
 #include <libmnl/libmnl.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/vec.h"
@@ -171,6 +172,70 @@ int rtnl_link_change(struct rtnl *r, int index, const struct rtnl_change *c, str
 	describe(c, &what);
 	text = str_skip(buf_str(&what), 2);
 	return error_wrap(err, rc, "change %s (%.*s)", label, STR_ARG(text));
+}
+
+/* --- other names -------------------------------------------------------------------------- */
+
+struct altnames {
+	struct arena arena;
+	VEC(const char *) list;
+};
+
+static void take_altname(void *arg, struct str name)
+{
+	struct altnames *z = arg;
+
+	if (name.n > 0 && name.n < RTNL_ALTNAME)
+		(void)vec_push(&z->list, arena_strdup(&z->arena, name));
+}
+
+static void take_altnames(void *arg, const struct nlmsghdr *m)
+{
+	rtnl_message_altnames(m, take_altname, arg);
+}
+
+int rtnl_altnames(struct rtnl *r, int index, int (*each)(void *arg, const char *name), void *arg,
+		  struct error *err)
+{
+	struct altnames z;
+	struct rtnl_request q;
+	int rc;
+
+	arena_init(&z.arena, SIZE_MAX);
+	vec_init(&z.list, RTNL_LIST_MAX);
+	rtnl_request_link_by_index(&q, index);
+	rc = rtnl_ask(r, &q, take_altnames, &z, err);
+	if (rc < 0)
+		rc = error_wrap(err, rc, "interface %d", index);
+	for (size_t i = 0; i < z.list.n && rc >= 0; i++)
+		rc = each(arg, z.list.v[i]);
+	vec_release(&z.list);
+	arena_release(&z.arena);
+	return MIN(rc, 0);
+}
+
+static int change_altname(struct rtnl *r, int index, const char *name, bool add, struct error *err)
+{
+	struct rtnl_request q;
+	char label[RTNL_LABEL];
+	int rc;
+
+	rtnl_request_altname(&q, index, name, add);
+	rc = rtnl_ask(r, &q, NULL, NULL, err);
+	if (rc >= 0)
+		return 0;
+	rtnl_label(r, index, label);
+	return error_wrap(err, rc, "%s another name of %s", add ? "add" : "remove", label);
+}
+
+int rtnl_altname_add(struct rtnl *r, int index, const char *name, struct error *err)
+{
+	return change_altname(r, index, name, true, err);
+}
+
+int rtnl_altname_delete(struct rtnl *r, int index, const char *name, struct error *err)
+{
+	return change_altname(r, index, name, false, err);
 }
 
 /* --- probing ------------------------------------------------------------------------------ */

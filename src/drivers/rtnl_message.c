@@ -161,6 +161,27 @@ bool rtnl_message_read_link(const struct nlmsghdr *m, struct rtnl_link *ret_link
 	return true;
 }
 
+void rtnl_message_altnames(const struct nlmsghdr *m, void (*each)(void *arg, struct str name),
+			   void *arg)
+{
+	const struct nlattr *tb[IFLA_PROP_LIST + 1] = { 0 };
+	const struct nlattr *list, *attr;
+
+	if ((m->nlmsg_type != RTM_NEWLINK && m->nlmsg_type != RTM_DELLINK) ||
+	    !sort_message(m, sizeof(struct ifinfomsg), tb, ARRAY_SIZE(tb)))
+		return;
+	list = tb[IFLA_PROP_LIST];
+	if (!list)
+		return;
+	mnl_attr_for_each_payload(mnl_attr_get_payload(list), mnl_attr_get_payload_len(list))
+	{
+		const char *text = mnl_attr_get_payload(attr);
+
+		if (mnl_attr_get_type(attr) == IFLA_ALT_IFNAME)
+			each(arg, str_of(text, strnlen(text, mnl_attr_get_payload_len(attr))));
+	}
+}
+
 /* --- addresses -------------------------------------------------------------------------- */
 
 static size_t ip_bytes(uint8_t family)

@@ -22,6 +22,10 @@ const struct nlmsghdr *rtnl_message_next(struct str *rest);
  */
 bool rtnl_message_read_link(const struct nlmsghdr *m, struct rtnl_link *ret_link);
 
+/* Of such a message: the link's other names, each as a text without NUL. */
+void rtnl_message_altnames(const struct nlmsghdr *m, void (*each)(void *arg, struct str name),
+			   void *arg);
+
 /* RTM_NEWADDR and RTM_DELADDR, IPv4 or IPv6. */
 bool rtnl_message_read_address(const struct nlmsghdr *m, struct rtnl_address *ret_address);
 

@@ -170,6 +170,17 @@ void rtnl_request_link_change(struct rtnl_request *q, int index, const struct rt
 		put(q, IFLA_ADDRESS, c->mac->bytes, c->mac->n);
 }
 
+void rtnl_request_altname(struct rtnl_request *q, int index, const char *name, bool add)
+{
+	struct nlattr *list;
+
+	(void)begin_link(q, add ? RTM_NEWLINKPROP : RTM_DELLINKPROP,
+			 add ? NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL : NLM_F_ACK, index);
+	list = nest(q, IFLA_PROP_LIST);
+	put_text(q, IFLA_ALT_IFNAME, name);
+	end_nest(q, list);
+}
+
 /* --- addresses -------------------------------------------------------------------------- */
 
 static size_t ip_bytes(uint8_t family)

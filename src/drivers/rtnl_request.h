@@ -31,6 +31,7 @@ void rtnl_request_link_by_index(struct rtnl_request *q, int index);
 void rtnl_request_link_add(struct rtnl_request *q, const struct rtnl_new_link *l);
 void rtnl_request_link_delete(struct rtnl_request *q, int index);
 void rtnl_request_link_change(struct rtnl_request *q, int index, const struct rtnl_change *c);
+void rtnl_request_altname(struct rtnl_request *q, int index, const char *name, bool add);
 
 /*
  * IPv6 addresses are added with IFA_F_NODAD, whatever the flags say: one that was ordered is used

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
@@ -20,7 +21,7 @@
 
 #include "base/mem.h"
 #include "drivers/netns.h"
-#include "drivers/rtnl.h"
+#include "drivers/rtnl_impl.h"
 
 struct world {
 	struct rtnl *host, *pod; /* sockets in the two namespaces */
@@ -245,6 +246,35 @@ static int count_link(void *arg, const struct rtnl_link *l)
 	assert_int_equal(rtnl_link_by_index(s->r, l->index, &again, NULL), 0);
 	assert_string_equal(again.name, l->name);
 	return 0;
+}
+
+/* Nothing that the kernel answers arrives. */
+static void make_deaf(struct rtnl *r)
+{
+	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog all = { .len = 1, .filter = &drop };
+	struct timeval soon = { .tv_usec = 1000 };
+
+	assert_int_equal(setsockopt(r->fd, SOL_SOCKET, SO_ATTACH_FILTER, &all, sizeof(all)), 0);
+	assert_int_equal(setsockopt(r->fd, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon)), 0);
+}
+
+static void a_kernel_that_hangs_is_waited_for_once(void **state)
+{
+	struct world *w = *state;
+	uint32_t before = w->host->sequence;
+	int none = 0;
+
+	make_deaf(w->host);
+	assert_int_equal(rtnl_link_delete(w->host, 1, &w->err), -ERR_TIMEOUT);
+	assert_memory_equal(w->err.msg, "delete interface 1: no answer", 29);
+	assert_int_equal(w->host->sequence, before + 1);
+	/* It may come to itself. */
+	assert_int_equal(setsockopt(w->host->fd, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none)),
+			 0);
+	assert_true(has_link(w->host, "lo"));
+	assert_true(rtnl_link_delete(w->host, 1, &w->err) < 0);
+	assert_memory_equal(w->err.msg, "delete lo: ", 11);
 }
 
 static void five_hundred_links_are_listed(void **state)
@@ -587,6 +617,81 @@ static void what_is_no_network_namespace_is_refused(void **state)
 	assert_int_equal(netns_id(9999, &(uint64_t){ 0 }, &w->err), -ERR_INVALID);
 }
 
+struct names {
+	unsigned n;
+	char last[RTNL_ALTNAME];
+};
+
+static int count_name(void *arg, const char *name)
+{
+	struct names *z = arg;
+
+	(void)snprintf(z->last, sizeof(z->last), "%s", name);
+	z->n++;
+	return 0;
+}
+
+static struct names names_of(struct world *w, struct rtnl *r, int index)
+{
+	struct names z = { 0 };
+
+	if (rtnl_altnames(r, index, count_name, &z, &w->err) < 0)
+		fail_msg("%s", w->err.msg);
+	return z;
+}
+
+static void other_names_are_given_move_along_and_are_taken(void **state)
+{
+	struct world *w = *state;
+	struct rtnl_change move = { .set_ns = true, .ns_fd = w->pod_ns };
+	int index;
+
+	add_veth(w, "a", "b", -1);
+	add_veth(w, "c", "d", w->pod_ns);
+	index = link_of(w->host, "a").index;
+	assert_int_equal(names_of(w, w->host, index).n, 0);
+	assert_int_equal(rtnl_altname_add(w->host, index, "c", &w->err), 0);
+	assert_string_equal(names_of(w, w->host, index).last, "c");
+	assert_int_equal(link_of(w->host, "c").index, index);
+	assert_int_equal(rtnl_altname_add(w->host, index, "b", &w->err), -ERR_ALREADY_EXISTS);
+	assert_string_equal(w->err.msg, "add another name of a: File exists");
+
+	/* The name is taken there. */
+	assert_int_equal(rtnl_link_change(w->host, index, &move, &w->err), -ERR_ALREADY_EXISTS);
+	assert_int_equal(rtnl_altname_delete(w->host, index, "c", &w->err), 0);
+	assert_true(rtnl_altname_delete(w->host, index, "c", &w->err) < 0);
+	assert_int_equal(names_of(w, w->host, index).n, 0);
+	assert_int_equal(rtnl_link_change(w->host, index, &move, &w->err), 0);
+}
+
+static int count_link(void *arg, const struct rtnl_link *l UNUSED)
+{
+	++*(unsigned *)arg;
+	return 0;
+}
+
+/* An answer about it is larger than what the kernel would send at a time. */
+static void a_link_with_hundreds_of_names_is_still_seen(void **state)
+{
+	struct world *w = *state;
+	unsigned links = 0;
+	char name[RTNL_ALTNAME];
+	int index;
+
+	add_veth(w, "a", "b", -1);
+	index = link_of(w->host, "a").index;
+	for (unsigned i = 0; i < 400; i++) {
+		(void)snprintf(name, sizeof(name), "%0115u", i);
+		if (rtnl_altname_add(w->host, index, name, &w->err) < 0)
+			fail_msg("%s", w->err.msg);
+	}
+	assert_int_equal(names_of(w, w->host, index).n, 400);
+	assert_int_equal(link_of(w->host, "a").index, index);
+	if (rtnl_links(w->host, count_link, &links, &w->err) < 0)
+		fail_msg("%s", w->err.msg);
+	assert_int_equal(links, 3); /* and the loopback */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -597,6 +702,7 @@ int main(void)
 		IN_WORLD(a_link_becomes_part_of_a_bridge_and_leaves_it),
 		IN_WORLD(a_link_is_moved_and_renamed_in_one_request),
 		IN_WORLD(mtu_and_hardware_address_are_set),
+		IN_WORLD(a_kernel_that_hangs_is_waited_for_once),
 		IN_WORLD(five_hundred_links_are_listed),
 		IN_WORLD(the_loopback_is_known_as_such),
 		IN_WORLD(addresses_are_added_listed_and_deleted),
@@ -607,6 +713,8 @@ int main(void)
 		IN_WORLD(a_probe_tells_which_kinds_there_are_and_leaves_nothing),
 		IN_WORLD(namespaces_are_told_apart),
 		IN_WORLD(what_is_no_network_namespace_is_refused),
+		IN_WORLD(other_names_are_given_move_along_and_are_taken),
+		IN_WORLD(a_link_with_hundreds_of_names_is_still_seen),
 	};
 	struct error err;
 	int fd;

@@ -171,3 +171,29 @@ bool rtnl_name_is_valid(struct str name)
 	}
 	return true;
 }
+
+bool rtnl_name_is_text(const char *name)
+{
+	struct str text = str_from(name);
+
+	for (size_t i = 0; i < text.n; i++)
+		if ((unsigned char)text.p[i] < ' ' || text.p[i] == 0x7f)
+			return false;
+	return rtnl_name_is_valid(text) && str_is_utf8(text);
+}
+
+void rtnl_name_print(const char *name, char out[static RTNL_NAME_TEXT])
+{
+	bool plain = rtnl_name_is_text(name);
+	size_t n = 0;
+
+	for (; *name && n + 4 < RTNL_NAME_TEXT; name++) {
+		unsigned char c = (unsigned char)*name;
+
+		if (plain || (c >= ' ' && c < 0x7f))
+			out[n++] = *name;
+		else
+			n += (size_t)snprintf(out + n, RTNL_NAME_TEXT - n, "\\x%02x", c);
+	}
+	out[n] = '\0';
+}

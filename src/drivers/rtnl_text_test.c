@@ -181,6 +181,31 @@ static void names_are_what_the_kernel_takes(void **state UNUSED)
 	assert_false(rtnl_name_is_valid(str_of("a\0b", 3)));
 }
 
+static void names_that_are_no_text_are_told_and_printed_as_such(void **state UNUSED)
+{
+	static const struct {
+		const char *name, *text;
+		bool is_text;
+	} cases[] = {
+		{ "eth0", "eth0", true },
+		{ "n\xc3\xa9t\xe2\x82\xac", "n\xc3\xa9t\xe2\x82\xac", true },
+		{ "\xffx", "\\xffx", false },
+		{ "a\x01", "a\\x01", false },
+		{ "\xc3", "\\xc3", false },
+		{ "", "", false },
+		{ "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		  "\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff",
+		  false },
+	};
+	char text[RTNL_NAME_TEXT];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(rtnl_name_is_text(cases[i].name), cases[i].is_text);
+		rtnl_name_print(cases[i].name, text);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +216,7 @@ int main(void)
 		cmocka_unit_test(networks_have_no_bits_of_hosts),
 		cmocka_unit_test(hardware_addresses_are_six_pairs_of_digits),
 		cmocka_unit_test(names_are_what_the_kernel_takes),
+		cmocka_unit_test(names_that_are_no_text_are_told_and_printed_as_such),
 	};
 
 	return cmocka_run_group_tests_name("drivers/rtnl_text", tests, NULL, NULL);

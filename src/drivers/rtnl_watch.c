@@ -30,16 +30,9 @@ struct rtnl_watch {
 	struct loop_fd *readable;
 	void (*on_event)(void *arg, const struct rtnl_event *e);
 	void *arg;
-	char *received; /* RTNL_RECEIVE bytes */
 	bool reading; /* on the stack: freeing is left to it */
 	bool freed;
 };
-
-static void release(struct rtnl_watch *w)
-{
-	free(w->received);
-	free(w);
-}
 
 /* False when it says nothing that is told here. */
 static bool read_event(const struct nlmsghdr *m, struct rtnl_event *e)
@@ -73,9 +66,12 @@ static void tell_all(struct rtnl_watch *w, struct str text)
 /* False when there is nothing more for now. */
 static bool read_one(struct rtnl_watch *w)
 {
+	CLEANUP(rtnl_buffer_release) struct rtnl_buffer received;
 	struct str text;
-	int errnum = rtnl_receive(w->fd, w->received, &text);
+	int errnum;
 
+	rtnl_buffer_init(&received);
+	errnum = rtnl_receive(w->fd, &received, &text);
 	if (errnum == EAGAIN)
 		return false;
 	if (errnum == 0)
@@ -94,7 +90,7 @@ static void on_readable(void *arg)
 		;
 	w->reading = false;
 	if (w->freed)
-		release(w);
+		free(w);
 }
 
 void rtnl_watch_set_buffer(struct rtnl_watch *w, int bytes)
@@ -124,7 +120,6 @@ int rtnl_watch_new(struct loop *l, int ns_fd,
 	int r;
 
 	*w = (struct rtnl_watch){ .fd = -1, .on_event = on_event, .arg = arg };
-	w->received = xmalloc(RTNL_RECEIVE);
 	r = netns_socket(ns_fd, AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK, NETLINK_ROUTE, &w->fd, err);
 	if (r >= 0) {
 		rtnl_watch_set_buffer(w, BUFFER);
@@ -147,5 +142,5 @@ void rtnl_watch_free(struct rtnl_watch *w)
 		(void)close(w->fd);
 	w->freed = true;
 	if (!w->reading)
-		release(w);
+		free(w);
 }

@@ -211,6 +211,24 @@ static void leaving_a_bridge_is_no_end_of_a_link(void **state)
 	assert_int_equal(w->gone, 1);
 }
 
+static void a_link_with_hundreds_of_names_is_told_of(void **state)
+{
+	struct world *w = *state;
+	char name[RTNL_ALTNAME];
+	int index;
+
+	add_link(w->host, "veth", "a", "b");
+	index = index_of(w->host, "a");
+	for (unsigned i = 0; i < 400; i++) {
+		(void)snprintf(name, sizeof(name), "%0115u", i);
+		assert_int_equal(rtnl_altname_add(w->host, index, name, NULL), 0);
+		await_link(w, RTNL_LINK_SET, "a", false);
+	}
+	change(w->host, "a", (struct rtnl_change){ .name = "c" });
+	await_link(w, RTNL_LINK_SET, "c", false);
+	assert_int_equal(w->lost, 0);
+}
+
 static void another_namespace_is_watched_and_stays_while_it_is(void **state)
 {
 	struct world *w = *state;
@@ -309,6 +327,7 @@ int main(void)
 		IN_WORLD(addresses_come_and_go),
 		IN_WORLD(a_link_that_moves_away_is_gone),
 		IN_WORLD(leaving_a_bridge_is_no_end_of_a_link),
+		IN_WORLD(a_link_with_hundreds_of_names_is_told_of),
 		IN_WORLD(another_namespace_is_watched_and_stays_while_it_is),
 		IN_WORLD(notices_that_were_dropped_are_told_and_it_goes_on),
 		IN_WORLD(a_storm_is_told_whole_and_leaves_turns_to_others),

@@ -12,7 +12,9 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "net/loop.h"
@@ -120,6 +122,79 @@ static void children_report_how_they_ended(void **state UNUSED)
 	opts.argv = nowhere;
 	assert_int_equal(loop_child_new(o.loop, &opts, &c, &err), -ERR_NOT_FOUND);
 	loop_free(o.loop);
+}
+
+/* Its first number; the pipe's other end is the child's. */
+static int read_number(int fd)
+{
+	char text[32] = "";
+
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	return (int)strtol(text, NULL, 10);
+}
+
+static void a_group_is_signalled_as_a_whole(void **state UNUSED)
+{
+	static const char *const parent[] = { "sh", "-c", "sleep 1000 & echo $!; wait", NULL };
+	struct offspring o = { .loop = new_loop() };
+	struct loop_child_opts opts = {
+		.argv = parent, .group = true, .on_exit = on_exit_of, .arg = &o
+	};
+	struct loop_child *c;
+	char rest;
+	int fds[2], pid;
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	opts.out_fd = fds[1];
+	assert_int_equal(loop_child_new(o.loop, &opts, &c, NULL), 0);
+	(void)close(fds[1]);
+	pid = read_number(fds[0]);
+	assert_int_equal(getpgid(pid), loop_child_pid(c));
+	assert_int_equal(loop_child_kill(c, SIGKILL, NULL), 0);
+	loop_run(o.loop);
+	assert_int_equal(o.signal, SIGKILL);
+	/* The pipe ends with the last one that has it. */
+	assert_int_equal(read(fds[0], &rest, 1), 0);
+	loop_child_free(c);
+	(void)close(fds[0]);
+	loop_free(o.loop);
+}
+
+static void on_collected(struct loop_timer *t)
+{
+	siginfo_t info;
+
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD)
+		loop_stop(t->loop);
+	else
+		loop_timer_start(t, 1);
+}
+
+static void a_child_that_was_forgotten_is_collected(void **state UNUSED)
+{
+	static const char *const sleeps[] = { "sleep", "1000", NULL };
+	struct offspring o = { .loop = new_loop(), .status = -1 };
+	struct loop_child_opts opts = { .argv = sleeps, .on_exit = on_exit_of, .arg = &o };
+	struct loop_timer tick;
+	struct loop_child *c;
+	int pid;
+
+	assert_int_equal(loop_child_new(o.loop, &opts, &c, NULL), 0);
+	pid = loop_child_pid(c);
+	loop_child_free(c);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	loop_timer_init(&tick, o.loop, on_collected);
+	loop_timer_start(&tick, 0);
+	loop_run(o.loop);
+	assert_int_equal(o.status, -1);
+
+	/* One that outlives the loop is nobody's business here. */
+	assert_int_equal(loop_child_new(o.loop, &opts, &c, NULL), 0);
+	pid = loop_child_pid(c);
+	loop_child_free(c);
+	loop_free(o.loop);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void a_child_reads_what_it_is_given(void **state UNUSED)
@@ -266,6 +341,8 @@ int main(void)
 		cmocka_unit_test(a_signal_is_delivered),
 		cmocka_unit_test(a_new_file_in_a_folder_is_noticed),
 		cmocka_unit_test(children_report_how_they_ended),
+		cmocka_unit_test(a_group_is_signalled_as_a_whole),
+		cmocka_unit_test(a_child_that_was_forgotten_is_collected),
 		cmocka_unit_test(a_child_reads_what_it_is_given),
 		cmocka_unit_test(a_descriptor_is_told_of_until_all_is_read),
 		cmocka_unit_test(a_descriptor_with_an_error_is_read_and_goes_on),

@@ -165,7 +165,7 @@ struct child_uv {
 	uv_process_t uv;
 	void (*on_exit)(void *arg, int status, int signal);
 	void *arg;
-	bool exited;
+	bool group, exited;
 };
 
 static void child_closed(uv_handle_t *h)
@@ -173,16 +173,49 @@ static void child_closed(uv_handle_t *h)
 	free(CONTAINER_OF(h, struct child_uv, uv));
 }
 
-static void child_free(struct loop_child *c)
+static void child_close(struct child_uv *c)
 {
-	uv_close((uv_handle_t *)&CONTAINER_OF(c, struct child_uv, handle)->uv, child_closed);
+	uv_close((uv_handle_t *)&c->uv, child_closed);
+}
+
+static void on_orphan_exit(void *arg, int status UNUSED, int signal UNUSED)
+{
+	child_close(arg);
+}
+
+/*
+ * libuv collects only children whose handle is open. So that of one that runs stays until it ends,
+ * without keeping the loop; what is left then goes with the loop (loop_uv_close_orphans()).
+ */
+static void child_free(struct loop_child *handle)
+{
+	struct child_uv *c = CONTAINER_OF(handle, struct child_uv, handle);
+
+	if (c->exited || c->handle.pid == 0) {
+		child_close(c);
+		return;
+	}
+	c->on_exit = on_orphan_exit;
+	c->arg = c;
+	uv_unref((uv_handle_t *)&c->uv);
+}
+
+static void close_orphan(uv_handle_t *h, void *arg UNUSED)
+{
+	if (h->type == UV_PROCESS && !uv_is_closing(h))
+		uv_close(h, child_closed);
+}
+
+void loop_uv_close_orphans(struct loop_uv *u)
+{
+	uv_walk(&u->uv, close_orphan, NULL);
 }
 
 static int child_kill(struct loop_child *c, int signum, struct error *err)
 {
 	struct child_uv *u = CONTAINER_OF(c, struct child_uv, handle);
 	/* Its pid may belong to another process by now. */
-	int r = u->exited ? UV_ESRCH : uv_process_kill(&u->uv, signum);
+	int r = u->exited ? UV_ESRCH : uv_kill(u->group ? -c->pid : c->pid, signum);
 
 	return r == 0 ? 0 : loop_uv_error(err, ERR_NOT_FOUND, r, "cannot signal the child process");
 }
@@ -211,6 +244,7 @@ int loop_uv_child_new(struct loop *l, const struct loop_child_opts *opts,
 		.args = (char **)(uintptr_t)opts->argv,
 		.env = (char **)(uintptr_t)opts->env,
 		.cwd = opts->cwd,
+		.flags = opts->group ? UV_PROCESS_DETACHED : 0,
 		.stdio_count = 3,
 		.stdio = stdio,
 	};
@@ -218,7 +252,8 @@ int loop_uv_child_new(struct loop *l, const struct loop_child_opts *opts,
 
 	*c = (struct child_uv){ .handle = { .kill = child_kill, .free = child_free },
 				.on_exit = opts->on_exit,
-				.arg = opts->arg };
+				.arg = opts->arg,
+				.group = opts->group };
 	r = uv_spawn(&loop_uv_of(l)->uv, &c->uv, &o);
 	if (r != 0) {
 		child_free(&c->handle);

@@ -150,6 +150,7 @@ struct loop_child_opts {
 	const char *cwd; /* NULL: ours */
 	int in_fd; /* given to the child as 0; 0 means /dev/null */
 	int out_fd, err_fd; /* given to the child as 1 and 2; 0 means ours */
+	bool group; /* gets a session and process group of its own, and is signalled with it */
 	/* Called once, unless freed before. `signal` is 0 after a normal exit. */
 	void (*on_exit)(void *arg, int status, int signal);
 	void *arg;
@@ -160,7 +161,7 @@ int loop_child_new(struct loop *l, const struct loop_child_opts *opts,
 int loop_child_pid(const struct loop_child *c);
 int loop_child_kill(struct loop_child *c, int signum, struct error *err);
 
-/* Forgets it; a child that still runs goes on alone. */
+/* Forgets it; a child that still runs goes on alone, and is still collected when it ends. */
 void loop_child_free(struct loop_child *c);
 
 DEFINE_CLEANUP(loop_free, struct loop *);

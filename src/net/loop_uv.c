@@ -112,6 +112,7 @@ static void free_loop(struct loop *l)
 	uv_close((uv_handle_t *)&u->before, NULL);
 	uv_close((uv_handle_t *)&u->after, NULL);
 	uv_close((uv_handle_t *)&u->dont_wait, NULL);
+	loop_uv_close_orphans(u);
 	(void)uv_run(&u->uv, UV_RUN_DEFAULT);
 	(void)uv_loop_close(&u->uv);
 	loop_release_common(l);

@@ -59,5 +59,7 @@ int loop_uv_fd_new(struct loop *l, int fd, void (*fn)(void *arg), void *arg,
 		   struct loop_fd **ret_fd, struct error *err);
 int loop_uv_child_new(struct loop *l, const struct loop_child_opts *opts,
 		      struct loop_child **ret_child, struct error *err);
+/* Children that were freed while they ran; at the loop's end. */
+void loop_uv_close_orphans(struct loop_uv *u);
 
 #endif

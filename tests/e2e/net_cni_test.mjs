@@ -12,6 +12,7 @@ const root = `${scratch}/root`, folder = `${root}/plugins/net.devplane.dev`, soc
 const plugin = `${scratch}/devplane-cni`
 const versions = ["0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"]
 mkdirSync(`${folder}/pods`, { recursive: true })
+mkdirSync(`${folder}/namespaces`)
 symlinkSync(devplane, plugin)
 
 // --- the stand-in
@@ -59,7 +60,7 @@ const attachment = {
 	CNI_CONTAINERID: "c0ffee", CNI_NETNS: "/var/run/netns/blue", CNI_IFNAME: "eth0", CNI_PATH: "/usr/lib/cni",
 	CNI_ARGS: `IgnoreUnknown=1;K8S_POD_NAMESPACE=ns;K8S_POD_NAME=p;K8S_POD_INFRA_CONTAINER_ID=c0ffee;K8S_POD_UID=${uid}`,
 }
-const question = { containerID: "c0ffee", netns: "/var/run/netns/blue", ifname: "eth0", path: "/usr/lib/cni", podUID: uid, podName: "p", podNamespace: "ns" }
+const question = { network: "pods", containerID: "c0ffee", netns: "/var/run/netns/blue", ifname: "eth0", path: "/usr/lib/cni", podUID: uid, podName: "p", podNamespace: "ns" }
 
 function config(rest = {}, version = "1.1.0") {
 	return JSON.stringify({ cniVersion: version, name: "pods", type: "devplane-cni", rootDir: root, ...rest })
@@ -106,6 +107,13 @@ await test("VERSION tells the versions, as devplane-cni and as devplane cni", as
 	const { code, out } = await run([devplane, "cni"], { CNI_COMMAND: "VERSION" }, "")
 	assert.equal(code, 0)
 	assert.deepEqual(JSON.parse(out), { cniVersion: "1.1.0", supportedVersions: versions })
+	// Not even a standard input is needed; all else has something to read.
+	const closed = (command) => run(["/bin/sh", "-c", 'exec "$0" <&-', plugin], { ...attachment, CNI_COMMAND: command }, "")
+	const version = await closed("VERSION")
+	assert.equal(version.code, 0, version.err)
+	assert.deepEqual(JSON.parse(version.out), { cniVersion: "1.1.0", supportedVersions: versions })
+	const add = await closed("ADD")
+	assert.deepEqual([add.code, JSON.parse(add.out).code], [1, 5])
 })
 
 await test("without CNI_COMMAND it says what it is", async () => {
@@ -135,9 +143,20 @@ await test("DEL, CHECK, GC and STATUS ask, too, and print nothing", async () => 
 		assert.deepEqual(asked, [
 			{ what: "POST /del", body: { ...question, netns: "" } },
 			{ what: "POST /check", body: question },
-			{ what: "POST /gc", body: { valid } },
+			{ what: "POST /gc", body: { network: "pods", valid } },
 			{ what: "GET /status" },
 		])
+	})
+})
+
+await test("GC without a list asks nobody: nothing would be kept", async () => {
+	await withDriver(agree, async () => {
+		await fails(7, /^cni.dev\/valid-attachments: is missing/, "GC", config(), {})
+		await fails(7, /^cni.dev\/valid-attachments: must be a list/, "GC", config({ "cni.dev/valid-attachments": {} }), {})
+		assert.deepEqual(asked, [])
+		// Go writes an empty list so.
+		assert.equal(await succeeds("GC", config({ "cni.dev/valid-attachments": null }), {}), "")
+		assert.deepEqual(asked, [{ what: "POST /gc", body: { network: "pods", valid: [] } }])
 	})
 })
 
@@ -183,19 +202,30 @@ await test("without a driver pods without claims come and go, the others are to 
 	await again("ADD", unnamed)
 	assert.deepEqual(JSON.parse(await succeeds("ADD", config({ prevResult }),
 		{ ...attachment, CNI_ARGS: "K8S_POD_UID=another" })), prevResult)
+	rmSync(mark)
+	// A second pod may want a claim that is prepared in its namespace. It has nothing to give back.
+	const inNamespace = (ns) => ({ ...attachment, CNI_ARGS: `K8S_POD_NAMESPACE=${ns};K8S_POD_UID=another` })
+	writeFileSync(`${folder}/namespaces/ns`, "")
+	await again("ADD", inNamespace("ns"))
+	await again("ADD", inNamespace("../namespaces/other"))
+	await again("ADD", { ...attachment, CNI_ARGS: "K8S_POD_UID=another" })
+	assert.equal(await succeeds("DEL", config(), inNamespace("ns")), "")
+	assert.deepEqual(JSON.parse(await succeeds("ADD", config({ prevResult }), inNamespace("other"))), prevResult)
+	rmSync(`${folder}/namespaces/ns`)
 	// A folder that is not there has no marks.
 	assert.equal(await succeeds("DEL", config({ rootDir: "/nowhere" })), "")
-	rmSync(mark)
 })
 
-await test("a driver that dies while it is asked is one that is away", async () => {
+await test("a driver that dies while it is asked may have known better, one that nobody reaches is away", async () => {
 	const mark = `${folder}/pods/${uid}`
 	await withDriver((response) => response.destroy(), async () => {
-		assert.deepEqual(JSON.parse(await succeeds("ADD")), { cniVersion: "1.1.0", interfaces: [], ips: [] })
-		writeFileSync(mark, "")
-		await fails(11, /not running/, "ADD")
-		assert.equal(asked.length, 2)
+		await fails(11, /^the net driver: /, "ADD")
+		await fails(11, /^the net driver: /, "DEL")
+		await fails(50, /^the net driver: /, "STATUS", config(), {})
+		assert.equal(asked.length, 3)
 	})
+	await withDriver((response) => response.socket.end("what?\r\n\r\n"), () => fails(11, /^the net driver: /, "ADD"))
+	writeFileSync(mark, "")
 	// A socket's file that nobody listens on any more: a second name outlives the closing.
 	await listen(`${folder}/first`)
 	linkSync(`${folder}/first`, socket)
@@ -243,8 +273,9 @@ await test("containerd tells the driver which pod it is, and its namespace", asy
 		const { pod_sandbox_id } = await call(runtime, "RunPodSandbox", { config: sandbox("asking") })
 		await call(runtime, "StopPodSandbox", { pod_sandbox_id })
 		await call(runtime, "RemovePodSandbox", { pod_sandbox_id })
-		const pod = { podUID: "uid-of-asking", podName: "asking", podNamespace: "default", containerID: pod_sandbox_id, ifname: "eth0" }
+		const pod = { network: asked[0].body.network, podUID: "uid-of-asking", podName: "asking", podNamespace: "default", containerID: pod_sandbox_id, ifname: "eth0" }
 		assert.ok(seen)
+		assert.ok(pod.network)
 		assert.deepEqual([...new Set(asked.map(({ what }) => what))], ["POST /add", "POST /del"])
 		for (const { body: { netns, path, ...rest } } of asked) {
 			assert.deepEqual(rest, pod)

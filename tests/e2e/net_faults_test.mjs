@@ -47,7 +47,7 @@ await test("the driver runs", async () => {
 	await until("carrier", () => links()[card].operstate === "UP")
 	before = state()
 	open(gate)
-	net = await startNet({ creates: [`macvlan:2:${parent}`], interfaces: [card], scripts: { gatekeeper, sluggish }, before: ["gatekeeper"] })
+	net = await startNet({ creates: [`macvlan:2:${parent}`], interfaces: [card], scripts: { gatekeeper, sluggish }, before: ["gatekeeper"], flags: ["--claim-cni", "sluggish"] })
 	await until("devices", async () => (await net.devices())[card])
 })
 if (!net)

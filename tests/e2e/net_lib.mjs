@@ -89,7 +89,7 @@ async function driverAccount(cluster) {
 
 export const ready = (entry) => entry?.conditions?.find((c) => c.type === "Ready")
 
-export async function startNet({ creates = [], interfaces = [], scripts = {}, before = [] } = {}) {
+export async function startNet({ creates = [], interfaces = [], scripts = {}, before = [], flags = [] } = {}) {
 	const root = shortFolder()
 	const containerd = startContainerd({ pluginRoot: root })
 	const bin = `${containerd.folder}/cni-bin`
@@ -105,7 +105,7 @@ export async function startNet({ creates = [], interfaces = [], scripts = {}, be
 	const self = { cluster, get client() { return cluster.client }, containerd, node, bin }
 	self.begin = async () => {
 		self.driver = start("driver", "net", "--kubeconfig", account, "--node-name", "n1", "--root-dir", node.root, "--cdi-dir", cdi,
-			"--interface", interfaces.length ? interfaces.join(",") : "none", "--cni-path", bin, "--log-format", "text", ...creates.flatMap((c) => ["--create", c]))
+			"--interface", interfaces.length ? interfaces.join(",") : "none", "--cni-path", bin, "--log-format", "text", ...creates.flatMap((c) => ["--create", c]), ...flags)
 		await until("driver", () => /health and metrics at/.test(self.driver.out) || self.driver.child.exitCode !== null)
 		assert.equal(self.driver.child.exitCode, null, self.driver.err)
 	}
