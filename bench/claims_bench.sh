@@ -82,8 +82,8 @@ to_all "$tmp/small"
 memory status-memory "with $claims claims and little data"
 to_all "$tmp/large"
 memory status-memory-10KiB "with 10 KiB of data each"
-written status-patches-10KiB patch 2000
-written status-puts-10KiB put 2000
+written status-patches-10KiB patch 2500
+written status-puts-10KiB put 2500
 to_all "$tmp/small"
 written status-patches patch 6730
 written status-puts put 6730
@@ -154,7 +154,7 @@ cycling() {
 	told "detach-$1" "ours=p50 ${answer[6]} p99 ${answer[7]} max ${answer[8]} ms; in status p50 ${answer[9]} p99 ${answer[10]} ms"
 }
 
-# event NAME WHAT INDEX: of the answer, times until status says so; the kernel's before.
+# event NAME AT: times in the answer from there on: the kernel's, then until status says so.
 event() {
 	told "$1-p50" "ours=${answer[$2 + 3]} ms max=${answer[$2 + 5]} ms; the kernel took p50 ${answer[$2]} ms before it told"
 	at_most "$1-p99" ms "${answer[$2 + 4]}" 5

@@ -26,16 +26,24 @@ static void check_ip(const struct rtnl_ip *ip)
 	require(rtnl_ip_parse(str_from(text), true, &back));
 }
 
+static void check_name(void *arg UNUSED, struct str name)
+{
+	require(!memchr(name.p, 0, name.n));
+}
+
 static void check_link(const struct nlmsghdr *m)
 {
 	struct rtnl_link l;
-	char mac[RTNL_MAC_TEXT];
+	char mac[RTNL_MAC_TEXT], name[RTNL_NAME_TEXT];
 
+	rtnl_message_altnames(m, check_name, NULL);
 	if (!rtnl_message_read_link(m, &l))
 		return;
 	require(l.index > 0 && l.name[0] && strlen(l.name) < sizeof(l.name));
 	require(strlen(l.kind) < sizeof(l.kind));
 	require(l.up || !l.running);
+	rtnl_name_print(l.name, name);
+	require(str_is_utf8(str_from(name)));
 	rtnl_mac_print(&l.mac, mac);
 	rtnl_mac_print(&l.permanent, mac);
 	require(rtnl_mac_equal(&l.mac, &l.mac));

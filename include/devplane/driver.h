@@ -244,8 +244,9 @@ struct dp_claim_id {
 /*
  * From now on the claim's status shall say this of the device: the entry is replaced. It is
  * written at once and in the background, again and again until it is, without touching what other
- * drivers wrote; the last word counts, and nothing is written when it is there already. Given up
- * when the claim, or the device in it, is gone. -1 when it cannot be an entry (limits, formats),
+ * drivers wrote; the last word counts, and nothing is written when it is there already. Of a flood
+ * of words about one claim ten in a second are written. Given up when the claim, or the device in
+ * it, is gone. -1 when it cannot be an entry (limits, formats),
  * and nothing has changed. Any thread, also from prepare().
  */
 int dp_driver_set_status(struct dp_driver *d, const struct dp_claim_id *claim,

@@ -14,8 +14,8 @@
  * gates are on). An edit is PATH=JSON: a path has names, [indexes] and {keys};
  * nothing behind the = takes the member away; PATH*N=JSON makes a list of N, or
  * a map, a % in the JSON being the number; PATH^N="text" repeats the text N times.
- * `stored PATH=JSON` edits what is stored before, too. Faults are `> Type path` or `> Type path: words`; all must be found
- * and no others, in any order.
+ * `stored PATH=JSON` edits what is stored before, too. Faults are `> Type path` or
+ * `> Type path: words`; all must be found and no others, in any order.
  */
 #ifndef API_CHECK_FIXTURE_H
 #define API_CHECK_FIXTURE_H

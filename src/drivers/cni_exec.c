@@ -336,7 +336,7 @@ void cni_exec_free(struct cni_exec *x)
 {
 	if (!x)
 		return;
-	/* One that cannot die yet, as it waits for a disk, is not waited for: the loop collects it. */
+	/* Who cannot die yet, as it waits for a disk, is not waited for: the loop collects it. */
 	if (x->child && !x->exited)
 		(void)loop_child_kill(x->child, SIGKILL, NULL);
 	if (x->child)

@@ -280,14 +280,14 @@ struct ending {
 	int pid;
 };
 
-/* It is collected; a grandchild, which another process collects, is dead or so. */
+/* It has ended; whether anybody has collected it does not matter. */
 static bool is_over(int pid)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	return file_read(path, &text, NULL) < 0 || (getpgid(pid) >= 0 && strstr(text.p, ") Z "));
+	return file_read(path, &text, NULL) < 0 || strstr(text.p, ") Z ");
 }
 
 static void on_tick(struct loop_timer *t)

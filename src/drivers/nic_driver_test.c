@@ -39,21 +39,6 @@ static int tear_down(void **state)
 static const char *const addressed = "{\"network\":\"blue\",\"interfaceName\":\"net1\","
 				     "\"addresses\":[\"192.0.2.5/24\"],\"mtu\":1400}";
 
-static int index_of(struct rtnl *r, const char *name)
-{
-	struct rtnl_link l;
-
-	return rtnl_link_by_name(r, name, &l, NULL) == 0 ? l.index : 0;
-}
-
-static void assert_text(const struct json *entry, const char *pointer, const char *want)
-{
-	struct str got = json_str(json_pointer(entry, str_from(pointer)));
-
-	if (!str_eqz(got, want))
-		fail_msg("%s is \"%.*s\", not \"%s\"", pointer, STR_ARG(got), want);
-}
-
 static void assert_has(const char *text, const char *part)
 {
 	if (!strstr(text, part))
@@ -67,25 +52,6 @@ static void prepare(struct nic_node *w, int n, const char *device, const char *p
 	nic_node_prepare(w, n);
 }
 
-/* Claim n of pod n is prepared and its interface is in the pod. */
-static void attach(struct nic_node *w, int n, const char *device, const char *parameters)
-{
-	char pods[2] = { (char)('0' + n), 0 };
-
-	prepare(w, n, device, parameters, pods);
-	assert_string_equal(w->error, "");
-	nic_node_ask(w, "/add", n, "");
-	if (w->status != 200)
-		fail_msg("%s", w->answer);
-}
-
-static void set_link(struct rtnl *r, const char *name, bool up)
-{
-	struct rtnl_change c = { .set_up = true, .up = up };
-
-	assert_int_equal(rtnl_link_change(r, index_of(r, name), &c, NULL), 0);
-}
-
 /* --- the way of a claim -------------------------------------------------------------------- */
 
 static void a_claim_goes_all_the_way(void **state)
@@ -96,19 +62,19 @@ static void a_claim_goes_all_the_way(void **state)
 	prepare(w, 1, "veth-0", addressed, "1");
 	assert_string_equal(w->error, "");
 	e = nic_node_reason(w, 1, "Prepared");
-	assert_text(e, "/data/network", "blue");
+	nic_node_text(e, "/data/network", "blue");
 	assert_null(json_getz(e, "networkData"));
-	assert_int_equal(index_of(w->pods[1], "net1"), 0);
+	assert_int_equal(nic_node_index(w->pods[1], "net1"), 0);
 
 	nic_node_ask(w, "/add", 1, "");
 	assert_int_equal(w->status, 200);
 	assert_has(w->answer, "\"name\":\"net1\"");
 	assert_has(w->answer, "192.0.2.5/24");
 	e = nic_node_reason(w, 1, "Attached");
-	assert_text(e, "/conditions/0/status", "True");
-	assert_text(e, "/networkData/interfaceName", "net1");
-	assert_text(e, "/networkData/ips/0", "192.0.2.5/24");
-	assert_text(e, "/data/kind", "veth");
+	nic_node_text(e, "/conditions/0/status", "True");
+	nic_node_text(e, "/networkData/interfaceName", "net1");
+	nic_node_text(e, "/networkData/ips/0", "192.0.2.5/24");
+	nic_node_text(e, "/data/kind", "veth");
 	assert_int_equal(json_i64_at(json_getz(e, "data"), "mtu", 0), 1400);
 	nic_node_ask(w, "/check", 1, "");
 	assert_int_equal(w->status, 200);
@@ -117,7 +83,7 @@ static void a_claim_goes_all_the_way(void **state)
 	assert_int_equal(w->status, 200);
 	e = nic_node_reason(w, 1, "Detached");
 	assert_null(json_getz(e, "networkData"));
-	assert_int_equal(index_of(w->pods[1], "net1"), 0);
+	assert_int_equal(nic_node_index(w->pods[1], "net1"), 0);
 
 	nic_node_unprepare(w, 1);
 	assert_string_equal(w->error, "");
@@ -149,26 +115,26 @@ static void what_the_kernel_tells_is_in_the_status(void **state)
 	struct rtnl_change rename = { .name = "other" };
 	const struct json *e;
 
-	attach(w, 1, "veth-0", addressed);
+	nic_node_attach(w, 1, "veth-0", addressed);
 	(void)nic_node_reason(w, 1, "Attached");
 
-	set_link(w->pods[1], "net1", false);
+	nic_node_set_link(w->pods[1], "net1", false);
 	e = nic_node_reason(w, 1, "LinkDown");
-	assert_text(e, "/conditions/0/message", "net1 is switched off");
+	nic_node_text(e, "/conditions/0/message", "net1 is switched off");
 	nic_node_wait(w, is_unhealthy);
 	nic_node_ask(w, "/check", 1, "");
 	assert_int_not_equal(w->status, 200);
 	assert_has(w->answer, "LinkDown");
 
-	assert_int_equal(rtnl_link_change(w->pods[1], index_of(w->pods[1], "net1"), &rename, NULL),
-			 0);
-	set_link(w->pods[1], "other", true);
+	assert_int_equal(
+		rtnl_link_change(w->pods[1], nic_node_index(w->pods[1], "net1"), &rename, NULL), 0);
+	nic_node_set_link(w->pods[1], "other", true);
 	e = nic_node_reason(w, 1, "Attached");
-	assert_text(e, "/networkData/interfaceName", "other");
+	nic_node_text(e, "/networkData/interfaceName", "other");
 	nic_node_wait(w, is_healthy);
 
 	assert_true(rtnl_ip_parse(STR("192.0.2.5/24"), false, &a.ip));
-	a.index = index_of(w->pods[1], "other");
+	a.index = nic_node_index(w->pods[1], "other");
 	assert_int_equal(rtnl_address_delete(w->pods[1], &a, NULL), 0);
 	e = nic_node_reason(w, 1, "AddressMissing");
 	assert_null(json_pointer(e, STR("/networkData/ips/0")));
@@ -186,11 +152,11 @@ static void an_interface_of_the_node_is_moved_and_comes_back(void **state)
 	struct rtnl_link before, after;
 
 	assert_int_equal(rtnl_link_by_name(w->host, "host0", &before, NULL), 0);
-	attach(w, 1, "host0", "{\"mtu\":1300,\"hardwareAddress\":\"02:00:00:00:00:77\"}");
-	assert_text(nic_node_reason(w, 1, "Attached"), "/networkData/hardwareAddress",
-		    "02:00:00:00:00:77");
-	assert_int_equal(index_of(w->host, "host0"), 0);
-	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
+	nic_node_attach(w, 1, "host0", "{\"mtu\":1300,\"hardwareAddress\":\"02:00:00:00:00:77\"}");
+	nic_node_text(nic_node_reason(w, 1, "Attached"), "/networkData/hardwareAddress",
+		      "02:00:00:00:00:77");
+	assert_int_equal(nic_node_index(w->host, "host0"), 0);
+	assert_int_not_equal(nic_node_index(w->pods[1], "net1"), 0);
 
 	/* Unprepare alone takes it back, too. */
 	nic_node_unprepare(w, 1);
@@ -213,7 +179,7 @@ static void what_cannot_be_is_refused_in_the_same_words(void **state)
 	prepare(w, 1, "veth-0", "{\"adresses\":[]}", "1");
 	assert_has(w->error, "did you mean addresses");
 	e = nic_node_reason(w, 1, "InvalidConfig");
-	assert_text(e, "/conditions/0/message", w->error);
+	nic_node_text(e, "/conditions/0/message", w->error);
 
 	prepare(w, 2, "veth-0", NULL, "12");
 	assert_has(w->error, "pod-1, pod-2");
@@ -240,7 +206,7 @@ static void preparing_again_changes_nothing_and_a_second_pod_is_refused(void **s
 {
 	struct nic_node *w = *state;
 
-	attach(w, 1, "veth-0", addressed);
+	nic_node_attach(w, 1, "veth-0", addressed);
 	nic_node_prepare(w, 1);
 	assert_string_equal(w->error, "");
 	(void)nic_node_reason(w, 1, "Attached");
@@ -249,8 +215,8 @@ static void preparing_again_changes_nothing_and_a_second_pod_is_refused(void **s
 	nic_node_prepare(w, 1);
 	assert_has(w->error, "pod-1, pod-2");
 	/* The first keeps it. */
-	assert_text(nic_node_reason(w, 1, "ReservedForSeveralPods"), "/networkData/interfaceName",
-		    "net1");
+	nic_node_text(nic_node_reason(w, 1, "ReservedForSeveralPods"), "/networkData/interfaceName",
+		      "net1");
 	nic_node_reserve(w, 1, "1");
 	nic_node_prepare(w, 1);
 	assert_string_equal(w->error, "");
@@ -261,7 +227,7 @@ static void a_second_pod_is_refused_at_its_sandbox_until_the_claim_is_its_own(vo
 {
 	struct nic_node *w = *state;
 
-	attach(w, 1, "veth-0", addressed);
+	nic_node_attach(w, 1, "veth-0", addressed);
 	nic_node_reserve(w, 1, "12");
 	nic_node_pod(w, 2, 1);
 	nic_node_pod(w, 3, 9);
@@ -277,8 +243,8 @@ static void a_second_pod_is_refused_at_its_sandbox_until_the_claim_is_its_own(vo
 	nic_node_ask(w, "/add", 2, "");
 	assert_int_equal(w->status, 200);
 	(void)nic_node_reason(w, 1, "Attached");
-	assert_int_equal(index_of(w->pods[1], "net1"), 0);
-	assert_int_not_equal(index_of(w->pods[2], "net1"), 0);
+	assert_int_equal(nic_node_index(w->pods[1], "net1"), 0);
+	assert_int_not_equal(nic_node_index(w->pods[2], "net1"), 0);
 }
 
 /* --- sandboxes ----------------------------------------------------------------------------- */
@@ -298,9 +264,9 @@ static void a_sandbox_has_all_interfaces_or_none(void **state)
 	assert_has(w->answer, "net7");
 	(void)nic_node_reason(w, 1, "AttachFailed");
 	(void)nic_node_reason(w, 2, "AttachFailed");
-	assert_int_equal(index_of(w->pods[1], "net1"), 0);
+	assert_int_equal(nic_node_index(w->pods[1], "net1"), 0);
 
-	assert_int_equal(rtnl_link_delete(w->pods[1], index_of(w->pods[1], "net7"), NULL), 0);
+	assert_int_equal(rtnl_link_delete(w->pods[1], nic_node_index(w->pods[1], "net7"), NULL), 0);
 	nic_node_ask(w, "/add", 1, "");
 	assert_int_equal(w->status, 200);
 	(void)nic_node_reason(w, 1, "Attached");
@@ -312,37 +278,37 @@ static void a_new_sandbox_of_the_pod_takes_over(void **state)
 	struct nic_node *w = *state;
 	int first;
 
-	attach(w, 1, "veth-0", addressed);
-	first = index_of(w->pods[1], "net1");
+	nic_node_attach(w, 1, "veth-0", addressed);
+	first = nic_node_index(w->pods[1], "net1");
 	nic_node_ask(w, "/add", 1, "");
 	assert_int_equal(w->status, 200);
-	assert_int_equal(index_of(w->pods[1], "net1"), first);
+	assert_int_equal(nic_node_index(w->pods[1], "net1"), first);
 
 	nic_node_ask(w, "/add", 1, "-again");
 	assert_int_equal(w->status, 200);
-	assert_int_not_equal(index_of(w->pods[1], "net1"), first);
+	assert_int_not_equal(nic_node_index(w->pods[1], "net1"), first);
 	/* The old one's end is none of the new one's business. */
 	nic_node_ask(w, "/del", 1, "");
 	assert_int_equal(w->status, 200);
-	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
+	assert_int_not_equal(nic_node_index(w->pods[1], "net1"), 0);
 	nic_node_ask(w, "/del", 1, "-again");
-	assert_int_equal(index_of(w->pods[1], "net1"), 0);
+	assert_int_equal(nic_node_index(w->pods[1], "net1"), 0);
 }
 
 static void what_the_runtime_forgot_is_collected(void **state)
 {
 	struct nic_node *w = *state;
 
-	attach(w, 1, "veth-0", NULL);
-	attach(w, 2, "veth-1", NULL);
+	nic_node_attach(w, 1, "veth-0", NULL);
+	nic_node_attach(w, 2, "veth-1", NULL);
 	nic_node_say_text(w, "/gc",
 			  "{\"network\":\"pods\",\"valid\":[{\"containerID\":\"c1\","
 			  "\"ifname\":\"eth0\"}]}");
 	(void)nic_node_reason(w, 2, "Detached");
 	(void)nic_node_reason(w, 1, "Attached");
 	nic_node_hang_up(w);
-	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
-	assert_int_equal(index_of(w->pods[2], "net1"), 0);
+	assert_int_not_equal(nic_node_index(w->pods[1], "net1"), 0);
+	assert_int_equal(nic_node_index(w->pods[2], "net1"), 0);
 }
 
 static void ask_text(struct nic_node *w, const char *target, const char *body)
@@ -355,23 +321,23 @@ static void what_is_collected_is_of_one_network(void **state)
 {
 	struct nic_node *w = *state;
 
-	attach(w, 1, "veth-0", NULL);
+	nic_node_attach(w, 1, "veth-0", NULL);
 	ask_text(w, "/gc", "{\"network\":\"others\",\"valid\":[]}");
 	assert_int_equal(w->status, 200);
-	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
+	assert_int_not_equal(nic_node_index(w->pods[1], "net1"), 0);
 	/* Without a network, or a list, nothing is known. */
 	ask_text(w, "/gc", "{\"valid\":[]}");
 	assert_int_equal(w->status, 400);
 	ask_text(w, "/gc", "{\"network\":\"pods\"}");
 	assert_int_equal(w->status, 400);
-	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
+	assert_int_not_equal(nic_node_index(w->pods[1], "net1"), 0);
 
 	/* It is remembered. */
 	nic_node_stop(w);
 	nic_node_start(w);
 	ask_text(w, "/gc", "{\"network\":\"pods\",\"valid\":[]}");
 	assert_int_equal(w->status, 200);
-	assert_int_equal(index_of(w->pods[1], "net1"), 0);
+	assert_int_equal(nic_node_index(w->pods[1], "net1"), 0);
 	(void)nic_node_reason(w, 1, "Detached");
 }
 
@@ -405,12 +371,12 @@ static void a_pod_without_a_uid_is_found_by_its_name_or_refused(void **state)
 	assert_int_not_equal(w->status, 200);
 	ask_without_uid(w, 2, "elsewhere", "pod-1");
 	assert_int_equal(w->status, 200);
-	assert_int_equal(index_of(w->pods[2], "net1"), 0);
+	assert_int_equal(nic_node_index(w->pods[2], "net1"), 0);
 
 	ask_without_uid(w, 1, "default", "pod-1");
 	assert_int_equal(w->status, 200);
 	assert_has(w->answer, "\"name\":\"net1\"");
-	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
+	assert_int_not_equal(nic_node_index(w->pods[1], "net1"), 0);
 	/* What runs without Kubernetes has nothing to wait for any more. */
 	ask_without_uid(w, 2, "", "");
 	assert_int_equal(w->status, 200);
@@ -429,7 +395,7 @@ static void a_pod_without_claims_is_answered_at_once(void **state)
 
 static bool is_back(struct nic_node *w)
 {
-	return index_of(w->host, "host0") != 0;
+	return nic_node_index(w->host, "host0") != 0;
 }
 
 static bool is_out(struct nic_node *w)
@@ -495,6 +461,43 @@ static void a_plugin_that_fails_is_heard_and_asked_to_clean_up(void **state)
 	assert_string_equal(w->error, "");
 }
 
+static bool is_called(struct nic_node *w)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/calls", w->root);
+	return access(path, F_OK) == 0;
+}
+
+/* It makes nothing; what is called net1 in the pod is taken for its work, and renamed. */
+static void a_plugin_is_asked_to_delete_what_it_was_asked_to_make(void **state)
+{
+	struct nic_node *w = *state;
+	struct rtnl_new_link l = { .kind = "veth", .name = "net1", .peer = "y0", .ns_fd = -1 };
+
+	make_plugin(w, "named",
+		    "echo $CNI_IFNAME >>${0%/*}/../calls\n"
+		    "[ $CNI_COMMAND = DEL ] || { [ $CNI_IFNAME != net1 ] && exit 1; "
+		    "sleep 0; echo '{\"cniVersion\":\"1.0.0\"}'; }");
+	prepare(w, 1, "veth-0", "{\"cni\":{\"type\":\"named\"}}", "1");
+	nic_node_say(w, "/add", 1, "");
+	nic_node_wait(w, is_called);
+	assert_int_equal(rtnl_link_add(w->pods[1], &l, NULL), 0);
+	nic_node_hear(w);
+	if (w->status != 200)
+		fail_msg("%s", w->answer);
+	nic_node_set_link(w->pods[1], "net1", false);
+	assert_int_equal(rtnl_link_change(w->pods[1], nic_node_index(w->pods[1], "net1"),
+					  &(struct rtnl_change){ .name = "evil0" }, NULL),
+			 0);
+	nic_view_look(nic_view_of(nic_book_next(w->driver->book, NULL)));
+	nic_node_ask(w, "/del", 1, "");
+	assert_int_equal(w->status, 200);
+	assert_calls(w, "ADD\nnet1\nDEL\nnet1\n");
+	assert_int_equal(rtnl_link_delete(w->pods[1], nic_node_index(w->pods[1], "evil0"), NULL),
+			 0);
+}
+
 static void a_plugin_that_is_not_there_leaves_nothing_behind(void **state)
 {
 	struct nic_node *w = *state;
@@ -506,14 +509,6 @@ static void a_plugin_that_is_not_there_leaves_nothing_behind(void **state)
 	(void)nic_node_reason(w, 1, "AttachFailed");
 	nic_node_unprepare(w, 1);
 	assert_string_equal(w->error, "");
-}
-
-static bool is_called(struct nic_node *w)
-{
-	char path[128];
-
-	(void)snprintf(path, sizeof(path), "%s/calls", w->root);
-	return access(path, F_OK) == 0;
 }
 
 static void questions_of_a_pod_wait_for_each_other_and_not_for_other_pods(void **state)
@@ -554,7 +549,7 @@ static void a_claim_may_not_name_any_plugin(void **state)
 			    "parameters.cni.type: a claim may not name the plugin \"host-device\": "
 			    "this node allows bad, bridge; a DeviceClass may");
 	e = nic_node_reason(w, 1, "InvalidConfig");
-	assert_text(e, "/conditions/0/message", w->error);
+	nic_node_text(e, "/conditions/0/message", w->error);
 	nic_node_ask(w, "/add", 1, "");
 	assert_calls(w, "");
 
@@ -576,17 +571,17 @@ static void a_driver_that_starts_again_follows_what_is_in_pods(void **state)
 {
 	struct nic_node *w = *state;
 
-	attach(w, 1, "veth-0", addressed);
+	nic_node_attach(w, 1, "veth-0", addressed);
 	(void)nic_node_reason(w, 1, "Attached");
 	nic_node_stop(w);
-	set_link(w->pods[1], "net1", false);
+	nic_node_set_link(w->pods[1], "net1", false);
 	nic_node_start(w);
 	(void)nic_node_reason(w, 1, "LinkDown");
-	set_link(w->pods[1], "net1", true);
+	nic_node_set_link(w->pods[1], "net1", true);
 	(void)nic_node_reason(w, 1, "Attached");
 	nic_node_ask(w, "/del", 1, "");
 	assert_int_equal(w->status, 200);
-	assert_int_equal(index_of(w->pods[1], "net1"), 0);
+	assert_int_equal(nic_node_index(w->pods[1], "net1"), 0);
 	nic_node_unprepare(w, 1);
 	assert_string_equal(w->error, "");
 }
@@ -600,7 +595,7 @@ static void what_is_in_a_pod_when_the_driver_starts_is_offered_on(void **state)
 {
 	struct nic_node *w = *state;
 
-	attach(w, 1, "host0", NULL);
+	nic_node_attach(w, 1, "host0", NULL);
 	(void)nic_node_reason(w, 1, "Attached");
 	nic_node_stop(w);
 	nic_node_start(w);
@@ -616,7 +611,7 @@ static void a_namespace_that_ended_while_the_driver_was_away_is_noticed(void **s
 {
 	struct nic_node *w = *state;
 
-	attach(w, 1, "veth-0", addressed);
+	nic_node_attach(w, 1, "veth-0", addressed);
 	(void)nic_node_reason(w, 1, "Attached");
 	nic_node_stop(w);
 	nic_node_end_pod(w, 1);
@@ -649,7 +644,7 @@ static void a_namespace_that_ends_without_a_word_gives_the_interface_back(void *
 {
 	struct nic_node *w = *state;
 
-	attach(w, 1, "host0", NULL);
+	nic_node_attach(w, 1, "host0", NULL);
 	(void)nic_node_reason(w, 1, "Attached");
 	nic_sandbox_sweep(w->driver);
 	assert_true(is_out(w));
@@ -663,7 +658,7 @@ static void a_claim_that_is_one_pod_s_again_is_found_by_looking(void **state)
 {
 	struct nic_node *w = *state;
 
-	attach(w, 1, "veth-0", addressed);
+	nic_node_attach(w, 1, "veth-0", addressed);
 	nic_node_reserve(w, 1, "12");
 	nic_node_prepare(w, 1);
 	(void)nic_node_reason(w, 1, "ReservedForSeveralPods");
@@ -680,7 +675,7 @@ static void devices_are_listed_with_who_has_them(void **state)
 	struct buf text = BUF_INIT(MIB);
 	struct json_writer out;
 
-	attach(w, 1, "host0", addressed);
+	nic_node_attach(w, 1, "host0", addressed);
 	nic_node_wait(w, is_out);
 	json_writer_init(&out, &text, NULL);
 	nic_driver_list(w->driver, &out);
@@ -713,6 +708,7 @@ int main(void)
 		WORLD_TEST(a_pod_without_a_uid_is_found_by_its_name_or_refused),
 		WORLD_TEST(a_pod_without_claims_is_answered_at_once),
 		WORLD_TEST(who_hangs_up_gets_nothing),
+		WORLD_TEST(a_plugin_is_asked_to_delete_what_it_was_asked_to_make),
 		WORLD_TEST(a_plugin_that_fails_is_heard_and_asked_to_clean_up),
 		WORLD_TEST(a_plugin_that_is_not_there_leaves_nothing_behind),
 		WORLD_TEST(a_claim_may_not_name_any_plugin),

@@ -232,6 +232,86 @@ static void what_carries_a_routed_vlan_is_not_offered(void **state)
 	assert_string_equal(names(n), "eth0");
 }
 
+static void count_needed(void *arg, const char *interface UNUSED)
+{
+	++*(int *)arg;
+}
+
+static void set_port(struct node *n, int index, const char *name, int master, int parent)
+{
+	struct rtnl_link l = link_of(index, name);
+
+	l.master = master;
+	l.parent = parent;
+	(void)nic_inventory_link_set(n->v, &l);
+}
+
+/*
+ * br0 has the route, and eth0.7 (on eth0), bond0 (of eth1) and v1 as ports; v2 is v1's other end.
+ */
+static void tell_bridged(struct node *n)
+{
+	struct rtnl_link l = link_of(8, "v1");
+
+	nic_inventory_begin(n->v);
+	set_port(n, 1, "br0", 0, 0);
+	set_port(n, 2, "eth0", 0, 0);
+	set_port(n, 3, "eth0.7", 1, 2);
+	set_port(n, 4, "eth1", 5, 0);
+	set_port(n, 5, "bond0", 1, 0);
+	set_port(n, 6, "eth2", 0, 0);
+	set_port(n, 7, "v2", 0, 8);
+	l.master = 1;
+	l.parent = 7;
+	(void)snprintf(l.kind, sizeof(l.kind), "veth");
+	(void)nic_inventory_link_set(n->v, &l);
+	nic_inventory_default_route(n->v, 1);
+	(void)nic_inventory_end(n->v);
+}
+
+static void what_carries_a_default_route_is_not_offered_by_any_pattern(void **state)
+{
+	static const char *const patterns[] = { "*" };
+	struct node *n = *state;
+	struct rtnl_link l = link_of(6, "eth2");
+	int told = 0;
+
+	n->spec = (struct nic_spec){ .patterns = patterns, .npatterns = 1 };
+	begin(n, NULL, NULL);
+	nic_inventory_on_needed(n->v, count_needed, &told);
+	tell_bridged(n);
+	assert_string_equal(names(n), "eth2 v2");
+	assert_int_equal(told, 6);
+	tell_bridged(n);
+	assert_int_equal(told, 6);
+	assert_true(nic_inventory_is_routed(n->v, 4));
+	assert_false(nic_inventory_is_routed(n->v, 6));
+	/* One becomes a port between two states. */
+	l.master = 1;
+	assert_true(nic_inventory_link_set(n->v, &l));
+	assert_string_equal(names(n), "v2");
+	assert_int_equal(told, 7);
+}
+
+static void a_state_that_cannot_be_had_changes_nothing(void **state)
+{
+	struct node *n = *state;
+
+	plug(n, "eth0", "e1000", NULL, NULL);
+	plug(n, "eth1", "e1000", NULL, NULL);
+	begin(n, NULL, NULL);
+	nic_inventory_begin(n->v);
+	(void)set(n, 1, "eth0");
+	(void)set(n, 2, "eth1");
+	nic_inventory_default_route(n->v, 1);
+	(void)nic_inventory_end(n->v);
+	nic_inventory_begin(n->v);
+	(void)set(n, 1, "eth0");
+	nic_inventory_cancel(n->v);
+	assert_false(set(n, 1, "eth0"));
+	assert_string_equal(names(n), "eth1");
+}
+
 static void patterns_choose_and_excludes_refuse(void **state)
 {
 	static const char *const patterns[] = { "t*", "lo" };
@@ -562,6 +642,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(hardware_is_offered_that_nothing_needs),
 		TEST(what_carries_a_routed_vlan_is_not_offered),
+		TEST(what_carries_a_default_route_is_not_offered_by_any_pattern),
+		TEST(a_state_that_cannot_be_had_changes_nothing),
 		TEST(patterns_choose_and_excludes_refuse),
 		TEST(only_what_shows_is_a_change),
 		TEST(a_renamed_interface_is_another_device),

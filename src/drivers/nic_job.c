@@ -24,7 +24,7 @@ enum {
 	BACK_TRIES = 50,
 	BACK_SECONDS = 180,
 
-	/* So often the kernel may refuse to give an interface back from a sandbox that has ended. */
+	/* So often the kernel may refuse to give one back from a sandbox that has ended. */
 	STUCK_TRIES = 3,
 };
 

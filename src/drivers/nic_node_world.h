@@ -37,7 +37,7 @@ struct nic_node {
 	bool (*ready)(struct nic_node *w);
 	const char *want; /* of `ready` */
 	char want_claim[32];
-	bool done;
+	bool done, stopping;
 	int client; /* the runtime's socket; -1: none */
 	char error[512]; /* of the last prepare or unprepare; "": it went well */
 	char answer[8192]; /* of the last question; its body */
@@ -68,6 +68,7 @@ void nic_node_wait(struct nic_node *w, bool (*ready)(struct nic_node *w));
  */
 void nic_node_claim(struct nic_node *w, int n, const char *device, const char *parameters,
 		    const char *pods);
+void nic_node_delete_claim(struct nic_node *w, int n);
 void nic_node_reserve(struct nic_node *w, int n, const char *pods);
 /* A pod's object that names a claim. */
 void nic_node_pod(struct nic_node *w, int n, int claim);
@@ -75,6 +76,9 @@ void nic_node_pod(struct nic_node *w, int n, int claim);
 /* Of claim n; w->error. */
 void nic_node_prepare(struct nic_node *w, int n);
 void nic_node_unprepare(struct nic_node *w, int n);
+/* The same in two parts: w->done tells whether it was answered. */
+void nic_node_begin(struct nic_node *w, bool unprepare, int n);
+void nic_node_end(struct nic_node *w);
 
 /* "/add" for pod n, whose container is "c<n><suffix>"; w->status and w->answer. */
 void nic_node_ask(struct nic_node *w, const char *target, int n, const char *suffix);
@@ -90,5 +94,13 @@ void nic_node_end_pod(struct nic_node *w, int n);
 const struct json *nic_node_reason(struct nic_node *w, int n, const char *reason);
 /* Waits until the claim has no entry. */
 void nic_node_no_entry(struct nic_node *w, int n);
+
+/* A link's index; 0: there is none of that name. And switches one on or off. */
+int nic_node_index(struct rtnl *r, const char *name);
+void nic_node_set_link(struct rtnl *r, const char *name, bool up);
+/* Claim n of pod n is prepared and its interface is put into the pod. */
+void nic_node_attach(struct nic_node *w, int n, const char *device, const char *parameters);
+/* Fails unless that is in the entry. */
+void nic_node_text(const struct json *entry, const char *pointer, const char *want);
 
 #endif

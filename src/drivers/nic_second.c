@@ -124,8 +124,7 @@ static void hand_over_run(struct nic_job *j)
 	else if (strcmp(first->pod_uid, j->pod_uid) != 0)
 		nic_job_move(j, first->pod_uid);
 	else
-		nic_job_detach(j, "the claim is reserved for another pod now",
-			       hand_over_end);
+		nic_job_detach(j, "the claim is reserved for another pod now", hand_over_end);
 }
 
 void nic_second_hand_over(struct nic_use *u, const char *pod_name, const char *pod_uid, bool owed,

@@ -262,6 +262,37 @@ static void what_a_link_does_not_say_is_none(void **state UNUSED)
 }
 
 /* Offsets into a_vlan: one byte is changed, and then it runs or is read, or not. */
+static void join_name(void *arg, struct str name)
+{
+	char *out = arg;
+	size_t at = strlen(out);
+
+	(void)snprintf(out + at, 64 - at, "%.*s ", STR_ARG(name));
+}
+
+static void read_any_names(const struct nlmsghdr *m)
+{
+	char names[64] = "";
+
+	rtnl_message_altnames(m, join_name, names);
+}
+
+static void other_names_of_a_link_are_read(void **state UNUSED)
+{
+	struct wire w = wire("38000000 10000000 00000000 00000000 00000100 05000000 43100100 "
+			     "00000000 18003480 09003500 656e6f31 00000000 06003500 78000000 ");
+	char names[64] = "";
+
+	rtnl_message_altnames(message(&w), join_name, names);
+	assert_string_equal(names, "eno1 x ");
+	each_part(w, read_any_names);
+	free(w.p);
+	w = wire(a_vlan);
+	rtnl_message_altnames(message(&w), join_name, names);
+	assert_string_equal(names, "eno1 x ");
+	free(w.p);
+}
+
 static void a_link_runs_only_when_all_say_so(void **state UNUSED)
 {
 	static const struct {
@@ -485,6 +516,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_is_not_cut_but_marked),
 		cmocka_unit_test(a_link_is_read_with_all_that_it_says),
 		cmocka_unit_test(what_a_link_does_not_say_is_none),
+		cmocka_unit_test(other_names_of_a_link_are_read),
 		cmocka_unit_test(a_link_runs_only_when_all_say_so),
 		cmocka_unit_test(an_address_is_the_local_one_with_its_long_flags),
 		cmocka_unit_test(an_ipv6_address_without_more_is_read),

@@ -1,6 +1,7 @@
 // `devplane driver net` with real containers: interfaces go into pods' namespaces and come back, and claims tell of them.
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
+import { readdirSync } from "node:fs"
 import { containersPossible } from "./containerd_lib.mjs"
 import { devplane, finish, test, until } from "./lib.mjs"
 import { addLink, driverName, ip, kernelHas, links, ready, startNet, tag } from "./net_lib.mjs"
@@ -121,12 +122,19 @@ await test("a pulled link shows in the claim and in the pod's device health, and
 })
 
 await test("another CNI plugin makes the interface, and its result is in the data", async () => {
-	const cni = { type: "macvlan", master: parent, ipam: { type: "host-local", subnet: "198.18.9.0/24", dataDir: `${net.containerd.folder}/ipam` } }
+	const dataDir = `${net.containerd.folder}/ipam`
+	const cni = { type: "macvlan", master: parent, ipam: { type: "host-local", subnet: "198.18.9.0/24", dataDir } }
 	const pod = await net.run({ device: macvlan(2), parameters: { network: "green", interfaceName: "green0", cni } })
 	const entry = await net.attached(pod)
 	assert.match(entry.networkData.ips[0], /^198\.18\.9\.\d+\/24$/)
 	assert.equal(entry.data.cniResult.ips[0].address, entry.networkData.ips[0])
+	const kept = () => readdirSync(`${dataDir}/green`).filter((name) => /^\d/.test(name))
+	assert.equal(kept().length, 1)
+	// What the pod calls it is not what the plugin is asked to give back.
+	net.inside(pod, "ip", "link", "set", "green0", "name", "red0")
+	await net.entry(pod, (e) => e.networkData?.interfaceName === "red0")
 	await net.end(pod)
+	await until("address given back", () => kept().length === 0)
 })
 
 await test("parameters that cannot be show as Ready=False, and the pod waits with the reason", async () => {
