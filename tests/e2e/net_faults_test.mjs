@@ -11,7 +11,7 @@ if (!containersPossible()) {
 	process.exit(0)
 }
 
-const parent = `dpp${tag}`, card = `dph${tag}`, far = `dpf${tag}`
+const bridge = `dpb${tag}`, card = `dph${tag}`, far = `dpf${tag}`
 const gate = `${scratch}/gate`, slow = `${scratch}/slow`, begun = `${scratch}/begun`
 const rounds = Number(process.env.NET_FAULT_ROUNDS ?? 3)
 let net, before
@@ -24,10 +24,10 @@ ADD) until [ -e "${gate}" ]; do sleep 0.02; done
 VERSION) echo '{"cniVersion": "1.0.0", "supportedVersions": ["0.3.1", "0.4.0", "1.0.0"]}' ;;
 esac`
 
-// Debian's macvlan plugin, which takes its time.
+// Debian's bridge plugin, which takes its time.
 const sluggish = `touch "${begun}"
 [ "$CNI_COMMAND" != ADD ] || until [ -e "${slow}" ]; do sleep 0.02; done
-exec "$(dirname "$0")/macvlan"`
+exec "$(dirname "$0")/bridge"`
 
 const open = (file) => writeFileSync(file, "")
 const shut = (file) => rmSync(file, { force: true })
@@ -40,14 +40,13 @@ async function endAndLook(pod) {
 }
 
 await test("the driver runs", async () => {
-	addLink(parent, "type", "veth", "peer", "name", `${parent}x`)
-	ip("link", "set", `${parent}x`, "up")
+	addLink(bridge, "type", "bridge")
 	addLink(card, "type", "veth", "peer", "name", far)
 	ip("link", "set", far, "up")
 	await until("carrier", () => links()[card].operstate === "UP")
 	before = state()
 	open(gate)
-	net = await startNet({ creates: [`macvlan:2:${parent}`], interfaces: [card], scripts: { gatekeeper, sluggish }, before: ["gatekeeper"], flags: ["--claim-cni", "sluggish"] })
+	net = await startNet({ creates: ["veth:2"], interfaces: [card], scripts: { gatekeeper, sluggish }, before: ["gatekeeper"], flags: ["--claim-cni", "sluggish"] })
 	await until("devices", async () => (await net.devices())[card])
 })
 if (!net)
@@ -63,8 +62,8 @@ await test("killed before it is asked to prepare", async () => {
 })
 
 await test("killed while a plugin makes one pod's interface and another pod has no namespace yet", async () => {
-	const cni = { type: "sluggish", master: parent, ipam: { type: "static", addresses: [{ address: "198.18.9.4/24" }] } }
-	const halfway = await net.run({ device: `macvlan-${parent}-0`, parameters: { interfaceName: "slow0", cni } })
+	const cni = { type: "sluggish", bridge, ipam: { type: "static", addresses: [{ address: "198.18.9.4/24" }] } }
+	const halfway = await net.run({ device: "veth-0", parameters: { interfaceName: "slow0", cni } })
 	await until("the plugin", () => existsSync(begun))
 	shut(gate)
 	const prepared = await net.run({ device: card, parameters: { addresses: ["192.0.2.9/24"] } })
