@@ -82,6 +82,15 @@ static void on_tick(struct loop_timer *t)
 		loop_timer_start(t, 1);
 }
 
+/* What is so only until a request is answered would be missed between two ticks. */
+static void look(struct nic_node *w)
+{
+	if (!loop_timer_running(&w->tick) || !w->ready(w))
+		return;
+	loop_timer_stop(&w->tick);
+	loop_stop(w->loop);
+}
+
 void nic_node_wait(struct nic_node *w, bool (*ready)(struct nic_node *w))
 {
 	w->ready = ready;
@@ -111,6 +120,7 @@ static void collected(struct http_stream *s, struct str body)
 	char target[512], method[16];
 	int status = 404;
 
+	look(w);
 	(void)snprintf(method, sizeof(method), "%.*s", STR_ARG(s->in.method));
 	(void)snprintf(target, sizeof(target), "%.*s", STR_ARG(s->in.path));
 	/* Slices are of no interest here. */
