@@ -475,14 +475,19 @@ static void a_plugin_is_asked_to_delete_what_it_was_asked_to_make(void **state)
 	struct nic_node *w = *state;
 	struct rtnl_new_link l = { .kind = "veth", .name = "net1", .peer = "y0", .ns_fd = -1 };
 
+	char go[128];
+
 	make_plugin(w, "named",
 		    "echo $CNI_IFNAME >>${0%/*}/../calls\n"
-		    "[ $CNI_COMMAND = DEL ] || { [ $CNI_IFNAME != net1 ] && exit 1; "
-		    "sleep 0; echo '{\"cniVersion\":\"1.0.0\"}'; }");
+		    "[ $CNI_COMMAND = DEL ] && exit 0\n"
+		    "until [ -e ${0%/*}/../go ]; do sleep 0.01; done\n"
+		    "echo '{\"cniVersion\":\"1.0.0\"}'");
 	prepare(w, 1, "veth-0", "{\"cni\":{\"type\":\"named\"}}", "1");
 	nic_node_say(w, "/add", 1, "");
 	nic_node_wait(w, is_called);
 	assert_int_equal(rtnl_link_add(w->pods[1], &l, NULL), 0);
+	(void)snprintf(go, sizeof(go), "%s/go", w->root);
+	assert_int_equal(file_write_atomic(go, STR(""), 0600, NULL), 0);
 	nic_node_hear(w);
 	if (w->status != 200)
 		fail_msg("%s", w->answer);
