@@ -30,10 +30,11 @@ test: all ## unit tests, fuzz corpora and end-to-end tests
 lint: all ## format, clang-tidy, layers, sizes, banned names
 	@scripts/deps lint
 	@scripts/lint build
+# Corpora are replayed under the same sanitizers by `make fuzz`.
 asan: ## unit tests and most end-to-end tests under AddressSanitizer and UBSan
 	@scripts/deps build test fuzz
 	@CC=clang scripts/build build-asan -Db_sanitize=address,undefined -Db_lundef=false
-	@BACKENDS=lmdb scripts/test build-asan $(ASAN_E2E)
+	@BACKENDS=lmdb UNIT_EXCEPT=fuzz-corpus scripts/test build-asan $(ASAN_E2E)
 tsan: ## tests in which threads meet under ThreadSanitizer
 	@scripts/deps build test fuzz
 	@CC=clang TARGETS='devplane|src/($(subst $() ,|,$(TSAN_UNIT)))/[a-z0-9_]+_test' scripts/build build-tsan -Db_sanitize=thread -Db_lundef=false
