@@ -18,22 +18,6 @@
 #include "drivers/nic_driver_impl.h"
 #include "drivers/nic_node_world.h"
 
-static int set_up(void **state)
-{
-	struct nic_node *w = XNEW(struct nic_node);
-
-	nic_node_init(w);
-	*state = w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	nic_node_release(*state);
-	free(*state);
-	return 0;
-}
-
 /* --- looking ------------------------------------------------------------------------------- */
 
 static const char *const addressed = "{\"network\":\"blue\",\"interfaceName\":\"net1\","
@@ -695,7 +679,7 @@ static void devices_are_listed_with_who_has_them(void **state)
 	assert_string_equal(w->error, "");
 }
 
-#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, nic_node_set_up, nic_node_tear_down)
 
 int main(void)
 {

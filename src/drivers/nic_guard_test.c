@@ -20,30 +20,7 @@
 
 static const char *const slow = "{\"cni\":{\"type\":\"slow\"}}";
 
-static int set_up(void **state)
-{
-	struct nic_node *w = XNEW(struct nic_node);
-
-	nic_node_init(w);
-	*state = w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	nic_node_release(*state);
-	free(*state);
-	return 0;
-}
-
 /* --- looking ------------------------------------------------------------------------------- */
-
-static int index_of(struct rtnl *r, const char *name)
-{
-	struct rtnl_link l;
-
-	return rtnl_link_by_name(r, name, &l, NULL) == 0 ? l.index : 0;
-}
 
 static void assert_has(const char *text, const char *part)
 {
@@ -107,7 +84,7 @@ static void attach(struct nic_node *w, int n, const char *device, const char *pa
 
 static void change(struct rtnl *r, const char *name, struct rtnl_change c)
 {
-	assert_int_equal(rtnl_link_change(r, index_of(r, name), &c, NULL), 0);
+	assert_int_equal(rtnl_link_change(r, nic_node_index(r, name), &c, NULL), 0);
 }
 
 static void write_file(struct nic_node *w, const char *name, const char *text)
@@ -244,13 +221,13 @@ static void a_new_claim_of_the_same_name_does_not_take_the_old_one_s_interface(v
 	nic_node_pod(w, 2, 1);
 	nic_node_ask(w, "/add", 2, "");
 	assert_int_equal(w->status, 200);
-	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
-	assert_int_equal(index_of(w->pods[2], "net1"), 0);
+	assert_int_not_equal(nic_node_index(w->pods[1], "net1"), 0);
+	assert_int_equal(nic_node_index(w->pods[2], "net1"), 0);
 	/* And when there is no new one. */
 	nic_node_delete_claim(w, 1);
 	nic_node_ask(w, "/add", 2, "");
 	assert_int_equal(w->status, 200);
-	assert_int_not_equal(index_of(w->pods[1], "net1"), 0);
+	assert_int_not_equal(nic_node_index(w->pods[1], "net1"), 0);
 }
 
 static void a_container_with_another_namespace_gets_its_interface_there(void **state)
@@ -268,8 +245,8 @@ static void a_container_with_another_namespace_gets_its_interface_there(void **s
 	nic_node_hear(w);
 	assert_int_equal(w->status, 200);
 	assert_has(w->answer, "\"name\":\"net1\"");
-	assert_int_equal(index_of(w->pods[1], "net1"), 0);
-	assert_int_not_equal(index_of(w->pods[2], "net1"), 0);
+	assert_int_equal(nic_node_index(w->pods[1], "net1"), 0);
+	assert_int_not_equal(nic_node_index(w->pods[2], "net1"), 0);
 	(void)nic_node_reason(w, 1, "Attached");
 }
 
@@ -294,7 +271,7 @@ static void a_pod_in_the_node_s_network_is_refused(void **state)
 
 static void route_through(struct nic_node *w, const char *name)
 {
-	struct rtnl_address a = { .index = index_of(w->host, name) };
+	struct rtnl_address a = { .index = nic_node_index(w->host, name) };
 	struct rtnl_route t = { .to = { .family = AF_INET }, .index = a.index };
 
 	assert_true(rtnl_ip_parse(STR("198.18.1.1/24"), false, &a.ip));
@@ -323,7 +300,7 @@ static void what_the_default_route_leads_through_by_now_is_not_moved(void **stat
 	prepare(w, 1, "host0", NULL, "1");
 	assert_string_equal(w->error, "");
 	assert_int_equal(rtnl_link_add(w->host, &bridge, NULL), 0);
-	c.master = index_of(w->host, "br0");
+	c.master = nic_node_index(w->host, "br0");
 	change(w->host, "host0", c);
 	change(w->host, "br0", (struct rtnl_change){ .set_up = true, .up = true });
 	route_through(w, "br0");
@@ -331,7 +308,7 @@ static void what_the_default_route_leads_through_by_now_is_not_moved(void **stat
 	assert_int_not_equal(w->status, 200);
 	assert_has(w->answer, "default route leads through host0");
 	(void)nic_node_reason(w, 1, "AttachFailed");
-	assert_int_not_equal(index_of(w->host, "host0"), 0);
+	assert_int_not_equal(nic_node_index(w->host, "host0"), 0);
 }
 
 /* --- what a pod does ----------------------------------------------------------------------- */
@@ -375,7 +352,7 @@ static void an_interface_that_flaps_is_looked_at_less_often(void **state)
 
 	attach(w, 1, "veth-0", "{\"addresses\":[\"192.0.2.5/24\"]}");
 	(void)nic_node_reason(w, 1, "Attached");
-	a.index = index_of(w->pods[1], "net1");
+	a.index = nic_node_index(w->pods[1], "net1");
 	assert_true(rtnl_ip_parse(STR("192.0.2.6/32"), false, &a.ip));
 	while (!loop_timer_running(&view(w)->later)) {
 		assert_true(n++ < 1000);
@@ -408,7 +385,7 @@ static void a_new_name_is_known_to_the_next_driver(void **state)
 	assert_true(is_renamed(w));
 }
 
-#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, nic_node_set_up, nic_node_tear_down)
 
 int main(void)
 {

@@ -13,22 +13,6 @@
 #include "drivers/nic_driver_impl.h"
 #include "drivers/nic_node_world.h"
 
-static int set_up(void **state)
-{
-	struct nic_node *w = XNEW(struct nic_node);
-
-	nic_node_init(w);
-	*state = w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	nic_node_release(*state);
-	free(*state);
-	return 0;
-}
-
 static bool is_back(struct nic_node *w)
 {
 	return nic_node_index(w->host, "host0") != 0;
@@ -161,7 +145,7 @@ static void hardware_that_is_not_back_is_looked_for_before_it_is_forgotten(void 
 			 0);
 }
 
-#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, nic_node_set_up, nic_node_tear_down)
 
 int main(void)
 {

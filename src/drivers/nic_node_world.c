@@ -568,3 +568,19 @@ void nic_node_text(const struct json *entry, const char *pointer, const char *wa
 	if (!str_eqz(got, want))
 		fail_msg("%s is \"%.*s\", not \"%s\"", pointer, STR_ARG(got), want);
 }
+
+int nic_node_set_up(void **state)
+{
+	struct nic_node *w = XNEW(struct nic_node);
+
+	nic_node_init(w);
+	*state = w;
+	return 0;
+}
+
+int nic_node_tear_down(void **state)
+{
+	nic_node_release(*state);
+	free(*state);
+	return 0;
+}

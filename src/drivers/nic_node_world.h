@@ -55,6 +55,9 @@ bool nic_node_enter(void);
 
 void nic_node_init(struct nic_node *w);
 void nic_node_release(struct nic_node *w);
+/* The same as cmocka wants it: *state is a node. */
+int nic_node_set_up(void **state);
+int nic_node_tear_down(void **state);
 
 /* The driver alone; its files stay. */
 void nic_node_start(struct nic_node *w);
