@@ -5,7 +5,7 @@
 #include "api/check_pod.h"
 
 #include "api/names.h"
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "base/limits.h"
 
 static int64_t number_at(const struct json *object, const char *name)

@@ -4,7 +4,7 @@
  * takes of its node.
  */
 #include "api/checks.h"
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "base/limits.h"
 
 static size_t attribute_values(const struct json *attribute)

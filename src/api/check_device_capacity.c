@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "api/checks.h"
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "base/limits.h"
 
 /* A quantity with its text, which faults show. */

@@ -6,7 +6,7 @@
  */
 #include "api/decode_impl.h"
 
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "base/duration.h"
 #include "base/limits.h"
 #include "base/print.h"

@@ -5,7 +5,7 @@
  */
 #include "api/strategies.h"
 
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "api/write_impl.h"
 
 /* --- QoS class ------------------------------------------------------------------------- */

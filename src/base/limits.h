@@ -142,7 +142,7 @@
 #define CONDITIONS_MAX              100 /* that are looked at; kinds allow fewer */
 #define FIELD_MANAGER_MAX           128
 #define SUBRESOURCE_NAME_MAX        256
-#define CEL_EXPRESSION_MAX          (10UL * KIB)
+#define CEL_EXPRESSION_MAX          (10UL * KIB) /* of a device selector */
 #define OPAQUE_PARAMETERS_MAX       (10UL * KIB) /* also of a device's status data */
 #define SLICE_DEVICES_MAX           128
 #define SLICE_COSTLY_DEVICES_MAX    64 /* with taints, counters or list attributes */
@@ -151,6 +151,21 @@
 #define CAPACITY_VALUES_MAX         10 /* that a request policy lists */
 #define RESOURCE_HEALTH_MESSAGE_MAX 1024
 #define SECRET_MAX                  (1UL * MIB) /* data of a Secret or ConfigMap */
+
+/* Expressions in CEL. Depth is of the tree, macros expanded: walkers recurse. */
+#define CEL_TEXT_MAX    (100UL * KIB) /* characters of one expression, as cel-go bounds it */
+#define CEL_DEPTH_MAX   250 /* of nesting in the text, as cel-go bounds it */
+#define CEL_NODES_MAX   200000
+#define CEL_ISSUES_MAX  100 /* faults of one expression that are told */
+#define CEL_SCRATCH_MAX (64UL * MIB) /* that one evaluation may make */
+#define CEL_PROGRAM_MAX (16UL * MIB) /* memory of one compiled expression */
+/* Elements compared in depth by one evaluation: a tenth of a second. */
+#define CEL_COMPARISONS_MAX 20000000UL
+/* A file of the time zone database; the largest there is has some 4 KiB. */
+#define ZONE_FILE_MAX (64UL * KIB)
+
+/* Search of the device allocator: devices tried for the claims of one pod on one node. */
+#define ALLOCATE_STEPS_MAX 1000000
 
 /* One file of sysfs or procfs that says what the machine has. */
 #define MACHINE_FILE_MAX (256UL * KIB)

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"

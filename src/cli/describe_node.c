@@ -3,7 +3,7 @@
  * of it.
  */
 #include "api/names.h"
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "cli/describe.h"
 
 /* --- the object ------------------------------------------------------------------------------ */

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cli/output.h"

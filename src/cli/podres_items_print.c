@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "base/vec.h"
 #include "cli/podres_items_impl.h"
 #include "node/cpu_set.h"

@@ -5,7 +5,7 @@
 #include "drivers/device_table.h"
 
 #include "api/names.h"
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "drivers/abi.h"

@@ -4,7 +4,7 @@
  */
 #include "drivers/slice_equal.h"
 
-#include "api/quantity.h"
+#include "base/quantity.h"
 
 static bool same_quantity(const struct json *a, const struct json *b)
 {

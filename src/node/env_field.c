@@ -2,7 +2,7 @@
  * The downward API: what a pod may know of itself. Paths and texts of failures are upstream's.
  */
 #include "api/names.h"
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "base/limits.h"
 #include "base/print.h"
 #include "node/env.h"

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-#include "api/quantity.h"
+#include "base/quantity.h"
 
 struct amounts {
 	int64_t cpu_milli, memory;

@@ -5,7 +5,7 @@
 #include "node/node_status.h"
 
 #include "api/names.h"
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/timestamp.h"

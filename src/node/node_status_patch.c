@@ -3,7 +3,7 @@
  * to go is named with null; addresses are merged by type upstream, which two of one type do not
  * survive, so they are replaced as a whole.
  */
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "node/node_json.h"
 #include "node/node_status.h"
 

@@ -4,7 +4,7 @@
  */
 #include "node/pod.h"
 
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "client/cached.h"

@@ -4,7 +4,7 @@
  */
 #include "node/podres_make.h"
 
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "base/limits.h"
 #include "node/assign.h"
 #include "node/cpu_set.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/quantity.h"
+#include "base/quantity.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"

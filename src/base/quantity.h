@@ -4,8 +4,8 @@
  * Parsed exactly into a mantissa and a decimal exponent or binary suffix;
  * compared exactly; printed in upstream's canonical form.
  */
-#ifndef API_QUANTITY_H
-#define API_QUANTITY_H
+#ifndef BASE_QUANTITY_H
+#define BASE_QUANTITY_H
 
 #include "base/buf.h"
 #include "base/error.h"

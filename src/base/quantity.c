@@ -6,7 +6,7 @@
  * The grammar is upstream's with its oddities: a sign or a point alone is zero,
  * "1E" is exa while "1E3" has an exponent.
  */
-#include "api/quantity.h"
+#include "base/quantity.h"
 
 #include "base/json.h"
 

@@ -1,4 +1,4 @@
-#include "api/quantity.h"
+#include "base/quantity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -183,5 +183,5 @@ int main(void)
 		cmocka_unit_test(reads_text_and_whole_numbers_of_a_tree),
 	};
 
-	return cmocka_run_group_tests_name("api/quantity", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("base/quantity", tests, NULL, NULL);
 }

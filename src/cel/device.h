@@ -1,0 +1,67 @@
+/*
+ * device - selectors of devices: the one variable they have, and their limits.
+ *
+ * `device` has driver, attributes, capacity and allowMultipleAllocations. Attributes and
+ * capacities are maps by domain, then by name; a domain that a device does not have is an
+ * empty map, a name that it does not have an error. What has no domain is in the driver's.
+ */
+#ifndef CEL_DEVICE_H
+#define CEL_DEVICE_H
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cel/program.h"
+
+#define CEL_DEVICE_COST_MAX 1000000 /* of the estimate, and of an evaluation */
+
+/* Of struct cel_env: libraries, rules and the variable. Features are those of the gates. */
+struct cel_device_features {
+	bool consumable_capacity; /* allowMultipleAllocations is known */
+	bool list_attributes;
+};
+void cel_device_env(struct cel_env *env, struct cel_device_features features);
+
+/* What an attribute or capacity is called; devices with the same names may share it. */
+struct cel_device_name {
+	struct str domain, id;
+};
+
+/* One attribute or capacity; all text is borrowed. */
+struct cel_device_item {
+	const struct cel_device_name *name;
+	struct cel_value value;
+};
+
+/* What selectors see of a device. Items are in byte order of domain, then id. */
+struct cel_device {
+	struct str driver;
+	const struct cel_device_item *attributes, *capacity;
+	uint16_t nattributes, ncapacity;
+	bool allow_multiple;
+};
+
+/*
+ * A device as ResourceSlices of resource.k8s.io/v1 have it (an element of spec.devices), in the
+ * arena; text is borrowed from the tree. -ERR_INVALID for one that validation would refuse.
+ */
+int cel_device_read(const struct json *device, struct str driver, struct arena *a,
+		    struct cel_device *ret_device, struct error *err);
+
+/* The value of the variable: reads the struct in place. */
+struct cel_value cel_device_value(const struct cel_device *device);
+
+/*
+ * A selector: a program that yields bool (or dyn). NULL with issues; an expression of another
+ * type is an issue, too ("must evaluate to bool").
+ */
+const struct cel_program *cel_device_compile(struct cel_device_features features, struct str text,
+					     struct arena *a, struct cel_issues *issues);
+
+/*
+ * 1 or 0: whether it selects the device; -ERR_INVALID with what went wrong while evaluating.
+ * Clears nothing: ev->scratch is the caller's.
+ */
+int cel_device_matches(const struct cel_program *selector, struct cel_eval *ev,
+		       const struct cel_device *device, struct error *err);
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * Which libraries an expression has. Libraries are tables sorted by function, so that finding
+ * the overloads of a name is a binary search in each of a dozen tables.
+ */
+#include "cel/env.h"
+
+/* The language and what cel-go and Kubernetes have beside it; device selectors, too. */
+#define KUBERNETES_LIBRARIES
+
+const struct cel_library *const cel_libraries_all[] = {
+	NULL,
+};
+
+const struct cel_library *const cel_libraries_kubernetes[] = {
+	KUBERNETES_LIBRARIES NULL,
+};
+
+const struct cel_library *const cel_libraries_device[] = {
+	KUBERNETES_LIBRARIES NULL,
+};
+
+/* The first row that is not before `function`. */
+static size_t lower_bound(const struct cel_library *lib, struct str function)
+{
+	size_t low = 0, high = lib->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (str_cmp(str_from(lib->overloads[middle].function), function) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct cel_overload *cel_library_find(const struct cel_library *lib, struct str function,
+					    size_t *ret_n)
+{
+	size_t first = lower_bound(lib, function), end = first;
+
+	while (end < lib->n && str_eqz(function, lib->overloads[end].function))
+		end++;
+	if (end == first)
+		return NULL;
+	*ret_n = end - first;
+	return &lib->overloads[first];
+}
+
+/* The opaque type of a kind of values, or NULL. */
+static const struct cel_type *opaque_of(unsigned kind)
+{
+	static const struct cel_type *const types[CEL_KINDS] = {
+		[CEL_QUANTITY] = &cel_quantity,
+		[CEL_SEMVER] = &cel_semver,
+		[CEL_IP] = &cel_ip,
+		[CEL_CIDR] = &cel_cidr,
+		[CEL_URL] = &cel_url,
+		[CEL_FORMAT] = &cel_format,
+	};
+
+	return types[kind];
+}
+
+static bool admits_opaque(const struct cel_type *parameter, const struct cel_value *v)
+{
+	const struct cel_type *type = opaque_of(v->kind);
+
+	return type && str_eq(type->name, parameter->name);
+}
+
+static bool admits_object(const struct cel_type *parameter, const struct cel_value *v)
+{
+	return v->kind == CEL_OBJECT &&
+	       str_eq(v->object.class->type(v->object.self)->name, parameter->name);
+}
+
+bool cel_type_admits(const struct cel_type *parameter, const struct cel_value *v)
+{
+	static const uint8_t kinds[] = {
+		[CEL_TYPE_NULL] = CEL_NULL,         [CEL_TYPE_BOOL] = CEL_BOOL,
+		[CEL_TYPE_INT] = CEL_INT,           [CEL_TYPE_UINT] = CEL_UINT,
+		[CEL_TYPE_DOUBLE] = CEL_DOUBLE,     [CEL_TYPE_STRING] = CEL_STRING,
+		[CEL_TYPE_BYTES] = CEL_BYTES,       [CEL_TYPE_TIMESTAMP] = CEL_TIMESTAMP,
+		[CEL_TYPE_DURATION] = CEL_DURATION, [CEL_TYPE_LIST] = CEL_LIST,
+		[CEL_TYPE_MAP] = CEL_MAP,           [CEL_TYPE_TYPE] = CEL_TYPE,
+		[CEL_TYPE_OPTIONAL] = CEL_OPTIONAL,
+	};
+
+	switch (parameter->kind) {
+	case CEL_TYPE_DYN:
+	case CEL_TYPE_ANY:
+	case CEL_TYPE_ERROR:
+	case CEL_TYPE_PARAM:
+		return true;
+	case CEL_TYPE_WRAPPER:
+		return v->kind == CEL_NULL || cel_type_admits(parameter->params[0], v);
+	case CEL_TYPE_OPAQUE:
+		return admits_opaque(parameter, v);
+	case CEL_TYPE_OBJECT:
+		return admits_object(parameter, v);
+	default:
+		return v->kind == kinds[parameter->kind];
+	}
+}

@@ -1,0 +1,23 @@
+/*
+ * json - values of CEL from JSON trees, and back.
+ *
+ * A tree is not converted: lists and maps read it in place.
+ */
+#ifndef CEL_JSON_H
+#define CEL_JSON_H
+
+#include "base/json.h"
+#include "base/json_writer.h"
+#include "cel/value.h"
+
+/* Integers are int (uint above INT64_MAX), other numbers double, objects maps of strings. */
+struct cel_value cel_of_json(const struct json *v);
+
+/*
+ * Writes the value as protobuf's JSON mapping has it: bytes as base64, times in RFC 3339,
+ * durations in seconds ("1.5s"), doubles that JSON lacks as "NaN", "Infinity", "-Infinity", types
+ * by name, keys of maps as text, an optional as its value or null. 64-bit integers are numbers.
+ */
+void cel_write_json(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * lib_ip - addresses and prefixes of IP, as Go's net/netip reads and prints them.
+ *
+ * Strict: no leading zeros, no zones, and IPv6 with an IPv4 address in it (::ffff:0:0/96) is
+ * refused. A prefix may have bits set behind its length.
+ */
+#ifndef CEL_LIB_IP_H
+#define CEL_LIB_IP_H
+
+#include "base/error.h"
+#include "base/ip6.h"
+#include "cel/value.h"
+
+enum { CEL_ADDRESS_TEXT = IP6_TEXT + 4 }; /* with "/128" and a NUL */
+
+/* -ERR_INVALID with upstream's words. */
+int cel_ip_parse(struct str text, struct cel_address *ret_ip, struct error *err);
+int cel_cidr_parse(struct str text, struct cel_address *ret_cidr, struct error *err);
+
+/* Writes it, terminated, and returns it as a str into `out`. */
+struct str cel_ip_print(const struct cel_address *ip, char out[static CEL_ADDRESS_TEXT]);
+struct str cel_cidr_print(const struct cel_address *cidr, char out[static CEL_ADDRESS_TEXT]);
+
+/* The same bytes and family; prefixes also have the same length. */
+bool cel_ip_equal(const struct cel_address *a, const struct cel_address *b);
+bool cel_cidr_equal(const struct cel_address *a, const struct cel_address *b);
+
+/* Four or sixteen bits of eight; of a prefix, the bytes that its length touches. */
+uint64_t cel_ip_size(const struct cel_address *ip);
+uint64_t cel_cidr_size(const struct cel_address *cidr);
+
+/* Whether the first bits of both are the same; of one family only. */
+bool cel_address_matches(const struct cel_address *a, const struct cel_address *b, unsigned bits);
+
+#endif

@@ -1,0 +1,263 @@
+/*
+ * Equality and order. Numbers of two types are compared as doubles unless the range alone decides,
+ * as upstream and the conformance tests have it: 9223372036854775807 equals
+ * 9223372036854775808.0.
+ *
+ * Recursion goes as deep as the shallower of the two values. Text bounds what an expression builds
+ * (CEL_DEPTH_MAX); two JSON trees may both be deeper and are left to json_equal(), which
+ * does not recurse.
+ */
+#include <math.h>
+
+#include "base/limits.h"
+#include "cel/json.h"
+#include "cel/value.h"
+
+static int order_f64(double a, double b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int order_i64(int64_t a, int64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int order_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int order_i64_u64(int64_t a, uint64_t b)
+{
+	return a < 0 ? -1 : order_u64((uint64_t)a, b);
+}
+
+/* Rounding cannot pass the ends of the range, so these need no case of their own. */
+static int order_i64_f64(int64_t a, double b)
+{
+	return order_f64((double)a, b);
+}
+
+static int order_u64_f64(uint64_t a, double b)
+{
+	return order_f64((double)a, b);
+}
+
+static bool is_number(uint8_t kind)
+{
+	return kind == CEL_INT || kind == CEL_UINT || kind == CEL_DOUBLE;
+}
+
+/* Of two numbers of different types; neither is NaN. */
+static int order_mixed(const struct cel_value *a, const struct cel_value *b)
+{
+	if (a->kind > b->kind)
+		return -order_mixed(b, a);
+	if (a->kind == CEL_UINT)
+		return order_u64_f64(a->u, b->d);
+	return b->kind == CEL_UINT ? order_i64_u64(a->i, b->u) : order_i64_f64(a->i, b->d);
+}
+
+static bool is_nan(const struct cel_value *v)
+{
+	return v->kind == CEL_DOUBLE && isnan(v->d);
+}
+
+static bool compare_numbers(const struct cel_value *a, const struct cel_value *b, int *ret_order)
+{
+	if (is_nan(a) || is_nan(b))
+		return false;
+	if (a->kind != b->kind)
+		*ret_order = order_mixed(a, b);
+	else if (a->kind == CEL_INT)
+		*ret_order = order_i64(a->i, b->i);
+	else if (a->kind == CEL_UINT)
+		*ret_order = order_u64(a->u, b->u);
+	else
+		*ret_order = order_f64(a->d, b->d);
+	return true;
+}
+
+bool cel_compare(const struct cel_value *a, const struct cel_value *b, int *ret_order)
+{
+	if (is_number(a->kind) && is_number(b->kind))
+		return compare_numbers(a, b, ret_order);
+	if (a->kind != b->kind)
+		return false;
+	switch (a->kind) {
+	case CEL_BOOL:
+		*ret_order = a->b - b->b;
+		return true;
+	case CEL_STRING: /* UTF-8 sorts as its code points do */
+	case CEL_BYTES:
+		*ret_order = str_cmp(a->s, b->s);
+		return true;
+	case CEL_TIMESTAMP:
+		*ret_order = order_i64(a->i, b->i);
+		if (*ret_order == 0)
+			*ret_order = order_u64(a->nanos, b->nanos);
+		return true;
+	case CEL_DURATION:
+		*ret_order = order_i64(a->i, b->i);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool equal_at(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
+		     unsigned depth);
+
+static bool equal_lists(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
+			unsigned depth)
+{
+	const struct cel_list_rules *rules =
+		a->list.class->rules ? a->list.class->rules : b->list.class->rules;
+	size_t n = cel_list_size(a);
+	struct cel_value x, y;
+
+	if (rules)
+		return rules->equal(ev, a, b);
+	if (cel_list_size(b) != n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		x = cel_list_at(ev, a, i);
+		y = cel_list_at(ev, b, i);
+		if (!equal_at(ev, &x, &y, depth))
+			return false;
+	}
+	return true;
+}
+
+static bool equal_maps(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
+		       unsigned depth)
+{
+	struct cel_value key, x, y;
+	size_t at = 0;
+
+	if (cel_map_size(a) != cel_map_size(b))
+		return false;
+	while (cel_map_next(ev, a, &at, &key, &x)) {
+		y = cel_map_find(ev, b, &key);
+		if (cel_is_error(y) || !equal_at(ev, &x, &y, depth))
+			return false;
+	}
+	return true;
+}
+
+static bool equal_objects(struct cel_eval *ev, const struct cel_value *a,
+			  const struct cel_value *b, unsigned depth)
+{
+	const struct cel_type *type = cel_value_type(a);
+	struct cel_value x, y;
+
+	if (!str_eq(type->name, cel_value_type(b)->name))
+		return false;
+	if (a->object.class == b->object.class && a->object.class->equal)
+		return a->object.class->equal(ev, a->object.self, b->object.self);
+	for (size_t i = 0; i < type->nfields; i++) {
+		x = a->object.class->get(ev, a->object.self, type->fields[i].name);
+		y = b->object.class->get(ev, b->object.self, type->fields[i].name);
+		if (cel_is_error(x) != cel_is_error(y))
+			return false;
+		if (!cel_is_error(x) && !equal_at(ev, &x, &y, depth))
+			return false;
+	}
+	return true;
+}
+
+static bool equal_optionals(struct cel_eval *ev, const struct cel_value *a,
+			    const struct cel_value *b, unsigned depth)
+{
+	if (!a->optional || !b->optional)
+		return a->optional == b->optional;
+	return equal_at(ev, a->optional, b->optional, depth);
+}
+
+/* What has parts. */
+static bool equal_deep(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
+		       unsigned depth)
+{
+	const struct json *ja, *jb;
+
+	if (ev->compared > CEL_COMPARISONS_MAX)
+		return false;
+	if (depth > CEL_DEPTH_MAX && cel_json_of(a, &ja) && cel_json_of(b, &jb))
+		return json_equal(ja, jb);
+	switch (a->kind) {
+	case CEL_LIST:
+		return equal_lists(ev, a, b, depth);
+	case CEL_MAP:
+		return equal_maps(ev, a, b, depth);
+	case CEL_OBJECT:
+		return equal_objects(ev, a, b, depth);
+	default:
+		return equal_optionals(ev, a, b, depth);
+	}
+}
+
+static bool equal_address(const struct cel_address *a, const struct cel_address *b)
+{
+	return a->v6 == b->v6 && a->bits == b->bits &&
+	       memcmp(a->bytes, b->bytes, a->v6 ? 16 : 4) == 0;
+}
+
+/* Opaque values: by what they mean; those without a meaning of their own by their text. */
+static bool equal_opaque(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b)
+{
+	struct buf ta = BUF_INIT(CEL_TEXT_MAX), tb = BUF_INIT(CEL_TEXT_MAX);
+	bool equal;
+
+	switch (a->kind) {
+	case CEL_QUANTITY:
+		return quantity_cmp(*a->quantity, *b->quantity) == 0;
+	case CEL_IP:
+	case CEL_CIDR:
+		return equal_address(a->address, b->address);
+	default:
+		cel_value_print(ev, a, &ta);
+		cel_value_print(ev, b, &tb);
+		equal = str_eq(buf_str(&ta), buf_str(&tb));
+		buf_release(&ta);
+		buf_release(&tb);
+		return equal;
+	}
+}
+
+static bool equal_at(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
+		     unsigned depth)
+{
+	int order;
+
+	ev->compared++;
+	if (a->kind != b->kind)
+		return is_number(a->kind) && is_number(b->kind) && compare_numbers(a, b, &order) &&
+		       order == 0;
+	switch (a->kind) {
+	case CEL_ERROR:
+		return false;
+	case CEL_NULL:
+		return true;
+	case CEL_LIST:
+	case CEL_MAP:
+	case CEL_OBJECT:
+	case CEL_OPTIONAL:
+		return equal_deep(ev, a, b, depth + 1);
+	case CEL_TYPE:
+		return str_eq(a->type->name, b->type->name);
+	case CEL_STRING:
+	case CEL_BYTES:
+		return str_eq(a->s, b->s);
+	default:
+		return a->kind < CEL_QUANTITY ? cel_compare(a, b, &order) && order == 0 :
+						equal_opaque(ev, a, b);
+	}
+}
+
+bool cel_equal(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b)
+{
+	if (LIKELY(a->kind == CEL_STRING && b->kind == CEL_STRING))
+		return str_eq(a->s, b->s);
+	return equal_at(ev, a, b, 0);
+}

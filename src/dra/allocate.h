@@ -1,0 +1,44 @@
+/*
+ * allocate - which devices a pod's claims get on a node.
+ *
+ * Finds the allocation that upstream's structured allocator would find: a depth-first search in
+ * its order (pools, slices, devices; alternatives as listed), so that results are the same,
+ * and deterministic. What cannot lead to a result is cut off early: see allocate.c for
+ * the bound on steps and why pruning never changes the answer.
+ */
+#ifndef DRA_ALLOCATE_H
+#define DRA_ALLOCATE_H
+
+#include "dra/inventory.h"
+
+struct allocate_node {
+	struct str name;
+	const struct json *labels; /* an object of strings; or NULL */
+};
+
+/* Zero means the default. */
+struct allocate_options {
+	uint64_t steps_max; /* ALLOCATE_STEPS_MAX; passing it is -ERR_TIMEOUT */
+	/* Fills a share id, a random UUID; NULL: numbered ones, for tests. */
+	void (*share_id)(void *ctx, char out[static 37]);
+	void *ctx;
+};
+
+struct allocate_report {
+	uint64_t steps; /* devices tried */
+	bool invalid_pool; /* no result, and some pool of the node is invalid or incomplete */
+};
+
+/*
+ * Allocates all of the claims (trees of ResourceClaims without an allocation) on the node, or
+ * none. 1: ret_results[i] is what belongs into status.allocation of claim i, in the arena;
+ * 0: they do not fit here; -ERR_INVALID and others: the pod cannot be scheduled anywhere as
+ * things are (class missing, selector at fault, mode All with an incomplete pool), in
+ * upstream's words. The inventory is not changed: see inventory_assume(). `report` may be NULL.
+ */
+int allocate(struct inventory *inv, const struct allocate_node *node,
+	     const struct json *const *claims, size_t n, const struct allocate_options *options,
+	     struct arena *a, struct json **ret_results, struct allocate_report *report,
+	     struct error *err);
+
+#endif

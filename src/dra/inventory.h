@@ -1,0 +1,61 @@
+/*
+ * inventory - the devices of a cluster, as ResourceSlices, classes, taint rules and claims tell.
+ *
+ * Objects come and go one by one, as a watch delivers them; each costs what it changes. Pools
+ * know their newest generation, whether all of its slices are there and whether they make
+ * sense; devices know who holds them. What a node can reach is found by an index, not
+ * by looking at every pool: node-local pools by the node's name, all others in one list.
+ *
+ * No I/O, no clock. Nothing of a tree that is put is kept.
+ * Threads: one at a time.
+ */
+#ifndef DRA_INVENTORY_H
+#define DRA_INVENTORY_H
+
+#include "base/error.h"
+#include "base/json.h"
+
+struct inventory;
+
+/* Feature gates, all on in upstream's defaults of 1.37 but the last three. Zero: off. */
+struct inventory_features {
+	bool admin_access, prioritized_list, partitionable, taints, binding_conditions;
+	bool consumable_capacity, fractional_range;
+	bool list_attributes, derived_attributes, compatibility_groups;
+};
+extern const struct inventory_features inventory_defaults;
+
+struct inventory *inventory_new(struct inventory_features features);
+void inventory_free(struct inventory *inv);
+
+/*
+ * Puts an object of resource.k8s.io/v1 (validated by an API server), replacing what was there
+ * under its name. -ERR_INVALID when it is none that validation would have let through: it is
+ * then treated as absent, and so is what was there.
+ */
+int inventory_put_slice(struct inventory *inv, const struct json *slice, struct error *err);
+int inventory_put_class(struct inventory *inv, const struct json *device_class, struct error *err);
+int inventory_put_taint_rule(struct inventory *inv, const struct json *rule, struct error *err);
+void inventory_remove_slice(struct inventory *inv, struct str name);
+void inventory_remove_class(struct inventory *inv, struct str name);
+void inventory_remove_taint_rule(struct inventory *inv, struct str name);
+
+/*
+ * A claim: its status.allocation holds devices. A claim without one holds none and costs
+ * nothing. Claims are told apart by namespace and name; a new uid replaces the old claim.
+ */
+int inventory_put_claim(struct inventory *inv, const struct json *claim, struct error *err);
+void inventory_remove_claim(struct inventory *inv, struct str namespace, struct str name);
+
+/*
+ * An allocation (the object that belongs into status.allocation) that is decided and not yet
+ * stored: it holds its devices until it is forgotten or the claim is put with an allocation.
+ */
+int inventory_assume(struct inventory *inv, const struct json *claim, const struct json *allocation,
+		     struct error *err);
+void inventory_forget(struct inventory *inv, struct str namespace, struct str name);
+
+size_t inventory_devices(const struct inventory *inv); /* of current generations */
+size_t inventory_bytes(const struct inventory *inv); /* heap memory held */
+
+#endif

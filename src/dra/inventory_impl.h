@@ -1,0 +1,328 @@
+/*
+ * inventory_impl - what an inventory consists of, for those who decide with it.
+ *
+ * The allocator, the explainer and availability read these structs in place. Everything is
+ * const to them and stays where it is until the inventory is next changed (put, remove, assume,
+ * forget) or settled; inventory_node_pools() and the lookups settle, which after a first time
+ * without a change does nothing.
+ *
+ * Slices are one block of memory each. Pools are the sum of their slices: they are worked out
+ * anew, lazily, when a slice of theirs changed; a claim only touches the devices that it holds.
+ */
+#ifndef DRA_INVENTORY_IMPL_H
+#define DRA_INVENTORY_IMPL_H
+
+#include "api/node_selector.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "cel/device.h"
+#include "dra/inventory.h"
+
+/* --- nodes -------------------------------------------------------------------------- */
+
+enum inventory_nodes_kind {
+	INVENTORY_NODES_NONE, /* nothing that we know is said: no node */
+	INVENTORY_NODES_NAME,
+	INVENTORY_NODES_SELECTOR,
+	INVENTORY_NODES_ALL,
+	INVENTORY_NODES_PER_DEVICE, /* only of slices: each device has its own */
+};
+
+/* From which nodes a slice or a device can be reached. */
+struct inventory_nodes {
+	enum inventory_nodes_kind kind;
+	struct str name;
+	const struct node_selector *selector; /* one term; see api/node_selector.h */
+};
+
+/* A node as the scheduler knows it. */
+struct inventory_node {
+	struct str name;
+	const struct json *labels; /* an object of strings; or NULL */
+};
+
+bool inventory_nodes_match(const struct inventory_nodes *nodes, const struct inventory_node *node);
+
+/* --- devices ------------------------------------------------------------------------ */
+
+enum inventory_effect {
+	INVENTORY_EFFECT_OTHER, /* None, or one that we do not know: ignored */
+	INVENTORY_EFFECT_NO_SCHEDULE,
+	INVENTORY_EFFECT_NO_EXECUTE,
+};
+
+struct inventory_taint {
+	struct str key, value;
+	struct str effect_text; /* as written */
+	enum inventory_effect effect;
+};
+
+/* How requests for a capacity are rounded; what is not given has its flag false. */
+struct inventory_policy {
+	struct quantity standard; /* `default` */
+	struct quantity min, max, step; /* of validRange */
+	const struct quantity *values; /* validValues, ascending */
+	uint8_t nvalues;
+	bool has_standard, has_range, has_min, has_max, has_step;
+};
+
+/* Of device->view.capacity[i]: what selectors do not see. */
+struct inventory_capacity {
+	struct str name; /* verbatim: "memory", "gpu.example.com/memory" */
+	const struct quantity *value;
+	const struct inventory_policy *policy; /* NULL: none */
+};
+
+/* A counter of its pool that a device uses up. */
+struct inventory_consumption {
+	struct str set, counter;
+	struct quantity amount;
+	/* Of pool->counters; UINT32_MAX: unknown, and the pool is invalid. */
+	uint32_t index;
+};
+
+struct inventory_device {
+	struct str name;
+	struct inventory_slice *slice; /* driver: slice->pool->driver */
+	struct cel_device view; /* what selectors see; attributes for constraints, too */
+	const struct inventory_capacity *capacities; /* view.ncapacity; the same order */
+	const struct inventory_taint *taints; /* the device's own; see inventory_next_taint() */
+	struct inventory_consumption *counters;
+	const struct inventory_nodes *nodes; /* its own node selection; NULL: the slice's */
+	const struct str *binding; /* bindingConditions */
+	const struct str *binding_failure; /* bindingFailureConditions */
+	const struct inventory_use *use; /* who holds it; NULL: nobody */
+	uint8_t ntaints, ncounters, nbinding, nbinding_failure;
+	bool binds_to_node;
+	bool has_groups; /* compatibilityGroups: not supported, the slice does not count */
+};
+
+/* --- slices and pools --------------------------------------------------------------- */
+
+struct inventory_slice {
+	struct str name; /* of the object */
+	struct inventory_pool *pool;
+	int64_t generation; /* spec.pool.generation */
+	int64_t expected; /* spec.pool.resourceSliceCount */
+	int64_t meta_generation; /* metadata.generation */
+	struct inventory_nodes nodes;
+	struct inventory_device *devices; /* as listed */
+	uint32_t ndevices;
+	uint32_t ncounters;
+	const struct inventory_shared *counters; /* sharedCounters, flat: by set as listed */
+	struct str partition_attribute; /* partitionTypeAttribute; or empty */
+	bool skip_node_operations;
+	bool current; /* of the pool's newest generation */
+	bool binding; /* some device has binding conditions */
+	bool ignored; /* it uses a feature that is off: no node sees its devices */
+	bool uncounted; /* .. and its pool takes it for missing */
+	size_t block; /* bytes of all of it */
+	size_t at; /* place in the index that it is in; SIZE_MAX: none */
+};
+
+/* A counter as a slice shares it. */
+struct inventory_shared {
+	struct str set, name;
+	struct quantity value;
+};
+
+/* A counter of a pool. */
+struct inventory_counter {
+	struct str set, name;
+	struct quantity value;
+	/* What devices take that somebody holds, on any node, each once. May pass the value. */
+	struct quantity held;
+};
+
+struct inventory_pool {
+	struct str key; /* "driver/pool" */
+	struct str driver, name;
+	int64_t generation; /* the newest */
+	/* Of the newest generation, by name; those that count (all, but for features). */
+	struct inventory_slice **slices;
+	uint32_t nslices;
+	uint32_t nolder; /* slices of older generations that are still there */
+	size_t ndevices;
+	uint32_t observed; /* slices of the newest generation that count for completeness */
+	int64_t expected; /* as the first slice says */
+	bool incomplete; /* observed != expected */
+	bool invalid;
+	/* The first of upstream's faults: "duplicate device name gpu-0", or empty. */
+	struct str invalid_reason;
+	struct inventory_counter *counters; /* by set in byte order, then by name */
+	uint32_t ncounters;
+	uint32_t overdrawn; /* counters with held > value: upstream then gives no consumer out */
+	uint32_t nuses;
+
+	/* --- private to the inventory --- */
+	struct list all; /* every slice: see inventory_store.h */
+	struct map devices; /* name -> struct inventory_device, the first of that name */
+	struct map uses; /* name -> struct inventory_use, also of devices that do not exist */
+	struct list link, dirty_link;
+	const struct inventory_rule **rules; /* that name the driver or pool, by rule name */
+	uint32_t nrules;
+	bool dirty;
+	bool duplicates;
+	char *reason; /* memory of invalid_reason */
+};
+
+/* --- holders ------------------------------------------------------------------------ */
+
+struct inventory_amount {
+	struct str name; /* of a capacity, verbatim */
+	struct quantity value;
+};
+
+/* A claim with an allocation. */
+struct inventory_claim {
+	struct str namespace, name, uid;
+	bool assumed; /* decided, and not yet stored */
+	struct inventory_holder *holders; /* one for each of allocation.devices.results */
+	uint32_t n;
+	size_t block;
+};
+
+/* One result of a claim's allocation. */
+struct inventory_holder {
+	struct list link; /* of use->holders */
+	struct inventory_use *use;
+	struct inventory_claim *claim;
+	struct str request; /* "gpu", "gpu/large" */
+	struct str share_id; /* of a share, else empty */
+	const struct inventory_amount *consumed; /* consumedCapacity */
+	uint32_t nconsumed;
+	bool admin; /* adminAccess: looks on, holds nothing */
+};
+
+/* Everything that is held of one device; there is one while some claim names the device. */
+struct inventory_use {
+	struct str name; /* of the device */
+	struct inventory_pool *pool;
+	struct list holders; /* struct inventory_holder, by claim namespace, name, place in it */
+	uint32_t whole; /* holders of the whole device */
+	uint32_t shares; /* holders of a share */
+	uint32_t admins;
+	struct inventory_amount *consumed; /* sums over the shares, by name */
+	uint32_t nconsumed;
+};
+
+/* Upstream's "device in use": held as a whole, not by an admin's access. */
+static inline bool inventory_device_in_use(const struct inventory_device *d)
+{
+	return d->use && d->use->whole;
+}
+
+/* Some share of it is held. */
+static inline bool inventory_device_shared(const struct inventory_device *d)
+{
+	return d->use && d->use->shares;
+}
+
+/* Held in either way: its counters are charged. */
+static inline bool inventory_device_held(const struct inventory_device *d)
+{
+	return d->use && (d->use->whole || d->use->shares);
+}
+
+/* What shares took of a capacity; zero when nothing is. In the format of the capacity. */
+struct quantity inventory_consumed(const struct inventory_device *d,
+				   const struct inventory_capacity *c);
+
+/* What is left of it; may be negative. */
+struct quantity inventory_remaining(const struct inventory_device *d,
+				    const struct inventory_capacity *c);
+
+/* What is left of a counter of a pool; may be negative. */
+static inline struct quantity inventory_counter_remaining(const struct inventory_counter *c)
+{
+	return quantity_sub(c->value, c->held);
+}
+
+/* --- classes and selectors ---------------------------------------------------------- */
+
+struct inventory_selector {
+	struct str text;
+	const struct cel_program *program; /* NULL: it does not compile */
+	struct str fault; /* why: all issues as printed */
+};
+
+struct inventory_class {
+	struct str name;
+	const struct inventory_selector *selectors;
+	size_t nselectors;
+	const struct json *config; /* spec.config, an array; or NULL */
+	struct str extended_resource; /* extendedResourceName; or empty */
+	struct str uid;
+	int64_t created; /* creationTimestamp, seconds; 0 when unknown */
+};
+
+/* --- asking ------------------------------------------------------------------------- */
+
+/* Works out what changed. Pointers from before are void if anything did. */
+void inventory_settle(struct inventory *inv);
+
+/* A pool as a node sees it. */
+struct inventory_node_pool {
+	struct inventory_pool *pool;
+	bool incomplete, invalid; /* then slices are none */
+	struct str invalid_reason; /* in upstream's words */
+	struct inventory_slice **slices; /* that apply to the node and have devices, by name */
+	size_t n;
+	bool binding; /* some device of them has binding conditions */
+};
+
+/*
+ * The pools of which some slice applies to the node, in upstream's order: those without binding
+ * conditions first (incomplete and invalid ones among them), then by driver and name. Slices
+ * of perDeviceNodeSelection apply when one of their devices does; the others of their
+ * devices are for the caller to sort out (inventory_device_reachable). Settles. Costs what
+ * slices the node has by name, plus all slices that are not tied to one node.
+ *
+ * Only a pool's newest generation is looked at, whether or not that has a slice for the node.
+ */
+size_t inventory_node_pools(struct inventory *inv, const struct inventory_node *node,
+			    struct arena *a, struct inventory_node_pool **ret_pools);
+
+/* Whether a device of a slice that applies to the node can itself be reached from it. */
+static inline bool inventory_device_reachable(const struct inventory_device *d,
+					      const struct inventory_node *node)
+{
+	return !d->nodes || inventory_nodes_match(d->nodes, node);
+}
+
+/* Each taint of a device, its own and then those of rules: set *at to 0, call until NULL. */
+const struct inventory_taint *inventory_next_taint(const struct inventory_device *d, size_t *at);
+
+/* NULL: there is none. All settle. */
+struct inventory_pool *inventory_pool(struct inventory *inv, struct str driver, struct str name);
+struct inventory_slice *inventory_slice(struct inventory *inv, struct str name);
+/* Of the newest generation; the first of that name. */
+struct inventory_device *inventory_device(struct inventory *inv, struct str driver, struct str pool,
+					  struct str device);
+
+const struct inventory_class *inventory_class(const struct inventory *inv, struct str name);
+/*
+ * The class that offers an extended resource, by extendedResourceName: the newest, then the
+ * first by name, as upstream's; or "deviceclass.resource.kubernetes.io/<name>". NULL: none.
+ */
+const struct inventory_class *inventory_class_of_resource(const struct inventory *inv,
+							  struct str resource);
+
+/*
+ * The program of a selector in a claim, compiled once per text. -ERR_INVALID with the
+ * issues as printed. It lives until the inventory is settled the next time: ask again for
+ * each allocation.
+ */
+int inventory_selector(struct inventory *inv, struct str text,
+		       const struct cel_program **ret_program, struct error *err);
+
+/* Claims that hold something, in no order: set *at to 0, call until false. */
+bool inventory_next_claim(const struct inventory *inv, size_t *at,
+			  const struct inventory_claim **ret_claim);
+
+/* Pools by driver, then name: the first whose key ("driver/pool") is above `after`. Settles. */
+struct inventory_pool *inventory_pool_after(struct inventory *inv, struct str after);
+
+const struct inventory_features *inventory_features(const struct inventory *inv);
+
+#endif
