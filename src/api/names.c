@@ -1,194 +1,34 @@
 /*
- * Upstream's checks are regular expressions over ASCII; here each is a loop over
- * a table of character classes, since names are checked on every write. A
- * check fills a list of faults because upstream reports length and form apart;
- * the public functions return its first.
- *
- * Lengths are told in "characters" by the older checks and in "bytes" by those
- * behind label keys and values; that is upstream's own inconsistency, and
- * clients compare the words.
+ * Forms of names that the API adds to those of base/names.h. A check fills a list of faults
+ * because upstream reports length and form apart; the public functions return its first.
  */
 #include "api/names.h"
-
-enum {
-	LOWER = 1,
-	UPPER = 2,
-	DIGIT = 4,
-	DASH = 8,
-	DOT = 16,
-	UNDERSCORE = 32,
-	ALNUM_LOWER = LOWER | DIGIT,
-	ALPHA = LOWER | UPPER,
-	ALNUM = ALPHA | DIGIT,
-};
-
-static unsigned class_of(char c)
-{
-	if (c >= 'a' && c <= 'z')
-		return LOWER;
-	if (c >= '0' && c <= '9')
-		return DIGIT;
-	if (c >= 'A' && c <= 'Z')
-		return UPPER;
-	return c == '-' ? DASH : c == '.' ? DOT : c == '_' ? UNDERSCORE : 0;
-}
-
-static bool all_of(struct str s, unsigned classes)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		if (!(class_of(s.p[i]) & classes))
-			return false;
-	}
-	return true;
-}
-
-/* Not empty, begins and ends as told, and has nothing else between. */
-static bool shaped(struct str s, unsigned first, unsigned inner, unsigned last)
-{
-	return s.n > 0 && (class_of(s.p[0]) & first) && (class_of(s.p[s.n - 1]) & last) &&
-	       all_of(s, inner);
-}
-
-static bool is_label(struct str s, unsigned alnum)
-{
-	return shaped(s, alnum, alnum | DASH, alnum);
-}
-
-static bool is_subdomain(struct str s, unsigned alnum)
-{
-	struct str part;
-
-	if (s.n == 0)
-		return false;
-	while (str_split(&s, '.', &part)) {
-		if (!is_label(part, alnum))
-			return false;
-	}
-	return true;
-}
-
-static void add(struct names_faults *f, const char *text)
-{
-	if (f->n == NAMES_FAULTS_MAX)
-		return;
-	f->part[f->n] = STR_NULL;
-	f->text[f->n++] = text;
-}
-
-#define LABEL_FMT     "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-#define SUBDOMAIN_FMT LABEL_FMT "(\\." LABEL_FMT ")*"
-#define SUBDOMAIN_FAULT                                                                           \
-	"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' " \
-	"or '.', and must start and end with an alphanumeric character (e.g. 'example.com', "     \
-	"regex used for validation is '" SUBDOMAIN_FMT "')"
-#define KEY_FMT "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-#define KEY_FAULT                                                                                 \
-	"must consist of alphanumeric characters, '-', '_' or '.', and must start and end with "  \
-	"an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for " \
-	"validation is '" KEY_FMT "')"
-
-static void label_faults(struct str s, struct names_faults *f)
-{
-	if (s.n > NAMES_LABEL_MAX)
-		add(f, "must be no more than 63 characters");
-	if (is_label(s, ALNUM_LOWER))
-		return;
-	if (is_subdomain(s, ALNUM_LOWER))
-		add(f, "must not contain dots");
-	else
-		add(f, "a lowercase RFC 1123 label must consist of lower case alphanumeric "
-		       "characters or '-', and must start and end with an alphanumeric character "
-		       "(e.g. 'my-name',  or '123-abc', regex used for validation is '" LABEL_FMT
-		       "')");
-}
-
-static void subdomain_faults(struct str s, struct names_faults *f)
-{
-	if (s.n > NAMES_SUBDOMAIN_MAX)
-		add(f, "must be no more than 253 characters");
-	if (!is_subdomain(s, ALNUM_LOWER))
-		add(f, SUBDOMAIN_FAULT);
-}
 
 /* Upstream lowers the text first, so the words speak of lower case. */
 static void subdomain_caseless_faults(struct str s, struct names_faults *f)
 {
 	if (s.n > NAMES_SUBDOMAIN_MAX)
-		add(f, "must be no more than 253 characters");
-	if (!is_subdomain(s, ALNUM))
-		add(f, SUBDOMAIN_FAULT);
-}
-
-static void dns1035_faults(struct str s, struct names_faults *f)
-{
-	if (s.n > NAMES_LABEL_MAX)
-		add(f, "must be no more than 63 characters");
-	if (!shaped(s, LOWER, ALNUM_LOWER | DASH, ALNUM_LOWER))
-		add(f, "a DNS-1035 label must consist of lower case alphanumeric characters or "
-		       "'-', start with an alphabetic character, and end with an alphanumeric "
-		       "character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-		       "'[a-z]([-a-z0-9]*[a-z0-9])?')");
-}
-
-static void key_prefix_faults(struct str prefix, struct names_faults *f)
-{
-	if (prefix.n == 0) {
-		add(f, "prefix part must be non-empty");
-		return;
-	}
-	if (prefix.n > NAMES_SUBDOMAIN_MAX)
-		add(f, "prefix part must be no more than 253 bytes");
-	if (!is_subdomain(prefix, ALNUM_LOWER))
-		add(f, "prefix part " SUBDOMAIN_FAULT);
-}
-
-static void key_faults(struct str s, struct names_faults *f)
-{
-	ptrdiff_t slash = str_chr(s, '/');
-	struct str name = s;
-
-	if (slash >= 0) {
-		name = str_skip(s, (size_t)slash + 1);
-		if (str_chr(name, '/') >= 0) {
-			add(f, "a valid label key " KEY_FAULT
-			       " with an optional DNS subdomain prefix and '/' (e.g. "
-			       "'example.com/MyName')");
-			return;
-		}
-		key_prefix_faults(str_of(s.p, (size_t)slash), f);
-	}
-	if (name.n == 0)
-		add(f, "name part must be non-empty");
-	else if (name.n > NAMES_LABEL_MAX)
-		add(f, "name part must be no more than 63 bytes");
-	if (!shaped(name, ALNUM, ALNUM | DASH | DOT | UNDERSCORE, ALNUM))
-		add(f, "name part " KEY_FAULT);
-}
-
-static void label_value_faults(struct str s, struct names_faults *f)
-{
-	if (s.n > NAMES_LABEL_MAX)
-		add(f, "must be no more than 63 bytes");
-	if (s.n && !shaped(s, ALNUM, ALNUM | DASH | DOT | UNDERSCORE, ALNUM))
-		add(f, "a valid label must be an empty string or consist of alphanumeric "
-		       "characters, '-', '_' or '.', and must start and end with an alphanumeric "
-		       "character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
-		       "validation is '(" KEY_FMT ")?')");
+		names_add_fault(f, "must be no more than 253 characters");
+	if (!names_is_subdomain(s, NAMES_ALNUM))
+		names_add_fault(f, NAMES_SUBDOMAIN_FAULT);
 }
 
 static void c_identifier_faults(struct str s, struct names_faults *f)
 {
-	if (!shaped(s, ALPHA | UNDERSCORE, ALNUM | UNDERSCORE, ALNUM | UNDERSCORE))
-		add(f, "a valid C identifier must start with alphabetic character or '_', followed "
-		       "by a string of alphanumeric characters or '_' (e.g. 'my_name',  or "
-		       "'MY_NAME',  or 'MyName', regex used for validation is "
-		       "'[A-Za-z_][A-Za-z0-9_]*')");
+	if (!names_shaped(s, NAMES_ALPHA | NAMES_UNDERSCORE, NAMES_ALNUM | NAMES_UNDERSCORE,
+			  NAMES_ALNUM | NAMES_UNDERSCORE))
+		names_add_fault(
+			f, "a valid C identifier must start with alphabetic character or '_', "
+			   "followed "
+			   "by a string of alphanumeric characters or '_' (e.g. 'my_name',  or "
+			   "'MY_NAME',  or 'MyName', regex used for validation is "
+			   "'[A-Za-z_][A-Za-z0-9_]*')");
 }
 
 static void identifier_faults(struct str s, struct names_faults *f)
 {
 	if (s.n > NAMES_IDENTIFIER_MAX)
-		add(f, "may not be more than 32 bytes");
+		names_add_fault(f, "may not be more than 32 bytes");
 	c_identifier_faults(s, f);
 }
 
@@ -206,13 +46,13 @@ static void attribute_faults(struct str s, struct names_faults *f)
 	if (str_chr(name, '/') >= 0)
 		return;
 	if (domain.n == 0)
-		add(f, "the domain must not be empty");
+		names_add_fault(f, "the domain must not be empty");
 	else if (domain.n > NAMES_DRIVER_MAX)
-		add(f, "may not be more than 63 bytes");
-	if (domain.n && !is_subdomain(domain, ALNUM))
-		add(f, SUBDOMAIN_FAULT);
+		names_add_fault(f, "may not be more than 63 bytes");
+	if (domain.n && !names_is_subdomain(domain, NAMES_ALNUM))
+		names_add_fault(f, NAMES_SUBDOMAIN_FAULT);
 	if (name.n == 0)
-		add(f, "the name must not be empty");
+		names_add_fault(f, "the name must not be empty");
 	else
 		identifier_faults(name, f);
 }
@@ -221,7 +61,9 @@ static void full_attribute_faults(struct str s, struct names_faults *f)
 {
 	attribute_faults(s, f);
 	if (str_chr(s, '/') < 0)
-		add(f, "a fully qualified name must be a domain and a name separated by a slash");
+		names_add_fault(
+			f,
+			"a fully qualified name must be a domain and a name separated by a slash");
 }
 
 static void pool_faults(struct str s, struct names_faults *f)
@@ -229,13 +71,13 @@ static void pool_faults(struct str s, struct names_faults *f)
 	struct str rest = s, part;
 
 	if (s.n > NAMES_SUBDOMAIN_MAX)
-		add(f, "may not be more than 253 bytes");
+		names_add_fault(f, "may not be more than 253 bytes");
 	if (!s.p)
-		subdomain_faults(s, f);
+		names_subdomain_faults(s, f);
 	while (str_split(&rest, '/', &part)) {
 		size_t before = f->n;
 
-		subdomain_faults(part, f);
+		names_subdomain_faults(part, f);
 		for (size_t i = before; i < f->n; i++)
 			f->part[i] = part.p ? part : STR("");
 	}
@@ -254,7 +96,7 @@ static void uuid_faults(struct str s, struct names_faults *f)
 			fine = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 	}
 	if (!fine)
-		add(f, "must be a lowercase UUID in 8-4-4-4-12 format");
+		names_add_fault(f, "must be a lowercase UUID in 8-4-4-4-12 format");
 }
 
 /* Dot-separated identifiers; `numbers` without leading zeros. */
@@ -265,9 +107,10 @@ static bool are_identifiers(struct str s, unsigned classes, bool strict_numbers)
 	if (!s.p || s.n == 0)
 		return false;
 	while (str_split(&s, '.', &part)) {
-		if (part.n == 0 || !all_of(part, classes))
+		if (part.n == 0 || !names_all_of(part, classes))
 			return false;
-		if (strict_numbers && part.n > 1 && part.p[0] == '0' && all_of(part, DIGIT))
+		if (strict_numbers && part.n > 1 && part.p[0] == '0' &&
+		    names_all_of(part, NAMES_DIGIT))
 			return false;
 	}
 	return true;
@@ -294,33 +137,33 @@ static bool is_semver(struct str s)
 
 	for (size_t i = 0; i < s.n; i++)
 		dots += s.p[i] == '.';
-	return dots == 2 && are_identifiers(s, DIGIT, true) &&
-	       (!pre.p || are_identifiers(pre, ALNUM | DASH, true)) &&
-	       (!build.p || are_identifiers(build, ALNUM | DASH, false));
+	return dots == 2 && are_identifiers(s, NAMES_DIGIT, true) &&
+	       (!pre.p || are_identifiers(pre, NAMES_ALNUM | NAMES_DASH, true)) &&
+	       (!build.p || are_identifiers(build, NAMES_ALNUM | NAMES_DASH, false));
 }
 
 static void semver_faults(struct str s, struct names_faults *f)
 {
 	if (!is_semver(s))
-		add(f, "must be a string compatible with semver.org spec 2.0.0");
+		names_add_fault(f, "must be a string compatible with semver.org spec 2.0.0");
 }
 
 typedef void (*find_faults)(struct str s, struct names_faults *f);
 
 static const find_faults formats[] = {
-	[SCHEMA_FORMAT_DNS_LABEL] = label_faults,
-	[SCHEMA_FORMAT_DNS_SUBDOMAIN] = subdomain_faults,
+	[SCHEMA_FORMAT_DNS_LABEL] = names_label_faults,
+	[SCHEMA_FORMAT_DNS_SUBDOMAIN] = names_subdomain_faults,
 	[SCHEMA_FORMAT_DNS_SUBDOMAIN_CASELESS] = subdomain_caseless_faults,
-	[SCHEMA_FORMAT_DNS1035_LABEL] = dns1035_faults,
-	[SCHEMA_FORMAT_LABEL_KEY] = key_faults,
-	[SCHEMA_FORMAT_LABEL_VALUE] = label_value_faults,
+	[SCHEMA_FORMAT_DNS1035_LABEL] = names_dns1035_faults,
+	[SCHEMA_FORMAT_LABEL_KEY] = names_key_faults,
+	[SCHEMA_FORMAT_LABEL_VALUE] = names_label_value_faults,
 	[SCHEMA_FORMAT_QUALIFIED_NAME] = attribute_faults,
 	[SCHEMA_FORMAT_FULLY_QUALIFIED_NAME] = full_attribute_faults,
 	[SCHEMA_FORMAT_POOL_NAME] = pool_faults,
 	[SCHEMA_FORMAT_UUID] = uuid_faults,
 	[SCHEMA_FORMAT_SEMVER] = semver_faults,
 	[SCHEMA_FORMAT_C_IDENTIFIER] = c_identifier_faults,
-	[SCHEMA_FORMAT_CONDITION_TYPE] = key_faults,
+	[SCHEMA_FORMAT_CONDITION_TYPE] = names_key_faults,
 };
 
 void names_find_faults(enum schema_format format, struct str s, struct names_faults *ret_faults)
@@ -340,27 +183,27 @@ static const char *first(find_faults find, struct str s)
 
 const char *names_dns_label(struct str s)
 {
-	return first(label_faults, s);
+	return first(names_label_faults, s);
 }
 
 const char *names_dns_subdomain(struct str s)
 {
-	return first(subdomain_faults, s);
+	return first(names_subdomain_faults, s);
 }
 
 const char *names_dns1035_label(struct str s)
 {
-	return first(dns1035_faults, s);
+	return first(names_dns1035_faults, s);
 }
 
 const char *names_qualified(struct str s)
 {
-	return first(key_faults, s);
+	return first(names_key_faults, s);
 }
 
 const char *names_label_value(struct str s)
 {
-	return first(label_value_faults, s);
+	return first(names_label_value_faults, s);
 }
 
 const char *names_path_segment(struct str s)
@@ -394,13 +237,13 @@ const char *names_uuid(struct str s)
 const char *names_condition_reason(struct str s)
 {
 	struct str middle = s;
-	bool fine = s.n > 0 && (class_of(s.p[0]) & ALPHA) &&
-		    (class_of(s.p[s.n - 1]) & (ALNUM | UNDERSCORE));
+	bool fine = s.n > 0 && (names_class(s.p[0]) & NAMES_ALPHA) &&
+		    (names_class(s.p[s.n - 1]) & (NAMES_ALNUM | NAMES_UNDERSCORE));
 
 	for (size_t i = 0; i < middle.n && fine; i++) {
 		char c = middle.p[i];
 
-		fine = (class_of(c) & (ALNUM | UNDERSCORE)) || c == ',' || c == ':';
+		fine = (names_class(c) & (NAMES_ALNUM | NAMES_UNDERSCORE)) || c == ',' || c == ':';
 	}
 	if (fine)
 		return NULL;
@@ -416,7 +259,7 @@ const char *names_config_key(struct str s)
 {
 	if (s.n > NAMES_SUBDOMAIN_MAX)
 		return "must be no more than 253 characters";
-	if (s.n == 0 || !all_of(s, ALNUM | DASH | DOT | UNDERSCORE))
+	if (s.n == 0 || !names_all_of(s, NAMES_ALNUM | NAMES_DASH | NAMES_DOT | NAMES_UNDERSCORE))
 		return "a valid config key must consist of alphanumeric characters, '-', '_' or "
 		       "'.' "
 		       "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for "
@@ -432,7 +275,7 @@ const char *names_config_key(struct str s)
 static bool has_letter(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
-		if (class_of(s.p[i]) & LOWER)
+		if (names_class(s.p[i]) & NAMES_LOWER)
 			return true;
 	}
 	return false;
@@ -442,7 +285,7 @@ const char *names_port_name(struct str s)
 {
 	if (s.n > 15)
 		return "must be no more than 15 characters";
-	if (s.n == 0 || !all_of(s, ALNUM_LOWER | DASH))
+	if (s.n == 0 || !names_all_of(s, NAMES_ALNUM_LOWER | NAMES_DASH))
 		return "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)";
 	if (!has_letter(s))
 		return "must contain at least one letter (a-z)";
@@ -473,16 +316,6 @@ const char *names_check(enum schema_format format, struct str s)
 
 	names_find_faults(format, s, &f);
 	return f.n ? f.text[0] : NULL;
-}
-
-/* Upstream puts an 'a' for the last two bytes, so a dash before the last is not looked at. */
-struct str names_mask_prefix(struct str s, char *room)
-{
-	if (s.n < 2 || s.p[s.n - 1] != '-')
-		return s;
-	memcpy(room, s.p, s.n - 2);
-	room[s.n - 2] = 'a';
-	return str_of(room, s.n - 1);
 }
 
 /* A native resource has no slash or belongs to kubernetes.io; "requests." is a quota's. */

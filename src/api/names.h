@@ -9,6 +9,7 @@
 #define API_NAMES_H
 
 #include "api/schema.h"
+#include "base/names.h"
 #include "base/str.h"
 
 const char *names_dns_label(struct str s);
@@ -28,33 +29,14 @@ const char *names_env(struct str s); /* environment variables, as relaxed upstre
 /* Any of schema.h's formats. */
 const char *names_check(enum schema_format format, struct str s);
 
-/*
- * All faults at once: a name may be too long and badly formed, and upstream
- * lists both.
- */
-enum { NAMES_FAULTS_MAX = 4 };
-
-struct names_faults {
-	const char *text[NAMES_FAULTS_MAX];
-	struct str part[NAMES_FAULTS_MAX]; /* what it is about; p NULL: the whole name */
-	size_t n;
-};
-
+/* All faults at once. */
 void names_find_faults(enum schema_format format, struct str s, struct names_faults *ret_faults);
-
-/*
- * A generateName as the name that it begins: upstream lets a prefix end in a
- * dash. Writes at most s.n bytes to `room` when it must change the text.
- */
-struct str names_mask_prefix(struct str s, char *room);
 
 /* Whether it names a resource of a vendor: "example.com/gpu", as Node capacity has it. */
 bool names_is_extended_resource(struct str s);
 
 /* Lengths that several kinds share. */
 enum {
-	NAMES_LABEL_MAX = 63,
-	NAMES_SUBDOMAIN_MAX = 253,
 	NAMES_DRIVER_MAX = 63,
 	NAMES_IDENTIFIER_MAX = 32, /* the part of an attribute's name behind its domain */
 };

@@ -1,8 +1,8 @@
 /*
  * json_number - doubles to and from decimal text, exactly.
  *
- * Private to the JSON and YAML files. Independent of the locale and, but for
- * the rare slow cases, of the C library.
+ * For whatever reads or writes text with numbers in it. Independent of the
+ * locale and, but for the rare slow cases, of the C library.
  */
 #ifndef BASE_JSON_NUMBER_H
 #define BASE_JSON_NUMBER_H

@@ -37,6 +37,7 @@
 #define REGEX_REPEAT_MAX  1000
 #define REGEX_DEPTH_MAX   1000
 #define REGEX_PROGRAM_MAX 100000
+#define REGEX_DFA_MAX     8192 /* entries of a table of states */
 
 /* Paths of printer columns: their steps, filters within filters, and values that are looked at. */
 #define JSONPATH_STEPS_MAX 1000
@@ -152,13 +153,17 @@
 #define RESOURCE_HEALTH_MESSAGE_MAX 1024
 #define SECRET_MAX                  (1UL * MIB) /* data of a Secret or ConfigMap */
 
-/* Expressions in CEL. Depth is of the tree, macros expanded: walkers recurse. */
-#define CEL_TEXT_MAX    (100UL * KIB) /* characters of one expression, as cel-go bounds it */
+/* Expressions in CEL. */
+#define CEL_TEXT_MAX    100000 /* characters of one expression, as cel-go bounds it */
 #define CEL_DEPTH_MAX   250 /* of nesting in the text, as cel-go bounds it */
+#define CEL_HEIGHT_MAX  1000 /* of the tree, macros expanded: walkers recurse */
 #define CEL_NODES_MAX   200000
 #define CEL_ISSUES_MAX  100 /* faults of one expression that are told */
 #define CEL_SCRATCH_MAX (64UL * MIB) /* that one evaluation may make */
 #define CEL_PROGRAM_MAX (16UL * MIB) /* memory of one compiled expression */
+/* Work of the checker on types, which can be exponentially large; one of them in a message. */
+#define CEL_TYPE_STEPS_MAX 20000000
+#define CEL_TYPE_SHOWN_MAX 4096
 /* Elements compared in depth by one evaluation: a tenth of a second. */
 #define CEL_COMPARISONS_MAX 20000000UL
 /* A file of the time zone database; the largest there is has some 4 KiB. */
@@ -166,6 +171,19 @@
 
 /* Search of the device allocator: devices tried for the claims of one pod on one node. */
 #define ALLOCATE_STEPS_MAX 1000000
+/* Selectors of claims whose programs are kept, beside those that an allocation needs at once. */
+#define INVENTORY_PROGRAMS_MAX 256
+
+/*
+ * Status of a slice: allocations of one device that are told, and bytes of those of all devices;
+ * faults of a pool. Of the status of pools on request: entries of a list, bytes of a fault.
+ */
+#define AVAILABILITY_ALLOCATIONS_MAX 32
+#define AVAILABILITY_BYTES_MAX       (512UL * KIB)
+#define AVAILABILITY_ERRORS_MAX      32
+#define POOL_STATUS_ITEMS_MAX        32
+#define POOL_STATUS_ERROR_MAX        256
+#define POOL_STATUS_LIMIT            100 /* pools of one answer, unless the request says */
 
 /* One file of sysfs or procfs that says what the machine has. */
 #define MACHINE_FILE_MAX (256UL * KIB)

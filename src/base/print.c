@@ -141,6 +141,36 @@ int print_f64(struct buf *b, double v)
 	return buf_add(b, text, json_digits_print_general(&digits, text));
 }
 
+static int add_zeros(struct buf *b, int n)
+{
+	int r = 0;
+
+	while (r == 0 && n-- > 0)
+		r = buf_addc(b, '0');
+	return r;
+}
+
+int print_f64_fixed(struct buf *b, double v)
+{
+	struct json_digits d;
+	int whole;
+
+	json_digits_f64(v, &d);
+	whole = MIN(MAX(d.point, 0), d.count);
+	if (d.negative)
+		(void)buf_addc(b, '-');
+	if (d.point <= 0)
+		(void)buf_addc(b, '0');
+	(void)buf_add(b, d.digits, (size_t)whole);
+	(void)add_zeros(b, d.point - d.count);
+	if (whole < d.count) {
+		(void)buf_addc(b, '.');
+		(void)add_zeros(b, -d.point);
+		(void)buf_add(b, d.digits + whole, (size_t)(d.count - whole));
+	}
+	return b->overflow ? -ERR_TOO_LARGE : 0;
+}
+
 bool print_is_clean(struct str s)
 {
 	int32_t code;

@@ -31,6 +31,9 @@ int print_utf8(struct buf *b, struct str s);
 /* As %v does: the shortest digits that read back as v; NaN, +Inf and -Inf. */
 int print_f64(struct buf *b, double v);
 
+/* As FormatFloat(v, 'f', -1): the same digits, never with an exponent. v is finite. */
+int print_f64_fixed(struct buf *b, double v);
+
 /* True when the text can stand without quotes: UTF-8, and no control character. */
 bool print_is_clean(struct str s);
 

@@ -147,6 +147,35 @@ static void numbers_are_the_shortest_that_read_back(void **state)
 	buf_release(&b);
 }
 
+static void fixed_numbers_have_no_exponent(void **state)
+{
+	static const struct {
+		double v;
+		const char *text;
+	} rows[] = {
+		{ 0, "0" },
+		{ -0.0, "-0" },
+		{ 1, "1" },
+		{ 1.5, "1.5" },
+		{ -123.25, "-123.25" },
+		{ 1e21, "1000000000000000000000" },
+		{ 1e-7, "0.0000001" },
+		{ 3600, "3600" },
+		{ 0.1, "0.1" },
+	};
+	struct buf b;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		buf_init(&b, 64);
+		assert_int_equal(print_f64_fixed(&b, rows[i].v), 0);
+		assert_string_equal(b.p, rows[i].text);
+		buf_release(&b);
+	}
+	buf_init(&b, 64);
+	assert_int_equal(print_f64_fixed(&b, 1e300), -ERR_TOO_LARGE);
+	buf_release(&b);
+}
+
 static void clean_text_is_printable_utf8(void **state)
 {
 	assert_true(print_is_clean(STR("")));
@@ -166,6 +195,7 @@ int main(void)
 		cmocka_unit_test(a_sequence_cut_by_the_end_is_not_read_beyond),
 		cmocka_unit_test(a_full_buffer_ends_between_characters),
 		cmocka_unit_test(numbers_are_the_shortest_that_read_back),
+		cmocka_unit_test(fixed_numbers_have_no_exponent),
 		cmocka_unit_test(clean_text_is_printable_utf8),
 	};
 

@@ -160,6 +160,34 @@ static __int128 binary(struct str whole, struct str fraction, int shift)
 	return MIN(NANO_MAX, m.v + f.v);
 }
 
+/*
+ * Upstream reads at most 18 digits, and no binary fraction, into 64 bits; a binary number of 15
+ * digits, by a rough count of what its suffix takes.
+ */
+static bool is_narrow(struct str whole, struct str fraction, const struct suffix *suffix)
+{
+	size_t digits;
+
+	while (whole.n && whole.p[0] == '0')
+		whole = str_skip(whole, 1);
+	digits = MAX(whole.n, 1U);
+	if (suffix->format == QUANTITY_BINARY_SI)
+		return fraction.n == 0 && digits + (unsigned)suffix->exponent * 3 / 10 + 1 <= 15;
+	return digits + fraction.n <= 18 && suffix->exponent - (int)fraction.n >= -9;
+}
+
+static void set_scale(struct quantity *q, struct str whole, struct str fraction,
+		      const struct suffix *suffix)
+{
+	bool power2 = suffix->format == QUANTITY_BINARY_SI;
+
+	q->wide = !is_narrow(whole, fraction, suffix);
+	if (q->wide)
+		q->scale = -9;
+	else
+		q->scale = power2 ? 0 : (int8_t)MIN(suffix->exponent - (int)fraction.n, 29);
+}
+
 int quantity_parse(struct str s, struct quantity *ret_q, struct error *err)
 {
 	struct suffix suffix = { 0 };
@@ -184,8 +212,11 @@ int quantity_parse(struct str s, struct quantity *ret_q, struct error *err)
 	ret_q->nano = power2 ? binary(whole, fraction, suffix.exponent)
 			     : decimal(whole, fraction, suffix.exponent);
 	ret_q->format = suffix.format;
-	if (power2 && ret_q->nano > INT64_MAX * NANO)
+	set_scale(ret_q, whole, fraction, &suffix);
+	if (power2 && ret_q->nano > INT64_MAX * NANO) {
 		ret_q->nano = INT64_MAX * NANO;
+		ret_q->scale = 0;
+	}
 	if (power2 && ret_q->nano < NANO && ret_q->nano > 0)
 		ret_q->format = QUANTITY_DECIMAL_SI;
 	if (negative)
@@ -205,12 +236,14 @@ bool quantity_read(const struct json *v, struct quantity *ret_q)
 
 struct quantity quantity_of(int64_t units, enum quantity_format format)
 {
-	return (struct quantity){ product(units, 1000000000), format };
+	return (struct quantity){ .nano = product(units, 1000000000), .format = format };
 }
 
 struct quantity quantity_of_milli(int64_t milli)
 {
-	return (struct quantity){ product(milli, 1000000), QUANTITY_DECIMAL_SI };
+	return (struct quantity){ .nano = product(milli, 1000000),
+				  .format = QUANTITY_DECIMAL_SI,
+				  .scale = -3 };
 }
 
 int quantity_cmp(struct quantity a, struct quantity b)
@@ -227,10 +260,36 @@ static __int128 sum(__int128 a, __int128 b)
 	return MAX(-NANO_MAX, MIN(v, NANO_MAX));
 }
 
-/* Zero has no format of its own, so it takes the other's, as upstream. */
+static __int128 power10(int exponent)
+{
+	__int128 v = 1;
+
+	while (exponent-- > 0)
+		v = product(v, 10);
+	return v;
+}
+
+static __int128 unscaled(struct quantity q)
+{
+	return q.nano / power10(q.scale + 9);
+}
+
+/*
+ * Zero has no format of its own, so it takes the other's, as upstream. Nor has it a scale,
+ * unless it has many digits.
+ */
 static struct quantity joined(struct quantity a, struct quantity b, __int128 nano)
 {
-	return (struct quantity){ nano, a.nano == 0 ? b.format : a.format };
+	struct quantity q = { .nano = nano, .wide = a.wide || b.wide };
+
+	q.format = a.nano == 0 ? b.format : a.format;
+	q.scale = MIN(a.scale, b.scale);
+	if (!q.wide && b.nano == 0)
+		q.scale = a.scale;
+	else if (!q.wide && a.nano == 0)
+		q.scale = b.scale;
+	q.wide |= unscaled(q) != (int64_t)unscaled(q);
+	return q;
 }
 
 struct quantity quantity_add(struct quantity a, struct quantity b)
@@ -241,6 +300,30 @@ struct quantity quantity_add(struct quantity a, struct quantity b)
 struct quantity quantity_sub(struct quantity a, struct quantity b)
 {
 	return joined(a, b, sum(a.nano, -b.nano));
+}
+
+int quantity_sign(struct quantity q)
+{
+	return (q.nano > 0) - (q.nano < 0);
+}
+
+bool quantity_integer(struct quantity q, int64_t *ret_value)
+{
+	__int128 units = q.nano / NANO;
+
+	if (q.wide || q.scale < 0 || units != (int64_t)units)
+		return false;
+	*ret_value = (int64_t)units;
+	return true;
+}
+
+double quantity_double(struct quantity q)
+{
+	double base = (double)unscaled(q);
+
+	if (q.scale == 0)
+		return base;
+	return base * (q.scale > 0 ? (double)power10(q.scale) : 1 / (double)power10(-q.scale));
 }
 
 static int64_t scaled(struct quantity q, __int128 unit)

@@ -22,6 +22,12 @@ enum quantity_format { QUANTITY_DECIMAL_SI, QUANTITY_BINARY_SI, QUANTITY_DECIMAL
 struct quantity {
 	__int128 nano;
 	enum quantity_format format;
+	/*
+	 * How upstream would keep the same value: as a number of 64 bits times 10^scale, or, when
+	 * `wide`, with more digits. "1" is an integer there, "1000m" and "1.0" are none.
+	 */
+	int8_t scale;
+	bool wide;
 };
 
 /* -ERR_INVALID with upstream's text. */
@@ -37,6 +43,17 @@ struct quantity quantity_of_milli(int64_t milli);
 int quantity_cmp(struct quantity a, struct quantity b);
 struct quantity quantity_add(struct quantity a, struct quantity b); /* a's format; saturates */
 struct quantity quantity_sub(struct quantity a, struct quantity b);
+
+int quantity_sign(struct quantity q); /* -1, 0, 1 */
+
+/*
+ * The value when upstream takes it for an integer: written without a fraction and, by its
+ * count of digits, small enough for 64 bits. False otherwise, even for "1000m".
+ */
+bool quantity_integer(struct quantity q, int64_t *ret_value);
+
+/* About the value, with upstream's error of rounding: "0.3" is 0.30000000000000004. */
+double quantity_double(struct quantity q);
 
 /* Rounded up to whole units, or thousandths; saturates. */
 int64_t quantity_value(struct quantity q);

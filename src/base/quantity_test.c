@@ -172,6 +172,75 @@ static void reads_text_and_whole_numbers_of_a_tree(void **state)
 			 -1);
 }
 
+static void tells_the_sign(void **state)
+{
+	(void)state;
+	assert_int_equal(quantity_sign(parsed("-1n")), -1);
+	assert_int_equal(quantity_sign(parsed("-0")), 0);
+	assert_int_equal(quantity_sign(parsed("1Ki")), 1);
+}
+
+/* By how it is written, not by its value: upstream looks at the form that it keeps. */
+static void takes_for_an_integer_what_upstream_does(void **state)
+{
+	static const struct {
+		const char *text;
+		bool integer;
+		int64_t value;
+	} rows[] = {
+		{ "0", true, 0 },
+		{ "-0", true, 0 },
+		{ "50k", true, 50000 },
+		{ "-7", true, -7 },
+		{ "1Ti", true, INT64_C(1) << 40 },
+		{ "3e5", true, 300000 },
+		{ "9E", true, INT64_C(9000000000000000000) },
+		{ "000000000000000000000000000001", true, 1 },
+		{ "1000m", false, 0 },
+		{ "1.0", false, 0 },
+		{ "0.5k", true, 500 },
+		{ "1.5Ki", false, 0 },
+		{ "1Pi", false, 0 },
+		{ "10E", false, 0 },
+		{ "1234567890123456789", false, 0 },
+	};
+	int64_t value;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		bool integer = quantity_integer(parsed(rows[i].text), &value);
+
+		if (integer != rows[i].integer)
+			fail_msg("%s: %d", rows[i].text, integer);
+		if (integer)
+			assert_int_equal(value, rows[i].value);
+	}
+}
+
+static void keeps_the_finer_form_when_adding(void **state)
+{
+	struct quantity half = parsed("0.5"), one = quantity_add(half, half);
+	int64_t value;
+
+	(void)state;
+	assert_int_equal(quantity_cmp(one, parsed("1")), 0);
+	assert_false(quantity_integer(one, &value));
+	assert_true(quantity_integer(quantity_add(parsed("1"), parsed("0.0")), &value));
+	assert_false(quantity_integer(quantity_add(parsed("0"), parsed("1.0")), &value));
+	assert_false(quantity_integer(quantity_sub(parsed("1Pi"), parsed("1Pi")), &value));
+	assert_false(quantity_integer(quantity_add(parsed("9E"), parsed("9E")), &value));
+}
+
+static void is_about_a_double(void **state)
+{
+	(void)state;
+	assert_true(quantity_double(parsed("0.3")) == 3 * 0.1);
+	assert_true(quantity_double(parsed("50k")) == 50000.0);
+	assert_true(quantity_double(parsed("-1.5Gi")) == -1610612736.0);
+	assert_true(quantity_double(parsed("100m")) == 0.1);
+	assert_true(quantity_double(parsed("1e20")) == 1e20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +250,10 @@ int main(void)
 		cmocka_unit_test(adds_and_subtracts_in_the_format_of_the_first),
 		cmocka_unit_test(rounds_up_to_whole_units_and_thousandths),
 		cmocka_unit_test(reads_text_and_whole_numbers_of_a_tree),
+		cmocka_unit_test(tells_the_sign),
+		cmocka_unit_test(takes_for_an_integer_what_upstream_does),
+		cmocka_unit_test(keeps_the_finer_form_when_adding),
+		cmocka_unit_test(is_about_a_double),
 	};
 
 	return cmocka_run_group_tests_name("base/quantity", tests, NULL, NULL);

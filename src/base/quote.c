@@ -24,21 +24,6 @@ static bool is_printable(uint32_t c)
 	return true;
 }
 
-/* The length of the well-formed character at the front; 0: there is none. */
-static size_t take(struct str s, uint32_t *ret_c)
-{
-	unsigned char lead = (unsigned char)s.p[0];
-	size_t n = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-	uint32_t c = n == 1 ? lead : lead & (0x7fU >> n);
-
-	if (n > s.n || !str_is_utf8(str_of(s.p, n)))
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		c = c << 6 | ((unsigned char)s.p[i] & 0x3f);
-	*ret_c = c;
-	return n;
-}
-
 static void print_escape(uint32_t c, struct buf *out)
 {
 	static const char named[] = "abtnvfr"; /* from 7 on */
@@ -55,10 +40,10 @@ static void print_escape(uint32_t c, struct buf *out)
 
 static size_t print_one(struct str s, struct buf *out)
 {
-	uint32_t c = 0;
-	size_t n = take(s, &c);
+	size_t n = 0;
+	uint32_t c = str_rune(s, &n);
 
-	if (n == 0)
+	if (c == 0xfffd && n == 1)
 		(void)buf_printf(out, "\\x%02x", (unsigned char)s.p[0]);
 	else if (c == '"' || c == '\\')
 		(void)buf_printf(out, "\\%c", (char)c);
@@ -66,7 +51,7 @@ static size_t print_one(struct str s, struct buf *out)
 		(void)buf_add(out, s.p, n);
 	else
 		print_escape(c, out);
-	return n ? n : 1;
+	return n;
 }
 
 void quote_print(struct str s, struct buf *out)
@@ -79,7 +64,7 @@ void quote_print(struct str s, struct buf *out)
 
 const char *quote_text(struct str s, char out[static QUOTE_SIZE])
 {
-	CLEANUP(buf_release_cleanup) struct buf b = BUF_INIT(QUOTE_SIZE - 2);
+	CLEANUP(buf_release) struct buf b = BUF_INIT(QUOTE_SIZE - 2);
 
 	(void)buf_addc(&b, '"');
 	while (s.n && !b.overflow)

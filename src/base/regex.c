@@ -12,38 +12,18 @@
 #include "base/mem.h"
 #include "base/regex_impl.h"
 
-enum inst_op {
-	INST_CHAR,
-	INST_SPLIT, /* to both `next` and `other` */
-	INST_ASSERT, /* `op` of the node must hold */
-	INST_MATCH,
-};
-
-struct inst {
-	const struct regex_class *class;
-	uint32_t next, other;
-	uint8_t op; /* enum inst_op */
-	uint8_t assertion; /* enum regex_op */
-};
-
-struct regex {
-	const struct inst *program;
-	uint32_t n, start;
-	bool anchored; /* can match at the beginning only */
-};
-
 /* --- compiling -------------------------------------------------------------------- */
 
 struct compiler {
 	struct arena *arena;
-	struct inst *v;
+	struct regex_inst *v;
 	uint32_t n, cap;
 	bool full;
 };
 
-static uint32_t emit(struct compiler *c, struct inst inst)
+static uint32_t emit(struct compiler *c, struct regex_inst inst)
 {
-	struct inst *grown;
+	struct regex_inst *grown;
 
 	if (c->n >= REGEX_PROGRAM_MAX) {
 		c->full = true;
@@ -51,7 +31,7 @@ static uint32_t emit(struct compiler *c, struct inst inst)
 	}
 	if (c->n == c->cap) {
 		c->cap = c->cap ? c->cap * 2 : 32;
-		grown = ARENA_ARRAY(c->arena, struct inst, c->cap);
+		grown = ARENA_ARRAY(c->arena, struct regex_inst, c->cap);
 		if (c->n)
 			memcpy(grown, c->v, c->n * sizeof(*grown));
 		c->v = grown;
@@ -79,36 +59,64 @@ static uint32_t compile_sequence(struct compiler *c, const struct regex_node *ca
 	return next;
 }
 
+static uint32_t emit_split(struct compiler *c, uint32_t first, uint32_t second)
+{
+	return emit(c,
+		    (struct regex_inst){ .op = REGEX_INST_SPLIT, .next = first, .other = second });
+}
+
+/* The first is tried first. */
 static uint32_t compile_alternatives(struct compiler *c, const struct regex_node *alt,
 				     uint32_t next)
 {
 	uint32_t start = compile(c, alt->first, next);
 
 	for (const struct regex_node *child = alt->first->next; child && !c->full;
-	     child = child->next) {
-		uint32_t branch = compile(c, child, next);
-
-		start = emit(c, (struct inst){ .op = INST_SPLIT, .next = start, .other = branch });
-	}
+	     child = child->next)
+		start = emit_split(c, start, compile(c, child, next));
 	return start;
+}
+
+/* What is repeated once more, or not: `more` or `next`, in the order that is preferred. */
+static uint32_t emit_choice(struct compiler *c, const struct regex_node *repeat, uint32_t more,
+			    uint32_t next)
+{
+	return repeat->lazy ? emit_split(c, next, more) : emit_split(c, more, next);
+}
+
+/*
+ * Without end, `min` times at least. What may match nothing is a loop that is entered at its
+ * body, and optional as a whole: entered at the choice, an empty pass would come back to
+ * a choice that was made already, and the order of preference be lost.
+ */
+static uint32_t compile_endless(struct compiler *c, const struct regex_node *repeat, uint32_t next)
+{
+	uint32_t loop = emit_choice(c, repeat, next, next);
+	uint32_t body = compile(c, repeat->first, loop);
+
+	if (c->full)
+		return 0;
+	if (repeat->lazy)
+		c->v[loop].other = body;
+	else
+		c->v[loop].next = body;
+	if (repeat->min > 0)
+		return body;
+	return repeat->first->nullable ? emit_choice(c, repeat, body, next) : loop;
 }
 
 static uint32_t compile_repeat(struct compiler *c, const struct regex_node *repeat, uint32_t next)
 {
-	uint32_t at = next, loop;
+	uint32_t at = next;
+	int copies = repeat->min;
 
 	if (repeat->max < 0) {
-		loop = emit(c, (struct inst){ .op = INST_SPLIT, .other = next });
-		at = compile(c, repeat->first, loop);
-		if (!c->full)
-			c->v[loop].next = at;
-		at = loop;
+		at = compile_endless(c, repeat, next);
+		copies = MAX(copies - 1, 0);
 	}
-	for (int i = repeat->min; i < repeat->max && !c->full; i++) {
-		at = compile(c, repeat->first, at);
-		at = emit(c, (struct inst){ .op = INST_SPLIT, .next = at, .other = next });
-	}
-	for (int i = 0; i < repeat->min && !c->full; i++)
+	for (int i = repeat->min; i < repeat->max && !c->full; i++)
+		at = emit_choice(c, repeat, compile(c, repeat->first, at), next);
+	for (int i = 0; i < copies && !c->full; i++)
 		at = compile(c, repeat->first, at);
 	return at;
 }
@@ -121,8 +129,8 @@ static uint32_t compile(struct compiler *c, const struct regex_node *node, uint3
 	case REGEX_EMPTY:
 		return next;
 	case REGEX_CHAR:
-		return emit(c,
-			    (struct inst){ .op = INST_CHAR, .class = node->class, .next = next });
+		return emit(c, (struct regex_inst){
+				       .op = REGEX_INST_CHAR, .class = node->class, .next = next });
 	case REGEX_CAT:
 		return compile_sequence(c, node, next);
 	case REGEX_ALT:
@@ -130,10 +138,30 @@ static uint32_t compile(struct compiler *c, const struct regex_node *node, uint3
 	case REGEX_REPEAT:
 		return compile_repeat(c, node, next);
 	default:
-		return emit(c, (struct inst){ .op = INST_ASSERT,
-					      .assertion = (uint8_t)node->op,
-					      .next = next });
+		return emit(c, (struct regex_inst){ .op = REGEX_INST_ASSERT,
+						    .assertion = (uint8_t)node->op,
+						    .next = next });
 	}
+}
+
+/* Marks what may match nothing. Recursion is bounded by REGEX_DEPTH_MAX. */
+static bool mark_nullable(struct regex_node *node)
+{
+	bool all = true, any = false;
+
+	for (struct regex_node *child = node->first; child; child = child->next) {
+		bool nullable = mark_nullable(child);
+
+		all = all && nullable;
+		any = any || nullable;
+	}
+	if (node->op == REGEX_ALT)
+		node->nullable = any;
+	else if (node->op == REGEX_REPEAT)
+		node->nullable = all || node->min == 0;
+	else
+		node->nullable = all && node->op != REGEX_CHAR;
+	return node->nullable;
 }
 
 int regex_compile(struct arena *a, struct str pattern, const struct regex **ret_regex,
@@ -148,8 +176,9 @@ int regex_compile(struct arena *a, struct str pattern, const struct regex **ret_
 	r = regex_parse(a, pattern, &node, err);
 	if (r < 0)
 		return r;
+	(void)mark_nullable(node);
 	re = ARENA_NEW(a, struct regex);
-	match = emit(&c, (struct inst){ .op = INST_MATCH });
+	match = emit(&c, (struct regex_inst){ .op = REGEX_INST_MATCH });
 	re->start = compile(&c, node, match);
 	if (c.full)
 		return error_set(err, ERR_BAD_REQUEST,
@@ -157,38 +186,26 @@ int regex_compile(struct arena *a, struct str pattern, const struct regex **ret_
 				 STR_ARG(pattern));
 	re->program = c.v;
 	re->n = c.n;
-	re->anchored = c.v[re->start].op == INST_ASSERT &&
+	re->anchored = c.v[re->start].op == REGEX_INST_ASSERT &&
 		       c.v[re->start].assertion == REGEX_BEGIN_TEXT;
 	*ret_regex = re;
 	return 0;
 }
 
-/* --- matching --------------------------------------------------------------------- */
-
-uint32_t regex_rune(struct str text, size_t *at)
+const struct regex *regex_tabulate(struct arena *a, const struct regex *re)
 {
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	const unsigned char *p = (const unsigned char *)text.p + *at;
-	size_t left = text.n - *at, n;
-	uint32_t c;
+	const struct regex_dfa *dfa = re->dfa ? re->dfa : regex_dfa_new(a, re);
+	struct regex *copy;
 
-	*at += 1;
-	if (p[0] < 0x80)
-		return p[0];
-	n = p[0] >= 0xf0 && p[0] < 0xf8 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-	if (p[0] < 0xc0 || p[0] >= 0xf8 || n > left)
-		return 0xfffd;
-	c = p[0] & (0xffU >> (n + 1));
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0xfffd;
-		c = c << 6 | (p[i] & 0x3fU);
-	}
-	if (c < least[n] || c > REGEX_RUNE_MAX || (c >= 0xd800 && c <= 0xdfff))
-		return 0xfffd;
-	*at += n - 1;
-	return c;
+	if (!dfa)
+		return re;
+	copy = ARENA_NEW(a, struct regex);
+	*copy = *re;
+	copy->dfa = dfa;
+	return copy;
 }
+
+/* --- matching --------------------------------------------------------------------- */
 
 #define NO_RUNE UINT32_MAX
 
@@ -233,24 +250,27 @@ static bool holds(const struct machine *m, enum regex_op assertion)
 	}
 }
 
-/* Adds a place and all that it leads to without a character. True when that is the end. */
-static bool reach(struct machine *m, struct places *set, uint32_t start)
+/*
+ * Adds a place and all that it leads to without a character, what is preferred first. True, when
+ * it is to stop there, at the end of the program.
+ */
+static bool reach(struct machine *m, struct places *set, uint32_t start, bool stop)
 {
 	uint32_t n = 0;
 
 	m->stack[n++] = start;
 	while (n > 0) {
 		uint32_t i = m->stack[--n];
-		const struct inst *inst = &m->re->program[i];
+		const struct regex_inst *inst = &m->re->program[i];
 
 		if (!places_add(set, i))
 			continue;
-		if (inst->op == INST_MATCH)
+		if (inst->op == REGEX_INST_MATCH && stop)
 			return true;
-		if (inst->op == INST_SPLIT) {
+		if (inst->op == REGEX_INST_SPLIT) {
 			m->stack[n++] = inst->other;
 			m->stack[n++] = inst->next;
-		} else if (inst->op == INST_ASSERT && holds(m, inst->assertion)) {
+		} else if (inst->op == REGEX_INST_ASSERT && holds(m, inst->assertion)) {
 			m->stack[n++] = inst->next;
 		}
 	}
@@ -263,10 +283,10 @@ static bool step(struct machine *m, uint32_t c)
 	struct places passed = m->now;
 
 	for (uint32_t i = 0; i < passed.n; i++) {
-		const struct inst *inst = &m->re->program[passed.dense[i]];
+		const struct regex_inst *inst = &m->re->program[passed.dense[i]];
 
-		if (inst->op == INST_CHAR && regex_class_has(inst->class, c) &&
-		    reach(m, &m->then, inst->next))
+		if (inst->op == REGEX_INST_CHAR && regex_class_has(inst->class, c) &&
+		    reach(m, &m->then, inst->next, true))
 			return true;
 	}
 	passed.n = 0;
@@ -277,7 +297,7 @@ static bool step(struct machine *m, uint32_t c)
 
 static uint32_t rune_at(struct str text, size_t at)
 {
-	return at < text.n ? regex_rune(text, &at) : NO_RUNE;
+	return at < text.n ? str_rune(text, &at) : NO_RUNE;
 }
 
 static bool run(struct machine *m, struct str text)
@@ -289,11 +309,11 @@ static bool run(struct machine *m, struct str text)
 	for (;;) {
 		uint32_t c = m->after;
 
-		if ((!m->re->anchored || at == 0) && reach(m, &m->now, m->re->start))
+		if ((!m->re->anchored || at == 0) && reach(m, &m->now, m->re->start, true))
 			return true;
 		if (c == NO_RUNE || (m->now.n == 0 && m->re->anchored))
 			return false;
-		(void)regex_rune(text, &at);
+		(void)str_rune(text, &at);
 		m->before = c;
 		m->after = rune_at(text, at);
 		if (step(m, c))
@@ -301,24 +321,146 @@ static bool run(struct machine *m, struct str text)
 	}
 }
 
-bool regex_matches(const struct regex *re, struct str text)
+enum { FEW = 256 }; /* instructions for which the stack has room */
+
+/* Two sets of two arrays each, and a stack on which each instruction may leave two places. */
+static size_t memory_size(const struct regex *re)
 {
-	enum { FEW = 256 };
-	/* Two sets of two arrays, and a stack on which each instruction may leave two places. */
-	uint32_t few[6 * FEW + 2];
-	uint32_t *memory = re->n <= FEW ? few : xmalloc((6 * (size_t)re->n + 2) * sizeof(*memory));
-	struct machine m = {
+	return 6 * (size_t)re->n + 2;
+}
+
+static struct machine machine_in(uint32_t *memory, const struct regex *re)
+{
+	/* A sparse set needs no zeroes, but reading what nobody wrote is not for us. */
+	memset(memory, 0, 4UL * re->n * sizeof(*memory));
+	return (struct machine){
 		.re = re,
 		.now = { memory, memory + re->n, 0 },
 		.then = { memory + 2UL * re->n, memory + 3UL * re->n, 0 },
 		.stack = memory + 4UL * re->n,
 	};
+}
+
+bool regex_matches(const struct regex *re, struct str text)
+{
+	uint32_t few[6 * FEW + 2];
+	uint32_t *memory;
+	struct machine m;
 	bool matches;
 
-	/* A sparse set needs no zeroes, but reading what nobody wrote is not for us. */
-	memset(memory, 0, 4UL * re->n * sizeof(*memory));
+	if (re->dfa)
+		return regex_dfa_matches(re->dfa, text);
+	memory = re->n <= FEW ? few : xmalloc(memory_size(re) * sizeof(*memory));
+	m = machine_in(memory, re);
 	matches = run(&m, text);
 	if (memory != few)
 		free(memory);
 	return matches;
+}
+
+/* --- finding ------------------------------------------------------------------------ */
+
+/*
+ * The same, but places are in the order of preference, and each knows where its match would
+ * begin. One that is at the end of the program cuts off all behind it, and stands until one
+ * before it gets there, too.
+ */
+struct search {
+	struct machine m;
+	size_t *now_starts, *then_starts; /* by index in m.now and m.then */
+	size_t start, end; /* of the best match so far */
+	bool found;
+};
+
+/* Adds a place and what it leads to, preferred ones first. */
+static void follow(struct search *s, struct places *set, size_t *starts, uint32_t place,
+		   size_t start)
+{
+	uint32_t before = set->n;
+
+	(void)reach(&s->m, set, place, false);
+	for (uint32_t i = before; i < set->n; i++)
+		starts[i] = start;
+}
+
+/* Moves all places over `c`, which is NO_RUNE at the end of the text; `at` is before it. */
+static void advance(struct search *s, uint32_t c, size_t at)
+{
+	struct places passed = s->m.now;
+	size_t *starts = s->now_starts;
+
+	for (uint32_t i = 0; i < passed.n; i++) {
+		const struct regex_inst *inst = &s->m.re->program[passed.dense[i]];
+
+		if (inst->op == REGEX_INST_MATCH) {
+			s->found = true;
+			s->start = starts[i];
+			s->end = at;
+			break;
+		}
+		if (inst->op == REGEX_INST_CHAR && c != NO_RUNE && regex_class_has(inst->class, c))
+			follow(s, &s->m.then, s->then_starts, inst->next, starts[i]);
+	}
+	passed.n = 0;
+	s->m.now = s->m.then;
+	s->now_starts = s->then_starts;
+	s->m.then = passed;
+	s->then_starts = starts;
+}
+
+static void search(struct search *s, struct str text, size_t at)
+{
+	struct machine *m = &s->m;
+
+	/* Only ASCII counts in what assertions ask for. */
+	m->before = at == 0 ? NO_RUNE : (unsigned char)text.p[at - 1];
+	m->after = rune_at(text, at);
+	for (;;) {
+		uint32_t c = m->after;
+		size_t next = at;
+
+		if (!s->found && (!m->re->anchored || at == 0))
+			follow(s, &m->now, s->now_starts, m->re->start, at);
+		if (m->now.n == 0 && (s->found || m->re->anchored))
+			return;
+		if (c != NO_RUNE) {
+			(void)str_rune(text, &next);
+			m->before = c;
+			m->after = rune_at(text, next);
+		}
+		advance(s, c, at);
+		if (c == NO_RUNE)
+			return;
+		at = next;
+	}
+}
+
+bool regex_find(const struct regex *re, struct str text, size_t from, size_t *ret_start,
+		size_t *ret_end)
+{
+	uint32_t few[6 * FEW + 2];
+	size_t few_starts[2 * FEW];
+	uint32_t *memory = few;
+	size_t *starts = few_starts;
+	struct search s = { .found = false };
+
+	if (re->dfa && from == 0 && !regex_dfa_matches(re->dfa, text))
+		return false;
+	if (re->n > FEW) {
+		memory = xmalloc(memory_size(re) * sizeof(*memory));
+		starts = xmalloc(2 * (size_t)re->n * sizeof(*starts));
+	}
+	s.m = machine_in(memory, re);
+	s.now_starts = starts;
+	s.then_starts = starts + re->n;
+	search(&s, text, from);
+	if (re->n > FEW) {
+		free(memory);
+		free(starts);
+	}
+	if (s.found) {
+		*ret_start = s.start;
+		*ret_end = s.end;
+	}
+	return s.found;
 }

@@ -42,36 +42,52 @@ void regex_set_add_all(struct regex_set *set, const struct regex_range *ranges, 
 		regex_set_add(set, from, REGEX_RUNE_MAX);
 }
 
-/* The part of a range between two letters, moved by `by`. */
-static void fold_part(struct regex_set *set, struct regex_range r, uint32_t first, uint32_t last,
-		      int by)
+/* What the part of a range that an entry speaks of folds to. */
+static void fold_part(struct regex_set *set, struct regex_range r, const struct regex_fold *fold)
 {
-	uint32_t low = MAX(r.low, first), high = MIN(r.high, last);
+	uint32_t low = MAX(r.low, fold->low), high = MIN(r.high, fold->high);
 
-	if (low <= high)
-		regex_set_add(set, low + (uint32_t)by, high + (uint32_t)by);
+	low += (fold->step - (low - fold->low) % fold->step) % fold->step;
+	if (low > high)
+		return;
+	if (fold->step == 1) {
+		regex_set_add(set, low + (uint32_t)fold->by, high + (uint32_t)fold->by);
+		return;
+	}
+	for (uint32_t c = low; c <= high; c += fold->step)
+		regex_set_add(set, c + (uint32_t)fold->by, c + (uint32_t)fold->by);
+}
+
+/* The first entry that does not end before `c`. */
+static size_t first_fold(uint32_t c)
+{
+	size_t low = 0, high = regex_folds_n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (regex_folds[middle].high < c)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 void regex_set_fold(struct regex_set *set)
 {
-	static const struct {
-		uint32_t first, last; /* lower case */
-		int by; /* to upper case */
-	} scripts[] = {
-		{ 'a', 'z', -32 },     { 0xe0, 0xf6, -32 },   { 0xf8, 0xfe, -32 },
-		{ 0x3b1, 0x3c1, -32 }, { 0x3c3, 0x3c9, -32 }, { 0x430, 0x44f, -32 },
-		{ 0x450, 0x45f, -80 },
-	};
-	size_t n = set->n;
+	enum { RING_MAX = 4 }; /* characters in one ring */
+	size_t from = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < ARRAY_SIZE(scripts); k++) {
-			struct regex_range r = set->v[i];
-			int by = scripts[k].by;
+	for (int i = 1; i < RING_MAX; i++) {
+		size_t end = set->n;
 
-			fold_part(set, r, scripts[k].first, scripts[k].last, by);
-			fold_part(set, r, scripts[k].first + (uint32_t)by,
-				  scripts[k].last + (uint32_t)by, -by);
+		for (; from < end; from++) {
+			struct regex_range r = set->v[from];
+
+			for (size_t k = first_fold(r.low);
+			     k < regex_folds_n && regex_folds[k].low <= r.high; k++)
+				fold_part(set, r, &regex_folds[k]);
 		}
 	}
 }
@@ -98,6 +114,12 @@ static size_t join(struct regex_range *v, size_t n)
 			v[kept++] = v[i];
 	}
 	return kept;
+}
+
+void regex_set_add_set(struct regex_set *set, struct regex_set *other, bool negated)
+{
+	other->n = join(other->v, other->n);
+	regex_set_add_all(set, other->v, other->n, negated);
 }
 
 const struct regex_class *regex_set_finish(struct regex_set *set, bool negated)
@@ -178,25 +200,46 @@ static bool is_category(struct str name, const char *category)
 	return name.n <= 2 && memcmp(name.p, category, name.n) == 0;
 }
 
-bool regex_set_add_category(struct regex_set *set, struct str name, bool negated)
+static bool add_category(struct regex_set *set, struct str name)
 {
-	struct regex_set found = { .arena = set->arena };
-	bool known = str_eqz(name, "Any");
+	bool known = false;
 
-	if (known)
-		regex_set_add(&found, 0, REGEX_RUNE_MAX);
 	for (size_t i = 0; i < regex_category_names_n && name.n; i++)
 		known |= is_category(name, regex_category_names[i]);
-	for (size_t i = 0; i < regex_category_runs_n && name.n && known; i++) {
+	for (size_t i = 0; i < regex_category_runs_n && known; i++) {
 		uint32_t low = regex_category_runs[i] >> 5;
 		uint32_t high = i + 1 < regex_category_runs_n
 					? (regex_category_runs[i + 1] >> 5) - 1
 					: REGEX_RUNE_MAX;
 
 		if (is_category(name, regex_category_names[regex_category_runs[i] & 31]))
-			regex_set_add(&found, low, high);
+			regex_set_add(set, low, high);
 	}
-	if (known)
-		regex_set_add_all(set, found.v, found.n, negated);
 	return known;
+}
+
+static bool add_script(struct regex_set *set, struct str name)
+{
+	size_t script = regex_script_names_n - 1;
+
+	while (script > 0 && !str_eqz(name, regex_script_names[script]))
+		script--;
+	for (size_t i = 0; i < regex_script_runs_n && script; i++) {
+		uint32_t low = regex_script_runs[i] >> 8;
+		uint32_t high = i + 1 < regex_script_runs_n ? (regex_script_runs[i + 1] >> 8) - 1
+							    : REGEX_RUNE_MAX;
+
+		if ((regex_script_runs[i] & 0xff) == script)
+			regex_set_add(set, low, high);
+	}
+	return script > 0;
+}
+
+bool regex_set_add_property(struct regex_set *set, struct str name)
+{
+	if (str_eqz(name, "Any")) {
+		regex_set_add(set, 0, REGEX_RUNE_MAX);
+		return true;
+	}
+	return add_category(set, name) || add_script(set, name);
 }

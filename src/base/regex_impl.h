@@ -24,7 +24,7 @@ enum regex_op {
 	REGEX_CHAR, /* one of `class` */
 	REGEX_CAT, /* `first` and its siblings, in turn */
 	REGEX_ALT, /* one of them */
-	REGEX_REPEAT, /* `first`, min to max times; max -1: without end */
+	REGEX_REPEAT, /* `first`, min to max times, rather more or rather less; max -1: no end */
 	REGEX_BEGIN_TEXT,
 	REGEX_END_TEXT,
 	REGEX_BEGIN_LINE,
@@ -38,15 +38,45 @@ struct regex_node {
 	struct regex_node *first, *last; /* children */
 	const struct regex_class *class;
 	int min, max;
+	bool lazy; /* of a repetition: rather less */
+	bool nullable; /* matches nothing, too; set when it is compiled */
 	enum regex_op op;
 };
+
+/* --- programs ----------------------------------------------------------------------- */
+
+enum regex_inst_op {
+	REGEX_INST_CHAR,
+	REGEX_INST_SPLIT, /* to `next`, and if that fails to `other` */
+	REGEX_INST_ASSERT, /* `assertion` must hold */
+	REGEX_INST_MATCH,
+};
+
+struct regex_inst {
+	const struct regex_class *class;
+	uint32_t next, other;
+	uint8_t op; /* enum regex_inst_op */
+	uint8_t assertion; /* enum regex_op */
+};
+
+struct regex {
+	const struct regex_inst *program;
+	uint32_t n, start;
+	bool anchored; /* can match at the beginning only */
+	const struct regex_dfa *dfa; /* the same as a table of states; or NULL */
+};
+
+/* Whether the text matches, by the table. */
+bool regex_dfa_matches(const struct regex_dfa *dfa, struct str text);
+
+/* The table of a program; NULL: it would be too large. */
+const struct regex_dfa *regex_dfa_new(struct arena *a, const struct regex *re);
+
+/* --- trees -------------------------------------------------------------------------- */
 
 /* The tree of a pattern. */
 int regex_parse(struct arena *a, struct str pattern, struct regex_node **ret_node,
 		struct error *err);
-
-/* The character at *at, which is then behind it; what is no UTF-8 is U+FFFD, byte by byte. */
-uint32_t regex_rune(struct str text, size_t *at);
 
 static inline bool regex_is_word(uint32_t c)
 {
@@ -69,8 +99,11 @@ void regex_set_add(struct regex_set *set, uint32_t low, uint32_t high);
 void regex_set_add_all(struct regex_set *set, const struct regex_range *ranges, size_t n,
 		       bool negated);
 
-/* For each letter of ASCII, Latin-1, Greek and Cyrillic the other case. */
+/* For each letter those that differ in case alone. */
 void regex_set_fold(struct regex_set *set);
+
+/* Everything of the other set, which is put in order, or everything else. */
+void regex_set_add_set(struct regex_set *set, struct regex_set *other, bool negated);
 
 /* The finished class; `negated`: of all other characters. */
 const struct regex_class *regex_set_finish(struct regex_set *set, bool negated);
@@ -84,8 +117,8 @@ struct regex_named {
 const struct regex_named *regex_perl_class(char letter);
 const struct regex_named *regex_posix_class(struct str name);
 
-/* Adds a general category of Unicode, such as "L" or "Lu", or all else; false: there is none. */
-bool regex_set_add_category(struct regex_set *set, struct str name, bool negated);
+/* Adds a general category of Unicode ("L", "Lu") or a script ("Greek"); false: there is none. */
+bool regex_set_add_property(struct regex_set *set, struct str name);
 
 static inline bool regex_class_has(const struct regex_class *class, uint32_t c)
 {

@@ -79,17 +79,47 @@ static struct regex_node *node_of_set(struct parser *p, struct regex_set *set, b
 {
 	struct regex_node *node = node_new(p, REGEX_CHAR);
 
-	if (p->flags & FOLD)
-		regex_set_fold(set);
 	node->class = regex_set_finish(set, negated);
 	return node;
+}
+
+/*
+ * Adds a part of a class, or all else. Letters are folded before they are negated: "not a
+ * letter of this word" excludes both cases of each.
+ */
+static void add_part(struct parser *p, struct regex_set *set, struct regex_set *part, bool negated)
+{
+	if (p->flags & FOLD)
+		regex_set_fold(part);
+	regex_set_add_set(set, part, negated);
+}
+
+static void add_range(struct parser *p, struct regex_set *set, uint32_t low, uint32_t high)
+{
+	struct regex_set part = { .arena = p->arena };
+
+	if (!(p->flags & FOLD)) {
+		regex_set_add(set, low, high);
+		return;
+	}
+	regex_set_add(&part, low, high);
+	add_part(p, set, &part, false);
+}
+
+static void add_named(struct parser *p, struct regex_set *set, const struct regex_named *class,
+		      bool negated)
+{
+	struct regex_set part = { .arena = p->arena };
+
+	regex_set_add_all(&part, class->ranges, class->n, false);
+	add_part(p, set, &part, negated);
 }
 
 static struct regex_node *node_of_char(struct parser *p, uint32_t c)
 {
 	struct regex_set set = { .arena = p->arena };
 
-	regex_set_add(&set, c, c);
+	add_range(p, &set, c, c);
 	return node_of_set(p, &set, false);
 }
 
@@ -150,7 +180,7 @@ static int take_escape(struct parser *p, uint32_t *ret_rune)
 
 	if (at_end(p))
 		return refuse(p, "trailing backslash at end of expression", STR(""));
-	c = regex_rune(p->text, &p->at);
+	c = str_rune(p->text, &p->at);
 	letter = c && c < 128 ? strchr(letters, (int)c) : NULL;
 	if (letter) {
 		*ret_rune = (uint32_t)values[letter - letters];
@@ -179,13 +209,14 @@ static bool take_perl_class(struct parser *p, struct regex_set *set)
 	if (!class || (c & ~0x20) < 'A')
 		return false;
 	p->at += 2;
-	regex_set_add_all(set, class->ranges, class->n, !(c & 0x20));
+	add_named(p, set, class, !(c & 0x20));
 	return true;
 }
 
-/* \pL, \P{Lu}, \p{^Lu}. 1 when it was one, 0 when not. */
+/* \pL, \P{Lu}, \p{^Greek}. 1 when it was one, 0 when not. */
 static int take_category(struct parser *p, struct regex_set *set)
 {
+	struct regex_set part = { .arena = p->arena };
 	size_t from = p->at;
 	bool negated = looks_at(p, "\\P");
 	struct str name;
@@ -204,15 +235,16 @@ static int take_category(struct parser *p, struct regex_set *set)
 		p->at += (size_t)end + 1;
 		name = str_of(name.p + 1, (size_t)end - 1);
 	} else {
-		(void)regex_rune(p->text, &p->at);
+		(void)str_rune(p->text, &p->at);
 		name.n = (size_t)(p->text.p + p->at - name.p);
 	}
 	if (name.n && name.p[0] == '^') {
 		name = str_skip(name, 1);
 		negated = !negated;
 	}
-	if (!regex_set_add_category(set, name, negated))
+	if (!regex_set_add_property(&part, name))
 		return refuse(p, "invalid character class range", since(p, from));
+	add_part(p, set, &part, negated);
 	return 1;
 }
 
@@ -237,7 +269,7 @@ static int take_posix_class(struct parser *p, struct regex_set *set)
 	if (!class)
 		return refuse(p, "invalid character class range", str_of(rest.p, (size_t)end + 4));
 	p->at += (size_t)end + 4;
-	regex_set_add_all(set, class->ranges, class->n, negated);
+	add_named(p, set, class, negated);
 	return 1;
 }
 
@@ -247,7 +279,7 @@ static int take_class_char(struct parser *p, size_t class_from, uint32_t *ret_ru
 		return refuse(p, "missing closing ]", str_skip(p->text, class_from));
 	if (peek(p) == '\\')
 		return take_escape(p, ret_rune);
-	*ret_rune = regex_rune(p->text, &p->at);
+	*ret_rune = str_rune(p->text, &p->at);
 	return 0;
 }
 
@@ -270,7 +302,7 @@ static int take_class_range(struct parser *p, size_t class_from, struct regex_se
 		if (high < low)
 			return refuse(p, "invalid character class range", since(p, from));
 	}
-	regex_set_add(set, low, high);
+	add_range(p, set, low, high);
 	return 0;
 }
 
@@ -359,7 +391,7 @@ static int take_flags(struct parser *p, size_t from, bool *ret_group)
 		char c = p->text.p[p->at];
 		unsigned flag = flag_of(c);
 
-		(void)regex_rune(p->text, &p->at);
+		(void)str_rune(p->text, &p->at);
 		if (c == ':' || c == ')') {
 			if (clear && !any)
 				break;
@@ -464,7 +496,7 @@ static int parse_atom(struct parser *p, struct regex_node **ret_node)
 		*ret_node = node_new(p, p->flags & LINES ? REGEX_END_LINE : REGEX_END_TEXT);
 		return 0;
 	default:
-		*ret_node = node_of_char(p, regex_rune(p->text, &p->at));
+		*ret_node = node_of_char(p, str_rune(p->text, &p->at));
 		return 0;
 	}
 }
@@ -551,17 +583,21 @@ static int parse_repeat(struct parser *p, struct regex_node *cat)
 	struct regex_node *inner = ARENA_NEW(p->arena, struct regex_node), *last = cat->last;
 	size_t from = p->at, second;
 	int min, max;
+	bool lazy;
 
 	if (!take_repeat(p, &min, &max))
 		return 0;
 	if (!are_counts(min, max))
 		return refuse(p, "invalid repeat count", since(p, from));
-	(void)take(p, "?");
+	lazy = take(p, "?") != !!(p->flags & UNGREEDY);
 	if (!last)
 		return refuse(p, "missing argument to repetition operator", since(p, from));
 	/* In its place, so that its siblings keep their link. */
 	*inner = *last;
-	*last = (struct regex_node){ .op = REGEX_REPEAT, .min = min, .max = max };
+	*last = (struct regex_node){
+		.op = REGEX_REPEAT, .min = min, .max = max, .lazy = lazy, .next = inner->next
+	};
+	inner->next = NULL;
 	node_add(last, inner);
 	if ((min >= 2 || max >= 2) && !counts_fit(last, REGEX_REPEAT_MAX))
 		return refuse(p, "invalid repeat count", since(p, from));
@@ -579,7 +615,7 @@ static void parse_quoted(struct parser *p, struct regex_node *cat)
 {
 	p->at += 2;
 	while (!at_end(p) && !take(p, "\\E"))
-		node_add(cat, node_of_char(p, regex_rune(p->text, &p->at)));
+		node_add(cat, node_of_char(p, str_rune(p->text, &p->at)));
 }
 
 static int parse_sequence(struct parser *p, struct regex_node **ret_node)

@@ -179,6 +179,21 @@ size_t str_characters(struct str s)
 	return n;
 }
 
+uint32_t str_rune(struct str s, size_t *at)
+{
+	const unsigned char *p = (const unsigned char *)s.p + *at;
+	size_t len = utf8_sequence(p, s.n - *at);
+	uint32_t c;
+
+	*at += MAX(len, (size_t)1);
+	if (len <= 1)
+		return len ? p[0] : 0xfffd;
+	c = p[0] & (0xffU >> (len + 1));
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (p[i] & 0x3fU);
+	return c;
+}
+
 int str_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')

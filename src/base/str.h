@@ -77,6 +77,9 @@ bool str_is_utf8(struct str s);
 /* Code points of what is well-formed; bytes that begin none are not counted. */
 size_t str_characters(struct str s);
 
+/* The code point at *at, which is then behind it; each byte that is no UTF-8 is U+FFFD. */
+uint32_t str_rune(struct str s, size_t *at);
+
 /* What a hexadecimal digit of either case is worth; -1 for any other byte. */
 int str_hex_digit(char c);
 

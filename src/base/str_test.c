@@ -198,6 +198,19 @@ static void characters_are_counted_not_bytes(void **state)
 	assert_int_equal(str_characters(STR("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80")), 5);
 }
 
+static void code_points_are_read_and_other_bytes_replaced(void **state)
+{
+	static const uint32_t want[] = { 'a',    0xe9,   0x20ac, 0x1f600, 0xfffd,
+					 0xfffd, 0xfffd, 0xfffd, 0xfffd,  'z' };
+	struct str s = STR("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xe2\x82\xc0\x80\xffz");
+	size_t at = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		assert_int_equal(str_rune(s, &at), want[i]);
+	assert_int_equal(at, s.n);
+}
+
 static void hexadecimal_digits_are_of_either_case(void **state)
 {
 	static const char digits[] = "0123456789abcdef", upper[] = "0123456789ABCDEF";
@@ -237,6 +250,7 @@ int main(void)
 		cmocka_unit_test(well_formed_utf8_is_accepted),
 		cmocka_unit_test(malformed_utf8_is_refused_at_every_offset),
 		cmocka_unit_test(characters_are_counted_not_bytes),
+		cmocka_unit_test(code_points_are_read_and_other_bytes_replaced),
 		cmocka_unit_test(hexadecimal_digits_are_of_either_case),
 		cmocka_unit_test(copies_are_terminated),
 	};

@@ -51,27 +51,53 @@ static void civil_from_days(int64_t days, struct civil *c)
 	c->year = (int)(cycle * 400 + year) + (c->month <= 2);
 }
 
-static struct civil civil_from_ns(int64_t ns)
+/* Rounds down, where C rounds to zero. */
+static int64_t divide(int64_t v, int64_t by, int64_t *ret_rest)
 {
-	int64_t seconds = ns / CLOCK_SEC, rest = ns % CLOCK_SEC, days, second;
-	struct civil c = { 0 };
+	int64_t quotient = v / by;
 
-	if (rest < 0) {
-		rest += CLOCK_SEC;
-		seconds--;
+	*ret_rest = v % by;
+	if (*ret_rest < 0) {
+		*ret_rest += by;
+		quotient--;
 	}
-	days = seconds / DAY_S;
-	second = seconds % DAY_S;
-	if (second < 0) {
-		second += DAY_S;
-		days--;
-	}
+	return quotient;
+}
+
+static struct civil civil_from_seconds(int64_t seconds, int64_t ns)
+{
+	struct civil c = { .nanosecond = (int)ns };
+	int64_t second, days = divide(seconds, DAY_S, &second);
+
 	civil_from_days(days, &c);
 	c.hour = (int)second / 3600;
 	c.minute = (int)second / 60 % 60;
 	c.second = (int)second % 60;
-	c.nanosecond = (int)rest;
 	return c;
+}
+
+int64_t timestamp_of_date(int year, int month, int day)
+{
+	return days_from_civil(&(struct civil){ .year = year, .month = month, .day = day }) * DAY_S;
+}
+
+struct timestamp_civil timestamp_civil(int64_t seconds)
+{
+	struct civil c = civil_from_seconds(seconds, 0);
+	int64_t second, weekday, days = divide(seconds, DAY_S, &second);
+
+	/* 1970 began on a Thursday. */
+	(void)divide(days + 4, 7, &weekday);
+	return (struct timestamp_civil){
+		.year = c.year,
+		.month = c.month,
+		.day = c.day,
+		.hour = c.hour,
+		.minute = c.minute,
+		.second = c.second,
+		.weekday = (int)weekday,
+		.yearday = (int)(days - timestamp_of_date(c.year, 1, 1) / DAY_S),
+	};
 }
 
 /* Writes `width` digits and then a character; returns what follows. */
@@ -83,10 +109,9 @@ static char *put(char *out, int value, int width, char after)
 	return out + width + 1;
 }
 
-struct str timestamp_print(int64_t ns, enum timestamp_digits digits,
-			   char out[static TIMESTAMP_SIZE])
+/* Writes all nine digits of the fraction; returns where the first of them is. */
+static char *print(struct civil c, char out[static TIMESTAMP_SIZE])
 {
-	struct civil c = civil_from_ns(ns);
 	char *at = out;
 
 	at = put(at, c.year, 4, '-');
@@ -96,9 +121,37 @@ struct str timestamp_print(int64_t ns, enum timestamp_digits digits,
 	at = put(at, c.minute, 2, ':');
 	at = put(at, c.second, 2, '.');
 	(void)put(at, c.nanosecond, TIMESTAMP_NANO, 'Z');
+	return at;
+}
+
+struct str timestamp_print(int64_t ns, enum timestamp_digits digits,
+			   char out[static TIMESTAMP_SIZE])
+{
+	int64_t rest, seconds = divide(ns, CLOCK_SEC, &rest);
+	char *at = print(civil_from_seconds(seconds, rest), out);
+
 	/* The coarser forms end before, or without, the point. */
 	at = digits ? at + digits : at - 1;
 	*at++ = 'Z';
+	*at = '\0';
+	return str_of(out, (size_t)(at - out));
+}
+
+struct str timestamp_print_wide(struct timestamp t, char out[static TIMESTAMP_SIZE])
+{
+	int minutes = t.offset < 0 ? -t.offset : t.offset;
+	char *at = print(civil_from_seconds(t.seconds + t.offset * 60, t.ns), out) + TIMESTAMP_NANO;
+
+	while (at[-1] == '0' && t.ns != 0)
+		at--;
+	if (t.ns == 0)
+		at -= TIMESTAMP_NANO + 1;
+	if (t.offset == 0) {
+		*at++ = 'Z';
+	} else {
+		*at++ = t.offset < 0 ? '-' : '+';
+		at = put(put(at, minutes / 60, 2, ':'), minutes % 60, 2, '\0') - 1;
+	}
 	*at = '\0';
 	return str_of(out, (size_t)(at - out));
 }
@@ -200,11 +253,15 @@ static const char *out_of_range(const struct civil *c)
 	return c->offset_minute > 60 ? "offset minute" : NULL;
 }
 
+static int64_t to_seconds(const struct civil *c)
+{
+	return days_from_civil(c) * DAY_S + c->hour * 3600 + c->minute * 60 + c->second -
+	       c->offset_s;
+}
+
 static bool to_ns(const struct civil *c, int64_t *ret_ns)
 {
-	int64_t seconds = days_from_civil(c) * DAY_S + c->hour * 3600 + c->minute * 60 + c->second -
-			  c->offset_s;
-	int64_t nanoseconds = c->nanosecond, ns;
+	int64_t seconds = to_seconds(c), nanoseconds = c->nanosecond, ns;
 
 	/* Before 1970 the product alone may pass the limit that the fraction leads back from. */
 	if (seconds < 0 && nanoseconds > 0) {
@@ -218,27 +275,49 @@ static bool to_ns(const struct civil *c, int64_t *ret_ns)
 	return true;
 }
 
-int timestamp_parse(struct str text, int64_t *ret_ns, struct error *err)
+static int parse(struct str text, struct civil *c, struct error *err)
 {
-	struct civil c = { 0 };
 	struct str s = text;
 	const char *field;
 	bool ok;
 
-	ok = read_date(&s, &c) && read_char(&s, 'T') && read_time(&s, &c);
+	ok = read_date(&s, c) && read_char(&s, 'T') && read_time(&s, c);
 	if (ok)
-		read_fraction(&s, &c);
-	if (!ok || !read_offset(&s, &c) || s.n != 0)
+		read_fraction(&s, c);
+	if (!ok || !read_offset(&s, c) || s.n != 0)
 		return error_set(err, ERR_BAD_REQUEST,
 				 "\"%.*s\" is not an RFC 3339 time such as 2006-01-02T15:04:05Z",
 				 STR_ARG(text));
-	field = out_of_range(&c);
+	field = out_of_range(c);
 	if (field)
 		return error_set(err, ERR_BAD_REQUEST, "time \"%.*s\": %s out of range",
 				 STR_ARG(text), field);
+	return 0;
+}
+
+int timestamp_parse(struct str text, int64_t *ret_ns, struct error *err)
+{
+	struct civil c = { 0 };
+	int r = parse(text, &c, err);
+
+	if (r < 0)
+		return r;
 	if (!to_ns(&c, ret_ns))
 		return error_set(err, ERR_BAD_REQUEST,
 				 "time \"%.*s\" is not between the years 1677 and 2262",
 				 STR_ARG(text));
+	return 0;
+}
+
+int timestamp_parse_wide(struct str text, struct timestamp *ret_time, struct error *err)
+{
+	struct civil c = { 0 };
+	int r = parse(text, &c, err);
+
+	if (r < 0)
+		return r;
+	*ret_time = (struct timestamp){ .seconds = to_seconds(&c),
+					.ns = (uint32_t)c.nanosecond,
+					.offset = (int16_t)(c.offset_s / 60) };
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/str.h"
 
-enum { TIMESTAMP_SIZE = 32 }; /* the longest text and a NUL */
+enum { TIMESTAMP_SIZE = 40 }; /* the longest text and a NUL */
 
 /* Digits behind the decimal point. */
 enum timestamp_digits {
@@ -33,5 +33,33 @@ struct str timestamp_print(int64_t ns, enum timestamp_digits digits,
  * what is wrong, also for a valid time outside the range above.
  */
 int timestamp_parse(struct str text, int64_t *ret_ns, struct error *err);
+
+/*
+ * The same beyond that range, for the years 0 to 9999 and with the offset that the text has: as
+ * Go's time.RFC3339Nano prints it, without zeros at the end of the fraction, nor a fraction of
+ * zero.
+ */
+struct timestamp {
+	int64_t seconds; /* since 1970, UTC */
+	uint32_t ns; /* 0 to 999999999 */
+	int16_t offset; /* minutes east of UTC */
+};
+
+struct str timestamp_print_wide(struct timestamp t, char out[static TIMESTAMP_SIZE]);
+int timestamp_parse_wide(struct str text, struct timestamp *ret_time, struct error *err);
+
+/* A date and time of day; of what is not named otherwise the first is 1. */
+struct timestamp_civil {
+	int year, month, day;
+	int hour, minute, second; /* from 0 */
+	int weekday; /* from 0, Sunday */
+	int yearday; /* from 0 */
+};
+
+/* What calendar and clock show so many seconds after 1970 began; not before 0000-03-01. */
+struct timestamp_civil timestamp_civil(int64_t seconds);
+
+/* The seconds from 1970 to the beginning of a day, from year 0 on. */
+int64_t timestamp_of_date(int year, int month, int day);
 
 #endif

@@ -171,6 +171,62 @@ static void printed_times_read_back(void **state)
 	}
 }
 
+static void assert_wide(const char *text, int64_t seconds, uint32_t ns, const char *printed)
+{
+	char out[TIMESTAMP_SIZE];
+	struct timestamp t;
+	struct error err;
+
+	if (timestamp_parse_wide(str_from(text), &t, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(t.seconds, seconds);
+	assert_int_equal(t.ns, ns);
+	assert_string_equal(timestamp_print_wide(t, out).p, printed);
+	assert_int_equal(strlen(out), timestamp_print_wide(t, out).n);
+}
+
+static void wide_times_reach_through_all_years(void **state)
+{
+	assert_wide("0001-01-01T00:00:00Z", -62135596800, 0, "0001-01-01T00:00:00Z");
+	assert_wide("9999-12-31T23:59:59.999999999Z", 253402300799, 999999999,
+		    "9999-12-31T23:59:59.999999999Z");
+	assert_wide("1969-12-31T23:59:59.5Z", -1, 500000000, "1969-12-31T23:59:59.5Z");
+	assert_wide("2009-02-13T23:31:30.120Z", 1234567890, 120000000, "2009-02-13T23:31:30.12Z");
+}
+
+static void wide_times_keep_their_offset(void **state)
+{
+	assert_wide("2009-02-14T01:31:30+02:00", 1234567890, 0, "2009-02-14T01:31:30+02:00");
+	assert_wide("2009-02-13T19:01:30.000000001-04:30", 1234567890, 1,
+		    "2009-02-13T19:01:30.000000001-04:30");
+	assert_wide("2009-02-13T23:31:30+00:00", 1234567890, 0, "2009-02-13T23:31:30Z");
+	assert_wide("0001-01-01T00:00:00+14:00", -62135647200, 0, "0001-01-01T00:00:00+14:00");
+}
+
+static void the_calendar_shows_days_of_week_and_year(void **state)
+{
+	struct timestamp_civil c = timestamp_civil(1234567890);
+
+	assert_int_equal(c.year, 2009);
+	assert_int_equal(c.month, 2);
+	assert_int_equal(c.day, 13);
+	assert_int_equal(c.hour, 23);
+	assert_int_equal(c.minute, 31);
+	assert_int_equal(c.second, 30);
+	assert_int_equal(c.weekday, 5);
+	assert_int_equal(c.yearday, 43);
+	c = timestamp_civil(timestamp_of_date(2000, 12, 31) + 86399);
+	assert_int_equal(c.weekday, 0);
+	assert_int_equal(c.yearday, 365);
+	c = timestamp_civil(timestamp_of_date(1, 1, 1));
+	assert_int_equal(c.weekday, 1);
+	assert_int_equal(c.yearday, 0);
+	c = timestamp_civil(-1);
+	assert_int_equal(c.year, 1969);
+	assert_int_equal(c.weekday, 3);
+	assert_int_equal(c.yearday, 364);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +238,9 @@ int main(void)
 		cmocka_unit_test(what_go_refuses_is_refused),
 		cmocka_unit_test(the_error_names_the_field),
 		cmocka_unit_test(printed_times_read_back),
+		cmocka_unit_test(wide_times_reach_through_all_years),
+		cmocka_unit_test(wide_times_keep_their_offset),
+		cmocka_unit_test(the_calendar_shows_days_of_week_and_year),
 	};
 
 	return cmocka_run_group_tests_name("base/timestamp", tests, NULL, NULL);

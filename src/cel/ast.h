@@ -2,8 +2,8 @@
  * ast - an expression as a tree: what parsing makes and checking annotates.
  *
  * Macros are expanded while parsing: has() is a select that only tests, all(), map() and
- * their like are comprehensions. Nodes live in an arena. Depth is bounded by
- * CEL_DEPTH_MAX, so that walkers may recurse.
+ * their like are comprehensions. Nodes live in an arena. The height of a tree is bounded by
+ * CEL_HEIGHT_MAX, so that walkers may recurse.
  */
 #ifndef CEL_AST_H
 #define CEL_AST_H
@@ -55,6 +55,9 @@ struct cel_expr {
 	 * name that turns out to be one variable or type becomes an identifier.
 	 */
 	int32_t variable;
+
+	/* --- set by the parser --- */
+	const uint32_t *field_offsets; /* of a struct: of the colon behind each field */
 };
 
 /*
@@ -90,5 +93,12 @@ struct cel_fold {
 #define CEL_OP_OPT_INDEX          "_[?_]"
 #define CEL_OP_OPT_SELECT         "_?._" /* operand, constant string */
 #define CEL_OP_NOT_STRICTLY_FALSE "@not_strictly_false"
+
+/*
+ * Appends the tree as text that parses to the same tree: one form for all, operators in
+ * parentheses. Comprehensions, which have no syntax of their own, are
+ * `@fold(var, accu, range, init, condition, step, result)`, with var2 behind var.
+ */
+void cel_expr_print(const struct cel_expr *e, struct buf *out);
 
 #endif

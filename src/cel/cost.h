@@ -20,12 +20,18 @@ struct cel_cost {
 struct cel_cost cel_cost_estimate(const struct cel_env *env, const struct cel_expr *root);
 
 /*
- * What a call really cost, by the overload's id; NULL: 1. Looked up once per call when a
- * program is made.
+ * What a call really cost, by the overload; NULL: 1. Looked up once per call when a program is
+ * made. `ev` is there to read lists with.
  */
-typedef uint64_t (*cel_call_cost)(const struct cel_value *args, size_t nargs,
+typedef uint64_t (*cel_call_cost)(struct cel_eval *ev, const struct cel_value *args, size_t nargs,
 				  const struct cel_value *result);
 cel_call_cost cel_call_cost_find(const struct cel_overload *overload);
+
+/*
+ * The same of a call whose overload is found while it runs: upstream only knows the function
+ * then, so that operators and cel-go's own functions cost 1, other than == and !=.
+ */
+cel_call_cost cel_call_cost_dynamic(const char *function);
 
 enum {
 	CEL_COST_SELECT = 1, /* also a variable */

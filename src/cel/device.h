@@ -32,7 +32,10 @@ struct cel_device_item {
 	struct cel_value value;
 };
 
-/* What selectors see of a device. Items are in byte order of domain, then id. */
+/*
+ * What selectors see of a device. Items are in byte order of domain, then id, and behind the last
+ * of attributes and of capacity is one whose name is NULL. Either may be NULL when there is none.
+ */
 struct cel_device {
 	struct str driver;
 	const struct cel_device_item *attributes, *capacity;
@@ -46,6 +49,23 @@ struct cel_device {
  */
 int cel_device_read(const struct json *device, struct str driver, struct arena *a,
 		    struct cel_device *ret_device, struct error *err);
+
+/* The same into memory of another kind, with text and names copied or shared as that likes. */
+struct cel_device_memory {
+	void *(*alloc)(struct cel_device_memory *m, size_t n, size_t align); /* cleared */
+	struct str (*text)(struct cel_device_memory *m, struct str s);
+	const struct cel_device_name *(*name)(struct cel_device_memory *m, struct str domain,
+					      struct str id);
+};
+int cel_device_read_in(const struct json *device, struct str driver, struct cel_device_memory *m,
+		       struct cel_device *ret_device, struct error *err);
+
+/* "domain/id", or "id" in that domain. */
+struct cel_device_name cel_device_name(struct str qualified, struct str domain);
+
+/* The value of an attribute; NULL: the device has none of that name. */
+const struct cel_value *cel_device_attribute(const struct cel_device *device, struct str domain,
+					     struct str id);
 
 /* The value of the variable: reads the struct in place. */
 struct cel_value cel_device_value(const struct cel_device *device);

@@ -17,8 +17,10 @@ struct cel_variable {
 
 enum cel_env_flags {
 	CEL_HOMOGENEOUS = 1 << 0, /* elements of a literal have one type (Kubernetes) */
-	CEL_LITERALS = 1 << 1, /* constant durations, timestamps and patterns are checked */
+	CEL_LITERALS = 1 << 1, /* constant durations, times, patterns and formats are checked */
 	CEL_HAS_IS_FREE = 1 << 2, /* has() costs nothing (Kubernetes) */
+	/* Types of variables say how large values are: what is no text, list or map counts nothing. */
+	CEL_SIZED = 1 << 3,
 };
 
 struct cel_env {

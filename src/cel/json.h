@@ -13,6 +13,9 @@
 /* Integers are int (uint above INT64_MAX), other numbers double, objects maps of strings. */
 struct cel_value cel_of_json(const struct json *v);
 
+/* True when the value is a list or map that a JSON tree is read in place as: the tree. */
+bool cel_json_of(const struct cel_value *v, const struct json **ret_tree);
+
 /*
  * Writes the value as protobuf's JSON mapping has it: bytes as base64, times in RFC 3339,
  * durations in seconds ("1.5s"), doubles that JSON lacks as "NaN", "Infinity", "-Infinity", types

@@ -4,15 +4,14 @@
 #ifndef CEL_LIB_FORMAT_H
 #define CEL_LIB_FORMAT_H
 
-#include "cel/value.h"
-
-enum { CEL_FORMAT_FAULTS_MAX = 4 };
+#include "base/error.h"
+#include "base/names.h"
 
 struct cel_named_format {
 	const char *function; /* "dns1123Label": of format.named() */
 	const char *name; /* "DNS1123Label": equality compares it */
-	/* Fills in what is wrong, in upstream's words; none when the text is fine. */
-	struct cel_value (*check)(struct cel_eval *ev, struct str text);
+	/* Adds what is wrong with a text; `err` is room for a message that is not constant. */
+	void (*find_faults)(struct str text, struct names_faults *faults, struct error *err);
 	unsigned pattern_size; /* of the regular expression that it stands for: costs */
 };
 

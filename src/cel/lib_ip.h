@@ -17,6 +17,9 @@ enum { CEL_ADDRESS_TEXT = IP6_TEXT + 4 }; /* with "/128" and a NUL */
 int cel_ip_parse(struct str text, struct cel_address *ret_ip, struct error *err);
 int cel_cidr_parse(struct str text, struct cel_address *ret_cidr, struct error *err);
 
+/* What a URL may have in brackets: IPv6 of any kind, zones too. */
+int cel_ip_check_literal(struct str text, struct error *err);
+
 /* Writes it, terminated, and returns it as a str into `out`. */
 struct str cel_ip_print(const struct cel_address *ip, char out[static CEL_ADDRESS_TEXT]);
 struct str cel_cidr_print(const struct cel_address *cidr, char out[static CEL_ADDRESS_TEXT]);
@@ -25,7 +28,7 @@ struct str cel_cidr_print(const struct cel_address *cidr, char out[static CEL_AD
 bool cel_ip_equal(const struct cel_address *a, const struct cel_address *b);
 bool cel_cidr_equal(const struct cel_address *a, const struct cel_address *b);
 
-/* Four or sixteen bits of eight; of a prefix, the bytes that its length touches. */
+/* In bytes: 4 or 16; of a prefix, as many as its length touches. */
 uint64_t cel_ip_size(const struct cel_address *ip);
 uint64_t cel_cidr_size(const struct cel_address *cidr);
 

@@ -5,27 +5,43 @@
 #define CEL_LIB_URL_H
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/error.h"
 
 struct cel_url {
-	struct str scheme; /* in lower case */
-	struct str opaque; /* of "mailto:a@b": what follows the scheme */
-	struct str user; /* as written, before '@' */
-	bool has_user;
-	struct str host; /* with port, unescaped */
-	struct str path; /* unescaped */
-	struct str escaped_path; /* as one writes it in a URL */
+	struct str scheme; /* in lower case; "" of a path */
+	struct str host; /* with its port, unescaped */
+	struct str path; /* escaped, as one writes it in a URL */
 	struct str query; /* behind '?', as written */
-	bool force_query; /* a '?' with nothing behind it */
-	struct str fragment; /* behind '#', as one writes it in a URL */
 	struct str text; /* all of it, in the canonical form that equality compares */
 };
 
-/* -ERR_INVALID with Go's words: `parse "a": invalid URI for request`. Memory is the arena's. */
+/*
+ * Memory is the arena's, some of it the text's. -ERR_INVALID with Go's words: `parse "a":
+ * invalid URI for request`; -ERR_TOO_LARGE when the arena has no room.
+ */
 int cel_url_parse(struct arena *a, struct str text, struct cel_url *ret_url, struct error *err);
 
-/* The same without a result. */
+/* Whether it would be read, as the format "uri" asks it: with a fragment as part of the path. */
 int cel_url_check(struct str text, struct error *err);
+
+/* Without and behind the colon; brackets around IPv6 are taken off. */
+struct str cel_url_hostname(const struct cel_url *url);
+struct str cel_url_port(const struct cel_url *url);
+
+/* Parts of a URL that allow other characters unescaped. */
+enum cel_url_part {
+	CEL_URL_PATH = 1,
+	CEL_URL_USER = 2,
+	CEL_URL_HOST = 4, /* also a zone */
+	CEL_URL_FRAGMENT = 8,
+	CEL_URL_QUERY = 16, /* a key or value; '+' is a space */
+};
+
+/*
+ * Writes what the escapes of `s` stand for to `out`, s.n bytes at most, or only checks when
+ * `out` is NULL. -ERR_INVALID names the first escape that is wrong.
+ */
+int cel_url_unescape(struct str s, enum cel_url_part part, char *out, size_t *ret_n,
+		     struct error *err);
 
 #endif

@@ -44,7 +44,11 @@ struct cel_library {
 extern const struct cel_library cel_lib_standard;
 /* cel-go's extensions. */
 extern const struct cel_library cel_lib_optional; /* optional.of, orValue, ?., [?], optMap, .. */
-extern const struct cel_library cel_lib_strings; /* charAt .. format, quote, reverse */
+extern const struct cel_library cel_lib_strings; /* charAt .. upperAscii, strings.quote */
+/* Beside it one of these: format() as the specification has it, and reverse() .. */
+extern const struct cel_library cel_lib_strings_later;
+/* .. or format() as cel-go had it before, with separators of thousands: Kubernetes. */
+extern const struct cel_library cel_lib_strings_kubernetes;
 extern const struct cel_library cel_lib_lists; /* slice, flatten, sort, distinct, range, .. */
 extern const struct cel_library cel_lib_sets; /* sets.contains, .. */
 extern const struct cel_library cel_lib_math; /* math.greatest .. math.bitShiftLeft */

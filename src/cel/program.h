@@ -17,6 +17,9 @@
 
 struct cel_program;
 
+/* The error of an evaluation that costs more than it may: nothing absorbs it. */
+#define CEL_COST_EXCEEDED "operation cancelled: actual cost limit exceeded"
+
 /*
  * All memory is the arena's; `text` is copied, the environment's types and libraries are borrowed.
  * NULL when there are issues (whose arena may be another one).

@@ -128,15 +128,8 @@ const struct cel_field *cel_type_field(const struct cel_type *object, struct str
 	return NULL;
 }
 
-static const struct cel_type *unwrapped(const struct cel_type *t)
-{
-	return t && t->kind == CEL_TYPE_WRAPPER ? t->params[0] : t;
-}
-
 bool cel_type_equal(const struct cel_type *a, const struct cel_type *b)
 {
-	a = unwrapped(a);
-	b = unwrapped(b);
 	if (a == b)
 		return true;
 	if (!a || !b || a->kind != b->kind)

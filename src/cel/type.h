@@ -82,10 +82,7 @@ const struct cel_type *cel_type_sized(struct arena *a, const struct cel_type *ty
 /* The field of an object type; NULL: there is none. */
 const struct cel_field *cel_type_field(const struct cel_type *object, struct str name);
 
-/*
- * The same type, parameters and all. Objects and opaque types are the same by name; a wrapper
- * is the same as what it wraps, as cel-go has it.
- */
+/* The same type, parameters and all. Objects and opaque types are the same by name. */
 bool cel_type_equal(const struct cel_type *a, const struct cel_type *b);
 
 /* Appends it as messages name it: "int", "list(string)", "map(string, dyn)", "wrapper(int)". */

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/limits.h"
 
 /* --- making ------------------------------------------------------------------------- */
@@ -22,7 +23,7 @@ void *cel_alloc(struct cel_eval *ev, size_t n)
 struct cel_value cel_too_large(void)
 {
 	return (struct cel_value){ .kind = CEL_ERROR,
-				   .error = "the evaluation needs too much memory" };
+				   .error = "the evaluation needs too much memory or time" };
 }
 
 struct cel_value cel_no_overload(struct cel_eval *ev)
@@ -71,9 +72,71 @@ struct cel_value cel_list(struct cel_eval *ev, const struct cel_value *items, si
 
 	if (!built)
 		return cel_too_large();
-	*built = (struct cel_built_list){ items, n };
-	return (struct cel_value){ .kind = CEL_LIST,
-				   .list = { &cel_built_list_class, built } };
+	*built = (struct cel_built_list){ items, n, NULL };
+	return (struct cel_value){ .kind = CEL_LIST, .list = { &cel_built_list_class, built } };
+}
+
+/*
+ * The array behind a list that was appended to. Lists share it: each sees its own first n
+ * items, and only one that ends where the array does may grow into the rest.
+ */
+struct cel_list_room {
+	size_t used, max;
+	struct cel_value items[];
+};
+
+static struct cel_list_room *room_new(struct cel_eval *ev, size_t n)
+{
+	size_t max = MAX(2 * n, (size_t)8);
+	struct cel_list_room *room = cel_alloc(ev, sizeof(*room) + max * sizeof(room->items[0]));
+
+	if (room)
+		*room = (struct cel_list_room){ .max = max };
+	return room;
+}
+
+static void room_add(struct cel_eval *ev, struct cel_list_room *room, const struct cel_value *list)
+{
+	const struct cel_value *items = cel_list_items(list);
+	size_t n = cel_list_size(list);
+
+	if (items && n > 0)
+		memcpy(room->items + room->used, items, n * sizeof(*items));
+	for (size_t i = 0; i < n && !items; i++)
+		room->items[room->used + i] = cel_list_at(ev, list, i);
+	room->used += n;
+}
+
+/* The room of list `a` when `more` items fit behind it; NULL: none. */
+static struct cel_list_room *room_behind(const struct cel_value *a, size_t more)
+{
+	const struct cel_built_list *built = a->list.self;
+	struct cel_list_room *room = cel_list_items(a) ? built->room : NULL;
+
+	return room && built->n == room->used && more <= room->max - room->used ? room : NULL;
+}
+
+struct cel_value cel_list_append(struct cel_eval *ev, const struct cel_value *a,
+				 const struct cel_value *b)
+{
+	size_t n = cel_list_size(a), more = cel_list_size(b);
+	struct cel_built_list *built;
+	struct cel_list_room *room;
+
+	if (more == 0 || n == 0)
+		return more == 0 ? *a : *b;
+	built = cel_alloc(ev, sizeof(*built));
+	room = room_behind(a, more);
+	if (built && !room) {
+		room = room_new(ev, n + more);
+		if (room)
+			room_add(ev, room, a);
+	}
+	if (!built || !room)
+		return cel_too_large();
+	room_add(ev, room, b);
+	*built = (struct cel_built_list){ room->items, n + more, room };
+	return (struct cel_value){ .kind = CEL_LIST, .list = { &cel_built_list_class, built } };
 }
 
 struct cel_value cel_optional(struct cel_eval *ev, struct cel_value v)
@@ -96,16 +159,26 @@ struct cel_value cel_none(void)
 const struct cel_type *cel_value_type(const struct cel_value *v)
 {
 	static const struct cel_type *const types[CEL_KINDS] = {
-		[CEL_ERROR] = &cel_type_error,   [CEL_NULL] = &cel_null,
-		[CEL_BOOL] = &cel_bool,          [CEL_INT] = &cel_int,
-		[CEL_UINT] = &cel_uint,          [CEL_DOUBLE] = &cel_double,
-		[CEL_STRING] = &cel_string,      [CEL_BYTES] = &cel_bytes,
-		[CEL_TIMESTAMP] = &cel_timestamp, [CEL_DURATION] = &cel_duration,
-		[CEL_LIST] = &cel_list_dyn,      [CEL_MAP] = &cel_map_dyn,
-		[CEL_TYPE] = &cel_type_type,     [CEL_OPTIONAL] = &cel_optional_a,
-		[CEL_QUANTITY] = &cel_quantity,  [CEL_SEMVER] = &cel_semver,
-		[CEL_IP] = &cel_ip,              [CEL_CIDR] = &cel_cidr,
-		[CEL_URL] = &cel_url,            [CEL_FORMAT] = &cel_format,
+		[CEL_ERROR] = &cel_type_error,
+		[CEL_NULL] = &cel_null,
+		[CEL_BOOL] = &cel_bool,
+		[CEL_INT] = &cel_int,
+		[CEL_UINT] = &cel_uint,
+		[CEL_DOUBLE] = &cel_double,
+		[CEL_STRING] = &cel_string,
+		[CEL_BYTES] = &cel_bytes,
+		[CEL_TIMESTAMP] = &cel_timestamp,
+		[CEL_DURATION] = &cel_duration,
+		[CEL_LIST] = &cel_list_dyn,
+		[CEL_MAP] = &cel_map_dyn,
+		[CEL_TYPE] = &cel_type_type,
+		[CEL_OPTIONAL] = &cel_optional_a,
+		[CEL_QUANTITY] = &cel_quantity,
+		[CEL_SEMVER] = &cel_semver,
+		[CEL_IP] = &cel_ip,
+		[CEL_CIDR] = &cel_cidr,
+		[CEL_URL] = &cel_url,
+		[CEL_FORMAT] = &cel_format,
 	};
 
 	assert(v->kind < CEL_KINDS);
@@ -153,4 +226,61 @@ bool cel_map_next(struct cel_eval *ev, const struct cel_value *map, size_t *at,
 		  struct cel_value *ret_key, struct cel_value *ret_value)
 {
 	return map->map.class->next(ev, map->map.self, at, ret_key, ret_value);
+}
+
+static struct cel_value about_key(struct cel_eval *ev, const char *before,
+				  const struct cel_value *key, const char *behind)
+{
+	struct buf text = BUF_INIT(CEL_TEXT_MAX);
+	struct cel_value error;
+
+	cel_value_text(ev, key, &text);
+	error = cel_errorf(ev, "%s%s%s", before, text.p ? text.p : "", behind);
+	buf_release(&text);
+	return error;
+}
+
+/* The index that a value is; false when it is none. Of numbers only. */
+static bool to_index(const struct cel_value *key, int64_t *ret_index)
+{
+	if (key->kind == CEL_INT)
+		*ret_index = key->i;
+	else if (key->kind == CEL_UINT && key->u <= INT64_MAX)
+		*ret_index = (int64_t)key->u;
+	else if (key->kind == CEL_DOUBLE && key->d > -0x1p63 && key->d < 0x1p63 &&
+		 (double)(int64_t)key->d == key->d)
+		*ret_index = (int64_t)key->d;
+	else
+		return false;
+	return true;
+}
+
+static struct cel_value index_list(struct cel_eval *ev, const struct cel_value *list,
+				   const struct cel_value *key)
+{
+	int64_t i;
+
+	if (to_index(key, &i) && i >= 0 && (uint64_t)i < cel_list_size(list))
+		return cel_list_at(ev, list, (size_t)i);
+	if (key->kind != CEL_INT && key->kind != CEL_UINT && key->kind != CEL_DOUBLE)
+		return cel_errorf(ev, "unsupported index type '%.*s' in list",
+				  STR_ARG(cel_value_type(key)->name));
+	if (!to_index(key, &i))
+		return about_key(ev, "unsupported index value ", key, " in list");
+	return about_key(ev, "index out of bounds: ", key, "");
+}
+
+struct cel_value cel_index(struct cel_eval *ev, const struct cel_value *container,
+			   const struct cel_value *key)
+{
+	struct cel_value v;
+
+	if (container->kind == CEL_LIST)
+		return index_list(ev, container, key);
+	if (container->kind != CEL_MAP)
+		return cel_no_overload(ev);
+	v = cel_map_find(ev, container, key);
+	if (UNLIKELY(v.kind == CEL_ERROR && !v.error))
+		return about_key(ev, "no such key: ", key, "");
+	return v;
 }

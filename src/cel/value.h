@@ -88,6 +88,11 @@ struct cel_map_class {
 	/* The next entry: set *at to 0 and call until false. */
 	bool (*next)(struct cel_eval *ev, const void *self, size_t *at, struct cel_value *ret_key,
 		     struct cel_value *ret_value);
+	/*
+	 * Whether the operator `in` finds the key. NULL: when `find` does; a device's attributes
+	 * have an empty map for every domain that is not there.
+	 */
+	bool (*has)(const void *self, const struct cel_value *key);
 };
 
 struct cel_object_class {
@@ -99,6 +104,7 @@ struct cel_object_class {
 
 struct cel_value {
 	uint8_t kind; /* enum cel_kind */
+	int16_t offset; /* of a timestamp: minutes east of UTC as it was written; only printed */
 	uint32_t nanos; /* of a timestamp, 0..999999999 */
 	union {
 		bool b;
@@ -147,14 +153,16 @@ struct cel_eval {
 	bool (*zone_offset)(void *zones, struct str name, int64_t seconds, int32_t *ret_offset);
 	void *zones;
 	/*
-	 * Elements compared in depth so far. Values may share parts, so that a small one has
-	 * astronomically many elements: beyond CEL_COMPARISONS_MAX nothing is equal any more, and
-	 * `==` is an error. Set to 0 with `cost`.
+	 * The evaluation's own; cel_run() begins with both zero.
+	 *
+	 * Elements compared in depth: values may share parts, so that a small one has
+	 * astronomically many. Beyond CEL_COMPARISONS_MAX nothing is equal any more, and the
+	 * result is an error.
 	 */
 	uint64_t compared;
 	/*
-	 * Indexes of large JSON lists and maps, made at first use in scratch memory: NULL again
-	 * whenever that is cleared or the trees of the variables change. cel_run() sees to it.
+	 * Indexes of large JSON lists and maps, made at first use in scratch memory: NULL
+	 * whenever that is cleared or a tree changes.
 	 */
 	struct cel_json_indexes *indexes;
 };
@@ -171,6 +179,11 @@ struct cel_eval {
 #define CEL_BYTES_V(v)    ((struct cel_value){ .kind = CEL_BYTES, .s = (v) })
 #define CEL_DURATION_V(v) ((struct cel_value){ .kind = CEL_DURATION, .i = (v) })
 #define CEL_TYPE_V(v)     ((struct cel_value){ .kind = CEL_TYPE, .type = (v) })
+#define CEL_ERROR_V(text) ((struct cel_value){ .kind = CEL_ERROR, .error = (text) })
+
+/* Seconds of the first and the last timestamp: 0001-01-01T00:00:00Z, 9999-12-31T23:59:59Z. */
+#define CEL_TIMESTAMP_MIN INT64_C(-62135596800)
+#define CEL_TIMESTAMP_MAX INT64_C(253402300799)
 
 /* An error with cel-go's words, in scratch memory. */
 struct cel_value cel_errorf(struct cel_eval *ev, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -180,17 +193,19 @@ struct cel_value cel_no_overload(struct cel_eval *ev); /* "no such overload" */
 void *cel_alloc(struct cel_eval *ev, size_t n);
 struct cel_value cel_too_large(void);
 
-/*
- * A list of `n` values at `items`, which live as long as the value. The two are its only state, so
- * that a list in the making may also be extended in place by whoever made it: see struct
- * cel_built_list.
- */
+/* A list of `n` values at `items`, which live as long as the value. */
 struct cel_value cel_list(struct cel_eval *ev, const struct cel_value *items, size_t n);
 /*
  * A map of n keys and values in turn (key, value, key, ..), without repetition, which live as long
  * as the value. Looking up is a binary search where there are many.
  */
 struct cel_value cel_map(struct cel_eval *ev, const struct cel_value *pairs, size_t n);
+/*
+ * a + b: another list, or an error. What is appended to the result of an earlier call takes
+ * the room behind it, so that building a list piece by piece is linear in all.
+ */
+struct cel_value cel_list_append(struct cel_eval *ev, const struct cel_value *a,
+				 const struct cel_value *b);
 struct cel_value cel_optional(struct cel_eval *ev, struct cel_value v); /* optional.of(v) */
 struct cel_value cel_none(void); /* optional.none() */
 
@@ -198,6 +213,7 @@ struct cel_value cel_none(void); /* optional.none() */
 struct cel_built_list {
 	const struct cel_value *items;
 	size_t n;
+	struct cel_list_room *room; /* of cel_list_append(); or NULL */
 };
 extern const struct cel_list_class cel_built_list_class;
 
@@ -239,6 +255,10 @@ struct cel_value cel_map_find(struct cel_eval *ev, const struct cel_value *map,
 bool cel_map_next(struct cel_eval *ev, const struct cel_value *map, size_t *at,
 		  struct cel_value *ret_key, struct cel_value *ret_value);
 
+/* container[key]: the element or value, or an error in cel-go's words. */
+struct cel_value cel_index(struct cel_eval *ev, const struct cel_value *container,
+			   const struct cel_value *key);
+
 /* --- comparing ---------------------------------------------------------------------- */
 
 /*
@@ -258,5 +278,8 @@ bool cel_compare(const struct cel_value *a, const struct cel_value *b, int *ret_
  * see value_print.c.
  */
 void cel_value_print(struct cel_eval *ev, const struct cel_value *v, struct buf *out);
+
+/* The same of text, numbers, times and opaque values without quotes: what string(v) is. */
+void cel_value_text(struct cel_eval *ev, const struct cel_value *v, struct buf *out);
 
 #endif

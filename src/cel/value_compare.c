@@ -11,7 +11,10 @@
 
 #include "base/limits.h"
 #include "cel/json.h"
-#include "cel/value.h"
+#include "cel/lib_format.h"
+#include "cel/lib_ip.h"
+#include "cel/lib_semver.h"
+#include "cel/lib_url.h"
 
 static int order_f64(double a, double b)
 {
@@ -112,8 +115,8 @@ static bool equal_at(struct cel_eval *ev, const struct cel_value *a, const struc
 static bool equal_lists(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
 			unsigned depth)
 {
-	const struct cel_list_rules *rules =
-		a->list.class->rules ? a->list.class->rules : b->list.class->rules;
+	const struct cel_list_rules *rules = a->list.class->rules ? a->list.class->rules
+								  : b->list.class->rules;
 	size_t n = cel_list_size(a);
 	struct cel_value x, y;
 
@@ -121,6 +124,7 @@ static bool equal_lists(struct cel_eval *ev, const struct cel_value *a, const st
 		return rules->equal(ev, a, b);
 	if (cel_list_size(b) != n)
 		return false;
+	ev->compared += n;
 	for (size_t i = 0; i < n; i++) {
 		x = cel_list_at(ev, a, i);
 		y = cel_list_at(ev, b, i);
@@ -138,6 +142,7 @@ static bool equal_maps(struct cel_eval *ev, const struct cel_value *a, const str
 
 	if (cel_map_size(a) != cel_map_size(b))
 		return false;
+	ev->compared += cel_map_size(a);
 	while (cel_map_next(ev, a, &at, &key, &x)) {
 		y = cel_map_find(ev, b, &key);
 		if (cel_is_error(y) || !equal_at(ev, &x, &y, depth))
@@ -146,8 +151,8 @@ static bool equal_maps(struct cel_eval *ev, const struct cel_value *a, const str
 	return true;
 }
 
-static bool equal_objects(struct cel_eval *ev, const struct cel_value *a,
-			  const struct cel_value *b, unsigned depth)
+static bool equal_objects(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
+			  unsigned depth)
 {
 	const struct cel_type *type = cel_value_type(a);
 	struct cel_value x, y;
@@ -197,31 +202,21 @@ static bool equal_deep(struct cel_eval *ev, const struct cel_value *a, const str
 	}
 }
 
-static bool equal_address(const struct cel_address *a, const struct cel_address *b)
+static bool equal_opaque(const struct cel_value *a, const struct cel_value *b)
 {
-	return a->v6 == b->v6 && a->bits == b->bits &&
-	       memcmp(a->bytes, b->bytes, a->v6 ? 16 : 4) == 0;
-}
-
-/* Opaque values: by what they mean; those without a meaning of their own by their text. */
-static bool equal_opaque(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b)
-{
-	struct buf ta = BUF_INIT(CEL_TEXT_MAX), tb = BUF_INIT(CEL_TEXT_MAX);
-	bool equal;
-
 	switch (a->kind) {
 	case CEL_QUANTITY:
 		return quantity_cmp(*a->quantity, *b->quantity) == 0;
+	case CEL_SEMVER:
+		return cel_semver_cmp(a->semver, b->semver) == 0;
+	case CEL_URL:
+		return str_eq(a->url->text, b->url->text);
+	case CEL_FORMAT:
+		return str_eqz(str_from(a->format->name), b->format->name);
 	case CEL_IP:
-	case CEL_CIDR:
-		return equal_address(a->address, b->address);
+		return cel_ip_equal(a->address, b->address);
 	default:
-		cel_value_print(ev, a, &ta);
-		cel_value_print(ev, b, &tb);
-		equal = str_eq(buf_str(&ta), buf_str(&tb));
-		buf_release(&ta);
-		buf_release(&tb);
-		return equal;
+		return cel_cidr_equal(a->address, b->address);
 	}
 }
 
@@ -230,7 +225,6 @@ static bool equal_at(struct cel_eval *ev, const struct cel_value *a, const struc
 {
 	int order;
 
-	ev->compared++;
 	if (a->kind != b->kind)
 		return is_number(a->kind) && is_number(b->kind) && compare_numbers(a, b, &order) &&
 		       order == 0;
@@ -250,8 +244,8 @@ static bool equal_at(struct cel_eval *ev, const struct cel_value *a, const struc
 	case CEL_BYTES:
 		return str_eq(a->s, b->s);
 	default:
-		return a->kind < CEL_QUANTITY ? cel_compare(a, b, &order) && order == 0 :
-						equal_opaque(ev, a, b);
+		return a->kind < CEL_QUANTITY ? cel_compare(a, b, &order) && order == 0
+					      : equal_opaque(a, b);
 	}
 }
 

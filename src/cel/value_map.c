@@ -45,7 +45,8 @@ static struct key key_of(const struct cel_value *v)
 	case CEL_BOOL:
 		return (struct key){ KEY_BOOL, v->b, STR_NULL };
 	case CEL_INT:
-		return (struct key){ v->i < 0 ? KEY_NEGATIVE : KEY_NUMBER, (uint64_t)v->i, STR_NULL };
+		return (struct key){ v->i < 0 ? KEY_NEGATIVE : KEY_NUMBER, (uint64_t)v->i,
+				     STR_NULL };
 	case CEL_UINT:
 		return (struct key){ KEY_NUMBER, v->u, STR_NULL };
 	case CEL_DOUBLE:

@@ -2,8 +2,12 @@
  * availability - what is free, by slice and by pool: KEP-5677's status and upstream's
  * ResourcePoolStatusRequest from one calculation.
  *
- * Devices that an admin access looks at are
- * not allocated by it. Only slices of a pool's newest generation have a status.
+ * Devices that an admin access looks at are not allocated by it. Only slices of a pool's newest
+ * generation have a status. Taints keep a device from being available in the latter only.
+ *
+ * What is told is bounded: of the allocations of a device the first
+ * AVAILABILITY_ALLOCATIONS_MAX by namespace and name of their claims, and of those of all devices
+ * of a slice, in order, as many as AVAILABILITY_BYTES_MAX hold. Counts and capacities are of all.
  */
 #ifndef DRA_AVAILABILITY_H
 #define DRA_AVAILABILITY_H
@@ -14,20 +18,21 @@
  * The status of a slice: devices, summary, observedGeneration, and, on the lexicographically
  * first slice of its pool, poolStatus. `old` is the status it has (or NULL): conditions that did
  * not change keep their lastTransitionTime, others get now_ns. NULL when the slice is unknown
- * or of an older generation: it gets no status.
+ * or of an older generation: it gets no status. Text of the trees is the inventory's: write them
+ * out before that changes.
  */
-struct json *availability_slice_status(const struct inventory *inv, struct str slice,
+struct json *availability_slice_status(struct inventory *inv, struct str slice,
 				       const struct json *old, int64_t now_ns, struct arena *a);
 
 /*
  * The pools of status.pools of a ResourcePoolStatusRequest with that spec, in order and cut at
- * its limit; *ret_total counts all. Both as facts 9.2 have it.
+ * its limit; *ret_total counts all. Counted as upstream does: see availability_pools.c.
  */
-struct json *availability_pools(const struct inventory *inv, const struct json *request_spec,
+struct json *availability_pools(struct inventory *inv, const struct json *request_spec,
 				struct arena *a, int64_t *ret_total);
 
 /* Names of the slices whose status may depend on a driver's pool: those a change concerns. */
-size_t availability_pool_slices(const struct inventory *inv, struct str driver, struct str pool,
+size_t availability_pool_slices(struct inventory *inv, struct str driver, struct str pool,
 				struct arena *a, struct str **ret_names);
 
 #endif

@@ -55,7 +55,7 @@ int inventory_assume(struct inventory *inv, const struct json *claim, const stru
 		     struct error *err);
 void inventory_forget(struct inventory *inv, struct str namespace, struct str name);
 
-size_t inventory_devices(const struct inventory *inv); /* of current generations */
-size_t inventory_bytes(const struct inventory *inv); /* heap memory held */
+size_t inventory_devices(struct inventory *inv); /* of current generations */
+size_t inventory_bytes(struct inventory *inv); /* heap memory held */
 
 #endif

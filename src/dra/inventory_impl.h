@@ -118,6 +118,7 @@ struct inventory_slice {
 	bool uncounted; /* .. and its pool takes it for missing */
 	size_t block; /* bytes of all of it */
 	size_t at; /* place in the index that it is in; SIZE_MAX: none */
+	struct list link; /* of pool->all */
 };
 
 /* A counter as a slice shares it. */
@@ -138,7 +139,7 @@ struct inventory_pool {
 	struct str key; /* "driver/pool" */
 	struct str driver, name;
 	int64_t generation; /* the newest */
-	/* Of the newest generation, by name; those that count (all, but for features). */
+	/* Of the newest generation, by name; also those that are ignored. */
 	struct inventory_slice **slices;
 	uint32_t nslices;
 	uint32_t nolder; /* slices of older generations that are still there */
@@ -155,15 +156,16 @@ struct inventory_pool {
 	uint32_t nuses;
 
 	/* --- private to the inventory --- */
-	struct list all; /* every slice: see inventory_store.h */
+	struct list all; /* every slice, of any generation */
 	struct map devices; /* name -> struct inventory_device, the first of that name */
 	struct map uses; /* name -> struct inventory_use, also of devices that do not exist */
-	struct list link, dirty_link;
+	struct list dirty_link; /* of inventory->dirty */
 	const struct inventory_rule **rules; /* that name the driver or pool, by rule name */
 	uint32_t nrules;
 	bool dirty;
 	bool duplicates;
 	char *reason; /* memory of invalid_reason */
+	char text[]; /* the key */
 };
 
 /* --- holders ------------------------------------------------------------------------ */
@@ -180,6 +182,7 @@ struct inventory_claim {
 	struct inventory_holder *holders; /* one for each of allocation.devices.results */
 	uint32_t n;
 	size_t block;
+	struct str key; /* "namespace/name" */
 };
 
 /* One result of a claim's allocation. */
@@ -310,8 +313,8 @@ const struct inventory_class *inventory_class_of_resource(const struct inventory
 
 /*
  * The program of a selector in a claim, compiled once per text. -ERR_INVALID with the
- * issues as printed. It lives until the inventory is settled the next time: ask again for
- * each allocation.
+ * issues as printed. It lives until the next inventory_node_pools(), which forgets what was
+ * not asked for lately: ask again for each allocation.
  */
 int inventory_selector(struct inventory *inv, struct str text,
 		       const struct cel_program **ret_program, struct error *err);

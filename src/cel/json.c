@@ -1,0 +1,378 @@
+/*
+ * A JSON list is a chain, so element i is i steps away, and so is a member of an object.
+ * Short ones are walked. Of a longer one an index is made at its first use: its elements
+ * in turn, or its members in the order of their names. Indexes hang off the evaluation, in a small
+ * table of chains where what was asked for last stands first.
+ */
+#include "cel/json.h"
+
+#include <math.h>
+
+#include "base/base64.h"
+#include "base/limits.h"
+#include "base/timestamp.h"
+
+enum {
+	WALK_MAX = 16, /* children that are walked */
+	BUCKETS = 64,
+};
+
+struct index {
+	struct index *next;
+	const struct json *of;
+	const struct json *nodes[];
+};
+
+struct cel_json_indexes {
+	struct index *buckets[BUCKETS];
+};
+
+static const struct cel_list_class json_list_class;
+static const struct cel_map_class json_map_class;
+
+struct cel_value cel_of_json(const struct json *v)
+{
+	if (!v)
+		return CEL_NULL_V;
+	switch (v->type) {
+	case JSON_BOOL:
+		return CEL_BOOL_V(v->boolean);
+	case JSON_INT:
+		return CEL_INT_V(v->i64);
+	case JSON_UINT:
+		return CEL_UINT_V(v->u64);
+	case JSON_DOUBLE:
+		return CEL_DOUBLE_V(v->f64);
+	case JSON_STRING:
+		return CEL_STRING_V(str_of(v->text, v->n));
+	case JSON_ARRAY:
+		return (struct cel_value){ .kind = CEL_LIST, .list = { &json_list_class, v } };
+	case JSON_OBJECT:
+		return (struct cel_value){ .kind = CEL_MAP, .map = { &json_map_class, v } };
+	case JSON_NULL:
+	default:
+		return CEL_NULL_V;
+	}
+}
+
+bool cel_json_of(const struct cel_value *v, const struct json **ret_tree)
+{
+	if (v->kind == CEL_LIST && v->list.class == &json_list_class)
+		*ret_tree = v->list.self;
+	else if (v->kind == CEL_MAP && v->map.class == &json_map_class)
+		*ret_tree = v->map.self;
+	else
+		return false;
+	return true;
+}
+
+/* --- indexes ------------------------------------------------------------------------ */
+
+static int by_name(const struct json *a, const struct json *b)
+{
+	return str_cmp(json_key(a), json_key(b));
+}
+
+static void sift(const struct json **v, size_t at, size_t n)
+{
+	for (size_t child; (child = 2 * at + 1) < n; at = child) {
+		const struct json *up = v[at];
+
+		if (child + 1 < n && by_name(v[child], v[child + 1]) < 0)
+			child++;
+		if (by_name(up, v[child]) >= 0)
+			return;
+		v[at] = v[child];
+		v[child] = up;
+	}
+}
+
+/* A heap sort: in place, and n log n whatever the names. */
+static void sort_names(const struct json **v, size_t n)
+{
+	for (size_t i = n / 2; i-- > 0;)
+		sift(v, i, n);
+	while (n-- > 1) {
+		const struct json *last = v[n];
+
+		v[n] = v[0];
+		v[0] = last;
+		sift(v, 0, n);
+	}
+}
+
+/* NULL without memory. */
+static struct index *index_new(struct cel_eval *ev, const struct json *of)
+{
+	struct index *x = cel_alloc(ev, sizeof(*x) + of->n * sizeof(x->nodes[0]));
+	size_t n = 0;
+
+	if (!x)
+		return NULL;
+	x->of = of;
+	JSON_FOREACH (child, of)
+		x->nodes[n++] = child;
+	if (of->type == JSON_OBJECT)
+		sort_names(x->nodes, n);
+	return x;
+}
+
+static struct index **bucket(struct cel_eval *ev, const struct json *of)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)of * UINT64_C(0x9e3779b97f4a7c15);
+
+	if (!ev->indexes) {
+		ev->indexes = cel_alloc(ev, sizeof(*ev->indexes));
+		if (!ev->indexes)
+			return NULL;
+		*ev->indexes = (struct cel_json_indexes){ 0 };
+	}
+	return &ev->indexes->buckets[hash >> 58];
+}
+
+static const struct index *index_of(struct cel_eval *ev, const struct json *of)
+{
+	struct index **first = bucket(ev, of), **at, *x;
+
+	if (!first)
+		return NULL;
+	for (at = first; *at && (*at)->of != of;)
+		at = &(*at)->next;
+	x = *at;
+	if (x)
+		*at = x->next;
+	else
+		x = index_new(ev, of);
+	if (x) {
+		x->next = *first;
+		*first = x;
+	}
+	return x;
+}
+
+/* --- lists and maps ----------------------------------------------------------------- */
+
+static size_t json_size(const void *self)
+{
+	return ((const struct json *)self)->n;
+}
+
+static struct cel_value json_list_at(struct cel_eval *ev, const void *self, size_t index)
+{
+	const struct json *list = self;
+	const struct index *x = list->n > WALK_MAX ? index_of(ev, list) : NULL;
+
+	return cel_of_json(x ? x->nodes[index] : json_at(list, index));
+}
+
+static const struct json *halve(const struct index *x, size_t n, struct str name)
+{
+	size_t low = 0, high = n, middle;
+	int order;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		order = str_cmp(name, json_key(x->nodes[middle]));
+		if (order == 0)
+			return x->nodes[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+static struct cel_value json_map_find(struct cel_eval *ev, const void *self,
+				      const struct cel_value *key)
+{
+	const struct json *map = self, *found;
+	const struct index *x;
+
+	if (key->kind != CEL_STRING)
+		return CEL_NOTHING;
+	x = map->n > WALK_MAX ? index_of(ev, map) : NULL;
+	found = x ? halve(x, map->n, key->s) : json_get(map, key->s);
+	return found ? cel_of_json(found) : CEL_NOTHING;
+}
+
+/* The place is the next member's address, or 1 behind the last. */
+static bool json_map_next(struct cel_eval *ev, const void *self, size_t *at,
+			  struct cel_value *ret_key, struct cel_value *ret_value)
+{
+	const struct json *member = *at ? (const struct json *)*at : // NOLINT(*-int-to-ptr)
+					    json_first(self);
+
+	(void)ev;
+	if (*at == 1 || !member)
+		return false;
+	*ret_key = CEL_STRING_V(json_key(member));
+	*ret_value = cel_of_json(member);
+	*at = member->next ? (size_t)member->next : 1;
+	return true;
+}
+
+static const struct cel_list_class json_list_class = {
+	.size = json_size,
+	.at = json_list_at,
+};
+
+static const struct cel_map_class json_map_class = {
+	.size = json_size,
+	.find = json_map_find,
+	.next = json_map_next,
+};
+
+/* --- writing ------------------------------------------------------------------------ */
+
+static void write_f64(double v, struct json_writer *w)
+{
+	if (isnan(v))
+		json_writer_strz(w, "NaN");
+	else if (isinf(v))
+		json_writer_strz(w, v > 0 ? "Infinity" : "-Infinity");
+	else
+		json_writer_f64(w, v);
+}
+
+static void write_bytes(struct str s, struct json_writer *w)
+{
+	struct buf text = BUF_INIT(base64_encoded_size(s.n));
+
+	(void)base64_encode(&text, s, BASE64_STD);
+	json_writer_str(w, buf_str(&text));
+	buf_release(&text);
+}
+
+/* What has a text: the same that messages show. */
+static void write_printed(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w)
+{
+	struct buf text = BUF_INIT(CEL_SCRATCH_MAX);
+
+	cel_value_text(ev, v, &text);
+	json_writer_str(w, buf_str(&text));
+	buf_release(&text);
+}
+
+static void write_list(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w)
+{
+	size_t n = cel_list_size(v);
+	struct cel_value item;
+
+	json_writer_begin_array(w);
+	for (size_t i = 0; i < n && !w->out->overflow; i++) {
+		item = cel_list_at(ev, v, i);
+		cel_write_json(ev, &item, w);
+	}
+	json_writer_end_array(w);
+}
+
+static void write_key(struct cel_eval *ev, const struct cel_value *key, struct json_writer *w)
+{
+	struct buf text = BUF_INIT(CEL_SCRATCH_MAX);
+
+	if (key->kind == CEL_STRING) {
+		json_writer_key(w, key->s);
+		return;
+	}
+	cel_value_text(ev, key, &text);
+	json_writer_key(w, buf_str(&text));
+	buf_release(&text);
+}
+
+static void write_map(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w)
+{
+	struct cel_value key, value;
+	size_t at = 0;
+
+	json_writer_begin_object(w);
+	while (!w->out->overflow && cel_map_next(ev, v, &at, &key, &value)) {
+		write_key(ev, &key, w);
+		cel_write_json(ev, &value, w);
+	}
+	json_writer_end_object(w);
+}
+
+static void write_object(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w)
+{
+	const struct cel_type *type = cel_value_type(v);
+	struct cel_value value;
+
+	json_writer_begin_object(w);
+	for (size_t i = 0; i < type->nfields && !w->out->overflow; i++) {
+		value = v->object.class->get(ev, v->object.self, type->fields[i].name);
+		if (cel_is_error(value))
+			continue;
+		json_writer_key(w, type->fields[i].name);
+		cel_write_json(ev, &value, w);
+	}
+	json_writer_end_object(w);
+}
+
+/* Deeper than one writer goes: by another one. */
+static void write_deeper(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w)
+{
+	struct buf text = BUF_INIT(w->out->max);
+	struct json_writer deeper;
+
+	json_writer_init(&deeper, &text, NULL);
+	cel_write_json(ev, v, &deeper);
+	if (json_writer_finish(&deeper) < 0)
+		w->out->overflow = true;
+	json_writer_raw(w, buf_str(&text));
+	buf_release(&text);
+}
+
+static void write_container(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w)
+{
+	const struct json *tree;
+
+	if (cel_json_of(v, &tree))
+		json_writer_tree(w, tree);
+	else if (w->depth >= JSON_WRITER_DEPTH_MAX)
+		write_deeper(ev, v, w);
+	else if (v->kind == CEL_LIST)
+		write_list(ev, v, w);
+	else if (v->kind == CEL_MAP)
+		write_map(ev, v, w);
+	else
+		write_object(ev, v, w);
+}
+
+void cel_write_json(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w)
+{
+	switch (v->kind) {
+	case CEL_NULL:
+		json_writer_null(w);
+		return;
+	case CEL_BOOL:
+		json_writer_bool(w, v->b);
+		return;
+	case CEL_INT:
+		json_writer_i64(w, v->i);
+		return;
+	case CEL_UINT:
+		json_writer_u64(w, v->u);
+		return;
+	case CEL_DOUBLE:
+		write_f64(v->d, w);
+		return;
+	case CEL_STRING:
+		json_writer_str(w, v->s);
+		return;
+	case CEL_BYTES:
+		write_bytes(v->s, w);
+		return;
+	case CEL_LIST:
+	case CEL_MAP:
+	case CEL_OBJECT:
+		write_container(ev, v, w);
+		return;
+	case CEL_OPTIONAL:
+		cel_write_json(ev, v->optional ? v->optional : &CEL_NULL_V, w);
+		return;
+	default:
+		write_printed(ev, v, w);
+		return;
+	}
+}

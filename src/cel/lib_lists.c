@@ -1,0 +1,333 @@
+/*
+ * cel-go's functions of lists. A slice and a list backwards are views, a range is its size
+ * alone: none of them copies an element.
+ */
+#include <inttypes.h>
+
+#include "base/limits.h"
+#include "cel/library.h"
+#include "cel/macro.h"
+
+/* --- views -------------------------------------------------------------------------- */
+
+struct view {
+	struct cel_value list;
+	size_t first, n;
+	bool backwards;
+};
+
+static size_t view_size(const void *self)
+{
+	return ((const struct view *)self)->n;
+}
+
+static struct cel_value view_at(struct cel_eval *ev, const void *self, size_t index)
+{
+	const struct view *view = self;
+
+	return cel_list_at(ev, &view->list,
+			   view->backwards ? view->first - index : view->first + index);
+}
+
+static const struct cel_list_class view_class = { .size = view_size, .at = view_at };
+
+static struct cel_value view_of(struct cel_eval *ev, struct view view)
+{
+	struct view *copy = cel_alloc(ev, sizeof(*copy));
+
+	if (!copy)
+		return cel_too_large();
+	*copy = view;
+	return (struct cel_value){ .kind = CEL_LIST, .list = { &view_class, copy } };
+}
+
+static struct cel_value slice(struct cel_eval *ev, const struct cel_value *args)
+{
+	int64_t start = args[1].i, end = args[2].i;
+	size_t n = cel_list_size(&args[0]);
+	const char *why = NULL;
+
+	if (start < 0 || end < 0)
+		why = "negative indexes not supported";
+	else if (start > end)
+		why = "start index must be less than or equal to end index";
+	if (why)
+		return cel_errorf(ev, "cannot slice(%" PRId64 ", %" PRId64 "), %s", start, end,
+				  why);
+	if ((uint64_t)end > n)
+		return cel_errorf(ev, "cannot slice(%" PRId64 ", %" PRId64 "), list is length %zu",
+				  start, end, n);
+	return view_of(ev, (struct view){ args[0], (size_t)start, (size_t)(end - start), false });
+}
+
+static struct cel_value reverse(struct cel_eval *ev, const struct cel_value *args)
+{
+	size_t n = cel_list_size(&args[0]);
+
+	return view_of(ev, (struct view){ args[0], n ? n - 1 : 0, n, true });
+}
+
+/* A range is the address that its size makes. */
+static size_t range_size(const void *self)
+{
+	return (size_t)(uintptr_t)self;
+}
+
+static struct cel_value range_at(struct cel_eval *ev, const void *self, size_t index)
+{
+	(void)ev;
+	(void)self;
+	return CEL_INT_V((int64_t)index);
+}
+
+static const struct cel_list_class range_class = { .size = range_size, .at = range_at };
+
+static struct cel_value range(struct cel_eval *ev, const struct cel_value *args)
+{
+	enum { RANGE_MAX = 1000000 }; /* cel-go's */
+
+	if (args[0].i < 0)
+		return cel_errorf(ev, "lists.range: size must be non-negative, got %" PRId64,
+				  args[0].i);
+	if (args[0].i > RANGE_MAX)
+		return cel_errorf(ev, "lists.range: size %" PRId64 " exceeds maximum allowed (%d)",
+				  args[0].i, RANGE_MAX);
+	return (struct cel_value){ .kind = CEL_LIST,
+				   .list = { &range_class, (const void *)(uintptr_t)args[0].i } };
+}
+
+/* --- flattening --------------------------------------------------------------------- */
+
+/*
+ * Counts the elements, or copies them when `out` is given. Recursion is as deep as lists lie
+ * in lists, which the depth of the expression or of the document bounds.
+ */
+static size_t flatten_into(struct cel_eval *ev, const struct cel_value *list, int64_t depth,
+			   struct cel_value *out)
+{
+	size_t n = cel_list_size(list), kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct cel_value v = cel_list_at(ev, list, i);
+
+		if (v.kind == CEL_LIST && depth > 0)
+			kept += flatten_into(ev, &v, depth - 1, out ? out + kept : NULL);
+		else if (out)
+			out[kept++] = v;
+		else
+			kept++;
+	}
+	return kept;
+}
+
+static struct cel_value flatten_to(struct cel_eval *ev, const struct cel_value *list, int64_t depth)
+{
+	struct cel_value *items;
+	size_t n;
+
+	if (depth < 0)
+		return cel_errorf(ev, "level must be non-negative");
+	n = flatten_into(ev, list, depth, NULL);
+	items = cel_alloc(ev, n * sizeof(*items));
+	if (!items)
+		return cel_too_large();
+	(void)flatten_into(ev, list, depth, items);
+	return cel_list(ev, items, n);
+}
+
+static struct cel_value flatten(struct cel_eval *ev, const struct cel_value *args)
+{
+	return flatten_to(ev, &args[0], 1);
+}
+
+static struct cel_value flatten_deep(struct cel_eval *ev, const struct cel_value *args)
+{
+	return flatten_to(ev, &args[0], args[1].i);
+}
+
+/* --- sorting ------------------------------------------------------------------------ */
+
+static struct cel_value *items_of(struct cel_eval *ev, const struct cel_value *list, size_t n)
+{
+	struct cel_value *items = cel_alloc(ev, n * sizeof(*items));
+
+	for (size_t i = 0; items && i < n; i++)
+		items[i] = cel_list_at(ev, list, i);
+	return items;
+}
+
+static bool is_comparable(unsigned kind)
+{
+	return kind == CEL_BOOL || kind == CEL_INT || kind == CEL_UINT || kind == CEL_DOUBLE ||
+	       kind == CEL_STRING || kind == CEL_BYTES || kind == CEL_TIMESTAMP ||
+	       kind == CEL_DURATION;
+}
+
+/* Why keys have no order; NULL: they have. */
+static const char *unsortable(const struct cel_value *keys, size_t n)
+{
+	if (!is_comparable(keys[0].kind))
+		return "list elements must be comparable";
+	for (size_t i = 1; i < n; i++)
+		if (keys[i].kind != keys[0].kind)
+			return "list elements must have the same type";
+	return NULL;
+}
+
+/* Merges [from, middle) and [middle, end) of v into `out`; equal ones keep their order. */
+static void merge(const struct cel_value *keys, const uint32_t *v, uint32_t *out, size_t from,
+		  size_t middle, size_t end)
+{
+	size_t a = from, b = middle;
+
+	for (size_t i = from; i < end; i++) {
+		int order = 0;
+
+		if (a < middle && b < end)
+			(void)cel_compare(&keys[v[b]], &keys[v[a]], &order);
+		out[i] = a < middle && (b == end || order >= 0) ? v[a++] : v[b++];
+	}
+}
+
+/* The places of the keys in their order; NULL without memory. */
+static const uint32_t *order_of(struct cel_eval *ev, const struct cel_value *keys, size_t n)
+{
+	uint32_t *v = cel_alloc(ev, 2 * n * sizeof(*v)), *other = v + n;
+
+	if (!v)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		v[i] = (uint32_t)i;
+	for (size_t width = 1; width < n; width *= 2) {
+		uint32_t *swap = v;
+
+		for (size_t i = 0; i < n; i += 2 * width)
+			merge(keys, v, other, i, MIN(i + width, n), MIN(i + 2 * width, n));
+		v = other;
+		other = swap;
+	}
+	return v;
+}
+
+static struct cel_value sort_by(struct cel_eval *ev, const struct cel_value *args)
+{
+	size_t n = cel_list_size(&args[0]), nkeys = cel_list_size(&args[1]);
+	struct cel_value *keys, *sorted;
+	const uint32_t *order;
+	const char *why;
+
+	if (n != nkeys)
+		return cel_errorf(ev,
+				  "@sortByAssociatedKeys() expected a list of the same size as the "
+				  "associated keys list, but got %zu and %zu elements respectively",
+				  n, nkeys);
+	if (n == 0)
+		return args[0];
+	keys = items_of(ev, &args[1], n);
+	if (!keys || n > UINT32_MAX)
+		return cel_too_large();
+	why = unsortable(keys, n);
+	if (why)
+		return cel_errorf(ev, "%s", why);
+	order = order_of(ev, keys, n);
+	sorted = cel_alloc(ev, n * sizeof(*sorted));
+	if (!order || !sorted)
+		return cel_too_large();
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = cel_list_at(ev, &args[0], order[i]);
+	return cel_list(ev, sorted, n);
+}
+
+static struct cel_value sort(struct cel_eval *ev, const struct cel_value *args)
+{
+	return sort_by(ev, (struct cel_value[]){ args[0], args[0] });
+}
+
+/* --- each once ---------------------------------------------------------------------- */
+
+static bool is_among(struct cel_eval *ev, const struct cel_value *items, size_t n,
+		     const struct cel_value *v)
+{
+	for (size_t i = 0; i < n; i++)
+		if (cel_equal(ev, v, &items[i]))
+			return true;
+	return false;
+}
+
+/* Of those that are equal the first is kept. Costs are counted for n * n comparisons. */
+static struct cel_value distinct(struct cel_eval *ev, const struct cel_value *args)
+{
+	size_t n = cel_list_size(&args[0]), kept = 0;
+	struct cel_value *items = cel_alloc(ev, n * sizeof(*items));
+
+	if (!items)
+		return cel_too_large();
+	for (size_t i = 0; i < n; i++) {
+		struct cel_value v = cel_list_at(ev, &args[0], i);
+
+		if (!is_among(ev, items, kept, &v))
+			items[kept++] = v;
+	}
+	return cel_list(ev, items, kept);
+}
+
+/* --- rows --------------------------------------------------------------------------- */
+
+#define LIST_OF(element)                                                          \
+	{                                                                         \
+		.kind = CEL_TYPE_LIST, .name = STR("list"), .params = { element } \
+	}
+
+static const struct cel_type list_list_a = LIST_OF(&cel_list_a);
+static const struct cel_type list_uint = LIST_OF(&cel_uint);
+static const struct cel_type list_double = LIST_OF(&cel_double);
+static const struct cel_type list_bool = LIST_OF(&cel_bool);
+static const struct cel_type list_duration = LIST_OF(&cel_duration);
+static const struct cel_type list_timestamp = LIST_OF(&cel_timestamp);
+static const struct cel_type list_bytes = LIST_OF(&cel_bytes);
+
+#define LA &cel_list_a
+#define SORT_BY(name, keys)                                                                      \
+	{                                                                                        \
+		"@sortByAssociatedKeys", "list_" name "_sortByAssociatedKeys", LA, { LA, keys }, \
+			2, true, sort_by                                                         \
+	}
+#define SORT(name, list)                                                    \
+	{                                                                   \
+		"sort", "list_" name "_sort", list, { list }, 1, true, sort \
+	}
+
+/* clang-format off */
+static const struct cel_overload overloads[] = {
+	SORT_BY("int", &cel_list_int),
+	SORT_BY("uint", &list_uint),
+	SORT_BY("double", &list_double),
+	SORT_BY("bool", &list_bool),
+	SORT_BY("google.protobuf.Duration", &list_duration),
+	SORT_BY("google.protobuf.Timestamp", &list_timestamp),
+	SORT_BY("string", &cel_list_string),
+	SORT_BY("bytes", &list_bytes),
+	{ "distinct", "list_distinct", LA, { LA }, 1, true, distinct },
+	{ "flatten", "list_flatten", LA, { &list_list_a }, 1, true, flatten },
+	{ "flatten", "list_flatten_int", &cel_list_dyn, { &cel_list_dyn, &cel_int }, 2, true,
+	  flatten_deep },
+	{ "lists.range", "lists_range", &cel_list_int, { &cel_int }, 1, false, range },
+	{ "reverse", "list_reverse", LA, { LA }, 1, true, reverse },
+	{ "slice", "list_slice", LA, { LA, &cel_int, &cel_int }, 3, true, slice },
+	SORT("int", &cel_list_int),
+	SORT("uint", &list_uint),
+	SORT("double", &list_double),
+	SORT("bool", &list_bool),
+	SORT("google.protobuf.Duration", &list_duration),
+	SORT("google.protobuf.Timestamp", &list_timestamp),
+	SORT("string", &cel_list_string),
+	SORT("bytes", &list_bytes),
+};
+/* clang-format on */
+
+const struct cel_library cel_lib_lists = {
+	.name = "lists",
+	.overloads = overloads,
+	.n = ARRAY_SIZE(overloads),
+	.macros = cel_macros_lists,
+};

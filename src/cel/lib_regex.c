@@ -1,0 +1,158 @@
+/*
+ * Kubernetes' find() and findAll(), and the work of matches(). What is found points into the
+ * text. Matches are told one after the other as Go does it: they do not overlap, and an
+ * empty one right behind another does not count.
+ */
+#include "cel/lib_regex.h"
+
+#include "base/limits.h"
+#include "cel/lib_text.h"
+#include "cel/library.h"
+
+int cel_regex_compile(struct arena *a, struct str pattern, const struct regex **ret_regex,
+		      struct error *err)
+{
+	int r = regex_compile(a, pattern, ret_regex, err);
+
+	if (r == 0)
+		*ret_regex = regex_tabulate(a, *ret_regex);
+	return r;
+}
+
+struct cel_value cel_regex_matches(const struct regex *re, struct str text)
+{
+	return CEL_BOOL_V(regex_matches(re, text));
+}
+
+struct cel_value cel_regex_find(const struct regex *re, struct str text)
+{
+	size_t start, end;
+
+	if (!regex_find(re, text, 0, &start, &end))
+		return CEL_STRING_V(STR(""));
+	return CEL_STRING_V(str_of(text.p + start, end - start));
+}
+
+/* --- all of them -------------------------------------------------------------------- */
+
+struct finder {
+	const struct regex *re;
+	struct str text;
+	size_t at; /* where to search from; behind the end when all was searched */
+	size_t end; /* of the match before; SIZE_MAX: there was none */
+};
+
+/* The next match that counts. */
+static bool find_next(struct finder *f, struct str *ret_match)
+{
+	size_t start, end;
+	bool counts = false;
+
+	while (!counts && f->at <= f->text.n && regex_find(f->re, f->text, f->at, &start, &end)) {
+		counts = end != f->at || start != f->end;
+		if (end != f->at)
+			f->at = end;
+		else
+			f->at = f->at < f->text.n ? cel_text_next(f->text, f->at) : f->at + 1;
+		f->end = end;
+	}
+	if (counts)
+		*ret_match = str_of(f->text.p + start, end - start);
+	return counts;
+}
+
+static struct cel_value *grow(struct cel_eval *ev, const struct cel_value *v, size_t n)
+{
+	struct cel_value *grown = cel_alloc(ev, 2 * MAX(n, (size_t)4) * sizeof(*grown));
+
+	if (grown && n)
+		memcpy(grown, v, n * sizeof(*v));
+	return grown;
+}
+
+struct cel_value cel_regex_find_all(struct cel_eval *ev, const struct regex *re, struct str text,
+				    int64_t limit)
+{
+	struct finder f = { re, text, 0, SIZE_MAX };
+	size_t most = limit < 0 ? SIZE_MAX : (size_t)limit, n = 0, cap = 0;
+	struct cel_value *found = NULL;
+	struct str match;
+
+	while (n < most && find_next(&f, &match)) {
+		if (n == cap) {
+			found = grow(ev, found, n);
+			cap = 2 * MAX(n, (size_t)4);
+		}
+		if (!found)
+			return cel_too_large();
+		found[n++] = CEL_STRING_V(match);
+	}
+	return cel_list(ev, found, n);
+}
+
+/* --- patterns that are not compiled yet --------------------------------------------- */
+
+/* NULL when it is none; *ret_error then says why. */
+static const struct regex *compile(struct cel_eval *ev, struct str pattern, const char *prefix,
+				   struct cel_value *ret_error)
+{
+	const struct regex *re;
+	struct error err;
+
+	if (regex_compile(ev->scratch, pattern, &re, &err) == 0)
+		return re;
+	*ret_error = cel_errorf(ev, "%s%s", prefix, err.msg);
+	return NULL;
+}
+
+struct cel_value cel_regex_match_text(struct cel_eval *ev, struct str text, struct str pattern)
+{
+	struct cel_value error;
+	const struct regex *re = compile(ev, pattern, "", &error);
+
+	return re ? cel_regex_matches(re, text) : error;
+}
+
+static struct cel_value find(struct cel_eval *ev, const struct cel_value *args)
+{
+	struct cel_value error;
+	const struct regex *re = compile(ev, args[1].s, "Illegal regex: ", &error);
+
+	return re ? cel_regex_find(re, args[0].s) : error;
+}
+
+static struct cel_value find_limited(struct cel_eval *ev, const struct cel_value *args,
+				     int64_t limit)
+{
+	struct cel_value error;
+	const struct regex *re = compile(ev, args[1].s, "Illegal regex: ", &error);
+
+	return re ? cel_regex_find_all(ev, re, args[0].s, limit) : error;
+}
+
+static struct cel_value find_all(struct cel_eval *ev, const struct cel_value *args)
+{
+	return find_limited(ev, args, -1);
+}
+
+static struct cel_value find_some(struct cel_eval *ev, const struct cel_value *args)
+{
+	return find_limited(ev, args, args[2].i);
+}
+
+#define S &cel_string
+
+/* clang-format off */
+static const struct cel_overload overloads[] = {
+	{ "find", "string_find_string", S, { S, S }, 2, true, find },
+	{ "findAll", "string_find_all_string", &cel_list_string, { S, S }, 2, true, find_all },
+	{ "findAll", "string_find_all_string_int", &cel_list_string, { S, S, &cel_int }, 3, true,
+	  find_some },
+};
+/* clang-format on */
+
+const struct cel_library cel_lib_regex = {
+	.name = "kubernetes.regex",
+	.overloads = overloads,
+	.n = ARRAY_SIZE(overloads),
+};

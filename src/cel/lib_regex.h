@@ -1,0 +1,35 @@
+/*
+ * lib_regex - patterns in expressions: matches(), find() and findAll().
+ *
+ * A pattern that is a constant is compiled with the program; the functions below then do what
+ * is left. Patterns that are known at run time only are compiled for each call, in scratch
+ * memory.
+ */
+#ifndef CEL_LIB_REGEX_H
+#define CEL_LIB_REGEX_H
+
+#include "base/regex.h"
+#include "cel/value.h"
+
+/*
+ * Of a constant: compiled for being used again and again. -ERR_BAD_REQUEST with Go's words
+ * ("error parsing regexp: ..") when it is none.
+ */
+int cel_regex_compile(struct arena *a, struct str pattern, const struct regex **ret_regex,
+		      struct error *err);
+
+/* text.matches(pattern), text.find(pattern): "" when it is not found. */
+struct cel_value cel_regex_matches(const struct regex *re, struct str text);
+struct cel_value cel_regex_find(const struct regex *re, struct str text);
+
+/* text.findAll(pattern, limit): a list of texts; a negative limit is none. */
+struct cel_value cel_regex_find_all(struct cel_eval *ev, const struct regex *re, struct str text,
+				    int64_t limit);
+
+/*
+ * text.matches(pattern) with a pattern that is not compiled yet. An error with cel-go's
+ * words when it is none.
+ */
+struct cel_value cel_regex_match_text(struct cel_eval *ev, struct str text, struct str pattern);
+
+#endif

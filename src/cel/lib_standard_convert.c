@@ -1,0 +1,282 @@
+/*
+ * Conversions between types. A text that is none of the type is an error that names
+ * both; what does not fit a range is an overflow. Texts are those that Go's strconv and time
+ * packages take, since expressions in clusters were written against these.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/duration.h"
+#include "base/json_number.h"
+#include "base/limits.h"
+#include "base/timestamp.h"
+#include "cel/lib_standard.h"
+
+#define INT_OVERFLOW  CEL_ERROR_V("integer overflow")
+#define UINT_OVERFLOW CEL_ERROR_V("unsigned integer overflow")
+
+static struct cel_value not_convertible(struct cel_eval *ev, const struct cel_type *to)
+{
+	return cel_errorf(ev, "type conversion error from 'string' to '%.*s'", STR_ARG(to->name));
+}
+
+struct cel_value cel_std_same(struct cel_eval *ev, const struct cel_value *args)
+{
+	(void)ev;
+	return args[0];
+}
+
+struct cel_value cel_std_type(struct cel_eval *ev, const struct cel_value *args)
+{
+	(void)ev;
+	return CEL_TYPE_V(cel_value_type(&args[0]));
+}
+
+struct cel_value cel_std_bool_of_string(struct cel_eval *ev, const struct cel_value *args)
+{
+	static const char *const words[2][6] = {
+		{ "0", "f", "F", "false", "FALSE", "False" },
+		{ "1", "t", "T", "true", "TRUE", "True" },
+	};
+
+	for (size_t value = 0; value < 2; value++)
+		for (size_t i = 0; i < ARRAY_SIZE(words[0]); i++)
+			if (str_eqz(args[0].s, words[value][i]))
+				return CEL_BOOL_V(value == 1);
+	return not_convertible(ev, &cel_bool);
+}
+
+struct cel_value cel_std_bytes_of_string(struct cel_eval *ev, const struct cel_value *args)
+{
+	(void)ev;
+	return CEL_BYTES_V(args[0].s);
+}
+
+/* --- numbers ------------------------------------------------------------------------ */
+
+struct cel_value cel_std_int_of_uint(struct cel_eval *ev, const struct cel_value *args)
+{
+	(void)ev;
+	return args[0].u > INT64_MAX ? INT_OVERFLOW : CEL_INT_V((int64_t)args[0].u);
+}
+
+/* Upstream excludes both ends of the range, although -2^63 is an int. */
+struct cel_value cel_std_int_of_double(struct cel_eval *ev, const struct cel_value *args)
+{
+	double d = args[0].d;
+
+	(void)ev;
+	return d > -0x1p63 && d < 0x1p63 ? CEL_INT_V((int64_t)d) : INT_OVERFLOW;
+}
+
+struct cel_value cel_std_int_of_string(struct cel_eval *ev, const struct cel_value *args)
+{
+	struct str s = args[0].s;
+	int64_t v;
+
+	if (s.n > 1 && s.p[0] == '+' && s.p[1] != '-')
+		s = str_skip(s, 1);
+	return str_to_i64(s, &v) ? CEL_INT_V(v) : not_convertible(ev, &cel_int);
+}
+
+struct cel_value cel_std_int_of_timestamp(struct cel_eval *ev, const struct cel_value *args)
+{
+	(void)ev;
+	return CEL_INT_V(args[0].i);
+}
+
+struct cel_value cel_std_int_of_duration(struct cel_eval *ev, const struct cel_value *args)
+{
+	(void)ev;
+	return CEL_INT_V(args[0].i);
+}
+
+struct cel_value cel_std_uint_of_int(struct cel_eval *ev, const struct cel_value *args)
+{
+	(void)ev;
+	return args[0].i < 0 ? UINT_OVERFLOW : CEL_UINT_V((uint64_t)args[0].i);
+}
+
+struct cel_value cel_std_uint_of_double(struct cel_eval *ev, const struct cel_value *args)
+{
+	double d = args[0].d;
+
+	(void)ev;
+	return d >= 0 && d < 0x1p64 ? CEL_UINT_V((uint64_t)d) : UINT_OVERFLOW;
+}
+
+struct cel_value cel_std_uint_of_string(struct cel_eval *ev, const struct cel_value *args)
+{
+	uint64_t v;
+
+	return str_to_u64(args[0].s, &v) ? CEL_UINT_V(v) : not_convertible(ev, &cel_uint);
+}
+
+struct cel_value cel_std_double_of_int(struct cel_eval *ev, const struct cel_value *args)
+{
+	(void)ev;
+	return CEL_DOUBLE_V((double)args[0].i);
+}
+
+struct cel_value cel_std_double_of_uint(struct cel_eval *ev, const struct cel_value *args)
+{
+	(void)ev;
+	return CEL_DOUBLE_V((double)args[0].u);
+}
+
+static size_t skip_digits(struct str s, size_t at)
+{
+	while (at < s.n && s.p[at] >= '0' && s.p[at] <= '9')
+		at++;
+	return at;
+}
+
+/* [sign] digits [. digits] [e [sign] digits], at least one digit before the exponent. */
+static bool is_decimal(struct str s)
+{
+	size_t at = s.n && (s.p[0] == '+' || s.p[0] == '-') ? 1 : 0, from = at, digits;
+
+	at = skip_digits(s, at);
+	digits = at - from;
+	if (at < s.n && s.p[at] == '.') {
+		from = ++at;
+		at = skip_digits(s, at);
+		digits += at - from;
+	}
+	if (digits == 0)
+		return false;
+	if (at < s.n && (s.p[at] == 'e' || s.p[at] == 'E')) {
+		at++;
+		at += at < s.n && (s.p[at] == '+' || s.p[at] == '-');
+		from = at;
+		at = skip_digits(s, at);
+		if (at == from)
+			return false;
+	}
+	return at == s.n;
+}
+
+/* "inf", "infinity" and "nan" in any case; a sign only before the first two. */
+static bool parse_special(struct str s, double *ret_value)
+{
+	bool negative = s.n && s.p[0] == '-';
+	struct str word = s.n && (negative || s.p[0] == '+') ? str_skip(s, 1) : s;
+
+	if (str_ieq(s, STR("nan")))
+		*ret_value = NAN;
+	else if (str_ieq(word, STR("inf")) || str_ieq(word, STR("infinity")))
+		*ret_value = negative ? -INFINITY : INFINITY;
+	else
+		return false;
+	return true;
+}
+
+static size_t skip_hex(struct str s, size_t at)
+{
+	while (at < s.n && str_hex_digit(s.p[at]) >= 0)
+		at++;
+	return at;
+}
+
+/* [sign] 0x digits [. digits] p [sign] digits; strtod() then knows what it is worth. */
+static bool parse_hex(struct str s, double *ret_value)
+{
+	size_t at = s.n && (s.p[0] == '+' || s.p[0] == '-') ? 1 : 0, from, digits;
+	char text[128];
+
+	if (s.n >= sizeof(text) ||
+	    !(str_starts(str_skip(s, at), STR("0x")) || str_starts(str_skip(s, at), STR("0X"))))
+		return false;
+	from = at + 2;
+	at = skip_hex(s, from);
+	digits = at - from;
+	if (at < s.n && s.p[at] == '.') {
+		from = at + 1;
+		at = skip_hex(s, from);
+		digits += at - from;
+	}
+	if (digits == 0 || at + 1 >= s.n || (s.p[at] | 0x20) != 'p')
+		return false;
+	at += s.p[at + 1] == '+' || s.p[at + 1] == '-' ? 2 : 1;
+	if (at == s.n || skip_digits(s, at) != s.n)
+		return false;
+	memcpy(text, s.p, s.n);
+	text[s.n] = '\0';
+	*ret_value = strtod(text, NULL);
+	return isfinite(*ret_value);
+}
+
+struct cel_value cel_std_double_of_string(struct cel_eval *ev, const struct cel_value *args)
+{
+	struct str s = args[0].s;
+	double v;
+
+	if (parse_special(s, &v) || parse_hex(s, &v))
+		return CEL_DOUBLE_V(v);
+	if (!is_decimal(s))
+		return not_convertible(ev, &cel_double);
+	if (s.p[0] == '+')
+		s = str_skip(s, 1);
+	return json_number_parse(s, &v) ? CEL_DOUBLE_V(v) : not_convertible(ev, &cel_double);
+}
+
+/* --- text and times ----------------------------------------------------------------- */
+
+struct cel_value cel_std_string_of_bytes(struct cel_eval *ev, const struct cel_value *args)
+{
+	(void)ev;
+	if (!str_is_utf8(args[0].s))
+		return CEL_ERROR_V("invalid UTF-8 in bytes, cannot convert to string");
+	return CEL_STRING_V(args[0].s);
+}
+
+/* Bools, numbers, times: what cel_value_text() makes of them. */
+struct cel_value cel_std_string_of_any(struct cel_eval *ev, const struct cel_value *args)
+{
+	struct buf text = BUF_INIT(CEL_TEXT_MAX);
+	struct cel_value v;
+	char *p;
+
+	cel_value_text(ev, &args[0], &text);
+	p = cel_alloc(ev, text.n);
+	if (p && text.n > 0)
+		memcpy(p, text.p, text.n);
+	v = p && !text.overflow ? CEL_STRING_V(str_of(p, text.n)) : cel_too_large();
+	buf_release(&text);
+	return v;
+}
+
+/* From 0001-01-01 to 9999-12-31. */
+static struct cel_value timestamp_of(struct timestamp t)
+{
+	if (t.seconds < CEL_TIMESTAMP_MIN || t.seconds > CEL_TIMESTAMP_MAX)
+		return CEL_ERROR_V("timestamp overflow");
+	return (struct cel_value){
+		.kind = CEL_TIMESTAMP, .offset = t.offset, .nanos = t.ns, .i = t.seconds
+	};
+}
+
+struct cel_value cel_std_timestamp_of_int(struct cel_eval *ev, const struct cel_value *args)
+{
+	(void)ev;
+	return timestamp_of((struct timestamp){ .seconds = args[0].i });
+}
+
+struct cel_value cel_std_timestamp_of_string(struct cel_eval *ev, const struct cel_value *args)
+{
+	struct timestamp t;
+
+	if (timestamp_parse_wide(args[0].s, &t, NULL) < 0)
+		return not_convertible(ev, &cel_timestamp);
+	return timestamp_of(t);
+}
+
+struct cel_value cel_std_duration_of_string(struct cel_eval *ev, const struct cel_value *args)
+{
+	int64_t ns;
+
+	if (duration_parse(args[0].s, &ns, NULL) < 0)
+		return not_convertible(ev, &cel_duration);
+	return CEL_DURATION_V(ns);
+}

@@ -1,0 +1,226 @@
+/*
+ * Fields, keys and indexes. What is selected from an optional is optional again; once
+ * something is not there, the rest of such a path neither happens nor costs.
+ *
+ * A step costs one unit when it is tried, and nothing when an optional one finds nothing. `cost` of
+ * an instruction is what the path as a whole costs besides, where its beginning is no
+ * variable; that is due whatever happens.
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/buf.h"
+#include "cel/machine.h"
+
+enum {
+	KEY_SHOWN_MAX = 1024, /* characters of one in a message */
+};
+
+/* --- looking up --------------------------------------------------------------------- */
+
+/* An index as any number may give it; *ret_index is negative when it is beyond any list. */
+static bool index_of(const struct cel_value *key, int64_t *ret_index)
+{
+	switch (key->kind) {
+	case CEL_INT:
+		*ret_index = key->i;
+		return true;
+	case CEL_UINT:
+		*ret_index = key->u > INT64_MAX ? -1 : (int64_t)key->u;
+		return true;
+	case CEL_DOUBLE:
+		if (!(fabs(key->d) < 0x1p63) || key->d != trunc(key->d))
+			return false;
+		*ret_index = (int64_t)key->d;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct cel_value bad_index(struct cel_eval *ev, const struct cel_value *key)
+{
+	if (key->kind == CEL_DOUBLE)
+		return cel_errorf(ev, "unsupported index value %g in list", key->d);
+	return cel_errorf(ev, "unsupported index type '%.*s' in list",
+			  STR_ARG(cel_value_type(key)->name));
+}
+
+static struct cel_value from_list(struct cel_eval *ev, const struct cel_value *list,
+				  const struct cel_value *key)
+{
+	int64_t i;
+
+	if (!index_of(key, &i))
+		return bad_index(ev, key);
+	if (i < 0 || (uint64_t)i >= cel_list_size(list))
+		return CEL_NOTHING;
+	return cel_list_at(ev, list, (size_t)i);
+}
+
+struct cel_value cel_qualify(struct cel_eval *ev, const struct cel_value *operand,
+			     const struct cel_value *key)
+{
+	switch (operand->kind) {
+	case CEL_MAP:
+		return operand->map.class->find(ev, operand->map.self, key);
+	case CEL_OBJECT:
+		if (key->kind != CEL_STRING)
+			return CEL_NOTHING;
+		return operand->object.class->get(ev, operand->object.self, key->s);
+	case CEL_LIST:
+		return from_list(ev, operand, key);
+	default:
+		return CEL_NOTHING;
+	}
+}
+
+/* As Go prints a value: text without quotes, unsigned numbers without suffix. */
+static struct cel_value missing_text(struct cel_eval *ev, const char *what,
+				     const struct cel_value *key)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(KEY_SHOWN_MAX);
+
+	switch (key->kind) {
+	case CEL_STRING:
+		return cel_errorf(ev, "%s: %.*s", what, STR_ARG(key->s));
+	case CEL_UINT:
+		return cel_errorf(ev, "%s: %" PRIu64, what, key->u);
+	default:
+		cel_value_print(ev, key, &b);
+		return cel_errorf(ev, "%s: %.*s", what, STR_ARG(buf_str(&b)));
+	}
+}
+
+struct cel_value cel_missing(struct cel_eval *ev, const struct cel_value *operand,
+			     const struct cel_value *key)
+{
+	return missing_text(ev, operand->kind == CEL_LIST ? "index out of bounds" : "no such key",
+			    key);
+}
+
+/* --- instructions ------------------------------------------------------------------- */
+
+static inline bool is_nothing(const struct cel_value *v)
+{
+	return v->kind == CEL_ERROR && !v->error;
+}
+
+/* One step from the top, which is replaced. `optional`: what is missing is no error. */
+static const struct cel_ins *maybe(struct cel_machine *m, const struct cel_ins *ins,
+				   struct cel_value *top, const struct cel_value *key)
+{
+	struct cel_value found, from = *top;
+
+	if (from.kind == CEL_OPTIONAL) {
+		if (!from.optional)
+			return cel_next(m, ins, ins->cost);
+		from = *from.optional;
+	}
+	found = cel_qualify(m->ev, &from, key);
+	if (found.kind != CEL_ERROR) {
+		*top = cel_optional(m->ev, found);
+		return cel_next(m, ins, ins->cost + 1);
+	}
+	*top = found.error ? found : cel_none();
+	return cel_next(m, ins, ins->cost);
+}
+
+const struct cel_ins *cel_op_select(struct cel_machine *m, const struct cel_ins *ins)
+{
+	const struct cel_key *key = ins->p;
+	struct cel_value *top = m->sp - 1, found;
+
+	if (LIKELY(top->kind == CEL_MAP))
+		found = top->map.class->find(m->ev, top->map.self, &key->value);
+	else if (top->kind == CEL_ERROR)
+		return cel_next(m, ins, ins->cost);
+	else if (top->kind == CEL_OPTIONAL)
+		return maybe(m, ins, top, &key->value);
+	else
+		found = cel_qualify(m->ev, top, &key->value);
+	if (UNLIKELY(is_nothing(&found))) {
+		if (top->kind == CEL_LIST)
+			found = cel_missing(m->ev, top, &key->value);
+		else
+			found.error = key->missing;
+	}
+	*top = found;
+	return cel_next(m, ins, ins->cost + 1);
+}
+
+const struct cel_ins *cel_op_index(struct cel_machine *m, const struct cel_ins *ins)
+{
+	struct cel_value *top = m->sp - 2, *key = m->sp - 1, found;
+
+	m->sp--;
+	if (UNLIKELY(key->kind == CEL_ERROR)) {
+		uint64_t cost = top->kind == CEL_OPTIONAL ? 0 : 1;
+
+		*top = *key;
+		return cel_next(m, ins, cost);
+	}
+	if (UNLIKELY(top->kind == CEL_OPTIONAL))
+		return maybe(m, ins, top, key);
+	found = cel_qualify(m->ev, top, key);
+	if (UNLIKELY(is_nothing(&found)))
+		found = cel_missing(m->ev, top, key);
+	*top = found;
+	return cel_next(m, ins, ins->cost + 1);
+}
+
+const struct cel_ins *cel_op_opt_select(struct cel_machine *m, const struct cel_ins *ins)
+{
+	const struct cel_key *key = ins->p;
+	struct cel_value *top = m->sp - 1;
+
+	if (UNLIKELY(top->kind == CEL_ERROR))
+		return cel_next(m, ins, ins->cost);
+	return maybe(m, ins, top, &key->value);
+}
+
+const struct cel_ins *cel_op_opt_index(struct cel_machine *m, const struct cel_ins *ins)
+{
+	struct cel_value *top = m->sp - 2, *key = m->sp - 1;
+
+	m->sp--;
+	if (UNLIKELY(key->kind == CEL_ERROR)) {
+		*top = *key;
+		return ins + 1;
+	}
+	return maybe(m, ins, top, key);
+}
+
+const struct cel_ins *cel_op_guard(struct cel_machine *m, const struct cel_ins *ins)
+{
+	const struct cel_value *top = m->sp - 1;
+	bool nothing = top->kind == CEL_ERROR || (top->kind == CEL_OPTIONAL && !top->optional);
+
+	return cel_jump(m, ins + (nothing ? ins->to : 1), ins->cost);
+}
+
+/*
+ * has(): n is a unit that the path did not cost at its beginning and that free tests take
+ * back nevertheless.
+ */
+const struct cel_ins *cel_op_has(struct cel_machine *m, const struct cel_ins *ins)
+{
+	const struct cel_key *key = ins->p;
+	struct cel_value *top = m->sp - 1, from = *top, found = CEL_NOTHING;
+	uint64_t cost = ins->cost;
+	bool optional = from.kind == CEL_OPTIONAL;
+
+	m->cost -= ins->n;
+	if (UNLIKELY(from.kind == CEL_ERROR))
+		return cel_next(m, ins, cost);
+	if (optional)
+		from = from.optional ? *from.optional : CEL_NULL_V;
+	found = cel_qualify(m->ev, &from, &key->value);
+	if (!optional || found.kind != CEL_ERROR)
+		cost++;
+	if (found.kind == CEL_ERROR && found.error)
+		*top = found;
+	else
+		*top = CEL_BOOL_V(found.kind != CEL_ERROR);
+	return cel_next(m, ins, cost);
+}

@@ -1,0 +1,44 @@
+/*
+ * The way from text to a program. What the program needs of the tree is in its arena; the
+ * issues may be in another one, which is why the tree is made with issues of its own that are
+ * handed over when there are any.
+ */
+#include "cel/program.h"
+
+#include "cel/check.h"
+#include "cel/parse.h"
+#include "cel/program_impl.h"
+
+/* Tells the caller, in the caller's memory. */
+static void hand_over(const struct cel_issues *found, struct cel_issues *issues)
+{
+	for (const struct cel_issue *i = found->first; i; i = i->next)
+		cel_issue_add(issues, i->offset, "%.*s", STR_ARG(i->message));
+}
+
+const struct cel_program *cel_compile(const struct cel_env *env, struct str text, struct arena *a,
+				      struct cel_issues *issues)
+{
+	struct cel_issues found;
+	struct cel_expr *root;
+
+	cel_issues_init(&found, a, arena_str(a, text));
+	if (issues->text.n == 0)
+		issues->text = found.text;
+	root = cel_parse(env, &found);
+	if (!root || cel_check(env, root, &found) < 0) {
+		hand_over(&found, issues);
+		return NULL;
+	}
+	return cel_compile_tree(env, root, a);
+}
+
+const struct cel_type *cel_program_type(const struct cel_program *p)
+{
+	return p->type;
+}
+
+const struct cel_expr *cel_program_tree(const struct cel_program *p)
+{
+	return p->tree;
+}

@@ -1,0 +1,232 @@
+/*
+ * Whether a device suits a request, as far as that depends on the two alone: selectors of the
+ * class, then of the request, then the device's own nodes, its size, its taints. Each pair is
+ * looked at once; selectors are what costs. Upstream asks for taints only after counters; as
+ * neither can be at fault, the order makes no difference.
+ */
+#include "dra/allocate_impl.h"
+
+#include "cel/lib_semver.h"
+
+/* --- selectors ---------------------------------------------------------------------- */
+
+/* "class gpu: selector #0" or "claim default/c: selector #0". */
+static const char *selector_place(struct allocate_plan *plan, const struct allocate_request *r,
+				  bool of_class, size_t i)
+{
+	struct str claim = plan->claims[r->claim].text;
+
+	if (of_class)
+		return arena_printf(plan->work, "class %.*s: selector #%zu", STR_ARG(r->class_name),
+				    i);
+	return arena_printf(plan->work, "claim %.*s: selector #%zu", STR_ARG(claim), i);
+}
+
+static int evaluate(struct allocate_plan *plan, const struct allocate_selector *s,
+		    const struct inventory_device *d, struct error *err)
+{
+	int m;
+
+	plan->eval.cost = 0;
+	plan->eval.compared = 0;
+	m = cel_device_matches(s->program, &plan->eval, &d->view, err);
+	arena_clear(&plan->scratch);
+	plan->eval.indexes = NULL;
+	return m;
+}
+
+static int selects(struct allocate_plan *plan, const struct allocate_request *r, bool of_class,
+		   size_t i, const struct inventory_device *d, struct error *err)
+{
+	const struct inventory_selector *c = of_class ? &r->class->selectors[i] : NULL;
+	struct allocate_selector s = c ? (struct allocate_selector){ c->text, c->program, c->fault }
+				       : r->selectors[i];
+	struct error fault;
+	int m;
+
+	if (!s.program)
+		return error_set(err, ERR_INVALID, "%s: CEL compile error: %.*s",
+				 selector_place(plan, r, of_class, i), STR_ARG(s.fault));
+	m = evaluate(plan, &s, d, &fault);
+	if (m >= 0)
+		return m;
+	return error_set(err, ERR_INVALID, "%s on device %.*s/%.*s: CEL runtime error: %s",
+			 selector_place(plan, r, of_class, i), STR_ARG(d->slice->pool->key),
+			 STR_ARG(d->name), fault.msg);
+}
+
+int allocate_selects(struct allocate_plan *plan, const struct allocate_request *r,
+		     const struct inventory_device *d, struct str *ret_text, struct error *err)
+{
+	int m = 1;
+
+	*ret_text = STR_NULL;
+	for (size_t i = 0; m > 0 && i < r->class->nselectors; i++) {
+		*ret_text = r->class->selectors[i].text;
+		m = selects(plan, r, true, i, d, err);
+	}
+	for (size_t i = 0; m > 0 && i < r->nselectors; i++) {
+		*ret_text = r->selectors[i].text;
+		m = selects(plan, r, false, i, d, err);
+	}
+	return m;
+}
+
+/* --- taints ------------------------------------------------------------------------- */
+
+static bool tolerates(const struct json *toleration, const struct inventory_taint *t)
+{
+	struct str effect = json_text_at(toleration, "effect");
+	struct str key = json_text_at(toleration, "key");
+	struct str op = json_text_at(toleration, "operator");
+
+	if (effect.n && !str_eq(effect, t->effect_text))
+		return false;
+	if (key.n && !str_eq(key, t->key))
+		return false;
+	if (op.n == 0 || str_eqz(op, "Equal"))
+		return str_eq(json_text_at(toleration, "value"), t->value);
+	return str_eqz(op, "Exists");
+}
+
+static bool tolerated(const struct allocate_request *r, const struct inventory_taint *t)
+{
+	JSON_FOREACH (it, r->tolerations)
+		if (tolerates(it, t))
+			return true;
+	return false;
+}
+
+const struct inventory_taint *allocate_taint(const struct allocate_plan *plan,
+					     const struct allocate_request *r,
+					     const struct inventory_device *d)
+{
+	const struct inventory_taint *t;
+	size_t at = 0;
+
+	if (!plan->features.taints)
+		return NULL;
+	while ((t = inventory_next_taint(d, &at)))
+		if (t->effect != INVENTORY_EFFECT_OTHER && !tolerated(r, t))
+			return t;
+	return NULL;
+}
+
+/* --- all of it ---------------------------------------------------------------------- */
+
+static int look(struct allocate_plan *plan, const struct allocate_request *r,
+		const struct inventory_device *d, struct error *err)
+{
+	struct str text;
+	int m;
+
+	if (!plan->features.binding_conditions && d->nbinding)
+		return ALLOCATE_NO;
+	m = allocate_selects(plan, r, d, &text, err);
+	if (m <= 0)
+		return m < 0 ? m : ALLOCATE_NO;
+	if (!inventory_device_reachable(d, &plan->node))
+		return ALLOCATE_NO;
+	m = allocate_capacity_fits(plan, r, d, err);
+	if (m < 0)
+		return error_wrap(
+			err, m, "claim %.*s, request %.*s: checking capacity for device %.*s/%.*s",
+			STR_ARG(plan->claims[r->claim].text), STR_ARG(r->name),
+			STR_ARG(d->slice->pool->key), STR_ARG(d->name));
+	if (m == 0)
+		return ALLOCATE_NO;
+	if (!plan->features.partitionable && d->ncounters)
+		return ALLOCATE_REFUSED;
+	return allocate_taint(plan, r, d) ? ALLOCATE_REFUSED : ALLOCATE_YES;
+}
+
+int allocate_match(struct allocate_plan *plan, struct allocate_request *r,
+		   const struct allocate_at *at, struct error *err)
+{
+	int m;
+
+	if (!r->match)
+		r->match = ARENA_ARRAY(plan->work, uint8_t, plan->ndevices);
+	m = r->match[at->ordinal];
+	if (m != ALLOCATE_UNKNOWN)
+		return m;
+	m = look(plan, r, at->device, err);
+	if (m > 0)
+		r->match[at->ordinal] = (uint8_t)m;
+	return m;
+}
+
+/* --- attributes --------------------------------------------------------------------- */
+
+const struct cel_value *allocate_attribute(const struct inventory_device *d,
+					   const struct allocate_constraint *c)
+{
+	return cel_device_attribute(&d->view, c->domain, c->id);
+}
+
+/* Versions are compared as text: what plays no part in their order counts here. */
+static bool same_version(const struct cel_semver *a, const struct cel_semver *b)
+{
+	return a->major == b->major && a->minor == b->minor && a->patch == b->patch &&
+	       str_eq(a->pre, b->pre) && str_eq(a->build, b->build);
+}
+
+static bool same_scalar(const struct cel_value *a, const struct cel_value *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	switch ((enum cel_kind)a->kind) {
+	case CEL_STRING:
+		return str_eq(a->s, b->s);
+	case CEL_INT:
+		return a->i == b->i;
+	case CEL_BOOL:
+		return a->b == b->b;
+	case CEL_SEMVER:
+		return same_version(a->semver, b->semver);
+	default:
+		return false;
+	}
+}
+
+static size_t value_size(const struct cel_value *v)
+{
+	return v->kind == CEL_LIST ? cel_list_size(v) : 1;
+}
+
+static struct cel_value value_at(struct cel_eval *ev, const struct cel_value *v, size_t i)
+{
+	return v->kind == CEL_LIST ? cel_list_at(ev, v, i) : *v;
+}
+
+static bool value_has(struct cel_eval *ev, const struct cel_value *v, const struct cel_value *e)
+{
+	for (size_t i = 0; i < value_size(v); i++) {
+		struct cel_value other = value_at(ev, v, i);
+
+		if (same_scalar(&other, e))
+			return true;
+	}
+	return false;
+}
+
+bool allocate_values_share(struct cel_eval *ev, const struct cel_value *const *values, size_t n)
+{
+	for (size_t i = 0; i < value_size(values[0]); i++) {
+		struct cel_value e = value_at(ev, values[0], i);
+		size_t k = 1;
+
+		while (k < n && value_has(ev, values[k], &e))
+			k++;
+		if (k == n)
+			return true;
+	}
+	return false;
+}
+
+bool allocate_values_meet(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b)
+{
+	if (a->kind != CEL_LIST && b->kind != CEL_LIST)
+		return same_scalar(a, b);
+	return allocate_values_share(ev, (const struct cel_value *const[]){ a, b }, 2);
+}

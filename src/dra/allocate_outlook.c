@@ -1,0 +1,686 @@
+/*
+ * Can the rest be had? Asked before each choice, of problems that are easier than the real one
+ * and that every solution of it solves; if one of them has no solution, there is none.
+ *
+ *  - Devices. Requests draw on classes of devices, which have so many left; a class that uses
+ *    counters has no more than these allow, nor have all classes together that draw on one counter.
+ *    This is a flow. Values that a matchAttribute is bound to already, and values that a
+ *    distinctAttribute has seen, rule classes out.
+ *  - matchAttribute that is not bound yet: the flow must exist with one of the values.
+ *  - distinctAttribute: requests draw on values, each of which can be had once. A flow, too.
+ *  - Counters: what is left under a name in all counter sets together must be as much as
+ *    each request takes at least.
+ *
+ * A list of alternatives that is still ahead counts with the fewest devices that one of them needs,
+ * and with the devices of all. What is left out (shares of capacity but for a rough bound, lists
+ * as values, several constraints at once) is for the search to find.
+ */
+#include "dra/allocate_outlook.h"
+
+#include "base/limits.h"
+
+/* Visits after which a question counts as answered with perhaps: some milliseconds. */
+enum { QUESTION_WORK_MAX = 1000000 };
+
+/* What a request or group still needs. */
+struct allocate_demand {
+	uint32_t first, n; /* requests, any of which may serve */
+	uint32_t need;
+	bool admin; /* does not compete with others */
+};
+
+/* One question. */
+struct question {
+	struct allocate_outlook *o;
+	struct arena arena;
+	char block[8192];
+	uint32_t request, ordinal; /* under way; from where on */
+	uint32_t claim; /* whose constraints are partly bound */
+	uint64_t work_max; /* where the answer is no longer worth it */
+	uint32_t *ahead_taken; /* by class: members from `ordinal` on that are taken */
+	const struct allocate_demand *demands;
+	uint32_t ndemands;
+	uint32_t *bound; /* by constraint of the claim: value of a match; 0: none */
+	uint32_t *room; /* by class */
+	uint32_t *crowd; /* by class */
+	uint32_t *crowd_room;
+	uint32_t *limit; /* demand x class */
+	uint32_t *need;
+};
+
+/* --- setting up --------------------------------------------------------------------- */
+
+static __int128 counter_left(const struct allocate_plan *plan, uint32_t pool, uint32_t counter)
+{
+	const struct inventory_pool *p = plan->pools[pool].on_node->pool;
+	__int128 left = inventory_counter_remaining(&p->counters[counter]).nano;
+
+	if (plan->pools[pool].taken)
+		left -= plan->pools[pool].taken[counter].nano;
+	return p->overdrawn || left < 0 ? 0 : left;
+}
+
+static uint32_t quotient(__int128 left, __int128 amount)
+{
+	__int128 n = amount > 0 ? left / amount : UINT16_MAX;
+
+	return n < 0 ? 0 : n > UINT16_MAX ? UINT16_MAX : (uint32_t)n;
+}
+
+static bool draws_on(const struct allocate_class *c, uint32_t pool, uint32_t counter,
+		     __int128 *ret_amount)
+{
+	for (size_t i = 0; c->pool == pool && i < c->device->ncounters; i++)
+		if (c->device->counters[i].index == counter) {
+			*ret_amount = c->device->counters[i].amount.nano;
+			return true;
+		}
+	return false;
+}
+
+/* Shares are charged once: their classes are not counted with the rest. */
+static bool counts(const struct allocate_class *c)
+{
+	return c->device->ncounters && !c->shareable;
+}
+
+/* The counter that most classes draw on bounds them together. */
+static void join_crowd(struct allocate_outlook *o, struct allocate_class *c)
+{
+	uint32_t best = 0, most = 0;
+	struct allocate_crowd *crowd;
+	__int128 amount;
+
+	for (size_t i = 0; i < c->device->ncounters; i++) {
+		uint32_t n = 0, counter = c->device->counters[i].index;
+
+		for (uint32_t k = 0; k < o->n; k++)
+			n += counts(&o->classes[k]) &&
+			     draws_on(&o->classes[k], c->pool, counter, &amount);
+		if (n > most && c->device->counters[i].amount.nano > 0) {
+			most = n;
+			best = counter;
+		}
+	}
+	if (most == 0)
+		return;
+	(void)draws_on(c, c->pool, best, &amount);
+	for (c->crowd = 0; c->crowd < o->ncrowds; c->crowd++)
+		if (o->crowds[c->crowd].pool == c->pool && o->crowds[c->crowd].counter == best)
+			break;
+	crowd = &o->crowds[c->crowd];
+	if (c->crowd == o->ncrowds) {
+		o->ncrowds++;
+		*crowd = (struct allocate_crowd){ c->pool, best, amount };
+	}
+	crowd->least = MIN(crowd->least, amount);
+}
+
+static __int128 least_of(const struct allocate_outlook *o, uint32_t request, struct str name)
+{
+	__int128 least = -1;
+
+	for (uint32_t k = 0; k < o->n; k++) {
+		const struct allocate_class *c = &o->classes[k];
+		__int128 amount = 0;
+
+		if (!allocate_outlook_fits(o, request, k))
+			continue;
+		for (size_t i = 0; counts(c) && i < c->device->ncounters; i++)
+			if (str_eq(c->device->counters[i].counter, name))
+				amount += c->device->counters[i].amount.nano;
+		least = least < 0 ? amount : MIN(least, amount);
+	}
+	return MAX(least, 0);
+}
+
+static void add_family(struct allocate_outlook *o, struct str name)
+{
+	struct allocate_family *f;
+	bool used = false;
+
+	for (uint32_t i = 0; i < o->nfamilies; i++)
+		if (str_eq(o->families[i].name, name))
+			return;
+	f = &o->families[o->nfamilies];
+	f->name = name;
+	f->least = ARENA_ARRAY(o->plan->work, __int128, o->plan->nrequests);
+	for (uint32_t r = 0; r < o->plan->nrequests; r++) {
+		f->least[r] = least_of(o, r, name);
+		used |= f->least[r] > 0;
+	}
+	o->nfamilies += used;
+}
+
+static void init_counters(struct allocate_outlook *o)
+{
+	const struct allocate_plan *plan = o->plan;
+	size_t names = 0;
+
+	for (uint32_t i = 0; i < plan->npools; i++)
+		names += plan->pools[i].on_node->pool->ncounters;
+	o->families = ARENA_ARRAY(plan->work, struct allocate_family, names + 1);
+	o->crowds = ARENA_ARRAY(plan->work, struct allocate_crowd, o->n + 1);
+	for (uint32_t i = 0; i < o->n; i++) {
+		struct allocate_class *c = &o->classes[i];
+
+		if (!counts(c))
+			continue;
+		join_crowd(o, c);
+		for (size_t k = 0; k < c->device->ncounters; k++)
+			add_family(o, c->device->counters[k].counter);
+	}
+}
+
+/* --- shares ------------------------------------------------------------------------- */
+
+/* The least that any request takes of a capacity; 0: nothing, or there is none. */
+static __int128 least_share(const struct allocate_outlook *o, uint32_t class, size_t capacity)
+{
+	const struct allocate_plan *plan = o->plan;
+	__int128 least = -1;
+
+	for (uint32_t r = 0; r < plan->nrequests; r++) {
+		struct quantity q;
+
+		if (!allocate_outlook_fits(o, r, class) ||
+		    allocate_consumption(plan, &plan->requests[r], o->classes[class].device,
+					 capacity, &q, NULL) < 0)
+			continue;
+		least = least < 0 ? q.nano : MIN(least, q.nano);
+	}
+	return MAX(least, 0);
+}
+
+static uint32_t shares_of(const struct allocate_outlook *o, uint32_t ordinal)
+{
+	struct allocate_at at = allocate_at(o->plan, ordinal);
+	uint32_t n = UINT16_MAX;
+
+	for (size_t i = 0; i < at.device->view.ncapacity; i++) {
+		__int128 least = least_share(o, o->class_of[ordinal], i);
+
+		if (least > 0)
+			n = MIN(n, quotient(allocate_capacity_left(o->plan, &at, i).nano, least));
+	}
+	return n;
+}
+
+static void init_shares(struct allocate_outlook *o)
+{
+	o->shares = ARENA_ARRAY(o->plan->work, uint32_t, o->plan->ndevices);
+	for (uint32_t i = 0; i < o->n; i++) {
+		struct allocate_class *c = &o->classes[i];
+
+		for (uint32_t k = 0; c->shareable && k < c->n; k++) {
+			o->shares[c->members[k]] = shares_of(o, c->members[k]);
+			c->shares += o->shares[c->members[k]];
+		}
+	}
+}
+
+static void recount(struct allocate_outlook *o, uint32_t ordinal)
+{
+	struct allocate_class *c = &o->classes[o->class_of[ordinal]];
+
+	c->shares -= o->shares[ordinal];
+	o->shares[ordinal] = shares_of(o, ordinal);
+	c->shares += o->shares[ordinal];
+}
+
+void allocate_outlook_init(struct allocate_outlook *o, struct allocate_plan *plan)
+{
+	*o = (struct allocate_outlook){ .plan = plan };
+	allocate_classes_init(o);
+	init_counters(o);
+	init_shares(o);
+	o->demands = ARENA_ARRAY(plan->work, struct allocate_demand, plan->ngroups + 1);
+}
+
+void allocate_outlook_taken(struct allocate_outlook *o, uint32_t ordinal)
+{
+	struct allocate_class *c = &o->classes[o->class_of[ordinal]];
+
+	if (o->plan->taken[ordinal] == 1)
+		c->free--;
+	if (c->shareable)
+		recount(o, ordinal);
+}
+
+void allocate_outlook_untaken(struct allocate_outlook *o, uint32_t ordinal)
+{
+	struct allocate_class *c = &o->classes[o->class_of[ordinal]];
+
+	if (o->plan->taken[ordinal] == 0)
+		c->free++;
+	if (c->shareable)
+		recount(o, ordinal);
+}
+
+/* --- what classes can still give ---------------------------------------------------- */
+
+static uint32_t class_room(const struct allocate_outlook *o, const struct allocate_class *c)
+{
+	uint32_t room = c->free;
+
+	if (c->shareable)
+		return c->shares;
+	for (size_t i = 0; i < c->device->ncounters && room; i++) {
+		const struct inventory_consumption *n = &c->device->counters[i];
+
+		room = MIN(room,
+			   quotient(counter_left(o->plan, c->pool, n->index), n->amount.nano));
+	}
+	return room;
+}
+
+static void find_rooms(struct question *q)
+{
+	struct allocate_outlook *o = q->o;
+
+	q->room = ARENA_ARRAY(&q->arena, uint32_t, o->n);
+	q->crowd = ARENA_ARRAY(&q->arena, uint32_t, o->n);
+	q->crowd_room = ARENA_ARRAY(&q->arena, uint32_t, o->ncrowds + 1);
+	for (uint32_t i = 0; i < o->n; i++) {
+		q->room[i] = class_room(o, &o->classes[i]);
+		q->crowd[i] = o->classes[i].crowd;
+	}
+	for (uint32_t i = 0; i < o->ncrowds; i++)
+		q->crowd_room[i] = quotient(
+			counter_left(o->plan, o->crowds[i].pool, o->crowds[i].counter),
+			o->crowds[i].least);
+	o->work += o->n;
+}
+
+/* Members of a class that the request under way can still come to. */
+static uint32_t members_ahead(const struct question *q, const struct allocate_class *c)
+{
+	uint32_t low = 0, high = c->n;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (c->members[mid] < q->ordinal)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return c->n - low;
+}
+
+static void find_taken(struct question *q)
+{
+	const struct allocate_plan *plan = q->o->plan;
+
+	q->ahead_taken = ARENA_ARRAY(&q->arena, uint32_t, q->o->n);
+	for (uint32_t i = 0; i < plan->nplaces; i++) {
+		uint32_t ordinal = plan->places[i].at.ordinal, k = 0;
+
+		/* Each device once: who only looks on may have it as well. */
+		while (plan->places[k].at.ordinal != ordinal)
+			k++;
+		if (k == i && ordinal >= q->ordinal && !plan->places[i].shared)
+			q->ahead_taken[q->o->class_of[ordinal]]++;
+	}
+}
+
+/* Constraints of the claim under way leave the class to the request. */
+static bool constraints_leave(const struct question *q, const struct allocate_request *r,
+			      uint32_t class)
+{
+	const struct allocate_plan *plan = q->o->plan;
+
+	if (r->claim != q->claim || plan->features.list_attributes)
+		return true;
+	for (uint32_t i = 0; i < plan->claims[r->claim].nconstraints; i++) {
+		uint32_t value = allocate_outlook_value(q->o, r->claim, i, class);
+
+		if ((r->constraints >> i & 1) && q->bound[i] && value != q->bound[i])
+			return false;
+	}
+	return true;
+}
+
+/* What one request could take of a class at most. */
+static uint32_t request_limit(const struct question *q, uint32_t request, uint32_t class)
+{
+	const struct allocate_request *r = &q->o->plan->requests[request];
+	const struct allocate_class *c = &q->o->classes[class];
+	uint32_t ahead;
+
+	if (!allocate_outlook_fits(q->o, request, class) || !constraints_leave(q, r, class))
+		return 0;
+	ahead = request == q->request && !r->all ? members_ahead(q, c) : c->n;
+	if (r->admin)
+		return ahead;
+	if (request == q->request && !r->all)
+		ahead -= q->ahead_taken[class];
+	return MIN(ahead, q->room[class]);
+}
+
+/* Some value of a distinct constraint that the class has is used up. */
+static bool used_up(const struct question *q, const struct allocate_request *r, uint32_t class)
+{
+	const struct allocate_plan *plan = q->o->plan;
+
+	if (r->claim != q->claim || plan->features.list_attributes)
+		return false;
+	for (uint32_t p = allocate_claim_places(plan, r->claim); p < plan->nplaces; p++) {
+		const struct allocate_place *place = &plan->places[p];
+		uint64_t both = plan->requests[place->request].constraints & r->constraints;
+
+		for (uint32_t i = 0; both >> i; i++)
+			if ((both >> i & 1) && plan->claims[r->claim].constraints[i].distinct &&
+			    allocate_outlook_value(q->o, r->claim, i, class) ==
+				    allocate_outlook_value(q->o, r->claim, i,
+							   q->o->class_of[place->at.ordinal]))
+				return true;
+	}
+	return false;
+}
+
+/* Fills the limits of a demand; lowers its need to what the most modest possible request needs. */
+static bool fill_demand(struct question *q, uint32_t index, struct allocate_demand *d)
+{
+	struct allocate_outlook *o = q->o;
+	uint32_t *limit = &q->limit[(size_t)index * o->n];
+	uint32_t *own = ARENA_ARRAY(&q->arena, uint32_t, o->n);
+	uint32_t need = UINT32_MAX;
+
+	for (uint32_t i = 0; i < d->n; i++) {
+		const struct allocate_request *r = &o->plan->requests[d->first + i];
+		uint32_t count = d->need != UINT32_MAX
+					 ? d->need
+					 : (uint32_t)MIN(r->count, ALLOCATE_RESULTS_MAX + 1);
+		uint64_t sum = 0;
+
+		for (uint32_t k = 0; k < o->n; k++) {
+			own[k] = request_limit(q, d->first + i, k);
+			if (own[k] && used_up(q, r, k))
+				own[k] = 0;
+			sum += own[k];
+		}
+		o->work += o->n;
+		if (sum < count || (r->all && r->count == 0))
+			continue;
+		need = MIN(need, count);
+		for (uint32_t k = 0; k < o->n; k++)
+			limit[k] = MAX(limit[k], own[k]);
+	}
+	d->need = need;
+	return need != UINT32_MAX;
+}
+
+static void find_bound(struct question *q)
+{
+	const struct allocate_plan *plan = q->o->plan;
+	const struct allocate_claim *claim = &plan->claims[q->claim];
+
+	q->bound = ARENA_ARRAY(&q->arena, uint32_t, claim->nconstraints + 1);
+	for (uint32_t p = allocate_claim_places(plan, q->claim); p < plan->nplaces; p++) {
+		const struct allocate_place *place = &plan->places[p];
+
+		for (uint32_t i = 0; i < claim->nconstraints; i++)
+			if (!claim->constraints[i].distinct && place->values[i])
+				q->bound[i] = allocate_outlook_value(
+					q->o, q->claim, i, q->o->class_of[place->at.ordinal]);
+	}
+}
+
+static bool find_limits(struct question *q)
+{
+	struct allocate_outlook *o = q->o;
+
+	q->limit = ARENA_ARRAY(&q->arena, uint32_t, (size_t)q->ndemands * o->n);
+	q->need = ARENA_ARRAY(&q->arena, uint32_t, q->ndemands);
+	for (uint32_t i = 0; i < q->ndemands; i++) {
+		if (!fill_demand(q, i, &o->demands[i]))
+			return false;
+		/* Who only looks on does not compete. */
+		q->need[i] = q->demands[i].admin ? 0 : q->demands[i].need;
+	}
+	return true;
+}
+
+/* --- the questions ------------------------------------------------------------------ */
+
+static bool devices_suffice(struct question *q, const uint32_t *limit)
+{
+	struct allocate_flow f = { .nsources = q->ndemands,
+				   .nsinks = q->o->n,
+				   .ncrowds = q->o->ncrowds,
+				   .need = q->need,
+				   .limit = limit,
+				   .room = q->room,
+				   .crowd = q->crowd,
+				   .crowd_room = q->crowd_room };
+
+	return allocate_flow_fits(&f, &q->arena, &q->o->work);
+}
+
+/* Whichever request serves the demand, the constraint applies. */
+static bool demand_under(const struct question *q, uint32_t demand, uint32_t claim,
+			 uint32_t constraint)
+{
+	const struct allocate_demand *d = &q->demands[demand];
+
+	for (uint32_t i = 0; i < d->n; i++) {
+		const struct allocate_request *r = &q->o->plan->requests[d->first + i];
+
+		if (r->claim != claim || !(r->constraints >> constraint & 1))
+			return false;
+	}
+	return d->need > 0;
+}
+
+/* The limits when the demands under the constraint may take nothing but that value. */
+static bool value_suffices(struct question *q, uint32_t claim, uint32_t constraint, uint32_t value,
+			   uint32_t *limit)
+{
+	struct allocate_outlook *o = q->o;
+
+	memcpy(limit, q->limit, sizeof(*limit) * q->ndemands * o->n);
+	for (uint32_t i = 0; i < q->ndemands; i++) {
+		if (!demand_under(q, i, claim, constraint))
+			continue;
+		for (uint32_t k = 0; k < o->n; k++)
+			if (allocate_outlook_value(o, claim, constraint, k) != value)
+				limit[(size_t)i * o->n + k] = 0;
+	}
+	o->work += (uint64_t)q->ndemands * o->n;
+	return devices_suffice(q, limit);
+}
+
+/* By value: how many of the demands under the constraint it could serve, each for itself. */
+static uint32_t *count_served(struct question *q, uint32_t claim, uint32_t constraint,
+			      uint32_t *ret_demands)
+{
+	struct allocate_outlook *o = q->o;
+	uint32_t *served = ARENA_ARRAY(&q->arena, uint32_t, o->nvalues + 1);
+	uint64_t *sum = ARENA_ARRAY(&q->arena, uint64_t, o->nvalues + 1);
+
+	*ret_demands = 0;
+	for (uint32_t i = 0; i < q->ndemands; i++) {
+		if (!demand_under(q, i, claim, constraint))
+			continue;
+		++*ret_demands;
+		memset(sum, 0, sizeof(*sum) * (o->nvalues + 1));
+		for (uint32_t k = 0; k < o->n; k++) {
+			uint32_t value = allocate_outlook_value(o, claim, constraint, k);
+			uint32_t need = q->demands[i].need, limit = q->limit[(size_t)i * o->n + k];
+
+			if (sum[value] < need && sum[value] + limit >= need)
+				served[value]++;
+			sum[value] += limit;
+		}
+		o->work += o->n + o->nvalues / 8;
+	}
+	return served;
+}
+
+static bool match_possible(struct question *q, uint32_t claim, uint32_t constraint)
+{
+	struct allocate_outlook *o = q->o;
+	uint32_t *limit, *served, demands;
+
+	if (claim == q->claim && q->bound[constraint])
+		return true;
+	served = count_served(q, claim, constraint, &demands);
+	if (demands == 0)
+		return true;
+	limit = arena_alloc(&q->arena, sizeof(*limit) * q->ndemands * o->n);
+	for (uint32_t k = 0; k < o->n; k++) {
+		uint32_t value = allocate_outlook_value(o, claim, constraint, k);
+
+		if (value == 0 || served[value] < demands)
+			continue;
+		/* Once for each value. */
+		served[value] = 0;
+		if (o->work > q->work_max || value_suffices(q, claim, constraint, value, limit))
+			return true;
+	}
+	return false;
+}
+
+/* Distinct values of the classes, numbered as they come; returns how many. */
+static uint32_t number_values(struct question *q, uint32_t claim, uint32_t constraint,
+			      uint32_t *index)
+{
+	struct allocate_outlook *o = q->o;
+	uint32_t *seen = ARENA_ARRAY(&q->arena, uint32_t, o->nvalues + 1);
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < o->n; k++) {
+		uint32_t *number = &seen[allocate_outlook_value(o, claim, constraint, k)];
+
+		if (*number == 0)
+			*number = ++n;
+		index[k] = *number - 1;
+	}
+	return n;
+}
+
+static bool distinct_possible(struct question *q, uint32_t claim, uint32_t constraint)
+{
+	struct allocate_outlook *o = q->o;
+	uint32_t *index = ARENA_ARRAY(&q->arena, uint32_t, o->n);
+	uint32_t n = number_values(q, claim, constraint, index);
+	uint32_t *limit = ARENA_ARRAY(&q->arena, uint32_t, (size_t)q->ndemands * n);
+	uint32_t *need = ARENA_ARRAY(&q->arena, uint32_t, q->ndemands);
+	uint32_t *room = ARENA_ARRAY(&q->arena, uint32_t, n);
+	uint32_t *crowd = arena_alloc(&q->arena, sizeof(*crowd) * n);
+	struct allocate_flow f = { .nsources = q->ndemands,
+				   .nsinks = n,
+				   .need = need,
+				   .limit = limit,
+				   .room = room,
+				   .crowd = crowd };
+
+	memset(crowd, 0xff, sizeof(*crowd) * n);
+	for (uint32_t i = 0; i < n; i++)
+		room[i] = 1;
+	for (uint32_t i = 0; i < q->ndemands; i++) {
+		if (!demand_under(q, i, claim, constraint))
+			continue;
+		need[i] = q->demands[i].need;
+		for (uint32_t k = 0; k < o->n; k++)
+			if (q->limit[(size_t)i * o->n + k])
+				limit[(size_t)i * n + index[k]] = 1;
+	}
+	return allocate_flow_fits(&f, &q->arena, &o->work);
+}
+
+static bool constraints_possible(struct question *q)
+{
+	const struct allocate_plan *plan = q->o->plan;
+
+	if (plan->features.list_attributes)
+		return true;
+	for (uint32_t c = q->claim; c < plan->nclaims; c++)
+		for (uint32_t i = 0; i < plan->claims[c].nconstraints; i++)
+			if (plan->claims[c].constraints[i].distinct ? !distinct_possible(q, c, i)
+								    : !match_possible(q, c, i))
+				return false;
+	return true;
+}
+
+static __int128 family_left(const struct allocate_plan *plan, struct str name)
+{
+	__int128 sum = 0;
+
+	for (uint32_t i = 0; i < plan->npools; i++) {
+		const struct inventory_pool *p = plan->pools[i].on_node->pool;
+
+		for (uint32_t k = 0; k < p->ncounters; k++)
+			if (str_eq(p->counters[k].name, name))
+				sum += counter_left(plan, i, k);
+	}
+	return sum;
+}
+
+static bool counters_possible(const struct question *q)
+{
+	const struct allocate_outlook *o = q->o;
+
+	for (uint32_t i = 0; i < o->nfamilies; i++) {
+		__int128 wanted = 0;
+
+		for (uint32_t k = 0; k < q->ndemands; k++) {
+			const struct allocate_demand *d = &q->demands[k];
+			__int128 least = -1;
+
+			for (uint32_t r = d->first; r < d->first + d->n; r++)
+				least = least < 0 ? o->families[i].least[r]
+						  : MIN(least, o->families[i].least[r]);
+			wanted += least * d->need;
+		}
+		if (wanted > 0 && wanted > family_left(o->plan, o->families[i].name))
+			return false;
+	}
+	return true;
+}
+
+/* --- asking ------------------------------------------------------------------------- */
+
+static bool only_admin(const struct allocate_plan *plan, const struct allocate_demand *d)
+{
+	/* Alternatives never have admin access. */
+	return plan->requests[d->first].admin;
+}
+
+static void add_demand(struct question *q, uint32_t first, uint32_t n, uint32_t need)
+{
+	struct allocate_demand *d = &q->o->demands[q->ndemands++];
+
+	*d = (struct allocate_demand){ .first = first, .n = n, .need = need };
+	d->admin = only_admin(q->o->plan, d);
+}
+
+bool allocate_outlook_open(struct allocate_outlook *o, uint32_t request, uint32_t missing,
+			   uint32_t ordinal, uint32_t group)
+{
+	const struct allocate_plan *plan = o->plan;
+	struct question q = { .o = o, .request = request, .ordinal = ordinal };
+	bool open;
+
+	q.demands = o->demands;
+	if (request != ALLOCATE_NONE) {
+		q.claim = plan->requests[request].claim;
+		add_demand(&q, request, 1, missing);
+	} else if (group < plan->ngroups) {
+		q.claim = plan->groups[group].claim;
+	} else {
+		return true;
+	}
+	for (; group < plan->ngroups; group++)
+		add_demand(&q, plan->groups[group].first, plan->groups[group].n, UINT32_MAX);
+	arena_init_in(&q.arena, SIZE_MAX, q.block, sizeof(q.block));
+	q.work_max = o->work + QUESTION_WORK_MAX;
+	find_rooms(&q);
+	find_taken(&q);
+	find_bound(&q);
+	open = find_limits(&q) && counters_possible(&q) && devices_suffice(&q, q.limit) &&
+	       constraints_possible(&q);
+	arena_release(&q.arena);
+	return open;
+}

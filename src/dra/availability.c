@@ -1,0 +1,232 @@
+/*
+ * The status of a slice, as KEP-5677 has it, from what the inventory keeps anyway: every device
+ * knows its holders, every pool its counters and its faults. Nothing is searched for.
+ *
+ * Where the KEP leaves room: a device that may be shared is Allocated when none of its capacities
+ * has anything left, and PartiallyAllocated before; one without capacities can always be
+ * shared again. A device whose counters do not suffice is Unavailable, as is every consumer of
+ * a pool with an overdrawn counter: the allocator gives none of them out. Integers are
+ * written when they are zero, too, so that columns show them.
+ */
+#include "dra/availability_impl.h"
+
+#include "base/limits.h"
+#include "base/timestamp.h"
+
+struct slice_status {
+	const struct inventory_slice *slice;
+	const struct inventory_pool *pool;
+	struct arena *arena;
+	size_t room; /* bytes that allocations may still take */
+	int64_t allocated, available, partial;
+	struct availability_sums total, taken, left;
+};
+
+/* --- one device --------------------------------------------------------------------- */
+
+enum state { AVAILABLE, PARTIALLY_ALLOCATED, ALLOCATED, UNAVAILABLE };
+
+static const char *const state_names[] = {
+	[AVAILABLE] = "Available",
+	[PARTIALLY_ALLOCATED] = "PartiallyAllocated",
+	[ALLOCATED] = "Allocated",
+	[UNAVAILABLE] = "Unavailable",
+};
+
+static bool counters_suffice(const struct inventory_pool *pool, const struct inventory_device *d)
+{
+	if (d->ncounters > 0 && pool->overdrawn > 0)
+		return false;
+	for (size_t i = 0; i < d->ncounters; i++) {
+		const struct inventory_consumption *c = &d->counters[i];
+
+		if (c->index == UINT32_MAX ||
+		    quantity_cmp(inventory_counter_remaining(&pool->counters[c->index]),
+				 c->amount) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* What is left of a capacity for others; nothing when somebody has the whole device. */
+static struct quantity left_of(const struct inventory_device *d, const struct inventory_capacity *c)
+{
+	if (inventory_device_in_use(d))
+		return quantity_of(0, c->value->format);
+	return availability_positive(inventory_remaining(d, c));
+}
+
+static bool used_up(const struct inventory_device *d)
+{
+	for (size_t i = 0; i < d->view.ncapacity; i++)
+		if (left_of(d, &d->capacities[i]).nano > 0)
+			return false;
+	return d->view.ncapacity > 0;
+}
+
+static enum state device_state(const struct inventory_pool *pool, const struct inventory_device *d)
+{
+	if (!inventory_device_held(d))
+		return counters_suffice(pool, d) ? AVAILABLE : UNAVAILABLE;
+	if (inventory_device_in_use(d) || !d->view.allow_multiple || used_up(d))
+		return ALLOCATED;
+	return PARTIALLY_ALLOCATED;
+}
+
+static struct json *amounts(struct arena *a, const struct inventory_amount *v, size_t n)
+{
+	struct json *object = json_make_object(a);
+
+	for (size_t i = 0; i < n; i++)
+		json_add(object, v[i].name, availability_quantity(a, v[i].value));
+	return object;
+}
+
+static struct json *allocation(struct arena *a, const struct inventory_device *d,
+			       const struct inventory_holder *h)
+{
+	struct json *v = json_make_object(a);
+
+	json_put_str(a, v, "claimNamespace", h->claim->namespace);
+	json_put_str(a, v, "claimName", h->claim->name);
+	json_put_str(a, v, "claimUID", h->claim->uid);
+	if (h->request.n > 0)
+		json_put_str(a, v, "request", h->request);
+	if (d->view.allow_multiple && h->nconsumed > 0)
+		json_setz(v, "capacity", amounts(a, h->consumed, h->nconsumed));
+	return v;
+}
+
+/* About what an allocation takes as text. */
+static size_t allocation_bytes(const struct inventory_holder *h)
+{
+	size_t n = 100 + h->claim->namespace.n + h->claim->name.n + h->claim->uid.n + h->request.n;
+
+	for (size_t i = 0; i < h->nconsumed; i++)
+		n += h->consumed[i].name.n + 32;
+	return n;
+}
+
+static void add_allocations(struct slice_status *s, const struct inventory_device *d,
+			    struct json *device)
+{
+	struct json *array = json_make_array(s->arena);
+
+	LIST_FOREACH (it, &d->use->holders) {
+		const struct inventory_holder *h = LIST_ENTRY(it, struct inventory_holder, link);
+		size_t bytes = allocation_bytes(h);
+
+		if (h->admin)
+			continue;
+		if (array->n == AVAILABILITY_ALLOCATIONS_MAX || bytes > s->room)
+			break;
+		s->room -= bytes;
+		json_append(array, allocation(s->arena, d, h));
+	}
+	if (array->n > 0)
+		json_setz(device, "allocations", array);
+}
+
+static void add_capacity(struct slice_status *s, const struct inventory_device *d,
+			 struct json *device)
+{
+	struct json *capacity, *available;
+
+	if (!d->view.allow_multiple || d->view.ncapacity == 0)
+		return;
+	capacity = json_need_object(s->arena, device, "capacity");
+	available = json_need_object(s->arena, device, "availableCapacity");
+	for (size_t i = 0; i < d->view.ncapacity; i++) {
+		const struct inventory_capacity *c = &d->capacities[i];
+		struct quantity left = left_of(d, c);
+		struct quantity taken = inventory_device_in_use(d) ? *c->value
+								   : inventory_consumed(d, c);
+
+		json_add(capacity, c->name, availability_quantity(s->arena, *c->value));
+		json_add(available, c->name, availability_quantity(s->arena, left));
+		availability_sum(&s->total, c->name, *c->value);
+		availability_sum(&s->taken, c->name, taken);
+		availability_sum(&s->left, c->name, left);
+	}
+}
+
+static struct json *device_status(struct slice_status *s, const struct inventory_device *d)
+{
+	struct json *v = json_make_object(s->arena);
+	enum state state = device_state(s->pool, d);
+
+	json_put_str(s->arena, v, "name", d->name);
+	json_put_str(s->arena, v, "state", str_from(state_names[state]));
+	if (state == UNAVAILABLE)
+		json_put_str(s->arena, v, "stateReason", STR("InsufficientSharedCapacity"));
+	if (inventory_device_held(d))
+		add_allocations(s, d, v);
+	add_capacity(s, d, v);
+	s->allocated += inventory_device_held(d);
+	s->available += !inventory_device_held(d);
+	s->partial += state == PARTIALLY_ALLOCATED;
+	return v;
+}
+
+/* --- the whole slice ---------------------------------------------------------------- */
+
+static void add_sums(struct slice_status *s, struct json *summary, const char *key,
+		     struct availability_sums *sums)
+{
+	if (sums->n == 0)
+		return;
+	availability_sums_sort(sums);
+	json_setz(summary, key, amounts(s->arena, sums->v, sums->n));
+}
+
+static struct json *summary(struct slice_status *s)
+{
+	struct json *v = json_make_object(s->arena);
+
+	json_put_i64(s->arena, v, "totalDevices", s->slice->ndevices);
+	json_put_i64(s->arena, v, "allocatedDevices", s->allocated);
+	json_put_i64(s->arena, v, "availableDevices", s->available);
+	json_put_i64(s->arena, v, "partiallyAllocatedDevices", s->partial);
+	add_sums(s, v, "totalCapacity", &s->total);
+	add_sums(s, v, "allocatedCapacity", &s->taken);
+	add_sums(s, v, "availableCapacity", &s->left);
+	return v;
+}
+
+struct json *availability_slice_status(struct inventory *inv, struct str slice,
+				       const struct json *old, int64_t now_ns, struct arena *a)
+{
+	const struct inventory_slice *found = inventory_slice(inv, slice);
+	struct slice_status s = { .slice = found, .arena = a, .room = AVAILABILITY_BYTES_MAX };
+	struct json *status, *devices;
+
+	if (!found || !found->current)
+		return NULL;
+	s.pool = found->pool;
+	s.total.arena = s.taken.arena = s.left.arena = a;
+	status = json_make_object(a);
+	devices = json_make_array(a);
+	for (size_t i = 0; i < found->ndevices; i++)
+		json_append(devices, device_status(&s, &found->devices[i]));
+	if (devices->n > 0)
+		json_setz(status, "devices", devices);
+	json_setz(status, "summary", summary(&s));
+	if (s.pool->slices[0] == found)
+		json_setz(
+			status, "poolStatus",
+			availability_pool_status(s.pool, json_getz(old, "poolStatus"), now_ns, a));
+	json_put_i64(a, status, "observedGeneration", found->meta_generation);
+	return status;
+}
+
+size_t availability_pool_slices(struct inventory *inv, struct str driver, struct str pool,
+				struct arena *a, struct str **ret_names)
+{
+	const struct inventory_pool *p = inventory_pool(inv, driver, pool);
+	size_t n = p ? p->nslices : 0;
+
+	*ret_names = ARENA_ARRAY(a, struct str, n);
+	for (size_t i = 0; i < n; i++)
+		(*ret_names)[i] = arena_str(a, p->slices[i]->name);
+	return n;
+}

@@ -1,0 +1,376 @@
+/*
+ * Claims and what they hold. A claim is one block; its holders hang in the uses of their devices,
+ * which are found by name in the pool, whether or not a slice has the device (yet).
+ */
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dra/inventory_store.h"
+
+/* --- uses --------------------------------------------------------------------------- */
+
+static struct inventory_use *use_need(struct inventory_pool *pool, struct str device)
+{
+	struct inventory_use *use = map_get(&pool->uses, device);
+	char *text;
+
+	if (use)
+		return use;
+	use = xcalloc(1, sizeof(*use) + device.n);
+	text = (char *)(use + 1);
+	memcpy(text, device.p, device.n);
+	use->name = str_of(text, device.n);
+	use->pool = pool;
+	list_init(&use->holders);
+	map_put(&pool->uses, use->name, use);
+	pool->nuses++;
+	return use;
+}
+
+static void use_free(struct inventory_use *use)
+{
+	for (size_t i = 0; i < use->nconsumed; i++)
+		free((char *)use->consumed[i].name.p);
+	free(use->consumed);
+	free(use);
+}
+
+static bool use_held(const struct inventory_use *use)
+{
+	return use->whole || use->shares;
+}
+
+static void remove_sum(struct inventory_use *use, size_t at)
+{
+	free((char *)use->consumed[at].name.p);
+	use->nconsumed--;
+	memmove(&use->consumed[at], &use->consumed[at + 1],
+		(use->nconsumed - at) * sizeof(*use->consumed));
+}
+
+static struct inventory_amount *insert_sum(struct inventory_use *use, size_t at,
+					   const struct inventory_amount *amount)
+{
+	use->consumed = xrealloc(use->consumed, (use->nconsumed + 1) * sizeof(*use->consumed));
+	memmove(&use->consumed[at + 1], &use->consumed[at],
+		(use->nconsumed - at) * sizeof(*use->consumed));
+	use->nconsumed++;
+	use->consumed[at] = (struct inventory_amount){
+		.name = { str_dup(amount->name), amount->name.n },
+		.value = quantity_of(0, amount->value.format),
+	};
+	return &use->consumed[at];
+}
+
+/* Adds to (sign 1) or takes from (-1) the sums of a device. A sum of zero is not kept. */
+static void sum(struct inventory_use *use, const struct inventory_amount *amount, int sign)
+{
+	struct inventory_amount *to;
+	size_t at = 0;
+
+	if (amount->value.nano == 0)
+		return;
+	while (at < use->nconsumed && str_cmp(use->consumed[at].name, amount->name) < 0)
+		at++;
+	to = at < use->nconsumed && str_eq(use->consumed[at].name, amount->name)
+		     ? &use->consumed[at]
+		     : insert_sum(use, at, amount);
+	to->value = sign > 0 ? quantity_add(to->value, amount->value)
+			     : quantity_sub(to->value, amount->value);
+	if (to->value.nano == 0)
+		remove_sum(use, at);
+}
+
+static void count(struct inventory_use *use, const struct inventory_holder *h, int sign)
+{
+	uint32_t *counter = &use->whole;
+
+	if (h->admin)
+		counter = &use->admins;
+	else if (h->share_id.n > 0)
+		counter = &use->shares;
+	*counter += (uint32_t)sign;
+	if (counter == &use->shares)
+		for (size_t i = 0; i < h->nconsumed; i++)
+			sum(use, &h->consumed[i], sign);
+}
+
+static int holder_order(const struct inventory_holder *a, const struct inventory_holder *b)
+{
+	int c;
+
+	if (a->claim == b->claim)
+		return a < b ? -1 : a > b;
+	c = str_cmp(a->claim->namespace, b->claim->namespace);
+	return c ? c : str_cmp(a->claim->name, b->claim->name);
+}
+
+static void link_holder(struct inventory_holder *h)
+{
+	struct inventory_use *use = h->use;
+	bool held = use_held(use);
+	struct list *after = use->holders.prev;
+
+	while (after != &use->holders &&
+	       holder_order(LIST_ENTRY(after, struct inventory_holder, link), h) > 0)
+		after = after->prev;
+	list_insert_after(after, &h->link);
+	count(use, h, 1);
+	if (!use->pool->dirty)
+		inventory_pool_use(use->pool, use, true, use_held(use) - held);
+}
+
+static void unlink_holder(struct inventory *inv, struct inventory_holder *h)
+{
+	struct inventory_use *use = h->use;
+	struct inventory_pool *pool = use->pool;
+	bool held = use_held(use);
+
+	list_remove(&h->link);
+	count(use, h, -1);
+	if (!pool->dirty)
+		inventory_pool_use(pool, use, !list_empty(&use->holders), use_held(use) - held);
+	if (!list_empty(&use->holders))
+		return;
+	map_remove(&pool->uses, use->name);
+	pool->nuses--;
+	use_free(use);
+	inventory_pool_drop(inv, pool);
+}
+
+/* Of namespace and name together: what the API allows, 63 and 253. */
+enum { CLAIM_NAME_MAX = 500 };
+
+/* --- claims ------------------------------------------------------------------------- */
+
+static int read_amounts(struct pack *p, const struct json *v, struct inventory_holder *h,
+			struct error *err)
+{
+	struct inventory_amount *list;
+
+	if (json_count(v) == 0)
+		return 0;
+	if (json_count(v) > DEVICE_ATTRIBUTES_MAX)
+		return error_set(err, ERR_INVALID, "too many capacities are consumed");
+	list = PACK_ARRAY(p, struct inventory_amount, json_count(v));
+	h->consumed = list;
+	JSON_FOREACH (amount, v) {
+		struct inventory_amount *to = &list[h->nconsumed++];
+
+		to->name = pack_text(p, json_key(amount));
+		if (!quantity_read(amount, &to->value))
+			return error_set(err, ERR_INVALID, "consumedCapacity %.*s: no quantity",
+					 STR_ARG(to->name));
+	}
+	return 0;
+}
+
+static int read_result(const struct inventory *inv, struct pack *p, const struct json *v,
+		       struct inventory_holder *h, struct error *err)
+{
+	h->request = pack_text(p, json_text_at(v, "request"));
+	h->admin = json_true_at(v, "adminAccess");
+	list_init(&h->link);
+	if (json_text_at(v, "driver").n == 0 || json_text_at(v, "pool").n == 0 ||
+	    json_text_at(v, "device").n == 0)
+		return error_set(err, ERR_INVALID, "a result needs driver, pool and device");
+	if (inv->features.consumable_capacity)
+		h->share_id = pack_text(p, json_text_at(v, "shareID"));
+	return read_amounts(p, json_getz(v, "consumedCapacity"), h, err);
+}
+
+static int read_claim(const struct inventory *inv, struct pack *p, const struct json *meta,
+		      const struct json *results, struct inventory_claim **ret_claim,
+		      struct error *err)
+{
+	struct inventory_claim *c = PACK_NEW(p, struct inventory_claim);
+
+	c->namespace = pack_text(p, json_text_at(meta, "namespace"));
+	c->name = pack_text(p, json_text_at(meta, "name"));
+	c->uid = pack_text(p, json_text_at(meta, "uid"));
+	c->holders = PACK_ARRAY(p, struct inventory_holder, json_count(results));
+	JSON_FOREACH (v, results) {
+		struct inventory_holder *h = &c->holders[c->n];
+		int r = read_result(inv, p, v, h, err);
+
+		if (r < 0)
+			return r;
+		h->claim = c;
+		c->n++;
+	}
+	c->key = pack_text(p, str_from(arena_printf(&p->scratch, "%.*s/%.*s", STR_ARG(c->namespace),
+						    STR_ARG(c->name))));
+	*ret_claim = c;
+	return 0;
+}
+
+static int claim_new(const struct inventory *inv, const struct json *meta,
+		     const struct json *results, struct inventory_claim **ret_claim,
+		     struct error *err)
+{
+	struct inventory_claim *c;
+	struct pack pack;
+	int r;
+
+	pack_init(&pack);
+	r = read_claim(inv, &pack, meta, results, &c, err);
+	if (r == 0) {
+		pack_allocate(&pack);
+		r = read_claim(inv, &pack, meta, results, ret_claim, err);
+		(*ret_claim)->block = pack.split + pack.back;
+	}
+	pack_release(&pack);
+	return r;
+}
+
+static void claim_free(struct inventory *inv, struct inventory_claim *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		unlink_holder(inv, &c->holders[i]);
+	inv->bytes -= c->block;
+	free(c);
+}
+
+static void claim_drop(struct inventory *inv, struct inventory_claim *c)
+{
+	if (!c)
+		return;
+	map_remove(&inv->claims, c->key);
+	claim_free(inv, c);
+}
+
+static void claim_link(struct inventory *inv, struct inventory_claim *c, const struct json *results)
+{
+	size_t n = 0;
+
+	JSON_FOREACH (v, results) {
+		struct inventory_holder *h = &c->holders[n++];
+		struct inventory_pool *pool = inventory_pool_need(inv, json_text_at(v, "driver"),
+								  json_text_at(v, "pool"));
+
+		h->use = use_need(pool, json_text_at(v, "device"));
+		link_holder(h);
+	}
+	map_put(&inv->claims, c->key, c);
+	inv->bytes += c->block;
+}
+
+static struct inventory_claim *find_claim(const struct inventory *inv, struct str namespace,
+					  struct str name)
+{
+	char key[512];
+	int n = snprintf(key, sizeof(key), "%.*s/%.*s", STR_ARG(namespace), STR_ARG(name));
+
+	return n < (int)sizeof(key) ? map_get(&inv->claims, str_of(key, (size_t)n)) : NULL;
+}
+
+static const struct json *results_of(const struct json *allocation)
+{
+	return json_getz(json_getz(allocation, "devices"), "results");
+}
+
+/* Replaces the claim `old` by one with these results. */
+static int put(struct inventory *inv, struct inventory_claim *old, const struct json *meta,
+	       const struct json *results, bool assumed, struct error *err)
+{
+	struct inventory_claim *c;
+	int r;
+
+	if (json_text_at(meta, "name").n == 0 ||
+	    json_text_at(meta, "namespace").n + json_text_at(meta, "name").n > CLAIM_NAME_MAX)
+		return error_set(err, ERR_INVALID, "a ResourceClaim needs a name");
+	r = claim_new(inv, meta, results, &c, err);
+	claim_drop(inv, old);
+	if (r < 0)
+		return r;
+	c->assumed = assumed;
+	claim_link(inv, c, results);
+	return 0;
+}
+
+int inventory_put_claim(struct inventory *inv, const struct json *claim, struct error *err)
+{
+	const struct json *meta = json_getz(claim, "metadata");
+	const struct json *allocation = json_getz(json_getz(claim, "status"), "allocation");
+	const struct json *results = results_of(allocation);
+	struct inventory_claim *old = find_claim(inv, json_text_at(meta, "namespace"),
+						 json_text_at(meta, "name"));
+
+	if (json_count(results) > 0)
+		return put(inv, old, meta, results, false, err);
+	/* Decided and on its way: what is stored does not know of it yet. */
+	if (old && old->assumed && !json_is(allocation, JSON_OBJECT) &&
+	    str_eq(old->uid, json_text_at(meta, "uid")))
+		return 0;
+	claim_drop(inv, old);
+	return 0;
+}
+
+void inventory_remove_claim(struct inventory *inv, struct str namespace, struct str name)
+{
+	claim_drop(inv, find_claim(inv, namespace, name));
+}
+
+int inventory_assume(struct inventory *inv, const struct json *claim, const struct json *allocation,
+		     struct error *err)
+{
+	const struct json *meta = json_getz(claim, "metadata");
+	struct inventory_claim *old = find_claim(inv, json_text_at(meta, "namespace"),
+						 json_text_at(meta, "name"));
+
+	if (old && !old->assumed && str_eq(old->uid, json_text_at(meta, "uid")))
+		return error_set(err, ERR_CONFLICT, "claim %.*s has an allocation already",
+				 STR_ARG(old->key));
+	return put(inv, old, meta, results_of(allocation), true, err);
+}
+
+void inventory_forget(struct inventory *inv, struct str namespace, struct str name)
+{
+	struct inventory_claim *c = find_claim(inv, namespace, name);
+
+	if (c && c->assumed)
+		claim_drop(inv, c);
+}
+
+bool inventory_next_claim(const struct inventory *inv, size_t *at,
+			  const struct inventory_claim **ret_claim)
+{
+	struct str key;
+	void *value;
+
+	if (!map_next(&inv->claims, at, &key, &value))
+		return false;
+	*ret_claim = value;
+	return true;
+}
+
+void inventory_claims_release(struct inventory *inv)
+{
+	struct str key;
+	size_t at = 0;
+	void *value;
+
+	while (map_next(&inv->claims, &at, &key, &value))
+		claim_free(inv, value);
+	map_release(&inv->claims);
+}
+
+/* --- amounts ------------------------------------------------------------------------ */
+
+struct quantity inventory_consumed(const struct inventory_device *d,
+				   const struct inventory_capacity *c)
+{
+	struct quantity q = quantity_of(0, c->value->format);
+
+	for (size_t i = 0; d->use && i < d->use->nconsumed; i++)
+		if (str_eq(d->use->consumed[i].name, c->name))
+			q = quantity_add(q, d->use->consumed[i].value);
+	return q;
+}
+
+struct quantity inventory_remaining(const struct inventory_device *d,
+				    const struct inventory_capacity *c)
+{
+	return quantity_sub(*c->value, inventory_consumed(d, c));
+}

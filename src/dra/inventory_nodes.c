@@ -1,0 +1,279 @@
+/*
+ * Which slices a node can reach. Slices that name one node are found under its name; all others
+ * are in one list that is kept in the order in which pools are handed out, so that a call
+ * looks at each once and sorts nothing that did not change.
+ *
+ * A pool that is whole and sound needs no second look. Otherwise a node decides: as upstream,
+ * a pool is complete for a node that sees as many slices as there should be, and only names of
+ * devices that the node sees can clash.
+ */
+#include "base/mem.h"
+#include "dra/inventory_store.h"
+
+/* Slices that name one node. */
+struct inventory_local {
+	struct str name;
+	inventory_slices slices; /* in order */
+	char text[];
+};
+
+/* --- the index ---------------------------------------------------------------------- */
+
+static int slice_order(const struct inventory_slice *a, const struct inventory_slice *b)
+{
+	int c = a->pool == b->pool ? 0 : str_cmp(a->pool->driver, b->pool->driver);
+
+	if (c == 0 && a->pool != b->pool)
+		c = str_cmp(a->pool->name, b->pool->name);
+	return c ? c : str_cmp(a->name, b->name);
+}
+
+static int by_order(const void *a, const void *b)
+{
+	return slice_order(*(struct inventory_slice *const *)a,
+			   *(struct inventory_slice *const *)b);
+}
+
+static void insert_sorted(inventory_slices *v, struct inventory_slice *slice)
+{
+	size_t at;
+
+	vec_push(v, slice);
+	for (at = v->n - 1; at > 0 && slice_order(v->v[at - 1], slice) > 0; at--)
+		v->v[at] = v->v[at - 1];
+	v->v[at] = slice;
+}
+
+static void add_local(struct inventory *inv, struct inventory_slice *slice)
+{
+	struct str name = slice->nodes.name;
+	struct inventory_local *local = map_get(&inv->nodes, name);
+
+	if (!local) {
+		local = xcalloc(1, sizeof(*local) + name.n);
+		memcpy(local->text, name.p, name.n);
+		local->name = str_of(local->text, name.n);
+		vec_init(&local->slices, SIZE_MAX);
+		map_put(&inv->nodes, local->name, local);
+	}
+	insert_sorted(&local->slices, slice);
+	slice->at = 0;
+}
+
+static void remove_local(struct inventory *inv, struct inventory_slice *slice)
+{
+	struct inventory_local *local = map_get(&inv->nodes, slice->nodes.name);
+	size_t at = 0;
+
+	while (local->slices.v[at] != slice)
+		at++;
+	vec_remove(&local->slices, at);
+	if (local->slices.n > 0)
+		return;
+	map_remove(&inv->nodes, local->name);
+	vec_release(&local->slices);
+	free(local);
+}
+
+void inventory_index_add(struct inventory *inv, struct inventory_slice *slice)
+{
+	if (slice->at != SIZE_MAX || slice->nodes.kind == INVENTORY_NODES_NONE)
+		return;
+	if (slice->nodes.kind == INVENTORY_NODES_NAME) {
+		add_local(inv, slice);
+		return;
+	}
+	vec_push(&inv->wide, slice);
+	slice->at = inv->wide.n - 1;
+	inv->wide_unsorted = true;
+}
+
+void inventory_index_remove(struct inventory *inv, struct inventory_slice *slice)
+{
+	if (slice->at == SIZE_MAX)
+		return;
+	if (slice->nodes.kind == INVENTORY_NODES_NAME) {
+		remove_local(inv, slice);
+	} else {
+		vec_remove_swap(&inv->wide, slice->at);
+		if (slice->at < inv->wide.n)
+			inv->wide.v[slice->at]->at = slice->at;
+		inv->wide_unsorted = true;
+	}
+	slice->at = SIZE_MAX;
+}
+
+static void sort_wide(struct inventory *inv)
+{
+	if (!inv->wide_unsorted)
+		return;
+	if (inv->wide.n > 0)
+		qsort(inv->wide.v, inv->wide.n, sizeof(*inv->wide.v), by_order);
+	for (size_t i = 0; i < inv->wide.n; i++)
+		inv->wide.v[i]->at = i;
+	inv->wide_unsorted = false;
+}
+
+void inventory_index_release(struct inventory *inv)
+{
+	struct str name;
+	size_t at = 0;
+	void *value;
+
+	while (map_next(&inv->nodes, &at, &name, &value)) {
+		struct inventory_local *local = value;
+
+		vec_release(&local->slices);
+		free(local);
+	}
+	map_release(&inv->nodes);
+	vec_release(&inv->wide);
+}
+
+size_t inventory_index_bytes(const struct inventory *inv)
+{
+	size_t bytes = inv->wide.cap * sizeof(*inv->wide.v);
+	struct str name;
+	size_t at = 0;
+	void *value;
+
+	while (map_next(&inv->nodes, &at, &name, &value)) {
+		const struct inventory_local *local = value;
+
+		bytes += sizeof(*local) + name.n + local->slices.cap * sizeof(*local->slices.v);
+	}
+	return bytes;
+}
+
+/* --- nodes -------------------------------------------------------------------------- */
+
+bool inventory_nodes_match(const struct inventory_nodes *nodes, const struct inventory_node *node)
+{
+	switch (nodes->kind) {
+	case INVENTORY_NODES_NAME:
+		return str_eq(nodes->name, node->name);
+	case INVENTORY_NODES_ALL:
+		return true;
+	case INVENTORY_NODES_SELECTOR:
+		return node_selector_matches(nodes->selector, node->name, node->labels);
+	default:
+		return false;
+	}
+}
+
+static bool slice_applies(const struct inventory_slice *s, const struct inventory_node *node)
+{
+	if (s->nodes.kind != INVENTORY_NODES_PER_DEVICE)
+		return inventory_nodes_match(&s->nodes, node);
+	for (size_t i = 0; i < s->ndevices; i++)
+		if (inventory_nodes_match(s->devices[i].nodes, node))
+			return true;
+	return false;
+}
+
+/* What applies to the node, in order: two sorted lists, merged. */
+static size_t gather(struct inventory *inv, const struct inventory_node *node, struct arena *a,
+		     struct inventory_slice ***ret_slices)
+{
+	const struct inventory_local *local = map_get(&inv->nodes, node->name);
+	size_t nlocal = local ? local->slices.n : 0, n = 0, i = 0, k = 0;
+	struct inventory_slice **out;
+
+	out = ARENA_ARRAY(a, struct inventory_slice *, nlocal + inv->wide.n);
+	while (i < nlocal || k < inv->wide.n) {
+		if (k == inv->wide.n ||
+		    (i < nlocal && slice_order(local->slices.v[i], inv->wide.v[k]) < 0))
+			out[n++] = local->slices.v[i++];
+		else if (slice_applies(inv->wide.v[k], node))
+			out[n++] = inv->wide.v[k++];
+		else
+			k++;
+	}
+	*ret_slices = out;
+	return n;
+}
+
+/* --- pools -------------------------------------------------------------------------- */
+
+static struct str fault_for(const struct inventory *inv, const struct inventory_pool *pool,
+			    struct inventory_slice **seen, size_t n, bool all_seen, struct arena *a)
+{
+	if (!inv->features.partitionable)
+		return inventory_pool_fault(seen, n, NULL, 0, a);
+	if (all_seen)
+		return inventory_pool_fault(seen, n, seen, n, a);
+	return inventory_pool_fault(seen, n, pool->slices, pool->nslices, a);
+}
+
+/* Fills in what the node makes of the pool, of which it sees these n slices. */
+static void judge(const struct inventory *inv, struct inventory_node_pool *np,
+		  struct inventory_slice **seen, size_t n, struct arena *a)
+{
+	const struct inventory_pool *pool = np->pool;
+	bool all_seen = (int64_t)n == seen[0]->expected;
+
+	if (!all_seen && (int64_t)pool->observed != seen[0]->expected) {
+		np->incomplete = true;
+		return;
+	}
+	if (pool->invalid || (int64_t)pool->observed != seen[0]->expected) {
+		np->invalid_reason = fault_for(inv, pool, seen, n, all_seen, a);
+		np->invalid = np->invalid_reason.n > 0;
+		if (np->invalid)
+			return;
+	}
+	np->slices = seen;
+	for (size_t i = 0; i < n; i++) {
+		np->binding |= seen[i]->binding;
+		/* Slices of counters have no devices to choose from. */
+		if (seen[i]->ndevices > 0)
+			seen[np->n++] = seen[i];
+	}
+}
+
+/* Those with binding conditions to the end; order is kept otherwise. */
+static void binding_last(struct inventory_node_pool *pools, size_t n, struct arena *a)
+{
+	struct inventory_node_pool *late = NULL;
+	size_t nlate = 0, kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!pools[i].binding) {
+			pools[kept++] = pools[i];
+			continue;
+		}
+		if (!late)
+			late = ARENA_ARRAY(a, struct inventory_node_pool, n);
+		late[nlate++] = pools[i];
+	}
+	for (size_t i = 0; i < nlate; i++)
+		pools[kept + i] = late[i];
+}
+
+size_t inventory_node_pools(struct inventory *inv, const struct inventory_node *node,
+			    struct arena *a, struct inventory_node_pool **ret_pools)
+{
+	struct inventory_node_pool *pools;
+	struct inventory_slice **slices;
+	size_t n, npools = 0;
+
+	inventory_settle(inv);
+	inventory_programs_trim(inv);
+	sort_wide(inv);
+	n = gather(inv, node, a, &slices);
+	for (size_t i = 0; i < n; i++)
+		npools += i == 0 || slices[i]->pool != slices[i - 1]->pool;
+	pools = ARENA_ARRAY(a, struct inventory_node_pool, npools);
+	npools = 0;
+	for (size_t i = 0, end; i < n; i = end) {
+		struct inventory_node_pool *np = &pools[npools++];
+
+		for (end = i + 1; end < n && slices[end]->pool == slices[i]->pool;)
+			end++;
+		*np = (struct inventory_node_pool){ .pool = slices[i]->pool };
+		judge(inv, np, &slices[i], end - i, a);
+	}
+	binding_last(pools, npools, a);
+	*ret_pools = pools;
+	return npools;
+}
