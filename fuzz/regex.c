@@ -1,7 +1,7 @@
 /*
  * A line with a pattern, and a text behind it. What compiles must match, or not, within the
- * bounds of both; the quoted pattern matches itself; and an anchored pattern matches no more
- * than the free one.
+ * bounds of both; the quoted pattern matches itself; an anchored pattern matches no more than the
+ * free one; and the program, its table and its search agree.
  */
 #include "base/limits.h"
 #include "base/regex.h"
@@ -13,6 +13,31 @@ static bool matches(struct arena *a, const char *fmt, struct str pattern, struct
 	const struct regex *re;
 
 	return regex_compile(a, whole, &re, NULL) == 0 && regex_matches(re, text);
+}
+
+/* All ways to match say the same, and what is found again and again moves on to the end. */
+static void check_ways(struct arena *a, const struct regex *re, struct str text)
+{
+	const struct regex *table = regex_tabulate(a, re);
+	bool matches = regex_matches(re, text);
+	size_t at = 0, start, end, again_start, again_end;
+
+	require(regex_matches(table, text) == matches);
+	require(regex_find(re, text, 0, &start, &end) == matches);
+	/* Each search may read all of the text. */
+	while (at <= text.n && text.n <= 256 && regex_find(re, text, at, &start, &end)) {
+		require(start >= at && end >= start && end <= text.n);
+		require(regex_find(table, text, at, &again_start, &again_end));
+		require(again_start == start && again_end == end);
+		if (start > at)
+			require(regex_find(re, text, start, &again_start, &again_end) &&
+				again_start == start && again_end == end);
+		if (end == text.n)
+			break;
+		at = end;
+		if (end == start)
+			(void)str_rune(text, &at);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -32,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(err.code == ERR_BAD_REQUEST && err.msg[0]);
 		return 0;
 	}
+	check_ways(&a, re, text);
 	/* Whose text ends at a NUL when it is put into another. */
 	if (str_chr(pattern, '\0') >= 0)
 		return 0;

@@ -19,4 +19,10 @@ bool check_wants_admin_access(const struct json *holder);
 bool check_admin_namespace(const struct validation *v);
 void check_report_admin_access(struct validation *v, const struct field_path *path);
 
+/*
+ * What the expression of a derived attribute costs at most; 0 when it is refused anyway, and no
+ * more than one above CEL_DEVICE_COST_MAX.
+ */
+uint64_t check_derived_attribute_cost(const struct validation *v, struct str text);
+
 #endif

@@ -265,7 +265,7 @@ static bool check_selectable(struct validation *v, const struct json *list, cons
 		field_errors_required(v->errs, &at, NULL);
 		return false;
 	}
-	found = check_crd_field_path(v->arena, schema, given, false, &why);
+	found = crd_field_path(v->arena, schema, given, false, NULL, &why);
 	if (!found) {
 		field_errors_addf(v->errs, FIELD_INVALID, &at, FIELD_STR(given),
 				  "is an invalid path: %s", why);
@@ -361,6 +361,16 @@ static bool any_status(const struct json *versions)
 	return false;
 }
 
+/* Whether the version had this schema before. */
+static bool is_stored(const struct json *old, const struct json *version)
+{
+	const struct json *before = json_find(json_getz(json_getz(old, "spec"), "versions"), "name",
+					      json_text_at(version, "name"));
+
+	return before && schema_of(before) && schema_of(version) &&
+	       json_equal(schema_of(before), schema_of(version));
+}
+
 /* What of a version is told of where: at the top, when it is common to all. */
 struct hoisted {
 	bool schema, subresources, columns, selectables;
@@ -378,7 +388,8 @@ static void check_parts(struct validation *v, const struct json *version,
 	bool status = top ? any_status(versions) : has_status(version);
 
 	if (hoisted->schema == top)
-		check_crd_validation(v, json_getz(version, "schema"), status, &schema);
+		check_crd_validation(v, json_getz(version, "schema"), status,
+				     is_stored(v->old, version), &schema);
 	if (hoisted->subresources == top)
 		check_subresources(v, json_getz(version, "subresources"), &subresources);
 	if (hoisted->columns == top)

@@ -10,9 +10,12 @@
 
 #include "api/crd_impl.h"
 
-/* The schema of a version, of which `path` is `..schema`; `status`: it has that subresource. */
+/*
+ * The schema of a version, of which `path` is `..schema`; `status`: it has that subresource;
+ * `stored`: it was stored as it is.
+ */
 void check_crd_validation(struct validation *v, const struct json *validation, bool status,
-			  const struct field_path *path);
+			  bool stored, const struct field_path *path);
 
 /*
  * Whether the schema is structural. False when it cannot even be read as one: *ret_why says
@@ -24,13 +27,6 @@ bool check_crd_structural(struct validation *v, const struct json *schema,
 /* Defaults must be valid, and have no fields that pruning would take. */
 void check_crd_defaults(struct validation *v, const struct crd_schema *schema,
 			const struct field_path *path);
-
-/*
- * The schema that a path such as `.spec.x` or `['a']` leads to; NULL with the reason, in
- * upstream's words. `brackets`: the second form is allowed.
- */
-const struct json *check_crd_field_path(struct arena *a, const struct json *schema, struct str path,
-					bool brackets, const char **ret_why);
 
 /* What a valid definition is warned of. */
 void check_crd_warn(struct validation *v);

@@ -7,6 +7,7 @@
  */
 #include "api/check_crd.h"
 
+#include "api/crd_rule.h"
 #include "base/limits.h"
 
 /* The way from an embedded object down to the default; on the stack. */
@@ -19,6 +20,7 @@ struct walk {
 	const struct crd_schema *root; /* the embedded object's schema */
 	const struct step *step; /* NULL: it itself */
 	bool inside_meta;
+	int64_t *budget; /* that rules in CEL may cost; below zero: used up */
 };
 
 static struct json *copy_of(struct validation *v, const struct json *value)
@@ -71,6 +73,21 @@ static struct str meta_faults(struct validation *v, const struct walk *w,
 	return arena_str(v->arena, buf_str(&text));
 }
 
+/* By the schema, then by its rules: as one that stays, and as one that comes. */
+static void check_value(struct validation *v, const struct crd_schema *s, int64_t *budget,
+			const struct field_path *path)
+{
+	size_t before = v->errs->n + v->errs->dropped;
+	int64_t coming = *budget;
+
+	crd_validate_value(v, s, s->initial, NULL, path);
+	if (v->errs->n + v->errs->dropped == before)
+		crd_rules_run(v, s, s->initial, s->initial, path, false, budget);
+	if (v->errs->n + v->errs->dropped == before)
+		crd_rules_run(v, s, s->initial, NULL, path, false, &coming);
+	*budget = MIN(*budget, coming);
+}
+
 static void check_meta_default(struct validation *v, const struct walk *w,
 			       const struct crd_schema *s, const struct field_path *path)
 {
@@ -80,11 +97,11 @@ static void check_meta_default(struct validation *v, const struct walk *w,
 		field_errors_addf(v->errs, FIELD_INVALID, path, validate_shown(v, s->initial),
 				  "must result in valid metadata: %.*s", STR_ARG(faults));
 	else
-		crd_validate_value(v, s, s->initial, NULL, path);
+		check_value(v, s, w->budget, path);
 }
 
 static void check_default(struct validation *v, const struct crd_schema *s, bool root,
-			  const struct field_path *path)
+			  int64_t *budget, const struct field_path *path)
 {
 	struct json *copy = copy_of(v, s->initial);
 	bool resource = root || s->embedded;
@@ -102,7 +119,7 @@ static void check_default(struct validation *v, const struct crd_schema *s, bool
 	before = v->errs->n + v->errs->dropped;
 	crd_validate_embedded(v, s, s->initial, resource, path);
 	if (v->errs->n + v->errs->dropped == before)
-		crd_validate_value(v, s, s->initial, NULL, path);
+		check_value(v, s, budget, path);
 }
 
 /* Not into additionalProperties: upstream does not look there, either. */
@@ -114,17 +131,19 @@ static void walk(struct validation *v, const struct crd_schema *s, struct walk w
 	struct field_path properties = field_path_name(path, "properties");
 	bool root = w.root == s;
 
+	if (*w.budget < 0)
+		return;
 	if (s->embedded)
-		w = (struct walk){ .root = s };
+		w = (struct walk){ .root = s, .budget = w.budget };
 	if (s->initial && w.inside_meta)
 		check_meta_default(v, &w, s, &initial);
 	else if (s->initial)
-		check_default(v, s, root, &initial);
+		check_default(v, s, root, w.budget, &initial);
 	if (!s->has_defaults)
 		return;
 	if (s->items) {
 		const struct step step = { w.step, STR_NULL };
-		struct walk below = { w.root, &step, w.inside_meta };
+		struct walk below = { w.root, &step, w.inside_meta, w.budget };
 
 		walk(v, s->items, below, &items);
 	}
@@ -132,7 +151,7 @@ static void walk(struct validation *v, const struct crd_schema *s, struct walk w
 		const struct crd_property *p = &s->properties[i];
 		struct field_path at = field_path_key(&properties, p->name);
 		const struct step step = { w.step, p->name };
-		struct walk below = { w.root, &step, w.inside_meta };
+		struct walk below = { w.root, &step, w.inside_meta, w.budget };
 
 		below.inside_meta |= (root || s->embedded) && crd_is_meta(p->name);
 		walk(v, p->schema, below, &at);
@@ -142,5 +161,7 @@ static void walk(struct validation *v, const struct crd_schema *s, struct walk w
 void check_crd_defaults(struct validation *v, const struct crd_schema *schema,
 			const struct field_path *path)
 {
-	walk(v, schema, (struct walk){ .root = schema }, path);
+	int64_t budget = CRD_RULES_COST_MAX;
+
+	walk(v, schema, (struct walk){ .root = schema, .budget = &budget }, path);
 }

@@ -6,6 +6,7 @@
  */
 #include "api/check_crd.h"
 
+#include "api/check_crd_rules.h"
 #include "base/limits.h"
 #include "base/map.h"
 
@@ -13,6 +14,7 @@ struct context {
 	const char *no_defaults; /* why defaults are forbidden here; NULL: they are not */
 	bool inside_meta; /* apiVersion, kind or metadata of a resource, and below */
 	bool root;
+	struct check_crd_scope rules;
 };
 
 static void check_node(struct validation *v, const struct json *schema, struct context context,
@@ -264,173 +266,6 @@ static void check_list_type(struct validation *v, const struct json *schema,
 	check_key_presence(v, schema, path);
 }
 
-/* --- rules in CEL ----------------------------------------------------------------- */
-
-static struct str trimmed(struct str s)
-{
-	while (s.n && strchr(" \t\n\v\f\r", s.p[0]))
-		s = str_skip(s, 1);
-	while (s.n && strchr(" \t\n\v\f\r", s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
-
-static bool has_line_break(struct str s)
-{
-	return str_chr(s, '\n') >= 0 || str_chr(s, '\r') >= 0;
-}
-
-static void check_rule_text(struct validation *v, const struct json *rule,
-			    const struct field_path *path)
-{
-	struct field_path rule_at = field_path_name(path, "rule");
-	struct field_path message_at = field_path_name(path, "message");
-	struct field_path expression_at = field_path_name(path, "messageExpression");
-	struct str text = trimmed(json_text_at(rule, "rule")),
-		   given = json_text_at(rule, "message");
-	struct str message = trimmed(given), expression = json_text_at(rule, "messageExpression");
-
-	if (text.n == 0)
-		field_errors_required(v->errs, &rule_at, "rule is not specified");
-	else if (given.n && message.n == 0)
-		field_errors_invalid(v->errs, &message_at, FIELD_STR(given),
-				     "must be non-empty if specified");
-	else if (has_line_break(message))
-		field_errors_invalid(v->errs, &message_at, FIELD_STR(given),
-				     "must not contain line breaks");
-	else if (has_line_break(text) && message.n == 0)
-		field_errors_required(v->errs, &message_at,
-				      "message must be specified if rule contains line breaks");
-	if (expression.n && trimmed(expression).n == 0)
-		field_errors_required(v->errs, &expression_at,
-				      "messageExpression must be non-empty if specified");
-}
-
-static void check_rule(struct validation *v, const struct json *schema, const struct json *rule,
-		       const struct field_path *path)
-{
-	static const struct str reasons[] = { STR("FieldValueDuplicate"),
-					      STR("FieldValueForbidden"), STR("FieldValueInvalid"),
-					      STR("FieldValueRequired") };
-	struct field_path reason_at = field_path_name(path, "reason");
-	struct field_path field_at = field_path_name(path, "fieldPath");
-	struct str reason = json_text_at(rule, "reason"), field = json_text_at(rule, "fieldPath");
-	bool known = !reason.p;
-	const char *why;
-
-	check_rule_text(v, rule, path);
-	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-		known |= str_eq(reason, reasons[i]);
-	if (!known)
-		field_errors_not_supported(v->errs, &reason_at, FIELD_STR(reason), reasons,
-					   ARRAY_SIZE(reasons));
-	if (field.n && trimmed(field).n == 0)
-		field_errors_invalid(v->errs, &field_at, FIELD_STR(field),
-				     "must be non-empty if specified");
-	if (has_line_break(field))
-		field_errors_invalid(v->errs, &field_at, FIELD_STR(field),
-				     "must not contain line breaks");
-	if (field.n && !check_crd_field_path(v->arena, schema, field, true, &why))
-		field_errors_invalid(v->errs, &field_at, FIELD_STR(field), "must be a valid path");
-}
-
-static void check_rules(struct validation *v, const struct json *schema,
-			const struct field_path *path)
-{
-	struct field_path list = field_path_name(path, "x-kubernetes-validations");
-	size_t i = 0;
-
-	JSON_FOREACH (rule, json_getz(schema, "x-kubernetes-validations")) {
-		struct field_path at = field_path_index(&list, i++);
-
-		check_rule(v, schema, rule, &at);
-	}
-}
-
-/* --- paths to fields -------------------------------------------------------------- */
-
-/* The next piece: '.', '[', ']', a quoted text, or what lies between those. */
-static struct str next_token(struct str *rest)
-{
-	struct str token;
-	size_t n = 1;
-
-	if (!strchr(".[]", rest->p[0])) {
-		bool quoted = rest->p[0] == '\'';
-
-		while (n < rest->n && (quoted || !strchr(".[]", rest->p[n]))) {
-			n++;
-			if (quoted && rest->p[n - 1] == '\'' && rest->p[n - 2] != '\\')
-				break;
-		}
-	}
-	token = str_of(rest->p, n);
-	*rest = str_skip(*rest, n);
-	return token;
-}
-
-static struct str unquoted(struct arena *a, struct str token)
-{
-	char *text = arena_alloc(a, token.n);
-	size_t n = 0;
-
-	for (size_t i = 1; i + 1 < token.n; i++) {
-		if (token.p[i] == '\\' && i + 2 < token.n)
-			i++;
-		text[n++] = token.p[i];
-	}
-	return str_of(text, n);
-}
-
-static const struct json *step_down(const struct json *schema, struct str name,
-				    const char **ret_why)
-{
-	const struct json *properties = json_getz(schema, "properties");
-	const struct json *additional = json_getz(schema, "additionalProperties");
-	const struct json *found = NULL;
-
-	if (json_count(properties))
-		found = json_get(properties, name);
-	else if (json_is(additional, JSON_OBJECT))
-		found = additional;
-	if (!found)
-		*ret_why = "does not refer to a valid field";
-	return found;
-}
-
-const struct json *check_crd_field_path(struct arena *a, const struct json *schema, struct str path,
-					bool brackets, const char **ret_why)
-{
-	struct str rest = path, token;
-	bool bracket;
-
-	while (schema && rest.n) {
-		token = next_token(&rest);
-		bracket = str_eqz(token, "[");
-		if (!bracket && !str_eqz(token, ".")) {
-			*ret_why = arena_printf(a, "expected [ or . but got: %.*s", STR_ARG(token));
-			return NULL;
-		}
-		if (bracket && !brackets) {
-			*ret_why = "array notation is not allowed";
-			return NULL;
-		}
-		if (rest.n == 0) {
-			*ret_why = "unexpected end of JSON path";
-			return NULL;
-		}
-		token = next_token(&rest);
-		if (bracket && (token.n < 2 || token.p[0] != '\'' || token.p[token.n - 1] != '\'' ||
-				!str_starts(rest, STR("]")))) {
-			*ret_why = "expected single quoted string";
-			return NULL;
-		}
-		schema = step_down(schema, bracket ? unquoted(a, token) : token, ret_why);
-		rest = str_skip(rest, bracket);
-	}
-	return schema;
-}
-
 /* --- the tree --------------------------------------------------------------------- */
 
 static void check_properties(struct validation *v, const struct json *schema,
@@ -441,9 +276,12 @@ static void check_properties(struct validation *v, const struct json *schema,
 
 	JSON_FOREACH (property, json_getz(schema, "properties")) {
 		struct field_path at = field_path_key(&properties, json_key(property));
+		const struct crd_schema *node = context.rules.node;
 		struct context below = context;
 
 		below.root = false;
+		below.rules = check_crd_below(&context.rules, schema,
+					      node ? crd_property(node, json_key(property)) : NULL);
 		if (resource && crd_is_meta(json_key(property))) {
 			below.inside_meta = true;
 			if (context.root)
@@ -469,6 +307,8 @@ static void check_additional(struct validation *v, const struct json *schema,
 	if (context.inside_meta)
 		context.no_defaults = "inside additionalProperties applying to object metadata";
 	context.root = false;
+	context.rules = check_crd_below(&context.rules, schema,
+					context.rules.node ? context.rules.node->additional : NULL);
 	if (additional->type == JSON_OBJECT)
 		check_node(v, additional, context, &at);
 }
@@ -480,6 +320,7 @@ static void check_branches(struct validation *v, const struct json *schema, stru
 	struct field_path not = field_path_name(path, "not");
 
 	context.root = false;
+	context.rules.node = NULL;
 	if (json_is(json_getz(schema, "not"), JSON_OBJECT))
 		check_node(v, json_getz(schema, "not"), context, &not );
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
@@ -494,12 +335,33 @@ static void check_branches(struct validation *v, const struct json *schema, stru
 	}
 }
 
+static void check_items(struct validation *v, const struct json *schema, struct context context,
+			const struct field_path *path)
+{
+	struct field_path at = field_path_name(path, "items");
+
+	context.root = false;
+	/* Only elements with keys have a counterpart in what is stored. */
+	if (!str_eqz(json_text_at(schema, "x-kubernetes-list-type"), "map") &&
+	    !context.rules.uncorrelatable)
+		context.rules.uncorrelatable = path;
+	context.rules = check_crd_below(&context.rules, schema,
+					context.rules.node ? context.rules.node->items : NULL);
+	if (json_is(json_getz(schema, "items"), JSON_OBJECT))
+		check_node(v, json_getz(schema, "items"), context, &at);
+}
+
+static size_t count_faults(const struct validation *v)
+{
+	return v->errs->n + v->errs->dropped;
+}
+
 static void check_node(struct validation *v, const struct json *schema, struct context context,
 		       const struct field_path *path)
 {
 	struct field_path unique = field_path_name(path, "uniqueItems");
-	struct field_path items = field_path_name(path, "items");
 	struct field_path preserve = field_path_name(path, "x-kubernetes-preserve-unknown-fields");
+	size_t before = count_faults(v);
 	bool value;
 
 	check_standard(v, schema, &context, path);
@@ -510,15 +372,15 @@ static void check_node(struct validation *v, const struct json *schema, struct c
 	check_additional(v, schema, context, path);
 	check_properties(v, schema, context, path);
 	check_branches(v, schema, context, path);
-	context.root = false;
-	if (json_is(json_getz(schema, "items"), JSON_OBJECT))
-		check_node(v, json_getz(schema, "items"), context, &items);
+	check_items(v, schema, context, path);
 	if (json_bool(json_getz(schema, "x-kubernetes-preserve-unknown-fields"), &value) && !value)
 		field_errors_invalid(v->errs, &preserve, FIELD_BOOL(false),
 				     "must be true or undefined");
 	check_map_type(v, schema, path);
 	check_list_type(v, schema, path);
-	check_rules(v, schema, path);
+	check_crd_rule_forms(v, schema, path);
+	if (count_faults(v) == before)
+		check_crd_rules(v, schema, &context.rules, path);
 }
 
 /* --- the schema of a version ------------------------------------------------------ */
@@ -576,27 +438,64 @@ static void check_root(struct validation *v, const struct json *schema,
 	}
 }
 
-static void check_structure(struct validation *v, const struct json *schema,
-			    const struct field_path *path, const char **ret_why)
+/* The schema, compiled; NULL when it is at fault. */
+static const struct crd_schema *check_structure(struct validation *v, const struct json *schema,
+						const struct field_path *path, const char **ret_why)
 {
 	const struct crd_schema *compiled;
+	size_t before = count_faults(v);
 	struct error err;
 
 	if (!check_crd_structural(v, schema, path, ret_why))
-		return;
-	if (crd_schema_compile(v->arena, schema, &compiled, &err) < 0)
+		return NULL;
+	if (crd_schema_compile(v->arena, schema, &compiled, &err) < 0) {
 		field_errors_invalid(v->errs, path, FIELD_STR(STR("")), err.msg);
-	else
-		check_crd_defaults(v, compiled, path);
+		return NULL;
+	}
+	check_crd_defaults(v, compiled, path);
+	return count_faults(v) == before ? compiled : NULL;
+}
+
+static void add_all(struct field_errors *into, const struct field_errors *from)
+{
+	into->dropped += from->dropped;
+	for (const struct field_error *e = from->first; e; e = e->next) {
+		struct field_path at = { NULL, e->path, 0, FIELD_PATH_NAME };
+
+		field_errors_add(into, e->type, &at,
+				 e->value.p ? FIELD_JSON(e->value) : FIELD_OMITTED, e->detail);
+	}
+}
+
+/* The tree, and behind what is wrong with it its rules in CEL. */
+static void check_tree(struct validation *v, const struct json *schema,
+		       const struct crd_schema *compiled, bool stored,
+		       const struct field_path *path)
+{
+	struct check_crd_costs costs = { 0 };
+	struct field_errors errs;
+	struct context context = { .root = true,
+				   .rules = { .node = compiled,
+					      .cardinality = 1,
+					      .bounded = true,
+					      .stored = stored,
+					      .costs = &costs,
+					      .errs = &errs } };
+
+	field_errors_init(&errs, v->arena);
+	check_node(v, schema, context, path);
+	add_all(v->errs, &errs);
+	check_crd_costs(v, &costs, path);
 }
 
 void check_crd_validation(struct validation *v, const struct json *validation, bool status,
-			  const struct field_path *path)
+			  bool stored, const struct field_path *path)
 {
 	const struct json *schema = json_getz(validation, "openAPIV3Schema");
 	struct field_path at = field_path_name(path, "openAPIV3Schema");
 	struct field_path nullable = field_path_name(&at, "nullable");
-	size_t before = v->errs->n + v->errs->dropped;
+	const struct crd_schema *compiled;
+	size_t before = count_faults(v);
 	const char *why = NULL;
 
 	if (!json_is(schema, JSON_OBJECT))
@@ -605,8 +504,8 @@ void check_crd_validation(struct validation *v, const struct json *validation, b
 		check_root(v, schema, &at);
 	if (json_true_at(schema, "nullable"))
 		field_errors_forbidden(v->errs, &nullable, "nullable cannot be true at the root");
-	check_structure(v, schema, &at, &why);
-	check_node(v, schema, (struct context){ .root = true }, &at);
-	if (why && v->errs->n + v->errs->dropped == before)
+	compiled = check_structure(v, schema, &at, &why);
+	check_tree(v, schema, compiled, stored, &at);
+	if (why && count_faults(v) == before)
 		field_errors_invalid(v->errs, &at, FIELD_STR(STR("")), why);
 }

@@ -8,6 +8,7 @@
 #include "api/check_claim.h"
 #include "api/checks.h"
 #include "api/names.h"
+#include "cel/device.h"
 
 static const char bad_reference[] =
 	"must be the name of a request in the claim or the name of a request and a subrequest "
@@ -171,6 +172,32 @@ static void check_derived(struct validation *v, const struct json *claim,
 	}
 }
 
+/* Those of a whole claim may cost as much as one alone. Few claims have more than one. */
+static uint64_t derived_cost(const struct validation *v, const struct json *request)
+{
+	uint64_t cost = 0;
+
+	JSON_FOREACH (attribute, json_getz(request, "derivedAttributes"))
+		cost += check_derived_attribute_cost(v, json_text_at(attribute, "expression"));
+	return cost;
+}
+
+static void check_derived_total(struct validation *v, const struct json *requests,
+				const struct field_path *path)
+{
+	uint64_t cost = 0;
+
+	JSON_FOREACH (request, requests) {
+		cost += derived_cost(v, json_getz(request, "exactly"));
+		JSON_FOREACH (sub, json_getz(request, "firstAvailable"))
+			cost += derived_cost(v, sub);
+	}
+	if (cost > CEL_DEVICE_COST_MAX)
+		field_errors_forbidden(v->errs, path,
+				       "too complex, total cost of derived attribute CEL "
+				       "expressions in the claim exceeds cost limit");
+}
+
 static void check_request_derived(struct validation *v, const struct json *claim,
 				  const struct json *request, const struct field_path *path)
 {
@@ -201,6 +228,7 @@ void check_device_claim(struct validation *v, const struct json *claim,
 
 		check_request_derived(v, claim, request, &at);
 	}
+	check_derived_total(v, requests, path);
 	i = 0;
 	JSON_FOREACH (constraint, json_getz(claim, "constraints")) {
 		struct field_path at = field_path_index(&constraint_list, i++);

@@ -12,7 +12,7 @@ static void slices_are_judged_as_upstream_does(void **state)
 static void claims_are_judged_as_upstream_does(void **state)
 {
 	(void)state;
-	assert_in_range(run_cases("resource_claim.cases"), 90, 1000);
+	assert_in_range(run_cases("resource_claim.cases"), 100, 1000);
 }
 
 static void the_status_of_claims_is_judged_as_upstream_does(void **state)
@@ -24,7 +24,7 @@ static void the_status_of_claims_is_judged_as_upstream_does(void **state)
 static void the_other_kinds_are_judged_as_upstream_does(void **state)
 {
 	(void)state;
-	assert_in_range(run_cases("resource_other.cases"), 70, 1000);
+	assert_in_range(run_cases("resource_other.cases"), 90, 1000);
 }
 
 static void upper_case_drivers_are_warned_of(void **state)

@@ -28,6 +28,7 @@ enum crd_type {
 
 enum crd_list { CRD_LIST_ATOMIC, CRD_LIST_SET, CRD_LIST_MAP };
 
+struct crd_cel;
 struct crd_format;
 struct crd_rules;
 
@@ -53,6 +54,12 @@ struct crd_schema {
 	const struct str *keys; /* of CRD_LIST_MAP; ends with p NULL */
 	const struct crd_rules *rules; /* or NULL */
 	const struct json *validations; /* x-kubernetes-validations; or NULL */
+	/*
+	 * Of a resource, the root or an embedded one, as rules in CEL see it: with apiVersion, kind
+	 * and the names of metadata. NULL: as it is. Only where there are rules.
+	 */
+	const struct crd_schema *resource;
+	const struct crd_cel *cel; /* type and rules in CEL (crd_rule.h); NULL: no rules anywhere */
 };
 
 struct crd_schemas {
@@ -128,6 +135,14 @@ struct str crd_type_names(const struct crd_schema *s);
 /* The text of a list's elements, ended by p NULL; NULL when it has none. The text is borrowed. */
 const struct str *crd_texts(struct arena *a, const struct json *list);
 
+/*
+ * The JSONSchemaProps that a path such as `.spec.x` or `['a']` leads to from another one; NULL
+ * with the reason, in upstream's words. `brackets`: the second form is allowed. `normal` is
+ * NULL, or gets the path as faults show it: `spec.x`, `labels[a]`.
+ */
+const struct json *crd_field_path(struct arena *a, const struct json *schema, struct str path,
+				  bool brackets, struct buf *normal, const char **ret_why);
+
 /* Whether the name is apiVersion, kind or metadata. */
 bool crd_is_meta(struct str name);
 
@@ -178,11 +193,11 @@ void crd_validate_embedded(struct validation *v, const struct crd_schema *s,
 			   const struct json *value, bool root, const struct field_path *path);
 
 /*
- * The place for x-kubernetes-validations, called last: rules are stored and not evaluated, but
- * faults that would keep them from being evaluated are told as upstream tells them.
+ * x-kubernetes-validations of the schema and all below it, called last: faults of structure
+ * keep rules from being evaluated, which is told. See crd_rule.h.
  */
 void crd_validate_rules(struct validation *v, const struct crd_schema *s, const struct json *value,
-			const struct json *old, const struct field_path *base);
+			const struct json *old);
 
 /* --- formats (crd_format.c) ------------------------------------------------------- */
 

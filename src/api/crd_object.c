@@ -254,31 +254,6 @@ void crd_validate_embedded(struct validation *v, const struct crd_schema *s,
 	}
 }
 
-/* --- rules in CEL ----------------------------------------------------------------- */
-
-/* Faults of structure, because of which a rule's expression could not be evaluated. */
-static bool blocks_rules(const struct field_errors *errs)
-{
-	for (const struct field_error *e = errs->first; e; e = e->next)
-		if (e->type == FIELD_NOT_SUPPORTED || e->type == FIELD_REQUIRED ||
-		    e->type == FIELD_TOO_LONG || e->type == FIELD_TOO_MANY ||
-		    e->type == FIELD_TYPE_INVALID)
-			return true;
-	return false;
-}
-
-void crd_validate_rules(struct validation *v, const struct crd_schema *s, const struct json *value,
-			const struct json *old, const struct field_path *base)
-{
-	if (!s->validations && !s->has_validations)
-		return;
-	if (blocks_rules(v->errs))
-		field_errors_invalid(v->errs, NULL, validate_shown(v, NULL),
-				     "some validation rules were not checked because the object "
-				     "was invalid; correct the existing errors to complete "
-				     "validation");
-}
-
 /* --- scale ------------------------------------------------------------------------ */
 
 static const struct json *value_at(const struct json *object, struct str path)
@@ -378,7 +353,7 @@ void crd_validate(struct validation *v)
 	check_scale(v, false);
 	crd_validate_embedded(v, s, v->object, false, NULL);
 	check_lists(v, s);
-	crd_validate_rules(v, s, v->object, v->old, NULL);
+	crd_validate_rules(v, s, v->object, v->old);
 }
 
 void crd_validate_status(struct validation *v)
@@ -394,5 +369,5 @@ void crd_validate_status(struct validation *v)
 		crd_validate_value(v, version->status, status, json_getz(v->old, "status"), &at);
 	check_scale(v, true);
 	check_lists(v, version->schema);
-	crd_validate_rules(v, version->schema, v->object, v->old, NULL);
+	crd_validate_rules(v, version->schema, v->object, v->old);
 }

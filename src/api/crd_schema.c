@@ -5,6 +5,7 @@
  */
 #include "api/crd_impl.h"
 
+#include "api/crd_rule.h"
 #include "base/limits.h"
 
 enum { FEW_PROPERTIES = 8 }; /* so few are compared one by one */
@@ -13,6 +14,8 @@ struct compiling {
 	struct arena *arena;
 	unsigned depth;
 	struct error *err;
+	bool rules_in_cel; /* there are some: types are needed */
+	unsigned nodes; /* so far */
 };
 
 static int compile(struct compiling *c, const struct json *props,
@@ -157,8 +160,10 @@ static int compile_pattern(struct compiling *c, const struct json *props, struct
 static int compile_junctors(struct compiling *c, const struct json *props, struct crd_rules *rules)
 {
 	const struct json *not = json_getz(props, "not");
+	bool outer = c->rules_in_cel;
 	int r;
 
+	c->rules_in_cel = false; /* types and rules are not for branches */
 	r = compile_list(c, json_getz(props, "allOf"), &rules->all_of);
 	if (r == 0)
 		r = compile_list(c, json_getz(props, "anyOf"), &rules->any_of);
@@ -166,6 +171,7 @@ static int compile_junctors(struct compiling *c, const struct json *props, struc
 		r = compile_list(c, json_getz(props, "oneOf"), &rules->one_of);
 	if (r == 0 && json_is(not, JSON_OBJECT))
 		r = compile(c, not, &rules->not );
+	c->rules_in_cel = outer;
 	return r;
 }
 
@@ -329,15 +335,36 @@ static int compile(struct compiling *c, const struct json *props,
 	if (r == 0)
 		r = compile_rules(c, props, s);
 	c->depth--;
-	if (r == 0)
-		*ret_schema = s;
-	return r;
+	if (r < 0)
+		return r;
+	if (c->rules_in_cel)
+		crd_cel_build(c->arena, s, props, c->depth == 0, c->nodes++);
+	*ret_schema = s;
+	return 0;
+}
+
+/* Whether x-kubernetes-validations are anywhere but in branches. */
+static bool has_rules_in_cel(const struct json *props, unsigned depth)
+{
+	static const char *const single[] = { "items", "additionalProperties" };
+
+	if (!json_is(props, JSON_OBJECT) || depth >= CRD_SCHEMA_DEPTH_MAX)
+		return false;
+	if (json_count(json_getz(props, "x-kubernetes-validations")))
+		return true;
+	JSON_FOREACH (property, json_getz(props, "properties"))
+		if (has_rules_in_cel(property, depth + 1))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(single); i++)
+		if (has_rules_in_cel(json_getz(props, single[i]), depth + 1))
+			return true;
+	return false;
 }
 
 int crd_schema_compile(struct arena *a, const struct json *props,
 		       const struct crd_schema **ret_schema, struct error *err)
 {
-	struct compiling c = { .arena = a, .err = err };
+	struct compiling c = { .arena = a, .err = err, .rules_in_cel = has_rules_in_cel(props, 0) };
 	int r;
 
 	r = compile(&c, props, ret_schema);

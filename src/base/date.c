@@ -55,7 +55,14 @@ static bool is_time(struct str s)
 
 bool date_time_is_valid(struct str s)
 {
+	struct str time = str_skip(s, 11);
+
 	if (s.n < 12 || (s.p[10] != 'T' && s.p[10] != 't'))
 		return false;
-	return date_is_valid(str_of(s.p, 10)) && is_time(str_skip(s, 11));
+	/* strfmt splits at every T and looks at the first two pieces. */
+	for (size_t i = 0; i < time.n; i++) {
+		if (time.p[i] == 'T' || time.p[i] == 't')
+			time.n = i;
+	}
+	return date_is_valid(str_of(s.p, 10)) && is_time(time);
 }

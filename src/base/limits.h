@@ -168,6 +168,7 @@
 #define CEL_COMPARISONS_MAX 20000000UL
 /* A file of the time zone database; the largest there is has some 4 KiB. */
 #define ZONE_FILE_MAX (64UL * KIB)
+#define ZONE_NAME_MAX 128
 
 /* Search of the device allocator: devices tried for the claims of one pod on one node. */
 #define ALLOCATE_STEPS_MAX 1000000

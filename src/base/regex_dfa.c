@@ -27,11 +27,12 @@ struct regex_dfa {
 	const uint8_t *columns; /* .. it is this */
 	size_t nlows;
 	size_t width; /* columns */
-	const uint8_t *next; /* by state and column */
+	/* By state and column: where the next state's row begins. */
+	const uint16_t *next;
 	bool at_end[STATES_MAX]; /* whether the text matches when it ends here */
 };
 
-_Static_assert(STATES_MAX <= 256, "states are bytes");
+_Static_assert(REGEX_DFA_MAX <= UINT16_MAX, "rows have 16 bits");
 
 /* --- columns ------------------------------------------------------------------------ */
 
@@ -153,6 +154,7 @@ struct builder {
 	struct columns columns;
 	struct set *states; /* STATES_MAX; the first two are none */
 	size_t n;
+	struct set kept; /* places that tell states apart: characters, and "$" */
 	uint32_t *stack;
 };
 
@@ -191,20 +193,22 @@ static bool reach(struct builder *b, struct set *set, uint32_t place, bool first
 }
 
 /* The state with these places, new if need be; SIZE_MAX: there are too many. */
-static size_t state_of(struct builder *b, const struct set *set)
+static size_t state_of(struct builder *b, struct set set)
 {
-	static const struct set empty;
 	size_t i = FIRST + 1;
+	uint64_t any = 0;
 
-	if (memcmp(set, &empty, sizeof(empty)) == 0)
+	for (size_t k = 0; k < ARRAY_SIZE(set.bits); k++)
+		any |= set.bits[k] &= b->kept.bits[k];
+	if (!any)
 		return DEAD;
-	while (i < b->n && memcmp(&b->states[i], set, sizeof(*set)) != 0)
+	while (i < b->n && memcmp(&b->states[i], &set, sizeof(set)) != 0)
 		i++;
 	if (i < b->n)
 		return i;
 	if (i == STATES_MAX || (i + 1) * b->columns.n > REGEX_DFA_MAX)
 		return SIZE_MAX;
-	b->states[b->n++] = *set;
+	b->states[b->n++] = set;
 	return i;
 }
 
@@ -224,7 +228,7 @@ static size_t step(struct builder *b, size_t state, size_t column)
 	}
 	if (reach(b, &then, b->re->start, false, false))
 		return MATCH;
-	return state_of(b, &then);
+	return state_of(b, then);
 }
 
 /* Whether the text matches when it ends in this state. */
@@ -235,15 +239,15 @@ static bool ends(struct builder *b, size_t state)
 	for (uint32_t i = 0; i < b->re->n; i++) {
 		const struct regex_inst *inst = &b->re->program[i];
 
-		if (inst->op == REGEX_INST_ASSERT && set_has(&b->states[state], i) &&
-		    reach(b, &at_end, i, state == FIRST, true))
+		if (inst->op == REGEX_INST_ASSERT && inst->assertion == REGEX_END_TEXT &&
+		    set_has(&b->states[state], i) && reach(b, &at_end, i, state == FIRST, true))
 			return true;
 	}
 	return false;
 }
 
 /* False: there are too many states. */
-static bool make_states(struct builder *b, struct regex_dfa *dfa, uint8_t *next)
+static bool make_states(struct builder *b, struct regex_dfa *dfa, uint16_t *next)
 {
 	size_t width = b->columns.n, to;
 
@@ -251,7 +255,8 @@ static bool make_states(struct builder *b, struct regex_dfa *dfa, uint8_t *next)
 	dfa->at_end[MATCH] = true;
 	if (reach(b, &b->states[FIRST], b->re->start, true, false)) {
 		/* Matches whatever comes. */
-		memset(next + FIRST * width, MATCH, width);
+		for (size_t column = 0; column < width; column++)
+			next[FIRST * width + column] = (uint16_t)(MATCH * width);
 		dfa->at_end[FIRST] = true;
 		return true;
 	}
@@ -261,46 +266,53 @@ static bool make_states(struct builder *b, struct regex_dfa *dfa, uint8_t *next)
 			to = step(b, state, column);
 			if (to == SIZE_MAX)
 				return false;
-			next[state * width + column] = (uint8_t)to;
+			next[state * width + column] = (uint16_t)(to * width);
 		}
 	}
 	return true;
 }
 
-/* Whether a program has only what a table can do, and its classes. */
-static bool take_classes(struct columns *c, const struct regex *re)
+/* Whether a program has only what a table can do; its classes, and the places that count. */
+static bool take_program(struct builder *b, const struct regex *re)
 {
+	if (re->n > PLACES_MAX)
+		return false;
 	for (uint32_t i = 0; i < re->n; i++) {
 		const struct regex_inst *inst = &re->program[i];
 
-		if (inst->op == REGEX_INST_CHAR && class_index(c, inst->class) == CLASSES_MAX)
+		if (inst->op == REGEX_INST_CHAR &&
+		    class_index(&b->columns, inst->class) == CLASSES_MAX)
 			return false;
+		if (inst->op == REGEX_INST_CHAR || inst->op == REGEX_INST_ASSERT)
+			b->kept.bits[i / 64] |= (uint64_t)1 << (i % 64);
+		if (inst->op == REGEX_INST_ASSERT && inst->assertion == REGEX_BEGIN_TEXT)
+			b->kept.bits[i / 64] &= ~((uint64_t)1 << (i % 64));
 		if (inst->op == REGEX_INST_ASSERT && inst->assertion != REGEX_BEGIN_TEXT &&
 		    inst->assertion != REGEX_END_TEXT)
 			return false;
 	}
-	return re->n <= PLACES_MAX;
+	return true;
 }
 
 const struct regex_dfa *regex_dfa_new(struct arena *a, const struct regex *re)
 {
 	CLEANUP(arena_release) struct arena work;
 	struct regex_dfa *dfa = ARENA_NEW(a, struct regex_dfa);
-	uint8_t *next, *copy;
+	uint16_t *next, *copy;
 	struct builder *b;
 
 	arena_init(&work, SIZE_MAX);
 	b = ARENA_NEW(&work, struct builder);
 	b->re = re;
-	if (!take_classes(&b->columns, re) || !make_columns(a, &b->columns, dfa))
+	if (!take_program(b, re) || !make_columns(a, &b->columns, dfa))
 		return NULL;
 	b->states = ARENA_ARRAY(&work, struct set, STATES_MAX);
 	b->stack = ARENA_ARRAY(&work, uint32_t, 2 * (size_t)re->n + 2);
-	next = ARENA_ARRAY(&work, uint8_t, STATES_MAX * b->columns.n);
+	next = ARENA_ARRAY(&work, uint16_t, (size_t)STATES_MAX * COLUMNS_MAX);
 	if (!make_states(b, dfa, next))
 		return NULL;
-	copy = arena_alloc(a, b->n * b->columns.n);
-	memcpy(copy, next, b->n * b->columns.n);
+	copy = arena_alloc(a, b->n * b->columns.n * sizeof(*copy));
+	memcpy(copy, next, b->n * b->columns.n * sizeof(*copy));
 	dfa->next = copy;
 	return dfa;
 }
@@ -325,10 +337,10 @@ static size_t find_column(const struct regex_dfa *dfa, uint32_t rune)
 
 bool regex_dfa_matches(const struct regex_dfa *dfa, struct str text)
 {
-	const uint8_t *next = dfa->next;
-	size_t width = dfa->width, state = FIRST, at = 0;
+	const uint16_t *next = dfa->next;
+	size_t width = dfa->width, row = FIRST * width, at = 0;
 
-	while (at < text.n && state > MATCH) {
+	while (at < text.n && row > MATCH * width) {
 		unsigned char c = (unsigned char)text.p[at];
 		size_t column;
 
@@ -338,7 +350,7 @@ bool regex_dfa_matches(const struct regex_dfa *dfa, struct str text)
 		} else {
 			column = find_column(dfa, str_rune(text, &at));
 		}
-		state = next[state * width + column];
+		row = next[row + column];
 	}
-	return state == MATCH || (state > MATCH && dfa->at_end[state]);
+	return dfa->at_end[row / width];
 }

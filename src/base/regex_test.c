@@ -14,16 +14,24 @@ struct match_case {
 	bool matches;
 };
 
+/* By the program, which the table and the search have to agree with. */
 static bool matches(const char *pattern, struct str text)
 {
 	CLEANUP(arena_release) struct arena a;
 	const struct regex *re;
 	struct error err;
+	size_t start, end;
+	bool matches;
 
 	arena_init(&a, 64 * MIB);
 	if (regex_compile(&a, str_from(pattern), &re, &err) < 0)
 		fail_msg("%s: %s", pattern, err.msg);
-	return regex_matches(re, text);
+	matches = regex_matches(re, text);
+	if (regex_matches(regex_tabulate(&a, re), text) != matches)
+		fail_msg("`%s` on `%.*s`: the table differs", pattern, STR_ARG(text));
+	if (regex_find(re, text, 0, &start, &end) != matches)
+		fail_msg("`%s` on `%.*s`: the search differs", pattern, STR_ARG(text));
+	return matches;
 }
 
 static void check_all(const struct match_case *cases, size_t n)
@@ -88,6 +96,160 @@ static void repetition_counts(void **state)
 	};
 
 	check_all(cases, ARRAY_SIZE(cases));
+}
+
+/* The match is written in brackets: "a[b]c"; no brackets: there is none. */
+static void check_found(const char *pattern, const char *marked, size_t from)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct str all = str_from(marked), text;
+	ptrdiff_t open = str_chr(all, '['), close = str_chr(all, ']');
+	size_t start = 0, end = 0;
+	const struct regex *re;
+	bool found;
+	char *p;
+
+	arena_init(&a, 64 * MIB);
+	p = arena_alloc(&a, all.n + 1);
+	text = str_of(p, 0);
+	for (size_t i = 0; i < all.n; i++)
+		if (all.p[i] != '[' && all.p[i] != ']')
+			p[text.n++] = all.p[i];
+	assert_int_equal(regex_compile(&a, str_from(pattern), &re, NULL), 0);
+	found = regex_find(regex_tabulate(&a, re), text, from, &start, &end);
+	if (found != (open >= 0) || (found && (start != (size_t)open || end != (size_t)close - 1)))
+		fail_msg("`%s` on `%s` from %zu: %d, %zu to %zu", pattern, marked, from, found,
+			 start, end);
+}
+
+static void the_leftmost_match_is_found_and_of_those_the_preferred(void **state)
+{
+	static const struct {
+		const char *pattern, *marked;
+	} cases[] = {
+		{ "b", "a[b]cb" },
+		{ "x", "abc" },
+		{ "", "[]abc" },
+		{ "a|ab", "[a]b" },
+		{ "ab|a", "[ab]" },
+		{ "(a|ab)(c|bcd)", "[abcd]" },
+		{ "(a|ab)(c|bcd)?$", "[abcd]" },
+		{ "a+", "b[aaa]b" },
+		{ "a+?", "b[a]aab" },
+		{ "a*", "[]baa" },
+		{ "a??b", "[ab]" },
+		{ "a{2,3}", "[aaa]a" },
+		{ "a{2,3}?", "[aa]aa" },
+		{ "(?U)a+", "[a]aa" },
+		{ "(?U)a+?", "[aaa]" },
+		{ "(|a)*", "[]aa" },
+		{ "(|a)+", "[]aa" },
+		{ "(a|)+", "[aa]b" },
+		{ "(a*)+", "[aa]b" },
+		{ "(a*?)*b", "[aab]" },
+		{ "(?:a|ab|abc)$", "[abc]" },
+		{ ".*", "[abc]\ndef" },
+		{ "(?s).*", "[abc\ndef]" },
+		{ "(?m)^d.*$", "abc\n[def]\nghi" },
+		{ "\\bfo", "xfoo [fo]o" },
+		{ "c$", "cab[c]" },
+		{ "\xc3\xa9+", "a[\xc3\xa9\xc3\xa9]b" },
+		{ "[^a]", "a[\xe4\xb8\xad]b" },
+		{ "(foo|foobar)baz|foobar", "x[foobarbaz]" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		check_found(cases[i].pattern, cases[i].marked, 0);
+}
+
+static void a_search_goes_on_from_a_place_in_the_text(void **state)
+{
+	(void)state;
+	check_found("a", "aab[a]", 3);
+	check_found("a", "aab", 3);
+	check_found("", "abc[]", 3);
+	check_found("^b", "ab", 1);
+	check_found("(?m)^b", "a\n[b]", 2);
+	check_found("\\bb", "ab", 1);
+	check_found("\\Bb", "a[b]", 1);
+	check_found("$", "abc[]", 1);
+}
+
+static void letters_fold_as_unicode_folds_them(void **state)
+{
+	static const struct match_case cases[] = {
+		{ "(?i)^k$", "\xe2\x84\xaa", true }, /* the sign for kelvin */
+		{ "(?i)^\xe2\x84\xaa$", "k", true },
+		{ "(?i)^[k]$", "K", true },
+		{ "(?i)^s$", "\xc5\xbf", true }, /* long s */
+		{ "(?i)^\\w$", "\xc5\xbf", true },
+		{ "^\\w$", "\xc5\xbf", false },
+		{ "(?i)^\\W$", "s", false },
+		{ "(?i)^[^s]$", "\xc5\xbf", false },
+		{ "(?i)^\xcf\x83$", "\xcf\x82", true }, /* both small sigmas */
+		{ "(?i)^\xce\xa3$", "\xcf\x82", true },
+		{ "(?i)^\xc4\x80$", "\xc4\x81", true }, /* a with a line above */
+		{ "(?i)^\xc4\x80$", "\xc4\x82", false },
+		{ "(?i)^[\xc4\x80-\xc4\x8e]+$", "\xc4\x8f", true },
+		{ "(?i)^\\p{Lu}$", "a", true },
+		{ "(?i)^\\P{Lu}$", "a", false },
+		{ "(?i)^[[:upper:]]$", "a", true },
+		{ "(?i)^[[:^upper:]]$", "a", false },
+		{ "(?i)^\xc3\x9f$", "\xe1\xba\x9e", true }, /* sharp s */
+		{ "(?i)^i$", "\xc4\xb0", false }, /* with a dot: only in Turkish */
+	};
+
+	check_all(cases, ARRAY_SIZE(cases));
+}
+
+static void scripts_have_their_letters(void **state)
+{
+	static const struct match_case cases[] = {
+		{ "^\\p{Greek}+$", "\xce\xb1\xce\xb2", true },
+		{ "^\\p{Greek}+$",
+		  "\xce\xb1"
+		  "b",
+		  false },
+		{ "^\\P{Greek}$", "b", true },
+		{ "^\\p{^Greek}$", "\xce\xb1", false },
+		{ "^[\\p{Latin}\\p{Cyrillic}]+$", "a\xd0\xb1", true },
+		{ "^\\p{Han}$", "\xe4\xb8\xad", true },
+		{ "^\\p{Common}$", "1", true },
+		{ "^\\p{Old_Italic}$", "\xf0\x90\x8c\x80", true },
+	};
+
+	check_all(cases, ARRAY_SIZE(cases));
+}
+
+/* A program of a thousand states stays a program; one of few has a table. */
+static void tables_are_made_where_they_are_small(void **state)
+{
+	static const struct {
+		const char *pattern;
+		bool small;
+	} cases[] = {
+		{ "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", true },
+		{ "abc|abd|xyz", true },
+		{ "^\\pL+$", true },
+		{ "", true },
+		{ "\\bword\\b", false },
+		{ "(?m)^line$", false },
+		{ "(a|b)*a(a|b){12}$", false },
+		{ "a{300}", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(arena_release) struct arena a;
+		const struct regex *re, *table;
+
+		arena_init(&a, 64 * MIB);
+		assert_int_equal(regex_compile(&a, str_from(cases[i].pattern), &re, NULL), 0);
+		table = regex_tabulate(&a, re);
+		if ((table != re) != cases[i].small)
+			fail_msg("`%s`: %s", cases[i].pattern, table != re ? "table" : "none");
+	}
 }
 
 static void classes_have_their_characters(void **state)
@@ -270,6 +432,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_searched_unless_it_is_anchored),
 		cmocka_unit_test(repetition_counts),
+		cmocka_unit_test(the_leftmost_match_is_found_and_of_those_the_preferred),
+		cmocka_unit_test(a_search_goes_on_from_a_place_in_the_text),
+		cmocka_unit_test(letters_fold_as_unicode_folds_them),
+		cmocka_unit_test(scripts_have_their_letters),
+		cmocka_unit_test(tables_are_made_where_they_are_small),
 		cmocka_unit_test(classes_have_their_characters),
 		cmocka_unit_test(flags_hold_for_their_group),
 		cmocka_unit_test(patterns_that_schemas_use_work),

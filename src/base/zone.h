@@ -18,7 +18,7 @@ struct zone_change {
 	enum {
 		ZONE_DAY, /* day 0 to 365 */
 		ZONE_JULIAN, /* day 1 to 365; 29 February is not counted */
-		ZONE_WEEKDAY, /* weekday `day` (0: Sunday) of week 1 to 4, or 5: the last, of a month */
+		ZONE_WEEKDAY, /* weekday (0: Sunday) the 1st to 4th time in a month; 5: last */
 	} kind;
 	int month, week, day;
 	int32_t time; /* seconds after local midnight; -167 to 167 hours */

@@ -55,7 +55,7 @@ struct environment {
 };
 
 static const struct environment environments[] = {
-	{ "std", cel_libraries_all, 0 },
+	{ "std", cel_libraries_all, CEL_OPTIONAL_STRICT },
 	{ "k8s", cel_libraries_kubernetes, CEL_HOMOGENEOUS | CEL_LITERALS | CEL_HAS_IS_FREE },
 	{ "device", cel_libraries_device, CEL_HOMOGENEOUS | CEL_LITERALS | CEL_HAS_IS_FREE },
 };
@@ -261,18 +261,20 @@ static void read_expression(struct run *r, struct str line)
 
 static void read_line(struct run *r, struct str line)
 {
+	bool blank = str_trim(line).n == 0;
+
 	r->line++;
-	if (r->text.n > 0 && str_trim(line).n > 0)
-		read_expression(r, line);
-	else if (r->text.n > 0)
+	if (r->text.n > 0 && blank)
 		run_case(r, STR("(nothing: the case has no =>)"));
-	else if (str_starts(line, STR("env ")))
+	else if (blank || (r->text.n == 0 && line.p[0] == '#'))
+		return;
+	else if (r->text.n == 0 && str_starts(line, STR("env ")))
 		set_environment(r, str_trim(str_skip(line, 4)));
-	else if (str_starts(line, STR("with ")))
+	else if (r->text.n == 0 && str_starts(line, STR("with ")))
 		r->with = str_skip(line, 5);
-	else if (str_starts(line, STR("cost ")) && find_arrow(line) < 0)
+	else if (r->text.n == 0 && str_starts(line, STR("cost ")) && find_arrow(line) < 0)
 		check_cost(r, str_trim(str_skip(line, 5)));
-	else if (str_trim(line).n > 0 && line.p[0] != '#')
+	else
 		read_expression(r, line);
 }
 

@@ -281,7 +281,26 @@ static void check_fold(struct checker *c, struct cel_expr *e)
 	e->type = check_substitute(c, fold->result->type, false);
 }
 
-void check_expr(struct checker *c, struct cel_expr *e)
+/*
+ * Without types: what was said of the node becomes the error that evaluating it yields, and
+ * its type says nothing, so that all overloads stay.
+ */
+static void loosen(struct checker *c, struct cel_expr *e)
+{
+	struct cel_issues *issues = c->issues;
+
+	if (issues->n) {
+		e->kind = CEL_EXPR_CONST;
+		e->constant = CEL_NOTHING;
+		e->constant.error = arena_strdup(c->arena, issues->last->message);
+		e->n = 0;
+		cel_issues_init(issues, issues->arena, issues->text);
+	}
+	if (e->kind != CEL_EXPR_STRUCT)
+		e->type = &cel_dyn;
+}
+
+static void check_kind(struct checker *c, struct cel_expr *e)
 {
 	e->type = e->type ? e->type : &cel_type_error;
 	if (!check_spend(c))
@@ -314,6 +333,13 @@ void check_expr(struct checker *c, struct cel_expr *e)
 	}
 }
 
+void check_expr(struct checker *c, struct cel_expr *e)
+{
+	check_kind(c, e);
+	if (c->env->flags & CEL_DYNAMIC)
+		loosen(c, e);
+}
+
 /* Replaces the variables in all types by what they turned out to be. */
 static void finish(struct checker *c, struct cel_expr *e)
 {
@@ -333,10 +359,16 @@ int cel_check(const struct cel_env *env, struct cel_expr *root, struct cel_issue
 {
 	struct checker c = { .env = env, .issues = issues, .arena = issues->arena };
 	size_t before = issues->n;
+	struct cel_issues loose;
 
+	if (env->flags & CEL_DYNAMIC) {
+		cel_issues_init(&loose, issues->arena, issues->text);
+		c.issues = &loose;
+	}
 	vec_init(&c.bound, CEL_TYPE_STEPS_MAX);
 	vec_init(&c.trail, CEL_TYPE_STEPS_MAX);
 	check_expr(&c, root);
+	c.settled = true;
 	if (issues->n == before)
 		finish(&c, root);
 	if (issues->n == before)

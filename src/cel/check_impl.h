@@ -32,6 +32,7 @@ struct checker {
 	const struct check_local *locals; /* innermost first */
 	VEC(const struct cel_type *) bound; /* what type variable i stands for, or NULL */
 	VEC(struct check_undo) trail;
+	bool settled; /* what variables stand for changes no more */
 	uint64_t steps; /* taken */
 };
 

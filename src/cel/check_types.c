@@ -1,7 +1,7 @@
 /*
  * Unification, as cel-go does it. A type variable stands for nothing, or for a type that may
- * get more general as more is learnt (int, then dyn). Bindings are an array, and a trail of what they
- * were before undoes an attempt that failed: overloads are tried in turn.
+ * get more general as more is learnt (int, then dyn). Bindings are an array, and a trail of what
+ * they were before undoes an attempt that failed: overloads are tried in turn.
  *
  * Recursion follows the nesting of types, which is bounded by that of the expression.
  */
@@ -149,12 +149,21 @@ bool check_same(struct checker *c, const struct cel_type *a, const struct cel_ty
 	       check_same(c, a->params[1], b->params[1]);
 }
 
-/* What a variable stands for in the end, which may be another one; other types: themselves. */
+/*
+ * What a variable stands for in the end, which may be another one; other types: themselves. When
+ * nothing changes any more the way there is shortened, as many may share it.
+ */
 static const struct cel_type *resolved(struct checker *c, const struct cel_type *t)
 {
-	while (t->kind == CEL_TYPE_PARAM && variable_bound(c, t) && check_spend(c))
-		t = variable_bound(c, t);
-	return t;
+	const struct cel_type *end = t, *next;
+
+	while (end->kind == CEL_TYPE_PARAM && variable_bound(c, end) && check_spend(c))
+		end = variable_bound(c, end);
+	for (; c->settled && t != end; t = next) {
+		next = variable_bound(c, t);
+		c->bound.v[variable_index(t)] = end;
+	}
+	return end;
 }
 
 /* Whether the variable is no part of the type, also through what variables stand for. */

@@ -61,7 +61,7 @@ void cel_emit_const(struct cel_compiler *c, struct cel_value v, uint64_t cost, b
 
 	*copy = v;
 	cel_emit(c,
-		 (struct cel_ins){ .run = cel_op_const,
+		 (struct cel_ins){ .run = v.kind == CEL_ERROR ? cel_op_fault : cel_op_const,
 				   .p = copy,
 				   .n = plain,
 				   .cost = (uint32_t)MIN(cost, (uint64_t)UINT32_MAX) },
@@ -93,16 +93,30 @@ void cel_uncompile(struct cel_compiler *c, size_t from, size_t n)
 	c->depth -= n;
 }
 
+/* Of text, what the general way would make of it, without formatting. */
+static const char *missing_text(struct cel_compiler *c, const struct cel_value *key)
+{
+	static const char words[] = "no such key: ";
+	struct cel_value operand = CEL_NULL_V;
+	size_t n = sizeof(words) - 1;
+	char *text;
+
+	if (key->kind != CEL_STRING)
+		return cel_missing(&c->ev, &operand, key).error;
+	text = arena_alloc(c->arena, n + key->s.n + 1);
+	memcpy(text, words, n);
+	memcpy(text + n, key->s.p, key->s.n);
+	text[n + key->s.n] = '\0';
+	return text;
+}
+
 struct cel_key *cel_key_new(struct cel_compiler *c, struct cel_value v)
 {
 	struct cel_key *key = ARENA_NEW(c->arena, struct cel_key);
-	struct cel_value missing;
-	struct cel_value operand = CEL_NULL_V;
 
 	key->value = v;
 	key->size = cel_value_size(&v);
-	missing = cel_missing(&c->ev, &operand, &v);
-	key->missing = missing.error;
+	key->missing = missing_text(c, &v);
 	return key;
 }
 
@@ -180,6 +194,11 @@ static uint32_t compile_operand(struct cel_compiler *c, const struct cel_expr *e
 	return self;
 }
 
+static bool is_strict(const struct cel_compiler *c)
+{
+	return c->env->flags & CEL_OPTIONAL_STRICT;
+}
+
 /* operand[key]: the key is not evaluated when there is nothing to index. */
 static void compile_index(struct cel_compiler *c, const struct cel_expr *e, bool self)
 {
@@ -192,7 +211,9 @@ static void compile_index(struct cel_compiler *c, const struct cel_expr *e, bool
 	cel_compile_resolved(c, e->children[1]);
 	key = cel_constants(c, guard + 1, 1, true, &key_cost);
 	if (!key) {
-		cel_emit(c, (struct cel_ins){ .run = optional ? cel_op_opt_index : cel_op_index },
+		cel_emit(c,
+			 (struct cel_ins){ .run = optional ? cel_op_opt_index : cel_op_index,
+					   .n = !optional && is_strict(c) },
 			 -1);
 		cel_patch(c, guard);
 		return;
@@ -201,6 +222,7 @@ static void compile_index(struct cel_compiler *c, const struct cel_expr *e, bool
 	cel_emit(c,
 		 (struct cel_ins){ .run = optional ? cel_op_opt_select : cel_op_select,
 				   .p = cel_key_new(c, *key),
+				   .n = !optional && is_strict(c),
 				   .cost = cost },
 		 0);
 }
@@ -223,7 +245,7 @@ static void compile_select(struct cel_compiler *c, const struct cel_expr *e, boo
 	struct cel_ins ins = {
 		.run = e->test_only ? cel_op_has : cel_op_select,
 		.p = cel_key_new(c, CEL_STRING_V(e->name)),
-		.n = free && begins_with_choice(operand),
+		.n = e->test_only ? free && begins_with_choice(operand) : is_strict(c),
 	};
 
 	ins.cost = compile_operand(c, operand, self && !free);
@@ -267,7 +289,7 @@ void cel_compile_resolved(struct cel_compiler *c, const struct cel_expr *e)
 
 /* --- literals ----------------------------------------------------------------------- */
 
-/* Each value, and what happens when it is an error. The places of the checks are chained by `to`. */
+/* Each value, and what happens when it is an error. Places of the checks are chained by `to`. */
 static void compile_values(struct cel_compiler *c, const struct cel_expr *e, uint32_t cost,
 			   size_t *ret_checks)
 {
@@ -373,7 +395,7 @@ const struct cel_program *cel_compile_tree(const struct cel_env *env, struct cel
 					   struct arena *a)
 {
 	struct cel_program *p = ARENA_NEW(a, struct cel_program);
-	struct cel_compiler c = { .env = env, .arena = a, .ev = { .scratch = a } };
+	struct cel_compiler c = { .env = env, .arena = a, .used = a->used, .ev = { .scratch = a } };
 	struct cel_ins *code;
 
 	vec_init(&c.code, (size_t)INS_PER_NODE * CEL_NODES_MAX);
@@ -388,6 +410,7 @@ const struct cel_program *cel_compile_tree(const struct cel_env *env, struct cel
 		.nslots = c.slots_max,
 		.type = root->type,
 		.tree = root,
+		.fault = c.fault,
 	};
 	vec_release(&c.code);
 	return p;

@@ -25,11 +25,17 @@ struct cel_scope {
 struct cel_compiler {
 	const struct cel_env *env;
 	struct arena *arena;
+	size_t used; /* of the arena when compiling began */
 	VEC(struct cel_ins) code;
 	size_t depth, depth_max; /* of the stack */
 	size_t slots, slots_max;
 	const struct cel_scope *scope;
 	struct cel_eval ev; /* evaluates constants */
+	/*
+	 * What is wrong with the first conversion of a constant that can only fail, or NULL:
+	 * upstream makes no program then, whether or not that part would ever run.
+	 */
+	const char *fault;
 };
 
 /* --- compile.c ---------------------------------------------------------------------- */
@@ -57,8 +63,8 @@ void cel_emit_back(struct cel_compiler *c, struct cel_ins ins, size_t to, int ch
 /* --- constants ---------------------------------------------------------------------- */
 
 /*
- * A constant is `plain` when cel-go takes it for one, too: literals, and lists, maps and conversions
- * of such. Those cost nothing.
+ * A constant is `plain` when cel-go takes it for one, too: literals, and lists, maps and
+ * conversions of such. Those cost nothing.
  */
 void cel_emit_const(struct cel_compiler *c, struct cel_value v, uint64_t cost, bool plain);
 /* The value, if all code since `from` is n constants (all of them plain); else NULL. */

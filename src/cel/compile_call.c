@@ -5,6 +5,7 @@
  */
 #include "base/limits.h"
 #include "cel/compile.h"
+#include "cel/lib_regex.h"
 
 /* --- logic -------------------------------------------------------------------------- */
 
@@ -57,12 +58,12 @@ static uint8_t kind_of(const struct cel_type *parameter, bool *ret_checked)
 		*ret_checked = true;
 		return CEL_KINDS;
 	}
-	for (uint8_t kind = CEL_NULL; kind < CEL_KINDS; kind++) {
-		struct cel_value v = { .kind = kind };
+	for (int kind = CEL_NULL; kind < CEL_KINDS; kind++) {
+		struct cel_value v = { .kind = (uint8_t)kind };
 
 		if (kind == CEL_OBJECT || !cel_type_admits(parameter, &v))
 			continue;
-		only = kind;
+		only = (uint8_t)kind;
 		n++;
 	}
 	if (n == 1)
@@ -108,7 +109,8 @@ static size_t compile_args(struct cel_compiler *c, const struct cel_expr *e)
 static bool is_conversion(const struct cel_expr *e)
 {
 	static const char *const functions[] = {
-		"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint",
+		"bool", "bytes",  "double",    "duration", "dyn",
+		"int",  "string", "timestamp", "type",     "uint"
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(functions) && e->n == 1; i++)
@@ -145,8 +147,11 @@ static bool fold_call(struct cel_compiler *c, const struct cel_expr *e, const st
 		return false;
 	plain = is_conversion(e) && cel_constants(c, from, e->n, true, &cost);
 	result = cel_dispatch(&c->ev, call, args);
-	if (result.kind == CEL_ERROR)
+	if (result.kind == CEL_ERROR) {
+		if (plain && !c->fault)
+			c->fault = result.error;
 		return false;
+	}
 	if (!plain)
 		cost += call->cost ? call->cost(&c->ev, args, e->n, &result) : 1;
 	cel_uncompile(c, from, e->n);
@@ -317,33 +322,82 @@ static void compile_in(struct cel_compiler *c, const struct cel_expr *e)
 		 -1);
 }
 
-/* A constant pattern is compiled once; a wrong one is an error at run time. */
-static void compile_matches(struct cel_compiler *c, const struct cel_expr *e)
-{
-	struct cel_call *call = call_new(c, e);
-	size_t from = c->code.n, second;
-	const struct cel_value *pattern;
-	uint64_t cost;
-
-	cel_compile_expr(c, e->children[0]);
-	second = c->code.n;
-	cel_compile_expr(c, e->children[1]);
-	if (fold_call(c, e, call, from))
-		return;
-	pattern = cel_constants(c, second, 1, true, &cost);
-	if (!pattern || pattern->kind != CEL_STRING ||
-	    regex_compile(c->arena, pattern->s, &call->regex, NULL) < 0) {
-		cel_emit(c, (struct cel_ins){ .run = cel_op_call, .p = call }, -1);
-		return;
-	}
-	call->pattern = pattern;
-	cel_uncompile(c, second, 1);
-	cel_emit(c, (struct cel_ins){ .run = cel_op_matches, .p = call }, 0);
-}
-
 static bool is_overload(const struct cel_expr *e, const char *id)
 {
 	return e->noverloads > 0 && strcmp(e->overloads[0]->id, id) == 0;
+}
+
+static enum cel_search search_of(const struct cel_expr *e)
+{
+	static const struct {
+		const char *id;
+		enum cel_search search;
+	} searches[] = {
+		{ "matches", CEL_SEARCH_MATCHES },
+		{ "matches_string", CEL_SEARCH_MATCHES },
+		{ "string_find_string", CEL_SEARCH_FIND },
+		{ "string_find_all_string", CEL_SEARCH_FIND_ALL },
+		{ "string_find_all_string_int", CEL_SEARCH_FIND_ALL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(searches) && e->noverloads == 1; i++)
+		if (is_overload(e, searches[i].id))
+			return searches[i].search;
+	return CEL_SEARCH_NONE;
+}
+
+/*
+ * The pattern, when it is a constant and one at all: what is wrong with it is a fault of the
+ * program, or told at run time. Few characters can make a large pattern, and there may be many: at
+ * some point they are left alone.
+ */
+static const struct cel_value *constant_pattern(struct cel_compiler *c, const struct cel_expr *e,
+						const struct regex **ret_regex)
+{
+	const struct cel_value *pattern;
+	size_t from = c->code.n;
+	struct error err;
+	uint64_t cost;
+
+	if (e->kind != CEL_EXPR_CONST || c->arena->used - c->used > CEL_PROGRAM_MAX)
+		return NULL;
+	cel_compile_expr(c, e);
+	pattern = cel_constants(c, from, 1, true, &cost);
+	cel_uncompile(c, from, 1);
+	if (!pattern || pattern->kind != CEL_STRING)
+		return NULL;
+	if (cel_regex_compile(c->arena, pattern->s, ret_regex, &err) == 0)
+		return pattern;
+	if (!c->fault)
+		c->fault = arena_strdup(c->arena, str_from(err.msg));
+	return NULL;
+}
+
+/* A constant pattern is compiled once. What comes behind an error is not evaluated. */
+static void compile_search(struct cel_compiler *c, const struct cel_expr *e, enum cel_search search)
+{
+	struct cel_call *call = call_new(c, e);
+	size_t from = c->code.n, strict = 0;
+
+	call->search = search;
+	call->pattern = constant_pattern(c, e->children[1], &call->regex);
+	if (!call->pattern) {
+		compile_plain_call(c, e);
+		return;
+	}
+	cel_compile_expr(c, e->children[0]);
+	if (c->code.n == from + 1 && cel_compile_at(c, from)->run == cel_op_const) {
+		cel_uncompile(c, from, 1);
+		compile_plain_call(c, e);
+		return;
+	}
+	if (e->n == 3) {
+		strict = cel_emit(c, (struct cel_ins){ .run = cel_op_strict }, 0);
+		cel_compile_expr(c, e->children[2]);
+	}
+	cel_emit(c, (struct cel_ins){ .run = cel_op_search, .p = call }, 2 - (int)e->n);
+	if (strict)
+		cel_patch(c, strict);
 }
 
 void cel_compile_call(struct cel_compiler *c, const struct cel_expr *e)
@@ -362,8 +416,8 @@ void cel_compile_call(struct cel_compiler *c, const struct cel_expr *e)
 		compile_opt_or(c, e, cel_op_opt_or);
 	else if (is_overload(e, "optional_orValue_value"))
 		compile_opt_or(c, e, cel_op_opt_or_value);
-	else if (e->n == 2 && (is_overload(e, "matches") || is_overload(e, "matches_string")))
-		compile_matches(c, e);
+	else if (search_of(e))
+		compile_search(c, e, search_of(e));
 	else
 		compile_plain_call(c, e);
 }

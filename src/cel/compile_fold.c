@@ -83,6 +83,19 @@ static bool is_built(const struct cel_fold *f)
 
 /* --- steps of built accumulators ---------------------------------------------------- */
 
+/* accu + [item]: the list of one constant is a constant. */
+static void compile_append(struct cel_compiler *c, const struct cel_expr *item, uint32_t slot)
+{
+	struct cel_ins ins = { .run = cel_op_append, .n = slot, .cost = CEL_COST_SELECT + 1 };
+	size_t from = c->code.n;
+	uint64_t cost;
+
+	cel_compile_expr(c, item);
+	if (!cel_constants(c, from, 1, true, &cost))
+		ins.cost += CEL_COST_LIST;
+	cel_emit(c, ins, -1);
+}
+
 /* Code that changes the accumulator in its slot. A branch of ?: costs one less. */
 static void compile_growth(struct cel_compiler *c, const struct cel_expr *e, uint32_t slot,
 			   bool branch)
@@ -101,12 +114,7 @@ static void compile_growth(struct cel_compiler *c, const struct cel_expr *e, uin
 		cel_patch(c, jump);
 		cel_patch2(c, choose);
 	} else if (is_call(e, CEL_OP_ADD, 2)) {
-		cel_compile_expr(c, e->children[1]->children[0]);
-		cel_emit(c,
-			 (struct cel_ins){ .run = cel_op_append,
-					   .n = slot,
-					   .cost = CEL_COST_SELECT + CEL_COST_LIST + 1 },
-			 -1);
+		compile_append(c, e->children[1]->children[0], slot);
 	} else if (e->n == 2) {
 		cel_compile_expr(c, e->children[1]);
 		cel_emit(c,

@@ -18,7 +18,7 @@ struct scope {
 struct walker {
 	const struct cel_env *env;
 	struct scope *scope;
-	/* What attributes of devices are: in their maps any name has that size. NULL: no devices. */
+	/* What attributes of devices are: in their maps any name is one. NULL: no devices. */
 	const struct cel_type *attribute;
 };
 
@@ -45,7 +45,9 @@ bool cost_declared_size(unsigned flags, const struct cel_type *declared,
 		if (!(flags & CEL_SIZED))
 			return false;
 	}
-	*ret_size = (struct cost_range){ 0, declared->max_size };
+	*ret_size = (struct cost_range){ 0, declared->max_size == CEL_SIZE_NOTHING
+						    ? 0
+						    : declared->max_size };
 	return true;
 }
 

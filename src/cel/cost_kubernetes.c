@@ -90,7 +90,7 @@ static bool part(struct cost_call *call)
 	return cost_answer_sized(call, read_cost(size), size);
 }
 
-/* How often at most, or least, something of the size `what` is in a text of size n, and .. */
+/* How often something of the size `what` can be in a text of size n. */
 static uint64_t replacements(uint64_t n, uint64_t what)
 {
 	double times = (double)n / (double)what;

@@ -298,22 +298,61 @@ static bool may_select(const struct cel_type *type, struct cel_device_features f
 	       type->kind == (features.list_attributes ? CEL_TYPE_DYN : CEL_TYPE_ANY);
 }
 
+static bool may_be_element(const struct cel_type *type)
+{
+	switch (type->kind) {
+	case CEL_TYPE_BOOL:
+	case CEL_TYPE_INT:
+	case CEL_TYPE_STRING:
+	case CEL_TYPE_ANY:
+	case CEL_TYPE_DYN:
+		return true;
+	default:
+		return cel_type_equal(type, &cel_semver);
+	}
+}
+
+static bool may_be_attribute(const struct cel_type *type, struct cel_device_features features)
+{
+	if (features.list_attributes && type->kind == CEL_TYPE_LIST)
+		type = type->params[0];
+	return may_be_element(type);
+}
+
+bool cel_device_yields(const struct cel_program *p, struct cel_device_features features,
+		       enum cel_device_use use, struct buf *why)
+{
+	const struct cel_type *type = cel_program_type(p);
+	const char *words = "bool or the unknown type";
+
+	if (use == CEL_DEVICE_SELECTOR) {
+		if (may_select(type, features))
+			return true;
+	} else {
+		if (may_be_attribute(type, features))
+			return true;
+		words = features.list_attributes
+				? "a primitive scalar (string, integer, boolean, semver) or a list "
+				  "of these scalars"
+				: "a primitive scalar (string, integer, boolean, semver)";
+	}
+	(void)buf_printf(why, "must evaluate to %s, not ", words);
+	cel_type_print_named(type, why);
+	return false;
+}
+
 const struct cel_program *cel_device_compile(struct cel_device_features features, struct str text,
 					     struct arena *a, struct cel_issues *issues)
 {
+	CLEANUP(buf_release) struct buf why = BUF_INIT(CEL_TEXT_MAX);
 	const struct cel_program *p;
 	struct cel_env env;
-	struct buf name;
 
 	cel_device_env(&env, features);
 	p = cel_compile(&env, text, a, issues);
-	if (!p || may_select(cel_program_type(p), features))
+	if (!p || cel_device_yields(p, features, CEL_DEVICE_SELECTOR, &why))
 		return p;
-	buf_init(&name, CEL_TEXT_MAX);
-	cel_type_print(cel_program_type(p), &name);
-	cel_issue_add(issues, SIZE_MAX, "must evaluate to bool or the unknown type, not %.*s",
-		      STR_ARG(buf_str(&name)));
-	buf_release(&name);
+	cel_issue_add(issues, SIZE_MAX, "%.*s", STR_ARG(buf_str(&why)));
 	return NULL;
 }
 

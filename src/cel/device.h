@@ -56,6 +56,11 @@ struct cel_device_memory {
 	struct str (*text)(struct cel_device_memory *m, struct str s);
 	const struct cel_device_name *(*name)(struct cel_device_memory *m, struct str domain,
 					      struct str id);
+	/*
+	 * Memory for what is made of `text` and nothing else: the same, and *ret_known, when
+	 * that was asked for before with this size. NULL: never the same.
+	 */
+	void *(*shared)(struct cel_device_memory *m, struct str text, size_t n, bool *ret_known);
 };
 int cel_device_read_in(const struct json *device, struct str driver, struct cel_device_memory *m,
 		       struct cel_device *ret_device, struct error *err);
@@ -71,9 +76,18 @@ const struct cel_value *cel_device_attribute(const struct cel_device *device, st
 struct cel_value cel_device_value(const struct cel_device *device);
 
 /*
- * A selector: a program that yields bool (or dyn). NULL with issues; an expression of another
- * type is an issue, too ("must evaluate to bool").
+ * Whether a program yields what it is for: a selector bool or what an attribute is (its type is
+ * not known before there is a device), a derived attribute what attributes may be. If not, says so
+ * in `why`: "must evaluate to bool or the unknown type, not int".
  */
+enum cel_device_use {
+	CEL_DEVICE_SELECTOR,
+	CEL_DEVICE_DERIVED,
+};
+bool cel_device_yields(const struct cel_program *p, struct cel_device_features features,
+		       enum cel_device_use use, struct buf *why);
+
+/* A selector. NULL with issues; yielding something else is one, too. */
 const struct cel_program *cel_device_compile(struct cel_device_features features, struct str text,
 					     struct arena *a, struct cel_issues *issues);
 

@@ -51,15 +51,26 @@ static int read_string(const struct json *v, struct cel_device_memory *m, struct
 	return 0;
 }
 
+/* Memory for what a text means, which other devices of the slice mostly mean, too. */
+static void *alloc_for(struct cel_device_memory *m, struct str text, size_t n, bool *ret_known)
+{
+	*ret_known = false;
+	if (m->shared && text.n > 0)
+		return m->shared(m, text, n, ret_known);
+	return m->alloc(m, n, _Alignof(max_align_t));
+}
+
 static int read_version(const struct json *v, struct cel_device_memory *m, struct cel_value *ret,
 			struct error *err)
 {
-	struct cel_semver *version = m->alloc(m, sizeof(*version), _Alignof(struct cel_semver));
+	struct cel_semver *version;
+	bool known;
 	int r;
 
 	if (!json_is(v, JSON_STRING))
 		return error_set(err, ERR_INVALID, "must be a version");
-	r = cel_semver_parse(m->text(m, json_str(v)), false, version, err);
+	version = alloc_for(m, json_str(v), sizeof(*version), &known);
+	r = known ? 0 : cel_semver_parse(m->text(m, json_str(v)), false, version, err);
 	if (r < 0)
 		return error_wrap(err, r, "parse semantic version");
 	*ret = (struct cel_value){ .kind = CEL_SEMVER, .semver = version };
@@ -69,9 +80,10 @@ static int read_version(const struct json *v, struct cel_device_memory *m, struc
 static int read_quantity(const struct json *v, struct cel_device_memory *m, struct cel_value *ret,
 			 struct error *err)
 {
-	struct quantity *q = m->alloc(m, sizeof(*q), _Alignof(struct quantity));
+	bool known;
+	struct quantity *q = alloc_for(m, json_str(v), sizeof(*q), &known);
 
-	if (!quantity_read(v, q))
+	if (!known && !quantity_read(v, q))
 		return error_set(err, ERR_INVALID, "must be a quantity");
 	*ret = (struct cel_value){ .kind = CEL_QUANTITY, .quantity = q };
 	return 0;
@@ -261,7 +273,7 @@ static const struct cel_device_name *name_in_arena(struct cel_device_memory *m, 
 int cel_device_read(const struct json *device, struct str driver, struct arena *a,
 		    struct cel_device *ret_device, struct error *err)
 {
-	struct arena_memory m = { { in_arena, borrowed, name_in_arena }, a };
+	struct arena_memory m = { { in_arena, borrowed, name_in_arena, NULL }, a };
 
 	return cel_device_read_in(device, driver, &m.memory, ret_device, err);
 }

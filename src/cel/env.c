@@ -8,8 +8,8 @@
 #define KUBERNETES_LIBRARIES                                                                       \
 	&cel_lib_standard, &cel_lib_optional, &cel_lib_strings, &cel_lib_strings_kubernetes,       \
 		&cel_lib_lists, &cel_lib_sets, &cel_lib_comprehensions, &cel_lib_kubernetes_lists, \
-		&cel_lib_regex, &cel_lib_quantity, &cel_lib_semver, &cel_lib_ip, &cel_lib_cidr,    \
-		&cel_lib_url, &cel_lib_format
+		&cel_lib_regex, &cel_lib_quantity, &cel_lib_semver, &cel_lib_ip,                   \
+		&cel_lib_ip_kubernetes, &cel_lib_cidr, &cel_lib_url, &cel_lib_format
 
 const struct cel_library *const cel_libraries_all[] = {
 	&cel_lib_standard,
@@ -21,12 +21,14 @@ const struct cel_library *const cel_libraries_all[] = {
 	&cel_lib_math,
 	&cel_lib_encoders,
 	&cel_lib_bindings,
+	&cel_lib_block,
 	&cel_lib_comprehensions,
 	&cel_lib_kubernetes_lists,
 	&cel_lib_regex,
 	&cel_lib_quantity,
 	&cel_lib_semver,
 	&cel_lib_ip,
+	&cel_lib_ip_specification,
 	&cel_lib_cidr,
 	&cel_lib_url,
 	&cel_lib_format,
@@ -44,6 +46,14 @@ const struct cel_library *const cel_libraries_device[] = {
 	NULL,
 };
 
+/* The order of a row and a name, in bytes. */
+static int order(const struct cel_overload *o, struct str function)
+{
+	int r = strncmp(o->function, function.p, function.n);
+
+	return r != 0 ? r : o->function[function.n] != '\0';
+}
+
 /* The first row that is not before `function`. */
 static size_t lower_bound(const struct cel_library *lib, struct str function)
 {
@@ -52,7 +62,7 @@ static size_t lower_bound(const struct cel_library *lib, struct str function)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (str_cmp(str_from(lib->overloads[middle].function), function) < 0)
+		if (order(&lib->overloads[middle], function) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -63,9 +73,13 @@ static size_t lower_bound(const struct cel_library *lib, struct str function)
 const struct cel_overload *cel_library_find(const struct cel_library *lib, struct str function,
 					    size_t *ret_n)
 {
-	size_t first = lower_bound(lib, function), end = first;
+	size_t first, end;
 
-	while (end < lib->n && str_eqz(function, lib->overloads[end].function))
+	/* Few libraries have operators, which are before all other names. */
+	if (lib->n == 0 || order(&lib->overloads[0], function) > 0)
+		return NULL;
+	first = end = lower_bound(lib, function);
+	while (end < lib->n && order(&lib->overloads[end], function) == 0)
 		end++;
 	if (end == first)
 		return NULL;

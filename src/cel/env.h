@@ -17,10 +17,20 @@ struct cel_variable {
 
 enum cel_env_flags {
 	CEL_HOMOGENEOUS = 1 << 0, /* elements of a literal have one type (Kubernetes) */
-	CEL_LITERALS = 1 << 1, /* constant durations, times, patterns and formats are checked */
+	CEL_LITERALS = 1 << 1, /* constant durations, times, patterns, formats are checked */
 	CEL_HAS_IS_FREE = 1 << 2, /* has() costs nothing (Kubernetes) */
-	/* Types of variables say how large values are: what is no text, list or map counts nothing. */
-	CEL_SIZED = 1 << 3,
+	/*
+	 * No types: whatever parses compiles, and what the checker would refuse is an error of the
+	 * evaluation, if it comes to that.
+	 */
+	CEL_DYNAMIC = 1 << 3,
+	/* Types of variables say how large values are; what is no text, list or map is nothing. */
+	CEL_SIZED = 1 << 4,
+	/*
+	 * x.?a.b is an error where a is there and has no fields, as specified; without, it is
+	 * optional.none(), which Kubernetes has.
+	 */
+	CEL_OPTIONAL_STRICT = 1 << 5,
 };
 
 struct cel_env {
@@ -33,7 +43,7 @@ struct cel_env {
 
 /* Every library, for the command line. */
 extern const struct cel_library *const cel_libraries_all[];
-/* What Kubernetes 1.37 has for new expressions; flags CEL_HOMOGENEOUS|CEL_LITERALS|CEL_HAS_IS_FREE. */
+/* What Kubernetes 1.37 has for new expressions; goes with the first three flags. */
 extern const struct cel_library *const cel_libraries_kubernetes[];
 /* The same with cel.bind: device selectors. */
 extern const struct cel_library *const cel_libraries_device[];

@@ -157,12 +157,16 @@ static size_t json_size(const void *self)
 	return ((const struct json *)self)->n;
 }
 
-static struct cel_value json_list_at(struct cel_eval *ev, const void *self, size_t index)
+const struct json *cel_json_at(struct cel_eval *ev, const struct json *list, size_t i)
 {
-	const struct json *list = self;
 	const struct index *x = list->n > WALK_MAX ? index_of(ev, list) : NULL;
 
-	return cel_of_json(x ? x->nodes[index] : json_at(list, index));
+	return x ? x->nodes[i] : json_at(list, i);
+}
+
+static struct cel_value json_list_at(struct cel_eval *ev, const void *self, size_t index)
+{
+	return cel_of_json(cel_json_at(ev, self, index));
 }
 
 static const struct json *halve(const struct index *x, size_t n, struct str name)
@@ -183,16 +187,18 @@ static const struct json *halve(const struct index *x, size_t n, struct str name
 	return NULL;
 }
 
+const struct json *cel_json_get(struct cel_eval *ev, const struct json *map, struct str name)
+{
+	const struct index *x = map->n > WALK_MAX ? index_of(ev, map) : NULL;
+
+	return x ? halve(x, map->n, name) : json_get(map, name);
+}
+
 static struct cel_value json_map_find(struct cel_eval *ev, const void *self,
 				      const struct cel_value *key)
 {
-	const struct json *map = self, *found;
-	const struct index *x;
+	const struct json *found = key->kind == CEL_STRING ? cel_json_get(ev, self, key->s) : NULL;
 
-	if (key->kind != CEL_STRING)
-		return CEL_NOTHING;
-	x = map->n > WALK_MAX ? index_of(ev, map) : NULL;
-	found = x ? halve(x, map->n, key->s) : json_get(map, key->s);
 	return found ? cel_of_json(found) : CEL_NOTHING;
 }
 
@@ -200,8 +206,7 @@ static struct cel_value json_map_find(struct cel_eval *ev, const void *self,
 static bool json_map_next(struct cel_eval *ev, const void *self, size_t *at,
 			  struct cel_value *ret_key, struct cel_value *ret_value)
 {
-	const struct json *member = *at ? (const struct json *)*at : // NOLINT(*-int-to-ptr)
-					    json_first(self);
+	const struct json *member = *at == 0 ? json_first(self) : (const struct json *)*at;
 
 	(void)ev;
 	if (*at == 1 || !member)

@@ -17,6 +17,13 @@ struct cel_value cel_of_json(const struct json *v);
 bool cel_json_of(const struct cel_value *v, const struct json **ret_tree);
 
 /*
+ * Element i of an array, which has so many; the member of an object, or NULL. Of large ones an
+ * index is made at first use.
+ */
+const struct json *cel_json_at(struct cel_eval *ev, const struct json *list, size_t i);
+const struct json *cel_json_get(struct cel_eval *ev, const struct json *map, struct str name);
+
+/*
  * Writes the value as protobuf's JSON mapping has it: bytes as base64, times in RFC 3339,
  * durations in seconds ("1.5s"), doubles that JSON lacks as "NaN", "Infinity", "-Infinity", types
  * by name, keys of maps as text, an optional as its value or null. 64-bit integers are numbers.

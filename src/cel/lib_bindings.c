@@ -1,6 +1,6 @@
 /*
- * cel.bind(name, value, expression): a macro and no function. It becomes a fold over an empty
- * list, whose accumulator is the name.
+ * cel.bind(name, value, expression) and cel.block([value, ..], expression): macros and no
+ * functions. They become folds over an empty list, whose accumulator is the name.
  */
 #include "cel/library.h"
 #include "cel/macro.h"
@@ -8,4 +8,9 @@
 const struct cel_library cel_lib_bindings = {
 	.name = "bindings",
 	.macros = cel_macros_bindings,
+};
+
+const struct cel_library cel_lib_block = {
+	.name = "block",
+	.macros = cel_macros_block,
 };

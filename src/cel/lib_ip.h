@@ -1,8 +1,8 @@
 /*
  * lib_ip - addresses and prefixes of IP, as Go's net/netip reads and prints them.
  *
- * Strict: no leading zeros, no zones, and IPv6 with an IPv4 address in it (::ffff:0:0/96) is
- * refused. A prefix may have bits set behind its length.
+ * Strict: no leading zeros, no zones, and IPv6 that is written with an IPv4 address
+ * (::ffff:1.2.3.4) is refused. A prefix may have bits set behind its length.
  */
 #ifndef CEL_LIB_IP_H
 #define CEL_LIB_IP_H
@@ -13,8 +13,11 @@
 
 enum { CEL_ADDRESS_TEXT = IP6_TEXT + 4 }; /* with "/128" and a NUL */
 
-/* -ERR_INVALID with upstream's words. */
-int cel_ip_parse(struct str text, struct cel_address *ret_ip, struct error *err);
+/*
+ * -ERR_INVALID with upstream's words. `unmaps`: "::ffff:c0a8:1" is 192.168.0.1, as the
+ * specification has it; to Kubernetes it is no address.
+ */
+int cel_ip_parse(struct str text, bool unmaps, struct cel_address *ret_ip, struct error *err);
 int cel_cidr_parse(struct str text, struct cel_address *ret_cidr, struct error *err);
 
 /* What a URL may have in brackets: IPv6 of any kind, zones too. */

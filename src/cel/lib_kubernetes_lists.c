@@ -55,7 +55,7 @@ static struct cel_value extreme(struct cel_eval *ev, const struct cel_value *lis
 	for (size_t i = 1; i < n; i++) {
 		struct cel_value v = cel_list_at(ev, list, i);
 
-		if (cel_compare(&v, &best, &order) && order == sign)
+		if (cel_compare(&v, &best, &order) && order * sign > 0)
 			best = v;
 	}
 	return best;

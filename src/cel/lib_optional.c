@@ -1,11 +1,7 @@
 /*
- * cel-go's optionals. or() and orValue() evaluate their argument only when they need it; the
- * evaluator sees to that, and the functions here are what remains when both are there.
+ * cel-go's optionals. Selecting from what may be missing, and or() and orValue(), whose argument
+ * is evaluated only when it is needed, are the evaluator's; their rows tell the checker.
  */
-#include "cel/lib_optional.h"
-
-#include <math.h>
-
 #include "cel/library.h"
 #include "cel/macro.h"
 
@@ -22,97 +18,6 @@ static const struct cel_type optional_of_map_ab = { .kind = CEL_TYPE_OPTIONAL,
 static const struct cel_type optional_type = { .kind = CEL_TYPE_OPTIONAL,
 					       .name = STR("optional_type"),
 					       .params = { &cel_dyn } };
-
-/* --- reading what may be missing ---------------------------------------------------- */
-
-/* An optional's value, or the value itself. False: an optional without value. */
-static bool unwrap(const struct cel_value *v, struct cel_value *ret_value)
-{
-	if (v->kind == CEL_OPTIONAL) {
-		if (!v->optional)
-			return false;
-		v = v->optional;
-	}
-	*ret_value = *v;
-	return true;
-}
-
-/* What was found, or nothing, as an optional; errors as they are. */
-static struct cel_value wrap(struct cel_eval *ev, struct cel_value found)
-{
-	if (cel_is_error(found))
-		return found.error ? found : cel_none();
-	return cel_optional(ev, found);
-}
-
-struct cel_value cel_optional_select(struct cel_eval *ev, const struct cel_value *operand,
-				     struct str field)
-{
-	struct cel_value v, key = CEL_STRING_V(field);
-
-	if (!unwrap(operand, &v))
-		return cel_none();
-	if (v.kind == CEL_MAP)
-		return wrap(ev, cel_map_find(ev, &v, &key));
-	if (v.kind != CEL_OBJECT)
-		return cel_errorf(ev, "no such key: %.*s", STR_ARG(field));
-	if (!cel_type_field(v.object.class->type(v.object.self), field))
-		return cel_errorf(ev, "no such field '%.*s'", STR_ARG(field));
-	return wrap(ev, v.object.class->get(ev, v.object.self, field));
-}
-
-/* An index as any number may give it. False: it is none, which is an error. */
-static bool is_index(const struct cel_value *key, int64_t *ret_index)
-{
-	bool whole = key->kind == CEL_DOUBLE && key->d == trunc(key->d) && fabs(key->d) < 1e15;
-
-	if (key->kind == CEL_INT)
-		*ret_index = key->i;
-	else if (key->kind == CEL_UINT)
-		*ret_index = key->u > INT64_MAX ? INT64_MAX : (int64_t)key->u;
-	else if (whole)
-		*ret_index = (int64_t)key->d;
-	return key->kind == CEL_INT || key->kind == CEL_UINT || whole;
-}
-
-static struct cel_value index_list(struct cel_eval *ev, const struct cel_value *list,
-				   const struct cel_value *key)
-{
-	int64_t i;
-
-	if (!is_index(key, &i))
-		return cel_errorf(ev, "unsupported index type '%.*s' in list",
-				  STR_ARG(cel_value_type(key)->name));
-	if (i < 0 || (uint64_t)i >= cel_list_size(list))
-		return cel_none();
-	return wrap(ev, cel_list_at(ev, list, (size_t)i));
-}
-
-struct cel_value cel_optional_index(struct cel_eval *ev, const struct cel_value *operand,
-				    const struct cel_value *key)
-{
-	struct cel_value v;
-
-	if (!unwrap(operand, &v))
-		return cel_none();
-	if (v.kind == CEL_LIST)
-		return index_list(ev, &v, key);
-	if (v.kind == CEL_MAP)
-		return wrap(ev, cel_map_find(ev, &v, key));
-	if (v.kind == CEL_OBJECT && key->kind == CEL_STRING)
-		return cel_optional_select(ev, &v, key->s);
-	return cel_no_overload(ev);
-}
-
-static struct cel_value select_field(struct cel_eval *ev, const struct cel_value *args)
-{
-	return cel_optional_select(ev, &args[0], args[1].s);
-}
-
-static struct cel_value index_optionally(struct cel_eval *ev, const struct cel_value *args)
-{
-	return cel_optional_index(ev, &args[0], &args[1]);
-}
 
 /* --- making ------------------------------------------------------------------------- */
 
@@ -189,30 +94,19 @@ static struct cel_value has_value(struct cel_eval *ev, const struct cel_value *a
 	return CEL_BOOL_V(args[0].optional != NULL);
 }
 
-static struct cel_value or_optional(struct cel_eval *ev, const struct cel_value *args)
-{
-	(void)ev;
-	return args[0].optional ? args[0] : args[1];
-}
-
-static struct cel_value or_value(struct cel_eval *ev, const struct cel_value *args)
-{
-	(void)ev;
-	return args[0].optional ? *args[0].optional : args[1];
-}
-
 /* --- lists -------------------------------------------------------------------------- */
 
 static struct cel_value first(struct cel_eval *ev, const struct cel_value *args)
 {
-	return cel_list_size(&args[0]) ? wrap(ev, cel_list_at(ev, &args[0], 0)) : cel_none();
+	return cel_list_size(&args[0]) ? cel_optional(ev, cel_list_at(ev, &args[0], 0))
+				       : cel_none();
 }
 
 static struct cel_value last(struct cel_eval *ev, const struct cel_value *args)
 {
 	size_t n = cel_list_size(&args[0]);
 
-	return n ? wrap(ev, cel_list_at(ev, &args[0], n - 1)) : cel_none();
+	return n ? cel_optional(ev, cel_list_at(ev, &args[0], n - 1)) : cel_none();
 }
 
 /* The values of those elements that have one. */
@@ -245,17 +139,13 @@ static struct cel_value unwrap_list(struct cel_eval *ev, const struct cel_value 
 
 /* clang-format off */
 static const struct cel_overload overloads[] = {
-	{ "_?._", "select_optional_field", OA, { &cel_dyn, &cel_string }, 2, false, select_field },
-	{ "_[?_]", "list_optindex_optional_int", OA, { &cel_list_a, &cel_int }, 2, false,
-	  index_optionally },
-	{ "_[?_]", "optional_list_optindex_optional_int", OA, { OLA, &cel_int }, 2, false,
-	  index_optionally },
-	{ "_[?_]", "map_optindex_optional_value", OB, { &cel_map_ab, A }, 2, false,
-	  index_optionally },
-	{ "_[?_]", "optional_map_optindex_optional_value", OB, { OM, A }, 2, false,
-	  index_optionally },
-	{ "_[_]", "optional_list_index_int", OA, { OLA, &cel_int }, 2, false, index_optionally },
-	{ "_[_]", "optional_map_index_value", OB, { OM, A }, 2, false, index_optionally },
+	{ "_?._", "select_optional_field", OA, { &cel_dyn, &cel_string }, 2, false, NULL },
+	{ "_[?_]", "list_optindex_optional_int", OA, { &cel_list_a, &cel_int }, 2, false, NULL },
+	{ "_[?_]", "optional_list_optindex_optional_int", OA, { OLA, &cel_int }, 2, false, NULL },
+	{ "_[?_]", "map_optindex_optional_value", OB, { &cel_map_ab, A }, 2, false, NULL },
+	{ "_[?_]", "optional_map_optindex_optional_value", OB, { OM, A }, 2, false, NULL },
+	{ "_[_]", "optional_list_index_int", OA, { OLA, &cel_int }, 2, false, NULL },
+	{ "_[_]", "optional_map_index_value", OB, { OM, A }, 2, false, NULL },
 	{ "first", "list_first", OA, { &cel_list_a }, 1, true, first },
 	{ "hasValue", "optional_hasValue", &cel_bool, { OA }, 1, true, has_value },
 	{ "last", "list_last", OA, { &cel_list_a }, 1, true, last },
@@ -264,8 +154,8 @@ static const struct cel_overload overloads[] = {
 	{ "optional.ofNonZeroValue", "optional_ofNonZeroValue", OA, { A }, 1, false, of_non_zero },
 	{ "optional.unwrap", "optional_unwrap", &cel_list_a, { &list_of_optional_a }, 1, false,
 	  unwrap_list },
-	{ "or", "optional_or_optional", OA, { OA, OA }, 2, true, or_optional },
-	{ "orValue", "optional_orValue_value", A, { OA, A }, 2, true, or_value },
+	{ "or", "optional_or_optional", OA, { OA, OA }, 2, true, NULL },
+	{ "orValue", "optional_orValue_value", A, { OA, A }, 2, true, NULL },
 	{ "unwrapOpt", "optional_unwrapOpt", &cel_list_a, { &list_of_optional_a }, 1, true,
 	  unwrap_list },
 	{ "value", "optional_value", A, { OA }, 1, true, value_of },

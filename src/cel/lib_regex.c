@@ -6,7 +6,7 @@
 #include "cel/lib_regex.h"
 
 #include "base/limits.h"
-#include "cel/lib_text.h"
+#include "cel/lib_strings.h"
 #include "cel/library.h"
 
 int cel_regex_compile(struct arena *a, struct str pattern, const struct regex **ret_regex,
@@ -92,42 +92,41 @@ struct cel_value cel_regex_find_all(struct cel_eval *ev, const struct regex *re,
 
 /* --- patterns that are not compiled yet --------------------------------------------- */
 
-/* NULL when it is none; *ret_error then says why. */
-static const struct regex *compile(struct cel_eval *ev, struct str pattern, const char *prefix,
-				   struct cel_value *ret_error)
+/*
+ * In memory of its own, which is given back: what a pattern takes does not count as scratch, and
+ * there may be one for each element of a list.
+ */
+static bool compile(struct cel_eval *ev, struct arena *a, struct str pattern,
+		    const struct regex **ret_regex, struct cel_value *ret_error)
 {
-	const struct regex *re;
 	struct error err;
 
-	if (regex_compile(ev->scratch, pattern, &re, &err) == 0)
-		return re;
-	*ret_error = cel_errorf(ev, "%s%s", prefix, err.msg);
-	return NULL;
-}
-
-struct cel_value cel_regex_match_text(struct cel_eval *ev, struct str text, struct str pattern)
-{
-	struct cel_value error;
-	const struct regex *re = compile(ev, pattern, "", &error);
-
-	return re ? cel_regex_matches(re, text) : error;
+	arena_init(a, SIZE_MAX);
+	if (regex_compile(a, pattern, ret_regex, &err) == 0)
+		return true;
+	*ret_error = cel_errorf(ev, "Illegal regex: %s", err.msg);
+	return false;
 }
 
 static struct cel_value find(struct cel_eval *ev, const struct cel_value *args)
 {
+	CLEANUP(arena_release) struct arena a;
+	const struct regex *re;
 	struct cel_value error;
-	const struct regex *re = compile(ev, args[1].s, "Illegal regex: ", &error);
 
-	return re ? cel_regex_find(re, args[0].s) : error;
+	return compile(ev, &a, args[1].s, &re, &error) ? cel_regex_find(re, args[0].s) : error;
 }
 
 static struct cel_value find_limited(struct cel_eval *ev, const struct cel_value *args,
 				     int64_t limit)
 {
+	CLEANUP(arena_release) struct arena a;
+	const struct regex *re;
 	struct cel_value error;
-	const struct regex *re = compile(ev, args[1].s, "Illegal regex: ", &error);
 
-	return re ? cel_regex_find_all(ev, re, args[0].s, limit) : error;
+	if (!compile(ev, &a, args[1].s, &re, &error))
+		return error;
+	return cel_regex_find_all(ev, re, args[0].s, limit);
 }
 
 static struct cel_value find_all(struct cel_eval *ev, const struct cel_value *args)

@@ -2,8 +2,7 @@
  * lib_regex - patterns in expressions: matches(), find() and findAll().
  *
  * A pattern that is a constant is compiled with the program; the functions below then do what
- * is left. Patterns that are known at run time only are compiled for each call, in scratch
- * memory.
+ * is left. Patterns that are known at run time only are compiled for each call.
  */
 #ifndef CEL_LIB_REGEX_H
 #define CEL_LIB_REGEX_H
@@ -25,11 +24,5 @@ struct cel_value cel_regex_find(const struct regex *re, struct str text);
 /* text.findAll(pattern, limit): a list of texts; a negative limit is none. */
 struct cel_value cel_regex_find_all(struct cel_eval *ev, const struct regex *re, struct str text,
 				    int64_t limit);
-
-/*
- * text.matches(pattern) with a pattern that is not compiled yet. An error with cel-go's
- * words when it is none.
- */
-struct cel_value cel_regex_match_text(struct cel_eval *ev, struct str text, struct str pattern);
 
 #endif

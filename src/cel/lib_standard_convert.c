@@ -3,7 +3,9 @@
  * both; what does not fit a range is an overflow. Texts are those that Go's strconv and time
  * packages take, since expressions in clusters were written against these.
  */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -125,9 +127,14 @@ struct cel_value cel_std_double_of_uint(struct cel_eval *ev, const struct cel_va
 	return CEL_DOUBLE_V((double)args[0].u);
 }
 
-static size_t skip_digits(struct str s, size_t at)
+static bool is_digit(char c, bool hex)
 {
-	while (at < s.n && s.p[at] >= '0' && s.p[at] <= '9')
+	return hex ? str_hex_digit(c) >= 0 : c >= '0' && c <= '9';
+}
+
+static size_t skip_digits(struct str s, size_t at, bool hex)
+{
+	while (at < s.n && is_digit(s.p[at], hex))
 		at++;
 	return at;
 }
@@ -137,11 +144,11 @@ static bool is_decimal(struct str s)
 {
 	size_t at = s.n && (s.p[0] == '+' || s.p[0] == '-') ? 1 : 0, from = at, digits;
 
-	at = skip_digits(s, at);
+	at = skip_digits(s, at, false);
 	digits = at - from;
 	if (at < s.n && s.p[at] == '.') {
 		from = ++at;
-		at = skip_digits(s, at);
+		at = skip_digits(s, at, false);
 		digits += at - from;
 	}
 	if (digits == 0)
@@ -150,7 +157,7 @@ static bool is_decimal(struct str s)
 		at++;
 		at += at < s.n && (s.p[at] == '+' || s.p[at] == '-');
 		from = at;
-		at = skip_digits(s, at);
+		at = skip_digits(s, at, false);
 		if (at == from)
 			return false;
 	}
@@ -172,13 +179,6 @@ static bool parse_special(struct str s, double *ret_value)
 	return true;
 }
 
-static size_t skip_hex(struct str s, size_t at)
-{
-	while (at < s.n && str_hex_digit(s.p[at]) >= 0)
-		at++;
-	return at;
-}
-
 /* [sign] 0x digits [. digits] p [sign] digits; strtod() then knows what it is worth. */
 static bool parse_hex(struct str s, double *ret_value)
 {
@@ -189,17 +189,17 @@ static bool parse_hex(struct str s, double *ret_value)
 	    !(str_starts(str_skip(s, at), STR("0x")) || str_starts(str_skip(s, at), STR("0X"))))
 		return false;
 	from = at + 2;
-	at = skip_hex(s, from);
+	at = skip_digits(s, from, true);
 	digits = at - from;
 	if (at < s.n && s.p[at] == '.') {
 		from = at + 1;
-		at = skip_hex(s, from);
+		at = skip_digits(s, from, true);
 		digits += at - from;
 	}
 	if (digits == 0 || at + 1 >= s.n || (s.p[at] | 0x20) != 'p')
 		return false;
 	at += s.p[at + 1] == '+' || s.p[at + 1] == '-' ? 2 : 1;
-	if (at == s.n || skip_digits(s, at) != s.n)
+	if (at == s.n || skip_digits(s, at, false) != s.n)
 		return false;
 	memcpy(text, s.p, s.n);
 	text[s.n] = '\0';
@@ -207,18 +207,49 @@ static bool parse_hex(struct str s, double *ret_value)
 	return isfinite(*ret_value);
 }
 
+static bool parse_double(struct str s, double *ret_value)
+{
+	if (parse_special(s, ret_value) || parse_hex(s, ret_value))
+		return true;
+	if (!is_decimal(s))
+		return false;
+	return json_number_parse(s.p[0] == '+' ? str_skip(s, 1) : s, ret_value);
+}
+
+/*
+ * The number without its underscores, which may stand between digits and behind "0x"; as it was
+ * when one stands elsewhere. `out` has room.
+ */
+static struct str without_underscores(struct str s, char *out)
+{
+	bool hex = str_chr(s, 'x') >= 0 || str_chr(s, 'X') >= 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		char before = i > 0 ? s.p[i - 1] : 0, behind = i + 1 < s.n ? s.p[i + 1] : 0;
+
+		if (s.p[i] != '_')
+			out[n++] = s.p[i];
+		else if (!(is_digit(before, hex) || (hex && (before | 0x20) == 'x')) ||
+			 !is_digit(behind, hex))
+			return s;
+	}
+	return str_of(out, n);
+}
+
 struct cel_value cel_std_double_of_string(struct cel_eval *ev, const struct cel_value *args)
 {
 	struct str s = args[0].s;
+	char *plain;
 	double v;
 
-	if (parse_special(s, &v) || parse_hex(s, &v))
-		return CEL_DOUBLE_V(v);
-	if (!is_decimal(s))
-		return not_convertible(ev, &cel_double);
-	if (s.p[0] == '+')
-		s = str_skip(s, 1);
-	return json_number_parse(s, &v) ? CEL_DOUBLE_V(v) : not_convertible(ev, &cel_double);
+	if (str_chr(s, '_') >= 0) {
+		plain = cel_alloc(ev, s.n);
+		if (!plain)
+			return cel_too_large();
+		s = without_underscores(s, plain);
+	}
+	return parse_double(s, &v) ? CEL_DOUBLE_V(v) : not_convertible(ev, &cel_double);
 }
 
 /* --- text and times ----------------------------------------------------------------- */
@@ -231,7 +262,33 @@ struct cel_value cel_std_string_of_bytes(struct cel_eval *ev, const struct cel_v
 	return CEL_STRING_V(args[0].s);
 }
 
-/* Bools, numbers, times: what cel_value_text() makes of them. */
+struct cel_value cel_std_string_of_bool(struct cel_eval *ev, const struct cel_value *args)
+{
+	(void)ev;
+	return CEL_STRING_V(args[0].b ? STR("true") : STR("false"));
+}
+
+enum { INTEGER_SIZE = 24 }; /* the longest text and a NUL */
+
+struct cel_value cel_std_string_of_int(struct cel_eval *ev, const struct cel_value *args)
+{
+	char *p = cel_alloc(ev, INTEGER_SIZE);
+
+	if (!p)
+		return cel_too_large();
+	return CEL_STRING_V(str_of(p, (size_t)snprintf(p, INTEGER_SIZE, "%" PRId64, args[0].i)));
+}
+
+struct cel_value cel_std_string_of_uint(struct cel_eval *ev, const struct cel_value *args)
+{
+	char *p = cel_alloc(ev, INTEGER_SIZE);
+
+	if (!p)
+		return cel_too_large();
+	return CEL_STRING_V(str_of(p, (size_t)snprintf(p, INTEGER_SIZE, "%" PRIu64, args[0].u)));
+}
+
+/* Doubles and times: what cel_value_text() makes of them. */
 struct cel_value cel_std_string_of_any(struct cel_eval *ev, const struct cel_value *args)
 {
 	struct buf text = BUF_INIT(CEL_TEXT_MAX);

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/regex.h"
 #include "cel/lib_standard.h"
+#include "cel/machine.h"
 
 #define INT_OVERFLOW  CEL_ERROR_V("integer overflow")
 #define UINT_OVERFLOW CEL_ERROR_V("unsigned integer overflow")
@@ -156,8 +157,6 @@ struct cel_value cel_std_add_list(struct cel_eval *ev, const struct cel_value *a
 {
 	const struct cel_list_rules *rules = args[0].list.class->rules;
 
-	if (!rules)
-		rules = args[1].list.class->rules;
 	return rules ? rules->add(ev, &args[0], &args[1]) : cel_list_append(ev, &args[0], &args[1]);
 }
 
@@ -165,6 +164,8 @@ struct cel_value cel_std_add_list(struct cel_eval *ev, const struct cel_value *a
 
 struct cel_value cel_std_equals(struct cel_eval *ev, const struct cel_value *args)
 {
+	if (cel_never_equals(&args[0], &args[1]))
+		return cel_no_overload(ev);
 	return CEL_BOOL_V(cel_equal(ev, &args[0], &args[1]));
 }
 
@@ -247,7 +248,9 @@ struct cel_value cel_std_in_map(struct cel_eval *ev, const struct cel_value *arg
 
 struct cel_value cel_std_index(struct cel_eval *ev, const struct cel_value *args)
 {
-	return cel_index(ev, &args[0], &args[1]);
+	struct cel_value v = cel_qualify(ev, &args[0], &args[1]);
+
+	return v.kind == CEL_ERROR && !v.error ? cel_missing(ev, &args[0], &args[1]) : v;
 }
 
 struct cel_value cel_std_size(struct cel_eval *ev, const struct cel_value *args)

@@ -77,7 +77,8 @@ struct cel_value cel_std_subtract_timestamp_duration(struct cel_eval *ev,
 
 /* --- time zones --------------------------------------------------------------------- */
 
-enum { OFFSET_HOURS_MAX = 24 };
+/* Of numbers in an offset: far beyond what is used, and nothing overflows. */
+enum { OFFSET_NUMBER_MAX = 10000 };
 
 /* A number as Go's Atoi reads it: a sign of either kind. */
 static bool read_number(struct str s, int64_t *ret_value)
@@ -85,6 +86,11 @@ static bool read_number(struct str s, int64_t *ret_value)
 	if (s.n > 1 && s.p[0] == '+' && s.p[1] != '-')
 		s = str_skip(s, 1);
 	return str_to_i64(s, ret_value);
+}
+
+static bool is_small(int64_t v)
+{
+	return v >= -OFFSET_NUMBER_MAX && v <= OFFSET_NUMBER_MAX;
 }
 
 /* "+02:00", "-08:00", "02:00": hours and minutes that have the sign of the whole. */
@@ -97,13 +103,13 @@ static struct cel_value numeric_offset(struct cel_eval *ev, struct str zone, siz
 	if (!read_number(whole, &hours) || !read_number(part, &minutes))
 		return cel_errorf(ev, "strconv.Atoi: parsing \"%.*s\": invalid syntax",
 				  STR_ARG(read_number(whole, &hours) ? part : whole));
-	if (hours < -OFFSET_HOURS_MAX || hours > OFFSET_HOURS_MAX || minutes < 0 || minutes > 59)
+	if (!is_small(hours) || !is_small(minutes))
 		return cel_errorf(ev, "timezone offset out of range: %.*s", STR_ARG(zone));
 	*ret_offset = (int32_t)(hours * 3600 + (zone.p[0] == '-' ? -minutes : minutes) * 60);
 	return CEL_NULL_V;
 }
 
-/* An error, or anything else when *ret_offset is set. */
+/* An error, or anything else when *ret_offset is set. Names never lead out of a folder. */
 static struct cel_value offset_of(struct cel_eval *ev, const struct cel_value *timestamp,
 				  struct str zone, int32_t *ret_offset)
 {
@@ -114,38 +120,43 @@ static struct cel_value offset_of(struct cel_eval *ev, const struct cel_value *t
 		return numeric_offset(ev, zone, (size_t)colon, ret_offset);
 	if (zone.n == 0 || str_eqz(zone, "UTC"))
 		return CEL_NULL_V;
+	if (zone.p[0] == '/' || zone.p[0] == '\\' || str_find(zone, STR("..")) >= 0)
+		return CEL_ERROR_V("time: invalid location name");
 	if (!ev->zone_offset || !ev->zone_offset(ev->zones, zone, timestamp->i, ret_offset))
 		return cel_errorf(ev, "unknown time zone %.*s", STR_ARG(zone));
 	return CEL_NULL_V;
 }
 
+/* The calendar counts from 0000-03-01. */
+#define CALENDAR_MIN INT64_C(-62162035200)
+
 /*
  * For each part one function of a timestamp in UTC and one of a timestamp and a zone. `c` is
  * what the calendar shows, `t` the timestamp.
  */
-#define PART(name, value)                                                                        \
-	static struct cel_value part_##name(const struct cel_value *t, struct timestamp_civil c) \
-	{                                                                                        \
-		(void)t;                                                                         \
-		(void)c;                                                                         \
-		return CEL_INT_V(value);                                                         \
-	}                                                                                        \
-                                                                                                 \
-	struct cel_value cel_std_##name(struct cel_eval *ev, const struct cel_value *args)       \
-	{                                                                                        \
-		(void)ev;                                                                        \
-		return part_##name(args, timestamp_civil(args[0].i));                            \
-	}                                                                                        \
-                                                                                                 \
-	struct cel_value cel_std_##name##_in(struct cel_eval *ev, const struct cel_value *args)  \
-	{                                                                                        \
-		struct cel_value error;                                                          \
-		int32_t offset;                                                                  \
-                                                                                                 \
-		error = offset_of(ev, &args[0], args[1].s, &offset);                             \
-		if (cel_is_error(error))                                                         \
-			return error;                                                            \
-		return part_##name(args, timestamp_civil(args[0].i + offset));                   \
+#define PART(name, value)                                                                         \
+	static struct cel_value part_##name(const struct cel_value *t, struct timestamp_civil c)  \
+	{                                                                                         \
+		(void)t;                                                                          \
+		(void)c;                                                                          \
+		return CEL_INT_V(value);                                                          \
+	}                                                                                         \
+                                                                                                  \
+	struct cel_value cel_std_##name(struct cel_eval *ev, const struct cel_value *args)        \
+	{                                                                                         \
+		(void)ev;                                                                         \
+		return part_##name(args, timestamp_civil(args[0].i));                             \
+	}                                                                                         \
+                                                                                                  \
+	struct cel_value cel_std_##name##_in(struct cel_eval *ev, const struct cel_value *args)   \
+	{                                                                                         \
+		struct cel_value error;                                                           \
+		int32_t offset;                                                                   \
+                                                                                                  \
+		error = offset_of(ev, &args[0], args[1].s, &offset);                              \
+		if (cel_is_error(error))                                                          \
+			return error;                                                             \
+		return part_##name(args, timestamp_civil(MAX(args[0].i + offset, CALENDAR_MIN))); \
 	}
 
 PART(year, c.year)
@@ -161,22 +172,33 @@ PART(milliseconds, t->nanos / 1000000)
 
 /* --- durations ---------------------------------------------------------------------- */
 
+/*
+ * Upstream goes by way of a double, which rounds a length of years that lacks a nanosecond up to
+ * the whole unit.
+ */
+static struct cel_value whole(int64_t ns, int64_t unit)
+{
+	int64_t units = ns / unit, rest = ns % unit;
+
+	return CEL_INT_V((int64_t)((double)units + (double)rest / (double)unit));
+}
+
 struct cel_value cel_std_duration_hours(struct cel_eval *ev, const struct cel_value *args)
 {
 	(void)ev;
-	return CEL_INT_V(args[0].i / (3600 * CLOCK_SEC));
+	return whole(args[0].i, 3600 * CLOCK_SEC);
 }
 
 struct cel_value cel_std_duration_minutes(struct cel_eval *ev, const struct cel_value *args)
 {
 	(void)ev;
-	return CEL_INT_V(args[0].i / (60 * CLOCK_SEC));
+	return whole(args[0].i, 60 * CLOCK_SEC);
 }
 
 struct cel_value cel_std_duration_seconds(struct cel_eval *ev, const struct cel_value *args)
 {
 	(void)ev;
-	return CEL_INT_V(args[0].i / CLOCK_SEC);
+	return whole(args[0].i, CLOCK_SEC);
 }
 
 /* All of them, as clusters have it; the specification would have the part below a second. */

@@ -4,10 +4,10 @@
  * are part of their argument point into it; others are measured first and made in
  * one piece.
  */
+#include "cel/lib_strings.h"
+
 #include <inttypes.h>
 
-#include "base/str.h"
-#include "cel/lib_text.h"
 #include "cel/library.h"
 
 static struct cel_value out_of_range(struct cel_eval *ev, int64_t index)
@@ -124,7 +124,7 @@ static struct cel_value index_of(struct cel_eval *ev, const struct cel_value *ar
 	return index_from(ev, args[0].s, args[1].s, 0);
 }
 
-static struct cel_value index_of_from(struct cel_eval *ev, const struct cel_value *args)
+struct cel_value cel_index_of_from(struct cel_eval *ev, const struct cel_value *args)
 {
 	return index_from(ev, args[0].s, args[1].s, args[2].i);
 }
@@ -148,7 +148,7 @@ static struct cel_value last_index_of(struct cel_eval *ev, const struct cel_valu
 	return last_before(args[0].s, args[1].s, args[0].s.n);
 }
 
-static struct cel_value last_index_of_from(struct cel_eval *ev, const struct cel_value *args)
+struct cel_value cel_last_index_of_from(struct cel_eval *ev, const struct cel_value *args)
 {
 	struct str s = args[0].s, part = args[1].s;
 	size_t at;
@@ -406,12 +406,9 @@ static struct cel_value quote(struct cel_eval *ev, const struct cel_value *args)
 static const struct cel_overload overloads[] = {
 	{ "charAt", "string_char_at_int", S, { S, I }, 2, true, char_at },
 	{ "indexOf", "string_index_of_string", I, { S, S }, 2, true, index_of },
-	{ "indexOf", "string_index_of_string_int", I, { S, S, I }, 3, true, index_of_from },
 	{ "join", "list_join", S, { LS }, 1, true, join },
 	{ "join", "list_join_string", S, { LS, S }, 2, true, join_separated },
 	{ "lastIndexOf", "string_last_index_of_string", I, { S, S }, 2, true, last_index_of },
-	{ "lastIndexOf", "string_last_index_of_string_int", I, { S, S, I }, 3, true,
-	  last_index_of_from },
 	{ "lowerAscii", "string_lower_ascii", S, { S }, 1, true, lower_ascii },
 	{ "replace", "string_replace_string_string", S, { S, S, S }, 3, true, replace },
 	{ "replace", "string_replace_string_string_int", S, { S, S, S, I }, 4, true, replace_n },

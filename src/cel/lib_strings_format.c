@@ -1,17 +1,19 @@
 /*
+ * What the specification has of strings and Kubernetes has otherwise, or not at all: above all
  * text.format(values). The text is read once, each clause takes the next value and hands it to
  * the function of its letter. The result grows on the heap and moves to scratch memory at the
  * end: how long it gets is not known before.
  */
 #include "cel/lib_strings_format.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/limits.h"
 #include "base/print.h"
-#include "cel/lib_text.h"
+#include "cel/lib_strings.h"
 #include "cel/library.h"
 #include "cel/value.h"
 
@@ -455,13 +457,43 @@ static struct cel_value reverse(struct cel_eval *ev, const struct cel_value *arg
 	return CEL_STRING_V(str_of(p, s.n));
 }
 
+/* --- places in a text --------------------------------------------------------------- */
+
+/* Whether a search may begin there: at most behind the last character. */
+static bool is_place(const struct cel_value *text, int64_t index)
+{
+	return index >= 0 && (uint64_t)index <= str_characters(text->s);
+}
+
+static struct cel_value index_of_from(struct cel_eval *ev, const struct cel_value *args)
+{
+	return is_place(&args[0], args[2].i)
+		       ? cel_index_of_from(ev, args)
+		       : cel_errorf(ev, "index out of range: %" PRId64, args[2].i);
+}
+
+static struct cel_value last_index_of_from(struct cel_eval *ev, const struct cel_value *args)
+{
+	return is_place(&args[0], args[2].i)
+		       ? cel_last_index_of_from(ev, args)
+		       : cel_errorf(ev, "index out of range: %" PRId64, args[2].i);
+}
+
+#define S &cel_string
+#define I &cel_int
+
+/* clang-format off */
 static const struct cel_overload overloads[] = {
-	{ "format", "string_format", &cel_string, { &cel_string, &cel_list_dyn }, 2, true, format },
-	{ "reverse", "string_reverse", &cel_string, { &cel_string }, 1, true, reverse },
+	{ "format", "string_format", S, { S, &cel_list_dyn }, 2, true, format },
+	{ "indexOf", "string_index_of_string_int", I, { S, S, I }, 3, true, index_of_from },
+	{ "lastIndexOf", "string_last_index_of_string_int", I, { S, S, I }, 3, true,
+	  last_index_of_from },
+	{ "reverse", "string_reverse", S, { S }, 1, true, reverse },
 };
+/* clang-format on */
 
 const struct cel_library cel_lib_strings_later = {
-	.name = "strings, later functions",
+	.name = "strings, as specified",
 	.overloads = overloads,
 	.n = ARRAY_SIZE(overloads),
 };

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/print.h"
+#include "cel/lib_strings.h"
 #include "cel/lib_strings_format.h"
 #include "cel/library.h"
 
@@ -16,19 +17,19 @@
 /* A double, or a string that names one that cannot be written. */
 static bool as_double(const struct cel_value *v, double *ret_value)
 {
+	static const struct {
+		const char *name;
+		double value;
+	} named[] = { { "NaN", NAN }, { "Infinity", INFINITY }, { "-Infinity", -INFINITY } };
+
 	if (v->kind == CEL_DOUBLE)
 		*ret_value = v->d;
-	else if (v->kind != CEL_STRING)
-		return false;
-	else if (str_eqz(v->s, "NaN"))
-		*ret_value = NAN;
-	else if (str_eqz(v->s, "Infinity"))
-		*ret_value = INFINITY;
-	else if (str_eqz(v->s, "-Infinity"))
-		*ret_value = -INFINITY;
-	else
-		return false;
-	return true;
+	for (size_t i = 0; i < ARRAY_SIZE(named) && v->kind == CEL_STRING; i++)
+		if (str_eqz(v->s, named[i].name)) {
+			*ret_value = named[i].value;
+			return true;
+		}
+	return v->kind == CEL_DOUBLE;
 }
 
 static const char *special(double v)
@@ -288,12 +289,20 @@ static struct cel_value format(struct cel_eval *ev, const struct cel_value *args
 	return cel_format_text(ev, args, &style);
 }
 
+#define S &cel_string
+#define I &cel_int
+
+/* clang-format off */
 static const struct cel_overload overloads[] = {
-	{ "format", "string_format", &cel_string, { &cel_string, &cel_list_dyn }, 2, true, format },
+	{ "format", "string_format", S, { S, &cel_list_dyn }, 2, true, format },
+	{ "indexOf", "string_index_of_string_int", I, { S, S, I }, 3, true, cel_index_of_from },
+	{ "lastIndexOf", "string_last_index_of_string_int", I, { S, S, I }, 3, true,
+	  cel_last_index_of_from },
 };
+/* clang-format on */
 
 const struct cel_library cel_lib_strings_kubernetes = {
-	.name = "strings of Kubernetes",
+	.name = "strings, of Kubernetes",
 	.overloads = overloads,
 	.n = ARRAY_SIZE(overloads),
 };

@@ -8,7 +8,7 @@
 #include "base/quote.h"
 #include "cel/lib_ip.h"
 
-/* Bytes that all parts take at most: each byte of the text is written five times, escaped thrice. */
+/* Bytes that all parts take at most: each byte is written up to eight times, escaped. */
 #define ROOM(n) (24 * (n) + 64)
 
 struct parts {

@@ -28,6 +28,12 @@ const struct cel_ins *cel_op_const(struct cel_machine *m, const struct cel_ins *
 	return cel_next(m, ins, ins->cost);
 }
 
+/* A part that the checker refused, where that is no reason not to run the rest. */
+const struct cel_ins *cel_op_fault(struct cel_machine *m, const struct cel_ins *ins)
+{
+	return cel_op_const(m, ins);
+}
+
 const struct cel_ins *cel_op_var(struct cel_machine *m, const struct cel_ins *ins)
 {
 	struct cel_value v = m->vars[ins->n];

@@ -43,6 +43,8 @@ struct cel_ins {
 	uint32_t cost;
 };
 
+enum cel_search { CEL_SEARCH_NONE, CEL_SEARCH_MATCHES, CEL_SEARCH_FIND, CEL_SEARCH_FIND_ALL };
+
 /* A call: one overload when types are known, else those that are tried. */
 struct cel_call {
 	struct str function;
@@ -52,8 +54,9 @@ struct cel_call {
 	uint32_t nargs;
 	uint8_t kinds[CEL_ARGS_MAX]; /* of the one overload's arguments; CEL_KINDS: see `checked` */
 	bool checked; /* some kind does not say enough: ask cel_type_admits() */
-	const struct regex *regex; /* the constant pattern, compiled; or NULL */
-	const struct cel_value *pattern; /* its text */
+	enum cel_search search; /* with a constant pattern: its program and its text */
+	const struct regex *regex;
+	const struct cel_value *pattern;
 };
 
 /* A constant that is compared with, looked up, or selected by. */
@@ -125,6 +128,7 @@ static inline struct cel_value cel_not_bool(struct cel_eval *ev, struct cel_valu
 /* machine.c */
 const struct cel_ins *cel_op_end(struct cel_machine *m, const struct cel_ins *ins);
 const struct cel_ins *cel_op_const(struct cel_machine *m, const struct cel_ins *ins); /* p */
+const struct cel_ins *cel_op_fault(struct cel_machine *m, const struct cel_ins *ins); /* p */
 /* Variable n; p: the error when it has no value. */
 const struct cel_ins *cel_op_var(struct cel_machine *m, const struct cel_ins *ins);
 const struct cel_ins *cel_op_slot(struct cel_machine *m, const struct cel_ins *ins); /* n */
@@ -157,7 +161,8 @@ const struct cel_ins *cel_op_guard(struct cel_machine *m, const struct cel_ins *
 /* machine_call.c: p is a struct cel_call; comparing with a constant: a struct cel_key. */
 const struct cel_ins *cel_op_call(struct cel_machine *m, const struct cel_ins *ins);
 const struct cel_ins *cel_op_dispatch(struct cel_machine *m, const struct cel_ins *ins);
-const struct cel_ins *cel_op_matches(struct cel_machine *m, const struct cel_ins *ins);
+/* The pattern is compiled and not on the stack. */
+const struct cel_ins *cel_op_search(struct cel_machine *m, const struct cel_ins *ins);
 const struct cel_ins *cel_op_equal(struct cel_machine *m, const struct cel_ins *ins);
 const struct cel_ins *cel_op_not_equal(struct cel_machine *m, const struct cel_ins *ins);
 const struct cel_ins *cel_op_equal_const(struct cel_machine *m, const struct cel_ins *ins);

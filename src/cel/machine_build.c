@@ -100,9 +100,7 @@ struct cel_value cel_map_of_pairs(struct cel_eval *ev, const struct cel_value *p
 	if (again == n)
 		return cel_map(ev, pairs, n);
 	key = &pairs[2 * again];
-	if (key->kind == CEL_STRING)
-		return cel_errorf(ev, "insert failed: key %.*s already exists", STR_ARG(key->s));
-	cel_value_print(ev, key, &b);
+	cel_value_text(ev, key, &b);
 	return cel_errorf(ev, "insert failed: key %.*s already exists", STR_ARG(buf_str(&b)));
 }
 

@@ -6,6 +6,7 @@
  * Comparing text with a constant is what selectors do most: what it costs follows from the
  * constant's length without counting characters again.
  */
+#include "cel/lib_regex.h"
 #include "cel/machine.h"
 
 /* --- no such overload --------------------------------------------------------------- */
@@ -31,6 +32,7 @@ static const struct trait traits[] = {
 	{ "_<=_", NUMBERS | TIMES | TEXTS | KIND(BOOL) },
 	{ "_>_", NUMBERS | TIMES | TEXTS | KIND(BOOL) },
 	{ "_>=_", NUMBERS | TIMES | TEXTS | KIND(BOOL) },
+	{ "matches", KIND(STRING) },
 	{ "size", TEXTS | KIND(LIST) | KIND(MAP) },
 };
 
@@ -42,11 +44,16 @@ static bool lacks_trait(struct str function, const struct cel_value *operand)
 	return false;
 }
 
-static bool is_standard(const struct cel_overload *overload)
+/* Operators and functions that cel-go does like them, do not tell the types they got. */
+static bool is_terse(struct str function)
 {
-	uintptr_t first = (uintptr_t)cel_lib_standard.overloads, at = (uintptr_t)overload;
+	static const char *const functions[] = { "contains", "endsWith", "matches", "size",
+						 "startsWith" };
+	bool op = !((function.p[0] | 0x20) >= 'a' && (function.p[0] | 0x20) <= 'z');
 
-	return at >= first && at < (uintptr_t)(cel_lib_standard.overloads + cel_lib_standard.n);
+	for (size_t i = 0; i < ARRAY_SIZE(functions) && !op; i++)
+		op = str_eqz(function, functions[i]);
+	return op;
 }
 
 static struct cel_value no_overload(struct cel_eval *ev, const struct cel_call *call,
@@ -55,7 +62,7 @@ static struct cel_value no_overload(struct cel_eval *ev, const struct cel_call *
 	char types[256] = "";
 	size_t n = 0;
 
-	if (is_standard(call->overloads[0])) {
+	if (is_terse(call->function)) {
 		if (call->nargs && lacks_trait(call->function, &args[0]))
 			return cel_errorf(ev, "no such overload: %.*s", STR_ARG(call->function));
 		return cel_no_overload(ev);
@@ -143,19 +150,37 @@ const struct cel_ins *cel_op_call(struct cel_machine *m, const struct cel_ins *i
 	return finish(m, ins, args, call->overloads[0]->call(m->ev, args));
 }
 
-/* With a constant pattern, which is the second argument and not on the stack. */
-const struct cel_ins *cel_op_matches(struct cel_machine *m, const struct cel_ins *ins)
+/* matches(), find() or findAll() of args, whose pattern is compiled. */
+static struct cel_value search(struct cel_eval *ev, const struct cel_call *call,
+			       const struct cel_value *args)
+{
+	bool limited = call->nargs == 3;
+
+	if (args[0].kind != CEL_STRING || (limited && args[2].kind != CEL_INT))
+		return cel_no_overload(ev);
+	switch (call->search) {
+	case CEL_SEARCH_MATCHES:
+		return cel_regex_matches(call->regex, args[0].s);
+	case CEL_SEARCH_FIND:
+		return cel_regex_find(call->regex, args[0].s);
+	default:
+		return cel_regex_find_all(ev, call->regex, args[0].s, limited ? args[2].i : -1);
+	}
+}
+
+const struct cel_ins *cel_op_search(struct cel_machine *m, const struct cel_ins *ins)
 {
 	const struct cel_call *call = ins->p;
-	struct cel_value args[2] = { m->sp[-1], *call->pattern };
+	struct cel_value *top = m->sp - (call->nargs - 1);
+	struct cel_value args[3] = { top[0], *call->pattern, CEL_NULL_V };
 
-	if (args[0].kind == CEL_ERROR)
+	m->sp = top + 1;
+	if (top->kind == CEL_ERROR)
 		return ins + 1;
-	if (args[0].kind == CEL_STRING)
-		m->sp[-1] = CEL_BOOL_V(regex_matches(call->regex, args[0].s));
-	else
-		m->sp[-1] = no_overload(m->ev, call, args);
-	return cel_next(m, ins, cost_of(m->ev, call, args, &m->sp[-1]));
+	if (call->nargs == 3)
+		args[2] = top[1];
+	*top = args[2].kind == CEL_ERROR ? args[2] : search(m->ev, call, args);
+	return cel_next(m, ins, cost_of(m->ev, call, args, top));
 }
 
 /* --- equality ----------------------------------------------------------------------- */
@@ -170,6 +195,8 @@ static inline const struct cel_ins *equal(struct cel_machine *m, const struct ce
 
 	if (UNLIKELY(error))
 		return finish(m, ins, a, *error);
+	if (UNLIKELY(!negate && cel_never_equals(a, b)))
+		return finish(m, ins, a, cel_no_overload(m->ev));
 	if (a->kind == CEL_INT && b->kind == CEL_INT)
 		same = a->i == b->i;
 	else
@@ -210,7 +237,9 @@ static inline const struct cel_ins *equal_const(struct cel_machine *m, const str
 		args[1] = key->value;
 		cost = cost_of(m->ev, key->equal, args, NULL);
 	}
-	if (LIKELY(a->kind != CEL_ERROR))
+	if (UNLIKELY(!negate && cel_never_equals(a, &key->value)))
+		*a = cel_no_overload(m->ev);
+	else if (LIKELY(a->kind != CEL_ERROR))
 		*a = CEL_BOOL_V(same != negate);
 	return cel_next(m, ins, cost);
 }

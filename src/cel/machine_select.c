@@ -4,9 +4,9 @@
  *
  * A step costs one unit when it is tried, and nothing when an optional one finds nothing. `cost` of
  * an instruction is what the path as a whole costs besides, where its beginning is no
- * variable; that is due whatever happens.
+ * variable; that is due whatever happens. `n` of a step that is not optional itself: what it
+ * begins at must have parts, even in an optional.
  */
-#include <inttypes.h>
 #include <math.h>
 
 #include "base/buf.h"
@@ -18,7 +18,7 @@ enum {
 
 /* --- looking up --------------------------------------------------------------------- */
 
-/* An index as any number may give it; *ret_index is negative when it is beyond any list. */
+/* An index as any number may give it. */
 static bool index_of(const struct cel_value *key, int64_t *ret_index)
 {
 	switch (key->kind) {
@@ -26,8 +26,8 @@ static bool index_of(const struct cel_value *key, int64_t *ret_index)
 		*ret_index = key->i;
 		return true;
 	case CEL_UINT:
-		*ret_index = key->u > INT64_MAX ? -1 : (int64_t)key->u;
-		return true;
+		*ret_index = (int64_t)key->u;
+		return key->u <= INT64_MAX;
 	case CEL_DOUBLE:
 		if (!(fabs(key->d) < 0x1p63) || key->d != trunc(key->d))
 			return false;
@@ -38,10 +38,22 @@ static bool index_of(const struct cel_value *key, int64_t *ret_index)
 	}
 }
 
+/* With the key in words; text, which keys are nearly always, needs no buffer. */
+static struct cel_value fault(struct cel_eval *ev, const char *before, const struct cel_value *key,
+			      const char *behind)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(KEY_SHOWN_MAX);
+
+	if (key->kind != CEL_STRING)
+		cel_value_text(ev, key, &b);
+	return cel_errorf(ev, "%s%.*s%s", before,
+			  STR_ARG(key->kind == CEL_STRING ? key->s : buf_str(&b)), behind);
+}
+
 static struct cel_value bad_index(struct cel_eval *ev, const struct cel_value *key)
 {
-	if (key->kind == CEL_DOUBLE)
-		return cel_errorf(ev, "unsupported index value %g in list", key->d);
+	if (key->kind == CEL_DOUBLE || key->kind == CEL_UINT)
+		return fault(ev, "unsupported index value ", key, " in list");
 	return cel_errorf(ev, "unsupported index type '%.*s' in list",
 			  STR_ARG(cel_value_type(key)->name));
 }
@@ -75,28 +87,11 @@ struct cel_value cel_qualify(struct cel_eval *ev, const struct cel_value *operan
 	}
 }
 
-/* As Go prints a value: text without quotes, unsigned numbers without suffix. */
-static struct cel_value missing_text(struct cel_eval *ev, const char *what,
-				     const struct cel_value *key)
-{
-	CLEANUP(buf_release) struct buf b = BUF_INIT(KEY_SHOWN_MAX);
-
-	switch (key->kind) {
-	case CEL_STRING:
-		return cel_errorf(ev, "%s: %.*s", what, STR_ARG(key->s));
-	case CEL_UINT:
-		return cel_errorf(ev, "%s: %" PRIu64, what, key->u);
-	default:
-		cel_value_print(ev, key, &b);
-		return cel_errorf(ev, "%s: %.*s", what, STR_ARG(buf_str(&b)));
-	}
-}
-
 struct cel_value cel_missing(struct cel_eval *ev, const struct cel_value *operand,
 			     const struct cel_value *key)
 {
-	return missing_text(ev, operand->kind == CEL_LIST ? "index out of bounds" : "no such key",
-			    key);
+	return fault(ev, operand->kind == CEL_LIST ? "index out of bounds: " : "no such key: ", key,
+		     "");
 }
 
 /* --- instructions ------------------------------------------------------------------- */
@@ -104,6 +99,11 @@ struct cel_value cel_missing(struct cel_eval *ev, const struct cel_value *operan
 static inline bool is_nothing(const struct cel_value *v)
 {
 	return v->kind == CEL_ERROR && !v->error;
+}
+
+static bool has_parts(const struct cel_value *v)
+{
+	return v->kind == CEL_MAP || v->kind == CEL_OBJECT || v->kind == CEL_LIST;
 }
 
 /* One step from the top, which is replaced. `optional`: what is missing is no error. */
@@ -118,6 +118,8 @@ static const struct cel_ins *maybe(struct cel_machine *m, const struct cel_ins *
 		from = *from.optional;
 	}
 	found = cel_qualify(m->ev, &from, key);
+	if (UNLIKELY(ins->n && !has_parts(&from)))
+		found = cel_missing(m->ev, &from, key);
 	if (found.kind != CEL_ERROR) {
 		*top = cel_optional(m->ev, found);
 		return cel_next(m, ins, ins->cost + 1);
@@ -210,7 +212,7 @@ const struct cel_ins *cel_op_has(struct cel_machine *m, const struct cel_ins *in
 	uint64_t cost = ins->cost;
 	bool optional = from.kind == CEL_OPTIONAL;
 
-	m->cost -= ins->n;
+	m->cost -= MIN(m->cost, (uint64_t)ins->n);
 	if (UNLIKELY(from.kind == CEL_ERROR))
 		return cel_next(m, ins, cost);
 	if (optional)

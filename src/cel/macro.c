@@ -160,6 +160,22 @@ struct cel_expr *cel_make_fold(struct cel_expander *x, const struct cel_fold *fo
 	return e;
 }
 
+struct cel_expr *cel_make_binding(struct cel_expander *x, struct str name, struct cel_expr *value,
+				  struct cel_expr *result)
+{
+	struct cel_fold fold = {
+		.var = STR(CEL_UNUSED),
+		.accu = name,
+		.range = cel_make_aggregate(x, CEL_EXPR_LIST, NULL, 0),
+		.init = value,
+		.condition = cel_make_constant(x, CEL_BOOL_V(false)),
+		.step = cel_make_ident(x, name),
+		.result = result,
+	};
+
+	return cel_make_fold(x, &fold);
+}
+
 static struct cel_fold *copy_fold(struct cel_expander *x, struct cel_expr *e,
 				  const struct cel_fold *from)
 {
@@ -174,24 +190,33 @@ static struct cel_fold *copy_fold(struct cel_expander *x, struct cel_expr *e,
 	return fold;
 }
 
+/* Where the fields of a copy are: the macro's place, unlike all else of it. */
+static const uint32_t *copy_field_offsets(struct cel_expander *x, uint32_t n)
+{
+	uint32_t *offsets = ARENA_ARRAY(x->issues->arena, uint32_t, n);
+
+	for (uint32_t i = 0; i < n; i++)
+		offsets[i] = x->offset;
+	return offsets;
+}
+
 /* Recursion is bounded: the nesting of the text is, and a macro adds a few levels at most. */
 struct cel_expr *cel_make_copy(struct cel_expander *x, const struct cel_expr *e)
 {
 	struct cel_expr *copy = make(x, e->kind);
-	struct node *node = CONTAINER_OF(copy, struct node, expr);
-	uint32_t offset = copy->offset;
 
 	if (x->full) { /* copies of copies grow beyond all bounds */
 		copy->kind = CEL_EXPR_CONST;
 		return copy;
 	}
-	node->expr = *e;
-	node->expr.offset = offset;
+	*copy = *e;
 	if (e->fold)
 		copy->fold = copy_fold(x, copy, e->fold);
 	if (e->n > 0)
 		copy->children = ARENA_ARRAY(x->issues->arena, struct cel_expr *, e->n);
 	for (uint32_t i = 0; i < e->n; i++)
 		copy->children[i] = below(copy, cel_make_copy(x, e->children[i]));
+	if (e->field_offsets && e->n > 0)
+		copy->field_offsets = copy_field_offsets(x, e->n);
 	return copy;
 }

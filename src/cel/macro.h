@@ -24,6 +24,7 @@ struct cel_expander {
 extern const struct cel_macro cel_macros_standard[]; /* has, all, exists, map, filter, .. */
 extern const struct cel_macro cel_macros_comprehensions[]; /* with two variables */
 extern const struct cel_macro cel_macros_bindings[]; /* cel.bind */
+extern const struct cel_macro cel_macros_block[]; /* cel.block, cel.index, .. */
 extern const struct cel_macro cel_macros_optional[]; /* optMap, optFlatMap */
 extern const struct cel_macro cel_macros_math[]; /* math.greatest, math.least */
 extern const struct cel_macro cel_macros_lists[]; /* sortBy */
@@ -52,8 +53,11 @@ struct cel_expr *cel_make_call3(struct cel_expander *x, const char *function, st
 struct cel_expr *cel_make_aggregate(struct cel_expander *x, enum cel_expr_kind kind,
 				    struct cel_expr *const *children, size_t n);
 struct cel_expr *cel_make_fold(struct cel_expander *x, const struct cel_fold *fold);
+/* The result, which sees the value under that name: a fold over nothing, its accumulator. */
+struct cel_expr *cel_make_binding(struct cel_expander *x, struct str name, struct cel_expr *value,
+				  struct cel_expr *result);
 
-/* A tree of its own with the same content; at x->offset, as all that macros make. */
+/* A tree of its own with the same content, at the same place. */
 struct cel_expr *cel_make_copy(struct cel_expander *x, const struct cel_expr *e);
 
 /* How many nodes lie one below the other at most, this one counted. */

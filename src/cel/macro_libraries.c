@@ -1,24 +1,7 @@
 /*
- * Macros of extensions. A binding is a fold over nothing: its accumulator is the variable, the
- * initial value what is bound, and the result the expression that sees it.
+ * Macros of extensions.
  */
 #include "cel/macro.h"
-
-static struct cel_expr *bind(struct cel_expander *x, struct str name, struct cel_expr *value,
-			     struct cel_expr *result)
-{
-	struct cel_fold fold = {
-		.var = STR(CEL_UNUSED),
-		.accu = name,
-		.range = cel_make_aggregate(x, CEL_EXPR_LIST, NULL, 0),
-		.init = value,
-		.condition = cel_make_constant(x, CEL_BOOL_V(false)),
-		.step = cel_make_ident(x, name),
-		.result = result,
-	};
-
-	return cel_make_fold(x, &fold);
-}
 
 static bool is_namespace(const struct cel_expr *receiver, const char *name)
 {
@@ -33,7 +16,7 @@ static struct cel_expr *expand_bind(struct cel_expander *x, uint32_t offset,
 	if (!is_namespace(receiver, "cel"))
 		return NULL;
 	if (args[0]->kind == CEL_EXPR_IDENT)
-		return bind(x, args[0]->name, args[1], args[2]);
+		return cel_make_binding(x, args[0]->name, args[1], args[2]);
 	cel_issue_add(x->issues, args[0]->offset,
 		      "cel.bind() variable names must be simple identifiers");
 	return NULL;
@@ -51,7 +34,7 @@ static struct cel_expr *bind_value(struct cel_expander *x, struct cel_expr *rece
 		return NULL;
 	}
 	value = cel_make_call(x, STR("value"), cel_make_copy(x, receiver), NULL, 0);
-	return bind(x, args[0]->name, value, args[1]);
+	return cel_make_binding(x, args[0]->name, value, args[1]);
 }
 
 static struct cel_expr *if_present(struct cel_expander *x, struct cel_expr *receiver,
@@ -180,7 +163,7 @@ static struct cel_expr *expand_sort_by(struct cel_expander *x, uint32_t offset,
 	if (!keys)
 		return NULL;
 	sorted = cel_make_call(x, STR("@sortByAssociatedKeys"), cel_make_ident(x, input), &keys, 1);
-	return bind(x, input, receiver, sorted);
+	return cel_make_binding(x, input, receiver, sorted);
 }
 
 const struct cel_macro cel_macros_bindings[] = {

@@ -24,8 +24,10 @@
 #define TOKENS_MEMBER                                                                            \
 	(TOKENS_LITERAL | TOKENS(TOKEN_LBRACKET) | TOKENS(TOKEN_LBRACE) | TOKENS(TOKEN_LPAREN) | \
 	 TOKENS(TOKEN_DOT) | TOKENS(TOKEN_MINUS) | TOKENS(TOKEN_IDENT))
-#define TOKENS_EXPR        (TOKENS_MEMBER | TOKENS(TOKEN_NOT))
-#define TOKENS_FIELD       (TOKENS(TOKEN_QUESTION) | TOKENS(TOKEN_IDENT) | TOKENS(TOKEN_QUOTED_IDENT))
+#define TOKENS_EXPR (TOKENS_MEMBER | TOKENS(TOKEN_NOT))
+/* What a field of a message begins with, and what may come behind a member. */
+#define TOKENS_FIELD (TOKENS(TOKEN_QUESTION) | TOKENS(TOKEN_IDENT) | TOKENS(TOKEN_QUOTED_IDENT))
+
 #define TOKENS_MEMBER_MORE (TOKENS(TOKEN_DOT) | TOKENS(TOKEN_LBRACKET) | TOKENS_END)
 
 /* Where in the grammar a fault was: twice the same at the same word, and the word is skipped. */

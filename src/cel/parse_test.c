@@ -305,7 +305,7 @@ static void nodes_stand_where_messages_point(void **state)
 	places("a.exists(x, x)", "@8 a@0 @8 @not_strictly_false@8 !_@8 @result@8 _||_@8 "
 				 "@result@8 x@12 @result@8");
 	places("a.b.optMap(x, x)", "_?_:_@10 hasValue@10 b@1 a@0 optional.of@10 @10 @10 value@10 "
-				   "b@10 a@10 @10 x@10 x@14 optional.none@10");
+				   "b@1 a@0 @10 x@10 x@14 optional.none@10");
 }
 
 static void macros_of_the_language_become_folds(void **state)

@@ -19,6 +19,7 @@ static void hand_over(const struct cel_issues *found, struct cel_issues *issues)
 const struct cel_program *cel_compile(const struct cel_env *env, struct str text, struct arena *a,
 				      struct cel_issues *issues)
 {
+	const struct cel_program *p;
 	struct cel_issues found;
 	struct cel_expr *root;
 
@@ -30,7 +31,11 @@ const struct cel_program *cel_compile(const struct cel_env *env, struct str text
 		hand_over(&found, issues);
 		return NULL;
 	}
-	return cel_compile_tree(env, root, a);
+	p = cel_compile_tree(env, root, a);
+	if (!p->fault || !(env->flags & CEL_LITERALS))
+		return p;
+	cel_issue_add(issues, SIZE_MAX, "program instantiation failed: %s", p->fault);
+	return NULL;
 }
 
 const struct cel_type *cel_program_type(const struct cel_program *p)

@@ -22,7 +22,8 @@ struct cel_program;
 
 /*
  * All memory is the arena's; `text` is copied, the environment's types and libraries are borrowed.
- * NULL when there are issues (whose arena may be another one).
+ * NULL when there are issues (whose arena may be another one). With CEL_LITERALS a conversion of a
+ * constant that can only fail, such as int("x"), is one: "program instantiation failed: ..".
  */
 const struct cel_program *cel_compile(const struct cel_env *env, struct str text, struct arena *a,
 				      struct cel_issues *issues);

@@ -13,6 +13,7 @@ struct cel_program {
 	size_t nstack, nslots; /* values */
 	const struct cel_type *type;
 	const struct cel_expr *tree;
+	const char *fault; /* of a constant: see compile.h */
 };
 
 #endif

@@ -58,6 +58,8 @@ static int64_t position(const struct cel_value *key, size_t n)
 		d = (double)key->i;
 		break;
 	case CEL_UINT:
+		if (key->u > INT64_MAX)
+			return -2;
 		d = (double)key->u;
 		break;
 	case CEL_DOUBLE:
@@ -66,7 +68,7 @@ static int64_t position(const struct cel_value *key, size_t n)
 	default:
 		return -2;
 	}
-	if (!(floor(d) == d) || isinf(d))
+	if (!(floor(d) == d) || fabs(d) > 0x1p63)
 		return -2;
 	return d >= 0 && d < (double)n ? (int64_t)d : -1;
 }
@@ -88,6 +90,11 @@ static struct cel_value look(struct reference *r, struct cel_value from, struct 
 	return at < 0 ? CEL_NOTHING : cel_list_at(r->ev, &from, (size_t)at);
 }
 
+static bool has_parts(const struct cel_value *v)
+{
+	return v->kind == CEL_MAP || v->kind == CEL_OBJECT || v->kind == CEL_LIST;
+}
+
 /* from.key, from[key], from.?key, from[?key] */
 static struct cel_value step(struct reference *r, struct cel_value from, struct cel_value key,
 			     bool optional)
@@ -102,6 +109,8 @@ static struct cel_value step(struct reference *r, struct cel_value from, struct 
 		return key;
 	if (from.kind == CEL_OPTIONAL) {
 		from = *from.optional;
+		if (!optional && (r->env->flags & CEL_OPTIONAL_STRICT) && !has_parts(&from))
+			return fault("no such key");
 		optional = true;
 	}
 	found = look(r, from, key);

@@ -165,20 +165,32 @@ static const char *type_word(enum cel_type_kind kind)
 	return kind < ARRAY_SIZE(words) ? words[kind] : NULL;
 }
 
-void cel_type_print(const struct cel_type *type, struct buf *out)
+static void print(const struct cel_type *type, bool named, struct buf *out)
 {
 	const char *word = type_word(type->kind);
 
 	if (out->overflow) /* types can be exponentially large: stop with the buffer */
 		return;
+	if (named && !type->params[0] && type->kind != CEL_TYPE_DYN)
+		word = NULL;
 	(void)(word ? buf_addz(out, word) : buf_add_str(out, type->name));
 	if (!type->params[0])
 		return;
 	(void)buf_addc(out, '(');
-	cel_type_print(type->params[0], out);
+	print(type->params[0], named, out);
 	if (type->params[1]) {
 		(void)buf_addz(out, ", ");
-		cel_type_print(type->params[1], out);
+		print(type->params[1], named, out);
 	}
 	(void)buf_addc(out, ')');
+}
+
+void cel_type_print(const struct cel_type *type, struct buf *out)
+{
+	print(type, false, out);
+}
+
+void cel_type_print_named(const struct cel_type *type, struct buf *out)
+{
+	print(type, true, out);
 }

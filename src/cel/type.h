@@ -53,10 +53,12 @@ struct cel_type {
 	size_t nfields;
 	/*
 	 * Of a declaration: the most characters, bytes, elements or entries that a value has.
-	 * 0: not known.
+	 * 0: not known; CEL_SIZE_NOTHING: it is always empty.
 	 */
 	uint64_t max_size;
 };
+
+#define CEL_SIZE_NOTHING UINT64_MAX
 
 extern const struct cel_type cel_dyn, cel_any, cel_type_error, cel_null, cel_bool, cel_int,
 	cel_uint, cel_double, cel_string, cel_bytes, cel_timestamp, cel_duration;
@@ -87,5 +89,8 @@ bool cel_type_equal(const struct cel_type *a, const struct cel_type *b);
 
 /* Appends it as messages name it: "int", "list(string)", "map(string, dyn)", "wrapper(int)". */
 void cel_type_print(const struct cel_type *type, struct buf *out);
+
+/* The same with the names of values: "null_type", "google.protobuf.Duration", "list(dyn)". */
+void cel_type_print_named(const struct cel_type *type, struct buf *out);
 
 #endif

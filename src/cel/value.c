@@ -10,9 +10,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/buf.h"
-#include "base/limits.h"
-
 /* --- making ------------------------------------------------------------------------- */
 
 void *cel_alloc(struct cel_eval *ev, size_t n)
@@ -226,61 +223,4 @@ bool cel_map_next(struct cel_eval *ev, const struct cel_value *map, size_t *at,
 		  struct cel_value *ret_key, struct cel_value *ret_value)
 {
 	return map->map.class->next(ev, map->map.self, at, ret_key, ret_value);
-}
-
-static struct cel_value about_key(struct cel_eval *ev, const char *before,
-				  const struct cel_value *key, const char *behind)
-{
-	struct buf text = BUF_INIT(CEL_TEXT_MAX);
-	struct cel_value error;
-
-	cel_value_text(ev, key, &text);
-	error = cel_errorf(ev, "%s%s%s", before, text.p ? text.p : "", behind);
-	buf_release(&text);
-	return error;
-}
-
-/* The index that a value is; false when it is none. Of numbers only. */
-static bool to_index(const struct cel_value *key, int64_t *ret_index)
-{
-	if (key->kind == CEL_INT)
-		*ret_index = key->i;
-	else if (key->kind == CEL_UINT && key->u <= INT64_MAX)
-		*ret_index = (int64_t)key->u;
-	else if (key->kind == CEL_DOUBLE && key->d > -0x1p63 && key->d < 0x1p63 &&
-		 (double)(int64_t)key->d == key->d)
-		*ret_index = (int64_t)key->d;
-	else
-		return false;
-	return true;
-}
-
-static struct cel_value index_list(struct cel_eval *ev, const struct cel_value *list,
-				   const struct cel_value *key)
-{
-	int64_t i;
-
-	if (to_index(key, &i) && i >= 0 && (uint64_t)i < cel_list_size(list))
-		return cel_list_at(ev, list, (size_t)i);
-	if (key->kind != CEL_INT && key->kind != CEL_UINT && key->kind != CEL_DOUBLE)
-		return cel_errorf(ev, "unsupported index type '%.*s' in list",
-				  STR_ARG(cel_value_type(key)->name));
-	if (!to_index(key, &i))
-		return about_key(ev, "unsupported index value ", key, " in list");
-	return about_key(ev, "index out of bounds: ", key, "");
-}
-
-struct cel_value cel_index(struct cel_eval *ev, const struct cel_value *container,
-			   const struct cel_value *key)
-{
-	struct cel_value v;
-
-	if (container->kind == CEL_LIST)
-		return index_list(ev, container, key);
-	if (container->kind != CEL_MAP)
-		return cel_no_overload(ev);
-	v = cel_map_find(ev, container, key);
-	if (UNLIKELY(v.kind == CEL_ERROR && !v.error))
-		return about_key(ev, "no such key: ", key, "");
-	return v;
 }

@@ -59,10 +59,7 @@ struct cel_address {
 	bool masked; /* of a CIDR: nothing is set behind the prefix */
 };
 
-/*
- * What a list that is not an ordinary one does in place of equality and `+`. Asked of the left
- * operand, or of the right one when the left is ordinary.
- */
+/* What a list that is not an ordinary one does in place of equality and `+`, as left operand. */
 struct cel_list_rules {
 	bool (*equal)(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b);
 	struct cel_value (*add)(struct cel_eval *ev, const struct cel_value *a,
@@ -93,6 +90,8 @@ struct cel_map_class {
 	 * have an empty map for every domain that is not there.
 	 */
 	bool (*has)(const void *self, const struct cel_value *key);
+	/* Of two maps of this class. NULL: entry by entry. */
+	bool (*equal)(struct cel_eval *ev, const void *a, const void *b);
 };
 
 struct cel_object_class {
@@ -255,10 +254,6 @@ struct cel_value cel_map_find(struct cel_eval *ev, const struct cel_value *map,
 bool cel_map_next(struct cel_eval *ev, const struct cel_value *map, size_t *at,
 		  struct cel_value *ret_key, struct cel_value *ret_value);
 
-/* container[key]: the element or value, or an error in cel-go's words. */
-struct cel_value cel_index(struct cel_eval *ev, const struct cel_value *container,
-			   const struct cel_value *key);
-
 /* --- comparing ---------------------------------------------------------------------- */
 
 /*
@@ -266,6 +261,15 @@ struct cel_value cel_index(struct cel_eval *ev, const struct cel_value *containe
  * different kinds differ. Lists and maps in depth. Never an error.
  */
 bool cel_equal(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b);
+
+/*
+ * Whether `a == b` is the error "no such overload" in spite of that: Kubernetes' own types are
+ * compared with each other and null only. `!=` is true then, and `b == a` is false.
+ */
+static inline bool cel_never_equals(const struct cel_value *a, const struct cel_value *b)
+{
+	return a->kind >= CEL_QUANTITY && b->kind != a->kind && b->kind != CEL_NULL;
+}
 
 /*
  * The order of `<`: numbers across types, bool, string (by code points), bytes, timestamp,

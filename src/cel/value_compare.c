@@ -115,8 +115,7 @@ static bool equal_at(struct cel_eval *ev, const struct cel_value *a, const struc
 static bool equal_lists(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
 			unsigned depth)
 {
-	const struct cel_list_rules *rules = a->list.class->rules ? a->list.class->rules
-								  : b->list.class->rules;
+	const struct cel_list_rules *rules = a->list.class->rules;
 	size_t n = cel_list_size(a);
 	struct cel_value x, y;
 
@@ -143,6 +142,8 @@ static bool equal_maps(struct cel_eval *ev, const struct cel_value *a, const str
 	if (cel_map_size(a) != cel_map_size(b))
 		return false;
 	ev->compared += cel_map_size(a);
+	if (a->map.class->equal && a->map.class == b->map.class)
+		return a->map.class->equal(ev, a->map.self, b->map.self);
 	while (cel_map_next(ev, a, &at, &key, &x)) {
 		y = cel_map_find(ev, b, &key);
 		if (cel_is_error(y) || !equal_at(ev, &x, &y, depth))

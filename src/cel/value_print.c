@@ -20,9 +20,9 @@
 static void print_duration(int64_t ns, struct buf *out)
 {
 	/* Upstream's way, by a double, which drops digits of what is longer than some months. */
-	double seconds = (double)(ns / 1000000000) + (double)(ns % 1000000000) / 1e9;
+	int64_t seconds = ns / 1000000000, rest = ns % 1000000000;
 
-	(void)print_f64_fixed(out, seconds);
+	(void)print_f64_fixed(out, (double)seconds + (double)rest / 1e9);
 	(void)buf_addc(out, 's');
 }
 
@@ -98,7 +98,12 @@ static void print_bytes(struct str s, struct buf *out)
 	(void)buf_addc(out, '"');
 }
 
-static void print_list(struct cel_eval *ev, const struct cel_value *v, struct buf *out)
+/* Recursion ends at CEL_DEPTH_MAX: expressions build nothing deeper; trees that are, are cut. */
+static void print_at(struct cel_eval *ev, const struct cel_value *v, struct buf *out,
+		     unsigned depth);
+
+static void print_list(struct cel_eval *ev, const struct cel_value *v, struct buf *out,
+		       unsigned depth)
 {
 	size_t n = cel_list_size(v);
 	struct cel_value item;
@@ -108,7 +113,7 @@ static void print_list(struct cel_eval *ev, const struct cel_value *v, struct bu
 		if (i > 0)
 			(void)buf_addz(out, ", ");
 		item = cel_list_at(ev, v, i);
-		cel_value_print(ev, &item, out);
+		print_at(ev, &item, out, depth);
 	}
 	(void)buf_addc(out, ']');
 }
@@ -119,7 +124,8 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Entries are printed behind each other, then their pieces sorted: no second kind of text. */
-static void print_map(struct cel_eval *ev, const struct cel_value *v, struct buf *out)
+static void print_map(struct cel_eval *ev, const struct cel_value *v, struct buf *out,
+		      unsigned depth)
 {
 	size_t n = cel_map_size(v), at = 0, count = 0;
 	size_t *ends = xcalloc(n + 1, sizeof(*ends));
@@ -128,9 +134,9 @@ static void print_map(struct cel_eval *ev, const struct cel_value *v, struct buf
 	struct cel_value key, value;
 
 	while (count < n && !text.overflow && cel_map_next(ev, v, &at, &key, &value)) {
-		cel_value_print(ev, &key, &text);
+		print_at(ev, &key, &text, depth);
 		(void)buf_addz(&text, ": ");
-		cel_value_print(ev, &value, &text);
+		print_at(ev, &value, &text, depth);
 		ends[++count] = text.n;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -148,7 +154,8 @@ static void print_map(struct cel_eval *ev, const struct cel_value *v, struct buf
 	free(ends);
 }
 
-static void print_object(struct cel_eval *ev, const struct cel_value *v, struct buf *out)
+static void print_object(struct cel_eval *ev, const struct cel_value *v, struct buf *out,
+			 unsigned depth)
 {
 	const struct cel_type *type = cel_value_type(v);
 	const char *before = "{";
@@ -160,7 +167,7 @@ static void print_object(struct cel_eval *ev, const struct cel_value *v, struct 
 		if (cel_is_error(value))
 			continue;
 		(void)buf_printf(out, "%s%.*s: ", before, STR_ARG(type->fields[i].name));
-		cel_value_print(ev, &value, out);
+		print_at(ev, &value, out, depth);
 		before = ", ";
 	}
 	(void)buf_addz(out, before[0] == '{' ? "{}" : "}");
@@ -174,14 +181,15 @@ static void print_call(const char *function, struct cel_eval *ev, const struct c
 	(void)buf_addz(out, "\")");
 }
 
-static void print_optional(struct cel_eval *ev, const struct cel_value *v, struct buf *out)
+static void print_optional(struct cel_eval *ev, const struct cel_value *v, struct buf *out,
+			   unsigned depth)
 {
 	if (!v->optional) {
 		(void)buf_addz(out, "optional.none()");
 		return;
 	}
 	(void)buf_addz(out, "optional.of(");
-	cel_value_print(ev, v->optional, out);
+	print_at(ev, v->optional, out, depth);
 	(void)buf_addc(out, ')');
 }
 
@@ -232,20 +240,25 @@ static const char *const makers[CEL_KINDS] = {
 	[CEL_CIDR] = "cidr",         [CEL_URL] = "url",       [CEL_FORMAT] = "format.named",
 };
 
-void cel_value_print(struct cel_eval *ev, const struct cel_value *v, struct buf *out)
+static void print_at(struct cel_eval *ev, const struct cel_value *v, struct buf *out,
+		     unsigned depth)
 {
+	if (depth > CEL_DEPTH_MAX) {
+		(void)buf_addz(out, "...");
+		return;
+	}
 	switch (v->kind) {
 	case CEL_LIST:
-		print_list(ev, v, out);
+		print_list(ev, v, out, depth + 1);
 		return;
 	case CEL_MAP:
-		print_map(ev, v, out);
+		print_map(ev, v, out, depth + 1);
 		return;
 	case CEL_OBJECT:
-		print_object(ev, v, out);
+		print_object(ev, v, out, depth + 1);
 		return;
 	case CEL_OPTIONAL:
-		print_optional(ev, v, out);
+		print_optional(ev, v, out, depth + 1);
 		return;
 	default:
 		break;
@@ -254,4 +267,9 @@ void cel_value_print(struct cel_eval *ev, const struct cel_value *v, struct buf 
 		print_call(makers[v->kind], ev, v, out);
 	else
 		print_simple(ev, v, out);
+}
+
+void cel_value_print(struct cel_eval *ev, const struct cel_value *v, struct buf *out)
+{
+	print_at(ev, v, out, 0);
 }

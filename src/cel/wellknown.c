@@ -15,18 +15,28 @@
 #define SECOND             INT64_C(1000000000)
 #define JSON_INTEGER_LIMIT (UINT64_C(1) << 53) /* doubles tell integers apart up to here */
 
-static struct cel_value unsupported(struct cel_eval *ev, const struct cel_message *m,
-				    struct str field, const struct cel_value *v)
-{
-	return cel_errorf(ev, "unsupported field type for %.*s.%.*s: %.*s", STR_ARG(m->type.name),
-			  STR_ARG(field), STR_ARG(cel_value_type(v)->name));
-}
-
 static struct cel_value conversion_error(struct cel_eval *ev, const struct cel_message *m,
 					 struct str field, const char *why)
 {
 	return cel_errorf(ev, "field type conversion error for %.*s.%.*s value type: %s",
 			  STR_ARG(m->type.name), STR_ARG(field), why);
+}
+
+/* A value that is not of the field's type. */
+static struct cel_value unsupported(struct cel_eval *ev, const struct cel_message *m,
+				    struct str field, const struct cel_value *v)
+{
+	const struct cel_type *wanted = cel_message_field(m, field);
+	struct str type = cel_value_type(v)->name;
+
+	if (wanted->kind == CEL_TYPE_LIST || wanted->kind == CEL_TYPE_MAP)
+		return cel_errorf(ev, "unsupported field type for %.*s.%.*s: %.*s",
+				  STR_ARG(m->type.name), STR_ARG(field), STR_ARG(type));
+	return cel_errorf(ev,
+			  "field type conversion error for %.*s.%.*s value type: unsupported type "
+			  "conversion from '%.*s' to %.*s",
+			  STR_ARG(m->type.name), STR_ARG(field), STR_ARG(type),
+			  STR_ARG(wanted->name));
 }
 
 /* --- wrappers ------------------------------------------------------------------------ */
@@ -195,7 +205,7 @@ static struct cel_value json_map(struct cel_eval *ev, const struct cel_value *v,
 		return cel_too_large();
 	while (count < n && cel_map_next(ev, v, &at, &key, &value)) {
 		if (key.kind != CEL_STRING)
-			return cel_errorf(ev, "type conversion error from '%.*s' to 'string'",
+			return cel_errorf(ev, "unsupported type conversion from '%.*s' to string",
 					  STR_ARG(cel_value_type(&key)->name));
 		pairs[2 * count] = key;
 		pairs[2 * count + 1] = to_json(ev, &value, depth);
@@ -230,9 +240,9 @@ static struct cel_value to_json(struct cel_eval *ev, const struct cel_value *v, 
 	case CEL_MAP:
 		return json_map(ev, v, depth - 1);
 	default:
-		return cel_errorf(ev,
-				  "type conversion error from '%.*s' to 'google.protobuf.Value'",
-				  STR_ARG(cel_value_type(v)->name));
+		return cel_errorf(
+			ev, "unsupported type conversion from '%.*s' to google.protobuf.Value",
+			STR_ARG(cel_value_type(v)->name));
 	}
 }
 
@@ -242,12 +252,14 @@ static struct cel_value make_json(struct cel_eval *ev, const struct cel_message 
 				  size_t n)
 {
 	const struct cel_type *type = cel_message_field(m, fields[n - 1]);
+	struct cel_value v;
 
 	if (str_eqz(fields[n - 1], "null_value"))
 		return CEL_NULL_V;
-	if (!type || !str_eq(cel_value_type(&values[n - 1])->name, type->name))
+	if (!str_eq(cel_value_type(&values[n - 1])->name, type->name))
 		return unsupported(ev, m, fields[n - 1], &values[n - 1]);
-	return to_json(ev, &values[n - 1], CEL_DEPTH_MAX);
+	v = to_json(ev, &values[n - 1], CEL_DEPTH_MAX);
+	return cel_is_error(v) ? conversion_error(ev, m, fields[n - 1], v.error) : v;
 }
 
 /* --- Empty: the one that stays an object --------------------------------------------- */

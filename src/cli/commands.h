@@ -12,6 +12,7 @@
 extern const struct command commands_root;
 
 extern const struct command cmd_cni; /* cmd_cni.c */
+extern const struct command cmd_cel; /* cmd_cel.c */
 extern const struct command cmd_codec; /* cmd_codec.c */
 extern const struct command cmd_completion; /* cmd_completion.c */
 extern const struct command cmd_controller; /* cmd_controller.c */

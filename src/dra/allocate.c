@@ -25,8 +25,7 @@
 
 int allocate(struct inventory *inv, const struct allocate_node *node,
 	     const struct json *const *claims, size_t n, const struct allocate_options *options,
-	     struct arena *a, struct json **ret_results, struct allocate_report *report,
-	     struct error *err)
+	     struct arena *a, struct json **ret_results, struct error *err)
 {
 	char block[16384];
 	struct arena work;
@@ -46,9 +45,10 @@ int allocate(struct inventory *inv, const struct allocate_node *node,
 
 		r = e < 0 ? e : r;
 	}
-	if (report)
-		*report = (struct allocate_report){ .steps = plan.steps,
-						    .invalid_pool = r == 0 && plan.faulty_pool };
+	if (options && options->report)
+		*options->report = (struct allocate_report){
+			.steps = plan.steps, .invalid_pool = r == 0 && plan.faulty_pool
+		};
 	allocate_plan_release(&plan);
 	arena_release(&work);
 	return r;

@@ -16,17 +16,19 @@ struct allocate_node {
 	const struct json *labels; /* an object of strings; or NULL */
 };
 
+/* What came of it, beside the result. */
+struct allocate_report {
+	uint64_t steps; /* devices tried */
+	bool invalid_pool; /* no result, and some pool of the node is invalid or incomplete */
+};
+
 /* Zero means the default. */
 struct allocate_options {
 	uint64_t steps_max; /* ALLOCATE_STEPS_MAX; passing it is -ERR_TIMEOUT */
 	/* Fills a share id, a random UUID; NULL: numbered ones, for tests. */
 	void (*share_id)(void *ctx, char out[static 37]);
 	void *ctx;
-};
-
-struct allocate_report {
-	uint64_t steps; /* devices tried */
-	bool invalid_pool; /* no result, and some pool of the node is invalid or incomplete */
+	struct allocate_report *report; /* filled in any case; may be NULL */
 };
 
 /*
@@ -34,11 +36,11 @@ struct allocate_report {
  * none. 1: ret_results[i] is what belongs into status.allocation of claim i, in the arena;
  * 0: they do not fit here; -ERR_INVALID and others: the pod cannot be scheduled anywhere as
  * things are (class missing, selector at fault, mode All with an incomplete pool), in
- * upstream's words. The inventory is not changed: see inventory_assume(). `report` may be NULL.
+ * upstream's words. The inventory is not changed: see inventory_assume(). `options`
+ * may be NULL.
  */
 int allocate(struct inventory *inv, const struct allocate_node *node,
 	     const struct json *const *claims, size_t n, const struct allocate_options *options,
-	     struct arena *a, struct json **ret_results, struct allocate_report *report,
-	     struct error *err);
+	     struct arena *a, struct json **ret_results, struct error *err);
 
 #endif

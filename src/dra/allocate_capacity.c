@@ -8,7 +8,7 @@
  */
 #include "dra/allocate_impl.h"
 
-static const __int128 NANO = 1000000000, NANO_PER_MILLI = 1000000;
+enum { NANO_PER_MILLI = 1000000 };
 
 /* --- rounding ----------------------------------------------------------------------- */
 
@@ -43,29 +43,29 @@ static int not_representable(struct quantity asked, const char *before, const ch
 	return r;
 }
 
-/* min + k * step, the first that is not below what is asked for; in whole units of `unit`. */
+/* min + k * step, the first that is not below what is asked for. */
 static int round_up_steps(const struct inventory_policy *p, struct quantity asked, bool milli,
 			  struct quantity *ret_amount, struct error *err)
 {
-	int64_t step = milli ? quantity_milli(p->step) : quantity_value(p->step);
-	int64_t min = milli ? quantity_milli(p->min) : quantity_value(p->min);
-	int64_t value = milli ? quantity_milli(asked) : quantity_value(asked);
-	__int128 n = step ? ((__int128)value - min) / step : 0, amount;
+	__int128 step = milli ? quantity_milli(p->step) : quantity_value(p->step);
+	__int128 min = milli ? quantity_milli(p->min) : quantity_value(p->min);
+	__int128 amount = milli ? quantity_milli(asked) : quantity_value(asked);
+	__int128 over = step ? (amount - min) % step : 0;
 
 	if (milli && !whole_millis(asked))
 		return not_representable(asked, "request", "is not a representable milli value",
 					 err);
-	if (!milli && asked.nano > INT64_MAX * NANO)
+	if (!milli && quantity_cmp(asked, quantity_of(INT64_MAX, QUANTITY_DECIMAL_SI)) > 0)
 		return not_representable(asked, "request", "exceeds MaxInt64", err);
-	n += step && ((__int128)value - min) % step != 0;
-	amount = min + n * step;
+	amount += over ? step - over : 0;
 	if (amount > INT64_MAX)
 		return not_representable(asked, "rounding request",
 					 milli ? "up to the next step passes the milli-value range"
 					       : "up to the next step passes MaxInt64",
 					 err);
-	*ret_amount = (struct quantity){ .nano = amount * (milli ? NANO_PER_MILLI : NANO),
-					 .format = p->step.format };
+	*ret_amount = milli ? quantity_of_milli((int64_t)amount)
+			    : quantity_of((int64_t)amount, p->step.format);
+	ret_amount->format = p->step.format;
 	return 0;
 }
 
@@ -202,4 +202,22 @@ struct quantity allocate_capacity_left(const struct allocate_plan *plan,
 			left = quantity_sub(left, amount);
 	}
 	return left;
+}
+
+bool allocate_capacity_suffices(const struct allocate_plan *plan, const struct allocate_request *r,
+				const struct allocate_at *at)
+{
+	if (!plan->features.consumable_capacity)
+		return true;
+	/* The device alone is large enough: allocate_match() saw to that. */
+	if (!inventory_device_shared(at->device) && !plan->taken[at->ordinal])
+		return true;
+	for (size_t i = 0; i < at->device->view.ncapacity; i++) {
+		struct quantity amount;
+
+		if (allocate_consumption(plan, r, at->device, i, &amount, NULL) < 0 ||
+		    quantity_cmp(amount, allocate_capacity_left(plan, at, i)) > 0)
+			return false;
+	}
+	return true;
 }

@@ -253,8 +253,12 @@ static bool class_fits(const struct allocate_outlook *o, const struct allocate_r
 		       uint32_t class)
 {
 	const struct allocate_class *c = &o->classes[class];
+	struct allocate_at at;
 
 	if (match_of(r, c->members[0]) != ALLOCATE_YES || (c->held && !r->admin))
+		return false;
+	at = (struct allocate_at){ c->device, c->pool, c->members[0] };
+	if (!allocate_capacity_suffices(o->plan, r, &at))
 		return false;
 	for (uint32_t i = 0; i < o->plan->claims[r->claim].nconstraints; i++)
 		if ((r->constraints >> i & 1) && !allocate_outlook_value(o, r->claim, i, class))
@@ -298,24 +302,24 @@ static void fill_candidates(struct allocate_outlook *o)
 	}
 }
 
-/* Evaluates what the search may come to; false when something of it is at fault. */
-static bool match_all(struct allocate_plan *plan)
+/* Evaluates what the search may come to, and says whether it may fail on the way. */
+static void match_all(struct allocate_outlook *o)
 {
+	struct allocate_plan *plan = o->plan;
 	struct allocate_walk w = { 0, 0 };
 	struct allocate_at at = { 0 };
-	bool sure = true;
 
+	o->alike = o->sure = true;
 	while (allocate_walk_next(plan, &w, &at))
 		for (uint32_t i = 0; i < plan->nrequests; i++) {
 			struct allocate_request *r = &plan->requests[i];
 
 			if (!allocate_held(r, at.device) && allocate_match(plan, r, &at, NULL) < 0)
-				sure = false;
+				o->sure = false;
 		}
 	for (uint32_t i = 0; i < plan->nrequests; i++)
 		if (plan->requests[i].all && plan->requests[i].constraints)
-			sure = false;
-	return sure;
+			o->alike = o->sure = false;
 }
 
 void allocate_classes_init(struct allocate_outlook *o)
@@ -325,7 +329,7 @@ void allocate_classes_init(struct allocate_outlook *o)
 
 	map_init_seeded(&s.classes, 1);
 	map_init_seeded(&s.values, 1);
-	o->sure = match_all(plan);
+	match_all(o);
 	o->first_constraint = ARENA_ARRAY(plan->work, uint32_t, plan->nclaims);
 	for (uint32_t i = 0; i < plan->nclaims; i++) {
 		o->first_constraint[i] = s.nconstraints;

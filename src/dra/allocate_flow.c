@@ -139,6 +139,22 @@ static void apply(struct flow_state *s, uint32_t sink)
 	}
 }
 
+/* A sink that is to serve one more: true when it can, and all on the way there have moved. */
+static bool expand_sink(struct flow_state *s, uint32_t sink)
+{
+	const struct allocate_flow *f = s->f;
+	bool room = s->load[sink] < f->room[sink];
+
+	if (room && !crowd_full(s, sink)) {
+		apply(s, sink);
+		return true;
+	}
+	expand_served(s, sink, node_more(f, sink));
+	if (room)
+		reach(s, node_crowd(f, f->crowd[sink]), node_more(f, sink));
+	return false;
+}
+
 static bool augment(struct flow_state *s, uint32_t source)
 {
 	const struct allocate_flow *f = s->f;
@@ -155,16 +171,8 @@ static bool augment(struct flow_state *s, uint32_t source)
 			expand_crowd(s, node - node_crowd(f, 0));
 		} else if (k >= f->nsinks) {
 			expand_served(s, k - f->nsinks, node);
-		} else {
-			bool room = s->load[k] < f->room[k];
-
-			if (room && !crowd_full(s, k)) {
-				apply(s, k);
-				return true;
-			}
-			expand_served(s, k, node);
-			if (room)
-				reach(s, node_crowd(f, f->crowd[k]), node);
+		} else if (expand_sink(s, k)) {
+			return true;
 		}
 	}
 	return false;

@@ -141,6 +141,7 @@ struct allocate_plan {
 	uint32_t nplaces;
 	uint32_t *chosen; /* by group: the request, when alternatives */
 
+	bool ignore_counters; /* to find out whether they are what is missing */
 	uint64_t steps, steps_max;
 	struct cel_eval eval;
 	struct arena scratch;
@@ -202,7 +203,7 @@ const struct inventory_taint *allocate_taint(const struct allocate_plan *plan,
 					     const struct allocate_request *r,
 					     const struct inventory_device *d);
 
-/* 1, 0: selectors select the device; negative: one is at fault. `ret_text` is that which does not. */
+/* 1, 0: selectors select the device; negative: one is at fault. *ret_text is the last one asked. */
 int allocate_selects(struct allocate_plan *plan, const struct allocate_request *r,
 		     const struct inventory_device *d, struct str *ret_text, struct error *err);
 
@@ -235,6 +236,10 @@ int allocate_capacity_fits(const struct allocate_plan *plan, const struct alloca
 /* What is left of the i-th capacity beside shares of claims and of this attempt. */
 struct quantity allocate_capacity_left(const struct allocate_plan *plan,
 				       const struct allocate_at *at, size_t i);
+
+/* As much of each capacity is left as the request takes. The device itself suits it. */
+bool allocate_capacity_suffices(const struct allocate_plan *plan, const struct allocate_request *r,
+				const struct allocate_at *at);
 
 /* --- places ------------------------------------------------------------------------- */
 

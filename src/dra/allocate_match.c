@@ -8,6 +8,10 @@
 
 #include "cel/lib_semver.h"
 
+/* What upstream adds to the error of a key that is not there. */
+static const char hint[] = ". consider using CEL optional chaining (.? followed by orValue()) or "
+			   "guarding the check with has() for optional fields";
+
 /* --- selectors ---------------------------------------------------------------------- */
 
 /* "class gpu: selector #0" or "claim default/c: selector #0". */
@@ -50,9 +54,10 @@ static int selects(struct allocate_plan *plan, const struct allocate_request *r,
 	m = evaluate(plan, &s, d, &fault);
 	if (m >= 0)
 		return m;
-	return error_set(err, ERR_INVALID, "%s on device %.*s/%.*s: CEL runtime error: %s",
+	return error_set(err, ERR_INVALID, "%s on device %.*s/%.*s: CEL runtime error: %s%s",
 			 selector_place(plan, r, of_class, i), STR_ARG(d->slice->pool->key),
-			 STR_ARG(d->name), fault.msg);
+			 STR_ARG(d->name), fault.msg,
+			 strstr(fault.msg, "no such key:") ? hint : "");
 }
 
 int allocate_selects(struct allocate_plan *plan, const struct allocate_request *r,

@@ -22,6 +22,9 @@
 /* Visits after which a question counts as answered with perhaps: some milliseconds. */
 enum { QUESTION_WORK_MAX = 1000000 };
 
+/* Amounts above this are not counted: 10^21 units, where nothing is exact any more. */
+#define AMOUNT_MAX ((__int128)1 << 100)
+
 /* What a request or group still needs. */
 struct allocate_demand {
 	uint32_t first, n; /* requests, any of which may serve */
@@ -57,6 +60,8 @@ static __int128 counter_left(const struct allocate_plan *plan, uint32_t pool, ui
 
 	if (plan->pools[pool].taken)
 		left -= plan->pools[pool].taken[counter].nano;
+	if (plan->ignore_counters)
+		return (__int128)INT64_MAX << 32;
 	return p->overdrawn || left < 0 ? 0 : left;
 }
 
@@ -341,19 +346,42 @@ static bool constraints_leave(const struct question *q, const struct allocate_re
 	return true;
 }
 
+/* Devices of a class from `from` on that are shared out so far that the request finds too little. */
+static uint32_t used_shares(const struct question *q, const struct allocate_request *r,
+			    uint32_t class, uint32_t from)
+{
+	const struct allocate_plan *plan = q->o->plan;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < plan->nplaces; i++) {
+		const struct allocate_at *at = &plan->places[i].at;
+		uint32_t k = 0;
+
+		if (q->o->class_of[at->ordinal] != class || at->ordinal < from)
+			continue;
+		while (plan->places[k].at.ordinal != at->ordinal)
+			k++;
+		n += k == i && !allocate_capacity_suffices(plan, r, at);
+	}
+	return n;
+}
+
 /* What one request could take of a class at most. */
 static uint32_t request_limit(const struct question *q, uint32_t request, uint32_t class)
 {
 	const struct allocate_request *r = &q->o->plan->requests[request];
 	const struct allocate_class *c = &q->o->classes[class];
+	bool behind = request == q->request && !r->all;
 	uint32_t ahead;
 
 	if (!allocate_outlook_fits(q->o, request, class) || !constraints_leave(q, r, class))
 		return 0;
-	ahead = request == q->request && !r->all ? members_ahead(q, c) : c->n;
+	ahead = behind ? members_ahead(q, c) : c->n;
+	if (c->shareable)
+		ahead -= used_shares(q, r, class, behind ? q->ordinal : 0);
 	if (r->admin)
 		return ahead;
-	if (request == q->request && !r->all)
+	if (behind)
 		ahead -= q->ahead_taken[class];
 	return MIN(ahead, q->room[class]);
 }
@@ -612,7 +640,7 @@ static __int128 family_left(const struct allocate_plan *plan, struct str name)
 		const struct inventory_pool *p = plan->pools[i].on_node->pool;
 
 		for (uint32_t k = 0; k < p->ncounters; k++)
-			if (str_eq(p->counters[k].name, name))
+			if (str_eq(p->counters[k].name, name) && sum < AMOUNT_MAX)
 				sum += counter_left(plan, i, k);
 	}
 	return sum;
@@ -632,9 +660,11 @@ static bool counters_possible(const struct question *q)
 			for (uint32_t r = d->first; r < d->first + d->n; r++)
 				least = least < 0 ? o->families[i].least[r]
 						  : MIN(least, o->families[i].least[r]);
-			wanted += least * d->need;
+			/* No overflow: amounts are cut off far above all that adds up. */
+			wanted += (__int128)((unsigned __int128)MIN(least, AMOUNT_MAX) * d->need);
 		}
-		if (wanted > 0 && wanted > family_left(o->plan, o->families[i].name))
+		if (wanted > 0 && wanted < AMOUNT_MAX &&
+		    wanted > family_left(o->plan, o->families[i].name))
 			return false;
 	}
 	return true;

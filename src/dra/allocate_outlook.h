@@ -36,7 +36,11 @@ struct allocate_family {
 
 struct allocate_outlook {
 	struct allocate_plan *plan;
-	bool sure; /* nothing in the search can be at fault: what is hopeless may be skipped */
+	/*
+	 * Nothing that the search comes to can be at fault: what is hopeless may be skipped. And:
+	 * no constraint is on all devices, which are tried in a fixed order: alike is alike.
+	 */
+	bool sure, alike;
 	uint32_t *class_of; /* by ordinal */
 	struct allocate_class *classes;
 	uint32_t n;
@@ -64,8 +68,8 @@ void allocate_outlook_taken(struct allocate_outlook *o, uint32_t ordinal);
 void allocate_outlook_untaken(struct allocate_outlook *o, uint32_t ordinal);
 
 /*
- * Whether the rest may still be had: of `request` as many as `missing`, from the ordinal on, and all
- * groups from `group` on. ALLOCATE_NONE: no request is under way. True when in doubt.
+ * Whether the rest may still be had: of `request` as many as `missing`, from the ordinal on, and
+ * all groups from `group` on. ALLOCATE_NONE: no request is under way. True when in doubt.
  */
 bool allocate_outlook_open(struct allocate_outlook *o, uint32_t request, uint32_t missing,
 			   uint32_t ordinal, uint32_t group);

@@ -124,24 +124,6 @@ static bool meet_constraints(struct allocate_plan *plan, const struct allocate_r
 
 /* --- taking ------------------------------------------------------------------------- */
 
-static bool shares_suffice(const struct allocate_plan *plan, const struct allocate_request *r,
-			   const struct allocate_at *at)
-{
-	if (!plan->features.consumable_capacity)
-		return true;
-	/* The device alone is large enough: allocate_match() saw to that. */
-	if (!inventory_device_shared(at->device) && !plan->taken[at->ordinal])
-		return true;
-	for (size_t i = 0; i < at->device->view.ncapacity; i++) {
-		struct quantity amount;
-
-		if (allocate_consumption(plan, r, at->device, i, &amount, NULL) < 0 ||
-		    quantity_cmp(amount, allocate_capacity_left(plan, at, i)) > 0)
-			return false;
-	}
-	return true;
-}
-
 static int constraint_fault(const struct allocate_plan *plan, const struct allocate_request *r,
 			    const struct inventory_device *d, struct error *err)
 {
@@ -166,11 +148,11 @@ int allocate_take(struct allocate_plan *plan, uint32_t request, const struct all
 	/* A further share does not charge the counters again. */
 	counted = d->ncounters &&
 		  !(shareable && (inventory_device_shared(d) || plan->taken[at->ordinal]));
-	if (counted && !counters_suffice(plan, at))
+	if (counted && !plan->ignore_counters && !counters_suffice(plan, at))
 		return 0;
 	if (!meet_constraints(plan, r, at))
 		return r->all ? constraint_fault(plan, r, d, err) : 0;
-	if (!shares_suffice(plan, r, at))
+	if (!allocate_capacity_suffices(plan, r, at))
 		return 0;
 	place->at = *at;
 	place->request = request;

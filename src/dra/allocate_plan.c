@@ -4,8 +4,8 @@
  * allocation whatever the devices are is found here, in upstream's order and words: requests one
  * after the other, then the number of devices of the claim, then its constraints.
  *
- * Pools that are invalid or incomplete have no slices here; that there are such is remembered, since
- * it ends requests for all devices, and explains why nothing was found.
+ * Pools that are invalid or incomplete have no slices here; that there are such is remembered,
+ * since it ends requests for all devices, and explains why nothing was found.
  */
 #include "dra/allocate_impl.h"
 

@@ -13,10 +13,11 @@
  *  - a choice of a request's first device that failed is remembered by what was taken by
  *    then, by class: what follows depends on nothing else.
  *
- * All three only leave out what has no result, so that the first result is upstream's. Where
- * upstream fails rather than goes on (a selector at fault, a constraint that some of "all"
- * devices do not meet), the second is left out: it might skip the fault. The others cannot, since
- * what they skip is like something that was gone through without fault.
+ * All three only leave out what has no result, so that the first result is upstream's. But they
+ * may leave out what upstream fails with rather than goes on: a selector at fault, or a constraint
+ * that some of "all" devices do not meet. Where there is such, a second part without the outlook
+ * (and, in the latter case, without classes) looks for it for SEARCH_CAREFUL_MAX steps; only
+ * then is it taken for as far away as not to matter.
  *
  * More devices than a claim may have end the attempt down to the nearest alternatives: no other
  * device would make it less.
@@ -45,6 +46,9 @@ enum outcome {
 
 enum { UNDECIDED = 2 };
 
+/* Steps of the part that looks for faults as upstream would find them: some milliseconds. */
+enum { SEARCH_CAREFUL_MAX = 20000 };
+
 struct choice {
 	uint32_t group;
 	uint32_t request; /* ALLOCATE_NONE: among alternatives */
@@ -60,6 +64,9 @@ struct choice {
 struct search {
 	struct allocate_plan *plan;
 	struct allocate_outlook *outlook; /* NULL in the first part */
+	bool ask; /* the outlook, before each choice */
+	bool alike; /* devices of one class are the same */
+	uint64_t until; /* steps that this part may take; 0: as many as there are */
 	struct choice *stack;
 	uint32_t n;
 	uint32_t exceeded; /* the claim that had too many devices last */
@@ -159,13 +166,27 @@ static enum outcome choose_device(struct search *s, uint32_t group, uint32_t req
 		s->exceeded = r->claim;
 		return EXCEEDED;
 	}
-	if (s->outlook && s->outlook->sure &&
-	    !allocate_outlook_open(s->outlook, request, (uint32_t)(r->count - slot),
-				   r->all ? 0 : next, group + 1))
+	if (s->ask && !allocate_outlook_open(s->outlook, request, (uint32_t)(r->count - slot),
+					     r->all ? 0 : next, group + 1))
 		return FAILED;
 	c = push(s, group, request, slot);
 	c->next = r->all ? 0 : next;
-	if (s->outlook && slot == 0 && !plan->groups[group].alternatives && known_to_fail(s, c)) {
+	if (s->alike && slot == 0 && !plan->groups[group].alternatives && known_to_fail(s, c)) {
+		s->n--;
+		return FAILED;
+	}
+	return PUSHED;
+}
+
+/* Pushes the choice among alternatives. */
+static enum outcome choose_alternative(struct search *s, uint32_t group)
+{
+	struct choice *c;
+
+	if (s->ask && !allocate_outlook_open(s->outlook, ALLOCATE_NONE, 0, 0, group))
+		return FAILED;
+	c = push(s, group, ALLOCATE_NONE, 0);
+	if (s->alike && known_to_fail(s, c)) {
 		s->n--;
 		return FAILED;
 	}
@@ -183,19 +204,8 @@ static enum outcome begin_group(struct search *s, uint32_t group)
 		const struct allocate_group *g = &plan->groups[group];
 		const struct allocate_request *r = &plan->requests[g->first];
 
-		if (g->alternatives) {
-			struct choice *c;
-
-			if (s->outlook && s->outlook->sure &&
-			    !allocate_outlook_open(s->outlook, ALLOCATE_NONE, 0, 0, group))
-				return FAILED;
-			c = push(s, group, ALLOCATE_NONE, 0);
-			if (s->outlook && known_to_fail(s, c)) {
-				s->n--;
-				return FAILED;
-			}
-			return PUSHED;
-		}
+		if (g->alternatives)
+			return choose_alternative(s, group);
 		if (r->count > 0 || r->all)
 			return begin_request(s, group, g->first);
 		group++;
@@ -302,7 +312,7 @@ static int try_candidates(struct search *s, struct choice *c, struct error *err)
 		int m;
 
 		if (!plan->taken[v[low]]) {
-			if (c->tried[class / 64] & bit)
+			if (s->alike && (c->tried[class / 64] & bit))
 				continue;
 			c->tried[class / 64] |= bit;
 		} else if (!plan->requests[c->request].admin && !o->classes[class].shareable) {
@@ -410,7 +420,7 @@ static bool in_the_way(const struct search *s)
 	return c->taken && !s->plan->requests[c->request].all;
 }
 
-/* 1: found; 0: there is nothing; negative: a fault. Without an outlook also UNDECIDED. */
+/* 1: found; 0: there is nothing; negative: a fault. UNDECIDED: another part is needed. */
 static int run(struct search *s, struct error *err)
 {
 	enum outcome e = begin_group(s, 0);
@@ -420,7 +430,7 @@ static int run(struct search *s, struct error *err)
 
 		if (e != PUSHED && !retreat(s, e))
 			return 0;
-		if (!s->outlook && in_the_way(s))
+		if (!s->outlook ? in_the_way(s) : s->until && s->plan->steps > s->until)
 			return UNDECIDED;
 		r = next_option(s, &s->stack[s->n - 1], err);
 		if (r < 0)
@@ -430,20 +440,41 @@ static int run(struct search *s, struct error *err)
 	return 1;
 }
 
-static void start_again(struct search *s, struct allocate_outlook *outlook)
+/* Takes back all choices. */
+static void give_up(struct search *s)
 {
 	for (; s->n > 0; s->n--)
 		undo(s, &s->stack[s->n - 1]);
-	allocate_outlook_init(outlook, s->plan);
-	s->outlook = outlook;
+}
+
+static int run_with_outlook(struct search *s, struct error *err)
+{
+	struct allocate_outlook outlook;
+	int r = UNDECIDED;
+
+	give_up(s);
+	allocate_outlook_init(&outlook, s->plan);
 	for (uint32_t i = 0; i < s->plan->nrequests; i++)
 		s->admin |= s->plan->requests[i].admin;
+	s->outlook = &outlook;
+	s->alike = outlook.alike;
+	if (!outlook.sure) {
+		s->until = s->plan->steps + SEARCH_CAREFUL_MAX;
+		r = run(s, err);
+		s->until = 0;
+	}
+	if (r == UNDECIDED) {
+		give_up(s);
+		s->ask = s->alike = true;
+		r = run(s, err);
+	}
+	s->outlook = NULL;
+	return r;
 }
 
 int allocate_search(struct allocate_plan *plan, struct error *err)
 {
 	struct search s = { .plan = plan, .key = BUF_INIT(REQUEST_WORK_MAX) };
-	struct allocate_outlook outlook;
 	int r;
 
 	s.stack = ARENA_ARRAY(plan->work, struct choice,
@@ -451,10 +482,8 @@ int allocate_search(struct allocate_plan *plan, struct error *err)
 	map_init_seeded(&s.failed, 1);
 	arena_init(&s.states, SEARCH_STATES_BYTES);
 	r = run(&s, err);
-	if (r == UNDECIDED) {
-		start_again(&s, &outlook);
-		r = run(&s, err);
-	}
+	if (r == UNDECIDED)
+		r = run_with_outlook(&s, err);
 	map_release(&s.failed);
 	arena_release(&s.states);
 	buf_release(&s.key);

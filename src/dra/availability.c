@@ -5,22 +5,43 @@
  * Where the KEP leaves room: a device that may be shared is Allocated when none of its capacities
  * has anything left, and PartiallyAllocated before; one without capacities can always be
  * shared again. A device whose counters do not suffice is Unavailable, as is every consumer of
- * a pool with an overdrawn counter: the allocator gives none of them out. Integers are
- * written when they are zero, too, so that columns show them.
+ * a pool with an overdrawn counter: the allocator gives none of them out. Available are those
+ * in that state alone. Integers are written when they are zero, too, so that columns show them.
+ *
+ * A status is stored together with its slice, and who wrote which of its fields beside it: half
+ * of what the slice leaves of an object is the most that it takes. Names and states of devices
+ * and what is wrong with the pool are always told; sums, capacities and allocations, in this
+ * order, as far as there is room.
  */
 #include "dra/availability_impl.h"
 
 #include "base/limits.h"
 #include "base/timestamp.h"
 
+enum {
+	FIXED_BYTES = 64 * KIB, /* of names, states, counts and faults */
+	QUANTITY_BYTES = 40, /* of one with its quotes, at most */
+	SUMS_MAX = 256, /* names of capacities; sums of more are of no use to anybody */
+};
+
 struct slice_status {
 	const struct inventory_slice *slice;
 	const struct inventory_pool *pool;
 	struct arena *arena;
-	size_t room; /* bytes that allocations may still take */
+	size_t room; /* bytes that are left */
+	bool tells_sums, tells_capacities;
 	int64_t allocated, available, partial;
 	struct availability_sums total, taken, left;
 };
+
+/* Whether there is room for so many bytes; they are then taken. */
+static bool take(struct slice_status *s, size_t bytes)
+{
+	if (bytes > s->room)
+		return false;
+	s->room -= bytes;
+	return true;
+}
 
 /* --- one device --------------------------------------------------------------------- */
 
@@ -103,7 +124,7 @@ static size_t allocation_bytes(const struct inventory_holder *h)
 	size_t n = 100 + h->claim->namespace.n + h->claim->name.n + h->claim->uid.n + h->request.n;
 
 	for (size_t i = 0; i < h->nconsumed; i++)
-		n += h->consumed[i].name.n + 32;
+		n += h->consumed[i].name.n + QUANTITY_BYTES;
 	return n;
 }
 
@@ -114,39 +135,36 @@ static void add_allocations(struct slice_status *s, const struct inventory_devic
 
 	LIST_FOREACH (it, &d->use->holders) {
 		const struct inventory_holder *h = LIST_ENTRY(it, struct inventory_holder, link);
-		size_t bytes = allocation_bytes(h);
 
 		if (h->admin)
 			continue;
-		if (array->n == AVAILABILITY_ALLOCATIONS_MAX || bytes > s->room)
+		if (array->n == AVAILABILITY_ALLOCATIONS_MAX || !take(s, allocation_bytes(h)))
 			break;
-		s->room -= bytes;
 		json_append(array, allocation(s->arena, d, h));
 	}
 	if (array->n > 0)
 		json_setz(device, "allocations", array);
 }
 
-static void add_capacity(struct slice_status *s, const struct inventory_device *d,
-			 struct json *device)
+static bool has_capacities(const struct inventory_device *d)
+{
+	return d->view.allow_multiple && d->view.ncapacity > 0;
+}
+
+static void add_capacities(struct slice_status *s, const struct inventory_device *d,
+			   struct json *device)
 {
 	struct json *capacity, *available;
 
-	if (!d->view.allow_multiple || d->view.ncapacity == 0)
+	if (!has_capacities(d) || !s->tells_capacities)
 		return;
 	capacity = json_need_object(s->arena, device, "capacity");
 	available = json_need_object(s->arena, device, "availableCapacity");
 	for (size_t i = 0; i < d->view.ncapacity; i++) {
 		const struct inventory_capacity *c = &d->capacities[i];
-		struct quantity left = left_of(d, c);
-		struct quantity taken = inventory_device_in_use(d) ? *c->value
-								   : inventory_consumed(d, c);
 
 		json_add(capacity, c->name, availability_quantity(s->arena, *c->value));
-		json_add(available, c->name, availability_quantity(s->arena, left));
-		availability_sum(&s->total, c->name, *c->value);
-		availability_sum(&s->taken, c->name, taken);
-		availability_sum(&s->left, c->name, left);
+		json_add(available, c->name, availability_quantity(s->arena, left_of(d, c)));
 	}
 }
 
@@ -161,19 +179,67 @@ static struct json *device_status(struct slice_status *s, const struct inventory
 		json_put_str(s->arena, v, "stateReason", STR("InsufficientSharedCapacity"));
 	if (inventory_device_held(d))
 		add_allocations(s, d, v);
-	add_capacity(s, d, v);
+	add_capacities(s, d, v);
 	s->allocated += inventory_device_held(d);
-	s->available += !inventory_device_held(d);
+	s->available += state == AVAILABLE;
 	s->partial += state == PARTIALLY_ALLOCATED;
 	return v;
 }
 
 /* --- the whole slice ---------------------------------------------------------------- */
 
+static void sum_device(struct slice_status *s, const struct inventory_device *d)
+{
+	for (size_t i = 0; i < d->view.ncapacity && s->total.n <= SUMS_MAX; i++) {
+		const struct inventory_capacity *c = &d->capacities[i];
+		struct quantity taken = inventory_device_in_use(d) ? *c->value
+								   : inventory_consumed(d, c);
+
+		availability_sum(&s->total, c->name, *c->value);
+		availability_sum(&s->taken, c->name, taken);
+		availability_sum(&s->left, c->name, left_of(d, c));
+	}
+}
+
+static size_t names_bytes(const struct inventory_device *d)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < d->view.ncapacity; i++)
+		bytes += d->capacities[i].name.n + QUANTITY_BYTES;
+	return bytes;
+}
+
+/* Sums up capacities, and decides what of them is told. */
+static void sum_up(struct slice_status *s)
+{
+	size_t of_devices = 0, of_sums = 0;
+
+	for (size_t i = 0; i < s->slice->ndevices; i++) {
+		const struct inventory_device *d = &s->slice->devices[i];
+
+		if (!has_capacities(d))
+			continue;
+		sum_device(s, d);
+		of_devices += 2 * names_bytes(d);
+	}
+	for (size_t i = 0; i < s->total.n; i++)
+		of_sums += 3 * (s->total.v[i].name.n + QUANTITY_BYTES);
+	s->tells_sums = s->total.n <= SUMS_MAX && take(s, of_sums);
+	s->tells_capacities = take(s, of_devices);
+}
+
+static size_t room_beside(const struct inventory_slice *slice)
+{
+	size_t used = slice->bytes + FIXED_BYTES;
+
+	return used < OBJECT_MAX ? MIN((OBJECT_MAX - used) / 2, AVAILABILITY_BYTES_MAX) : 0;
+}
+
 static void add_sums(struct slice_status *s, struct json *summary, const char *key,
 		     struct availability_sums *sums)
 {
-	if (sums->n == 0)
+	if (sums->n == 0 || !s->tells_sums)
 		return;
 	availability_sums_sort(sums);
 	json_setz(summary, key, amounts(s->arena, sums->v, sums->n));
@@ -197,13 +263,18 @@ struct json *availability_slice_status(struct inventory *inv, struct str slice,
 				       const struct json *old, int64_t now_ns, struct arena *a)
 {
 	const struct inventory_slice *found = inventory_slice(inv, slice);
-	struct slice_status s = { .slice = found, .arena = a, .room = AVAILABILITY_BYTES_MAX };
+	struct slice_status s = {
+		.slice = found,
+		.arena = a,
+	};
 	struct json *status, *devices;
 
 	if (!found || !found->current)
 		return NULL;
 	s.pool = found->pool;
+	s.room = room_beside(found);
 	s.total.arena = s.taken.arena = s.left.arena = a;
+	sum_up(&s);
 	status = json_make_object(a);
 	devices = json_make_array(a);
 	for (size_t i = 0; i < found->ndevices; i++)
@@ -223,10 +294,18 @@ size_t availability_pool_slices(struct inventory *inv, struct str driver, struct
 				struct arena *a, struct str **ret_names)
 {
 	const struct inventory_pool *p = inventory_pool(inv, driver, pool);
-	size_t n = p ? p->nslices : 0;
+	size_t n = 0;
 
-	*ret_names = ARENA_ARRAY(a, struct str, n);
-	for (size_t i = 0; i < n; i++)
-		(*ret_names)[i] = arena_str(a, p->slices[i]->name);
+	*ret_names = p ? ARENA_ARRAY(a, struct str, p->nslices + p->nolder) : NULL;
+	if (!p)
+		return 0;
+	for (size_t i = 0; i < p->nslices; i++)
+		(*ret_names)[n++] = arena_str(a, p->slices[i]->name);
+	LIST_FOREACH (it, &p->all) {
+		const struct inventory_slice *s = LIST_ENTRY(it, struct inventory_slice, link);
+
+		if (!s->current)
+			(*ret_names)[n++] = arena_str(a, s->name);
+	}
 	return n;
 }

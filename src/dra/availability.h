@@ -5,9 +5,10 @@
  * Devices that an admin access looks at are not allocated by it. Only slices of a pool's newest
  * generation have a status. Taints keep a device from being available in the latter only.
  *
- * What is told is bounded: of the allocations of a device the first
- * AVAILABILITY_ALLOCATIONS_MAX by namespace and name of their claims, and of those of all devices
- * of a slice, in order, as many as AVAILABILITY_BYTES_MAX hold. Counts and capacities are of all.
+ * What is told is bounded, so that slice and status always make an object that an API server
+ * takes: AVAILABILITY_BYTES_MAX, or less beside a slice that is large itself. Of the
+ * allocations of a device the first AVAILABILITY_ALLOCATIONS_MAX by namespace and name of their
+ * claims are told, while there is room. Counts and capacities are of all.
  */
 #ifndef DRA_AVAILABILITY_H
 #define DRA_AVAILABILITY_H
@@ -31,7 +32,11 @@ struct json *availability_slice_status(struct inventory *inv, struct str slice,
 struct json *availability_pools(struct inventory *inv, const struct json *request_spec,
 				struct arena *a, int64_t *ret_total);
 
-/* Names of the slices whose status may depend on a driver's pool: those a change concerns. */
+/*
+ * Names of the slices whose status may depend on a driver's pool, those that a change of a claim
+ * or slice concerns: of the newest generation by name, then older ones, which have none
+ * (any more).
+ */
 size_t availability_pool_slices(struct inventory *inv, struct str driver, struct str pool,
 				struct arena *a, struct str **ret_names);
 

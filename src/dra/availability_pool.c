@@ -83,7 +83,7 @@ static void say_unknown(const struct inventory_pool *pool, struct arena *a, mess
 		const struct inventory_use *use = value;
 		const struct inventory_claim *last = NULL;
 
-		if (map_get(&pool->devices, name))
+		if (inventory_pool_device(pool, name))
 			continue;
 		LIST_FOREACH (it, &use->holders) {
 			const struct inventory_claim *c =

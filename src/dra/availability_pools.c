@@ -5,6 +5,7 @@
  * free counters, so that their numbers do not add up.
  */
 #include "base/limits.h"
+#include "base/print.h"
 #include "base/vec.h"
 #include "dra/availability_impl.h"
 
@@ -39,7 +40,7 @@ static struct str quoted(struct arena *a, struct str s)
 	struct buf text = BUF_INIT(KIB);
 	struct str copy;
 
-	(void)json_print_str(&text, s, NULL);
+	(void)print_quoted(&text, s);
 	copy = arena_str(a, buf_str(&text));
 	buf_release(&text);
 	return copy;

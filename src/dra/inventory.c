@@ -109,28 +109,58 @@ static bool rule_concerns(const struct inventory_rule *rule, const struct invent
 	       (!rule->pool.p || str_eq(rule->pool, pool->name));
 }
 
-void inventory_pool_rules(const struct inventory *inv, struct inventory_pool *pool)
+static void pool_add_rule(struct inventory_pool *pool, const struct inventory_rule *rule)
 {
-	struct omap_cursor c;
+	size_t at = pool->nrules;
 
-	free(pool->rules);
-	pool->rules = inv->rules.n ? xcalloc(inv->rules.n, sizeof(*pool->rules)) : NULL;
-	pool->nrules = 0;
-	for (bool ok = omap_first(&inv->rules, &c); ok; ok = omap_next(&c))
-		if (rule_concerns(omap_value(&c), pool))
-			pool->rules[pool->nrules++] = omap_value(&c);
+	pool->rules = xrealloc(pool->rules, (pool->nrules + 1) * sizeof(*pool->rules));
+	for (; at > 0 && str_cmp(pool->rules[at - 1]->name, rule->name) > 0; at--)
+		pool->rules[at] = pool->rules[at - 1];
+	pool->rules[at] = rule;
+	pool->nrules++;
+}
+
+static void pool_remove_rule(struct inventory_pool *pool, const struct inventory_rule *rule)
+{
+	size_t at = 0;
+
+	while (pool->rules[at] != rule)
+		at++;
+	pool->nrules--;
+	memmove(&pool->rules[at], &pool->rules[at + 1], (pool->nrules - at) * sizeof(*pool->rules));
 	if (pool->nrules > 0)
 		return;
 	free(pool->rules);
 	pool->rules = NULL;
 }
 
-static void rules_changed(struct inventory *inv)
+void inventory_pool_rules(const struct inventory *inv, struct inventory_pool *pool)
 {
 	struct omap_cursor c;
 
-	for (bool ok = omap_first(&inv->pools, &c); ok; ok = omap_next(&c))
-		inventory_pool_rules(inv, omap_value(&c));
+	for (bool ok = omap_first(&inv->rules, &c); ok; ok = omap_next(&c))
+		if (rule_concerns(omap_value(&c), pool))
+			pool_add_rule(pool, omap_value(&c));
+}
+
+/* Tells the pools that a rule concerns: those whose keys begin with what it says of them. */
+static void rule_tell(struct inventory *inv, const struct inventory_rule *rule,
+		      void (*tell)(struct inventory_pool *, const struct inventory_rule *))
+{
+	struct str prefix = STR("");
+	struct omap_cursor c;
+	struct arena a;
+	char block[512];
+
+	arena_init_in(&a, SIZE_MAX, block, sizeof(block));
+	if (rule->driver.p)
+		prefix = str_from(
+			arena_printf(&a, "%.*s/%.*s", STR_ARG(rule->driver), STR_ARG(rule->pool)));
+	for (bool ok = omap_seek_prefix(&inv->pools, &c, prefix); ok;
+	     ok = omap_next_prefix(&c, prefix))
+		if (rule_concerns(rule, omap_value(&c)))
+			tell(omap_value(&c), rule);
+	arena_release(&a);
 }
 
 static void rule_drop(struct inventory *inv, struct str name)
@@ -139,6 +169,7 @@ static void rule_drop(struct inventory *inv, struct str name)
 
 	if (!rule)
 		return;
+	rule_tell(inv, rule, pool_remove_rule);
 	inv->bytes -= rule->block;
 	free(rule);
 }
@@ -160,16 +191,13 @@ int inventory_put_taint_rule(struct inventory *inv, const struct json *rule, str
 	rule_drop(inv, name);
 	omap_put(&inv->rules, made->name, made);
 	inv->bytes += made->block;
-	rules_changed(inv);
+	rule_tell(inv, made, pool_add_rule);
 	return 0;
 }
 
 void inventory_remove_taint_rule(struct inventory *inv, struct str name)
 {
-	if (!omap_get(&inv->rules, name))
-		return;
 	rule_drop(inv, name);
-	rules_changed(inv);
 }
 
 const struct inventory_taint *inventory_next_taint(const struct inventory_device *d, size_t *at)
@@ -229,7 +257,7 @@ struct inventory_device *inventory_device(struct inventory *inv, struct str driv
 {
 	struct inventory_pool *p = inventory_pool(inv, driver, pool);
 
-	return p ? map_get(&p->devices, device) : NULL;
+	return p ? inventory_pool_device(p, device) : NULL;
 }
 
 /* --- sizes, end --------------------------------------------------------------------- */
@@ -256,6 +284,8 @@ static size_t use_bytes(const struct inventory_pool *pool)
 		const struct inventory_use *use = value;
 
 		bytes += sizeof(*use) + use->name.n + use->nconsumed * sizeof(*use->consumed);
+		for (size_t i = 0; i < use->nconsumed; i++)
+			bytes += use->consumed[i].name.n + 1;
 	}
 	return bytes;
 }

@@ -2,8 +2,6 @@
  * Claims and what they hold. A claim is one block; its holders hang in the uses of their devices,
  * which are found by name in the pool, whether or not a slice has the device (yet).
  */
-#include <stdio.h>
-
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dra/inventory_store.h"
@@ -28,11 +26,18 @@ static struct inventory_use *use_need(struct inventory_pool *pool, struct str de
 	return use;
 }
 
-static void use_free(struct inventory_use *use)
+static void forget_sums(struct inventory_use *use)
 {
 	for (size_t i = 0; i < use->nconsumed; i++)
 		free((char *)use->consumed[i].name.p);
 	free(use->consumed);
+	use->consumed = NULL;
+	use->nconsumed = 0;
+}
+
+static void use_free(struct inventory_use *use)
+{
+	forget_sums(use);
 	free(use);
 }
 
@@ -82,6 +87,33 @@ static void sum(struct inventory_use *use, const struct inventory_amount *amount
 		remove_sum(use, at);
 }
 
+static void sum_holder(struct inventory_use *use, const struct inventory_holder *h, int sign)
+{
+	for (size_t i = 0; i < h->nconsumed; i++)
+		sum(use, &h->consumed[i], sign);
+}
+
+/* Takes away what left; but what a full sum was made of cannot be taken away: once more. */
+static void sum_without(struct inventory_use *use, const struct inventory_holder *left)
+{
+	bool full = false;
+
+	for (size_t i = 0; i < use->nconsumed; i++)
+		full |= inventory_full(use->consumed[i].value);
+	if (!full && use->shares > 0) {
+		sum_holder(use, left, -1);
+		return;
+	}
+	forget_sums(use);
+	LIST_FOREACH (it, &use->holders) {
+		const struct inventory_holder *h = LIST_ENTRY(it, struct inventory_holder, link);
+
+		if (!h->admin && h->share_id.n > 0)
+			sum_holder(use, h, 1);
+	}
+}
+
+/* Of a holder that is linked (sign 1) or not any more (-1). */
 static void count(struct inventory_use *use, const struct inventory_holder *h, int sign)
 {
 	uint32_t *counter = &use->whole;
@@ -91,9 +123,10 @@ static void count(struct inventory_use *use, const struct inventory_holder *h, i
 	else if (h->share_id.n > 0)
 		counter = &use->shares;
 	*counter += (uint32_t)sign;
-	if (counter == &use->shares)
-		for (size_t i = 0; i < h->nconsumed; i++)
-			sum(use, &h->consumed[i], sign);
+	if (counter == &use->shares && sign > 0)
+		sum_holder(use, h, 1);
+	else if (counter == &use->shares)
+		sum_without(use, h);
 }
 
 static int holder_order(const struct inventory_holder *a, const struct inventory_holder *b)
@@ -118,7 +151,7 @@ static void link_holder(struct inventory_holder *h)
 	list_insert_after(after, &h->link);
 	count(use, h, 1);
 	if (!use->pool->dirty)
-		inventory_pool_use(use->pool, use, true, use_held(use) - held);
+		(void)inventory_pool_use(use->pool, use, true, use_held(use) - held);
 }
 
 static void unlink_holder(struct inventory *inv, struct inventory_holder *h)
@@ -129,8 +162,9 @@ static void unlink_holder(struct inventory *inv, struct inventory_holder *h)
 
 	list_remove(&h->link);
 	count(use, h, -1);
-	if (!pool->dirty)
-		inventory_pool_use(pool, use, !list_empty(&use->holders), use_held(use) - held);
+	if (!pool->dirty &&
+	    !inventory_pool_use(pool, use, !list_empty(&use->holders), use_held(use) - held))
+		inventory_pool_dirty(inv, pool);
 	if (!list_empty(&use->holders))
 		return;
 	map_remove(&pool->uses, use->name);
@@ -172,7 +206,7 @@ static int read_result(const struct inventory *inv, struct pack *p, const struct
 	h->request = pack_text(p, json_text_at(v, "request"));
 	h->admin = json_true_at(v, "adminAccess");
 	list_init(&h->link);
-	if (json_text_at(v, "driver").n == 0 || json_text_at(v, "pool").n == 0 ||
+	if (!inventory_driver_valid(json_text_at(v, "driver")) || json_text_at(v, "pool").n == 0 ||
 	    json_text_at(v, "device").n == 0)
 		return error_set(err, ERR_INVALID, "a result needs driver, pool and device");
 	if (inv->features.consumable_capacity)
@@ -199,8 +233,7 @@ static int read_claim(const struct inventory *inv, struct pack *p, const struct 
 		h->claim = c;
 		c->n++;
 	}
-	c->key = pack_text(p, str_from(arena_printf(&p->scratch, "%.*s/%.*s", STR_ARG(c->namespace),
-						    STR_ARG(c->name))));
+	c->key = pack_text(p, pack_joined(p, c->namespace, c->name));
 	*ret_claim = c;
 	return 0;
 }
@@ -259,10 +292,16 @@ static void claim_link(struct inventory *inv, struct inventory_claim *c, const s
 static struct inventory_claim *find_claim(const struct inventory *inv, struct str namespace,
 					  struct str name)
 {
-	char key[512];
-	int n = snprintf(key, sizeof(key), "%.*s/%.*s", STR_ARG(namespace), STR_ARG(name));
+	char key[CLAIM_NAME_MAX + 1];
 
-	return n < (int)sizeof(key) ? map_get(&inv->claims, str_of(key, (size_t)n)) : NULL;
+	if (namespace.n + name.n > CLAIM_NAME_MAX)
+		return NULL;
+	if (namespace.n > 0)
+		memcpy(key, namespace.p, namespace.n);
+	key[namespace.n] = '/';
+	if (name.n > 0)
+		memcpy(key + namespace.n + 1, name.p, name.n);
+	return map_get(&inv->claims, str_of(key, namespace.n + 1 + name.n));
 }
 
 static const struct json *results_of(const struct json *allocation)
@@ -366,6 +405,7 @@ struct quantity inventory_consumed(const struct inventory_device *d,
 	for (size_t i = 0; d->use && i < d->use->nconsumed; i++)
 		if (str_eq(d->use->consumed[i].name, c->name))
 			q = quantity_add(q, d->use->consumed[i].value);
+	q.format = c->value->format;
 	return q;
 }
 

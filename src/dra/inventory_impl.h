@@ -116,7 +116,8 @@ struct inventory_slice {
 	bool binding; /* some device has binding conditions */
 	bool ignored; /* it uses a feature that is off: no node sees its devices */
 	bool uncounted; /* .. and its pool takes it for missing */
-	size_t block; /* bytes of all of it */
+	size_t bytes; /* of the object as JSON, but for its status; OBJECT_MAX: or more */
+	size_t block; /* bytes of all of this */
 	size_t at; /* place in the index that it is in; SIZE_MAX: none */
 	struct list link; /* of pool->all */
 };
@@ -157,14 +158,14 @@ struct inventory_pool {
 
 	/* --- private to the inventory --- */
 	struct list all; /* every slice, of any generation */
-	struct map devices; /* name -> struct inventory_device, the first of that name */
+	struct map devices; /* name -> the first of that name; empty where there are few */
 	struct map uses; /* name -> struct inventory_use, also of devices that do not exist */
 	struct list dirty_link; /* of inventory->dirty */
 	const struct inventory_rule **rules; /* that name the driver or pool, by rule name */
 	uint32_t nrules;
 	bool dirty;
 	bool duplicates;
-	char *reason; /* memory of invalid_reason */
+	char *name_fault, *counter_fault; /* or NULL */
 	char text[]; /* the key */
 };
 
@@ -300,6 +301,7 @@ const struct inventory_taint *inventory_next_taint(const struct inventory_device
 struct inventory_pool *inventory_pool(struct inventory *inv, struct str driver, struct str name);
 struct inventory_slice *inventory_slice(struct inventory *inv, struct str name);
 /* Of the newest generation; the first of that name. */
+struct inventory_device *inventory_pool_device(const struct inventory_pool *pool, struct str name);
 struct inventory_device *inventory_device(struct inventory *inv, struct str driver, struct str pool,
 					  struct str device);
 

@@ -195,14 +195,30 @@ static size_t gather(struct inventory *inv, const struct inventory_node *node, s
 
 /* --- pools -------------------------------------------------------------------------- */
 
-static struct str fault_for(const struct inventory *inv, const struct inventory_pool *pool,
-			    struct inventory_slice **seen, size_t n, bool all_seen, struct arena *a)
+/* Of slices that are not all of their pool's. */
+static struct str fault_of_some(struct inventory_slice **seen, size_t n, struct arena *a)
 {
-	if (!inv->features.partitionable)
-		return inventory_pool_fault(seen, n, NULL, 0, a);
-	if (all_seen)
-		return inventory_pool_fault(seen, n, seen, n, a);
-	return inventory_pool_fault(seen, n, pool->slices, pool->nslices, a);
+	uint32_t ncounters;
+	struct inventory_counter *counters = inventory_counters(seen, n, &ncounters);
+	struct str fault = inventory_counter_fault(seen, n, counters, ncounters, a);
+
+	free(counters);
+	return fault;
+}
+
+static struct str fault_for(const struct inventory *inv, const struct inventory_pool *pool,
+			    struct inventory_slice **seen, size_t n, struct arena *a)
+{
+	struct str fault = STR("");
+
+	if (pool->name_fault)
+		fault = inventory_name_fault(seen, n, a);
+	if (fault.n > 0 || !inv->features.partitionable)
+		return fault;
+	/* Enough are seen, though there are more: as upstream, the others are not looked at. */
+	if ((int64_t)pool->observed != seen[0]->expected)
+		return fault_of_some(seen, n, a);
+	return str_from(pool->counter_fault);
 }
 
 /* Fills in what the node makes of the pool, of which it sees these n slices. */
@@ -217,7 +233,7 @@ static void judge(const struct inventory *inv, struct inventory_node_pool *np,
 		return;
 	}
 	if (pool->invalid || (int64_t)pool->observed != seen[0]->expected) {
-		np->invalid_reason = fault_for(inv, pool, seen, n, all_seen, a);
+		np->invalid_reason = fault_for(inv, pool, seen, n, a);
 		np->invalid = np->invalid_reason.n > 0;
 		if (np->invalid)
 			return;

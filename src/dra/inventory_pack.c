@@ -19,23 +19,39 @@ static const struct cel_device_name *memory_name(struct cel_device_memory *m, st
 						 struct str id)
 {
 	struct pack *p = CONTAINER_OF(m, struct pack, memory);
-	char *key = arena_printf(&p->scratch, "%.*s/%.*s", STR_ARG(domain), STR_ARG(id));
-	struct cel_device_name *name = map_get(&p->names, str_from(key));
+	struct str key = pack_joined(p, domain, id);
+	struct cel_device_name *name = map_get(&p->names, key);
 
 	if (name)
 		return name;
 	name = PACK_NEW(p, struct cel_device_name);
 	*name = (struct cel_device_name){ pack_text(p, domain), pack_text(p, id) };
-	map_put(&p->names, str_from(key), name);
+	map_put(&p->names, key, name);
 	return name;
+}
+
+/* Kinds differ by size, which is part of the key. */
+static void *memory_shared(struct cel_device_memory *m, struct str text, size_t n, bool *ret_known)
+{
+	struct pack *p = CONTAINER_OF(m, struct pack, memory);
+	struct str key = pack_joined(p, str_from(arena_printf(&p->scratch, "%zu", n)), text);
+	void *known = map_get(&p->shared, key);
+
+	*ret_known = known != NULL;
+	if (known)
+		return known;
+	known = pack_alloc(p, n, _Alignof(max_align_t));
+	map_put(&p->shared, key, known);
+	return known;
 }
 
 void pack_init(struct pack *p)
 {
-	*p = (struct pack){ .memory = { memory_alloc, memory_text, memory_name } };
+	*p = (struct pack){ .memory = { memory_alloc, memory_text, memory_name, memory_shared } };
 	arena_init(&p->scratch, SIZE_MAX);
 	map_init(&p->texts);
 	map_init(&p->names);
+	map_init(&p->shared);
 }
 
 void pack_allocate(struct pack *p)
@@ -45,12 +61,14 @@ void pack_allocate(struct pack *p)
 	p->front = p->back = 0;
 	map_clear(&p->texts);
 	map_clear(&p->names);
+	map_clear(&p->shared);
 }
 
 void pack_release(struct pack *p)
 {
 	map_release(&p->texts);
 	map_release(&p->names);
+	map_release(&p->shared);
 	arena_release(&p->scratch);
 }
 
@@ -89,4 +107,16 @@ struct str *pack_texts(struct pack *p, const struct json *array)
 	JSON_FOREACH (v, array)
 		texts[n++] = pack_text(p, json_str(v));
 	return texts;
+}
+
+struct str pack_joined(struct pack *p, struct str a, struct str b)
+{
+	char *text = arena_alloc(&p->scratch, a.n + 1 + b.n);
+
+	if (a.n > 0)
+		memcpy(text, a.p, a.n);
+	text[a.n] = '/';
+	if (b.n > 0)
+		memcpy(text + a.n + 1, b.p, b.n);
+	return str_of(text, a.n + 1 + b.n);
 }

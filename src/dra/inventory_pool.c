@@ -10,6 +10,8 @@
 #include "base/mem.h"
 #include "dra/inventory_store.h"
 
+enum { FEW_DEVICES = 32 }; /* whose names are looked for one by one */
+
 /* --- life --------------------------------------------------------------------------- */
 
 static struct inventory_pool *pool_new(struct str driver, struct str name)
@@ -52,7 +54,8 @@ void inventory_pool_free(struct inventory_pool *pool)
 	free(pool->slices);
 	free(pool->counters);
 	free(pool->rules);
-	free(pool->reason);
+	free(pool->name_fault);
+	free(pool->counter_fault);
 	free(pool);
 }
 
@@ -71,103 +74,6 @@ void inventory_pool_dirty(struct inventory *inv, struct inventory_pool *pool)
 		return;
 	pool->dirty = true;
 	list_push_back(&inv->dirty, &pool->dirty_link);
-}
-
-/* --- faults ------------------------------------------------------------------------- */
-
-static struct str name_fault(struct inventory_slice *const *slices, size_t n, struct arena *a)
-{
-	struct str fault = STR("");
-	struct map seen;
-
-	map_init(&seen);
-	for (size_t i = 0; i < n && fault.n == 0; i++) {
-		for (size_t k = 0; k < slices[i]->ndevices && fault.n == 0; k++) {
-			struct inventory_device *d = &slices[i]->devices[k];
-
-			if (map_put(&seen, d->name, d))
-				fault = str_from(arena_printf(a, "duplicate device name %.*s",
-							      STR_ARG(d->name)));
-		}
-	}
-	map_release(&seen);
-	return fault;
-}
-
-static bool has_set(const struct inventory_slice *s, struct str set)
-{
-	for (size_t i = 0; i < s->ncounters; i++)
-		if (str_eq(s->counters[i].set, set))
-			return true;
-	return false;
-}
-
-static bool has_counter(const struct inventory_slice *s, struct str set, struct str name)
-{
-	for (size_t i = 0; i < s->ncounters; i++)
-		if (str_eq(s->counters[i].set, set) && str_eq(s->counters[i].name, name))
-			return true;
-	return false;
-}
-
-static struct str set_fault(struct inventory_slice *const *slices, size_t n, struct arena *a)
-{
-	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < slices[i]->ncounters; k++) {
-			struct str set = slices[i]->counters[k].set;
-
-			for (size_t j = 0; j < i; j++)
-				if (has_set(slices[j], set))
-					return str_from(
-						arena_printf(a, "duplicate counter set name %.*s",
-							     STR_ARG(set)));
-		}
-	}
-	return STR("");
-}
-
-static struct str consumption_fault(const struct inventory_consumption *c,
-				    struct inventory_slice *const *slices, size_t n,
-				    struct arena *a)
-{
-	bool set = false;
-
-	for (size_t i = 0; i < n; i++) {
-		if (has_counter(slices[i], c->set, c->counter))
-			return STR("");
-		set |= has_set(slices[i], c->set);
-	}
-	if (!set)
-		return str_from(arena_printf(a, "counter set %.*s not found", STR_ARG(c->set)));
-	return str_from(arena_printf(a, "counter %.*s not found in counter set %.*s",
-				     STR_ARG(c->counter), STR_ARG(c->set)));
-}
-
-static struct str counter_fault(struct inventory_slice *const *slices, size_t n, struct arena *a)
-{
-	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < slices[i]->ndevices; k++) {
-			const struct inventory_device *d = &slices[i]->devices[k];
-
-			for (size_t c = 0; c < d->ncounters; c++) {
-				struct str fault = consumption_fault(&d->counters[c], slices, n, a);
-
-				if (fault.n > 0)
-					return fault;
-			}
-		}
-	}
-	return STR("");
-}
-
-struct str inventory_pool_fault(struct inventory_slice *const *names, size_t nnames,
-				struct inventory_slice *const *all, size_t n, struct arena *a)
-{
-	struct str fault = name_fault(names, nnames, a);
-
-	if (fault.n == 0)
-		fault = set_fault(all, n, a);
-	return fault.n > 0 ? fault : counter_fault(all, n, a);
 }
 
 /* --- working it out ----------------------------------------------------------------- */
@@ -216,165 +122,138 @@ static void settle_slices(struct inventory *inv, struct inventory_pool *pool)
 	pool->incomplete = (int64_t)pool->observed != pool->expected;
 }
 
-static int by_counter(const void *a, const void *b)
-{
-	const struct inventory_counter *x = a, *y = b;
-	int c = str_cmp(x->set, y->set);
-
-	return c ? c : str_cmp(x->name, y->name);
-}
-
 static void settle_counters(struct inventory_pool *pool)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < pool->nslices; i++)
-		n += pool->slices[i]->ncounters;
 	free(pool->counters);
-	pool->counters = n ? xcalloc(n, sizeof(*pool->counters)) : NULL;
-	pool->ncounters = 0;
+	pool->counters = inventory_counters(pool->slices, pool->nslices, &pool->ncounters);
 	pool->overdrawn = 0;
-	for (size_t i = 0; i < pool->nslices; i++) {
-		const struct inventory_slice *s = pool->slices[i];
-
-		for (size_t k = 0; k < s->ncounters; k++)
-			pool->counters[pool->ncounters++] = (struct inventory_counter){
-				.set = s->counters[k].set,
-				.name = s->counters[k].name,
-				.value = s->counters[k].value,
-				.held = quantity_of(0, s->counters[k].value.format),
-			};
-	}
-	if (n > 0)
-		qsort(pool->counters, n, sizeof(*pool->counters), by_counter);
 }
 
-/* Two slices share a set of the same name. Within a slice, text that is equal lies at one place. */
-static bool has_duplicate_sets(const struct inventory_pool *pool)
+/* False: a counter was too full to take something from it. */
+static bool charge(struct inventory_pool *pool, const struct inventory_device *d, int sign)
 {
-	for (size_t i = 1; i < pool->ncounters; i++) {
-		const struct inventory_counter *a = &pool->counters[i - 1], *b = a + 1;
+	bool exact = true;
 
-		if (a->set.p != b->set.p && str_eq(a->set, b->set))
-			return true;
-	}
-	return false;
-}
-
-static uint32_t find_counter(const struct inventory_pool *pool, struct str set, struct str name)
-{
-	struct inventory_counter key = { .set = set, .name = name };
-	const struct inventory_counter *c = pool->ncounters
-						    ? bsearch(&key, pool->counters, pool->ncounters,
-							      sizeof(*pool->counters), by_counter)
-						    : NULL;
-
-	return c ? (uint32_t)(c - pool->counters) : UINT32_MAX;
-}
-
-static void charge(struct inventory_pool *pool, const struct inventory_device *d, int sign)
-{
 	for (size_t i = 0; i < d->ncounters; i++) {
 		struct inventory_counter *c;
 
 		if (d->counters[i].index == UINT32_MAX)
 			continue;
 		c = &pool->counters[d->counters[i].index];
+		exact &= sign > 0 || !inventory_full(c->held);
 		pool->overdrawn -= quantity_cmp(c->held, c->value) > 0;
 		c->held = sign > 0 ? quantity_add(c->held, d->counters[i].amount)
 				   : quantity_sub(c->held, d->counters[i].amount);
 		pool->overdrawn += quantity_cmp(c->held, c->value) > 0;
 	}
+	return exact;
 }
 
-/* Returns whether a counter is unknown. */
-static bool settle_device(struct inventory_pool *pool, struct inventory_device *d)
+struct inventory_device *inventory_pool_device(const struct inventory_pool *pool, struct str name)
 {
-	bool unknown = false;
+	if (pool->devices.n > 0)
+		return map_get(&pool->devices, name);
+	for (size_t i = 0; i < pool->nslices; i++)
+		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
+			if (str_eq(pool->slices[i]->devices[k].name, name))
+				return &pool->slices[i]->devices[k];
+	return NULL;
+}
+
+/* Most pools are a node's few devices, which a map would make larger and not faster. */
+static void settle_names(struct inventory_pool *pool)
+{
+	map_release(&pool->devices);
+	map_init(&pool->devices);
+	if (pool->ndevices <= FEW_DEVICES)
+		return;
+	map_reserve(&pool->devices, pool->ndevices);
+	for (size_t i = pool->nslices; i > 0; i--) {
+		struct inventory_slice *s = pool->slices[i - 1];
+
+		for (size_t k = s->ndevices; k > 0; k--)
+			map_put(&pool->devices, s->devices[k - 1].name, &s->devices[k - 1]);
+	}
+}
+
+static void settle_device(struct inventory_pool *pool, struct inventory_device *d)
+{
 	struct inventory_use *use = pool->uses.n ? map_get(&pool->uses, d->name) : NULL;
 
-	if (map_get(&pool->devices, d->name))
+	if (inventory_pool_device(pool, d->name) != d)
 		pool->duplicates = true;
-	else
-		map_put(&pool->devices, d->name, d);
 	for (size_t i = 0; i < d->ncounters; i++) {
 		struct inventory_consumption *c = &d->counters[i];
 
-		c->index = find_counter(pool, c->set, c->counter);
-		unknown |= c->index == UINT32_MAX;
+		c->index = inventory_counter_find(pool->counters, pool->ncounters, c);
 	}
 	d->use = use;
 	if (inventory_device_held(d))
-		charge(pool, d, 1);
-	return unknown;
+		(void)charge(pool, d, 1);
 }
 
-/* Which fault is the first: only asked when there is one. */
-static void settle_fault(const struct inventory *inv, struct inventory_pool *pool)
+static void settle_faults(const struct inventory *inv, struct inventory_pool *pool)
 {
+	struct str names = STR(""), counters = STR("");
 	struct arena a;
-	struct str fault;
 
+	free(pool->name_fault);
+	free(pool->counter_fault);
+	pool->name_fault = pool->counter_fault = NULL;
 	arena_init(&a, SIZE_MAX);
+	if (pool->duplicates)
+		names = inventory_name_fault(pool->slices, pool->nslices, &a);
 	if (inv->features.partitionable)
-		fault = inventory_pool_fault(pool->slices, pool->nslices, pool->slices,
-					     pool->nslices, &a);
-	else
-		fault = name_fault(pool->slices, pool->nslices, &a);
-	pool->invalid = fault.n > 0;
-	if (pool->invalid)
-		pool->reason = str_dup(fault);
-	if (pool->reason)
-		pool->invalid_reason = str_from(pool->reason);
+		counters = inventory_counter_fault(pool->slices, pool->nslices, pool->counters,
+						   pool->ncounters, &a);
+	if (names.n > 0)
+		pool->name_fault = str_dup(names);
+	if (counters.n > 0)
+		pool->counter_fault = str_dup(counters);
+	pool->invalid = names.n + counters.n > 0;
+	pool->invalid_reason = str_from(pool->name_fault ? pool->name_fault : pool->counter_fault);
 	arena_release(&a);
 }
 
 void inventory_pool_settle(struct inventory *inv, struct inventory_pool *pool)
 {
 	size_t before = pool->ndevices;
-	bool unknown = false;
 
 	settle_slices(inv, pool);
 	settle_counters(pool);
-	map_clear(&pool->devices);
-	map_reserve(&pool->devices, pool->ndevices);
+	settle_names(pool);
 	pool->duplicates = false;
 	for (size_t i = 0; i < pool->nslices; i++)
 		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
-			unknown |= settle_device(pool, &pool->slices[i]->devices[k]);
-	free(pool->reason);
-	pool->reason = NULL;
-	pool->invalid = false;
-	pool->invalid_reason = STR("");
-	if (unknown || pool->duplicates || has_duplicate_sets(pool))
-		settle_fault(inv, pool);
+			settle_device(pool, &pool->slices[i]->devices[k]);
+	settle_faults(inv, pool);
 	inv->ndevices = inv->ndevices - before + pool->ndevices;
 	pool->dirty = false;
 	list_remove(&pool->dirty_link);
 }
 
-static void device_use(struct inventory_pool *pool, struct inventory_device *d,
+static bool device_use(struct inventory_pool *pool, struct inventory_device *d,
 		       struct inventory_use *use, bool linked, int sign)
 {
 	d->use = linked ? use : NULL;
-	if (sign)
-		charge(pool, d, sign);
+	return !sign || charge(pool, d, sign);
 }
 
-void inventory_pool_use(struct inventory_pool *pool, struct inventory_use *use, bool linked,
+bool inventory_pool_use(struct inventory_pool *pool, struct inventory_use *use, bool linked,
 			int sign)
 {
-	struct inventory_device *d = map_get(&pool->devices, use->name);
+	struct inventory_device *d = inventory_pool_device(pool, use->name);
+	bool exact = true;
 
 	assert(!pool->dirty);
 	if (!d)
-		return;
-	if (!pool->duplicates) {
-		device_use(pool, d, use, linked, sign);
-		return;
-	}
+		return true;
+	if (!pool->duplicates)
+		return device_use(pool, d, use, linked, sign);
 	for (size_t i = 0; i < pool->nslices; i++)
 		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
 			if (str_eq(pool->slices[i]->devices[k].name, use->name))
-				device_use(pool, &pool->slices[i]->devices[k], use, linked, sign);
+				exact &= device_use(pool, &pool->slices[i]->devices[k], use, linked,
+						    sign);
+	return exact;
 }

@@ -145,23 +145,26 @@ static int read_policy(struct reading *r, const struct json *v,
 	return ret < 0 ? ret : read_range(r, json_getz(v, "validRange"), policy);
 }
 
-/* The member of spec.devices[].capacity that became view.capacity[i]: same name, same value. */
+/*
+ * The member of spec.devices[].capacity that became an item. A name that is there with and without
+ * the driver's domain became two, the one with it first.
+ */
 static const struct json *capacity_of(const struct reading *r, const struct json *capacities,
-				      const struct cel_device_name *name, struct str *ret_key)
+				      const struct cel_device_name *name, bool second)
 {
-	const struct json *bare = NULL;
+	const struct json *found = NULL;
 
 	JSON_FOREACH (v, capacities) {
 		struct cel_device_name n = cel_device_name(json_key(v), r->driver);
+		bool qualified = str_chr(json_key(v), '/') >= 0;
 
 		if (!str_eq(n.domain, name->domain) || !str_eq(n.id, name->id))
 			continue;
-		bare = v;
-		if (str_chr(json_key(v), '/') >= 0)
+		found = v;
+		if (qualified != second)
 			break;
 	}
-	*ret_key = json_key(bare);
-	return bare;
+	return found;
 }
 
 static int read_capacities(struct reading *r, const struct json *v, struct inventory_device *d)
@@ -174,8 +177,9 @@ static int read_capacities(struct reading *r, const struct json *v, struct inven
 	d->capacities = list;
 	for (size_t i = 0; i < d->view.ncapacity; i++) {
 		const struct cel_device_item *item = &d->view.capacity[i];
-		struct str key;
-		const struct json *c = capacity_of(r, json_getz(v, "capacity"), item->name, &key);
+		bool second = i > 0 && item->name == item[-1].name;
+		const struct json *c = capacity_of(r, json_getz(v, "capacity"), item->name, second);
+		struct str key = json_key(c);
 		int ret = read_policy(r, json_getz(c, "requestPolicy"), &list[i].policy);
 
 		if (ret < 0)
@@ -385,6 +389,15 @@ static int read_slice(struct reading *r, const struct inventory_features *f, con
 	return ret;
 }
 
+static size_t print_size(const struct json *v)
+{
+	struct buf text = BUF_INIT(OBJECT_MAX);
+	size_t n = json_print(&text, v, NULL) < 0 ? OBJECT_MAX : text.n;
+
+	buf_release(&text);
+	return n;
+}
+
 static int read_twice(struct reading *r, const struct inventory_features *f, const struct json *v)
 {
 	int ret = read_slice(r, f, v);
@@ -408,12 +421,14 @@ int inventory_slice_read(const struct inventory_features *features, const struct
 	int ret;
 
 	if (json_text_at(json_getz(v, "metadata"), "name").n == 0 || pool.n == 0 ||
-	    json_text_at(spec, "driver").n == 0)
+	    !inventory_driver_valid(json_text_at(spec, "driver")))
 		return error_set(err, ERR_INVALID, "a ResourceSlice needs name, driver and pool");
 	pack_init(&pack);
 	ret = read_twice(&r, features, v);
 	if (ret == 0) {
 		r.slice->block = pack.split + pack.back;
+		r.slice->bytes = MIN(print_size(spec) + print_size(json_getz(v, "metadata")),
+				     OBJECT_MAX);
 		*ret_slice = r.slice;
 		*ret_driver = r.driver;
 		*ret_pool = pool;

@@ -51,7 +51,7 @@ struct pack {
 	char *block; /* NULL: measuring */
 	size_t front, back; /* bytes of structs and of text so far */
 	size_t split; /* where text begins */
-	struct map texts, names;
+	struct map texts, names, shared;
 };
 
 void pack_init(struct pack *p);
@@ -63,6 +63,9 @@ void pack_release(struct pack *p); /* not the block */
 void *pack_alloc(struct pack *p, size_t n, size_t align);
 struct str pack_text(struct pack *p, struct str s);
 struct str *pack_texts(struct pack *p, const struct json *array); /* NULL: empty */
+
+/* "a/b", in scratch memory: the key of something with two names. */
+struct str pack_joined(struct pack *p, struct str a, struct str b);
 
 #define PACK_NEW(p, type)      ((type *)pack_alloc((p), sizeof(type), _Alignof(type)))
 #define PACK_ARRAY(p, type, n) ((type *)pack_alloc((p), sizeof(type) * (n), _Alignof(type)))
@@ -78,6 +81,12 @@ void inventory_taint_read(struct pack *p, const struct json *v, struct inventory
 
 /* --- pools -------------------------------------------------------------------------- */
 
+/* What keys of pools rest on. */
+static inline bool inventory_driver_valid(struct str driver)
+{
+	return driver.n > 0 && str_chr(driver, '/') < 0;
+}
+
 struct inventory_pool *inventory_pool_need(struct inventory *inv, struct str driver,
 					   struct str name);
 void inventory_pool_dirty(struct inventory *inv, struct inventory_pool *pool);
@@ -86,18 +95,39 @@ void inventory_pool_drop(struct inventory *inv, struct inventory_pool *pool);
 void inventory_pool_free(struct inventory_pool *pool);
 /* Works out a dirty pool. */
 void inventory_pool_settle(struct inventory *inv, struct inventory_pool *pool);
-/* Duplicates and counters of some slices of a pool: the first fault, or empty, in the arena. */
-struct str inventory_pool_fault(struct inventory_slice *const *names, size_t nnames,
-				struct inventory_slice *const *all, size_t n, struct arena *a);
+
+/* --- faults, of some slices of a pool ----------------------------------------------- */
+
+/* The first one, or empty, in the arena. */
+struct str inventory_name_fault(struct inventory_slice *const *slices, size_t n, struct arena *a);
+struct str inventory_counter_fault(struct inventory_slice *const *slices, size_t n,
+				   const struct inventory_counter *counters, uint32_t ncounters,
+				   struct arena *a);
+
+/* The counters that slices share, by set and name, on the heap; NULL: none. */
+struct inventory_counter *inventory_counters(struct inventory_slice *const *slices, size_t n,
+					     uint32_t *ret_n);
+/* Its place, or UINT32_MAX. */
+uint32_t inventory_counter_find(const struct inventory_counter *list, uint32_t n,
+				const struct inventory_consumption *c);
+
+/* A sum that may have reached its end: parts cannot be taken away from it. */
+static inline bool inventory_full(struct quantity q)
+{
+	const __int128 enough = (__int128)INT64_MAX * INT64_MAX;
+
+	return q.nano > enough || q.nano < -enough;
+}
 
 /*
  * The use of a device of a clean pool appeared, vanished, or began or ceased to hold: tells
- * the device, and charges its counters by `sign` (1, 0 or -1).
+ * the device, and charges its counters by `sign` (1, 0 or -1). False: a counter is too
+ * full for that, and the pool must be worked out anew.
  */
-void inventory_pool_use(struct inventory_pool *pool, struct inventory_use *use, bool linked,
+bool inventory_pool_use(struct inventory_pool *pool, struct inventory_use *use, bool linked,
 			int sign);
 
-/* The rules that may concern a pool. */
+/* Finds the rules that may concern a new pool. */
 void inventory_pool_rules(const struct inventory *inv, struct inventory_pool *pool);
 
 /* --- nodes -------------------------------------------------------------------------- */

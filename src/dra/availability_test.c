@@ -1,0 +1,401 @@
+/*
+ * Runs cases/availability.cases and cases/pools.cases. Blocks are separated by blank lines and
+ * begin with "# name"; each has an inventory of its own. Lines are those of inventory_fixture.h,
+ * and questions with what is to come behind " > ", as JSON:
+ *
+ *	status SLICE POINTER > JSON          of availability_slice_status(); POINTER is a JSON
+ *	                                     Pointer into it, or "/" for all of it
+ *	pools {SPEC} POINTER > JSON          of availability_pools(): {"total": .., "pools": [..]}
+ *	node NAME [LABEL=VALUE] > TEXT       inventory_node_pools(): POOL[DEVICE ..], those that the
+ *	                                     node does not reach in brackets; POOL incomplete;
+ *	                                     POOL invalid: REASON; or nothing
+ *
+ * A null stands for what is not there.
+ */
+#include "dra/inventory_fixture.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "dra/availability.h"
+
+enum { NOW = 1700000000 };
+
+struct run {
+	struct inventory *inv;
+	struct arena arena;
+	const char *file;
+	struct str name;
+	size_t line;
+	size_t cases, failed;
+};
+
+static void compare_json(struct run *r, struct str expected, const struct json *got)
+{
+	struct buf text = BUF_INIT(MIB);
+	struct error err = { 0 };
+	struct json *want;
+
+	if (json_parse(&r->arena, expected, NULL, &want, &err) < 0)
+		fail_msg("%s:%zu: %s", r->file, r->line, err.msg);
+	if (got ? json_equal(want, got) : json_is(want, JSON_NULL))
+		return;
+	if (got)
+		json_print(&text, got, NULL);
+	else
+		buf_addz(&text, "null");
+	print_error("%s:%zu: %.*s\n  expected %.*s\n  got      %.*s\n", r->file, r->line,
+		    STR_ARG(r->name), STR_ARG(expected), STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	r->failed++;
+}
+
+static struct json *pick(const struct json *v, struct str pointer)
+{
+	return json_pointer(v, str_eqz(pointer, "/") ? STR("") : pointer);
+}
+
+static void ask_status(struct run *r, struct str question, struct str expected)
+{
+	struct str slice = world_word(&question);
+	const struct json *v = availability_slice_status(r->inv, slice, NULL,
+							 NOW * INT64_C(1000000000), &r->arena);
+
+	compare_json(r, expected, v ? pick(v, world_word(&question)) : NULL);
+}
+
+static void ask_pools(struct run *r, struct str question, struct str expected)
+{
+	struct json *spec, *answer = json_make_object(&r->arena);
+	int64_t total;
+
+	assert_int_equal(json_parse(&r->arena, world_word(&question), NULL, &spec, NULL), 0);
+	json_setz(answer, "pools", availability_pools(r->inv, spec, &r->arena, &total));
+	json_put_i64(&r->arena, answer, "total", total);
+	compare_json(r, expected, pick(answer, world_word(&question)));
+}
+
+static void print_pool(struct buf *out, const struct inventory_node_pool *np,
+		       const struct inventory_node *node)
+{
+	buf_printf(out, "%s%.*s", out->n ? " " : "", STR_ARG(np->pool->name));
+	if (np->incomplete) {
+		buf_addz(out, " incomplete");
+		return;
+	}
+	if (np->invalid) {
+		buf_printf(out, " invalid: %.*s", STR_ARG(np->invalid_reason));
+		return;
+	}
+	buf_addc(out, '[');
+	for (size_t i = 0; i < np->n; i++) {
+		for (size_t k = 0; k < np->slices[i]->ndevices; k++) {
+			const struct inventory_device *d = &np->slices[i]->devices[k];
+			bool there = inventory_device_reachable(d, node);
+
+			buf_printf(out, "%s%s%.*s%s", out->p[out->n - 1] == '[' ? "" : " ",
+				   there ? "" : "(", STR_ARG(d->name), there ? "" : ")");
+		}
+	}
+	buf_addc(out, ']');
+}
+
+static void ask_node(struct run *r, struct str question, struct str expected)
+{
+	struct inventory_node node = { .name = world_word(&question) };
+	struct inventory_node_pool *pools;
+	struct buf text = BUF_INIT(MIB);
+	struct str label, value;
+	size_t n;
+
+	if (world_cut(world_word(&question), '=', &label, &value)) {
+		struct json *labels = json_make_object(&r->arena);
+
+		json_add(labels, label, json_make_str(&r->arena, value));
+		node.labels = labels;
+	}
+	n = inventory_node_pools(r->inv, &node, &r->arena, &pools);
+	for (size_t i = 0; i < n; i++)
+		print_pool(&text, &pools[i], &node);
+	if (n == 0)
+		buf_addz(&text, "nothing");
+	if (!str_eq(buf_str(&text), expected)) {
+		print_error("%s:%zu: %.*s\n  expected %.*s\n  got      %.*s\n", r->file, r->line,
+			    STR_ARG(r->name), STR_ARG(expected), STR_ARG(buf_str(&text)));
+		r->failed++;
+	}
+	buf_release(&text);
+}
+
+static void ask(struct run *r, struct str question, struct str expected)
+{
+	struct str kind = world_word(&question);
+
+	if (str_eqz(kind, "status"))
+		ask_status(r, question, expected);
+	else if (str_eqz(kind, "pools"))
+		ask_pools(r, question, expected);
+	else if (str_eqz(kind, "node"))
+		ask_node(r, question, expected);
+	else
+		fail_msg("%s:%zu: %.*s?", r->file, r->line, STR_ARG(kind));
+}
+
+static void begin(struct run *r, struct str name)
+{
+	inventory_free(r->inv);
+	r->inv = inventory_new(inventory_defaults);
+	arena_clear(&r->arena);
+	r->name = name;
+	r->cases++;
+}
+
+static void run_line(struct run *r, struct str line)
+{
+	ptrdiff_t at = str_find(line, STR(" > "));
+
+	if (line.n == 0)
+		return;
+	if (line.p[0] == '#')
+		begin(r, str_trim(str_skip(line, 1)));
+	else if (at >= 0)
+		ask(r, str_of(line.p, (size_t)at), str_skip(line, (size_t)at + 3));
+	else if (world_tell(r->inv, line) < 0)
+		fail_msg("%s:%zu: refused", r->file, r->line);
+}
+
+static void run_file(const char *name, size_t at_least)
+{
+	char path[4096];
+	struct buf text = BUF_INIT(4 * MIB);
+	struct run r = { .file = name };
+	struct str rest, line;
+	struct error err = { 0 };
+
+	snprintf(path, sizeof(path), "%s/%s", DRA_CASES, name);
+	if (file_read(path, &text, &err) < 0)
+		fail_msg("%s", err.msg);
+	arena_init(&r.arena, 64 * MIB);
+	rest = buf_str(&text);
+	while (str_split(&rest, '\n', &line)) {
+		r.line++;
+		run_line(&r, line);
+	}
+	inventory_free(r.inv);
+	arena_release(&r.arena);
+	buf_release(&text);
+	assert_int_equal(r.failed, 0);
+	assert_true(r.cases >= at_least);
+}
+
+static void slices_have_a_status(void **state)
+{
+	(void)state;
+	run_file("availability.cases", 30);
+}
+
+static void pools_are_told_on_request(void **state)
+{
+	(void)state;
+	run_file("pools.cases", 30);
+}
+
+static struct json *status_of(struct inventory *inv, const char *slice, const struct json *old,
+			      int64_t now, struct arena *a)
+{
+	struct json *v = availability_slice_status(inv, str_from(slice), old, now, a);
+
+	assert_non_null(v);
+	return v;
+}
+
+static void conditions_keep_the_time_of_their_change(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+	struct json *first, *second, *third;
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, MIB);
+	world_tell(inv, STR("slice a p 1/2 n g0"));
+	first = status_of(inv, "a", NULL, INT64_C(1000000000), &a);
+	second = status_of(inv, "a", first, INT64_C(2000000000), &a);
+	assert_true(json_equal(first, second));
+	world_tell(inv, STR("slice b p 1/2 n g1"));
+	third = status_of(inv, "a", second, INT64_C(3000000000), &a);
+	assert_true(str_eqz(
+		json_str(json_pointer(third, STR("/poolStatus/conditions/0/lastTransitionTime"))),
+		"1970-01-01T00:00:03Z"));
+	inventory_free(inv);
+	arena_release(&a);
+}
+
+static void allocations_of_a_device_are_bounded(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+	struct json *v;
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, MIB);
+	world_tell(inv, STR("slice a p 1/1 n g0(multi,memory=100Gi)"));
+	for (int i = 99; i >= 0; i--) {
+		char *line = arena_printf(&a, "claim ns/c%02d p/g0(share=s%d,memory=1Gi)", i, i);
+
+		assert_int_equal(world_tell(inv, str_from(line)), 0);
+	}
+	v = status_of(inv, "a", NULL, 0, &a);
+	v = json_at(json_getz(v, "devices"), 0);
+	assert_int_equal(json_count(json_getz(v, "allocations")), AVAILABILITY_ALLOCATIONS_MAX);
+	/* The first by name, and what is left counts all of them. */
+	assert_true(str_eqz(json_text_at(json_at(json_getz(v, "allocations"), 31), "claimName"),
+			    "c31"));
+	assert_true(str_eqz(json_text_at(v, "state"), "Allocated"));
+	assert_true(str_eqz(json_text_at(json_getz(v, "availableCapacity"), "memory"), "0"));
+	inventory_free(inv);
+	arena_release(&a);
+}
+
+/* A slice of 128 devices, each with capacities under names as long as they may be, and claims. */
+static void tell_large(struct inventory *inv, int capacities, bool same_names)
+{
+	struct buf line = BUF_INIT(4 * MIB);
+
+	buf_addz(&line, "slice a p 1/1 n");
+	for (int d = 0; d < 128; d++) {
+		buf_printf(&line,
+			   " device-with-a-long-name-that-fills-its-label-up-to-the-end-%03d("
+			   "multi",
+			   d);
+		for (int c = 0; c < capacities; c++)
+			buf_printf(&line,
+				   ",a-domain-of-sixty-three-characters-%028d/c%03d-%02d=1Gi", 0,
+				   same_names ? 0 : d, c);
+		buf_addc(&line, ')');
+	}
+	assert_int_equal(world_tell(inv, buf_str(&line)), 0);
+	for (int d = 0; d < 128 * 40; d++) {
+		buf_clear(&line);
+		buf_printf(&line,
+			   "claim a-namespace-of-sixty-three-characters-%020d/"
+			   "a-claim-with-a-name-that-is-as-long-as-names-may-be-%0180d "
+			   "p/device-with-a-long-name-that-fills-its-label-up-to-the-end-%03d("
+			   "share=s,request=gpu)",
+			   0, d, d % 128);
+		assert_int_equal(world_tell(inv, buf_str(&line)), 0);
+	}
+	buf_release(&line);
+}
+
+static size_t printed(const struct json *v)
+{
+	struct buf text = BUF_INIT(16 * MIB);
+	size_t n;
+
+	assert_int_equal(json_print(&text, v, NULL), 0);
+	n = text.n;
+	buf_release(&text);
+	return n;
+}
+
+static void a_status_is_never_larger_than_an_object_may_be(void **state)
+{
+	(void)state;
+	for (int capacities = 0; capacities <= 32; capacities += 4) {
+		struct inventory *inv = inventory_new(inventory_defaults);
+		struct arena a;
+		struct json *v;
+		size_t n;
+
+		arena_init(&a, MIB);
+		tell_large(inv, capacities, capacities % 8 == 0);
+		v = status_of(inv, "a", NULL, 0, &a);
+		n = printed(v);
+		assert_true(n <= AVAILABILITY_BYTES_MAX + 64 * KIB);
+		assert_true(n + inventory_slice(inv, STR("a"))->bytes <= OBJECT_MAX);
+		assert_int_equal(json_count(json_getz(v, "devices")), 128);
+		inventory_free(inv);
+		arena_release(&a);
+	}
+}
+
+static void faults_of_a_pool_are_bounded(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+	const struct json *errors;
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, MIB);
+	world_tell(inv, STR("slice a p 1/1 n g0"));
+	for (int i = 0; i < 50; i++)
+		world_tell(inv, str_from(arena_printf(&a, "claim ns/c%02d p/gone-%d", i, i)));
+	errors = json_pointer(status_of(inv, "a", NULL, 0, &a),
+			      STR("/poolStatus/validationErrors"));
+	assert_int_equal(json_count(errors), AVAILABILITY_ERRORS_MAX + 1);
+	assert_true(str_eqz(json_str(json_at(errors, AVAILABILITY_ERRORS_MAX)), "and 18 more"));
+	inventory_free(inv);
+	arena_release(&a);
+}
+
+static void slices_of_a_pool_are_those_that_a_change_concerns(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+	struct str *names;
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, MIB);
+	world_tell(inv, STR("slice b p 2/2 n g0"));
+	world_tell(inv, STR("slice a p 2/2 n g1"));
+	world_tell(inv, STR("slice old p 1/1 n g1"));
+	world_tell(inv, STR("slice other q 1/1 n g1"));
+	assert_int_equal(availability_pool_slices(inv, STR(WORLD_DRIVER), STR("p"), &a, &names), 3);
+	assert_true(str_eqz(names[0], "a") && str_eqz(names[1], "b"));
+	assert_true(str_eqz(names[2], "old"));
+	assert_int_equal(availability_pool_slices(inv, STR("x"), STR("p"), &a, &names), 0);
+	inventory_free(inv);
+	arena_release(&a);
+}
+
+static void partition_types_are_bounded(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+	struct buf line = BUF_INIT(MIB);
+	struct json *spec, *pools;
+	struct arena a;
+	int64_t total;
+
+	(void)state;
+	arena_init(&a, MIB);
+	world_tell(inv, STR("counters c p 1/2 n s.x=100"));
+	buf_addz(&line, "slice a p 1/2 n type=d.example.com/kind");
+	for (int i = 0; i < 33; i++)
+		buf_printf(&line, " g%d(@kind=k%d,s.x:1)", i, i);
+	world_tell(inv, buf_str(&line));
+	assert_int_equal(
+		json_parse(&a, STR("{\"driver\":\"" WORLD_DRIVER "\"}"), NULL, &spec, NULL), 0);
+	pools = availability_pools(inv, spec, &a, &total);
+	assert_true(str_eqz(json_text_at(json_at(pools, 0), "validationError"),
+			    "PartitionSummaryOverCap: pool d.example.com/p has 33 partition types, "
+			    "exceeding the maximum of 32"));
+	assert_null(json_getz(json_at(pools, 0), "partitionSummary"));
+	buf_release(&line);
+	inventory_free(inv);
+	arena_release(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slices_have_a_status),
+		cmocka_unit_test(pools_are_told_on_request),
+		cmocka_unit_test(conditions_keep_the_time_of_their_change),
+		cmocka_unit_test(allocations_of_a_device_are_bounded),
+		cmocka_unit_test(a_status_is_never_larger_than_an_object_may_be),
+		cmocka_unit_test(faults_of_a_pool_are_bounded),
+		cmocka_unit_test(slices_of_a_pool_are_those_that_a_change_concerns),
+		cmocka_unit_test(partition_types_are_bounded),
+	};
+
+	return cmocka_run_group_tests_name("dra/availability", tests, NULL, NULL);
+}
