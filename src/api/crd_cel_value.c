@@ -12,8 +12,6 @@
 
 #include "api/crd_cel_type.h"
 #include "base/base64.h"
-#include "base/date.h"
-#include "base/duration.h"
 #include "base/limits.h"
 #include "base/timestamp.h"
 #include "cel/json.h"
@@ -78,11 +76,10 @@ static struct cel_value time_of(struct cel_eval *ev, struct str text, bool date)
 
 static struct cel_value duration_of(struct cel_eval *ev, struct str text)
 {
-	struct error err;
 	int64_t ns;
 
-	if (duration_parse(text, &ns, &err) < 0)
-		return cel_errorf(ev, "Invalid duration %.*s: %s", STR_ARG(text), err.msg);
+	if (!crd_format_duration(text, &ns))
+		return cel_errorf(ev, "Invalid duration %.*s", STR_ARG(text));
 	return CEL_DURATION_V(ns);
 }
 

@@ -267,46 +267,65 @@ static bool starts_folded(struct str s, const char *prefix)
 	return s.n >= strlen(prefix) && str_ieq(str_of(s.p, strlen(prefix)), str_from(prefix));
 }
 
-/* Whole words, or beginnings of words: "d", "day", "days". */
-static bool is_unit(struct str s)
+/* Nanoseconds of a unit: whole words, or beginnings of words: "d", "day", "days". 0: none. */
+static int64_t unit_of(struct str s)
 {
-	static const char *const exact[] = { "ns", "us", "\xc2\xb5s", "ms", "s", "m",
-					     "h",  "hr", "d",         "w",  "wk" };
-	static const char *const begin[] = { "nano", "micro", "milli", "sec",
-					     "min",  "hour",  "day",   "week" };
+	enum { MAX_WORDS = 4 };
+	static const struct {
+		int64_t ns;
+		const char *words[MAX_WORDS]; /* of the last one the beginning will do */
+	} units[] = {
+		{ 1, { "ns", "nano" } },
+		{ 1000, { "us", "\xc2\xb5s", "micro" } },
+		{ 1000000, { "ms", "milli" } },
+		{ INT64_C(1000000000), { "s", "sec" } },
+		{ INT64_C(60000000000), { "m", "min" } },
+		{ INT64_C(3600000000000), { "h", "hr", "hour" } },
+		{ INT64_C(86400000000000), { "d", "day" } },
+		{ INT64_C(604800000000000), { "w", "wk", "week" } },
+	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(exact); i++)
-		if (str_ieq(s, str_from(exact[i])))
-			return true;
-	for (size_t i = 0; i < ARRAY_SIZE(begin); i++)
-		if (starts_folded(s, begin[i]))
-			return true;
-	return false;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		for (size_t k = 0; units[i].words[k]; k++)
+			if (str_ieq(s, str_from(units[i].words[k])) ||
+			    (!units[i].words[k + 1] && starts_folded(s, units[i].words[k])))
+				return units[i].ns;
+	return 0;
 }
 
 /* Go's form, or Scala's: any number followed by a unit, anywhere in the text. */
-static bool check_duration(struct str s)
+bool crd_format_duration(struct str s, int64_t *ret_ns)
 {
-	int64_t ns;
+	uint64_t sum = 0, number; /* wraps, as upstream's does */
 	size_t i = 0, from;
 	bool found = false;
 
-	if (duration_parse(s, &ns, NULL) == 0)
+	if (duration_parse(s, ret_ns, NULL) == 0)
 		return true;
 	while (i < s.n) {
 		if (s.p[i] < '0' || s.p[i] > '9') {
 			i++;
 			continue;
 		}
-		while (i < s.n && s.p[i] >= '0' && s.p[i] <= '9')
-			i++;
+		for (number = 0; i < s.n && s.p[i] >= '0' && s.p[i] <= '9'; i++)
+			number = number * 10 + (uint64_t)(s.p[i] - '0');
 		while (i < s.n && strchr(" \t\n\f\r", s.p[i]))
 			i++;
 		for (from = i; i < s.n && (is_letter(s.p[i]) || (s.p[i] & 0x80));)
 			i++;
-		found |= is_unit(str_of(s.p + from, i - from));
+		number *= (uint64_t)unit_of(str_of(s.p + from, i - from));
+		found |= unit_of(str_of(s.p + from, i - from)) != 0;
+		sum += number;
 	}
+	*ret_ns = (int64_t)sum;
 	return found;
+}
+
+static bool check_duration(struct str s)
+{
+	int64_t ns;
+
+	return crd_format_duration(s, &ns);
 }
 
 /* --- numbers ---------------------------------------------------------------------- */

@@ -211,4 +211,7 @@ struct str crd_format_pattern(const struct crd_format *format);
 bool crd_format_holds(const struct crd_format *format, const struct regex *pattern,
 		      struct str text);
 
+/* What the format "duration" means, in nanoseconds: "1h30m", "2 minutes". False: it is none. */
+bool crd_format_duration(struct str text, int64_t *ret_ns);
+
 #endif

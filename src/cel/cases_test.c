@@ -3,7 +3,8 @@
  *
  *	# text                  a comment
  *	env NAME                the environment of what follows in the file: std (every library; at
- *	                        the beginning), k8s (Kubernetes' libraries and rules), device
+ *	                        the beginning), dynamic (the same without types), k8s (Kubernetes'
+ *	                        libraries and rules), device
  *	with {JSON}             variables of the next case, declared dyn
  *	EXPRESSION => EXPECTED  a case; the last " => " of the line counts
  *	EXPRESSION              a long one may take several lines, which are joined
@@ -56,6 +57,7 @@ struct environment {
 
 static const struct environment environments[] = {
 	{ "std", cel_libraries_all, CEL_OPTIONAL_STRICT },
+	{ "dynamic", cel_libraries_all, CEL_OPTIONAL_STRICT | CEL_DYNAMIC },
 	{ "k8s", cel_libraries_kubernetes, CEL_HOMOGENEOUS | CEL_LITERALS | CEL_HAS_IS_FREE },
 	{ "device", cel_libraries_device, CEL_HOMOGENEOUS | CEL_LITERALS | CEL_HAS_IS_FREE },
 };

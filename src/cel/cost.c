@@ -20,6 +20,8 @@ struct walker {
 	struct scope *scope;
 	/* What attributes of devices are: in their maps any name is one. NULL: no devices. */
 	const struct cel_type *attribute;
+	/* `self` of a rule, which has one; or NULL. */
+	const struct cel_type *self;
 };
 
 static struct cost_node walk(struct walker *w, const struct cel_expr *e);
@@ -111,6 +113,16 @@ static const struct cel_type *field(const struct walker *w, const struct cel_typ
 	return w->attribute && elements(declared) == w->attribute ? w->attribute : NULL;
 }
 
+/*
+ * A part of a node. Upstream names parts by their way from a variable; of what has no such way,
+ * as the result of a call, the first step is taken for the variable, and so for `self`.
+ */
+static const struct cel_type *part(const struct walker *w, const struct cost_node *of,
+				   const struct cel_type *declared)
+{
+	return of->path ? declared : w->self;
+}
+
 /* --- nodes -------------------------------------------------------------------------- */
 
 static void walk_const(struct walker *w, struct cost_node *node)
@@ -118,8 +130,11 @@ static void walk_const(struct walker *w, struct cost_node *node)
 	const struct cel_value *v = &node->e->constant;
 
 	switch (v->kind) {
-	case CEL_TYPE: /* an identifier to upstream */
+	case CEL_TYPE: /* an identifier to upstream, and to a rule a variable */
 		node->cost = COST_FIXED(1);
+		node->declared = w->self;
+		node->path = true;
+		guess_size(w, node);
 		break;
 	default:
 		set_size(node, COST_FIXED(cel_value_size(v)));
@@ -140,6 +155,7 @@ static void walk_ident(struct walker *w, struct cost_node *node)
 	const struct scope *local = find_scope(w, node->e->name);
 
 	node->cost = COST_FIXED(CEL_COST_SELECT);
+	node->path = local ? local->node.path : true;
 	if (local)
 		node->declared = local->node.declared;
 	else if (node->e->variable >= 0 && (size_t)node->e->variable < w->env->nvariables)
@@ -166,7 +182,8 @@ static void walk_select(struct walker *w, struct cost_node *node)
 	} else {
 		if (kind == CEL_TYPE_MAP || kind == CEL_TYPE_OBJECT || kind == CEL_TYPE_PARAM)
 			node->cost = range_add(node->cost, COST_FIXED(CEL_COST_SELECT));
-		node->declared = field(w, operand.declared, e->name);
+		node->declared = part(w, &operand, field(w, operand.declared, e->name));
+		node->path = true;
 	}
 	guess_size(w, node);
 }
@@ -223,13 +240,15 @@ static void estimate(struct cost_call *call)
 }
 
 /* Indexing leads to a part of the declaration, or to an element of known size. */
-static bool follow_index(struct cost_node *node, const struct cost_call *call)
+static bool follow_index(const struct walker *w, struct cost_node *node,
+			 const struct cost_call *call)
 {
 	bool list = strcmp(call->id, "index_list") == 0;
 
 	if ((!list && strcmp(call->id, "index_map") != 0) || call->nargs == 0)
 		return false;
-	node->declared = elements(call->args[0].declared);
+	node->declared = part(w, &call->args[0], elements(call->args[0].declared));
+	node->path = true;
 	node->has_size = call->args[0].has_entry;
 	node->size = call->args[0].entry.value;
 	return true;
@@ -245,7 +264,7 @@ static void join_overload(struct walker *w, struct cost_node *node, const struct
 	}
 	if (call->has_size)
 		set_size(node, node->has_size ? range_union(node->size, call->size) : call->size);
-	(void)follow_index(node, call);
+	(void)follow_index(w, node, call);
 	if (!node->has_size)
 		guess_size(w, node);
 }
@@ -257,6 +276,7 @@ static void walk_dyn(struct walker *w, struct cost_node *node)
 
 	arg.e = node->e;
 	arg.declared = NULL;
+	arg.path = false;
 	arg.cost = range_add(arg.cost, COST_FIXED(1));
 	*node = arg;
 }
@@ -347,8 +367,9 @@ static void push_iteration(struct walker *w, const struct cel_fold *f,
 	struct cost_node key = { .has_size = range->has_entry, .size = range->entry.key };
 	struct cost_node value = { .has_size = range->has_entry, .size = range->entry.value };
 
-	key.declared = list ? NULL : keys(range->declared);
-	value.declared = elements(range->declared);
+	key.declared = part(w, range, list ? NULL : keys(range->declared));
+	value.declared = part(w, range, elements(range->declared));
+	key.path = value.path = true;
 	vars[0].node = list && !two ? value : key;
 	push(w, &vars[0], f->var);
 	if (!two)
@@ -437,7 +458,10 @@ static const struct cel_type *attribute_of(const struct cel_env *env)
 
 struct cel_cost cel_cost_estimate(const struct cel_env *env, const struct cel_expr *root)
 {
-	struct walker w = { .env = env, .attribute = attribute_of(env) };
+	bool rule = env->nvariables && str_eqz(env->variables[0].name, "self");
+	struct walker w = { .env = env,
+			    .attribute = attribute_of(env),
+			    .self = rule ? env->variables[0].type : NULL };
 	struct cost_node node = walk(&w, root);
 
 	return (struct cel_cost){ node.cost.min, node.cost.max };

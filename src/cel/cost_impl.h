@@ -34,6 +34,7 @@ struct cost_node {
 	struct cost_range size;
 	struct cost_entry entry;
 	bool has_size, has_entry;
+	bool path; /* it is a variable or a part of something, whether declared or not */
 };
 
 /* A call while it is estimated. */

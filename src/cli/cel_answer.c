@@ -1,13 +1,28 @@
+/*
+ * Compiles, and when the checker refuses and the question is lenient once more without types.
+ * Nothing is kept between questions: the arena is cleared.
+ */
 #include "cli/cel_answer.h"
 
 #include "base/limits.h"
 #include "cel/json.h"
 
+/* What is wrong with the whole has no place to show. */
+static void print_issues(const struct cel_issues *issues, struct buf *out)
+{
+	const struct cel_issue *first = issues->first;
+
+	if (first && !first->next && first->offset == SIZE_MAX)
+		(void)buf_add_str(out, first->message);
+	else
+		cel_issues_print(issues, out);
+}
+
 static struct str printed(const struct cel_issues *issues, struct arena *a)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CEL_PROGRAM_MAX);
 
-	cel_issues_print(issues, &out);
+	print_issues(issues, &out);
 	return arena_str(a, buf_str(&out));
 }
 
@@ -55,7 +70,9 @@ static const struct cel_program *compile(struct cel_answer *answer, const struct
 void cel_answer_find(struct cel_answer *answer, const struct cel_question *q, struct cel_eval *ev,
 		     struct arena *a)
 {
-	struct cel_env env = { .libraries = q->libraries, .flags = q->flags };
+	struct cel_env env = { .libraries = q->libraries,
+			       .flags = q->flags,
+			       .container = q->container };
 	const struct cel_program *p;
 	struct cel_value *values;
 
@@ -96,7 +113,7 @@ int cel_refuse(struct cli *cli, const struct cel_issues *issues, struct error *e
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CEL_PROGRAM_MAX);
 
-	cel_issues_print(issues, &out);
+	print_issues(issues, &out);
 	(void)buf_addc(&out, '\n');
 	(void)fwrite(out.p, 1, out.n, cli->err);
 	return error_set(err, ERR_INVALID, "the expression is wrong");

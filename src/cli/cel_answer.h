@@ -10,6 +10,7 @@
 
 struct cel_question {
 	struct str text;
+	struct str container; /* of struct cel_env */
 	const struct json *vars; /* an object: one variable per member, of type dyn; or NULL */
 	const struct cel_library *const *libraries;
 	unsigned flags; /* of struct cel_env */

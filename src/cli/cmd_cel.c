@@ -175,6 +175,7 @@ static void answer_line(struct cel_question *q, struct str line, struct cel_eval
 	}
 	q->text = json_text_at(in, "expr");
 	q->vars = json_getz(in, "vars");
+	q->container = json_text_at(in, "container");
 	if (!q->text.p) {
 		write_fault(w,
 			    "the line has no \"expr\": give it one, as in {\"expr\": \"1 + 1\"}");

@@ -1,23 +1,26 @@
 /*
  * Which devices claims get: read what is wanted and what there is, search, write it down.
  *
- * How long a search may take. Let S be the devices that the claims take together (at most 32 each),
- * and K the number of classes: devices that differ in something that these claims mind
- * (allocate_classes.c); N devices of one kind make K = 1. A step is one device tried.
+ * How long a search may take. Let S be the devices that claims take together (at most 32 each),
+ * N the devices that the node reaches, and K the number of classes of them: devices that differ in
+ * something that these claims mind (allocate_classes.c); N of one kind make K = 1. A step is
+ * one device tried.
  *
- *  - What fits at the first attempt takes S steps, and as many more as devices are refused on
- *    the way for counters, constraints or shares: selectors are evaluated only for devices that
- *    come up, once each.
+ *  - What fits at the first attempt takes S steps, and one more for each device that is refused on
+ *    the way for counters, constraints or shares: at most S N. Selectors are evaluated only for
+ *    devices that come up, once each.
  *  - Otherwise each choice tries at most K devices, and is only made while the outlook
- *    (allocate_outlook.c) is open. Where that tells the truth, no choice is in vain, and there are
- *    at most 2 S K steps: requests with any overlap of devices, any alternatives that need
+ *    (allocate_outlook.c) is open. Where that tells the truth, no choice is in vain, and S K
+ *    steps are added: requests whose devices overlap in any way, alternatives that need
  *    equally many, one matchAttribute or one distinctAttribute over any of them; counters
  *    of which all takers take the same.
  *  - Where it is too hopeful (several constraints that cross, counters that devices take
- *    different amounts of, shares of capacity), the choices of a request's first device are each
- *    gone through once for what is taken by then, counted by class: at most
- *    R * product of (n_k + 1) times, with n_k the devices of class k, whatever the order in which
- *    they were taken, times K^c for a request of c devices. This is exponential in K alone.
+ *    different amounts of, shares of capacity), the choice of a request's first device is gone
+ *    through once for each set of what may be taken by then, counted by class: for R requests at
+ *    most R times the product of all (n_k + 1), n_k being the devices of class k, times K^c for a
+ *    request of c devices. This is exponential in K alone.
+ *  - Where a fault may end the search (a selector that fails for some device, a constraint on all
+ *    devices), SEARCH_CAREFUL_MAX steps are added.
  *  - What is beyond ALLOCATE_STEPS_MAX ends with -ERR_TIMEOUT. It is never taken for "does not
  *    fit": the problem as such is as hard as packing, so some inputs must end so.
  */

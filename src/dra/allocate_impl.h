@@ -8,6 +8,7 @@
  *	allocate_search.c    the order in which devices are tried
  *	allocate_classes.c   devices that are the same for all that matters
  *	allocate_outlook.c   can what is still wanted be had at all (allocate_outlook.h)
+ *	allocate_supply.c    .. what is left of each class
  *	allocate_flow.c      .. as a flow from requests to devices
  *	allocate_result.c    what is written into the claims
  *

@@ -91,6 +91,21 @@ static inline bool allocate_outlook_fits(const struct allocate_outlook *o, uint3
 /* Sets plan-wide tables up to first_constraint; a part of allocate_outlook_init(). */
 void allocate_classes_init(struct allocate_outlook *o);
 
+/* --- allocate_supply.c -------------------------------------------------------------- */
+
+/* Amounts above this are not counted: 10^21 units. No sum of them overflows. */
+#define ALLOCATE_AMOUNT_MAX ((__int128)1 << 100)
+
+/* Crowds, families and shares; a part of allocate_outlook_init(). */
+void allocate_supply_init(struct allocate_outlook *o);
+
+/* How many devices, or shares, requests can still have of a class, or of a crowd; at most. */
+uint32_t allocate_supply_class(const struct allocate_outlook *o, const struct allocate_class *c);
+uint32_t allocate_supply_crowd(const struct allocate_outlook *o, const struct allocate_crowd *c);
+
+/* What is left of all counters of that name. */
+__int128 allocate_supply_family(const struct allocate_plan *plan, struct str name);
+
 /* --- allocate_flow.c ---------------------------------------------------------------- */
 
 /*

@@ -20,7 +20,7 @@
 #include "dra/allocate.h"
 #include "dra/brute_fixture.h"
 
-enum { INPUTS = 20000 };
+enum { INPUTS = 8000 };
 
 /* --- rules, plainly ----------------------------------------------------------------- */
 

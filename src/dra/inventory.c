@@ -58,12 +58,26 @@ static void slice_drop(struct inventory *inv, struct inventory_slice *slice)
 	inventory_pool_drop(inv, pool);
 }
 
+/* An API server counts changes of the spec: what else changed does not matter here. */
+static bool same_spec(const struct inventory *inv, const struct json *slice)
+{
+	const struct json *meta = json_getz(slice, "metadata");
+	const struct inventory_slice *old = map_get(&inv->slices, json_text_at(meta, "name"));
+
+	return old && old->uid.n > 0 && str_eq(old->uid, json_text_at(meta, "uid")) &&
+	       old->meta_generation > 0 &&
+	       old->meta_generation == json_i64_at(meta, "generation", 0);
+}
+
 int inventory_put_slice(struct inventory *inv, const struct json *slice, struct error *err)
 {
 	struct inventory_slice *s;
 	struct str driver, pool;
-	int r = inventory_slice_read(&inv->features, slice, &s, &driver, &pool, err);
+	int r;
 
+	if (same_spec(inv, slice))
+		return 0;
+	r = inventory_slice_read(&inv->features, slice, &s, &driver, &pool, err);
 	inventory_remove_slice(inv, json_text_at(json_getz(slice, "metadata"), "name"));
 	if (r < 0)
 		return r;

@@ -31,7 +31,11 @@ void inventory_free(struct inventory *inv);
 /*
  * Puts an object of resource.k8s.io/v1 (validated by an API server), replacing what was there
  * under its name. -ERR_INVALID when it is none that validation would have let through: it is
- * then treated as absent, and so is what was there.
+ * then treated as absent, and so is what was there. A slice whose uid and metadata.generation are
+ * known has the spec that is known: status writes cost nothing here.
+ *
+ * A taint rule without a selector matches no device, as the API says and as upstream's eviction
+ * and pool status have it; its scheduler takes it for one that matches all.
  */
 int inventory_put_slice(struct inventory *inv, const struct json *slice, struct error *err);
 int inventory_put_class(struct inventory *inv, const struct json *device_class, struct error *err);

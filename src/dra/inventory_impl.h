@@ -100,7 +100,7 @@ struct inventory_device {
 /* --- slices and pools --------------------------------------------------------------- */
 
 struct inventory_slice {
-	struct str name; /* of the object */
+	struct str name, uid; /* of the object */
 	struct inventory_pool *pool;
 	int64_t generation; /* spec.pool.generation */
 	int64_t expected; /* spec.pool.resourceSliceCount */
@@ -282,7 +282,9 @@ struct inventory_node_pool {
  * devices are for the caller to sort out (inventory_device_reachable). Settles. Costs what
  * slices the node has by name, plus all slices that are not tied to one node.
  *
- * Only a pool's newest generation is looked at, whether or not that has a slice for the node.
+ * Only a pool's newest generation is looked at, whether or not that has a slice for the node, as
+ * the API has it. Upstream's allocator misses a newer generation that has no slice for the node
+ * as long as the older one has all of its slices there, and gives devices out that are gone.
  */
 size_t inventory_node_pools(struct inventory *inv, const struct inventory_node *node,
 			    struct arena *a, struct inventory_node_pool **ret_pools);

@@ -160,19 +160,35 @@ struct inventory_device *inventory_pool_device(const struct inventory_pool *pool
 	return NULL;
 }
 
+static bool few_duplicates(const struct inventory_pool *pool)
+{
+	for (size_t i = 0; i < pool->nslices; i++) {
+		struct inventory_slice *s = pool->slices[i];
+
+		for (size_t k = 0; k < s->ndevices; k++)
+			if (inventory_pool_device(pool, s->devices[k].name) != &s->devices[k])
+				return true;
+	}
+	return false;
+}
+
 /* Most pools are a node's few devices, which a map would make larger and not faster. */
 static void settle_names(struct inventory_pool *pool)
 {
 	map_release(&pool->devices);
 	map_init(&pool->devices);
-	if (pool->ndevices <= FEW_DEVICES)
+	if (pool->ndevices <= FEW_DEVICES) {
+		pool->duplicates = few_duplicates(pool);
 		return;
+	}
+	pool->duplicates = false;
 	map_reserve(&pool->devices, pool->ndevices);
 	for (size_t i = pool->nslices; i > 0; i--) {
 		struct inventory_slice *s = pool->slices[i - 1];
 
 		for (size_t k = s->ndevices; k > 0; k--)
-			map_put(&pool->devices, s->devices[k - 1].name, &s->devices[k - 1]);
+			pool->duplicates |= map_put(&pool->devices, s->devices[k - 1].name,
+						    &s->devices[k - 1]) != NULL;
 	}
 }
 
@@ -180,8 +196,6 @@ static void settle_device(struct inventory_pool *pool, struct inventory_device *
 {
 	struct inventory_use *use = pool->uses.n ? map_get(&pool->uses, d->name) : NULL;
 
-	if (inventory_pool_device(pool, d->name) != d)
-		pool->duplicates = true;
 	for (size_t i = 0; i < d->ncounters; i++) {
 		struct inventory_consumption *c = &d->counters[i];
 
@@ -192,19 +206,36 @@ static void settle_device(struct inventory_pool *pool, struct inventory_device *
 		(void)charge(pool, d, 1);
 }
 
+/* The slices that make up the pool: those that count. */
+static struct inventory_slice **counted(const struct inventory_pool *pool, struct arena *a)
+{
+	struct inventory_slice **slices;
+	size_t n = 0;
+
+	if (pool->observed == pool->nslices)
+		return pool->slices;
+	slices = ARENA_ARRAY(a, struct inventory_slice *, pool->observed);
+	for (size_t i = 0; i < pool->nslices; i++)
+		if (!pool->slices[i]->uncounted)
+			slices[n++] = pool->slices[i];
+	return slices;
+}
+
 static void settle_faults(const struct inventory *inv, struct inventory_pool *pool)
 {
 	struct str names = STR(""), counters = STR("");
+	struct inventory_slice **slices;
 	struct arena a;
 
 	free(pool->name_fault);
 	free(pool->counter_fault);
 	pool->name_fault = pool->counter_fault = NULL;
 	arena_init(&a, SIZE_MAX);
+	slices = counted(pool, &a);
 	if (pool->duplicates)
-		names = inventory_name_fault(pool->slices, pool->nslices, &a);
+		names = inventory_name_fault(slices, pool->observed, &a);
 	if (inv->features.partitionable)
-		counters = inventory_counter_fault(pool->slices, pool->nslices, pool->counters,
+		counters = inventory_counter_fault(slices, pool->observed, pool->counters,
 						   pool->ncounters, &a);
 	if (names.n > 0)
 		pool->name_fault = str_dup(names);
@@ -222,7 +253,6 @@ void inventory_pool_settle(struct inventory *inv, struct inventory_pool *pool)
 	settle_slices(inv, pool);
 	settle_counters(pool);
 	settle_names(pool);
-	pool->duplicates = false;
 	for (size_t i = 0; i < pool->nslices; i++)
 		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
 			settle_device(pool, &pool->slices[i]->devices[k]);

@@ -372,6 +372,7 @@ static int read_slice(struct reading *r, const struct inventory_features *f, con
 	r->slice = s;
 	r->driver = pack_text(r->pack, json_text_at(spec, "driver"));
 	s->name = pack_text(r->pack, json_text_at(meta, "name"));
+	s->uid = pack_text(r->pack, json_text_at(meta, "uid"));
 	s->at = SIZE_MAX;
 	s->meta_generation = json_i64_at(meta, "generation", 0);
 	s->generation = json_i64_at(pool, "generation", 0);

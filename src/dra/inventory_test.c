@@ -681,6 +681,92 @@ static void a_device_takes_less_than_a_kilobyte(void **state)
 	inventory_free(inv);
 }
 
+static size_t put_version(struct inventory *inv, const char *uid, int generation, int devices)
+{
+	struct error err = { 0 };
+	struct arena a;
+	struct json *v;
+	char *text;
+
+	arena_init(&a, MIB);
+	text = arena_printf(&a,
+			    "{\"metadata\":{\"name\":\"a\",\"uid\":\"%s\",\"generation\":%d},"
+			    "\"spec\":{\"driver\":\"d\",\"pool\":{\"name\":\"p\"},\"nodeName\":"
+			    "\"n\",\"devices\":[{\"name\":\"g0\"}%s]}}",
+			    uid, generation, devices == 2 ? ",{\"name\":\"g1\"}" : "");
+	assert_int_equal(json_parse(&a, str_from(text), NULL, &v, &err), 0);
+	assert_int_equal(inventory_put_slice(inv, v, &err), 0);
+	arena_release(&a);
+	return inventory_devices(inv);
+}
+
+static void a_slice_is_read_again_only_when_its_spec_changed(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+
+	(void)state;
+	assert_int_equal(put_version(inv, "u", 1, 1), 1);
+	/* No server would say so; it shows that nothing was read. */
+	assert_int_equal(put_version(inv, "u", 1, 2), 1);
+	assert_int_equal(put_version(inv, "u", 2, 2), 2);
+	assert_int_equal(put_version(inv, "v", 2, 1), 1);
+	assert_int_equal(put_version(inv, "", 2, 2), 2);
+	assert_int_equal(put_version(inv, "", 2, 1), 1);
+	inventory_remove_slice(inv, STR("a"));
+	assert_int_equal(put_version(inv, "", 2, 1), 1);
+	inventory_free(inv);
+}
+
+static void text_with_zero_bytes_is_told_apart(void **state)
+{
+	static const char slice[] =
+		"{\"metadata\":{\"name\":\"a\"},\"spec\":{\"driver\":\"d\",\"pool\":{\"name\":"
+		"\"p\"},"
+		"\"nodeName\":\"n\",\"devices\":[{\"name\":\"g0\",\"capacity\":{\"a\\u0000x\":{"
+		"\"value\":\"1\"},\"a\\u0000y\":{\"value\":\"2\"}}}]}}";
+	struct inventory *inv = inventory_new(inventory_defaults);
+	const struct inventory_device *d;
+	struct json *v;
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, MIB);
+	assert_int_equal(json_parse(&a, str_from(slice), NULL, &v, NULL), 0);
+	assert_int_equal(inventory_put_slice(inv, v, NULL), 0);
+	d = inventory_device(inv, STR("d"), STR("p"), STR("g0"));
+	assert_int_equal(d->view.ncapacity, 2);
+	assert_int_equal(quantity_value(*d->capacities[0].value), 1);
+	assert_int_equal(quantity_value(*d->capacities[1].value), 2);
+	assert_false(str_eq(d->capacities[0].name, d->capacities[1].name));
+	inventory_free(inv);
+	arena_release(&a);
+}
+
+/* What was added beyond what a quantity holds cannot be taken away again, only left out. */
+static void sums_that_are_full_become_exact_again(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+	const struct inventory_device *d;
+
+	(void)state;
+	world_tell(inv, STR("slice a p 1/2 n g0(multi,memory=40) g1(s.m:1e29) g2(s.m:1e29) "
+			    "g3(s.m:1)"));
+	world_tell(inv, STR("counters c p 1/2 n s.m=5"));
+	world_tell(inv, STR("claim ns/a p/g0(share=s1,memory=1e29) p/g1"));
+	world_tell(inv, STR("claim ns/b p/g0(share=s2,memory=1e29) p/g2"));
+	world_tell(inv, STR("claim ns/c p/g0(share=s3,memory=1) p/g3"));
+	d = inventory_device(inv, STR(WORLD_DRIVER), STR("p"), STR("g0"));
+	assert_true(quantity_sign(inventory_remaining(d, &d->capacities[0])) < 0);
+	world_tell(inv, STR("remove claim ns/a"));
+	world_tell(inv, STR("remove claim ns/b"));
+	d = inventory_device(inv, STR(WORLD_DRIVER), STR("p"), STR("g0"));
+	assert_int_equal(quantity_value(inventory_remaining(d, &d->capacities[0])), 39);
+	assert_int_equal(quantity_value(inventory_counter_remaining(&d->slice->pool->counters[0])),
+			 4);
+	assert_int_equal(d->slice->pool->overdrawn, 0);
+	inventory_free(inv);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -694,6 +780,9 @@ int main(void)
 		cmocka_unit_test(devices_of_a_large_pool_are_found_by_name),
 		cmocka_unit_test(slices_that_use_what_is_off_are_not_seen),
 		cmocka_unit_test(a_device_takes_less_than_a_kilobyte),
+		cmocka_unit_test(a_slice_is_read_again_only_when_its_spec_changed),
+		cmocka_unit_test(text_with_zero_bytes_is_told_apart),
+		cmocka_unit_test(sums_that_are_full_become_exact_again),
 	};
 
 	return cmocka_run_group_tests_name("dra/inventory", tests, NULL, NULL);
