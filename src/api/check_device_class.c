@@ -3,11 +3,12 @@
  * configuration.
  *
  * An expression is compiled to be judged and the program thrown away: those who run it keep
- * one of their own. That takes microseconds, and an expression that is stored already is
- * not looked at again.
+ * one of their own. What is stored already is not looked at again, and selectors that were
+ * right a while ago are remembered.
  */
 #include "api/check_claim.h"
 #include "api/checks.h"
+#include "api/known_selectors.h"
 #include "api/names.h"
 #include "base/limits.h"
 #include "cel/device.h"
@@ -72,7 +73,8 @@ static uint64_t cost_of(const struct validation *v, const struct cel_program *p)
 	return cel_cost_estimate(&env, cel_program_tree(p)).max;
 }
 
-static void check_device_expression(struct validation *v, struct str text, enum cel_device_use use,
+/* Whether it is right. */
+static bool check_device_expression(struct validation *v, struct str text, enum cel_device_use use,
 				    const struct field_path *path)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -81,11 +83,13 @@ static void check_device_expression(struct validation *v, struct str text, enum 
 	arena_init(&a, CEL_PROGRAM_MAX);
 	if (text.n > CEL_EXPRESSION_MAX) {
 		field_errors_too_long(v->errs, path, CEL_EXPRESSION_MAX);
-		return;
+		return false;
 	}
 	p = compile(v, text, use, &a, path);
-	if (p && cost_of(v, p) > CEL_DEVICE_COST_MAX)
-		field_errors_forbidden(v->errs, path, "too complex, exceeds cost limit");
+	if (!p || cost_of(v, p) <= CEL_DEVICE_COST_MAX)
+		return p;
+	field_errors_forbidden(v->errs, path, "too complex, exceeds cost limit");
+	return false;
 }
 
 uint64_t check_derived_attribute_cost(const struct validation *v, struct str text)
@@ -107,8 +111,12 @@ uint64_t check_derived_attribute_cost(const struct validation *v, struct str tex
 void check_cel_selector(struct validation *v, const struct json *cel, const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "expression");
+	struct str text = json_text_at(cel, "expression");
 
-	check_device_expression(v, json_text_at(cel, "expression"), CEL_DEVICE_SELECTOR, &at);
+	if (known_selectors_have(v->selectors, text))
+		return;
+	if (check_device_expression(v, text, CEL_DEVICE_SELECTOR, &at))
+		known_selectors_add(v->selectors, text);
 }
 
 void check_derived_attribute(struct validation *v, const struct json *attribute,
@@ -118,7 +126,7 @@ void check_derived_attribute(struct validation *v, const struct json *attribute,
 	struct str text = json_text_at(attribute, "expression");
 
 	if (text.n > 0)
-		check_device_expression(v, text, CEL_DEVICE_DERIVED, &at);
+		(void)check_device_expression(v, text, CEL_DEVICE_DERIVED, &at);
 }
 
 /* --- configuration ------------------------------------------------------------------ */

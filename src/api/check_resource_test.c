@@ -2,6 +2,7 @@
  * Objects of resource.k8s.io, valid and not: the rows are in cases/.
  */
 #include "api/check_fixture.h"
+#include "api/known_selectors.h"
 
 static void slices_are_judged_as_upstream_does(void **state)
 {
@@ -58,6 +59,57 @@ static void upper_case_drivers_are_warned_of(void **state)
 	assert_true(str_find(warnings->text, STR("should be lowercase")) >= 0);
 }
 
+/* How many faults a class with that selector has. */
+static size_t class_faults(struct known_selectors *known, const char *expression)
+{
+	CLEANUP(arena_release) struct arena arena;
+	struct field_errors errs;
+	struct text_list *warnings = NULL;
+	struct gates gates;
+	struct validation v = { .errs = &errs,
+				.arena = &arena,
+				.gates = &gates,
+				.warnings = &warnings,
+				.selectors = known };
+	struct check_case row = { .operation = STR("create") };
+
+	arena_init(&arena, MIB);
+	field_errors_init(&errs, &arena);
+	gates_init(&gates);
+	row.lines = str_from(arena_printf(
+		&arena, "spec={\"selectors\":[{\"cel\":{\"expression\":\"%s\"}}]}", expression));
+	run(&row,
+	    STR("{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"DeviceClass\","
+		"\"metadata\":{\"name\":\"c\"}}"),
+	    &v);
+	return errs.n;
+}
+
+static void selectors_that_were_right_are_remembered(void **state)
+{
+	struct known_selectors *known = known_selectors_new();
+	char text[16];
+
+	(void)state;
+	assert_false(known_selectors_have(NULL, STR("true")));
+	assert_int_equal(class_faults(known, "device.driver == 'a'"), 0);
+	assert_true(known_selectors_have(known, STR("device.driver == 'a'")));
+	assert_false(known_selectors_have(known, STR("device.driver == 'b'")));
+	assert_int_equal(class_faults(known, "device.driver == 1"), 1);
+	assert_false(known_selectors_have(known, STR("device.driver == 1")));
+	assert_int_equal(class_faults(known, "device.driver == 1"), 1);
+	for (int i = 0; i < 10000; i++) { /* many more than are kept */
+		(void)snprintf(text, sizeof(text), "%d == 1", i);
+		known_selectors_add(known, str_from(text));
+		assert_true(known_selectors_have(known, str_from(text)));
+	}
+	/* One that is known is believed: it is not judged. */
+	known_selectors_add(known, STR("wrong"));
+	assert_int_equal(class_faults(known, "wrong"), 0);
+	assert_int_equal(class_faults(NULL, "wrong"), 1);
+	known_selectors_free(known);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -66,6 +118,7 @@ int main(void)
 		cmocka_unit_test(the_status_of_claims_is_judged_as_upstream_does),
 		cmocka_unit_test(the_other_kinds_are_judged_as_upstream_does),
 		cmocka_unit_test(upper_case_drivers_are_warned_of),
+		cmocka_unit_test(selectors_that_were_right_are_remembered),
 	};
 
 	return cmocka_run_group_tests_name("api/check_resource", tests, NULL, NULL);

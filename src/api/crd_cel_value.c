@@ -230,6 +230,17 @@ static struct str member_name(struct cel_eval *ev, const struct node *node, stru
 	return room && crd_cel_unescape(key, room, &name) ? name : STR_NULL;
 }
 
+/* A name as rules write it. Room for the longest is asked for first: scratch memory has an end. */
+static struct str escaped(struct cel_eval *ev, struct str name)
+{
+	enum { LONGEST = 9 }; /* that one character becomes: __slash__ */
+	struct str result = name;
+
+	if (name.n < SIZE_MAX / LONGEST && cel_alloc(ev, name.n * LONGEST))
+		(void)crd_cel_escape(ev->scratch, name, &result);
+	return result;
+}
+
 /* What is set; null is not, where the object has properties. */
 static struct cel_value member_value(struct cel_eval *ev, const struct node *node,
 				     const struct json *member)
@@ -260,7 +271,6 @@ static bool map_next(struct cel_eval *ev, const void *self, size_t *at, struct c
 {
 	const struct node *node = self;
 	const struct json *member = *at == 0 ? json_first(node->v) : (const struct json *)*at;
-	struct str name;
 
 	if (*at == 1)
 		return false;
@@ -271,10 +281,9 @@ static bool map_next(struct cel_eval *ev, const void *self, size_t *at, struct c
 	}
 	if (!member)
 		return false;
-	name = json_key(member);
+	*ret_key = CEL_STRING_V(json_key(member));
 	if (node->s->nproperties)
-		(void)crd_cel_escape(ev->scratch, name, &name);
-	*ret_key = CEL_STRING_V(name);
+		ret_key->s = escaped(ev, ret_key->s);
 	*at = member->next ? (size_t)member->next : 1;
 	return true;
 }
@@ -351,12 +360,13 @@ static void add_key(struct cel_eval *ev, const struct cel_value *v, struct buf *
 	(void)buf_addc(out, '\n');
 }
 
-/* False when an element of a set is no scalar. */
+/* False when an element of a set is no scalar, or memory is used up. */
 static bool key_of(struct cel_eval *ev, const struct crd_schema *s, const struct cel_value *item,
 		   struct str *ret_key)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(CEL_SCRATCH_MAX);
 	struct cel_value name, key;
+	char *copy;
 
 	if (s->list == CRD_LIST_SET) {
 		if (item->kind == CEL_LIST || item->kind == CEL_MAP || item->kind == CEL_OBJECT)
@@ -364,12 +374,16 @@ static bool key_of(struct cel_eval *ev, const struct crd_schema *s, const struct
 		add_key(ev, item, &text);
 	}
 	for (const struct str *k = s->list == CRD_LIST_MAP ? s->keys : NULL; k && k->p; k++) {
-		name = CEL_STRING_V(*k);
-		(void)crd_cel_escape(ev->scratch, *k, &name.s);
+		name = CEL_STRING_V(escaped(ev, *k));
 		key = item->kind == CEL_MAP ? cel_map_find(ev, item, &name) : CEL_NOTHING;
 		add_key(ev, &key, &text);
 	}
-	*ret_key = arena_str(ev->scratch, buf_str(&text));
+	copy = cel_alloc(ev, text.n + 1);
+	if (!copy)
+		return false;
+	if (text.n)
+		memcpy(copy, text.p, text.n);
+	*ret_key = str_of(copy, text.n);
 	return true;
 }
 
@@ -433,7 +447,8 @@ static bool any_order_equal(struct cel_eval *ev, const struct cel_value *a,
 
 	if (cel_list_size(a) != cel_list_size(b))
 		return false;
-	ev->compared += cel_list_size(a);
+	if (!cel_work(ev, cel_list_size(a)))
+		return false;
 	entries = index_list(ev, s, a, &n);
 	for (size_t i = 0; i < cel_list_size(b) && entries; i++) {
 		struct cel_value item = cel_list_at(ev, b, i), own;
@@ -477,7 +492,8 @@ static struct cel_value merge(struct cel_eval *ev, const struct cel_value *a,
 		struct entry *entry, *first;
 		struct str key;
 
-		(void)key_of(ev, s, &item, &key);
+		if (!key_of(ev, s, &item, &key))
+			return cel_too_large();
 		entry = find_entry(entries, n, key);
 		first = find_entry(added, nnew, key);
 		if (entry && !set)

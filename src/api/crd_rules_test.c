@@ -263,6 +263,56 @@ static void kube_apiserver_s_answers_are_ours(void **state)
 	assert_true(cases >= 200);
 }
 
+/* --- what is stored ----------------------------------------------------------------- */
+
+/* A rule that costs 2.5 times what one may. */
+static struct str costly_definition(struct world *w, const char *description)
+{
+	return str_from(arena_printf(
+		&w->arena,
+		"{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\","
+		"\"metadata\":{\"name\":\"cases.example.com\",\"uid\":\"u\","
+		"\"resourceVersion\":\"7\"},\"spec\":{\"group\":\"example.com\","
+		"\"scope\":\"Namespaced\",\"names\":{\"plural\":\"cases\",\"singular\":\"case\","
+		"\"kind\":\"KCase\",\"listKind\":\"KCaseList\"},\"conversion\":{\"strategy\":"
+		"\"None\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+		"\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"description\":\"%s\","
+		"\"properties\":{\"l\":{\"type\":\"array\",\"maxItems\":5000000,\"items\":"
+		"{\"type\":\"integer\"},\"x-kubernetes-validations\":[{\"rule\":"
+		"\"self.all(x, x > 1)\"}]}}}}}]},\"status\":{\"storedVersions\":[\"v1\"]}}",
+		description));
+}
+
+static int update_definition(struct world *w, const char *description)
+{
+	struct json *old = parse(w, costly_definition(w, "old")), *body, *object;
+	struct error err = { 0 };
+
+	begin(w,
+	      schema_find_resource(STR("apiextensions.k8s.io"), STR("v1"),
+				   STR("customresourcedefinitions")),
+	      STR("cases.example.com"));
+	assert_int_equal(write_decode(&w->write, costly_definition(w, description), DECODE_JSON,
+				      &body, &err),
+			 0);
+	json_put_str(&w->arena, json_need_object(&w->arena, json_getz(body, "metadata"), "labels"),
+		     "a", STR("b"));
+	return write_update(&w->write, old, body, &object, &err);
+}
+
+static void a_schema_that_was_stored_keeps_its_costly_rules(void **state)
+{
+	struct world w;
+
+	world_init(&w);
+	assert_int_equal(update_definition(&w, "old"), 0);
+	assert_int_equal(update_definition(&w, "new"), -ERR_INVALID);
+	assert_int_equal(w.write.errs.n, 1);
+	assert_true(str_starts(w.write.errs.first->detail,
+			       STR("estimated rule cost exceeds budget by factor of 2.")));
+	world_release(&w);
+}
+
 /* --- names -------------------------------------------------------------------------- */
 
 static void names_become_identifiers_and_back(void **state)
@@ -302,6 +352,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kube_apiserver_s_answers_are_ours),
+		cmocka_unit_test(a_schema_that_was_stored_keeps_its_costly_rules),
 		cmocka_unit_test(names_become_identifiers_and_back),
 	};
 

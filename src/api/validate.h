@@ -22,6 +22,8 @@
 #include "base/field_errors.h"
 #include "base/json.h"
 
+struct known_selectors;
+
 struct validation {
 	struct field_errors *errs;
 	struct arena *arena;
@@ -33,6 +35,8 @@ struct validation {
 	struct text_list **warnings; /* a check may warn: append here; upstream's texts */
 	/* Labels of the object's namespace (a JSON object or NULL): admin access needs one. */
 	const struct json *namespace_labels;
+
+	struct known_selectors *selectors; /* or NULL */
 
 	/* Which part of the object is written: empty, or "ephemeralcontainers", "resize", .. */
 	struct str subresource;

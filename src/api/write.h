@@ -21,6 +21,7 @@
 #include "base/field_errors.h"
 #include "base/random.h"
 
+struct known_selectors;
 struct write_alias;
 
 struct write {
@@ -32,6 +33,7 @@ struct write {
 	const struct gates *gates;
 	int64_t now_ns; /* wall clock */
 	struct prng *prng; /* for uids and generated names */
+	struct known_selectors *selectors; /* or NULL */
 	struct str field_manager, user_agent;
 	enum { WRITE_IGNORE, WRITE_WARN, WRITE_STRICT } field_validation;
 	bool force; /* apply */

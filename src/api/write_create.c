@@ -97,6 +97,7 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 		.now_ns = w->now_ns,
 		.warnings = &w->warnings,
 		.namespace_labels = w->namespace_labels,
+		.selectors = w->selectors,
 	};
 	int r;
 

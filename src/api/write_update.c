@@ -171,6 +171,7 @@ static void validate(struct write *w, const struct json *object, const struct js
 		.now_ns = w->now_ns,
 		.warnings = &w->warnings,
 		.namespace_labels = w->namespace_labels,
+		.selectors = w->selectors,
 		.subresource = w->subresource,
 	};
 

@@ -37,6 +37,7 @@
 #define REGEX_REPEAT_MAX  1000
 #define REGEX_DEPTH_MAX   1000
 #define REGEX_PROGRAM_MAX 100000
+#define REGEX_RANGES_MAX  500000 /* of all classes of a pattern together */
 #define REGEX_DFA_MAX     8192 /* entries of a table of states */
 
 /* Paths of printer columns: their steps, filters within filters, and values that are looked at. */
@@ -155,7 +156,7 @@
 
 /* Expressions in CEL. */
 #define CEL_TEXT_MAX    100000 /* characters of one expression, as cel-go bounds it */
-#define CEL_DEPTH_MAX   250 /* of nesting in the text, as cel-go bounds it */
+#define CEL_DEPTH_MAX   250 /* of nesting in the text, as cel-go bounds it; values are deeper */
 #define CEL_HEIGHT_MAX  1000 /* of the tree, macros expanded: walkers recurse */
 #define CEL_NODES_MAX   200000
 #define CEL_ISSUES_MAX  100 /* faults of one expression that are told */
@@ -163,12 +164,19 @@
 #define CEL_PROGRAM_MAX (16UL * MIB) /* memory of one compiled expression */
 /* Work of the checker on types, which can be exponentially large; one of them in a message. */
 #define CEL_TYPE_STEPS_MAX 20000000
+#define CEL_TYPE_DEPTH_MAX 1000 /* far deeper than the text in chains of macros */
 #define CEL_TYPE_SHOWN_MAX 4096
-/* Elements compared in depth by one evaluation: a tenth of a second. */
-#define CEL_COMPARISONS_MAX 20000000UL
+/* Steps of one evaluation that costs do not count, or count too late: a fifth of a second. */
+#define CEL_WORK_MAX        20000000UL
+#define CEL_VALUE_DEPTH_MAX 1000 /* of what an evaluation builds: walkers recurse */
+/* Calls that the compiler makes: their work in all, the memory of one, and of what it works on. */
+#define CEL_FOLD_WORK_MAX    1000000UL
+#define CEL_FOLD_SCRATCH_MAX (64UL * KIB)
+#define CEL_FOLD_TEXT_MAX    (4UL * KIB)
 /* A file of the time zone database; the largest there is has some 4 KiB. */
 #define ZONE_FILE_MAX (64UL * KIB)
 #define ZONE_NAME_MAX 128
+#define ZONES_MAX     1024 /* remembered; the database has some 600 */
 
 /* Search of the device allocator: devices tried for the claims of one pod on one node. */
 #define ALLOCATE_STEPS_MAX 1000000

@@ -5,6 +5,9 @@
  * to, and moves it on by one character at a time: the machine of Thompson and
  * Pike, without captures. No place is in the set twice, so a character costs at
  * most the length of the program.
+ *
+ * All is made in working memory; what is kept is the program, and each class that it
+ * has once.
  */
 #include "base/regex.h"
 
@@ -14,11 +17,25 @@
 
 /* --- compiling -------------------------------------------------------------------- */
 
+enum {
+	CLASS_BUCKETS = 128,
+	STEPS_MAX = 10 * REGEX_PROGRAM_MAX, /* nodes, which may be nothing, and their repetitions */
+};
+
+/* A class of the program, in the arena that it is for. */
+struct kept_class {
+	struct kept_class *next;
+	struct regex_class class;
+};
+
 struct compiler {
-	struct arena *arena;
+	struct regex_work work;
+	struct arena *arena; /* of the result */
 	struct regex_inst *v;
 	uint32_t n, cap;
+	uint32_t steps;
 	bool full;
+	struct kept_class *classes[CLASS_BUCKETS]; /* by hash */
 };
 
 static uint32_t emit(struct compiler *c, struct regex_inst inst)
@@ -31,7 +48,7 @@ static uint32_t emit(struct compiler *c, struct regex_inst inst)
 	}
 	if (c->n == c->cap) {
 		c->cap = c->cap ? c->cap * 2 : 32;
-		grown = ARENA_ARRAY(c->arena, struct regex_inst, c->cap);
+		grown = ARENA_ARRAY(&c->work.arena, struct regex_inst, c->cap);
 		if (c->n)
 			memcpy(grown, c->v, c->n * sizeof(*grown));
 		c->v = grown;
@@ -45,17 +62,8 @@ static uint32_t compile(struct compiler *c, const struct regex_node *node, uint3
 /* The children in turn; each is compiled when what follows it is known. */
 static uint32_t compile_sequence(struct compiler *c, const struct regex_node *cat, uint32_t next)
 {
-	const struct regex_node **children;
-	size_t n = 0;
-
-	for (const struct regex_node *child = cat->first; child; child = child->next)
-		n++;
-	children = ARENA_ARRAY(c->arena, const struct regex_node *, n + 1);
-	n = 0;
-	for (const struct regex_node *child = cat->first; child; child = child->next)
-		children[n++] = child;
-	while (n > 0)
-		next = compile(c, children[--n], next);
+	for (const struct regex_node *child = cat->last; child && !c->full; child = child->prev)
+		next = compile(c, child, next);
 	return next;
 }
 
@@ -123,6 +131,7 @@ static uint32_t compile_repeat(struct compiler *c, const struct regex_node *repe
 
 static uint32_t compile(struct compiler *c, const struct regex_node *node, uint32_t next)
 {
+	c->full = c->full || c->steps++ >= STEPS_MAX;
 	if (c->full)
 		return 0;
 	switch (node->op) {
@@ -144,17 +153,46 @@ static uint32_t compile(struct compiler *c, const struct regex_node *node, uint3
 	}
 }
 
-/* Marks what may match nothing. Recursion is bounded by REGEX_DEPTH_MAX. */
-static bool mark_nullable(struct regex_node *node)
+static bool same_class(const struct regex_class *a, const struct regex_class *b)
+{
+	return a->hash == b->hash && a->n == b->n &&
+	       (a->n == 0 || memcmp(a->ranges, b->ranges, a->n * sizeof(*a->ranges)) == 0);
+}
+
+/* The same class in the arena of the result. */
+static const struct regex_class *keep_class(struct compiler *c, const struct regex_class *class)
+{
+	struct kept_class **first = &c->classes[class->hash % CLASS_BUCKETS], *k;
+	struct regex_range *ranges;
+
+	for (k = *first; k; k = k->next)
+		if (same_class(&k->class, class))
+			return &k->class;
+	k = ARENA_NEW(c->arena, struct kept_class);
+	k->class = *class;
+	if (class->n) {
+		ranges = arena_alloc(c->arena, class->n * sizeof(*ranges));
+		memcpy(ranges, class->ranges, class->n * sizeof(*ranges));
+		k->class.ranges = ranges;
+	}
+	k->next = *first;
+	*first = k;
+	return &k->class;
+}
+
+/* Keeps classes and marks what may match nothing. Recursion is bounded by REGEX_DEPTH_MAX. */
+static bool settle(struct compiler *c, struct regex_node *node)
 {
 	bool all = true, any = false;
 
 	for (struct regex_node *child = node->first; child; child = child->next) {
-		bool nullable = mark_nullable(child);
+		bool nullable = settle(c, child);
 
 		all = all && nullable;
 		any = any || nullable;
 	}
+	if (node->op == REGEX_CHAR)
+		node->class = keep_class(c, node->class);
 	if (node->op == REGEX_ALT)
 		node->nullable = any;
 	else if (node->op == REGEX_REPEAT)
@@ -164,32 +202,50 @@ static bool mark_nullable(struct regex_node *node)
 	return node->nullable;
 }
 
+static const struct regex *regex_of(const struct compiler *c, uint32_t start)
+{
+	struct regex *re = ARENA_NEW(c->arena, struct regex);
+	struct regex_inst *program = arena_alloc(c->arena, c->n * sizeof(*program));
+
+	memcpy(program, c->v, c->n * sizeof(*program));
+	re->program = program;
+	re->n = c->n;
+	re->start = start;
+	re->anchored = program[start].op == REGEX_INST_ASSERT &&
+		       program[start].assertion == REGEX_BEGIN_TEXT;
+	return re;
+}
+
+static int compile_pattern(struct compiler *c, struct str pattern, const struct regex **ret_regex,
+			   struct error *err)
+{
+	struct regex_node *node;
+	uint32_t start;
+	int r;
+
+	r = regex_parse(&c->work, pattern, &node, err);
+	if (r < 0)
+		return r;
+	(void)settle(c, node);
+	start = emit(c, (struct regex_inst){ .op = REGEX_INST_MATCH });
+	start = compile(c, node, start);
+	if (c->full)
+		return regex_refuse(err, "expression too large", pattern);
+	*ret_regex = regex_of(c, start);
+	return 0;
+}
+
 int regex_compile(struct arena *a, struct str pattern, const struct regex **ret_regex,
 		  struct error *err)
 {
 	struct compiler c = { .arena = a };
-	struct regex_node *node;
-	struct regex *re;
-	uint32_t match;
+	char block[8 * KIB];
 	int r;
 
-	r = regex_parse(a, pattern, &node, err);
-	if (r < 0)
-		return r;
-	(void)mark_nullable(node);
-	re = ARENA_NEW(a, struct regex);
-	match = emit(&c, (struct regex_inst){ .op = REGEX_INST_MATCH });
-	re->start = compile(&c, node, match);
-	if (c.full)
-		return error_set(err, ERR_BAD_REQUEST,
-				 "error parsing regexp: expression too large: `%.*s`",
-				 STR_ARG(pattern));
-	re->program = c.v;
-	re->n = c.n;
-	re->anchored = c.v[re->start].op == REGEX_INST_ASSERT &&
-		       c.v[re->start].assertion == REGEX_BEGIN_TEXT;
-	*ret_regex = re;
-	return 0;
+	arena_init_in(&c.work.arena, SIZE_MAX, block, sizeof(block));
+	r = compile_pattern(&c, pattern, ret_regex, err);
+	arena_release(&c.work.arena);
+	return r;
 }
 
 const struct regex *regex_tabulate(struct arena *a, const struct regex *re)
@@ -408,7 +464,21 @@ static void advance(struct search *s, uint32_t c, size_t at)
 	s->then_starts = starts;
 }
 
-static void search(struct search *s, struct str text, size_t at)
+/* Takes off what a character takes; false: too much. */
+static bool spend(struct search *s, uint64_t *steps)
+{
+	uint64_t n = (uint64_t)s->m.now.n + 1;
+
+	if (*steps > n) {
+		*steps -= n;
+		return true;
+	}
+	*steps = 0;
+	s->found = false;
+	return false;
+}
+
+static void search(struct search *s, struct str text, size_t at, uint64_t *steps)
 {
 	struct machine *m = &s->m;
 
@@ -421,7 +491,7 @@ static void search(struct search *s, struct str text, size_t at)
 
 		if (!s->found && (!m->re->anchored || at == 0))
 			follow(s, &m->now, s->now_starts, m->re->start, at);
-		if (m->now.n == 0 && (s->found || m->re->anchored))
+		if ((m->now.n == 0 && (s->found || m->re->anchored)) || !spend(s, steps))
 			return;
 		if (c != NO_RUNE) {
 			(void)str_rune(text, &next);
@@ -435,8 +505,8 @@ static void search(struct search *s, struct str text, size_t at)
 	}
 }
 
-bool regex_find(const struct regex *re, struct str text, size_t from, size_t *ret_start,
-		size_t *ret_end)
+bool regex_find_in(const struct regex *re, struct str text, size_t from, uint64_t *steps,
+		   size_t *ret_start, size_t *ret_end)
 {
 	uint32_t few[6 * FEW + 2];
 	size_t few_starts[2 * FEW];
@@ -453,7 +523,7 @@ bool regex_find(const struct regex *re, struct str text, size_t from, size_t *re
 	s.m = machine_in(memory, re);
 	s.now_starts = starts;
 	s.then_starts = starts + re->n;
-	search(&s, text, from);
+	search(&s, text, from, steps);
 	if (re->n > FEW) {
 		free(memory);
 		free(starts);
@@ -463,4 +533,12 @@ bool regex_find(const struct regex *re, struct str text, size_t from, size_t *re
 		*ret_end = s.end;
 	}
 	return s.found;
+}
+
+bool regex_find(const struct regex *re, struct str text, size_t from, size_t *ret_start,
+		size_t *ret_end)
+{
+	uint64_t steps = UINT64_MAX;
+
+	return regex_find_in(re, text, from, &steps, ret_start, ret_end);
 }

@@ -48,4 +48,11 @@ bool regex_matches(const struct regex *re, struct str text);
 bool regex_find(const struct regex *re, struct str text, size_t from, size_t *ret_start,
 		size_t *ret_end);
 
+/*
+ * The same with so many steps, each of them a character or a place of the pattern that it is
+ * compared with. They are taken off; none left: it was given up, and is false.
+ */
+bool regex_find_in(const struct regex *re, struct str text, size_t from, uint64_t *steps,
+		   size_t *ret_start, size_t *ret_end);
+
 #endif

@@ -15,6 +15,7 @@ enum {
 	PLACES_MAX = 256, /* instructions of a program */
 	CLASSES_MAX = 64, /* classes of characters that differ */
 	COLUMNS_MAX = 128,
+	RANGES_MAX = 4096, /* of these classes together: they are sorted */
 	STATES_MAX = 256,
 	DEAD = 0, /* nothing will match any more */
 	MATCH = 1, /* it has */
@@ -43,18 +44,12 @@ struct columns {
 	size_t n;
 };
 
-static bool same_class(const struct regex_class *a, const struct regex_class *b)
-{
-	return a->n == b->n &&
-	       (a->n == 0 || memcmp(a->ranges, b->ranges, a->n * sizeof(*a->ranges)) == 0);
-}
-
-/* The index of a class; CLASSES_MAX: there are too many. */
+/* The index of a class; CLASSES_MAX: there are too many. Equal classes of a program are one. */
 static size_t class_index(struct columns *c, const struct regex_class *class)
 {
 	size_t i = 0;
 
-	while (i < c->nclasses && !same_class(c->classes[i], class))
+	while (i < c->nclasses && c->classes[i] != class)
 		i++;
 	if (i == c->nclasses && i < CLASSES_MAX)
 		c->classes[c->nclasses++] = class;
@@ -86,14 +81,16 @@ static int rune_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Where characters beyond ASCII may begin to be another column; sorted, some more than once. */
+/* Where characters beyond ASCII may begin to be another column; in order. NULL: too many. */
 static uint32_t *boundaries(struct arena *a, const struct columns *c, size_t *ret_n)
 {
-	size_t n = 1;
+	size_t n = 1, kept = 1;
 	uint32_t *v;
 
 	for (size_t k = 0; k < c->nclasses; k++)
 		n += 2 * (size_t)c->classes[k]->n;
+	if (n > 2 * (size_t)RANGES_MAX)
+		return NULL;
 	v = ARENA_ARRAY(a, uint32_t, n);
 	n = 0;
 	v[n++] = 128;
@@ -108,12 +105,15 @@ static uint32_t *boundaries(struct arena *a, const struct columns *c, size_t *re
 		}
 	}
 	qsort(v, n, sizeof(*v), rune_cmp);
-	*ret_n = n;
+	for (size_t i = 1; i < n; i++)
+		if (v[i] != v[kept - 1])
+			v[kept++] = v[i];
+	*ret_n = kept;
 	return v;
 }
 
-/* False: there are too many columns. */
-static bool make_columns(struct arena *a, struct columns *c, struct regex_dfa *dfa)
+/* In working memory. False: there are too many columns, or ranges. */
+static bool make_columns(struct arena *work, struct columns *c, struct regex_dfa *dfa)
 {
 	size_t n, kept = 0, column;
 	uint32_t *lows;
@@ -125,8 +125,10 @@ static bool make_columns(struct arena *a, struct columns *c, struct regex_dfa *d
 			return false;
 		dfa->ascii[rune] = (uint8_t)column;
 	}
-	lows = boundaries(a, c, &n);
-	columns = ARENA_ARRAY(a, uint8_t, n);
+	lows = boundaries(work, c, &n);
+	if (!lows)
+		return false;
+	columns = ARENA_ARRAY(work, uint8_t, n);
 	for (size_t i = 0; i < n; i++) {
 		column = column_of(c, lows[i]);
 		if (column == SIZE_MAX)
@@ -152,6 +154,7 @@ struct set {
 struct builder {
 	const struct regex *re;
 	struct columns columns;
+	uint8_t class_of[PLACES_MAX]; /* by instruction, of a character */
 	struct set *states; /* STATES_MAX; the first two are none */
 	size_t n;
 	struct set kept; /* places that tell states apart: characters, and "$" */
@@ -221,7 +224,7 @@ static size_t step(struct builder *b, size_t state, size_t column)
 		const struct regex_inst *inst = &b->re->program[i];
 
 		if (inst->op != REGEX_INST_CHAR || !set_has(&b->states[state], i) ||
-		    !(b->columns.members[column] >> class_index(&b->columns, inst->class) & 1))
+		    !(b->columns.members[column] >> b->class_of[i] & 1))
 			continue;
 		if (reach(b, &then, inst->next, false, false))
 			return MATCH;
@@ -280,8 +283,9 @@ static bool take_program(struct builder *b, const struct regex *re)
 	for (uint32_t i = 0; i < re->n; i++) {
 		const struct regex_inst *inst = &re->program[i];
 
-		if (inst->op == REGEX_INST_CHAR &&
-		    class_index(&b->columns, inst->class) == CLASSES_MAX)
+		if (inst->op == REGEX_INST_CHAR)
+			b->class_of[i] = (uint8_t)class_index(&b->columns, inst->class);
+		if (b->class_of[i] == CLASSES_MAX)
 			return false;
 		if (inst->op == REGEX_INST_CHAR || inst->op == REGEX_INST_ASSERT)
 			b->kept.bits[i / 64] |= (uint64_t)1 << (i % 64);
@@ -294,27 +298,33 @@ static bool take_program(struct builder *b, const struct regex *re)
 	return true;
 }
 
+static void *copy(struct arena *a, const void *from, size_t size)
+{
+	return memcpy(arena_alloc(a, size), from, size);
+}
+
 const struct regex_dfa *regex_dfa_new(struct arena *a, const struct regex *re)
 {
 	CLEANUP(arena_release) struct arena work;
-	struct regex_dfa *dfa = ARENA_NEW(a, struct regex_dfa);
-	uint16_t *next, *copy;
+	struct regex_dfa *dfa;
 	struct builder *b;
+	uint16_t *next;
 
 	arena_init(&work, SIZE_MAX);
 	b = ARENA_NEW(&work, struct builder);
+	dfa = ARENA_NEW(&work, struct regex_dfa);
 	b->re = re;
-	if (!take_program(b, re) || !make_columns(a, &b->columns, dfa))
+	if (!take_program(b, re) || !make_columns(&work, &b->columns, dfa))
 		return NULL;
 	b->states = ARENA_ARRAY(&work, struct set, STATES_MAX);
 	b->stack = ARENA_ARRAY(&work, uint32_t, 2 * (size_t)re->n + 2);
 	next = ARENA_ARRAY(&work, uint16_t, (size_t)STATES_MAX * COLUMNS_MAX);
 	if (!make_states(b, dfa, next))
 		return NULL;
-	copy = arena_alloc(a, b->n * b->columns.n * sizeof(*copy));
-	memcpy(copy, next, b->n * b->columns.n * sizeof(*copy));
-	dfa->next = copy;
-	return dfa;
+	dfa->lows = copy(a, dfa->lows, dfa->nlows * sizeof(*dfa->lows));
+	dfa->columns = copy(a, dfa->columns, dfa->nlows * sizeof(*dfa->columns));
+	dfa->next = copy(a, next, b->n * b->columns.n * sizeof(*next));
+	return copy(a, dfa, sizeof(*dfa));
 }
 
 /* --- matching ----------------------------------------------------------------------- */

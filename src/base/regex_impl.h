@@ -4,6 +4,7 @@
 #ifndef BASE_REGEX_IMPL_H
 #define BASE_REGEX_IMPL_H
 
+#include "base/limits.h"
 #include "base/regex.h"
 
 #define REGEX_RUNE_MAX 0x10ffffU
@@ -17,6 +18,7 @@ struct regex_class {
 	uint64_t ascii[2];
 	const struct regex_range *ranges;
 	uint32_t n;
+	uint32_t hash; /* of the ranges */
 };
 
 enum regex_op {
@@ -34,7 +36,7 @@ enum regex_op {
 };
 
 struct regex_node {
-	struct regex_node *next; /* sibling */
+	struct regex_node *next, *prev; /* siblings */
 	struct regex_node *first, *last; /* children */
 	const struct regex_class *class;
 	int min, max;
@@ -74,9 +76,27 @@ const struct regex_dfa *regex_dfa_new(struct arena *a, const struct regex *re);
 
 /* --- trees -------------------------------------------------------------------------- */
 
-/* The tree of a pattern. */
-int regex_parse(struct arena *a, struct str pattern, struct regex_node **ret_node,
+struct regex_property;
+
+/* Memory while a pattern is compiled, and what was made of it. */
+struct regex_work {
+	struct arena arena;
+	size_t ranges; /* that sets were given so far */
+	struct regex_property *properties; /* each once */
+};
+
+/* Sets take no more: what they lack now makes the pattern useless. */
+static inline bool regex_work_is_full(const struct regex_work *work)
+{
+	return work->ranges > REGEX_RANGES_MAX;
+}
+
+/* The tree of a pattern, in working memory. */
+int regex_parse(struct regex_work *work, struct str pattern, struct regex_node **ret_node,
 		struct error *err);
+
+/* "error parsing regexp: <why>: `<part>`" */
+int regex_refuse(struct error *err, const char *why, struct str part);
 
 static inline bool regex_is_word(uint32_t c)
 {
@@ -88,7 +108,7 @@ static inline bool regex_is_word(uint32_t c)
 
 /* A class that is being made: ranges in any order. */
 struct regex_set {
-	struct arena *arena;
+	struct regex_work *work;
 	struct regex_range *v;
 	size_t n, cap;
 };
@@ -117,8 +137,21 @@ struct regex_named {
 const struct regex_named *regex_perl_class(char letter);
 const struct regex_named *regex_posix_class(struct str name);
 
-/* Adds a general category of Unicode ("L", "Lu") or a script ("Greek"); false: there is none. */
-bool regex_set_add_property(struct regex_set *set, struct str name);
+/*
+ * A general category of Unicode ("L", "Lu") or a script ("Greek"), perhaps folded. It is made
+ * when a pattern first names it, as its classes are: there are hundreds of ranges.
+ */
+struct regex_property {
+	struct regex_property *next;
+	struct str name; /* of the pattern */
+	bool folded;
+	struct regex_set set; /* in order */
+	const struct regex_class *classes[2]; /* of these characters, of all others; or NULL */
+};
+
+/* NULL: there is none of this name. */
+struct regex_property *regex_property(struct regex_work *work, struct str name, bool folded);
+const struct regex_class *regex_property_class(struct regex_property *p, bool negated);
 
 static inline bool regex_class_has(const struct regex_class *class, uint32_t c)
 {

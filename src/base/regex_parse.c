@@ -5,12 +5,10 @@
  */
 #include "base/regex_impl.h"
 
-#include "base/limits.h"
-
 enum flag { FOLD = 1, LINES = 2, DOT_ALL = 4, UNGREEDY = 8 };
 
 struct parser {
-	struct arena *arena;
+	struct regex_work *work;
 	struct str text;
 	size_t at;
 	unsigned flags;
@@ -22,10 +20,15 @@ static int parse_alternatives(struct parser *p, struct regex_node **ret_node);
 
 /* --- failing ---------------------------------------------------------------------- */
 
+int regex_refuse(struct error *err, const char *why, struct str part)
+{
+	return error_set(err, ERR_BAD_REQUEST, "error parsing regexp: %s: `%.*s`", why,
+			 STR_ARG(part));
+}
+
 static int refuse(struct parser *p, const char *why, struct str part)
 {
-	return error_set(p->err, ERR_BAD_REQUEST, "error parsing regexp: %s: `%.*s`", why,
-			 STR_ARG(part));
+	return regex_refuse(p->err, why, part);
 }
 
 static struct str since(const struct parser *p, size_t from)
@@ -60,7 +63,7 @@ static bool take(struct parser *p, const char *z)
 
 static struct regex_node *node_new(struct parser *p, enum regex_op op)
 {
-	struct regex_node *node = ARENA_NEW(p->arena, struct regex_node);
+	struct regex_node *node = ARENA_NEW(&p->work->arena, struct regex_node);
 
 	node->op = op;
 	return node;
@@ -68,6 +71,7 @@ static struct regex_node *node_new(struct parser *p, enum regex_op op)
 
 static void node_add(struct regex_node *parent, struct regex_node *child)
 {
+	child->prev = parent->last;
 	if (parent->last)
 		parent->last->next = child;
 	else
@@ -96,7 +100,7 @@ static void add_part(struct parser *p, struct regex_set *set, struct regex_set *
 
 static void add_range(struct parser *p, struct regex_set *set, uint32_t low, uint32_t high)
 {
-	struct regex_set part = { .arena = p->arena };
+	struct regex_set part = { .work = p->work };
 
 	if (!(p->flags & FOLD)) {
 		regex_set_add(set, low, high);
@@ -109,7 +113,7 @@ static void add_range(struct parser *p, struct regex_set *set, uint32_t low, uin
 static void add_named(struct parser *p, struct regex_set *set, const struct regex_named *class,
 		      bool negated)
 {
-	struct regex_set part = { .arena = p->arena };
+	struct regex_set part = { .work = p->work };
 
 	regex_set_add_all(&part, class->ranges, class->n, false);
 	add_part(p, set, &part, negated);
@@ -117,7 +121,7 @@ static void add_named(struct parser *p, struct regex_set *set, const struct rege
 
 static struct regex_node *node_of_char(struct parser *p, uint32_t c)
 {
-	struct regex_set set = { .arena = p->arena };
+	struct regex_set set = { .work = p->work };
 
 	add_range(p, &set, c, c);
 	return node_of_set(p, &set, false);
@@ -125,7 +129,7 @@ static struct regex_node *node_of_char(struct parser *p, uint32_t c)
 
 static struct regex_node *node_of_dot(struct parser *p)
 {
-	struct regex_set set = { .arena = p->arena };
+	struct regex_set set = { .work = p->work };
 
 	if (p->flags & DOT_ALL) {
 		regex_set_add(&set, 0, REGEX_RUNE_MAX);
@@ -213,38 +217,47 @@ static bool take_perl_class(struct parser *p, struct regex_set *set)
 	return true;
 }
 
-/* \pL, \P{Lu}, \p{^Greek}. 1 when it was one, 0 when not. */
-static int take_category(struct parser *p, struct regex_set *set)
+/* Behind "\p": the name and whether all else is meant. False: it has no end. */
+static bool take_property_name(struct parser *p, struct str *ret_name, bool *ret_negated)
 {
-	struct regex_set part = { .arena = p->arena };
-	size_t from = p->at;
-	bool negated = looks_at(p, "\\P");
-	struct str name;
+	struct str name = str_skip(p->text, p->at);
 	ptrdiff_t end;
 
-	if (!looks_at(p, "\\p") && !negated)
-		return 0;
-	p->at += 2;
-	if (at_end(p))
-		return refuse(p, "invalid character class range", since(p, from));
-	name = str_skip(p->text, p->at);
 	if (peek(p) == '{') {
 		end = str_chr(name, '}');
 		if (end < 0)
-			return refuse(p, "invalid character class range", str_skip(p->text, from));
+			return false;
 		p->at += (size_t)end + 1;
 		name = str_of(name.p + 1, (size_t)end - 1);
 	} else {
 		(void)str_rune(p->text, &p->at);
 		name.n = (size_t)(p->text.p + p->at - name.p);
 	}
-	if (name.n && name.p[0] == '^') {
-		name = str_skip(name, 1);
-		negated = !negated;
-	}
-	if (!regex_set_add_property(&part, name))
+	*ret_negated = name.n && name.p[0] == '^';
+	*ret_name = str_skip(name, *ret_negated);
+	return true;
+}
+
+/* \pL, \P{Lu}, \p{^Greek}. 1 when it was one, 0 when not. */
+static int take_property(struct parser *p, struct regex_property **ret_property, bool *ret_negated)
+{
+	bool others = looks_at(p, "\\P"), negated;
+	struct regex_property *property;
+	size_t from = p->at;
+	struct str name;
+
+	if (!looks_at(p, "\\p") && !others)
+		return 0;
+	p->at += 2;
+	if (at_end(p))
 		return refuse(p, "invalid character class range", since(p, from));
-	add_part(p, set, &part, negated);
+	if (!take_property_name(p, &name, &negated))
+		return refuse(p, "invalid character class range", str_skip(p->text, from));
+	property = regex_property(p->work, name, p->flags & FOLD);
+	if (!property)
+		return refuse(p, "invalid character class range", since(p, from));
+	*ret_property = property;
+	*ret_negated = negated != others;
 	return 1;
 }
 
@@ -309,10 +322,15 @@ static int take_class_range(struct parser *p, size_t class_from, struct regex_se
 /* One thing between the brackets. */
 static int take_class_item(struct parser *p, size_t class_from, struct regex_set *set)
 {
+	struct regex_property *property;
 	int r = take_posix_class(p, set);
+	bool negated;
 
-	if (r == 0)
-		r = take_category(p, set);
+	if (r == 0) {
+		r = take_property(p, &property, &negated);
+		if (r > 0)
+			regex_set_add_set(set, &property->set, negated);
+	}
 	if (r != 0)
 		return r < 0 ? r : 0;
 	return take_perl_class(p, set) ? 0 : take_class_range(p, class_from, set);
@@ -320,7 +338,7 @@ static int take_class_item(struct parser *p, size_t class_from, struct regex_set
 
 static int parse_class(struct parser *p, struct regex_node **ret_node)
 {
-	struct regex_set set = { .arena = p->arena };
+	struct regex_set set = { .work = p->work };
 	size_t from = p->at++;
 	bool negated = take(p, "^"), first = true;
 	int r;
@@ -332,6 +350,8 @@ static int parse_class(struct parser *p, struct regex_node **ret_node)
 		r = take_class_item(p, from, &set);
 		if (r < 0)
 			return r;
+		if (regex_work_is_full(p->work))
+			return refuse(p, "expression too large", p->text);
 	}
 	p->at++;
 	*ret_node = node_of_set(p, &set, negated);
@@ -454,20 +474,26 @@ static struct regex_node *take_anchor(struct parser *p)
 
 static int parse_backslash(struct parser *p, struct regex_node **ret_node)
 {
-	struct regex_set set = { .arena = p->arena };
+	struct regex_set set = { .work = p->work };
+	struct regex_property *property;
+	bool negated;
 	uint32_t c = 0;
 	int r;
 
 	*ret_node = take_anchor(p);
 	if (*ret_node)
 		return 0;
-	r = take_perl_class(p, &set) ? 1 : take_category(p, &set);
-	if (r < 0)
-		return r;
-	if (r > 0) {
+	if (take_perl_class(p, &set)) {
 		*ret_node = node_of_set(p, &set, false);
 		return 0;
 	}
+	r = take_property(p, &property, &negated);
+	if (r > 0) {
+		*ret_node = node_new(p, REGEX_CHAR);
+		(*ret_node)->class = regex_property_class(property, negated);
+	}
+	if (r != 0)
+		return r < 0 ? r : 0;
 	r = take_escape(p, &c);
 	if (r == 0)
 		*ret_node = node_of_char(p, c);
@@ -580,7 +606,7 @@ static bool are_counts(int min, int max)
 /* Wraps what came last into the repetition that follows. Two in a row are refused. */
 static int parse_repeat(struct parser *p, struct regex_node *cat)
 {
-	struct regex_node *inner = ARENA_NEW(p->arena, struct regex_node), *last = cat->last;
+	struct regex_node *inner = ARENA_NEW(&p->work->arena, struct regex_node), *last = cat->last;
 	size_t from = p->at, second;
 	int min, max;
 	bool lazy;
@@ -594,9 +620,12 @@ static int parse_repeat(struct parser *p, struct regex_node *cat)
 		return refuse(p, "missing argument to repetition operator", since(p, from));
 	/* In its place, so that its siblings keep their link. */
 	*inner = *last;
-	*last = (struct regex_node){
-		.op = REGEX_REPEAT, .min = min, .max = max, .lazy = lazy, .next = inner->next
-	};
+	*last = (struct regex_node){ .op = REGEX_REPEAT,
+				     .min = min,
+				     .max = max,
+				     .lazy = lazy,
+				     .next = inner->next,
+				     .prev = inner->prev };
 	inner->next = NULL;
 	node_add(last, inner);
 	if ((min >= 2 || max >= 2) && !counts_fit(last, REGEX_REPEAT_MAX))
@@ -635,6 +664,8 @@ static int parse_sequence(struct parser *p, struct regex_node **ret_node)
 		r = parse_atom(p, &atom);
 		if (r < 0)
 			return r;
+		if (regex_work_is_full(p->work))
+			return refuse(p, "expression too large", p->text);
 		if (atom)
 			node_add(cat, atom);
 	}
@@ -660,10 +691,10 @@ static int parse_alternatives(struct parser *p, struct regex_node **ret_node)
 	return 0;
 }
 
-int regex_parse(struct arena *a, struct str pattern, struct regex_node **ret_node,
+int regex_parse(struct regex_work *work, struct str pattern, struct regex_node **ret_node,
 		struct error *err)
 {
-	struct parser p = { .arena = a, .text = pattern, .err = err };
+	struct parser p = { .work = work, .text = pattern, .err = err };
 	int r;
 
 	if (pattern.n > REGEX_PATTERN_MAX)

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/limits.h"
 
 struct match_case {
@@ -405,6 +406,64 @@ static void bounds_on_patterns_hold(void **state)
 }
 
 /* Backtracking would take 2^N steps here. */
+/* Compiles `part` so many times in a row behind `head`; what it leaves in the arena, or 0. */
+static size_t memory_of(const char *head, const char *part, size_t times, struct error *err)
+{
+	CLEANUP(buf_release) struct buf pattern = BUF_INIT(REGEX_PATTERN_MAX);
+	CLEANUP(arena_release) struct arena a;
+	const struct regex *re;
+
+	arena_init(&a, 64 * MIB);
+	assert_int_equal(buf_addz(&pattern, head), 0);
+	for (size_t i = 0; i < times; i++)
+		assert_int_equal(buf_addz(&pattern, part), 0);
+	return regex_compile(&a, buf_str(&pattern), &re, err) == 0 ? a.used : 0;
+}
+
+static void equal_classes_are_kept_once(void **state)
+{
+	static const char *const parts[] = { "\\pL", "\\PL", "[\\pL0]", "[^0\\p{Greek}]" };
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		assert_in_range(memory_of("", parts[i], 700, &err), 1, 64 * KIB);
+		assert_in_range(memory_of("(?i)", parts[i], 700, &err), 1, 64 * KIB);
+	}
+	assert_in_range(memory_of("", "\\pL", 20000, &err), 1, MIB);
+}
+
+static void classes_that_are_too_much_are_refused(void **state)
+{
+	struct error err;
+
+	(void)state;
+	assert_int_equal(memory_of("", "[\\pL0]", 5000, &err), 0);
+	assert_true(str_starts(str_from(err.msg),
+			       STR("error parsing regexp: expression too large: `[")));
+	assert_int_equal(memory_of("(?i)[^", "\\pL", 20000, &err), 0);
+	assert_true(str_starts(str_from(err.msg),
+			       STR("error parsing regexp: expression too large: `(?i)[")));
+}
+
+static void repeated_nothing_is_bounded(void **state)
+{
+	CLEANUP(buf_release) struct buf pattern = BUF_INIT(REGEX_PATTERN_MAX);
+	CLEANUP(arena_release) struct arena a;
+	const struct regex *re;
+	struct error err;
+
+	(void)state;
+	arena_init(&a, 64 * MIB);
+	assert_int_equal(buf_addc(&pattern, '('), 0);
+	for (int i = 0; i < 20000; i++)
+		assert_int_equal(buf_addz(&pattern, "()"), 0);
+	assert_int_equal(buf_addz(&pattern, "){1000}"), 0);
+	assert_int_equal(regex_compile(&a, buf_str(&pattern), &re, &err), -ERR_BAD_REQUEST);
+	assert_true(str_starts(str_from(err.msg),
+			       STR("error parsing regexp: expression too large: `(()")));
+}
+
 static void time_is_linear(void **state)
 {
 	char text[2001];
@@ -442,6 +501,9 @@ int main(void)
 		cmocka_unit_test(patterns_that_schemas_use_work),
 		cmocka_unit_test(what_go_refuses_is_refused_in_its_words),
 		cmocka_unit_test(bounds_on_patterns_hold),
+		cmocka_unit_test(equal_classes_are_kept_once),
+		cmocka_unit_test(classes_that_are_too_much_are_refused),
+		cmocka_unit_test(repeated_nothing_is_bounded),
 		cmocka_unit_test(time_is_linear),
 		cmocka_unit_test(text_that_is_no_utf8_is_read_byte_by_byte),
 	};

@@ -43,7 +43,7 @@ static const struct clause *clause_find(char letter)
 	return NULL;
 }
 
-/* The part of an argument that the clause cannot print, or NULL. Recursive: CEL_DEPTH_MAX. */
+/* The part of an argument that the clause cannot print, or NULL. Recursive: CEL_HEIGHT_MAX. */
 static const struct cel_expr *misfit(const struct clause *clause, const struct cel_expr *arg)
 {
 	const struct cel_type *type = arg->type;

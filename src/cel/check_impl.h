@@ -34,6 +34,7 @@ struct checker {
 	VEC(struct check_undo) trail;
 	bool settled; /* what variables stand for changes no more */
 	uint64_t steps; /* taken */
+	size_t depth; /* of the type that is walked through */
 };
 
 /* --- check_types.c ------------------------------------------------------------------- */
@@ -102,7 +103,7 @@ size_t check_function(struct checker *c, struct str name, struct str *ret_name,
 
 /* --- the walk ------------------------------------------------------------------------- */
 
-/* Sets e->type and those of its children. Recursive: CEL_DEPTH_MAX. */
+/* Sets e->type and those of its children. Recursive: CEL_HEIGHT_MAX. */
 void check_expr(struct checker *c, struct cel_expr *e);
 void check_call(struct checker *c, struct cel_expr *e);
 void check_select_field(struct checker *c, struct cel_expr *e, struct cel_expr *operand,

@@ -4,7 +4,7 @@
  * format strings fit their arguments.
  *
  * The first argument is what is looked at, whatever it means: matches(text, pattern) has its
- * text compiled, as cel-go does. Recursive: CEL_DEPTH_MAX.
+ * text compiled, as cel-go does. Recursive: CEL_HEIGHT_MAX.
  */
 #include "base/limits.h"
 #include "base/regex.h"

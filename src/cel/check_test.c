@@ -547,6 +547,36 @@ static void types_too_large_to_look_at_are_refused(void **state)
 	buf_release(&text);
 }
 
+/* Lists of lists, each bound and put into more of them. */
+static int check_deep(int levels)
+{
+	struct buf text = BUF_INIT(64 * KIB);
+	struct fixture f;
+	int r;
+
+	(void)buf_addz(&text, "cel.bind(x0, 1, ");
+	for (int i = 1; i <= levels; i++)
+		(void)buf_printf(&text, "cel.bind(x%d, [[[[[[[[[[x%d]]]]]]]]]], ", i, i - 1);
+	(void)buf_printf(&text, "x%d == x%d", levels, levels);
+	for (int i = 0; i <= levels; i++)
+		(void)buf_addc(&text, ')');
+	r = check_text(&f, text.p, 0, "");
+	if (r < 0)
+		assert_true(str_eqz(f.issues.first->message,
+				    "types of the expression are too complex"));
+	arena_release(&f.arena);
+	buf_release(&text);
+	return r;
+}
+
+static void types_that_are_too_deep_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(check_deep(80), 0);
+	assert_int_equal(check_deep(120), -ERR_INVALID);
+	assert_int_equal(check_deep(200), -ERR_INVALID);
+}
+
 /* Variables that stand for one another in a long row, and many types that hold them. */
 static void many_empty_lists_are_no_trouble(void **state)
 {
@@ -577,6 +607,7 @@ int main(void)
 		cmocka_unit_test(overloads_that_fit_are_kept),
 		cmocka_unit_test(types_too_large_to_look_at_are_refused),
 		cmocka_unit_test(many_empty_lists_are_no_trouble),
+		cmocka_unit_test(types_that_are_too_deep_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("cel/check", tests, NULL, NULL);

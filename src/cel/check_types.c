@@ -3,7 +3,8 @@
  * get more general as more is learnt (int, then dyn). Bindings are an array, and a trail of what
  * they were before undoes an attempt that failed: overloads are tried in turn.
  *
- * Recursion follows the nesting of types, which is bounded by that of the expression.
+ * Recursion follows the nesting of types, which chains of macros make deeper than the expression;
+ * beyond CEL_TYPE_DEPTH_MAX all that is left is to end.
  */
 #include <assert.h>
 
@@ -26,6 +27,21 @@ bool check_spend(struct checker *c)
 	if (c->steps <= CEL_TYPE_STEPS_MAX)
 		c->steps++;
 	return c->steps <= CEL_TYPE_STEPS_MAX;
+}
+
+/* One level deeper in a type. False when that is too deep; call leave() in either case. */
+static bool enter(struct checker *c)
+{
+	c->depth++;
+	if (c->depth > CEL_TYPE_DEPTH_MAX && c->steps < CEL_TYPE_STEPS_MAX)
+		c->steps = CEL_TYPE_STEPS_MAX;
+	return check_spend(c);
+}
+
+static bool leave(struct checker *c, bool result)
+{
+	c->depth--;
+	return result;
 }
 
 const struct cel_type *check_type_variable(struct checker *c)
@@ -141,12 +157,12 @@ bool check_same(struct checker *c, const struct cel_type *a, const struct cel_ty
 	b = unwrapped(b);
 	if (a == b)
 		return true;
-	if (!check_spend(c) || !a || !b || a->kind != b->kind)
+	if (!a || !b || a->kind != b->kind)
 		return false;
 	if (a->kind >= CEL_TYPE_OPAQUE && !str_eq(a->name, b->name))
 		return false;
-	return check_same(c, a->params[0], b->params[0]) &&
-	       check_same(c, a->params[1], b->params[1]);
+	return leave(c, enter(c) && check_same(c, a->params[0], b->params[0]) &&
+				check_same(c, a->params[1], b->params[1]));
 }
 
 /*
@@ -175,8 +191,8 @@ static bool not_within(struct checker *c, const struct cel_type *variable, const
 		return false;
 	if (!is_composite(t))
 		return true;
-	return not_within(c, variable, t->params[0]) &&
-	       (!t->params[1] || not_within(c, variable, t->params[1]));
+	return leave(c, enter(c) && not_within(c, variable, t->params[0]) &&
+				(!t->params[1] || not_within(c, variable, t->params[1])));
 }
 
 /* Whether `a` says the same or less than `b`: dyn for a part of it. */
@@ -190,8 +206,8 @@ static bool less_specific(struct checker *c, const struct cel_type *a, const str
 		return true;
 	if (!is_composite(a) || a->kind != b->kind)
 		return check_same(c, a, b);
-	return less_specific(c, a->params[0], b->params[0]) &&
-	       (!a->params[1] || less_specific(c, a->params[1], b->params[1]));
+	return leave(c, enter(c) && less_specific(c, a->params[0], b->params[0]) &&
+				(!a->params[1] || less_specific(c, a->params[1], b->params[1])));
 }
 
 const struct cel_type *check_most_general(struct checker *c, const struct cel_type *a,
@@ -267,10 +283,8 @@ static bool is_wildcard(const struct cel_type *t)
 	return check_is_dyn(t) || t->kind == CEL_TYPE_ERROR;
 }
 
-static bool unify(struct checker *c, const struct cel_type *a, const struct cel_type *b)
+static bool unify_now(struct checker *c, const struct cel_type *a, const struct cel_type *b)
 {
-	if (!check_spend(c))
-		return false;
 	if (b->kind == CEL_TYPE_PARAM) {
 		enum binding r = bind(c, a, b);
 
@@ -282,6 +296,11 @@ static bool unify(struct checker *c, const struct cel_type *a, const struct cel_
 	if (is_wildcard(a) || is_wildcard(b))
 		return true;
 	return unify_known(c, a, b);
+}
+
+static bool unify(struct checker *c, const struct cel_type *a, const struct cel_type *b)
+{
+	return leave(c, enter(c) && unify_now(c, a, b));
 }
 
 bool check_all_assignable(struct checker *c, const struct cel_type *const *from,
@@ -313,8 +332,13 @@ const struct cel_type *check_substitute(struct checker *c, const struct cel_type
 		return to_dyn ? &cel_dyn : t;
 	if (!is_composite(t))
 		return t;
+	if (!enter(c)) {
+		c->depth--;
+		return &cel_type_error;
+	}
 	first = check_substitute(c, t->params[0], to_dyn);
 	second = t->params[1] ? check_substitute(c, t->params[1], to_dyn) : NULL;
+	c->depth--;
 	return with_params(c, t, first, second);
 }
 

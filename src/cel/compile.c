@@ -353,9 +353,22 @@ static void compile_struct(struct cel_compiler *c, const struct cel_expr *e)
 		(struct cel_ins){ .run = cel_op_struct, .p = literal, .cost = CEL_COST_STRUCT });
 }
 
+/* Whether there is memory for more; if not, nothing else is compiled but a place for its value. */
+static bool has_room(struct cel_compiler *c)
+{
+	size_t used = c->arena->used - c->used + c->code.n * sizeof(c->code.v[0]);
+
+	c->large |= used > CEL_PROGRAM_MAX;
+	if (c->large)
+		cel_emit_const(c, cel_too_large(), 0, false);
+	return !c->large;
+}
+
 /* Recursion is as deep as the tree: CEL_HEIGHT_MAX. */
 void cel_compile_expr(struct cel_compiler *c, const struct cel_expr *e)
 {
+	if (!has_room(c))
+		return;
 	switch (e->kind) {
 	case CEL_EXPR_CONST:
 		cel_emit_const(c, e->constant, 0, true);
@@ -396,10 +409,18 @@ const struct cel_program *cel_compile_tree(const struct cel_env *env, struct cel
 {
 	struct cel_program *p = ARENA_NEW(a, struct cel_program);
 	struct cel_compiler c = { .env = env, .arena = a, .used = a->used, .ev = { .scratch = a } };
+	char block[CEL_FOLD_TEXT_MAX];
 	struct cel_ins *code;
 
+	c.fold.scratch = &c.scratch;
+	c.fold.work = CEL_WORK_MAX - CEL_FOLD_WORK_MAX;
+	arena_init_in(&c.scratch, CEL_FOLD_SCRATCH_MAX, block, sizeof(block));
 	vec_init(&c.code, (size_t)INS_PER_NODE * CEL_NODES_MAX);
 	cel_compile_expr(&c, root);
+	if (c.large) {
+		cel_uncompile(&c, 0, c.depth);
+		cel_emit_const(&c, cel_too_large(), 0, false);
+	}
 	cel_emit(&c, (struct cel_ins){ .run = cel_op_end }, 0);
 	code = arena_alloc(a, c.code.n * sizeof(*code));
 	memcpy(code, c.code.v, c.code.n * sizeof(*code));
@@ -411,7 +432,9 @@ const struct cel_program *cel_compile_tree(const struct cel_env *env, struct cel
 		.type = root->type,
 		.tree = root,
 		.fault = c.fault,
+		.large = c.large,
 	};
 	vec_release(&c.code);
+	arena_release(&c.scratch);
 	return p;
 }

@@ -30,7 +30,14 @@ struct cel_compiler {
 	size_t depth, depth_max; /* of the stack */
 	size_t slots, slots_max;
 	const struct cel_scope *scope;
-	struct cel_eval ev; /* evaluates constants */
+	struct cel_eval ev; /* makes constant lists and maps, in the program's memory */
+	/*
+	 * Makes calls of constants, whose arguments and results may be much larger than the text:
+	 * in memory that is given back, beginning with a block of the compiler's.
+	 */
+	struct cel_eval fold;
+	struct arena scratch;
+	bool large; /* the program takes more than CEL_PROGRAM_MAX: what is compiled is not it */
 	/*
 	 * What is wrong with the first conversion of a constant that can only fail, or NULL:
 	 * upstream makes no program then, whether or not that part would ever run.

@@ -87,12 +87,15 @@ static struct cel_call *call_new(struct cel_compiler *c, const struct cel_expr *
 	return call;
 }
 
-/* Arguments in order. Of more than two, what comes behind an error is not evaluated. */
-static size_t compile_args(struct cel_compiler *c, const struct cel_expr *e)
+/*
+ * Arguments in order, from number `first` on. Of more than two, what comes behind an error is not
+ * evaluated.
+ */
+static size_t compile_args(struct cel_compiler *c, const struct cel_expr *e, uint32_t first)
 {
 	size_t chain = SIZE_MAX, place, from;
 
-	for (uint32_t i = 0; i < e->n; i++) {
+	for (uint32_t i = first; i < e->n; i++) {
 		from = c->code.n;
 		cel_compile_expr(c, e->children[i]);
 		if (e->n < 3 || i + 1 == e->n ||
@@ -131,13 +134,79 @@ static bool is_foldable(const struct cel_expr *e)
 	}
 }
 
+/* Whether the arguments are so small that what is done to them takes no time. */
+static bool are_small(const struct cel_value *args, size_t n)
+{
+	size_t size = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (args[i].kind == CEL_STRING || args[i].kind == CEL_BYTES)
+			size += args[i].s.n;
+		else if (args[i].kind == CEL_LIST || args[i].kind == CEL_MAP)
+			size += cel_value_size(&args[i]) * sizeof(args[0]);
+	return size <= CEL_FOLD_TEXT_MAX;
+}
+
+/*
+ * The result in the program's memory; false: it is too large, or made of too much. Text is copied;
+ * what has parts is made again, when making it left little behind.
+ */
+static bool keep_result(struct cel_compiler *c, const struct cel_call *call,
+			const struct cel_value *args, struct cel_value *result)
+{
+	switch (result->kind) {
+	case CEL_NULL:
+	case CEL_BOOL:
+	case CEL_INT:
+	case CEL_UINT:
+	case CEL_DOUBLE:
+	case CEL_TIMESTAMP:
+	case CEL_DURATION:
+	case CEL_TYPE:
+		return true;
+	case CEL_STRING:
+	case CEL_BYTES:
+		if (result->s.n > CEL_FOLD_TEXT_MAX)
+			return false;
+		result->s = arena_str(c->arena, result->s);
+		return true;
+	default:
+		if (c->scratch.used > 0)
+			return false;
+		*result = cel_dispatch(&c->ev, call, args);
+		return result->kind != CEL_ERROR;
+	}
+}
+
+/* Calls with constants. False: what came of it is not to be kept. Gives back what it costs, too. */
+static bool call_constants(struct cel_compiler *c, const struct cel_call *call,
+			   const struct cel_value *args, bool plain, struct cel_value *ret_result,
+			   uint64_t *ret_cost)
+{
+	bool fine;
+
+	c->fold.exhausted = NULL;
+	*ret_result = cel_dispatch(&c->fold, call, args);
+	*ret_cost = call->cost ? call->cost(&c->fold, args, call->nargs, ret_result) : 1;
+	fine = cel_work(&c->fold, 16) && !c->fold.exhausted;
+	if (fine && ret_result->kind == CEL_ERROR) {
+		if (plain && !c->fault)
+			c->fault = arena_strdup(c->arena, str_from(ret_result->error));
+		fine = false;
+	}
+	fine = fine && keep_result(c, call, args, ret_result);
+	arena_clear(&c->scratch);
+	c->fold.indexes = NULL;
+	return fine;
+}
+
 /* Calls it now, if the arguments are constants and no error comes back. */
 static bool fold_call(struct cel_compiler *c, const struct cel_expr *e, const struct cel_call *call,
 		      size_t from)
 {
 	const struct cel_value *args;
 	struct cel_value result;
-	uint64_t cost;
+	uint64_t cost, own;
 	bool plain;
 
 	if (!is_foldable(e))
@@ -146,16 +215,11 @@ static bool fold_call(struct cel_compiler *c, const struct cel_expr *e, const st
 	if (!args)
 		return false;
 	plain = is_conversion(e) && cel_constants(c, from, e->n, true, &cost);
-	result = cel_dispatch(&c->ev, call, args);
-	if (result.kind == CEL_ERROR) {
-		if (plain && !c->fault)
-			c->fault = result.error;
+	if ((!plain && !are_small(args, e->n)) ||
+	    !call_constants(c, call, args, plain, &result, &own))
 		return false;
-	}
-	if (!plain)
-		cost += call->cost ? call->cost(&c->ev, args, e->n, &result) : 1;
 	cel_uncompile(c, from, e->n);
-	cel_emit_const(c, result, plain ? 0 : cost, plain);
+	cel_emit_const(c, result, plain ? 0 : cost + own, plain);
 	return true;
 }
 
@@ -180,10 +244,11 @@ static cel_op int_op(const char *id)
 	return NULL;
 }
 
-static void compile_plain_call(struct cel_compiler *c, const struct cel_expr *e)
+/* `from`: where its code begins, which is that of a constant receiver or nothing yet. */
+static void compile_plain_call(struct cel_compiler *c, const struct cel_expr *e, size_t from)
 {
 	struct cel_call *call = call_new(c, e);
-	size_t from = c->code.n, checks = compile_args(c, e);
+	size_t checks = compile_args(c, e, c->code.n > from);
 	struct cel_ins ins = { .run = cel_op_dispatch, .p = call };
 
 	if (fold_call(c, e, call, from))
@@ -260,20 +325,33 @@ static void compile_opt_or(struct cel_compiler *c, const struct cel_expr *e, cel
 	cel_patch(c, test);
 }
 
+/* Keys are compared exactly, but equality goes by a double beside one: not with such integers. */
+static bool is_member_key(const struct cel_value *v)
+{
+	const int64_t exact = INT64_C(1) << 53;
+
+	switch (v->kind) {
+	case CEL_INT:
+		return v->i >= -exact && v->i <= exact;
+	case CEL_UINT:
+		return v->u <= (uint64_t)exact;
+	default:
+		return v->kind == CEL_STRING || v->kind == CEL_BOOL;
+	}
+}
+
 /* A set of the members when there are many and all can be keys. */
 static struct cel_value set_of(struct cel_compiler *c, const struct cel_value *items, size_t n)
 {
-	struct cel_value *pairs = ARENA_ARRAY(c->arena, struct cel_value, 2 * n);
-	size_t count = 0;
+	struct cel_value *pairs;
 
-	for (size_t i = 0; i < n; i++) {
-		bool key = items[i].kind == CEL_STRING || items[i].kind == CEL_INT ||
-			   items[i].kind == CEL_UINT || items[i].kind == CEL_BOOL;
-
-		if (!key || n < 8)
+	for (size_t i = 0; i < n; i++)
+		if (!is_member_key(&items[i]) || n < 8)
 			return CEL_NOTHING;
-		pairs[count++] = items[i];
-		pairs[count++] = CEL_BOOL_V(true);
+	pairs = ARENA_ARRAY(c->arena, struct cel_value, 2 * n);
+	for (size_t i = 0; i < n; i++) {
+		pairs[2 * i] = items[i];
+		pairs[2 * i + 1] = CEL_BOOL_V(true);
 	}
 	return cel_map(&c->ev, pairs, n);
 }
@@ -382,13 +460,12 @@ static void compile_search(struct cel_compiler *c, const struct cel_expr *e, enu
 	call->search = search;
 	call->pattern = constant_pattern(c, e->children[1], &call->regex);
 	if (!call->pattern) {
-		compile_plain_call(c, e);
+		compile_plain_call(c, e, from);
 		return;
 	}
 	cel_compile_expr(c, e->children[0]);
 	if (c->code.n == from + 1 && cel_compile_at(c, from)->run == cel_op_const) {
-		cel_uncompile(c, from, 1);
-		compile_plain_call(c, e);
+		compile_plain_call(c, e, from);
 		return;
 	}
 	if (e->n == 3) {
@@ -419,5 +496,5 @@ void cel_compile_call(struct cel_compiler *c, const struct cel_expr *e)
 	else if (search_of(e))
 		compile_search(c, e, search_of(e));
 	else
-		compile_plain_call(c, e);
+		compile_plain_call(c, e, c->code.n);
 }

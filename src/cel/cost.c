@@ -2,10 +2,13 @@
  * The estimate walks the tree once, as cel-go's coster does: a node gives its parent what it
  * costs, how large its value is, how large the elements of that are, and which part of a declared
  * variable it stands for, since declarations know sizes. Variables of folds are scopes on the
- * walker's own stack; depth is bounded by CEL_DEPTH_MAX.
+ * walker's own stack. Depth is bounded by CEL_HEIGHT_MAX; arguments of calls are on another stack,
+ * so that frames are small.
  */
 #include "cel/cost.h"
 
+#include "base/limits.h"
+#include "base/vec.h"
 #include "cel/cost_impl.h"
 
 /* A variable of a fold. */
@@ -18,6 +21,7 @@ struct scope {
 struct walker {
 	const struct cel_env *env;
 	struct scope *scope;
+	VEC(struct cost_node) args; /* of the calls that are being walked */
 	/* What attributes of devices are: in their maps any name is one. NULL: no devices. */
 	const struct cel_type *attribute;
 	/* `self` of a rule, which has one; or NULL. */
@@ -281,26 +285,14 @@ static void walk_dyn(struct walker *w, struct cost_node *node)
 	*node = arg;
 }
 
-static void walk_call(struct walker *w, struct cost_node *node)
+/* All overloads of a call whose arguments are on the stack from `base` on. */
+static __attribute__((noinline)) void join_overloads(struct walker *w, struct cost_node *node,
+						     size_t base, struct cost_range arguments)
 {
 	const struct cel_expr *e = node->e;
-	struct cost_node children[CEL_ARGS_MAX + 1];
-	size_t first = e->member ? 1 : 0, n = MIN(e->n, ARRAY_SIZE(children));
-	struct cost_range arguments = { 0, 0 }, receiver = { 0, 0 };
+	const struct cost_node *children = w->args.v + base;
+	size_t first = e->member ? 1 : 0;
 
-	if (str_eqz(e->name, "dyn") && e->n == 1) {
-		walk_dyn(w, node);
-		return;
-	}
-	for (size_t i = 0; i < n; i++) {
-		children[i] = walk(w, e->children[i]);
-		if (i >= first)
-			arguments = range_add(arguments, children[i].cost);
-		else
-			receiver = children[i].cost;
-	}
-	if (e->noverloads == 0)
-		return;
 	node->cost = (struct cost_range){ UINT64_MAX, 0 };
 	for (uint32_t i = 0; i < e->noverloads; i++) {
 		struct cost_call call = { .e = e,
@@ -308,14 +300,39 @@ static void walk_call(struct walker *w, struct cost_node *node)
 					  .id = e->overloads[i]->id,
 					  .target = first ? &children[0] : NULL,
 					  .args = children + first,
-					  .nargs = n - first,
+					  .nargs = w->args.n - base - first,
 					  .flags = w->env->flags,
 					  .arguments = arguments };
 
 		estimate(&call);
 		join_overload(w, node, &call);
 	}
-	node->cost = range_add(receiver, node->cost);
+}
+
+static void walk_call(struct walker *w, struct cost_node *node)
+{
+	const struct cel_expr *e = node->e;
+	struct cost_range arguments = { 0, 0 }, receiver = { 0, 0 };
+	size_t base = w->args.n, n = MIN(e->n, (uint32_t)CEL_ARGS_MAX + 1);
+
+	if (str_eqz(e->name, "dyn") && e->n == 1) {
+		walk_dyn(w, node);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct cost_node child = walk(w, e->children[i]);
+
+		(void)vec_push(&w->args, child);
+		if (i == 0 && e->member)
+			receiver = child.cost;
+		else
+			arguments = range_add(arguments, child.cost);
+	}
+	if (e->noverloads > 0) {
+		join_overloads(w, node, base, arguments);
+		node->cost = range_add(receiver, node->cost);
+	}
+	w->args.n = base;
 }
 
 /* --- folds -------------------------------------------------------------------------- */
@@ -462,7 +479,12 @@ struct cel_cost cel_cost_estimate(const struct cel_env *env, const struct cel_ex
 	struct walker w = { .env = env,
 			    .attribute = attribute_of(env),
 			    .self = rule ? env->variables[0].type : NULL };
-	struct cost_node node = walk(&w, root);
+	struct cost_node node;
 
+	vec_init(&w.args, (size_t)CEL_HEIGHT_MAX * (CEL_ARGS_MAX + 1));
+	(void)vec_reserve(&w.args,
+			  CEL_ARGS_MAX + 1); /* a call without arguments has a place, too */
+	node = walk(&w, root);
+	vec_release(&w.args);
 	return (struct cel_cost){ node.cost.min, node.cost.max };
 }

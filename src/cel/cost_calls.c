@@ -37,53 +37,57 @@ static uint64_t multiply(uint64_t a, uint64_t b)
 	return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
-static uint64_t size_of(const struct cel_value *v)
+/* Characters are counted, which is work. */
+static uint64_t size_of(struct cel_eval *ev, const struct cel_value *v)
 {
 	switch (v->kind) {
 	case CEL_IP:
 		return cel_ip_size(v->address);
 	case CEL_CIDR:
 		return cel_cidr_size(v->address);
+	case CEL_STRING:
+		ev->work += v->s.n >> 6;
+		return cel_value_size(v);
 	default:
 		return cel_value_size(v);
 	}
 }
 
 /* Of the language's own functions, which look into optionals. */
-static uint64_t inner_size(const struct cel_value *v)
+static uint64_t inner_size(struct cel_eval *ev, const struct cel_value *v)
 {
 	while (v->kind == CEL_OPTIONAL && v->optional)
 		v = v->optional;
-	return size_of(v);
+	return size_of(ev, v);
 }
 
 /* --- the language ------------------------------------------------------------------- */
 
 CALL(of_argument)
 {
-	return tenth(inner_size(&args[1]));
+	return tenth(inner_size(ev, &args[1]));
 }
 
 CALL(of_receiver)
 {
-	return tenth(inner_size(&args[0]));
+	return tenth(inner_size(ev, &args[0]));
 }
 
 CALL(of_elements)
 {
-	return inner_size(&args[1]);
+	return inner_size(ev, &args[1]);
 }
 
 CALL(of_smaller)
 {
-	uint64_t a = inner_size(&args[0]), b = inner_size(&args[1]);
+	uint64_t a = inner_size(ev, &args[0]), b = inner_size(ev, &args[1]);
 
 	return tenth(MIN(a, b));
 }
 
 CALL(of_both)
 {
-	return tenth(add(inner_size(&args[0]), inner_size(&args[1])));
+	return tenth(add(inner_size(ev, &args[0]), inner_size(ev, &args[1])));
 }
 
 /* A character of text for about four of the pattern; one more, for empty text costs, too. */
@@ -94,12 +98,12 @@ static uint64_t of_match(uint64_t text, uint64_t pattern)
 
 CALL(of_pattern)
 {
-	return of_match(inner_size(&args[0]), inner_size(&args[1]));
+	return of_match(inner_size(ev, &args[0]), inner_size(ev, &args[1]));
 }
 
 CALL(of_search)
 {
-	return multiply(tenth(inner_size(&args[0])), tenth(inner_size(&args[1])));
+	return multiply(tenth(inner_size(ev, &args[0])), tenth(inner_size(ev, &args[1])));
 }
 
 /* --- cel-go's libraries ------------------------------------------------------------- */
@@ -118,29 +122,29 @@ static uint64_t of_new_list(double factor, uint64_t size)
 
 CALL(of_sets)
 {
-	return add(1, size_of(&args[0]) * size_of(&args[1]));
+	return add(1, size_of(ev, &args[0]) * size_of(ev, &args[1]));
 }
 
 CALL(of_sets_twice)
 {
-	return add(1, scaled(size_of(&args[0]) * size_of(&args[1]), 2));
+	return add(1, scaled(size_of(ev, &args[0]) * size_of(ev, &args[1]), 2));
 }
 
 CALL(of_result)
 {
-	return of_new_list(1, size_of(result));
+	return of_new_list(1, size_of(ev, result));
 }
 
 CALL(of_flatten)
 {
 	bool deep = nargs == 2 && args[1].kind == CEL_INT;
 
-	return of_new_list(deep ? (double)args[1].i : 1, size_of(&args[0]));
+	return of_new_list(deep ? (double)args[1].i : 1, size_of(ev, &args[0]));
 }
 
 static uint64_t of_all_pairs(struct cel_eval *ev, const struct cel_value *list)
 {
-	uint64_t n = size_of(list);
+	uint64_t n = size_of(ev, list);
 	struct cel_value first;
 
 	if (n == 0 || list->kind != CEL_LIST)
@@ -167,26 +171,38 @@ CALL(of_one)
 	return 1;
 }
 
-/* In depth; text by its bytes, rounded down. Values are no deeper than CEL_DEPTH_MAX. */
-static uint64_t traversal(struct cel_eval *ev, const struct cel_value *v)
+static uint64_t traversal(struct cel_eval *ev, const struct cel_value *v);
+
+/* What is made of parts; as far as the evaluation may go. */
+static uint64_t traversal_of_parts(struct cel_eval *ev, const struct cel_value *v)
 {
+	size_t n = v->kind == CEL_LIST ? cel_list_size(v) : 0, at = 0;
 	struct cel_value key, item;
 	uint64_t cost = 0;
-	size_t at = 0;
+
+	for (; at < n && !ev->exhausted; at++) {
+		item = cel_list_at(ev, v, at);
+		cost = add(cost, traversal(ev, &item));
+	}
+	while (v->kind == CEL_MAP && !ev->exhausted && cel_map_next(ev, v, &at, &key, &item))
+		cost = add(cost, add(traversal(ev, &key), traversal(ev, &item)));
+	return cost;
+}
+
+/* In depth; text by its bytes, rounded down. Recursion ends with cel_enter(). */
+static uint64_t traversal(struct cel_eval *ev, const struct cel_value *v)
+{
+	uint64_t cost = 0;
 
 	switch (v->kind) {
 	case CEL_STRING:
 	case CEL_BYTES:
 		return (uint64_t)((double)v->s.n * 0.1);
 	case CEL_LIST:
-		for (size_t n = cel_list_size(v); at < n; at++) {
-			item = cel_list_at(ev, v, at);
-			cost = add(cost, traversal(ev, &item));
-		}
-		return cost;
 	case CEL_MAP:
-		while (cel_map_next(ev, v, &at, &key, &item))
-			cost = add(cost, add(traversal(ev, &key), traversal(ev, &item)));
+		if (cel_enter(ev) && cel_work(ev, cel_value_size(v)))
+			cost = traversal_of_parts(ev, v);
+		cel_leave(ev);
 		return cost;
 	default:
 		return 1;
@@ -200,43 +216,43 @@ CALL(of_traversal)
 
 CALL(of_text)
 {
-	return tenth(size_of(&args[0]));
+	return tenth(size_of(ev, &args[0]));
 }
 
 CALL(of_text_twice)
 {
-	return up((double)size_of(&args[0]) * 2 * 0.1);
+	return up((double)size_of(ev, &args[0]) * 2 * 0.1);
 }
 
 CALL(of_result_twice)
 {
-	return up((double)size_of(result) * 2 * 0.1);
+	return up((double)size_of(ev, result) * 2 * 0.1);
 }
 
 CALL(of_find)
 {
-	return of_match(size_of(&args[0]), size_of(&args[1]));
+	return of_match(size_of(ev, &args[0]), size_of(ev, &args[1]));
 }
 
 CALL(of_contains_ip)
 {
-	uint64_t cost = tenth(2 * size_of(&args[0]));
+	uint64_t cost = tenth(2 * size_of(ev, &args[0]));
 
-	return args[1].kind == CEL_STRING ? cost + tenth(size_of(&args[1])) : cost;
+	return args[1].kind == CEL_STRING ? cost + tenth(size_of(ev, &args[1])) : cost;
 }
 
 CALL(of_contains_cidr)
 {
-	uint64_t size = size_of(&args[0]), cost = tenth(2 * size) + tenth(size) + 1;
+	uint64_t size = size_of(ev, &args[0]), cost = tenth(2 * size) + tenth(size) + 1;
 
-	return args[1].kind == CEL_STRING ? cost + tenth(size_of(&args[1])) : cost;
+	return args[1].kind == CEL_STRING ? cost + tenth(size_of(ev, &args[1])) : cost;
 }
 
 CALL(of_validate)
 {
 	if (args[0].kind != CEL_FORMAT)
 		return 1;
-	return of_match(size_of(&args[1]), args[0].format->pattern_size);
+	return of_match(size_of(ev, &args[1]), args[0].format->pattern_size);
 }
 
 CALL(of_equality)

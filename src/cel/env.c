@@ -87,26 +87,11 @@ const struct cel_overload *cel_library_find(const struct cel_library *lib, struc
 	return &lib->overloads[first];
 }
 
-/* The opaque type of a kind of values, or NULL. */
-static const struct cel_type *opaque_of(unsigned kind)
-{
-	static const struct cel_type *const types[CEL_KINDS] = {
-		[CEL_QUANTITY] = &cel_quantity,
-		[CEL_SEMVER] = &cel_semver,
-		[CEL_IP] = &cel_ip,
-		[CEL_CIDR] = &cel_cidr,
-		[CEL_URL] = &cel_url,
-		[CEL_FORMAT] = &cel_format,
-	};
-
-	return types[kind];
-}
-
 static bool admits_opaque(const struct cel_type *parameter, const struct cel_value *v)
 {
-	const struct cel_type *type = opaque_of(v->kind);
+	const struct cel_type *type = cel_value_type(v);
 
-	return type && str_eq(type->name, parameter->name);
+	return type->kind == CEL_TYPE_OPAQUE && str_eq(type->name, parameter->name);
 }
 
 static bool admits_object(const struct cel_type *parameter, const struct cel_value *v)

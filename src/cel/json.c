@@ -1,8 +1,9 @@
 /*
  * A JSON list is a chain, so element i is i steps away, and so is a member of an object.
- * Short ones are walked. Of a longer one an index is made at its first use: its elements
- * in turn, or its members in the order of their names. Indexes hang off the evaluation, in a small
- * table of chains where what was asked for last stands first.
+ * Short ones are walked. Of a longer one it is remembered where the last walk ended, so that
+ * going through it is a step for each element; only when it is asked for something else an index
+ * is made: its elements in turn, or the order of its members by name. What is remembered hangs
+ * off the evaluation, in a hash table of containers that grows with them.
  */
 #include "cel/json.h"
 
@@ -14,17 +15,25 @@
 
 enum {
 	WALK_MAX = 16, /* children that are walked */
-	BUCKETS = 64,
+	SLOTS_MIN = 16,
 };
 
 struct index {
-	struct index *next;
-	const struct json *of;
+	const uint32_t *order; /* of an object: its members by name */
 	const struct json *nodes[];
 };
 
+/* What is remembered of a container. */
+struct slot {
+	const struct json *of; /* NULL: free */
+	const struct index *index; /* NULL: none yet */
+	const struct json *last; /* of a list: where the last walk ended */
+	size_t at; /* the place of that */
+};
+
 struct cel_json_indexes {
-	struct index *buckets[BUCKETS];
+	size_t n, cap; /* slots taken and in all, a power of two */
+	struct slot slots[];
 };
 
 static const struct cel_list_class json_list_class;
@@ -68,86 +77,73 @@ bool cel_json_of(const struct cel_value *v, const struct json **ret_tree)
 
 /* --- indexes ------------------------------------------------------------------------ */
 
-static int by_name(const struct json *a, const struct json *b)
+static bool names_in_order(const void *nodes, uint32_t a, uint32_t b)
 {
-	return str_cmp(json_key(a), json_key(b));
-}
+	const struct json *const *v = nodes;
 
-static void sift(const struct json **v, size_t at, size_t n)
-{
-	for (size_t child; (child = 2 * at + 1) < n; at = child) {
-		const struct json *up = v[at];
-
-		if (child + 1 < n && by_name(v[child], v[child + 1]) < 0)
-			child++;
-		if (by_name(up, v[child]) >= 0)
-			return;
-		v[at] = v[child];
-		v[child] = up;
-	}
-}
-
-/* A heap sort: in place, and n log n whatever the names. */
-static void sort_names(const struct json **v, size_t n)
-{
-	for (size_t i = n / 2; i-- > 0;)
-		sift(v, i, n);
-	while (n-- > 1) {
-		const struct json *last = v[n];
-
-		v[n] = v[0];
-		v[0] = last;
-		sift(v, 0, n);
-	}
+	return str_cmp(json_key(v[a]), json_key(v[b])) <= 0;
 }
 
 /* NULL without memory. */
-static struct index *index_new(struct cel_eval *ev, const struct json *of)
+static const struct index *index_new(struct cel_eval *ev, const struct json *of)
 {
 	struct index *x = cel_alloc(ev, sizeof(*x) + of->n * sizeof(x->nodes[0]));
 	size_t n = 0;
 
-	if (!x)
+	if (!x || !cel_work(ev, of->n))
 		return NULL;
-	x->of = of;
 	JSON_FOREACH (child, of)
 		x->nodes[n++] = child;
-	if (of->type == JSON_OBJECT)
-		sort_names(x->nodes, n);
-	return x;
+	x->order = of->type == JSON_OBJECT ? cel_order(ev, n, names_in_order, x->nodes) : NULL;
+	return x->order || of->type != JSON_OBJECT ? x : NULL;
 }
 
-static struct index **bucket(struct cel_eval *ev, const struct json *of)
+/* The slot of a container, or the free one where it belongs. */
+static struct slot *probe(struct cel_json_indexes *x, const struct json *of)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)of * UINT64_C(0x9e3779b97f4a7c15);
+	size_t i = (size_t)(hash >> 32) & (x->cap - 1);
 
-	if (!ev->indexes) {
-		ev->indexes = cel_alloc(ev, sizeof(*ev->indexes));
-		if (!ev->indexes)
-			return NULL;
-		*ev->indexes = (struct cel_json_indexes){ 0 };
-	}
-	return &ev->indexes->buckets[hash >> 58];
+	while (x->slots[i].of && x->slots[i].of != of)
+		i = (i + 1) & (x->cap - 1);
+	return &x->slots[i];
 }
 
-static const struct index *index_of(struct cel_eval *ev, const struct json *of)
+/* With room for one more. False without memory. */
+static bool make_room(struct cel_eval *ev)
 {
-	struct index **first = bucket(ev, of), **at, *x;
+	struct cel_json_indexes *old = ev->indexes, *x;
+	size_t cap = old ? 2 * old->cap : SLOTS_MIN;
 
-	if (!first)
+	if (old && old->n < old->cap / 4 * 3)
+		return true;
+	x = cel_alloc(ev, sizeof(*x) + cap * sizeof(x->slots[0]));
+	if (!x)
+		return false;
+	memset(x->slots, 0, cap * sizeof(x->slots[0]));
+	x->n = old ? old->n : 0;
+	x->cap = cap;
+	for (size_t i = 0; old && i < old->cap; i++)
+		if (old->slots[i].of)
+			*probe(x, old->slots[i].of) = old->slots[i];
+	ev->indexes = x;
+	return true;
+}
+
+/* NULL without memory. *ret_first: nothing was asked of the container before. */
+static struct slot *slot_of(struct cel_eval *ev, const struct json *of, bool *ret_first)
+{
+	struct slot *slot;
+
+	if (!make_room(ev))
 		return NULL;
-	for (at = first; *at && (*at)->of != of;)
-		at = &(*at)->next;
-	x = *at;
-	if (x)
-		*at = x->next;
-	else
-		x = index_new(ev, of);
-	if (x) {
-		x->next = *first;
-		*first = x;
+	slot = probe(ev->indexes, of);
+	*ret_first = !slot->of;
+	if (!slot->of) {
+		slot->of = of;
+		ev->indexes->n++;
 	}
-	return x;
+	return slot;
 }
 
 /* --- lists and maps ----------------------------------------------------------------- */
@@ -159,9 +155,19 @@ static size_t json_size(const void *self)
 
 const struct json *cel_json_at(struct cel_eval *ev, const struct json *list, size_t i)
 {
-	const struct index *x = list->n > WALK_MAX ? index_of(ev, list) : NULL;
+	struct slot *slot;
+	bool first;
 
-	return x ? x->nodes[i] : json_at(list, i);
+	slot = i < WALK_MAX ? NULL : slot_of(ev, list, &first);
+	if (!slot)
+		return json_at(list, i);
+	if (!first && !slot->index && i != slot->at + 1)
+		slot->index = index_new(ev, list);
+	if (slot->index)
+		return slot->index->nodes[i];
+	slot->last = !first && i == slot->at + 1 ? slot->last->next : json_at(list, i);
+	slot->at = i;
+	return slot->last;
 }
 
 static struct cel_value json_list_at(struct cel_eval *ev, const void *self, size_t index)
@@ -172,13 +178,15 @@ static struct cel_value json_list_at(struct cel_eval *ev, const void *self, size
 static const struct json *halve(const struct index *x, size_t n, struct str name)
 {
 	size_t low = 0, high = n, middle;
+	const struct json *member;
 	int order;
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		order = str_cmp(name, json_key(x->nodes[middle]));
+		member = x->nodes[x->order[middle]];
+		order = str_cmp(name, json_key(member));
 		if (order == 0)
-			return x->nodes[middle];
+			return member;
 		if (order < 0)
 			high = middle;
 		else
@@ -189,9 +197,13 @@ static const struct json *halve(const struct index *x, size_t n, struct str name
 
 const struct json *cel_json_get(struct cel_eval *ev, const struct json *map, struct str name)
 {
-	const struct index *x = map->n > WALK_MAX ? index_of(ev, map) : NULL;
+	struct slot *slot;
+	bool first;
 
-	return x ? halve(x, map->n, name) : json_get(map, name);
+	slot = map->n <= WALK_MAX ? NULL : slot_of(ev, map, &first);
+	if (slot && !first && !slot->index)
+		slot->index = index_new(ev, map);
+	return slot && slot->index ? halve(slot->index, map->n, name) : json_get(map, name);
 }
 
 static struct cel_value json_map_find(struct cel_eval *ev, const void *self,
@@ -336,12 +348,26 @@ static void write_container(struct cel_eval *ev, const struct cel_value *v, stru
 		json_writer_tree(w, tree);
 	else if (w->depth >= JSON_WRITER_DEPTH_MAX)
 		write_deeper(ev, v, w);
+	else if (v->kind == CEL_OPTIONAL)
+		cel_write_json(ev, v->optional ? v->optional : &CEL_NULL_V, w);
 	else if (v->kind == CEL_LIST)
 		write_list(ev, v, w);
 	else if (v->kind == CEL_MAP)
 		write_map(ev, v, w);
 	else
 		write_object(ev, v, w);
+}
+
+/* Recursion ends with cel_enter(): what is deeper does not fit, and neither does what takes longer. */
+static void write_parts(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w)
+{
+	if (cel_enter(ev)) {
+		write_container(ev, v, w);
+	} else {
+		json_writer_null(w);
+		w->out->overflow = true;
+	}
+	cel_leave(ev);
 }
 
 void cel_write_json(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w)
@@ -371,10 +397,8 @@ void cel_write_json(struct cel_eval *ev, const struct cel_value *v, struct json_
 	case CEL_LIST:
 	case CEL_MAP:
 	case CEL_OBJECT:
-		write_container(ev, v, w);
-		return;
 	case CEL_OPTIONAL:
-		cel_write_json(ev, v->optional ? v->optional : &CEL_NULL_V, w);
+		write_parts(ev, v, w);
 		return;
 	default:
 		write_printed(ev, v, w);

@@ -17,8 +17,8 @@ struct cel_value cel_of_json(const struct json *v);
 bool cel_json_of(const struct cel_value *v, const struct json **ret_tree);
 
 /*
- * Element i of an array, which has so many; the member of an object, or NULL. Of large ones an
- * index is made at first use.
+ * Element i of an array, which has so many; the member of an object, or NULL. Going through an
+ * array takes a step for each element; of large ones that are asked for more an index is made.
  */
 const struct json *cel_json_at(struct cel_eval *ev, const struct json *list, size_t i);
 const struct json *cel_json_get(struct cel_eval *ev, const struct json *map, struct str name);

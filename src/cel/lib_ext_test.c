@@ -100,8 +100,8 @@ static void patterns_compiled_beforehand_find_the_same(void **state)
 	(void)state;
 	fixture_init(&f, CEL_SCRATCH_MAX);
 	assert_int_equal(cel_regex_compile(&f.arena, STR("[0-9]+"), &re, &err), 0);
-	assert_true(cel_regex_matches(re, text).b);
-	v = cel_regex_find(re, text);
+	assert_true(cel_regex_matches(&f.ev, re, text).b);
+	v = cel_regex_find(&f.ev, re, text);
 	assert_true(str_eqz(v.s, "12"));
 	assert_ptr_equal(v.s.p, text.p + 4);
 	v = cel_regex_find_all(&f.ev, re, text, -1);

@@ -29,7 +29,7 @@ static struct cel_value is_sorted(struct cel_eval *ev, const struct cel_value *a
 	struct cel_value before = CEL_NULL_V, v;
 	int order;
 
-	for (size_t i = 0; i < n; i++, before = v) {
+	for (size_t i = 0; i < n && cel_work(ev, 1); i++, before = v) {
 		v = cel_list_at(ev, &args[0], i);
 		if (!has_order(&v))
 			return cel_no_overload(ev);
@@ -52,7 +52,7 @@ static struct cel_value extreme(struct cel_eval *ev, const struct cel_value *lis
 	best = cel_list_at(ev, list, 0);
 	if (!has_order(&best))
 		return cel_no_overload(ev);
-	for (size_t i = 1; i < n; i++) {
+	for (size_t i = 1; i < n && cel_work(ev, 1); i++) {
 		struct cel_value v = cel_list_at(ev, list, i);
 
 		if (cel_compare(&v, &best, &order) && order * sign > 0)
@@ -99,7 +99,7 @@ static struct cel_value sum_from(struct cel_eval *ev, const struct cel_value *li
 	size_t n = cel_list_size(list);
 	const char *why = NULL;
 
-	for (size_t i = 0; i < n && !why; i++) {
+	for (size_t i = 0; i < n && !why && cel_work(ev, 1); i++) {
 		struct cel_value v = cel_list_at(ev, list, i);
 
 		why = add(&sum, &v);
@@ -145,7 +145,7 @@ static struct cel_value index_of(struct cel_eval *ev, const struct cel_value *ar
 {
 	size_t n = cel_list_size(&args[0]);
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && cel_work(ev, 1); i++) {
 		struct cel_value v = cel_list_at(ev, &args[0], i);
 
 		if (cel_equal(ev, &v, &args[1]))
@@ -156,7 +156,7 @@ static struct cel_value index_of(struct cel_eval *ev, const struct cel_value *ar
 
 static struct cel_value last_index_of(struct cel_eval *ev, const struct cel_value *args)
 {
-	for (size_t i = cel_list_size(&args[0]); i > 0; i--) {
+	for (size_t i = cel_list_size(&args[0]); i > 0 && cel_work(ev, 1); i--) {
 		struct cel_value v = cel_list_at(ev, &args[0], i - 1);
 
 		if (cel_equal(ev, &v, &args[1]))

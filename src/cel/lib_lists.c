@@ -31,12 +31,21 @@ static struct cel_value view_at(struct cel_eval *ev, const void *self, size_t in
 
 static const struct cel_list_class view_class = { .size = view_size, .at = view_at };
 
+/* A view of a view is one of the list: however many there are, an element is a step away. */
 static struct cel_value view_of(struct cel_eval *ev, struct view view)
 {
 	struct view *copy = cel_alloc(ev, sizeof(*copy));
+	const struct view *inner;
 
 	if (!copy)
 		return cel_too_large();
+	if (view.list.list.class == &view_class) {
+		inner = view.list.list.self;
+		view.first = inner->backwards ? inner->first - view.first
+					      : inner->first + view.first;
+		view.backwards ^= inner->backwards;
+		view.list = inner->list;
+	}
 	*copy = view;
 	return (struct cel_value){ .kind = CEL_LIST, .list = { &view_class, copy } };
 }
@@ -99,15 +108,17 @@ static struct cel_value range(struct cel_eval *ev, const struct cel_value *args)
 /* --- flattening --------------------------------------------------------------------- */
 
 /*
- * Counts the elements, or copies them when `out` is given. Recursion is as deep as lists lie
- * in lists, which the depth of the expression or of the document bounds.
+ * Counts the elements, or copies them when `out` is given; fewer when the evaluation is exhausted.
+ * Recursion ends with cel_enter().
  */
 static size_t flatten_into(struct cel_eval *ev, const struct cel_value *list, int64_t depth,
 			   struct cel_value *out)
 {
 	size_t n = cel_list_size(list), kept = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	if (!cel_enter(ev) || !cel_work(ev, n))
+		n = 0;
+	for (size_t i = 0; i < n && !ev->exhausted; i++) {
 		struct cel_value v = cel_list_at(ev, list, i);
 
 		if (v.kind == CEL_LIST && depth > 0)
@@ -117,6 +128,7 @@ static size_t flatten_into(struct cel_eval *ev, const struct cel_value *list, in
 		else
 			kept++;
 	}
+	cel_leave(ev);
 	return kept;
 }
 
@@ -128,10 +140,10 @@ static struct cel_value flatten_to(struct cel_eval *ev, const struct cel_value *
 	if (depth < 0)
 		return cel_errorf(ev, "level must be non-negative");
 	n = flatten_into(ev, list, depth, NULL);
-	items = cel_alloc(ev, n * sizeof(*items));
+	items = ev->exhausted ? NULL : cel_alloc(ev, n * sizeof(*items));
 	if (!items)
 		return cel_too_large();
-	(void)flatten_into(ev, list, depth, items);
+	n = flatten_into(ev, list, depth, items);
 	return cel_list(ev, items, n);
 }
 
@@ -151,6 +163,7 @@ static struct cel_value *items_of(struct cel_eval *ev, const struct cel_value *l
 {
 	struct cel_value *items = cel_alloc(ev, n * sizeof(*items));
 
+	(void)cel_work(ev, n);
 	for (size_t i = 0; items && i < n; i++)
 		items[i] = cel_list_at(ev, list, i);
 	return items;
@@ -193,8 +206,12 @@ static void merge(const struct cel_value *keys, const uint32_t *v, uint32_t *out
 static const uint32_t *order_of(struct cel_eval *ev, const struct cel_value *keys, size_t n)
 {
 	uint32_t *v = cel_alloc(ev, 2 * n * sizeof(*v)), *other = v + n;
+	uint64_t rounds = (uint64_t)(64 - __builtin_clzll(n | 1));
 
-	if (!v)
+	for (size_t i = 0; i < n; i++)
+		if (keys[i].kind == CEL_STRING || keys[i].kind == CEL_BYTES)
+			ev->work += (keys[i].s.n >> 6) * rounds;
+	if (!v || !cel_work(ev, 2 * n * rounds))
 		return NULL;
 	for (size_t i = 0; i < n; i++)
 		v[i] = (uint32_t)i;
@@ -248,7 +265,7 @@ static struct cel_value sort(struct cel_eval *ev, const struct cel_value *args)
 static bool is_among(struct cel_eval *ev, const struct cel_value *items, size_t n,
 		     const struct cel_value *v)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && cel_work(ev, 1); i++)
 		if (cel_equal(ev, v, &items[i]))
 			return true;
 	return false;
@@ -262,7 +279,7 @@ static struct cel_value distinct(struct cel_eval *ev, const struct cel_value *ar
 
 	if (!items)
 		return cel_too_large();
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && cel_work(ev, 1); i++) {
 		struct cel_value v = cel_list_at(ev, &args[0], i);
 
 		if (!is_among(ev, items, kept, &v))

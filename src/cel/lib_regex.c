@@ -19,16 +19,28 @@ int cel_regex_compile(struct arena *a, struct str pattern, const struct regex **
 	return r;
 }
 
-struct cel_value cel_regex_matches(const struct regex *re, struct str text)
+struct cel_value cel_regex_matches(struct cel_eval *ev, const struct regex *re, struct str text)
 {
+	(void)cel_work(ev, text.n >> 2);
 	return CEL_BOOL_V(regex_matches(re, text));
 }
 
-struct cel_value cel_regex_find(const struct regex *re, struct str text)
+/* As far as the evaluation may go: a search may look at all of the text for each thing it finds. */
+static bool find_from(struct cel_eval *ev, const struct regex *re, struct str text, size_t from,
+		      size_t *ret_start, size_t *ret_end)
+{
+	uint64_t left = CEL_WORK_MAX + 1 - MIN(ev->work, CEL_WORK_MAX);
+	bool found = regex_find_in(re, text, from, &left, ret_start, ret_end);
+
+	ev->work = CEL_WORK_MAX + 1 - left;
+	return cel_work(ev, 0) && found;
+}
+
+struct cel_value cel_regex_find(struct cel_eval *ev, const struct regex *re, struct str text)
 {
 	size_t start, end;
 
-	if (!regex_find(re, text, 0, &start, &end))
+	if (!find_from(ev, re, text, 0, &start, &end))
 		return CEL_STRING_V(STR(""));
 	return CEL_STRING_V(str_of(text.p + start, end - start));
 }
@@ -43,12 +55,13 @@ struct finder {
 };
 
 /* The next match that counts. */
-static bool find_next(struct finder *f, struct str *ret_match)
+static bool find_next(struct cel_eval *ev, struct finder *f, struct str *ret_match)
 {
 	size_t start, end;
 	bool counts = false;
 
-	while (!counts && f->at <= f->text.n && regex_find(f->re, f->text, f->at, &start, &end)) {
+	while (!counts && f->at <= f->text.n &&
+	       find_from(ev, f->re, f->text, f->at, &start, &end)) {
 		counts = end != f->at || start != f->end;
 		if (end != f->at)
 			f->at = end;
@@ -78,7 +91,7 @@ struct cel_value cel_regex_find_all(struct cel_eval *ev, const struct regex *re,
 	struct cel_value *found = NULL;
 	struct str match;
 
-	while (n < most && find_next(&f, &match)) {
+	while (n < most && find_next(ev, &f, &match)) {
 		if (n == cap) {
 			found = grow(ev, found, n);
 			cap = 2 * MAX(n, (size_t)4);
@@ -100,9 +113,12 @@ static bool compile(struct cel_eval *ev, struct arena *a, struct str pattern,
 		    const struct regex **ret_regex, struct cel_value *ret_error)
 {
 	struct error err;
+	int r;
 
 	arena_init(a, SIZE_MAX);
-	if (regex_compile(a, pattern, ret_regex, &err) == 0)
+	r = regex_compile(a, pattern, ret_regex, &err);
+	(void)cel_work(ev, pattern.n * (r < 0 ? CEL_REGEX_BAD_WORK : 1) + a->used / 4);
+	if (r == 0)
 		return true;
 	*ret_error = cel_errorf(ev, "Illegal regex: %s", err.msg);
 	return false;
@@ -114,7 +130,7 @@ static struct cel_value find(struct cel_eval *ev, const struct cel_value *args)
 	const struct regex *re;
 	struct cel_value error;
 
-	return compile(ev, &a, args[1].s, &re, &error) ? cel_regex_find(re, args[0].s) : error;
+	return compile(ev, &a, args[1].s, &re, &error) ? cel_regex_find(ev, re, args[0].s) : error;
 }
 
 static struct cel_value find_limited(struct cel_eval *ev, const struct cel_value *args,

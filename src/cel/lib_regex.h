@@ -10,6 +10,8 @@
 #include "base/regex.h"
 #include "cel/value.h"
 
+enum { CEL_REGEX_BAD_WORK = 256 }; /* of each byte of what is no pattern in the end */
+
 /*
  * Of a constant: compiled for being used again and again. -ERR_BAD_REQUEST with Go's words
  * ("error parsing regexp: ..") when it is none.
@@ -18,8 +20,8 @@ int cel_regex_compile(struct arena *a, struct str pattern, const struct regex **
 		      struct error *err);
 
 /* text.matches(pattern), text.find(pattern): "" when it is not found. */
-struct cel_value cel_regex_matches(const struct regex *re, struct str text);
-struct cel_value cel_regex_find(const struct regex *re, struct str text);
+struct cel_value cel_regex_matches(struct cel_eval *ev, const struct regex *re, struct str text);
+struct cel_value cel_regex_find(struct cel_eval *ev, const struct regex *re, struct str text);
 
 /* text.findAll(pattern, limit): a list of texts; a negative limit is none. */
 struct cel_value cel_regex_find_all(struct cel_eval *ev, const struct regex *re, struct str text,

@@ -8,7 +8,7 @@ static bool has(struct cel_eval *ev, const struct cel_value *list, const struct 
 {
 	size_t n = cel_list_size(list);
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && cel_work(ev, 1); i++) {
 		struct cel_value other = cel_list_at(ev, list, i);
 
 		if (cel_equal(ev, v, &other))
@@ -22,7 +22,7 @@ static bool all_in(struct cel_eval *ev, const struct cel_value *whole, const str
 {
 	size_t n = cel_list_size(part);
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && cel_work(ev, 1); i++) {
 		struct cel_value v = cel_list_at(ev, part, i);
 
 		if (!has(ev, whole, &v))
@@ -45,7 +45,7 @@ static struct cel_value intersects(struct cel_eval *ev, const struct cel_value *
 {
 	size_t n = cel_list_size(&args[0]);
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && cel_work(ev, 1); i++) {
 		struct cel_value v = cel_list_at(ev, &args[0], i);
 
 		if (has(ev, &args[1], &v))

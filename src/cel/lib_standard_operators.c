@@ -5,6 +5,7 @@
  */
 #include "base/limits.h"
 #include "base/regex.h"
+#include "cel/lib_regex.h"
 #include "cel/lib_standard.h"
 #include "cel/machine.h"
 
@@ -288,10 +289,14 @@ struct cel_value cel_std_matches(struct cel_eval *ev, const struct cel_value *ar
 	struct arena a;
 
 	arena_init(&a, CEL_PROGRAM_MAX);
-	if (regex_compile(&a, args[1].s, &regex, &err) < 0)
+	if (regex_compile(&a, args[1].s, &regex, &err) < 0) {
+		(void)cel_work(ev, args[1].s.n * CEL_REGEX_BAD_WORK);
 		v = cel_errorf(ev, "%s", err.msg);
-	else
-		v = CEL_BOOL_V(regex_matches(regex, args[0].s));
+	} else {
+		v = CEL_BOOL_V(cel_work(ev, args[0].s.n * (args[1].s.n / 16 + 1)) &&
+			       regex_matches(regex, args[0].s));
+	}
+	(void)cel_work(ev, args[1].s.n + a.used / 4);
 	arena_release(&a);
 	return v;
 }

@@ -16,7 +16,7 @@ static struct cel_value out_of_range(struct cel_eval *ev, int64_t index)
 }
 
 /* The byte at which character `index` begins; false: there are fewer than that. */
-static bool byte_of(struct str s, int64_t index, size_t *ret_at)
+static bool byte_of(struct cel_eval *ev, struct str s, int64_t index, size_t *ret_at)
 {
 	size_t at = 0;
 
@@ -24,6 +24,7 @@ static bool byte_of(struct str s, int64_t index, size_t *ret_at)
 		return false;
 	for (; index > 0 && at < s.n; index--)
 		at = cel_text_next(s, at);
+	(void)cel_work(ev, at >> 2);
 	*ret_at = at;
 	return index == 0;
 }
@@ -40,7 +41,7 @@ static struct cel_value char_at(struct cel_eval *ev, const struct cel_value *arg
 	struct str s = args[0].s;
 	size_t at;
 
-	if (!byte_of(s, args[1].i, &at))
+	if (!byte_of(ev, s, args[1].i, &at))
 		return out_of_range(ev, args[1].i);
 	if (at == s.n)
 		return CEL_STRING_V(STR(""));
@@ -51,7 +52,7 @@ static struct cel_value substring_from(struct cel_eval *ev, const struct cel_val
 {
 	size_t from;
 
-	if (!byte_of(args[0].s, args[1].i, &from))
+	if (!byte_of(ev, args[0].s, args[1].i, &from))
 		return out_of_range(ev, args[1].i);
 	return CEL_STRING_V(str_skip(args[0].s, from));
 }
@@ -65,10 +66,10 @@ static struct cel_value substring(struct cel_eval *ev, const struct cel_value *a
 	if (start > end)
 		return cel_errorf(ev, "invalid substring range. start: %" PRId64 ", end: %" PRId64,
 				  start, end);
-	if (!byte_of(args[0].s, start, &from))
+	if (!byte_of(ev, args[0].s, start, &from))
 		return out_of_range(ev, start);
 	rest = str_skip(args[0].s, from);
-	if (!byte_of(rest, end - start, &length))
+	if (!byte_of(ev, rest, end - start, &length))
 		return out_of_range(ev, end);
 	return CEL_STRING_V(str_of(rest.p, length));
 }
@@ -88,7 +89,7 @@ static struct cel_value trim(struct cel_eval *ev, const struct cel_value *args)
 	size_t from = 0, at = 0, end = 0;
 	bool any = false;
 
-	(void)ev;
+	(void)cel_work(ev, s.n >> 2);
 	while (at < s.n) {
 		size_t begin = at;
 		bool space = is_space(str_rune(s, &at));
@@ -109,9 +110,10 @@ static struct cel_value index_from(struct cel_eval *ev, struct str s, struct str
 	ptrdiff_t found;
 	size_t at;
 
+	(void)cel_work(ev, s.n >> 4);
 	if (from < 0)
 		return out_of_range(ev, from);
-	if (!byte_of(s, from, &at))
+	if (!byte_of(ev, s, from, &at))
 		return CEL_INT_V(part.n ? -1 : characters_before(s, s.n));
 	if (part.n == 0)
 		return CEL_INT_V(from);
@@ -129,23 +131,29 @@ struct cel_value cel_index_of_from(struct cel_eval *ev, const struct cel_value *
 	return index_from(ev, args[0].s, args[1].s, args[2].i);
 }
 
-/* The last place at or before byte `at`, as a character's. */
-static struct cel_value last_before(struct str s, struct str part, size_t at)
+/*
+ * The last place at or before byte `at`, as a character's. Searched from the front, which is
+ * linear for any two texts; those that begin one after the other are work.
+ */
+static struct cel_value last_before(struct cel_eval *ev, struct str s, struct str part, size_t at)
 {
-	if (part.n > s.n)
-		return CEL_INT_V(-1);
-	for (at = MIN(at, s.n - part.n) + 1; at-- > 0;)
-		if (memcmp(s.p + at, part.p, part.n) == 0)
-			return CEL_INT_V(characters_before(s, at));
-	return CEL_INT_V(-1);
+	struct str rest = str_of(s.p, MIN(s.n, at + part.n));
+	ptrdiff_t found, last = -1;
+
+	while ((found = str_find(str_skip(rest, (size_t)(last + 1)), part)) >= 0) {
+		last += found + 1;
+		if (!cel_work(ev, 1 + part.n / 8 + (uint64_t)found / 8))
+			break;
+	}
+	(void)cel_work(ev, s.n >> 4);
+	return CEL_INT_V(last < 0 ? -1 : characters_before(s, (size_t)last));
 }
 
 static struct cel_value last_index_of(struct cel_eval *ev, const struct cel_value *args)
 {
-	(void)ev;
 	if (args[1].s.n == 0)
 		return CEL_INT_V(characters_before(args[0].s, args[0].s.n));
-	return last_before(args[0].s, args[1].s, args[0].s.n);
+	return last_before(ev, args[0].s, args[1].s, args[0].s.n);
 }
 
 struct cel_value cel_last_index_of_from(struct cel_eval *ev, const struct cel_value *args)
@@ -155,11 +163,11 @@ struct cel_value cel_last_index_of_from(struct cel_eval *ev, const struct cel_va
 
 	if (args[2].i < 0)
 		return out_of_range(ev, args[2].i);
-	if (!byte_of(s, args[2].i, &at))
+	if (!byte_of(ev, s, args[2].i, &at))
 		return CEL_INT_V(part.n ? -1 : characters_before(s, s.n));
 	if (part.n == 0)
 		return CEL_INT_V(args[2].i);
-	return at == s.n ? CEL_INT_V(-1) : last_before(s, part, at);
+	return at == s.n ? CEL_INT_V(-1) : last_before(ev, s, part, at);
 }
 
 /* --- the same, changed -------------------------------------------------------------- */
@@ -202,12 +210,13 @@ static bool next_separator(struct str s, struct str separator, size_t from, size
 	return found >= 0;
 }
 
-static size_t count(struct str s, struct str part, size_t most)
+static size_t count(struct cel_eval *ev, struct str s, struct str part, size_t most)
 {
 	size_t n = 0;
 
 	for (size_t at = 0; n < most && next_separator(s, part, at, &at); at += part.n)
 		n++;
+	(void)cel_work(ev, 4 * (uint64_t)n + (s.n >> 3));
 	return n;
 }
 
@@ -249,7 +258,7 @@ static struct cel_value replace_some(struct cel_eval *ev, const struct cel_value
 
 	if (old.n == 0)
 		return interleave(ev, s, with, most);
-	n = count(s, old, most);
+	n = count(ev, s, old, most);
 	if (n == 0)
 		return args[0];
 	t.p = cel_alloc(ev, s.n - n * old.n + n * with.n);
@@ -289,7 +298,7 @@ static struct cel_value split_some(struct cel_eval *ev, struct str s, struct str
 	/* Nothing has no characters, but it is one piece between separators. */
 	if (most == 0 || (s.n == 0 && separator.n == 0))
 		return cel_list(ev, NULL, 0);
-	n = count(s, separator, most - 1) + 1;
+	n = count(ev, s, separator, most - 1) + 1;
 	pieces = cel_alloc(ev, n * sizeof(*pieces));
 	if (!pieces)
 		return cel_too_large();
@@ -329,6 +338,7 @@ static struct cel_value join_with(struct cel_eval *ev, const struct cel_value *l
 	struct text t = { NULL, 0 };
 	struct cel_value v;
 
+	(void)cel_work(ev, 2 * (uint64_t)n);
 	for (size_t i = 0; i < n; i++) {
 		v = cel_list_at(ev, list, i);
 		if (v.kind != CEL_STRING)

@@ -30,18 +30,19 @@ bool cel_format_list(struct cel_formatter *f, const struct cel_value *list,
 		     cel_format_clause element)
 {
 	size_t n = cel_list_size(list);
+	bool good = cel_enter(f->ev);
 
 	(void)buf_addc(f->out, '[');
-	for (size_t i = 0; i < n && !f->out->overflow; i++) {
+	for (size_t i = 0; i < n && good && !f->out->overflow; i++) {
 		struct cel_value v = cel_list_at(f->ev, list, i);
 
 		if (i > 0)
 			(void)buf_addz(f->out, ", ");
-		if (!element(f, &v))
-			return false;
+		good = cel_work(f->ev, 4) && element(f, &v);
 	}
 	(void)buf_addc(f->out, ']');
-	return true;
+	cel_leave(f->ev);
+	return good;
 }
 
 /* A printed entry: its key is [from, key_end), all of it [from, end). */
@@ -65,7 +66,7 @@ static bool print_entries(struct cel_formatter *f, const struct cel_value *map,
 	struct cel_value key, value;
 	size_t at = 0, start = f->out->n;
 
-	while (cel_map_next(f->ev, map, &at, &key, &value)) {
+	while (cel_work(f->ev, 8) && cel_map_next(f->ev, map, &at, &key, &value)) {
 		entries->from = f->out->n - start;
 		if (!print_key(f, &key))
 			return false;
@@ -76,7 +77,7 @@ static bool print_entries(struct cel_formatter *f, const struct cel_value *map,
 		entries->end = f->out->n - start;
 		entries++;
 	}
-	return true;
+	return !f->ev->exhausted;
 }
 
 /* Entries are printed as they come, then taken off again and put in order. */
@@ -87,8 +88,12 @@ bool cel_format_map(struct cel_formatter *f, const struct cel_value *map, cel_fo
 	struct entry *entries = cel_alloc(f->ev, n * sizeof(*entries));
 	char *copy;
 
+	bool good;
+
 	f->error = cel_too_large();
-	if (!entries || !print_entries(f, map, key, colon, value, entries))
+	good = cel_enter(f->ev) && entries && print_entries(f, map, key, colon, value, entries);
+	cel_leave(f->ev);
+	if (!good)
 		return false;
 	size = f->out->n - start;
 	copy = cel_alloc(f->ev, size);
@@ -294,7 +299,9 @@ struct cel_value cel_format_text(struct cel_eval *ev, const struct cel_value *ar
 
 	if (!format_all(&f, style, args[0].s, &args[1]))
 		return f.error;
-	p = cel_alloc(ev, out.n);
+	if (out.overflow)
+		(void)cel_exhaust(ev, CEL_TOO_LARGE);
+	p = cel_work(ev, out.n >> 2) ? cel_alloc(ev, out.n) : NULL;
 	if (!p || out.overflow)
 		return cel_too_large();
 	if (out.n)

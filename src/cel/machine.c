@@ -3,7 +3,8 @@
  * adding one touches no central switch and every handler stays small. The stack is on the C
  * stack where the program is short, which nearly all are; no memory is asked for then.
  *
- * Errors travel as values. && and || look at both sides before they give one back; the
+ * Errors travel as values, but for those of an evaluation that is over: what it costs and
+ * whether it is exhausted is one comparison. && and || look at both sides before they give one back; the
  * first one wins, as everywhere.
  */
 #include "cel/machine.h"
@@ -175,9 +176,9 @@ static struct cel_value run(struct cel_machine *m, const struct cel_ins *ins)
 	while (ins)
 		ins = ins->run(m, ins);
 	m->ev->cost = m->cost;
-	if (UNLIKELY(m->cancelled))
-		return (struct cel_value){ .kind = CEL_ERROR, .error = CEL_COST_EXCEEDED };
-	return m->sp[-1];
+	if (LIKELY(m->cost < m->ev->bound))
+		return m->sp[-1];
+	return CEL_ERROR_V(m->ev->exhausted ? m->ev->exhausted : CEL_COST_EXCEEDED);
 }
 
 struct cel_value cel_run(const struct cel_program *p, struct cel_eval *ev,
@@ -188,12 +189,13 @@ struct cel_value cel_run(const struct cel_program *p, struct cel_eval *ev,
 		.ev = ev,
 		.vars = vars,
 		.cost = ev->cost,
-		.limit = ev->cost_limit ? ev->cost_limit : UINT64_MAX,
 	};
-	struct cel_value v;
 
 	ev->indexes = NULL;
-	ev->compared = 0;
+	ev->work = 0;
+	ev->depth = 0;
+	ev->exhausted = NULL;
+	ev->bound = ev->cost_limit && ev->cost_limit < UINT64_MAX ? ev->cost_limit + 1 : UINT64_MAX;
 	if (p->nslots + p->nstack > SMALL_FRAME) {
 		frame = cel_alloc(ev, (p->nslots + p->nstack) * sizeof(*frame));
 		if (!frame)
@@ -201,6 +203,5 @@ struct cel_value cel_run(const struct cel_program *p, struct cel_eval *ev,
 	}
 	m.slots = frame;
 	m.sp = frame + p->nslots;
-	v = run(&m, p->code);
-	return LIKELY(ev->compared <= CEL_COMPARISONS_MAX) ? v : cel_too_large();
+	return run(&m, p->code);
 }

@@ -27,8 +27,7 @@ struct cel_machine {
 	const struct cel_value *vars;
 	struct cel_value *sp; /* one above the top */
 	struct cel_value *slots;
-	uint64_t cost, limit; /* so far; UINT64_MAX: none */
-	bool cancelled;
+	uint64_t cost; /* so far */
 };
 
 struct cel_ins;
@@ -94,14 +93,11 @@ enum {
 
 /* --- for those who execute ---------------------------------------------------------- */
 
-/* Counts; false when that was too much: return NULL then. */
+/* Counts; false when that was too much, or the evaluation is exhausted: return NULL then. */
 static inline bool cel_charge(struct cel_machine *m, uint64_t cost)
 {
 	m->cost += cost;
-	if (LIKELY(m->cost <= m->limit))
-		return true;
-	m->cancelled = true;
-	return false;
+	return LIKELY(m->cost < m->ev->bound);
 }
 
 /* The next instruction after counting. */

@@ -160,9 +160,9 @@ static struct cel_value search(struct cel_eval *ev, const struct cel_call *call,
 		return cel_no_overload(ev);
 	switch (call->search) {
 	case CEL_SEARCH_MATCHES:
-		return cel_regex_matches(call->regex, args[0].s);
+		return cel_regex_matches(ev, call->regex, args[0].s);
 	case CEL_SEARCH_FIND:
-		return cel_regex_find(call->regex, args[0].s);
+		return cel_regex_find(ev, call->regex, args[0].s);
 	default:
 		return cel_regex_find_all(ev, call->regex, args[0].s, limited ? args[2].i : -1);
 	}

@@ -113,12 +113,20 @@ static inline bool advance(struct cel_machine *m, struct cel_value *slots,
 	return true;
 }
 
+/* Steps of a loop may cost nothing, however long it is. */
+static inline bool iterate(struct cel_machine *m, const struct cel_ins *ins)
+{
+	return cel_work(m->ev, 1 + (uint32_t)ins->to / 4);
+}
+
 const struct cel_ins *cel_op_fold_next(struct cel_machine *m, const struct cel_ins *ins)
 {
 	struct cel_value *slots = m->slots + ins->n, first, second;
 
 	if (!advance(m, slots, &first, &second))
 		return ins + ins->to;
+	if (UNLIKELY(!iterate(m, ins)))
+		return NULL;
 	slots[CEL_FOLD_VAR] = slots[CEL_FOLD_RANGE].kind == CEL_MAP ? first : second;
 	return ins + 1;
 }
@@ -129,6 +137,8 @@ const struct cel_ins *cel_op_fold_next2(struct cel_machine *m, const struct cel_
 
 	if (!advance(m, slots, &slots[CEL_FOLD_VAR], &slots[CEL_FOLD_VAR2]))
 		return ins + ins->to;
+	if (UNLIKELY(!iterate(m, ins)))
+		return NULL;
 	return ins + 1;
 }
 
@@ -192,6 +202,7 @@ static bool append(struct cel_eval *ev, struct building *b, const struct cel_val
 		items = cel_alloc(ev, cap * sizeof(*items));
 		if (!items)
 			return false;
+		(void)cel_work(ev, b->list.n);
 		if (b->list.n > 0)
 			memcpy(items, b->list.items, b->list.n * sizeof(*items));
 		b->list.items = items;

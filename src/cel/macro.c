@@ -1,5 +1,5 @@
 /*
- * Nodes carry their height in front of what the rest of the world sees: it is known when a node
+ * Nodes carry their height behind what the rest of the world sees: it is known when a node
  * is made, because children are made first, and nobody else needs it.
  */
 #include "cel/macro.h"

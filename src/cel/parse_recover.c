@@ -115,7 +115,7 @@ static void print_set(uint64_t set, struct buf *out)
 }
 
 /* In quotes, white space visible. */
-static void print_quoted(struct str text, struct buf *out)
+static void print_visible(struct str text, struct buf *out)
 {
 	(void)buf_addc(out, '\'');
 	for (size_t i = 0; i < text.n; i++) {
@@ -135,7 +135,7 @@ static void print_token(const struct parser *p, struct buf *out)
 {
 	const struct cel_token *token = parser_token(p);
 
-	print_quoted(token->kind == TOKEN_EOF ? STR("<EOF>") : parser_text(p, token), out);
+	print_visible(token->kind == TOKEN_EOF ? STR("<EOF>") : parser_text(p, token), out);
 }
 
 /* Adds the message; from now on nothing is told until a word matches. */
@@ -204,7 +204,7 @@ static void print_range(const struct parser *p, size_t from, size_t to, struct b
 		from = bad->offset + bad->n;
 	}
 	(void)buf_add(&b, text + from, to - from);
-	print_quoted(buf_str(&b), out);
+	print_visible(buf_str(&b), out);
 }
 
 static void report_no_way(struct parser *p)

@@ -5,6 +5,7 @@
  */
 #include "cel/program.h"
 
+#include "base/limits.h"
 #include "cel/check.h"
 #include "cel/parse.h"
 #include "cel/program_impl.h"
@@ -19,7 +20,8 @@ static void hand_over(const struct cel_issues *found, struct cel_issues *issues)
 const struct cel_program *cel_compile(const struct cel_env *env, struct str text, struct arena *a,
 				      struct cel_issues *issues)
 {
-	const struct cel_program *p;
+	const struct cel_program *p = NULL;
+	size_t used = a->used;
 	struct cel_issues found;
 	struct cel_expr *root;
 
@@ -31,7 +33,12 @@ const struct cel_program *cel_compile(const struct cel_env *env, struct str text
 		hand_over(&found, issues);
 		return NULL;
 	}
-	p = cel_compile_tree(env, root, a);
+	if (a->used - used <= CEL_PROGRAM_MAX)
+		p = cel_compile_tree(env, root, a);
+	if (!p || p->large) {
+		cel_issue_add(issues, SIZE_MAX, "the expression is too large");
+		return NULL;
+	}
 	if (!p->fault || !(env->flags & CEL_LITERALS))
 		return p;
 	cel_issue_add(issues, SIZE_MAX, "program instantiation failed: %s", p->fault);

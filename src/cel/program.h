@@ -23,12 +23,13 @@ struct cel_program;
 /*
  * All memory is the arena's; `text` is copied, the environment's types and libraries are borrowed.
  * NULL when there are issues (whose arena may be another one). With CEL_LITERALS a conversion of a
- * constant that can only fail, such as int("x"), is one: "program instantiation failed: ..".
+ * constant that can only fail, such as int("x"), is one: "program instantiation failed: ..". What
+ * takes more memory than CEL_PROGRAM_MAX is one, too.
  */
 const struct cel_program *cel_compile(const struct cel_env *env, struct str text, struct arena *a,
 				      struct cel_issues *issues);
 
-/* The same from a checked tree, which must live as long. */
+/* The same from a checked tree, which must live as long. What is too large fails when it runs. */
 const struct cel_program *cel_compile_tree(const struct cel_env *env, struct cel_expr *root,
 					   struct arena *a);
 
@@ -37,8 +38,9 @@ const struct cel_expr *cel_program_tree(const struct cel_program *p); /* checked
 
 /*
  * Evaluates. vars[i] is variable i of the environment; CEL_NOTHING is one without a value ("no
- * such attribute"). Exceeding ev->cost_limit gives the error
- * "operation cancelled: actual cost limit exceeded".
+ * such attribute"). Exceeding ev->cost_limit gives the error CEL_COST_EXCEEDED, working or
+ * taking memory beyond what any evaluation may another one (see cel_exhaust()); nothing absorbs
+ * them.
  */
 struct cel_value cel_run(const struct cel_program *p, struct cel_eval *ev,
 			 const struct cel_value *vars);

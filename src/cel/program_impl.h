@@ -14,6 +14,7 @@ struct cel_program {
 	const struct cel_type *type;
 	const struct cel_expr *tree;
 	const char *fault; /* of a constant: see compile.h */
+	bool large; /* more than CEL_PROGRAM_MAX: cannot run */
 };
 
 #endif

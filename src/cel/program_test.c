@@ -358,6 +358,153 @@ static void bindings_within_bindings_are_computed_once(void **state)
 			 5);
 }
 
+/* --- work --------------------------------------------------------------------------- */
+
+/* A text with `n` times `part` in the middle. */
+static const char *repeat(struct fixture *f, const char *before, const char *part, size_t n,
+			  const char *after)
+{
+	struct buf text = BUF_INIT(SIZE_MAX);
+	const char *copy;
+
+	(void)buf_addz(&text, before);
+	for (size_t i = 0; i < n; i++)
+		(void)buf_addz(&text, part);
+	(void)buf_addz(&text, after);
+	copy = arena_strdup(&f->arena, buf_str(&text));
+	buf_release(&text);
+	return copy;
+}
+
+/* Values that share their parts are exponentially larger than what they cost. */
+static void walks_through_astronomic_values_end(void **state)
+{
+	struct fixture *f = *state;
+	const char *made;
+
+	made = repeat(f, "[dyn([1])]", ".map(x, dyn([x, x]))", 60, ".map(x, x == x)[0]");
+	assert_error(f, made, CEL_TOO_LONG);
+	made = repeat(f, "[dyn([1])]", ".map(x, dyn([x, x]))", 60, ".flatten(1000).size() > 0");
+	assert_error(f, made, CEL_TOO_LONG);
+	made = repeat(f, "[dyn([1])]", ".map(x, dyn([x, x]))", 60, ".indexOf(1) > 0");
+	assert_error(f, made, CEL_TOO_LONG);
+	made = repeat(f, "'%s'.format([[dyn([1])]", ".map(x, dyn([x, x]))", 60, "]).size() > 0");
+	assert_error(f, made, CEL_TOO_LONG);
+}
+
+/* Each thing that is found is as long as the rest is searched. */
+static void searches_that_look_at_everything_each_time_end(void **state)
+{
+	struct fixture *f = *state;
+	const char *text = repeat(f, "('aaaaaaaaaa' + s)", ".replace('a', 'aaaaaaaaaa')", 4,
+				  ".findAll('a.*b|a').size() > 0");
+
+	assert_error(f, text, CEL_TOO_LONG);
+	text = repeat(f, "('aaaaaaaaaa' + s)", ".replace('a', 'aaaaaaaaaa')", 4,
+		      ".findAll('a' + s).size() == 0");
+	assert_true(cel_is_true(run(f, text)));
+}
+
+static void loops_that_cost_nothing_end(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_error(f,
+		     "lists.range(1000000).all(x, lists.range(1000000).all(y, "
+		     "lists.range(1000000).all(z, true)))",
+		     CEL_TOO_LONG);
+	assert_error(f, "sets.contains(lists.range(100000), lists.range(100000))", CEL_TOO_LONG);
+	assert_error(f, "lists.range(100000).distinct().size() > 0", CEL_TOO_LONG);
+}
+
+static void nothing_absorbs_an_evaluation_that_takes_too_long(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_error(f, "sets.contains(lists.range(100000), lists.range(100000)) || true",
+		     CEL_TOO_LONG);
+	assert_error(f,
+		     "[1, 2].exists(x, sets.contains(lists.range(100000), lists.range(100000)) || "
+		     "x == 2)",
+		     CEL_TOO_LONG);
+	f->scratch.max = 64UL * KIB;
+	assert_error(f, "lists.range(100000).map(x, x).size() > 0 || true", CEL_TOO_LARGE);
+	/* The next one begins anew. */
+	assert_true(cel_is_true(run(f, "[1, 2].map(x, x + 1) == [2, 3]")));
+}
+
+/* Each step adds ten levels, and each step is twenty characters. */
+static void values_that_are_too_deep_end_the_evaluation(void **state)
+{
+	static const char step[] = ".map(x, dyn([[[[[[[[[[x]]]]]]]]]]))";
+	struct fixture *f = *state;
+
+	assert_true(cel_is_true(run(f, repeat(f, "[dyn(1)]", step, 90, ".map(x, x == x)[0]"))));
+	assert_error(f, repeat(f, "[dyn(1)]", step, 110, ".map(x, x == x)[0]"), CEL_TOO_DEEP);
+	assert_error(f, repeat(f, "[dyn(1)]", step, 110, ".flatten(100000).size() > 0"),
+		     CEL_TOO_DEEP);
+	assert_error(f, repeat(f, "[dyn(1)]", step, 110, ".indexOf(1) > 0"), CEL_TOO_DEEP);
+	assert_error(f, repeat(f, "'%s'.format([[dyn(1)]", step, 110, "]).size() > 0"),
+		     CEL_TOO_DEEP);
+}
+
+/* Views of views are one view. */
+static void slices_and_reversed_lists_of_each_other_are_in_order(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(cel_is_true(run(
+		f, "lists.range(10).reverse().slice(2, 8).reverse().slice(1, 4) == [3, 4, 5]")));
+	assert_true(cel_is_true(run(
+		f, "lists.range(10).slice(2, 8).reverse().slice(1, 6).reverse() == [2, 3, 4, 5, "
+		   "6]")));
+	assert_true(cel_is_true(run(f, "lists.range(3).reverse().slice(3, 3).reverse() == []")));
+}
+
+static void the_last_place_is_found_from_the_front(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(cel_is_true(run(f, "'aaaa'.lastIndexOf('aa') == 2")));
+	assert_true(cel_is_true(run(f, "'aaaa'.lastIndexOf('aa', 1) == 1")));
+	assert_true(cel_is_true(run(f, "'abcab'.lastIndexOf('ab') == 3")));
+	assert_true(cel_is_true(run(f, "'abcab'.lastIndexOf('ab', 2) == 0")));
+	assert_true(cel_is_true(run(f, "'abc'.lastIndexOf('abcd') == -1")));
+}
+
+/* --- what the compiler does beforehand ---------------------------------------------- */
+
+/* Twice as much with each call, were it done while compiling. */
+static void constant_calls_take_little_memory_beforehand(void **state)
+{
+	struct fixture *f = *state;
+	const char *text = repeat(f, "'aaaaaaaaaaaaaaaa'", ".replace('a', 'aa')", 30,
+				  ".size() > 0");
+	size_t used = f->arena.used;
+
+	assert_non_null(compile(f, str_from(text)));
+	assert_true(f->arena.used - used < MIB);
+	assert_error(f, text, CEL_TOO_LONG);
+}
+
+/* Twice as long with each call, were each receiver compiled twice. */
+static void searches_in_constants_are_compiled_once(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(cel_is_true(run(f, repeat(f, "'a'", ".find('a')", 60, " == 'a'"))));
+}
+
+/* As in a short list: by a double beside one. */
+static void large_integers_are_members_as_they_are_equal(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(cel_is_true(run(f, "dyn(9007199254740992.0) in [1, 9007199254740993]")));
+	assert_true(cel_is_true(
+		run(f, "dyn(9007199254740992.0) in [1, 2, 3, 4, 5, 6, 7, 9007199254740993]")));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -379,6 +526,16 @@ int main(void)
 		TEST(long_chains_are_one_row),
 		TEST(deep_expressions_have_a_deep_stack),
 		TEST(bindings_within_bindings_are_computed_once),
+		TEST(walks_through_astronomic_values_end),
+		TEST(searches_that_look_at_everything_each_time_end),
+		TEST(loops_that_cost_nothing_end),
+		TEST(nothing_absorbs_an_evaluation_that_takes_too_long),
+		TEST(values_that_are_too_deep_end_the_evaluation),
+		TEST(slices_and_reversed_lists_of_each_other_are_in_order),
+		TEST(the_last_place_is_found_from_the_front),
+		TEST(constant_calls_take_little_memory_beforehand),
+		TEST(searches_in_constants_are_compiled_once),
+		TEST(large_integers_are_members_as_they_are_equal),
 	};
 
 	return cmocka_run_group_tests_name("cel/program", tests, NULL, NULL);

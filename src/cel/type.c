@@ -3,8 +3,8 @@
  * makes on the way lives in its arena and shares its parts; only the name of an opaque type,
  * an object or a parameter tells two of a kind apart.
  *
- * Recursion follows the nesting of types. It is as deep as the expression that made them, and
- * the checker bounds how many steps all of them together take.
+ * Recursion follows the nesting of types. The checker bounds how deep they are
+ * (CEL_TYPE_DEPTH_MAX) and how many steps all of them together take.
  */
 #include "cel/type.h"
 

@@ -14,13 +14,24 @@
 
 void *cel_alloc(struct cel_eval *ev, size_t n)
 {
-	return arena_try_alloc(ev->scratch, n);
+	void *p = arena_try_alloc(ev->scratch, n);
+
+	if (UNLIKELY(!p))
+		(void)cel_exhaust(ev, CEL_TOO_LARGE);
+	return p;
+}
+
+bool cel_exhaust(struct cel_eval *ev, const char *why)
+{
+	if (!ev->exhausted)
+		ev->exhausted = why;
+	ev->bound = 0;
+	return false;
 }
 
 struct cel_value cel_too_large(void)
 {
-	return (struct cel_value){ .kind = CEL_ERROR,
-				   .error = "the evaluation needs too much memory or time" };
+	return (struct cel_value){ .kind = CEL_ERROR, .error = CEL_TOO_LARGE };
 }
 
 struct cel_value cel_no_overload(struct cel_eval *ev)
@@ -97,6 +108,7 @@ static void room_add(struct cel_eval *ev, struct cel_list_room *room, const stru
 	const struct cel_value *items = cel_list_items(list);
 	size_t n = cel_list_size(list);
 
+	(void)cel_work(ev, n);
 	if (items && n > 0)
 		memcpy(room->items + room->used, items, n * sizeof(*items));
 	for (size_t i = 0; i < n && !items; i++)

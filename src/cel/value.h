@@ -15,6 +15,7 @@
 #define CEL_VALUE_H
 
 #include "base/arena.h"
+#include "base/limits.h"
 #include "base/quantity.h"
 #include "base/str.h"
 #include "cel/type.h"
@@ -152,16 +153,18 @@ struct cel_eval {
 	bool (*zone_offset)(void *zones, struct str name, int64_t seconds, int32_t *ret_offset);
 	void *zones;
 	/*
-	 * The evaluation's own; cel_run() begins with both zero.
+	 * The evaluation's own; cel_run() begins with all of it zero.
 	 *
-	 * Elements compared in depth: values may share parts, so that a small one has
-	 * astronomically many. Beyond CEL_COMPARISONS_MAX nothing is equal any more, and the
-	 * result is an error.
+	 * Steps so far, see cel_work(); and how deep a walk through a value is, see cel_enter().
 	 */
-	uint64_t compared;
+	uint64_t work;
+	uint32_t depth;
+	/* Why the evaluation is over, whatever its result: see cel_exhaust(). NULL: it is not. */
+	const char *exhausted;
+	uint64_t bound; /* that the cost must stay below: 0 when exhausted */
 	/*
-	 * Indexes of large JSON lists and maps, made at first use in scratch memory: NULL
-	 * whenever that is cleared or a tree changes.
+	 * What is remembered of large JSON lists and maps, in scratch memory: NULL whenever that
+	 * is cleared or a tree changes.
 	 */
 	struct cel_json_indexes *indexes;
 };
@@ -188,9 +191,55 @@ struct cel_eval {
 struct cel_value cel_errorf(struct cel_eval *ev, const char *fmt, ...) PRINTF_LIKE(2, 3);
 struct cel_value cel_no_overload(struct cel_eval *ev); /* "no such overload" */
 
-/* Memory for a result. NULL when the evaluation used up its memory: return cel_too_large(). */
+/*
+ * Memory for a result. NULL when the evaluation used up its memory, which ends it: return
+ * cel_too_large().
+ */
 void *cel_alloc(struct cel_eval *ev, size_t n);
 struct cel_value cel_too_large(void);
+
+/* --- limits ------------------------------------------------------------------------- */
+
+#define CEL_TOO_LONG  "operation cancelled: the evaluation takes too long"
+#define CEL_TOO_LARGE "operation cancelled: the evaluation takes too much memory"
+#define CEL_TOO_DEEP  "operation cancelled: a value is nested too deeply"
+
+/*
+ * Ends the evaluation with that error (one of the above), which nothing absorbs: the
+ * instruction that runs is the last one, and what it gives back does not matter. False, so
+ * that it can be handed on.
+ */
+bool cel_exhaust(struct cel_eval *ev, const char *why);
+
+/*
+ * Counts n steps, each of some nanoseconds. Everybody counts who walks over what the
+ * cost is not charged for before; values share parts, so that a small one may have
+ * astronomically many. False when it was too much: stop, the result does not matter.
+ */
+static inline bool cel_work(struct cel_eval *ev, uint64_t n)
+{
+	ev->work += n;
+	return LIKELY(ev->work <= CEL_WORK_MAX) || cel_exhaust(ev, CEL_TOO_LONG);
+}
+
+/*
+ * One level deeper in a value, and a step. False when that is too deep or too much: stop. Call
+ * cel_leave() in either case.
+ */
+static inline bool cel_enter(struct cel_eval *ev)
+{
+	ev->depth++;
+	if (UNLIKELY(ev->depth > CEL_VALUE_DEPTH_MAX))
+		return cel_exhaust(ev, CEL_TOO_DEEP);
+	return cel_work(ev, 1);
+}
+
+static inline void cel_leave(struct cel_eval *ev)
+{
+	ev->depth--;
+}
+
+/* --- making what has parts ---------------------------------------------------------- */
 
 /* A list of `n` values at `items`, which live as long as the value. */
 struct cel_value cel_list(struct cel_eval *ev, const struct cel_value *items, size_t n);
@@ -199,6 +248,12 @@ struct cel_value cel_list(struct cel_eval *ev, const struct cel_value *items, si
  * as the value. Looking up is a binary search where there are many.
  */
 struct cel_value cel_map(struct cel_eval *ev, const struct cel_value *pairs, size_t n);
+/*
+ * The numbers 0 to n - 1 in the order that `in_order` says two of them have already; equal ones
+ * keep theirs. `of` is handed on to it. NULL without memory.
+ */
+const uint32_t *cel_order(struct cel_eval *ev, size_t n,
+			  bool (*in_order)(const void *of, uint32_t a, uint32_t b), const void *of);
 /*
  * a + b: another list, or an error. What is appended to the result of an earlier call takes
  * the room behind it, so that building a list piece by piece is linear in all.

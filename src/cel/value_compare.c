@@ -3,9 +3,9 @@
  * as upstream and the conformance tests have it: 9223372036854775807 equals
  * 9223372036854775808.0.
  *
- * Recursion goes as deep as the shallower of the two values. Text bounds what an expression builds
- * (CEL_DEPTH_MAX); two JSON trees may both be deeper and are left to json_equal(), which
- * does not recurse.
+ * Recursion goes as deep as the shallower of the two values, and no deeper than
+ * CEL_VALUE_DEPTH_MAX: the evaluation ends there. Two JSON trees are left to json_equal(), which
+ * does not recurse, before that.
  */
 #include <math.h>
 
@@ -109,11 +109,9 @@ bool cel_compare(const struct cel_value *a, const struct cel_value *b, int *ret_
 	}
 }
 
-static bool equal_at(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
-		     unsigned depth);
+static bool equal_at(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b);
 
-static bool equal_lists(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
-			unsigned depth)
+static bool equal_lists(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b)
 {
 	const struct cel_list_rules *rules = a->list.class->rules;
 	size_t n = cel_list_size(a);
@@ -123,37 +121,37 @@ static bool equal_lists(struct cel_eval *ev, const struct cel_value *a, const st
 		return rules->equal(ev, a, b);
 	if (cel_list_size(b) != n)
 		return false;
-	ev->compared += n;
+	if (!cel_work(ev, n))
+		return false;
 	for (size_t i = 0; i < n; i++) {
 		x = cel_list_at(ev, a, i);
 		y = cel_list_at(ev, b, i);
-		if (!equal_at(ev, &x, &y, depth))
+		if (!equal_at(ev, &x, &y))
 			return false;
 	}
 	return true;
 }
 
-static bool equal_maps(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
-		       unsigned depth)
+static bool equal_maps(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b)
 {
 	struct cel_value key, x, y;
 	size_t at = 0;
 
 	if (cel_map_size(a) != cel_map_size(b))
 		return false;
-	ev->compared += cel_map_size(a);
+	if (!cel_work(ev, cel_map_size(a)))
+		return false;
 	if (a->map.class->equal && a->map.class == b->map.class)
 		return a->map.class->equal(ev, a->map.self, b->map.self);
 	while (cel_map_next(ev, a, &at, &key, &x)) {
 		y = cel_map_find(ev, b, &key);
-		if (cel_is_error(y) || !equal_at(ev, &x, &y, depth))
+		if (cel_is_error(y) || !equal_at(ev, &x, &y))
 			return false;
 	}
 	return true;
 }
 
-static bool equal_objects(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
-			  unsigned depth)
+static bool equal_objects(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b)
 {
 	const struct cel_type *type = cel_value_type(a);
 	struct cel_value x, y;
@@ -167,40 +165,55 @@ static bool equal_objects(struct cel_eval *ev, const struct cel_value *a, const 
 		y = b->object.class->get(ev, b->object.self, type->fields[i].name);
 		if (cel_is_error(x) != cel_is_error(y))
 			return false;
-		if (!cel_is_error(x) && !equal_at(ev, &x, &y, depth))
+		if (!cel_is_error(x) && !equal_at(ev, &x, &y))
 			return false;
 	}
 	return true;
 }
 
 static bool equal_optionals(struct cel_eval *ev, const struct cel_value *a,
-			    const struct cel_value *b, unsigned depth)
+			    const struct cel_value *b)
 {
 	if (!a->optional || !b->optional)
 		return a->optional == b->optional;
-	return equal_at(ev, a->optional, b->optional, depth);
+	return equal_at(ev, a->optional, b->optional);
+}
+
+static bool equal_parts(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b)
+{
+	switch (a->kind) {
+	case CEL_LIST:
+		return equal_lists(ev, a, b);
+	case CEL_MAP:
+		return equal_maps(ev, a, b);
+	case CEL_OBJECT:
+		return equal_objects(ev, a, b);
+	default:
+		return equal_optionals(ev, a, b);
+	}
 }
 
 /* What has parts. */
-static bool equal_deep(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
-		       unsigned depth)
+static bool equal_deep(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b)
 {
 	const struct json *ja, *jb;
+	bool same = false;
 
-	if (ev->compared > CEL_COMPARISONS_MAX)
-		return false;
-	if (depth > CEL_DEPTH_MAX && cel_json_of(a, &ja) && cel_json_of(b, &jb))
-		return json_equal(ja, jb);
-	switch (a->kind) {
-	case CEL_LIST:
-		return equal_lists(ev, a, b, depth);
-	case CEL_MAP:
-		return equal_maps(ev, a, b, depth);
-	case CEL_OBJECT:
-		return equal_objects(ev, a, b, depth);
-	default:
-		return equal_optionals(ev, a, b, depth);
-	}
+	if (!cel_enter(ev))
+		same = false;
+	else if (ev->depth > CEL_DEPTH_MAX && cel_json_of(a, &ja) && cel_json_of(b, &jb))
+		same = json_equal(ja, jb);
+	else
+		same = equal_parts(ev, a, b);
+	cel_leave(ev);
+	return same;
+}
+
+/* Long texts are work. */
+static bool equal_texts(struct cel_eval *ev, struct str a, struct str b)
+{
+	ev->work += a.n >> 6;
+	return str_eq(a, b);
 }
 
 static bool equal_opaque(const struct cel_value *a, const struct cel_value *b)
@@ -221,8 +234,7 @@ static bool equal_opaque(const struct cel_value *a, const struct cel_value *b)
 	}
 }
 
-static bool equal_at(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b,
-		     unsigned depth)
+static bool equal_at(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b)
 {
 	int order;
 
@@ -238,12 +250,12 @@ static bool equal_at(struct cel_eval *ev, const struct cel_value *a, const struc
 	case CEL_MAP:
 	case CEL_OBJECT:
 	case CEL_OPTIONAL:
-		return equal_deep(ev, a, b, depth + 1);
+		return equal_deep(ev, a, b);
 	case CEL_TYPE:
 		return str_eq(a->type->name, b->type->name);
 	case CEL_STRING:
 	case CEL_BYTES:
-		return str_eq(a->s, b->s);
+		return equal_texts(ev, a->s, b->s);
 	default:
 		return a->kind < CEL_QUANTITY ? cel_compare(a, b, &order) && order == 0
 					      : equal_opaque(a, b);
@@ -253,6 +265,6 @@ static bool equal_at(struct cel_eval *ev, const struct cel_value *a, const struc
 bool cel_equal(struct cel_eval *ev, const struct cel_value *a, const struct cel_value *b)
 {
 	if (LIKELY(a->kind == CEL_STRING && b->kind == CEL_STRING))
-		return str_eq(a->s, b->s);
-	return equal_at(ev, a, b, 0);
+		return equal_texts(ev, a->s, b->s);
+	return equal_at(ev, a, b);
 }

@@ -67,32 +67,41 @@ static int key_cmp(const struct key *a, const struct key *b)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static bool in_order(const struct cel_value *pairs, uint32_t a, uint32_t b)
+static bool keys_in_order(const void *pairs, uint32_t a, uint32_t b)
 {
-	struct key ka = key_of(&pairs[2 * (size_t)a]), kb = key_of(&pairs[2 * (size_t)b]);
+	const struct cel_value *v = pairs;
+	struct key ka = key_of(&v[2 * (size_t)a]), kb = key_of(&v[2 * (size_t)b]);
 
 	return key_cmp(&ka, &kb) <= 0;
 }
 
+/* What is sorted, and how. */
+struct sorting {
+	bool (*in_order)(const void *of, uint32_t a, uint32_t b);
+	const void *of;
+};
+
 /* Merges [from, middle) and [middle, end) of v into `out`. */
-static void merge(const struct cel_value *pairs, const uint32_t *v, uint32_t *out, size_t from,
+static void merge(const struct sorting *s, const uint32_t *v, uint32_t *out, size_t from,
 		  size_t middle, size_t end)
 {
 	size_t a = from, b = middle;
 
 	for (size_t i = from; i < end; i++)
-		if (b == end || (a < middle && in_order(pairs, v[a], v[b])))
+		if (b == end || (a < middle && s->in_order(s->of, v[a], v[b])))
 			out[i] = v[a++];
 		else
 			out[i] = v[b++];
 }
 
-/* The entries in the order of their keys; NULL without memory. */
-static const uint32_t *sort(struct cel_eval *ev, const struct cel_value *pairs, size_t n)
+const uint32_t *cel_order(struct cel_eval *ev, size_t n,
+			  bool (*in_order)(const void *of, uint32_t a, uint32_t b), const void *of)
 {
 	uint32_t *v = cel_alloc(ev, 2 * n * sizeof(*v)), *other = v + n;
+	struct sorting s = { in_order, of };
 
-	if (!v)
+	/* Twice for each time that n can be halved. */
+	if (!v || !cel_work(ev, 2 * n * (uint64_t)(64 - __builtin_clzll(n | 1))))
 		return NULL;
 	for (size_t i = 0; i < n; i++)
 		v[i] = (uint32_t)i;
@@ -100,7 +109,7 @@ static const uint32_t *sort(struct cel_eval *ev, const struct cel_value *pairs, 
 		uint32_t *swap = v;
 
 		for (size_t i = 0; i < n; i += 2 * width)
-			merge(pairs, v, other, i, MIN(i + width, n), MIN(i + 2 * width, n));
+			merge(&s, v, other, i, MIN(i + width, n), MIN(i + 2 * width, n));
 		v = other;
 		other = swap;
 	}
@@ -191,7 +200,7 @@ struct cel_value cel_map(struct cel_eval *ev, const struct cel_value *pairs, siz
 		return cel_too_large();
 	*built = (struct built_map){ pairs, n, NULL };
 	if (n > SEARCH_MAX)
-		built->order = sort(ev, pairs, n);
+		built->order = cel_order(ev, n, keys_in_order, pairs);
 	if (n > SEARCH_MAX && !built->order)
 		return cel_too_large();
 	return (struct cel_value){ .kind = CEL_MAP, .map = { &built_map_class, built } };

@@ -98,7 +98,7 @@ static void print_bytes(struct str s, struct buf *out)
 	(void)buf_addc(out, '"');
 }
 
-/* Recursion ends at CEL_DEPTH_MAX: expressions build nothing deeper; trees that are, are cut. */
+/* Recursion ends at CEL_DEPTH_MAX: values that are deeper are cut. */
 static void print_at(struct cel_eval *ev, const struct cel_value *v, struct buf *out,
 		     unsigned depth);
 

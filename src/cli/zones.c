@@ -1,6 +1,7 @@
 /*
  * A name is a path below the database's folder. It comes from an expression, so it may not lead
- * out of there: no part of it begins with a dot.
+ * out of there: no part of it begins with a dot. Nor may it fill memory: names that are none are
+ * not remembered, and of others not more than the database could have.
  */
 #include "cli/zones.h"
 
@@ -61,19 +62,21 @@ static void load(struct zone_file *f, struct str name)
 	char path[ZONE_NAME_MAX + 256];
 	int n;
 
-	if (!name_is_safe(name))
-		return;
 	n = snprintf(path, sizeof(path), "%s/%.*s",
 		     folder && *folder ? folder : "/usr/share/zoneinfo", STR_ARG(name));
 	f->usable = n > 0 && (size_t)n < sizeof(path) && file_read(path, &f->bytes, NULL) == 0 &&
 		    zone_parse(buf_str(&f->bytes), &f->zone, NULL) == 0;
 }
 
+/* NULL: no such name is looked for. */
 static struct zone_file *find(struct zones *z, struct str name)
 {
-	struct zone_file *f = map_get(&z->known, name);
+	struct zone_file *f;
 
-	if (f)
+	if (!name_is_safe(name))
+		return NULL;
+	f = map_get(&z->known, name);
+	if (f || z->known.n >= ZONES_MAX)
 		return f;
 	f = xcalloc(1, sizeof(*f));
 	f->name = str_dup(name);
@@ -87,7 +90,8 @@ bool zones_offset(void *zones, struct str name, int64_t seconds, int32_t *ret_of
 {
 	const struct zone_file *f = find(zones, name);
 
-	if (f->usable)
-		*ret_offset = zone_offset(&f->zone, seconds);
-	return f->usable;
+	if (!f || !f->usable)
+		return false;
+	*ret_offset = zone_offset(&f->zone, seconds);
+	return true;
 }

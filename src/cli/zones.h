@@ -2,7 +2,7 @@
  * zones - time zones of this machine, by name, for expressions that ask for local times.
  *
  * Reads /usr/share/zoneinfo (or $ZONEINFO) as names are first asked for, and remembers them,
- * also those that do not exist.
+ * also those that do not exist: ZONES_MAX in all, beyond which new ones are not known.
  */
 #ifndef CLI_ZONES_H
 #define CLI_ZONES_H

@@ -32,7 +32,6 @@ static int evaluate(struct allocate_plan *plan, const struct allocate_selector *
 	int m;
 
 	plan->eval.cost = 0;
-	plan->eval.compared = 0;
 	m = cel_device_matches(s->program, &plan->eval, &d->view, err);
 	arena_clear(&plan->scratch);
 	plan->eval.indexes = NULL;

@@ -404,7 +404,8 @@ static int read_claim(struct allocate_plan *plan, uint32_t index, const struct j
 
 		if (e < 0)
 			return e;
-		total = min > INT64_MAX - total ? INT64_MAX : total + min;
+		if (min > 0)
+			total = min > INT64_MAX - total ? INT64_MAX : total + min;
 	}
 	c->n = plan->ngroups - c->first;
 	if (total > ALLOCATE_RESULTS_MAX)

@@ -162,7 +162,7 @@ static enum outcome choose_device(struct search *s, uint32_t group, uint32_t req
 	uint32_t own = plan->nplaces - allocate_claim_places(plan, r->claim);
 	struct choice *c;
 
-	if (own + r->count - slot > ALLOCATE_RESULTS_MAX) {
+	if (r->count - (int64_t)slot > ALLOCATE_RESULTS_MAX - (int64_t)own) {
 		s->exceeded = r->claim;
 		return EXCEEDED;
 	}

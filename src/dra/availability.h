@@ -7,7 +7,7 @@
  *
  * What is told is bounded, so that slice and status always make an object that an API server
  * takes: AVAILABILITY_BYTES_MAX, or less beside a slice that is large itself. Of the
- * allocations of a device the first AVAILABILITY_ALLOCATIONS_MAX by namespace and name of their
+ * allocations of a device the first AVAILABILITY_ALLOCATIONS_MAX by "namespace/name" of their
  * claims are told, while there is room. Counts and capacities are of all.
  */
 #ifndef DRA_AVAILABILITY_H

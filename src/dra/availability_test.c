@@ -251,6 +251,21 @@ static void allocations_of_a_device_are_bounded(void **state)
 			    "c31"));
 	assert_true(str_eqz(json_text_at(v, "state"), "Allocated"));
 	assert_true(str_eqz(json_text_at(json_getz(v, "availableCapacity"), "memory"), "0"));
+	/* Whatever goes, those that stay are in order: two of each ten, one of them twice. */
+	for (int i = 0; i < 100; i++) {
+		char *line = arena_printf(&a, "remove claim ns/c%02d", i);
+
+		if (i % 10 == 7)
+			line = arena_printf(&a, "claim ns/c%02d p/g0(share=a) p/g0(share=b)", i);
+		if (i % 10 != 3)
+			assert_int_equal(world_tell(inv, str_from(line)), 0);
+	}
+	v = json_getz(json_at(json_getz(status_of(inv, "a", NULL, 0, &a), "devices"), 0),
+		      "allocations");
+	assert_int_equal(json_count(v), 30);
+	for (size_t i = 1; i < json_count(v); i++)
+		assert_true(str_cmp(json_text_at(json_at(v, i - 1), "claimName"),
+				    json_text_at(json_at(v, i), "claimName")) <= 0);
 	inventory_free(inv);
 	arena_release(&a);
 }

@@ -288,6 +288,8 @@ static size_t map_bytes(const struct map *m)
 	return m->slots ? ((size_t)m->mask + 1) * (sizeof(struct str) + sizeof(void *)) : 0;
 }
 
+enum { OMAP_ENTRY = 30 }; /* as omap.h has it */
+
 static size_t use_bytes(const struct inventory_pool *pool)
 {
 	size_t bytes = map_bytes(&pool->uses), at = 0;
@@ -300,13 +302,13 @@ static size_t use_bytes(const struct inventory_pool *pool)
 		bytes += sizeof(*use) + use->name.n + use->nconsumed * sizeof(*use->consumed);
 		for (size_t i = 0; i < use->nconsumed; i++)
 			bytes += use->consumed[i].name.n + 1;
+		bytes += use->order ? sizeof(*use->order) + use->order->n * OMAP_ENTRY : 0;
 	}
 	return bytes;
 }
 
 size_t inventory_bytes(struct inventory *inv)
 {
-	enum { OMAP_ENTRY = 30 }; /* as omap.h has it */
 	size_t bytes = sizeof(*inv) + inv->bytes + map_bytes(&inv->slices) +
 		       map_bytes(&inv->claims) + map_bytes(&inv->classes) +
 		       map_bytes(&inv->programs) + map_bytes(&inv->nodes);

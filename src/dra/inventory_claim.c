@@ -129,26 +129,81 @@ static void count(struct inventory_use *use, const struct inventory_holder *h, i
 		sum_without(use, h);
 }
 
-static int holder_order(const struct inventory_holder *a, const struct inventory_holder *b)
-{
-	int c;
+/* --- order of holders ---------------------------------------------------------------- */
 
-	if (a->claim == b->claim)
-		return a < b ? -1 : a > b;
-	c = str_cmp(a->claim->namespace, b->claim->namespace);
-	return c ? c : str_cmp(a->claim->name, b->claim->name);
+/* From how many holders on their order is also kept as a map, beside the list. */
+enum { MANY_HOLDERS = 64 };
+
+static size_t nholders(const struct inventory_use *use)
+{
+	return (size_t)use->whole + use->shares + use->admins;
+}
+
+/* Begins to keep, or forgets, the last holder of each claim by the claim's key. */
+static void index_holders(struct inventory_use *use)
+{
+	bool many = nholders(use) >= MANY_HOLDERS;
+
+	if (many && !use->order) {
+		use->order = XNEW(struct omap);
+		omap_init(use->order);
+		LIST_FOREACH (it, &use->holders) {
+			struct inventory_holder *h = LIST_ENTRY(it, struct inventory_holder, link);
+
+			(void)omap_put(use->order, h->claim->key, h);
+		}
+	}
+	if (use->order && nholders(use) < MANY_HOLDERS / 2) {
+		omap_release(use->order);
+		free(use->order);
+		use->order = NULL;
+	}
+}
+
+/* The place in the list behind which a holder of that claim belongs. */
+static struct list *place_of(struct inventory_use *use, struct str key)
+{
+	struct list *after = use->holders.prev;
+	struct omap_cursor c;
+
+	if (use->order) {
+		(void)omap_seek_after(use->order, &c, key);
+		return omap_prev(&c) ? &((struct inventory_holder *)omap_value(&c))->link
+				     : &use->holders;
+	}
+	while (after != &use->holders &&
+	       str_cmp(LIST_ENTRY(after, struct inventory_holder, link)->claim->key, key) > 0)
+		after = after->prev;
+	return after;
+}
+
+static void insert_holder(struct inventory_use *use, struct inventory_holder *h)
+{
+	index_holders(use);
+	list_insert_after(place_of(use, h->claim->key), &h->link);
+	if (use->order)
+		(void)omap_put(use->order, h->claim->key, h);
+}
+
+static void remove_holder(struct inventory_use *use, struct inventory_holder *h)
+{
+	struct inventory_holder *before = LIST_ENTRY(h->link.prev, struct inventory_holder, link);
+
+	if (use->order && omap_get(use->order, h->claim->key) == h) {
+		if (h->link.prev != &use->holders && before->claim == h->claim)
+			(void)omap_put(use->order, h->claim->key, before);
+		else
+			(void)omap_remove(use->order, h->claim->key);
+	}
+	list_remove(&h->link);
 }
 
 static void link_holder(struct inventory_holder *h)
 {
 	struct inventory_use *use = h->use;
 	bool held = use_held(use);
-	struct list *after = use->holders.prev;
 
-	while (after != &use->holders &&
-	       holder_order(LIST_ENTRY(after, struct inventory_holder, link), h) > 0)
-		after = after->prev;
-	list_insert_after(after, &h->link);
+	insert_holder(use, h);
 	count(use, h, 1);
 	if (!use->pool->dirty)
 		(void)inventory_pool_use(use->pool, use, true, use_held(use) - held);
@@ -160,8 +215,9 @@ static void unlink_holder(struct inventory *inv, struct inventory_holder *h)
 	struct inventory_pool *pool = use->pool;
 	bool held = use_held(use);
 
-	list_remove(&h->link);
+	remove_holder(use, h);
 	count(use, h, -1);
+	index_holders(use);
 	if (!pool->dirty &&
 	    !inventory_pool_use(pool, use, !list_empty(&use->holders), use_held(use) - held))
 		inventory_pool_dirty(inv, pool);

@@ -15,6 +15,7 @@
 #include "api/node_selector.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/omap.h"
 #include "cel/device.h"
 #include "dra/inventory.h"
 
@@ -202,7 +203,8 @@ struct inventory_holder {
 struct inventory_use {
 	struct str name; /* of the device */
 	struct inventory_pool *pool;
-	struct list holders; /* struct inventory_holder, by claim namespace, name, place in it */
+	struct list holders; /* struct inventory_holder, by key of their claim, place in it */
+	struct omap *order; /* of many: key of a claim -> its last holder; else NULL */
 	uint32_t whole; /* holders of the whole device */
 	uint32_t shares; /* holders of a share */
 	uint32_t admins;

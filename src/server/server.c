@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "api/known_selectors.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -238,6 +239,7 @@ int server_new(const struct server_opts *opts, struct server **ret_server, struc
 	s->opts = *opts;
 	s->gates = opts->gates;
 	s->clock = loop_clock(opts->loops[0]);
+	s->selectors = known_selectors_new();
 	loop_timer_init(&s->renew, opts->loops[0], on_renew);
 	*ret_server = s;
 	return start(s, err);
@@ -295,6 +297,7 @@ void server_free(struct server *s)
 	custom_free(s->custom);
 	state_free(s->state);
 	free(s->observers);
+	known_selectors_free(s->selectors);
 	audit_close(s->audit);
 	authz_free(s->authz);
 	authn_free(s->authn);

@@ -15,6 +15,7 @@ struct authn;
 struct authz;
 struct custom;
 struct http_server;
+struct known_selectors;
 struct metrics;
 struct pki_ca;
 struct server_metrics;
@@ -40,6 +41,7 @@ struct server {
 	struct audit *audit; /* or NULL */
 	struct metrics *metrics;
 	struct server_metrics *counts; /* request counters and durations */
+	struct known_selectors *selectors; /* of the first loop, where writes are judged */
 	struct custom *custom; /* definitions, and what is served because of them */
 	struct addr at;
 	void (*on_stopped)(void *arg);

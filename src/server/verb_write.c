@@ -339,6 +339,7 @@ struct mutation *mutation_arrive(struct state *st, struct job *j)
 	m->state = st;
 	m->job = j;
 	m->write.prng = loop_prng(m->x->server->opts.loops[0]);
+	m->write.selectors = m->x->server->selectors;
 	return m;
 }
 
