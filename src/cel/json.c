@@ -358,7 +358,7 @@ static void write_container(struct cel_eval *ev, const struct cel_value *v, stru
 		write_object(ev, v, w);
 }
 
-/* Recursion ends with cel_enter(): what is deeper does not fit, and neither does what takes longer. */
+/* Recursion ends with cel_enter(): what is deeper, or takes longer, does not fit. */
 static void write_parts(struct cel_eval *ev, const struct cel_value *v, struct json_writer *w)
 {
 	if (cel_enter(ev)) {

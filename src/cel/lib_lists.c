@@ -187,43 +187,23 @@ static const char *unsortable(const struct cel_value *keys, size_t n)
 	return NULL;
 }
 
-/* Merges [from, middle) and [middle, end) of v into `out`; equal ones keep their order. */
-static void merge(const struct cel_value *keys, const uint32_t *v, uint32_t *out, size_t from,
-		  size_t middle, size_t end)
+static bool keys_in_order(const void *keys, uint32_t a, uint32_t b)
 {
-	size_t a = from, b = middle;
+	const struct cel_value *v = keys;
+	int order = 0;
 
-	for (size_t i = from; i < end; i++) {
-		int order = 0;
-
-		if (a < middle && b < end)
-			(void)cel_compare(&keys[v[b]], &keys[v[a]], &order);
-		out[i] = a < middle && (b == end || order >= 0) ? v[a++] : v[b++];
-	}
+	return !cel_compare(&v[b], &v[a], &order) || order >= 0;
 }
 
-/* The places of the keys in their order; NULL without memory. */
+/* The places of the keys in their order; NULL without memory, or when it takes too long. */
 static const uint32_t *order_of(struct cel_eval *ev, const struct cel_value *keys, size_t n)
 {
-	uint32_t *v = cel_alloc(ev, 2 * n * sizeof(*v)), *other = v + n;
 	uint64_t rounds = (uint64_t)(64 - __builtin_clzll(n | 1));
 
 	for (size_t i = 0; i < n; i++)
 		if (keys[i].kind == CEL_STRING || keys[i].kind == CEL_BYTES)
 			ev->work += (keys[i].s.n >> 6) * rounds;
-	if (!v || !cel_work(ev, 2 * n * rounds))
-		return NULL;
-	for (size_t i = 0; i < n; i++)
-		v[i] = (uint32_t)i;
-	for (size_t width = 1; width < n; width *= 2) {
-		uint32_t *swap = v;
-
-		for (size_t i = 0; i < n; i += 2 * width)
-			merge(keys, v, other, i, MIN(i + width, n), MIN(i + 2 * width, n));
-		v = other;
-		other = swap;
-	}
-	return v;
+	return cel_work(ev, 2 * n * rounds) ? cel_order(ev, n, keys_in_order, keys) : NULL;
 }
 
 static struct cel_value sort_by(struct cel_eval *ev, const struct cel_value *args)

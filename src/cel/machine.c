@@ -4,8 +4,8 @@
  * stack where the program is short, which nearly all are; no memory is asked for then.
  *
  * Errors travel as values, but for those of an evaluation that is over: what it costs and
- * whether it is exhausted is one comparison. && and || look at both sides before they give one back; the
- * first one wins, as everywhere.
+ * whether it is exhausted is one comparison. && and || look at both sides before they give one
+ * back; the first one wins, as everywhere.
  */
 #include "cel/machine.h"
 

@@ -96,7 +96,8 @@ enum {
 /* Counts; false when that was too much, or the evaluation is exhausted: return NULL then. */
 static inline bool cel_charge(struct cel_machine *m, uint64_t cost)
 {
-	m->cost += cost;
+	if (UNLIKELY(__builtin_add_overflow(m->cost, cost, &m->cost)))
+		m->cost = UINT64_MAX;
 	return LIKELY(m->cost < m->ev->bound);
 }
 
