@@ -203,7 +203,7 @@ static const uint32_t *order_of(struct cel_eval *ev, const struct cel_value *key
 	for (size_t i = 0; i < n; i++)
 		if (keys[i].kind == CEL_STRING || keys[i].kind == CEL_BYTES)
 			ev->work += (keys[i].s.n >> 6) * rounds;
-	return cel_work(ev, 2 * n * rounds) ? cel_order(ev, n, keys_in_order, keys) : NULL;
+	return cel_order(ev, n, keys_in_order, keys);
 }
 
 static struct cel_value sort_by(struct cel_eval *ev, const struct cel_value *args)
