@@ -5,8 +5,8 @@
  * with the devices' names; then what holds between requests (constraints, counters).
  *
  *	node worker-1: request "gpu" wants 2 devices of class gpu.example.com, 1 fits
- *	  3 devices: selector of the request is false: device.attributes["x"].model == "a100"
  *	  1 device in use: gpu-0 (claim default/train-0)
+ *	  1 device: selector of the request is false: device.attributes["x"].model == "a100"
  *	  1 device tainted: gpu-3 (example.com/unhealthy:NoExecute)
  */
 #ifndef DRA_EXPLAIN_H
