@@ -14,22 +14,15 @@
 #include <cmocka.h>
 
 #include "api/crd.h"
+#include "api/crd_cases_fixture.h"
 #include "api/write.h"
-#include "base/file.h"
 #include "base/limits.h"
-
-enum { LINES_MAX = 64 };
 
 struct world {
 	struct arena arena;
 	struct gates gates;
 	struct prng prng;
 	struct write write;
-};
-
-struct lines {
-	struct str v[LINES_MAX];
-	size_t n;
 };
 
 static void world_init(struct world *w)
@@ -61,17 +54,6 @@ static int create(struct world *w, struct str body, struct json **ret_object, st
 	begin(w, STR_NULL);
 	r = write_decode(&w->write, body, DECODE_JSON, &tree, err);
 	return r < 0 ? r : write_create(&w->write, tree, ret_object, err);
-}
-
-static bool take(struct lines *lines, struct str line)
-{
-	for (size_t i = 0; i < lines->n; i++) {
-		if (!str_eq(lines->v[i], line))
-			continue;
-		lines->v[i] = lines->v[--lines->n];
-		return true;
-	}
-	return false;
 }
 
 /* "> reason field: message" of a fault, on one line. */
@@ -133,31 +115,18 @@ static bool compiles(struct world *w, struct str title, const struct lines *line
 
 static void kube_apiserver_s_answers_are_ours(void **state)
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * MIB);
-	struct str rest, line, head = STR_NULL;
-	struct lines lines = { 0 };
 	size_t cases = 0, failed = 0;
+	struct cases file;
+	struct lines lines;
+	struct str head;
 	struct world w;
-	struct error err;
-	bool more;
 
 	world_init(&w);
-	if (file_read(API_CASES "/crd_definitions.cases", &text, &err) < 0)
-		fail_msg("%s", err.msg);
-	rest = buf_str(&text);
-	do {
-		more = str_split(&rest, '\n', &line);
-		if (more && line.n && line.p[0] == '\t') {
-			assert_true(lines.n < LINES_MAX);
-			lines.v[lines.n++] = str_skip(line, 1);
-		} else if (!more || str_starts(line, STR("case "))) {
-			cases += head.n > 0;
-			failed += head.n &&
-				  (!run_case(&w, head, lines) || !compiles(&w, head, &lines));
-			head = line;
-			lines.n = 0;
-		}
-	} while (more);
+	cases_open(&file, API_CASES "/crd_definitions.cases");
+	while (cases_next(&file, &head, &lines)) {
+		cases++;
+		failed += !run_case(&w, head, lines) || !compiles(&w, head, &lines);
+	}
 	arena_release(&w.arena);
 	if (failed)
 		fail_msg("%zu of %zu cases", failed, cases);

@@ -15,11 +15,9 @@
 #include <cmocka.h>
 
 #include "api/crd.h"
+#include "api/crd_cases_fixture.h"
 #include "api/write.h"
-#include "base/file.h"
 #include "base/limits.h"
-
-enum { LINES_MAX = 64 };
 
 struct world {
 	struct arena arena;
@@ -27,11 +25,6 @@ struct world {
 	struct prng prng;
 	struct crd *crd;
 	struct str schema; /* name */
-};
-
-struct lines {
-	struct str v[LINES_MAX];
-	size_t n;
 };
 
 static struct json *parse(struct arena *a, struct str text)
@@ -72,17 +65,6 @@ static struct lines marked(const struct lines *all, char mark)
 		if (all->v[i].n > 2 && all->v[i].p[0] == mark && all->v[i].p[1] == ' ')
 			found.v[found.n++] = str_skip(all->v[i], 2);
 	return found;
-}
-
-static bool take(struct lines *lines, struct str line)
-{
-	for (size_t i = 0; i < lines->n; i++) {
-		if (!str_eq(lines->v[i], line))
-			continue;
-		lines->v[i] = lines->v[--lines->n];
-		return true;
-	}
-	return false;
 }
 
 static size_t check_faults(struct world *w, const struct write *write, struct lines want,
@@ -187,13 +169,11 @@ static size_t run_case(struct world *w, const char *title, const struct lines *l
 	return failed;
 }
 
-static void flush(struct world *w, struct str head, const struct lines *lines, size_t *cases,
-		  size_t *failed)
+static void run_block(struct world *w, struct str head, const struct lines *lines, size_t *cases,
+		      size_t *failed)
 {
 	struct str rest = head, word, name;
 
-	if (head.n == 0)
-		return;
 	(void)str_split(&rest, ' ', &word);
 	if (str_eqz(word, "schema")) {
 		define(w, rest, lines->v[0]);
@@ -208,32 +188,18 @@ static void flush(struct world *w, struct str head, const struct lines *lines, s
 
 static void kube_apiserver_s_answers_are_ours(void **state)
 {
-	struct world w = { 0 };
-	struct lines lines = { 0 };
-	struct str rest, line, head = STR_NULL;
 	size_t cases = 0, failed = 0;
-	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * MIB);
-	struct error err;
+	struct world w = { 0 };
+	struct cases file;
+	struct lines lines;
+	struct str head;
 
 	arena_init(&w.arena, 256 * MIB);
 	gates_init(&w.gates);
 	prng_init(&w.prng, 1);
-	if (file_read(API_CASES "/crd_objects.cases", &text, &err) < 0)
-		fail_msg("%s", err.msg);
-	rest = buf_str(&text);
-	while (str_split(&rest, '\n', &line)) {
-		if (str_starts(line, STR("#")) || line.n == 0)
-			continue;
-		if (line.p[0] == '\t') {
-			assert_true(lines.n < LINES_MAX);
-			lines.v[lines.n++] = str_skip(line, 1);
-			continue;
-		}
-		flush(&w, head, &lines, &cases, &failed);
-		head = line;
-		lines.n = 0;
-	}
-	flush(&w, head, &lines, &cases, &failed);
+	cases_open(&file, API_CASES "/crd_objects.cases");
+	while (cases_next(&file, &head, &lines))
+		run_block(&w, head, &lines, &cases, &failed);
 	crd_unref(w.crd);
 	arena_release(&w.arena);
 	if (failed)

@@ -14,12 +14,10 @@
 #include <cmocka.h>
 
 #include "api/crd.h"
+#include "api/crd_cases_fixture.h"
 #include "api/crd_cel_type.h"
 #include "api/write.h"
-#include "base/file.h"
 #include "base/limits.h"
-
-enum { LINES_MAX = 64 };
 
 struct world {
 	struct arena arena;
@@ -28,11 +26,6 @@ struct world {
 	struct write write;
 	struct crd *crd;
 	struct str rules; /* name */
-};
-
-struct lines {
-	struct str v[LINES_MAX];
-	size_t n;
 };
 
 static void world_init(struct world *w)
@@ -70,17 +63,6 @@ static void begin(struct world *w, const struct schema_kind *kind, struct str na
 				   .field_validation = WRITE_WARN,
 				   .now_ns = INT64_C(1700000000) * 1000000000 };
 	write_init(&w->write);
-}
-
-static bool take(struct lines *lines, struct str line)
-{
-	for (size_t i = 0; i < lines->n; i++) {
-		if (!str_eq(lines->v[i], line))
-			continue;
-		lines->v[i] = lines->v[--lines->n];
-		return true;
-	}
-	return false;
 }
 
 /* On one line, behind its mark. */
@@ -212,12 +194,10 @@ static bool run_case(struct world *w, struct str title, struct lines want)
 
 /* --- the file ----------------------------------------------------------------------- */
 
-static bool flush(struct world *w, struct str head, const struct lines *lines)
+static bool run_block(struct world *w, struct str head, const struct lines *lines)
 {
 	struct str rest = head, word, name;
 
-	if (head.n == 0)
-		return true;
 	(void)str_split(&rest, ' ', &word);
 	if (str_eqz(word, "rules"))
 		return define(w, rest, *lines);
@@ -232,31 +212,18 @@ static bool flush(struct world *w, struct str head, const struct lines *lines)
 
 static void kube_apiserver_s_answers_are_ours(void **state)
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * MIB);
-	struct str rest, line, head = STR_NULL;
-	struct lines lines = { 0 };
 	size_t cases = 0, failed = 0;
-	struct error err;
+	struct cases file;
+	struct lines lines;
+	struct str head;
 	struct world w;
 
 	world_init(&w);
-	if (file_read(API_CASES "/crd_rules.cases", &text, &err) < 0)
-		fail_msg("%s", err.msg);
-	rest = buf_str(&text);
-	while (str_split(&rest, '\n', &line)) {
-		if (str_starts(line, STR("#")) || line.n == 0)
-			continue;
-		if (line.p[0] == '\t') {
-			assert_true(lines.n < LINES_MAX);
-			lines.v[lines.n++] = str_skip(line, 1);
-			continue;
-		}
-		failed += !flush(&w, head, &lines);
+	cases_open(&file, API_CASES "/crd_rules.cases");
+	while (cases_next(&file, &head, &lines)) {
 		cases++;
-		head = line;
-		lines.n = 0;
+		failed += !run_block(&w, head, &lines);
 	}
-	failed += !flush(&w, head, &lines);
 	world_release(&w);
 	if (failed)
 		fail_msg("%zu of %zu cases", failed, cases);

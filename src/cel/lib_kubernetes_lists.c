@@ -175,26 +175,15 @@ static struct cel_value includes(struct cel_eval *ev, const struct cel_value *ar
 
 /* --- rows --------------------------------------------------------------------------- */
 
-#define LIST_OF(element)                                                          \
-	{                                                                         \
-		.kind = CEL_TYPE_LIST, .name = STR("list"), .params = { element } \
-	}
-
-static const struct cel_type list_uint = LIST_OF(&cel_uint);
-static const struct cel_type list_double = LIST_OF(&cel_double);
-static const struct cel_type list_bool = LIST_OF(&cel_bool);
-static const struct cel_type list_duration = LIST_OF(&cel_duration);
-static const struct cel_type list_timestamp = LIST_OF(&cel_timestamp);
-static const struct cel_type list_bytes = LIST_OF(&cel_bytes);
-
 /* One row for each type that has an order. */
-#define ORDERED(ROW)                                                                          \
-	ROW("int", &cel_int, &cel_list_int), ROW("uint", &cel_uint, &list_uint),              \
-		ROW("double", &cel_double, &list_double), ROW("bool", &cel_bool, &list_bool), \
-		ROW("duration", &cel_duration, &list_duration),                               \
-		ROW("timestamp", &cel_timestamp, &list_timestamp),                            \
-		ROW("string", &cel_string, &cel_list_string),                                 \
-		ROW("bytes", &cel_bytes, &list_bytes)
+#define ORDERED(ROW)                                                                 \
+	ROW("int", &cel_int, &cel_list_int), ROW("uint", &cel_uint, &cel_list_uint), \
+		ROW("double", &cel_double, &cel_list_double),                        \
+		ROW("bool", &cel_bool, &cel_list_bool),                              \
+		ROW("duration", &cel_duration, &cel_list_duration),                  \
+		ROW("timestamp", &cel_timestamp, &cel_list_timestamp),               \
+		ROW("string", &cel_string, &cel_list_string),                        \
+		ROW("bytes", &cel_bytes, &cel_list_bytes)
 #define IS_SORTED(name, element, list)                                                    \
 	{                                                                                 \
 		"isSorted", "list_" name "_is_sorted_bool", &cel_bool, { list }, 1, true, \
@@ -221,9 +210,9 @@ static const struct cel_overload overloads[] = {
 	ORDERED(MAX_OF),
 	ORDERED(MIN_OF),
 	{ "sum", "list_int_sum_int", &cel_int, { &cel_list_int }, 1, true, sum_int },
-	{ "sum", "list_uint_sum_uint", &cel_uint, { &list_uint }, 1, true, sum_uint },
-	{ "sum", "list_double_sum_double", &cel_double, { &list_double }, 1, true, sum_double },
-	{ "sum", "list_duration_sum_duration", &cel_duration, { &list_duration }, 1, true,
+	{ "sum", "list_uint_sum_uint", &cel_uint, { &cel_list_uint }, 1, true, sum_uint },
+	{ "sum", "list_double_sum_double", &cel_double, { &cel_list_double }, 1, true, sum_double },
+	{ "sum", "list_duration_sum_duration", &cel_duration, { &cel_list_duration }, 1, true,
 	  sum_duration },
 };
 /* clang-format on */

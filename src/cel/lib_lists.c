@@ -270,18 +270,9 @@ static struct cel_value distinct(struct cel_eval *ev, const struct cel_value *ar
 
 /* --- rows --------------------------------------------------------------------------- */
 
-#define LIST_OF(element)                                                          \
-	{                                                                         \
-		.kind = CEL_TYPE_LIST, .name = STR("list"), .params = { element } \
-	}
-
-static const struct cel_type list_list_a = LIST_OF(&cel_list_a);
-static const struct cel_type list_uint = LIST_OF(&cel_uint);
-static const struct cel_type list_double = LIST_OF(&cel_double);
-static const struct cel_type list_bool = LIST_OF(&cel_bool);
-static const struct cel_type list_duration = LIST_OF(&cel_duration);
-static const struct cel_type list_timestamp = LIST_OF(&cel_timestamp);
-static const struct cel_type list_bytes = LIST_OF(&cel_bytes);
+static const struct cel_type list_list_a = { .kind = CEL_TYPE_LIST,
+					     .name = STR("list"),
+					     .params = { &cel_list_a } };
 
 #define LA &cel_list_a
 #define SORT_BY(name, keys)                                                                      \
@@ -297,13 +288,13 @@ static const struct cel_type list_bytes = LIST_OF(&cel_bytes);
 /* clang-format off */
 static const struct cel_overload overloads[] = {
 	SORT_BY("int", &cel_list_int),
-	SORT_BY("uint", &list_uint),
-	SORT_BY("double", &list_double),
-	SORT_BY("bool", &list_bool),
-	SORT_BY("google.protobuf.Duration", &list_duration),
-	SORT_BY("google.protobuf.Timestamp", &list_timestamp),
+	SORT_BY("uint", &cel_list_uint),
+	SORT_BY("double", &cel_list_double),
+	SORT_BY("bool", &cel_list_bool),
+	SORT_BY("google.protobuf.Duration", &cel_list_duration),
+	SORT_BY("google.protobuf.Timestamp", &cel_list_timestamp),
 	SORT_BY("string", &cel_list_string),
-	SORT_BY("bytes", &list_bytes),
+	SORT_BY("bytes", &cel_list_bytes),
 	{ "distinct", "list_distinct", LA, { LA }, 1, true, distinct },
 	{ "flatten", "list_flatten", LA, { &list_list_a }, 1, true, flatten },
 	{ "flatten", "list_flatten_int", &cel_list_dyn, { &cel_list_dyn, &cel_int }, 2, true,
@@ -312,13 +303,13 @@ static const struct cel_overload overloads[] = {
 	{ "reverse", "list_reverse", LA, { LA }, 1, true, reverse },
 	{ "slice", "list_slice", LA, { LA, &cel_int, &cel_int }, 3, true, slice },
 	SORT("int", &cel_list_int),
-	SORT("uint", &list_uint),
-	SORT("double", &list_double),
-	SORT("bool", &list_bool),
-	SORT("google.protobuf.Duration", &list_duration),
-	SORT("google.protobuf.Timestamp", &list_timestamp),
+	SORT("uint", &cel_list_uint),
+	SORT("double", &cel_list_double),
+	SORT("bool", &cel_list_bool),
+	SORT("google.protobuf.Duration", &cel_list_duration),
+	SORT("google.protobuf.Timestamp", &cel_list_timestamp),
 	SORT("string", &cel_list_string),
-	SORT("bytes", &list_bytes),
+	SORT("bytes", &cel_list_bytes),
 };
 /* clang-format on */
 
