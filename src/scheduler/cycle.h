@@ -1,0 +1,91 @@
+/*
+ * cycle - one attempt to schedule one pod: from the snapshot to a chosen node.
+ *
+ * Pure: reads the snapshot, asks the profile's plugins, and answers. What comes after (assume,
+ * reserve, permit, binding) is attempt.h's. The same struct is what plugins hold on to until the pod
+ * is bound, so it lives on the heap and may be kept beyond the decision.
+ */
+#ifndef SCHEDULER_CYCLE_H
+#define SCHEDULER_CYCLE_H
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "scheduler/nodecache.h"
+#include "scheduler/plugin.h"
+
+struct profile;
+struct prng;
+
+/* Why it does not fit. */
+struct diagnosis {
+	struct verdict pre_filter; /* not SUCCESS: it ended there, for all nodes */
+	struct verdict *nodes; /* by place in snapshot->nodes; SUCCESS: feasible or not tried */
+	size_t evaluated; /* nodes that filters were asked about */
+	uint64_t rejectors; /* bit per plugin number: who rejected, the wakers of the pod */
+	bool pending; /* one of them said PENDING */
+	struct str post_filter; /* its message; or empty */
+};
+
+struct cycle {
+	struct profile *profile;
+	const struct services *services;
+	struct podinfo *pod; /* reference */
+	const struct snapshot *snapshot; /* not valid after the decision */
+	struct arena arena;
+	void *state[PLUGINS_MAX]; /* by plugin number */
+	uint64_t skip_filter, skip_score; /* bits by plugin number */
+	/* What pre_filter leaves of the nodes; NULL: all. Names in the arena. */
+	struct str *only;
+	size_t nonly;
+	bool restricted;
+	int64_t now_ms; /* of the attempt's beginning; monotonic */
+	bool what_if; /* a copy that preemption works on */
+
+	/* Results. */
+	struct nodeinfo **feasible; /* with the snapshot's references */
+	int64_t *totals; /* of scores, by place in feasible */
+	size_t nfeasible;
+	struct diagnosis diagnosis;
+};
+
+struct cycle *cycle_new(struct profile *p, struct podinfo *pod, int64_t now_ms);
+void cycle_free(struct cycle *c); /* NULL allowed */
+DEFINE_CLEANUP(cycle_free, struct cycle *);
+
+/* The plugin's own place in it. */
+static inline void **cycle_state(struct cycle *c, const struct plugin *p)
+{
+	return &c->state[p->at];
+}
+
+/* pre_filter: only these nodes can be; several such sets are intersected. `nodes` is copied. */
+void cycle_only(struct cycle *c, const struct str *nodes, size_t n);
+
+/* How one attempt went. */
+struct cycle_result {
+	struct verdict verdict; /* SUCCESS, or UNSCHEDULABLE, or ERROR */
+	struct str node; /* chosen; in the cycle's arena */
+	struct str nominated; /* by post_filter; empty: none */
+	bool nominating; /* post_filter decided about it: an empty one clears what there was */
+};
+
+/*
+ * Runs pre_filter, filter (with nominated pods, as upstream), pre_score, score, choice; when
+ * nothing fits, post_filter. `start` is where in the node list to begin; it is moved on.
+ */
+void cycle_run(struct cycle *c, const struct snapshot *s, size_t *start, struct prng *prng,
+	       struct cycle_result *ret_result);
+
+/*
+ * "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s). preemption:
+ * ..", upstream's FitError, in the cycle's arena.
+ */
+struct str cycle_message(struct cycle *c);
+
+/* A copy for preemption: states cloned, own arena. The pod and snapshot are shared. */
+struct cycle *cycle_what_if(struct cycle *c);
+
+/* Filters of one node that may be a what-if's: nominated pods of the queue taken into account. */
+struct verdict cycle_filter_with_nominated(struct cycle *c, const struct nodeinfo *n);
+
+#endif

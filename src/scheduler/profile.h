@@ -1,0 +1,63 @@
+/*
+ * profile - the plugins that serve one schedulerName, by extension point, in order.
+ *
+ * The framework: asks each plugin of a point in order and puts the answers together as upstream's
+ * runtime does, with durations and counts in metrics.
+ */
+#ifndef SCHEDULER_PROFILE_H
+#define SCHEDULER_PROFILE_H
+
+#include "base/error.h"
+#include "scheduler/cycle.h"
+#include "scheduler/plugin.h"
+
+struct config_profile;
+
+struct profile {
+	struct str name; /* schedulerName */
+	struct plugin *plugins; /* instances; each once, by number */
+	size_t n;
+	/* Numbers in order, per extension point; ended by n of each. */
+	struct profile_point {
+		uint8_t at[PLUGINS_MAX];
+		uint8_t n;
+	} pre_enqueue, pre_filter, filter, post_filter, pre_score, score, reserve, permit, pre_bind,
+		bind, post_bind;
+	const struct plugin *queue_sort;
+	int32_t percentage_of_nodes; /* 0: adaptive */
+	const struct services *services;
+	struct profile_metrics *metrics;
+};
+
+/*
+ * Makes the instances: all inits, in configured order. `kinds` beyond the built-in ones come from
+ * shared objects. Fails as a whole, with the plugin's name in the message.
+ */
+int profile_new(const struct config_profile *config, const struct plugin_kind *const *kinds,
+		size_t nkinds, const struct services *services, struct profile **ret_profile,
+		struct error *err);
+void profile_free(struct profile *p);
+
+/* --- the points of the scheduling cycle: see plugin.h ------------------------------------------ */
+
+struct verdict profile_pre_enqueue(struct profile *p, const struct podinfo *pod, struct arena *a);
+struct verdict profile_pre_filter(struct profile *p, struct cycle *c);
+void profile_add_pod(struct profile *p, struct cycle *c, const struct podinfo *other,
+		     const struct nodeinfo *n);
+void profile_remove_pod(struct profile *p, struct cycle *c, const struct podinfo *other,
+			const struct nodeinfo *n);
+struct verdict profile_filter(struct profile *p, struct cycle *c, const struct nodeinfo *n);
+struct verdict profile_post_filter(struct profile *p, struct cycle *c, struct str *ret_nominated,
+				   bool *ret_nominating);
+struct verdict profile_pre_score(struct profile *p, struct cycle *c);
+/* Weighted sums into c->totals. */
+struct verdict profile_score(struct profile *p, struct cycle *c);
+/* On failure what was reserved is taken back, in reverse order. */
+struct verdict profile_reserve(struct profile *p, struct cycle *c, struct str node);
+void profile_unreserve(struct profile *p, struct cycle *c, struct str node);
+/* WAIT: *ret_waiting are the plugins (bits) and *ret_timeout_ms the earliest time-out each has. */
+struct verdict profile_permit(struct profile *p, struct cycle *c, struct str node,
+			      uint64_t *ret_waiting, int64_t ret_timeout_ms[PLUGINS_MAX]);
+void profile_post_bind(struct profile *p, struct cycle *c, struct str node);
+
+#endif
