@@ -41,9 +41,8 @@ extern "C" {
 #define DP_SCHEDULER_ABI_MINOR 0
 
 /* `member` is inside what the other side was compiled with, and there. */
-#define DP_HAS(p, member)                                                                  \
-	((p)->size >= offsetof(__typeof__(*(p)), member) + sizeof((p)->member) && \
-	 (p)->member)
+#define DP_HAS(p, member) \
+	((p)->size >= offsetof(__typeof__(*(p)), member) + sizeof((p)->member) && (p)->member)
 
 struct dp_scheduler_host; /* the scheduler's functions, below */
 struct dp_object; /* an API object: a pod, or what a watch brought; never changes */
@@ -64,7 +63,8 @@ struct dp_text {
 
 enum {
 	DP_SUCCESS = 0,
-	DP_ERROR = 1, /* something is wrong with the plugin or the cluster: tried again with back-off */
+	DP_ERROR =
+		1, /* something is wrong with the plugin or the cluster: tried again with back-off */
 	DP_UNSCHEDULABLE = 2, /* not here; removing other pods may help */
 	DP_UNRESOLVABLE = 3, /* not here, and removing other pods would not help */
 	DP_WAIT = 4, /* permit: not yet; see host->allow and host->reject */
@@ -142,8 +142,8 @@ struct dp_event_interest {
 	uint32_t size;
 	uint32_t actions; /* DP_EVENT_* */
 	const char *resource;
-	uint32_t (*hint)(void *state, const struct dp_object *pod, const struct dp_object *old_object,
-			 const struct dp_object *object);
+	uint32_t (*hint)(void *state, const struct dp_object *pod,
+			 const struct dp_object *old_object, const struct dp_object *object);
 };
 
 /* A watch of any resource. Callbacks may be NULL; all on the scheduler's thread, in one order
@@ -287,7 +287,8 @@ struct dp_scheduler_plugin {
 	 * resources in the node are told by themselves. */
 	void (*pre_filter_add_pod)(void *state, struct dp_cycle *c, const struct dp_object *other,
 				   const struct dp_node_info *node);
-	void (*pre_filter_remove_pod)(void *state, struct dp_cycle *c, const struct dp_object *other,
+	void (*pre_filter_remove_pod)(void *state, struct dp_cycle *c,
+				      const struct dp_object *other,
 				      const struct dp_node_info *node);
 	uint32_t (*filter)(void *state, struct dp_cycle *c, const struct dp_object *pod,
 			   const struct dp_node_info *node, struct dp_reason *why);
@@ -298,7 +299,8 @@ struct dp_scheduler_plugin {
 			      struct dp_reason *why);
 	/* 0 to 100, or, with normalize, any number. */
 	uint32_t (*score)(void *state, struct dp_cycle *c, const struct dp_object *pod,
-			  const struct dp_node_info *node, int64_t *ret_score, struct dp_reason *why);
+			  const struct dp_node_info *node, int64_t *ret_score,
+			  struct dp_reason *why);
 	void (*normalize)(void *state, struct dp_cycle *c, int64_t *scores, size_t n);
 	uint32_t (*reserve)(void *state, struct dp_cycle *c, const struct dp_object *pod,
 			    const char *node, struct dp_reason *why);

@@ -210,6 +210,7 @@
 #define CLIENT_ANSWER_MAX    (1024UL * MIB) /* a list without pages of a large cluster */
 #define CLIENT_EVENT_MAX     (64UL * MIB)
 #define KUBECONFIG_FILE_MAX  (16UL * MIB)
+#define SCHEDULER_CONFIG_MAX (4UL * MIB) /* KubeSchedulerConfiguration */
 #define KUBECONFIG_PATHS_MAX 64 /* in $KUBECONFIG */
 /* Connections of one client: more are only needed where each carries one watch (HTTP/1.1). */
 #define CLIENT_LINKS_MAX 64
@@ -257,6 +258,18 @@
 #define NIC_RESULT_MAX   (16UL * KIB)
 #define NIC_RESULT_DEPTH 64
 #define NIC_ALTNAMES_MAX 32 /* other names of an interface that are remembered */
+
+/*
+ * The disk driver: devices of a node, pods on devices that are followed, and those of one device
+ * that are told; /proc/diskstats, one group's file, groups in one folder; the file of probes.
+ */
+#define DISK_DEVICES_MAX     256
+#define DISK_PODS_MAX        16384
+#define DISK_STATUS_PODS_MAX 64
+#define DISK_STATS_MAX       (4UL * MIB)
+#define DISK_GROUP_FILE_MAX  (1UL * MIB)
+#define DISK_GROUPS_MAX      65536
+#define DISK_BOOK_MAX        (256UL * KIB)
 
 /*
  * A device's entry in a claim's status, as upstream bounds it; and of all claims' status what a
@@ -341,6 +354,13 @@
 #define PODRES_EVENTS_MAX  1024
 #define PODRES_EVENT_BYTES (1UL * MIB)
 #define PODRES_GONE_MAX    1024
+
+/* The scheduler: memory for the tree of one pod or node, several times its text. */
+#define POD_WORK_MAX  (64UL * MIB)
+#define NODE_WORK_MAX (64UL * MIB)
+/* Types of extended resources; and what one on one node writes for /debug/cache. */
+#define EXTENDED_TYPES_MAX 256
+#define EXTENDED_TEXT_MAX  (1UL * MIB)
 
 /* One log line; one line of the audit log, whose request line alone may be HTTP_TARGET_MAX. */
 #define LOG_LINE_MAX   (16UL * KIB)

@@ -1,10 +1,8 @@
 /*
- * `devplane controller`: namespaces, garbage, service accounts, network endpoints. Flags that
- * kube-controller-manager has keep its names and meaning.
+ * `devplane controller`: namespaces, garbage, service accounts, claims of pods, network endpoints.
+ * Flags that kube-controller-manager has keep its names and meaning.
  */
 #include "controller/controller.h"
-
-#include <unistd.h>
 
 #include "api/gates.h"
 #include "base/clock.h"
@@ -12,7 +10,6 @@
 #include "base/limits.h"
 #include "base/metrics.h"
 #include "base/metrics_process.h"
-#include "base/uuid.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/endpoint.h"
@@ -26,7 +23,7 @@ struct controller_options {
 	bool leader_elect;
 	const char *lease_name, *lease_namespace;
 	int64_t lease_duration, renew_deadline, retry_period; /* ns */
-	int64_t namespace_syncs, gc_syncs;
+	int64_t namespace_syncs, gc_syncs, claim_syncs;
 	int64_t namespace_sync_period, namespace_delay, gc_sync_period; /* ns */
 };
 
@@ -78,6 +75,9 @@ static const struct flag flags[] = {
 	{ "gc-sync-period", 0, FLAG_DURATION(struct controller_options, gc_sync_period),
 	  .arg = "TIME", .initial = "30s", .min = CLOCK_SEC, .max = YEAR,
 	  .help = "between two looks at which resources there are" },
+	{ "concurrent-resourceclaim-syncs", 0, FLAG_INT(struct controller_options, claim_syncs),
+	  .arg = "COUNT", .initial = "50", .min = 1, .max = 1000,
+	  .help = "pods and claims whose claims are made, reserved or freed at once" },
 	{ "feature-gates", 0, FLAG_LIST(struct controller_options, feature_gates),
 	  .arg = "NAME=BOOL", .help = "switch features on or off" },
 	ROLE_FLAGS(struct controller_options, role),
@@ -93,7 +93,7 @@ struct control {
 	struct endpoint *endpoint; /* NULL: nowhere */
 	struct controller *controller;
 	struct buf root_ca;
-	char identity[320];
+	char identity[ROLE_IDENTITY_SIZE];
 	struct error failure; /* why it ended by itself */
 	bool stopping;
 };
@@ -132,32 +132,6 @@ static int read_parts(struct control *v, unsigned *ret_parts, struct error *err)
 	if (*ret_parts == 0)
 		return cli_bad_usage(v->cli, err, "--controllers leaves none to run");
 	return 0;
-}
-
-static int check_gates(struct control *v, struct error *err)
-{
-	const struct flag_list *list = &v->options->feature_gates;
-	struct gates gates;
-	struct error why;
-
-	gates_init(&gates);
-	for (size_t i = 0; i < list->n; i++) {
-		if (gates_set(&gates, str_from(list->v[i]), &why) < 0)
-			return cli_bad_usage(v->cli, err, "--feature-gates: %s", why.msg);
-	}
-	return 0;
-}
-
-/* Unique among all processes of all machines that may stand for the lease. */
-static void make_identity(struct control *v)
-{
-	char host[256] = "", id[UUID_TEXT_SIZE];
-	struct uuid u;
-
-	(void)gethostname(host, sizeof(host) - 1);
-	uuid_make(&u);
-	(void)uuid_print(&u, id);
-	(void)snprintf(v->identity, sizeof(v->identity), "%s_%s", host[0] ? host : "devplane", id);
 }
 
 static int read_files(struct control *v, struct error *err)
@@ -255,6 +229,7 @@ static int start(struct control *v, struct error *err)
 				.resync_ms = o->namespace_sync_period / CLOCK_MS },
 		.garbage = { .workers = (unsigned)o->gc_syncs,
 			     .sync_period_ms = o->gc_sync_period / CLOCK_MS },
+		.claims = { .workers = (unsigned)o->claim_syncs },
 		.metrics = v->metrics,
 		.log = &v->role.log,
 		.on_lost = on_lost,
@@ -265,11 +240,12 @@ static int start(struct control *v, struct error *err)
 				   .checks = checks,
 				   .arg = v,
 				   .metrics = v->metrics };
+	struct gates gates;
 	int r;
 
 	r = read_parts(v, &c.parts, err);
 	if (r == 0)
-		r = check_gates(v, err);
+		r = role_gates(v->cli, &o->feature_gates, &gates, err);
 	if (r == 0)
 		r = read_files(v, err);
 	if (r == 0 && strcmp(o->metrics_address, "0") != 0)
@@ -325,7 +301,7 @@ static int run(struct cli *cli, struct error *err)
 		return r;
 	v.metrics = metrics_new();
 	(void)metrics_process_register(v.metrics, NULL);
-	make_identity(&v);
+	role_identity(v.identity);
 	r = control(&v, err);
 	release(&v);
 	role_release(&v.role);
@@ -334,12 +310,13 @@ static int run(struct cli *cli, struct error *err)
 
 const struct command cmd_controller = {
 	.name = "controller",
-	.summary = "empty deleted namespaces, collect garbage, make service accounts",
+	.summary = "empty deleted namespaces, collect garbage, make accounts and claims",
 	.group = COMMAND_ROLE,
 	.about = "Controllers for an API server, ours or kube-apiserver: namespaces that are "
 		 "deleted are emptied, objects whose owners are gone are deleted, every namespace "
-		 "gets its default ServiceAccount and kube-root-ca.crt. Several may run: the one "
-		 "that holds the lease works.\n\n"
+		 "gets its default ServiceAccount and kube-root-ca.crt, pods get their claims from "
+		 "templates, and claims that nobody uses any more are freed. Several may run: the "
+		 "one that holds the lease works.\n\n"
 		 "SIGTERM stops it in order and gives the lease back. It ends with a failure when "
 		 "it loses the lease.",
 	.examples =

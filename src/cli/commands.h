@@ -18,6 +18,8 @@ extern const struct command cmd_completion; /* cmd_completion.c */
 extern const struct command cmd_controller; /* cmd_controller.c */
 extern const struct command cmd_describe; /* cmd_describe.c */
 extern const struct command cmd_driver; /* cmd_driver.c */
+extern const struct command cmd_driver_disk; /* cmd_driver_disk.c */
+extern const struct command cmd_driver_disk_probe; /* cmd_driver_disk_probe.c */
 extern const struct command cmd_driver_net; /* cmd_driver_net.c */
 extern const struct command cmd_driver_sim; /* cmd_driver_sim.c */
 extern const struct command cmd_driver_sim_fail; /* cmd_driver_control.c, like those below */
@@ -35,6 +37,7 @@ extern const struct command cmd_probe; /* cmd_probe.c */
 extern const struct command cmd_probe_call; /* cmd_probe_call.c */
 extern const struct command cmd_probe_get; /* cmd_probe_get.c */
 extern const struct command cmd_probe_serve; /* cmd_probe_serve.c */
+extern const struct command cmd_scheduler; /* cmd_scheduler.c */
 extern const struct command cmd_server; /* cmd_server.c */
 extern const struct command cmd_store; /* cmd_store.c */
 extern const struct command cmd_store_backup; /* cmd_store_backup.c */

@@ -7,7 +7,6 @@
 #include "base/metrics.h"
 #include "base/metrics_process.h"
 #include "cli/cli.h"
-#include "cli/endpoint.h"
 
 static int check_ready(void *arg, struct error *err)
 {
@@ -17,11 +16,6 @@ static int check_ready(void *arg, struct error *err)
 		return error_set(err, ERR_UNAVAILABLE, "process is shutting down");
 	return r->ops->check(r->arg, err);
 }
-
-static const struct endpoint_check checks[] = {
-	{ .name = "resourceslices", .ready_only = true, .run = check_ready },
-	{ NULL },
-};
 
 static void on_silent(void *arg)
 {
@@ -50,7 +44,7 @@ static int start(struct driver_role *r, const char *address, struct error *err)
 {
 	struct endpoint_opts e = { .loop = r->role.loop,
 				   .address = address,
-				   .checks = checks,
+				   .checks = r->checks,
 				   .arg = r,
 				   .metrics = r->metrics };
 	int n = r->ops->start(r->arg, r, err);
@@ -72,7 +66,14 @@ static void announce(struct driver_role *r)
 int driver_role_run(struct cli *cli, const struct driver_options *o,
 		    const struct driver_role_ops *ops, void *arg, struct error *err)
 {
-	struct driver_role r = { .cli = cli, .ops = ops, .arg = arg };
+	struct driver_role r = {
+		.cli = cli,
+		.ops = ops,
+		.arg = arg,
+		.checks = { { .name = ops->check_name ? ops->check_name : "resourceslices",
+			      .ready_only = true,
+			      .run = check_ready } },
+	};
 	int n = role_init(&r.role, &o->role, on_stop, &r, err);
 
 	if (n < 0)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "cli/endpoint.h"
 #include "cli/role.h"
 
 struct cli;
@@ -73,6 +74,7 @@ struct driver_role {
 	struct role role; /* its loop and log */
 	struct metrics *metrics;
 	struct endpoint *endpoint; /* NULL: nowhere */
+	struct endpoint_check checks[2];
 	const struct driver_role_ops *ops;
 	void *arg;
 	struct error failure; /* why it did not start */
@@ -87,6 +89,7 @@ struct driver_role_ops {
 	int (*check)(void *arg, struct error *err);
 	/* Ends it, also when start() failed half-way; then driver_role_stopped(). */
 	void (*stop)(void *arg);
+	const char *check_name; /* of `check` in /readyz; NULL: "resourceslices" */
 };
 
 /* Runs until it is told to stop, or does not start. */

@@ -10,6 +10,7 @@
 #include "net/loop.h"
 
 enum { GRACE_MS = 1000 };
+enum { ENDPOINT_PAGE_MAX = 256 * MIB };
 
 struct endpoint {
 	struct endpoint_opts opts;
@@ -115,9 +116,27 @@ static void serve_metrics(struct endpoint *e, struct http_stream *s)
 	reply(s, 200, STR("text/plain; version=0.0.4; charset=utf-8"), &text);
 }
 
+static const struct endpoint_page *find_page(const struct endpoint *e, struct str path)
+{
+	for (const struct endpoint_page *p = e->opts.pages; p && p->path; p++) {
+		if (str_eqz(path, p->path))
+			return p;
+	}
+	return NULL;
+}
+
+static void serve_page(struct endpoint *e, struct http_stream *s, const struct endpoint_page *p)
+{
+	struct buf text = BUF_INIT(ENDPOINT_PAGE_MAX);
+
+	p->write(e->opts.arg, &text);
+	reply(s, text.n > 0 ? 200 : 503, STR("application/json"), &text);
+}
+
 static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 {
 	struct endpoint *e = arg;
+	const struct endpoint_page *page = find_page(e, s->in.path);
 	struct buf text = BUF_INIT(KIB);
 	struct health h;
 
@@ -127,6 +146,8 @@ static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 		reply(s, 405, STR("text/plain; charset=utf-8"), &text);
 	} else if (str_eq(s->in.path, STR("/metrics"))) {
 		serve_metrics(e, s);
+	} else if (page) {
+		serve_page(e, s, page);
 	} else if (read_health(&s->in, &h)) {
 		serve_health(e, s, &h);
 	} else {

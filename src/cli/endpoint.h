@@ -1,5 +1,5 @@
 /*
- * endpoint - where a role tells how it is: /healthz, /livez, /readyz and /metrics.
+ * endpoint - where a role tells how it is: /healthz, /livez, /readyz, /metrics, and pages of its own.
  *
  * Plain HTTP, meant for loopback or a trusted network. A check is named; what
  * failed is said in the answer, which is 500 then. ?verbose lists all of them,
@@ -11,6 +11,7 @@
 
 #include "net/addr.h"
 
+struct buf;
 struct endpoint;
 struct loop;
 struct metrics;
@@ -22,11 +23,18 @@ struct endpoint_check {
 	int (*run)(void *arg, struct error *err);
 };
 
+/* A page of JSON that the role writes; a table ends with a row that has no path. */
+struct endpoint_page {
+	const char *path; /* "/debug/cache" */
+	void (*write)(void *arg, struct buf *out);
+};
+
 struct endpoint_opts {
 	struct loop *loop;
 	const char *address; /* "127.0.0.1:10257"; port 0 picks one */
 	const struct endpoint_check *checks;
-	void *arg; /* of the checks */
+	const struct endpoint_page *pages; /* or NULL */
+	void *arg; /* of checks and pages */
 	struct metrics *metrics; /* or NULL */
 };
 

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "api/gates.h"
+#include "base/uuid.h"
 #include "cli/cli.h"
 
 static void on_signal(void *arg, int signum)
@@ -81,4 +83,28 @@ void role_release(struct role *r)
 		loop_signal_free(r->signals[i]);
 	io_threads_free(r->io);
 	log_release(&r->log);
+}
+
+void role_identity(char out[static ROLE_IDENTITY_SIZE])
+{
+	char host[256] = "", id[UUID_TEXT_SIZE];
+	struct uuid u;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	uuid_make(&u);
+	(void)uuid_print(&u, id);
+	(void)snprintf(out, ROLE_IDENTITY_SIZE, "%s_%s", host[0] ? host : "devplane", id);
+}
+
+int role_gates(struct cli *cli, const struct flag_list *list, struct gates *ret_gates,
+	       struct error *err)
+{
+	struct error why;
+
+	gates_init(ret_gates);
+	for (size_t i = 0; i < list->n; i++) {
+		if (gates_set(ret_gates, str_from(list->v[i]), &why) < 0)
+			return cli_bad_usage(cli, err, "--feature-gates: %s", why.msg);
+	}
+	return 0;
 }

@@ -55,6 +55,16 @@ void role_stop(struct role *r);
 /* The same in the loop's next turn: connections give their memory back in between. */
 void role_stop_soon(struct role *r);
 
+/* A name of this process, unlike that of any other on any machine: for elections. */
+enum { ROLE_IDENTITY_SIZE = 320 };
+void role_identity(char out[static ROLE_IDENTITY_SIZE]);
+
+/* Reads --feature-gates; what is wrong with one is bad usage. */
+struct cli;
+struct gates;
+int role_gates(struct cli *cli, const struct flag_list *list, struct gates *ret_gates,
+	       struct error *err);
+
 /* Everything opened on its loops must be closed. */
 void role_release(struct role *r);
 

@@ -31,6 +31,7 @@ static const struct fakeapi_kind kinds[] = {
 	{ "events.k8s.io", "v1", "events", "Event", true, false },
 	{ "example.com", "v1", "widgets", "Widget", true, false },
 	{ "resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", true, false },
+	{ "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate", true, false },
 };
 
 const struct fakeapi_kind *fakeapi_kinds(size_t *ret_n)
@@ -454,7 +455,8 @@ static int discover(const struct fakeapi *f, bool core, struct buf *out)
 		bool again = i > 0 && strcmp(kinds[i - 1].group, k->group) == 0;
 
 		if (core != !k->group[0] ||
-		    (f->hide_widgets && strcmp(k->resource, "widgets") == 0))
+		    (f->hide_widgets && strcmp(k->resource, "widgets") == 0) ||
+		    (f->hide_claims && strcmp(k->group, "resource.k8s.io") == 0))
 			continue;
 		if (!again)
 			(void)buf_printf(out,

@@ -53,7 +53,7 @@ struct fakeapi {
 	struct list watches;
 	int64_t rv;
 	double fail; /* chance of each request over the wire to be answered 500 instead */
-	bool hide_widgets; /* discovery does not tell of them */
+	bool hide_widgets, hide_claims; /* discovery does not tell of them */
 	const char *late; /* a resource whose watches are told nothing for now; or NULL */
 	size_t late_from; /* in the log */
 	uint64_t requests, writes; /* over the wire */

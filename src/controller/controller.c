@@ -29,6 +29,7 @@ struct controller {
 	struct namespaces *namespaces;
 	struct garbage *garbage;
 	struct per_namespace *accounts, *root_cas;
+	struct pod_claims *pod_claims;
 	struct network_endpoints *network_endpoints;
 	struct loop_timer later; /* `done` without an election */
 	void (*done)(void *arg);
@@ -44,6 +45,7 @@ static const struct {
 	{ "garbage-collector-controller", CONTROLLER_GARBAGE },
 	{ "serviceaccount-controller", CONTROLLER_SERVICE_ACCOUNT },
 	{ "root-ca-certificate-publisher-controller", CONTROLLER_ROOT_CA },
+	{ "resourceclaim-controller", CONTROLLER_CLAIMS },
 	{ "network-endpoints-controller", CONTROLLER_NETWORK_ENDPOINTS },
 };
 
@@ -77,6 +79,8 @@ static void begin_work(struct controller *c)
 		c->accounts = service_account_new(&c->ctx);
 	if ((want & CONTROLLER_ROOT_CA) && c->root_ca.n > 0)
 		c->root_cas = root_ca_new(&c->ctx, &c->root_ca);
+	if (want & CONTROLLER_CLAIMS)
+		c->pod_claims = pod_claims_new(&c->ctx, &c->opts.claims);
 	if (want & CONTROLLER_NETWORK_ENDPOINTS)
 		c->network_endpoints = network_endpoints_new(&c->ctx);
 	informers_start(c->ctx.informers);
@@ -88,6 +92,7 @@ static void end_work(struct controller *c)
 		return;
 	c->working = false;
 	network_endpoints_free(TAKE(c->network_endpoints));
+	pod_claims_free(TAKE(c->pod_claims));
 	per_namespace_free(TAKE(c->root_cas));
 	per_namespace_free(TAKE(c->accounts));
 	garbage_free(TAKE(c->garbage));
@@ -226,7 +231,8 @@ int controller_check_ready(const struct controller *c, struct error *err)
 {
 	if (c->working && !informers_synced(c->ctx.informers))
 		return error_set(err, ERR_UNAVAILABLE, "the state is not known yet");
-	if (c->garbage && !garbage_synced(c->garbage))
+	if ((c->garbage && !garbage_synced(c->garbage)) ||
+	    (c->pod_claims && !pod_claims_synced(c->pod_claims)))
 		return error_set(err, ERR_UNAVAILABLE, "not all resources are known yet");
 	if (!c->working && c->leader && leader_holder(c->leader).n == 0)
 		return error_set(err, ERR_UNAVAILABLE, "no leader has been seen yet");

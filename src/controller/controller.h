@@ -1,6 +1,6 @@
 /*
- * controller - `devplane controller`: namespaces, garbage, service accounts, and, when asked for,
- * endpoints on secondary networks.
+ * controller - `devplane controller`: namespaces, garbage, service accounts, claims of pods, and,
+ * when asked for, endpoints on secondary networks.
  *
  * Works against any API server that a kubeconfig leads to. With leader election
  * one of several works and the others wait; the lease is given back when it is
@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "controller/garbage.h"
 #include "controller/namespace.h"
+#include "controller/pod_claims.h"
 
 struct controller;
 struct kubeconfig;
@@ -26,8 +27,9 @@ enum controller_part {
 	CONTROLLER_GARBAGE = 1 << 1,
 	CONTROLLER_SERVICE_ACCOUNT = 1 << 2,
 	CONTROLLER_ROOT_CA = 1 << 3,
-	CONTROLLER_NETWORK_ENDPOINTS = 1 << 4,
-	CONTROLLER_ALL = (1 << 4) - 1, /* those that run unless told otherwise */
+	CONTROLLER_CLAIMS = 1 << 4,
+	CONTROLLER_NETWORK_ENDPOINTS = 1 << 5,
+	CONTROLLER_ALL = (1 << 5) - 1, /* those that run unless told otherwise */
 };
 
 /* Zero means the default. All is borrowed until controller_free(). */
@@ -42,6 +44,7 @@ struct controller_opts {
 	int64_t lease_duration_ms, renew_deadline_ms, retry_period_ms;
 	struct namespaces_opts namespaces;
 	struct garbage_opts garbage;
+	struct pod_claims_opts claims;
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
 	/* The lease was lost: all work has stopped, nothing more will happen. */

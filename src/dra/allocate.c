@@ -26,6 +26,136 @@
  */
 #include "dra/allocate_impl.h"
 
+#include "base/limits.h"
+
+/* Selectors of claims whose programs surely stay while other nodes are tried. */
+enum { PREPARED_SELECTORS_MAX = INVENTORY_PROGRAMS_MAX / 2 };
+
+/* --- reading once ------------------------------------------------------------------------- */
+
+/* Of one request or alternative: its selectors; and whether all of it is the same everywhere. */
+static bool same_everywhere(const struct json *request, size_t *selectors)
+{
+	*selectors += json_count(json_getz(request, "selectors"));
+	return !str_eqz(json_text_at(request, "allocationMode"), "All");
+}
+
+static bool can_prepare(const struct json *const *claims, size_t n)
+{
+	size_t selectors = 0;
+	bool can = true;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct json *devices = json_getz(json_getz(claims[i], "spec"), "devices");
+
+		JSON_FOREACH (it, json_getz(devices, "requests")) {
+			can &= same_everywhere(json_getz(it, "exactly"), &selectors);
+			JSON_FOREACH (sub, json_getz(it, "firstAvailable"))
+				can &= same_everywhere(sub, &selectors);
+		}
+	}
+	return can && selectors <= PREPARED_SELECTORS_MAX;
+}
+
+struct allocate_plan *allocate_prepare(struct inventory *inv, const struct json *const *claims,
+				       size_t n, const struct allocate_options *options,
+				       struct arena *a)
+{
+	struct allocate_plan *plan = ARENA_NEW(a, struct allocate_plan);
+	const struct json **objects = ARENA_ARRAY(a, const struct json *, n);
+
+	plan->inv = inv;
+	if (options)
+		plan->options = *options;
+	if (n > 0)
+		memcpy(objects, claims, n * sizeof(*claims));
+	plan->objects = objects;
+	plan->nobjects = n;
+	plan->prepared = can_prepare(claims, n);
+	if (!plan->prepared)
+		return plan;
+	plan->work = a;
+	allocate_plan_begin(plan);
+	inventory_settle(inv);
+	plan->fault = allocate_plan_claims(plan, claims, n, &plan->why);
+	return plan;
+}
+
+bool allocate_has_alternatives(const struct allocate_plan *plan)
+{
+	for (size_t i = 0; i < plan->nobjects; i++) {
+		const struct json *spec = json_getz(plan->objects[i], "spec");
+
+		JSON_FOREACH (it, json_getz(json_getz(spec, "devices"), "requests"))
+			if (json_count(json_getz(it, "firstAvailable")))
+				return true;
+	}
+	return false;
+}
+
+/* --- on a node ------------------------------------------------------------------------------ */
+
+/* Forgets the node before. */
+static int begin_node(struct allocate_plan *plan, struct error *err)
+{
+	if (plan->fault < 0) {
+		if (err)
+			*err = plan->why;
+		return plan->fault;
+	}
+	plan->npools = plan->nslices = plan->ndevices = plan->nplaces = 0;
+	plan->faulty_pool = false;
+	plan->steps = 0;
+	for (uint32_t i = 0; i < plan->nrequests; i++)
+		plan->requests[i].match = NULL;
+	for (uint32_t i = 0; i < plan->ngroups; i++)
+		plan->chosen[i] = plan->groups[i].first;
+	allocate_plan_pools(plan);
+	allocate_plan_places(plan, plan->nclaims);
+	return 0;
+}
+
+/* Upstream's score of a result: earlier alternatives are worth more. */
+static int64_t preference(const struct allocate_plan *plan)
+{
+	enum { ALTERNATIVES_MAX = 8 };
+	uint32_t last = ALLOCATE_NONE;
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < plan->nplaces; i++) {
+		uint32_t request = plan->places[i].request;
+		const struct allocate_group *g = &plan->groups[plan->requests[request].group];
+
+		if (request != last && g->alternatives)
+			sum += ALTERNATIVES_MAX - (int64_t)(request - g->first);
+		last = request;
+	}
+	return sum;
+}
+
+/* After begin_node() or allocate_plan_read(). */
+static int decide(struct allocate_plan *plan, struct json **ret_results, struct error *err)
+{
+	int r = allocate_search(plan, err);
+
+	for (uint32_t i = 0; r == 1 && plan->arena && i < plan->nclaims; i++) {
+		int e = allocate_result(plan, i, &ret_results[i], err);
+
+		r = e < 0 ? e : r;
+	}
+	return r;
+}
+
+static void report(const struct allocate_plan *plan, int r)
+{
+	if (plan->options.report)
+		*plan->options.report = (struct allocate_report){
+			.steps = plan->steps,
+			.invalid_pool = r == 0 && plan->faulty_pool,
+			.preference = r == 1 ? preference(plan) : 0,
+		};
+}
+
 int allocate(struct inventory *inv, const struct allocate_node *node,
 	     const struct json *const *claims, size_t n, const struct allocate_options *options,
 	     struct arena *a, struct json **ret_results, struct error *err)
@@ -34,7 +164,8 @@ int allocate(struct inventory *inv, const struct allocate_node *node,
 	struct arena work;
 	struct allocate_plan plan = { .inv = inv,
 				      .node = { node->name, node->labels },
-				      .options = options,
+				      .options = options ? *options
+							 : (struct allocate_options){ 0 },
 				      .arena = a,
 				      .work = &work };
 	int r;
@@ -42,17 +173,32 @@ int allocate(struct inventory *inv, const struct allocate_node *node,
 	arena_init_in(&work, SIZE_MAX, block, sizeof(block));
 	r = allocate_plan_read(&plan, claims, n, err);
 	if (r == 0)
-		r = allocate_search(&plan, err);
-	for (uint32_t i = 0; r == 1 && i < n; i++) {
-		int e = allocate_result(&plan, i, &ret_results[i], err);
-
-		r = e < 0 ? e : r;
-	}
-	if (options && options->report)
-		*options->report = (struct allocate_report){
-			.steps = plan.steps, .invalid_pool = r == 0 && plan.faulty_pool
-		};
+		r = decide(&plan, ret_results, err);
+	report(&plan, r);
 	allocate_plan_release(&plan);
+	arena_release(&work);
+	return r;
+}
+
+int allocate_on(struct allocate_plan *plan, const struct allocate_node *node, struct arena *a,
+		struct json **ret_results, struct error *err)
+{
+	char block[16384];
+	struct arena work;
+	int r;
+
+	if (!plan->prepared)
+		return allocate(plan->inv, node, plan->objects, plan->nobjects, &plan->options, a,
+				ret_results, err);
+	arena_init_in(&work, SIZE_MAX, block, sizeof(block));
+	plan->work = &work;
+	plan->arena = a;
+	plan->node = (struct inventory_node){ node->name, node->labels };
+	r = begin_node(plan, err);
+	if (r == 0)
+		r = decide(plan, ret_results, err);
+	report(plan, r);
+	arena_clear(&plan->scratch);
 	arena_release(&work);
 	return r;
 }

@@ -20,6 +20,8 @@ struct allocate_node {
 struct allocate_report {
 	uint64_t steps; /* devices tried */
 	bool invalid_pool; /* no result, and some pool of the node is invalid or incomplete */
+	/* Of a result: 8 less its place in its list for each alternative that was taken, summed up. */
+	int64_t preference;
 };
 
 /* Zero means the default. */
@@ -42,5 +44,25 @@ struct allocate_options {
 int allocate(struct inventory *inv, const struct allocate_node *node,
 	     const struct json *const *claims, size_t n, const struct allocate_options *options,
 	     struct arena *a, struct json **ret_results, struct error *err);
+
+/*
+ * The same for many nodes: what claims want is read once. Lives in the arena, without a need to be
+ * released, and is good until slices, classes or taint rules change. The trees and the options'
+ * report must live as long. What is wrong with the claims is said by allocate_on().
+ */
+struct allocate_plan;
+struct allocate_plan *allocate_prepare(struct inventory *inv, const struct json *const *claims,
+				       size_t n, const struct allocate_options *options,
+				       struct arena *a);
+
+/*
+ * Whether they fit on the node, as allocate(); with an arena `a` also the results, else
+ * both may be NULL. The same node has the same answer until the inventory changes.
+ */
+int allocate_on(struct allocate_plan *plan, const struct allocate_node *node, struct arena *a,
+		struct json **ret_results, struct error *err);
+
+/* Whether some request has alternatives: else preferences are all 0. */
+bool allocate_has_alternatives(const struct allocate_plan *plan);
 
 #endif

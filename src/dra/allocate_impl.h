@@ -122,9 +122,16 @@ struct allocate_plan {
 	struct inventory *inv;
 	struct inventory_node node;
 	struct inventory_features features;
-	const struct allocate_options *options;
+	struct allocate_options options;
 	struct arena *arena; /* of results */
 	struct arena *work; /* of everything else */
+
+	/* Of allocate_prepare(): what to read for each node anew, since it depends on that. */
+	const struct json *const *objects;
+	size_t nobjects;
+	bool prepared; /* claims were read for all nodes */
+	int fault; /* what came of that */
+	struct error why;
 
 	struct allocate_claim *claims;
 	struct allocate_group *groups;
@@ -149,16 +156,23 @@ struct allocate_plan {
 	char scratch_block[2048];
 };
 
+/* Begins a plan that is zero but for inv, options, arena and work. */
+void allocate_plan_begin(struct allocate_plan *plan);
+
 /*
- * Reads claims and pools. -ERR_INVALID and such in upstream's words. `plan` is zero but for
+ * Reads pools and claims. -ERR_INVALID and such in upstream's words. `plan` is zero but for
  * inv, node, options, arena and work; release it in any case.
  */
 int allocate_plan_read(struct allocate_plan *plan, const struct json *const *claims, size_t n,
 		       struct error *err);
 void allocate_plan_release(struct allocate_plan *plan);
 
-/* Reads the pools that the node reaches: a part of the above. */
+/* Reads the pools that the node reaches, and the claims: parts of the above. */
 void allocate_plan_pools(struct allocate_plan *plan);
+int allocate_plan_claims(struct allocate_plan *plan, const struct json *const *claims, size_t n,
+			 struct error *err);
+/* Room for what is taken. */
+void allocate_plan_places(struct allocate_plan *plan, size_t nclaims);
 
 /* The selector of a request as compiled, with its fault where it is none. */
 struct allocate_selector allocate_plan_selector(struct allocate_plan *plan, struct str text);

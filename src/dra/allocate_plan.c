@@ -309,7 +309,7 @@ static int read_group(struct allocate_plan *plan, uint32_t claim, const struct j
 		r->name = g->alternatives ? json_text_at(r->spec, "name") : name;
 		r->full = !g->alternatives
 				  ? name
-				  : str_from(arena_printf(plan->arena, "%.*s/%.*s", STR_ARG(name),
+				  : str_from(arena_printf(plan->work, "%.*s/%.*s", STR_ARG(name),
 							  STR_ARG(r->name)));
 		e = read_request(plan, r, err);
 		if (e < 0)
@@ -432,21 +432,27 @@ static void make_room(struct allocate_plan *plan, const struct json *const *clai
 	plan->groups = ARENA_ARRAY(plan->work, struct allocate_group, groups);
 	plan->chosen = ARENA_ARRAY(plan->work, uint32_t, groups);
 	plan->requests = ARENA_ARRAY(plan->work, struct allocate_request, requests);
-	plan->places = ARENA_ARRAY(plan->work, struct allocate_place, n * ALLOCATE_RESULTS_MAX);
 }
 
-int allocate_plan_read(struct allocate_plan *plan, const struct json *const *claims, size_t n,
-		       struct error *err)
+void allocate_plan_places(struct allocate_plan *plan, size_t nclaims)
+{
+	plan->places = ARENA_ARRAY(plan->work, struct allocate_place,
+				   nclaims * ALLOCATE_RESULTS_MAX);
+}
+
+void allocate_plan_begin(struct allocate_plan *plan)
 {
 	plan->features = *inventory_features(plan->inv);
-	plan->steps_max = ALLOCATE_STEPS_MAX;
-	if (plan->options && plan->options->steps_max)
-		plan->steps_max = plan->options->steps_max;
+	plan->steps_max = plan->options.steps_max ? plan->options.steps_max : ALLOCATE_STEPS_MAX;
 	arena_init_in(&plan->scratch, CEL_SCRATCH_MAX, plan->scratch_block,
 		      sizeof(plan->scratch_block));
 	plan->eval.scratch = &plan->scratch;
 	plan->eval.cost_limit = CEL_DEVICE_COST_MAX;
-	allocate_plan_pools(plan);
+}
+
+int allocate_plan_claims(struct allocate_plan *plan, const struct json *const *claims, size_t n,
+			 struct error *err)
+{
 	make_room(plan, claims, n);
 	for (; plan->nclaims < n; plan->nclaims++) {
 		int r = read_claim(plan, plan->nclaims, claims[plan->nclaims], err);
@@ -455,6 +461,15 @@ int allocate_plan_read(struct allocate_plan *plan, const struct json *const *cla
 			return r;
 	}
 	return 0;
+}
+
+int allocate_plan_read(struct allocate_plan *plan, const struct json *const *claims, size_t n,
+		       struct error *err)
+{
+	allocate_plan_begin(plan);
+	allocate_plan_pools(plan);
+	allocate_plan_places(plan, n);
+	return allocate_plan_claims(plan, claims, n, err);
 }
 
 void allocate_plan_release(struct allocate_plan *plan)

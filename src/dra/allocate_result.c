@@ -46,10 +46,10 @@ static int put_copy(struct arena *a, struct json *object, const char *key, const
 static void put_share(struct allocate_plan *plan, const struct allocate_place *p,
 		      struct json *result)
 {
-	const struct allocate_options *o = plan->options;
+	const struct allocate_options *o = &plan->options;
 	char id[37];
 
-	if (o && o->share_id)
+	if (o->share_id)
 		o->share_id(o->ctx, id);
 	else
 		(void)snprintf(id, sizeof(id), "00000000-0000-0000-0000-%012u",

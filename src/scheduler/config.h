@@ -47,10 +47,10 @@ struct config_set {
 struct config_profile {
 	struct str name; /* schedulerName */
 	struct config_set points[POINTS]; /* merged with upstream's defaults */
-	int32_t percentage_of_nodes; /* -1: the configuration's */
-	struct {
+	int32_t percentage_of_nodes; /* 0: adaptive; the configuration's where it says none */
+	struct config_plugin_args {
 		struct str name;
-		struct json *args;
+		struct json *args; /* NULL: none */
 	} *args;
 	size_t nargs;
 };
@@ -75,7 +75,10 @@ struct config {
 
 /* The defaults, as without a file. */
 void config_init(struct config *c);
-/* Reads YAML or JSON text. -ERR_INVALID with the path of the field. */
+/*
+ * Reads YAML or JSON text into an initialised one, which it replaces; on failure it is left as it
+ * was. -ERR_INVALID with the path of the field.
+ */
 int config_read(struct config *c, struct str text, struct error *err);
 void config_release(struct config *c);
 

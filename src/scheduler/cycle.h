@@ -40,6 +40,7 @@ struct cycle {
 	bool restricted;
 	int64_t now_ms; /* of the attempt's beginning; monotonic */
 	bool what_if; /* a copy that preemption works on */
+	bool sampled; /* durations of its plugins are measured: one cycle of ten */
 
 	/* Results. */
 	struct nodeinfo **feasible; /* with the snapshot's references */
@@ -63,7 +64,9 @@ void cycle_only(struct cycle *c, const struct str *nodes, size_t n);
 
 /* How one attempt went. */
 struct cycle_result {
-	struct verdict verdict; /* SUCCESS, or UNSCHEDULABLE, or ERROR */
+	/* SUCCESS, or UNSCHEDULABLE (UNRESOLVABLE without any node), or ERROR; its one reason is the
+	 * whole message. */
+	struct verdict verdict;
 	struct str node; /* chosen; in the cycle's arena */
 	struct str nominated; /* by post_filter; empty: none */
 	bool nominating; /* post_filter decided about it: an empty one clears what there was */

@@ -19,6 +19,7 @@ struct amount_names;
 struct binding;
 struct cache;
 struct client;
+struct clock;
 struct cycle;
 struct dra_state;
 struct json;
@@ -52,6 +53,7 @@ struct services {
 	struct extended_types *extended;
 	struct recorder *recorder;
 	struct metrics *metrics;
+	const struct clock *clock; /* for durations in metrics; NULL: none are measured */
 	const struct log *log;
 	const struct cache *namespaces, *pdbs;
 	const struct cache *pvcs, *pvs, *storage_classes, *csi_nodes, *csi_drivers, *csi_capacities,
@@ -94,7 +96,10 @@ struct plugin_kind {
 	void (*remove_pod)(struct plugin *p, struct cycle *c, const struct podinfo *other,
 			   const struct nodeinfo *n);
 	struct verdict (*filter)(struct plugin *p, struct cycle *c, const struct nodeinfo *n);
-	/* No node fits: see cycle->diagnosis. SUCCESS: *ret_nominated is the node, or empty. */
+	/*
+	 * No node fits: see cycle->diagnosis. *ret_nominated is STR_NULL before: left so, nothing is
+	 * said about nominations; a node nominates it, empty text (p not NULL) clears what there was.
+	 */
 	struct verdict (*post_filter)(struct plugin *p, struct cycle *c, struct str *ret_nominated);
 
 	struct verdict (*pre_score)(struct plugin *p, struct cycle *c);

@@ -81,6 +81,7 @@ struct pod_claim {
 struct pod_volume {
 	struct str name;
 	struct str pvc; /* of a claim in the pod's namespace; or empty */
+	struct str pvc_key; /* "ns/name" of it; or empty */
 	bool ephemeral; /* pvc is the name of the generated claim */
 	const struct json *source; /* the volume's own object */
 };
@@ -107,6 +108,10 @@ struct podinfo {
 	struct amounts requests;
 	int64_t nonzero_cpu_milli, nonzero_memory;
 
+	/*
+	 * A bound pod has ports, claims, volumes (claims and disks only) and terms of inter-pod
+	 * affinity; the rest of what follows, which only deciding on a pod needs, is empty then.
+	 */
 	const struct str *gates; /* schedulingGates */
 	const struct pod_port *ports;
 	const struct toleration *tolerations;
@@ -137,7 +142,12 @@ DEFINE_CLEANUP(podinfo_unref, struct podinfo *);
 /* The same pod as if bound to the node: shares the object. */
 struct podinfo *podinfo_assumed(struct podinfo *p, struct str node);
 
-/* All it needs more memory for while it waits (`tree`) is dropped; for pods that are bound. */
+/*
+ * nonzero_* of a pod that waits without what it requests as a whole: upstream's score of
+ * NodeResourcesFit counts containers only.
+ */
+void podinfo_nonzero_of_containers(const struct podinfo *p, struct amount_names *names,
+				   int64_t *ret_cpu_milli, int64_t *ret_memory);
 
 /* What plugins ask often. */
 struct str podinfo_label(const struct podinfo *p, struct str key); /* p NULL when absent */
@@ -145,5 +155,11 @@ bool affinity_term_matches(const struct affinity_term *t, const struct podinfo *
 			   const struct json *namespace_labels);
 bool toleration_tolerates(const struct toleration *t, struct str key, struct str value,
 			  enum taint_effect effect);
+
+/*
+ * Which of EVENT_UPDATE_* (cluster_event.h) the change from old to new is, as upstream tells them
+ * apart; EVENT_UPDATE_OTHER when it is none of the others.
+ */
+unsigned podinfo_changes(const struct podinfo *old, const struct podinfo *p);
 
 #endif

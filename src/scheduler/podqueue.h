@@ -48,7 +48,14 @@ struct queued_pod {
 	/* The queue's own. */
 	size_t at; /* in its heap */
 	struct list link;
+	struct queue_profile *view; /* what it knows of the profile */
+	struct wait_group *group; /* of those that wait for the same events */
+	struct podinfo *newer; /* came while in flight; reference */
+	uint64_t order; /* of equals: who came first */
+	int64_t flushed_ms; /* when it was last taken from the unschedulable by time */
 	uint64_t flight; /* first event that is to be replayed */
+	bool missed; /* events that were not kept since */
+	bool settled; /* podqueue_settle() */
 	bool deleted; /* while in flight */
 	struct str nominated;
 };
@@ -81,21 +88,25 @@ struct queued_pod *podqueue_find(const struct podqueue *q, struct str uid);
 struct queued_pod *podqueue_pop(struct podqueue *q, int64_t now_ms);
 /* Scheduled, or gone: the struct is freed. */
 void podqueue_done(struct podqueue *q, struct queued_pod *p);
+/* Decided on: nothing that happens from now on can help it, so no events are kept for it. */
+void podqueue_settle(struct podqueue *q, struct queued_pod *p);
 /*
  * It did not work out. rejectors and pending of the struct are set; with neither it was an error:
- * it backs off. Events since the pop are replayed.
+ * it backs off. Events since the pop are replayed. It counts as nominated as its newest status
+ * says, unless it is already; what post_filter decided about that is told afterwards. One that
+ * was removed meanwhile is freed: look for it by podqueue_find() before touching it again.
  */
 void podqueue_return(struct podqueue *q, struct queued_pod *p, int64_t now_ms);
 
 /* --- time and events --------------------------------------------------------------------- */
 
 void podqueue_event(struct podqueue *q, const struct cluster_event *e, int64_t now_ms);
-/* Whether any waiting pod could care for events of this kind at all: so that none is made in vain. */
+/* Whether any waiting pod could care for events of this kind: so that none is made in vain. */
 bool podqueue_cares(const struct podqueue *q, enum event_kind kind);
 /* Moves pods whose back-off, or stay among the unschedulable, is over. */
 void podqueue_tick(struct podqueue *q, int64_t now_ms);
 int64_t podqueue_next_tick(const struct podqueue *q); /* INT64_MAX: nothing waits for time */
-/* By key ("ns/name"): to the front of the line, whatever it waits for. */
+/* To active now, whatever it waits for; unless PreEnqueue says no. */
 void podqueue_activate(struct podqueue *q, struct str uid, int64_t now_ms);
 
 size_t podqueue_count(const struct podqueue *q, enum queue_place place);

@@ -13,10 +13,30 @@
 
 struct config_profile;
 
+/* What durations are measured of; labels are upstream's. */
+enum profile_measure {
+	MEASURE_PRE_ENQUEUE,
+	MEASURE_PRE_FILTER,
+	MEASURE_ADD_POD,
+	MEASURE_REMOVE_POD,
+	MEASURE_FILTER,
+	MEASURE_POST_FILTER,
+	MEASURE_PRE_SCORE,
+	MEASURE_SCORE,
+	MEASURE_NORMALIZE,
+	MEASURE_RESERVE,
+	MEASURE_UNRESERVE,
+	MEASURE_PERMIT,
+	MEASURE_PRE_BIND,
+	MEASURE_BIND,
+	MEASURE_POST_BIND,
+	PROFILE_MEASURES
+};
+
 struct profile {
 	struct str name; /* schedulerName */
 	struct plugin *plugins; /* instances; each once, by number */
-	size_t n;
+	size_t n, ninitialised;
 	/* Numbers in order, per extension point; ended by n of each. */
 	struct profile_point {
 		uint8_t at[PLUGINS_MAX];
@@ -26,7 +46,9 @@ struct profile {
 	const struct plugin *queue_sort;
 	int32_t percentage_of_nodes; /* 0: adaptive */
 	const struct services *services;
-	struct profile_metrics *metrics;
+	struct profile_metrics *metrics; /* NULL: nothing is counted */
+	struct profile_scratch *scratch;
+	uint64_t cycles; /* begun so far */
 };
 
 /*
@@ -59,5 +81,13 @@ void profile_unreserve(struct profile *p, struct cycle *c, struct str node);
 struct verdict profile_permit(struct profile *p, struct cycle *c, struct str node,
 			      uint64_t *ret_waiting, int64_t ret_timeout_ms[PLUGINS_MAX]);
 void profile_post_bind(struct profile *p, struct cycle *c, struct str node);
+
+/*
+ * For points that take their time (pre_bind, bind): the time that they begin, and what is to be
+ * said when they have ended. With `plugin` NULL it is the whole point's duration.
+ */
+int64_t profile_now(const struct profile *p); /* 0: nothing is measured */
+void profile_took(struct profile *p, const struct cycle *c, const struct plugin *plugin,
+		  enum profile_measure m, enum verdict_code code, int64_t since);
 
 #endif

@@ -38,6 +38,8 @@ struct verdict verdict_print(struct arena *a, enum verdict_code code, const char
 	__attribute__((format(printf, 3, 4)));
 /* Adds a reason. */
 void verdict_add(struct arena *a, struct verdict *v, struct str reason);
+/* The same, with its text in another arena. */
+struct verdict verdict_copy(struct arena *a, const struct verdict *v);
 
 static inline bool verdict_rejects(const struct verdict *v)
 {

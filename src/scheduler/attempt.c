@@ -1,0 +1,159 @@
+/*
+ * Takes pods from the queue, a few per turn of the loop, and tries each on a fresh snapshot. What
+ * has found its node is assumed there and handed to its binding; what has not goes to failure.c.
+ */
+#include "base/log.h"
+#include "client/recorder.h"
+#include "scheduler/extension.h"
+#include "scheduler/nodecache.h"
+#include "scheduler/scheduler_impl.h"
+
+enum { READY_CHECK_MS = 50 }; /* for kinds that the server does not have nobody is told */
+
+static int64_t now_ns(const struct scheduler *s)
+{
+	return clock_monotonic(loop_clock(s->opts.loop));
+}
+
+static void fail_search(struct scheduler *s, struct queued_pod *q, struct cycle *c,
+			const struct cycle_result *result, int64_t began_ns)
+{
+	bool fit_error = verdict_rejects(&result->verdict);
+	struct failure f = { .verdict = result->verdict,
+			     .message = fit_error ? cycle_message(c)
+						  : verdict_message(&result->verdict, &c->arena),
+			     .rejectors = fit_error ? c->diagnosis.rejectors : 0,
+			     .pending = fit_error && c->diagnosis.pending,
+			     .nominated = result->nominated,
+			     .nominating = result->nominating || !fit_error,
+			     .began_ns = began_ns };
+
+	failure_handle(s, q, &f);
+}
+
+/* The pod is decided on: assumed, reserved, permitted, on its way. */
+static void place(struct scheduler *s, struct queued_pod *q, struct cycle *c, struct str node,
+		  int64_t began_ns)
+{
+	struct binding_start b = { .queued = q, .cycle = c, .began_ns = began_ns };
+	int64_t timeouts[PLUGINS_MAX] = { 0 };
+	struct verdict v;
+	struct error err;
+
+	b.assumed = podinfo_assumed(c->pod, node);
+	b.timeouts = timeouts;
+	if (nodecache_assume(s->nodes, b.assumed, &err) < 0) {
+		v = verdict_print(&c->arena, VERDICT_ERROR, "%s", err.msg);
+		failure_on_node(s, q, c, &v, began_ns);
+		podinfo_unref(b.assumed);
+		cycle_free(c);
+		return;
+	}
+	podqueue_nominate(s->queue, c->pod, (struct str){ 0 });
+	v = profile_reserve(c->profile, c, node);
+	if (v.code == VERDICT_SUCCESS) {
+		v = profile_permit(c->profile, c, node, &b.waiting, timeouts);
+		if (v.code == VERDICT_SUCCESS || v.code == VERDICT_WAIT) {
+			binding_begin(s, &b);
+			return;
+		}
+		profile_unreserve(c->profile, c, node);
+	}
+	(void)nodecache_forget(s->nodes, b.assumed, NULL);
+	failure_on_node(s, q, c, &v, began_ns);
+	podinfo_unref(b.assumed);
+	cycle_free(c);
+}
+
+static bool skip(struct scheduler *s, struct queued_pod *q)
+{
+	struct recorder_object about = failure_about(q->pod);
+	struct buf text;
+
+	if (!q->pod->deleting)
+		return nodecache_is_assumed(s->nodes, q->pod->uid);
+	buf_init(&text, 1024);
+	(void)buf_printf(&text, "skip schedule deleting pod: %.*s", STR_ARG(q->pod->key));
+	recorder_event_detailed(scheduler_recorder(s, q->profile), &about, RECORDER_WARNING,
+				"FailedScheduling", buf_str(&text),
+				&(struct recorder_detail){ .action = "Scheduling" });
+	buf_release(&text);
+	return true;
+}
+
+static void try_pod(struct scheduler *s, struct queued_pod *q)
+{
+	const struct snapshot *snapshot;
+	struct cycle_result result;
+	struct cycle *c;
+	int64_t began = now_ns(s);
+
+	if (skip(s, q)) {
+		podqueue_done(s->queue, q);
+		return;
+	}
+	c = cycle_new(q->profile, q->pod, loop_now(s->opts.loop));
+	snapshot = nodecache_snapshot(s->nodes);
+	measures_snapshot(&s->measures, now_ns(s) - began);
+	extension_set_snapshot(s->extension, snapshot);
+	cycle_run(c, snapshot, &s->start, loop_prng(s->opts.loop), &result);
+	measures_algorithm(&s->measures, now_ns(s) - began);
+	if (result.verdict.code == VERDICT_SUCCESS) {
+		place(s, q, c, result.node, began);
+	} else {
+		fail_search(s, q, c, &result, began);
+		cycle_free(c);
+	}
+	extension_set_snapshot(s->extension, NULL);
+}
+
+/* --- when -------------------------------------------------------------------------------------- */
+
+static bool may_work(const struct scheduler *s)
+{
+	return s->leading && s->ready && !s->stopped && s->writing < BINDINGS_MAX;
+}
+
+void attempt_soon(struct scheduler *s)
+{
+	if (!s->stopped)
+		loop_defer(s->opts.loop, &s->work);
+}
+
+static void set_tick(struct scheduler *s)
+{
+	int64_t due = podqueue_next_tick(s->queue), now = loop_now(s->opts.loop);
+
+	if (!s->ready)
+		due = now + READY_CHECK_MS;
+	if (due == INT64_MAX)
+		loop_timer_stop(&s->tick);
+	else
+		loop_timer_start(&s->tick, due > now ? due - now : 0);
+}
+
+void attempt_work(struct loop_task *t)
+{
+	struct scheduler *s = CONTAINER_OF(t, struct scheduler, work);
+	struct queued_pod *q;
+	int left = ATTEMPTS_PER_TURN;
+
+	if (!s->ready && follow_synced(s)) {
+		s->ready = true;
+		log_info(s->opts.log, "knows the cluster",
+			 LOG_UINT("nodes", nodecache_nodes(s->nodes)),
+			 LOG_UINT("pods", nodecache_pods(s->nodes)));
+	}
+	podqueue_tick(s->queue, loop_now(s->opts.loop));
+	while (may_work(s) && left-- > 0 && (q = podqueue_pop(s->queue, loop_now(s->opts.loop))))
+		try_pod(s, q);
+	if (left < 0 && may_work(s))
+		attempt_soon(s);
+	set_tick(s);
+	measures_cache(&s->measures, s);
+}
+
+void attempt_tick(struct loop_timer *t)
+{
+	attempt_soon(CONTAINER_OF(t, struct scheduler, tick));
+}

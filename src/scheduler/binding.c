@@ -1,0 +1,353 @@
+/*
+ * The steps are a small machine: wait for permission, then each pre_bind plugin, then bind plugins
+ * until one does not skip. A plugin may answer from within its call or later; `calling` tells the
+ * two apart, so that a chain of immediate answers is a loop and no recursion.
+ */
+#include "scheduler/binding.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "client/recorder.h"
+#include "scheduler/nodecache.h"
+#include "scheduler/scheduler_impl.h"
+
+enum binding_step { BINDING_PERMIT, BINDING_PRE_BIND, BINDING_BIND };
+
+struct binding {
+	struct list link;
+	struct scheduler *scheduler;
+	struct queued_pod *queued;
+	struct cycle *cycle;
+	struct podinfo *assumed; /* reference; its node is the node */
+	enum binding_step step;
+	unsigned at; /* of the step's plugins */
+	bool calling, answered, cancelled;
+	struct verdict answer;
+	void (*on_cancel)(void *arg, struct binding *b);
+	void *cancel_arg;
+	int64_t began_ns, permit_ns;
+
+	uint64_t waiting; /* plugins of permit that have not allowed it yet */
+	const struct plugin *first; /* whose time-out comes first */
+	int64_t timeout_ms;
+	struct loop_timer timeout;
+};
+
+struct cycle *binding_cycle(struct binding *b)
+{
+	return b->cycle;
+}
+
+struct podinfo *binding_pod(struct binding *b)
+{
+	return b->cycle->pod;
+}
+
+struct str binding_node(struct binding *b)
+{
+	return b->assumed->node;
+}
+
+bool binding_cancelled(const struct binding *b)
+{
+	return b->cancelled;
+}
+
+void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)
+{
+	b->on_cancel = fn;
+	b->cancel_arg = arg;
+}
+
+static int64_t now_ns(const struct scheduler *s)
+{
+	return clock_monotonic(loop_clock(s->opts.loop));
+}
+
+/* --- the end ----------------------------------------------------------------------------------- */
+
+static void binding_free(struct binding *b)
+{
+	list_remove(&b->link);
+	(void)map_remove(&b->scheduler->by_uid, b->assumed->uid);
+	loop_timer_stop(&b->timeout);
+	podinfo_unref(b->assumed);
+	cycle_free(b->cycle);
+	free(b);
+}
+
+/* Ours no more, whatever became of the pod; there is room for the next. */
+static void leave(struct binding *b)
+{
+	struct scheduler *s = b->scheduler;
+
+	if (b->step != BINDING_PERMIT)
+		s->writing--;
+	binding_free(b);
+	attempt_soon(s);
+}
+
+static void succeed(struct binding *b)
+{
+	struct scheduler *s = b->scheduler;
+	const struct podinfo *p = b->cycle->pod;
+	struct recorder_object about = failure_about(p);
+	struct buf text;
+
+	buf_init(&text, 1024);
+	(void)buf_printf(&text, "Successfully assigned %.*s to %.*s", STR_ARG(p->key),
+			 STR_ARG(b->assumed->node));
+	recorder_event_detailed(scheduler_recorder(s, b->cycle->profile), &about, RECORDER_NORMAL,
+				"Scheduled", buf_str(&text),
+				&(struct recorder_detail){ .action = "Binding" });
+	buf_release(&text);
+	measures_attempt(&s->measures, b->cycle->profile, MEASURES_SCHEDULED,
+			 now_ns(s) - b->began_ns);
+	measures_bound(&s->measures, b->queued->attempts,
+		       (loop_now(s->opts.loop) - b->queued->first_ms) * CLOCK_MS);
+	profile_post_bind(b->cycle->profile, b->cycle, b->assumed->node);
+	podqueue_done(s->queue, b->queued);
+	leave(b);
+}
+
+static void fail(struct binding *b, const struct verdict *v)
+{
+	struct scheduler *s = b->scheduler;
+	CLEANUP(podinfo_unref) struct podinfo *assumed = podinfo_ref(b->assumed);
+	bool was_there = nodecache_is_assumed(s->nodes, assumed->uid);
+
+	profile_unreserve(b->cycle->profile, b->cycle, assumed->node);
+	if (was_there)
+		(void)nodecache_forget(s->nodes, assumed, NULL);
+	/* A pod that was rejected goes back first: what its own leaving frees is no news for it. */
+	if (was_there && !verdict_rejects(v))
+		follow_tell_pod(s, EVENT_DELETE, assumed, NULL);
+	if (b->cancelled || s->stopped)
+		podqueue_done(s->queue, b->queued);
+	else if (b->step == BINDING_PERMIT)
+		failure_on_node(s, b->queued, b->cycle, v, b->began_ns);
+	else
+		failure_handle(s, b->queued,
+			       &(struct failure){ .verdict = *v,
+						  .message = verdict_message(v, &b->cycle->arena),
+						  .nominating = true,
+						  .began_ns = b->began_ns });
+	if (was_there && verdict_rejects(v))
+		follow_tell_pod(s, EVENT_DELETE, assumed, NULL);
+	leave(b);
+}
+
+/* --- steps ------------------------------------------------------------------------------------- */
+
+static const struct profile_point *point(const struct binding *b)
+{
+	const struct profile *p = b->cycle->profile;
+
+	return b->step == BINDING_PRE_BIND ? &p->pre_bind : &p->bind;
+}
+
+/* Asks one plugin. True: it has answered. */
+static bool ask(struct binding *b)
+{
+	struct plugin *p = &b->cycle->profile->plugins[point(b)->at[b->at]];
+
+	b->answered = false;
+	b->on_cancel = NULL;
+	b->calling = true;
+	if (b->step == BINDING_PRE_BIND)
+		p->kind->pre_bind(p, b);
+	else
+		p->kind->bind(p, b);
+	b->calling = false;
+	return b->answered;
+}
+
+/* Looks at an answer. True: go on with the next plugin. */
+static bool take_answer(struct binding *b)
+{
+	const struct plugin *p = &b->cycle->profile->plugins[point(b)->at[b->at]];
+	struct arena *a = &b->cycle->arena;
+	struct verdict v = b->answer;
+	struct str why;
+
+	b->at++;
+	if (b->step == BINDING_BIND && v.code == VERDICT_SUCCESS) {
+		succeed(b);
+		return false;
+	}
+	if (v.code == VERDICT_SKIP || v.code == VERDICT_SUCCESS)
+		return true;
+	if (!verdict_rejects(&v)) {
+		why = verdict_message(&v, a);
+		v = verdict_print(a, VERDICT_ERROR, "running %s plugin \"%s\": %.*s",
+				  b->step == BINDING_BIND ? "Bind" : "PreBind", p->name,
+				  STR_ARG(why));
+	}
+	v.plugin = p;
+	fail(b, &v);
+	return false;
+}
+
+static void advance(struct binding *b)
+{
+	struct verdict v;
+
+	for (;;) {
+		if (b->cancelled) {
+			v = verdict_of(&b->cycle->arena, VERDICT_ERROR, STR("the pod was deleted"));
+			fail(b, &v);
+			return;
+		}
+		if (b->at >= point(b)->n && b->step == BINDING_BIND) {
+			v = verdict_of(&b->cycle->arena, VERDICT_ERROR,
+				       STR("no plugin of the profile binds the pod"));
+			fail(b, &v);
+			return;
+		}
+		if (b->at >= point(b)->n) {
+			b->step = BINDING_BIND;
+			b->at = 0;
+			continue;
+		}
+		if (!ask(b) || !take_answer(b))
+			return;
+	}
+}
+
+void binding_done(struct binding *b, struct verdict v)
+{
+	b->answer = v;
+	b->answered = true;
+	if (!b->calling && take_answer(b))
+		advance(b);
+}
+
+void binding_failed(struct binding *b, const struct error *why)
+{
+	binding_done(b, verdict_print(&b->cycle->arena, VERDICT_ERROR, "%s", why->msg));
+}
+
+static void permitted(struct binding *b)
+{
+	struct scheduler *s = b->scheduler;
+
+	loop_timer_stop(&b->timeout);
+	if (b->permit_ns)
+		measures_permit(&s->measures, MEASURES_SCHEDULED, now_ns(s) - b->permit_ns);
+	b->step = BINDING_PRE_BIND;
+	s->writing++;
+	podqueue_settle(s->queue, b->queued);
+	advance(b);
+}
+
+/* --- permit ------------------------------------------------------------------------------------ */
+
+static void refuse(struct binding *b, const struct plugin *plugin, struct str reason)
+{
+	struct verdict v = verdict_of(&b->cycle->arena, VERDICT_UNSCHEDULABLE,
+				      arena_str(&b->cycle->arena, reason));
+
+	v.plugin = plugin;
+	measures_permit(&b->scheduler->measures, MEASURES_UNSCHEDULABLE,
+			now_ns(b->scheduler) - b->permit_ns);
+	fail(b, &v);
+}
+
+static void on_timeout(struct loop_timer *t)
+{
+	struct binding *b = CONTAINER_OF(t, struct binding, timeout);
+	char *text = arena_printf(&b->cycle->arena,
+				  "rejected due to timeout after waiting %gs at plugin %s",
+				  (double)b->timeout_ms / 1000, b->first->name);
+
+	refuse(b, b->first, str_from(text));
+}
+
+/* The earliest time-out of those that still keep it. */
+static void start_timeout(struct binding *b, const int64_t *timeouts)
+{
+	int64_t least = INT64_MAX;
+
+	for (size_t i = 0; i < b->cycle->profile->n; i++) {
+		if ((b->waiting >> i & 1) && timeouts[i] < least) {
+			least = timeouts[i];
+			b->first = &b->cycle->profile->plugins[i];
+		}
+	}
+	b->timeout_ms = least;
+	b->permit_ns = now_ns(b->scheduler);
+	loop_timer_start(&b->timeout, least);
+}
+
+void binding_begin(struct scheduler *s, const struct binding_start *start)
+{
+	struct binding *b = XNEW(struct binding);
+
+	b->scheduler = s;
+	b->queued = start->queued;
+	b->cycle = start->cycle;
+	b->assumed = start->assumed;
+	b->waiting = start->waiting;
+	b->began_ns = start->began_ns;
+	b->cycle->snapshot = NULL;
+	loop_timer_init(&b->timeout, s->opts.loop, on_timeout);
+	list_push_back(&s->bindings, &b->link);
+	(void)map_put(&s->by_uid, b->assumed->uid, b);
+	if (b->waiting)
+		start_timeout(b, start->timeouts);
+	else
+		permitted(b);
+}
+
+bool binding_allow(struct scheduler *s, struct str uid, const struct plugin *plugin)
+{
+	struct binding *b = map_get(&s->by_uid, uid);
+
+	if (!b || b->step != BINDING_PERMIT)
+		return false;
+	b->waiting = plugin ? b->waiting & ~(UINT64_C(1) << plugin->at) : 0;
+	if (!b->waiting)
+		permitted(b);
+	return true;
+}
+
+bool binding_reject(struct scheduler *s, struct str uid, const struct plugin *plugin,
+		    struct str reason)
+{
+	struct binding *b = map_get(&s->by_uid, uid);
+
+	if (!b || b->step != BINDING_PERMIT)
+		return false;
+	refuse(b, plugin, reason);
+	return true;
+}
+
+bool binding_cancel(struct scheduler *s, struct str uid)
+{
+	struct binding *b = map_get(&s->by_uid, uid);
+
+	if (!b || b->cancelled)
+		return false;
+	b->cancelled = true;
+	if (b->step == BINDING_PERMIT)
+		refuse(b, NULL, STR("the pod was deleted"));
+	else if (b->on_cancel)
+		b->on_cancel(b->cancel_arg, b);
+	return true;
+}
+
+/* What waits for something that is no request is told to end; what does not is ended. */
+void bindings_release(struct scheduler *s)
+{
+	while (!list_empty(&s->bindings)) {
+		struct binding *b = LIST_ENTRY(s->bindings.next, struct binding, link);
+
+		if (!b->cancelled) {
+			(void)binding_cancel(s, b->assumed->uid);
+			continue;
+		}
+		profile_unreserve(b->cycle->profile, b->cycle, b->assumed->node);
+		podqueue_done(s->queue, b->queued);
+		binding_free(b);
+	}
+}

@@ -1,0 +1,821 @@
+/*
+ * DynamicResources: what it says about pods and nodes, what wakes a pod, and what it writes, with an
+ * API server in a simulated world. The watch is the test's: it tells of what happened when asked.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "client/cached.h"
+#include "client/client.h"
+#include "client/fakeapi_world.h"
+#include "dra/inventory_impl.h"
+#include "net/loop.h"
+#include "scheduler/binding.h"
+#include "scheduler/dra_plugin.h"
+#include "scheduler/scheduler_fixture.h"
+
+#define NAME "DynamicResources"
+
+/* --- a binding that only takes the answer ----------------------------------------------------------- */
+
+struct binding {
+	struct cycle *cycle;
+	struct str node;
+	bool done, cancelled;
+	struct verdict answer;
+	void (*cancel)(void *arg, struct binding *b);
+	void *arg;
+};
+
+struct cycle *binding_cycle(struct binding *b)
+{
+	return b->cycle;
+}
+
+struct podinfo *binding_pod(struct binding *b)
+{
+	return b->cycle->pod;
+}
+
+struct str binding_node(struct binding *b)
+{
+	return b->node;
+}
+
+bool binding_cancelled(const struct binding *b)
+{
+	return b->cancelled;
+}
+
+void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)
+{
+	b->cancel = fn;
+	b->arg = arg;
+}
+
+void binding_done(struct binding *b, struct verdict v)
+{
+	assert_false(b->done);
+	b->done = true;
+	b->answer = v;
+	b->cancel = NULL;
+}
+
+void binding_failed(struct binding *b, const struct error *why)
+{
+	binding_done(b, verdict_print(&b->cycle->arena, VERDICT_ERROR, "%s", why->msg));
+}
+
+/* --- the world --------------------------------------------------------------------------------------- */
+
+struct world {
+	struct scheduler_fixture f;
+	struct dra_state *dra;
+	struct plugin *p;
+	/* With an API server: */
+	struct sim *sim;
+	struct fakeapi *api;
+	struct loop *loop;
+	struct client *client;
+	size_t told; /* of the server's log */
+	uint64_t revision; /* of objects that the test puts */
+};
+
+typedef void (*put_fn)(struct dra_state *s, struct cached *o);
+
+static void put(struct world *w, put_fn fn, const char *text)
+{
+	CLEANUP(cached_unref) struct cached *o = scheduler_fixture_object(&w->f, text);
+
+	fn(w->dra, o);
+}
+
+/* A node with two devices, "a" and "b", the second tainted when asked for. */
+static void add_node(struct world *w, const char *name, const char *more)
+{
+	scheduler_fixture_node(
+		&w->f,
+		arena_printf(&w->f.arena, "{'name':'%s','cpu':'4','memory':'8Gi'%s}", name, more));
+	put(w, dra_state_put_slice,
+	    arena_printf(
+		    &w->f.arena,
+		    "{'metadata':{'name':'%s-slice'},'spec':{'driver':'x.example.com',"
+		    "'nodeName':'%s','pool':{'name':'%s','generation':1,'resourceSliceCount':1},"
+		    "'devices':[{'name':'a','attributes':{'size':{'string':'small'}}},"
+		    "{'name':'b','attributes':{'size':{'string':'large'}}}]}}",
+		    name, name, name));
+}
+
+static struct world *world_new(bool server)
+{
+	struct world *w = XNEW(struct world);
+
+	scheduler_fixture_init(&w->f);
+	w->dra = dra_state_new(&w->f.gates, NULL);
+	w->f.services.dra = w->dra;
+	if (server) {
+		w->sim = sim_new(&(struct sim_opts){ .seed = 7 });
+		w->api = fakeapi_new(w->sim, 7);
+		w->loop = sim_loop_new(w->sim, "scheduler");
+		w->client = fakeapi_client(w->api, w->loop);
+		w->f.services.loop = w->loop;
+		w->f.services.client = w->client;
+	}
+	put(w, dra_state_put_class,
+	    "{'metadata':{'name':'any'},'spec':{'extendedResourceName':'x.example.com/gpu'}}");
+	put(w, dra_state_put_class,
+	    "{'metadata':{'name':'large'},'spec':{'selectors':[{'cel':{'expression':"
+	    "'device.attributes[\\\"x.example.com\\\"].size == \\\"large\\\"'}}]}}");
+	scheduler_fixture_profile(&w->f, NAME, NULL);
+	w->p = scheduler_fixture_plugin(&w->f, NAME);
+	w->revision = 100;
+	return w;
+}
+
+static void world_free(struct world *w)
+{
+	if (w->sim) {
+		client_free(w->client);
+		sim_run_for(w->sim, 100);
+		fakeapi_free(w->api);
+		loop_free(w->loop);
+		sim_free(w->sim);
+	}
+	scheduler_fixture_release(&w->f);
+	dra_state_free(w->dra);
+	free(w);
+}
+
+#define ONE(class)                                                                                 \
+	"'devices':{'requests':[{'name':'r','exactly':{'deviceClassName':'" class "',"             \
+										  "'allocationMod" \
+										  "e':'"           \
+										  "ExactCount','"  \
+										  "count':1}}]}"
+#define ON(node, device)                                                                      \
+	"'allocation':{'devices':{'results':[{'request':'r','driver':'x.example.com','pool':" \
+	"'" node "','device':'" device                                                        \
+	"'}]},'nodeSelector':{'nodeSelectorTerms':[{'matchFields':[{"                         \
+	"'key':'metadata.name','operator':'In','values':['" node "']}]}]}}"
+
+/* A claim as the watch would show it: more of its metadata, its spec, its status. */
+static struct cached *claim(struct world *w, const char *name, const char *meta, const char *spec,
+			    const char *status)
+{
+	return scheduler_fixture_object(
+		&w->f,
+		arena_printf(&w->f.arena,
+			     "{'apiVersion':'resource.k8s.io/v1','kind':'ResourceClaim',"
+			     "'metadata':{'namespace':'default','name':'%s','uid':'uid-%s',"
+			     "'resourceVersion':'%llu'%s},'spec':{%s},'status':{%s}}",
+			     name, name, (unsigned long long)++w->revision, meta, spec, status));
+}
+
+static void put_claim(struct world *w, const char *name, const char *meta, const char *spec,
+		      const char *status)
+{
+	CLEANUP(cached_unref) struct cached *o = claim(w, name, meta, spec, status);
+
+	dra_state_put_claim(w->dra, o);
+}
+
+#define POD(name, claims) "{'name':'" name "','uid':'pod-" name "'," claims "}"
+#define USES(claim)       "'resourceClaims':[{'name':'x','resourceClaimName':'" claim "'}]"
+
+static const char *filter(struct world *w, const char *pod)
+{
+	return scheduler_fixture_filter(&w->f, NAME, pod);
+}
+
+/* An attempt up to reserve on that node. */
+static struct cycle *reserved(struct world *w, const char *pod, const char *node)
+{
+	struct cycle *c = scheduler_fixture_cycle(&w->f, pod);
+	struct verdict v = w->p->kind->pre_filter(w->p, c);
+
+	assert_int_equal(v.code, VERDICT_SUCCESS);
+	(void)scheduler_fixture_filters(&w->f, w->p, c);
+	v = w->p->kind->reserve(w->p, c, str_from(node));
+	if (v.code != VERDICT_SUCCESS)
+		fail_msg("%.*s", STR_ARG(verdict_message(&v, &c->arena)));
+	return c;
+}
+
+static bool in_use(struct world *w, const char *node, const char *device)
+{
+	struct inventory_device *d = inventory_device(dra_state_inventory(w->dra),
+						      STR("x.example.com"), str_from(node),
+						      str_from(device));
+
+	assert_non_null(d);
+	return inventory_device_in_use(d);
+}
+
+/* --- deciding ------------------------------------------------------------------------------------------ */
+
+static void a_pod_waits_until_all_its_claims_are_there_and_its_own(void **state)
+{
+	static const struct {
+		const char *pod, *why;
+	} cases[] = {
+		{ POD("p", "'cpu':1"), "" },
+		{ POD("p", USES("good")), "" },
+		{ POD("p", USES("missing")), "could not find ResourceClaim \"default/missing\"" },
+		{ POD("p", USES("dying")), "resourceclaim \"dying\" is being deleted" },
+		{ POD("p", "'resourceClaims':[{'name':'x','resourceClaimTemplateName':'t'}]"),
+		  "pod \"default/p\": ResourceClaim not created yet" },
+		{ POD("p", "'resourceClaims':[{'name':'x','resourceClaimTemplateName':'t'}],"
+			   "'status':{'resourceClaimStatuses':[{'name':'x'}]}"),
+		  "" },
+		{ POD("p", "'resourceClaims':[{'name':'x','resourceClaimTemplateName':'t'}],"
+			   "'status':{'resourceClaimStatuses':[{'name':'x','resourceClaimName':"
+			   "'owned'}]}"),
+		  "" },
+		{ POD("q", "'resourceClaims':[{'name':'x','resourceClaimTemplateName':'t'}],"
+			   "'status':{'resourceClaimStatuses':[{'name':'x','resourceClaimName':"
+			   "'owned'}]}"),
+		  "ResourceClaim default/owned was not created for Pod default/q (Pod is not "
+		  "owner)" },
+	};
+	struct world *w = world_new(false);
+
+	put_claim(w, "good", "", ONE("any"), "");
+	put_claim(w, "dying", ",'deletionTimestamp':'2026-01-01T00:00:00Z'", ONE("any"), "");
+	put_claim(w, "owned",
+		  ",'ownerReferences':[{'apiVersion':'v1','kind':'Pod','name':'p','uid':'pod-p',"
+		  "'controller':true}]",
+		  ONE("any"), "");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct podinfo *pod = scheduler_fixture_make_pod(&w->f, cases[i].pod);
+		struct verdict v = w->p->kind->pre_enqueue(w->p, pod, &w->f.arena);
+		struct str why = verdict_message(&v, &w->f.arena);
+
+		assert_string_equal(arena_strdup(&w->f.arena, why), cases[i].why);
+		assert_int_equal(v.code, why.n ? VERDICT_UNRESOLVABLE : VERDICT_SUCCESS);
+		podinfo_unref(pod);
+	}
+	world_free(w);
+}
+
+static void nodes_fit_that_have_what_is_wanted(void **state)
+{
+	struct world *w = world_new(false);
+
+	add_node(w, "n1", "");
+	add_node(w, "n2", "");
+	put_claim(w, "one", "", ONE("any"), "");
+	put_claim(w, "big", "", ONE("large"), "");
+	put_claim(w, "lost", "", ONE("none"), "");
+	put_claim(w, "there", "", ONE("any"), ON("n2", "b"));
+	assert_string_equal(filter(w, POD("p", "'cpu':1")), "skip");
+	assert_string_equal(filter(w, POD("p", USES("one"))), "n1 n2");
+	assert_string_equal(filter(w, POD("p", USES("big"))),
+			    "n1 n2:UnschedulableAndUnresolvable[cannot allocate all claims]");
+	assert_string_equal(filter(w, POD("p", USES("lost"))),
+			    "UnschedulableAndUnresolvable[request r: device class none does not "
+			    "exist]");
+	assert_string_equal(
+		filter(w, POD("p", USES("there"))),
+		"n1:UnschedulableAndUnresolvable[resourceclaim not available on the node] n2");
+	world_free(w);
+}
+
+static void what_is_reserved_is_taken_until_it_is_given_back(void **state)
+{
+	struct world *w = world_new(false);
+	struct cycle *first, *second;
+
+	add_node(w, "n1", "");
+	put_claim(w, "one", "", ONE("any"), "");
+	put_claim(w, "two", "", ONE("any"), "");
+	put_claim(w, "three", "", ONE("any"), "");
+	first = reserved(w, POD("p1", USES("one")), "n1");
+	assert_true(in_use(w, "n1", "a"));
+	assert_string_equal(filter(w, POD("p9", USES("one"))),
+			    "UnschedulableAndUnresolvable[resource claim default/one is in the "
+			    "process of being allocated]");
+	second = reserved(w, POD("p2", USES("two")), "n1");
+	assert_true(in_use(w, "n1", "b"));
+	assert_string_equal(filter(w, POD("p3", USES("three"))),
+			    "n1:UnschedulableAndUnresolvable[cannot allocate all claims]");
+	/* The watch shows the claim as it was: that changes nothing. */
+	put_claim(w, "one", ",'labels':{'a':'b'}", ONE("any"), "");
+	assert_true(in_use(w, "n1", "a"));
+	w->p->kind->unreserve(w->p, first, STR("n1"));
+	assert_false(in_use(w, "n1", "a"));
+	assert_string_equal(filter(w, POD("p3", USES("three"))), "n1");
+	w->p->kind->unreserve(w->p, second, STR("n1"));
+	w->p->kind->unreserve(w->p, second, STR("n1")); /* once more does no harm */
+	cycle_free(first);
+	cycle_free(second);
+	world_free(w);
+}
+
+static void earlier_alternatives_score_higher(void **state)
+{
+	struct world *w = world_new(false);
+	int64_t scores[2];
+	struct cycle *c;
+
+	add_node(w, "n1", "");
+	add_node(w, "n2", "");
+	put_claim(w, "there", "", ONE("any"), ON("n1", "b"));
+	put_claim(
+		w, "list", "",
+		"'devices':{'requests':[{'name':'r','firstAvailable':["
+		"{'name':'l','deviceClassName':'large','allocationMode':'ExactCount','count':1},"
+		"{'name':'s','deviceClassName':'any','allocationMode':'ExactCount','count':1}]}]}",
+		"");
+	c = scheduler_fixture_cycle(&w->f, POD("p", USES("list")));
+	assert_int_equal(w->p->kind->pre_filter(w->p, c).code, VERDICT_SUCCESS);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(w->p->kind->score(w->p, c, i, &scores[i]).code, VERDICT_SUCCESS);
+	assert_int_equal(scores[0], 7); /* n1: the large one is taken */
+	assert_int_equal(scores[1], 8);
+	w->p->kind->normalize(w->p, c, scores, 2);
+	assert_int_equal(scores[0], 87);
+	assert_int_equal(scores[1], 100);
+	cycle_free(c);
+	world_free(w);
+}
+
+/* --- waking -------------------------------------------------------------------------------------------- */
+
+/* A claim goes from one status to another; is the pod woken that waits for `uses`. */
+static bool wakes(struct world *w, const char *name, const char *before, const char *after,
+		  const char *pod)
+{
+	struct cached *old = before ? claim(w, name, "", ONE("any"), before) : NULL;
+	struct cached *now = after ? claim(w, name, "", ONE("any"), after) : NULL;
+	struct cluster_event e = { .kind = EVENT_CLAIM,
+				   .actions = !old  ? EVENT_ADD
+					      : now ? EVENT_UPDATE_OTHER
+						    : EVENT_DELETE,
+				   .old_object = old,
+				   .object = now };
+	bool woken;
+
+	if (old)
+		dra_state_put_claim(w->dra, old);
+	if (now)
+		dra_state_put_claim(w->dra, now);
+	else
+		dra_state_remove_claim(w->dra, old);
+	woken = scheduler_fixture_wakes(&w->f, NAME, pod, &e);
+	cached_unref(old);
+	cached_unref(now);
+	return woken;
+}
+
+static void only_claims_that_may_help_wake_a_pod(void **state)
+{
+	struct world *w = world_new(false);
+	const char *pod = POD("p", USES("mine"));
+
+	add_node(w, "n1", "");
+	put_claim(w, "mine", "", ONE("any"), "");
+	/* Another pod's claim: only when it gives its devices back. */
+	assert_false(wakes(w, "other", NULL, "", pod));
+	assert_false(wakes(w, "other", "", ON("n1", "a"), pod));
+	assert_false(wakes(w, "other", ON("n1", "a"), ON("n1", "a") ",'reservedFor':[]", pod));
+	assert_true(wakes(w, "other", ON("n1", "a"), "", pod));
+	assert_false(wakes(w, "other", "", NULL, pod));
+	assert_true(wakes(w, "other", ON("n1", "a"), NULL, pod));
+	/* Its own: when its status changes. */
+	assert_false(wakes(w, "mine", "", "", pod));
+	assert_true(wakes(w, "mine", "", ON("n1", "a"), pod));
+	assert_true(wakes(w, "new", NULL, "", POD("p", USES("new"))));
+	/* One whose claims are not all there has no use for devices. */
+	assert_false(wakes(w, "other", ON("n1", "a"), "", POD("p", USES("missing"))));
+	world_free(w);
+}
+
+static void the_status_of_a_slice_wakes_nobody(void **state)
+{
+	struct world *w = world_new(false);
+	struct cached *a = scheduler_fixture_object(
+		&w->f, "{'metadata':{'name':'s','uid':'u'},'spec':{'driver':'d'}}");
+	struct cached *b = scheduler_fixture_object(
+		&w->f, "{'metadata':{'name':'s','uid':'u'},'spec':{'driver':'d'},'status':{}}");
+	struct cached *c = scheduler_fixture_object(
+		&w->f, "{'metadata':{'name':'s','uid':'u'},'spec':{'driver':'e'}}");
+	struct cluster_event e = { .kind = EVENT_SLICE, .actions = EVENT_UPDATE_OTHER };
+	const char *pod = POD("p", USES("mine"));
+
+	e.old_object = a;
+	e.object = b;
+	assert_false(scheduler_fixture_wakes(&w->f, NAME, pod, &e));
+	e.object = c;
+	assert_true(scheduler_fixture_wakes(&w->f, NAME, pod, &e));
+	e.old_object = NULL;
+	e.actions = EVENT_ADD;
+	assert_true(scheduler_fixture_wakes(&w->f, NAME, pod, &e));
+	cached_unref(a);
+	cached_unref(b);
+	cached_unref(c);
+	world_free(w);
+}
+
+/* --- writing ------------------------------------------------------------------------------------------- */
+
+/* The watch catches up. */
+static void watch(struct world *w)
+{
+	for (; w->told < w->api->log.n; w->told++) {
+		const struct fakeapi_event *e = &w->api->log.v[w->told];
+		struct cached *o;
+
+		if (strcmp(e->kind->resource, "resourceclaims") != 0)
+			continue;
+		assert_int_equal(cached_new(str_from(e->text), NULL, &o, NULL), 0);
+		if (strcmp(e->type, "DELETED") == 0)
+			dra_state_remove_claim(w->dra, o);
+		else
+			dra_state_put_claim(w->dra, o);
+		cached_unref(o);
+	}
+}
+
+static const char *quoted(struct world *w, const char *text)
+{
+	char *copy = arena_strdup(&w->f.arena, str_from(text));
+
+	for (char *p = copy; *p; p++)
+		*p = *p == '\'' ? '"' : *p;
+	return copy;
+}
+
+static void serve_claim(struct world *w, const char *name, const char *spec, const char *status)
+{
+	fakeapi_add(
+		w->api, "resourceclaims", "default", name, "",
+		quoted(w, arena_printf(&w->f.arena, ",'spec':{%s},'status':{%s}", spec, status)));
+	watch(w);
+}
+
+static bool stored(struct world *w, const char *name, const char *text)
+{
+	return fakeapi_has(w->api, "resourceclaims", "default", name, quoted(w, text));
+}
+
+/* Changes a claim on the server; by a merge patch. */
+static void change(struct world *w, const char *name, const char *patch)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path),
+		       "/apis/resource.k8s.io/v1/namespaces/default/"
+		       "resourceclaims/%s",
+		       name);
+	assert_int_equal(fakeapi_call(w->api, "PATCH", path, str_from(quoted(w, patch)), NULL),
+			 200);
+}
+
+static bool is_done(void *arg)
+{
+	return ((struct binding *)arg)->done;
+}
+
+static void begin_bind(struct world *w, struct binding *b, struct cycle *c)
+{
+	*b = (struct binding){ .cycle = c, .node = STR("n1") };
+	c->snapshot = NULL;
+	w->p->kind->pre_bind(w->p, b);
+}
+
+/* What it said: "" when all is well. */
+static const char *bind_pod(struct world *w, struct binding *b, struct cycle *c)
+{
+	begin_bind(w, b, c);
+	assert_true(sim_run_until(w->sim, is_done, b, 1000));
+	return arena_strdup(&w->f.arena, verdict_message(&b->answer, &c->arena));
+}
+
+static void an_allocation_is_written_with_finalizer_and_reservation(void **state)
+{
+	struct world *w = world_new(true);
+	struct binding b;
+	struct cycle *c;
+	struct dra_claim known;
+
+	add_node(w, "n1", "");
+	serve_claim(w, "one", ONE("any"), "");
+	c = reserved(w, POD("p", USES("one")), "n1");
+	assert_string_equal(bind_pod(w, &b, c), "");
+	assert_int_equal(b.answer.code, VERDICT_SUCCESS);
+	assert_int_equal(w->api->writes, 2);
+	assert_true(stored(w, "one", "'finalizers':['" DRA_FINALIZER "']"));
+	assert_true(stored(w, "one", "'device':'a'"));
+	assert_true(stored(w, "one", "'allocationTimestamp':'"));
+	assert_true(
+		stored(w, "one", "'reservedFor':[{'resource':'pods','name':'p','uid':'pod-p'}]"));
+	/* It is known at once, and the watch, late, does not undo it. */
+	for (int i = 0; i < 2; i++) {
+		assert_true(dra_state_find(w->dra, STR("default/one"), &known));
+		assert_true(known.allocated);
+		assert_false(known.decided);
+		assert_true(in_use(w, "n1", "a"));
+		watch(w);
+	}
+	cycle_free(c);
+	world_free(w);
+}
+
+static void a_conflict_is_tried_again_on_the_newest_version(void **state)
+{
+	struct world *w = world_new(true);
+	struct binding b;
+	struct cycle *c;
+
+	add_node(w, "n1", "");
+	serve_claim(w, "one", ONE("any"), "");
+	c = reserved(w, POD("p", USES("one")), "n1");
+	change(w, "one", "{'metadata':{'labels':{'a':'b'}}}");
+	assert_string_equal(bind_pod(w, &b, c), "");
+	assert_true(stored(w, "one", "'device':'a'"));
+	assert_true(stored(w, "one", "'labels':{'a':'b'}"));
+	cycle_free(c);
+	world_free(w);
+}
+
+static void what_others_did_meanwhile_ends_the_binding(void **state)
+{
+	static const struct {
+		const char *change, *why;
+	} cases[] = {
+		{ "{'status':{" ON("n1", "b") "}}",
+		  "claim default/one got allocated elsewhere in the meantime" },
+		{ "{'metadata':{'labels':{'a':'b'},'finalizers':['x']}}", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct world *w = world_new(true);
+		struct binding b;
+		struct cycle *c;
+
+		add_node(w, "n1", "");
+		serve_claim(w, "one", ONE("any"), "");
+		c = reserved(w, POD("p", USES("one")), "n1");
+		change(w, "one", cases[i].change);
+		assert_string_equal(bind_pod(w, &b, c), cases[i].why);
+		if (b.answer.code != VERDICT_SUCCESS) {
+			w->p->kind->unreserve(w->p, c, STR("n1"));
+			assert_false(in_use(w, "n1", "a"));
+			watch(w);
+			assert_true(in_use(w, "n1", "b"));
+		}
+		cycle_free(c);
+		world_free(w);
+	}
+}
+
+static void a_claim_that_is_deleted_meanwhile_ends_the_binding(void **state)
+{
+	struct world *w = world_new(true);
+	struct binding b;
+	struct cycle *c;
+
+	add_node(w, "n1", "");
+	serve_claim(w, "one", ONE("any"), "");
+	c = reserved(w, POD("p", USES("one")), "n1");
+	assert_int_equal(
+		fakeapi_call(w->api, "DELETE",
+			     "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/one",
+			     STR_NULL, NULL),
+		200);
+	watch(w);
+	assert_true(in_use(w, "n1", "a")); /* until we know what became of our write */
+	assert_non_null(strstr(bind_pod(w, &b, c), "add finalizer to claim default/one: "));
+	w->p->kind->unreserve(w->p, c, STR("n1"));
+	assert_false(in_use(w, "n1", "a"));
+	cycle_free(c);
+	world_free(w);
+}
+
+/* Of an allocated claim whose device has to become ready. */
+#define ATTACHED(status, reason)                                                                  \
+	"'status':{'devices':[{'driver':'x.example.com','pool':'n1','device':'a','conditions':[{" \
+	"'type':'" status "','status':'True','reason':'" reason "','message':'m'}]}]}"
+
+/* A pod that waits for its device. */
+static struct cycle *begin_attaching(struct world *w, struct binding *b)
+{
+	struct cycle *c;
+
+	scheduler_fixture_node(&w->f, "{'name':'n1','cpu':'4','memory':'8Gi'}");
+	put(w, dra_state_put_slice,
+	    "{'metadata':{'name':'s'},'spec':{'driver':'x.example.com','nodeName':'n1','pool':{"
+	    "'name':'n1','generation':1,'resourceSliceCount':1},'devices':[{'name':'a',"
+	    "'bindingConditions':['Ready'],'bindingFailureConditions':['Broken']}]}}");
+	serve_claim(w, "one", ONE("any"), "");
+	c = reserved(w, POD("p", USES("one")), "n1");
+	begin_bind(w, b, c);
+	assert_false(sim_run_until(w->sim, is_done, b, 20000));
+	assert_true(stored(w, "one", "'bindingConditions':['Ready']"));
+	return c;
+}
+
+static void a_pod_is_bound_when_its_device_is_ready(void **state)
+{
+	struct world *w = world_new(true);
+	uint64_t asked;
+	struct binding b;
+	struct cycle *c = begin_attaching(w, &b);
+
+	asked = w->api->requests;
+	assert_false(sim_run_until(w->sim, is_done, &b, 60000));
+	assert_int_equal(w->api->requests, asked); /* waiting costs no requests */
+	change(w, "one", "{" ATTACHED("Ready", "r") "}");
+	watch(w);
+	assert_true(b.done);
+	assert_int_equal(b.answer.code, VERDICT_SUCCESS);
+	cycle_free(c);
+	world_free(w);
+}
+
+static void a_device_that_fails_ends_the_binding_and_is_given_back(void **state)
+{
+	struct world *w = world_new(true);
+	struct binding b;
+	struct cycle *c = begin_attaching(w, &b);
+	struct str nominated = STR_NULL;
+	struct verdict v;
+
+	change(w, "one", "{" ATTACHED("Broken", "NoLink") "}");
+	watch(w);
+	assert_true(b.done);
+	assert_string_equal(arena_strdup(&w->f.arena, verdict_message(&b.answer, &c->arena)),
+			    "device binding failed: claim=one, reason=NoLink, message=\"m\"");
+	w->p->kind->unreserve(w->p, c, STR("n1"));
+	sim_run_for(w->sim, 100);
+	assert_true(stored(w, "one", "'reservedFor':[{'$patch':'delete','uid':'pod-p'}]"));
+	cycle_free(c);
+	/* The next attempt finds it in the way, and deallocates it. */
+	change(w, "one", "{'status':{'reservedFor':null}}");
+	watch(w);
+	assert_true(in_use(w, "n1", "a"));
+	c = scheduler_fixture_cycle(&w->f, POD("p", USES("one")));
+	assert_int_equal(w->p->kind->pre_filter(w->p, c).code, VERDICT_SUCCESS);
+	assert_string_equal(scheduler_fixture_filters(&w->f, w->p, c),
+			    "n1:UnschedulableAndUnresolvable[resourceclaim not available on the "
+			    "node]");
+	v = w->p->kind->post_filter(w->p, c, &nominated);
+	assert_string_equal(arena_strdup(&w->f.arena, verdict_message(&v, &c->arena)),
+			    "deallocation of ResourceClaim completed");
+	sim_run_for(w->sim, 100);
+	assert_false(stored(w, "one", "'allocation'"));
+	assert_false(in_use(w, "n1", "a"));
+	cycle_free(c);
+	world_free(w);
+}
+
+static void waiting_for_a_device_ends_by_time_or_by_the_pod_s_end(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		struct world *w = world_new(true);
+		struct binding b;
+		struct cycle *c = begin_attaching(w, &b);
+
+		if (i == 0) {
+			assert_true(sim_run_until(w->sim, is_done, &b, 600000));
+			assert_string_equal(
+				arena_strdup(&w->f.arena, verdict_message(&b.answer, &c->arena)),
+				"device binding timeout: claim=one");
+		} else {
+			b.cancelled = true;
+			b.cancel(b.arg, &b);
+			assert_true(b.done);
+			assert_int_equal(b.answer.code, VERDICT_ERROR);
+		}
+		w->p->kind->unreserve(w->p, c, STR("n1"));
+		sim_run_for(w->sim, 100);
+		cycle_free(c);
+		world_free(w);
+	}
+}
+
+static void a_write_without_an_answer_is_looked_up(void **state)
+{
+	struct world *w = world_new(true);
+	struct binding b;
+	struct cycle *c;
+
+	add_node(w, "n1", "");
+	serve_claim(w, "one", ONE("any"), "'x':1");
+	change(w, "one", "{'metadata':{'finalizers':['" DRA_FINALIZER "']}}");
+	watch(w);
+	c = reserved(w, POD("p", USES("one")), "n1");
+	begin_bind(w, &b, c);
+	while (!stored(w, "one", "'device'"))
+		assert_true(sim_step(w->sim));
+	(void)sim_break_conns(w->sim, 1);
+	assert_true(sim_run_until(w->sim, is_done, &b, 120000));
+	assert_string_equal(arena_strdup(&w->f.arena, verdict_message(&b.answer, &c->arena)), "");
+	assert_true(in_use(w, "n1", "a"));
+	assert_int_equal(w->api->writes, 1);
+	cycle_free(c);
+	world_free(w);
+}
+
+/* --- extended resources ----------------------------------------------------------------------------------- */
+
+#define WANTS_GPU POD("p", "'requests':{'cpu':'1','x.example.com/gpu':'1'}")
+
+static void extended_resources_may_be_devices(void **state)
+{
+	struct world *w = world_new(false);
+
+	add_node(w, "n1", "");
+	scheduler_fixture_node(&w->f, "{'name':'n2','cpu':'4','memory':'8Gi',"
+				      "'x.example.com/gpu':'2'}");
+	scheduler_fixture_node(&w->f, "{'name':'n3','cpu':'4','memory':'8Gi'}");
+	assert_string_equal(filter(w, WANTS_GPU),
+			    "n1 n2 n3:UnschedulableAndUnresolvable[cannot allocate all claims]");
+	assert_string_equal(filter(w, POD("p", "'requests':{'y.example.com/z':'1'}")), "skip");
+	assert_true(dra_state_backs_resource(w->dra, STR("x.example.com/gpu")));
+	assert_true(
+		dra_state_backs_resource(w->dra, STR("deviceclass.resource.kubernetes.io/large")));
+	assert_false(dra_state_backs_resource(w->dra, STR("y.example.com/z")));
+	world_free(w);
+}
+
+static void a_claim_is_made_for_extended_resources_and_the_pod_is_told(void **state)
+{
+	struct world *w = world_new(true);
+	const struct fakeapi_event *made = NULL;
+	struct binding b;
+	struct cycle *c;
+
+	add_node(w, "n1", "");
+	fakeapi_add(w->api, "pods", "default", "p", ",\"uid\":\"pod-p\"", "");
+	c = reserved(w, WANTS_GPU, "n1");
+	assert_true(in_use(w, "n1", "a"));
+	assert_string_equal(bind_pod(w, &b, c), "");
+	assert_int_equal(fakeapi_count(w->api, "resourceclaims"), 1);
+	for (size_t i = 0; i < w->api->log.n; i++)
+		if (strcmp(w->api->log.v[i].kind->resource, "resourceclaims") == 0)
+			made = &w->api->log.v[i];
+	assert_non_null(made);
+	assert_non_null(strstr(made->text, "\"generateName\":\"p-extended-resources-\""));
+	assert_non_null(strstr(made->text, "\"name\":\"container-0-request-1\""));
+	assert_non_null(strstr(made->text, "\"device\":\"a\""));
+	assert_true(fakeapi_has(w->api, "pods", "default", "p",
+				quoted(w, "'requestMappings':[{'containerName':'c','resourceName':"
+					  "'x.example.com/gpu','requestName':"
+					  "'container-0-request-1'}]")));
+	assert_true(in_use(w, "n1", "a"));
+	watch(w);
+	assert_true(in_use(w, "n1", "a"));
+	/* Binding fails later on: it goes away again. */
+	w->p->kind->unreserve(w->p, c, STR("n1"));
+	sim_run_for(w->sim, 1000);
+	assert_int_equal(fakeapi_count(w->api, "resourceclaims"), 0);
+	watch(w);
+	assert_false(in_use(w, "n1", "a"));
+	cycle_free(c);
+	world_free(w);
+}
+
+static void arguments_are_checked(void **state)
+{
+	struct world *w = world_new(false);
+	struct error err;
+
+	assert_int_equal(scheduler_fixture_try_profile(
+				 &w->f, NAME, "{'" NAME "':{'bindingTimeout':'100ms'}}", &err),
+			 -ERR_INVALID);
+	assert_non_null(strstr(err.msg, "bindingTimeout: must be at least 1 second"));
+	scheduler_fixture_profile(&w->f, NAME,
+				  "{'" NAME "':{'bindingTimeout':'2s','filterTimeout':'10s'}}");
+	world_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pod_waits_until_all_its_claims_are_there_and_its_own),
+		cmocka_unit_test(nodes_fit_that_have_what_is_wanted),
+		cmocka_unit_test(what_is_reserved_is_taken_until_it_is_given_back),
+		cmocka_unit_test(earlier_alternatives_score_higher),
+		cmocka_unit_test(only_claims_that_may_help_wake_a_pod),
+		cmocka_unit_test(the_status_of_a_slice_wakes_nobody),
+		cmocka_unit_test(an_allocation_is_written_with_finalizer_and_reservation),
+		cmocka_unit_test(a_conflict_is_tried_again_on_the_newest_version),
+		cmocka_unit_test(what_others_did_meanwhile_ends_the_binding),
+		cmocka_unit_test(a_claim_that_is_deleted_meanwhile_ends_the_binding),
+		cmocka_unit_test(a_pod_is_bound_when_its_device_is_ready),
+		cmocka_unit_test(a_device_that_fails_ends_the_binding_and_is_given_back),
+		cmocka_unit_test(waiting_for_a_device_ends_by_time_or_by_the_pod_s_end),
+		cmocka_unit_test(a_write_without_an_answer_is_looked_up),
+		cmocka_unit_test(extended_resources_may_be_devices),
+		cmocka_unit_test(a_claim_is_made_for_extended_resources_and_the_pod_is_told),
+		cmocka_unit_test(arguments_are_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

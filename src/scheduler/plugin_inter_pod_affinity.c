@@ -1,0 +1,209 @@
+/*
+ * InterPodAffinity: pods that want to be, or not to be, where others are. Existing pods' required
+ * anti-affinity keeps the new one away as its own does.
+ *
+ * This file has the table, the arguments, hints, and what filter and score share.
+ */
+#include "base/mem.h"
+#include "client/cache.h"
+#include "scheduler/plugins.h"
+#include "scheduler/pod_affinity.h"
+
+/* --- arguments ------------------------------------------------------------------------------ */
+
+static int init(struct plugin *p, const struct json *args, struct error *err)
+{
+	static const char *const fields[] = { "hardPodAffinityWeight",
+					      "ignorePreferredTermsOfExistingPods", NULL };
+	int64_t weight = json_i64_at(args, "hardPodAffinityWeight", 1);
+	struct pod_affinity_args *s;
+	int r = plugin_args_check(args, "InterPodAffinityArgs", fields, err);
+
+	if (r < 0)
+		return r;
+	if (weight < 0 || weight > 100)
+		return error_set(err, ERR_INVALID,
+				 "hardPodAffinityWeight: Invalid value: %lld: not in valid range "
+				 "[0, 100]",
+				 (long long)weight);
+	s = XNEW(struct pod_affinity_args);
+	s->hard_weight = (int32_t)weight;
+	s->ignore_existing = json_true_at(args, "ignorePreferredTermsOfExistingPods");
+	p->state = s;
+	return 0;
+}
+
+static void release(struct plugin *p)
+{
+	free(p->state);
+	p->state = NULL;
+}
+
+/* --- shared --------------------------------------------------------------------------------- */
+
+struct pod_affinity_state *pod_affinity_state(const struct plugin *p, struct cycle *c)
+{
+	void **state = cycle_state(c, p);
+
+	if (!*state)
+		*state = ARENA_NEW(&c->arena, struct pod_affinity_state);
+	return *state;
+}
+
+struct namespace_source {
+	const struct cached *object;
+	struct arena *arena;
+};
+
+static struct str get_namespace_label(const void *source, struct str key)
+{
+	const struct namespace_source *s = source;
+
+	return cached_label(s->object, key, s->arena);
+}
+
+static void resolve_term(const struct plugin *p, struct cycle *c, struct affinity_term *t)
+{
+	const struct cache *all = p->services->namespaces;
+	size_t n = t->nnamespaces;
+	struct cache_walk w = { 0 };
+	struct cached *o;
+	struct str *names;
+
+	names = ARENA_ARRAY(&c->arena, struct str, n + (all ? cache_count(all) : 0));
+	if (n > 0)
+		memcpy(names, t->namespaces, n * sizeof(*names));
+	while (all && (o = cache_next(all, &w))) {
+		struct namespace_source source = { o, &c->arena };
+
+		if (selector_matches(&t->namespace_selector, get_namespace_label, &source))
+			names[n++] = arena_str(&c->arena, cached_name(o));
+	}
+	t->namespaces = names;
+	t->nnamespaces = n;
+	t->has_namespace_selector = false;
+}
+
+struct affinity_terms pod_affinity_resolve(const struct plugin *p, struct cycle *c,
+					   struct affinity_terms terms)
+{
+	struct affinity_term *v = NULL;
+
+	for (size_t i = 0; i < terms.n; i++) {
+		const struct affinity_term *t = &terms.v[i];
+
+		/* An empty selector means all namespaces, known or not. */
+		if (!t->has_namespace_selector || t->namespace_selector.n == 0)
+			continue;
+		if (!v) {
+			v = ARENA_ARRAY(&c->arena, struct affinity_term, terms.n);
+			memcpy(v, terms.v, terms.n * sizeof(*v));
+		}
+		resolve_term(p, c, &v[i]);
+	}
+	return v ? (struct affinity_terms){ v, terms.n } : terms;
+}
+
+const struct json *pod_affinity_namespace(const struct plugin *p, struct cycle *c)
+{
+	const struct cache *all = p->services->namespaces;
+	struct cached *o = all ? cache_get(all, c->pod->ns) : NULL;
+	struct str text = o ? cached_field(o, "metadata.labels", &c->arena) : STR_NULL;
+	struct json *labels = NULL;
+
+	if (!text.p || json_parse(&c->arena, arena_str(&c->arena, text), NULL, &labels, NULL) < 0)
+		return NULL;
+	return labels;
+}
+
+bool pod_affinity_all(struct affinity_terms terms, const struct podinfo *pod)
+{
+	for (size_t i = 0; i < terms.n; i++)
+		if (!affinity_term_matches(&terms.v[i], pod, NULL))
+			return false;
+	return terms.n > 0;
+}
+
+bool pod_affinity_any(struct affinity_terms terms, const struct podinfo *pod)
+{
+	for (size_t i = 0; i < terms.n; i++)
+		if (affinity_term_matches(&terms.v[i], pod, NULL))
+			return true;
+	return false;
+}
+
+/* --- hints ---------------------------------------------------------------------------------- */
+
+static bool pod_helps(const struct podinfo *waiting, const struct podinfo *old,
+		      const struct podinfo *pod)
+{
+	if (old && pod)
+		return (!pod_affinity_all(waiting->affinity, old) &&
+			pod_affinity_all(waiting->affinity, pod)) ||
+		       (pod_affinity_any(waiting->anti_affinity, old) &&
+			!pod_affinity_any(waiting->anti_affinity, pod));
+	if (pod)
+		return pod_affinity_all(waiting->affinity, pod);
+	return pod_affinity_any(waiting->anti_affinity, old) ||
+	       pod_affinity_any(old->anti_affinity, waiting);
+}
+
+static enum event_hint after_assigned(const struct plugin *p, const struct podinfo *waiting,
+				      const struct cluster_event *e)
+{
+	if ((e->pod && pod_is_nowhere(e->pod)) || (e->old_pod && pod_is_nowhere(e->old_pod)))
+		return HINT_SKIP;
+	return pod_helps(waiting, e->old_pod, e->pod) ? HINT_QUEUE : HINT_SKIP;
+}
+
+/* The node came into a domain: it got the label, or another value. */
+static bool entered(struct str old, struct str now)
+{
+	return now.p && (!old.p || !str_eq(old, now));
+}
+
+static enum event_hint after_node(const struct plugin *p, const struct podinfo *waiting,
+				  const struct cluster_event *e)
+{
+	const struct json *old = e->old_node ? e->old_node->labels : NULL;
+	const struct json *now = e->node->labels;
+
+	for (size_t i = 0; i < waiting->affinity.n; i++) {
+		struct str key = waiting->affinity.v[i].topology_key;
+
+		if (entered(labels_get(old, key), labels_get(now, key)))
+			return HINT_QUEUE;
+	}
+	for (size_t i = 0; i < waiting->anti_affinity.n; i++) {
+		struct str key = waiting->anti_affinity.v[i].topology_key;
+
+		/* Left its domain, for another or none; a new node may be in a domain of its own. */
+		if (!e->old_node || entered(labels_get(now, key), labels_get(old, key)))
+			return HINT_QUEUE;
+	}
+	return HINT_SKIP;
+}
+
+static const struct plugin_event events[] = {
+	{ .kind = EVENT_ASSIGNED_POD,
+	  .actions = EVENT_ADD | EVENT_UPDATE_POD_LABEL | EVENT_DELETE,
+	  .hint = after_assigned },
+	{ .kind = EVENT_UNSCHEDULED_POD, .actions = EVENT_UPDATE_POD_LABEL },
+	{ .kind = EVENT_NODE, .actions = EVENT_ADD | EVENT_UPDATE_NODE_LABEL, .hint = after_node },
+	{ 0 },
+};
+
+const struct plugin_kind plugin_inter_pod_affinity = {
+	.name = "InterPodAffinity",
+	.init = init,
+	.release = release,
+	.events = events,
+	.pre_filter = pod_affinity_pre_filter,
+	.clone_state = pod_affinity_clone_state,
+	.add_pod = pod_affinity_add_pod,
+	.remove_pod = pod_affinity_remove_pod,
+	.filter = pod_affinity_filter,
+	.pre_score = pod_affinity_pre_score,
+	.score = pod_affinity_score,
+	.normalize = pod_affinity_normalize,
+};
