@@ -169,11 +169,11 @@ static void pod_body(struct schedule_load *l, size_t i, struct buf *out, const c
 		l->round, i);
 	if (l->with_claims)
 		(void)buf_printf(out,
-				 "},\"claims\":[{\"name\":\"gpu\"}]}}],\"resourceClaims\":[{"
+				 ",\"claims\":[{\"name\":\"gpu\"}]}}],\"resourceClaims\":[{"
 				 "\"name\":\"gpu\",\"resourceClaimName\":\"claim-%zu-%zu\"}]}}",
 				 l->round, i);
 	else
-		(void)buf_addz(out, "}}}]}}");
+		(void)buf_addz(out, "}}]}}");
 }
 
 /* --- counting ---------------------------------------------------------------------------------- */

@@ -63,8 +63,7 @@ struct dp_text {
 
 enum {
 	DP_SUCCESS = 0,
-	DP_ERROR =
-		1, /* something is wrong with the plugin or the cluster: tried again with back-off */
+	DP_ERROR = 1, /* the plugin or the cluster is at fault: tried again with back-off */
 	DP_UNSCHEDULABLE = 2, /* not here; removing other pods may help */
 	DP_UNRESOLVABLE = 3, /* not here, and removing other pods would not help */
 	DP_WAIT = 4, /* permit: not yet; see host->allow and host->reject */
@@ -133,8 +132,9 @@ enum {
 };
 
 /*
- * When a pod that this plugin rejected is to be tried again. `resource` is "Pod" (on a node),
- * "Node", "ResourceClaim", "ResourceSlice", "DeviceClass", "PersistentVolumeClaim", .., "*" or
+ * When a pod that this plugin rejected is to be tried again; a plugin without any is asked at
+ * every event. `resource` is "Pod" (on a node), "UnscheduledPod" (the waiting one itself), "Node",
+ * "ResourceClaim", "ResourceSlice", "DeviceClass", "PersistentVolumeClaim", .., "*" or
  * the name of an extended resource's type. `hint` NULL: always; else 1: this event may help
  * this pod, 0: it does not. Objects are NULL where there is none.
  */
@@ -225,20 +225,22 @@ struct dp_scheduler_host {
 	const struct dp_object *(*cycle_pod)(void *host, const struct dp_cycle *c);
 	/* Memory that lives as long as the cycle; zeroed. */
 	void *(*cycle_alloc)(void *host, struct dp_cycle *c, size_t size);
-	/* The plugin's own value in the cycle, from pre_filter to post_bind. */
+	/* The plugin's own value in the cycle, from pre_filter to post_bind. A what-if has a copy
+	 * of it, byte by byte, when cycle_alloc gave it; else it is the same. */
 	void (*cycle_set)(void *host, struct dp_cycle *c, void *value);
 	void *(*cycle_get)(void *host, const struct dp_cycle *c);
 	/* pre_filter: only these nodes; may be called for each. */
 	void (*cycle_only_node)(void *host, struct dp_cycle *c, const char *node);
 
-	/* Pods that wait in permit, by uid. 0, or -1 when none such waits. Any thread. */
+	/* Pods that wait in permit, by uid: they are told soon, and one that does not wait is left
+	 * alone. 0, or -1 from a handle, which has no part in permit. Any thread. */
 	int (*allow)(void *host, const char *uid);
 	int (*reject)(void *host, const char *uid, const char *reason);
-	/* Ends a pre_bind or bind that answered DP_SCHED_LATER. `reason` may be NULL. Any thread. */
+	/* Ends a pre_bind or bind that answered DP_SCHED_LATER. `reason`: or NULL. Any thread. */
 	void (*binding_done)(void *host, struct dp_binding *b, uint32_t code, const char *reason);
 
 	/* Waiting pods that this plugin or others with an interest in the type rejected are tried
-	 * again, as their hints say. cache_set, cache_update and cache_delete do it by themselves. */
+	 * again, as their hints say. What changes the cache does it by itself. */
 	void (*wake)(void *host, const char *type);
 
 	/* 0, or -1 with a reason. From init and run only. */
@@ -292,7 +294,8 @@ struct dp_scheduler_plugin {
 				      const struct dp_node_info *node);
 	uint32_t (*filter)(void *state, struct dp_cycle *c, const struct dp_object *pod,
 			   const struct dp_node_info *node, struct dp_reason *why);
-	/* No node fits. DP_SUCCESS: something was done; `ret_nominated` (256 bytes) may name a node. */
+	/* No node fits. DP_SUCCESS: something was done; `ret_nominated` (256 bytes) may name a
+	 * node. */
 	uint32_t (*post_filter)(void *state, struct dp_cycle *c, const struct dp_object *pod,
 				char *ret_nominated, struct dp_reason *why);
 	uint32_t (*pre_score)(void *state, struct dp_cycle *c, const struct dp_object *pod,

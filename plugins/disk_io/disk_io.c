@@ -395,6 +395,7 @@ static int make_handle(void *arg, struct dp_handle *ret_handle, struct dp_reason
 
 	(void)why;
 	s->host = arg;
+	ret_handle->size = sizeof(*ret_handle);
 	ret_handle->state = s;
 	ret_handle->run = run;
 	ret_handle->close = close_handle;

@@ -361,6 +361,7 @@
 /* Types of extended resources; and what one on one node writes for /debug/cache. */
 #define EXTENDED_TYPES_MAX 256
 #define EXTENDED_TEXT_MAX  (1UL * MIB)
+#define PLUGIN_ARGS_MAX    (1UL * MIB) /* of a scheduler plugin, as text */
 
 /* One log line; one line of the audit log, whose request line alone may be HTTP_TARGET_MAX. */
 #define LOG_LINE_MAX   (16UL * KIB)

@@ -20,7 +20,7 @@ struct allocate_node {
 struct allocate_report {
 	uint64_t steps; /* devices tried */
 	bool invalid_pool; /* no result, and some pool of the node is invalid or incomplete */
-	/* Of a result: 8 less its place in its list for each alternative that was taken, summed up. */
+	/* Of a result: for each alternative that was taken, 8 less its place in its list. */
 	int64_t preference;
 };
 

@@ -1,8 +1,9 @@
 /*
  * Whether a device suits a request, as far as that depends on the two alone: selectors of the
  * class, then of the request, then the device's own nodes, its size, its taints. Each pair is
- * looked at once; selectors are what costs. Upstream asks for taints only after counters; as
- * neither can be at fault, the order makes no difference.
+ * looked at once; selectors are what costs, so what those of a class say is kept with the slice.
+ * Upstream asks for taints only after counters; as neither can be at fault, the order makes no
+ * difference.
  */
 #include "dra/allocate_impl.h"
 
@@ -76,6 +77,47 @@ int allocate_selects(struct allocate_plan *plan, const struct allocate_request *
 	return m;
 }
 
+/* The slice's memo of a class, which is the first one then. */
+static struct inventory_memo *memo_of(struct inventory_slice *s, uint64_t class)
+{
+	for (size_t i = 0; i < INVENTORY_MEMOS; i++) {
+		struct inventory_memo found = s->memo[i];
+
+		if (found.class != class && i + 1 < INVENTORY_MEMOS)
+			continue;
+		if (found.class != class)
+			found = (struct inventory_memo){ .class = class };
+		if (i > 0)
+			memmove(&s->memo[1], &s->memo[0], i * sizeof(found));
+		s->memo[0] = found;
+		break;
+	}
+	return &s->memo[0];
+}
+
+/* The class's selectors: of one version of class and slice, they say the same for ever. */
+static int class_selects(struct allocate_plan *plan, const struct allocate_request *r,
+			 const struct inventory_device *d, struct error *err)
+{
+	size_t index = (size_t)(d - d->slice->devices);
+	struct inventory_memo *memo = NULL;
+	int m = 1;
+
+	if (r->class->nselectors == 0)
+		return 1;
+	if (index < 64)
+		memo = memo_of(d->slice, r->class->id);
+	if (memo && memo->known >> index & 1)
+		return memo->yes >> index & 1;
+	for (size_t i = 0; m > 0 && i < r->class->nselectors; i++)
+		m = selects(plan, r, true, i, d, err);
+	if (memo && m >= 0) {
+		memo->known |= UINT64_C(1) << index;
+		memo->yes |= (uint64_t)m << index;
+	}
+	return m;
+}
+
 /* --- taints ------------------------------------------------------------------------- */
 
 static bool tolerates(const struct json *toleration, const struct inventory_taint *t)
@@ -118,20 +160,37 @@ const struct inventory_taint *allocate_taint(const struct allocate_plan *plan,
 
 /* --- all of it ---------------------------------------------------------------------- */
 
+/* allocate_capacity_fits(), which is the same for all requests without amounts. */
+static int large_enough(const struct allocate_plan *plan, const struct allocate_request *r,
+			const struct inventory_device *d, struct error *err)
+{
+	size_t index = (size_t)(d - d->slice->devices);
+	uint64_t bit = index < 64 && r->ncapacities == 0 ? UINT64_C(1) << index : 0;
+	int m;
+
+	if (d->slice->roomy & bit)
+		return 1;
+	m = allocate_capacity_fits(plan, r, d, err);
+	if (m == 1)
+		d->slice->roomy |= bit;
+	return m;
+}
+
 static int look(struct allocate_plan *plan, const struct allocate_request *r,
 		const struct inventory_device *d, struct error *err)
 {
-	struct str text;
 	int m;
 
 	if (!plan->features.binding_conditions && d->nbinding)
 		return ALLOCATE_NO;
-	m = allocate_selects(plan, r, d, &text, err);
+	m = class_selects(plan, r, d, err);
+	for (size_t i = 0; m > 0 && i < r->nselectors; i++)
+		m = selects(plan, r, false, i, d, err);
 	if (m <= 0)
 		return m < 0 ? m : ALLOCATE_NO;
 	if (!inventory_device_reachable(d, &plan->node))
 		return ALLOCATE_NO;
-	m = allocate_capacity_fits(plan, r, d, err);
+	m = large_enough(plan, r, d, err);
 	if (m < 0)
 		return error_wrap(
 			err, m, "claim %.*s, request %.*s: checking capacity for device %.*s/%.*s",

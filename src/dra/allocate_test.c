@@ -629,6 +629,28 @@ static void check_explanation(struct scene *s, struct inventory *inv,
 	buf_release(&out);
 }
 
+/* The same in two steps, on a plan that another node was tried with. */
+static void check_prepared(struct scene *s, struct inventory *inv, const struct json *const *claims,
+			   size_t n, const struct str *expected)
+{
+	struct allocate_report report = { 0 };
+	struct allocate_options options = { .report = &report };
+	struct allocate_plan *plan = allocate_prepare(inv, claims, n, &options, &s->arena);
+	struct allocate_node node = { s->node, s->labels }, other = { STR("elsewhere"), NULL };
+	struct json *results[CLAIMS_MAX] = { 0 };
+	struct buf out = BUF_INIT(1UL << 20);
+	struct error err = { 0 };
+	int r;
+
+	(void)allocate_on(plan, &other, NULL, NULL, NULL);
+	r = allocate_on(plan, &node, &s->arena, results, &err);
+	print_outcome(s, r, &report, results, &err, &out);
+	if (!str_eq(*expected, buf_str(&out)))
+		COMPLAIN(s, "%.*s, prepared\n  expected %.*s\n  got      %.*s\n", STR_ARG(s->name),
+			 STR_ARG(*expected), STR_ARG(buf_str(&out)));
+	buf_release(&out);
+}
+
 static void run_scene(struct scene *s)
 {
 	struct allocate_node node = { s->node, s->labels };
@@ -649,6 +671,7 @@ static void run_scene(struct scene *s)
 	if (!str_eq(s->expected, buf_str(&out)))
 		COMPLAIN(s, "%.*s\n  expected %.*s\n  got      %.*s\n", STR_ARG(s->name),
 			 STR_ARG(s->expected), STR_ARG(buf_str(&out)));
+	check_prepared(s, inv, claims, n, &s->expected);
 	for (size_t i = 0; r > 0 && i < n; i++)
 		json_append(all, results[i]);
 	for (size_t i = 0; i < s->nat; i++)

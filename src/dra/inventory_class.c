@@ -107,6 +107,7 @@ int inventory_put_class(struct inventory *inv, const struct json *device_class, 
 		class_free(inv, entry);
 		return r;
 	}
+	entry->class.id = ++inv->class_ids;
 	map_put(&inv->classes, entry->class.name, entry);
 	return 0;
 }

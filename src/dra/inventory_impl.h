@@ -94,11 +94,20 @@ struct inventory_device {
 	const struct str *binding_failure; /* bindingFailureConditions */
 	const struct inventory_use *use; /* who holds it; NULL: nobody */
 	uint8_t ntaints, ncounters, nbinding, nbinding_failure;
+	bool in_use; /* use->whole is not 0: here as well, since all devices of a node are asked */
 	bool binds_to_node;
 	bool has_groups; /* compatibilityGroups: not supported, the slice does not count */
 };
 
 /* --- slices and pools --------------------------------------------------------------- */
+
+enum { INVENTORY_MEMOS = 2 };
+
+/* What selectors of a class say of a slice's first 64 devices; the allocator's, filled as it asks. */
+struct inventory_memo {
+	uint64_t class; /* its id; 0: none */
+	uint64_t known, yes; /* bits by device */
+};
 
 struct inventory_slice {
 	struct str name, uid; /* of the object */
@@ -121,6 +130,8 @@ struct inventory_slice {
 	size_t block; /* bytes of all of this */
 	size_t at; /* place in the index that it is in; SIZE_MAX: none */
 	struct list link; /* of pool->all */
+	struct inventory_memo memo[INVENTORY_MEMOS]; /* the one used last first */
+	uint64_t roomy; /* bits by device: large enough for who asks for no amounts; the same */
 };
 
 /* A counter as a slice shares it. */
@@ -215,7 +226,7 @@ struct inventory_use {
 /* Upstream's "device in use": held as a whole, not by an admin's access. */
 static inline bool inventory_device_in_use(const struct inventory_device *d)
 {
-	return d->use && d->use->whole;
+	return d->in_use;
 }
 
 /* Some share of it is held. */
@@ -254,6 +265,7 @@ struct inventory_selector {
 
 struct inventory_class {
 	struct str name;
+	uint64_t id; /* of the class as it is now; from 1, never again */
 	const struct inventory_selector *selectors;
 	size_t nselectors;
 	const struct json *config; /* spec.config, an array; or NULL */

@@ -202,6 +202,7 @@ static void settle_device(struct inventory_pool *pool, struct inventory_device *
 		c->index = inventory_counter_find(pool->counters, pool->ncounters, c);
 	}
 	d->use = use;
+	d->in_use = use && use->whole;
 	if (inventory_device_held(d))
 		(void)charge(pool, d, 1);
 }
@@ -266,6 +267,7 @@ static bool device_use(struct inventory_pool *pool, struct inventory_device *d,
 		       struct inventory_use *use, bool linked, int sign)
 {
 	d->use = linked ? use : NULL;
+	d->in_use = linked && use->whole;
 	return !sign || charge(pool, d, sign);
 }
 

@@ -23,6 +23,7 @@ struct inventory {
 	struct map nodes; /* name -> struct inventory_local */
 	inventory_slices wide; /* that are not tied to one node, in order unless: */
 	bool wide_unsorted;
+	uint64_t class_ids; /* given so far */
 	size_t ndevices; /* of current generations */
 	size_t bytes; /* of slices, claims, classes, rules and programs */
 };

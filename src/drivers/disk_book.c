@@ -56,8 +56,8 @@ static int parse_entry(const struct json *v, struct disk_book *b, struct error *
 				   .write = json_i64_at(v, "write", 0) };
 	int64_t time = 0;
 
-	if (name.n == 0 || name.n >= sizeof(c.device) || memchr(name.p, 0, name.n) || c.read < 0 ||
-	    c.write < 0 || timestamp_parse(json_text_at(v, "time"), &time, NULL) < 0)
+	if (!disk_name_is_fit(name) || c.read < 0 || c.write < 0 ||
+	    timestamp_parse(json_text_at(v, "time"), &time, NULL) < 0)
 		return error_set(err, ERR_INVALID, "entry %zu makes no sense", b->entries.n);
 	memcpy(c.device, name.p, name.n);
 	if (!disk_book_note(b, &c, time))

@@ -45,7 +45,7 @@ static int parse_part(struct str part, struct disk_capacity *c, struct error *er
 
 static int parse_name(struct str name, struct disk_capacity *c, struct error *err)
 {
-	if (name.n == 0 || name.n >= sizeof(c->device) || str_chr(name, '/') >= 0)
+	if (!disk_name_is_fit(name))
 		return error_set(
 			err, ERR_INVALID,
 			"\"%.*s\" is no name of a device as /sys/block has it, such as sda",

@@ -39,18 +39,25 @@ static bool to_device(struct str s, uint32_t *ret_major, uint32_t *ret_minor)
 
 /* --- diskstats ------------------------------------------------------------------------------- */
 
-/* Names go into paths and objects. */
+bool disk_name_is_fit(struct str name)
+{
+	if (name.n == 0 || name.n >= DISK_NAME_SIZE || name.p[0] == '.')
+		return false;
+	for (size_t i = 0; i < name.n; i++)
+		if (name.p[i] <= ' ' || name.p[i] > '~' || name.p[i] == '/')
+			return false;
+	return true;
+}
+
 static bool set_name(struct disk_stat *s, struct str name)
 {
-	if (name.n == 0 || name.n >= sizeof(s->name) || name.p[0] == '.')
+	if (name.n == 0 || name.n >= sizeof(s->name))
 		return false;
-	for (size_t i = 0; i < name.n; i++) {
-		if (name.p[i] <= ' ' || name.p[i] > '~')
-			return false;
-		s->name[i] = name.p[i] == '/' ? '!' : name.p[i];
-	}
+	memcpy(s->name, name.p, name.n);
 	s->name[name.n] = 0;
-	return true;
+	for (char *c = s->name; (c = strchr(c, '/'));)
+		*c = '!';
+	return disk_name_is_fit(str_of(s->name, name.n));
 }
 
 /* The columns behind the name; the first eleven have always been there. */

@@ -18,6 +18,9 @@ enum {
 	DISK_SECTOR = 512, /* bytes of what diskstats calls a sector, whatever the device has */
 };
 
+/* Whether text can be the name of a device, which goes into paths and objects. */
+bool disk_name_is_fit(struct str name);
+
 /*
  * One line of diskstats. Counters of bytes and operations are as wide as the kernel's long,
  * those of milliseconds have 32 bits; all of them wrap. Columns that the kernel does not have

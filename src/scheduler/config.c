@@ -24,8 +24,6 @@ static void set_defaults(struct config *c)
 		.lease_duration_ms = 15000,
 		.renew_deadline_ms = 10000,
 		.retry_period_ms = 2000,
-		.qps = 50,
-		.burst = 100,
 	};
 	arena_init(&c->arena, 16 * CONFIG_MAX);
 }
@@ -51,7 +49,7 @@ void config_release(struct config *c)
 	arena_release(&c->arena);
 }
 
-/* --- fields ------------------------------------------------------------------------------------ */
+/* --- fields -------------------------------------------------------------------------------- */
 
 static int read_leader_election(struct config_reader *r, const struct json *v,
 				const struct field_path *path, void *to UNUSED)
@@ -159,7 +157,7 @@ static int read_top(struct config_reader *r, const struct json *v)
 	return config_object(r, v, NULL, fields, r);
 }
 
-/* --- validation -------------------------------------------------------------------------------- */
+/* --- validation ---------------------------------------------------------------------------- */
 
 static void check_positive(struct config_reader *r, const struct field_path *parent,
 			   const char *name, int64_t ns)
@@ -275,7 +273,7 @@ static void check_rest(struct config_reader *r)
 				     "must be greater than or equal to PodInitialBackoffSeconds");
 }
 
-/* --- all of it --------------------------------------------------------------------------------- */
+/* --- all of it ----------------------------------------------------------------------------- */
 
 static int parse(struct config *c, struct str text, struct json **ret_tree, struct error *err)
 {
@@ -341,8 +339,6 @@ static void complete(struct config_reader *r)
 	r->lease_duration_ns = r->lease_duration_ns ? r->lease_duration_ns : 15 * CLOCK_SEC;
 	r->renew_deadline_ns = r->renew_deadline_ns ? r->renew_deadline_ns : 10 * CLOCK_SEC;
 	r->retry_period_ns = r->retry_period_ns ? r->retry_period_ns : 2 * CLOCK_SEC;
-	c->qps = c->qps != 0 ? c->qps : 50;
-	c->burst = c->burst ? c->burst : 100;
 }
 
 static int read_config(struct config_reader *r, struct str text)

@@ -67,7 +67,7 @@ struct config {
 	bool leader_elect;
 	struct str lease_name, lease_namespace;
 	int64_t lease_duration_ms, renew_deadline_ms, retry_period_ms;
-	/* clientConnection */
+	/* clientConnection; no limit of requests unless one is set: servers have their own */
 	struct str kubeconfig;
 	double qps;
 	int32_t burst;

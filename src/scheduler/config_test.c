@@ -71,8 +71,8 @@ static void assert_defaults(const struct config *c)
 	assert_int_equal(c->lease_duration_ms, 15000);
 	assert_int_equal(c->renew_deadline_ms, 10000);
 	assert_int_equal(c->retry_period_ms, 2000);
-	assert_true(c->qps == 50);
-	assert_int_equal(c->burst, 100);
+	assert_true(c->qps == 0);
+	assert_int_equal(c->burst, 0);
 }
 
 static void nothing_said_is_the_defaults(void **state)
@@ -186,97 +186,95 @@ static void points_keep_what_they_say(void **state)
 	assert_set(p->points[POINT_POST_BIND].enabled, p->points[POINT_POST_BIND].nenabled, "D");
 }
 
+static const struct {
+	const char *text, *message;
+} refused[] = {
+	{ "", "not an object" },
+	{ "kind: KubeSchedulerConfiguration\n", "Object 'apiVersion' is missing" },
+	{ "apiVersion: v1\n", "Object 'Kind' is missing" },
+	{ "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: "
+	  "KubeSchedulerConfiguration\n",
+	  "no kind \"KubeSchedulerConfiguration\" is registered for version "
+	  "\"kubescheduler.config.k8s.io/v1beta3\", expected KubeSchedulerConfiguration of "
+	  "kubescheduler.config.k8s.io/v1" },
+	{ HEAD "foo: 1\n", "strict decoding error: unknown field \"foo\"" },
+	{ HEAD "profiles: [{plugins: {filter: {use: []}}}]\n",
+	  "strict decoding error: unknown field \"profiles[0].plugins.filter.use\"" },
+	{ HEAD "profiles: [{plugins: {filter: {enabled: [{name: a, wieght: 1}]}}}]\n",
+	  "strict decoding error: unknown field "
+	  "\"profiles[0].plugins.filter.enabled[0].wieght\"" },
+	{ HEAD "parallelism: 1\nparallelism: 2\n",
+	  "strict decoding error: key \"parallelism\" already set in map" },
+	{ HEAD "parallelism: x\n", "parallelism: Invalid value: \"x\": must be an integer" },
+	{ HEAD "parallelism: 0\n", "parallelism: Invalid value: 0: should be an integer "
+				   "value greater than zero" },
+	{ HEAD "profiles: 3\n", "profiles: Invalid value: 3: must be a list" },
+	{ HEAD "profiles: [3]\n", "profiles[0]: Invalid value: 3: must be an object" },
+	{ HEAD "percentageOfNodesToScore: 101\nprofiles: [{percentageOfNodesToScore: "
+	       "-1}]\n",
+	  "[profiles[0].percentageOfNodesToScore: Invalid value: -1: not in valid range "
+	  "[0-100], percentageOfNodesToScore: Invalid value: 101: not in valid range "
+	  "[0-100]]" },
+	{ HEAD "podInitialBackoffSeconds: 0\n",
+	  "podInitialBackoffSeconds: Invalid value: 0: must be greater than 0" },
+	{ HEAD "podInitialBackoffSeconds: 11\n",
+	  "podMaxBackoffSeconds: Invalid value: 10: must be greater than or equal to "
+	  "PodInitialBackoffSeconds" },
+	{ HEAD "profiles: [{schedulerName: a}, {schedulerName: a}]\n",
+	  "profiles[1].schedulerName: Duplicate value: \"a\"" },
+	{ HEAD "profiles: [{schedulerName: a}, {}]\n",
+	  "profiles[1].schedulerName: Required value" },
+	{ HEAD "profiles: [{schedulerName: ''}]\n", "profiles[0].schedulerName: Required value" },
+	{ HEAD "profiles: [{schedulerName: a}, {schedulerName: b, plugins: {queueSort: "
+	       "{enabled: [{name: X}]}}}]\n",
+	  "profiles[1].plugins.queueSort: Invalid value: must be the same for all "
+	  "profiles" },
+	{ HEAD "profiles: [{plugins: {queueSort: {enabled: [{name: X}, {name: Z}]}}}]\n",
+	  "profiles[0].plugins.queueSort.Enabled: Invalid value: 2: only one queue sort "
+	  "plugin can be enabled" },
+	{ HEAD "profiles: [{plugins: {filter: {enabled: [{weight: 1}]}}}]\n",
+	  "profiles[0].plugins.filter.enabled[0].name: Required value" },
+	{ HEAD "profiles: [{plugins: {filter: {enabled: [{name: EBSLimits}]}}}]\n",
+	  "profiles[0].plugins.filter.enabled[0]: Invalid value: \"EBSLimits\": was "
+	  "invalid in version \"v1\" (KubeSchedulerConfiguration is version "
+	  "\"kubescheduler.config.k8s.io/v1\")" },
+	{ HEAD "profiles: [{pluginConfig: [{name: A}, {name: B}, {name: A}]}]\n",
+	  "profiles[0].pluginConfig[2]: Duplicate value: \"A\"" },
+	{ HEAD "profiles: [{pluginConfig: [{name: A, args: 1}]}]\n",
+	  "profiles[0].pluginConfig[0].args: Invalid value: must be an object" },
+	{ HEAD "profiles: [{pluginConfig: [{name: NodeAffinity, args: {kind: "
+	       "NodeResourcesFitArgs}}]}]\n",
+	  "decoding .profiles[0].pluginConfig[0]: args for plugin NodeAffinity were not of "
+	  "type NodeAffinityArgs.kubescheduler.config.k8s.io, got NodeResourcesFitArgs" },
+	{ HEAD "leaderElection: {leaseDuration: 5s}\n",
+	  "leaderElection.leaseDuration: Invalid value: 5000000000: must be greater than "
+	  "`RenewDeadline`" },
+	{ HEAD "leaderElection: {retryPeriod: -1s, resourceLock: endpoints}\n",
+	  "[leaderElection.retryPeriod: Invalid value: -1000000000: must be greater than "
+	  "zero, leaderElection.resourceLock: Invalid value: \"endpoints\": resourceLock "
+	  "value must be \"leases\"]" },
+	{ HEAD "leaderElection: {retryPeriod: 5}\n",
+	  "leaderElection.retryPeriod: Invalid value: 5: must be a duration such as 15s" },
+	{ HEAD "clientConnection: {burst: -3}\n",
+	  "clientConnection.burst: Invalid value: -3: must be non-negative" },
+	{ HEAD "extenders: [{urlPrefix: x}]\n",
+	  "extenders: Forbidden: extenders are not supported, use devplane.plugins" },
+	{ HEAD "devplane: {plugins: [{}]}\n", "devplane.plugins[0].path: Required value" },
+	{ HEAD "devplane: {plugin: []}\n",
+	  "strict decoding error: unknown field \"devplane.plugin\"" },
+};
+
 static void what_is_wrong_is_told_with_its_path(void **state)
 {
-	static const struct {
-		const char *text, *message;
-	} rows[] = {
-		{ "", "not an object" },
-		{ "kind: KubeSchedulerConfiguration\n", "Object 'apiVersion' is missing" },
-		{ "apiVersion: v1\n", "Object 'Kind' is missing" },
-		{ "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: "
-		  "KubeSchedulerConfiguration\n",
-		  "no kind \"KubeSchedulerConfiguration\" is registered for version "
-		  "\"kubescheduler.config.k8s.io/v1beta3\", expected KubeSchedulerConfiguration of "
-		  "kubescheduler.config.k8s.io/v1" },
-		{ HEAD "foo: 1\n", "strict decoding error: unknown field \"foo\"" },
-		{ HEAD "profiles: [{plugins: {filter: {use: []}}}]\n",
-		  "strict decoding error: unknown field \"profiles[0].plugins.filter.use\"" },
-		{ HEAD "profiles: [{plugins: {filter: {enabled: [{name: a, wieght: 1}]}}}]\n",
-		  "strict decoding error: unknown field "
-		  "\"profiles[0].plugins.filter.enabled[0].wieght\"" },
-		{ HEAD "parallelism: 1\nparallelism: 2\n",
-		  "strict decoding error: key \"parallelism\" already set in map" },
-		{ HEAD "parallelism: x\n",
-		  "parallelism: Invalid value: \"x\": must be an integer" },
-		{ HEAD "parallelism: 0\n", "parallelism: Invalid value: 0: should be an integer "
-					   "value greater than zero" },
-		{ HEAD "profiles: 3\n", "profiles: Invalid value: 3: must be a list" },
-		{ HEAD "profiles: [3]\n", "profiles[0]: Invalid value: 3: must be an object" },
-		{ HEAD "percentageOfNodesToScore: 101\nprofiles: [{percentageOfNodesToScore: "
-		       "-1}]\n",
-		  "[profiles[0].percentageOfNodesToScore: Invalid value: -1: not in valid range "
-		  "[0-100], percentageOfNodesToScore: Invalid value: 101: not in valid range "
-		  "[0-100]]" },
-		{ HEAD "podInitialBackoffSeconds: 0\n",
-		  "podInitialBackoffSeconds: Invalid value: 0: must be greater than 0" },
-		{ HEAD "podInitialBackoffSeconds: 11\n",
-		  "podMaxBackoffSeconds: Invalid value: 10: must be greater than or equal to "
-		  "PodInitialBackoffSeconds" },
-		{ HEAD "profiles: [{schedulerName: a}, {schedulerName: a}]\n",
-		  "profiles[1].schedulerName: Duplicate value: \"a\"" },
-		{ HEAD "profiles: [{schedulerName: a}, {}]\n",
-		  "profiles[1].schedulerName: Required value" },
-		{ HEAD "profiles: [{schedulerName: ''}]\n",
-		  "profiles[0].schedulerName: Required value" },
-		{ HEAD "profiles: [{schedulerName: a}, {schedulerName: b, plugins: {queueSort: "
-		       "{enabled: [{name: X}]}}}]\n",
-		  "profiles[1].plugins.queueSort: Invalid value: must be the same for all "
-		  "profiles" },
-		{ HEAD "profiles: [{plugins: {queueSort: {enabled: [{name: X}, {name: Z}]}}}]\n",
-		  "profiles[0].plugins.queueSort.Enabled: Invalid value: 2: only one queue sort "
-		  "plugin can be enabled" },
-		{ HEAD "profiles: [{plugins: {filter: {enabled: [{weight: 1}]}}}]\n",
-		  "profiles[0].plugins.filter.enabled[0].name: Required value" },
-		{ HEAD "profiles: [{plugins: {filter: {enabled: [{name: EBSLimits}]}}}]\n",
-		  "profiles[0].plugins.filter.enabled[0]: Invalid value: \"EBSLimits\": was "
-		  "invalid in version \"v1\" (KubeSchedulerConfiguration is version "
-		  "\"kubescheduler.config.k8s.io/v1\")" },
-		{ HEAD "profiles: [{pluginConfig: [{name: A}, {name: B}, {name: A}]}]\n",
-		  "profiles[0].pluginConfig[2]: Duplicate value: \"A\"" },
-		{ HEAD "profiles: [{pluginConfig: [{name: A, args: 1}]}]\n",
-		  "profiles[0].pluginConfig[0].args: Invalid value: must be an object" },
-		{ HEAD "profiles: [{pluginConfig: [{name: NodeAffinity, args: {kind: "
-		       "NodeResourcesFitArgs}}]}]\n",
-		  "decoding .profiles[0].pluginConfig[0]: args for plugin NodeAffinity were not of "
-		  "type NodeAffinityArgs.kubescheduler.config.k8s.io, got NodeResourcesFitArgs" },
-		{ HEAD "leaderElection: {leaseDuration: 5s}\n",
-		  "leaderElection.leaseDuration: Invalid value: 5000000000: must be greater than "
-		  "`RenewDeadline`" },
-		{ HEAD "leaderElection: {retryPeriod: -1s, resourceLock: endpoints}\n",
-		  "[leaderElection.retryPeriod: Invalid value: -1000000000: must be greater than "
-		  "zero, leaderElection.resourceLock: Invalid value: \"endpoints\": resourceLock "
-		  "value must be \"leases\"]" },
-		{ HEAD "leaderElection: {retryPeriod: 5}\n",
-		  "leaderElection.retryPeriod: Invalid value: 5: must be a duration such as 15s" },
-		{ HEAD "clientConnection: {burst: -3}\n",
-		  "clientConnection.burst: Invalid value: -3: must be non-negative" },
-		{ HEAD "extenders: [{urlPrefix: x}]\n",
-		  "extenders: Forbidden: extenders are not supported, use devplane.plugins" },
-		{ HEAD "devplane: {plugins: [{}]}\n", "devplane.plugins[0].path: Required value" },
-		{ HEAD "devplane: {plugin: []}\n",
-		  "strict decoding error: unknown field \"devplane.plugin\"" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		CLEANUP(config_release) struct config c;
 		struct error err = { 0 };
 
 		config_init(&c);
-		assert_int_equal(config_read(&c, str_from(rows[i].text), &err), -ERR_INVALID);
-		assert_string_equal(err.msg, rows[i].message);
+		assert_int_equal(config_read(&c, str_from(refused[i].text), &err), -ERR_INVALID);
+		assert_string_equal(err.msg, refused[i].message);
 		assert_defaults(&c);
-		assert_int_equal(config_read(&c, str_from(rows[i].text), NULL), -ERR_INVALID);
+		assert_int_equal(config_read(&c, str_from(refused[i].text), NULL), -ERR_INVALID);
 	}
 }
 

@@ -97,7 +97,7 @@ struct cycle *cycle_what_if(struct cycle *c)
 	return copy;
 }
 
-/* --- the run ----------------------------------------------------------------------------------- */
+/* --- the run ------------------------------------------------------------------------------- */
 
 static void fail(struct cycle_result *r, struct verdict v)
 {

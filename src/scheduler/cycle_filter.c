@@ -24,7 +24,7 @@ size_t cycle_enough(size_t nodes, int32_t percentage)
 	return MAX(enough, (size_t)ENOUGH_MIN);
 }
 
-/* --- nominated pods ---------------------------------------------------------------------------- */
+/* --- nominated pods ------------------------------------------------------------------------ */
 
 static bool yields_to(const struct cycle *c, const struct podinfo *nominated)
 {
@@ -71,7 +71,7 @@ struct verdict cycle_filter_with_nominated(struct cycle *c, const struct nodeinf
 	return profile_filter(c->profile, c, n);
 }
 
-/* --- verdicts ---------------------------------------------------------------------------------- */
+/* --- verdicts ------------------------------------------------------------------------------ */
 
 static struct verdict *scratch_verdicts(struct profile *p, size_t n)
 {
@@ -106,7 +106,7 @@ static void reject(struct cycle *c, size_t at, const struct verdict *v)
 		c->diagnosis.pending = true;
 }
 
-/* --- the search -------------------------------------------------------------------------------- */
+/* --- the search ---------------------------------------------------------------------------- */
 
 /* Places in the snapshot's list that may be tried; NULL: all. */
 struct search {

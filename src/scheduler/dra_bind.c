@@ -430,10 +430,10 @@ static struct error explain(struct dra_bind *b, const struct error *err)
 	return out;
 }
 
-/* The server may have done it, for all we know. */
+/* The server may have done it, for all we know: unless it said no. */
 static bool doubtful(const struct client_answer *a)
 {
-	return !a || a->status == 0 || a->status >= 500;
+	return !a || a->status < 400 || a->status >= 500;
 }
 
 static void on_failure(struct dra_bind *b, const struct client_answer *a, const struct error *err)

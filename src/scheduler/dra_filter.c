@@ -137,7 +137,7 @@ struct verdict dra_filter(struct plugin *p, struct cycle *c, const struct nodein
 	return available ? VERDICT_OK : VERDICT_STATIC(VERDICT_UNRESOLVABLE, not_available);
 }
 
-/* --- for the node that is chosen --------------------------------------------------------------- */
+/* --- for the node that is chosen -------------------------------------------------------------- */
 
 int dra_allocate(struct plugin *p, struct cycle *c, const struct nodeinfo *n,
 		 struct dra_variant **ret_variant, struct json ***ret_results, struct error *err)

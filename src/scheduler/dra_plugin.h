@@ -65,7 +65,7 @@ struct dra_cycle {
 	size_t n;
 	struct dra_pod_claim *special; /* the last of them; NULL: none */
 	struct str pod_uid;
-	/* Names of the pod's extended resources and their amounts; of those that some class offers. */
+	/* The pod's extended resources, by name; some are offered by a class. */
 	struct dra_resource {
 		struct str name;
 		uint32_t id; /* amounts.h */

@@ -267,6 +267,8 @@ void dra_state_put_claim(struct dra_state *s, struct cached *o)
 {
 	struct claim_entry *e = need(s, o->key);
 	struct cached *old = e->seen;
+	bool echo = e->ours && o->revision > 0 && e->ours->revision == o->revision &&
+		    str_eq(e->ours->uid, o->uid);
 
 	e->seen = cached_ref(o);
 	cached_unref(old);
@@ -275,7 +277,10 @@ void dra_state_put_claim(struct dra_state *s, struct cached *o)
 		return;
 	cached_unref(e->ours);
 	e->ours = NULL;
-	look(s, e);
+	forget_answer(s);
+	/* What we wrote has come back: all of it is known. */
+	if (!echo)
+		look(s, e);
 }
 
 /* There is no such claim any more. */

@@ -22,7 +22,7 @@
 
 enum { CLAIMS = 12, DEVICES = 5, STEPS = 1500, SEEDS = 60, NOBODY = -1 };
 
-/* --- objects ------------------------------------------------------------------------------------ */
+/* --- objects ---------------------------------------------------------------------------------- */
 
 struct truth {
 	bool exists;
@@ -95,7 +95,7 @@ static void fill(struct dra_state *s)
 	}
 }
 
-/* --- the model ------------------------------------------------------------------------------------ */
+/* --- the model -------------------------------------------------------------------------------- */
 
 struct event {
 	struct cached *object;
@@ -267,18 +267,18 @@ static void we_act(struct model *m, int claim)
 
 static void watch_tells(struct model *m)
 {
-	struct event *e = &m->log.v[m->told];
+	const struct event *e;
 
 	if (m->told == m->log.n)
 		return;
-	m->told++;
+	e = &m->log.v[m->told++];
 	if (e->removed)
 		dra_state_remove_claim(m->state, e->object);
 	else
 		dra_state_put_claim(m->state, e->object);
 }
 
-/* --- what must hold -------------------------------------------------------------------------------- */
+/* --- what must hold --------------------------------------------------------------------------- */
 
 /* Of the claims that have a device or may yet get it, no two have the same. */
 static void check_exclusive(const struct model *m)
@@ -405,7 +405,7 @@ static void no_device_is_given_out_twice_whatever_comes_late(void **state)
 		run(seed);
 }
 
-/* --- by hand ------------------------------------------------------------------------------------- */
+/* --- by hand ---------------------------------------------------------------------------------- */
 
 static struct truth truth_of(unsigned uid, uint64_t revision, int device)
 {

@@ -112,7 +112,7 @@ void dra_write_deallocate(struct plugin *p, const struct dra_pod_claim *claim)
 	client_update_status(w->client, &w->request, &dra_claims_resource, w->ns, w->name, tree);
 }
 
-/* --- deleting ---------------------------------------------------------------------------------- */
+/* --- deleting --------------------------------------------------------------------------------- */
 
 static void delete_fresh(struct dra_write *w, const struct error *err, struct cached *answer);
 

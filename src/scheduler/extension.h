@@ -51,6 +51,9 @@ const struct plugin_kind *const *extension_kinds(const struct extension *e, size
 int extension_run(struct extension *e, const struct services *services, struct informers *informers,
 		  struct error *err);
 
+/* What their watches follow is known, or is not served. */
+bool extension_synced(const struct extension *e);
+
 /* What host->handle_get reads: a cycle's snapshot, or NULL outside of one. */
 void extension_set_snapshot(struct extension *e, const struct snapshot *s);
 

@@ -27,13 +27,13 @@ static int register_handle(void *host, const struct dp_resource_type *type, dp_h
 
 static const void *live(const struct extension *e, const struct extended_type *t, const char *node)
 {
-	const struct nodeinfo *n = e->services ? nodecache_node(e->services->nodes, str_from(node)) :
-						 NULL;
+	const struct nodeinfo *n = e->services ? nodecache_node(e->services->nodes, str_from(node))
+					       : NULL;
 
 	return n ? nodeinfo_extended(n, t->id) : NULL;
 }
 
-static const void *cache_get(struct dp_cache *cache, const char *node)
+static const void *live_get(struct dp_cache *cache, const char *node)
 {
 	return live(cache->extension, cache->type, node);
 }
@@ -50,14 +50,14 @@ static void change(struct dp_cache *cache, const char *node, void *value, bool f
 		       !value ? EVENT_DELETE : (was ? (unsigned)EVENT_UPDATE : EVENT_ADD));
 }
 
-static void cache_set(struct dp_cache *cache, const char *node, void *resource)
+static void live_set(struct dp_cache *cache, const char *node, void *resource)
 {
 	if (resource)
 		change(cache, node, resource, true);
 }
 
-static void cache_update(struct dp_cache *cache, const char *node,
-			 void *(*fn)(void *arg, void *copy), void *arg)
+static void live_update(struct dp_cache *cache, const char *node,
+			void *(*fn)(void *arg, void *copy), void *arg)
 {
 	const void *old = live(cache->extension, cache->type, node);
 	void *copy = old ? extended_clone(cache->type, old) : NULL;
@@ -68,7 +68,7 @@ static void cache_update(struct dp_cache *cache, const char *node,
 	change(cache, node, now, !now || now != copy);
 }
 
-static void cache_delete(struct dp_cache *cache, const char *node)
+static void live_delete(struct dp_cache *cache, const char *node)
 {
 	change(cache, node, NULL, true);
 }
@@ -76,7 +76,8 @@ static void cache_delete(struct dp_cache *cache, const char *node)
 /* Of the running cycle, else live; as the handle itself says where it has a way of its own. */
 static const void *handle_get(void *host, const struct dp_handle *handle, const char *node)
 {
-	const struct extended_type *t = CONTAINER_OF((uintptr_t)handle, struct extended_type, handle);
+	const struct extended_type *t = CONTAINER_OF((uintptr_t)handle, struct extended_type,
+						     handle);
 	struct extension *e = ((struct extension_host *)host)->extension;
 	const struct nodeinfo *n;
 
@@ -97,10 +98,10 @@ static void sink_write(struct dp_sink *out, const char *text, size_t n)
 void extension_cache_functions(struct dp_scheduler_host *t)
 {
 	t->register_handle = register_handle;
-	t->cache_get = cache_get;
-	t->cache_set = cache_set;
-	t->cache_update = cache_update;
-	t->cache_delete = cache_delete;
+	t->cache_get = live_get;
+	t->cache_set = live_set;
+	t->cache_update = live_update;
+	t->cache_delete = live_delete;
 	t->handle_get = handle_get;
 	t->write = sink_write;
 }
@@ -120,7 +121,8 @@ static int run_handle(struct extension *e, struct extended_type *t, struct error
 	extension_leave(e);
 	if (r == 0)
 		return 0;
-	return error_set(err, ERR_INVALID, "the handle of extended resource %.*s does not run: %.*s",
+	return error_set(err, ERR_INVALID,
+			 "the handle of extended resource %.*s does not run: %.*s",
 			 STR_ARG(t->name), STR_ARG(extension_reason(&why)));
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/arena.h"
 #include "base/list.h"
+#include "base/metrics.h"
 #include "base/vec.h"
 #include "client/informer.h"
 #include "devplane/scheduler.h"
@@ -128,6 +129,7 @@ struct extension {
 	const struct snapshot *snapshot;
 	unsigned depth; /* callbacks that are under way, one inside the other */
 	struct arena call; /* what plugins are given: until the outermost returns */
+	_Alignas(16) char call_block[2048]; /* its first */
 	struct loop_task tidy; /* clears it after reads outside of callbacks */
 	VEC(struct extension_wake) wakes;
 	struct loop_task wake;

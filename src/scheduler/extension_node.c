@@ -30,14 +30,14 @@ static struct dp_text node_name(void *host UNUSED, const struct dp_node_info *n)
 
 static const struct dp_object *node_object(void *host, const struct dp_node_info *n)
 {
-	return info(n)->node ? extension_object(of(host)->extension, info(n)->node->object, NULL) :
-			       NULL;
+	return info(n)->node ? extension_object(of(host)->extension, info(n)->node->object, NULL)
+			     : NULL;
 }
 
 static const void *node_resource(void *host, const struct dp_node_info *n, const char *type)
 {
-	const struct extended_type *t =
-		extended_types_find(of(host)->extension->opts.types, str_from(type));
+	const struct extended_type *t = extended_types_find(of(host)->extension->opts.types,
+							    str_from(type));
 
 	return t ? nodeinfo_extended(info(n), t->id) : NULL;
 }
@@ -83,13 +83,12 @@ static void node_amount(void *host, const struct dp_node_info *n, const char *re
 
 	*ret_allocatable = 0;
 	if (node)
-		*ret_allocatable = pods ? node->allocatable.pods :
-					  amount(host, &node->allocatable, name);
-	*ret_requested = pods ? (int64_t)info(n)->pods.n :
-				amount(host, &info(n)->requested, name);
+		*ret_allocatable = pods ? node->allocatable.pods
+					: amount(host, &node->allocatable, name);
+	*ret_requested = pods ? (int64_t)info(n)->pods.n : amount(host, &info(n)->requested, name);
 }
 
-/* --- cycles ---------------------------------------------------------------------------------- */
+/* --- cycles ---------------------------------------------------------------------- */
 
 struct extension_cycle *extension_cycle(struct extension_instance *i, struct cycle *c)
 {

@@ -69,7 +69,7 @@ static struct dp_text get_annotation(void *host, const struct dp_object *o, cons
 	return text_of(cached_annotation(o->object, name, extension_scratch(of(host))));
 }
 
-/* --- paths ----------------------------------------------------------------------------------- */
+/* --- paths ----------------------------------------------------------------------- */
 
 /* RFC 6901's ~0 and ~1 undone, in place. */
 static bool unescape(char *text, size_t *n)

@@ -1,7 +1,7 @@
 /*
- * What a plugin may do from any thread: it becomes a message to the loop. A message names whom it is
- * for by a number that is never used again, and the extension by a struct that outlives it; so one
- * that comes too late finds nobody and does nothing.
+ * What a plugin may do from any thread: it becomes a message to the loop. A message names whom it
+ * is for by a number that is never used again, and the extension by a struct that outlives it; so
+ * one that comes too late finds nobody and does nothing.
  *
  * The same is done for calls from the loop's own thread: allowing a pod goes on with its binding,
  * which calls plugins, and those are called one at a time.
@@ -103,7 +103,7 @@ static void on_post(struct loop_msg *m)
 	free(p);
 }
 
-static void send(struct extension_host *h, struct post post)
+static void send_post(struct extension_host *h, struct post post)
 {
 	struct post *p = xmalloc(sizeof(*p));
 
@@ -121,7 +121,7 @@ static int allow(void *host, const char *uid)
 
 	if (!h->instance)
 		return -1;
-	send(h, (struct post){ .what = POST_ALLOW, .uid = xstrdup(uid) });
+	send_post(h, (struct post){ .what = POST_ALLOW, .uid = xstrdup(uid) });
 	return 0;
 }
 
@@ -131,23 +131,23 @@ static int reject(void *host, const char *uid, const char *reason)
 
 	if (!h->instance)
 		return -1;
-	send(h, (struct post){ .what = POST_REJECT,
-			       .uid = xstrdup(uid),
-			       .reason = xstrdup(reason ? reason : "") });
+	send_post(h, (struct post){ .what = POST_REJECT,
+				    .uid = xstrdup(uid),
+				    .reason = xstrdup(reason ? reason : "") });
 	return 0;
 }
 
 static void done(void *host, struct dp_binding *b, uint32_t code, const char *reason)
 {
-	send(host, (struct post){ .what = POST_DONE,
-				  .binding = b,
-				  .code = code,
-				  .reason = xstrdup(reason ? reason : "") });
+	send_post(host, (struct post){ .what = POST_DONE,
+				       .binding = b,
+				       .code = code,
+				       .reason = xstrdup(reason ? reason : "") });
 }
 
 static void post_call(void *host, void (*fn)(void *arg), void *arg)
 {
-	send(host, (struct post){ .what = POST_CALL, .fn = fn, .arg = arg });
+	send_post(host, (struct post){ .what = POST_CALL, .fn = fn, .arg = arg });
 }
 
 void extension_post_functions(struct dp_scheduler_host *t)

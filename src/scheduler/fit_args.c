@@ -94,8 +94,8 @@ static int check_fields(const struct json *args, struct error *err)
 			r = plugin_args_fields(v, "scoringStrategy.resources", resource, err);
 	JSON_FOREACH (v, json_getz(ratio, "shape"))
 		if (r == 0)
-			r = plugin_args_fields(
-				v, "scoringStrategy.requestedToCapacityRatio.shape", point, err);
+			r = plugin_args_fields(v, "scoringStrategy.requestedToCapacityRatio.shape",
+					       point, err);
 	return r;
 }
 
@@ -134,8 +134,8 @@ int fit_args_read(struct fit_args *s, struct amount_names *names, const struct j
 	if (r < 0)
 		return r;
 	resource_scores_read(&s->scores, &s->arena, names, json_getz(strategy, "resources"));
-	s->scores.score = strategy ? find_strategy(json_text_at(strategy, "type")) :
-				     resource_score_least;
+	s->scores.score = strategy ? find_strategy(json_text_at(strategy, "type"))
+				   : resource_score_least;
 	resource_shape_read(&s->scores, &s->arena,
 			    json_getz(json_getz(strategy, "requestedToCapacityRatio"), "shape"));
 	return 0;

@@ -165,15 +165,13 @@ static struct resource_usage usage_of(const struct resource_scores *s,
 
 	switch (w->what) {
 	case SCORED_CPU:
-		return (struct resource_usage){
-			.allocatable = all->cpu_milli,
-			.allocated = s->exact ? n->requested.cpu_milli : n->nonzero_cpu_milli
-		};
+		return (struct resource_usage){ .allocatable = all->cpu_milli,
+						.allocated = s->exact ? n->requested.cpu_milli
+								      : n->nonzero_cpu_milli };
 	case SCORED_MEMORY:
-		return (struct resource_usage){
-			.allocatable = all->memory,
-			.allocated = s->exact ? n->requested.memory : n->nonzero_memory
-		};
+		return (struct resource_usage){ .allocatable = all->memory,
+						.allocated = s->exact ? n->requested.memory
+								      : n->nonzero_memory };
 	case SCORED_EPHEMERAL:
 		return (struct resource_usage){ .allocatable = all->ephemeral,
 						.allocated = n->requested.ephemeral };
@@ -240,8 +238,7 @@ int64_t resource_score_most(const struct resource_scores *s)
 	return weighted(s, used);
 }
 
-/* Linear between the points, constant outside. */
-static int64_t shape_at(const struct resource_scores *s, int64_t percent)
+int64_t resource_shape_at(const struct resource_scores *s, int64_t percent)
 {
 	for (size_t i = 0; i < s->nshape; i++) {
 		const struct resource_point *b = &s->shape[i];
@@ -266,9 +263,9 @@ int64_t resource_score_shaped(const struct resource_scores *s)
 
 		if (u->allocatable == 0)
 			continue;
-		score = shape_at(s, u->requested > u->allocatable ?
-					    100 :
-					    u->requested * 100 / u->allocatable);
+		score = resource_shape_at(s, u->requested > u->allocatable
+						     ? 100
+						     : u->requested * 100 / u->allocatable);
 		if (score <= 0)
 			continue;
 		sum += score * s->resources[i].weight;
@@ -279,8 +276,7 @@ int64_t resource_score_shaped(const struct resource_scores *s)
 
 static double fraction_of(const struct resource_usage *u, bool with_pod)
 {
-	double fraction =
-		(double)(with_pod ? u->requested : u->allocated) / (double)u->allocatable;
+	double fraction = (double)(with_pod ? u->requested : u->allocated) / (double)u->allocatable;
 
 	return fraction > 1 ? 1 : fraction;
 }

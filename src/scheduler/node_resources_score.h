@@ -58,6 +58,8 @@ int64_t resource_scores_weight(const struct json *resource);
 void resource_shape_read(struct resource_scores *s, struct arena *a, const struct json *shape);
 void resource_shape_check(const struct json *shape, const struct field_path *path,
 			  struct field_errors *faults);
+/* Linear between the points, constant outside. */
+int64_t resource_shape_at(const struct resource_scores *s, int64_t percent);
 
 /* What the pod asks of each resource; s->n numbers in `a`. */
 int64_t *resource_scores_requests(const struct resource_scores *s, struct arena *a,

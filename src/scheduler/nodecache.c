@@ -57,7 +57,7 @@ void nodecache_free(struct nodecache *c)
 	free(c);
 }
 
-/* --- entries ------------------------------------------------------------------------------ */
+/* --- entries --------------------------------------------------------------------- */
 
 static struct nodecache_item *need_item(struct nodecache *c, struct str name)
 {
@@ -112,7 +112,7 @@ static void drop_if_empty(struct nodecache *c, struct nodecache_item *i)
 	item_free(i);
 }
 
-/* --- zones -------------------------------------------------------------------------------- */
+/* --- zones ----------------------------------------------------------------------- */
 
 static struct zone *need_zone(struct nodecache *c, struct str name)
 {
@@ -163,7 +163,7 @@ static void enter_zone(struct nodecache *c, struct nodecache_item *item, struct 
 	c->relist = true;
 }
 
-/* --- pods ---------------------------------------------------------------------------------- */
+/* --- pods ------------------------------------------------------------------------ */
 
 static void count(struct nodecache *c, struct podinfo *p)
 {
@@ -319,7 +319,7 @@ struct podinfo *nodecache_pod(const struct nodecache *c, struct str uid)
 	return map_get(&c->pods, uid);
 }
 
-/* --- nodes --------------------------------------------------------------------------------- */
+/* --- nodes ----------------------------------------------------------------------- */
 
 void nodecache_put_node(struct nodecache *c, struct nodeobject *n)
 {

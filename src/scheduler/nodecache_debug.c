@@ -121,7 +121,7 @@ void nodecache_dump(const struct nodecache *c, const struct amount_names *names,
 	json_writer_end_object(w);
 }
 
-/* --- checking ------------------------------------------------------------------------------ */
+/* --- checking -------------------------------------------------------------------- */
 
 static void fault(struct buf *out, const struct nodeinfo *n, const char *what, int64_t is,
 		  int64_t should)

@@ -51,7 +51,7 @@ static const char *node_name(struct world *w, size_t at)
 	return w->name;
 }
 
-/* --- what is compared --------------------------------------------------------------------------- */
+/* --- what is compared ------------------------------------------------------------ */
 
 static uint64_t mix(uint64_t print, int64_t v)
 {
@@ -157,7 +157,7 @@ static void check_snapshot(struct world *w)
 	assert_int_equal(s->nwith_affinity, affinity);
 }
 
-/* --- events -------------------------------------------------------------------------------------- */
+/* --- events ---------------------------------------------------------------------- */
 
 static struct podinfo *random_pod(struct world *w, size_t at, size_t node)
 {

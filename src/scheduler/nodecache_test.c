@@ -1,5 +1,6 @@
 /*
- * The cache of nodes: its states of a pod, ghosts, extended resources, and what snapshots cost and show.
+ * The cache of nodes: its states of a pod, ghosts, extended resources, and what snapshots cost and
+ * show.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,7 +113,7 @@ static const struct fixture_value *value_on(struct world *w, const char *node)
 	return n ? nodeinfo_extended(n, w->type->id) : NULL;
 }
 
-/* --- states of a pod ----------------------------------------------------------------------------- */
+/* --- states of a pod ------------------------------------------------------------- */
 
 enum verb { ASSUME, FORGET, ADD, UPDATE, REMOVE };
 
@@ -174,7 +175,7 @@ static void a_pod_goes_through_its_states(void **state)
 	}
 }
 
-/* --- ghosts -------------------------------------------------------------------------------------- */
+/* --- ghosts ---------------------------------------------------------------------- */
 
 static void pods_may_come_before_their_node(void **state)
 {
@@ -235,7 +236,7 @@ static void extended_resources_may_come_before_node_and_pods(void **state)
 	assert_null(nodecache_node(w->cache, STR("c")));
 }
 
-/* --- extended resources ------------------------------------------------------------------------- */
+/* --- extended resources ---------------------------------------------------------- */
 
 static void a_fresh_value_is_told_of_the_pods_that_are_there(void **state)
 {
@@ -323,7 +324,7 @@ static void a_type_is_registered_once(void **state)
 	assert_non_null(strstr(err.msg, "bad.example.com"));
 }
 
-/* --- snapshots ---------------------------------------------------------------------------------- */
+/* --- snapshots ------------------------------------------------------------------- */
 
 static void a_snapshot_costs_what_changed(void **state)
 {

@@ -58,14 +58,16 @@ void nodeinfo_unref(struct nodeinfo *n)
 	free(n);
 }
 
-#define COPY_VEC(to, from)                                                          \
-	do {                                                                        \
-		if ((from)->n > 0) {                                                \
-			(void)vec_reserve((to), (from)->n);                         \
-			memcpy((to)->v, (from)->v, (from)->n * sizeof(*(from)->v)); \
-			(to)->n = (from)->n;                                        \
-		}                                                                   \
-	} while (0)
+static void copy_bytes(void *to, const void *from, size_t n)
+{
+	if (n > 0)
+		memcpy(to, from, n);
+}
+
+/* Into one that is empty. */
+#define COPY_VEC(to, from)                   \
+	((void)vec_reserve((to), (from)->n), \
+	 copy_bytes((to)->v, (from)->v, (from)->n * sizeof(*(from)->v)), (to)->n = (from)->n)
 
 static void clone_extended(struct nodeinfo *c, const struct nodeinfo *n)
 {

@@ -28,8 +28,8 @@ static void check_resources(const struct json *list, struct field_errors *faults
 		if (json_find(list, "name", json_text_at(v, "name")) != v)
 			field_errors_duplicate(faults, &name, FIELD_STR(json_text_at(v, "name")));
 		if (resource_scores_weight(v) != 1)
-			field_errors_invalid(faults, &weight,
-					     FIELD_I64(resource_scores_weight(v)), "must be 1");
+			field_errors_invalid(faults, &weight, FIELD_I64(resource_scores_weight(v)),
+					     "must be 1");
 	}
 }
 

@@ -14,12 +14,15 @@
 #define LABEL_ZONE     STR("topology.kubernetes.io/zone")
 
 /* A verdict whose reasons are a static array. */
-#define VERDICT_STATIC(verdict_code, reason_array)                     \
-	((struct verdict){ .code = (verdict_code),                     \
-			   .reasons = (reason_array),                  \
+#define VERDICT_STATIC(verdict_code, reason_array)    \
+	((struct verdict){ .code = (verdict_code),    \
+			   .reasons = (reason_array), \
 			   .n = sizeof(reason_array) / sizeof((reason_array)[0]) })
 /* An element of such an array. */
-#define REASON(text) { (text), sizeof(text) - 1 }
+#define REASON(text)                     \
+	{                                \
+		(text), sizeof(text) - 1 \
+	}
 
 /* The value of a label; p NULL when absent. `labels` may be NULL. */
 static inline struct str labels_get(const struct json *labels, struct str key)

@@ -17,7 +17,8 @@ struct bind_call {
 	struct binding *binding;
 };
 
-static void on_done(struct client_request *r, const struct client_answer *a, const struct error *err)
+static void on_done(struct client_request *r, const struct client_answer *a,
+		    const struct error *err)
 {
 	struct bind_call *call = r->arg;
 	struct binding *b = call->binding;
@@ -81,10 +82,9 @@ static void bind_pod(struct plugin *p, struct binding *b)
 	call = XNEW(struct bind_call);
 	call->binding = b;
 	write_body(&body, pod, binding_node(b));
-	call->request = (struct client_request){ .method = STR("POST"),
-						 .body = buf_str(&body),
-						 .on_done = on_done,
-						 .arg = call };
+	call->request = (struct client_request){
+		.method = STR("POST"), .body = buf_str(&body), .on_done = on_done, .arg = call
+	};
 	client_call(p->services->client, &call->request, &pods, name, NULL);
 	buf_release(&body);
 }

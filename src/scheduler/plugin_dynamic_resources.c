@@ -75,7 +75,7 @@ static struct verdict pre_enqueue(struct plugin *p, const struct podinfo *pod, s
 	return verdict_of(a, VERDICT_UNRESOLVABLE, why);
 }
 
-/* --- nothing fits -------------------------------------------------------------------------------- */
+/* --- nothing fits ----------------------------------------------------------------------------- */
 
 /* For people who ask why: each request and device of a node that could not serve. */
 static void explain_node(struct plugin *p, struct cycle *c, const struct dra_cycle *d)
@@ -144,7 +144,7 @@ static struct verdict post_filter(struct plugin *p, struct cycle *c, struct str 
 	return (struct verdict){ VERDICT_UNSCHEDULABLE };
 }
 
-/* --- scores -------------------------------------------------------------------------------------- */
+/* --- scores ----------------------------------------------------------------------------------- */
 
 static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_t *ret_score)
 {
@@ -159,7 +159,7 @@ static void normalize(struct plugin *p, struct cycle *c, int64_t *scores, size_t
 	scores_normalize(scores, n, false);
 }
 
-/* --- the node that is chosen ----------------------------------------------------------------------- */
+/* --- the node that is chosen ------------------------------------------------------------------ */
 
 static const struct nodeinfo *find_node(const struct plugin *p, const struct cycle *c,
 					struct str name)

@@ -177,7 +177,7 @@ static enum event_hint after_node(const struct plugin *p, const struct podinfo *
 	for (size_t i = 0; i < waiting->anti_affinity.n; i++) {
 		struct str key = waiting->anti_affinity.v[i].topology_key;
 
-		/* Left its domain, for another or none; a new node may be in a domain of its own. */
+		/* Left its domain; a new node may be in a domain of its own. */
 		if (!e->old_node || entered(labels_get(now, key), labels_get(old, key)))
 			return HINT_QUEUE;
 	}

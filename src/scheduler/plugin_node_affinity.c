@@ -12,10 +12,10 @@
 
 enum { ARGS_MEMORY_MAX = 1 << 20 };
 
-static const struct str no_match[] = { REASON("node(s) didn't match Pod's node affinity/selector") };
-static const struct str not_enforced[] = {
-	REASON("node(s) didn't match scheduler-enforced node affinity")
-};
+static const struct str no_match[] = { REASON(
+	"node(s) didn't match Pod's node affinity/selector") };
+static const struct str not_enforced[] = { REASON(
+	"node(s) didn't match scheduler-enforced node affinity") };
 static const struct str conflict[] = { REASON("pod affinity terms conflict") };
 
 struct affinity_args {
@@ -30,8 +30,7 @@ struct affinity_args {
 
 static int read_preferred(struct affinity_args *s, const struct json *list, struct error *err)
 {
-	static const char where[] =
-		"addedAffinity.preferredDuringSchedulingIgnoredDuringExecution";
+	static const char where[] = "addedAffinity.preferredDuringSchedulingIgnoredDuringExecution";
 	static const char *const fields[] = { "weight", "preference", NULL };
 
 	s->preferred = ARENA_ARRAY(&s->arena, struct preferred_node, json_count(list));
@@ -107,7 +106,8 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 
 static bool names_nodes(const struct selector_term *t)
 {
-	return (t->op == SELECTOR_IN || t->op == SELECTOR_EQUALS) && str_eqz(t->key, "metadata.name");
+	return (t->op == SELECTOR_IN || t->op == SELECTOR_EQUALS) &&
+	       str_eqz(t->key, "metadata.name");
 }
 
 static bool has_name(const struct selector_term *t, struct str name)

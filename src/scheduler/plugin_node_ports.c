@@ -5,9 +5,8 @@
 #include "scheduler/plugin_common.h"
 #include "scheduler/plugins.h"
 
-static const struct str taken[] = {
-	REASON("node(s) didn't have free ports for the requested pod ports")
-};
+static const struct str taken[] = { REASON(
+	"node(s) didn't have free ports for the requested pod ports") };
 
 static struct verdict pre_filter(struct plugin *p, struct cycle *c)
 {

@@ -227,7 +227,8 @@ static enum event_hint after_delete(const struct plugin *p, const struct podinfo
 }
 
 /* Ignored resources count here, as upstream has it. */
-static bool fits_empty(const struct plugin *p, const struct podinfo *pod, const struct nodeobject *n)
+static bool fits_empty(const struct plugin *p, const struct podinfo *pod,
+		       const struct nodeobject *n)
 {
 	const struct amounts *want = &pod->requests, *all = &n->allocatable;
 
@@ -239,8 +240,8 @@ static bool fits_empty(const struct plugin *p, const struct podinfo *pod, const 
 		int64_t have = amounts_scalar(all, v->name);
 
 		if (v->value > 0 && v->value > have &&
-		    (have > 0 || !is_offered_by_class(
-					 p, amount_names_text(p->services->names, v->name))))
+		    (have > 0 ||
+		     !is_offered_by_class(p, amount_names_text(p->services->names, v->name))))
 			return false;
 	}
 	return true;
@@ -281,9 +282,9 @@ static enum event_hint after_node(const struct plugin *p, const struct podinfo *
 		return HINT_SKIP;
 	if (!e->old_node)
 		return HINT_QUEUE;
-	return has_grown(p, &waiting->requests, &e->old_node->allocatable, &e->node->allocatable) ?
-		       HINT_QUEUE :
-		       HINT_SKIP;
+	return has_grown(p, &waiting->requests, &e->old_node->allocatable, &e->node->allocatable)
+		       ? HINT_QUEUE
+		       : HINT_SKIP;
 }
 
 static bool wants(const struct plugin *p, const struct podinfo *pod, struct str name)
@@ -337,8 +338,7 @@ static enum event_hint after_scale_down(const struct plugin *p, const struct pod
 	for (size_t i = 0; i < want->scalars.n; i++) {
 		const struct amount_scalar *v = &want->scalars.v[i];
 
-		if (v->value != 0 &&
-		    amounts_scalar(before, v->name) > amounts_scalar(now, v->name))
+		if (v->value != 0 && amounts_scalar(before, v->name) > amounts_scalar(now, v->name))
 			return HINT_QUEUE;
 	}
 	return HINT_SKIP;

@@ -148,30 +148,32 @@ static int64_t count_driver(const struct attached *t, struct str driver)
 	return n;
 }
 
-/* New ones of the driver that are not attached yet. */
-static int64_t count_new(const struct attached *t, const struct attached *wanted, struct str driver)
+/* Those of the driver that are in `more` and not in `t`. */
+static int64_t count_new(const struct attached *t, const struct attached *more, struct str driver)
 {
 	struct str key;
 	void *value;
 	size_t at = 0;
 	int64_t n = 0;
 
-	while (map_next(&wanted->all, &at, &key, &value))
+	while (map_next(&more->all, &at, &key, &value))
 		n += str_eq(((struct attachable *)value)->driver, driver) && !map_get(&t->all, key);
 	return n;
 }
 
+/*
+ * `used` by pods, `left` attached, `wanted` now. As upstream has it, a wanted volume that no pod
+ * uses is new, also when it is still attached.
+ */
 static bool within_limits(const struct json *drivers, const struct attached *used,
-			  const struct attached *wanted)
+			  const struct attached *left, const struct attached *wanted)
 {
 	JSON_FOREACH (d, drivers) {
 		struct str name = json_text_at(d, "name");
-		int64_t limit = json_i64_at(json_getz(d, "allocatable"), "count", -1), more;
+		int64_t limit = json_i64_at(json_getz(d, "allocatable"), "count", -1);
+		int64_t more = limit < 0 ? 0 : count_new(used, wanted, name);
 
-		if (limit < 0)
-			continue;
-		more = count_new(used, wanted, name);
-		if (more && count_driver(used, name) + more > limit)
+		if (more && count_driver(used, name) + count_new(used, left, name) + more > limit)
 			return false;
 	}
 	return true;
@@ -215,7 +217,7 @@ static struct verdict check_drivers(const struct attached *wanted, const struct 
 }
 
 static struct verdict check(struct plugin *p, struct cycle *c, const struct nodeinfo *n,
-			    struct attached *wanted, struct attached *used)
+			    struct attached *wanted, struct attached *used, struct attached *left)
 {
 	static const struct str reason[] = { REASON("node(s) exceed max volume count") };
 	struct verdict v = attach_pod(wanted, c->pod, true, &c->arena);
@@ -237,24 +239,27 @@ static struct verdict check(struct plugin *p, struct cycle *c, const struct node
 		if (v.code != VERDICT_SUCCESS)
 			return v;
 	}
-	attach_attachments(used, n->name);
-	return within_limits(drivers, used, wanted) ? VERDICT_OK
-						    : VERDICT_STATIC(VERDICT_UNSCHEDULABLE, reason);
+	attach_attachments(left, n->name);
+	return within_limits(drivers, used, left, wanted)
+		       ? VERDICT_OK
+		       : VERDICT_STATIC(VERDICT_UNSCHEDULABLE, reason);
 }
 
 static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
 {
 	CLEANUP(arena_release) struct arena a;
 	struct attached wanted = { .services = p->services, .arena = &a };
-	struct attached used = { .services = p->services, .arena = &a };
+	struct attached used = wanted, left = wanted;
 	struct verdict v;
 
 	arena_init(&a, 1 << 26);
 	map_init(&wanted.all);
 	map_init(&used.all);
-	v = check(p, c, n, &wanted, &used);
+	map_init(&left.all);
+	v = check(p, c, n, &wanted, &used, &left);
 	map_release(&wanted.all);
 	map_release(&used.all);
+	map_release(&left.all);
 	return v;
 }
 
@@ -272,7 +277,7 @@ static struct verdict pre_filter(struct plugin *p UNUSED, struct cycle *c)
 	return (struct verdict){ .code = pod_has_claims(c->pod) ? VERDICT_SUCCESS : VERDICT_SKIP };
 }
 
-/* --- hints ------------------------------------------------------------------------------------- */
+/* --- hints --------------------------------------------------------------------------------- */
 
 static enum event_hint pod_deleted(const struct plugin *p UNUSED,
 				   const struct podinfo *waiting UNUSED,

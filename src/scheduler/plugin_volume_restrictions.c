@@ -14,7 +14,7 @@ struct restrictions {
 	int64_t users; /* pods that have one of them */
 };
 
-/* --- disks ------------------------------------------------------------------------------------- */
+/* --- disks --------------------------------------------------------------------------------- */
 
 static bool same_text(const struct json *a, const struct json *b, const char *field)
 {
@@ -111,7 +111,7 @@ static bool pod_has_disk(const struct podinfo *p)
 	return false;
 }
 
-/* --- in a cycle -------------------------------------------------------------------------------- */
+/* --- in a cycle ---------------------------------------------------------------------------- */
 
 static bool has_once(const struct restrictions *s, struct str name)
 {
@@ -209,7 +209,7 @@ static struct verdict filter(struct plugin *p, struct cycle *c, const struct nod
 	return s->users > 0 ? VERDICT_STATIC(VERDICT_UNSCHEDULABLE, once) : VERDICT_OK;
 }
 
-/* --- hints ------------------------------------------------------------------------------------- */
+/* --- hints --------------------------------------------------------------------------------- */
 
 static enum event_hint pod_deleted(const struct plugin *p UNUSED, const struct podinfo *waiting,
 				   const struct cluster_event *e)

@@ -171,7 +171,7 @@ static struct verdict filter(struct plugin *p, struct cycle *c, const struct nod
 	return VERDICT_OK;
 }
 
-/* --- hints ------------------------------------------------------------------------------------- */
+/* --- hints --------------------------------------------------------------------------------- */
 
 static enum event_hint class_added(const struct plugin *p UNUSED,
 				   const struct podinfo *waiting UNUSED,

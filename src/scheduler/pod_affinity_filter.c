@@ -8,9 +8,8 @@
 #include "scheduler/plugin.h"
 #include "scheduler/pod_affinity.h"
 
-static const struct str existing_anti[] = {
-	REASON("node(s) didn't satisfy existing pods anti-affinity rules")
-};
+static const struct str existing_anti[] = { REASON(
+	"node(s) didn't satisfy existing pods anti-affinity rules") };
 static const struct str no_affinity[] = { REASON("node(s) didn't match pod affinity rules") };
 static const struct str no_anti[] = { REASON("node(s) didn't match pod anti-affinity rules") };
 

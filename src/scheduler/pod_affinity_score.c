@@ -89,9 +89,9 @@ struct verdict pod_affinity_score(struct plugin *p, struct cycle *c, size_t at, 
 {
 	const struct pod_affinity_state *state = *cycle_state(c, p);
 
-	*ret_score = state && state->score ?
-			     topology_counts_sum(state->score, c->feasible[at]->node->labels) :
-			     0;
+	*ret_score = state && state->score
+			     ? topology_counts_sum(state->score, c->feasible[at]->node->labels)
+			     : 0;
 	return VERDICT_OK;
 }
 
@@ -107,8 +107,8 @@ void pod_affinity_normalize(struct plugin *p, struct cycle *c, int64_t *scores, 
 		most = MAX(most, scores[i]);
 	}
 	for (size_t i = 0; i < n; i++) {
-		double part = most > least ? (double)(scores[i] - least) / (double)(most - least) :
-					     0;
+		double part = most > least ? (double)(scores[i] - least) / (double)(most - least)
+					   : 0;
 
 		scores[i] = (int64_t)((double)SCORE_MAX * part);
 	}

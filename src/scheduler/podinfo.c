@@ -1,6 +1,6 @@
 /*
- * A pod that waits keeps its tree: plugins look into it, and it is one of few. A pod on a node is one
- * of very many and is asked little, so its tree is made in memory that is thrown away, and what
+ * A pod that waits keeps its tree: plugins look into it, and it is one of few. A pod on a node is
+ * one of very many and is asked little, so its tree is made in memory that is thrown away, and what
  * remains of it lies behind the struct in one block: it is read twice, the first time to learn how
  * large the block is to be.
  */

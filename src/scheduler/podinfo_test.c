@@ -97,7 +97,7 @@ static struct podinfo *pod_with(const char *spec, const char *status)
 	return p;
 }
 
-/* --- amounts --------------------------------------------------------------------------------- */
+/* --- amounts --------------------------------------------------------------------- */
 
 static void sums_keep_scalars_in_order(void **state UNUSED)
 {
@@ -146,59 +146,54 @@ static void sums_stop_at_the_largest_number(void **state UNUSED)
 	amounts_release(&b);
 }
 
-/* --- requests -------------------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------------- */
 
 struct request_case {
 	const char *what, *spec, *status;
 	int64_t cpu, memory, nonzero_cpu, nonzero_memory, gpus;
 };
 
-#define MI        (1024LL * 1024)
-#define C(more)   "{'name':'c'" more "}"
-#define REQ(list) ",'resources':{'requests':{" list "}}"
+#define MI (1024LL * 1024)
+/* One container, by what it requests. */
+#define REQ(list)     "{'name':'c','resources':{'requests':{" list "}}}"
+#define SIDECAR(list) "{'name':'s','restartPolicy':'Always','resources':{'requests':{" list "}}}"
+#define ONE_5MI       REQ("'cpu':'1','memory':'5Mi'")
 
 static const struct request_case request_cases[] = {
-	{ "nothing asked for", "{'containers':[" C("") "," C("") "]}", NULL, 0, 0, 200, 400 * MI,
-	  0 },
+	{ "nothing asked for", "{'containers':[{'name':'c'},{'name':'d'}]}", NULL, 0, 0, 200,
+	  400 * MI, 0 },
 	{ "containers are summed",
-	  "{'containers':[" C(REQ("'cpu':'100m','memory':'1Gi'")) "," C(
-		  REQ("'cpu':1,'memory':'512Mi','example.com/gpu':'2'")) "]}",
+	  "{'containers':[" REQ("'cpu':'100m','memory':'1Gi'") "," REQ(
+		  "'cpu':1,'memory':'512Mi','example.com/gpu':'2'") "]}",
 	  NULL, 1100, 1536 * MI, 1100, 1536 * MI, 2 },
 	{ "the largest init container counts",
-	  "{'initContainers':[" C(REQ("'cpu':'3','memory':'1Mi'")) "," C(
-		  REQ("'memory':'9Mi'")) "],'containers':[" C(REQ("'cpu':'1','memory':'5Mi'")) "]}",
+	  "{'initContainers':[" REQ("'cpu':'3','memory':'1Mi'") "," REQ(
+		  "'memory':'9Mi'") "],'containers':[" ONE_5MI "]}",
 	  NULL, 3000, 9 * MI, 3000, 9 * MI, 0 },
 	{ "sidecars add to what comes after them",
-	  "{'initContainers':[" C(REQ("'cpu':'1','memory':'1Mi'")) "," C(",'restartPolicy':'"
-									 "Always'" REQ("'cpu':'2','"
-										       "memory':'"
-										       "2Mi'")) "," C(
-		  REQ("'cpu':'4','memory':'1Mi'")) "],'containers':[" C(REQ("'cpu':'1','memory':'"
-									    "5Mi'")) "]}",
+	  "{'initContainers':[" REQ("'cpu':'1','memory':'1Mi'") "," SIDECAR(
+		  "'cpu':'2','memory':'2Mi'") "," REQ("'cpu':'4','memory':'1Mi'") "],'containers':"
+										  "[" ONE_5MI "]}",
 	  NULL, 6000, 7 * MI, 6000, 7 * MI, 0 },
 	{ "overhead is on top",
-	  "{'overhead':{'cpu':'50m','memory':'10Mi'},'containers':[" C(
-		  REQ("'cpu':'1','memory':'5Mi'")) "]}",
-	  NULL, 1050, 15 * MI, 1050, 15 * MI, 0 },
+	  "{'overhead':{'cpu':'50m','memory':'10Mi'},'containers':[" ONE_5MI "]}", NULL, 1050,
+	  15 * MI, 1050, 15 * MI, 0 },
 	{ "requests of the pod replace those of containers",
-	  "{'resources':{'requests':{'cpu':'2'}},'containers':[" C(
-		  REQ("'cpu':'1','memory':'5Mi'")) "," C("") "]}",
-	  NULL, 2000, 5 * MI, 2000, 5 * MI, 0 },
+	  "{'resources':{'requests':{'cpu':'2'}},'containers':[" ONE_5MI ",{'name':'d'}]}", NULL,
+	  2000, 5 * MI, 2000, 5 * MI, 0 },
 	{ "without any memory a pod with requests of its own counts the default",
-	  "{'resources':{'requests':{'cpu':'2'}},'containers':[" C("") "]}", NULL, 2000, 0, 2000,
+	  "{'resources':{'requests':{'cpu':'2'}},'containers':[{'name':'c'}]}", NULL, 2000, 0, 2000,
 	  200 * MI, 0 },
-	{ "while it is resized the most counts",
-	  "{'containers':[" C(REQ("'cpu':'1','memory':'5Mi'")) "]}",
+	{ "while it is resized the most counts", "{'containers':[" ONE_5MI "]}",
 	  "{'containerStatuses':[{'name':'c','allocatedResources':{'cpu':'2','memory':'5Mi'},"
 	  "'resources':{'requests':{'cpu':'3','memory':'4Mi'}}}]}",
 	  3000, 5 * MI, 3000, 5 * MI, 0 },
-	{ "what cannot be resized to does not count",
-	  "{'containers':[" C(REQ("'cpu':'9','memory':'5Mi'")) "]}",
+	{ "what cannot be resized to does not count", "{'containers':[" ONE_5MI "]}",
 	  "{'conditions':[{'type':'PodResizePending','reason':'Infeasible'}],"
-	  "'containerStatuses':[{'name':'c','allocatedResources':{'cpu':'2','memory':'5Mi'}}]}",
-	  2000, 5 * MI, 2000, 5 * MI, 0 },
+	  "'containerStatuses':[{'name':'c','allocatedResources':{'cpu':'500m','memory':'5Mi'}}]}",
+	  500, 5 * MI, 500, 5 * MI, 0 },
 	{ "names without a domain are no resources",
-	  "{'containers':[" C(REQ("'cpu':'1','memory':'1Mi','wood':'4'")) "]}", NULL, 1000, 1 * MI,
+	  "{'containers':[" REQ("'cpu':'1','memory':'1Mi','wood':'4'") "]}", NULL, 1000, 1 * MI,
 	  1000, 1 * MI, 0 },
 };
 
@@ -221,7 +216,7 @@ static void requests_are_what_upstream_computes(void **state UNUSED)
 	}
 }
 
-/* --- the rest of a pod ------------------------------------------------------------------------ */
+/* --- the rest of a pod ----------------------------------------------------------- */
 
 #define FULL                                                                                       \
 	"{'metadata':{'name':'p','namespace':'ns','uid':'u1','resourceVersion':'77','generation':" \
@@ -386,7 +381,7 @@ static void what_is_no_pod_is_refused(void **state UNUSED)
 	}
 }
 
-/* --- affinity --------------------------------------------------------------------------------- */
+/* --- affinity -------------------------------------------------------------------- */
 
 #define RULES          "DuringSchedulingIgnoredDuringExecution'"
 #define SELECT(labels) "'labelSelector':{'matchLabels':{" labels "}}"
@@ -518,7 +513,7 @@ static void tolerations_tolerate_as_upstream(void **state UNUSED)
 	podinfo_unref(p);
 }
 
-/* --- nodes ------------------------------------------------------------------------------------ */
+/* --- nodes ----------------------------------------------------------------------- */
 
 #define NODE(labels, spec, status)                                                \
 	"{'metadata':{'name':'n1','uid':'u','labels':{" labels "}},'spec':{" spec \

@@ -1,6 +1,7 @@
 /*
  * As upstream's preemption evaluator, one node after the other. Nodes without a pod of lower
- * priority are told apart before anything is copied: in a full cluster of equals that is all of them.
+ * priority are told apart before anything is copied: in a full cluster of equals that is all of
+ * them.
  */
 #include "scheduler/preemption.h"
 
@@ -258,7 +259,8 @@ static bool eligible(const struct preemption *p, struct str *ret_why)
 		const struct podinfo *other = s->nodes[at]->pods.v[i];
 
 		if (other->priority < p->cycle->pod->priority && terminating_by_preemption(other)) {
-			*ret_why = STR("not eligible due to a terminating pod on the nominated node.");
+			*ret_why = STR(
+				"not eligible due to a terminating pod on the nominated node.");
 			return false;
 		}
 	}
@@ -360,7 +362,7 @@ struct verdict preemption_decide(const struct preemption *p, struct preemption_c
 		return no_candidates(c, &s);
 	}
 	/* Any that violates no budget is better than all that do. */
-	*ret_choice = s.nfound ? *preemption_pick(s.found, s.nfound) :
-				 *preemption_pick(s.violating, s.nviolating);
+	*ret_choice = s.nfound ? *preemption_pick(s.found, s.nfound)
+			       : *preemption_pick(s.violating, s.nviolating);
 	return VERDICT_OK;
 }

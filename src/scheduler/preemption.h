@@ -1,15 +1,15 @@
 /*
  * preemption - which pods of lower priority would have to go so that a pod fits, and on which node.
  *
- * A decision only: nothing is written (see preemption_run.h). Each node that might help is tried on a copy
- * of it and of the cycle: all pods of lower priority are taken away; if the pod fits then, as many
- * as possible are let back in, those first whose going would violate a budget, and the more
- * important before the less. What is left are the victims. Extended resources of plugins are
- * part of the copied node, so they follow.
+ * A decision only: nothing is written (see preemption_run.h). Each node that might help is tried
+ * on a copy of it and of the cycle: all pods of lower priority are taken away; if the pod fits
+ * then, as many as possible are let back in, those first whose going would violate a budget, and
+ * the more important before the less. What is left are the victims. Extended resources of plugins
+ * are part of the copied node, so they follow.
  *
- * Of the nodes the one is taken that has, in this order: fewest violated budgets, the least important
- * most important victim, the smallest sum of priorities, fewest victims, the latest start of its
- * earliest most important victim.
+ * Of the nodes the one is taken that has, in this order: fewest violated budgets, the least
+ * important most important victim, the smallest sum of priorities, fewest victims, the latest
+ * start of its earliest most important victim.
  * Threads: the scheduler's.
  */
 #ifndef SCHEDULER_PREEMPTION_H

@@ -19,7 +19,7 @@ struct maker {
 	struct error *err;
 };
 
-/* --- what a kind takes part in ----------------------------------------------------------------- */
+/* --- what a kind takes part in ------------------------------------------------------------- */
 
 static const struct {
 	const char *type; /* upstream's, in messages */
@@ -59,7 +59,7 @@ static bool takes_part(const struct plugin_kind *k, enum config_point point)
 	return has[point];
 }
 
-/* --- instances --------------------------------------------------------------------------------- */
+/* --- instances ----------------------------------------------------------------------------- */
 
 static const struct plugin_kind *find_kind(const struct maker *m, struct str name)
 {
@@ -164,7 +164,7 @@ static int check_args(const struct maker *m)
 	return 0;
 }
 
-/* --- lists of the points ------------------------------------------------------------------------ */
+/* --- lists of the points ------------------------------------------------------------------- */
 
 static bool set_has(const struct config_plugin *v, size_t n, struct str name)
 {

@@ -34,7 +34,7 @@ struct verdict profile_pre_enqueue(struct profile *p, const struct podinfo *pod,
 	return VERDICT_OK;
 }
 
-/* --- pre_filter -------------------------------------------------------------------------------- */
+/* --- pre_filter ---------------------------------------------------------------------------- */
 
 static int by_text(const void *a, const void *b)
 {
@@ -162,7 +162,7 @@ void profile_remove_pod(struct profile *p, struct cycle *c, const struct podinfo
 	}
 }
 
-/* --- filter and post_filter -------------------------------------------------------------------- */
+/* --- filter and post_filter ---------------------------------------------------------------- */
 
 static struct verdict filter_rejected(struct plugin *pl, struct cycle *c, struct verdict v)
 {
@@ -237,7 +237,7 @@ struct verdict profile_post_filter(struct profile *p, struct cycle *c, struct st
 	return v;
 }
 
-/* --- scores ------------------------------------------------------------------------------------ */
+/* --- scores -------------------------------------------------------------------------------- */
 
 static struct verdict pre_score_all(struct profile *p, struct cycle *c)
 {

@@ -339,7 +339,8 @@ static const char *take(struct scheduler_fixture *f, struct buf *out)
 	return text;
 }
 
-const char *scheduler_fixture_filters(struct scheduler_fixture *f, struct plugin *p, struct cycle *c)
+const char *scheduler_fixture_filters(struct scheduler_fixture *f, struct plugin *p,
+				      struct cycle *c)
 {
 	struct buf out = BUF_INIT(FIXTURE_TEXT_MAX);
 
@@ -373,7 +374,8 @@ const char *scheduler_fixture_filter(struct scheduler_fixture *f, const char *pl
 	return take(f, &out);
 }
 
-const char *scheduler_fixture_score(struct scheduler_fixture *f, const char *plugin, const char *pod)
+const char *scheduler_fixture_score(struct scheduler_fixture *f, const char *plugin,
+				    const char *pod)
 {
 	CLEANUP(cycle_free) struct cycle *c = scheduler_fixture_cycle(f, pod);
 	struct plugin *p = scheduler_fixture_plugin(f, plugin);
@@ -398,13 +400,33 @@ const char *scheduler_fixture_score(struct scheduler_fixture *f, const char *plu
 	return take(f, &out);
 }
 
+static void check_row(const char *plugin, const struct fixture_row *row, const char *got)
+{
+	if (strcmp(got, row->expected) != 0)
+		fail_msg("%s: %s\n is \"%s\"\nnot \"%s\"", plugin, row->pod, got, row->expected);
+}
+
+void scheduler_fixture_check_filters(struct scheduler_fixture *f, const char *plugin,
+				     const struct fixture_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		check_row(plugin, &rows[i], scheduler_fixture_filter(f, plugin, rows[i].pod));
+}
+
+void scheduler_fixture_check_scores(struct scheduler_fixture *f, const char *plugin,
+				    const struct fixture_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		check_row(plugin, &rows[i], scheduler_fixture_score(f, plugin, rows[i].pod));
+}
+
 bool scheduler_fixture_wakes(struct scheduler_fixture *f, const char *plugin, const char *pod,
 			     const struct cluster_event *e)
 {
 	CLEANUP(podinfo_unref) struct podinfo *waiting = scheduler_fixture_make_pod(f, pod);
 	const struct plugin *p = scheduler_fixture_plugin(f, plugin);
-	const struct plugin_event *row = p->kind->events_of ? p->kind->events_of(p) :
-							      p->kind->events;
+	const struct plugin_event *row = p->kind->events_of ? p->kind->events_of(p)
+							    : p->kind->events;
 
 	for (; row && row->actions; row++) {
 		if ((row->kind != e->kind && row->kind != EVENT_WILDCARD) ||

@@ -39,8 +39,8 @@ void scheduler_fixture_init(struct scheduler_fixture *f);
 void scheduler_fixture_release(struct scheduler_fixture *f);
 
 /*
- * The profile "default-scheduler" with plugins by name ("NodeName NodePorts"; "*": all built-in ones
- * that upstream has by default), default weights, at all their points. PrioritySort and
+ * The profile "default-scheduler" with plugins by name ("NodeName NodePorts"; "*": all built-in
+ * ones that upstream has by default), default weights, at all their points. PrioritySort and
  * DefaultBinder are added. `args` is pluginConfig as an object by plugin name, or NULL.
  * Replaces the one before.
  */
@@ -82,6 +82,15 @@ const char *scheduler_fixture_filters(struct scheduler_fixture *f, struct plugin
 /* Scores of all nodes by name, raw and normalised: "skip", or "n1=3/100 n2=0/0". */
 const char *scheduler_fixture_score(struct scheduler_fixture *f, const char *plugin,
 				    const char *pod);
+
+/* A table of such: fails with both texts where one differs. */
+struct fixture_row {
+	const char *pod, *expected;
+};
+void scheduler_fixture_check_filters(struct scheduler_fixture *f, const char *plugin,
+				     const struct fixture_row *rows, size_t n);
+void scheduler_fixture_check_scores(struct scheduler_fixture *f, const char *plugin,
+				    const struct fixture_row *rows, size_t n);
 
 /* Whether the plugin, having rejected the pod, would be woken by the event. */
 bool scheduler_fixture_wakes(struct scheduler_fixture *f, const char *plugin, const char *pod,

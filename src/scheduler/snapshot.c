@@ -46,7 +46,7 @@ void snapshot_release(struct nodecache *c)
 	free_counts(&o->pvcs);
 }
 
-/* --- counts over all nodes ---------------------------------------------------------------- */
+/* --- counts over all nodes ------------------------------------------------------- */
 
 static void count_up(struct map *m, struct str key, uint32_t by, int64_t size)
 {
@@ -117,7 +117,7 @@ static void recount(struct snapshot_owner *o, const struct nodeinfo *old, const 
 	count_pvcs(o, old, n);
 }
 
-/* --- bringing it up to date ---------------------------------------------------------------- */
+/* --- bringing it up to date ------------------------------------------------------ */
 
 static void forget_gone(struct nodecache *c)
 {

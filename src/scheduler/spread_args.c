@@ -71,11 +71,11 @@ static void check_constraint(struct spread_args *s, const struct json *list, con
 
 static int check(struct spread_args *s, struct str type, const struct json *list, struct error *err)
 {
-	static const char *const fields[] = { "maxSkew",	    "topologyKey",
-					      "whenUnsatisfiable",  "labelSelector",
-					      "minDomains",	    "nodeAffinityPolicy",
-					      "nodeTaintsPolicy",   "matchLabelKeys",
-					      NULL };
+	static const char *const fields[] = {
+		"maxSkew",          "topologyKey",    "whenUnsatisfiable",
+		"labelSelector",    "minDomains",     "nodeAffinityPolicy",
+		"nodeTaintsPolicy", "matchLabelKeys", NULL
+	};
 	struct field_path path = field_path_name(NULL, "defaultConstraints");
 	struct field_path where = field_path_name(NULL, "defaultingType");
 	struct field_errors faults;

@@ -11,10 +11,10 @@
 #include "scheduler/plugin.h"
 #include "scheduler/spread.h"
 
-static const struct str skewed[] = { REASON("node(s) didn't match pod topology spread constraints") };
-static const struct str unlabelled[] = {
-	REASON("node(s) didn't match pod topology spread constraints (missing required label)")
-};
+static const struct str skewed[] = { REASON(
+	"node(s) didn't match pod topology spread constraints") };
+static const struct str unlabelled[] = { REASON(
+	"node(s) didn't match pod topology spread constraints (missing required label)") };
 
 struct domain {
 	struct str value;

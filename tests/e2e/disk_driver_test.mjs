@@ -1,39 +1,18 @@
 // `devplane driver disk` on a loop device with a real writer: capacity, use, probes, crashes, rights.
 import assert from "node:assert/strict"
-import { execFileSync, spawn, spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, readFileSync, rmdirSync, truncateSync, writeFileSync } from "node:fs"
+import { execFileSync, spawnSync } from "node:child_process"
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs"
 import * as k8s from "@kubernetes/client-node"
 import { startServer, unique } from "./api_lib.mjs"
+import { makeLoop, mib, startWriter } from "./disk_lib.mjs"
 import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
 import { kubeconfig } from "./node_lib.mjs"
 
 const statuses = "/apis/diskio.devplane.dev/v1alpha1/nodediskiostatuses"
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 const examples = new URL("../../examples/disk/", import.meta.url)
-const mib = 1024 * 1024
-
-// A loop device over a file of the test; undefined and why when the machine cannot make one.
-function makeLoop() {
-	const file = `${scratch}/disk.img`
-	writeFileSync(file, "")
-	truncateSync(file, 64 * mib)
-	const made = spawnSync("losetup", ["-f", "--show", file], { encoding: "utf8" })
-	if (made.status !== 0)
-		return { why: `no loop device: ${(made.stderr || String(made.error)).trim()}` }
-	const path = made.stdout.trim()
-	process.on("exit", () => spawnSync("losetup", ["-d", path]))
-	if (spawnSync("dd", [`if=${path}`, "of=/dev/null", "bs=1M", "count=1", "iflag=direct"]).status !== 0)
-		return { why: `${path} cannot be read` }
-	return { path, name: path.slice("/dev/".length) }
-}
 
 const loop = makeLoop()
-if (loop.why) {
-	console.log(`ok 1 - disks # SKIP ${loop.why}`)
-	console.log("1..1")
-	process.exit(0)
-}
-
 const server = await startServer("lmdb")
 const root = `${scratch}/root`
 mkdirSync(root)
@@ -79,17 +58,10 @@ async function object(wanted = () => true, on = server) {
 
 const written = () => Number(readFileSync(`/sys/block/${loop.name}/stat`, "utf8").trim().split(/\s+/)[6]) * 512
 
-// Writes some 4 MiB every 0.1 s past the cache until it is ended; in a control group when it is told one.
+// A writer that knows how much the kernel has counted since it began, per second.
 function writer(group) {
-	const enter = group ? `echo $$ >${group}/cgroup.procs; ` : ""
-	const child = spawn("sh", ["-c", `${enter}while :; do dd if=/dev/zero of=${loop.path} bs=1M count=4 oflag=direct conv=notrunc status=none; sleep 0.1; done`])
-	process.on("exit", () => child.kill("SIGKILL"))
-	const self = { since: Date.now(), before: written() }
+	const self = { since: Date.now(), before: written(), ...startWriter(loop, { group }) }
 	self.rate = () => (written() - self.before) / ((Date.now() - self.since) / 1000)
-	self.end = () => new Promise((resolve) => {
-		child.on("close", resolve)
-		child.kill("SIGKILL")
-	})
 	return self
 }
 

@@ -1,0 +1,298 @@
+/*
+ * dra_world - tests of DynamicResources: a cluster with devices, claims as the watch shows them,
+ * a binding that only takes the answer, and, when wanted, an API server in a simulated world. The
+ * watch is the test's: it tells of what happened when asked.
+ */
+#ifndef SCHEDULER_DRA_WORLD_H
+#define SCHEDULER_DRA_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "client/cached.h"
+#include "client/client.h"
+#include "client/fakeapi_world.h"
+#include "dra/inventory_impl.h"
+#include "net/loop.h"
+#include "scheduler/binding.h"
+#include "scheduler/dra_plugin.h"
+#include "scheduler/scheduler_fixture.h"
+
+#define NAME "DynamicResources"
+
+/* --- a binding that only takes the answer ----------------------------------------------------- */
+
+struct binding {
+	struct cycle *cycle;
+	struct str node;
+	bool done, cancelled;
+	struct verdict answer;
+	void (*cancel)(void *arg, struct binding *b);
+	void *arg;
+};
+
+struct cycle *binding_cycle(struct binding *b)
+{
+	return b->cycle;
+}
+
+struct podinfo *binding_pod(struct binding *b)
+{
+	return b->cycle->pod;
+}
+
+struct str binding_node(struct binding *b)
+{
+	return b->node;
+}
+
+bool binding_cancelled(const struct binding *b)
+{
+	return b->cancelled;
+}
+
+void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)
+{
+	b->cancel = fn;
+	b->arg = arg;
+}
+
+void binding_done(struct binding *b, struct verdict v)
+{
+	assert_false(b->done);
+	b->done = true;
+	b->answer = v;
+	b->cancel = NULL;
+}
+
+void binding_failed(struct binding *b, const struct error *why)
+{
+	binding_done(b, verdict_print(&b->cycle->arena, VERDICT_ERROR, "%s", why->msg));
+}
+
+/* --- the world -------------------------------------------------------------------------------- */
+
+struct world {
+	struct scheduler_fixture f;
+	struct dra_state *dra;
+	struct plugin *p;
+	/* With an API server: */
+	struct sim *sim;
+	struct fakeapi *api;
+	struct loop *loop;
+	struct client *client;
+	size_t told; /* of the server's log */
+	uint64_t revision; /* of objects that the test puts */
+};
+
+typedef void (*put_fn)(struct dra_state *s, struct cached *o);
+
+static void put(struct world *w, put_fn fn, const char *text)
+{
+	CLEANUP(cached_unref) struct cached *o = scheduler_fixture_object(&w->f, text);
+
+	fn(w->dra, o);
+}
+
+/* A node with two devices, "a" and "b", the second tainted when asked for. */
+static void add_node(struct world *w, const char *name, const char *more)
+{
+	scheduler_fixture_node(
+		&w->f,
+		arena_printf(&w->f.arena, "{'name':'%s','cpu':'4','memory':'8Gi'%s}", name, more));
+	put(w, dra_state_put_slice,
+	    arena_printf(
+		    &w->f.arena,
+		    "{'metadata':{'name':'%s-slice'},'spec':{'driver':'x.example.com',"
+		    "'nodeName':'%s','pool':{'name':'%s','generation':1,'resourceSliceCount':1},"
+		    "'devices':[{'name':'a','attributes':{'size':{'string':'small'}}},"
+		    "{'name':'b','attributes':{'size':{'string':'large'}}}]}}",
+		    name, name, name));
+}
+
+static struct world *world_new(bool server)
+{
+	struct world *w = XNEW(struct world);
+
+	scheduler_fixture_init(&w->f);
+	w->dra = dra_state_new(&w->f.gates, NULL);
+	w->f.services.dra = w->dra;
+	if (server) {
+		w->sim = sim_new(&(struct sim_opts){ .seed = 7 });
+		w->api = fakeapi_new(w->sim, 7);
+		w->loop = sim_loop_new(w->sim, "scheduler");
+		w->client = fakeapi_client(w->api, w->loop);
+		w->f.services.loop = w->loop;
+		w->f.services.client = w->client;
+	}
+	put(w, dra_state_put_class,
+	    "{'metadata':{'name':'any'},'spec':{'extendedResourceName':'x.example.com/gpu'}}");
+	put(w, dra_state_put_class,
+	    "{'metadata':{'name':'large'},'spec':{'selectors':[{'cel':{'expression':"
+	    "'device.attributes[\\\"x.example.com\\\"].size == \\\"large\\\"'}}]}}");
+	scheduler_fixture_profile(&w->f, NAME, NULL);
+	w->p = scheduler_fixture_plugin(&w->f, NAME);
+	w->revision = 100;
+	return w;
+}
+
+static void world_free(struct world *w)
+{
+	if (w->sim) {
+		client_free(w->client);
+		sim_run_for(w->sim, 100);
+		fakeapi_free(w->api);
+		loop_free(w->loop);
+		sim_free(w->sim);
+	}
+	scheduler_fixture_release(&w->f);
+	dra_state_free(w->dra);
+	free(w);
+}
+
+#define ONE(class)                                                                                 \
+	"'devices':{'requests':[{'name':'r','exactly':{'deviceClassName':'" class "',"             \
+										  "'allocationMod" \
+										  "e':'"           \
+										  "ExactCount','"  \
+										  "count':1}}]}"
+#define ON(node, device)                                                                      \
+	"'allocation':{'devices':{'results':[{'request':'r','driver':'x.example.com','pool':" \
+	"'" node "','device':'" device                                                        \
+	"'}]},'nodeSelector':{'nodeSelectorTerms':[{'matchFields':[{"                         \
+	"'key':'metadata.name','operator':'In','values':['" node "']}]}]}}"
+
+/* A claim as the watch would show it: more of its metadata, its spec, its status. */
+static struct cached *claim(struct world *w, const char *name, const char *meta, const char *spec,
+			    const char *status)
+{
+	return scheduler_fixture_object(
+		&w->f,
+		arena_printf(&w->f.arena,
+			     "{'apiVersion':'resource.k8s.io/v1','kind':'ResourceClaim',"
+			     "'metadata':{'namespace':'default','name':'%s','uid':'uid-%s',"
+			     "'resourceVersion':'%llu'%s},'spec':{%s},'status':{%s}}",
+			     name, name, (unsigned long long)++w->revision, meta, spec, status));
+}
+
+static void put_claim(struct world *w, const char *name, const char *meta, const char *spec,
+		      const char *status)
+{
+	CLEANUP(cached_unref) struct cached *o = claim(w, name, meta, spec, status);
+
+	dra_state_put_claim(w->dra, o);
+}
+
+#define POD(name, claims) "{'name':'" name "','uid':'pod-" name "'," claims "}"
+#define USES(claim)       "'resourceClaims':[{'name':'x','resourceClaimName':'" claim "'}]"
+
+static const char *filter(struct world *w, const char *pod)
+{
+	return scheduler_fixture_filter(&w->f, NAME, pod);
+}
+
+/* An attempt up to reserve on that node. */
+static struct cycle *reserved(struct world *w, const char *pod, const char *node)
+{
+	struct cycle *c = scheduler_fixture_cycle(&w->f, pod);
+	struct verdict v = w->p->kind->pre_filter(w->p, c);
+
+	assert_int_equal(v.code, VERDICT_SUCCESS);
+	(void)scheduler_fixture_filters(&w->f, w->p, c);
+	v = w->p->kind->reserve(w->p, c, str_from(node));
+	if (v.code != VERDICT_SUCCESS)
+		fail_msg("%.*s", STR_ARG(verdict_message(&v, &c->arena)));
+	return c;
+}
+
+static bool in_use(struct world *w, const char *node, const char *device)
+{
+	struct inventory_device *d = inventory_device(dra_state_inventory(w->dra),
+						      STR("x.example.com"), str_from(node),
+						      str_from(device));
+
+	assert_non_null(d);
+	return inventory_device_in_use(d);
+}
+
+/* --- the API server ------------------------------------------------------------ */
+
+/* The watch catches up. */
+static void watch(struct world *w)
+{
+	for (; w->told < w->api->log.n; w->told++) {
+		const struct fakeapi_event *e = &w->api->log.v[w->told];
+		struct cached *o;
+
+		if (strcmp(e->kind->resource, "resourceclaims") != 0)
+			continue;
+		assert_int_equal(cached_new(str_from(e->text), NULL, &o, NULL), 0);
+		if (strcmp(e->type, "DELETED") == 0)
+			dra_state_remove_claim(w->dra, o);
+		else
+			dra_state_put_claim(w->dra, o);
+		cached_unref(o);
+	}
+}
+
+static const char *quoted(struct world *w, const char *text)
+{
+	char *copy = arena_strdup(&w->f.arena, str_from(text));
+
+	for (char *p = copy; *p; p++)
+		*p = *p == '\'' ? '"' : *p;
+	return copy;
+}
+
+static void serve_claim(struct world *w, const char *name, const char *spec, const char *status)
+{
+	fakeapi_add(
+		w->api, "resourceclaims", "default", name, "",
+		quoted(w, arena_printf(&w->f.arena, ",'spec':{%s},'status':{%s}", spec, status)));
+	watch(w);
+}
+
+static bool stored(struct world *w, const char *name, const char *text)
+{
+	return fakeapi_has(w->api, "resourceclaims", "default", name, quoted(w, text));
+}
+
+/* Changes a claim on the server; by a merge patch. */
+static void change(struct world *w, const char *name, const char *patch)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path),
+		       "/apis/resource.k8s.io/v1/namespaces/default/"
+		       "resourceclaims/%s",
+		       name);
+	assert_int_equal(fakeapi_call(w->api, "PATCH", path, str_from(quoted(w, patch)), NULL),
+			 200);
+}
+
+static bool is_done(void *arg)
+{
+	return ((struct binding *)arg)->done;
+}
+
+static void begin_bind(struct world *w, struct binding *b, struct cycle *c)
+{
+	*b = (struct binding){ .cycle = c, .node = STR("n1") };
+	c->snapshot = NULL;
+	w->p->kind->pre_bind(w->p, b);
+}
+
+/* What it said: "" when all is well. */
+static const char *bind_pod(struct world *w, struct binding *b, struct cycle *c)
+{
+	begin_bind(w, b, c);
+	assert_true(sim_run_until(w->sim, is_done, b, 1000));
+	return arena_strdup(&w->f.arena, verdict_message(&b->answer, &c->arena));
+}
+
+#endif

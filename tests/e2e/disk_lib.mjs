@@ -1,0 +1,36 @@
+// A loop device of the test's own: what the disk_*_test.mjs share.
+import { spawn, spawnSync } from "node:child_process"
+import { truncateSync, writeFileSync } from "node:fs"
+import { scratch } from "./lib.mjs"
+
+export const mib = 1024 * 1024
+
+// A loop device over a file, { path, name }, that goes with the test. A machine that cannot make one skips the test.
+export function makeLoop() {
+	const file = `${scratch}/disk.img`
+	writeFileSync(file, "")
+	truncateSync(file, 64 * mib)
+	const made = spawnSync("losetup", ["-f", "--show", file], { encoding: "utf8" })
+	const path = made.stdout?.trim()
+	if (made.status === 0) {
+		process.on("exit", () => spawnSync("losetup", ["-d", path]))
+		if (spawnSync("dd", [`if=${path}`, "of=/dev/null", "bs=1M", "count=1", "iflag=direct"]).status === 0)
+			return { path, name: path.slice("/dev/".length) }
+	}
+	console.log(`ok 1 - disks # SKIP no loop device: ${(made.stderr || String(made.error ?? "it cannot be read")).trim()}`)
+	console.log("1..1")
+	process.exit(0)
+}
+
+// Writes 4 MiB past the cache, rests for so many seconds, and so on until end(); in a control group when it is told one.
+export function startWriter(loop, { rest = 0.1, group } = {}) {
+	const enter = group ? `echo $$ >${group}/cgroup.procs; ` : ""
+	const child = spawn("sh", ["-c", `${enter}while :; do dd if=/dev/zero of=${loop.path} bs=1M count=4 oflag=direct conv=notrunc status=none; sleep ${rest}; done`])
+	process.on("exit", () => child.kill("SIGKILL"))
+	return {
+		end: () => new Promise((resolve) => {
+			child.on("close", resolve)
+			child.kill("SIGKILL")
+		}),
+	}
+}
