@@ -28,7 +28,7 @@ struct config_field {
 	size_t offset; /* in what the object is read into */
 };
 
-/* Reads an object strictly: a field that the table does not have is an error. Nulls count as absent. */
+/* Reads an object strictly: a field that the table does not have is an error; null is absent. */
 int config_object(struct config_reader *r, const struct json *v, const struct field_path *path,
 		  const struct config_field *fields, void *to);
 /* Each element with `read`, `size` bytes apart, in the arena. */

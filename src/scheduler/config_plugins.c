@@ -1,6 +1,6 @@
 /*
- * profiles[]: plugins and their arguments. Whether a plugin exists is not known here (shared objects
- * bring some): profile_new() says so.
+ * profiles[]: plugins and their arguments. Whether a plugin exists is not known here, since shared
+ * objects bring some: profile_new() says so.
  */
 #include "scheduler/config_impl.h"
 

@@ -1,6 +1,6 @@
 /*
- * The run of a cycle: see schedule_one.go's schedulePod. The node that was nominated is tried before
- * all others; one that fits alone is taken without scores; of several with the best score any.
+ * The run of a cycle. The node that was nominated is tried before all others; one that fits alone
+ * is taken without scores; of several with the best score any.
  */
 #include "scheduler/cycle.h"
 

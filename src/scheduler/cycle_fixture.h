@@ -1,6 +1,6 @@
 /*
- * cycle_fixture - a cluster of nodes n0, n1 .. and a profile of plugins A, B and C that say what the
- * test tells them. What was asked, and in which order, is written down.
+ * cycle_fixture - a cluster of nodes n0, n1 .. and a profile of plugins A, B and C that say what
+ * the test tells them. What was asked, and in which order, is written down.
  */
 #ifndef SCHEDULER_CYCLE_FIXTURE_H
 #define SCHEDULER_CYCLE_FIXTURE_H

@@ -87,6 +87,15 @@ void extension_binding_end(struct extension_instance *i UNUSED, struct dp_bindin
 	finish(b, code, &why);
 }
 
+/* It ends here and now; what the plugin says later is about nothing. It is told by unreserve. */
+static void on_cancel(void *arg, struct binding *binding UNUSED)
+{
+	struct dp_reason why = { .size = sizeof(why) };
+
+	extension_say(&why, "the pod was deleted");
+	finish(arg, DP_ERROR, &why);
+}
+
 typedef uint32_t binding_fn(void *state, struct dp_binding *b, struct dp_cycle *c,
 			    const struct dp_object *pod, const char *node, struct dp_reason *why);
 
@@ -106,6 +115,8 @@ static void step(struct plugin *p, struct binding *binding, binding_fn *fn)
 	extension_leave(i->module->extension);
 	if (code != DP_SCHED_LATER)
 		finish(b, code, &why);
+	else
+		binding_on_cancel(binding, on_cancel, b);
 }
 
 static void pre_bind(struct plugin *p, struct binding *b)

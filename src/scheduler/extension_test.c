@@ -15,6 +15,8 @@ struct binding {
 	struct cycle *cycle;
 	unsigned ended;
 	struct verdict verdict;
+	void (*on_cancel)(void *arg, struct binding *b);
+	void *arg;
 };
 
 struct cycle *binding_cycle(struct binding *b)
@@ -47,9 +49,10 @@ void binding_failed(struct binding *b UNUSED, const struct error *why UNUSED)
 {
 }
 
-void binding_on_cancel(struct binding *b UNUSED, void (*fn)(void *arg, struct binding *b) UNUSED,
-		       void *arg UNUSED)
+void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)
 {
+	b->on_cancel = fn;
+	b->arg = arg;
 }
 
 static int set_up(void **state)
@@ -515,6 +518,14 @@ static void a_binding_may_end_later(void **state)
 	assert_int_equal(b.ended, 2);
 	assert_int_equal(b.verdict.code, VERDICT_SKIP);
 	pl->kind->pre_bind(pl, &left); /* never ends: goes with the plugin */
+	pl->kind->pre_bind(pl, &b);
+	b.on_cancel(b.arg, &b);
+	assert_int_equal(b.ended, 3);
+	assert_int_equal(b.verdict.code, VERDICT_ERROR);
+	under_way = *(struct dp_binding **)symbol("binding_under_way");
+	HOST->binding_done(HOST->host, under_way, DP_SUCCESS, NULL); /* too late */
+	sim_run_for(w->sim, 1);
+	assert_int_equal(b.ended, 3);
 	cycle_free(b.cycle);
 }
 

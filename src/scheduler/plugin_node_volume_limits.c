@@ -46,7 +46,7 @@ static struct str field(const struct attached *t, const struct cached *o, const 
 	return cached_field(o, path, t->arena);
 }
 
-/* A claim that has no volume yet will get one of its class' driver: it counts under its own name. */
+/* A claim without a volume will get one of its class' driver: it counts under its own name. */
 static void attach_unbound(struct attached *t, const struct cached *claim)
 {
 	struct str class = cached_annotation(claim, STR("volume.beta.kubernetes.io/storage-class"),

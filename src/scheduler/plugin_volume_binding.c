@@ -4,8 +4,8 @@
  * their volumes with the node that is chosen: the volume, or the wish for one on that node, is
  * written before the pod is bound, which then waits until the claims are.
  *
- * Volumes of kinds from before CSI are taken as they are, not as the drivers that replaced them would
- * describe them.
+ * Volumes of kinds from before CSI are taken as they are, not as the drivers that replaced them
+ * would describe them.
  */
 #include "base/field_errors.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /*
- * The table of built-in kinds, in the order of upstream's defaults. Which of them serve a profile is
- * configuration (config_defaults.c).
+ * The table of built-in kinds, in the order of upstream's defaults. Which of them serve a profile
+ * is configuration (config_defaults.c).
  */
 #include "scheduler/plugins.h"
 

@@ -1,6 +1,6 @@
 /*
- * The points after the decision that end at once: reserve, unreserve, permit, post_bind. (pre_bind and
- * bind take their time: binding.c.)
+ * The points after the decision that end at once: reserve, unreserve, permit, post_bind.
+ * (pre_bind and bind take their time: binding.c.)
  */
 #include "scheduler/profile_impl.h"
 

@@ -1,7 +1,7 @@
 /*
- * Writes a plan down, object after object, then looks once a second whether all claims are bound, as
- * upstream does. What was written stays when it fails: the next attempt finds it, and the controller
- * of volumes takes back what cannot be.
+ * Writes a plan down, object after object, then looks once a second whether all claims are bound,
+ * as upstream does. What was written stays when it fails: the next attempt finds it, and the
+ * controller of volumes takes back what cannot be.
  */
 #include "base/clock.h"
 #include "base/json.h"
