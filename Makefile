@@ -18,6 +18,9 @@ ASAN_E2E = api_accounts api_authn api_authz api_client_node api_consistency api_
 TSAN_E2E = api_consistency api_crd api_protobuf api_rest api_security api_servers api_watch grpc_client grpc_server http
 TSAN_UNIT = base net grpc store server drivers
 
+# One build for both: objects that fuzzers can follow are as good for tests.
+SANITIZED = -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
+
 all: ## build build/devplane, installing what the build needs
 	@scripts/deps build
 	@scripts/build build
@@ -33,7 +36,7 @@ lint: all ## format, clang-tidy, layers, sizes, banned names
 # Corpora are replayed under the same sanitizers by `make fuzz`.
 asan: ## unit tests and most end-to-end tests under AddressSanitizer and UBSan
 	@scripts/deps build test fuzz
-	@CC=clang scripts/build build-asan -Db_sanitize=address,undefined -Db_lundef=false
+	@CC=clang scripts/build build-asan $(SANITIZED)
 	@BACKENDS=lmdb UNIT_EXCEPT=fuzz-corpus scripts/test build-asan $(ASAN_E2E)
 tsan: ## tests in which threads meet under ThreadSanitizer
 	@scripts/deps build test fuzz
@@ -41,8 +44,8 @@ tsan: ## tests in which threads meet under ThreadSanitizer
 	@BACKENDS=lmdb UNIT_SUITES='$(TSAN_UNIT)' scripts/test build-tsan $(TSAN_E2E)
 fuzz: ## each fuzz target for FUZZ_SECONDS
 	@scripts/deps build fuzz
-	@CC=clang TARGETS='fuzz/fuzz_[a-z0-9_]+' scripts/build build-fuzz -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
-	@scripts/fuzz build-fuzz $(FUZZ_SECONDS)
+	@CC=clang TARGETS='fuzz/fuzz_[a-z0-9_]+' scripts/build build-asan $(SANITIZED)
+	@scripts/fuzz build-asan $(FUZZ_SECONDS)
 bench: ## measure a release build
 	@scripts/deps build bench
 	@TARGETS='devplane|bench/[a-z0-9_]+' scripts/build build-bench -Dbuildtype=release

@@ -21,6 +21,8 @@ static const struct fakeapi_kind kinds[] = {
 	{ "", "v1", "namespaces", "Namespace", false, false },
 	{ "", "v1", "nodes", "Node", false, false },
 	{ "", "v1", "configmaps", "ConfigMap", true, false },
+	{ "", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true, false },
+	{ "", "v1", "persistentvolumes", "PersistentVolume", false, false },
 	{ "", "v1", "pods", "Pod", true, false },
 	{ "", "v1", "secrets", "Secret", true, true },
 	{ "", "v1", "serviceaccounts", "ServiceAccount", true, false },

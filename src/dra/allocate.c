@@ -81,18 +81,6 @@ struct allocate_plan *allocate_prepare(struct inventory *inv, const struct json 
 	return plan;
 }
 
-bool allocate_has_alternatives(const struct allocate_plan *plan)
-{
-	for (size_t i = 0; i < plan->nobjects; i++) {
-		const struct json *spec = json_getz(plan->objects[i], "spec");
-
-		JSON_FOREACH (it, json_getz(json_getz(spec, "devices"), "requests"))
-			if (json_count(json_getz(it, "firstAvailable")))
-				return true;
-	}
-	return false;
-}
-
 /* --- on a node ------------------------------------------------------------------------------ */
 
 /* Forgets the node before. */

@@ -62,7 +62,4 @@ struct allocate_plan *allocate_prepare(struct inventory *inv, const struct json 
 int allocate_on(struct allocate_plan *plan, const struct allocate_node *node, struct arena *a,
 		struct json **ret_results, struct error *err);
 
-/* Whether some request has alternatives: else preferences are all 0. */
-bool allocate_has_alternatives(const struct allocate_plan *plan);
-
 #endif

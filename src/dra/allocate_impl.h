@@ -143,6 +143,7 @@ struct allocate_plan {
 	struct allocate_slice *slices;
 	uint32_t npools, nslices, ndevices;
 	bool faulty_pool; /* one is invalid or incomplete */
+	bool rules; /* there are taint rules */
 
 	uint16_t *taken; /* by ordinal: places that hold it */
 	struct allocate_place *places; /* in the order of the search: by claim, request, slot */

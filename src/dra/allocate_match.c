@@ -150,7 +150,7 @@ const struct inventory_taint *allocate_taint(const struct allocate_plan *plan,
 	const struct inventory_taint *t;
 	size_t at = 0;
 
-	if (!plan->features.taints)
+	if (!plan->features.taints || (d->ntaints == 0 && !plan->rules))
 		return NULL;
 	while ((t = inventory_next_taint(d, &at)))
 		if (t->effect != INVENTORY_EFFECT_OTHER && !tolerated(r, t))

@@ -443,6 +443,7 @@ void allocate_plan_places(struct allocate_plan *plan, size_t nclaims)
 void allocate_plan_begin(struct allocate_plan *plan)
 {
 	plan->features = *inventory_features(plan->inv);
+	plan->rules = inventory_has_rules(plan->inv);
 	plan->steps_max = plan->options.steps_max ? plan->options.steps_max : ALLOCATE_STEPS_MAX;
 	arena_init_in(&plan->scratch, CEL_SCRATCH_MAX, plan->scratch_block,
 		      sizeof(plan->scratch_block));

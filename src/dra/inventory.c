@@ -214,6 +214,11 @@ void inventory_remove_taint_rule(struct inventory *inv, struct str name)
 	rule_drop(inv, name);
 }
 
+bool inventory_has_rules(const struct inventory *inv)
+{
+	return inv->rules.n > 0;
+}
+
 const struct inventory_taint *inventory_next_taint(const struct inventory_device *d, size_t *at)
 {
 	const struct inventory_pool *pool = d->slice->pool;

@@ -110,28 +110,31 @@ struct inventory_memo {
 };
 
 struct inventory_slice {
-	struct str name, uid; /* of the object */
+	/* What is asked for each node comes first, so that it is near each other. */
 	struct inventory_pool *pool;
-	int64_t generation; /* spec.pool.generation */
-	int64_t expected; /* spec.pool.resourceSliceCount */
-	int64_t meta_generation; /* metadata.generation */
-	struct inventory_nodes nodes;
 	struct inventory_device *devices; /* as listed */
+	int64_t expected; /* spec.pool.resourceSliceCount */
 	uint32_t ndevices;
 	uint32_t ncounters;
-	const struct inventory_shared *counters; /* sharedCounters, flat: by set as listed */
-	struct str partition_attribute; /* partitionTypeAttribute; or empty */
-	bool skip_node_operations;
+	bool sound; /* the pool is neither invalid nor, by this slice's count, incomplete */
 	bool current; /* of the pool's newest generation */
 	bool binding; /* some device has binding conditions */
 	bool ignored; /* it uses a feature that is off: no node sees its devices */
 	bool uncounted; /* .. and its pool takes it for missing */
+	bool skip_node_operations;
+	struct inventory_memo memo[INVENTORY_MEMOS]; /* the one used last first */
+	uint64_t roomy; /* bits by device: large enough for who asks for no amounts; the same */
+
+	struct str name, uid; /* of the object */
+	int64_t generation; /* spec.pool.generation */
+	int64_t meta_generation; /* metadata.generation */
+	struct inventory_nodes nodes;
+	const struct inventory_shared *counters; /* sharedCounters, flat: by set as listed */
+	struct str partition_attribute; /* partitionTypeAttribute; or empty */
 	size_t bytes; /* of the object as JSON, but for its status; OBJECT_MAX: or more */
 	size_t block; /* bytes of all of this */
 	size_t at; /* place in the index that it is in; SIZE_MAX: none */
 	struct list link; /* of pool->all */
-	struct inventory_memo memo[INVENTORY_MEMOS]; /* the one used last first */
-	uint64_t roomy; /* bits by device: large enough for who asks for no amounts; the same */
 };
 
 /* A counter as a slice shares it. */
@@ -345,5 +348,6 @@ bool inventory_next_claim(const struct inventory *inv, size_t *at,
 struct inventory_pool *inventory_pool_after(struct inventory *inv, struct str after);
 
 const struct inventory_features *inventory_features(const struct inventory *inv);
+bool inventory_has_rules(const struct inventory *inv); /* some DeviceTaintRule is there */
 
 #endif

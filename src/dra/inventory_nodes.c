@@ -13,6 +13,7 @@
 /* Slices that name one node. */
 struct inventory_local {
 	struct str name;
+	struct inventory_slice *first; /* of them: mostly there is one */
 	inventory_slices slices; /* in order */
 	char text[];
 };
@@ -57,6 +58,7 @@ static void add_local(struct inventory *inv, struct inventory_slice *slice)
 		map_put(&inv->nodes, local->name, local);
 	}
 	insert_sorted(&local->slices, slice);
+	local->first = local->slices.v[0];
 	slice->at = 0;
 }
 
@@ -68,8 +70,10 @@ static void remove_local(struct inventory *inv, struct inventory_slice *slice)
 	while (local->slices.v[at] != slice)
 		at++;
 	vec_remove(&local->slices, at);
-	if (local->slices.n > 0)
+	if (local->slices.n > 0) {
+		local->first = local->slices.v[0];
 		return;
+	}
 	map_remove(&inv->nodes, local->name);
 	vec_release(&local->slices);
 	free(local);
@@ -180,6 +184,11 @@ static size_t gather(struct inventory *inv, const struct inventory_node *node, s
 	struct inventory_slice **out;
 
 	out = ARENA_ARRAY(a, struct inventory_slice *, nlocal + inv->wide.n);
+	*ret_slices = out;
+	if (nlocal == 1 && inv->wide.n == 0) {
+		out[0] = local->first;
+		return 1;
+	}
 	while (i < nlocal || k < inv->wide.n) {
 		if (k == inv->wide.n ||
 		    (i < nlocal && slice_order(local->slices.v[i], inv->wide.v[k]) < 0))
@@ -189,7 +198,6 @@ static size_t gather(struct inventory *inv, const struct inventory_node *node, s
 		else
 			k++;
 	}
-	*ret_slices = out;
 	return n;
 }
 
@@ -226,13 +234,13 @@ static void judge(const struct inventory *inv, struct inventory_node_pool *np,
 		  struct inventory_slice **seen, size_t n, struct arena *a)
 {
 	const struct inventory_pool *pool = np->pool;
-	bool all_seen = (int64_t)n == seen[0]->expected;
+	bool all_seen = (int64_t)n == seen[0]->expected, sound = seen[0]->sound;
 
-	if (!all_seen && (int64_t)pool->observed != seen[0]->expected) {
+	if (!sound && !all_seen && (int64_t)pool->observed != seen[0]->expected) {
 		np->incomplete = true;
 		return;
 	}
-	if (pool->invalid || (int64_t)pool->observed != seen[0]->expected) {
+	if (!sound) {
 		np->invalid_reason = fault_for(inv, pool, seen, n, a);
 		np->invalid = np->invalid_reason.n > 0;
 		if (np->invalid)

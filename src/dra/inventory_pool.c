@@ -258,6 +258,9 @@ void inventory_pool_settle(struct inventory *inv, struct inventory_pool *pool)
 		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
 			settle_device(pool, &pool->slices[i]->devices[k]);
 	settle_faults(inv, pool);
+	for (size_t i = 0; i < pool->nslices; i++)
+		pool->slices[i]->sound = !pool->invalid &&
+					 (int64_t)pool->observed == pool->slices[i]->expected;
 	inv->ndevices = inv->ndevices - before + pool->ndevices;
 	pool->dirty = false;
 	list_remove(&pool->dirty_link);

@@ -8,6 +8,9 @@
 #include "scheduler/nodecache.h"
 #include "scheduler/scheduler_impl.h"
 
+/* After so long others get their turn: watches, answers, the lease. */
+#define TURN_NS (20 * CLOCK_MS)
+
 enum { READY_CHECK_MS = 50 }; /* for kinds that the server does not have nobody is told */
 
 static int64_t now_ns(const struct scheduler *s)
@@ -135,6 +138,7 @@ static void set_tick(struct scheduler *s)
 void attempt_work(struct loop_task *t)
 {
 	struct scheduler *s = CONTAINER_OF(t, struct scheduler, work);
+	int64_t until = now_ns(s) + TURN_NS;
 	struct queued_pod *q;
 	int left = ATTEMPTS_PER_TURN;
 
@@ -145,9 +149,10 @@ void attempt_work(struct loop_task *t)
 			 LOG_UINT("pods", nodecache_pods(s->nodes)));
 	}
 	podqueue_tick(s->queue, loop_now(s->opts.loop));
-	while (may_work(s) && left-- > 0 && (q = podqueue_pop(s->queue, loop_now(s->opts.loop))))
+	while (may_work(s) && left-- > 0 && now_ns(s) < until &&
+	       (q = podqueue_pop(s->queue, loop_now(s->opts.loop))))
 		try_pod(s, q);
-	if (left < 0 && may_work(s))
+	if (may_work(s) && podqueue_count(s->queue, QUEUE_ACTIVE) > 0)
 		attempt_soon(s);
 	set_tick(s);
 	measures_cache(&s->measures, s);

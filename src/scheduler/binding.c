@@ -11,6 +11,8 @@
 #include "scheduler/nodecache.h"
 #include "scheduler/scheduler_impl.h"
 
+enum { SLOW_MS = 1000 };
+
 enum binding_step { BINDING_PERMIT, BINDING_PRE_BIND, BINDING_BIND };
 
 struct binding {
@@ -28,9 +30,10 @@ struct binding {
 	int64_t began_ns, permit_ns;
 
 	uint64_t waiting; /* plugins of permit that have not allowed it yet */
+	const int64_t *timeouts_ms; /* theirs, by number; from permit_ns on */
 	const struct plugin *first; /* whose time-out comes first */
-	int64_t timeout_ms;
-	struct loop_timer timeout;
+	struct loop_timer timeout; /* of permit; then: it takes long */
+	bool slow; /* it has given back its place among those that write */
 };
 
 struct cycle *binding_cycle(struct binding *b)
@@ -81,7 +84,7 @@ static void leave(struct binding *b)
 {
 	struct scheduler *s = b->scheduler;
 
-	if (b->step != BINDING_PERMIT)
+	if (b->step != BINDING_PERMIT && !b->slow)
 		s->writing--;
 	binding_free(b);
 	attempt_soon(s);
@@ -114,8 +117,14 @@ static void fail(struct binding *b, const struct verdict *v)
 {
 	struct scheduler *s = b->scheduler;
 	CLEANUP(podinfo_unref) struct podinfo *assumed = podinfo_ref(b->assumed);
+	const struct podinfo *known = nodecache_pod(s->nodes, assumed->uid);
 	bool was_there = nodecache_is_assumed(s->nodes, assumed->uid);
 
+	/* The watch shows it on our node: the server did it, only its answer was lost. */
+	if (b->step == BINDING_BIND && known && !was_there && str_eq(known->node, assumed->node)) {
+		succeed(b);
+		return;
+	}
 	profile_unreserve(b->cycle->profile, b->cycle, assumed->node);
 	if (was_there)
 		(void)nodecache_forget(s->nodes, assumed, NULL);
@@ -227,11 +236,23 @@ void binding_failed(struct binding *b, const struct error *why)
 	binding_done(b, verdict_print(&b->cycle->arena, VERDICT_ERROR, "%s", why->msg));
 }
 
+/* It waits for a volume, a device or a plugin rather than for an answer: others may go on. */
+static void on_slow(struct loop_timer *t)
+{
+	struct binding *b = CONTAINER_OF(t, struct binding, timeout);
+
+	b->slow = true;
+	b->scheduler->writing--;
+	attempt_soon(b->scheduler);
+}
+
 static void permitted(struct binding *b)
 {
 	struct scheduler *s = b->scheduler;
 
 	loop_timer_stop(&b->timeout);
+	loop_timer_init(&b->timeout, s->opts.loop, on_slow);
+	loop_timer_start(&b->timeout, SLOW_MS);
 	if (b->permit_ns)
 		measures_permit(&s->measures, MEASURES_SCHEDULED, now_ns(s) - b->permit_ns);
 	b->step = BINDING_PRE_BIND;
@@ -258,30 +279,29 @@ static void on_timeout(struct loop_timer *t)
 	struct binding *b = CONTAINER_OF(t, struct binding, timeout);
 	char *text = arena_printf(&b->cycle->arena,
 				  "rejected due to timeout after waiting %gs at plugin %s",
-				  (double)b->timeout_ms / 1000, b->first->name);
+				  (double)b->timeouts_ms[b->first->at] / 1000, b->first->name);
 
 	refuse(b, b->first, str_from(text));
 }
 
 /* The earliest time-out of those that still keep it. */
-static void start_timeout(struct binding *b, const int64_t *timeouts)
+static void start_timeout(struct binding *b)
 {
-	int64_t least = INT64_MAX;
+	int64_t least = INT64_MAX, waited = (now_ns(b->scheduler) - b->permit_ns) / CLOCK_MS;
 
 	for (size_t i = 0; i < b->cycle->profile->n; i++) {
-		if ((b->waiting >> i & 1) && timeouts[i] < least) {
-			least = timeouts[i];
+		if ((b->waiting >> i & 1) && b->timeouts_ms[i] < least) {
+			least = b->timeouts_ms[i];
 			b->first = &b->cycle->profile->plugins[i];
 		}
 	}
-	b->timeout_ms = least;
-	b->permit_ns = now_ns(b->scheduler);
-	loop_timer_start(&b->timeout, least);
+	loop_timer_start(&b->timeout, MAX(least - waited, (int64_t)0));
 }
 
 void binding_begin(struct scheduler *s, const struct binding_start *start)
 {
 	struct binding *b = XNEW(struct binding);
+	int64_t *timeouts;
 
 	b->scheduler = s;
 	b->queued = start->queued;
@@ -293,10 +313,15 @@ void binding_begin(struct scheduler *s, const struct binding_start *start)
 	loop_timer_init(&b->timeout, s->opts.loop, on_timeout);
 	list_push_back(&s->bindings, &b->link);
 	(void)map_put(&s->by_uid, b->assumed->uid, b);
-	if (b->waiting)
-		start_timeout(b, start->timeouts);
-	else
+	if (!b->waiting) {
 		permitted(b);
+		return;
+	}
+	timeouts = arena_alloc(&b->cycle->arena, PLUGINS_MAX * sizeof(*timeouts));
+	memcpy(timeouts, start->timeouts, PLUGINS_MAX * sizeof(*timeouts));
+	b->timeouts_ms = timeouts;
+	b->permit_ns = now_ns(s);
+	start_timeout(b);
 }
 
 bool binding_allow(struct scheduler *s, struct str uid, const struct plugin *plugin)
@@ -306,7 +331,9 @@ bool binding_allow(struct scheduler *s, struct str uid, const struct plugin *plu
 	if (!b || b->step != BINDING_PERMIT)
 		return false;
 	b->waiting = plugin ? b->waiting & ~(UINT64_C(1) << plugin->at) : 0;
-	if (!b->waiting)
+	if (b->waiting)
+		start_timeout(b);
+	else
 		permitted(b);
 	return true;
 }

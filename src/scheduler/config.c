@@ -278,18 +278,19 @@ static void check_rest(struct config_reader *r)
 static int parse(struct config *c, struct str text, struct json **ret_tree, struct error *err)
 {
 	struct json_report report = { 0 };
+	struct error why;
 	int r;
 
 	if (text.n > CONFIG_MAX)
 		return error_set(err, ERR_INVALID, "longer than %d bytes", CONFIG_MAX);
 	if (yaml_is_json(text))
 		r = json_parse(&c->arena, arena_str(&c->arena, text),
-			       &(struct json_options){ .report = &report }, ret_tree, err);
+			       &(struct json_options){ .report = &report }, ret_tree, &why);
 	else
 		r = yaml_parse(&c->arena, text, &(struct yaml_options){ .report = &report },
-			       ret_tree, err);
+			       ret_tree, &why);
 	if (r < 0)
-		return error_set(err, ERR_INVALID, "%s", err ? err->msg : "");
+		return error_set(err, ERR_INVALID, "%s", why.msg);
 	if (report.duplicates)
 		return error_set(err, ERR_INVALID,
 				 "strict decoding error: key \"%.*s\" already set in map",

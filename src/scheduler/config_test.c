@@ -189,6 +189,8 @@ static void points_keep_what_they_say(void **state)
 static const struct {
 	const char *text, *message;
 } refused[] = {
+	{ "a: [\n",
+	  "line 2, column 1: did not find expected node content while parsing a flow node" },
 	{ "", "not an object" },
 	{ "kind: KubeSchedulerConfiguration\n", "Object 'apiVersion' is missing" },
 	{ "apiVersion: v1\n", "Object 'Kind' is missing" },

@@ -169,7 +169,7 @@ static struct verdict fake_score(struct plugin *p, struct cycle *c, size_t at, i
 	const struct fake *f = fake_of(p);
 
 	note(p, "score", c->feasible[at]->name);
-	*ret_score = f->scores[number(c->feasible[at]->name)];
+	*ret_score = f->scores[number(c->feasible[at]->name) % NODES_MAX];
 	return say(&c->arena, f->score);
 }
 

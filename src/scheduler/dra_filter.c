@@ -169,8 +169,7 @@ int64_t dra_preference(struct plugin *p, struct cycle *c, const struct nodeinfo 
 	v = variant(p, d, c->pod, resources);
 	if (!v->plan)
 		return 0;
-	if (allocate_has_alternatives(v->plan) &&
-	    allocate_on(v->plan, &node, NULL, NULL, NULL) == 1)
+	if (allocate_on(v->plan, &node, NULL, NULL, NULL) == 1)
 		return d->preference + d->report.preference;
 	return d->preference;
 }

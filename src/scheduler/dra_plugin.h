@@ -77,6 +77,7 @@ struct dra_cycle {
 	struct dra_variant *chosen; /* of the node that was reserved */
 	struct allocate_report report; /* of the last allocate_on() */
 	int64_t preference; /* of claims that are allocated */
+	bool alternatives; /* some claim that is not has alternatives: nodes differ in them */
 	struct dra_bind *bind; /* under way; NULL: not */
 };
 

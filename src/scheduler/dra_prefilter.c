@@ -105,6 +105,19 @@ static int read_claims(const struct dra_state *s, const struct podinfo *pod, str
 
 /* --- claims that are allocated --------------------------------------------------------------- */
 
+/* Some device was given for the alternative "request/own". */
+static bool was_taken(const struct json *results, struct str request, struct str own)
+{
+	JSON_FOREACH (it, results) {
+		struct str full = json_text_at(it, "request");
+
+		if (full.n == request.n + 1 + own.n && str_starts(full, request) &&
+		    full.p[request.n] == '/' && str_ends(full, own))
+			return true;
+	}
+	return false;
+}
+
 static int64_t preference_of(const struct json *claim)
 {
 	const struct json *devices = json_getz(json_getz(claim, "spec"), "devices");
@@ -117,17 +130,8 @@ static int64_t preference_of(const struct json *claim)
 		int64_t worth = 8;
 
 		JSON_FOREACH (sub, json_getz(request, "firstAvailable")) {
-			struct str own = json_text_at(sub, "name");
-
-			JSON_FOREACH (r, results) {
-				struct str full = json_text_at(r, "request");
-
-				if (full.n != name.n + 1 + own.n || !str_starts(full, name) ||
-				    full.p[name.n] != '/' || !str_ends(full, own))
-					continue;
+			if (was_taken(results, name, json_text_at(sub, "name")))
 				sum += worth;
-				break;
-			}
 			worth--;
 		}
 	}
@@ -211,6 +215,7 @@ static bool request_possible(struct plugin *p, struct dra_cycle *d, const struct
 					     STR_ARG(c->key), STR_ARG(name));
 		return false;
 	}
+	d->alternatives = true;
 	JSON_FOREACH (sub, list)
 		if (!class_exists(p, d->arena, json_text_at(sub, "deviceClassName"), name,
 				  json_text_at(sub, "name"), ret_verdict))

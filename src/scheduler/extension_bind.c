@@ -1,6 +1,7 @@
 /*
  * From reserve to post_bind. What a plugin ends later is a struct of ours by whose address it is
- * found again, however late the plugin comes.
+ * found again, however late the plugin comes: it is freed when the plugin has ended it, never
+ * before, so that no other gets its address meanwhile.
  */
 #include "base/mem.h"
 #include "scheduler/binding.h"
@@ -68,13 +69,17 @@ static struct verdict permit(struct plugin *p, struct cycle *c, struct str node,
 
 /* --- pre_bind and bind ----------------------------------------------------------- */
 
+/* Of what was cancelled there is no more than the address. */
 static void finish(struct dp_binding *b, uint32_t code, const struct dp_reason *why)
 {
 	struct binding *binding = b->binding;
-	struct verdict v = extension_verdict(&binding_cycle(binding)->arena, code, why);
+	struct verdict v = VERDICT_OK;
 
 	list_remove(&b->link);
 	free(b);
+	if (!binding)
+		return;
+	v = extension_verdict(&binding_cycle(binding)->arena, code, why);
 	binding_done(binding, v);
 }
 
@@ -88,12 +93,13 @@ void extension_binding_end(struct extension_instance *i UNUSED, struct dp_bindin
 }
 
 /* It ends here and now; what the plugin says later is about nothing. It is told by unreserve. */
-static void on_cancel(void *arg, struct binding *binding UNUSED)
+static void on_cancel(void *arg, struct binding *binding)
 {
-	struct dp_reason why = { .size = sizeof(why) };
+	struct dp_binding *b = arg;
 
-	extension_say(&why, "the pod was deleted");
-	finish(arg, DP_ERROR, &why);
+	b->binding = NULL;
+	binding_done(binding, verdict_of(&binding_cycle(binding)->arena, VERDICT_ERROR,
+					 STR("the pod was deleted")));
 }
 
 typedef uint32_t binding_fn(void *state, struct dp_binding *b, struct dp_cycle *c,

@@ -27,8 +27,8 @@ static int register_handle(void *host, const struct dp_resource_type *type, dp_h
 
 static const void *live(const struct extension *e, const struct extended_type *t, const char *node)
 {
-	const struct nodeinfo *n = e->services ? nodecache_node(e->services->nodes, str_from(node))
-					       : NULL;
+	struct nodecache *nodes = e->services ? e->services->nodes : NULL;
+	const struct nodeinfo *n = nodes ? nodecache_node(nodes, str_from(node)) : NULL;
 
 	return n ? nodeinfo_extended(n, t->id) : NULL;
 }
@@ -41,8 +41,14 @@ static const void *live_get(struct dp_cache *cache, const char *node)
 static void change(struct dp_cache *cache, const char *node, void *value, bool fresh)
 {
 	struct extension *e = cache->extension;
-	bool was = live(e, cache->type, node) != NULL;
+	bool was;
 
+	/* The cache has gone before its handles: what they still give is theirs no more. */
+	if (!e->services || !e->services->nodes) {
+		extended_free(cache->type, value);
+		return;
+	}
+	was = live(e, cache->type, node) != NULL;
 	if (!was && !value)
 		return;
 	nodecache_set_extended(e->services->nodes, str_from(node), cache->type, value, fresh);

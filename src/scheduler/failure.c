@@ -18,8 +18,9 @@ enum { NOTE_MAX = 1024 }; /* of an event, as the API has it */
 struct pod_patch {
 	struct list link;
 	struct scheduler *scheduler;
-	struct str key; /* for the log; ours */
+	struct podinfo *pod; /* reference */
 	struct client_request request;
+	struct buf next; /* what came meanwhile and is written after it; or empty */
 };
 
 struct recorder_object failure_about(const struct podinfo *p)
@@ -135,36 +136,62 @@ static void patch_free(struct pod_patch *p)
 {
 	client_cancel(&p->request);
 	list_remove(&p->link);
-	free((char *)p->key.p);
+	(void)map_remove(&p->scheduler->patching, p->pod->uid);
+	buf_release(&p->next);
+	podinfo_unref(p->pod);
 	free(p);
+}
+
+static void on_patched(struct client_request *r, const struct client_answer *a,
+		       const struct error *err);
+
+static void patch_send(struct pod_patch *p, struct str body)
+{
+	struct scheduler *s = p->scheduler;
+
+	p->request = (struct client_request){ .on_done = on_patched, .arg = p, .body = body };
+	client_patch(s->client, &p->request, &s->pods.resource,
+		     (struct resource_name){ p->pod->ns, p->pod->name, STR("status") },
+		     CLIENT_PATCH_STRATEGIC, NULL);
 }
 
 static void on_patched(struct client_request *r, const struct client_answer *a UNUSED,
 		       const struct error *err)
 {
 	struct pod_patch *p = r->arg;
+	struct buf next = p->next;
 
 	/* It is gone, or another took its name: nothing is left to be told. */
 	if (err && err->code != ERR_NOT_FOUND && err->code != ERR_CONFLICT &&
 	    err->code != ERR_CANCELED)
 		log_warn(p->scheduler->opts.log, "cannot write the pod's condition",
-			 LOG_STR("pod", p->key), LOG_ERR(err));
-	patch_free(p);
+			 LOG_STR("pod", p->pod->key), LOG_ERR(err));
+	if (err || next.n == 0) {
+		patch_free(p);
+		return;
+	}
+	buf_init(&p->next, REQUEST_WORK_MAX);
+	patch_send(p, buf_str(&next));
+	buf_release(&next);
 }
 
-static void send_patch(struct scheduler *s, const struct podinfo *p, struct str body)
+/* One at a time for a pod, so that the last that was said is the last that is written. */
+static void write_patch(struct scheduler *s, struct podinfo *pod, struct str body)
 {
-	struct pod_patch *patch = XNEW(struct pod_patch);
+	struct pod_patch *p = map_get(&s->patching, pod->uid);
 
-	patch->scheduler = s;
-	patch->key = str_of(str_dup(p->key), p->key.n);
-	patch->request.arg = patch;
-	patch->request.on_done = on_patched;
-	patch->request.body = body;
-	list_push_back(&s->patches, &patch->link);
-	client_patch(s->client, &patch->request, &s->pods.resource,
-		     (struct resource_name){ p->ns, p->name, STR("status") },
-		     CLIENT_PATCH_STRATEGIC, NULL);
+	if (p) {
+		buf_clear(&p->next);
+		(void)buf_add_str(&p->next, body);
+		return;
+	}
+	p = XNEW(struct pod_patch);
+	p->scheduler = s;
+	p->pod = podinfo_ref(pod);
+	buf_init(&p->next, REQUEST_WORK_MAX);
+	list_push_back(&s->patches, &p->link);
+	(void)map_put(&s->patching, p->pod->uid, p);
+	patch_send(p, body);
 }
 
 /* --- the whole --------------------------------------------------------------------------------- */
@@ -176,7 +203,11 @@ static void tell_user(struct scheduler *s, const struct queued_pod *q, const str
 	struct str note = f->message;
 
 	if (note.n > NOTE_MAX) {
-		(void)snprintf(text, sizeof(text), "%.*s ...", NOTE_MAX - 4, note.p);
+		size_t n = NOTE_MAX - 4;
+
+		while (n > 0 && ((unsigned char)note.p[n] & 0xc0) == 0x80)
+			n--;
+		(void)snprintf(text, sizeof(text), "%.*s ...", (int)n, note.p);
 		note = str_from(text);
 	}
 	recorder_event_detailed(scheduler_recorder(s, q->profile), &about, RECORDER_WARNING,
@@ -219,7 +250,7 @@ void failure_handle(struct scheduler *s, struct queued_pod *q, const struct fail
 		podqueue_nominate(s->queue, pod, f->nominated);
 	buf_init(&body, REQUEST_WORK_MAX);
 	if (make_patch(s, pod, f, &body))
-		send_patch(s, pod, buf_str(&body));
+		write_patch(s, pod, buf_str(&body));
 	buf_release(&body);
 	attempt_soon(s);
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "client/client.h"
 #include "scheduler/dra_state.h"
+#include "scheduler/extension.h"
 #include "scheduler/nodecache.h"
 #include "scheduler/scheduler_impl.h"
 
@@ -177,6 +178,15 @@ static void put_bound(struct scheduler *s, struct podinfo *p)
 	struct error err;
 
 	podqueue_remove(s->queue, p->uid);
+	/* Another bound it elsewhere: what we began for it ends, and our node is free again. */
+	if (known && nodecache_is_assumed(s->nodes, p->uid) && !str_eq(known->node, p->node)) {
+		old = podinfo_ref(known);
+		(void)binding_cancel(s, p->uid);
+		report(s, p, nodecache_add_pod(s->nodes, p, &err), &err);
+		follow_tell_pod(s, EVENT_DELETE, old, NULL);
+		follow_tell_pod(s, EVENT_ADD, NULL, p);
+		return;
+	}
 	if (!known || nodecache_is_assumed(s->nodes, p->uid)) {
 		report(s, p, nodecache_add_pod(s->nodes, p, &err), &err);
 		follow_tell_pod(s, EVENT_ADD, NULL, p);
@@ -347,5 +357,5 @@ bool follow_synced(const struct scheduler *s)
 		if (!is_synced(s->others[i].informer))
 			return false;
 	}
-	return true;
+	return extension_synced(s->extension);
 }

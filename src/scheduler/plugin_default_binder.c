@@ -2,32 +2,107 @@
  * DefaultBinder: tells the API server, by creating the pod's binding.
  *
  * Whatever the server answers but yes is a failure of the attempt: also a conflict, which is
- * another scheduler's success. A request that is under way when the pod is cancelled is let end.
+ * another scheduler's success. An answer that leaves in doubt what was done (none came, the server
+ * stumbled, the pod is bound already) is followed by a look at the pod: undoing what a bound pod
+ * holds would give its devices away. A request that is under way when the pod is cancelled is let
+ * end.
  */
 #include "base/json_writer.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "client/client.h"
+#include "client/resource.h"
 #include "scheduler/binding.h"
 #include "scheduler/plugins.h"
+#include "scheduler/podinfo.h"
 
 enum { BODY_MAX = 1 << 13 };
+enum { LOOK_MS = 100, LOOKS_MAX = 7 }; /* doubled each time: 25 s in all */
 
 struct bind_call {
 	struct client_request request;
+	struct client *client;
 	struct binding *binding;
+	struct error why; /* what the binding was answered */
+	struct loop_timer timer; /* to the next look */
+	int looks;
 };
+
+/* `why` NULL: it is bound. */
+static void end(struct bind_call *call, const struct error *why)
+{
+	struct binding *b = call->binding;
+	struct error copy = why ? *why : (struct error){ 0 };
+
+	loop_timer_stop(&call->timer);
+	free(call);
+	if (why)
+		binding_failed(b, &copy);
+	else
+		binding_done(b, VERDICT_OK);
+}
+
+static bool is_ours(const struct client_answer *a, struct binding *b)
+{
+	const struct podinfo *pod = binding_pod(b);
+	struct json *tree;
+	struct arena arena;
+	bool ours = false;
+
+	arena_init(&arena, POD_WORK_MAX);
+	if (client_answer_tree(a, &arena, &tree, NULL) == 0)
+		ours = str_eq(json_str(json_getz(json_getz(tree, "metadata"), "uid")), pod->uid) &&
+		       str_eq(json_str(json_getz(json_getz(tree, "spec"), "nodeName")),
+			      binding_node(b));
+	arena_release(&arena);
+	return ours;
+}
+
+static void on_looked(struct client_request *r, const struct client_answer *a,
+		      const struct error *err)
+{
+	struct bind_call *call = r->arg;
+
+	if (!err)
+		end(call, is_ours(a, call->binding) ? NULL : &call->why);
+	else if (err->code == ERR_NOT_FOUND || err->code == ERR_CANCELED ||
+		 call->looks >= LOOKS_MAX || binding_cancelled(call->binding))
+		end(call, &call->why);
+	else
+		loop_timer_start(&call->timer, LOOK_MS << call->looks++);
+}
+
+static void look(struct loop_timer *t)
+{
+	struct bind_call *call = CONTAINER_OF(t, struct bind_call, timer);
+	const struct podinfo *pod = binding_pod(call->binding);
+	struct resource pods = resource_builtin("", "v1", "pods");
+
+	call->request = (struct client_request){ .on_done = on_looked, .arg = call };
+	client_get(call->client, &call->request, &pods, pod->ns, pod->name);
+}
 
 static void on_done(struct client_request *r, const struct client_answer *a,
 		    const struct error *err)
 {
 	struct bind_call *call = r->arg;
-	struct binding *b = call->binding;
 
-	free(call);
-	if (err)
-		binding_failed(b, err);
-	else
-		binding_done(b, VERDICT_OK);
+	if (!err || err->code == ERR_CANCELED ||
+	    (a->status > 0 && a->status < 500 && err->code != ERR_CONFLICT)) {
+		end(call, err);
+		return;
+	}
+	call->why = *err;
+	look(&call->timer);
+}
+
+/* Cancelled while it waits for its next look. */
+static void on_cancel(void *arg, struct binding *b UNUSED)
+{
+	struct bind_call *call = arg;
+
+	if (loop_timer_running(&call->timer))
+		end(call, &call->why);
 }
 
 static void write_member(struct json_writer *w, const char *key, struct str value)
@@ -81,6 +156,9 @@ static void bind_pod(struct plugin *p, struct binding *b)
 	}
 	call = XNEW(struct bind_call);
 	call->binding = b;
+	call->client = p->services->client;
+	loop_timer_init(&call->timer, p->services->loop, look);
+	binding_on_cancel(b, on_cancel, call);
 	write_body(&body, pod, binding_node(b));
 	call->request = (struct client_request){
 		.method = STR("POST"), .body = buf_str(&body), .on_done = on_done, .arg = call

@@ -146,6 +146,14 @@ static struct verdict post_filter(struct plugin *p, struct cycle *c, struct str 
 
 /* --- scores ----------------------------------------------------------------------------------- */
 
+/* Without a choice among alternatives all nodes are the same to it. */
+static struct verdict pre_score(struct plugin *p, struct cycle *c)
+{
+	const struct dra_cycle *d = dra_cycle_of(c, p);
+
+	return d && d->alternatives ? VERDICT_OK : (struct verdict){ VERDICT_SKIP };
+}
+
 static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_t *ret_score)
 {
 	*ret_score = dra_cycle_of(c, p) ? dra_preference(p, c, c->feasible[at]) : 0;
@@ -252,6 +260,7 @@ const struct plugin_kind plugin_dynamic_resources = {
 	.pre_filter = dra_pre_filter,
 	.filter = dra_filter,
 	.post_filter = post_filter,
+	.pre_score = pre_score,
 	.score = score,
 	.normalize = normalize,
 	.reserve = reserve,

@@ -16,6 +16,7 @@ static void release(struct plugin *p)
 
 	if (!s)
 		return;
+	spread_views_free(s->views);
 	arena_release(&s->arena);
 	free(s);
 	p->state = NULL;
@@ -27,6 +28,7 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 	int r;
 
 	arena_init(&s->arena, ARGS_MEMORY_MAX);
+	s->views = spread_views_new();
 	p->state = s;
 	r = spread_args_read(s, args, err);
 	if (r < 0)

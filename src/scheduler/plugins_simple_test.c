@@ -6,9 +6,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
+#include "client/api_world.h"
+#include "scheduler/binding.h"
 #include "scheduler/podqueue.h"
 #include "scheduler/scheduler_fixture.h"
 
@@ -484,6 +487,132 @@ static void nodes_must_declare_what_a_pod_needs(void **state)
 						rows[1].pod, rows[0].pod));
 }
 
+/* --- binding -------------------------------------------------------------------------------- */
+
+/* One that only takes the answer. */
+struct binding {
+	struct cycle *cycle;
+	bool done;
+	struct verdict answer;
+};
+
+struct cycle *binding_cycle(struct binding *b)
+{
+	return b->cycle;
+}
+
+bool binding_cancelled(const struct binding *b)
+{
+	return false;
+}
+
+void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)
+{
+}
+
+struct podinfo *binding_pod(struct binding *b)
+{
+	return b->cycle->pod;
+}
+
+struct str binding_node(struct binding *b)
+{
+	return STR("n1");
+}
+
+void binding_done(struct binding *b, struct verdict v)
+{
+	assert_false(b->done);
+	b->done = true;
+	b->answer = v;
+}
+
+void binding_failed(struct binding *b, const struct error *why)
+{
+	binding_done(b, verdict_print(&b->cycle->arena, VERDICT_ERROR, "%s", why->msg));
+}
+
+static bool is_done(void *arg)
+{
+	return ((struct binding *)arg)->done;
+}
+
+struct bind_server {
+	int status;
+	const char *reply, *pod;
+	char seen[1024]; /* the last POST */
+};
+
+static void serve_binding(struct api_world *w, struct http_stream *s, struct str body)
+{
+	struct bind_server *server = w->data;
+
+	if (str_eqz(s->in.method, "GET")) {
+		api_world_reply(s, 200, "application/json", server->pod);
+		return;
+	}
+	(void)snprintf(server->seen, sizeof(server->seen), "%.*s %.*s %.*s", STR_ARG(s->in.method),
+		       STR_ARG(s->in.target), STR_ARG(body));
+	api_world_reply(s, server->status, "application/json", server->reply);
+}
+
+#define CONFLICT \
+	"Operation cannot be fulfilled on pods/binding: pod p is already assigned to a node"
+#define BOUND_TO(node) \
+	"{\"metadata\":{\"name\":\"p\",\"uid\":\"u1\"},\"spec\":{\"nodeName\":\"" node "\"}}"
+
+static void binding_creates_a_binding_and_hands_on_a_refusal(void **state)
+{
+	enum { HANG_MS = 60 * 1000 };
+	static const char conflict[] = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
+				       "\"Conflict\",\"message\":\"" CONFLICT "\",\"code\":409}";
+	static const struct {
+		int status;
+		const char *reply, *pod;
+		enum verdict_code code;
+		const char *message;
+	} rows[] = {
+		{ 201, "{\"kind\":\"Status\"}", "{}", VERDICT_SUCCESS, "" },
+		{ 409, conflict, BOUND_TO("n2"), VERDICT_ERROR, CONFLICT },
+		/* It was ours that the server had done already. */
+		{ 409, conflict, BOUND_TO("n1"), VERDICT_SUCCESS, "" },
+	};
+	struct scheduler_fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct bind_server server = { rows[i].status, rows[i].reply, rows[i].pod, "" };
+		struct binding b = { .done = false };
+		struct api_world w;
+		struct plugin *p;
+
+		api_world_init(&w, &(struct sim_opts){ .seed = i + 1 }, HTTP_PROTOCOL_2);
+		w.handler = serve_binding;
+		w.data = &server;
+		f->services.client = w.client;
+		f->services.loop = w.outside;
+		scheduler_fixture_profile(f, "DefaultBinder", NULL);
+		p = scheduler_fixture_plugin(f, "DefaultBinder");
+		b.cycle = scheduler_fixture_cycle(f, "{'name':'p','namespace':'x','uid':'u1'}");
+		p->kind->bind(p, &b);
+		assert_false(b.done);
+		assert_true(sim_run_until(w.sim, is_done, &b, HANG_MS));
+		assert_int_equal(b.answer.code, rows[i].code);
+		assert_string_equal(
+			arena_strdup(&f->arena, verdict_message(&b.answer, &b.cycle->arena)),
+			rows[i].message);
+		assert_string_equal(
+			server.seen,
+			"POST /api/v1/namespaces/x/pods/p/binding {\"apiVersion\":\"v1\","
+			"\"kind\":\"Binding\",\"metadata\":{\"name\":\"p\",\"namespace\":"
+			"\"x\",\"uid\":\"u1\"},\"target\":{\"kind\":\"Node\",\"name\":"
+			"\"n1\"}}");
+		cycle_free(b.cycle);
+		api_world_release(&w);
+		f->services.client = NULL;
+		f->services.loop = NULL;
+	}
+}
+
 /* --- arguments ------------------------------------------------------------------------------ */
 
 static void arguments_that_are_wrong_are_refused_by_name(void **state)
@@ -553,6 +682,7 @@ int main(void)
 		TEST(a_pod_that_goes_with_the_port_wakes_who_wants_it),
 		TEST(nodes_that_have_the_images_are_better),
 		TEST(nodes_must_declare_what_a_pod_needs),
+		TEST(binding_creates_a_binding_and_hands_on_a_refusal),
 		TEST(arguments_that_are_wrong_are_refused_by_name),
 	};
 

@@ -49,14 +49,14 @@ static void two_zones(struct scheduler_fixture *f)
 		"{'name':'a','labels':{'zone':'1','host':'a','disk':'ssd'}}",
 		"{'name':'b','labels':{'zone':'1','host':'b'}}",
 		"{'name':'c','labels':{'zone':'2','host':'c','disk':'ssd'}}",
-		"{'name':'d','labels':{'zone':'2','host':'d'},"
-		"'taints':[{'key':'k','effect':'NoSchedule'}]}",
 		"{'name':'e','labels':{'host':'e'}}",
 	};
 	static const char *const on[] = { "a", "a", "b", "c" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++)
 		scheduler_fixture_node(f, nodes[i]);
+	scheduler_fixture_node(f, "{'name':'d','labels':{'zone':'2','host':'d'},'taints':["
+				  "{'key':'k','effect':'NoSchedule'}]}");
 	for (size_t i = 0; i < ARRAY_SIZE(on); i++)
 		scheduler_fixture_pod(f, arena_printf(&f->arena,
 						      "{'name':'x%zu'," APP ",'nodeName':'%s'}", i,
@@ -159,6 +159,78 @@ static void a_what_if_counts_its_own_changes_alone(void **state)
 	podinfo_unref(x);
 	cycle_free(w);
 	cycle_free(c);
+}
+
+/* What was counted in earlier cycles is used again: it must never be out of date. */
+static void counts_follow_the_cluster_from_cycle_to_cycle(void **state)
+{
+	enum { NODES = 40, CHANGES = 400 };
+	static const char *const asking[] = {
+		POD(HARD("2", "zone", "")), POD(HARD("1", "host", "") "," SOFT("1", "zone", ""))
+	};
+	struct scheduler_fixture *f = *state, *fresh = test_calloc(1, sizeof(*fresh));
+	struct podinfo *on[NODES] = { NULL };
+	struct error err;
+
+	scheduler_fixture_init(fresh);
+	nodecache_free(fresh->services.nodes);
+	fresh->services.nodes = f->services.nodes;
+	scheduler_fixture_profile(f, spread, NULL);
+	for (int i = 0; i < CHANGES; i++) {
+		int at = i * 7 % NODES;
+
+		if (i % 3 == 0)
+			scheduler_fixture_node(
+				f,
+				arena_printf(&f->arena,
+					     "{'name':'n%02d','labels':{'host':'%d','zone':'%d'}}",
+					     at, at, i % 4));
+		if (on[at]) {
+			assert_int_equal(nodecache_remove_pod(f->services.nodes, on[at], &err), 0);
+			podinfo_unref(on[at]);
+			on[at] = NULL;
+		} else {
+			on[at] = scheduler_fixture_make_pod(f, arena_printf(&f->arena,
+									    "{'name':'x%d'," APP
+									    ",'nodeName':'n%02d'}",
+									    i, at));
+			assert_int_equal(nodecache_add_pod(f->services.nodes, on[at], &err), 0);
+		}
+		scheduler_fixture_profile(fresh, spread, NULL);
+		assert_string_equal(scheduler_fixture_filter(f, spread, asking[i % 2]),
+				    scheduler_fixture_filter(fresh, spread, asking[i % 2]));
+		assert_string_equal(scheduler_fixture_score(f, spread, asking[1]),
+				    scheduler_fixture_score(fresh, spread, asking[1]));
+	}
+	for (int i = 0; i < NODES; i++)
+		podinfo_unref(on[i]);
+	fresh->services.nodes = nodecache_new();
+	scheduler_fixture_release(fresh);
+	test_free(fresh);
+}
+
+static void many_different_questions_push_each_other_out(void **state)
+{
+	enum { QUESTIONS = 50 };
+	struct scheduler_fixture *f = *state;
+
+	scheduler_fixture_profile(f, spread, NULL);
+	two_zones(f);
+	for (int round = 0; round < 3; round++)
+		for (int i = 0; i < QUESTIONS; i++) {
+			const char *pod = arena_printf(
+				&f->arena,
+				"{'name':'p'," APP ",'topologySpreadConstraints':[" HARD(
+					"1", "zone",
+					"") ","
+					    "{'maxSkew':1,'topologyKey':'host','whenUnsatisfiable':"
+					    "'DoNotSchedule','labelSelector':{'matchLabels':{'app':"
+					    "'%d'}}}]}",
+				i);
+
+			assert_string_equal(scheduler_fixture_filter(f, spread, pod),
+					    "a:" SKEWED " b:" SKEWED " c d e:" UNLABELLED);
+		}
 }
 
 static void preferred_constraints_score_by_who_is_there(void **state)
@@ -367,6 +439,8 @@ int main(void)
 		TEST(required_constraints_bound_the_skew),
 		TEST(options_of_constraints_are_honoured),
 		TEST(a_what_if_counts_its_own_changes_alone),
+		TEST(counts_follow_the_cluster_from_cycle_to_cycle),
+		TEST(many_different_questions_push_each_other_out),
 		TEST(preferred_constraints_score_by_who_is_there),
 		TEST(nobody_there_is_the_best_score_for_all),
 		TEST(the_system_spreads_what_services_and_owners_select),

@@ -18,6 +18,7 @@
 #include "scheduler/dra_state.h"
 #include "scheduler/extension.h"
 #include "scheduler/nodecache.h"
+#include "scheduler/preemption_run.h"
 #include "scheduler/scheduler_impl.h"
 
 enum { EXPIRED_MS = 20 * 1000 }; /* how long after the lease ran out we are called sick */
@@ -46,6 +47,12 @@ static bool on_allow(void *arg, struct str uid, const struct plugin *p)
 static bool on_reject(void *arg, struct str uid, const struct plugin *p, struct str reason)
 {
 	return binding_reject(arg, uid, p, reason);
+}
+
+/* A victim that still waits for permission gives way and waits anew. */
+static bool on_preempted(void *arg, struct str uid)
+{
+	return binding_reject(arg, uid, NULL, STR("preempted"));
 }
 
 /* --- parts ------------------------------------------------------------------------------------- */
@@ -95,6 +102,9 @@ static int make_profiles(struct scheduler *s, struct error *err)
 		s->profile_services[i].recorder = s->recorders[i];
 		r = profile_new(&c->profiles[i], more, nkinds, &s->profile_services[i],
 				&s->profiles[i], err);
+		if (r == 0)
+			preemption_set_hooks(s->profiles[i],
+					     &(struct preemption_hooks){ on_preempted, s });
 	}
 	return r;
 }
@@ -164,15 +174,18 @@ static void end_work(struct scheduler *s)
 
 static void release_parts(struct scheduler *s)
 {
+	podqueue_free(TAKE(s->queue));
 	for (size_t i = 0; i < s->nprofiles; i++)
 		profile_free(TAKE(s->profiles[i]));
-	podqueue_free(TAKE(s->queue));
 	nodecache_free(TAKE(s->nodes));
+	s->services.queue = NULL;
+	s->services.nodes = NULL;
 	dra_state_free(TAKE(s->dra));
 	extended_types_release(&s->types);
 	extension_free(TAKE(s->extension));
 	amount_names_release(&s->names);
 	map_release(&s->by_uid);
+	map_release(&s->patching);
 	free(s->profiles);
 	free(s->recorders);
 	free(s->profile_services);
@@ -281,6 +294,7 @@ int scheduler_new(const struct scheduler_opts *opts, struct scheduler **ret_sche
 	list_init(&s->bindings);
 	list_init(&s->patches);
 	map_init(&s->by_uid);
+	map_init(&s->patching);
 	loop_task_init(&s->work, attempt_work);
 	loop_timer_init(&s->tick, opts->loop, attempt_tick);
 	loop_timer_init(&s->later, opts->loop, on_later);

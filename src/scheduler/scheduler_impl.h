@@ -69,6 +69,7 @@ struct scheduler {
 	struct list bindings; /* struct binding */
 	struct map by_uid; /* the same, by the pods' uids */
 	struct list patches; /* struct pod_patch */
+	struct map patching; /* the same, by the pods' uids */
 	size_t writing; /* bindings in pre_bind and bind */
 	size_t start; /* where in the node list the next search begins */
 	bool leading, stopped;

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "scheduler/cycle.h"
 #include "scheduler/plugin_common.h"
+#include "scheduler/spread_view.h"
 
 /* Arguments of the plugin: constraints for pods that have none. */
 struct spread_args {
@@ -14,6 +15,7 @@ struct spread_args {
 	bool system; /* upstream's own: on hosts and zones, and nodes without a zone count, too */
 	struct spread_constraint *defaults;
 	size_t ndefaults;
+	struct spread_views *views; /* the plugin's; not an argument */
 };
 
 /* -ERR_INVALID with upstream's words. Nothing of `args` is kept. */

@@ -101,65 +101,104 @@ static void drop_map(void *object)
 	map_release(object);
 }
 
-static void count_node(struct cycle *c, struct spread_filter *s, struct map **maps,
-		       const struct nodeinfo *n)
-{
-	for (size_t i = 0; i < s->constraints.n; i++) {
-		const struct spread_constraint *k = &s->constraints.v[i];
-		struct str value;
-		struct domain *d;
+/* While pods are counted: a constraint's domains by value, and by their number in its view. */
+struct counting {
+	struct spread_view *view;
+	struct map *by_value;
+	struct domain **by_number;
+	size_t room;
+	struct spread_seen seen; /* of the node at hand */
+};
 
-		if (!spread_counts_node(k, c->pod, n->node))
-			continue;
-		value = labels_get(n->node->labels, k->topology_key);
-		d = map_get(maps[i], value);
-		if (!d) {
-			d = arena_alloc(&c->arena, sizeof(*d));
-			*d = (struct domain){ .value = value };
-			map_put(maps[i], value, d);
-		}
-		d->pods += spread_count(k, c->pod->ns, n);
+static struct domain *need_domain(struct cycle *c, struct counting *k, struct str key,
+				  const struct nodeinfo *n)
+{
+	struct domain **d;
+
+	if (k->seen.domain >= k->room) {
+		size_t room = MAX(2 * k->room, spread_view_domains(k->view));
+		struct domain **more = ARENA_ARRAY(&c->arena, struct domain *, room);
+
+		if (k->room > 0)
+			memcpy(more, k->by_number, k->room * sizeof(*more));
+		k->by_number = more;
+		k->room = room;
 	}
+	d = &k->by_number[k->seen.domain];
+	if (!*d) {
+		*d = arena_alloc(&c->arena, sizeof(**d));
+		**d = (struct domain){ .value = labels_get(n->node->labels, key) };
+		map_put(k->by_value, (*d)->value, *d);
+	}
+	return *d;
 }
 
-static struct map *new_map(struct cycle *c, size_t room)
+/* Only nodes that have all keys count. */
+static void count_node(struct cycle *c, struct spread_constraints constraints, struct counting *k,
+		       const struct nodeinfo *n)
+{
+	for (size_t i = 0; i < constraints.n; i++) {
+		k[i].seen = spread_view_node(k[i].view, n);
+		if (k[i].seen.domain == SPREAD_NOWHERE)
+			return;
+	}
+	for (size_t i = 0; i < constraints.n; i++)
+		if (spread_counts_node(&constraints.v[i], c->pod, n->node))
+			need_domain(c, &k[i], constraints.v[i].topology_key, n)->pods +=
+				k[i].seen.pods;
+}
+
+static struct map *new_map(struct cycle *c)
 {
 	struct map *m = ARENA_NEW(&c->arena, struct map);
 
 	map_init(m);
-	map_reserve(m, room);
 	arena_hold(&c->arena, drop_map, m);
 	return m;
 }
 
-static struct spread_filter *count_all(struct cycle *c, struct spread_constraints constraints)
+static void begin(struct plugin *p, struct cycle *c, struct spread_constraints constraints,
+		  struct counting *counting)
+{
+	const struct spread_args *args = p->state;
+
+	spread_views_begin(args->views);
+	for (size_t i = 0; i < constraints.n; i++)
+		counting[i] = (struct counting){
+			.view = spread_views_get(args->views, &constraints.v[i], c->pod->ns,
+						 c->snapshot->n),
+			.by_value = new_map(c),
+		};
+}
+
+static void finish(struct cycle *c, const struct spread_constraint *k,
+		   const struct counting *counting, struct balance *b)
+{
+	size_t at = 0;
+	struct str value;
+	void *d;
+
+	b->counts = counting->by_value;
+	b->domains = counting->by_value->n;
+	b->self = spread_selects(k, c->pod->labels);
+	b->emptiest[0].pods = b->emptiest[1].pods = INT32_MAX;
+	while (map_next(b->counts, &at, &value, &d))
+		note(b, value, ((struct domain *)d)->pods);
+}
+
+static struct spread_filter *count_all(struct plugin *p, struct cycle *c,
+				       struct spread_constraints constraints)
 {
 	struct spread_filter *s = ARENA_NEW(&c->arena, struct spread_filter);
-	struct map **maps = ARENA_ARRAY(&c->arena, struct map *, constraints.n);
+	struct counting *counting = ARENA_ARRAY(&c->arena, struct counting, constraints.n);
 
 	s->constraints = constraints;
 	s->v = ARENA_ARRAY(&c->arena, struct balance, constraints.n);
-	for (size_t i = 0; i < constraints.n; i++) {
-		bool hosts = str_eq(constraints.v[i].topology_key, LABEL_HOSTNAME);
-
-		maps[i] = new_map(c, hosts ? c->snapshot->n : 8);
-	}
+	begin(p, c, constraints, counting);
 	for (size_t i = 0; i < c->snapshot->n; i++)
-		if (spread_has_keys(constraints, c->snapshot->nodes[i]->node))
-			count_node(c, s, maps, c->snapshot->nodes[i]);
-	for (size_t i = 0; i < constraints.n; i++) {
-		struct balance *b = &s->v[i];
-		size_t at = 0;
-		struct str value;
-		void *d;
-
-		b->counts = maps[i];
-		b->domains = maps[i]->n;
-		b->self = spread_selects(&constraints.v[i], c->pod->labels);
-		b->emptiest[0].pods = b->emptiest[1].pods = INT32_MAX;
-		while (map_next(maps[i], &at, &value, &d))
-			note(b, value, ((struct domain *)d)->pods);
-	}
+		count_node(c, constraints, counting, c->snapshot->nodes[i]);
+	for (size_t i = 0; i < constraints.n; i++)
+		finish(c, &constraints.v[i], &counting[i], &s->v[i]);
 	return s;
 }
 
@@ -173,7 +212,7 @@ struct verdict spread_pre_filter(struct plugin *p, struct cycle *c)
 	if (constraints.n == 0)
 		return (struct verdict){ .code = VERDICT_SKIP };
 	state = ARENA_NEW(&c->arena, struct spread_state);
-	state->filter = count_all(c, constraints);
+	state->filter = count_all(p, c, constraints);
 	*cycle_state(c, p) = state;
 	return VERDICT_OK;
 }

@@ -2,29 +2,35 @@
  * Preferred constraints: the fewer of the pod's likes are in the node's domains, the better.
  *
  * Counts per domain weigh by the logarithm of how many domains there are, so that a few zones
- * matter beside many hosts. Hosts are counted when they are scored; of other topologies only
- * domains in which a feasible node lies are counted.
+ * matter beside many hosts. Only domains in which a feasible node lies are counted.
  */
 #include <math.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "scheduler/plugin.h"
 #include "scheduler/spread.h"
 
 struct domain {
-	struct str value;
 	int64_t pods;
 	bool used; /* some node that has the label is scored by it */
+};
+
+/* One constraint while pods are counted. */
+struct counting {
+	struct spread_view *view;
+	struct domain **by_number; /* as the view numbers them; NULL: no feasible node is in it */
+	size_t room;
+	struct domain *blank; /* of nodes without the label, and of those whose label is empty */
+	size_t domains;
 };
 
 struct spread_score {
 	struct spread_constraints constraints;
 	double *weights;
-	/* By place among the feasible, then constraint; NULL: without that label, or a host. */
+	/* By place among the feasible, then constraint; NULL: without that label. */
 	struct domain **domains;
 	bool *ignored; /* by place: it lacks a topology key */
-	struct map **maps; /* of struct domain by value; empty for hosts */
+	struct counting *counting;
 };
 
 static bool is_host(const struct spread_constraint *k)
@@ -32,88 +38,130 @@ static bool is_host(const struct spread_constraint *k)
 	return str_eq(k->topology_key, LABEL_HOSTNAME);
 }
 
-static void drop_map(void *object)
+static struct domain *new_domain(struct cycle *c, struct counting *k)
 {
-	map_release(object);
+	k->domains++;
+	return ARENA_NEW(&c->arena, struct domain);
 }
 
-static struct domain *need_domain(struct cycle *c, struct map *m, struct str value)
+static struct domain *need_blank(struct cycle *c, struct counting *k)
 {
-	struct domain *d = map_get(m, value);
+	if (!k->blank)
+		k->blank = new_domain(c, k);
+	return k->blank;
+}
 
-	if (d)
+static struct domain *need_domain(struct cycle *c, struct counting *k, uint32_t number,
+				  struct str value)
+{
+	if (number >= k->room) {
+		size_t room = MAX(2 * k->room, spread_view_domains(k->view));
+		struct domain **more = ARENA_ARRAY(&c->arena, struct domain *, room);
+
+		if (k->room > 0)
+			memcpy(more, k->by_number, k->room * sizeof(*more));
+		k->by_number = more;
+		k->room = room;
+	}
+	if (!k->by_number[number])
+		k->by_number[number] = value.n == 0 ? need_blank(c, k) : new_domain(c, k);
+	return k->by_number[number];
+}
+
+/* The domain by which a feasible node is scored; NULL: it has none. A host is its own. */
+static struct domain *place(struct cycle *c, struct spread_score *s, size_t i,
+			    const struct nodeinfo *n)
+{
+	const struct spread_constraint *k = &s->constraints.v[i];
+	struct counting *counting = &s->counting[i];
+	struct spread_seen seen = spread_view_node(counting->view, n);
+	struct domain *d;
+
+	if (seen.domain == SPREAD_NOWHERE) {
+		(void)need_blank(c, counting);
+		return NULL;
+	}
+	if (is_host(k)) {
+		d = ARENA_NEW(&c->arena, struct domain);
+		d->pods = seen.pods;
 		return d;
-	d = arena_alloc(&c->arena, sizeof(*d));
-	*d = (struct domain){ .value = value };
-	map_put(m, value, d);
+	}
+	d = need_domain(c, counting, seen.domain, labels_get(n->node->labels, k->topology_key));
+	d->used = true;
 	return d;
 }
 
-/* Notes the domains of a feasible node. Nodes without a label are the domain "". */
-static void place_node(struct cycle *c, struct spread_score *s, size_t at)
+static struct spread_score *new_score(struct plugin *p, struct cycle *c,
+				      struct spread_constraints constraints)
 {
-	const struct nodeobject *n = c->feasible[at]->node;
-
-	for (size_t i = 0; i < s->constraints.n; i++) {
-		const struct spread_constraint *k = &s->constraints.v[i];
-		struct str value;
-		struct domain *d;
-
-		if (is_host(k))
-			continue;
-		value = labels_get(n->labels, k->topology_key);
-		d = need_domain(c, s->maps[i], value.p ? value : STR(""));
-		if (!value.p)
-			continue;
-		d->used = true;
-		s->domains[at * s->constraints.n + i] = d;
-	}
-}
-
-static struct spread_score *make_score(struct cycle *c, struct spread_constraints constraints,
-				       bool all_keys)
-{
+	const struct spread_args *args = p->state;
 	struct spread_score *s = ARENA_NEW(&c->arena, struct spread_score);
-	size_t ignored = 0;
 
 	s->constraints = constraints;
 	s->weights = ARENA_ARRAY(&c->arena, double, constraints.n);
 	s->domains = ARENA_ARRAY(&c->arena, struct domain *, c->nfeasible * constraints.n);
 	s->ignored = ARENA_ARRAY(&c->arena, bool, c->nfeasible);
-	s->maps = ARENA_ARRAY(&c->arena, struct map *, constraints.n);
-	for (size_t i = 0; i < constraints.n; i++) {
-		s->maps[i] = ARENA_NEW(&c->arena, struct map);
-		map_init(s->maps[i]);
-		arena_hold(&c->arena, drop_map, s->maps[i]);
+	s->counting = ARENA_ARRAY(&c->arena, struct counting, constraints.n);
+	spread_views_begin(args->views);
+	for (size_t i = 0; i < constraints.n; i++)
+		s->counting[i].view = spread_views_get(args->views, &constraints.v[i], c->pod->ns,
+						       c->snapshot->n);
+	return s;
+}
+
+static struct spread_score *make_score(struct plugin *p, struct cycle *c,
+				       struct spread_constraints constraints, bool all_keys)
+{
+	struct spread_score *s = new_score(p, c, constraints);
+	size_t ignored = 0;
+
+	for (size_t at = 0; at < c->nfeasible; at++) {
+		const struct nodeinfo *n = c->feasible[at];
+
+		s->ignored[at] = all_keys && !spread_has_keys(constraints, n->node);
+		ignored += s->ignored[at];
+		for (size_t i = 0; !s->ignored[at] && i < constraints.n; i++)
+			s->domains[at * constraints.n + i] = place(c, s, i, n);
 	}
-	for (size_t i = 0; i < c->nfeasible; i++) {
-		s->ignored[i] = all_keys && !spread_has_keys(constraints, c->feasible[i]->node);
-		ignored += s->ignored[i];
-		if (!s->ignored[i])
-			place_node(c, s, i);
-	}
 	for (size_t i = 0; i < constraints.n; i++) {
-		size_t n = is_host(&constraints.v[i]) ? c->nfeasible - ignored : s->maps[i]->n;
+		size_t n = is_host(&constraints.v[i]) ? c->nfeasible - ignored
+						      : s->counting[i].domains;
 
 		s->weights[i] = log((double)(n + 2));
 	}
 	return s;
 }
 
+static struct domain *domain_of(const struct counting *k, struct spread_seen seen)
+{
+	if (seen.domain == SPREAD_NOWHERE)
+		return k->blank;
+	return seen.domain < k->room ? k->by_number[seen.domain] : NULL;
+}
+
 static void count_node(struct cycle *c, struct spread_score *s, const struct nodeinfo *n)
 {
 	for (size_t i = 0; i < s->constraints.n; i++) {
 		const struct spread_constraint *k = &s->constraints.v[i];
+		struct spread_seen seen;
 		struct domain *d;
-		struct str value;
 
 		if (is_host(k))
 			continue;
-		value = labels_get(n->node->labels, k->topology_key);
-		d = map_get(s->maps[i], value.p ? value : STR(""));
-		if (d && d->used && spread_counts_node(k, c->pod, n->node))
-			d->pods += spread_count(k, c->pod->ns, n);
+		seen = spread_view_node(s->counting[i].view, n);
+		d = domain_of(&s->counting[i], seen);
+		if (d && d->used && seen.pods > 0 && spread_counts_node(k, c->pod, n->node))
+			d->pods += seen.pods;
 	}
+}
+
+/* Counts go to nodes that have all keys, or, by the system's constraints, to each by itself. */
+static bool lacks_keys(const struct spread_score *s, const struct nodeinfo *n)
+{
+	for (size_t i = 0; i < s->constraints.n; i++)
+		if (spread_view_node(s->counting[i].view, n).domain == SPREAD_NOWHERE)
+			return true;
+	return false;
 }
 
 struct verdict spread_pre_score(struct plugin *p, struct cycle *c)
@@ -129,13 +177,13 @@ struct verdict spread_pre_score(struct plugin *p, struct cycle *c)
 		return (struct verdict){ .code = VERDICT_SKIP };
 	if (!state)
 		state = *cycle_state(c, p) = ARENA_NEW(&c->arena, struct spread_state);
-	state->score = make_score(c, constraints, all_keys);
+	state->score = make_score(p, c, constraints, all_keys);
 	for (size_t i = 0; i < constraints.n; i++)
 		only_hosts = only_hosts && is_host(&constraints.v[i]);
 	for (size_t i = 0; !only_hosts && i < c->snapshot->n; i++) {
 		const struct nodeinfo *n = c->snapshot->nodes[i];
 
-		if (n->pods.n > 0 && (!all_keys || spread_has_keys(constraints, n->node)))
+		if (!all_keys || !lacks_keys(state->score, n))
 			count_node(c, state->score, n);
 	}
 	return VERDICT_OK;
@@ -145,7 +193,6 @@ struct verdict spread_score(struct plugin *p, struct cycle *c, size_t at, int64_
 {
 	const struct spread_state *state = *cycle_state(c, p);
 	const struct spread_score *s = state ? state->score : NULL;
-	const struct nodeinfo *n = c->feasible[at];
 	double score = 0;
 
 	*ret_score = 0;
@@ -154,16 +201,11 @@ struct verdict spread_score(struct plugin *p, struct cycle *c, size_t at, int64_
 	for (size_t i = 0; i < s->constraints.n; i++) {
 		const struct spread_constraint *k = &s->constraints.v[i];
 		const struct domain *d = s->domains[at * s->constraints.n + i];
-		int64_t pods;
 
-		if (is_host(k) && json_get(n->node->labels, k->topology_key))
-			pods = spread_count(k, c->pod->ns, n);
-		else if (d)
-			pods = d->pods;
-		else
+		if (!d)
 			continue;
 		/* The skew waters differences down, that much is tolerated. */
-		score += (double)pods * s->weights[i] + (double)(k->max_skew - 1);
+		score += (double)d->pods * s->weights[i] + (double)(k->max_skew - 1);
 	}
 	*ret_score = (int64_t)round(score);
 	return VERDICT_OK;

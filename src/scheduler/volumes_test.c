@@ -4,212 +4,10 @@
  */
 #include "scheduler/volumes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "base/json.h"
-#include "base/mem.h"
-#include "base/random.h"
-#include "client/cache.h"
-#include "scheduler/config.h"
-#include "scheduler/cycle.h"
-#include "scheduler/plugins.h"
-#include "scheduler/profile.h"
-#include "scheduler/volume_plan.h"
-
-enum { PVCS, PVS, CLASSES, CSI_NODES, CSI_DRIVERS, CAPACITIES, ATTACHMENTS, CACHES };
-
-static const char *const cache_names[] = {
-	[PVCS] = "pvcs",
-	[PVS] = "pvs",
-	[CLASSES] = "classes",
-	[CSI_NODES] = "csiNodes",
-	[CSI_DRIVERS] = "csiDrivers",
-	[CAPACITIES] = "capacities",
-	[ATTACHMENTS] = "attachments",
-};
-
-struct world {
-	struct amount_names names;
-	struct cache caches[CACHES];
-	struct config config;
-	struct services services;
-	struct nodecache *nodes;
-	struct profile *profile;
-	struct podinfo *pod;
-	struct cycle *cycle;
-	struct cycle_result result;
-	struct arena arena;
-	struct prng prng;
-	uint64_t revision;
-	size_t start;
-};
-
-/* Text with ' for ", and names that are not said filled in. */
-static struct json *parse(struct world *w, const char *text)
-{
-	char *copy = arena_strdup(&w->arena, str_from(text));
-	struct json *tree;
-	struct error err;
-
-	for (char *c = copy; *c; c++)
-		*c = *c == '\'' ? '"' : *c;
-	if (json_parse(&w->arena, str_from(copy), NULL, &tree, &err) < 0)
-		fail_msg("%s in %s", err.msg, text);
-	return tree;
-}
-
-static struct cached *make_object(struct world *w, struct json *tree)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT(1 << 20);
-	struct json *meta = json_getz(tree, "metadata");
-	struct cached *o = NULL;
-	struct error err;
-
-	if (!meta) {
-		meta = json_make_object(&w->arena);
-		json_setz(tree, "metadata", meta);
-	}
-	if (json_getz(tree, "name"))
-		json_put_str(&w->arena, meta, "name", json_text_at(tree, "name"));
-	json_put_str(&w->arena, meta, "resourceVersion",
-		     str_from(arena_printf(&w->arena, "%d", (int)++w->revision)));
-	if (!json_getz(meta, "uid"))
-		json_put_str(&w->arena, meta, "uid", json_text_at(meta, "name"));
-	(void)json_print(&text, tree, NULL);
-	if (cached_new(buf_str(&text), NULL, &o, &err) < 0)
-		fail_msg("%s", err.msg);
-	return o;
-}
-
-static void put_object(struct world *w, size_t cache, struct json *tree)
-{
-	struct json *meta = json_getz(tree, "metadata");
-
-	if (cache == PVCS && !meta) {
-		meta = json_make_object(&w->arena);
-		json_setz(tree, "metadata", meta);
-	}
-	if (cache == PVCS)
-		json_put_str(&w->arena, meta, "namespace", STR("ns"));
-	cached_unref(cache_put(&w->caches[cache], make_object(w, tree)));
-}
-
-static struct podinfo *make_pod(struct world *w, struct json *tree)
-{
-	CLEANUP(cached_unref) struct cached *o = NULL;
-	struct json *meta = json_make_object(&w->arena);
-	struct json *spec = json_getz(tree, "spec");
-	struct podinfo *p = NULL;
-	struct error err;
-
-	json_put_str(&w->arena, meta, "namespace", STR("ns"));
-	json_setz(tree, "metadata", meta);
-	if (!spec) {
-		spec = json_make_object(&w->arena);
-		json_setz(tree, "spec", spec);
-	}
-	json_setz(spec, "containers", json_make_array(&w->arena));
-	o = make_object(w, tree);
-	if (podinfo_new(o, &w->names, &p, &err) < 0)
-		fail_msg("%s", err.msg);
-	return p;
-}
-
-static void put_node(struct world *w, struct json *tree)
-{
-	CLEANUP(nodeobject_unref) struct nodeobject *n = NULL;
-	CLEANUP(cached_unref) struct cached *o = make_object(w, tree);
-
-	assert_int_equal(nodeobject_new(o, &w->names, &n, NULL), 0);
-	nodecache_put_node(w->nodes, n);
-}
-
-static void fill(struct world *w, const char *text)
-{
-	struct json *cluster = parse(w, text);
-
-	for (size_t i = 0; i < CACHES; i++) {
-		JSON_FOREACH (o, json_getz(cluster, cache_names[i]))
-			put_object(w, i, o);
-	}
-	JSON_FOREACH (o, json_getz(cluster, "nodes"))
-		put_node(w, o);
-	JSON_FOREACH (o, json_getz(cluster, "pods")) {
-		CLEANUP(podinfo_unref) struct podinfo *p = make_pod(w, o);
-
-		assert_int_equal(nodecache_add_pod(w->nodes, p, NULL), 0);
-	}
-	if (json_getz(cluster, "pod")) {
-		podinfo_unref(w->pod);
-		w->pod = make_pod(w, json_getz(cluster, "pod"));
-	}
-}
-
-static struct world *world_new(const char *text)
-{
-	static const char config[] =
-		"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-		"profiles: [{plugins: {multiPoint: {disabled: [{name: '*'}], enabled: ["
-		"{name: PrioritySort}, {name: VolumeRestrictions}, {name: NodeVolumeLimits}, "
-		"{name: VolumeBinding}, {name: VolumeZone}, {name: DefaultBinder}]}}}]\n";
-	struct world *w = XNEW(struct world);
-	struct error err;
-
-	arena_init(&w->arena, 1 << 24);
-	prng_init(&w->prng, 1);
-	amount_names_init(&w->names);
-	w->nodes = nodecache_new();
-	for (size_t i = 0; i < CACHES; i++)
-		cache_init(&w->caches[i]);
-	w->services = (struct services){ .nodes = w->nodes,
-					 .names = &w->names,
-					 .pvcs = &w->caches[PVCS],
-					 .pvs = &w->caches[PVS],
-					 .storage_classes = &w->caches[CLASSES],
-					 .csi_nodes = &w->caches[CSI_NODES],
-					 .csi_drivers = &w->caches[CSI_DRIVERS],
-					 .csi_capacities = &w->caches[CAPACITIES],
-					 .attachments = &w->caches[ATTACHMENTS] };
-	config_init(&w->config);
-	if (config_read(&w->config, str_from(config), &err) < 0 ||
-	    profile_new(w->config.profiles, NULL, 0, &w->services, &w->profile, &err) < 0)
-		fail_msg("%s", err.msg);
-	fill(w, text);
-	return w;
-}
-
-static void world_free(struct world *w)
-{
-	cycle_free(w->cycle);
-	podinfo_unref(w->pod);
-	profile_free(w->profile);
-	nodecache_free(w->nodes);
-	for (size_t i = 0; i < CACHES; i++)
-		cache_release(&w->caches[i]);
-	amount_names_release(&w->names);
-	config_release(&w->config);
-	arena_release(&w->arena);
-	free(w);
-}
-DEFINE_CLEANUP(world_free, struct world *);
-
-/* The node, or the message. */
-static const char *run(struct world *w)
-{
-	struct str said;
-
-	cycle_free(w->cycle);
-	w->cycle = cycle_new(w->profile, w->pod, 0);
-	cycle_run(w->cycle, nodecache_snapshot(w->nodes), &w->start, &w->prng, &w->result);
-	said = w->result.verdict.code == VERDICT_SUCCESS
-		       ? w->result.node
-		       : verdict_message(&w->result.verdict, &w->cycle->arena);
-	return arena_strdup(&w->arena, said);
-}
+#include "client/client.h"
+#include "client/fakeapi_world.h"
+#include "net/loop.h"
+#include "scheduler/volumes_fixture.h"
 
 struct row {
 	const char *cluster, *said;
@@ -619,6 +417,219 @@ static void a_volume_that_was_found_is_waited_for(void **state)
 	assert_string_equal(err.msg, "ClaimRef got reset for pv \"v\"");
 }
 
+/* --- writing it down ------------------------------------------------------------------------- */
+
+/* A binding that only takes the answer. */
+struct binding {
+	struct cycle *cycle;
+	struct str node;
+	bool done;
+	struct verdict answer;
+	void (*cancel)(void *arg, struct binding *b);
+	void *arg;
+};
+
+struct cycle *binding_cycle(struct binding *b)
+{
+	return b->cycle;
+}
+
+struct podinfo *binding_pod(struct binding *b)
+{
+	return b->cycle->pod;
+}
+
+bool binding_cancelled(const struct binding *b UNUSED)
+{
+	return false;
+}
+
+struct str binding_node(struct binding *b)
+{
+	return b->node;
+}
+
+void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)
+{
+	b->cancel = fn;
+	b->arg = arg;
+}
+
+void binding_done(struct binding *b, struct verdict v)
+{
+	assert_false(b->done);
+	b->done = true;
+	b->answer = v;
+}
+
+void binding_failed(struct binding *b, const struct error *why)
+{
+	binding_done(b, verdict_print(&b->cycle->arena, VERDICT_ERROR, "%s", why->msg));
+}
+
+/* A pod that was given n2, with an API server that has the claim and the volume. */
+struct server {
+	struct world *world;
+	struct sim *sim;
+	struct fakeapi *api;
+	struct loop *loop;
+	struct client *client;
+	struct binding binding;
+	size_t told;
+};
+
+/* The caches catch up with the server. */
+static void watch(struct server *s)
+{
+	for (; s->told < s->api->log.n; s->told++) {
+		const struct fakeapi_event *e = &s->api->log.v[s->told];
+		bool claim = strcmp(e->kind->resource, "persistentvolumeclaims") == 0;
+		struct cached *o;
+
+		assert_int_equal(cached_new(str_from(e->text), NULL, &o, NULL), 0);
+		cached_unref(cache_put(&s->world->caches[claim ? PVCS : PVS], o));
+	}
+}
+
+static char *quoted(struct world *w, const char *text)
+{
+	char *copy = arena_strdup(&w->arena, str_from(text));
+
+	for (char *p = copy; *p; p++)
+		*p = *p == '\'' ? '"' : *p;
+	return copy;
+}
+
+static struct server *server_new(const char *cluster, const char *volume)
+{
+	struct server *s = XNEW(struct server);
+	struct plugin *p = NULL;
+
+	s->world = world_new(cluster);
+	s->sim = sim_new(&(struct sim_opts){ .seed = 3 });
+	s->api = fakeapi_new(s->sim, 3);
+	s->loop = sim_loop_new(s->sim, "scheduler");
+	s->client = fakeapi_client(s->api, s->loop);
+	s->world->services.loop = s->loop;
+	s->world->services.client = s->client;
+	fakeapi_add(s->api, "persistentvolumeclaims", "ns", "c", "",
+		    quoted(s->world, ",'spec':{'storageClassName':'later'}"));
+	if (volume)
+		fakeapi_add(s->api, "persistentvolumes", "", "v", "", quoted(s->world, volume));
+	watch(s);
+	assert_string_equal(run(s->world), "n2");
+	assert_int_equal(profile_reserve(s->world->profile, s->world->cycle, STR("n2")).code,
+			 VERDICT_SUCCESS);
+	s->binding = (struct binding){ .cycle = s->world->cycle, .node = STR("n2") };
+	(void)state_of(s->world, &p);
+	p->kind->pre_bind(p, &s->binding);
+	return s;
+}
+
+static void server_free(struct server *s)
+{
+	client_free(s->client);
+	sim_run_for(s->sim, 100);
+	fakeapi_free(s->api);
+	world_free(s->world);
+	loop_free(s->loop);
+	sim_free(s->sim);
+	free(s);
+}
+DEFINE_CLEANUP(server_free, struct server *);
+
+static void change(struct server *s, const char *path, const char *patch)
+{
+	assert_int_equal(
+		fakeapi_call(s->api, "PATCH", path, str_from(quoted(s->world, patch)), NULL), 200);
+	watch(s);
+}
+
+static const char *answer(struct server *s)
+{
+	struct verdict *v = &s->binding.answer;
+
+	if (!s->binding.done)
+		return "waits";
+	return v->code == VERDICT_SUCCESS
+		       ? "bound"
+		       : arena_strdup(&s->world->arena,
+				      verdict_message(v, &s->world->cycle->arena));
+}
+
+#define CLAIM_PATH  "/api/v1/namespaces/ns/persistentvolumeclaims/c"
+#define VOLUME_PATH "/api/v1/persistentvolumes/v"
+#define ONLY_N2     "'nodes':[{'name':'n2','metadata':{'labels':{'disk':'b'}}}]"
+
+static void a_volume_is_bound_to_the_claim_before_the_pod(void **state)
+{
+	CLEANUP(server_free)
+	struct server *s = server_new(
+		"{" ONLY_N2 "," POD "," NO_MAKE "}",
+		",'spec':{'storageClassName':'later'},'status':{'phase':'Available'}");
+
+	sim_run_for(s->sim, 5000);
+	assert_string_equal(answer(s), "waits");
+	assert_true(fakeapi_has(s->api, "persistentvolumes", "", "v",
+				quoted(s->world, "'pv.kubernetes.io/bound-by-controller':'yes'")));
+	assert_true(fakeapi_has(s->api, "persistentvolumes", "", "v",
+				quoted(s->world, "'namespace':'ns','name':'c'")));
+	watch(s);
+	sim_run_for(s->sim, 3000);
+	assert_string_equal(answer(s), "waits");
+	/* The controller of volumes does its part. */
+	change(s, CLAIM_PATH,
+	       "{'metadata':{'annotations':{'pv.kubernetes.io/bind-completed':'yes'}},"
+	       "'spec':{'volumeName':'v'}}");
+	sim_run_for(s->sim, 3000);
+	assert_string_equal(answer(s), "bound");
+	assert_int_equal(s->api->writes, 1);
+}
+
+static void a_volume_is_asked_for_on_the_node(void **state)
+{
+	CLEANUP(server_free) struct server *s = server_new("{" ONLY_N2 "," POD "," LATER "}", NULL);
+
+	sim_run_for(s->sim, 5000);
+	watch(s);
+	assert_true(fakeapi_has(s->api, "persistentvolumeclaims", "ns", "c",
+				quoted(s->world, "'volume.kubernetes.io/selected-node':'n2'")));
+	sim_run_for(s->sim, 3000);
+	assert_string_equal(answer(s), "waits");
+	change(s, CLAIM_PATH,
+	       "{'metadata':{'annotations':{'volume.kubernetes.io/selected-node':"
+	       "null,'x':'y'}}}");
+	sim_run_for(s->sim, 3000);
+	assert_string_equal(answer(s), "binding volumes: provisioning failed for PVC \"c\"");
+}
+
+static void waiting_for_volumes_ends(void **state)
+{
+	CLEANUP(server_free)
+	struct server *late = server_new("{" ONLY_N2 "," POD "," LATER "}", NULL);
+	CLEANUP(server_free)
+	struct server *gone = server_new("{" ONLY_N2 "," POD "," LATER "}", NULL);
+	CLEANUP(server_free)
+	struct server *raced = server_new("{" ONLY_N2 "," POD "," LATER "}", NULL);
+
+	sim_run_for(late->sim, 599000);
+	assert_string_equal(answer(late), "waits");
+	sim_run_for(late->sim, 5000);
+	assert_string_equal(answer(late), "binding volumes: context deadline exceeded");
+
+	sim_run_for(gone->sim, 5000);
+	gone->binding.cancel(gone->binding.arg, &gone->binding);
+	assert_string_equal(answer(gone), "pod does not exist any more");
+
+	/* Somebody changed the claim before our write came. */
+	assert_int_equal(fakeapi_call(raced->api, "PATCH", CLAIM_PATH,
+				      STR("{\"metadata\":{\"labels\":{\"a\":\"b\"}}}"), NULL),
+			 200);
+	sim_run_for(raced->sim, 5000);
+	assert_true(raced->binding.done);
+	assert_int_equal(raced->binding.answer.code, VERDICT_ERROR);
+}
+
 static void nodes_with_more_room_score_higher(void **state)
 {
 	CLEANUP(world_free)
@@ -757,6 +768,9 @@ int main(void)
 		cmocka_unit_test(a_claim_to_be_made_stays_with_its_node),
 		cmocka_unit_test(a_claim_to_be_made_is_waited_for),
 		cmocka_unit_test(a_volume_that_was_found_is_waited_for),
+		cmocka_unit_test(a_volume_is_bound_to_the_claim_before_the_pod),
+		cmocka_unit_test(a_volume_is_asked_for_on_the_node),
+		cmocka_unit_test(waiting_for_volumes_ends),
 		cmocka_unit_test(nodes_with_more_room_score_higher),
 		cmocka_unit_test(events_wake_the_pods_that_they_may_help),
 		cmocka_unit_test(a_pod_that_goes_wakes_those_that_share_its_volumes),

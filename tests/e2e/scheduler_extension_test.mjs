@@ -86,9 +86,9 @@ await test("pods are admitted and refused by what is left", async () => {
 })
 
 await test("preemption counts the resource of those who would go", async () => {
-	const low = await asks(4, { priority: 1, nodeName: undefined })
+	const low = await asks(4, { priority: 1 })
 	await cluster.pod(low, onNode("n1"))
-	const high = await asks(4, { priority: 100 })
+	const high = await asks(4, { priority: 100, nodeSelector: { "kubernetes.io/hostname": "n1" } })
 	await cluster.pod(high, onNode("n1"))
 	await cluster.gone(low)
 	await follows("n1", { total: 6, requested: 6 })
