@@ -1,15 +1,15 @@
 /*
- * schedule_load KUBECONFIG - makes a cluster of bare objects and pods for a scheduler, and counts by watch.
+ * schedule_load KUBECONFIG - makes bare nodes and pods for a scheduler, and counts by watch.
  *
  * Obeys commands (load.h):
  *
- *	nodes COUNT DEVICES	makes nodes, for each a ResourceSlice of so many devices, and the class
+ *	nodes COUNT DEVICES	makes nodes, a ResourceSlice of so many devices each, the class
  *	claims COUNT		makes claims of one device each
- *	pods COUNT KIND		makes pods: "plain", or "claim" with one of the claims each; answers when
- *				a watch has shown all of them on a node: MS PER_SECOND
+ *	pods COUNT KIND		makes pods: "plain", or "claim" with one of the claims each;
+ *				answers when a watch has shown all on a node: MS PER_SECOND
  *
- *	delete			deletes all pods and claims, and waits until the claims are gone: a claim
- *				controller must run
+ *	delete			deletes all pods and claims, and waits until the claims are
+ *				gone: a claim controller must run
  *
  * Nothing runs: pods stay as the scheduler leaves them. Node objects have no agent behind them.
  */
@@ -98,7 +98,7 @@ static void answer_made(struct schedule_load *l)
 	load_answer(&l->input, "%zu", l->total);
 }
 
-/* --- objects ----------------------------------------------------------------------------------- */
+/* --- objects -------------------------------------------------------------------------------- */
 
 static void slice_body(struct schedule_load *l, size_t i, struct buf *out)
 {
@@ -176,7 +176,7 @@ static void pod_body(struct schedule_load *l, size_t i, struct buf *out, const c
 		(void)buf_addz(out, "}}]}}");
 }
 
-/* --- counting ---------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------------------- */
 
 static void on_pod(void *arg, const struct json *event)
 {
@@ -186,7 +186,7 @@ static void on_pod(void *arg, const struct json *event)
 	char prefix[32];
 	double ms;
 
-	/* A pod changes once after it was made: when it is bound. Status writes have its node, too. */
+	/* A pod changes once after it was made: when it is bound. */
 	(void)snprintf(prefix, sizeof(prefix), "pod-%zu-", l->round);
 	if (json_str(json_getz(spec, "nodeName")).n == 0 || l->pods == 0 ||
 	    !str_starts(name, str_from(prefix)))
@@ -202,7 +202,7 @@ static void nothing(struct schedule_load *l UNUSED)
 {
 }
 
-/* --- commands ---------------------------------------------------------------------------------- */
+/* --- commands ------------------------------------------------------------------------------- */
 
 static void run_nodes(void *arg, char **words)
 {

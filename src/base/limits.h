@@ -356,8 +356,11 @@
 #define PODRES_GONE_MAX    1024
 
 /* The scheduler: memory for the tree of one pod or node, several times its text. */
-#define POD_WORK_MAX  (64UL * MIB)
-#define NODE_WORK_MAX (64UL * MIB)
+#define POD_WORK_MAX      (64UL * MIB)
+#define NODE_WORK_MAX     (64UL * MIB)
+#define POD_RESOURCES_MAX 512 /* names of resources that one pod requests; beyond: left alone */
+/* Filters run by one search for victims; a node with many pods takes one for each of them. */
+#define PREEMPTION_FILTERS_MAX 20000
 /* Types of extended resources; and what one on one node writes for /debug/cache. */
 #define EXTENDED_TYPES_MAX 256
 #define EXTENDED_TEXT_MAX  (1UL * MIB)

@@ -79,7 +79,7 @@ struct schedule {
 	bool stopping;
 };
 
-/* --- options ----------------------------------------------------------------------------------- */
+/* --- options -------------------------------------------------------------------------------- */
 
 static int read_config(struct schedule *v, struct error *err)
 {
@@ -135,7 +135,7 @@ static int read_files(struct schedule *v, struct error *err)
 	return r;
 }
 
-/* --- health ------------------------------------------------------------------------------------ */
+/* --- health --------------------------------------------------------------------------------- */
 
 static int check_alive(void *arg, struct error *err)
 {
@@ -181,7 +181,7 @@ static const struct endpoint_page pages[] = {
 	{ NULL },
 };
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------- */
 
 /* Connections give their memory back in the loop's next turn. */
 static void on_silent(void *arg)

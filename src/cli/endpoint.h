@@ -1,5 +1,5 @@
 /*
- * endpoint - where a role tells how it is: /healthz, /livez, /readyz, /metrics, and pages of its own.
+ * endpoint - where a role tells how it is: /healthz, /livez, /readyz, /metrics, pages of its own.
  *
  * Plain HTTP, meant for loopback or a trusted network. A check is named; what
  * failed is said in the answer, which is 500 then. ?verbose lists all of them,

@@ -81,6 +81,14 @@ void client_attempt_end(struct client_attempt *a, const struct error *err)
 	attempt_free(a);
 }
 
+/* Once: retries are within the time of the request. */
+static void start_deadline(struct client_attempt *a)
+{
+	if (a->timeout_ms > 0)
+		loop_timer_start(&a->deadline, a->timeout_ms);
+	a->timeout_ms = 0;
+}
+
 static void begin_again(struct client_attempt *a, int64_t delay_ms)
 {
 	struct client *c = a->client;
@@ -94,6 +102,7 @@ static void begin_again(struct client_attempt *a, int64_t delay_ms)
 		loop_timer_start(&a->rest, delay_ms);
 		return;
 	}
+	start_deadline(a);
 	list_push_back(&c->waiting, &a->node);
 	client_kick(c);
 }
@@ -196,14 +205,12 @@ static struct client_attempt *attempt_new(struct client *c, struct client_reques
 void client_send(struct client *c, struct client_request *r)
 {
 	struct client_attempt *a;
-	int64_t timeout = r->timeout_ms ? r->timeout_ms : c->opts.timeout_ms;
 	int64_t wait = 0;
 
 	assert(!r->attempt && r->on_done);
 	a = attempt_new(c, r);
 	r->attempt = a;
-	if (timeout > 0)
-		loop_timer_start(&a->deadline, timeout);
+	a->timeout_ms = r->timeout_ms ? r->timeout_ms : c->opts.timeout_ms;
 	if (c->opts.qps > 0)
 		wait = bucket_reserve(&c->limit, loop_now(c->loop) * CLOCK_MS) / CLOCK_MS;
 	begin_again(a, wait);

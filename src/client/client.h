@@ -88,7 +88,8 @@ struct client_request {
 	struct str body;
 	struct str content_type; /* of the body; empty: application/json */
 	struct str accept; /* empty: application/json */
-	int64_t timeout_ms; /* from now to on_done, retries included; 0: the client's; -1: none */
+	/* From when the rate limit lets it go to on_done, retries included; 0: the client's. */
+	int64_t timeout_ms; /* -1: none */
 	bool no_retry; /* of 429 and 5xx */
 	/*
 	 * For streams: pieces of a successful (2xx) answer as they come, borrowed until

@@ -62,6 +62,7 @@ struct client_attempt {
 	struct str method, target, content_type, accept;
 	struct bytes *body; /* or NULL */
 	struct loop_timer deadline, rest;
+	int64_t timeout_ms; /* until the deadline starts; then 0 */
 	unsigned retries;
 	bool again; /* was sent anew because its connection had died */
 	bool ended; /* the answer is complete */

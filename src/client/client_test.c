@@ -520,6 +520,37 @@ static void a_rate_limit_spreads_requests(void **state UNUSED)
 	end(&t);
 }
 
+static void the_time_of_a_request_begins_when_the_rate_limit_lets_it_go(void **state UNUSED)
+{
+	struct kubeconfig config = { .source = STR("the test"),
+				     .server = STR("http://server:80/") };
+	struct client_opts opts = { .config = &config, .qps = 10, .burst = 1, .timeout_ms = 1000 };
+	struct test t;
+	struct call c[25], last;
+
+	begin(&t, 33, HTTP_PROTOCOL_2);
+	client_free(t.w.client);
+	assert_int_equal(client_new(t.w.outside, &opts, &t.w.client, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		call_init(&t, &c[i], "/other");
+		client_send(t.w.client, &c[i].request);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		wait_done(&c[i]);
+		assert_int_equal(c[i].status, 200);
+	}
+	/* And does then. */
+	t.seen.hold = 1;
+	call_init(&t, &c[0], "/other");
+	client_send(t.w.client, &c[0].request);
+	call_init(&t, &last, "/other");
+	client_send(t.w.client, &last.request);
+	wait_done(&c[0]);
+	wait_done(&last);
+	assert_int_equal(c[0].err.code, ERR_TIMEOUT);
+	end(&t);
+}
+
 static void a_token_file_is_read_again(void **state UNUSED)
 {
 	char path[] = "/tmp/client_token.XXXXXX";
@@ -592,6 +623,7 @@ int main(void)
 		cmocka_unit_test(many_requests_run_side_by_side),
 		cmocka_unit_test(watches_do_not_hold_requests_back),
 		cmocka_unit_test(a_rate_limit_spreads_requests),
+		cmocka_unit_test(the_time_of_a_request_begins_when_the_rate_limit_lets_it_go),
 		cmocka_unit_test(a_token_file_is_read_again),
 		cmocka_unit_test(bad_servers_are_refused),
 	};

@@ -176,25 +176,109 @@ void fakeapi_forget_past(struct fakeapi *f)
 
 /* --- requests -------------------------------------------------------------------------------- */
 
+struct held {
+	struct list link;
+	struct http_stream *stream;
+	char *body;
+	bool done; /* then the answer is known */
+	int status;
+	struct buf answer;
+};
+
+static void answer(struct fakeapi *f, struct http_stream *s, struct str body, bool tell)
+{
+	struct fakeapi_query q = { s->in.method, s->in.path, s->in.query, body };
+	struct error why = { .code = ERR_UNAVAILABLE };
+	struct str type = STR("application/json");
+	struct buf out = BUF_INIT(64 * MIB);
+	int status = fakeapi_answer(f, &q, &out);
+
+	if (str_eq(q.path, STR("/api")) || str_eq(q.path, STR("/apis")))
+		type = STR("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+	if (tell)
+		reply(s, status, type, buf_str(&out));
+	else
+		http_stream_reset(s, &why);
+	buf_release(&out);
+}
+
+static void held_free(struct held *h)
+{
+	list_remove(&h->link);
+	buf_release(&h->answer);
+	free(h->body);
+	free(h);
+}
+
+static void on_held_close(struct http_stream *s, const struct error *err UNUSED)
+{
+	held_free(s->data);
+}
+
+static const struct http_stream_ops held_ops = { .on_body = on_body, .on_close = on_held_close };
+
+static void hold(struct fakeapi *f, struct http_stream *s, struct str body, bool done)
+{
+	struct fakeapi_query q = { s->in.method, s->in.path, s->in.query, body };
+	struct held *h = XNEW(struct held);
+
+	h->stream = s;
+	h->body = str_dup(body);
+	h->done = done;
+	buf_init(&h->answer, 64 * MIB);
+	if (done)
+		h->status = fakeapi_answer(f, &q, &h->answer);
+	s->data = h;
+	s->ops = &held_ops;
+	list_push_back(&f->held, &h->link);
+}
+
+void fakeapi_let_go(struct fakeapi *f)
+{
+	while (!list_empty(&f->held)) {
+		struct held *h = LIST_ENTRY(f->held.next, struct held, link);
+		struct http_stream *s = h->stream;
+
+		s->ops = &stream_ops;
+		s->data = f;
+		if (h->done)
+			reply(s, h->status, STR("application/json"), buf_str(&h->answer));
+		else
+			answer(f, s, str_from(h->body), true);
+		held_free(h);
+	}
+}
+
+static void refuse(struct http_stream *s, int status)
+{
+	char text[128];
+
+	(void)snprintf(text, sizeof(text),
+		       "{\"kind\":\"Status\",\"message\":\"as told\",\"reason\":\"\",\"code\":%d}",
+		       status);
+	reply(s, status, STR("application/json"), str_from(text));
+}
+
 static void on_request_body(struct http_stream *s, struct str body)
 {
 	struct fakeapi *f = s->data;
 	struct fakeapi_query q = { s->in.method, s->in.path, s->in.query, body };
-	struct str type = STR("application/json");
-	struct buf out = BUF_INIT(64 * MIB);
-	int status;
+	struct error why = { .code = ERR_UNAVAILABLE };
+	int fault;
 
 	f->requests++;
 	f->writes += !str_eq(q.method, STR("GET"));
-	if (prng_unit(&f->prng) < f->fail) {
-		reply(s, 500, type, STR("{\"kind\":\"Status\",\"reason\":\"InternalError\"}"));
-		return;
-	}
-	status = fakeapi_answer(f, &q, &out);
-	if (str_eq(q.path, STR("/api")) || str_eq(q.path, STR("/apis")))
-		type = STR("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
-	reply(s, status, type, buf_str(&out));
-	buf_release(&out);
+	fault = f->fault ? f->fault(f->fault_arg, &q) : FAKEAPI_WELL;
+	if (prng_unit(&f->prng) < f->fail)
+		fault = 500;
+	if (fault >= 400)
+		refuse(s, fault);
+	else if (fault == FAKEAPI_CUT)
+		http_stream_reset(s, &why);
+	else if (fault == FAKEAPI_HOLD || fault == FAKEAPI_HOLD_ANSWER)
+		hold(f, s, body, fault == FAKEAPI_HOLD_ANSWER);
+	else
+		answer(f, s, body, fault == FAKEAPI_WELL);
 }
 
 static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
@@ -227,6 +311,7 @@ struct fakeapi *fakeapi_new(struct sim *s, uint64_t seed)
 	omap_init(&f->objects);
 	vec_init(&f->log, SIZE_MAX / 128);
 	list_init(&f->watches);
+	list_init(&f->held);
 	o.loops = &f->loop;
 	f->server = http_server_new(&o);
 	assert_int_equal(addr_parse(&at, STR("0.0.0.0:80"), 0, NULL), 0);

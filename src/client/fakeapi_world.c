@@ -318,6 +318,52 @@ static int change(struct fakeapi *f, struct fakeapi_object *o, struct str sub, s
 	return status;
 }
 
+/* --- binding --------------------------------------------------------------------------------- */
+
+static const char *why_not_bound(struct arena *a, struct json *pod, struct json *binding)
+{
+	struct str name = json_text_at(meta_of(pod), "name");
+	struct str node = json_text_at(json_getz(pod, "spec"), "nodeName");
+
+	if (differs(meta_of(binding), meta_of(pod), "uid"))
+		return "Precondition failed: UID in precondition is another";
+	if (json_getz(meta_of(pod), "deletionTimestamp"))
+		return arena_printf(a, "pod %.*s is being deleted, cannot be assigned to a host",
+				    STR_ARG(name));
+	if (node.n > 0)
+		return arena_printf(a, "pod %.*s is already assigned to node \"%.*s\"",
+				    STR_ARG(name), STR_ARG(node));
+	return NULL;
+}
+
+/* Pods must have a spec. */
+static int bind_pod(struct fakeapi *f, struct fakeapi_object *o, struct str body, struct buf *out)
+{
+	static const struct str status = STR(
+		"{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"True\"}]}");
+	struct arena a;
+	struct json *pod, *binding;
+	const char *why;
+	int r = 201;
+
+	arena_init(&a, SIZE_MAX);
+	pod = parse(&a, str_from(arena_strdup(&a, str_from(o->text))));
+	binding = parse(&a, body);
+	why = why_not_bound(&a, pod, binding);
+	if (why) {
+		r = refuse(out, ERR_CONFLICT, o->kind, STR_NULL, why);
+	} else {
+		json_put_str(&a, json_getz(pod, "spec"), "nodeName",
+			     json_text_at(json_getz(binding, "target"), "name"));
+		(void)json_remove(pod, STR("status"));
+		json_setz(pod, "status", parse(&a, status));
+		store(f, &a, o, pod);
+		(void)buf_addz(out, "{\"kind\":\"Status\",\"status\":\"Success\"}");
+	}
+	arena_release(&a);
+	return r;
+}
+
 /* --- deleting -------------------------------------------------------------------------------- */
 
 static void set_finalizer(struct arena *a, struct json *meta, const char *name, bool wanted)
@@ -491,6 +537,8 @@ static int answer_one(struct fakeapi *f, struct fakeapi_object *o, const struct 
 	}
 	if (str_eq(q->method, STR("DELETE")))
 		return remove_one(f, o, q, out);
+	if (str_eq(sub, STR("binding")))
+		return bind_pod(f, o, q->body, out);
 	return change(f, o, sub, q->body, str_eq(q->method, STR("PATCH")), out);
 }
 

@@ -4,7 +4,7 @@
  * Holds objects of a few kinds and serves them over HTTP on one of the world's
  * loops: get, list, watch (from a version, or with the first state), create,
  * update, merge patch, delete with preconditions, finalizers and propagation,
- * delete collection, aggregated discovery. Its rules are as simple as they can
+ * delete collection, binding of pods, aggregated discovery. Its rules are as simple as they can
  * be while clients and controllers still see what they would see of a real one.
  * What it is asked directly (fakeapi_call) and what comes over the wire is the same.
  */
@@ -43,6 +43,19 @@ struct fakeapi_event {
 	char *key, *text;
 };
 
+struct fakeapi_query {
+	struct str method, path, query, body;
+};
+
+/* What becomes of a request over the wire; or an HTTP status that it is answered instead. */
+enum fakeapi_fault {
+	FAKEAPI_WELL,
+	FAKEAPI_CUT, /* not done; the connection is closed */
+	FAKEAPI_DO_AND_CUT, /* done, and nobody is told */
+	FAKEAPI_HOLD, /* not done before fakeapi_let_go(), and never when the client left before */
+	FAKEAPI_HOLD_ANSWER, /* done; told by fakeapi_let_go() */
+};
+
 struct fakeapi {
 	struct sim *sim;
 	struct loop *loop;
@@ -51,8 +64,11 @@ struct fakeapi {
 	struct omap objects; /* by key */
 	VEC(struct fakeapi_event) log;
 	struct list watches;
+	struct list held; /* requests */
 	int64_t rv;
 	double fail; /* chance of each request over the wire to be answered 500 instead */
+	int (*fault)(void *arg, const struct fakeapi_query *q); /* enum fakeapi_fault; or NULL */
+	void *fault_arg;
 	bool hide_widgets, hide_claims; /* discovery does not tell of them */
 	const char *late; /* a resource whose watches are told nothing for now; or NULL */
 	size_t late_from; /* in the log */
@@ -97,11 +113,10 @@ void fakeapi_forget_past(struct fakeapi *f);
 void fakeapi_hold_back(struct fakeapi *f, const char *resource);
 void fakeapi_catch_up(struct fakeapi *f);
 
-/* --- between its two files ------------------------------------------------------------ */
+/* What was held by a fault is done or answered now. */
+void fakeapi_let_go(struct fakeapi *f);
 
-struct fakeapi_query {
-	struct str method, path, query, body;
-};
+/* --- between its two files ------------------------------------------------------------ */
 
 /* Answers; returns the status. */
 int fakeapi_answer(struct fakeapi *f, const struct fakeapi_query *q, struct buf *out);

@@ -27,25 +27,9 @@ static void on_deleted(struct pod_claims_job *j, const struct client_answer *a U
 		pod_claims_job_end(j, false);
 }
 
-/* What is not known of its pod is left to the garbage collector. */
-static bool is_over(struct pod_claims_job *j)
+static void finish(struct pod_claims_job *j, bool over)
 {
-	struct arena *scratch = &j->owner->scratch;
-	struct str name, uid;
-	struct cached *o = NULL;
-	struct json *pod;
-	bool over;
-
-	if (pod_claims_owner(j->claim, &name, &uid))
-		o = cache_get_in(informer_cache(j->owner->pods.informer), j->ns, name);
-	over = o && cached_tree(o, scratch, &pod, NULL) == 0 && pod_claims_is_over(j->claim, pod);
-	arena_clear(scratch);
-	return over;
-}
-
-static void end(struct pod_claims_job *j)
-{
-	if (!j->plan.unused || !is_over(j)) {
+	if (!over) {
 		pod_claims_job_end(j, false);
 		return;
 	}
@@ -53,6 +37,48 @@ static void end(struct pod_claims_job *j)
 	j->on_answer = on_deleted;
 	client_delete(j->owner->ctx.client, &j->request, &j->owner->claims.resource, j->ns, j->name,
 		      &(struct client_delete_opts){ .uid = meta_text(j, "uid") });
+}
+
+static void on_owner(struct pod_claims_job *j, const struct client_answer *a,
+		     const struct error *err)
+{
+	struct arena *scratch = &j->owner->scratch;
+	struct json *pod = NULL;
+	bool over;
+
+	if (err && err->code != ERR_NOT_FOUND) {
+		pod_claims_job_fail(j, "cannot ask for a claim's pod", err);
+		return;
+	}
+	if (!err && client_answer_tree(a, scratch, &pod, NULL) < 0)
+		pod = NULL;
+	over = pod_claims_judge_unused(j->claim, pod, true) == POD_CLAIMS_DROP;
+	arena_clear(scratch);
+	finish(j, over);
+}
+
+/* What is not known of its pod is left to the garbage collector. */
+static void end(struct pod_claims_job *j)
+{
+	struct arena *scratch = &j->owner->scratch;
+	enum pod_claims_verdict v;
+	struct str name = STR_NULL, uid;
+	struct cached *o = NULL;
+	struct json *pod = NULL;
+
+	if (j->plan.unused && pod_claims_owner(j->claim, &name, &uid))
+		o = cache_get_in(informer_cache(j->owner->pods.informer), j->ns, name);
+	if (o && cached_tree(o, scratch, &pod, NULL) < 0)
+		pod = NULL;
+	v = pod_claims_judge_unused(j->claim, pod, false);
+	arena_clear(scratch);
+	if (v == POD_CLAIMS_ASK) {
+		j->on_answer = on_owner;
+		client_get(j->owner->ctx.client, &j->request, &j->owner->pods.resource, j->ns,
+			   name);
+		return;
+	}
+	finish(j, v == POD_CLAIMS_DROP);
 }
 
 /* --- writing --------------------------------------------------------------------------------- */

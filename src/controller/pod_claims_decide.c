@@ -222,10 +222,10 @@ enum pod_claims_verdict pod_claims_judge(const struct json *entry, bool gone,
 		return POD_CLAIMS_KEEP;
 	if (gone)
 		return POD_CLAIMS_DROP;
-	if (!pod)
+	/* What is known of the name may be of before the entry's pod, or of after it. */
+	if (!pod ||
+	    !str_eq(json_text_at(json_getz(pod, "metadata"), "uid"), json_text_at(entry, "uid")))
 		return asked ? POD_CLAIMS_DROP : POD_CLAIMS_ASK;
-	if (!str_eq(json_text_at(json_getz(pod, "metadata"), "uid"), json_text_at(entry, "uid")))
-		return POD_CLAIMS_DROP;
 	return pod_claims_pod_done(pod) ? POD_CLAIMS_DROP : POD_CLAIMS_KEEP;
 }
 
@@ -288,12 +288,15 @@ void pod_claims_drop_finalizer(struct json *claim)
 	}
 }
 
-bool pod_claims_is_over(const struct json *claim, const struct json *pod)
+enum pod_claims_verdict pod_claims_judge_unused(const struct json *claim, const struct json *pod,
+						bool asked)
 {
 	struct str name, uid;
 
-	return pod && pod_claims_owner(claim, &name, &uid) &&
-	       !json_getz(json_getz(claim, "metadata"), "deletionTimestamp") &&
-	       (!str_eq(json_text_at(json_getz(pod, "metadata"), "uid"), uid) ||
-		pod_claims_pod_done(pod));
+	if (!pod || !pod_claims_owner(claim, &name, &uid) ||
+	    json_getz(json_getz(claim, "metadata"), "deletionTimestamp"))
+		return POD_CLAIMS_KEEP;
+	if (!str_eq(json_text_at(json_getz(pod, "metadata"), "uid"), uid))
+		return asked ? POD_CLAIMS_DROP : POD_CLAIMS_ASK;
+	return pod_claims_pod_done(pod) ? POD_CLAIMS_DROP : POD_CLAIMS_KEEP;
 }

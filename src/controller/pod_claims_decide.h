@@ -96,7 +96,7 @@ struct json *pod_claims_status_patch(struct arena *a, const struct json *pod,
 enum pod_claims_verdict {
 	POD_CLAIMS_KEEP,
 	POD_CLAIMS_DROP,
-	POD_CLAIMS_ASK, /* it is not known here: the server must say */
+	POD_CLAIMS_ASK, /* it, or its pod's uid, is not known here: the server must say */
 };
 
 /*
@@ -125,7 +125,11 @@ struct pod_claims_plan pod_claims_settle(struct json *claim,
 void pod_claims_reserve(struct arena *a, struct json *claim, const struct json *pod);
 void pod_claims_drop_finalizer(struct json *claim);
 
-/* Whether an unused claim goes, given the pod of its owner's name; NULL: it is not known. */
-bool pod_claims_is_over(const struct json *claim, const struct json *pod);
+/*
+ * Whether an unused claim goes, given the pod of its owner's name; NULL: it is not known. `asked`:
+ * the server has said so.
+ */
+enum pod_claims_verdict pod_claims_judge_unused(const struct json *claim, const struct json *pod,
+						bool asked);
 
 #endif

@@ -231,7 +231,10 @@ static void a_user_counts_while_its_pod_may_run(void **state UNUSED)
 		{ POD_ENTRY,
 		  "{'metadata':{'uid':'u','deletionTimestamp':'t'},'spec':{'nodeName':'n'}}", false,
 		  false, POD_CLAIMS_KEEP },
-		{ POD_ENTRY, "{'metadata':{'uid':'v'}}", false, false, POD_CLAIMS_DROP },
+		/* The server knows whether that one is older or newer. */
+		{ POD_ENTRY, "{'metadata':{'uid':'v'}}", false, false, POD_CLAIMS_ASK },
+		{ POD_ENTRY, "{'metadata':{'uid':'v'}}", false, true, POD_CLAIMS_DROP },
+		{ POD_ENTRY, "{'metadata':{'uid':'v'}}", true, false, POD_CLAIMS_DROP },
 		{ POD_ENTRY, NULL, false, false, POD_CLAIMS_ASK },
 		{ POD_ENTRY, NULL, false, true, POD_CLAIMS_DROP },
 		{ POD_ENTRY, "{'metadata':{'uid':'u'}}", false, true, POD_CLAIMS_KEEP },
@@ -382,29 +385,35 @@ static void an_unused_claim_goes_when_its_pod_is_done_with_it(void **state UNUSE
 {
 	static const struct {
 		const char *claim, *pod;
-		bool over;
+		bool asked;
+		enum pod_claims_verdict verdict;
 	} rows[] = {
-		{ OWNED(""), "{'metadata':{'uid':'u'}}", false },
-		{ OWNED(""), "{'metadata':{'uid':'v'}}", true },
-		{ OWNED(""), "{'metadata':{'uid':'u'},'status':{'phase':'Succeeded'}}", true },
-		{ OWNED(""), NULL, false },
-		{ OWNED("'deletionTimestamp':'t',"), "{'metadata':{'uid':'v'}}", false },
-		{ "{'metadata':{}}", "{'metadata':{'uid':'v'}}", false },
+		{ OWNED(""), "{'metadata':{'uid':'u'}}", false, POD_CLAIMS_KEEP },
+		{ OWNED(""), "{'metadata':{'uid':'v'}}", false, POD_CLAIMS_ASK },
+		{ OWNED(""), "{'metadata':{'uid':'v'}}", true, POD_CLAIMS_DROP },
+		{ OWNED(""), "{'metadata':{'uid':'u'},'status':{'phase':'Succeeded'}}", false,
+		  POD_CLAIMS_DROP },
+		{ OWNED(""), NULL, false, POD_CLAIMS_KEEP },
+		{ OWNED(""), NULL, true, POD_CLAIMS_KEEP },
+		{ OWNED("'deletionTimestamp':'t',"), "{'metadata':{'uid':'v'}}", true,
+		  POD_CLAIMS_KEEP },
+		{ "{'metadata':{}}", "{'metadata':{'uid':'v'}}", true, POD_CLAIMS_KEEP },
 		{ "{'metadata':{'ownerReferences':[{'apiVersion':'v1','kind':'Pod','name':'p',"
 		  "'uid':'u'}]}}",
-		  "{'metadata':{'uid':'v'}}", false },
+		  "{'metadata':{'uid':'v'}}", true, POD_CLAIMS_KEEP },
 		{ "{'metadata':{'ownerReferences':[{'apiVersion':'apps/v1','kind':'Pod','name':'p',"
 		  "'uid':'u','controller':true}]}}",
-		  "{'metadata':{'uid':'v'}}", false },
+		  "{'metadata':{'uid':'v'}}", true, POD_CLAIMS_KEEP },
 	};
 	struct arena a;
 
 	arena_init(&a, MIB);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		bool over = pod_claims_is_over(tree(&a, rows[i].claim),
-					       rows[i].pod ? tree(&a, rows[i].pod) : NULL);
+		enum pod_claims_verdict v = pod_claims_judge_unused(
+			tree(&a, rows[i].claim), rows[i].pod ? tree(&a, rows[i].pod) : NULL,
+			rows[i].asked);
 
-		if (over != rows[i].over)
+		if (v != rows[i].verdict)
 			fail_msg("row %zu", i);
 	}
 	arena_release(&a);

@@ -406,6 +406,32 @@ static void a_pod_that_the_watch_has_not_told_of_keeps_its_claim(void **state UN
 	bench_release(&b);
 }
 
+/* The watch still shows the pod that had the name before. */
+static void a_new_pod_of_a_name_keeps_its_claim_while_the_watch_shows_the_old_one(
+	void **state UNUSED)
+{
+	static const char second[] = "{\"resource\":\"pods\",\"name\":\"a\",\"uid\":\"second\"}";
+	struct bench b = { .w = controller_world_new(13) };
+
+	add_pod(&b, "a", USES_C, "");
+	bench_start(&b);
+	run(&b);
+	fakeapi_hold_back(b.w->api, "pods");
+	patch(&b, PODS "/a", "{\"spec\":{\"nodeName\":null}}");
+	delete_it(&b, PODS "/a");
+	fakeapi_add(b.w->api, "pods", "n", "a", ",\"uid\":\"second\"", "");
+	add_used_claim(&b, "c", second);
+	fakeapi_add(b.w->api, "resourceclaims", "n", "d",
+		    ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"a\","
+		    "\"uid\":\"second\",\"controller\":true}]",
+		    "");
+	run(&b);
+	assert_claim(&b, "c", second, true);
+	assert_claim(&b, "c", "\"allocation\"", true);
+	assert_claim(&b, "d", "\"ownerReferences\"", true);
+	bench_release(&b);
+}
+
 static void a_pod_that_was_replaced_unseen_frees_its_claim(void **state UNUSED)
 {
 	struct bench b = { .w = controller_world_new(12) };
@@ -635,6 +661,8 @@ int main(void)
 		cmocka_unit_test(users_that_go_are_taken_out_and_the_last_frees_the_claim),
 		cmocka_unit_test(users_are_looked_at_again_after_a_new_start),
 		cmocka_unit_test(a_pod_that_the_watch_has_not_told_of_keeps_its_claim),
+		cmocka_unit_test(
+			a_new_pod_of_a_name_keeps_its_claim_while_the_watch_shows_the_old_one),
 		cmocka_unit_test(a_pod_that_was_replaced_unseen_frees_its_claim),
 		cmocka_unit_test(the_claim_of_a_finished_pod_goes_and_stays_away),
 		cmocka_unit_test(a_claim_under_deletion_goes_when_nobody_uses_it),

@@ -57,6 +57,17 @@ static bool can_prepare(const struct json *const *claims, size_t n)
 	return can && selectors <= PREPARED_SELECTORS_MAX;
 }
 
+/* One request for so many devices of a class, and not a word more. */
+static bool wants_plain(const struct allocate_plan *plan)
+{
+	const struct allocate_request *r = plan->requests;
+
+	return plan->fault == 0 && plan->nclaims == 1 && plan->nrequests == 1 &&
+	       !plan->groups[0].alternatives && plan->claims[0].nconstraints == 0 && !plan->rules &&
+	       !r->admin && r->nselectors == 0 && r->ncapacities == 0 && r->count > 0 &&
+	       r->count <= ALLOCATE_RESULTS_MAX;
+}
+
 struct allocate_plan *allocate_prepare(struct inventory *inv, const struct json *const *claims,
 				       size_t n, const struct allocate_options *options,
 				       struct arena *a)
@@ -78,10 +89,47 @@ struct allocate_plan *allocate_prepare(struct inventory *inv, const struct json 
 	allocate_plan_begin(plan);
 	inventory_settle(inv);
 	plan->fault = allocate_plan_claims(plan, claims, n, &plan->why);
+	plan->plain = wants_plain(plan);
 	return plan;
 }
 
 /* --- on a node ------------------------------------------------------------------------------ */
+
+enum { OPEN = -1 };
+
+/*
+ * Whether the node has what a plain request wants, as far as earlier attempts tell: 1, 0, or OPEN.
+ * The search looks at devices in order, and may come upon a fault: it finds what is needed when
+ * nothing is open about the devices before, and nothing when that holds for all of them.
+ */
+static int plain_answer(const struct allocate_plan *plan, const struct allocate_node *node)
+{
+	const struct inventory_slice *s = inventory_only_slice(plan->inv, node->name);
+	const struct allocate_request *r = plan->requests;
+	uint64_t known = 0, yes = 0, all, decided, candidates, sure;
+
+	for (size_t i = 0; s && i < INVENTORY_MEMOS; i++) {
+		if (s->memo[i].class != r->class->id)
+			continue;
+		known = s->memo[i].known;
+		yes = s->memo[i].yes;
+	}
+	if (!s || s->ndevices == 0)
+		return OPEN;
+	if (r->class->nselectors == 0)
+		known = yes = UINT64_MAX;
+	all = s->ndevices > 64 ? 0 : UINT64_MAX >> (64 - s->ndevices);
+	decided = s->used | (known & (~yes | s->roomy));
+	candidates = known & yes & ~s->used & all;
+	if (all && (decided & all) == all && __builtin_popcountll(candidates) < r->count)
+		return 0;
+	sure = known & yes & s->roomy & s->plain & ~s->used;
+	for (int64_t i = 1; i < r->count; i++)
+		sure &= sure - 1;
+	/* The devices before the last one that is needed. */
+	all = (sure & -sure) - 1;
+	return sure && (decided & all) == all ? 1 : OPEN;
+}
 
 /* Forgets the node before. */
 static int begin_node(struct allocate_plan *plan, struct error *err)
@@ -178,6 +226,13 @@ int allocate_on(struct allocate_plan *plan, const struct allocate_node *node, st
 	if (!plan->prepared)
 		return allocate(plan->inv, node, plan->objects, plan->nobjects, &plan->options, a,
 				ret_results, err);
+	r = !a && plan->plain ? plain_answer(plan, node) : OPEN;
+	if (r != OPEN) {
+		plan->steps = plan->nplaces = 0;
+		plan->faulty_pool = false;
+		report(plan, r);
+		return r;
+	}
 	arena_init_in(&work, SIZE_MAX, block, sizeof(block));
 	plan->work = &work;
 	plan->arena = a;

@@ -130,6 +130,7 @@ struct allocate_plan {
 	const struct json *const *objects;
 	size_t nobjects;
 	bool prepared; /* claims were read for all nodes */
+	bool plain; /* nothing but some devices of a class is wanted */
 	int fault; /* what came of that */
 	struct error why;
 

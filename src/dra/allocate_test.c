@@ -644,6 +644,8 @@ static void check_prepared(struct scene *s, struct inventory *inv, const struct 
 
 	(void)allocate_on(plan, &other, NULL, NULL, NULL);
 	r = allocate_on(plan, &node, &s->arena, results, &err);
+	assert_int_equal(allocate_on(plan, &node, NULL, NULL, NULL), r);
+	(void)allocate_on(plan, &node, &s->arena, results, NULL);
 	print_outcome(s, r, &report, results, &err, &out);
 	if (!str_eq(*expected, buf_str(&out)))
 		COMPLAIN(s, "%.*s, prepared\n  expected %.*s\n  got      %.*s\n", STR_ARG(s->name),

@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "dra/allocate.h"
 #include "dra/brute_fixture.h"
+#include "dra/memo_fixture.h"
 
 enum { INPUTS = 8000 };
 
@@ -683,12 +684,87 @@ static void a_search_that_is_given_up_says_so(void **state)
 	inventory_free(inv);
 }
 
+/* --- what is remembered ------------------------------------------------------------------ */
+
+enum { MEMO_STEPS = 400, MEMO_SEEDS = 40 };
+
+/* A claim of some devices of a class, with or without a selector of its own. */
+static const struct json *memo_claim(struct arena *a, const char *class, int count,
+				     const char *selector)
+{
+	struct buf b = BUF_INIT(4096);
+	const struct json *v;
+
+	(void)buf_printf(&b,
+			 "{\"metadata\":{\"name\":\"c\"},\"spec\":{\"devices\":{\"requests\":[{"
+			 "\"name\":\"r\",\"exactly\":{\"deviceClassName\":\"%s\","
+			 "\"allocationMode\":\"ExactCount\",\"count\":%d%s%s}}]}}}",
+			 class, count, *selector ? "," : "", selector);
+	v = parse_printed(a, &b);
+	buf_release(&b);
+	return v;
+}
+
+/* What is known of the class's devices does not change the answer, and neither does a search. */
+static void ask_both(struct inventory *inv, struct arena *a, int count, const char *class,
+		     const char *selector)
+{
+	struct allocate_node node = { .name = STR("n1") };
+	const struct json *claim = memo_claim(a, class, count, "");
+	const struct json *slow = memo_claim(a, "none", count, selector);
+	struct allocate_plan *plan = allocate_prepare(inv, &claim, 1, NULL, a);
+	struct json *result;
+	int verdict = allocate(inv, &node, &slow, 1, NULL, a, &result, NULL);
+
+	assert_int_equal(allocate_on(plan, &node, NULL, NULL, NULL), verdict);
+	assert_int_equal(allocate(inv, &node, &claim, 1, NULL, a, &result, NULL), verdict);
+	assert_int_equal(allocate_on(plan, &node, NULL, NULL, NULL), verdict);
+}
+
+static void what_is_remembered_answers_as_the_search_does(void **state)
+{
+	static const char *const names[] = { "k0", "k1", "k2" };
+
+	for (uint64_t seed = 1; seed <= MEMO_SEEDS; seed++) {
+		struct inventory *inv = inventory_new(inventory_defaults);
+		const char *selectors[3];
+		struct arena a;
+		struct prng g;
+
+		prng_init(&g, seed);
+		arena_init(&a, SIZE_MAX);
+		put_kind(inv, &a, "none", "");
+		for (int i = 0; i < MEMO_STEPS; i++) {
+			size_t which = prng_below(&g, 3);
+
+			if (i % 40 == 0)
+				put_devices(inv, &g, &a, i + 1);
+			if (i < 3)
+				which = (size_t)i;
+			if (i < 3 || prng_below(&g, 20) == 0) {
+				selectors[which] = memo_selectors[prng_below(&g, 3)];
+				put_kind(inv, &a, names[which], selectors[which]);
+			}
+			if (i < 3)
+				continue;
+			if (prng_below(&g, 2))
+				hold_or_free(inv, &g, &a);
+			which = prng_below(&g, 3);
+			ask_both(inv, &a, 1 + (int)prng_below(&g, 3), names[which],
+				 selectors[which]);
+		}
+		arena_release(&a);
+		inventory_free(inv);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_a_search_of_everything_finds),
 		cmocka_unit_test(hard_inputs_stay_within_their_bounds),
 		cmocka_unit_test(a_search_that_is_given_up_says_so),
+		cmocka_unit_test(what_is_remembered_answers_as_the_search_does),
 	};
 
 	return cmocka_run_group_tests_name("dra/brute", tests, NULL, NULL);

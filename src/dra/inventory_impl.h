@@ -94,7 +94,7 @@ struct inventory_device {
 	const struct str *binding_failure; /* bindingFailureConditions */
 	const struct inventory_use *use; /* who holds it; NULL: nobody */
 	uint8_t ntaints, ncounters, nbinding, nbinding_failure;
-	bool in_use; /* use->whole is not 0: here as well, since all devices of a node are asked */
+	bool in_use; /* use->whole is not 0 */
 	bool binds_to_node;
 	bool has_groups; /* compatibilityGroups: not supported, the slice does not count */
 };
@@ -103,7 +103,7 @@ struct inventory_device {
 
 enum { INVENTORY_MEMOS = 2 };
 
-/* What selectors of a class say of a slice's first 64 devices; the allocator's, filled as it asks. */
+/* What selectors of a class say of a slice's first 64 devices: filled by the allocator. */
 struct inventory_memo {
 	uint64_t class; /* its id; 0: none */
 	uint64_t known, yes; /* bits by device */
@@ -123,7 +123,10 @@ struct inventory_slice {
 	bool uncounted; /* .. and its pool takes it for missing */
 	bool skip_node_operations;
 	struct inventory_memo memo[INVENTORY_MEMOS]; /* the one used last first */
-	uint64_t roomy; /* bits by device: large enough for who asks for no amounts; the same */
+	/* Bits by device, of the first 64. */
+	uint64_t roomy; /* large enough for who asks for no amounts: filled by the allocator */
+	uint64_t used; /* in_use */
+	uint64_t plain; /* no taints, counters, shares, nodes or conditions of its own */
 
 	struct str name, uid; /* of the object */
 	int64_t generation; /* spec.pool.generation */
@@ -305,6 +308,12 @@ struct inventory_node_pool {
  */
 size_t inventory_node_pools(struct inventory *inv, const struct inventory_node *node,
 			    struct arena *a, struct inventory_node_pool **ret_pools);
+
+/*
+ * The one slice that the node reaches, when it is just one and its pool is sound; else NULL, which
+ * says nothing. Settles.
+ */
+const struct inventory_slice *inventory_only_slice(struct inventory *inv, struct str node);
 
 /* Whether a device of a slice that applies to the node can itself be reached from it. */
 static inline bool inventory_device_reachable(const struct inventory_device *d,

@@ -201,6 +201,17 @@ static size_t gather(struct inventory *inv, const struct inventory_node *node, s
 	return n;
 }
 
+const struct inventory_slice *inventory_only_slice(struct inventory *inv, struct str node)
+{
+	const struct inventory_local *local;
+
+	inventory_settle(inv);
+	local = inv->wide.n == 0 ? map_get(&inv->nodes, node) : NULL;
+	if (!local || local->slices.n != 1 || !local->first->sound)
+		return NULL;
+	return local->first;
+}
+
 /* --- pools -------------------------------------------------------------------------- */
 
 /* Of slices that are not all of their pool's. */

@@ -192,6 +192,29 @@ static void settle_names(struct inventory_pool *pool)
 	}
 }
 
+/* Notes who holds a device, there and in the bits of its slice. */
+static void note_use(struct inventory_device *d, struct inventory_use *use)
+{
+	size_t index = (size_t)(d - d->slice->devices);
+	uint64_t bit = index < 64 ? UINT64_C(1) << index : 0;
+
+	d->use = use;
+	d->in_use = use && use->whole;
+	if (d->in_use)
+		d->slice->used |= bit;
+	else
+		d->slice->used &= ~bit;
+}
+
+static void note_plain(struct inventory_device *d)
+{
+	size_t index = (size_t)(d - d->slice->devices);
+
+	if (index < 64 && !d->ntaints && !d->ncounters && !d->nbinding && !d->nodes &&
+	    !d->view.allow_multiple)
+		d->slice->plain |= UINT64_C(1) << index;
+}
+
 static void settle_device(struct inventory_pool *pool, struct inventory_device *d)
 {
 	struct inventory_use *use = pool->uses.n ? map_get(&pool->uses, d->name) : NULL;
@@ -201,8 +224,8 @@ static void settle_device(struct inventory_pool *pool, struct inventory_device *
 
 		c->index = inventory_counter_find(pool->counters, pool->ncounters, c);
 	}
-	d->use = use;
-	d->in_use = use && use->whole;
+	note_use(d, use);
+	note_plain(d);
 	if (inventory_device_held(d))
 		(void)charge(pool, d, 1);
 }
@@ -269,8 +292,7 @@ void inventory_pool_settle(struct inventory *inv, struct inventory_pool *pool)
 static bool device_use(struct inventory_pool *pool, struct inventory_device *d,
 		       struct inventory_use *use, bool linked, int sign)
 {
-	d->use = linked ? use : NULL;
-	d->in_use = linked && use->whole;
+	note_use(d, linked ? use : NULL);
 	return !sign || charge(pool, d, sign);
 }
 

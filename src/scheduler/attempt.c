@@ -110,7 +110,7 @@ static void try_pod(struct scheduler *s, struct queued_pod *q)
 	extension_set_snapshot(s->extension, NULL);
 }
 
-/* --- when -------------------------------------------------------------------------------------- */
+/* --- when ----------------------------------------------------------------------------------- */
 
 static bool may_work(const struct scheduler *s)
 {

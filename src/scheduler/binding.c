@@ -28,6 +28,7 @@ struct binding {
 	void (*on_cancel)(void *arg, struct binding *b);
 	void *cancel_arg;
 	int64_t began_ns, permit_ns;
+	int64_t point_since, plugin_since; /* profile_now() */
 
 	uint64_t waiting; /* plugins of permit that have not allowed it yet */
 	const int64_t *timeouts_ms; /* theirs, by number; from permit_ns on */
@@ -67,7 +68,7 @@ static int64_t now_ns(const struct scheduler *s)
 	return clock_monotonic(loop_clock(s->opts.loop));
 }
 
-/* --- the end ----------------------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------------------------- */
 
 static void binding_free(struct binding *b)
 {
@@ -146,7 +147,7 @@ static void fail(struct binding *b, const struct verdict *v)
 	leave(b);
 }
 
-/* --- steps ------------------------------------------------------------------------------------- */
+/* --- steps ---------------------------------------------------------------------------------- */
 
 static const struct profile_point *point(const struct binding *b)
 {
@@ -162,6 +163,9 @@ static bool ask(struct binding *b)
 
 	b->answered = false;
 	b->on_cancel = NULL;
+	b->plugin_since = profile_now(b->cycle->profile);
+	if (b->at == 0)
+		b->point_since = b->plugin_since;
 	b->calling = true;
 	if (b->step == BINDING_PRE_BIND)
 		p->kind->pre_bind(p, b);
@@ -169,6 +173,17 @@ static bool ask(struct binding *b)
 		p->kind->bind(p, b);
 	b->calling = false;
 	return b->answered;
+}
+
+/* The plugin's time, and with its last one's the point's. */
+static void measure(const struct binding *b, const struct plugin *p, enum verdict_code code)
+{
+	enum profile_measure m = b->step == BINDING_BIND ? MEASURE_BIND : MEASURE_PRE_BIND;
+	bool goes_on = b->step == BINDING_BIND ? code == VERDICT_SKIP : code == VERDICT_SUCCESS;
+
+	profile_took(b->cycle->profile, b->cycle, p, m, code, b->plugin_since);
+	if (!goes_on || b->at == point(b)->n)
+		profile_took(b->cycle->profile, b->cycle, NULL, m, code, b->point_since);
 }
 
 /* Looks at an answer. True: go on with the next plugin. */
@@ -180,6 +195,7 @@ static bool take_answer(struct binding *b)
 	struct str why;
 
 	b->at++;
+	measure(b, p, v.code);
 	if (b->step == BINDING_BIND && v.code == VERDICT_SUCCESS) {
 		succeed(b);
 		return false;
@@ -261,7 +277,7 @@ static void permitted(struct binding *b)
 	advance(b);
 }
 
-/* --- permit ------------------------------------------------------------------------------------ */
+/* --- permit --------------------------------------------------------------------------------- */
 
 static void refuse(struct binding *b, const struct plugin *plugin, struct str reason)
 {

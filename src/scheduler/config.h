@@ -5,8 +5,8 @@
  * every extension point, enabled and disabled with "*", weights; pluginConfig; percentageOfNodes
  * ToScore), leaderElection, clientConnection, podInitialBackoffSeconds, podMaxBackoffSeconds,
  * percentageOfNodesToScore, parallelism (taken, without effect). Beside it a list of shared
- * objects: `devplane: {plugins: [{path: /usr/lib/devplane/scheduler/disk_io.so}]}`. Unknown fields and
- * plugins are errors that say where. No I/O here.
+ * objects: `devplane: {plugins: [{path: /usr/lib/devplane/scheduler/disk_io.so}]}`. Unknown fields
+ * and plugins are errors that say where. No I/O here.
  */
 #ifndef SCHEDULER_CONFIG_H
 #define SCHEDULER_CONFIG_H

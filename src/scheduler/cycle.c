@@ -4,6 +4,7 @@
  */
 #include "scheduler/cycle.h"
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "scheduler/cycle_impl.h"
@@ -47,26 +48,24 @@ void cycle_free(struct cycle *c)
 	free(CONTAINER_OF(c, struct cycle_block, cycle));
 }
 
-static bool has_name(const struct str *nodes, size_t n, struct str name)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (str_eq(nodes[i], name))
-			return true;
-	}
-	return false;
-}
-
 void cycle_only(struct cycle *c, const struct str *nodes, size_t n)
 {
 	/* Never the old pointer: that is how the profile sees who restricted them. */
 	struct str *only = arena_alloc(&c->arena, (n + 1) * sizeof(*only));
+	struct map state; /* of a name: c->only when it may be taken, `only` when it has been */
 	size_t kept = 0;
 
+	map_init(&state);
+	for (size_t i = 0; i < c->nonly; i++)
+		map_put(&state, c->only[i], c->only);
 	for (size_t i = 0; i < n; i++) {
-		if ((!c->restricted || has_name(c->only, c->nonly, nodes[i])) &&
-		    !has_name(only, kept, nodes[i]))
-			only[kept++] = arena_str(&c->arena, nodes[i]);
+		if (map_get(&state, nodes[i]) != (c->restricted ? c->only : NULL))
+			continue;
+		only[kept] = arena_str(&c->arena, nodes[i]);
+		map_put(&state, only[kept], only);
+		kept++;
 	}
+	map_release(&state);
 	c->only = only;
 	c->nonly = kept;
 	c->restricted = true;

@@ -2,8 +2,8 @@
  * cycle - one attempt to schedule one pod: from the snapshot to a chosen node.
  *
  * Pure: reads the snapshot, asks the profile's plugins, and answers. What comes after (assume,
- * reserve, permit, binding) is attempt.h's. The same struct is what plugins hold on to until the pod
- * is bound, so it lives on the heap and may be kept beyond the decision.
+ * reserve, permit, binding) is attempt.c's and binding.c's. The same struct is what plugins hold on
+ * to until the pod is bound, so it lives on the heap and may be kept beyond the decision.
  */
 #ifndef SCHEDULER_CYCLE_H
 #define SCHEDULER_CYCLE_H
@@ -64,8 +64,8 @@ void cycle_only(struct cycle *c, const struct str *nodes, size_t n);
 
 /* How one attempt went. */
 struct cycle_result {
-	/* SUCCESS, or UNSCHEDULABLE (UNRESOLVABLE without any node), or ERROR; its one reason is the
-	 * whole message. */
+	/* SUCCESS, or UNSCHEDULABLE (UNRESOLVABLE without any node), or ERROR; its one reason
+	 * is the whole message. */
 	struct verdict verdict;
 	struct str node; /* chosen; in the cycle's arena */
 	struct str nominated; /* by post_filter; empty: none */

@@ -152,15 +152,6 @@ static void wipe(struct cycle *c, const struct search *s, size_t start)
 	c->diagnosis.nodes = NULL;
 }
 
-static size_t place_of(const struct snapshot *s, const struct nodeinfo *n)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		if (s->nodes[i] == n)
-			return i;
-	}
-	return s->n;
-}
-
 /*
  * The node that preemption made room on is most likely the only one that fits. What is found out
  * here is found out again below when it does not fit, so an error is not one yet.
@@ -189,10 +180,10 @@ static void restrict_search(struct cycle *c, struct search *s)
 
 	s->n = 0;
 	for (size_t i = 0; i < c->nonly; i++) {
-		struct nodeinfo *n = snapshot_find(c->snapshot, c->only[i]);
+		size_t at = snapshot_place(c->snapshot, c->only[i]);
 
-		if (n)
-			places[s->n++] = place_of(c->snapshot, n);
+		if (at < c->snapshot->n)
+			places[s->n++] = at;
 	}
 	s->places = places;
 }

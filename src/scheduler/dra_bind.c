@@ -126,7 +126,7 @@ static void on_cancel(void *arg, struct binding *binding)
 		(void)given_up(b);
 }
 
-/* --- conditions -------------------------------------------------------------------------------- */
+/* --- conditions ----------------------------------------------------------------------------- */
 
 /* Looks at the claims as they are now. True: it has ended, well or not. */
 static bool look(struct dra_bind *b)
@@ -236,7 +236,7 @@ static void await_conditions(struct dra_bind *b)
 	(void)look(b);
 }
 
-/* --- one claim --------------------------------------------------------------------------------- */
+/* --- one claim ------------------------------------------------------------------------------ */
 
 static struct dra_pod_claim *claim_of(struct dra_bind *b)
 {
@@ -355,7 +355,7 @@ static void on_timer(struct loop_timer *t)
 		refresh(b, STEP_REFRESH);
 }
 
-/* --- answers ------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------- */
 
 /* Tells the pod of the claim for its extended resources. */
 static void write_pod(struct dra_bind *b)
@@ -519,7 +519,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 	}
 }
 
-/* --- all claims --------------------------------------------------------------------------------- */
+/* --- all claims ----------------------------------------------------------------------------- */
 
 static void create(struct dra_bind *b)
 {

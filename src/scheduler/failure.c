@@ -42,7 +42,7 @@ struct recorder *scheduler_recorder(struct scheduler *s, const struct profile *p
 	return s->recorders[0];
 }
 
-/* --- the condition ----------------------------------------------------------------------------- */
+/* --- the condition -------------------------------------------------------------------------- */
 
 static const struct json *find_condition(const struct podinfo *p)
 {
@@ -194,7 +194,7 @@ static void write_patch(struct scheduler *s, struct podinfo *pod, struct str bod
 	patch_send(p, body);
 }
 
-/* --- the whole --------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------------------------ */
 
 static void tell_user(struct scheduler *s, const struct queued_pod *q, const struct failure *f)
 {

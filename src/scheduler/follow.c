@@ -65,7 +65,7 @@ static void tell(struct scheduler *s, const struct cluster_event *e)
 	attempt_soon(s);
 }
 
-/* --- other kinds ------------------------------------------------------------------------------- */
+/* --- other kinds ---------------------------------------------------------------------------- */
 
 static void tell_object(struct follow *f, unsigned actions, struct cached *old, struct cached *o)
 {
@@ -99,7 +99,7 @@ static void on_object_delete(struct informer_handler *h, struct cached *last, bo
 	tell_object(f, EVENT_DELETE, last, NULL);
 }
 
-/* --- nodes ------------------------------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------------------------- */
 
 static void on_node_update(struct informer_handler *h, struct cached *old_object UNUSED,
 			   struct cached *o)
@@ -145,7 +145,7 @@ static void on_node_delete(struct informer_handler *h, struct cached *last, bool
 			.kind = EVENT_NODE, .actions = EVENT_DELETE, .old_node = old });
 }
 
-/* --- pods -------------------------------------------------------------------------------------- */
+/* --- pods ----------------------------------------------------------------------------------- */
 
 void follow_tell_pod(struct scheduler *s, unsigned actions, const struct podinfo *old,
 		     const struct podinfo *pod)
@@ -295,7 +295,7 @@ struct cached *follow_pod(const struct scheduler *s, struct str key)
 	return cache_get(informer_cache(s->pods.informer), key);
 }
 
-/* --- beginning --------------------------------------------------------------------------------- */
+/* --- beginning ------------------------------------------------------------------------------ */
 
 static void follow_start(struct scheduler *s, struct follow *f, const struct informer_spec *spec)
 {
@@ -303,6 +303,8 @@ static void follow_start(struct scheduler *s, struct follow *f, const struct inf
 	f->informer = informers_get(s->informers, spec);
 	informer_add_handler(f->informer, &f->handler);
 }
+
+static const struct cache_index by_node = { .name = "spec.nodeName", .path = "spec.nodeName" };
 
 static void begin_other(struct scheduler *s, const struct follow_kind *k)
 {
@@ -314,6 +316,8 @@ static void begin_other(struct scheduler *s, const struct follow_kind *k)
 						.on_update = on_object_update,
 						.on_delete = on_object_delete };
 	follow_start(s, f, &(struct informer_spec){ .resource = &f->resource, .slim = true });
+	if (k->event == EVENT_VOLUME_ATTACHMENT)
+		informer_add_index(f->informer, &by_node);
 	if (k->slot != SIZE_MAX)
 		*(const struct cache **)((char *)&s->services +
 					 k->slot) = informer_cache(f->informer);

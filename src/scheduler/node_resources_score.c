@@ -195,7 +195,7 @@ int64_t resource_scores_of(const struct resource_scores *s, const int64_t *reque
 		if (u->allocatable == 0)
 			*u = (struct resource_usage){ 0 };
 		else
-			u->requested = u->allocated + requests[i];
+			u->requested = amount_sum(u->allocated, requests[i]);
 	}
 	return s->score(s);
 }
@@ -216,16 +216,22 @@ static int64_t weighted(const struct resource_scores *s,
 	return weights ? sum / weights : 0;
 }
 
+/* Of 100; the whole is no smaller, and not 0. */
+static int64_t percent(int64_t part, int64_t whole)
+{
+	return (int64_t)((__int128)part * 100 / whole);
+}
+
 static int64_t unused(const struct resource_usage *u)
 {
 	if (u->requested > u->allocatable)
 		return 0;
-	return (u->allocatable - u->requested) * SCORE_MAX / u->allocatable;
+	return percent(u->allocatable - u->requested, u->allocatable);
 }
 
 static int64_t used(const struct resource_usage *u)
 {
-	return MIN(u->requested, u->allocatable) * SCORE_MAX / u->allocatable;
+	return percent(MIN(u->requested, u->allocatable), u->allocatable);
 }
 
 int64_t resource_score_least(const struct resource_scores *s)
@@ -265,7 +271,7 @@ int64_t resource_score_shaped(const struct resource_scores *s)
 			continue;
 		score = resource_shape_at(s, u->requested > u->allocatable
 						     ? 100
-						     : u->requested * 100 / u->allocatable);
+						     : percent(u->requested, u->allocatable));
 		if (score <= 0)
 			continue;
 		sum += score * s->resources[i].weight;

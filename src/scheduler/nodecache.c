@@ -185,7 +185,8 @@ static struct podinfo *uncount(struct nodecache *c, struct str uid)
 	if (!p)
 		return NULL;
 	map_remove(&c->assumed, uid);
-	if (i && nodeinfo_remove_pod(touch(c, i), p)) {
+	if (i) {
+		(void)nodeinfo_remove_pod(touch(c, i), p);
 		stamp(c, i);
 		drop_if_empty(c, i);
 	}

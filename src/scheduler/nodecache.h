@@ -75,6 +75,8 @@ struct snapshot {
 
 struct snapshot *nodecache_snapshot(struct nodecache *c); /* the one, brought up to date */
 struct nodeinfo *snapshot_find(const struct snapshot *s, struct str node); /* NULL: none */
+/* Where the node is in `nodes`; `n`: nowhere. */
+size_t snapshot_place(const struct snapshot *s, struct str node);
 /* How many nodes have the image, and its size on one of them. */
 uint32_t snapshot_image(const struct snapshot *s, struct str image, int64_t *ret_size);
 /* How many of the pods in the snapshot use the volume claim ("ns/name"). */

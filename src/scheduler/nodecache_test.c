@@ -11,6 +11,7 @@
 
 #include "base/json_writer.h"
 #include "scheduler/nodecache_fixture.h"
+#include "scheduler/nodecache_impl.h"
 
 struct world {
 	struct nodecache *cache;
@@ -610,6 +611,84 @@ static void the_cache_is_written_as_json(void **state)
 	buf_release(&out);
 }
 
+#define VOLUME(claim) "{'name':'" claim "','persistentVolumeClaim':{'claimName':'" claim "'}}"
+
+static void volume_claims_of_many_pods_are_kept_in_order(void **state)
+{
+	static const char *const volumes[] = {
+		"'volumes':[" VOLUME("d") "," VOLUME("b") "," VOLUME("d") "],",
+		"'volumes':[" VOLUME("e") "," VOLUME("a") "," VOLUME("b") "," VOLUME("c") "],",
+		"'volumes':[" VOLUME("b") "],",
+	};
+	static const char *const keys[] = { "ns/a", "ns/b", "ns/c", "ns/d", "ns/e" };
+	static const uint32_t users[] = { 1, 3, 1, 1, 1 };
+	struct podinfo *p[3];
+	struct nodeinfo *n = nodeinfo_new(STR("n"));
+	struct world *w = *state;
+
+	for (int i = 0; i < 3; i++) {
+		char uid[2] = { (char)('0' + i), 0 };
+
+		p[i] = fixture_pod(&w->names, uid, "n", 1, volumes[i]);
+		nodeinfo_add_pod(n, p[i]);
+	}
+	assert_int_equal(n->pvcs.n, 5);
+	for (int i = 0; i < 5; i++)
+		assert_true(str_eqz(n->pvcs.v[i].key, keys[i]) && n->pvcs.v[i].pods == users[i]);
+	nodeinfo_remove_pod(n, p[0]);
+	podinfo_unref(p[0]); /* and its text, which was the key of b */
+	assert_int_equal(n->pvcs.n, 4);
+	assert_true(str_eqz(n->pvcs.v[1].key, "ns/b") && n->pvcs.v[1].pods == 2);
+	nodeinfo_remove_pod(n, p[1]);
+	podinfo_unref(p[1]);
+	assert_int_equal(n->pvcs.n, 1);
+	assert_true(str_eqz(n->pvcs.v[0].key, "ns/b") && n->pvcs.v[0].pods == 1);
+	nodeinfo_remove_pod(n, p[2]);
+	podinfo_unref(p[2]);
+	assert_int_equal(n->pvcs.n, 0);
+	nodeinfo_unref(n);
+}
+
+/* Should the cache and a node ever not agree, later changes are shown all the same. */
+static void the_list_of_changes_stays_in_order_when_a_pod_is_not_where_it_is_known(void **state)
+{
+	struct world *w = *state;
+	struct nodecache_item *i;
+	uint64_t generation;
+
+	add(w, "u", "a", 100);
+	put(w, "a");
+	put(w, "b");
+	i = map_get(&w->cache->items, STR("a"));
+	generation = i->info->generation;
+	assert_true(nodeinfo_remove_pod(i->info, nodecache_pod(w->cache, STR("u"))));
+	i->info->generation = generation;
+	assert_int_equal(drop(w, "u", "a"), 0);
+	assert_int_equal(nodecache_snapshot(w->cache)->changed, 2);
+}
+
+static void a_snapshot_knows_where_its_nodes_are(void **state)
+{
+	struct world *w = *state;
+	struct snapshot *s;
+
+	put_in(w, "a", "z1");
+	put_in(w, "b", "z1");
+	put_in(w, "c", "z2");
+	add(w, "u", "ghost", 1);
+	s = nodecache_snapshot(w->cache);
+	for (size_t i = 0; i < s->n; i++)
+		assert_int_equal(snapshot_place(s, s->nodes[i]->name), i);
+	assert_int_equal(snapshot_place(s, STR("ghost")), s->n);
+	assert_int_equal(snapshot_place(s, STR("none")), s->n);
+	assert_true(nodecache_remove_node(w->cache, STR("a")));
+	s = nodecache_snapshot(w->cache);
+	assert_int_equal(s->n, 2);
+	for (size_t i = 0; i < s->n; i++)
+		assert_int_equal(snapshot_place(s, s->nodes[i]->name), i);
+	assert_int_equal(snapshot_place(s, STR("a")), 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -631,6 +710,9 @@ int main(void)
 		TEST(nodes_with_affinity_are_listed),
 		TEST(ports_are_taken_until_their_pod_goes),
 		TEST(users_of_volume_claims_are_counted),
+		TEST(volume_claims_of_many_pods_are_kept_in_order),
+		TEST(the_list_of_changes_stays_in_order_when_a_pod_is_not_where_it_is_known),
+		TEST(a_snapshot_knows_where_its_nodes_are),
 		TEST(images_are_counted_over_all_nodes),
 		TEST(a_node_that_came_back_between_snapshots_is_shown_anew),
 		TEST(the_cache_is_written_as_json),

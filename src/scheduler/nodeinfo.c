@@ -124,68 +124,103 @@ static bool has_affinity(const struct podinfo *p)
 	       0;
 }
 
-/* The volume is a claim by name, and the pod's first of that claim. */
-static bool counts_as_pvc(const struct podinfo *p, size_t at)
-{
-	const struct pod_volume *v = &p->volumes[at];
-
-	if (v->pvc.n == 0 || v->ephemeral)
-		return false;
-	for (size_t i = 0; i < at; i++)
-		if (!p->volumes[i].ephemeral && str_eq(p->volumes[i].pvc, v->pvc))
-			return false;
-	return true;
-}
+/* --- claims of volumes: both lists are in order ----------------------------------- */
 
 static struct nodeinfo_pvc *find_pvc(struct nodeinfo *n, struct str key)
 {
-	for (size_t i = 0; i < n->pvcs.n; i++)
-		if (str_eq(n->pvcs.v[i].key, key))
-			return &n->pvcs.v[i];
+	size_t from = 0, to = n->pvcs.n;
+
+	while (from < to) {
+		size_t at = from + (to - from) / 2;
+		int order = str_cmp(n->pvcs.v[at].key, key);
+
+		if (order == 0)
+			return &n->pvcs.v[at];
+		if (order < 0)
+			from = at + 1;
+		else
+			to = at;
+	}
 	return NULL;
 }
 
-static void add_pvcs(struct nodeinfo *n, struct podinfo *p)
+/* Merged from the end, in place. */
+static void add_pvcs(struct nodeinfo *n, const struct podinfo *p)
 {
-	for (size_t i = 0; i < p->nvolumes; i++) {
-		struct nodeinfo_pvc *e;
+	size_t left = p->npvc_keys, from = n->pvcs.n, at = from;
 
-		if (!counts_as_pvc(p, i))
+	for (size_t i = 0; i < p->npvc_keys; i++)
+		at += !find_pvc(n, p->pvc_keys[i]);
+	(void)vec_reserve(&n->pvcs, at - from);
+	n->pvcs.n = at;
+	while (left > 0) {
+		struct str key = p->pvc_keys[left - 1];
+		int order = from > 0 ? str_cmp(n->pvcs.v[from - 1].key, key) : -1;
+
+		if (order < 0) {
+			n->pvcs.v[--at] = (struct nodeinfo_pvc){ key, 1 };
+			left--;
 			continue;
-		e = find_pvc(n, p->volumes[i].pvc_key);
-		if (e)
-			e->pods++;
-		else
-			(void)vec_push(&n->pvcs, (struct nodeinfo_pvc){ p->volumes[i].pvc_key, 1 });
+		}
+		n->pvcs.v[--at] = n->pvcs.v[--from];
+		if (order == 0) {
+			n->pvcs.v[at].pods++;
+			left--;
+		}
 	}
+}
+
+static const struct str *key_in(const struct podinfo *p, struct str key)
+{
+	size_t from = 0, to = p->npvc_keys;
+
+	while (from < to) {
+		size_t at = from + (to - from) / 2;
+		int order = str_cmp(p->pvc_keys[at], key);
+
+		if (order == 0)
+			return &p->pvc_keys[at];
+		if (order < 0)
+			from = at + 1;
+		else
+			to = at;
+	}
+	return NULL;
 }
 
 /* Another pod that is still here has the same claim: its text is the key from now on. */
 static struct str other_key(const struct nodeinfo *n, struct str key)
 {
-	for (size_t i = 0; i < n->pods.n; i++)
-		for (size_t j = 0; j < n->pods.v[i]->nvolumes; j++)
-			if (counts_as_pvc(n->pods.v[i], j) &&
-			    str_eq(n->pods.v[i]->volumes[j].pvc_key, key))
-				return n->pods.v[i]->volumes[j].pvc_key;
+	for (size_t i = 0; i < n->pods.n; i++) {
+		const struct str *other = key_in(n->pods.v[i], key);
+
+		if (other)
+			return *other;
+	}
 	return STR_NULL;
 }
 
 /* The pod is no longer in the list of pods. */
 static void remove_pvcs(struct nodeinfo *n, const struct podinfo *p)
 {
-	for (size_t i = 0; i < p->nvolumes; i++) {
-		struct nodeinfo_pvc *e = counts_as_pvc(p, i) ? find_pvc(n, p->volumes[i].pvc_key)
-							     : NULL;
+	size_t kept = 0;
 
-		if (!e)
-			continue;
-		if (--e->pods > 0)
+	if (p->npvc_keys == 0)
+		return;
+	for (size_t i = 0; i < p->npvc_keys; i++) {
+		struct nodeinfo_pvc *e = find_pvc(n, p->pvc_keys[i]);
+
+		e->pods--;
+		if (e->pods > 0 && e->key.p == p->pvc_keys[i].p)
 			e->key = other_key(n, e->key);
-		else
-			vec_remove_swap(&n->pvcs, e - n->pvcs.v);
 	}
+	for (size_t i = 0; i < n->pvcs.n; i++)
+		if (n->pvcs.v[i].pods > 0)
+			n->pvcs.v[kept++] = n->pvcs.v[i];
+	n->pvcs.n = kept;
 }
+
+/* --- ports ------------------------------------------------------------------------ */
 
 static void add_ports(struct nodeinfo *n, const struct podinfo *p)
 {
@@ -239,8 +274,8 @@ void nodeinfo_add_pod(struct nodeinfo *n, struct podinfo *p)
 	if (p->anti_affinity.n > 0)
 		(void)vec_push(&n->with_required_anti_affinity, p);
 	amounts_add(&n->requested, &p->requests);
-	n->nonzero_cpu_milli += p->nonzero_cpu_milli;
-	n->nonzero_memory += p->nonzero_memory;
+	n->nonzero_cpu_milli = amount_sum(n->nonzero_cpu_milli, p->nonzero_cpu_milli);
+	n->nonzero_memory = amount_sum(n->nonzero_memory, p->nonzero_memory);
 	add_ports(n, p);
 	add_pvcs(n, p);
 	for (size_t i = 0; i < n->extended.n; i++)
@@ -272,8 +307,8 @@ bool nodeinfo_remove_pod(struct nodeinfo *n, const struct podinfo *p)
 	unlist(n->with_affinity.v, &n->with_affinity.n, here);
 	unlist(n->with_required_anti_affinity.v, &n->with_required_anti_affinity.n, here);
 	amounts_sub(&n->requested, &here->requests);
-	n->nonzero_cpu_milli -= here->nonzero_cpu_milli;
-	n->nonzero_memory -= here->nonzero_memory;
+	n->nonzero_cpu_milli = amount_sum(n->nonzero_cpu_milli, -here->nonzero_cpu_milli);
+	n->nonzero_memory = amount_sum(n->nonzero_memory, -here->nonzero_memory);
 	remove_ports(n, here);
 	remove_pvcs(n, here);
 	for (size_t i = 0; i < n->extended.n; i++)

@@ -41,7 +41,7 @@ struct nodeinfo {
 	VEC(struct podinfo *) with_affinity; /* any inter-pod term, preferred ones too */
 	VEC(struct podinfo *) with_required_anti_affinity;
 	VEC(struct pod_port) ports;
-	VEC(struct nodeinfo_pvc) pvcs;
+	VEC(struct nodeinfo_pvc) pvcs; /* in the order of keys */
 	struct amounts requested;
 	int64_t nonzero_cpu_milli, nonzero_memory;
 	VEC(struct nodeinfo_extended) extended;

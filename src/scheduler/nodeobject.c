@@ -139,8 +139,8 @@ static void read_node(struct nodeobject *n, const struct json *tree, struct amou
 	n->annotations = keep_map(n, json_getz(meta, "annotations"));
 	n->unschedulable = json_true_at(spec, "unschedulable");
 	amounts_init(&n->allocatable);
-	amounts_add_list(&n->allocatable, names,
-			 allocatable ? allocatable : json_getz(status, "capacity"));
+	(void)amounts_add_list(&n->allocatable, names,
+			       allocatable ? allocatable : json_getz(status, "capacity"), SIZE_MAX);
 	read_zone(n);
 	read_taints(n, json_getz(spec, "taints"));
 	read_images(n, json_getz(status, "images"));
@@ -183,6 +183,8 @@ int nodeobject_new(struct cached *object, struct amount_names *names, struct nod
 	n->object = cached_ref(object);
 	arena_init_in(&n->arena, NODE_WORK_MAX, size > 0 ? (char *)n + STRUCT_SIZE : NULL, size);
 	read_node(n, tree, names);
+	amounts_hold(&n->allocatable, names);
+	n->names = names;
 	*ret_node = n;
 	return 0;
 }
@@ -197,6 +199,7 @@ void nodeobject_unref(struct nodeobject *n)
 {
 	if (!n || --n->refs > 0)
 		return;
+	amounts_drop(&n->allocatable, n->names);
 	amounts_release(&n->allocatable);
 	arena_release(&n->arena);
 	cached_unref(n->object);

@@ -29,6 +29,7 @@ struct nodeobject {
 	bool unschedulable;
 	bool ready; /* condition Ready is True; for hints only */
 	struct amounts allocatable;
+	struct amount_names *names; /* where those of allocatable are held */
 	const struct node_taint *taints;
 	const struct node_image *images;
 	const struct str *features; /* status.declaredFeatures */
@@ -45,7 +46,7 @@ DEFINE_CLEANUP(nodeobject_unref, struct nodeobject *);
 
 struct str nodeobject_label(const struct nodeobject *n, struct str key);
 
-/* Which of EVENT_* (cluster_event.h) bits the change from old to new is; 0: nothing that matters. */
+/* Which EVENT_* bits (cluster_event.h) the change is; 0: nothing that matters. */
 unsigned nodeobject_changes(const struct nodeobject *old, const struct nodeobject *n);
 
 #endif

@@ -75,21 +75,22 @@ struct plugin_event {
 struct plugin_kind {
 	const char *name;
 
-	/* `args` is pluginConfig's args with upstream's kinds (NodeResourcesFitArgs ..), or NULL. */
+	/* `args` is pluginConfig's, of upstream's kinds (NodeResourcesFitArgs ..); or NULL. */
 	int (*init)(struct plugin *p, const struct json *args, struct error *err);
 	void (*release)(struct plugin *p);
 
-	/* Static rows, ended by one without actions; or a function for those that depend on args. */
+	/* Rows, ended by one without actions; or a function where they depend on args. */
 	const struct plugin_event *events;
 	const struct plugin_event *(*events_of)(const struct plugin *p);
 
 	struct verdict (*pre_enqueue)(struct plugin *p, const struct podinfo *pod, struct arena *a);
 	/* Queue sort: a before b. */
-	bool (*less)(const struct plugin *p, const struct queued_pod *a, const struct queued_pod *b);
+	bool (*less)(const struct plugin *p, const struct queued_pod *a,
+		     const struct queued_pod *b);
 
 	/* SKIP: filter is not called. May keep *cycle_state(); may restrict nodes: cycle_only(). */
 	struct verdict (*pre_filter)(struct plugin *p, struct cycle *c);
-	/* A copy of *cycle_state() for a what-if, in that cycle's arena; NULL: the state is shared. */
+	/* A copy of *cycle_state() for a what-if, in its arena; NULL: the state is shared. */
 	void *(*clone_state)(const struct plugin *p, struct cycle *c, void *state);
 	void (*add_pod)(struct plugin *p, struct cycle *c, const struct podinfo *other,
 			const struct nodeinfo *n);
@@ -97,8 +98,9 @@ struct plugin_kind {
 			   const struct nodeinfo *n);
 	struct verdict (*filter)(struct plugin *p, struct cycle *c, const struct nodeinfo *n);
 	/*
-	 * No node fits: see cycle->diagnosis. *ret_nominated is STR_NULL before: left so, nothing is
-	 * said about nominations; a node nominates it, empty text (p not NULL) clears what there was.
+	 * No node fits: see cycle->diagnosis. *ret_nominated is STR_NULL before: left so, nothing
+	 * is said about nominations; a node nominates it, empty text (p not NULL) clears what
+	 * there was.
 	 */
 	struct verdict (*post_filter)(struct plugin *p, struct cycle *c, struct str *ret_nominated);
 

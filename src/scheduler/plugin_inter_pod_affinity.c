@@ -28,6 +28,7 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 				 (long long)weight);
 	s = XNEW(struct pod_affinity_args);
 	s->hard_weight = (int32_t)weight;
+	s->views = node_views_new();
 	s->ignore_existing = json_true_at(args, "ignorePreferredTermsOfExistingPods");
 	p->state = s;
 	return 0;
@@ -35,7 +36,10 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 
 static void release(struct plugin *p)
 {
-	free(p->state);
+	struct pod_affinity_args *s = p->state;
+
+	node_views_free(s->views);
+	free(s);
 	p->state = NULL;
 }
 
@@ -130,6 +134,108 @@ bool pod_affinity_any(struct affinity_terms terms, const struct podinfo *pod)
 		if (affinity_term_matches(&terms.v[i], pod, NULL))
 			return true;
 	return false;
+}
+
+static uint32_t count_pods(const void *question, const struct nodeinfo *n, struct str *ret_domain)
+{
+	const struct affinity_terms *terms = question;
+	uint32_t count = 0;
+
+	*ret_domain = labels_get(n->node->labels, terms->v[0].topology_key);
+	for (size_t i = 0; i < n->pods.n; i++)
+		count += pod_affinity_all(*terms, n->pods.v[i]);
+	return count;
+}
+
+static void add_term(struct buf *question, const struct affinity_term *t)
+{
+	(void)buf_printf(question, "%c%c%zu", t->nothing ? '-' : '+',
+			 t->has_namespace_selector ? '*' : '=', t->nnamespaces);
+	for (size_t i = 0; i < t->nnamespaces; i++)
+		node_views_add(question, t->namespaces[i]);
+	node_views_add_selector(question, &t->pods);
+}
+
+static struct node_view *view_of(const struct plugin *p, struct cycle *c,
+				 struct affinity_terms terms)
+{
+	const struct pod_affinity_args *s = p->state;
+	struct buf *question = node_views_question(s->views);
+
+	node_views_begin(s->views);
+	node_views_add(question, terms.v[0].topology_key);
+	for (size_t i = 0; i < terms.n; i++)
+		add_term(question, &terms.v[i]);
+	return node_views_get(s->views, c->snapshot->n);
+}
+
+/* Of one key: summed up by the view's numbers, so that a label is read once per domain. */
+struct domain_sum {
+	int64_t pods;
+	const struct nodeinfo *node; /* some node in it */
+};
+
+static struct domain_sum *need_sum(struct cycle *c, struct domain_sum *v, size_t *room, size_t at)
+{
+	size_t more = MAX(2 * *room, MAX(at + 1, 16));
+	struct domain_sum *grown;
+
+	if (at < *room)
+		return v;
+	grown = ARENA_ARRAY(&c->arena, struct domain_sum, more);
+	if (*room > 0)
+		memcpy(grown, v, *room * sizeof(*v));
+	*room = more;
+	return grown;
+}
+
+static void count_by_domain(struct cycle *c, struct node_view *view, struct affinity_terms terms,
+			    struct topology_counts *to, int64_t by)
+{
+	struct domain_sum *sums = NULL;
+	size_t room = 0;
+
+	for (size_t i = 0; i < c->snapshot->n; i++) {
+		const struct nodeinfo *n = c->snapshot->nodes[i];
+		struct node_seen seen = node_view_node(view, n, count_pods, &terms);
+
+		if (seen.pods == 0 || seen.domain == NODE_VIEW_NOWHERE)
+			continue;
+		sums = need_sum(c, sums, &room, seen.domain);
+		sums[seen.domain].pods += seen.pods;
+		sums[seen.domain].node = n;
+	}
+	for (size_t i = 0; i < room; i++)
+		if (sums[i].node)
+			topology_counts_add(to, &c->arena, terms.v[0].topology_key,
+					    sums[i].node->node->labels, by * sums[i].pods);
+}
+
+static void count_by_node(struct cycle *c, struct node_view *view, struct affinity_terms terms,
+			  struct topology_counts *to, int64_t by)
+{
+	for (size_t i = 0; i < c->snapshot->n; i++) {
+		const struct nodeinfo *n = c->snapshot->nodes[i];
+		int64_t pods = node_view_node(view, n, count_pods, &terms).pods;
+
+		for (size_t k = 0; pods > 0 && k < terms.n; k++)
+			topology_counts_add(to, &c->arena, terms.v[k].topology_key, n->node->labels,
+					    by * pods);
+	}
+}
+
+void pod_affinity_count(const struct plugin *p, struct cycle *c, struct affinity_terms terms,
+			struct topology_counts *to, int64_t by)
+{
+	struct node_view *view;
+
+	if (terms.n == 0)
+		return;
+	view = view_of(p, c, terms);
+	if (terms.n == 1)
+		count_by_domain(c, view, terms, to, by);
+	else
+		count_by_node(c, view, terms, to, by);
 }
 
 /* --- hints ---------------------------------------------------------------------------------- */

@@ -122,6 +122,11 @@ static struct verdict pre_filter(struct plugin *p, struct cycle *c)
 	return VERDICT_OK;
 }
 
+static bool is_short(int64_t want, int64_t all, int64_t have)
+{
+	return want > 0 && amount_exceeds(want, amount_sum(all, -have));
+}
+
 /* Which of SHORT_*; *ret_never are those that no removal of pods would help. */
 static unsigned find_short(const struct amounts *want, const struct nodeinfo *n,
 			   unsigned *ret_never)
@@ -131,17 +136,17 @@ static unsigned find_short(const struct amounts *want, const struct nodeinfo *n,
 
 	if ((int64_t)n->pods.n + 1 > all->pods)
 		lacks |= SHORT_PODS;
-	if (want->cpu_milli > 0 && want->cpu_milli > all->cpu_milli - have->cpu_milli) {
+	if (is_short(want->cpu_milli, all->cpu_milli, have->cpu_milli)) {
 		lacks |= SHORT_CPU;
-		never |= want->cpu_milli > all->cpu_milli;
+		never |= amount_exceeds(want->cpu_milli, all->cpu_milli);
 	}
-	if (want->memory > 0 && want->memory > all->memory - have->memory) {
+	if (is_short(want->memory, all->memory, have->memory)) {
 		lacks |= SHORT_MEMORY;
-		never |= want->memory > all->memory;
+		never |= amount_exceeds(want->memory, all->memory);
 	}
-	if (want->ephemeral > 0 && want->ephemeral > all->ephemeral - have->ephemeral) {
+	if (is_short(want->ephemeral, all->ephemeral, have->ephemeral)) {
 		lacks |= SHORT_EPHEMERAL;
-		never |= want->ephemeral > all->ephemeral;
+		never |= amount_exceeds(want->ephemeral, all->ephemeral);
 	}
 	*ret_never = never;
 	return lacks;
@@ -154,9 +159,9 @@ static bool scalar_is_short(const struct wanted_scalar *w, const struct nodeinfo
 
 	if (w->delegated && all <= 0)
 		return false;
-	if (w->value <= all - amounts_scalar(&n->requested, w->name))
+	if (!is_short(w->value, all, amounts_scalar(&n->requested, w->name)))
 		return false;
-	*ret_never |= w->value > all;
+	*ret_never |= amount_exceeds(w->value, all);
 	return true;
 }
 
@@ -232,14 +237,15 @@ static bool fits_empty(const struct plugin *p, const struct podinfo *pod,
 {
 	const struct amounts *want = &pod->requests, *all = &n->allocatable;
 
-	if (all->pods < 1 || want->cpu_milli > MAX(all->cpu_milli, 0) ||
-	    want->memory > MAX(all->memory, 0) || want->ephemeral > MAX(all->ephemeral, 0))
+	if (all->pods < 1 || amount_exceeds(want->cpu_milli, MAX(all->cpu_milli, 0)) ||
+	    amount_exceeds(want->memory, MAX(all->memory, 0)) ||
+	    amount_exceeds(want->ephemeral, MAX(all->ephemeral, 0)))
 		return false;
 	for (size_t i = 0; i < want->scalars.n; i++) {
 		const struct amount_scalar *v = &want->scalars.v[i];
 		int64_t have = amounts_scalar(all, v->name);
 
-		if (v->value > 0 && v->value > have &&
+		if (v->value > 0 && amount_exceeds(v->value, have) &&
 		    (have > 0 ||
 		     !is_offered_by_class(p, amount_names_text(p->services->names, v->name))))
 			return false;

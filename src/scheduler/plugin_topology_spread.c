@@ -16,7 +16,7 @@ static void release(struct plugin *p)
 
 	if (!s)
 		return;
-	spread_views_free(s->views);
+	node_views_free(s->views);
 	arena_release(&s->arena);
 	free(s);
 	p->state = NULL;
@@ -28,7 +28,7 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 	int r;
 
 	arena_init(&s->arena, ARGS_MEMORY_MAX);
-	s->views = spread_views_new();
+	s->views = node_views_new();
 	p->state = s;
 	r = spread_args_read(s, args, err);
 	if (r < 0)
@@ -102,20 +102,44 @@ bool spread_counts_node(const struct spread_constraint *c, const struct podinfo 
 	return !c->honor_taints || pod_tolerates_node(pod, n);
 }
 
-int64_t spread_count(const struct spread_constraint *c, struct str ns, const struct nodeinfo *n)
+static uint32_t count_pods(const void *question, const struct nodeinfo *n, struct str *ret_domain)
 {
-	int64_t count = 0;
+	const struct spread_view *v = question;
+	const struct spread_constraint *k = v->constraint;
+	uint32_t count = 0;
 
-	if (c->nothing || c->pods.n == 0)
+	*ret_domain = labels_get(n->node->labels, k->topology_key);
+	/* An empty selector, which matches all, counts nobody: so upstream has it. */
+	if (k->nothing || k->pods.n == 0)
 		return 0;
 	for (size_t i = 0; i < n->pods.n; i++) {
 		const struct podinfo *other = n->pods.v[i];
 
-		if (!other->deleting && str_eq(other->ns, ns) &&
-		    labels_match(&c->pods, other->labels))
+		if (!other->deleting && str_eq(other->ns, v->ns) &&
+		    labels_match(&k->pods, other->labels))
 			count++;
 	}
 	return count;
+}
+
+struct spread_view spread_view(const struct plugin *p, const struct spread_constraint *k,
+			       struct cycle *c)
+{
+	const struct spread_args *s = p->state;
+	struct buf *question = node_views_question(s->views);
+
+	node_views_add(question, c->pod->ns);
+	node_views_add(question, k->topology_key);
+	(void)buf_addc(question, k->nothing ? '-' : '+');
+	node_views_add_selector(question, &k->pods);
+	return (struct spread_view){ .view = node_views_get(s->views, c->snapshot->n),
+				     .constraint = k,
+				     .ns = c->pod->ns };
+}
+
+struct node_seen spread_look(const struct spread_view *v, const struct nodeinfo *n)
+{
+	return node_view_node(v->view, n, count_pods, v);
 }
 
 const struct plugin_kind plugin_pod_topology_spread = {

@@ -189,6 +189,64 @@ static void a_what_if_counts_its_own_changes_alone(void **state)
 	cycle_free(c);
 }
 
+/* What was counted in earlier cycles is used again: it must never be out of date. */
+static void counts_follow_the_cluster_from_cycle_to_cycle(void **state)
+{
+	enum { NODES = 30, CHANGES = 300 };
+	static const char asking[] =
+		POD("p", "new",
+		    "'podAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[" TERM(
+			    "web",
+			    "zone", "") "],'preferredDuringSchedulingIgnoredDuringExecution':"
+					"[" WEIGHED("7",
+						    TERM("db", "host",
+							 "")) "]}," HARD("podAntiAffinity",
+									 TERM("db", "host",
+									      "") "," TERM("web",
+											   "host",
+											   "")));
+	struct scheduler_fixture *f = *state, *fresh = test_calloc(1, sizeof(*fresh));
+	struct podinfo *on[NODES] = { NULL };
+	struct error err;
+
+	scheduler_fixture_init(fresh);
+	nodecache_free(fresh->services.nodes);
+	fresh->services.nodes = f->services.nodes;
+	scheduler_fixture_profile(f, affinity, NULL);
+	for (int i = 0; i < CHANGES; i++) {
+		int at = i * 7 % NODES;
+
+		if (i % 3 == 0)
+			scheduler_fixture_node(
+				f,
+				arena_printf(&f->arena,
+					     "{'name':'n%02d','labels':{'host':'%d','zone':'%d'}}",
+					     at, at, i % 4));
+		if (on[at]) {
+			assert_int_equal(nodecache_remove_pod(f->services.nodes, on[at], &err), 0);
+			podinfo_unref(on[at]);
+			on[at] = NULL;
+		} else {
+			on[at] = scheduler_fixture_make_pod(
+				f, arena_printf(&f->arena,
+						"{'name':'x%d','labels':{'app':'%s'},'nodeName':"
+						"'n%02d'}",
+						i, i % 2 ? "web" : "db", at));
+			assert_int_equal(nodecache_add_pod(f->services.nodes, on[at], &err), 0);
+		}
+		scheduler_fixture_profile(fresh, affinity, NULL);
+		assert_string_equal(scheduler_fixture_filter(f, affinity, asking),
+				    scheduler_fixture_filter(fresh, affinity, asking));
+		assert_string_equal(scheduler_fixture_score(f, affinity, asking),
+				    scheduler_fixture_score(fresh, affinity, asking));
+	}
+	for (int i = 0; i < NODES; i++)
+		podinfo_unref(on[i]);
+	fresh->services.nodes = nodecache_new();
+	scheduler_fixture_release(fresh);
+	test_free(fresh);
+}
+
 /* --- score ---------------------------------------------------------------------------------- */
 
 static void preferred_terms_of_both_sides_add_up(void **state)
@@ -333,6 +391,7 @@ int main(void)
 		TEST(required_anti_affinity_of_others_is_kept_too),
 		TEST(namespaces_are_chosen_by_name_and_by_label),
 		TEST(a_what_if_counts_its_own_changes_alone),
+		TEST(counts_follow_the_cluster_from_cycle_to_cycle),
 		TEST(preferred_terms_of_both_sides_add_up),
 		TEST(arguments_weigh_what_others_want),
 		TEST(pods_that_matter_wake_who_was_kept_away),

@@ -65,6 +65,16 @@ static void a_pod_fits_where_all_it_requests_is_left(void **state)
 		  "a:UnschedulableAndUnresolvable[Insufficient hugepages-2Mi] "
 		  "b c:UnschedulableAndUnresolvable[Too many pods, Insufficient "
 		  "hugepages-2Mi]" },
+		/* Nobody has so much, whatever a node says. */
+		{ "{'name':'p','requests':{'memory':'9223372036854775807'}}",
+		  "a:UnschedulableAndUnresolvable[Insufficient memory] "
+		  "b:UnschedulableAndUnresolvable[Insufficient memory] "
+		  "c:UnschedulableAndUnresolvable[Too many pods, Insufficient memory]" },
+		{ "{'name':'p','requests':{'example.com/gpu':'9223372036854775807'}}",
+		  "a:UnschedulableAndUnresolvable[Insufficient example.com/gpu] "
+		  "b:UnschedulableAndUnresolvable[Insufficient example.com/gpu] "
+		  "c:UnschedulableAndUnresolvable[Too many pods, Insufficient "
+		  "example.com/gpu]" },
 		/* The largest init container counts when it asks for more than the others do. */
 		{ "{'name':'p','initContainers':[{'name':'i','image':'i','resources':{'requests':"
 		  "{'cpu':'1500m'}}}],'containers':[{'name':'c','image':'i','resources':"
@@ -80,8 +90,8 @@ static void a_pod_fits_where_all_it_requests_is_left(void **state)
 			       "{'name':'a','cpu':'2','memory':'2Gi','ephemeral-storage':'1Gi'}");
 	scheduler_fixture_node(f, "{'name':'b','cpu':'8','memory':'8Gi','ephemeral-storage':'1Gi',"
 				  "'example.com/gpu':'2','hugepages-2Mi':'8Mi'}");
-	scheduler_fixture_node(f, "{'name':'c','cpu':'8','memory':'8Gi','ephemeral-storage':'1Gi',"
-				  "'pods':1}");
+	scheduler_fixture_node(f, "{'name':'c','cpu':'8','memory':'9223372036854775807',"
+				  "'ephemeral-storage':'1Gi','pods':1}");
 	scheduler_fixture_pod(f,
 			      "{'name':'x','nodeName':'a','requests':{'cpu':'1','memory':'1Gi'}}");
 	scheduler_fixture_pod(f, "{'name':'y','nodeName':'b','requests':{'example.com/gpu':'1'}}");

@@ -5,12 +5,14 @@
 #define SCHEDULER_POD_AFFINITY_H
 
 #include "scheduler/cycle.h"
+#include "scheduler/node_view.h"
 #include "scheduler/plugin_common.h"
 #include "scheduler/topology_counts.h"
 
 struct pod_affinity_args {
 	int32_t hard_weight; /* of required affinity of pods that are there, in scores */
 	bool ignore_existing; /* preferences of pods that are there, when the new one has none */
+	struct node_views *views; /* the plugin's; not an argument */
 };
 
 /* Kept for a pod from pre_filter and pre_score on; each part may be NULL. */
@@ -32,6 +34,13 @@ const struct json *pod_affinity_namespace(const struct plugin *p, struct cycle *
 /* There are terms, and the pod matches all of them. */
 bool pod_affinity_all(struct affinity_terms terms, const struct podinfo *pod);
 bool pod_affinity_any(struct affinity_terms terms, const struct podinfo *pod);
+
+/*
+ * Adds, for every pod of the cluster that matches all of these resolved terms, `by` to the domain of
+ * each term's key in which the pod is. What nodes have is remembered for the next pod.
+ */
+void pod_affinity_count(const struct plugin *p, struct cycle *c, struct affinity_terms terms,
+			struct topology_counts *to, int64_t by);
 
 struct pod_affinity_state *pod_affinity_state(const struct plugin *p, struct cycle *c);
 

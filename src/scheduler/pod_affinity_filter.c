@@ -53,7 +53,7 @@ static void count_own(struct pod_affinity_filter *s, struct cycle *c, const stru
 	}
 }
 
-static void count_all(struct pod_affinity_filter *s, struct cycle *c)
+static void count_existing_everywhere(struct pod_affinity_filter *s, struct cycle *c)
 {
 	const struct snapshot *all = c->snapshot;
 
@@ -62,12 +62,6 @@ static void count_all(struct pod_affinity_filter *s, struct cycle *c)
 
 		for (size_t k = 0; k < n->with_required_anti_affinity.n; k++)
 			count_existing(s, c, n->with_required_anti_affinity.v[k], n, 1);
-	}
-	for (size_t i = 0; s->terms.n + s->anti_terms.n > 0 && i < all->n; i++) {
-		const struct nodeinfo *n = all->nodes[i];
-
-		for (size_t k = 0; k < n->pods.n; k++)
-			count_own(s, c, n->pods.v[k], n, 1);
 	}
 }
 
@@ -83,7 +77,11 @@ struct verdict pod_affinity_pre_filter(struct plugin *p, struct cycle *c)
 	s->anti_terms = pod_affinity_resolve(p, c, c->pod->anti_affinity);
 	s->namespace_labels = pod_affinity_namespace(p, c);
 	s->self = pod_affinity_all(s->terms, c->pod);
-	count_all(s, c);
+	count_existing_everywhere(s, c);
+	pod_affinity_count(p, c, s->terms, &s->affinity, 1);
+	for (size_t i = 0; i < s->anti_terms.n; i++)
+		pod_affinity_count(p, c, (struct affinity_terms){ &s->anti_terms.v[i], 1 },
+				   &s->anti, 1);
 	if (!has_terms && s->existing.entries == 0)
 		return (struct verdict){ .code = VERDICT_SKIP };
 	pod_affinity_state(p, c)->filter = s;

@@ -3,7 +3,7 @@
  * the new pod's or that of one that is there. Required affinity of pods that are there counts
  * a little, too.
  *
- * A pod without preferences looks only at pods that have terms.
+ * Terms of others are asked of pods that have some; those of the new pod are remembered by node.
  */
 #include "scheduler/plugin.h"
 #include "scheduler/pod_affinity.h"
@@ -11,18 +11,17 @@
 struct scoring {
 	struct cycle *cycle;
 	struct topology_counts *scores;
-	struct affinity_terms preferred, preferred_anti; /* the new pod's */
+	struct affinity_terms preferred, preferred_anti; /* the new pod's, resolved */
 	const struct json *namespace_labels; /* of the new pod's */
 	int32_t hard_weight;
 };
 
-static void add_own(struct scoring *s, struct affinity_terms terms, const struct podinfo *other,
-		    const struct json *labels, int64_t sign)
+static void add_own(struct scoring *s, const struct plugin *p, struct affinity_terms terms,
+		    int64_t sign)
 {
 	for (size_t i = 0; i < terms.n; i++)
-		if (affinity_term_matches(&terms.v[i], other, NULL))
-			topology_counts_add(s->scores, &s->cycle->arena, terms.v[i].topology_key,
-					    labels, sign * terms.v[i].weight);
+		pod_affinity_count(p, s->cycle, (struct affinity_terms){ &terms.v[i], 1 },
+				   s->scores, sign * terms.v[i].weight);
 }
 
 static void add_theirs(struct scoring *s, struct affinity_terms terms, const struct json *labels,
@@ -44,25 +43,22 @@ static void add_hard(struct scoring *s, struct affinity_terms terms, const struc
 
 static void add_pod(struct scoring *s, const struct podinfo *other, const struct json *labels)
 {
-	add_own(s, s->preferred, other, labels, 1);
-	add_own(s, s->preferred_anti, other, labels, -1);
 	add_hard(s, other->affinity, labels);
 	add_theirs(s, other->preferred_affinity, labels, 1);
 	add_theirs(s, other->preferred_anti_affinity, labels, -1);
 }
 
-static void add_all(struct scoring *s, const struct snapshot *all, bool everyone)
+static void add_all(struct scoring *s, const struct plugin *p)
 {
-	struct nodeinfo **nodes = everyone ? all->nodes : all->with_affinity;
-	size_t n = everyone ? all->n : all->nwith_affinity;
+	const struct snapshot *all = s->cycle->snapshot;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct nodeinfo *node = nodes[i];
-		struct podinfo **pods = everyone ? node->pods.v : node->with_affinity.v;
-		size_t npods = everyone ? node->pods.n : node->with_affinity.n;
+	add_own(s, p, s->preferred, 1);
+	add_own(s, p, s->preferred_anti, -1);
+	for (size_t i = 0; i < all->nwith_affinity; i++) {
+		const struct nodeinfo *n = all->with_affinity[i];
 
-		for (size_t k = 0; k < npods; k++)
-			add_pod(s, pods[k], node->node->labels);
+		for (size_t k = 0; k < n->with_affinity.n; k++)
+			add_pod(s, n->with_affinity.v[k], n->node->labels);
 	}
 }
 
@@ -78,7 +74,7 @@ struct verdict pod_affinity_pre_score(struct plugin *p, struct cycle *c)
 	s.preferred = pod_affinity_resolve(p, c, c->pod->preferred_affinity);
 	s.preferred_anti = pod_affinity_resolve(p, c, c->pod->preferred_anti_affinity);
 	s.namespace_labels = pod_affinity_namespace(p, c);
-	add_all(&s, c->snapshot, prefers);
+	add_all(&s, p);
 	if (s.scores->nkeys == 0)
 		return (struct verdict){ .code = VERDICT_SKIP };
 	pod_affinity_state(p, c)->score = s.scores;

@@ -210,9 +210,10 @@ static int read_pod(struct podinfo *p, const struct json *tree, struct amount_na
 	amounts_init(&p->requests);
 	read_header(&r);
 	r.bound = p->node.n > 0;
-	podinfo_read_requests(&r);
 	read_ports(&r);
-	result = podinfo_read_affinity(&r, err);
+	result = podinfo_read_requests(&r, err);
+	if (result == 0)
+		result = podinfo_read_affinity(&r, err);
 	if (result == 0)
 		result = podinfo_read_volumes(&r, err);
 	if (result < 0 || r.bound)
@@ -233,6 +234,12 @@ static struct podinfo *make(struct cached *object, size_t block)
 	p->object = cached_ref(object);
 	arena_init_in(&p->arena, POD_WORK_MAX, block > 0 ? (char *)p + STRUCT_SIZE : NULL, block);
 	return p;
+}
+
+static void keep_names(struct podinfo *p, struct amount_names *names)
+{
+	amounts_hold(&p->requests, names);
+	p->names = names;
 }
 
 /* How much a bound pod keeps; 0: more than fits a block, or it cannot be read. */
@@ -267,6 +274,7 @@ static int new_bound(struct cached *object, struct amount_names *names, struct p
 	r = read_pod(p, tree, names, err);
 	if (r < 0)
 		return r;
+	keep_names(p, names);
 	*ret_pod = TAKE(p);
 	return 0;
 }
@@ -283,6 +291,7 @@ static int new_waiting(struct cached *object, struct amount_names *names, struct
 	if (r < 0)
 		return r;
 	p->tree = tree;
+	keep_names(p, names);
 	*ret_pod = TAKE(p);
 	return 0;
 }
@@ -296,7 +305,8 @@ int podinfo_new(struct cached *object, struct amount_names *names, struct podinf
 
 	if (r == 0)
 		return 0;
-	/* Whatever it was: such a pod is left alone. */
+	/* Whatever it was: such a pod is left alone, and so are names that only it has. */
+	amounts_hold(&(struct amounts){ .pods = 0 }, names);
 	error_wrap(err, r, "pod %.*s", STR_ARG(object->key));
 	if (err)
 		err->code = ERR_INVALID;
@@ -313,6 +323,8 @@ void podinfo_unref(struct podinfo *p)
 {
 	if (!p || --p->refs > 0)
 		return;
+	if (p->names)
+		amounts_drop(&p->requests, p->names);
 	amounts_release(&p->requests);
 	arena_release(&p->arena);
 	cached_unref(p->object);
@@ -331,6 +343,7 @@ struct podinfo *podinfo_assumed(struct podinfo *p, struct str node)
 	/* All that it points to is the other's, which it holds. */
 	*copy = *p;
 	copy->refs = 1;
+	copy->names = NULL;
 	cached_ref(copy->object);
 	arena_init_in(&copy->arena, POD_WORK_MAX, (char *)copy + STRUCT_SIZE,
 		      64 + ALIGN_UP(node.n + 1, 16));

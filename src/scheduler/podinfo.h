@@ -90,7 +90,7 @@ struct podinfo {
 	unsigned refs;
 	struct cached *object;
 	struct str ns, name, uid, key; /* key: "ns/name" */
-	struct str node; /* spec.nodeName; empty: not bound. An assumed pod has it set: podinfo_assumed() */
+	struct str node; /* spec.nodeName; empty: not bound. Set in an assumed pod */
 	struct str scheduler; /* "default-scheduler" */
 	struct str nominated; /* status.nominatedNodeName */
 	const struct json *labels; /* object; or NULL */
@@ -106,6 +106,7 @@ struct podinfo {
 	/* What it takes, as upstream sums it: max of init and sum of others, sidecars, overhead,
 	 * pod-level requests. `nonzero`: a container without one counts 100m and 200Mi. */
 	struct amounts requests;
+	struct amount_names *names; /* where those of requests are held; or NULL */
 	int64_t nonzero_cpu_milli, nonzero_memory;
 
 	/*
@@ -117,10 +118,12 @@ struct podinfo {
 	const struct toleration *tolerations;
 	const struct pod_claim *claims;
 	const struct pod_volume *volumes;
+	const struct str *pvc_keys; /* of volumes that are claims by name: in order, each once */
 	const struct str *images; /* of all containers */
 	const struct spread_constraint *spread;
 	const struct preferred_node *preferred_nodes;
-	size_t ngates, nports, ntolerations, nclaims, nvolumes, nimages, nspread, npreferred_nodes;
+	size_t ngates, nports, ntolerations, nclaims, nvolumes, npvc_keys, nimages, nspread;
+	size_t npreferred_nodes;
 
 	const struct json *node_labels; /* spec.nodeSelector; or NULL */
 	const struct node_selector *required_nodes; /* or NULL */

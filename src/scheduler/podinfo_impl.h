@@ -25,7 +25,7 @@ const struct json *podinfo_keep_map(struct podinfo *p, const struct json *map);
 const struct str *podinfo_keep_texts(struct podinfo *p, const struct json *list, size_t *ret_n);
 
 /* podinfo_requests.c */
-void podinfo_read_requests(struct podinfo_reader *r);
+int podinfo_read_requests(struct podinfo_reader *r, struct error *err);
 
 /* podinfo_affinity.c */
 int podinfo_read_affinity(struct podinfo_reader *r, struct error *err);

@@ -7,6 +7,7 @@
  * wanted, allocated and in force. Requests of the pod as a whole replace what its containers ask
  * for; overhead comes on top.
  */
+#include "base/limits.h"
 #include "scheduler/podinfo_impl.h"
 
 enum source { SOURCE_SPEC, SOURCE_ALLOCATED, SOURCE_ACTUATED };
@@ -23,7 +24,19 @@ struct sums {
 	bool has_cpu, has_memory; /* something says */
 	bool lacks; /* some container does not say */
 	bool containers_only; /* what the pod says as a whole does not count */
+	bool too_many; /* names of resources: the sums are not complete */
 };
+
+static void add_list(struct sums *s, struct amounts *to, const struct json *list)
+{
+	if (!amounts_add_list(to, s->r->names, list, POD_RESOURCES_MAX))
+		s->too_many = true;
+}
+
+static void note_size(struct sums *s, const struct amounts *a)
+{
+	s->too_many |= a->scalars.n > POD_RESOURCES_MAX;
+}
 
 static bool resize_infeasible(const struct json *status)
 {
@@ -66,14 +79,16 @@ static void add_container(struct sums *s, const struct json *container, enum sou
 	const struct json *list = requests_of(s, container, source);
 	bool cpu = json_getz(list, "cpu") != NULL, memory = json_getz(list, "memory") != NULL;
 
-	amounts_add_list(to, s->r->names, list);
+	if (s->too_many)
+		return;
+	add_list(s, to, list);
 	s->has_cpu |= cpu;
 	s->has_memory |= memory;
 	s->lacks |= !cpu || !memory;
 	if (!cpu)
-		to->cpu_milli += s->default_cpu;
+		to->cpu_milli = amount_sum(to->cpu_milli, s->default_cpu);
 	if (!memory)
-		to->memory += s->default_memory;
+		to->memory = amount_sum(to->memory, s->default_memory);
 }
 
 static void add_containers(struct sums *s, enum source source, struct amounts *to)
@@ -99,6 +114,10 @@ static void add_containers(struct sums *s, enum source source, struct amounts *t
 			amounts_add(&one, &sidecars);
 			amounts_max(&most, &one);
 		}
+		note_size(s, to);
+		note_size(s, &most);
+		if (s->too_many)
+			break;
 	}
 	amounts_max(to, &most);
 	amounts_release(&one);
@@ -116,8 +135,7 @@ static void add_from_status(struct sums *s, struct amounts *to)
 	for (enum source source = SOURCE_ALLOCATED; source <= SOURCE_ACTUATED; source++) {
 		amounts_init(&one);
 		if (allocated && actuated)
-			amounts_add_list(&one, s->r->names,
-					 source == SOURCE_ALLOCATED ? allocated : actuated);
+			add_list(s, &one, source == SOURCE_ALLOCATED ? allocated : actuated);
 		else
 			add_containers(s, source, &one);
 		amounts_max(to, &one);
@@ -154,7 +172,7 @@ static void set_pod_level(struct sums *s, struct amounts *to, const struct amoun
 			to->memory = level->memory;
 			s->has_memory = true;
 		} else {
-			uint32_t id = amount_names_id(s->r->names, name);
+			uint32_t id = amount_names_read(s->r->names, name);
 
 			amounts_set_scalar(to, id, amounts_scalar(level, id));
 		}
@@ -178,7 +196,7 @@ static void apply_pod_level(struct sums *s, struct amounts *to)
 	amounts_init(&level);
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		amounts_init(&one);
-		amounts_add_list(&one, s->r->names, lists[i]);
+		add_list(s, &one, lists[i]);
 		amounts_max(&level, &one);
 		amounts_release(&one);
 	}
@@ -198,30 +216,42 @@ static void total(struct sums *s, struct amounts *to)
 		add_from_status(s, to);
 	if (!s->containers_only)
 		apply_pod_level(s, to);
-	amounts_add_list(to, s->r->names, overhead);
+	add_list(s, to, overhead);
 	s->has_cpu |= json_getz(overhead, "cpu") != NULL;
 	s->has_memory |= json_getz(overhead, "memory") != NULL;
 }
 
-void podinfo_read_requests(struct podinfo_reader *r)
+/* Upstream's nonzero requests: with defaults for containers that do not say. */
+static void add_defaults(struct sums *s, struct podinfo *p)
+{
+	bool level = has_pod_level(json_getz(json_getz(s->r->spec, "resources"), "requests"));
+	struct amounts nonzero;
+
+	s->default_cpu = level && s->has_cpu ? 0 : DEFAULT_CPU_MILLI;
+	s->default_memory = level && s->has_memory ? 0 : DEFAULT_MEMORY;
+	amounts_init(&nonzero);
+	total(s, &nonzero);
+	p->nonzero_cpu_milli = amount_clamp(nonzero.cpu_milli);
+	p->nonzero_memory = amount_clamp(nonzero.memory);
+	amounts_release(&nonzero);
+}
+
+int podinfo_read_requests(struct podinfo_reader *r, struct error *err)
 {
 	struct podinfo *p = r->pod;
 	struct sums s = { .r = r, .infeasible = resize_infeasible(r->status) };
-	bool level = has_pod_level(json_getz(json_getz(r->spec, "resources"), "requests"));
-	struct amounts nonzero;
 
 	total(&s, &p->requests);
+	note_size(&s, &p->requests);
+	if (s.too_many)
+		return error_set(err, ERR_INVALID, "it requests more than %d different resources",
+				 POD_RESOURCES_MAX);
+	amounts_clamp(&p->requests);
 	p->nonzero_cpu_milli = p->requests.cpu_milli;
 	p->nonzero_memory = p->requests.memory;
-	if (!s.lacks)
-		return;
-	s.default_cpu = level && s.has_cpu ? 0 : DEFAULT_CPU_MILLI;
-	s.default_memory = level && s.has_memory ? 0 : DEFAULT_MEMORY;
-	amounts_init(&nonzero);
-	total(&s, &nonzero);
-	p->nonzero_cpu_milli = nonzero.cpu_milli;
-	p->nonzero_memory = nonzero.memory;
-	amounts_release(&nonzero);
+	if (s.lacks)
+		add_defaults(&s, p);
+	return 0;
 }
 
 void podinfo_nonzero_of_containers(const struct podinfo *p, struct amount_names *names,
@@ -243,7 +273,7 @@ void podinfo_nonzero_of_containers(const struct podinfo *p, struct amount_names 
 		return;
 	amounts_init(&sum);
 	total(&s, &sum);
-	*ret_cpu_milli = sum.cpu_milli;
-	*ret_memory = sum.memory;
+	*ret_cpu_milli = amount_clamp(sum.cpu_milli);
+	*ret_memory = amount_clamp(sum.memory);
 	amounts_release(&sum);
 }

@@ -9,9 +9,11 @@
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "client/cached.h"
 #include "scheduler/cluster_event.h"
+#include "scheduler/nodeinfo.h"
 #include "scheduler/nodeobject.h"
 #include "scheduler/podinfo.h"
 
@@ -146,7 +148,112 @@ static void sums_stop_at_the_largest_number(void **state UNUSED)
 	amounts_release(&b);
 }
 
+static void names_go_with_all_that_has_them(void **state UNUSED)
+{
+	uint32_t before = names.by_name.n;
+	struct nodeobject *n = node("{'metadata':{'name':'n'},'status':{'allocatable':{'a.io/n':1,"
+				    "'a.io/p':1}}}");
+	struct podinfo *p = pod("{'metadata':{'name':'p','namespace':'ns','uid':'u'},'spec':{"
+				"'containers':[{'name':'c','resources':{'requests':{'a.io/p':1,"
+				"'a.io/q':1}}}]}}");
+	struct podinfo *assumed = podinfo_assumed(p, STR("n"));
+	uint32_t id = assumed->requests.scalars.v[1].name;
+
+	assert_int_equal(names.by_name.n, before + 3);
+	nodeobject_unref(n);
+	assert_int_equal(names.by_name.n, before + 2);
+	podinfo_unref(p);
+	assert_int_equal(names.by_name.n, before + 2);
+	ASSERT_STR(amount_names_text(&names, id), "a.io/q");
+	podinfo_unref(assumed);
+	assert_int_equal(names.by_name.n, before);
+	assert_null(amount_names_text(&names, id).p);
+	/* Numbers are used again. */
+	for (int i = 0; i < 100; i++)
+		podinfo_unref(pod("{'metadata':{'name':'p','namespace':'ns','uid':'u'},'spec':{"
+				  "'nodeName':'n','containers':[{'name':'c','resources':{"
+				  "'requests':{'a.io/p':1,'a.io/q':1}}}]}}"));
+	assert_true(names.names.n <= before + 3);
+}
+
+/* As many in each of several containers as would fit in one. */
+static int read_with_names(size_t containers, size_t each, bool init, struct podinfo **ret_pod,
+			   struct error *err)
+{
+	struct buf b = BUF_INIT(1 << 20);
+	int r;
+
+	(void)buf_printf(&b, "{'metadata':{'name':'p','namespace':'ns','uid':'u'},'spec':{'%s':[",
+			 init ? "initContainers" : "containers");
+	for (size_t i = 0; i < containers; i++) {
+		(void)buf_printf(&b, "%s{'name':'c%zu','resources':{'requests':{", i ? "," : "", i);
+		for (size_t j = 0; j < each; j++)
+			(void)buf_printf(&b, "%s'a.io/%zu-%zu':1", j ? "," : "", i, j);
+		(void)buf_printf(&b, "}}}");
+	}
+	(void)buf_printf(&b, "]}}");
+	r = try_pod(b.p, ret_pod, err);
+	buf_release(&b);
+	return r;
+}
+
+static void a_pod_of_very_many_names_is_refused_and_leaves_none(void **state UNUSED)
+{
+	static const struct {
+		size_t containers, each;
+		bool init, refused;
+	} cases[] = {
+		{ 1, POD_RESOURCES_MAX, false, false },
+		{ 1, POD_RESOURCES_MAX + 1, false, true },
+		{ 8, POD_RESOURCES_MAX / 4, false, true },
+		{ 1, POD_RESOURCES_MAX, true, false },
+		{ 8, POD_RESOURCES_MAX / 4, true, true },
+	};
+	uint32_t before = names.by_name.n;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(podinfo_unref) struct podinfo *p = NULL;
+		struct error err = { 0 };
+		int r = read_with_names(cases[i].containers, cases[i].each, cases[i].init, &p,
+					&err);
+
+		if ((r == -ERR_INVALID) != cases[i].refused)
+			fail_msg("case %zu: %d, %s", i, r, err.msg);
+		if (!cases[i].refused)
+			continue;
+		assert_non_null(strstr(err.msg, "requests more than 512 different resources"));
+		assert_int_equal(names.by_name.n, before);
+	}
+}
+
 /* --- requests -------------------------------------------------------------------- */
+
+static void a_pod_takes_no_more_than_thousands_of_which_have_a_sum(void **state UNUSED)
+{
+	struct podinfo *p = pod(
+		"{'metadata':{'name':'p','namespace':'ns','uid':'u'},'spec':{'containers':["
+		"{'name':'a','resources':{'requests':{'memory':'9223372036854775807',"
+		"'cpu':'9223372036854775807','ephemeral-storage':'9223372036854775807',"
+		"'a.io/x':'9223372036854775807'}}},{'name':'b'}]}}");
+	struct nodeinfo *n;
+
+	assert_true(p->requests.cpu_milli == AMOUNT_MAX && p->requests.memory == AMOUNT_MAX);
+	assert_true(p->requests.ephemeral == AMOUNT_MAX);
+	assert_true(p->requests.scalars.v[0].value == AMOUNT_MAX);
+	assert_true(p->nonzero_cpu_milli == AMOUNT_MAX && p->nonzero_memory == AMOUNT_MAX);
+	n = nodeinfo_new(STR("n"));
+	n->requested.memory = n->nonzero_memory = 7;
+	for (int i = 0; i < 4000; i++)
+		nodeinfo_add_pod(n, p);
+	for (int i = 0; i < 4000; i++)
+		assert_true(nodeinfo_remove_pod(n, p));
+	assert_int_equal(n->requested.memory, 7);
+	assert_int_equal(n->nonzero_memory, 7);
+	assert_int_equal(n->requested.cpu_milli, 0);
+	assert_int_equal(n->requested.scalars.n, 0);
+	nodeinfo_unref(n);
+	podinfo_unref(p);
+}
 
 struct request_case {
 	const char *what, *spec, *status;
@@ -593,6 +700,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sums_keep_scalars_in_order),
 		cmocka_unit_test(sums_stop_at_the_largest_number),
+		cmocka_unit_test(names_go_with_all_that_has_them),
+		cmocka_unit_test(a_pod_of_very_many_names_is_refused_and_leaves_none),
+		cmocka_unit_test(a_pod_takes_no_more_than_thousands_of_which_have_a_sum),
 		cmocka_unit_test(requests_are_what_upstream_computes),
 		cmocka_unit_test(the_header_of_a_pod_is_read),
 		cmocka_unit_test(what_a_waiting_pod_asks_for_is_read),

@@ -6,6 +6,8 @@
  */
 #include "scheduler/podinfo_impl.h"
 
+#include <stdlib.h>
+
 static bool matters_when_bound(const struct json *volume)
 {
 	static const char *const local[] = { "configMap", "secret",     "projected", "emptyDir",
@@ -80,6 +82,33 @@ static void read_claims(struct podinfo_reader *r)
 		read_claim(r, v, &claims[r->pod->nclaims++]);
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* A pod may have thousands of volumes, so what is counted by claim is put in order here, once. */
+static void list_pvcs(struct podinfo *p)
+{
+	struct str *keys;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->nvolumes; i++)
+		n += p->volumes[i].pvc.n > 0 && !p->volumes[i].ephemeral;
+	if (n == 0)
+		return;
+	keys = ARENA_ARRAY(&p->arena, struct str, n);
+	n = 0;
+	for (size_t i = 0; i < p->nvolumes; i++)
+		if (p->volumes[i].pvc.n > 0 && !p->volumes[i].ephemeral)
+			keys[n++] = p->volumes[i].pvc_key;
+	qsort(keys, n, sizeof(*keys), by_text);
+	p->pvc_keys = keys;
+	for (size_t i = 0; i < n; i++)
+		if (p->npvc_keys == 0 || !str_eq(keys[p->npvc_keys - 1], keys[i]))
+			keys[p->npvc_keys++] = keys[i];
+}
+
 int podinfo_read_volumes(struct podinfo_reader *r, struct error *err)
 {
 	const struct json *list = json_getz(r->spec, "volumes");
@@ -102,5 +131,6 @@ int podinfo_read_volumes(struct podinfo_reader *r, struct error *err)
 		if (result < 0)
 			return error_wrap(err, result, "spec.volumes");
 	}
+	list_pvcs(r->pod);
 	return 0;
 }

@@ -139,10 +139,12 @@ void podqueue_free(struct podqueue *q)
 	if (!q)
 		return;
 	queue_nominations_release(q);
-	queue_nominations_init(q);
-	while (map_next(&q->pods, &at, &key, &value))
-		leave(q, value);
-	for (at = 0; map_next(&q->pods, &at, &key, &value);) {
+	for (enum queue_place place = QUEUE_NOWHERE; place <= QUEUE_IN_FLIGHT; place++)
+		queue_metrics_place(q, place, -(int)q->counts[place]);
+	queue_flight_release(q);
+	for (size_t i = 0; i < q->groups.n; i++)
+		free(q->groups.v[i]);
+	while (map_next(&q->pods, &at, &key, &value)) {
 		struct queued_pod *p = value;
 
 		podinfo_unref(p->pod);
@@ -261,7 +263,7 @@ static void wake(struct podqueue *q, struct queued_pod *p, enum queue_wake how, 
 		to_active(q, p, label, now_ms);
 }
 
-/* --- pods -------------------------------------------------------------------------------------- */
+/* --- pods ----------------------------------------------------------------------------------- */
 
 void podqueue_add(struct podqueue *q, struct podinfo *pod, int64_t now_ms)
 {

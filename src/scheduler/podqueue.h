@@ -74,7 +74,7 @@ struct podqueue_opts {
 };
 
 struct podqueue *podqueue_new(const struct podqueue_opts *opts);
-void podqueue_free(struct podqueue *q);
+void podqueue_free(struct podqueue *q); /* profiles may be gone by then */
 
 /* --- pods: unbound ones of our profiles --------------------------------------------------- */
 

@@ -145,6 +145,10 @@ enum queue_wake queue_worth(const struct queued_pod *p, const struct cluster_eve
 		return WAKE_NOT;
 	if (e->kind == EVENT_WILDCARD)
 		return WAKE_AFTER_BACKOFF;
+	/* What it gave back itself (in permit, it was rejected) makes no room that was not there. */
+	if (e->kind == EVENT_ASSIGNED_POD && !e->pod && e->old_pod &&
+	    str_eq(e->old_pod->uid, p->pod->uid))
+		return WAKE_NOT;
 	for (uint64_t r = p->rejectors; r; r &= r - 1)
 		if (plugin_wakes(&p->profile->plugins[__builtin_ctzll(r)], p->pod, e))
 			return p->pending ? WAKE_NOW : WAKE_AFTER_BACKOFF;
@@ -229,6 +233,12 @@ static void prune(struct podqueue *q)
 			return;
 		event_free(q, f);
 	}
+}
+
+void queue_flight_release(struct podqueue *q)
+{
+	while (!list_empty(&q->events))
+		event_free(q, LIST_ENTRY(q->events.next, struct flight_event, link));
 }
 
 /* Half of the oldest events go; pods that would have needed them know that they missed some. */

@@ -125,6 +125,8 @@ void queue_collect(struct podqueue *q, const struct cluster_event *e);
 
 void queue_flight_begin(struct podqueue *q, struct queued_pod *p);
 void queue_flight_end(struct podqueue *q, struct queued_pod *p);
+/* Drops the events that are kept. */
+void queue_flight_release(struct podqueue *q);
 /* Keeps the event if any pod in flight might need it. */
 void queue_flight_note(struct podqueue *q, const struct cluster_event *e);
 /* What came since the pop. */

@@ -82,6 +82,49 @@ static void a_hint_decides_pod_by_pod(void **state)
 	assert_int_equal(place_of(w, 3), QUEUE_UNSCHEDULABLE);
 }
 
+/* Rejected in permit, it gives back what it held: that must not bring it back at once. */
+static void a_pod_is_not_woken_by_its_own_going_from_a_node(void **state)
+{
+	struct world *w = *state;
+	CLEANUP(podinfo_unref)
+	struct podinfo *other = make_pod(w, 2, (struct shape){ .priority = 1 });
+	struct queued_pod *p;
+	struct cluster_event e = { .kind = EVENT_ASSIGNED_POD, .actions = EVENT_DELETE };
+
+	add(w, 1, (struct shape){ .priority = 1 });
+	p = pop(w, 1);
+	e.old_pod = p->pod;
+	podqueue_event(w->q, &e, w->now); /* in flight */
+	give_back(w, p, BIT(FIT));
+	assert_int_equal(place_of(w, 1), QUEUE_UNSCHEDULABLE);
+	podqueue_event(w->q, &e, w->now); /* and after it */
+	assert_int_equal(place_of(w, 1), QUEUE_UNSCHEDULABLE);
+	e.old_pod = other;
+	podqueue_event(w->q, &e, w->now);
+	assert_int_equal(place_of(w, 1), QUEUE_BACKOFF);
+}
+
+static void a_queue_is_freed_without_its_profiles(void **state)
+{
+	struct world *w = *state;
+
+	for (unsigned i = 1; i <= 8; i++)
+		rejected(w, i, (struct shape){ .priority = (int)(i * 7 % 5) }, BIT(CLAIM));
+	tell(w, EVENT_CLAIM, EVENT_ADD); /* to back-off */
+	add(w, 9, (struct shape){ 0 });
+	(void)pop(w, 9);
+	tell(w, EVENT_CLAIM, EVENT_ADD); /* kept for it */
+	for (unsigned i = 10; i < 16; i++)
+		add(w, i, (struct shape){ .priority = (int)(i * 7 % 5), .gated = i > 14 });
+	memset(&w->profile, 0xaa, sizeof(w->profile));
+	memset(w->plugins, 0xaa, sizeof(w->plugins));
+	podqueue_free(TAKE(w->q));
+	assert_metric(w, "scheduler_pending_pods{queue=\"active\"} 0");
+	assert_metric(w, "scheduler_pending_pods{queue=\"backoff\"} 0");
+	assert_metric(w, "scheduler_pending_pods{queue=\"gated\"} 0");
+	assert_metric(w, "scheduler_inflight_events{event=\"PodPopped\"} 0");
+}
+
 static void events_of_extensions_are_told_apart_by_type(void **state)
 {
 	struct world *w = *state;
@@ -554,6 +597,8 @@ int main(void)
 		WITH_WORLD(pods_leave_by_priority_then_by_age),
 		WITH_WORLD(a_rejected_pod_waits_for_its_plugins_events),
 		WITH_WORLD(a_hint_decides_pod_by_pod),
+		WITH_WORLD(a_pod_is_not_woken_by_its_own_going_from_a_node),
+		WITH_WORLD(a_queue_is_freed_without_its_profiles),
 		WITH_WORLD(events_of_extensions_are_told_apart_by_type),
 		WITH_WORLD(who_has_no_events_waits_for_time_and_who_does_not_say_for_anything),
 		WITH_WORLD(back_off_doubles_up_to_its_limit_in_windows),

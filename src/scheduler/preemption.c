@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/limits.h"
 #include "client/cached.h"
 #include "scheduler/podinfo.h"
 #include "scheduler/profile.h"
@@ -232,14 +233,6 @@ static const struct verdict *verdict_at(const struct cycle *c, size_t at)
 	return c->diagnosis.nodes ? &c->diagnosis.nodes[at] : NULL;
 }
 
-static size_t place_of(const struct snapshot *s, struct str node)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (str_eq(s->nodes[i]->name, node))
-			return i;
-	return s->n;
-}
-
 /* Whether the pod may preempt others at all, now; else why not. */
 static bool eligible(const struct preemption *p, struct str *ret_why)
 {
@@ -251,7 +244,7 @@ static bool eligible(const struct preemption *p, struct str *ret_why)
 		*ret_why = STR("not eligible due to preemptionPolicy=Never.");
 		return false;
 	}
-	at = p->nominated.n ? place_of(s, p->nominated) : s->n;
+	at = p->nominated.n ? snapshot_place(s, p->nominated) : s->n;
 	v = at < s->n ? verdict_at(p->cycle, at) : NULL;
 	if (at == s->n || (v && v->code == VERDICT_UNRESOLVABLE))
 		return true;
@@ -273,6 +266,7 @@ struct search {
 	struct verdict *verdicts; /* by place; what is not said there would not have helped */
 	struct preemption_choice *found, *violating;
 	size_t nfound, nviolating;
+	size_t filters; /* that have been run */
 	struct verdict error; /* the first */
 };
 
@@ -294,9 +288,13 @@ static void find_potential(const struct preemption *p, struct search *s)
 	s->violating = ARENA_ARRAY(&c->arena, struct preemption_choice, s->wanted + 1);
 }
 
-/* Enough of them, of which at least one violates no budget. */
-static bool enough(const struct search *s)
+/* Enough of them, of which at least one violates no budget; or any, after enough work. */
+static bool enough(const struct preemption *p, const struct search *s)
 {
+	size_t most = p->filters_max ? p->filters_max : PREEMPTION_FILTERS_MAX;
+
+	if (s->filters >= most)
+		return s->nfound + s->nviolating > 0;
 	return s->nfound && s->nfound + s->nviolating >= s->wanted;
 }
 
@@ -307,6 +305,9 @@ static void try_node(struct cycle *c, struct search *s, size_t at,
 	struct verdict v = preemption_on_node(c, c->snapshot->nodes[at], budgets, &choice);
 
 	s->verdicts[at] = v;
+	s->filters++;
+	if (v.code == VERDICT_SUCCESS)
+		s->filters += lower_pods(c, c->snapshot->nodes[at], NULL);
 	if (v.code == VERDICT_ERROR && !s->error.n)
 		s->error = v;
 	if (v.code != VERDICT_SUCCESS)
@@ -337,7 +338,7 @@ static struct verdict search(const struct preemption *p, struct search *s)
 
 	find_potential(p, s);
 	preemption_budgets_init(&budgets, p->pdbs, &p->cycle->arena);
-	for (size_t i = 0; i < s->n && !enough(s); i++)
+	for (size_t i = 0; i < s->n && !enough(p, s); i++)
 		try_node(p->cycle, s, s->places[(p->offset + i) % s->n], &budgets);
 	preemption_budgets_release(&budgets);
 	return s->nfound + s->nviolating ? VERDICT_OK : s->error;

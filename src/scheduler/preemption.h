@@ -10,6 +10,11 @@
  * Of the nodes the one is taken that has, in this order: fewest violated budgets, the least
  * important most important victim, the smallest sum of priorities, fewest victims, the latest
  * start of its earliest most important victim.
+ *
+ * The search ends with enough nodes to choose from, one of which violates no budget; or with any,
+ * once filters have been run PREEMPTION_FILTERS_MAX times. A node that would help takes one run and
+ * one more for each pod of lower priority, one that would not takes one: a search is bounded by
+ * that limit, the pods of one node and the number of nodes together.
  * Threads: the scheduler's.
  */
 #ifndef SCHEDULER_PREEMPTION_H
@@ -28,6 +33,7 @@ struct preemption {
 	int32_t percentage, absolute;
 	/* Which of the potential nodes to begin with; taken modulo their number. */
 	uint64_t offset;
+	size_t filters_max; /* see below; 0: PREEMPTION_FILTERS_MAX */
 };
 
 /* Victims in the order of importance. Nodes and pods are the snapshot's; in the cycle's arena. */

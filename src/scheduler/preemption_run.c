@@ -25,7 +25,8 @@ struct preemption_run {
 	char *node;
 	struct podinfo **victims; /* to be deleted; references */
 	size_t n, under_way;
-	bool last, failed, in_memory;
+	bool last, failed;
+	bool deleted; /* the last one: its end will be an event */
 	bool canceled; /* the client goes, and perhaps the queue with it */
 };
 
@@ -233,7 +234,8 @@ static void run_go_on(struct preemption_run *run)
 		evict(run, run->victims[run->n - 1]);
 		return;
 	}
-	activate = (run->failed || run->in_memory) && !run->canceled;
+	/* The event of one that had gone already may have come while the preemptor was held back. */
+	activate = !run->deleted && !run->canceled;
 	preemptor = podinfo_ref(run->preemptor);
 	(void)map_remove(&r->by_uid, preemptor->uid);
 	run_free(run);
@@ -252,8 +254,10 @@ static void step_end(struct step *s, const char *what, const struct error *err)
 		log_warn(log_of(s->runs), what, LOG_STR("pod", s->pod->key),
 			 LOG_STR("preemptor", run->preemptor->key), LOG_ERR(err));
 	}
-	if (!err)
+	if (!err) {
+		run->deleted |= run->last;
 		tell_preempted(run, s->pod, false);
+	}
 	run->under_way--;
 	step_free(s);
 	run_go_on(run);
@@ -325,7 +329,6 @@ static void evict(struct preemption_run *run, struct podinfo *victim)
 
 	if (hooks->reject_waiting && hooks->reject_waiting(hooks->arg, victim->uid)) {
 		tell_preempted(run, victim, true);
-		run->in_memory |= run->last;
 		if (run->last)
 			run_go_on(run);
 		return;

@@ -327,6 +327,62 @@ static void enough_candidates_end_the_search(void **state)
 	assert_true(str_eq(choice.node->name, c->snapshot->nodes[19]->name));
 }
 
+/* Of twenty nodes that would help, so many are looked at as the filters for them allow. */
+static void enough_work_ends_the_search_when_there_is_a_candidate(void **state)
+{
+	static const struct {
+		size_t most, nodes;
+	} cases[] = { { 1, 1 }, { 3, 1 }, { 4, 2 }, { 30, 10 }, { 1000, 20 } };
+	struct scheduler_fixture *f = *state;
+	CLEANUP(cycle_free) struct cycle *c = NULL;
+	struct preemption_choice choice;
+	struct preemption p = { .pdbs = &f->pdbs, .percentage = 100, .absolute = 100 };
+	bool hopeless;
+
+	for (int i = 0; i < 20; i++) {
+		char name[8], second[8];
+
+		(void)snprintf(name, sizeof(name), "n%02d", i);
+		(void)snprintf(second, sizeof(second), "m%02d", i);
+		node(f, name);
+		/* Later ones are better; each takes three runs. */
+		pod(f, name, name, 20 - i, 900, 1, NULL);
+		pod(f, second, name, 20 - i, 50, 1, NULL);
+	}
+	c = tried(f, ASKS(50, 500));
+	p.cycle = c;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		p.filters_max = cases[i].most;
+		assert_int_equal(preemption_decide(&p, &choice, &hopeless).code, VERDICT_SUCCESS);
+		if (!str_eq(choice.node->name, c->snapshot->nodes[cases[i].nodes - 1]->name))
+			fail_msg("case %zu: %.*s", i, STR_ARG(choice.node->name));
+	}
+}
+
+/* A node that would not help costs one run, and is told of; the search does not end with those. */
+static void work_without_a_candidate_does_not_end_the_search(void **state)
+{
+	struct scheduler_fixture *f = *state;
+	CLEANUP(cycle_free) struct cycle *c = NULL;
+	struct preemption_choice choice;
+	struct preemption p = {
+		.pdbs = &f->pdbs, .percentage = 100, .absolute = 100, .filters_max = 1
+	};
+	bool hopeless;
+
+	for (int i = 0; i < 5; i++) {
+		char name[8];
+
+		(void)snprintf(name, sizeof(name), "n%02d", i);
+		node(f, name);
+		pod(f, name, name, i < 4 ? 90 : 1, 900, 1, NULL);
+	}
+	c = tried(f, ASKS(50, 500));
+	p.cycle = c;
+	assert_int_equal(preemption_decide(&p, &choice, &hopeless).code, VERDICT_SUCCESS);
+	assert_true(str_eqz(choice.node->name, "n04"));
+}
+
 static void who_never_preempts_does_not(void **state)
 {
 	struct scheduler_fixture *f = *state;
@@ -528,6 +584,8 @@ int main(void)
 		DECIDES(a_smaller_sum_of_priorities_is_better_also_of_negative_ones),
 		DECIDES(a_later_start_of_the_most_important_is_better),
 		DECIDES(enough_candidates_end_the_search),
+		DECIDES(enough_work_ends_the_search_when_there_is_a_candidate),
+		DECIDES(work_without_a_candidate_does_not_end_the_search),
 		DECIDES(who_never_preempts_does_not),
 		DECIDES(who_waits_for_victims_to_end_does_not_take_more),
 		DECIDES(other_filters_follow_the_what_if),

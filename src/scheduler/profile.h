@@ -60,7 +60,7 @@ int profile_new(const struct config_profile *config, const struct plugin_kind *c
 		struct error *err);
 void profile_free(struct profile *p);
 
-/* --- the points of the scheduling cycle: see plugin.h ------------------------------------------ */
+/* --- the points of the scheduling cycle: see plugin.h --------------------------------------- */
 
 struct verdict profile_pre_enqueue(struct profile *p, const struct podinfo *pod, struct arena *a);
 struct verdict profile_pre_filter(struct profile *p, struct cycle *c);

@@ -1,7 +1,7 @@
 /*
  * Puts the parts together and takes them apart. Order matters: types of extended resources are
  * registered by plugins' init, so profiles come before the handles run, and handles run before any
- * event is told; values of plugins live in the cache, so the cache goes before the plugins are closed.
+ * event is told; values of plugins live in the cache, so it goes before the plugins are closed.
  * The election has a client of its own, so that no amount of work delays a renewal.
  */
 #include "scheduler/scheduler.h"
@@ -55,7 +55,7 @@ static bool on_preempted(void *arg, struct str uid)
 	return binding_reject(arg, uid, NULL, STR("preempted"));
 }
 
-/* --- parts ------------------------------------------------------------------------------------- */
+/* --- parts ---------------------------------------------------------------------------------- */
 
 static int load_plugins(struct scheduler *s, struct error *err)
 {
@@ -191,7 +191,7 @@ static void release_parts(struct scheduler *s)
 	free(s->profile_services);
 }
 
-/* --- the election ------------------------------------------------------------------------------ */
+/* --- the election --------------------------------------------------------------------------- */
 
 static void on_started(void *arg)
 {
@@ -250,7 +250,7 @@ static int stand(struct scheduler *s, struct error *err)
 	return r;
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------- */
 
 static void on_later(struct loop_timer *t)
 {
@@ -331,7 +331,7 @@ void scheduler_free(struct scheduler *s)
 	free(s);
 }
 
-/* --- to look at -------------------------------------------------------------------------------- */
+/* --- to look at ----------------------------------------------------------------------------- */
 
 int scheduler_check(const struct scheduler *s, struct error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * scheduler - `devplane scheduler`: finds nodes for pods, on any API server that a kubeconfig leads to.
+ * scheduler - `devplane scheduler`: finds nodes for pods, on any API server.
  *
  * Follows pods, nodes, claims, slices and what plugins ask for; tries the pods that wait, one
  * after the other, each on a snapshot; binds them while the next are tried. With leader election

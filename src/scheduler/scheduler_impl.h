@@ -78,7 +78,7 @@ struct scheduler {
 	void *done_arg;
 };
 
-/* --- follow.c ---------------------------------------------------------------------------------- */
+/* --- follow.c ------------------------------------------------------------------------------- */
 
 void follow_begin(struct scheduler *s);
 bool follow_synced(const struct scheduler *s);
@@ -88,14 +88,14 @@ struct cached *follow_pod(const struct scheduler *s, struct str key);
 void follow_tell_pod(struct scheduler *s, unsigned actions, const struct podinfo *old,
 		     const struct podinfo *pod);
 
-/* --- attempt.c --------------------------------------------------------------------------------- */
+/* --- attempt.c ------------------------------------------------------------------------------ */
 
 /* There may be something to do: in this turn's end, or at a time. */
 void attempt_soon(struct scheduler *s);
 void attempt_work(struct loop_task *t);
 void attempt_tick(struct loop_timer *t);
 
-/* --- binding.c --------------------------------------------------------------------------------- */
+/* --- binding.c ------------------------------------------------------------------------------ */
 
 /* Takes over the pod in flight, its cycle and the assumed pod's reference. */
 struct binding_start {
@@ -116,7 +116,7 @@ bool binding_reject(struct scheduler *s, struct str uid, const struct plugin *pl
 /* Ends all without a word; for scheduler_free(). */
 void bindings_release(struct scheduler *s);
 
-/* --- failure.c --------------------------------------------------------------------------------- */
+/* --- failure.c ------------------------------------------------------------------------------ */
 
 struct failure {
 	struct verdict verdict;

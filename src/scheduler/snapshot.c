@@ -245,6 +245,15 @@ struct nodeinfo *snapshot_find(const struct snapshot *s, struct str node)
 	return map_get(&owner(s)->by_name, node);
 }
 
+size_t snapshot_place(const struct snapshot *s, struct str node)
+{
+	const struct nodecache *c = CONTAINER_OF((uintptr_t)owner(s), struct nodecache, snapshot);
+	const struct nodecache_item *i = map_get(&c->items, node);
+
+	/* The entry may be newer than the list. */
+	return i && i->at < s->n && str_eq(s->nodes[i->at]->name, node) ? i->at : s->n;
+}
+
 uint32_t snapshot_image(const struct snapshot *s, struct str image, int64_t *ret_size)
 {
 	const struct snapshot_count *e = map_get(&owner(s)->images, image);

@@ -6,8 +6,8 @@
 
 #include "base/arena.h"
 #include "scheduler/cycle.h"
+#include "scheduler/node_view.h"
 #include "scheduler/plugin_common.h"
-#include "scheduler/spread_view.h"
 
 /* Arguments of the plugin: constraints for pods that have none. */
 struct spread_args {
@@ -15,7 +15,7 @@ struct spread_args {
 	bool system; /* upstream's own: on hosts and zones, and nodes without a zone count, too */
 	struct spread_constraint *defaults;
 	size_t ndefaults;
-	struct spread_views *views; /* the plugin's; not an argument */
+	struct node_views *views; /* the plugin's; not an argument */
 };
 
 /* -ERR_INVALID with upstream's words. Nothing of `args` is kept. */
@@ -55,8 +55,20 @@ bool spread_has_keys(struct spread_constraints c, const struct nodeobject *n);
 bool spread_counts_node(const struct spread_constraint *c, const struct podinfo *pod,
 			const struct nodeobject *n);
 
-/* Pods of the namespace on the node that it selects; terminating ones left out. */
-int64_t spread_count(const struct spread_constraint *c, struct str ns, const struct nodeinfo *n);
+/*
+ * How many pods of a namespace a constraint selects on nodes (terminating ones left out), and in
+ * which domain a node is.
+ */
+struct spread_view {
+	struct node_view *view;
+	const struct spread_constraint *constraint;
+	struct str ns;
+};
+
+/* In the plugin's views, which have begun. */
+struct spread_view spread_view(const struct plugin *p, const struct spread_constraint *k,
+			       struct cycle *c);
+struct node_seen spread_look(const struct spread_view *v, const struct nodeinfo *n);
 
 /* spread_filter.c */
 struct verdict spread_pre_filter(struct plugin *p, struct cycle *c);

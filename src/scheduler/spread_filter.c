@@ -103,11 +103,11 @@ static void drop_map(void *object)
 
 /* While pods are counted: a constraint's domains by value, and by their number in its view. */
 struct counting {
-	struct spread_view *view;
+	struct spread_view view;
 	struct map *by_value;
 	struct domain **by_number;
 	size_t room;
-	struct spread_seen seen; /* of the node at hand */
+	struct node_seen seen; /* of the node at hand */
 };
 
 static struct domain *need_domain(struct cycle *c, struct counting *k, struct str key,
@@ -116,7 +116,7 @@ static struct domain *need_domain(struct cycle *c, struct counting *k, struct st
 	struct domain **d;
 
 	if (k->seen.domain >= k->room) {
-		size_t room = MAX(2 * k->room, spread_view_domains(k->view));
+		size_t room = MAX(2 * k->room, node_view_domains(k->view.view));
 		struct domain **more = ARENA_ARRAY(&c->arena, struct domain *, room);
 
 		if (k->room > 0)
@@ -138,8 +138,8 @@ static void count_node(struct cycle *c, struct spread_constraints constraints, s
 		       const struct nodeinfo *n)
 {
 	for (size_t i = 0; i < constraints.n; i++) {
-		k[i].seen = spread_view_node(k[i].view, n);
-		if (k[i].seen.domain == SPREAD_NOWHERE)
+		k[i].seen = spread_look(&k[i].view, n);
+		if (k[i].seen.domain == NODE_VIEW_NOWHERE)
 			return;
 	}
 	for (size_t i = 0; i < constraints.n; i++)
@@ -162,11 +162,10 @@ static void begin(struct plugin *p, struct cycle *c, struct spread_constraints c
 {
 	const struct spread_args *args = p->state;
 
-	spread_views_begin(args->views);
+	node_views_begin(args->views);
 	for (size_t i = 0; i < constraints.n; i++)
 		counting[i] = (struct counting){
-			.view = spread_views_get(args->views, &constraints.v[i], c->pod->ns,
-						 c->snapshot->n),
+			.view = spread_view(p, &constraints.v[i], c),
 			.by_value = new_map(c),
 		};
 }

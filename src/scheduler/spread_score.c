@@ -17,7 +17,7 @@ struct domain {
 
 /* One constraint while pods are counted. */
 struct counting {
-	struct spread_view *view;
+	struct spread_view view;
 	struct domain **by_number; /* as the view numbers them; NULL: no feasible node is in it */
 	size_t room;
 	struct domain *blank; /* of nodes without the label, and of those whose label is empty */
@@ -55,7 +55,7 @@ static struct domain *need_domain(struct cycle *c, struct counting *k, uint32_t 
 				  struct str value)
 {
 	if (number >= k->room) {
-		size_t room = MAX(2 * k->room, spread_view_domains(k->view));
+		size_t room = MAX(2 * k->room, node_view_domains(k->view.view));
 		struct domain **more = ARENA_ARRAY(&c->arena, struct domain *, room);
 
 		if (k->room > 0)
@@ -74,10 +74,10 @@ static struct domain *place(struct cycle *c, struct spread_score *s, size_t i,
 {
 	const struct spread_constraint *k = &s->constraints.v[i];
 	struct counting *counting = &s->counting[i];
-	struct spread_seen seen = spread_view_node(counting->view, n);
+	struct node_seen seen = spread_look(&counting->view, n);
 	struct domain *d;
 
-	if (seen.domain == SPREAD_NOWHERE) {
+	if (seen.domain == NODE_VIEW_NOWHERE) {
 		(void)need_blank(c, counting);
 		return NULL;
 	}
@@ -102,10 +102,9 @@ static struct spread_score *new_score(struct plugin *p, struct cycle *c,
 	s->domains = ARENA_ARRAY(&c->arena, struct domain *, c->nfeasible * constraints.n);
 	s->ignored = ARENA_ARRAY(&c->arena, bool, c->nfeasible);
 	s->counting = ARENA_ARRAY(&c->arena, struct counting, constraints.n);
-	spread_views_begin(args->views);
+	node_views_begin(args->views);
 	for (size_t i = 0; i < constraints.n; i++)
-		s->counting[i].view = spread_views_get(args->views, &constraints.v[i], c->pod->ns,
-						       c->snapshot->n);
+		s->counting[i].view = spread_view(p, &constraints.v[i], c);
 	return s;
 }
 
@@ -132,9 +131,9 @@ static struct spread_score *make_score(struct plugin *p, struct cycle *c,
 	return s;
 }
 
-static struct domain *domain_of(const struct counting *k, struct spread_seen seen)
+static struct domain *domain_of(const struct counting *k, struct node_seen seen)
 {
-	if (seen.domain == SPREAD_NOWHERE)
+	if (seen.domain == NODE_VIEW_NOWHERE)
 		return k->blank;
 	return seen.domain < k->room ? k->by_number[seen.domain] : NULL;
 }
@@ -143,12 +142,12 @@ static void count_node(struct cycle *c, struct spread_score *s, const struct nod
 {
 	for (size_t i = 0; i < s->constraints.n; i++) {
 		const struct spread_constraint *k = &s->constraints.v[i];
-		struct spread_seen seen;
+		struct node_seen seen;
 		struct domain *d;
 
 		if (is_host(k))
 			continue;
-		seen = spread_view_node(s->counting[i].view, n);
+		seen = spread_look(&s->counting[i].view, n);
 		d = domain_of(&s->counting[i], seen);
 		if (d && d->used && seen.pods > 0 && spread_counts_node(k, c->pod, n->node))
 			d->pods += seen.pods;
@@ -159,7 +158,7 @@ static void count_node(struct cycle *c, struct spread_score *s, const struct nod
 static bool lacks_keys(const struct spread_score *s, const struct nodeinfo *n)
 {
 	for (size_t i = 0; i < s->constraints.n; i++)
-		if (spread_view_node(s->counting[i].view, n).domain == SPREAD_NOWHERE)
+		if (spread_look(&s->counting[i].view, n).domain == NODE_VIEW_NOWHERE)
 			return true;
 	return false;
 }

@@ -3,13 +3,13 @@
  * states that are gone stay until there might not be room for all nodes; then it is emptied and
  * filled anew, which happens once in about as many changes as there are nodes.
  */
-#include "scheduler/spread_view.h"
+#include "scheduler/node_view.h"
 
-#include "base/buf.h"
+#include "api/selector.h"
+#include "base/arena.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "scheduler/spread.h"
 
 enum {
 	VIEWS = 16, /* more only for a pod that asks for more */
@@ -21,34 +21,31 @@ enum {
 
 struct known {
 	uint64_t generation; /* 0: free */
-	struct spread_seen seen;
+	struct node_seen seen;
 };
 
 struct domain_number {
 	uint32_t number;
 };
 
-struct spread_view {
-	struct buf key; /* the question as text */
-	struct arena arena; /* of all below; emptied with the table */
-	struct spread_constraint constraint; /* its selector is in `own` */
-	struct str ns;
-	struct arena own;
+struct node_view {
+	struct buf key; /* the question; empty: one that nobody else asks */
 	struct known *table;
 	size_t mask, used;
 	struct map domains; /* of struct domain_number by value */
+	struct arena arena; /* of domains; emptied with the table */
 	uint64_t last_use;
 };
 
-struct spread_views {
-	VEC(struct spread_view *) all;
+struct node_views {
+	VEC(struct node_view *) all;
 	uint64_t uses, begun; /* counts of questions: so far, and at the last begin */
-	struct buf key; /* scratch */
+	struct buf key; /* of the question that is being put */
 };
 
 /* --- one view ------------------------------------------------------------------------------- */
 
-static void empty(struct spread_view *v)
+static void empty(struct node_view *v)
 {
 	map_clear(&v->domains);
 	arena_clear(&v->arena);
@@ -56,7 +53,7 @@ static void empty(struct spread_view *v)
 	v->used = 0;
 }
 
-static void make_room(struct spread_view *v, size_t nodes)
+static void make_room(struct node_view *v, size_t nodes)
 {
 	size_t room = ROOM_MIN;
 
@@ -70,39 +67,32 @@ static void make_room(struct spread_view *v, size_t nodes)
 	empty(v);
 }
 
-static void view_free(struct spread_view *v)
+static void view_free(struct node_view *v)
 {
 	map_release(&v->domains);
 	arena_release(&v->arena);
-	arena_release(&v->own);
 	buf_release(&v->key);
 	free(v->table);
 	free(v);
 }
 
-static struct spread_view *view_new(const struct spread_constraint *k, struct str ns,
-				    struct str key)
+static struct node_view *view_new(struct str key)
 {
-	struct spread_view *v = XNEW(struct spread_view);
+	struct node_view *v = XNEW(struct node_view);
 
 	buf_init(&v->key, KEY_MAX);
 	(void)buf_add_str(&v->key, key);
 	arena_init(&v->arena, VIEW_MEMORY_MAX);
-	arena_init(&v->own, VIEW_MEMORY_MAX);
 	map_init(&v->domains);
-	v->constraint = *k;
-	v->constraint.pods = selector_copy(&v->own, &k->pods);
-	v->constraint.topology_key = arena_str(&v->own, k->topology_key);
-	v->ns = arena_str(&v->own, ns);
 	return v;
 }
 
-static uint32_t number_of(struct spread_view *v, struct str value)
+static uint32_t number_of(struct node_view *v, struct str value)
 {
 	struct domain_number *d;
 
 	if (!value.p)
-		return SPREAD_NOWHERE;
+		return NODE_VIEW_NOWHERE;
 	d = map_get(&v->domains, value);
 	if (d)
 		return d->number;
@@ -112,51 +102,46 @@ static uint32_t number_of(struct spread_view *v, struct str value)
 	return d->number;
 }
 
-static struct spread_seen look(struct spread_view *v, const struct nodeinfo *n)
-{
-	struct str value = labels_get(n->node->labels, v->constraint.topology_key);
-
-	return (struct spread_seen){
-		.domain = number_of(v, value),
-		.pods = (uint32_t)spread_count(&v->constraint, v->ns, n),
-	};
-}
-
 /* Generations are consecutive numbers: they need no mixing to be spread evenly. */
-struct spread_seen spread_view_node(struct spread_view *v, const struct nodeinfo *n)
+struct node_seen node_view_node(struct node_view *v, const struct nodeinfo *n, node_view_fn *look,
+				const void *question)
 {
 	size_t at = n->generation & v->mask;
+	struct str domain = STR_NULL;
+	struct node_seen seen;
 
-	if (n->generation == 0)
-		return look(v, n);
-	while (v->table[at].generation != n->generation) {
-		if (v->table[at].generation == 0) {
-			v->table[at] = (struct known){ n->generation, look(v, n) };
-			v->used++;
-			break;
-		}
+	while (n->generation != 0 && v->table[at].generation != 0) {
+		if (v->table[at].generation == n->generation)
+			return v->table[at].seen;
 		at = (at + 1) & v->mask;
 	}
-	return v->table[at].seen;
+	seen.pods = look(question, n, &domain);
+	seen.domain = number_of(v, domain);
+	/* A what-if's node has no generation: it may change at any time. */
+	if (n->generation != 0) {
+		v->table[at] = (struct known){ n->generation, seen };
+		v->used++;
+	}
+	return seen;
 }
 
-uint32_t spread_view_domains(const struct spread_view *v)
+uint32_t node_view_domains(const struct node_view *v)
 {
 	return v->domains.n;
 }
 
 /* --- all of them ---------------------------------------------------------------------------- */
 
-struct spread_views *spread_views_new(void)
+struct node_views *node_views_new(void)
 {
-	struct spread_views *v = XNEW(struct spread_views);
+	struct node_views *v = XNEW(struct node_views);
 
 	buf_init(&v->key, KEY_MAX);
 	vec_init(&v->all, VIEWS_MAX);
 	return v;
 }
 
-void spread_views_free(struct spread_views *v)
+void node_views_free(struct node_views *v)
 {
 	if (!v)
 		return;
@@ -167,44 +152,46 @@ void spread_views_free(struct spread_views *v)
 	free(v);
 }
 
-void spread_views_begin(struct spread_views *v)
+void node_views_begin(struct node_views *v)
 {
 	v->begun = v->uses;
 }
 
-/* Each part with its length before it, so that no two questions read the same. */
-static void add_part(struct buf *key, struct str part)
+struct buf *node_views_question(struct node_views *v)
 {
-	(void)buf_printf(key, "%zu:", part.n);
-	(void)buf_add_str(key, part);
+	buf_clear(&v->key);
+	return &v->key;
 }
 
-static void write_key(struct buf *key, const struct spread_constraint *k, struct str ns)
+void node_views_add(struct buf *question, struct str part)
 {
-	buf_clear(key);
-	add_part(key, ns);
-	add_part(key, k->topology_key);
-	(void)buf_addc(key, k->nothing ? '-' : '+');
-	for (size_t i = 0; i < k->pods.n; i++) {
-		const struct selector_term *t = &k->pods.terms[i];
+	(void)buf_printf(question, "%zu:", part.n);
+	(void)buf_add_str(question, part);
+}
 
-		(void)buf_printf(key, "%d,%zu,", (int)t->op, t->nvalues);
-		add_part(key, t->key);
+void node_views_add_selector(struct buf *question, const struct selector *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct selector_term *t = &s->terms[i];
+
+		(void)buf_printf(question, "%d,%zu,", (int)t->op, t->nvalues);
+		node_views_add(question, t->key);
 		for (size_t j = 0; j < t->nvalues; j++)
-			add_part(key, t->values[j]);
+			node_views_add(question, t->values[j]);
 	}
+	(void)buf_addc(question, ';');
 }
 
-static struct spread_view *find_view(const struct spread_views *v)
+static struct node_view *find_view(const struct node_views *v, struct str key)
 {
-	for (size_t i = 0; i < v->all.n; i++)
-		if (str_eq(buf_str(&v->all.v[i]->key), buf_str(&v->key)))
+	for (size_t i = 0; key.n > 0 && i < v->all.n; i++)
+		if (str_eq(buf_str(&v->all.v[i]->key), key))
 			return v->all.v[i];
 	return NULL;
 }
 
 /* Those in use now stay; of the others the oldest goes. */
-static void drop_oldest(struct spread_views *v)
+static void drop_oldest(struct node_views *v)
 {
 	size_t oldest = 0;
 
@@ -217,17 +204,15 @@ static void drop_oldest(struct spread_views *v)
 	vec_remove_swap(&v->all, oldest);
 }
 
-struct spread_view *spread_views_get(struct spread_views *v, const struct spread_constraint *k,
-				     struct str ns, size_t nodes)
+struct node_view *node_views_get(struct node_views *v, size_t nodes)
 {
-	struct spread_view *view;
+	struct str key = v->key.overflow ? STR_NULL : buf_str(&v->key);
+	struct node_view *view = find_view(v, key);
 
-	write_key(&v->key, k, ns);
-	view = find_view(v);
 	if (!view) {
 		if (v->all.n >= VIEWS)
 			drop_oldest(v);
-		view = view_new(k, ns, buf_str(&v->key));
+		view = view_new(key);
 		(void)vec_push(&v->all, view);
 	}
 	/* All nodes may be new in this cycle, and no domain may change its number then. */
