@@ -25,7 +25,11 @@ static void send_to(struct client *c, struct client_request *r, const struct res
 
 	resource_path(&path, what, name);
 	if (tree) {
-		(void)json_print(&body, tree, NULL);
+		/*
+		 * As Go's clients write it: what upstream keeps as raw text (parameters of a
+		 * claim) is compared with that, byte for byte.
+		 */
+		(void)json_print(&body, tree, &(struct json_style){ .html = true });
 		r->body = buf_str(&body);
 	}
 	r->path = buf_str(&path);

@@ -1,7 +1,7 @@
 /*
  * What was told is a record: its constant text, and what varies. Records that
- * have something to write wait in a list, one request is under way at a time, and
- * what happens to a record while it waits only changes what will be written. So the
+ * have something to write wait in a list, a few requests are under way at a time, one
+ * for a record, and what happens to a record while it waits only changes what will be written. So the
  * memory is bounded by the records, whatever the rate of events. The server being
  * away is waited out, with a bound on tries; every other failure drops the event.
  */
@@ -32,7 +32,10 @@ enum {
 
 struct record {
 	struct recorder *owner;
-	struct list link; /* recorder->waiting, or none */
+	struct list link; /* recorder->waiting, or sending, or none */
+	struct client_request request;
+	bool sending, patching;
+	uint64_t sent; /* the count that the request carries */
 	struct list series_link; /* recorder->series, or none */
 	char *key; /* of a series */
 	struct correlated *seen; /* NULL: forgotten, or of a series */
@@ -55,10 +58,8 @@ struct recorder {
 	struct list series; /* the one that was told least recently first */
 	struct list waiting;
 	size_t nwaiting;
-	struct record *current; /* whose request is under way */
-	struct client_request request;
-	bool patching;
-	uint64_t sent; /* the count that it carries */
+	struct list sending; /* whose requests are under way */
+	size_t nsending;
 	struct loop_timer again, look;
 	struct backoff backoff;
 	struct metrics_counter *dropped_queue, *dropped_rate, *written, *failed;
@@ -74,8 +75,11 @@ static void count(struct metrics_counter *c)
 
 static void record_free(struct record *r)
 {
-	if (!list_empty(&r->link))
+	if (r->sending)
+		r->owner->nsending--;
+	else if (!list_empty(&r->link))
 		r->owner->nwaiting--;
+	client_cancel(&r->request);
 	list_remove(&r->link);
 	list_remove(&r->series_link);
 	free(r->key);
@@ -88,7 +92,7 @@ static void record_free(struct record *r)
 
 static bool record_is_busy(const struct record *r)
 {
-	return r->owner->current == r || !list_empty(&r->link);
+	return !list_empty(&r->link);
 }
 
 /* Nobody will tell of it again; what is owed to the server is still written. */
@@ -150,7 +154,7 @@ static void enqueue(struct recorder *r, struct record *n)
 	}
 	list_push_back(&r->waiting, &n->link);
 	r->nwaiting++;
-	if (!r->current && !loop_timer_running(&r->again))
+	if (r->nsending < r->opts.at_once && !loop_timer_running(&r->again))
 		loop_timer_start(&r->again, 0);
 }
 
@@ -187,7 +191,7 @@ static void settle(struct recorder *r, struct record *n, const struct error *err
 	n->written = n->written || !err;
 	if (n->over)
 		record_free(n);
-	else if (!err && n->count != r->sent && !r->opts.series)
+	else if (!err && n->count != n->sent && !r->opts.series)
 		enqueue(r, n);
 	write_next(r);
 }
@@ -195,11 +199,13 @@ static void settle(struct recorder *r, struct record *n, const struct error *err
 static void on_done(struct client_request *q, const struct client_answer *a UNUSED,
 		    const struct error *err)
 {
-	struct recorder *r = q->arg;
-	struct record *n = r->current;
+	struct record *n = q->arg;
+	struct recorder *r = n->owner;
 
-	r->current = NULL;
-	if (err && err->code == ERR_NOT_FOUND && r->patching) {
+	list_remove(&n->link);
+	n->sending = false;
+	r->nsending--;
+	if (err && err->code == ERR_NOT_FOUND && n->patching) {
 		/* It expired there: it is told anew, with its count. */
 		n->written = false;
 		list_push_front(&r->waiting, &n->link);
@@ -227,35 +233,40 @@ static void send_record(struct recorder *r, struct record *n)
 				      .last_ns = n->last_ns,
 				      .combined = n->combined };
 
-	r->patching = n->written;
-	r->sent = n->count;
+	n->patching = n->written;
+	n->sent = n->count;
 	if (n->written)
 		recorder_text_patch(&body, &v, r->opts.series);
 	else
 		recorder_text_event(&body, str_from(n->fixed), &v, r->opts.series);
-	r->request.body = buf_str(&body);
+	n->request = (struct client_request){ .on_done = on_done,
+					      .arg = n,
+					      .body = buf_str(&body) };
 	if (n->written)
-		client_patch(r->opts.client, &r->request, &r->events,
+		client_patch(r->opts.client, &n->request, &r->events,
 			     (struct resource_name){ .ns = v.ns, .name = v.name },
 			     CLIENT_PATCH_MERGE, NULL);
 	else
-		client_create(r->opts.client, &r->request, &r->events, v.ns, NULL);
-	r->request.body = STR_NULL;
+		client_create(r->opts.client, &n->request, &r->events, v.ns, NULL);
+	n->request.body = STR_NULL;
 	buf_release(&body);
 }
 
 static void write_next(struct recorder *r)
 {
-	struct list *l;
+	while (r->nsending < r->opts.at_once && !loop_timer_running(&r->again)) {
+		struct list *l = list_pop_front(&r->waiting);
+		struct record *n;
 
-	if (r->current || loop_timer_running(&r->again))
-		return;
-	l = list_pop_front(&r->waiting);
-	if (!l)
-		return;
-	r->nwaiting--;
-	r->current = LIST_ENTRY(l, struct record, link);
-	send_record(r, r->current);
+		if (!l)
+			return;
+		n = LIST_ENTRY(l, struct record, link);
+		r->nwaiting--;
+		r->nsending++;
+		n->sending = true;
+		list_push_back(&r->sending, &n->link);
+		send_record(r, n);
+	}
 }
 
 static void on_again(struct loop_timer *t)
@@ -366,7 +377,8 @@ void recorder_event_detailed(struct recorder *r, const struct recorder_object *a
 							 .kind = str_from(reason),
 							 .message = message });
 	} else {
-		(void)buf_printf(&key, " %s %s ", reason,
+		/* As upstream's: another version of the object is another event. */
+		(void)buf_printf(&key, " %.*s %s %s ", STR_ARG(about->resource_version), reason,
 				 detail && detail->action ? detail->action : "");
 		if (detail && detail->related)
 			add_object(&key, detail->related);
@@ -383,7 +395,7 @@ void recorder_event(struct recorder *r, const struct recorder_object *about,
 
 size_t recorder_pending(const struct recorder *r)
 {
-	return r->nwaiting + (r->current ? 1 : 0);
+	return r->nwaiting + r->nsending;
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
@@ -431,8 +443,9 @@ struct recorder *recorder_new(const struct recorder_opts *opts)
 	map_init(&r->series_by_key);
 	list_init(&r->series);
 	list_init(&r->waiting);
-	r->request.arg = r;
-	r->request.on_done = on_done;
+	list_init(&r->sending);
+	if (r->opts.at_once == 0)
+		r->opts.at_once = 1;
 	r->backoff = (struct backoff){
 		.initial_ms = 1000, .max_ms = 10000, .factor = 2, .jitter = 0.5
 	};
@@ -446,13 +459,17 @@ void recorder_free(struct recorder *r)
 {
 	if (!r)
 		return;
-	client_cancel(&r->request);
 	loop_timer_stop(&r->again);
 	loop_timer_stop(&r->look);
-	if (r->current)
-		list_push_back(&r->waiting, &r->current->link);
-	r->nwaiting += r->current ? 1 : 0;
-	r->current = NULL;
+	for (struct list *l; (l = list_pop_front(&r->sending));) {
+		struct record *n = LIST_ENTRY(l, struct record, link);
+
+		client_cancel(&n->request);
+		n->sending = false;
+		r->nsending--;
+		r->nwaiting++;
+		list_push_back(&r->waiting, l);
+	}
 	correlator_free(r->correlator);
 	for (struct list *l; (l = r->series.next) != &r->series;) {
 		struct record *n = LIST_ENTRY(l, struct record, series_link);

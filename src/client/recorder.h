@@ -13,8 +13,9 @@
  *
  * Events are core/v1 with the fields that kubelet and controllers write, or, by
  * choice, events.k8s.io/v1 with a series, as the scheduler writes them: what repeats
-within six minutes, whatever its message, is one event; its second time is written at
-once, further ones are counted and written every half hour and at the end.
+ * within six minutes about one version of an object, whatever its message, is one event; its
+ * second time is written at once, further ones are counted and written every half hour and at
+ * the end.
  * Threads: the client's loop.
  */
 #ifndef CLIENT_RECORDER_H
@@ -36,6 +37,7 @@ struct recorder_opts {
 	const char *instance; /* which of them: its host; or NULL */
 	bool series; /* events.k8s.io/v1 */
 	size_t queue_max; /* events that wait; 1000 */
+	size_t at_once; /* requests under way; 1 */
 	size_t known_max; /* events that are remembered, to be counted when they come again; 4096 */
 	struct metrics *metrics; /* or NULL */
 	const struct log *log; /* debug only; or NULL */

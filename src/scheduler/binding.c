@@ -24,6 +24,7 @@ struct binding {
 	enum binding_step step;
 	unsigned at; /* of the step's plugins */
 	bool calling, answered, cancelled;
+	bool held; /* before bind: see hold() */
 	struct verdict answer;
 	void (*on_cancel)(void *arg, struct binding *b);
 	void *cancel_arg;
@@ -91,7 +92,7 @@ static void leave(struct binding *b)
 	attempt_soon(s);
 }
 
-static void succeed(struct binding *b)
+static void tell_user(struct binding *b)
 {
 	struct scheduler *s = b->scheduler;
 	const struct podinfo *p = b->cycle->pod;
@@ -105,6 +106,15 @@ static void succeed(struct binding *b)
 				"Scheduled", buf_str(&text),
 				&(struct recorder_detail){ .action = "Binding" });
 	buf_release(&text);
+}
+
+static void succeed(struct binding *b)
+{
+	struct scheduler *s = b->scheduler;
+
+	/* When we end, recorders go first. */
+	if (!s->stopped)
+		tell_user(b);
 	measures_attempt(&s->measures, b->cycle->profile, MEASURES_SCHEDULED,
 			 now_ns(s) - b->began_ns);
 	measures_bound(&s->measures, b->queued->attempts,
@@ -213,6 +223,26 @@ static bool take_answer(struct binding *b)
 	return false;
 }
 
+static void advance(struct binding *b);
+
+static void on_held_cancel(void *arg UNUSED, struct binding *b)
+{
+	b->held = false;
+	advance(b);
+}
+
+/*
+ * That it did not fit is still being written. Side by side with the binding that could come last
+ * and deny what the server says of a bound pod.
+ */
+static bool hold(struct binding *b)
+{
+	b->held = failure_is_written(b->scheduler, b->assumed->uid);
+	if (b->held)
+		binding_on_cancel(b, on_held_cancel, NULL);
+	return b->held;
+}
+
 static void advance(struct binding *b)
 {
 	struct verdict v;
@@ -232,6 +262,8 @@ static void advance(struct binding *b)
 		if (b->at >= point(b)->n) {
 			b->step = BINDING_BIND;
 			b->at = 0;
+			if (hold(b))
+				return;
 			continue;
 		}
 		if (!ask(b) || !take_answer(b))
@@ -352,6 +384,16 @@ bool binding_allow(struct scheduler *s, struct str uid, const struct plugin *plu
 	else
 		permitted(b);
 	return true;
+}
+
+void binding_go_on(struct scheduler *s, struct str uid)
+{
+	struct binding *b = map_get(&s->by_uid, uid);
+
+	if (!b || !b->held || s->stopped)
+		return;
+	b->held = false;
+	advance(b);
 }
 
 bool binding_reject(struct scheduler *s, struct str uid, const struct plugin *plugin,

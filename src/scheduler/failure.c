@@ -134,12 +134,20 @@ static bool make_patch(struct scheduler *s, const struct podinfo *p, const struc
 
 static void patch_free(struct pod_patch *p)
 {
+	CLEANUP(podinfo_unref) struct podinfo *pod = TAKE(p->pod);
+	struct scheduler *s = p->scheduler;
+
 	client_cancel(&p->request);
 	list_remove(&p->link);
-	(void)map_remove(&p->scheduler->patching, p->pod->uid);
+	(void)map_remove(&s->patching, pod->uid);
 	buf_release(&p->next);
-	podinfo_unref(p->pod);
 	free(p);
+	binding_go_on(s, pod->uid);
+}
+
+bool failure_is_written(const struct scheduler *s, struct str uid)
+{
+	return map_get(&s->patching, uid) != NULL;
 }
 
 static void on_patched(struct client_request *r, const struct client_answer *a,

@@ -6,6 +6,8 @@
  */
 #include "scheduler/scheduler.h"
 
+#include <unistd.h>
+
 #include "api/gates.h"
 #include "base/json_writer.h"
 #include "base/log.h"
@@ -21,6 +23,7 @@
 #include "scheduler/preemption_run.h"
 #include "scheduler/scheduler_impl.h"
 
+enum { EVENTS_AT_ONCE = 32 };
 enum { EXPIRED_MS = 20 * 1000 }; /* how long after the lease ran out we are called sick */
 
 static struct profile *find_profile(void *arg, struct str name)
@@ -87,16 +90,18 @@ static int make_profiles(struct scheduler *s, struct error *err)
 	s->recorders = xcalloc(c->nprofiles, sizeof(struct recorder *));
 	s->profile_services = xcalloc(c->nprofiles, sizeof(*s->profile_services));
 	for (size_t i = 0; r == 0 && i < c->nprofiles; i++) {
-		char *name = str_dup(c->profiles[i].name);
+		char *name = str_dup(c->profiles[i].name), instance[512], host[256] = "";
 
-		s->recorders[i] = recorder_new(
-			&(struct recorder_opts){ .client = s->client,
-						 .component = name,
-						 .instance = s->opts.identity,
-						 .series = true,
-						 .queue_max = 8192,
-						 .metrics = s->opts.metrics,
-						 .log = s->opts.log });
+		(void)gethostname(host, sizeof(host) - 1);
+		(void)snprintf(instance, sizeof(instance), "%s-%s", name, host);
+		s->recorders[i] = recorder_new(&(struct recorder_opts){ .client = s->client,
+									.component = name,
+									.instance = instance,
+									.series = true,
+									.queue_max = 8192,
+									.at_once = EVENTS_AT_ONCE,
+									.metrics = s->opts.metrics,
+									.log = s->opts.log });
 		free(name);
 		s->profile_services[i] = s->services;
 		s->profile_services[i].recorder = s->recorders[i];

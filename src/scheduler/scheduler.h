@@ -30,7 +30,7 @@ struct scheduler_opts {
 	const struct kubeconfig *kubeconfig;
 	const struct config *config;
 	const struct gates *gates;
-	const char *identity; /* in the election; and in events */
+	const char *identity; /* in the election */
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
 	/* The lease was lost: all work has stopped, nothing more will happen. */

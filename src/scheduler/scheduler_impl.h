@@ -113,6 +113,8 @@ bool binding_cancel(struct scheduler *s, struct str uid);
 bool binding_allow(struct scheduler *s, struct str uid, const struct plugin *plugin);
 bool binding_reject(struct scheduler *s, struct str uid, const struct plugin *plugin,
 		    struct str reason);
+/* What was written of the pod's failure is; see failure_is_written(). */
+void binding_go_on(struct scheduler *s, struct str uid);
 /* Ends all without a word; for scheduler_free(). */
 void bindings_release(struct scheduler *s);
 
@@ -132,6 +134,8 @@ void failure_handle(struct scheduler *s, struct queued_pod *q, const struct fail
 /* The same for what reserve, permit or binding said about the one node that was chosen. */
 void failure_on_node(struct scheduler *s, struct queued_pod *q, struct cycle *c,
 		     const struct verdict *v, int64_t began_ns);
+/* A pod's condition is being written: binding_go_on() is called when it has been. */
+bool failure_is_written(const struct scheduler *s, struct str uid);
 void failure_release(struct scheduler *s);
 
 /* Whom an event is about. */
