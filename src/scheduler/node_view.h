@@ -1,11 +1,11 @@
 /*
- * node_view - the answer to one question about the pods of every node, remembered from cycle to cycle.
+ * node_view - the answer to one question about the pods of every node, remembered between cycles.
  *
- * Pods of one owner come one after the other and ask the same of all nodes ("how many pods there does
- * this selector select?"), while between two of them a node or two change. A node's state has a
- * generation that no other state has, so what was found for a generation stays true: a view is a
- * table from generation to answer, and a cycle looks only at the pods of nodes that changed. Views
- * are few; the one that was not used for the longest time makes room for a new question.
+ * Pods of one owner come one after the other and ask the same of all nodes ("how many pods does
+ * this selector select there?"), while between two of them a node or two change. A node's state
+ * has a generation that no other state has, so what was found for a generation stays true: a view
+ * is a table from generation to answer, and a cycle looks only at the pods of nodes that changed.
+ * Views are few; the one that was not used for the longest time makes room for a new question.
  * Threads: the scheduler's.
  */
 #ifndef SCHEDULER_NODE_VIEW_H

@@ -193,18 +193,14 @@ static void a_what_if_counts_its_own_changes_alone(void **state)
 static void counts_follow_the_cluster_from_cycle_to_cycle(void **state)
 {
 	enum { NODES = 30, CHANGES = 300 };
-	static const char asking[] =
-		POD("p", "new",
-		    "'podAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[" TERM(
-			    "web",
-			    "zone", "") "],'preferredDuringSchedulingIgnoredDuringExecution':"
-					"[" WEIGHED("7",
-						    TERM("db", "host",
-							 "")) "]}," HARD("podAntiAffinity",
-									 TERM("db", "host",
-									      "") "," TERM("web",
-											   "host",
-											   "")));
+	static const char asking[] = POD(
+		"p", "new",
+		"'podAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[" TERM(
+			"web", "zone",
+			"") "],'preferredDuringSchedulingIgnoredDuringExecution':"
+			    "[" WEIGHED("7", TERM("db", "host", "")) "]}," HARD(
+				    "podAntiAffinity",
+				    TERM("db", "host", "") "," TERM("web", "host", "")));
 	struct scheduler_fixture *f = *state, *fresh = test_calloc(1, sizeof(*fresh));
 	struct podinfo *on[NODES] = { NULL };
 	struct error err;

@@ -36,8 +36,8 @@ bool pod_affinity_all(struct affinity_terms terms, const struct podinfo *pod);
 bool pod_affinity_any(struct affinity_terms terms, const struct podinfo *pod);
 
 /*
- * Adds, for every pod of the cluster that matches all of these resolved terms, `by` to the domain of
- * each term's key in which the pod is. What nodes have is remembered for the next pod.
+ * Adds, for every pod of the cluster that matches all of these resolved terms, `by` to the domain
+ * of each term's key in which the pod is. What nodes have is remembered for the next pod.
  */
 void pod_affinity_count(const struct plugin *p, struct cycle *c, struct affinity_terms terms,
 			struct topology_counts *to, int64_t by);

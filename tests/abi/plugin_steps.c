@@ -1,6 +1,6 @@
 /*
  * A plugin from reserve to post_bind that does as the test says. It is built twice, with two names,
- * so that there is an order.
+ * so that there is an order. Pods that it rejected wait until another leaves its node.
  */
 #include "steps.h"
 
@@ -70,11 +70,16 @@ static void post_bind(void *state, struct dp_cycle *c, const struct dp_object *p
 	ask(state, "post_bind", pod, node, (struct step){ 0 });
 }
 
+static const struct dp_event_interest interest = { sizeof(interest), DP_EVENT_DELETE, "Pod", NULL };
+
 static const struct dp_scheduler_plugin plugin = {
 	.size = sizeof(plugin),
 	.abi_major = DP_SCHEDULER_ABI_MAJOR,
 	.name = STEPS_NAME,
 	.init = init,
+	.interests = &interest,
+	.ninterests = 1,
+	.interest_size = sizeof(interest),
 	.reserve = reserve,
 	.unreserve = unreserve,
 	.permit = permit,
