@@ -180,6 +180,8 @@
 
 /* Search of the device allocator: devices tried for the claims of one pod on one node. */
 #define ALLOCATE_STEPS_MAX 1000000
+/* The same on all nodes together, for one attempt to schedule the pod. */
+#define ALLOCATE_ATTEMPT_STEPS_MAX 4000000
 /* Selectors of claims whose programs are kept, beside those that an allocation needs at once. */
 #define INVENTORY_PROGRAMS_MAX 256
 

@@ -1,8 +1,8 @@
 /*
  * What was told is a record: its constant text, and what varies. Records that
  * have something to write wait in a list, a few requests are under way at a time, one
- * for a record, and what happens to a record while it waits only changes what will be written. So the
- * memory is bounded by the records, whatever the rate of events. The server being
+ * for a record, and what happens to a record while it waits only changes what will be
+ * written. So the memory is bounded by the records, whatever the rate of events. The server being
  * away is waited out, with a bound on tries; every other failure drops the event.
  */
 #include "client/recorder.h"

@@ -141,7 +141,7 @@ static int begin_node(struct allocate_plan *plan, struct error *err)
 	}
 	plan->npools = plan->nslices = plan->ndevices = plan->nplaces = 0;
 	plan->faulty_pool = false;
-	plan->steps = 0;
+	allocate_plan_steps(plan);
 	for (uint32_t i = 0; i < plan->nrequests; i++)
 		plan->requests[i].match = NULL;
 	for (uint32_t i = 0; i < plan->ngroups; i++)
@@ -174,6 +174,8 @@ static int decide(struct allocate_plan *plan, struct json **ret_results, struct 
 {
 	int r = allocate_search(plan, err);
 
+	if (plan->options.budget && !plan->arena)
+		*plan->options.budget -= MIN(plan->spent, *plan->options.budget);
 	for (uint32_t i = 0; r == 1 && plan->arena && i < plan->nclaims; i++) {
 		int e = allocate_result(plan, i, &ret_results[i], err);
 

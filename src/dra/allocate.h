@@ -27,6 +27,11 @@ struct allocate_report {
 /* Zero means the default. */
 struct allocate_options {
 	uint64_t steps_max; /* ALLOCATE_STEPS_MAX; passing it is -ERR_TIMEOUT */
+	/*
+	 * What searches that only ask whether (without an arena) may take together: each takes off
+	 * what it took, and more than is left is -ERR_TIMEOUT. NULL: no such bound.
+	 */
+	uint64_t *budget;
 	/* Fills a share id, a random UUID; NULL: numbered ones, for tests. */
 	void (*share_id)(void *ctx, char out[static 37]);
 	void *ctx;

@@ -153,10 +153,14 @@ struct allocate_plan {
 
 	bool ignore_counters; /* to find out whether they are what is missing */
 	uint64_t steps, steps_max;
+	uint64_t spent; /* steps, and what the outlook took besides */
 	struct cel_eval eval;
 	struct arena scratch;
 	char scratch_block[2048];
 };
+
+/* A search begins: no steps were taken; how many may be. */
+void allocate_plan_steps(struct allocate_plan *plan);
 
 /* Begins a plan that is zero but for inv, options, arena and work. */
 void allocate_plan_begin(struct allocate_plan *plan);

@@ -440,11 +440,21 @@ void allocate_plan_places(struct allocate_plan *plan, size_t nclaims)
 				   nclaims * ALLOCATE_RESULTS_MAX);
 }
 
+void allocate_plan_steps(struct allocate_plan *plan)
+{
+	const struct allocate_options *o = &plan->options;
+
+	plan->steps = plan->spent = 0;
+	plan->steps_max = o->steps_max ? o->steps_max : ALLOCATE_STEPS_MAX;
+	if (o->budget && !plan->arena)
+		plan->steps_max = MIN(plan->steps_max, *o->budget);
+}
+
 void allocate_plan_begin(struct allocate_plan *plan)
 {
 	plan->features = *inventory_features(plan->inv);
 	plan->rules = inventory_has_rules(plan->inv);
-	plan->steps_max = plan->options.steps_max ? plan->options.steps_max : ALLOCATE_STEPS_MAX;
+	allocate_plan_steps(plan);
 	arena_init_in(&plan->scratch, CEL_SCRATCH_MAX, plan->scratch_block,
 		      sizeof(plan->scratch_block));
 	plan->eval.scratch = &plan->scratch;

@@ -231,7 +231,9 @@ static int count_step(struct search *s, struct error *err)
 	struct allocate_plan *plan = s->plan;
 	uint64_t work = s->outlook ? s->outlook->work / WORK_PER_STEP : 0;
 
-	if (++plan->steps + work <= plan->steps_max)
+	work += ++plan->steps;
+	plan->spent = MAX(plan->spent, work);
+	if (work <= plan->steps_max)
 		return 0;
 	return error_set(err, ERR_TIMEOUT, "gave up after %" PRIu64 " steps", plan->steps);
 }

@@ -656,6 +656,28 @@ static void hard_inputs_stay_within_their_bounds(void **state)
 		run_hard(&hards[i]);
 }
 
+/* Searches of one attempt share a budget; the one that wants the result is beside it. */
+static void spend_budget(struct inventory *inv, const struct allocate_node *node,
+			 const struct json *claim, struct arena *a)
+{
+	struct allocate_report report;
+	uint64_t budget = ALLOCATE_STEPS_MAX, once;
+	struct allocate_options options = { .budget = &budget, .report = &report };
+	struct allocate_plan *plan = allocate_prepare(inv, &claim, 1, &options, a);
+	struct json *result;
+
+	assert_int_equal(allocate_on(plan, node, NULL, NULL, NULL), 1);
+	once = ALLOCATE_STEPS_MAX - budget;
+	assert_true(once >= report.steps && report.steps > 1);
+	budget = 2 * once;
+	assert_int_equal(allocate_on(plan, node, NULL, NULL, NULL), 1);
+	assert_int_equal(allocate_on(plan, node, NULL, NULL, NULL), 1);
+	assert_int_equal(budget, 0);
+	assert_int_equal(allocate_on(plan, node, NULL, NULL, NULL), -ERR_TIMEOUT);
+	assert_int_equal(allocate_on(plan, node, a, &result, NULL), 1);
+	assert_int_equal(budget, 0);
+}
+
 static void a_search_that_is_given_up_says_so(void **state)
 {
 	struct inventory *inv = new_inventory();
@@ -679,6 +701,7 @@ static void a_search_that_is_given_up_says_so(void **state)
 	assert_int_equal(allocate(inv, &node, &claim, 1, &options, &a, &result, &err),
 			 -ERR_TIMEOUT);
 	assert_string_equal(err.msg, "gave up after 11 steps");
+	spend_budget(inv, &node, claim, &a);
 	buf_release(&text);
 	arena_release(&a);
 	inventory_free(inv);
@@ -721,38 +744,41 @@ static void ask_both(struct inventory *inv, struct arena *a, int count, const ch
 	assert_int_equal(allocate_on(plan, &node, NULL, NULL, NULL), verdict);
 }
 
-static void what_is_remembered_answers_as_the_search_does(void **state)
+/* One random history: classes and devices change, claims are asked for. */
+static void remember(struct inventory *inv, struct prng *g, struct arena *a)
 {
 	static const char *const names[] = { "k0", "k1", "k2" };
+	const char *selectors[3];
 
+	for (int i = 0; i < MEMO_STEPS; i++) {
+		size_t which = i < 3 ? (size_t)i : prng_below(g, 3);
+
+		if (i % 40 == 0)
+			put_devices(inv, g, a, i + 1);
+		if (i < 3 || prng_below(g, 20) == 0) {
+			selectors[which] = memo_selectors[prng_below(g, 3)];
+			put_kind(inv, a, names[which], selectors[which]);
+		}
+		if (i < 3)
+			continue;
+		if (prng_below(g, 2))
+			hold_or_free(inv, g, a);
+		which = prng_below(g, 3);
+		ask_both(inv, a, 1 + (int)prng_below(g, 3), names[which], selectors[which]);
+	}
+}
+
+static void what_is_remembered_answers_as_the_search_does(void **state)
+{
 	for (uint64_t seed = 1; seed <= MEMO_SEEDS; seed++) {
 		struct inventory *inv = inventory_new(inventory_defaults);
-		const char *selectors[3];
 		struct arena a;
 		struct prng g;
 
 		prng_init(&g, seed);
 		arena_init(&a, SIZE_MAX);
 		put_kind(inv, &a, "none", "");
-		for (int i = 0; i < MEMO_STEPS; i++) {
-			size_t which = prng_below(&g, 3);
-
-			if (i % 40 == 0)
-				put_devices(inv, &g, &a, i + 1);
-			if (i < 3)
-				which = (size_t)i;
-			if (i < 3 || prng_below(&g, 20) == 0) {
-				selectors[which] = memo_selectors[prng_below(&g, 3)];
-				put_kind(inv, &a, names[which], selectors[which]);
-			}
-			if (i < 3)
-				continue;
-			if (prng_below(&g, 2))
-				hold_or_free(inv, &g, &a);
-			which = prng_below(&g, 3);
-			ask_both(inv, &a, 1 + (int)prng_below(&g, 3), names[which],
-				 selectors[which]);
-		}
+		remember(inv, &g, &a);
 		arena_release(&a);
 		inventory_free(inv);
 	}

@@ -47,6 +47,9 @@ void inventory_remove_taint_rule(struct inventory *inv, struct str name);
 /*
  * A claim: its status.allocation holds devices. A claim without one holds none and costs
  * nothing. Claims are told apart by namespace and name; a new uid replaces the old claim.
+ * -ERR_INVALID when the allocation cannot be read: then, unlike other objects, the claim keeps the
+ * devices that it had, since giving them out twice is worse than holding them too long. A
+ * claim of another uid is gone all the same.
  */
 int inventory_put_claim(struct inventory *inv, const struct json *claim, struct error *err);
 void inventory_remove_claim(struct inventory *inv, struct str namespace, struct str name);

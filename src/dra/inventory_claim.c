@@ -365,7 +365,10 @@ static const struct json *results_of(const struct json *allocation)
 	return json_getz(json_getz(allocation, "devices"), "results");
 }
 
-/* Replaces the claim `old` by one with these results. */
+/*
+ * Replaces the claim `old` by one with these results. When those cannot be read the same claim
+ * keeps what it had: whatever it holds now, that is likelier than nothing.
+ */
 static int put(struct inventory *inv, struct inventory_claim *old, const struct json *meta,
 	       const struct json *results, bool assumed, struct error *err)
 {
@@ -376,7 +379,8 @@ static int put(struct inventory *inv, struct inventory_claim *old, const struct 
 	    json_text_at(meta, "namespace").n + json_text_at(meta, "name").n > CLAIM_NAME_MAX)
 		return error_set(err, ERR_INVALID, "a ResourceClaim needs a name");
 	r = claim_new(inv, meta, results, &c, err);
-	claim_drop(inv, old);
+	if (r == 0 || (old && !str_eq(old->uid, json_text_at(meta, "uid"))))
+		claim_drop(inv, old);
 	if (r < 0)
 		return r;
 	c->assumed = assumed;

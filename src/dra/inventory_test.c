@@ -405,7 +405,7 @@ static void what_cannot_be_read_is_as_if_absent(void **state)
 	}
 }
 
-static void a_claim_that_cannot_be_read_holds_nothing(void **state)
+static void a_claim_that_cannot_be_read_keeps_what_it_had(void **state)
 {
 	struct inventory *inv = inventory_new(inventory_defaults);
 	const struct inventory_device *d;
@@ -416,8 +416,13 @@ static void a_claim_that_cannot_be_read_holds_nothing(void **state)
 	d = inventory_device(inv, STR(WORLD_DRIVER), STR("p"), STR("g0"));
 	assert_true(inventory_device_in_use(d));
 	assert_int_equal(world_tell(inv, STR("claim ns/c p/g0(share=x,mem=lots)")), -ERR_INVALID);
+	assert_true(inventory_device_in_use(d));
+	inventory_remove_claim(inv, STR("ns"), STR("c"));
 	assert_false(inventory_device_held(d));
 	assert_null(d->use);
+	/* There was nothing before. */
+	assert_int_equal(world_tell(inv, STR("claim ns/c p/g0(share=x,mem=lots)")), -ERR_INVALID);
+	assert_false(inventory_device_held(d));
 	inventory_free(inv);
 }
 
@@ -772,7 +777,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_order_of_changes_leads_to_the_same_inventory),
 		cmocka_unit_test(what_cannot_be_read_is_as_if_absent),
-		cmocka_unit_test(a_claim_that_cannot_be_read_holds_nothing),
+		cmocka_unit_test(a_claim_that_cannot_be_read_keeps_what_it_had),
 		cmocka_unit_test(what_is_stored_cannot_be_assumed),
 		cmocka_unit_test(classes_and_their_selectors),
 		cmocka_unit_test(programs_are_compiled_once_and_not_kept_for_ever),

@@ -1,5 +1,5 @@
 /*
- * amounts - quantities of resources: processor, memory, local storage, and whatever else has a name.
+ * amounts - quantities of resources: processor, memory, local storage, and whatever has a name.
  *
  * Names other than the three that every node has ("example.com/gpu", "hugepages-2Mi",
  * "attachable-volumes-..") are turned into small numbers once, so that adding and comparing
@@ -41,8 +41,8 @@ static inline bool amount_exceeds(int64_t want, int64_t room)
 
 /*
  * Names of resources. A name has its number while anything has it that was read and held
- * (amounts_hold()), so all names together are bounded by what there is of pods and nodes; the number
- * is another name's afterwards. It must outlive all that holds.
+ * (amounts_hold()), so all names together are bounded by what there is of pods and nodes; the
+ * number is another name's afterwards. It must outlive all that holds.
  */
 struct amount_names {
 	struct map by_name;

@@ -148,6 +148,7 @@ void attempt_work(struct loop_task *t)
 			 LOG_UINT("nodes", nodecache_nodes(s->nodes)),
 			 LOG_UINT("pods", nodecache_pods(s->nodes)));
 	}
+	follow_sweep(s);
 	podqueue_tick(s->queue, loop_now(s->opts.loop));
 	while (may_work(s) && left-- > 0 && now_ns(s) < until &&
 	       (q = podqueue_pop(s->queue, loop_now(s->opts.loop))))

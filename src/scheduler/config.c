@@ -229,6 +229,15 @@ static void check_queue_sort(struct config_reader *r, const struct field_path *p
 				     "must be the same for all profiles");
 }
 
+static bool name_is_taken(const struct config_profile *v, size_t i)
+{
+	for (size_t k = 0; k < i; k++) {
+		if (str_eq(v[k].name, v[i].name))
+			return true;
+	}
+	return false;
+}
+
 static void check_profiles(struct config_reader *r)
 {
 	struct field_path profiles = field_path_name(NULL, "profiles");
@@ -240,12 +249,8 @@ static void check_profiles(struct config_reader *r)
 
 		if (v[i].name.n == 0)
 			field_errors_required(&r->faults, &name, NULL);
-		for (size_t k = 0; v[i].name.n && k < i; k++) {
-			if (str_eq(v[k].name, v[i].name)) {
-				field_errors_duplicate(&r->faults, &name, FIELD_STR(v[i].name));
-				break;
-			}
-		}
+		else if (name_is_taken(v, i))
+			field_errors_duplicate(&r->faults, &name, FIELD_STR(v[i].name));
 		check_percentage(r, &path, v[i].percentage_of_nodes);
 		check_queue_sort(r, &path, i);
 	}

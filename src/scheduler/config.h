@@ -51,7 +51,7 @@ struct config_profile {
 	struct config_plugin_args {
 		struct str name;
 		struct json *args; /* NULL: none */
-	} *args;
+	} * args;
 	size_t nargs;
 };
 

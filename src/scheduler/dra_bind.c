@@ -8,8 +8,10 @@
  *
  * A conflict means that somebody changed the claim: it is read again and tried again, five times
  * in all. An answer to the status that did not come leaves open whether it was written, so the
- * claim is read to find out: its devices must not be given out twice. At the end come the
- * conditions that drivers have to meet, for which the watch is waited.
+ * claim is read to find out, for as long as that is not answered either (the server restarts, say)
+ * and the binding timeout allows, also when the pod is deleted meanwhile: its devices must not be
+ * given out twice. At the end come the conditions that drivers have to meet, for which the watch is
+ * waited.
  */
 #include "api/gates.h"
 #include "base/limits.h"
@@ -23,6 +25,7 @@
 #include "scheduler/dra_plugin.h"
 
 enum { TRIES_MAX = 5, RETRY_MS = 10 };
+enum { VERIFY_MS = 100, VERIFY_MAX_MS = 10000 }; /* doubled each time */
 
 enum step {
 	STEP_CREATE,
@@ -51,6 +54,8 @@ struct dra_bind {
 	unsigned tries;
 	struct cached *current; /* the claim as it is written on; reference */
 	struct error why; /* of the status that is verified */
+	int64_t verify_ms; /* until it is asked again */
+	int64_t deadline; /* of verifying: of the loop, ms; of waiting for conditions: wall ns */
 	struct bind_waiter *waiters; /* NULL: not waiting */
 };
 
@@ -121,39 +126,52 @@ static void on_cancel(void *arg, struct binding *binding)
 	struct dra_bind *b = arg;
 
 	(void)binding;
-	/* A write that is under way ends first: what came of it counts. */
-	if (!client_busy(&b->request))
+	/* A write that is under way, or may be, ends first: what came of it counts. */
+	if (client_busy(&b->request))
+		return;
+	if (b->step == STEP_VERIFY && !b->waiters)
+		loop_timer_start(&b->timer, 0);
+	else
 		(void)given_up(b);
 }
 
 /* --- conditions ----------------------------------------------------------------------------- */
 
+/* The claim as it is now: 1, 0 as dra_ready(); -ERR_*: there is no use in waiting. */
+static int look_at(struct dra_bind *b, struct dra_pod_claim *c, struct error *err)
+{
+	struct cached *o = dra_state_claim(b->plugin->services->dra, c->object->key);
+
+	if (!o)
+		return error_set(err, ERR_NOT_FOUND, "could not find ResourceClaim \"%.*s\"",
+				 STR_ARG(c->object->key));
+	if (!str_eq(o->uid, c->object->uid))
+		return error_set(err, ERR_CONFLICT, "claim %.*s got deleted in the meantime",
+				 STR_ARG(c->object->key));
+	if (o != c->object && cached_tree_held(o, b->arena, &c->tree, err) == 0)
+		c->object = o;
+	if (!json_is(json_getz(json_getz(c->tree, "status"), "allocation"), JSON_OBJECT))
+		return error_set(err, ERR_CONFLICT,
+				 "claim %.*s got deallocated elsewhere in the meantime",
+				 STR_ARG(c->object->key));
+	return dra_ready(c->tree, err);
+}
+
 /* Looks at the claims as they are now. True: it has ended, well or not. */
 static bool look(struct dra_bind *b)
 {
 	const struct dra_plugin *own = b->plugin->state;
-	int64_t until = INT64_MAX, now = dra_wall_ns(b->plugin->services);
+	int64_t until = b->deadline, now = dra_wall_ns(b->plugin->services);
 	struct str late = STR_NULL;
 	struct error err;
 
 	for (size_t i = 0; i < b->cycle->n; i++) {
 		struct dra_pod_claim *c = &b->cycle->claims[i];
-		struct cached *o;
 		int r;
 
 		if (!c->object)
 			continue;
-		o = dra_state_claim(b->plugin->services->dra, c->object->key);
-		if (!o) {
-			(void)error_set(&err, ERR_NOT_FOUND,
-					"could not find ResourceClaim \"%.*s\"",
-					STR_ARG(c->object->key));
-			fail(b, &err);
-			return true;
-		}
-		if (o != c->object && cached_tree_held(o, b->arena, &c->tree, &err) == 0)
-			c->object = o;
-		r = dra_ready(c->tree, &err);
+		r = look_at(b, c, &err);
 		if (r < 0) {
 			fail(b, &err);
 			return true;
@@ -175,8 +193,6 @@ static bool look(struct dra_bind *b)
 		fail(b, &err);
 		return true;
 	}
-	if (until == INT64_MAX)
-		until = now + own->binding_timeout_ns;
 	loop_timer_start(&b->timer, (until - now) / CLOCK_MS + 1);
 	return false;
 }
@@ -212,6 +228,7 @@ static void tell_of_waiting(const struct dra_bind *b)
 static void await_conditions(struct dra_bind *b)
 {
 	const struct gates *g = dra_state_gates(b->plugin->services->dra);
+	const struct dra_plugin *own = b->plugin->state;
 	bool any = false;
 
 	for (size_t i = 0; i < b->cycle->n; i++)
@@ -222,6 +239,8 @@ static void await_conditions(struct dra_bind *b)
 		return;
 	}
 	tell_of_waiting(b);
+	/* Whatever becomes of the time that the claims say they were allocated at. */
+	b->deadline = dra_wall_ns(b->plugin->services) + own->binding_timeout_ns;
 	b->waiters = ARENA_ARRAY(b->arena, struct bind_waiter, b->cycle->n);
 	for (size_t i = 0; i < b->cycle->n; i++) {
 		struct dra_waiter *w = &b->waiters[i].waiter;
@@ -328,6 +347,8 @@ static void attempt(struct dra_bind *b)
 		return;
 	}
 	if (json_is(json_getz(json_getz(tree, "status"), "allocation"), JSON_OBJECT)) {
+		/* Whose it is or was: these devices are taken, before the watch says so. */
+		dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, false);
 		fail_text(b, "claim ", " got allocated elsewhere in the meantime");
 		return;
 	}
@@ -351,6 +372,8 @@ static void on_timer(struct loop_timer *t)
 
 	if (b->waiters)
 		(void)look(b);
+	else if (b->step == STEP_VERIFY)
+		refresh(b, STEP_VERIFY);
 	else if (!given_up(b))
 		refresh(b, STEP_REFRESH);
 }
@@ -436,18 +459,46 @@ static bool doubtful(const struct client_answer *a)
 	return !a || a->status < 400 || a->status >= 500;
 }
 
+static void begin_verify(struct dra_bind *b, const struct error *why)
+{
+	const struct dra_plugin *own = b->plugin->state;
+
+	b->why = *why;
+	b->verify_ms = VERIFY_MS;
+	b->deadline = loop_now(b->plugin->services->loop) + own->binding_timeout_ns / CLOCK_MS;
+	refresh(b, STEP_VERIFY);
+}
+
+/* A look that was not answered, and the claim not said to be gone, is no answer. */
+static void on_verify_failure(struct dra_bind *b, const struct error *err)
+{
+	struct error why = b->why;
+
+	if (err->code == ERR_NOT_FOUND || err->code == ERR_CANCELED ||
+	    loop_now(b->plugin->services->loop) >= b->deadline) {
+		fail(b, &why);
+		return;
+	}
+	loop_timer_start(&b->timer, b->verify_ms);
+	b->verify_ms = MIN(2 * b->verify_ms, VERIFY_MAX_MS);
+}
+
 static void on_failure(struct dra_bind *b, const struct client_answer *a, const struct error *err)
 {
 	struct error why = explain(b, err);
+
+	if (b->step == STEP_VERIFY) {
+		on_verify_failure(b, err);
+		return;
+	}
 
 	if (err->code == ERR_CONFLICT && b->step != STEP_POD && b->step != STEP_CREATE &&
 	    ++b->tries < TRIES_MAX) {
 		loop_timer_start(&b->timer, RETRY_MS);
 	} else if (b->step == STEP_STATUS && doubtful(a) && err->code != ERR_CANCELED) {
-		b->why = why;
-		refresh(b, STEP_VERIFY);
+		begin_verify(b, &why);
 	} else {
-		fail(b, b->step == STEP_VERIFY ? &b->why : &why);
+		fail(b, &why);
 	}
 }
 
@@ -464,6 +515,19 @@ static int take_answer(struct dra_bind *b, const struct client_answer *a, struct
 	return 0;
 }
 
+/* The server did it, whatever it said. */
+static void answer_unread(struct dra_bind *b, const struct error *err)
+{
+	struct error why = explain(b, err);
+
+	if (b->step == STEP_VERIFY)
+		on_verify_failure(b, err);
+	else if (b->step == STEP_STATUS)
+		begin_verify(b, &why);
+	else
+		fail(b, &why);
+}
+
 static void on_verified(struct dra_bind *b)
 {
 	struct json *tree;
@@ -471,6 +535,7 @@ static void on_verified(struct dra_bind *b)
 
 	if (cached_tree_held(b->current, b->arena, &tree, &err) < 0 ||
 	    !dra_reserved_for(tree, b->pod->uid)) {
+		dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, false);
 		err = b->why;
 		fail(b, &err);
 		return;
@@ -489,7 +554,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 		return;
 	}
 	if (take_answer(b, a, &why) < 0) {
-		fail(b, &why);
+		answer_unread(b, &why);
 		return;
 	}
 	switch (b->step) {
@@ -583,6 +648,7 @@ void dra_pre_bind(struct plugin *p, struct binding *binding)
 	b->cycle = d;
 	b->arena = d->arena;
 	b->pod = binding_pod(binding);
+	d->binding = binding;
 	b->request = (struct client_request){ .on_done = on_done, .arg = b };
 	loop_timer_init(&b->timer, p->services->loop, on_timer);
 	d->bind = b;

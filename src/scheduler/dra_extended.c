@@ -20,8 +20,9 @@
 #include "scheduler/plugin_common.h"
 
 static const struct str cannot_fit[] = { REASON("cannot fit resource") };
+static const struct str too_many[] = { REASON("pod requests more than 64 extended resources") };
 
-enum { RESOURCES_MAX = 64 };
+enum { RESOURCES_MAX = 64 }; /* bits of a variant */
 
 static bool may_be_devices(struct str name)
 {
@@ -45,7 +46,7 @@ static bool find_resources(struct plugin *p, struct cycle *c, struct dra_cycle *
 	bool any = false;
 
 	d->resources = ARENA_ARRAY(d->arena, struct dra_resource, requests->scalars.n);
-	for (size_t i = 0; i < requests->scalars.n && d->nresources < RESOURCES_MAX; i++) {
+	for (size_t i = 0; i < requests->scalars.n; i++) {
 		uint32_t id = requests->scalars.v[i].name;
 		struct str name = amount_names_text(p->services->names, id);
 		const struct inventory_class *class;
@@ -98,7 +99,8 @@ static struct json *claim_template(struct arena *a, const struct podinfo *pod, s
 	return claim;
 }
 
-void dra_extended_begin(struct plugin *p, struct cycle *c, struct dra_cycle *d)
+bool dra_extended_begin(struct plugin *p, struct cycle *c, struct dra_cycle *d,
+			struct verdict *ret_verdict)
 {
 	struct dra_state *s = p->services->dra;
 	struct dra_pod_claim *special = &d->claims[d->n];
@@ -107,7 +109,11 @@ void dra_extended_begin(struct plugin *p, struct cycle *c, struct dra_cycle *d)
 	struct cached *o;
 
 	if (!gates_on(dra_state_gates(s), GATE_DRAExtendedResource) || !find_resources(p, c, d))
-		return;
+		return true;
+	if (d->nresources > RESOURCES_MAX) {
+		*ret_verdict = VERDICT_STATIC(VERDICT_UNRESOLVABLE, too_many);
+		return false;
+	}
 	o = dra_state_claim_of_pod(s, c->pod->uid);
 	if (o && cached_tree_held(o, d->arena, &special->tree, NULL) == 0) {
 		/* Of an attempt that did not end well: it is in the way, and will be deleted. */
@@ -123,6 +129,7 @@ void dra_extended_begin(struct plugin *p, struct cycle *c, struct dra_cycle *d)
 	}
 	d->special = special;
 	d->n++;
+	return true;
 }
 
 /* --- a node ---------------------------------------------------------------------------------- */

@@ -31,7 +31,9 @@ static void share_id(void *ctx, char out[static UUID_TEXT_SIZE])
 static struct dra_variant *variant_new(struct plugin *p, struct dra_cycle *d,
 				       const struct podinfo *pod, uint64_t resources)
 {
-	struct allocate_options options = { .share_id = share_id, .report = &d->report };
+	struct allocate_options options = { .share_id = share_id,
+					    .report = &d->report,
+					    .budget = &d->steps_left };
 	struct dra_variant *v = ARENA_NEW(d->arena, struct dra_variant);
 
 	v->resources = resources;

@@ -21,6 +21,19 @@ static bool uses(const struct podinfo *pod, const struct cached *claim)
 	return false;
 }
 
+/*
+ * A claim for extended resources that is left over of an earlier attempt is in the pod's way, and
+ * post_filter deletes it: the pod waits for it to go. Owners' uids are unique enough to be found
+ * in the text.
+ */
+static bool is_owner(const struct podinfo *pod, const struct cached *claim)
+{
+	struct str owners = cached_field(claim, "metadata.ownerReferences", NULL);
+
+	return owners.p && pod->uid.n > 0 && str_eq(pod->ns, cached_ns(claim)) &&
+	       str_find(owners, pod->uid) >= 0;
+}
+
 static enum event_hint after_claim(const struct plugin *p, const struct podinfo *waiting,
 				   const struct cluster_event *e)
 {
@@ -32,6 +45,8 @@ static enum event_hint after_claim(const struct plugin *p, const struct podinfo 
 		return HINT_QUEUE;
 	change = dra_state_change(s, e);
 	own = e->object && uses(waiting, e->object);
+	if (!e->object && is_owner(waiting, e->old_object))
+		change.freed = true;
 	if (!change.freed && !(own && (change.created || change.status)))
 		return HINT_SKIP;
 	/* A pod whose claims are not all there has no use for devices yet. */
@@ -80,6 +95,18 @@ const struct plugin_event dra_events[] = {
 	{ .kind = EVENT_CLAIM, .actions = 0 },
 };
 
+static void tell(struct plugin *p, const struct cluster_event *e)
+{
+	if (p->services->queue && p->services->loop)
+		podqueue_event(p->services->queue, e, loop_now(p->services->loop));
+}
+
+void dra_tell_deleted(struct plugin *p, struct cached *last)
+{
+	tell(p, &(struct cluster_event){
+			.kind = EVENT_CLAIM, .actions = EVENT_DELETE, .old_object = last });
+}
+
 void dra_tell_freed(struct plugin *p, struct str key)
 {
 	struct cached *o = dra_state_claim(p->services->dra, key);
@@ -89,6 +116,5 @@ void dra_tell_freed(struct plugin *p, struct str key)
 				   .old_object = o,
 				   .object = o };
 
-	if (p->services->queue && p->services->loop)
-		podqueue_event(p->services->queue, &e, loop_now(p->services->loop));
+	tell(p, &e);
 }

@@ -76,9 +76,11 @@ struct dra_cycle {
 	struct dra_variant *variants;
 	struct dra_variant *chosen; /* of the node that was reserved */
 	struct allocate_report report; /* of the last allocate_on() */
+	uint64_t steps_left; /* of searches on all nodes together */
 	int64_t preference; /* of claims that are allocated */
 	bool alternatives; /* some claim that is not has alternatives: nodes differ in them */
 	struct dra_bind *bind; /* under way; NULL: not */
+	struct binding *binding; /* once it began; lives as long as the attempt */
 };
 
 static inline struct dra_cycle *dra_cycle_of(struct cycle *c, const struct plugin *p)
@@ -114,8 +116,12 @@ int64_t dra_preference(struct plugin *p, struct cycle *c, const struct nodeinfo 
 
 /* --- extended resources ---------------------------------------------------------------------- */
 
-/* Fills in resources and, when one is backed by devices, the special claim. */
-void dra_extended_begin(struct plugin *p, struct cycle *c, struct dra_cycle *d);
+/*
+ * Fills in resources and, when one is backed by devices, the special claim. False, with a
+ * verdict: the pod wants too many.
+ */
+bool dra_extended_begin(struct plugin *p, struct cycle *c, struct dra_cycle *d,
+			struct verdict *ret_verdict);
 /* Which resources the node must serve by devices; false, with a verdict: it cannot. */
 bool dra_extended_on(const struct dra_cycle *d, const struct nodeinfo *n, uint64_t *ret_resources,
 		     struct verdict *ret_verdict);
@@ -154,5 +160,7 @@ extern const struct plugin_event dra_events[];
 
 /* Devices became free without a change of any object: waiting pods are told. */
 void dra_tell_freed(struct plugin *p, struct str key);
+/* A claim is gone that the watch may never tell of. */
+void dra_tell_deleted(struct plugin *p, struct cached *last);
 
 #endif

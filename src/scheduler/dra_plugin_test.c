@@ -1,4 +1,5 @@
 /* DynamicResources: what it says about pods and nodes, what wakes a pod, and what it writes. */
+#include "base/limits.h"
 #include "scheduler/dra_world.h"
 
 /* --- deciding --------------------------------------------------------------------------------- */
@@ -180,6 +181,23 @@ static void only_claims_that_may_help_wake_a_pod(void **state)
 	world_free(w);
 }
 
+static void the_end_of_a_claim_in_its_way_wakes_its_owner(void **state)
+{
+	struct world *w = world_new(false);
+	struct cached *o = claim(w, "p-extended-resources-x",
+				 ",'ownerReferences':[{'apiVersion':'v1','kind':'Pod','name':'p',"
+				 "'uid':'pod-p','controller':true}]",
+				 ONE("any"), "");
+	struct cluster_event e = { .kind = EVENT_CLAIM, .actions = EVENT_DELETE, .old_object = o };
+
+	dra_state_put_claim(w->dra, o);
+	dra_state_remove_claim(w->dra, o);
+	assert_true(scheduler_fixture_wakes(&w->f, NAME, POD("p", "'cpu':1"), &e));
+	assert_false(scheduler_fixture_wakes(&w->f, NAME, POD("q", "'cpu':1"), &e));
+	cached_unref(o);
+	world_free(w);
+}
+
 static void the_status_of_a_slice_wakes_nobody(void **state)
 {
 	struct world *w = world_new(false);
@@ -278,6 +296,7 @@ static void what_others_did_meanwhile_ends_the_binding(void **state)
 		if (b.answer.code != VERDICT_SUCCESS) {
 			w->p->kind->unreserve(w->p, c, STR("n1"));
 			assert_false(in_use(w, "n1", "a"));
+			assert_true(in_use(w, "n1", "b"));
 			watch(w);
 			assert_true(in_use(w, "n1", "b"));
 		}
@@ -406,6 +425,40 @@ static void waiting_for_a_device_ends_by_time_or_by_the_pod_s_end(void **state)
 		}
 		w->p->kind->unreserve(w->p, c, STR("n1"));
 		sim_run_for(w->sim, 100);
+		/* What a pod that is gone had reserved is left to the controller. */
+		assert_int_equal(stored(w, "one", "'$patch'"), i == 0);
+		assert_true(in_use(w, "n1", "a"));
+		cycle_free(c);
+		world_free(w);
+	}
+}
+
+static void an_allocation_that_vanishes_or_has_no_time_is_not_waited_for_for_ever(void **state)
+{
+	static const struct {
+		const char *change, *why;
+	} cases[] = {
+		{ "{'status':{'allocation':null}}",
+		  "claim default/one got deallocated elsewhere in the meantime" },
+		{ "{'status':{'allocation':{'allocationTimestamp':'soon'}}}",
+		  "device binding timeout: claim=one" },
+		{ "{'status':{'allocation':{'allocationTimestamp':'2999-01-01T00:00:00Z'}}}",
+		  "device binding timeout: claim=one" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct world *w = world_new(true);
+		struct binding b;
+		struct cycle *c = begin_attaching(w, &b);
+
+		change(w, "one", cases[i].change);
+		watch(w);
+		assert_true(sim_run_until(w->sim, is_done, &b, 601000));
+		assert_string_equal(
+			arena_strdup(&w->f.arena, verdict_message(&b.answer, &c->arena)),
+			cases[i].why);
+		w->p->kind->unreserve(w->p, c, STR("n1"));
+		sim_run_for(w->sim, 100);
 		cycle_free(c);
 		world_free(w);
 	}
@@ -432,6 +485,61 @@ static void a_write_without_an_answer_is_looked_up(void **state)
 	assert_int_equal(w->api->writes, 1);
 	cycle_free(c);
 	world_free(w);
+}
+
+/* The server does the first write and tells nobody; and is not to be reached for a while. */
+struct outage {
+	bool written; /* the write is done; else it gets lost as well */
+	int lost; /* requests that are still to get lost */
+};
+
+static int break_down(void *arg, const struct fakeapi_query *q)
+{
+	struct outage *o = arg;
+
+	if (str_eqz(q->method, "PUT"))
+		return o->written ? FAKEAPI_DO_AND_CUT : FAKEAPI_CUT;
+	return o->lost-- > 0 ? 503 : FAKEAPI_WELL;
+}
+
+static void devices_stay_held_until_it_is_known_what_was_written(void **state)
+{
+	/* Of the second half the pod is deleted meanwhile. */
+	for (int i = 0; i < 4; i++) {
+		struct outage outage = { .written = i % 2 == 0, .lost = 40 };
+		struct world *w = world_new(true);
+		struct binding b;
+		struct cycle *c;
+
+		add_node(w, "n1", "");
+		serve_claim(w, "one", ONE("any"), "'x':1");
+		change(w, "one", "{'metadata':{'finalizers':['" DRA_FINALIZER "']}}");
+		watch(w);
+		c = reserved(w, POD("p", USES("one")), "n1");
+		w->api->fault = break_down;
+		w->api->fault_arg = &outage;
+		begin_bind(w, &b, c);
+		assert_false(sim_run_until(w->sim, is_done, &b, 30000));
+		assert_true(outage.lost > 0 && outage.lost < 40);
+		assert_int_equal(stored(w, "one", "'device':'a'"), outage.written);
+		if (i >= 2) {
+			b.cancelled = true;
+			b.cancel(b.arg, &b);
+			assert_false(b.done);
+		}
+		assert_true(in_use(w, "n1", "a"));
+		outage.lost = 0;
+		assert_true(sim_run_until(w->sim, is_done, &b, 60000));
+		assert_int_equal(b.answer.code,
+				 outage.written && i < 2 ? VERDICT_SUCCESS : VERDICT_ERROR);
+		if (b.answer.code != VERDICT_SUCCESS)
+			w->p->kind->unreserve(w->p, c, STR("n1"));
+		assert_int_equal(in_use(w, "n1", "a"), outage.written);
+		w->api->fault = NULL;
+		sim_run_for(w->sim, 100);
+		cycle_free(c);
+		world_free(w);
+	}
 }
 
 /* --- extended resources ----------------------------------------------------------------------- */
@@ -493,6 +601,70 @@ static void a_claim_is_made_for_extended_resources_and_the_pod_is_told(void **st
 	world_free(w);
 }
 
+static void a_claim_that_somebody_else_deleted_is_gone_as_well(void **state)
+{
+	struct world *w = world_new(true);
+	const char *name = NULL;
+	struct binding b;
+	struct cycle *c;
+	char path[256];
+
+	add_node(w, "n1", "");
+	fakeapi_add(w->api, "pods", "default", "p", ",\"uid\":\"pod-p\"", "");
+	c = reserved(w, WANTS_GPU, "n1");
+	assert_string_equal(bind_pod(w, &b, c), "");
+	assert_true(in_use(w, "n1", "a"));
+	for (size_t i = 0; i < w->api->log.n; i++)
+		if (strcmp(w->api->log.v[i].kind->resource, "resourceclaims") == 0)
+			name = strrchr(w->api->log.v[i].key, '/') + 1;
+	assert_non_null(name);
+	(void)snprintf(path, sizeof(path),
+		       "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/%s", name);
+	change(w, name, "{'metadata':{'finalizers':null}}");
+	assert_int_equal(fakeapi_call(w->api, "DELETE", path, STR_NULL, NULL), 200);
+	assert_int_equal(fakeapi_count(w->api, "resourceclaims"), 0);
+	/* The watch never tells. */
+	w->p->kind->unreserve(w->p, c, STR("n1"));
+	sim_run_for(w->sim, 1000);
+	assert_false(in_use(w, "n1", "a"));
+	cycle_free(c);
+	world_free(w);
+}
+
+static void a_pod_with_too_many_extended_resources_is_told_so(void **state)
+{
+	struct world *w = world_new(false);
+	struct buf pod = BUF_INIT(1UL << 14);
+
+	add_node(w, "n1", "");
+	(void)buf_addz(&pod, "{'name':'p','uid':'pod-p','requests':{'x.example.com/gpu':'1'");
+	for (int i = 0; i < 64; i++)
+		(void)buf_printf(&pod, ",'y.example.com/r%d':'1'", i);
+	(void)buf_addz(&pod, "}}");
+	(void)buf_add(&pod, "", 1);
+	assert_string_equal(filter(w, pod.p), "UnschedulableAndUnresolvable[pod requests more than "
+					      "64 extended resources]");
+	buf_release(&pod);
+	world_free(w);
+}
+
+static void an_attempt_tries_so_many_devices_and_no_more(void **state)
+{
+	struct world *w = world_new(false);
+	struct cycle *c;
+
+	add_node(w, "n1", "");
+	put_claim(w, "big", "", ONE("large"), "");
+	c = scheduler_fixture_cycle(&w->f, POD("p", USES("big")));
+	assert_int_equal(w->p->kind->pre_filter(w->p, c).code, VERDICT_SUCCESS);
+	assert_int_equal(dra_cycle_of(c, w->p)->steps_left, ALLOCATE_ATTEMPT_STEPS_MAX);
+	dra_cycle_of(c, w->p)->steps_left = 0;
+	assert_string_equal(scheduler_fixture_filters(&w->f, w->p, c),
+			    "n1:Error[node n1: timed out trying to allocate devices]");
+	cycle_free(c);
+	world_free(w);
+}
+
 static void arguments_are_checked(void **state)
 {
 	struct world *w = world_new(false);
@@ -515,6 +687,7 @@ int main(void)
 		cmocka_unit_test(what_is_reserved_is_taken_until_it_is_given_back),
 		cmocka_unit_test(earlier_alternatives_score_higher),
 		cmocka_unit_test(only_claims_that_may_help_wake_a_pod),
+		cmocka_unit_test(the_end_of_a_claim_in_its_way_wakes_its_owner),
 		cmocka_unit_test(the_status_of_a_slice_wakes_nobody),
 		cmocka_unit_test(an_allocation_is_written_with_finalizer_and_reservation),
 		cmocka_unit_test(a_conflict_is_tried_again_on_the_newest_version),
@@ -523,9 +696,15 @@ int main(void)
 		cmocka_unit_test(a_pod_is_bound_when_its_device_is_ready),
 		cmocka_unit_test(a_device_that_fails_ends_the_binding_and_is_given_back),
 		cmocka_unit_test(waiting_for_a_device_ends_by_time_or_by_the_pod_s_end),
+		cmocka_unit_test(
+			an_allocation_that_vanishes_or_has_no_time_is_not_waited_for_for_ever),
 		cmocka_unit_test(a_write_without_an_answer_is_looked_up),
+		cmocka_unit_test(devices_stay_held_until_it_is_known_what_was_written),
 		cmocka_unit_test(extended_resources_may_be_devices),
 		cmocka_unit_test(a_claim_is_made_for_extended_resources_and_the_pod_is_told),
+		cmocka_unit_test(a_claim_that_somebody_else_deleted_is_gone_as_well),
+		cmocka_unit_test(a_pod_with_too_many_extended_resources_is_told_so),
+		cmocka_unit_test(an_attempt_tries_so_many_devices_and_no_more),
 		cmocka_unit_test(arguments_are_checked),
 	};
 

@@ -5,6 +5,7 @@
  */
 #include "api/gates.h"
 #include "api/node_selector.h"
+#include "base/limits.h"
 #include "client/cached.h"
 #include "dra/inventory_impl.h"
 #include "scheduler/dra_plugin.h"
@@ -260,9 +261,11 @@ struct verdict dra_pre_filter(struct plugin *p, struct cycle *c)
 	d = ARENA_NEW(&c->arena, struct dra_cycle);
 	d->arena = &c->arena;
 	d->pod_uid = c->pod->uid;
+	d->steps_left = ALLOCATE_ATTEMPT_STEPS_MAX;
 	if (read_claims(s, c->pod, d, &err) < 0)
 		return verdict_print(&c->arena, VERDICT_ERROR, "%s", err.msg);
-	dra_extended_begin(p, c, d);
+	if (!dra_extended_begin(p, c, d, &v))
+		return v;
 	if (d->n == 0)
 		return (struct verdict){ VERDICT_SKIP };
 	for (size_t i = 0; i < d->n; i++) {

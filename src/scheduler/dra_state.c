@@ -34,6 +34,7 @@ struct claim_entry {
 	unsigned decisions;
 	uint64_t freed; /* the version with which it last gave devices back */
 	struct list waiters;
+	struct list unseen; /* in s->unseen: ours, which the watch never showed */
 };
 
 /* By uid of the claim. */
@@ -51,6 +52,7 @@ struct dra_state {
 	struct map claims; /* key -> struct claim_entry */
 	struct map decisions; /* uid -> struct decision */
 	struct map by_pod; /* uid of a pod -> struct claim_entry */
+	struct list unseen; /* struct claim_entry */
 	struct arena work; /* of one call */
 
 	/* The last answer of dra_state_change(), and what it was about. */
@@ -90,12 +92,14 @@ struct dra_state *dra_state_new(const struct gates *gates, const struct log *log
 	map_init(&s->claims);
 	map_init(&s->decisions);
 	map_init(&s->by_pod);
+	list_init(&s->unseen);
 	arena_init(&s->work, REQUEST_WORK_MAX);
 	return s;
 }
 
 static void entry_free(struct claim_entry *e)
 {
+	list_remove(&e->unseen);
 	cached_unref(e->seen);
 	cached_unref(e->ours);
 	free((char *)e->key.p);
@@ -167,6 +171,7 @@ static struct claim_entry *need(struct dra_state *s, struct str key)
 	e = XNEW(struct claim_entry);
 	e->key = str_of(str_dup(key), key.n);
 	list_init(&e->waiters);
+	list_init(&e->unseen);
 	(void)map_put(&s->claims, e->key, e);
 	return e;
 }
@@ -178,6 +183,14 @@ static void entry_drop(struct dra_state *s, struct claim_entry *e)
 		return;
 	(void)map_remove(&s->claims, e->key);
 	entry_free(e);
+}
+
+/* `seen` or `ours` changed. */
+static void note_unseen(struct dra_state *s, struct claim_entry *e)
+{
+	list_remove(&e->unseen);
+	if (e->ours && !e->seen)
+		list_push_back(&s->unseen, &e->unseen);
 }
 
 /* Who asked about a change asks again. */
@@ -248,11 +261,16 @@ static void look(struct dra_state *s, struct claim_entry *e)
 	struct error err;
 
 	forget_answer(s);
+	if (!tree) {
+		/* It holds what it held, for all we know. */
+		tell(e);
+		return;
+	}
 	e->allocated = json_is(allocation, JSON_OBJECT);
 	if (was && !e->allocated)
 		e->freed = o->revision;
 	note_owner(s, e, json_getz(tree, "metadata"));
-	if (tree && inventory_put_claim(s->inventory, tree, &err) < 0)
+	if (inventory_put_claim(s->inventory, tree, &err) < 0)
 		log_warn(s->log, "ignoring the allocation of a claim", LOG_STR("claim", o->key),
 			 LOG_ERR(&err));
 	tell(e);
@@ -272,6 +290,7 @@ void dra_state_put_claim(struct dra_state *s, struct cached *o)
 
 	e->seen = cached_ref(o);
 	cached_unref(old);
+	note_unseen(s, e);
 	/* The watch is behind what the server told us; of another claim only when that is older. */
 	if (e->ours && newer(e->ours, o))
 		return;
@@ -290,6 +309,7 @@ static void vanish(struct dra_state *s, struct claim_entry *e)
 	cached_unref(e->seen);
 	cached_unref(e->ours);
 	e->seen = e->ours = NULL;
+	note_unseen(s, e);
 	e->allocated = false;
 	e->owner_n = 0;
 	forget_pod(s, e);
@@ -310,6 +330,7 @@ void dra_state_remove_claim(struct dra_state *s, struct cached *o)
 		/* One that we made since under the same name. */
 		cached_unref(e->seen);
 		e->seen = NULL;
+		note_unseen(s, e);
 		return;
 	}
 	if (e->allocated)
@@ -318,12 +339,31 @@ void dra_state_remove_claim(struct dra_state *s, struct cached *o)
 	vanish(s, e);
 }
 
-void dra_state_gone(struct dra_state *s, struct str key, struct str uid)
+bool dra_state_gone(struct dra_state *s, struct str key, struct str uid)
 {
 	struct claim_entry *e = find(s, key);
 
-	if (e && e->ours && !e->seen && str_eq(e->ours->uid, uid))
+	if (!e || !e->ours || e->seen || !str_eq(e->ours->uid, uid))
+		return false;
+	forget_answer(s);
+	vanish(s, e);
+	return true;
+}
+
+struct cached *dra_state_take_lost(struct dra_state *s, uint64_t revision)
+{
+	LIST_FOREACH (it, &s->unseen) {
+		struct claim_entry *e = LIST_ENTRY(it, struct claim_entry, unseen);
+		struct cached *o = e->ours;
+
+		if (o->revision == 0 || o->revision > revision)
+			continue;
+		o = cached_ref(o);
+		forget_answer(s);
 		vanish(s, e);
+		return o;
+	}
+	return NULL;
 }
 
 struct cached *dra_state_claim(const struct dra_state *s, struct str key)
@@ -461,6 +501,7 @@ void dra_state_stored(struct dra_state *s, struct cached *o, struct str decision
 		return;
 	cached_unref(e->ours);
 	e->ours = cached_ref(o);
+	note_unseen(s, e);
 	look(s, e);
 }
 
@@ -543,9 +584,11 @@ static struct dra_change find_change(const struct dra_state *s, const struct cac
 		c.freed = has_allocation(old) || (old && s->removed == old->revision);
 		return c;
 	}
-	c.created = !old;
-	c.freed = (has_allocation(old) && !has_allocation(o)) || (e && e->freed == o->revision);
-	c.status = !old ||
+	/* One that was replaced unseen by another of its name is told as an update. */
+	c.created = !old || !str_eq(old->uid, o->uid);
+	c.freed = (has_allocation(old) && (c.created || !has_allocation(o))) ||
+		  (e && e->freed == o->revision);
+	c.status = c.created ||
 		   !str_eq(cached_field(old, "status", NULL), cached_field(o, "status", NULL));
 	return c;
 }

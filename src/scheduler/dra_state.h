@@ -82,8 +82,14 @@ bool dra_state_drop(struct dra_state *s, struct str uid);
  * removed, unless it is new: made by us a moment ago.
  */
 void dra_state_stored(struct dra_state *s, struct cached *o, struct str decision, bool is_new);
-/* A claim that was new is gone before the watch showed it. */
-void dra_state_gone(struct dra_state *s, struct str key, struct str uid);
+/* A claim that was new is gone before the watch showed it. True: it was there until now. */
+bool dra_state_gone(struct dra_state *s, struct str key, struct str uid);
+/*
+ * The watch has shown all there is up to this version: a claim of ours that is no newer, and was
+ * not among it, is gone for good (it came and went between two lists). Takes one such claim out;
+ * NULL: there is none left. To be called between turns of the watch, not from its handlers.
+ */
+struct cached *dra_state_take_lost(struct dra_state *s, uint64_t revision);
 
 /* Calls when the claim changes or goes away, until taken off. */
 struct dra_waiter {

@@ -503,6 +503,44 @@ static void a_claim_frees_devices_also_when_the_watch_never_saw_them_held(void *
 	dra_state_free(s);
 }
 
+static void a_claim_that_took_the_place_of_another_is_created(void **state)
+{
+	struct dra_state *s = dra_state_new(NULL, NULL);
+
+	fill(s);
+	assert_false(change(s, truth_of(1, 10, NOBODY), truth_of(1, 11, NOBODY)).created);
+	assert_true(change(s, truth_of(1, 11, NOBODY), truth_of(2, 12, NOBODY)).created);
+	/* What the other held is free, though this one holds something too. */
+	assert_true(change(s, truth_of(2, 12, 0), truth_of(3, 13, 1)).freed);
+	dra_state_free(s);
+}
+
+static void a_claim_of_ours_that_came_and_went_unseen_is_lost(void **state)
+{
+	struct dra_state *s = dra_state_new(NULL, NULL);
+	struct truth made = truth_of(1, 12, 0), other = truth_of(2, 13, 1);
+	struct cached *answer = claim_object(0, &made), *shown = claim_object(1, &other), *lost;
+	struct inventory_device *d;
+
+	fill(s);
+	dra_state_stored(s, answer, STR_NULL, true);
+	dra_state_stored(s, shown, STR_NULL, true);
+	d = inventory_device(dra_state_inventory(s), STR("x.example.com"), STR("n0"), STR("dev-0"));
+	assert_null(dra_state_take_lost(s, 11)); /* the watch is not that far */
+	assert_true(inventory_device_in_use(d));
+	dra_state_put_claim(s, shown);
+	lost = dra_state_take_lost(s, 20);
+	assert_ptr_equal(lost, answer);
+	cached_unref(lost);
+	assert_null(dra_state_take_lost(s, 20)); /* the other one was shown */
+	assert_null(dra_state_claim(s, STR("d/c0")));
+	assert_non_null(dra_state_claim(s, STR("d/c1")));
+	assert_false(inventory_device_in_use(d));
+	cached_unref(answer);
+	cached_unref(shown);
+	dra_state_free(s);
+}
+
 struct counting {
 	struct dra_waiter waiter;
 	int calls;
@@ -546,6 +584,8 @@ int main(void)
 		cmocka_unit_test(what_we_wrote_counts_until_the_watch_is_as_far),
 		cmocka_unit_test(a_claim_that_is_gone_does_not_come_back_by_an_answer),
 		cmocka_unit_test(a_claim_frees_devices_also_when_the_watch_never_saw_them_held),
+		cmocka_unit_test(a_claim_that_took_the_place_of_another_is_created),
+		cmocka_unit_test(a_claim_of_ours_that_came_and_went_unseen_is_lost),
 		cmocka_unit_test(waiters_are_called_for_every_change_until_they_leave),
 	};
 

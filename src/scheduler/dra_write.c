@@ -14,6 +14,7 @@ struct dra_write {
 	struct client *client;
 	struct dra_state *state;
 	const struct log *log;
+	struct plugin *plugin;
 	const char *what;
 	struct arena arena;
 	struct str ns, name, uid;
@@ -61,6 +62,7 @@ static struct dra_write *write_new(struct plugin *p, const struct dra_pod_claim 
 	w->client = p->services->client;
 	w->state = p->services->dra;
 	w->log = p->services->log ? p->services->log : log_null();
+	w->plugin = p;
 	w->what = what;
 	arena_init(&w->arena, REQUEST_WORK_MAX);
 	w->ns = arena_str(&w->arena, cached_ns(claim->object));
@@ -119,10 +121,20 @@ static void delete_fresh(struct dra_write *w, const struct error *err, struct ca
 static void deleted(struct dra_write *w, const struct error *err, struct cached *answer)
 {
 	char text[DRA_KEY_MAX];
+	struct str key = dra_claim_key(w->ns, w->name, text);
+	CLEANUP(cached_unref) struct cached *last = NULL;
 
-	if (!err)
-		dra_state_gone(w->state, dra_claim_key(w->ns, w->name, text), w->uid);
-	finish(w, err, answer);
+	/* That somebody else was faster makes no difference. */
+	if (err && err->code != ERR_NOT_FOUND) {
+		finish(w, err, answer);
+		return;
+	}
+	if (dra_state_claim(w->state, key))
+		last = cached_ref(dra_state_claim(w->state, key));
+	/* The watch may never tell of it. */
+	if (dra_state_gone(w->state, key, w->uid))
+		dra_tell_deleted(w->plugin, last);
+	finish(w, NULL, answer);
 }
 
 static void delete_now(struct dra_write *w)
@@ -140,7 +152,9 @@ static void delete_unprotected(struct dra_write *w, const struct error *err, str
 		client_get(w->client, &w->request, &dra_claims_resource, w->ns, w->name);
 		return;
 	}
-	if (err)
+	if (err && err->code == ERR_NOT_FOUND)
+		deleted(w, err, NULL);
+	else if (err)
 		finish(w, err, NULL);
 	else
 		delete_now(w);
@@ -161,8 +175,11 @@ static void delete_fresh(struct dra_write *w, const struct error *err, struct ca
 {
 	struct json *tree;
 
-	if (err || !answer || !str_eq(answer->uid, w->uid) ||
-	    cached_tree_held(answer, &w->arena, &tree, NULL) < 0) {
+	if ((err && err->code == ERR_NOT_FOUND) || (answer && !str_eq(answer->uid, w->uid))) {
+		deleted(w, NULL, NULL);
+		return;
+	}
+	if (err || !answer || cached_tree_held(answer, &w->arena, &tree, NULL) < 0) {
 		finish(w, err, NULL);
 		return;
 	}

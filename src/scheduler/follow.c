@@ -353,6 +353,24 @@ static bool is_synced(const struct informer *i)
 	return informer_synced(i) || informer_failure(i)->code == ERR_NOT_FOUND;
 }
 
+void follow_sweep(struct scheduler *s)
+{
+	struct cached *lost;
+	uint64_t revision;
+
+	for (size_t i = 0; s->dra && i < s->nothers; i++) {
+		struct follow *f = &s->others[i];
+
+		if (f->kind->put != dra_state_put_claim || !informer_synced(f->informer) ||
+		    !str_to_u64(informer_resource_version(f->informer), &revision))
+			continue;
+		while ((lost = dra_state_take_lost(s->dra, revision))) {
+			tell_object(f, EVENT_DELETE, lost, NULL);
+			cached_unref(lost);
+		}
+	}
+}
+
 bool follow_synced(const struct scheduler *s)
 {
 	if (!informer_synced(s->pods.informer) || !informer_synced(s->node_objects.informer))

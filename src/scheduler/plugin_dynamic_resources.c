@@ -229,13 +229,20 @@ static struct verdict reserve(struct plugin *p, struct cycle *c, struct str node
 	return VERDICT_OK;
 }
 
+/*
+ * Of a pod that is gone the reservation stays: the controller takes it off, and with the last
+ * one the allocation and the finalizer in the same step. It does so only then, so that a claim
+ * that we had left without users would keep its devices for ever.
+ */
 static void unreserve(struct plugin *p, struct cycle *c, struct str node)
 {
 	struct dra_cycle *d = dra_cycle_of(c, p);
+	bool gone;
 
 	(void)node;
 	if (!d)
 		return;
+	gone = d->binding && binding_cancelled(d->binding);
 	dra_bind_cancel(d->bind);
 	for (size_t i = 0; i < d->n; i++) {
 		struct dra_pod_claim *claim = &d->claims[i];
@@ -243,7 +250,7 @@ static void unreserve(struct plugin *p, struct cycle *c, struct str node)
 
 		if (claim == d->special && claim->object)
 			dra_write_delete(p, claim);
-		else if (claim != d->special &&
+		else if (claim != d->special && !gone &&
 			 json_is(json_getz(status, "allocation"), JSON_OBJECT) &&
 			 dra_reserved_for(claim->tree, c->pod->uid))
 			dra_write_unreserve(p, claim, c->pod->uid);

@@ -4,6 +4,7 @@
  *
  * This file has the table, the arguments, hints, and what filter and score share.
  */
+#include "base/limits.h"
 #include "base/mem.h"
 #include "client/cache.h"
 #include "scheduler/plugins.h"
@@ -108,16 +109,21 @@ struct affinity_terms pod_affinity_resolve(const struct plugin *p, struct cycle 
 	return v ? (struct affinity_terms){ v, terms.n } : terms;
 }
 
-const struct json *pod_affinity_namespace(const struct plugin *p, struct cycle *c)
+static const struct json *namespace_labels(const struct plugin *p, struct str ns, struct arena *a)
 {
 	const struct cache *all = p->services->namespaces;
-	struct cached *o = all ? cache_get(all, c->pod->ns) : NULL;
-	struct str text = o ? cached_field(o, "metadata.labels", &c->arena) : STR_NULL;
+	struct cached *o = all ? cache_get(all, ns) : NULL;
+	struct str text = o ? cached_field(o, "metadata.labels", a) : STR_NULL;
 	struct json *labels = NULL;
 
-	if (!text.p || json_parse(&c->arena, arena_str(&c->arena, text), NULL, &labels, NULL) < 0)
+	if (!text.p || json_parse(a, arena_str(a, text), NULL, &labels, NULL) < 0)
 		return NULL;
 	return labels;
+}
+
+const struct json *pod_affinity_namespace(const struct plugin *p, struct cycle *c)
+{
+	return namespace_labels(p, c->pod->ns, &c->arena);
 }
 
 bool pod_affinity_all(struct affinity_terms terms, const struct podinfo *pod)
@@ -240,26 +246,77 @@ void pod_affinity_count(const struct plugin *p, struct cycle *c, struct affinity
 
 /* --- hints ---------------------------------------------------------------------------------- */
 
-static bool pod_helps(const struct podinfo *waiting, const struct podinfo *old,
-		      const struct podinfo *pod)
+/*
+ * Terms as pods have them, not resolved for a cycle: `ns` has the labels of the namespace of the
+ * pod that they are asked about.
+ */
+static bool all_match(struct affinity_terms terms, const struct podinfo *pod, const struct json *ns)
+{
+	for (size_t i = 0; i < terms.n; i++)
+		if (!affinity_term_matches(&terms.v[i], pod, ns))
+			return false;
+	return terms.n > 0;
+}
+
+static bool any_matches(struct affinity_terms terms, const struct podinfo *pod,
+			const struct json *ns)
+{
+	for (size_t i = 0; i < terms.n; i++)
+		if (affinity_term_matches(&terms.v[i], pod, ns))
+			return true;
+	return false;
+}
+
+/* `here`: labels of the waiting pod's namespace; `there`: of the other's. */
+static bool pod_helps(const struct podinfo *waiting, const struct json *here,
+		      const struct podinfo *old, const struct podinfo *pod,
+		      const struct json *there)
 {
 	if (old && pod)
-		return (!pod_affinity_all(waiting->affinity, old) &&
-			pod_affinity_all(waiting->affinity, pod)) ||
-		       (pod_affinity_any(waiting->anti_affinity, old) &&
-			!pod_affinity_any(waiting->anti_affinity, pod));
+		return (!all_match(waiting->affinity, old, there) &&
+			all_match(waiting->affinity, pod, there)) ||
+		       (any_matches(waiting->anti_affinity, old, there) &&
+			!any_matches(waiting->anti_affinity, pod, there));
 	if (pod)
-		return pod_affinity_all(waiting->affinity, pod);
-	return pod_affinity_any(waiting->anti_affinity, old) ||
-	       pod_affinity_any(old->anti_affinity, waiting);
+		return all_match(waiting->affinity, pod, there);
+	return any_matches(waiting->anti_affinity, old, there) ||
+	       any_matches(old->anti_affinity, waiting, here);
+}
+
+static bool selects_namespaces(struct affinity_terms terms)
+{
+	for (size_t i = 0; i < terms.n; i++)
+		if (terms.v[i].has_namespace_selector && terms.v[i].namespace_selector.n > 0)
+			return true;
+	return false;
+}
+
+static bool knows_namespace(const struct plugin *p, struct str ns)
+{
+	return p->services->namespaces && cache_get(p->services->namespaces, ns);
 }
 
 static enum event_hint after_assigned(const struct plugin *p, const struct podinfo *waiting,
 				      const struct cluster_event *e)
 {
+	const struct podinfo *other = e->pod ? e->pod : e->old_pod;
+	const struct json *here = NULL, *there = NULL;
+	struct arena arena;
+	bool helps;
+
 	if ((e->pod && pod_is_nowhere(e->pod)) || (e->old_pod && pod_is_nowhere(e->old_pod)))
 		return HINT_SKIP;
-	return pod_helps(waiting, e->old_pod, e->pod) ? HINT_QUEUE : HINT_SKIP;
+	if (!selects_namespaces(waiting->affinity) && !selects_namespaces(waiting->anti_affinity) &&
+	    !selects_namespaces(other->anti_affinity))
+		return pod_helps(waiting, NULL, e->old_pod, e->pod, NULL) ? HINT_QUEUE : HINT_SKIP;
+	if (!knows_namespace(p, waiting->ns) || !knows_namespace(p, other->ns))
+		return HINT_QUEUE;
+	arena_init(&arena, REQUEST_WORK_MAX);
+	here = namespace_labels(p, waiting->ns, &arena);
+	there = namespace_labels(p, other->ns, &arena);
+	helps = pod_helps(waiting, here, e->old_pod, e->pod, there);
+	arena_release(&arena);
+	return helps ? HINT_QUEUE : HINT_SKIP;
 }
 
 /* The node came into a domain: it got the label, or another value. */

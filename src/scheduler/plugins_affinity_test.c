@@ -346,6 +346,46 @@ static void pods_that_matter_wake_who_was_kept_away(void **state)
 						"{'name':'p'}", "{'name':'p'}"));
 }
 
+static void selectors_of_namespaces_count_for_waking(void **state)
+{
+#define OF_TEAM(team) ",'namespaceSelector':{'matchLabels':{'team':'" team "'}}"
+	static const char wants[] = POD("p", "new",
+					HARD("podAffinity", TERM("web", "zone", OF_TEAM("x"))));
+	static const char hates[] = POD("p", "new",
+					HARD("podAntiAffinity", TERM("web", "zone", OF_TEAM("x"))));
+	static const char plain[] = "{'name':'p','labels':{'app':'new'}}";
+#define WEB(ns) "{'name':'x','namespace':'" ns "','nodeName':'a','labels':{'app':'web'}}"
+#define SHY(team)                                                         \
+	"{'name':'x','namespace':'far','nodeName':'a','affinity':{" HARD( \
+		"podAntiAffinity", TERM("new", "zone", OF_TEAM(team))) "}}"
+	static const struct {
+		const char *pod;
+		unsigned action;
+		const char *old, *now;
+		bool wakes;
+	} rows[] = {
+		{ wants, EVENT_ADD, NULL, WEB("far"), true },
+		{ wants, EVENT_ADD, NULL, WEB("third"), false },
+		{ wants, EVENT_ADD, NULL, WEB("unknown"), true },
+		{ hates, EVENT_DELETE, WEB("far"), NULL, true },
+		{ hates, EVENT_DELETE, WEB("third"), NULL, false },
+		{ plain, EVENT_DELETE, SHY("y"), NULL, true },
+		{ plain, EVENT_DELETE, SHY("x"), NULL, false },
+	};
+	struct scheduler_fixture *f = *state;
+
+	scheduler_fixture_profile(f, affinity, NULL);
+	scheduler_fixture_put(f, &f->namespaces,
+			      "{'metadata':{'name':'far','labels':{'team':'x'}}}");
+	scheduler_fixture_put(f, &f->namespaces,
+			      "{'metadata':{'name':'default','labels':{'team':'y'}}}");
+	scheduler_fixture_put(f, &f->namespaces, "{'metadata':{'name':'third'}}");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (scheduler_fixture_pod_wakes(f, affinity, rows[i].pod, rows[i].action,
+						rows[i].old, rows[i].now) != rows[i].wakes)
+			fail_msg("row %zu", i);
+}
+
 static void nodes_that_enter_or_leave_a_domain_wake_pods(void **state)
 {
 	static const char wants[] = POD("p", "new", HARD("podAffinity", TERM("web", "zone", "")));
@@ -391,6 +431,7 @@ int main(void)
 		TEST(preferred_terms_of_both_sides_add_up),
 		TEST(arguments_weigh_what_others_want),
 		TEST(pods_that_matter_wake_who_was_kept_away),
+		TEST(selectors_of_namespaces_count_for_waking),
 		TEST(nodes_that_enter_or_leave_a_domain_wake_pods),
 	};
 

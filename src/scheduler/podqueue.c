@@ -3,8 +3,8 @@
  *
  * PreEnqueue is asked whenever a pod is about to enter active or backoff; what is in either has
  * passed it, so a pod that moves from backoff to active is not asked about again. While active
- * is empty pods leave backoff early (nothing better is to be done), except those that failed with an
- * error: they would press on whatever is broken.
+ * is empty pods leave backoff early (nothing better is to be done), except those that failed with
+ * an error: they would press on whatever is broken.
  */
 #include "scheduler/podqueue.h"
 

@@ -139,17 +139,13 @@ enum queue_wake queue_worth(const struct queued_pod *p, const struct cluster_eve
 {
 	if (!p->rejectors)
 		return WAKE_AFTER_BACKOFF;
-	/* What a pod's own leaving frees is no news for it: it had that. */
-	if (e->kind == EVENT_ASSIGNED_POD && e->actions == EVENT_DELETE && e->old_pod &&
-	    str_eq(e->old_pod->uid, p->pod->uid))
-		return WAKE_NOT;
 	/* A wildcard with a pod, and a change of a waiting pod, are for that pod alone. */
 	if ((e->kind == EVENT_WILDCARD || e->kind == EVENT_UNSCHEDULED_POD) && e->pod &&
 	    !str_eq(e->pod->uid, p->pod->uid))
 		return WAKE_NOT;
 	if (e->kind == EVENT_WILDCARD)
 		return WAKE_AFTER_BACKOFF;
-	/* What it gave back itself (in permit, it was rejected) makes no room that was not there. */
+	/* What it gave back itself (rejected in permit) makes no room that was not there. */
 	if (e->kind == EVENT_ASSIGNED_POD && !e->pod && e->old_pod &&
 	    str_eq(e->old_pod->uid, p->pod->uid))
 		return WAKE_NOT;

@@ -234,7 +234,7 @@ static void run_go_on(struct preemption_run *run)
 		evict(run, run->victims[run->n - 1]);
 		return;
 	}
-	/* The event of one that had gone already may have come while the preemptor was held back. */
+	/* The event of one that had gone already may have come while it was held back. */
 	activate = !run->deleted && !run->canceled;
 	preemptor = podinfo_ref(run->preemptor);
 	(void)map_remove(&r->by_uid, preemptor->uid);

@@ -82,6 +82,8 @@ struct scheduler {
 
 void follow_begin(struct scheduler *s);
 bool follow_synced(const struct scheduler *s);
+/* Claims that we made and that came and went unseen are gone. Between turns of the watches. */
+void follow_sweep(struct scheduler *s);
 /* The pod as the API server last showed it; NULL: none. Borrowed. */
 struct cached *follow_pod(const struct scheduler *s, struct str key);
 /* Puts the pods' event through: `old` or `pod` may be NULL. */

@@ -422,6 +422,23 @@ static void a_pod_that_another_bound_elsewhere_is_undone(void **state)
 	}
 }
 
+static void a_pod_that_another_bound_here_is_left_alone(void **state)
+{
+	struct steps_world *v = *state;
+
+	rule(v, "First.permit", DP_WAIT, 60000);
+	begin(v, 1000);
+	assert_int_equal(scheduler_world_bind(v->w, "a", "n1"), 201);
+	scheduler_world_run(v->w, 1000);
+	v->host->reject(v->host->host, v->uid, "no more");
+	scheduler_world_run(v->w, 60000);
+	assert_string_equal(v->trace, RESERVE PERMIT UNDO);
+	assert_int_equal(scheduler_world_taken(v->w, "n1"), 3000);
+	assert_int_equal(v->w->patches, 0);
+	assert_int_equal(scheduler_world_events(v->w, "FailedScheduling"), 0);
+	scheduler_world_check_quiet(v->w);
+}
+
 static void a_node_that_goes_does_not_stop_a_pod_that_waits(void **state)
 {
 	struct steps_world *v = *state;
@@ -481,6 +498,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(steps_may_fail_later),
 		cmocka_unit_test(a_pod_that_is_deleted_on_its_way_is_undone),
 		cmocka_unit_test(a_pod_that_another_bound_elsewhere_is_undone),
+		TEST(a_pod_that_another_bound_here_is_left_alone),
 		TEST(a_node_that_goes_does_not_stop_a_pod_that_waits),
 		cmocka_unit_test(what_is_under_way_is_undone_when_it_ends),
 	};

@@ -254,7 +254,28 @@ static void a_pod_that_another_bound_stays_where_it_is(void **state)
 	}
 }
 
-/* The same, and the watch tells of it only after the answer. */
+static void the_room_of_a_pod_that_another_bound_elsewhere_is_free(void **state)
+{
+	struct scheduler_world *w = *state;
+
+	w->on_bind = FAKEAPI_HOLD;
+	w->fault_count = 1;
+	scheduler_world_pod(w, "a", 3);
+	scheduler_world_run(w, 1000);
+	scheduler_world_node(w, "n2", 2);
+	scheduler_world_pod(w, "other", 3);
+	scheduler_world_run(w, 20000);
+	assert_true(scheduler_world_is_on(w, "other", ""));
+	assert_int_equal(scheduler_world_bind(w, "a", "n2"), 201);
+	scheduler_world_run(w, 500);
+	assert_true(scheduler_world_is_on(w, "other", "n1"));
+	fakeapi_let_go(w->api);
+	scheduler_world_run(w, 60000);
+	assert_int_equal(scheduler_world_taken(w, "n2"), 3000);
+	scheduler_world_check_quiet(w);
+}
+
+/* The watch tells of it only after the answer. */
 static void a_conflict_that_the_watch_has_not_told_of_yet_is_looked_into(void **state)
 {
 	static const char *const nodes[] = { "n1", "n2" };
@@ -285,6 +306,24 @@ static void a_conflict_that_the_watch_has_not_told_of_yet_is_looked_into(void **
 	}
 }
 
+static void a_pod_that_another_bound_while_it_waited_is_tried_no_more(void **state)
+{
+	struct scheduler_world *w = *state;
+
+	scheduler_world_pod(w, "big", 6);
+	scheduler_world_run(w, 5000);
+	assert_waiting(w, 1);
+	assert_int_equal(scheduler_world_bind(w, "big", "n1"), 201);
+	scheduler_world_run(w, 1000);
+	assert_waiting(w, 0);
+	scheduler_world_node(w, "n2", 8);
+	scheduler_world_run(w, 10 * 60 * 1000);
+	assert_int_equal(w->bindings, 0);
+	assert_int_equal(w->patches, 1);
+	assert_int_equal(scheduler_world_taken(w, "n1"), 6000);
+	scheduler_world_check_quiet(w);
+}
+
 /* --- things that go and come ------------------------------------------------------------------- */
 
 static void a_pod_that_is_deleted_while_it_is_bound_leaves_nothing(void **state)
@@ -295,16 +334,16 @@ static void a_pod_that_is_deleted_while_it_is_bound_leaves_nothing(void **state)
 	w->fault_count = 1;
 	scheduler_world_pod(w, "a", 3);
 	scheduler_world_run(w, 1000);
-	scheduler_world_remove_pod(w, "a");
-	scheduler_world_run(w, 1000);
-	assert_int_equal(scheduler_world_taken(w, "n1"), 0);
 	scheduler_world_pod(w, "other", 3);
-	scheduler_world_run(w, 1000);
+	scheduler_world_run(w, 20000);
+	assert_true(scheduler_world_is_on(w, "other", ""));
+	scheduler_world_remove_pod(w, "a");
+	scheduler_world_run(w, 500);
 	assert_true(scheduler_world_is_on(w, "other", "n1"));
 	fakeapi_let_go(w->api);
 	scheduler_world_run(w, 60000);
 	assert_waiting(w, 0);
-	assert_int_equal(w->patches, 0);
+	assert_int_equal(w->patches, 1);
 	scheduler_world_check_quiet(w);
 }
 
@@ -559,7 +598,9 @@ int main(void)
 		TEST(a_binding_without_answer_holds_its_room_until_it_is_given_up),
 		cmocka_unit_test(a_binding_whose_answer_was_lost_is_not_undone),
 		cmocka_unit_test(a_pod_that_another_bound_stays_where_it_is),
+		TEST(the_room_of_a_pod_that_another_bound_elsewhere_is_free),
 		cmocka_unit_test(a_conflict_that_the_watch_has_not_told_of_yet_is_looked_into),
+		TEST(a_pod_that_another_bound_while_it_waited_is_tried_no_more),
 		TEST(a_pod_that_is_deleted_while_it_is_bound_leaves_nothing),
 		TEST(a_pod_that_is_being_deleted_is_not_bound),
 		TEST(a_pod_of_the_same_name_is_another_pod),
