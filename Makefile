@@ -55,7 +55,7 @@ cover: ## which lines the tests reach
 	@scripts/build build-cover -Db_coverage=true
 	@scripts/test build-cover
 	@gcovr --root . --object-directory build-cover --exclude '.*_test\.c' --exclude 'build.*' --exclude 'fuzz/.*' build-cover
-install: all ## the binary, its completions and the driver SDK, below $DESTDIR$PREFIX
+install: all ## the binary, completions, plugins, headers and driver SDK, below $DESTDIR$PREFIX
 	@scripts/install "$(DESTDIR)$(PREFIX)" "$(PREFIX)"
 clean: ## remove everything that was built
 	rm -rf build build-*

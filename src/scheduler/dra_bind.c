@@ -230,6 +230,7 @@ static void await_conditions(struct dra_bind *b)
 	const struct gates *g = dra_state_gates(b->plugin->services->dra);
 	const struct dra_plugin *own = b->plugin->state;
 	bool any = false;
+	int64_t now;
 
 	for (size_t i = 0; i < b->cycle->n; i++)
 		any |= b->cycle->claims[i].object && dra_has_conditions(b->cycle->claims[i].tree);
@@ -240,7 +241,8 @@ static void await_conditions(struct dra_bind *b)
 	}
 	tell_of_waiting(b);
 	/* Whatever becomes of the time that the claims say they were allocated at. */
-	b->deadline = dra_wall_ns(b->plugin->services) + own->binding_timeout_ns;
+	now = dra_wall_ns(b->plugin->services);
+	b->deadline = now + MIN(own->binding_timeout_ns, INT64_MAX - now);
 	b->waiters = ARENA_ARRAY(b->arena, struct bind_waiter, b->cycle->n);
 	for (size_t i = 0; i < b->cycle->n; i++) {
 		struct dra_waiter *w = &b->waiters[i].waiter;

@@ -25,7 +25,7 @@ struct random_world {
 	bool late;
 };
 
-/* --- faults ------------------------------------------------------------------------------------ */
+/* --- faults ------------------------------------------------------------------------------- */
 
 static int fault(void *arg, const struct fakeapi_query *q)
 {
@@ -53,7 +53,7 @@ static int fault(void *arg, const struct fakeapi_query *q)
 	return kind;
 }
 
-/* --- what the server has ------------------------------------------------------------------------ */
+/* --- what the server has ------------------------------------------------------------------- */
 
 struct pod_view {
 	const char *name;
@@ -116,7 +116,7 @@ static bool pick_pod(struct random_world *r, bool unbound, char name[32])
 	return n > 0;
 }
 
-/* --- what happens ------------------------------------------------------------------------------- */
+/* --- what happens -------------------------------------------------------------------------- */
 
 static void add_pod(struct random_world *r)
 {
@@ -216,7 +216,7 @@ static void step(struct random_world *r)
 	scheduler_world_check(r->w);
 }
 
-/* --- what must be ------------------------------------------------------------------------------ */
+/* --- what must be ------------------------------------------------------------------------- */
 
 static void check_pods(const struct random_world *r, uint64_t seed)
 {

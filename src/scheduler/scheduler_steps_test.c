@@ -172,7 +172,7 @@ static void begin(struct steps_world *v, int64_t ms)
 	scheduler_world_run(v->w, ms);
 }
 
-/* --- the order --------------------------------------------------------------------------------- */
+/* --- the order ---------------------------------------------------------------------------- */
 
 static void all_points_are_asked_in_order(void **state)
 {
@@ -199,7 +199,7 @@ static void a_plugin_may_bind_by_itself(void **state)
 	scheduler_world_check_quiet(v->w);
 }
 
-/* --- failures ---------------------------------------------------------------------------------- */
+/* --- failures ----------------------------------------------------------------------------- */
 
 static void what_fails_is_undone_in_reverse_order(void **state)
 {
@@ -253,7 +253,7 @@ static void a_binding_whose_answer_was_lost_is_kept_reserved(void **state)
 	scheduler_world_check_quiet(v->w);
 }
 
-/* --- permit ------------------------------------------------------------------------------------ */
+/* --- permit ------------------------------------------------------------------------------- */
 
 static void a_pod_waits_for_permission(void **state)
 {
@@ -315,7 +315,7 @@ static void a_pod_that_waits_too_long_is_rejected(void **state)
 	expect_undone(v, RESERVE PERMIT UNDO);
 }
 
-/* --- what is ended later ----------------------------------------------------------------------- */
+/* --- what is ended later ------------------------------------------------------------------ */
 
 static void steps_may_end_later(void **state)
 {
@@ -356,7 +356,7 @@ static void steps_may_fail_later(void **state)
 	}
 }
 
-/* --- a pod that goes on its way ---------------------------------------------------------------- */
+/* --- a pod that goes on its way ----------------------------------------------------------- */
 
 static void a_pod_that_is_deleted_on_its_way_is_undone(void **state)
 {

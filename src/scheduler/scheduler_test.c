@@ -39,7 +39,7 @@ static void assert_waiting(const struct scheduler_world *w, size_t n)
 			 n);
 }
 
-/* --- plain ------------------------------------------------------------------------------------- */
+/* --- plain -------------------------------------------------------------------------------- */
 
 static void pods_are_bound_and_their_users_told(void **state)
 {
@@ -125,7 +125,7 @@ static void a_late_condition_does_not_undo_a_binding(void **state)
 	scheduler_world_check_quiet(w);
 }
 
-/* --- answers ----------------------------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------------------------ */
 
 /* Other pods get the room of one that could not be bound, which waits for its turn. */
 static void others_get_the_room(struct scheduler_world *w)
@@ -324,7 +324,7 @@ static void a_pod_that_another_bound_while_it_waited_is_tried_no_more(void **sta
 	scheduler_world_check_quiet(w);
 }
 
-/* --- things that go and come ------------------------------------------------------------------- */
+/* --- things that go and come -------------------------------------------------------------- */
 
 static void a_pod_that_is_deleted_while_it_is_bound_leaves_nothing(void **state)
 {
@@ -462,7 +462,7 @@ static void a_node_that_went_is_forgotten_with_its_last_pod(void **state)
 	scheduler_world_check_quiet(w);
 }
 
-/* --- the election and the end ------------------------------------------------------------------ */
+/* --- the election and the end ------------------------------------------------------------- */
 
 static const char election[] =
 	"leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, "

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "scheduler/nodecache.h"
 
-/* --- requests ---------------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------- */
 
 static int faulty(struct scheduler_world *w, int fault)
 {
@@ -42,7 +42,7 @@ static int on_request(void *arg, const struct fakeapi_query *q)
 	return FAKEAPI_WELL;
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------------- */
 
 static void read_config(struct scheduler_world *w, const char *config)
 {
@@ -154,7 +154,7 @@ void scheduler_world_run(struct scheduler_world *w, int64_t ms)
 	sim_run_for(w->sim, ms);
 }
 
-/* --- objects ----------------------------------------------------------------------------------- */
+/* --- objects ------------------------------------------------------------------------------ */
 
 void scheduler_world_node(struct scheduler_world *w, const char *name, int cpu)
 {
@@ -214,7 +214,7 @@ int scheduler_world_bind(struct scheduler_world *w, const char *pod, const char 
 	return fakeapi_call(w->api, "POST", target, str_from(body), NULL);
 }
 
-/* --- what has become of it --------------------------------------------------------------------- */
+/* --- what has become of it ---------------------------------------------------------------- */
 
 bool scheduler_world_is_on(const struct scheduler_world *w, const char *pod, const char *node)
 {

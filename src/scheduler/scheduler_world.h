@@ -1,7 +1,8 @@
 /*
  * scheduler_world - for tests: a fake API server and a whole scheduler on another host.
  *
- * Nodes and pods are made by one line each; all are in the namespace "default". Failures are cmocka's.
+ * Nodes and pods are made by one line each; all are in the namespace "default". Failures are
+ * cmocka's.
  */
 #ifndef SCHEDULER_SCHEDULER_WORLD_H
 #define SCHEDULER_SCHEDULER_WORLD_H
@@ -40,7 +41,7 @@ void scheduler_world_stop(struct scheduler_world *w);
 void scheduler_world_drop(struct scheduler_world *w);
 void scheduler_world_run(struct scheduler_world *w, int64_t ms);
 
-/* --- objects ----------------------------------------------------------------------------------- */
+/* --- objects ------------------------------------------------------------------------------ */
 
 /* `cpu` is what it has and what it asks for, in whole ones. */
 void scheduler_world_node(struct scheduler_world *w, const char *name, int cpu);
@@ -54,7 +55,7 @@ void scheduler_world_remove_pod(struct scheduler_world *w, const char *name);
 /* As another scheduler would. Returns the HTTP status. */
 int scheduler_world_bind(struct scheduler_world *w, const char *pod, const char *node);
 
-/* --- what has become of it ---------------------------------------------------------------------- */
+/* --- what has become of it ----------------------------------------------------------------- */
 
 /* Whether the server has the pod on this node; "" is: on none. */
 bool scheduler_world_is_on(const struct scheduler_world *w, const char *pod, const char *node);
