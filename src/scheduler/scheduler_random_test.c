@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "scheduler/scheduler_world.h"
 
-enum { NODES = 4, NODE_CPU = 8, PODS = 24, SEEDS = 40, ROUNDS = 4, STEPS = 40 };
+enum { NODES = 4, NODE_CPU = 8, PODS = 24, SEEDS = 20, ROUNDS = 4, STEPS = 40 };
 
 struct random_world {
 	struct scheduler_world *w;

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "scheduler/scheduler_world.h"
-#include "../../tests/abi/steps.h"
+#include "steps.h"
 
 static const char *folder;
 
