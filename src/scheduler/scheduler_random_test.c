@@ -218,6 +218,15 @@ static void step(struct random_world *r)
 
 /* --- what must be ------------------------------------------------------------------------- */
 
+/* A pod that waits fits nowhere. */
+static void check_waiting(const struct random_world *r, const struct pod_view *p, uint64_t seed)
+{
+	for (size_t i = 0; i < NODES; i++) {
+		if (has_node(r, node_name(i)) && taken_on(r, node_name(i)) + p->cpu <= NODE_CPU)
+			fail_msg("seed %d: %s would fit on %s", (int)seed, p->name, node_name(i));
+	}
+}
+
 static void check_pods(const struct random_world *r, uint64_t seed)
 {
 	const struct podqueue *q = r->w->scheduler->queue;
@@ -235,12 +244,8 @@ static void check_pods(const struct random_world *r, uint64_t seed)
 		if (!r->rival && p.node[0] && !strstr(o->text, "\"status\":\"True\""))
 			fail_msg("seed %d: bound, and called unschedulable: %s", (int)seed,
 				 o->text);
-		for (size_t i = 0; !p.node[0] && i < NODES; i++) {
-			if (has_node(r, node_name(i)) &&
-			    taken_on(r, node_name(i)) + p.cpu <= NODE_CPU)
-				fail_msg("seed %d: %s would fit on %s", (int)seed, p.name,
-					 node_name(i));
-		}
+		if (!p.node[0])
+			check_waiting(r, &p, seed);
 	}
 	assert_int_equal(podqueue_count(q, QUEUE_ACTIVE) + podqueue_count(q, QUEUE_BACKOFF) +
 				 podqueue_count(q, QUEUE_UNSCHEDULABLE),
