@@ -17,6 +17,8 @@ ASAN_E2E = api_accounts api_authn api_authz api_client_node api_consistency api_
 	podres podres_faults scheduler scheduler_dra scheduler_extension store
 TSAN_E2E = api_consistency api_crd api_protobuf api_rest api_security api_servers api_watch grpc_client grpc_server http
 TSAN_UNIT = base net grpc store server drivers
+# The scheduler has one thread; its plugins may have more. These are its tests of the suite "threads".
+TSAN_MORE = tests/abi/plugin_[a-z_]+\.so|tests/abi/scheduler_extension_test|src/scheduler/scheduler_nodecache_stress_test
 
 # One build for both: objects that fuzzers can follow are as good for tests.
 SANITIZED = -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
@@ -40,8 +42,8 @@ asan: ## unit tests and most end-to-end tests under AddressSanitizer and UBSan
 	@BACKENDS=lmdb UNIT_EXCEPT=fuzz-corpus scripts/test build-asan $(ASAN_E2E)
 tsan: ## tests in which threads meet under ThreadSanitizer
 	@scripts/deps build test fuzz
-	@CC=clang TARGETS='devplane|src/($(subst $() ,|,$(TSAN_UNIT)))/[a-z0-9_]+_test' scripts/build build-tsan -Db_sanitize=thread -Db_lundef=false
-	@BACKENDS=lmdb UNIT_SUITES='$(TSAN_UNIT)' scripts/test build-tsan $(TSAN_E2E)
+	@CC=clang TARGETS='devplane|src/($(subst $() ,|,$(TSAN_UNIT)))/[a-z0-9_]+_test|$(TSAN_MORE)' scripts/build build-tsan -Db_sanitize=thread -Db_lundef=false
+	@BACKENDS=lmdb UNIT_SUITES='$(TSAN_UNIT) threads' scripts/test build-tsan $(TSAN_E2E)
 fuzz: ## each fuzz target for FUZZ_SECONDS
 	@scripts/deps build fuzz
 	@CC=clang TARGETS='fuzz/fuzz_[a-z0-9_]+' scripts/build build-asan $(SANITIZED)
