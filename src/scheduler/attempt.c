@@ -6,6 +6,7 @@
 #include "client/recorder.h"
 #include "scheduler/extension.h"
 #include "scheduler/nodecache.h"
+#include "scheduler/plugin_common.h"
 #include "scheduler/scheduler_impl.h"
 
 /* After so long others get their turn: watches, answers, the lease. */
@@ -70,7 +71,7 @@ static void place(struct scheduler *s, struct queued_pod *q, struct cycle *c, st
 
 static bool skip(struct scheduler *s, struct queued_pod *q)
 {
-	struct recorder_object about = failure_about(q->pod);
+	struct recorder_object about = pod_about(q->pod);
 	struct buf text;
 
 	if (!q->pod->deleting)

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "client/recorder.h"
 #include "scheduler/nodecache.h"
+#include "scheduler/plugin_common.h"
 #include "scheduler/scheduler_impl.h"
 
 enum { SLOW_MS = 1000 };
@@ -96,7 +97,7 @@ static void tell_user(struct binding *b)
 {
 	struct scheduler *s = b->scheduler;
 	const struct podinfo *p = b->cycle->pod;
-	struct recorder_object about = failure_about(p);
+	struct recorder_object about = pod_about(p);
 	struct buf text;
 
 	buf_init(&text, 1024);

@@ -23,6 +23,7 @@
 #include "client/recorder.h"
 #include "net/loop.h"
 #include "scheduler/dra_plugin.h"
+#include "scheduler/plugin_common.h"
 
 enum { TRIES_MAX = 5, RETRY_MS = 10 };
 enum { VERIFY_MS = 100, VERIFY_MAX_MS = 10000 }; /* doubled each time */
@@ -208,12 +209,7 @@ static void tell_of_waiting(const struct dra_bind *b)
 {
 	struct recorder *r = b->plugin->services->recorder;
 	const struct podinfo *pod = b->pod;
-	struct recorder_object about = { .api_version = STR("v1"),
-					 .kind = STR("Pod"),
-					 .ns = pod->ns,
-					 .name = pod->name,
-					 .uid = pod->uid,
-					 .resource_version = pod->object->resource_version };
+	struct recorder_object about = pod_about(pod);
 	const char *text = arena_printf(b->arena,
 					"waiting for binding conditions for device on node %.*s",
 					STR_ARG(binding_node(b->binding)));

@@ -11,6 +11,7 @@
 #include "base/timestamp.h"
 #include "client/client.h"
 #include "client/recorder.h"
+#include "scheduler/plugin_common.h"
 #include "scheduler/scheduler_impl.h"
 
 enum { NOTE_MAX = 1024 }; /* of an event, as the API has it */
@@ -22,16 +23,6 @@ struct pod_patch {
 	struct client_request request;
 	struct buf next; /* what came meanwhile and is written after it; or empty */
 };
-
-struct recorder_object failure_about(const struct podinfo *p)
-{
-	return (struct recorder_object){ .api_version = STR("v1"),
-					 .kind = STR("Pod"),
-					 .ns = p->ns,
-					 .name = p->name,
-					 .uid = p->uid,
-					 .resource_version = p->object->resource_version };
-}
 
 struct recorder *scheduler_recorder(struct scheduler *s, const struct profile *p)
 {
@@ -206,7 +197,7 @@ static void write_patch(struct scheduler *s, struct podinfo *pod, struct str bod
 
 static void tell_user(struct scheduler *s, const struct queued_pod *q, const struct failure *f)
 {
-	struct recorder_object about = failure_about(q->pod);
+	struct recorder_object about = pod_about(q->pod);
 	char text[NOTE_MAX + 1];
 	struct str note = f->message;
 

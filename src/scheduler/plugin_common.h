@@ -10,6 +10,8 @@
 #include "scheduler/nodeobject.h"
 #include "scheduler/verdict.h"
 
+struct recorder_object;
+
 #define LABEL_HOSTNAME STR("kubernetes.io/hostname")
 #define LABEL_ZONE     STR("topology.kubernetes.io/zone")
 
@@ -31,6 +33,14 @@ static inline struct str labels_get(const struct json *labels, struct str key)
 }
 
 bool labels_match(const struct selector *s, const struct json *labels);
+
+/* A LabelSelector of the API: everything when it is empty; `selector` is an object. */
+bool labels_selected(const struct json *labels, const struct json *selector);
+/* The operator of an expression in one: In, NotIn, Exists, DoesNotExist. */
+bool labels_operator(struct str name, enum selector_op *ret_op);
+
+/* Whom an event is about. */
+struct recorder_object pod_about(const struct podinfo *p);
 
 /* nodeSelector and required node affinity of the pod. */
 bool pod_wants_node(const struct podinfo *p, const struct nodeobject *n);

@@ -4,30 +4,17 @@
  * matchLabelKeys and mismatchLabelKeys become requirements on the values that the pod itself has.
  * The API server does that on creation; doing it again adds a requirement that is there already.
  */
+#include "scheduler/plugin_common.h"
 #include "scheduler/podinfo_impl.h"
-
-static const struct {
-	const char *name;
-	enum selector_op op;
-} operators[] = {
-	{ "In", SELECTOR_IN },
-	{ "NotIn", SELECTOR_NOT_IN },
-	{ "Exists", SELECTOR_EXISTS },
-	{ "DoesNotExist", SELECTOR_NOT_EXISTS },
-};
 
 static int read_expression(struct podinfo *p, const struct json *v, struct selector_term *t,
 			   struct error *err)
 {
 	struct str op = json_text_at(v, "operator");
-	size_t at = 0;
 
-	while (at < ARRAY_SIZE(operators) && !str_eqz(op, operators[at].name))
-		at++;
-	if (at == ARRAY_SIZE(operators))
+	if (!labels_operator(op, &t->op))
 		return error_set(err, ERR_INVALID,
 				 "\"%.*s\" is not a valid label selector operator", STR_ARG(op));
-	t->op = operators[at].op;
 	t->key = podinfo_keep(p, json_text_at(v, "key"));
 	t->values = podinfo_keep_texts(p, json_getz(v, "values"), &t->nvalues);
 	return 0;

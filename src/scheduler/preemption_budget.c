@@ -7,7 +7,6 @@
 #include "client/cache.h"
 #include "scheduler/plugin_common.h"
 #include "scheduler/preemption.h"
-#include "scheduler/volumes.h"
 
 struct budget {
 	struct budget *next;
@@ -89,7 +88,7 @@ bool preemption_violates(struct preemption_budgets *b, const struct podinfo *p)
 	if (!p->labels || json_count(p->labels) == 0)
 		return false;
 	for (struct budget *v = budgets_of(b, p->ns)->first; v; v = v->next) {
-		if (!volume_selector_matches(v->selector, p->labels))
+		if (!labels_selected(p->labels, v->selector))
 			continue;
 		if (json_get(v->disrupted, p->name))
 			continue;

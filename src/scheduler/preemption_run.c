@@ -16,6 +16,7 @@
 #include "client/cached.h"
 #include "client/client.h"
 #include "client/recorder.h"
+#include "scheduler/plugin_common.h"
 #include "scheduler/podqueue.h"
 #include "scheduler/profile.h"
 
@@ -188,19 +189,9 @@ static void clear_lower(struct preemption_runs *r, const struct podinfo *preempt
 
 /* --- victims --------------------------------------------------------------------------------- */
 
-static struct recorder_object about(const struct podinfo *p)
-{
-	return (struct recorder_object){ .api_version = STR("v1"),
-					 .kind = STR("Pod"),
-					 .ns = p->ns,
-					 .name = p->name,
-					 .uid = p->uid,
-					 .resource_version = p->object->resource_version };
-}
-
 static void tell_preempted(struct preemption_run *run, const struct podinfo *victim, bool in_memory)
 {
-	struct recorder_object whom = about(victim), by = about(run->preemptor);
+	struct recorder_object whom = pod_about(victim), by = pod_about(run->preemptor);
 	struct recorder *recorder = run->runs->services->recorder;
 	struct arena a;
 	char *text;

@@ -140,9 +140,6 @@ void failure_on_node(struct scheduler *s, struct queued_pod *q, struct cycle *c,
 bool failure_is_written(const struct scheduler *s, struct str uid);
 void failure_release(struct scheduler *s);
 
-/* Whom an event is about. */
-struct recorder_object;
-struct recorder_object failure_about(const struct podinfo *p);
 struct recorder *scheduler_recorder(struct scheduler *s, const struct profile *p);
 
 #endif

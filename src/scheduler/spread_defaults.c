@@ -6,6 +6,7 @@
  */
 #include "client/cache.h"
 #include "scheduler/plugin.h"
+#include "scheduler/plugin_common.h"
 #include "scheduler/spread.h"
 
 struct terms {
@@ -94,27 +95,6 @@ static void add_controller_labels(struct terms *t, const struct cached *o)
 		require(t, json_key(v), json_str(v), true);
 }
 
-static bool read_operator(struct str name, enum selector_op *ret_op)
-{
-	static const struct {
-		const char *name;
-		enum selector_op op;
-	} operators[] = {
-		{ "In", SELECTOR_IN },
-		{ "NotIn", SELECTOR_NOT_IN },
-		{ "Exists", SELECTOR_EXISTS },
-		{ "DoesNotExist", SELECTOR_NOT_EXISTS },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(operators); i++) {
-		if (!str_eqz(name, operators[i].name))
-			continue;
-		*ret_op = operators[i].op;
-		return true;
-	}
-	return false;
-}
-
 /* A LabelSelector; its requirements are added to those that there are. */
 static void add_controller_selector(struct terms *t, const struct cached *o)
 {
@@ -127,7 +107,7 @@ static void add_controller_selector(struct terms *t, const struct cached *o)
 		struct selector_term term = { .key = json_text_at(v, "key") };
 		struct str *values = ARENA_ARRAY(t->arena, struct str, json_count(list));
 
-		if (!read_operator(json_text_at(v, "operator"), &term.op))
+		if (!labels_operator(json_text_at(v, "operator"), &term.op))
 			continue;
 		JSON_FOREACH (value, list)
 			values[term.nvalues++] = json_str(value);

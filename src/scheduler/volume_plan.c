@@ -50,8 +50,7 @@ static bool could_be(const struct volume_claim *c, const struct volume *v)
 static bool suits(const struct volume_claim *c, const struct volume *v)
 {
 	return str_eqz(v->phase, "Available") && str_eq(v->class, c->class) &&
-	       (!json_is(c->selector, JSON_OBJECT) ||
-		volume_selector_matches(c->selector, v->labels)) &&
+	       (!json_is(c->selector, JSON_OBJECT) || labels_selected(v->labels, c->selector)) &&
 	       modes_fit(c, v);
 }
 
@@ -108,7 +107,7 @@ static bool capacity_fits(const struct json *o, const struct volume_claim *c,
 	return str_eq(json_text_at(o, "storageClassName"), c->class) &&
 	       quantity_read(limit ? limit : json_getz(o, "capacity"), &room) &&
 	       quantity_value(room) >= quantity_value(c->request) &&
-	       json_is(topology, JSON_OBJECT) && volume_selector_matches(topology, labels);
+	       json_is(topology, JSON_OBJECT) && labels_selected(labels, topology);
 }
 
 /* Whether there is room on the node; only drivers that say so are asked. */

@@ -154,39 +154,6 @@ struct verdict volume_not_found(const char *kind, struct str name, struct arena 
 	return verdict_print(a, VERDICT_UNRESOLVABLE, "%s \"%.*s\" not found", kind, STR_ARG(name));
 }
 
-static bool expression_matches(const struct json *e, const struct json *labels)
-{
-	struct str op = json_text_at(e, "operator");
-	struct str value = labels_get(labels, json_text_at(e, "key"));
-	bool listed = value.p && json_has_text(json_getz(e, "values"), value);
-
-	if (str_eqz(op, "In"))
-		return listed;
-	if (str_eqz(op, "NotIn"))
-		return !listed;
-	if (str_eqz(op, "Exists"))
-		return value.p;
-	return str_eqz(op, "DoesNotExist") && !value.p;
-}
-
-bool volume_selector_matches(const struct json *selector, const struct json *labels)
-{
-	const struct json *equal = json_getz(selector, "matchLabels");
-	const struct json *expressions = json_getz(selector, "matchExpressions");
-
-	JSON_FOREACH (member, equal) {
-		struct str value = labels_get(labels, json_key(member));
-
-		if (!value.p || !str_eq(value, json_str(member)))
-			return false;
-	}
-	JSON_FOREACH (e, expressions) {
-		if (!expression_matches(e, labels))
-			return false;
-	}
-	return true;
-}
-
 bool volume_event_concerns(const struct cluster_event *e, const struct podinfo *pod, bool ephemeral)
 {
 	for (size_t i = 0; e->object && i < pod->nvolumes; i++) {

@@ -64,9 +64,6 @@ struct verdict volume_claim_foreign(const struct volume_claim *c, const struct p
 /* `persistentvolumeclaim "x" not found` and the like. */
 struct verdict volume_not_found(const char *kind, struct str name, struct arena *a);
 
-/* A LabelSelector of the API: everything when it is empty; `selector` is an object. */
-bool volume_selector_matches(const struct json *selector, const struct json *labels);
-
 /* The event's claim is one that the pod names; ephemeral ones only when asked for. */
 bool volume_event_concerns(const struct cluster_event *e, const struct podinfo *pod,
 			   bool ephemeral);
