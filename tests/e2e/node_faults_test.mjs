@@ -38,14 +38,15 @@ async function plugin(ids, options = {}) {
 	return self
 }
 
-// Runs a pod soon after a restart of the agent: it is refused, as kubelet refuses it, until the plugin has told its devices.
+// Runs a pod soon after a restart of the agent, or after the end of others: it is refused, as kubelet refuses it, until the plugin has
+// told its devices, and until those of pods that were deleted without grace are free.
 async function runs(make) {
 	for (;;) {
 		const pod = await cluster.run(make())
 		const now = await cluster.pod(pod, (p) => running(p) || p.status.phase === "Failed")
 		if (running(now))
 			return now
-		assert.match(now.status.message, /no healthy devices/)
+		assert.match(now.status.message, /no healthy devices|devices unavailable/)
 		await cluster.delete(pod, 0)
 		await cluster.gone(pod)
 	}
@@ -75,8 +76,7 @@ for (const method of ["GetPreferredAllocation", "Allocate", "PreStartContainer"]
 			await cluster.delete(p, 0)
 			await cluster.gone(p)
 		}
-		const all = await cluster.run(wants(self.resource, 4))
-		await cluster.pod(all, running)
+		const all = await runs(() => wants(self.resource, 4))
 		await cluster.delete(all, 0)
 		await cluster.gone(all)
 		self.stop()
@@ -109,7 +109,7 @@ await test("killed while a claim is prepared: it is prepared again, then the pod
 	driver.hang.add("NodeUnprepareResources")
 	await cluster.delete(pod, 0)
 	await killDuring(driver, "NodeUnprepareResources")
-	await until("an unprepared claim", () => driver.prepared.size === 0)
+	await until("an unprepared claim", () => driver.prepared.size === 0, 90)
 	await cluster.gone(pod)
 })
 
