@@ -326,8 +326,11 @@ static void on_reconciled(void *arg, const struct error *err)
 {
 	struct claims *c = arg;
 
-	if (err)
-		log_debug(c->opts.log, "unpreparing in the periodic look failed", LOG_ERR(err));
+	if (!err)
+		return;
+	log_debug(c->opts.log, "unpreparing in the periodic look failed", LOG_ERR(err));
+	if (c->asked)
+		claims_reconcile(c);
 }
 
 static void drop_unused(struct claims *c, const struct assign_claim *claim)
@@ -356,8 +359,10 @@ static void on_reconcile(struct loop_timer *t)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
+/* What is under way may have asked a driver that has come only now; its failure looks again. */
 void claims_reconcile(struct claims *c)
 {
+	c->asked = !list_empty(&c->ops);
 	loop_timer_start(&c->reconcile, 0);
 }
 

@@ -436,6 +436,38 @@ static void the_periodic_look_unprepares_what_gone_pods_left(void **state UNUSED
 	end(&t);
 }
 
+static bool was_asked(void *arg)
+{
+	return ((struct test *)arg)->plugins.unprepares > 0;
+}
+
+static bool was_asked_again(void *arg)
+{
+	return ((struct test *)arg)->plugins.unprepares > 1;
+}
+
+/* The look finds its own operation under way, and that one fails: it had asked too early. */
+static void a_driver_that_comes_back_during_the_look_is_asked_again_at_once(void **state UNUSED)
+{
+	struct pod *pod = make_pod("p0", ONE, "");
+	struct test t;
+
+	begin(&t);
+	put_claim(&t, "one", "c1", GPU);
+	assert_int_equal(prepare_pod(&t, pod).code, ERR_OK);
+	t.inactive[0] = true;
+	t.plugins.broken[0] = true;
+	claims_reconcile(t.claims);
+	assert_true(sim_run_until(t.w.sim, was_asked, &t, 1000));
+	claims_reconcile(t.claims);
+	assert_true(sim_run_until(t.w.sim, was_asked_again, &t, 1000));
+	t.plugins.broken[0] = false;
+	sim_run_for(t.w.sim, 1000);
+	assert_int_equal(claim_count(&t), 0);
+	pod_unref(pod);
+	end(&t);
+}
+
 /* --- being killed -------------------------------------------------------------------------- */
 
 struct steps {
@@ -642,6 +674,7 @@ int main(void)
 		cmocka_unit_test(the_end_of_one_user_while_another_comes_unprepares_nothing),
 		cmocka_unit_test(what_concerns_one_pod_is_done_in_order),
 		cmocka_unit_test(the_periodic_look_unprepares_what_gone_pods_left),
+		cmocka_unit_test(a_driver_that_comes_back_during_the_look_is_asked_again_at_once),
 		cmocka_unit_test(after_a_kill_at_any_step_nothing_is_lost_or_leaked),
 		cmocka_unit_test(after_a_restart_claims_are_prepared_again),
 		cmocka_unit_test(a_callback_may_free_it_all),
