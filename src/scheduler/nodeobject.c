@@ -206,11 +206,6 @@ void nodeobject_unref(struct nodeobject *n)
 	free(n);
 }
 
-struct str nodeobject_label(const struct nodeobject *n, struct str key)
-{
-	return json_str(json_get(n->labels, key));
-}
-
 static bool covers(const struct amounts *a, const struct amounts *b)
 {
 	for (size_t i = 0; i < a->scalars.n; i++)

@@ -44,8 +44,6 @@ struct nodeobject *nodeobject_ref(struct nodeobject *n);
 void nodeobject_unref(struct nodeobject *n);
 DEFINE_CLEANUP(nodeobject_unref, struct nodeobject *);
 
-struct str nodeobject_label(const struct nodeobject *n, struct str key);
-
 /* Which EVENT_* bits (cluster_event.h) the change is; 0: nothing that matters. */
 unsigned nodeobject_changes(const struct nodeobject *old, const struct nodeobject *n);
 

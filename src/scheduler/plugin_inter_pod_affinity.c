@@ -134,14 +134,6 @@ bool pod_affinity_all(struct affinity_terms terms, const struct podinfo *pod)
 	return terms.n > 0;
 }
 
-bool pod_affinity_any(struct affinity_terms terms, const struct podinfo *pod)
-{
-	for (size_t i = 0; i < terms.n; i++)
-		if (affinity_term_matches(&terms.v[i], pod, NULL))
-			return true;
-	return false;
-}
-
 static uint32_t count_pods(const void *question, const struct nodeinfo *n, struct str *ret_domain)
 {
 	const struct affinity_terms *terms = question;

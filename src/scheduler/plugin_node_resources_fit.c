@@ -9,7 +9,6 @@
 #include "api/names.h"
 #include "base/mem.h"
 #include "client/cached.h"
-#include "dra/inventory_impl.h"
 #include "scheduler/cycle.h"
 #include "scheduler/dra_state.h"
 #include "scheduler/fit_args.h"
@@ -78,9 +77,7 @@ static bool is_ignored(const struct fit_args *s, struct str name)
 
 static bool is_offered_by_class(const struct plugin *p, struct str name)
 {
-	struct inventory *inv = p->services->dra ? dra_state_inventory(p->services->dra) : NULL;
-
-	return inv && inventory_class_of_resource(inv, name);
+	return p->services->dra && dra_state_backs_resource(p->services->dra, name);
 }
 
 static struct fit_state *make_state(struct plugin *p, struct cycle *c)

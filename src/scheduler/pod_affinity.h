@@ -33,7 +33,6 @@ const struct json *pod_affinity_namespace(const struct plugin *p, struct cycle *
 
 /* There are terms, and the pod matches all of them. */
 bool pod_affinity_all(struct affinity_terms terms, const struct podinfo *pod);
-bool pod_affinity_any(struct affinity_terms terms, const struct podinfo *pod);
 
 /*
  * Adds, for every pod of the cluster that matches all of these resolved terms, `by` to the domain

@@ -101,8 +101,6 @@ void podqueue_return(struct podqueue *q, struct queued_pod *p, int64_t now_ms);
 /* --- time and events --------------------------------------------------------------------- */
 
 void podqueue_event(struct podqueue *q, const struct cluster_event *e, int64_t now_ms);
-/* Whether any waiting pod could care for events of this kind: so that none is made in vain. */
-bool podqueue_cares(const struct podqueue *q, enum event_kind kind);
 /* Moves pods whose back-off, or stay among the unschedulable, is over. */
 void podqueue_tick(struct podqueue *q, int64_t now_ms);
 int64_t podqueue_next_tick(const struct podqueue *q); /* INT64_MAX: nothing waits for time */

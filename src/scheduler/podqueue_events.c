@@ -187,19 +187,6 @@ void queue_collect(struct podqueue *q, const struct cluster_event *e)
 	}
 }
 
-bool podqueue_cares(const struct podqueue *q, enum event_kind kind)
-{
-	if (kind == EVENT_WILDCARD)
-		return q->groups.n || q->counts[QUEUE_IN_FLIGHT];
-	for (size_t i = 0; i < q->groups.n; i++)
-		if (q->groups.v[i]->actions[kind])
-			return true;
-	for (size_t i = 0; i < q->profiles.n; i++)
-		if (q->profiles.v[i]->in_flight && q->profiles.v[i]->actions[kind])
-			return true;
-	return false;
-}
-
 /* --- in flight ------------------------------------------------------------------------------- */
 
 static void event_free(struct podqueue *q, struct flight_event *f)

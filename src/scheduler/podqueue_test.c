@@ -43,8 +43,6 @@ static void a_rejected_pod_waits_for_its_plugins_events(void **state)
 
 	rejected(w, 1, (struct shape){ 0 }, BIT(CLAIM));
 	assert_int_equal(place_of(w, 1), QUEUE_UNSCHEDULABLE);
-	assert_true(podqueue_cares(w->q, EVENT_CLAIM));
-	assert_false(podqueue_cares(w->q, EVENT_NODE));
 	tell(w, EVENT_NODE, EVENT_ADD);
 	tell(w, EVENT_CLAIM, EVENT_DELETE);
 	assert_int_equal(place_of(w, 1), QUEUE_UNSCHEDULABLE);
@@ -330,7 +328,6 @@ static void a_gated_pod_waits_for_its_gates_events_alone(void **state)
 	assert_int_equal(place_of(w, 1), QUEUE_GATED);
 	assert_string_equal(find(w, 1)->gated_by->name, "Gate");
 	assert_metric(w, "scheduler_pending_pods{queue=\"gated\"} 1");
-	assert_false(podqueue_cares(w->q, EVENT_NODE));
 	tell(w, EVENT_NODE, EVENT_ADD);
 	assert_null(podqueue_pop(w->q, w->now));
 	update(w, 1, (struct shape){ .gated = true, .labelled = true });
