@@ -75,7 +75,7 @@ struct claims {
 	struct map busy; /* claim uid -> the operation that has it for itself */
 	struct loop_task look;
 	struct loop_timer reconcile;
-	bool asked; /* for a look while operations were under way: one that fails is not the last word */
+	bool asked; /* for a look, while operations were under way: their failure looks again */
 	struct metrics_family *durations, *in_use;
 	struct map counts; /* driver -> struct claims_count */
 };
