@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "cli/completion.h"
 #include "cli/help.h"
 
 enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 40, WIDTH_MAX = 120 };
@@ -54,8 +55,7 @@ static void complain(const struct cli *cli, const char *fmt, ...)
 {
 	va_list ap;
 
-	(void)fprintf(cli->err,
-		      cli->err_colour ? "\033[1;31m%s:\033[0m " : "%s: ", cli->root->name);
+	(void)fprintf(cli->err, cli->err_colour ? "\033[1;31m%s:\033[0m " : "%s: ", cli->program);
 	va_start(ap, fmt);
 	(void)vfprintf(cli->err, fmt, ap);
 	va_end(ap);
@@ -85,13 +85,34 @@ int cli_unknown_command(struct cli *cli, const struct command *c, const char *na
 			     STR_ARG(guess));
 }
 
-/* A link named "devplane-cni" is the command "cni": programs that run one by its file's name. */
-static void begin_at_program(struct cli *cli, const char *program)
+/* What follows `prefix` when the file's name is that and the program's own, as in "kubectl-x". */
+static bool is_named(struct str name, const char *prefix, struct str root)
+{
+	struct str start = str_from(prefix);
+
+	return str_starts(name, start) && str_eq(str_skip(name, start.n), root);
+}
+
+static struct str file_name(const char *program)
 {
 	const char *slash = strrchr(program, '/');
-	struct str name = str_from(slash ? slash + 1 : program), root = str_from(cli->root->name);
+
+	return str_from(slash ? slash + 1 : program);
+}
+
+/*
+ * A link named "devplane-cni" is the command "cni": programs that run one by its file's name. One
+ * named "kubectl-devplane" is what kubectl runs for `kubectl devplane`.
+ */
+static void begin_at_program(struct cli *cli, struct str name)
+{
+	struct str root = str_from(cli->root->name);
 	const struct command *c;
 
+	if (is_named(name, "kubectl-", root)) {
+		cli->program = cli->path = arena_printf(&cli->arena, "kubectl %s", cli->root->name);
+		return;
+	}
 	if (!str_starts(name, root) || name.n <= root.n || name.p[root.n] != '-')
 		return;
 	c = command_find(cli->root, str_skip(name, root.n + 1));
@@ -173,15 +194,30 @@ static int finish(const struct cli *cli, int code)
 	return code == CLI_OK ? CLI_FAILURE : code;
 }
 
+/* kubectl asks what may come next: its words, the last of them unfinished. */
+static int complete(const struct cli *cli, int argc, char *const *argv)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(MIB);
+
+	completion_words(cli->root, argc - 1, argv + 1, &out);
+	(void)fwrite(out.p, 1, out.n, cli->out);
+	return finish(cli, CLI_OK);
+}
+
 int cli_main(struct cli *cli, const struct command *root, int argc, char *const *argv)
 {
 	struct error err = { 0 };
 	int at = 1, code = CLI_OK, r;
 
 	cli->root = cli->command = root;
-	cli->path = root->name;
+	cli->program = cli->path = root->name;
+	if (argc > 0 && is_named(file_name(argv[0]), "kubectl_complete-", str_from(root->name))) {
+		code = complete(cli, argc, argv);
+		arena_release(&cli->arena);
+		return code;
+	}
 	if (argc > 0)
-		begin_at_program(cli, argv[0]);
+		begin_at_program(cli, file_name(argv[0]));
 	r = find_command(cli, argc, argv, &at, &err);
 	if (r == 0)
 		r = run_command(cli, argc - MIN(at, argc), argv + MIN(at, argc), &err);

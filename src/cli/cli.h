@@ -24,6 +24,7 @@ struct cli {
 	/* Set for the command's run. */
 	const struct command *root;
 	const struct command *command;
+	const char *program; /* "devplane", or "kubectl devplane" when kubectl runs us */
 	const char *path; /* the words that name it: "devplane completion bash" */
 	void *options; /* its own options struct, filled in; NULL without flags */
 	struct flag_list operands; /* as many as the row allows */
@@ -39,7 +40,8 @@ void cli_init(struct cli *cli, FILE *out, FILE *err);
 
 /*
  * Does what the arguments say and returns an enum cli_exit. argv[0] is the program; when its file
- * is named "ROOT-COMMAND" that is the command's first word.
+ * is named "ROOT-COMMAND" that is the command's first word. Named "kubectl-ROOT" it is a plugin of
+ * kubectl, and "kubectl_complete-ROOT" prints what may come behind the words that it is given.
  */
 int cli_main(struct cli *cli, const struct command *root, int argc, char *const *argv);
 

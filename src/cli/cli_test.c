@@ -156,7 +156,8 @@ static void a_link_named_after_a_command_is_that_command(void **state)
 		{ "/opt/bin/prog-greet", "me", "prog greet: hello you and me" },
 		{ "prog-group", "deep", "prog group deep: hello you" },
 		{ "prog-debug", "secret", "prog secret: hello you" },
-		{ "kubectl-prog", "secret", "prog secret: hello you" },
+		{ "/usr/bin/kubectl-prog", "secret", "kubectl prog secret: hello you" },
+		{ "kubectl-program", "secret", "prog secret: hello you" },
 		{ "/opt/prog-greet/x", "secret", "prog secret: hello you" },
 		{ "program", "secret", "prog secret: hello you" },
 	};
@@ -325,6 +326,51 @@ static void completion_scripts_know_commands_flags_and_files(void **state)
 	}
 }
 
+static void a_plugin_of_kubectl_speaks_as_one(void **state)
+{
+	struct fixture *x = *state;
+
+	assert_int_equal(run_as(x, "/x/kubectl-prog", "greet", "--help", NULL), CLI_OK);
+	assert_non_null(strstr(x->out, "Usage:\n  kubectl prog greet [FLAGS] NAME [NAME]\n"));
+	assert_non_null(strstr(x->out, "  kubectl prog greet you\n"));
+	assert_int_equal(run_as(x, "kubectl-prog", "great", NULL), CLI_USAGE);
+	assert_string_equal(x->err, "kubectl prog: unknown command \"great\"; did you mean "
+				    "\"greet\"?\nrun 'kubectl prog --help' for help\n");
+}
+
+static void kubectl_is_told_what_may_come_next(void **state)
+{
+	static const struct {
+		const char *words[4];
+		const char *want;
+	} v[] = {
+		{ { "" }, "greet\tsay hello\ngroup\thold others\n:4\n" },
+		{ { NULL }, "greet\tsay hello\ngroup\thold others\n:4\n" },
+		{ { "gro" }, "group\thold others\n:4\n" },
+		{ { "sec" }, ":4\n" },
+		{ { "group", "" }, "deep\tgreet from below\n:4\n" },
+		{ { "greet", "--f" }, "--from\tmore names\n:4\n" },
+		{ { "greet", "-" },
+		  "--name\twhom to greet\n--from\tmore names\n--loud\tit's "
+		  "[loud]\n--help\tshow this help\n:4\n" },
+		{ { "greet", "--from", "" }, ":0\n" },
+		{ { "greet", "--from=x" }, ":0\n" },
+		{ { "greet", "-n", "x" }, ":4\n" },
+		{ { "greet", "-l", "--h" }, "--help\tshow this help\n:4\n" },
+		/* A flag's value is no command. */
+		{ { "greet", "--name", "group", "--fr" }, "--from\tmore names\n:4\n" },
+		{ { "nonsense", "" }, "greet\tsay hello\ngroup\thold others\n:4\n" },
+	};
+	struct fixture *x = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		assert_int_equal(run_as(x, "/x/kubectl_complete-prog", v[i].words[0], v[i].words[1],
+					v[i].words[2], v[i].words[3], NULL),
+				 CLI_OK);
+		assert_string_equal(x->out, v[i].want);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -341,6 +387,8 @@ int main(void)
 		TEST(help_of_a_command_shows_all_of_its_row),
 		TEST(lost_output_turns_success_into_failure),
 		TEST(an_empty_argument_vector_is_harmless),
+		TEST(a_plugin_of_kubectl_speaks_as_one),
+		TEST(kubectl_is_told_what_may_come_next),
 		TEST(completion_scripts_know_commands_flags_and_files),
 	};
 

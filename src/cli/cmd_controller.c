@@ -1,6 +1,6 @@
 /*
- * `devplane controller`: namespaces, garbage, service accounts, claims of pods, network endpoints.
- * Flags that kube-controller-manager has keep its names and meaning.
+ * `devplane controller`: namespaces, garbage, service accounts, claims of pods, what is free of the
+ * devices, network endpoints. Flags that kube-controller-manager has keep its names and meaning.
  */
 #include "controller/controller.h"
 
@@ -23,7 +23,7 @@ struct controller_options {
 	bool leader_elect;
 	const char *lease_name, *lease_namespace;
 	int64_t lease_duration, renew_deadline, retry_period; /* ns */
-	int64_t namespace_syncs, gc_syncs, claim_syncs;
+	int64_t namespace_syncs, gc_syncs, claim_syncs, slice_syncs;
 	int64_t namespace_sync_period, namespace_delay, gc_sync_period; /* ns */
 };
 
@@ -78,6 +78,9 @@ static const struct flag flags[] = {
 	{ "concurrent-resourceclaim-syncs", 0, FLAG_INT(struct controller_options, claim_syncs),
 	  .arg = "COUNT", .initial = "50", .min = 1, .max = 1000,
 	  .help = "pods and claims whose claims are made, reserved or freed at once" },
+	{ "concurrent-resourceslice-status-syncs", 0,
+	  FLAG_INT(struct controller_options, slice_syncs), .arg = "COUNT", .initial = "32",
+	  .min = 1, .max = 1000, .help = "slices whose status is written at once" },
 	{ "feature-gates", 0, FLAG_LIST(struct controller_options, feature_gates),
 	  .arg = "NAME=BOOL", .help = "switch features on or off" },
 	ROLE_FLAGS(struct controller_options, role),
@@ -132,6 +135,16 @@ static int read_parts(struct control *v, unsigned *ret_parts, struct error *err)
 	if (*ret_parts == 0)
 		return cli_bad_usage(v->cli, err, "--controllers leaves none to run");
 	return 0;
+}
+
+/* What a gate switches off is not run; on by name or by default is then the same. */
+static unsigned gated_parts(unsigned parts, const struct gates *gates)
+{
+	if (!gates_on(gates, GATE_DRAResourceAvailabilityVisibility))
+		parts &= ~(unsigned)CONTROLLER_SLICE_STATUS;
+	if (!gates_on(gates, GATE_DRAResourcePoolStatus))
+		parts &= ~(unsigned)CONTROLLER_POOL_REQUESTS;
+	return parts;
 }
 
 static int read_files(struct control *v, struct error *err)
@@ -230,6 +243,7 @@ static int start(struct control *v, struct error *err)
 		.garbage = { .workers = (unsigned)o->gc_syncs,
 			     .sync_period_ms = o->gc_sync_period / CLOCK_MS },
 		.claims = { .workers = (unsigned)o->claim_syncs },
+		.slice_status_workers = (unsigned)o->slice_syncs,
 		.metrics = v->metrics,
 		.log = &v->role.log,
 		.on_lost = on_lost,
@@ -252,6 +266,10 @@ static int start(struct control *v, struct error *err)
 		r = endpoint_new(&e, &v->endpoint, err);
 	if (r < 0)
 		return r;
+	c.parts = gated_parts(c.parts, &gates);
+	if (c.parts == 0)
+		return cli_bad_usage(v->cli, err,
+				     "--controllers leaves only what --feature-gates forbids");
 	c.root_ca = buf_str(&v->root_ca);
 	return controller_new(&c, &v->controller, err);
 }
@@ -315,8 +333,9 @@ const struct command cmd_controller = {
 	.about = "Controllers for an API server, ours or kube-apiserver: namespaces that are "
 		 "deleted are emptied, objects whose owners are gone are deleted, every namespace "
 		 "gets its default ServiceAccount and kube-root-ca.crt, pods get their claims from "
-		 "templates, and claims that nobody uses any more are freed. Several may run: the "
-		 "one that holds the lease works.\n\n"
+		 "templates, claims that nobody uses any more are freed, and ResourceSlices tell "
+		 "what of their devices is free. Several may run: the one that holds the lease "
+		 "works.\n\n"
 		 "SIGTERM stops it in order and gives the lease back. It ends with a failure when "
 		 "it loses the lease.",
 	.examples =

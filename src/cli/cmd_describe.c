@@ -1,18 +1,22 @@
 /*
- * `devplane describe`: one object in detail, with what belongs to it: events always, and for
- * pods the health of their devices. A table finds the function of a kind.
+ * `devplane describe`: one object in detail, with what belongs to it: events always, for pods the
+ * health of their devices, for whatever has devices what is free of them. A table finds the
+ * function of a kind.
  */
 #include "base/limits.h"
+#include "cli/claim_sight.h"
 #include "cli/commands.h"
-#include "cli/describe.h"
+#include "cli/describe_devices.h"
+#include "cli/device_gate.h"
 #include "cli/object_args.h"
-#include "cli/tabs.h"
+#include "cli/pool_args.h"
 #include "client/discovery.h"
 
 struct describe_options {
 	struct kube_options kube;
 	const char *selector;
 	bool all_namespaces, show_events;
+	struct flag_list feature_gates;
 };
 
 static const struct flag flags[] = {
@@ -22,6 +26,7 @@ static const struct flag flags[] = {
 	  .help = "all objects with these labels instead of named ones" },
 	{ "show-events", 0, FLAG_BOOL(struct describe_options, show_events), .initial = "true",
 	  .help = "show events about the object" },
+	DEVICE_GATE_FLAG(struct describe_options, feature_gates),
 	KUBE_FLAGS(struct describe_options, kube),
 	{ NULL },
 };
@@ -29,67 +34,71 @@ static const struct flag flags[] = {
 static const struct row {
 	const char *group, *resource;
 	describe_fn *fn;
+	bool devices; /* it wants to know what devices there are */
 } rows[] = {
-	{ "", "pods", describe_pod },
-	{ "", "nodes", describe_node },
-	{ "resource.k8s.io", "resourceclaims", describe_claim },
-	{ "resource.k8s.io", "resourceslices", describe_slice },
+	{ "", "pods", describe_pod, false },
+	{ "", "nodes", describe_node, true },
+	{ "resource.k8s.io", "resourceclaims", describe_claim, false },
+	{ "resource.k8s.io", "resourceslices", describe_slice, true },
 };
+static const struct row any_row = { .fn = describe_any };
 
 struct run {
 	struct cli *cli;
 	const struct describe_options *options;
 	struct kube kube;
 	size_t shown;
+	bool hidden;
+	struct claim_sight *sight;
+	const struct device_view *view; /* NULL: not wanted for many objects */
+	const struct json *classes;
 };
 
-static describe_fn *find(const struct resource *r)
+static const struct row *find(const struct resource *r)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (str_eqz(r->resource, rows[i].resource) && str_eqz(r->group, rows[i].group))
-			return rows[i].fn;
+			return &rows[i];
 	}
-	return describe_any;
+	return &any_row;
 }
 
-/* Marks become colours; what else could move the cursor is taken out. */
-static void finish(const struct cli *cli, struct str text, struct buf *out)
+static struct describe begin(struct run *v)
 {
-	static const char *const colours[] = { "", "\033[31m", "\033[32m", "\033[33m", "\033[0m" };
+	return (struct describe){ .kube = &v->kube,
+				  .arena = &v->cli->arena,
+				  .wall_ns = clock_wall(clock_system()),
+				  .events = v->options->show_events,
+				  .hidden = v->hidden,
+				  .sight = v->sight,
+				  .view = v->view,
+				  .classes = &v->classes,
+				  .text = BUF_INIT(CODEC_MAX) };
+}
 
-	for (size_t i = 0; i < text.n; i++) {
-		unsigned char c = (unsigned char)text.p[i];
+static void print(struct run *v, struct describe *d)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);
 
-		if (c >= 1 && c < ARRAY_SIZE(colours))
-			(void)buf_addz(out, cli->out_colour ? colours[c] : "");
-		else if (c == '\t' || c == '\n' || (c >= ' ' && c != 0x7f))
-			(void)buf_addc(out, (char)c);
-	}
+	describe_finish(d, v->cli->out_colour, &out);
+	(void)fprintf(v->cli->out, "%s", v->shown++ > 0 ? "\n\n" : "");
+	(void)fwrite(out.p, 1, out.n, v->cli->out);
 }
 
 static int show(struct run *v, const struct discovery_resource *type, struct json *object,
 		struct error *err)
 {
-	struct describe d = { .kube = &v->kube,
-			      .arena = &v->cli->arena,
-			      .type = type,
-			      .object = object,
-			      .metadata = json_getz(object, "metadata"),
-			      .spec = json_getz(object, "spec"),
-			      .status = json_getz(object, "status"),
-			      .wall_ns = clock_wall(clock_system()),
-			      .events = v->options->show_events,
-			      .text = BUF_INIT(CODEC_MAX) };
-	CLEANUP(buf_release) struct buf clean = BUF_INIT(CODEC_MAX);
-	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);
-	int r = find(&type->resource)(&d, err);
+	struct describe d = begin(v);
+	int r;
 
-	if (r == 0) {
-		finish(v->cli, buf_str(&d.text), &clean);
-		tabs_align(&out, buf_str(&clean), TABS_DESCRIBE);
-		(void)fprintf(v->cli->out, "%s", v->shown++ > 0 ? "\n\n" : "");
-		(void)fwrite(out.p, 1, out.n, v->cli->out);
-	}
+	d.type = type;
+	d.object = object;
+	d.metadata = json_getz(object, "metadata");
+	d.spec = json_getz(object, "spec");
+	d.status = json_getz(object, "status");
+	r = find(&type->resource)->fn(&d, err);
+	if (r == 0)
+		print(v, &d);
 	buf_release(&d.text);
 	return r;
 }
@@ -105,11 +114,29 @@ static struct kube_query query_of(const struct run *v, const struct object_arg *
 	return q;
 }
 
+/* What many objects want to know of devices is asked for once. */
+static int load_view(struct run *v, const struct object_arg *arg, struct error *err)
+{
+	struct device_view_query q = { .hidden = v->hidden };
+	struct device_view *view = ARENA_NEW(&v->cli->arena, struct device_view);
+	struct error missing;
+	int r;
+
+	if (v->view || !find(&arg->type->resource)->devices)
+		return 0;
+	r = device_view_load(&v->kube, &q, view, &missing);
+	if (r == 0)
+		v->view = view;
+	else if (r != -ERR_NOT_FOUND && r != -ERR_FORBIDDEN)
+		*err = missing;
+	return r == -ERR_NOT_FOUND || r == -ERR_FORBIDDEN ? 0 : r;
+}
+
 static int show_list(struct run *v, const struct object_arg *arg, struct json *items,
 		     struct str prefix, struct error *err)
 {
 	size_t before = v->shown;
-	int r = 0;
+	int r = json_count(items) > 1 ? load_view(v, arg, err) : 0;
 
 	JSON_FOREACH_SAFE (it, items) {
 		if (str_starts(json_text_at(json_getz(it, "metadata"), "name"), prefix) && r == 0)
@@ -159,11 +186,41 @@ static int show_arg(struct run *v, const struct object_arg *arg, struct error *e
 	return MIN(r, 0);
 }
 
+static int show_pools(struct run *v, const struct pool_args *args, struct error *err)
+{
+	struct pool_args_found f;
+	int r;
+
+	if (v->options->selector)
+		return cli_bad_usage(v->cli, err,
+				     "pools are made from slices: they have no labels");
+	r = pool_args_load(&v->kube, args, v->hidden, &f, err);
+	for (size_t i = 0; r == 0 && i < f.n; i++) {
+		const struct device_pool *p = &f.pools[i];
+		struct describe d = begin(v);
+
+		describe_pool_text(&d, p, f.view.note, describe_classes(&d, p->slices, p->n));
+		print(v, &d);
+		buf_release(&d.text);
+	}
+	if (r == 0 && f.n == 0)
+		(void)fputs("No resources found\n", v->cli->err);
+	return r;
+}
+
 static int describe(struct run *v, struct error *err)
 {
 	struct object_args args;
-	int r = kube_open(&v->kube, v->cli, &v->options->kube, err);
+	struct pool_args pools;
+	int r = device_gate_read(v->cli, &v->options->feature_gates, &v->hidden, err);
 
+	if (r == 0)
+		r = kube_open(&v->kube, v->cli, &v->options->kube, err);
+	if (r == 0)
+		r = pool_args_parse(&v->kube, &v->cli->operands, &pools, err);
+	v->sight = claim_sight_new(&v->kube);
+	if (r > 0)
+		return show_pools(v, &pools, err);
 	if (r == 0)
 		r = object_args_parse(&v->kube, &v->cli->operands, &args, err);
 	for (size_t i = 0; r == 0 && i < args.n; i++)
@@ -185,9 +242,12 @@ const struct command cmd_describe = {
 	.summary = "show an object in detail, with devices, health and events",
 	.usage = "TYPE [NAME..] | TYPE/NAME.. [FLAGS]",
 	.about = "Like kubectl's, and with what that leaves out: for pods the devices that their "
-		 "containers were given and how these are. NAME may be the beginning of names.",
+		 "containers were given and how these are; for slices, nodes and pools "
+		 "(\"resourcepool NAME\") what is free of their devices and who has them. NAME may "
+		 "be the beginning of names.",
 	.examples = "  devplane describe pod train-0\n"
 		    "  devplane describe node/n1\n"
+		    "  devplane describe resourcepool gpus\n"
 		    "  devplane describe resourceclaims -l app=train\n",
 	.group = COMMAND_OBJECT,
 	.flags = flags,

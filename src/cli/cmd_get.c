@@ -6,7 +6,9 @@
 
 #include "base/limits.h"
 #include "cli/commands.h"
+#include "cli/device_gate.h"
 #include "cli/output.h"
+#include "cli/pool_args.h"
 #include "client/discovery.h"
 
 static const struct flag flags[] = {
@@ -34,6 +36,7 @@ static const struct flag flags[] = {
 	  .help = "leave out the line with the columns' names" },
 	{ "ignore-not-found", 0, FLAG_BOOL(struct get_options, ignore_not_found),
 	  .help = "an object that is not there is no failure" },
+	DEVICE_GATE_FLAG(struct get_options, feature_gates),
 	KUBE_FLAGS(struct get_options, kube),
 	{ NULL },
 };
@@ -77,7 +80,7 @@ struct kube_query get_query(const struct get *g, const struct object_arg *arg)
 
 	if (arg->type->resource.namespaced && !o->all_namespaces)
 		q.ns = g->kube.config.ns;
-	if (is_table(g))
+	if (is_table(g) && !get_is_slices(arg->type))
 		q.accept = OBJECT_TABLE_ACCEPT;
 	return q;
 }
@@ -114,7 +117,8 @@ static int read_one(struct get *g, const struct object_arg *arg, struct json **r
 		    struct error *err)
 {
 	struct kube_query q = get_query(g, arg);
-	int r = kube_read(&g->kube, &q, ret_tree, err);
+	int r = is_table(g) && get_is_slices(arg->type) ? get_slices(g, arg, ret_tree, err)
+							: kube_read(&g->kube, &q, ret_tree, err);
 
 	if (r == -ERR_NOT_FOUND && arg->name.n > 0 && g->options->ignore_not_found)
 		return 0;
@@ -193,7 +197,8 @@ static int read_table(struct get *g, size_t *io_at, struct json **ret_table, str
 		}
 		if (r <= 0)
 			continue;
-		tree = object_table_of(&g->cli->arena, tree, g->style.wall_ns);
+		if (!get_is_slices(type))
+			tree = object_table_of(&g->cli->arena, tree, g->style.wall_ns);
 		if (table)
 			join(table, tree);
 		else
@@ -288,11 +293,18 @@ static int check_options(struct get *g, struct error *err)
 static int get(struct get *g, struct error *err)
 {
 	struct json *last = NULL;
+	struct pool_args pools;
 	int r;
 
 	r = read_format(g, err);
 	if (r == 0)
+		r = device_gate_read(g->cli, &g->options->feature_gates, &g->hidden, err);
+	if (r == 0)
 		r = kube_open(&g->kube, g->cli, &g->options->kube, err);
+	if (r == 0)
+		r = pool_args_parse(&g->kube, &g->cli->operands, &pools, err);
+	if (r > 0)
+		return get_pools(g, &pools, err);
 	if (r == 0)
 		r = object_args_parse(&g->kube, &g->cli->operands, &g->args, err);
 	if (r == 0)
@@ -319,11 +331,13 @@ const struct command cmd_get = {
 	.usage = "TYPE[,TYPE..] [NAME..] | TYPE/NAME.. [FLAGS]",
 	.about = "Types are what the API server serves, by plural, singular, short name or kind: "
 		 "pods, pod, po and Pod are the same; TYPE.GROUP tells two of one name apart. "
-		 "Tables are laid out by the server, as for kubectl.",
+		 "Tables are laid out by the server, as for kubectl; slices have what is free of "
+		 "their devices beside it. \"resourcepools\" are made from slices.",
 	.examples = "  devplane get pods -A -o wide\n"
 		    "  devplane get resourceclaims,pods -l app=train\n"
 		    "  devplane get node/n1 -o yaml\n"
 		    "  devplane get pod web -o jsonpath='{.status.phase}'\n"
+		    "  devplane get resourcepools\n"
 		    "  devplane get pods --field-selector spec.nodeName=n1 --watch\n",
 	.group = COMMAND_OBJECT,
 	.flags = flags,

@@ -14,6 +14,7 @@ struct get_options {
 	struct flag_list label_columns;
 	bool all_namespaces, watch, watch_only, no_headers, show_labels, show_kind;
 	bool ignore_not_found, managed_fields;
+	struct flag_list feature_gates;
 };
 
 enum get_format { GET_TABLE, GET_WIDE, GET_JSON, GET_YAML, GET_NAME, GET_JSONPATH };
@@ -28,6 +29,7 @@ struct get {
 	struct object_table_style style;
 	struct tabs_memory memory; /* widths of the table that a watch goes on with */
 	bool head_printed;
+	bool hidden; /* what is free of devices is not shown */
 };
 
 /* How to ask for one argument. */
@@ -47,5 +49,34 @@ void get_print_table(struct get *g, const struct json *head, const struct json *
 /* Watches one argument from this version on, until it is interrupted or fails. */
 int get_watch(struct get *g, const struct object_arg *arg, struct str version,
 	      const struct json *head, struct error *err);
+
+/* --- devices: get_devices.c ------------------------------------------------------------------ */
+
+struct device_view;
+struct pool_args;
+
+struct get_column {
+	const char *name;
+	bool wide; /* only with -o wide */
+};
+
+/* A Table, a row of it (returns its cells), and cells. `meta` is copied; it may be NULL. */
+struct json *get_make_table(struct arena *a, const struct get_column *columns, size_t n);
+struct json *get_make_row(struct arena *a, struct json *table, const struct json *meta);
+void get_add_cell(struct arena *a, struct json *cells, struct str text);
+void get_add_count(struct arena *a, struct json *cells, bool known, size_t n);
+
+/* Whether tables of the type are ours and not the server's: of ResourceSlices. */
+bool get_is_slices(const struct discovery_resource *type);
+int get_slices(struct get *g, const struct object_arg *arg, struct json **ret_table,
+	       struct error *err);
+/* The Table of a slice that a watch told of. */
+struct json *get_slice_event(struct get *g, struct arena *a, struct json *slice);
+
+/* Says on the error stream where availability comes from, if that must be said. */
+void get_say_note(const struct get *g, const struct device_view *v);
+
+/* get_pools.c: all of `devplane get resourcepools`. */
+int get_pools(struct get *g, const struct pool_args *args, struct error *err);
 
 #endif

@@ -28,6 +28,7 @@ extern const struct command cmd_driver_sim_list;
 extern const struct command cmd_driver_sim_remove;
 extern const struct command cmd_driver_sim_restore;
 extern const struct command cmd_driver_sim_silence;
+extern const struct command cmd_explain_fit; /* cmd_explain_fit.c */
 extern const struct command cmd_get; /* cmd_get.c */
 extern const struct command cmd_help; /* cmd_help.c */
 extern const struct command cmd_node; /* cmd_node.c */
@@ -44,6 +45,8 @@ extern const struct command cmd_store_backup; /* cmd_store_backup.c */
 extern const struct command cmd_store_check; /* cmd_store_check.c */
 extern const struct command cmd_store_compact; /* cmd_store_compact.c */
 extern const struct command cmd_store_restore; /* cmd_store_restore.c */
+extern const struct command cmd_top; /* cmd_top.c */
 extern const struct command cmd_version; /* cmd_version.c */
+extern const struct command cmd_watch; /* cmd_watch.c */
 
 #endif

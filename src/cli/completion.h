@@ -21,4 +21,11 @@ void completion_bash(const struct command *root, struct buf *out);
 void completion_zsh(const struct command *root, struct buf *out);
 void completion_fish(const struct command *root, struct buf *out);
 
+/*
+ * What may come next, in the way of kubectl's plugins: the last of the words is unfinished (and may
+ * be empty), those before it are complete. One candidate on a line, behind a tab what it is; a last
+ * line ":0" when file names may follow, else ":4".
+ */
+void completion_words(const struct command *root, int argc, char *const *argv, struct buf *out);
+
 #endif

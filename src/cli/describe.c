@@ -10,6 +10,7 @@
 #include "base/duration.h"
 #include "base/limits.h"
 #include "base/timestamp.h"
+#include "cli/tabs.h"
 
 enum { ANNOTATION_MAX = 140 };
 
@@ -272,4 +273,24 @@ void describe_events(struct describe *d)
 	describe_line(d, 1, "----\t------\t----\t----\t-------");
 	for (size_t i = 0; i < n; i++)
 		event_line(d, v[i]);
+}
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+/* What else could move the cursor is taken out. */
+void describe_finish(const struct describe *d, bool colour, struct buf *out)
+{
+	static const char *const colours[] = { "", "\033[31m", "\033[32m", "\033[33m", "\033[0m" };
+	CLEANUP(buf_release) struct buf clean = BUF_INIT(CODEC_MAX);
+	struct str text = buf_str(&d->text);
+
+	for (size_t i = 0; i < text.n; i++) {
+		unsigned char c = (unsigned char)text.p[i];
+
+		if (c >= 1 && c < ARRAY_SIZE(colours))
+			(void)buf_addz(&clean, colour ? colours[c] : "");
+		else if (c == '\t' || c == '\n' || (c >= ' ' && c != 0x7f))
+			(void)buf_addc(&clean, (char)c);
+	}
+	tabs_align(out, buf_str(&clean), TABS_DESCRIBE);
 }

@@ -11,6 +11,9 @@
 #include "base/json.h"
 #include "cli/kube.h"
 
+struct claim_sight;
+struct device_view;
+
 struct describe {
 	struct kube *kube;
 	struct arena *arena;
@@ -18,6 +21,10 @@ struct describe {
 	const struct json *object, *metadata, *spec, *status;
 	int64_t wall_ns;
 	bool events;
+	bool hidden; /* the gate DRAResourceAvailabilityVisibility is off */
+	struct claim_sight *sight; /* which claims may be named; NULL: none */
+	const struct device_view *view; /* all devices, where many objects want them; or NULL */
+	const struct json **classes; /* where DeviceClasses are kept once read; or NULL */
 	struct buf text;
 };
 
@@ -28,6 +35,9 @@ describe_fn describe_node; /* describe_node.c */
 describe_fn describe_claim; /* describe_claim.c */
 describe_fn describe_slice; /* describe_slice.c */
 describe_fn describe_any; /* describe_any.c */
+
+/* What was written, aligned, marks as colours or not at all; appended. */
+void describe_finish(const struct describe *d, bool colour, struct buf *out);
 
 /* --- lines ----------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  */
 #include "base/limits.h"
 #include "base/yaml.h"
-#include "cli/describe.h"
+#include "cli/describe_devices.h"
 
 enum {
 	PODS_MAX = 16, /* of reservedFor that are asked about health */
@@ -134,7 +134,10 @@ static void describe_results(struct describe *d)
 	size_t n;
 
 	if (!allocation) {
-		describe_line(d, 0, "Allocation:\t<none>");
+		describe_line(d, 0,
+			      "Allocation:\t<none>; devplane explain-fit %.*s -n %.*s says why",
+			      STR_ARG(json_text_at(d->metadata, "name")),
+			      STR_ARG(json_text_at(d->metadata, "namespace")));
 		return;
 	}
 	n = read_pods(d, pods);
@@ -250,6 +253,12 @@ static void describe_device(struct describe *d, const struct json *device, const
 		      STR_ARG(json_text_at(device, "pool")),
 		      STR_ARG(json_text_at(device, "device")), entry ? "" : "  <nothing reported>");
 	describe_field(d, 2, "Share ID", json_text_at(device, "shareID"));
+	if (json_true_at(device, "adminAccess"))
+		describe_line(d, 2, "Admin Access:\ttrue");
+	if (json_count(json_getz(device, "consumedCapacity")) > 0) {
+		describe_line(d, 2, "Consumed Capacity:");
+		describe_named(d, 3, json_getz(device, "consumedCapacity"));
+	}
 	describe_network(d, json_getz(entry, "networkData"));
 	describe_conditions(d, json_getz(entry, "conditions"));
 	describe_data(d, json_getz(entry, "data"));

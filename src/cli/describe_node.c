@@ -1,10 +1,10 @@
 /*
  * A node: what kubectl shows, and for each extended resource and pool of devices what is used
- * of it.
+ * of it and by whom.
  */
 #include "api/names.h"
 #include "base/quantity.h"
-#include "cli/describe.h"
+#include "cli/describe_devices.h"
 
 /* --- the object ------------------------------------------------------------------------------ */
 
@@ -104,51 +104,20 @@ static void describe_info(struct describe *d)
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-struct pool {
-	struct str driver, name;
-	size_t slices, devices, tainted;
-};
-
-static struct pool *pool_of(struct pool *v, size_t *n, const struct json *spec)
-{
-	struct str driver = json_text_at(spec, "driver");
-	struct str name = json_text_at(json_getz(spec, "pool"), "name");
-
-	for (size_t i = 0; i < *n; i++) {
-		if (str_eq(v[i].driver, driver) && str_eq(v[i].name, name))
-			return &v[i];
-	}
-	v[*n] = (struct pool){ .driver = driver, .name = name };
-	return &v[(*n)++];
-}
-
+/* Nice to have: who may not read slices sees the node without them. */
 static void describe_slices(struct describe *d, struct str node)
 {
-	struct resource slices = resource_builtin("resource.k8s.io", "v1", "resourceslices");
-	const struct json *list = describe_list(
-		d, &slices, STR_NULL,
-		str_from(arena_printf(d->arena, "spec.nodeName=%.*s", STR_ARG(node))));
-	struct pool *pools = ARENA_ARRAY(d->arena, struct pool, json_count(list) + 1);
-	size_t n = 0;
+	struct device_view_query q = { .node = node };
+	struct device_view own;
+	struct error err;
 
-	JSON_FOREACH (it, list) {
-		const struct json *spec = json_getz(it, "spec");
-		struct pool *p = pool_of(pools, &n, spec);
-
-		p->slices++;
-		JSON_FOREACH (device, json_getz(spec, "devices")) {
-			p->devices++;
-			p->tainted += json_count(json_getz(device, "taints")) > 0;
-		}
-	}
-	if (n == 0)
+	if (d->hidden)
 		return;
-	describe_line(d, 0, "Node-Local ResourceSlices:");
-	describe_head(d, "Driver\tPool\tSlices\tDevices\tTainted");
-	for (size_t i = 0; i < n; i++)
-		describe_line(d, 1, "%.*s\t%.*s\t%zu\t%zu\t%zu", STR_ARG(pools[i].driver),
-			      STR_ARG(pools[i].name), pools[i].slices, pools[i].devices,
-			      pools[i].tainted);
+	if (d->view)
+		own = *d->view;
+	else if (device_view_load(d->kube, &q, &own, &err) < 0)
+		return;
+	describe_node_devices(d, &own, node, describe_classes(d, own.slices, own.n));
 }
 
 /* --- pods ------------------------------------------------------------------------------------ */
@@ -336,9 +305,9 @@ int describe_node(struct describe *d, struct error *err UNUSED)
 	describe_map(d, 1, json_getz(d->status, "capacity"));
 	describe_line(d, 0, "Allocatable:");
 	describe_map(d, 1, json_getz(d->status, "allocatable"));
-	describe_slices(d, name);
 	describe_info(d);
 	describe_pods(d, name);
+	describe_slices(d, name);
 	describe_events(d);
 	return 0;
 }

@@ -3,6 +3,7 @@
  * given, with their health (KEP-4680).
  */
 #include "cli/describe_container.h"
+#include "cli/describe_devices.h"
 
 /* --- devices --------------------------------------------------------------------------------- */
 
@@ -58,24 +59,57 @@ static struct str made_claim(const struct describe *d, struct str name)
 	return STR_NULL;
 }
 
+/* "driver/pool/device, .."; *ret_waits: it is there, and has been given nothing yet. */
+static struct str claim_devices(struct describe *d, struct str name, bool *ret_waits)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * 1024);
+	struct resource claims;
+	struct kube_query q = { .resource = &claims,
+				.ns = json_text_at(d->metadata, "namespace"),
+				.name = name };
+	const struct json *allocation;
+	struct json *claim;
+	struct error err;
+
+	if (name.n == 0 || device_view_resource(d->kube, "resourceclaims", &claims, &err) < 0 ||
+	    kube_read(d->kube, &q, &claim, &err) < 0)
+		return STR("<unknown>");
+	allocation = json_getz(json_getz(claim, "status"), "allocation");
+	*ret_waits = !allocation;
+	JSON_FOREACH (it, json_getz(json_getz(allocation, "devices"), "results"))
+		(void)buf_printf(&text, "%s%.*s/%.*s/%.*s", text.n > 0 ? ", " : "",
+				 STR_ARG(json_text_at(it, "driver")),
+				 STR_ARG(json_text_at(it, "pool")),
+				 STR_ARG(json_text_at(it, "device")));
+	return text.n > 0 ? arena_str(d->arena, buf_str(&text)) : STR("<none>");
+}
+
 static void describe_pod_claims(struct describe *d)
 {
 	const struct json *claims = json_getz(d->spec, "resourceClaims");
+	bool waiting = false;
 
 	if (json_count(claims) == 0)
 		return;
 	describe_line(d, 0, "Resource Claims:");
-	describe_head(d, "Name\tResourceClaim\tTemplate");
+	describe_head(d, "Name\tResourceClaim\tTemplate\tDevices");
 	JSON_FOREACH (it, claims) {
 		struct str name = json_text_at(it, "name");
 		struct str claim = json_text_at(it, "resourceClaimName");
 		struct str from = json_text_at(it, "resourceClaimTemplateName");
+		bool waits = false;
 
 		claim = claim.n > 0 ? claim : made_claim(d, name);
-		describe_line(d, 1, "%.*s\t%.*s\t%.*s", STR_ARG(name),
+		describe_line(d, 1, "%.*s\t%.*s\t%.*s\t%.*s", STR_ARG(name),
 			      STR_ARG(claim.n > 0 ? claim : STR("<none yet>")),
-			      STR_ARG(from.n > 0 ? from : STR("<none>")));
+			      STR_ARG(from.n > 0 ? from : STR("<none>")),
+			      STR_ARG(describe_clean(d, claim_devices(d, claim, &waits))));
+		waiting |= waits;
 	}
+	if (waiting && json_text_at(d->spec, "nodeName").n == 0)
+		describe_line(d, 1, "(devplane explain-fit pod/%.*s -n %.*s says why it waits)",
+			      STR_ARG(json_text_at(d->metadata, "name")),
+			      STR_ARG(json_text_at(d->metadata, "namespace")));
 }
 
 /* --- the rest -------------------------------------------------------------------------------- */

@@ -1,77 +1,102 @@
-/* A ResourceSlice: a driver's devices, what they are, and what is wrong with them. */
-#include "cli/describe.h"
+/*
+ * A ResourceSlice as KEP-5677 lays it out: what its driver published, then what is free of it.
+ * Attributes and capacities are shown as values, without the types that the API wraps them in.
+ */
+#include "cli/describe_devices.h"
+#include "client/discovery.h"
 
-/* {"string":"x"}, {"int":1}: the one member's value. {"value":"1Gi"} of a capacity. */
-static struct str only_value(struct describe *d, const struct json *v)
+/* What comes first, in this order; the devices are last. */
+static const char *const order[] = { "driver",
+				     "pool",
+				     "nodeName",
+				     "nodeSelector",
+				     "allNodes",
+				     "perDeviceNodeSelection",
+				     "partitionTypeAttribute",
+				     "sharedCounters" };
+
+static bool is_ordered(struct str key)
 {
-	return describe_value(d, json_first(v));
-}
-
-static struct str joined(struct describe *d, const struct json *object)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * 1024);
-	size_t n;
-	const struct json **v = describe_sorted(d, object, &n);
-
-	for (size_t i = 0; i < n; i++)
-		(void)buf_printf(&text, "%s%.*s=%.*s", i > 0 ? "," : "", STR_ARG(json_key(v[i])),
-				 STR_ARG(only_value(d, v[i])));
-	return n > 0 ? arena_str(d->arena, buf_str(&text)) : STR("<none>");
-}
-
-static struct str taints_of(struct describe *d, const struct json *device)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * 1024);
-
-	JSON_FOREACH (it, json_getz(device, "taints")) {
-		struct str value = json_text_at(it, "value");
-
-		(void)buf_printf(&text, "%s%.*s%s%.*s:%.*s", text.n > 0 ? "," : "",
-				 STR_ARG(json_text_at(it, "key")), value.n > 0 ? "=" : "",
-				 STR_ARG(value), STR_ARG(json_text_at(it, "effect")));
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		if (str_eqz(key, order[i]))
+			return true;
 	}
-	return text.n > 0 ? arena_str(d->arena, buf_str(&text)) : STR("<none>");
+	return str_eqz(key, "devices");
 }
 
-static void describe_where(struct describe *d)
+static void describe_spec(struct describe *d, const struct json *spec)
 {
-	struct str node = json_text_at(d->spec, "nodeName");
+	const struct json *devices = json_getz(spec, "devices");
 
-	if (node.n > 0)
-		describe_field(d, 0, "Node", node);
-	else if (json_true_at(d->spec, "allNodes"))
-		describe_line(d, 0, "Node:\t<all>");
-	else if (json_true_at(d->spec, "perDeviceNodeSelection"))
-		describe_line(d, 0, "Node:\t<each device has its own>");
-	else
-		describe_field_or_none(d, 0, "Node Selector",
-				       describe_value(d, json_getz(d->spec, "nodeSelector")));
-}
+	describe_line(d, 0, "Spec:");
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		const struct json *member = json_getz(spec, order[i]);
 
-int describe_slice(struct describe *d, struct error *err UNUSED)
-{
-	const struct json *pool = json_getz(d->spec, "pool");
-	const struct json *devices = json_getz(d->spec, "devices");
-
-	describe_line(d, 0, "Name:\t%.*s", STR_ARG(json_text_at(d->metadata, "name")));
-	describe_labels(d, "Labels", json_getz(d->metadata, "labels"));
-	describe_annotations(d);
-	describe_field(d, 0, "CreationTimestamp",
-		       describe_time(d, json_text_at(d->metadata, "creationTimestamp")));
-	describe_field(d, 0, "Driver", json_text_at(d->spec, "driver"));
-	describe_line(d, 0, "Pool:\t%.*s", STR_ARG(json_text_at(pool, "name")));
-	describe_field(d, 0, "Pool Generation", describe_value(d, json_getz(pool, "generation")));
-	describe_field(d, 0, "Pool Slices",
-		       describe_value(d, json_getz(pool, "resourceSliceCount")));
-	describe_where(d);
-	describe_line(d, 0, "Devices:%s", json_count(devices) == 0 ? "\t<none>" : "");
+		if (member)
+			describe_member(d, 1, member);
+	}
+	JSON_FOREACH (it, spec) {
+		if (!is_ordered(json_key(it)))
+			describe_member(d, 1, it);
+	}
 	if (json_count(devices) > 0)
-		describe_head(d, "Name\tTaints\tCapacity\tAttributes");
-	JSON_FOREACH (it, devices)
-		describe_line(d, 1, "%.*s\t%.*s\t%.*s\t%.*s", STR_ARG(json_text_at(it, "name")),
-			      STR_ARG(taints_of(d, it)),
-			      STR_ARG(joined(d, json_getz(it, "capacity"))),
-			      STR_ARG(joined(d, json_getz(it, "attributes"))));
+		describe_member(d, 1, devices);
+	else
+		describe_line(d, 1, "Devices:\t<none>");
+}
+
+void describe_slice_text(struct describe *d, const struct device_view_slice *s, struct str note,
+			 const struct json *classes)
+{
+	const struct json *meta = json_getz(s->object, "metadata");
+	struct str version = d->type ? resource_api_version(d->arena, &d->type->resource)
+				     : json_text_at(s->object, "apiVersion");
+
+	describe_line(d, 0, "Name:\t%.*s", STR_ARG(describe_clean(d, json_text_at(meta, "name"))));
+	describe_line(d, 0, "Namespace:\t");
+	describe_labels(d, "Labels", json_getz(meta, "labels"));
+	describe_annotations(d);
+	describe_line(d, 0, "API Version:\t%.*s", STR_ARG(version));
+	describe_line(d, 0, "Kind:\tResourceSlice");
+	describe_line(d, 0, "%s", "");
+	describe_spec(d, s->spec);
+	describe_line(d, 0, "%s", "");
+	if (d->hidden)
+		return;
+	describe_slice_status(d, s, note, classes);
+	describe_line(d, 0, "%s", "");
+}
+
+/* The slice in the view of all that is described; else alone. */
+static int find_slice(struct describe *d, struct device_view *one,
+		      const struct device_view_slice **ret_slice, struct error *err)
+{
+	struct str name = json_text_at(d->metadata, "name");
+	struct device_view_query q = { .slice = name, .hidden = d->hidden };
+	int r;
+
+	for (size_t i = 0; d->view && i < d->view->n; i++) {
+		const struct device_view_slice *s = &d->view->slices[i];
+
+		*one = *d->view;
+		*ret_slice = s;
+		if (str_eq(json_text_at(json_getz(s->object, "metadata"), "name"), name))
+			return 0;
+	}
+	r = device_view_load(d->kube, &q, one, err);
+	*ret_slice = r == 0 ? &one->slices[0] : NULL;
+	return r;
+}
+
+int describe_slice(struct describe *d, struct error *err)
+{
+	const struct device_view_slice *s;
+	struct device_view view;
+	int r = find_slice(d, &view, &s, err);
+
+	if (r < 0)
+		return r;
+	describe_slice_text(d, s, view.note, describe_classes(d, s, 1));
 	describe_events(d);
 	return 0;
 }

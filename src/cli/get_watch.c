@@ -51,7 +51,8 @@ static void show(struct watcher *w, struct json *object, struct error *err)
 		(void)fflush(g->cli->out);
 		return;
 	}
-	object = object_table_of(&w->arena, object, g->style.wall_ns);
+	object = get_is_slices(w->arg->type) ? get_slice_event(g, &w->arena, object)
+					     : object_table_of(&w->arena, object, g->style.wall_ns);
 	if (!w->head) {
 		/* The first one has the columns, and must outlive its event. */
 		if (json_copy(&g->cli->arena, object, &w->head, NULL) < 0)

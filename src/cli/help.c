@@ -73,6 +73,21 @@ static void add_commands(struct page *p)
 			  grouped ? group_titles[group] : "Commands");
 }
 
+/* As the program was called: a plugin's examples begin with the words that run it. */
+static void add_example(struct page *p, struct str line)
+{
+	struct str text = str_trim(line), root = str_from(p->cli->root->name);
+
+	(void)buf_printf(&p->out, "%*s", line.n ? INDENT : 0, "");
+	if (p->cli->program == p->cli->root->name || !str_starts(text, root) || text.n <= root.n ||
+	    text.p[root.n] != ' ') {
+		(void)buf_printf(&p->out, "%.*s\n", STR_ARG(line));
+		return;
+	}
+	(void)buf_printf(&p->out, "%.*s%s%.*s\n", (int)(text.p - line.p), line.p, p->cli->program,
+			 STR_ARG(str_skip(text, root.n)));
+}
+
 static void add_examples(struct page *p)
 {
 	struct str rest = str_from(p->c->examples), line;
@@ -81,7 +96,7 @@ static void add_examples(struct page *p)
 		return;
 	add_title(p, "Examples");
 	while (str_split(&rest, '\n', &line))
-		(void)buf_printf(&p->out, "%*s%.*s\n", line.n ? INDENT : 0, "", STR_ARG(line));
+		add_example(p, line);
 }
 
 static void add_hint(struct page *p)

@@ -145,6 +145,26 @@ int kube_read(struct kube *k, const struct kube_query *q, struct json **ret_tree
 	return 0;
 }
 
+int kube_create(struct kube *k, const struct resource *r, struct str ns, const struct json *object,
+		struct json **ret_answer, struct error *err)
+{
+	CLEANUP(buf_release) struct buf path = BUF_INIT(HTTP_TARGET_MAX);
+	CLEANUP(buf_release) struct buf body = BUF_INIT(OBJECT_MAX);
+	struct client_request request = { .method = STR("POST") };
+	struct str answer;
+	int ret = json_print(&body, object, NULL);
+
+	if (ret < 0)
+		return error_set(err, ERR_TOO_LARGE, "the object is too large");
+	resource_path(&path, r, (struct resource_name){ .ns = ns });
+	request.path = buf_str(&path);
+	request.body = buf_str(&body);
+	ret = send_and_wait(k, &request, &answer, err);
+	if (ret < 0)
+		return ret;
+	return json_parse(&k->cli->arena, answer, NULL, ret_answer, err);
+}
+
 /* --- resources ------------------------------------------------------------------------------- */
 
 static void on_discovered(void *arg, const struct error *err)

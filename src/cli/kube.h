@@ -40,6 +40,10 @@ struct kube_query {
 int kube_read(struct kube *k, const struct kube_query *q, struct json **ret_tree,
 	      struct error *err);
 
+/* Creates an object; what the server answers. Also for questions in the form of objects. */
+int kube_create(struct kube *k, const struct resource *r, struct str ns, const struct json *object,
+		struct json **ret_answer, struct error *err);
+
 /*
  * The resource that people call `word`: "pods", "pod", "po", "Pod", and each of them with
  * ".GROUP" or ".VERSION.GROUP" behind. -ERR_NOT_FOUND says what may have been meant.

@@ -12,7 +12,11 @@ struct kubeconfig;
 
 /* Embed it in the options of a command. */
 struct kube_options {
-	const char *kubeconfig, *context, *ns, *server;
+	const char *kubeconfig, *context, *cluster, *user, *ns, *server;
+	const char *token, *ca_file;
+	const char *as, *as_uid;
+	struct flag_list as_groups;
+	bool insecure;
 	int64_t request_timeout; /* ns; 0: the client's own */
 };
 
@@ -23,10 +27,26 @@ struct kube_options {
 		  "account" },                                                                  \
 		{ "context", 0, FLAG_STRING(type, member.context), .arg = "NAME",               \
 		  .help = "context of the kubeconfig instead of its current one" },             \
+		{ "cluster", 0, FLAG_STRING(type, member.cluster), .arg = "NAME",               \
+		  .help = "cluster of the kubeconfig instead of the context's" },               \
+		{ "user", 0, FLAG_STRING(type, member.user), .arg = "NAME",                     \
+		  .help = "user of the kubeconfig instead of the context's" },                  \
 		{ "namespace", 'n', FLAG_STRING(type, member.ns), .arg = "NAME",                \
 		  .help = "namespace instead of the context's" },                               \
 		{ "server", 's', FLAG_STRING(type, member.server), .arg = "URL",                \
 		  .help = "address of the API server instead of the kubeconfig's" },            \
+		{ "token", 0, FLAG_STRING(type, member.token), .arg = "TOKEN",                  \
+		  .help = "bearer token instead of the user's" },                               \
+		{ "certificate-authority", 0, FLAG_STRING(type, member.ca_file), .arg = "FILE", \
+		  .help = "whose certificates to trust instead of the cluster's" },             \
+		{ "insecure-skip-tls-verify", 0, FLAG_BOOL(type, member.insecure),              \
+		  .help = "trust any certificate of the server" },                              \
+		{ "as", 0, FLAG_STRING(type, member.as), .arg = "USER",                         \
+		  .help = "act as this user, when ours may" },                                  \
+		{ "as-group", 0, FLAG_REPEAT(type, member.as_groups), .arg = "GROUP",           \
+		  .help = "a group of the user to act as; may be repeated" },                   \
+		{ "as-uid", 0, FLAG_STRING(type, member.as_uid), .arg = "UID",                  \
+		  .help = "uid of the user to act as" },                                        \
 	{                                                                                       \
 		"request-timeout", 0, FLAG_DURATION(type, member.request_timeout),              \
 			.arg = "TIME", .max = 86400 * CLOCK_SEC,                                \

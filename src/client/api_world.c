@@ -215,6 +215,21 @@ static void copy_text(char *to, size_t size, struct str text)
 	(void)snprintf(to, size, "%.*s", STR_ARG(text));
 }
 
+/* "name=value;" for each field that says whom the request acts as. */
+static void copy_acting(struct api_world *w, const struct http_fields *fields)
+{
+	size_t n = 0, room = sizeof(w->last_acting);
+
+	w->last_acting[0] = '\0';
+	for (size_t i = 0; i < fields->n; i++) {
+		const struct http_field *f = &fields->v[i];
+
+		if (str_starts(f->name, STR("impersonate-")) && n < room)
+			n += (size_t)snprintf(w->last_acting + n, room - n, "%.*s=%.*s;",
+					      STR_ARG(str_skip(f->name, 12)), STR_ARG(f->value));
+	}
+}
+
 static void collected(struct http_stream *s, struct str body)
 {
 	struct api_world *w = s->data;
@@ -226,6 +241,7 @@ static void collected(struct http_stream *s, struct str body)
 		  http_fields_get(&s->in.fields, STR("authorization")));
 	copy_text(w->last_agent, sizeof(w->last_agent),
 		  http_fields_get(&s->in.fields, STR("user-agent")));
+	copy_acting(w, &s->in.fields);
 	if (w->fail_count) {
 		w->fail_count--;
 		reply_status(s, w->fail_status, "", "as told", w->fail_retry_after);

@@ -63,7 +63,7 @@ struct api_world {
 	void *data; /* the test's */
 	/* What was asked. */
 	unsigned lists, watch_requests, streams, other;
-	char last_query[512], last_authorization[128], last_agent[128];
+	char last_query[512], last_authorization[128], last_agent[128], last_acting[128];
 };
 
 /* The collection: /api/v1/things, not namespaced. */

@@ -268,6 +268,11 @@ static void copy_config(struct client *c, const struct kubeconfig *from)
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
 		if (*paths[i])
 			*paths[i] = arena_strdup(&c->arena, str_from(*paths[i]));
+	client_link_act_as(c, from);
+	k->as = k->as_uid = STR_NULL; /* told by the fields; their text is not ours */
+	k->as_groups = NULL;
+	k->as_extra = NULL;
+	k->nas_groups = k->nas_extra = 0;
 }
 
 static int register_metrics(struct client *c, struct error *err)

@@ -39,6 +39,8 @@ struct client {
 	struct tls *tls; /* NULL: clear */
 	struct buf ca, cert, key; /* what `tls` was made of */
 	struct buf credentials; /* value of the authorization field; empty: none */
+	struct http_field *acting; /* whom we act as: Impersonate-.. */
+	size_t nacting;
 	int64_t token_read_at; /* ms */
 	struct bucket limit;
 	struct metrics_family *requests; /* or NULL */
@@ -85,6 +87,8 @@ void client_attempt_closed(struct client_attempt *a, const struct error *err);
 
 /* What `tls`, credentials and addresses are made of. */
 int client_link_setup(struct client *c, struct error *err);
+/* The fields that say whom we act as. */
+void client_link_act_as(struct client *c, const struct kubeconfig *k);
 void client_link_release(struct client *c);
 
 /* Starts what waits, connects when that needs it, frees connections that are spent. */

@@ -104,6 +104,34 @@ static void renew_token(struct client *c)
 		set_bearer(c, buf_str(&b));
 }
 
+static void add_acting(struct client *c, struct str name, struct str value)
+{
+	if (value.n)
+		c->acting[c->nacting++] = (struct http_field){
+			.name = name, .value = arena_str(&c->arena, value)
+		};
+}
+
+void client_link_act_as(struct client *c, const struct kubeconfig *k)
+{
+	CLEANUP(buf_release) struct buf name = BUF_INIT(HTTP_HEADERS_MAX);
+
+	if (!k->as.n)
+		return;
+	c->acting = ARENA_ARRAY(&c->arena, struct http_field, 2 + k->nas_groups + k->nas_extra);
+	add_acting(c, STR("impersonate-user"), k->as);
+	add_acting(c, STR("impersonate-uid"), k->as_uid);
+	for (size_t i = 0; i < k->nas_groups; i++)
+		add_acting(c, STR("impersonate-group"), k->as_groups[i]);
+	for (size_t i = 0; i < k->nas_extra; i++) {
+		buf_clear(&name);
+		(void)buf_addz(&name, "impersonate-extra-");
+		/* Names of fields have no case: servers make keys lower case. */
+		resource_escape(&name, arena_lower(&c->arena, k->as_extra[i].key));
+		add_acting(c, arena_lower(&c->arena, buf_str(&name)), k->as_extra[i].value);
+	}
+}
+
 static int split_url(struct client *c, struct error *err)
 {
 	struct str url = c->config.server, host;
@@ -226,12 +254,11 @@ static const struct http_stream_ops stream_ops = {
 static int send_request(struct client_link *link, struct client_attempt *a, struct error *err)
 {
 	struct client *c = link->client;
-	struct http_field fields[5];
+	struct http_field few[5], *fields = few;
 	struct http_request r = { .method = a->method,
 				  .scheme = c->scheme,
 				  .authority = c->authority,
 				  .target = a->target,
-				  .fields = fields,
 				  .length = a->body ? (int64_t)a->body->n : 0,
 				  .end = !a->body,
 				  .ops = &stream_ops,
@@ -239,12 +266,17 @@ static int send_request(struct client_link *link, struct client_attempt *a, stru
 	int ret;
 
 	renew_token(c);
+	if (c->nacting)
+		fields = ARENA_ARRAY(&a->arena, struct http_field, ARRAY_SIZE(few) + c->nacting);
+	r.fields = fields;
 	fields[r.nfields++] = HTTP_FIELD("user-agent", c->user_agent);
 	fields[r.nfields++] = HTTP_FIELD("accept", a->accept);
 	if (c->credentials.n)
 		fields[r.nfields++] = HTTP_FIELD("authorization", buf_str(&c->credentials));
 	if (a->body)
 		fields[r.nfields++] = HTTP_FIELD("content-type", a->content_type);
+	for (size_t i = 0; i < c->nacting; i++)
+		fields[r.nfields++] = c->acting[i];
 	ret = http_client_request(link->http, &r, &a->stream, err);
 	if (ret < 0)
 		return ret;

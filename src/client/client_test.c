@@ -582,6 +582,34 @@ static void a_token_file_is_read_again(void **state UNUSED)
 	end(&t);
 }
 
+static void requests_act_as_whom_the_config_says(void **state UNUSED)
+{
+	struct str groups[] = { STR("a"), STR("b") };
+	struct kubeconfig_extra extra[] = { { STR("acme.com/Scope"), STR("x") } };
+	struct kubeconfig config = { .source = STR("test"),
+				     .server = STR("http://server:80"),
+				     .as = STR("bob"),
+				     .as_uid = STR("7"),
+				     .as_groups = groups,
+				     .nas_groups = ARRAY_SIZE(groups),
+				     .as_extra = extra,
+				     .nas_extra = ARRAY_SIZE(extra) };
+	struct client_opts opts = { .config = &config, .protocol = HTTP_PROTOCOL_2 };
+	struct test t;
+	struct call c;
+
+	begin(&t, 35, HTTP_PROTOCOL_2);
+	client_free(t.w.client);
+	assert_int_equal(client_new(t.w.outside, &opts, &t.w.client, NULL), 0);
+	groups[0] = groups[1] = STR("gone");
+	call_init(&t, &c, "/other");
+	client_send(t.w.client, &c.request);
+	wait_done(&c);
+	assert_string_equal(t.w.last_acting,
+			    "user=bob;uid=7;group=a;group=b;extra-acme.com%2fscope=x;");
+	end(&t);
+}
+
 static void bad_servers_are_refused(void **state UNUSED)
 {
 	static const char *const bad[] = { "", "server:80", "ftp://server", "https://:x",
@@ -625,6 +653,7 @@ int main(void)
 		cmocka_unit_test(a_rate_limit_spreads_requests),
 		cmocka_unit_test(the_time_of_a_request_begins_when_the_rate_limit_lets_it_go),
 		cmocka_unit_test(a_token_file_is_read_again),
+		cmocka_unit_test(requests_act_as_whom_the_config_says),
 		cmocka_unit_test(bad_servers_are_refused),
 	};
 

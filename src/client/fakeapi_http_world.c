@@ -289,7 +289,8 @@ static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 
 	s->ops = &stream_ops;
 	s->data = f;
-	if (kind && str_find(s->in.query, STR("watch=")) >= 0 &&
+	if (kind && (!kind->defined || fakeapi_serves(f, kind)) &&
+	    str_find(s->in.query, STR("watch=")) >= 0 &&
 	    (str_eq(fakeapi_param(s->in.query, "watch"), STR("true")) ||
 	     str_eq(fakeapi_param(s->in.query, "watch"), STR("1"))))
 		serve_watch(f, s, kind, ns);

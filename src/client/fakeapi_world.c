@@ -28,12 +28,29 @@ static const struct fakeapi_kind kinds[] = {
 	{ "", "v1", "serviceaccounts", "ServiceAccount", true, false },
 	{ "", "v1", "services", "Service", true, false },
 	{ "", "v1", "events", "Event", true, false },
+	{ .group = "apiextensions.k8s.io",
+	  .version = "v1",
+	  .resource = "customresourcedefinitions",
+	  .kind = "CustomResourceDefinition" },
 	{ "coordination.k8s.io", "v1", "leases", "Lease", true, false },
+	{ .group = "devplane.dev",
+	  .version = "v1alpha1",
+	  .resource = "resourceslicestatuses",
+	  .kind = "ResourceSliceStatus",
+	  .defined = true },
 	{ "discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", true, false },
 	{ "events.k8s.io", "v1", "events", "Event", true, false },
 	{ "example.com", "v1", "widgets", "Widget", true, false },
 	{ "resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", true, false },
 	{ "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate", true, false },
+	{ .group = "resource.k8s.io",
+	  .version = "v1",
+	  .resource = "resourceslices",
+	  .kind = "ResourceSlice",
+	  .generations = true },
+	{ "resource.k8s.io", "v1", "devicetaintrules", "DeviceTaintRule", false, false },
+	{ "resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests", "ResourcePoolStatusRequest",
+	  false, false },
 };
 
 const struct fakeapi_kind *fakeapi_kinds(size_t *ret_n)
@@ -254,6 +271,8 @@ static int create(struct fakeapi *f, const struct fakeapi_kind *k, struct str ns
 		uuid_make_seeded(&u, &f->prng);
 		if (!json_getz(meta, "uid"))
 			json_put_str(&a, meta, "uid", uuid_print(&u, uid));
+		if (k->generations)
+			json_put_i64(&a, meta, "generation", 1);
 		o = XNEW(struct fakeapi_object);
 		o->kind = k;
 		o->key = key_of(k, ns, name);
@@ -282,29 +301,60 @@ static void keep(struct arena *a, struct json *to, struct json *from, const char
 		json_setz(to, name, copy);
 }
 
+/* What the change makes of the object; -ERR_CONFLICT, or why it cannot be. */
+static int apply_change(struct arena *a, const struct fakeapi_object *o, struct json *now,
+			struct json *change, bool patch, struct json **ret_tree)
+{
+	int r = 0;
+
+	*ret_tree = change;
+	if (differs(meta_of(change), meta_of(now), "uid"))
+		return -ERR_CONFLICT;
+	if (patch)
+		*ret_tree = parse(a, str_from(arena_strdup(a, str_from(o->text))));
+	if (patch && json_is(change, JSON_ARRAY))
+		r = patch_json(a, ret_tree, change, NULL);
+	else if (patch)
+		r = patch_merge(a, ret_tree, change, NULL);
+	if (r < 0)
+		return r;
+	return differs(meta_of(*ret_tree), meta_of(now), "resourceVersion") ? -ERR_CONFLICT : 0;
+}
+
+/* A status is written apart, and changes of the spec are counted. */
+static void keep_parts(struct arena *a, struct str sub, struct json *tree, struct json *now)
+{
+	int64_t generation = json_i64_at(meta_of(now), "generation", 1);
+
+	if (str_eq(sub, STR("status")))
+		keep(a, tree, now, "spec");
+	else
+		keep(a, tree, now, "status");
+	if (!json_equal(json_getz(tree, "spec"), json_getz(now, "spec")))
+		generation++;
+	json_put_i64(a, meta_of(tree), "generation", generation);
+}
+
 static int change(struct fakeapi *f, struct fakeapi_object *o, struct str sub, struct str body,
 		  bool patch, struct buf *out)
 {
 	struct arena a;
-	struct json *now, *tree, *change_tree;
+	struct json *now, *tree;
 	const struct fakeapi_kind *kind = o->kind;
-	int status = 200;
+	int status = 200, r;
 
 	arena_init(&a, SIZE_MAX);
 	now = parse(&a, str_from(arena_strdup(&a, str_from(o->text))));
-	change_tree = tree = parse(&a, body);
-	if (differs(meta_of(change_tree), meta_of(now), "uid") ||
-	    differs(meta_of(change_tree), meta_of(now), "resourceVersion")) {
-		status = refuse(out, ERR_CONFLICT, o->kind, STR_NULL, NULL);
+	r = apply_change(&a, o, now, parse(&a, body), patch, &tree);
+	if (r < 0) {
+		status = refuse(out, (enum error_code)(-r), o->kind, STR_NULL, NULL);
 	} else {
-		if (patch) {
-			tree = parse(&a, str_from(arena_strdup(&a, str_from(o->text))));
-			assert_int_equal(patch_merge(&a, &tree, change_tree, NULL), 0);
-		}
 		keep(&a, meta_of(tree), meta_of(now), "uid");
 		keep(&a, meta_of(tree), meta_of(now), "deletionTimestamp");
 		if (strcmp(o->kind->resource, "namespaces") == 0 && !str_eq(sub, STR("finalize")))
 			keep(&a, tree, now, "spec");
+		if (kind->generations)
+			keep_parts(&a, sub, tree, now);
 		(void)buf_addz(out, o->text);
 		store(f, &a, o, tree);
 		o = find(f, kind, json_text_at(meta_of(tree), "namespace"),
@@ -394,7 +444,8 @@ static void mark_and_remove(struct fakeapi *f, struct fakeapi_object *o, struct 
 	set_finalizer(&a, meta, "orphan", str_eq(policy, STR("Orphan")));
 	set_finalizer(&a, meta, "foregroundDeletion", str_eq(policy, STR("Foreground")));
 	/* A pod on a node goes when its node says so. */
-	running = json_getz(json_getz(tree, "spec"), "nodeName") != NULL;
+	running = strcmp(o->kind->resource, "pods") == 0 &&
+		  json_getz(json_getz(tree, "spec"), "nodeName") != NULL;
 	if (is_free(o, tree) && !running) {
 		remove_object(f, o);
 	} else {
@@ -492,37 +543,56 @@ static int list(const struct fakeapi *f, const struct fakeapi_kind *k, struct st
 	return 200;
 }
 
+bool fakeapi_serves(const struct fakeapi *f, const struct fakeapi_kind *k)
+{
+	char name[128];
+
+	if ((f->hide_widgets && strcmp(k->resource, "widgets") == 0) ||
+	    (f->hide_claims && strcmp(k->group, "resource.k8s.io") == 0))
+		return false;
+	(void)snprintf(name, sizeof(name), "%s.%s", k->resource, k->group);
+	return !k->defined || fakeapi_find(f, "customresourcedefinitions", "", name);
+}
+
+static void discover_kind(const struct fakeapi *f, const struct fakeapi_kind *k,
+			  const struct fakeapi_kind *before, struct buf *out)
+{
+	bool status = k->generations && f->slice_status;
+	bool group = !before || strcmp(before->group, k->group) != 0;
+	bool version = group || strcmp(before->version, k->version) != 0;
+
+	if (group)
+		(void)buf_printf(out, "%s{\"metadata\":{\"name\":\"%s\"},\"versions\":[",
+				 before ? "]}]}," : "", k->group);
+	if (version)
+		(void)buf_printf(out,
+				 "%s{\"version\":\"%s\",\"freshness\":\"Current\","
+				 "\"resources\":[",
+				 group ? "" : "]},", k->version);
+	(void)buf_printf(out,
+			 "%s{\"resource\":\"%s\",\"responseKind\":{\"group\":\"%s\","
+			 "\"version\":\"%s\",\"kind\":\"%s\"},\"scope\":\"%s\","
+			 "\"singularResource\":\"x\",\"verbs\":[\"create\",\"delete\",%s"
+			 "\"get\",\"list\",\"patch\",\"update\",\"watch\"]%s}",
+			 version ? "" : ",", k->resource, k->group, k->version, k->kind,
+			 k->namespaced ? "Namespaced" : "Cluster",
+			 k->no_collection ? "" : "\"deletecollection\",",
+			 status ? ",\"subresources\":[{\"subresource\":\"status\"}]" : "");
+}
+
 static int discover(const struct fakeapi *f, bool core, struct buf *out)
 {
-	bool first = true;
+	const struct fakeapi_kind *before = NULL;
 
 	(void)buf_addz(out, "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":"
 			    "\"apidiscovery.k8s.io/v2\",\"metadata\":{},\"items\":[");
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		const struct fakeapi_kind *k = &kinds[i];
-		bool again = i > 0 && strcmp(kinds[i - 1].group, k->group) == 0;
-
-		if (core != !k->group[0] ||
-		    (f->hide_widgets && strcmp(k->resource, "widgets") == 0) ||
-		    (f->hide_claims && strcmp(k->group, "resource.k8s.io") == 0))
+		if (core != !kinds[i].group[0] || !fakeapi_serves(f, &kinds[i]))
 			continue;
-		if (!again)
-			(void)buf_printf(out,
-					 "%s{\"metadata\":{\"name\":\"%s\"},\"versions\":[{"
-					 "\"version\":\"%s\",\"freshness\":\"Current\","
-					 "\"resources\":[",
-					 first ? "" : "]}]},", k->group, k->version);
-		(void)buf_printf(out,
-				 "%s{\"resource\":\"%s\",\"responseKind\":{\"group\":\"%s\","
-				 "\"version\":\"%s\",\"kind\":\"%s\"},\"scope\":\"%s\","
-				 "\"singularResource\":\"x\",\"verbs\":[\"create\",\"delete\",%s"
-				 "\"get\",\"list\",\"patch\",\"update\",\"watch\"]}",
-				 again ? "," : "", k->resource, k->group, k->version, k->kind,
-				 k->namespaced ? "Namespaced" : "Cluster",
-				 k->no_collection ? "" : "\"deletecollection\",");
-		first = false;
+		discover_kind(f, &kinds[i], before, out);
+		before = &kinds[i];
 	}
-	(void)buf_addz(out, first ? "]}" : "]}]}]}");
+	(void)buf_addz(out, before ? "]}]}]}" : "]}");
 	return 200;
 }
 
@@ -551,7 +621,7 @@ int fakeapi_answer(struct fakeapi *f, const struct fakeapi_query *q, struct buf 
 	if (str_eq(q->path, STR("/api")) || str_eq(q->path, STR("/apis")))
 		return discover(f, str_eq(q->path, STR("/api")), out);
 	k = fakeapi_kind_of_path(q->path, &ns, &name, &sub);
-	if (!k)
+	if (!k || (k->defined && !fakeapi_serves(f, k)))
 		return refuse(out, ERR_NOT_FOUND, NULL, STR_NULL, "no such resource");
 	if (name.n == 0 && str_eq(q->method, STR("POST")))
 		return create(f, k, ns, q->body, out);

@@ -3,7 +3,7 @@
  *
  * Holds objects of a few kinds and serves them over HTTP on one of the world's
  * loops: get, list, watch (from a version, or with the first state), create,
- * update, merge patch, delete with preconditions, finalizers and propagation,
+ * update, merge and JSON patch, delete with preconditions, finalizers and propagation,
  * delete collection, binding of pods, aggregated discovery. Its rules are as simple as they can
  * be while clients and controllers still see what they would see of a real one.
  * What it is asked directly (fakeapi_call) and what comes over the wire is the same.
@@ -26,6 +26,8 @@ struct loop;
 struct fakeapi_kind {
 	const char *group, *version, *resource, *kind;
 	bool namespaced, no_collection;
+	bool defined; /* served while there is a definition of it */
+	bool generations; /* its spec's changes are counted, its status is written apart */
 };
 
 struct fakeapi_object {
@@ -70,6 +72,7 @@ struct fakeapi {
 	int (*fault)(void *arg, const struct fakeapi_query *q); /* enum fakeapi_fault; or NULL */
 	void *fault_arg;
 	bool hide_widgets, hide_claims; /* discovery does not tell of them */
+	bool slice_status; /* discovery tells that slices have a status */
 	const char *late; /* a resource whose watches are told nothing for now; or NULL */
 	size_t late_from; /* in the log */
 	uint64_t requests, writes; /* over the wire */
@@ -124,6 +127,8 @@ int fakeapi_answer(struct fakeapi *f, const struct fakeapi_query *q, struct buf 
 const struct fakeapi_kind *fakeapi_kinds(size_t *ret_n);
 const struct fakeapi_kind *fakeapi_kind_of_path(struct str path, struct str *ret_ns,
 						struct str *ret_name, struct str *ret_sub);
+/* Whether discovery tells of it. */
+bool fakeapi_serves(const struct fakeapi *f, const struct fakeapi_kind *k);
 /* The value of a query's parameter, unescaped where it matters to us; empty: none. */
 struct str fakeapi_param(struct str query, const char *name);
 

@@ -155,17 +155,12 @@ static struct str current_context(const struct loading *l)
 	return STR_NULL;
 }
 
-static int choose_context(struct loading *l, const char *context, struct error *err)
+static int read_context(struct loading *l, struct str name, struct error *err)
 {
 	struct kubeconfig *k = l->config;
-	struct str name = context && context[0] ? str_from(context) : current_context(l);
 	struct kubeconfig_entry e;
 	int r;
 
-	if (!name.n)
-		return error_set(err, ERR_INVALID,
-				 "%.*s: there is no current-context: add one or use --context",
-				 STR_ARG(k->source));
 	r = find_entry(l, "contexts", "context", name, &e, err);
 	if (r < 0)
 		return r;
@@ -175,9 +170,29 @@ static int choose_context(struct loading *l, const char *context, struct error *
 		r = kubeconfig_text(k, &e, "user", &k->user, err);
 	if (r == 0)
 		r = kubeconfig_text(k, &e, "namespace", &k->ns, err);
+	return r;
+}
+
+/* What a context names, and what is named instead of it. */
+static int choose_context(struct loading *l, const struct kubeconfig_opts *o, struct error *err)
+{
+	struct kubeconfig *k = l->config;
+	struct str name = o->context && o->context[0] ? str_from(o->context) : current_context(l);
+	int r = 0;
+
+	if (!name.n && !o->cluster)
+		return error_set(err, ERR_INVALID,
+				 "%.*s: there is no current-context: add one or use --context",
+				 STR_ARG(k->source));
+	if (name.n)
+		r = read_context(l, name, err);
+	if (o->cluster)
+		k->cluster = arena_str(&k->arena, str_from(o->cluster));
+	if (o->user)
+		k->user = arena_str(&k->arena, str_from(o->user));
 	if (r == 0 && !k->cluster.n)
-		r = error_set(err, ERR_INVALID, "%s: context \"%.*s\" names no cluster",
-			      e.file->name, STR_ARG(name));
+		r = error_set(err, ERR_INVALID, "%.*s: context \"%.*s\" names no cluster",
+			      STR_ARG(k->source), STR_ARG(name));
 	return r;
 }
 
@@ -206,14 +221,14 @@ static void name_source(struct loading *l)
 	k->source = arena_str(&k->arena, buf_str(&b));
 }
 
-static int resolve(struct loading *l, const char *context, struct error *err)
+static int resolve(struct loading *l, const struct kubeconfig_opts *o, struct error *err)
 {
 	struct kubeconfig *k = l->config;
 	struct kubeconfig_entry e;
 	int r;
 
 	name_source(l);
-	r = choose_context(l, context, err);
+	r = choose_context(l, o, err);
 	if (r == 0)
 		r = find_entry(l, "clusters", "cluster", k->cluster, &e, err);
 	if (r == 0)
@@ -299,21 +314,26 @@ int kubeconfig_load(struct kubeconfig *k, const struct kubeconfig_opts *opts, st
 	loading_init(&l, k);
 	r = read_files(&l, opts, env, err);
 	if (r == 0 && l.files.n)
-		r = resolve(&l, opts->context, err);
+		r = resolve(&l, opts, err);
 	else if (r == 0 && opts->path)
 		r = error_set(err, ERR_INVALID, "%s: it is empty", opts->path);
 	else if (r == 0 && is_in_pod(env))
 		r = load_in_pod(k, env, err);
+	else if (r == 0 && opts->server)
+		k->source = STR("the command line");
 	else if (r == 0)
 		r = error_set(err, ERR_NOT_FOUND,
 			      "there is no kubeconfig: use --kubeconfig FILE, set KUBECONFIG, or "
 			      "put one at ~/.kube/config");
+	if (r == 0 && opts->server)
+		k->server = str_from(opts->server);
 	return loading_end(&l, r);
 }
 
 int kubeconfig_parse(struct kubeconfig *k, struct str text, const char *name, const char *dir,
 		     const char *context, struct error *err)
 {
+	struct kubeconfig_opts opts = { .context = context };
 	struct loading l;
 	int r;
 
@@ -323,7 +343,7 @@ int kubeconfig_parse(struct kubeconfig *k, struct str text, const char *name, co
 	if (r == 0 && !l.files.n)
 		r = error_set(err, ERR_INVALID, "%s: it is empty", name);
 	if (r == 0)
-		r = resolve(&l, context, err);
+		r = resolve(&l, &opts, err);
 	return loading_end(&l, r);
 }
 

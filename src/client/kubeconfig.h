@@ -8,7 +8,7 @@
  * data wins over a file of the same meaning.
  *
  * What we cannot do is refused with a sentence: proxy-url, exec and
- * auth-provider plugins, and impersonation.
+ * auth-provider plugins.
  * Errors name the file and the entry, and say what to do.
  */
 #ifndef CLIENT_KUBECONFIG_H
@@ -32,7 +32,18 @@ struct kubeconfig_env kubeconfig_env_get(void);
 struct kubeconfig_opts {
 	const char *path; /* --kubeconfig: this file and no other */
 	const char *context; /* --context: instead of current-context */
+	const char *cluster, *user; /* --cluster, --user: entries instead of the context's */
+	/*
+	 * --server: instead of the cluster's, and where there is no configuration at all the
+	 * whole of it. Borrowed for as long as the config lives.
+	 */
+	const char *server;
 	const struct kubeconfig_env *env; /* NULL: the process' */
+};
+
+/* One more thing that is said of whom we act as. */
+struct kubeconfig_extra {
+	struct str key, value;
 };
 
 /*
@@ -54,6 +65,12 @@ struct kubeconfig {
 	struct str token; /* bearer; empty: none */
 	struct str username, password; /* basic; empty: none */
 	const char *ca_file, *cert_file, *key_file, *token_file; /* absolute, or NULL */
+
+	/* Whom we act as, when the server lets us; what follows `as` needs it. */
+	struct str as, as_uid; /* empty: ourselves */
+	struct str *as_groups;
+	struct kubeconfig_extra *as_extra;
+	size_t nas_groups, nas_extra;
 };
 
 /*

@@ -169,16 +169,85 @@ static const struct {
 	  "exec plugins are not supported: use a token, a tokenFile or a client certificate" },
 	{ "auth-provider",
 	  "auth-provider is not supported: use a token, a tokenFile or a client certificate" },
-	{ "as", "impersonation (as) is not supported here: remove it" },
-	{ "as-uid", "impersonation (as-uid) is not supported here: remove it" },
-	{ "as-groups", "impersonation (as-groups) is not supported here: remove it" },
-	{ "as-user-extra", "impersonation (as-user-extra) is not supported here: remove it" },
 };
 
 static bool is_said(const struct json *v)
 {
 	return v && v->type != JSON_NULL && !(v->type == JSON_STRING && v->n == 0) &&
 	       !(json_is_container(v) && v->n == 0);
+}
+
+/* Texts of an array, in the config's arena. */
+static int read_texts(struct kubeconfig *k, const struct kubeconfig_entry *e,
+		      const struct json *list, const char *member, struct str *out,
+		      struct error *err)
+{
+	size_t n = 0;
+
+	JSON_FOREACH (it, list) {
+		if (it->type != JSON_STRING) {
+			(void)error_set(err, ERR_INVALID, "%s must be a list of texts", member);
+			return wrap_entry(e, -ERR_INVALID, err);
+		}
+		out[n++] = arena_str(&k->arena, json_str(it));
+	}
+	return 0;
+}
+
+static int read_groups(struct kubeconfig *k, const struct kubeconfig_entry *e, struct error *err)
+{
+	const struct json *list = json_getz(e->fields, "as-groups");
+
+	if (!is_said(list))
+		return 0;
+	if (list->type != JSON_ARRAY) {
+		(void)error_set(err, ERR_INVALID, "as-groups must be a list of texts");
+		return wrap_entry(e, -ERR_INVALID, err);
+	}
+	k->as_groups = ARENA_ARRAY(&k->arena, struct str, list->n);
+	k->nas_groups = list->n;
+	return read_texts(k, e, list, "as-groups", k->as_groups, err);
+}
+
+/* A map of lists, told as pairs. */
+static int read_extra(struct kubeconfig *k, const struct kubeconfig_entry *e, struct error *err)
+{
+	const struct json *map = json_getz(e->fields, "as-user-extra");
+	struct str *values;
+	size_t n = 0;
+	int r;
+
+	JSON_FOREACH (it, map)
+		n += it->type == JSON_ARRAY ? it->n : 0;
+	if (!is_said(map) || n == 0)
+		return 0;
+	k->as_extra = ARENA_ARRAY(&k->arena, struct kubeconfig_extra, n);
+	JSON_FOREACH (it, map) {
+		if (it->type != JSON_ARRAY)
+			continue;
+		values = ARENA_ARRAY(&k->arena, struct str, it->n);
+		r = read_texts(k, e, it, "as-user-extra", values, err);
+		if (r < 0)
+			return r;
+		for (size_t i = 0; i < it->n; i++)
+			k->as_extra[k->nas_extra++] = (struct kubeconfig_extra){
+				.key = arena_str(&k->arena, json_key(it)), .value = values[i]
+			};
+	}
+	return 0;
+}
+
+/* Without a user to act as kubectl passes over what else is said of one. */
+static int read_impersonation(struct kubeconfig *k, const struct kubeconfig_entry *e,
+			      struct error *err)
+{
+	int r = kubeconfig_text(k, e, "as", &k->as, err);
+
+	if (r == 0)
+		r = kubeconfig_text(k, e, "as-uid", &k->as_uid, err);
+	if (r == 0)
+		r = read_groups(k, e, err);
+	return r < 0 ? r : read_extra(k, e, err);
 }
 
 static int check_user(const struct kubeconfig *k, const struct kubeconfig_entry *e,
@@ -233,5 +302,7 @@ int kubeconfig_read_user(struct kubeconfig *k, const struct kubeconfig_entry *e,
 		r = kubeconfig_text(k, e, "username", &k->username, err);
 	if (r == 0)
 		r = kubeconfig_text(k, e, "password", &k->password, err);
+	if (r == 0)
+		r = read_impersonation(k, e, err);
 	return r < 0 ? r : check_user(k, e, err);
 }

@@ -262,10 +262,82 @@ static void what_we_cannot_do_is_refused(void **state)
 	expect(t, path, NULL, ERR_UNIMPLEMENTED, "user \"u\": exec plugins are not supported");
 	put_simple(t, "config", "server: 'https://h'", "auth-provider: {name: gcp}");
 	expect(t, path, NULL, ERR_UNIMPLEMENTED, "auth-provider is not supported");
-	put_simple(t, "config", "server: 'https://h'", "as: admin");
-	expect(t, path, NULL, ERR_UNIMPLEMENTED, "impersonation");
 	put_simple(t, "config", "server: 'https://h', proxy-url: 'http://p'", "");
 	expect(t, path, NULL, ERR_UNIMPLEMENTED, "cluster \"c\": proxy-url is not supported");
+}
+
+static void a_user_may_act_as_another(void **state)
+{
+	struct test *t = *state;
+	const char *path = path_of(t, "config");
+	struct kubeconfig k;
+	struct error err;
+
+	put_simple(t, "config", "server: 'https://h'",
+		   "as: bob, as-uid: '7', as-groups: [a, b], "
+		   "as-user-extra: {scopes: [one, two], 'acme.com/k': [three]}");
+	assert_int_equal(load(t, path, NULL, &k, &err), 0);
+	ASSERT_STR(k.as, "bob");
+	ASSERT_STR(k.as_uid, "7");
+	assert_int_equal(k.nas_groups, 2);
+	ASSERT_STR(k.as_groups[1], "b");
+	assert_int_equal(k.nas_extra, 3);
+	ASSERT_STR(k.as_extra[1].key, "scopes");
+	ASSERT_STR(k.as_extra[1].value, "two");
+	ASSERT_STR(k.as_extra[2].key, "acme.com/k");
+	kubeconfig_release(&k);
+	put_simple(t, "config", "server: 'https://h'", "as: bob, as-groups: a");
+	expect(t, path, NULL, ERR_INVALID, "user \"u\": as-groups must be a list of texts");
+	put_simple(t, "config", "server: 'https://h'", "as: bob, as-groups: [5]");
+	expect(t, path, NULL, ERR_INVALID, "as-groups must be a list of texts");
+}
+
+static int load_with(struct test *t, struct kubeconfig_opts o, struct kubeconfig *ret_config,
+		     struct error *err)
+{
+	o.env = &t->env;
+	return kubeconfig_load(ret_config, &o, err);
+}
+
+static void entries_can_be_named_instead_of_the_contexts(void **state)
+{
+	struct test *t = *state;
+	const char *path = path_of(t, "config");
+	struct kubeconfig_opts o = { .path = path, .cluster = "d", .user = "v" };
+	struct kubeconfig k;
+	struct error err;
+
+	put(t, "config",
+	    "clusters:\n- {name: c, cluster: {server: 'https://c'}}\n"
+	    "- {name: d, cluster: {server: 'https://d'}}\n"
+	    "users:\n- {name: u, user: {token: t}}\n- {name: v, user: {token: w}}\n"
+	    "contexts:\n- {name: m, context: {cluster: c, user: u, namespace: apps}}\n");
+	assert_int_equal(load_with(t, o, &k, &err), 0); /* with no context at all */
+	ASSERT_STR(k.server, "https://d");
+	ASSERT_STR(k.token, "w");
+	kubeconfig_release(&k);
+	o = (struct kubeconfig_opts){ .path = path, .context = "m", .user = "v" };
+	assert_int_equal(load_with(t, o, &k, &err), 0);
+	ASSERT_STR(k.server, "https://c");
+	ASSERT_STR(k.token, "w");
+	ASSERT_STR(k.ns, "apps");
+	kubeconfig_release(&k);
+	o.user = "nobody";
+	assert_int_equal(load_with(t, o, &k, &err), -ERR_NOT_FOUND);
+	assert_non_null(strstr(err.msg, "there is no user \"nobody\""));
+}
+
+static void a_server_alone_is_a_configuration(void **state)
+{
+	struct test *t = *state;
+	struct kubeconfig_opts o = { .server = "https://s" };
+	struct kubeconfig k;
+	struct error err;
+
+	assert_int_equal(load_with(t, o, &k, &err), 0);
+	ASSERT_STR(k.server, "https://s");
+	ASSERT_STR(k.ns, "default");
+	kubeconfig_release(&k);
 }
 
 static void mistakes_are_told_with_their_place(void **state)
@@ -340,6 +412,9 @@ int main(void)
 		TEST(the_home_folder_is_looked_into),
 		TEST(a_pod_uses_its_service_account),
 		TEST(what_we_cannot_do_is_refused),
+		TEST(a_user_may_act_as_another),
+		TEST(entries_can_be_named_instead_of_the_contexts),
+		TEST(a_server_alone_is_a_configuration),
 		TEST(mistakes_are_told_with_their_place),
 		TEST(a_broken_neighbour_does_no_harm),
 	};

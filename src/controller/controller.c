@@ -11,6 +11,7 @@
 #include "client/kubeconfig.h"
 #include "client/leader.h"
 #include "client/recorder.h"
+#include "controller/availability.h"
 #include "controller/context.h"
 #include "controller/network_endpoints.h"
 #include "controller/per_namespace.h"
@@ -30,6 +31,7 @@ struct controller {
 	struct garbage *garbage;
 	struct per_namespace *accounts, *root_cas;
 	struct pod_claims *pod_claims;
+	struct availability *availability;
 	struct network_endpoints *network_endpoints;
 	struct loop_timer later; /* `done` without an election */
 	void (*done)(void *arg);
@@ -46,6 +48,8 @@ static const struct {
 	{ "serviceaccount-controller", CONTROLLER_SERVICE_ACCOUNT },
 	{ "root-ca-certificate-publisher-controller", CONTROLLER_ROOT_CA },
 	{ "resourceclaim-controller", CONTROLLER_CLAIMS },
+	{ "resourceslice-status-controller", CONTROLLER_SLICE_STATUS },
+	{ "resourcepoolstatusrequest-controller", CONTROLLER_POOL_REQUESTS },
 	{ "network-endpoints-controller", CONTROLLER_NETWORK_ENDPOINTS },
 };
 
@@ -59,6 +63,18 @@ unsigned controller_part_find(struct str name)
 }
 
 /* --- work ------------------------------------------------------------------------------------ */
+
+static void begin_availability(struct controller *c)
+{
+	struct availability_opts o = {
+		.slice_status = c->opts.parts & CONTROLLER_SLICE_STATUS,
+		.pool_requests = c->opts.parts & CONTROLLER_POOL_REQUESTS,
+		.workers = c->opts.slice_status_workers,
+	};
+
+	if (o.slice_status || o.pool_requests)
+		c->availability = availability_new(&c->ctx, &o);
+}
 
 static void begin_work(struct controller *c)
 {
@@ -81,6 +97,7 @@ static void begin_work(struct controller *c)
 		c->root_cas = root_ca_new(&c->ctx, &c->root_ca);
 	if (want & CONTROLLER_CLAIMS)
 		c->pod_claims = pod_claims_new(&c->ctx, &c->opts.claims);
+	begin_availability(c);
 	if (want & CONTROLLER_NETWORK_ENDPOINTS)
 		c->network_endpoints = network_endpoints_new(&c->ctx);
 	informers_start(c->ctx.informers);
@@ -92,6 +109,7 @@ static void end_work(struct controller *c)
 		return;
 	c->working = false;
 	network_endpoints_free(TAKE(c->network_endpoints));
+	availability_free(TAKE(c->availability));
 	pod_claims_free(TAKE(c->pod_claims));
 	per_namespace_free(TAKE(c->root_cas));
 	per_namespace_free(TAKE(c->accounts));
@@ -232,7 +250,8 @@ int controller_check_ready(const struct controller *c, struct error *err)
 	if (c->working && !informers_synced(c->ctx.informers))
 		return error_set(err, ERR_UNAVAILABLE, "the state is not known yet");
 	if ((c->garbage && !garbage_synced(c->garbage)) ||
-	    (c->pod_claims && !pod_claims_synced(c->pod_claims)))
+	    (c->pod_claims && !pod_claims_synced(c->pod_claims)) ||
+	    (c->availability && !availability_synced(c->availability)))
 		return error_set(err, ERR_UNAVAILABLE, "not all resources are known yet");
 	if (!c->working && c->leader && leader_holder(c->leader).n == 0)
 		return error_set(err, ERR_UNAVAILABLE, "no leader has been seen yet");

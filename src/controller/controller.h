@@ -1,6 +1,6 @@
 /*
- * controller - `devplane controller`: namespaces, garbage, service accounts, claims of pods, and,
- * when asked for, endpoints on secondary networks.
+ * controller - `devplane controller`: namespaces, garbage, service accounts, claims of pods, what is
+ * free of the devices, and, when asked for, endpoints on secondary networks.
  *
  * Works against any API server that a kubeconfig leads to. With leader election
  * one of several works and the others wait; the lease is given back when it is
@@ -28,8 +28,10 @@ enum controller_part {
 	CONTROLLER_SERVICE_ACCOUNT = 1 << 2,
 	CONTROLLER_ROOT_CA = 1 << 3,
 	CONTROLLER_CLAIMS = 1 << 4,
-	CONTROLLER_NETWORK_ENDPOINTS = 1 << 5,
-	CONTROLLER_ALL = (1 << 5) - 1, /* those that run unless told otherwise */
+	CONTROLLER_SLICE_STATUS = 1 << 5,
+	CONTROLLER_POOL_REQUESTS = 1 << 6,
+	CONTROLLER_NETWORK_ENDPOINTS = 1 << 7,
+	CONTROLLER_ALL = (1 << 7) - 1, /* those that run unless told otherwise */
 };
 
 /* Zero means the default. All is borrowed until controller_free(). */
@@ -45,6 +47,7 @@ struct controller_opts {
 	struct namespaces_opts namespaces;
 	struct garbage_opts garbage;
 	struct pod_claims_opts claims;
+	unsigned slice_status_workers;
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
 	/* The lease was lost: all work has stopped, nothing more will happen. */

@@ -15,6 +15,8 @@
 
 #include "dra/inventory.h"
 
+struct inventory_slice;
+
 /*
  * The status of a slice: devices, summary, observedGeneration, and, on the lexicographically
  * first slice of its pool, poolStatus. `old` is the status it has (or NULL): conditions that did
@@ -39,5 +41,19 @@ struct json *availability_pools(struct inventory *inv, const struct json *reques
  */
 size_t availability_pool_slices(struct inventory *inv, struct str driver, struct str pool,
 				struct arena *a, struct str **ret_names);
+
+/*
+ * Names of the slices whose status depends on what the claim holds now, each once: ask before and
+ * after a claim is put or removed. Costs what the claim holds; for devices that consume counters,
+ * and where names of devices come twice, what the pool has.
+ */
+size_t availability_claim_slices(struct inventory *inv, struct str namespace, struct str name,
+				 struct arena *a, struct str **ret_names);
+
+/*
+ * Whether the devices of other slices depend on what this one has: it shares counters, or has
+ * devices that consume some.
+ */
+bool availability_counts(const struct inventory_slice *slice);
 
 #endif

@@ -372,6 +372,92 @@ static void slices_of_a_pool_are_those_that_a_change_concerns(void **state)
 	arena_release(&a);
 }
 
+/* The names of the slices that the claim ns/c concerns, by name, joined by blanks. */
+static void assert_concerns(struct inventory *inv, const char *expected)
+{
+	struct buf text = BUF_INIT(MIB);
+	struct omap sorted;
+	struct omap_cursor c;
+	struct str *names;
+	struct arena a;
+	size_t n;
+
+	arena_init(&a, MIB);
+	omap_init(&sorted);
+	n = availability_claim_slices(inv, STR("ns"), STR("c"), &a, &names);
+	for (size_t i = 0; i < n; i++)
+		assert_null(omap_put(&sorted, names[i], &names[i]));
+	for (bool ok = omap_first(&sorted, &c); ok; ok = omap_next(&c))
+		buf_printf(&text, "%s%.*s", text.n ? " " : "",
+			   STR_ARG(*(struct str *)omap_value(&c)));
+	buf_addc(&text, '\0');
+	assert_string_equal(text.p, expected);
+	omap_release(&sorted);
+	buf_release(&text);
+	arena_release(&a);
+}
+
+static void a_claim_concerns_the_slices_of_its_devices(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+
+	(void)state;
+	world_tell(inv, STR("slice a p 1/3 n g0 g1"));
+	world_tell(inv, STR("slice b p 1/3 n g2 g3"));
+	world_tell(inv, STR("slice c p 1/3 n g4"));
+	assert_concerns(inv, "");
+	world_tell(inv, STR("claim ns/c p/g2 p/g3 p/g4"));
+	assert_concerns(inv, "b c");
+	/* Who only looks on changes nothing. */
+	world_tell(inv, STR("claim ns/c p/g2(admin) p/g4"));
+	assert_concerns(inv, "c");
+	/* What does not exist is told of on the first slice, whoever claims it. */
+	world_tell(inv, STR("claim ns/c p/gone(admin) p/g4"));
+	assert_concerns(inv, "a c");
+	world_tell(inv, STR("claim ns/c q/g0"));
+	assert_concerns(inv, "");
+	world_tell(inv, STR("slice other q 1/1 n x"));
+	assert_concerns(inv, "other");
+	world_tell(inv, STR("remove claim ns/c"));
+	assert_concerns(inv, "");
+	inventory_free(inv);
+}
+
+static void a_claim_concerns_all_who_share_its_counters(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+
+	(void)state;
+	world_tell(inv, STR("counters a p 1/4 n s.x=10"));
+	world_tell(inv, STR("slice b p 1/4 n g0(s.x:5)"));
+	world_tell(inv, STR("slice c p 1/4 n plain g1(s.x:7)"));
+	world_tell(inv, STR("slice d p 1/4 n other"));
+	assert_true(availability_counts(inventory_slice(inv, STR("a"))));
+	assert_true(availability_counts(inventory_slice(inv, STR("c"))));
+	assert_false(availability_counts(inventory_slice(inv, STR("d"))));
+	world_tell(inv, STR("claim ns/c p/g0"));
+	assert_concerns(inv, "b c");
+	world_tell(inv, STR("claim ns/c p/plain"));
+	assert_concerns(inv, "c");
+	world_tell(inv, STR("claim ns/c p/other p/g1"));
+	assert_concerns(inv, "b c d");
+	inventory_free(inv);
+}
+
+static void a_claim_concerns_every_device_of_a_name(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+
+	(void)state;
+	world_tell(inv, STR("slice a p 1/3 n g0"));
+	world_tell(inv, STR("slice b p 1/3 n g1"));
+	world_tell(inv, STR("slice c p 1/3 n g2 g1"));
+	world_tell(inv, STR("slice old p 0/3 n g1"));
+	world_tell(inv, STR("claim ns/c p/g1"));
+	assert_concerns(inv, "b c");
+	inventory_free(inv);
+}
+
 static void partition_types_are_bounded(void **state)
 {
 	struct inventory *inv = inventory_new(inventory_defaults);
@@ -409,6 +495,9 @@ int main(void)
 		cmocka_unit_test(a_status_is_never_larger_than_an_object_may_be),
 		cmocka_unit_test(faults_of_a_pool_are_bounded),
 		cmocka_unit_test(slices_of_a_pool_are_those_that_a_change_concerns),
+		cmocka_unit_test(a_claim_concerns_the_slices_of_its_devices),
+		cmocka_unit_test(a_claim_concerns_all_who_share_its_counters),
+		cmocka_unit_test(a_claim_concerns_every_device_of_a_name),
 		cmocka_unit_test(partition_types_are_bounded),
 	};
 

@@ -63,6 +63,7 @@ int inventory_assume(struct inventory *inv, const struct json *claim, const stru
 void inventory_forget(struct inventory *inv, struct str namespace, struct str name);
 
 size_t inventory_devices(struct inventory *inv); /* of current generations */
+size_t inventory_claims(const struct inventory *inv); /* that hold something */
 size_t inventory_bytes(struct inventory *inv); /* heap memory held */
 
 #endif

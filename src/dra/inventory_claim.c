@@ -360,6 +360,17 @@ static struct inventory_claim *find_claim(const struct inventory *inv, struct st
 	return map_get(&inv->claims, str_of(key, namespace.n + 1 + name.n));
 }
 
+const struct inventory_claim *inventory_claim(const struct inventory *inv, struct str namespace,
+					      struct str name)
+{
+	return find_claim(inv, namespace, name);
+}
+
+size_t inventory_claims(const struct inventory *inv)
+{
+	return inv->claims.n;
+}
+
 static const struct json *results_of(const struct json *allocation)
 {
 	return json_getz(json_getz(allocation, "devices"), "results");

@@ -349,6 +349,10 @@ const struct inventory_class *inventory_class_of_resource(const struct inventory
 int inventory_selector(struct inventory *inv, struct str text,
 		       const struct cel_program **ret_program, struct error *err);
 
+/* A claim that holds something; NULL: it does not, or is not there. Does not settle. */
+const struct inventory_claim *inventory_claim(const struct inventory *inv, struct str namespace,
+					      struct str name);
+
 /* Claims that hold something, in no order: set *at to 0, call until false. */
 bool inventory_next_claim(const struct inventory *inv, size_t *at,
 			  const struct inventory_claim **ret_claim);

@@ -100,7 +100,7 @@ for kubectl in "${kubectls[@]}"; do
 	v=1.$(minor "$kubectl")
 	for args in "pods" "po -o wide" "pods -A" "Pod --show-labels" "pods web another-pod" "pod/web" "pods -L app,tier" "pods -l app=web" \
 		"pods --no-headers" "nodes" "ns,nodes" "pod/web node/n1" "pods --field-selector spec.nodeName=n1" "pods -o name" \
-		"pods -l app=none" "pods -n kube-system" "resourceslices,resourceclaims" "resourceclaims -o wide" "node n1 -o wide" "pods.v1. web" \
+		"pods -l app=none" "pods -n kube-system" "nodes,resourceclaims" "resourceclaims -o wide" "node n1 -o wide" "pods.v1. web" \
 		"pod web --ignore-not-found" "pod gone --ignore-not-found" "pod web -o jsonpath={.status.phase}"; do
 		# shellcheck disable=SC2086 # words
 		check "kubectl $v and devplane agree on: get $args" same_as "$kubectl" get $args
@@ -127,7 +127,8 @@ running web Healthy "fine"$'\033'"[31m" 2>"$TMP/curl.log"
 running web Healthy "fi\\u001b[31mne"
 same "control characters of values do not reach the terminal" "" "$(dp describe pod web | grep $'\033')"
 matches "describe node shows resources, pods and pools of devices" \
-	$'sim.example.com  n1    1       2        1\n.*default +another-pod +500m \(12%\).*acme.com/gpu +2 +2' "$(dp describe node n1)"
+	$'default +another-pod +500m \(12%\).*acme.com/gpu +2 +2.*DRA Resources:.*Driver: +sim.example.com\n +Pool: +n1\n.*Total Devices: +2\n.*gpu-0:\n.*Taints: +broken:NoSchedule\n' \
+	"$(dp describe node n1)"
 matches "describe resourceclaim shows what it asks for" $'one +gpus +2 +device.driver == \'d\'\nAllocation: +<none>' \
 	"$(dp describe resourceclaim gpu)"
 text=$(dp describe resourceclaim nic)
@@ -155,8 +156,15 @@ matches "what is long is cut, with a word on where the rest is" "      - 17
 Reserved For:" "$text"
 matches "get -o wide shows devices and addresses of claims" 'nic +allocated +[0-9a-z]+ +1/2 ready +10.9.0.1/24,fd00::1/64' \
 	"$(dp get resourceclaims -o wide)"
-matches "describe resourceslice shows devices" 'gpu-0  broken:NoSchedule  memory=16Gi  cores=8,model=X100' \
+matches "describe resourceslice shows devices" $'Name: +gpu-0\n.*Cores: +8\n +Model: +X100\n.*Memory: +16Gi\n.*Key: +broken\n' \
 	"$(dp describe resourceslice/s1)"
+matches "get resourceslices shows what is free, and where that is known from" \
+	$'Note: no status is published.*\nNAME +NODE +DRIVER +POOL +DEVICES +ALLOCATED +AVAILABLE +AGE\ns1 +n1 +sim.example.com +n1 +2 +0 +2 ' \
+	"$(dp get resourceslices 2>&1)"
+same "the gate hides it" "NAME NODE DRIVER POOL AGE" \
+	"$(dp get resourceslices --feature-gates DRAResourceAvailabilityVisibility=false 2>&1 | head -n 1 | xargs)"
+matches "get resourcepools puts slices together" $'\nn1 +sim.example.com +n1 +1/1 +2 +2 +0 +0 +0 +True +True' "$(dp get resourcepools 2>&1)"
+matches "describe resourcepool takes DRIVER/NAME" $'^Name: +n1\nDriver: +sim.example.com\n' "$(dp describe pool/sim.example.com/n1)"
 matches "describe takes the beginning of a name" '^Name: +another-pod' "$(dp describe pod anoth)"
 matches "describe knows any kind" $'Kind: +Namespace\n.*\nSpec:\n  finalizers:\n  - kubernetes' "$(dp describe ns default)"
 

@@ -1,0 +1,79 @@
+/*
+ * describe_devices - devices and what is free of them, as text of `devplane describe`.
+ *
+ * Nothing here asks a server but for claims' namespaces (d->sight) and where a function says so.
+ */
+#ifndef CLI_DESCRIBE_DEVICES_H
+#define CLI_DESCRIBE_DEVICES_H
+
+#include "cli/describe.h"
+#include "cli/device_pools.h"
+#include "cli/device_view.h"
+
+/* --- trees: describe_tree.c ------------------------------------------------------------------ */
+
+/* Text of somebody else's as a part of one line: nothing in it moves the cursor. */
+struct str describe_clean(struct describe *d, struct str text);
+
+/* "resourceSliceCount" as "Resource Slice Count". */
+struct str describe_label(struct describe *d, struct str field);
+
+/*
+ * What names have, by name: attributes, capacities, counters, amounts. The first letter of a name
+ * becomes a capital one, unless the name has a domain or would be another's.
+ */
+void describe_named(struct describe *d, int level, const struct json *map);
+void describe_values(struct describe *d, int level, const struct json *map); /* without policies */
+
+/* A member of an object, with all that is below it; and all of them. */
+void describe_member(struct describe *d, int level, const struct json *member);
+void describe_members(struct describe *d, int level, const struct json *object);
+
+/* --- availability: describe_state.c ---------------------------------------------------------- */
+
+/*
+ * "Allocated", or with claims that may not be named "Allocated (2 claims)". `device` is an entry
+ * of a slice's status; NULL: "<unknown>".
+ */
+struct str describe_state(struct describe *d, const struct json *device);
+
+/* "default/a, default/b, 2 more claims .."; empty when nobody has it or none may be named. */
+struct str describe_holders(struct describe *d, const struct json *device);
+
+/* Claims of other namespaces; the allocations that may be shown are told by `shown`. */
+size_t describe_hidden_claims(struct describe *d, const struct json *device, size_t *ret_shown);
+
+/* A message of a pool's status; a claim that it names is left out where it may not be named. */
+struct str describe_pool_message(struct describe *d, struct str message);
+
+/* "key=value:NoSchedule, .." or empty. */
+struct str describe_device_taints(struct describe *d, const struct json *device);
+
+/* "Summary:" of slices: counts, capacities, groups of partitionable devices. */
+void describe_summary(struct describe *d, int level, const struct device_view_slice *v, size_t n,
+		      const struct json *classes);
+
+/* In parentheses, where statuses come from when that is not the slices themselves; or nothing. */
+void describe_origins(struct describe *d, int level, const struct device_view_slice *v, size_t n,
+		      struct str note);
+
+/* --- whole descriptions, but for events ------------------------------------------------------ */
+
+/* describe_slice.c; `note` of the view. The gate's off: d->hidden. */
+void describe_slice_text(struct describe *d, const struct device_view_slice *s, struct str note,
+			 const struct json *classes);
+/* describe_slice_status.c */
+void describe_slice_status(struct describe *d, const struct device_view_slice *s, struct str note,
+			   const struct json *classes);
+/* describe_node_devices.c: slices that are tied to the node. */
+void describe_node_devices(struct describe *d, const struct device_view *v, struct str node,
+			   const struct json *classes);
+/* describe_pool.c */
+void describe_pool_text(struct describe *d, const struct device_pool *p, struct str note,
+			const struct json *classes);
+
+/* DeviceClasses, where a summary of these slices needs them; NULL: not, or they cannot be read. */
+const struct json *describe_classes(struct describe *d, const struct device_view_slice *v,
+				    size_t n);
+
+#endif

@@ -1,0 +1,263 @@
+/*
+ * What is told of availability in several places. A claim is named only to who may get claims
+ * of its namespace; others are told how many there are.
+ */
+#include "base/limits.h"
+#include "base/quantity.h"
+#include "base/vec.h"
+#include "cli/claim_sight.h"
+#include "cli/describe_devices.h"
+#include "cli/device_groups.h"
+#include "client/discovery.h"
+
+/* --- claims ---------------------------------------------------------------------------------- */
+
+static bool may_name(struct describe *d, struct str ns)
+{
+	return d->sight && claim_sight_may(d->sight, ns);
+}
+
+size_t describe_hidden_claims(struct describe *d, const struct json *device, size_t *ret_shown)
+{
+	struct str last = STR_NULL;
+	size_t hidden = 0;
+
+	*ret_shown = 0;
+	JSON_FOREACH (it, json_getz(device, "allocations")) {
+		struct str uid = json_text_at(it, "claimUID");
+
+		if (may_name(d, json_text_at(it, "claimNamespace"))) {
+			(*ret_shown)++;
+			continue;
+		}
+		hidden += !str_eq(uid, last); /* those of one claim are beside each other */
+		last = uid;
+	}
+	return hidden;
+}
+
+/* "1 claim", "3 claims"; a status tells only so many allocations. */
+static struct str claims_text(struct describe *d, const struct json *device, size_t n)
+{
+	bool more = json_count(json_getz(device, "allocations")) >= AVAILABILITY_ALLOCATIONS_MAX;
+
+	return str_from(arena_printf(d->arena, "%zu%s claim%s", n, more ? " or more" : "",
+				     n == 1 && !more ? "" : "s"));
+}
+
+struct str describe_state(struct describe *d, const struct json *device)
+{
+	struct str state = json_text_at(device, "state");
+	size_t shown, hidden = describe_hidden_claims(d, device, &shown);
+
+	if (state.n == 0)
+		return STR("<unknown>");
+	if (hidden == 0 || shown > 0)
+		return describe_clean(d, state);
+	return str_from(arena_printf(d->arena, "%.*s (%.*s)", STR_ARG(describe_clean(d, state)),
+				     STR_ARG(claims_text(d, device, hidden))));
+}
+
+struct str describe_holders(struct describe *d, const struct json *device)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
+	struct str last = STR_NULL;
+	size_t shown, hidden = describe_hidden_claims(d, device, &shown);
+
+	if (shown == 0)
+		return STR_NULL;
+	JSON_FOREACH (it, json_getz(device, "allocations")) {
+		struct str ns = json_text_at(it, "claimNamespace");
+		struct str uid = json_text_at(it, "claimUID");
+
+		if (!may_name(d, ns) || str_eq(uid, last))
+			continue;
+		last = uid;
+		(void)buf_printf(&text, "%s%.*s/%.*s", text.n > 0 ? ", " : "",
+				 STR_ARG(describe_clean(d, ns)),
+				 STR_ARG(describe_clean(d, json_text_at(it, "claimName"))));
+	}
+	if (hidden > 0)
+		(void)buf_printf(&text, ", %zu more claim%s", hidden, hidden == 1 ? "" : "s");
+	return arena_str(d->arena, buf_str(&text));
+}
+
+/* "ResourceClaim default/a references non-existent device 'x' in pool 'y'" */
+struct str describe_pool_message(struct describe *d, struct str message)
+{
+	struct str lead = STR("ResourceClaim "), rest = str_skip(message, lead.n), claim, ns;
+
+	if (!str_starts(message, lead))
+		return describe_clean(d, message);
+	(void)str_split(&rest, ' ', &claim);
+	if (!str_split(&claim, '/', &ns) || !claim.p || may_name(d, ns))
+		return describe_clean(d, message);
+	return str_from(
+		arena_printf(d->arena, "a ResourceClaim %.*s", STR_ARG(describe_clean(d, rest))));
+}
+
+/* --- devices --------------------------------------------------------------------------------- */
+
+struct str describe_device_taints(struct describe *d, const struct json *device)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
+
+	JSON_FOREACH (it, json_getz(device, "taints")) {
+		struct str value = json_text_at(it, "value");
+
+		(void)buf_printf(&text, "%s%.*s%s%.*s:%.*s", text.n > 0 ? ", " : "",
+				 STR_ARG(json_text_at(it, "key")), value.n > 0 ? "=" : "",
+				 STR_ARG(value), STR_ARG(json_text_at(it, "effect")));
+	}
+	return describe_clean(d, buf_str(&text));
+}
+
+/* --- summaries ------------------------------------------------------------------------------- */
+
+struct sum {
+	struct str name;
+	struct quantity value;
+};
+typedef VEC(struct sum) sums;
+
+static void add_amount(sums *s, struct str name, const struct json *amount)
+{
+	struct quantity q;
+
+	if (!quantity_read(amount, &q))
+		return;
+	for (size_t i = 0; i < s->n; i++) {
+		if (str_eq(s->v[i].name, name)) {
+			s->v[i].value = quantity_add(s->v[i].value, q);
+			return;
+		}
+	}
+	(void)vec_push(s, (struct sum){ name, q });
+}
+
+static void describe_sums(struct describe *d, int level, const struct device_view_slice *v,
+			  size_t n, const char *key)
+{
+	struct json *object = json_make_object(d->arena);
+	sums s;
+
+	vec_init(&s, SIZE_MAX / sizeof(struct sum));
+	for (size_t i = 0; i < n; i++) {
+		JSON_FOREACH (it, json_getz(json_getz(v[i].status, "summary"), key)) {
+			if (!v[i].older)
+				add_amount(&s, json_key(it), it);
+		}
+	}
+	for (size_t i = 0; i < s.n; i++) {
+		CLEANUP(buf_release) struct buf text = BUF_INIT(KIB);
+
+		(void)quantity_print(s.v[i].value, &text);
+		json_set(object, s.v[i].name,
+			 json_make_str(d->arena, arena_str(d->arena, buf_str(&text))));
+	}
+	if (s.n > 0)
+		describe_line(d, level, "%.*s:", STR_ARG(describe_label(d, str_from(key))));
+	describe_named(d, level + 1, object);
+	vec_release(&s);
+}
+
+static void describe_groups(struct describe *d, int level, const struct device_view_slice *v,
+			    size_t n, const struct json *classes)
+{
+	struct device_groups *groups;
+	size_t count = device_groups_make(d->arena, v, n, classes, &groups);
+
+	for (size_t i = 0; i < count; i++) {
+		describe_line(d, level,
+			      "By %.*s:", STR_ARG(describe_clean(d, groups[i].attribute)));
+		describe_head_at(d, level + 1, "Type\tTotal\tAllocated\tAvailable\tUnavailable");
+		for (size_t k = 0; k < groups[i].n; k++) {
+			const struct device_group *g = &groups[i].v[k];
+
+			describe_line(d, level + 1, "%.*s\t%zu\t%zu\t%zu\t%zu",
+				      STR_ARG(describe_clean(d, g->type)), g->total, g->allocated,
+				      g->available, g->unavailable);
+		}
+	}
+}
+
+static bool has_shared(const struct device_view_slice *s)
+{
+	JSON_FOREACH (it, json_getz(s->spec, "devices")) {
+		if (json_true_at(it, "allowMultipleAllocations"))
+			return true;
+	}
+	return false;
+}
+
+void describe_summary(struct describe *d, int level, const struct device_view_slice *v, size_t n,
+		      const struct json *classes)
+{
+	struct device_counts sum = { 0 };
+	bool shared = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].older)
+			continue;
+		device_pools_add(&sum, device_pools_count(&v[i]));
+		shared |= has_shared(&v[i]);
+	}
+	describe_line(d, level, "Summary:");
+	describe_line(d, level + 1, "Total Devices:\t%zu", sum.total);
+	if (!sum.known)
+		return;
+	describe_line(d, level + 1, "Allocated Devices:\t%zu", sum.allocated);
+	describe_line(d, level + 1, "Available Devices:\t%zu", sum.available);
+	if (shared || sum.partial > 0)
+		describe_line(d, level + 1, "Partially Allocated Devices:\t%zu", sum.partial);
+	if (sum.unavailable > 0)
+		describe_line(d, level + 1, "Unavailable Devices:\t%zu", sum.unavailable);
+	describe_sums(d, level + 1, v, n, "totalCapacity");
+	describe_sums(d, level + 1, v, n, "allocatedCapacity");
+	describe_sums(d, level + 1, v, n, "availableCapacity");
+	describe_groups(d, level + 1, v, n, classes);
+}
+
+/* Nobody has published a status of it that would count. */
+static bool has_no_own(const struct device_view_slice *s)
+{
+	return !s->older && (s->source == DEVICE_VIEW_COMPUTED || s->source == DEVICE_VIEW_NONE);
+}
+
+void describe_origins(struct describe *d, int level, const struct device_view_slice *v, size_t n,
+		      struct str note)
+{
+	bool told = note.n == 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct json *meta = json_getz(v[i].object, "metadata");
+
+		if (has_no_own(&v[i]) && !told) {
+			describe_line(d, level, "(%.*s)", STR_ARG(describe_clean(d, note)));
+			told = true;
+		}
+		if (v[i].stale)
+			describe_line(d, level,
+				      "(stale: %.*s has generation %lld, its status is of %lld)",
+				      STR_ARG(describe_clean(d, json_text_at(meta, "name"))),
+				      (long long)json_i64_at(meta, "generation", 0),
+				      (long long)json_i64_at(v[i].status, "observedGeneration", 0));
+	}
+}
+
+const struct json *describe_classes(struct describe *d, const struct device_view_slice *v, size_t n)
+{
+	struct resource classes;
+	const struct json *list;
+	struct error err;
+
+	if (d->classes && *d->classes)
+		return *d->classes;
+	if (d->hidden || !device_groups_want_classes(v, n) ||
+	    device_view_resource(d->kube, "deviceclasses", &classes, &err) < 0)
+		return NULL;
+	list = describe_list(d, &classes, STR_NULL, STR_NULL);
+	if (d->classes)
+		*d->classes = list;
+	return list;
+}

@@ -1,0 +1,581 @@
+/*
+ * Events only note names of slices. A change of a claim that leaves its allocation alone (pods that
+ * use it, health of its devices) is noted by the slices of the claim's devices; a change of a taint
+ * rule by all slices, as it may be about any.
+ */
+#include "cli/device_feed.h"
+
+#include "base/limits.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "client/cache.h"
+#include "client/discovery.h"
+#include "client/informer.h"
+#include "controller/devices.h"
+#include "dra/availability.h"
+#include "dra/inventory_impl.h"
+
+/* Slices or statuses that others publish: both have the slice's name. */
+struct published {
+	struct informer_handler handler;
+	struct informer *informer; /* NULL: not followed */
+	struct device_feed *feed;
+};
+
+struct device_feed {
+	struct kube *kube;
+	struct device_feed_opts opts;
+	struct informers *informers;
+	struct resource status_kind; /* text is the feed's */
+	struct devices_served served;
+	struct arena texts;
+	struct str source;
+
+	/* Who may see claims. */
+	struct devices *devices;
+	struct devices_watcher watcher;
+	struct informer_handler on_claim, on_rule;
+	struct informer *rules; /* or NULL */
+	bool all; /* all slices are to be looked at */
+
+	/* Who may not. */
+	struct published slices, statuses;
+
+	VEC(char *) dirty; /* names of slices, each once, on the heap */
+	struct map is_dirty;
+	struct arena scratch;
+	bool told;
+};
+
+/* --- what has changed ------------------------------------------------------------------------ */
+
+static void wake(struct device_feed *f)
+{
+	if (f->told)
+		return;
+	f->told = true;
+	f->opts.on_change(f->opts.arg);
+}
+
+static void note(struct device_feed *f, struct str slice)
+{
+	char *name;
+
+	if (!map_get(&f->is_dirty, slice)) {
+		name = str_dup(slice);
+		(void)vec_push(&f->dirty, name);
+		(void)map_put(&f->is_dirty, str_from(name), name);
+	}
+	wake(f);
+}
+
+static void forget_dirty(struct device_feed *f)
+{
+	map_clear(&f->is_dirty);
+	for (size_t i = 0; i < f->dirty.n; i++)
+		free(f->dirty.v[i]);
+	f->dirty.n = 0;
+}
+
+static void on_slice(struct devices_watcher *w, struct str slice)
+{
+	note(CONTAINER_OF(w, struct device_feed, watcher), slice);
+}
+
+static void on_synced(struct devices_watcher *w)
+{
+	wake(CONTAINER_OF(w, struct device_feed, watcher));
+}
+
+static void on_claim_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
+{
+	struct device_feed *f = CONTAINER_OF(h, struct device_feed, on_claim);
+	struct str *names;
+	size_t n;
+
+	n = availability_claim_slices(devices_inventory(f->devices), cached_ns(o), cached_name(o),
+				      &f->scratch, &names);
+	for (size_t i = 0; i < n; i++)
+		note(f, names[i]);
+	arena_clear(&f->scratch);
+}
+
+static void on_rule_change(struct informer_handler *h)
+{
+	struct device_feed *f = CONTAINER_OF(h, struct device_feed, on_rule);
+
+	f->all = true;
+	wake(f);
+}
+
+static void on_rule_add(struct informer_handler *h, struct cached *o UNUSED, bool initial)
+{
+	if (!initial)
+		on_rule_change(h);
+}
+
+static void on_rule_update(struct informer_handler *h, struct cached *old UNUSED,
+			   struct cached *o UNUSED)
+{
+	on_rule_change(h);
+}
+
+static void on_rule_delete(struct informer_handler *h, struct cached *last UNUSED,
+			   bool unknown UNUSED)
+{
+	on_rule_change(h);
+}
+
+static struct device_feed *feed_of(struct informer_handler *h)
+{
+	return CONTAINER_OF(h, struct published, handler)->feed;
+}
+
+/* Whether slices count depends on others of their pool. */
+static void on_published_add(struct informer_handler *h, struct cached *o, bool initial)
+{
+	struct device_feed *f = feed_of(h);
+
+	f->all |= !initial && h == &f->slices.handler;
+	note(f, o->key);
+}
+
+static void on_published_update(struct informer_handler *h, struct cached *old, struct cached *o)
+{
+	struct device_feed *f = feed_of(h);
+
+	if (h == &f->slices.handler && !str_eq(cached_field(old, "metadata.generation", NULL),
+					       cached_field(o, "metadata.generation", NULL)))
+		f->all = true;
+	note(f, o->key);
+}
+
+static void on_published_delete(struct informer_handler *h, struct cached *last,
+				bool unknown UNUSED)
+{
+	on_published_add(h, last, false);
+}
+
+static void on_published_synced(struct informer_handler *h)
+{
+	wake(feed_of(h));
+}
+
+/* --- health ---------------------------------------------------------------------------------- */
+
+static struct str taint_of(const struct inventory_device *d, struct arena *a)
+{
+	const struct inventory_taint *t;
+	size_t at = 0;
+
+	while ((t = inventory_next_taint(d, &at)))
+		if (t->effect != INVENTORY_EFFECT_OTHER)
+			return str_from(arena_printf(a, "%.*s%s%.*s:%.*s", STR_ARG(t->key),
+						     t->value.n ? "=" : "", STR_ARG(t->value),
+						     STR_ARG(t->effect_text)));
+	return STR_NULL;
+}
+
+static bool is_about(const struct json *entry, const struct inventory_device *d)
+{
+	return str_eq(json_text_at(entry, "device"), d->name) &&
+	       str_eq(json_text_at(entry, "pool"), d->slice->pool->name) &&
+	       str_eq(json_text_at(entry, "driver"), d->slice->pool->driver);
+}
+
+/* What a driver said of the device in a claim: "not ready", with its words. */
+static struct str not_ready(const struct json *devices, const struct inventory_device *d,
+			    struct arena *a)
+{
+	JSON_FOREACH (it, devices) {
+		if (!is_about(it, d))
+			continue;
+		JSON_FOREACH (c, json_getz(it, "conditions")) {
+			struct str why = json_text_at(c, "message");
+
+			if (str_eqz(json_text_at(c, "type"), "Ready") &&
+			    str_eqz(json_text_at(c, "status"), "False"))
+				return str_from(arena_printf(a, "not ready%s%.*s",
+							     why.n ? ": " : "", STR_ARG(why)));
+		}
+	}
+	return STR_NULL;
+}
+
+static struct str told_by_claims(struct device_feed *f, const struct inventory_device *d,
+				 struct arena *a)
+{
+	const struct cache *claims = informer_cache(devices_claims(f->devices));
+	struct str found = STR_NULL;
+
+	if (!d->use)
+		return found;
+	LIST_FOREACH (it, &d->use->holders) {
+		const struct inventory_holder *h = LIST_ENTRY(it, struct inventory_holder, link);
+		const struct cached *o = cache_get(claims, h->claim->key);
+		struct str text = o ? cached_field(o, "status.devices", NULL) : STR_NULL;
+		struct json *devices;
+
+		if (found.n || !text.n || json_parse(&f->scratch, text, NULL, &devices, NULL) < 0)
+			continue;
+		found = not_ready(devices, d, a);
+	}
+	return found;
+}
+
+static struct str unhealthy(void *arg, const struct json *spec, const struct json *device,
+			    struct arena *a)
+{
+	struct device_feed *f = arg;
+	const struct inventory_device *d;
+	struct str why;
+
+	if (!f->devices)
+		return top_taint(device, a);
+	d = inventory_device(devices_inventory(f->devices), json_text_at(spec, "driver"),
+			     json_text_at(json_getz(spec, "pool"), "name"),
+			     json_text_at(device, "name"));
+	if (!d)
+		return top_taint(device, a);
+	why = taint_of(d, a);
+	return why.n ? why : told_by_claims(f, d, a);
+}
+
+static struct str pods(void *arg, struct str ns, struct str claim, struct arena *a)
+{
+	struct device_feed *f = arg;
+	CLEANUP(buf_release) struct buf out = BUF_INIT(64 * KIB);
+	const struct cached *o;
+	struct json *users;
+	struct str text;
+
+	if (!f->devices)
+		return STR_NULL;
+	o = cache_get_in(informer_cache(devices_claims(f->devices)), ns, claim);
+	text = o ? cached_field(o, "status.reservedFor", NULL) : STR_NULL;
+	if (!text.n || json_parse(&f->scratch, text, NULL, &users, NULL) < 0)
+		return STR_NULL;
+	JSON_FOREACH (it, users)
+		if (str_eqz(json_text_at(it, "resource"), "pods"))
+			(void)buf_printf(&out, "%s%.*s", out.n ? ", " : "",
+					 STR_ARG(json_text_at(it, "name")));
+	return arena_str(a, buf_str(&out));
+}
+
+/* --- slices ---------------------------------------------------------------------------------- */
+
+static const struct cache *slice_cache(const struct device_feed *f)
+{
+	return informer_cache(f->devices ? devices_slices(f->devices) : f->slices.informer);
+}
+
+static struct json *parse_field(struct device_feed *f, const struct cached *o, const char *path)
+{
+	struct str text = cached_field(o, path, NULL);
+	struct json *v;
+
+	if (!str_starts(text, STR("{")) || json_parse(&f->scratch, text, NULL, &v, NULL) < 0)
+		return NULL;
+	return v;
+}
+
+static bool is_wanted(const struct device_feed *f, const struct json *spec)
+{
+	const struct device_feed_opts *o = &f->opts;
+
+	return (!o->driver.n || str_eq(o->driver, json_text_at(spec, "driver"))) &&
+	       (!o->pool.n || str_eq(o->pool, json_text_at(json_getz(spec, "pool"), "name"))) &&
+	       (!o->node.n || str_eq(o->node, json_text_at(spec, "nodeName")));
+}
+
+static bool has_newer(struct device_feed *f, const struct json *spec)
+{
+	const struct json *pool = json_getz(spec, "pool");
+	int64_t own = json_i64_at(pool, "generation", 0), other;
+	struct str key = str_from(arena_printf(&f->scratch, "%.*s/%.*s",
+					       STR_ARG(json_text_at(spec, "driver")),
+					       STR_ARG(json_text_at(pool, "name"))));
+	struct cache_walk w = { 0 };
+	const struct cached *o;
+	bool newer = false;
+
+	while ((o = cache_next_by(slice_cache(f), DEVICES_BY_POOL, key, &w)))
+		newer |= str_to_i64(cached_field(o, "spec.pool.generation", NULL), &other) &&
+			 other > own;
+	return newer;
+}
+
+/* What somebody published; *ret_gone: the slice does not count any more. */
+static const struct json *published_status(struct device_feed *f, const struct cached *o,
+					   const struct json *spec, bool *ret_gone)
+{
+	const struct json *status = parse_field(f, o, "status");
+	const struct cached *own;
+
+	*ret_gone = has_newer(f, spec);
+	if (status && json_getz(status, "devices"))
+		return status;
+	if (!f->statuses.informer)
+		return NULL;
+	own = cache_get(informer_cache(f->statuses.informer), o->key);
+	return own ? parse_field(f, own, "status") : NULL;
+}
+
+/* NULL: the slice is not there, not wanted or does not count. */
+static struct top_slice *make_slice(struct device_feed *f, struct str name)
+{
+	const struct cached *o = cache_get(slice_cache(f), name);
+	const struct json *spec = o ? parse_field(f, o, "spec") : NULL, *status;
+	struct top_facts facts = { .unhealthy = unhealthy, .pods = pods, .arg = f };
+	bool gone = false;
+
+	if (!spec || !is_wanted(f, spec))
+		return NULL;
+	if (f->devices) {
+		status = availability_slice_status(devices_inventory(f->devices), name, NULL, 0,
+						   &f->scratch);
+		gone = !status;
+	} else {
+		status = published_status(f, o, spec, &gone);
+	}
+	return gone ? NULL : top_slice_new(name, spec, status, &facts);
+}
+
+typedef VEC(struct top_slice *) slice_list;
+
+static void update_slice(struct device_feed *f, struct top_model *m, struct str name,
+			 slice_list *old, slice_list *now)
+{
+	struct top_slice *s = make_slice(f, name), *was;
+
+	arena_clear(&f->scratch);
+	was = top_model_put(m, name, s);
+	if (was)
+		(void)vec_push(old, was);
+	if (s)
+		(void)vec_push(now, s);
+}
+
+static void note_all(struct device_feed *f)
+{
+	struct cache_walk w = { 0 };
+	const struct cached *o;
+
+	while ((o = cache_next(slice_cache(f), &w)))
+		note(f, o->key);
+}
+
+void device_feed_update(struct device_feed *f, struct top_model *m,
+			void (*tell)(void *arg, const struct top_change *c), void *arg)
+{
+	slice_list old, now;
+
+	f->told = true; /* what is noted here needs no call */
+	if (!device_feed_synced(f)) {
+		f->told = false;
+		return;
+	}
+	vec_init(&old, SIZE_MAX);
+	vec_init(&now, SIZE_MAX);
+	if (f->all)
+		note_all(f);
+	f->all = false;
+	for (size_t i = 0; i < f->dirty.n; i++)
+		update_slice(f, m, str_from(f->dirty.v[i]), &old, &now);
+	forget_dirty(f);
+	f->told = false;
+	if (tell)
+		top_changes(old.v, old.n, now.v, now.n, tell, arg);
+	for (size_t i = 0; i < old.n; i++)
+		top_slice_free(old.v[i]);
+	vec_release(&old);
+	vec_release(&now);
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+/* Whether we may list them in all namespaces; who cannot be asked is taken to say yes. */
+static bool may_list(struct kube *k, const struct resource *kind)
+{
+	struct arena *a = &k->cli->arena;
+	struct resource reviews = resource_builtin("authorization.k8s.io", "v1",
+						   "selfsubjectaccessreviews");
+	struct json *review = json_make_object(a), *answer = NULL, *what;
+	struct error err;
+	bool yes = true;
+
+	json_put_str(a, review, "apiVersion", STR("authorization.k8s.io/v1"));
+	json_put_str(a, review, "kind", STR("SelfSubjectAccessReview"));
+	what = json_need_object(a, json_need_object(a, review, "spec"), "resourceAttributes");
+	json_put_str(a, what, "verb", STR("list"));
+	json_put_str(a, what, "group", STR("resource.k8s.io"));
+	json_put_str(a, what, "resource", kind->resource);
+	if (kube_create(k, &reviews, STR_NULL, review, &answer, &err) < 0)
+		return true;
+	return json_bool(json_getz(json_getz(answer, "status"), "allowed"), &yes) && yes;
+}
+
+static void follow_claims(struct device_feed *f)
+{
+	bool served = f->served.rules.resource.n > 0;
+	bool rules = !served || may_list(f->kube, &f->served.rules);
+	struct devices_opts o = { .loop = f->kube->loop, .informers = f->informers };
+
+	if (!rules)
+		f->served.rules = (struct resource){ 0 };
+	o.served = f->served;
+	f->devices = devices_new(&o);
+	f->watcher = (struct devices_watcher){ .on_slice = on_slice, .on_synced = on_synced };
+	devices_watch(f->devices, &f->watcher);
+	f->on_claim = (struct informer_handler){ .on_update = on_claim_update };
+	informer_add_handler(devices_claims(f->devices), &f->on_claim);
+	if (f->served.rules.resource.n > 0) {
+		f->rules = informers_get(
+			f->informers,
+			&(struct informer_spec){ .resource = &f->served.rules, .slim = true });
+		f->on_rule = (struct informer_handler){ .on_add = on_rule_add,
+							.on_update = on_rule_update,
+							.on_delete = on_rule_delete };
+		informer_add_handler(f->rules, &f->on_rule);
+	}
+	f->source = str_from(arena_printf(&f->texts, "from slices and claims of %.*s%s",
+					  STR_ARG(f->kube->config.server),
+					  rules ? ""
+						: ", without taint rules: you may not "
+						  "list them"));
+}
+
+static void follow_published(struct device_feed *f, struct published *p,
+			     const struct resource *kind)
+{
+	p->feed = f;
+	p->handler = (struct informer_handler){ .on_add = on_published_add,
+						.on_update = on_published_update,
+						.on_delete = on_published_delete,
+						.on_synced = on_published_synced };
+	p->informer = informers_get(f->informers,
+				    &(struct informer_spec){ .resource = kind, .slim = true });
+	informer_add_handler(p->informer, &p->handler);
+}
+
+static void index_pool(const struct cached *o, struct arena *a, struct cache_values *v)
+{
+	cache_values_add(
+		v, str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(cached_field(o, "spec.driver", a)),
+					 STR_ARG(cached_field(o, "spec.pool.name", a)))));
+}
+
+static void follow_what_is_published(struct device_feed *f)
+{
+	static const struct cache_index by_pool = { DEVICES_BY_POOL, index_pool, NULL };
+	const struct discovery_resource *d = discovery_find(f->kube->discovery, STR("devplane.dev"),
+							    STR_NULL, STR("resourceslicestatuses"));
+	const char *what = "the status of slices";
+
+	follow_published(f, &f->slices, &f->served.slices);
+	informer_add_index(f->slices.informer, &by_pool);
+	if (d && !f->served.slice_status) {
+		f->status_kind = resource_copy(&f->texts, &d->resource);
+		follow_published(f, &f->statuses, &f->status_kind);
+		what = "ResourceSliceStatus objects";
+	} else if (!f->served.slice_status) {
+		what = NULL;
+	}
+	if (what)
+		f->source = str_from(arena_printf(
+			&f->texts, "as published in %s: you may not list claims of all namespaces",
+			what));
+	else
+		f->source = STR("states are not known: nobody publishes them here, and you may not "
+				"list claims of all namespaces");
+}
+
+static void copy_served(struct device_feed *f)
+{
+	struct devices_served s = devices_find_served(f->kube->discovery);
+	struct resource *all[] = { &s.slices, &s.claims, &s.classes, &s.rules };
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		*all[i] = resource_copy(&f->texts, all[i]);
+	f->served = s;
+}
+
+int device_feed_open(struct kube *k, const struct device_feed_opts *opts,
+		     struct device_feed **ret_feed, struct error *err)
+{
+	const struct discovery_resource *any;
+	struct device_feed *f;
+	int r = kube_resource(k, STR("resourceslices.resource.k8s.io"), &any, err);
+
+	if (r < 0)
+		return r;
+	f = XNEW(struct device_feed);
+	f->kube = k;
+	f->opts = *opts;
+	arena_init(&f->texts, SIZE_MAX);
+	arena_init(&f->scratch, SIZE_MAX);
+	vec_init(&f->dirty, SIZE_MAX);
+	map_init(&f->is_dirty);
+	copy_served(f);
+	if (f->served.slices.resource.n == 0) {
+		device_feed_close(f);
+		return error_set(err, ERR_UNIMPLEMENTED,
+				 "the server has resource.k8s.io in version %.*s only: v1 or "
+				 "v1beta2 is needed",
+				 STR_ARG(any->resource.version));
+	}
+	f->informers = informers_new(k->client, NULL);
+	if (may_list(k, &f->served.claims))
+		follow_claims(f);
+	else
+		follow_what_is_published(f);
+	informers_start(f->informers);
+	*ret_feed = f;
+	return 0;
+}
+
+void device_feed_close(struct device_feed *f)
+{
+	if (!f)
+		return;
+	informer_remove_handler(&f->on_claim);
+	informer_remove_handler(&f->on_rule);
+	informer_remove_handler(&f->slices.handler);
+	informer_remove_handler(&f->statuses.handler);
+	devices_free(f->devices);
+	informers_free(f->informers);
+	forget_dirty(f);
+	map_release(&f->is_dirty);
+	vec_release(&f->dirty);
+	arena_release(&f->scratch);
+	arena_release(&f->texts);
+	free(f);
+}
+
+bool device_feed_synced(const struct device_feed *f)
+{
+	if (f->devices)
+		return devices_synced(f->devices);
+	return informer_synced(f->slices.informer) &&
+	       (!f->statuses.informer || informer_synced(f->statuses.informer));
+}
+
+const struct error *device_feed_failure(const struct device_feed *f)
+{
+	static const struct error none;
+	const struct informer *all[] = { f->devices ? devices_slices(f->devices)
+						    : f->slices.informer,
+					 f->devices ? devices_claims(f->devices) : NULL,
+					 f->statuses.informer, f->rules };
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i] && informer_failure(all[i])->code != ERR_OK)
+			return informer_failure(all[i]);
+	return &none;
+}
+
+struct str device_feed_source(const struct device_feed *f)
+{
+	return f->source;
+}

@@ -1,0 +1,16 @@
+/* The gate of KEP-5677 on the side of those who look. */
+#include "cli/device_gate.h"
+
+#include "api/gates.h"
+#include "cli/role.h"
+
+int device_gate_read(struct cli *cli, const struct flag_list *list, bool *ret_hidden,
+		     struct error *err)
+{
+	struct gates gates;
+	int r = role_gates(cli, list, &gates, err);
+
+	if (r == 0)
+		*ret_hidden = !gates_on(&gates, GATE_DRAResourceAvailabilityVisibility);
+	return r;
+}

@@ -1,0 +1,22 @@
+/*
+ * device_gate - the flag --feature-gates of commands that show what is free of devices.
+ */
+#ifndef CLI_DEVICE_GATE_H
+#define CLI_DEVICE_GATE_H
+
+#include "cli/cli.h"
+
+/* The row for it; `member` is a struct flag_list of the options struct. */
+#define DEVICE_GATE_FLAG(type, member)                                                        \
+	{                                                                                     \
+		"feature-gates", 0, FLAG_LIST(type, member),                                  \
+			.arg = "NAME=BOOL",                                                   \
+			.help = "DRAResourceAvailabilityVisibility=false hides what is free " \
+				"of devices and who has them"                                 \
+	}
+
+/* What is wrong with the list is bad usage. */
+int device_gate_read(struct cli *cli, const struct flag_list *list, bool *ret_hidden,
+		     struct error *err);
+
+#endif

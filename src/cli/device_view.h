@@ -1,0 +1,90 @@
+/*
+ * device_view - the devices of a cluster and what is free of them, for commands that print it.
+ *
+ * Where availability comes from, in this order: the status of slices, when somebody has
+ * published it; objects of kind ResourceSliceStatus of group devplane.dev, where slices have no
+ * status; else it is computed here from slices and claims, which takes the right to list claims
+ * in all namespaces. A slice whose published status is missing (nobody runs the controller, or
+ * not yet) is computed as well. What cannot be had is said in `note`.
+ *
+ * With the gate DRAResourceAvailabilityVisibility off nothing of it is looked at or computed.
+ * All memory is the run's (cli->arena).
+ */
+#ifndef CLI_DEVICE_VIEW_H
+#define CLI_DEVICE_VIEW_H
+
+#include "base/json.h"
+#include "cli/kube.h"
+
+enum device_view_source {
+	DEVICE_VIEW_NONE, /* hidden by the gate, or it cannot be known: see the note */
+	DEVICE_VIEW_STATUS, /* of slices */
+	DEVICE_VIEW_OBJECT, /* ResourceSliceStatus */
+	DEVICE_VIEW_COMPUTED,
+};
+
+/* One slice. */
+struct device_view_slice {
+	const struct json *object, *spec;
+	const struct json *status; /* as KEP-5677 has it; NULL: none */
+	enum device_view_source source;
+	/* The slice has changed since its status was written (observedGeneration). */
+	bool stale;
+	/* The pool has a newer generation: its devices are not given out any more. */
+	bool older;
+};
+
+struct device_view {
+	struct device_view_slice *slices; /* by driver, pool, name */
+	size_t n;
+	/* A sentence for the reader when something was computed here or could not be; or empty. */
+	struct str note;
+	struct str version; /* resourceVersion of the list that it comes from; or empty */
+};
+
+/* Which of them; each may be empty. */
+struct device_view_query {
+	struct str slice; /* by name; -ERR_NOT_FOUND when there is none */
+	struct str node; /* spec.nodeName */
+	struct str driver, pool;
+	struct str label_selector, field_selector; /* the latter instead of node and driver */
+	bool hidden; /* the gate is off */
+};
+
+int device_view_load(struct kube *k, const struct device_view_query *q,
+		     struct device_view *ret_view, struct error *err);
+
+/*
+ * resource.k8s.io in the newest version that has the form of v1: v1, else v1beta2. -ERR_NOT_FOUND
+ * says what the server has instead.
+ */
+int device_view_resource(struct kube *k, const char *plural, struct resource *ret_resource,
+			 struct error *err);
+
+/* --- the steps of it, without questions to a server ------------------------------------------- */
+
+/* The slices of an array, with the status that they have. */
+void device_view_make(struct arena *a, const struct json *slices, struct device_view *ret_view);
+
+/* Marks those that are of an older generation than their pool has in `all`. */
+void device_view_mark_older(struct arena *a, struct device_view *v, const struct json *all);
+
+/* Some slice of the newest generation has no status yet. */
+bool device_view_lacks(const struct device_view *v);
+
+/* Takes statuses of ResourceSliceStatus objects for slices that have none. */
+void device_view_adopt(struct device_view *v, const struct json *objects);
+
+/* Computes what is missing. `all` has every slice of the pools that are in the view. */
+void device_view_compute(struct arena *a, struct device_view *v, const struct json *all,
+			 const struct json *claims, int64_t now_ns);
+
+/* Without any availability. */
+void device_view_hide(struct device_view *v);
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* The entry of a device in the slice's status; NULL when there is none. */
+const struct json *device_view_device(const struct device_view_slice *s, struct str device);
+
+#endif

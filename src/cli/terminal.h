@@ -1,0 +1,53 @@
+/*
+ * terminal - a whole screen to draw on, and keys.
+ *
+ * While one is open the terminal shows its alternate screen, without a cursor, and hands keys over
+ * as they are pressed. However the program ends, also when it is killed, the screen and the modes
+ * of before come back: a child process waits for that end and puts them back.
+ * Threads: the loop's.
+ */
+#ifndef CLI_TERMINAL_H
+#define CLI_TERMINAL_H
+
+#include "base/error.h"
+#include "base/str.h"
+
+struct loop;
+struct terminal;
+
+/* Keys that are no characters; characters are themselves. */
+enum terminal_key {
+	TERMINAL_UP = 256,
+	TERMINAL_DOWN,
+	TERMINAL_PAGE_UP,
+	TERMINAL_PAGE_DOWN,
+	TERMINAL_HOME,
+	TERMINAL_END,
+	TERMINAL_INTERRUPT, /* Ctrl-C */
+	TERMINAL_CLOSED, /* there is nobody any more */
+};
+
+struct terminal_opts {
+	struct loop *loop;
+	int in, out; /* both terminals */
+	void (*on_key)(void *arg, int key); /* enum terminal_key, or a byte */
+	void (*on_resize)(void *arg);
+	void *arg;
+};
+
+int terminal_open(const struct terminal_opts *opts, struct terminal **ret_terminal,
+		  struct error *err);
+void terminal_close(struct terminal *t); /* NULL allowed */
+
+void terminal_size(const struct terminal *t, size_t *ret_columns, size_t *ret_lines);
+
+/* Shows the text, lines that fit on the screen, instead of what is there. */
+void terminal_draw(struct terminal *t, struct str text);
+
+/*
+ * The key that the bytes begin with; *ret_used of them are it. 0: they are the beginning of one, or
+ * one that has no name here (then *ret_used is not 0).
+ */
+int terminal_key_parse(struct str bytes, size_t *ret_used);
+
+#endif

@@ -1,0 +1,570 @@
+/*
+ * Pools are summed up from all slices each time: that is less work than drawing them. Of the lines
+ * only those on the screen are made, and only for them it is asked who may be named.
+ */
+#include "cli/top_draw.h"
+
+#include <inttypes.h>
+
+#include "base/limits.h"
+#include "base/map.h"
+#include "base/timestamp.h"
+#include "base/vec.h"
+#include "cli/output.h"
+
+enum {
+	HEAD_LINES = 3, /* what it is, totals, source */
+	CELLS = 9, /* of a line, before the holders */
+	GAP = 2,
+	HOLDERS_MAX = 64, /* named in a line */
+	HOLDERS_MIN = 24, /* columns that they should have */
+	NAME_MIN = 14, /* columns of a device's name */
+};
+
+/* One line of the table, before it is text. */
+struct line {
+	struct str driver, pool, node;
+	size_t devices, by_state[TOP_STATES], unhealthy;
+	bool complete, valid;
+	struct top_slice **slices;
+	size_t nslices;
+};
+
+struct drawing {
+	const struct top_model *model;
+	struct top_view *view;
+	struct arena arena;
+	struct buf *out;
+	struct map by_pool; /* "driver/pool" -> struct line */
+	VEC(struct line *) lines;
+	size_t cells[CELLS], widths[CELLS]; /* without and with titles */
+	bool narrow;
+	size_t rows; /* of the table, with devices */
+};
+
+/* --- sums ------------------------------------------------------------------------------------ */
+
+static struct line *line_of(struct drawing *w, const struct top_slice *s)
+{
+	struct str key = str_from(
+		arena_printf(&w->arena, "%.*s/%.*s", STR_ARG(s->driver), STR_ARG(s->pool)));
+	struct line *l = map_get(&w->by_pool, key);
+
+	if (l)
+		return l;
+	l = ARENA_NEW(&w->arena, struct line);
+	*l = (struct line){ .driver = s->driver,
+			    .pool = s->pool,
+			    .node = s->node,
+			    .complete = true,
+			    .valid = true };
+	(void)map_put(&w->by_pool, key, l);
+	(void)vec_push(&w->lines, l);
+	return l;
+}
+
+static void add_slice(struct drawing *w, struct top_slice *s)
+{
+	struct line *l = line_of(w, s);
+
+	if (!str_eq(l->node, s->node))
+		l->node = STR("<some>");
+	if ((l->nslices & (l->nslices - 1)) == 0) { /* full: 0, 1, 2, 4 .. */
+		struct top_slice **more = ARENA_ARRAY(&w->arena, struct top_slice *,
+						      MAX(2 * l->nslices, (size_t)1));
+
+		if (l->nslices)
+			memcpy(more, l->slices, l->nslices * sizeof(*more));
+		l->slices = more;
+	}
+	l->slices[l->nslices++] = s;
+	l->devices += s->n;
+	l->complete &= !s->has_pool || s->complete;
+	l->valid &= !s->has_pool || s->valid;
+	for (size_t i = 0; i < s->n; i++) {
+		l->by_state[s->devices[i].state]++;
+		l->unhealthy += s->devices[i].unhealthy.n > 0;
+	}
+}
+
+static int by_name(const struct line *a, const struct line *b)
+{
+	int r = str_cmp(a->pool, b->pool);
+
+	return r ? r : str_cmp(a->driver, b->driver);
+}
+
+static int by_pool(const void *a, const void *b)
+{
+	return by_name(*(struct line *const *)a, *(struct line *const *)b);
+}
+
+static int by_number(const void *a, const void *b, enum top_state s)
+{
+	const struct line *x = *(struct line *const *)a, *y = *(struct line *const *)b;
+
+	if (x->by_state[s] != y->by_state[s])
+		return x->by_state[s] > y->by_state[s] ? -1 : 1;
+	return by_name(x, y);
+}
+
+static int by_free(const void *a, const void *b)
+{
+	return by_number(a, b, TOP_AVAILABLE);
+}
+
+static int by_allocated(const void *a, const void *b)
+{
+	return by_number(a, b, TOP_ALLOCATED);
+}
+
+static void sum_up(struct drawing *w)
+{
+	static int (*const orders[TOP_SORTS])(const void *, const void *) = {
+		[TOP_BY_POOL] = by_pool,
+		[TOP_BY_FREE] = by_free,
+		[TOP_BY_ALLOCATED] = by_allocated,
+	};
+	struct omap_cursor c;
+
+	for (bool more = omap_first(&w->model->slices, &c); more; more = omap_next(&c))
+		add_slice(w, omap_value(&c));
+	if (w->lines.n)
+		qsort(w->lines.v, w->lines.n, sizeof(*w->lines.v), orders[w->view->sort]);
+	for (size_t i = 0; i < w->lines.n; i++)
+		w->rows += 1 + (w->view->devices ? w->lines.v[i]->devices : 0);
+}
+
+static void begin(struct drawing *w, const struct top_model *m, struct top_view *view)
+{
+	*w = (struct drawing){ .model = m, .view = view };
+	arena_init(&w->arena, SIZE_MAX);
+	map_init(&w->by_pool);
+	vec_init(&w->lines, SIZE_MAX);
+	sum_up(w);
+}
+
+static void end(struct drawing *w)
+{
+	vec_release(&w->lines);
+	map_release(&w->by_pool);
+	arena_release(&w->arena);
+}
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+/* As much of a line as the screen takes, without what could move the cursor. */
+static void put_line(struct drawing *w, struct str text, const char *style)
+{
+	CLEANUP(buf_release) struct buf clean = BUF_INIT(MIB);
+	size_t at = 0, columns = 0;
+	struct str line;
+
+	output_clean(&clean, text);
+	line = buf_str(&clean);
+	while (at < line.n && (w->view->width == 0 || columns < w->view->width)) {
+		(void)str_rune(line, &at);
+		columns++;
+	}
+	while (at > 0 && line.p[at - 1] == ' ')
+		at--;
+	if (style && w->view->colour)
+		(void)buf_printf(w->out, "\033[%sm%.*s\033[0m\n", style, (int)at, line.p);
+	else
+		(void)buf_printf(w->out, "%.*s\n", (int)at, line.p);
+}
+
+static void count_totals(const struct drawing *w, struct line *ret_all)
+{
+	*ret_all = (struct line){ 0 };
+	for (size_t i = 0; i < w->lines.n; i++) {
+		const struct line *l = w->lines.v[i];
+
+		ret_all->devices += l->devices;
+		ret_all->unhealthy += l->unhealthy;
+		for (int s = 0; s < TOP_STATES; s++)
+			ret_all->by_state[s] += l->by_state[s];
+	}
+}
+
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void put_head(struct drawing *w)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
+	char time[TIMESTAMP_SIZE];
+	struct line all;
+
+	count_totals(w, &all);
+	(void)buf_printf(&text, "%zu device%s in %zu pool%s: %zu free, %zu allocated", all.devices,
+			 plural(all.devices), w->lines.n, plural(w->lines.n),
+			 all.by_state[TOP_AVAILABLE], all.by_state[TOP_ALLOCATED]);
+	if (all.by_state[TOP_PARTIAL])
+		(void)buf_printf(&text, ", %zu partially", all.by_state[TOP_PARTIAL]);
+	if (all.by_state[TOP_UNAVAILABLE])
+		(void)buf_printf(&text, ", %zu unavailable", all.by_state[TOP_UNAVAILABLE]);
+	if (all.by_state[TOP_UNKNOWN])
+		(void)buf_printf(&text, ", %zu unknown", all.by_state[TOP_UNKNOWN]);
+	(void)buf_printf(&text, ", %zu unhealthy%s", all.unhealthy,
+			 w->view->loading ? " (loading)" : "");
+	put_line(w, buf_str(&text), "1");
+	buf_clear(&text);
+	(void)buf_printf(&text, "%.*s %.*s",
+			 STR_ARG(timestamp_print(w->view->wall_ns, TIMESTAMP_SECONDS, time)),
+			 STR_ARG(w->view->message.n ? w->view->message : w->view->source));
+	put_line(w, buf_str(&text), w->view->message.n ? "31" : NULL);
+}
+
+/* In full, and for screens on which holders would have no room. */
+static const char *const titles[2][CELLS] = {
+	{ "DRIVER", "POOL", "NODE", "DEVICES", "FREE", "ALLOCATED", "PARTIAL", "UNAVAIL",
+	  "UNHEALTHY" },
+	{ "DRIVER", "POOL", "NODE", "DEV", "FREE", "ALLOC", "PART", "UNAV", "SICK" },
+};
+
+static struct str count_cell(struct drawing *w, const struct line *l, size_t n)
+{
+	if (l->by_state[TOP_UNKNOWN] == l->devices && l->devices > 0)
+		return STR("?");
+	return str_from(arena_printf(&w->arena, "%zu", n));
+}
+
+static struct str pool_cell(struct drawing *w, const struct line *l)
+{
+	if (l->complete && l->valid)
+		return l->pool;
+	return str_from(arena_printf(&w->arena, "%.*s (%s)", STR_ARG(l->pool),
+				     l->complete ? "invalid" : "incomplete"));
+}
+
+static void make_cells(struct drawing *w, const struct line *l, struct str cells[static CELLS])
+{
+	size_t n = 0;
+
+	cells[n++] = l->driver;
+	cells[n++] = pool_cell(w, l);
+	cells[n++] = l->node;
+	cells[n++] = str_from(arena_printf(&w->arena, "%zu", l->devices));
+	cells[n++] = count_cell(w, l, l->by_state[TOP_AVAILABLE]);
+	cells[n++] = count_cell(w, l, l->by_state[TOP_ALLOCATED]);
+	cells[n++] = count_cell(w, l, l->by_state[TOP_PARTIAL]);
+	cells[n++] = count_cell(w, l, l->by_state[TOP_UNAVAILABLE]);
+	cells[n++] = str_from(arena_printf(&w->arena, "%zu", l->unhealthy));
+}
+
+static size_t title_widths(struct drawing *w)
+{
+	size_t all = 0;
+
+	for (size_t k = 0; k < CELLS; k++) {
+		w->widths[k] = MAX(w->cells[k], strlen(titles[w->narrow][k]));
+		all += w->widths[k] + GAP;
+	}
+	return all;
+}
+
+/* Of all lines, so that columns stay where they are when the table is scrolled. */
+static void measure(struct drawing *w)
+{
+	struct str cells[CELLS];
+
+	for (size_t i = 0; i < w->lines.n; i++) {
+		make_cells(w, w->lines.v[i], cells);
+		for (size_t k = 0; k < CELLS; k++)
+			w->cells[k] = MAX(w->cells[k], str_characters(cells[k]));
+	}
+	w->narrow = w->view->width > 0 && title_widths(w) + HOLDERS_MIN > w->view->width;
+	(void)title_widths(w);
+}
+
+static void add_cell(struct buf *out, struct str text, size_t width, bool right)
+{
+	size_t n = str_characters(text), pad = width > n ? width - n : 0;
+
+	(void)buf_printf(out, "%*s%.*s%*s", right ? (int)pad : 0, "", STR_ARG(text),
+			 (int)(right ? 0 : pad) + GAP, "");
+}
+
+static void put_cells(struct drawing *w, const struct str cells[static CELLS], struct str rest,
+		      const char *style)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
+
+	for (size_t k = 0; k < CELLS; k++)
+		add_cell(&text, cells[k], w->widths[k], k >= 3);
+	(void)buf_add_str(&text, rest);
+	put_line(w, buf_str(&text), style);
+}
+
+static void put_titles(struct drawing *w)
+{
+	struct str cells[CELLS];
+
+	for (size_t k = 0; k < CELLS; k++)
+		cells[k] = str_from(titles[w->narrow][k]);
+	put_cells(w, cells, STR("HOLDERS"), "7");
+}
+
+static bool may_name(const struct top_view *view, struct str ns)
+{
+	return !view->may || view->may(view->arg, ns);
+}
+
+void top_print_holders(const struct top_view *view, const struct top_holder *holders, size_t n,
+		       struct buf *out)
+{
+	size_t named = 0, hidden = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (named == HOLDERS_MAX || !may_name(view, holders[i].ns)) {
+			hidden++;
+			continue;
+		}
+		(void)buf_printf(out, "%s%.*s/%.*s", named++ ? ", " : "", STR_ARG(holders[i].ns),
+				 STR_ARG(holders[i].claim));
+	}
+	if (hidden)
+		(void)buf_printf(out, named ? " (+%zu claim%s)" : "%zu claim%s", hidden,
+				 plural(hidden));
+}
+
+typedef VEC(struct top_holder) holder_list;
+
+static void gather_holders(struct drawing *w, const struct top_device *d, struct map *seen,
+			   holder_list *out)
+{
+	for (size_t i = 0; i < d->nholders; i++) {
+		const struct top_holder *h = &d->holders[i];
+		struct str key = str_from(
+			arena_printf(&w->arena, "%.*s/%.*s", STR_ARG(h->ns), STR_ARG(h->claim)));
+
+		if (map_get(seen, key))
+			continue;
+		(void)map_put(seen, key, w);
+		(void)vec_push(out, *h);
+	}
+}
+
+/* Claims that hold devices of the pool, each once, in the order of its devices. */
+static void holders_of(struct drawing *w, const struct line *l, holder_list *out)
+{
+	struct map seen;
+
+	map_init(&seen);
+	for (size_t i = 0; i < l->nslices; i++)
+		for (size_t k = 0; k < l->slices[i]->n; k++)
+			gather_holders(w, &l->slices[i]->devices[k], &seen, out);
+	map_release(&seen);
+}
+
+static void put_pool(struct drawing *w, const struct line *l)
+{
+	CLEANUP(buf_release) struct buf rest = BUF_INIT(MIB);
+	struct str cells[CELLS];
+	holder_list holders;
+
+	vec_init(&holders, SIZE_MAX);
+	holders_of(w, l, &holders);
+	make_cells(w, l, cells);
+	top_print_holders(w->view, holders.v, holders.n, &rest);
+	vec_release(&holders);
+	put_cells(w, cells, buf_str(&rest),
+		  l->unhealthy || !l->complete || !l->valid ? "31" : NULL);
+}
+
+static void print_pods(const struct top_view *view, const struct top_device *d, struct buf *out)
+{
+	for (size_t i = 0; i < d->nholders; i++)
+		if (d->holders[i].pods.n && may_name(view, d->holders[i].ns))
+			(void)buf_printf(out, " [%.*s]", STR_ARG(d->holders[i].pods));
+}
+
+static void put_device(struct drawing *w, const struct top_device *d)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
+
+	(void)buf_addz(&text, "    ");
+	add_cell(&text, d->name, NAME_MIN, false);
+	add_cell(&text, str_from(top_state_name(d->state)), sizeof("PartiallyAllocated") - 1,
+		 false);
+	(void)buf_printf(&text, "%s%.*s", d->unhealthy.n ? "unhealthy: " : "healthy",
+			 STR_ARG(d->unhealthy));
+	if (d->reason.n)
+		(void)buf_printf(&text, "  %.*s", STR_ARG(d->reason));
+	if (d->nholders)
+		(void)buf_addz(&text, "  ");
+	top_print_holders(w->view, d->holders, d->nholders, &text);
+	print_pods(w->view, d, &text);
+	put_line(w, buf_str(&text), d->unhealthy.n ? "31" : NULL);
+}
+
+/* --- the screen ------------------------------------------------------------------------------ */
+
+size_t top_page(const struct top_view *view)
+{
+	size_t fixed = HEAD_LINES + 1; /* and the keys */
+
+	return view->height > fixed ? view->height - fixed : 1;
+}
+
+/* A part of the rows. */
+struct window {
+	size_t at, first, end;
+};
+
+static void put_devices(struct drawing *w, const struct top_slice *s, struct window *p)
+{
+	for (size_t k = 0; k < s->n && p->at < p->end; k++)
+		if (p->at++ >= p->first)
+			put_device(w, &s->devices[k]);
+}
+
+static void put_rows(struct drawing *w, size_t first, size_t room)
+{
+	struct window p = { .first = first, .end = first + room };
+
+	for (size_t i = 0; i < w->lines.n && p.at < p.end; i++) {
+		const struct line *l = w->lines.v[i];
+
+		if (p.at++ >= first)
+			put_pool(w, l);
+		if (!w->view->devices)
+			continue;
+		if (p.at + l->devices <= first) { /* all above */
+			p.at += l->devices;
+			continue;
+		}
+		for (size_t k = 0; k < l->nslices; k++)
+			put_devices(w, l->slices[k], &p);
+	}
+}
+
+static void put_keys(struct drawing *w, size_t shown)
+{
+	static const char *const sorts[TOP_SORTS] = { "pool", "free", "allocated" };
+	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
+
+	(void)buf_printf(&text, "%zu-%zu of %zu  q quit  arrows scroll  d %s  s sorted by %s",
+			 w->rows ? w->view->scroll + 1 : 0, w->view->scroll + shown, w->rows,
+			 w->view->devices ? "pools only" : "devices", sorts[w->view->sort]);
+	put_line(w, buf_str(&text), "7");
+}
+
+void top_draw(const struct top_model *m, struct top_view *view, struct buf *out)
+{
+	size_t page = view->height ? top_page(view) : SIZE_MAX / 2, shown;
+	struct drawing w;
+
+	begin(&w, m, view);
+	w.out = out;
+	measure(&w);
+	view->scroll = MIN(view->scroll, w.rows > page ? w.rows - page : 0);
+	shown = MIN(page, w.rows - view->scroll);
+	put_head(&w);
+	put_titles(&w);
+	put_rows(&w, view->scroll, shown);
+	if (view->height) {
+		for (size_t i = shown; i < page; i++)
+			(void)buf_addc(out, '\n');
+		put_keys(&w, shown);
+	}
+	end(&w);
+}
+
+/* --- as a tree ------------------------------------------------------------------------------- */
+
+static struct json *holders_tree(const struct top_view *view, const struct top_holder *holders,
+				 size_t n, struct arena *a, size_t *ret_hidden)
+{
+	struct json *list = json_make_array(a);
+
+	*ret_hidden = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct json *h;
+
+		if (!may_name(view, holders[i].ns)) {
+			++*ret_hidden;
+			continue;
+		}
+		h = json_make_object(a);
+		json_put_str(a, h, "namespace", holders[i].ns);
+		json_put_str(a, h, "claim", holders[i].claim);
+		if (holders[i].pods.n)
+			json_put_str(a, h, "pods", arena_str(a, holders[i].pods));
+		json_append(list, h);
+	}
+	return list;
+}
+
+static struct json *device_tree(const struct top_view *view, const struct top_device *d,
+				struct arena *a)
+{
+	struct json *o = json_make_object(a);
+	size_t hidden;
+
+	json_put_str(a, o, "name", d->name);
+	json_put_str(a, o, "state", str_from(top_state_name(d->state)));
+	if (d->reason.n)
+		json_put_str(a, o, "stateReason", d->reason);
+	json_put_bool(a, o, "healthy", d->unhealthy.n == 0);
+	if (d->unhealthy.n)
+		json_put_str(a, o, "unhealthy", d->unhealthy);
+	if (!d->nholders)
+		return o;
+	json_setz(o, "holders", holders_tree(view, d->holders, d->nholders, a, &hidden));
+	if (hidden)
+		json_put_i64(a, o, "hiddenHolders", (int64_t)hidden);
+	return o;
+}
+
+static void put_counts(struct json *o, const struct line *l, struct arena *a)
+{
+	json_put_i64(a, o, "devices", (int64_t)l->devices);
+	json_put_i64(a, o, "free", (int64_t)l->by_state[TOP_AVAILABLE]);
+	json_put_i64(a, o, "allocated", (int64_t)l->by_state[TOP_ALLOCATED]);
+	json_put_i64(a, o, "partial", (int64_t)l->by_state[TOP_PARTIAL]);
+	json_put_i64(a, o, "unavailable", (int64_t)l->by_state[TOP_UNAVAILABLE]);
+	json_put_i64(a, o, "unknown", (int64_t)l->by_state[TOP_UNKNOWN]);
+	json_put_i64(a, o, "unhealthy", (int64_t)l->unhealthy);
+}
+
+static struct json *pool_tree(const struct top_view *view, const struct line *l, struct arena *a)
+{
+	struct json *o = json_make_object(a), *list = json_make_array(a);
+
+	json_put_str(a, o, "driver", l->driver);
+	json_put_str(a, o, "pool", l->pool);
+	json_put_str(a, o, "node", l->node);
+	json_put_bool(a, o, "complete", l->complete);
+	json_put_bool(a, o, "valid", l->valid);
+	put_counts(o, l, a);
+	for (size_t s = 0; s < l->nslices; s++)
+		for (size_t k = 0; k < l->slices[s]->n; k++)
+			json_append(list, device_tree(view, &l->slices[s]->devices[k], a));
+	json_setz(o, "deviceList", list);
+	return o;
+}
+
+struct json *top_tree(const struct top_model *m, const struct top_view *view, struct arena *a)
+{
+	struct json *o = json_make_object(a), *pools = json_make_array(a);
+	struct top_view own = *view;
+	char time[TIMESTAMP_SIZE];
+	struct drawing w;
+	struct line all;
+
+	begin(&w, m, &own);
+	count_totals(&w, &all);
+	json_put_str(a, o, "time",
+		     arena_str(a, timestamp_print(view->wall_ns, TIMESTAMP_SECONDS, time)));
+	json_put_str(a, o, "source", view->source);
+	put_counts(json_need_object(a, o, "totals"), &all, a);
+	for (size_t i = 0; i < w.lines.n; i++)
+		json_append(pools, pool_tree(view, w.lines.v[i], a));
+	json_setz(o, "pools", pools);
+	end(&w);
+	return o;
+}

@@ -1,0 +1,330 @@
+/* Statuses are read once, when they come; everything after that is structs. */
+#include "cli/top_model.h"
+
+#include "base/limits.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+static const char *const state_names[TOP_STATES] = {
+	[TOP_UNKNOWN] = "Unknown",
+	[TOP_AVAILABLE] = "Available",
+	[TOP_PARTIAL] = "PartiallyAllocated",
+	[TOP_ALLOCATED] = "Allocated",
+	[TOP_UNAVAILABLE] = "Unavailable",
+};
+
+const char *top_state_name(enum top_state s)
+{
+	return state_names[s];
+}
+
+/* --- a slice --------------------------------------------------------------------------------- */
+
+static enum top_state state_of(const struct json *status)
+{
+	struct str text = json_text_at(status, "state");
+
+	for (int i = TOP_AVAILABLE; i < TOP_STATES; i++)
+		if (str_eqz(text, state_names[i]))
+			return (enum top_state)i;
+	return TOP_UNKNOWN;
+}
+
+/* Claims that hold it, each once. */
+static void read_holders(struct top_slice *s, struct top_device *d, const struct json *status,
+			 const struct top_facts *facts)
+{
+	const struct json *list = json_getz(status, "allocations");
+	struct top_holder *last = NULL, h;
+
+	d->holders = ARENA_ARRAY(&s->arena, struct top_holder, json_count(list));
+	JSON_FOREACH (it, list) {
+		h = (struct top_holder){ .ns = json_text_at(it, "claimNamespace"),
+					 .claim = json_text_at(it, "claimName") };
+		if (last && str_eq(last->ns, h.ns) && str_eq(last->claim, h.claim))
+			continue;
+		last = &d->holders[d->nholders++];
+		last->ns = arena_str(&s->arena, h.ns);
+		last->claim = arena_str(&s->arena, h.claim);
+		if (facts->pods)
+			last->pods = facts->pods(facts->arg, h.ns, h.claim, &s->arena);
+	}
+}
+
+static void read_pool(struct top_slice *s, const struct json *status)
+{
+	const struct json *pool = json_getz(status, "poolStatus");
+
+	s->has_pool = pool != NULL;
+	s->complete = s->valid = true;
+	JSON_FOREACH (it, json_getz(pool, "conditions")) {
+		bool holds = !str_eqz(json_text_at(it, "status"), "False");
+
+		if (str_eqz(json_text_at(it, "type"), "Complete"))
+			s->complete = holds;
+		if (str_eqz(json_text_at(it, "type"), "Valid"))
+			s->valid = holds;
+		if (!holds)
+			s->pool_message = arena_str(&s->arena, json_text_at(it, "message"));
+	}
+}
+
+static struct str node_of(struct arena *a, const struct json *spec)
+{
+	bool all = false;
+
+	if (json_text_at(spec, "nodeName").n)
+		return arena_str(a, json_text_at(spec, "nodeName"));
+	return json_bool(json_getz(spec, "allNodes"), &all) && all ? STR("<all>") : STR("<some>");
+}
+
+static void read_device(struct top_slice *s, struct top_device *d, const struct json *spec,
+			const struct json *device, const struct top_facts *facts)
+{
+	d->name = arena_str(&s->arena, json_text_at(device, "name"));
+	if (facts->unhealthy)
+		d->unhealthy = facts->unhealthy(facts->arg, spec, device, &s->arena);
+}
+
+/* Devices of a status are in the slice's order, as far as it told them. */
+static void read_states(struct top_slice *s, const struct json *status,
+			const struct top_facts *facts)
+{
+	size_t at = 0;
+
+	JSON_FOREACH (it, json_getz(status, "devices")) {
+		struct str name = json_text_at(it, "name");
+		size_t k = at;
+
+		while (k < s->n && !str_eq(s->devices[k].name, name))
+			k++;
+		if (k == s->n)
+			continue;
+		at = k + 1;
+		s->devices[k].state = state_of(it);
+		s->devices[k].reason = arena_str(&s->arena, json_text_at(it, "stateReason"));
+		read_holders(s, &s->devices[k], it, facts);
+	}
+}
+
+struct top_slice *top_slice_new(struct str name, const struct json *spec, const struct json *status,
+				const struct top_facts *facts)
+{
+	const struct json *devices = json_getz(spec, "devices");
+	struct top_slice *s = XNEW(struct top_slice);
+
+	arena_init(&s->arena, SIZE_MAX);
+	s->name = arena_str(&s->arena, name);
+	s->driver = arena_str(&s->arena, json_text_at(spec, "driver"));
+	s->pool = arena_str(&s->arena, json_text_at(json_getz(spec, "pool"), "name"));
+	s->node = node_of(&s->arena, spec);
+	s->devices = ARENA_ARRAY(&s->arena, struct top_device, json_count(devices));
+	memset(s->devices, 0, json_count(devices) * sizeof(*s->devices));
+	JSON_FOREACH (it, devices)
+		read_device(s, &s->devices[s->n++], spec, it, facts);
+	read_states(s, status, facts);
+	read_pool(s, status);
+	return s;
+}
+
+void top_slice_free(struct top_slice *s)
+{
+	if (!s)
+		return;
+	arena_release(&s->arena);
+	free(s);
+}
+
+struct str top_taint(const struct json *device, struct arena *a)
+{
+	JSON_FOREACH (it, json_getz(device, "taints")) {
+		struct str effect = json_text_at(it, "effect"), value = json_text_at(it, "value");
+
+		if (str_eqz(effect, "NoSchedule") || str_eqz(effect, "NoExecute"))
+			return str_from(
+				arena_printf(a, "%.*s%s%.*s:%.*s", STR_ARG(json_text_at(it, "key")),
+					     value.n ? "=" : "", STR_ARG(value), STR_ARG(effect)));
+	}
+	return STR_NULL;
+}
+
+/* --- all of them ----------------------------------------------------------------------------- */
+
+void top_model_init(struct top_model *m)
+{
+	omap_init(&m->slices);
+}
+
+void top_model_release(struct top_model *m)
+{
+	struct omap_cursor c;
+
+	for (bool more = omap_first(&m->slices, &c); more; more = omap_next(&c))
+		top_slice_free(omap_value(&c));
+	omap_release(&m->slices);
+}
+
+struct top_slice *top_model_put(struct top_model *m, struct str name, struct top_slice *s)
+{
+	/* The key is the new slice's text: the old one's goes with it. */
+	struct top_slice *old = omap_remove(&m->slices, name);
+
+	if (s)
+		(void)omap_put(&m->slices, s->name, s);
+	return old;
+}
+
+/* --- what is different ----------------------------------------------------------------------- */
+
+struct telling {
+	struct arena arena;
+	struct map before; /* "driver/pool/device" -> struct seen; pools without device */
+	void (*tell)(void *arg, const struct top_change *c);
+	void *arg;
+};
+
+struct seen {
+	const struct top_slice *slice;
+	const struct top_device *device; /* NULL: the pool */
+	bool met;
+};
+
+static struct str key_of(struct telling *t, const struct top_slice *s, const struct top_device *d)
+{
+	return str_from(arena_printf(&t->arena, "%.*s/%.*s/%.*s", STR_ARG(s->driver),
+				     STR_ARG(s->pool), STR_ARG(d ? d->name : STR_NULL)));
+}
+
+static void remember(struct telling *t, const struct top_slice *s, const struct top_device *d)
+{
+	struct seen *seen = ARENA_NEW(&t->arena, struct seen);
+
+	*seen = (struct seen){ .slice = s, .device = d };
+	(void)map_put(&t->before, key_of(t, s, d), seen);
+}
+
+static struct top_change change_of(enum top_change_kind kind, const struct top_slice *s,
+				   const struct top_device *d)
+{
+	struct top_change c = { .kind = kind, .driver = s->driver, .pool = s->pool };
+
+	if (!d)
+		return c;
+	c.device = d->name;
+	c.reason = d->reason;
+	c.holders = d->holders;
+	c.nholders = d->nholders;
+	return c;
+}
+
+static struct str state_text(const struct top_device *d)
+{
+	return str_from(top_state_name(d->state));
+}
+
+static bool same_holders(const struct top_device *a, const struct top_device *b)
+{
+	if (a->nholders != b->nholders)
+		return false;
+	for (size_t i = 0; i < a->nholders; i++)
+		if (!str_eq(a->holders[i].ns, b->holders[i].ns) ||
+		    !str_eq(a->holders[i].claim, b->holders[i].claim))
+			return false;
+	return true;
+}
+
+static void compare_device(struct telling *t, const struct top_device *old,
+			   const struct top_slice *s, const struct top_device *d)
+{
+	struct top_change c = change_of(TOP_STATE, s, d);
+
+	if (!old) {
+		c.kind = TOP_ADDED;
+		c.to = state_text(d);
+		t->tell(t->arg, &c);
+	} else if (old->state != d->state || !same_holders(old, d)) {
+		c.from = state_text(old);
+		c.to = state_text(d);
+		if (!d->nholders) { /* who had it */
+			c.holders = old->holders;
+			c.nholders = old->nholders;
+		}
+		t->tell(t->arg, &c);
+	}
+	if (old ? str_eq(old->unhealthy, d->unhealthy) : d->unhealthy.n == 0)
+		return;
+	c = change_of(TOP_HEALTH, s, d);
+	c.from = old && old->unhealthy.n ? STR("unhealthy") : STR("healthy");
+	c.to = d->unhealthy.n ? STR("unhealthy") : STR("healthy");
+	c.reason = d->unhealthy.n ? d->unhealthy : old ? old->unhealthy : STR_NULL;
+	t->tell(t->arg, &c);
+}
+
+static struct str pool_text(const struct top_slice *s)
+{
+	if (!s->complete)
+		return STR("incomplete");
+	return s->valid ? STR("complete") : STR("invalid");
+}
+
+static void compare_pool(struct telling *t, const struct top_slice *old, const struct top_slice *s)
+{
+	struct top_change c = change_of(TOP_POOL, s, NULL);
+
+	c.from = old ? pool_text(old) : STR_NULL;
+	c.to = pool_text(s);
+	c.reason = s->pool_message;
+	/* A pool that is new and well is told by its devices. */
+	if (old ? !str_eq(c.from, c.to) : !str_eqz(c.to, "complete"))
+		t->tell(t->arg, &c);
+}
+
+static void compare_slice(struct telling *t, const struct top_slice *s)
+{
+	struct seen *seen;
+
+	for (size_t i = 0; i < s->n; i++) {
+		seen = map_get(&t->before, key_of(t, s, &s->devices[i]));
+		if (seen)
+			seen->met = true;
+		compare_device(t, seen ? seen->device : NULL, s, &s->devices[i]);
+	}
+	if (!s->has_pool)
+		return;
+	seen = map_get(&t->before, key_of(t, s, NULL));
+	compare_pool(t, seen ? seen->slice : NULL, s);
+}
+
+static void tell_gone(struct telling *t, const struct top_slice *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct seen *seen = map_get(&t->before, key_of(t, s, &s->devices[i]));
+		struct top_change c = change_of(TOP_REMOVED, s, &s->devices[i]);
+
+		if (seen->met || seen->device != &s->devices[i])
+			continue;
+		c.from = state_text(&s->devices[i]);
+		t->tell(t->arg, &c);
+	}
+}
+
+void top_changes(struct top_slice *const *old, size_t nold, struct top_slice *const *now,
+		 size_t nnow, void (*tell)(void *arg, const struct top_change *c), void *arg)
+{
+	struct telling t = { .tell = tell, .arg = arg };
+
+	arena_init(&t.arena, SIZE_MAX);
+	map_init(&t.before);
+	for (size_t i = 0; i < nold; i++) {
+		for (size_t k = 0; k < old[i]->n; k++)
+			remember(&t, old[i], &old[i]->devices[k]);
+		if (old[i]->has_pool)
+			remember(&t, old[i], NULL);
+	}
+	for (size_t i = 0; i < nnow; i++)
+		compare_slice(&t, now[i]);
+	for (size_t i = 0; i < nold; i++)
+		tell_gone(&t, old[i]);
+	map_release(&t.before);
+	arena_release(&t.arena);
+}

@@ -1,0 +1,110 @@
+/*
+ * top_model - devices as `top` and `watch` show them: their state, health and holders, by slice.
+ *
+ * Made from a slice's spec and its status as KEP-5677 has it, whoever computed that. A slice is
+ * replaced as a whole; what is different then can be told device by device.
+ * No I/O, no clock.
+ */
+#ifndef CLI_TOP_MODEL_H
+#define CLI_TOP_MODEL_H
+
+#include "base/json.h"
+#include "base/omap.h"
+
+enum top_state {
+	TOP_UNKNOWN, /* nobody says */
+	TOP_AVAILABLE,
+	TOP_PARTIAL,
+	TOP_ALLOCATED,
+	TOP_UNAVAILABLE,
+	TOP_STATES
+};
+
+/* "Available", as the API has it; "Unknown". */
+const char *top_state_name(enum top_state s);
+
+struct top_holder {
+	struct str ns, claim;
+	struct str pods; /* that use the claim: "train-0, train-1"; empty: none, or not known */
+};
+
+struct top_device {
+	struct str name;
+	enum top_state state;
+	struct str reason; /* of the state; or empty */
+	struct str unhealthy; /* why it is not healthy; empty: nothing speaks against it */
+	struct top_holder *holders;
+	size_t nholders;
+};
+
+/* One slice; all of it lives in its arena. */
+struct top_slice {
+	struct arena arena;
+	struct str name, driver, pool;
+	struct str node; /* or "<all>", "<some>" */
+	struct top_device *devices;
+	size_t n;
+	bool has_pool; /* the pool's condition is told here */
+	bool complete, valid;
+	struct str pool_message;
+};
+
+/* Where the rest is known from. Each function may be NULL; text is copied. */
+struct top_facts {
+	/* Why the device is not healthy; empty when it is. */
+	struct str (*unhealthy)(void *arg, const struct json *spec, const struct json *device,
+				struct arena *a);
+	struct str (*pods)(void *arg, struct str ns, struct str claim, struct arena *a);
+	void *arg;
+};
+
+/*
+ * `status` may be NULL: then all devices are unknown. Free it by top_slice_free(), or give it to
+ * a model.
+ */
+struct top_slice *top_slice_new(struct str name, const struct json *spec, const struct json *status,
+				const struct top_facts *facts);
+void top_slice_free(struct top_slice *s); /* NULL allowed */
+
+/* The first taint of a device in a slice's spec that keeps pods away: "key=value:NoExecute". */
+struct str top_taint(const struct json *device, struct arena *a);
+
+struct top_model {
+	struct omap slices; /* name -> struct top_slice */
+};
+
+void top_model_init(struct top_model *m);
+void top_model_release(struct top_model *m);
+
+/* Takes the slice over (NULL: it is gone) and returns what was there, which is the caller's. */
+struct top_slice *top_model_put(struct top_model *m, struct str name, struct top_slice *s);
+
+/* --- what is different ---------------------------------------------------------------------- */
+
+enum top_change_kind {
+	TOP_ADDED, /* also: was there at the beginning */
+	TOP_REMOVED,
+	TOP_STATE,
+	TOP_HEALTH,
+	TOP_POOL,
+};
+
+/* Text is borrowed from the slices. */
+struct top_change {
+	enum top_change_kind kind;
+	struct str driver, pool, device; /* no device: of the pool */
+	struct str from,
+		to; /* "Available", "healthy", "incomplete"; empty: was not, is not there */
+	struct str reason;
+	const struct top_holder *holders; /* that have it now, or had it until now */
+	size_t nholders;
+};
+
+/*
+ * All changes from the slices `old` to those `now` (both of any number, in any order): devices that
+ * went with one slice and came with another are the same.
+ */
+void top_changes(struct top_slice *const *old, size_t nold, struct top_slice *const *now,
+		 size_t nnow, void (*tell)(void *arg, const struct top_change *c), void *arg);
+
+#endif

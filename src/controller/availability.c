@@ -1,0 +1,136 @@
+/*
+ * What is served is asked first; everything else is made when it is known. Devices that are not
+ * served may be later, and so may requests: they are asked for again from time to time.
+ */
+#include "controller/availability.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "client/discovery.h"
+#include "controller/context.h"
+#include "controller/devices.h"
+#include "controller/pool_requests.h"
+#include "controller/served.h"
+#include "controller/slice_sink.h"
+#include "controller/slice_status.h"
+#include "net/loop.h"
+
+enum {
+	RETRY_MS = 1000, /* after a failure */
+	LOOK_AGAIN_MS = 30 * 1000, /* for what is not served */
+};
+
+struct availability {
+	struct context ctx;
+	struct availability_opts opts;
+	struct served_wait wait;
+	struct loop_timer again;
+	bool looked;
+	struct devices *devices; /* NULL: not served yet */
+	struct slice_status *slice_status;
+	struct pool_requests *pool_requests;
+};
+
+static void on_refused(void *arg, const char *what, struct str key, const struct error *err)
+{
+	const struct availability *v = arg;
+
+	log_warn(v->ctx.log, "object not understood", LOG_Z("kind", what), LOG_STR("name", key),
+		 LOG_ERR(err));
+}
+
+static void make_slice_status(struct availability *v, bool has_status)
+{
+	struct slice_status_opts opts = { .workers = v->opts.workers };
+	struct slice_sink *sink;
+
+	if (has_status) {
+		sink = slice_sink_status_new(&v->ctx, v->devices);
+	} else {
+		log_info(v->ctx.log, "slices have no status here: it is kept in "
+				     "resourceslicestatuses.devplane.dev");
+		sink = slice_sink_object_new(&v->ctx, v->devices);
+	}
+	v->slice_status = slice_status_new(&v->ctx, v->devices, sink, &opts);
+}
+
+/* Requests are looked for only where they are wanted; without them only slices keep devices. */
+static void make_parts(struct availability *v, const struct discovery *d)
+{
+	struct devices_served served = devices_find_served(d);
+	const struct discovery_resource *requests = NULL;
+
+	if (v->opts.pool_requests)
+		requests = discovery_find(d, STR("resource.k8s.io"), STR(""),
+					  STR("resourcepoolstatusrequests"));
+	if (served.slices.resource.n == 0 || (!v->opts.slice_status && !requests))
+		return;
+	if (!v->devices)
+		v->devices = devices_new(&(struct devices_opts){ .loop = v->ctx.loop,
+								 .informers = v->ctx.informers,
+								 .served = served,
+								 .refused = on_refused,
+								 .arg = v });
+	if (v->opts.slice_status && !v->slice_status)
+		make_slice_status(v, served.slice_status);
+	if (requests && !v->pool_requests)
+		v->pool_requests = pool_requests_new(&v->ctx, v->devices, &requests->resource);
+}
+
+static bool is_complete(const struct availability *v)
+{
+	return (!v->opts.slice_status || v->slice_status) &&
+	       (!v->opts.pool_requests || v->pool_requests);
+}
+
+static void on_served(struct served_wait *w, const struct error *err)
+{
+	struct availability *v = CONTAINER_OF(w, struct availability, wait);
+
+	if (err) {
+		loop_timer_start(&v->again, RETRY_MS);
+		return;
+	}
+	make_parts(v, served_discovery(v->ctx.served));
+	v->looked = true;
+	if (!is_complete(v))
+		loop_timer_start(&v->again, LOOK_AGAIN_MS);
+}
+
+static void on_again(struct loop_timer *t)
+{
+	struct availability *v = CONTAINER_OF(t, struct availability, again);
+
+	served_look(v->ctx.served, &v->wait);
+}
+
+struct availability *availability_new(const struct context *ctx,
+				      const struct availability_opts *opts)
+{
+	struct availability *v = XNEW(struct availability);
+
+	v->ctx = *ctx;
+	v->opts = *opts;
+	v->wait.done = on_served;
+	loop_timer_init(&v->again, ctx->loop, on_again);
+	served_look(ctx->served, &v->wait);
+	return v;
+}
+
+bool availability_synced(const struct availability *v)
+{
+	return v->looked && (!v->devices || devices_synced(v->devices)) &&
+	       (!v->pool_requests || pool_requests_synced(v->pool_requests));
+}
+
+void availability_free(struct availability *v)
+{
+	if (!v)
+		return;
+	served_cancel(&v->wait);
+	loop_timer_stop(&v->again);
+	pool_requests_free(v->pool_requests);
+	slice_status_free(v->slice_status);
+	devices_free(v->devices);
+	free(v);
+}

@@ -1,0 +1,32 @@
+/*
+ * availability - the parts of `devplane controller` that know the cluster's devices: the status of
+ * ResourceSlices (slice_status.h) and answers to ResourcePoolStatusRequests (pool_requests.h), on
+ * one inventory (devices.h).
+ *
+ * What the server serves decides: slices with a status subresource have it written; slices
+ * without one get objects of our own (slice_sink.h); requests are answered where their kind is
+ * served. A server without resource.k8s.io is asked again later.
+ */
+#ifndef CONTROLLER_AVAILABILITY_H
+#define CONTROLLER_AVAILABILITY_H
+
+#include <stdbool.h>
+
+struct availability;
+struct context;
+
+struct availability_opts {
+	bool slice_status, pool_requests; /* which parts */
+	unsigned workers; /* writes of status at once; 0: the default */
+};
+
+struct availability *availability_new(const struct context *ctx,
+				      const struct availability_opts *opts);
+
+/* What there is has been seen; also when the server has no devices at all. */
+bool availability_synced(const struct availability *v);
+
+/* NULL allowed. */
+void availability_free(struct availability *v);
+
+#endif

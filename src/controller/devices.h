@@ -1,0 +1,80 @@
+/*
+ * devices - the inventory of a cluster, kept up to date by informers.
+ *
+ * Follows ResourceSlices, ResourceClaims and, where they are served, DeviceTaintRules (and
+ * DeviceClasses when asked for), and puts each into one struct inventory. Whoever wants to know
+ * what has become different is told names of slices: those whose status may be another now,
+ * found by what the event touched and never by looking at all of a pool or cluster. An event
+ * that only changed the status of a slice touches no other slice.
+ *
+ * Objects that the inventory refuses are told once (`refused`) and treated as inventory.h says.
+ * Threads: the client's loop.
+ */
+#ifndef CONTROLLER_DEVICES_H
+#define CONTROLLER_DEVICES_H
+
+#include "base/error.h"
+#include "base/list.h"
+#include "client/resource.h"
+#include "dra/inventory.h"
+
+struct devices;
+struct discovery;
+struct informer;
+struct informers;
+struct loop;
+
+/* What a server serves of it; resource text is empty for what it does not. */
+struct devices_served {
+	struct resource slices, claims, classes, rules; /* resource.k8s.io in the newest version */
+	bool slice_status; /* slices have the status subresource */
+};
+
+/*
+ * Versions v1 and v1beta2 have the form that the inventory reads; of v1beta1 alone nothing is
+ * taken: then `slices` is empty. Text is borrowed from the discovery.
+ */
+struct devices_served devices_find_served(const struct discovery *d);
+
+/*
+ * Who is told. Embed it; each function may be NULL. First every slice that is there, then
+ * on_synced, then changes. Never called from within devices_watch(). It may stop watching
+ * meanwhile, but not free the devices.
+ */
+struct devices_watcher {
+	/* The slice's availability may be another; also when the slice is new, changed, or gone. */
+	void (*on_slice)(struct devices_watcher *w, struct str slice);
+	/* All that was there at the beginning is in the inventory. Once. */
+	void (*on_synced)(struct devices_watcher *w);
+	struct list link; /* next == NULL: not watching */
+	bool synced; /* the devices': it was told so */
+};
+
+/* All borrowed but `served`, whose text is copied. */
+struct devices_opts {
+	struct loop *loop;
+	struct informers *informers;
+	struct devices_served served; /* claims and slices must be there */
+	bool classes; /* follow DeviceClasses, too */
+	void (*refused)(void *arg, const char *what, struct str key, const struct error *err);
+	void *arg;
+};
+
+struct devices *devices_new(const struct devices_opts *opts);
+
+/* Watchers are told nothing any more. NULL allowed. */
+void devices_free(struct devices *d);
+
+void devices_watch(struct devices *d, struct devices_watcher *w);
+void devices_unwatch(struct devices_watcher *w); /* harmless when not watching */
+
+bool devices_synced(const struct devices *d);
+struct inventory *devices_inventory(struct devices *d);
+/* To read objects from; the slices' index DEVICES_BY_POOL has "driver/pool". */
+struct informer *devices_slices(struct devices *d);
+struct informer *devices_claims(struct devices *d);
+size_t devices_claims_held(const struct devices *d); /* claims that have an allocation */
+
+#define DEVICES_BY_POOL "pool"
+
+#endif

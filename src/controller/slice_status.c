@@ -1,0 +1,383 @@
+/*
+ * Every slice has a state and is a key of the queue: a look computes the status, compares it with
+ * what is stored, and writes what differs. Looks are cheap and come whenever something may have
+ * changed; whether to write is decided by the comparison alone, so nothing can be missed that a
+ * later look would not see, and our own writes coming back are no special case.
+ *
+ * A look before our copy shows the last write would compare with what is gone: it is put off
+ * until then. Should that version never come (a server that was put back to an earlier state), it
+ * is waited for only so long.
+ */
+#include "controller/slice_status.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "client/informer.h"
+#include "client/workqueue.h"
+#include "controller/context.h"
+#include "controller/devices.h"
+#include "controller/slice_sink.h"
+#include "controller/slice_status_impl.h"
+#include "controller/slice_status_metrics.h"
+#include "controller/slice_status_pools.h"
+#include "dra/availability.h"
+
+enum {
+	WORKERS = 32,
+	PACE_MS = 20, /* between two writes of a slice, */
+	PACE_BYTES = 256 * KIB, /* for each so many bytes begun */
+	AWAIT_MS = 5000,
+	BACKOFF_MAX_MS = 30 * 1000,
+	RETRIES_PER_S = 1000,
+};
+
+struct slice_status {
+	struct context ctx;
+	struct devices *devices;
+	struct slice_sink *sink;
+	struct devices_watcher watcher;
+	struct workqueue *queue; /* names of slices */
+	struct map states; /* name -> struct slice_state */
+	size_t outdated; /* states whose `since` is set */
+	struct slice_status_pools pools;
+	struct slice_status_metrics metrics;
+	struct arena scratch; /* of one look */
+	struct buf text; /* the same: the status */
+	bool sink_ready;
+	bool unreachable; /* the last write found no server, and that was said */
+};
+
+/* --- states ---------------------------------------------------------------------------------- */
+
+static const struct cached *find_slice(const struct slice_status *s, struct str name)
+{
+	return cache_get(informer_cache(devices_slices(s->devices)), name);
+}
+
+static void set_since(struct slice_status *s, struct slice_state *st, int64_t since)
+{
+	s->outdated += (since >= 0) - (st->since >= 0);
+	st->since = since;
+	slice_status_metrics_since(&s->metrics, st);
+}
+
+static void on_done(struct client_request *r, const struct client_answer *a,
+		    const struct error *err);
+
+static struct slice_state *state_new(struct slice_status *s, const struct cached *slice)
+{
+	struct slice_state *st = xcalloc(1, sizeof(*st) + slice->key.n + 1);
+
+	memcpy(st->text, slice->key.p, slice->key.n);
+	st->name = str_of(st->text, slice->key.n);
+	st->owner = s;
+	st->since = st->again_since = -1;
+	st->request.on_done = on_done;
+	st->request.arg = st;
+	slice_status_metrics_add(&s->metrics, st, slice);
+	(void)map_put(&s->states, st->name, st);
+	return st;
+}
+
+static void state_free(struct slice_state *st)
+{
+	struct slice_status *s = st->owner;
+
+	client_cancel(&st->request);
+	set_since(s, st, -1);
+	slice_status_metrics_forget(&s->metrics, st);
+	slice_status_pools_leave(&s->pools, &st->memory);
+	free(st);
+}
+
+/* --- one look -------------------------------------------------------------------------------- */
+
+/* How long the look must wait: for our copy, or for the slice's pace. */
+static int64_t wait_ms(const struct slice_status *s, struct slice_state *st, uint64_t revision)
+{
+	int64_t now = loop_now(s->ctx.loop);
+
+	if (st->awaited <= revision || now >= st->awaited_until)
+		st->awaited = 0;
+	return st->awaited ? st->awaited_until - now : st->next_write_at - now;
+}
+
+/*
+ * Whether this is what is stored: it was made by our last write of the same, whatever the server
+ * made of it; or it is the same by bytes, or by value. Leaves the text of the status in s->text.
+ */
+static bool is_stored(struct slice_status *s, const struct slice_state *st,
+		      const struct slice_stored *stored, const struct json *status)
+{
+	struct json *v;
+
+	buf_clear(&s->text);
+	if (!status || !stored->status.p)
+		return !status && !stored->status.p;
+	if (json_print(&s->text, status, NULL) < 0)
+		return false;
+	if (st->written && st->written == stored->revision &&
+	    st->written_hash == hash_bytes(buf_str(&s->text), 0))
+		return true;
+	return str_eq(buf_str(&s->text), stored->status) ||
+	       (json_parse(&s->scratch, stored->status, NULL, &v, NULL) == 0 &&
+		json_equal(v, status));
+}
+
+static struct json *compute(struct slice_status *s, struct slice_state *st,
+			    const struct cached *slice, struct str stored)
+{
+	struct json *before, *status;
+
+	slice_status_pools_join(&s->pools, &st->memory, slice, &s->scratch);
+	before = slice_status_pools_before(st->memory, stored, &s->scratch);
+	status = availability_slice_status(devices_inventory(s->devices), st->name, before,
+					   clock_wall(loop_clock(s->ctx.loop)), &s->scratch);
+	slice_status_pools_note(st->memory, status);
+	slice_status_metrics_faults(&s->metrics, st, slice, status);
+	return status;
+}
+
+/* False: it is what it should be. Else on_done will be called. */
+static bool write_if_other(struct slice_status *s, struct slice_state *st,
+			   const struct cached *slice, const struct slice_stored *stored)
+{
+	struct json *status = compute(s, st, slice, stored->status);
+
+	if (is_stored(s, st, stored, status))
+		return false;
+	if (st->since < 0)
+		set_since(s, st, loop_now(s->ctx.loop));
+	if (status && s->text.n == 0)
+		(void)json_print(&s->text, status, NULL);
+	st->bytes = s->text.n;
+	st->written_hash = hash_bytes(buf_str(&s->text), 0);
+	st->written = 0;
+	st->again_since = -1;
+	return s->sink->ops->write(s->sink, slice, status, &st->request, &s->scratch);
+}
+
+static void forget(struct slice_status *s, struct str name)
+{
+	struct slice_state *st = map_remove(&s->states, name);
+
+	if (st)
+		state_free(st);
+}
+
+static void look(void *arg, struct str name)
+{
+	struct slice_status *s = arg;
+	struct slice_state *st = map_get(&s->states, name);
+	const struct cached *slice = find_slice(s, name);
+	struct slice_stored stored;
+	int64_t wait;
+
+	if (!st || !slice) {
+		forget(s, name);
+		workqueue_finish(s->queue, name, false);
+		return;
+	}
+	stored = s->sink->ops->read(s->sink, name);
+	wait = wait_ms(s, st, stored.revision);
+	if (wait > 0) {
+		workqueue_add_after(s->queue, name, wait);
+		workqueue_done(s->queue, name);
+		return;
+	}
+	slice_status_metrics_look(&s->metrics, devices_claims_held(s->devices));
+	if (!write_if_other(s, st, slice, &stored)) {
+		set_since(s, st, -1);
+		workqueue_finish(s->queue, name, false);
+	}
+	arena_clear(&s->scratch);
+}
+
+/* --- the end of a write ---------------------------------------------------------------------- */
+
+/* The version that a write made; UINT64_MAX: one that we were not told. */
+static uint64_t written_revision(const struct client_answer *a)
+{
+	struct cached *o = NULL;
+	uint64_t revision = UINT64_MAX;
+
+	if (cached_new(a->body, NULL, &o, NULL) == 0 && o->revision > 0)
+		revision = o->revision;
+	cached_unref(o);
+	return revision;
+}
+
+static void on_written(struct slice_status *s, struct slice_state *st,
+		       const struct client_answer *a)
+{
+	int64_t now = loop_now(s->ctx.loop);
+
+	slice_status_metrics_write(&s->metrics, now - st->since, NULL);
+	st->failing = s->unreachable = false;
+	st->awaited = st->written = written_revision(a);
+	st->awaited_until = now + AWAIT_MS;
+	set_since(s, st, st->again_since);
+}
+
+/* We knew less than the server. */
+static bool is_usual(const struct error *err)
+{
+	return err->code == ERR_CONFLICT || err->code == ERR_NOT_FOUND ||
+	       err->code == ERR_ALREADY_EXISTS;
+}
+
+/* Once for each slice until it succeeds; once for all while there is no server. */
+static void complain(struct slice_status *s, struct slice_state *st, const struct error *err)
+{
+	bool said = st->failing || (err->code == ERR_UNAVAILABLE && s->unreachable);
+
+	if (is_usual(err) || said)
+		log_debug(s->ctx.log, "status of slice not written", LOG_STR("slice", st->name),
+			  LOG_ERR(err));
+	else
+		log_warn(s->ctx.log, "status of slice not written", LOG_STR("slice", st->name),
+			 LOG_ERR(err));
+	if (err->code == ERR_UNAVAILABLE)
+		s->unreachable = true;
+	else if (!is_usual(err))
+		st->failing = true;
+}
+
+static void on_done(struct client_request *r, const struct client_answer *a,
+		    const struct error *err)
+{
+	struct slice_state *st = r->arg;
+	struct slice_status *s = st->owner;
+	int64_t paces = 1 + (int64_t)(st->bytes / PACE_BYTES);
+
+	st->next_write_at = loop_now(s->ctx.loop) + PACE_MS * paces;
+	if (err) {
+		slice_status_metrics_write(&s->metrics, 0, err);
+		complain(s, st, err);
+	} else {
+		on_written(s, st, a);
+	}
+	st->again_since = -1;
+	workqueue_finish(s->queue, st->name, err != NULL);
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+static void want_look(struct slice_status *s, struct str name)
+{
+	const struct cached *slice = find_slice(s, name);
+	struct slice_state *st = map_get(&s->states, name);
+	int64_t now = loop_now(s->ctx.loop);
+
+	if (!st && !slice)
+		return;
+	if (!st)
+		st = state_new(s, slice);
+	if (st->since < 0)
+		set_since(s, st, now);
+	else if (client_busy(&st->request) && st->again_since < 0)
+		st->again_since = now;
+	workqueue_add(s->queue, name);
+}
+
+static void on_slice(struct devices_watcher *w, struct str slice)
+{
+	want_look(CONTAINER_OF(w, struct slice_status, watcher), slice);
+}
+
+/* When nothing is stored any more, what we wrote has been seen and is gone. */
+static void on_stored(void *arg, struct str slice)
+{
+	struct slice_status *s = arg;
+	struct slice_state *st = map_get(&s->states, slice);
+
+	if (st && (st->awaited == UINT64_MAX || s->sink->ops->read(s->sink, slice).revision == 0))
+		st->awaited = 0;
+	want_look(s, slice);
+}
+
+static bool is_ready(const struct slice_status *s)
+{
+	return s->watcher.synced && s->sink_ready;
+}
+
+static void on_synced(struct devices_watcher *w)
+{
+	struct slice_status *s = CONTAINER_OF(w, struct slice_status, watcher);
+
+	workqueue_hold(s->queue, !is_ready(s));
+}
+
+static void on_sink_ready(void *arg)
+{
+	struct slice_status *s = arg;
+
+	s->sink_ready = true;
+	workqueue_hold(s->queue, !is_ready(s));
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+struct slice_status *slice_status_new(const struct context *ctx, struct devices *devices,
+				      struct slice_sink *sink, const struct slice_status_opts *opts)
+{
+	struct slice_status *s = XNEW(struct slice_status);
+
+	s->ctx = *ctx;
+	s->devices = devices;
+	s->sink = sink;
+	map_init(&s->states);
+	arena_init(&s->scratch, REQUEST_WORK_MAX);
+	buf_init(&s->text, 2 * OBJECT_MAX);
+	slice_status_pools_init(&s->pools);
+	slice_status_metrics_init(&s->metrics, ctx->metrics, ctx->loop);
+	s->queue = workqueue_new(
+		&(struct workqueue_opts){ .loop = ctx->loop,
+					  .name = "resourceslice_status",
+					  .workers = opts->workers ? opts->workers : WORKERS,
+					  .handle = look,
+					  .arg = s,
+					  .backoff_max_ms = BACKOFF_MAX_MS,
+					  .retries_per_s = RETRIES_PER_S,
+					  .retries_burst = RETRIES_PER_S,
+					  .metrics = ctx->metrics });
+	workqueue_hold(s->queue, true);
+	sink->changed = on_stored;
+	sink->ready = on_sink_ready;
+	sink->arg = s;
+	s->watcher.on_slice = on_slice;
+	s->watcher.on_synced = on_synced;
+	devices_watch(devices, &s->watcher);
+	return s;
+}
+
+bool slice_status_settled(const struct slice_status *s)
+{
+	return is_ready(s) && s->outdated == 0 && workqueue_len(s->queue) == 0 &&
+	       workqueue_running(s->queue) == 0;
+}
+
+void slice_status_free(struct slice_status *s)
+{
+	struct str name;
+	size_t at = 0;
+	void *st;
+
+	if (!s)
+		return;
+	devices_unwatch(&s->watcher);
+	while (map_next(&s->states, &at, &name, &st))
+		state_free(st);
+	map_release(&s->states);
+	slice_sink_free(s->sink);
+	workqueue_free(s->queue);
+	slice_status_metrics_release(&s->metrics);
+	slice_status_pools_release(&s->pools);
+	arena_release(&s->scratch);
+	buf_release(&s->text);
+	free(s);
+}

@@ -1,0 +1,42 @@
+/*
+ * slice_status_impl - what is known of one slice whose status is published.
+ */
+#ifndef CONTROLLER_SLICE_STATUS_IMPL_H
+#define CONTROLLER_SLICE_STATUS_IMPL_H
+
+#include "base/list.h"
+#include "client/client.h"
+
+struct slice_status;
+struct slice_status_driver;
+struct slice_status_memory;
+struct slice_status_pool;
+
+struct slice_state {
+	struct slice_status *owner;
+	struct str name;
+	struct client_request request; /* the write under way */
+	size_t bytes; /* of the status that is being written */
+	/* Loop time in milliseconds: */
+	int64_t next_write_at; /* no write before */
+	int64_t awaited_until; /* how long `awaited` counts */
+	int64_t since; /* when it became out of date; -1: it is not */
+	int64_t again_since; /* the same of what came during the write */
+	/*
+	 * The version that our copy must show before we look again: 0: none, UINT64_MAX: any
+	 * other than now.
+	 */
+	uint64_t awaited;
+	uint64_t written; /* the version that our last write made; 0: unknown */
+	uint64_t written_hash; /* of what it wrote */
+	struct slice_status_memory *memory; /* of its pool */
+	bool failing; /* the last write failed, and that was said */
+
+	/* The metrics': */
+	struct slice_status_driver *driver; /* or NULL */
+	struct list link; /* of the driver's states that are out of date, the longest first */
+	struct slice_status_pool *pool; /* whose faults it told last; or NULL */
+	char text[]; /* the name */
+};
+
+#endif

@@ -1,0 +1,135 @@
+// What is free stays true whatever fails: controllers that are killed and elected, servers that go and come back, drivers that write
+// the same slices all the time, and a status that somebody else wrote.
+import assert from "node:assert/strict"
+import { expect } from "./api_lib.mjs"
+import { converged, device, differences, slices, startDevices } from "./availability_lib.mjs"
+import { finish, test, until } from "./lib.mjs"
+
+const NODES = 6, DEVICES = 4, CLAIMS = 16
+const cluster = await startDevices()
+const names = Array.from({ length: NODES }, (_, i) => `n${i}`)
+for (const name of names)
+	await cluster.slice(name, { node: name, devices: Array.from({ length: DEVICES }, (_, d) => device(`gpu-${d}`)) })
+
+// Claims change all the time: each gets a device, loses it, goes and comes again. Those of one run have devices of their own.
+let stop
+async function change(i, client = cluster) {
+	const where = [{ pool: names[i % NODES], device: `gpu-${Math.floor(i / NODES) % DEVICES}` }]
+	try {
+		await client.claim("default", `c${i}`, where)
+		if (Math.random() < 0.5)
+			await client.allocate("default", `c${i}`, null)
+		if (Math.random() < 0.7)
+			await client.release("default", `c${i}`)
+		else
+			return i + NODES * DEVICES
+	} catch (e) {
+		// The server may be away; what is left of the claim is left.
+		return i + NODES * DEVICES
+	}
+	return i
+}
+function churn() {
+	stop = false
+	const all = Array.from({ length: CLAIMS }, async (_, i) => {
+		while (!stop)
+			i = await change(i)
+	})
+	return async () => {
+		stop = true
+		await Promise.all(all)
+	}
+}
+const some = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+async function clear() {
+	const { items } = (await cluster.client.get("/apis/resource.k8s.io/v1/resourceclaims")).body
+	for (const c of items)
+		await cluster.client.delete(`/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/${c.metadata.name}`)
+}
+
+await test("a controller that is killed again and again", async () => {
+	const controller = await cluster.controller("--leader-elect=false")
+	const end = churn()
+	for (let i = 0; i < 6; i++) {
+		await some(150)
+		await controller.kill()
+		await controller.begin()
+	}
+	await end()
+	await converged(cluster)
+	await clear()
+	await converged(cluster)
+	await controller.stop()
+})
+
+await test("two controllers: one works, and when it is killed the other goes on", async () => {
+	const election = ["--leader-elect-lease-duration", "2s", "--leader-elect-renew-deadline", "1500ms", "--leader-elect-retry-period", "200ms"]
+	const both = [await cluster.controller(...election), await cluster.controller(...election)]
+	const leads = (c) => /leading/.test(c.process.err)
+	const first = await until("leader", () => both.find(leads))
+	const second = both.find((c) => c !== first)
+	const end = churn()
+	await some(200)
+	assert.ok(!leads(second))
+	assert.ok(await first.metric("dra_resourceslice_status_controller_sync_total") > 0)
+	assert.ok(Number.isNaN(await second.metric("dra_resourceslice_status_controller_sync_total")))
+	await first.kill()
+	await until("the other leads", () => leads(second))
+	await end()
+	await converged(cluster)
+	await second.stop()
+	await clear()
+})
+
+await test("a server that is killed and comes back", async () => {
+	const controller = await cluster.controller("--leader-elect=false")
+	await converged(cluster)
+	for (let i = 0; i < 3; i++) {
+		const end = churn()
+		await some(150)
+		await cluster.server.kill()
+		await end()
+		await cluster.server.begin()
+	}
+	await converged(cluster)
+	await clear()
+	await converged(cluster)
+	await controller.stop()
+})
+
+await test("drivers that rewrite the same slices meanwhile lose nothing", async () => {
+	const controller = await cluster.controller("--leader-elect=false")
+	const end = churn()
+	let driving = true
+	const drivers = names.map(async (name) => {
+		for (let i = 1; driving; i++)
+			await cluster.republish(name, (spec) => (spec.devices[0].attributes.round = { int: i }))
+	})
+	await some(1000)
+	driving = false
+	await Promise.all(drivers)
+	await end()
+	await converged(cluster)
+	for (const name of names) {
+		const { spec } = await cluster.read(name)
+		assert.equal(spec.devices.length, DEVICES)
+		assert.ok(spec.devices[0].attributes.round.int >= 1)
+	}
+	await controller.stop()
+})
+
+await test("a status that somebody else wrote is put right, and one that was there stays as it is", async () => {
+	assert.deepEqual(await differences(cluster), [])
+	const versions = async () => (await cluster.client.get(slices)).body.items.map((s) => s.metadata.resourceVersion).join()
+	const before = await versions()
+	const controller = await cluster.controller("--leader-elect=false")
+	await until("looks at all", async () => await controller.metric("dra_resourceslice_status_controller_sync_total") >= NODES)
+	assert.equal(await versions(), before, "it wrote what was there already")
+	expect(await cluster.client.patch(`${slices}/n0/status`, { status: { summary: { totalDevices: 99 } } }, "merge"), 200)
+	await cluster.status("n0", (s) => s.summary.totalDevices === DEVICES)
+	expect(await cluster.client.patch(`${slices}/n0/status`, { status: null }, "merge"), 200)
+	await cluster.status("n0", (s) => s?.summary.totalDevices === DEVICES)
+	await controller.stop()
+})
+
+finish()

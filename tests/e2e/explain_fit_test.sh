@@ -1,0 +1,157 @@
+# explain-fit: claims and pods that kubectl made, against what the devices of three nodes allow.
+. ./lib.sh
+. ./api_lib.sh
+
+start_server lmdb "$TMP/data"
+export KUBECONFIG=$kubeconfig
+find_kubectls
+kubectl=${kubectls[-1]}
+# put: notes an object; create_all makes all that were noted.
+put() { cat >>"$TMP/objects.json"; }
+create_all() {
+	"$kubectl" create -f "$TMP/objects.json" >"$TMP/put.log" 2>&1 || sed 's/^/# /' "$TMP/put.log"
+	rm "$TMP/objects.json"
+}
+fit() { "$DEVPLANE" explain-fit "$@" 2>&1; }
+# contains NAME TEXT GOT
+contains() {
+	[[ $3 == *"$2"* ]] && ok "$1" || not_ok "$1" "want in it: $2"$'\n'"got: $3"
+}
+
+# make_node NAME [EXTRA-SPEC] [LABEL]
+make_node() {
+	put <<END
+{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "$1", "labels": {"disk": "${3:-hdd}"}}, "spec": {${2:-}}}
+END
+}
+# slice NODE DEVICES
+slice() {
+	put <<END
+{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "$1-gpu"},
+ "spec": {"driver": "gpu.example.com", "nodeName": "$1", "pool": {"name": "$1", "generation": 1, "resourceSliceCount": 1},
+  "devices": [$2]}}
+END
+}
+small='"attributes": {"model": {"string": "small"}}'
+large='"attributes": {"model": {"string": "large"}}'
+make_node n1
+make_node n2
+make_node n3 '"unschedulable": true' ssd
+slice n1 "{\"name\": \"gpu-0\", $small}, {\"name\": \"gpu-1\", $large}"
+slice n2 "{\"name\": \"gpu-0\", $small}, {\"name\": \"gpu-1\", $small, \"taints\": [{\"key\": \"example.com/hot\", \"effect\": \"NoExecute\"}]}"
+slice n3 "{\"name\": \"gpu-0\", $large}"
+put <<'END'
+{"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"},
+ "spec": {"selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]}}
+END
+# claim NAME COUNT [MODEL]
+claim() {
+	local selectors=
+	[ -z "${3:-}" ] || selectors=", \"selectors\": [{\"cel\": {\"expression\": \"device.attributes['gpu.example.com'].model == '$3'\"}}]"
+	put <<END
+{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "$1"},
+ "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": $2 $selectors}}]}}}
+END
+}
+# Old kubectls cannot write a status; through a proxy anybody can.
+"$kubectl" proxy --port=0 >"$TMP/proxy.log" 2>&1 &
+wait_line "$TMP/proxy.log" 'Starting to serve on'
+proxy=http://$(sed -n 's/^Starting to serve on //p' "$TMP/proxy.log")
+# status NAMESPACE CLAIM JSON: merges it into the claim's status.
+status() {
+	curl -sf -X PATCH -H 'content-type: application/merge-patch+json' -o "$TMP/patch.log" \
+		"$proxy/apis/resource.k8s.io/v1/namespaces/$1/resourceclaims/$2/status" -d "{\"status\": $3}" ||
+		not_ok "the status of claim $2 should be written"
+}
+# allocate CLAIM POOL DEVICE
+allocate() {
+	status default "$1" "{\"allocation\": {
+		\"devices\": {\"results\": [{\"request\": \"gpu\", \"driver\": \"gpu.example.com\", \"pool\": \"$2\", \"device\": \"$3\"}]},
+		\"nodeSelector\": {\"nodeSelectorTerms\": [{\"matchFields\": [{\"key\": \"metadata.name\", \"operator\": \"In\", \"values\": [\"$2\"]}]}]}},
+		\"reservedFor\": [{\"resource\": \"pods\", \"name\": \"train-0\", \"uid\": \"u1\"}]}"
+}
+claim one 1
+claim big 1 large
+claim two 2
+claim five 5
+claim held 1
+create_all
+
+out=$(fit one)
+same "a claim says where it fits" "claim default/one fits on 3 of 3 nodes: n1, n2, n3" "$(head -n 1 <<<"$out")"
+out=$(fit claim/big)
+same "only some nodes have what is asked for" "claim default/big fits on 2 of 3 nodes: n1, n3" "$(head -n 1 <<<"$out")"
+contains "and the others' selectors are told" "selector of the request is false" "$out"
+out=$(fit two)
+same "the first line answers" "claim default/two fits on 1 of 3 nodes: n1" "$(head -n 1 <<<"$out")"
+contains "a taint is told with its device" "1 device tainted: gpu-1 (example.com/hot:NoExecute)" "$out"
+out=$(fit five)
+same "no node is enough" "claim default/five fits on 0 of 3 nodes" "$(head -n 1 <<<"$out")"
+
+allocate held n1 gpu-1
+out=$(fit resourceclaim/held)
+same "an allocated claim says what it has" \
+	"claim default/held is allocated: gpu-1 of pool n1 (driver gpu.example.com), for pod train-0" "$(head -n 1 <<<"$out")"
+out=$(fit two)
+same "what others hold is not free" "claim default/two fits on 0 of 3 nodes" "$(head -n 1 <<<"$out")"
+contains "and the holder is named" "in use: gpu-1 (claim default/held)" "$out"
+out=$(fit two --node n1)
+same "one node alone" "claim default/two does not fit on node n1" "$(head -n 1 <<<"$out")"
+out=$(fit one --node n1)
+contains "what it would get there" "claim one would get: gpu-0 of pool n1 (driver gpu.example.com)" "$out"
+same "json has the nodes" '["n1","n2","n3"]' "$(fit one -o json | node -e '
+	const o = JSON.parse(require("fs").readFileSync(0)); console.log(JSON.stringify(o.fits.sort()))')"
+matches "yaml, too" "^answer: 'claim default/one fits on 3 of 3 nodes" "$(fit one -o yaml | grep answer)"
+
+# pod NAME CLAIMS [SPEC]
+pod() {
+	put <<END
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$1"}, "spec": {"automountServiceAccountToken": false, ${3:-}
+ "containers": [{"name": "c", "image": "busybox"}], "resourceClaims": [$2]}}
+END
+}
+put <<'END'
+{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "tmpl"},
+ "spec": {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1,
+  "selectors": [{"cel": {"expression": "device.attributes['gpu.example.com'].model == 'large'"}}]}}]}}}}
+END
+pod named '{"name": "g", "resourceClaimName": "one"}'
+pod made '{"name": "g", "resourceClaimTemplateName": "tmpl"}'
+pod ssd '{"name": "g", "resourceClaimName": "one"}' '"nodeSelector": {"disk": "ssd"},'
+pod lost '{"name": "g", "resourceClaimName": "nothing"}'
+pod both '{"name": "g", "resourceClaimName": "one"}, {"name": "h", "resourceClaimName": "held"}'
+pod none ''
+create_all
+out=$(fit pod/named)
+same "a pod's claims" "pod default/named waits: its claims fit on 2 of 3 nodes: n1, n2" "$(head -n 1 <<<"$out")"
+contains "a node may be cordoned" "the node is unschedulable" "$out"
+contains "though its devices would do" "(devices would be there)" "$out"
+contains "what was not looked at is said" "Not considered: CPU" "$out"
+out=$(fit pod made)
+same "a claim that is yet to be made from its template" "pod default/made waits: its claims fit on 0 of 3 nodes" "$(head -n 1 <<<"$out")"
+out=$(fit pod/ssd)
+contains "a node selector" "the node does not match the pod's node selector or affinity" "$out"
+same "a claim that is missing" "pod default/lost waits: claim default/nothing does not exist" "$(fit pod/lost | head -n 1)"
+out=$(fit pod/both)
+same "an allocation ties a pod to its node" "pod default/both waits: its claims fit on 1 of 3 nodes: n1" "$(head -n 1 <<<"$out")"
+contains "and the others are told why" "claim held is allocated for other nodes" "$out"
+contains "no claims" "it has no claims" "$(fit pod/none)"
+
+# Mistakes.
+contains "a claim that there is not" 'resourceclaims.resource.k8s.io "nope" not found in namespace "default"' "$(fit nope)"
+contains "another type" "only claims and pods can be explained" "$(fit node/n1)"
+contains "no such type" "doesn't have a resource type" "$(fit nonsense/x)"
+contains "nothing at all" "too few arguments" "$(fit)"
+contains "a node that there is not" 'nodes "nope" not found' "$(fit one --node nope)"
+
+# Who may not see everything is told so.
+"$kubectl" create role viewer --verb=get,list --resource=pods,resourceclaims.resource.k8s.io >"$TMP/role.log" 2>&1
+"$kubectl" create rolebinding viewer --role=viewer --user=jane >>"$TMP/role.log" 2>&1
+"$kubectl" create clusterrole devices --verb=get,list --resource=resourceslices.resource.k8s.io,deviceclasses.resource.k8s.io >>"$TMP/role.log" 2>&1
+"$kubectl" create clusterrolebinding devices --clusterrole=devices --user=jane >>"$TMP/role.log" 2>&1
+out=$(fit one --as jane)
+contains "without all claims" "Note: claims of other namespaces than default cannot be read" "$out"
+contains "and without nodes" "Note: nodes cannot be read" "$out"
+same "there still is an answer" "claim default/one fits on 3 of 3 nodes: n1, n2, n3" "$(head -n 1 <<<"$out")"
+contains "but not without slices" "forbidden" "$(fit one --as nobody)"
+done_testing
