@@ -30,11 +30,12 @@ for shape in $shapes; do
 	work=$(cpu_ms $agent)
 	settle
 	idle=$(resident $agent)
-	before=$(cpu_ms $agent)
+	before=$(cpu_ms $agent) servers=$(cpu_ms "$server")
 	ask churn "$changes" "$rate"
 	cost[$name]=$(awk "BEGIN { printf \"%.3f\", ($(cpu_ms $agent) - $before) / $changes }")
+	servers=$(awk "BEGIN { printf \"%.3f\", ($(cpu_ms "$server") - $servers) / $changes }")
 	told "$name" "$slices slices of $devices devices, $claims claims: status seen after p50=${answer[0]} p95=${answer[1]} p99=${answer[2]} max=${answer[3]} ms"
-	told "$name-change" "ours=$(awk "BEGIN { printf \"%.2f\", ${answer[4]} / $changes }") writes and ${cost[$name]} ms of CPU for a change of a claim"
+	told "$name-change" "ours=$(awk "BEGIN { printf \"%.2f\", ${answer[4]} / $changes }") writes and ${cost[$name]} ms of CPU for a change of a claim, $servers ms of the server"
 	told "$name-controller" "ours=$idle MiB, $(resident $agent) MiB after $changes changes; ${work%.*} ms of CPU for the beginning"
 	if [[ $name == ga-* ]]; then
 		at_most "$name-p99" ms "${answer[2]}" 50

@@ -17,8 +17,8 @@
 
 enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 40, WIDTH_MAX = 120 };
 
-/* For arena_try_alloc only; what grows with the command line is bounded by the kernel. */
-#define ARENA_MAX (16UL * MIB)
+/* For arena_try_alloc only: lists of all that a large cluster has are read into it. */
+#define ARENA_MAX (8192UL * MIB)
 
 static bool wants_colour(FILE *f)
 {

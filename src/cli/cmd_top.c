@@ -249,6 +249,15 @@ static int work(struct top *t, struct error *err)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
+/* There is a terminal at both ends, and it can do more than print. */
+static bool is_capable(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && term[0] &&
+	       strcmp(term, "dumb") != 0;
+}
+
 static int open_terminal(struct top *t, struct error *err)
 {
 	struct terminal_opts o = { .loop = t->kube.loop,
@@ -258,8 +267,7 @@ static int open_terminal(struct top *t, struct error *err)
 				   .on_resize = on_resize,
 				   .arg = t };
 
-	if (t->options->once || t->options->output || !isatty(STDIN_FILENO) ||
-	    !isatty(STDOUT_FILENO))
+	if (t->options->once || t->options->output || !is_capable())
 		return 0;
 	return terminal_open(&o, &t->terminal, err);
 }

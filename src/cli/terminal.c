@@ -161,11 +161,11 @@ static void on_readable(void *arg)
 
 	memcpy(bytes, t->pending, n);
 	got = read(t->opts.in, bytes + n, sizeof(bytes) - n);
+	if (got < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
 	if (got <= 0) {
-		if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
-			loop_fd_free(TAKE(t->keys));
-			t->opts.on_key(t->opts.arg, TERMINAL_CLOSED);
-		}
+		loop_fd_free(TAKE(t->keys));
+		t->opts.on_key(t->opts.arg, TERMINAL_CLOSED);
 		return;
 	}
 	rest = str_of(bytes, n + (size_t)got);

@@ -99,7 +99,7 @@ static void put(struct fixture *x, const char *name, const char *spec, const cha
 	"{\"name\":\"" n "\",\"taints\":[{\"key\":\"x.com/hot\",\"value\":\"90\"," \
 	"\"effect\":\"NoExecute\"}]}"
 
-/* A pool of a node, one of the network with shares, one that is broken, one that nobody tells of. */
+/* A pool of a node, one of the network with shares, a broken one, one that nobody tells of. */
 static void fill(struct fixture *x)
 {
 	put(x, "s1", SPEC("n1", "\"nodeName\":\"n1\"", NAME("gpu-0") "," HOT("gpu-1")),
@@ -499,8 +499,8 @@ static void what_keeps_a_pod_from_a_node_is_told(void **state)
 	static const char *const want[] = {
 		"",
 		"the node is unschedulable",
-		"the node does not match the pod's node selector or affinity; the pod does not "
-		"tolerate the node's taint k=v:NoSchedule",
+		("the node does not match the pod's node selector or affinity; the pod does not "
+		 "tolerate the node's taint k=v:NoSchedule"),
 		"claim c is allocated for other nodes",
 	};
 	struct fixture *x = *state;

@@ -1,6 +1,6 @@
 /*
- * controller - `devplane controller`: namespaces, garbage, service accounts, claims of pods, what is
- * free of the devices, and, when asked for, endpoints on secondary networks.
+ * controller - `devplane controller`: namespaces, garbage, service accounts, claims of pods, what
+ * is free of the devices, and, when asked for, endpoints on secondary networks.
  *
  * Works against any API server that a kubeconfig leads to. With leader election
  * one of several works and the others wait; the lease is given back when it is

@@ -17,7 +17,7 @@
 
 struct inventory;
 
-/* --- names, each once, in the order in which they came ----------------------------------------- */
+/* --- names, each once, in the order in which they came ------------------------------------- */
 
 struct devices_names {
 	struct map seen;
@@ -30,7 +30,7 @@ void devices_names_release(struct devices_names *n);
 void devices_names_add(struct devices_names *n, struct str name); /* copied */
 void devices_names_clear(struct devices_names *n);
 
-/* --- pools ------------------------------------------------------------------------------------- */
+/* --- pools ----------------------------------------------------------------------------------- */
 
 struct devices_pool;
 

@@ -82,11 +82,12 @@ static void sink_free(struct slice_sink *s)
 	free(t);
 }
 
-static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
+/* Whether it is the status that changed is not worth looking for: it mostly is. */
+static void on_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
 {
 	struct status_sink *t = CONTAINER_OF(h, struct status_sink, handler);
 
-	if (t->sink.changed && !str_eq(status_of(old), status_of(o)))
+	if (t->sink.changed)
 		t->sink.changed(t->sink.arg, o->key);
 }
 

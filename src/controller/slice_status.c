@@ -96,14 +96,20 @@ static void state_free(struct slice_state *st)
 
 /* --- one look -------------------------------------------------------------------------------- */
 
-/* How long the look must wait: for our copy, or for the slice's pace. */
+/* How long a look must wait for our copy to show the last write. */
 static int64_t wait_ms(const struct slice_status *s, struct slice_state *st, uint64_t revision)
 {
 	int64_t now = loop_now(s->ctx.loop);
 
 	if (st->awaited <= revision || now >= st->awaited_until)
 		st->awaited = 0;
-	return st->awaited ? st->awaited_until - now : st->next_write_at - now;
+	return st->awaited ? st->awaited_until - now : 0;
+}
+
+static void look_later(struct slice_status *s, struct slice_state *st, int64_t ms)
+{
+	workqueue_add_after(s->queue, st->name, ms);
+	workqueue_done(s->queue, st->name);
 }
 
 /*
@@ -128,13 +134,16 @@ static bool is_stored(struct slice_status *s, const struct slice_state *st,
 		json_equal(v, status));
 }
 
+/* What we wrote last is what the pool told last, and need not be found in what is stored. */
 static struct json *compute(struct slice_status *s, struct slice_state *st,
-			    const struct cached *slice, struct str stored)
+			    const struct cached *slice, const struct slice_stored *stored)
 {
+	bool ours = st->written && st->written == stored->revision;
 	struct json *before, *status;
 
 	slice_status_pools_join(&s->pools, &st->memory, slice, &s->scratch);
-	before = slice_status_pools_before(st->memory, stored, &s->scratch);
+	before = slice_status_pools_before(st->memory, ours ? STR_NULL : stored->status,
+					   &s->scratch);
 	status = availability_slice_status(devices_inventory(s->devices), st->name, before,
 					   clock_wall(loop_clock(s->ctx.loop)), &s->scratch);
 	slice_status_pools_note(st->memory, status);
@@ -146,7 +155,7 @@ static struct json *compute(struct slice_status *s, struct slice_state *st,
 static bool write_if_other(struct slice_status *s, struct slice_state *st,
 			   const struct cached *slice, const struct slice_stored *stored)
 {
-	struct json *status = compute(s, st, slice, stored->status);
+	struct json *status = compute(s, st, slice, stored);
 
 	if (is_stored(s, st, stored, status))
 		return false;
@@ -182,11 +191,16 @@ static void look(void *arg, struct str name)
 		workqueue_finish(s->queue, name, false);
 		return;
 	}
+	/* Finding the status in a large slice costs more than all of this. */
+	wait = st->next_write_at - loop_now(s->ctx.loop);
+	if (wait > 0) {
+		look_later(s, st, wait);
+		return;
+	}
 	stored = s->sink->ops->read(s->sink, name);
 	wait = wait_ms(s, st, stored.revision);
 	if (wait > 0) {
-		workqueue_add_after(s->queue, name, wait);
-		workqueue_done(s->queue, name);
+		look_later(s, st, wait);
 		return;
 	}
 	slice_status_metrics_look(&s->metrics, devices_claims_held(s->devices));

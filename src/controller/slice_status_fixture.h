@@ -213,7 +213,7 @@ static inline size_t writes_of(const struct bench *b, const char *slice)
 	return n;
 }
 
-/* --- from scratch ------------------------------------------------------------------------------ */
+/* --- from scratch ---------------------------------------------------------------------------- */
 
 static inline void drop_times(struct json *status)
 {

@@ -8,7 +8,7 @@
 #define AVAILABLE "\"Available\""
 #define ALLOCATED "\"Allocated\""
 
-/* --- what is told ------------------------------------------------------------------------------ */
+/* --- what is told ---------------------------------------------------------------------------- */
 
 static void a_device_is_allocated_and_freed(void **state)
 {
@@ -448,7 +448,7 @@ static void metrics_tell_how_it_is(void **state)
 	bench_release(&b);
 }
 
-/* --- what goes wrong --------------------------------------------------------------------------- */
+/* --- what goes wrong ------------------------------------------------------------------------- */
 
 static int conflict_thrice(struct bench *b, const struct fakeapi_query *q UNUSED)
 {
@@ -581,7 +581,7 @@ static void a_restart_finds_what_changed_meanwhile(void **state)
 	bench_release(&b);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------------------------- */
 
 static void what_is_served_decides_where_it_is_kept(void **state)
 {

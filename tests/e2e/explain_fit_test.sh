@@ -127,7 +127,10 @@ same "a pod's claims" "pod default/named waits: its claims fit on 2 of 3 nodes: 
 contains "a node may be cordoned" "the node is unschedulable" "$out"
 contains "though its devices would do" "(devices would be there)" "$out"
 contains "what was not looked at is said" "Not considered: CPU" "$out"
+curl -sf -X PATCH -H 'content-type: application/merge-patch+json' -o "$TMP/patch.log" "$proxy/api/v1/namespaces/default/pods/made/status" \
+	-d '{"status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"}]}}'
 out=$(fit pod made)
+contains "the scheduler's own words are there" "The scheduler says: 0/3 nodes are available" "$out"
 same "a claim that is yet to be made from its template" "pod default/made waits: its claims fit on 0 of 3 nodes" "$(head -n 1 <<<"$out")"
 out=$(fit pod/ssd)
 contains "a node selector" "the node does not match the pod's node selector or affinity" "$out"

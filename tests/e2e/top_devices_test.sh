@@ -77,6 +77,13 @@ same "from watch, too" 1 "$status"
 "$kubectl" create clusterrolebinding devices --clusterrole=devices --user=jane >>"$TMP/role.log" 2>&1
 out=$(top --as jane)
 contains "without the right to list claims it is said what is shown" "as published in the status of slices: you may not list claims" "$out"
+curl -sf -X PATCH -H 'content-type: application/merge-patch+json' -o "$TMP/patch.log" \
+	"$proxy/apis/resource.k8s.io/v1/resourceslices/n3-gpu/status" -d '{"status": {"observedGeneration": 1, "devices": [
+	{"name": "gpu-0", "state": "Available"}, {"name": "gpu-1", "state": "Allocated", "allocations": [
+	{"claimNamespace": "secret", "claimName": "hidden", "claimUID": "u"}]}]}}' || not_ok "the status of a slice should be written"
+out=$(top --as jane)
+matches "then it is what somebody published" 'n3 +n3 +2 +1 +1 +0 +0 +0 +1 claim' "$out"
+matches "and what nobody did is not known" 'n4 +n4 +2 +\? +\? +\? +\? +0' "$out"
 "$kubectl" create clusterrole lists --verb=list,watch --resource=resourceclaims.resource.k8s.io,devicetaintrules.resource.k8s.io >>"$TMP/role.log" 2>&1
 "$kubectl" create clusterrolebinding lists --clusterrole=lists --user=jane >>"$TMP/role.log" 2>&1
 out=$(top --as jane)
@@ -147,6 +154,8 @@ keys q
 sees "q brings the shell back" '^shell>'
 gone() { ! shows 'of 45'; }
 check "and what was there before" until_true 10 gone
+keys 'echo "it ended with $?"' Enter
+sees "it ends well" '^it ended with 0'
 keys Enter "'$DEVPLANE' top devices" Enter
 sees "it can be begun again" '1-9 of 9'
 kill -KILL "$(pgrep -P "$(mux display-message -p -t top '#{pane_pid}')")"
