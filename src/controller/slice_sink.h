@@ -39,7 +39,7 @@ struct slice_sink_ops {
 
 struct slice_sink {
 	const struct slice_sink_ops *ops;
-	/* Set by the user before the first turn. The stored status of the slice may have changed. */
+	/* Set by the user before the first turn. The slice's stored status may have changed. */
 	void (*changed)(void *arg, struct str slice);
 	/* It knows what is stored, and can be written to. Once. */
 	void (*ready)(void *arg);

@@ -122,7 +122,7 @@ static inline void bench_target(struct buf *out, struct str kind, struct str nam
 		buf_printf(out, SLICES "/%.*s", STR_ARG(name));
 }
 
-/* Creates or replaces; of a slice, its spec. */
+/* Creates or changes; of a slice, its spec. A claim with another uid replaces the former. */
 static inline void bench_put(struct bench *b, struct str kind, struct str line)
 {
 	struct buf body = BUF_INIT(4 * MIB), target = BUF_INIT(KIB);
@@ -135,7 +135,9 @@ static inline void bench_put(struct bench *b, struct str kind, struct str line)
 		world_slice(&body, line, str_eqz(kind, "counters"));
 	bench_target(&target, kind, world_word(&rest));
 	status = fakeapi_call(b->w->api, "PUT", target.p, buf_str(&body), NULL);
-	if (status == 404) {
+	if (status == 409)
+		(void)fakeapi_call(b->w->api, "DELETE", target.p, STR_NULL, NULL);
+	if (status == 404 || status == 409) {
 		*strrchr(target.p, '/') = '\0';
 		status = fakeapi_call(b->w->api, "POST", target.p, buf_str(&body), NULL);
 	}

@@ -119,6 +119,8 @@ static void change_claim(struct story *s)
 	unsigned holder = pick(s, HOLDERS);
 
 	buf_printf(&line, "claim ns/c%u", holder);
+	if (chance(s, 0.3))
+		buf_printf(&line, " uid=%u", pick(s, 3));
 	for (unsigned i = chance(s, 0.2) ? 0 : 1 + pick(s, 3); i > 0; i--) {
 		unsigned pool = pick(s, POOLS);
 

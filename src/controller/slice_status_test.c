@@ -581,6 +581,26 @@ static void a_restart_finds_what_changed_meanwhile(void **state)
 	bench_release(&b);
 }
 
+/* It was not seen to go: a list shows another one in its place, with the same allocation. */
+static void a_claim_that_was_replaced_unseen_is_told(void **state)
+{
+	struct bench b = { 0 };
+
+	(void)state;
+	bench_init(&b, 22);
+	tell(&b, "slice a p 1/1 n g0");
+	tell(&b, "claim ns/c p/g0");
+	run(&b);
+	fakeapi_hold_back(b.w->api, "resourceclaims");
+	tell(&b, "claim ns/c uid=other p/g0");
+	fakeapi_forget_past(b.w->api);
+	b.w->api->late = NULL;
+	controller_world_run(b.w, 60 * 1000);
+	run(&b);
+	assert_status(&b, "a", "/devices/0/allocations/0/claimUID", "\"uid-other\"");
+	bench_release(&b);
+}
+
 /* --- the whole ------------------------------------------------------------------------------- */
 
 static void what_is_served_decides_where_it_is_kept(void **state)
@@ -643,6 +663,7 @@ int main(void)
 		cmocka_unit_test(changes_during_a_write_are_written_after_it),
 		cmocka_unit_test(a_write_is_awaited_before_the_next_look),
 		cmocka_unit_test(a_restart_finds_what_changed_meanwhile),
+		cmocka_unit_test(a_claim_that_was_replaced_unseen_is_told),
 		cmocka_unit_test(what_is_served_decides_where_it_is_kept),
 	};
 

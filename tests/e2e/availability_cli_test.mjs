@@ -123,6 +123,21 @@ await test("an administrator sees all claims, others only those of namespaces th
 	assert.match(run(admin, "describe", "resourceslice", "fabric-nic", "--as", "bob"), /PartiallyAllocated \(2 claims\)/)
 })
 
+await test("few questions about rights are asked", async () => {
+	const asked = async () => [...(await client.get("/metrics")).text.matchAll(/^apiserver_request_total\{[^}]*resource="selfsubjectaccessreviews"[^}]*\} (\d+)$/gm)].reduce((sum, m) => sum + Number(m[1]), 0)
+	let before = await asked()
+	const questions = async (who, ...args) => {
+		run(who, ...args)
+		const now = await asked(), n = now - before
+		before = now
+		return n
+	}
+	// One about all namespaces, then one for each that is shown.
+	assert.equal(await questions(admin, "describe", "resourceslices"), 1)
+	assert.equal(await questions(bob, "describe", "resourceslices"), 3)
+	assert.equal(await questions(bob, "get", "resourceslices"), 0)
+})
+
 await test("tables of slices and pools", async () => {
 	assert.match(run(bob, "get", "resourceslices"), /^NAME +NODE +DRIVER +POOL +DEVICES +ALLOCATED +AVAILABLE +AGE\nfabric-nic +gpu\.example\.com +fabric +1 +1 +0 +\S+\nnode-1-gpu +node-1 +gpu\.example\.com +node-1 +3 +2 +1 +\S+\n$/)
 	const pools = JSON.parse(run(bob, "get", "resourcepools", "-o", "json"))
