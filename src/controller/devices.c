@@ -266,15 +266,15 @@ static void on_slice_add(struct informer_handler *h, struct cached *o, bool init
 	note(d, &d->changed_slices, o->key);
 }
 
-/* An API server counts changes of the spec. */
+/* An API server counts changes of the spec; nothing depends on what else a slice has. */
 static void on_slice_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	struct devices *d = owner_of(h);
 	struct str before = cached_field(old, "metadata.generation", NULL);
-	bool same = before.n > 0 && str_eq(before, cached_field(o, "metadata.generation", NULL)) &&
-		    str_eq(old->uid, o->uid);
 
-	note(d, same ? &d->told : &d->changed_slices, o->key);
+	if (before.n == 0 || !str_eq(before, cached_field(o, "metadata.generation", NULL)) ||
+	    !str_eq(old->uid, o->uid))
+		note(d, &d->changed_slices, o->key);
 }
 
 static void on_slice_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)

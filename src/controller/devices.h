@@ -4,8 +4,8 @@
  * Follows ResourceSlices, ResourceClaims and, where they are served, DeviceTaintRules (and
  * DeviceClasses when asked for), and puts each into one struct inventory. Whoever wants to know
  * what has become different is told names of slices: those whose status may be another now,
- * found by what the event touched and never by looking at all of a pool or cluster. An event
- * that only changed the status of a slice touches no other slice.
+ * found by what the event touched and never by looking at all of a pool or cluster. Nobody is
+ * told of an event that left the spec of a slice, or the allocation of a claim, as it was.
  *
  * Objects that the inventory refuses are told once (`refused`) and treated as inventory.h says.
  * Threads: the client's loop.

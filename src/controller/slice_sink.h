@@ -26,7 +26,9 @@ struct slice_stored {
 };
 
 struct slice_sink_ops {
-	/* What is stored for the slice, as text and version of the object that has it. */
+	/* The version of the object that has the slice's status; 0: as for slice_stored. */
+	uint64_t (*revision)(struct slice_sink *s, struct str slice);
+	/* The same, and what is stored: finding that in a large object takes a while. */
 	struct slice_stored (*read)(struct slice_sink *s, struct str slice);
 	/*
 	 * Sends the request that makes `status` (NULL: none) the stored one; r's on_done and arg

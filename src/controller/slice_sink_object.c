@@ -76,6 +76,13 @@ static bool is_owned_by(const struct cached *o, const struct cached *slice)
 	return str_find(cached_field(o, "metadata.ownerReferences", NULL), slice->uid) >= 0;
 }
 
+static uint64_t object_revision(struct slice_sink *sink, struct str name)
+{
+	const struct cached *o = find_object(of(sink), name);
+
+	return o ? o->revision : 0;
+}
+
 static struct slice_stored object_read(struct slice_sink *sink, struct str name)
 {
 	const struct object_sink *s = of(sink);
@@ -362,7 +369,8 @@ static void object_free(struct slice_sink *sink)
 
 struct slice_sink *slice_sink_object_new(const struct context *ctx, struct devices *devices)
 {
-	static const struct slice_sink_ops ops = { .read = object_read,
+	static const struct slice_sink_ops ops = { .revision = object_revision,
+						   .read = object_read,
 						   .write = object_write,
 						   .free = object_free };
 	struct object_sink *s = XNEW(struct object_sink);

@@ -32,6 +32,13 @@ static struct str status_of(const struct cached *slice)
 	return str_starts(text, STR("{")) ? text : STR_NULL;
 }
 
+static uint64_t sink_revision(struct slice_sink *s, struct str slice)
+{
+	const struct cached *o = cache_get(informer_cache(status_sink_of(s)->slices), slice);
+
+	return o ? o->revision : 0;
+}
+
 static struct slice_stored sink_read(struct slice_sink *s, struct str slice)
 {
 	const struct cached *o = cache_get(informer_cache(status_sink_of(s)->slices), slice);
@@ -102,6 +109,7 @@ static void on_synced(struct informer_handler *h)
 struct slice_sink *slice_sink_status_new(const struct context *ctx, struct devices *devices)
 {
 	static const struct slice_sink_ops ops = {
+		.revision = sink_revision,
 		.read = sink_read,
 		.write = sink_write,
 		.free = sink_free,

@@ -2,7 +2,8 @@
  * Every slice has a state and is a key of the queue: a look computes the status, compares it with
  * what is stored, and writes what differs. Looks are cheap and come whenever something may have
  * changed; whether to write is decided by the comparison alone, so nothing can be missed that a
- * later look would not see, and our own writes coming back are no special case.
+ * later look would not see. While our copy shows our own last write it is enough to remember the
+ * hash of that, and a write that comes back and changes nothing is not looked at at all.
  *
  * A look before our copy shows the last write would compare with what is gone: it is put off
  * until then. Should that version never come (a server that was put back to an earlier state), it
@@ -96,59 +97,60 @@ static void state_free(struct slice_state *st)
 
 /* --- one look -------------------------------------------------------------------------------- */
 
-/* How long a look must wait for our copy to show the last write. */
-static int64_t wait_ms(const struct slice_status *s, struct slice_state *st, uint64_t revision)
+/* What was written for an earlier slice of the same name does not count. */
+static void note_uid(struct slice_state *st, const struct cached *slice)
 {
-	int64_t now = loop_now(s->ctx.loop);
+	uint64_t hash = hash_bytes(slice->uid, 0);
 
-	if (st->awaited <= revision || now >= st->awaited_until)
-		st->awaited = 0;
-	return st->awaited ? st->awaited_until - now : 0;
+	if (st->uid_hash != hash)
+		st->written = 0;
+	st->uid_hash = hash;
 }
 
-static void look_later(struct slice_status *s, struct slice_state *st, int64_t ms)
+/* Whether our copy shows what we wrote last, whatever the server made of it. */
+static bool is_ours(const struct slice_state *st, uint64_t revision)
 {
-	workqueue_add_after(s->queue, st->name, ms);
-	workqueue_done(s->queue, st->name);
+	return st->written && st->written == revision;
 }
 
-/*
- * Whether this is what is stored: it was made by our last write of the same, whatever the server
- * made of it; or it is the same by bytes, or by value. Leaves the text of the status in s->text.
- */
+/* Whether what is stored is this status, whose text is in s->text. */
 static bool is_stored(struct slice_status *s, const struct slice_state *st,
 		      const struct slice_stored *stored, const struct json *status)
 {
 	struct json *v;
 
-	buf_clear(&s->text);
+	if (is_ours(st, stored->revision))
+		return st->written_hash == hash_bytes(buf_str(&s->text), 0);
 	if (!status || !stored->status.p)
 		return !status && !stored->status.p;
-	if (json_print(&s->text, status, NULL) < 0)
-		return false;
-	if (st->written && st->written == stored->revision &&
-	    st->written_hash == hash_bytes(buf_str(&s->text), 0))
-		return true;
 	return str_eq(buf_str(&s->text), stored->status) ||
 	       (json_parse(&s->scratch, stored->status, NULL, &v, NULL) == 0 &&
 		json_equal(v, status));
 }
 
-/* What we wrote last is what the pool told last, and need not be found in what is stored. */
+/* What we wrote last is what the pool told last: `stored` may then be without the status. */
 static struct json *compute(struct slice_status *s, struct slice_state *st,
 			    const struct cached *slice, const struct slice_stored *stored)
 {
-	bool ours = st->written && st->written == stored->revision;
 	struct json *before, *status;
 
+	st->concerned = false;
 	slice_status_pools_join(&s->pools, &st->memory, slice, &s->scratch);
-	before = slice_status_pools_before(st->memory, ours ? STR_NULL : stored->status,
-					   &s->scratch);
+	before = slice_status_pools_before(st->memory, stored->status, &s->scratch);
 	status = availability_slice_status(devices_inventory(s->devices), st->name, before,
 					   clock_wall(loop_clock(s->ctx.loop)), &s->scratch);
 	slice_status_pools_note(st->memory, status);
 	slice_status_metrics_faults(&s->metrics, st, slice, status);
+	buf_clear(&s->text);
+	if (status)
+		(void)json_print(&s->text, status, NULL);
 	return status;
+}
+
+/* From the end of a write of so many bytes to the next: a slow server is written to less often. */
+static int64_t pace_ms(size_t bytes)
+{
+	return PACE_MS * (1 + (int64_t)(bytes / PACE_BYTES));
 }
 
 /* False: it is what it should be. Else on_done will be called. */
@@ -161,8 +163,6 @@ static bool write_if_other(struct slice_status *s, struct slice_state *st,
 		return false;
 	if (st->since < 0)
 		set_since(s, st, loop_now(s->ctx.loop));
-	if (status && s->text.n == 0)
-		(void)json_print(&s->text, status, NULL);
 	st->bytes = s->text.n;
 	st->written_hash = hash_bytes(buf_str(&s->text), 0);
 	st->written = 0;
@@ -178,37 +178,59 @@ static void forget(struct slice_status *s, struct str name)
 		state_free(st);
 }
 
+/* How long a look must wait: for its slice's pace, or for our copy. */
+static int64_t wait_ms(const struct slice_status *s, struct slice_state *st, uint64_t revision)
+{
+	int64_t now = loop_now(s->ctx.loop);
+
+	if (st->awaited <= revision || now >= st->awaited_until)
+		st->awaited = 0;
+	return MAX(st->next_write_at, st->awaited ? st->awaited_until : now) - now;
+}
+
+static void end_look(struct slice_status *s, struct slice_state *st)
+{
+	set_since(s, st, -1);
+	workqueue_finish(s->queue, st->name, false);
+}
+
+static void look_at(struct slice_status *s, struct slice_state *st, const struct cached *slice)
+{
+	struct slice_stored stored = { .revision = s->sink->ops->revision(s->sink, st->name) };
+	int64_t wait = wait_ms(s, st, stored.revision);
+	bool ours;
+
+	note_uid(st, slice);
+	ours = is_ours(st, stored.revision);
+	if (ours && !st->concerned) {
+		end_look(s, st);
+		return;
+	}
+	if (wait > 0) {
+		workqueue_add_after(s->queue, st->name, wait);
+		workqueue_done(s->queue, st->name);
+		return;
+	}
+	if (!ours)
+		stored = s->sink->ops->read(s->sink, st->name);
+	slice_status_metrics_look(&s->metrics, devices_claims_held(s->devices));
+	if (!write_if_other(s, st, slice, &stored))
+		end_look(s, st);
+	arena_clear(&s->scratch);
+}
+
 static void look(void *arg, struct str name)
 {
 	struct slice_status *s = arg;
 	struct slice_state *st = map_get(&s->states, name);
 	const struct cached *slice = find_slice(s, name);
-	struct slice_stored stored;
-	int64_t wait;
 
-	if (!st || !slice) {
-		forget(s, name);
-		workqueue_finish(s->queue, name, false);
+	if (st && slice) {
+		look_at(s, st, slice);
 		return;
 	}
-	/* Finding the status in a large slice costs more than all of this. */
-	wait = st->next_write_at - loop_now(s->ctx.loop);
-	if (wait > 0) {
-		look_later(s, st, wait);
-		return;
-	}
-	stored = s->sink->ops->read(s->sink, name);
-	wait = wait_ms(s, st, stored.revision);
-	if (wait > 0) {
-		look_later(s, st, wait);
-		return;
-	}
-	slice_status_metrics_look(&s->metrics, devices_claims_held(s->devices));
-	if (!write_if_other(s, st, slice, &stored)) {
-		set_since(s, st, -1);
-		workqueue_finish(s->queue, name, false);
-	}
-	arena_clear(&s->scratch);
+	forget(s, name);
+	workqueue_finish(s->queue, name, false);
 }
 
 /* --- the end of a write ---------------------------------------------------------------------- */
@@ -266,9 +288,8 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 {
 	struct slice_state *st = r->arg;
 	struct slice_status *s = st->owner;
-	int64_t paces = 1 + (int64_t)(st->bytes / PACE_BYTES);
 
-	st->next_write_at = loop_now(s->ctx.loop) + PACE_MS * paces;
+	st->next_write_at = loop_now(s->ctx.loop) + pace_ms(st->bytes);
 	if (err) {
 		slice_status_metrics_write(&s->metrics, 0, err);
 		complain(s, st, err);
@@ -281,7 +302,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-static void want_look(struct slice_status *s, struct str name)
+static void want_look(struct slice_status *s, struct str name, bool concerned)
 {
 	const struct cached *slice = find_slice(s, name);
 	struct slice_state *st = map_get(&s->states, name);
@@ -291,6 +312,7 @@ static void want_look(struct slice_status *s, struct str name)
 		return;
 	if (!st)
 		st = state_new(s, slice);
+	st->concerned |= concerned;
 	if (st->since < 0)
 		set_since(s, st, now);
 	else if (client_busy(&st->request) && st->again_since < 0)
@@ -300,7 +322,7 @@ static void want_look(struct slice_status *s, struct str name)
 
 static void on_slice(struct devices_watcher *w, struct str slice)
 {
-	want_look(CONTAINER_OF(w, struct slice_status, watcher), slice);
+	want_look(CONTAINER_OF(w, struct slice_status, watcher), slice, true);
 }
 
 /* When nothing is stored any more, what we wrote has been seen and is gone. */
@@ -309,9 +331,9 @@ static void on_stored(void *arg, struct str slice)
 	struct slice_status *s = arg;
 	struct slice_state *st = map_get(&s->states, slice);
 
-	if (st && (st->awaited == UINT64_MAX || s->sink->ops->read(s->sink, slice).revision == 0))
+	if (st && (st->awaited == UINT64_MAX || s->sink->ops->revision(s->sink, slice) == 0))
 		st->awaited = 0;
-	want_look(s, slice);
+	want_look(s, slice, false);
 }
 
 static bool is_ready(const struct slice_status *s)

@@ -29,7 +29,9 @@ struct slice_state {
 	uint64_t awaited;
 	uint64_t written; /* the version that our last write made; 0: unknown */
 	uint64_t written_hash; /* of what it wrote */
+	uint64_t uid_hash; /* of the slice that was looked at last */
 	struct slice_status_memory *memory; /* of its pool */
+	bool concerned; /* what it is computed from has changed since that was done */
 	bool failing; /* the last write failed, and that was said */
 
 	/* The metrics': */

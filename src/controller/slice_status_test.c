@@ -603,6 +603,14 @@ static void a_claim_that_was_replaced_unseen_is_told(void **state)
 
 /* --- the whole ------------------------------------------------------------------------------- */
 
+static void add_slice(struct controller_world *w)
+{
+	fakeapi_add(w->api, "resourceslices", "", "a", "",
+		    ",\"spec\":{\"driver\":\"d\",\"pool\":{\"name\":\"p\",\"generation\":1,"
+		    "\"resourceSliceCount\":1},\"nodeName\":\"n\",\"devices\":["
+		    "{\"name\":\"g0\"}]}");
+}
+
 static void what_is_served_decides_where_it_is_kept(void **state)
 {
 	struct availability_opts opts = { .slice_status = true, .pool_requests = true };
@@ -614,10 +622,7 @@ static void what_is_served_decides_where_it_is_kept(void **state)
 
 		w->api->slice_status = !own;
 		w->api->hide_claims = true;
-		fakeapi_add(w->api, "resourceslices", "", "a", "",
-			    ",\"spec\":{\"driver\":\"d\",\"pool\":{\"name\":\"p\",\"generation\":1,"
-			    "\"resourceSliceCount\":1},\"nodeName\":\"n\",\"devices\":["
-			    "{\"name\":\"g0\"}]}");
+		add_slice(w);
 		controller_world_start(w);
 		v = availability_new(&w->ctx, &opts);
 		informers_start(w->ctx.informers);
@@ -638,6 +643,33 @@ static void what_is_served_decides_where_it_is_kept(void **state)
 		controller_world_stop(w);
 		controller_world_free(w);
 	}
+}
+
+/* A slice that is replaced by one with the same devices gets an object that is its own. */
+static void an_object_belongs_to_the_slice_that_is_there(void **state)
+{
+	struct availability_opts opts = { .slice_status = true };
+	struct controller_world *w = controller_world_new(23);
+	struct availability *v;
+	struct str uid;
+	char text[64];
+
+	(void)state;
+	add_slice(w);
+	controller_world_start(w);
+	v = availability_new(&w->ctx, &opts);
+	informers_start(w->ctx.informers);
+	controller_world_run(w, 60 * 1000);
+	assert_int_equal(fakeapi_count(w->api, "resourceslicestatuses"), 1);
+	assert_int_equal(fakeapi_call(w->api, "DELETE", SLICES "/a", STR_NULL, NULL), 200);
+	add_slice(w);
+	controller_world_run(w, 60 * 1000);
+	uid = str_from(strstr(fakeapi_find(w->api, "resourceslices", "", "a")->text, "\"uid\""));
+	(void)snprintf(text, sizeof(text), "%.*s", 44, uid.p);
+	assert_true(fakeapi_has(w->api, "resourceslicestatuses", "", "a", text));
+	availability_free(v);
+	controller_world_stop(w);
+	controller_world_free(w);
 }
 
 int main(void)
@@ -665,6 +697,7 @@ int main(void)
 		cmocka_unit_test(a_restart_finds_what_changed_meanwhile),
 		cmocka_unit_test(a_claim_that_was_replaced_unseen_is_told),
 		cmocka_unit_test(what_is_served_decides_where_it_is_kept),
+		cmocka_unit_test(an_object_belongs_to_the_slice_that_is_there),
 	};
 
 	return cmocka_run_group_tests_name("controller/slice_status", tests, NULL, NULL);
