@@ -296,14 +296,18 @@ static bool moves_to_other_name(const struct json *op)
 	       is_other_name(str_skip(path, n), str_skip(from, n));
 }
 
-void write_complete_patch(struct write *w, struct json *patch)
+const struct json *write_complete_patch(struct write *w, const struct json *patch)
 {
+	struct json *own;
+
 	if (!write_is_claim(w->kind) || !json_is(patch, JSON_ARRAY))
-		return;
-	JSON_FOREACH (op, patch) {
+		return patch;
+	own = write_copy(w->arena, patch);
+	JSON_FOREACH (op, own) {
 		complete_value(w->arena, json_getz(op, "value"),
 			       steps_to_network(json_text_at(op, "path")));
 		if (moves_to_other_name(op))
 			json_put_str(w->arena, op, "op", STR("copy"));
 	}
+	return own;
 }

@@ -106,10 +106,10 @@ bool write_show_names(struct arena *a, struct json *network);
 
 /*
  * A JSON patch is applied to a claim as it is shown, with both names: before it, the object
- * gets them, and the values in the patch, in place. From then on write_fold_aliases() takes
- * a name that is missing as taken away.
+ * gets them, in place, and the values of a copy of the patch. From then on write_fold_aliases()
+ * takes a name that is missing as taken away.
  */
 void write_show_aliases(struct write *w, struct json *object);
-void write_complete_patch(struct write *w, struct json *patch);
+const struct json *write_complete_patch(struct write *w, const struct json *patch);
 
 #endif

@@ -12,14 +12,10 @@
 static int apply(struct write *w, struct json **doc, enum patch_type type, const struct json *patch,
 		 struct error *err)
 {
-	struct json *own;
-
 	switch (type) {
 	case PATCH_JSON:
-		own = write_copy(w->arena, patch);
 		write_show_aliases(w, *doc);
-		write_complete_patch(w, own);
-		return patch_json(w->arena, doc, own, err);
+		return patch_json(w->arena, doc, write_complete_patch(w, patch), err);
 	case PATCH_MERGE:
 		return patch_merge(w->arena, doc, patch, err);
 	case PATCH_STRATEGIC:

@@ -31,10 +31,11 @@ struct slice_sink_ops {
 	/* The same, and what is stored: finding that in a large object takes a while. */
 	struct slice_stored (*read)(struct slice_sink *s, struct str slice);
 	/*
-	 * Sends the request that makes `status` (NULL: none) the stored one; r's on_done and arg
-	 * are set. false: there is nothing to send, as nothing is stored and none is wanted.
+	 * Sends the request that makes `status`, its JSON text (p is NULL: none), the stored one;
+	 * r's on_done and arg are set. false: there is nothing to send, as nothing is stored and
+	 * none is wanted.
 	 */
-	bool (*write)(struct slice_sink *s, const struct cached *slice, const struct json *status,
+	bool (*write)(struct slice_sink *s, const struct cached *slice, struct str status,
 		      struct client_request *r, struct arena *a);
 	void (*free)(struct slice_sink *s);
 };

@@ -143,32 +143,31 @@ static struct json *make_meta(const struct cached *o, struct str name, struct ar
 }
 
 static struct json *make_object(const struct object_sink *s, const struct cached *o,
-				const struct cached *slice, const struct json *status,
-				struct arena *a)
+				const struct cached *slice, struct str status, struct arena *a)
 {
 	struct json *tree = json_make_object(a), *meta = make_meta(o, cached_name(slice), a);
-	struct json *copy = NULL;
+	struct json *own = NULL;
 
 	json_put_str(a, tree, "apiVersion", resource_api_version(a, &objects));
 	json_put_str(a, tree, "kind", objects.kind);
 	json_setz(tree, "metadata", meta);
 	json_setz(meta, "ownerReferences", make_owners(s, slice, a));
 	json_setz(tree, "spec", make_spec(slice, a));
-	(void)json_copy(a, status, &copy, NULL);
-	json_setz(tree, "status", copy ? copy : json_make_object(a));
+	(void)json_parse(a, status, NULL, &own, NULL);
+	json_setz(tree, "status", own ? own : json_make_object(a));
 	return tree;
 }
 
-static bool object_write(struct slice_sink *sink, const struct cached *slice,
-			 const struct json *status, struct client_request *r, struct arena *a)
+static bool object_write(struct slice_sink *sink, const struct cached *slice, struct str status,
+			 struct client_request *r, struct arena *a)
 {
 	struct object_sink *s = of(sink);
 	struct client *c = s->ctx.client;
 	const struct cached *o = find_object(s, cached_name(slice));
 
-	if (!status && !o)
+	if (!status.p && !o)
 		return false;
-	if (!status)
+	if (!status.p)
 		client_delete(c, r, &objects, STR_NULL, o->key,
 			      &(struct client_delete_opts){
 				      .uid = o->uid, .resource_version = o->resource_version });

@@ -48,26 +48,26 @@ static struct slice_stored sink_read(struct slice_sink *s, struct str slice)
 	return (struct slice_stored){ .status = status_of(o), .revision = o->revision };
 }
 
-static void print_patch(struct buf *out, const struct cached *slice, const struct json *status)
+static void print_patch(struct buf *out, const struct cached *slice, struct str status)
 {
 	(void)buf_addz(out, "[{\"op\":\"add\",\"path\":\"/metadata/resourceVersion\",\"value\":");
 	(void)json_print_str(out, slice->resource_version, NULL);
-	if (status) {
+	if (status.p) {
 		(void)buf_addz(out, "},{\"op\":\"add\",\"path\":\"/status\",\"value\":");
-		(void)json_print(out, status, NULL);
+		(void)buf_add_str(out, status);
 		(void)buf_addz(out, "}]");
 	} else {
 		(void)buf_addz(out, "},{\"op\":\"remove\",\"path\":\"/status\"}]");
 	}
 }
 
-static bool sink_write(struct slice_sink *s, const struct cached *slice, const struct json *status,
+static bool sink_write(struct slice_sink *s, const struct cached *slice, struct str status,
 		       struct client_request *r, struct arena *a UNUSED)
 {
 	struct status_sink *t = status_sink_of(s);
 	struct buf patch = BUF_INIT(2 * OBJECT_MAX);
 
-	if (!status && !status_of(slice).p)
+	if (!status.p && !status_of(slice).p)
 		return false;
 	print_patch(&patch, slice, status);
 	r->body = buf_str(&patch);

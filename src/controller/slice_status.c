@@ -167,7 +167,8 @@ static bool write_if_other(struct slice_status *s, struct slice_state *st,
 	st->written_hash = hash_bytes(buf_str(&s->text), 0);
 	st->written = 0;
 	st->again_since = -1;
-	return s->sink->ops->write(s->sink, slice, status, &st->request, &s->scratch);
+	return s->sink->ops->write(s->sink, slice, status ? buf_str(&s->text) : STR_NULL,
+				   &st->request, &s->scratch);
 }
 
 static void forget(struct slice_status *s, struct str name)

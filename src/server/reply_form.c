@@ -7,6 +7,7 @@
 #include "server/reply_form.h"
 
 #include "api/write.h"
+#include "base/json_cursor.h"
 #include "base/limits.h"
 #include "base/yaml.h"
 #include "server/exchange.h"
@@ -46,16 +47,37 @@ bool reply_form_is_plain(const struct reply_form *f)
 	       f->kind == f->kind->storage;
 }
 
+/* Metadata alone: it comes first and is the same in all versions, so the rest is not looked at. */
+static int metadata_tree(struct arena *a, const struct object *o, struct json **ret_tree)
+{
+	struct json_cursor c = json_cursor_of(bytes_str(o->json));
+	enum json_cursor_type type;
+	struct json *meta;
+	struct str text;
+	int r;
+
+	if (!json_cursor_find(&c, STR("metadata")) || !json_cursor_value(&c, &text, &type))
+		return -ERR_INTERNAL;
+	r = json_parse(a, text, NULL, &meta, NULL);
+	if (r < 0)
+		return r;
+	*ret_tree = json_make_object(a);
+	json_setz(*ret_tree, "metadata", meta);
+	return 0;
+}
+
 int reply_form_tree(const struct reply_form *f, struct arena *a, const struct object *o,
 		    struct json **ret_tree, struct error *err)
 {
+	bool partial = f->as == ACCEPT_PARTIAL || f->as == ACCEPT_PARTIAL_LIST;
 	struct json *tree;
 	int r;
 
-	r = json_parse(a, bytes_str(o->json), NULL, &tree, err);
+	r = partial ? metadata_tree(a, o, &tree)
+		    : json_parse(a, bytes_str(o->json), NULL, &tree, err);
 	if (r < 0)
 		return error_set(err, ERR_INTERNAL, "a stored object is no JSON");
-	if (f->kind != f->kind->storage)
+	if (f->kind != f->kind->storage && !partial)
 		write_from_storage(a, tree, f->kind);
 	*ret_tree = tree;
 	return 0;
