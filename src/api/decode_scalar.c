@@ -202,6 +202,8 @@ static int fit_quantity(struct decode_fit *f, struct json *v, const struct decod
 	struct error why;
 	struct str text;
 
+	if (v->type == JSON_STRING && quantity_is_canonical(json_str(v)))
+		return 0;
 	if (v->type == JSON_STRING) {
 		text = str_trim(json_str(v));
 	} else {

@@ -422,3 +422,22 @@ int quantity_print(struct quantity q, struct buf *out)
 		r = print_decimal(q, out);
 	return out->overflow ? -ERR_TOO_LARGE : r;
 }
+
+/* One to three digits, and a suffix to which they are not too many: "8", "500m", "80Gi". */
+bool quantity_is_canonical(struct str text)
+{
+	static const char binary[] = "KMGT", decimal[] = "mkMGT";
+	size_t digits = 0;
+	char suffix;
+
+	while (digits < text.n && digits < 4 && is_digit(text.p[digits]))
+		digits++;
+	if (digits == 0 || digits > 3 || text.p[0] == '0')
+		return str_eq(text, STR("0"));
+	if (digits == text.n)
+		return true;
+	suffix = text.p[digits];
+	if (text.n == digits + 2)
+		return text.p[digits + 1] == 'i' && strchr(binary, suffix) && suffix;
+	return text.n == digits + 1 && strchr(decimal, suffix) && suffix;
+}

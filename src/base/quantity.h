@@ -62,4 +62,7 @@ int64_t quantity_milli(struct quantity q);
 /* Appends the canonical form. */
 int quantity_print(struct quantity q, struct buf *out);
 
+/* Whether the text is its own canonical form, by a quick look: false says nothing. */
+bool quantity_is_canonical(struct str text);
+
 #endif

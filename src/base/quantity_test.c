@@ -241,6 +241,39 @@ static void is_about_a_double(void **state)
 	assert_true(quantity_double(parsed("1e20")) == 1e20);
 }
 
+/* Whatever it says yes to is what parsing and printing make of it. */
+static void knows_canonical_forms_at_sight(void **state)
+{
+	static const char *const suffixes[] = { "",  "m",  "k",  "M",  "G",  "T",   "P",  "E",
+						"u", "Ki", "Mi", "Gi", "Ti", "Ei",  "e3", "i",
+						"K", "mi", "ki", " ",  ".5", "Kii", "Gib" };
+	size_t yes = 0;
+
+	(void)state;
+	for (int n = -2; n < 1100; n++) {
+		for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+			struct buf out = BUF_INIT(64);
+			char text[32];
+			struct str s;
+
+			(void)snprintf(text, sizeof(text), "%d%s", n, suffixes[i]);
+			s = str_from(text);
+			if (quantity_is_canonical(s)) {
+				assert_int_equal(quantity_print(parsed(text), &out), 0);
+				assert_true(str_eq(buf_str(&out), s));
+				yes++;
+			}
+			buf_release(&out);
+		}
+	}
+	assert_int_equal(yes, 999 * 10 + 1);
+	assert_false(quantity_is_canonical(STR("")));
+	assert_false(quantity_is_canonical(STR("00")));
+	assert_false(quantity_is_canonical(STR("0Gi")));
+	assert_false(quantity_is_canonical(STR("007")));
+	assert_false(quantity_is_canonical(STR("1\0")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +287,7 @@ int main(void)
 		cmocka_unit_test(takes_for_an_integer_what_upstream_does),
 		cmocka_unit_test(keeps_the_finer_form_when_adding),
 		cmocka_unit_test(is_about_a_double),
+		cmocka_unit_test(knows_canonical_forms_at_sight),
 	};
 
 	return cmocka_run_group_tests_name("base/quantity", tests, NULL, NULL);

@@ -355,6 +355,7 @@ static int explain(struct fit *f, struct error *err)
 static void print_text(struct fit *f)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);
+	CLEANUP(buf_release) struct buf clean = BUF_INIT(CODEC_MAX);
 	const struct json *scheduled = scheduled_condition(f);
 	bool wide = f->options->output != NULL;
 
@@ -369,10 +370,8 @@ static void print_text(struct fit *f)
 	if (f->report.nodes)
 		(void)buf_printf(&out, "\n%.*s\n", STR_ARG(not_considered(f)));
 	/* Names and selectors are other people's text. */
-	for (size_t i = 0; i < out.n; i++)
-		if ((unsigned char)out.p[i] < ' ' && out.p[i] != '\n')
-			out.p[i] = ' ';
-	(void)fwrite(out.p, 1, out.n, f->cli->out);
+	output_clean_text(&clean, buf_str(&out), "\n");
+	(void)fwrite(clean.p, 1, clean.n, f->cli->out);
 }
 
 static int print_tree(struct fit *f, struct error *err)

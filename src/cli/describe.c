@@ -1,6 +1,6 @@
 /*
- * Colours travel through the text as control characters that no value can have, and become
- * sequences of the terminal, or nothing, in the end.
+ * Colours travel through the text as bytes that UTF-8 does not have, so that no value of an object
+ * has them either, and become sequences of the terminal, or nothing, in the end.
  */
 #include "cli/describe.h"
 
@@ -10,9 +10,12 @@
 #include "base/duration.h"
 #include "base/limits.h"
 #include "base/timestamp.h"
+#include "cli/output.h"
 #include "cli/tabs.h"
 
 enum { ANNOTATION_MAX = 140 };
+
+enum mark { MARK_RED = 0xf8, MARK_GREEN, MARK_YELLOW, MARK_END, MARKS_END };
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
@@ -101,11 +104,12 @@ struct str describe_value(struct describe *d, const struct json *v)
 
 struct str describe_health(struct describe *d, struct str health)
 {
-	char colour = str_eqz(health, "Healthy")     ? '\2'
-		      : str_eqz(health, "Unhealthy") ? '\1'
-						     : '\3';
+	enum mark colour = str_eqz(health, "Healthy")	? MARK_GREEN
+			   : str_eqz(health, "Unhealthy") ? MARK_RED
+							  : MARK_YELLOW;
 
-	return str_from(arena_printf(d->arena, "%c%.*s\4", colour, STR_ARG(health)));
+	return str_from(
+		arena_printf(d->arena, "%c%.*s%c", colour, STR_ARG(health), MARK_END));
 }
 
 static int by_key(const void *a, const void *b)
@@ -277,20 +281,27 @@ void describe_events(struct describe *d)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-/* What else could move the cursor is taken out. */
+static bool is_mark(char c)
+{
+	return (unsigned char)c >= MARK_RED && (unsigned char)c < MARKS_END;
+}
+
+/* Between the marks it is other people's text. */
 void describe_finish(const struct describe *d, bool colour, struct buf *out)
 {
-	static const char *const colours[] = { "", "\033[31m", "\033[32m", "\033[33m", "\033[0m" };
+	static const char *const colours[] = { "\033[31m", "\033[32m", "\033[33m", "\033[0m" };
 	CLEANUP(buf_release) struct buf clean = BUF_INIT(CODEC_MAX);
-	struct str text = buf_str(&d->text);
+	struct str rest = buf_str(&d->text);
 
-	for (size_t i = 0; i < text.n; i++) {
-		unsigned char c = (unsigned char)text.p[i];
+	while (rest.n > 0) {
+		size_t n = 0;
 
-		if (c >= 1 && c < ARRAY_SIZE(colours))
-			(void)buf_addz(&clean, colour ? colours[c] : "");
-		else if (c == '\t' || c == '\n' || (c >= ' ' && c != 0x7f))
-			(void)buf_addc(&clean, (char)c);
+		while (n < rest.n && !is_mark(rest.p[n]))
+			n++;
+		output_clean_text(&clean, str_of(rest.p, n), "\t\n");
+		if (n < rest.n && colour)
+			(void)buf_addz(&clean, colours[(unsigned char)rest.p[n] - MARK_RED]);
+		rest = str_skip(rest, MIN(n + 1, rest.n));
 	}
 	tabs_align(out, buf_str(&clean), TABS_DESCRIBE);
 }

@@ -1,32 +1,15 @@
 /* As kubectl describes what it has no description for: names as words, a level for each object. */
 #include "base/limits.h"
 #include "cli/describe_devices.h"
+#include "cli/output.h"
 
 enum { DEPTH_MAX = 24 }; /* no API type is as deep; below it comes JSON */
-
-static void add_clean(struct buf *out, struct str text)
-{
-	for (size_t i = 0; i < text.n; i++) {
-		unsigned char c = (unsigned char)text.p[i];
-		unsigned char next = i + 1 < text.n ? (unsigned char)text.p[i + 1] : 0;
-
-		if (c == '\033') {
-			(void)buf_addz(out, "^[");
-		} else if (c == 0xc2 && next >= 0x80 && next < 0xa0) {
-			/* Control characters of ISO 8859; some terminals obey them in UTF-8. */
-			(void)buf_addc(out, ' ');
-			i++;
-		} else {
-			(void)buf_addc(out, c < ' ' || c == 0x7f ? ' ' : (char)c);
-		}
-	}
-}
 
 struct str describe_clean(struct describe *d, struct str text)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(CODEC_MAX);
 
-	add_clean(&out, text);
+	output_clean_text(&out, text, "");
 	return arena_str(d->arena, buf_str(&out));
 }
 

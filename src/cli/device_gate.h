@@ -19,4 +19,7 @@
 int device_gate_read(struct cli *cli, const struct flag_list *list, bool *ret_hidden,
 		     struct error *err);
 
+/* For commands that show nothing else: -ERR_FORBIDDEN when it is off. */
+int device_gate_need(struct cli *cli, const struct flag_list *list, struct error *err);
+
 #endif

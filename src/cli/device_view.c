@@ -6,22 +6,10 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "dra/availability.h"
-
-/* With every feature: what the cluster has switched off no slice of it has. */
-static const struct inventory_features all_features = {
-	.admin_access = true,
-	.prioritized_list = true,
-	.partitionable = true,
-	.taints = true,
-	.binding_conditions = true,
-	.consumable_capacity = true,
-	.fractional_range = true,
-	.list_attributes = true,
-	.derived_attributes = true,
-	.compatibility_groups = true,
-};
 
 static struct str name_of(const struct json *object)
 {
@@ -40,7 +28,7 @@ static int by_place(const void *a, const void *b)
 
 	if (r == 0)
 		r = str_cmp(pool_of(x->spec), pool_of(y->spec));
-	return r ? r : str_cmp(name_of(x->object), name_of(y->object));
+	return r ? r : str_cmp(x->name, y->name);
 }
 
 static void take(struct device_view_slice *s, const struct json *status,
@@ -69,7 +57,10 @@ void device_view_make(struct arena *a, const struct json *slices, struct device_
 		struct device_view_slice *s = &v.slices[v.n++];
 		const struct json *status = json_getz(it, "status");
 
-		*s = (struct device_view_slice){ .object = it, .spec = json_getz(it, "spec") };
+		*s = (struct device_view_slice){ .object = it,
+						 .spec = json_getz(it, "spec"),
+						 .name = name_of(it) };
+		s->node = json_text_at(s->spec, "nodeName");
 		if (is_written(status))
 			take(s, status, DEVICE_VIEW_STATUS);
 	}
@@ -79,37 +70,50 @@ void device_view_make(struct arena *a, const struct json *slices, struct device_
 
 /* --- generations ----------------------------------------------------------------------------- */
 
-static struct str pool_key(struct arena *a, const struct json *spec)
+struct device_newest {
+	struct arena *arena;
+	struct map by_pool; /* "driver/pool" -> int64_t * */
+};
+
+static void release_newest(void *newest)
 {
-	return str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(json_text_at(spec, "driver")),
-				     STR_ARG(pool_of(spec))));
+	map_release(&((struct device_newest *)newest)->by_pool);
 }
 
-static int64_t generation_of(const struct json *spec)
+struct device_newest *device_newest_new(struct arena *a)
 {
-	return json_i64_at(json_getz(spec, "pool"), "generation", 0);
+	struct device_newest *n = ARENA_NEW(a, struct device_newest);
+
+	n->arena = a;
+	map_init(&n->by_pool);
+	arena_hold(a, release_newest, n);
+	return n;
+}
+
+bool device_newest_put(struct device_newest *n, const struct json *spec)
+{
+	CLEANUP(buf_release) struct buf key = BUF_INIT(64 * KIB);
+	int64_t own = json_i64_at(json_getz(spec, "pool"), "generation", 0), *known;
+
+	(void)buf_printf(&key, "%.*s/%.*s", STR_ARG(json_text_at(spec, "driver")),
+			 STR_ARG(pool_of(spec)));
+	known = map_get(&n->by_pool, buf_str(&key));
+	if (!known) {
+		known = ARENA_NEW(n->arena, int64_t);
+		*known = own;
+		(void)map_put(&n->by_pool, arena_str(n->arena, buf_str(&key)), known);
+	}
+	*known = MAX(*known, own);
+	return own == *known;
 }
 
 void device_view_mark_older(struct arena *a, struct device_view *v, const struct json *all)
 {
-	struct map newest; /* spec of a slice with the newest generation, by pool */
-
-	map_init(&newest);
-	JSON_FOREACH (it, all) {
-		struct json *spec = json_getz(it, "spec");
-		struct str key = pool_key(a, spec);
-		const struct json *known = map_get(&newest, key);
-
-		if (spec && (!known || generation_of(spec) > generation_of(known)))
-			(void)map_put(&newest, key, spec);
-	}
-	for (size_t i = 0; i < v->n; i++) {
-		const struct json *known = map_get(&newest, pool_key(a, v->slices[i].spec));
-
-		v->slices[i].older = known &&
-				     generation_of(v->slices[i].spec) < generation_of(known);
-	}
-	map_release(&newest);
+	v->newest = device_newest_new(a);
+	JSON_FOREACH (it, all)
+		(void)device_newest_put(v->newest, json_getz(it, "spec"));
+	for (size_t i = 0; i < v->n; i++)
+		v->slices[i].older = !device_newest_put(v->newest, v->slices[i].spec);
 }
 
 bool device_view_lacks(const struct device_view *v)
@@ -123,6 +127,14 @@ bool device_view_lacks(const struct device_view *v)
 
 /* --- statuses -------------------------------------------------------------------------------- */
 
+bool device_view_is_of(const struct json *status_meta, const struct json *slice_meta)
+{
+	const struct json *owner = json_first(json_getz(status_meta, "ownerReferences"));
+
+	return str_eq(json_text_at(owner, "uid"), json_text_at(slice_meta, "uid")) &&
+	       str_eq(json_text_at(status_meta, "name"), json_text_at(slice_meta, "name"));
+}
+
 void device_view_adopt(struct device_view *v, const struct json *objects)
 {
 	struct map by_name;
@@ -132,15 +144,11 @@ void device_view_adopt(struct device_view *v, const struct json *objects)
 		(void)map_put(&by_name, name_of(it), it);
 	for (size_t i = 0; i < v->n; i++) {
 		struct device_view_slice *s = &v->slices[i];
-		const struct json *object = map_get(&by_name, name_of(s->object));
-		const struct json *owner = json_first(
-			json_getz(json_getz(object, "metadata"), "ownerReferences"));
-		struct str uid = json_text_at(json_getz(s->object, "metadata"), "uid");
+		const struct json *object = map_get(&by_name, s->name);
 
-		/* Of an earlier slice of that name: the collector has not come by yet. */
-		if (!object || s->status || !str_eq(json_text_at(owner, "uid"), uid))
-			continue;
-		if (is_written(json_getz(object, "status")))
+		if (object && !s->status && is_written(json_getz(object, "status")) &&
+		    device_view_is_of(json_getz(object, "metadata"),
+				      json_getz(s->object, "metadata")))
 			take(s, json_getz(object, "status"), DEVICE_VIEW_OBJECT);
 	}
 	map_release(&by_name);
@@ -154,7 +162,7 @@ static void drop(void *inventory)
 void device_view_compute(struct arena *a, struct device_view *v, const struct json *all,
 			 const struct json *claims, int64_t now_ns)
 {
-	struct inventory *inv = inventory_new(all_features);
+	struct inventory *inv = inventory_new(inventory_everything);
 
 	/* What it refuses counts as absent, as for everybody else who decides with it. */
 	JSON_FOREACH (it, all)
@@ -169,7 +177,7 @@ void device_view_compute(struct arena *a, struct device_view *v, const struct js
 
 		if (s->status || s->older)
 			continue;
-		status = availability_slice_status(inv, name_of(s->object), NULL, now_ns, a);
+		status = availability_slice_status(inv, s->name, NULL, now_ns, a);
 		if (status)
 			take(s, status, DEVICE_VIEW_COMPUTED);
 	}
@@ -184,7 +192,33 @@ void device_view_hide(struct device_view *v)
 	}
 }
 
+/* --- reading --------------------------------------------------------------------------------- */
+
+const struct device_view_slice *device_view_find(const struct device_view *v, struct str name)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		if (str_eq(v->slices[i].name, name))
+			return &v->slices[i];
+	}
+	return NULL;
+}
+
 const struct json *device_view_device(const struct device_view_slice *s, struct str device)
 {
 	return json_find(json_getz(s->status, "devices"), "name", device);
+}
+
+struct str device_view_node(const struct json *spec)
+{
+	struct str name = json_text_at(spec, "nodeName");
+
+	if (name.n > 0)
+		return name;
+	return json_true_at(spec, "allNodes") ? STR("<all>") : STR("<some>");
+}
+
+struct str device_view_taint(struct arena *a, struct str key, struct str value, struct str effect)
+{
+	return str_from(arena_printf(a, "%.*s%s%.*s:%.*s", STR_ARG(key), value.n > 0 ? "=" : "",
+				     STR_ARG(value), STR_ARG(effect)));
 }

@@ -26,6 +26,7 @@ enum device_view_source {
 /* One slice. */
 struct device_view_slice {
 	const struct json *object, *spec;
+	struct str name, node; /* the latter empty when it is not tied to one */
 	const struct json *status; /* as KEP-5677 has it; NULL: none */
 	enum device_view_source source;
 	/* The slice has changed since its status was written (observedGeneration). */
@@ -34,9 +35,12 @@ struct device_view_slice {
 	bool older;
 };
 
+struct device_newest;
+
 struct device_view {
 	struct device_view_slice *slices; /* by driver, pool, name */
 	size_t n;
+	struct device_newest *newest; /* generations; NULL: not looked at */
 	/* A sentence for the reader when something was computed here or could not be; or empty. */
 	struct str note;
 	struct str version; /* resourceVersion of the list that it comes from; or empty */
@@ -45,9 +49,7 @@ struct device_view {
 /* Which of them; each may be empty. */
 struct device_view_query {
 	struct str slice; /* by name; -ERR_NOT_FOUND when there is none */
-	struct str node; /* spec.nodeName */
-	struct str driver, pool;
-	struct str label_selector, field_selector; /* the latter instead of node and driver */
+	struct str label_selector, field_selector;
 	bool hidden; /* the gate is off */
 };
 
@@ -66,14 +68,25 @@ int device_view_resource(struct kube *k, const char *plural, struct resource *re
 /* The slices of an array, with the status that they have. */
 void device_view_make(struct arena *a, const struct json *slices, struct device_view *ret_view);
 
-/* Marks those that are of an older generation than their pool has in `all`. */
+/* Marks those that are of an older generation than their pool has in `all`; v->newest is made. */
 void device_view_mark_older(struct arena *a, struct device_view *v, const struct json *all);
+
+/* The newest generation of each pool that was told of; in the arena. */
+struct device_newest *device_newest_new(struct arena *a);
+/* False: a newer one is known, so that the slice of this spec does not count. */
+bool device_newest_put(struct device_newest *n, const struct json *spec);
 
 /* Some slice of the newest generation has no status yet. */
 bool device_view_lacks(const struct device_view *v);
 
 /* Takes statuses of ResourceSliceStatus objects for slices that have none. */
 void device_view_adopt(struct device_view *v, const struct json *objects);
+
+/*
+ * Whether a ResourceSliceStatus is of that slice, by their metadata: one of an earlier slice of
+ * the name may still be there.
+ */
+bool device_view_is_of(const struct json *status_meta, const struct json *slice_meta);
 
 /* Computes what is missing. `all` has every slice of the pools that are in the view. */
 void device_view_compute(struct arena *a, struct device_view *v, const struct json *all,
@@ -84,7 +97,16 @@ void device_view_hide(struct device_view *v);
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+/* NULL when there is none of that name. */
+const struct device_view_slice *device_view_find(const struct device_view *v, struct str name);
+
 /* The entry of a device in the slice's status; NULL when there is none. */
 const struct json *device_view_device(const struct device_view_slice *s, struct str device);
+
+/* The node of a slice: its name, <all>, or <some> where a selector or each device says which. */
+struct str device_view_node(const struct json *spec);
+
+/* "key=value:NoSchedule", without what is empty. */
+struct str device_view_taint(struct arena *a, struct str key, struct str value, struct str effect);
 
 #endif

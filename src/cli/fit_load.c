@@ -192,7 +192,7 @@ int fit_load(struct kube *k, struct str ns, struct str node, struct fit_cluster 
 	struct json *slices;
 	int r;
 
-	*c = (struct fit_cluster){ .inventory = inventory_new(inventory_defaults),
+	*c = (struct fit_cluster){ .inventory = inventory_new(inventory_everything),
 				   .notes = json_make_array(&k->cli->arena) };
 	r = fit_read(k, "resourceslices", STR_NULL, STR_NULL, &slices, err);
 	if (r < 0)

@@ -1,5 +1,6 @@
 /*
- * The loop runs within send_and_wait() only. Lists are asked for in pages, as kubectl does, so that
+ * The loop runs within wait_for() only; who stops it meanwhile for reasons of their own does no
+ * harm. Lists are asked for in pages, as kubectl does, so that
  * a server never has to make a large answer at once; what comes back is put together again.
  */
 #include "cli/kube.h"
@@ -17,6 +18,7 @@ struct wait {
 	struct str body;
 	struct error err;
 	int result;
+	bool done;
 };
 
 /* --- one question ---------------------------------------------------------------------------- */
@@ -49,28 +51,39 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 		w->err = *err;
 		w->result = -(int)err->code;
 	} else {
-		w->body = arena_str(&w->kube->cli->arena, answer->body);
+		w->body = arena_str(w->kube->arena, answer->body);
 	}
+	w->done = true;
 	loop_stop(w->kube->loop);
+}
+
+static int wait_for(struct wait *w, struct error *err)
+{
+	while (!w->done && !w->kube->interrupted)
+		loop_run(w->kube->loop);
+	if (!w->done)
+		return error_set(err, ERR_CANCELED, "interrupted");
+	if (w->result < 0) {
+		explain(w->kube, &w->err);
+		*err = w->err;
+	}
+	return w->result;
 }
 
 static int send_and_wait(struct kube *k, struct client_request *r, struct str *ret_body,
 			 struct error *err)
 {
 	struct wait w = { .kube = k };
+	int ret;
 
 	r->on_done = on_done;
 	r->arg = &w;
 	client_send(k->client, r);
-	loop_run(k->loop);
-	if (w.result < 0) {
-		explain(k, &w.err);
-		*err = w.err;
-		return w.result;
-	}
-	if (ret_body)
+	ret = wait_for(&w, err);
+	client_cancel(r);
+	if (ret == 0)
 		*ret_body = w.body;
-	return 0;
+	return ret;
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -103,7 +116,7 @@ static int read_page(struct kube *k, const struct kube_query *q, struct str toke
 	ret = send_and_wait(k, &r, &body, err);
 	if (ret < 0)
 		return ret;
-	return json_parse(&k->cli->arena, body, NULL, ret_tree, err);
+	return json_parse(k->arena, body, NULL, ret_tree, err);
 }
 
 /* Lists have items, tables have rows. */
@@ -162,7 +175,45 @@ int kube_create(struct kube *k, const struct resource *r, struct str ns, const s
 	ret = send_and_wait(k, &request, &answer, err);
 	if (ret < 0)
 		return ret;
-	return json_parse(&k->cli->arena, answer, NULL, ret_answer, err);
+	return json_parse(k->arena, answer, NULL, ret_answer, err);
+}
+
+static int ask_may(struct kube *k, const char *verb, const struct resource *r, struct str ns,
+		   bool *ret_may, struct error *err)
+{
+	struct resource reviews = resource_builtin("authorization.k8s.io", "v1",
+						   "selfsubjectaccessreviews");
+	struct arena *a = k->arena;
+	struct json *review = json_make_object(a), *answer = NULL, *what;
+	int ret;
+
+	json_put_str(a, review, "apiVersion", STR("authorization.k8s.io/v1"));
+	json_put_str(a, review, "kind", STR("SelfSubjectAccessReview"));
+	what = json_need_object(a, json_need_object(a, review, "spec"), "resourceAttributes");
+	json_put_str(a, what, "verb", str_from(verb));
+	json_put_str(a, what, "group", r->group);
+	json_put_str(a, what, "resource", r->resource);
+	if (ns.n > 0)
+		json_put_str(a, what, "namespace", ns);
+	ret = kube_create(k, &reviews, STR_NULL, review, &answer, err);
+	if (ret == 0)
+		*ret_may = json_true_at(json_getz(answer, "status"), "allowed");
+	return ret;
+}
+
+int kube_may(struct kube *k, const char *verb, struct str group, struct str resource, struct str ns,
+	     bool *ret_may, struct error *err)
+{
+	struct resource r = { .group = group, .resource = resource };
+	struct arena scratch, *was = k->arena;
+	int ret;
+
+	arena_init(&scratch, REQUEST_WORK_MAX);
+	k->arena = &scratch;
+	ret = ask_may(k, verb, &r, ns, ret_may, err);
+	k->arena = was;
+	arena_release(&scratch);
+	return ret;
 }
 
 /* --- resources ------------------------------------------------------------------------------- */
@@ -175,23 +226,25 @@ static void on_discovered(void *arg, const struct error *err)
 		w->err = *err;
 		w->result = -(int)err->code;
 	}
+	w->done = true;
 	loop_stop(w->kube->loop);
 }
 
 static int discover(struct kube *k, struct error *err)
 {
 	struct wait w = { .kube = k };
+	int r;
 
 	if (k->discovery)
 		return 0;
 	k->discovery = discovery_open(k->client);
 	discovery_refresh(k->discovery, on_discovered, &w);
-	loop_run(k->loop);
-	if (w.result < 0) {
-		explain(k, &w.err);
-		*err = w.err;
+	r = wait_for(&w, err);
+	if (r < 0) {
+		discovery_close(k->discovery);
+		k->discovery = NULL;
 	}
-	return w.result;
+	return r;
 }
 
 static bool has_short_name(const struct discovery_resource *d, struct str word)
@@ -288,7 +341,7 @@ int kube_open(struct kube *k, struct cli *cli, const struct kube_options *o, str
 				 .timeout_ms = o->request_timeout / CLOCK_MS };
 	int r;
 
-	*k = (struct kube){ .cli = cli };
+	*k = (struct kube){ .cli = cli, .arena = &cli->arena };
 	r = kube_flags_load(o, &k->config, err);
 	k->server_from = o->server ? STR("--server") : k->config.source;
 	if (r == 0)
@@ -296,6 +349,12 @@ int kube_open(struct kube *k, struct cli *cli, const struct kube_options *o, str
 	if (r == 0)
 		r = client_new(k->loop, &c, &k->client, err);
 	return r;
+}
+
+void kube_interrupt(struct kube *k)
+{
+	k->interrupted = true;
+	loop_stop(k->loop);
 }
 
 static void on_last(struct loop_timer *t)

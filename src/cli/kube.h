@@ -2,7 +2,8 @@
  * kube - an API server as a command sees it: one question after the other.
  *
  * A command that ends has nothing else to do while it waits, so these run the loop until the
- * answer is there. Failures say what was asked and what to do next.
+ * answer is there. Failures say what was asked and what to do next. A command that lives on can
+ * give up waiting, from a callback of the loop: kube_interrupt().
  * All memory is the run's (cli->arena).
  */
 #ifndef CLI_KUBE_H
@@ -23,11 +24,16 @@ struct kube {
 	struct loop *loop;
 	struct client *client;
 	struct discovery *discovery; /* NULL until kube_resource() asks */
+	struct arena *arena; /* where answers live: the run's */
+	bool interrupted;
 };
 
 /* Close it whatever was returned. */
 int kube_open(struct kube *k, struct cli *cli, const struct kube_options *o, struct error *err);
 void kube_close(struct kube *k);
+
+/* The question that is waited for, and all that come, fail with -ERR_CANCELED. */
+void kube_interrupt(struct kube *k);
 
 /* What to read. Empty parts are not said. */
 struct kube_query {
@@ -43,6 +49,13 @@ int kube_read(struct kube *k, const struct kube_query *q, struct json **ret_tree
 /* Creates an object; what the server answers. Also for questions in the form of objects. */
 int kube_create(struct kube *k, const struct resource *r, struct str ns, const struct json *object,
 		struct json **ret_answer, struct error *err);
+
+/*
+ * Whether the user may do that, by SelfSubjectAccessReview; an empty namespace means all of them.
+ * Keeps no memory.
+ */
+int kube_may(struct kube *k, const char *verb, struct str group, struct str resource, struct str ns,
+	     bool *ret_may, struct error *err);
 
 /*
  * The resource that people call `word`: "pods", "pod", "po", "Pod", and each of them with

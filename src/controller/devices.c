@@ -454,7 +454,7 @@ struct devices *devices_new(const struct devices_opts *opts)
 	struct devices *d = XNEW(struct devices);
 
 	d->opts = *opts;
-	d->inventory = inventory_new(inventory_defaults);
+	d->inventory = inventory_new(inventory_everything);
 	list_init(&d->watchers);
 	arena_init(&d->texts, SIZE_MAX);
 	arena_init(&d->scratch, REQUEST_WORK_MAX);

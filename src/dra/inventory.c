@@ -17,6 +17,19 @@ const struct inventory_features inventory_defaults = {
 	.fractional_range = true,
 };
 
+const struct inventory_features inventory_everything = {
+	.admin_access = true,
+	.prioritized_list = true,
+	.partitionable = true,
+	.taints = true,
+	.binding_conditions = true,
+	.consumable_capacity = true,
+	.fractional_range = true,
+	.list_attributes = true,
+	.derived_attributes = true,
+	.compatibility_groups = true,
+};
+
 struct inventory *inventory_new(struct inventory_features features)
 {
 	struct inventory *inv = XNEW(struct inventory);

@@ -25,6 +25,9 @@ struct inventory_features {
 };
 extern const struct inventory_features inventory_defaults;
 
+/* All on, for who looks and does not decide: what a server stores counts, whatever its gates. */
+extern const struct inventory_features inventory_everything;
+
 struct inventory *inventory_new(struct inventory_features features);
 void inventory_free(struct inventory *inv);
 
