@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/columns.h"
 #include "base/duration.h"
 #include "base/limits.h"
@@ -105,7 +106,10 @@ static int store_duration(struct arena *arena UNUSED, const struct flag *flag, c
 	char min[DURATION_SIZE], max[DURATION_SIZE];
 	int64_t value;
 
-	if (duration_parse(str_from(text), &value, NULL) < 0)
+	if (flag->seconds && str_to_i64(str_from(text), &value) && value <= INT64_MAX / CLOCK_SEC &&
+	    value >= INT64_MIN / CLOCK_SEC)
+		value *= CLOCK_SEC;
+	else if (duration_parse(str_from(text), &value, NULL) < 0)
 		return error_set(err, ERR_BAD_REQUEST,
 				 "flag --%s: \"%s\" is not a duration such as 300ms, 15s or 1h30m",
 				 flag->name, text);

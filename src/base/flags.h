@@ -51,10 +51,12 @@ struct flag {
 	size_t offset;
 	const char *arg; /* what help calls the value: "FILE", "PORT" */
 	const char *choices; /* "text|json": the only values allowed; NULL: all */
+	const char *usual; /* the same for values that are only offered, by completion; or NULL */
 	const char *initial; /* the value when none is given, as one would write it */
 	const char *help;
 	int64_t min, max; /* bounds of an integer or of nanoseconds; both 0: none */
 	bool required;
+	bool seconds; /* a duration may be a plain number, of them */
 };
 
 /* Kind and place of an option at once, so that they cannot disagree. */

@@ -248,6 +248,30 @@ static void durations_are_read_as_go_writes_them(void **state)
 	assert_refused(x, "flag --lease: 2m is not between 1s and 1m0s", "--lease", "2m");
 }
 
+static void a_plain_number_may_be_of_seconds(void **state)
+{
+	static const struct flag seconds[] = {
+		{ "lease", 0, FLAG_DURATION(struct options, lease), .max = 60 * CLOCK_SEC,
+		  .seconds = true, .help = "how long to lead" },
+		{ NULL },
+	};
+	struct fixture *x = *state;
+
+	x->f.table = seconds;
+	assert_int_equal(parse(x, "--lease", "10", NULL), 0);
+	assert_int_equal(x->o.lease, 10 * CLOCK_SEC);
+	assert_int_equal(parse(x, "--lease=0", NULL), 0);
+	assert_int_equal(x->o.lease, 0);
+	assert_int_equal(parse(x, "--lease=300ms", NULL), 0);
+	assert_int_equal(x->o.lease, 300 * CLOCK_MS);
+	assert_refused(x, "flag --lease: 61 is not between 0s and 1m0s", "--lease", "61");
+	assert_refused(x, "flag --lease: -1 is not between 0s and 1m0s", "--lease=-1");
+	assert_refused(x,
+		       "flag --lease: \"99999999999999\" is not a duration such as 300ms, 15s or "
+		       "1h30m",
+		       "--lease=99999999999999");
+}
+
 static void integers_are_checked(void **state)
 {
 	struct fixture *x = *state;
@@ -375,6 +399,7 @@ int main(void)
 		TEST(long_lists_keep_every_element),
 		TEST(the_last_value_wins),
 		TEST(durations_are_read_as_go_writes_them),
+		TEST(a_plain_number_may_be_of_seconds),
 		TEST(integers_are_checked),
 		TEST(choices_are_checked),
 		TEST(unknown_flags_name_the_nearest),

@@ -98,6 +98,8 @@
 /* The static token file, and certificates and keys read from files. */
 #define TOKEN_FILE_MAX (16UL * MIB)
 #define PEM_FILE_MAX   (1UL * MIB)
+/* What a credential plugin may print, on each of its streams. */
+#define EXEC_OUTPUT_MAX (1UL * MIB)
 
 /* A service account's token; and tokens, verified a moment ago, that one lane remembers. */
 #define JWT_MAX          (32UL * KIB)

@@ -1,87 +1,121 @@
 /* Answers are kept: a cluster has far fewer namespaces than claims. */
 #include "cli/claim_sight.h"
 
-#include "base/json.h"
+#include "base/clock.h"
 #include "base/map.h"
 #include "cli/kube.h"
 
-struct claim_sight {
-	struct kube *kube; /* NULL: what is not known is a no */
-	bool asked_all, all;
-	struct map namespaces; /* name -> &yes or &no */
+enum { ANSWER_S = 60, FAILURE_S = 5 };
+
+/* What is known of a namespace, or of all. */
+struct answer {
+	bool may;
+	int64_t until; /* monotonic ns; 0: nothing is known */
 };
 
-static const char yes, no;
+struct claim_sight {
+	struct arena *arena;
+	const struct clock *clock;
+	int (*ask)(void *arg, struct str ns, bool *ret_may); /* NULL: what is known is for good */
+	void *arg;
+	struct answer all;
+	struct map namespaces; /* name -> struct answer */
+	int64_t silent_until; /* nobody answers: not asked before that */
+};
 
 static void release(void *sight)
 {
 	map_release(&((struct claim_sight *)sight)->namespaces);
 }
 
-static struct claim_sight *make(struct arena *a, struct kube *k)
+struct claim_sight *claim_sight_asking(struct arena *a, const struct clock *clock,
+				       int (*ask)(void *arg, struct str ns, bool *ret_may),
+				       void *arg)
 {
 	struct claim_sight *s = ARENA_NEW(a, struct claim_sight);
 
-	s->kube = k;
+	*s = (struct claim_sight){ .arena = a, .clock = clock, .ask = ask, .arg = arg };
 	map_init(&s->namespaces);
 	arena_hold(a, release, s);
 	return s;
 }
 
+static int ask_server(void *arg, struct str ns, bool *ret_may)
+{
+	struct resource claims = resource_builtin("resource.k8s.io", "v1", "resourceclaims");
+	struct error err;
+
+	return kube_may(arg, "get", &claims, ns, ret_may, &err);
+}
+
 struct claim_sight *claim_sight_new(struct kube *k)
 {
-	return make(&k->cli->arena, k);
+	return claim_sight_asking(&k->cli->arena, loop_clock(k->loop), ask_server, k);
+}
+
+static struct answer *answer_of(struct claim_sight *s, struct str ns)
+{
+	struct answer *known = map_get(&s->namespaces, ns);
+
+	if (known)
+		return known;
+	known = ARENA_NEW(s->arena, struct answer);
+	*known = (struct answer){ 0 };
+	(void)map_put(&s->namespaces, arena_str(s->arena, ns), known);
+	return known;
 }
 
 struct claim_sight *claim_sight_known(struct arena *a, bool all, const struct str *namespaces,
 				      size_t n)
 {
-	struct claim_sight *s = make(a, NULL);
+	struct claim_sight *s = claim_sight_asking(a, NULL, NULL, NULL);
 
-	s->all = all;
+	s->all.may = all;
 	for (size_t i = 0; i < n; i++)
-		(void)map_put(&s->namespaces, namespaces[i], (void *)&yes);
+		answer_of(s, namespaces[i])->may = true;
 	return s;
 }
 
-/* An empty namespace asks about all of them. */
-static bool ask(struct claim_sight *s, struct str ns)
+/* Asks again when the answer is too old; whoever does not answer is not asked for a while. */
+static bool know(struct claim_sight *s, struct answer *known, struct str ns)
 {
-	struct arena *a = &s->kube->cli->arena;
-	struct resource reviews = resource_builtin("authorization.k8s.io", "v1",
-						   "selfsubjectaccessreviews");
-	struct json *review = json_make_object(a), *answer = NULL, *what;
-	struct error err;
+	int64_t now;
 
-	json_put_str(a, review, "apiVersion", STR("authorization.k8s.io/v1"));
-	json_put_str(a, review, "kind", STR("SelfSubjectAccessReview"));
-	what = json_need_object(a, json_need_object(a, review, "spec"), "resourceAttributes");
-	json_put_str(a, what, "verb", STR("get"));
-	json_put_str(a, what, "group", STR("resource.k8s.io"));
-	json_put_str(a, what, "resource", STR("resourceclaims"));
-	if (ns.n > 0)
-		json_put_str(a, what, "namespace", ns);
-	if (kube_create(s->kube, &reviews, STR_NULL, review, &answer, &err) < 0)
+	if (!s->ask)
+		return known->may;
+	now = clock_monotonic(s->clock);
+	if (known->until > now)
+		return known->may;
+	*known = (struct answer){ 0 };
+	if (s->silent_until > now)
 		return false;
-	return json_true_at(json_getz(answer, "status"), "allowed");
+	if (s->ask(s->arg, ns, &known->may) < 0) {
+		s->silent_until = clock_monotonic(s->clock) + FAILURE_S * CLOCK_SEC;
+		return false;
+	}
+	known->until = clock_monotonic(s->clock) + ANSWER_S * CLOCK_SEC;
+	return known->may;
 }
 
 bool claim_sight_may(struct claim_sight *s, struct str ns)
 {
-	const void *known;
+	return know(s, &s->all, STR_NULL) || (ns.n > 0 && know(s, answer_of(s, ns), ns));
+}
 
-	if (s->kube && !s->asked_all) {
-		s->all = ask(s, STR_NULL);
-		s->asked_all = true;
-	}
-	if (s->all)
-		return true;
-	if (ns.n == 0)
-		return false;
-	known = map_get(&s->namespaces, ns);
-	if (!known && s->kube) {
-		known = ask(s, ns) ? &yes : &no;
-		(void)map_put(&s->namespaces, arena_str(&s->kube->cli->arena, ns), (void *)known);
-	}
-	return known == &yes;
+bool claim_sight_may_name(void *sight, struct str ns)
+{
+	return claim_sight_may(sight, ns);
+}
+
+struct str claim_sight_message(struct arena *a, bool (*may)(void *arg, struct str ns), void *arg,
+			       struct str text)
+{
+	struct str lead = STR("ResourceClaim "), rest = str_skip(text, lead.n), claim, ns;
+
+	if (!may || !str_starts(text, lead))
+		return text;
+	(void)str_split(&rest, ' ', &claim);
+	if (str_split(&claim, '/', &ns) && may(arg, ns))
+		return text;
+	return str_from(arena_printf(a, "a ResourceClaim %.*s", STR_ARG(rest)));
 }

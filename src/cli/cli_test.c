@@ -13,6 +13,7 @@ struct greet_options {
 	const char *name;
 	const char *from;
 	bool loud;
+	const char *how;
 };
 
 static int greet(struct cli *cli, struct error *err)
@@ -36,6 +37,10 @@ static const struct flag greet_flags[] = {
 	{ "loud", 'l', FLAG_BOOL(struct greet_options, loud), .help = "it's [loud]" },
 	{ NULL },
 };
+static const struct flag seek_flags[] = {
+	{ "how", 0, FLAG_STRING(struct greet_options, how), .usual = "fast|map=", .help = "way" },
+	{ NULL },
+};
 static const struct command greet_command = {
 	.name = "greet",
 	.summary = "say hello",
@@ -56,22 +61,30 @@ static const struct command deep_command = {
 	.options_size = sizeof(struct greet_options),
 	.run = greet,
 };
-static const struct command secret_command = {
-	.name = "secret",
+static const struct command seek_command = {
+	.name = "seek",
+	.summary = "look for things",
+	.flags = seek_flags,
+	.options_size = sizeof(struct greet_options),
+	.operands_max = COMMAND_ANY,
+	.types = true,
+};
+static const struct command covert_command = {
+	.name = "covert",
 	.summary = "not shown",
 	.hidden = true,
 	.flags = greet_flags,
 	.options_size = sizeof(struct greet_options),
 	.run = greet,
 };
-static const struct command *const below[] = { &deep_command, NULL };
+static const struct command *const below[] = { &deep_command, &seek_command, NULL };
 static const struct command group_command = {
 	.name = "group",
 	.summary = "hold others",
 	.group = COMMAND_ABOUT,
 	.subcommands = below,
 };
-static const struct command *const all[] = { &greet_command, &group_command, &secret_command,
+static const struct command *const all[] = { &greet_command, &group_command, &covert_command,
 					     NULL };
 static const struct command root = {
 	.name = "prog",
@@ -155,11 +168,11 @@ static void a_link_named_after_a_command_is_that_command(void **state)
 	} v[] = {
 		{ "/opt/bin/prog-greet", "me", "prog greet: hello you and me" },
 		{ "prog-group", "deep", "prog group deep: hello you" },
-		{ "prog-debug", "secret", "prog secret: hello you" },
-		{ "/usr/bin/kubectl-prog", "secret", "kubectl prog secret: hello you" },
-		{ "kubectl-program", "secret", "prog secret: hello you" },
-		{ "/opt/prog-greet/x", "secret", "prog secret: hello you" },
-		{ "program", "secret", "prog secret: hello you" },
+		{ "prog-debug", "covert", "prog covert: hello you" },
+		{ "/usr/bin/kubectl-prog", "covert", "kubectl prog covert: hello you" },
+		{ "kubectl-program", "covert", "prog covert: hello you" },
+		{ "/opt/prog-greet/x", "covert", "prog covert: hello you" },
+		{ "program", "covert", "prog covert: hello you" },
 	};
 	struct fixture *x = *state;
 
@@ -227,10 +240,10 @@ static void a_hidden_command_runs_but_is_not_listed(void **state)
 {
 	struct fixture *x = *state;
 
-	assert_int_equal(run(x, "secret", NULL), CLI_OK);
-	assert_string_equal(x->out, "prog secret: hello you");
+	assert_int_equal(run(x, "covert", NULL), CLI_OK);
+	assert_string_equal(x->out, "prog covert: hello you");
 	assert_int_equal(run(x, "--help", NULL), CLI_OK);
-	assert_null(strstr(x->out, "secret"));
+	assert_null(strstr(x->out, "covert"));
 }
 
 static void the_overview_lists_commands_by_group(void **state)
@@ -299,20 +312,25 @@ static void completion_scripts_know_commands_flags_and_files(void **state)
 {
 	static const struct {
 		void (*generate)(const struct command *root, struct buf *out);
-		const char *want[5];
+		const char *want[6];
 	} cases[] = {
 		{ completion_bash,
 		  { "'prog group deep')", "flags=' --name --from --loud --help'",
 		    "'prog greet --from') kind=files",
-		    "'prog greet --name' | 'prog greet -n') kind=none" } },
+		    "'prog greet --name' | 'prog greet -n') kind=none",
+		    "'prog group seek seek') [[ $cur == -* ]] || words='",
+		    "'prog group seek --how') kind=words words='fast map='" } },
 		{ completion_zsh,
 		  { "_prog_group_deep() {", "'--from=[more names]:FILE:_files'",
 		    "'(-n --name)'{-n+,--name=}'[whom to greet]:NAME: '",
-		    "'(-l --loud)'{-l,--loud}'[it'\\''s \\[loud\\]]'", "'greet:say hello'" } },
+		    "'(-l --loud)'{-l,--loud}'[it'\\''s \\[loud\\]]'", "'greet:say hello'",
+		    "resourcepools)' \\\n" } },
 		{ completion_fish,
 		  { "-n '__prog_at \"prog group\"' -a deep -d 'greet from below'",
 		    "-n '__prog_at \"prog greet\"' -l from -r -F -d 'more names'",
-		    "-l name -s n -x -d 'whom to greet'", "-l loud -s l -d 'it\\'s [loud]'" } },
+		    "-l name -s n -x -d 'whom to greet'", "-l loud -s l -d 'it\\'s [loud]'",
+		    "__prog_at \"prog group seek\"; and test (count (commandline -opc)) -eq 3' -a "
+		    "'" } },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -322,7 +340,7 @@ static void completion_scripts_know_commands_flags_and_files(void **state)
 		for (size_t j = 0; j < ARRAY_SIZE(cases[i].want) && cases[i].want[j]; j++)
 			if (!strstr(script.p, cases[i].want[j]))
 				fail_msg("%s is not in:\n%s", cases[i].want[j], script.p);
-		assert_null(strstr(script.p, "secret"));
+		assert_null(strstr(script.p, "covert"));
 	}
 }
 
@@ -347,8 +365,14 @@ static void kubectl_is_told_what_may_come_next(void **state)
 		{ { "" }, "greet\tsay hello\ngroup\thold others\n:4\n" },
 		{ { NULL }, "greet\tsay hello\ngroup\thold others\n:4\n" },
 		{ { "gro" }, "group\thold others\n:4\n" },
-		{ { "sec" }, ":4\n" },
-		{ { "group", "" }, "deep\tgreet from below\n:4\n" },
+		{ { "cov" }, ":4\n" },
+		{ { "group", "" }, "deep\tgreet from below\nseek\tlook for things\n:4\n" },
+		{ { "group", "seek", "resourcep" },
+		  "resourcepoolstatusrequests\nresourcepools\n:4\n" },
+		{ { "group", "seek", "pods,nod" }, "pods,nodes\n:4\n" },
+		{ { "group", "seek", "pods", "no" }, ":4\n" }, /* that is a name */
+		{ { "group", "seek", "--how", "" }, "fast\nmap=\n:4\n" },
+		{ { "group", "seek", "--how=m" }, "--how=map=\n:4\n" },
 		{ { "greet", "--f" }, "--from\tmore names\n:4\n" },
 		{ { "greet", "-" },
 		  "--name\twhom to greet\n--from\tmore names\n--loud\tit's "

@@ -40,6 +40,7 @@ static const struct row {
 	{ "", "nodes", describe_node, true },
 	{ "resource.k8s.io", "resourceclaims", describe_claim, false },
 	{ "resource.k8s.io", "resourceslices", describe_slice, true },
+	{ "devplane.dev", "resourceslicestatuses", describe_slice_object, true },
 };
 static const struct row any_row = { .fn = describe_any };
 
@@ -50,7 +51,11 @@ struct run {
 	size_t shown;
 	bool hidden;
 	struct claim_sight *sight;
-	const struct device_view *view; /* NULL: not wanted for many objects */
+	bool asked; /* for the view; else it is NULL */
+	const struct device_view *view;
+	struct device_pool *pools;
+	size_t npools;
+	struct error unread;
 	const struct json *classes;
 };
 
@@ -63,6 +68,22 @@ static const struct row *find(const struct resource *r)
 	return &any_row;
 }
 
+/* All devices are asked for once, whatever comes of it. */
+static void load_view(struct run *v)
+{
+	struct device_view_query q = { .hidden = v->hidden };
+	struct device_view *view;
+
+	if (v->asked)
+		return;
+	v->asked = true;
+	view = ARENA_NEW(&v->cli->arena, struct device_view);
+	if (device_view_load(&v->kube, &q, view, &v->unread) < 0)
+		return;
+	v->view = view;
+	v->npools = device_pools_make(&v->cli->arena, view, &v->pools);
+}
+
 static struct describe begin(struct run *v)
 {
 	return (struct describe){ .kube = &v->kube,
@@ -72,6 +93,9 @@ static struct describe begin(struct run *v)
 				  .hidden = v->hidden,
 				  .sight = v->sight,
 				  .view = v->view,
+				  .pools = v->pools,
+				  .npools = v->npools,
+				  .unread = v->asked && !v->view ? &v->unread : NULL,
 				  .classes = &v->classes,
 				  .text = BUF_INIT(CODEC_MAX) };
 }
@@ -88,15 +112,19 @@ static void print(struct run *v, struct describe *d)
 static int show(struct run *v, const struct discovery_resource *type, struct json *object,
 		struct error *err)
 {
-	struct describe d = begin(v);
+	const struct row *row = find(&type->resource);
+	struct describe d;
 	int r;
 
+	if (row->devices)
+		load_view(v);
+	d = begin(v);
 	d.type = type;
 	d.object = object;
 	d.metadata = json_getz(object, "metadata");
 	d.spec = json_getz(object, "spec");
 	d.status = json_getz(object, "status");
-	r = find(&type->resource)->fn(&d, err);
+	r = row->fn(&d, err);
 	if (r == 0)
 		print(v, &d);
 	buf_release(&d.text);
@@ -114,29 +142,11 @@ static struct kube_query query_of(const struct run *v, const struct object_arg *
 	return q;
 }
 
-/* What many objects want to know of devices is asked for once. */
-static int load_view(struct run *v, const struct object_arg *arg, struct error *err)
-{
-	struct device_view_query q = { .hidden = v->hidden };
-	struct device_view *view = ARENA_NEW(&v->cli->arena, struct device_view);
-	struct error missing;
-	int r;
-
-	if (v->view || !find(&arg->type->resource)->devices)
-		return 0;
-	r = device_view_load(&v->kube, &q, view, &missing);
-	if (r == 0)
-		v->view = view;
-	else if (r != -ERR_NOT_FOUND && r != -ERR_FORBIDDEN)
-		*err = missing;
-	return r == -ERR_NOT_FOUND || r == -ERR_FORBIDDEN ? 0 : r;
-}
-
 static int show_list(struct run *v, const struct object_arg *arg, struct json *items,
 		     struct str prefix, struct error *err)
 {
 	size_t before = v->shown;
-	int r = json_count(items) > 1 ? load_view(v, arg, err) : 0;
+	int r = 0;
 
 	JSON_FOREACH_SAFE (it, items) {
 		if (str_starts(json_text_at(json_getz(it, "metadata"), "name"), prefix) && r == 0)
@@ -253,5 +263,6 @@ const struct command cmd_describe = {
 	.flags = flags,
 	.options_size = sizeof(struct describe_options),
 	.operands_max = COMMAND_ANY,
+	.types = true,
 	.run = run,
 };

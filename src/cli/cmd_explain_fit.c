@@ -4,19 +4,22 @@
  */
 #include "base/limits.h"
 #include "base/vec.h"
+#include "cli/claim_sight.h"
 #include "cli/commands.h"
+#include "cli/device_gate.h"
 #include "cli/fit_load.h"
 #include "cli/fit_pod.h"
 #include "cli/output.h"
 #include "client/discovery.h"
 #include "controller/pod_claims_decide.h"
-#include "dra/allocate.h"
+#include "dra/explain.h"
 
 enum { NAMES_MAX = 3 };
 
 struct fit_options {
 	struct kube_options kube;
 	const char *node, *output;
+	struct flag_list feature_gates;
 };
 
 static const struct flag flags[] = {
@@ -24,6 +27,7 @@ static const struct flag flags[] = {
 	  .help = "look at this node only, in all detail" },
 	{ "output", 'o', FLAG_STRING(struct fit_options, output), .choices = "json|yaml|wide",
 	  .help = "wide names all nodes and devices; text by default" },
+	DEVICE_GATE_FLAG(struct fit_options, feature_gates),
 	KUBE_FLAGS(struct fit_options, kube),
 	{ NULL },
 };
@@ -227,14 +231,15 @@ static void print_allocated(const struct json *claim, struct buf *out)
 static void answer_with_nodes(struct fit *f, struct buf *out)
 {
 	const struct fit_report *r = &f->report;
+	const char *fit = r->fitting && f->cluster.uncertain ? "may fit" : "fit";
 	bool wide = f->options->output && strcmp(f->options->output, "wide") == 0;
 
 	if (f->options->node) {
-		(void)buf_printf(out, "%s on node %s", r->fitting ? "fit" : "do not fit",
+		(void)buf_printf(out, "%s on node %s", r->fitting ? fit : "do not fit",
 				 f->options->node);
 		return;
 	}
-	(void)buf_printf(out, "fit on %zu of %zu node%s", r->fitting, r->nodes,
+	(void)buf_printf(out, "%s on %zu of %zu node%s", fit, r->fitting, r->nodes,
 			 r->nodes == 1 ? "" : "s");
 	if (r->fitting)
 		(void)buf_addz(out, ": ");
@@ -257,6 +262,8 @@ static void answer_claim(struct fit *f, struct buf *out)
 	text = buf_str(&nodes);
 	if (str_starts(text, STR("do not")))
 		(void)buf_printf(out, "does%.*s", STR_ARG(str_skip(text, 2)));
+	else if (str_starts(text, STR("may")))
+		(void)buf_add_str(out, text);
 	else
 		(void)buf_printf(out, "fits%.*s", STR_ARG(str_skip(text, 3)));
 }
@@ -331,7 +338,8 @@ static struct str not_considered(const struct fit *f)
 static int explain(struct fit *f, struct error *err)
 {
 	struct str node = str_from(f->options->node);
-	struct fit_query q = { .claims = f->waiting.v, .nclaims = f->waiting.n };
+	struct explain_sight sight = { claim_sight_may_name, claim_sight_new(&f->kube) };
+	struct fit_query q = { .claims = f->waiting.v, .nclaims = f->waiting.n, .sight = &sight };
 	struct fit_node *nodes;
 	int r = fit_load(&f->kube, f->kube.config.ns, node, &f->cluster, err);
 
@@ -388,6 +396,8 @@ static int print_tree(struct fit *f, struct error *err)
 			json_append(names, json_make_str(a, f->report.names[i]));
 		json_put_i64(a, o, "nodes", (int64_t)f->report.nodes);
 		json_setz(o, "fits", names);
+		if (f->cluster.uncertain)
+			json_put_bool(a, o, "uncertain", true);
 		json_setz(o, "groups", fit_report_tree(&f->report, a));
 	}
 	if (scheduled_condition(f))
@@ -401,8 +411,11 @@ static int print_tree(struct fit *f, struct error *err)
 static int answer(struct fit *f, struct error *err)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(CODEC_MAX);
-	int r = kube_open(&f->kube, f->cli, &f->options->kube, err);
+	bool hidden; /* what is free is not shown here; the flag is known all the same */
+	int r = device_gate_read(f->cli, &f->options->feature_gates, &hidden, err);
 
+	if (r == 0)
+		r = kube_open(&f->kube, f->cli, &f->options->kube, err);
 	if (r == 0)
 		r = read_subject(f, err);
 	if (r == 0 && f->waiting.n && !f->stuck.n)

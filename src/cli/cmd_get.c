@@ -13,6 +13,7 @@
 
 static const struct flag flags[] = {
 	{ "output", 'o', FLAG_STRING(struct get_options, output), .arg = "FORMAT",
+	  .usual = "wide|json|yaml|name|jsonpath=",
 	  .help = "wide, json, yaml, name or jsonpath={.PATH}; a table by default" },
 	{ "all-namespaces", 'A', FLAG_BOOL(struct get_options, all_namespaces),
 	  .help = "in all namespaces" },
@@ -124,6 +125,8 @@ static int read_one(struct get *g, const struct object_arg *arg, struct json **r
 		return 0;
 	if (r < 0)
 		explain_missing(g, arg, err);
+	else
+		get_hide(g, arg->type, *ret_tree);
 	return r < 0 ? r : 1;
 }
 
@@ -344,5 +347,6 @@ const struct command cmd_get = {
 	.options_size = sizeof(struct get_options),
 	.operands_min = 0,
 	.operands_max = COMMAND_ANY,
+	.types = true,
 	.run = run,
 };

@@ -8,6 +8,10 @@
 #include "cli/object_table.h"
 #include "cli/tabs.h"
 
+struct claim_sight;
+struct device_newest;
+struct device_view;
+
 struct get_options {
 	struct kube_options kube;
 	const char *output, *selector, *field_selector;
@@ -30,6 +34,8 @@ struct get {
 	struct tabs_memory memory; /* widths of the table that a watch goes on with */
 	bool head_printed;
 	bool hidden; /* what is free of devices is not shown */
+	struct device_newest *newest; /* generations of pools, for a watch of slices */
+	struct claim_sight *sight; /* which claims may be named */
 };
 
 /* How to ask for one argument. */
@@ -52,7 +58,6 @@ int get_watch(struct get *g, const struct object_arg *arg, struct str version,
 
 /* --- devices: get_devices.c ------------------------------------------------------------------ */
 
-struct device_view;
 struct pool_args;
 
 struct get_column {
@@ -70,6 +75,8 @@ void get_add_count(struct arena *a, struct json *cells, bool known, size_t n);
 bool get_is_slices(const struct discovery_resource *type);
 int get_slices(struct get *g, const struct object_arg *arg, struct json **ret_table,
 	       struct error *err);
+/* With the gate off slices have no status: takes it out of one, or of a list. */
+void get_hide(const struct get *g, const struct discovery_resource *type, struct json *tree);
 /* The Table of a slice that a watch told of. */
 struct json *get_slice_event(struct get *g, struct arena *a, struct json *slice);
 

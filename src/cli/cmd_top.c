@@ -2,19 +2,17 @@
  * `devplane top devices`: a live table on a terminal, a printed one elsewhere.
  *
  * The loop runs until there is something to draw; drawing is done outside of it, since who may be
- * named in it is asked of the server while the loop runs. Callbacks that come meanwhile (`busy`)
- * must not stop it: they only leave a note.
+ * named in it is asked of the server while the loop runs. Who wants to quit does not wait for that.
  */
 #include <signal.h>
 #include <unistd.h>
 
-#include "api/gates.h"
 #include "base/limits.h"
 #include "cli/claim_sight.h"
 #include "cli/commands.h"
 #include "cli/device_feed.h"
+#include "cli/device_gate.h"
 #include "cli/output.h"
-#include "cli/role.h"
 #include "cli/terminal.h"
 #include "cli/top_draw.h"
 
@@ -46,8 +44,7 @@ static const struct flag flags[] = {
 	  .help = "print it once: as a tree, or (wide) with a line for each device" },
 	{ "all-namespaces", 'A', FLAG_BOOL(struct top_options, all_namespaces),
 	  .help = "is always so: holders are of all namespaces" },
-	{ "feature-gates", 0, FLAG_LIST(struct top_options, feature_gates), .arg = "NAME=BOOL",
-	  .help = "DRAResourceAvailabilityVisibility=false hides availability" },
+	DEVICE_GATE_FLAG(struct top_options, feature_gates),
 	KUBE_FLAGS(struct top_options, kube),
 	{ NULL },
 };
@@ -64,7 +61,7 @@ struct top {
 	struct loop_timer draw, check;
 	struct loop_signal *signals[3];
 	int64_t drawn_at; /* ms */
-	bool busy, again, done;
+	bool again, done;
 	bool changed; /* the model is behind */
 };
 
@@ -73,8 +70,13 @@ struct top {
 static void wake(struct top *t)
 {
 	t->again = true;
-	if (!t->busy)
-		loop_stop(t->kube.loop);
+	loop_stop(t->kube.loop);
+}
+
+static void quit(struct top *t)
+{
+	t->done = true;
+	kube_interrupt(&t->kube);
 }
 
 static void on_draw(struct loop_timer *timer)
@@ -104,10 +106,7 @@ static void on_check(struct loop_timer *timer)
 
 static void on_signal(void *arg, int signum UNUSED)
 {
-	struct top *t = arg;
-
-	t->done = true;
-	wake(t);
+	quit(arg);
 }
 
 static void on_resize(void *arg)
@@ -126,7 +125,7 @@ static void on_key(void *arg, int key)
 	case 'Q':
 	case TERMINAL_INTERRUPT:
 	case TERMINAL_CLOSED:
-		t->done = true;
+		quit(t);
 		break;
 	case 'j':
 	case TERMINAL_DOWN:
@@ -164,11 +163,6 @@ static void on_key(void *arg, int key)
 }
 
 /* --- drawing --------------------------------------------------------------------------------- */
-
-static bool may_name(void *arg, struct str ns)
-{
-	return claim_sight_may(arg, ns);
-}
 
 static void draw(struct top *t, struct buf *out)
 {
@@ -223,28 +217,35 @@ static int check_beginning(const struct top *t, struct error *err)
 	return -(int)e->code;
 }
 
+/* Waits until there is something to do, and does it; what is printed once is complete then. */
+static int turn(struct top *t, struct error *err)
+{
+	int r;
+
+	if (!t->again)
+		loop_run(t->kube.loop);
+	t->again = false;
+	if (t->changed) {
+		t->changed = false;
+		device_feed_update(t->feed, &t->model, NULL, NULL);
+	}
+	r = check_beginning(t, err);
+	if (r == 0 && !t->done && t->terminal)
+		draw_screen(t);
+	return r;
+}
+
 static int work(struct top *t, struct error *err)
 {
 	int r = 0;
 
-	while (!t->done && r == 0) {
-		if (!t->again)
-			loop_run(t->kube.loop);
-		t->busy = true;
-		t->again = false;
-		if (t->changed) {
-			t->changed = false;
-			device_feed_update(t->feed, &t->model, NULL, NULL);
-		}
-		r = check_beginning(t, err);
-		if (r == 0 && !t->done && t->terminal)
-			draw_screen(t);
-		else if (r == 0 && !t->terminal && device_feed_synced(t->feed))
-			t->done = true;
-		t->busy = false;
-	}
-	t->busy = true; /* the loop is asked for what printing needs */
-	return r < 0 || t->terminal ? r : print_once(t, err);
+	while (!t->done && r == 0 && (t->terminal || !device_feed_synced(t->feed)))
+		r = turn(t, err);
+	if (r < 0 || t->terminal)
+		return r;
+	if (!t->done)
+		r = print_once(t, err);
+	return t->done ? error_set(err, ERR_CANCELED, "interrupted") : r;
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
@@ -282,18 +283,6 @@ static int catch_signals(struct top *t, struct error *err)
 	return r;
 }
 
-static int check_gates(struct top *t, struct error *err)
-{
-	struct gates gates;
-	int r = role_gates(t->cli, &t->options->feature_gates, &gates, err);
-
-	if (r == 0 && !gates_on(&gates, GATE_DRAResourceAvailabilityVisibility))
-		r = error_set(err, ERR_FORBIDDEN,
-			      "the gate DRAResourceAvailabilityVisibility is off: availability of "
-			      "devices is hidden");
-	return r;
-}
-
 static void set_view(struct top *t)
 {
 	static const char *const sorts[TOP_SORTS] = { "pool", "free", "allocated" };
@@ -302,7 +291,7 @@ static void set_view(struct top *t)
 		if (strcmp(t->options->sort, sorts[i]) == 0)
 			t->view.sort = (enum top_sort)i;
 	t->view.colour = t->cli->out_colour;
-	t->view.may = may_name;
+	t->view.may = claim_sight_may_name;
 	t->view.arg = t->sight;
 }
 
@@ -321,13 +310,13 @@ static int begin(struct top *t, struct error *err)
 	loop_timer_init(&t->check, t->kube.loop, on_check);
 	t->sight = claim_sight_new(&t->kube);
 	set_view(t);
-	t->busy = true;
-	r = open_terminal(t, err);
+	r = kube_login(&t->kube, err);
+	if (r == 0)
+		r = open_terminal(t, err);
 	if (r == 0)
 		r = catch_signals(t, err);
 	if (r == 0)
 		r = device_feed_open(&t->kube, &o, &t->feed, err);
-	t->busy = false;
 	if (r == 0)
 		loop_timer_start(&t->check, CHECK_MS);
 	return r;
@@ -350,7 +339,7 @@ static void end(struct top *t)
 static int run(struct cli *cli, struct error *err)
 {
 	struct top t = { .cli = cli, .options = cli->options };
-	int r = check_gates(&t, err);
+	int r = device_gate_need(cli, &t.options->feature_gates, err);
 
 	if (r < 0)
 		return r;
@@ -358,6 +347,8 @@ static int run(struct cli *cli, struct error *err)
 	r = begin(&t, err);
 	if (r == 0)
 		r = work(&t, err);
+	if (t.terminal && t.done)
+		r = 0;
 	end(&t);
 	return r;
 }

@@ -4,12 +4,12 @@
  */
 #include <signal.h>
 
-#include "api/gates.h"
 #include "base/limits.h"
 #include "cli/claim_sight.h"
 #include "cli/commands.h"
 #include "cli/device_feed.h"
-#include "cli/role.h"
+#include "cli/device_gate.h"
+#include "cli/output.h"
 #include "cli/watch_print.h"
 
 enum { CHECK_MS = 250 };
@@ -34,8 +34,7 @@ static const struct flag flags[] = {
 	  .help = "one JSON object per line; text by default" },
 	{ "all-namespaces", 'A', FLAG_BOOL(struct watch_options, all_namespaces),
 	  .help = "is always so: holders are of all namespaces" },
-	{ "feature-gates", 0, FLAG_LIST(struct watch_options, feature_gates), .arg = "NAME=BOOL",
-	  .help = "DRAResourceAvailabilityVisibility=false hides availability" },
+	DEVICE_GATE_FLAG(struct watch_options, feature_gates),
 	KUBE_FLAGS(struct watch_options, kube),
 	{ NULL },
 };
@@ -49,14 +48,14 @@ struct watcher {
 	struct top_view view; /* who may be named, and when it is */
 	struct loop_timer check;
 	struct loop_signal *signals[3];
-	bool busy, again, changed, started, done;
+	bool again, changed, started, done;
+	struct error told; /* the failure that the user knows of */
 };
 
 static void wake(struct watcher *w)
 {
 	w->again = true;
-	if (!w->busy)
-		loop_stop(w->kube.loop);
+	loop_stop(w->kube.loop);
 }
 
 static void on_change(void *arg)
@@ -72,24 +71,17 @@ static void on_signal(void *arg, int signum UNUSED)
 	struct watcher *w = arg;
 
 	w->done = true;
-	wake(w);
+	kube_interrupt(&w->kube);
 }
 
-/* A reader that is gone is noticed by writing only; a beginning that cannot succeed, here. */
+/* A reader that is gone is noticed by writing only; a server that is, here. */
 static void on_check(struct loop_timer *t)
 {
 	struct watcher *w = CONTAINER_OF(t, struct watcher, check);
 
-	if (device_feed_synced(w->feed))
-		return;
 	loop_timer_start(&w->check, CHECK_MS);
-	if (device_feed_failure(w->feed)->code != ERR_OK)
+	if (device_feed_failure(w->feed)->code != w->told.code)
 		wake(w);
-}
-
-static bool may_name(void *arg, struct str ns)
-{
-	return claim_sight_may(arg, ns);
 }
 
 static void tell(void *arg, const struct top_change *c)
@@ -124,6 +116,19 @@ static int check_beginning(const struct watcher *w, struct error *err)
 	return -(int)e->code;
 }
 
+/* What is printed may be behind from now on, or is not any more: once for each. */
+static void tell_failure(struct watcher *w)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
+	const struct error *e = device_feed_failure(w->feed);
+
+	if (e->code == w->told.code)
+		return;
+	w->told = *e;
+	output_clean(&text, str_from(e->code == ERR_OK ? "the server answers again" : e->msg));
+	(void)fprintf(w->cli->err, "%s: %.*s\n", w->cli->program, STR_ARG(buf_str(&text)));
+}
+
 static void print_changes(struct watcher *w)
 {
 	w->changed = false;
@@ -146,12 +151,12 @@ static int work(struct watcher *w, struct error *err)
 	while (!w->done && r == 0) {
 		if (!w->again)
 			loop_run(w->kube.loop);
-		w->busy = true;
 		w->again = false;
 		if (w->changed)
 			print_changes(w);
 		r = check_beginning(w, err);
-		w->busy = false;
+		if (r == 0)
+			tell_failure(w);
 	}
 	return r;
 }
@@ -169,14 +174,12 @@ static int begin(struct watcher *w, struct error *err)
 	if (r < 0)
 		return r;
 	loop_timer_init(&w->check, w->kube.loop, on_check);
-	w->view.may = may_name;
+	w->view.may = claim_sight_may_name;
 	w->view.arg = claim_sight_new(&w->kube);
-	w->busy = true;
 	for (size_t i = 0; i < ARRAY_SIZE(signums) && r == 0; i++)
 		r = loop_signal_new(w->kube.loop, signums[i], on_signal, w, &w->signals[i], err);
 	if (r == 0)
 		r = device_feed_open(&w->kube, &o, &w->feed, err);
-	w->busy = false;
 	if (r == 0)
 		loop_timer_start(&w->check, CHECK_MS);
 	return r;
@@ -196,19 +199,16 @@ static void end(struct watcher *w)
 static int run(struct cli *cli, struct error *err)
 {
 	struct watcher w = { .cli = cli, .options = cli->options };
-	struct gates gates;
-	int r = role_gates(cli, &w.options->feature_gates, &gates, err);
+	int r = device_gate_need(cli, &w.options->feature_gates, err);
 
-	if (r == 0 && !gates_on(&gates, GATE_DRAResourceAvailabilityVisibility))
-		r = error_set(err, ERR_FORBIDDEN,
-			      "the gate DRAResourceAvailabilityVisibility is off: availability of "
-			      "devices is hidden");
 	if (r < 0)
 		return r;
 	top_model_init(&w.model);
 	r = begin(&w, err);
 	if (r == 0)
 		r = work(&w, err);
+	if (w.done)
+		r = 0;
 	end(&w);
 	return r;
 }

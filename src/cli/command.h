@@ -39,6 +39,7 @@ struct command {
 	const struct flag *flags; /* or NULL */
 	size_t options_size; /* of the struct that `flags` has offsets into */
 	size_t operands_min, operands_max;
+	bool types; /* the first operand is a type of resources */
 
 	/*
 	 * Does it. 0 is exit code 0; a failure is printed by the caller and is

@@ -3,7 +3,8 @@
  *
  * A script is complete in itself: it needs no helper package and does not call
  * devplane while completing. It knows all commands that are not hidden, their
- * flags, the values of flags that have choices, and which flags name files.
+ * flags, the usual values of flags, which flags name files, and the types of resources that are
+ * compiled in. No server is asked.
  */
 #ifndef CLI_COMPLETION_H
 #define CLI_COMPLETION_H
@@ -13,8 +14,14 @@
 /* Whether the value of the flag is a path: its argument is called FILE, DIR or PATH. */
 bool completion_wants_path(const struct flag *flag);
 
-/* The flag's choices with spaces between them, as all three shells want lists. */
-void completion_add_choices(struct buf *out, const struct flag *flag);
+/* Values to offer for the flag, '|' between them: its choices or what is usual; or NULL. */
+const char *completion_values(const struct flag *flag);
+
+/* The same with spaces between them, as all three shells want lists. */
+void completion_add_values(struct buf *out, const struct flag *flag);
+
+/* The types of resources that have lists, and pools of devices; plurals with spaces between. */
+void completion_add_types(struct buf *out);
 
 /* Each appends one script for the program `root`. */
 void completion_bash(const struct command *root, struct buf *out);

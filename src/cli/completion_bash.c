@@ -27,11 +27,16 @@ static void add_words(void *ctx, const struct command *c, const char *path)
 	(void)buf_addz(out, " --help'\n\t\t;;\n");
 }
 
-/* What may follow a flag that takes a value. */
+/* What may follow a flag that takes a value, and a command that takes a type. */
 static void add_values(void *ctx, const struct command *c, const char *path)
 {
 	struct buf *out = ctx;
 
+	if (c->types) {
+		(void)buf_printf(out, "\t'%s %s') [[ $cur == -* ]] || words='", path, c->name);
+		completion_add_types(out);
+		(void)buf_addz(out, "' ;;\n");
+	}
 	for (const struct flag *flag = c->flags; flag && flag->name; flag++) {
 		if (flag->kind == FLAG_KIND_BOOL)
 			continue;
@@ -39,9 +44,9 @@ static void add_values(void *ctx, const struct command *c, const char *path)
 		if (flag->letter)
 			(void)buf_printf(out, " | '%s -%c'", path, flag->letter);
 		(void)buf_addz(out, ") kind=");
-		if (flag->choices) {
+		if (completion_values(flag)) {
 			(void)buf_addz(out, "words words='");
-			completion_add_choices(out, flag);
+			completion_add_values(out, flag);
 			(void)buf_addc(out, '\'');
 		} else {
 			(void)buf_addz(out, completion_wants_path(flag) ? "files" : "none");

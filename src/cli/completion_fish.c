@@ -39,14 +39,29 @@ static void add_flag(struct script *s, const struct flag *flag, const char *path
 		(void)buf_printf(out, " -s %c", flag->letter);
 	if (flag->kind != FLAG_KIND_BOOL)
 		(void)buf_addz(out, completion_wants_path(flag) ? " -r -F" : " -x");
-	if (flag->choices) {
+	if (completion_values(flag)) {
 		(void)buf_addz(out, " -a '");
-		completion_add_choices(out, flag);
+		completion_add_values(out, flag);
 		(void)buf_addc(out, '\'');
 	}
 	(void)buf_addz(out, " -d ");
 	add_quoted(out, flag->help);
 	(void)buf_addc(out, '\n');
+}
+
+/* Right behind the command. */
+static void add_types(struct script *s, const char *path)
+{
+	size_t words = 1;
+
+	for (const char *p = path; *p; p++)
+		words += *p == ' ';
+	(void)buf_printf(s->out,
+			 "complete -c %s -n '__%s_at \"%s\"; and test (count (commandline -opc)) "
+			 "-eq %zu' -a '",
+			 s->name, s->name, path, words);
+	completion_add_types(s->out);
+	(void)buf_addz(s->out, "'\n");
 }
 
 static void add_command(void *ctx, const struct command *c, const char *path)
@@ -61,6 +76,8 @@ static void add_command(void *ctx, const struct command *c, const char *path)
 		add_quoted(s->out, (*sub)->summary);
 		(void)buf_addc(s->out, '\n');
 	}
+	if (c->types)
+		add_types(s, path);
 	for (const struct flag *flag = c->flags; flag && flag->name; flag++)
 		add_flag(s, flag, path);
 	add_flag(s, &flags_help_row, path);

@@ -1,8 +1,10 @@
 /*
  * Completion while the user types, for those who ask us: the words lead down the command table;
- * a flag that takes a value swallows the next word.
+ * a flag that takes a value swallows the next word. What no command is called is an operand.
  */
 #include "cli/completion.h"
+
+#include "base/limits.h"
 
 static const char files_may_follow[] = ":0\n", nothing_else[] = ":4\n";
 
@@ -33,7 +35,7 @@ static void offer(struct buf *out, struct str so_far, const char *before, struct
 static void offer_values(struct buf *out, const struct flag *f, const char *before,
 			 struct str so_far)
 {
-	struct str rest = str_from(f->choices), value;
+	struct str rest = str_from(completion_values(f)), value;
 
 	while (str_split(&rest, '|', &value))
 		offer(out, so_far, before, value, NULL);
@@ -58,13 +60,34 @@ static void offer_commands(struct buf *out, const struct command *c, struct str 
 	(void)buf_addz(out, nothing_else);
 }
 
-/* The command that the complete words name; *ret_flag waits for a value, or is NULL. */
+/* Several types are written with commas between them: the last is the one to complete. */
+static void offer_types(struct buf *out, struct str so_far)
+{
+	CLEANUP(buf_release) struct buf types = BUF_INIT(64 * KIB);
+	struct str rest, type, before = so_far;
+	char done[256];
+
+	while (before.n > 0 && before.p[before.n - 1] != ',')
+		before.n--;
+	(void)snprintf(done, sizeof(done), "%.*s", STR_ARG(before));
+	completion_add_types(&types);
+	rest = buf_str(&types);
+	while (str_split(&rest, ' ', &type))
+		offer(out, str_skip(so_far, before.n), done, type, NULL);
+	(void)buf_addz(out, nothing_else);
+}
+
+/*
+ * The command that the complete words name; *ret_flag waits for a value, or is NULL. *ret_operands
+ * counts words that are neither.
+ */
 static const struct command *follow(const struct command *root, int argc, char *const *argv,
-				    const struct flag **ret_flag)
+				    const struct flag **ret_flag, size_t *ret_operands)
 {
 	const struct command *c = root, *sub;
 
 	*ret_flag = NULL;
+	*ret_operands = 0;
 	for (int i = 0; i < argc; i++) {
 		struct str word = str_from(argv[i]);
 
@@ -78,6 +101,8 @@ static const struct command *follow(const struct command *root, int argc, char *
 		sub = command_find(c, word);
 		if (sub && !str_eqz(word, "help")) /* its words are a command's */
 			c = sub;
+		else if (!str_starts(word, STR("-")))
+			++*ret_operands;
 	}
 	return c;
 }
@@ -86,7 +111,8 @@ void completion_words(const struct command *root, int argc, char *const *argv, s
 {
 	struct str last = argc > 0 ? str_from(argv[argc - 1]) : STR_NULL, name;
 	const struct flag *flag;
-	const struct command *c = follow(root, MAX(argc - 1, 0), argv, &flag);
+	size_t operands;
+	const struct command *c = follow(root, MAX(argc - 1, 0), argv, &flag, &operands);
 	ptrdiff_t equals = str_chr(last, '=');
 	char before[128];
 
@@ -101,6 +127,8 @@ void completion_words(const struct command *root, int argc, char *const *argv, s
 		offer_values(out, flag, before, str_skip(last, name.n + 1));
 	} else if (str_starts(last, STR("-"))) {
 		offer_flags(out, c, last);
+	} else if (c->types && operands == 0) {
+		offer_types(out, last);
 	} else {
 		offer_commands(out, c, last);
 	}

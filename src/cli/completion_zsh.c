@@ -31,9 +31,9 @@ static void add_text(struct buf *out, const char *text)
 static void add_value(struct buf *out, const struct flag *flag)
 {
 	(void)buf_printf(out, ":%s:", flag->arg ? flag->arg : "value");
-	if (flag->choices) {
+	if (completion_values(flag)) {
 		(void)buf_addc(out, '(');
-		completion_add_choices(out, flag);
+		completion_add_values(out, flag);
 		(void)buf_addc(out, ')');
 	} else if (completion_wants_path(flag)) {
 		(void)buf_addz(out, "_files");
@@ -97,6 +97,10 @@ static void add_function(void *ctx, const struct command *c, const char *path)
 	if (c->subcommands) {
 		(void)buf_addz(out, "\t\t'1: :->command' \\\n\t\t'*:: :->rest'\n");
 		add_dispatch(out, c, path);
+	} else if (c->types) {
+		(void)buf_addz(out, "\t\t'1: :(");
+		completion_add_types(out);
+		(void)buf_addz(out, ")' \\\n\t\t'*: : '\n");
 	} else {
 		(void)buf_printf(out, "\t\t'*: :%s'\n", c->operands_max ? "_files" : " ");
 	}

@@ -104,12 +104,11 @@ struct str describe_value(struct describe *d, const struct json *v)
 
 struct str describe_health(struct describe *d, struct str health)
 {
-	enum mark colour = str_eqz(health, "Healthy")	? MARK_GREEN
+	enum mark colour = str_eqz(health, "Healthy")     ? MARK_GREEN
 			   : str_eqz(health, "Unhealthy") ? MARK_RED
 							  : MARK_YELLOW;
 
-	return str_from(
-		arena_printf(d->arena, "%c%.*s%c", colour, STR_ARG(health), MARK_END));
+	return str_from(arena_printf(d->arena, "%c%.*s%c", colour, STR_ARG(health), MARK_END));
 }
 
 static int by_key(const void *a, const void *b)

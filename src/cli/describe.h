@@ -12,6 +12,7 @@
 #include "cli/kube.h"
 
 struct claim_sight;
+struct device_pool;
 struct device_view;
 
 struct describe {
@@ -23,7 +24,11 @@ struct describe {
 	bool events;
 	bool hidden; /* the gate DRAResourceAvailabilityVisibility is off */
 	struct claim_sight *sight; /* which claims may be named; NULL: none */
-	const struct device_view *view; /* all devices, where many objects want them; or NULL */
+	/* All devices, and the pools that they are in, where the kind wants to know them. */
+	const struct device_view *view;
+	const struct device_pool *pools;
+	size_t npools;
+	const struct error *unread; /* why view is NULL though it is wanted; or NULL */
 	const struct json **classes; /* where DeviceClasses are kept once read; or NULL */
 	struct buf text;
 };
@@ -34,6 +39,7 @@ describe_fn describe_pod; /* describe_pod.c */
 describe_fn describe_node; /* describe_node.c */
 describe_fn describe_claim; /* describe_claim.c */
 describe_fn describe_slice; /* describe_slice.c */
+describe_fn describe_slice_object; /* describe_slice.c: ResourceSliceStatus */
 describe_fn describe_any; /* describe_any.c */
 
 /* What was written, aligned, marks as colours or not at all; appended. */

@@ -134,9 +134,8 @@ static void describe_results(struct describe *d)
 	size_t n;
 
 	if (!allocation) {
-		describe_line(d, 0,
-			      "Allocation:\t<none>; devplane explain-fit %.*s -n %.*s says why",
-			      STR_ARG(json_text_at(d->metadata, "name")),
+		describe_line(d, 0, "Allocation:\t<none>; %s explain-fit %.*s -n %.*s says why",
+			      d->kube->cli->program, STR_ARG(json_text_at(d->metadata, "name")),
 			      STR_ARG(json_text_at(d->metadata, "namespace")));
 		return;
 	}

@@ -53,7 +53,10 @@ struct str describe_device_taints(struct describe *d, const struct json *device)
 void describe_summary(struct describe *d, int level, const struct device_view_slice *v, size_t n,
 		      const struct json *classes);
 
-/* In parentheses, where statuses come from when that is not the slices themselves; or nothing. */
+/*
+ * In parentheses: the note, when nobody has published the status of one of these slices, and which
+ * of them have changed since their status was written.
+ */
 void describe_origins(struct describe *d, int level, const struct device_view_slice *v, size_t n,
 		      struct str note);
 
@@ -65,14 +68,20 @@ void describe_slice_text(struct describe *d, const struct device_view_slice *s, 
 /* describe_slice_status.c */
 void describe_slice_status(struct describe *d, const struct device_view_slice *s, struct str note,
 			   const struct json *classes);
-/* describe_node_devices.c: slices that are tied to the node. */
-void describe_node_devices(struct describe *d, const struct device_view *v, struct str node,
-			   const struct json *classes);
+/*
+ * describe_node_devices.c: slices that are tied to the node. What is known of a pool as a whole is
+ * told whatever slice of it has that, so that the view must have them all.
+ */
+void describe_node_devices(struct describe *d, const struct device_pool *pools, size_t n,
+			   struct str node, struct str note);
 /* describe_pool.c */
 void describe_pool_text(struct describe *d, const struct device_pool *p, struct str note,
 			const struct json *classes);
 
-/* DeviceClasses, where a summary of these slices needs them; NULL: not, or they cannot be read. */
+/*
+ * DeviceClasses, where a summary of these slices needs them; NULL: not, or they cannot be read.
+ * Asked for once when d->classes keeps them.
+ */
 const struct json *describe_classes(struct describe *d, const struct device_view_slice *v,
 				    size_t n);
 

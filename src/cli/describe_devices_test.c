@@ -1,6 +1,7 @@
 /*
- * Devices as `devplane describe` prints them. Each golden/NAME.yaml says what there is and what is
- * shown of it; golden/NAME.txt is what comes out, byte by byte (UPDATE_GOLDEN=1 writes it).
+ * Devices as `devplane describe` prints them, and what explanations tell of claims. Each
+ * golden/NAME.yaml says what there is and what is shown of it; golden/NAME.txt is what comes out,
+ * byte by byte (UPDATE_GOLDEN=1 writes it).
  *
  *	show      list of {slice: NAME}, {node: NAME} or {pool: NAME}
  *	sight     "all", or namespaces whose claims may be named; absent: none
@@ -22,6 +23,9 @@
 #include "cli/claim_sight.h"
 #include "cli/describe_devices.h"
 #include "cli/device_groups.h"
+#include "cli/fit_report.h"
+#include "cli/output.h"
+#include "dra/explain.h"
 
 struct golden {
 	const char *name;
@@ -29,6 +33,9 @@ struct golden {
 	struct buf source, got;
 	struct json *tree;
 	struct device_view view;
+	struct device_pool *pools;
+	size_t npools;
+	const struct json *classes;
 	struct claim_sight *sight;
 	bool hidden;
 };
@@ -66,7 +73,9 @@ static void load(struct golden *g)
 	g->hidden = json_true_at(g->tree, "hidden");
 	if (g->hidden)
 		device_view_hide(&g->view);
+	g->npools = device_pools_make(&g->arena, &g->view, &g->pools);
 	g->view.note = json_text_at(g->tree, "note");
+	g->classes = json_getz(g->tree, "classes");
 	g->sight = sight_of(g);
 }
 
@@ -77,10 +86,10 @@ static void show_slice(struct golden *g, struct describe *d, struct str name)
 	for (size_t i = 0; i < g->view.n; i++) {
 		const struct device_view_slice *s = &g->view.slices[i];
 
-		d->metadata = json_getz(s->object, "metadata");
-		if (!str_eq(json_text_at(d->metadata, "name"), name))
+		if (!str_eq(s->name, name))
 			continue;
-		describe_slice_text(d, s, g->view.note, json_getz(g->tree, "classes"));
+		d->metadata = json_getz(s->object, "metadata");
+		describe_slice_text(d, s, g->view.note, g->classes);
 		return;
 	}
 	fail_msg("%s has no slice %.*s", g->name, STR_ARG(name));
@@ -88,13 +97,12 @@ static void show_slice(struct golden *g, struct describe *d, struct str name)
 
 static void show_pools(struct golden *g, struct describe *d, struct str name)
 {
-	struct device_pool *pools;
-	size_t n = device_pools_make(&g->arena, &g->view, &pools), shown = 0;
+	size_t shown = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		if (!device_pools_is_called(&pools[i], name))
+	for (size_t i = 0; i < g->npools; i++) {
+		if (!device_pools_is_called(&g->pools[i], name))
 			continue;
-		describe_pool_text(d, &pools[i], g->view.note, json_getz(g->tree, "classes"));
+		describe_pool_text(d, &g->pools[i], g->view.note, g->classes);
 		shown++;
 	}
 	assert_true(shown > 0);
@@ -102,16 +110,18 @@ static void show_pools(struct golden *g, struct describe *d, struct str name)
 
 static void show(struct golden *g, const struct json *what)
 {
-	struct describe d = {
-		.arena = &g->arena, .sight = g->sight, .hidden = g->hidden, .text = BUF_INIT(MIB)
-	};
+	struct describe d = { .arena = &g->arena,
+			      .sight = g->sight,
+			      .hidden = g->hidden,
+			      .classes = &g->classes,
+			      .text = BUF_INIT(MIB) };
 
 	if (str_eqz(json_key(what), "slice"))
 		show_slice(g, &d, json_str(what));
 	else if (str_eqz(json_key(what), "pool"))
 		show_pools(g, &d, json_str(what));
 	else
-		describe_node_devices(&d, &g->view, json_str(what), json_getz(g->tree, "classes"));
+		describe_node_devices(&d, g->pools, g->npools, json_str(what), g->view.note);
 	(void)buf_printf(&g->got, "=== %.*s\n", STR_ARG(json_key(what)));
 	describe_finish(&d, false, &g->got);
 	buf_release(&d.text);
@@ -236,6 +246,245 @@ static void a_name_of_the_drivers_own_domain_is_the_bare_one(void **state UNUSED
 	arena_release(&a);
 }
 
+static struct json *parse(struct arena *a, const char *text)
+{
+	struct json *tree = NULL;
+
+	assert_int_equal(json_parse(a, str_from(text), NULL, &tree, NULL), 0);
+	return tree;
+}
+
+static void assert_clean(const char *text, const char *keep, const char *want)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(KIB);
+
+	output_clean_text(&out, str_from(text), keep);
+	(void)buf_addc(&out, 0);
+	assert_string_equal(out.p, want);
+}
+
+static void text_of_others_does_nothing_to_a_terminal(void **state UNUSED)
+{
+	CLEANUP(buf_release) struct buf line = BUF_INIT(KIB);
+
+	assert_clean("a\033[2Jb\x7f\x01", "", "a^[[2Jb  ");
+	assert_clean("\xc2\x9b"
+		     "2J \xc2\x80\xc2\x9f",
+		     "", " 2J   ");
+	assert_clean("\xc2\xa0\xc3\xa9\xf0\x9f\x98\x80", "", "\xc2\xa0\xc3\xa9\xf0\x9f\x98\x80");
+	/* No UTF-8: a C1 character as a byte, a character that is cut, a surrogate. */
+	assert_clean("\x9b"
+		     "2J",
+		     "",
+		     "\xef\xbf\xbd"
+		     "2J");
+	assert_clean("\xe2\x82", "", "\xef\xbf\xbd\xef\xbf\xbd");
+	assert_clean("a\tb\nc\r", "\t\n", "a\tb\nc ");
+	assert_clean("a\tb\nc", "\n", "a b\nc");
+	output_clean(&line, STR("one\tline\nand another"));
+	assert_true(str_eqz(buf_str(&line), "one line..."));
+	buf_clear(&line);
+	output_clean(&line, STR("a\0b"));
+	assert_true(str_eqz(buf_str(&line), "a b"));
+}
+
+static void values_do_not_colour_a_description(void **state UNUSED)
+{
+	struct arena a;
+	struct buf out = BUF_INIT(KIB);
+	struct describe d = { .arena = &a, .text = BUF_INIT(KIB) };
+
+	arena_init(&a, MIB);
+	describe_line(&d, 0, "%s",
+		      "x\x01y\x04\xc2\x9b"
+		      "31m");
+	describe_line(&d, 0, "%.*s", STR_ARG(describe_health(&d, STR("Unhealthy"))));
+	describe_finish(&d, true, &out);
+	assert_true(str_eqz(buf_str(&out), "x y  31m\n\033[31mUnhealthy\033[0m\n"));
+	buf_clear(&out);
+	describe_finish(&d, false, &out);
+	assert_true(str_eqz(buf_str(&out), "x y  31m\nUnhealthy\n"));
+	buf_release(&out);
+	buf_release(&d.text);
+	arena_release(&a);
+}
+
+static void holders_that_a_status_cuts_are_said_to_be(void **state UNUSED)
+{
+	struct arena a;
+	struct describe d = { .arena = &a };
+	struct json *device, *list;
+	size_t n = 0;
+
+	arena_init(&a, MIB);
+	d.sight = claim_sight_known(&a, true, NULL, 0);
+	device = parse(&a, "{\"state\":\"Allocated\"}");
+	list = json_need_array(&a, device, "allocations");
+	while (++n < AVAILABILITY_ALLOCATIONS_MAX)
+		json_append(list, parse(&a, arena_printf(&a,
+							 "{\"claimNamespace\":\"n\",\"claimName\":"
+							 "\"c%zu\",\"claimUID\":\"u%zu\"}",
+							 n, n)));
+	assert_true(str_find(describe_holders(&d, device), STR("maybe")) < 0);
+	json_append(list, parse(&a, "{\"claimNamespace\":\"n\",\"claimName\":\"z\","
+				    "\"claimUID\":\"z\"}"));
+	assert_true(str_find(describe_holders(&d, device), STR("n/z, and maybe others")) > 0);
+	d.sight = NULL;
+	assert_true(str_eqz(describe_state(&d, device), "Allocated (32 or more claims)"));
+	arena_release(&a);
+}
+
+static void a_generation_that_was_seen_makes_others_older(void **state UNUSED)
+{
+	struct arena a;
+	struct device_newest *n;
+	const char *const first = "{\"driver\":\"d\",\"pool\":{\"name\":\"p\",\"generation\":1}}";
+	const char *const next = "{\"driver\":\"d\",\"pool\":{\"name\":\"p\",\"generation\":2}}";
+	const char *const other = "{\"driver\":\"e\",\"pool\":{\"name\":\"p\",\"generation\":1}}";
+
+	arena_init(&a, MIB);
+	n = device_newest_new(&a);
+	assert_true(device_newest_put(n, parse(&a, first)));
+	assert_true(device_newest_put(n, parse(&a, next)));
+	assert_false(device_newest_put(n, parse(&a, first)));
+	assert_true(device_newest_put(n, parse(&a, next)));
+	assert_true(device_newest_put(n, parse(&a, other)));
+	arena_release(&a);
+}
+
+static void a_slice_says_how_many_devices_it_has(void **state UNUSED)
+{
+	struct arena a;
+	struct device_view v;
+	struct device_counts c;
+
+	arena_init(&a, MIB);
+	device_view_make(
+		&a,
+		parse(&a, "[{\"metadata\":{\"generation\":2},\"spec\":{\"devices\":[{},{},{}]},"
+			  "\"status\":{\"observedGeneration\":1,\"summary\":{\"totalDevices\":1,"
+			  "\"availableDevices\":1}}}]"),
+		&v);
+	c = device_pools_count(&v.slices[0]);
+	assert_true(v.slices[0].stale);
+	assert_int_equal(c.total, 3);
+	assert_int_equal(c.available, 1);
+	arena_release(&a);
+}
+
+/* --- explanations ---------------------------------------------------------------------------- */
+
+static bool is_mine(void *arg UNUSED, struct str ns)
+{
+	return str_eqz(ns, "mine");
+}
+
+/* What is said of one node to somebody who may read claims of "mine" alone. */
+static void explain(struct inventory *inv, struct arena *a, const char *selector, size_t nodes,
+		    struct buf *out)
+{
+	static const struct explain_sight sight = { .may = is_mine };
+	const struct json *claim = parse(
+		a, arena_printf(a,
+				"{\"metadata\":{\"namespace\":\"mine\",\"name\":\"c\"},\"spec\":{"
+				"\"devices\":{\"requests\":[{\"name\":\"r\",\"exactly\":{"
+				"\"deviceClassName\":\"gpu\",\"allocationMode\":\"ExactCount\","
+				"\"count\":2%s}}]}}}",
+				selector));
+	struct fit_node node[] = { { .name = STR("n") }, { .name = STR("m") } };
+	struct fit_query q = { .inventory = inv,
+			       .claims = &claim,
+			       .nclaims = 1,
+			       .nodes = node,
+			       .nnodes = nodes,
+			       .sight = &sight };
+	struct fit_report r;
+
+	fit_report_make(&q, a, &r);
+	fit_report_print(&r, 0, out);
+	(void)buf_addc(out, 0);
+}
+
+/* Their groups are behind a gate that is off by default; who looks sees them all the same. */
+static void put_gpus(struct inventory *inv, struct arena *a, const char *node)
+{
+	const char *text = arena_printf(
+		a,
+		"{\"metadata\":{\"name\":\"s-%s\",\"uid\":\"%s\"},\"spec\":{\"driver\":\"d\","
+		"\"nodeName\":\"%s\",\"pool\":{\"name\":\"%s\",\"generation\":1,"
+		"\"resourceSliceCount\":1},\"devices\":[{\"name\":\"%s0\"},{\"name\":\"%s1\","
+		"\"compatibilityGroups\":[\"g\"]}]}}",
+		node, node, node, node, node, node);
+
+	assert_int_equal(inventory_put_slice(inv, parse(a, text), NULL), 0);
+}
+
+static void put_holder(struct inventory *inv, struct arena *a, const char *ns, const char *device)
+{
+	const char *text = arena_printf(
+		a,
+		"{\"metadata\":{\"namespace\":\"%s\",\"name\":\"c-%s\",\"uid\":\"%s\"},"
+		"\"status\":{\"allocation\":{\"devices\":{\"results\":[{\"request\":\"r\","
+		"\"driver\":\"d\",\"pool\":\"n\",\"device\":\"%s\"}]}}}}",
+		ns, ns, ns, device);
+
+	assert_int_equal(inventory_put_claim(inv, parse(a, text), NULL), 0);
+}
+
+static struct inventory *make_inventory(struct arena *a)
+{
+	struct inventory *inv = inventory_new(inventory_everything);
+
+	assert_int_equal(
+		inventory_put_class(inv, parse(a, "{\"metadata\":{\"name\":\"gpu\"},\"spec\":{}}"),
+				    NULL),
+		0);
+	put_gpus(inv, a, "n");
+	return inv;
+}
+
+static void an_explanation_names_only_claims_that_may_be_read(void **state UNUSED)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(MIB);
+	struct arena a;
+	struct inventory *inv;
+
+	arena_init(&a, 16 * MIB);
+	inv = make_inventory(&a);
+	put_holder(inv, &a, "mine", "n0");
+	put_holder(inv, &a, "secret", "n1");
+	explain(inv, &a, "", 1, &out);
+	assert_non_null(strstr(out.p, "n0 (claim mine/c-mine), n1 (1 claim)"));
+	assert_null(strstr(out.p, "secret"));
+	buf_clear(&out);
+	/* A pool is invalid since a claim holds what is not there. */
+	put_holder(inv, &a, "secret", "ghost");
+	explain(inv, &a, "", 1, &out);
+	assert_null(strstr(out.p, "secret"));
+	inventory_free(inv);
+	arena_release(&a);
+}
+
+static void a_selector_that_fails_everywhere_is_told_once(void **state UNUSED)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(MIB);
+	const char *selector = ",\"selectors\":[{\"cel\":{\"expression\":"
+			       "\"device.attributes['d'].nope == 1\"}}]";
+	struct arena a;
+	struct inventory *inv;
+
+	arena_init(&a, 16 * MIB);
+	inv = make_inventory(&a);
+	put_gpus(inv, &a, "m");
+	explain(inv, &a, selector, 2, &out);
+	assert_string_equal(out.p,
+			    "\nnodes n, m:\n"
+			    "  request \"r\" wants 2 devices of class gpu, 0 fit\n"
+			    "    2 devices: selector fails: device.attributes['d'].nope == 1\n");
+	inventory_free(inv);
+	arena_release(&a);
+}
+
 /* A case is named as its files are. */
 #define GOLDEN(word)                                                             \
 	{                                                                        \
@@ -260,8 +509,16 @@ int main(void)
 		GOLDEN("hidden"),
 		GOLDEN("elided"),
 		GOLDEN("escape"),
+		GOLDEN("partly"),
 		cmocka_unit_test(a_pool_is_called_by_its_name_or_with_its_driver),
 		cmocka_unit_test(a_name_of_the_drivers_own_domain_is_the_bare_one),
+		cmocka_unit_test(text_of_others_does_nothing_to_a_terminal),
+		cmocka_unit_test(values_do_not_colour_a_description),
+		cmocka_unit_test(holders_that_a_status_cuts_are_said_to_be),
+		cmocka_unit_test(a_generation_that_was_seen_makes_others_older),
+		cmocka_unit_test(a_slice_says_how_many_devices_it_has),
+		cmocka_unit_test(an_explanation_names_only_claims_that_may_be_read),
+		cmocka_unit_test(a_selector_that_fails_everywhere_is_told_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,11 +30,11 @@ static void describe_taints(struct describe *d)
 	if (json_count(taints) == 0)
 		describe_line(d, 0, "%s\t<none>", title);
 	JSON_FOREACH (it, taints) {
-		struct str value = json_text_at(it, "value");
+		struct str taint = device_view_taint(d->arena, json_text_at(it, "key"),
+						     json_text_at(it, "value"),
+						     json_text_at(it, "effect"));
 
-		describe_line(d, 0, "%s\t%.*s%s%.*s:%.*s", title, STR_ARG(json_text_at(it, "key")),
-			      value.n > 0 ? "=" : "", STR_ARG(value),
-			      STR_ARG(json_text_at(it, "effect")));
+		describe_line(d, 0, "%s\t%.*s", title, STR_ARG(taint));
 		title = "";
 	}
 }
@@ -104,20 +104,13 @@ static void describe_info(struct describe *d)
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-/* Nice to have: who may not read slices sees the node without them. */
+/* Who may not read slices sees the node without them, and why; a server may have none. */
 static void describe_slices(struct describe *d, struct str node)
 {
-	struct device_view_query q = { .node = node };
-	struct device_view own;
-	struct error err;
-
-	if (d->hidden)
-		return;
 	if (d->view)
-		own = *d->view;
-	else if (device_view_load(d->kube, &q, &own, &err) < 0)
-		return;
-	describe_node_devices(d, &own, node, describe_classes(d, own.slices, own.n));
+		describe_node_devices(d, d->pools, d->npools, node, d->view->note);
+	else if (d->unread && d->unread->code != ERR_NOT_FOUND && !d->hidden)
+		describe_line(d, 0, "DRA Resources:\t<cannot be read: %s>", d->unread->msg);
 }
 
 /* --- pods ------------------------------------------------------------------------------------ */

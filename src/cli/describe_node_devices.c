@@ -25,51 +25,76 @@ static void describe_device(struct describe *d, const struct device_view_slice *
 		describe_member(d, 3, left);
 }
 
+/* `v`: the slices of it that are the node's. */
 static void describe_pool(struct describe *d, const struct device_pool *p,
-			  const struct json *classes)
+			  const struct device_view_slice *v, size_t n)
 {
+	size_t devices = 0;
+
 	describe_line(d, 1, "Driver:\t%.*s", STR_ARG(describe_clean(d, p->driver)));
 	describe_line(d, 1, "Pool:\t%.*s", STR_ARG(describe_clean(d, p->name)));
 	JSON_FOREACH (it, json_getz(p->status, "validationErrors"))
 		describe_line(d, 1, "Validation Error:\t%.*s",
 			      STR_ARG(describe_pool_message(d, json_str(it))));
-	describe_summary(d, 1, p->slices, p->n, classes);
-	describe_line(d, 1, "Devices:%s", p->counts.total == 0 ? "\t<none>" : "");
-	for (size_t i = 0; i < p->n; i++) {
-		const struct device_view_slice *s = &p->slices[i];
-
-		JSON_FOREACH (it, json_getz(s->spec, "devices")) {
-			if (!s->older)
-				describe_device(d, s, it);
-		}
+	describe_summary(d, 1, v, n, describe_classes(d, v, n));
+	for (size_t i = 0; i < n; i++)
+		devices += json_count(json_getz(v[i].spec, "devices"));
+	describe_line(d, 1, "Devices:%s", devices == 0 ? "\t<none>" : "");
+	for (size_t i = 0; i < n; i++) {
+		JSON_FOREACH (it, json_getz(v[i].spec, "devices"))
+			describe_device(d, &v[i], it);
 	}
 }
 
 /* Only what counts: a driver is about to take slices of older generations away. */
-static struct device_view of_node(struct describe *d, const struct device_view *v, struct str node)
+static bool is_of(const struct device_view_slice *s, struct str node)
 {
-	struct device_view own = { .note = v->note };
+	return !s->older && str_eq(s->node, node);
+}
 
-	own.slices = ARENA_ARRAY(d->arena, struct device_view_slice, v->n + 1);
-	for (size_t i = 0; i < v->n; i++) {
-		if (!v->slices[i].older &&
-		    str_eq(json_text_at(v->slices[i].spec, "nodeName"), node))
-			own.slices[own.n++] = v->slices[i];
+static size_t count_of(const struct device_pool *p, struct str node)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		n += is_of(&p->slices[i], node);
+	return n;
+}
+
+static struct device_view_slice *slices_of(struct describe *d, const struct device_pool *pools,
+					   size_t n, struct str node, size_t *ret_n)
+{
+	struct device_view_slice *own;
+	size_t count = 0, at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count += count_of(&pools[i], node);
+	own = ARENA_ARRAY(d->arena, struct device_view_slice, count + 1);
+	for (size_t i = 0; i < n && count > 0; i++) {
+		for (size_t k = 0; k < pools[i].n; k++) {
+			if (is_of(&pools[i].slices[k], node))
+				own[at++] = pools[i].slices[k];
+		}
 	}
+	*ret_n = count;
 	return own;
 }
 
-void describe_node_devices(struct describe *d, const struct device_view *v, struct str node,
-			   const struct json *classes)
+void describe_node_devices(struct describe *d, const struct device_pool *pools, size_t n,
+			   struct str node, struct str note)
 {
-	struct device_view own = of_node(d, v, node);
-	struct device_pool *pools;
-	size_t n = device_pools_make(d->arena, &own, &pools);
+	size_t count, at = 0;
+	const struct device_view_slice *own = slices_of(d, pools, n, node, &count);
 
-	if (n == 0 || d->hidden)
+	if (count == 0 || d->hidden)
 		return;
 	describe_line(d, 0, "DRA Resources:");
-	describe_origins(d, 1, own.slices, own.n, own.note);
-	for (size_t i = 0; i < n; i++)
-		describe_pool(d, &pools[i], classes);
+	describe_origins(d, 1, own, count, note);
+	for (size_t i = 0; i < n; i++) {
+		size_t k = count_of(&pools[i], node);
+
+		if (k > 0)
+			describe_pool(d, &pools[i], own + at, k);
+		at += k;
+	}
 }

@@ -107,8 +107,8 @@ static void describe_pod_claims(struct describe *d)
 		waiting |= waits;
 	}
 	if (waiting && json_text_at(d->spec, "nodeName").n == 0)
-		describe_line(d, 1, "(devplane explain-fit pod/%.*s -n %.*s says why it waits)",
-			      STR_ARG(json_text_at(d->metadata, "name")),
+		describe_line(d, 1, "(%s explain-fit pod/%.*s -n %.*s says why it waits)",
+			      d->kube->cli->program, STR_ARG(json_text_at(d->metadata, "name")),
 			      STR_ARG(json_text_at(d->metadata, "namespace")));
 }
 

@@ -24,7 +24,6 @@ static void describe_conditions(struct describe *d, const struct device_pool *p)
 static void device_line(struct describe *d, const struct device_view_slice *s,
 			const struct json *device)
 {
-	struct str slice = json_text_at(json_getz(s->object, "metadata"), "name");
 	struct str name = json_text_at(device, "name"), state = STR("");
 	const struct json *status = device_view_device(s, name);
 	struct str holders = describe_holders(d, status);
@@ -37,7 +36,7 @@ static void device_line(struct describe *d, const struct device_view_slice *s,
 		state = str_from(arena_printf(d->arena, "%.*s\t%.*s\t",
 					      STR_ARG(describe_state(d, status)),
 					      STR_ARG(holders)));
-	describe_line(d, 1, "%.*s\t%.*s\t%.*s%.*s", STR_ARG(describe_clean(d, slice)),
+	describe_line(d, 1, "%.*s\t%.*s\t%.*s%.*s", STR_ARG(describe_clean(d, s->name)),
 		      STR_ARG(describe_clean(d, name)), STR_ARG(state),
 		      STR_ARG(taints.n > 0 ? taints : STR("<none>")));
 }
@@ -64,12 +63,11 @@ static void describe_older(struct describe *d, const struct device_pool *p)
 
 	for (size_t i = 0; i < p->n; i++) {
 		const struct device_view_slice *s = &p->slices[i];
-		struct str name = json_text_at(json_getz(s->object, "metadata"), "name");
 
 		if (!s->older)
 			continue;
 		describe_line(d, 0, "%s\t%.*s (generation %lld)", title,
-			      STR_ARG(describe_clean(d, name)),
+			      STR_ARG(describe_clean(d, s->name)),
 			      (long long)json_i64_at(json_getz(s->spec, "pool"), "generation", 0));
 		title = "";
 	}

@@ -17,6 +17,11 @@ static bool may_name(struct describe *d, struct str ns)
 	return d->sight && claim_sight_may(d->sight, ns);
 }
 
+static bool may_name_to(void *describe, struct str ns)
+{
+	return may_name(describe, ns);
+}
+
 size_t describe_hidden_claims(struct describe *d, const struct json *device, size_t *ret_shown)
 {
 	struct str last = STR_NULL;
@@ -36,10 +41,16 @@ size_t describe_hidden_claims(struct describe *d, const struct json *device, siz
 	return hidden;
 }
 
-/* "1 claim", "3 claims"; a status tells only so many allocations. */
+/* A status tells only so many allocations: there may be others. */
+static bool may_be_cut(const struct json *device)
+{
+	return json_count(json_getz(device, "allocations")) >= AVAILABILITY_ALLOCATIONS_MAX;
+}
+
+/* "1 claim", "3 claims", "32 or more claims" */
 static struct str claims_text(struct describe *d, const struct json *device, size_t n)
 {
-	bool more = json_count(json_getz(device, "allocations")) >= AVAILABILITY_ALLOCATIONS_MAX;
+	bool more = may_be_cut(device);
 
 	return str_from(arena_printf(d->arena, "%zu%s claim%s", n, more ? " or more" : "",
 				     n == 1 && !more ? "" : "s"));
@@ -79,21 +90,14 @@ struct str describe_holders(struct describe *d, const struct json *device)
 	}
 	if (hidden > 0)
 		(void)buf_printf(&text, ", %zu more claim%s", hidden, hidden == 1 ? "" : "s");
+	if (may_be_cut(device))
+		(void)buf_addz(&text, ", and maybe others");
 	return arena_str(d->arena, buf_str(&text));
 }
 
-/* "ResourceClaim default/a references non-existent device 'x' in pool 'y'" */
 struct str describe_pool_message(struct describe *d, struct str message)
 {
-	struct str lead = STR("ResourceClaim "), rest = str_skip(message, lead.n), claim, ns;
-
-	if (!str_starts(message, lead))
-		return describe_clean(d, message);
-	(void)str_split(&rest, ' ', &claim);
-	if (!str_split(&claim, '/', &ns) || !claim.p || may_name(d, ns))
-		return describe_clean(d, message);
-	return str_from(
-		arena_printf(d->arena, "a ResourceClaim %.*s", STR_ARG(describe_clean(d, rest))));
+	return describe_clean(d, claim_sight_message(d->arena, may_name_to, d, message));
 }
 
 /* --- devices --------------------------------------------------------------------------------- */
@@ -103,11 +107,11 @@ struct str describe_device_taints(struct describe *d, const struct json *device)
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
 
 	JSON_FOREACH (it, json_getz(device, "taints")) {
-		struct str value = json_text_at(it, "value");
+		struct str taint = device_view_taint(d->arena, json_text_at(it, "key"),
+						     json_text_at(it, "value"),
+						     json_text_at(it, "effect"));
 
-		(void)buf_printf(&text, "%s%.*s%s%.*s:%.*s", text.n > 0 ? ", " : "",
-				 STR_ARG(json_text_at(it, "key")), value.n > 0 ? "=" : "",
-				 STR_ARG(value), STR_ARG(json_text_at(it, "effect")));
+		(void)buf_printf(&text, "%s%.*s", text.n > 0 ? ", " : "", STR_ARG(taint));
 	}
 	return describe_clean(d, buf_str(&text));
 }
@@ -204,8 +208,11 @@ void describe_summary(struct describe *d, int level, const struct device_view_sl
 	}
 	describe_line(d, level, "Summary:");
 	describe_line(d, level + 1, "Total Devices:\t%zu", sum.total);
-	if (!sum.known)
+	if (sum.unknown) {
+		describe_line(d, level + 1, "Allocated Devices:\t<unknown>");
+		describe_line(d, level + 1, "Available Devices:\t<unknown>");
 		return;
+	}
 	describe_line(d, level + 1, "Allocated Devices:\t%zu", sum.allocated);
 	describe_line(d, level + 1, "Available Devices:\t%zu", sum.available);
 	if (shared || sum.partial > 0)
@@ -239,7 +246,7 @@ void describe_origins(struct describe *d, int level, const struct device_view_sl
 		if (v[i].stale)
 			describe_line(d, level,
 				      "(stale: %.*s has generation %lld, its status is of %lld)",
-				      STR_ARG(describe_clean(d, json_text_at(meta, "name"))),
+				      STR_ARG(describe_clean(d, v[i].name)),
 				      (long long)json_i64_at(meta, "generation", 0),
 				      (long long)json_i64_at(v[i].status, "observedGeneration", 0));
 	}
@@ -253,11 +260,11 @@ const struct json *describe_classes(struct describe *d, const struct device_view
 
 	if (d->classes && *d->classes)
 		return *d->classes;
-	if (d->hidden || !device_groups_want_classes(v, n) ||
+	if (d->hidden || !d->kube || !device_groups_want_classes(v, n) ||
 	    device_view_resource(d->kube, "deviceclasses", &classes, &err) < 0)
 		return NULL;
 	list = describe_list(d, &classes, STR_NULL, STR_NULL);
 	if (d->classes)
-		*d->classes = list;
+		*d->classes = list ? list : json_make_array(d->arena);
 	return list;
 }

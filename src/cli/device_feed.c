@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "cli/device_view.h"
 #include "client/cache.h"
 #include "client/discovery.h"
 #include "client/informer.h"
@@ -38,6 +39,7 @@ struct device_feed {
 	struct informer_handler on_claim, on_rule;
 	struct informer *rules; /* or NULL */
 	bool all; /* all slices are to be looked at */
+	bool health_known; /* all that could make a device unhealthy is followed */
 
 	/* Who may not. */
 	struct published slices, statuses;
@@ -171,9 +173,7 @@ static struct str taint_of(const struct inventory_device *d, struct arena *a)
 
 	while ((t = inventory_next_taint(d, &at)))
 		if (t->effect != INVENTORY_EFFECT_OTHER)
-			return str_from(arena_printf(a, "%.*s%s%.*s:%.*s", STR_ARG(t->key),
-						     t->value.n ? "=" : "", STR_ARG(t->value),
-						     STR_ARG(t->effect_text)));
+			return device_view_taint(a, t->key, t->value, t->effect_text);
 	return STR_NULL;
 }
 
@@ -224,22 +224,49 @@ static struct str told_by_claims(struct device_feed *f, const struct inventory_d
 	return found;
 }
 
+/* NULL: it does not count. */
+static const struct inventory_device *find_device(struct device_feed *f, const struct json *spec,
+						  struct str name)
+{
+	if (!f->devices)
+		return NULL;
+	return inventory_device(devices_inventory(f->devices), json_text_at(spec, "driver"),
+				json_text_at(json_getz(spec, "pool"), "name"), name);
+}
+
 static struct str unhealthy(void *arg, const struct json *spec, const struct json *device,
 			    struct arena *a)
 {
 	struct device_feed *f = arg;
-	const struct inventory_device *d;
+	const struct inventory_device *d = find_device(f, spec, json_text_at(device, "name"));
 	struct str why;
 
-	if (!f->devices)
-		return top_taint(device, a);
-	d = inventory_device(devices_inventory(f->devices), json_text_at(spec, "driver"),
-			     json_text_at(json_getz(spec, "pool"), "name"),
-			     json_text_at(device, "name"));
 	if (!d)
 		return top_taint(device, a);
 	why = taint_of(d, a);
 	return why.n ? why : told_by_claims(f, d, a);
+}
+
+static size_t holders(void *arg, const struct json *spec, struct str device, struct arena *a,
+		      struct top_holder **ret_holders)
+{
+	const struct inventory_device *d = find_device(arg, spec, device);
+	const struct inventory_claim *last = NULL;
+	size_t n = 0;
+
+	if (!d || !d->use)
+		return 0;
+	*ret_holders = ARENA_ARRAY(a, struct top_holder, d->use->whole + d->use->shares);
+	LIST_FOREACH (it, &d->use->holders) {
+		const struct inventory_holder *h = LIST_ENTRY(it, struct inventory_holder, link);
+
+		if (h->admin || h->claim == last)
+			continue;
+		last = h->claim;
+		(*ret_holders)[n++] = (struct top_holder){ .ns = arena_str(a, last->namespace),
+							   .claim = arena_str(a, last->name) };
+	}
+	return n;
 }
 
 static struct str pods(void *arg, struct str ns, struct str claim, struct arena *a)
@@ -285,17 +312,33 @@ static bool is_wanted(const struct device_feed *f, const struct json *spec)
 	const struct device_feed_opts *o = &f->opts;
 
 	return (!o->driver.n || str_eq(o->driver, json_text_at(spec, "driver"))) &&
-	       (!o->pool.n || str_eq(o->pool, json_text_at(json_getz(spec, "pool"), "name"))) &&
-	       (!o->node.n || str_eq(o->node, json_text_at(spec, "nodeName")));
+	       (!o->pool.n || str_eq(o->pool, json_text_at(json_getz(spec, "pool"), "name")));
+}
+
+static struct str pool_key(struct device_feed *f, const struct json *spec)
+{
+	return str_from(arena_printf(&f->scratch, "%.*s/%.*s",
+				     STR_ARG(json_text_at(spec, "driver")),
+				     STR_ARG(json_text_at(json_getz(spec, "pool"), "name"))));
+}
+
+/* Some slice of the pool is of the node that was asked for. */
+static bool is_pool_wanted(struct device_feed *f, const struct json *spec)
+{
+	struct str key = pool_key(f, spec);
+	struct cache_walk w = { 0 };
+	const struct cached *o;
+	bool found = false;
+
+	while ((o = cache_next_by(slice_cache(f), DEVICES_BY_POOL, key, &w)))
+		found |= str_eq(cached_field(o, "spec.nodeName", &f->scratch), f->opts.node);
+	return found;
 }
 
 static bool has_newer(struct device_feed *f, const struct json *spec)
 {
-	const struct json *pool = json_getz(spec, "pool");
-	int64_t own = json_i64_at(pool, "generation", 0), other;
-	struct str key = str_from(arena_printf(&f->scratch, "%.*s/%.*s",
-					       STR_ARG(json_text_at(spec, "driver")),
-					       STR_ARG(json_text_at(pool, "name"))));
+	int64_t own = json_i64_at(json_getz(spec, "pool"), "generation", 0), other;
+	struct str key = pool_key(f, spec);
 	struct cache_walk w = { 0 };
 	const struct cached *o;
 	bool newer = false;
@@ -306,20 +349,28 @@ static bool has_newer(struct device_feed *f, const struct json *spec)
 	return newer;
 }
 
-/* What somebody published; *ret_gone: the slice does not count any more. */
-static const struct json *published_status(struct device_feed *f, const struct cached *o,
-					   const struct json *spec, bool *ret_gone)
+static struct json *one_tree(struct device_feed *f, const struct cached *o)
 {
-	const struct json *status = parse_field(f, o, "status");
-	const struct cached *own;
+	struct json *list = json_make_array(&f->scratch), *tree;
 
-	*ret_gone = has_newer(f, spec);
-	if (status && json_getz(status, "devices"))
-		return status;
-	if (!f->statuses.informer)
-		return NULL;
-	own = cache_get(informer_cache(f->statuses.informer), o->key);
-	return own ? parse_field(f, own, "status") : NULL;
+	if (o && cached_tree(o, &f->scratch, &tree, NULL) == 0)
+		json_append(list, tree);
+	return list;
+}
+
+/* What somebody published, as for commands that print once. */
+static const struct json *published_status(struct device_feed *f, const struct cached *o,
+					   bool *ret_stale)
+{
+	const struct cached *own = NULL;
+	struct device_view v;
+
+	if (f->statuses.informer)
+		own = cache_get(informer_cache(f->statuses.informer), o->key);
+	device_view_make(&f->scratch, one_tree(f, o), &v);
+	device_view_adopt(&v, one_tree(f, own));
+	*ret_stale = v.n > 0 && v.slices[0].stale;
+	return v.n > 0 ? v.slices[0].status : NULL;
 }
 
 /* NULL: the slice is not there, not wanted or does not count. */
@@ -327,8 +378,12 @@ static struct top_slice *make_slice(struct device_feed *f, struct str name)
 {
 	const struct cached *o = cache_get(slice_cache(f), name);
 	const struct json *spec = o ? parse_field(f, o, "spec") : NULL, *status;
-	struct top_facts facts = { .unhealthy = unhealthy, .pods = pods, .arg = f };
-	bool gone = false;
+	struct top_facts facts = { .unhealthy = unhealthy,
+				   .holders = f->devices ? holders : NULL,
+				   .pods = pods,
+				   .health_known = f->health_known,
+				   .arg = f };
+	bool gone;
 
 	if (!spec || !is_wanted(f, spec))
 		return NULL;
@@ -337,9 +392,14 @@ static struct top_slice *make_slice(struct device_feed *f, struct str name)
 						   &f->scratch);
 		gone = !status;
 	} else {
-		status = published_status(f, o, spec, &gone);
+		status = published_status(f, o, &facts.stale);
+		gone = has_newer(f, spec);
 	}
-	return gone ? NULL : top_slice_new(name, spec, status, &facts);
+	facts.elsewhere = f->opts.node.n && !str_eq(f->opts.node, json_text_at(spec, "nodeName"));
+	if (gone ||
+	    (facts.elsewhere && (!json_getz(status, "poolStatus") || !is_pool_wanted(f, spec))))
+		return NULL;
+	return top_slice_new(name, spec, status, &facts);
 }
 
 typedef VEC(struct top_slice *) slice_list;
@@ -395,25 +455,13 @@ void device_feed_update(struct device_feed *f, struct top_model *m,
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-/* Whether we may list them in all namespaces; who cannot be asked is taken to say yes. */
+/* Whether we may list all of them; who cannot be asked is taken to say yes. */
 static bool may_list(struct kube *k, const struct resource *kind)
 {
-	struct arena *a = &k->cli->arena;
-	struct resource reviews = resource_builtin("authorization.k8s.io", "v1",
-						   "selfsubjectaccessreviews");
-	struct json *review = json_make_object(a), *answer = NULL, *what;
 	struct error err;
-	bool yes = true;
+	bool may = false;
 
-	json_put_str(a, review, "apiVersion", STR("authorization.k8s.io/v1"));
-	json_put_str(a, review, "kind", STR("SelfSubjectAccessReview"));
-	what = json_need_object(a, json_need_object(a, review, "spec"), "resourceAttributes");
-	json_put_str(a, what, "verb", STR("list"));
-	json_put_str(a, what, "group", STR("resource.k8s.io"));
-	json_put_str(a, what, "resource", kind->resource);
-	if (kube_create(k, &reviews, STR_NULL, review, &answer, &err) < 0)
-		return true;
-	return json_bool(json_getz(json_getz(answer, "status"), "allowed"), &yes) && yes;
+	return kube_may(k, "list", kind, STR_NULL, &may, &err) < 0 || may;
 }
 
 static void follow_claims(struct device_feed *f)
@@ -422,6 +470,7 @@ static void follow_claims(struct device_feed *f)
 	bool rules = !served || may_list(f->kube, &f->served.rules);
 	struct devices_opts o = { .loop = f->kube->loop, .informers = f->informers };
 
+	f->health_known = rules;
 	if (!rules)
 		f->served.rules = (struct resource){ 0 };
 	o.served = f->served;
@@ -471,24 +520,25 @@ static void follow_what_is_published(struct device_feed *f)
 	static const struct cache_index by_pool = { DEVICES_BY_POOL, index_pool, NULL };
 	const struct discovery_resource *d = discovery_find(f->kube->discovery, STR("devplane.dev"),
 							    STR_NULL, STR("resourceslicestatuses"));
-	const char *what = "the status of slices";
+	bool listed = d && may_list(f->kube, &d->resource);
 
 	follow_published(f, &f->slices, &f->served.slices);
 	informer_add_index(f->slices.informer, &by_pool);
-	if (d && !f->served.slice_status) {
+	if (f->served.slice_status) {
+		f->source = STR("as published in the status of slices: you may not list claims of "
+				"all namespaces; health of taints in slices only");
+	} else if (listed) {
 		f->status_kind = resource_copy(&f->texts, &d->resource);
 		follow_published(f, &f->statuses, &f->status_kind);
-		what = "ResourceSliceStatus objects";
-	} else if (!f->served.slice_status) {
-		what = NULL;
-	}
-	if (what)
-		f->source = str_from(arena_printf(
-			&f->texts, "as published in %s: you may not list claims of all namespaces",
-			what));
-	else
+		f->source = STR("as published in ResourceSliceStatus objects: you may not list "
+				"claims of all namespaces; health of taints in slices only");
+	} else if (d) {
+		f->source = STR("states are not known: you may list neither claims of all "
+				"namespaces nor ResourceSliceStatus objects");
+	} else {
 		f->source = STR("states are not known: nobody publishes them here, and you may not "
 				"list claims of all namespaces");
+	}
 }
 
 static void copy_served(struct device_feed *f)

@@ -3,7 +3,8 @@
  *
  * Who may list all claims gets what is computed here from slices, claims and taint rules, on any
  * cluster. Who may not gets what somebody has published: the status of slices, or objects of kind
- * ResourceSliceStatus of group devplane.dev. `source` says which.
+ * ResourceSliceStatus of group devplane.dev; or, if nobody has or it may not be read, devices whose
+ * state is unknown. device_feed_source() says which.
  *
  * Informers follow the server from the loop; the model is changed by device_feed_update() only.
  * Threads: the loop's.
@@ -18,7 +19,8 @@ struct device_feed;
 
 /* All but the functions may be empty. Borrowed. */
 struct device_feed_opts {
-	struct str driver, pool, node; /* only slices of these */
+	/* Only slices of these; of a pool with a slice of the node, also what it says of itself. */
+	struct str driver, pool, node;
 	/* Something has changed, from the loop; once until device_feed_update(). */
 	void (*on_change)(void *arg);
 	void *arg;

@@ -12,24 +12,25 @@ static bool is_same(const struct device_view_slice *a, const struct device_view_
 	       str_eq(pool_name(a), pool_name(b));
 }
 
-static size_t count_at(const struct json *summary, const char *key, size_t absent)
+static size_t count_at(const struct json *summary, const char *key)
 {
-	return (size_t)MAX(json_i64_at(summary, key, (int64_t)absent), 0);
+	return (size_t)MAX(json_i64_at(summary, key, 0), 0);
 }
 
-/* The summary has no place for devices that are unavailable. */
+/* How many there are the slice itself says: its status may be older. */
 struct device_counts device_pools_count(const struct device_view_slice *s)
 {
 	const struct json *summary = json_getz(s->status, "summary");
 	struct device_counts c = {
-		.total = count_at(summary, "totalDevices",
-				  json_count(json_getz(s->spec, "devices"))),
-		.known = s->status != NULL,
-		.allocated = count_at(summary, "allocatedDevices", 0),
-		.available = count_at(summary, "availableDevices", 0),
-		.partial = count_at(summary, "partiallyAllocatedDevices", 0),
+		.total = s->spec ? json_count(json_getz(s->spec, "devices"))
+				 : count_at(summary, "totalDevices"),
+		.unknown = !s->status,
+		.allocated = count_at(summary, "allocatedDevices"),
+		.available = count_at(summary, "availableDevices"),
+		.partial = count_at(summary, "partiallyAllocatedDevices"),
 	};
 
+	/* The summary has no place for devices that are unavailable. */
 	JSON_FOREACH (it, json_getz(s->status, "devices"))
 		c.unavailable += str_eqz(json_text_at(it, "state"), "Unavailable");
 	return c;
@@ -42,25 +43,14 @@ void device_pools_add(struct device_counts *sum, struct device_counts c)
 	sum->available += c.available;
 	sum->partial += c.partial;
 	sum->unavailable += c.unavailable;
-	sum->known |= c.known;
-}
-
-static struct str node_of(const struct json *spec)
-{
-	struct str name = json_text_at(spec, "nodeName");
-
-	if (name.n > 0)
-		return name;
-	if (json_true_at(spec, "allNodes"))
-		return STR("<all>");
-	return json_true_at(spec, "perDeviceNodeSelection") ? STR("<several>") : STR("<selected>");
+	sum->unknown |= c.unknown;
 }
 
 static void add_slice(struct device_pool *p, const struct device_view_slice *s)
 {
 	const struct json *pool = json_getz(s->spec, "pool");
 	const struct json *status = json_getz(s->status, "poolStatus");
-	struct str node = node_of(s->spec);
+	struct str node = device_view_node(s->spec);
 
 	if (s->older)
 		return;
@@ -69,7 +59,7 @@ static void add_slice(struct device_pool *p, const struct device_view_slice *s)
 		p->expected = json_i64_at(pool, "resourceSliceCount", 0);
 		p->node = node;
 	} else if (!str_eq(p->node, node)) {
-		p->node = STR("<several>");
+		p->node = STR("<some>");
 	}
 	if (status && !p->status) {
 		p->status = status;

@@ -12,8 +12,8 @@
 /* Sums over slices of the newest generation. */
 struct device_counts {
 	size_t total, allocated, available, partial, unavailable;
-	/* Something of it has a status; then all but `total` are counted. */
-	bool known;
+	/* A slice has no status: then all but `total` are less than there is. */
+	bool unknown;
 };
 
 struct device_pool {
@@ -22,7 +22,7 @@ struct device_pool {
 	size_t n;
 	int64_t generation, expected; /* resourceSliceCount */
 	size_t observed; /* slices of this generation */
-	struct str node; /* its name, or <all>, <selected>, <several> */
+	struct str node; /* its name, or <all>, <some> */
 	struct device_counts counts;
 	const struct json *status; /* poolStatus; or NULL */
 	enum device_view_source source; /* of it */

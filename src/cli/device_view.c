@@ -31,8 +31,8 @@ static int by_place(const void *a, const void *b)
 	return r ? r : str_cmp(x->name, y->name);
 }
 
-static void take(struct device_view_slice *s, const struct json *status,
-		 enum device_view_source source)
+void device_view_take(struct device_view_slice *s, const struct json *status,
+		      enum device_view_source source)
 {
 	int64_t seen = json_i64_at(status, "observedGeneration", 0);
 	int64_t is = json_i64_at(json_getz(s->object, "metadata"), "generation", seen);
@@ -62,7 +62,7 @@ void device_view_make(struct arena *a, const struct json *slices, struct device_
 						 .name = name_of(it) };
 		s->node = json_text_at(s->spec, "nodeName");
 		if (is_written(status))
-			take(s, status, DEVICE_VIEW_STATUS);
+			device_view_take(s, status, DEVICE_VIEW_STATUS);
 	}
 	qsort(v.slices, v.n, sizeof(*v.slices), by_place);
 	*ret_view = v;
@@ -149,7 +149,7 @@ void device_view_adopt(struct device_view *v, const struct json *objects)
 		if (object && !s->status && is_written(json_getz(object, "status")) &&
 		    device_view_is_of(json_getz(object, "metadata"),
 				      json_getz(s->object, "metadata")))
-			take(s, json_getz(object, "status"), DEVICE_VIEW_OBJECT);
+			device_view_take(s, json_getz(object, "status"), DEVICE_VIEW_OBJECT);
 	}
 	map_release(&by_name);
 }
@@ -179,7 +179,7 @@ void device_view_compute(struct arena *a, struct device_view *v, const struct js
 			continue;
 		status = availability_slice_status(inv, s->name, NULL, now_ns, a);
 		if (status)
-			take(s, status, DEVICE_VIEW_COMPUTED);
+			device_view_take(s, status, DEVICE_VIEW_COMPUTED);
 	}
 }
 

@@ -63,6 +63,13 @@ int device_view_load(struct kube *k, const struct device_view_query *q,
 int device_view_resource(struct kube *k, const char *plural, struct resource *ret_resource,
 			 struct error *err);
 
+/*
+ * ResourceSliceStatus objects as an array: all, or the one of that name. -ERR_NOT_FOUND: there is
+ * none, or no such type.
+ */
+int device_view_objects(struct kube *k, struct str name, struct json **ret_objects,
+			struct error *err);
+
 /* --- the steps of it, without questions to a server ------------------------------------------- */
 
 /* The slices of an array, with the status that they have. */
@@ -91,6 +98,10 @@ bool device_view_is_of(const struct json *status_meta, const struct json *slice_
 /* Computes what is missing. `all` has every slice of the pools that are in the view. */
 void device_view_compute(struct arena *a, struct device_view *v, const struct json *all,
 			 const struct json *claims, int64_t now_ns);
+
+/* Gives a slice a status, which may be of an earlier generation of it. */
+void device_view_take(struct device_view_slice *s, const struct json *status,
+		      enum device_view_source source);
 
 /* Without any availability. */
 void device_view_hide(struct device_view *v);

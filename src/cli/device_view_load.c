@@ -1,7 +1,7 @@
 /*
- * Asks for no more than is needed: where every slice has a status, the slices that were asked for
- * are all that is read. Otherwise slices of the same drivers are read, as a pool counts as a whole,
- * then objects that have the status, then claims.
+ * The slices that were asked for; when these are not all, those of the same drivers, as a newer
+ * generation of a pool is in other slices. Objects that have a status and claims are read only
+ * where slices have none.
  */
 #include "base/limits.h"
 #include "cli/device_view.h"
@@ -14,6 +14,8 @@ struct load {
 	struct resource slices;
 	struct device_view view;
 	const struct json *all; /* every slice of the drivers concerned */
+	/* Why ResourceSliceStatus objects could not be read, to begin the note with; or empty. */
+	struct str unread;
 };
 
 int device_view_resource(struct kube *k, const char *plural, struct resource *ret_resource,
@@ -47,35 +49,6 @@ int device_view_resource(struct kube *k, const char *plural, struct resource *re
 
 /* --- slices ---------------------------------------------------------------------------------- */
 
-static struct str fields_of(struct load *l, struct str node, struct str driver)
-{
-	struct str comma = STR("");
-	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
-
-	if (node.n > 0) {
-		(void)buf_printf(&text, "spec.nodeName=%.*s", STR_ARG(node));
-		comma = STR(",");
-	}
-	if (driver.n > 0)
-		(void)buf_printf(&text, "%.*sspec.driver=%.*s", STR_ARG(comma), STR_ARG(driver));
-	return arena_str(l->arena, buf_str(&text));
-}
-
-static struct json *of_pool(struct load *l, struct json *items)
-{
-	struct str pool = l->query->pool;
-
-	if (pool.n == 0)
-		return items;
-	JSON_FOREACH_SAFE (it, items) {
-		struct str name = json_text_at(json_getz(json_getz(it, "spec"), "pool"), "name");
-
-		if (!str_eq(name, pool))
-			(void)json_unlink(items, it);
-	}
-	return items;
-}
-
 static int read_wanted(struct load *l, struct error *err)
 {
 	const struct device_view_query *q = l->query;
@@ -84,14 +57,11 @@ static int read_wanted(struct load *l, struct error *err)
 				  .label_selector = q->label_selector,
 				  .field_selector = q->field_selector };
 	struct json *tree, *items;
-	int r;
+	int r = kube_read(l->kube, &ask, &tree, err);
 
-	if (q->slice.n == 0 && q->field_selector.n == 0)
-		ask.field_selector = fields_of(l, q->node, q->driver);
-	r = kube_read(l->kube, &ask, &tree, err);
 	if (r < 0)
 		return r;
-	items = of_pool(l, json_getz(tree, "items"));
+	items = json_getz(tree, "items");
 	if (q->slice.n > 0) {
 		items = json_make_array(l->arena);
 		json_append(items, tree);
@@ -102,10 +72,10 @@ static int read_wanted(struct load *l, struct error *err)
 	return 0;
 }
 
-/* Nothing was left out: the view has all slices of whatever drivers it has. */
+/* Nothing was left out. */
 static bool has_all(const struct device_view_query *q)
 {
-	return q->slice.n + q->node.n + q->pool.n + q->label_selector.n + q->field_selector.n == 0;
+	return q->slice.n + q->label_selector.n + q->field_selector.n == 0;
 }
 
 static struct str only_driver(const struct device_view *v)
@@ -121,45 +91,67 @@ static struct str only_driver(const struct device_view *v)
 static int read_all(struct load *l, struct error *err)
 {
 	struct kube_query ask = { .resource = &l->slices };
+	struct str driver = only_driver(&l->view);
 	struct json *tree;
 	int r;
 
-	if (has_all(l->query))
+	if (has_all(l->query) || l->view.n == 0)
 		return 0;
-	ask.field_selector = fields_of(l, STR_NULL, only_driver(&l->view));
+	if (driver.n > 0)
+		ask.field_selector = str_from(
+			arena_printf(l->arena, "spec.driver=%.*s", STR_ARG(driver)));
 	r = kube_read(l->kube, &ask, &tree, err);
 	if (r == 0)
 		l->all = json_getz(tree, "items");
-	return r;
+	if (r != -ERR_FORBIDDEN || device_view_lacks(&l->view))
+		return r;
+	l->view.note = str_from(arena_printf(
+		l->arena, "slices cannot be listed, so that a newer generation is not seen: %s",
+		err->msg));
+	return 0;
 }
 
 /* --- statuses -------------------------------------------------------------------------------- */
 
-static void read_objects(struct load *l)
+int device_view_objects(struct kube *k, struct str name, struct json **ret_objects,
+			struct error *err)
 {
 	const struct discovery_resource *type;
-	struct kube_query ask = { .name = l->query->slice };
-	struct json *tree, *items;
-	struct error err;
+	struct kube_query ask = { .name = name };
+	struct json *tree, *one = json_make_array(&k->cli->arena);
+	int r = kube_resource(k, STR("resourceslicestatuses.v1alpha1.devplane.dev"), &type, err);
 
-	if (kube_resource(l->kube, STR("resourceslicestatuses.v1alpha1.devplane.dev"), &type,
-			  &err) < 0)
-		return;
+	if (r < 0)
+		return r;
 	ask.resource = &type->resource;
-	if (kube_read(l->kube, &ask, &tree, &err) < 0)
-		return;
-	items = json_getz(tree, "items");
-	if (l->query->slice.n > 0) {
-		items = json_make_array(l->arena);
-		json_append(items, tree);
+	r = kube_read(k, &ask, &tree, err);
+	if (r < 0)
+		return r;
+	*ret_objects = json_getz(tree, "items");
+	if (name.n > 0) {
+		json_append(one, tree);
+		*ret_objects = one;
 	}
-	device_view_adopt(&l->view, items);
+	return 0;
+}
+
+static void read_objects(struct load *l)
+{
+	struct json *objects;
+	struct error err;
+	int r = device_view_objects(l->kube, l->query->slice, &objects, &err);
+
+	if (r == 0)
+		device_view_adopt(&l->view, objects);
+	else if (r != -ERR_NOT_FOUND)
+		l->unread = str_from(arena_printf(
+			l->arena, "objects that have statuses cannot be read: %s; ", err.msg));
 }
 
 static bool is_any_published(const struct device_view *v)
 {
 	for (size_t i = 0; i < v->n; i++) {
-		if (v->slices[i].status)
+		if (v->slices[i].status && !v->slices[i].older)
 			return true;
 	}
 	return false;
@@ -167,6 +159,7 @@ static bool is_any_published(const struct device_view *v)
 
 static void compute(struct load *l)
 {
+	bool some = is_any_published(&l->view);
 	struct kube_query ask = { 0 };
 	struct resource claims;
 	struct json *tree;
@@ -177,39 +170,28 @@ static void compute(struct load *l)
 	if (r == 0)
 		r = kube_read(l->kube, &ask, &tree, &err);
 	if (r < 0) {
-		l->view.note = str_from(
-			arena_printf(l->arena,
-				     "what is free is unknown: no status is published, and claims "
-				     "of all namespaces cannot be listed to compute it: %s",
-				     err.msg));
+		l->view.note = str_from(arena_printf(
+			l->arena,
+			"%.*swhat is free is unknown: %s, and claims of all namespaces "
+			"cannot be listed to compute it: %s",
+			STR_ARG(l->unread),
+			some ? "some slices have no status" : "no status is published", err.msg));
 		return;
 	}
-	l->view.note = is_any_published(&l->view)
-			       ? STR("slices without a status were computed here from slices and "
-				     "claims")
-			       : STR("no status is published: what is free was computed here from "
-				     "slices and claims");
+	l->view.note = str_from(
+		arena_printf(l->arena, "%.*s%s from slices and claims", STR_ARG(l->unread),
+			     some ? "slices without a status were computed here"
+				  : "no status is published: what is free was computed here"));
 	device_view_compute(l->arena, &l->view, l->all, json_getz(tree, "items"),
 			    clock_wall(clock_system()));
 }
 
-static int find_statuses(struct load *l, struct error *err)
+static void find_statuses(struct load *l)
 {
-	int r;
-
-	if (!device_view_lacks(&l->view)) {
-		device_view_mark_older(l->arena, &l->view, l->all);
-		return 0;
-	}
-	r = read_all(l, err);
-	if (r < 0)
-		return r;
-	device_view_mark_older(l->arena, &l->view, l->all);
 	if (device_view_lacks(&l->view))
 		read_objects(l);
 	if (device_view_lacks(&l->view))
 		compute(l);
-	return 0;
 }
 
 int device_view_load(struct kube *k, const struct device_view_query *q,
@@ -223,12 +205,15 @@ int device_view_load(struct kube *k, const struct device_view_query *q,
 	if (r < 0)
 		return r;
 	if (q->hidden) {
-		device_view_mark_older(l.arena, &l.view, l.all);
 		device_view_hide(&l.view);
 	} else {
-		r = find_statuses(&l, err);
+		r = read_all(&l, err);
 	}
-	if (r == 0)
-		*ret_view = l.view;
-	return r;
+	if (r < 0)
+		return r;
+	device_view_mark_older(l.arena, &l.view, l.all);
+	if (!q->hidden)
+		find_statuses(&l);
+	*ret_view = l.view;
+	return 0;
 }

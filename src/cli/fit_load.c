@@ -5,7 +5,9 @@
 #include "cli/fit_load.h"
 
 #include "api/convert.h"
+#include "base/limits.h"
 #include "base/map.h"
+#include "cli/device_view.h"
 #include "client/discovery.h"
 
 static const struct {
@@ -112,20 +114,124 @@ static int load_rules(struct kube *k, struct fit_cluster *c, struct error *err)
 	return r < 0 ? r : put_all(k, c, list, inventory_put_taint_rule);
 }
 
-static int load_claims(struct kube *k, struct fit_cluster *c, struct str ns, struct error *err)
+/* --- claims ---------------------------------------------------------------------------------- */
+
+/* The claims that statuses of slices tell of, in place of those that cannot be read. */
+struct stand_ins {
+	struct kube *kube;
+	struct fit_cluster *cluster;
+	struct str known; /* the namespace whose claims are read; or empty */
+	struct map by_name; /* claims in the making, by "namespace/name" */
+	struct json *claims;
+	size_t results;
+};
+
+/* Of two claims of one name, one after the other, both may be told of: all of it counts. */
+static struct json *results_of(struct stand_ins *s, const struct json *allocation)
 {
-	struct json *list;
+	struct arena *a = &s->kube->cli->arena;
+	struct str ns = json_text_at(allocation, "claimNamespace");
+	struct str name = json_text_at(allocation, "claimName");
+	struct str key = str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(ns), STR_ARG(name)));
+	struct json *claim = map_get(&s->by_name, key), *meta, *status;
+
+	if (!claim) {
+		claim = json_make_object(a);
+		meta = json_need_object(a, claim, "metadata");
+		json_put_str(a, meta, "namespace", ns);
+		json_put_str(a, meta, "name", name);
+		json_put_str(a, meta, "uid", json_text_at(allocation, "claimUID"));
+		json_append(s->claims, claim);
+		(void)map_put(&s->by_name, key, claim);
+	}
+	status = json_need_object(a, json_need_object(a, claim, "status"), "allocation");
+	return json_need_array(a, json_need_object(a, status, "devices"), "results");
+}
+
+/* A status does not tell which share it is: any that nobody else has will do. */
+static void add_result(struct stand_ins *s, const struct json *spec, struct str device,
+		       const struct json *allocation)
+{
+	struct arena *a = &s->kube->cli->arena;
+	struct json *result = json_make_object(a), *capacity = NULL;
+	const struct json *of = json_find(json_getz(spec, "devices"), "name", device);
+
+	json_put_str(a, result, "request", json_text_at(allocation, "request"));
+	json_put_str(a, result, "driver", json_text_at(spec, "driver"));
+	json_put_str(a, result, "pool", json_text_at(json_getz(spec, "pool"), "name"));
+	json_put_str(a, result, "device", device);
+	if (json_true_at(of, "allowMultipleAllocations"))
+		json_put_str(a, result, "shareID", str_from(arena_printf(a, "%zu", s->results++)));
+	if (json_getz(allocation, "capacity") &&
+	    json_copy(a, json_getz(allocation, "capacity"), &capacity, NULL) == 0)
+		json_setz(result, "consumedCapacity", capacity);
+	json_append(results_of(s, allocation), result);
+}
+
+static void add_slice(struct stand_ins *s, const struct device_view_slice *slice)
+{
+	if (!slice->status)
+		s->cluster->uncertain = true;
+	JSON_FOREACH (device, json_getz(slice->status, "devices")) {
+		const struct json *list = json_getz(device, "allocations");
+
+		/* It does not tell more than so many. */
+		if (json_count(list) >= AVAILABILITY_ALLOCATIONS_MAX)
+			s->cluster->uncertain = true;
+		JSON_FOREACH (it, list) {
+			if (!str_eq(json_text_at(it, "claimNamespace"), s->known))
+				add_result(s, slice->spec, json_text_at(device, "name"), it);
+		}
+	}
+}
+
+static void put_stand_ins(struct kube *k, struct fit_cluster *c, struct str known,
+			  const struct json *slices)
+{
+	struct arena *a = &k->cli->arena;
+	struct stand_ins s = { .kube = k, .cluster = c, .known = known };
+	struct device_view v;
+	struct json *objects;
+	struct error err;
+
+	map_init(&s.by_name);
+	s.claims = json_make_array(a);
+	device_view_make(a, slices, &v);
+	device_view_mark_older(a, &v, slices);
+	if (device_view_lacks(&v) && device_view_objects(k, STR_NULL, &objects, &err) == 0)
+		device_view_adopt(&v, objects);
+	for (size_t i = 0; i < v.n; i++) {
+		if (!v.slices[i].older)
+			add_slice(&s, &v.slices[i]);
+	}
+	JSON_FOREACH (it, s.claims)
+		(void)inventory_put_claim(c->inventory, it, NULL);
+	map_release(&s.by_name);
+}
+
+static int load_claims(struct kube *k, struct fit_cluster *c, struct str ns,
+		       const struct json *slices, struct error *err)
+{
+	struct json *list = NULL;
+	bool own;
 	int r = fit_read(k, "resourceclaims", STR_NULL, STR_NULL, &list, err);
 
-	if (is_denied(r)) {
-		note(k, c,
-		     "claims of other namespaces than %.*s cannot be read: devices that they hold "
-		     "count as free",
-		     STR_ARG(ns));
-		c->other_claims_unread = true;
-		r = fit_read(k, "resourceclaims", ns, STR_NULL, &list, err);
-	}
-	return r < 0 ? r : put_all(k, c, list, inventory_put_claim);
+	if (!is_denied(r))
+		return r < 0 ? r : put_all(k, c, list, inventory_put_claim);
+	r = fit_read(k, "resourceclaims", ns, STR_NULL, &list, err);
+	if (r < 0 && !is_denied(r))
+		return r;
+	own = r == 0;
+	if (own)
+		(void)put_all(k, c, list, inventory_put_claim);
+	put_stand_ins(k, c, own ? ns : STR_NULL, json_getz(slices, "items"));
+	note(k, c, "claims%s%.*s cannot be read: %s", own ? " of other namespaces than " : "",
+	     STR_ARG(own ? ns : STR_NULL),
+	     c->uncertain
+		     ? "what they hold is known only where a slice has a status, other devices "
+		       "count as free"
+		     : "what they hold is told by the status of slices");
+	return 0;
 }
 
 /* --- nodes ----------------------------------------------------------------------------------- */
@@ -202,7 +308,7 @@ int fit_load(struct kube *k, struct str ns, struct str node, struct fit_cluster 
 	if (r == 0)
 		r = load_rules(k, c, err);
 	if (r == 0)
-		r = load_claims(k, c, ns, err);
+		r = load_claims(k, c, ns, slices, err);
 	return r < 0 ? r : load_nodes(k, c, node, slices, err);
 }
 

@@ -17,7 +17,8 @@ struct fit_cluster {
 	/* Sentences on what could not be read and what follows from that. */
 	struct json *notes;
 	bool node_names_only; /* nodes could not be read: their names are those of slices */
-	bool other_claims_unread; /* only the claims of one namespace are known */
+	/* Not all claims could be read, nor is known otherwise what they hold: less may be free. */
+	bool uncertain;
 };
 
 /* `ns` is the namespace of whose claims is asked; `node`, when not empty, the only node wanted. */

@@ -6,6 +6,7 @@
 
 #include "api/node_selector.h"
 #include "base/limits.h"
+#include "cli/device_view.h"
 #include "client/cached.h"
 #include "scheduler/plugin_common.h"
 
@@ -61,9 +62,10 @@ static void check_taints(struct asking *q, const struct nodeobject *n)
 		if (t->effect == TAINT_PREFER_NO_SCHEDULE ||
 		    pod_tolerates(q->pod, t->key, t->value, t->effect))
 			continue;
-		say(q, "the pod does not tolerate the node's taint %.*s%s%.*s:%s", STR_ARG(t->key),
-		    t->value.n ? "=" : "", STR_ARG(t->value),
-		    t->effect == TAINT_NO_EXECUTE ? "NoExecute" : "NoSchedule");
+		say(q, "the pod does not tolerate the node's taint %.*s",
+		    STR_ARG(device_view_taint(q->arena, t->key, t->value,
+					      t->effect == TAINT_NO_EXECUTE ? STR("NoExecute")
+									    : STR("NoSchedule"))));
 		return;
 	}
 }

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "cli/claim_sight.h"
 #include "dra/explain.h"
 
 enum { DEVICES_MAX = 8 /* named in a line */ };
@@ -40,6 +41,22 @@ static bool has_devices(const struct explain *e)
 	return false;
 }
 
+/* What is wrong with a pool may be a claim. */
+static void hide_claims(struct making *m, const struct explain *e)
+{
+	const struct explain_sight *sight = m->query->sight;
+
+	for (size_t i = 0; sight && i < e->n; i++) {
+		for (size_t k = 0; k < e->requests[i].n; k++) {
+			struct explain_device *d = &e->requests[i].devices[k];
+
+			if (d->reason == EXPLAIN_POOL_INVALID)
+				d->detail = claim_sight_message(&m->scratch, sight->may, sight->arg,
+								d->detail);
+		}
+	}
+}
+
 /* Whether the claims fit on the node; what is to be said if not is appended. */
 static bool explain_node(struct making *m, const struct fit_node *n, size_t devices_max,
 			 struct buf *out)
@@ -49,10 +66,11 @@ static bool explain_node(struct making *m, const struct fit_node *n, size_t devi
 	struct explain e;
 
 	arena_clear(&m->scratch);
-	explain_fit(m->query->inventory, &node, m->query->claims, m->query->nclaims, &m->scratch,
-		    &e);
+	explain_fit(m->query->inventory, &node, m->query->claims, m->query->nclaims,
+		    m->query->sight, &m->scratch, &e);
 	if (e.fits)
 		return true;
+	hide_claims(m, &e);
 	explain_print(&e, &nobody, devices_max, &text);
 	add_lines(buf_str(&text), out);
 	if (!has_devices(&e))

@@ -11,6 +11,8 @@
 #include "base/json.h"
 #include "dra/inventory.h"
 
+struct explain_sight;
+
 struct fit_node {
 	struct str name;
 	const struct json *labels;
@@ -43,6 +45,7 @@ struct fit_query {
 	size_t nnodes;
 	/* Devices are named in every group, and nodes are put together only when those agree. */
 	bool detailed;
+	const struct explain_sight *sight; /* which claims may be named; NULL: all */
 };
 
 void fit_report_make(const struct fit_query *q, struct arena *a, struct fit_report *ret_report);

@@ -3,9 +3,11 @@
  * are not ours do not tell. A watch has the same columns with what the objects themselves say.
  */
 #include "base/duration.h"
+#include "base/limits.h"
 #include "base/timestamp.h"
 #include "cli/cmd_get.h"
 #include "cli/device_pools.h"
+#include "cli/output.h"
 #include "client/discovery.h"
 
 bool get_is_slices(const struct discovery_resource *type)
@@ -14,6 +16,18 @@ bool get_is_slices(const struct discovery_resource *type)
 
 	return str_eqz(r->resource, "resourceslices") && str_eqz(r->group, "resource.k8s.io") &&
 	       (str_eqz(r->version, "v1") || str_eqz(r->version, "v1beta2"));
+}
+
+void get_hide(const struct get *g, const struct discovery_resource *type, struct json *tree)
+{
+	const struct resource *r = &type->resource;
+
+	if (!g->hidden || !str_eqz(r->resource, "resourceslices") ||
+	    !str_eqz(r->group, "resource.k8s.io"))
+		return;
+	(void)json_remove(tree, STR("status"));
+	JSON_FOREACH (it, json_getz(tree, "items"))
+		(void)json_remove(it, STR("status"));
 }
 
 /* --- tables ---------------------------------------------------------------------------------- */
@@ -85,8 +99,8 @@ static void add_counts(struct arena *a, struct json *cells, const struct device_
 		get_add_cell(a, cells, STR("<none>"));
 		get_add_cell(a, cells, STR("<none>"));
 	} else {
-		get_add_count(a, cells, counts.known, counts.allocated);
-		get_add_count(a, cells, counts.known, counts.available);
+		get_add_count(a, cells, !counts.unknown, counts.allocated);
+		get_add_count(a, cells, !counts.unknown, counts.available);
 	}
 }
 
@@ -107,7 +121,7 @@ static void add_slice(struct get *g, struct arena *a, struct json *table,
 	struct json *cells = get_make_row(a, table, meta);
 
 	get_add_cell(a, cells, json_text_at(meta, "name"));
-	get_add_cell(a, cells, json_text_at(s->spec, "nodeName"));
+	get_add_cell(a, cells, s->node);
 	get_add_cell(a, cells, json_text_at(s->spec, "driver"));
 	get_add_cell(a, cells, json_text_at(json_getz(s->spec, "pool"), "name"));
 	if (!g->hidden)
@@ -117,16 +131,24 @@ static void add_slice(struct get *g, struct arena *a, struct json *table,
 
 static int by_name(const void *a, const void *b)
 {
-	const struct device_view_slice *x = a, *y = b;
-
-	return str_cmp(json_text_at(json_getz(x->object, "metadata"), "name"),
-		       json_text_at(json_getz(y->object, "metadata"), "name"));
+	return str_cmp(((const struct device_view_slice *)a)->name,
+		       ((const struct device_view_slice *)b)->name);
 }
 
 void get_say_note(const struct get *g, const struct device_view *v)
 {
+	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
+	size_t stale = 0;
+
+	for (size_t i = 0; i < v->n; i++)
+		stale += v->slices[i].stale && !v->slices[i].older;
+	output_clean(&text, v->note);
 	if (v->note.n > 0)
-		(void)fprintf(g->cli->err, "Note: %.*s\n", STR_ARG(v->note));
+		(void)fprintf(g->cli->err, "Note: %.*s\n", STR_ARG(buf_str(&text)));
+	if (stale > 0)
+		(void)fprintf(g->cli->err,
+			      "Note: %zu slice%s changed since %s status was written\n", stale,
+			      stale == 1 ? " has" : "s have", stale == 1 ? "its" : "their");
 }
 
 int get_slices(struct get *g, const struct object_arg *arg, struct json **ret_table,
@@ -144,6 +166,7 @@ int get_slices(struct get *g, const struct object_arg *arg, struct json **ret_ta
 	if (r < 0)
 		return r;
 	get_say_note(g, &v);
+	g->newest = v.newest;
 	/* Lists come by name, as a server has them. */
 	qsort(v.slices, v.n, sizeof(*v.slices), by_name);
 	table = slice_table(g, a);
@@ -164,6 +187,7 @@ struct json *get_slice_event(struct get *g, struct arena *a, struct json *slice)
 
 	json_append(one, slice);
 	device_view_make(a, one, &v);
+	v.slices[0].older = g->newest && !device_newest_put(g->newest, v.slices[0].spec);
 	add_slice(g, a, table, &v.slices[0]);
 	return table;
 }

@@ -35,10 +35,10 @@ static void add_row(struct get *g, struct json *table, const struct device_pool 
 		     str_from(arena_printf(a, "%zu/%lld", p->observed, (long long)p->expected)));
 	get_add_count(a, cells, true, c->total);
 	if (!g->hidden) {
-		get_add_count(a, cells, c->known, c->available);
-		get_add_count(a, cells, c->known, c->allocated);
-		get_add_count(a, cells, c->known, c->partial);
-		get_add_count(a, cells, c->known, c->unavailable);
+		get_add_count(a, cells, !c->unknown, c->available);
+		get_add_count(a, cells, !c->unknown, c->allocated);
+		get_add_count(a, cells, !c->unknown, c->partial);
+		get_add_count(a, cells, !c->unknown, c->unavailable);
 		get_add_cell(a, cells, device_pools_condition(p, "Complete"));
 		get_add_cell(a, cells, device_pools_condition(p, "Valid"));
 	}
@@ -71,7 +71,7 @@ static void add_counts(struct arena *a, struct json *status, const struct device
 	struct json *summary = json_need_object(a, status, "summary");
 
 	json_put_i64(a, summary, "totalDevices", (int64_t)c->total);
-	if (!c->known)
+	if (c->unknown)
 		return;
 	json_put_i64(a, summary, "allocatedDevices", (int64_t)c->allocated);
 	json_put_i64(a, summary, "availableDevices", (int64_t)c->available);
@@ -83,7 +83,7 @@ static void add_counts(struct arena *a, struct json *status, const struct device
 static void add_pool_status(struct get *g, struct json *status, const struct device_pool *p)
 {
 	struct arena *a = &g->cli->arena;
-	struct describe d = { .arena = a, .sight = claim_sight_new(&g->kube) };
+	struct describe d = { .arena = a, .sight = g->sight };
 	const struct json *errors = json_getz(p->status, "validationErrors");
 	const struct json *told = json_getz(p->status, "conditions");
 	struct json *conditions = NULL, *list;
@@ -171,8 +171,9 @@ int get_pools(struct get *g, const struct pool_args *args, struct error *err)
 	if (o->watch || o->watch_only || o->selector || o->field_selector)
 		return cli_bad_usage(g->cli, err,
 				     "pools are made from slices: they have no labels or fields, "
-				     "and cannot be watched; `devplane watch devices` shows "
-				     "changes");
+				     "and cannot be watched; `%s watch devices` shows changes",
+				     g->cli->program);
+	g->sight = claim_sight_new(&g->kube);
 	r = pool_args_load(&g->kube, args, g->hidden, &f, err);
 	if (r == -ERR_NOT_FOUND && args->n > 0 && o->ignore_not_found)
 		return 0;

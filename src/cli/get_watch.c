@@ -43,6 +43,7 @@ static void show(struct watcher *w, struct json *object, struct error *err)
 {
 	struct get *g = w->get;
 
+	get_hide(g, w->arg->type, object);
 	if (g->format != GET_TABLE && g->format != GET_WIDE) {
 		if (g->format == GET_YAML && g->head_printed)
 			(void)fputs("---\n", g->cli->out);

@@ -201,16 +201,15 @@ static int ask_may(struct kube *k, const char *verb, const struct resource *r, s
 	return ret;
 }
 
-int kube_may(struct kube *k, const char *verb, struct str group, struct str resource, struct str ns,
+int kube_may(struct kube *k, const char *verb, const struct resource *r, struct str ns,
 	     bool *ret_may, struct error *err)
 {
-	struct resource r = { .group = group, .resource = resource };
 	struct arena scratch, *was = k->arena;
 	int ret;
 
 	arena_init(&scratch, REQUEST_WORK_MAX);
 	k->arena = &scratch;
-	ret = ask_may(k, verb, &r, ns, ret_may, err);
+	ret = ask_may(k, verb, r, ns, ret_may, err);
 	k->arena = was;
 	arena_release(&scratch);
 	return ret;
@@ -338,7 +337,9 @@ int kube_open(struct kube *k, struct cli *cli, const struct kube_options *o, str
 {
 	struct client_opts c = { .config = &k->config,
 				 .role = "cli",
-				 .timeout_ms = o->request_timeout / CLOCK_MS };
+				 .timeout_ms = o->request_timeout > 0
+						       ? MAX(o->request_timeout / CLOCK_MS, 1)
+						       : -1 };
 	int r;
 
 	*k = (struct kube){ .cli = cli, .arena = &cli->arena };
@@ -355,6 +356,14 @@ void kube_interrupt(struct kube *k)
 {
 	k->interrupted = true;
 	loop_stop(k->loop);
+}
+
+int kube_login(struct kube *k, struct error *err)
+{
+	struct client_request r = { .path = STR("/version") };
+	struct str body;
+
+	return k->config.exec ? send_and_wait(k, &r, &body, err) : 0;
 }
 
 static void on_last(struct loop_timer *t)

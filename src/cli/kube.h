@@ -32,6 +32,12 @@ struct kube {
 int kube_open(struct kube *k, struct cli *cli, const struct kube_options *o, struct error *err);
 void kube_close(struct kube *k);
 
+/*
+ * Finds out who we are where a plugin of the kubeconfig says it: it may ask the user, so whoever
+ * takes the terminal for itself calls this before.
+ */
+int kube_login(struct kube *k, struct error *err);
+
 /* The question that is waited for, and all that come, fail with -ERR_CANCELED. */
 void kube_interrupt(struct kube *k);
 
@@ -54,7 +60,7 @@ int kube_create(struct kube *k, const struct resource *r, struct str ns, const s
  * Whether the user may do that, by SelfSubjectAccessReview; an empty namespace means all of them.
  * Keeps no memory.
  */
-int kube_may(struct kube *k, const char *verb, struct str group, struct str resource, struct str ns,
+int kube_may(struct kube *k, const char *verb, const struct resource *r, struct str ns,
 	     bool *ret_may, struct error *err);
 
 /*

@@ -1,14 +1,19 @@
 /*
- * The child that guards the terminal is forked before anything else is open, and does nothing but
- * wait for its pipe: a byte says that the terminal was put in order, the pipe's end that it was
- * not. Signals that are meant for the group do not reach it.
+ * The child that guards the terminal does nothing but wait for its pipe: a byte says that the
+ * terminal was put in order, the pipe's end that it was not. Signals that are meant for the group
+ * do not reach it. It is forked before there are connections, which it would keep open.
+ *
+ * A shell that lets a stopped program go on has changed the modes, and maybe the screen: both are
+ * set again on SIGCONT.
  *
  * A screen is written in one piece, each line erased behind its end, so that nothing flickers.
+ * Lines that are too wide after all end at the edge: the terminal is told not to go on below.
  */
 #include "cli/terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
@@ -20,26 +25,31 @@
 #include "base/mem.h"
 #include "net/loop.h"
 
-#define ENTER "\033[?1049h\033[?25l\033[2J"
-#define LEAVE "\033[?25h\033[?1049l"
+#define ENTER "\033[?1049h\033[?25l\033[?7l\033[2J"
+#define LEAVE "\033[?7h\033[?25h\033[?1049l"
 
 struct terminal {
 	struct terminal_opts opts;
 	struct termios before;
 	struct loop_fd *keys;
-	struct loop_signal *resized;
+	struct loop_signal *resized, *continued;
 	pid_t guard;
 	int pipe; /* to the guard; -1: none */
 	char pending[16]; /* of a key that is not complete */
 	size_t npending;
 };
 
+/* Also where somebody made the descriptor one that does not wait. */
 static void write_all(int fd, const char *p, size_t n)
 {
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+
 	while (n > 0) {
 		ssize_t done = write(fd, p, n);
 
-		if (done < 0 && errno != EINTR && errno != EAGAIN)
+		if (done < 0 && errno == EAGAIN)
+			(void)poll(&room, 1, -1);
+		else if (done < 0 && errno != EINTR)
 			return;
 		if (done > 0) {
 			p += done;
@@ -137,6 +147,8 @@ int terminal_key_parse(struct str bytes, size_t *ret_used)
 		return 0;
 	if (bytes.p[0] == 3)
 		return TERMINAL_INTERRUPT;
+	if (bytes.p[0] == 26)
+		return TERMINAL_SUSPEND;
 	if (bytes.p[0] != '\033')
 		return (unsigned char)bytes.p[0];
 	if (bytes.n > 1 && bytes.p[1] != '[' && bytes.p[1] != 'O')
@@ -149,6 +161,46 @@ int terminal_key_parse(struct str bytes, size_t *ret_used)
 			return sequences[i].key;
 	return 0;
 }
+
+/* --- the screen ------------------------------------------------------------------------------ */
+
+static int enter(struct terminal *t, struct error *err)
+{
+	struct termios raw = t->before;
+
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG | IEXTEN);
+	raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL);
+	raw.c_cc[VMIN] = 1;
+	raw.c_cc[VTIME] = 0;
+	if (tcsetattr(t->opts.out, TCSANOW, &raw) < 0)
+		return error_set_errno(err, ERR_IO, errno, "cannot set the terminal's modes");
+	write_all(t->opts.out, ENTER, sizeof(ENTER) - 1);
+	return 0;
+}
+
+static void leave(struct terminal *t)
+{
+	write_all(t->opts.out, LEAVE, sizeof(LEAVE) - 1);
+	(void)tcsetattr(t->opts.out, TCSANOW, &t->before);
+}
+
+static void on_continued(void *arg, int signum UNUSED)
+{
+	struct terminal *t = arg;
+
+	(void)enter(t, NULL);
+	t->opts.on_resize(t->opts.arg);
+}
+
+/* The whole group stops, as when the terminal itself does it, unless no shell could continue it. */
+static void suspend(struct terminal *t)
+{
+	leave(t);
+	(void)kill(0, SIGTSTP);
+	on_continued(t, SIGCONT);
+}
+
+/* --- what happens ---------------------------------------------------------------------------- */
 
 static void on_readable(void *arg)
 {
@@ -172,7 +224,9 @@ static void on_readable(void *arg)
 	do {
 		key = terminal_key_parse(rest, &used);
 		rest = str_skip(rest, used);
-		if (key)
+		if (key == TERMINAL_SUSPEND)
+			suspend(t);
+		else if (key)
 			t->opts.on_key(t->opts.arg, key);
 	} while (used && rest.n);
 	t->npending = rest.n < sizeof(t->pending) ? rest.n : 0; /* what is no key is dropped */
@@ -184,22 +238,6 @@ static void on_resized(void *arg, int signum UNUSED)
 	struct terminal *t = arg;
 
 	t->opts.on_resize(t->opts.arg);
-}
-
-/* --- the screen ------------------------------------------------------------------------------ */
-
-static int enter(struct terminal *t, struct error *err)
-{
-	struct termios raw = t->before;
-
-	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG | IEXTEN);
-	raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL);
-	raw.c_cc[VMIN] = 1;
-	raw.c_cc[VTIME] = 0;
-	if (tcsetattr(t->opts.out, TCSANOW, &raw) < 0)
-		return error_set_errno(err, ERR_IO, errno, "cannot set the terminal's modes");
-	write_all(t->opts.out, ENTER, sizeof(ENTER) - 1);
-	return 0;
 }
 
 int terminal_open(const struct terminal_opts *opts, struct terminal **ret_terminal,
@@ -221,6 +259,8 @@ int terminal_open(const struct terminal_opts *opts, struct terminal **ret_termin
 	if (r == 0)
 		r = loop_signal_new(opts->loop, SIGWINCH, on_resized, t, &t->resized, err);
 	if (r == 0)
+		r = loop_signal_new(opts->loop, SIGCONT, on_continued, t, &t->continued, err);
+	if (r == 0)
 		r = enter(t, err);
 	if (r < 0) {
 		terminal_close(t);
@@ -236,8 +276,8 @@ void terminal_close(struct terminal *t)
 		return;
 	loop_fd_free(t->keys);
 	loop_signal_free(t->resized);
-	write_all(t->opts.out, LEAVE, sizeof(LEAVE) - 1);
-	(void)tcsetattr(t->opts.out, TCSANOW, &t->before);
+	loop_signal_free(t->continued);
+	leave(t);
 	stop_guard(t);
 	free(t);
 }

@@ -3,7 +3,8 @@
  *
  * While one is open the terminal shows its alternate screen, without a cursor, and hands keys over
  * as they are pressed. However the program ends, also when it is killed, the screen and the modes
- * of before come back: a child process waits for that end and puts them back.
+ * of before come back: a child process waits for that end and puts them back. Ctrl-Z stops the
+ * program as it does others; when it goes on, on_resize asks for a new drawing.
  * Threads: the loop's.
  */
 #ifndef CLI_TERMINAL_H
@@ -24,6 +25,7 @@ enum terminal_key {
 	TERMINAL_HOME,
 	TERMINAL_END,
 	TERMINAL_INTERRUPT, /* Ctrl-C */
+	TERMINAL_SUSPEND, /* Ctrl-Z; not told, the terminal does it */
 	TERMINAL_CLOSED, /* there is nobody any more */
 };
 
@@ -31,7 +33,7 @@ struct terminal_opts {
 	struct loop *loop;
 	int in, out; /* both terminals */
 	void (*on_key)(void *arg, int key); /* enum terminal_key, or a byte */
-	void (*on_resize)(void *arg);
+	void (*on_resize)(void *arg); /* the screen is another, or empty: draw */
 	void *arg;
 };
 
@@ -41,7 +43,7 @@ void terminal_close(struct terminal *t); /* NULL allowed */
 
 void terminal_size(const struct terminal *t, size_t *ret_columns, size_t *ret_lines);
 
-/* Shows the text, lines that fit on the screen, instead of what is there. */
+/* Shows the text instead of what is there: at most as many lines as the screen has. */
 void terminal_draw(struct terminal *t, struct str text);
 
 /*

@@ -13,7 +13,7 @@
 #include "cli/output.h"
 
 enum {
-	HEAD_LINES = 3, /* what it is, totals, source */
+	HEAD_LINES = 3, /* totals, source, titles */
 	CELLS = 9, /* of a line, before the holders */
 	GAP = 2,
 	HOLDERS_MAX = 64, /* named in a line */
@@ -25,7 +25,9 @@ enum {
 struct line {
 	struct str driver, pool, node;
 	size_t devices, by_state[TOP_STATES], unhealthy;
-	bool complete, valid;
+	size_t unsure; /* devices that may be unhealthy: nobody says */
+	enum top_truth complete, valid;
+	bool stale; /* some state may be of before */
 	struct top_slice **slices;
 	size_t nslices;
 };
@@ -40,6 +42,7 @@ struct drawing {
 	size_t cells[CELLS], widths[CELLS]; /* without and with titles */
 	bool narrow;
 	size_t rows; /* of the table, with devices */
+	size_t left; /* lines that the screen has room for */
 };
 
 /* --- sums ------------------------------------------------------------------------------------ */
@@ -50,23 +53,37 @@ static struct line *line_of(struct drawing *w, const struct top_slice *s)
 		arena_printf(&w->arena, "%.*s/%.*s", STR_ARG(s->driver), STR_ARG(s->pool)));
 	struct line *l = map_get(&w->by_pool, key);
 
-	if (l)
+	if (l || s->elsewhere)
 		return l;
 	l = ARENA_NEW(&w->arena, struct line);
-	*l = (struct line){ .driver = s->driver,
-			    .pool = s->pool,
-			    .node = s->node,
-			    .complete = true,
-			    .valid = true };
+	*l = (struct line){ .driver = s->driver, .pool = s->pool, .node = s->node };
 	(void)map_put(&w->by_pool, key, l);
 	(void)vec_push(&w->lines, l);
 	return l;
+}
+
+/* One slice of a pool tells of it; while that moves to another it may be two. */
+static enum top_truth both(enum top_truth a, enum top_truth b)
+{
+	return a == TOP_NO || b == TOP_NO ? TOP_NO : MAX(a, b);
+}
+
+static void add_pool(struct drawing *w, const struct top_slice *s)
+{
+	struct line *l = line_of(w, s);
+
+	if (!l || !s->has_pool)
+		return;
+	l->complete = both(l->complete, s->complete);
+	l->valid = both(l->valid, s->valid);
 }
 
 static void add_slice(struct drawing *w, struct top_slice *s)
 {
 	struct line *l = line_of(w, s);
 
+	if (s->elsewhere)
+		return;
 	if (!str_eq(l->node, s->node))
 		l->node = STR("<some>");
 	if ((l->nslices & (l->nslices - 1)) == 0) { /* full: 0, 1, 2, 4 .. */
@@ -79,11 +96,11 @@ static void add_slice(struct drawing *w, struct top_slice *s)
 	}
 	l->slices[l->nslices++] = s;
 	l->devices += s->n;
-	l->complete &= !s->has_pool || s->complete;
-	l->valid &= !s->has_pool || s->valid;
+	l->stale |= s->stale;
 	for (size_t i = 0; i < s->n; i++) {
 		l->by_state[s->devices[i].state]++;
 		l->unhealthy += s->devices[i].unhealthy.n > 0;
+		l->unsure += s->devices[i].unhealthy.n == 0 && !s->devices[i].health_known;
 	}
 }
 
@@ -129,6 +146,8 @@ static void sum_up(struct drawing *w)
 
 	for (bool more = omap_first(&w->model->slices, &c); more; more = omap_next(&c))
 		add_slice(w, omap_value(&c));
+	for (bool more = omap_first(&w->model->slices, &c); more; more = omap_next(&c))
+		add_pool(w, omap_value(&c));
 	if (w->lines.n)
 		qsort(w->lines.v, w->lines.n, sizeof(*w->lines.v), orders[w->view->sort]);
 	for (size_t i = 0; i < w->lines.n; i++)
@@ -138,6 +157,7 @@ static void sum_up(struct drawing *w)
 static void begin(struct drawing *w, const struct top_model *m, struct top_view *view)
 {
 	*w = (struct drawing){ .model = m, .view = view };
+	w->left = view->height ? view->height : SIZE_MAX;
 	arena_init(&w->arena, SIZE_MAX);
 	map_init(&w->by_pool);
 	vec_init(&w->lines, SIZE_MAX);
@@ -153,25 +173,60 @@ static void end(struct drawing *w)
 
 /* --- text ------------------------------------------------------------------------------------ */
 
+/* Columns that a terminal gives a character: East Asian and emoji two, what combines none. */
+static size_t rune_columns(uint32_t rune)
+{
+	static const struct {
+		uint32_t first, last;
+		size_t columns;
+	} v[] = {
+		{ 0x0300, 0x036f, 0 },   { 0x1100, 0x115f, 2 },   { 0x200b, 0x200f, 0 },
+		{ 0x20d0, 0x20ff, 0 },   { 0x2e80, 0x303e, 2 },   { 0x3041, 0xa4cf, 2 },
+		{ 0xac00, 0xd7a3, 2 },   { 0xf900, 0xfaff, 2 },   { 0xfe00, 0xfe0f, 0 },
+		{ 0xfe20, 0xfe2f, 0 },   { 0xfe30, 0xfe6f, 2 },   { 0xff00, 0xff60, 2 },
+		{ 0xffe0, 0xffe6, 2 },   { 0x1f300, 0x1f64f, 2 }, { 0x1f680, 0x1f6ff, 2 },
+		{ 0x1f900, 0x1f9ff, 2 }, { 0x20000, 0x3fffd, 2 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		if (rune >= v[i].first && rune <= v[i].last)
+			return v[i].columns;
+	return 1;
+}
+
+/* Bytes of the line that have room in so many columns. */
+static size_t cut_at(struct str line, size_t width)
+{
+	size_t at = 0, next = 0, columns = 0;
+
+	while (at < line.n) {
+		columns += rune_columns(str_rune(line, &next));
+		if (columns > width)
+			break;
+		at = next;
+	}
+	return at;
+}
+
 /* As much of a line as the screen takes, without what could move the cursor. */
 static void put_line(struct drawing *w, struct str text, const char *style)
 {
 	CLEANUP(buf_release) struct buf clean = BUF_INIT(MIB);
-	size_t at = 0, columns = 0;
 	struct str line;
+	size_t n;
 
+	if (w->left == 0)
+		return;
+	w->left--;
 	output_clean(&clean, text);
 	line = buf_str(&clean);
-	while (at < line.n && (w->view->width == 0 || columns < w->view->width)) {
-		(void)str_rune(line, &at);
-		columns++;
-	}
-	while (at > 0 && line.p[at - 1] == ' ')
-		at--;
+	n = cut_at(line, w->view->width ? w->view->width : SIZE_MAX);
+	while (n > 0 && line.p[n - 1] == ' ')
+		n--;
 	if (style && w->view->colour)
-		(void)buf_printf(w->out, "\033[%sm%.*s\033[0m\n", style, (int)at, line.p);
+		(void)buf_printf(w->out, "\033[%sm%.*s\033[0m\n", style, (int)n, line.p);
 	else
-		(void)buf_printf(w->out, "%.*s\n", (int)at, line.p);
+		(void)buf_printf(w->out, "%.*s\n", (int)n, line.p);
 }
 
 static void count_totals(const struct drawing *w, struct line *ret_all)
@@ -182,6 +237,7 @@ static void count_totals(const struct drawing *w, struct line *ret_all)
 
 		ret_all->devices += l->devices;
 		ret_all->unhealthy += l->unhealthy;
+		ret_all->unsure += l->unsure;
 		for (int s = 0; s < TOP_STATES; s++)
 			ret_all->by_state[s] += l->by_state[s];
 	}
@@ -190,6 +246,14 @@ static void count_totals(const struct drawing *w, struct line *ret_all)
 static const char *plural(size_t n)
 {
 	return n == 1 ? "" : "s";
+}
+
+/* A number that may be larger by `unknown`: "3", "3+", "?". */
+static struct str count_text(struct drawing *w, size_t n, size_t unknown)
+{
+	if (n == 0 && unknown > 0)
+		return STR("?");
+	return str_from(arena_printf(&w->arena, "%zu%s", n, unknown > 0 ? "+" : ""));
 }
 
 static void put_head(struct drawing *w)
@@ -208,7 +272,8 @@ static void put_head(struct drawing *w)
 		(void)buf_printf(&text, ", %zu unavailable", all.by_state[TOP_UNAVAILABLE]);
 	if (all.by_state[TOP_UNKNOWN])
 		(void)buf_printf(&text, ", %zu unknown", all.by_state[TOP_UNKNOWN]);
-	(void)buf_printf(&text, ", %zu unhealthy%s", all.unhealthy,
+	(void)buf_printf(&text, ", %.*s unhealthy%s",
+			 STR_ARG(count_text(w, all.unhealthy, all.unsure)),
 			 w->view->loading ? " (loading)" : "");
 	put_line(w, buf_str(&text), "1");
 	buf_clear(&text);
@@ -225,19 +290,26 @@ static const char *const titles[2][CELLS] = {
 	{ "DRIVER", "POOL", "NODE", "DEV", "FREE", "ALLOC", "PART", "UNAV", "SICK" },
 };
 
-static struct str count_cell(struct drawing *w, const struct line *l, size_t n)
+static struct str count_cell(struct drawing *w, const struct line *l, enum top_state s)
 {
-	if (l->by_state[TOP_UNKNOWN] == l->devices && l->devices > 0)
-		return STR("?");
-	return str_from(arena_printf(&w->arena, "%zu", n));
+	return count_text(w, l->by_state[s], l->by_state[TOP_UNKNOWN]);
 }
 
 static struct str pool_cell(struct drawing *w, const struct line *l)
 {
-	if (l->complete && l->valid)
+	const char *what = NULL;
+
+	if (l->complete == TOP_NO)
+		what = "incomplete";
+	else if (l->valid == TOP_NO)
+		what = "invalid";
+	else if (l->stale)
+		what = "stale";
+	else if (l->complete == TOP_UNTOLD || l->valid == TOP_UNTOLD)
+		what = "?";
+	if (!what)
 		return l->pool;
-	return str_from(arena_printf(&w->arena, "%.*s (%s)", STR_ARG(l->pool),
-				     l->complete ? "invalid" : "incomplete"));
+	return str_from(arena_printf(&w->arena, "%.*s (%s)", STR_ARG(l->pool), what));
 }
 
 static void make_cells(struct drawing *w, const struct line *l, struct str cells[static CELLS])
@@ -248,11 +320,11 @@ static void make_cells(struct drawing *w, const struct line *l, struct str cells
 	cells[n++] = pool_cell(w, l);
 	cells[n++] = l->node;
 	cells[n++] = str_from(arena_printf(&w->arena, "%zu", l->devices));
-	cells[n++] = count_cell(w, l, l->by_state[TOP_AVAILABLE]);
-	cells[n++] = count_cell(w, l, l->by_state[TOP_ALLOCATED]);
-	cells[n++] = count_cell(w, l, l->by_state[TOP_PARTIAL]);
-	cells[n++] = count_cell(w, l, l->by_state[TOP_UNAVAILABLE]);
-	cells[n++] = str_from(arena_printf(&w->arena, "%zu", l->unhealthy));
+	cells[n++] = count_cell(w, l, TOP_AVAILABLE);
+	cells[n++] = count_cell(w, l, TOP_ALLOCATED);
+	cells[n++] = count_cell(w, l, TOP_PARTIAL);
+	cells[n++] = count_cell(w, l, TOP_UNAVAILABLE);
+	cells[n++] = count_text(w, l->unhealthy, l->unsure);
 }
 
 static size_t title_widths(struct drawing *w)
@@ -314,8 +386,9 @@ static bool may_name(const struct top_view *view, struct str ns)
 }
 
 void top_print_holders(const struct top_view *view, const struct top_holder *holders, size_t n,
-		       struct buf *out)
+		       bool truncated, struct buf *out)
 {
+	const char *more = truncated ? " or more" : "";
 	size_t named = 0, hidden = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -327,8 +400,10 @@ void top_print_holders(const struct top_view *view, const struct top_holder *hol
 				 STR_ARG(holders[i].claim));
 	}
 	if (hidden)
-		(void)buf_printf(out, named ? " (+%zu claim%s)" : "%zu claim%s", hidden,
-				 plural(hidden));
+		(void)buf_printf(out, named ? " (+%zu claim%s%s)" : "%zu claim%s%s", hidden,
+				 plural(hidden), more);
+	else if (truncated)
+		(void)buf_addz(out, " (or more)");
 }
 
 typedef VEC(struct top_holder) holder_list;
@@ -348,16 +423,20 @@ static void gather_holders(struct drawing *w, const struct top_device *d, struct
 	}
 }
 
-/* Claims that hold devices of the pool, each once, in the order of its devices. */
-static void holders_of(struct drawing *w, const struct line *l, holder_list *out)
+/* Claims that hold devices of the pool, each once, in the order of its devices; maybe more. */
+static bool holders_of(struct drawing *w, const struct line *l, holder_list *out)
 {
+	bool truncated = false;
 	struct map seen;
 
 	map_init(&seen);
 	for (size_t i = 0; i < l->nslices; i++)
-		for (size_t k = 0; k < l->slices[i]->n; k++)
+		for (size_t k = 0; k < l->slices[i]->n; k++) {
 			gather_holders(w, &l->slices[i]->devices[k], &seen, out);
+			truncated |= l->slices[i]->devices[k].truncated;
+		}
 	map_release(&seen);
+	return truncated;
 }
 
 static void put_pool(struct drawing *w, const struct line *l)
@@ -365,14 +444,15 @@ static void put_pool(struct drawing *w, const struct line *l)
 	CLEANUP(buf_release) struct buf rest = BUF_INIT(MIB);
 	struct str cells[CELLS];
 	holder_list holders;
+	bool truncated, bad;
 
 	vec_init(&holders, SIZE_MAX);
-	holders_of(w, l, &holders);
+	truncated = holders_of(w, l, &holders);
 	make_cells(w, l, cells);
-	top_print_holders(w->view, holders.v, holders.n, &rest);
+	top_print_holders(w->view, holders.v, holders.n, truncated, &rest);
 	vec_release(&holders);
-	put_cells(w, cells, buf_str(&rest),
-		  l->unhealthy || !l->complete || !l->valid ? "31" : NULL);
+	bad = l->unhealthy || l->complete == TOP_NO || l->valid == TOP_NO;
+	put_cells(w, cells, buf_str(&rest), bad ? "31" : NULL);
 }
 
 static void print_pods(const struct top_view *view, const struct top_device *d, struct buf *out)
@@ -390,13 +470,15 @@ static void put_device(struct drawing *w, const struct top_device *d)
 	add_cell(&text, d->name, NAME_MIN, false);
 	add_cell(&text, str_from(top_state_name(d->state)), sizeof("PartiallyAllocated") - 1,
 		 false);
-	(void)buf_printf(&text, "%s%.*s", d->unhealthy.n ? "unhealthy: " : "healthy",
-			 STR_ARG(d->unhealthy));
+	if (d->unhealthy.n)
+		(void)buf_printf(&text, "unhealthy: %.*s", STR_ARG(d->unhealthy));
+	else
+		(void)buf_addz(&text, d->health_known ? "healthy" : "?");
 	if (d->reason.n)
 		(void)buf_printf(&text, "  %.*s", STR_ARG(d->reason));
 	if (d->nholders)
 		(void)buf_addz(&text, "  ");
-	top_print_holders(w->view, d->holders, d->nholders, &text);
+	top_print_holders(w->view, d->holders, d->nholders, d->truncated, &text);
 	print_pods(w->view, d, &text);
 	put_line(w, buf_str(&text), d->unhealthy.n ? "31" : NULL);
 }
@@ -468,7 +550,7 @@ void top_draw(const struct top_model *m, struct top_view *view, struct buf *out)
 	put_rows(&w, view->scroll, shown);
 	if (view->height) {
 		for (size_t i = shown; i < page; i++)
-			(void)buf_addc(out, '\n');
+			put_line(&w, STR_NULL, NULL);
 		put_keys(&w, shown);
 	}
 	end(&w);
@@ -509,7 +591,8 @@ static struct json *device_tree(const struct top_view *view, const struct top_de
 	json_put_str(a, o, "state", str_from(top_state_name(d->state)));
 	if (d->reason.n)
 		json_put_str(a, o, "stateReason", d->reason);
-	json_put_bool(a, o, "healthy", d->unhealthy.n == 0);
+	if (d->unhealthy.n || d->health_known)
+		json_put_bool(a, o, "healthy", d->unhealthy.n == 0);
 	if (d->unhealthy.n)
 		json_put_str(a, o, "unhealthy", d->unhealthy);
 	if (!d->nholders)
@@ -517,6 +600,8 @@ static struct json *device_tree(const struct top_view *view, const struct top_de
 	json_setz(o, "holders", holders_tree(view, d->holders, d->nholders, a, &hidden));
 	if (hidden)
 		json_put_i64(a, o, "hiddenHolders", (int64_t)hidden);
+	if (d->truncated)
+		json_put_bool(a, o, "truncated", true);
 	return o;
 }
 
@@ -529,6 +614,14 @@ static void put_counts(struct json *o, const struct line *l, struct arena *a)
 	json_put_i64(a, o, "unavailable", (int64_t)l->by_state[TOP_UNAVAILABLE]);
 	json_put_i64(a, o, "unknown", (int64_t)l->by_state[TOP_UNKNOWN]);
 	json_put_i64(a, o, "unhealthy", (int64_t)l->unhealthy);
+	if (l->unsure)
+		json_put_i64(a, o, "healthUnknown", (int64_t)l->unsure);
+}
+
+static void put_truth(struct json *o, const char *name, enum top_truth v, struct arena *a)
+{
+	if (v != TOP_UNTOLD)
+		json_put_bool(a, o, name, v == TOP_YES);
 }
 
 static struct json *pool_tree(const struct top_view *view, const struct line *l, struct arena *a)
@@ -538,8 +631,10 @@ static struct json *pool_tree(const struct top_view *view, const struct line *l,
 	json_put_str(a, o, "driver", l->driver);
 	json_put_str(a, o, "pool", l->pool);
 	json_put_str(a, o, "node", l->node);
-	json_put_bool(a, o, "complete", l->complete);
-	json_put_bool(a, o, "valid", l->valid);
+	put_truth(o, "complete", l->complete, a);
+	put_truth(o, "valid", l->valid, a);
+	if (l->stale)
+		json_put_bool(a, o, "stale", true);
 	put_counts(o, l, a);
 	for (size_t s = 0; s < l->nslices; s++)
 		for (size_t k = 0; k < l->slices[s]->n; k++)

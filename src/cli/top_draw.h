@@ -36,8 +36,11 @@ size_t top_page(const struct top_view *view);
 /* The same as a tree: time, source, totals, pools with their devices. */
 struct json *top_tree(const struct top_model *m, const struct top_view *view, struct arena *a);
 
-/* "ns/a, ns/b (+2 claims)": names for who may know them, the others only counted. */
+/*
+ * "ns/a, ns/b (+2 claims)": names for who may know them, the others only counted. `truncated`:
+ * there may be more.
+ */
 void top_print_holders(const struct top_view *view, const struct top_holder *holders, size_t n,
-		       struct buf *out);
+		       bool truncated, struct buf *out);
 
 #endif

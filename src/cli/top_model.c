@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "cli/device_view.h"
 
 static const char *const state_names[TOP_STATES] = {
 	[TOP_UNKNOWN] = "Unknown",
@@ -30,25 +31,32 @@ static enum top_state state_of(const struct json *status)
 	return TOP_UNKNOWN;
 }
 
-/* Claims that hold it, each once. */
-static void read_holders(struct top_slice *s, struct top_device *d, const struct json *status,
-			 const struct top_facts *facts)
+/* Claims that hold it, each once, as far as the status tells them. */
+static void read_holders(struct top_slice *s, struct top_device *d, const struct json *status)
 {
 	const struct json *list = json_getz(status, "allocations");
 	struct top_holder *last = NULL, h;
 
 	d->holders = ARENA_ARRAY(&s->arena, struct top_holder, json_count(list));
+	d->truncated = json_count(list) >= AVAILABILITY_ALLOCATIONS_MAX;
 	JSON_FOREACH (it, list) {
 		h = (struct top_holder){ .ns = json_text_at(it, "claimNamespace"),
 					 .claim = json_text_at(it, "claimName") };
 		if (last && str_eq(last->ns, h.ns) && str_eq(last->claim, h.claim))
 			continue;
 		last = &d->holders[d->nholders++];
-		last->ns = arena_str(&s->arena, h.ns);
-		last->claim = arena_str(&s->arena, h.claim);
-		if (facts->pods)
-			last->pods = facts->pods(facts->arg, h.ns, h.claim, &s->arena);
+		*last = (struct top_holder){ .ns = arena_str(&s->arena, h.ns),
+					     .claim = arena_str(&s->arena, h.claim) };
 	}
+}
+
+static enum top_truth truth_of(const struct json *condition)
+{
+	struct str status = json_text_at(condition, "status");
+
+	if (str_eqz(status, "True"))
+		return TOP_YES;
+	return str_eqz(status, "False") ? TOP_NO : TOP_UNTOLD;
 }
 
 static void read_pool(struct top_slice *s, const struct json *status)
@@ -56,34 +64,34 @@ static void read_pool(struct top_slice *s, const struct json *status)
 	const struct json *pool = json_getz(status, "poolStatus");
 
 	s->has_pool = pool != NULL;
-	s->complete = s->valid = true;
 	JSON_FOREACH (it, json_getz(pool, "conditions")) {
-		bool holds = !str_eqz(json_text_at(it, "status"), "False");
+		enum top_truth holds = truth_of(it);
 
 		if (str_eqz(json_text_at(it, "type"), "Complete"))
 			s->complete = holds;
 		if (str_eqz(json_text_at(it, "type"), "Valid"))
 			s->valid = holds;
-		if (!holds)
+		if (holds == TOP_NO && !s->pool_message.n)
 			s->pool_message = arena_str(&s->arena, json_text_at(it, "message"));
 	}
-}
-
-static struct str node_of(struct arena *a, const struct json *spec)
-{
-	bool all = false;
-
-	if (json_text_at(spec, "nodeName").n)
-		return arena_str(a, json_text_at(spec, "nodeName"));
-	return json_bool(json_getz(spec, "allNodes"), &all) && all ? STR("<all>") : STR("<some>");
 }
 
 static void read_device(struct top_slice *s, struct top_device *d, const struct json *spec,
 			const struct json *device, const struct top_facts *facts)
 {
 	d->name = arena_str(&s->arena, json_text_at(device, "name"));
+	d->health_known = facts->health_known;
 	if (facts->unhealthy)
 		d->unhealthy = facts->unhealthy(facts->arg, spec, device, &s->arena);
+	if (facts->holders)
+		d->nholders = facts->holders(facts->arg, spec, d->name, &s->arena, &d->holders);
+}
+
+static void read_pods(struct top_slice *s, struct top_device *d, const struct top_facts *facts)
+{
+	for (size_t i = 0; i < d->nholders && facts->pods; i++)
+		d->holders[i].pods = facts->pods(facts->arg, d->holders[i].ns, d->holders[i].claim,
+						 &s->arena);
 }
 
 /* Devices of a status are in the slice's order, as far as it told them. */
@@ -103,26 +111,31 @@ static void read_states(struct top_slice *s, const struct json *status,
 		at = k + 1;
 		s->devices[k].state = state_of(it);
 		s->devices[k].reason = arena_str(&s->arena, json_text_at(it, "stateReason"));
-		read_holders(s, &s->devices[k], it, facts);
+		if (!facts->holders)
+			read_holders(s, &s->devices[k], it);
 	}
 }
 
 struct top_slice *top_slice_new(struct str name, const struct json *spec, const struct json *status,
 				const struct top_facts *facts)
 {
-	const struct json *devices = json_getz(spec, "devices");
+	const struct json *devices = facts->elsewhere ? NULL : json_getz(spec, "devices");
 	struct top_slice *s = XNEW(struct top_slice);
 
 	arena_init(&s->arena, SIZE_MAX);
 	s->name = arena_str(&s->arena, name);
 	s->driver = arena_str(&s->arena, json_text_at(spec, "driver"));
 	s->pool = arena_str(&s->arena, json_text_at(json_getz(spec, "pool"), "name"));
-	s->node = node_of(&s->arena, spec);
+	s->node = arena_str(&s->arena, device_view_node(spec));
+	s->stale = facts->stale;
+	s->elsewhere = facts->elsewhere;
 	s->devices = ARENA_ARRAY(&s->arena, struct top_device, json_count(devices));
 	memset(s->devices, 0, json_count(devices) * sizeof(*s->devices));
 	JSON_FOREACH (it, devices)
 		read_device(s, &s->devices[s->n++], spec, it, facts);
 	read_states(s, status, facts);
+	for (size_t i = 0; i < s->n; i++)
+		read_pods(s, &s->devices[i], facts);
 	read_pool(s, status);
 	return s;
 }
@@ -138,12 +151,11 @@ void top_slice_free(struct top_slice *s)
 struct str top_taint(const struct json *device, struct arena *a)
 {
 	JSON_FOREACH (it, json_getz(device, "taints")) {
-		struct str effect = json_text_at(it, "effect"), value = json_text_at(it, "value");
+		struct str effect = json_text_at(it, "effect");
 
 		if (str_eqz(effect, "NoSchedule") || str_eqz(effect, "NoExecute"))
-			return str_from(
-				arena_printf(a, "%.*s%s%.*s:%.*s", STR_ARG(json_text_at(it, "key")),
-					     value.n ? "=" : "", STR_ARG(value), STR_ARG(effect)));
+			return device_view_taint(a, json_text_at(it, "key"),
+						 json_text_at(it, "value"), effect);
 	}
 	return STR_NULL;
 }
@@ -214,6 +226,7 @@ static struct top_change change_of(enum top_change_kind kind, const struct top_s
 	c.reason = d->reason;
 	c.holders = d->holders;
 	c.nholders = d->nholders;
+	c.truncated = d->truncated;
 	return c;
 }
 
@@ -233,6 +246,13 @@ static bool same_holders(const struct top_device *a, const struct top_device *b)
 	return true;
 }
 
+static struct str health_text(const struct top_device *d)
+{
+	if (d->unhealthy.n)
+		return STR("unhealthy");
+	return d->health_known ? STR("healthy") : STR("unknown");
+}
+
 static void compare_device(struct telling *t, const struct top_device *old,
 			   const struct top_slice *s, const struct top_device *d)
 {
@@ -248,23 +268,26 @@ static void compare_device(struct telling *t, const struct top_device *old,
 		if (!d->nholders) { /* who had it */
 			c.holders = old->holders;
 			c.nholders = old->nholders;
+			c.truncated = old->truncated;
 		}
 		t->tell(t->arg, &c);
 	}
 	if (old ? str_eq(old->unhealthy, d->unhealthy) : d->unhealthy.n == 0)
 		return;
 	c = change_of(TOP_HEALTH, s, d);
-	c.from = old && old->unhealthy.n ? STR("unhealthy") : STR("healthy");
-	c.to = d->unhealthy.n ? STR("unhealthy") : STR("healthy");
+	c.from = old ? health_text(old) : STR_NULL;
+	c.to = health_text(d);
 	c.reason = d->unhealthy.n ? d->unhealthy : old ? old->unhealthy : STR_NULL;
 	t->tell(t->arg, &c);
 }
 
 static struct str pool_text(const struct top_slice *s)
 {
-	if (!s->complete)
+	if (s->complete == TOP_NO)
 		return STR("incomplete");
-	return s->valid ? STR("complete") : STR("invalid");
+	if (s->valid == TOP_NO)
+		return STR("invalid");
+	return s->complete == TOP_YES ? STR("complete") : STR("unknown");
 }
 
 static void compare_pool(struct telling *t, const struct top_slice *old, const struct top_slice *s)
@@ -275,7 +298,7 @@ static void compare_pool(struct telling *t, const struct top_slice *old, const s
 	c.to = pool_text(s);
 	c.reason = s->pool_message;
 	/* A pool that is new and well is told by its devices. */
-	if (old ? !str_eq(c.from, c.to) : !str_eqz(c.to, "complete"))
+	if (old ? !str_eq(c.from, c.to) : s->complete == TOP_NO || s->valid == TOP_NO)
 		t->tell(t->arg, &c);
 }
 

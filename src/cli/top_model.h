@@ -32,10 +32,14 @@ struct top_device {
 	struct str name;
 	enum top_state state;
 	struct str reason; /* of the state; or empty */
-	struct str unhealthy; /* why it is not healthy; empty: nothing speaks against it */
+	struct str unhealthy; /* why it is not healthy; empty: nothing is known against it */
+	bool health_known; /* else it may be unhealthy all the same */
+	bool truncated; /* there may be more holders */
 	struct top_holder *holders;
 	size_t nholders;
 };
+
+enum top_truth { TOP_UNTOLD, TOP_NO, TOP_YES };
 
 /* One slice; all of it lives in its arena. */
 struct top_slice {
@@ -45,16 +49,23 @@ struct top_slice {
 	struct top_device *devices;
 	size_t n;
 	bool has_pool; /* the pool's condition is told here */
-	bool complete, valid;
+	enum top_truth complete, valid;
 	struct str pool_message;
+	bool stale; /* the status is of an earlier generation of the slice */
+	bool elsewhere; /* not asked for: without devices, only tells of the pool */
 };
 
 /* Where the rest is known from. Each function may be NULL; text is copied. */
 struct top_facts {
-	/* Why the device is not healthy; empty when it is. */
+	/* Why the device is not healthy; empty when nothing is known. */
 	struct str (*unhealthy)(void *arg, const struct json *spec, const struct json *device,
 				struct arena *a);
+	/* All claims that hold it, each once. NULL: those that the status tells. */
+	size_t (*holders)(void *arg, const struct json *spec, struct str device, struct arena *a,
+			  struct top_holder **ret_holders);
 	struct str (*pods)(void *arg, struct str ns, struct str claim, struct arena *a);
+	bool health_known; /* what is not called unhealthy is healthy */
+	bool stale, elsewhere; /* as in struct top_slice */
 	void *arg;
 };
 
@@ -95,9 +106,10 @@ struct top_change {
 	struct str driver, pool, device; /* no device: of the pool */
 	struct str from,
 		to; /* "Available", "healthy", "incomplete"; empty: was not, is not there */
-	struct str reason;
+	struct str reason; /* of a pool: it may name a claim (claim_sight_message()) */
 	const struct top_holder *holders; /* that have it now, or had it until now */
 	size_t nholders;
+	bool truncated;
 };
 
 /*

@@ -9,8 +9,10 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "cli/claim_sight.h"
 #include "cli/fit_pod.h"
 #include "cli/fit_report.h"
 #include "cli/terminal.h"
@@ -73,18 +75,33 @@ static struct str pods(void *arg UNUSED, struct str ns UNUSED, struct str claim,
 	return str_from(arena_printf(a, "%.*s-pod", STR_ARG(claim)));
 }
 
+static struct top_slice *slice_as(struct fixture *x, const char *name, const char *spec,
+				  const char *status, const struct top_facts *facts)
+{
+	return top_slice_new(str_from(name), parse(x, spec), status ? parse(x, status) : NULL,
+			     facts);
+}
+
 static struct top_slice *slice(struct fixture *x, const char *name, const char *spec,
 			       const char *status)
 {
-	struct top_facts facts = { .unhealthy = unhealthy, .pods = pods };
+	struct top_facts facts = { .unhealthy = unhealthy, .pods = pods, .health_known = true };
 
-	return top_slice_new(str_from(name), parse(x, spec), status ? parse(x, status) : NULL,
-			     &facts);
+	return slice_as(x, name, spec, status, &facts);
+}
+
+static void put_as(struct fixture *x, const char *name, const char *spec, const char *status,
+		   const struct top_facts *facts)
+{
+	top_slice_free(
+		top_model_put(&x->model, str_from(name), slice_as(x, name, spec, status, facts)));
 }
 
 static void put(struct fixture *x, const char *name, const char *spec, const char *status)
 {
-	top_slice_free(top_model_put(&x->model, str_from(name), slice(x, name, spec, status)));
+	struct top_facts facts = { .unhealthy = unhealthy, .pods = pods, .health_known = true };
+
+	put_as(x, name, spec, status, &facts);
 }
 
 #define SPEC(pool, node, devices)                                                \
@@ -99,23 +116,26 @@ static void put(struct fixture *x, const char *name, const char *spec, const cha
 	"{\"name\":\"" n "\",\"taints\":[{\"key\":\"x.com/hot\",\"value\":\"90\"," \
 	"\"effect\":\"NoExecute\"}]}"
 
+#define WELL                                                                           \
+	"\"poolStatus\":{\"conditions\":[{\"type\":\"Complete\",\"status\":\"True\"}," \
+	"{\"type\":\"Valid\",\"status\":\"True\"}]}"
+#define HALF                                                                           \
+	"\"poolStatus\":{\"conditions\":[{\"type\":\"Complete\",\"status\":\"False\"," \
+	"\"message\":\"1 of 2\"},{\"type\":\"Valid\",\"status\":\"True\"}]}"
+
 /* A pool of a node, one of the network with shares, a broken one, one that nobody tells of. */
 static void fill(struct fixture *x)
 {
 	put(x, "s1", SPEC("n1", "\"nodeName\":\"n1\"", NAME("gpu-0") "," HOT("gpu-1")),
-	    "{\"devices\":[" FREE("gpu-0") "," HELD("gpu-1", "team-a", "train") "]}");
+	    "{\"devices\":[" FREE("gpu-0") "," HELD("gpu-1", "team-a", "train") "]," WELL "}");
 	put(x, "s2", SPEC("net", "\"allNodes\":true", NAME("vf-0") "," NAME("vf-1")),
 	    "{\"devices\":[{\"name\":\"vf-0\",\"state\":\"PartiallyAllocated\",\"allocations\":"
 	    "[" BY("team-a", "train") "," BY("team-b", "x") "," BY(
 		    "team-b", "x") "]},"
 				   "{\"name\":\"vf-1\",\"state\":\"Unavailable\",\"stateReason\":"
-				   "\"InsufficientSharedCapacity\"}]}");
+				   "\"InsufficientSharedCapacity\"}]," WELL "}");
 	put(x, "s3", SPEC("n2", "\"nodeName\":\"n2\"", NAME("gpu-0")),
-	    "{\"devices\":[" HELD("gpu-0", "team-b",
-				  "y") "],\"poolStatus\":{\"conditions\":["
-				       "{\"type\":\"Complete\",\"status\":\"False\",\"message\":"
-				       "\"1 of 2 slices\"},"
-				       "{\"type\":\"Valid\",\"status\":\"True\"}]}}");
+	    "{\"devices\":[" HELD("gpu-0", "team-b", "y") "]," HALF "}");
 	put(x, "s4", SPEC("old", "\"nodeName\":\"n3\"", NAME("gpu-0") "," NAME("gpu-1")), NULL);
 }
 
@@ -241,8 +261,7 @@ static void every_size_is_kept_to(void **state)
 			for (; str_split(&rest, '\n', &line); lines++)
 				widest = MAX(widest, str_characters(line));
 			assert_true(widest <= width);
-			/* The text ends with a line's end; five lines are the least. */
-			assert_int_equal(lines - 1, MAX(height, (size_t)5));
+			assert_int_equal(lines - 1, height); /* the text ends with a line's end */
 		}
 }
 
@@ -264,6 +283,172 @@ static void a_tree_has_the_same(void **state)
 	assert_true(
 		str_eqz(json_text_at(json_pointer(pool, STR("/deviceList/0/holders/0")), "pods"),
 			"train-pod"));
+}
+
+/* --- what is not known ----------------------------------------------------------------------- */
+
+/* As it is published: half of a pool, and nobody says all that could be wrong with devices. */
+static void put_half(struct fixture *x, struct top_facts facts)
+{
+	facts.unhealthy = unhealthy;
+	put_as(x, "s1", SPEC("p", "\"allNodes\":true", NAME("a") "," HOT("b")),
+	       "{\"devices\":[" FREE("a") "," FREE("b") "]," WELL "}", &facts);
+	facts.stale = false;
+	put_as(x, "s2", SPEC("p", "\"allNodes\":true", NAME("c")), NULL, &facts);
+	put_as(x, "s3", SPEC("q", "\"allNodes\":true", NAME("d")), NULL, &facts);
+}
+
+static void what_nobody_says_is_not_made_up(void **state)
+{
+	struct fixture *x = *state;
+	struct json *tree, *p, *q;
+
+	put_half(x, (struct top_facts){ 0 });
+	x->view.devices = true;
+	x->view.height = 0;
+	draw(x);
+	assert_golden(x, "unknown");
+	tree = top_tree(&x->model, &x->view, &x->arena);
+	p = json_pointer(tree, STR("/pools/0"));
+	q = json_pointer(tree, STR("/pools/1"));
+	assert_true(json_true_at(p, "complete"));
+	assert_null(json_getz(q, "complete"));
+	assert_null(json_getz(q, "valid"));
+	assert_int_equal(json_i64_at(p, "unhealthy", -1), 1);
+	assert_int_equal(json_i64_at(p, "healthUnknown", -1), 2);
+	assert_null(json_getz(json_pointer(p, STR("/deviceList/0")), "healthy"));
+	assert_non_null(json_getz(json_pointer(p, STR("/deviceList/1")), "healthy"));
+	assert_false(json_true_at(json_pointer(p, STR("/deviceList/1")), "healthy"));
+}
+
+static void a_status_of_before_is_marked(void **state)
+{
+	struct fixture *x = *state;
+	struct json *tree;
+
+	put_half(x, (struct top_facts){ .stale = true });
+	draw(x);
+	(void)buf_addc(&x->out, '\0');
+	assert_non_null(strstr(x->out.p, " p (stale) "));
+	assert_non_null(strstr(x->out.p, " q (?) "));
+	tree = top_tree(&x->model, &x->view, &x->arena);
+	assert_true(json_true_at(json_pointer(tree, STR("/pools/0")), "stale"));
+	assert_null(json_getz(json_pointer(tree, STR("/pools/1")), "stale"));
+}
+
+/* What a slice of another node says of the pool counts, its devices do not. */
+static void a_pool_is_incomplete_on_each_node(void **state)
+{
+	struct fixture *x = *state;
+	struct top_facts facts = { .elsewhere = true };
+	struct json *pools;
+
+	put(x, "s2", SPEC("p", "\"nodeName\":\"n2\"", NAME("b")), "{\"devices\":[" FREE("b") "]}");
+	put_as(x, "s1", SPEC("p", "\"nodeName\":\"n1\"", NAME("a")),
+	       "{\"devices\":[" FREE("a") "]," HALF "}", &facts);
+	put_as(x, "s3", SPEC("q", "\"nodeName\":\"n1\"", NAME("a")),
+	       "{\"devices\":[" FREE("a") "]," HALF "}", &facts);
+	pools = json_getz(top_tree(&x->model, &x->view, &x->arena), "pools");
+	assert_int_equal(json_count(pools), 1);
+	assert_true(str_eqz(json_text_at(json_first(pools), "node"), "n2"));
+	assert_int_equal(json_i64_at(json_first(pools), "devices", -1), 1);
+	assert_non_null(json_getz(json_first(pools), "complete"));
+	assert_false(json_true_at(json_first(pools), "complete"));
+}
+
+static void lines_end_where_wide_characters_pass_the_edge(void **state)
+{
+	struct fixture *x = *state;
+
+	/* Four ASCII characters, two of two columns, one that combines. */
+	x->view.message = STR("down\xe6\x97\xa5\xe6\x9c\xac e\xcc\x81!");
+	x->view.width = 21 + 7;
+	draw(x);
+	(void)buf_addc(&x->out, '\0');
+	assert_non_null(strstr(x->out.p, "Z down\xe6\x97\xa5\n"));
+	x->view.width = 21 + 10;
+	draw(x);
+	(void)buf_addc(&x->out, '\0');
+	assert_non_null(strstr(x->out.p, "Z down\xe6\x97\xa5\xe6\x9c\xac e\xcc\x81\n"));
+}
+
+/* --- claims ---------------------------------------------------------------------------------- */
+
+/* A status with as many allocations as one tells. */
+static const char *many(struct fixture *x)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(MIB);
+
+	(void)buf_addz(&out, "{\"devices\":[{\"name\":\"gpu-0\",\"state\":\"PartiallyAllocated\","
+			     "\"allocations\":[");
+	for (int i = 0; i < AVAILABILITY_ALLOCATIONS_MAX; i++)
+		(void)buf_printf(&out, "%s{\"claimNamespace\":\"team-b\",\"claimName\":\"c%d\"}",
+				 i ? "," : "", i);
+	(void)buf_addz(&out, "]}]}");
+	return arena_strdup(&x->arena, buf_str(&out));
+}
+
+static void more_claims_than_a_status_tells_are_said_so(void **state)
+{
+	struct fixture *x = *state;
+	struct json *tree;
+
+	put(x, "s", SPEC("n1", "\"nodeName\":\"n1\"", NAME("gpu-0")), many(x));
+	x->view.width = 0;
+	draw(x);
+	(void)buf_addc(&x->out, '\0');
+	assert_non_null(strstr(x->out.p, "team-b/c31 (or more)\n"));
+	x->view.may = only_team_a;
+	draw(x);
+	(void)buf_addc(&x->out, '\0');
+	assert_non_null(strstr(x->out.p, " 32 claims or more\n"));
+	tree = top_tree(&x->model, &x->view, &x->arena);
+	assert_true(json_true_at(json_pointer(tree, STR("/pools/0/deviceList/0")), "truncated"));
+}
+
+struct rights {
+	bool all, one, away;
+	int asked;
+};
+
+static int ask(void *arg, struct str ns, bool *ret_may)
+{
+	struct rights *r = arg;
+
+	r->asked++;
+	if (r->away)
+		return -ERR_UNAVAILABLE;
+	*ret_may = ns.n ? r->one : r->all;
+	return 0;
+}
+
+static void answers_about_rights_do_not_hold_for_good(void **state)
+{
+	struct fixture *x = *state;
+	struct clock_manual clock;
+	struct rights r = { .away = true };
+	struct claim_sight *s;
+
+	clock_manual_init(&clock, CLOCK_SEC, 0);
+	s = claim_sight_asking(&x->arena, &clock.clock, ask, &r);
+	/* Who does not answer is no no, and is not asked for each claim. */
+	assert_false(claim_sight_may(s, STR("a")));
+	assert_false(claim_sight_may(s, STR("b")));
+	assert_int_equal(r.asked, 1);
+	r = (struct rights){ .one = true };
+	clock.monotonic_ns += 6 * CLOCK_SEC;
+	assert_true(claim_sight_may(s, STR("a")));
+	assert_true(claim_sight_may(s, STR("a")));
+	assert_int_equal(r.asked, 2); /* about all, and about this one */
+	r.one = false;
+	assert_true(claim_sight_may(s, STR("a")));
+	clock.monotonic_ns += 61 * CLOCK_SEC;
+	assert_false(claim_sight_may(s, STR("a")));
+	r.all = true;
+	clock.monotonic_ns += 61 * CLOCK_SEC;
+	assert_true(claim_sight_may(s, STR("a")));
+	assert_true(claim_sight_may(s, STR("b")));
+	assert_int_equal(r.asked, 5);
 }
 
 /* --- changes --------------------------------------------------------------------------------- */
@@ -326,12 +511,11 @@ static void changes_of_health_and_pools_are_told(void **state)
 	struct fixture *x = *state;
 	const char *hot = SPEC("n1", "\"nodeName\":\"n1\"", HOT("gpu-0"));
 	const char *is_free = "{\"devices\":[" FREE("gpu-0") "]}";
-	const char *whole = "{\"devices\":[" FREE("gpu-0") "],\"poolStatus\":{}}";
-	const char *half = "{\"devices\":[" FREE(
-		"gpu-0") "],\"poolStatus\":{\"conditions\":["
-			 "{\"type\":\"Complete\",\"status\":\"False\",\"message\":\"1 of 2\"}]}}";
+	const char *whole = "{\"devices\":[" FREE("gpu-0") "]," WELL "}";
+	const char *half = "{\"devices\":[" FREE("gpu-0") "]," HALF "}";
 	const char *broken = "{\"devices\":[" FREE(
 		"gpu-0") "],\"poolStatus\":{\"conditions\":["
+			 "{\"type\":\"Complete\",\"status\":\"True\"},"
 			 "{\"type\":\"Valid\",\"status\":\"False\",\"message\":\"twice\\u001b\"}]}"
 			 "}";
 
@@ -347,6 +531,33 @@ static void changes_of_health_and_pools_are_told(void **state)
 	       "gpu.example.com/n1  invalid -> complete\n");
 }
 
+static void pools_that_are_invalid_for_a_claim_do_not_name_it_to_all(void **state)
+{
+	struct fixture *x = *state;
+	const char *whole = "{\"devices\":[" FREE("gpu-0") "]," WELL "}";
+	const char *ghost = "{\"devices\":[" FREE(
+		"gpu-0") "],\"poolStatus\":{\"conditions\":["
+			 "{\"type\":\"Valid\",\"status\":\"False\",\"message\":"
+			 "\"ResourceClaim team-b/ghost references non-existent device 'y'\"}]}}";
+	struct top_change c = { .kind = TOP_POOL,
+				.driver = STR("d"),
+				.pool = STR("p"),
+				.to = STR("invalid"),
+				.reason = STR("ResourceClaim team-b/ghost references it") };
+
+	expect(x, slice(x, "s", ONE, whole), slice(x, "s", ONE, ghost),
+	       "gpu.example.com/n1  complete -> invalid  ResourceClaim team-b/ghost references "
+	       "non-existent device 'y'\n");
+	x->view.may = only_team_a;
+	expect(x, slice(x, "s", ONE, whole), slice(x, "s", ONE, ghost),
+	       "gpu.example.com/n1  complete -> invalid  a ResourceClaim references "
+	       "non-existent device 'y'\n");
+	buf_clear(&x->out);
+	watch_print_json(&c, &x->view, &x->out);
+	(void)buf_addc(&x->out, '\0');
+	assert_non_null(strstr(x->out.p, "\"reason\":\"a ResourceClaim references it\""));
+}
+
 static void changes_can_be_read_by_programs(void **state)
 {
 	struct fixture *x = *state;
@@ -359,7 +570,8 @@ static void changes_can_be_read_by_programs(void **state)
 				.from = STR("Available"),
 				.to = STR("Allocated"),
 				.holders = holders,
-				.nholders = 2 };
+				.nholders = 2,
+				.truncated = true };
 
 	x->view.may = only_team_a;
 	watch_print_json(&c, &x->view, &x->out);
@@ -369,7 +581,7 @@ static void changes_can_be_read_by_programs(void **state)
 			    "\"driver\":\"d\",\"pool\":\"p\",\"device\":\"g\","
 			    "\"from\":\"Available\",\"to\":\"Allocated\","
 			    "\"claims\":[{\"namespace\":\"team-a\",\"name\":\"c\"}],"
-			    "\"hiddenClaims\":1}\n");
+			    "\"hiddenClaims\":1,\"truncated\":true}\n");
 }
 
 /* --- keys ------------------------------------------------------------------------------------ */
@@ -385,6 +597,7 @@ static void keys_are_understood(void **state UNUSED)
 		{ "q", 'q', 1 },
 		{ "qj", 'q', 1 },
 		{ "\003", TERMINAL_INTERRUPT, 1 },
+		{ "\032", TERMINAL_SUSPEND, 1 },
 		{ "\033[A", TERMINAL_UP, 3 },
 		{ "\033OBx", TERMINAL_DOWN, 3 },
 		{ "\033[5~", TERMINAL_PAGE_UP, 4 },
@@ -539,6 +752,13 @@ int main(void)
 		TEST(nothing_is_shown_as_nothing),
 		TEST(every_size_is_kept_to),
 		TEST(a_tree_has_the_same),
+		TEST(what_nobody_says_is_not_made_up),
+		TEST(a_status_of_before_is_marked),
+		TEST(a_pool_is_incomplete_on_each_node),
+		TEST(lines_end_where_wide_characters_pass_the_edge),
+		TEST(more_claims_than_a_status_tells_are_said_so),
+		TEST(answers_about_rights_do_not_hold_for_good),
+		TEST(pools_that_are_invalid_for_a_claim_do_not_name_it_to_all),
 		TEST(changes_of_states_are_told),
 		TEST(changes_of_health_and_pools_are_told),
 		TEST(changes_can_be_read_by_programs),

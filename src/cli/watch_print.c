@@ -4,6 +4,7 @@
 #include "base/json_writer.h"
 #include "base/limits.h"
 #include "base/timestamp.h"
+#include "cli/claim_sight.h"
 #include "cli/output.h"
 
 static const char *word(struct str s, const char *none)
@@ -11,9 +12,18 @@ static const char *word(struct str s, const char *none)
 	return s.n ? s.p : none;
 }
 
+/* Without the name of a claim that may not be named; devices' reasons have none. */
+static struct str reason_of(const struct top_change *c, const struct top_view *view,
+			    struct arena *a)
+{
+	return c->kind == TOP_POOL ? claim_sight_message(a, view->may, view->arg, c->reason)
+				   : c->reason;
+}
+
 void watch_print_line(const struct top_change *c, const struct top_view *view, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
+	struct arena scratch;
 	char time[TIMESTAMP_SIZE];
 	struct str now = timestamp_print(view->wall_ns, TIMESTAMP_SECONDS, time);
 
@@ -23,10 +33,12 @@ void watch_print_line(const struct top_change *c, const struct top_view *view, s
 			 c->to.n ? (int)c->to.n : 6, word(c->to, "(gone)"));
 	if (c->kind != TOP_HEALTH && c->nholders) {
 		(void)buf_addz(&text, "  ");
-		top_print_holders(view, c->holders, c->nholders, &text);
+		top_print_holders(view, c->holders, c->nholders, c->truncated, &text);
 	}
+	arena_init(&scratch, MIB);
 	if (c->reason.n)
-		(void)buf_printf(&text, "  %.*s", STR_ARG(c->reason));
+		(void)buf_printf(&text, "  %.*s", STR_ARG(reason_of(c, view, &scratch)));
+	arena_release(&scratch);
 	output_clean(out, buf_str(&text));
 	(void)buf_addc(out, '\n');
 }
@@ -56,10 +68,14 @@ static void holders(struct json_writer *w, const struct top_change *c, const str
 		json_writer_end_object(w);
 	}
 	json_writer_end_array(w);
-	if (!hidden)
-		return;
-	json_writer_keyz(w, "hiddenClaims");
-	json_writer_i64(w, hidden);
+	if (hidden) {
+		json_writer_keyz(w, "hiddenClaims");
+		json_writer_i64(w, hidden);
+	}
+	if (c->truncated) {
+		json_writer_keyz(w, "truncated");
+		json_writer_bool(w, true);
+	}
 }
 
 void watch_print_json(const struct top_change *c, const struct top_view *view, struct buf *out)
@@ -70,6 +86,7 @@ void watch_print_json(const struct top_change *c, const struct top_view *view, s
 					     [TOP_HEALTH] = "health",
 					     [TOP_POOL] = "pool" };
 	char time[TIMESTAMP_SIZE];
+	struct arena scratch;
 	struct json_writer w;
 
 	json_writer_init(&w, out, NULL);
@@ -83,7 +100,9 @@ void watch_print_json(const struct top_change *c, const struct top_view *view, s
 	member(&w, "to", c->to);
 	if (c->kind != TOP_HEALTH && c->nholders)
 		holders(&w, c, view);
-	member(&w, "reason", c->reason);
+	arena_init(&scratch, MIB);
+	member(&w, "reason", reason_of(c, view, &scratch));
+	arena_release(&scratch);
 	json_writer_end_object(&w);
 	(void)json_writer_finish(&w);
 	(void)buf_addc(out, '\n');

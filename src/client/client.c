@@ -20,6 +20,7 @@ enum {
 	TIMEOUT_MS = 60 * 1000,
 	CONNECT_BACKOFF_MS = 100,
 	CONNECT_BACKOFF_MAX_MS = 5000,
+	LOGIN_CHECK_MS = 1000,
 };
 
 void client_kick(struct client *c)
@@ -117,6 +118,11 @@ static void on_deadline(struct loop_timer *t)
 	struct client_attempt *a = CONTAINER_OF(t, struct client_attempt, deadline);
 	struct error err;
 
+	/* It has not begun; the program that it waits for has a time limit of its own. */
+	if (a->client->login.run && !a->stream) {
+		loop_timer_start(&a->deadline, LOGIN_CHECK_MS);
+		return;
+	}
 	(void)error_set(&err, ERR_TIMEOUT, "%s did not answer in time", a->client->to.text);
 	client_attempt_end(a, &err);
 }
@@ -268,6 +274,7 @@ static void copy_config(struct client *c, const struct kubeconfig *from)
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
 		if (*paths[i])
 			*paths[i] = arena_strdup(&c->arena, str_from(*paths[i]));
+	k->exec = client_login_copy(c, from->exec);
 	client_link_act_as(c, from);
 	k->as = k->as_uid = STR_NULL; /* told by the fields; their text is not ours */
 	k->as_groups = NULL;
@@ -367,6 +374,7 @@ void client_free(struct client *c)
 		return;
 	c->freed = true;
 	loop_timer_stop(&c->timer);
+	client_login_stop(c);
 	end_all(&c->running);
 	end_all(&c->waiting);
 	end_all(&c->resting);

@@ -16,7 +16,18 @@
 #include "client/client.h"
 #include "client/kubeconfig.h"
 
+struct exec_answer;
+struct exec_credential;
 struct metrics_family;
+
+/* Who we are when a program says it (kubeconfig's exec). */
+struct client_login {
+	struct exec_credential *run; /* the program, while it is at work */
+	int64_t expires; /* ns since 1970 */
+	unsigned count; /* answers so far */
+	bool fresh; /* what waits may go, whatever `expires` says */
+	bool refused; /* the server did not take the last answer */
+};
 
 struct client_link {
 	struct list node; /* client's links */
@@ -42,6 +53,7 @@ struct client {
 	struct http_field *acting; /* whom we act as: Impersonate-.. */
 	size_t nacting;
 	int64_t token_read_at; /* ms */
+	struct client_login login;
 	struct bucket limit;
 	struct metrics_family *requests; /* or NULL */
 
@@ -66,6 +78,7 @@ struct client_attempt {
 	struct loop_timer deadline, rest;
 	int64_t timeout_ms; /* until the deadline starts; then 0 */
 	unsigned retries;
+	unsigned login; /* the answer that it was sent with */
 	bool again; /* was sent anew because its connection had died */
 	bool ended; /* the answer is complete */
 	bool ending; /* client_attempt_end() is at work and frees it */
@@ -91,8 +104,28 @@ int client_link_setup(struct client *c, struct error *err);
 void client_link_act_as(struct client *c, const struct kubeconfig *k);
 void client_link_release(struct client *c);
 
+/* We are who the answer says from now on. */
+int client_link_become(struct client *c, const struct exec_answer *answer, struct error *err);
+/* Ends all that waits for a connection. */
+void client_link_fail_waiting(struct client *c, const struct error *err);
+
 /* Starts what waits, connects when that needs it, frees connections that are spent. */
 void client_link_work(struct client *c);
 void client_link_free_all(struct client *c);
+
+/* --- client_login.c ------------------------------------------------------------------ */
+
+/*
+ * Whether requests may go. When the program must be asked first it is started, and what waits goes
+ * when it has answered, or fails with it.
+ */
+bool client_login_ready(struct client *c);
+/* Nothing waits any more. */
+void client_login_spent(struct client *c);
+/* The server did not know us by the answer of this number. */
+void client_login_refused(struct client *c, unsigned login);
+void client_login_stop(struct client *c);
+/* A copy in the client's arena. */
+struct kubeconfig_exec *client_login_copy(struct client *c, const struct kubeconfig_exec *from);
 
 #endif

@@ -6,13 +6,15 @@
  * An attempt to connect that fails ends the requests that wait for it, unless another
  * connection is open; their owners know best when to try again, and the back-off here keeps
  * their tries apart. Files with certificates are looked at before each attempt, a token
- * file once a minute, so renewed ones come into use without a restart.
+ * file once a minute, so renewed ones come into use without a restart. Where a program says who we
+ * are (client_login.c) nothing is sent, and no connection made, before it has.
  */
 #include "base/base64.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "client/client_impl.h"
+#include "client/exec_credential.h"
 #include "net/tls.h"
 
 enum {
@@ -102,6 +104,41 @@ static void renew_token(struct client *c)
 	c->token_read_at = now;
 	if (file_read(c->config.token_file, &b, NULL) == 0)
 		set_bearer(c, buf_str(&b));
+}
+
+/* Connections that were made with another certificate end with the requests that they have. */
+static int become_bearer_of(struct client *c, const struct exec_answer *answer, struct error *err)
+{
+	struct tls *tls;
+	int r;
+
+	if (str_eq(buf_str(&c->cert), answer->cert) && str_eq(buf_str(&c->key), answer->key))
+		return 0;
+	buf_clear(&c->cert);
+	buf_clear(&c->key);
+	(void)buf_add_str(&c->cert, answer->cert);
+	(void)buf_add_str(&c->key, answer->key);
+	if (!c->tls)
+		return 0;
+	r = make_tls(c, &tls, err);
+	if (r < 0)
+		return error_wrap(err, r, "failed parsing client key/certificate");
+	tls_unref(c->tls);
+	c->tls = tls;
+	LIST_FOREACH (it, &c->links)
+		LIST_ENTRY(it, struct client_link, node)->retired = true;
+	return 0;
+}
+
+int client_link_become(struct client *c, const struct exec_answer *answer, struct error *err)
+{
+	int r = become_bearer_of(c, answer, err);
+
+	if (r < 0)
+		return r;
+	buf_clear(&c->credentials);
+	set_bearer(c, answer->token);
+	return 0;
 }
 
 static void add_acting(struct client *c, struct str name, struct str value)
@@ -203,6 +240,8 @@ static void on_head(struct http_stream *s)
 	else
 		a->answer.retry_after_s = -1;
 	backoff_reset(&a->client->backoff);
+	if (s->in.status == 401)
+		client_login_refused(a->client, a->login);
 	if (a->request && a->request->on_open && s->in.status / 100 == 2)
 		a->request->on_open(a->request);
 }
@@ -281,6 +320,7 @@ static int send_request(struct client_link *link, struct client_attempt *a, stru
 	if (ret < 0)
 		return ret;
 	a->link = link;
+	a->login = c->login.count;
 	link->requests++;
 	if (a->body) {
 		(void)http_stream_send(a->stream, slice_of(a->body));
@@ -320,13 +360,10 @@ static bool has_link(const struct client *c, bool open)
 	return false;
 }
 
-/* While another connection is open they can wait for that. */
-static void fail_waiting(struct client *c, const struct error *err)
+void client_link_fail_waiting(struct client *c, const struct error *err)
 {
 	size_t n = 0;
 
-	if (has_link(c, true))
-		return;
 	LIST_FOREACH (it, &c->waiting)
 		n++;
 	for (; n > 0 && !c->freed && !list_empty(&c->waiting); n--) {
@@ -345,7 +382,8 @@ static void connect_failed(struct client *c, const struct error *err)
 			err ? err->msg : "the connection was closed");
 	c->connect_at = loop_now(c->loop) + backoff_next(&c->backoff, loop_prng(c->loop));
 	client_kick(c);
-	fail_waiting(c, &why);
+	if (!has_link(c, true)) /* else they can wait for that */
+		client_link_fail_waiting(c, &why);
 }
 
 static void on_link_open(void *arg)
@@ -435,6 +473,8 @@ void client_link_work(struct client *c)
 	struct client_attempt *a;
 	struct error err;
 
+	if (!list_empty(&c->waiting) && !client_login_ready(c))
+		return;
 	while (!c->freed && !list_empty(&c->waiting) && (link = pick_link(c))) {
 		a = LIST_ENTRY(c->waiting.next, struct client_attempt, node);
 		list_remove(&a->node);
@@ -453,6 +493,8 @@ void client_link_work(struct client *c)
 		return;
 	if (!list_empty(&c->waiting))
 		want_link(c);
+	else
+		client_login_spent(c);
 	if (!c->freed)
 		free_spent_links(c);
 }

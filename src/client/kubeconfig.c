@@ -180,7 +180,7 @@ static int choose_context(struct loading *l, const struct kubeconfig_opts *o, st
 	struct str name = o->context && o->context[0] ? str_from(o->context) : current_context(l);
 	int r = 0;
 
-	if (!name.n && !o->cluster)
+	if (!name.n && !o->cluster && !o->server)
 		return error_set(err, ERR_INVALID,
 				 "%.*s: there is no current-context: add one or use --context",
 				 STR_ARG(k->source));
@@ -190,7 +190,7 @@ static int choose_context(struct loading *l, const struct kubeconfig_opts *o, st
 		k->cluster = arena_str(&k->arena, str_from(o->cluster));
 	if (o->user)
 		k->user = arena_str(&k->arena, str_from(o->user));
-	if (r == 0 && !k->cluster.n)
+	if (r == 0 && !k->cluster.n && !o->server)
 		r = error_set(err, ERR_INVALID, "%.*s: context \"%.*s\" names no cluster",
 			      STR_ARG(k->source), STR_ARG(name));
 	return r;
@@ -229,11 +229,18 @@ static int resolve(struct loading *l, const struct kubeconfig_opts *o, struct er
 
 	name_source(l);
 	r = choose_context(l, o, err);
-	if (r == 0)
-		r = find_entry(l, "clusters", "cluster", k->cluster, &e, err);
+	if (r < 0)
+		return r;
+	if (!k->cluster.n)
+		return read_user(l, err); /* the server is all that we know of the cluster */
+	r = find_entry(l, "clusters", "cluster", k->cluster, &e, err);
 	if (r == 0)
 		r = kubeconfig_read_cluster(k, &e, err);
-	return r < 0 ? r : read_user(l, err);
+	if (r == 0)
+		r = read_user(l, err);
+	if (r == 0 && k->exec)
+		r = kubeconfig_read_exec_cluster(k, &e, err);
+	return r;
 }
 
 /* --- in a pod --------------------------------------------------------------------------- */
@@ -280,6 +287,22 @@ static int load_in_pod(struct kubeconfig *k, const struct kubeconfig_env *env, s
 	return r;
 }
 
+/* Entries are named where there is nothing that could have some. */
+static int check_unnamed(const struct kubeconfig_opts *o, struct error *err)
+{
+	const struct {
+		const char *what, *name;
+	} v[] = { { "context", o->context }, { "cluster", o->cluster }, { "user", o->user } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		if (v[i].name && v[i].name[0])
+			return error_set(err, ERR_NOT_FOUND,
+					 "there is no %s \"%s\", as there is no kubeconfig: use "
+					 "--kubeconfig FILE or set KUBECONFIG",
+					 v[i].what, v[i].name);
+	return 0;
+}
+
 /* --- all of it -------------------------------------------------------------------------- */
 
 static void loading_init(struct loading *l, struct kubeconfig *k)
@@ -289,6 +312,24 @@ static void loading_init(struct loading *l, struct kubeconfig *k)
 	l->config = k;
 	arena_init(&l->arena, 8 * KUBECONFIG_FILE_MAX);
 	vec_init(&l->files, KUBECONFIG_PATHS_MAX);
+}
+
+static int load_without_files(struct kubeconfig *k, const struct kubeconfig_opts *o,
+			      const struct kubeconfig_env *env, struct error *err)
+{
+	int r = check_unnamed(o, err);
+
+	if (r < 0)
+		return r;
+	if (is_in_pod(env))
+		return load_in_pod(k, env, err);
+	if (!o->server)
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"there is no kubeconfig: use --kubeconfig FILE, set KUBECONFIG, or "
+			"put one at ~/.kube/config");
+	k->source = STR("the command line");
+	return 0;
 }
 
 static int loading_end(struct loading *l, int r)
@@ -317,14 +358,8 @@ int kubeconfig_load(struct kubeconfig *k, const struct kubeconfig_opts *opts, st
 		r = resolve(&l, opts, err);
 	else if (r == 0 && opts->path)
 		r = error_set(err, ERR_INVALID, "%s: it is empty", opts->path);
-	else if (r == 0 && is_in_pod(env))
-		r = load_in_pod(k, env, err);
-	else if (r == 0 && opts->server)
-		k->source = STR("the command line");
 	else if (r == 0)
-		r = error_set(err, ERR_NOT_FOUND,
-			      "there is no kubeconfig: use --kubeconfig FILE, set KUBECONFIG, or "
-			      "put one at ~/.kube/config");
+		r = load_without_files(k, opts, env, err);
 	if (r == 0 && opts->server)
 		k->server = str_from(opts->server);
 	return loading_end(&l, r);

@@ -7,8 +7,10 @@
  * its service account. Relative paths in a file are relative to its folder, and
  * data wins over a file of the same meaning.
  *
- * What we cannot do is refused with a sentence: proxy-url, exec and
- * auth-provider plugins.
+ * Nothing is run: a user with an exec plugin is described here, and whoever
+ * makes requests runs the plugin (exec_credential.h; struct client does).
+ *
+ * What we cannot do is refused with a sentence: proxy-url and auth-provider.
  * Errors name the file and the entry, and say what to do.
  */
 #ifndef CLIENT_KUBECONFIG_H
@@ -41,6 +43,25 @@ struct kubeconfig_opts {
 	const struct kubeconfig_env *env; /* NULL: the process' */
 };
 
+/* Whether a plugin may talk to the user through our standard input. */
+enum kubeconfig_interactive {
+	KUBECONFIG_INTERACTIVE_NEVER,
+	KUBECONFIG_INTERACTIVE_IF_AVAILABLE, /* when it is a terminal */
+	KUBECONFIG_INTERACTIVE_ALWAYS, /* cannot do without */
+};
+
+/* A program that tells who we are: a user's `exec`. Texts are terminated and never NULL. */
+struct kubeconfig_exec {
+	const char *command; /* a path, absolute; without a '/' it is looked for in $PATH */
+	const char **args, **env; /* env: "NAME=VALUE" */
+	size_t nargs, nenv;
+	const char *api_version; /* client.authentication.k8s.io/v1 or v1beta1 */
+	const char *install_hint; /* what to do when there is no such program; or "" */
+	const char *cluster_config; /* JSON: what the cluster says to plugins; or "" */
+	enum kubeconfig_interactive interactive;
+	bool cluster_info; /* it is told which cluster is meant */
+};
+
 /* One more thing that is said of whom we act as. */
 struct kubeconfig_extra {
 	struct str key, value;
@@ -65,6 +86,7 @@ struct kubeconfig {
 	struct str token; /* bearer; empty: none */
 	struct str username, password; /* basic; empty: none */
 	const char *ca_file, *cert_file, *key_file, *token_file; /* absolute, or NULL */
+	struct kubeconfig_exec *exec; /* NULL: none, or one of the above says who we are */
 
 	/* Whom we act as, when the server lets us; what follows `as` needs it. */
 	struct str as, as_uid; /* empty: ourselves */

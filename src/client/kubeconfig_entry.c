@@ -7,14 +7,14 @@
 #include "base/limits.h"
 #include "client/kubeconfig_impl.h"
 
-static int bad_entry(const struct kubeconfig_entry *e, enum error_code code, struct error *err,
-		     const char *text)
+int kubeconfig_bad(const struct kubeconfig_entry *e, enum error_code code, struct error *err,
+		   const char *text)
 {
 	return error_set(err, code, "%s: %s \"%.*s\": %s", e->file->name, e->what, STR_ARG(e->name),
 			 text);
 }
 
-static int wrap_entry(const struct kubeconfig_entry *e, int r, struct error *err)
+int kubeconfig_wrap(const struct kubeconfig_entry *e, int r, struct error *err)
 {
 	return error_wrap(err, r, "%s: %s \"%.*s\"", e->file->name, e->what, STR_ARG(e->name));
 }
@@ -30,14 +30,14 @@ int kubeconfig_text(struct kubeconfig *k, const struct kubeconfig_entry *e, cons
 	}
 	if (v->type != JSON_STRING) {
 		(void)error_set(err, ERR_INVALID, "%s must be text: put it in quotes", member);
-		return wrap_entry(e, -ERR_INVALID, err);
+		return kubeconfig_wrap(e, -ERR_INVALID, err);
 	}
 	*ret_text = arena_str(&k->arena, json_str(v));
 	return 0;
 }
 
-static int read_bool(const struct kubeconfig_entry *e, const char *member, bool *ret_value,
-		     struct error *err)
+int kubeconfig_bool(const struct kubeconfig_entry *e, const char *member, bool *ret_value,
+		    struct error *err)
 {
 	const struct json *v = json_getz(e->fields, member);
 
@@ -45,7 +45,7 @@ static int read_bool(const struct kubeconfig_entry *e, const char *member, bool 
 	if (!v || v->type == JSON_NULL || json_bool(v, ret_value))
 		return 0;
 	(void)error_set(err, ERR_INVALID, "%s must be true or false", member);
-	return wrap_entry(e, -ERR_INVALID, err);
+	return kubeconfig_wrap(e, -ERR_INVALID, err);
 }
 
 /* A path of a file; NULL when the member is absent. */
@@ -113,13 +113,13 @@ static int read_pem(struct kubeconfig *k, const struct kubeconfig_entry *e, cons
 		return r;
 	if (data.n) {
 		r = decode_data(k, data, ret_pem, err);
-		return r < 0 ? wrap_entry(e, error_wrap(err, r, "%s", data_member), err) : 0;
+		return r < 0 ? kubeconfig_wrap(e, error_wrap(err, r, "%s", data_member), err) : 0;
 	}
 	r = read_path(k, e, member, ret_path, err);
 	if (r < 0 || !*ret_path)
 		return r;
 	r = kubeconfig_read_file(k, *ret_path, ret_pem, err);
-	return r < 0 ? wrap_entry(e, error_wrap(err, r, "%s", member), err) : 0;
+	return r < 0 ? kubeconfig_wrap(e, error_wrap(err, r, "%s", member), err) : 0;
 }
 
 /* --- clusters -------------------------------------------------------------------------- */
@@ -132,16 +132,18 @@ static int check_cluster(struct kubeconfig *k, const struct kubeconfig_entry *e,
 	if (r < 0)
 		return r;
 	if (proxy.n)
-		return bad_entry(e, ERR_UNIMPLEMENTED, err,
-				 "proxy-url is not supported: name a server that can be reached "
-				 "without a proxy");
+		return kubeconfig_bad(
+			e, ERR_UNIMPLEMENTED, err,
+			"proxy-url is not supported: name a server that can be reached "
+			"without a proxy");
 	if (!k->server.n)
-		return bad_entry(e, ERR_INVALID, err,
-				 "it has no server: add one such as https://host:6443");
+		return kubeconfig_bad(e, ERR_INVALID, err,
+				      "it has no server: add one such as https://host:6443");
 	if (k->insecure && k->ca.n)
-		return bad_entry(e, ERR_INVALID, err,
-				 "certificate-authority and insecure-skip-tls-verify exclude each "
-				 "other: remove one of them");
+		return kubeconfig_bad(
+			e, ERR_INVALID, err,
+			"certificate-authority and insecure-skip-tls-verify exclude each "
+			"other: remove one of them");
 	return 0;
 }
 
@@ -153,7 +155,7 @@ int kubeconfig_read_cluster(struct kubeconfig *k, const struct kubeconfig_entry 
 	if (r == 0)
 		r = kubeconfig_text(k, e, "tls-server-name", &k->tls_server_name, err);
 	if (r == 0)
-		r = read_bool(e, "insecure-skip-tls-verify", &k->insecure, err);
+		r = kubeconfig_bool(e, "insecure-skip-tls-verify", &k->insecure, err);
 	if (r == 0)
 		r = read_pem(k, e, "certificate-authority", &k->ca, &k->ca_file, err);
 	return r < 0 ? r : check_cluster(k, e, err);
@@ -165,10 +167,8 @@ int kubeconfig_read_cluster(struct kubeconfig *k, const struct kubeconfig_entry 
 static const struct {
 	const char *member, *text;
 } refused[] = {
-	{ "exec",
-	  "exec plugins are not supported: use a token, a tokenFile or a client certificate" },
-	{ "auth-provider",
-	  "auth-provider is not supported: use a token, a tokenFile or a client certificate" },
+	{ "auth-provider", "auth-provider is not supported: use exec, a token, a tokenFile or a "
+			   "client certificate" },
 };
 
 static bool is_said(const struct json *v)
@@ -187,7 +187,7 @@ static int read_texts(struct kubeconfig *k, const struct kubeconfig_entry *e,
 	JSON_FOREACH (it, list) {
 		if (it->type != JSON_STRING) {
 			(void)error_set(err, ERR_INVALID, "%s must be a list of texts", member);
-			return wrap_entry(e, -ERR_INVALID, err);
+			return kubeconfig_wrap(e, -ERR_INVALID, err);
 		}
 		out[n++] = arena_str(&k->arena, json_str(it));
 	}
@@ -202,7 +202,7 @@ static int read_groups(struct kubeconfig *k, const struct kubeconfig_entry *e, s
 		return 0;
 	if (list->type != JSON_ARRAY) {
 		(void)error_set(err, ERR_INVALID, "as-groups must be a list of texts");
-		return wrap_entry(e, -ERR_INVALID, err);
+		return kubeconfig_wrap(e, -ERR_INVALID, err);
 	}
 	k->as_groups = ARENA_ARRAY(&k->arena, struct str, list->n);
 	k->nas_groups = list->n;
@@ -255,18 +255,19 @@ static int check_user(const struct kubeconfig *k, const struct kubeconfig_entry 
 {
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
 		if (is_said(json_getz(e->fields, refused[i].member)))
-			return bad_entry(e, ERR_UNIMPLEMENTED, err, refused[i].text);
+			return kubeconfig_bad(e, ERR_UNIMPLEMENTED, err, refused[i].text);
 	if (k->cert.n && !k->key.n)
-		return bad_entry(e, ERR_INVALID, err,
-				 "client-certificate needs its key: add client-key or "
-				 "client-key-data");
+		return kubeconfig_bad(e, ERR_INVALID, err,
+				      "client-certificate needs its key: add client-key or "
+				      "client-key-data");
 	if (k->key.n && !k->cert.n)
-		return bad_entry(e, ERR_INVALID, err,
-				 "client-key needs its certificate: add client-certificate or "
-				 "client-certificate-data");
+		return kubeconfig_bad(e, ERR_INVALID, err,
+				      "client-key needs its certificate: add client-certificate or "
+				      "client-certificate-data");
 	if (k->username.n && (k->token.n || k->token_file))
-		return bad_entry(e, ERR_INVALID, err,
-				 "a token and a username exclude each other: remove one of them");
+		return kubeconfig_bad(
+			e, ERR_INVALID, err,
+			"a token and a username exclude each other: remove one of them");
 	return 0;
 }
 
@@ -282,12 +283,12 @@ static int read_token(struct kubeconfig *k, const struct kubeconfig_entry *e, st
 		return r;
 	r = kubeconfig_read_file(k, k->token_file, &text, err);
 	if (r < 0)
-		return k->token.n ? 0 : wrap_entry(e, error_wrap(err, r, "tokenFile"), err);
+		return k->token.n ? 0 : kubeconfig_wrap(e, error_wrap(err, r, "tokenFile"), err);
 	while (text.n && strchr(" \t\r\n", text.p[text.n - 1]))
 		text.n--;
 	if (text.n)
 		k->token = text;
-	return k->token.n ? 0 : bad_entry(e, ERR_INVALID, err, "tokenFile is empty");
+	return k->token.n ? 0 : kubeconfig_bad(e, ERR_INVALID, err, "tokenFile is empty");
 }
 
 int kubeconfig_read_user(struct kubeconfig *k, const struct kubeconfig_entry *e, struct error *err)
@@ -304,5 +305,7 @@ int kubeconfig_read_user(struct kubeconfig *k, const struct kubeconfig_entry *e,
 		r = kubeconfig_text(k, e, "password", &k->password, err);
 	if (r == 0)
 		r = read_impersonation(k, e, err);
-	return r < 0 ? r : check_user(k, e, err);
+	if (r == 0)
+		r = check_user(k, e, err);
+	return r < 0 ? r : kubeconfig_read_exec(k, e, err);
 }

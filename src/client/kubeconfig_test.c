@@ -258,12 +258,78 @@ static void what_we_cannot_do_is_refused(void **state)
 	struct test *t = *state;
 	const char *path = path_of(t, "config");
 
-	put_simple(t, "config", "server: 'https://h'", "exec: {command: aws}");
-	expect(t, path, NULL, ERR_UNIMPLEMENTED, "user \"u\": exec plugins are not supported");
 	put_simple(t, "config", "server: 'https://h'", "auth-provider: {name: gcp}");
 	expect(t, path, NULL, ERR_UNIMPLEMENTED, "auth-provider is not supported");
 	put_simple(t, "config", "server: 'https://h', proxy-url: 'http://p'", "");
 	expect(t, path, NULL, ERR_UNIMPLEMENTED, "cluster \"c\": proxy-url is not supported");
+}
+
+#define EXEC_V1 "apiVersion: client.authentication.k8s.io/v1"
+
+static void a_program_may_say_who_we_are(void **state)
+{
+	struct test *t = *state;
+	const char *path = path_of(t, "config");
+	struct kubeconfig k;
+	struct error err;
+
+	put_simple(
+		t, "config",
+		"server: 'https://h', extensions: [{name: client.authentication.k8s.io/exec, "
+		"extension: {a: [1]}}]",
+		"exec: {" EXEC_V1 ", command: bin/get, args: [a, 'b c'], installHint: do, "
+		"env: [{name: A, value: b}], interactiveMode: Always, provideClusterInfo: true}");
+	assert_int_equal(load(t, path, NULL, &k, &err), 0);
+	assert_non_null(k.exec);
+	assert_string_equal(k.exec->command, path_of(t, "bin/get"));
+	assert_int_equal(k.exec->nargs, 2);
+	assert_string_equal(k.exec->args[1], "b c");
+	assert_int_equal(k.exec->nenv, 1);
+	assert_string_equal(k.exec->env[0], "A=b");
+	assert_string_equal(k.exec->install_hint, "do");
+	assert_string_equal(k.exec->cluster_config, "{\"a\":[1]}");
+	assert_int_equal(k.exec->interactive, KUBECONFIG_INTERACTIVE_ALWAYS);
+	assert_true(k.exec->cluster_info);
+	kubeconfig_release(&k);
+	put_simple(t, "config", "server: 'https://h'",
+		   "exec: {" EXEC_V1 "beta1, command: aws}"); /* has defaults */
+	assert_int_equal(load(t, path, NULL, &k, &err), 0);
+	assert_string_equal(k.exec->command, "aws");
+	assert_string_equal(k.exec->cluster_config, "");
+	assert_int_equal(k.exec->interactive, KUBECONFIG_INTERACTIVE_IF_AVAILABLE);
+	kubeconfig_release(&k);
+	put_simple(t, "config", "server: 'https://h'",
+		   "token: t, exec: {" EXEC_V1 ", command: aws, interactiveMode: Never}");
+	assert_int_equal(load(t, path, NULL, &k, &err), 0);
+	assert_null(k.exec); /* the token says it already */
+	kubeconfig_release(&k);
+}
+
+static void a_program_must_be_described_well(void **state)
+{
+	static const struct {
+		const char *exec, *want;
+	} v[] = {
+		{ "exec: aws", "user \"u\": exec must name a command" },
+		{ "exec: {" EXEC_V1 "}", "exec: command must be specified" },
+		{ "exec: {command: aws}", "exec: invalid apiVersion \"\"" },
+		{ "exec: {command: aws, apiVersion: client.authentication.k8s.io/v1alpha1}",
+		  "v1alpha1\": client.authentication.k8s.io/v1 and" },
+		{ "exec: {command: aws, " EXEC_V1 "}", "exec: interactiveMode must be Never" },
+		{ "exec: {command: aws, " EXEC_V1 "beta1, interactiveMode: Maybe}",
+		  "exec: interactiveMode must be Never" },
+		{ "exec: {command: aws, " EXEC_V1 "beta1, args: a}", "exec: args must be a list" },
+		{ "exec: {command: aws, " EXEC_V1 "beta1, args: [1]}", "exec: args must be texts" },
+		{ "exec: {command: aws, " EXEC_V1 "beta1, env: [{value: x}]}",
+		  "exec: env variable name must be specified" },
+		{ "exec: {command: \"a\\0b\", " EXEC_V1 "}", "command must not contain a NUL" },
+	};
+	struct test *t = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		put_simple(t, "config", "server: 'https://h'", v[i].exec);
+		expect(t, path_of(t, "config"), NULL, ERR_INVALID, v[i].want);
+	}
 }
 
 static void a_user_may_act_as_another(void **state)
@@ -338,6 +404,34 @@ static void a_server_alone_is_a_configuration(void **state)
 	ASSERT_STR(k.server, "https://s");
 	ASSERT_STR(k.ns, "default");
 	kubeconfig_release(&k);
+	o.path = path_of(t, "config"); /* also beside one that has no context */
+	put(t, "config", "kind: Config\nusers:\n- {name: v, user: {token: w}}\n");
+	o.user = "v";
+	assert_int_equal(load_with(t, o, &k, &err), 0);
+	ASSERT_STR(k.server, "https://s");
+	ASSERT_STR(k.token, "w");
+	kubeconfig_release(&k);
+}
+
+static void names_need_a_configuration(void **state)
+{
+	static const struct {
+		struct kubeconfig_opts opts;
+		const char *want;
+	} v[] = {
+		{ { .server = "https://s", .context = "x" }, "there is no context \"x\", as" },
+		{ { .server = "https://s", .cluster = "x" }, "there is no cluster \"x\", as" },
+		{ { .user = "x" }, "there is no user \"x\", as there is no kubeconfig" },
+	};
+	struct test *t = *state;
+	struct kubeconfig k;
+	struct error err;
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		assert_int_equal(load_with(t, v[i].opts, &k, &err), -ERR_NOT_FOUND);
+		if (!strstr(err.msg, v[i].want))
+			fail_msg("\"%s\" is not in \"%s\"", v[i].want, err.msg);
+	}
 }
 
 static void mistakes_are_told_with_their_place(void **state)
@@ -412,9 +506,12 @@ int main(void)
 		TEST(the_home_folder_is_looked_into),
 		TEST(a_pod_uses_its_service_account),
 		TEST(what_we_cannot_do_is_refused),
+		TEST(a_program_may_say_who_we_are),
+		TEST(a_program_must_be_described_well),
 		TEST(a_user_may_act_as_another),
 		TEST(entries_can_be_named_instead_of_the_contexts),
 		TEST(a_server_alone_is_a_configuration),
+		TEST(names_need_a_configuration),
 		TEST(mistakes_are_told_with_their_place),
 		TEST(a_broken_neighbour_does_no_harm),
 	};

@@ -32,6 +32,7 @@ enum {
 	PACE_MS = 20, /* between two writes of a slice, */
 	PACE_BYTES = 256 * KIB, /* for each so many bytes begun */
 	AWAIT_MS = 5000,
+	REPLACED_MS = 5000, /* how long a driver may take from its first new slice to the last */
 	BACKOFF_MAX_MS = 30 * 1000,
 	RETRIES_PER_S = 1000,
 };
@@ -76,7 +77,7 @@ static struct slice_state *state_new(struct slice_status *s, const struct cached
 	memcpy(st->text, slice->key.p, slice->key.n);
 	st->name = str_of(st->text, slice->key.n);
 	st->owner = s;
-	st->since = st->again_since = -1;
+	st->since = st->again_since = st->replaced_since = -1;
 	st->request.on_done = on_done;
 	st->request.arg = st;
 	slice_status_metrics_add(&s->metrics, st, slice);
@@ -189,6 +190,28 @@ static int64_t wait_ms(const struct slice_status *s, struct slice_state *st, uin
 	return MAX(st->next_write_at, st->awaited ? st->awaited_until : now) - now;
 }
 
+/*
+ * A slice of an older generation loses its status, but not while its driver updates the pool slice
+ * by slice: upstream's takes a slice that changes meanwhile for obsolete, deletes it and
+ * makes a new one.
+ */
+static int64_t grace_ms(const struct slice_status *s, struct slice_state *st)
+{
+	int64_t now = loop_now(s->ctx.loop);
+
+	if (!availability_is_being_replaced(devices_inventory(s->devices), st->name))
+		st->replaced_since = -1;
+	else if (st->replaced_since < 0)
+		st->replaced_since = now;
+	return st->replaced_since < 0 ? 0 : st->replaced_since + REPLACED_MS - now;
+}
+
+static void look_later(struct slice_status *s, struct slice_state *st, int64_t ms)
+{
+	workqueue_add_after(s->queue, st->name, ms);
+	workqueue_done(s->queue, st->name);
+}
+
 static void end_look(struct slice_status *s, struct slice_state *st)
 {
 	set_since(s, st, -1);
@@ -198,7 +221,7 @@ static void end_look(struct slice_status *s, struct slice_state *st)
 static void look_at(struct slice_status *s, struct slice_state *st, const struct cached *slice)
 {
 	struct slice_stored stored = { .revision = s->sink->ops->revision(s->sink, st->name) };
-	int64_t wait = wait_ms(s, st, stored.revision);
+	int64_t wait = wait_ms(s, st, stored.revision), grace = grace_ms(s, st);
 	bool ours;
 
 	note_uid(st, slice);
@@ -207,9 +230,10 @@ static void look_at(struct slice_status *s, struct slice_state *st, const struct
 		end_look(s, st);
 		return;
 	}
-	if (wait > 0) {
-		workqueue_add_after(s->queue, st->name, wait);
-		workqueue_done(s->queue, st->name);
+	if (grace > 0)
+		set_since(s, st, -1);
+	if (MAX(wait, grace) > 0) {
+		look_later(s, st, MAX(wait, grace));
 		return;
 	}
 	if (!ours)

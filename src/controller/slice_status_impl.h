@@ -20,6 +20,7 @@ struct slice_state {
 	/* Loop time in milliseconds: */
 	int64_t next_write_at; /* no write before */
 	int64_t awaited_until; /* how long `awaited` counts */
+	int64_t replaced_since; /* when its driver was first seen at work on a newer one; -1 */
 	int64_t since; /* when it became out of date; -1: it is not */
 	int64_t again_since; /* the same of what came during the write */
 	/*

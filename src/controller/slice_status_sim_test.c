@@ -14,6 +14,7 @@ struct story {
 	struct prng prng;
 	size_t seen; /* of the server's log */
 	struct map times; /* "slice type" -> struct since */
+	struct map tellers; /* name of a pool -> key of the slice that last told of it */
 	struct arena arena;
 };
 
@@ -57,6 +58,17 @@ static void forget_times(struct story *s, const char *key)
 				 str_from(arena_printf(&s->arena, "%s %s", key, types[i])));
 }
 
+/* While another slice told of the pool, what this one had was not followed. */
+static void note_teller(struct story *s, const char *key, const struct json *slice)
+{
+	struct str pool = json_text_at(json_pointer(slice, STR("/spec/pool")), "name");
+	char *own = arena_strdup(&s->arena, str_from(key));
+	const char *before = map_put(&s->tellers, arena_str(&s->arena, pool), own);
+
+	if (before && strcmp(before, key) != 0)
+		forget_times(s, key);
+}
+
 /* Looks at every state of every slice that the server had since. */
 static void see(struct story *s)
 {
@@ -78,8 +90,9 @@ static void see(struct story *s)
 		if (strcmp(e->type, "DELETED") == 0 || !conditions)
 			forget_times(s, e->key);
 		else
-			JSON_FOREACH (c, conditions)
-				see_condition(s, e->key, c);
+			note_teller(s, e->key, v);
+		JSON_FOREACH (c, strcmp(e->type, "DELETED") == 0 ? NULL : conditions)
+			see_condition(s, e->key, c);
 	}
 	arena_release(&a);
 }
@@ -230,6 +243,7 @@ static void tell_story(uint64_t seed)
 
 	prng_init(&s.prng, seed);
 	map_init(&s.times);
+	map_init(&s.tellers);
 	arena_init(&s.arena, SIZE_MAX);
 	bench_init(&s.bench, seed);
 	for (int part = 0; part < 2; part++) {
@@ -243,6 +257,7 @@ static void tell_story(uint64_t seed)
 	}
 	bench_release(&s.bench);
 	map_release(&s.times);
+	map_release(&s.tellers);
 	arena_release(&s.arena);
 }
 

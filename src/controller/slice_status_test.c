@@ -211,6 +211,33 @@ static void an_older_generation_has_no_status(void **state)
 	bench_release(&b);
 }
 
+/* Upstream's drivers update slices one by one, and give up those that changed meanwhile. */
+static void slices_are_left_alone_while_their_driver_updates_the_pool(void **state)
+{
+	struct bench b = { 0 };
+
+	(void)state;
+	bench_init(&b, 26);
+	tell(&b, "slice a p 1/2 n g0");
+	tell(&b, "slice b p 1/2 n g1");
+	run(&b);
+	tell(&b, "slice b p 2/2 n g1");
+	run(&b);
+	assert_status(&b, "a", "/observedGeneration", "1");
+	assert_status(&b, "b", "/poolStatus/observedSliceCount", "1");
+	tell(&b, "slice a p 2/2 n g0");
+	run(&b);
+	assert_status(&b, "a", "/poolStatus/observedSliceCount", "2");
+	assert_status(&b, "b", "/poolStatus", "null");
+	/* A driver that leaves it at that is not waited for. */
+	tell(&b, "slice b p 3/2 n g1");
+	run(&b);
+	assert_status(&b, "a", "/observedGeneration", "2");
+	controller_world_run(b.w, 6000);
+	assert_status(&b, "a", "", "null");
+	bench_release(&b);
+}
+
 static void attributes_and_emptiness_are_observed(void **state)
 {
 	struct bench b = { 0 };
@@ -682,6 +709,7 @@ int main(void)
 		cmocka_unit_test(a_new_first_slice_goes_on_with_the_pool_s_times),
 		cmocka_unit_test(faults_of_a_pool_are_told),
 		cmocka_unit_test(an_older_generation_has_no_status),
+		cmocka_unit_test(slices_are_left_alone_while_their_driver_updates_the_pool),
 		cmocka_unit_test(attributes_and_emptiness_are_observed),
 		cmocka_unit_test(an_admin_looks_on),
 		cmocka_unit_test(what_did_not_change_is_not_written),

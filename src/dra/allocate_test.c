@@ -618,7 +618,7 @@ static void check_explanation(struct scene *s, struct inventory *inv,
 	struct buf out = BUF_INIT(1UL << 20);
 	struct explain e;
 
-	explain_fit(inv, &node, claims, s->claims->n, &s->arena, &e);
+	explain_fit(inv, &node, claims, s->claims->n, NULL, &s->arena, &e);
 	if (e.fits != (r == 1))
 		COMPLAIN(s, "%.*s: explain says %d\n", STR_ARG(s->name), e.fits);
 	explain_print(&e, &node, 3, &out);

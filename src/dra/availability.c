@@ -401,6 +401,13 @@ size_t availability_claim_slices(struct inventory *inv, struct str namespace, st
 	return n;
 }
 
+bool availability_is_being_replaced(struct inventory *inv, struct str slice)
+{
+	const struct inventory_slice *found = inventory_slice(inv, slice);
+
+	return found && !found->current && found->pool->incomplete;
+}
+
 bool availability_counts(const struct inventory_slice *slice)
 {
 	return slice->ncounters > 0 || has_consumers(slice);

@@ -51,6 +51,12 @@ size_t availability_claim_slices(struct inventory *inv, struct str namespace, st
 				 struct arena *a, struct str **ret_names);
 
 /*
+ * Whether the slice is of an older generation while slices of the newest are missing: its driver is
+ * just at work on the pool, and may be about to update this one, too.
+ */
+bool availability_is_being_replaced(struct inventory *inv, struct str slice);
+
+/*
  * Whether the devices of other slices depend on what this one has: it shares counters, or has
  * devices that consume some.
  */

@@ -39,20 +39,28 @@ static struct str amount(struct arena *a, struct quantity q)
 
 /* --- why not ------------------------------------------------------------------------ */
 
-static struct str holders(struct arena *a, const struct inventory_device *d)
+static struct str holders(struct arena *a, const struct inventory_device *d,
+			  const struct explain_sight *sight)
 {
 	struct buf b = BUF_INIT(4096);
+	size_t n = 0, hidden = 0;
 	struct str s;
-	size_t n = 0;
 
 	LIST_FOREACH (it, &d->use->holders) {
 		const struct inventory_holder *h = LIST_ENTRY(it, struct inventory_holder, link);
 
 		if (h->admin || h->share_id.n)
 			continue;
+		if (sight && !sight->may(sight->arg, h->claim->namespace)) {
+			hidden++;
+			continue;
+		}
 		(void)buf_printf(&b, "%s%.*s/%.*s", n++ ? ", " : "claim ",
 				 STR_ARG(h->claim->namespace), STR_ARG(h->claim->name));
 	}
+	if (hidden)
+		(void)buf_printf(&b, "%s%zu %sclaim%s", n ? ", " : "", hidden, n ? "more " : "",
+				 hidden == 1 ? "" : "s");
 	s = arena_str(a, buf_str(&b));
 	buf_release(&b);
 	return s;
@@ -144,7 +152,8 @@ static bool lacks_attribute(const struct allocate_plan *plan, const struct alloc
 
 static enum explain_reason selector_reason(struct allocate_plan *plan,
 					   const struct allocate_request *r,
-					   const struct inventory_device *d, struct str *ret_detail)
+					   const struct inventory_device *d,
+					   struct explain_device *e)
 {
 	struct error err;
 	struct str text;
@@ -152,11 +161,11 @@ static enum explain_reason selector_reason(struct allocate_plan *plan,
 
 	if (m > 0)
 		return EXPLAIN_FITS;
+	e->detail = arena_str(plan->arena, text);
 	if (m < 0) {
-		*ret_detail = say(plan->arena, "%s", err.msg);
+		e->error = say(plan->arena, "%s", err.msg);
 		return EXPLAIN_SELECTOR_ERROR;
 	}
-	*ret_detail = arena_str(plan->arena, text);
 	for (size_t i = 0; i < r->class->nselectors; i++)
 		if (r->class->selectors[i].text.p == text.p)
 			return EXPLAIN_CLASS_SELECTOR;
@@ -164,33 +173,33 @@ static enum explain_reason selector_reason(struct allocate_plan *plan,
 }
 
 static enum explain_reason reason_of(struct allocate_plan *plan, const struct allocate_request *r,
-				     const struct allocate_at *at, struct str *ret_detail)
+				     const struct allocate_at *at,
+				     const struct explain_sight *sight, struct explain_device *e)
 {
 	const struct inventory_device *d = at->device;
 	const struct inventory_taint *t;
 	enum explain_reason why;
 
 	if (allocate_held(r, d)) {
-		*ret_detail = holders(plan->arena, d);
+		e->detail = holders(plan->arena, d, sight);
 		return EXPLAIN_IN_USE;
 	}
-	why = selector_reason(plan, r, d, ret_detail);
+	why = selector_reason(plan, r, d, e);
 	if (why != EXPLAIN_FITS)
 		return why;
 	if (!inventory_device_reachable(d, &plan->node))
 		return EXPLAIN_OTHER_NODE;
-	if (short_capacity(plan, r, at, ret_detail))
+	if (short_capacity(plan, r, at, &e->detail))
 		return EXPLAIN_CAPACITY;
-	if (short_counter(plan, at, ret_detail))
+	if (short_counter(plan, at, &e->detail))
 		return EXPLAIN_COUNTERS;
 	t = allocate_taint(plan, r, d);
 	if (t) {
-		*ret_detail = say(plan->arena, "%.*s%s%.*s:%.*s", STR_ARG(t->key),
-				  t->value.n ? "=" : "", STR_ARG(t->value),
-				  STR_ARG(t->effect_text));
+		e->detail = say(plan->arena, "%.*s%s%.*s:%.*s", STR_ARG(t->key),
+				t->value.n ? "=" : "", STR_ARG(t->value), STR_ARG(t->effect_text));
 		return EXPLAIN_TAINT;
 	}
-	return lacks_attribute(plan, r, d, ret_detail) ? EXPLAIN_CONSTRAINT : EXPLAIN_FITS;
+	return lacks_attribute(plan, r, d, &e->detail) ? EXPLAIN_CONSTRAINT : EXPLAIN_FITS;
 }
 
 /* --- requests ----------------------------------------------------------------------- */
@@ -220,7 +229,7 @@ static int64_t wanted(const struct allocate_request *r)
 }
 
 static void explain_request(struct allocate_plan *plan, const struct allocate_request *r,
-			    struct explain_request *e)
+			    const struct explain_sight *sight, struct explain_request *e)
 {
 	struct allocate_walk w = { 0, 0 };
 	struct allocate_at at;
@@ -239,7 +248,7 @@ static void explain_request(struct allocate_plan *plan, const struct allocate_re
 		d->driver = arena_str(plan->arena, at.device->slice->pool->driver);
 		d->pool = arena_str(plan->arena, at.device->slice->pool->name);
 		d->device = arena_str(plan->arena, at.device->name);
-		d->reason = reason_of(plan, r, &at, &d->detail);
+		d->reason = reason_of(plan, r, &at, sight, d);
 		e->fitting += d->reason == EXPLAIN_FITS;
 	}
 	add_pool_faults(plan, e);
@@ -341,21 +350,32 @@ static bool all_served(const struct allocate_plan *plan, const struct explain *e
 	return true;
 }
 
+/* Then it has been told what keeps the search from ending. */
+static bool has_failed_selector(const struct explain *e)
+{
+	for (size_t i = 0; i < e->n; i++) {
+		for (size_t k = 0; k < e->requests[i].n; k++)
+			if (e->requests[i].devices[k].reason == EXPLAIN_SELECTOR_ERROR)
+				return true;
+	}
+	return false;
+}
+
 static void conclude(struct allocate_plan *plan, struct explain *e)
 {
 	struct error err = { 0 };
 	int r = allocate_search(plan, &err);
 
 	e->fits = r == 1;
-	if (r < 0)
+	if (r < 0 && !has_failed_selector(e))
 		e->between = say(plan->arena, "%s", err.msg);
 	else if (r == 0 && all_served(plan, e))
 		e->between = between(plan);
 }
 
 void explain_fit(struct inventory *inv, const struct allocate_node *node,
-		 const struct json *const *claims, size_t n, struct arena *a,
-		 struct explain *ret_explain)
+		 const struct json *const *claims, size_t n, const struct explain_sight *sight,
+		 struct arena *a, struct explain *ret_explain)
 {
 	struct arena work;
 	struct allocate_plan plan = {
@@ -369,7 +389,7 @@ void explain_fit(struct inventory *inv, const struct allocate_node *node,
 	r = allocate_plan_read(&plan, claims, n, &err);
 	ret_explain->requests = ARENA_ARRAY(a, struct explain_request, plan.nrequests);
 	for (; ret_explain->n < plan.nrequests; ret_explain->n++)
-		explain_request(&plan, &plan.requests[ret_explain->n],
+		explain_request(&plan, &plan.requests[ret_explain->n], sight,
 				&ret_explain->requests[ret_explain->n]);
 	if (r < 0 && plan.nrequests && plan.requests[plan.nrequests - 1].group == plan.ngroups)
 		ret_explain->requests[plan.nrequests - 1].fault = say(a, "%s", err.msg);

@@ -37,6 +37,7 @@ struct explain_device {
 	struct str driver, pool, device;
 	enum explain_reason reason;
 	struct str detail; /* selector, holder, taint, counter, attribute .. */
+	struct str error; /* what a selector fails with; it may name the device */
 };
 
 struct explain_request {
@@ -57,12 +58,24 @@ struct explain {
 	struct str between; /* each request could be served, but not all at once: why; or empty */
 };
 
-/* Same arguments as allocate(). Never fails: what cannot be decided is said. */
-void explain_fit(struct inventory *inv, const struct allocate_node *node,
-		 const struct json *const *claims, size_t n, struct arena *a,
-		 struct explain *ret_explain);
+/* Whether claims of a namespace may be named to the reader; others are counted: "2 claims". */
+struct explain_sight {
+	bool (*may)(void *arg, struct str ns);
+	void *arg;
+};
 
-/* Appends it as above. `devices_max` names per line are told, then "and 5 more". */
+/*
+ * Same arguments as allocate(); sight NULL: all claims may be named. Never fails: what cannot be
+ * decided is said.
+ */
+void explain_fit(struct inventory *inv, const struct allocate_node *node,
+		 const struct json *const *claims, size_t n, const struct explain_sight *sight,
+		 struct arena *a, struct explain *ret_explain);
+
+/*
+ * Appends it as above. `devices_max` names per line are told, then "and 5 more"; with 0 nothing is
+ * told that depends on devices' names.
+ */
 void explain_print(const struct explain *e, const struct allocate_node *node, size_t devices_max,
 		   struct buf *out);
 

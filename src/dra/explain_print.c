@@ -63,7 +63,10 @@ static void print_line(const struct explain_request *r, size_t i, size_t devices
 	(void)buf_printf(out, "  %zu %s%s%s %s", n, what, n == 1 ? "" : "s", w->each ? "" : ":",
 			 w->text);
 	if (!w->each) {
-		(void)buf_printf(out, ": %.*s\n", STR_ARG(first->detail));
+		(void)buf_printf(out, ": %.*s", STR_ARG(first->detail));
+		if (first->error.n && devices_max)
+			(void)buf_printf(out, " (%.*s)", STR_ARG(first->error));
+		(void)buf_addc(out, '\n');
 		return;
 	}
 	for (size_t k = i; k < r->n && told < devices_max; k++) {

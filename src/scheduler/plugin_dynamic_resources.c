@@ -95,8 +95,8 @@ static void explain_node(struct plugin *p, struct cycle *c, const struct dra_cyc
 		return;
 	node = (struct allocate_node){ .name = c->snapshot->nodes[at]->name,
 				       .labels = c->snapshot->nodes[at]->node->labels };
-	explain_fit(dra_state_inventory(p->services->dra), &node, v->wanted, v->nwanted, &c->arena,
-		    &e);
+	explain_fit(dra_state_inventory(p->services->dra), &node, v->wanted, v->nwanted, NULL,
+		    &c->arena, &e);
 	buf_init(&text, 1UL << 14);
 	explain_print(&e, &node, 4, &text);
 	log_debug(log, "devices do not fit", LOG_STR("pod", c->pod->key),

@@ -118,6 +118,30 @@ await test("drivers that rewrite the same slices meanwhile lose nothing", async 
 	await controller.stop()
 })
 
+await test("a driver that takes a pool to its next generation, slice by slice, meets no conflict", async () => {
+	const controller = await cluster.controller("--leader-elect=false")
+	const own = ["pool-a", "pool-b", "pool-c"]
+	for (const name of own)
+		await cluster.slice(name, { pool: "shared", count: 3, devices: [device(`${name}-gpu`)] })
+	for (let generation = 2; generation <= 12; generation++) {
+		const known = []
+		for (const name of own) {
+			await cluster.status(name, (s, o) => s?.observedGeneration === o.metadata.generation)
+			await until("settled pool", async () => (await cluster.read("pool-a")).status.poolStatus?.conditions.every((c) => c.status === "True"))
+		}
+		for (const name of own)
+			known.push(await cluster.read(name))
+		for (const { status, ...object } of known) {
+			object.spec.pool.generation = generation
+			expect(await cluster.client.put(`${slices}/${object.metadata.name}`, object), 200)
+			await some(5)
+		}
+	}
+	for (const name of own)
+		await cluster.remove(name)
+	await controller.stop()
+})
+
 await test("a status that somebody else wrote is put right, and one that was there stays as it is", async () => {
 	assert.deepEqual(await differences(cluster), [])
 	const versions = async () => (await cluster.client.get(slices)).body.items.map((s) => s.metadata.resourceVersion).join()

@@ -168,6 +168,79 @@ matches "describe resourcepool takes DRIVER/NAME" $'^Name: +n1\nDriver: +sim.exa
 matches "describe takes the beginning of a name" '^Name: +another-pod' "$(dp describe pod anoth)"
 matches "describe knows any kind" $'Kind: +Namespace\n.*\nSpec:\n  finalizers:\n  - kubernetes' "$(dp describe ns default)"
 
+# Slices of a pool whose newest generation is another slice: not given out any more, however they are asked for.
+old() {
+	put <<END
+{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "$1", "labels": {"a": "$1"}}, "spec": {"driver": "old.example.com",
+ "allNodes": true, "pool": {"name": "old", "generation": $2, "resourceSliceCount": 1}, "devices": [{"name": "x"}, {"name": "z"}]}}
+END
+}
+published() {
+	curl -sf -X PATCH -H 'content-type: application/merge-patch+json' -o "$TMP/patch.log" "$proxy/apis/resource.k8s.io/v1/resourceslices/$1/status" \
+		-d '{"status": {"observedGeneration": 1, "summary": {"totalDevices": 1, "allocatedDevices": 0, "availableDevices": 1}}}'
+}
+old old-a 1
+check "a slice's status can be written" published old-a
+matches "how many devices there are the slice says" 'old-a +old.example.com +old +2 +0 +1 ' "$(dp get resourceslice old-a)"
+"$DEVPLANE" get resourceslices -l a -w >"$TMP/slices" 2>&1 &
+slices=$!
+wait_line "$TMP/slices" '^old-a '
+old old-b 2
+check "another slice's status can be written" published old-b
+for args in "old-a" "-l a=old-a" "--field-selector metadata.name=old-a"; do
+	# shellcheck disable=SC2086 # words
+	matches "a slice of an older generation is neither free nor taken: get $args" 'old-a +old.example.com +old +2 +<none> +<none> ' \
+		"$(dp get resourceslices $args)"
+done
+matches "nor is it in a description" 'the pool has a newer generation' "$(dp describe resourceslice old-a)"
+wait_line "$TMP/slices" '^old-b .* 2 +0 +1 '
+"$new" label resourceslice old-a touched=1 >"$TMP/label.log"
+check "nor in a watch" wait_line "$TMP/slices" '^old-a .* 2 +<none> +<none> '
+kill "$slices"
+same "without the gate slices have no status: -o json" '' \
+	"$(dp get resourceslices -o json --feature-gates DRAResourceAvailabilityVisibility=false | grep '"status"')"
+same "without the gate slices have no status: -o jsonpath" '' \
+	"$(dp get resourceslice old-b -o 'jsonpath={.status}' --feature-gates DRAResourceAvailabilityVisibility=false)"
+matches "with it they do" availableDevices "$(dp get resourceslice old-b -o 'jsonpath={.status}')"
+"$new" create clusterrole nodes --verb=get,list --resource=nodes >"$TMP/role.log" 2>&1
+"$new" create clusterrolebinding nodes --clusterrole=nodes --user=nora >>"$TMP/role.log" 2>&1
+matches "what may not be read of a node is said" $'\nDRA Resources: +<cannot be read: .*forbidden' "$(dp describe node n1 --as nora)"
+"$new" create clusterrole one --verb=get --resource=resourceslices.resource.k8s.io >>"$TMP/role.log" 2>&1
+"$new" create clusterrolebinding one --clusterrole=one --user=otto >>"$TMP/role.log" 2>&1
+matches "who may not list slices is shown one" $'Note: slices cannot be listed.*\n.*\nold-b +old.example.com +old +2 +0 +1 ' \
+	"$(dp get resourceslice old-b --as otto 2>&1)"
+matches "in a description, too" 'Available Devices: +1' "$(dp describe resourceslice old-b --as otto 2>&1)"
+"$new" delete resourceslices old-a old-b >"$TMP/delete.log"
+
+# An object with the status of a slice names claims to those alone who may read them.
+"$new" create -f ../../src/controller/slice_sink_object.yaml >"$TMP/crd.log" 2>&1
+# shellcheck disable=SC2329 # called by until_true
+served() { "$new" get resourceslicestatuses >"$TMP/crd.log" 2>&1; }
+check "the type is served" until_true 20 served
+put <<END
+{"apiVersion": "devplane.dev/v1alpha1", "kind": "ResourceSliceStatus", "metadata": {"name": "s1", "ownerReferences": [
+ {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "name": "s1", "uid": "$(dp get resourceslice s1 -o 'jsonpath={.metadata.uid}')"}]},
+ "spec": {"driver": "sim.example.com", "pool": {"name": "n1", "generation": 1}},
+ "status": {"observedGeneration": 1, "summary": {"totalDevices": 2, "allocatedDevices": 1, "availableDevices": 1}, "devices": [
+  {"name": "gpu-0", "state": "Allocated", "allocations": [{"claimNamespace": "secret", "claimName": "ghost", "claimUID": "u"}]},
+  {"name": "gpu-1", "state": "Available"}]}}
+END
+"$new" create clusterrole statuses --verb=get,list --resource=resourceslicestatuses.devplane.dev >"$TMP/role.log" 2>&1
+"$new" create clusterrole slices --verb=get,list --resource=resourceslices.resource.k8s.io >>"$TMP/role.log" 2>&1
+for user in sue sam; do "$new" create clusterrolebinding "slices-$user" --clusterrole=slices --user=$user >>"$TMP/role.log" 2>&1; done
+"$new" create clusterrolebinding statuses --clusterrole=statuses --user=sue >>"$TMP/role.log" 2>&1
+matches "describe resourceslicestatus is the status of a slice" $'Kind: +ResourceSliceStatus\n.*Total Devices: +2\n.*Claim Name: +ghost\n' \
+	"$(dp describe resourceslicestatus s1)"
+text=$(dp describe resourceslicestatus s1 --as sue)
+matches "without claims that may not be named" 'State: +Allocated \(1 claim\)' "$text"
+same "anywhere" "" "$(grep -e ghost -e secret <<<"$text")"
+same "and without the gate nothing of it" "" \
+	"$(dp describe resourceslicestatus s1 --feature-gates DRAResourceAvailabilityVisibility=false | grep -e State -e ghost)"
+matches "a status that may not be read is not one that is absent" \
+	'Note: objects that have statuses cannot be read: .*forbidden.*; what is free is unknown: no status is published, and claims' \
+	"$(dp get resourceslices --as sam 2>&1)"
+"$new" delete crd resourceslicestatuses.devplane.dev >"$TMP/delete.log"
+
 # A watch: the same lines as kubectl's, in the same columns.
 "$DEVPLANE" get pods -w >"$TMP/ours" 2>"$TMP/ours.err" &
 ours=$!

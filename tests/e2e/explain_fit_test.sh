@@ -155,6 +155,46 @@ contains "a node that there is not" 'nodes "nope" not found' "$(fit one --node n
 out=$(fit one --as jane)
 contains "without all claims" "Note: claims of other namespaces than default cannot be read" "$out"
 contains "and without nodes" "Note: nodes cannot be read" "$out"
-same "there still is an answer" "claim default/one fits on 3 of 3 nodes: n1, n2, n3" "$(head -n 1 <<<"$out")"
+same "there still is an answer, as far as it is known" "claim default/one may fit on 3 of 3 nodes: n1, n2, n3" "$(head -n 1 <<<"$out")"
+same "json says that, too" true "$(fit one --as jane -o json | node -p 'JSON.parse(require("fs").readFileSync(0)).uncertain')"
+
+# What others hold is known from the status of slices, where they have one.
+"$kubectl" create namespace secret >>"$TMP/role.log" 2>&1
+# slice_status NODE DEVICE-STATUSES TOTAL
+slice_status() {
+	curl -sf -X PATCH -H 'content-type: application/merge-patch+json' -o "$TMP/patch.log" \
+		"$proxy/apis/resource.k8s.io/v1/resourceslices/$1-gpu/status" \
+		-d "{\"status\": {\"observedGeneration\": 1, \"summary\": {\"totalDevices\": $3}, \"devices\": [$2]}}" ||
+		not_ok "the status of slice $1 should be written"
+}
+# taken DEVICE: by a claim that nobody may read
+taken() {
+	echo "{\"name\": \"$1\", \"state\": \"Allocated\", \"allocations\": [{\"claimNamespace\": \"secret\", \"claimName\": \"ghost\", \"claimUID\": \"u-$1\", \"request\": \"r\"}]}"
+}
+slice_status n1 "$(taken gpu-0), $(taken gpu-1)" 2
+same "a slice without a status may hide something" "claim default/one may fit on 2 of 3 nodes: n2, n3" "$(fit one --as jane | head -n 1)"
+slice_status n2 "$(taken gpu-0)" 2
+slice_status n3 "$(taken gpu-0)" 1
+out=$(fit one --as jane)
+same "what statuses tell is not free" "claim default/one fits on 0 of 3 nodes" "$(head -n 1 <<<"$out")"
+contains "nor is its holder named" "in use" "$out"
+same "nowhere" "" "$(grep -e ghost -e secret <<<"$out")"
+contains "who has it is counted" "gpu-0 (1 claim)" "$(fit one --as jane --node n3)"
+contains "the note says how it is known" "what they hold is told by the status of slices" "$out"
+# One may get claims and not list them, anywhere.
+"$kubectl" create role getter --verb=get --resource=resourceclaims.resource.k8s.io >>"$TMP/role.log" 2>&1
+"$kubectl" create rolebinding getter --role=getter --user=gina >>"$TMP/role.log" 2>&1
+"$kubectl" create clusterrolebinding gina --clusterrole=devices --user=gina >>"$TMP/role.log" 2>&1
+out=$(fit one --as gina)
+same "one claim can be explained without a list of claims" "claim default/one fits on 0 of 3 nodes" "$(head -n 1 <<<"$out")"
+contains "and that is said" "Note: claims cannot be read" "$out"
+# Who may list claims and not get them is not told their names.
+"$kubectl" create clusterrole lister --verb=list --resource=resourceclaims.resource.k8s.io >>"$TMP/role.log" 2>&1
+"$kubectl" create clusterrolebinding lister --clusterrole=lister --user=gina >>"$TMP/role.log" 2>&1
+"$kubectl" delete rolebinding getter >>"$TMP/role.log" 2>&1
+"$kubectl" create role one --verb=get --resource=resourceclaims.resource.k8s.io --resource-name=two >>"$TMP/role.log" 2>&1
+"$kubectl" create rolebinding one --role=one --user=gina >>"$TMP/role.log" 2>&1
+contains "who may not get claims is told how many there are" "in use: gpu-1 (1 claim)" "$(fit two --as gina --node n1)"
+contains "a gate that others know is known" "claim default/one fits on" "$(fit one --feature-gates DRAResourceAvailabilityVisibility=false)"
 contains "but not without slices" "forbidden" "$(fit one --as nobody)"
 done_testing

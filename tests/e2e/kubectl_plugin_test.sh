@@ -24,6 +24,8 @@ contains "and its mistakes" "kubectl devplane: unknown command \"gte\"; did you 
 # Completion: of the words behind "kubectl devplane".
 matches "commands are completed" $'^describe\t' "$("$TMP/bin/kubectl_complete-devplane" desc)"
 same "values of flags, too" $'json\nyaml\nwide\n:4' "$("$TMP/bin/kubectl_complete-devplane" top devices -o "")"
+same "values that are only usual, too" $'wide\njson\nyaml\nname\njsonpath=\n:4' "$("$TMP/bin/kubectl_complete-devplane" get pods -o "")"
+same "types are completed" $'resourceslices\n:4' "$("$TMP/bin/kubectl_complete-devplane" describe resourcesl)"
 if [ "$(minor "$kubectl")" -ge 26 ]; then
 	contains "kubectl asks for it" $'explain-fit\t' "$(k __complete devplane explain)"
 else
@@ -38,6 +40,8 @@ k create configmap here >>"$TMP/role.log"
 same "as somebody who may" configmap/here "$(k devplane get configmaps -o name --as jane)"
 contains "as somebody who may not" 'User "joe" cannot list resource "configmaps"' "$(k devplane get configmaps --as joe)"
 same "as one of a group" configmap/here "$(k devplane get configmaps -o name --as joe --as-group other --as-group team)"
+contains "with more about them" 'User "joe"' "$(k devplane get secrets --as joe --as-user-extra scopes=view --as-user-extra=scopes=edit)"
+contains "which has a form" "must be of the form KEY=VALUE" "$(k devplane get secrets --as joe --as-user-extra scopes)"
 contains "a group needs a user" "--as USER names one" "$(k devplane get configmaps --as-group team)"
 sed 's/^\( *\)\(client-certificate-data:.*\)/\1\2\n\1as: joe\n\1as-groups: [team]/' "$kubeconfig" >"$TMP/as.kubeconfig"
 contains "the kubeconfig may say it" "as: joe" "$(cat "$TMP/as.kubeconfig")"
@@ -57,4 +61,71 @@ contains "without trust there is no connection" "cannot reach" \
 	"$(KUBECONFIG='' HOME=$TMP k devplane get secrets --server "$url" --token "$token")"
 contains "entries are named by flags" 'there is no user "nobody"' "$(k devplane get secrets --user nobody)"
 contains "clusters, too" 'there is no cluster "nowhere"' "$(k devplane get secrets --cluster nowhere)"
+contains "a context needs a kubeconfig" 'there is no context "x", as there is no kubeconfig' \
+	"$(KUBECONFIG='' HOME=$TMP k devplane get secrets --server "$url" --context x)"
+contains "a plain number is of seconds" configmap/here "$(k devplane get configmaps -o name --request-timeout 5)"
+contains "and zero is no limit" configmap/here "$(k devplane get configmaps -o name --request-timeout=0)"
+contains "another name is not in the certificate" "cannot reach" "$(k devplane get configmaps --tls-server-name other.example)"
+same "the server's own is" configmap/here "$(k devplane get configmaps -o name --tls-server-name kubernetes.default)"
+for part in certificate key; do
+	k config view --raw -o "jsonpath={.users[0].user.client-$part-data}" | base64 -d >"$TMP/client.$part"
+done
+same "a certificate is enough" configmap/here "$(KUBECONFIG='' HOME=$TMP k devplane get configmaps -o name --server "$url" \
+	--certificate-authority "$TMP/ca.crt" --client-certificate "$TMP/client.certificate" --client-key "$TMP/client.key")"
+contains "with its key" "need each other" "$(KUBECONFIG='' HOME=$TMP k devplane get configmaps --server "$url" \
+	--certificate-authority "$TMP/ca.crt" --client-certificate "$TMP/client.certificate")"
+contains "a flag that we do not have is named" 'unknown flag --cache-dir' "$(k devplane get configmaps --cache-dir=/x)"
+
+# --- exec plugins ------------------------------------------------------------------------------------------
+# exec_kubeconfig MODE: a user whose credentials ./plugin prints.
+exec_kubeconfig() {
+	cat >"$TMP/exec.kubeconfig" <<-EOF
+		apiVersion: v1
+		kind: Config
+		current-context: main
+		contexts:
+		- {name: main, context: {cluster: c, user: robot}}
+		clusters:
+		- {name: c, cluster: {server: "$url", certificate-authority: ca.crt}}
+		users:
+		- name: robot
+		  user:
+		    exec:
+		      apiVersion: client.authentication.k8s.io/v1
+		      command: ./plugin
+		      args: [print]
+		      env: [{name: RUNS, value: "$TMP/runs"}]
+		      interactiveMode: $1
+		      provideClusterInfo: true
+	EOF
+}
+# exec_plugin LINE ..: the script; $info is what it was told.
+exec_plugin() {
+	printf '%s\n' '#!/bin/bash' 'echo "$1" >>"$RUNS"; printf "%s" "$KUBERNETES_EXEC_INFO" >"$RUNS.info"' "$@" >"$TMP/plugin"
+	chmod +x "$TMP/plugin"
+}
+credential() { echo "echo '{\"kind\": \"ExecCredential\", \"apiVersion\": \"client.authentication.k8s.io/v1\", \"status\": {$1}}'"; }
+as_exec() { KUBECONFIG=$TMP/exec.kubeconfig "$@" 2>&1 </dev/null; }
+exec_kubeconfig Never
+if [ "$(minor "$kubectl")" -ge 22 ]; then
+	exec_plugin "$(credential "\"token\": \"$token\"")"
+	contains "kubectl is who a plugin says" 'system:serviceaccount:default:robot' "$(as_exec "$kubectl" get secrets)"
+	kubectl_info=$(cat "$TMP/runs.info")
+	rm "$TMP/runs"
+	contains "and so are we" 'system:serviceaccount:default:robot' "$(as_exec "$DEVPLANE" get secrets)"
+	same "it is told the same" "$kubectl_info" "$(cat "$TMP/runs.info")"
+	same "and asked once" print "$(cat "$TMP/runs")"
+else
+	skip "kubectl is who a plugin says" "this kubectl does not know version v1"
+fi
+one_line() { awk '{ printf "%s\\n", $0 }' "$1"; }
+exec_plugin "$(credential "\"clientCertificateData\": \"$(one_line "$TMP/client.certificate")\", \"clientKeyData\": \"$(one_line "$TMP/client.key")\"")"
+same "a plugin may hand out a certificate" configmap/here "$(as_exec "$DEVPLANE" get configmaps -o name)"
+exec_plugin 'echo "log in first" >&2; exit 7'
+contains "one that fails is heard" "plugin failed with exit code 7: log in first" "$(as_exec "$DEVPLANE" get configmaps)"
+rm "$TMP/runs"
+contains "a flag makes it needless" 'system:serviceaccount:default:robot' "$(as_exec "$DEVPLANE" get secrets --token "$token")"
+[ ! -e "$TMP/runs" ] && ok "and then it does not run" || not_ok "and then it does not run" "$(cat "$TMP/runs")"
+exec_kubeconfig Always
+contains "one that must ask needs a terminal" "standard input is not a terminal" "$(as_exec "$DEVPLANE" get configmaps)"
 done_testing

@@ -1,0 +1,443 @@
+/*
+ * What the program prints goes into pipes that hold all it may print and are read when it has
+ * ended: nothing to follow meanwhile, and memory has its bound in the kernel. One that prints more
+ * blocks, and is killed by the time-out. Messages are client-go's, as far as it has some.
+ */
+#include "client/exec_credential.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base64.h"
+#include "base/json_writer.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/timestamp.h"
+#include "client/kubeconfig.h"
+#include "net/loop.h"
+
+enum { TIMEOUT_MS = 60 * 1000 };
+
+#define WORK_MAX (16 * EXEC_OUTPUT_MAX)
+
+struct exec_credential {
+	struct arena arena; /* text of the fields below, and of the environment until it runs */
+	const char *command, *api_version;
+	int64_t timeout_ms;
+	void (*on_done)(void *arg, const struct exec_answer *answer, const struct error *err);
+	void *arg;
+
+	struct loop_child *child;
+	struct loop_timer timer;
+	bool asks, timed_out, exited;
+	int in; /* our standard input once more, for one that asks */
+	int out[2], err[2]; /* pipes, ours first; -1: closed */
+};
+
+/* --- what it is told ---------------------------------------------------------------------- */
+
+static bool may_run(const char *file)
+{
+	struct stat st;
+
+	return stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0;
+}
+
+static const char *find_program(const char *command, struct arena *a)
+{
+	const char *path = getenv("PATH"), *file;
+	struct str rest = str_from(path ? path : ""), folder;
+
+	if (strchr(command, '/'))
+		return may_run(command) ? command : NULL;
+	while (rest.n > 0 && str_split(&rest, ':', &folder)) {
+		if (folder.n == 0)
+			continue; /* the current folder: not for those who hand out identities */
+		file = arena_printf(a, "%.*s/%s", STR_ARG(folder), command);
+		if (may_run(file))
+			return file;
+	}
+	return NULL;
+}
+
+static void write_text(struct json_writer *w, const char *key, struct str value)
+{
+	if (!value.n)
+		return;
+	json_writer_keyz(w, key);
+	json_writer_str(w, value);
+}
+
+static void write_cluster(struct json_writer *w, const struct kubeconfig *k)
+{
+	CLEANUP(buf_release) struct buf ca = BUF_INIT(2 * PEM_FILE_MAX);
+
+	json_writer_keyz(w, "cluster");
+	json_writer_begin_object(w);
+	json_writer_keyz(w, "server");
+	json_writer_str(w, k->server);
+	write_text(w, "tls-server-name", k->tls_server_name);
+	if (k->insecure) {
+		json_writer_keyz(w, "insecure-skip-tls-verify");
+		json_writer_bool(w, true);
+	}
+	(void)base64_encode(&ca, k->ca, BASE64_STD);
+	write_text(w, "certificate-authority-data", buf_str(&ca));
+	json_writer_keyz(w, "config");
+	if (k->exec->cluster_config[0])
+		json_writer_raw(w, str_from(k->exec->cluster_config));
+	else
+		json_writer_null(w);
+	json_writer_end_object(w);
+}
+
+static int write_info(const struct kubeconfig *k, bool asks, struct buf *out, struct error *err)
+{
+	struct json_writer w;
+
+	json_writer_init(&w, out, NULL);
+	json_writer_begin_object(&w);
+	json_writer_keyz(&w, "kind");
+	json_writer_strz(&w, "ExecCredential");
+	json_writer_keyz(&w, "apiVersion");
+	json_writer_strz(&w, k->exec->api_version);
+	json_writer_keyz(&w, "spec");
+	json_writer_begin_object(&w);
+	if (k->exec->cluster_info)
+		write_cluster(&w, k);
+	json_writer_keyz(&w, "interactive");
+	json_writer_bool(&w, asks);
+	json_writer_end_object(&w);
+	json_writer_end_object(&w);
+	if (json_writer_finish(&w) < 0)
+		return error_set(err, ERR_TOO_LARGE, "KUBERNETES_EXEC_INFO is too large");
+	return 0;
+}
+
+static bool is_set(const char *variable, const char *const *set, size_t n)
+{
+	const char *equals = strchr(variable, '=');
+	size_t length = equals ? (size_t)(equals - variable) + 1 : strlen(variable);
+
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(variable, set[i], length) == 0)
+			return true;
+	return false;
+}
+
+/* Ours, except for what is set anew; of what is set twice the last counts. */
+static const char *const *make_env(const struct kubeconfig_exec *e, struct str info,
+				   struct arena *a)
+{
+	size_t count = 0, n = 0, added = e->nenv + 1;
+	const char **env, **set;
+
+	while (environ[count])
+		count++;
+	set = ARENA_ARRAY(a, const char *, added);
+	for (size_t i = 0; i < e->nenv; i++)
+		set[i] = e->env[i];
+	set[e->nenv] = arena_printf(a, "KUBERNETES_EXEC_INFO=%.*s", STR_ARG(info));
+	env = ARENA_ARRAY(a, const char *, count + added + 1);
+	for (size_t i = 0; i < count; i++)
+		if (!is_set(environ[i], set, added))
+			env[n++] = environ[i];
+	for (size_t i = 0; i < added; i++)
+		if (!is_set(set[i], set + i + 1, added - i - 1))
+			env[n++] = set[i];
+	return env;
+}
+
+static const char *const *make_argv(const struct kubeconfig_exec *e, const char *file,
+				    struct arena *a)
+{
+	const char **argv = ARENA_ARRAY(a, const char *, e->nargs + 2);
+
+	argv[0] = file;
+	for (size_t i = 0; i < e->nargs; i++)
+		argv[i + 1] = e->args[i];
+	return argv;
+}
+
+/* --- what it says ------------------------------------------------------------------------- */
+
+static int read_expiry(const struct json *status, int64_t *ret_ns, struct error *err)
+{
+	struct str text = json_text_at(status, "expirationTimestamp");
+	struct timestamp t;
+	int r;
+
+	*ret_ns = INT64_MAX;
+	if (!text.n)
+		return 0;
+	r = timestamp_parse_wide(text, &t, err);
+	if (r < 0)
+		return error_wrap(err, r, "decoding stdout: expirationTimestamp");
+	if (t.seconds < INT64_MAX / CLOCK_SEC)
+		*ret_ns = MAX(t.seconds, 0) * CLOCK_SEC;
+	return 0;
+}
+
+int exec_answer_read(struct arena *a, struct str text, const char *api_version,
+		     struct exec_answer *ret_answer, struct error *err)
+{
+	struct exec_answer answer;
+	struct json_options options = { .size_max = EXEC_OUTPUT_MAX };
+	struct json *tree, *status;
+	int r = json_parse(a, text, &options, &tree, err);
+
+	if (r < 0)
+		return error_wrap(err, r, "decoding stdout");
+	if (!str_eqz(json_text_at(tree, "kind"), "ExecCredential"))
+		return error_set(err, ERR_INVALID, "decoding stdout: it is no ExecCredential");
+	if (!str_eqz(json_text_at(tree, "apiVersion"), api_version))
+		return error_set(err, ERR_INVALID,
+				 "exec plugin is configured to use API version %s, plugin returned "
+				 "version %.*s",
+				 api_version, STR_ARG(json_text_at(tree, "apiVersion")));
+	status = json_getz(tree, "status");
+	if (!json_is(status, JSON_OBJECT))
+		return error_set(err, ERR_INVALID, "exec plugin didn't return a status field");
+	answer.token = json_text_at(status, "token");
+	answer.cert = json_text_at(status, "clientCertificateData");
+	answer.key = json_text_at(status, "clientKeyData");
+	if (!answer.token.n && !answer.cert.n && !answer.key.n)
+		return error_set(err, ERR_INVALID,
+				 "exec plugin didn't return a token or cert/key pair");
+	if (!answer.cert.n != !answer.key.n)
+		return error_set(err, ERR_INVALID,
+				 "exec plugin returned only certificate or key, not both");
+	r = read_expiry(status, &answer.expires, err);
+	if (r == 0)
+		*ret_answer = answer;
+	return r;
+}
+
+/* --- its streams -------------------------------------------------------------------------- */
+
+/* A smaller pipe than wished for is one that holds less output. */
+static int make_pipe(int ends[2], struct error *err)
+{
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return error_set_errno(err, ERR_IO, errno, "cannot make a pipe");
+	(void)fcntl(ends[0], F_SETPIPE_SZ, (int)EXEC_OUTPUT_MAX);
+	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+static void close_all(struct exec_credential *x)
+{
+	int *fds[] = { &x->in, &x->out[0], &x->out[1], &x->err[0], &x->err[1] };
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close_fd(fds[i]);
+}
+
+/* What is in the pipe now. */
+static void read_pipe(int fd, struct buf *text)
+{
+	char piece[16 * KIB];
+	ssize_t n;
+
+	while ((n = read(fd, piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR))
+		if (n > 0 && buf_add(text, piece, (size_t)n) < 0)
+			return;
+}
+
+static int open_streams(struct exec_credential *x, struct error *err)
+{
+	int r = make_pipe(x->out, err);
+
+	if (r < 0)
+		return r;
+	if (!x->asks)
+		return make_pipe(x->err, err);
+	x->in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (x->in < 0)
+		return error_set_errno(err, ERR_IO, errno, "cannot share the standard input");
+	return 0;
+}
+
+/* --- its end ------------------------------------------------------------------------------ */
+
+/* The last line that is not empty, as one may show it: what came before are mostly logs. */
+static struct str last_words(struct arena *a, struct str text)
+{
+	struct str line = STR_NULL, piece;
+	char *clean;
+
+	while (text.n > 0 && str_split(&text, '\n', &piece))
+		if (str_trim(piece).n > 0)
+			line = str_trim(piece);
+	clean = arena_strdup(a, line);
+	for (size_t i = 0; i < line.n; i++)
+		if ((unsigned char)clean[i] < ' ' || clean[i] == 0x7f)
+			clean[i] = ' ';
+	return str_of(clean, line.n);
+}
+
+static int read_answer(struct exec_credential *x, struct exec_answer *ret_answer, struct error *err)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(EXEC_OUTPUT_MAX + 1);
+	int r;
+
+	read_pipe(x->out[0], &out);
+	r = exec_answer_read(&x->arena, arena_str(&x->arena, buf_str(&out)), x->api_version,
+			     ret_answer, err);
+	return r < 0 ? error_wrap(err, r, "exec: executable %s", x->command) : 0;
+}
+
+static void tell_end(struct exec_credential *x, int status, int signum, struct error *err)
+{
+	CLEANUP(buf_release) struct buf said = BUF_INIT(EXEC_OUTPUT_MAX + 1);
+	const char *how;
+	struct str words;
+
+	if (!x->asks)
+		read_pipe(x->err[0], &said);
+	words = last_words(&x->arena, buf_str(&said));
+	if (x->timed_out)
+		how = arena_printf(&x->arena, "gave no answer within %lld ms and was killed",
+				   (long long)x->timeout_ms);
+	else if (signum)
+		how = arena_printf(&x->arena, "was ended by signal %d", signum);
+	else
+		how = arena_printf(&x->arena, "failed with exit code %d", status);
+	(void)error_set(err, x->timed_out ? ERR_TIMEOUT : ERR_IO, "exec: executable %s %s%s%.*s",
+			x->command, how, words.n ? ": " : "", STR_ARG(words));
+}
+
+static void on_exit_(void *arg, int status, int signum)
+{
+	struct exec_credential *x = arg;
+	struct exec_answer answer;
+	struct error err;
+	bool good = false;
+
+	x->exited = true;
+	loop_timer_stop(&x->timer);
+	if (signum == 0 && status == 0)
+		good = read_answer(x, &answer, &err) == 0;
+	else
+		tell_end(x, status, signum, &err);
+	close_all(x);
+	x->on_done(x->arg, good ? &answer : NULL, good ? NULL : &err);
+}
+
+static void on_timeout(struct loop_timer *t)
+{
+	struct exec_credential *x = CONTAINER_OF(t, struct exec_credential, timer);
+
+	x->timed_out = true;
+	(void)loop_child_kill(x->child, SIGKILL, NULL);
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+/* Whether it may ask the user; fails when it must and cannot. */
+static int choose_asking(struct exec_credential *x, const struct exec_credential_opts *o,
+			 struct error *err)
+{
+	bool possible = o->may_ask && isatty(STDIN_FILENO) == 1;
+
+	x->asks = possible && o->config->exec->interactive != KUBECONFIG_INTERACTIVE_NEVER;
+	if (x->asks || o->config->exec->interactive != KUBECONFIG_INTERACTIVE_ALWAYS)
+		return 0;
+	return error_set(err, ERR_IO,
+			 "exec plugin cannot support interactive mode: standard input is %s",
+			 o->may_ask ? "not a terminal" : "unavailable");
+}
+
+static int start(struct exec_credential *x, struct loop *l, const struct kubeconfig *k,
+		 const char *file, struct error *err)
+{
+	CLEANUP(buf_release) struct buf info = BUF_INIT(4 * PEM_FILE_MAX);
+	struct loop_child_opts o = { .group = !x->asks, .on_exit = on_exit_, .arg = x };
+	int r = write_info(k, x->asks, &info, err);
+
+	if (r == 0)
+		r = open_streams(x, err);
+	if (r < 0)
+		return r;
+	o.argv = make_argv(k->exec, file, &x->arena);
+	o.env = make_env(k->exec, buf_str(&info), &x->arena);
+	o.in_fd = x->asks ? x->in : 0;
+	o.out_fd = x->out[1];
+	o.err_fd = x->asks ? 0 : x->err[1];
+	r = loop_child_new(l, &o, &x->child, err);
+	if (r < 0)
+		return r;
+	close_fd(&x->in);
+	close_fd(&x->out[1]);
+	close_fd(&x->err[1]);
+	if (!x->asks)
+		loop_timer_start(&x->timer, x->timeout_ms);
+	return 0;
+}
+
+static struct exec_credential *credential_new(struct loop *l, const struct exec_credential_opts *o)
+{
+	struct exec_credential *x = XNEW(struct exec_credential);
+
+	*x = (struct exec_credential){ .timeout_ms = o->timeout_ms ? o->timeout_ms : TIMEOUT_MS,
+				       .on_done = o->on_done,
+				       .arg = o->arg,
+				       .in = -1,
+				       .out = { -1, -1 },
+				       .err = { -1, -1 } };
+	arena_init(&x->arena, WORK_MAX);
+	x->command = arena_strdup(&x->arena, str_from(o->config->exec->command));
+	x->api_version = arena_strdup(&x->arena, str_from(o->config->exec->api_version));
+	loop_timer_init(&x->timer, l, on_timeout);
+	return x;
+}
+
+int exec_credential_new(struct loop *l, const struct exec_credential_opts *opts,
+			struct exec_credential **ret_exec, struct error *err)
+{
+	const struct kubeconfig_exec *e = opts->config->exec;
+	struct exec_credential *x = credential_new(l, opts);
+	const char *file = find_program(x->command, &x->arena);
+	int r;
+
+	if (!file)
+		r = error_set(err, ERR_NOT_FOUND, "exec: executable %s not found%s%s", x->command,
+			      e->install_hint[0] ? ": " : "", e->install_hint);
+	else
+		r = choose_asking(x, opts, err);
+	if (r == 0) {
+		r = start(x, l, opts->config, file, err);
+		if (r < 0)
+			(void)error_wrap(err, r, "exec: executable %s", x->command);
+	}
+	if (r < 0) {
+		exec_credential_free(x);
+		return r;
+	}
+	*ret_exec = x;
+	return 0;
+}
+
+void exec_credential_free(struct exec_credential *x)
+{
+	if (!x)
+		return;
+	if (x->child && !x->exited)
+		(void)loop_child_kill(x->child, SIGKILL, NULL);
+	if (x->child)
+		loop_child_free(x->child);
+	loop_timer_stop(&x->timer);
+	close_all(x);
+	arena_release(&x->arena);
+	free(x);
+}
