@@ -265,11 +265,11 @@ static void a_plain_number_may_be_of_seconds(void **state)
 	assert_int_equal(parse(x, "--lease=300ms", NULL), 0);
 	assert_int_equal(x->o.lease, 300 * CLOCK_MS);
 	assert_refused(x, "flag --lease: 61 is not between 0s and 1m0s", "--lease", "61");
-	assert_refused(x, "flag --lease: -1 is not between 0s and 1m0s", "--lease=-1");
+	assert_refused(x, "flag --lease: -1 is not between 0s and 1m0s", "--lease=-1", NULL);
 	assert_refused(x,
 		       "flag --lease: \"99999999999999\" is not a duration such as 300ms, 15s or "
 		       "1h30m",
-		       "--lease=99999999999999");
+		       "--lease=99999999999999", NULL);
 }
 
 static void integers_are_checked(void **state)

@@ -1,7 +1,7 @@
 /*
  * kube_flags - the flags with which a command says which API server it means, and as whom.
- * Names are kubectl's, and so are meanings: what is said here wins over the kubeconfig, and a server
- * that is named here is not expected to be known by the name that the kubeconfig has for another.
+ * Names are kubectl's, and so are meanings: what is said here wins over the kubeconfig, and a
+ * server that is named here need not have the name that the kubeconfig gives to another.
  */
 #ifndef CLI_KUBE_FLAGS_H
 #define CLI_KUBE_FLAGS_H

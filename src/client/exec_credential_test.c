@@ -30,6 +30,7 @@ struct test {
 	char dir[40];
 	struct loop *loop;
 	struct http_server *server;
+	bool drained;
 	struct addr at;
 	struct kubeconfig config;
 	struct client *client;
@@ -83,7 +84,10 @@ static int remove_entry(const char *path, const struct stat *st UNUSED, int what
 
 static void on_drained(void *arg)
 {
-	loop_stop(((struct test *)arg)->loop);
+	struct test *t = arg;
+
+	t->drained = true;
+	loop_stop(t->loop);
 }
 
 static int teardown(void **state)
@@ -93,7 +97,8 @@ static int teardown(void **state)
 	exec_credential_free(t->run);
 	client_free(t->client);
 	http_server_drain(t->server, 0, on_drained, t);
-	loop_run(t->loop);
+	while (!t->drained) /* an end that came while it did not run stops it once more */
+		loop_run(t->loop);
 	http_server_free(t->server);
 	kubeconfig_release(&t->config);
 	loop_free(t->loop);
@@ -110,7 +115,7 @@ static const char *path_of(const struct test *t, const char *name)
 	return path;
 }
 
-/* A program that leaves a line in "runs" before it does what `script` says, in the test's folder. */
+/* A program that leaves a line in "runs", in its folder, before it does what `script` says. */
 static void put_plugin(const struct test *t, const char *script)
 {
 	char text[2048];

@@ -27,6 +27,9 @@ struct slice_status;
 /* Zero means the default. */
 struct slice_status_opts {
 	unsigned workers; /* writes under way at once; 32 */
+	/* A slice is there, and where its status is kept is not: look at what is served. Or NULL. */
+	void (*unserved)(void *arg);
+	void *arg;
 };
 
 /* Takes the sink over. */
