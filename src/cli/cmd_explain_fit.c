@@ -7,6 +7,7 @@
 #include "cli/claim_sight.h"
 #include "cli/commands.h"
 #include "cli/device_gate.h"
+#include "cli/fit_extended.h"
 #include "cli/fit_load.h"
 #include "cli/fit_pod.h"
 #include "cli/output.h"
@@ -41,7 +42,9 @@ struct fit {
 	struct str what; /* "claim default/gpu", "pod default/train-0" */
 	VEC(const struct json *) waiting, allocated; /* claims */
 	struct str stuck; /* why no node needs to be looked at; or empty */
+	bool extended; /* some resources of the pod may be devices, and have no claim yet */
 	struct fit_report report;
+	struct json *results; /* what the claims would get on the one node; or NULL */
 	struct str answer;
 	struct buf details; /* lines that come next */
 };
@@ -131,6 +134,20 @@ static int read_ref(struct fit *f, const struct json *entry, struct error *err)
 	return 0;
 }
 
+/* The claim that a scheduler made for extended resources, if it did. */
+static int read_extended(struct fit *f, struct error *err)
+{
+	const struct json *made = json_getz(json_getz(f->pod, "status"),
+					    "extendedResourceClaimStatus");
+	struct str name = json_text_at(made, "resourceClaimName");
+	int r = name.n ? read_claim(f, name, err) : -ERR_NOT_FOUND;
+
+	if (r != -ERR_NOT_FOUND)
+		return r;
+	f->extended = fit_extended_asked(f->pod);
+	return 0;
+}
+
 static int read_pod(struct fit *f, struct str name, struct error *err)
 {
 	struct resource pods = resource_builtin("", "v1", "pods");
@@ -153,7 +170,7 @@ static int read_pod(struct fit *f, struct str name, struct error *err)
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return read_extended(f, err);
 }
 
 /* NAME, TYPE/NAME or TYPE NAME. */
@@ -310,11 +327,17 @@ static void tell_result(struct fit *f, const struct fit_node *n)
 	if (allocate(f->cluster.inventory, &node, f->waiting.v, f->waiting.n, NULL, &f->cli->arena,
 		     results, &err) != 1)
 		return;
+	f->results = json_make_array(&f->cli->arena);
 	for (size_t i = 0; i < f->waiting.n; i++) {
+		struct json *one = json_make_object(&f->cli->arena);
+
 		(void)buf_printf(&f->details,
 				 "  claim %.*s would get: ", STR_ARG(name_of(f->waiting.v[i])));
 		print_devices(results[i], &f->details);
 		(void)buf_addc(&f->details, '\n');
+		json_put_str(&f->cli->arena, one, "claim", name_of(f->waiting.v[i]));
+		json_setz(one, "allocation", results[i]);
+		json_append(f->results, one);
 	}
 }
 
@@ -330,7 +353,7 @@ static const struct json *scheduled_condition(const struct fit *f)
 static struct str not_considered(const struct fit *f)
 {
 	return f->pod ? STR("Not considered: CPU, memory and other resources, ports, volumes, "
-			    "affinity between pods, devices behind extended resources.")
+			    "affinity between pods.")
 		      : STR("Not considered: what else a pod that uses the claim asks of its "
 			    "node.");
 }
@@ -339,12 +362,22 @@ static int explain(struct fit *f, struct error *err)
 {
 	struct str node = str_from(f->options->node);
 	struct explain_sight sight = { claim_sight_may_name, claim_sight_new(&f->kube) };
-	struct fit_query q = { .claims = f->waiting.v, .nclaims = f->waiting.n, .sight = &sight };
+	struct fit_query q = { .sight = &sight };
+	const struct json *special;
 	struct fit_node *nodes;
 	int r = fit_load(&f->kube, f->kube.config.ns, node, &f->cluster, err);
 
 	if (r < 0)
 		return r;
+	special = f->extended ? fit_extended_claim(f->cluster.inventory, f->pod, f->cluster.notes,
+						   &f->cli->arena)
+			      : NULL;
+	if (special)
+		add_claim(f, special);
+	if (f->waiting.n == 0)
+		return 0;
+	q.claims = f->waiting.v;
+	q.nclaims = f->waiting.n;
 	nodes = ARENA_ARRAY(&f->cli->arena, struct fit_node, f->cluster.nodes->n);
 	fit_pod_nodes(f->pod, f->allocated.v, f->allocated.n, f->cluster.nodes, nodes,
 		      &f->cli->arena);
@@ -399,6 +432,8 @@ static int print_tree(struct fit *f, struct error *err)
 		if (f->cluster.uncertain)
 			json_put_bool(a, o, "uncertain", true);
 		json_setz(o, "groups", fit_report_tree(&f->report, a));
+		if (f->results)
+			json_setz(o, "wouldGet", f->results);
 	}
 	if (scheduled_condition(f))
 		json_put_str(a, o, "scheduler", json_text_at(scheduled_condition(f), "message"));
@@ -418,7 +453,7 @@ static int answer(struct fit *f, struct error *err)
 		r = kube_open(&f->kube, f->cli, &f->options->kube, err);
 	if (r == 0)
 		r = read_subject(f, err);
-	if (r == 0 && f->waiting.n && !f->stuck.n)
+	if (r == 0 && (f->waiting.n || f->extended) && !f->stuck.n)
 		r = explain(f, err);
 	if (r < 0)
 		return r;

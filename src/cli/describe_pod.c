@@ -87,9 +87,11 @@ static struct str claim_devices(struct describe *d, struct str name, bool *ret_w
 static void describe_pod_claims(struct describe *d)
 {
 	const struct json *claims = json_getz(d->spec, "resourceClaims");
+	struct str extended = json_text_at(json_getz(d->status, "extendedResourceClaimStatus"),
+					   "resourceClaimName");
 	bool waiting = false;
 
-	if (json_count(claims) == 0)
+	if (json_count(claims) == 0 && extended.n == 0)
 		return;
 	describe_line(d, 0, "Resource Claims:");
 	describe_head(d, "Name\tResourceClaim\tTemplate\tDevices");
@@ -106,6 +108,9 @@ static void describe_pod_claims(struct describe *d)
 			      STR_ARG(describe_clean(d, claim_devices(d, claim, &waits))));
 		waiting |= waits;
 	}
+	if (extended.n > 0)
+		describe_line(d, 1, "<extended resources>\t%.*s\t<none>\t%.*s", STR_ARG(extended),
+			      STR_ARG(describe_clean(d, claim_devices(d, extended, &waiting))));
 	if (waiting && json_text_at(d->spec, "nodeName").n == 0)
 		describe_line(d, 1, "(%s explain-fit pod/%.*s -n %.*s says why it waits)",
 			      d->kube->cli->program, STR_ARG(json_text_at(d->metadata, "name")),

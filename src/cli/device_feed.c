@@ -468,7 +468,7 @@ static void follow_claims(struct device_feed *f)
 {
 	bool served = f->served.rules.resource.n > 0;
 	bool rules = !served || may_list(f->kube, &f->served.rules);
-	struct devices_opts o = { .loop = f->kube->loop, .informers = f->informers };
+	struct devices_opts o = { .loop = f->kube->loop, .informers = f->informers, .rules = true };
 
 	f->health_known = rules;
 	if (!rules)

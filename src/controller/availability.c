@@ -1,6 +1,8 @@
 /*
  * What is served is asked first; everything else is made when it is known. Devices that are not
- * served may be later, and so may requests: they are asked for again from time to time.
+ * served may be later, and so may requests, and a server may come back with or without a status
+ * of slices: all is asked for again from time to time, and at once when a status can suddenly
+ * not be written.
  */
 #include "controller/availability.h"
 
@@ -16,8 +18,9 @@
 #include "net/loop.h"
 
 enum {
-	RETRY_MS = 1000, /* after a failure */
+	RETRY_MS = 1000, /* after a failure, and when something is not served any more */
 	LOOK_AGAIN_MS = 30 * 1000, /* for what is not served */
+	CHECK_MS = 5 * 60 * 1000, /* whether it still is */
 };
 
 struct availability {
@@ -28,6 +31,8 @@ struct availability {
 	bool looked;
 	struct devices *devices; /* NULL: not served yet */
 	struct slice_status *slice_status;
+	bool has_status; /* slices have: it is kept there */
+	struct client_request leftovers; /* removal of objects that are not needed any more */
 	struct pool_requests *pool_requests;
 };
 
@@ -39,12 +44,48 @@ static void on_refused(void *arg, const char *what, struct str key, const struct
 		 LOG_ERR(err));
 }
 
-static void make_slice_status(struct availability *v, bool has_status)
+static void on_unserved(void *arg)
 {
-	struct slice_status_opts opts = { .workers = v->opts.workers };
+	struct availability *v = arg;
+
+	if (!v->wait.link.next)
+		loop_timer_start(&v->again, RETRY_MS);
+}
+
+static void on_removed(struct client_request *r, const struct client_answer *a UNUSED,
+		       const struct error *err)
+{
+	const struct availability *v = r->arg;
+
+	if (err)
+		log_warn(v->ctx.log,
+			 "cannot delete resourceslicestatuses.devplane.dev, which are "
+			 "out of date now that slices have a status",
+			 LOG_ERR(err));
+}
+
+/* Objects of a time when slices had no status would tell what was true then, for ever. */
+static void remove_leftovers(struct availability *v, const struct discovery *d)
+{
+	const struct discovery_resource *objects = discovery_find(d, STR("devplane.dev"), STR(""),
+								  STR("resourceslicestatuses"));
+
+	if (!objects || client_busy(&v->leftovers))
+		return;
+	v->leftovers = (struct client_request){ .on_done = on_removed, .arg = v };
+	client_delete_collection(v->ctx.client, &v->leftovers, &objects->resource, STR_NULL, NULL);
+}
+
+static void make_slice_status(struct availability *v, bool has_status, const struct discovery *d)
+{
+	struct slice_status_opts opts = { .workers = v->opts.workers,
+					  .unserved = on_unserved,
+					  .arg = v };
 	struct slice_sink *sink;
 
+	v->has_status = has_status;
 	if (has_status) {
+		remove_leftovers(v, d);
 		sink = slice_sink_status_new(&v->ctx, v->devices);
 	} else {
 		log_info(v->ctx.log, "slices have no status here: it is kept in "
@@ -69,10 +110,13 @@ static void make_parts(struct availability *v, const struct discovery *d)
 		v->devices = devices_new(&(struct devices_opts){ .loop = v->ctx.loop,
 								 .informers = v->ctx.informers,
 								 .served = served,
+								 .rules = requests != NULL,
 								 .refused = on_refused,
 								 .arg = v });
+	if (v->slice_status && v->has_status != served.slice_status)
+		slice_status_free(TAKE(v->slice_status));
 	if (v->opts.slice_status && !v->slice_status)
-		make_slice_status(v, served.slice_status);
+		make_slice_status(v, served.slice_status, d);
 	if (requests && !v->pool_requests)
 		v->pool_requests = pool_requests_new(&v->ctx, v->devices, &requests->resource);
 }
@@ -93,8 +137,7 @@ static void on_served(struct served_wait *w, const struct error *err)
 	}
 	make_parts(v, served_discovery(v->ctx.served));
 	v->looked = true;
-	if (!is_complete(v))
-		loop_timer_start(&v->again, LOOK_AGAIN_MS);
+	loop_timer_start(&v->again, is_complete(v) ? CHECK_MS : LOOK_AGAIN_MS);
 }
 
 static void on_again(struct loop_timer *t)
@@ -129,6 +172,7 @@ void availability_free(struct availability *v)
 		return;
 	served_cancel(&v->wait);
 	loop_timer_stop(&v->again);
+	client_cancel(&v->leftovers);
 	pool_requests_free(v->pool_requests);
 	slice_status_free(v->slice_status);
 	devices_free(v->devices);

@@ -36,6 +36,7 @@ struct devices {
 	struct arena scratch; /* of one object */
 	/* Of this turn, until its end: */
 	struct devices_names changed_slices, changed_claims, told;
+	struct devices_names anew; /* of the slices, those whose generation tells nothing */
 	struct loop_task task;
 	bool synced;
 };
@@ -91,12 +92,12 @@ static void refuse(const struct devices *d, const char *what, struct str key,
 /* The slice as it is now; gone when our copy has none. */
 static void apply_slice(struct devices *d, struct str name)
 {
-	const struct cached *o = cache_get(informer_cache(d->slices.informer), name);
+	const struct cached *o = devices_find_slice(d, name);
 	struct error err = { 0 };
 
-	if (!o)
+	if (!o || devices_names_has(&d->anew, name))
 		inventory_remove_slice(d->inventory, name);
-	else if (put_slice(d, o, &err) < 0)
+	if (o && put_slice(d, o, &err) < 0)
 		refuse(d, "ResourceSlice", name, &err);
 	arena_clear(&d->scratch);
 }
@@ -140,11 +141,9 @@ static void tell_claims(struct devices *d)
 
 static void before_slices(struct devices *d, struct devices_touch *t)
 {
-	const struct cache *cache = informer_cache(d->slices.informer);
-
 	for (size_t i = 0; i < d->changed_slices.v.n; i++) {
 		struct str name = d->changed_slices.v.v[i];
-		const struct cached *o = cache_get(cache, name);
+		const struct cached *o = devices_find_slice(d, name);
 
 		devices_touch_slice(t, name);
 		if (o)
@@ -184,6 +183,7 @@ static void take_in(struct devices *d)
 	}
 	devices_names_clear(&d->changed_slices);
 	devices_names_clear(&d->changed_claims);
+	devices_names_clear(&d->anew);
 }
 
 static bool all_synced(const struct devices *d)
@@ -237,6 +237,12 @@ static void on_turn(struct loop_task *t)
 		if (!w->synced)
 			tell_everything(d, w);
 	}
+	LIST_FOREACH_SAFE (it, &d->watchers) {
+		struct devices_watcher *w = LIST_ENTRY(it, struct devices_watcher, link);
+
+		if (w->synced && w->on_turn)
+			w->on_turn(w);
+	}
 }
 
 /* --- events ---------------------------------------------------------------------------------- */
@@ -266,13 +272,20 @@ static void on_slice_add(struct informer_handler *h, struct cached *o, bool init
 	note(d, &d->changed_slices, o->key);
 }
 
-/* An API server counts changes of the spec; nothing depends on what else a slice has. */
+/*
+ * An API server counts changes of the spec; nothing depends on what else a slice has. One that was
+ * put back to an earlier state counts again, and may have come to the same number by another way.
+ */
 static void on_slice_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	struct devices *d = owner_of(h);
 	struct str before = cached_field(old, "metadata.generation", NULL);
+	bool put_back = o->revision > 0 && o->revision <= old->revision;
 
-	if (before.n == 0 || !str_eq(before, cached_field(o, "metadata.generation", NULL)) ||
+	if (put_back)
+		devices_names_add(&d->anew, o->key);
+	if (put_back || before.n == 0 ||
+	    !str_eq(before, cached_field(o, "metadata.generation", NULL)) ||
 	    !str_eq(old->uid, o->uid))
 		note(d, &d->changed_slices, o->key);
 }
@@ -401,12 +414,7 @@ struct devices_served devices_find_served(const struct discovery *d)
 
 static void index_pool(const struct cached *o, struct arena *a, struct cache_values *v)
 {
-	struct str driver = cached_field(o, "spec.driver", a);
-	struct str pool = cached_field(o, "spec.pool.name", a);
-
-	if (driver.n > 0 && pool.n > 0)
-		cache_values_add(
-			v, str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(driver), STR_ARG(pool))));
+	cache_values_add(v, devices_pool_key_of(o, a));
 }
 
 static void follow(struct devices *d, struct followed *f, const struct resource *resource,
@@ -443,7 +451,7 @@ static void follow_all(struct devices *d)
 	follow(d, &d->slices, &served->slices, &slices);
 	informer_add_index(d->slices.informer, &by_pool);
 	follow(d, &d->claims, &served->claims, &claims);
-	if (served->rules.resource.n > 0)
+	if (d->opts.rules && served->rules.resource.n > 0)
 		follow(d, &d->rules, &served->rules, &rules);
 	if (d->opts.classes && served->classes.resource.n > 0)
 		follow(d, &d->classes, &served->classes, &classes);
@@ -461,6 +469,7 @@ struct devices *devices_new(const struct devices_opts *opts)
 	devices_names_init(&d->changed_slices);
 	devices_names_init(&d->changed_claims);
 	devices_names_init(&d->told);
+	devices_names_init(&d->anew);
 	loop_task_init(&d->task, on_turn);
 	follow_all(d);
 	return d;
@@ -480,6 +489,7 @@ void devices_free(struct devices *d)
 	devices_names_release(&d->changed_slices);
 	devices_names_release(&d->changed_claims);
 	devices_names_release(&d->told);
+	devices_names_release(&d->anew);
 	inventory_free(d->inventory);
 	arena_release(&d->scratch);
 	arena_release(&d->texts);
@@ -525,4 +535,20 @@ struct informer *devices_claims(struct devices *d)
 size_t devices_claims_held(const struct devices *d)
 {
 	return inventory_claims(d->inventory);
+}
+
+const struct cached *devices_find_slice(const struct devices *d, struct str name)
+{
+	return cache_get(informer_cache(d->slices.informer), name);
+}
+
+struct str devices_pool_key(struct str driver, struct str pool, struct arena *a)
+{
+	return str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(driver), STR_ARG(pool)));
+}
+
+struct str devices_pool_key_of(const struct cached *slice, struct arena *a)
+{
+	return devices_pool_key(cached_field(slice, "spec.driver", a),
+				cached_field(slice, "spec.pool.name", a), a);
 }

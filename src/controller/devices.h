@@ -1,13 +1,15 @@
 /*
  * devices - the inventory of a cluster, kept up to date by informers.
  *
- * Follows ResourceSlices, ResourceClaims and, where they are served, DeviceTaintRules (and
- * DeviceClasses when asked for), and puts each into one struct inventory. Whoever wants to know
- * what has become different is told names of slices: those whose status may be another now,
- * found by what the event touched and never by looking at all of a pool or cluster. Nobody is
- * told of an event that left the spec of a slice, or the allocation of a claim, as it was.
+ * Follows ResourceSlices and ResourceClaims (DeviceTaintRules and DeviceClasses when asked for and
+ * served), and puts each into one struct inventory. Whoever wants to know what has become
+ * different is told names of slices: those whose status may be another now, found by what the
+ * event touched: all of a pool only when it got another generation or shares counters, and
+ * never all of a cluster. Nobody is told of an event that left the spec of a slice, or the
+ * allocation of a claim, as it was.
  *
- * Objects that the inventory refuses are told once (`refused`) and treated as inventory.h says.
+ * An object that the inventory refuses is told with each change (`refused`), and treated as
+ * inventory.h says.
  * Threads: the client's loop.
  */
 #ifndef CONTROLLER_DEVICES_H
@@ -18,6 +20,8 @@
 #include "client/resource.h"
 #include "dra/inventory.h"
 
+struct arena;
+struct cached;
 struct devices;
 struct discovery;
 struct informer;
@@ -46,6 +50,8 @@ struct devices_watcher {
 	void (*on_slice)(struct devices_watcher *w, struct str slice);
 	/* All that was there at the beginning is in the inventory. Once. */
 	void (*on_synced)(struct devices_watcher *w);
+	/* All that came in a turn is in the inventory, and was told; from on_synced on. */
+	void (*on_turn)(struct devices_watcher *w);
 	struct list link; /* next == NULL: not watching */
 	bool synced; /* the devices': it was told so */
 };
@@ -56,6 +62,7 @@ struct devices_opts {
 	struct informers *informers;
 	struct devices_served served; /* claims and slices must be there */
 	bool classes; /* follow DeviceClasses, too */
+	bool rules; /* follow DeviceTaintRules, too */
 	void (*refused)(void *arg, const char *what, struct str key, const struct error *err);
 	void *arg;
 };
@@ -75,6 +82,13 @@ struct informer *devices_slices(struct devices *d);
 struct informer *devices_claims(struct devices *d);
 size_t devices_claims_held(const struct devices *d); /* claims that have an allocation */
 
+/* The slice as our copy has it; or NULL. */
+const struct cached *devices_find_slice(const struct devices *d, struct str name);
+
 #define DEVICES_BY_POOL "pool"
+
+/* "driver/pool", and that of a slice. A driver's name has no slash. */
+struct str devices_pool_key(struct str driver, struct str pool, struct arena *a);
+struct str devices_pool_key_of(const struct cached *slice, struct arena *a);
 
 #endif

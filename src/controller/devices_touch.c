@@ -3,6 +3,7 @@
  */
 #include "controller/devices_touch.h"
 
+#include "controller/devices.h"
 #include "dra/availability.h"
 #include "dra/inventory_impl.h"
 
@@ -40,6 +41,11 @@ void devices_names_add(struct devices_names *n, struct str name)
 	(void)vec_push(&n->v, copy);
 }
 
+bool devices_names_has(const struct devices_names *n, struct str name)
+{
+	return map_get(&n->seen, name) != NULL;
+}
+
 /* What a first state of hundreds of thousands took is not kept. */
 void devices_names_clear(struct devices_names *n)
 {
@@ -73,8 +79,7 @@ void devices_touch_release(struct devices_touch *t)
 
 static struct devices_pool *touch(struct devices_touch *t, struct str driver, struct str name)
 {
-	struct str key = str_from(
-		arena_printf(t->arena, "%.*s/%.*s", STR_ARG(driver), STR_ARG(name)));
+	struct str key = devices_pool_key(driver, name, t->arena);
 	struct devices_pool *p = map_get(&t->pools, key);
 	const struct inventory_pool *now;
 

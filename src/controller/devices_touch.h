@@ -28,6 +28,7 @@ struct devices_names {
 void devices_names_init(struct devices_names *n);
 void devices_names_release(struct devices_names *n);
 void devices_names_add(struct devices_names *n, struct str name); /* copied */
+bool devices_names_has(const struct devices_names *n, struct str name);
 void devices_names_clear(struct devices_names *n);
 
 /* --- pools ----------------------------------------------------------------------------------- */

@@ -42,6 +42,7 @@ struct slice_sink_ops {
 
 struct slice_sink {
 	const struct slice_sink_ops *ops;
+	bool in_slice; /* a write changes the slice, which is its driver's */
 	/* Set by the user before the first turn. The slice's stored status may have changed. */
 	void (*changed)(void *arg, struct str slice);
 	/* It knows what is stored, and can be written to. Once. */

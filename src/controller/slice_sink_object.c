@@ -5,8 +5,9 @@
  * removed by a queue of ours when its slice is gone: on clusters without a garbage
  * collector nobody else does it.
  *
- * An object that belongs to an earlier slice of the same name counts as one with an empty
- * status: whatever is wanted differs from that, and is written with the owner that is right.
+ * An object that belongs to an earlier slice of the same name, or whose spec is not the slice's,
+ * counts as one with an empty status: whatever is wanted differs from that, and is written with
+ * the owner and the spec that are right.
  */
 #include "base/buf.h"
 #include "base/json.h"
@@ -27,6 +28,7 @@ enum {
 	LOOK_MIN_MS = 100, /* between looks for the kind, doubled each time .. */
 	LOOK_MAX_MS = 30 * 1000, /* .. up to this */
 	CHECK_MS = 30 * 1000, /* between looks whether it is still there */
+	GONE_MAX_MS = 30 * 1000, /* between attempts to remove an object */
 };
 
 struct object_sink {
@@ -76,6 +78,19 @@ static bool is_owned_by(const struct cached *o, const struct cached *slice)
 	return str_find(cached_field(o, "metadata.ownerReferences", NULL), slice->uid) >= 0;
 }
 
+static bool is_same_field(const struct cached *o, const struct cached *slice, const char *path)
+{
+	return str_eq(cached_field(o, path, NULL), cached_field(slice, path, NULL));
+}
+
+static bool is_about(const struct cached *o, const struct cached *slice)
+{
+	return is_owned_by(o, slice) && is_same_field(o, slice, "spec.driver") &&
+	       is_same_field(o, slice, "spec.nodeName") &&
+	       is_same_field(o, slice, "spec.pool.name") &&
+	       is_same_field(o, slice, "spec.pool.generation");
+}
+
 static uint64_t object_revision(struct slice_sink *sink, struct str name)
 {
 	const struct cached *o = find_object(of(sink), name);
@@ -92,8 +107,7 @@ static struct slice_stored object_read(struct slice_sink *sink, struct str name)
 	if (!o)
 		return stored;
 	stored.revision = o->revision;
-	stored.status = slice && is_owned_by(o, slice) ? cached_field(o, "status", NULL)
-						       : STR("{}");
+	stored.status = slice && is_about(o, slice) ? cached_field(o, "status", NULL) : STR("{}");
 	if (!stored.status.p)
 		stored.status = STR("{}");
 	return stored;
@@ -201,7 +215,7 @@ static void on_removed(struct client_request *r, const struct client_answer *a U
 		       const struct error *err)
 {
 	struct object_sink *s = r->arg;
-	bool again = err && err->code != ERR_NOT_FOUND;
+	bool again = err && find_object(s, s->removing);
 
 	if (again)
 		log_debug(s->ctx.log, "cannot delete the status of a slice that is gone",
@@ -383,6 +397,7 @@ struct slice_sink *slice_sink_object_new(const struct context *ctx, struct devic
 	s->gone = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							  .name = "resourceslice_status_gone",
 							  .handle = remove_object,
+							  .backoff_max_ms = GONE_MAX_MS,
 							  .arg = s,
 							  .metrics = ctx->metrics });
 	s->watcher.on_slice = on_slice;

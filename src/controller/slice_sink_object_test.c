@@ -226,6 +226,25 @@ static void a_write_without_the_last_change_conflicts(void **state UNUSED)
 	bench_release(&b);
 }
 
+static void an_object_that_says_another_pool_is_put_right(void **state UNUSED)
+{
+	struct bench b = { .w = controller_world_new(12) };
+
+	add_slice(&b, "s", "u1");
+	bench_start(&b);
+	run(&b);
+	assert_true(write_status(&b, "s", "{\"a\":1}"));
+	assert_stored(&b, "s", "{\"a\":1}");
+	assert_int_equal(fakeapi_call(b.w->api, "PATCH", OBJECTS "/s",
+				      STR("{\"spec\":{\"pool\":{\"name\":\"other\"}}}"), NULL),
+			 200);
+	run(&b);
+	assert_stored(&b, "s", "{}");
+	assert_true(write_status(&b, "s", "{\"a\":1}"));
+	assert_stored(&b, "s", "{\"a\":1}");
+	bench_release(&b);
+}
+
 static void an_object_goes_with_its_slice(void **state UNUSED)
 {
 	struct bench b = { .w = controller_world_new(3) };
@@ -411,6 +430,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_status_is_an_object_that_the_slice_owns),
 		cmocka_unit_test(a_write_without_the_last_change_conflicts),
+		cmocka_unit_test(an_object_that_says_another_pool_is_put_right),
 		cmocka_unit_test(an_object_goes_with_its_slice),
 		cmocka_unit_test(an_object_is_not_taken_for_lost_before_the_slices_are_known),
 		cmocka_unit_test(a_slice_that_was_replaced_takes_the_object_over),

@@ -117,6 +117,7 @@ struct slice_sink *slice_sink_status_new(const struct context *ctx, struct devic
 	struct status_sink *t = XNEW(struct status_sink);
 
 	t->sink.ops = &ops;
+	t->sink.in_slice = true;
 	t->client = ctx->client;
 	t->slices = devices_slices(devices);
 	t->handler.on_update = on_update;

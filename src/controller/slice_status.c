@@ -33,12 +33,15 @@ enum {
 	PACE_BYTES = 256 * KIB, /* for each so many bytes begun */
 	AWAIT_MS = 5000,
 	REPLACED_MS = 5000, /* how long a driver may take from its first new slice to the last */
+	BACKOFF_MIN_MS = 5,
 	BACKOFF_MAX_MS = 30 * 1000,
+	UNSERVED_MS = 10 * 1000, /* between calls of `unserved` */
 	RETRIES_PER_S = 1000,
 };
 
 struct slice_status {
 	struct context ctx;
+	struct slice_status_opts opts;
 	struct devices *devices;
 	struct slice_sink *sink;
 	struct devices_watcher watcher;
@@ -51,14 +54,11 @@ struct slice_status {
 	struct buf text; /* the same: the status */
 	bool sink_ready;
 	bool unreachable; /* the last write found no server, and that was said */
+	bool unserved; /* writes found nothing to write to, and that was said */
+	int64_t unserved_at; /* when it was last */
 };
 
 /* --- states ---------------------------------------------------------------------------------- */
-
-static const struct cached *find_slice(const struct slice_status *s, struct str name)
-{
-	return cache_get(informer_cache(devices_slices(s->devices)), name);
-}
 
 static void set_since(struct slice_status *s, struct slice_state *st, int64_t since)
 {
@@ -92,7 +92,7 @@ static void state_free(struct slice_state *st)
 	client_cancel(&st->request);
 	set_since(s, st, -1);
 	slice_status_metrics_forget(&s->metrics, st);
-	slice_status_pools_leave(&s->pools, &st->memory);
+	slice_status_pools_leave(&s->pools, st);
 	free(st);
 }
 
@@ -129,19 +129,16 @@ static bool is_stored(struct slice_status *s, const struct slice_state *st,
 		json_equal(v, status));
 }
 
-/* What we wrote last is what the pool told last: `stored` may then be without the status. */
-static struct json *compute(struct slice_status *s, struct slice_state *st,
-			    const struct cached *slice, const struct slice_stored *stored)
+static struct json *compute(struct slice_status *s, struct slice_state *st)
 {
 	struct json *before, *status;
 
 	st->concerned = false;
-	slice_status_pools_join(&s->pools, &st->memory, slice, &s->scratch);
-	before = slice_status_pools_before(st->memory, stored->status, &s->scratch);
+	slice_status_pools_join(&s->pools, st);
+	before = slice_status_pools_before(&s->pools, st, &s->scratch);
 	status = availability_slice_status(devices_inventory(s->devices), st->name, before,
 					   clock_wall(loop_clock(s->ctx.loop)), &s->scratch);
-	slice_status_pools_note(st->memory, status);
-	slice_status_metrics_faults(&s->metrics, st, slice, status);
+	slice_status_pools_note(&s->pools, st, status);
 	buf_clear(&s->text);
 	if (status)
 		(void)json_print(&s->text, status, NULL);
@@ -158,7 +155,7 @@ static int64_t pace_ms(size_t bytes)
 static bool write_if_other(struct slice_status *s, struct slice_state *st,
 			   const struct cached *slice, const struct slice_stored *stored)
 {
-	struct json *status = compute(s, st, slice, stored);
+	struct json *status = compute(s, st);
 
 	if (is_stored(s, st, stored, status))
 		return false;
@@ -167,6 +164,8 @@ static bool write_if_other(struct slice_status *s, struct slice_state *st,
 	st->bytes = s->text.n;
 	st->written_hash = hash_bytes(buf_str(&s->text), 0);
 	st->written = 0;
+	st->tried = stored->revision;
+	st->seen_meanwhile = false;
 	st->again_since = -1;
 	return s->sink->ops->write(s->sink, slice, status ? buf_str(&s->text) : STR_NULL,
 				   &st->request, &s->scratch);
@@ -180,25 +179,34 @@ static void forget(struct slice_status *s, struct str name)
 		state_free(st);
 }
 
-/* How long a look must wait: for its slice's pace, or for our copy. */
+/*
+ * How long a look must wait: for its slice's pace, for our copy, or, after a failure, for the
+ * time to try again. Who was behind need not wait for that once he has caught up.
+ */
 static int64_t wait_ms(const struct slice_status *s, struct slice_state *st, uint64_t revision)
 {
-	int64_t now = loop_now(s->ctx.loop);
+	int64_t now = loop_now(s->ctx.loop), until = MAX(st->next_write_at, now);
 
 	if (st->awaited <= revision || now >= st->awaited_until)
 		st->awaited = 0;
-	return MAX(st->next_write_at, st->awaited ? st->awaited_until : now) - now;
+	if (st->awaited)
+		until = MAX(until, st->awaited_until);
+	if (!st->behind || revision == st->tried)
+		until = MAX(until, st->retry_at);
+	return until - now;
 }
 
 /*
  * A slice of an older generation loses its status, but not while its driver updates the pool slice
  * by slice: upstream's takes a slice that changes meanwhile for obsolete, deletes it and
- * makes a new one.
+ * makes a new one. A status that is kept elsewhere does not change the slice.
  */
 static int64_t grace_ms(const struct slice_status *s, struct slice_state *st)
 {
 	int64_t now = loop_now(s->ctx.loop);
 
+	if (!s->sink->in_slice)
+		return 0;
 	if (!availability_is_being_replaced(devices_inventory(s->devices), st->name))
 		st->replaced_since = -1;
 	else if (st->replaced_since < 0)
@@ -230,15 +238,13 @@ static void look_at(struct slice_status *s, struct slice_state *st, const struct
 		end_look(s, st);
 		return;
 	}
-	if (grace > 0)
-		set_since(s, st, -1);
 	if (MAX(wait, grace) > 0) {
 		look_later(s, st, MAX(wait, grace));
 		return;
 	}
 	if (!ours)
 		stored = s->sink->ops->read(s->sink, st->name);
-	slice_status_metrics_look(&s->metrics, devices_claims_held(s->devices));
+	slice_status_metrics_look(&s->metrics);
 	if (!write_if_other(s, st, slice, &stored))
 		end_look(s, st);
 	arena_clear(&s->scratch);
@@ -248,7 +254,7 @@ static void look(void *arg, struct str name)
 {
 	struct slice_status *s = arg;
 	struct slice_state *st = map_get(&s->states, name);
-	const struct cached *slice = find_slice(s, name);
+	const struct cached *slice = devices_find_slice(s->devices, name);
 
 	if (st && slice) {
 		look_at(s, st, slice);
@@ -272,14 +278,19 @@ static uint64_t written_revision(const struct client_answer *a)
 	return revision;
 }
 
+/* A version that we were not told is not awaited when it may have come before the answer. */
 static void on_written(struct slice_status *s, struct slice_state *st,
 		       const struct client_answer *a)
 {
+	uint64_t revision = written_revision(a);
 	int64_t now = loop_now(s->ctx.loop);
 
 	slice_status_metrics_write(&s->metrics, now - st->since, NULL);
-	st->failing = s->unreachable = false;
-	st->awaited = st->written = written_revision(a);
+	st->failing = st->missing = st->behind = false;
+	s->unreachable = s->unserved = false;
+	st->retry_at = 0;
+	st->written = revision == UINT64_MAX ? 0 : revision;
+	st->awaited = revision == UINT64_MAX && st->seen_meanwhile ? 0 : revision;
 	st->awaited_until = now + AWAIT_MS;
 	set_since(s, st, st->again_since);
 }
@@ -308,6 +319,43 @@ static void complain(struct slice_status *s, struct slice_state *st, const struc
 		st->failing = true;
 }
 
+static int64_t backoff_ms(unsigned failures)
+{
+	return MIN((int64_t)BACKOFF_MIN_MS << MIN(failures, 16u), (int64_t)BACKOFF_MAX_MS);
+}
+
+static void on_failed(struct slice_status *s, struct slice_state *st, const struct error *err)
+{
+	slice_status_metrics_write(&s->metrics, 0, err);
+	complain(s, st, err);
+	st->behind = is_usual(err);
+	st->retry_at = loop_now(s->ctx.loop) +
+		       backoff_ms(workqueue_num_requeues(s->queue, st->name));
+}
+
+/*
+ * Nothing to write to, twice in a row while our copy has the slice: it is not that the slice has
+ * just gone. Said once until a write succeeds.
+ */
+static void note_missing(struct slice_status *s, struct slice_state *st, const struct error *err)
+{
+	bool before = st->missing;
+	int64_t now = loop_now(s->ctx.loop);
+
+	st->missing = err->code == ERR_NOT_FOUND;
+	if (!before || !st->missing || !devices_find_slice(s->devices, st->name))
+		return;
+	if (!s->unserved)
+		log_warn(s->ctx.log, "slice is there, and where its status is kept is not",
+			 LOG_STR("slice", st->name), LOG_ERR(err));
+	else if (now < s->unserved_at + UNSERVED_MS)
+		return;
+	s->unserved = true;
+	s->unserved_at = now;
+	if (s->opts.unserved)
+		s->opts.unserved(s->opts.arg);
+}
+
 static void on_done(struct client_request *r, const struct client_answer *a,
 		    const struct error *err)
 {
@@ -315,21 +363,21 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 	struct slice_status *s = st->owner;
 
 	st->next_write_at = loop_now(s->ctx.loop) + pace_ms(st->bytes);
-	if (err) {
-		slice_status_metrics_write(&s->metrics, 0, err);
-		complain(s, st, err);
-	} else {
+	if (err)
+		on_failed(s, st, err);
+	else
 		on_written(s, st, a);
-	}
 	st->again_since = -1;
 	workqueue_finish(s->queue, st->name, err != NULL);
+	if (err)
+		note_missing(s, st, err);
 }
 
 /* --- events ---------------------------------------------------------------------------------- */
 
 static void want_look(struct slice_status *s, struct str name, bool concerned)
 {
-	const struct cached *slice = find_slice(s, name);
+	const struct cached *slice = devices_find_slice(s->devices, name);
 	struct slice_state *st = map_get(&s->states, name);
 	int64_t now = loop_now(s->ctx.loop);
 
@@ -345,19 +393,43 @@ static void want_look(struct slice_status *s, struct str name, bool concerned)
 	workqueue_add(s->queue, name);
 }
 
+/* A slice is in its pool before others are looked at that may leave it. */
 static void on_slice(struct devices_watcher *w, struct str slice)
 {
-	want_look(CONTAINER_OF(w, struct slice_status, watcher), slice, true);
+	struct slice_status *s = CONTAINER_OF(w, struct slice_status, watcher);
+	struct slice_state *st;
+
+	want_look(s, slice, true);
+	st = map_get(&s->states, slice);
+	if (st && !st->pool)
+		slice_status_pools_join(&s->pools, st);
 }
 
-/* When nothing is stored any more, what we wrote has been seen and is gone. */
+static void on_turn(struct devices_watcher *w)
+{
+	struct slice_status *s = CONTAINER_OF(w, struct slice_status, watcher);
+
+	slice_status_metrics_claims(&s->metrics, devices_claims_held(s->devices));
+}
+
+/*
+ * When nothing is stored any more, what we wrote has been seen and is gone. Versions grow: when they
+ * do not, the server was put back to an earlier state, and ours may be somebody else's now.
+ */
 static void on_stored(void *arg, struct str slice)
 {
 	struct slice_status *s = arg;
 	struct slice_state *st = map_get(&s->states, slice);
+	uint64_t revision = s->sink->ops->revision(s->sink, slice);
 
-	if (st && (st->awaited == UINT64_MAX || s->sink->ops->revision(s->sink, slice) == 0))
-		st->awaited = 0;
+	if (st) {
+		if (st->awaited == UINT64_MAX || revision < st->seen || revision == 0)
+			st->awaited = 0;
+		if (revision <= st->seen)
+			st->written = 0;
+		st->seen = revision;
+		st->seen_meanwhile = true;
+	}
 	want_look(s, slice, false);
 }
 
@@ -389,19 +461,21 @@ struct slice_status *slice_status_new(const struct context *ctx, struct devices 
 	struct slice_status *s = XNEW(struct slice_status);
 
 	s->ctx = *ctx;
+	s->opts = *opts;
 	s->devices = devices;
 	s->sink = sink;
 	map_init(&s->states);
 	arena_init(&s->scratch, REQUEST_WORK_MAX);
 	buf_init(&s->text, 2 * OBJECT_MAX);
-	slice_status_pools_init(&s->pools);
 	slice_status_metrics_init(&s->metrics, ctx->metrics, ctx->loop);
+	slice_status_pools_init(&s->pools, devices, sink, &s->metrics);
 	s->queue = workqueue_new(
 		&(struct workqueue_opts){ .loop = ctx->loop,
 					  .name = "resourceslice_status",
 					  .workers = opts->workers ? opts->workers : WORKERS,
 					  .handle = look,
 					  .arg = s,
+					  .backoff_base_ms = BACKOFF_MIN_MS,
 					  .backoff_max_ms = BACKOFF_MAX_MS,
 					  .retries_per_s = RETRIES_PER_S,
 					  .retries_burst = RETRIES_PER_S,
@@ -412,6 +486,7 @@ struct slice_status *slice_status_new(const struct context *ctx, struct devices 
 	sink->arg = s;
 	s->watcher.on_slice = on_slice;
 	s->watcher.on_synced = on_synced;
+	s->watcher.on_turn = on_turn;
 	devices_watch(devices, &s->watcher);
 	return s;
 }
@@ -434,10 +509,10 @@ void slice_status_free(struct slice_status *s)
 	while (map_next(&s->states, &at, &name, &st))
 		state_free(st);
 	map_release(&s->states);
+	slice_status_pools_release(&s->pools);
 	slice_sink_free(s->sink);
 	workqueue_free(s->queue);
 	slice_status_metrics_release(&s->metrics);
-	slice_status_pools_release(&s->pools);
 	arena_release(&s->scratch);
 	buf_release(&s->text);
 	free(s);

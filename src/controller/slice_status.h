@@ -5,8 +5,9 @@
  * A change is written at once; the next write of the same slice waits until 20 ms have passed for
  * each 256 KiB that the status has, so that bursts become one write. What is equal to what is
  * stored is not written. After a write the slice is left alone until our copy shows it. Conflicts
- * and failures are tried again with a growing delay. Slices of an older generation of their
- * pool lose their status.
+ * and failures are tried again with a growing delay, whatever comes meanwhile. Slices of an older
+ * generation of their pool lose their status, where that changes the slice itself after a while
+ * in which its driver may take the pool to its next generation.
  *
  * Metrics: dra_resourceslice_status_update_duration_seconds, .._update_errors_total,
  * .._controller_sync_total, dra_resourceslice_status_staleness_seconds,

@@ -18,8 +18,9 @@
 #include "dra/availability.h"
 #include "net/loop.h"
 
-#define SLICES "/apis/resource.k8s.io/v1/resourceslices"
-#define CLAIMS "/apis/resource.k8s.io/v1/namespaces/"
+#define SLICES  "/apis/resource.k8s.io/v1/resourceslices"
+#define CLAIMS  "/apis/resource.k8s.io/v1/namespaces/"
+#define OBJECTS "/apis/devplane.dev/v1alpha1/resourceslicestatuses"
 
 struct bench_write {
 	int64_t at; /* ms */
@@ -31,30 +32,42 @@ struct bench {
 	struct devices *devices;
 	struct slice_status *status;
 	struct metrics *metrics;
+	bool objects; /* the status is kept in objects of its own */
+	unsigned unserved; /* how often it asked for what is served */
 	VEC(struct bench_write) writes; /* of status, as they came to the server */
 	bool carried_spec; /* one of them had a spec */
 	int (*fault)(struct bench *b, const struct fakeapi_query *q); /* of those; or NULL */
 	int faults; /* for `fault` to count */
+	void (*on_write)(struct bench *b, const char *slice, struct str body); /* or NULL */
 };
 
 static inline int bench_on_request(void *arg, const struct fakeapi_query *q)
 {
 	struct bench *b = arg;
 	struct bench_write w = { .at = sim_elapsed_ms(b->w->sim) };
+	const char *under = b->objects ? OBJECTS : SLICES "/";
 	struct str slice = q->path;
 
-	if (!str_starts(slice, STR(SLICES "/")) || str_eq(q->method, STR("GET")))
+	if (!str_starts(slice, str_from(under)) || str_eq(q->method, STR("GET")))
 		return FAKEAPI_WELL;
-	slice = str_skip(slice, strlen(SLICES) + 1);
-	(void)snprintf(w.slice, sizeof(w.slice), "%.*s", (int)(slice.n - strlen("/status")),
-		       slice.p);
+	slice = str_skip(slice, strlen(under));
+	(void)snprintf(w.slice, sizeof(w.slice), "%.*s",
+		       (int)(slice.n - (b->objects ? 0 : strlen("/status"))), slice.p);
 	assert_true(vec_push(&b->writes, w));
-	b->carried_spec |= str_find(q->body, STR("\"spec\"")) >= 0;
+	b->carried_spec |= !b->objects && str_find(q->body, STR("\"spec\"")) >= 0;
+	if (b->on_write)
+		b->on_write(b, w.slice, q->body);
 	return b->fault ? b->fault(b, q) : FAKEAPI_WELL;
+}
+
+static inline void bench_unserved(void *arg)
+{
+	((struct bench *)arg)->unserved++;
 }
 
 static inline void bench_start(struct bench *b)
 {
+	struct slice_status_opts opts = { .unserved = bench_unserved, .arg = b };
 	struct devices_opts o = { .loop = b->w->loop };
 
 	controller_world_start(b->w);
@@ -64,8 +77,9 @@ static inline void bench_start(struct bench *b)
 	o.served.claims = resource_builtin("resource.k8s.io", "v1", "resourceclaims");
 	b->devices = devices_new(&o);
 	b->status = slice_status_new(&b->w->ctx, b->devices,
-				     slice_sink_status_new(&b->w->ctx, b->devices),
-				     &(struct slice_status_opts){ 0 });
+				     b->objects ? slice_sink_object_new(&b->w->ctx, b->devices)
+						: slice_sink_status_new(&b->w->ctx, b->devices),
+				     &opts);
 	informers_start(b->w->ctx.informers);
 }
 
@@ -76,7 +90,7 @@ static inline void bench_stop(struct bench *b)
 	controller_world_stop(b->w);
 }
 
-/* `b` is zeroed, but for metrics where they are wanted. */
+/* `b` is zeroed, but for what is wanted. */
 static inline void bench_init(struct bench *b, uint64_t seed)
 {
 	b->w = controller_world_new(seed);
@@ -253,6 +267,16 @@ static inline void bench_fail(const char *when, const char *text, const struct j
 	fail_msg("%s: a status is wrong", when);
 }
 
+/* The status that the server has for a slice, wherever it is kept; or NULL. */
+static inline struct json *bench_status(struct bench *b, const char *slice, struct arena *a)
+{
+	const char *resource = b->objects ? "resourceslicestatuses" : "resourceslices";
+
+	if (!fakeapi_find(b->w->api, resource, "", slice))
+		return NULL;
+	return json_getz(bench_object(b, resource, slice, a), "status");
+}
+
 /* Every slice's status on the server is what availability.h says of all that the server has. */
 static inline void assert_all_right(struct bench *b, const char *when)
 {
@@ -269,7 +293,7 @@ static inline void assert_all_right(struct bench *b, const char *when)
 
 		if (strcmp(o->kind->resource, "resourceslices") != 0)
 			continue;
-		got = json_getz(bench_object(b, "resourceslices", name, &a), "status");
+		got = bench_status(b, name, &a);
 		want = availability_slice_status(inv, str_from(name), NULL, 0, &a);
 		drop_times(got);
 		drop_times(want);

@@ -9,7 +9,6 @@
 
 struct slice_status;
 struct slice_status_driver;
-struct slice_status_memory;
 struct slice_status_pool;
 
 struct slice_state {
@@ -19,6 +18,7 @@ struct slice_state {
 	size_t bytes; /* of the status that is being written */
 	/* Loop time in milliseconds: */
 	int64_t next_write_at; /* no write before */
+	int64_t retry_at; /* the same after a failure; 0: the last write did not fail */
 	int64_t awaited_until; /* how long `awaited` counts */
 	int64_t replaced_since; /* when its driver was first seen at work on a newer one; -1 */
 	int64_t since; /* when it became out of date; -1: it is not */
@@ -28,17 +28,21 @@ struct slice_state {
 	 * other than now.
 	 */
 	uint64_t awaited;
+	uint64_t seen; /* the version that our copy showed last */
+	uint64_t tried; /* the version with which the last write was tried */
 	uint64_t written; /* the version that our last write made; 0: unknown */
 	uint64_t written_hash; /* of what it wrote */
 	uint64_t uid_hash; /* of the slice that was looked at last */
-	struct slice_status_memory *memory; /* of its pool */
+	struct slice_status_pool *pool; /* that it is in; or NULL */
 	bool concerned; /* what it is computed from has changed since that was done */
+	bool seen_meanwhile; /* our copy has shown another version since the write began */
+	bool behind; /* the last write failed since the server had another version */
+	bool missing; /* the last write found nothing to write to */
 	bool failing; /* the last write failed, and that was said */
 
 	/* The metrics': */
 	struct slice_status_driver *driver; /* or NULL */
 	struct list link; /* of the driver's states that are out of date, the longest first */
-	struct slice_status_pool *pool; /* whose faults it told last; or NULL */
 	char text[]; /* the name */
 };
 

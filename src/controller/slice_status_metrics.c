@@ -1,11 +1,9 @@
 /*
  * States of a driver that are out of date are a list, by when they became so: the first is the
- * one that the metric speaks of. Handles live as long as the registry, so pools and drivers
- * are kept once they have a series; there are as many as drivers and as faulty pools.
+ * one that the metric speaks of. Drivers are few, and kept.
  */
 #include "controller/slice_status_metrics.h"
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 
@@ -15,14 +13,6 @@ struct slice_status_driver {
 	struct list waiting; /* struct slice_state */
 	struct metrics_gauge *gauge;
 	struct str name;
-	char text[];
-};
-
-/* A pool that has, or had, faults. */
-struct slice_status_pool {
-	const struct slice_state *teller; /* the slice that told its faults last; NULL: none */
-	struct metrics_gauge *gauge;
-	struct str key;
 	char text[];
 };
 
@@ -93,7 +83,6 @@ void slice_status_metrics_init(struct slice_status_metrics *m, struct metrics *m
 
 	*m = (struct slice_status_metrics){ .loop = loop };
 	map_init(&m->drivers);
-	map_init(&m->pools);
 	loop_timer_init(&m->tick, loop, tick);
 	if (!metrics)
 		return;
@@ -128,17 +117,6 @@ void slice_status_metrics_init(struct slice_status_metrics *m, struct metrics *m
 						   .labels_n = ARRAY_SIZE(by_pool) });
 }
 
-static void release_map(struct map *all)
-{
-	struct str key;
-	size_t at = 0;
-	void *v;
-
-	while (map_next(all, &at, &key, &v))
-		free(v);
-	map_release(all);
-}
-
 void slice_status_metrics_release(struct slice_status_metrics *m)
 {
 	struct str key;
@@ -146,12 +124,12 @@ void slice_status_metrics_release(struct slice_status_metrics *m)
 	void *v;
 
 	loop_timer_stop(&m->tick);
-	while (map_next(&m->drivers, &at, &key, &v))
+	while (map_next(&m->drivers, &at, &key, &v)) {
 		metrics_gauge_set(((struct slice_status_driver *)v)->gauge, 0);
-	if (m->claims)
-		metrics_gauge_set(m->claims, 0);
-	release_map(&m->drivers);
-	release_map(&m->pools);
+		free(v);
+	}
+	map_release(&m->drivers);
+	slice_status_metrics_claims(m, 0);
 }
 
 /* --- staleness ------------------------------------------------------------------------------- */
@@ -201,70 +179,39 @@ void slice_status_metrics_since(struct slice_status_metrics *m, struct slice_sta
 
 /* --- faults ---------------------------------------------------------------------------------- */
 
-static struct slice_status_pool *need_pool(struct slice_status_metrics *m, struct str driver,
-					   struct str name)
+/* Added up, since pools may have to share a series. */
+void slice_status_metrics_faults(struct slice_status_metrics *m, struct slice_status_faults *f,
+				 struct str pool, size_t n)
 {
-	struct slice_status_pool *p = xcalloc(1, sizeof(*p) + driver.n + 1 + name.n + 1);
-	struct slice_status_pool *known;
+	struct str driver;
 
-	if (driver.n > 0)
-		memcpy(p->text, driver.p, driver.n);
-	p->text[driver.n] = '/';
-	if (name.n > 0)
-		memcpy(p->text + driver.n + 1, name.p, name.n);
-	p->key = str_of(p->text, driver.n + 1 + name.n);
-	known = map_get(&m->pools, p->key);
-	if (known) {
-		free(p);
-		return known;
+	if (!m->faults || n == f->n)
+		return;
+	if (!f->gauge) {
+		(void)str_split(&pool, '/', &driver);
+		f->gauge = metrics_gauge(m->faults, driver, pool);
 	}
-	p->gauge = metrics_gauge(m->faults, driver, name);
-	(void)map_put(&m->pools, p->key, p);
-	return p;
-}
-
-/* Unless another slice has told of the pool since. */
-static void tell_no_faults(struct slice_state *st)
-{
-	struct slice_status_pool *p = TAKE(st->pool);
-
-	if (!p || p->teller != st)
-		return;
-	p->teller = NULL;
-	metrics_gauge_set(p->gauge, 0);
-}
-
-void slice_status_metrics_faults(struct slice_status_metrics *m, struct slice_state *st,
-				 const struct cached *slice, const struct json *status)
-{
-	size_t n = json_count(json_getz(json_getz(status, "poolStatus"), "validationErrors"));
-
-	if (!m->faults)
-		return;
-	if (n == 0) {
-		tell_no_faults(st);
-		return;
-	}
-	st->pool = need_pool(m, cached_field(slice, "spec.driver", NULL),
-			     cached_field(slice, "spec.pool.name", NULL));
-	st->pool->teller = st;
-	metrics_gauge_set(st->pool->gauge, (double)n);
+	metrics_gauge_add(f->gauge, (double)n - (double)f->n);
+	f->n = n;
 }
 
 void slice_status_metrics_forget(struct slice_status_metrics *m UNUSED, struct slice_state *st)
 {
 	list_remove(&st->link);
-	tell_no_faults(st);
 }
 
 /* --- the rest -------------------------------------------------------------------------------- */
 
-void slice_status_metrics_look(struct slice_status_metrics *m, size_t claims)
+void slice_status_metrics_look(struct slice_status_metrics *m)
 {
-	if (!m->looks)
-		return;
-	metrics_counter_add(m->looks, 1);
-	metrics_gauge_set(m->claims, (double)claims);
+	if (m->looks)
+		metrics_counter_add(m->looks, 1);
+}
+
+void slice_status_metrics_claims(struct slice_status_metrics *m, size_t claims)
+{
+	if (m->claims)
+		metrics_gauge_set(m->claims, (double)claims);
 }
 
 void slice_status_metrics_write(struct slice_status_metrics *m, int64_t ms, const struct error *err)

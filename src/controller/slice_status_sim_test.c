@@ -1,25 +1,42 @@
 /*
  * Whatever happens to slices and claims, and to the wires between, in the end every slice's status
- * is what one would compute from all of them at once; and the times of a pool's conditions change
- * with the conditions alone.
+ * is what one would compute from all of them at once, wherever it is kept; and the times of a
+ * pool's conditions change with the conditions alone.
  */
 #include "controller/slice_status_fixture.h"
 
 #include "base/random.h"
 
-enum { SEEDS = 60, STEPS = 60, POOLS = 3, NAMES = 4, DEVICES = 6, HOLDERS = 8 };
+enum { SEEDS = 60, STEPS = 60, POOLS = 3, NAMES = 4, DEVICES = 6, HOLDERS = 8, CONDITIONS = 2 };
+
+/* A condition of a pool as it was told last; `time` is empty before. */
+struct since {
+	struct str status, time;
+	unsigned breaks; /* how often connections had been broken by then */
+};
+
+/* A pool as the server has it, and as we are told. */
+struct pool {
+	unsigned slices;
+	int64_t empty_at; /* the version at which it had no slice any more */
+	struct since told[CONDITIONS];
+};
+
+/* Where a slice was in some version of it. */
+struct place {
+	struct pool *pool;
+	int64_t rv;
+};
 
 struct story {
 	struct bench bench;
 	struct prng prng;
 	size_t seen; /* of the server's log */
-	struct map times; /* "slice type" -> struct since */
-	struct map tellers; /* name of a pool -> key of the slice that last told of it */
+	unsigned breaks;
+	struct pool pools[POOLS];
+	struct map in; /* name of a slice that is there -> struct pool */
+	struct map places; /* "name version" and "uid generation" -> struct place */
 	struct arena arena;
-};
-
-struct since {
-	struct str status, time;
 };
 
 static unsigned pick(struct story *s, unsigned n)
@@ -32,41 +49,62 @@ static bool chance(struct story *s, double p)
 	return prng_unit(&s->prng) < p;
 }
 
-/* --- times of transition --------------------------------------------------------------------- */
-
-static void see_condition(struct story *s, const char *key, const struct json *c)
+static struct json *parse(struct arena *a, struct str text)
 {
-	struct str name = str_from(
-		arena_printf(&s->arena, "%s %.*s", key, STR_ARG(json_text_at(c, "type"))));
-	struct since *now = ARENA_NEW(&s->arena, struct since), *before;
+	struct json *v;
 
-	now->status = arena_str(&s->arena, json_text_at(c, "status"));
-	now->time = arena_str(&s->arena, json_text_at(c, "lastTransitionTime"));
-	before = map_put(&s->times, name, now);
-	if (before && str_eq(before->status, now->status) && !str_eq(before->time, now->time))
-		fail_msg("%.*s is %.*s as before, but since %.*s and not %.*s", STR_ARG(name),
-			 STR_ARG(now->status), STR_ARG(now->time), STR_ARG(before->time));
+	assert_int_equal(json_parse(a, arena_str(a, text), NULL, &v, NULL), 0);
+	return v;
 }
 
-/* A slice that tells nothing of its pool (any more) has no times to keep. */
-static void forget_times(struct story *s, const char *key)
-{
-	static const char *const types[] = { "Complete", "Valid" };
+/* --- pools on the server --------------------------------------------------------------------- */
 
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-		(void)map_remove(&s->times,
-				 str_from(arena_printf(&s->arena, "%s %s", key, types[i])));
+static void forget_times(struct pool *p)
+{
+	memset(p->told, 0, sizeof(p->told));
 }
 
-/* While another slice told of the pool, what this one had was not followed. */
-static void note_teller(struct story *s, const char *key, const struct json *slice)
+static void leave(struct story *s, struct str slice, int64_t rv)
 {
-	struct str pool = json_text_at(json_pointer(slice, STR("/spec/pool")), "name");
-	char *own = arena_strdup(&s->arena, str_from(key));
-	const char *before = map_put(&s->tellers, arena_str(&s->arena, pool), own);
+	struct pool *p = map_remove(&s->in, slice);
 
-	if (before && strcmp(before, key) != 0)
-		forget_times(s, key);
+	if (!p || --p->slices > 0)
+		return;
+	p->empty_at = rv;
+	forget_times(p);
+}
+
+static void note_place(struct story *s, char *key, struct pool *p, int64_t rv)
+{
+	struct place *at = ARENA_NEW(&s->arena, struct place);
+
+	*at = (struct place){ .pool = p, .rv = rv };
+	if (!map_get(&s->places, str_from(key)))
+		(void)map_put(&s->places, str_from(key), at);
+}
+
+static void see_slice(struct story *s, const struct fakeapi_event *e, const struct json *v)
+{
+	struct str name = str_from(strrchr(e->key, '/') + 1);
+	const struct json *meta = json_getz(v, "metadata");
+	struct str pool = json_text_at(json_pointer(v, STR("/spec/pool")), "name");
+	struct pool *p = &s->pools[pool.p[1] - '0'];
+
+	if (strcmp(e->type, "DELETED") == 0) {
+		leave(s, name, e->rv);
+		return;
+	}
+	if (map_get(&s->in, name) != p) {
+		leave(s, name, e->rv);
+		(void)map_put(&s->in, arena_str(&s->arena, name), p);
+		p->slices++;
+	}
+	note_place(s, arena_printf(&s->arena, "%.*s %lld", STR_ARG(name), (long long)e->rv), p,
+		   e->rv);
+	note_place(s,
+		   arena_printf(&s->arena, "%.*s %lld", STR_ARG(json_text_at(meta, "uid")),
+				(long long)json_i64_at(meta, "generation", 0)),
+		   p, e->rv);
 }
 
 /* Looks at every state of every slice that the server had since. */
@@ -78,22 +116,108 @@ static void see(struct story *s)
 	arena_init(&a, SIZE_MAX);
 	for (; s->seen < api->log.n; s->seen++) {
 		const struct fakeapi_event *e = &api->log.v[s->seen];
-		const struct json *conditions;
-		struct json *v;
 
-		if (strcmp(e->kind->resource, "resourceslices") != 0)
-			continue;
-		assert_int_equal(json_parse(&a, str_from(arena_strdup(&a, str_from(e->text))), NULL,
-					    &v, NULL),
-				 0);
-		conditions = json_pointer(v, STR("/status/poolStatus/conditions"));
-		if (strcmp(e->type, "DELETED") == 0 || !conditions)
-			forget_times(s, e->key);
-		else
-			note_teller(s, e->key, v);
-		JSON_FOREACH (c, strcmp(e->type, "DELETED") == 0 ? NULL : conditions)
-			see_condition(s, e->key, c);
+		if (strcmp(e->kind->resource, "resourceslices") == 0)
+			see_slice(s, e, parse(&a, str_from(e->text)));
 	}
+	arena_release(&a);
+}
+
+/* --- times of transition --------------------------------------------------------------------- */
+
+/*
+ * Times do not go back, and change with the condition alone; but a write in between may have been
+ * lost on the way.
+ */
+static void see_condition(struct story *s, struct since *before, const struct json *c)
+{
+	struct str status = json_text_at(c, "status"), time = json_text_at(c, "lastTransitionTime");
+	bool same = str_eq(status, before->status) && before->breaks == s->breaks;
+
+	if (before->time.n > 0 &&
+	    (str_cmp(time, before->time) < 0 || (same && !str_eq(time, before->time))))
+		fail_msg("%.*s was %.*s since %.*s, and is %.*s since %.*s",
+			 STR_ARG(json_text_at(c, "type")), STR_ARG(before->status),
+			 STR_ARG(before->time), STR_ARG(status), STR_ARG(time));
+	before->status = arena_str(&s->arena, status);
+	before->time = arena_str(&s->arena, time);
+	before->breaks = s->breaks;
+}
+
+/* Where the slice was when the controller saw what it wrote of. */
+static const struct place *find_place(struct story *s, const char *slice, const struct json *body)
+{
+	const struct json *uid = json_pointer(body, STR("/metadata/ownerReferences/0/uid"));
+	const struct json *rv = json_pointer(body, STR("/0/value"));
+	int64_t generation = json_i64_at(json_getz(body, "status"), "observedGeneration", 0);
+
+	if (s->bench.objects)
+		return map_get(&s->places,
+			       str_from(arena_printf(&s->arena, "%.*s %lld", STR_ARG(json_str(uid)),
+						     (long long)generation)));
+	return map_get(&s->places,
+		       str_from(arena_printf(&s->arena, "%s %.*s", slice, STR_ARG(json_str(rv)))));
+}
+
+/* A write has come, whatever becomes of it. */
+static void on_write(struct bench *b, const char *slice, struct str body)
+{
+	struct story *s = CONTAINER_OF(b, struct story, bench);
+	const struct json *v, *status;
+	const struct place *at;
+	struct arena a;
+
+	if (body.n == 0 || str_find(body, STR("\"poolStatus\"")) < 0)
+		return;
+	see(s);
+	arena_init(&a, SIZE_MAX);
+	v = parse(&a, body);
+	status = b->objects ? json_getz(v, "status") : json_pointer(v, STR("/1/value"));
+	at = find_place(s, slice, v);
+	if (at && at->rv > at->pool->empty_at) {
+		struct since *told = at->pool->told;
+
+		JSON_FOREACH (c, json_pointer(status, STR("/poolStatus/conditions")))
+			see_condition(s, told++, c);
+	}
+	arena_release(&a);
+}
+
+static bool is_told(const struct pool *p, const struct json *conditions)
+{
+	const struct since *told = p->told;
+
+	JSON_FOREACH (c, conditions) {
+		if (!str_eq(told->status, json_text_at(c, "status")) ||
+		    !str_eq(told->time, json_text_at(c, "lastTransitionTime")))
+			return false;
+		told++;
+	}
+	return told == p->told + CONDITIONS;
+}
+
+/* A controller that begins knows what is stored: it goes on from it where that is one thing. */
+static void begin_anew(struct story *s)
+{
+	unsigned stored[POOLS] = { 0 };
+	struct arena a;
+	struct str name;
+	size_t at = 0;
+	void *pool;
+
+	see(s);
+	arena_init(&a, SIZE_MAX);
+	while (map_next(&s->in, &at, &name, &pool)) {
+		const struct json *v = bench_status(&s->bench, name.p, &a);
+		struct pool *p = pool;
+
+		v = json_pointer(v, STR("/poolStatus/conditions"));
+		if (v)
+			stored[p - s->pools] += is_told(p, v) ? 1 : 2;
+	}
+	for (size_t i = 0; i < POOLS; i++)
+		if (stored[i] != 1)
+			forget_times(&s->pools[i]);
 	arena_release(&a);
 }
 
@@ -159,15 +283,23 @@ static void remove_something(struct story *s)
 	buf_release(&line);
 }
 
-/* Somebody writes what is ours; not the times, which we would keep. */
+/* Somebody writes what is ours. */
 static void tamper(struct story *s)
 {
+	struct fakeapi *api = s->bench.w->api;
+	unsigned pool = pick(s, POOLS), name = pick(s, NAMES);
 	char target[128];
 
-	(void)snprintf(target, sizeof(target), SLICES "/s%u-%u/status", pick(s, POOLS),
-		       pick(s, NAMES));
-	(void)fakeapi_call(s->bench.w->api, "PATCH", target,
-			   STR("{\"status\":{\"summary\":{\"totalDevices\":99}}}"), NULL);
+	(void)snprintf(target, sizeof(target),
+		       s->bench.objects ? OBJECTS "/s%u-%u" : SLICES "/s%u-%u/status", pool, name);
+	if (s->bench.objects && chance(s, 0.3))
+		(void)fakeapi_call(api, "DELETE", target, STR_NULL, NULL);
+	else if (chance(s, 0.3))
+		(void)fakeapi_call(api, "PATCH", target,
+				   STR("{\"status\":{\"poolStatus\":{\"conditions\":[]}}}"), NULL);
+	else
+		(void)fakeapi_call(api, "PATCH", target,
+				   STR("{\"status\":{\"summary\":{\"totalDevices\":99}}}"), NULL);
 }
 
 static int some_fault(struct bench *b, const struct fakeapi_query *q UNUSED)
@@ -182,8 +314,12 @@ static void disturb(struct story *s)
 {
 	struct bench *b = &s->bench;
 
+	static const char *const kinds[] = { "resourceslices", "resourceclaims",
+					     "resourceslicestatuses" };
+
 	switch (pick(s, 6)) {
 	case 0:
+		s->breaks++;
 		(void)sim_break_conns(b->w->sim, 0.7);
 		break;
 	case 1:
@@ -194,10 +330,11 @@ static void disturb(struct story *s)
 		break;
 	case 2:
 		fakeapi_catch_up(b->w->api);
-		fakeapi_hold_back(b->w->api, chance(s, 0.5) ? "resourceslices" : "resourceclaims");
+		fakeapi_hold_back(b->w->api, kinds[pick(s, b->objects ? 3 : 2)]);
 		break;
 	case 3:
 		bench_stop(b);
+		begin_anew(s);
 		bench_start(b);
 		break;
 	case 4:
@@ -242,22 +379,23 @@ static void tell_story(uint64_t seed)
 	char when[64];
 
 	prng_init(&s.prng, seed);
-	map_init(&s.times);
-	map_init(&s.tellers);
+	map_init(&s.in);
+	map_init(&s.places);
 	arena_init(&s.arena, SIZE_MAX);
+	s.bench.objects = seed % 3 == 0;
+	s.bench.on_write = on_write;
 	bench_init(&s.bench, seed);
 	for (int part = 0; part < 2; part++) {
 		for (int i = 0; i < STEPS; i++)
 			step(&s);
 		come_to_rest(&s);
-		see(&s);
 		(void)snprintf(when, sizeof(when), "seed %llu", (unsigned long long)seed);
 		assert_all_right(&s.bench, when);
 		assert_false(s.bench.carried_spec);
 	}
 	bench_release(&s.bench);
-	map_release(&s.times);
-	map_release(&s.tellers);
+	map_release(&s.in);
+	map_release(&s.places);
 	arena_release(&s.arena);
 }
 

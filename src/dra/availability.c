@@ -11,7 +11,8 @@
  * A status is stored together with its slice, and who wrote which of its fields beside it: half
  * of what the slice leaves of an object is the most that it takes. Names and states of devices
  * and what is wrong with the pool are always told; sums, capacities and allocations, in this
- * order, as far as there is room.
+ * order, as far as there is room. Sums and capacities are told all or not at all; allocations in
+ * rounds, one of every device in each, so that no device takes the room of the others.
  */
 #include "dra/availability_impl.h"
 
@@ -21,8 +22,16 @@
 
 enum {
 	FIXED_BYTES = 64 * KIB, /* of names, states, counts and faults */
-	QUANTITY_BYTES = 40, /* of one with its quotes, at most */
+	CAPACITIES_BYTES = sizeof("\"capacity\":{},\"availableCapacity\":{},") - 1,
 	SUMS_MAX = 256, /* names of capacities; sums of more are of no use to anybody */
+};
+
+enum { TOTAL, TAKEN, LEFT, SUMS };
+
+/* What is told of a device, as far as it depends on the room that there is. NULL: nothing. */
+struct told {
+	struct json *capacity, *available, *allocations;
+	const struct list *next; /* the holder whose turn it is; NULL: none any more */
 };
 
 struct slice_status {
@@ -30,9 +39,11 @@ struct slice_status {
 	const struct inventory_pool *pool;
 	struct arena *arena;
 	size_t room; /* bytes that are left */
+	struct told *told; /* by device */
 	bool tells_sums, tells_capacities;
 	int64_t allocated, available, partial;
 	struct availability_sums total, taken, left;
+	struct json *sums[SUMS]; /* the same, as they are told */
 };
 
 /* Whether there is room for so many bytes; they are then taken. */
@@ -119,75 +130,89 @@ static struct json *allocation(struct arena *a, const struct inventory_device *d
 	return v;
 }
 
-/* About what an allocation takes as text. */
-static size_t allocation_bytes(const struct inventory_holder *h)
+/*
+ * What an object of texts, or of such objects, takes as text. A short text counts as much as its
+ * key does among the managedFields.
+ */
+static size_t object_bytes(const struct json *object)
 {
-	size_t n = 100 + h->claim->namespace.n + h->claim->name.n + h->claim->uid.n + h->request.n;
+	size_t n = 0;
 
-	for (size_t i = 0; i < h->nconsumed; i++)
-		n += h->consumed[i].name.n + QUANTITY_BYTES;
+	JSON_FOREACH (v, object) {
+		bool nested = json_is(v, JSON_OBJECT);
+
+		n += json_key(v).n + sizeof("\"\":\"\",") - 1;
+		n += nested ? object_bytes(v) : MAX(json_str(v).n, (size_t)2);
+	}
 	return n;
 }
 
-static void add_allocations(struct slice_status *s, const struct inventory_device *d,
-			    struct json *device)
+/* --- allocations, in rounds ----------------------------------------------------------- */
+
+/* The next holder of the device that does not only look on; NULL: there is none. */
+static const struct list *holder_from(const struct inventory_device *d, const struct list *at)
 {
-	struct json *array = json_make_array(s->arena);
-
-	LIST_FOREACH (it, &d->use->holders) {
-		const struct inventory_holder *h = LIST_ENTRY(it, struct inventory_holder, link);
-
-		if (h->admin)
-			continue;
-		if (array->n == AVAILABILITY_ALLOCATIONS_MAX || !take(s, allocation_bytes(h)))
-			break;
-		json_append(array, allocation(s->arena, d, h));
-	}
-	if (array->n > 0)
-		json_setz(device, "allocations", array);
+	while (at != &d->use->holders && LIST_ENTRY(at, struct inventory_holder, link)->admin)
+		at = at->next;
+	return at == &d->use->holders ? NULL : at;
 }
+
+/* Tells of one more holder. False: there is none, or no room for it. */
+static bool add_allocation(struct slice_status *s, const struct inventory_device *d, struct told *t)
+{
+	struct json *v;
+
+	if (!t->next)
+		return false;
+	v = allocation(s->arena, d, LIST_ENTRY(t->next, struct inventory_holder, link));
+	if (!take(s, sizeof("{},") - 1 + object_bytes(v))) {
+		t->next = NULL;
+		return false;
+	}
+	if (!t->allocations)
+		t->allocations = json_make_array(s->arena);
+	json_append(t->allocations, v);
+	t->next = holder_from(d, t->next->next);
+	return true;
+}
+
+static void share_out(struct slice_status *s)
+{
+	const struct inventory_slice *slice = s->slice;
+	bool more = true;
+
+	for (size_t i = 0; i < slice->ndevices; i++) {
+		const struct inventory_device *d = &slice->devices[i];
+
+		if (inventory_device_held(d))
+			s->told[i].next = holder_from(d, d->use->holders.next);
+	}
+	for (size_t round = 0; more && round < AVAILABILITY_ALLOCATIONS_MAX; round++) {
+		more = false;
+		for (size_t i = 0; i < slice->ndevices; i++)
+			more |= add_allocation(s, &slice->devices[i], &s->told[i]);
+	}
+}
+
+/* --- capacities ----------------------------------------------------------------------- */
 
 static bool has_capacities(const struct inventory_device *d)
 {
 	return d->view.allow_multiple && d->view.ncapacity > 0;
 }
 
-static void add_capacities(struct slice_status *s, const struct inventory_device *d,
-			   struct json *device)
+static void print_capacities(struct slice_status *s, const struct inventory_device *d,
+			     struct told *t)
 {
-	struct json *capacity, *available;
-
-	if (!has_capacities(d) || !s->tells_capacities)
-		return;
-	capacity = json_need_object(s->arena, device, "capacity");
-	available = json_need_object(s->arena, device, "availableCapacity");
+	t->capacity = json_make_object(s->arena);
+	t->available = json_make_object(s->arena);
 	for (size_t i = 0; i < d->view.ncapacity; i++) {
 		const struct inventory_capacity *c = &d->capacities[i];
 
-		json_add(capacity, c->name, availability_quantity(s->arena, *c->value));
-		json_add(available, c->name, availability_quantity(s->arena, left_of(d, c)));
+		json_add(t->capacity, c->name, availability_quantity(s->arena, *c->value));
+		json_add(t->available, c->name, availability_quantity(s->arena, left_of(d, c)));
 	}
 }
-
-static struct json *device_status(struct slice_status *s, const struct inventory_device *d)
-{
-	struct json *v = json_make_object(s->arena);
-	enum state state = device_state(s->pool, d);
-
-	json_put_str(s->arena, v, "name", d->name);
-	json_put_str(s->arena, v, "state", str_from(state_names[state]));
-	if (state == UNAVAILABLE)
-		json_put_str(s->arena, v, "stateReason", STR("InsufficientSharedCapacity"));
-	if (inventory_device_held(d))
-		add_allocations(s, d, v);
-	add_capacities(s, d, v);
-	s->allocated += inventory_device_held(d);
-	s->available += state == AVAILABLE;
-	s->partial += state == PARTIALLY_ALLOCATED;
-	return v;
-}
-
-/* --- the whole slice ---------------------------------------------------------------- */
 
 static void sum_device(struct slice_status *s, const struct inventory_device *d)
 {
@@ -202,32 +227,68 @@ static void sum_device(struct slice_status *s, const struct inventory_device *d)
 	}
 }
 
-static size_t names_bytes(const struct inventory_device *d)
+static struct json *print_sums(struct slice_status *s, struct availability_sums *sums)
+{
+	availability_sums_sort(sums);
+	return amounts(s->arena, sums->v, sums->n);
+}
+
+/* Of all three kinds of sums; no room: none of them. */
+static void take_sums(struct slice_status *s)
 {
 	size_t bytes = 0;
 
-	for (size_t i = 0; i < d->view.ncapacity; i++)
-		bytes += d->capacities[i].name.n + QUANTITY_BYTES;
-	return bytes;
+	if (s->total.n == 0 || s->total.n > SUMS_MAX)
+		return;
+	s->sums[TOTAL] = print_sums(s, &s->total);
+	s->sums[TAKEN] = print_sums(s, &s->taken);
+	s->sums[LEFT] = print_sums(s, &s->left);
+	for (size_t i = 0; i < ARRAY_SIZE(s->sums); i++)
+		bytes += object_bytes(s->sums[i]);
+	s->tells_sums = take(s, bytes);
 }
 
 /* Sums up capacities, and decides what of them is told. */
 static void sum_up(struct slice_status *s)
 {
-	size_t of_devices = 0, of_sums = 0;
+	size_t bytes = 0;
 
 	for (size_t i = 0; i < s->slice->ndevices; i++) {
 		const struct inventory_device *d = &s->slice->devices[i];
+		struct told *t = &s->told[i];
 
 		if (!has_capacities(d))
 			continue;
 		sum_device(s, d);
-		of_devices += 2 * names_bytes(d);
+		print_capacities(s, d, t);
+		bytes += CAPACITIES_BYTES + object_bytes(t->capacity) + object_bytes(t->available);
 	}
-	for (size_t i = 0; i < s->total.n; i++)
-		of_sums += 3 * (s->total.v[i].name.n + QUANTITY_BYTES);
-	s->tells_sums = s->total.n <= SUMS_MAX && take(s, of_sums);
-	s->tells_capacities = take(s, of_devices);
+	take_sums(s);
+	s->tells_capacities = take(s, bytes);
+}
+
+/* --- the whole slice ------------------------------------------------------------------ */
+
+static struct json *device_status(struct slice_status *s, const struct inventory_device *d,
+				  const struct told *t)
+{
+	struct json *v = json_make_object(s->arena);
+	enum state state = device_state(s->pool, d);
+
+	json_put_str(s->arena, v, "name", d->name);
+	json_put_str(s->arena, v, "state", str_from(state_names[state]));
+	if (state == UNAVAILABLE)
+		json_put_str(s->arena, v, "stateReason", STR("InsufficientSharedCapacity"));
+	if (t->allocations)
+		json_setz(v, "allocations", t->allocations);
+	if (t->capacity && s->tells_capacities) {
+		json_setz(v, "capacity", t->capacity);
+		json_setz(v, "availableCapacity", t->available);
+	}
+	s->allocated += inventory_device_held(d);
+	s->available += state == AVAILABLE;
+	s->partial += state == PARTIALLY_ALLOCATED;
+	return v;
 }
 
 static size_t room_beside(const struct inventory_slice *slice)
@@ -235,15 +296,6 @@ static size_t room_beside(const struct inventory_slice *slice)
 	size_t used = slice->bytes + FIXED_BYTES;
 
 	return used < OBJECT_MAX ? MIN((OBJECT_MAX - used) / 2, AVAILABILITY_BYTES_MAX) : 0;
-}
-
-static void add_sums(struct slice_status *s, struct json *summary, const char *key,
-		     struct availability_sums *sums)
-{
-	if (sums->n == 0 || !s->tells_sums)
-		return;
-	availability_sums_sort(sums);
-	json_setz(summary, key, amounts(s->arena, sums->v, sums->n));
 }
 
 static struct json *summary(struct slice_status *s)
@@ -254,9 +306,11 @@ static struct json *summary(struct slice_status *s)
 	json_put_i64(s->arena, v, "allocatedDevices", s->allocated);
 	json_put_i64(s->arena, v, "availableDevices", s->available);
 	json_put_i64(s->arena, v, "partiallyAllocatedDevices", s->partial);
-	add_sums(s, v, "totalCapacity", &s->total);
-	add_sums(s, v, "allocatedCapacity", &s->taken);
-	add_sums(s, v, "availableCapacity", &s->left);
+	if (s->tells_sums) {
+		json_setz(v, "totalCapacity", s->sums[TOTAL]);
+		json_setz(v, "allocatedCapacity", s->sums[TAKEN]);
+		json_setz(v, "availableCapacity", s->sums[LEFT]);
+	}
 	return v;
 }
 
@@ -275,11 +329,13 @@ struct json *availability_slice_status(struct inventory *inv, struct str slice,
 	s.pool = found->pool;
 	s.room = room_beside(found);
 	s.total.arena = s.taken.arena = s.left.arena = a;
+	s.told = ARENA_ARRAY(a, struct told, found->ndevices);
 	sum_up(&s);
+	share_out(&s);
 	status = json_make_object(a);
 	devices = json_make_array(a);
 	for (size_t i = 0; i < found->ndevices; i++)
-		json_append(devices, device_status(&s, &found->devices[i]));
+		json_append(devices, device_status(&s, &found->devices[i], &s.told[i]));
 	if (devices->n > 0)
 		json_setz(status, "devices", devices);
 	json_setz(status, "summary", summary(&s));
@@ -311,104 +367,9 @@ size_t availability_pool_slices(struct inventory *inv, struct str driver, struct
 	return n;
 }
 
-/* --- slices that a claim concerns ------------------------------------------------------ */
-
-struct concerned {
-	struct arena *arena;
-	struct map seen; /* name -> struct inventory_slice */
-	VEC(struct str) names;
-	const struct inventory_pool *counted; /* the pool whose consumers were added last */
-};
-
-static void add_slice(struct concerned *c, struct inventory_slice *slice)
-{
-	if (!map_put(&c->seen, slice->name, slice))
-		(void)vec_push(&c->names, arena_str(c->arena, slice->name));
-}
-
-static bool has_consumers(const struct inventory_slice *slice)
-{
-	for (size_t i = 0; i < slice->ndevices; i++)
-		if (slice->devices[i].ncounters > 0)
-			return true;
-	return false;
-}
-
-static void add_consumers(struct concerned *c, const struct inventory_pool *pool)
-{
-	if (c->counted == pool)
-		return;
-	c->counted = pool;
-	for (size_t i = 0; i < pool->nslices; i++)
-		if (has_consumers(pool->slices[i]))
-			add_slice(c, pool->slices[i]);
-}
-
-static void add_device(struct concerned *c, const struct inventory_pool *pool,
-		       const struct inventory_device *d)
-{
-	add_slice(c, d->slice);
-	if (d->ncounters > 0)
-		add_consumers(c, pool);
-}
-
-static void add_every_device(struct concerned *c, const struct inventory_pool *pool,
-			     struct str name)
-{
-	for (size_t i = 0; i < pool->nslices; i++)
-		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
-			if (str_eq(pool->slices[i]->devices[k].name, name))
-				add_device(c, pool, &pool->slices[i]->devices[k]);
-}
-
-/* A device that does not exist is told of with the pool, whoever claims it. */
-static void add_held(struct concerned *c, const struct inventory_holder *h)
-{
-	const struct inventory_pool *pool = h->use->pool;
-	const struct inventory_device *d = inventory_pool_device(pool, h->use->name);
-
-	if (!d && pool->nslices > 0)
-		add_slice(c, pool->slices[0]);
-	if (!d || h->admin)
-		return;
-	if (pool->duplicates)
-		add_every_device(c, pool, h->use->name);
-	else
-		add_device(c, pool, d);
-}
-
-size_t availability_claim_slices(struct inventory *inv, struct str namespace, struct str name,
-				 struct arena *a, struct str **ret_names)
-{
-	const struct inventory_claim *claim = inventory_claim(inv, namespace, name);
-	struct concerned c = { .arena = a };
-	size_t n;
-
-	*ret_names = NULL;
-	if (!claim)
-		return 0;
-	inventory_settle(inv);
-	map_init(&c.seen);
-	vec_init(&c.names, SIZE_MAX);
-	for (size_t i = 0; i < claim->n; i++)
-		add_held(&c, &claim->holders[i]);
-	n = c.names.n;
-	*ret_names = ARENA_ARRAY(a, struct str, n);
-	for (size_t i = 0; i < n; i++)
-		(*ret_names)[i] = c.names.v[i];
-	vec_release(&c.names);
-	map_release(&c.seen);
-	return n;
-}
-
 bool availability_is_being_replaced(struct inventory *inv, struct str slice)
 {
 	const struct inventory_slice *found = inventory_slice(inv, slice);
 
 	return found && !found->current && found->pool->incomplete;
-}
-
-bool availability_counts(const struct inventory_slice *slice)
-{
-	return slice->ncounters > 0 || has_consumers(slice);
 }

@@ -8,7 +8,8 @@
  * What is told is bounded, so that slice and status always make an object that an API server
  * takes: AVAILABILITY_BYTES_MAX, or less beside a slice that is large itself. Of the
  * allocations of a device the first AVAILABILITY_ALLOCATIONS_MAX by "namespace/name" of their
- * claims are told, while there is room. Counts and capacities are of all.
+ * claims are told, or fewer where room is short: then about as many of each device. Counts
+ * and capacities are of all.
  */
 #ifndef DRA_AVAILABILITY_H
 #define DRA_AVAILABILITY_H
@@ -44,8 +45,8 @@ size_t availability_pool_slices(struct inventory *inv, struct str driver, struct
 
 /*
  * Names of the slices whose status depends on what the claim holds now, each once: ask before and
- * after a claim is put or removed. Costs what the claim holds; for devices that consume counters,
- * and where names of devices come twice, what the pool has.
+ * after claims are put or removed. Costs what the claim holds and who shares its counters; where
+ * names of devices come twice or a counter is overdrawn, and after slices changed, what the pool has.
  */
 size_t availability_claim_slices(struct inventory *inv, struct str namespace, struct str name,
 				 struct arena *a, struct str **ret_names);

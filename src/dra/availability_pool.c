@@ -7,19 +7,79 @@
  */
 #include "base/limits.h"
 #include "base/timestamp.h"
-#include "base/vec.h"
 #include "dra/availability_impl.h"
 
-typedef VEC(struct str) messages;
+/* The first messages, and how many there are of all. */
+struct messages {
+	struct arena *arena;
+	struct str v[AVAILABILITY_ERRORS_MAX];
+	size_t n;
+};
 
-#define SAY(m, a, ...) ((void)vec_push((m), str_from(arena_printf((a), __VA_ARGS__))))
+/* Only what is told is printed. */
+#define SAY(m, ...)                                                                             \
+	((m)->n++ < AVAILABILITY_ERRORS_MAX                                                     \
+		 ? (void)((m)->v[(m)->n - 1] = str_from(arena_printf((m)->arena, __VA_ARGS__))) \
+		 : (void)0)
 
-static int by_text(const void *a, const void *b)
+/* --- the first few, in order ---------------------------------------------------------- */
+
+/* What a message is of: slice and generation, or claim and device. Sorted by the two texts. */
+struct subject {
+	struct str first, second;
+	int64_t generation;
+};
+
+struct subjects {
+	struct subject v[AVAILABILITY_ERRORS_MAX]; /* the least, in order */
+	size_t n, room; /* for so many there is room */
+	size_t all; /* that were added */
+};
+
+static struct subjects subjects_for(const struct messages *m)
 {
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+	return (struct subjects){ .room = AVAILABILITY_ERRORS_MAX -
+					  MIN(m->n, (size_t)AVAILABILITY_ERRORS_MAX) };
 }
 
-static void say_duplicates(const struct inventory_pool *pool, struct arena *a, messages *m)
+static bool before(const struct subject *a, const struct subject *b)
+{
+	int c = str_cmp(a->first, b->first);
+
+	return c < 0 || (c == 0 && str_cmp(a->second, b->second) < 0);
+}
+
+static void subjects_add(struct subjects *s, struct subject subject)
+{
+	size_t at = s->n;
+
+	s->all++;
+	if (s->n < s->room)
+		s->n++;
+	else if (s->room > 0 && before(&subject, &s->v[s->n - 1]))
+		at--;
+	else
+		return;
+	for (; at > 0 && before(&subject, &s->v[at - 1]); at--)
+		s->v[at] = s->v[at - 1];
+	s->v[at] = subject;
+}
+
+/* --- faults --------------------------------------------------------------------------- */
+
+/* The device of that name before it; NULL: it is the first. Of those behind it `seen` knows. */
+static const struct inventory_device *same_before(const struct inventory_pool *pool,
+						  struct inventory_device *d, struct map *seen)
+{
+	const struct inventory_device *first = inventory_pool_device(pool, d->name), *last;
+
+	if (first == d)
+		return NULL;
+	last = map_put(seen, d->name, d);
+	return last ? last : first;
+}
+
+static void say_duplicates(const struct inventory_pool *pool, struct messages *m)
 {
 	struct map seen;
 
@@ -30,11 +90,11 @@ static void say_duplicates(const struct inventory_pool *pool, struct arena *a, m
 		struct inventory_slice *s = pool->slices[i];
 
 		for (size_t k = 0; k < s->ndevices; k++) {
-			const struct inventory_device *other = map_put(&seen, s->devices[k].name,
-								       &s->devices[k]);
+			const struct inventory_device *other = same_before(pool, &s->devices[k],
+									   &seen);
 
 			if (other)
-				SAY(m, a, "device %.*s appears in both %.*s and %.*s",
+				SAY(m, "device %.*s appears in both %.*s and %.*s",
 				    STR_ARG(other->name), STR_ARG(other->slice->name),
 				    STR_ARG(s->name));
 		}
@@ -42,21 +102,21 @@ static void say_duplicates(const struct inventory_pool *pool, struct arena *a, m
 	map_release(&seen);
 }
 
-static void say_count(const struct inventory_pool *pool, struct arena *a, messages *m)
+static void say_count(const struct inventory_pool *pool, struct messages *m)
 {
 	if (pool->incomplete)
-		SAY(m, a, "pool has %u ResourceSlices of generation %lld, %lld are expected",
+		SAY(m, "pool has %u ResourceSlices of generation %lld, %lld are expected",
 		    pool->observed, (long long)pool->generation, (long long)pool->expected);
 	for (size_t i = 1; i < pool->nslices; i++)
 		if (pool->slices[i]->expected != pool->expected)
-			SAY(m, a, "ResourceSlice %.*s expects %lld ResourceSlices, %.*s %lld",
+			SAY(m, "ResourceSlice %.*s expects %lld ResourceSlices, %.*s %lld",
 			    STR_ARG(pool->slices[i]->name), (long long)pool->slices[i]->expected,
 			    STR_ARG(pool->slices[0]->name), (long long)pool->expected);
 }
 
-static void say_older(const struct inventory_pool *pool, struct arena *a, messages *m)
+static void say_older(const struct inventory_pool *pool, struct messages *m)
 {
-	size_t first = m->n;
+	struct subjects older = subjects_for(m);
 
 	if (pool->nolder == 0)
 		return;
@@ -64,49 +124,54 @@ static void say_older(const struct inventory_pool *pool, struct arena *a, messag
 		const struct inventory_slice *s = LIST_ENTRY(it, struct inventory_slice, link);
 
 		if (!s->current)
-			SAY(m, a, "ResourceSlice %.*s has generation %lld, the pool has %lld",
-			    STR_ARG(s->name), (long long)s->generation,
-			    (long long)pool->generation);
+			subjects_add(&older, (struct subject){ .first = s->name,
+							       .generation = s->generation });
 	}
-	qsort(m->v + first, m->n - first, sizeof(*m->v), by_text);
+	for (size_t i = 0; i < older.n; i++)
+		SAY(m, "ResourceSlice %.*s has generation %lld, the pool has %lld",
+		    STR_ARG(older.v[i].first), (long long)older.v[i].generation,
+		    (long long)pool->generation);
+	m->n += older.all - older.n;
 }
 
-static void say_unknown(const struct inventory_pool *pool, struct arena *a, messages *m)
+/* Once for each claim, however often it has the device. */
+static void add_claims(struct subjects *unknown, const struct inventory_use *use)
 {
-	size_t first = m->n, at = 0;
-	struct str name;
-	void *value;
+	const struct inventory_claim *last = NULL;
+
+	LIST_FOREACH (it, &use->holders) {
+		const struct inventory_claim *c =
+			LIST_ENTRY(it, struct inventory_holder, link)->claim;
+
+		if (c != last)
+			subjects_add(unknown,
+				     (struct subject){ .first = c->key, .second = use->name });
+		last = c;
+	}
+}
+
+static void say_unknown(const struct inventory_pool *pool, struct messages *m)
+{
+	struct subjects unknown = subjects_for(m);
 
 	if ((int64_t)pool->observed < pool->expected)
 		return;
-	while (map_next(&pool->uses, &at, &name, &value)) {
-		const struct inventory_use *use = value;
-		const struct inventory_claim *last = NULL;
-
-		if (inventory_pool_device(pool, name))
-			continue;
-		LIST_FOREACH (it, &use->holders) {
-			const struct inventory_claim *c =
-				LIST_ENTRY(it, struct inventory_holder, link)->claim;
-
-			if (c != last)
-				SAY(m, a,
-				    "ResourceClaim %.*s references non-existent device '%.*s' in "
-				    "pool '%.*s'",
-				    STR_ARG(c->key), STR_ARG(name), STR_ARG(pool->name));
-			last = c;
-		}
-	}
-	if (m->n > first)
-		qsort(m->v + first, m->n - first, sizeof(*m->v), by_text);
+	LIST_FOREACH (it, &pool->lost)
+		add_claims(&unknown, LIST_ENTRY(it, struct inventory_use, lost_link));
+	for (size_t i = 0; i < unknown.n; i++)
+		SAY(m, "ResourceClaim %.*s references non-existent device '%.*s' in pool '%.*s'",
+		    STR_ARG(unknown.v[i].first), STR_ARG(unknown.v[i].second), STR_ARG(pool->name));
+	m->n += unknown.all - unknown.n;
 }
 
 /* A fault of counters, which the KEP does not name; of names, it was told of above. */
-static void say_counters(const struct inventory_pool *pool, struct arena *a, messages *m)
+static void say_counters(const struct inventory_pool *pool, struct messages *m)
 {
 	if (pool->invalid && !pool->duplicates)
-		SAY(m, a, "%.*s", STR_ARG(pool->invalid_reason));
+		SAY(m, "%.*s", STR_ARG(pool->invalid_reason));
 }
+
+/* --- poolStatus ----------------------------------------------------------------------- */
 
 static void condition(struct arena *a, struct json *array, const struct json *old, const char *type,
 		      bool holds, struct str reason, struct str message, int64_t now_ns)
@@ -130,7 +195,7 @@ static void condition(struct arena *a, struct json *array, const struct json *ol
 	json_append(array, v);
 }
 
-static void add_errors(struct json *status, const messages *m, struct arena *a)
+static void add_errors(struct json *status, const struct messages *m, struct arena *a)
 {
 	struct json *array;
 
@@ -147,7 +212,7 @@ static void add_errors(struct json *status, const messages *m, struct arena *a)
 }
 
 static void add_conditions(struct json *status, const struct inventory_pool *pool,
-			   const messages *m, const struct json *old, int64_t now_ns,
+			   const struct messages *m, const struct json *old, int64_t now_ns,
 			   struct arena *a)
 {
 	struct json *array = json_need_array(a, status, "conditions");
@@ -168,18 +233,16 @@ struct json *availability_pool_status(const struct inventory_pool *pool, const s
 				      int64_t now_ns, struct arena *a)
 {
 	struct json *status = json_make_object(a);
-	messages m;
+	struct messages m = { .arena = a };
 
-	vec_init(&m, SIZE_MAX);
-	say_duplicates(pool, a, &m);
-	say_counters(pool, a, &m);
-	say_count(pool, a, &m);
-	say_older(pool, a, &m);
-	say_unknown(pool, a, &m);
+	say_duplicates(pool, &m);
+	say_counters(pool, &m);
+	say_count(pool, &m);
+	say_older(pool, &m);
+	say_unknown(pool, &m);
 	add_conditions(status, pool, &m, old, now_ns, a);
 	add_errors(status, &m, a);
 	json_put_i64(a, status, "observedSliceCount", pool->observed);
 	json_put_i64(a, status, "expectedSliceCount", MIN(pool->expected, (int64_t)INT32_MAX));
-	vec_release(&m);
 	return status;
 }

@@ -180,11 +180,13 @@ static enum explain_reason reason_of(struct allocate_plan *plan, const struct al
 	const struct inventory_taint *t;
 	enum explain_reason why;
 
-	if (allocate_held(r, d)) {
+	why = selector_reason(plan, r, d, e);
+	/* Who holds a device matters only where the device would be wanted. */
+	if (allocate_held(r, d) && (why == EXPLAIN_FITS || why == EXPLAIN_SELECTOR_ERROR)) {
 		e->detail = holders(plan->arena, d, sight);
+		e->error = STR_NULL;
 		return EXPLAIN_IN_USE;
 	}
-	why = selector_reason(plan, r, d, e);
 	if (why != EXPLAIN_FITS)
 		return why;
 	if (!inventory_device_reachable(d, &plan->node))

@@ -28,6 +28,7 @@ const struct inventory_features inventory_everything = {
 	.list_attributes = true,
 	.derived_attributes = true,
 	.compatibility_groups = true,
+	.observer = true,
 };
 
 struct inventory *inventory_new(struct inventory_features features)
@@ -325,6 +326,14 @@ static size_t use_bytes(const struct inventory_pool *pool)
 	return bytes;
 }
 
+static size_t consumer_bytes(const struct inventory_pool *pool)
+{
+	return pool->consumers_end
+		       ? sizeof(*pool->consumers) *
+				 (pool->ncounters + pool->consumers_end[pool->ncounters - 1])
+		       : 0;
+}
+
 size_t inventory_bytes(struct inventory *inv)
 {
 	size_t bytes = sizeof(*inv) + inv->bytes + map_bytes(&inv->slices) +
@@ -340,7 +349,7 @@ size_t inventory_bytes(struct inventory *inv)
 		bytes += sizeof(*pool) + pool->key.n + map_bytes(&pool->devices) + use_bytes(pool) +
 			 pool->nslices * sizeof(*pool->slices) +
 			 pool->ncounters * sizeof(*pool->counters) +
-			 pool->nrules * sizeof(*pool->rules);
+			 pool->nrules * sizeof(*pool->rules) + consumer_bytes(pool);
 	}
 	return bytes;
 }

@@ -22,10 +22,12 @@ struct inventory_features {
 	bool admin_access, prioritized_list, partitionable, taints, binding_conditions;
 	bool consumable_capacity, fractional_range;
 	bool list_attributes, derived_attributes, compatibility_groups;
+	/* No gate: we look and give nothing out, and what we take in may not depend on the past. */
+	bool observer;
 };
 extern const struct inventory_features inventory_defaults;
 
-/* All on, for who looks and does not decide: what a server stores counts, whatever its gates. */
+/* All on, for observers: what a server stores counts, whatever its gates. */
 extern const struct inventory_features inventory_everything;
 
 struct inventory *inventory_new(struct inventory_features features);
@@ -52,7 +54,7 @@ void inventory_remove_taint_rule(struct inventory *inv, struct str name);
  * nothing. Claims are told apart by namespace and name; a new uid replaces the old claim.
  * -ERR_INVALID when the allocation cannot be read: then, unlike other objects, the claim keeps the
  * devices that it had, since giving them out twice is worse than holding them too long. A
- * claim of another uid is gone all the same.
+ * claim of another uid is gone all the same. To an observer it holds nothing.
  */
 int inventory_put_claim(struct inventory *inv, const struct json *claim, struct error *err);
 void inventory_remove_claim(struct inventory *inv, struct str namespace, struct str name);

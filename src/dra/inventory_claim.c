@@ -21,6 +21,7 @@ static struct inventory_use *use_need(struct inventory_pool *pool, struct str de
 	use->name = str_of(text, device.n);
 	use->pool = pool;
 	list_init(&use->holders);
+	list_init(&use->lost_link);
 	map_put(&pool->uses, use->name, use);
 	pool->nuses++;
 	return use;
@@ -38,6 +39,7 @@ static void forget_sums(struct inventory_use *use)
 static void use_free(struct inventory_use *use)
 {
 	forget_sums(use);
+	list_remove(&use->lost_link);
 	free(use);
 }
 
@@ -378,7 +380,8 @@ static const struct json *results_of(const struct json *allocation)
 
 /*
  * Replaces the claim `old` by one with these results. When those cannot be read the same claim
- * keeps what it had: whatever it holds now, that is likelier than nothing.
+ * keeps what it had: whatever it holds now, that is likelier than nothing. But an observer that
+ * was not there before could not know it.
  */
 static int put(struct inventory *inv, struct inventory_claim *old, const struct json *meta,
 	       const struct json *results, bool assumed, struct error *err)
@@ -390,7 +393,8 @@ static int put(struct inventory *inv, struct inventory_claim *old, const struct 
 	    json_text_at(meta, "namespace").n + json_text_at(meta, "name").n > CLAIM_NAME_MAX)
 		return error_set(err, ERR_INVALID, "a ResourceClaim needs a name");
 	r = claim_new(inv, meta, results, &c, err);
-	if (r == 0 || (old && !str_eq(old->uid, json_text_at(meta, "uid"))))
+	if (r == 0 || inv->features.observer ||
+	    (old && !str_eq(old->uid, json_text_at(meta, "uid"))))
 		claim_drop(inv, old);
 	if (r < 0)
 		return r;

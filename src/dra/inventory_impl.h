@@ -134,7 +134,11 @@ struct inventory_slice {
 	struct inventory_nodes nodes;
 	const struct inventory_shared *counters; /* sharedCounters, flat: by set as listed */
 	struct str partition_attribute; /* partitionTypeAttribute; or empty */
-	size_t bytes; /* of the object as JSON, but for its status; OBJECT_MAX: or more */
+	/*
+	 * Of the object as JSON, but for its status and who wrote what; OBJECT_MAX: or more. With
+	 * all that its metadata may become, which changes without a new generation.
+	 */
+	size_t bytes;
 	size_t block; /* bytes of all of this */
 	size_t at; /* place in the index that it is in; SIZE_MAX: none */
 	struct list link; /* of pool->all */
@@ -178,6 +182,8 @@ struct inventory_pool {
 	struct list all; /* every slice, of any generation */
 	struct map devices; /* name -> the first of that name; empty where there are few */
 	struct map uses; /* name -> struct inventory_use, also of devices that do not exist */
+	struct list lost; /* of those: uses of devices that no slice of `slices` has */
+	uint32_t *consumers, *consumers_end; /* see inventory_consumers(); NULL: not asked for */
 	struct list dirty_link; /* of inventory->dirty */
 	const struct inventory_rule **rules; /* that name the driver or pool, by rule name */
 	uint32_t nrules;
@@ -220,6 +226,7 @@ struct inventory_holder {
 struct inventory_use {
 	struct str name; /* of the device */
 	struct inventory_pool *pool;
+	struct list lost_link; /* of pool->lost */
 	struct list holders; /* struct inventory_holder, by key of their claim, place in it */
 	struct omap *order; /* of many: key of a claim -> its last holder; else NULL */
 	uint32_t whole; /* holders of the whole device */
@@ -332,6 +339,13 @@ struct inventory_slice *inventory_slice(struct inventory *inv, struct str name);
 struct inventory_device *inventory_pool_device(const struct inventory_pool *pool, struct str name);
 struct inventory_device *inventory_device(struct inventory *inv, struct str driver, struct str pool,
 					  struct str device);
+
+/*
+ * The slices with devices that consume a counter of the pool: places in pool->slices, ascending.
+ * Costs all of the pool when it is first asked since a slice changed.
+ */
+size_t inventory_consumers(struct inventory_pool *pool, uint32_t counter,
+			   const uint32_t **ret_slices);
 
 const struct inventory_class *inventory_class(const struct inventory *inv, struct str name);
 /*

@@ -28,6 +28,7 @@ static struct inventory_pool *pool_new(struct str driver, struct str name)
 	list_init(&pool->dirty_link);
 	map_init(&pool->devices);
 	map_init(&pool->uses);
+	list_init(&pool->lost);
 	return pool;
 }
 
@@ -46,6 +47,13 @@ struct inventory_pool *inventory_pool_need(struct inventory *inv, struct str dri
 	return made;
 }
 
+static void forget_consumers(struct inventory_pool *pool)
+{
+	free(pool->consumers);
+	free(pool->consumers_end);
+	pool->consumers = pool->consumers_end = NULL;
+}
+
 void inventory_pool_free(struct inventory_pool *pool)
 {
 	list_remove(&pool->dirty_link);
@@ -53,6 +61,7 @@ void inventory_pool_free(struct inventory_pool *pool)
 	map_release(&pool->uses);
 	free(pool->slices);
 	free(pool->counters);
+	forget_consumers(pool);
 	free(pool->rules);
 	free(pool->name_fault);
 	free(pool->counter_fault);
@@ -125,6 +134,7 @@ static void settle_slices(struct inventory *inv, struct inventory_pool *pool)
 static void settle_counters(struct inventory_pool *pool)
 {
 	free(pool->counters);
+	forget_consumers(pool);
 	pool->counters = inventory_counters(pool->slices, pool->nslices, &pool->ncounters);
 	pool->overdrawn = 0;
 }
@@ -230,6 +240,30 @@ static void settle_device(struct inventory_pool *pool, struct inventory_device *
 		(void)charge(pool, d, 1);
 }
 
+static void settle_devices(struct inventory_pool *pool)
+{
+	size_t known = 0, at = 0;
+	struct str name;
+	void *use;
+
+	for (size_t i = 0; i < pool->nslices; i++) {
+		struct inventory_slice *s = pool->slices[i];
+
+		for (size_t k = 0; k < s->ndevices; k++) {
+			settle_device(pool, &s->devices[k]);
+			known += s->devices[k].use != NULL;
+		}
+	}
+	while (list_pop_front(&pool->lost))
+		;
+	/* Of the usual pool all uses were met, and each once. */
+	if (known == pool->uses.n && !pool->duplicates)
+		return;
+	while (map_next(&pool->uses, &at, &name, &use))
+		if (!inventory_pool_device(pool, name))
+			list_push_back(&pool->lost, &((struct inventory_use *)use)->lost_link);
+}
+
 /* The slices that make up the pool: those that count. */
 static struct inventory_slice **counted(const struct inventory_pool *pool, struct arena *a)
 {
@@ -277,9 +311,7 @@ void inventory_pool_settle(struct inventory *inv, struct inventory_pool *pool)
 	settle_slices(inv, pool);
 	settle_counters(pool);
 	settle_names(pool);
-	for (size_t i = 0; i < pool->nslices; i++)
-		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
-			settle_device(pool, &pool->slices[i]->devices[k]);
+	settle_devices(pool);
 	settle_faults(inv, pool);
 	for (size_t i = 0; i < pool->nslices; i++)
 		pool->slices[i]->sound = !pool->invalid &&
@@ -288,6 +320,75 @@ void inventory_pool_settle(struct inventory *inv, struct inventory_pool *pool)
 	pool->dirty = false;
 	list_remove(&pool->dirty_link);
 }
+
+/* --- who consumes a counter ----------------------------------------------------------- */
+
+struct consumers {
+	const struct inventory_pool *pool;
+	uint32_t *last; /* by counter: the slice that was noted last, from 1 */
+	uint32_t *next; /* by counter: its next place in the list, or how many there are */
+	uint32_t *list; /* NULL: counting */
+};
+
+static void note_consumer(struct consumers *c, const struct inventory_device *d, uint32_t slice)
+{
+	for (size_t i = 0; i < d->ncounters; i++) {
+		uint32_t index = d->counters[i].index;
+
+		if (index == UINT32_MAX || c->last[index] == slice + 1)
+			continue;
+		c->last[index] = slice + 1;
+		if (c->list)
+			c->list[c->next[index]] = slice;
+		c->next[index]++;
+	}
+}
+
+static void note_consumers(struct consumers *c)
+{
+	const struct inventory_pool *pool = c->pool;
+
+	c->last = xcalloc(pool->ncounters, sizeof(*c->last));
+	for (uint32_t i = 0; i < pool->nslices; i++)
+		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
+			note_consumer(c, &pool->slices[i]->devices[k], i);
+	free(c->last);
+}
+
+/* Lists lie behind each other: one pass tells how long they are, another what is in them. */
+static void find_consumers(struct inventory_pool *pool)
+{
+	struct consumers c = { .pool = pool };
+	uint32_t all = 0;
+
+	c.next = xcalloc(pool->ncounters, sizeof(*c.next));
+	note_consumers(&c);
+	for (size_t i = 0; i < pool->ncounters; i++) {
+		uint32_t n = c.next[i];
+
+		c.next[i] = all;
+		all += n;
+	}
+	c.list = xcalloc(MAX(all, (uint32_t)1), sizeof(*c.list));
+	note_consumers(&c);
+	pool->consumers = c.list;
+	pool->consumers_end = c.next;
+}
+
+size_t inventory_consumers(struct inventory_pool *pool, uint32_t counter,
+			   const uint32_t **ret_slices)
+{
+	uint32_t from;
+
+	assert(!pool->dirty && counter < pool->ncounters);
+	if (!pool->consumers)
+		find_consumers(pool);
+	from = counter > 0 ? pool->consumers_end[counter - 1] : 0;
+	*ret_slices = pool->consumers + from;
+	return pool->consumers_end[counter] - from;
+}
+
+/* --- claims --------------------------------------------------------------------------- */
 
 static bool device_use(struct inventory_pool *pool, struct inventory_device *d,
 		       struct inventory_use *use, bool linked, int sign)
@@ -303,8 +404,12 @@ bool inventory_pool_use(struct inventory_pool *pool, struct inventory_use *use, 
 	bool exact = true;
 
 	assert(!pool->dirty);
-	if (!d)
+	if (!d) {
+		list_remove(&use->lost_link);
+		if (linked)
+			list_push_back(&pool->lost, &use->lost_link);
 		return true;
+	}
 	if (!pool->duplicates)
 		return device_use(pool, d, use, linked, sign);
 	for (size_t i = 0; i < pool->nslices; i++)

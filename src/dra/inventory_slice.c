@@ -399,6 +399,20 @@ static size_t print_size(const struct json *v)
 	return n;
 }
 
+/* Of metadata: annotations, and what else there usually is. */
+enum { METADATA_BYTES = ANNOTATIONS_MAX + 16 * KIB };
+
+/* What it may become, but for managedFields, which grow with the status. */
+static size_t metadata_size(const struct json *meta)
+{
+	size_t n = 0;
+
+	JSON_FOREACH (v, meta)
+		if (!str_eqz(json_key(v), "managedFields"))
+			n += json_key(v).n + sizeof("\"\":,") - 1 + print_size(v);
+	return MAX(n, (size_t)METADATA_BYTES);
+}
+
 static int read_twice(struct reading *r, const struct inventory_features *f, const struct json *v)
 {
 	int ret = read_slice(r, f, v);
@@ -428,7 +442,7 @@ int inventory_slice_read(const struct inventory_features *features, const struct
 	ret = read_twice(&r, features, v);
 	if (ret == 0) {
 		r.slice->block = pack.split + pack.back;
-		r.slice->bytes = MIN(print_size(spec) + print_size(json_getz(v, "metadata")),
+		r.slice->bytes = MIN(print_size(spec) + metadata_size(json_getz(v, "metadata")),
 				     OBJECT_MAX);
 		*ret_slice = r.slice;
 		*ret_driver = r.driver;

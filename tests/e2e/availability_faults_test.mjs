@@ -12,11 +12,12 @@ for (const name of names)
 	await cluster.slice(name, { node: name, devices: Array.from({ length: DEVICES }, (_, d) => device(`gpu-${d}`)) })
 
 // Claims change all the time: each gets a device, loses it, goes and comes again. Those of one run have devices of their own.
-let stop
+let stop, changes
 async function change(i, client = cluster) {
 	const where = [{ pool: names[i % NODES], device: `gpu-${Math.floor(i / NODES) % DEVICES}` }]
 	try {
 		await client.claim("default", `c${i}`, where)
+		changes++
 		if (Math.random() < 0.5)
 			await client.allocate("default", `c${i}`, null)
 		if (Math.random() < 0.7)
@@ -31,6 +32,7 @@ async function change(i, client = cluster) {
 }
 function churn() {
 	stop = false
+	changes = 0
 	const all = Array.from({ length: CLAIMS }, async (_, i) => {
 		while (!stop)
 			i = await change(i)
@@ -38,6 +40,7 @@ function churn() {
 	return async () => {
 		stop = true
 		await Promise.all(all)
+		assert.ok(changes > 0, "nothing changed")
 	}
 }
 const some = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
@@ -63,15 +66,14 @@ await test("a controller that is killed again and again", async () => {
 })
 
 await test("two controllers: one works, and when it is killed the other goes on", async () => {
-	const election = ["--leader-elect-lease-duration", "2s", "--leader-elect-renew-deadline", "1500ms", "--leader-elect-retry-period", "200ms"]
+	const election = ["--leader-elect-lease-duration", "4s", "--leader-elect-renew-deadline", "3s", "--leader-elect-retry-period", "200ms"]
 	const both = [await cluster.controller(...election), await cluster.controller(...election)]
 	const leads = (c) => /leading/.test(c.process.err)
 	const first = await until("leader", () => both.find(leads))
 	const second = both.find((c) => c !== first)
 	const end = churn()
-	await some(200)
+	await until("work", async () => await first.metric("dra_resourceslice_status_controller_sync_total") > 0)
 	assert.ok(!leads(second))
-	assert.ok(await first.metric("dra_resourceslice_status_controller_sync_total") > 0)
 	assert.ok(Number.isNaN(await second.metric("dra_resourceslice_status_controller_sync_total")))
 	await first.kill()
 	await until("the other leads", () => leads(second))
@@ -142,12 +144,35 @@ await test("a driver that takes a pool to its next generation, slice by slice, m
 	await controller.stop()
 })
 
+await test("a server that comes back without the status of slices, and with it again", async () => {
+	const objects = "/apis/devplane.dev/v1alpha1/resourceslicestatuses"
+	const controller = await cluster.controller("--leader-elect=false")
+	await converged(cluster)
+	await cluster.server.stop()
+	const { serverFlags } = cluster
+	serverFlags.push("--feature-gates", "DRAResourceAvailabilityVisibility=false")
+	await cluster.server.begin()
+	await cluster.claim("default", "late", [{ pool: "n0", device: "gpu-0" }])
+	await until("objects", async () => (await cluster.client.get(`${objects}/n0`)).body?.status?.summary?.allocatedDevices === 1, 60)
+	await cluster.server.stop()
+	serverFlags.splice(-2)
+	await cluster.server.begin()
+	await controller.kill()
+	await controller.begin()
+	await cluster.status("n0", (s) => s?.summary.allocatedDevices === 1)
+	await until("no leftovers", async () => (await cluster.client.get(objects)).body.items.length === 0)
+	await cluster.release("default", "late")
+	await converged(cluster)
+	await controller.stop()
+})
+
 await test("a status that somebody else wrote is put right, and one that was there stays as it is", async () => {
 	assert.deepEqual(await differences(cluster), [])
 	const versions = async () => (await cluster.client.get(slices)).body.items.map((s) => s.metadata.resourceVersion).join()
 	const before = await versions()
 	const controller = await cluster.controller("--leader-elect=false")
 	await until("looks at all", async () => await controller.metric("dra_resourceslice_status_controller_sync_total") >= NODES)
+	assert.equal(await controller.metric("dra_resourceslice_status_update_duration_seconds_count"), 0)
 	assert.equal(await versions(), before, "it wrote what was there already")
 	expect(await cluster.client.patch(`${slices}/n0/status`, { status: { summary: { totalDevices: 99 } } }, "merge"), 200)
 	await cluster.status("n0", (s) => s.summary.totalDevices === DEVICES)

@@ -28,8 +28,10 @@ export const share = (pool, name, memory) => ({
 export async function startDevices({ flags = [], tokens = [], backend = "lmdb" } = {}) {
 	const file = `${scratch}/${unique("tokens")}.csv`
 	writeFileSync(file, ["controllers-own,system:devplane-controller,1", ...tokens, ""].join("\n"), { mode: 0o600 })
-	const server = await startServer(backend, { flags: ["--token-auth-file", file, ...flags] })
-	const self = { server, get client() { return server.client } }
+	// The server reads this list each time that it is started.
+	const serverFlags = ["--token-auth-file", file, ...flags]
+	const server = await startServer(backend, { flags: serverFlags })
+	const self = { server, serverFlags, get client() { return server.client } }
 
 	// The controller with the rights of its role. kill() ends it as a crash would, stop() in order; begin() starts it again.
 	self.controller = async (...more) => {

@@ -195,12 +195,15 @@ await test("a burst of changes becomes few writes, and nothing new is not writte
 	const version = rv(await cluster.read("burst"))
 	expect(await cluster.client.patch("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/burst-0/status",
 		{ status: { reservedFor: [{ resource: "pods", name: "p", uid: "u" }] } }, "merge"), 200)
+	// What comes later on the same watch has been seen.
 	await cluster.slice("after", { node: "after", devices: [device("gpu-0")] })
-	await cluster.status("after")
+	await cluster.claim("default", "after", [{ pool: "after", device: "gpu-0" }])
+	await cluster.status("after", (s) => s?.summary.allocatedDevices === 1)
 	assert.equal(rv(await cluster.read("burst")), version)
 	watch.close()
 	for (let i = 0; i < 50; i++)
 		await cluster.release("default", `burst-${i}`)
+	await cluster.release("default", "after")
 	await cluster.remove("burst")
 	await cluster.remove("after")
 })

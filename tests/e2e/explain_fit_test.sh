@@ -101,6 +101,8 @@ out=$(fit one --node n1)
 contains "what it would get there" "claim one would get: gpu-0 of pool n1 (driver gpu.example.com)" "$out"
 same "json has the nodes" '["n1","n2","n3"]' "$(fit one -o json | node -e '
 	const o = JSON.parse(require("fs").readFileSync(0)); console.log(JSON.stringify(o.fits.sort()))')"
+same "json has what it would get on one node" 'one gpu-0' "$(fit one --node n1 -o json | node -e '
+	const [w] = JSON.parse(require("fs").readFileSync(0)).wouldGet; console.log(w.claim, w.allocation.devices.results[0].device)')"
 matches "yaml, too" "^answer: 'claim default/one fits on 3 of 3 nodes" "$(fit one -o yaml | grep answer)"
 
 # pod NAME CLAIMS [SPEC]
@@ -157,6 +159,20 @@ contains "without all claims" "Note: claims of other namespaces than default can
 contains "and without nodes" "Note: nodes cannot be read" "$out"
 same "there still is an answer, as far as it is known" "claim default/one may fit on 3 of 3 nodes: n1, n2, n3" "$(head -n 1 <<<"$out")"
 same "json says that, too" true "$(fit one --as jane -o json | node -p 'JSON.parse(require("fs").readFileSync(0)).uncertain')"
+
+# A class that offers its devices as an extended resource; and one whose devices it does not select are not held against it.
+put <<'END'
+{"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "small"}, "spec": {"extendedResourceName": "example.com/small",
+ "selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com' && device.attributes['gpu.example.com'].model == 'small'"}}]}}
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "extended"}, "spec": {"automountServiceAccountToken": false,
+ "containers": [{"name": "c", "image": "busybox", "resources": {"limits": {"example.com/small": "2"}}}]}}
+END
+create_all
+out=$(fit pod/extended)
+same "an extended resource of a class is a claim" "pod default/extended waits: its claims fit on 0 of 3 nodes" "$(head -n 1 <<<"$out")"
+contains "its request says what is missing" 'wants 2 devices of class small, 1 fits' "$out"
+contains "what it was taken for is said" "example.com/small is taken for devices of class small" "$out"
+same "devices of other kinds are not in use for it" "" "$(grep 'in use' <<<"$out")"
 
 # What others hold is known from the status of slices, where they have one.
 "$kubectl" create namespace secret >>"$TMP/role.log" 2>&1
