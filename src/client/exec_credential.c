@@ -15,6 +15,7 @@
 #include "base/json_writer.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/pipe.h"
 #include "base/timestamp.h"
 #include "client/kubeconfig.h"
 #include "net/loop.h"
@@ -218,50 +219,22 @@ int exec_answer_read(struct arena *a, struct str text, const char *api_version,
 
 /* --- its streams -------------------------------------------------------------------------- */
 
-/* A smaller pipe than wished for is one that holds less output. */
-static int make_pipe(int ends[2], struct error *err)
-{
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return error_set_errno(err, ERR_IO, errno, "cannot make a pipe");
-	(void)fcntl(ends[0], F_SETPIPE_SZ, (int)EXEC_OUTPUT_MAX);
-	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	return 0;
-}
-
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		(void)close(*fd);
-	*fd = -1;
-}
-
 static void close_all(struct exec_credential *x)
 {
 	int *fds[] = { &x->in, &x->out[0], &x->out[1], &x->err[0], &x->err[1] };
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		close_fd(fds[i]);
-}
-
-/* What is in the pipe now. */
-static void read_pipe(int fd, struct buf *text)
-{
-	char piece[16 * KIB];
-	ssize_t n;
-
-	while ((n = read(fd, piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR))
-		if (n > 0 && buf_add(text, piece, (size_t)n) < 0)
-			return;
+		pipe_close(fds[i]);
 }
 
 static int open_streams(struct exec_credential *x, struct error *err)
 {
-	int r = make_pipe(x->out, err);
+	int r = pipe_make(x->out, EXEC_OUTPUT_MAX, err);
 
 	if (r < 0)
 		return r;
 	if (!x->asks)
-		return make_pipe(x->err, err);
+		return pipe_make(x->err, EXEC_OUTPUT_MAX, err);
 	x->in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (x->in < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot share the standard input");
@@ -270,16 +243,12 @@ static int open_streams(struct exec_credential *x, struct error *err)
 
 /* --- its end ------------------------------------------------------------------------------ */
 
-/* The last line that is not empty, as one may show it: what came before are mostly logs. */
+/* The last line, as one may show it. */
 static struct str last_words(struct arena *a, struct str text)
 {
-	struct str line = STR_NULL, piece;
-	char *clean;
+	struct str line = pipe_last_line(text);
+	char *clean = arena_strdup(a, line);
 
-	while (text.n > 0 && str_split(&text, '\n', &piece))
-		if (str_trim(piece).n > 0)
-			line = str_trim(piece);
-	clean = arena_strdup(a, line);
 	for (size_t i = 0; i < line.n; i++)
 		if ((unsigned char)clean[i] < ' ' || clean[i] == 0x7f)
 			clean[i] = ' ';
@@ -291,7 +260,7 @@ static int read_answer(struct exec_credential *x, struct exec_answer *ret_answer
 	CLEANUP(buf_release) struct buf out = BUF_INIT(EXEC_OUTPUT_MAX + 1);
 	int r;
 
-	read_pipe(x->out[0], &out);
+	pipe_read(x->out[0], &out);
 	r = exec_answer_read(&x->arena, arena_str(&x->arena, buf_str(&out)), x->api_version,
 			     ret_answer, err);
 	return r < 0 ? error_wrap(err, r, "exec: executable %s", x->command) : 0;
@@ -304,7 +273,7 @@ static void tell_end(struct exec_credential *x, int status, int signum, struct e
 	struct str words;
 
 	if (!x->asks)
-		read_pipe(x->err[0], &said);
+		pipe_read(x->err[0], &said);
 	words = last_words(&x->arena, buf_str(&said));
 	if (x->timed_out)
 		how = arena_printf(&x->arena, "gave no answer within %lld ms and was killed",
@@ -377,9 +346,9 @@ static int start(struct exec_credential *x, struct loop *l, const struct kubecon
 	r = loop_child_new(l, &o, &x->child, err);
 	if (r < 0)
 		return r;
-	close_fd(&x->in);
-	close_fd(&x->out[1]);
-	close_fd(&x->err[1]);
+	pipe_close(&x->in);
+	pipe_close(&x->out[1]);
+	pipe_close(&x->err[1]);
 	if (!x->asks)
 		loop_timer_start(&x->timer, x->timeout_ms);
 	return 0;

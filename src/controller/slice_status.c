@@ -242,8 +242,10 @@ static void look_at(struct slice_status *s, struct slice_state *st, const struct
 		look_later(s, st, MAX(wait, grace));
 		return;
 	}
-	if (!ours)
+	if (!ours) {
+		st->written = 0; /* should it come yet, it is not what was decided last */
 		stored = s->sink->ops->read(s->sink, st->name);
+	}
 	slice_status_metrics_look(&s->metrics);
 	if (!write_if_other(s, st, slice, &stored))
 		end_look(s, st);
@@ -266,13 +268,16 @@ static void look(void *arg, struct str name)
 
 /* --- the end of a write ---------------------------------------------------------------------- */
 
-/* The version that a write made; UINT64_MAX: one that we were not told. */
-static uint64_t written_revision(const struct client_answer *a)
+/*
+ * The version that a write made; UINT64_MAX: one that we were not told. Who removes is told
+ * nothing, or the last version that was there.
+ */
+static uint64_t written_revision(const struct slice_state *st, const struct client_answer *a)
 {
 	struct cached *o = NULL;
 	uint64_t revision = UINT64_MAX;
 
-	if (cached_new(a->body, NULL, &o, NULL) == 0 && o->revision > 0)
+	if (cached_new(a->body, NULL, &o, NULL) == 0 && o->revision > st->tried)
 		revision = o->revision;
 	cached_unref(o);
 	return revision;
@@ -282,7 +287,7 @@ static uint64_t written_revision(const struct client_answer *a)
 static void on_written(struct slice_status *s, struct slice_state *st,
 		       const struct client_answer *a)
 {
-	uint64_t revision = written_revision(a);
+	uint64_t revision = written_revision(st, a);
 	int64_t now = loop_now(s->ctx.loop);
 
 	slice_status_metrics_write(&s->metrics, now - st->since, NULL);
@@ -413,8 +418,8 @@ static void on_turn(struct devices_watcher *w)
 }
 
 /*
- * When nothing is stored any more, what we wrote has been seen and is gone. Versions grow: when they
- * do not, the server was put back to an earlier state, and ours may be somebody else's now.
+ * When nothing is stored any more, what we wrote has been seen and is gone. Versions grow: when
+ * they do not, the server was put back to an earlier state, and ours may be somebody else's now.
  */
 static void on_stored(void *arg, struct str slice)
 {

@@ -28,7 +28,10 @@ struct slice_status;
 /* Zero means the default. */
 struct slice_status_opts {
 	unsigned workers; /* writes under way at once; 32 */
-	/* A slice is there, and where its status is kept is not: look at what is served. Or NULL. */
+	/*
+	 * A slice is there, and where its status is kept is not: look at what is served. Again
+	 * after some seconds while that lasts; must not free the slice_status. Or NULL.
+	 */
 	void (*unserved)(void *arg);
 	void *arg;
 };

@@ -34,6 +34,7 @@ struct bench {
 	struct metrics *metrics;
 	bool objects; /* the status is kept in objects of its own */
 	unsigned unserved; /* how often it asked for what is served */
+	bool no_rules; /* taint rules cannot be listed */
 	VEC(struct bench_write) writes; /* of status, as they came to the server */
 	bool carried_spec; /* one of them had a spec */
 	int (*fault)(struct bench *b, const struct fakeapi_query *q); /* of those; or NULL */
@@ -75,6 +76,11 @@ static inline void bench_start(struct bench *b)
 	o.informers = b->w->ctx.informers;
 	o.served.slices = resource_builtin("resource.k8s.io", "v1", "resourceslices");
 	o.served.claims = resource_builtin("resource.k8s.io", "v1", "resourceclaims");
+	if (b->no_rules)
+		o.served.rules = (struct resource){ .group = STR("resource.k8s.io"),
+						    .version = STR("v1"),
+						    .resource = STR("nosuchrules"),
+						    .kind = STR("NoSuchRule") };
 	b->devices = devices_new(&o);
 	b->status = slice_status_new(&b->w->ctx, b->devices,
 				     b->objects ? slice_sink_object_new(&b->w->ctx, b->devices)

@@ -196,8 +196,11 @@ static bool is_told(const struct pool *p, const struct json *conditions)
 	return told == p->told + CONDITIONS;
 }
 
-/* A controller that begins knows what is stored: it goes on from it where that is one thing. */
-static void begin_anew(struct story *s)
+/*
+ * A controller that begins knows what is stored, of which it goes on where that is one thing; but
+ * not when more happens before it looks, nor of objects, which may speak of an earlier generation.
+ */
+static void forget_unstored(struct story *s)
 {
 	unsigned stored[POOLS] = { 0 };
 	struct arena a;
@@ -219,6 +222,26 @@ static void begin_anew(struct story *s)
 		if (stored[i] != 1)
 			forget_times(&s->pools[i]);
 	arena_release(&a);
+}
+
+static bool is_synced(void *arg)
+{
+	return devices_synced(((struct bench *)arg)->devices);
+}
+
+static void restart(struct story *s)
+{
+	struct bench *b = &s->bench;
+
+	bench_stop(b);
+	forget_unstored(s);
+	bench_start(b);
+	if (!b->objects && chance(s, 0.5) && sim_run_until(b->w->sim, is_synced, b, 100)) {
+		controller_world_run(b->w, 10);
+		return;
+	}
+	for (size_t i = 0; i < POOLS; i++)
+		forget_times(&s->pools[i]);
 }
 
 /* --- steps ----------------------------------------------------------------------------------- */
@@ -333,9 +356,7 @@ static void disturb(struct story *s)
 		fakeapi_hold_back(b->w->api, kinds[pick(s, b->objects ? 3 : 2)]);
 		break;
 	case 3:
-		bench_stop(b);
-		begin_anew(s);
-		bench_start(b);
+		restart(s);
 		break;
 	case 4:
 		b->fault = b->fault ? NULL : some_fault;

@@ -3,7 +3,9 @@
  */
 #include "controller/slice_status_fixture.h"
 
+#include "base/limits.h"
 #include "controller/availability.h"
+#include "controller/slice_status_metrics.h"
 
 #define AVAILABLE "\"Available\""
 #define ALLOCATED "\"Allocated\""
@@ -154,6 +156,109 @@ static void a_new_first_slice_goes_on_with_the_pool_s_times(void **state)
 	bench_release(&b);
 }
 
+/* The slices get their new generation one by one, the first of them at last. */
+static void a_pool_that_was_incomplete_for_a_while_says_since_when_it_is_not(void **state)
+{
+	struct bench b = { 0 };
+	char complete[64], not_complete[64], again[64];
+
+	(void)state;
+	bench_init(&b, 28);
+	tell(&b, "slice a p 1/2 n g0");
+	tell(&b, "slice b p 1/2 n g1");
+	run(&b);
+	time_of_transition(&b, "a", complete);
+	controller_world_run(b.w, 10000);
+	tell(&b, "slice b p 2/2 n g1");
+	controller_world_run(b.w, 2000);
+	assert_status(&b, "b", "/poolStatus/conditions/0/status", "\"False\"");
+	time_of_transition(&b, "b", not_complete);
+	tell(&b, "slice a p 2/2 n g0");
+	run(&b);
+	assert_status(&b, "a", "/poolStatus/conditions/0/status", "\"True\"");
+	time_of_transition(&b, "a", again);
+	assert_true(strcmp(complete, not_complete) < 0);
+	assert_true(strcmp(not_complete, again) < 0);
+	bench_release(&b);
+}
+
+static void a_slice_that_moves_tells_since_when_its_new_pool_is_so(void **state)
+{
+	struct bench b = { 0 };
+	char since[64];
+
+	(void)state;
+	bench_init(&b, 29);
+	tell(&b, "slice a p 1/9 n g0");
+	run(&b);
+	controller_world_run(b.w, 10000);
+	tell(&b, "slice b q 1/9 n g1");
+	run(&b);
+	time_of_transition(&b, "b", since);
+	controller_world_run(b.w, 10000);
+	tell(&b, "slice a q 1/9 n g0");
+	run(&b);
+	assert_status(&b, "a", "/poolStatus/conditions/0/lastTransitionTime", since);
+	bench_release(&b);
+}
+
+static void a_restart_goes_on_with_what_any_slice_of_the_pool_told(void **state)
+{
+	struct bench b = { 0 };
+	char since[64];
+
+	(void)state;
+	bench_init(&b, 30);
+	tell(&b, "slice b p 1/9 n g0");
+	run(&b);
+	time_of_transition(&b, "b", since);
+	controller_world_run(b.w, 10000);
+	bench_stop(&b);
+	tell(&b, "slice a p 1/9 n g1");
+	bench_start(&b);
+	run(&b);
+	assert_status(&b, "a", "/poolStatus/conditions/0/lastTransitionTime", since);
+	assert_status(&b, "b", "/poolStatus", "null");
+	/* Of two that tell, what changed last: the other did not lose what it told before. */
+	bench_stop(&b);
+	merge(&b, SLICES "/b/status",
+	      "{\"status\":{\"poolStatus\":{\"conditions\":[{\"type\":\"Complete\","
+	      "\"status\":\"True\",\"lastTransitionTime\":\"2023-01-01T00:00:00Z\"}]}}}");
+	bench_start(&b);
+	run(&b);
+	assert_status(&b, "a", "/poolStatus/conditions/0/lastTransitionTime", since);
+	bench_release(&b);
+}
+
+static int refuse_a(struct bench *b, const struct fakeapi_query *q)
+{
+	return b->faults && str_find(q->path, STR("/a/")) >= 0 ? 500 : FAKEAPI_WELL;
+}
+
+static void what_could_not_be_written_at_once_tells_when_it_became_so(void **state)
+{
+	struct bench b = { .fault = refuse_a };
+	char since[64];
+
+	(void)state;
+	bench_init(&b, 31);
+	tell(&b, "slice a p 1/2 n g0");
+	tell(&b, "slice b p 1/2 n g1");
+	run(&b);
+	controller_world_run(b.w, 10000);
+	b.faults = 1;
+	tell(&b, "remove slice b");
+	tell(&b, "slice z q 1/2 n g1");
+	controller_world_run(b.w, 60000);
+	assert_status(&b, "a", "/poolStatus/conditions/0/status", "\"True\"");
+	time_of_transition(&b, "z", since);
+	b.faults = 0;
+	run(&b);
+	assert_status(&b, "a", "/poolStatus/conditions/0/status", "\"False\"");
+	assert_status(&b, "a", "/poolStatus/conditions/0/lastTransitionTime", since);
+	bench_release(&b);
+}
+
 static void faults_of_a_pool_are_told(void **state)
 {
 	struct bench b = { 0 };
@@ -222,7 +327,8 @@ static void slices_are_left_alone_while_their_driver_updates_the_pool(void **sta
 	tell(&b, "slice b p 1/2 n g1");
 	run(&b);
 	tell(&b, "slice b p 2/2 n g1");
-	run(&b);
+	controller_world_run(b.w, 1000);
+	assert_false(slice_status_settled(b.status));
 	assert_status(&b, "a", "/observedGeneration", "1");
 	assert_status(&b, "b", "/poolStatus/observedSliceCount", "1");
 	tell(&b, "slice a p 2/2 n g0");
@@ -231,10 +337,28 @@ static void slices_are_left_alone_while_their_driver_updates_the_pool(void **sta
 	assert_status(&b, "b", "/poolStatus", "null");
 	/* A driver that leaves it at that is not waited for. */
 	tell(&b, "slice b p 3/2 n g1");
-	run(&b);
+	controller_world_run(b.w, 1000);
 	assert_status(&b, "a", "/observedGeneration", "2");
-	controller_world_run(b.w, 6000);
+	run(&b);
 	assert_status(&b, "a", "", "null");
+	bench_release(&b);
+}
+
+/* They do not see it. */
+static void drivers_are_not_waited_for_where_slices_have_no_status(void **state)
+{
+	struct bench b = { .objects = true };
+
+	(void)state;
+	bench_init(&b, 27);
+	tell(&b, "slice a p 1/2 n g0");
+	tell(&b, "slice b p 1/2 n g1");
+	run(&b);
+	assert_non_null(fakeapi_find(b.w->api, "resourceslicestatuses", "", "a"));
+	tell(&b, "slice b p 2/2 n g1");
+	controller_world_run(b.w, 1000);
+	assert_null(fakeapi_find(b.w->api, "resourceslicestatuses", "", "a"));
+	assert_true(slice_status_settled(b.status));
 	bench_release(&b);
 }
 
@@ -387,7 +511,7 @@ static void slices_are_written_side_by_side(void **state)
 
 static double sum_of(struct metrics *m, const char *series)
 {
-	struct buf text = BUF_INIT(MIB);
+	struct buf text = BUF_INIT(4 * MIB);
 	const char *at;
 	double v = -1;
 
@@ -431,6 +555,52 @@ static void a_change_looks_at_what_it_concerns(void **state)
 	bench_release(&b);
 }
 
+/* Pools that have no series of their own share one, in which all of theirs are counted. */
+static void faults_of_many_pools_are_added_up(void **state)
+{
+	enum { MORE = 3 };
+	struct controller_world *w = controller_world_new(32);
+	struct metrics *metrics = metrics_new();
+	struct slice_status_faults faults[METRICS_SERIES_MAX + MORE] = { 0 };
+	const char *other = "\ndra_pool_validation_errors_total{driver=\"other\",pool=\"other\"} ";
+	struct slice_status_metrics m;
+	char key[32];
+
+	(void)state;
+	slice_status_metrics_init(&m, metrics, w->loop);
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
+		(void)snprintf(key, sizeof(key), "d/p%zu", i);
+		slice_status_metrics_faults(&m, &faults[i], str_from(key), 0);
+		slice_status_metrics_faults(&m, &faults[i], str_from(key), 2);
+	}
+	assert_true(sum_of(metrics, other) == 2 * MORE);
+	slice_status_metrics_faults(&m, &faults[ARRAY_SIZE(faults) - 1], STR("d/p"), 0);
+	assert_true(sum_of(metrics, other) == 2 * (MORE - 1));
+	assert_true(sum_of(metrics, "{driver=\"d\",pool=\"p7\"} ") == 2);
+	slice_status_metrics_release(&m);
+	metrics_free(metrics);
+	controller_world_free(w);
+}
+
+static void a_pool_that_is_gone_has_no_faults(void **state)
+{
+	struct bench b = { .metrics = metrics_new() };
+
+	(void)state;
+	bench_init(&b, 33);
+	tell(&b, "slice a p 1/2 n g0");
+	run(&b);
+	assert_true(sum_of(b.metrics, "pool=\"p\"} ") == 1);
+	tell(&b, "slice a q 1/2 n g0");
+	run(&b);
+	assert_true(sum_of(b.metrics, "pool=\"p\"} ") == 0);
+	assert_true(sum_of(b.metrics, "pool=\"q\"} ") == 1);
+	tell(&b, "remove slice a");
+	run(&b);
+	assert_true(sum_of(b.metrics, "pool=\"q\"} ") == 0);
+	bench_release(&b);
+}
+
 static void metrics_tell_how_it_is(void **state)
 {
 	struct bench b = { .metrics = metrics_new() };
@@ -451,6 +621,10 @@ static void metrics_tell_how_it_is(void **state)
 			   "\"} ") == 0);
 	assert_true(sum_of(b.metrics, "\ndra_pool_validation_errors_total{driver=\"" WORLD_DRIVER
 				      "\",pool=\"p\"} ") == 1);
+	/* One that concerns no slice is tracked as well. */
+	tell(&b, "claim ns/e nowhere/g0");
+	run(&b);
+	assert_true(sum_of(b.metrics, "\ndra_resourceslice_claims_tracked_total ") == 2);
 	tell(&b, "slice b p 1/2 n g1");
 	run(&b);
 	assert_true(sum_of(b.metrics, "\ndra_pool_validation_errors_total{driver=\"" WORLD_DRIVER
@@ -472,159 +646,6 @@ static void metrics_tell_how_it_is(void **state)
 			   "\ndra_resourceslice_status_staleness_seconds{driver=\"" WORLD_DRIVER
 			   "\"} ") == 0);
 	assert_all_right(&b, "at last");
-	bench_release(&b);
-}
-
-/* --- what goes wrong ------------------------------------------------------------------------- */
-
-static int conflict_thrice(struct bench *b, const struct fakeapi_query *q UNUSED)
-{
-	return b->faults++ < 3 ? 409 : FAKEAPI_WELL;
-}
-
-static void a_conflict_is_tried_again(void **state)
-{
-	struct bench b = { .fault = conflict_thrice };
-
-	(void)state;
-	bench_init(&b, 15);
-	tell(&b, "slice a p 1/1 n g0");
-	run(&b);
-	assert_int_equal(b.writes.n, 4);
-	assert_all_right(&b, "conflict");
-	/* A slice that changed unseen: written with the version that we know, it is refused. */
-	fakeapi_hold_back(b.w->api, "resourceslices");
-	tell(&b, "slice a p 1/1 n g0 g1");
-	tell(&b, "claim ns/c p/g0");
-	controller_world_run(b.w, 300);
-	assert_true(b.writes.n > 5);
-	assert_status(&b, "a", "/devices/0/state", AVAILABLE);
-	fakeapi_catch_up(b.w->api);
-	run(&b);
-	assert_all_right(&b, "caught up");
-	assert_status(&b, "a", "/summary/totalDevices", "2");
-	bench_release(&b);
-}
-
-static int lose_answers(struct bench *b, const struct fakeapi_query *q UNUSED)
-{
-	return b->faults++ % 2 == 0 ? FAKEAPI_DO_AND_CUT : FAKEAPI_WELL;
-}
-
-static void a_lost_answer_does_no_harm(void **state)
-{
-	struct bench b = { .fault = lose_answers };
-
-	(void)state;
-	bench_init(&b, 16);
-	tell(&b, "slice a p 1/1 n g0");
-	run(&b);
-	tell(&b, "claim ns/c p/g0");
-	run(&b);
-	assert_all_right(&b, "lost answers");
-	bench_release(&b);
-}
-
-static int hold_answer(struct bench *b, const struct fakeapi_query *q UNUSED)
-{
-	return b->faults++ == 0 ? FAKEAPI_HOLD_ANSWER : FAKEAPI_WELL;
-}
-
-/* While a write is under way there is no second one, and what came meanwhile is not lost. */
-static void changes_during_a_write_are_written_after_it(void **state)
-{
-	struct bench b = { .fault = hold_answer };
-
-	(void)state;
-	bench_init(&b, 17);
-	tell(&b, "slice a p 1/1 n g0 g1");
-	controller_world_run(b.w, 100);
-	tell(&b, "claim ns/c p/g0");
-	tell(&b, "claim ns/d p/g1");
-	controller_world_run(b.w, 1000);
-	assert_int_equal(b.writes.n, 1);
-	assert_false(slice_status_settled(b.status));
-	fakeapi_let_go(b.w->api);
-	run(&b);
-	assert_int_equal(b.writes.n, 2);
-	assert_all_right(&b, "after it");
-	/* A slice that goes during its write. */
-	b.faults = 0;
-	tell(&b, "remove claim ns/c");
-	controller_world_run(b.w, 100);
-	tell(&b, "remove slice a");
-	controller_world_run(b.w, 100);
-	fakeapi_let_go(b.w->api);
-	run(&b);
-	tell(&b, "slice a p 1/1 n g0");
-	run(&b);
-	assert_all_right(&b, "a new one");
-	bench_release(&b);
-}
-
-/* Our copy is behind what we wrote: nothing is decided before it has caught up. */
-static void a_write_is_awaited_before_the_next_look(void **state)
-{
-	struct bench b = { 0 };
-
-	(void)state;
-	bench_init(&b, 18);
-	tell(&b, "slice a p 1/1 n g0 g1");
-	run(&b);
-	fakeapi_hold_back(b.w->api, "resourceslices");
-	tell(&b, "claim ns/c p/g0");
-	controller_world_run(b.w, 500);
-	assert_int_equal(b.writes.n, 2);
-	tell(&b, "claim ns/d p/g1");
-	controller_world_run(b.w, 500);
-	assert_int_equal(b.writes.n, 2);
-	fakeapi_catch_up(b.w->api);
-	run(&b);
-	assert_int_equal(b.writes.n, 3);
-	assert_all_right(&b, "caught up");
-	bench_release(&b);
-}
-
-static void a_restart_finds_what_changed_meanwhile(void **state)
-{
-	struct bench b = { 0 };
-
-	(void)state;
-	bench_init(&b, 19);
-	tell(&b, "slice a p 1/2 n g0");
-	tell(&b, "slice b p 1/2 n g1");
-	tell(&b, "slice z q 1/1 n g9");
-	tell(&b, "claim ns/c p/g0");
-	run(&b);
-	bench_stop(&b);
-	tell(&b, "remove claim ns/c");
-	tell(&b, "claim ns/d p/g1");
-	tell(&b, "slice z q 1/1 n g9 g10");
-	b.writes.n = 0;
-	bench_start(&b);
-	run(&b);
-	assert_all_right(&b, "restarted");
-	assert_int_equal(b.writes.n, 3);
-	bench_release(&b);
-}
-
-/* It was not seen to go: a list shows another one in its place, with the same allocation. */
-static void a_claim_that_was_replaced_unseen_is_told(void **state)
-{
-	struct bench b = { 0 };
-
-	(void)state;
-	bench_init(&b, 22);
-	tell(&b, "slice a p 1/1 n g0");
-	tell(&b, "claim ns/c p/g0");
-	run(&b);
-	fakeapi_hold_back(b.w->api, "resourceclaims");
-	tell(&b, "claim ns/c uid=other p/g0");
-	fakeapi_forget_past(b.w->api);
-	b.w->api->late = NULL;
-	controller_world_run(b.w, 60 * 1000);
-	run(&b);
-	assert_status(&b, "a", "/devices/0/allocations/0/claimUID", "\"uid-other\"");
 	bench_release(&b);
 }
 
@@ -707,9 +728,14 @@ int main(void)
 		cmocka_unit_test(counters_reach_over_slices),
 		cmocka_unit_test(a_pool_is_told_of_on_its_first_slice),
 		cmocka_unit_test(a_new_first_slice_goes_on_with_the_pool_s_times),
+		cmocka_unit_test(a_pool_that_was_incomplete_for_a_while_says_since_when_it_is_not),
+		cmocka_unit_test(a_slice_that_moves_tells_since_when_its_new_pool_is_so),
+		cmocka_unit_test(a_restart_goes_on_with_what_any_slice_of_the_pool_told),
+		cmocka_unit_test(what_could_not_be_written_at_once_tells_when_it_became_so),
 		cmocka_unit_test(faults_of_a_pool_are_told),
 		cmocka_unit_test(an_older_generation_has_no_status),
 		cmocka_unit_test(slices_are_left_alone_while_their_driver_updates_the_pool),
+		cmocka_unit_test(drivers_are_not_waited_for_where_slices_have_no_status),
 		cmocka_unit_test(attributes_and_emptiness_are_observed),
 		cmocka_unit_test(an_admin_looks_on),
 		cmocka_unit_test(what_did_not_change_is_not_written),
@@ -717,13 +743,9 @@ int main(void)
 		cmocka_unit_test(a_burst_becomes_few_writes),
 		cmocka_unit_test(slices_are_written_side_by_side),
 		cmocka_unit_test(a_change_looks_at_what_it_concerns),
+		cmocka_unit_test(faults_of_many_pools_are_added_up),
+		cmocka_unit_test(a_pool_that_is_gone_has_no_faults),
 		cmocka_unit_test(metrics_tell_how_it_is),
-		cmocka_unit_test(a_conflict_is_tried_again),
-		cmocka_unit_test(a_lost_answer_does_no_harm),
-		cmocka_unit_test(changes_during_a_write_are_written_after_it),
-		cmocka_unit_test(a_write_is_awaited_before_the_next_look),
-		cmocka_unit_test(a_restart_finds_what_changed_meanwhile),
-		cmocka_unit_test(a_claim_that_was_replaced_unseen_is_told),
 		cmocka_unit_test(what_is_served_decides_where_it_is_kept),
 		cmocka_unit_test(an_object_belongs_to_the_slice_that_is_there),
 	};

@@ -46,7 +46,8 @@ size_t availability_pool_slices(struct inventory *inv, struct str driver, struct
 /*
  * Names of the slices whose status depends on what the claim holds now, each once: ask before and
  * after claims are put or removed. Costs what the claim holds and who shares its counters; where
- * names of devices come twice or a counter is overdrawn, and after slices changed, what the pool has.
+ * names of devices come twice or a counter is overdrawn, and after slices changed, what the
+ * pool has.
  */
 size_t availability_claim_slices(struct inventory *inv, struct str namespace, struct str name,
 				 struct arena *a, struct str **ret_names);

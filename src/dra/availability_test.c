@@ -17,8 +17,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "dra/availability.h"
+#include "dra/availability_fixture.h"
 
-enum { NOW = 1700000000 };
+enum { NOW = 1700000000, SEEDS = 50 };
 
 struct run {
 	struct inventory *inv;
@@ -270,10 +271,14 @@ static void allocations_of_a_device_are_bounded(void **state)
 	arena_release(&a);
 }
 
-/* A slice of 128 devices, each with capacities under names as long as they may be, and claims. */
-static void tell_large(struct inventory *inv, int capacities, bool same_names)
+/*
+ * A slice of 128 devices, each with capacities under names as long as they may be, and claims.
+ * Returns about what the slice takes as JSON.
+ */
+static size_t tell_large(struct inventory *inv, int capacities, bool same_names)
 {
-	struct buf line = BUF_INIT(4 * MIB);
+	struct buf line = BUF_INIT(4 * MIB), object = BUF_INIT(4 * MIB);
+	size_t bytes;
 
 	buf_addz(&line, "slice a p 1/1 n");
 	for (int d = 0; d < 128; d++) {
@@ -288,6 +293,9 @@ static void tell_large(struct inventory *inv, int capacities, bool same_names)
 		buf_addc(&line, ')');
 	}
 	assert_int_equal(world_tell(inv, buf_str(&line)), 0);
+	world_slice(&object, str_skip(buf_str(&line), strlen("slice ")), false);
+	bytes = object.n;
+	buf_release(&object);
 	for (int d = 0; d < 128 * 40; d++) {
 		buf_clear(&line);
 		buf_printf(&line,
@@ -299,6 +307,7 @@ static void tell_large(struct inventory *inv, int capacities, bool same_names)
 		assert_int_equal(world_tell(inv, buf_str(&line)), 0);
 	}
 	buf_release(&line);
+	return bytes;
 }
 
 static size_t printed(const struct json *v)
@@ -319,18 +328,57 @@ static void a_status_is_never_larger_than_an_object_may_be(void **state)
 		struct inventory *inv = inventory_new(inventory_defaults);
 		struct arena a;
 		struct json *v;
-		size_t n;
+		size_t n, slice;
 
-		arena_init(&a, MIB);
-		tell_large(inv, capacities, capacities % 8 == 0);
+		arena_init(&a, SIZE_MAX);
+		slice = tell_large(inv, capacities, capacities % 8 == 0);
 		v = status_of(inv, "a", NULL, 0, &a);
 		n = printed(v);
 		assert_true(n <= AVAILABILITY_BYTES_MAX + 64 * KIB);
 		assert_true(n + inventory_slice(inv, STR("a"))->bytes <= OBJECT_MAX);
+		/* Nor when the slice gets annotations later. Who wrote what takes as much again. */
+		n -= MIN(n, 64 * KIB);
+		assert_true(2 * n + 64 * KIB + slice + ANNOTATIONS_MAX <= OBJECT_MAX);
 		assert_int_equal(json_count(json_getz(v, "devices")), 128);
 		inventory_free(inv);
 		arena_release(&a);
 	}
+}
+
+static void room_for_allocations_is_shared_by_all_devices(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+	const struct json *devices;
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, SIZE_MAX);
+	(void)tell_large(inv, 0, true);
+	devices = json_getz(status_of(inv, "a", NULL, 0, &a), "devices");
+	JSON_FOREACH (d, devices)
+		assert_in_range(json_count(json_getz(d, "allocations")), 6, 8);
+	inventory_free(inv);
+	arena_release(&a);
+}
+
+static void capacities_take_what_they_take_as_text(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+	struct json *v;
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, SIZE_MAX);
+	(void)tell_large(inv, 19, true);
+	v = status_of(inv, "a", NULL, 0, &a);
+	assert_int_equal(json_count(json_pointer(v, STR("/summary/availableCapacity"))), 19);
+	JSON_FOREACH (d, json_getz(v, "devices")) {
+		assert_int_equal(json_count(json_getz(d, "capacity")), 19);
+		assert_int_equal(json_count(json_getz(d, "availableCapacity")), 19);
+		assert_true(json_count(json_getz(d, "allocations")) > 0);
+	}
+	inventory_free(inv);
+	arena_release(&a);
 }
 
 static void faults_of_a_pool_are_bounded(void **state)
@@ -348,8 +396,60 @@ static void faults_of_a_pool_are_bounded(void **state)
 			      STR("/poolStatus/validationErrors"));
 	assert_int_equal(json_count(errors), AVAILABILITY_ERRORS_MAX + 1);
 	assert_true(str_eqz(json_str(json_at(errors, AVAILABILITY_ERRORS_MAX)), "and 18 more"));
+	/* The first by claim and device, and older slices before them. */
+	assert_non_null(strstr(json_str(json_at(errors, 31)).p, "ns/c31 "));
+	world_tell(inv, STR("claim ns/c00 p/z p/a p/z"));
+	world_tell(inv, STR("slice old p 0/1 n g1"));
+	errors = json_pointer(status_of(inv, "a", NULL, 0, &a),
+			      STR("/poolStatus/validationErrors"));
+	assert_non_null(strstr(json_str(json_at(errors, 0)).p, "ResourceSlice old "));
+	assert_non_null(strstr(json_str(json_at(errors, 1)).p, "ns/c00 references non-existent "
+							       "device 'a'"));
+	assert_non_null(strstr(json_str(json_at(errors, 2)).p, "'z'"));
+	assert_non_null(strstr(json_str(json_at(errors, 31)).p, "ns/c29 "));
+	assert_true(str_eqz(json_str(json_at(errors, AVAILABILITY_ERRORS_MAX)), "and 20 more"));
 	inventory_free(inv);
 	arena_release(&a);
+}
+
+/* What nobody is told is not printed either: memory is that of what is told. */
+static void many_faults_of_a_pool_cost_little(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+	struct json *errors;
+	struct arena a;
+	char line[64];
+
+	(void)state;
+	arena_init(&a, SIZE_MAX);
+	world_tell(inv, STR("slice a p 1/1 n g0"));
+	for (int i = 0; i < 5000; i++) {
+		(void)snprintf(line, sizeof(line), "claim ns/c%04d p/gone-%d", i, i);
+		world_tell(inv, str_from(line));
+	}
+	errors = json_pointer(status_of(inv, "a", NULL, 0, &a),
+			      STR("/poolStatus/validationErrors"));
+	assert_true(str_eqz(json_str(json_at(errors, AVAILABILITY_ERRORS_MAX)), "and 4968 more"));
+	assert_in_range(a.used, 1, 64 * KIB);
+	inventory_free(inv);
+	arena_release(&a);
+}
+
+/* An observer that was started later could not know what the claim had. */
+static void an_observer_takes_a_claim_that_it_cannot_read_for_empty(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_everything);
+	const struct inventory_device *d;
+
+	(void)state;
+	world_tell(inv, STR("slice a p 1/1 n g0"));
+	world_tell(inv, STR("claim ns/c p/g0"));
+	d = inventory_device(inv, STR(WORLD_DRIVER), STR("p"), STR("g0"));
+	assert_true(inventory_device_held(d));
+	assert_int_equal(world_tell(inv, STR("claim ns/c p/g0(share=x,mem=lots)")), -ERR_INVALID);
+	assert_false(inventory_device_held(d));
+	assert_int_equal(inventory_claims(inv), 0);
+	inventory_free(inv);
 }
 
 static void slices_of_a_pool_are_those_that_a_change_concerns(void **state)
@@ -444,6 +544,44 @@ static void a_claim_concerns_all_who_share_its_counters(void **state)
 	inventory_free(inv);
 }
 
+static void a_claim_does_not_concern_who_takes_from_other_counters(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_defaults);
+
+	(void)state;
+	world_tell(inv, STR("counters a p 1/5 n s.x=10 t.x=10"));
+	world_tell(inv, STR("slice b p 1/5 n g0(s.x:5)"));
+	world_tell(inv, STR("slice c p 1/5 n g1(t.x:5) g2(t.x:20)"));
+	world_tell(inv, STR("slice d p 1/5 n g3(s.x:1,t.x:1) plain"));
+	world_tell(inv, STR("slice e p 1/5 n g4(t.x:1)"));
+	world_tell(inv, STR("claim ns/c p/g0"));
+	assert_concerns(inv, "b d");
+	world_tell(inv, STR("claim ns/c p/g1"));
+	assert_concerns(inv, "c d e");
+	world_tell(inv, STR("claim ns/c p/g3"));
+	assert_concerns(inv, "b c d e");
+	/* Overdrawn, t takes from all. */
+	world_tell(inv, STR("claim ns/c p/g2"));
+	assert_concerns(inv, "b c d e");
+	world_tell(inv, STR("claim ns/other p/g2"));
+	world_tell(inv, STR("claim ns/c p/g0"));
+	assert_concerns(inv, "b d");
+	/* Slices that change, change who consumes. */
+	world_tell(inv, STR("slice d p 1/5 n plain"));
+	assert_concerns(inv, "b");
+	inventory_free(inv);
+}
+
+static void claims_that_change_concern_all_whose_status_does(void **state)
+{
+	size_t changed = 0;
+
+	(void)state;
+	for (unsigned seed = 0; seed < SEEDS; seed++)
+		changed += tell_story(seed);
+	assert_true(changed > SEEDS * STORY_STEPS / 4);
+}
+
 static void a_claim_concerns_every_device_of_a_name(void **state)
 {
 	struct inventory *inv = inventory_new(inventory_defaults);
@@ -493,11 +631,17 @@ int main(void)
 		cmocka_unit_test(conditions_keep_the_time_of_their_change),
 		cmocka_unit_test(allocations_of_a_device_are_bounded),
 		cmocka_unit_test(a_status_is_never_larger_than_an_object_may_be),
+		cmocka_unit_test(room_for_allocations_is_shared_by_all_devices),
+		cmocka_unit_test(capacities_take_what_they_take_as_text),
 		cmocka_unit_test(faults_of_a_pool_are_bounded),
+		cmocka_unit_test(many_faults_of_a_pool_cost_little),
+		cmocka_unit_test(an_observer_takes_a_claim_that_it_cannot_read_for_empty),
 		cmocka_unit_test(slices_of_a_pool_are_those_that_a_change_concerns),
 		cmocka_unit_test(a_claim_concerns_the_slices_of_its_devices),
 		cmocka_unit_test(a_claim_concerns_all_who_share_its_counters),
+		cmocka_unit_test(a_claim_does_not_concern_who_takes_from_other_counters),
 		cmocka_unit_test(a_claim_concerns_every_device_of_a_name),
+		cmocka_unit_test(claims_that_change_concern_all_whose_status_does),
 		cmocka_unit_test(partition_types_are_bounded),
 	};
 

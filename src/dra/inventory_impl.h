@@ -183,6 +183,7 @@ struct inventory_pool {
 	struct map devices; /* name -> the first of that name; empty where there are few */
 	struct map uses; /* name -> struct inventory_use, also of devices that do not exist */
 	struct list lost; /* of those: uses of devices that no slice of `slices` has */
+	uint32_t settled; /* how often it was worked out */
 	uint32_t *consumers, *consumers_end; /* see inventory_consumers(); NULL: not asked for */
 	struct list dirty_link; /* of inventory->dirty */
 	const struct inventory_rule **rules; /* that name the driver or pool, by rule name */
@@ -232,6 +233,7 @@ struct inventory_use {
 	uint32_t whole; /* holders of the whole device */
 	uint32_t shares; /* holders of a share */
 	uint32_t admins;
+	uint32_t met; /* pool->settled when a slice last had the device */
 	struct inventory_amount *consumed; /* sums over the shares, by name */
 	uint32_t nconsumed;
 };

@@ -225,9 +225,11 @@ static void note_plain(struct inventory_device *d)
 		d->slice->plain |= UINT64_C(1) << index;
 }
 
-static void settle_device(struct inventory_pool *pool, struct inventory_device *d)
+/* True: it is the first device of a use. */
+static bool settle_device(struct inventory_pool *pool, struct inventory_device *d)
 {
 	struct inventory_use *use = pool->uses.n ? map_get(&pool->uses, d->name) : NULL;
+	bool first = use && use->met != pool->settled;
 
 	for (size_t i = 0; i < d->ncounters; i++) {
 		struct inventory_consumption *c = &d->counters[i];
@@ -238,30 +240,31 @@ static void settle_device(struct inventory_pool *pool, struct inventory_device *
 	note_plain(d);
 	if (inventory_device_held(d))
 		(void)charge(pool, d, 1);
+	if (first)
+		use->met = pool->settled;
+	return first;
 }
 
 static void settle_devices(struct inventory_pool *pool)
 {
-	size_t known = 0, at = 0;
+	size_t met = 0, at = 0;
 	struct str name;
-	void *use;
+	void *value;
 
-	for (size_t i = 0; i < pool->nslices; i++) {
-		struct inventory_slice *s = pool->slices[i];
-
-		for (size_t k = 0; k < s->ndevices; k++) {
-			settle_device(pool, &s->devices[k]);
-			known += s->devices[k].use != NULL;
-		}
-	}
+	pool->settled++;
+	for (size_t i = 0; i < pool->nslices; i++)
+		for (size_t k = 0; k < pool->slices[i]->ndevices; k++)
+			met += settle_device(pool, &pool->slices[i]->devices[k]);
 	while (list_pop_front(&pool->lost))
 		;
-	/* Of the usual pool all uses were met, and each once. */
-	if (known == pool->uses.n && !pool->duplicates)
+	if (met == pool->uses.n)
 		return;
-	while (map_next(&pool->uses, &at, &name, &use))
-		if (!inventory_pool_device(pool, name))
-			list_push_back(&pool->lost, &((struct inventory_use *)use)->lost_link);
+	while (map_next(&pool->uses, &at, &name, &value)) {
+		struct inventory_use *use = value;
+
+		if (use->met != pool->settled)
+			list_push_back(&pool->lost, &use->lost_link);
+	}
 }
 
 /* The slices that make up the pool: those that count. */

@@ -17,6 +17,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/pipe.h"
 #include "net/loop.h"
 
 enum { TIMEOUT_MS = 30000 };
@@ -158,54 +159,15 @@ static int make_input(struct cni_exec *x, struct str text, struct error *err)
 	return 0;
 }
 
-/* A smaller pipe than wished for is one that holds less output. */
-static int make_pipe(int ends[2], struct error *err)
-{
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return error_set_errno(err, ERR_IO, errno, "cannot make a pipe");
-	(void)fcntl(ends[0], F_SETPIPE_SZ, (int)CNI_OUTPUT_MAX);
-	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	return 0;
-}
-
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		(void)close(*fd);
-	*fd = -1;
-}
-
 static void close_all(struct cni_exec *x)
 {
 	int *fds[] = { &x->in, &x->out[0], &x->out[1], &x->err[0], &x->err[1] };
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		close_fd(fds[i]);
-}
-
-/* What is in the pipe now. */
-static void read_pipe(int fd, struct buf *text)
-{
-	char piece[16 * KIB];
-	ssize_t n;
-
-	while ((n = read(fd, piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR))
-		if (n > 0 && buf_add(text, piece, (size_t)n) < 0)
-			return;
+		pipe_close(fds[i]);
 }
 
 /* --- its end ------------------------------------------------------------------------------ */
-
-/* The last line that is not empty: what came before are mostly logs. */
-static struct str last_line(struct str text)
-{
-	struct str line = STR_NULL, piece;
-
-	while (text.n > 0 && str_split(&text, '\n', &piece))
-		if (str_trim(piece).n > 0)
-			line = str_trim(piece);
-	return line;
-}
 
 static int judge(struct cni_exec *x, int status, int signum, struct arena *a, struct buf *out,
 		 struct json **ret_result, struct error *err)
@@ -213,8 +175,8 @@ static int judge(struct cni_exec *x, int status, int signum, struct arena *a, st
 	CLEANUP(buf_release) struct buf said = BUF_INIT(CNI_OUTPUT_MAX + 1);
 	char how[64];
 
-	read_pipe(x->out[0], out);
-	read_pipe(x->err[0], &said);
+	pipe_read(x->out[0], out);
+	pipe_read(x->err[0], &said);
 	if (x->timed_out)
 		return error_set(err, ERR_TIMEOUT, "no answer within %lld ms; it was killed",
 				 (long long)x->timeout_ms);
@@ -226,7 +188,8 @@ static int judge(struct cni_exec *x, int status, int signum, struct arena *a, st
 	else
 		(void)snprintf(how, sizeof(how), "it failed with status %d and said nothing",
 			       status);
-	return cni_error_read(a, out->n > 0 ? buf_str(out) : last_line(buf_str(&said)), how, err);
+	return cni_error_read(a, out->n > 0 ? buf_str(out) : pipe_last_line(buf_str(&said)), how,
+			      err);
 }
 
 static void on_exit_(void *arg, int status, int signum)
@@ -265,10 +228,10 @@ static int start(struct cni_exec *x, const char *file, const char *const *env, s
 				     .group = true,
 				     .on_exit = on_exit_,
 				     .arg = x };
-	int r = make_pipe(x->out, err);
+	int r = pipe_make(x->out, CNI_OUTPUT_MAX, err);
 
 	if (r == 0)
-		r = make_pipe(x->err, err);
+		r = pipe_make(x->err, CNI_OUTPUT_MAX, err);
 	if (r < 0)
 		return r;
 	o.in_fd = x->in;
@@ -277,9 +240,9 @@ static int start(struct cni_exec *x, const char *file, const char *const *env, s
 	r = loop_child_new(x->loop, &o, &x->child, err);
 	if (r < 0)
 		return r;
-	close_fd(&x->in);
-	close_fd(&x->out[1]);
-	close_fd(&x->err[1]);
+	pipe_close(&x->in);
+	pipe_close(&x->out[1]);
+	pipe_close(&x->err[1]);
 	loop_timer_start(&x->timer, x->timeout_ms);
 	return 0;
 }

@@ -146,6 +146,7 @@ await test("a driver that takes a pool to its next generation, slice by slice, m
 
 await test("a server that comes back without the status of slices, and with it again", async () => {
 	const objects = "/apis/devplane.dev/v1alpha1/resourceslicestatuses"
+	await clear()
 	const controller = await cluster.controller("--leader-elect=false")
 	await converged(cluster)
 	await cluster.server.stop()
