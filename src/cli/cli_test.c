@@ -329,8 +329,7 @@ static void completion_scripts_know_commands_flags_and_files(void **state)
 		  { "-n '__prog_at \"prog group\"' -a deep -d 'greet from below'",
 		    "-n '__prog_at \"prog greet\"' -l from -r -F -d 'more names'",
 		    "-l name -s n -x -d 'whom to greet'", "-l loud -s l -d 'it\\'s [loud]'",
-		    "__prog_at \"prog group seek\"; and test (count (commandline -opc)) -eq 3' -a "
-		    "'" } },
+		    "\"prog group seek\"; and test (count (commandline -opc)) -eq 3' -a '" } },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

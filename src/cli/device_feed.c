@@ -317,9 +317,8 @@ static bool is_wanted(const struct device_feed *f, const struct json *spec)
 
 static struct str pool_key(struct device_feed *f, const struct json *spec)
 {
-	return str_from(arena_printf(&f->scratch, "%.*s/%.*s",
-				     STR_ARG(json_text_at(spec, "driver")),
-				     STR_ARG(json_text_at(json_getz(spec, "pool"), "name"))));
+	return devices_pool_key(json_text_at(spec, "driver"),
+				json_text_at(json_getz(spec, "pool"), "name"), &f->scratch);
 }
 
 /* Some slice of the pool is of the node that was asked for. */
@@ -510,9 +509,7 @@ static void follow_published(struct device_feed *f, struct published *p,
 
 static void index_pool(const struct cached *o, struct arena *a, struct cache_values *v)
 {
-	cache_values_add(
-		v, str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(cached_field(o, "spec.driver", a)),
-					 STR_ARG(cached_field(o, "spec.pool.name", a)))));
+	cache_values_add(v, devices_pool_key_of(o, a));
 }
 
 static void follow_what_is_published(struct device_feed *f)

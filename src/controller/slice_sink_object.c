@@ -61,11 +61,6 @@ static struct object_sink *of(struct slice_sink *s)
 	return CONTAINER_OF(s, struct object_sink, sink);
 }
 
-static const struct cached *find_slice(const struct object_sink *s, struct str name)
-{
-	return cache_get(informer_cache(devices_slices(s->devices)), name);
-}
-
 static const struct cached *find_object(const struct object_sink *s, struct str name)
 {
 	return s->informer ? cache_get(informer_cache(s->informer), name) : NULL;
@@ -101,7 +96,8 @@ static uint64_t object_revision(struct slice_sink *sink, struct str name)
 static struct slice_stored object_read(struct slice_sink *sink, struct str name)
 {
 	const struct object_sink *s = of(sink);
-	const struct cached *o = find_object(s, name), *slice = find_slice(s, name);
+	const struct cached *o = find_object(s, name),
+			    *slice = devices_find_slice(s->devices, name);
 	struct slice_stored stored = { .status = STR_NULL };
 
 	if (!o)
@@ -197,7 +193,8 @@ static bool object_write(struct slice_sink *sink, const struct cached *slice, st
 
 static void look_for_slice(struct object_sink *s, struct str name)
 {
-	if (devices_synced(s->devices) && !find_slice(s, name) && find_object(s, name))
+	if (devices_synced(s->devices) && !devices_find_slice(s->devices, name) &&
+	    find_object(s, name))
 		workqueue_add(s->gone, name);
 }
 
@@ -228,7 +225,7 @@ static void remove_object(void *arg, struct str name)
 	struct object_sink *s = arg;
 	const struct cached *o = find_object(s, name);
 
-	if (!o || find_slice(s, name)) {
+	if (!o || devices_find_slice(s->devices, name)) {
 		workqueue_finish(s->gone, name, false);
 		return;
 	}

@@ -43,6 +43,8 @@ function churn() {
 		assert.ok(changes > 0, "nothing changed")
 	}
 }
+// So many more changes have been made.
+const work = (n = 10, from = changes) => until("changes", () => changes >= from + n)
 const some = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 async function clear() {
 	const { items } = (await cluster.client.get("/apis/resource.k8s.io/v1/resourceclaims")).body
@@ -54,7 +56,7 @@ await test("a controller that is killed again and again", async () => {
 	const controller = await cluster.controller("--leader-elect=false")
 	const end = churn()
 	for (let i = 0; i < 6; i++) {
-		await some(150)
+		await work()
 		await controller.kill()
 		await controller.begin()
 	}
@@ -72,6 +74,7 @@ await test("two controllers: one works, and when it is killed the other goes on"
 	const first = await until("leader", () => both.find(leads))
 	const second = both.find((c) => c !== first)
 	const end = churn()
+	await work()
 	await until("work", async () => await first.metric("dra_resourceslice_status_controller_sync_total") > 0)
 	assert.ok(!leads(second))
 	assert.ok(Number.isNaN(await second.metric("dra_resourceslice_status_controller_sync_total")))
@@ -88,7 +91,7 @@ await test("a server that is killed and comes back", async () => {
 	await converged(cluster)
 	for (let i = 0; i < 3; i++) {
 		const end = churn()
-		await some(150)
+		await work()
 		await cluster.server.kill()
 		await end()
 		await cluster.server.begin()
@@ -103,6 +106,7 @@ await test("drivers that rewrite the same slices meanwhile lose nothing", async 
 	const controller = await cluster.controller("--leader-elect=false")
 	const end = churn()
 	let driving = true
+	await work()
 	const drivers = names.map(async (name) => {
 		for (let i = 1; driving; i++)
 			await cluster.republish(name, (spec) => (spec.devices[0].attributes.round = { int: i }))
