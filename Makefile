@@ -11,8 +11,8 @@ FUZZ_SECONDS ?= 10
 # for what the others ask for, too; and under ThreadSanitizer, as among unit tests, those in which threads meet.
 # The node agent is not among the latter: libuv closes descriptors by a system call that ThreadSanitizer does not see, so it takes
 # one that the agent's saving thread opens next for the old one, and dies of its own report.
-ASAN_E2E = api_accounts api_authn api_authz api_client_node api_consistency api_crash api_crd api_list \
-	api_protobuf api_rest api_scale api_security api_servers api_watch availability availability_faults claim_access claim_status claims_controller cli client_informer \
+ASAN_E2E = api_accounts api_authn api_authz api_client_node api_consistency api_crash api_crd api_gates api_list \
+	api_protobuf api_rest api_scale api_security api_servers api_surface api_watch availability availability_faults claim_access claim_status claims_controller cli client_informer \
 	controller_client driver_sim grpc_client grpc_server http net_cni net_driver net_faults network_endpoints node_faults node_health \
 	podres podres_faults scheduler scheduler_dra scheduler_extension store
 TSAN_E2E = api_consistency api_crd api_protobuf api_rest api_security api_servers api_watch grpc_client grpc_server http
