@@ -25,9 +25,8 @@ struct str describe_label(struct describe *d, struct str field);
 void describe_named(struct describe *d, int level, const struct json *map);
 void describe_values(struct describe *d, int level, const struct json *map); /* without policies */
 
-/* A member of an object, with all that is below it; and all of them. */
+/* A member of an object, with all that is below it. */
 void describe_member(struct describe *d, int level, const struct json *member);
-void describe_members(struct describe *d, int level, const struct json *object);
 
 /* --- availability: describe_state.c ---------------------------------------------------------- */
 

@@ -106,6 +106,19 @@ static bool has_names(const struct json *member)
 
 /* --- the rest -------------------------------------------------------------------------------- */
 
+static void describe_members(struct describe *d, int level, const struct json *object)
+{
+	const struct json *name = json_getz(object, "name");
+
+	/* What it is comes first, in whatever order a server sends it. */
+	if (name)
+		describe_member(d, level, name);
+	JSON_FOREACH (it, object) {
+		if (it != name)
+			describe_member(d, level, it);
+	}
+}
+
 static void describe_elements(struct describe *d, int level, const struct json *array)
 {
 	JSON_FOREACH (it, array) {
@@ -134,17 +147,4 @@ void describe_member(struct describe *d, int level, const struct json *member)
 		describe_members(d, level + 1, member);
 	else
 		describe_elements(d, level + 1, member);
-}
-
-void describe_members(struct describe *d, int level, const struct json *object)
-{
-	const struct json *name = json_getz(object, "name");
-
-	/* What it is comes first, in whatever order a server sends it. */
-	if (name)
-		describe_member(d, level, name);
-	JSON_FOREACH (it, object) {
-		if (it != name)
-			describe_member(d, level, it);
-	}
 }

@@ -14,6 +14,7 @@
 #include "client/discovery.h"
 #include "client/informer.h"
 #include "controller/devices.h"
+#include "controller/devices_touch.h"
 #include "dra/availability.h"
 #include "dra/inventory_impl.h"
 
@@ -44,8 +45,7 @@ struct device_feed {
 	/* Who may not. */
 	struct published slices, statuses;
 
-	VEC(char *) dirty; /* names of slices, each once, on the heap */
-	struct map is_dirty;
+	struct devices_names dirty; /* slices */
 	struct arena scratch;
 	bool told;
 };
@@ -62,22 +62,8 @@ static void wake(struct device_feed *f)
 
 static void note(struct device_feed *f, struct str slice)
 {
-	char *name;
-
-	if (!map_get(&f->is_dirty, slice)) {
-		name = str_dup(slice);
-		(void)vec_push(&f->dirty, name);
-		(void)map_put(&f->is_dirty, str_from(name), name);
-	}
+	devices_names_add(&f->dirty, slice);
 	wake(f);
-}
-
-static void forget_dirty(struct device_feed *f)
-{
-	map_clear(&f->is_dirty);
-	for (size_t i = 0; i < f->dirty.n; i++)
-		free(f->dirty.v[i]);
-	f->dirty.n = 0;
 }
 
 static void on_slice(struct devices_watcher *w, struct str slice)
@@ -440,9 +426,9 @@ void device_feed_update(struct device_feed *f, struct top_model *m,
 	if (f->all)
 		note_all(f);
 	f->all = false;
-	for (size_t i = 0; i < f->dirty.n; i++)
-		update_slice(f, m, str_from(f->dirty.v[i]), &old, &now);
-	forget_dirty(f);
+	for (size_t i = 0; i < f->dirty.v.n; i++)
+		update_slice(f, m, f->dirty.v.v[i], &old, &now);
+	devices_names_clear(&f->dirty);
 	f->told = false;
 	if (tell)
 		top_changes(old.v, old.n, now.v, now.n, tell, arg);
@@ -562,8 +548,7 @@ int device_feed_open(struct kube *k, const struct device_feed_opts *opts,
 	f->opts = *opts;
 	arena_init(&f->texts, SIZE_MAX);
 	arena_init(&f->scratch, SIZE_MAX);
-	vec_init(&f->dirty, SIZE_MAX);
-	map_init(&f->is_dirty);
+	devices_names_init(&f->dirty);
 	copy_served(f);
 	if (f->served.slices.resource.n == 0) {
 		device_feed_close(f);
@@ -592,9 +577,7 @@ void device_feed_close(struct device_feed *f)
 	informer_remove_handler(&f->statuses.handler);
 	devices_free(f->devices);
 	informers_free(f->informers);
-	forget_dirty(f);
-	map_release(&f->is_dirty);
-	vec_release(&f->dirty);
+	devices_names_release(&f->dirty);
 	arena_release(&f->scratch);
 	arena_release(&f->texts);
 	free(f);

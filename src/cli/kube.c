@@ -158,8 +158,8 @@ int kube_read(struct kube *k, const struct kube_query *q, struct json **ret_tree
 	return 0;
 }
 
-int kube_create(struct kube *k, const struct resource *r, struct str ns, const struct json *object,
-		struct json **ret_answer, struct error *err)
+static int create(struct kube *k, const struct resource *r, struct str ns,
+		  const struct json *object, struct json **ret_answer, struct error *err)
 {
 	CLEANUP(buf_release) struct buf path = BUF_INIT(HTTP_TARGET_MAX);
 	CLEANUP(buf_release) struct buf body = BUF_INIT(OBJECT_MAX);
@@ -195,7 +195,7 @@ static int ask_may(struct kube *k, const char *verb, const struct resource *r, s
 	json_put_str(a, what, "resource", r->resource);
 	if (ns.n > 0)
 		json_put_str(a, what, "namespace", ns);
-	ret = kube_create(k, &reviews, STR_NULL, review, &answer, err);
+	ret = create(k, &reviews, STR_NULL, review, &answer, err);
 	if (ret == 0)
 		*ret_may = json_true_at(json_getz(answer, "status"), "allowed");
 	return ret;

@@ -52,10 +52,6 @@ struct kube_query {
 int kube_read(struct kube *k, const struct kube_query *q, struct json **ret_tree,
 	      struct error *err);
 
-/* Creates an object; what the server answers. Also for questions in the form of objects. */
-int kube_create(struct kube *k, const struct resource *r, struct str ns, const struct json *object,
-		struct json **ret_answer, struct error *err);
-
 /*
  * Whether the user may do that, by SelfSubjectAccessReview; an empty namespace means all of them.
  * Keeps no memory.

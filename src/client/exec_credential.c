@@ -1,24 +1,19 @@
-/*
- * What the program prints goes into pipes that hold all it may print and are read when it has
- * ended: nothing to follow meanwhile, and memory has its bound in the kernel. One that prints more
- * blocks, and is killed by the time-out. Messages are client-go's, as far as it has some.
- */
+/* Messages are client-go's, as far as it has some. */
 #include "client/exec_credential.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base64.h"
+#include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/pipe.h"
 #include "base/timestamp.h"
 #include "client/kubeconfig.h"
-#include "net/loop.h"
+#include "net/program.h"
 
 enum { TIMEOUT_MS = 60 * 1000 };
 
@@ -31,11 +26,8 @@ struct exec_credential {
 	void (*on_done)(void *arg, const struct exec_answer *answer, const struct error *err);
 	void *arg;
 
-	struct loop_child *child;
-	struct loop_timer timer;
-	bool asks, timed_out, exited;
-	int in; /* our standard input once more, for one that asks */
-	int out[2], err[2]; /* pipes, ours first; -1: closed */
+	struct program *program;
+	bool asks;
 };
 
 /* --- what it is told ---------------------------------------------------------------------- */
@@ -217,36 +209,12 @@ int exec_answer_read(struct arena *a, struct str text, const char *api_version,
 	return r;
 }
 
-/* --- its streams -------------------------------------------------------------------------- */
-
-static void close_all(struct exec_credential *x)
-{
-	int *fds[] = { &x->in, &x->out[0], &x->out[1], &x->err[0], &x->err[1] };
-
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		pipe_close(fds[i]);
-}
-
-static int open_streams(struct exec_credential *x, struct error *err)
-{
-	int r = pipe_make(x->out, EXEC_OUTPUT_MAX, err);
-
-	if (r < 0)
-		return r;
-	if (!x->asks)
-		return pipe_make(x->err, EXEC_OUTPUT_MAX, err);
-	x->in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-	if (x->in < 0)
-		return error_set_errno(err, ERR_IO, errno, "cannot share the standard input");
-	return 0;
-}
-
 /* --- its end ------------------------------------------------------------------------------ */
 
 /* The last line, as one may show it. */
 static struct str last_words(struct arena *a, struct str text)
 {
-	struct str line = pipe_last_line(text);
+	struct str line = program_last_line(text);
 	char *clean = arena_strdup(a, line);
 
 	for (size_t i = 0; i < line.n; i++)
@@ -255,60 +223,43 @@ static struct str last_words(struct arena *a, struct str text)
 	return str_of(clean, line.n);
 }
 
-static int read_answer(struct exec_credential *x, struct exec_answer *ret_answer, struct error *err)
+static int read_answer(struct exec_credential *x, struct str out, struct exec_answer *ret_answer,
+		       struct error *err)
 {
-	CLEANUP(buf_release) struct buf out = BUF_INIT(EXEC_OUTPUT_MAX + 1);
-	int r;
+	int r = exec_answer_read(&x->arena, arena_str(&x->arena, out), x->api_version, ret_answer,
+				 err);
 
-	pipe_read(x->out[0], &out);
-	r = exec_answer_read(&x->arena, arena_str(&x->arena, buf_str(&out)), x->api_version,
-			     ret_answer, err);
 	return r < 0 ? error_wrap(err, r, "exec: executable %s", x->command) : 0;
 }
 
-static void tell_end(struct exec_credential *x, int status, int signum, struct error *err)
+static void tell_end(struct exec_credential *x, const struct program_end *end, struct error *err)
 {
-	CLEANUP(buf_release) struct buf said = BUF_INIT(EXEC_OUTPUT_MAX + 1);
+	struct str words = last_words(&x->arena, end->err);
 	const char *how;
-	struct str words;
 
-	if (!x->asks)
-		pipe_read(x->err[0], &said);
-	words = last_words(&x->arena, buf_str(&said));
-	if (x->timed_out)
+	if (end->timed_out)
 		how = arena_printf(&x->arena, "gave no answer within %lld ms and was killed",
 				   (long long)x->timeout_ms);
-	else if (signum)
-		how = arena_printf(&x->arena, "was ended by signal %d", signum);
+	else if (end->signum)
+		how = arena_printf(&x->arena, "was ended by signal %d", end->signum);
 	else
-		how = arena_printf(&x->arena, "failed with exit code %d", status);
-	(void)error_set(err, x->timed_out ? ERR_TIMEOUT : ERR_IO, "exec: executable %s %s%s%.*s",
+		how = arena_printf(&x->arena, "failed with exit code %d", end->status);
+	(void)error_set(err, end->timed_out ? ERR_TIMEOUT : ERR_IO, "exec: executable %s %s%s%.*s",
 			x->command, how, words.n ? ": " : "", STR_ARG(words));
 }
 
-static void on_exit_(void *arg, int status, int signum)
+static void on_end(void *arg, const struct program_end *end)
 {
 	struct exec_credential *x = arg;
 	struct exec_answer answer;
 	struct error err;
 	bool good = false;
 
-	x->exited = true;
-	loop_timer_stop(&x->timer);
-	if (signum == 0 && status == 0)
-		good = read_answer(x, &answer, &err) == 0;
+	if (end->signum == 0 && end->status == 0)
+		good = read_answer(x, end->out, &answer, &err) == 0;
 	else
-		tell_end(x, status, signum, &err);
-	close_all(x);
+		tell_end(x, end, &err);
 	x->on_done(x->arg, good ? &answer : NULL, good ? NULL : &err);
-}
-
-static void on_timeout(struct loop_timer *t)
-{
-	struct exec_credential *x = CONTAINER_OF(t, struct exec_credential, timer);
-
-	x->timed_out = true;
-	(void)loop_child_kill(x->child, SIGKILL, NULL);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -327,47 +278,48 @@ static int choose_asking(struct exec_credential *x, const struct exec_credential
 			 o->may_ask ? "not a terminal" : "unavailable");
 }
 
+/* Our standard input once more, for one that asks. The caller closes it. */
+static int share_input(int *ret_fd, struct error *err)
+{
+	*ret_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (*ret_fd < 0)
+		return error_set_errno(err, ERR_IO, errno, "cannot share the standard input");
+	return 0;
+}
+
 static int start(struct exec_credential *x, struct loop *l, const struct kubeconfig *k,
 		 const char *file, struct error *err)
 {
 	CLEANUP(buf_release) struct buf info = BUF_INIT(4 * PEM_FILE_MAX);
-	struct loop_child_opts o = { .group = !x->asks, .on_exit = on_exit_, .arg = x };
+	struct program_opts o = { .with_us = x->asks,
+				  .output_max = EXEC_OUTPUT_MAX,
+				  .timeout_ms = x->asks ? 0 : x->timeout_ms,
+				  .on_end = on_end,
+				  .arg = x };
 	int r = write_info(k, x->asks, &info, err);
 
-	if (r == 0)
-		r = open_streams(x, err);
+	if (r == 0 && x->asks)
+		r = share_input(&o.in_fd, err);
 	if (r < 0)
 		return r;
 	o.argv = make_argv(k->exec, file, &x->arena);
 	o.env = make_env(k->exec, buf_str(&info), &x->arena);
-	o.in_fd = x->asks ? x->in : 0;
-	o.out_fd = x->out[1];
-	o.err_fd = x->asks ? 0 : x->err[1];
-	r = loop_child_new(l, &o, &x->child, err);
-	if (r < 0)
-		return r;
-	pipe_close(&x->in);
-	pipe_close(&x->out[1]);
-	pipe_close(&x->err[1]);
-	if (!x->asks)
-		loop_timer_start(&x->timer, x->timeout_ms);
-	return 0;
+	r = program_new(l, &o, &x->program, err);
+	if (x->asks)
+		(void)close(o.in_fd);
+	return r;
 }
 
-static struct exec_credential *credential_new(struct loop *l, const struct exec_credential_opts *o)
+static struct exec_credential *credential_new(const struct exec_credential_opts *o)
 {
 	struct exec_credential *x = XNEW(struct exec_credential);
 
 	*x = (struct exec_credential){ .timeout_ms = o->timeout_ms ? o->timeout_ms : TIMEOUT_MS,
 				       .on_done = o->on_done,
-				       .arg = o->arg,
-				       .in = -1,
-				       .out = { -1, -1 },
-				       .err = { -1, -1 } };
+				       .arg = o->arg };
 	arena_init(&x->arena, WORK_MAX);
 	x->command = arena_strdup(&x->arena, str_from(o->config->exec->command));
 	x->api_version = arena_strdup(&x->arena, str_from(o->config->exec->api_version));
-	loop_timer_init(&x->timer, l, on_timeout);
 	return x;
 }
 
@@ -375,7 +327,7 @@ int exec_credential_new(struct loop *l, const struct exec_credential_opts *opts,
 			struct exec_credential **ret_exec, struct error *err)
 {
 	const struct kubeconfig_exec *e = opts->config->exec;
-	struct exec_credential *x = credential_new(l, opts);
+	struct exec_credential *x = credential_new(opts);
 	const char *file = find_program(x->command, &x->arena);
 	int r;
 
@@ -401,12 +353,7 @@ void exec_credential_free(struct exec_credential *x)
 {
 	if (!x)
 		return;
-	if (x->child && !x->exited)
-		(void)loop_child_kill(x->child, SIGKILL, NULL);
-	if (x->child)
-		loop_child_free(x->child);
-	loop_timer_stop(&x->timer);
-	close_all(x);
+	program_free(x->program);
 	arena_release(&x->arena);
 	free(x);
 }

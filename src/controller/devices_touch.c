@@ -11,6 +11,7 @@ struct devices_pool {
 	struct str key, driver, name;
 	struct str first; /* name of the first slice; or empty */
 	int64_t generation;
+	bool incomplete;
 	bool all; /* concerns every slice whatever became of it */
 };
 
@@ -91,6 +92,7 @@ static struct devices_pool *touch(struct devices_touch *t, struct str driver, st
 	p->driver = arena_str(t->arena, driver);
 	p->name = arena_str(t->arena, name);
 	p->generation = now ? now->generation : INT64_MIN;
+	p->incomplete = now && now->incomplete;
 	if (now && now->nslices > 0)
 		p->first = arena_str(t->arena, now->slices[0]->name);
 	(void)map_put(&t->pools, p->key, p);
@@ -114,6 +116,13 @@ void devices_touch_slice(struct devices_touch *t, struct str slice)
 	p->all |= availability_counts(s);
 }
 
+/* Slices of older generations are waited with until the newest is complete. */
+static bool concerns_all(const struct devices_pool *p, const struct inventory_pool *now)
+{
+	return p->all || p->generation != now->generation ||
+	       (now->nolder > 0 && p->incomplete != now->incomplete);
+}
+
 static void tell_pool(struct devices_touch *t, const struct devices_pool *p,
 		      struct devices_names *told)
 {
@@ -126,7 +135,7 @@ static void tell_pool(struct devices_touch *t, const struct devices_pool *p,
 	if (!now || now->nslices == 0)
 		return;
 	devices_names_add(told, now->slices[0]->name);
-	if (!p->all && p->generation == now->generation)
+	if (!concerns_all(p, now))
 		return;
 	n = availability_pool_slices(t->inventory, p->driver, p->name, t->arena, &names);
 	for (size_t i = 0; i < n; i++)

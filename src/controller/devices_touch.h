@@ -3,7 +3,8 @@
  *
  * A pool's status is on its first slice. What devices of other slices are depends on which
  * generation is the newest, and on counters. So a change concerns the first slice before and
- * after, and every slice of the pool when another generation came or counters are in it.
+ * after, and every slice of the pool when another generation came, when it completed one while
+ * older slices are there, or when counters are in it.
  *
  *	devices_touch_slice(), devices_touch_pool()	for each, before anything is put
  *	devices_touch_tell()				when all is put

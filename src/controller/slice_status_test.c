@@ -341,6 +341,13 @@ static void slices_are_left_alone_while_their_driver_updates_the_pool(void **sta
 	assert_status(&b, "a", "/observedGeneration", "2");
 	run(&b);
 	assert_status(&b, "a", "", "null");
+	/* Once it has all new slices, those that it left behind are told at once. */
+	tell(&b, "slice c p 4/2 n g2");
+	controller_world_run(b.w, 1000);
+	assert_status(&b, "b", "/observedGeneration", "3");
+	tell(&b, "slice d p 4/2 n g3");
+	controller_world_run(b.w, 1000);
+	assert_status(&b, "b", "", "null");
 	bench_release(&b);
 }
 

@@ -1,24 +1,15 @@
-/*
- * The configuration is a file in memory, so the plugin can read as slowly as it likes. What it
- * prints goes into pipes that hold all it may print and are read when it has ended: nothing to
- * follow meanwhile, and memory has its bound in the kernel. A plugin that is past that blocks, and
- * is killed by the time-out. Grandchildren that keep a pipe open are not waited for; who is killed
- * is killed with them, as one process group.
- */
+/* The configuration is a file in memory, so the plugin can read as slowly as it likes. */
 #include "drivers/cni_exec.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/pipe.h"
-#include "net/loop.h"
+#include "net/program.h"
 
 enum { TIMEOUT_MS = 30000 };
 
@@ -26,18 +17,13 @@ enum { TIMEOUT_MS = 30000 };
 #define NETWORK "devplane"
 
 struct cni_exec {
-	struct loop *loop;
 	enum cni_command command;
 	char *type;
 	int64_t timeout_ms;
 	void (*on_done)(void *arg, const struct json *result, const struct error *err);
 	void *arg;
 
-	struct loop_child *child;
-	struct loop_timer timer;
-	bool timed_out, exited;
-	int in; /* the configuration */
-	int out[2], err[2]; /* pipes, ours first; -1: closed */
+	struct program *program;
 };
 
 /* --- what the plugin is told -------------------------------------------------------------- */
@@ -143,58 +129,46 @@ static int make_config(const struct cni_exec_opts *o, struct arena *a, struct bu
 	return 0;
 }
 
-/* --- its streams -------------------------------------------------------------------------- */
-
-static int make_input(struct cni_exec *x, struct str text, struct error *err)
+/* The caller closes it. */
+static int make_input(struct str text, int *ret_fd, struct error *err)
 {
+	int fd = memfd_create("cni-config", MFD_CLOEXEC);
 	ssize_t n;
 
-	x->in = memfd_create("cni-config", MFD_CLOEXEC);
-	if (x->in < 0)
+	if (fd < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot make a file in memory");
-	n = pwrite(x->in, text.p, text.n, 0);
-	if (n != (ssize_t)text.n)
-		return error_set_errno(err, ERR_IO, n < 0 ? errno : ENOSPC,
-				       "cannot write a file in memory");
-	return 0;
-}
-
-static void close_all(struct cni_exec *x)
-{
-	int *fds[] = { &x->in, &x->out[0], &x->out[1], &x->err[0], &x->err[1] };
-
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		pipe_close(fds[i]);
+	n = pwrite(fd, text.p, text.n, 0);
+	if (n == (ssize_t)text.n) {
+		*ret_fd = fd;
+		return 0;
+	}
+	(void)error_set_errno(err, ERR_IO, n < 0 ? errno : ENOSPC, "cannot write a file in memory");
+	(void)close(fd);
+	return -ERR_IO;
 }
 
 /* --- its end ------------------------------------------------------------------------------ */
 
-static int judge(struct cni_exec *x, int status, int signum, struct arena *a, struct buf *out,
+static int judge(struct cni_exec *x, const struct program_end *end, struct arena *a,
 		 struct json **ret_result, struct error *err)
 {
-	CLEANUP(buf_release) struct buf said = BUF_INIT(CNI_OUTPUT_MAX + 1);
 	char how[64];
 
-	pipe_read(x->out[0], out);
-	pipe_read(x->err[0], &said);
-	if (x->timed_out)
+	if (end->timed_out)
 		return error_set(err, ERR_TIMEOUT, "no answer within %lld ms; it was killed",
 				 (long long)x->timeout_ms);
-	if (signum == 0 && status == 0)
-		return x->command == CNI_ADD ? cni_result_read(a, buf_str(out), ret_result, err)
-					     : 0;
-	if (signum)
-		(void)snprintf(how, sizeof(how), "it was ended by signal %d", signum);
+	if (end->signum == 0 && end->status == 0)
+		return x->command == CNI_ADD ? cni_result_read(a, end->out, ret_result, err) : 0;
+	if (end->signum)
+		(void)snprintf(how, sizeof(how), "it was ended by signal %d", end->signum);
 	else
 		(void)snprintf(how, sizeof(how), "it failed with status %d and said nothing",
-			       status);
-	return cni_error_read(a, out->n > 0 ? buf_str(out) : pipe_last_line(buf_str(&said)), how,
-			      err);
+			       end->status);
+	return cni_error_read(a, end->out.n > 0 ? end->out : program_last_line(end->err), how, err);
 }
 
-static void on_exit_(void *arg, int status, int signum)
+static void on_end(void *arg, const struct program_end *end)
 {
-	CLEANUP(buf_release) struct buf out = BUF_INIT(CNI_OUTPUT_MAX + 1);
 	CLEANUP(arena_release) struct arena a;
 	struct cni_exec *x = arg;
 	struct json *result = NULL;
@@ -202,65 +176,41 @@ static void on_exit_(void *arg, int status, int signum)
 	int r;
 
 	arena_init(&a, CNI_WORK_MAX);
-	x->exited = true;
-	loop_timer_stop(&x->timer);
-	r = judge(x, status, signum, &a, &out, &result, &err);
+	r = judge(x, end, &a, &result, &err);
 	if (r < 0)
 		(void)error_wrap(&err, r, "%s", x->type);
-	close_all(x);
 	x->on_done(x->arg, result, r < 0 ? &err : NULL);
-}
-
-static void on_timeout(struct loop_timer *t)
-{
-	struct cni_exec *x = CONTAINER_OF(t, struct cni_exec, timer);
-
-	x->timed_out = true;
-	(void)loop_child_kill(x->child, SIGKILL, NULL);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
 
-static int start(struct cni_exec *x, const char *file, const char *const *env, struct error *err)
+static int start(struct cni_exec *x, struct loop *l, const char *file, const char *const *env,
+		 struct str config, struct error *err)
 {
-	struct loop_child_opts o = { .argv = (const char *const[]){ file, NULL },
-				     .env = env,
-				     .group = true,
-				     .on_exit = on_exit_,
-				     .arg = x };
-	int r = pipe_make(x->out, CNI_OUTPUT_MAX, err);
+	struct program_opts o = { .argv = (const char *const[]){ file, NULL },
+				  .env = env,
+				  .output_max = CNI_OUTPUT_MAX,
+				  .timeout_ms = x->timeout_ms,
+				  .on_end = on_end,
+				  .arg = x };
+	int r = make_input(config, &o.in_fd, err);
 
-	if (r == 0)
-		r = pipe_make(x->err, CNI_OUTPUT_MAX, err);
 	if (r < 0)
 		return r;
-	o.in_fd = x->in;
-	o.out_fd = x->out[1];
-	o.err_fd = x->err[1];
-	r = loop_child_new(x->loop, &o, &x->child, err);
-	if (r < 0)
-		return r;
-	pipe_close(&x->in);
-	pipe_close(&x->out[1]);
-	pipe_close(&x->err[1]);
-	loop_timer_start(&x->timer, x->timeout_ms);
-	return 0;
+	r = program_new(l, &o, &x->program, err);
+	(void)close(o.in_fd);
+	return r;
 }
 
-static struct cni_exec *exec_new(struct loop *l, const struct cni_exec_opts *o, struct str type)
+static struct cni_exec *exec_new(const struct cni_exec_opts *o, struct str type)
 {
 	struct cni_exec *x = XNEW(struct cni_exec);
 
-	*x = (struct cni_exec){ .loop = l,
-				.command = o->command,
+	*x = (struct cni_exec){ .command = o->command,
 				.type = str_dup(type),
 				.timeout_ms = o->timeout_ms > 0 ? o->timeout_ms : TIMEOUT_MS,
 				.on_done = o->on_done,
-				.arg = o->arg,
-				.in = -1,
-				.out = { -1, -1 },
-				.err = { -1, -1 } };
-	loop_timer_init(&x->timer, l, on_timeout);
+				.arg = o->arg };
 	return x;
 }
 
@@ -280,12 +230,10 @@ int cni_exec_new(struct loop *l, const struct cni_exec_opts *opts, struct cni_ex
 		r = find_plugin(type, str_from(opts->path), &a, &file, err);
 	if (r < 0)
 		return r;
-	x = exec_new(l, opts, type);
+	x = exec_new(opts, type);
 	r = make_config(opts, &a, &text, err);
 	if (r == 0)
-		r = make_input(x, buf_str(&text), err);
-	if (r == 0)
-		r = start(x, file, make_env(opts, &a), err);
+		r = start(x, l, file, make_env(opts, &a), buf_str(&text), err);
 	if (r < 0) {
 		(void)error_wrap(err, r, "%s", x->type);
 		cni_exec_free(x);
@@ -299,13 +247,7 @@ void cni_exec_free(struct cni_exec *x)
 {
 	if (!x)
 		return;
-	/* Who cannot die yet, as it waits for a disk, is not waited for: the loop collects it. */
-	if (x->child && !x->exited)
-		(void)loop_child_kill(x->child, SIGKILL, NULL);
-	if (x->child)
-		loop_child_free(x->child);
-	loop_timer_stop(&x->timer);
-	close_all(x);
+	program_free(x->program);
 	free(x->type);
 	free(x);
 }
