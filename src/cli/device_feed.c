@@ -527,7 +527,7 @@ static void follow_what_is_published(struct device_feed *f)
 static void copy_served(struct device_feed *f)
 {
 	struct devices_served s = devices_find_served(f->kube->discovery);
-	struct resource *all[] = { &s.slices, &s.claims, &s.classes, &s.rules };
+	struct resource *all[] = { &s.slices, &s.claims, &s.rules };
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		*all[i] = resource_copy(&f->texts, all[i]);

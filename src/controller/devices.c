@@ -30,7 +30,7 @@ struct followed {
 struct devices {
 	struct devices_opts opts;
 	struct inventory *inventory;
-	struct followed slices, claims, classes, rules;
+	struct followed slices, claims, rules;
 	struct list watchers;
 	struct arena texts; /* of the resources */
 	struct arena scratch; /* of one object */
@@ -188,7 +188,7 @@ static void take_in(struct devices *d)
 
 static bool all_synced(const struct devices *d)
 {
-	const struct followed *const all[] = { &d->slices, &d->claims, &d->classes, &d->rules };
+	const struct followed *const all[] = { &d->slices, &d->claims, &d->rules };
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (all[i]->informer && !all[i]->handler.synced)
@@ -355,21 +355,6 @@ static void on_rule_delete(struct informer_handler *h, struct cached *last, bool
 	inventory_remove_taint_rule(owner_of(h)->inventory, last->key);
 }
 
-static void on_class_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
-{
-	put_whole(owner_of(h), o, "DeviceClass", inventory_put_class);
-}
-
-static void on_class_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
-{
-	on_class_add(h, o, false);
-}
-
-static void on_class_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
-{
-	inventory_remove_class(owner_of(h)->inventory, last->key);
-}
-
 /* --- what is served -------------------------------------------------------------------------- */
 
 static const struct discovery_resource *find_readable(const struct discovery *d, struct str name)
@@ -393,7 +378,6 @@ struct devices_served devices_find_served(const struct discovery *d)
 {
 	const struct discovery_resource *slices = find_readable(d, STR("resourceslices"));
 	const struct discovery_resource *claims = find_readable(d, STR("resourceclaims"));
-	const struct discovery_resource *classes = find_readable(d, STR("deviceclasses"));
 	const struct discovery_resource *rules = discovery_find(d, GROUP, STR(""),
 								STR("devicetaintrules"));
 	struct devices_served served = { 0 };
@@ -403,8 +387,6 @@ struct devices_served devices_find_served(const struct discovery *d)
 	served.slices = slices->resource;
 	served.claims = claims->resource;
 	served.slice_status = has_word(slices->subresources, STR("status"));
-	if (classes)
-		served.classes = classes->resource;
 	if (rules)
 		served.rules = rules->resource;
 	return served;
@@ -443,9 +425,6 @@ static void follow_all(struct devices *d)
 	static const struct informer_handler rules = { .on_add = on_rule_add,
 						       .on_update = on_rule_update,
 						       .on_delete = on_rule_delete };
-	static const struct informer_handler classes = { .on_add = on_class_add,
-							 .on_update = on_class_update,
-							 .on_delete = on_class_delete };
 	const struct devices_served *served = &d->opts.served;
 
 	follow(d, &d->slices, &served->slices, &slices);
@@ -453,8 +432,6 @@ static void follow_all(struct devices *d)
 	follow(d, &d->claims, &served->claims, &claims);
 	if (d->opts.rules && served->rules.resource.n > 0)
 		follow(d, &d->rules, &served->rules, &rules);
-	if (d->opts.classes && served->classes.resource.n > 0)
-		follow(d, &d->classes, &served->classes, &classes);
 }
 
 struct devices *devices_new(const struct devices_opts *opts)
@@ -481,7 +458,6 @@ void devices_free(struct devices *d)
 		return;
 	informer_remove_handler(&d->slices.handler);
 	informer_remove_handler(&d->claims.handler);
-	informer_remove_handler(&d->classes.handler);
 	informer_remove_handler(&d->rules.handler);
 	loop_task_cancel(&d->task);
 	LIST_FOREACH_SAFE (it, &d->watchers)

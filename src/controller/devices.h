@@ -1,11 +1,10 @@
 /*
  * devices - the inventory of a cluster, kept up to date by informers.
  *
- * Follows ResourceSlices and ResourceClaims (DeviceTaintRules and DeviceClasses when asked for and
- * served), and puts each into one struct inventory. Whoever wants to know what has become
- * different is told names of slices: those whose status may be another now, found by what the
- * event touched: all of a pool only when it got another generation or shares counters, and
- * never all of a cluster. Nobody is told of an event that left the spec of a slice, or the
+ * Follows ResourceSlices and ResourceClaims (DeviceTaintRules when asked for and served), and puts
+ * each into one struct inventory. Whoever wants to know what has become different is told names of
+ * slices: those whose status may be another now, found by what the event touched (all of a pool
+ * only as devices_touch.h says), and never all of a cluster. Nobody is told of an event that left the spec of a slice, or the
  * allocation of a claim, as it was.
  *
  * An object that the inventory refuses is told with each change (`refused`), and treated as
@@ -30,7 +29,7 @@ struct loop;
 
 /* What a server serves of it; resource text is empty for what it does not. */
 struct devices_served {
-	struct resource slices, claims, classes, rules; /* resource.k8s.io in the newest version */
+	struct resource slices, claims, rules; /* resource.k8s.io in the newest version */
 	bool slice_status; /* slices have the status subresource */
 };
 
@@ -61,7 +60,6 @@ struct devices_opts {
 	struct loop *loop;
 	struct informers *informers;
 	struct devices_served served; /* claims and slices must be there */
-	bool classes; /* follow DeviceClasses, too */
 	bool rules; /* follow DeviceTaintRules, too */
 	void (*refused)(void *arg, const char *what, struct str key, const struct error *err);
 	void *arg;

@@ -16,7 +16,6 @@
 struct cached;
 struct context;
 struct devices;
-struct json;
 struct slice_sink;
 
 /* Borrowed until the next turn. */
