@@ -105,6 +105,17 @@
 #define JWT_MAX          (32UL * KIB)
 #define AUTHN_TOKENS_MAX 1024
 
+/*
+ * The device page. Sessions and one-time codes, of all users and of one; logins that may fail
+ * within a second before all wait for the next; the body of a login, which may be a token.
+ */
+#define UI_SESSIONS_MAX      1024
+#define UI_USER_SESSIONS_MAX 64
+#define UI_CODES_MAX         256
+#define UI_USER_CODES_MAX    16
+#define UI_FAILURES_MAX      10
+#define UI_BODY_MAX          (JWT_MAX + 1UL * KIB)
+
 /* Keys that tokens are verified with; audiences of one token. */
 #define TOKEN_KEYS_MAX      64
 #define TOKEN_AUDIENCES_MAX 256

@@ -18,7 +18,7 @@ struct server_options {
 	struct flag_list issuers, key_files, audiences;
 	const char *signing_key_file, *jwks_uri;
 	int64_t token_max; /* ns */
-	bool anonymous, extend_tokens;
+	bool anonymous, extend_tokens, ui;
 	struct flag_list etcd_servers, feature_gates;
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
 	const char *audit_log_path;
@@ -44,6 +44,8 @@ static const struct flag flags[] = {
 	  .help = "bearer tokens, one per line: token,user,uid,\"group,group\"" },
 	{ "anonymous-auth", 0, FLAG_BOOL(struct server_options, anonymous), .initial = "true",
 	  .help = "let in whoever shows nothing, as system:anonymous" },
+	{ "ui", 0, FLAG_BOOL(struct server_options, ui), .initial = "true",
+	  .help = "serve the device page at /ui/" },
 	{ "service-account-issuer", 0, FLAG_REPEAT(struct server_options, issuers), .arg = "URL",
 	  .help = "issuer of service accounts' tokens; the first issues, all are accepted "
 		  "(default https://kubernetes.default.svc.cluster.local)" },
@@ -122,6 +124,7 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.client_ca_file = o->client_ca_file,
 		.token_auth_file = o->token_auth_file,
 		.no_anonymous = !o->anonymous,
+		.no_ui = !o->ui,
 		.service_account_issuers = (const char *const *)o->issuers.v,
 		.nservice_account_issuers = o->issuers.n,
 		.service_account_key_files = (const char *const *)o->key_files.v,

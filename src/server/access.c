@@ -12,9 +12,13 @@
 #include "server/health.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
+#include "server/ui_cookie.h"
+#include "server/ui_sessions.h"
 
 struct access {
 	struct authz_query query;
+	const struct user *asker; /* the request's user, or its session's */
+	struct ui_session *session; /* held by the exchange's work; or NULL */
 	struct user wanted; /* whom the request impersonates; name.p NULL: nobody */
 	const struct authz_query *about; /* what was refused; NULL: who */
 	struct error err;
@@ -61,18 +65,41 @@ static int may_impersonate(struct exchange *x, struct access *a)
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++) {
-		checks[i].user = &x->user;
+		checks[i].user = a->asker;
 		a->about = &checks[i];
 		r = authz_require(x->server->authz, &checks[i], &x->work, &a->err);
 	}
 	return r;
 }
 
+static void drop_session(void *session)
+{
+	ui_session_unref(session);
+}
+
+/* Who asks: known already, unless a cookie is to say it. */
+static int find_asker(struct exchange *x, struct access *a)
+{
+	struct ui_now now = { x->begun_ns, x->wall_ns };
+
+	a->asker = &x->user;
+	if (!x->session_id.n)
+		return 0;
+	a->session = ui_sessions_find(x->server->sessions, x->session_id, now);
+	if (!a->session)
+		return error_set(&a->err, ERR_UNAUTHORIZED, "Unauthorized");
+	arena_hold(&x->work, drop_session, ui_session_ref(a->session));
+	a->asker = a->query.user = &a->session->user;
+	return 0;
+}
+
 static void decide(struct exchange *x, struct state *st, struct access *a)
 {
 	int r;
 
-	r = authn_check_binding(st, &x->user, x->wall_ns, &a->err);
+	r = find_asker(x, a);
+	if (r == 0)
+		r = authn_check_binding(st, a->asker, x->wall_ns, &a->err);
 	if (r == 0 && a->wanted.name.p) {
 		r = may_impersonate(x, a);
 		a->query.user = &a->wanted;
@@ -103,7 +130,8 @@ static void run(struct state *st, struct job *j)
 
 	decide(x, st, a);
 	/* Another server may have made the account, and its token, or the resource, just now. */
-	if (a->unsure || (a->err.code == ERR_UNAUTHORIZED && state_is_shared(st)))
+	if (a->unsure ||
+	    (a->err.code == ERR_UNAUTHORIZED && a->asker->binding && state_is_shared(st)))
 		state_sync(st, j, 0, decide_again);
 	else
 		job_finish(j);
@@ -114,7 +142,8 @@ static bool is_at_hand(const struct exchange *x)
 {
 	const struct server *s = x->server;
 
-	return x->home == s->opts.loops[0] && !(x->user.binding && state_is_shared(s->state));
+	return x->home == s->opts.loops[0] &&
+	       !((x->user.binding || x->session_id.n) && state_is_shared(s->state));
 }
 
 /* --- on the stream's loop --------------------------------------------------------- */
@@ -136,6 +165,10 @@ static void finish(struct exchange *x)
 	struct access *a = x->data;
 
 	x->data = NULL;
+	if (a->session) {
+		x->session = a->session;
+		x->user = a->session->user;
+	}
 	if (a->err.code) {
 		refuse(x, a);
 		return;
@@ -160,8 +193,15 @@ static bool is_open(const struct exchange *x)
 bool access_identify(struct exchange *x)
 {
 	struct error err = { 0 };
+	int r = 0;
 
-	if (authn_user(x->server->authn, x->lane, x->stream, x->arena, &x->user, &err) == 0)
+	if (x->server->sessions)
+		r = ui_cookie_claim(&x->stream->in, &x->session_id, &err);
+	if (r != 0)
+		x->user = user_anonymous(); /* the state will say who the session is of */
+	else
+		r = authn_user(x->server->authn, x->lane, x->stream, x->arena, &x->user, &err);
+	if (r >= 0)
 		return true;
 	reply_status(x, &err, &(struct status_about){ 0 });
 	return false;

@@ -23,8 +23,6 @@
 #define REMEMBERED_NS (10 * CLOCK_SEC)
 #define X509_ID       "X509SHA256="
 
-static const struct str anonymous_groups[] = { { "system:unauthenticated", 22 } };
-
 struct authn {
 	struct authn_opts opts;
 	struct authn_cache **lanes; /* each in memory of its own: no two threads share a line */
@@ -91,6 +89,7 @@ static void user_of_peer(const struct tls_peer *peer, struct arena *a, struct us
 				   .ngroups = n,
 				   .extras = &id->extra,
 				   .nextras = 1,
+				   .ends_s = peer->not_after,
 				   .authenticated = true };
 }
 
@@ -282,8 +281,6 @@ int authn_user(struct authn *n, size_t lane, struct http_stream *stream, struct 
 		return 0;
 	if (r < 0 || n->opts.no_anonymous)
 		return error_set(err, ERR_UNAUTHORIZED, "Unauthorized");
-	*ret_user = (struct user){ .name = USER_ANONYMOUS,
-				   .groups = anonymous_groups,
-				   .ngroups = ARRAY_SIZE(anonymous_groups) };
+	*ret_user = user_anonymous();
 	return 0;
 }

@@ -236,6 +236,7 @@ void claims_user(const struct claims *c, struct arena *a, struct user *ret_user)
 				   .groups = groups,
 				   .ngroups = 3,
 				   .binding = b,
+				   .ends_s = c->expires_s,
 				   .authenticated = true };
 	set_extras(c, a, ret_user);
 }

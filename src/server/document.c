@@ -53,7 +53,7 @@ struct str document_hash(const struct document *d)
 	return str_of(d->etag + 1, 32);
 }
 
-bool document_matches(const struct document *d, struct str if_none_match)
+bool document_tag_matches(const char *etag, struct str if_none_match)
 {
 	struct str piece;
 
@@ -62,8 +62,13 @@ bool document_matches(const struct document *d, struct str if_none_match)
 		/* A weak tag stands for the same content here (RFC 9110, 13.1.2). */
 		if (str_starts(piece, STR("W/")))
 			piece = str_skip(piece, 2);
-		if (str_eqz(piece, "*") || str_eqz(piece, d->etag))
+		if (str_eqz(piece, "*") || str_eqz(piece, etag))
 			return true;
 	}
 	return false;
+}
+
+bool document_matches(const struct document *d, struct str if_none_match)
+{
+	return document_tag_matches(d->etag, if_none_match);
 }

@@ -29,7 +29,8 @@ void document_release(struct document *d);
 /* The hash of the ETag without quotes: for URLs that change with their content. */
 struct str document_hash(const struct document *d);
 
-/* Whether an If-None-Match header names this ETag: answer 304. */
+/* Whether an If-None-Match header names this ETag, which has its quotes: answer 304. */
 bool document_matches(const struct document *d, struct str if_none_match);
+bool document_tag_matches(const char *etag, struct str if_none_match);
 
 #endif

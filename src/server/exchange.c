@@ -19,6 +19,7 @@
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 #include "server/server_metrics.h"
+#include "server/ui.h"
 
 enum { REQUEST_TIMEOUT_MS = 60 * 1000 };
 
@@ -131,7 +132,7 @@ static void refuse_size(struct exchange *x)
 {
 	struct error err;
 
-	(void)error_set(&err, ERR_TOO_LARGE, "limit is %lu", HTTP_BODY_MAX);
+	(void)error_set(&err, ERR_TOO_LARGE, "limit is %zu", x->incoming.max);
 	reply_error(x, &err, NULL);
 }
 
@@ -225,7 +226,7 @@ static void expect_body(struct exchange *x)
 	int64_t length = x->stream->in.length;
 
 	http_stream_limit_body(x->stream, -1);
-	if (length > (int64_t)HTTP_BODY_MAX)
+	if (length > (int64_t)x->incoming.max)
 		refuse_size(x);
 	else if (length != 0 && x->home)
 		http_stream_body_timeout(x->stream, time_limit(x));
@@ -251,6 +252,17 @@ static void on_admitted(struct exchange *x)
 		perform(x);
 }
 
+/* The device page decides by itself who may what. */
+static void begin_page(struct exchange *x)
+{
+	ui_begin(x);
+	x->verb = ui_handle;
+	x->admitted = true;
+	server_metrics_begin(x);
+	if (!str_eq(x->stream->in.method, STR("GET")))
+		expect_body(x);
+}
+
 void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 {
 	struct exchange *x = exchange_new(s, stream, lane);
@@ -258,6 +270,10 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 	stream->ops = &stream_ops;
 	stream->data = x;
 	audit_begin(x);
+	if (ui_is_path(stream->in.path)) {
+		begin_page(x);
+		return;
+	}
 	if (!access_identify(x))
 		return;
 	parse(x);

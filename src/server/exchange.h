@@ -25,6 +25,7 @@
 struct catalogue;
 struct metrics_gauge;
 struct server;
+struct ui_session;
 
 struct exchange {
 	struct server *server;
@@ -33,6 +34,8 @@ struct exchange {
 	struct arena *arena; /* the stream's */
 	struct arena work; /* what the job makes; lives as long */
 	struct user user;
+	struct str session_id; /* that the request claims (ui_cookie.h); empty: none */
+	struct ui_session *session; /* that it was found to be of; held by `work`; or NULL */
 	struct user *impersonator; /* who asks in the name of `user`; or NULL */
 	struct request request;
 	const struct schema_kind *kind; /* of a resource request */
@@ -57,6 +60,8 @@ struct exchange {
 	const char *etag; /* of a document; or NULL */
 	const char *cache_control; /* of a document; NULL: not to be kept */
 	struct str location; /* of a redirection */
+	const struct http_field *more; /* of the answer's head */
+	size_t nmore;
 	struct metrics_gauge *inflight; /* that counts it while it is under way; or NULL */
 	void *data; /* of whoever handles it */
 

@@ -333,6 +333,27 @@ void lane_tell_changed(struct lane *l, struct resource *r)
 	lane_post(l, &c->msg);
 }
 
+/* --- revoked ones ----------------------------------------------------------------- */
+
+static void on_revoked(struct lane_msg *m)
+{
+	LIST_FOREACH_SAFE (node, &m->lane->watches) {
+		struct watch *w = LIST_ENTRY(node, struct watch, link);
+
+		if (watch_is_revoked(w))
+			watch_end(w);
+	}
+	free(m);
+}
+
+void lane_tell_revoked(struct lane *l)
+{
+	struct lane_msg *m = XNEW(struct lane_msg);
+
+	m->fn = on_revoked;
+	lane_post(l, m);
+}
+
 /* --- progress --------------------------------------------------------------------- */
 
 static void on_ask(struct loop_msg *m)

@@ -88,6 +88,9 @@ void lane_tell_lost(struct lane *l);
 /* The resource has another kind, or is gone: its watches end, its past is forgotten. */
 void lane_tell_changed(struct lane *l, struct resource *r);
 
+/* Some watches were revoked: they end. */
+void lane_tell_revoked(struct lane *l);
+
 /* Ends all watches and, when none is opening any more, counts state->lanes_left down. */
 void lane_tell_stop(struct lane *l);
 

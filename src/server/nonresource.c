@@ -74,11 +74,14 @@ static void handle_metrics(struct exchange *x)
 /* What a browser or a person with curl sees at the root. */
 static void handle_root(struct exchange *x)
 {
-	reply_text(x, 200, STR("application/json"),
-		   STR("{\"paths\":[\"/.well-known/openid-configuration\",\"/api\",\"/apis\",\"/"
-		       "healthz\",\"/livez\",\"/metrics\","
-		       "\"/openapi/v2\",\"/openapi/v3\",\"/openid/v1/jwks\",\"/readyz\",\"/"
-		       "version\"]}\n"));
+	const char *text = arena_printf(
+		x->arena,
+		"{\"paths\":[\"/.well-known/openid-configuration\",\"/api\",\"/apis\",\"/healthz\","
+		"\"/livez\",\"/metrics\",\"/openapi/v2\",\"/openapi/v3\",\"/openid/v1/jwks\","
+		"\"/readyz\",%s\"/version\"]}\n",
+		x->server->sessions ? "\"/ui/\"," : "");
+
+	reply_text(x, 200, STR("application/json"), str_from(text));
 }
 
 static const struct {

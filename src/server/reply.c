@@ -14,6 +14,7 @@
 #include "server/reply_message.h"
 
 enum {
+	MORE_MAX = 6, /* of an exchange's own */
 	FIELDS_MAX = 110, /* warnings are at most a hundred */
 	WARNINGS_RUNES = 4096, /* of all texts; beyond it each is cut ... */
 	WARNING_RUNES = 256, /* ... to this */
@@ -99,7 +100,7 @@ static void add_deprecation(struct exchange *x)
 bool reply_head(struct exchange *x, int status, struct str content_type, struct str encoding,
 		int64_t length)
 {
-	struct http_field few[10], *fields = few;
+	struct http_field few[9 + MORE_MAX], *fields = few;
 	size_t n = 0;
 
 	if (x->answered)
@@ -129,6 +130,8 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 	}
 	if (x->location.n)
 		fields[n++] = HTTP_FIELD("location", x->location);
+	for (size_t i = 0; i < x->nmore && i < MORE_MAX; i++)
+		fields[n++] = x->more[i];
 	if (x->warnings)
 		n = add_warnings(x, fields, n);
 	return http_stream_respond(x->stream, status, fields, n, length) == 0;

@@ -31,6 +31,7 @@
 #include "server/server_metrics.h"
 #include "server/service_accounts.h"
 #include "server/tokens.h"
+#include "server/ui_sessions.h"
 #include "store/store_etcd.h"
 #include "store/store_lmdb.h"
 
@@ -200,6 +201,8 @@ static void start_access(struct server *s)
 
 	s->authn = authn_new(&opts);
 	s->authz = authz_new();
+	if (!s->opts.no_ui)
+		s->sessions = ui_sessions_new();
 }
 
 static int start(struct server *s, struct error *err)
@@ -299,6 +302,7 @@ void server_free(struct server *s)
 	free(s->observers);
 	known_selectors_free(s->selectors);
 	audit_close(s->audit);
+	ui_sessions_free(s->sessions);
 	authz_free(s->authz);
 	authn_free(s->authn);
 	service_accounts_free(s->accounts);

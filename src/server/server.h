@@ -24,6 +24,7 @@ struct server_opts {
 	const char *client_ca_file; /* beside our own CA; or NULL */
 	const char *token_auth_file; /* or NULL */
 	bool no_anonymous; /* who says nothing is refused */
+	bool no_ui; /* the device page is not served */
 	/* Tokens of service accounts; see docs/authentication.md. */
 	const char *const *service_account_issuers; /* the first one issues; none: upstream's */
 	size_t nservice_account_issuers;

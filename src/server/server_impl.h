@@ -22,6 +22,7 @@ struct server_metrics;
 struct service_accounts;
 struct tls;
 struct tokens;
+struct ui_sessions;
 
 struct server {
 	struct server_opts opts;
@@ -43,6 +44,7 @@ struct server {
 	struct server_metrics *counts; /* request counters and durations */
 	struct known_selectors *selectors; /* of the first loop, where writes are judged */
 	struct custom *custom; /* definitions, and what is served because of them */
+	struct ui_sessions *sessions; /* of the device page: the state's loop's; NULL: no page */
 	struct addr at;
 	void (*on_stopped)(void *arg);
 	void *stop_arg;

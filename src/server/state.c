@@ -153,6 +153,14 @@ void watch_stop(struct state *st)
 		lane_tell_stop(st->lanes[i]);
 }
 
+void watch_end_revoked(struct state *st)
+{
+	if (st->watches_stopped)
+		return;
+	for (size_t i = 0; i < st->nlanes; i++)
+		lane_tell_revoked(st->lanes[i]);
+}
+
 void state_free(struct state *st)
 {
 	if (!st)

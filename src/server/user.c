@@ -5,6 +5,15 @@
 
 #include "api/names.h"
 
+struct user user_anonymous(void)
+{
+	static const struct str groups[] = { { "system:unauthenticated", 22 } };
+
+	return (struct user){ .name = USER_ANONYMOUS,
+			      .groups = groups,
+			      .ngroups = ARRAY_SIZE(groups) };
+}
+
 bool user_in_group(const struct user *u, struct str group)
 {
 	for (size_t i = 0; i < u->ngroups; i++)

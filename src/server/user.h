@@ -50,8 +50,12 @@ struct user {
 	const struct user_extra *extras;
 	size_t nextras;
 	const struct user_binding *binding; /* of a service account's token; else NULL */
+	int64_t ends_s; /* since 1970: when what was shown is no good any more; 0: never */
 	bool authenticated;
 };
+
+/* Who says nothing. */
+struct user user_anonymous(void);
 
 bool user_in_group(const struct user *u, struct str group);
 

@@ -7,6 +7,7 @@
 #include "server/audit.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
+#include "server/ui_sessions.h"
 #include "server/verb_impl.h"
 
 struct watch_job {
@@ -25,6 +26,18 @@ static int64_t time_limit(struct exchange *x)
 	/* Spread, so that the watches of a restarted server do not end together. */
 	least = least > 0 ? least : INT64_C(30) * 60 * 1000;
 	return least + (int64_t)prng_below(loop_prng(x->home), (uint64_t)least);
+}
+
+/* A watch of a session does not outlive it. */
+static int64_t bound_by_session(const struct exchange *x, int64_t limit_ms)
+{
+	struct ui_now now = { x->begun_ns, x->wall_ns };
+	int64_t left_ms;
+
+	if (!x->session)
+		return limit_ms;
+	left_ms = (ui_session_ends(x->session, now) - now.wall_ns) / CLOCK_MS;
+	return MIN(limit_ms, MAX(left_ms, 1));
 }
 
 static void on_over(void *arg)
@@ -85,7 +98,8 @@ static void start(struct exchange *x, int64_t revision)
 		.initial = initial,
 		.initial_end = initial && r->bookmarks,
 		.bookmarks = r->bookmarks,
-		.timeout_ms = time_limit(x),
+		.timeout_ms = bound_by_session(x, time_limit(x)),
+		.revoked = x->session ? &x->session->over : NULL,
 		.on_over = on_over,
 		.arg = x,
 	};

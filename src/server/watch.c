@@ -214,7 +214,7 @@ static void on_opened(struct lane_msg *m)
 		answer_head(w);
 		if (w->closed)
 			leave(w);
-		else if (l->stopping)
+		else if (l->stopping || watch_is_revoked(w))
 			watch_end(w);
 		else
 			watch_pump(w);

@@ -17,6 +17,8 @@
 #ifndef SERVER_WATCH_H
 #define SERVER_WATCH_H
 
+#include <stdatomic.h>
+
 #include "api/object.h"
 #include "api/schema.h"
 #include "api/selector.h"
@@ -46,6 +48,8 @@ struct watch_opts {
 	bool initial; /* send the current state first, as ADDED */
 	bool initial_end; /* sendInitialEvents: mark its end by a bookmark */
 	bool bookmarks;
+	/* Set when who watches may not go on; alive as long as the stream. NULL: never. */
+	const atomic_bool *revoked;
 	int64_t timeout_ms; /* > 0 */
 	/* More fields of the response's head; alive as long as the stream. */
 	const struct http_field *head;
@@ -66,6 +70,9 @@ void watch_start(struct state *st, size_t lane, struct http_stream *s,
 
 /* The server leaves: ends all watches in order and starts no more. On the state's loop. */
 void watch_stop(struct state *st);
+
+/* Ends the watches whose `revoked` is set by now. On the state's loop. */
+void watch_end_revoked(struct state *st);
 
 /* Open watches of all lanes. */
 size_t watch_count(const struct state *st);

@@ -64,6 +64,12 @@ void watch_progress(struct watch *w, int64_t revision);
 /* Ends the stream in order; the watch leaves its lane. */
 void watch_end(struct watch *w);
 
+/* Who watches may not go on. */
+static inline bool watch_is_revoked(const struct watch *w)
+{
+	return w->opts.revoked && atomic_load(w->opts.revoked);
+}
+
 /* It is too old: an ERROR event, and the end. */
 void watch_expire(struct watch *w);
 
