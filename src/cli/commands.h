@@ -32,6 +32,7 @@ extern const struct command cmd_explain_fit; /* cmd_explain_fit.c */
 extern const struct command cmd_get; /* cmd_get.c */
 extern const struct command cmd_help; /* cmd_help.c */
 extern const struct command cmd_node; /* cmd_node.c */
+extern const struct command cmd_page; /* cmd_page.c */
 extern const struct command cmd_podresources; /* cmd_podresources.c */
 extern const struct command cmd_podresources_watch; /* cmd_podresources_watch.c */
 extern const struct command cmd_probe; /* cmd_probe.c */

@@ -83,7 +83,7 @@ static int find_asker(struct exchange *x, struct access *a)
 	struct ui_now now = { x->begun_ns, x->wall_ns };
 
 	a->asker = &x->user;
-	if (!x->session_id.n)
+	if (!x->session_id.p)
 		return 0;
 	a->session = ui_sessions_find(x->server->sessions, x->session_id, now);
 	if (!a->session)
@@ -143,7 +143,7 @@ static bool is_at_hand(const struct exchange *x)
 	const struct server *s = x->server;
 
 	return x->home == s->opts.loops[0] &&
-	       !((x->user.binding || x->session_id.n) && state_is_shared(s->state));
+	       !((x->user.binding || x->session_id.p) && state_is_shared(s->state));
 }
 
 /* --- on the stream's loop --------------------------------------------------------- */

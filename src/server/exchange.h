@@ -34,7 +34,7 @@ struct exchange {
 	struct arena *arena; /* the stream's */
 	struct arena work; /* what the job makes; lives as long */
 	struct user user;
-	struct str session_id; /* that the request claims (ui_cookie.h); empty: none */
+	struct str session_id; /* that the request claims (ui_cookie.h); p NULL: none */
 	struct ui_session *session; /* that it was found to be of; held by `work`; or NULL */
 	struct user *impersonator; /* who asks in the name of `user`; or NULL */
 	struct request request;

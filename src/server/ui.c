@@ -338,6 +338,16 @@ static void finish_login(struct exchange *x)
 	reply_session(x, &x->user, c->ends_ns);
 }
 
+/* People paste tokens with the end of their line. */
+static struct str unpad(struct str s)
+{
+	while (s.n && (unsigned char)s.p[s.n - 1] <= ' ')
+		s.n--;
+	while (s.n && (unsigned char)s.p[0] <= ' ')
+		s = str_skip(s, 1);
+	return s;
+}
+
 static int read_login(struct exchange *x, struct call *c, struct error *err)
 {
 	struct authn_audiences common;
@@ -354,7 +364,7 @@ static int read_login(struct exchange *x, struct call *c, struct error *err)
 	if (!c->code.p == !token.p)
 		return error_set(err, ERR_BAD_REQUEST, "a login has either a code or a token");
 	if (token.p &&
-	    authn_token(x->server->authn, str_trim(token), (struct authn_audiences){ NULL, 0 },
+	    authn_token(x->server->authn, unpad(token), (struct authn_audiences){ NULL, 0 },
 			x->arena, &c->user, &common, NULL) < 0)
 		c->unknown = true;
 	return 0;

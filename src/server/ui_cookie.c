@@ -82,7 +82,7 @@ int ui_cookie_claim(const struct http_head *in, struct str *ret_id, struct error
 	r = ui_cookie_check_page(in, err);
 	if (r < 0)
 		return r;
-	if (cookie == UI_COOKIE_MANY)
+	if (cookie == UI_COOKIE_MANY || !id.n)
 		return error_set(err, ERR_UNAUTHORIZED, "Unauthorized");
 	*ret_id = id;
 	return 1;
