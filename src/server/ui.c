@@ -268,22 +268,27 @@ static void hold(struct exchange *x, struct ui_session *s)
 	arena_hold(&x->work, drop_session, s);
 }
 
+/*
+ * A good code is let in however many logins fail meanwhile: nobody guesses one, and nobody is to
+ * keep its owner out.
+ */
 static int check_login(struct state *st, struct exchange *x, struct call *c)
 {
 	struct ui_sessions *all = x->server->sessions;
-	struct ui_session *coded;
+	struct ui_session *coded = NULL;
 
-	if (ui_sessions_busy(all, now_of(x)))
-		return error_set(&c->err, ERR_TOO_MANY_REQUESTS,
-				 "too many logins have failed just now; try again in a second");
-	if (c->code.p) {
+	if (c->code.p)
 		coded = ui_sessions_take_code(all, c->code, now_of(x));
-		if (!coded)
-			return error_set(&c->err, ERR_UNAUTHORIZED,
-					 "the link is not good any more: each works once and for a "
-					 "short time; \"devplane page\" makes another");
+	if (coded) {
 		hold(x, coded);
 		c->user = coded->user;
+	} else if (ui_sessions_busy(all, now_of(x))) {
+		return error_set(&c->err, ERR_TOO_MANY_REQUESTS,
+				 "too many logins have failed just now; try again in a second");
+	} else if (c->code.p) {
+		return error_set(&c->err, ERR_UNAUTHORIZED,
+				 "the link is not good any more: each works once and for a short "
+				 "time; \"devplane page\" makes another");
 	}
 	if (c->unknown || authn_check_binding(st, &c->user, x->wall_ns, NULL) < 0)
 		return error_set(&c->err, ERR_UNAUTHORIZED, "the token is not accepted");

@@ -1,7 +1,7 @@
 // The server's side of the device page: its files, logging in and out, and what a session may and may not do.
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
-import { X509Certificate } from "node:crypto"
+import { sign, X509Certificate } from "node:crypto"
 import { once } from "node:events"
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import https from "node:https"
@@ -292,6 +292,34 @@ async function rights(server) {
 	})
 }
 
+// The token with another end, signed with the server's own key.
+function ending(server, token, seconds) {
+	const [head, payload] = token.split(".")
+	const claims = { ...JSON.parse(Buffer.from(payload, "base64url")), exp: Math.floor(Date.now() / 1000) + seconds }
+	const text = `${head}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`
+	const key = { key: readFileSync(`${server.folder}/pki/sa.key`), dsaEncoding: "ieee-p1363" }
+	return `${text}.${sign("sha256", Buffer.from(text), key).toString("base64url")}`
+}
+
+async function ends(server) {
+	await test("a session and its watches end with the token", async () => {
+		const { path, token } = await account(server.client)
+		await grant(server.client, `system:serviceaccount:default:${path.split("/").at(-1)}`, { verbs: ["watch"], apiGroups: [""], resources: ["configmaps"] })
+		let browser, watch
+		// As short as the machine is fast enough for.
+		for (const seconds of [2, 10, 60]) {
+			browser = await loggedIn(server, { token: ending(server, token, seconds) })
+			watch = await browser.watch(`${maps}?watch=true`)
+			if (watch.code === 200)
+				break
+		}
+		assert.equal(watch.code, 200)
+		assert.equal(await watch.ended, undefined)
+		await until("end", async () => (await browser.ask("GET", "/ui/session")).code === 401)
+		expectStatus(await browser.ask("GET", `${maps}?watch=true`), 401, "Unauthorized")
+	})
+}
+
 // --- the cookie ------------------------------------------------------------------------------
 
 async function cookies(server) {
@@ -366,6 +394,10 @@ async function bounds(server) {
 		})
 		expectStatus(slow, 429, "TooManyRequests")
 		assert.equal(slow.headers["retry-after"], "1")
+		// A link is let in meanwhile.
+		const linked = await code(server.client)
+		await until("429", async () => (await browsers[0].login({ token: "guess" })).code === 429)
+		expect(await browsers[1].login({ code: linked }), 200)
 		await until("login", async () => (await browsers[0].login({ token: "token-alice" })).code === 200)
 		browsers.forEach((browser) => browser.close())
 	})
@@ -494,6 +526,7 @@ const server = await startServer("lmdb", { flags: ["--token-auth-file", tokens, 
 server.audit = audit
 await files(server)
 await rights(server)
+await ends(server)
 await logins(server, Client)
 await logins(server, Client2)
 await links(server)
