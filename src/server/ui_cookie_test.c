@@ -8,7 +8,7 @@
 #include "net/http.h"
 #include "server/ui_cookie.h"
 
-#define OURS UI_COOKIE_NAME "=abc"
+#define OURS "__Host-devplane=abc"
 
 struct ask {
 	const char *method;
