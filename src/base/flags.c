@@ -333,21 +333,38 @@ int flags_parse(struct flags *f, int argc, char *const *argv, struct error *err)
 	return check_required(&w, err);
 }
 
-static void add_label(struct buf *out, const struct flag *flag)
+void flags_value(const struct flag *flag, struct buf *out)
 {
 	const char *arg = flag->choices ? flag->choices : flag->arg;
 
+	if (flag->kind == FLAG_KIND_BOOL)
+		return;
+	(void)buf_addz(out, arg ? arg : "VALUE");
+	if (flag->kind == FLAG_KIND_LIST)
+		(void)buf_addz(out, ",..");
+	if (flag->kind == FLAG_KIND_REPEAT)
+		(void)buf_addz(out, " ..");
+}
+
+void flags_about(const struct flag *flag, struct buf *out)
+{
+	(void)buf_addz(out, flag->help);
+	if (flag->required)
+		(void)buf_addz(out, " (required)");
+	else if (flag->initial && *flag->initial)
+		(void)buf_printf(out, " (default %s)", flag->initial);
+}
+
+static void add_label(struct buf *out, const struct flag *flag)
+{
 	if (flag->letter)
 		(void)buf_printf(out, "-%c, ", flag->letter);
 	else
 		(void)buf_addz(out, "    ");
 	(void)buf_printf(out, "--%s", flag->name);
 	if (flag->kind != FLAG_KIND_BOOL)
-		(void)buf_printf(out, " %s", arg ? arg : "VALUE");
-	if (flag->kind == FLAG_KIND_LIST)
-		(void)buf_addz(out, ",..");
-	if (flag->kind == FLAG_KIND_REPEAT)
-		(void)buf_addz(out, " ..");
+		(void)buf_addc(out, ' ');
+	flags_value(flag, out);
 }
 
 static void add_row(struct buf *out, const struct columns *c, const struct flag *flag)
@@ -356,11 +373,7 @@ static void add_row(struct buf *out, const struct columns *c, const struct flag 
 	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
 
 	add_label(&label, flag);
-	(void)buf_addz(&text, flag->help);
-	if (flag->required)
-		(void)buf_addz(&text, " (required)");
-	else if (flag->initial && *flag->initial)
-		(void)buf_printf(&text, " (default %s)", flag->initial);
+	flags_about(flag, &text);
 	columns_row(out, c, buf_str(&label), buf_str(&text));
 }
 
@@ -379,13 +392,20 @@ static size_t longest_label(const struct flag *table)
 
 const struct flag flags_help_row = { "help", 'h', .help = "show this help" };
 
-void flags_help(const struct flag *table, size_t width, struct buf *out)
+struct flag flags_help_of(const struct flag *table)
 {
-	struct columns c = { .indent = 2, .width = width };
 	struct flag help = flags_help_row;
 
 	if (find_letter(table, help.letter))
 		help.letter = 0;
+	return help;
+}
+
+void flags_help(const struct flag *table, size_t width, struct buf *out)
+{
+	struct columns c = { .indent = 2, .width = width };
+	struct flag help = flags_help_of(table);
+
 	c.left = columns_left(c.indent, longest_label(table), width);
 	for (; table && table->name; table++)
 		add_row(out, &c, table);

@@ -95,6 +95,15 @@ int flags_parse(struct flags *f, int argc, char *const *argv, struct error *err)
 /* The row of --help, which tables do not have but every command does. */
 extern const struct flag flags_help_row;
 
+/* The same without its letter when a flag of the table has that. */
+struct flag flags_help_of(const struct flag *table);
+
+/* Appends what help calls the flag's value, such as "FILE" or "URL,.."; nothing for a boolean. */
+void flags_value(const struct flag *flag, struct buf *out);
+
+/* Appends its help with "(required)" or its initial value. */
+void flags_about(const struct flag *flag, struct buf *out);
+
 /* Appends the table as aligned text, --help included, wrapped to `width`. */
 void flags_help(const struct flag *table, size_t width, struct buf *out);
 

@@ -282,6 +282,7 @@ static void announce(struct control *v)
 		(void)fprintf(v->cli->out, "  health and metrics at http://%s\n",
 			      endpoint_address(v->endpoint)->text);
 	(void)fflush(v->cli->out);
+	role_ready(&v->role);
 }
 
 static int control(struct control *v, struct error *err)
@@ -326,6 +327,12 @@ static int run(struct cli *cli, struct error *err)
 	return r;
 }
 
+static const struct command_note files[] = {
+	{ "/etc/devplane/controller.kubeconfig", "the kubeconfig of the systemd unit" },
+	{ "/etc/default/devplane-controller", "DEVPLANE_ARGS: more flags for the systemd unit" },
+	{ NULL },
+};
+
 const struct command cmd_controller = {
 	.name = "controller",
 	.summary = "empty deleted namespaces, collect garbage, make accounts and claims",
@@ -342,6 +349,9 @@ const struct command cmd_controller = {
 		"  devplane controller --kubeconfig d/admin.kubeconfig\n"
 		"  devplane controller --kubeconfig d/admin.kubeconfig --leader-elect=false \\\n"
 		"    --controllers '*,-garbage-collector-controller'\n",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
+	.files = files,
 	.flags = flags,
 	.options_size = sizeof(struct controller_options),
 	.run = run,

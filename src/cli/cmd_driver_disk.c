@@ -276,6 +276,8 @@ const struct command cmd_driver_disk = {
 		"nvme0n1=read:2Gi,write:800Mi\n"
 		"devplane driver disk probe sda --root-dir d/n1\n"
 		"kubectl annotate nodediskiostatus n1 diskio.devplane.dev/probe=sda",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
 	.flags = flags,
 	.options_size = sizeof(struct disk_options),
 	.run = run,

@@ -365,6 +365,8 @@ const struct command cmd_driver_net = {
 		    "macvlan:4:eth1\n"
 		    "devplane driver net --node-name n1 --create vlan:100-115:eth1\n"
 		    "devplane driver net list --root-dir d/n1",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
 	.flags = flags,
 	.options_size = sizeof(struct net_options),
 	.run = run,

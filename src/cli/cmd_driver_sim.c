@@ -209,6 +209,8 @@ const struct command cmd_driver_sim = {
 		    "d/n1\n"
 		    "devplane driver sim heal gpu-0 --root-dir d/n1\n"
 		    "devplane driver sim --mode plugin --kind nic --devices 8 --root-dir d/n1",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
 	.flags = flags,
 	.options_size = sizeof(struct sim_options),
 	.run = run,

@@ -554,6 +554,7 @@ static void announce(struct node *v)
 		(void)fprintf(v->cli->out, "  health and metrics at http://%s\n",
 			      endpoint_address(v->endpoint)->text);
 	(void)fflush(v->cli->out);
+	role_ready(&v->role);
 }
 
 static int node(struct node *v, struct error *err)
@@ -597,6 +598,15 @@ static int run(struct cli *cli, struct error *err)
 	return r;
 }
 
+static const struct command_note files[] = {
+	{ "/var/lib/kubelet/", "the default --root-dir" },
+	{ "/run/containerd/containerd.sock", "the default --container-runtime-endpoint" },
+	{ "/etc/cdi/, /var/run/cdi/", "descriptions of devices for containers (CDI)" },
+	{ "/etc/devplane/node.kubeconfig", "the kubeconfig of the systemd unit" },
+	{ "/etc/default/devplane-node", "DEVPLANE_ARGS: more flags for the systemd unit" },
+	{ NULL },
+};
+
 const struct command cmd_node = {
 	.name = "node",
 	.summary = "run the pods of a node, with device plugins, DRA drivers and device health",
@@ -619,6 +629,9 @@ const struct command cmd_node = {
 		    "  devplane node --kubeconfig d/admin.kubeconfig --node-name hollow \\\n"
 		    "    --root-dir h --runtime hollow --nodes 100\n"
 		    "  devplane node --attach --kubeconfig /etc/kubernetes/kubelet.conf\n",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
+	.files = files,
 	.flags = flags,
 	.options_size = sizeof(struct node_options),
 	.run = run,

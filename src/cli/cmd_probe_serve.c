@@ -267,8 +267,10 @@ static int run(struct cli *cli, struct error *err)
 	if (r < 0)
 		return r;
 	r = start(&v, err);
-	if (r == 0)
+	if (r == 0) {
+		role_ready(&v.role);
 		r = role_run(&v.role, err);
+	}
 	http_server_free(v.http);
 	grpc_server_free(v.grpc);
 	tls_unref(v.tls);
@@ -288,6 +290,8 @@ const struct command cmd_probe_serve = {
 		    "devplane probe serve --listen-tls :8443 --ca-out ca.crt\n"
 		    "devplane probe serve --listen unix:/run/probe.sock\n"
 		    "curl http://127.0.0.1:8080/request",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
 	.flags = flags,
 	.options_size = sizeof(struct serve_options),
 	.run = run,

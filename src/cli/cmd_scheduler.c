@@ -257,6 +257,7 @@ static void announce(struct schedule *v)
 		(void)fprintf(v->cli->out, "  health and metrics at http://%s\n",
 			      endpoint_address(v->endpoint)->text);
 	(void)fflush(v->cli->out);
+	role_ready(&v->role);
 }
 
 static int schedule(struct schedule *v, struct error *err)
@@ -301,6 +302,12 @@ static int run(struct cli *cli, struct error *err)
 	return r;
 }
 
+static const struct command_note files[] = {
+	{ "/etc/devplane/scheduler.kubeconfig", "the kubeconfig of the systemd unit" },
+	{ "/etc/default/devplane-scheduler", "DEVPLANE_ARGS: more flags for the systemd unit" },
+	{ NULL },
+};
+
 const struct command cmd_scheduler = {
 	.name = "scheduler",
 	.summary = "find nodes for pods, with and without device claims",
@@ -315,6 +322,9 @@ const struct command cmd_scheduler = {
 	.examples = "  devplane scheduler --kubeconfig d/admin.kubeconfig\n"
 		    "  devplane scheduler --kubeconfig d/admin.kubeconfig --config scheduler.yaml\n"
 		    "  curl -s http://127.0.0.1:10259/debug/cache\n",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
+	.files = files,
 	.flags = flags,
 	.options_size = sizeof(struct scheduler_options),
 	.run = run,

@@ -194,6 +194,7 @@ static void on_ready(void *arg, const struct error *err)
 		      "  kubectl get namespaces\n",
 		      server_address(v->server)->text, server_kubeconfig(v->server));
 	(void)fflush(v->cli->out);
+	role_ready(&v->role);
 }
 
 static int serve(struct serve *v, struct error *err)
@@ -234,6 +235,16 @@ static int run(struct cli *cli, struct error *err)
 	return r;
 }
 
+static const struct command_note files[] = {
+	{ "DIR/admin.kubeconfig",
+	  "an administrator's kubeconfig, made at every start, readable by its owner only" },
+	{ "DIR/pki/", "certificates and keys of the cluster's CA and of service accounts' tokens" },
+	{ "DIR/store/", "all objects, without etcd; see devplane store" },
+	{ "/var/lib/devplane-server/", "the data folder of the systemd unit" },
+	{ "/etc/default/devplane-server", "DEVPLANE_ARGS: more flags for the systemd unit" },
+	{ NULL },
+};
+
 const struct command cmd_server = {
 	.name = "server",
 	.summary = "serve the Kubernetes API",
@@ -249,6 +260,9 @@ const struct command cmd_server = {
 	.examples = "  devplane server --data-dir /var/lib/devplane\n"
 		    "  devplane server --data-dir d --etcd-servers http://127.0.0.1:2379\n"
 		    "  kubectl --kubeconfig d/admin.kubeconfig get namespaces\n",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
+	.files = files,
 	.flags = flags,
 	.options_size = sizeof(struct server_options),
 	.run = run,

@@ -2,8 +2,8 @@
  * command - what devplane can be told to do, as a table.
  *
  * Each command is one constant row in its own cmd_<name>.c, named in the table
- * of commands.c. Help, completion and dispatch are derived from the rows:
- * adding a command is adding a row and a file.
+ * of commands.c. Help, man pages, completion and dispatch are derived from the
+ * rows: adding a command is adding a row and a file.
  *
  * Texts: `summary` is one line in the imperative, without a capital or a full
  * stop; `about` is wrapped, `examples` is printed as it stands.
@@ -24,6 +24,12 @@ enum command_group {
 	COMMAND_GROUPS,
 };
 
+/* A line of a list in help and man page: an exit code, a variable or a file, and what it is. */
+struct command_note {
+	const char *name; /* NULL ends a list */
+	const char *text; /* without a capital or a full stop */
+};
+
 /* `operands_max` of a command that takes any number. */
 #define COMMAND_ANY SIZE_MAX
 
@@ -33,6 +39,9 @@ struct command {
 	const char *usage; /* what follows the command's path; NULL: "[FLAGS]" or "COMMAND" */
 	const char *about; /* paragraphs, or NULL */
 	const char *examples; /* whole lines, or NULL */
+	const struct command_note *exit_status; /* where 0 and 1 say more than usual, or NULL */
+	const struct command_note *environment; /* variables that it reads, or NULL */
+	const struct command_note *files; /* what it reads or makes, not named by a flag; or NULL */
 	enum command_group group;
 	bool hidden; /* from help and completion; it still runs */
 

@@ -61,6 +61,7 @@ static void announce(struct driver_role *r)
 		(void)fprintf(r->cli->out, "  health and metrics at http://%s\n",
 			      endpoint_address(r->endpoint)->text);
 	(void)fflush(r->cli->out);
+	role_ready(&r->role);
 }
 
 int driver_role_run(struct cli *cli, const struct driver_options *o,

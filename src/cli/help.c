@@ -99,6 +99,20 @@ static void add_examples(struct page *p)
 		add_example(p, line);
 }
 
+static void add_notes(struct page *p, const char *title, const struct command_note *notes)
+{
+	struct columns columns = { .indent = INDENT, .width = p->cli->width };
+
+	if (!notes)
+		return;
+	add_title(p, title);
+	for (const struct command_note *n = notes; n->name; n++)
+		columns.left = MAX(columns.left, columns_count(str_from(n->name)));
+	columns.left = columns_left(columns.indent, columns.left, columns.width);
+	for (const struct command_note *n = notes; n->name; n++)
+		columns_row(&p->out, &columns, str_from(n->name), str_from(n->text));
+}
+
 static void add_hint(struct page *p)
 {
 	CLEANUP(buf_release) struct buf hint = BUF_INIT(HELP_MAX);
@@ -121,6 +135,9 @@ void help_print(const struct cli *cli, const struct command *c, const char *path
 	add_commands(&p);
 	add_title(&p, "Flags");
 	flags_help(c->flags, cli->width, &p.out);
+	add_notes(&p, "Exit status", c->exit_status);
+	add_notes(&p, "Environment", c->environment);
+	add_notes(&p, "Files", c->files);
 	add_examples(&p);
 	if (c->subcommands)
 		add_hint(&p);

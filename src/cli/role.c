@@ -10,6 +10,19 @@
 #include "base/uuid.h"
 #include "cli/cli.h"
 
+const struct command_note role_exit_status[] = {
+	{ "0", "SIGTERM or SIGINT asked it to stop, and it did so in order" },
+	{ "1", "it could not start, had to give up, or a second signal cut its end short" },
+	{ NULL },
+};
+
+const struct command_note role_environment[] = {
+	{ "NO_COLOR", "when set, text logs on a terminal are not coloured" },
+	{ "NOTIFY_SOCKET",
+	  "where a service manager is told of readiness and of the end; systemd sets it" },
+	{ NULL },
+};
+
 static void on_signal(void *arg, int signum)
 {
 	struct role *r = arg;
@@ -21,6 +34,7 @@ static void on_signal(void *arg, int signum)
 	}
 	r->stopping = true;
 	log_info(&r->log, "stopping", LOG_INT("signal", signum));
+	notify_send(&r->notify, "STOPPING=1");
 	r->on_stop(r->arg);
 }
 
@@ -40,6 +54,7 @@ int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void
 	int ret;
 
 	*r = (struct role){ .on_stop = on_stop, .arg = arg };
+	notify_init(&r->notify);
 	init_log(r, o);
 	ret = io_threads_new((size_t)o->io_threads, &r->io, err);
 	if (ret < 0)
@@ -54,6 +69,11 @@ int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void
 out_release:
 	role_release(r);
 	return ret;
+}
+
+void role_ready(const struct role *r)
+{
+	notify_send(&r->notify, "READY=1");
 }
 
 static void on_last(struct loop_timer *t)

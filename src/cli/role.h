@@ -2,13 +2,16 @@
  * role - what every long-running command shares: log, I/O threads, signals.
  *
  * SIGTERM and SIGINT ask the role to stop; it drains and then calls
- * role_stop(). A second signal stops it at once.
+ * role_stop(). A second signal stops it at once. A service manager that waits
+ * for readiness, as systemd does for Type=notify, is told by role_ready().
  */
 #ifndef CLI_ROLE_H
 #define CLI_ROLE_H
 
 #include "base/flags.h"
 #include "base/log.h"
+#include "cli/command.h"
+#include "cli/notify.h"
 #include "net/io_threads.h"
 #include "net/loop.h"
 
@@ -35,6 +38,9 @@ struct role_options {
 			.help = "threads that serve connections"                                 \
 	}
 
+/* Notes for the rows of roles' commands. */
+extern const struct command_note role_exit_status[], role_environment[];
+
 struct role {
 	struct log log;
 	struct io_threads *io;
@@ -43,11 +49,16 @@ struct role {
 	void (*on_stop)(void *arg); /* asked to stop; must lead to role_stop() */
 	void *arg;
 	struct loop_timer last; /* the turn before the end */
+	struct notify notify;
 	bool stopping;
 };
 
+/* Takes $NOTIFY_SOCKET out of the environment, so that no child speaks for the role. */
 int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void *arg), void *arg,
 	      struct error *err);
+
+/* Tells a service manager that waits for it that the role is ready. Once is enough. */
+void role_ready(const struct role *r);
 
 /* Runs until role_stop(). */
 int role_run(struct role *r, struct error *err);
