@@ -1,6 +1,6 @@
 # The front door; meson is the engine, scripts/ does the work.
 .DEFAULT_GOAL := all
-.PHONY: all run test lint asan tsan fuzz bench cover install clean help
+.PHONY: all run test lint asan tsan fuzz bench cover install uninstall deb clean help
 MAKEFLAGS += --no-print-directory
 
 ARGS         ?=
@@ -57,9 +57,14 @@ cover: ## which lines the tests reach
 	@scripts/build build-cover -Db_coverage=true
 	@scripts/test build-cover
 	@gcovr --root . --object-directory build-cover --exclude '.*_test\.c' --exclude 'build.*' --exclude 'fuzz/.*' build-cover
-install: all ## the binary, completions, plugins, headers and driver SDK, below $DESTDIR$PREFIX
+install: all ## the program, man pages, completions, systemd units, plugins, headers and documents, below $DESTDIR$PREFIX
 	@scripts/install "$(DESTDIR)$(PREFIX)" "$(PREFIX)"
+uninstall: ## remove what install put below $DESTDIR$PREFIX
+	@scripts/uninstall "$(DESTDIR)$(PREFIX)"
+deb: all ## Debian packages of the build, in out/
+	@scripts/deps deb
+	@scripts/deb out
 clean: ## remove everything that was built
 	rm -rf build build-*
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
