@@ -1,0 +1,170 @@
+# The systemd units: nothing to complain about, few rights, and a real systemd runs them: in namespaces of its own, on
+# an overlay of this machine's files that vanishes with the test. Where that may not be done, only the former is shown.
+. ./lib.sh
+top=$(cd ../.. && pwd)
+
+if ! command -v systemd-analyze >/dev/null; then
+	skip "the units are right" "systemd is not installed"
+	done_testing
+fi
+mkdir "$TMP/units"
+for unit in "$top"/dist/systemd/*.service; do
+	sed "s#@BINDIR@#$(dirname "$DEVPLANE")#" "$unit" >"$TMP/units/$(basename "$unit")"
+done
+same "systemd-analyze finds nothing wrong" "" "$(systemd-analyze verify --man=no "$TMP"/units/*.service 2>&1)"
+sed 's/^\[Service\]/&\nNonsense=1/' "$TMP/units/devplane.service" >"$TMP/devplane-bad.service"
+matches "it would find something" 'Nonsense' "$(systemd-analyze verify --man=no "$TMP/devplane-bad.service" 2>&1)"
+
+# exposure UNIT TENTHS: its exposure, from 0 to 10, is at most that.
+exposure() {
+	local got
+	got=$(systemd-analyze security --offline=true --no-pager "$TMP/units/$1.service" 2>/dev/null |
+		sed -n 's/.*Overall exposure level for .*: \([0-9]*\)\.\([0-9]\).*/\1\2/p')
+	check "$1 is exposed by ${got:-?} tenths, at most $2" test "$((10#${got:-100}))" -le "$2"
+}
+exposure devplane-server 15
+exposure devplane-controller 15
+exposure devplane-scheduler 15
+exposure devplane-node 50
+exposure devplane 56
+
+# --- a real systemd ---------------------------------------------------------------------------------------
+
+cat >"$TMP/boot" <<'END'
+# boot TMP TOP: becomes systemd as the first process of these namespaces.
+set -eu
+tmp=$1 top=$2 root=$1/root/merged
+mkdir "$tmp/root"
+mount -t tmpfs none "$tmp/root"
+mkdir "$tmp/root/upper" "$tmp/root/work" "$root"
+mount -t overlay none -o "lowerdir=/,upperdir=$tmp/root/upper,workdir=$tmp/root/work" "$root"
+mount -t proc none "$root/proc"
+mount -t sysfs none "$root/sys"
+mount -t cgroup2 none "$root/sys/fs/cgroup"
+for dir in run tmp dev; do mount -t tmpfs none "$root/$dir"; done
+while read -r name major minor; do
+	mknod -m 666 "$root/dev/$name" c "$major" "$minor"
+done <<DEVICES
+null 1 3
+zero 1 5
+full 1 7
+random 1 8
+urandom 1 9
+tty 5 0
+ptmx 5 2
+DEVICES
+: 2>/dev/null >"$root/dev/null"
+mkdir -p "$root/result" "$root/etc/devplane"
+mount --bind "$tmp/result" "$root/result"
+MANIFEST=no "$top/scripts/install" "$root/usr" /usr
+cp "$tmp/inside" "$root/inside"
+# Nothing of this machine is started, only what the test asks for.
+cat >"$root/etc/systemd/system/devplane-test.service" <<UNIT
+[Unit]
+DefaultDependencies=no
+[Service]
+ExecStart=/bin/bash /inside
+StandardOutput=append:/result/out
+StandardError=append:/result/err
+UNIT
+ip link set lo up 2>/dev/null || true
+cd "$root"
+mkdir old
+pivot_root . old
+umount -l /old
+: >/result/booting
+exec env -i container=namespaces PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+	/lib/systemd/systemd --system --unit=devplane-test.service --log-target=null --show-status=no
+END
+
+cat >"$TMP/inside" <<'END'
+# Runs below systemd: prints "NAME: what was seen".
+mount --make-rshared /
+exec </dev/null
+kubectl="kubectl --kubeconfig /var/lib/devplane-server/admin.kubeconfig"
+say() { echo "$1: $("${@:2}" 2>&1 | tr '\n' ' ' | sed 's/ *$//')"; }
+pid_of() { systemctl show -P MainPID "$1"; }
+status_of() { awk -v name="$2:" '$1 == name { print $2 }' "/proc/$(pid_of "$1")/status"; }
+until_true() { local i; for ((i = 0; i < 600; i++)); do "$@" >/dev/null 2>&1 && return; sleep 0.05; done; "$@"; }
+
+systemd-sysusers /usr/lib/sysusers.d/devplane.conf
+say start systemctl start devplane-server
+say namespaces $kubectl get namespaces -o name
+say skipped systemctl start devplane-controller
+say without-kubeconfig systemctl is-active devplane-controller
+for role in controller scheduler node; do
+	install -m 600 /var/lib/devplane-server/admin.kubeconfig "/etc/devplane/$role.kubeconfig"
+done
+echo 'DEVPLANE_ARGS="--runtime hollow --node-name n1"' >/etc/default/devplane-node
+say others systemctl start devplane-controller devplane-scheduler devplane-node
+until_true $kubectl wait --for=condition=Ready node/n1 --timeout=30s
+say node $kubectl get node n1 -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
+until_true $kubectl get serviceaccount default
+cat >/tmp/pod.yaml <<POD
+{ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" }, "spec": { "containers": [ { "name": "c", "image": "i" } ] } }
+POD
+$kubectl create -f /tmp/pod.yaml >/dev/null
+until_true $kubectl wait --for=condition=Ready pod/p --timeout=30s
+say pod $kubectl get pod p -o 'jsonpath={.spec.nodeName} {.status.phase}'
+for role in server controller scheduler; do
+	say "$role-user" stat -c %U "/proc/$(pid_of "devplane-$role")"
+	say "$role-capabilities" status_of "devplane-$role" CapBnd
+	say "$role-filter" status_of "devplane-$role" Seccomp
+	say "$role-writes" nsenter -t "$(pid_of "devplane-$role")" -m sh -c 'for d in / /etc /usr /var /home /root; do touch $d/x 2>/dev/null && echo $d; done'
+done
+say node-user stat -c %U "/proc/$(pid_of devplane-node)"
+say node-mounts readlink "/proc/$(pid_of devplane-node)/ns/mnt"
+say own-mounts readlink /proc/self/ns/mnt
+say folder stat -c '%U %a' /var/lib/devplane-server
+old=$(pid_of devplane-server)
+kill -KILL "$old"
+restarted() { [ "$(systemctl is-active devplane-server)" = active ] && [ "$(pid_of devplane-server)" != "$old" ]; }
+say restarted until_true restarted
+say after-restart $kubectl get pod p -o name
+say stop systemctl stop devplane-node devplane-scheduler devplane-controller devplane-server
+say results systemctl show -P Result devplane-node devplane-scheduler devplane-controller devplane-server
+echo "finished:"
+END
+
+if [ "$(id -u)" -ne 0 ] || ! command -v kubectl >/dev/null; then
+	skip "systemd runs the units" "not root, or kubectl is missing"
+	done_testing
+fi
+mkdir "$TMP/result"
+BUILD=$(dirname "$DEVPLANE") unshare -m --propagation private -p -f -u -i -n -C --kill-child=KILL bash "$TMP/boot" "$TMP" "$top" \
+	>"$TMP/boot.log" 2>&1 </dev/null &
+machine=$!
+trap 'kill -KILL $machine 2>/dev/null' EXIT
+# Until it has finished, or is gone without having begun.
+ended() {
+	grep -qs '^finished:' "$TMP/result/out" || ! kill -0 $machine 2>/dev/null
+}
+until_true 120 ended
+if [ ! -e "$TMP/result/out" ]; then
+	skip "systemd runs the units" "it cannot be started here: $(tail -n 1 "$TMP/boot.log")"
+	done_testing
+fi
+seen() {
+	sed -n "s/^$1: *//p" "$TMP/result/out"
+}
+same "the server starts and is waited for" "" "$(seen start)"
+matches "it serves" 'namespace/default .*namespace/kube-system' "$(seen namespaces)"
+same "the controllers are not started without a kubeconfig" inactive "$(seen without-kubeconfig)"
+same "with one all start" "" "$(seen others)"
+same "the node is ready" True "$(seen node)"
+same "a pod is scheduled and runs" "n1 Running" "$(seen pod)"
+for role in server controller scheduler; do
+	same "$role runs as a user of its own" devplane "$(seen "$role-user")"
+	same "$role has no capabilities" 0000000000000000 "$(seen "$role-capabilities")"
+	same "$role is held to some system calls" 2 "$(seen "$role-filter")"
+	same "$role sees no file system that could be written, even by root" "" "$(seen "$role-writes")"
+done
+same "the data folder is the server's" "devplane 700" "$(seen folder)"
+same "the node agent is root" root "$(seen node-user)"
+same "and mounts where others see it" "$(seen own-mounts)" "$(seen node-mounts)"
+same "a server that dies is started again" "" "$(seen restarted)"
+same "with its data" "pod/p" "$(seen after-restart)"
+same "all stop" "" "$(seen stop)"
+same "in order" "success success success success" "$(seen results | tr -s ' ')"
+
+done_testing
