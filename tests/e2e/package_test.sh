@@ -68,16 +68,30 @@ fi
 if [ "$PACKAGE_ON" = overlay ]; then
 	mkdir "$TMP/overlay" && mount -t tmpfs none "$TMP/overlay"
 	for dir in etc usr var; do
-		mkdir -p "$TMP/overlay/$dir/upper" "$TMP/overlay/$dir/work"
-		mount -t overlay none -o "lowerdir=/$dir,upperdir=$TMP/overlay/$dir/upper,workdir=$TMP/overlay/$dir/work" "/$dir"
+		layers=$TMP/overlay/$dir
+		mkdir -p "$layers/lower" "$layers/upper" "$layers/work"
+		mount --bind "/$dir" "$layers/lower"
+		mount -t overlay none -o "lowerdir=$layers/lower,upperdir=$layers/upper,workdir=$layers/work" "/$dir"
 	done
 fi
-# What there is: with an overlay all names, else those that may be ours, as others work on the machine, too. Copies that
-# the tools keep of what they changed, logs and caches do not count.
+# added: what the upper layers have and the machine has not, and what they hide of it. Copies that the tools keep of
+# what they changed, logs and caches do not count.
+added() {
+	local dir path
+	for dir in etc usr var; do
+		(cd "$TMP/overlay/$dir/upper" && find . -mindepth 1 -printf '%y %P\n') | while read -r type path; do
+			if [ "$type" = c ]; then
+				echo "hidden: /$dir/$path"
+			elif [ ! -e "$TMP/overlay/$dir/lower/$path" ] && [ ! -h "$TMP/overlay/$dir/lower/$path" ]; then
+				echo "/$dir/$path"
+			fi
+		done
+	done | grep -vE '^/var/(log|cache)/|^/var/lib/dpkg/(lock|triggers/)|-(old)?$'
+}
+# names: what there is. Others work on the machine, too: without layers of our own only what may be ours counts.
 names() {
 	if [ "$PACKAGE_ON" = overlay ]; then
-		find /etc /usr /var -xdev -not -path '/var/log/*' -not -path '/var/cache/*' -not -name '*-' -not -name '*-old' \
-			-not -path '/var/lib/dpkg/lock*' -not -path '/var/lib/dpkg/triggers/*' | LC_ALL=C sort
+		added
 	else
 		find /etc /usr /var -xdev -name '*devplane*' -not -path '/var/log/*' -not -path '/var/cache/*' | LC_ALL=C sort
 	fi
@@ -96,6 +110,7 @@ check "an older version is installed" dpkg_quietly -i "$TMP/old.deb"
 same "with a user for the units" "devplane" "$(getent passwd devplane | cut -d : -f 1)"
 matches "who cannot log in" 'nologin$' "$(getent passwd devplane)"
 check "the program runs" /usr/bin/devplane version
+matches "what is installed can be seen" '/usr/bin/devplane' "$(names)"
 systemctl --root=/ enable devplane-server >/dev/null 2>&1
 check "a unit can be enabled" test -h /etc/systemd/system/multi-user.target.wants/devplane-server.service
 
