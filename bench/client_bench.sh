@@ -22,24 +22,23 @@ follow() {
 
 rate -n 20000 -c 10 -m 32 "${auth[@]}" -d "$tmp/claim" "$url$path" >/dev/null
 follow
-at_least informer-first-state objects/s "$((count * 1000 / (synced_ms + 1)))" 50000
+figure informer-first-state objects/s "$((count * 1000 / (synced_ms + 1)))"
 told informer-resident "ours=$(resident $copy) MiB for $count claims"
 
 # As they are made: it keeps up with what writes them.
 echo "events 10000" >&"${COPY[1]}"
 created=$(rate -n 10000 -c 10 -m 32 "${auth[@]}" -d "$tmp/claim" "$url$path")
 read -r _ followed <&"${COPY[0]}"
-figure informer-follows events/s "$followed" creates "$created" 0.9
+figure informer-follows events/s "$followed" creates "$created"
 
 # From the server's memory, as fast as both can.
 echo pause >&"${COPY[1]}"
 rate -n 10000 -c 10 -m 32 "${auth[@]}" -d "$tmp/claim" "$url$path" >/dev/null
 echo "resume 10000" >&"${COPY[1]}"
 read -r _ resumed <&"${COPY[0]}"
-at_least informer-events events/s "$resumed" 50000
+figure informer-events events/s "$resumed"
 echo state >&"${COPY[1]}"
 read -r state <&"${COPY[0]}"
 told informer-state "$state"
 kill $copy $server
 wait $copy $server 2>/dev/null
-done_measuring

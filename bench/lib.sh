@@ -1,15 +1,15 @@
-# Sourced by bench/*_bench.sh: contests and how their figures are printed.
+# Sourced by bench/*_bench.sh: contests, and how their figures are kept.
 #
-# A figure is one line: ours beside the yardstick or the goal. Rounds of both contestants alternate
-# and the best round of each counts, so that what else the machine does touches both alike.
+# Rounds of both contestants alternate and the best round of each counts, so that what else the machine does touches
+# both alike.
 set -uo pipefail
 
 rounds=${ROUNDS:-3}
 requests=${REQUESTS:-100000}
 devplane=$BUILD/devplane
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/devplane-bench.XXXXXX")
-trap 'kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$tmp"' EXIT
-failed=0
+trap 'kill $(jobs -p) 2>/dev/null; kill -CONT $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$tmp"' EXIT
+part=$(basename "$0" _bench.sh)
 
 # wait_for COMMAND ..: until it succeeds.
 wait_for() {
@@ -20,23 +20,6 @@ wait_for() {
 	done
 	echo "bench: gave up waiting for: $*" >&2
 	exit 1
-}
-
-# figure NAME UNIT OURS OTHER-NAME OTHER GOAL: the ratio is ours to the other.
-figure() {
-	awk -v name="$1" -v unit="$2" -v ours="$3" -v other_name="$4" -v other="$5" -v goal="$6" 'BEGIN {
-		ratio = other > 0 ? ours / other : 0
-		printf "%-22s ours=%.0f %s %s=%.0f %s ratio=%.2f goal=%s\n", name, ours, unit, other_name, other, unit, ratio, goal
-		exit ratio < goal
-	}' || failed=$((failed + 1))
-}
-
-# at_most NAME UNIT OURS GOAL
-at_most() {
-	awk -v name="$1" -v unit="$2" -v ours="$3" -v goal="$4" 'BEGIN {
-		printf "%-22s ours=%.1f %s goal<=%s %s\n", name, ours, unit, goal, unit
-		exit ours > goal
-	}' || failed=$((failed + 1))
 }
 
 # rate ARGS ..: requests per second of one h2load run; 0 when a request failed.
@@ -57,22 +40,53 @@ duel() {
 	shift
 	best_ours=0 best_other=0
 	for ((round = 0; round < rounds; round++)); do
-		best_ours=$(printf '%s\n' "$best_ours" "$(rate "${mine[@]}")" | sort -g | tail -1)
-		best_other=$(printf '%s\n' "$best_other" "$(rate "$@")" | sort -g | tail -1)
+		better "${!best_ours}" "$(rate "${mine[@]}")"
+		better "${!best_other}" "$(rate "$@")"
 	done
 }
 
-# at_least NAME UNIT OURS GOAL
-at_least() {
-	awk -v name="$1" -v unit="$2" -v ours="$3" -v goal="$4" 'BEGIN {
-		printf "%-22s ours=%.0f %s goal>=%s %s\n", name, ours, unit, goal, unit
-		exit ours < goal
-	}' || failed=$((failed + 1))
+# record KIND WORD ..: a line of results for bench/report; what it means is said there.
+record() {
+	local IFS=$'\t'
+	[ -z "${BENCH_RECORD:-}" ] || printf '%s\n' "$*" >>"$BENCH_RECORD"
 }
 
-# told NAME TEXT: a figure without a goal.
+# say NAME TEXT: progress; also what a part prints when it is run alone.
+say() {
+	printf '%-40s %s\n' "$part/$1" "$2" >&2
+}
+
+# figure NAME UNIT OURS [OTHER-NAME OTHER]: what was measured, beside a yardstick where there is one. What must be
+# reached is in bench/goals under this name.
+figure() {
+	record figure "$part" "$@"
+	say "$1" "$3 $2${4:+; $4 ${5:-} $2}"
+}
+
+# told NAME TEXT: what is worth knowing and has no goal.
 told() {
-	printf '%-22s %s\n' "$1" "$2"
+	record told "$part" "$1" "${2//$'\t'/ }"
+	say "$1" "$2"
+}
+
+# point SERIES UNIT BY SIZE VALUE: one of the sizes at which a cost was measured.
+point() {
+	record point "$@"
+	say "$1" "$5 $2 at $4 $3"
+}
+
+# better VAR VALUE, lesser VAR VALUE: keeps the highest, or the lowest, of what came so far.
+better() {
+	printf -v "$1" %s "$(printf '%s\n' ${!1:-} "$2" | sort -g | tail -n 1)"
+}
+
+lesser() {
+	printf -v "$1" %s "$(printf '%s\n' ${!1:-} "$2" | sort -g | head -n 1)"
+}
+
+# quotient A B [FORMAT]
+quotient() {
+	awk -v a="$1" -v b="$2" -v format="${3:-%.3f}" 'BEGIN { printf format, b ? a / b : 0 }'
 }
 
 # resident PID: MiB.
@@ -95,7 +109,8 @@ cpu_ms() {
 	awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + $13) * 1000 / hz }' "/proc/$1/stat"
 }
 
-# done_measuring: the number of figures below their goal is the exit code.
-done_measuring() {
-	exit $failed
+# shared PID ..: MiB of these processes together, in which a page that several of them map counts once.
+shared() {
+	local p
+	for p in "$@"; do cat "/proc/$p/smaps_rollup"; done | awk '/^Pss:/ { n += $2 } END { printf "%.1f", n / 1024 }'
 }

@@ -1,7 +1,6 @@
 # HTTP, JSON and gRPC, each beside a program that does the same.
 . "$(dirname "$0")/lib.sh"
 here=$(dirname "$0")
-build=$BUILD
 
 # --- a server of ours, and nghttpd with one thread on a file of the same size -----------------
 
@@ -24,14 +23,18 @@ wait_for curl -skf "https://127.0.0.1:$((port + 1))/file"
 
 load=(-n "$requests" -c 10 -m 32)
 duel ours other "${load[@]}" "$clear/bytes?n=600" -- "${load[@]}" "http://127.0.0.1:$port/file"
-figure http2-clear req/s "$ours" nghttpd "$other" 1
+figure http2-clear req/s "$ours" nghttpd "$other"
 duel ours other "${load[@]}" "$secure/bytes?n=600" -- "${load[@]}" "https://127.0.0.1:$((port + 1))/file"
-figure http2-tls req/s "$ours" nghttpd "$other" 1
+figure http2-tls req/s "$ours" nghttpd "$other"
 
 # --- JSON, beside jansson ------------------------------------------------------------------------
 
-if [ -x "$build/bench/json_bench" ]; then
-	"$build/bench/json_bench" || failed=$((failed + 1))
+if [ -x "$BUILD/bench/json_bench" ]; then
+	"$BUILD/bench/json_bench" >"$tmp/json" || exit 1
+	for name in json-parse-small json-print-small json-parse-large json-print-large; do
+		read -r _ ours other <<<"$(grep "^$name " "$tmp/json")"
+		figure $name MB/s "$ours" jansson "$other"
+	done
 fi
 
 # --- gRPC over a unix socket, beside @grpc/grpc-js ------------------------------------------------
@@ -44,23 +47,21 @@ grpc=(-c 4 -m 16 -d "$tmp/echo" -H 'content-type: application/grpc' -H 'te: trai
 path=/devplane.probe.v1.Probe/Echo
 duel ours other -n "$requests" "${grpc[@]}" -B "unix:$tmp/ours.sock" "http://localhost$path" -- \
 	-n $((requests / 5)) "${grpc[@]}" -B "unix:$tmp/js.sock" "http://localhost$path"
-figure grpc-unary calls/s "$ours" grpc-js "$other" 10
+figure grpc-unary calls/s "$ours" grpc-js "$other"
 
 # --- memory of an idle connection -----------------------------------------------------------------
 
 ulimit -n "$(ulimit -H -n)"
-for what in clear:20 tls:36; do
+for name in idle-connection-clear idle-connection-tls; do
 	"$devplane" probe serve --listen 127.0.0.1:0 --listen-tls 127.0.0.1:0 >"$tmp/idle.log" 2>&1 &
 	idle=$!
 	wait_for grep -q 'listening on https' "$tmp/idle.log"
 	scheme=http
-	[ "${what%:*}" = tls ] && scheme=https
+	[ $name = idle-connection-tls ] && scheme=https
 	url=$(sed -n "s#^listening on \($scheme://.*\)#\1#p" "$tmp/idle.log")
 	bytes=$(NODE_NO_WARNINGS=1 node "$here/idle.mjs" $idle "$url" 500)
-	at_most "idle-connection-${what%:*}" KiB "$(awk -v b="$bytes" 'BEGIN { print b / 1024 }')" "${what#*:}"
+	figure $name KiB "$(quotient "$bytes" 1024 %.1f)"
 	kill $idle
 	wait $idle 2>/dev/null
 done
-resident=$(awk '/^VmRSS/ { print $2 / 1024 }' "/proc/$server/status")
-printf '%-22s ours=%.1f MiB\n' resident-after-load "$resident"
-done_measuring
+told resident-after-load "$(resident $server) MiB"

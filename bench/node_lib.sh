@@ -1,6 +1,6 @@
 # Sourced by what measures a node agent, after lib.sh: a server, an agent, and a program that makes load.
 root=$(mktemp -d /tmp/dp-XXXXXX) # paths of sockets must be short
-trap 'kill $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$tmp" "$root"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null; kill -CONT $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$tmp" "$root"' EXIT
 ulimit -n "$(ulimit -Hn)"
 agent= # where there is none
 
@@ -9,13 +9,20 @@ kubeconfig() {
 	printf '{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"%s","insecure-skip-tls-verify":true}}],"users":[{"name":"u","user":{"token":"%s"}}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"current-context":"x"}' "$url" "$1"
 }
 
-# serve NAME: a server of its own with data in $tmp/NAME; $url, and the kubeconfigs admin and n1 in that folder.
+# serve NAME: a server of its own with data in $tmp/NAME; sets $url, $ready_s, and the kubeconfigs admin and n1 in that folder.
 serve() {
+	local said begun line
 	printf '%s\n' 'token,bench,1,"system:masters"' 'n1-own,system:node:n1,2,"system:nodes"' >"$tmp/tokens"
-	"$devplane" server --data-dir "$tmp/$1" --secure-port 0 --token-auth-file "$tmp/tokens" >"$tmp/$1.out" 2>>"$tmp/server.err" &
+	mkfifo "$tmp/$1.said"
+	exec {said}<>"$tmp/$1.said"
+	begun=${EPOCHREALTIME/./}
+	"$devplane" server --data-dir "$tmp/$1" --secure-port 0 --token-auth-file "$tmp/tokens" >&"$said" 2>>"$tmp/server.err" &
 	server=$!
-	wait_for grep -q ready "$tmp/$1.out"
-	line=$(head -n 1 "$tmp/$1.out")
+	read -r -t 60 line <&"$said" || {
+		tail -n 5 "$tmp/server.err" >&2
+		exit 1
+	}
+	ready_s=$(quotient $((${EPOCHREALTIME/./} - begun)) 1000000)
 	url=${line##* }
 	admin=$tmp/$1/admin.kubeconfig
 	curl -sk -H 'authorization: Bearer token' -H 'content-type: application/json' -d '{"metadata":{"name":"default"}}' \

@@ -28,16 +28,16 @@ before=$(resident $pid)
 read -r json_bytes _ <<<"$(size)"
 read -r protobuf_bytes first <<<"$(size "${protobuf[@]}")"
 read -r _ second <<<"$(size "${protobuf[@]}")"
-told protobuf-first-list "first=$first s again=$second s of $claims claims: json=$json_bytes protobuf=$protobuf_bytes bytes"
-told protobuf-resident "before=$before after=$(resident $pid) MiB"
+told first-list "first=$first s again=$second s of $claims claims: json=$json_bytes protobuf=$protobuf_bytes bytes"
+told resident "before=$before after=$(resident $pid) MiB"
 
 one=$url$path/$(curl -sk "${auth[@]}" -H 'user-agent: bench' "$url$path?limit=1" | grep -oE '"name":"claim-[^"]*"' | head -n 1 | cut -d '"' -f 4)
 load=(-n "$requests" -c 10 -m 32 "${auth[@]}")
 duel ours json "${load[@]}" "${protobuf[@]}" "$one" -- "${load[@]}" "$one"
-figure protobuf-gets req/s "$ours" json "$json" 0.9
+figure gets req/s "$ours" json "$json"
 load=(-n 500 -c 4 -m 1 -w 24 -W 24 "${auth[@]}")
 duel ours json "${load[@]}" "${protobuf[@]}" "$url$path" -- "${load[@]}" "$url$path"
-figure "protobuf-lists-$claims" req/s "$ours" json "$json" 1
+figure lists req/s "$ours" json "$json"
 told "partial-lists-$claims" "ours=$(rate "${load[@]}" "${partial[@]}" "$url$path") req/s"
 
 # watch ACCEPT: events per second to 200 watches while 10,000 claims are made.
@@ -57,7 +57,6 @@ for ((round = 0; round < rounds; round++)); do
 	json=$(printf '%s\n' "$json" "$(watch application/json)" | sort -g | tail -1)
 	ours=$(printf '%s\n' "$ours" "$(watch 'application/vnd.kubernetes.protobuf;stream=watch')" | sort -g | tail -1)
 done
-figure protobuf-watch-events events/s "$ours" json "$json" 1
+figure watch-events events/s "$ours" json "$json"
 kill "$pid"
 wait "$pid" 2>/dev/null
-done_measuring

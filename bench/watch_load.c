@@ -4,8 +4,8 @@
  * Opens WATCHERS watches of URL, each on a TLS connection of its own with
  * HTTP/2, prints "ready" when all were answered, and counts events: lines of JSON or,
  * when ACCEPT names protobuf, frames.
- * Ends when every watcher has got EVENTS of them and prints the rate from the
- * first event to the last; a watch that ends before is a failure.
+ * Ends when every watcher has got EVENTS of them, or was dropped: its watch ended
+ * before. Prints the rate from the first event to the last, and how many were dropped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #include "net/tls.h"
 
 enum { WINDOW = 4 * 1024 * 1024 }; /* that of Go's clients */
+enum { PATIENCE_MS = 60000 }; /* without an event */
 
 struct load {
 	struct loop *loop;
@@ -26,7 +27,8 @@ struct load {
 	char *authorization;
 	const char *accept;
 	bool frames; /* protobuf */
-	size_t watchers, open, done;
+	size_t watchers, open, done, dropped;
+	struct loop_timer timer;
 	int64_t want; /* events for each */
 	int64_t events, bytes;
 	int64_t first_ns, last_ns;
@@ -37,6 +39,7 @@ struct watcher {
 	struct load *load;
 	struct http_client *client;
 	int64_t events;
+	bool over; /* done or dropped */
 	/* Of the frame that is being received: bytes of its length, and of its content to come. */
 	unsigned length_n;
 	uint32_t length;
@@ -100,12 +103,23 @@ static int64_t count_frames(struct watcher *w, struct str piece)
 	return n;
 }
 
+static void end_watcher(struct watcher *w, size_t *count)
+{
+	struct load *l = w->load;
+
+	if (w->over)
+		return;
+	w->over = true;
+	(*count)++;
+	if (l->done + l->dropped == l->watchers)
+		loop_stop(l->loop);
+}
+
 static void on_body(struct http_stream *s, struct str piece)
 {
 	struct watcher *w = s->data;
 	struct load *l = w->load;
 	int64_t n = l->frames ? count_frames(w, piece) : count_lines(piece);
-	bool was_done = w->events >= l->want;
 
 	http_stream_consume(s, piece.n);
 	if (!l->events)
@@ -113,19 +127,16 @@ static void on_body(struct http_stream *s, struct str piece)
 	l->bytes += (int64_t)piece.n;
 	l->events += n;
 	w->events += n;
-	if (was_done || w->events < l->want)
-		return;
 	l->last_ns = clock_monotonic(clock_system());
-	if (++l->done == l->watchers)
-		loop_stop(l->loop);
+	if (w->events >= l->want)
+		end_watcher(w, &l->done);
 }
 
 static void on_close(struct http_stream *s, const struct error *err UNUSED)
 {
 	struct watcher *w = s->data;
 
-	if (w->load->done < w->load->watchers)
-		fail(w->load, "a watch ended early");
+	end_watcher(w, &w->load->dropped);
 }
 
 static const struct http_stream_ops ops = {
@@ -159,9 +170,22 @@ static void on_client_open(void *arg)
 static void on_client_close(void *arg, const struct error *err UNUSED)
 {
 	struct watcher *w = arg;
+	struct load *l = w->load;
 
-	if (w->load->done < w->load->watchers)
-		fail(w->load, "a connection ended early");
+	if (l->open < l->watchers)
+		fail(l, "a connection ended before all watches were open");
+	else
+		end_watcher(w, &l->dropped);
+}
+
+static void on_timer(struct loop_timer *t)
+{
+	struct load *l = CONTAINER_OF(t, struct load, timer);
+
+	if (clock_monotonic(clock_system()) - l->last_ns > PATIENCE_MS * CLOCK_MS)
+		fail(l, "no event came for a minute");
+	else
+		loop_timer_start(t, PATIENCE_MS / 10);
 }
 
 static void start_watcher(struct load *l, struct watcher *w)
@@ -220,14 +244,17 @@ int main(int argc, char **argv)
 	watchers = xcalloc(l.watchers, sizeof(*watchers));
 	for (size_t i = 0; i < l.watchers; i++)
 		start_watcher(&l, &watchers[i]);
+	l.last_ns = clock_monotonic(clock_system());
+	loop_timer_init(&l.timer, l.loop, on_timer);
+	loop_timer_start(&l.timer, PATIENCE_MS / 10);
 	loop_run(l.loop);
 	if (l.failure) {
 		(void)fprintf(stderr, "watch_load: %s\n", l.failure);
 		return 1;
 	}
-	(void)printf("%.0f events/s %.1f MB/s %lld events\n",
+	(void)printf("%.0f events/s %.1f MB/s %lld events %zu dropped\n",
 		     (double)l.events / ((double)(l.last_ns - l.first_ns) / 1e9),
 		     (double)l.bytes / ((double)(l.last_ns - l.first_ns) / 1e9) / 1e6,
-		     (long long)l.events);
+		     (long long)l.events, l.dropped);
 	return 0; /* the kernel closes what is open */
 }
