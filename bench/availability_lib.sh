@@ -22,10 +22,10 @@ available() {
 	begun=$(cpu_ms $agent)
 	settle
 	idle=$(resident $agent)
-	cpu=$(cpu_ms $agent) server_cpu=$(cpu_ms "$server")
+	cpu=$(cpu_us $agent) server_cpu=$(cpu_us "$server")
 	ask churn "$5" "$6"
-	work=$(awk "BEGIN { printf \"%.3f\", ($(cpu_ms $agent) - $cpu) / $5 }")
-	servers=$(awk "BEGIN { printf \"%.3f\", ($(cpu_ms "$server") - $server_cpu) / $5 }")
+	work=$(awk "BEGIN { printf \"%.3f\", ($(cpu_us $agent) - $cpu) / $5 / 1000 }")
+	servers=$(awk "BEGIN { printf \"%.3f\", ($(cpu_us "$server") - $server_cpu) / $5 / 1000 }")
 	writes=$(quotient "${answer[4]}" "$5" %.2f)
 	seen=("${answer[@]:0:4}")
 	after=$(resident $agent)

@@ -2,8 +2,8 @@
 # etcd, kube-scheduler and kube-controller-manager, or some of them, by those in the same run.
 #
 # Both keep data with fsync on, speak TLS, and are driven by the same programs. Rounds alternate; while one is measured the
-# other is stopped. Rates of theirs are taken from fewer requests, so that a run ends. Memory is of all processes together, pages
-# that several map once. CLAIMS and OTHERS are made before memory is looked at, EVENTS are sent to each of WATCHERS, PODS scheduled.
+# other is stopped. Rates of theirs are taken from fewer requests, so that a run ends. Memory is resident memory of all processes together; what
+# several have mapped of a file counts once. CLAIMS and OTHERS are made before memory is looked at, EVENTS are sent to each of WATCHERS, PODS scheduled.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/node_lib.sh"
 . "$(dirname "$0")/schedule_lib.sh"
@@ -137,7 +137,7 @@ watch() {
 }
 
 memory() {
-	best[$2-$1]=$(shared ${pids[$2]})
+	best[$2-$1]=$(together ${pids[$2]})
 }
 
 urls() {
@@ -191,7 +191,7 @@ scheduling() {
 	load schedule_load
 	ask nodes 100 $devices
 	settle
-	best[$1-scheduler-100-nodes]=$(shared "$2")
+	best[$1-scheduler-100-nodes]=$(resident "$2")
 	with_claims 100 "$pods"
 	best[$1-pods-claim-100]=$claimed
 	kill $load
@@ -231,7 +231,7 @@ all_ours() {
 	}
 	lesser "best[ours-up-ready]" "$(quotient $((${EPOCHREALTIME/./} - begun)) 1000000)"
 	settle
-	lesser "best[ours-up-idle]" "$(shared $(grep -oE '"pid": ?[0-9]+' "$folder/up.json" | grep -oE '[0-9]+'))"
+	lesser "best[ours-up-idle]" "$(together $(grep -oE '"pid": ?[0-9]+' "$folder/up.json" | grep -oE '[0-9]+'))"
 	"$devplane" down --data-dir "$folder" >/dev/null
 }
 
@@ -245,7 +245,7 @@ all_upstream() {
 	upstream_wait "$up_control_url/healthz"
 	lesser "best[upstream-up-ready]" "$(quotient $((${EPOCHREALTIME/./} - up_begun)) 1000000)"
 	settle
-	lesser "best[upstream-up-idle]" "$(shared "${up_pids[@]}")"
+	lesser "best[upstream-up-idle]" "$(together "${up_pids[@]}")"
 	upstream_end
 }
 

@@ -109,8 +109,23 @@ cpu_ms() {
 	awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + $13) * 1000 / hz }' "/proc/$1/stat"
 }
 
-# shared PID ..: MiB of these processes together, in which a page that several of them map counts once.
-shared() {
-	local p
-	for p in "$@"; do cat "/proc/$p/smaps_rollup"; done | awk '/^Pss:/ { n += $2 } END { printf "%.1f", n / 1024 }'
+# together PID ..: MiB of these processes; what several of them have mapped of a file counts once.
+together() {
+	awk '/^[0-9a-f]+-[0-9a-f]+ / { path = $6 } /^Rss:/ { rss = $2 }
+		/^Anonymous:/ { own += $2; mapped[FILENAME "\t" path] += rss - $2 }
+		END {
+			for (key in mapped) {
+				path = substr(key, index(key, "\t") + 1)
+				if (mapped[key] > most[path])
+					most[path] = mapped[key]
+			}
+			for (path in most)
+				own += most[path]
+			printf "%.1f", own / 1024
+		}' $(printf '/proc/%s/smaps ' "$@")
+}
+
+# cpu_us PID: as cpu_ms, but exact, of the threads that there are.
+cpu_us() {
+	cat /proc/"$1"/task/*/schedstat | awk '{ n += $1 } END { printf "%.0f", n / 1000 }'
 }

@@ -2,14 +2,14 @@
 #
 # A health report is seen when it is in a watch of all pods, so it has been written durably by the server: what a
 # durable write costs this disk comes first, TMPDIR chooses another. SAMPLES reports for each of the latencies, FULL_S
-# seconds of reports that change everything, ROUNDS_EXPIRE time-outs, NODES hollow nodes.
+# seconds of reports that change everything, ROUNDS_EXPIRE time-outs, HOLLOW nodes.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/node_lib.sh"
 
 samples=${SAMPLES:-2000}
 full_s=${FULL_S:-10}
 expire=${ROUNDS_EXPIRE:-20}
-nodes=${NODES:-1000}
+nodes=${HOLLOW:-1000}
 devices=1000 pods=110 per_pod=9
 # latency NAME WORD ..: p50 is told, p99 has a goal.
 latency() {
