@@ -60,7 +60,7 @@ at_watchers() {
 	create "$writes" >/dev/null
 	wait $watch || cat "$tmp/watch" >&2
 	point "events delivered" events/s watchers "$1" "$(awk '/dropped/ { print $1 }' "$tmp/watch")"
-	point "server's work for an event" us watchers "$1" \
+	point "work for an event" us watchers "$1" \
 		"$(awk "BEGIN { print ($(cpu_us "$server") - $before) / ($1 * $writes) }")"
 	end
 	rm -rf "$tmp/watchers"
@@ -86,7 +86,7 @@ done
 
 for count in ${SIZES:-10 100 1000 10000}; do
 	available "$count" "$count" 8 $((count * 16)) "${CHANGES:-1000}" "${RATE:-100}"
-	point "controller's work for a change" ms slices "$count" "$work"
+	point "work for a change" ms slices "$count" "$work"
 	point "change to status, p99" ms slices "$count" "${seen[2]}"
 	point "from nothing" ms slices "$count" "$converged"
 	point controller MiB slices "$count" "$idle"

@@ -12,7 +12,7 @@ import sys
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 560, 280
-LEFT, RIGHT, TOP, BOTTOM = 64, 176, 40, 44
+LEFT, RIGHT, TOP, BOTTOM = 56, 184, 40, 44
 KINDS = {"MiB": "memory", "ms": "time", "us": "work"}
 STYLE = """text { font: 12px system-ui, sans-serif; fill: #24292f }
 .title { font-weight: 600; font-size: 13px }
@@ -48,11 +48,15 @@ def short(value):
 
 
 class Axis:
-    """Places on a logarithmic axis between whole decades, or halves of them where the values are close together."""
+    """Places on a logarithmic axis from the lowest value to the highest; `whole`: from decade to decade."""
 
-    def __init__(self, values, start, end):
-        low, high = math.log10(min(values)), math.log10(max(values))
-        self.low, self.high = math.floor(low + 1e-9), max(math.ceil(high - 1e-9), math.floor(low + 1e-9) + 1)
+    def __init__(self, values, start, end, whole):
+        self.low, self.high = math.log10(min(values)), math.log10(max(values))
+        if whole:
+            self.low = math.floor(self.low + 1e-9)
+            self.high = max(math.ceil(self.high - 1e-9), self.low + 1)
+        elif self.low == self.high:
+            self.high += 1
         self.start, self.end = start, end
 
     def at(self, value):
@@ -106,8 +110,8 @@ def rise(x, y, sizes):
 
 def svg(series):
     sizes = sorted({x for one in series for x, _ in one["points"]})
-    x = Axis(sizes, LEFT, WIDTH - RIGHT)
-    y = Axis([value for one in series for _, value in one["points"]], HEIGHT - BOTTOM, TOP)
+    x = Axis(sizes, LEFT, WIDTH - RIGHT, False)
+    y = Axis([value for one in series for _, value in one["points"]], HEIGHT - BOTTOM, TOP, True)
     title = f"{series[0]['unit']} by {series[0]['by']}"
     about = "; ".join(one["name"] + ": " + ", ".join(f"{v:.4g} at {s:g}" for s, v in one["points"]) for one in series)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">',
