@@ -175,16 +175,21 @@ static void on_data(struct client_request *r, struct str piece)
 		w->on_piece(w->arg);
 }
 
-static void on_watch_end(struct client_request *r UNUSED, const struct client_answer *a UNUSED,
+static void begin(struct load_watch *w);
+
+static void on_watch_end(struct client_request *r, const struct client_answer *a UNUSED,
 			 const struct error *err)
 {
-	load_die(err ? err->msg : "a watch ended");
+	struct load_watch *w = r->arg;
+
+	if (err || !w->again)
+		load_die(err ? err->msg : "a watch ended");
+	event_lines_release(&w->lines);
+	begin(w);
 }
 
-void load_watch_start(struct load_watch *w, struct client *c)
+static void begin(struct load_watch *w)
 {
-	/* Trees of common objects are built in one block, which is kept. */
-	arena_init_in(&w->arena, REQUEST_WORK_MAX, xmalloc(TREE_BLOCK), TREE_BLOCK);
 	event_lines_init(&w->lines);
 	w->request = (struct client_request){ .path = str_from(w->path),
 					      .query = STR("watch=true"),
@@ -192,5 +197,13 @@ void load_watch_start(struct load_watch *w, struct client *c)
 					      .on_data = on_data,
 					      .on_done = on_watch_end,
 					      .arg = w };
-	client_send(c, &w->request);
+	client_send(w->client, &w->request);
+}
+
+void load_watch_start(struct load_watch *w, struct client *c)
+{
+	/* Trees of common objects are built in one block, which is kept. */
+	arena_init_in(&w->arena, REQUEST_WORK_MAX, xmalloc(TREE_BLOCK), TREE_BLOCK);
+	w->client = c;
+	begin(w);
 }

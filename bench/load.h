@@ -48,14 +48,17 @@ void load_answer(struct load_input *in, const char *format, ...)
 void load_connect(const char *kubeconfig, const char *role, struct loop **ret_loop,
 		  struct client **ret_client);
 
-/* A watch of the API server, for the caller to embed; it never ends. */
+/* A watch of the API server, for the caller to embed. */
 struct load_watch {
 	/* For the caller, to set. */
 	const char *path; /* "/api/v1/pods" */
 	void (*on_object)(void *arg, const struct json *object); /* borrowed until return */
 	void (*on_piece)(void *arg); /* those that came together have been told; or NULL */
 	void *arg;
+	/* Ended by the server it begins anew and tells of all there is; without, the program ends. */
+	bool again;
 
+	struct client *client;
 	struct client_request request;
 	struct event_lines lines;
 	struct arena arena; /* of one event */

@@ -40,7 +40,8 @@ struct schedule_load {
 	void (*after)(struct schedule_load *l);
 	size_t next, made, total;
 	size_t devices; /* per node */
-	size_t pods, bound, first; /* of this round; number of its first pod */
+	size_t pods, bound; /* of this round */
+	bool *seen; /* which of them are bound: a watch that begins anew tells of them again */
 	size_t claims, used; /* made; taken by pods */
 	bool with_claims;
 	int64_t begun_ns;
@@ -184,13 +185,16 @@ static void on_pod(void *arg, const struct json *event)
 	const struct json *spec = json_getz(event, "spec");
 	struct str name = json_str(json_getz(json_getz(event, "metadata"), "name"));
 	char prefix[32];
+	uint64_t i;
 	double ms;
 
-	/* A pod changes once after it was made: when it is bound. */
 	(void)snprintf(prefix, sizeof(prefix), "pod-%zu-", l->round);
 	if (json_str(json_getz(spec, "nodeName")).n == 0 || l->pods == 0 ||
 	    !str_starts(name, str_from(prefix)))
 		return;
+	if (!str_to_u64(str_skip(name, strlen(prefix)), &i) || i >= l->pods || l->seen[i])
+		return;
+	l->seen[i] = true;
 	if (++l->bound < l->pods)
 		return;
 	ms = load_since_ms(l->begun_ns);
@@ -233,6 +237,8 @@ static void run_pods(void *arg, char **words)
 		l->round++;
 	l->pods = load_number(words[1]);
 	l->bound = 0;
+	free(l->seen);
+	l->seen = xcalloc(l->pods, sizeof(*l->seen));
 	l->body = pod_body;
 	l->after = nothing;
 	l->begun_ns = load_now_ns();
@@ -313,6 +319,7 @@ int main(int argc, char **argv)
 	l.watch.path = "/api/v1/pods";
 	l.watch.on_object = on_pod;
 	l.watch.arg = &l;
+	l.watch.again = true;
 	load_watch_start(&l.watch, l.client);
 	load_input_start(&l.input, l.loop, commands, &l);
 	loop_run(l.loop);
