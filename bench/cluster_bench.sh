@@ -224,15 +224,19 @@ beside scheduler-100-nodes MiB
 
 # all_ours ROUND: ours have a node agent, too.
 all_ours() {
-	local begun=${EPOCHREALTIME/./} folder=$root/up-$1
+	local begun=${EPOCHREALTIME/./} folder=$root/up-$1 all
 	"$devplane" up --detach --data-dir "$folder" --secure-port 0 --runtime hollow >"$tmp/up.out" 2>&1 || {
 		cat "$tmp/up.out" >&2
 		exit 1
 	}
 	lesser "best[ours-up-ready]" "$(quotient $((${EPOCHREALTIME/./} - begun)) 1000000)"
+	mapfile -t all < <(grep -oE '"pid": ?[0-9]+' "$folder/up.json" | grep -oE '[0-9]+')
+	supervisor=${all[0]}
 	settle
-	lesser "best[ours-up-idle]" "$(together $(grep -oE '"pid": ?[0-9]+' "$folder/up.json" | grep -oE '[0-9]+'))"
-	"$devplane" down --data-dir "$folder" >/dev/null
+	lesser "best[ours-up-idle]" "$(together "${all[@]}")"
+	kill "$supervisor"
+	while kill -0 "$supervisor" 2>/dev/null; do sleep 0.05; done
+	supervisor=
 }
 
 # all_upstream: the node controllers are off, as nothing keeps nodes alive.

@@ -8,7 +8,20 @@ rounds=${ROUNDS:-3}
 requests=${REQUESTS:-100000}
 devplane=$BUILD/devplane
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/devplane-bench.XXXXXX")
-trap 'kill $(jobs -p) 2>/dev/null; kill -CONT $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$tmp"' EXIT
+root= # a second folder, for those who need one
+supervisor= # a process that is no child
+cleanup() {
+	local running
+	running=$(jobs -p)
+	# shellcheck disable=SC2086 # lists
+	{
+		kill $running $supervisor
+		kill -CONT $running # some may be stopped
+		wait
+	} 2>/dev/null
+	rm -rf "$tmp" ${root:+"$root"}
+}
+trap cleanup EXIT
 part=$(basename "$0" _bench.sh)
 
 # wait_for COMMAND ..: until it succeeds.

@@ -55,7 +55,7 @@ struct load_watch {
 	void (*on_object)(void *arg, const struct json *object); /* borrowed until return */
 	void (*on_piece)(void *arg); /* those that came together have been told; or NULL */
 	void *arg;
-	/* Ended by the server it begins anew and tells of all there is; without, the program ends. */
+	/* Begins anew when the server ends it, telling all there is; without, the program ends. */
 	bool again;
 
 	struct client *client;

@@ -1,6 +1,5 @@
 # Sourced by what measures a node agent, after lib.sh: a server, an agent, and a program that makes load.
 root=$(mktemp -d /tmp/dp-XXXXXX) # paths of sockets must be short
-trap 'kill $(jobs -p) 2>/dev/null; kill -CONT $(jobs -p) 2>/dev/null; wait 2>/dev/null; rm -rf "$tmp" "$root"' EXIT
 ulimit -n "$(ulimit -Hn)"
 agent= # where there is none
 
