@@ -1,9 +1,10 @@
-# The whole cluster: the work by which upstream's programs were measured, done by ours, and where UPSTREAM_BIN is a folder with kube-apiserver,
-# etcd, kube-scheduler and kube-controller-manager, or some of them, by those in the same run.
+# The whole cluster: the work by which upstream's programs were measured, done by ours; and where UPSTREAM_BIN is a folder
+# with kube-apiserver, etcd, kube-scheduler and kube-controller-manager, or some of them, by those in the same run.
 #
-# Both keep data with fsync on, speak TLS, and are driven by the same programs. Rounds alternate; while one is measured the
-# other is stopped. Rates of theirs are taken from fewer requests, so that a run ends. Memory is resident memory of all processes together; what
-# several have mapped of a file counts once. CLAIMS and OTHERS are made before memory is looked at, EVENTS are sent to each of WATCHERS, PODS scheduled.
+# Both keep data with fsync on, speak TLS, and are driven by the same programs. Rounds alternate; while ours is measured
+# theirs is stopped. Rates of theirs are taken from fewer requests, so that a run ends. Memory is resident memory of all
+# processes together; what several have mapped of a file counts once. CLAIMS and OTHERS are made before memory is looked
+# at, EVENTS are sent to each of WATCHERS, PODS scheduled, LISTS made.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/node_lib.sh"
 . "$(dirname "$0")/schedule_lib.sh"
@@ -16,6 +17,8 @@ auth=(-H 'authorization: Bearer token')
 json=(-H 'content-type: application/json')
 path=/apis/resource.k8s.io/v1/namespaces
 printf '%s' '{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"generateName":"claim-"},"spec":{"devices":{"requests":[{"name":"gpu","exactly":{"deviceClassName":"gpu.example.com"}}]}}}' >"$tmp/claim"
+
+allocation='{"status":{"allocation":{"devices":{"results":[{"request":"gpu","driver":"gpu.example.com","pool":"node","device":"gpu-0"}]}}}}'
 
 both=(ours)
 upstream_has etcd kube-apiserver && both+=(upstream)
@@ -58,7 +61,7 @@ end() {
 	fi
 }
 
-# turn CONTESTANT COMMAND ..: with the other one stopped.
+# turn CONTESTANT COMMAND ..: theirs is stopped while ours has its turn; ours does nothing while theirs has.
 turn() {
 	local who=$1
 	shift
@@ -163,7 +166,7 @@ for who in "${both[@]}"; do memory server-6500-claims "$who"; done
 in_turn urls
 for ((round = 1; round <= rounds; round++)); do
 	body='{"status":{"allocation":null}}'
-	[ $((round % 2)) = 0 ] || body='{"status":{"allocation":{"devices":{"results":[{"request":"gpu","driver":"gpu.example.com","pool":"node","device":"gpu-0"}]}}}}'
+	[ $((round % 2)) = 0 ] || body=$allocation
 	printf '%s' "$body" >"$tmp/patch"
 	in_turn gets
 	in_turn lists

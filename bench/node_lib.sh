@@ -16,7 +16,7 @@ serve() {
 	mkfifo "$tmp/said"
 	exec {said}<>"$tmp/said"
 	begun=${EPOCHREALTIME/./}
-	"$devplane" server --data-dir "$tmp/$1" --secure-port 0 --token-auth-file "$tmp/tokens" >&"$said" 2>>"$tmp/server.err" &
+	"$devplane" server --data-dir "$tmp/$1" --secure-port 0 --token-auth-file "$tmp/tokens" 1>&"$said" 2>>"$tmp/server.err" &
 	server=$!
 	read -r -t 60 line <&"$said" || {
 		tail -n 5 "$tmp/server.err" >&2

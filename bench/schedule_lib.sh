@@ -3,7 +3,7 @@ devices=8 # on each node
 
 # schedule: a scheduler for the server; its metrics at $metrics.
 schedule() {
-	"$devplane" scheduler --kubeconfig "$admin" --leader-elect=false --metrics-bind-address 127.0.0.1:0 "$@" \
+	"$devplane" scheduler --kubeconfig "$admin" --leader-elect=false --metrics-bind-address 127.0.0.1:0 \
 		>"$tmp/scheduler.out" 2>>"$tmp/scheduler.err" &
 	agent=$!
 	wait_for grep -q metrics "$tmp/scheduler.out"

@@ -98,7 +98,7 @@ upstream_schedule() {
 	"$(upstream kube-scheduler)" --config "$up_dir/scheduler.yaml" --bind-address 127.0.0.1 --secure-port "$port" \
 		>"$up_dir/kube-scheduler.log" 2>&1 &
 	up_scheduler=$!
-	up_pids+=($up_scheduler)
+	up_pids+=("$up_scheduler")
 	up_scheduler_url=https://127.0.0.1:$port
 }
 
