@@ -52,7 +52,7 @@ figure resident-idle MiB "$(resident $pid)"
 # --- 10,000 claims ----------------------------------------------------------------------------
 
 figure creates-1KiB req/s "$(create 10000 one)"
-told resident-10000 "ours=$(resident $pid) MiB"
+told resident-10000 "$(resident $pid) MiB"
 
 names 1 >"$tmp/one"
 curl -sk "${auth[@]}" -H 'user-agent: bench' "$(cat "$tmp/one")" >"$tmp/www-object"

@@ -17,8 +17,8 @@ for shape in $shapes; do
 	available "$name" "$slices" "$devices" "$claims" "$changes" "$rate"
 	cost[$name]=$work
 	told "$name" "$slices slices of $devices devices, $claims claims: status seen after p50=${seen[0]} p95=${seen[1]} p99=${seen[2]} max=${seen[3]} ms"
-	told "$name-change" "ours=$writes writes and $work ms of CPU for a change of a claim, $servers ms of the server"
-	told "$name-controller" "ours=$idle MiB, $after MiB after $changes changes; ${begun%.*} ms of CPU for the beginning"
+	told "$name-change" "$writes writes and $work ms of CPU for a change of a claim, $servers ms of the server"
+	told "$name-controller" "$idle MiB, $after MiB after $changes changes; ${begun%.*} ms of CPU for the beginning"
 	case $name in
 	ga-125x8)
 		figure ga-125x8-p99 ms "${seen[2]}"
@@ -28,7 +28,7 @@ for shape in $shapes; do
 		figure ga-8x125-p99 ms "${seen[2]}"
 		figure ga-8x125-converge ms "$converged"
 		;;
-	*) told "$name-converge" "ours=$converged ms from nothing" ;;
+	*) told "$name-converge" "$converged ms from nothing" ;;
 	esac
 done
 if [ -n "${cost[small]:-}" ] && [ -n "${cost[large]:-}" ]; then

@@ -52,7 +52,7 @@ to_all() {
 
 # memory NAME WHAT: the server's.
 memory() {
-	told "$1" "ours=$(resident $server) MiB, without pages of files $(own $server) MiB, $2"
+	told "$1" "$(resident $server) MiB, without pages of files $(own $server) MiB, $2"
 }
 
 # written NAME VERB: the best of some rounds.
@@ -144,19 +144,19 @@ driver() {
 # group NAME DEVICE COUNT PARAMETERS: pods whose claims are prepared.
 group() {
 	ask claims "$@"
-	told "prepare-$1" "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms; in status p50 ${answer[3]} p99 ${answer[4]} ms"
+	told "prepare-$1" "p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms; in status p50 ${answer[3]} p99 ${answer[4]} ms"
 }
 
 # cycling NAME COUNT: interfaces that come and go.
 cycling() {
 	ask cycle "$1" "$2"
-	told "attach-$1" "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms; in status p50 ${answer[3]} p99 ${answer[4]} ms"
-	told "detach-$1" "ours=p50 ${answer[6]} p99 ${answer[7]} max ${answer[8]} ms; in status p50 ${answer[9]} p99 ${answer[10]} ms"
+	told "attach-$1" "p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms; in status p50 ${answer[3]} p99 ${answer[4]} ms"
+	told "detach-$1" "p50 ${answer[6]} p99 ${answer[7]} max ${answer[8]} ms; in status p50 ${answer[9]} p99 ${answer[10]} ms"
 }
 
 # event NAME AT: times in the answer from there on: the kernel's, then until status says so.
 event() {
-	told "${1%-p99}-p50" "ours=${answer[$2 + 3]} ms max=${answer[$2 + 5]} ms; the kernel took p50 ${answer[$2]} ms before it told"
+	told "${1%-p99}-p50" "${answer[$2 + 3]} ms max=${answer[$2 + 5]} ms; the kernel took p50 ${answer[$2]} ms before it told"
 	figure "$1" ms "${answer[$2 + 4]}"
 }
 
@@ -176,14 +176,14 @@ figure driver-idle MiB "$(resident $agent)"
 ask driver "$root/1"
 group veth veth-br0- "$interfaces" '{"network":"blue","addresses":["198.18.0.2/24","fd00:18::2/64"]}'
 ask attach veth
-told attach-first "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms for $interfaces interfaces one after the other"
+told attach-first "p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms for $interfaces interfaces one after the other"
 settle
 figure driver-interfaces MiB "$(resident $agent)"
-told driver-memory "ours=$idle MiB without pages of files, $(own $agent) MiB with $interfaces interfaces"
+told driver-memory "$idle MiB without pages of files, $(own $agent) MiB with $interfaces interfaces"
 
 agent_ms=$(cpu_ms $agent) server_ms=$(cpu_ms $server)
 ask carrier veth "$events"
-told event-cost "ours=$(cost "$events")"
+told event-cost "$(cost "$events")"
 event link-down-p99 0
 event link-up-p99 6
 ask address veth "$events"
@@ -191,7 +191,7 @@ event address-added-p99 0
 event address-removed-p99 6
 ask detach veth
 ask patch veth "$events"
-told status-seen "ours=p50 ${answer[3]} p99 ${answer[4]} max ${answer[5]} ms until a write of our own is seen: the server's part of the above"
+told status-seen "p50 ${answer[3]} p99 ${answer[4]} max ${answer[5]} ms until a write of our own is seen: the server's part of the above"
 
 group macvlan macvlan-p0- "$interfaces" '{"addresses":["198.18.0.2/24","fd00:18::2/64"]}'
 group host h 20 '{"addresses":["198.18.0.2/24","fd00:18::2/64"]}'
@@ -201,15 +201,15 @@ cycling host "$cycles"
 mkdir "$tmp/bin"
 ln -s "$devplane" "$tmp/bin/devplane-cni"
 ask run veth "$cycles" "$tmp/bin"
-told plugin-attach "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms, the whole process; to detach p50 ${answer[6]} p99 ${answer[7]} ms"
+told plugin-attach "p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms, the whole process; to detach p50 ${answer[6]} p99 ${answer[7]} ms"
 ask pass elsewhere $((cycles / 2)) "$tmp/bin"
-told plugin-pass "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms for a pod without claims"
+told plugin-pass "p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms for a pod without claims"
 ask pass default $((cycles / 2)) "$tmp/bin"
-told plugin-pass-near "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms for one where others have claims"
+told plugin-pass-near "p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms for one where others have claims"
 if [ -x /usr/lib/cni/macvlan ]; then
 	group cni macvlan-p1- 20 '{"cni":{"type":"macvlan","master":"p1"}}'
 	cycling cni 200
 fi
 settle
-told driver-after "ours=$(resident $agent) MiB after all that"
+told driver-after "$(resident $agent) MiB after all that"
 finish

@@ -23,7 +23,7 @@ follow() {
 rate -n 20000 -c 10 -m 32 "${auth[@]}" -d "$tmp/claim" "$url$path" >/dev/null
 follow
 figure informer-first-state objects/s "$((count * 1000 / (synced_ms + 1)))"
-told informer-resident "ours=$(resident $copy) MiB for $count claims"
+told informer-resident "$(resident $copy) MiB for $count claims"
 
 # As they are made: it keeps up with what writes them.
 echo "events 10000" >&"${COPY[1]}"

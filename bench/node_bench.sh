@@ -14,7 +14,7 @@ devices=1000 pods=110 per_pod=9
 # latency NAME WORD ..: p50 is told, p99 has a goal.
 latency() {
 	ask "${@:2}"
-	told "${1%-p99}-p50" "ours=${answer[0]} ms max=${answer[2]} ms"
+	told "${1%-p99}-p50" "${answer[0]} ms max=${answer[2]} ms"
 	figure "$1" ms "${answer[1]}"
 }
 
@@ -27,7 +27,7 @@ settle
 figure agent-idle MiB "$(resident $agent)"
 ask driver "$root/1/plugins_registry/bench-reg.sock" $devices $per_pod
 ask pods $pods n1
-told agent-pods "ours=${answer[0]} ms until $pods pods with $per_pod devices each run"
+told agent-pods "${answer[0]} ms until $pods pods with $per_pod devices each run"
 settle
 figure agent-110-pods MiB "$(resident $agent)"
 latency health-visible-p99 report "$samples" 0 1
@@ -38,14 +38,14 @@ latency health-close-4-p99 report "$samples" 2 4
 ask report 10 100 $devices
 before=$(resident $agent)
 ask report $((full_s * 10)) 100 $devices
-told health-full "ours=${answer[3]} ms until the last is seen, p50=${answer[0]} p99=${answer[1]} max=${answer[2]} ms"
+told health-full "${answer[3]} ms until the last is seen, p50=${answer[0]} p99=${answer[1]} max=${answer[2]} ms"
 after=$(resident $agent)
 figure health-full-growth MiB "$(awk "BEGIN { print $after - $before }")"
 ask expire "$expire" 5
-told unknown-late-p50 "ours=${answer[0]} ms p99=${answer[1]} ms"
+told unknown-late-p50 "${answer[0]} ms p99=${answer[1]} ms"
 figure unknown-late-max ms "${answer[2]}"
 settle
-told agent-after "ours=$(resident $agent) MiB after all that"
+told agent-after "$(resident $agent) MiB after all that"
 finish
 
 # Many nodes in one process.
@@ -54,12 +54,12 @@ load node_load
 echo "ready $nodes" >&"${LOAD[1]}"
 agent 2 "$admin" --node-name hollow --nodes "$nodes"
 read -r _ ready_ms <&"${LOAD[0]}"
-told hollow-ready "ours=$ready_ms ms until $nodes nodes are ready"
+told hollow-ready "$ready_ms ms until $nodes nodes are ready"
 settle
 all=$(resident $agent)
-told hollow-resident "ours=$all MiB, $(awk "BEGIN { printf \"%.0f\", $all * 1024 / $nodes }") KiB per node"
+told hollow-resident "$all MiB, $(awk "BEGIN { printf \"%.0f\", $all * 1024 / $nodes }") KiB per node"
 ask pods "$nodes" hollow-
-told hollow-pods "ours=$(awk "BEGIN { printf \"%.0f\", $nodes * 1000 / ${answer[0]} }") pods/s until all run"
+told hollow-pods "$(awk "BEGIN { printf \"%.0f\", $nodes * 1000 / ${answer[0]} }") pods/s until all run"
 all=$(resident $agent)
-told hollow-resident-pods "ours=$all MiB, $(awk "BEGIN { printf \"%.0f\", $all * 1024 / $nodes }") KiB per node with a pod"
+told hollow-resident-pods "$all MiB, $(awk "BEGIN { printf \"%.0f\", $all * 1024 / $nodes }") KiB per node with a pod"
 finish

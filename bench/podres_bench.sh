@@ -37,7 +37,7 @@ watcher_memory() {
 	before=$(resident_kib $agent)
 	ask watch pods "$socket" "$1" "$2"
 	after=$(resident_kib $agent)
-	told watcher-memory "ours=$(awk "BEGIN { printf \"%.1f\", ($after - $before) / $1 }") KiB of the agent for each of $1 watchers on $2 connections"
+	told watcher-memory "$(awk "BEGIN { printf \"%.1f\", ($after - $before) / $1 }") KiB of the agent for each of $1 watchers on $2 connections"
 	ask close
 	kill $agent
 	wait $agent 2>/dev/null
@@ -50,8 +50,8 @@ churning() {
 	ask watch pods "$socket" "$@"
 	before=$(cpu_ms $agent)
 	ask churn $((churn_s * 50)) 10
-	told watch-events "ours=${answer[4]} events to $1 watchers on $2 connections in ${answer[5]} s, all delivered; agent $(awk "BEGIN { printf \"%.0f\", ($(cpu_ms $agent) - $before) / ${answer[5]} / 10 }")% of a CPU"
-	told watch-event-times "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms, last watcher after first p99 ${answer[3]} ms"
+	told watch-events "${answer[4]} events to $1 watchers on $2 connections in ${answer[5]} s, all delivered; agent $(awk "BEGIN { printf \"%.0f\", ($(cpu_ms $agent) - $before) / ${answer[5]} / 10 }")% of a CPU"
+	told watch-event-times "p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms, last watcher after first p99 ${answer[3]} ms"
 	ask close
 }
 
@@ -83,24 +83,24 @@ told list-answer "answers of ${answer[4]} bytes: ${answer[5]} pods, ${answer[6]}
 figure list calls/s "$ours" grpc-js "$other"
 figure list-p99 ms "$p99"
 ask list "$socket" "$calls" 1 1
-told list-one "ours=${answer[0]} calls/s one at a time, p50=${answer[1]} p99=${answer[2]} ms"
+told list-one "${answer[0]} calls/s one at a time, p50=${answer[1]} p99=${answer[2]} ms"
 ask list "$socket" "$calls" 8 4
-told list-8 "ours=${answer[0]} calls/s of 8 clients with 4 at a time, p50=${answer[1]} p99=${answer[2]} ms"
+told list-8 "${answer[0]} calls/s of 8 clients with 4 at a time, p50=${answer[1]} p99=${answer[2]} ms"
 
 # --- one change, 100 watchers -----------------------------------------------------------------------------------
 
 ask watch pods "$socket" 100 1
 ask churn "$samples" 0
-told allocation-event-one "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms where all watchers share a connection"
+told allocation-event-one "p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms where all watchers share a connection"
 ask close
 ask watch pods "$socket" 100 100
 ask churn "$samples" 0
-told allocation-event-p50 "ours=${answer[0]} ms max=${answer[2]} ms, last watcher after first p99=${answer[3]} ms"
+told allocation-event-p50 "${answer[0]} ms max=${answer[2]} ms, last watcher after first p99=${answer[3]} ms"
 figure allocation-event-p99 ms "${answer[1]}"
 ask close
 ask watch allocatable "$socket" 100 100
 ask health "$samples"
-told allocatable-event "ours=p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms with $devices devices in each event"
+told allocatable-event "p50 ${answer[0]} p99 ${answer[1]} max ${answer[2]} ms with $devices devices in each event"
 ask close
 
 # --- many watchers ----------------------------------------------------------------------------------------------
@@ -108,5 +108,5 @@ ask close
 churning "$watchers" 1
 churning "$watchers" "$watchers"
 settle
-told after "ours=$(resident $agent) MiB after all that"
+told after "$(resident $agent) MiB after all that"
 finish

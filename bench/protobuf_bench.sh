@@ -38,7 +38,7 @@ figure gets req/s "$ours" json "$json"
 load=(-n 500 -c 4 -m 1 -w 24 -W 24 "${auth[@]}")
 duel ours json "${load[@]}" "${protobuf[@]}" "$url$path" -- "${load[@]}" "$url$path"
 figure lists req/s "$ours" json "$json"
-told "partial-lists-$claims" "ours=$(rate "${load[@]}" "${partial[@]}" "$url$path") req/s"
+told "partial-lists-$claims" "$(rate "${load[@]}" "${partial[@]}" "$url$path") req/s"
 
 # watch ACCEPT: events per second to 200 watches while 10,000 claims are made.
 watch() {

@@ -13,8 +13,8 @@ declare -A plain_at claimed_at idle_at
 for nodes in $sizes; do
 	scheduled "$nodes" "$pods"
 	plain_at[$nodes]=$plain claimed_at[$nodes]=$claimed idle_at[$nodes]=$idle
-	told "scheduler-$nodes" "ours=$idle MiB idle with $devices devices on each node, $after MiB after that"
-	told "decide-$nodes" "ours=$decision us for a decision, of it snapshot $snapshot us"
+	told "scheduler-$nodes" "$idle MiB idle with $devices devices on each node, $after MiB after that"
+	told "decide-$nodes" "$decision us for a decision, of it snapshot $snapshot us"
 	case $nodes in
 	100)
 		figure pods-plain-100 pods/s "$plain"
@@ -24,9 +24,9 @@ for nodes in $sizes; do
 		figure pods-plain-5000 pods/s "$plain" at-100 "${plain_at[100]:-}"
 		figure pods-claim-5000 pods/s "$claimed" at-100 "${claimed_at[100]:-}"
 		;;
-	*) told "pods-$nodes" "ours=$plain pods/s without claims, $claimed pods/s with one each ($many pods)" ;;
+	*) told "pods-$nodes" "$plain pods/s without claims, $claimed pods/s with one each ($many pods)" ;;
 	esac
 done
 if [ -n "${idle_at[100]:-}" ] && [ -n "${idle_at[5000]:-}" ]; then
-	told per-1000-nodes "ours=$(awk "BEGIN { printf \"%.1f\", (${idle_at[5000]} - ${idle_at[100]}) / 4.9 }") MiB of the scheduler"
+	told per-1000-nodes "$(awk "BEGIN { printf \"%.1f\", (${idle_at[5000]} - ${idle_at[100]}) / 4.9 }") MiB of the scheduler"
 fi
