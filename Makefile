@@ -26,9 +26,9 @@ SANITIZED = -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
 all: ## build build/devplane, installing what the build needs
 	@scripts/deps build
 	@scripts/build build
-run: all ## start the API server on out/data; ARGS="--flag .." is passed on
+run: all ## start the demo cluster on out/data; ARGS="--flag .." is passed on
 	@mkdir -p out
-	@exec build/devplane server --data-dir out/data $(ARGS)
+	@exec build/devplane up --demo --data-dir out/data $(ARGS)
 test: all ## unit tests, fuzz corpora and end-to-end tests
 	@scripts/deps test
 	@scripts/test build

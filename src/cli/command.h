@@ -17,6 +17,7 @@ struct cli;
 
 /* Headings of the overview, in this order; an empty group is not shown. */
 enum command_group {
+	COMMAND_CLUSTER, /* all of it, at once */
 	COMMAND_ROLE, /* parts of a cluster, which run until stopped */
 	COMMAND_OBJECT, /* reading and changing what the API server holds */
 	COMMAND_TOOL, /* diagnosis and conversion */

@@ -15,6 +15,7 @@ extern const struct command cmd_cni; /* cmd_cni.c */
 extern const struct command cmd_cel; /* cmd_cel.c */
 extern const struct command cmd_codec; /* cmd_codec.c */
 extern const struct command cmd_completion; /* cmd_completion.c */
+extern const struct command cmd_confine; /* cmd_confine.c */
 extern const struct command cmd_controller; /* cmd_controller.c */
 extern const struct command cmd_describe; /* cmd_describe.c */
 extern const struct command cmd_driver; /* cmd_driver.c */
@@ -48,6 +49,7 @@ extern const struct command cmd_store_check; /* cmd_store_check.c */
 extern const struct command cmd_store_compact; /* cmd_store_compact.c */
 extern const struct command cmd_store_restore; /* cmd_store_restore.c */
 extern const struct command cmd_top; /* cmd_top.c */
+extern const struct command cmd_up; /* cmd_up.c */
 extern const struct command cmd_version; /* cmd_version.c */
 extern const struct command cmd_watch; /* cmd_watch.c */
 

@@ -1,0 +1,94 @@
+/*
+ * The server has made its CA before anybody needs this, and nobody else gets to see its key: roles
+ * get certificates, not the means to make them.
+ */
+#include "cli/up_credentials.h"
+
+#include "base/base64.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "net/pki.h"
+
+#define YEAR (INT64_C(365) * 86400)
+
+static int load_ca(const struct up_plan *p, struct pki_ca **ret_ca, struct buf *cert,
+		   struct error *err)
+{
+	CLEANUP(buf_release) struct buf key = BUF_INIT(PEM_FILE_MAX);
+	int r;
+
+	r = file_read(arena_printf(p->arena, "%s/pki/ca.crt", p->layout.dir), cert, err);
+	if (r == 0)
+		r = file_read(arena_printf(p->arena, "%s/pki/ca.key", p->layout.dir), &key, err);
+	return r < 0 ? r : pki_ca_load(buf_str(cert), buf_str(&key), ret_ca, err);
+}
+
+static void add_data(struct buf *out, const char *name, struct str pem)
+{
+	(void)buf_printf(out, "    %s: ", name);
+	(void)base64_encode(out, pem, BASE64_STD);
+	(void)buf_addc(out, '\n');
+}
+
+static void add_head(struct buf *out, const char *url, struct str ca, const char *user)
+{
+	(void)buf_printf(out,
+			 "apiVersion: v1\nkind: Config\ncurrent-context: devplane\n"
+			 "clusters:\n- name: devplane\n  cluster:\n    server: %s\n",
+			 url);
+	add_data(out, "certificate-authority-data", ca);
+	(void)buf_printf(out,
+			 "contexts:\n- name: devplane\n  context:\n    cluster: devplane\n"
+			 "    user: %s\nusers:\n- name: %s\n  user:\n",
+			 user, user);
+}
+
+static int add_certificate(struct buf *out, const struct pki_ca *ca, const struct up_identity *id,
+			   struct error *err)
+{
+	CLEANUP(buf_release) struct buf cert = BUF_INIT(PEM_FILE_MAX);
+	CLEANUP(buf_release) struct buf key = BUF_INIT(PEM_FILE_MAX);
+	struct str group = str_from(id->group);
+	struct pki_leaf leaf = { .common_name = str_from(id->user),
+				 .organizations = &group,
+				 .norganizations = id->group ? 1 : 0,
+				 .client = true,
+				 .lifetime = YEAR };
+	int r = pki_issue(ca, &leaf, clock_system(), &cert, &key, err);
+
+	if (r < 0)
+		return r;
+	add_data(out, "client-certificate-data", buf_str(&cert));
+	add_data(out, "client-key-data", buf_str(&key));
+	return 0;
+}
+
+int up_credentials_write(const struct up_plan *p, const struct up_role *r, const char *url,
+			 struct error *err)
+{
+	CLEANUP(pki_ca_free) struct pki_ca *ca = NULL;
+	CLEANUP(buf_release) struct buf cert = BUF_INIT(PEM_FILE_MAX);
+	CLEANUP(buf_release) struct buf out = BUF_INIT(4 * PEM_FILE_MAX);
+	struct up_identity id = up_role_identity(p, r);
+	int ret = load_ca(p, &ca, &cert, err);
+
+	if (ret == 0) {
+		add_head(&out, url, buf_str(&cert), r->name);
+		if (id.user)
+			ret = add_certificate(&out, ca, &id, err);
+		else
+			(void)buf_printf(&out, "    tokenFile: %s\n",
+					 up_layout_token(&p->layout, r->name));
+	}
+	if (ret == 0)
+		ret = file_write_atomic(up_layout_kubeconfig(&p->layout, r->name), buf_str(&out),
+					0600, err);
+	return ret < 0 ? error_wrap(err, ret, "kubeconfig of %s", r->name) : 0;
+}
+
+int up_credentials_write_token(const struct up_plan *p, const struct up_role *r, struct str token,
+			       struct error *err)
+{
+	return file_write_atomic(up_layout_token(&p->layout, r->name), token, 0600, err);
+}

@@ -1,0 +1,19 @@
+/*
+ * up_credentials - kubeconfigs of roles: a client certificate of the cluster's CA, or a token in a
+ * file beside it, which whoever holds it reads again from time to time.
+ *
+ * Files are 0600. Certificates live for a year and are made anew at every start of their role.
+ */
+#ifndef CLI_UP_CREDENTIALS_H
+#define CLI_UP_CREDENTIALS_H
+
+#include "cli/up_roles.h"
+
+/* Writes the role's kubeconfig for a server at `url`; with a token, the token's file must follow. */
+int up_credentials_write(const struct up_plan *p, const struct up_role *r, const char *url,
+			 struct error *err);
+
+int up_credentials_write_token(const struct up_plan *p, const struct up_role *r, struct str token,
+			       struct error *err);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * up_layout - where `devplane up` keeps what it makes: one folder, which is the server's --data-dir.
+ *
+ *	admin.kubeconfig, pki/, store/   the server's own
+ *	kubeconfig/ROLE.kubeconfig       one per child, with the least rights
+ *	log/ROLE.log                     what each child said
+ *	nodes/NAME/                      --root-dir of node agents and their drivers
+ *	cdi/                             CDI files of hollow nodes
+ *	up.json, up.lock                 what runs; held while a supervisor runs
+ */
+#ifndef CLI_UP_LAYOUT_H
+#define CLI_UP_LAYOUT_H
+
+#include "base/arena.h"
+#include "base/error.h"
+
+/* Absolute paths; all of the arena that made them. */
+struct up_layout {
+	struct arena *arena;
+	const char *dir;
+	const char *admin, *kubeconfigs, *logs, *nodes, *cdi, *state, *lock;
+};
+
+/* The flag's row; `type` has the member `data_dir`. */
+#define UP_DIR_FLAG(type)                                                                  \
+	{                                                                                  \
+		"data-dir", 'd', FLAG_STRING(type, data_dir),                              \
+			.arg = "DIR",                                                      \
+			.help = "everything of this cluster; /var/lib/devplane for root, " \
+				"else $XDG_STATE_HOME/devplane or ~/.local/state/devplane" \
+	}
+
+/* `dir` as --data-dir says it, or NULL for the user's own. -ERR_INVALID without a home. */
+int up_layout_init(struct up_layout *l, struct arena *a, const char *dir, struct error *err);
+
+/*
+ * Makes the folders where missing, 0700. Refuses, with a sentence each: a folder that cannot be
+ * written, one that holds something else, and one whose sockets' paths would be too long when
+ * the longest node is called `node`.
+ */
+int up_layout_make(const struct up_layout *l, struct error *err);
+int up_layout_check_sockets(const struct up_layout *l, const char *node, bool drivers,
+			    struct error *err);
+
+const char *up_layout_kubeconfig(const struct up_layout *l, const char *role);
+const char *up_layout_token(const struct up_layout *l, const char *role);
+const char *up_layout_log(const struct up_layout *l, const char *role);
+const char *up_layout_node(const struct up_layout *l, const char *node);
+
+#endif

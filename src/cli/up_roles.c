@@ -1,0 +1,234 @@
+/*
+ * Elections are left out while all is in one folder: the lock sees to it that there is one of each,
+ * and whoever is started again need not wait for the lease of the one that died. Servers that share
+ * an etcd may have controllers and schedulers elsewhere, so there they are held.
+ */
+#include "cli/up_roles.h"
+
+#include "base/vec.h"
+
+enum { WORDS_MAX = 256 };
+
+struct words {
+	struct arena *arena;
+	VEC(const char *) v;
+};
+
+static void add(struct words *w, const char *word)
+{
+	(void)vec_push(&w->v, word);
+}
+
+static void add_flag(struct words *w, const char *name, const char *value)
+{
+	add(w, arena_printf(w->arena, "--%s=%s", name, value));
+}
+
+static void add_number(struct words *w, const char *name, int64_t value)
+{
+	add(w, arena_printf(w->arena, "--%s=%lld", name, (long long)value));
+}
+
+static void add_list(struct words *w, const char *name, const struct flag_list *list)
+{
+	for (size_t i = 0; list && i < list->n; i++)
+		add_flag(w, name, list->v[i]);
+}
+
+static void add_identity(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	add_flag(w, "kubeconfig", up_layout_kubeconfig(&p->layout, r->name));
+	add_flag(w, "metrics-bind-address", "127.0.0.1:0");
+}
+
+/* --- a row for each kind -------------------------------------------------------------------- */
+
+static void server_words(struct words *w, const struct up_plan *p, const struct up_role *r UNUSED)
+{
+	add(w, "server");
+	add_flag(w, "data-dir", p->layout.dir);
+	add_flag(w, "bind-address", p->bind_address);
+	add_number(w, "secure-port", p->port);
+	add_list(w, "etcd-servers", p->etcd_servers);
+	add_list(w, "feature-gates", p->feature_gates);
+}
+
+static void elected_words(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	add_identity(w, p, r);
+	if (!p->etcd_servers || p->etcd_servers->n == 0)
+		add(w, "--leader-elect=false");
+	add_list(w, "feature-gates", p->feature_gates);
+}
+
+static void controller_words(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	add(w, "controller");
+	elected_words(w, p, r);
+}
+
+static void scheduler_words(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	add(w, "scheduler");
+	if (p->scheduler_config)
+		add_flag(w, "config", p->scheduler_config);
+	elected_words(w, p, r);
+}
+
+static void node_words(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	add(w, "node");
+	add_flag(w, "node-name", r->node);
+	add_flag(w, "root-dir", up_layout_node(&p->layout, r->node));
+	add_identity(w, p, r);
+	if (r->runtime) {
+		add_flag(w, "container-runtime-endpoint", p->runtime_endpoint);
+	} else {
+		add_flag(w, "runtime", "hollow");
+		add_flag(w, "cdi-dir", p->layout.cdi);
+	}
+	add_list(w, "feature-gates", p->feature_gates);
+}
+
+/* One node is called without a number, so that it is given its own. */
+static void hollow_words(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	const char *root = up_layout_node(&p->layout, r->node);
+	bool one = p->hollow == 1;
+
+	add(w, "node");
+	add_flag(w, "node-name", one ? arena_printf(w->arena, "%s-0", r->node) : r->node);
+	add_flag(w, "root-dir", one ? arena_printf(w->arena, "%s/0", root) : root);
+	add_number(w, "nodes", p->hollow);
+	add_flag(w, "runtime", "hollow");
+	add_flag(w, "cdi-dir", p->layout.cdi);
+	add_identity(w, p, r);
+	add_list(w, "feature-gates", p->feature_gates);
+}
+
+static void driver_words(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	add(w, "driver");
+	add(w, "sim");
+	add_flag(w, "kind", r->device);
+	add_number(w, "devices", r->devices);
+	add_flag(w, "node-name", r->node);
+	add_flag(w, "root-dir", up_layout_node(&p->layout, r->node));
+	add_flag(w, "cdi-dir", p->layout.cdi);
+	add_identity(w, p, r);
+}
+
+static const struct kind {
+	void (*words)(struct words *w, const struct up_plan *p, const struct up_role *r);
+	const char *user, *group; /* %s is the node */
+	const char *account; /* %s is the kind of devices */
+} kinds[UP_KINDS] = {
+	[UP_SERVER] = { server_words, NULL, NULL, NULL },
+	[UP_CONTROLLER] = { controller_words, "system:devplane-controller", NULL, NULL },
+	[UP_SCHEDULER] = { scheduler_words, "system:kube-scheduler", NULL, NULL },
+	[UP_NODE] = { node_words, "system:node:%s", "system:nodes", NULL },
+	[UP_HOLLOW] = { hollow_words, "system:devplane-hollow-nodes", NULL, NULL },
+	[UP_DRIVER] = { driver_words, NULL, NULL, "devplane-sim-%s" },
+};
+
+/* --- the plan -------------------------------------------------------------------------------- */
+
+static struct up_role *add_role(struct up_plan *p, enum up_kind kind, const char *name)
+{
+	struct up_role *r = &p->roles[p->n++];
+
+	*r = (struct up_role){ .name = name, .kind = kind };
+	return r;
+}
+
+static void add_demo_nodes(struct up_plan *p, const char *const names[2])
+{
+	for (size_t i = 0; i < 2; i++)
+		add_role(p, UP_NODE, arena_printf(p->arena, "node-%s", names[i]))->node = names[i];
+}
+
+static void add_demo_drivers(struct up_plan *p, const char *const names[2])
+{
+	static const struct {
+		const char *kind;
+		int devices;
+	} drivers[] = { { "gpu", 4 }, { "nic", 2 } };
+
+	for (size_t i = 0; i < 2; i++)
+		for (size_t j = 0; j < ARRAY_SIZE(drivers); j++) {
+			struct up_role *r = add_role(
+				p, UP_DRIVER,
+				arena_printf(p->arena, "driver-%s-%s", drivers[j].kind, names[i]));
+
+			r->node = names[i];
+			r->device = drivers[j].kind;
+			r->devices = drivers[j].devices;
+		}
+}
+
+void up_plan_roles(struct up_plan *p)
+{
+	static const char *const demo[2] = { "demo-0", "demo-1" };
+	struct up_role *r;
+
+	p->roles = ARENA_ARRAY(p->arena, struct up_role, 16);
+	(void)add_role(p, UP_SERVER, "server");
+	(void)add_role(p, UP_CONTROLLER, "controller");
+	(void)add_role(p, UP_SCHEDULER, "scheduler");
+	if (p->local_node) {
+		r = add_role(p, UP_NODE, "node");
+		r->node = p->local_node;
+		r->runtime = p->runtime_endpoint != NULL;
+	}
+	if (p->demo)
+		add_demo_nodes(p, demo);
+	if (p->hollow > 0)
+		add_role(p, UP_HOLLOW, "hollow")->node = "hollow";
+	if (p->demo)
+		add_demo_drivers(p, demo);
+}
+
+size_t up_plan_nodes(const struct up_plan *p)
+{
+	return (size_t)p->hollow + (p->local_node ? 1 : 0) + (p->demo ? 2 : 0);
+}
+
+const char *const *up_role_words(const struct up_plan *p, const struct up_role *r)
+{
+	struct words w = { .arena = p->arena };
+	const char **copy;
+
+	vec_init(&w.v, WORDS_MAX);
+	kinds[r->kind].words(&w, p, r);
+	add_flag(&w, "log-format", "json");
+	if (p->v)
+		add_number(&w, "v", p->v);
+	copy = ARENA_ARRAY(p->arena, const char *, w.v.n + 1);
+	for (size_t i = 0; i < w.v.n; i++)
+		copy[i] = w.v.v[i];
+	vec_release(&w.v);
+	return copy;
+}
+
+const char *up_role_capabilities(const struct up_plan *p, const struct up_role *r)
+{
+	if (r->kind == UP_NODE && r->runtime)
+		return "all";
+	return r->kind == UP_SERVER && p->port > 0 && p->port < 1024 ? "bind" : "none";
+}
+
+static const char *fill(struct arena *a, const char *form, const char *value)
+{
+	const char *hole = form ? strstr(form, "%s") : NULL;
+
+	return hole ? arena_printf(a, "%.*s%s", (int)(hole - form), form, value) : form;
+}
+
+struct up_identity up_role_identity(const struct up_plan *p, const struct up_role *r)
+{
+	const struct kind *k = &kinds[r->kind];
+
+	return (struct up_identity){ .user = fill(p->arena, k->user, r->node),
+				     .group = k->group,
+				     .account = fill(p->arena, k->account, r->device) };
+}

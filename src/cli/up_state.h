@@ -1,0 +1,47 @@
+/*
+ * up_state - up.json: what `devplane up` says of itself to `status`, `down`, `logs` and `doctor`.
+ *
+ * Written whole, at each change. What it says of processes was true then; whether the supervisor
+ * still runs is told by the lock beside it alone.
+ */
+#ifndef CLI_UP_STATE_H
+#define CLI_UP_STATE_H
+
+#include "base/buf.h"
+#include "cli/up_layout.h"
+
+enum { UP_STATE_FORMAT = 1 };
+
+struct up_state_role {
+	struct str name, state, metrics, failure; /* metrics: "127.0.0.1:33921", or empty */
+	int64_t pid; /* 0: it does not run */
+	int64_t restarts;
+	int64_t since_ns; /* when the state began; wall clock */
+};
+
+struct up_state {
+	int64_t pid, start_ns;
+	struct str version, server, kubeconfig, page; /* page: empty without one */
+	bool ready; /* everything was, once */
+	struct up_state_role *roles;
+	size_t n;
+};
+
+void up_state_print(const struct up_state *s, struct buf *out);
+
+/* -ERR_INVALID when it is not ours, or of a newer format. Text is copied into the arena. */
+int up_state_parse(struct str text, struct arena *a, struct up_state *ret_state, struct error *err);
+
+/* -ERR_NOT_FOUND when there is none. */
+int up_state_read(const struct up_layout *l, struct up_state *ret_state, struct error *err);
+
+/* The role of that name, or NULL. */
+const struct up_state_role *up_state_find(const struct up_state *s, struct str name);
+
+/* Takes the lock; -ERR_ALREADY_EXISTS when a supervisor has it. The descriptor is the lock. */
+int up_state_lock(const struct up_layout *l, int *ret_fd, struct error *err);
+
+/* Whether a supervisor runs. */
+bool up_state_alive(const struct up_layout *l);
+
+#endif
