@@ -207,7 +207,7 @@ static int complete(const struct cli *cli, int argc, char *const *argv)
 int cli_main(struct cli *cli, const struct command *root, int argc, char *const *argv)
 {
 	struct error err = { 0 };
-	int at = 1, code = CLI_OK, r;
+	int at = 1, code, r;
 
 	cli->root = cli->command = root;
 	cli->program = cli->path = root->name;
@@ -221,8 +221,7 @@ int cli_main(struct cli *cli, const struct command *root, int argc, char *const 
 	r = find_command(cli, argc, argv, &at, &err);
 	if (r == 0)
 		r = run_command(cli, argc - MIN(at, argc), argv + MIN(at, argc), &err);
-	if (r < 0)
-		code = report(cli, &err);
+	code = r < 0 ? report(cli, &err) : cli->status;
 	code = finish(cli, code);
 	arena_release(&cli->arena);
 	return code;

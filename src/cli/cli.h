@@ -30,6 +30,7 @@ struct cli {
 	struct flag_list operands; /* as many as the row allows */
 	struct arena arena; /* lives as long as the run */
 	bool bad_usage;
+	int status; /* exit code of a run that succeeded, where 0 would not say all */
 };
 
 /*

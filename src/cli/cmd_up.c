@@ -334,13 +334,11 @@ static void on_trouble(void *arg, const char *text)
 
 static int already_up(const struct up_command *v, struct error *err)
 {
-	struct up_state s = { 0 };
-
-	(void)up_state_read(&v->plan.layout, &s, NULL);
 	return error_set(err, ERR_ALREADY_EXISTS,
-			 "devplane is already up in %s (pid %lld); see `devplane status%s`, or "
+			 "a cluster is already up in %s (pid %lld); see `devplane status%s`, or "
 			 "stop it with `devplane down%s`",
-			 v->plan.layout.dir, (long long)s.pid, dir_words(v), dir_words(v));
+			 v->plan.layout.dir, (long long)up_state_holder(&v->plan.layout),
+			 dir_words(v), dir_words(v));
 }
 
 static int check_state(const struct up_command *v, struct error *err)
@@ -388,8 +386,10 @@ static int run(struct cli *cli, struct error *err)
 
 	if (r == 0 && v.options->detach)
 		r = detach(&v, err);
-	if (r == 0)
+	if (r == 0) {
+		up_state_sign(v.lock);
 		r = up_run(&o, err);
+	}
 	if (v.lock >= 0)
 		(void)close(v.lock);
 	return r;

@@ -18,6 +18,7 @@ extern const struct command cmd_completion; /* cmd_completion.c */
 extern const struct command cmd_confine; /* cmd_confine.c */
 extern const struct command cmd_controller; /* cmd_controller.c */
 extern const struct command cmd_describe; /* cmd_describe.c */
+extern const struct command cmd_down; /* cmd_down.c */
 extern const struct command cmd_driver; /* cmd_driver.c */
 extern const struct command cmd_driver_disk; /* cmd_driver_disk.c */
 extern const struct command cmd_driver_disk_probe; /* cmd_driver_disk_probe.c */
@@ -33,6 +34,7 @@ extern const struct command cmd_explain_fit; /* cmd_explain_fit.c */
 extern const struct command cmd_get; /* cmd_get.c */
 extern const struct command cmd_help; /* cmd_help.c */
 extern const struct command cmd_man; /* cmd_man.c */
+extern const struct command cmd_logs; /* cmd_logs.c */
 extern const struct command cmd_node; /* cmd_node.c */
 extern const struct command cmd_page; /* cmd_page.c */
 extern const struct command cmd_podresources; /* cmd_podresources.c */
@@ -43,6 +45,7 @@ extern const struct command cmd_probe_get; /* cmd_probe_get.c */
 extern const struct command cmd_probe_serve; /* cmd_probe_serve.c */
 extern const struct command cmd_scheduler; /* cmd_scheduler.c */
 extern const struct command cmd_server; /* cmd_server.c */
+extern const struct command cmd_status; /* cmd_status.c */
 extern const struct command cmd_store; /* cmd_store.c */
 extern const struct command cmd_store_backup; /* cmd_store_backup.c */
 extern const struct command cmd_store_check; /* cmd_store_check.c */

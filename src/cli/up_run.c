@@ -330,7 +330,7 @@ static void tell(struct up *u, const struct up_child *c, enum supervised_verdict
 
 	if (verdict == SUPERVISED_AGAIN) {
 		log_warn(&u->log, "a role ended", LOG_Z("role", c->role->name),
-			 LOG_Z("why", c->failure), LOG_NS("again in", delay_ms * CLOCK_MS));
+			 LOG_Z("why", c->failure), LOG_NS("delay", delay_ms * CLOCK_MS));
 		(void)snprintf(text, sizeof(text), "%s ended: %s; starting it again", c->role->name,
 			       c->failure);
 	} else {

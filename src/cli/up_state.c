@@ -153,7 +153,7 @@ const struct up_state_role *up_state_find(const struct up_state *s, struct str n
 
 int up_state_lock(const struct up_layout *l, int *ret_fd, struct error *err)
 {
-	int fd = open(l->lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int fd = open(l->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0600);
 	int r = 0, tries = 0;
 
 	if (fd < 0)
@@ -172,14 +172,30 @@ int up_state_lock(const struct up_layout *l, int *ret_fd, struct error *err)
 	return r;
 }
 
-bool up_state_alive(const struct up_layout *l)
+void up_state_sign(int lock_fd)
+{
+	(void)ftruncate(lock_fd, 0);
+	(void)dprintf(lock_fd, "%d\n", (int)getpid());
+}
+
+static int64_t read_pid(int fd)
+{
+	char text[32];
+	ssize_t n = pread(fd, text, sizeof(text), 0);
+	int64_t pid;
+
+	return n > 1 && str_to_i64(str_of(text, (size_t)n - 1), &pid) ? pid : -1;
+}
+
+int64_t up_state_holder(const struct up_layout *l)
 {
 	int fd = open(l->lock, O_RDONLY | O_CLOEXEC);
-	bool alive;
+	int64_t holder = 0;
 
 	if (fd < 0)
-		return false;
-	alive = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+		return 0;
+	if (flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		holder = read_pid(fd);
 	(void)close(fd);
-	return alive;
+	return holder;
 }

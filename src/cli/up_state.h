@@ -41,7 +41,10 @@ const struct up_state_role *up_state_find(const struct up_state *s, struct str n
 /* Takes the lock; -ERR_ALREADY_EXISTS when a supervisor has it. The descriptor is the lock. */
 int up_state_lock(const struct up_layout *l, int *ret_fd, struct error *err);
 
-/* Whether a supervisor runs. */
-bool up_state_alive(const struct up_layout *l);
+/* Writes into the lock who has it: this process. */
+void up_state_sign(int lock_fd);
+
+/* The supervisor that runs; 0: none does. -1: one does that has not signed yet. */
+int64_t up_state_holder(const struct up_layout *l);
 
 #endif

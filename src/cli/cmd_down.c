@@ -1,0 +1,78 @@
+/*
+ * `devplane down`: stops what `devplane up` runs, and waits until it has ended. That is known by the
+ * lock, which goes with the supervisor, and the supervisor goes last.
+ */
+#include <errno.h>
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/up_state.h"
+
+enum { LOOK_MS = 5 };
+
+struct down_options {
+	const char *data_dir;
+	int64_t timeout; /* ns */
+};
+
+static const struct flag flags[] = {
+	UP_DIR_FLAG(struct down_options),
+	{ "timeout", 0, FLAG_DURATION(struct down_options, timeout), .arg = "TIME",
+	  .initial = "30s", .min = CLOCK_SEC, .max = 3600 * CLOCK_SEC, .seconds = true,
+	  .help = "give up waiting after this time" },
+	{ NULL },
+};
+
+static bool wait_for_end(const struct up_layout *l, int64_t pid, int64_t timeout_ns)
+{
+	int64_t end = clock_monotonic(clock_system()) + timeout_ns;
+
+	while (up_state_holder(l) == pid) {
+		if (clock_monotonic(clock_system()) > end)
+			return false;
+		(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * CLOCK_MS }, NULL);
+	}
+	return true;
+}
+
+static int run(struct cli *cli, struct error *err)
+{
+	const struct down_options *o = cli->options;
+	char time[DURATION_SIZE];
+	struct up_layout l;
+	int64_t pid;
+	int r = up_layout_init(&l, &cli->arena, o->data_dir, err);
+
+	if (r < 0)
+		return r;
+	pid = up_state_holder(&l);
+	if (pid <= 0) {
+		(void)fprintf(cli->out, "devplane is not running in %s\n", l.dir);
+		return 0;
+	}
+	if (kill((pid_t)pid, SIGTERM) < 0 && errno != ESRCH)
+		return error_set_errno(err, ERR_FORBIDDEN, errno,
+				       "cannot stop the process %lld; whoever started it can",
+				       (long long)pid);
+	if (!wait_for_end(&l, pid, o->timeout))
+		return error_set(err, ERR_TIMEOUT,
+				 "the process %lld has not ended after %s; see %s/up.log",
+				 (long long)pid, duration_print(o->timeout, time).p, l.logs);
+	(void)fprintf(cli->out, "devplane is down; all objects stay in %s\n", l.dir);
+	return 0;
+}
+
+const struct command cmd_down = {
+	.name = "down",
+	.summary = "stop what `devplane up` runs",
+	.group = COMMAND_CLUSTER,
+	.about = "Parts are stopped in order: drivers, nodes, scheduler, controller, server. "
+		 "Objects stay; the next `devplane up` goes on with them.",
+	.examples = "  devplane down\n  devplane down --data-dir d --timeout 1m\n",
+	.flags = flags,
+	.options_size = sizeof(struct down_options),
+	.run = run,
+};

@@ -1,0 +1,25 @@
+/*
+ * up_health - how roles are, asked of all of them at once.
+ */
+#ifndef CLI_UP_HEALTH_H
+#define CLI_UP_HEALTH_H
+
+#include "base/arena.h"
+#include "base/error.h"
+
+/* One question, and its answer. */
+struct up_health {
+	const char *url; /* "http://127.0.0.1:33921"; or NULL: by kubeconfig */
+	const char *kubeconfig;
+
+	bool ok;
+	char text[256]; /* what is wrong; "ok" when nothing is */
+};
+
+/* Asks /readyz of each; waits at most `timeout_ms` in all. */
+int up_health_ask(struct up_health *v, size_t n, int64_t timeout_ms, struct error *err);
+
+/* Resident memory of a process in bytes; 0 when there is none. */
+int64_t up_health_memory(int64_t pid);
+
+#endif
