@@ -18,6 +18,7 @@ extern const struct command cmd_completion; /* cmd_completion.c */
 extern const struct command cmd_confine; /* cmd_confine.c */
 extern const struct command cmd_controller; /* cmd_controller.c */
 extern const struct command cmd_describe; /* cmd_describe.c */
+extern const struct command cmd_doctor; /* cmd_doctor.c */
 extern const struct command cmd_down; /* cmd_down.c */
 extern const struct command cmd_driver; /* cmd_driver.c */
 extern const struct command cmd_driver_disk; /* cmd_driver_disk.c */

@@ -9,8 +9,11 @@
 #include <unistd.h>
 
 #include "net/addr.h"
+#include "net/loop.h"
+#include "node/runtime.h"
+#include "node/runtime_cri.h"
 
-enum { CONNECT_MS = 2000 };
+enum { CONNECT_MS = 2000, RUNTIME_MS = 3000 };
 
 int up_check_host_name(struct arena *a, const char **ret_name, struct error *err)
 {
@@ -57,43 +60,112 @@ static int try_connect(const struct addr *a)
 
 /* --- container runtimes ---------------------------------------------------------------------- */
 
-static int try_runtime(const char *endpoint, struct error *err)
-{
-	struct addr a;
-	int failed;
+struct asked {
+	struct loop *loop;
+	struct arena *arena;
+	struct loop_timer timer;
+	const char *what; /* "containerd 1.6.20"; NULL: no answer yet */
+	struct error err;
+};
 
-	if (addr_parse(&a, str_from(endpoint), 0, err) < 0)
-		return error_wrap(err, -ERR_INVALID, "--container-runtime-endpoint");
-	failed = try_connect(&a);
-	return failed ? error_set_errno(err, ERR_NOT_FOUND, failed,
-					"no container runtime answers at %s", endpoint)
-		      : 0;
+static void on_condition(void *arg, const struct runtime_condition *c, const struct error *err)
+{
+	struct asked *k = arg;
+
+	if (err)
+		k->err = *err;
+	else if (!c->runtime_ready || !c->network_ready)
+		(void)error_set(&k->err, ERR_UNAVAILABLE, "it is not ready: %.*s",
+				STR_ARG(c->message));
+	else
+		k->what = arena_printf(k->arena, "%.*s %.*s", STR_ARG(c->name),
+				       STR_ARG(c->version));
+	loop_stop(k->loop);
 }
 
-int up_check_runtime(struct cli *cli UNUSED, const char *endpoint, const char **ret_endpoint,
-		     const char **ret_what UNUSED, struct error *err)
+static void on_late(struct loop_timer *t)
+{
+	struct asked *k = CONTAINER_OF(t, struct asked, timer);
+
+	if (!k->what && k->err.code == ERR_OK)
+		(void)error_set(&k->err, ERR_TIMEOUT, "no answer within %d s", RUNTIME_MS / 1000);
+	loop_stop(t->loop);
+}
+
+/* A socket that takes connections need not speak CRI: docker's containerd does not. */
+static int ask_runtime(struct asked *k, const char *endpoint, struct error *err)
+{
+	struct runtime_cri_opts o = { .loop = k->loop, .endpoint = endpoint };
+	struct runtime *r = NULL;
+	int ret = runtime_cri_new(&o, &r, err);
+
+	if (ret < 0)
+		return ret;
+	loop_timer_init(&k->timer, k->loop, on_late);
+	loop_timer_start(&k->timer, RUNTIME_MS);
+	r->ops->condition(r, on_condition, k);
+	while (!k->what && k->err.code == ERR_OK)
+		loop_run(k->loop);
+	runtime_free(r);
+	/* Connections give their memory back in the next turn. */
+	loop_timer_start(&k->timer, 0);
+	loop_run(k->loop);
+	return 0;
+}
+
+static int try_runtime(struct arena *a, const char *endpoint, const char **ret_what,
+		       struct error *err)
+{
+	struct asked k = { .arena = a };
+	int r = loop_new(&k.loop, err);
+
+	if (r < 0)
+		return r;
+	r = ask_runtime(&k, endpoint, err);
+	loop_free(k.loop);
+	if (r < 0)
+		return error_wrap(err, r, "--container-runtime-endpoint");
+	if (!k.what)
+		return error_set(err, ERR_NOT_FOUND, "no container runtime is of use at %s: %s",
+				 endpoint, k.err.msg);
+	*ret_what = k.what;
+	return 0;
+}
+
+/* "/run/x.sock" is what people write. */
+static const char *with_scheme(struct arena *a, const char *endpoint)
+{
+	return endpoint[0] == '/' ? arena_printf(a, "unix://%s", endpoint) : endpoint;
+}
+
+int up_check_runtime(struct cli *cli, const char *endpoint, const char **ret_endpoint,
+		     const char **ret_what, struct error *err)
 {
 	static const char *const usual[] = { "unix:///run/containerd/containerd.sock",
 					     "unix:///run/crio/crio.sock",
 					     "unix:///run/cri-dockerd.sock" };
+	int r = -ERR_NOT_FOUND;
 
 	if (geteuid() != 0)
 		return error_set(err, ERR_NOT_FOUND,
 				 "this is not root, so that containers cannot be run: the node is "
 				 "hollow, its pods are bookkeeping");
 	if (endpoint) {
-		*ret_endpoint = endpoint;
-		return try_runtime(endpoint, err);
+		*ret_endpoint = with_scheme(&cli->arena, endpoint);
+		return try_runtime(&cli->arena, *ret_endpoint, ret_what, err);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(usual); i++) {
-		if (try_runtime(usual[i], NULL) == 0) {
-			*ret_endpoint = usual[i];
-			return 0;
-		}
+	(void)error_set(err, ERR_NOT_FOUND,
+			"no container runtime is there: the node is hollow, its pods are "
+			"bookkeeping; --container-runtime-endpoint names one");
+	for (size_t i = 0; i < ARRAY_SIZE(usual) && r < 0; i++) {
+		if (access(usual[i] + strlen("unix://"), F_OK) < 0)
+			continue;
+		*ret_endpoint = usual[i];
+		r = try_runtime(&cli->arena, usual[i], ret_what, err);
 	}
-	return error_set(err, ERR_NOT_FOUND,
-			 "no container runtime answers: the node is hollow, its pods are "
-			 "bookkeeping; name one by --container-runtime-endpoint");
+	if (r < 0)
+		*ret_endpoint = NULL;
+	return r;
 }
 
 /* --- the rest -------------------------------------------------------------------------------- */
