@@ -1,0 +1,214 @@
+// `devplane up` where something is in the way, without root, on etcd, in the background, and after it was killed.
+import assert from "node:assert/strict"
+import { copyFileSync, chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import * as net from "node:net"
+import { once } from "node:events"
+import { spawn } from "node:child_process"
+import { tmpdir } from "node:os"
+import { core, freePort, startEtcd, unique } from "./api_lib.mjs"
+import { devplane, finish, scratch, test, until } from "./lib.mjs"
+import { alive, Cluster, command, run } from "./up_lib.mjs"
+
+const root = process.getuid() === 0
+const folder = () => `${scratch}/${unique("f")}`
+
+async function refused(pattern, ...args) {
+	const { code, out, err } = await run("up", "--secure-port", "0", "--runtime", "hollow", ...args)
+	assert.equal(code, 1, out + err)
+	assert.match(err, pattern)
+	assert.equal(err.trim().split("\n").length, 1, err)
+	assert.doesNotMatch(out, /is up/)
+}
+
+// --- sentences -----------------------------------------------------------------------------
+
+await test("a port that is taken: by whom, and what to do", async () => {
+	const listener = net.createServer().listen(0, "127.0.0.1")
+	await once(listener, "listening")
+	const { port } = listener.address()
+	await refused(new RegExp(`port ${port} is taken by .*\\(pid ${process.pid}\\).*--secure-port`), "--data-dir", folder(), "--secure-port", String(port))
+	listener.close()
+})
+
+await test("a folder that holds something else, or is none", async () => {
+	const full = folder()
+	mkdirSync(full)
+	writeFileSync(`${full}/thesis.txt`, "x")
+	await refused(/holds something else.*--data-dir/, "--data-dir", full)
+	await refused(/is no folder|cannot write/, "--data-dir", `${full}/thesis.txt`)
+})
+
+await test("a folder of a newer devplane", async () => {
+	const newer = folder()
+	mkdirSync(newer)
+	writeFileSync(`${newer}/up.json`, '{"format": 99}')
+	await refused(/newer devplane \(format 99, this one knows 1\)/, "--data-dir", newer)
+})
+
+await test("a path that is too long for sockets", async () => {
+	await refused(/path .* is too long: .*Choose a shorter one/, "--data-dir", `${scratch}/${"long".repeat(20)}`)
+})
+
+await test("a folder of a store that cannot be read is told by the server", async () => {
+	const broken = folder()
+	mkdirSync(`${broken}/store`, { recursive: true })
+	writeFileSync(`${broken}/store/data.mdb`, "this is no store ".repeat(1000))
+	await refused(/server cannot start: .*store/, "--data-dir", broken)
+})
+
+await test("an etcd that does not answer", async () => {
+	await refused(/no etcd answers at http:\/\/127\.0\.0\.1:\d+: start it/, "--data-dir", folder(), "--etcd-servers", `http://127.0.0.1:${await freePort()}`)
+})
+
+await test("a container runtime that does not answer", async () => {
+	if (root)
+		await refused(/no container runtime is of use at unix:\/\/\/nowhere\.sock/, "--data-dir", folder(), "--runtime", "cri", "--container-runtime-endpoint", "/nowhere.sock")
+})
+
+await test("a gate that does not exist is bad usage", async () => {
+	const { code, err } = await run("up", "--data-dir", folder(), "--feature-gates", "Nothing=true")
+	assert.equal(code, 2)
+	assert.match(err, /--feature-gates: .*Nothing/)
+})
+
+await test("a read-only disk", async () => {
+	if (!root)
+		return
+	const mount = folder()
+	mkdirSync(mount)
+	const { code, err } = await command("unshare", ["-m", "sh", "-c",
+		`mount -t tmpfs -o ro none ${mount} && exec ${devplane} up --data-dir ${mount}/d --secure-port 0`])
+	if (/unshare|mount:/.test(err))
+		return // mounting is not allowed here
+	assert.equal(code, 1)
+	assert.match(err, /read-only file system: choose another folder/)
+})
+
+// --- ends ----------------------------------------------------------------------------------
+
+await test("killing the supervisor leaves nobody behind, and the next one goes on", async () => {
+	const c = await new Cluster().begin("--demo")
+	const { code, text } = await c.client.post(`${core}/namespaces/default/configmaps`, { metadata: { name: "kept" }, data: { a: "b" } })
+	assert.equal(code, 201, text)
+	const pids = await c.pids(), { url } = c
+	c.up.child.kill("SIGKILL")
+	await c.up.ended
+	await until("end of all parts", () => !pids.some(alive))
+	const status = await c.run("status")
+	assert.equal(status.code, 3)
+	assert.match(status.out, /its supervisor was killed/)
+	await c.begin("--demo")
+	assert.equal(c.url, url, "the port stays")
+	assert.equal((await c.client.get(`${core}/namespaces/default/configmaps/kept`)).body.data.a, "b")
+	await c.well()
+	assert.deepEqual(await c.stop(), { code: 0, signal: null })
+})
+
+await test("in the background it returns when all is ready, and down ends it", async () => {
+	const c = new Cluster()
+	const { code, out, err } = await c.run("up", "--detach", "--secure-port", "0", "--runtime", "hollow", "--nodes", "3")
+	try {
+		assert.equal(code, 0, err)
+		assert.match(out, /^ {2}runs {4}server, controller, scheduler, 4 nodes$/m)
+		assert.match(out, new RegExp(`^ {2}stop {4}devplane down --data-dir ${c.folder}$`, "m"))
+		const { out: nodes } = await c.kubectl("get", "nodes", "--no-headers")
+		assert.equal(nodes.match(/^hollow-[012] +Ready/gm)?.length, 3, nodes)
+		assert.equal(nodes.trim().split("\n").length, 4)
+		const metrics = await c.kubectl("get", "--raw", "/metrics")
+		assert.doesNotMatch(metrics.out, /^apiserver_request_total\{.*code="403"/m)
+		const follower = spawn(devplane, ["logs", "scheduler", "-f", "--data-dir", c.folder])
+		let said = ""
+		follower.stdout.on("data", (data) => (said += data))
+		await until("first lines", () => said.includes("devplane scheduler runs"))
+		process.kill((await c.role("scheduler")).pid, "SIGKILL")
+		await until("lines of the next one", () => said.match(/devplane scheduler runs/g)?.length === 2)
+		follower.kill()
+	} finally {
+		const down = await c.run("down")
+		assert.equal(down.out, `devplane is down; all objects stay in ${c.folder}\n`)
+	}
+	assert.equal((await c.run("status", "-o", "json")).out, `{\n    "running": false,\n    "dataDir": "${c.folder}"\n}\n`)
+})
+
+await test("in the background a start that fails is told", async () => {
+	const broken = folder()
+	mkdirSync(`${broken}/store`, { recursive: true })
+	writeFileSync(`${broken}/store/data.mdb`, "this is no store ".repeat(1000))
+	await refused(/server cannot start: /, "--data-dir", broken, "--detach")
+})
+
+await test("a role that cannot start any more is told, and the rest goes on", async () => {
+	const c = await new Cluster().begin("--demo")
+	writeFileSync(`${c.folder}/scheduler.yaml`, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\ndevplane: {plugins: [{path: /nowhere/disk_io.so}]}\n")
+	process.kill((await c.role("scheduler")).pid, "SIGKILL")
+	const { roles } = await until("failure of the scheduler", async () => {
+		const now = await c.status()
+		return now.roles.find((r) => r.name === "scheduler").lastFailure?.includes("/nowhere/disk_io.so") && now
+	})
+	assert.equal(roles.find((r) => r.name === "server").health, "ok")
+	const { code, out } = await c.run("status")
+	assert.equal(code, 1)
+	assert.match(out, /^scheduler: .*\/nowhere\/disk_io\.so.*; see `devplane logs scheduler`$/m)
+	const doctor = await c.run("doctor")
+	assert.equal(doctor.code, 1)
+	assert.match(doctor.out, /^fail +role scheduler .*disk_io\.so/m)
+	await c.stop()
+})
+
+// --- etcd, and no root ---------------------------------------------------------------------
+
+await test("objects are kept in etcd when it is named", async () => {
+	const etcd = await startEtcd()
+	const c = await new Cluster().begin("--demo", "--etcd-servers", etcd.url)
+	const { code } = await c.client.post(`${core}/namespaces/default/configmaps`, { metadata: { name: "there" } })
+	assert.equal(code, 201)
+	const { out } = await command("etcdctl", ["--endpoints", etcd.url, "get", "--prefix", "--keys-only", "/registry/configmaps/default"], { env: { ETCDCTL_API: "3" } })
+	assert.match(out, /there/)
+	assert.deepEqual(await c.stop(), { code: 0, signal: null })
+	await etcd.kill()
+})
+
+await test("without root the node is hollow, and the folder is the user's own", async () => {
+	if (!root)
+		return
+	// The folder of tests is root's alone, and so is perhaps the way to the program.
+	const home = mkdtempSync(`${tmpdir()}/up-`)
+	try {
+		chmodSync(home, 0o755)
+		chownSync(home, 65534, 65534)
+		const own = `${home}/devplane`
+		copyFileSync(devplane, own)
+		const as = (...args) => command("setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups", "env", "-u", "XDG_STATE_HOME", `HOME=${home}`, own, ...args])
+		const { code, out, err } = await as("up", "--detach", "--secure-port", "0")
+		assert.equal(code, 0, err)
+		assert.match(out, new RegExp(`export KUBECONFIG=${home}/\\.local/state/devplane/admin\\.kubeconfig`))
+		assert.match(out, /^ {2}note {4}this is not root/m)
+		assert.match(out, /^ {2}stop {4}devplane down$/m)
+		assert.equal((await as("status")).code, 0)
+		assert.match((await as("down")).out, /^devplane is down/)
+		const denied = await as("up", "--data-dir", "/root/devplane", "--secure-port", "0")
+		assert.equal(denied.code, 1)
+		assert.match(denied.err, /--data-dir/)
+	} finally {
+		rmSync(home, { recursive: true })
+	}
+})
+
+await test("root works in a folder behind one that is somebody else's", async () => {
+	if (!root)
+		return
+	const home = mkdtempSync(`${tmpdir()}/up-`)
+	try {
+		chmodSync(home, 0o700)
+		chownSync(home, 65534, 65534)
+		const c = await new Cluster(`${home}/d`).begin("--runtime", "hollow")
+		const { pid } = await c.role("server")
+		const kept = BigInt("0x" + /^CapEff:\s+(\S+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1])
+		assert.equal(kept & ~0x6n, 0n, "nothing but passing folders is kept")
+		assert.deepEqual(await c.stop(), { code: 0, signal: null })
+	} finally {
+		rmSync(home, { recursive: true })
+	}
+})
+
+finish()
