@@ -1,6 +1,6 @@
 /*
- * `devplane down`: stops what `devplane up` runs, and waits until it has ended. That is known by the
- * lock, which goes with the supervisor, and the supervisor goes last.
+ * `devplane down`: stops what `devplane up` runs, and waits until it has ended. That is known by
+ * the lock, which goes with the supervisor, and the supervisor goes last.
  */
 #include <errno.h>
 #include <signal.h>

@@ -14,10 +14,8 @@ enum { INDENT = 2 };
 #define HELP_MAX (1UL * MIB)
 
 static const char *const group_titles[COMMAND_GROUPS] = {
-	[COMMAND_CLUSTER] = "A whole cluster",
-	[COMMAND_ROLE] = "Parts of a cluster",
-	[COMMAND_OBJECT] = "Objects",
-	[COMMAND_TOOL] = "Tools",
+	[COMMAND_CLUSTER] = "A whole cluster", [COMMAND_ROLE] = "Parts of a cluster",
+	[COMMAND_OBJECT] = "Objects",          [COMMAND_TOOL] = "Tools",
 	[COMMAND_ABOUT] = "About devplane",
 };
 

@@ -1,6 +1,6 @@
 /*
- * Each question is a call in the heap that frees itself when it is answered. Objects are created, not
- * applied: what the user made of them later stays.
+ * Each question is a call in the heap that frees itself when it is answered. Objects are created,
+ * not applied: what the user made of them later stays.
  */
 #include "cli/up_api.h"
 
@@ -184,6 +184,21 @@ void up_api_token(struct up_api *u, const struct up_role *r, up_api_fn *fn, void
 		UP_TOKEN_SECONDS, r->node));
 	ask(u, &c);
 	arena_release(&a);
+}
+
+static int read_uid(struct str *text, struct arena *a, struct error *err)
+{
+	return read_text(text, a, "/metadata/uid", err);
+}
+
+void up_api_node_uid(struct up_api *u, const char *node, up_api_fn *fn, void *arg)
+{
+	char path[512];
+	struct call c = { .read = read_uid, .fn = fn, .arg = arg };
+
+	(void)snprintf(path, sizeof(path), "/api/v1/nodes/%s", node);
+	c.request.path = str_from(path);
+	ask(u, &c);
 }
 
 static bool is_ready(const struct json *node)

@@ -40,6 +40,9 @@ enum { UP_TOKEN_SECONDS = 3600 };
 /* A token of the driver's account, bound to its node, which must exist. */
 void up_api_token(struct up_api *u, const struct up_role *r, up_api_fn *fn, void *arg);
 
+/* `text`: the uid of the Node. */
+void up_api_node_uid(struct up_api *u, const char *node, up_api_fn *fn, void *arg);
+
 /* `text`: how many nodes are Ready, as a number. */
 void up_api_nodes(struct up_api *u, up_api_fn *fn, void *arg);
 

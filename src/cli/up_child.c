@@ -320,6 +320,14 @@ void up_child_stop(struct up_child *c, bool now)
 		c->ops->on_end(c->arg, c, SUPERVISED_DONE, 0);
 }
 
+void up_child_restart(struct up_child *c, const char *why)
+{
+	if (!c->process || c->supervised.state == SUPERVISED_STOPPING)
+		return;
+	(void)snprintf(c->said, sizeof(c->said), "%s", why);
+	(void)loop_child_kill(c->process, SIGTERM, NULL);
+}
+
 int up_child_pid(const struct up_child *c)
 {
 	return c->process ? loop_child_pid(c->process) : 0;

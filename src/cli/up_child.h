@@ -63,6 +63,9 @@ void up_child_start(struct up_child *c);
 /* SIGTERM, or SIGKILL. on_end follows, also when it does not run. */
 void up_child_stop(struct up_child *c, bool now);
 
+/* Ends it in order, so that it is started again; `why` is told as its last failure. */
+void up_child_restart(struct up_child *c, const char *why);
+
 /* 0: it does not run. */
 int up_child_pid(const struct up_child *c);
 

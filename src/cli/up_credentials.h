@@ -9,7 +9,7 @@
 
 #include "cli/up_roles.h"
 
-/* Writes the role's kubeconfig for a server at `url`; with a token, the token's file must follow. */
+/* Writes the role's kubeconfig for a server at `url`; a token's file is written apart. */
 int up_credentials_write(const struct up_plan *p, const struct up_role *r, const char *url,
 			 struct error *err);
 

@@ -1,5 +1,5 @@
 /*
- * up_layout - where `devplane up` keeps what it makes: one folder, which is the server's --data-dir.
+ * up_layout - where `devplane up` keeps what it makes: one folder, the server's --data-dir.
  *
  *	admin.kubeconfig, pki/, store/   the server's own
  *	kubeconfig/ROLE.kubeconfig       one per child, with the least rights

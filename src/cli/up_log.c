@@ -1,6 +1,6 @@
 /*
- * A line is one write(2), so that a reader sees whole lines, and whoever follows the file notices by
- * its number that another has taken its place.
+ * A line is one write(2), so that a reader sees whole lines, and whoever follows the file notices
+ * by its number that another has taken its place.
  */
 #include "cli/up_log.h"
 

@@ -1,6 +1,7 @@
 /*
- * State goes one way: server, objects, roles, nodes, running, stopping. What a child does in between is
- * up_child.h's; here it is only looked at whether all have come as far as the next step needs.
+ * State goes one way: server, objects, roles, nodes, running, stopping. What a child does in
+ * between is up_child.h's; here it is only looked at whether all have come as far as the next step
+ * needs.
  */
 #include "cli/up_run.h"
 
@@ -27,6 +28,9 @@ enum {
 	TOKEN_TRIES_MS = 2000,
 };
 
+/* Two thirds of a certificate's life, which is a year. */
+#define CERTIFICATE_MS (INT64_C(240) * 86400 * 1000)
+
 enum phase { PHASE_SERVER, PHASE_OBJECTS, PHASE_ROLES, PHASE_NODES, PHASE_RUNNING, PHASE_STOPPING };
 
 struct up;
@@ -37,7 +41,10 @@ struct member {
 	struct up_child child;
 	struct loop_timer retry; /* of its token */
 	int64_t token_ns; /* when the token was made; wall clock */
+	char node_uid[64]; /* of the Node that it is bound to; "" before it was looked at */
 	bool asking; /* for a token */
+	bool looking; /* at the Node */
+	bool moved; /* the Node is another: the role is to be started anew with its token */
 };
 
 struct up {
@@ -215,6 +222,9 @@ static void on_token(void *arg, struct str text, const struct error *err)
 		return;
 	}
 	m->token_ns = clock_wall(loop_clock(u->loop));
+	if (m->moved)
+		up_child_restart(&m->child, "its Node is another one");
+	m->moved = false;
 	if (m->child.supervised.state == SUPERVISED_WAITING)
 		up_child_start(&m->child);
 }
@@ -232,18 +242,59 @@ static void on_retry(struct loop_timer *t)
 	ask_token(CONTAINER_OF(t, struct member, retry));
 }
 
-/* By the wall clock: a machine that slept has old tokens, too. */
+static void on_node_uid(void *arg, struct str text, const struct error *err)
+{
+	struct member *m = arg;
+
+	m->looking = false;
+	if (err || m->up->phase == PHASE_STOPPING || text.n >= sizeof(m->node_uid))
+		return;
+	if (m->node_uid[0] && !str_eqz(text, m->node_uid)) {
+		m->moved = true;
+		ask_token(m);
+	}
+	(void)snprintf(m->node_uid, sizeof(m->node_uid), "%.*s", STR_ARG(text));
+}
+
+/* A token ends with its time, and with the Node that it is bound to. Time is the wall clock's: a
+ * machine that slept has old tokens, too. */
+static void renew_token(struct member *m, int64_t now_ns)
+{
+	if (m->token_ns == 0)
+		return;
+	if (now_ns - m->token_ns > UP_TOKEN_SECONDS / 2 * CLOCK_SEC)
+		ask_token(m);
+	if (m->looking)
+		return;
+	m->looking = true;
+	up_api_node_uid(&m->up->api, m->child.role->node, on_node_uid, m);
+}
+
+/* True: it is started anew, with certificates of which most of the life is ahead. */
+static bool renew_certificate(struct member *m)
+{
+	const struct supervised *s = &m->child.supervised;
+
+	if (s->state != SUPERVISED_READY || loop_now(m->up->loop) - s->started_ms < CERTIFICATE_MS)
+		return false;
+	up_child_restart(&m->child, "its certificates were due for new ones");
+	return true;
+}
+
+/* Roles are renewed one at a time. */
 static void on_renew(struct loop_timer *t)
 {
 	struct up *u = CONTAINER_OF(t, struct up, renew);
 	int64_t now = clock_wall(loop_clock(u->loop));
+	bool renewed = false;
 
 	for (size_t i = 0; i < u->n; i++) {
 		struct member *m = &u->members[i];
 
-		if (m->child.role->kind == UP_DRIVER && m->token_ns > 0 &&
-		    now - m->token_ns > UP_TOKEN_SECONDS / 2 * CLOCK_SEC)
-			ask_token(m);
+		if (m->child.role->kind == UP_DRIVER)
+			renew_token(m, now);
+		else if (!renewed)
+			renewed = renew_certificate(m);
 	}
 	loop_timer_start(t, RENEW_MS);
 }

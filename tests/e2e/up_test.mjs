@@ -175,7 +175,8 @@ await test("a node cannot write what is another's, nor a driver", async () => {
 		ca: readKubeconfig(c.kubeconfig).ca,
 		token: readFileSync(`${c.folder}/kubeconfig/driver-nic-${other}.token`, "utf8"),
 	}).patch(`${dra}/namespaces/default/resourceclaims/${claim.metadata.name}/status`, { status: { devices: [] } }, "merge")
-	assert.equal(code, 403, text)
+	assert.equal(code, 422, text)
+	assert.ok(text.includes(`claim is on node \\"${holder}\\", user is on node \\"${other}\\"`), text)
 })
 
 // --- logs ----------------------------------------------------------------------------------
