@@ -204,6 +204,28 @@ static void on_deadline(struct loop_timer *t)
 
 static void ask_token(struct member *m);
 
+static void on_node_uid(void *arg, struct str text, const struct error *err)
+{
+	struct member *m = arg;
+
+	m->looking = false;
+	if (err || m->up->phase == PHASE_STOPPING || text.n >= sizeof(m->node_uid))
+		return;
+	if (m->node_uid[0] && !str_eqz(text, m->node_uid)) {
+		m->moved = true;
+		ask_token(m);
+	}
+	(void)snprintf(m->node_uid, sizeof(m->node_uid), "%.*s", STR_ARG(text));
+}
+
+static void look_at_node(struct member *m)
+{
+	if (m->looking)
+		return;
+	m->looking = true;
+	up_api_node_uid(&m->up->api, m->child.role->node, on_node_uid, m);
+}
+
 static void on_token(void *arg, struct str text, const struct error *err)
 {
 	struct member *m = arg;
@@ -225,6 +247,8 @@ static void on_token(void *arg, struct str text, const struct error *err)
 	if (m->moved)
 		up_child_restart(&m->child, "its Node is another one");
 	m->moved = false;
+	if (!m->node_uid[0])
+		look_at_node(m);
 	if (m->child.supervised.state == SUPERVISED_WAITING)
 		up_child_start(&m->child);
 }
@@ -242,20 +266,6 @@ static void on_retry(struct loop_timer *t)
 	ask_token(CONTAINER_OF(t, struct member, retry));
 }
 
-static void on_node_uid(void *arg, struct str text, const struct error *err)
-{
-	struct member *m = arg;
-
-	m->looking = false;
-	if (err || m->up->phase == PHASE_STOPPING || text.n >= sizeof(m->node_uid))
-		return;
-	if (m->node_uid[0] && !str_eqz(text, m->node_uid)) {
-		m->moved = true;
-		ask_token(m);
-	}
-	(void)snprintf(m->node_uid, sizeof(m->node_uid), "%.*s", STR_ARG(text));
-}
-
 /* A token ends with its time, and with the Node that it is bound to. Time is the wall clock's: a
  * machine that slept has old tokens, too. */
 static void renew_token(struct member *m, int64_t now_ns)
@@ -264,10 +274,7 @@ static void renew_token(struct member *m, int64_t now_ns)
 		return;
 	if (now_ns - m->token_ns > UP_TOKEN_SECONDS / 2 * CLOCK_SEC)
 		ask_token(m);
-	if (m->looking)
-		return;
-	m->looking = true;
-	up_api_node_uid(&m->up->api, m->child.role->node, on_node_uid, m);
+	look_at_node(m);
 }
 
 /* True: it is started anew, with certificates of which most of the life is ahead. */

@@ -1,0 +1,59 @@
+// `devplane up` as root beside a container runtime: this machine is a node that runs containers, and they outlive it.
+import assert from "node:assert/strict"
+import { readdirSync, readFileSync } from "node:fs"
+import { hostname } from "node:os"
+import { core } from "./api_lib.mjs"
+import { containersPossible, image, startContainerd } from "./containerd_lib.mjs"
+import { finish, test, until } from "./lib.mjs"
+import { Cluster } from "./up_lib.mjs"
+
+if (!containersPossible()) {
+	console.log("ok 1 - containers # SKIP only root can run them")
+	console.log("1..1")
+	process.exit(0)
+}
+
+const node = hostname().toLowerCase()
+const containerd = startContainerd()
+const c = new Cluster()
+const pods = `${core}/namespaces/default/pods`
+
+await test("a runtime that is named is used, and told of", async () => {
+	await c.begin("--container-runtime-endpoint", containerd.socket)
+	assert.ok(c.up.out.includes(`1 node; containers by ${containerd.socket}`), c.up.out)
+})
+
+await test("the node keeps its powers, the others have none", async () => {
+	for (const { name, pid } of (await c.status()).roles) {
+		const [, powers] = /^CapEff:\s+(\S+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))
+		assert.equal(/^0+$/.test(powers), name !== "node", `${name} ${powers}`)
+	}
+})
+
+await test("a pod runs in a container", async () => {
+	const { code, text } = await c.client.post(pods, {
+		metadata: { name: "real" },
+		spec: { containers: [{ name: "main", image, command: ["sleep", "600"] }], terminationGracePeriodSeconds: 0 },
+	})
+	assert.equal(code, 201, text)
+	await until("running pod", async () => (await c.client.get(`${pods}/real`)).body.status.phase === "Running", 60)
+	assert.equal((await c.client.get(`${pods}/real`)).body.spec.nodeName, node)
+	assert.match(containerd.ctr("tasks", "list"), /RUNNING/)
+})
+
+await test("containers go on while it is down", async () => {
+	const { body } = await c.client.get(`${pods}/real`)
+	const id = body.status.containerStatuses[0].containerID
+	assert.deepEqual(await c.stop(), { code: 0, signal: null })
+	assert.match(containerd.ctr("tasks", "list"), /RUNNING/)
+	await c.begin("--container-runtime-endpoint", containerd.socket)
+	const again = await c.client.get(`${pods}/real`)
+	assert.equal(again.body.status.containerStatuses[0].containerID, id)
+	await c.client.delete(`${pods}/real`)
+	await until("end of the pod", async () => (await c.client.get(`${pods}/real`)).code === 404, 60)
+	await until("end of its volumes", () => readdirSync(`${c.folder}/nodes/${node}/pods`).length === 0, 60)
+	assert.deepEqual(await c.stop(), { code: 0, signal: null })
+})
+
+containerd.stop()
+finish()
