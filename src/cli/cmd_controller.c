@@ -8,13 +8,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/metrics.h"
-#include "base/metrics_process.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
-#include "cli/endpoint.h"
-#include "cli/role.h"
-#include "client/kubeconfig.h"
+#include "cli/elected_role.h"
 
 struct controller_options {
 	struct role_options role;
@@ -90,15 +86,10 @@ static const struct flag flags[] = {
 struct control {
 	struct cli *cli;
 	const struct controller_options *options;
-	struct role role;
-	struct kubeconfig kubeconfig;
-	struct metrics *metrics;
-	struct endpoint *endpoint; /* NULL: nowhere */
+	struct elected_role frame;
 	struct controller *controller;
+	struct controller_opts opts;
 	struct buf root_ca;
-	char identity[ROLE_IDENTITY_SIZE];
-	struct error failure; /* why it ended by itself */
-	bool stopping;
 };
 
 /* --- options --------------------------------------------------------------------------------- */
@@ -153,85 +144,45 @@ static int read_files(struct control *v, struct error *err)
 	struct kubeconfig_opts k = { .path = o->kubeconfig, .context = o->context };
 	int r;
 
-	buf_init(&v->root_ca, PEM_FILE_MAX);
-	r = kubeconfig_load(&v->kubeconfig, &k, err);
+	r = kubeconfig_load(&v->frame.kubeconfig, &k, err);
 	if (r == 0 && o->root_ca_file)
 		r = file_read(o->root_ca_file, &v->root_ca, err);
 	return r;
 }
 
-/* --- health ---------------------------------------------------------------------------------- */
-
-static int check_alive(void *arg, struct error *err)
-{
-	const struct control *v = arg;
-
-	return v->controller ? controller_check(v->controller, err) : 0;
-}
-
-static int check_ready(void *arg, struct error *err)
-{
-	const struct control *v = arg;
-
-	if (v->stopping || !v->controller)
-		return error_set(err, ERR_UNAVAILABLE, "process is shutting down");
-	return controller_check_ready(v->controller, err);
-}
-
-static const struct endpoint_check checks[] = {
-	{ .name = "leaderElection", .run = check_alive },
-	{ .name = "informer-sync", .ready_only = true, .run = check_ready },
-	{ NULL },
-};
-
 /* --- life ------------------------------------------------------------------------------------ */
 
-/* Connections give their memory back in the loop's next turn. */
-static void on_silent(void *arg)
+static int read_all(void *arg, struct error *err)
 {
 	struct control *v = arg;
+	struct gates gates;
+	int r = read_parts(v, &v->opts.parts, err);
 
-	controller_free(TAKE(v->controller));
-	role_stop_soon(&v->role);
+	if (r == 0)
+		r = role_gates(v->cli, &v->options->feature_gates, &gates, err);
+	if (r == 0)
+		r = read_files(v, err);
+	if (r < 0)
+		return r;
+	v->opts.parts = gated_parts(v->opts.parts, &gates);
+	if (v->opts.parts == 0)
+		return cli_bad_usage(v->cli, err,
+				     "--controllers leaves only what --feature-gates forbids");
+	return 0;
 }
 
-static void on_stopped(void *arg)
+static int start(void *arg, struct error *err)
 {
 	struct control *v = arg;
-
-	endpoint_stop(v->endpoint, on_silent, v);
-}
-
-static void on_stop(void *arg)
-{
-	struct control *v = arg;
-
-	if (v->stopping)
-		return;
-	v->stopping = true;
-	if (v->controller)
-		controller_stop(v->controller, on_stopped, v);
-	else
-		on_stopped(v);
-}
-
-static void on_lost(void *arg, const struct error *why)
-{
-	struct control *v = arg;
-
-	v->failure = *why;
-	on_stop(v);
-}
-
-static int start(struct control *v, struct error *err)
-{
 	const struct controller_options *o = v->options;
-	struct controller_opts c = {
-		.loop = v->role.loop,
-		.kubeconfig = &v->kubeconfig,
+
+	v->opts = (struct controller_opts){
+		.loop = v->frame.role.loop,
+		.kubeconfig = &v->frame.kubeconfig,
+		.parts = v->opts.parts,
 		.root_ca = buf_str(&v->root_ca),
 		.no_election = !o->leader_elect,
-		.identity = v->identity,
+		.identity = v->frame.identity,
 		.lease_namespace = o->lease_namespace,
 		.lease_name = o->lease_name,
 		.lease_duration_ms = o->lease_duration / CLOCK_MS,
@@ -244,86 +195,54 @@ static int start(struct control *v, struct error *err)
 			     .sync_period_ms = o->gc_sync_period / CLOCK_MS },
 		.claims = { .workers = (unsigned)o->claim_syncs },
 		.slice_status_workers = (unsigned)o->slice_syncs,
-		.metrics = v->metrics,
-		.log = &v->role.log,
-		.on_lost = on_lost,
-		.arg = v,
+		.metrics = v->frame.metrics,
+		.log = &v->frame.role.log,
+		.on_lost = elected_role_lost,
+		.arg = &v->frame,
 	};
-	struct endpoint_opts e = { .loop = v->role.loop,
-				   .address = o->metrics_address,
-				   .checks = checks,
-				   .arg = v,
-				   .metrics = v->metrics };
-	struct gates gates;
-	int r;
-
-	r = read_parts(v, &c.parts, err);
-	if (r == 0)
-		r = role_gates(v->cli, &o->feature_gates, &gates, err);
-	if (r == 0)
-		r = read_files(v, err);
-	if (r == 0 && strcmp(o->metrics_address, "0") != 0)
-		r = endpoint_new(&e, &v->endpoint, err);
-	if (r < 0)
-		return r;
-	c.parts = gated_parts(c.parts, &gates);
-	if (c.parts == 0)
-		return cli_bad_usage(v->cli, err,
-				     "--controllers leaves only what --feature-gates forbids");
-	c.root_ca = buf_str(&v->root_ca);
-	return controller_new(&c, &v->controller, err);
+	return controller_new(&v->opts, &v->controller, err);
 }
 
-static void announce(struct control *v)
+static int check(void *arg, struct error *err)
 {
-	(void)fprintf(v->cli->out, "devplane controller runs for %.*s\n",
-		      STR_ARG(v->kubeconfig.server));
-	if (v->endpoint)
-		(void)fprintf(v->cli->out, "  health and metrics at http://%s\n",
-			      endpoint_address(v->endpoint)->text);
-	(void)fflush(v->cli->out);
-	role_ready(&v->role);
+	return controller_check(((const struct control *)arg)->controller, err);
 }
 
-static int control(struct control *v, struct error *err)
+static int check_ready(void *arg, struct error *err)
 {
-	int r;
-
-	r = start(v, &v->failure);
-	if (r < 0)
-		on_stop(v);
-	else
-		announce(v);
-	r = role_run(&v->role, err);
-	if (r == 0 && v->failure.code != ERR_OK) {
-		*err = v->failure;
-		r = -(int)v->failure.code;
-	}
-	return r;
+	return controller_check_ready(((const struct control *)arg)->controller, err);
 }
 
-static void release(struct control *v)
+static void stop(void *arg, void (*done)(void *arg), void *done_arg)
 {
-	endpoint_free(v->endpoint);
-	metrics_free(v->metrics);
-	kubeconfig_release(&v->kubeconfig);
-	buf_release(&v->root_ca);
+	controller_stop(((struct control *)arg)->controller, done, done_arg);
 }
+
+static void free_all(void *arg)
+{
+	controller_free(((struct control *)arg)->controller);
+}
+
+static const struct elected_role_ops ops = {
+	.name = "controller",
+	.ready_check = "informer-sync",
+	.read = read_all,
+	.start = start,
+	.check = check,
+	.check_ready = check_ready,
+	.stop = stop,
+	.free = free_all,
+};
 
 static int run(struct cli *cli, struct error *err)
 {
-	struct control v = { .cli = cli, .options = cli->options };
-	int r;
+	struct control v = { .cli = cli,
+			     .options = cli->options,
+			     .root_ca = BUF_INIT(PEM_FILE_MAX) };
+	int r = elected_role_run(&v.frame, cli, &v.options->role, v.options->metrics_address, &ops,
+				 &v, err);
 
-	r = role_init(&v.role, &v.options->role, on_stop, &v, err);
-	if (r < 0)
-		return r;
-	v.metrics = metrics_new();
-	(void)metrics_process_register(v.metrics, NULL);
-	role_identity(v.identity);
-	r = control(&v, err);
-	release(&v);
-	role_release(&v.role);
+	buf_release(&v.root_ca);
 	return r;
 }
 

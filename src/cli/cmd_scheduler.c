@@ -8,13 +8,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/metrics.h"
-#include "base/metrics_process.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
-#include "cli/endpoint.h"
-#include "cli/role.h"
-#include "client/kubeconfig.h"
+#include "cli/elected_role.h"
 #include "scheduler/config.h"
 
 struct scheduler_options {
@@ -67,16 +63,10 @@ static const struct flag flags[] = {
 struct schedule {
 	struct cli *cli;
 	const struct scheduler_options *options;
-	struct role role;
-	struct kubeconfig kubeconfig;
+	struct elected_role frame;
 	struct config config;
 	struct gates gates;
-	struct metrics *metrics;
-	struct endpoint *endpoint; /* NULL: nowhere */
-	struct scheduler *scheduler;
-	char identity[ROLE_IDENTITY_SIZE];
-	struct error failure; /* why it ended by itself */
-	bool stopping;
+	struct scheduler *scheduler; /* NULL: not started */
 };
 
 /* --- options -------------------------------------------------------------------------------- */
@@ -87,7 +77,6 @@ static int read_config(struct schedule *v, struct error *err)
 	struct buf text;
 	int r = 0;
 
-	config_init(&v->config);
 	if (!path)
 		return 0;
 	buf_init(&text, SCHEDULER_CONFIG_MAX);
@@ -130,38 +119,22 @@ static int read_files(struct schedule *v, struct error *err)
 	apply_flags(v);
 	if (!k.path && v->config.kubeconfig.n > 0)
 		k.path = path = str_dup(v->config.kubeconfig);
-	r = kubeconfig_load(&v->kubeconfig, &k, err);
+	r = kubeconfig_load(&v->frame.kubeconfig, &k, err);
 	free(path);
 	return r;
 }
 
-/* --- health --------------------------------------------------------------------------------- */
+/* --- pages ---------------------------------------------------------------------------------- */
 
-static int check_alive(void *arg, struct error *err)
+/* Pages are the frame's, and so is their argument. */
+static const struct schedule *of_frame(const void *frame)
 {
-	const struct schedule *v = arg;
-
-	return v->scheduler ? scheduler_check(v->scheduler, err) : 0;
+	return CONTAINER_OF(frame, const struct schedule, frame);
 }
-
-static int check_ready(void *arg, struct error *err)
-{
-	const struct schedule *v = arg;
-
-	if (v->stopping || !v->scheduler)
-		return error_set(err, ERR_UNAVAILABLE, "process is shutting down");
-	return scheduler_check_ready(v->scheduler, err);
-}
-
-static const struct endpoint_check checks[] = {
-	{ .name = "leaderElection", .run = check_alive },
-	{ .name = "sched-handler-sync", .ready_only = true, .run = check_ready },
-	{ NULL },
-};
 
 static void write_cache(void *arg, struct buf *out)
 {
-	const struct schedule *v = arg;
+	const struct schedule *v = of_frame(arg);
 
 	if (v->scheduler)
 		scheduler_dump_cache(v->scheduler, out);
@@ -169,7 +142,7 @@ static void write_cache(void *arg, struct buf *out)
 
 static void write_queue(void *arg, struct buf *out)
 {
-	const struct schedule *v = arg;
+	const struct schedule *v = of_frame(arg);
 
 	if (v->scheduler)
 		scheduler_dump_queue(v->scheduler, out);
@@ -183,122 +156,71 @@ static const struct endpoint_page pages[] = {
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-/* Connections give their memory back in the loop's next turn. */
-static void on_silent(void *arg)
+static int read_all(void *arg, struct error *err)
 {
 	struct schedule *v = arg;
+	int r = role_gates(v->cli, &v->options->feature_gates, &v->gates, err);
 
-	scheduler_free(TAKE(v->scheduler));
-	role_stop_soon(&v->role);
+	return r < 0 ? r : read_files(v, err);
 }
 
-static void on_stopped(void *arg)
+static int start(void *arg, struct error *err)
 {
 	struct schedule *v = arg;
-
-	endpoint_stop(v->endpoint, on_silent, v);
-}
-
-static void on_stop(void *arg)
-{
-	struct schedule *v = arg;
-
-	if (v->stopping)
-		return;
-	v->stopping = true;
-	if (v->scheduler)
-		scheduler_stop(v->scheduler, on_stopped, v);
-	else
-		on_stopped(v);
-}
-
-static void on_lost(void *arg, const struct error *why)
-{
-	struct schedule *v = arg;
-
-	v->failure = *why;
-	on_stop(v);
-}
-
-static int start(struct schedule *v, struct error *err)
-{
-	struct scheduler_opts s = { .loop = v->role.loop,
-				    .kubeconfig = &v->kubeconfig,
+	struct scheduler_opts s = { .loop = v->frame.role.loop,
+				    .kubeconfig = &v->frame.kubeconfig,
 				    .config = &v->config,
 				    .gates = &v->gates,
-				    .identity = v->identity,
-				    .metrics = v->metrics,
-				    .log = &v->role.log,
-				    .on_lost = on_lost,
-				    .arg = v };
-	struct endpoint_opts e = { .loop = v->role.loop,
-				   .address = v->options->metrics_address,
-				   .checks = checks,
-				   .pages = pages,
-				   .arg = v,
-				   .metrics = v->metrics };
-	int r;
+				    .identity = v->frame.identity,
+				    .metrics = v->frame.metrics,
+				    .log = &v->frame.role.log,
+				    .on_lost = elected_role_lost,
+				    .arg = &v->frame };
 
-	r = role_gates(v->cli, &v->options->feature_gates, &v->gates, err);
-	if (r == 0)
-		r = read_files(v, err);
-	if (r == 0 && strcmp(e.address, "0") != 0)
-		r = endpoint_new(&e, &v->endpoint, err);
-	if (r < 0)
-		return r;
 	return scheduler_new(&s, &v->scheduler, err);
 }
 
-static void announce(struct schedule *v)
+static int check(void *arg, struct error *err)
 {
-	(void)fprintf(v->cli->out, "devplane scheduler runs for %.*s\n",
-		      STR_ARG(v->kubeconfig.server));
-	if (v->endpoint)
-		(void)fprintf(v->cli->out, "  health and metrics at http://%s\n",
-			      endpoint_address(v->endpoint)->text);
-	(void)fflush(v->cli->out);
-	role_ready(&v->role);
+	return scheduler_check(((const struct schedule *)arg)->scheduler, err);
 }
 
-static int schedule(struct schedule *v, struct error *err)
+static int check_ready(void *arg, struct error *err)
 {
-	int r;
-
-	r = start(v, &v->failure);
-	if (r < 0)
-		on_stop(v);
-	else
-		announce(v);
-	r = role_run(&v->role, err);
-	if (r == 0 && v->failure.code != ERR_OK) {
-		*err = v->failure;
-		r = -(int)v->failure.code;
-	}
-	return r;
+	return scheduler_check_ready(((const struct schedule *)arg)->scheduler, err);
 }
 
-static void release(struct schedule *v)
+static void stop(void *arg, void (*done)(void *arg), void *done_arg)
 {
-	endpoint_free(v->endpoint);
-	metrics_free(v->metrics);
-	kubeconfig_release(&v->kubeconfig);
-	config_release(&v->config);
+	scheduler_stop(((struct schedule *)arg)->scheduler, done, done_arg);
 }
+
+static void free_all(void *arg)
+{
+	scheduler_free(TAKE(((struct schedule *)arg)->scheduler));
+}
+
+static const struct elected_role_ops ops = {
+	.name = "scheduler",
+	.ready_check = "sched-handler-sync",
+	.pages = pages,
+	.read = read_all,
+	.start = start,
+	.check = check,
+	.check_ready = check_ready,
+	.stop = stop,
+	.free = free_all,
+};
 
 static int run(struct cli *cli, struct error *err)
 {
 	struct schedule v = { .cli = cli, .options = cli->options };
 	int r;
 
-	r = role_init(&v.role, &v.options->role, on_stop, &v, err);
-	if (r < 0)
-		return r;
-	v.metrics = metrics_new();
-	(void)metrics_process_register(v.metrics, NULL);
-	role_identity(v.identity);
-	r = schedule(&v, err);
-	release(&v);
-	role_release(&v.role);
+	config_init(&v.config);
+	r = elected_role_run(&v.frame, cli, &v.options->role, v.options->metrics_address, &ops, &v,
+			     err);
+	config_release(&v.config);
 	return r;
 }
 
