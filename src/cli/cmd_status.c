@@ -234,14 +234,21 @@ static int run(struct cli *cli, struct error *err)
 	return 0;
 }
 
+static const struct command_note exit_status[] = {
+	{ "0", "all is well" },
+	{ "1", "something is not, or it cannot be told" },
+	{ "3", "nothing runs" },
+	{ NULL },
+};
+
 const struct command cmd_status = {
 	.name = "status",
 	.summary = "show what `devplane up` runs, and how it is",
 	.group = COMMAND_CLUSTER,
 	.about = "A line for each part: whether it runs and is ready, how it says it is, how often "
-		 "it was started again, its memory. The exit code is 0 when all is well, 1 when "
-		 "something is not, 3 when nothing runs.",
+		 "it was started again, its memory.",
 	.examples = "  devplane status\n  devplane status --data-dir d -o json\n",
+	.exit_status = exit_status,
 	.flags = flags,
 	.options_size = sizeof(struct status_options),
 	.run = run,

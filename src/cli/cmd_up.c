@@ -395,6 +395,16 @@ static int run(struct cli *cli, struct error *err)
 	return r;
 }
 
+static const struct command_note files[] = {
+	{ "DIR/admin.kubeconfig", "an administrator's kubeconfig" },
+	{ "DIR/kubeconfig/", "kubeconfigs of the parts, each with the rights that it needs" },
+	{ "DIR/log/", "what the parts said; see devplane logs" },
+	{ "DIR/nodes/", "folders of nodes: sockets of drivers and plugins, volumes, state" },
+	{ "DIR/pki/, DIR/store/", "certificates and keys; all objects, without etcd" },
+	{ "DIR/up.json, DIR/up.lock", "what runs; held while it does" },
+	{ NULL },
+};
+
 const struct command cmd_up = {
 	.name = "up",
 	.summary = "run a whole cluster from one folder",
@@ -411,6 +421,9 @@ const struct command cmd_up = {
 		    "  devplane up --nodes 100 --detach\n"
 		    "  devplane up --data-dir d --secure-port 0 --etcd-servers "
 		    "http://127.0.0.1:2379\n",
+	.exit_status = role_exit_status,
+	.environment = role_environment,
+	.files = files,
 	.flags = flags,
 	.options_size = sizeof(struct up_options),
 	.run = run,

@@ -34,8 +34,8 @@ extern const struct command cmd_driver_sim_silence;
 extern const struct command cmd_explain_fit; /* cmd_explain_fit.c */
 extern const struct command cmd_get; /* cmd_get.c */
 extern const struct command cmd_help; /* cmd_help.c */
-extern const struct command cmd_man; /* cmd_man.c */
 extern const struct command cmd_logs; /* cmd_logs.c */
+extern const struct command cmd_man; /* cmd_man.c */
 extern const struct command cmd_node; /* cmd_node.c */
 extern const struct command cmd_page; /* cmd_page.c */
 extern const struct command cmd_podresources; /* cmd_podresources.c */

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "cli/notify.h"
 #include "cli/up_api.h"
 #include "cli/up_child.h"
 #include "cli/up_credentials.h"
@@ -54,6 +55,7 @@ struct up {
 	struct loop_signal *signals[2];
 	struct log log;
 	int log_fd;
+	struct notify notify; /* the service manager, if one waits */
 	struct up_api api;
 	struct member *members;
 	size_t n;
@@ -152,6 +154,7 @@ static void on_link(void *arg, struct str text, const struct error *err)
 		u->members[i].child.first = false;
 	save(u);
 	log_info(&u->log, "ready", LOG_INT("ms", ready.ms));
+	notify_send(&u->notify, "READY=1");
 	u->opts->on_ready(u->opts->arg, &ready);
 }
 
@@ -486,6 +489,7 @@ static void begin_stop(struct up *u)
 		return;
 	u->phase = PHASE_STOPPING;
 	u->stop_kind = UP_KINDS;
+	notify_send(&u->notify, "STOPPING=1");
 	for (size_t i = 0; i < u->n; i++)
 		loop_timer_stop(&u->members[i].retry);
 	loop_timer_stop(&u->look);
@@ -599,6 +603,7 @@ int up_run(const struct up_run_opts *opts, struct error *err)
 
 	if (r < 0)
 		return r;
+	notify_init(&u.notify);
 	init_timers(&u);
 	init_log(&u);
 	up_api_init(&u.api, u.loop, u.plan);

@@ -15,6 +15,7 @@ await test("one command starts a cluster, and says what to do next", async () =>
 	assert.match(c.up.out, /^devplane is up after \d+\.\d\d s: https:\/\/127\.0\.0\.1:\d+$/m)
 	assert.match(c.up.out, /^ {2}export KUBECONFIG=\S+\/admin\.kubeconfig$/m)
 	assert.match(c.up.out, /^ {2}runs {4}server, controller, scheduler, 2 nodes, 4 drivers$/m)
+	assert.match(c.up.out, /^ {2}page {4}https:\/\/127\.0\.0\.1:\d+\/ui\/#code=\S+$/m)
 	assert.match(c.up.out, /^ {2}stop {4}Ctrl-C$/m)
 	assert.equal(c.up.err, "")
 })
