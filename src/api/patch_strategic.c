@@ -17,26 +17,6 @@
 static const struct str deletes = STR("$deleteFromPrimitiveList");
 static const struct str orders = STR("$setElementOrder");
 
-static const struct schema_field *field_of(struct place place, struct str key)
-{
-	return place.type && !place.map ? schema_field(place.type, key) : NULL;
-}
-
-/* Where the value of a member is, or each element of it. */
-static struct place place_of(struct place place, const struct schema_field *field)
-{
-	if (place.map)
-		return (struct place){ place.type, false };
-	if (!field)
-		return (struct place){ 0 };
-	return (struct place){ field->type, field->shape == SCHEMA_MAP };
-}
-
-static bool merges(const struct schema_field *field)
-{
-	return field && field->shape == SCHEMA_LIST && (field->patch_key.p || field->patch_merge);
-}
-
 /* --- values that are new --------------------------------------------------------- */
 
 static bool stays(const struct json *parent, const struct json *child)

@@ -19,6 +19,28 @@ struct place {
 	bool map;
 };
 
+/* What the type says of a member; NULL when it says nothing. */
+static inline const struct schema_field *field_of(struct place place, struct str key)
+{
+	return place.type && !place.map ? schema_field(place.type, key) : NULL;
+}
+
+/* Where the value of a member is, or each element of it. */
+static inline struct place place_of(struct place place, const struct schema_field *field)
+{
+	if (place.map)
+		return (struct place){ place.type, false };
+	if (!field)
+		return (struct place){ 0 };
+	return (struct place){ field->type, field->shape == SCHEMA_MAP };
+}
+
+/* Whether a list is merged element by element. */
+static inline bool merges(const struct schema_field *field)
+{
+	return field && field->shape == SCHEMA_LIST && (field->patch_key.p || field->patch_merge);
+}
+
 /* How a list of the patch is meant. */
 struct merge_list {
 	const struct schema_field *field;
