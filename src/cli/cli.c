@@ -49,9 +49,7 @@ void cli_init(struct cli *cli, FILE *out, FILE *err)
 	arena_init(&cli->arena, ARENA_MAX);
 }
 
-static void complain(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static void complain(const struct cli *cli, const char *fmt, ...)
+void cli_complain(const struct cli *cli, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -174,7 +172,7 @@ static int run_command(struct cli *cli, int argc, char *const *argv, struct erro
 
 static int report(const struct cli *cli, const struct error *err)
 {
-	complain(cli, "%s", err->msg);
+	cli_complain(cli, "%s", err->msg);
 	if (!cli->bad_usage)
 		return CLI_FAILURE;
 	(void)fprintf(cli->err, "run '%s --help' for help\n", cli->path);
@@ -189,8 +187,8 @@ static int finish(const struct cli *cli, int code)
 	errno = 0;
 	if (fflush(cli->out) == 0 && !failed)
 		return code;
-	complain(cli, "cannot write the output%s%s", errno ? ": " : "",
-		 errno ? strerrordesc_np(errno) : "");
+	cli_complain(cli, "cannot write the output%s%s", errno ? ": " : "",
+		     errno ? strerrordesc_np(errno) : "");
 	return code == CLI_OK ? CLI_FAILURE : code;
 }
 

@@ -2,7 +2,8 @@
  * cli - one run of the program: finds the command, parses its flags, runs it.
  *
  * What went wrong is printed here and nowhere else, as "devplane: ..." on the
- * error stream. Exit codes are the ones of enum cli_exit.
+ * error stream (by cli_complain(), where a command goes on). Exit codes are the ones of
+ * enum cli_exit.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
@@ -45,6 +46,9 @@ void cli_init(struct cli *cli, FILE *out, FILE *err);
  * kubectl, and "kubectl_complete-ROOT" prints what may come behind the words that it is given.
  */
 int cli_main(struct cli *cli, const struct command *root, int argc, char *const *argv);
+
+/* Says what went wrong with a part of what was asked for; the run goes on, and fails at its end. */
+void cli_complain(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /*
  * Fails a command's run because of how it was called: exit code 2 and a hint

@@ -11,12 +11,14 @@
 
 extern const struct command commands_root;
 
+extern const struct command cmd_apply; /* cmd_apply.c */
 extern const struct command cmd_cni; /* cmd_cni.c */
 extern const struct command cmd_cel; /* cmd_cel.c */
 extern const struct command cmd_codec; /* cmd_codec.c */
 extern const struct command cmd_completion; /* cmd_completion.c */
 extern const struct command cmd_confine; /* cmd_confine.c */
 extern const struct command cmd_controller; /* cmd_controller.c */
+extern const struct command cmd_delete; /* cmd_delete.c */
 extern const struct command cmd_describe; /* cmd_describe.c */
 extern const struct command cmd_doctor; /* cmd_doctor.c */
 extern const struct command cmd_down; /* cmd_down.c */

@@ -70,20 +70,40 @@ static int wait_for(struct wait *w, struct error *err)
 	return w->result;
 }
 
+static void prepare(struct wait *w, struct client_request *r, struct kube *k)
+{
+	*w = (struct wait){ .kube = k };
+	r->on_done = on_done;
+	r->arg = w;
+}
+
+static int finish(struct wait *w, struct client_request *r, struct str *ret_body, struct error *err)
+{
+	int ret = wait_for(w, err);
+
+	client_cancel(r);
+	if (ret == 0)
+		*ret_body = w->body;
+	return ret;
+}
+
 static int send_and_wait(struct kube *k, struct client_request *r, struct str *ret_body,
 			 struct error *err)
 {
-	struct wait w = { .kube = k };
-	int ret;
+	struct wait w;
 
-	r->on_done = on_done;
-	r->arg = &w;
+	prepare(&w, r, k);
 	client_send(k->client, r);
-	ret = wait_for(&w, err);
-	client_cancel(r);
-	if (ret == 0)
-		*ret_body = w.body;
-	return ret;
+	return finish(&w, r, ret_body, err);
+}
+
+static int finish_tree(struct wait *w, struct client_request *r, struct json **ret_tree,
+		       struct error *err)
+{
+	struct str body;
+	int ret = finish(w, r, &body, err);
+
+	return ret < 0 ? ret : json_parse(w->kube->arena, body, NULL, ret_tree, err);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -158,25 +178,58 @@ int kube_read(struct kube *k, const struct kube_query *q, struct json **ret_tree
 	return 0;
 }
 
-static int create(struct kube *k, const struct resource *r, struct str ns,
-		  const struct json *object, struct json **ret_answer, struct error *err)
-{
-	CLEANUP(buf_release) struct buf path = BUF_INIT(HTTP_TARGET_MAX);
-	CLEANUP(buf_release) struct buf body = BUF_INIT(OBJECT_MAX);
-	struct client_request request = { .method = STR("POST") };
-	struct str answer;
-	int ret = json_print(&body, object, NULL);
+/* --- writing --------------------------------------------------------------------------------- */
 
-	if (ret < 0)
-		return error_set(err, ERR_TOO_LARGE, "the object is too large");
-	resource_path(&path, r, (struct resource_name){ .ns = ns });
-	request.path = buf_str(&path);
-	request.body = buf_str(&body);
-	ret = send_and_wait(k, &request, &answer, err);
-	if (ret < 0)
-		return ret;
-	return json_parse(k->arena, answer, NULL, ret_answer, err);
+int kube_create(struct kube *k, const struct kube_target *t, const struct json *object,
+		struct json **ret_object, struct error *err)
+{
+	struct client_request r = { .query = t->query };
+	struct wait w;
+
+	prepare(&w, &r, k);
+	client_create(k->client, &r, t->resource, t->name.ns, object);
+	return finish_tree(&w, &r, ret_object, err);
 }
+
+int kube_patch(struct kube *k, const struct kube_target *t, enum client_patch_type type,
+	       const struct json *patch, struct json **ret_object, struct error *err)
+{
+	struct client_request r = { .query = t->query };
+	struct wait w;
+
+	prepare(&w, &r, k);
+	client_patch(k->client, &r, t->resource, t->name, type, patch);
+	return finish_tree(&w, &r, ret_object, err);
+}
+
+int kube_delete(struct kube *k, const struct kube_target *t, const struct client_delete_opts *opts,
+		struct json **ret_answer, struct error *err)
+{
+	struct client_request r = { .query = t->query };
+	struct wait w;
+
+	prepare(&w, &r, k);
+	client_delete(k->client, &r, t->resource, t->name.ns, t->name.name, opts);
+	return finish_tree(&w, &r, ret_answer, err);
+}
+
+static void on_pause_over(struct loop_timer *t)
+{
+	loop_stop(t->loop);
+}
+
+void kube_pause(struct kube *k, int64_t ms)
+{
+	struct loop_timer t;
+
+	loop_timer_init(&t, k->loop, on_pause_over);
+	loop_timer_start(&t, ms);
+	while (loop_timer_running(&t) && !k->interrupted)
+		loop_run(k->loop);
+	loop_timer_stop(&t);
+}
+
+/* --- rights ---------------------------------------------------------------------------------- */
 
 static int ask_may(struct kube *k, const char *verb, const struct resource *r, struct str ns,
 		   bool *ret_may, struct error *err)
@@ -195,7 +248,7 @@ static int ask_may(struct kube *k, const char *verb, const struct resource *r, s
 	json_put_str(a, what, "resource", r->resource);
 	if (ns.n > 0)
 		json_put_str(a, what, "namespace", ns);
-	ret = create(k, &reviews, STR_NULL, review, &answer, err);
+	ret = kube_create(k, &(struct kube_target){ .resource = &reviews }, review, &answer, err);
 	if (ret == 0)
 		*ret_may = json_true_at(json_getz(answer, "status"), "allowed");
 	return ret;
@@ -329,6 +382,27 @@ int kube_resource(struct kube *k, struct str word, const struct discovery_resour
 			 discovery_incomplete(k->discovery)
 				 ? ", as far as it can say: a part of it does not answer"
 				 : "");
+}
+
+int kube_kind(struct kube *k, struct str api_version, struct str kind,
+	      const struct discovery_resource **ret_resource, struct error *err)
+{
+	bool asked = !k->discovery;
+	int r = discover(k, err);
+
+	if (r < 0)
+		return r;
+	*ret_resource = discovery_find_kind(k->discovery, api_version, kind);
+	if (*ret_resource)
+		return 0;
+	if (asked)
+		return error_set(err, ERR_NOT_FOUND,
+				 "no matches for kind \"%.*s\" in version \"%.*s\"; ensure that "
+				 "CRDs are installed first",
+				 STR_ARG(kind), STR_ARG(api_version));
+	/* It may have been defined since, by us even. */
+	discovery_close(TAKE(k->discovery));
+	return kube_kind(k, api_version, kind, ret_resource, err);
 }
 
 /* --- life ------------------------------------------------------------------------------------ */

@@ -52,6 +52,24 @@ struct kube_query {
 int kube_read(struct kube *k, const struct kube_query *q, struct json **ret_tree,
 	      struct error *err);
 
+/* What to write, and how: a name for what has one, a query such as "dryRun=All". */
+struct kube_target {
+	const struct resource *resource;
+	struct resource_name name;
+	struct str query;
+};
+
+/* The answer is the object as it is then; that of a deletion may be a Status. */
+int kube_create(struct kube *k, const struct kube_target *t, const struct json *object,
+		struct json **ret_object, struct error *err);
+int kube_patch(struct kube *k, const struct kube_target *t, enum client_patch_type type,
+	       const struct json *patch, struct json **ret_object, struct error *err);
+int kube_delete(struct kube *k, const struct kube_target *t, const struct client_delete_opts *opts,
+		struct json **ret_answer, struct error *err);
+
+/* Lets time pass, for who asks again. */
+void kube_pause(struct kube *k, int64_t ms);
+
 /*
  * Whether the user may do that, by SelfSubjectAccessReview; an empty namespace means all of them.
  * Keeps no memory.
@@ -65,5 +83,12 @@ int kube_may(struct kube *k, const char *verb, const struct resource *r, struct 
  */
 int kube_resource(struct kube *k, struct str word, const struct discovery_resource **ret_resource,
 		  struct error *err);
+
+/*
+ * The resource of a manifest's apiVersion and kind; borrowed until the next of these. What is
+ * unknown is asked for once more: a manifest may define the kinds of the next.
+ */
+int kube_kind(struct kube *k, struct str api_version, struct str kind,
+	      const struct discovery_resource **ret_resource, struct error *err);
 
 #endif

@@ -1,0 +1,20 @@
+/*
+ * last_applied - what an object was last applied as, kept in its annotation
+ * kubectl.kubernetes.io/last-applied-configuration. The text is kubectl's to the byte, so that
+ * either can go on where the other left off without a change.
+ */
+#ifndef CLI_LAST_APPLIED_H
+#define CLI_LAST_APPLIED_H
+
+#include "base/arena.h"
+#include "base/error.h"
+
+struct json;
+
+/* Gives the manifest the annotation of itself; one that it has already is replaced. */
+int last_applied_put(struct arena *a, struct json *tree, struct error *err);
+
+/* What the object was last applied as; NULL when it was not, or nobody can read it. */
+struct json *last_applied_get(struct arena *a, const struct json *live);
+
+#endif
