@@ -180,7 +180,7 @@ static bool is_gone(struct deletion *d, const struct doomed *o, int *ret_failure
 	arena_init(&scratch, d->cli->arena.max);
 	d->kube.arena = &scratch;
 	r = kube_read(&d->kube, &q, &live, err);
-	gone = r == -ERR_NOT_FOUND || (r == 0 && !str_eq(uid_of(live), o->uid));
+	gone = r == -ERR_NOT_FOUND || (r == 0 && o->uid.n > 0 && !str_eq(uid_of(live), o->uid));
 	*ret_failure = r == -ERR_NOT_FOUND ? 0 : r;
 	d->kube.arena = was;
 	arena_release(&scratch);

@@ -19,6 +19,7 @@ extern const struct command cmd_completion; /* cmd_completion.c */
 extern const struct command cmd_confine; /* cmd_confine.c */
 extern const struct command cmd_controller; /* cmd_controller.c */
 extern const struct command cmd_delete; /* cmd_delete.c */
+extern const struct command cmd_demo; /* cmd_demo.c */
 extern const struct command cmd_describe; /* cmd_describe.c */
 extern const struct command cmd_doctor; /* cmd_doctor.c */
 extern const struct command cmd_down; /* cmd_down.c */

@@ -9,8 +9,7 @@
 #include "base/limits.h"
 #include "base/yaml.h"
 
-#define FILE_MAX  (64UL * MIB) /* bytes of a file */
-#define ITEMS_MAX 100000
+#define FILE_MAX (64UL * MIB) /* bytes of a file, which bounds what it holds */
 
 struct reader {
 	struct manifest *manifest;
@@ -169,7 +168,7 @@ void manifest_read(struct manifest *m, struct arena *a, const struct flag_list *
 	struct reader r = { .manifest = m, .arena = a };
 	struct stat st;
 
-	vec_init(&m->items, ITEMS_MAX);
+	vec_init(&m->items, SIZE_MAX / sizeof(struct manifest_item));
 	for (size_t i = 0; i < files->n; i++) {
 		if (stat(files->v[i], &st) == 0 && S_ISDIR(st.st_mode))
 			read_folder(&r, files->v[i]);
