@@ -38,7 +38,8 @@ struct list_reply {
 	enum { LIST_HEAD, LIST_ITEMS, LIST_TAIL, LIST_END } phase;
 	size_t at; /* the next item */
 	bool comma; /* it was sent before the item at `at` */
-	struct buf text; /* printed, or compressed */
+	struct buf text; /* printed, on its way to a piece */
+	struct buf packed; /* compressed; pieces are printed meanwhile */
 	struct arena scratch; /* trees of one step */
 	struct gzip *gzip; /* NULL: not compressed */
 	struct slice held; /* what the compressor has not read yet */
@@ -56,6 +57,7 @@ static void list_reply_drop(void *object)
 	free(l->messages);
 	slice_release(&l->held);
 	buf_release(&l->text);
+	buf_release(&l->packed);
 	arena_release(&l->scratch);
 	free(l);
 }
@@ -224,14 +226,15 @@ static bool compress(struct list_reply *l)
 	size_t read = 0, before;
 	int r = 0;
 
-	while (r == 0 && l->text.n < GZIP_STEP && read < INPUT_STEP) {
+	while (r == 0 && l->packed.n < GZIP_STEP && read < INPUT_STEP) {
 		if (!l->input.n && l->phase != LIST_END) {
 			slice_release(&l->held);
 			l->held = next_piece(l);
 			l->input = str_of(l->held.p, l->held.n);
 		}
 		before = l->input.n;
-		r = gzip_step(l->gzip, &l->input, l->phase == LIST_END, &l->text, GZIP_STEP, NULL);
+		r = gzip_step(l->gzip, &l->input, l->phase == LIST_END, &l->packed, GZIP_STEP,
+			      NULL);
 		read += before - l->input.n;
 	}
 	l->failed = l->failed || r < 0;
@@ -245,10 +248,10 @@ static void send_compressed(struct list_reply *l)
 
 	while (!done && !l->failed && http_stream_room(s) > 0) {
 		done = compress(l);
-		if (!l->failed && l->text.n) {
-			struct bytes *b = bytes_copy(buf_str(&l->text));
+		if (!l->failed && l->packed.n) {
+			struct bytes *b = bytes_copy(buf_str(&l->packed));
 
-			buf_clear(&l->text);
+			buf_clear(&l->packed);
 			(void)http_stream_send(s, (struct slice){ b->data, b->n, b });
 		}
 		if (!done && !l->failed && step_back(l))
@@ -308,6 +311,7 @@ static struct list_reply *list_reply_new(struct exchange *x, const struct list_r
 	l->plain = reply_form_is_plain(&l->form);
 	l->meta = print_meta(x, list);
 	buf_init(&l->text, REPLY_MAX);
+	buf_init(&l->packed, REPLY_MAX);
 	arena_init(&l->scratch, SIZE_MAX);
 	arena_hold(x->arena, list_reply_drop, l);
 	return l;

@@ -246,6 +246,26 @@ static void large_lists_are_compressed_when_wanted(void **state)
 	verb_ask_release(&small);
 }
 
+/* Printed and compressed in turns: what is printed must not end up between what is compressed. */
+static void lists_that_are_printed_anew_are_compressed_too(void **state)
+{
+	struct verb_world *w = *state;
+	CLEANUP(buf_release) struct buf out = BUF_INIT(16 * MIB);
+	struct verb_ask plain = { .method = "GET", .target = MAPS "?pretty=true" };
+	struct verb_ask zipped = { .method = "GET",
+				   .target = MAPS "?pretty=true",
+				   .encoding = "gzip" };
+
+	verb_world_make_maps(w, 500, 400);
+	(void)verb_world_ask(w, &plain);
+	(void)verb_world_ask(w, &zipped);
+	assert_string_equal(zipped.content_encoding, "gzip");
+	assert_int_equal(gzip_inflate(buf_str(&zipped.got), &out, 16 * MIB, NULL), 0);
+	assert_true(str_eq(buf_str(&out), buf_str(&plain.got)));
+	verb_ask_release(&plain);
+	verb_ask_release(&zipped);
+}
+
 static void collections_are_deleted_by_selector(void **state)
 {
 	struct verb_world *w = *state;
@@ -329,6 +349,7 @@ int main(void)
 		TEST(yaml_and_indented_lists_say_the_same),
 		TEST(other_versions_are_converted),
 		TEST(large_lists_are_compressed_when_wanted),
+		TEST(lists_that_are_printed_anew_are_compressed_too),
 		TEST(collections_are_deleted_by_selector),
 		cmocka_unit_test_setup_teardown(watches_begin_where_they_should, verb_world_set_up,
 						verb_world_tear_down),
