@@ -1,0 +1,211 @@
+// api - the server as the page sees it: requests with the session's cookie, and lists that stay up to date.
+//
+// Every request carries X-Devplane-UI, without which the cookie does not count. A Follower lists a resource and watches it
+// from there on: a watch that ends is continued where it was, one that is too old begins with a new list, and what
+// cannot be reached is tried again, less and less often.
+
+const headers = { "X-Devplane-UI": "1", Accept: "application/json" }
+const PAGE = 500
+const WATCH_S = 290
+// Bookmarks come about every minute; silence for longer than this is a broken connection.
+const SILENCE_MS = 110_000
+const RETRY_MS = { first: 250, most: 10_000 }
+const FORBIDDEN_MS = 60_000
+
+export class Refusal extends Error {
+	constructor(status, message) {
+		super(message)
+		this.status = status
+	}
+}
+
+async function refusal(response) {
+	let message = ""
+	try {
+		message = (await response.json()).message ?? ""
+	} catch {
+		// An answer from something else than our server.
+	}
+	return new Refusal(response.status, message || `The server answered ${response.status}.`)
+}
+
+export async function request(method, path, body, signal) {
+	const options = { method, headers: { ...headers }, credentials: "same-origin", cache: "no-store", signal }
+	if (body !== undefined) {
+		options.headers["Content-Type"] = "application/json"
+		options.body = JSON.stringify(body)
+	}
+	const response = await fetch(path, options)
+	if (!response.ok)
+		throw await refusal(response)
+	return response
+}
+
+export const session = async () => (await request("GET", "/ui/session")).json()
+export const login = async (how) => (await request("POST", "/ui/login", how)).json()
+export const logout = () => request("POST", "/ui/logout")
+
+// Calls `each` with every object of a stream of JSON lines, and `heard` for whatever arrives.
+async function readLines(response, heard, each) {
+	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+	let rest = ""
+	for (;;) {
+		const { done, value } = await reader.read()
+		if (done)
+			return
+		heard()
+		const lines = (rest + value).split("\n")
+		rest = lines.pop()
+		for (const line of lines)
+			if (line)
+				each(JSON.parse(line))
+	}
+}
+
+// A browser has six connections over HTTP/1.1, as some proxy may want it: not enough for a watch of everything.
+const [arrival] = performance.getEntriesByType("navigation")
+export const fewConnections = /^http\/1/.test(arrival?.nextHopProtocol ?? "")
+const POLL_MS = 5000
+
+// Options: path; polled: it is listed now and then where watches are few; selector (a field selector); replace(items), apply(object, gone); state("loading" | "ok" | "broken" |
+// "forbidden" | "missing"); session(): whether there still is one, asked when something is refused.
+export class Follower {
+	constructor(options) {
+		Object.assign(this, options)
+		this.version = ""
+		this.failures = 0
+		this.stopped = false
+		this.wake = () => {}
+	}
+
+	start() {
+		this.run()
+		return this
+	}
+
+	stop() {
+		this.stopped = true
+		this.abort?.abort()
+		this.wake()
+	}
+
+	// Tries at once what it would try later.
+	hurry() {
+		this.failures = 0
+		this.wake()
+	}
+
+	async run() {
+		this.state("loading")
+		while (!this.stopped) {
+			let pause = 0
+			try {
+				if (!this.version)
+					await this.list()
+				this.failures = 0
+				if (this.polled && fewConnections)
+					pause = this.rest()
+				else
+					await this.watch()
+			} catch (error) {
+				pause = this.stopped ? 0 : await this.failed(error)
+			}
+			if (pause && !this.stopped)
+				await this.sleep(pause)
+		}
+	}
+
+	// Until the next list.
+	rest() {
+		this.version = ""
+		return POLL_MS
+	}
+
+	sleep(ms) {
+		return new Promise((resolve) => {
+			const timer = setTimeout(resolve, ms)
+			this.wake = () => {
+				clearTimeout(timer)
+				resolve()
+			}
+		})
+	}
+
+	// How long to wait before the next try.
+	async failed(error) {
+		// Without a session one is nobody, who may do little: that is no lack of rights.
+		if ((error.status === 401 || error.status === 403) && !await this.session())
+			return RETRY_MS.most
+		if (error.status === 403 || error.status === 404) {
+			this.version = ""
+			this.state(error.status === 403 ? "forbidden" : "missing")
+			return FORBIDDEN_MS
+		}
+		if (error.status === 410) {
+			this.version = ""
+			return this.failures++ ? RETRY_MS.first : 0
+		}
+		this.state("broken")
+		const most = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** this.failures++)
+		return most / 2 + Math.random() * most / 2
+	}
+
+	url(more) {
+		// Servers print for people when a browser asks.
+		const query = new URLSearchParams({ pretty: "false", ...more })
+		if (this.selector)
+			query.set("fieldSelector", this.selector)
+		return `${this.path}?${query}`
+	}
+
+	async list() {
+		const items = []
+		let next = "", version = ""
+		do {
+			const response = await request("GET", this.url(next ? { limit: PAGE, continue: next } : { limit: PAGE }), undefined, this.fresh())
+			const answer = await response.json()
+			items.push(...answer.items ?? [])
+			version = answer.metadata.resourceVersion
+			next = answer.metadata.continue ?? ""
+		} while (next)
+		if (this.stopped)
+			return
+		this.replace(items)
+		this.version = version
+		this.state("ok")
+	}
+
+	fresh() {
+		this.abort = new AbortController()
+		return this.abort.signal
+	}
+
+	async watch() {
+		const signal = this.fresh(), { abort } = this
+		const url = this.url({ watch: "true", allowWatchBookmarks: "true", timeoutSeconds: WATCH_S, resourceVersion: this.version })
+		let timer = setTimeout(() => abort.abort(), SILENCE_MS)
+		const heard = () => {
+			clearTimeout(timer)
+			timer = setTimeout(() => abort.abort(), SILENCE_MS)
+		}
+		try {
+			const response = await request("GET", url, undefined, signal)
+			this.state("ok")
+			await readLines(response, heard, (event) => this.take(event))
+		} finally {
+			clearTimeout(timer)
+		}
+		// A server that ends watches at once must not be asked all the time.
+		await this.sleep(50)
+	}
+
+	take({ type, object }) {
+		if (this.stopped)
+			return
+		if (type === "ERROR")
+			throw new Refusal(object.code ?? 500, object.message ?? "")
+		this.version = object.metadata.resourceVersion
+		if (type !== "BOOKMARK")
+			this.apply(object, type === "DELETED")
+	}
+}

@@ -1,0 +1,378 @@
+// model - what the page knows about devices, put together from ResourceSlices, ResourceClaims, Pods, Nodes, taint rules
+// and Events. Pure: no DOM, no network, the clock is passed in.
+//
+//	model.replace("slices", items)           what a list answered
+//	model.apply("claims", claim, gone)       one event of a watch
+//	const changes = model.take()             what differs since the last take()
+//
+// An event costs what it is about: apply() notes which devices it may concern, take() looks at each of those once,
+// however many events there were.
+import { History } from "./history.js"
+import { describeDevice, newestSlices, offerOf, poolTrouble, taintedBy } from "./derive.js"
+import { claimsOf, ended, isDeviceResource, nameOf, pluginKey, reportKey, reportsOf, waitOf } from "./pods.js"
+
+export const STATES = ["free", "partial", "allocated", "unavailable"]
+export const HEALTHS = ["healthy", "unhealthy", "unknown", "untold"]
+export const RESOURCES = ["slices", "claims", "pods", "nodes", "rules", "events"]
+
+// Of a plugin's resource with more than this, only those in use are shown: such numbers count no devices.
+const UNNAMED_MAX = 256
+
+const eventText = /^Device (\S+) of (\S+): (\w+) -> (\w+)(?:: ([\s\S]*))?$/
+const lower = (text) => String(text).toLowerCase()
+
+function group(map, key, make) {
+	let found = map.get(key)
+	if (!found)
+		map.set(key, (found = make()))
+	return found
+}
+
+export class Model {
+	// Options: namespace, when claims and pods of that one alone are known.
+	constructor({ now = () => Date.now(), namespace = "" } = {}) {
+		this.now = now
+		this.namespace = namespace
+		this.opened = now()
+		this.access = Object.fromEntries(RESOURCES.map((r) => [r, "loading"]))
+		this.objects = Object.fromEntries(RESOURCES.map((r) => [r, new Map()]))
+		this.devices = new Map() // key: device, see derive.js
+		this.pools = new Map() // "driver/pool": { driver, name, slices, trouble }
+		this.offers = new Map() // device key: Map(slice name: device of its spec)
+		this.held = new Map() // device key: Map(claim name: results of its allocation)
+		this.reports = new Map() // device key: Map(pod name: reports)
+		this.users = new Map() // claim name: Set(pod name)
+		this.plugins = new Map() // "node|resource": { node, resource, capacity, allocatable, unnamed }
+		this.histories = new Map()
+		this.waiting = new Map() // pod name: see pods.js
+		this.counts = this.noCounts()
+		this.stale = { devices: new Set(), pools: new Set(), plugins: new Set(), pods: new Set() }
+		this.touched = { nodes: new Set(), claims: new Set() }
+		this.live = false
+	}
+
+	noCounts() {
+		const zero = (names) => Object.fromEntries(names.map((n) => [n, 0]))
+		return { devices: 0, state: zero(STATES), health: zero(HEALTHS) }
+	}
+
+	// From now on a change of health is something that was seen.
+	goLive() {
+		this.live = true
+		this.opened = this.now()
+	}
+
+	// "loading", "ok", "forbidden" or "missing". What cannot be read any more is not known any more.
+	setAccess(resource, access) {
+		if (this.access[resource] === access)
+			return
+		this.access[resource] = access
+		if (access === "forbidden" || access === "missing")
+			this.replace(resource, [])
+		if (resource === "claims") {
+			this.offers.forEach((_, key) => this.stale.devices.add(key))
+			this.objects.pods.forEach((_, key) => this.stale.pods.add(key))
+		}
+	}
+
+	replace(resource, items) {
+		const names = new Set(items.map(nameOf))
+		for (const [name, object] of this.objects[resource])
+			if (!names.has(name))
+				this.apply(resource, object, true)
+		for (const item of items)
+			this.apply(resource, item)
+	}
+
+	apply(resource, object, gone = false) {
+		const all = this.objects[resource], name = nameOf(object), old = all.get(name)
+		if (gone)
+			all.delete(name)
+		else
+			all.set(name, object)
+		this[`on_${resource}`](name, old, gone ? undefined : object)
+	}
+
+	// --- what each kind of object concerns ---------------------------------------------------
+
+	on_slices(name, old, now) {
+		for (const object of [old, now]) {
+			if (!object)
+				continue
+			const { driver, pool, devices = [] } = object.spec
+			const poolKey = `${driver}/${pool.name}`
+			const known = group(this.pools, poolKey, () => ({ key: poolKey, driver, name: pool.name, slices: new Map(), trouble: [] }))
+			if (object === now)
+				known.slices.set(name, object)
+			else
+				known.slices.delete(name)
+			for (const device of devices) {
+				const key = `${poolKey}/${device.name}`
+				const offers = group(this.offers, key, () => new Map())
+				if (object === now)
+					offers.set(name, device)
+				else
+					offers.delete(name)
+				this.stale.devices.add(key)
+			}
+			// Another generation changes which of the other slices count.
+			if (!old || !now || old.spec.pool.generation !== now.spec.pool.generation || old.spec.pool.resourceSliceCount !== now.spec.pool.resourceSliceCount)
+				for (const slice of known.slices.values())
+					for (const device of slice.spec.devices ?? [])
+						this.stale.devices.add(`${poolKey}/${device.name}`)
+			this.stale.pools.add(poolKey)
+		}
+	}
+
+	on_claims(name, old, now) {
+		for (const object of [old, now])
+			for (const result of object?.status?.allocation?.devices?.results ?? []) {
+				const key = `${result.driver}/${result.pool}/${result.device}`
+				const holders = group(this.held, key, () => new Map())
+				if (object === old)
+					holders.delete(name)
+				else
+					group(holders, name, () => []).push(result)
+				this.stale.devices.add(key)
+			}
+		for (const pod of this.users.get(name) ?? [])
+			this.stale.pods.add(pod)
+		this.touched.claims.add(name)
+	}
+
+	on_pods(name, old, now) {
+		for (const pod of [old, now]) {
+			if (!pod)
+				continue
+			for (const { claim } of claimsOf(pod))
+				if (claim) {
+					const users = group(this.users, `${pod.metadata.namespace}/${claim}`, () => new Set())
+					users[pod === now ? "add" : "delete"](name)
+				}
+			for (const report of reportsOf(pod)) {
+				const of = group(this.reports, report.key, () => new Map())
+				if (pod === now)
+					group(of, name, () => []).push(report)
+				else
+					of.delete(name)
+				this.stale.devices.add(report.key)
+				if (!report.resource.startsWith("claim:"))
+					this.pluginOf(pod.spec.nodeName ?? "", report.resource).named.add(report.key)
+			}
+		}
+		this.stale.pods.add(name)
+	}
+
+	on_nodes(name, old, now) {
+		const resources = new Set([...Object.keys(old?.status?.capacity ?? {}), ...Object.keys(now?.status?.capacity ?? {})])
+		for (const resource of resources) {
+			if (!isDeviceResource(resource))
+				continue
+			const plugin = this.pluginOf(name, resource)
+			plugin.capacity = Number(now?.status?.capacity?.[resource] ?? 0)
+			plugin.allocatable = Number(now?.status?.allocatable?.[resource] ?? 0)
+		}
+		this.touched.nodes.add(name)
+	}
+
+	on_rules(name, old, now) {
+		const selectors = [old, now].filter(Boolean).map((rule) => rule.spec?.deviceSelector).filter(Boolean)
+		for (const key of this.offers.keys())
+			if (selectors.some((s) => taintedBy(s, key)))
+				this.stale.devices.add(key)
+	}
+
+	on_events(name, old, now) {
+		const parts = eventText.exec(now?.message ?? "")
+		if (!parts || !/^Device(Unhealthy|Healthy|HealthUnknown)$/.test(now.reason))
+			return
+		const [, id, resource, before, after, message = ""] = parts
+		const pod = this.objects.pods.get(`${now.involvedObject?.namespace}/${now.involvedObject?.name}`)
+		const node = now.source?.host || now.reportingInstance || pod?.spec?.nodeName || ""
+		const key = reportKey(resource, id, node)
+		const at = Date.parse(now.series?.lastObservedTime ?? now.lastTimestamp ?? now.eventTime ?? now.metadata.creationTimestamp)
+		const history = group(this.histories, key, () => new History())
+		history.add({ at, health: lower(after), before: lower(before), message, source: "event", pod: now.involvedObject?.name })
+		this.stale.devices.add(key)
+	}
+
+	pluginOf(node, resource) {
+		const key = `${node}|${resource}`
+		this.stale.plugins.add(key)
+		return group(this.plugins, key, () => ({ node, resource, capacity: 0, allocatable: 0, unnamed: 0, named: new Set() }))
+	}
+
+	// --- what became of it --------------------------------------------------------------------
+
+	// { devices, added, removed, touched: sets of keys; pools, nodes, claims, pods: sets of names; waiting: bool }. `devices`
+	// look different; `touched` were looked at, and may differ in what only a close look shows.
+	take() {
+		const { stale } = this
+		const changes = {
+			devices: new Set(), added: new Set(), removed: new Set(), touched: new Set(), pools: new Set(),
+			nodes: this.touched.nodes, claims: this.touched.claims, pods: stale.pods, waiting: false,
+		}
+		this.stale = { devices: new Set(), pools: new Set(), plugins: new Set(), pods: new Set() }
+		this.touched = { nodes: new Set(), claims: new Set() }
+		stale.plugins.forEach((key) => this.refreshUnnamed(key, changes))
+		stale.pools.forEach((key) => this.refreshPool(key, changes))
+		stale.devices.forEach((key) => this.refreshDevice(key, changes))
+		stale.pods.forEach((name) => this.refreshWait(name, changes))
+		return changes
+	}
+
+	refreshPool(key, changes) {
+		const pool = this.pools.get(key)
+		if (!pool)
+			return
+		const before = pool.trouble.join("\n")
+		pool.newest = newestSlices(pool)
+		pool.trouble = poolTrouble(pool)
+		if (!pool.slices.size)
+			this.pools.delete(key)
+		if (before !== pool.trouble.join("\n") || !pool.slices.size)
+			changes.pools.add(key)
+	}
+
+	refreshDevice(key, changes) {
+		const old = this.devices.get(key), now = describeDevice(this, key)
+		changes.touched.add(key)
+		if (!now) {
+			if (old)
+				this.drop(key, old, changes)
+			this.forget(key)
+			return
+		}
+		this.put(old, now, changes)
+	}
+
+	put(old, now, changes) {
+		const { key } = now
+		if (!old) {
+			this.count(now, 1)
+			this.devices.set(key, now)
+			changes[changes.removed.delete(key) ? "devices" : "added"].add(key)
+			return
+		}
+		const seen = old.look
+		if (seen === now.look) {
+			Object.assign(old, now, { text: undefined })
+			return
+		}
+		if (this.live && old.health !== now.health)
+			this.saw(old, now)
+		this.count(old, -1)
+		this.count(now, 1)
+		// Others hold on to the object.
+		Object.assign(old, now, { text: undefined })
+		changes.devices.add(key)
+	}
+
+	// A device that nobody says anything about any more did not change its health.
+	saw(old, now) {
+		if (now.health === "untold")
+			return
+		const before = old.health === "untold" ? undefined : old.health
+		group(this.histories, now.key, () => new History()).add({ at: this.now(), health: now.health, before, message: now.message, source: "seen" })
+	}
+
+	drop(key, old, changes) {
+		this.count(old, -1)
+		this.devices.delete(key)
+		if (!changes.added.delete(key))
+			changes.removed.add(key)
+	}
+
+	forget(key) {
+		for (const map of [this.offers, this.held, this.reports])
+			if (map.get(key)?.size === 0)
+				map.delete(key)
+	}
+
+	count(device, by) {
+		this.counts.devices += by
+		this.counts.state[device.state] += by
+		this.counts.health[device.health] += by
+	}
+
+	// Devices of plugins that no pod has: how many there are is known, their names are not.
+	refreshUnnamed(key, changes) {
+		const plugin = this.plugins.get(key)
+		for (const k of plugin.named)
+			if (!this.reports.get(k)?.size)
+				plugin.named.delete(k)
+		const named = [...plugin.named]
+		const broken = named.filter((k) => [...this.reports.get(k).values()].some((r) => r.some((x) => x.health !== "healthy"))).length
+		const count = plugin.capacity > UNNAMED_MAX ? 0 : Math.max(0, plugin.capacity - named.length)
+		const unusable = Math.max(0, plugin.capacity - plugin.allocatable - broken)
+		for (let i = 0; i < Math.max(count, plugin.unnamed); i++) {
+			const own = pluginKey(plugin.node, plugin.resource, `#${i + 1}`)
+			const old = this.devices.get(own)
+			if (i >= count && old)
+				this.drop(own, old, changes)
+			else if (i < count)
+				this.put(old, this.unnamed(own, plugin, i, i >= count - unusable), changes)
+		}
+		plugin.unnamed = count
+		if (!count && !named.length && !plugin.capacity)
+			this.plugins.delete(key)
+	}
+
+	unnamed(key, { node, resource }, i, broken) {
+		const state = broken ? "unavailable" : "free", health = broken ? "unhealthy" : "untold"
+		const reason = broken ? "its plugin does not offer it" : ""
+		return {
+			key, driver: resource, pool: resource, name: `#${i + 1}`, node, plugin: true, unnamed: true, kind: resource, order: i,
+			state, health, reason, message: reason, healthFrom: broken ? "node" : "", holders: [], taints: [], pods: [],
+			attributes: {}, capacity: {}, look: `${state} ${health}`,
+		}
+	}
+
+	refreshWait(name, changes) {
+		const pod = this.objects.pods.get(name), old = this.waiting.get(name)
+		const now = pod && waitOf(pod, (ns, claim) => (this.reads("claims") ? this.objects.claims.get(`${ns}/${claim}`) : null))
+		if (now)
+			this.waiting.set(name, now)
+		else
+			this.waiting.delete(name)
+		if (old || now)
+			changes.waiting = true
+	}
+
+	reads(resource) {
+		return this.access[resource] !== "forbidden" && this.access[resource] !== "missing"
+	}
+
+	readsAllClaims() {
+		return !this.namespace && this.reads("claims")
+	}
+
+	// --- questions ------------------------------------------------------------------------------
+
+	history(key) {
+		return this.histories.get(key)?.records ?? []
+	}
+
+	// Since when the device has been as it is, or undefined if nobody said.
+	since(device) {
+		return this.histories.get(device.key)?.since(device.health)
+	}
+
+	nodeReady(name) {
+		const node = this.objects.nodes.get(name)
+		return node && (node.status?.conditions?.find((c) => c.type === "Ready")?.status ?? "Unknown")
+	}
+
+	troubledPools() {
+		return [...this.pools.values()].filter((p) => p.trouble.length)
+	}
+
+	offer(key) {
+		return offerOf(this, key)
+	}
+
+	podEnded(name) {
+		const pod = this.objects.pods.get(name)
+		return !!pod && ended(pod)
+	}
+}
