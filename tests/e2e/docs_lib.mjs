@@ -17,7 +17,7 @@
 //
 // Not compared, in either direction: how many spaces there are in a row, and their number at the end of a line (columns move
 // with names), and the values of (see LOOSE) ages and durations, points in time, uids, generated suffixes of names, ports
-// of 127.0.0.1, process ids, hardware addresses, whole numbers of ten digits or more, tokens.
+// of 127.0.0.1, process ids, hardware addresses, hashes, whole numbers of ten digits or more, tokens. Empty lines are not compared.
 //
 // With DOCS_RECORD=1 a command that shows only "??" gets its real output written into the page: to be read before it is kept.
 import assert from "node:assert/strict"
@@ -106,7 +106,8 @@ const LOOSE = [
 	[/\b\d\d:\d\d:\d\d\.\d+Z/g, "<time>"],
 	[/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<uid>"],
 	[/\b([0-9a-f]{2}:){5}[0-9a-f]{2}\b/g, "<mac>"],
-	[/\beyJ[\w-]+\.[\w-]+\.[\w-]+/g, "<token>"],
+	[/\beyJ[\w.-]+/g, "<token>"],
+	[/\b[0-9a-f]{64}\b/g, "<hash>"],
 	[/\b\d{10,}\b/g, "<number>"],
 	[/\b127\.0\.0\.1:\d+/g, "127.0.0.1:<port>"],
 	[/\b(pid|process) \d+/gi, "$1 <pid>"],
@@ -128,17 +129,22 @@ function lineMatches(expected, line) {
 
 // Whether the lines are those expected, ".." standing for any number. With `more` further lines may follow.
 export function matches(expected, lines, more = false) {
+	const full = (line) => line.trim() !== ""
+	return matchesFrom(expected.filter(full), lines.filter(full), more)
+}
+
+function matchesFrom(expected, lines, more) {
 	if (expected.length === 0)
 		return more || lines.length === 0
 	if (expected[0].trim() === "..")
-		return matches(expected.slice(1), lines, more) || (lines.length > 0 && matches(expected, lines.slice(1), more))
-	return lines.length > 0 && lineMatches(expected[0], lines[0]) && matches(expected.slice(1), lines.slice(1), more)
+		return matchesFrom(expected.slice(1), lines, more) || (lines.length > 0 && matchesFrom(expected, lines.slice(1), more))
+	return lines.length > 0 && lineMatches(expected[0], lines[0]) && matchesFrom(expected.slice(1), lines.slice(1), more)
 }
 
 // --- a terminal -------------------------------------------------------------------------------------------------
 
 const STAYS = /^(\w+=\S+ )*(devplane|\.\/\S+-driver|etcd) ?(server|controller|scheduler|node|up(?!.*--detach)|driver (sim|net|disk)(?= --|$)|--|\S*\/)/
-const LOOKS = /^(kubectl|devplane)( devplane)? (-[-\w]+[= ]\S+ )*(get|describe|top|explain-fit|podresources (list|allocatable)|driver (sim|net) list|auth|status|doctor|cel --devices|logs|wait|rollout)\b|^(curl|cat|ls|grep|jq|ip|ss|etcdctl \S* ?get|promtool) /
+const LOOKS = /^(kubectl|devplane)( devplane)? (-[-\w]+[= ]\S+ )*(get|describe|top|explain-fit|podresources (list|allocatable)|driver (sim|net) list|auth|status|doctor|cel --devices|logs|wait|rollout)\b|^curl (?![\s\S]*(--data|-X|-d ))|^(cat|ls|grep|jq|ip|ss|etcdctl \S* ?get|promtool) /
 
 const stays = ({ command, notices }) => /&$/.test(command) || (STAYS.test(command) && !/ (--help|-h)\b/.test(command))
 
@@ -200,7 +206,8 @@ export class Terminal {
 		}
 		run.text = () => readFileSync(run.file, "utf8").replace(/\x1b\[[0-9;]*m/g, "")
 		run.lines = () => {
-			const lines = run.text().split("\n")
+			// What a role logs is not for its page.
+			const lines = run.text().split("\n").filter((l) => !background || !l.startsWith('{"ts":')).map((l) => l.trimEnd())
 			while (lines.at(-1)?.trim() === "")
 				lines.pop()
 			return lines

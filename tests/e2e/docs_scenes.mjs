@@ -30,10 +30,20 @@ async function node(terminal, name, root, flags = "--runtime hollow --metrics-bi
 	await when(terminal, `devplane get node ${name} | grep -q ' Ready'`)
 }
 
-// As `devplane up --demo` has it: two hollow nodes with four simulated GPUs and two NICs each.
+// As `devplane up --demo` has it: two hollow nodes with four simulated GPUs and two NICs each, and classes of them.
 async function demo(terminal) {
-	await terminal.finish("devplane up --demo --detach", 60)
-	await terminal.finish("export KUBECONFIG=/var/lib/devplane/admin.kubeconfig")
+	await server(terminal)
+	await controller(terminal)
+	await terminal.start("devplane scheduler")
+	await terminal.finish("mkdir -p /var/lib/devplane/nodes")
+	for (const name of ["demo-0", "demo-1"]) {
+		const folders = `--root-dir /var/lib/devplane/nodes/${name} --cdi-dir /var/lib/devplane/cdi`
+		await node(terminal, name, `/var/lib/devplane/nodes/${name}`, "--runtime hollow --cdi-dir /var/lib/devplane/cdi --metrics-bind-address 127.0.0.1:0")
+		await terminal.start(`devplane driver sim --node-name ${name} ${folders}`)
+		await terminal.start(`devplane driver sim --node-name ${name} ${folders} --kind nic --devices 2`)
+	}
+	for (const kind of ["gpu", "nic"])
+		await terminal.finish(`kubectl create -f - <<END\n{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: ${kind}}, spec: {selectors: [{cel: {expression: device.driver == "${kind}.sim.devplane.dev"}}]}}\nEND`)
 	await when(terminal, "[ $(devplane get resourceslices -o name | wc -l) = 4 ]")
 }
 

@@ -31,7 +31,7 @@ try {
 // --- how pages are written -----------------------------------------------------------------------------------------
 
 await test("commands stand in console blocks", async () => {
-	const wrong = blocks.filter(({ block }) => block.language !== "console" && block.language !== "text" && !block.title && (block.lines.some((l) => l.startsWith("$ "))
+	const wrong = blocks.filter(({ block }) => block.language !== "console" && !block.title && (block.lines.some((l) => l.startsWith("$ "))
 		|| (block.language === "" && block.lines.some((l) => /^(devplane|kubectl|make|cc|curl|openssl) /.test(l)))))
 	assert.deepEqual(wrong.map(({ where }) => where), [])
 	const indented = pages.flatMap((page) => page.text.replace(/```[\s\S]*?```/g, "").split("\n").filter((l) => /^ {4}(\$ )?(devplane|kubectl|curl) /.test(l)).map((l) => `${page.file}: ${l}`))
