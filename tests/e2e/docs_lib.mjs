@@ -281,10 +281,10 @@ async function runToEnd(terminal, where, c) {
 		if (recording && c.expected.join() === "??") {
 			c.recorded = run.lines()
 			const now = run.lines().map(loose).join("\n")
-			if (!looks || now === before)
+			if (!looks || now === before || Date.now() > end - 24000)
 				return
 			before = now
-			await new Promise((resolve) => setTimeout(resolve, 1200))
+			await new Promise((resolve) => setTimeout(resolve, 1000))
 			continue
 		}
 		if (matches(c.expected, run.lines()) && (run.status() === 0 || c.expected.length > 0))

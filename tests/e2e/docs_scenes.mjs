@@ -30,6 +30,25 @@ async function node(terminal, name, root, flags = "--runtime hollow --metrics-bi
 	await when(terminal, `devplane get node ${name} | grep -q ' Ready'`)
 }
 
+async function deviceClass(terminal, kind) {
+	const text = `{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: ${kind}}, spec: {selectors: [{cel: {expression: device.driver == "${kind}.sim.devplane.dev"}}]}}`
+	await terminal.finish(`kubectl create -f - <<END\n${text}\nEND`)
+}
+
+const machineFiles = `
+m=/run/machine; sys=$m/sys/devices/system; mkdir -p $sys/node/node0 $sys/node/node1 $sys/cpu $m/proc
+for id in 0 1; do echo "Node $id MemTotal:       8388608 kB" >$sys/node/node$id/meminfo; done
+echo 0-3 >$sys/node/node0/cpulist; echo 4-7 >$sys/node/node1/cpulist; echo 0-7 >$sys/cpu/online
+printf 'MemTotal:       16777216 kB\nSwapTotal:      0 kB\n' >$m/proc/meminfo
+for cpu in 0 1 2 3 4 5 6 7; do
+	mkdir -p $sys/cpu/cpu$cpu/topology
+	echo $((cpu / 4)) >$sys/cpu/cpu$cpu/topology/physical_package_id
+	echo $((cpu % 4)) >$sys/cpu/cpu$cpu/topology/core_id
+done`
+
+const machineFlags = "--runtime hollow --sysfs-root /run/machine/sys --procfs-root /run/machine/proc --cpu-manager-policy static"
+	+ " --reserved-cpus 0 --memory-manager-policy Static --kube-reserved memory=1Gi --reserved-memory 0:memory=512Mi --reserved-memory 1:memory=512Mi"
+
 // As `devplane up --demo` has it: two hollow nodes with four simulated GPUs and two NICs each, and classes of them.
 async function demo(terminal) {
 	await server(terminal)
@@ -42,8 +61,8 @@ async function demo(terminal) {
 		await terminal.start(`devplane driver sim --node-name ${name} ${folders}`)
 		await terminal.start(`devplane driver sim --node-name ${name} ${folders} --kind nic --devices 2`)
 	}
-	for (const kind of ["gpu", "nic"])
-		await terminal.finish(`kubectl create -f - <<END\n{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: ${kind}}, spec: {selectors: [{cel: {expression: device.driver == "${kind}.sim.devplane.dev"}}]}}\nEND`)
+	await deviceClass(terminal, "gpu")
+	await deviceClass(terminal, "nic")
 	await when(terminal, "[ $(devplane get resourceslices -o name | wc -l) = 4 ]")
 }
 
@@ -62,6 +81,15 @@ export const scenes = {
 		await node(terminal, "n1", "/var/lib/kubelet", "--runtime hollow")
 	},
 	demo,
+	// The scene `node` on a machine that is made up of files, the same everywhere: two NUMA nodes of four CPUs and 8 GiB, with
+	// CPU 0 and 512 MiB of each kept from pods; CPUs and memory are given out by the static policies. And a class of GPUs.
+	machine: async (terminal) => {
+		await scenes.server(terminal)
+		await terminal.start("devplane scheduler")
+		await terminal.finish(machineFiles)
+		await node(terminal, "n1", "/var/lib/kubelet", machineFlags)
+		await deviceClass(terminal, "gpu")
+	},
 }
 
 export async function open(scratch, local, scene) {
