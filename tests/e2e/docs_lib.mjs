@@ -17,7 +17,7 @@
 //
 // Not compared, in either direction: how many spaces there are in a row, and their number at the end of a line (columns move
 // with names), and the values of (see LOOSE) ages and durations, points in time, uids, generated suffixes of names, ports
-// of 127.0.0.1, process ids, hardware addresses, hashes, whole numbers of ten digits or more, tokens. Empty lines are not compared.
+// of 127.0.0.1, process ids, hardware addresses, addresses that the simulated NICs make up, hashes, whole numbers of ten digits or more, tokens. Empty lines are not compared.
 //
 // With DOCS_RECORD=1 a command that shows only "??" gets its real output written into the page: to be read before it is kept.
 import assert from "node:assert/strict"
@@ -109,6 +109,9 @@ const LOOSE = [
 	[/\beyJ[\w.-]+/g, "<token>"],
 	[/\b[0-9a-f]{64}\b/g, "<hash>"],
 	[/\b\d{10,}\b/g, "<number>"],
+	[/\b198\.1[89]\.\d+\.\d+\/15/g, "<ipv4>/15"],
+	[/\b198\.1[89](\.\d+){2}(?=\s+<age>|$)/g, "<ipv4>"],
+	[/\b2001:db8:[0-9a-f:]+/g, "<ipv6>"],
 	[/\b127\.0\.0\.1:\d+/g, "127.0.0.1:<port>"],
 	[/\b(pid|process) \d+/gi, "$1 <pid>"],
 	[/-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w.])/g, "-<suffix>"],
@@ -159,9 +162,13 @@ mount --bind "$CHECKOUT" /run/src
 mount --bind "$BUILD" /run/build
 mount --bind "$TERM_FOLDER" /run/term
 mount --bind "$LOCAL" /run/local
-mkdir /run/etc /run/etc-work
-mount -t overlay -o lowerdir=/etc,upperdir=/run/etc,workdir=/run/etc-work overlay /etc 2>/dev/null || true
-for folder in /var/lib /root /opt /srv; do mount -t tmpfs -o mode=755 tmpfs "$folder"; done
+mkdir -p /run/groups /run/over/etc /run/over/lib /run/over/etc-work /run/over/lib-work
+mount --rbind /sys/fs/cgroup /run/groups
+mount -t sysfs sysfs /sys && mount --rbind /run/groups /sys/fs/cgroup
+mount -t overlay -o lowerdir=/etc,upperdir=/run/over/etc,workdir=/run/over/etc-work overlay /etc
+mount -t overlay -o lowerdir=/var/lib,upperdir=/run/over/lib,workdir=/run/over/lib-work overlay /var/lib
+for folder in devplane kubelet; do mkdir -p "/var/lib/$folder" && mount -t tmpfs -o mode=755 tmpfs "/var/lib/$folder"; done
+for folder in /root /opt /srv; do mount -t tmpfs -o mode=755 tmpfs "$folder"; done
 mount --bind /run/local /usr/local
 mkdir -p /root/devplane
 cd /root/devplane
@@ -190,7 +197,7 @@ export class Terminal {
 		this.ended = new Promise((resolve) => this.shell.on("close", resolve))
 		this.shell.stdin.on("error", () => {})
 		this.shell.stdin.write(SANDBOX)
-		this.later = []
+		this.closing = []
 	}
 
 	// Begins a command; `file` is what it prints, `done` whether it has ended.
@@ -237,6 +244,8 @@ export class Terminal {
 	}
 
 	async close() {
+		for (const command of this.closing)
+			await this.finish(command, 30).catch(() => {})
 		this.shell.kill("SIGKILL")
 		await this.ended
 	}

@@ -1,6 +1,7 @@
 // Scenes: what runs before a page's first command. Each is a function of the page's terminal; docs_lib.mjs has the sandbox, in which
 // every page has the whole machine for itself: default ports and folders are free, the host is called n1, and devplane is
 // installed in /usr/local.
+import assert from "node:assert/strict"
 import { Terminal } from "./docs_lib.mjs"
 import { until } from "./lib.mjs"
 
@@ -66,6 +67,27 @@ async function demo(terminal) {
 	await when(terminal, "[ $(devplane get resourceslices -o name | wc -l) = 4 ]")
 }
 
+// containerd where a machine has it: its socket in /run/containerd, CNI plugins in /opt/cni/bin, and no network yet: what
+// /etc/cni/net.d gets later counts. It knows the image busybox:1.
+const containerdFiles = `
+. /run/src/tests/e2e/containerd_lib.sh
+eval "$(declare -f containerd_config | sed '1s/containerd_config/containerd_config_of_lib/')"
+containerd_config() {
+	containerd_config_of_lib "$@" && sed -i 's,bin_dir = .*,bin_dir = "/opt/cni/bin",; s,conf_dir = .*,conf_dir = "/etc/cni/net.d",' "$1/config.toml"
+}
+mkdir -p /opt/cni/bin /etc/cni/net.d /run/containerd
+ln -s /usr/lib/cni/* /opt/cni/bin/
+set +m # as in a script: setsid is no leader of a group then
+start_containerd /run/ctd && ln -s /run/ctd/containerd.sock /run/containerd/containerd.sock &&
+	import_busybox_image /run/ctd docker.io/library/busybox:1
+ended=$?; set -m; (exit $ended)`
+
+async function containerd(terminal) {
+	const run = await terminal.finish(containerdFiles, 90)
+	assert.equal(run.status(), 0, run.text())
+	terminal.closing.push("stop_containerd /run/ctd")
+}
+
 export const scenes = {
 	// Nothing runs.
 	nothing: async () => {},
@@ -81,6 +103,21 @@ export const scenes = {
 		await node(terminal, "n1", "/var/lib/kubelet", "--runtime hollow")
 	},
 	demo,
+	// Server, controller, scheduler, containerd without a network, the node agent n1 in /var/lib/kubelet, and a card eth1.
+	network: async (terminal) => {
+		await scenes.server(terminal)
+		await terminal.start("devplane scheduler")
+		await containerd(terminal)
+		await terminal.finish("ip link add eth1 type veth peer name far && ip link set far up && ip link set eth1 up")
+		await terminal.start("devplane node --node-name n1")
+	},
+	// The scene `node` on a machine with one disk, sda, that is made up of files and rests.
+	disk: async (terminal) => {
+		await terminal.finish(`mkdir -p /run/block/sda/device; echo 2097152 >/run/block/sda/size; echo 8:0 >/run/block/sda/dev; mount --bind /run/block /sys/block
+			echo '   8       0 sda 100 0 2000 10 50 0 1000 5 0 10 15 0 0 0 0 0 0' >/run/diskstats; mount --bind /run/diskstats /proc/diskstats`)
+		await scenes.server(terminal)
+		await node(terminal, "n1", "/var/lib/kubelet", "--runtime hollow")
+	},
 	// The scene `node` on a machine that is made up of files, the same everywhere: two NUMA nodes of four CPUs and 8 GiB, with
 	// CPU 0 and 512 MiB of each kept from pods; CPUs and memory are given out by the static policies. And a class of GPUs.
 	machine: async (terminal) => {
