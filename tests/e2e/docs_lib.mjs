@@ -9,6 +9,7 @@
 //	```console                   lines that begin with "$ " are commands, the others what they print. A command goes
 //	                             on after "\", "|" or "&&" at the end of a line, and to the end of its here-documents
 //	```yaml title=pod.yaml       (any language): the reader writes this file; it is there for the commands below
+//	```c title=a.c more          the same, behind what the file has already
 //
 // What a command prints, on either stream, must be what the page shows, and nothing when it shows nothing. ".." alone stands for any
 // number of lines, in a line for any text. A line "^C" at the end interrupts it. A command that shows nothing must succeed.
@@ -48,7 +49,7 @@ export function readPage(file) {
 		} else if (block) {
 			block.lines.push(line.slice(block.indent))
 		} else if (fence) {
-			block = { line: at + 1, indent: fence[1].length, language: fence[2], title: /title=(\S+)/.exec(fence[3])?.[1], lines: [], ...notice }
+			block = { line: at + 1, indent: fence[1].length, language: fence[2], title: /title=(\S+)/.exec(fence[3])?.[1], more: / more$/.test(fence[3]), lines: [], ...notice }
 			notice = {}
 		} else if (/^<!-- not run: /.test(line)) {
 			notice = { notRun: /^<!-- not run: (.*?) -->$/.exec(line)?.[1] ?? "" }
@@ -306,7 +307,7 @@ async function runToEnd(terminal, where, c) {
 
 function writeFileIn(terminal, block) {
 	const text = block.lines.join("\n")
-	return terminal.finish(`mkdir -p "$(dirname ${block.title})"; cat >${block.title} <<'END-OF-FILE'\n${text}\nEND-OF-FILE`)
+	return terminal.finish(`mkdir -p "$(dirname ${block.title})"; cat ${block.more ? ">>" : ">"}${block.title} <<'END-OF-FILE'\n${text}\nEND-OF-FILE`)
 }
 
 // Runs the page's commands in the terminal. Returns how many were run.
