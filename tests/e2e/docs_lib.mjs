@@ -103,6 +103,9 @@ export function commandsOf(block) {
 // --- what counts as the same -------------------------------------------------------------------------------------
 
 const LOOSE = [
+	// A row of `devplane status`.
+	[/^(\S+\s+\w+\s+\w+)\s+\d+\s+(\d+)\s+(\S+)\s+[\d.]+[KM]i$/, "$1 <pid> $2 $3 <memory>"],
+	[/\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+/g, "<time>"],
 	[/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "<time>"],
 	[/\b\d\d:\d\d:\d\d\.\d+Z/g, "<time>"],
 	[/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<uid>"],

@@ -50,20 +50,12 @@ done`
 const machineFlags = "--runtime hollow --sysfs-root /run/machine/sys --procfs-root /run/machine/proc --cpu-manager-policy static"
 	+ " --reserved-cpus 0 --memory-manager-policy Static --kube-reserved memory=1Gi --reserved-memory 0:memory=512Mi --reserved-memory 1:memory=512Mi"
 
-// As `devplane up --demo` has it: two hollow nodes with four simulated GPUs and two NICs each, and classes of them.
+// `devplane up --demo`: two hollow nodes with four simulated GPUs and two NICs each, and classes of them.
 async function demo(terminal) {
-	await server(terminal)
-	await controller(terminal)
-	await terminal.start("devplane scheduler")
-	await terminal.finish("mkdir -p /var/lib/devplane/nodes")
-	for (const name of ["demo-0", "demo-1"]) {
-		const folders = `--root-dir /var/lib/devplane/nodes/${name} --cdi-dir /var/lib/devplane/cdi`
-		await node(terminal, name, `/var/lib/devplane/nodes/${name}`, "--runtime hollow --cdi-dir /var/lib/devplane/cdi --metrics-bind-address 127.0.0.1:0")
-		await terminal.start(`devplane driver sim --node-name ${name} ${folders}`)
-		await terminal.start(`devplane driver sim --node-name ${name} ${folders} --kind nic --devices 2`)
-	}
-	await deviceClass(terminal, "gpu")
-	await deviceClass(terminal, "nic")
+	const run = await terminal.finish("devplane up --demo --detach")
+	assert.equal(run.status(), 0, run.text())
+	await terminal.finish("export KUBECONFIG=/var/lib/devplane/admin.kubeconfig")
+	terminal.closing.push("devplane down")
 	await when(terminal, "[ $(devplane get resourceslices -o name | wc -l) = 4 ]")
 }
 
@@ -110,6 +102,16 @@ export const scenes = {
 		await containerd(terminal)
 		await terminal.finish("ip link add eth1 type veth peer name far && ip link set far up && ip link set eth1 up")
 		await terminal.start("devplane node --node-name n1")
+	},
+	// A cluster that stands for an existing one: slices have no status there, as kube-apiserver's have none, a node n1 whose agent
+	// stands for a kubelet, some devices; cluster.kubeconfig is its administrator.
+	foreign: async (terminal) => {
+		await terminal.start("devplane server --data-dir /run/cluster --feature-gates DRAResourceAvailabilityVisibility=false")
+		await terminal.finish("cp /run/cluster/admin.kubeconfig cluster.kubeconfig; export KUBECONFIG=cluster.kubeconfig")
+		await terminal.start("devplane controller --controllers '*,-resourceslice-status-controller' --metrics-bind-address 127.0.0.1:0 --leader-elect-resource-name upstream")
+		await when(terminal, "devplane get serviceaccount default -n kube-system && devplane get serviceaccount default")
+		await node(terminal, "n1", "/var/lib/kubelet")
+		await terminal.finish("kubectl create -f examples/gpu.yaml; unset KUBECONFIG")
 	},
 	// The scene `node` on a machine with one disk, sda, that is made up of files and rests.
 	disk: async (terminal) => {
