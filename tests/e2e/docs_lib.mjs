@@ -69,6 +69,8 @@ function goesOn(lines) {
 	const documents = [...text.matchAll(/<<-?\s*['"]?(\w+)['"]?/g)].map(([, end]) => end)
 	if (documents.some((end) => !lines.includes(end)))
 		return true
+	if (/\bdo$/m.test(text) && !/^\s*done$/m.test(text))
+		return true
 	return documents.length === 0 && /(\\|\||&&)$/.test(lines.at(-1))
 }
 
@@ -217,8 +219,9 @@ export class Terminal {
 		}
 		run.text = () => readFileSync(run.file, "utf8").replace(/\x1b\[[0-9;]*m/g, "")
 		run.lines = () => {
-			// What a role logs is not for its page.
-			const lines = run.text().split("\n").filter((l) => !background || !l.startsWith('{"ts":')).map((l) => l.trimEnd())
+			// What a role logs is not for its page; nor what the shell says of jobs that were killed.
+			const noise = background ? /^\{"ts":|^bash: line \d+: / : /^bash: line \d+: +\d+ (Killed|Terminated)/
+			const lines = run.text().split("\n").filter((l) => !noise.test(l)).map((l) => l.trimEnd())
 			while (lines.at(-1)?.trim() === "")
 				lines.pop()
 			return lines

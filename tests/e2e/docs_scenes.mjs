@@ -113,6 +113,12 @@ export const scenes = {
 		await node(terminal, "n1", "/var/lib/kubelet")
 		await terminal.finish("kubectl create -f examples/gpu.yaml; unset KUBECONFIG")
 	},
+	// What README.md has its readers start: `make run` in another terminal.
+	readme: async (terminal) => {
+		await terminal.finish("mkdir -p out")
+		await terminal.start("devplane server --data-dir out/data")
+		await terminal.finish("kubectl --kubeconfig out/data/admin.kubeconfig create serviceaccount default")
+	},
 	// The scene `node` on a machine with one disk, sda, that is made up of files and rests.
 	disk: async (terminal) => {
 		await terminal.finish(`mkdir -p /run/block/sda/device; echo 2097152 >/run/block/sda/size; echo 8:0 >/run/block/sda/dev; mount --bind /run/block /sys/block
