@@ -81,7 +81,126 @@ for (const page of queue)
 	}, 300)
 console.log(`# ${count} commands were run`)
 
-for (const { block, where } of blocks.filter(({ block }) => block.notRun !== undefined))
-	console.log(`# not run: ${where}: ${block.notRun}`)
+// --- what pages say -------------------------------------------------------------------------------------------------
+
+const withoutBlocks = (page) => page.text.replace(/^```[^`]*?^```$/gms, "")
+
+// Every command with the text of its help: [{ words: ["driver", "sim"], help }].
+function commandsOfProgram(words = []) {
+	const help = execFileSync(devplane, words.length ? [...words, "--help"] : ["help"], { encoding: "utf8" })
+	const below = words.length < 3 && (words.length === 0 || /^Commands:$/m.test(help))
+		? [...help.matchAll(/^ {2}([a-z][a-z-]+) {2,}\S/gm)].map(([, name]) => name) : []
+	return [{ words, help }, ...below.flatMap((name) => commandsOfProgram([...words, name]))]
+}
+const program = commandsOfProgram()
+
+await test("every command is documented", async () => {
+	const text = pages.map((p) => p.text).join("\n")
+	const names = program.filter(({ words }) => words.length > 0 && words[0] !== "help").map(({ words }) => words)
+	// "`devplane get`, `describe`" and "devplane store check|backup" name their commands, too.
+	const told = (words) => text.includes(`devplane ${words.join(" ")}`) || new RegExp(`devplane ${words.slice(0, -1).join(" ")}[^\n]*\\b${words.at(-1)}\\b`).test(text)
+	assert.deepEqual(names.filter((words) => !told(words)).map((w) => w.join(" ")), [])
+})
+
+// Flags of other programs that prose speaks of.
+const FOREIGN = /^--(cascade|dry-run|server-side|subresource|type|all|no-install-recommends|cflags|libs|static|as-user-extra)$/
+
+await test("every flag that pages name exists", async () => {
+	const known = new Set(program.flatMap(({ help }) => help.match(/--[a-z][a-z0-9-]*/g) ?? []))
+	const named = pages.flatMap((page) => [...withoutBlocks(page).matchAll(/`([^`\n]*--[^`\n]*)`/g)]
+		.filter(([, code]) => !/^(kubectl|curl|etcdctl|cc|apt|promtool) /.test(code))
+		.flatMap(([, code]) => (code.match(/(?<![\w-])--[a-z][a-z0-9-]*/g) ?? []).map((flag) => ({ file: page.file, flag }))))
+	const synopses = blocks.filter(({ block }) => block.language === "text")
+		.flatMap(({ page, block }) => (block.lines.join("\n").match(/(?<![\w-])--[a-z][a-z0-9-]*/g) ?? []).map((flag) => ({ file: page.file, flag })))
+	assert.ok(named.length > 100 && synopses.length > 10)
+	const missing = [...named, ...synopses].filter(({ flag }) => !known.has(flag) && !FOREIGN.test(flag))
+	assert.deepEqual(missing.map(({ file, flag }) => `${file}: ${flag}`), [])
+})
+
+// GitHub's anchors of headings.
+const anchors = (page) => page.text.replace(/^```[^`]*?^```$/gms, "").split("\n").filter((l) => /^#+ /.test(l))
+	.map((l) => l.replace(/^#+ /, "").toLowerCase().replace(/`/g, "").replace(/[^\p{L}\p{N} _-]/gu, "").trim().replace(/ /g, "-"))
+
+await test("links lead somewhere", async () => {
+	const broken = []
+	for (const page of pages) {
+		const folder = page.file.includes("/") ? "docs/" : ""
+		for (const [, target] of withoutBlocks(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+			if (/^https?:/.test(target))
+				continue
+			const [path, anchor] = target.split("#")
+			const file = path ? new URL(path, `file:///${folder}`).pathname.slice(1) : page.file
+			if (!existsSync(`${checkout}/${file}`))
+				broken.push(`${page.file}: ${target}`)
+			else if (anchor && file.endsWith(".md") && !anchors(pages.find((p) => p.file === file) ?? readPage(file)).includes(anchor))
+				broken.push(`${page.file}: ${target}`)
+		}
+	}
+	assert.deepEqual(broken, [])
+})
+
+await test("every page is in the index", async () => {
+	const index = pages.find((p) => p.file === "docs/README.md").text
+	assert.deepEqual(pages.filter((p) => p.file.startsWith("docs/") && p.file !== "docs/README.md" && !index.includes(`(${p.name}.md)`)).map((p) => p.file), [])
+})
+
+// Metrics that pages write as `.._requests_list` begin as the one before.
+const metricsOf = (text) => {
+	const names = []
+	for (const [, name] of text.matchAll(/`([a-z.][a-z_.]+)`/g))
+		names.push(name.startsWith("..") ? names.findLast((n) => n.includes("endpoint")).replace(/_(requests|errors)_.*/, "") + name.slice(2) : name)
+	return new Set(names)
+}
+
+await test("operations.md names every metric", async () => {
+	const section = /^## Metrics$([\s\S]*?)^## Alerts$/m.exec(pages.find((p) => p.name === "operations").text)[1]
+	const told = metricsOf(section)
+	const terminal = await open(scratch, local, "demo")
+	const missing = new Set()
+	try {
+		await terminal.start("devplane driver disk --node-name demo-0 --metrics-bind-address 127.0.0.1:9911")
+		await terminal.start("devplane driver net --node-name demo-0 --interface none --metrics-bind-address 127.0.0.1:9912")
+		await terminal.start("devplane node --attach --node-name demo-0 --root-dir /var/lib/devplane/nodes/demo-0 --metrics-bind-address 127.0.0.1:9913")
+		const run = await terminal.finish(`kubectl get --raw /metrics; for address in $(devplane status -o json | grep -o '"metrics": "[^"]*' | cut -d'"' -f4) 127.0.0.1:991{1,2,3}; do curl -s http://$address/metrics; done`)
+		const families = new Set([...run.text().matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
+		assert.ok(families.size > 80, `${families.size} families`)
+		for (const name of families)
+			if (!told.has(name) && !told.has(`kubelet_${name}`))
+				missing.add(name)
+	} finally {
+		await terminal.close()
+	}
+	assert.deepEqual([...missing], [])
+})
+
+await test("manifests in pages and examples are taken by the server", async () => {
+	const apart = /apiVersion: (kubescheduler|client\.authentication|audit|ioi\.example|topology\.node|diskio\.|example\.com)/
+	const documents = blocks.filter(({ block }) => block.language === "yaml" && !block.title)
+		.flatMap(({ where, block }) => block.lines.join("\n").split(/^---$/m).map((text) => ({ where, text })))
+		.filter(({ text }) => /^apiVersion:/m.test(text) && /^kind:/m.test(text) && !apart.test(text))
+	assert.ok(documents.length > 5)
+	const terminal = await open(scratch, local, "server")
+	try {
+		for (const { where, text } of documents) {
+			const run = await terminal.finish(`kubectl create --dry-run=server -f - <<'END-OF-FILE'\n${text}\nEND-OF-FILE`)
+			assert.equal(run.status(), 0, `${where}: ${run.text()}`)
+		}
+		for (const file of ["train.yaml", "gpu.yaml", "gpu-pod.yaml", "network/class.yaml", "network/pods.yaml", "network/rbac.yaml", "network/template.yaml", "disk/crd.yaml", "disk/rbac.yaml", "disk/pods.yaml"]) {
+			const run = await terminal.finish(`kubectl create --dry-run=server -f examples/${file}`)
+			assert.equal(run.status(), 0, `examples/${file}: ${run.text()}`)
+		}
+	} finally {
+		await terminal.close()
+	}
+})
+
+await test("few commands are not run, and each says why", async () => {
+	const apart = blocks.filter(({ block }) => block.notRun !== undefined)
+	for (const { block, where } of apart)
+		console.log(`# SKIP ${where}: ${block.notRun}`)
+	assert.ok(apart.every(({ block }) => block.notRun.length > 10), "a reason is missing")
+	const commands = apart.flatMap(({ block }) => commandsOf(block))
+	assert.ok(commands.length <= 12, `${commands.length} commands are not run`)
+})
 
 finish()
