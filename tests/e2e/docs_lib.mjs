@@ -6,6 +6,7 @@
 //	<!-- not run: REASON -->     before a block: its commands are not run here, and why
 //	<!-- another terminal -->    before a block: its command goes on while the rest of the page is run; what it
 //	                             printed is looked at when the page has ended
+//	<!-- in any order -->        before a block: the lines of an output may come in any order, with others between them
 //	```console                   lines that begin with "$ " are commands, the others what they print. A command goes
 //	                             on after "\", "|" or "&&" at the end of a line, and to the end of its here-documents
 //	```yaml title=pod.yaml       (any language): the reader writes this file; it is there for the commands below
@@ -54,7 +55,9 @@ export function readPage(file) {
 		} else if (/^<!-- not run: /.test(line)) {
 			notice = { notRun: /^<!-- not run: (.*?) -->$/.exec(line)?.[1] ?? "" }
 		} else if (line === "<!-- another terminal -->") {
-			notice = { apart: true }
+			notice.apart = true
+		} else if (line === "<!-- in any order -->") {
+			notice.anyOrder = true
 		} else if (line.trim()) {
 			notice = {}
 		}
@@ -92,6 +95,7 @@ export function commandsOf(block) {
 		found.push({ command: text.join("\n"), expected: [], line: block.line + first + 1, from: block.line + at })
 	}
 	for (const c of found) {
+		c.anyOrder = block.anyOrder
 		c.to = c.from + c.expected.length
 		while (c.expected.at(-1)?.trim() === "")
 			c.expected.pop()
@@ -108,9 +112,10 @@ const LOOSE = [
 	// A row of `devplane status`.
 	[/^(\S+\s+\w+\s+\w+)\s+\d+\s+(\d+)\s+(\S+)\s+[\d.]+[KM]i$/, "$1 <pid> $2 $3 <memory>"],
 	[/\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+/g, "<time>"],
+	[/\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d \+0000/g, "<time>"],
 	[/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "<time>"],
 	[/\b\d\d:\d\d:\d\d\.\d+Z/g, "<time>"],
-	[/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<uid>"],
+	[/(?<![0-9a-f-])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<uid>"],
 	[/\b([0-9a-f]{2}:){5}[0-9a-f]{2}\b/g, "<mac>"],
 	[/\beyJ[\w.-]+/g, "<token>"],
 	[/\b[0-9a-f]{64}\b/g, "<hash>"],
@@ -123,7 +128,7 @@ const LOOSE = [
 	[/-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w.])/g, "-<suffix>"],
 	[/\b(\d+(\.\d+)?(ms|us|s|m|h|d))+\b/g, "<age>"],
 	[/\b\d+(\.\d+)? (ms|s)\b/g, "<age>"],
-	[/"(resourceVersion|revision)": ?"\d+"/g, '"$1":"<number>"'],
+	[/("?(resourceVersion|revision)"?): ?"\d+"/g, "$1: <number>"],
 	[/\s+/g, " "],
 ]
 
@@ -137,8 +142,10 @@ function lineMatches(expected, line) {
 }
 
 // Whether the lines are those expected, ".." standing for any number. With `more` further lines may follow.
-export function matches(expected, lines, more = false) {
+export function matches(expected, lines, more = false, anyOrder = false) {
 	const full = (line) => line.trim() !== ""
+	if (anyOrder)
+		return expected.filter(full).every((e) => lines.some((l) => lineMatches(e, l)))
 	return matchesFrom(expected.filter(full), lines.filter(full), more)
 }
 
@@ -278,7 +285,7 @@ async function runStaying(terminal, where, c) {
 		}, 30)
 		c.recorded = run.lines()
 	} else {
-		await until("output", () => matches(c.expected, run.lines(), true), 40).catch(() => {
+		await until("output", () => matches(c.expected, run.lines(), true, c.anyOrder), 40).catch(() => {
 			throw differs(where, c.command, c.expected, run)
 		})
 	}
@@ -303,7 +310,7 @@ async function runToEnd(terminal, where, c) {
 			await new Promise((resolve) => setTimeout(resolve, 1000))
 			continue
 		}
-		if (matches(c.expected, run.lines()) && (run.status() === 0 || c.expected.length > 0))
+		if (matches(c.expected, run.lines(), false, c.anyOrder) && (run.status() === 0 || c.expected.length > 0))
 			return
 		if (!looks || Date.now() > end)
 			throw differs(where, c.command, c.expected, run)
@@ -351,7 +358,7 @@ export async function runPage(page, terminal) {
 			c.recorded = run.lines()
 			continue
 		}
-		await until("output", () => matches(c.expected, run.lines(), true), 30).catch(() => {
+		await until("output", () => matches(c.expected, run.lines(), true, c.anyOrder), 30).catch(() => {
 			throw differs(where, c.command, c.expected, run)
 		})
 	}
