@@ -129,6 +129,8 @@ const LOOSE = [
 	[/\b(\d+(\.\d+)?(ms|us|s|m|h|d))+\b/g, "<age>"],
 	[/\b\d+(\.\d+)? (ms|s)\b/g, "<age>"],
 	[/("?(resourceVersion|revision)"?): ?"\d+"/g, "$1: <number>"],
+	// As newer versions of kubectl put it.
+	[/ from \S+ namespace$/, ""],
 	[/\s+/g, " "],
 ]
 
@@ -162,7 +164,7 @@ function matchesFrom(expected, lines, more) {
 const STAYS = /^(\w+=\S+ )*(devplane|\.\/\S+-driver|etcd) ?(server|controller|scheduler|node|up(?!.*--detach)|driver (sim|net|disk)(?= --|$)|--|\S*\/)/
 const LOOKS = /^(kubectl|devplane)( devplane)? (-[-\w]+[= ]\S+ )*(get|describe|top|explain-fit|podresources (list|allocatable)|driver (sim|net) list|auth|status|doctor|cel --devices|logs|wait|rollout)\b|^curl (?![\s\S]*(--data|-X|-d ))|^(cat|ls|grep|jq|ip|ss|etcdctl \S* ?get|promtool) /
 
-const stays = ({ command, notices }) => /&$/.test(command) || (STAYS.test(command) && !/ (--help|-h)\b/.test(command))
+const stays = ({ command }) => /&$/.test(command) || (STAYS.test(command) && !/ (--help|-h)\b/.test(command))
 
 // What every sandbox begins with. The checkout and the build may lie anywhere, also below what is covered by empty folders here.
 const SANDBOX = `
@@ -202,8 +204,7 @@ export class Terminal {
 		this.n = 0
 		this.cut = 0
 		const log = openSync(`${this.folder}/shell.log`, "a")
-		const user = process.getuid() === 0 ? [] : ["--map-root-user", "--user"]
-		this.shell = spawn("unshare", [...user, "--fork", "--kill-child", "--pid", "--mount-proc", "--mount", "--net", "--uts", "bash", "--norc", "--noprofile"], {
+		this.shell = spawn("unshare", ["--fork", "--kill-child", "--pid", "--mount-proc", "--mount", "--net", "--uts", "bash", "--norc", "--noprofile"], {
 			stdio: ["pipe", log, log],
 			env: { ...process.env, CHECKOUT: checkout, BUILD: devplane.replace(/\/[^/]*$/, ""), TERM_FOLDER: this.folder, LOCAL: local },
 		})
