@@ -115,9 +115,10 @@ export const scenes = {
 	},
 	// What README.md has its readers start: `make run` in another terminal.
 	readme: async (terminal) => {
-		await terminal.finish("mkdir -p out")
-		await terminal.start("devplane server --data-dir out/data")
-		await terminal.finish("kubectl --kubeconfig out/data/admin.kubeconfig create serviceaccount default")
+		const run = await terminal.finish("mkdir -p out && devplane up --demo --data-dir out/data --detach")
+		assert.equal(run.status(), 0, run.text())
+		terminal.closing.push("devplane down --data-dir out/data")
+		await when(terminal, "[ $(devplane get resourceslices --kubeconfig out/data/admin.kubeconfig -o name | wc -l) = 4 ]")
 	},
 	// The scene `node` on a machine with one disk, sda, that is made up of files and rests.
 	disk: async (terminal) => {
