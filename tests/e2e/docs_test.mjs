@@ -6,7 +6,7 @@
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
 import { existsSync, readdirSync, rmSync, symlinkSync } from "node:fs"
-import { checkout, commandsOf, readPage, recording, runPage, writeRecorded } from "./docs_lib.mjs"
+import { checkout, readPage, recording, runPage, writeRecorded } from "./docs_lib.mjs"
 import { open, scenes } from "./docs_scenes.mjs"
 import { devplane, finish, scratch, test } from "./lib.mjs"
 
@@ -211,8 +211,7 @@ await test("few commands are not run, and each says why", async () => {
 	for (const { block, where } of apart)
 		console.log(`# SKIP ${where}: ${block.notRun}`)
 	assert.ok(apart.every(({ block }) => block.notRun.length > 10), "a reason is missing")
-	const commands = apart.flatMap(({ block }) => commandsOf(block))
-	assert.ok(commands.length <= 12, `${commands.length} commands are not run`)
+	assert.ok(apart.length <= 8, `${apart.length} blocks are not run`)
 })
 
 finish()
