@@ -95,13 +95,12 @@ export const scenes = {
 		await node(terminal, "n1", "/var/lib/kubelet", "--runtime hollow")
 	},
 	demo,
-	// Server, controller, scheduler, containerd without a network, the node agent n1 in /var/lib/kubelet, and a card eth1.
+	// Server, controller, scheduler, containerd without a network, and a card eth1.
 	network: async (terminal) => {
 		await scenes.server(terminal)
 		await terminal.start("devplane scheduler")
 		await containerd(terminal)
 		await terminal.finish("ip link add eth1 type veth peer name far && ip link set far up && ip link set eth1 up")
-		await terminal.start("devplane node --node-name n1")
 	},
 	// A cluster that stands for an existing one: slices have no status there, as kube-apiserver's have none, a node n1 whose agent
 	// stands for a kubelet, some devices; cluster.kubeconfig is its administrator.
