@@ -443,7 +443,10 @@ static void on_flushed(void *arg)
 	reporter_free(TAKE(d->reporter));
 	dra_mode_free(TAKE(d->dra));
 	plugin_mode_free(TAKE(d->plugin));
-	loop_timer_start(&d->last, 0);
+	if (d->killed)
+		on_last(&d->last);
+	else
+		loop_timer_start(&d->last, 0);
 }
 
 /* Calls have ended. */
@@ -451,7 +454,10 @@ static void on_silent(void *arg)
 {
 	struct dp_driver *d = arg;
 
-	if (d->prepare && prepare_owed(d->prepare)) {
+	d->silent = true;
+	if (d->killed) {
+		on_flushed(d);
+	} else if (d->prepare && prepare_owed(d->prepare)) {
 		loop_timer_init(&d->tick, d->loop, on_owed);
 		loop_timer_start(&d->tick, OWED_MS);
 	} else if (d->status) {
@@ -482,6 +488,20 @@ void driver_end(struct dp_driver *d, void (*done)(void *arg), void *arg)
 		plugin_mode_stop(d->plugin, on_silent, d);
 	else
 		on_silent(d);
+}
+
+void driver_kill(struct dp_driver *d, void (*done)(void *arg), void *arg)
+{
+	d->killed = true;
+	if (!d->ending) {
+		driver_end(d, done, arg);
+	} else if (loop_timer_running(&d->last)) {
+		loop_timer_stop(&d->last);
+		on_last(&d->last);
+	} else if (d->silent) {
+		loop_timer_stop(&d->tick);
+		on_flushed(d);
+	}
 }
 
 static void end_own(struct dp_driver *d)

@@ -42,7 +42,7 @@ struct dp_driver {
 	struct loop_timer tick, last;
 	struct loop_signal *signals[2];
 	char started[TIMESTAMP_SIZE]; /* when */
-	bool own_loop, ending;
+	bool own_loop, ending, silent, killed;
 	void (*on_ended)(void *arg);
 	void *ended_arg;
 };
@@ -56,6 +56,12 @@ int driver_start(struct dp_driver *d, struct error *err);
 
 /* Ends all in order; `done` is called once, later. Then dp_driver_free(). */
 void driver_end(struct dp_driver *d, void (*done)(void *arg), void *arg);
+
+/*
+ * The same on a simulated host that has crashed: what its clients are owed is not waited for, and
+ * no time passes until `done`.
+ */
+void driver_kill(struct dp_driver *d, void (*done)(void *arg), void *arg);
 
 /* Slices are published, as far as there should be any. */
 int driver_check(const struct dp_driver *d, struct error *err);

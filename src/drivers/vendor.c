@@ -446,6 +446,17 @@ void vendor_stop(struct vendor *v, void (*done)(void *arg), void *arg)
 	driver_end(v->driver, done, arg);
 }
 
+void vendor_kill(struct vendor *v, void (*done)(void *arg), void *arg)
+{
+	driver_kill(v->driver, done, arg);
+}
+
+void vendor_each_claim(const struct vendor *v, void (*fn)(void *arg, const struct dp_claim *c),
+		       void *arg)
+{
+	dp_driver_each_claim(v->driver, fn, arg);
+}
+
 const char *vendor_name(const struct vendor *v)
 {
 	return v->name;

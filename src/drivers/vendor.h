@@ -44,6 +44,13 @@ void vendor_free(struct vendor *v); /* after vendor_stop's `done`; NULL allowed 
 int vendor_start(struct vendor *v, struct error *err);
 void vendor_stop(struct vendor *v, void (*done)(void *arg), void *arg);
 
+/* The same on a simulated host that has crashed: driver_kill(). */
+void vendor_kill(struct vendor *v, void (*done)(void *arg), void *arg);
+
+/* Calls `fn` for every claim that is prepared. Between turns, or in one of the loop's. */
+void vendor_each_claim(const struct vendor *v, void (*fn)(void *arg, const struct dp_claim *c),
+		       void *arg);
+
 const char *vendor_name(const struct vendor *v);
 int vendor_check(const struct vendor *v, struct error *err);
 

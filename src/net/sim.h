@@ -54,6 +54,11 @@ struct sim_opts {
 	double stall; /* chance of each turn to be followed by a hold-up of the loop; 0 */
 	int64_t stall_max_ms; /* how long that lasts at most; 100 */
 	int64_t give_up_ms; /* unacknowledged bytes end a connection, as TCP does; 900 s */
+	/*
+	 * Who listens on a unix path has a real file of that type there, as who looks into folders
+	 * expects it: their watches are told, it goes with the listener, and a crash leaves it.
+	 */
+	bool unix_files;
 	/* Decides about a child before it starts; NULL: no program exists. */
 	void (*spawn)(void *arg, const struct loop_child_opts *opts, struct sim_fate *ret_fate);
 	/* One line per event, without newline, borrowed; NULL: none. */

@@ -9,7 +9,11 @@
 #include "net/sim_impl.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -21,6 +25,7 @@ struct sim_listener {
 	struct loop **lanes; /* never empty */
 	size_t nlanes, next;
 	struct list backlog;
+	ino_t inode; /* of its file; 0: it has none */
 };
 
 /* A connection on its way to its loop. */
@@ -353,6 +358,41 @@ static void crash_listener(struct sim_source *src, enum sim_crash how)
 	ln->port = NULL;
 }
 
+static void touch_file(struct sim_listener *ln)
+{
+	CLEANUP(free) char *folder = xstrdup(ln->listener.at.host);
+	CLEANUP(free) char *name = xstrdup(ln->listener.at.host);
+
+	sim_touch(ln->src.loop->sim, dirname(folder), basename(name));
+}
+
+/* Its age is the world's: two that follow each other at once are told apart in every run. */
+static int make_file(struct sim_listener *ln, struct error *err)
+{
+	const char *path = ln->listener.at.host;
+	int64_t ns = clock_wall(&ln->src.loop->clock);
+	struct timespec made = { ns / CLOCK_SEC, ns % CLOCK_SEC };
+	struct stat st;
+
+	(void)unlink(path);
+	if (mknod(path, S_IFSOCK | 0600, 0) < 0 || stat(path, &st) < 0)
+		return error_set_errno(err, ERR_IO, errno, "cannot make the socket %s", path);
+	(void)utimensat(AT_FDCWD, path, (struct timespec[]){ made, made }, 0);
+	ln->inode = st.st_ino;
+	touch_file(ln);
+	return 0;
+}
+
+static void remove_file(struct sim_listener *ln)
+{
+	struct stat st;
+
+	if (!ln->inode || stat(ln->listener.at.host, &st) < 0 || st.st_ino != ln->inode)
+		return;
+	(void)unlink(ln->listener.at.host);
+	touch_file(ln);
+}
+
 static void destroy_listener(struct sim_source *src)
 {
 	free(listener_of(src)->lanes);
@@ -367,8 +407,10 @@ static void free_listener(struct listener *listener)
 	sim_check_thread(l);
 	sim_trace(l->sim, l, "unlisten %s", listener->at.text);
 	refuse_backlog(ln);
-	if (ln->port)
+	if (ln->port) {
 		free_port(ln->port);
+		remove_file(ln);
+	}
 	sim_source_close(&ln->src);
 }
 
@@ -446,6 +488,10 @@ int sim_listen(struct loop *loop, const struct addr *at, const struct listener_o
 	open_port(ln, l->sim, l->host);
 	sim_source_add(&ln->src, l);
 	sim_trace(l->sim, l, "listen %s", ln->listener.at.text);
-	*ret_listener = &ln->listener;
-	return 0;
+	r = l->sim->opts.unix_files && at->kind == ADDR_UNIX ? make_file(ln, err) : 0;
+	if (r < 0)
+		free_listener(&ln->listener);
+	else
+		*ret_listener = &ln->listener;
+	return r;
 }

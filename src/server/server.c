@@ -80,7 +80,7 @@ static int listen_on(struct server *s, struct error *err)
 		return error_wrap(err, r, "--bind-address");
 	s->http = http_server_new(&opts);
 	r = http_server_listen(s->http, &at, s->tls, 0, &s->at, err);
-	if (r == 0 && !s->opts.cert_file)
+	if (r == 0 && s->tls && !s->opts.cert_file)
 		loop_timer_start(&s->renew, RENEW_MS);
 	return r;
 }
@@ -92,6 +92,7 @@ static int open_lmdb(struct server *s, struct error *err)
 	char dir[4096];
 	struct store_lmdb_opts opts = { .dir = dir,
 					.history_ms = s->opts.history_ms,
+					.inline_commit = s->opts.simulated,
 					.metrics = s->metrics };
 
 	if (snprintf(dir, sizeof(dir), "%s/store", s->opts.data_dir) >= (int)sizeof(dir))
@@ -220,7 +221,7 @@ static int start(struct server *s, struct error *err)
 		r = service_accounts_load(o, &s->accounts, err);
 	if (r == 0 && o->audit_log_path)
 		r = audit_open(o->audit_log_path, &s->audit, err);
-	if (r == 0)
+	if (r == 0 && !o->simulated)
 		r = bootstrap_tls(o, s->ca, s->clock, &s->tls, err);
 	if (r < 0)
 		return r;

@@ -45,6 +45,8 @@ struct server_opts {
 	int64_t request_timeout_ms; /* 60 s */
 	int64_t min_request_timeout_ms; /* of watches: 30 minutes */
 	struct gates gates;
+	/* In a simulated world: no TLS, and the store commits in the turns of the first loop. */
+	bool simulated;
 	struct loop *const *loops; /* I/O loops; the state lives on the first */
 	size_t nloops;
 	struct log *log;

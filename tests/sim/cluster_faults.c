@@ -1,0 +1,146 @@
+/*
+ * What strikes: processes and machines die or are stopped, paths are cut, connections break, the
+ * disk is full or fails, devices break.
+ */
+#include "cluster_server.h"
+#include "cluster_world.h"
+
+#include "store/lmdb_faults.h"
+
+static int64_t some_ms(struct cluster *w)
+{
+	return cluster_chance(w, 0.2) ? cluster_pick(w, 30000) : cluster_pick(w, 2000);
+}
+
+static void watch_disk(struct cluster *w)
+{
+	char path[192];
+
+	(void)snprintf(path, sizeof(path), "%s/store/data.mdb", w->server->dir);
+	lmdb_faults_watch(path);
+}
+
+/*
+ * What the dead server had not committed is lost, or is there and nobody was told: both can be.
+ * The store commits while it is buried, so a full disk decides.
+ */
+static void kill_server(struct cluster *w, int64_t pause_ms)
+{
+	watch_disk(w);
+	if (cluster_chance(w, 0.5))
+		lmdb_faults_set(LMDB_FAULT_FULL, 0);
+	cluster_role_kill(w->server, SIM_CRASH_PROCESS, pause_ms);
+	lmdb_faults_set(LMDB_FAULT_NONE, 0);
+}
+
+static void kill_one(struct cluster *w)
+{
+	struct cluster_role *role = &w->roles[cluster_pick(w, (unsigned)w->nroles)];
+	int64_t pause = some_ms(w);
+	bool machine = role != w->server && cluster_chance(w, 0.3);
+
+	cluster_tell(w, "kill %s%s for %lld ms", role->host, machine ? " (machine)" : "",
+		     (long long)pause);
+	if (role == w->server)
+		kill_server(w, pause);
+	else
+		cluster_role_kill(role, machine ? SIM_CRASH_MACHINE : SIM_CRASH_PROCESS, pause);
+}
+
+static void stop_one(struct cluster *w)
+{
+	struct cluster_role *role = &w->roles[cluster_pick(w, (unsigned)w->nroles)];
+	int64_t pause = some_ms(w);
+
+	cluster_tell(w, "stop %s for %lld ms", role->host, (long long)pause);
+	cluster_role_stop(role, pause);
+}
+
+static const char *some_host(struct cluster *w)
+{
+	unsigned i = cluster_pick(w, (unsigned)w->nroles + 2);
+
+	if (i < w->nroles)
+		return w->roles[i].host;
+	return i == w->nroles ? "user" : "watcher";
+}
+
+static void cut(struct cluster *w)
+{
+	const char *a = cluster_chance(w, 0.7) ? "server" : some_host(w);
+	const char *b = cluster_chance(w, 0.1) ? NULL : some_host(w);
+	int64_t ms = some_ms(w);
+
+	cluster_tell(w, "cut %s from %s for %lld ms", a, b ? b : "all", (long long)ms);
+	sim_cut(w->sim, a, b);
+	w->heal_ms = sim_elapsed_ms(w->sim) + ms;
+}
+
+static void break_conns(struct cluster *w)
+{
+	cluster_tell(w, "break connections");
+	(void)sim_break_conns(w->sim, prng_unit(&w->prng));
+}
+
+static void hurt_disk(struct cluster *w)
+{
+	bool full = cluster_chance(w, 0.7);
+
+	if (w->disk_ms || !cluster_server_ready(w->server))
+		return;
+	cluster_tell(w, "the disk %s", full ? "is full" : "fails to sync");
+	watch_disk(w);
+	lmdb_faults_set(full ? LMDB_FAULT_FULL : LMDB_FAULT_SYNC, cluster_pick(w, 3));
+	w->disk_ms = sim_elapsed_ms(w->sim) + some_ms(w);
+}
+
+static void break_device(struct cluster *w)
+{
+	struct cluster_role *role = &w->drivers[cluster_pick(w, CLUSTER_NODES)];
+	unsigned device = cluster_pick(w, CLUSTER_DEVICES);
+	struct cluster_hardware *h = role->arg;
+	bool broken = !h->broken[device];
+
+	cluster_tell(w, "%s gpu-%u of %s", broken ? "break" : "mend", device, h->node);
+	cluster_driver_break(role, device, broken);
+}
+
+void cluster_faults_step(struct cluster *w)
+{
+	static void (*const faults[])(struct cluster *) = { kill_one,    kill_one, stop_one,  cut,
+							    cut,         cut,      hurt_disk, break_device,
+							    break_conns, break_device };
+
+	if (!w->quiet)
+		faults[cluster_pick(w, sizeof(faults) / sizeof(faults[0]))](w);
+}
+
+void cluster_faults_watch(struct cluster *w)
+{
+	int64_t now = sim_elapsed_ms(w->sim);
+	struct error err;
+
+	if (w->heal_ms && now >= w->heal_ms) {
+		sim_heal(w->sim, NULL, NULL);
+		w->heal_ms = 0;
+	}
+	if (w->disk_ms && now >= w->disk_ms) {
+		lmdb_faults_set(LMDB_FAULT_NONE, 0);
+		w->disk_ms = 0;
+	}
+	/* A store that failed for good: somebody sees that the server is not ready. */
+	if (!w->disk_ms && cluster_server_ready(w->server) &&
+	    cluster_server_health(w->server, &err) < 0 && err.code == ERR_IO)
+		cluster_role_kill(w->server, SIM_CRASH_PROCESS, 100);
+}
+
+void cluster_faults_end(struct cluster *w)
+{
+	w->quiet = true;
+	w->heal_ms = w->disk_ms = 0;
+	lmdb_faults_set(LMDB_FAULT_NONE, 0);
+	sim_heal(w->sim, NULL, NULL);
+	for (size_t i = 0; i < w->nroles; i++)
+		if (w->roles[i].state == CLUSTER_DOWN)
+			cluster_role_start(&w->roles[i]);
+}

@@ -1,0 +1,27 @@
+/*
+ * cluster_node - the node agents of a simulated cluster: the real one, with the hollow runtime, on
+ * a real folder whose state files are written in the turns of its loop.
+ */
+#ifndef SIM_CLUSTER_NODE_H
+#define SIM_CLUSTER_NODE_H
+
+#include "base/str.h"
+#include "cluster_role.h"
+
+struct arena;
+
+extern const struct cluster_role_ops cluster_node_ops;
+
+/* A claim in the agent's log of assignments. */
+struct cluster_node_claim {
+	struct str uid, driver, pool, device; /* one of its devices */
+};
+
+/* Calls `fn` for every device of every claim in the log; text is borrowed until return. */
+void cluster_node_each(const struct cluster_role *role, struct arena *a,
+		       void (*fn)(void *arg, const struct cluster_node_claim *c), void *arg);
+
+/* Pods that have not ended, in the log of assignments. */
+size_t cluster_node_pods(const struct cluster_role *role);
+
+#endif

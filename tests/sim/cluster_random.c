@@ -1,0 +1,49 @@
+/*
+ * Where this program has its chance from: the seed, and nothing else.
+ *
+ * Roles ask the kernel for identities, and maps keep their entries in an order of the process's
+ * own. Both would make every run another one, so the linker leads those calls here (--wrap; see
+ * meson.build).
+ */
+#include "cluster_random.h"
+
+#include "base/map.h"
+#include "base/random.h"
+
+static struct prng chance;
+
+void cluster_random_begin(uint64_t seed)
+{
+	prng_init(&chance, seed ^ UINT64_C(0x6b2e51f0a7c39d84));
+}
+
+void __wrap_map_init(struct map *m);
+void __wrap_random_bytes(void *p, size_t n);
+uint64_t __wrap_random_u64(void);
+uint64_t __wrap_random_below(uint64_t n);
+uint64_t __wrap_hash_process_seed(void);
+
+void __wrap_map_init(struct map *m)
+{
+	map_init_seeded(m, prng_u64(&chance));
+}
+
+void __wrap_random_bytes(void *p, size_t n)
+{
+	prng_bytes(&chance, p, n);
+}
+
+uint64_t __wrap_random_u64(void)
+{
+	return prng_u64(&chance);
+}
+
+uint64_t __wrap_random_below(uint64_t n)
+{
+	return prng_below(&chance, n);
+}
+
+uint64_t __wrap_hash_process_seed(void)
+{
+	return 7;
+}

@@ -1,0 +1,124 @@
+/*
+ * Apart from the other files, as the server has a `struct resource` of its own.
+ */
+#include "cluster_server.h"
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cluster_role.h"
+#include "server/resource_walk.h"
+#include "server/server_impl.h"
+
+static struct server *server_of(const struct cluster_role *role)
+{
+	return role->impl;
+}
+
+static void on_ready(void *arg, const struct error *err)
+{
+	struct cluster_role *role = arg;
+
+	if (err) {
+		role->failed = true;
+		role->failure = *err;
+	}
+}
+
+static int start(struct cluster_role *role, struct error *err)
+{
+	struct server_opts opts = { .data_dir = role->dir,
+				    .bind_address = "0.0.0.0",
+				    .secure_port = CLUSTER_PORT,
+				    .token_auth_file = role->tokens,
+				    .event_ttl_ms = 3600 * 1000,
+				    .request_timeout_ms = 60 * 1000,
+				    .min_request_timeout_ms = 1800 * 1000,
+				    .watch_cache_bytes = (size_t)4 << 20,
+				    .simulated = true,
+				    .loops = role->loops,
+				    .nloops = role->nloops,
+				    .log = cluster_role_log(role),
+				    .on_ready = on_ready,
+				    .arg = role };
+	struct server *s = NULL;
+	int r;
+
+	gates_init(&opts.gates);
+	r = server_new(&opts, &s, err);
+	role->impl = s;
+	return r;
+}
+
+static void stop(struct cluster_role *role, void (*done)(void *arg), void *arg)
+{
+	server_stop(server_of(role), 5000, done, arg);
+}
+
+static void drop(struct cluster_role *role)
+{
+	server_free(role->impl);
+}
+
+static void die(struct cluster_role *role, bool stopping, void (*done)(void *arg), void *arg)
+{
+	if (!stopping)
+		server_stop(server_of(role), 0, done, arg);
+}
+
+const struct cluster_role_ops cluster_server_ops = {
+	.start = start, .stop = stop, .drop = drop, .die = die
+};
+
+bool cluster_server_ready(const struct cluster_role *role)
+{
+	const struct server *s = role->impl;
+
+	return role->state == CLUSTER_UP && s && s->state && atomic_load(&s->ready);
+}
+
+int cluster_server_health(const struct cluster_role *role, struct error *err)
+{
+	return state_health(server_of(role)->state, err);
+}
+
+static struct resource *find(const struct cluster_role *role, const char *group, const char *name)
+{
+	const struct schema_kind *k = schema_find_resource(str_from(group), STR("v1"),
+							   str_from(name));
+
+	return state_resource(server_of(role)->state, k);
+}
+
+static struct json *tree_of(const struct object *o, struct arena *a)
+{
+	struct json *tree = NULL;
+
+	(void)object_tree(o, a, &tree, NULL);
+	return tree;
+}
+
+void cluster_server_each(const struct cluster_role *role, const char *group, const char *resource,
+			 struct arena *a, void (*fn)(void *arg, const struct json *tree), void *arg)
+{
+	struct resource *r = find(role, group, resource);
+	struct omap_cursor c;
+
+	for (bool ok = omap_first(&r->objects, &c); ok; ok = omap_next(&c))
+		fn(arg, tree_of(omap_value(&c), a));
+}
+
+struct json *cluster_server_get(const struct cluster_role *role, const char *group,
+				const char *resource, const char *ns, const char *name,
+				struct arena *a)
+{
+	const struct object *o = resource_get(find(role, group, resource), str_from(ns),
+					      str_from(name));
+
+	return o ? tree_of(o, a) : NULL;
+}
+
+int64_t cluster_server_revision(const struct cluster_role *role)
+{
+	return state_revision(server_of(role)->state);
+}

@@ -1,0 +1,107 @@
+/*
+ * The whole cluster under random load and faults: nothing acknowledged is lost, no device is held
+ * twice, watches are in order and complete, and all becomes as it should be when the faults end.
+ *
+ *	SIM_SEED=N    begins with this seed (1); and, without SIM_SEEDS, runs no other
+ *	SIM_SEEDS=N   runs so many
+ *	SIM_STEPS=N   steps of each
+ *	SIM_LOG=info|debug, SIM_TRACE=1   what roles log, and every event of the world
+ */
+#include "cluster_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <ftw.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SEEDS = 4, STEPS = 120, SHORT = 40 };
+
+static uint64_t number(const char *name, uint64_t absent)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoull(text, NULL, 10) : absent;
+}
+
+static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
+		      struct FTW *ftw UNUSED)
+{
+	return remove(path);
+}
+
+/* In memory where that is possible: the store and the agents sync what they write. */
+static void make_dir(char *path, size_t size)
+{
+	bool memory = access("/dev/shm", W_OK) == 0;
+
+	(void)snprintf(path, size, "%s/cluster.XXXXXX", memory ? "/dev/shm" : "/tmp");
+	assert_non_null(mkdtemp(path));
+}
+
+static uint64_t run(uint64_t seed, unsigned steps, const char *dir)
+{
+	struct cluster *w = calloc(1, sizeof(*w));
+	uint64_t hash;
+
+	assert_int_equal(mkdir(dir, 0700), 0);
+	cluster_init(w, seed, dir);
+	for (unsigned i = 0; i < steps; i++)
+		cluster_step(w);
+	cluster_converge(w);
+	print_message("# seed %llu: %lld s, %llu turns, %llu acknowledged, %llu refused, %llu unknown, "
+		      "trace %016llx\n",
+		      (unsigned long long)seed, (long long)sim_elapsed_ms(w->sim) / 1000,
+		      (unsigned long long)sim_turns(w->sim), (unsigned long long)w->acked,
+		      (unsigned long long)w->refused, (unsigned long long)w->unknown,
+		      (unsigned long long)w->hash);
+	cluster_release(w);
+	hash = w->hash;
+	free(w);
+	assert_int_equal(nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	return hash;
+}
+
+static void a_cluster_keeps_its_promises_whatever_fails(void **state)
+{
+	uint64_t first = number("SIM_SEED", 1);
+	uint64_t seeds = number("SIM_SEEDS", getenv("SIM_SEED") ? 1 : SEEDS);
+	unsigned steps = (unsigned)number("SIM_STEPS", STEPS);
+	char dir[64], sub[80];
+
+	(void)state;
+	make_dir(dir, sizeof(dir));
+	(void)snprintf(sub, sizeof(sub), "%s/w", dir);
+	for (uint64_t i = 0; i < seeds; i++)
+		(void)run(first + i, steps, sub);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+static void the_same_seed_is_the_same_run(void **state)
+{
+	uint64_t seed = number("SIM_SEED", 99), first;
+	char dir[64], sub[80];
+
+	(void)state;
+	make_dir(dir, sizeof(dir));
+	(void)snprintf(sub, sizeof(sub), "%s/w", dir);
+	first = run(seed, SHORT, sub);
+	assert_int_equal(run(seed, SHORT, sub), first);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cluster_keeps_its_promises_whatever_fails),
+		cmocka_unit_test(the_same_seed_is_the_same_run),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,340 @@
+/*
+ * Life of the world, and its steps.
+ */
+#include "cluster_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "cluster_control.h"
+#include "cluster_node.h"
+#include "cluster_random.h"
+#include "cluster_server.h"
+#include "store/lmdb_faults.h"
+
+enum {
+	UP_MS = 120 * 1000,
+	SETTLE_MS = 180 * 1000, /* until all is as it should be */
+	GONE_MS = 120 * 1000,
+	WATCH_MS = 50, /* between two looks of the supervisor */
+};
+
+/* --- chance, and what is told ---------------------------------------------------------------- */
+
+unsigned cluster_pick(struct cluster *w, unsigned n)
+{
+	return (unsigned)prng_below(&w->prng, n);
+}
+
+bool cluster_chance(struct cluster *w, double p)
+{
+	return prng_unit(&w->prng) < p;
+}
+
+void cluster_tell(struct cluster *w, const char *fmt, ...)
+{
+	char *line = w->told[w->ntold++ % CLUSTER_TOLD];
+	int n = snprintf(line, sizeof(w->told[0]), "%4u %8.3f s  ", w->steps,
+			 (double)sim_elapsed_ms(w->sim) / 1000);
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line + n, sizeof(w->told[0]) - (size_t)n, fmt, ap);
+	va_end(ap);
+	log_info(&w->log, "step", LOG_Z("what", line));
+}
+
+void cluster_fail(struct cluster *w, const char *fmt, ...)
+{
+	size_t first = w->ntold > CLUSTER_TOLD ? w->ntold - CLUSTER_TOLD : 0;
+	char text[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	print_error("seed %llu, step %u, %lld ms: %s\nthe last steps:\n", (unsigned long long)w->seed,
+		    w->steps, (long long)sim_elapsed_ms(w->sim), text);
+	for (size_t i = first; i < w->ntold; i++)
+		print_error("  %s\n", w->told[i % CLUSTER_TOLD]);
+	for (size_t i = 0; i < w->nroles; i++)
+		print_error("  %-14s %s, %u starts, %u kills\n", w->roles[i].host,
+			    w->roles[i].state == CLUSTER_UP ? "up" : "down", w->roles[i].starts,
+			    w->roles[i].kills);
+	fail_msg("again by SIM_SEED=%llu: %s", (unsigned long long)w->seed, text);
+}
+
+static void on_trace(void *arg, struct str line)
+{
+	struct cluster *w = arg;
+
+	w->hash = hash_bytes(line, w->hash);
+	w->lines++;
+	if (getenv("SIM_TRACE"))
+		(void)fprintf(stderr, "%.*s\n", STR_ARG(line));
+}
+
+/* --- roles ------------------------------------------------------------------------------------ */
+
+static void write_file(const char *path, const char *text)
+{
+	struct error err;
+
+	if (file_write_atomic(path, str_from(text), 0600, &err) < 0)
+		fail_msg("%s", err.msg);
+}
+
+static void write_kubeconfig(struct cluster *w, const char *name, char *ret_path, size_t size)
+{
+	char text[1024];
+
+	(void)snprintf(ret_path, size, "%s/%s.kubeconfig", w->dir, name);
+	(void)snprintf(text, sizeof(text),
+		       "{\"clusters\":[{\"name\":\"c\",\"cluster\":{\"server\":"
+		       "\"http://server:%d\"}}],\"contexts\":[{\"name\":\"x\",\"context\":{"
+		       "\"cluster\":\"c\",\"user\":\"u\"}}],\"users\":[{\"name\":\"u\",\"user\":{"
+		       "\"token\":\"%s-token\"}}],\"current-context\":\"x\"}",
+		       CLUSTER_PORT, name);
+	write_file(ret_path, text);
+}
+
+static void write_tokens(struct cluster *w)
+{
+	char text[2048], path[128];
+	int n = snprintf(text, sizeof(text),
+			 "user-token,admin,1,system:masters\n"
+			 "scheduler-token,system:kube-scheduler,2\n"
+			 "controller-token,system:devplane-controller,3\n"
+			 "driver-token,driver,4,system:masters\n");
+
+	for (int i = 0; i < CLUSTER_NODES; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n,
+			      "n%d-token,system:node:n%d,1%d,system:nodes\n", i, i, i);
+	(void)snprintf(path, sizeof(path), "%s/tokens.csv", w->dir);
+	write_file(path, text);
+}
+
+static struct cluster_role *add_role(struct cluster *w, const struct cluster_role_ops *ops,
+				     const char *host, const char *user)
+{
+	struct cluster_role *role = &w->roles[w->nroles++];
+
+	*role = (struct cluster_role){ .ops = ops,
+				       .sim = w->sim,
+				       .log = &w->log,
+				       .start_ms = INT64_MAX };
+	(void)snprintf(role->host, sizeof(role->host), "%s", host);
+	(void)snprintf(role->dir, sizeof(role->dir), "%s/%s", w->dir, host);
+	(void)snprintf(role->tokens, sizeof(role->tokens), "%s/tokens.csv", w->dir);
+	write_kubeconfig(w, user, role->kubeconfig, sizeof(role->kubeconfig));
+	assert_int_equal(mkdir(role->dir, 0700), 0);
+	return role;
+}
+
+static void add_numbered(struct cluster *w, const struct cluster_role_ops *ops, const char *prefix,
+			 const char *user, unsigned n)
+{
+	char host[32];
+
+	for (unsigned i = 0; i < n; i++) {
+		(void)snprintf(host, sizeof(host), "%s%u", prefix, i);
+		(void)add_role(w, ops, host, user ? user : host);
+	}
+}
+
+static void add_roles(struct cluster *w)
+{
+	w->server = add_role(w, &cluster_server_ops, "server", "server");
+	w->schedulers = &w->roles[w->nroles];
+	add_numbered(w, &cluster_scheduler_ops, "scheduler-", "scheduler", CLUSTER_SCHEDULERS);
+	w->controllers = &w->roles[w->nroles];
+	add_numbered(w, &cluster_controller_ops, "controller-", "controller", CLUSTER_CONTROLLERS);
+	w->nodes = &w->roles[w->nroles];
+	add_numbered(w, &cluster_node_ops, "n", NULL, CLUSTER_NODES);
+	w->drivers = &w->roles[w->nroles];
+	add_numbered(w, &cluster_driver_ops, "driver-", "driver", CLUSTER_NODES);
+	for (unsigned i = 0; i < CLUSTER_NODES; i++) {
+		struct cluster_hardware *h = &w->hardware[i];
+
+		(void)snprintf(h->node, sizeof(h->node), "%s", w->nodes[i].host);
+		(void)snprintf(h->root, sizeof(h->root), "%s/root", w->nodes[i].dir);
+		(void)snprintf(h->cdi, sizeof(h->cdi), "%s/cdi", w->nodes[i].dir);
+		assert_int_equal(mkdir(h->cdi, 0700), 0);
+		w->drivers[i].arg = h;
+	}
+}
+
+/* --- time -------------------------------------------------------------------------------------- */
+
+static void watch(struct cluster *w)
+{
+	for (size_t i = 0; i < w->nroles; i++)
+		cluster_role_watch(&w->roles[i]);
+	cluster_faults_watch(w);
+}
+
+void cluster_run(struct cluster *w, int64_t ms)
+{
+	while (ms > 0) {
+		int64_t piece = MIN(ms, WATCH_MS);
+
+		sim_run_for(w->sim, piece);
+		watch(w);
+		ms -= piece;
+	}
+}
+
+/* --- life -------------------------------------------------------------------------------------- */
+
+static struct client *make_client(struct cluster *w, struct loop *l)
+{
+	struct client_opts o = { .config = &w->kubeconfig, .protocol = HTTP_PROTOCOL_2 };
+	struct client *c;
+	struct error err;
+
+	if (client_new(l, &o, &c, &err) < 0)
+		fail_msg("%s", err.msg);
+	return c;
+}
+
+static void make_user(struct cluster *w)
+{
+	char path[128];
+	struct error err;
+
+	write_kubeconfig(w, "user", path, sizeof(path));
+	if (kubeconfig_load(&w->kubeconfig, &(struct kubeconfig_opts){ .path = path }, &err) < 0)
+		fail_msg("%s", err.msg);
+	w->user = sim_loop_new(w->sim, "user");
+	w->client = make_client(w, w->user);
+	w->watcher = sim_loop_new(w->sim, "watcher");
+	w->watch_client = make_client(w, w->watcher);
+}
+
+static void init_log(struct cluster *w)
+{
+	const char *level = getenv("SIM_LOG");
+	struct log_options o = { .level = LOG_LEVEL_NONE,
+				 .fd = STDERR_FILENO,
+				 .clock = clock_system() };
+
+	if (level)
+		o.level = strcmp(level, "debug") == 0 ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
+	log_init(&w->log, &o);
+}
+
+static void wait_ready(struct cluster *w)
+{
+	for (int64_t ms = 0; ms < UP_MS && !cluster_server_ready(w->server); ms += WATCH_MS)
+		cluster_run(w, WATCH_MS);
+	if (!cluster_server_ready(w->server))
+		cluster_fail(w, "the server does not begin");
+}
+
+void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
+{
+	struct sim_opts o = { .seed = seed, .trace = on_trace, .arg = w, .unix_files = true };
+
+	memset(w, 0, sizeof(*w));
+	cluster_random_begin(seed);
+	prng_init(&w->prng, seed);
+	w->seed = seed;
+	(void)snprintf(w->dir, sizeof(w->dir), "%s", dir);
+	init_log(w);
+	arena_init(&w->arena, SIZE_MAX);
+	vec_init(&w->things, SIZE_MAX / sizeof(struct thing *));
+	list_init(&w->asks);
+	o.stall = cluster_chance(w, 0.5) ? 0.0002 : 0;
+	o.lose = cluster_chance(w, 0.5) ? 0.0002 : 0;
+	o.refuse = cluster_chance(w, 0.5) ? 0.01 : 0;
+	o.latency_max_us = cluster_chance(w, 0.3) ? 20000 : 2000;
+	w->sim = sim_new(&o);
+	write_tokens(w);
+	add_roles(w);
+	make_user(w);
+	cluster_role_start(w->server);
+	wait_ready(w);
+	cluster_load_begin(w);
+	observer_begin(w);
+	for (size_t i = 0; i < w->nroles; i++)
+		cluster_role_start(&w->roles[i]);
+	cluster_run(w, 1000);
+}
+
+void cluster_release(struct cluster *w)
+{
+	for (size_t i = w->nroles; i-- > 0;)
+		cluster_role_release(&w->roles[i]);
+	observer_release(w);
+	cluster_load_release(w);
+	client_free(w->client);
+	client_free(w->watch_client);
+	sim_run_for(w->sim, 1000);
+	loop_free(w->user);
+	loop_free(w->watcher);
+	kubeconfig_release(&w->kubeconfig);
+	lmdb_faults_watch(NULL);
+	sim_free(w->sim);
+	arena_release(&w->arena);
+	log_release(&w->log);
+}
+
+/* --- steps ------------------------------------------------------------------------------------- */
+
+void cluster_step(struct cluster *w)
+{
+	w->steps++;
+	if (cluster_chance(w, 0.15))
+		cluster_faults_step(w);
+	else
+		cluster_load_step(w);
+	cluster_run(w, cluster_chance(w, 0.05) ? 5000 : 1 + cluster_pick(w, 300));
+	cluster_check(w);
+}
+
+static void wait_for(struct cluster *w, bool (*holds)(struct cluster *w, char *why, size_t size),
+		     int64_t max_ms, const char *what)
+{
+	char why[1024] = "";
+
+	for (int64_t ms = 0; ms < max_ms; ms += 500) {
+		cluster_run(w, 500);
+		cluster_check(w);
+		if (holds(w, why, sizeof(why)))
+			return;
+	}
+	cluster_fail(w, "%s, after %lld s: %s", what, (long long)max_ms / 1000, why);
+}
+
+static bool is_idle(struct cluster *w, char *why, size_t size)
+{
+	(void)snprintf(why, size, "requests are under way, or the server is down");
+	return cluster_load_idle(w) && cluster_server_ready(w->server);
+}
+
+void cluster_converge(struct cluster *w)
+{
+	cluster_tell(w, "faults end");
+	cluster_faults_end(w);
+	wait_for(w, is_idle, UP_MS, "the user's requests do not end");
+	cluster_load_adopt(w);
+	wait_for(w, cluster_settled, SETTLE_MS, "not all is as it should be");
+	wait_for(w, observer_caught_up, SETTLE_MS, "the observer lacks something");
+	observer_check(w);
+	cluster_tell(w, "all is deleted");
+	cluster_load_delete_all(w);
+	wait_for(w, cluster_empty, GONE_MS, "something is left");
+	wait_for(w, observer_caught_up, SETTLE_MS, "the observer lacks something");
+}

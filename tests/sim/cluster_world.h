@@ -1,0 +1,150 @@
+/*
+ * cluster_world - a whole cluster in one process, on the seeded simulation of net/sim.h.
+ *
+ * One API server with its store, two schedulers and two controllers that stand for election, two
+ * nodes, each an agent with the hollow runtime and a DRA driver with a few devices; all of it the
+ * real code, all of them on hosts of their own, which talk by simulated sockets only. A user makes
+ * load (cluster_load.c), an observer watches (cluster_observe.c), faults strike (cluster_faults.c),
+ * and after every step what must hold is checked (cluster_check.c).
+ *
+ * Time, sockets and chance are simulated; files are real, below a folder of the run's own.
+ * Failures are cmocka's, and say the seed and the last steps.
+ */
+#ifndef SIM_CLUSTER_WORLD_H
+#define SIM_CLUSTER_WORLD_H
+
+#include "base/arena.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/omap.h"
+#include "base/random.h"
+#include "base/vec.h"
+#include "client/client.h"
+#include "client/kubeconfig.h"
+#include "cluster_driver.h"
+#include "cluster_role.h"
+
+enum {
+	CLUSTER_SCHEDULERS = 2,
+	CLUSTER_CONTROLLERS = 2,
+	CLUSTER_NODES = 2,
+	CLUSTER_ROLES = 1 + CLUSTER_SCHEDULERS + CLUSTER_CONTROLLERS + 2 * CLUSTER_NODES,
+	CLUSTER_TOLD = 40, /* steps that a failure shows */
+	CLUSTER_MAPS = 6,
+};
+
+struct observer;
+
+/* Something that the user made, by what he was told of it. */
+struct thing {
+	const char *resource; /* "pods", "resourceclaims" */
+	char name[24];
+	char uid[40]; /* as the create was answered; empty: it was not, or not well */
+	bool asked_delete; /* a delete was sent: it may be gone */
+	bool deleted; /* and was answered well: it is going, or gone */
+};
+
+/* A ConfigMap that only the user writes: its value counts upwards. */
+struct counter {
+	char name[24];
+	int64_t value; /* the last that was acknowledged */
+	int64_t tried; /* the last that was tried */
+	int64_t rv; /* to write on; 0: it must be read first */
+	bool busy;
+};
+
+struct cluster {
+	struct sim *sim;
+	uint64_t seed;
+	struct prng prng; /* of load and faults */
+	char dir[64];
+	struct log log;
+	uint64_t hash; /* of the trace */
+	uint64_t lines;
+	struct cluster_role roles[CLUSTER_ROLES];
+	size_t nroles;
+	/* Of these: */
+	struct cluster_role *server, *schedulers, *controllers, *nodes, *drivers;
+	struct cluster_hardware hardware[CLUSTER_NODES];
+
+	/* The user. */
+	struct kubeconfig kubeconfig;
+	struct loop *user;
+	struct client *client;
+	struct list asks; /* struct ask: requests under way */
+	VEC(struct thing *) things;
+	struct counter counters[CLUSTER_MAPS];
+	unsigned names; /* given out */
+	uint64_t acked, refused, unknown; /* writes */
+
+	struct loop *watcher;
+	struct client *watch_client;
+	struct observer *observer;
+
+	/* Faults that end by themselves. */
+	int64_t heal_ms, disk_ms;
+	bool quiet; /* no more faults */
+
+	unsigned steps;
+	char told[CLUSTER_TOLD][96]; /* a ring */
+	size_t ntold;
+	struct arena arena; /* of checks */
+};
+
+/* Makes it and runs until all is up. `dir` exists and is empty. */
+void cluster_init(struct cluster *w, uint64_t seed, const char *dir);
+void cluster_release(struct cluster *w);
+
+/* One step: something is done, some time passes, what must hold is checked. */
+void cluster_step(struct cluster *w);
+
+/* Faults and load end; all must become as it should be. Then all is deleted, and must be gone. */
+void cluster_converge(struct cluster *w);
+
+/* Lets time pass, with the supervisor at work. */
+void cluster_run(struct cluster *w, int64_t ms);
+
+/* For the report of a failure. */
+void cluster_tell(struct cluster *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void cluster_fail(struct cluster *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+unsigned cluster_pick(struct cluster *w, unsigned n);
+bool cluster_chance(struct cluster *w, double p);
+
+/* --- cluster_load.c ------------------------------------------------------------------------ */
+
+void cluster_load_begin(struct cluster *w); /* classes, templates, counters: before faults */
+void cluster_load_step(struct cluster *w);
+void cluster_load_delete_all(struct cluster *w);
+/* Things that are there and nobody knows of: their creates were not answered. */
+void cluster_load_adopt(struct cluster *w);
+bool cluster_load_idle(const struct cluster *w);
+void cluster_load_release(struct cluster *w);
+
+/* --- cluster_faults.c ----------------------------------------------------------------------- */
+
+void cluster_faults_step(struct cluster *w);
+void cluster_faults_watch(struct cluster *w); /* ends what has lasted long enough */
+void cluster_faults_end(struct cluster *w);
+
+/* --- cluster_observe.c ---------------------------------------------------------------------- */
+
+void observer_begin(struct cluster *w);
+/* All that was acknowledged up to its revision has been seen; fails if not. */
+void observer_check(struct cluster *w);
+/* It has seen all up to the server's revision, and its copy is the server's. */
+bool observer_caught_up(struct cluster *w, char *why, size_t size);
+/* An acknowledged write of ours: the observer must see this version, or begin anew. */
+void observer_expect(struct cluster *w, struct str resource, struct str name, int64_t rv);
+void observer_release(struct cluster *w);
+
+/* --- cluster_check.c ------------------------------------------------------------------------- */
+
+/* After every step. */
+void cluster_check(struct cluster *w);
+/* Whether all is as it should be in the end; else the first that is not. */
+bool cluster_settled(struct cluster *w, char *why, size_t size);
+/* Whether nothing is left of pods and claims. */
+bool cluster_empty(struct cluster *w, char *why, size_t size);
+
+#endif
