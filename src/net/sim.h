@@ -55,6 +55,11 @@ struct sim_opts {
 	int64_t stall_max_ms; /* how long that lasts at most; 100 */
 	int64_t give_up_ms; /* unacknowledged bytes end a connection, as TCP does; 900 s */
 	/*
+	 * The longest that an end does not notice that the connection is lost, or the peer's machine
+	 * down, without writing, as TCP's keep-alive has it; 0: it never does.
+	 */
+	int64_t keepalive_ms;
+	/*
 	 * Who listens on a unix path has a real file of that type there, as who looks into folders
 	 * expects it: their watches are told, it goes with the listener, and a crash leaves it.
 	 */

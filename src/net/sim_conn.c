@@ -88,6 +88,18 @@ static void begin_to_give_up(struct sim_conn *c)
 	sim_conn_update(c);
 }
 
+/* Probes that nobody answers bring it out. */
+static void begin_to_probe(struct sim_conn *c)
+{
+	int64_t max = c->sim->opts.keepalive_ms * CLOCK_MS;
+
+	if (!max || c->error.sent)
+		return;
+	begin_to_give_up(c);
+	c->error.due = c->sim->now + sim_between(c->sim, max / 2, max);
+	sim_conn_update(c);
+}
+
 static bool has_arrived(const struct sim_conn *c, const struct sim_notice *n)
 {
 	return n->sent && n->due <= c->sim->now;
@@ -412,6 +424,8 @@ static void lose_end(struct sim_conn *c)
 	lose_in_flight(c);
 	if (c->want_write || !sim_chance(c->sim, 0.25))
 		send_reset(c, ECONNRESET);
+	else
+		begin_to_probe(c);
 	sim_conn_update(c);
 }
 
@@ -438,6 +452,8 @@ void sim_conn_crash(struct sim_conn *c, enum sim_crash how)
 		sim_conn_hold(peer);
 		if (sim_pipe_used(&c->in))
 			begin_to_give_up(peer);
+		else
+			begin_to_probe(peer);
 	}
 }
 

@@ -348,6 +348,16 @@ static void drop_times(struct json *status)
 		(void)json_remove(c, STR("lastTransitionTime"));
 }
 
+static const char *print(struct cluster *w, const struct json *tree)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
+
+	if (!tree)
+		return "none";
+	(void)json_print(&text, tree, NULL);
+	return arena_strdup(&w->arena, buf_str(&text));
+}
+
 static void check_slice(void *arg, const struct json *slice)
 {
 	struct slices *x = arg;
@@ -360,8 +370,8 @@ static void check_slice(void *arg, const struct json *slice)
 	drop_times(got);
 	drop_times(want);
 	if (got && want ? !json_equal(got, want) : got || want)
-		object_to(x->s, "the status of slice %.*s is not what its claims say",
-			  STR_ARG(text_at(slice, "/metadata/name")));
+		object_to(x->s, "the status of slice %.*s is not what its claims say: %s, not %s",
+			  STR_ARG(text_at(slice, "/metadata/name")), print(w, got), print(w, want));
 }
 
 /* Its taints are those of what is broken. */

@@ -1,14 +1,16 @@
 /*
- * Where this program has its chance from: the seed, and nothing else.
+ * What is different in this program, by the linker's --wrap (meson.build).
  *
- * Roles ask the kernel for identities, and maps keep their entries in an order of the process's
- * own. Both would make every run another one, so the linker leads those calls here (--wrap; see
- * meson.build).
+ * Its chance comes from the seed, and from nothing else. Roles ask the kernel for identities, and
+ * maps keep their entries in an order of the process's own: both would make every run another one.
+ *
+ * Roles speak HTTP/2, as they do to a real server, where TLS settles it: here they are told.
  */
 #include "cluster_random.h"
 
 #include "base/map.h"
 #include "base/random.h"
+#include "client/client.h"
 
 static struct prng chance;
 
@@ -22,6 +24,20 @@ void __wrap_random_bytes(void *p, size_t n);
 uint64_t __wrap_random_u64(void);
 uint64_t __wrap_random_below(uint64_t n);
 uint64_t __wrap_hash_process_seed(void);
+
+int __real_client_new(struct loop *l, const struct client_opts *opts, struct client **ret_client,
+		      struct error *err);
+int __wrap_client_new(struct loop *l, const struct client_opts *opts, struct client **ret_client,
+		      struct error *err);
+
+int __wrap_client_new(struct loop *l, const struct client_opts *opts, struct client **ret_client,
+		      struct error *err)
+{
+	struct client_opts o = *opts;
+
+	o.protocol = HTTP_PROTOCOL_2;
+	return __real_client_new(l, &o, ret_client, err);
+}
 
 void __wrap_map_init(struct map *m)
 {

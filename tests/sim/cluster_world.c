@@ -28,6 +28,7 @@ enum {
 	UP_MS = 120 * 1000,
 	SETTLE_MS = 180 * 1000, /* until all is as it should be */
 	GONE_MS = 120 * 1000,
+	KEEPALIVE_MS = 45 * 1000,
 	WATCH_MS = 50, /* between two looks of the supervisor */
 };
 
@@ -59,7 +60,7 @@ void cluster_tell(struct cluster *w, const char *fmt, ...)
 void cluster_fail(struct cluster *w, const char *fmt, ...)
 {
 	size_t first = w->ntold > CLUSTER_TOLD ? w->ntold - CLUSTER_TOLD : 0;
-	char text[2048];
+	char text[4096];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -200,7 +201,7 @@ void cluster_run(struct cluster *w, int64_t ms)
 
 static struct client *make_client(struct cluster *w, struct loop *l)
 {
-	struct client_opts o = { .config = &w->kubeconfig, .protocol = HTTP_PROTOCOL_2 };
+	struct client_opts o = { .config = &w->kubeconfig };
 	struct client *c;
 	struct error err;
 
@@ -245,7 +246,11 @@ static void wait_ready(struct cluster *w)
 
 void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
 {
-	struct sim_opts o = { .seed = seed, .trace = on_trace, .arg = w, .unix_files = true };
+	struct sim_opts o = { .seed = seed,
+			      .trace = on_trace,
+			      .arg = w,
+			      .keepalive_ms = KEEPALIVE_MS,
+			      .unix_files = true };
 
 	memset(w, 0, sizeof(*w));
 	cluster_random_begin(seed);
@@ -307,7 +312,7 @@ void cluster_step(struct cluster *w)
 static void wait_for(struct cluster *w, bool (*holds)(struct cluster *w, char *why, size_t size),
 		     int64_t max_ms, const char *what)
 {
-	char why[1024] = "";
+	char why[4096] = "";
 
 	for (int64_t ms = 0; ms < max_ms; ms += 500) {
 		cluster_run(w, 500);
