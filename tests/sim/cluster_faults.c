@@ -94,6 +94,36 @@ static void hurt_disk(struct cluster *w)
 	w->disk_ms = sim_elapsed_ms(w->sim) + some_ms(w);
 }
 
+static void fill_node_disk(struct cluster *w)
+{
+	struct cluster_role *role = &w->nodes[cluster_pick(w, CLUSTER_NODES)];
+
+	cluster_tell(w, "the disk of %s is full", role->host);
+	role->disk_full = true;
+	w->node_disk_ms = sim_elapsed_ms(w->sim) + some_ms(w);
+}
+
+static void free_node_disks(struct cluster *w)
+{
+	for (unsigned i = 0; i < CLUSTER_NODES; i++)
+		w->nodes[i].disk_full = false;
+	w->node_disk_ms = 0;
+}
+
+/* Several at once, as when a rack loses its power. */
+static void kill_many(struct cluster *w)
+{
+	cluster_tell(w, "kill many");
+	for (size_t i = 0; i < w->nroles; i++) {
+		if (cluster_chance(w, 0.5))
+			continue;
+		if (&w->roles[i] == w->server)
+			kill_server(w, some_ms(w));
+		else
+			cluster_role_kill(&w->roles[i], SIM_CRASH_MACHINE, some_ms(w));
+	}
+}
+
 static void break_device(struct cluster *w)
 {
 	struct cluster_role *role = &w->drivers[cluster_pick(w, CLUSTER_NODES)];
@@ -107,9 +137,10 @@ static void break_device(struct cluster *w)
 
 void cluster_faults_step(struct cluster *w)
 {
-	static void (*const faults[])(struct cluster *) = { kill_one,    kill_one, stop_one,  cut,
-							    cut,         cut,      hurt_disk, break_device,
-							    break_conns, break_device };
+	static void (*const faults[])(struct cluster *) = {
+		kill_one,  kill_one,  stop_one,     stop_one,     cut,         cut,           cut,
+		hurt_disk, kill_many, break_device, break_device, break_conns, fill_node_disk
+	};
 
 	if (!w->quiet)
 		faults[cluster_pick(w, sizeof(faults) / sizeof(faults[0]))](w);
@@ -128,6 +159,8 @@ void cluster_faults_watch(struct cluster *w)
 		lmdb_faults_set(LMDB_FAULT_NONE, 0);
 		w->disk_ms = 0;
 	}
+	if (w->node_disk_ms && now >= w->node_disk_ms)
+		free_node_disks(w);
 	/* A store that failed for good: somebody sees that the server is not ready. */
 	if (!w->disk_ms && cluster_server_ready(w->server) &&
 	    cluster_server_health(w->server, &err) < 0 && err.code == ERR_IO)
@@ -138,6 +171,7 @@ void cluster_faults_end(struct cluster *w)
 {
 	w->quiet = true;
 	w->heal_ms = w->disk_ms = 0;
+	free_node_disks(w);
 	lmdb_faults_set(LMDB_FAULT_NONE, 0);
 	sim_heal(w->sim, NULL, NULL);
 	for (size_t i = 0; i < w->nroles; i++)

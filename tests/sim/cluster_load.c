@@ -32,6 +32,8 @@ struct ask {
 	struct thing *thing;
 	struct counter *counter;
 	int64_t value; /* ASK_COUNT */
+	const char *resource; /* ASK_SETUP, with its text: asked until it is done */
+	char *text;
 };
 
 static struct resource of(const char *resource)
@@ -107,6 +109,8 @@ static void count(struct cluster *w, const struct client_answer *answer, const s
 		w->unknown++;
 }
 
+static void make(struct cluster *w, const char *resource, const char *text);
+
 static void on_done(struct client_request *r, const struct client_answer *answer,
 		    const struct error *err)
 {
@@ -126,11 +130,12 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 		on_deleted(k, err);
 	else if (k->counter)
 		on_counter(k, tree, err);
-	else if (err)
-		cluster_fail(w, "the beginning: %s", err->msg);
+	else if (err && err->code != ERR_ALREADY_EXISTS)
+		make(w, k->resource, k->text);
 	if (k->kind == ASK_CREATE || k->kind == ASK_DELETE)
 		expect(k, tree);
 	arena_release(&a);
+	free(k->text);
 	free(k);
 }
 
@@ -156,6 +161,8 @@ static void create(struct cluster *w, enum ask_kind kind, struct thing *t, const
 	struct resource r = of(resource);
 
 	k->thing = t;
+	k->resource = resource;
+	k->text = kind == ASK_SETUP ? xstrdup(text) : NULL;
 	k->request.body = str_from(text);
 	client_create(w->client, &k->request, &r, STR("default"), NULL);
 }
@@ -354,7 +361,7 @@ void cluster_load_begin(struct cluster *w)
 			       "{\"metadata\":{\"name\":\"%s\"},\"data\":{\"value\":\"0\"}}", c->name);
 		make(w, "configmaps", text);
 	}
-	for (int64_t ms = 0; ms < 30000 && !list_empty(&w->asks); ms += 100)
+	for (int64_t ms = 0; ms < 120000 && !list_empty(&w->asks); ms += 100)
 		cluster_run(w, 100);
 	assert_true(list_empty(&w->asks));
 }
@@ -384,8 +391,6 @@ static void adopt_one(void *arg, const struct json *tree)
 		(void)vec_push(&w->things, t);
 	}
 	(void)snprintf(t->uid, sizeof(t->uid), "%.*s", STR_ARG(uid));
-	/* A delete that never arrived. */
-	t->asked_delete = t->asked_delete && t->deleted;
 }
 
 void cluster_load_adopt(struct cluster *w)
@@ -398,11 +403,17 @@ void cluster_load_adopt(struct cluster *w)
 	arena_clear(&w->arena);
 }
 
-void cluster_load_delete_all(struct cluster *w)
+bool cluster_load_delete_all(struct cluster *w)
 {
-	for (size_t i = 0; i < w->things.n; i++)
-		if (w->things.v[i]->uid[0] && !w->things.v[i]->asked_delete)
-			delete_thing(w, w->things.v[i]);
+	bool any = false;
+
+	for (size_t i = 0; i < w->things.n; i++) {
+		if (!w->things.v[i]->uid[0] || w->things.v[i]->deleted)
+			continue;
+		delete_thing(w, w->things.v[i]);
+		any = true;
+	}
+	return any;
 }
 
 bool cluster_load_idle(const struct cluster *w)
@@ -416,6 +427,7 @@ void cluster_load_release(struct cluster *w)
 		struct ask *k = LIST_ENTRY(it, struct ask, link);
 
 		client_cancel(&k->request);
+		free(k->text);
 		free(k);
 	}
 	for (size_t i = 0; i < w->things.n; i++)

@@ -3,7 +3,10 @@
  */
 #include "cluster_node.h"
 
+#include <errno.h>
+
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "client/client.h"
 #include "client/kubeconfig.h"
@@ -26,10 +29,19 @@ static void on_pod_level(void *arg, bool known)
 	agent_set_pod_level(((struct node *)arg)->agent, known);
 }
 
+static int write_state(void *arg, const char *path, struct str content, struct error *err)
+{
+	const struct cluster_role *role = arg;
+
+	if (role->disk_full)
+		return error_set_errno(err, ERR_IO, ENOSPC, "cannot write %s", path);
+	return file_write_atomic(path, content, 0600, err);
+}
+
 static int begin(struct cluster_role *role, struct node *n, struct error *err)
 {
 	struct client_opts c = { .config = &n->kubeconfig, .role = "node" };
-	struct saver_opts s = { .inline_write = true };
+	struct saver_opts s = { .inline_write = true, .write = write_state, .arg = role };
 	int r = kubeconfig_load(&n->kubeconfig, &(struct kubeconfig_opts){ .path = role->kubeconfig },
 				err);
 

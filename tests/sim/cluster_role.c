@@ -67,6 +67,7 @@ void cluster_role_start(struct cluster_role *role)
 		return;
 	for (size_t i = 0; i < n; i++)
 		role->loops[i] = sim_loop_new(role->sim, role->host);
+	sim_skew(role->loops[0], role->skew_ns);
 	role->nloops = n;
 	role->starts++;
 	role->start_ms = INT64_MAX;

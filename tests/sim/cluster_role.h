@@ -41,6 +41,8 @@ struct cluster_role {
 	char kubeconfig[128]; /* path */
 	char tokens[128]; /* the server's */
 	void *arg; /* the kind's own */
+	int64_t skew_ns; /* of its clock */
+	bool disk_full; /* a node's: state files cannot be written */
 
 	enum cluster_state state;
 	struct loop *loops[CLUSTER_LOOPS];

@@ -34,7 +34,7 @@ static int start(struct cluster_role *role, struct error *err)
 				    .event_ttl_ms = 3600 * 1000,
 				    .request_timeout_ms = 60 * 1000,
 				    .min_request_timeout_ms = 1800 * 1000,
-				    .watch_cache_bytes = (size_t)4 << 20,
+				    .watch_cache_bytes = *(const size_t *)role->arg,
 				    .simulated = true,
 				    .loops = role->loops,
 				    .nloops = role->nloops,

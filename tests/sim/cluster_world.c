@@ -81,7 +81,12 @@ static void on_trace(void *arg, struct str line)
 {
 	struct cluster *w = arg;
 
-	w->hash = hash_bytes(line, w->hash);
+	ptrdiff_t at = str_find(line, str_from(w->dir));
+
+	/* The folder's name is another one in each run. */
+	w->hash = hash_bytes(at < 0 ? line : str_of(line.p, (size_t)at), w->hash);
+	if (at >= 0)
+		w->hash = hash_bytes(str_skip(line, (size_t)at + strlen(w->dir)), w->hash);
 	w->lines++;
 	if (getenv("SIM_TRACE"))
 		(void)fprintf(stderr, "%.*s\n", STR_ARG(line));
@@ -244,6 +249,33 @@ static void wait_ready(struct cluster *w)
 		cluster_fail(w, "the server does not begin");
 }
 
+/* Every world has a temper of its own. */
+static void draw(struct cluster *w, struct sim_opts *o)
+{
+	static const int64_t stalls[] = { 100, 3000, 30000 };
+	static const double faults[] = { 0.03, 0.1, 0.2, 0.4 };
+	static const unsigned paces[] = { 20, 300, 300, 2000 };
+
+	o->stall = cluster_chance(w, 0.5) ? 0.0005 : 0;
+	o->stall_max_ms = stalls[cluster_pick(w, ARRAY_SIZE(stalls))];
+	o->lose = cluster_chance(w, 0.5) ? 0.0005 : 0;
+	o->refuse = cluster_chance(w, 0.5) ? 0.02 : 0;
+	o->latency_max_us = cluster_chance(w, 0.3) ? 40000 : 2000;
+	w->faults = faults[cluster_pick(w, ARRAY_SIZE(faults))];
+	w->pace_ms = paces[cluster_pick(w, ARRAY_SIZE(paces))];
+	w->burst = 1 + cluster_pick(w, 8);
+	w->ring_bytes = cluster_chance(w, 0.5) ? (size_t)32 << 10 : (size_t)4 << 20;
+}
+
+/* Clocks of machines need not agree. */
+static void skew_clocks(struct cluster *w)
+{
+	if (!cluster_chance(w, 0.5))
+		return;
+	for (size_t i = 0; i < w->nroles; i++)
+		w->roles[i].skew_ns = ((int64_t)cluster_pick(w, 7200) - 3600) * CLOCK_SEC;
+}
+
 void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
 {
 	struct sim_opts o = { .seed = seed,
@@ -261,13 +293,12 @@ void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
 	arena_init(&w->arena, SIZE_MAX);
 	vec_init(&w->things, SIZE_MAX / sizeof(struct thing *));
 	list_init(&w->asks);
-	o.stall = cluster_chance(w, 0.5) ? 0.0002 : 0;
-	o.lose = cluster_chance(w, 0.5) ? 0.0002 : 0;
-	o.refuse = cluster_chance(w, 0.5) ? 0.01 : 0;
-	o.latency_max_us = cluster_chance(w, 0.3) ? 20000 : 2000;
+	draw(w, &o);
 	w->sim = sim_new(&o);
 	write_tokens(w);
 	add_roles(w);
+	skew_clocks(w);
+	w->server->arg = &w->ring_bytes;
 	make_user(w);
 	cluster_role_start(w->server);
 	wait_ready(w);
@@ -301,11 +332,12 @@ void cluster_release(struct cluster *w)
 void cluster_step(struct cluster *w)
 {
 	w->steps++;
-	if (cluster_chance(w, 0.15))
+	if (cluster_chance(w, w->faults))
 		cluster_faults_step(w);
 	else
-		cluster_load_step(w);
-	cluster_run(w, cluster_chance(w, 0.05) ? 5000 : 1 + cluster_pick(w, 300));
+		for (unsigned i = 1 + cluster_pick(w, w->burst); i > 0; i--)
+			cluster_load_step(w);
+	cluster_run(w, cluster_chance(w, 0.05) ? 5000 : 1 + cluster_pick(w, w->pace_ms));
 	cluster_check(w);
 }
 
@@ -329,6 +361,15 @@ static bool is_idle(struct cluster *w, char *why, size_t size)
 	return cluster_load_idle(w) && cluster_server_ready(w->server);
 }
 
+/* Whatever is there is deleted, again where that was not answered. */
+static bool is_deleted(struct cluster *w, char *why, size_t size)
+{
+	if (!is_idle(w, why, size))
+		return false;
+	cluster_load_adopt(w);
+	return !cluster_load_delete_all(w);
+}
+
 void cluster_converge(struct cluster *w)
 {
 	cluster_tell(w, "faults end");
@@ -339,7 +380,7 @@ void cluster_converge(struct cluster *w)
 	wait_for(w, observer_caught_up, SETTLE_MS, "the observer lacks something");
 	observer_check(w);
 	cluster_tell(w, "all is deleted");
-	cluster_load_delete_all(w);
+	wait_for(w, is_deleted, UP_MS, "not all can be deleted");
 	wait_for(w, cluster_empty, GONE_MS, "something is left");
 	wait_for(w, observer_caught_up, SETTLE_MS, "the observer lacks something");
 }

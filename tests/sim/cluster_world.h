@@ -81,8 +81,13 @@ struct cluster {
 	struct client *watch_client;
 	struct observer *observer;
 
+	/* How it goes: drawn at the beginning. */
+	double faults; /* chance of a step to be one */
+	size_t ring_bytes; /* of the server's watch cache, for each resource */
+	unsigned pace_ms, burst; /* between steps, and requests at once, at most */
+
 	/* Faults that end by themselves. */
-	int64_t heal_ms, disk_ms;
+	int64_t heal_ms, disk_ms, node_disk_ms;
 	bool quiet; /* no more faults */
 
 	unsigned steps;
@@ -115,7 +120,8 @@ bool cluster_chance(struct cluster *w, double p);
 
 void cluster_load_begin(struct cluster *w); /* classes, templates, counters: before faults */
 void cluster_load_step(struct cluster *w);
-void cluster_load_delete_all(struct cluster *w);
+/* Sends deletes of all that was not deleted yet; false: there is no such thing. */
+bool cluster_load_delete_all(struct cluster *w);
 /* Things that are there and nobody knows of: their creates were not answered. */
 void cluster_load_adopt(struct cluster *w);
 bool cluster_load_idle(const struct cluster *w);
