@@ -227,8 +227,9 @@
 #define KUBECONFIG_FILE_MAX  (16UL * MIB)
 #define SCHEDULER_CONFIG_MAX (4UL * MIB) /* KubeSchedulerConfiguration */
 #define KUBECONFIG_PATHS_MAX 64 /* in $KUBECONFIG */
-/* Connections of one client: more are only needed where each carries one watch (HTTP/1.1). */
-#define CLIENT_LINKS_MAX 64
+/* Connections of one client; and with those that carry one watch each (HTTP/1.1). */
+#define CLIENT_LINKS_MAX       64
+#define CLIENT_WATCH_LINKS_MAX 1024
 /* Resources in all versions that a client learns of by discovery. */
 #define DISCOVERY_RESOURCES_MAX 100000
 /* Indexes of one cache, and values of one object in one of them. */

@@ -36,6 +36,7 @@ struct client_link {
 	unsigned requests, max; /* running, and most at a time */
 	bool open;
 	bool retired; /* takes no new requests */
+	bool streams; /* its one request is a stream, which may last for ever (HTTP/1.1) */
 };
 
 struct client {

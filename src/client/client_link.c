@@ -278,6 +278,7 @@ static void on_stream_close(struct http_stream *s, const struct error *err)
 	a->stream = NULL;
 	if (link) {
 		link->requests--;
+		link->streams = false;
 		client_kick(a->client);
 	}
 	client_attempt_closed(a, err);
@@ -322,6 +323,7 @@ static int send_request(struct client_link *link, struct client_attempt *a, stru
 	a->link = link;
 	a->login = c->login.count;
 	link->requests++;
+	link->streams = link->max == 1 && a->request->on_data;
 	if (a->body) {
 		(void)http_stream_send(a->stream, slice_of(a->body));
 		(void)http_stream_end(a->stream, NULL, 0);
@@ -430,13 +432,16 @@ static void connect_link(struct client *c)
 	connect_failed(c, &err);
 }
 
-static size_t count_links(const struct client *c)
+/* Watches do not count: they would leave none for what is asked beside them. */
+static bool may_connect(const struct client *c)
 {
-	size_t n = 0;
+	size_t n = 0, streams = 0;
 
-	LIST_FOREACH (it, &c->links)
+	LIST_FOREACH (it, &c->links) {
 		n++;
-	return n;
+		streams += LIST_ENTRY(it, struct client_link, node)->streams;
+	}
+	return n - streams < CLIENT_LINKS_MAX && n < CLIENT_WATCH_LINKS_MAX;
 }
 
 /* There is more to do than the connections take. */
@@ -444,7 +449,7 @@ static void want_link(struct client *c)
 {
 	int64_t now = loop_now(c->loop);
 
-	if (has_link(c, false) || count_links(c) >= CLIENT_LINKS_MAX)
+	if (has_link(c, false) || !may_connect(c))
 		return;
 	if (now < c->connect_at) {
 		loop_timer_start(&c->timer, c->connect_at - now);
