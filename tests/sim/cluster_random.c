@@ -4,7 +4,8 @@
  * Its chance comes from the seed, and from nothing else. Roles ask the kernel for identities, and
  * maps keep their entries in an order of the process's own: both would make every run another one.
  *
- * Roles speak HTTP/2, as they do to a real server, where TLS settles it: here they are told.
+ * Roles speak HTTP/2, as they do to a real server, where TLS settles it: here they are told. In
+ * some worlds they speak HTTP/1.1, as to a server that knows no better.
  */
 #include "cluster_random.h"
 
@@ -13,10 +14,12 @@
 #include "client/client.h"
 
 static struct prng chance;
+static bool one; /* HTTP/1.1 */
 
 void cluster_random_begin(uint64_t seed)
 {
 	prng_init(&chance, seed ^ UINT64_C(0x6b2e51f0a7c39d84));
+	one = prng_below(&chance, 5) == 0;
 }
 
 void __wrap_map_init(struct map *m);
@@ -35,7 +38,7 @@ int __wrap_client_new(struct loop *l, const struct client_opts *opts, struct cli
 {
 	struct client_opts o = *opts;
 
-	o.protocol = HTTP_PROTOCOL_2;
+	o.protocol = one ? HTTP_PROTOCOL_1 : HTTP_PROTOCOL_2;
 	return __real_client_new(l, &o, ret_client, err);
 }
 
