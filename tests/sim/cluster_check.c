@@ -35,9 +35,9 @@ static bool is_deleting(const struct json *tree)
 
 static void check_thing(struct cluster *w, const struct thing *t)
 {
-	bool pod = strcmp(t->resource, "pods") == 0;
-	const struct json *tree = cluster_server_get(w->server, pod ? "" : RESOURCE, t->resource,
-						     "default", t->name, &w->arena);
+	bool claim = strcmp(t->resource, "resourceclaims") == 0;
+	const struct json *tree = cluster_server_get(w->server, claim ? RESOURCE : "", t->resource,
+						     t->ns, t->name, &w->arena);
 
 	if (!t->uid[0])
 		return;
@@ -184,6 +184,19 @@ static void note_held(void *arg, const struct json *claim)
 			       s);
 }
 
+/* Its driver says that it is broken: it has a taint. */
+static bool is_tainted(const struct cluster_hardware *h, unsigned device)
+{
+	return h->broken[device] && !h->silent[device];
+}
+
+static const char *health_of(const struct cluster_hardware *h, unsigned device)
+{
+	if (h->silent[device])
+		return "Unknown";
+	return h->broken[device] ? "Unhealthy" : "Healthy";
+}
+
 /* So many devices are free and well on one node. */
 static bool some_node_has(struct settling *s, int64_t count)
 {
@@ -194,7 +207,7 @@ static bool some_node_has(struct settling *s, int64_t count)
 
 		for (unsigned d = 0; d < CLUSTER_DEVICES; d++) {
 			(void)snprintf(key, sizeof(key), "%s/gpu-%u", h->node, d);
-			n += !h->broken[d] && !omap_get(&s->held, str_from(key));
+			n += !is_tainted(h, d) && !omap_get(&s->held, str_from(key));
 		}
 		if (n >= count)
 			return true;
@@ -271,7 +284,7 @@ static void check_health(struct settling *s, const struct json *pod)
 	JSON_FOREACH (r, json_pointer(claim, STR("/status/allocation/devices/results"))) {
 		struct str device = json_text_at(r, "device"), health = STR_NULL;
 		unsigned index = (unsigned)(device.p[device.n - 1] - '0');
-		const char *truth = h && h->broken[index] ? "Unhealthy" : "Healthy";
+		const char *truth = h ? health_of(h, index) : "of no node";
 
 		JSON_FOREACH (t, told)
 			if (str_find(json_text_at(t, "resourceID"), device) >= 0)
@@ -384,7 +397,7 @@ static void check_taints(void *arg, const struct json *slice)
 		struct str name = json_text_at(d, "name");
 		bool tainted = json_count(json_getz(d, "taints")) > 0;
 
-		if (h && h->broken[name.p[name.n - 1] - '0'] != tainted)
+		if (h && is_tainted(h, (unsigned)(name.p[name.n - 1] - '0')) != tainted)
 			object_to(x->s, "%s/%.*s is %stainted", h->node, STR_ARG(name),
 				  tainted ? "" : "not ");
 	}
@@ -414,6 +427,13 @@ static bool all_up(struct settling *s)
 	return !s->bad;
 }
 
+static void check_namespace(void *arg, const struct json *tree)
+{
+	if (is_deleting(tree))
+		object_to(arg, "namespace %.*s is still being deleted",
+			  STR_ARG(text_at(tree, "/metadata/name")));
+}
+
 bool cluster_settled(struct cluster *w, char *why, size_t size)
 {
 	struct settling s = { .w = w, .why = why, .size = size };
@@ -425,6 +445,7 @@ bool cluster_settled(struct cluster *w, char *why, size_t size)
 	check_slices(&s);
 	cluster_server_each(w->server, "", "pods", &w->arena, check_pod, &s);
 	cluster_server_each(w->server, RESOURCE, "resourceclaims", &w->arena, check_claim, &s);
+	cluster_server_each(w->server, "", "namespaces", &w->arena, check_namespace, &s);
 	omap_release(&s.held);
 	arena_clear(&w->arena);
 	return !s.bad;
@@ -435,6 +456,12 @@ bool cluster_settled(struct cluster *w, char *why, size_t size)
 static void check_gone(void *arg, const struct json *tree)
 {
 	object_to(arg, "%.*s is still there", STR_ARG(text_at(tree, "/metadata/name")));
+}
+
+static void check_no_namespace(void *arg, const struct json *tree)
+{
+	if (str_starts(text_at(tree, "/metadata/name"), STR("ns-")))
+		check_gone(arg, tree);
 }
 
 static void check_unassigned(void *arg, const struct cluster_node_claim *c)
@@ -455,6 +482,7 @@ bool cluster_empty(struct cluster *w, char *why, size_t size)
 		return false;
 	cluster_server_each(w->server, "", "pods", &w->arena, check_gone, &s);
 	cluster_server_each(w->server, RESOURCE, "resourceclaims", &w->arena, check_gone, &s);
+	cluster_server_each(w->server, "", "namespaces", &w->arena, check_no_namespace, &s);
 	check_slices(&s);
 	for (unsigned i = 0; i < CLUSTER_NODES; i++) {
 		cluster_node_each(&w->nodes[i], &w->arena, check_unassigned, &s);

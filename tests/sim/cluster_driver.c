@@ -13,7 +13,7 @@ static struct vendor *vendor_of(const struct cluster_role *role)
 	return role->state == CLUSTER_UP ? role->impl : NULL;
 }
 
-static void command(struct vendor *v, unsigned device, bool broken)
+static void command(struct vendor *v, unsigned device, enum vendor_command what)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
 	struct json_writer out;
@@ -21,8 +21,8 @@ static void command(struct vendor *v, unsigned device, bool broken)
 
 	(void)snprintf(name, sizeof(name), "gpu-%u", device);
 	json_writer_init(&out, &text, NULL);
-	(void)vendor_do(v, broken ? VENDOR_FAIL : VENDOR_HEAL, str_from(name),
-			broken ? "broken by the test" : NULL, &out, NULL);
+	(void)vendor_do(v, what, str_from(name), what == VENDOR_FAIL ? "broken by the test" : NULL,
+			&out, NULL);
 }
 
 static int start(struct cluster_role *role, struct error *err)
@@ -40,9 +40,12 @@ static int start(struct cluster_role *role, struct error *err)
 	int r = vendor_new(&o, &v, err);
 
 	role->impl = v;
-	for (unsigned i = 0; r == 0 && i < CLUSTER_DEVICES; i++)
+	for (unsigned i = 0; r == 0 && i < CLUSTER_DEVICES; i++) {
 		if (h->broken[i])
-			command(v, i, true);
+			command(v, i, VENDOR_FAIL);
+		if (h->silent[i])
+			command(v, i, VENDOR_SILENCE);
+	}
 	return r < 0 ? r : vendor_start(v, err);
 }
 
@@ -70,8 +73,18 @@ void cluster_driver_break(struct cluster_role *role, unsigned device, bool broke
 	struct cluster_hardware *h = role->arg;
 
 	h->broken[device] = broken;
+	h->silent[device] = false;
 	if (vendor_of(role))
-		command(role->impl, device, broken);
+		command(role->impl, device, broken ? VENDOR_FAIL : VENDOR_HEAL);
+}
+
+void cluster_driver_silence(struct cluster_role *role, unsigned device)
+{
+	struct cluster_hardware *h = role->arg;
+
+	h->silent[device] = true;
+	if (vendor_of(role))
+		command(role->impl, device, VENDOR_SILENCE);
 }
 
 struct each {

@@ -16,13 +16,15 @@ enum { CLUSTER_DEVICES = 4 };
 struct cluster_hardware {
 	char node[32], root[192], cdi[192];
 	bool broken[CLUSTER_DEVICES];
+	bool silent[CLUSTER_DEVICES]; /* nothing is heard of it, whatever it is */
 };
 
 /* role->arg is its struct cluster_hardware. */
 extern const struct cluster_role_ops cluster_driver_ops;
 
-/* Breaks or mends a device. */
+/* Breaks or mends a device, which is heard of then; or nothing is heard of it any more. */
 void cluster_driver_break(struct cluster_role *role, unsigned device, bool broken);
+void cluster_driver_silence(struct cluster_role *role, unsigned device);
 
 /* Calls `fn` for each device of each claim that is prepared. */
 void cluster_driver_each(const struct cluster_role *role,

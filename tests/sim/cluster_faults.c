@@ -131,6 +131,11 @@ static void break_device(struct cluster *w)
 	struct cluster_hardware *h = role->arg;
 	bool broken = !h->broken[device];
 
+	if (cluster_chance(w, 0.3)) {
+		cluster_tell(w, "silence gpu-%u of %s", device, h->node);
+		cluster_driver_silence(role, device);
+		return;
+	}
 	cluster_tell(w, "%s gpu-%u of %s", broken ? "break" : "mend", device, h->node);
 	cluster_driver_break(role, device, broken);
 }

@@ -21,7 +21,8 @@
 
 enum { THINGS_MAX = 60, ASKS_MAX = 12, ASK_MS = 20 * 1000 };
 
-enum ask_kind { ASK_CREATE, ASK_DELETE, ASK_COUNT, ASK_READ, ASK_SETUP };
+/* The last one: whatever becomes of it. */
+enum ask_kind { ASK_CREATE, ASK_DELETE, ASK_COUNT, ASK_READ, ASK_SETUP, ASK_ANY };
 
 /* One request under way. */
 struct ask {
@@ -38,7 +39,8 @@ struct ask {
 
 static struct resource of(const char *resource)
 {
-	bool core = strcmp(resource, "pods") == 0 || strcmp(resource, "configmaps") == 0;
+	bool core = strcmp(resource, "pods") == 0 || strcmp(resource, "configmaps") == 0 ||
+		    strcmp(resource, "namespaces") == 0;
 
 	return resource_builtin(core ? "" : "resource.k8s.io", "v1", resource);
 }
@@ -130,7 +132,7 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 		on_deleted(k, err);
 	else if (k->counter)
 		on_counter(k, tree, err);
-	else if (err && err->code != ERR_ALREADY_EXISTS)
+	else if (k->kind == ASK_SETUP && err && err->code != ERR_ALREADY_EXISTS)
 		make(w, k->resource, k->text);
 	if (k->kind == ASK_CREATE || k->kind == ASK_DELETE)
 		expect(k, tree);
@@ -154,8 +156,8 @@ static struct ask *ask_new(struct cluster *w, enum ask_kind kind)
 
 /* --- what is asked ------------------------------------------------------------------------------ */
 
-static void create(struct cluster *w, enum ask_kind kind, struct thing *t, const char *resource,
-		   const char *text)
+static void create_in(struct cluster *w, enum ask_kind kind, struct thing *t, const char *ns,
+		      const char *resource, const char *text)
 {
 	struct ask *k = ask_new(w, kind);
 	struct resource r = of(resource);
@@ -164,7 +166,13 @@ static void create(struct cluster *w, enum ask_kind kind, struct thing *t, const
 	k->resource = resource;
 	k->text = kind == ASK_SETUP ? xstrdup(text) : NULL;
 	k->request.body = str_from(text);
-	client_create(w->client, &k->request, &r, STR("default"), NULL);
+	client_create(w->client, &k->request, &r, str_from(ns), NULL);
+}
+
+static void create(struct cluster *w, enum ask_kind kind, struct thing *t, const char *resource,
+		   const char *text)
+{
+	create_in(w, kind, t, t ? t->ns : "default", resource, text);
 }
 
 static struct thing *thing_new(struct cluster *w, const char *resource, const char *prefix)
@@ -172,6 +180,7 @@ static struct thing *thing_new(struct cluster *w, const char *resource, const ch
 	struct thing *t = XNEW(struct thing);
 
 	t->resource = resource;
+	t->ns = strcmp(resource, "namespaces") == 0 ? "" : "default";
 	(void)snprintf(t->name, sizeof(t->name), "%s-%u", prefix, w->names++);
 	(void)vec_push(&w->things, t);
 	return t;
@@ -243,6 +252,41 @@ static void create_pod(struct cluster *w)
 	create(w, ASK_CREATE, t, "pods", text);
 }
 
+static void create_namespace(struct cluster *w)
+{
+	struct thing *t = thing_new(w, "namespaces", "ns");
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "{\"metadata\":{\"name\":\"%s\"}}", t->name);
+	cluster_tell(w, "create namespace %s", t->name);
+	create(w, ASK_CREATE, t, "namespaces", text);
+}
+
+/* Something in a namespace, which goes with it. */
+static void fill_namespace(struct cluster *w)
+{
+	const struct thing *t = some_thing(w, "namespaces");
+	bool map = cluster_chance(w, 0.5);
+	char text[512];
+
+	if (!t)
+		return;
+	(void)snprintf(text, sizeof(text),
+		       "{\"metadata\":{\"name\":\"x-%u\"}%s}", w->names++,
+		       map ? ""
+			   : ",\"spec\":{\"devices\":{\"requests\":[{\"name\":\"gpu\",\"exactly\":{"
+			     "\"deviceClassName\":\"gpu\"}}]}}");
+	create_in(w, ASK_ANY, NULL, t->name, map ? "configmaps" : "resourceclaims", text);
+}
+
+static void make_space(struct cluster *w)
+{
+	if (cluster_chance(w, 0.3))
+		create_namespace(w);
+	else
+		fill_namespace(w);
+}
+
 static void delete_thing(struct cluster *w, struct thing *t)
 {
 	struct ask *k = ask_new(w, ASK_DELETE);
@@ -252,7 +296,7 @@ static void delete_thing(struct cluster *w, struct thing *t)
 	cluster_tell(w, "delete %s", t->name);
 	k->thing = t;
 	t->asked_delete = true;
-	client_delete(w->client, &k->request, &r, STR("default"), str_from(t->name), &o);
+	client_delete(w->client, &k->request, &r, str_from(t->ns), str_from(t->name), &o);
 }
 
 static void delete_some(struct cluster *w)
@@ -327,6 +371,8 @@ void cluster_load_step(struct cluster *w)
 		create_pod(w);
 	else if (kind < 16)
 		create_claim(w);
+	else if (kind == 16)
+		make_space(w);
 	else
 		count_up(w);
 }
@@ -368,7 +414,7 @@ void cluster_load_begin(struct cluster *w)
 
 struct adopt {
 	struct cluster *w;
-	const char *resource;
+	const char *resource, *ns;
 };
 
 static void adopt_one(void *arg, const struct json *tree)
@@ -380,13 +426,16 @@ static void adopt_one(void *arg, const struct json *tree)
 	bool deleting = json_pointer(tree, STR("/metadata/deletionTimestamp")) != NULL;
 	struct thing *t = NULL;
 
-	if (json_pointer(tree, STR("/metadata/ownerReferences")) || deleting)
+	if (json_pointer(tree, STR("/metadata/ownerReferences")) || deleting ||
+	    !str_eqz(json_str(json_pointer(tree, STR("/metadata/namespace"))), a->ns) ||
+	    (!a->ns[0] && !str_starts(name, STR("ns-"))))
 		return;
 	for (size_t i = 0; i < w->things.n && !t; i++)
 		t = str_eqz(name, w->things.v[i]->name) ? w->things.v[i] : NULL;
 	if (!t) {
 		t = XNEW(struct thing);
 		t->resource = a->resource;
+		t->ns = a->ns;
 		(void)snprintf(t->name, sizeof(t->name), "%.*s", STR_ARG(name));
 		(void)vec_push(&w->things, t);
 	}
@@ -395,11 +444,13 @@ static void adopt_one(void *arg, const struct json *tree)
 
 void cluster_load_adopt(struct cluster *w)
 {
-	struct adopt pods = { w, "pods" }, claims = { w, "resourceclaims" };
+	struct adopt pods = { w, "pods", "default" }, claims = { w, "resourceclaims", "default" };
+	struct adopt namespaces = { w, "namespaces", "" };
 
 	cluster_server_each(w->server, "", "pods", &w->arena, adopt_one, &pods);
 	cluster_server_each(w->server, "resource.k8s.io", "resourceclaims", &w->arena, adopt_one,
 			    &claims);
+	cluster_server_each(w->server, "", "namespaces", &w->arena, adopt_one, &namespaces);
 	arena_clear(&w->arena);
 }
 

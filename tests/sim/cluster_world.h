@@ -37,7 +37,8 @@ struct observer;
 
 /* Something that the user made, by what he was told of it. */
 struct thing {
-	const char *resource; /* "pods", "resourceclaims" */
+	const char *resource; /* "pods", "resourceclaims", "namespaces" */
+	const char *ns; /* "default"; "" of namespaces */
 	char name[24];
 	char uid[40]; /* as the create was answered; empty: it was not, or not well */
 	bool asked_delete; /* a delete was sent: it may be gone */
