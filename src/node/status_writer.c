@@ -8,6 +8,9 @@
  * off). So what counts as taken is the answer, not equality; and the watch makes us write again
  * only when it shows a difference that the last answer did not have. Without that two would
  * correct each other for ever.
+ *
+ * A patch of which no answer came may still have been taken, or be taken later: what the server has
+ * is then not what we know. So an answer that differs in what its patch did not say is no end.
  */
 #include "node/status_writer.h"
 
@@ -121,6 +124,32 @@ static void version_move(struct version *to, struct version *from)
 static struct json *difference(const struct entry *e, struct arena *a, const char *server)
 {
 	return status_patch_make(a, tree_of(a, server), tree_of(a, e->wanted), !e->no_pod_level);
+}
+
+/* Both are conditions of patches: each of the list is among the others, by its type. */
+static bool has_conditions(const struct json *list, const struct json *of)
+{
+	JSON_FOREACH (it, list) {
+		if (!json_find(of, "type", json_text_at(it, "type")))
+			return false;
+	}
+	return true;
+}
+
+/* The patch under way was taken: whether all that the answer has otherwise was part of it. */
+static bool said_all(const struct entry *e, struct arena *a, const char *answer)
+{
+	struct json *sent = tree_of(a, e->sent);
+	struct json *patch = status_patch_make(a, tree_of(a, e->known.text), sent, true);
+	struct json *rest = status_patch_make(a, tree_of(a, answer), sent, !e->no_pod_level);
+
+	JSON_FOREACH (it, rest) {
+		const struct json *said = json_get(patch, json_key(it));
+
+		if (!said || (str_eqz(json_key(it), "conditions") && !has_conditions(it, said)))
+			return false;
+	}
+	return true;
 }
 
 /* The server has another status than we knew of. Ours is wanted again when somebody changed it. */
@@ -255,6 +284,7 @@ static void patch_taken(struct entry *e, const struct client_answer *answer)
 	struct json *tree, *status = NULL;
 	struct version version;
 	char *uid = xstrdup(e->uid);
+	bool all = true;
 	struct arena a;
 
 	arena_init(&a, REQUEST_WORK_MAX);
@@ -264,9 +294,10 @@ static void patch_taken(struct entry *e, const struct client_answer *answer)
 		status = tree_of(&a, arena_strdup(&a, str_from(e->sent)));
 	if (client_answer_tree(answer, &a, &tree, NULL) == 0) {
 		version = version_of(tree);
+		all = said_all(e, &a, version.text);
 		version_move(&e->known, &version);
 	}
-	end_patch(e, true);
+	end_patch(e, all);
 	next(e);
 	/* Last: it may set, delete or forget this pod. */
 	if (status)

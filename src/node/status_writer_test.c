@@ -415,6 +415,34 @@ static void what_others_change_while_a_patch_is_under_way_is_not_lost(void **sta
 	world_free(w);
 }
 
+/* A patch that was not answered was taken all the same: the server has what nobody wants. */
+static void what_an_unanswered_patch_left_behind_is_written_again(void **state UNUSED)
+{
+	struct world *w = world_new();
+	CLEANUP(pod_unref) struct pod *before = NULL;
+	struct json *status;
+
+	set(w, running);
+	sim_run_for(w->api.sim, 1000);
+	before = pod_now(w, 0);
+	json_put_str(&w->arena, json_getz(w->pods[0], "status"), "podIP", STR("10.9.9.9"));
+	json_put_str(&w->arena, json_pointer(w->pods[0], STR("/status/conditions/0")), "reason",
+		     STR("Old"));
+	bump(w, 0);
+	assert_int_equal(json_parse(&w->arena, arena_str(&w->arena, str_from(running)), NULL, &status,
+				    NULL),
+			 0);
+	json_put_str(&w->arena, status, "phase", STR("Succeeded"));
+	status_writer_set(w->writer, before, status);
+	sim_run_for(w->api.sim, 1000);
+	assert_int_equal(w->patches, 3);
+	assert_status(w, 0, "/phase", "Succeeded");
+	assert_status(w, 0, "/podIP", "10.0.0.2");
+	assert_status(w, 0, "/conditions/0/reason", "Yes");
+	assert_true(settled(w));
+	world_free(w);
+}
+
 static void a_field_that_the_server_drops_is_not_fought_for(void **state UNUSED)
 {
 	struct world *w = world_new();
@@ -551,6 +579,7 @@ int main(void)
 		cmocka_unit_test(an_old_event_of_the_watch_changes_nothing),
 		cmocka_unit_test(what_others_change_of_ours_is_written_again),
 		cmocka_unit_test(what_others_change_while_a_patch_is_under_way_is_not_lost),
+		cmocka_unit_test(what_an_unanswered_patch_left_behind_is_written_again),
 		cmocka_unit_test(a_field_that_the_server_drops_is_not_fought_for),
 		cmocka_unit_test(the_pod_level_field_is_left_out_when_it_is_refused),
 		cmocka_unit_test(a_refusal_is_told_and_not_repeated),

@@ -274,6 +274,9 @@ static void skew_clocks(struct cluster *w)
 		return;
 	for (size_t i = 0; i < w->nroles; i++)
 		w->roles[i].skew_ns = ((int64_t)cluster_pick(w, 7200) - 3600) * CLOCK_SEC;
+	/* A driver runs on its node's machine. */
+	for (unsigned i = 0; i < CLUSTER_NODES; i++)
+		w->drivers[i].skew_ns = w->nodes[i].skew_ns;
 }
 
 void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
