@@ -429,9 +429,9 @@ static void what_an_unanswered_patch_left_behind_is_written_again(void **state U
 	json_put_str(&w->arena, json_pointer(w->pods[0], STR("/status/conditions/0")), "reason",
 		     STR("Old"));
 	bump(w, 0);
-	assert_int_equal(json_parse(&w->arena, arena_str(&w->arena, str_from(running)), NULL, &status,
-				    NULL),
-			 0);
+	assert_int_equal(
+		json_parse(&w->arena, arena_str(&w->arena, str_from(running)), NULL, &status, NULL),
+		0);
 	json_put_str(&w->arena, status, "phase", STR("Succeeded"));
 	status_writer_set(w->writer, before, status);
 	sim_run_for(w->api.sim, 1000);

@@ -31,7 +31,7 @@ static bool is_deleting(const struct json *tree)
 	return json_pointer(tree, STR("/metadata/deletionTimestamp")) != NULL;
 }
 
-/* --- acknowledged writes ----------------------------------------------------------------------- */
+/* --- acknowledged writes ------------------------------------------------------------------ */
 
 static void check_thing(struct cluster *w, const struct thing *t)
 {
@@ -52,8 +52,8 @@ static void check_thing(struct cluster *w, const struct thing *t)
 
 static void check_counter(struct cluster *w, const struct counter *c)
 {
-	const struct json *tree = cluster_server_get(w->server, "", "configmaps", "default", c->name,
-						     &w->arena);
+	const struct json *tree = cluster_server_get(w->server, "", "configmaps", "default",
+						     c->name, &w->arena);
 	int64_t value = -1;
 
 	(void)str_to_i64(text_at(tree, "/data/value"), &value);
@@ -62,7 +62,7 @@ static void check_counter(struct cluster *w, const struct counter *c)
 			     c->name, (long long)value, (long long)c->value, (long long)c->tried);
 }
 
-/* --- devices ------------------------------------------------------------------------------------ */
+/* --- devices ------------------------------------------------------------------------------ */
 
 /* Who has what: "node/device" -> uid of a claim. */
 struct holders {
@@ -75,8 +75,8 @@ static void hold(struct holders *h, const char *device, struct str uid)
 {
 	struct arena *a = &h->w->arena;
 	struct str key = str_from(arena_strdup(a, str_from(device)));
-	const char *mine = arena_strdup(a, uid), *other = omap_put(&h->by_device, key,
-								    (void *)(uintptr_t)mine);
+	const char *mine = arena_strdup(a, uid),
+		   *other = omap_put(&h->by_device, key, (void *)(uintptr_t)mine);
 
 	if (other && strcmp(other, mine) != 0)
 		cluster_fail(h->w, "%s: %s is held by claims %s and %s", h->where, device, other,
@@ -91,7 +91,8 @@ static void hold_allocated(void *arg, const struct json *claim)
 	JSON_FOREACH (r, json_pointer(claim, STR("/status/allocation/devices/results"))) {
 		if (json_true_at(r, "adminAccess"))
 			continue;
-		(void)snprintf(device, sizeof(device), "%.*s/%.*s", STR_ARG(json_text_at(r, "pool")),
+		(void)snprintf(device, sizeof(device), "%.*s/%.*s",
+			       STR_ARG(json_text_at(r, "pool")),
 			       STR_ARG(json_text_at(r, "device")));
 		hold(h, device, text_at(claim, "/metadata/uid"));
 	}
@@ -147,7 +148,7 @@ void cluster_check(struct cluster *w)
 	arena_clear(&w->arena);
 }
 
-/* --- in the end ---------------------------------------------------------------------------------- */
+/* --- in the end --------------------------------------------------------------------------- */
 
 struct settling {
 	struct cluster *w;
@@ -178,10 +179,11 @@ static void note_held(void *arg, const struct json *claim)
 	struct arena *a = &s->w->arena;
 
 	JSON_FOREACH (r, json_pointer(claim, STR("/status/allocation/devices/results")))
-		(void)omap_put(&s->held,
-			       str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(json_text_at(r, "pool")),
-						     STR_ARG(json_text_at(r, "device")))),
-			       s);
+		(void)omap_put(
+			&s->held,
+			str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(json_text_at(r, "pool")),
+					      STR_ARG(json_text_at(r, "device")))),
+			s);
 }
 
 /* Its driver says that it is broken: it has a taint. */
@@ -337,7 +339,7 @@ static void check_claim(void *arg, const struct json *claim)
 	}
 }
 
-/* --- slices -------------------------------------------------------------------------------------- */
+/* --- slices ------------------------------------------------------------------------------- */
 
 struct slices {
 	struct settling *s;
@@ -376,8 +378,8 @@ static void check_slice(void *arg, const struct json *slice)
 	struct slices *x = arg;
 	struct cluster *w = x->s->w;
 	struct json *got = json_getz(slice, "status");
-	struct json *want = availability_slice_status(x->inv, text_at(slice, "/metadata/name"), NULL,
-						      0, &w->arena);
+	struct json *want = availability_slice_status(x->inv, text_at(slice, "/metadata/name"),
+						      NULL, 0, &w->arena);
 
 	x->n++;
 	drop_times(got);
@@ -451,7 +453,7 @@ bool cluster_settled(struct cluster *w, char *why, size_t size)
 	return !s.bad;
 }
 
-/* --- nothing is left ----------------------------------------------------------------------------- */
+/* --- nothing is left ---------------------------------------------------------------------- */
 
 static void check_gone(void *arg, const struct json *tree)
 {

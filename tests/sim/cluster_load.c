@@ -45,7 +45,7 @@ static struct resource of(const char *resource)
 	return resource_builtin(core ? "" : "resource.k8s.io", "v1", resource);
 }
 
-/* --- answers ----------------------------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------------------------ */
 
 static void on_created(struct ask *k, const struct json *tree, const struct error *err)
 {
@@ -154,7 +154,7 @@ static struct ask *ask_new(struct cluster *w, enum ask_kind kind)
 	return k;
 }
 
-/* --- what is asked ------------------------------------------------------------------------------ */
+/* --- what is asked ------------------------------------------------------------------------ */
 
 static void create_in(struct cluster *w, enum ask_kind kind, struct thing *t, const char *ns,
 		      const char *resource, const char *text)
@@ -191,10 +191,11 @@ static void create_claim(struct cluster *w)
 	struct thing *t = thing_new(w, "resourceclaims", "claim");
 	char text[512];
 
-	(void)snprintf(text, sizeof(text),
-		       "{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"devices\":{\"requests\":[{"
-		       "\"name\":\"gpu\",\"exactly\":{\"deviceClassName\":\"gpu\",\"count\":%u}}]}}}",
-		       t->name, 1 + cluster_pick(w, 2));
+	(void)snprintf(
+		text, sizeof(text),
+		"{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"devices\":{\"requests\":[{"
+		"\"name\":\"gpu\",\"exactly\":{\"deviceClassName\":\"gpu\",\"count\":%u}}]}}}",
+		t->name, 1 + cluster_pick(w, 2));
 	cluster_tell(w, "create claim %s", t->name);
 	create(w, ASK_CREATE, t, "resourceclaims", text);
 }
@@ -211,7 +212,8 @@ static struct thing *some_thing(struct cluster *w, const char *resource)
 }
 
 /* Its claims: none, one of its own, two devices of its own, or one that others may use, too. */
-static void describe_claims(struct cluster *w, char *text, size_t size, char *uses, size_t uses_size)
+static void describe_claims(struct cluster *w, char *text, size_t size, char *uses,
+			    size_t uses_size)
 {
 	const struct thing *claim = some_thing(w, "resourceclaims");
 	unsigned kind = cluster_pick(w, 5);
@@ -221,9 +223,10 @@ static void describe_claims(struct cluster *w, char *text, size_t size, char *us
 		return;
 	(void)snprintf(uses, uses_size, ",\"resources\":{\"claims\":[{\"name\":\"g\"}]}");
 	if (kind >= 3 && claim)
-		(void)snprintf(text, size,
-			       ",\"resourceClaims\":[{\"name\":\"g\",\"resourceClaimName\":\"%s\"}]",
-			       claim->name);
+		(void)snprintf(
+			text, size,
+			",\"resourceClaims\":[{\"name\":\"g\",\"resourceClaimName\":\"%s\"}]",
+			claim->name);
 	else
 		(void)snprintf(text, size,
 			       ",\"resourceClaims\":[{\"name\":\"g\",\"resourceClaimTemplateName\":"
@@ -271,8 +274,7 @@ static void fill_namespace(struct cluster *w)
 
 	if (!t)
 		return;
-	(void)snprintf(text, sizeof(text),
-		       "{\"metadata\":{\"name\":\"x-%u\"}%s}", w->names++,
+	(void)snprintf(text, sizeof(text), "{\"metadata\":{\"name\":\"x-%u\"}%s}", w->names++,
 		       map ? ""
 			   : ",\"spec\":{\"devices\":{\"requests\":[{\"name\":\"gpu\",\"exactly\":{"
 			     "\"deviceClassName\":\"gpu\"}}]}}");
@@ -324,10 +326,11 @@ static void count_up(struct cluster *w)
 		return;
 	}
 	k->value = ++c->tried;
-	(void)snprintf(text, sizeof(text),
-		       "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s\","
-		       "\"resourceVersion\":\"%lld\"},\"data\":{\"value\":\"%lld\"}}",
-		       c->name, (long long)c->rv, (long long)k->value);
+	(void)snprintf(
+		text, sizeof(text),
+		"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s\","
+		"\"resourceVersion\":\"%lld\"},\"data\":{\"value\":\"%lld\"}}",
+		c->name, (long long)c->rv, (long long)k->value);
 	k->request.body = str_from(text);
 	client_update(w->client, &k->request, &r, STR("default"), str_from(c->name), NULL);
 }
@@ -377,7 +380,7 @@ void cluster_load_step(struct cluster *w)
 		count_up(w);
 }
 
-/* --- the beginning and the end --------------------------------------------------------------- */
+/* --- the beginning and the end ------------------------------------------------------------ */
 
 static void make(struct cluster *w, const char *resource, const char *text)
 {
@@ -392,11 +395,12 @@ void cluster_load_begin(struct cluster *w)
 	     "{\"metadata\":{\"name\":\"gpu\"},\"spec\":{\"selectors\":[{\"cel\":{\"expression\":"
 	     "\"device.driver == '" CLUSTER_DRIVER "'\"}}]}}");
 	for (int n = 1; n <= 2; n++) {
-		(void)snprintf(text, sizeof(text),
-			       "{\"metadata\":{\"name\":\"gpus-%d\"},\"spec\":{\"spec\":{\"devices\":{"
-			       "\"requests\":[{\"name\":\"gpu\",\"exactly\":{\"deviceClassName\":\"gpu\","
-			       "\"count\":%d}}]}}}}",
-			       n, n);
+		(void)snprintf(
+			text, sizeof(text),
+			"{\"metadata\":{\"name\":\"gpus-%d\"},\"spec\":{\"spec\":{\"devices\":{"
+			"\"requests\":[{\"name\":\"gpu\",\"exactly\":{\"deviceClassName\":\"gpu\","
+			"\"count\":%d}}]}}}}",
+			n, n);
 		make(w, "resourceclaimtemplates", text);
 	}
 	for (unsigned i = 0; i < CLUSTER_MAPS; i++) {
@@ -404,7 +408,8 @@ void cluster_load_begin(struct cluster *w)
 
 		(void)snprintf(c->name, sizeof(c->name), "counter-%u", i);
 		(void)snprintf(text, sizeof(text),
-			       "{\"metadata\":{\"name\":\"%s\"},\"data\":{\"value\":\"0\"}}", c->name);
+			       "{\"metadata\":{\"name\":\"%s\"},\"data\":{\"value\":\"0\"}}",
+			       c->name);
 		make(w, "configmaps", text);
 	}
 	for (int64_t ms = 0; ms < 120000 && !list_empty(&w->asks); ms += 100)

@@ -42,8 +42,8 @@ static int begin(struct cluster_role *role, struct node *n, struct error *err)
 {
 	struct client_opts c = { .config = &n->kubeconfig, .role = "node" };
 	struct saver_opts s = { .inline_write = true, .write = write_state, .arg = role };
-	int r = kubeconfig_load(&n->kubeconfig, &(struct kubeconfig_opts){ .path = role->kubeconfig },
-				err);
+	int r = kubeconfig_load(&n->kubeconfig,
+				&(struct kubeconfig_opts){ .path = role->kubeconfig }, err);
 
 	if (r == 0)
 		r = client_new(role->loops[0], &c, &n->client, err);
@@ -93,7 +93,6 @@ static void stop(struct cluster_role *role, void (*done)(void *arg), void *arg)
 	pod_level_free(TAKE(n->pod_level));
 	agent_stop(n->agent, done, arg);
 }
-
 
 static void drop(struct cluster_role *role)
 {

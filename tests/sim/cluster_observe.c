@@ -93,7 +93,7 @@ static void forget_all(struct watch *x)
 	omap_clear(&x->objects);
 }
 
-/* --- events ------------------------------------------------------------------------------------ */
+/* --- events ------------------------------------------------------------------------------- */
 
 static void begin_anew(struct watch *x)
 {
@@ -110,8 +110,8 @@ static void on_change(struct watch *x, struct str type, const struct json *objec
 	key_of(object, key, sizeof(key));
 	known = omap_get(&x->objects, str_from(key)) != NULL;
 	if (rv <= x->rv)
-		cluster_fail(w, "watch of %s: %s at %lld after %lld", x->resource, key, (long long)rv,
-			     (long long)x->rv);
+		cluster_fail(w, "watch of %s: %s at %lld after %lld", x->resource, key,
+			     (long long)rv, (long long)x->rv);
 	if (str_eqz(type, "ADDED") == known)
 		cluster_fail(w, "watch of %s: %.*s of %s, which was %sknown (%lld)", x->resource,
 			     STR_ARG(type), key, known ? "" : "not ", (long long)rv);
@@ -164,7 +164,7 @@ static void on_data(struct client_request *r, struct str piece)
 	buf_consume(&x->line, x->line.n - rest.n);
 }
 
-/* --- requests ---------------------------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------------------- */
 
 static void send_again(struct watch *x);
 
@@ -213,7 +213,8 @@ static void send_again(struct watch *x)
 	x->opened += !x->listing;
 	if (!x->listing)
 		(void)snprintf(query, sizeof(query),
-			       "watch=true&allowWatchBookmarks=true&timeoutSeconds=60&resourceVersion=%lld",
+			       "watch=true&allowWatchBookmarks=true&timeoutSeconds=60&"
+			       "resourceVersion=%lld",
 			       (long long)x->rv);
 	x->request = (struct client_request){ .query = str_from(query),
 					      .on_data = x->listing ? NULL : on_data,
@@ -222,7 +223,7 @@ static void send_again(struct watch *x)
 	client_list(x->o->w->watch_client, &x->request, &what, STR_NULL);
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------------- */
 
 static void begin(struct observer *o, struct watch *x, const char *group, const char *resource)
 {

@@ -55,12 +55,13 @@ static uint64_t run(uint64_t seed, unsigned steps, const char *dir)
 	for (unsigned i = 0; i < steps; i++)
 		cluster_step(w);
 	cluster_converge(w);
-	print_message("# seed %llu: %lld s, %llu turns, %llu acknowledged, %llu refused, %llu unknown, "
-		      "trace %016llx\n",
-		      (unsigned long long)seed, (long long)sim_elapsed_ms(w->sim) / 1000,
-		      (unsigned long long)sim_turns(w->sim), (unsigned long long)w->acked,
-		      (unsigned long long)w->refused, (unsigned long long)w->unknown,
-		      (unsigned long long)w->hash);
+	print_message(
+		"# seed %llu: %lld s, %llu turns, %llu acknowledged, %llu refused, %llu unknown, "
+		"trace %016llx\n",
+		(unsigned long long)seed, (long long)sim_elapsed_ms(w->sim) / 1000,
+		(unsigned long long)sim_turns(w->sim), (unsigned long long)w->acked,
+		(unsigned long long)w->refused, (unsigned long long)w->unknown,
+		(unsigned long long)w->hash);
 	cluster_release(w);
 	hash = w->hash;
 	free(w);
@@ -85,10 +86,13 @@ static void a_cluster_keeps_its_promises_whatever_fails(void **state)
 
 static void the_same_seed_is_the_same_run(void **state)
 {
-	uint64_t seed = number("SIM_SEED", 99), first;
+	const uint64_t seed = 99;
 	char dir[64], sub[80];
+	uint64_t first;
 
 	(void)state;
+	if (getenv("SIM_SEED"))
+		skip();
 	make_dir(dir, sizeof(dir));
 	(void)snprintf(sub, sizeof(sub), "%s/w", dir);
 	first = run(seed, SHORT, sub);

@@ -32,7 +32,7 @@ enum {
 	WATCH_MS = 50, /* between two looks of the supervisor */
 };
 
-/* --- chance, and what is told ---------------------------------------------------------------- */
+/* --- chance, and what is told ------------------------------------------------------------- */
 
 unsigned cluster_pick(struct cluster *w, unsigned n)
 {
@@ -66,8 +66,8 @@ void cluster_fail(struct cluster *w, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	print_error("seed %llu, step %u, %lld ms: %s\nthe last steps:\n", (unsigned long long)w->seed,
-		    w->steps, (long long)sim_elapsed_ms(w->sim), text);
+	print_error("seed %llu, step %u, %lld ms: %s\nthe last steps:\n",
+		    (unsigned long long)w->seed, w->steps, (long long)sim_elapsed_ms(w->sim), text);
 	for (size_t i = first; i < w->ntold; i++)
 		print_error("  %s\n", w->told[i % CLUSTER_TOLD]);
 	for (size_t i = 0; i < w->nroles; i++)
@@ -92,7 +92,7 @@ static void on_trace(void *arg, struct str line)
 		(void)fprintf(stderr, "%.*s\n", STR_ARG(line));
 }
 
-/* --- roles ------------------------------------------------------------------------------------ */
+/* --- roles -------------------------------------------------------------------------------- */
 
 static void write_file(const char *path, const char *text)
 {
@@ -137,10 +137,9 @@ static struct cluster_role *add_role(struct cluster *w, const struct cluster_rol
 {
 	struct cluster_role *role = &w->roles[w->nroles++];
 
-	*role = (struct cluster_role){ .ops = ops,
-				       .sim = w->sim,
-				       .log = &w->log,
-				       .start_ms = INT64_MAX };
+	*role = (struct cluster_role){
+		.ops = ops, .sim = w->sim, .log = &w->log, .start_ms = INT64_MAX
+	};
 	(void)snprintf(role->host, sizeof(role->host), "%s", host);
 	(void)snprintf(role->dir, sizeof(role->dir), "%s/%s", w->dir, host);
 	(void)snprintf(role->tokens, sizeof(role->tokens), "%s/tokens.csv", w->dir);
@@ -182,7 +181,7 @@ static void add_roles(struct cluster *w)
 	}
 }
 
-/* --- time -------------------------------------------------------------------------------------- */
+/* --- time --------------------------------------------------------------------------------- */
 
 static void watch(struct cluster *w)
 {
@@ -202,7 +201,7 @@ void cluster_run(struct cluster *w, int64_t ms)
 	}
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------------- */
 
 static struct client *make_client(struct cluster *w, struct loop *l)
 {
@@ -330,7 +329,7 @@ void cluster_release(struct cluster *w)
 	log_release(&w->log);
 }
 
-/* --- steps ------------------------------------------------------------------------------------- */
+/* --- steps -------------------------------------------------------------------------------- */
 
 void cluster_step(struct cluster *w)
 {

@@ -117,7 +117,7 @@ void cluster_fail(struct cluster *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 unsigned cluster_pick(struct cluster *w, unsigned n);
 bool cluster_chance(struct cluster *w, double p);
 
-/* --- cluster_load.c ------------------------------------------------------------------------ */
+/* --- cluster_load.c ----------------------------------------------------------------------- */
 
 void cluster_load_begin(struct cluster *w); /* classes, templates, counters: before faults */
 void cluster_load_step(struct cluster *w);
@@ -128,13 +128,13 @@ void cluster_load_adopt(struct cluster *w);
 bool cluster_load_idle(const struct cluster *w);
 void cluster_load_release(struct cluster *w);
 
-/* --- cluster_faults.c ----------------------------------------------------------------------- */
+/* --- cluster_faults.c --------------------------------------------------------------------- */
 
 void cluster_faults_step(struct cluster *w);
 void cluster_faults_watch(struct cluster *w); /* ends what has lasted long enough */
 void cluster_faults_end(struct cluster *w);
 
-/* --- cluster_observe.c ---------------------------------------------------------------------- */
+/* --- cluster_observe.c -------------------------------------------------------------------- */
 
 void observer_begin(struct cluster *w);
 /* All that was acknowledged up to its revision has been seen; fails if not. */
@@ -145,7 +145,7 @@ bool observer_caught_up(struct cluster *w, char *why, size_t size);
 void observer_expect(struct cluster *w, struct str resource, struct str name, int64_t rv);
 void observer_release(struct cluster *w);
 
-/* --- cluster_check.c ------------------------------------------------------------------------- */
+/* --- cluster_check.c ---------------------------------------------------------------------- */
 
 /* After every step. */
 void cluster_check(struct cluster *w);
