@@ -455,12 +455,10 @@ static void on_silent(void *arg)
 	struct dp_driver *d = arg;
 
 	d->silent = true;
-	if (d->killed) {
-		on_flushed(d);
-	} else if (d->prepare && prepare_owed(d->prepare)) {
+	if (!d->killed && d->prepare && prepare_owed(d->prepare)) {
 		loop_timer_init(&d->tick, d->loop, on_owed);
 		loop_timer_start(&d->tick, OWED_MS);
-	} else if (d->status) {
+	} else if (!d->killed && d->status) {
 		claim_status_end(d->status, STATUS_GRACE_MS, on_flushed, d);
 	} else {
 		on_flushed(d);

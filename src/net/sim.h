@@ -159,6 +159,9 @@ void sim_loop_crash(struct loop *l, enum sim_crash how);
  */
 void sim_loop_bury(struct loop *l);
 
+/* The loop's host gets no turn for so long, as after SIGSTOP; what comes meanwhile waits. */
+void sim_pause(struct loop *l, int64_t ms);
+
 /* --- signals and folders ------------------------------------------------------- */
 
 /* The signal's handlers on all loops of the host run soon; pending ones merge. */

@@ -10,6 +10,10 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <errno.h>
 
 #include "base/buf.h"
@@ -258,6 +262,73 @@ static void a_lost_connection_loses_bytes_but_never_mixes_them(void **state UNUS
 		traffic_end(&t);
 	}
 	assert_true(done > 10 && told > 50 && silent > 0 && silent < told);
+}
+
+/* With keep-alive nobody hangs for ever. */
+static void keep_alive_tells_of_a_lost_connection(void **state UNUSED)
+{
+	for (uint64_t seed = 0; seed < 100; seed++) {
+		struct sim_opts opts = { .seed = seed, .keepalive_ms = 1000 };
+		struct traffic t;
+
+		traffic_start(&t, &opts, 300 * 1000);
+		sim_run_for(t.sim, 5);
+		(void)sim_break_conns(t.sim, 1);
+		sim_run_for(t.sim, 1100);
+		assert_true((t.client_over && t.server_over) || t.done);
+		traffic_end(&t);
+	}
+}
+
+static void on_nobody(void *arg UNUSED, struct conn *c UNUSED, size_t lane UNUSED)
+{
+	fail_msg("nobody connects");
+}
+
+static void on_folder(void *arg, struct str name UNUSED, const struct error *err)
+{
+	assert_null(err);
+	++*(int *)arg;
+}
+
+static void a_unix_listener_may_have_a_real_file(void **state UNUSED)
+{
+	struct sim *s = sim_new(&(struct sim_opts){ .unix_files = true });
+	struct loop *l = sim_loop_new(s, "host"), *other = sim_loop_new(s, "other");
+	struct listener_opts opts = { .on_accept = on_nobody };
+	char dir[] = "/tmp/sim.XXXXXX", path[64], text[80];
+	struct listener *ln;
+	struct loop_watch *watch;
+	struct addr at;
+	struct stat st;
+	int changes = 0;
+
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/s.sock", dir);
+	(void)snprintf(text, sizeof(text), "unix:%s", path);
+	assert_int_equal(addr_parse(&at, str_from(text), 0, NULL), 0);
+	assert_int_equal(loop_watch_new(other, dir, on_folder, &changes, &watch, NULL), 0);
+	assert_int_equal(listener_open(l, &at, &opts, &ln, NULL), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(S_ISSOCK(st.st_mode));
+	sim_run_for(s, 100);
+	assert_int_equal(changes, 1);
+	listener_free(ln);
+	assert_int_equal(stat(path, &st), -1);
+	sim_run_for(s, 100);
+	assert_int_equal(changes, 2);
+	/* A crash leaves it, and who comes next replaces it. */
+	assert_int_equal(listener_open(l, &at, &opts, &ln, NULL), 0);
+	sim_loop_crash(l, SIM_CRASH_PROCESS);
+	listener_free(ln);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(listener_open(other, &at, &opts, &ln, NULL), 0);
+	listener_free(ln);
+	loop_watch_free(watch);
+	loop_free(l);
+	loop_free(other);
+	sim_free(s);
+	assert_int_equal(rmdir(dir), 0);
 }
 
 static void breaking_reaches_each_connection(void **state UNUSED)
@@ -536,6 +607,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(megabytes_cross_and_come_back_through_narrow_pipes),
 		cmocka_unit_test(a_lost_connection_loses_bytes_but_never_mixes_them),
+		cmocka_unit_test(keep_alive_tells_of_a_lost_connection),
+		cmocka_unit_test(a_unix_listener_may_have_a_real_file),
 		cmocka_unit_test(breaking_reaches_each_connection),
 		cmocka_unit_test(a_cut_holds_everything_up_and_healing_lets_it_go_on),
 		cmocka_unit_test(whoever_writes_into_a_cut_gives_up_at_last),

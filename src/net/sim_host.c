@@ -32,6 +32,16 @@ void sim_skew(struct loop *l, int64_t ns)
 	sim_loop_of(l)->host->skew = ns;
 }
 
+void sim_pause(struct loop *l, int64_t ms)
+{
+	struct sim *s = sim_loop_of(l)->sim;
+
+	sim_trace(s, sim_loop_of(l), "pause %lld", (long long)ms);
+	for (size_t i = 0; i < s->loops.n; i++)
+		if (s->loops.v[i]->host == sim_loop_of(l)->host)
+			s->loops.v[i]->held_until = s->now + ms * CLOCK_MS;
+}
+
 void sim_loop_crash(struct loop *loop, enum sim_crash how)
 {
 	struct sim_loop *dead = sim_loop_of(loop);

@@ -126,6 +126,27 @@ static void a_stopped_loop_gets_no_turns(void **state UNUSED)
 	sim_free(s);
 }
 
+static void a_paused_host_goes_on_later(void **state UNUSED)
+{
+	struct sim *s = sim_new(NULL);
+	struct loop *a = sim_loop_new(s, "a"), *b = sim_loop_new(s, "b");
+	struct ticker ta = { .period_ms = 10 }, tb = { .period_ms = 10 };
+
+	ticker_start(&ta, a, 10);
+	ticker_start(&tb, b, 10);
+	sim_pause(a, 1000);
+	sim_run_for(s, 990);
+	assert_int_equal(ta.fired, 0);
+	assert_true(tb.fired > 90);
+	sim_run_for(s, 110);
+	assert_in_range(ta.fired, 5, 20);
+	loop_timer_stop(&ta.timer);
+	loop_timer_stop(&tb.timer);
+	loop_free(a);
+	loop_free(b);
+	sim_free(s);
+}
+
 struct spinner {
 	struct loop_task task;
 	struct loop *loop;
@@ -462,6 +483,7 @@ int main(void)
 		cmocka_unit_test(timers_fire_in_order_and_no_real_time_passes),
 		cmocka_unit_test(time_passes_when_nothing_happens),
 		cmocka_unit_test(a_stopped_loop_gets_no_turns),
+		cmocka_unit_test(a_paused_host_goes_on_later),
 		cmocka_unit_test(a_loop_that_never_rests_does_not_stop_time),
 		cmocka_unit_test(posts_of_one_sender_keep_their_order_and_no_more),
 		cmocka_unit_test(nothing_runs_on_a_crashed_host),

@@ -56,6 +56,18 @@ static void stop_one(struct cluster *w)
 	cluster_role_stop(role, pause);
 }
 
+/* As a machine that swaps, or SIGSTOP: it goes on later as if nothing had been. */
+static void pause_one(struct cluster *w)
+{
+	struct cluster_role *role = &w->roles[cluster_pick(w, (unsigned)w->nroles)];
+	int64_t ms = some_ms(w);
+
+	if (role->state != CLUSTER_UP)
+		return;
+	cluster_tell(w, "pause %s for %lld ms", role->host, (long long)ms);
+	sim_pause(role->loops[0], ms);
+}
+
 static const char *some_host(struct cluster *w)
 {
 	unsigned i = cluster_pick(w, (unsigned)w->nroles + 2);
@@ -143,8 +155,9 @@ static void break_device(struct cluster *w)
 void cluster_faults_step(struct cluster *w)
 {
 	static void (*const faults[])(struct cluster *) = {
-		kill_one,  kill_one,  stop_one,     stop_one,     cut,         cut,           cut,
-		hurt_disk, kill_many, break_device, break_device, break_conns, fill_node_disk
+		kill_one,     kill_one,    stop_one,       stop_one,  cut,
+		cut,          cut,         hurt_disk,      kill_many, break_device,
+		break_device, break_conns, fill_node_disk, pause_one, pause_one,
 	};
 
 	if (!w->quiet)
