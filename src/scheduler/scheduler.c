@@ -163,6 +163,7 @@ static void end_work(struct scheduler *s)
 
 	s->stopped = true;
 	loop_timer_stop(&s->tick);
+	loop_timer_stop(&s->catch_up_again);
 	loop_task_cancel(&s->work);
 	s->services.client = NULL;
 	for (size_t i = 0; i < s->nprofiles; i++) {
@@ -203,8 +204,7 @@ static void on_started(void *arg)
 	struct scheduler *s = arg;
 
 	log_info(s->opts.log, "leading", LOG_Z("identity", s->opts.identity));
-	s->leading = true;
-	attempt_soon(s);
+	catch_up(s);
 }
 
 static void on_lost(void *arg, const struct error *why)
@@ -303,6 +303,7 @@ int scheduler_new(const struct scheduler_opts *opts, struct scheduler **ret_sche
 	loop_task_init(&s->work, attempt_work);
 	loop_timer_init(&s->tick, opts->loop, attempt_tick);
 	loop_timer_init(&s->later, opts->loop, on_later);
+	loop_timer_init(&s->catch_up_again, opts->loop, catch_up_again);
 	measures_init(&s->measures, opts->metrics);
 	r = begin(s, err);
 	if (r < 0) {

@@ -3,6 +3,7 @@
  *
  *	scheduler.c    puts it together; the election
  *	follow.c       informers, and what their events do to cache and queue
+ *	catch_up.c     a new leader learns what earlier ones decided
  *	attempt.c      takes pods from the queue and tries them
  *	binding.c      a decided pod's way to its node
  *	failure.c      what becomes of a pod that did not get one: queue, event, condition
@@ -72,7 +73,10 @@ struct scheduler {
 	struct map patching; /* the same, by the pods' uids */
 	size_t writing; /* bindings in pre_bind and bind */
 	size_t start; /* where in the node list the next search begins */
-	bool leading, stopped;
+	struct client_request catch_up;
+	struct loop_timer catch_up_again;
+	bool leading; /* and knows what earlier leaders decided */
+	bool stopped;
 	bool ready; /* all is synced: pods may be tried */
 	void (*done)(void *arg);
 	void *done_arg;
@@ -89,6 +93,12 @@ struct cached *follow_pod(const struct scheduler *s, struct str key);
 /* Puts the pods' event through: `old` or `pod` may be NULL. */
 void follow_tell_pod(struct scheduler *s, unsigned actions, const struct podinfo *old,
 		     const struct podinfo *pod);
+
+/* --- catch_up.c ----------------------------------------------------------------------------- */
+
+/* We have the lease: reads the claims, then leads. */
+void catch_up(struct scheduler *s);
+void catch_up_again(struct loop_timer *t);
 
 /* --- attempt.c ------------------------------------------------------------------------------ */
 

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "scheduler/nodecache.h"
+#include "scheduler/dra_state.h"
 #include "scheduler/scheduler_world.h"
 
 static int set_up(void **state)
@@ -527,6 +528,38 @@ static void one_that_does_not_lead_decides_nothing(void **state UNUSED)
 	scheduler_world_free(w);
 }
 
+/* What the leader before us allocated is not given out again because our watch is behind. */
+static void a_new_leader_knows_what_was_allocated_before(void **state UNUSED)
+{
+	struct scheduler_world *w = scheduler_world_new(5, election);
+	struct dra_claim claim;
+
+	fakeapi_add(w->api, "leases", "default", "s", "",
+		    ",\"spec\":{\"holderIdentity\":\"them\",\"leaseDurationSeconds\":15,"
+		    "\"acquireTime\":\"2024-01-01T00:00:00.000000Z\","
+		    "\"renewTime\":\"2024-01-01T00:00:00.000000Z\",\"leaseTransitions\":0}");
+	fakeapi_add(w->api, "resourceclaims", "default", "c", "", ",\"spec\":{}");
+	scheduler_world_start(w);
+	informers_stop(w->scheduler->informers); /* they hear nothing from now on */
+	assert_int_equal(
+		fakeapi_call(
+			w->api, "PATCH",
+			"/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/c",
+			STR("{\"status\":{\"allocation\":{\"devices\":{\"results\":[{\"request\":"
+			    "\"r\",\"driver\":\"d\",\"pool\":\"p\",\"device\":\"x\"}]}}}}"),
+			NULL),
+		200);
+	scheduler_world_run(w, 5000);
+	assert_false(w->scheduler->leading);
+	assert_true(dra_state_find(w->scheduler->dra, STR("default/c"), &claim));
+	assert_false(claim.allocated);
+	scheduler_world_run(w, 30000);
+	assert_true(w->scheduler->leading);
+	assert_true(dra_state_find(w->scheduler->dra, STR("default/c"), &claim));
+	assert_true(claim.allocated);
+	scheduler_world_free(w);
+}
+
 /* With requests of every kind under way: bindings, conditions, events, lists. */
 static void it_may_end_at_any_time(void **state UNUSED)
 {
@@ -608,6 +641,7 @@ int main(void)
 		TEST(a_node_that_goes_and_comes_back_still_counts_its_pods),
 		TEST(a_node_that_went_is_forgotten_with_its_last_pod),
 		cmocka_unit_test(without_its_lease_it_writes_nothing),
+		cmocka_unit_test(a_new_leader_knows_what_was_allocated_before),
 		cmocka_unit_test(one_that_does_not_lead_decides_nothing),
 		cmocka_unit_test(it_may_end_at_any_time),
 		TEST(it_may_end_while_the_answer_of_a_done_binding_is_awaited),
