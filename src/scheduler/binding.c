@@ -25,6 +25,7 @@ struct binding {
 	enum binding_step step;
 	unsigned at; /* of the step's plugins */
 	bool calling, answered, cancelled;
+	bool gone; /* the server has no such pod */
 	bool held; /* before bind: see hold() */
 	struct verdict answer;
 	void (*on_cancel)(void *arg, struct binding *b);
@@ -57,6 +58,16 @@ struct str binding_node(struct binding *b)
 bool binding_cancelled(const struct binding *b)
 {
 	return b->cancelled;
+}
+
+void binding_note_gone(struct binding *b)
+{
+	b->gone = true;
+}
+
+bool binding_gone(const struct binding *b)
+{
+	return b->gone || b->cancelled;
 }
 
 void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)

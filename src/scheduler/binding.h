@@ -21,6 +21,11 @@ struct str binding_node(struct binding *b);
 /* The pod was deleted, or the scheduler stops: end soon, with any verdict. */
 bool binding_cancelled(const struct binding *b);
 
+/* The API server has no such pod any more, though no watch has told so yet. */
+void binding_note_gone(struct binding *b);
+/* It was noted, or the pod's deletion has cancelled the binding. */
+bool binding_gone(const struct binding *b);
+
 /* Ends the step that a plugin's pre_bind or bind began. May be called from within it. */
 void binding_done(struct binding *b, struct verdict v);
 /* The same by a failed request: its message becomes the reason. */

@@ -56,6 +56,16 @@ bool binding_cancelled(const struct binding *b)
 	return b->cancelled;
 }
 
+bool binding_gone(const struct binding *b)
+{
+	return b->cancelled;
+}
+
+void binding_note_gone(struct binding *b)
+{
+	b->cancelled = true;
+}
+
 void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)
 {
 	b->cancel = fn;

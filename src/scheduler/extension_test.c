@@ -39,6 +39,15 @@ bool binding_cancelled(const struct binding *b UNUSED)
 	return false;
 }
 
+void binding_note_gone(struct binding *b UNUSED)
+{
+}
+
+bool binding_gone(const struct binding *b UNUSED)
+{
+	return false;
+}
+
 void binding_done(struct binding *b, struct verdict v)
 {
 	b->ended++;

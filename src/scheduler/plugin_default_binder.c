@@ -63,6 +63,8 @@ static void on_looked(struct client_request *r, const struct client_answer *a,
 {
 	struct bind_call *call = r->arg;
 
+	if (err && err->code == ERR_NOT_FOUND)
+		binding_note_gone(call->binding);
 	if (!err)
 		end(call, is_ours(a, call->binding) ? NULL : &call->why);
 	else if (err->code == ERR_NOT_FOUND || err->code == ERR_CANCELED ||
@@ -87,6 +89,8 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 {
 	struct bind_call *call = r->arg;
 
+	if (err && err->code == ERR_NOT_FOUND)
+		binding_note_gone(call->binding);
 	if (!err || err->code == ERR_CANCELED ||
 	    (a->status > 0 && a->status < 500 && err->code != ERR_CONFLICT)) {
 		end(call, err);

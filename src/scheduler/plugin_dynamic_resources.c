@@ -242,7 +242,7 @@ static void unreserve(struct plugin *p, struct cycle *c, struct str node)
 	(void)node;
 	if (!d)
 		return;
-	gone = d->binding && binding_cancelled(d->binding);
+	gone = d->binding && binding_gone(d->binding);
 	dra_bind_cancel(d->bind);
 	for (size_t i = 0; i < d->n; i++) {
 		struct dra_pod_claim *claim = &d->claims[i];

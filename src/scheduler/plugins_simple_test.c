@@ -492,7 +492,7 @@ static void nodes_must_declare_what_a_pod_needs(void **state)
 /* One that only takes the answer. */
 struct binding {
 	struct cycle *cycle;
-	bool done;
+	bool done, gone;
 	struct verdict answer;
 };
 
@@ -504,6 +504,16 @@ struct cycle *binding_cycle(struct binding *b)
 bool binding_cancelled(const struct binding *b)
 {
 	return false;
+}
+
+void binding_note_gone(struct binding *b)
+{
+	b->gone = true;
+}
+
+bool binding_gone(const struct binding *b)
+{
+	return b->gone;
 }
 
 void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)
@@ -566,13 +576,18 @@ static void binding_creates_a_binding_and_hands_on_a_refusal(void **state)
 	enum { HANG_MS = 60 * 1000 };
 	static const char conflict[] = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
 				       "\"Conflict\",\"message\":\"" CONFLICT "\",\"code\":409}";
+	static const char missing[] = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
+				      "\"NotFound\",\"message\":\"pods \\\"p\\\" not found\","
+				      "\"code\":404}";
 	static const struct {
 		int status;
 		const char *reply, *pod;
 		enum verdict_code code;
 		const char *message;
+		bool gone;
 	} rows[] = {
 		{ 201, "{\"kind\":\"Status\"}", "{}", VERDICT_SUCCESS, "" },
+		{ 404, missing, "{}", VERDICT_ERROR, "pods \"p\" not found", true },
 		{ 409, conflict, BOUND_TO("n2"), VERDICT_ERROR, CONFLICT },
 		/* It was ours that the server had done already. */
 		{ 409, conflict, BOUND_TO("n1"), VERDICT_SUCCESS, "" },
@@ -597,6 +612,7 @@ static void binding_creates_a_binding_and_hands_on_a_refusal(void **state)
 		assert_false(b.done);
 		assert_true(sim_run_until(w.sim, is_done, &b, HANG_MS));
 		assert_int_equal(b.answer.code, rows[i].code);
+		assert_int_equal(b.gone, rows[i].gone);
 		assert_string_equal(
 			arena_strdup(&f->arena, verdict_message(&b.answer, &b.cycle->arena)),
 			rows[i].message);

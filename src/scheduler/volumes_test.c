@@ -444,6 +444,15 @@ bool binding_cancelled(const struct binding *b UNUSED)
 	return false;
 }
 
+void binding_note_gone(struct binding *b UNUSED)
+{
+}
+
+bool binding_gone(const struct binding *b UNUSED)
+{
+	return false;
+}
+
 struct str binding_node(struct binding *b)
 {
 	return b->node;
