@@ -162,6 +162,9 @@ void sim_loop_bury(struct loop *l);
 /* The loop's host gets no turn for so long, as after SIGSTOP; what comes meanwhile waits. */
 void sim_pause(struct loop *l, int64_t ms);
 
+/* From now on nothing is refused, lost or held up by chance, and nobody is held up any more. */
+void sim_calm(struct sim *s);
+
 /* --- signals and folders ------------------------------------------------------- */
 
 /* The signal's handlers on all loops of the host run soon; pending ones merge. */

@@ -42,6 +42,13 @@ void sim_pause(struct loop *l, int64_t ms)
 			s->loops.v[i]->held_until = s->now + ms * CLOCK_MS;
 }
 
+void sim_calm(struct sim *s)
+{
+	s->opts.refuse = s->opts.lose = s->opts.stall = 0;
+	for (size_t i = 0; i < s->loops.n; i++)
+		s->loops.v[i]->held_until = s->now;
+}
+
 void sim_loop_crash(struct loop *loop, enum sim_crash how)
 {
 	struct sim_loop *dead = sim_loop_of(loop);

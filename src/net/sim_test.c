@@ -140,6 +140,10 @@ static void a_paused_host_goes_on_later(void **state UNUSED)
 	assert_true(tb.fired > 90);
 	sim_run_for(s, 110);
 	assert_in_range(ta.fired, 5, 20);
+	sim_pause(a, 100000);
+	sim_calm(s);
+	sim_run_for(s, 1000);
+	assert_true(ta.fired > 90);
 	loop_timer_stop(&ta.timer);
 	loop_timer_stop(&tb.timer);
 	loop_free(a);

@@ -192,6 +192,7 @@ void cluster_faults_end(struct cluster *w)
 	free_node_disks(w);
 	lmdb_faults_set(LMDB_FAULT_NONE, 0);
 	sim_heal(w->sim, NULL, NULL);
+	sim_calm(w->sim);
 	for (size_t i = 0; i < w->nroles; i++)
 		if (w->roles[i].state == CLUSTER_DOWN)
 			cluster_role_start(&w->roles[i]);

@@ -4,10 +4,18 @@
  * Its chance comes from the seed, and from nothing else. Roles ask the kernel for identities, and
  * maps keep their entries in an order of the process's own: both would make every run another one.
  *
+ * The machine that it runs on has no name, kernel or disk of its own: what is sent would be longer
+ * or shorter for it, and the run another one.
+ *
  * Roles speak HTTP/2, as they do to a real server, where TLS settles it: here they are told. In
  * some worlds they speak HTTP/1.1, as to a server that knows no better.
  */
 #include "cluster_random.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
 
 #include "base/map.h"
 #include "base/random.h"
@@ -65,4 +73,40 @@ uint64_t __wrap_random_below(uint64_t n)
 uint64_t __wrap_hash_process_seed(void)
 {
 	return 7;
+}
+
+/* --- the machine ---------------------------------------------------------------------------- */
+
+int __wrap_gethostname(char *name, size_t size);
+int __wrap_uname(struct utsname *u);
+int __wrap_statvfs(const char *path, struct statvfs *fs);
+
+int __wrap_gethostname(char *name, size_t size)
+{
+	(void)snprintf(name, size, "sim");
+	return 0;
+}
+
+int __wrap_uname(struct utsname *u)
+{
+	memset(u, 0, sizeof(*u));
+	(void)snprintf(u->sysname, sizeof(u->sysname), "Linux");
+	(void)snprintf(u->release, sizeof(u->release), "6.1.0-sim");
+	(void)snprintf(u->machine, sizeof(u->machine), "x86_64");
+	return 0;
+}
+
+/* Half full. */
+int __wrap_statvfs(const char *path, struct statvfs *fs)
+{
+	(void)path;
+	*fs = (struct statvfs){ .f_bsize = 4096,
+				.f_frsize = 4096,
+				.f_blocks = 1 << 24,
+				.f_bfree = 1 << 23,
+				.f_bavail = 1 << 23,
+				.f_files = 1 << 20,
+				.f_ffree = 1 << 19,
+				.f_favail = 1 << 19 };
+	return 0;
 }

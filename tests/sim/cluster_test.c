@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEEDS = 4, STEPS = 120, SHORT = 40 };
+enum { SEEDS = 6, STEPS = 150, SHORT = 40 };
 
 static uint64_t number(const char *name, uint64_t absent)
 {
@@ -41,7 +41,8 @@ static void make_dir(char *path, size_t size)
 {
 	bool memory = access("/dev/shm", W_OK) == 0;
 
-	(void)snprintf(path, size, "%s/cluster.XXXXXX", memory ? "/dev/shm" : "/tmp");
+	/* Of one length, as paths are sent. */
+	(void)snprintf(path, size, "%s.XXXXXX", memory ? "/dev/shm/c" : "/tmp/sim-c");
 	assert_non_null(mkdtemp(path));
 }
 
