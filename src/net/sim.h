@@ -55,8 +55,8 @@ struct sim_opts {
 	int64_t stall_max_ms; /* how long that lasts at most; 100 */
 	int64_t give_up_ms; /* unacknowledged bytes end a connection, as TCP does; 900 s */
 	/*
-	 * The longest that an end does not notice that the connection is lost, or the peer's machine
-	 * down, without writing, as TCP's keep-alive has it; 0: it never does.
+	 * The longest that an end does not notice that the connection is lost, or the peer's
+	 * machine down, without writing, as TCP's keep-alive has it; 0: it never does.
 	 */
 	int64_t keepalive_ms;
 	/*
