@@ -20,6 +20,8 @@ TSAN_UNIT = base net grpc store server drivers
 # The scheduler has one thread; its plugins may have more. These are its tests of the suite "threads".
 TSAN_MORE = tests/abi/plugin_[a-z_]+\.so|tests/abi/scheduler_extension_test|src/scheduler/scheduler_nodecache_stress_test
 
+# Before version 16 the search for leaks takes seconds per process on arm64.
+SANITIZER_CC = $(if $(shell command -v clang-16),clang-16,clang)
 # One build for both: objects that fuzzers can follow are as good for tests.
 SANITIZED = -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
 
@@ -38,15 +40,15 @@ lint: all ## format, clang-tidy, layers, sizes, banned names
 # Corpora are replayed under the same sanitizers by `make fuzz`.
 asan: ## unit tests and most end-to-end tests under AddressSanitizer and UBSan
 	@scripts/deps build test fuzz
-	@CC=clang scripts/build build-asan $(SANITIZED)
+	@CC=$(SANITIZER_CC) scripts/build build-asan $(SANITIZED)
 	@BACKENDS=lmdb UNIT_EXCEPT=fuzz-corpus scripts/test build-asan $(ASAN_E2E)
 tsan: ## tests in which threads meet under ThreadSanitizer
 	@scripts/deps build test fuzz
-	@CC=clang TARGETS='devplane|src/($(subst $() ,|,$(TSAN_UNIT)))/[a-z0-9_]+_test|$(TSAN_MORE)' scripts/build build-tsan -Db_sanitize=thread -Db_lundef=false
+	@CC=$(SANITIZER_CC) TARGETS='devplane|src/($(subst $() ,|,$(TSAN_UNIT)))/[a-z0-9_]+_test|$(TSAN_MORE)' scripts/build build-tsan -Db_sanitize=thread -Db_lundef=false
 	@BACKENDS=lmdb UNIT_SUITES='$(TSAN_UNIT) threads' scripts/test build-tsan $(TSAN_E2E)
 fuzz: ## each fuzz target for FUZZ_SECONDS
 	@scripts/deps build fuzz
-	@CC=clang TARGETS='fuzz/fuzz_[a-z0-9_]+' scripts/build build-asan $(SANITIZED)
+	@CC=$(SANITIZER_CC) TARGETS='fuzz/fuzz_[a-z0-9_]+' scripts/build build-asan $(SANITIZED)
 	@scripts/fuzz build-asan $(FUZZ_SECONDS)
 bench: ## measure a release build
 	@scripts/deps build bench

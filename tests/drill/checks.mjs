@@ -1,6 +1,6 @@
 // What must be true: at every moment, and when all is mended and quiet.
 import assert from "node:assert/strict"
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { core, dra, expect, rv } from "../e2e/api_lib.mjs"
 import { until } from "../e2e/lib.mjs"
 import { claimsPath, podsPath, wants } from "./load.mjs"
@@ -28,11 +28,11 @@ export async function heldOnce(place) {
 }
 
 // The same by what each node tells monitoring agents.
-export function heldOnceOnNodes(place) {
+export async function heldOnceOnNodes(place) {
 	let asked = 0
 	for (const node of place.nodes) {
 		const holders = new Map()
-		for (const [device, pod] of heldOn(place, node) ?? []) {
+		for (const [device, pod] of await heldOn(place, node) ?? []) {
 			assert.ok(!holders.has(device) || holders.get(device) === pod, `on ${node.name} ${device} is held by ${holders.get(device)} and by ${pod}`)
 			holders.set(device, pod)
 		}
@@ -42,20 +42,10 @@ export function heldOnceOnNodes(place) {
 }
 
 // Pairs of device and pod; undefined while the agent is away.
-function heldOn(place, node) {
-	let told
-	try {
-		told = place.held(node)
-	} catch {
-		return undefined
-	}
-	const pairs = []
-	for (const pod of told.podResources ?? told.pods ?? told)
-		for (const container of pod.containers ?? [])
-			for (const resource of container.dynamicResources ?? [])
-				for (const r of resource.claimResources ?? [])
-					pairs.push([`${r.driverName}/${r.poolName}/${r.deviceName}`, `${pod.namespace}/${pod.name}`])
-	return pairs
+async function heldOn(place, node) {
+	const pods = await place.held(node).catch(() => undefined)
+	return pods?.flatMap((pod) => (pod.containers ?? []).flatMap((c) => c.dynamicResources ?? []).flatMap((d) => d.claimResources ?? [])
+		.map((r) => [`${r.driverName}/${r.poolName}/${r.deviceName}`, `${pod.namespace}/${pod.name}`]))
 }
 
 // --- at the end ----------------------------------------------------------------------------
@@ -122,15 +112,20 @@ export async function podsPlaced(place) {
 // What pods say of their devices' health is what the drivers know.
 export async function healthTrue(place) {
 	const { pods, claims } = await scene(place)
-	const wrong = []
+	const wrong = [], truth = new Map()
+	for (const node of place.nodes) {
+		for (const driver of node.drivers) {
+			for (const [device, { state }] of Object.entries(await place.devices(node, driver)))
+				truth.set(`${driver}/${node.name}/${device}`, state)
+		}
+	}
 	for (const pod of pods.filter((p) => p.status.phase === "Running" && !p.metadata.deletionTimestamp)) {
 		const said = new Map((pod.status.containerStatuses ?? []).flatMap((c) => (c.allocatedResourcesStatus ?? []).flatMap((s) => s.resources ?? []))
 			.map((r) => [r.resourceID, r.health]))
 		for (const claim of claims.filter((c) => c.status?.reservedFor?.some((r) => r.uid === pod.metadata.uid))) {
 			for (const r of claim.status.allocation.devices.results) {
-				const truth = place.devices(place.nodes.find((n) => n.name === pod.spec.nodeName), r.driver)[r.device]?.state
-				if (said.get(key(r)) !== truth)
-					wrong.push(`pod ${pod.metadata.name} says ${said.get(key(r))} of ${key(r)}, which is ${truth}`)
+				if (said.get(key(r)) !== truth.get(key(r)))
+					wrong.push(`pod ${pod.metadata.name} says ${said.get(key(r))} of ${key(r)}, which is ${truth.get(key(r))}`)
 			}
 		}
 	}
@@ -146,7 +141,7 @@ export async function nodesAgree(place) {
 			const users = pods.filter((p) => p.spec.nodeName === node.name && c.status?.reservedFor?.some((r) => r.uid === p.metadata.uid))
 			return users.flatMap((p) => c.status.allocation.devices.results.map((r) => `${key(r)} ${p.metadata.namespace}/${p.metadata.name}`))
 		}).sort()
-		const said = (heldOn(place, node) ?? []).map((pair) => pair.join(" ")).sort()
+		const said = (await heldOn(place, node) ?? []).map((pair) => pair.join(" ")).sort()
 		if (said.join() !== wanted.join())
 			wrong.push(`${node.name} tells "${said.join(", ")}", not "${wanted.join(", ")}"`)
 	}
@@ -160,13 +155,13 @@ export async function nothingLeft(place) {
 	const wrong = [...pods.map((p) => `pod ${p.metadata.name} (${p.metadata.finalizers ?? "no finalizers"}, ${p.spec.nodeName})`),
 		...claims.map((c) => `claim ${c.metadata.name} (${c.metadata.finalizers ?? "no finalizers"})`), ...[...held.keys()].map((d) => `${d} is held`)]
 	for (const node of place.nodes) {
-		for (const [device, pod] of heldOn(place, node) ?? [["?", "agent does not answer"]])
+		for (const [device, pod] of await heldOn(place, node) ?? [["?", "an agent that does not answer"]])
 			wrong.push(`${node.name}: ${device} is held by ${pod}`)
-		for (const driver of node.name === "far" ? ["gpu"] : ["gpu", "nic"]) {
-			const file = `${node.root}/plugins/${driver}.sim.devplane.dev/prepared.json`
-			const prepared = JSON.parse(readFileSync(file, "utf8"))
-			if ((prepared.claims ?? []).length)
-				wrong.push(`${file} still has ${prepared.claims.length} claims`)
+		for (const driver of node.drivers) {
+			const file = `${node.root}/plugins/${driver}/prepared.json`
+			const { claims: prepared } = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { claims: [] }
+			if (prepared.length)
+				wrong.push(`${file} still has ${prepared.length} claims`)
 		}
 	}
 	return wrong

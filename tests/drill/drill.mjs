@@ -33,7 +33,7 @@ class Watchman {
 	async look() {
 		while (!this.over) {
 			this.looks += await heldOnce(this.place)
-			this.looks += heldOnceOnNodes(this.place)
+			this.looks += await heldOnceOnNodes(this.place)
 			await pause(200)
 		}
 	}
@@ -54,11 +54,10 @@ async function settled(place, ledger, follower) {
 	await settles("true health in pods", () => healthTrue(place))
 	await settles("nodes that agree with the server", () => nodesAgree(place))
 	await ledger.end()
-	const path = `${core}/namespaces/${space}/configmaps`
-	const last = expect(await place.client.post(path, configMap("last", { value: "last" })), 201)
+	const last = expect(await place.client.post(ledger.path, configMap("last", { value: "last" })), 201)
 	ledger.asked.set("last", "last")
 	await follower.settle(last.metadata.resourceVersion, 60)
-	expectSame(follower, expect(await place.client.get(path), 200))
+	expectSame(follower, expect(await place.client.get(ledger.list), 200))
 	expectLog(ledger, follower)
 }
 
@@ -77,16 +76,20 @@ async function expectNoGrowth(place, pods) {
 }
 
 async function drill(place) {
-	const ledger = new Ledger(() => place.client, `${core}/namespaces/${space}/configmaps`, { pace: 20 })
+	const ledger = new Ledger(() => place.client, `${core}/namespaces/${space}/configmaps`, { pace: 20, others: "kube-root-ca.crt" })
 	const pods = new Pods(place.client, 14)
 	await pods.prepare()
-	const follower = await new Follower(() => place.client, ledger.path).start()
+	const follower = await new Follower(() => place.client, ledger.list).start()
 	const watchman = new Watchman(place)
 	const end = Date.now() + seconds * 1000
 	ledger.start()
 	pods.start()
 	watchman.start()
 	const counts = await harm(place, new Dice(seed), () => Date.now() > end || watchman.fault || ledger.fault || pods.fault, tell)
+	for (const { fault } of [watchman, ledger, pods]) {
+		if (fault)
+			throw fault
+	}
 	await pods.stop()
 	tell("all is mended")
 	await settled(place, ledger, follower)

@@ -1,8 +1,6 @@
 // What goes wrong in the drill. Each fault does its harm, waits, and makes good again; it returns what it did.
 import { pause } from "../e2e/api_ledger.mjs"
-
-const GPU = "gpu.sim.devplane.dev"
-const NIC = "nic.sim.devplane.dev"
+import { GPU, NIC } from "./place.mjs"
 
 function signal(pid, name) {
 	try {
@@ -20,13 +18,7 @@ async function hang(pid, ms) {
 }
 
 // A driver that is away does not hear; the device stays as it is.
-function order(place, ...args) {
-	try {
-		place.order(...args)
-	} catch {
-		return "nobody heard"
-	}
-}
+const order = (place, ...args) => place.order(...args).catch(() => {})
 
 const faults = {
 	async "kill a role"(place, dice) {
@@ -45,16 +37,16 @@ const faults = {
 	},
 	async "break a device"(place, dice) {
 		const node = dice.one(place.nodes), device = `gpu-${dice.below(4)}`
-		order(place, node, GPU, "fail", device, "--message", "double-bit ECC error")
+		await order(place, node, GPU, "fail", device, "--message", "double-bit ECC error")
 		await pause(dice.below(5000))
-		order(place, node, GPU, "heal", device)
+		await order(place, node, GPU, "heal", device)
 		return `${node.name} ${device}`
 	},
 	async "silence a device"(place, dice) {
 		const node = dice.one(place.nodes.slice(0, 2)), device = `nic-${dice.below(2)}`
-		order(place, node, NIC, "silence", device)
+		await order(place, node, NIC, "silence", device)
 		await pause(dice.below(3000))
-		order(place, node, NIC, "restore", device)
+		await order(place, node, NIC, "restore", device)
 		return `${node.name} ${device}`
 	},
 	async "fill the disk"(place, dice) {
@@ -120,22 +112,25 @@ export class Dice {
 	}
 }
 
-// Two at a time, until `over` says so. Those that cannot bear each other (the supervisor and a role of it) take turns by themselves:
-// a role that is gone cannot be killed. Calls `tell` with each; returns how many of each kind there were.
+// Faults of one group are not done at the same time; a supervisor cannot be started on a full disk.
+const groups = { "fill the disk": "disk", "kill the supervisor": "disk" }
+
+// Two at a time, until `over` says so. Calls `tell` with each; returns how many of each kind there were.
 export async function harm(place, dice, over, tell) {
 	const all = place.etcd ? { ...faults, ...storeFaults } : faults
-	const counts = {}
+	const counts = {}, busy = new Set()
 	const lane = async () => {
 		while (!over()) {
-			const name = dice.one(Object.keys(all))
+			const name = dice.one(Object.keys(all).filter((n) => !busy.has(groups[n] ?? n)))
 			const begun = Date.now()
+			busy.add(groups[name] ?? name)
 			const what = await all[name](place, dice)
+			busy.delete(groups[name] ?? name)
 			counts[name] = (counts[name] ?? 0) + 1
 			tell(`${name}${what ? ` (${what})` : ""}, ${Date.now() - begun} ms`)
 			await pause(200 + dice.below(1500))
 		}
 	}
-	// What cannot be mended (a supervisor that does not come back) must end the drill, not one lane of it.
 	await Promise.all([lane(), lane()])
 	return counts
 }

@@ -6,14 +6,21 @@
 //	place.far.cut("silent"); place.far.mend()
 //	await place.close()
 import assert from "node:assert/strict"
-import { execFileSync, spawn } from "node:child_process"
+import { execFile, execFileSync, spawn } from "node:child_process"
 import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync, unlinkSync, writeFileSync, writeSync, closeSync } from "node:fs"
 import { Client, freePort, readKubeconfig } from "../e2e/api_lib.mjs"
 import { devplane, until } from "../e2e/lib.mjs"
 
+export const GPU = "gpu.sim.devplane.dev"
+export const NIC = "nic.sim.devplane.dev"
+
 const DISK = "192m" // of everything that `up` keeps
 
 const run = (...argv) => execFileSync(argv[0], argv.slice(1), { stdio: ["ignore", "pipe", "pipe"], encoding: "utf8" })
+
+// Runs a command of ours to its end while the rest goes on. Whom it asks may hang: then it fails.
+const ask = (...argv) => new Promise((resolve, reject) =>
+	execFile(devplane, argv, { timeout: 10000, killSignal: "SIGKILL" }, (error, out) => (error ? reject(error) : resolve(out))))
 
 // A process that is begun again after it was killed; what it prints goes to a file.
 export class Program {
@@ -128,6 +135,8 @@ export class Place {
 		await this.ready()
 		this.credentials = readKubeconfig(`${this.data}/admin.kubeconfig`)
 		this.client = new Client(this.credentials.url, this.credentials)
+		this.nodes = ["demo-0", "demo-1"].map((name) => ({ name, root: `${this.data}/nodes/${name}`, drivers: [GPU, NIC] }))
+		this.nodes.push({ name: "far", root: `${this.data}/far/root`, drivers: [GPU] })
 		this.openFar()
 	}
 
@@ -145,12 +154,12 @@ export class Place {
 			"--listen-client-urls", url, "--advertise-client-urls", url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 			"--initial-cluster", `drill=${peer}`, "--heartbeat-interval", "20", "--election-timeout", "200", "--unsafe-no-fsync"),
 		{ ETCD_UNSUPPORTED_ARCH: process.arch })
+		await until("etcd", () => new Client(url).get("/health", { seconds: 2 }).then(({ text }) => /true/.test(text), () => false))
 		return url
 	}
 
 	openFar() {
 		mkdirSync(`${this.data}/far`)
-		this.nodes = ["demo-0", "demo-1", "far"].map((name) => ({ name, root: name === "far" ? `${this.data}/far/root` : `${this.data}/nodes/${name}` }))
 		const inside = (...argv) => this.far.inside(devplane, ...argv)
 		const root = `${this.data}/far/root`, cdi = `${this.data}/far/cdi`
 		this.program("far-node", inside("node", "--kubeconfig", nodeKubeconfig(this.data, "far", this.credentials.url), "--node-name", "far",
@@ -198,18 +207,18 @@ export class Place {
 	}
 
 	// The devices of a driver as it sees them itself: { name: { state, message } }.
-	devices(node, driver) {
-		const { devices } = JSON.parse(run(devplane, "driver", "sim", "list", "--root-dir", node.root, "--name", driver, "-o", "json"))
+	async devices(node, driver) {
+		const devices = JSON.parse(await ask("driver", "sim", "list", "--root-dir", node.root, "--name", driver, "-o", "json"))
 		return Object.fromEntries(devices.map((d) => [d.name, d]))
 	}
 
 	order(node, driver, what, device, ...more) {
-		return run(devplane, "driver", "sim", what, device, "--root-dir", node.root, "--name", driver, ...more)
+		return ask("driver", "sim", what, device, "--root-dir", node.root, "--name", driver, ...more)
 	}
 
 	// What the pods of a node hold, as monitoring agents are told.
-	held(node) {
-		return JSON.parse(run(devplane, "podresources", "list", "--root-dir", node.root, "-o", "json"))
+	async held(node) {
+		return JSON.parse(await ask("podresources", "list", "--root-dir", node.root, "-o", "json")).podResources ?? []
 	}
 
 	async close(keep) {

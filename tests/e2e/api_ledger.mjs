@@ -109,9 +109,9 @@ class Key {
 }
 
 export class Ledger {
-	// pace: milliseconds that a writer rests after each write.
-	constructor(client, path, { pace = 0 } = {}) {
-		Object.assign(this, { client, path, pace, serial: 1, newest: 0n, versions: new Map(), asked: new Map() })
+	// pace: milliseconds that a writer rests after each write. others: the name of an object that somebody else makes there.
+	constructor(client, path, { pace = 0, others } = {}) {
+		Object.assign(this, { client, path, pace, list: others ? `${path}?fieldSelector=metadata.name!%3D${others}` : path, serial: 1, newest: 0n, versions: new Map(), asked: new Map() })
 		this.count = { asked: 0, acknowledged: 0, unanswered: 0, rounds: 0 }
 		this.keys = Array.from({ length: WRITERS * KEYS }, (_, i) => new Key(this, `w${Math.floor(i / KEYS)}-${i % KEYS}`))
 		this.open()
@@ -160,7 +160,7 @@ export class Ledger {
 
 	// Nobody writes now: the whole must be what the writers know.
 	async verify() {
-		const list = expect(await this.client().get(this.path), 200)
+		const list = expect(await this.client().get(this.list), 200)
 		assert.ok(rv(list) >= this.newest, `the list is at ${rv(list)}, ${this.newest} had been told`)
 		const objects = new Map(list.items.map((object) => [object.metadata.name, object]))
 		assert.equal(objects.size, list.items.length, "an object is there twice")

@@ -48,18 +48,9 @@ export function finish() {
 	process.exit(failed ? 1 : 0)
 }
 
-// LeakSanitizer takes seconds per process: once for each kind of command is enough.
-const checked = new Set()
-function environment(args) {
-	const kind = args.filter((a) => /^[a-z]+$/.test(a)).slice(0, 3).join(" ")
-	const first = !checked.has(kind)
-	checked.add(kind)
-	return { ...process.env, ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ""}:detect_leaks=${first ? 1 : 0}` }
-}
-
 // Starts devplane. `lines` grows with its standard output; `ended` is its exit.
 export function start(...args) {
-	const child = spawn(devplane, args, { stdio: ["ignore", "pipe", "pipe"], env: environment(args) })
+	const child = spawn(devplane, args, { stdio: ["ignore", "pipe", "pipe"] })
 	const self = { child, pid: child.pid, lines: [], err: "", out: "" }
 	running.add(child)
 	started.push(self)

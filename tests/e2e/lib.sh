@@ -97,7 +97,7 @@ free_port() {
 background() {
 	local name=$1
 	shift
-	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=1 "$@" >"$TMP/$name.log" 2>&1 &
+	"$@" >"$TMP/$name.log" 2>&1 &
 	pid=$!
 }
 
