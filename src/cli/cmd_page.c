@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/kube.h"
 #include "cli/page_link.h"
+#include "cli/up_layout.h"
 #include "net/program.h"
 
 enum { OPEN_TIMEOUT_MS = 30 * 1000 };
@@ -41,42 +42,29 @@ struct page {
 
 /* --- which cluster --------------------------------------------------------------------------- */
 
-/* Where `devplane up` keeps everything; NULL without a home. */
-static const char *usual_dir(struct arena *a)
-{
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-
-	if (geteuid() == 0)
-		return "/var/lib/devplane";
-	if (state && state[0] == '/')
-		return arena_printf(a, "%s/devplane", state);
-	return home ? arena_printf(a, "%s/.local/state/devplane", home) : NULL;
-}
-
-static const char *kubeconfig_in(struct arena *a, const char *dir)
-{
-	return arena_printf(a, "%s/admin.kubeconfig", dir);
-}
-
 /* Whoever says which cluster is believed; else the one that runs here. */
 static int find_cluster(struct page *p, struct kube_options *ret_kube, struct error *err)
 {
 	const struct page_options *o = p->options;
-	struct arena *a = &p->cli->arena;
+	bool named = o->kube.kubeconfig || o->kube.server || o->kube.context || o->kube.cluster ||
+		     getenv("KUBECONFIG");
+	struct up_layout l;
+	int r;
 
 	*ret_kube = o->kube;
 	if (o->data_dir && o->kube.kubeconfig)
 		return cli_bad_usage(
 			p->cli, err,
 			"--data-dir and --kubeconfig both say which cluster: take one");
-	p->data_dir = o->data_dir;
-	if (!p->data_dir && !o->kube.kubeconfig && !o->kube.server && !o->kube.context &&
-	    !o->kube.cluster && !getenv("KUBECONFIG"))
-		p->data_dir = usual_dir(a);
-	if (p->data_dir && !o->data_dir && access(kubeconfig_in(a, p->data_dir), R_OK) < 0)
-		p->data_dir = NULL;
-	if (p->data_dir)
-		ret_kube->kubeconfig = kubeconfig_in(a, p->data_dir);
+	if (named && !o->data_dir)
+		return 0;
+	r = up_layout_init(&l, &p->cli->arena, o->data_dir, err);
+	if (!o->data_dir && (r < 0 || access(l.admin, R_OK) < 0))
+		return 0;
+	if (r < 0)
+		return r;
+	p->data_dir = l.dir;
+	ret_kube->kubeconfig = l.admin;
 	return 0;
 }
 

@@ -346,6 +346,8 @@ static int check_state(const struct up_command *v, struct error *err)
 	struct up_state s;
 	int r = up_state_read(&v->plan.layout, &s, err);
 
+	if (r == 0)
+		up_state_wait_for_end(&s);
 	return r == -ERR_NOT_FOUND ? 0 : r;
 }
 

@@ -6,15 +6,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json_writer.h"
 #include "base/limits.h"
 #include "base/timestamp.h"
 
 #define STATE_MAX (4UL * MIB)
+
+enum { LOOK_MS = 5, OLD_MS = 5000 };
 
 /* --- writing --------------------------------------------------------------------------------- */
 
@@ -198,4 +203,26 @@ int64_t up_state_holder(const struct up_layout *l)
 		holder = read_pid(fd);
 	(void)close(fd);
 	return holder;
+}
+
+/* --- those of before ---------------------------------------------------------------------- */
+
+/* A process of this program: one whose number was given to another since is not. */
+static bool is_of_ours(int64_t pid)
+{
+	char path[64], own[PATH_MAX], theirs[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own)), m;
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIi64 "/exe", pid);
+	m = readlink(path, theirs, sizeof(theirs));
+	return pid > 0 && n > 0 && m >= n && memcmp(own, theirs, (size_t)n) == 0;
+}
+
+void up_state_wait_for_end(const struct up_state *s)
+{
+	int looks = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		while (is_of_ours(s->roles[i].pid) && ++looks < OLD_MS / LOOK_MS)
+			(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * CLOCK_MS }, NULL);
 }

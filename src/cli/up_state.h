@@ -44,6 +44,12 @@ int up_state_lock(const struct up_layout *l, int *ret_fd, struct error *err);
 /* Writes into the lock who has it: this process. */
 void up_state_sign(int lock_fd);
 
+/*
+ * Roles of a supervisor that was killed die with it, which takes a moment: waits for those that the
+ * state names, for a few seconds at most.
+ */
+void up_state_wait_for_end(const struct up_state *s);
+
 /* The supervisor that runs; 0: none does. -1: one does that has not signed yet. */
 int64_t up_state_holder(const struct up_layout *l);
 
