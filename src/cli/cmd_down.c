@@ -21,7 +21,7 @@ struct down_options {
 static const struct flag flags[] = {
 	UP_DIR_FLAG(struct down_options),
 	{ "timeout", 0, FLAG_DURATION(struct down_options, timeout), .arg = "TIME",
-	  .initial = "30s", .min = CLOCK_SEC, .max = 3600 * CLOCK_SEC, .seconds = true,
+	  .initial = "1m", .min = CLOCK_SEC, .max = 3600 * CLOCK_SEC, .seconds = true,
 	  .help = "give up waiting after this time" },
 	{ NULL },
 };
@@ -71,7 +71,7 @@ const struct command cmd_down = {
 	.group = COMMAND_CLUSTER,
 	.about = "Parts are stopped in order: drivers, nodes, scheduler, controller, server. "
 		 "Objects stay; the next `devplane up` goes on with them.",
-	.examples = "  devplane down\n  devplane down --data-dir d --timeout 1m\n",
+	.examples = "  devplane down\n  devplane down --data-dir d --timeout 2m\n",
 	.flags = flags,
 	.options_size = sizeof(struct down_options),
 	.run = run,

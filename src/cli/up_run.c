@@ -24,7 +24,7 @@ enum {
 	SAVE_MS = 10, /* changes of a moment are written once */
 	RETRY_MS = 5, /* a node that is not there yet */
 	START_MS = 60 * 1000, /* the first start may take so long */
-	STOP_MS = 20 * 1000, /* then the rest is killed */
+	STOP_MS = 12 * 1000, /* of those that stop together; a server lets requests end for ten */
 	RENEW_MS = 10 * 1000, /* between looks at tokens */
 	TOKEN_TRIES_MS = 2000,
 };
@@ -450,6 +450,7 @@ static void stop_stage(struct up *u)
 		if (stage(u->members[i].child.role->kind) == u->stop_kind)
 			up_child_stop(&u->members[i].child, u->killed);
 	u->stepping = false;
+	loop_timer_start(&u->deadline, STOP_MS);
 }
 
 static void stop_next(struct up *u)
@@ -479,8 +480,15 @@ static void on_stop_deadline(struct loop_timer *t)
 {
 	struct up *u = CONTAINER_OF(t, struct up, deadline);
 
-	log_warn(&u->log, "not all ended in time: killing the rest");
-	kill_all(u);
+	for (size_t i = 0; i < u->n; i++) {
+		struct up_child *c = &u->members[i].child;
+
+		if (stage(c->role->kind) != u->stop_kind || !supervised_runs(&c->supervised))
+			continue;
+		log_warn(&u->log, "a role did not end in time, and is killed",
+			 LOG_Z("role", c->role->name));
+		up_child_stop(c, true);
+	}
 }
 
 static void begin_stop(struct up *u)
@@ -496,7 +504,6 @@ static void begin_stop(struct up *u)
 	loop_timer_stop(&u->renew);
 	loop_timer_stop(&u->deadline);
 	loop_timer_init(&u->deadline, u->loop, on_stop_deadline);
-	loop_timer_start(&u->deadline, STOP_MS);
 	stop_next(u);
 }
 
