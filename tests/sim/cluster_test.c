@@ -37,20 +37,30 @@ static int remove_one(const char *path, const struct stat *st UNUSED, int type U
 }
 
 /* In memory where that is possible: the store and the agents sync what they write. */
-static void make_dir(char *path, size_t size)
+static int make_dir(void **state)
 {
 	bool memory = access("/dev/shm", W_OK) == 0;
 
 	/* Of one length, as paths are sent. */
-	(void)snprintf(path, size, "%s.XXXXXX", memory ? "/dev/shm/c" : "/tmp/sim-c");
-	assert_non_null(mkdtemp(path));
+	*state = strdup(memory ? "/dev/shm/c.XXXXXX" : "/tmp/sim-c.XXXXXX");
+	return mkdtemp(*state) ? 0 : -1;
 }
 
-static uint64_t run(uint64_t seed, unsigned steps, const char *dir)
+static int remove_dir(void **state)
+{
+	int r = nftw(*state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+
+	free(*state);
+	return r;
+}
+
+static uint64_t run(uint64_t seed, unsigned steps, const char *in)
 {
 	struct cluster *w = calloc(1, sizeof(*w));
+	char dir[64];
 	uint64_t hash;
 
+	(void)snprintf(dir, sizeof(dir), "%s/w", in);
 	assert_int_equal(mkdir(dir, 0700), 0);
 	cluster_init(w, seed, dir);
 	for (unsigned i = 0; i < steps; i++)
@@ -75,37 +85,29 @@ static void a_cluster_keeps_its_promises_whatever_fails(void **state)
 	uint64_t first = number("SIM_SEED", 1);
 	uint64_t seeds = number("SIM_SEEDS", getenv("SIM_SEED") ? 1 : SEEDS);
 	unsigned steps = (unsigned)number("SIM_STEPS", STEPS);
-	char dir[64], sub[80];
 
-	(void)state;
-	make_dir(dir, sizeof(dir));
-	(void)snprintf(sub, sizeof(sub), "%s/w", dir);
 	for (uint64_t i = 0; i < seeds; i++)
-		(void)run(first + i, steps, sub);
-	assert_int_equal(rmdir(dir), 0);
+		(void)run(first + i, steps, *state);
 }
 
 static void the_same_seed_is_the_same_run(void **state)
 {
 	const uint64_t seed = 99;
-	char dir[64], sub[80];
 	uint64_t first;
 
-	(void)state;
 	if (getenv("SIM_SEED"))
 		skip();
-	make_dir(dir, sizeof(dir));
-	(void)snprintf(sub, sizeof(sub), "%s/w", dir);
-	first = run(seed, SHORT, sub);
-	assert_int_equal(run(seed, SHORT, sub), first);
-	assert_int_equal(rmdir(dir), 0);
+	first = run(seed, SHORT, *state);
+	assert_int_equal(run(seed, SHORT, *state), first);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_cluster_keeps_its_promises_whatever_fails),
-		cmocka_unit_test(the_same_seed_is_the_same_run),
+		cmocka_unit_test_setup_teardown(a_cluster_keeps_its_promises_whatever_fails,
+						make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(the_same_seed_is_the_same_run, make_dir,
+						remove_dir),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
