@@ -89,7 +89,10 @@ const struct plugin_event dra_events[] = {
 	  .actions = EVENT_UPDATE_POD_GENERATED_CLAIM,
 	  .hint = after_pod },
 	{ .kind = EVENT_DEVICE_CLASS, .actions = EVENT_ADD | EVENT_UPDATE, .hint = after_spec },
-	{ .kind = EVENT_SLICE, .actions = EVENT_ADD | EVENT_UPDATE, .hint = after_spec },
+	/* Also their end: a pool that had two of one device, or of two counts, is good again. */
+	{ .kind = EVENT_SLICE,
+	  .actions = EVENT_ADD | EVENT_UPDATE | EVENT_DELETE,
+	  .hint = after_spec },
 	/* A rule more never helps. */
 	{ .kind = EVENT_TAINT_RULE, .actions = EVENT_UPDATE | EVENT_DELETE, .hint = after_spec },
 	{ .kind = EVENT_CLAIM, .actions = 0 },

@@ -218,6 +218,11 @@ static void the_status_of_a_slice_wakes_nobody(void **state)
 	e.old_object = NULL;
 	e.actions = EVENT_ADD;
 	assert_true(scheduler_fixture_wakes(&w->f, NAME, pod, &e));
+	/* A slice too many made its pool invalid. */
+	e.old_object = a;
+	e.object = NULL;
+	e.actions = EVENT_DELETE;
+	assert_true(scheduler_fixture_wakes(&w->f, NAME, pod, &e));
 	cached_unref(a);
 	cached_unref(b);
 	cached_unref(c);
