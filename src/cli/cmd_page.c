@@ -108,10 +108,12 @@ static void explain(struct page *p)
 	if (p->data_dir)
 		(void)fprintf(p->cli->err,
 			      "Your browser will not know the certificate: trust %s/pki/ca.crt "
-			      "there, or compare.\n",
+			      "there, or compare its fingerprint.\n",
 			      p->data_dir);
 	else if (print[0])
-		(void)fprintf(p->cli->err, "Your browser may not know the certificate: compare.\n");
+		(void)fprintf(
+			p->cli->err,
+			"Your browser may not know the certificate: compare its fingerprint.\n");
 	if (print[0])
 		(void)fprintf(p->cli->err, "SHA-256 of the CA: %s\n", print);
 }
