@@ -1,20 +1,21 @@
 # The front door; meson is the engine, scripts/ does the work.
 .DEFAULT_GOAL := all
-.PHONY: all run test lint asan tsan fuzz bench cover install uninstall deb clean help
+.PHONY: all run test lint asan tsan fuzz bench drill sim cover install uninstall deb clean help
 MAKEFLAGS += --no-print-directory
 
 ARGS         ?=
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 10
+SEEDS        ?= 100
 
 # What end-to-end tests run under sanitizers: not those in which kubectl takes most of the time and asks
 # for what the others ask for, too; and under ThreadSanitizer, as among unit tests, those in which threads meet.
 # The node agent is not among the latter: libuv closes descriptors by a system call that ThreadSanitizer does not see, so it takes
 # one that the agent's saving thread opens next for the old one, and dies of its own report.
 ASAN_E2E = api_accounts api_authn api_authz api_client_node api_consistency api_crash api_crd api_gates api_list \
-	api_protobuf api_rest api_scale api_security api_servers api_surface api_watch availability availability_faults claim_access claim_status claims_controller cli client_informer \
-	controller_client driver_sim grpc_client grpc_server http net_cni net_driver net_faults network_endpoints node_faults node_health \
-	podres podres_faults scheduler scheduler_dra scheduler_extension store
+	api_protobuf api_rest api_scale api_security api_servers api_surface api_watch availability availability_faults claim_access claim_status claims_controller cli cli_apply \
+	client_informer controller_client demo driver_sim grpc_client grpc_server http net_cni net_driver net_faults network_endpoints node_faults node_health \
+	podres podres_faults scheduler scheduler_dra scheduler_extension store ui_session up up_faults
 TSAN_E2E = api_consistency api_crd api_protobuf api_rest api_security api_servers api_watch grpc_client grpc_server http
 TSAN_UNIT = base net grpc store server drivers
 # The scheduler has one thread; its plugins may have more. These are its tests of the suite "threads".
@@ -54,6 +55,11 @@ bench: ## measure a release build
 	@scripts/deps build bench
 	@TARGETS='devplane|bench/[a-z0-9_]+' scripts/build build-bench -Dbuildtype=release
 	@bench/run build-bench
+drill: all ## a whole cluster under load and faults for DRILL_SECONDS on each backend; needs root
+	@scripts/deps test drill
+	@tests/drill/run build/devplane
+sim: all ## the whole cluster in simulated worlds of SEEDS seeds
+	@SIM_SEED=$${SIM_SEED:-$$(date +%s)} SIM_SEEDS=$(SEEDS) build/tests/sim/sim_cluster_test
 cover: ## which lines the tests reach
 	@scripts/deps build test cover
 	@scripts/build build-cover -Db_coverage=true

@@ -20,8 +20,8 @@ struct down_options {
 
 static const struct flag flags[] = {
 	UP_DIR_FLAG(struct down_options),
-	{ "timeout", 0, FLAG_DURATION(struct down_options, timeout), .arg = "TIME",
-	  .initial = "1m", .min = CLOCK_SEC, .max = 3600 * CLOCK_SEC, .seconds = true,
+	{ "timeout", 0, FLAG_DURATION(struct down_options, timeout), .arg = "TIME", .initial = "1m",
+	  .min = CLOCK_SEC, .max = 3600 * CLOCK_SEC, .seconds = true,
 	  .help = "give up waiting after this time" },
 	{ NULL },
 };

@@ -4,8 +4,8 @@
  * Follows ResourceSlices and ResourceClaims (DeviceTaintRules when asked for and served), and puts
  * each into one struct inventory. Whoever wants to know what has become different is told names of
  * slices: those whose status may be another now, found by what the event touched (all of a pool
- * only as devices_touch.h says), and never all of a cluster. Nobody is told of an event that left the spec of a slice, or the
- * allocation of a claim, as it was.
+ * only as devices_touch.h says), and never all of a cluster. Nobody is told of an event that left
+ * the spec of a slice, or the allocation of a claim, as it was.
  *
  * An object that the inventory refuses is told with each change (`refused`), and treated as
  * inventory.h says.
