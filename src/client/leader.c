@@ -38,6 +38,8 @@ struct leader {
 	struct loop_timer again, deadline;
 	struct lease_record seen; /* the last known record */
 	int64_t seen_at; /* loop's ms; when it was first seen */
+	int64_t asked_ns,
+		held_ns; /* when the last write was sent, and the last that came through */
 	struct lease_record wanted; /* what the request under way writes */
 	struct buf lease; /* text of the Lease as last seen; empty: none */
 	char *reported; /* the holder that new_leader was told; NULL: none yet */
@@ -135,6 +137,7 @@ static void send_write(struct leader *l, enum leader_step step)
 		return;
 	}
 	begin_step(l, step);
+	l->asked_ns = clock_monotonic(loop_clock(l->loop));
 	l->request.body = buf_str(&body);
 	if (create)
 		client_create(l->opts.client, &l->request, &l->leases, ns, NULL);
@@ -205,6 +208,7 @@ static void hold(struct leader *l)
 	l->step = STEP_NONE;
 	l->failure.code = ERR_OK;
 	see(l, &l->wanted);
+	l->held_ns = l->asked_ns;
 	if (l->state == STATE_RELEASING) {
 		report(l);
 		end_release(l);
@@ -241,9 +245,13 @@ static void on_got(struct leader *l, struct str text)
 		send_write(l, STEP_TAKE);
 		return;
 	}
-	if (!is_ours(l) && l->seen.holder[0] && is_valid(l)) {
-		(void)error_set(&err, ERR_CONFLICT, "it is held by %s", l->seen.holder);
+	if (!is_ours(l) && ((l->seen.holder[0] && is_valid(l)) || l->state == STATE_LEADING)) {
+		(void)error_set(&err, ERR_CONFLICT, "it is held by %s",
+				l->seen.holder[0] ? l->seen.holder : "nobody");
 		fail_try(l, &err);
+		/* Another has led since: what it did is not known here. */
+		if (l->state == STATE_LEADING)
+			loop_timer_start(&l->deadline, 0);
 		return;
 	}
 	if (is_ours(l) && l->slowpath)
@@ -446,7 +454,10 @@ void leader_stop(struct leader *l, void (*done)(void *arg), void *arg)
 
 bool leader_is_leader(const struct leader *l)
 {
-	return l->state == STATE_LEADING;
+	int64_t age = clock_monotonic(loop_clock(l->loop)) - l->held_ns;
+
+	return l->state == STATE_LEADING && is_ours(l) &&
+	       age < l->opts.lease_duration_ms * CLOCK_MS;
 }
 
 struct str leader_holder(const struct leader *l)

@@ -58,6 +58,10 @@ void leader_start(struct leader *l);
  */
 void leader_stop(struct leader *l, void (*done)(void *arg), void *arg);
 
+/*
+ * Whether nobody else can have the lease now, by our own clock. A process that was stopped for a
+ * while may have lost it without having been told yet: ask before what must not be done twice.
+ */
 bool leader_is_leader(const struct leader *l);
 
 /* Who was last seen to hold it; empty: nobody. Borrowed until the next turn. */

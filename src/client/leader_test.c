@@ -230,6 +230,30 @@ static void a_leader_that_is_cut_off_stops_before_another_starts(void **state UN
 	election_free(e);
 }
 
+static void a_leader_that_was_stopped_for_a_while_knows_it_before_it_is_told(void **state UNUSED)
+{
+	struct election *e = election_new(6, 2);
+	struct rival *old, *new;
+
+	sim_run_for(e->sim, 30000);
+	old = &e->rivals[who_leads(e)];
+	new = &e->rivals[old == e->rivals];
+	old->dead = true; /* it cannot know before it goes on */
+	sim_pause(old->loop, 40000);
+	sim_run_for(e->sim, 30000);
+	assert_true(new->leading);
+	assert_true(leader_is_leader(new->leader));
+	assert_false(leader_is_leader(old->leader));
+	sim_run_for(e->sim, 11000);
+	/* It goes on, finds another, and has lost at once, not when its deadline has passed. */
+	assert_int_equal(old->lost, 1);
+	old->dead = false;
+	sim_run_for(e->sim, 60000);
+	assert_int_equal(leaders(e), 1);
+	assert_true(new->leading);
+	election_free(e);
+}
+
 static void clocks_that_disagree_do_not_matter(void **state UNUSED)
 {
 	struct election *e = election_new(5, 1);
@@ -353,6 +377,7 @@ int main(void)
 		cmocka_unit_test(another_waits_and_takes_over_at_once_when_it_is_given_back),
 		cmocka_unit_test(a_dead_leader_is_followed_after_its_lease_ran_out),
 		cmocka_unit_test(a_leader_that_is_cut_off_stops_before_another_starts),
+		cmocka_unit_test(a_leader_that_was_stopped_for_a_while_knows_it_before_it_is_told),
 		cmocka_unit_test(clocks_that_disagree_do_not_matter),
 		cmocka_unit_test(a_lease_deleted_under_the_leader_is_made_again),
 		cmocka_unit_test(what_others_wrote_into_the_lease_stays),

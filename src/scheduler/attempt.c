@@ -3,6 +3,7 @@
  * has found its node is assumed there and handed to its binding; what has not goes to failure.c.
  */
 #include "base/log.h"
+#include "client/leader.h"
 #include "client/recorder.h"
 #include "scheduler/extension.h"
 #include "scheduler/nodecache.h"
@@ -113,9 +114,15 @@ static void try_pod(struct scheduler *s, struct queued_pod *q)
 
 /* --- when ----------------------------------------------------------------------------------- */
 
+/* A process that was stopped for a while may not lead any more, and not know it yet. */
+static bool has_lease(const struct scheduler *s)
+{
+	return !s->leader || leader_is_leader(s->leader);
+}
+
 static bool may_work(const struct scheduler *s)
 {
-	return s->leading && s->ready && !s->stopped && s->writing < BINDINGS_MAX;
+	return s->leading && s->ready && !s->stopped && s->writing < BINDINGS_MAX && has_lease(s);
 }
 
 void attempt_soon(struct scheduler *s)
@@ -128,7 +135,7 @@ static void set_tick(struct scheduler *s)
 {
 	int64_t due = podqueue_next_tick(s->queue), now = loop_now(s->opts.loop);
 
-	if (!s->ready)
+	if (!s->ready || (s->leading && !has_lease(s)))
 		due = now + READY_CHECK_MS;
 	if (due == INT64_MAX)
 		loop_timer_stop(&s->tick);

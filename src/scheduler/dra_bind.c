@@ -20,6 +20,7 @@
 #include "base/timestamp.h"
 #include "client/cached.h"
 #include "client/client.h"
+#include "client/leader.h"
 #include "client/recorder.h"
 #include "net/loop.h"
 #include "scheduler/dra_plugin.h"
@@ -289,6 +290,7 @@ static void put_time(struct dra_bind *b, struct json *allocation)
 static void write_status(struct dra_bind *b, struct json *tree)
 {
 	const struct gates *g = dra_state_gates(b->plugin->services->dra);
+	const struct leader *leader = b->plugin->services->leader;
 	struct dra_pod_claim *c = claim_of(b);
 	struct json *status = json_need_object(b->arena, tree, "status");
 	struct json *allocation = c->allocation;
@@ -305,6 +307,11 @@ static void write_status(struct dra_bind *b, struct json *tree)
 			return;
 		}
 		put_time(b, allocation);
+	}
+	/* Another may be giving the same devices away. */
+	if (leader && !leader_is_leader(leader)) {
+		fail_text(b, "claim ", " is left to another scheduler");
+		return;
 	}
 	b->step = STEP_STATUS;
 	client_update_status(b->plugin->services->client, &b->request, &dra_claims_resource,

@@ -43,9 +43,12 @@ enum { SCORE_MAX = 100 };
  * (client/cache.h); NULL where the API server does not serve the kind, which counts as empty. In
  * tests they are filled by hand, and what is not needed is NULL.
  */
+struct leader;
+
 struct services {
 	struct loop *loop;
 	struct client *client; /* NULL in unit tests: nothing can be written */
+	const struct leader *leader; /* NULL: no election */
 	struct nodecache *nodes;
 	struct podqueue *queue;
 	struct amount_names *names;

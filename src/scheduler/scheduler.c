@@ -248,8 +248,12 @@ static int stand(struct scheduler *s, struct error *err)
 		l.client = s->election_client;
 		r = leader_new(&l, &s->leader, err);
 	}
-	if (r == 0)
+	if (r == 0) {
 		leader_start(s->leader);
+		s->services.leader = s->leader;
+		for (size_t i = 0; i < s->nprofiles; i++)
+			s->profile_services[i].leader = s->leader;
+	}
 	free(ns);
 	free(name);
 	return r;
