@@ -104,8 +104,9 @@ static void succeed(struct dra_bind *b)
 {
 	struct binding *binding = b->binding;
 
+	/* Should the pod fail later, there may be another decision about the claim: not ours. */
 	for (size_t i = 0; i < b->cycle->n; i++)
-		if (b->cycle->claims[i].allocation)
+		if (TAKE(b->cycle->claims[i].allocation))
 			dra_state_settle(b->plugin->services->dra, b->cycle->claims[i].uid);
 	bind_free(b);
 	binding_done(binding, VERDICT_OK);

@@ -333,6 +333,31 @@ static void a_claim_that_is_deleted_meanwhile_ends_the_binding(void **state)
 	world_free(w);
 }
 
+/* The first pod's claims are written; it is deleted, its claim freed, and the next has it when its binding fails. */
+static void a_pod_that_fails_late_takes_nothing_from_the_next_user_of_its_claim(void **state)
+{
+	struct world *w = world_new(true);
+	struct cycle *first, *next;
+	struct binding b;
+
+	add_node(w, "n1", "");
+	serve_claim(w, "one", ONE("any"), "");
+	first = reserved(w, POD("p", USES("one")), "n1");
+	assert_string_equal(bind_pod(w, &b, first), "");
+	change(w, "one", "{'status':{'reservedFor':null,'allocation':null}}");
+	watch(w);
+	assert_false(in_use(w, "n1", "a"));
+	next = reserved(w, POD("q", USES("one")), "n1");
+	assert_true(in_use(w, "n1", "a"));
+	w->p->kind->unreserve(w->p, first, STR("n1"));
+	assert_true(in_use(w, "n1", "a"));
+	w->p->kind->unreserve(w->p, next, STR("n1"));
+	assert_false(in_use(w, "n1", "a"));
+	cycle_free(first);
+	cycle_free(next);
+	world_free(w);
+}
+
 /* Of an allocated claim whose device has to become ready. */
 #define ATTACHED(status, reason)                                                                  \
 	"'status':{'devices':[{'driver':'x.example.com','pool':'n1','device':'a','conditions':[{" \
@@ -698,6 +723,8 @@ int main(void)
 		cmocka_unit_test(a_conflict_is_tried_again_on_the_newest_version),
 		cmocka_unit_test(what_others_did_meanwhile_ends_the_binding),
 		cmocka_unit_test(a_claim_that_is_deleted_meanwhile_ends_the_binding),
+		cmocka_unit_test(
+			a_pod_that_fails_late_takes_nothing_from_the_next_user_of_its_claim),
 		cmocka_unit_test(a_pod_is_bound_when_its_device_is_ready),
 		cmocka_unit_test(a_device_that_fails_ends_the_binding_and_is_given_back),
 		cmocka_unit_test(waiting_for_a_device_ends_by_time_or_by_the_pod_s_end),
