@@ -56,12 +56,14 @@ struct dra_bind {
 	unsigned tries;
 	struct cached *current; /* the claim as it is written on; reference */
 	struct error why; /* of the status that is verified */
+	bool doubted; /* a status was sent, and may be stored later: go on until that is known */
 	int64_t verify_ms; /* until it is asked again */
 	int64_t deadline; /* of verifying: of the loop, ms; of waiting for conditions: wall ns */
 	struct bind_waiter *waiters; /* NULL: not waiting */
 };
 
 static void next_claim(struct dra_bind *b);
+static void written(struct dra_bind *b);
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
@@ -338,7 +340,7 @@ static void attempt(struct dra_bind *b)
 	struct json *tree;
 	struct error err;
 
-	if (given_up(b))
+	if (!b->doubted && given_up(b))
 		return;
 	if (cached_tree_held(b->current, b->arena, &tree, &err) < 0) {
 		fail(b, &err);
@@ -353,6 +355,11 @@ static void attempt(struct dra_bind *b)
 		return;
 	}
 	if (json_is(json_getz(json_getz(tree, "status"), "allocation"), JSON_OBJECT)) {
+		/* Ours, if it came through after all. */
+		if (b->doubted && dra_reserved_for(tree, b->pod->uid)) {
+			written(b);
+			return;
+		}
 		/* Whose it is or was: these devices are taken, before the watch says so. */
 		dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, false);
 		fail_text(b, "claim ", " got allocated elsewhere in the meantime");
@@ -380,7 +387,7 @@ static void on_timer(struct loop_timer *t)
 		(void)look(b);
 	else if (b->step == STEP_VERIFY)
 		refresh(b, STEP_VERIFY);
-	else if (!given_up(b))
+	else if (b->doubted || !given_up(b))
 		refresh(b, STEP_REFRESH);
 }
 
@@ -429,6 +436,7 @@ static void written(struct dra_bind *b)
 		return;
 	}
 	c->object = b->current;
+	b->doubted = false;
 	dra_state_stored(b->plugin->services->dra, b->current, c->allocation ? c->uid : STR_NULL,
 			 false);
 	go_on(b);
@@ -470,6 +478,7 @@ static void begin_verify(struct dra_bind *b, const struct error *why)
 	const struct dra_plugin *own = b->plugin->state;
 
 	b->why = *why;
+	b->doubted = true;
 	b->verify_ms = VERIFY_MS;
 	b->deadline = loop_now(b->plugin->services->loop) + own->binding_timeout_ns / CLOCK_MS;
 	refresh(b, STEP_VERIFY);
@@ -539,14 +548,19 @@ static void on_verified(struct dra_bind *b)
 	struct json *tree;
 	struct error err;
 
-	if (cached_tree_held(b->current, b->arena, &tree, &err) < 0 ||
-	    !dra_reserved_for(tree, b->pod->uid)) {
+	if (cached_tree_held(b->current, b->arena, &tree, &err) < 0) {
+		err = b->why;
+		fail(b, &err);
+	} else if (dra_reserved_for(tree, b->pod->uid)) {
+		written(b);
+	} else if (b->tries++ < TRIES_MAX) {
+		/* The server may still be at it: of two writes of one version one is refused. */
+		attempt(b);
+	} else {
 		dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, false);
 		err = b->why;
 		fail(b, &err);
-		return;
 	}
-	written(b);
 }
 
 static void on_done(struct client_request *r, const struct client_answer *a,

@@ -4,8 +4,9 @@
  * Whatever the server answers but yes is a failure of the attempt: also a conflict, which is
  * another scheduler's success. An answer that leaves in doubt what was done (none came, the server
  * stumbled, the pod is bound already) is followed by a look at the pod: undoing what a bound pod
- * holds would give its devices away. A request that is under way when the pod is cancelled is let
- * end.
+ * holds would give its devices away. A pod that is not bound yet says nothing, as the server may
+ * still be at it: the binding is sent again, and one of the two is refused. A request that is under
+ * way when the pod is cancelled is let end.
  */
 #include "base/json_writer.h"
 #include "base/limits.h"
@@ -24,8 +25,9 @@ struct bind_call {
 	struct client *client;
 	struct binding *binding;
 	struct error why; /* what the binding was answered */
-	struct loop_timer timer; /* to the next look */
+	struct loop_timer timer; /* to the next look, or the next try */
 	int looks;
+	bool unbound; /* as it looked last */
 };
 
 /* `why` NULL: it is bound. */
@@ -42,20 +44,42 @@ static void end(struct bind_call *call, const struct error *why)
 		binding_done(b, VERDICT_OK);
 }
 
-static bool is_ours(const struct client_answer *a, struct binding *b)
+/* The node that a pod is on; empty: none. p NULL: it is another pod, or none. */
+static struct str node_of(const struct client_answer *a, struct binding *b, struct arena *arena)
 {
-	const struct podinfo *pod = binding_pod(b);
 	struct json *tree;
+	struct str node;
+
+	if (client_answer_tree(a, arena, &tree, NULL) < 0 ||
+	    !str_eq(json_text_at(json_getz(tree, "metadata"), "uid"), binding_pod(b)->uid))
+		return STR_NULL;
+	node = json_text_at(json_getz(tree, "spec"), "nodeName");
+	return node.p ? node : STR("");
+}
+
+static void again(struct bind_call *call)
+{
+	if (call->looks >= LOOKS_MAX || binding_cancelled(call->binding))
+		end(call, &call->why);
+	else
+		loop_timer_start(&call->timer, LOOK_MS << call->looks++);
+}
+
+static void take_look(struct bind_call *call, const struct client_answer *a)
+{
 	struct arena arena;
-	bool ours = false;
+	struct str node;
+	bool ours;
 
 	arena_init(&arena, POD_WORK_MAX);
-	if (client_answer_tree(a, &arena, &tree, NULL) == 0)
-		ours = str_eq(json_str(json_getz(json_getz(tree, "metadata"), "uid")), pod->uid) &&
-		       str_eq(json_str(json_getz(json_getz(tree, "spec"), "nodeName")),
-			      binding_node(b));
+	node = node_of(a, call->binding, &arena);
+	ours = node.n > 0 && str_eq(node, binding_node(call->binding));
+	call->unbound = node.p && node.n == 0;
 	arena_release(&arena);
-	return ours;
+	if (call->unbound)
+		again(call);
+	else
+		end(call, ours ? NULL : &call->why);
 }
 
 static void on_looked(struct client_request *r, const struct client_answer *a,
@@ -66,17 +90,15 @@ static void on_looked(struct client_request *r, const struct client_answer *a,
 	if (err && err->code == ERR_NOT_FOUND)
 		binding_note_gone(call->binding);
 	if (!err)
-		end(call, is_ours(a, call->binding) ? NULL : &call->why);
-	else if (err->code == ERR_NOT_FOUND || err->code == ERR_CANCELED ||
-		 call->looks >= LOOKS_MAX || binding_cancelled(call->binding))
+		take_look(call, a);
+	else if (err->code == ERR_NOT_FOUND || err->code == ERR_CANCELED)
 		end(call, &call->why);
 	else
-		loop_timer_start(&call->timer, LOOK_MS << call->looks++);
+		again(call);
 }
 
-static void look(struct loop_timer *t)
+static void look(struct bind_call *call)
 {
-	struct bind_call *call = CONTAINER_OF(t, struct bind_call, timer);
 	const struct podinfo *pod = binding_pod(call->binding);
 	struct resource pods = resource_builtin("", "v1", "pods");
 
@@ -96,8 +118,9 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 		end(call, err);
 		return;
 	}
-	call->why = *err;
-	look(&call->timer);
+	if (call->why.code == ERR_OK)
+		call->why = *err;
+	look(call);
 }
 
 /* Cancelled while it waits for its next look. */
@@ -138,17 +161,35 @@ static void write_body(struct buf *out, const struct podinfo *pod, struct str no
 	(void)json_writer_finish(&w);
 }
 
-static void bind_pod(struct plugin *p, struct binding *b)
+static void post(struct bind_call *call)
 {
-	struct resource pods = { .version = STR("v1"),
-				 .resource = STR("pods"),
-				 .kind = STR("Pod"),
-				 .namespaced = true };
-	const struct podinfo *pod = binding_pod(b);
+	struct resource pods = resource_builtin("", "v1", "pods");
+	const struct podinfo *pod = binding_pod(call->binding);
 	struct resource_name name = { .ns = pod->ns,
 				      .name = pod->name,
 				      .subresource = STR("binding") };
 	struct buf body = BUF_INIT(BODY_MAX);
+
+	write_body(&body, pod, binding_node(call->binding));
+	call->request = (struct client_request){
+		.method = STR("POST"), .body = buf_str(&body), .on_done = on_done, .arg = call
+	};
+	client_call(call->client, &call->request, &pods, name, NULL);
+	buf_release(&body);
+}
+
+static void on_timer(struct loop_timer *t)
+{
+	struct bind_call *call = CONTAINER_OF(t, struct bind_call, timer);
+
+	if (call->unbound)
+		post(call);
+	else
+		look(call);
+}
+
+static void bind_pod(struct plugin *p, struct binding *b)
+{
 	struct bind_call *call;
 
 	if (!p->services->client) {
@@ -161,14 +202,9 @@ static void bind_pod(struct plugin *p, struct binding *b)
 	call = XNEW(struct bind_call);
 	call->binding = b;
 	call->client = p->services->client;
-	loop_timer_init(&call->timer, p->services->loop, look);
+	loop_timer_init(&call->timer, p->services->loop, on_timer);
 	binding_on_cancel(b, on_cancel, call);
-	write_body(&body, pod, binding_node(b));
-	call->request = (struct client_request){
-		.method = STR("POST"), .body = buf_str(&body), .on_done = on_done, .arg = call
-	};
-	client_call(p->services->client, &call->request, &pods, name, NULL);
-	buf_release(&body);
+	post(call);
 }
 
 const struct plugin_kind plugin_default_binder = {

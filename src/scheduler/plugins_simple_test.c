@@ -550,7 +550,9 @@ static bool is_done(void *arg)
 struct bind_server {
 	int status;
 	const char *reply, *pod;
+	bool stumbles; /* the first POST is answered so, the others 201 */
 	char seen[1024]; /* the last POST */
+	int posts;
 };
 
 static void serve_binding(struct api_world *w, struct http_stream *s, struct str body)
@@ -563,7 +565,11 @@ static void serve_binding(struct api_world *w, struct http_stream *s, struct str
 	}
 	(void)snprintf(server->seen, sizeof(server->seen), "%.*s %.*s %.*s", STR_ARG(s->in.method),
 		       STR_ARG(s->in.target), STR_ARG(body));
-	api_world_reply(s, server->status, "application/json", server->reply);
+	server->posts++;
+	if (server->stumbles && server->posts > 1)
+		api_world_reply(s, 201, "application/json", "{}");
+	else
+		api_world_reply(s, server->status, "application/json", server->reply);
 }
 
 #define CONFLICT \
@@ -576,6 +582,9 @@ static void binding_creates_a_binding_and_hands_on_a_refusal(void **state)
 	enum { HANG_MS = 60 * 1000 };
 	static const char conflict[] = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
 				       "\"Conflict\",\"message\":\"" CONFLICT "\",\"code\":409}";
+	static const char unavailable[] =
+		"{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
+		"\"ServiceUnavailable\",\"message\":\"later\",\"code\":503}";
 	static const char missing[] = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
 				      "\"NotFound\",\"message\":\"pods \\\"p\\\" not found\","
 				      "\"code\":404}";
@@ -584,18 +593,25 @@ static void binding_creates_a_binding_and_hands_on_a_refusal(void **state)
 		const char *reply, *pod;
 		enum verdict_code code;
 		const char *message;
-		bool gone;
+		bool gone, stumbles;
 	} rows[] = {
 		{ 201, "{\"kind\":\"Status\"}", "{}", VERDICT_SUCCESS, "" },
 		{ 404, missing, "{}", VERDICT_ERROR, "pods \"p\" not found", true },
 		{ 409, conflict, BOUND_TO("n2"), VERDICT_ERROR, CONFLICT },
 		/* It was ours that the server had done already. */
 		{ 409, conflict, BOUND_TO("n1"), VERDICT_SUCCESS, "" },
+		/* Nobody knows, and the pod is not bound yet: once more, which settles it. */
+		{ 503, unavailable, BOUND_TO(""), VERDICT_SUCCESS, "", false, true },
+		{ 503, unavailable, BOUND_TO(""), VERDICT_ERROR, "later" },
+		{ 503, unavailable, BOUND_TO("n2"), VERDICT_ERROR, "later" },
 	};
 	struct scheduler_fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct bind_server server = { rows[i].status, rows[i].reply, rows[i].pod, "" };
+		struct bind_server server = { .status = rows[i].status,
+					      .reply = rows[i].reply,
+					      .pod = rows[i].pod,
+					      .stumbles = rows[i].stumbles };
 		struct binding b = { .done = false };
 		struct api_world w;
 		struct plugin *p;
