@@ -11,7 +11,7 @@
 #include "cli/commands.h"
 #include "cli/up_state.h"
 
-enum { LOOK_MS = 5 };
+enum { LOOK_MS = 5, SIGN_LOOKS = 100 };
 
 struct down_options {
 	const char *data_dir;
@@ -26,16 +26,34 @@ static const struct flag flags[] = {
 	{ NULL },
 };
 
+static void look_later(void)
+{
+	(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * CLOCK_MS }, NULL);
+}
+
+/* Whoever takes the lock signs it at once, and whoever lets it go takes the name out before. */
+static int64_t find_holder(const struct up_layout *l)
+{
+	int64_t pid;
+
+	for (int looks = 0; (pid = up_state_holder(l)) < 0 && looks < SIGN_LOOKS; looks++)
+		look_later();
+	return pid;
+}
+
 static bool wait_for_end(const struct up_layout *l, int64_t pid, int64_t timeout_ns)
 {
 	int64_t end = clock_monotonic(clock_system()) + timeout_ns;
 
-	while (up_state_holder(l) == pid) {
+	for (;;) {
+		int64_t now = up_state_holder(l);
+
+		if (now >= 0 && now != pid)
+			return true;
 		if (clock_monotonic(clock_system()) > end)
 			return false;
-		(void)nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * CLOCK_MS }, NULL);
+		look_later();
 	}
-	return true;
 }
 
 static int run(struct cli *cli, struct error *err)
@@ -48,8 +66,13 @@ static int run(struct cli *cli, struct error *err)
 
 	if (r < 0)
 		return r;
-	pid = up_state_holder(&l);
-	if (pid <= 0) {
+	pid = find_holder(&l);
+	if (pid < 0)
+		return error_set(err, ERR_UNAVAILABLE,
+				 "devplane is starting in %s, and cannot be told to stop yet: try "
+				 "again in a moment",
+				 l.dir);
+	if (pid == 0) {
 		(void)fprintf(cli->out, "devplane is not running in %s\n", l.dir);
 		return 0;
 	}

@@ -7,6 +7,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -261,7 +264,7 @@ static void print_summary(const struct up_command *v, const struct up_ready *rea
 static void let_go(struct up_command *v)
 {
 	int fd = open(up_layout_log(&v->plan.layout, "up"),
-		      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+		      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd >= 0) {
 		(void)dup2(fd, STDOUT_FILENO);
@@ -273,13 +276,40 @@ static void let_go(struct up_command *v)
 	v->ready_fd = -1;
 }
 
+/* What tells us to stop; SIGHUP does not where it was ignored at the start, as nohup has it. */
+static sigset_t stop_signals(void)
+{
+	struct sigaction hangup;
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGTERM);
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+		(void)sigaddset(&set, SIGHUP);
+	return set;
+}
+
+/* Until the pipe says something; signals are passed on meanwhile. */
+static void pass_signals_on(pid_t child, int fd, const sigset_t *set)
+{
+	struct pollfd p[2] = { { .fd = fd, .events = POLLIN }, { .events = POLLIN } };
+	struct signalfd_siginfo info;
+
+	p[1].fd = signalfd(-1, set, SFD_CLOEXEC);
+	while (poll(p, 2, -1) < 0 ? errno == EINTR : p[0].revents == 0)
+		if (p[1].revents && read(p[1].fd, &info, sizeof(info)) == sizeof(info))
+			(void)kill(child, (int)info.ssi_signo);
+}
+
 /* The first process: waits for the word, or for the end. Never returns. */
-static void wait_for_child(pid_t child, int fd)
+static void wait_for_child(pid_t child, int fd, const sigset_t *set)
 {
 	char word;
 	int status = 0;
 	ssize_t n;
 
+	pass_signals_on(child, fd, set);
 	while ((n = read(fd, &word, 1)) < 0 && errno == EINTR)
 		;
 	if (n == 1)
@@ -291,21 +321,25 @@ static void wait_for_child(pid_t child, int fd)
 
 static int detach(struct up_command *v, struct error *err)
 {
+	sigset_t set = stop_signals(), before;
 	int ends[2], null;
 	pid_t child;
 
 	(void)fflush(v->cli->out);
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot make a pipe");
+	(void)sigprocmask(SIG_BLOCK, &set, &before);
 	child = fork();
-	if (child < 0)
-		return error_set_errno(err, ERR_IO, errno, "cannot make a process");
 	if (child > 0) {
 		(void)close(ends[1]);
-		wait_for_child(child, ends[0]);
+		wait_for_child(child, ends[0], &set);
 	}
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	if (child < 0)
+		return error_set_errno(err, ERR_IO, errno, "cannot make a process");
 	(void)close(ends[0]);
 	v->ready_fd = ends[1];
+	up_state_sign(v->lock);
 	(void)setsid();
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null >= 0)
@@ -388,12 +422,10 @@ static int run(struct cli *cli, struct error *err)
 
 	if (r == 0 && v.options->detach)
 		r = detach(&v, err);
-	if (r == 0) {
-		up_state_sign(v.lock);
+	if (r == 0)
 		r = up_run(&o, err);
-	}
 	if (v.lock >= 0)
-		(void)close(v.lock);
+		up_state_unlock(v.lock);
 	return r;
 }
 

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -156,26 +157,58 @@ static int cannot_write(struct error *err, const char *dir, int sys_errno)
 /* Whether a file can be made there is found out by making one: rights alone do not tell. */
 static int check_writable(const struct up_layout *l, struct error *err)
 {
-	FILE *f = fopen(l->lock, "ae");
+	int fd = open(l->lock, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	if (!f)
+	if (fd < 0)
 		return cannot_write(err, l->dir, errno);
-	(void)fclose(f);
+	(void)close(fd);
 	return 0;
+}
+
+/* Keys go there: whoever could put something else in their place would be the administrator. */
+static int check_owner(const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : cannot_write(err, path, errno);
+	if (!S_ISDIR(st.st_mode))
+		return error_set(err, ERR_INVALID,
+				 "%s is no folder: choose another with --data-dir", path);
+	if (st.st_uid != geteuid())
+		return error_set(err, ERR_FORBIDDEN,
+				 "%s belongs to another user (uid %u): choose a folder of your own "
+				 "with --data-dir",
+				 path, (unsigned)st.st_uid);
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return error_set(err, ERR_FORBIDDEN,
+				 "%s can be written by others: take that from them (chmod go-w), "
+				 "or choose another with --data-dir",
+				 path);
+	return 0;
+}
+
+static int make_one(const char *path, struct error *err)
+{
+	if (folder_make(path, 0700, err) < 0)
+		return cannot_write(err, path, err->sys_errno);
+	return check_owner(path, err);
 }
 
 int up_layout_make(const struct up_layout *l, struct error *err)
 {
 	const char *const below[] = { l->kubeconfigs, l->logs, l->nodes, l->cdi };
+	const char *const servers[] = { "pki", "store" };
 	int r = check_content(l->dir, err);
 
-	if (r == 0 && folder_make(l->dir, 0700, err) < 0)
-		r = cannot_write(err, l->dir, err->sys_errno);
+	if (r == 0)
+		r = make_one(l->dir, err);
 	if (r == 0)
 		r = check_writable(l, err);
 	for (size_t i = 0; i < ARRAY_SIZE(below) && r == 0; i++)
-		if (folder_make(below[i], 0700, err) < 0)
-			r = cannot_write(err, below[i], err->sys_errno);
+		r = make_one(below[i], err);
+	for (size_t i = 0; i < ARRAY_SIZE(servers) && r == 0; i++)
+		r = check_owner(arena_printf(l->arena, "%s/%s", l->dir, servers[i]), err);
 	return r;
 }
 

@@ -35,8 +35,9 @@ int up_layout_init(struct up_layout *l, struct arena *a, const char *dir, struct
 
 /*
  * Makes the folders where missing, 0700. Refuses, with a sentence each: a folder that cannot be
- * written, one that holds something else, and one whose sockets' paths would be too long when
- * the longest node is called `node`.
+ * written, one that holds something else, one that is somebody else's or that others can write, and
+ * (up_layout_check_sockets) one whose sockets' paths would be too long when the longest node is
+ * called `node`.
  */
 int up_layout_make(const struct up_layout *l, struct error *err);
 int up_layout_check_sockets(const struct up_layout *l, const char *node, bool drivers,

@@ -23,7 +23,7 @@ int up_log_open(struct up_log *l, const char *path, struct error *err)
 	struct stat st;
 
 	*l = (struct up_log){ .path = path };
-	l->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	l->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (l->fd < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot open %s", path);
 	l->size = fstat(l->fd, &st) == 0 ? st.st_size : 0;

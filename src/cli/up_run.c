@@ -52,7 +52,7 @@ struct up {
 	const struct up_run_opts *opts;
 	struct up_plan *plan;
 	struct loop *loop;
-	struct loop_signal *signals[2];
+	struct loop_signal *signals[3];
 	struct log log;
 	int log_fd;
 	struct notify notify; /* the service manager, if one waits */
@@ -543,10 +543,12 @@ static int init_members(struct up *u, struct error *err)
 
 static int init_signals(struct up *u, struct error *err)
 {
-	static const int signums[] = { SIGTERM, SIGINT };
+	static const int signums[] = { SIGTERM, SIGINT, SIGHUP };
+	struct sigaction hangup;
+	bool nohup = sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler == SIG_IGN;
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(signums) && r == 0; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(signums) - nohup && r == 0; i++)
 		r = loop_signal_new(u->loop, signums[i], on_signal, u, &u->signals[i], err);
 	return r;
 }
@@ -565,7 +567,7 @@ static void init_log(struct up *u)
 	const char *path = up_layout_log(&u->plan->layout, "up");
 	struct log_options o = { .level = LOG_LEVEL_INFO, .format = LOG_FORMAT_JSON };
 
-	u->log_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	u->log_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	o.fd = u->log_fd;
 	log_init(&u->log, &o);
 }

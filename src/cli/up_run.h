@@ -28,7 +28,7 @@ struct up_run_opts {
 	void *arg;
 };
 
-/* Until SIGTERM or SIGINT, or a start that fails. */
+/* Until SIGTERM, SIGINT or SIGHUP (unless that was ignored, as by nohup), or a start that fails. */
 int up_run(const struct up_run_opts *opts, struct error *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -158,7 +159,7 @@ const struct up_state_role *up_state_find(const struct up_state *s, struct str n
 
 int up_state_lock(const struct up_layout *l, int *ret_fd, struct error *err)
 {
-	int fd = open(l->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0600);
+	int fd = open(l->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW, 0600);
 	int r = 0, tries = 0;
 
 	if (fd < 0)
@@ -170,11 +171,13 @@ int up_state_lock(const struct up_layout *l, int *ret_fd, struct error *err)
 		r = errno == EWOULDBLOCK
 			    ? error_set(err, ERR_ALREADY_EXISTS, "%s is held", l->lock)
 			    : error_set_errno(err, ERR_IO, errno, "cannot lock %s", l->lock);
-	if (r < 0)
+	if (r < 0) {
 		(void)close(fd);
-	else
-		*ret_fd = fd;
-	return r;
+		return r;
+	}
+	up_state_sign(fd);
+	*ret_fd = fd;
+	return 0;
 }
 
 void up_state_sign(int lock_fd)
@@ -183,13 +186,22 @@ void up_state_sign(int lock_fd)
 	(void)dprintf(lock_fd, "%d\n", (int)getpid());
 }
 
+void up_state_unlock(int lock_fd)
+{
+	(void)ftruncate(lock_fd, 0);
+	(void)close(lock_fd);
+}
+
+/* A name that is left of one that was killed is of nobody who runs, most likely. */
 static int64_t read_pid(int fd)
 {
 	char text[32];
 	ssize_t n = pread(fd, text, sizeof(text), 0);
 	int64_t pid;
 
-	return n > 1 && str_to_i64(str_of(text, (size_t)n - 1), &pid) ? pid : -1;
+	if (n < 2 || !str_to_i64(str_of(text, (size_t)n - 1), &pid) || pid < 1)
+		return -1;
+	return kill((pid_t)pid, 0) < 0 && errno == ESRCH ? -1 : pid;
 }
 
 int64_t up_state_holder(const struct up_layout *l)

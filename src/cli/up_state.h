@@ -38,11 +38,17 @@ int up_state_read(const struct up_layout *l, struct up_state *ret_state, struct 
 /* The role of that name, or NULL. */
 const struct up_state_role *up_state_find(const struct up_state *s, struct str name);
 
-/* Takes the lock; -ERR_ALREADY_EXISTS when a supervisor has it. The descriptor is the lock. */
+/*
+ * Takes the lock, and signs it; -ERR_ALREADY_EXISTS when a supervisor has it. The descriptor is the
+ * lock.
+ */
 int up_state_lock(const struct up_layout *l, int *ret_fd, struct error *err);
 
-/* Writes into the lock who has it: this process. */
+/* Writes into the lock who has it: this process. One that forked signs again. */
 void up_state_sign(int lock_fd);
+
+/* Gives it back, without a name in it: whoever takes it next is not to be mistaken for us. */
+void up_state_unlock(int lock_fd);
 
 /*
  * Roles of a supervisor that was killed die with it, which takes a moment: waits for those that the
@@ -50,7 +56,7 @@ void up_state_sign(int lock_fd);
  */
 void up_state_wait_for_end(const struct up_state *s);
 
-/* The supervisor that runs; 0: none does. -1: one does that has not signed yet. */
+/* The supervisor that runs; 0: none does. -1: one does that has not signed yet, or is just gone. */
 int64_t up_state_holder(const struct up_layout *l);
 
 #endif

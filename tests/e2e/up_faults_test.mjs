@@ -1,11 +1,11 @@
 // `devplane up` where something is in the way, without root, on etcd, in the background, and after it was killed.
 import assert from "node:assert/strict"
-import { copyFileSync, chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import * as net from "node:net"
 import { once } from "node:events"
 import { spawn } from "node:child_process"
 import { Client, core, freePort, startEtcd, unique } from "./api_lib.mjs"
-import { devplane, finish, scratch, test, until } from "./lib.mjs"
+import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
 import { alive, Cluster, command, run } from "./up_lib.mjs"
 
 const root = process.getuid() === 0
@@ -35,6 +35,35 @@ await test("a folder that holds something else, or is none", async () => {
 	writeFileSync(`${full}/thesis.txt`, "x")
 	await refused(/holds something else.*--data-dir/, "--data-dir", full)
 	await refused(/is no folder|cannot write/, "--data-dir", `${full}/thesis.txt`)
+})
+
+await test("a folder that is not the user's alone", async () => {
+	const open = folder(), linked = folder(), foreign = folder()
+	mkdirSync(open)
+	chmodSync(open, 0o775)
+	await refused(/can be written by others: .*chmod go-w/, "--data-dir", open)
+	chmodSync(open, 0o755)
+	mkdirSync(`${open}/pki`)
+	chmodSync(`${open}/pki`, 0o777)
+	await refused(/\/pki can be written by others/, "--data-dir", open)
+	mkdirSync(linked)
+	symlinkSync(open, `${linked}/store`)
+	await refused(/\/store is no folder/, "--data-dir", linked)
+	if (!root)
+		return
+	mkdirSync(foreign)
+	chownSync(foreign, 65534, 65534)
+	await refused(/belongs to another user \(uid 65534\)/, "--data-dir", foreign)
+})
+
+await test("a log that is a link to somewhere else", async () => {
+	const c = folder()
+	mkdirSync(`${c}/log`, { recursive: true, mode: 0o700 })
+	mkdirSync(`${c}/pki`, { mode: 0o700 })
+	writeFileSync(`${c}/victim`, "")
+	symlinkSync(`${c}/victim`, `${c}/log/server.log`)
+	await refused(/cannot open .*server\.log/, "--data-dir", c)
+	assert.equal(statSync(`${c}/victim`).size, 0)
 })
 
 await test("a folder of a newer devplane", async () => {
@@ -84,6 +113,65 @@ await test("a read-only disk", async () => {
 })
 
 // --- ends ----------------------------------------------------------------------------------
+
+// The runtime is asked before anything is started, and this one never answers.
+await test("down while it starts reaches the one that starts, not whoever had its number before", async () => {
+	if (!root)
+		return
+	const c = new Cluster(), socket = `${scratch}/${unique("s")}`
+	mkdirSync(c.folder, { mode: 0o700 })
+	writeFileSync(`${c.folder}/up.lock`, `${process.pid}\n`)
+	const silent = net.createServer().listen(socket)
+	const asked = once(silent, "connection")
+	const up = start("up", "--data-dir", c.folder, "--secure-port", "0", "--container-runtime-endpoint", socket)
+	const [connection] = await asked
+	assert.equal(readFileSync(`${c.folder}/up.lock`, "utf8"), `${up.pid}\n`)
+	const down = await c.run("down")
+	assert.equal(down.code, 0, down.err)
+	assert.deepEqual(await up.ended, { code: null, signal: "SIGTERM" })
+	connection.destroy()
+	silent.close()
+})
+
+await test("down waits for one that has not said who it is, and then tells so", async () => {
+	const c = new Cluster()
+	mkdirSync(c.folder, { mode: 0o700 })
+	const holder = spawn("flock", [`${c.folder}/up.lock`, "cat"], { stdio: ["pipe", "ignore", "ignore"] })
+	const { code, out, err } = await until("a lock that is held", async () => {
+		const down = await c.run("down")
+		return down.code !== 0 && down
+	})
+	assert.equal(code, 1)
+	assert.match(err, /devplane is starting in /)
+	assert.equal(out, "")
+	holder.stdin.end()
+	await once(holder, "close")
+})
+
+await test("in the background a start that is interrupted stops all", async () => {
+	const c = new Cluster()
+	const up = start("up", "--detach", "--demo", "--data-dir", c.folder, "--secure-port", "0")
+	await until("a server", () => /ready at/.test(c.log("server")))
+	up.child.kill("SIGINT")
+	assert.deepEqual(await up.ended, { code: 1, signal: null })
+	assert.equal(up.out, "")
+	assert.equal((await c.run("status")).code, 3)
+	assert.ok(JSON.parse(readFileSync(`${c.folder}/up.json`, "utf8")).roles.every((role) => !role.pid))
+})
+
+await test("the end of a terminal ends it, unless nohup is said", async () => {
+	const c = await new Cluster().begin("--runtime", "hollow")
+	assert.equal(statSync(`${c.folder}/up.lock`).mode & 0o777, 0o600)
+	assert.deepEqual(await c.stop("SIGHUP"), { code: 0, signal: null })
+	assert.equal(readFileSync(`${c.folder}/up.lock`, "utf8"), "")
+	const kept = spawn("nohup", [devplane, "up", "--data-dir", c.folder, "--secure-port", "0", "--runtime", "hollow"], { stdio: ["ignore", "pipe", "ignore"] })
+	await once(kept.stdout, "data")
+	kept.kill("SIGHUP")
+	kept.kill("SIGTERM")
+	await once(kept, "close")
+	const signals = c.log("up").match(/"signal":\d+/g)
+	assert.deepEqual(signals, ['"signal":1', '"signal":15'])
+})
 
 await test("killing the supervisor leaves nobody behind, and the next one goes on", async () => {
 	const c = await new Cluster().begin("--demo")
