@@ -16,6 +16,7 @@
 #include "cli/demo_files.h"
 #include "cli/demo_shell.h"
 #include "cli/demo_stories.h"
+#include "cli/shell_word.h"
 #include "cli/up_layout.h"
 #include "cli/up_state.h"
 
@@ -341,7 +342,7 @@ static const char *dir_word(struct demo *d)
 
 	if (strspn(d->layout.dir, plain) == strlen(d->layout.dir))
 		return d->layout.dir;
-	demo_shell_quote(&out, d->layout.dir);
+	shell_word_quote(&out, d->layout.dir);
 	return arena_strdup(&d->cli->arena, buf_str(&out));
 }
 

@@ -16,10 +16,12 @@
 #include "api/gates.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/role.h"
+#include "cli/shell_word.h"
 #include "cli/up_check.h"
 #include "cli/up_port.h"
 #include "cli/up_run.h"
@@ -108,6 +110,7 @@ static int plan_nodes(struct up_command *v, struct error *err)
 
 static int plan_scheduler(struct up_command *v, struct error *err)
 {
+	CLEANUP(buf_release) struct buf quoted = BUF_INIT(64 * KIB);
 	struct up_plan *p = &v->plan;
 	const char *plugin, *path, *text;
 	int r;
@@ -121,6 +124,7 @@ static int plan_scheduler(struct up_command *v, struct error *err)
 		return 0;
 	}
 	path = arena_printf(p->arena, "%s/scheduler.yaml", p->layout.dir);
+	(void)json_print_str(&quoted, str_from(plugin), NULL);
 	text = arena_printf(p->arena,
 			    "apiVersion: kubescheduler.config.k8s.io/v1\n"
 			    "kind: KubeSchedulerConfiguration\n"
@@ -128,7 +132,7 @@ static int plan_scheduler(struct up_command *v, struct error *err)
 			    "profiles:\n- schedulerName: default-scheduler\n"
 			    "  plugins:\n    multiPoint:\n      enabled:\n"
 			    "      - {name: DiskIO, weight: 2}\n",
-			    plugin);
+			    quoted.p);
 	r = file_write_atomic(path, str_from(text), 0600, err);
 	p->scheduler_config = path;
 	return r;
@@ -218,7 +222,8 @@ static const char *dir_words(const struct up_command *v)
 	if (up_layout_init(&usual, &v->cli->arena, NULL, NULL) == 0 &&
 	    strcmp(usual.dir, v->plan.layout.dir) == 0)
 		return "";
-	return arena_printf(&v->cli->arena, " --data-dir %s", v->plan.layout.dir);
+	return arena_printf(&v->cli->arena, " --data-dir %s",
+			    shell_word(&v->cli->arena, v->plan.layout.dir));
 }
 
 static void print_next(const struct up_command *v, struct buf *out)
@@ -239,18 +244,30 @@ static void print_next(const struct up_command *v, struct buf *out)
 		(void)buf_addz(out, "  stop    Ctrl-C\n");
 }
 
+/* A link logs an administrator in: it is for eyes, not for files and journals. */
+static void print_page(const struct up_command *v, const struct up_ready *ready, struct buf *out)
+{
+	if (ready->code[0])
+		(void)buf_printf(out,
+				 "  page    %s/ui/#code=%s\n          (a link for one login, "
+				 "within an hour)\n",
+				 ready->server, ready->code);
+	else
+		(void)buf_printf(out,
+				 "  page    %s/ui/ (log in with the link that "
+				 "\"devplane page%s\" prints)\n",
+				 ready->server, dir_words(v));
+}
+
 static void print_summary(const struct up_command *v, const struct up_ready *ready)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(64 * KIB);
 
 	(void)buf_printf(&out, "devplane is up after %.2f s: %s\n\n  export KUBECONFIG=%s\n\n",
-			 (double)ready->ms / 1000, ready->server, v->plan.layout.admin);
+			 (double)ready->ms / 1000, ready->server,
+			 shell_word(&v->cli->arena, v->plan.layout.admin));
 	print_what_runs(v, &out);
-	if (ready->code[0])
-		(void)buf_printf(&out,
-				 "  page    %s/ui/#code=%s\n          (a link for one login, "
-				 "within an hour)\n",
-				 ready->server, ready->code);
+	print_page(v, ready, &out);
 	print_next(v, &out);
 	for (size_t i = 0; i < v->nnotes; i++)
 		(void)buf_printf(&out, "  note    %s\n", v->notes[i]);
@@ -415,6 +432,7 @@ static int run(struct cli *cli, struct error *err)
 	struct up_run_opts o = { .cli = cli,
 				 .plan = &v.plan,
 				 .began_ns = v.began_ns,
+				 .want_code = isatty(fileno(cli->out)),
 				 .on_ready = on_ready,
 				 .on_trouble = on_trouble,
 				 .arg = &v };

@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "cli/shell_word.h"
 #include "net/loop.h"
 #include "net/program.h"
 
@@ -29,18 +30,6 @@ struct errand {
 	bool done, timed_out;
 };
 
-void demo_shell_quote(struct buf *out, const char *text)
-{
-	(void)buf_addc(out, '\'');
-	for (; *text; text++) {
-		if (*text == '\'')
-			(void)buf_addz(out, "'\\''");
-		else
-			(void)buf_addc(out, *text);
-	}
-	(void)buf_addc(out, '\'');
-}
-
 /* `exec`: the program takes the place of the shell, as it is the one to be ended. */
 static void make_script(const struct demo_shell *s, const char *command, bool exec, struct buf *out)
 {
@@ -49,10 +38,10 @@ static void make_script(const struct demo_shell *s, const char *command, bool ex
 
 	self[n > 0 ? n : 0] = 0;
 	(void)buf_addz(out, "cd ");
-	demo_shell_quote(out, s->dir);
+	shell_word_quote(out, s->dir);
 	(void)buf_addz(out, " || exit\nexport KUBECONFIG=\"$PWD/admin.kubeconfig\"\ndevplane() { ");
 	(void)buf_addz(out, exec ? "exec " : "");
-	demo_shell_quote(out, self);
+	shell_word_quote(out, self);
 	(void)buf_printf(out, " \"$@\"; }\nexec 2>&1\n%s\n", command);
 }
 

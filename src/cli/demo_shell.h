@@ -37,7 +37,4 @@ int demo_shell_pause(struct demo_shell *s, int64_t ms, struct error *err);
 /* Forgets an interrupt, so that cleaning up can be done. */
 void demo_shell_calm(struct demo_shell *s);
 
-/* How the line must be typed to mean this text, in the buffer. */
-void demo_shell_quote(struct buf *out, const char *text);
-
 #endif

@@ -7,6 +7,7 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "net/pki.h"
 
@@ -44,6 +45,14 @@ static void add_head(struct buf *out, const char *url, struct str ca, const char
 			 user, user);
 }
 
+/* A path may hold what means something in YAML; as a JSON string it does not. */
+static void add_token_file(struct buf *out, const char *path)
+{
+	(void)buf_addz(out, "    tokenFile: ");
+	(void)json_print_str(out, str_from(path), NULL);
+	(void)buf_addc(out, '\n');
+}
+
 static int add_certificate(struct buf *out, const struct pki_ca *ca, const struct up_identity *id,
 			   struct error *err)
 {
@@ -78,8 +87,7 @@ int up_credentials_write(const struct up_plan *p, const struct up_role *r, const
 		if (id.user)
 			ret = add_certificate(&out, ca, &id, err);
 		else
-			(void)buf_printf(&out, "    tokenFile: %s\n",
-					 up_layout_token(&p->layout, r->name));
+			add_token_file(&out, up_layout_token(&p->layout, r->name));
 	}
 	if (ret == 0)
 		ret = file_write_atomic(up_layout_kubeconfig(&p->layout, r->name), buf_str(&out),

@@ -199,7 +199,10 @@ int up_layout_make(const struct up_layout *l, struct error *err)
 {
 	const char *const below[] = { l->kubeconfigs, l->logs, l->nodes, l->cdi };
 	const char *const servers[] = { "pki", "store" };
-	int r = check_content(l->dir, err);
+	int r = str_is_utf8(str_from(l->dir)) ? check_content(l->dir, err)
+					      : error_set(err, ERR_INVALID,
+							  "the name of the folder is not UTF-8: "
+							  "choose another with --data-dir");
 
 	if (r == 0)
 		r = make_one(l->dir, err);

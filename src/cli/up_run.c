@@ -104,7 +104,7 @@ static void save(struct up *u)
 			      .roles = roles };
 	struct error err;
 
-	if (u->code[0])
+	if (u->ready)
 		(void)snprintf(page, sizeof(page), "%s/ui/", u->url);
 	s.page = str_from(page);
 	for (; s.n < u->n && s.n < ARRAY_SIZE(roles); s.n++)
@@ -135,18 +135,13 @@ static void fail(struct up *u, const struct error *err)
 	begin_stop(u);
 }
 
-static void on_link(void *arg, struct str text, const struct error *err)
+static void become_ready(struct up *u)
 {
-	struct up *u = arg;
 	int64_t now = clock_monotonic(loop_clock(u->loop));
 	struct up_ready ready = { .server = u->url,
 				  .code = u->code,
 				  .ms = (now - u->opts->began_ns) / CLOCK_MS };
 
-	if (u->phase == PHASE_STOPPING)
-		return;
-	if (!err)
-		(void)snprintf(u->code, sizeof(u->code), "%.*s", STR_ARG(text));
 	u->phase = PHASE_RUNNING;
 	u->ready = true;
 	loop_timer_stop(&u->deadline);
@@ -158,6 +153,17 @@ static void on_link(void *arg, struct str text, const struct error *err)
 	u->opts->on_ready(u->opts->arg, &ready);
 }
 
+static void on_link(void *arg, struct str text, const struct error *err)
+{
+	struct up *u = arg;
+
+	if (u->phase == PHASE_STOPPING)
+		return;
+	if (!err)
+		(void)snprintf(u->code, sizeof(u->code), "%.*s", STR_ARG(text));
+	become_ready(u);
+}
+
 static void on_nodes(void *arg, struct str text, const struct error *err)
 {
 	struct up *u = arg;
@@ -165,10 +171,12 @@ static void on_nodes(void *arg, struct str text, const struct error *err)
 
 	if (u->phase != PHASE_NODES)
 		return;
-	if (!err && str_to_i64(text, &n) && n >= (int64_t)up_plan_nodes(u->plan))
+	if (err || !str_to_i64(text, &n) || n < (int64_t)up_plan_nodes(u->plan))
+		loop_timer_start(&u->look, RETRY_MS);
+	else if (u->opts->want_code)
 		up_api_link(&u->api, on_link, u);
 	else
-		loop_timer_start(&u->look, RETRY_MS);
+		become_ready(u);
 }
 
 static void on_look(struct loop_timer *t)

@@ -14,7 +14,7 @@
 /* What became of the start; borrowed. */
 struct up_ready {
 	const char *server; /* URL */
-	const char *code; /* for the page; "" where there is none */
+	const char *code; /* for the page; "" where none was wanted, or there is none */
 	int64_t ms; /* how long it took */
 };
 
@@ -22,6 +22,7 @@ struct up_run_opts {
 	struct cli *cli;
 	struct up_plan *plan;
 	int64_t began_ns; /* monotonic */
+	bool want_code; /* for the page: a login of an administrator */
 	void (*on_ready)(void *arg, const struct up_ready *ready);
 	/* For people: a role ended. NULL: only the log is told. */
 	void (*on_trouble)(void *arg, const char *text);

@@ -217,6 +217,22 @@ await test("in the background it returns when all is ready, and down ends it", a
 	assert.equal((await c.run("status", "-o", "json")).out, `{\n    "running": false,\n    "dataDir": "${c.folder}"\n}\n`)
 })
 
+await test("on a terminal it says how to log in, and names of folders may be odd", async () => {
+	const c = new Cluster(`${scratch}/a: 'b' #${unique("d")}`)
+	const words = [devplane, "up", "--detach", "--demo", "--secure-port", "0", "--data-dir", c.folder]
+	const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`
+	try {
+		const { code, out } = await command("script", ["-qec", words.map(quote).join(" "), "/dev/null"], { env: { SHELL: "/bin/sh" } })
+		assert.equal(code, 0, out)
+		assert.match(out, /^ {2}page {4}https:\/\/127\.0\.0\.1:\d+\/ui\/#code=[\w-]{43}\r$/m)
+		assert.ok(out.includes(`export KUBECONFIG=${quote(c.kubeconfig)}\r\n`), out)
+		assert.ok(out.includes(`devplane down --data-dir ${quote(c.folder)}\r\n`), out)
+		await c.well()
+	} finally {
+		assert.match((await c.run("down")).out, /^devplane is down/)
+	}
+})
+
 await test("in the background a start that fails is told", async () => {
 	const broken = folder()
 	mkdirSync(`${broken}/store`, { recursive: true })

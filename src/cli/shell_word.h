@@ -1,0 +1,16 @@
+/*
+ * shell_word - text as it must be typed in a shell to mean itself.
+ */
+#ifndef CLI_SHELL_WORD_H
+#define CLI_SHELL_WORD_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+/* Appends it in quotes. */
+void shell_word_quote(struct buf *out, const char *text);
+
+/* As it is where no shell would see anything in it, else in quotes. */
+const char *shell_word(struct arena *a, const char *text);
+
+#endif
