@@ -193,26 +193,47 @@ static void print_lines(struct logs *v)
 
 /* --- following ------------------------------------------------------------------------------- */
 
+/* Whole lines, from where we are. */
+static void read_rest(struct source *s, FILE *f, struct buf *text)
+{
+	char piece[16 * KIB];
+	size_t n, before = text->n;
+
+	(void)fseeko(f, s->at, SEEK_SET);
+	while ((n = fread(piece, 1, sizeof(piece), f)) > 0 && buf_add(text, piece, n) == 0)
+		;
+	while (text->n > before && text->p[text->n - 1] != '\n')
+		text->n--;
+	s->at += (off_t)(text->n - before);
+}
+
+/* What came into the one that we read before another took its place. */
+static void read_end_of_old(struct logs *v, struct source *s, struct buf *text)
+{
+	FILE *f = fopen(arena_printf(&v->scratch, "%s.1", s->path), "re");
+	struct stat st;
+
+	if (!f)
+		return;
+	if (fstat(fileno(f), &st) == 0 && st.st_ino == s->inode)
+		read_rest(s, f, text);
+	(void)fclose(f);
+}
+
 static void read_more(struct logs *v, struct source *s, struct buf *text)
 {
 	FILE *f = fopen(s->path, "re");
 	struct stat st;
-	char piece[16 * KIB];
-	size_t n;
 
 	if (!f)
 		return;
 	if (fstat(fileno(f), &st) == 0 && (st.st_ino != s->inode || st.st_size < s->at)) {
+		read_end_of_old(v, s, text);
 		s->inode = st.st_ino;
 		s->at = 0;
 	}
-	(void)fseeko(f, s->at, SEEK_SET);
-	while ((n = fread(piece, 1, sizeof(piece), f)) > 0 && buf_add(text, piece, n) == 0)
-		;
+	read_rest(s, f, text);
 	(void)fclose(f);
-	while (text->n > 0 && text->p[text->n - 1] != '\n')
-		text->n--;
-	s->at += (off_t)text->n;
 }
 
 static void look_again(struct logs *v)
@@ -220,7 +241,7 @@ static void look_again(struct logs *v)
 	struct buf *texts = ARENA_ARRAY(&v->scratch, struct buf, v->n);
 
 	for (size_t i = 0; i < v->n; i++) {
-		texts[i] = BUF_INIT(LOG_BYTES);
+		texts[i] = BUF_INIT(2 * LOG_BYTES);
 		read_more(v, &v->sources[i], &texts[i]);
 		add_lines(v, &v->sources[i], buf_str(&texts[i]));
 	}

@@ -4,6 +4,9 @@
  * up.json tells what there is, each role itself how it is. Exit codes: 0 all is well, 1 something
  * is not, 3 nothing runs.
  */
+#include <errno.h>
+#include <signal.h>
+
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/json.h"
@@ -80,6 +83,24 @@ static int ask_roles(struct status *s, struct error *err)
 	return r;
 }
 
+/* What is written of a role is old where its process is gone: on a full disk nothing is written. */
+static void look_at_processes(struct status *s)
+{
+	for (size_t i = 0; i < s->state.n; i++) {
+		struct up_state_role *r = &s->state.roles[i];
+
+		if (r->pid == 0 || kill((pid_t)r->pid, 0) == 0 || errno != ESRCH)
+			continue;
+		r->state = STR("gone");
+		r->failure = str_from(arena_printf(
+			&s->cli->arena,
+			"its process %lld is gone, and up.json does not tell what became of it: "
+			"is the disk full?",
+			(long long)r->pid));
+		r->pid = 0;
+	}
+}
+
 static int look(struct status *s, struct error *err)
 {
 	const struct status_options *o = s->cli->options;
@@ -92,7 +113,10 @@ static int look(struct status *s, struct error *err)
 	r = up_state_read(&s->layout, &s->state, err);
 	if (r == -ERR_NOT_FOUND)
 		r = 0;
-	return r < 0 || s->pid == 0 ? r : ask_roles(s, err);
+	if (r < 0 || s->pid == 0)
+		return r;
+	look_at_processes(s);
+	return ask_roles(s, err);
 }
 
 /* --- printing -------------------------------------------------------------------------------- */

@@ -85,6 +85,32 @@ void up_api_close(struct up_api *u)
 	client_free(TAKE(u->client));
 }
 
+int up_api_reopen(struct up_api *u, struct error *err)
+{
+	struct error gone;
+	struct client *old = u->client;
+	struct list calls;
+	int r = up_api_open(u, err);
+
+	if (r < 0) {
+		u->client = old;
+		return r;
+	}
+	list_init(&calls);
+	list_splice_back(&calls, &u->calls);
+	(void)error_set(&gone, ERR_UNAVAILABLE, "the server was started again");
+	while (!list_empty(&calls)) {
+		struct call *c = LIST_ENTRY(calls.next, struct call, link);
+
+		client_cancel(&c->request);
+		list_remove(&c->link);
+		c->fn(c->arg, STR_NULL, &gone);
+		free(c);
+	}
+	client_free(old);
+	return 0;
+}
+
 /* --- objects --------------------------------------------------------------------------------- */
 
 static void on_object(void *arg, struct str text UNUSED, const struct error *err)

@@ -28,6 +28,10 @@ void up_api_init(struct up_api *u, struct loop *l, const struct up_plan *p);
 int up_api_open(struct up_api *u, struct error *err);
 void up_api_close(struct up_api *u);
 
+/* With the administrator's kubeconfig as it is now; questions on their way are answered with an
+ * error. Where it cannot be read all stays as it was. */
+int up_api_reopen(struct up_api *u, struct error *err);
+
 /* Makes what is missing of the demo's accounts, classes and kinds; `done` is called once. */
 void up_api_make_demo(struct up_api *u, void (*done)(void *arg, const struct error *err),
 		      void *arg);

@@ -12,7 +12,13 @@
 #include "base/limits.h"
 #include "client/kubeconfig.h"
 
-enum { ASK_FIRST_MS = 2, ASK_MOST_MS = 50, LINE_BYTES = 64 * 1024 };
+enum {
+	ASK_FIRST_MS = 2,
+	ASK_MOST_MS = 50,
+	LINE_BYTES = 64 * 1024,
+	READS_MOST = 16, /* in one turn; a pipe holds one */
+	RESTART_MS = 20 * 1000, /* to end in order when it is to be started anew */
+};
 
 /* --- readiness -------------------------------------------------------------------------------- */
 
@@ -137,18 +143,19 @@ static void close_output(struct up_child *c)
 	c->fd = -1;
 }
 
-/* All that is there now; false at its end. */
+/* What is there now, but not without end: others want their turn. False at its end. */
 static bool read_output(struct up_child *c)
 {
 	char piece[LINE_BYTES];
-	ssize_t n;
+	ssize_t n = 1;
 
-	while ((n = read(c->fd, piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR)) {
+	for (int reads = 0; reads < READS_MOST && n > 0; reads++) {
+		n = read(c->fd, piece, sizeof(piece));
 		if (n > 0)
 			(void)buf_add(&c->line, piece, (size_t)n);
 		read_lines(c, false);
 	}
-	return n < 0 && errno == EAGAIN;
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 static void on_output(void *arg)
@@ -196,6 +203,7 @@ static void on_exit_(void *arg, int status, int signum)
 	read_lines(c, true);
 	close_output(c);
 	forget_health(c);
+	loop_timer_stop(&c->hurry);
 	loop_child_free(TAKE(c->process));
 	if (c->role->kind != UP_SERVER)
 		c->url[0] = 0;
@@ -291,6 +299,14 @@ void up_child_start(struct up_child *c)
 	c->ops->on_change(c->arg, c);
 }
 
+static void on_hurry(struct loop_timer *t)
+{
+	struct up_child *c = CONTAINER_OF(t, struct up_child, hurry);
+
+	if (c->process)
+		(void)loop_child_kill(c->process, SIGKILL, NULL);
+}
+
 static void on_again(struct loop_timer *t)
 {
 	up_child_start(CONTAINER_OF(t, struct up_child, again));
@@ -303,6 +319,7 @@ int up_child_init(struct up_child *c, struct loop *l, struct up_plan *p, const s
 	supervised_init(&c->supervised, loop_now(l));
 	loop_timer_init(&c->again, l, on_again);
 	loop_timer_init(&c->ask, l, on_ask);
+	loop_timer_init(&c->hurry, l, on_hurry);
 	buf_init(&c->line, (size_t)4 * LINE_BYTES);
 	return up_log_open(&c->log, up_layout_log(&p->layout, r->name), err);
 }
@@ -326,6 +343,8 @@ void up_child_restart(struct up_child *c, const char *why)
 		return;
 	(void)snprintf(c->said, sizeof(c->said), "%s", why);
 	(void)loop_child_kill(c->process, SIGTERM, NULL);
+	if (!loop_timer_running(&c->hurry))
+		loop_timer_start(&c->hurry, RESTART_MS);
 }
 
 int up_child_pid(const struct up_child *c)
@@ -336,6 +355,7 @@ int up_child_pid(const struct up_child *c)
 void up_child_release(struct up_child *c)
 {
 	loop_timer_stop(&c->again);
+	loop_timer_stop(&c->hurry);
 	forget_health(c);
 	close_output(c);
 	buf_release(&c->line);

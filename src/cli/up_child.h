@@ -46,7 +46,7 @@ struct up_child {
 	/* Its own. */
 	struct loop_child *process; /* NULL: it does not run */
 	struct loop_fd *reader;
-	struct loop_timer again, ask;
+	struct loop_timer again, ask, hurry;
 	struct buf line;
 	int fd; /* our end of its output */
 	char said[512]; /* the last that it said of a failure */
@@ -63,7 +63,10 @@ void up_child_start(struct up_child *c);
 /* SIGTERM, or SIGKILL. on_end follows, also when it does not run. */
 void up_child_stop(struct up_child *c, bool now);
 
-/* Ends it in order, so that it is started again; `why` is told as its last failure. */
+/*
+ * Ends it in order, so that it is started again; `why` is told as its last failure. One that does
+ * not end is killed.
+ */
 void up_child_restart(struct up_child *c, const char *why);
 
 /* 0: it does not run. */

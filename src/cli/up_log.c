@@ -37,15 +37,30 @@ void up_log_close(struct up_log *l)
 	l->fd = -1;
 }
 
-static void rotate(struct up_log *l)
+/* The new one is there before the old one goes, so that there is always one to write to. */
+int up_log_rotate(const char *path, int fd)
 {
-	char old[PATH_MAX];
-	int n = snprintf(old, sizeof(old), "%s.1", l->path);
+	char old[PATH_MAX], next[PATH_MAX];
+	int n = snprintf(old, sizeof(old), "%s.1", path), made;
 
-	if (n < 0 || n >= (int)sizeof(old) || rename(l->path, old) < 0)
-		return;
-	up_log_close(l);
-	(void)up_log_open(l, l->path, NULL);
+	if (n < 0 || n >= (int)sizeof(old) - 4)
+		return -ERR_INVALID;
+	(void)snprintf(next, sizeof(next), "%s.new", path);
+	(void)unlink(next);
+	made = open(next, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (made < 0)
+		return -ERR_IO;
+	n = rename(path, old);
+	if (n < 0 || rename(next, path) < 0) {
+		if (n == 0)
+			(void)rename(old, path);
+		(void)unlink(next);
+		(void)close(made);
+		return -ERR_IO;
+	}
+	(void)dup3(made, fd, O_CLOEXEC);
+	(void)close(made);
+	return 0;
 }
 
 bool up_log_is_json(struct str line)
@@ -79,7 +94,7 @@ void up_log_line(struct up_log *l, struct str line, const struct clock *clock)
 		wrap(&out, line, clock);
 	(void)buf_addc(&out, '\n');
 	if (l->size + (int64_t)out.n > UP_LOG_MAX)
-		rotate(l);
-	if (l->fd >= 0 && write(l->fd, out.p, out.n) == (ssize_t)out.n)
+		l->size = up_log_rotate(l->path, l->fd) == 0 ? 0 : l->size;
+	if (write(l->fd, out.p, out.n) == (ssize_t)out.n)
 		l->size += (int64_t)out.n;
 }

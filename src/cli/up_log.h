@@ -14,6 +14,12 @@
 
 struct clock;
 
+/*
+ * FILE becomes FILE.1, and `fd`, which was open for it, a new FILE. Where that fails, as on a full
+ * disk, all stays as it was.
+ */
+int up_log_rotate(const char *path, int fd);
+
 struct up_log {
 	const char *path; /* borrowed */
 	int fd; /* -1: closed */

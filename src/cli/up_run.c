@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,13 +25,16 @@ enum {
 	SAVE_MS = 10, /* changes of a moment are written once */
 	RETRY_MS = 5, /* a node that is not there yet */
 	START_MS = 60 * 1000, /* the first start may take so long */
+	LOAD_MS = 10 * START_MS, /* and the server so long to read its objects, while it lives */
+	TELL_MS = 60 * 1000, /* between two words about the same token */
 	STOP_MS = 12 * 1000, /* of those that stop together; a server lets requests end for ten */
 	RENEW_MS = 10 * 1000, /* between looks at tokens */
 	TOKEN_TRIES_MS = 2000,
 };
 
-/* Two thirds of a certificate's life, which is a year. */
-#define CERTIFICATE_MS (INT64_C(240) * 86400 * 1000)
+/* A certificate's life, less a day, and two thirds of it. */
+#define CERTIFICATE_NS (INT64_C(364) * 86400 * CLOCK_SEC)
+#define RENEW_NS       (INT64_C(240) * 86400 * CLOCK_SEC)
 
 enum phase { PHASE_SERVER, PHASE_OBJECTS, PHASE_ROLES, PHASE_NODES, PHASE_RUNNING, PHASE_STOPPING };
 
@@ -42,6 +46,9 @@ struct member {
 	struct up_child child;
 	struct loop_timer retry; /* of its token */
 	int64_t token_ns; /* when the token was made; wall clock */
+	int64_t certificate_ns; /* the same of its certificate */
+	char url[128]; /* which its kubeconfig names; "" before we wrote it */
+	int64_t told_ms; /* when it was said that there is no token; 0: never */
 	char node_uid[64]; /* of the Node that it is bound to; "" before it was looked at */
 	bool asking; /* for a token */
 	bool looking; /* at the Node */
@@ -54,6 +61,7 @@ struct up {
 	struct loop *loop;
 	struct loop_signal *signals[3];
 	struct log log;
+	const char *log_path;
 	int log_fd;
 	struct notify notify; /* the service manager, if one waits */
 	struct up_api api;
@@ -125,6 +133,27 @@ static void changed(struct up *u)
 		loop_timer_start(&u->save, SAVE_MS);
 }
 
+/* --- its own log ------------------------------------------------------------------------------ */
+
+/* The supervisor's own log; detached, its streams are the same file. */
+static void bound_log(struct up *u)
+{
+	const char *path = u->log_path;
+	struct stat log, stream;
+	bool same[3] = { false };
+
+	if (fstat(u->log_fd, &log) < 0 || log.st_size < UP_LOG_MAX)
+		return;
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+		same[fd] = fstat(fd, &stream) == 0 && stream.st_ino == log.st_ino &&
+			   stream.st_dev == log.st_dev;
+	if (up_log_rotate(path, u->log_fd) < 0)
+		return;
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+		if (same[fd])
+			(void)dup2(u->log_fd, fd);
+}
+
 /* --- ready ------------------------------------------------------------------------------------ */
 
 static void fail(struct up *u, const struct error *err)
@@ -135,12 +164,16 @@ static void fail(struct up *u, const struct error *err)
 	begin_stop(u);
 }
 
+static int64_t start_took(const struct up *u)
+{
+	return clock_monotonic(loop_clock(u->loop)) - u->opts->began_ns;
+}
+
 static void become_ready(struct up *u)
 {
-	int64_t now = clock_monotonic(loop_clock(u->loop));
 	struct up_ready ready = { .server = u->url,
 				  .code = u->code,
-				  .ms = (now - u->opts->began_ns) / CLOCK_MS };
+				  .ms = start_took(u) / CLOCK_MS };
 
 	u->phase = PHASE_RUNNING;
 	u->ready = true;
@@ -196,18 +229,32 @@ static void look_whether_all_are_ready(struct up *u)
 	loop_timer_start(&u->look, 0);
 }
 
+/* A server with many objects reads them first. One that ended meanwhile has no more time. */
+static bool server_loads(const struct up *u)
+{
+	const struct supervised *s = &u->members[0].child.supervised;
+
+	return u->phase == PHASE_SERVER && s->state == SUPERVISED_STARTING && s->restarts == 0 &&
+	       start_took(u) < LOAD_MS * CLOCK_MS;
+}
+
 static void on_deadline(struct loop_timer *t)
 {
 	struct up *u = CONTAINER_OF(t, struct up, deadline);
 	struct error err;
 	const char *late = NULL;
 
+	if (server_loads(u)) {
+		log_info(&u->log, "the server is still loading");
+		loop_timer_start(t, START_MS);
+		return;
+	}
 	for (size_t i = 0; i < u->n; i++)
 		if (!late && u->members[i].child.supervised.state != SUPERVISED_READY)
 			late = u->members[i].child.role->name;
 	(void)error_set(&err, ERR_TIMEOUT, "%s is not ready after %d s; see %s/%s.log",
-			late ? late : "a node", START_MS / 1000, u->plan->layout.logs,
-			late ? late : "up");
+			late ? late : "a node", (int)(start_took(u) / CLOCK_SEC),
+			u->plan->layout.logs, late ? late : "up");
 	fail(u, &err);
 }
 
@@ -237,6 +284,16 @@ static void look_at_node(struct member *m)
 	up_api_node_uid(&m->up->api, m->child.role->node, on_node_uid, m);
 }
 
+static void tell_no_token(struct member *m, const struct error *err)
+{
+	int64_t now = loop_now(m->up->loop);
+
+	if (err->code == ERR_NOT_FOUND || (m->told_ms && now - m->told_ms < TELL_MS))
+		return;
+	m->told_ms = now;
+	log_warn(&m->up->log, "no token yet", LOG_Z("role", m->child.role->name), LOG_ERR(err));
+}
+
 static void on_token(void *arg, struct str text, const struct error *err)
 {
 	struct member *m = arg;
@@ -249,8 +306,7 @@ static void on_token(void *arg, struct str text, const struct error *err)
 	if (!err && up_credentials_write_token(u->plan, m->child.role, text, &bad) < 0)
 		err = &bad;
 	if (err) {
-		log_at(&u->log, err->code == ERR_NOT_FOUND ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN,
-		       "no token yet", LOG_Z("role", m->child.role->name), LOG_ERR(err));
+		tell_no_token(m, err);
 		loop_timer_start(&m->retry, u->ready ? TOKEN_TRIES_MS : RETRY_MS);
 		return;
 	}
@@ -289,11 +345,9 @@ static void renew_token(struct member *m, int64_t now_ns)
 }
 
 /* True: it is started anew, with certificates of which most of the life is ahead. */
-static bool renew_certificate(struct member *m)
+static bool renew_certificate(struct member *m, int64_t now_ns)
 {
-	const struct supervised *s = &m->child.supervised;
-
-	if (s->state != SUPERVISED_READY || loop_now(m->up->loop) - s->started_ms < CERTIFICATE_MS)
+	if (m->child.supervised.state != SUPERVISED_READY || now_ns - m->certificate_ns < RENEW_NS)
 		return false;
 	up_child_restart(&m->child, "its certificates were due for new ones");
 	return true;
@@ -312,8 +366,9 @@ static void on_renew(struct loop_timer *t)
 		if (m->child.role->kind == UP_DRIVER)
 			renew_token(m, now);
 		else if (!renewed)
-			renewed = renew_certificate(m);
+			renewed = renew_certificate(m, now);
 	}
+	bound_log(u);
 	loop_timer_start(t, RENEW_MS);
 }
 
@@ -360,6 +415,7 @@ static void server_is_ready(struct up *u, const struct up_child *c)
 
 	(void)snprintf(u->url, sizeof(u->url), "%s", c->url);
 	keep_port(u);
+	loop_timer_start(&u->deadline, START_MS);
 	if (up_api_open(&u->api, &err) < 0) {
 		fail(u, &err);
 		return;
@@ -371,23 +427,47 @@ static void server_is_ready(struct up *u, const struct up_child *c)
 		start_roles(u);
 }
 
+/* It has made a certificate for the administrator anew. */
+static void server_is_back(struct up *u)
+{
+	struct error err;
+
+	if (up_api_reopen(&u->api, &err) < 0)
+		log_warn(&u->log, "cannot read the administrator's kubeconfig", LOG_ERR(&err));
+}
+
 static void on_change(void *arg, struct up_child *c)
 {
 	struct up *u = ((struct member *)arg)->up;
+	bool server = c->role->kind == UP_SERVER && c->supervised.state == SUPERVISED_READY;
 
 	changed(u);
-	if (u->phase == PHASE_SERVER && c->role->kind == UP_SERVER &&
-	    c->supervised.state == SUPERVISED_READY)
+	if (u->phase == PHASE_SERVER && server)
 		server_is_ready(u, c);
+	else if (u->phase == PHASE_RUNNING && server)
+		server_is_back(u);
 	else if (u->phase == PHASE_ROLES)
 		look_whether_all_are_ready(u);
 }
 
+/* On a full disk a role has what was written for it before: that is as good as new. */
 static int prepare(void *arg, struct up_child *c, const struct up_plan *p, struct error *err)
 {
-	struct up *u = ((struct member *)arg)->up;
+	struct member *m = arg;
+	struct up *u = m->up;
+	int64_t now = clock_wall(loop_clock(u->loop));
+	int r = c->role->kind == UP_SERVER ? 0 : up_credentials_write(p, c->role, u->url, err);
 
-	return c->role->kind == UP_SERVER ? 0 : up_credentials_write(p, c->role, u->url, err);
+	if (r < 0 && strcmp(m->url, u->url) == 0 && now - m->certificate_ns < CERTIFICATE_NS) {
+		log_warn(&u->log, "a role goes on with its old kubeconfig",
+			 LOG_Z("role", c->role->name), LOG_ERR(err));
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	m->certificate_ns = now;
+	(void)snprintf(m->url, sizeof(m->url), "%s", u->url);
+	return 0;
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
@@ -572,12 +652,13 @@ static void init_timers(struct up *u)
 
 static void init_log(struct up *u)
 {
-	const char *path = up_layout_log(&u->plan->layout, "up");
 	struct log_options o = { .level = LOG_LEVEL_INFO, .format = LOG_FORMAT_JSON };
 
-	u->log_fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	u->log_path = up_layout_log(&u->plan->layout, "up");
+	u->log_fd = open(u->log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	o.fd = u->log_fd;
 	log_init(&u->log, &o);
+	bound_log(u);
 }
 
 static void release(struct up *u)

@@ -5,8 +5,16 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/folder.h"
 #include "base/limits.h"
 #include "cli/log_line.h"
+#include "cli/shell_word.h"
+#include "cli/up_log.h"
 #include "cli/up_roles.h"
 #include "cli/up_state.h"
 
@@ -278,6 +286,54 @@ static void times_of_lines_sort(void **state UNUSED)
 	assert_int_equal(log_line_time(STR("text")).n, 0);
 }
 
+/* --- files of logs ---------------------------------------------------------------------------- */
+
+static int64_t size_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_size : -1;
+}
+
+static void a_log_that_cannot_be_rotated_goes_on_until_it_can(void **state)
+{
+	char dir[] = "/tmp/up-log-XXXXXX";
+	struct up_log l;
+	const char *path, *old, *in_the_way;
+
+	assert_non_null(mkdtemp(dir));
+	path = arena_printf(*state, "%s/x.log", dir);
+	old = arena_printf(*state, "%s.1", path);
+	in_the_way = arena_printf(*state, "%s/d", old);
+	assert_int_equal(folder_make(in_the_way, 0700, NULL), 0);
+	assert_int_equal(up_log_open(&l, path, NULL), 0);
+	l.size = UP_LOG_MAX;
+	up_log_line(&l, STR("one"), clock_system());
+	up_log_line(&l, STR("two"), clock_system());
+	assert_true(size_of(path) > 100);
+	assert_int_equal(rmdir(in_the_way), 0);
+	assert_int_equal(rmdir(old), 0);
+	up_log_line(&l, STR("three"), clock_system());
+	assert_true(size_of(old) > 100);
+	assert_in_range(size_of(path), 1, 100);
+	assert_true(l.size == size_of(path));
+	up_log_close(&l);
+	(void)unlink(path);
+	(void)unlink(old);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+static void words_are_quoted_for_a_shell_where_they_must_be(void **state)
+{
+	assert_string_equal(shell_word(*state, "/var/lib/devplane"), "/var/lib/devplane");
+	assert_string_equal(shell_word(*state, "/a b"), "'/a b'");
+	assert_string_equal(shell_word(*state, "it's"), "'it'\\''s'");
+	assert_string_equal(shell_word(*state, "$x"), "'$x'");
+	assert_string_equal(shell_word(*state, ""), "''");
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -297,6 +353,8 @@ int main(void)
 		TEST(colours_are_used_when_wanted),
 		TEST(text_of_others_does_nothing_to_a_terminal),
 		TEST(times_of_lines_sort),
+		TEST(a_log_that_cannot_be_rotated_goes_on_until_it_can),
+		TEST(words_are_quoted_for_a_shell_where_they_must_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

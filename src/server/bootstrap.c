@@ -260,6 +260,41 @@ static int print_kubeconfig(struct buf *out, const char *url, struct str trust, 
 	return out->overflow ? -ERR_TOO_LARGE : r;
 }
 
+/* What follows `name` in the line of it. */
+static struct str find_value(struct str text, const char *name)
+{
+	struct str line, key = str_from(name);
+
+	while (str_split(&text, '\n', &line)) {
+		line = str_trim(line);
+		if (str_starts(line, key))
+			return str_skip(line, key.n);
+	}
+	return STR_NULL;
+}
+
+/*
+ * Whether the file of an earlier start does as well as `text`, which cannot be written, as on a
+ * full disk: it is for the same address and CA, and its certificate has some life left.
+ */
+static bool is_still_good(const char *path, struct str text, const struct clock *clock)
+{
+	static const char *const same[] = { "server: ", "certificate-authority-data: " };
+	CLEANUP(buf_release) struct buf old = BUF_INIT(4 * PEM_FILE_MAX);
+	CLEANUP(buf_release) struct buf cert = BUF_INIT(PEM_FILE_MAX);
+	int64_t end;
+
+	if (file_read(path, &old, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++)
+		if (!str_eq(find_value(buf_str(&old), same[i]), find_value(text, same[i])))
+			return false;
+	return base64_decode(&cert, find_value(buf_str(&old), "client-certificate-data: "),
+			     BASE64_STD, NULL) == 0 &&
+	       pki_not_after(buf_str(&cert), &end, NULL) == 0 &&
+	       end - clock_wall(clock) / CLOCK_SEC > DAY;
+}
+
 static void server_url(char ret_url[256], const struct server_opts *o, const struct addr *at)
 {
 	const char *host = is_any_address(str_from(o->bind_address)) ? "127.0.0.1" : at->host;
@@ -296,6 +331,8 @@ int bootstrap_kubeconfig(const struct server_opts *o, const struct pki_ca *ca,
 		r = error_set(err, ERR_TOO_LARGE, "kubeconfig is too large");
 	if (r == 0)
 		r = file_write_atomic(path, buf_str(&text), 0600, err);
+	if (r < 0 && text.n > 0 && is_still_good(path, buf_str(&text), clock))
+		r = 0;
 	if (r == 0)
 		*ret_path = str_dup(str_from(path));
 	return r;

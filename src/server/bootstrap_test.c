@@ -5,7 +5,9 @@
 
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -125,6 +127,48 @@ static void the_kubeconfig_trusts_the_ca_and_names_the_server(void **state UNUSE
 	folder_release(&f);
 }
 
+/* As a full disk does: no file may have a byte. */
+static void set_file_limit(rlim_t most)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = MIN(most, limit.rlim_max);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static int write_kubeconfig(struct folder *f, const struct pki_ca *ca, const char *address)
+{
+	char *path = NULL;
+	struct addr at;
+	int r;
+
+	assert_int_equal(addr_parse(&at, str_from(address), 0, NULL), 0);
+	r = bootstrap_kubeconfig(&f->opts, ca, &at, clock_system(), &path, NULL);
+	free(path);
+	return r;
+}
+
+static void a_full_disk_leaves_a_kubeconfig_that_is_still_good(void **state UNUSED)
+{
+	struct pki_ca *ca = NULL;
+	struct folder f;
+
+	folder_init(&f);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(bootstrap_ca(f.dir, clock_system(), &ca, NULL), 0);
+	set_file_limit(0);
+	assert_int_equal(write_kubeconfig(&f, ca, "127.0.0.1:4443"), -ERR_IO);
+	set_file_limit(RLIM_INFINITY);
+	assert_int_equal(write_kubeconfig(&f, ca, "127.0.0.1:4443"), 0);
+	set_file_limit(0);
+	assert_int_equal(write_kubeconfig(&f, ca, "127.0.0.1:4443"), 0);
+	assert_int_equal(write_kubeconfig(&f, ca, "127.0.0.1:4444"), -ERR_IO);
+	set_file_limit(RLIM_INFINITY);
+	pki_ca_free(ca);
+	folder_release(&f);
+}
+
 static void a_serving_certificate_is_made_or_read(void **state UNUSED)
 {
 	struct pki_ca *ca = NULL;
@@ -154,6 +198,7 @@ int main(void)
 		cmocka_unit_test(the_second_start_finds_the_ca_of_the_first),
 		cmocka_unit_test(a_lost_key_is_an_error_and_not_a_new_ca),
 		cmocka_unit_test(the_kubeconfig_trusts_the_ca_and_names_the_server),
+		cmocka_unit_test(a_full_disk_leaves_a_kubeconfig_that_is_still_good),
 		cmocka_unit_test(a_serving_certificate_is_made_or_read),
 	};
 

@@ -1,6 +1,6 @@
 // `devplane up` where something is in the way, without root, on etcd, in the background, and after it was killed.
 import assert from "node:assert/strict"
-import { copyFileSync, chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
+import { copyFileSync, chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import * as net from "node:net"
 import { once } from "node:events"
 import { spawn } from "node:child_process"
@@ -255,6 +255,61 @@ await test("a role that cannot start any more is told, and the rest goes on", as
 	const doctor = await c.run("doctor")
 	assert.equal(doctor.code, 1)
 	assert.match(doctor.out, /^fail +role scheduler .*disk_io\.so/m)
+	await c.stop()
+})
+
+// A limit on the size of files does what a full disk does: nothing can be written.
+await test("on a full disk a role comes back, and status tells what it cannot know", async () => {
+	const c = new Cluster()
+	const up = spawn("sh", ["-c", 'trap "" XFSZ; exec "$@"', "sh", devplane, "up", "--data-dir", c.folder, "--secure-port", "0", "--runtime", "hollow"], { stdio: ["ignore", "pipe", "ignore"] })
+	try {
+		await once(up.stdout, "data")
+		const { pid } = await c.role("scheduler")
+		const limit = await command("prlimit", ["--pid", String(up.pid), "--fsize=0:"])
+		assert.equal(limit.code, 0, limit.err)
+		process.kill(pid, "SIGKILL")
+		const runs = (child) => /^devplane\0scheduler\0/.test(readFileSync(`/proc/${child}/cmdline`, "utf8"))
+		await until("a scheduler again", () => {
+			const children = readFileSync(`/proc/${up.pid}/task/${up.pid}/children`, "utf8").trim().split(" ")
+			return children.some((child) => child !== String(pid) && alive(child) && runs(child))
+		})
+		const { code, out } = await c.run("status")
+		assert.equal(code, 1)
+		assert.match(out, /^scheduler +gone /m)
+		assert.match(out, /^scheduler: its process \d+ is gone, .* is the disk full\?/m)
+	} finally {
+		up.kill()
+		await once(up, "close")
+	}
+})
+
+// --- logs ----------------------------------------------------------------------------------
+
+await test("who follows a log misses nothing when another file takes its place", async () => {
+	const f = folder(), log = `${f}/log/x.log`
+	const line = (text) => `{"ts":"2026-11-16T09:25:36.270191Z","level":"info","msg":"${text}"}\n`
+	mkdirSync(`${f}/log`, { recursive: true })
+	writeFileSync(log, line("first"))
+	const follower = spawn(devplane, ["logs", "x", "-f", "--data-dir", f])
+	let said = ""
+	follower.stdout.on("data", (data) => (said += data))
+	await until("the first line", () => said.includes("first"))
+	writeFileSync(log, line("second"), { flag: "a" })
+	renameSync(log, `${log}.1`)
+	writeFileSync(log, line("third"))
+	await until("the last line", () => said.includes("third"))
+	follower.kill()
+	assert.deepEqual(said.match(/first|second|third/g), ["first", "second", "third"])
+})
+
+await test("the supervisor's own log is bounded, too", async () => {
+	const c = new Cluster()
+	mkdirSync(`${c.folder}/log`, { recursive: true, mode: 0o700 })
+	mkdirSync(`${c.folder}/pki`, { mode: 0o700 })
+	writeFileSync(`${c.folder}/log/up.log`, "x".repeat(9 << 20))
+	await c.begin("--runtime", "hollow")
+	assert.equal(statSync(`${c.folder}/log/up.log.1`).size, 9 << 20)
+	assert.match(c.log("up"), /^\{.*"starting"/)
 	await c.stop()
 })
 
