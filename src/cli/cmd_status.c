@@ -115,6 +115,9 @@ static int look(struct status *s, struct error *err)
 		r = 0;
 	if (r < 0 || s->pid == 0)
 		return r;
+	/* Written by one before, while the present one looks around. */
+	if (s->state.pid != s->pid)
+		s->state = (struct up_state){ 0 };
 	look_at_processes(s);
 	return ask_roles(s, err);
 }
@@ -156,8 +159,9 @@ static int print_tree(struct status *s, const char *format, struct error *err)
 	if (s->pid != 0) {
 		json_put_bool(a, o, "ready", all_is_well(s));
 		json_put_i64(a, o, "pid", s->pid);
-		json_put_str(a, o, "startTime",
-			     timestamp_print(s->state.start_ns, TIMESTAMP_SECONDS, start));
+		if (s->state.pid != 0)
+			json_put_str(a, o, "startTime",
+				     timestamp_print(s->state.start_ns, TIMESTAMP_SECONDS, start));
 		json_put_str(a, o, "server", s->state.server);
 		json_put_str(a, o, "kubeconfig", s->state.kubeconfig);
 		if (s->state.page.n > 0)
@@ -229,6 +233,14 @@ static void print_table(struct status *s, bool wide)
 	print_faults(s);
 }
 
+static void print_starting(struct status *s)
+{
+	(void)fprintf(s->cli->out, "devplane is starting in %s", s->layout.dir);
+	if (s->pid > 0)
+		(void)fprintf(s->cli->out, " (pid %lld)", (long long)s->pid);
+	(void)fputc('\n', s->cli->out);
+}
+
 static void print_nothing(struct status *s)
 {
 	bool crashed = s->state.pid != 0 && s->state.ready && s->state.n > 0 &&
@@ -253,6 +265,8 @@ static int run(struct cli *cli, struct error *err)
 		return print_tree(&s, o->output, err);
 	if (s.pid == 0)
 		print_nothing(&s);
+	else if (s.state.pid == 0)
+		print_starting(&s);
 	else
 		print_table(&s, o->output != NULL);
 	return 0;

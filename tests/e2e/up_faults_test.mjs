@@ -121,12 +121,23 @@ await test("down while it starts reaches the one that starts, not whoever had it
 	const c = new Cluster(), socket = `${scratch}/${unique("s")}`
 	mkdirSync(c.folder, { mode: 0o700 })
 	writeFileSync(`${c.folder}/up.lock`, `${process.pid}\n`)
+	writeFileSync(`${c.folder}/up.json`, '{"format":1,"pid":1,"ready":true,"roles":[{"name":"server","state":"ready","pid":1}]}')
 	const silent = net.createServer().listen(socket)
 	const asked = once(silent, "connection")
 	const up = start("up", "--data-dir", c.folder, "--secure-port", "0", "--container-runtime-endpoint", socket)
 	const [connection] = await asked
+	up.child.kill("SIGSTOP") // it would give up soon
 	assert.equal(readFileSync(`${c.folder}/up.lock`, "utf8"), `${up.pid}\n`)
-	const down = await c.run("down")
+	const status = await c.run("status")
+	assert.equal(status.code, 1)
+	assert.equal(status.out, `devplane is starting in ${c.folder} (pid ${up.pid})\n`)
+	const stopping = c.run("down")
+	await until("a signal to stop", () => {
+		const [, pending] = /^ShdPnd:\s+(\S+)/m.exec(readFileSync(`/proc/${up.pid}/status`, "utf8"))
+		return BigInt(`0x${pending}`) & 0x4000n
+	})
+	up.child.kill("SIGCONT")
+	const down = await stopping
 	assert.equal(down.code, 0, down.err)
 	assert.deepEqual(await up.ended, { code: null, signal: "SIGTERM" })
 	connection.destroy()
