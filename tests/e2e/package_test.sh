@@ -130,8 +130,27 @@ matches "which says that data is kept" 'data in /var/lib/devplane-server is kept
 check "the program is gone, data and settings are not" \
 	test ! -e /usr/bin/devplane -a -e /var/lib/devplane-server/x -a -e /etc/default/devplane-server
 check "no unit is enabled any more" test ! -h /etc/systemd/system/multi-user.target.wants/devplane-server.service
+
+# A folder of this machine, on the same file system, mounted as the node agent mounts subPaths.
+volume="/var/lib/devplane/nodes/n/pods/a b" data=/var/lib/data-of-others
+mkdir -p "$volume" && : >/var/lib/devplane/up.lock
+if [ "$PACKAGE_ON" = overlay ]; then
+	mkdir $data && echo mine >$data/x && mount --bind $data "$volume"
+fi
 check "it can be purged" dpkg_quietly -P devplane
 matches "which says what goes" 'removing /var/lib/devplane-server' "$(cat "$TMP/dpkg.log")"
+if [ "$PACKAGE_ON" = overlay ]; then
+	same "what is mounted below a folder is not removed" mine "$(cat $data/x)"
+	matches "which is said" '/var/lib/devplane is kept: something is mounted at /var/lib/devplane/nodes/n/pods/a b;' "$(cat "$TMP/dpkg.log")"
+	umount "$volume" && rm -r $data
+	exec 9</var/lib/devplane/up.lock
+	flock -n 9
+	capture sh "$TMP/tree/DEBIAN/postrm" purge
+	exec 9<&-
+	matches "nor is a folder that a devplane up works on" "/var/lib/devplane is kept: a .devplane up. runs on it" "$out"
+	check "... it is there" test -d "$volume"
+	check "without them all of it goes" sh "$TMP/tree/DEBIAN/postrm" purge
+fi
 names >"$TMP/after"
 same "nothing is left" "" "$(diff "$TMP/before" "$TMP/after")"
 
