@@ -85,6 +85,7 @@ kubectl="kubectl --kubeconfig /var/lib/devplane-server/admin.kubeconfig"
 say() { echo "$1: $("${@:2}" 2>&1 | tr '\n' ' ' | sed 's/ *$//')"; }
 pid_of() { systemctl show -P MainPID "$1"; }
 status_of() { awk -v name="$2:" '$1 == name { print $2 }' "/proc/$(pid_of "$1")/status"; }
+runs_anew() { local pid; pid=$(pid_of "$1"); [ "$pid" != 0 ] && [ "$pid" != "$2" ] && [ "$(systemctl is-active "$1")" = active ]; }
 until_true() { local i; for ((i = 0; i < 600; i++)); do "$@" >/dev/null 2>&1 && return; sleep 0.05; done; "$@"; }
 
 systemd-sysusers /usr/lib/sysusers.d/devplane.conf
@@ -118,11 +119,38 @@ say own-mounts readlink /proc/self/ns/mnt
 say folder stat -c '%U %a' /var/lib/devplane-server
 old=$(pid_of devplane-server)
 kill -KILL "$old"
-restarted() { [ "$(systemctl is-active devplane-server)" = active ] && [ "$(pid_of devplane-server)" != "$old" ]; }
-say restarted until_true restarted
+say restarted until_true runs_anew devplane-server "$old"
 say after-restart $kubectl get pod p -o name
 say stop systemctl stop devplane-node devplane-scheduler devplane-controller devplane-server
 say results systemctl show -P Result devplane-node devplane-scheduler devplane-controller devplane-server
+
+# All in one, at a port that needs a right. A kubelet, of which there is only the name here, is not disturbed.
+printf '[Service]\nExecStart=/bin/sleep infinity\n' >/etc/systemd/system/kubelet.service
+echo 'DEVPLANE_ARGS="--demo --secure-port 443"' >/etc/default/devplane
+systemctl daemon-reload
+systemctl start kubelet
+for unit in devplane devplane-node; do
+	systemctl start $unit
+	say "$unit-beside-kubelet" systemctl show -P ActiveState -P Result $unit
+done
+say kubelet systemctl is-active kubelet
+systemctl stop kubelet
+kubectl="kubectl --kubeconfig /var/lib/devplane/admin.kubeconfig"
+say up systemctl start devplane
+say up-address sed -n 's/.*server: //p' /var/lib/devplane/admin.kubeconfig
+# How many drivers have two slices, one for each node.
+devices() { $kubectl get resourceslices -o 'jsonpath={range .items[*]}{.spec.driver}{"\n"}{end}' | sort | uniq -c | grep -cx ' *2 .*'; }
+two_drivers() { [ "$(devices)" = 2 ]; }
+say up-devices until_true two_drivers
+say up-nodes $kubectl get nodes -o name
+old=$(pid_of devplane)
+kill -KILL "$old"
+say up-again until_true runs_anew devplane "$old"
+say up-kept $kubectl get nodes -o name
+say up-stop systemctl stop devplane
+say up-result systemctl show -P Result -P ActiveState devplane
+say up-left pgrep -x devplane
+say up-log tail -n 1 /var/lib/devplane/log/server.log
 echo "finished:"
 END
 
@@ -166,5 +194,19 @@ same "a server that dies is started again" "" "$(seen restarted)"
 same "with its data" "pod/p" "$(seen after-restart)"
 same "all stop" "" "$(seen stop)"
 same "in order" "success success success success" "$(seen results | tr -s ' ')"
+
+same "nothing starts beside a kubelet" "success inactive" "$(seen devplane-beside-kubelet)"
+same "nor does the node agent" "success inactive" "$(seen devplane-node-beside-kubelet)"
+same "and the kubelet goes on" active "$(seen kubelet)"
+same "devplane.service starts and is waited for" "" "$(seen up)"
+same "at a port that others may not use" https://127.0.0.1:443 "$(seen up-address)"
+same "the drivers of its demo show their devices" "" "$(seen up-devices)"
+same "of both nodes" "node/demo-0 node/demo-1" "$(seen up-nodes)"
+same "when it is killed it is started again" "" "$(seen up-again)"
+same "with its data" "node/demo-0 node/demo-1" "$(seen up-kept)"
+same "it stops" "" "$(seen up-stop)"
+same "in order" "success inactive" "$(seen up-result)"
+matches "and its server, too" '"msg":"stopping","signal":15' "$(seen up-log)"
+same "nothing of it is left" "" "$(seen up-left)"
 
 done_testing
