@@ -74,18 +74,11 @@ static int find_target(struct apply *p, struct wish *w, struct error *err)
 	w->target = (struct kube_target){ .resource = &w->type->resource, .query = p->query };
 	w->target.name.name = json_text_at(meta, "name");
 	w->target.name.subresource = str_from(p->options->subresource);
-	if (!w->type->resource.namespaced)
-		return 0;
-	if (ns.n > 0 && p->options->kube.ns && !str_eqz(ns, p->options->kube.ns))
-		return error_set(err, ERR_BAD_REQUEST,
-				 "it is of namespace \"%.*s\", but --namespace says \"%s\"",
-				 STR_ARG(ns), p->options->kube.ns);
-	if (ns.n == 0) {
-		ns = p->kube.config.ns;
-		json_put_str(&p->cli->arena, meta, "namespace", ns);
-	}
-	w->target.name.ns = ns;
-	return 0;
+	r = kube_namespace(&p->kube, &p->options->kube, w->target.resource, ns, &w->target.name.ns,
+			   err);
+	if (r == 0 && ns.n == 0 && w->target.name.ns.n > 0)
+		json_put_str(&p->cli->arena, meta, "namespace", w->target.name.ns);
+	return r;
 }
 
 /* Generated manifests have these; they want nothing by them. */

@@ -98,6 +98,7 @@ static int delete_one(struct deletion *d, struct doomed *o, struct error *err)
 	return 0;
 }
 
+/* `ns` is what the manifest `where` says, if there is one. */
 static void delete_named(struct deletion *d, const struct discovery_resource *type, struct str ns,
 			 struct str name, const char *where)
 {
@@ -107,10 +108,9 @@ static void delete_named(struct deletion *d, const struct discovery_resource *ty
 			    .name = name };
 	struct error err;
 
-	if (type->resource.namespaced)
-		o.ns = ns.n > 0 ? ns : d->kube.config.ns;
 	d->asked++;
-	if (delete_one(d, &o, &err) == 0)
+	if (kube_namespace(&d->kube, &d->options->kube, &o.resource, ns, &o.ns, &err) == 0 &&
+	    delete_one(d, &o, &err) == 0)
 		return;
 	d->failed++;
 	if (where)

@@ -460,3 +460,17 @@ void kube_close(struct kube *k)
 	loop_free(k->loop);
 	kubeconfig_release(&k->config);
 }
+
+int kube_namespace(const struct kube *k, const struct kube_options *o, const struct resource *r,
+		   struct str said, struct str *ret_ns, struct error *err)
+{
+	*ret_ns = STR_NULL;
+	if (!r->namespaced)
+		return 0;
+	if (said.n > 0 && o->ns && !str_eqz(said, o->ns))
+		return error_set(err, ERR_BAD_REQUEST,
+				 "it is of namespace \"%.*s\", but --namespace says \"%s\"",
+				 STR_ARG(said), o->ns);
+	*ret_ns = said.n > 0 ? said : k->config.ns;
+	return 0;
+}

@@ -91,4 +91,11 @@ int kube_resource(struct kube *k, struct str word, const struct discovery_resour
 int kube_kind(struct kube *k, struct str api_version, struct str kind,
 	      const struct discovery_resource **ret_resource, struct error *err);
 
+/*
+ * The namespace of an object whose manifest says `said`: that, or ours when it is empty; none for
+ * what is in none. -ERR_BAD_REQUEST when --namespace says another: neither can be meant.
+ */
+int kube_namespace(const struct kube *k, const struct kube_options *o, const struct resource *r,
+		   struct str said, struct str *ret_ns, struct error *err);
+
 #endif

@@ -155,6 +155,10 @@ matches "... and says what failed" 'configmap/one: configmaps "one" not found' "
 same "... by its exit code, too" 1 "$status"
 capture dp delete -f "$TMP/dir" --ignore-not-found
 same "what is not there may be no failure" "0" "$status$out$err"
+echo '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "team"}}' >"$TMP/alone.json"
+capture dp delete -n other -f "$TMP/alone.json" --wait=false --ignore-not-found
+matches "delete by manifest is not of two namespaces" 'pod/web: it is of namespace "team", but --namespace says "other"' "$err"
+check "... and the pod is there" "$kubectl" -n team get pod web
 capture dp delete -f "$TMP/w.json"
 same "delete by manifest" 'widget.example.com "w" deleted' "$out"
 
