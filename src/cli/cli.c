@@ -3,10 +3,12 @@
  * is left belongs to the command found. Output is buffered by stdio, so a full
  * disk or a closed pipe shows up as late as the flush at the end, where it
  * turns success into failure: a script must not take half a list for a list.
+ * A reader who has enough, such as `head`, is told of nothing: it is no fault.
  */
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -179,6 +181,14 @@ static int report(const struct cli *cli, const struct error *err)
 	return CLI_USAGE;
 }
 
+/* By now, not by errno: the write that failed may have been any before. */
+static bool is_unread(FILE *out)
+{
+	struct pollfd p = { .fd = fileno(out) };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+}
+
 /* Whatever the command's own outcome, lost output is a failure. */
 static int finish(const struct cli *cli, int code)
 {
@@ -187,6 +197,8 @@ static int finish(const struct cli *cli, int code)
 	errno = 0;
 	if (fflush(cli->out) == 0 && !failed)
 		return code;
+	if (errno == EPIPE || is_unread(cli->out))
+		return code == CLI_OK ? CLI_UNREAD : code;
 	cli_complain(cli, "cannot write the output%s%s", errno ? ": " : "",
 		     errno ? strerrordesc_np(errno) : "");
 	return code == CLI_OK ? CLI_FAILURE : code;

@@ -14,6 +14,7 @@ enum cli_exit {
 	CLI_OK = 0,
 	CLI_FAILURE = 1, /* what was asked for could not be done */
 	CLI_USAGE = 2, /* what was asked for makes no sense */
+	CLI_UNREAD = 141, /* nobody reads on; what shells say of programs that SIGPIPE ends */
 };
 
 struct cli {
