@@ -99,6 +99,9 @@ struct str write_generate_name(struct write *w, struct str base);
 int write_update(struct write *w, const struct json *old, struct json *body,
 		 struct json **ret_object, struct error *err);
 
+/* Whether there are such patches of the kind: -ERR_UNSUPPORTED_MEDIA_TYPE. */
+int write_check_patch(const struct write *w, enum patch_type type, struct error *err);
+
 /* A patch of `old`: applied to its form in the request's version, then as an update. */
 int write_patch(struct write *w, const struct json *old, enum patch_type type,
 		const struct json *patch, struct json **ret_object, struct error *err);

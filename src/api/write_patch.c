@@ -9,9 +9,25 @@
 #include "api/patch_strategic.h"
 #include "base/limits.h"
 
+int write_check_patch(const struct write *w, enum patch_type type, struct error *err)
+{
+	/* A schema at run time does not say how lists merge. */
+	if (type != PATCH_APPLY && !(type == PATCH_STRATEGIC && w->kind->custom))
+		return 0;
+	return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
+			 "the body of the request was in an unknown format - accepted media types "
+			 "include: application/json-patch+json, application/merge-patch+json%s",
+			 w->kind->custom ? ", application/apply-patch+yaml"
+					 : ", application/strategic-merge-patch+json");
+}
+
 static int apply(struct write *w, struct json **doc, enum patch_type type, const struct json *patch,
 		 struct error *err)
 {
+	int r = write_check_patch(w, type, err);
+
+	if (r < 0)
+		return r;
 	switch (type) {
 	case PATCH_JSON:
 		write_show_aliases(w, *doc);
@@ -19,18 +35,11 @@ static int apply(struct write *w, struct json **doc, enum patch_type type, const
 	case PATCH_MERGE:
 		return patch_merge(w->arena, doc, patch, err);
 	case PATCH_STRATEGIC:
-		/* A schema at run time does not say how lists merge. */
-		if (w->kind->custom)
-			break;
 		return patch_strategic(w->arena, doc, w->kind->type, patch, err);
 	case PATCH_APPLY:
-		break;
+		break; /* refused above */
 	}
-	return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-			 "the body of the request was in an unknown format - accepted media types "
-			 "include: application/json-patch+json, application/merge-patch+json%s",
-			 w->kind->custom ? ", application/apply-patch+yaml"
-					 : ", application/strategic-merge-patch+json");
+	return -ERR_UNSUPPORTED_MEDIA_TYPE;
 }
 
 /* The object in the request's version, with the patch applied. */

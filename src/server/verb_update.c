@@ -135,6 +135,12 @@ bool verb_patch_options(struct mutation *m)
 		reply_bad_options(x, "PatchOptions", &err, &m->write.errs);
 		return false;
 	}
+	/* Whether the object is there or not. What a Scale takes is not its resource's affair. */
+	if ((apply || !verb_is_foreign(x)) &&
+	    write_check_patch(&m->write, m->patch_type, &err) < 0) {
+		mutation_refuse(m, &err);
+		return false;
+	}
 	return true;
 }
 
