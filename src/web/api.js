@@ -11,6 +11,7 @@ const WATCH_S = 290
 const SILENCE_MS = 110_000
 const RETRY_MS = { first: 250, most: 10_000 }
 const FORBIDDEN_MS = 60_000
+const LOGOUT_MS = 10_000
 
 export class Refusal extends Error {
 	constructor(status, message) {
@@ -43,7 +44,7 @@ export async function request(method, path, body, signal) {
 
 export const session = async () => (await request("GET", "/ui/session")).json()
 export const login = async (how) => (await request("POST", "/ui/login", how)).json()
-export const logout = () => request("POST", "/ui/logout")
+export const logout = () => request("POST", "/ui/logout", undefined, AbortSignal.timeout(LOGOUT_MS))
 
 // Calls `each` with every object of a stream of JSON lines, and `heard` for whatever arrives.
 async function readLines(response, heard, each) {

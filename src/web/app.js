@@ -89,14 +89,21 @@ class App {
 		this.login.show(message)
 	}
 
+	// Nothing more is shown, whether the server ends the session or not; but only if it does it is over.
 	async leave() {
+		let left = true
 		try {
 			await api.logout()
-		} catch {
-			// Gone already, or it cannot be reached: either way nothing more is shown.
+		} catch (error) {
+			left = error.status === 401
 		}
+		this.session = undefined
 		byId("page").hidden = true
-		this.sessionOver("You are logged out.")
+		byId("page").inert = true
+		if (left)
+			this.login.show("You are logged out.")
+		else
+			this.login.show("The server did not answer: this browser is still logged in.", () => this.leave())
 		this.forget()
 	}
 

@@ -21,17 +21,21 @@ export class Login {
 		this.entered = entered
 		this.view = byId("login")
 		this.token = byId("token")
+		this.again = byId("logout-again")
+		this.again.addEventListener("click", () => this.leave())
 		byId("login-form").addEventListener("submit", (e) => {
 			e.preventDefault()
 			this.withToken()
 		})
 	}
 
-	// `message` says why, which is no error.
-	show(message = "") {
+	// `message` says why, which is no error; `leave` tries again to log out, where that failed.
+	show(message = "", leave) {
 		this.view.hidden = false
 		this.say(message, true)
-		this.token.focus()
+		this.leave = leave
+		this.again.hidden = !leave
+		;(leave ? this.again : this.token).focus()
 	}
 
 	hide() {

@@ -281,8 +281,15 @@ await test("six connections are enough", async () => {
 	await live(other)
 	assert.ok(await other.evaluate(() => performance.getEntriesByType("resource").every((e) => e.nextHopProtocol === "http/1.1")))
 	await looks(other, key, "h-unhealthy")
+	// The way to the server is cut for the logout alone.
+	other.expected = /ERR_FAILED/
+	await other.route("**/ui/logout", (route) => route.abort())
 	await other.locator("#logout").click()
-	await other.locator("#login-error", { hasText: "logged out" }).waitFor()
+	await other.locator("#login-error", { hasText: "still logged in" }).waitFor()
+	await other.unroute("**/ui/logout")
+	await other.locator("#logout-again").click()
+	await other.locator("#login-error", { hasText: "You are logged out" }).waitFor()
+	assert.equal(await other.locator("#logout-again").isVisible(), false)
 	assert.equal(await other.locator("#map .d").count(), 0, "what was seen is gone")
 	assertNoFaults(old)
 	await old.close()
