@@ -12,6 +12,7 @@
 #include "server/health.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
+#include "server/ui.h"
 #include "server/ui_cookie.h"
 #include "server/ui_sessions.h"
 
@@ -72,11 +73,6 @@ static int may_impersonate(struct exchange *x, struct access *a)
 	return r;
 }
 
-static void drop_session(void *session)
-{
-	ui_session_unref(session);
-}
-
 /* Who asks: known already, unless a cookie is to say it. */
 static int find_asker(struct exchange *x, struct access *a)
 {
@@ -88,18 +84,28 @@ static int find_asker(struct exchange *x, struct access *a)
 	a->session = ui_sessions_find(x->server->sessions, x->session_id, now);
 	if (!a->session)
 		return error_set(&a->err, ERR_UNAUTHORIZED, "Unauthorized");
-	arena_hold(&x->work, drop_session, ui_session_ref(a->session));
+	ui_session_hold(a->session, &x->work);
 	a->asker = a->query.user = &a->session->user;
 	return 0;
 }
 
-static void decide(struct exchange *x, struct state *st, struct access *a)
+/* Whether the asker is who they were; `current`: what other servers did is known. */
+static int check_asker(struct exchange *x, struct state *st, struct access *a, bool current)
 {
-	int r;
+	int r = find_asker(x, a);
 
-	r = find_asker(x, a);
-	if (r == 0)
-		r = authn_check_binding(st, a->asker, x->wall_ns, &a->err);
+	if (r < 0)
+		return r;
+	r = authn_check_binding(st, a->asker, x->wall_ns, &a->err);
+	if (r < 0 && a->session && current)
+		ui_end_session(x, st, a->session);
+	return r;
+}
+
+static void decide(struct exchange *x, struct state *st, struct access *a, bool current)
+{
+	int r = check_asker(x, st, a, current);
+
 	if (r == 0 && a->wanted.name.p) {
 		r = may_impersonate(x, a);
 		a->query.user = &a->wanted;
@@ -118,7 +124,7 @@ static void decide_again(struct state *st, struct job *j, const struct error *er
 
 	if (!err) {
 		a->err = (struct error){ 0 };
-		decide(x, st, a);
+		decide(x, st, a, true);
 	}
 	job_finish(j);
 }
@@ -128,7 +134,7 @@ static void run(struct state *st, struct job *j)
 	struct exchange *x = exchange_of(j);
 	struct access *a = x->data;
 
-	decide(x, st, a);
+	decide(x, st, a, !state_is_shared(st));
 	/* Another server may have made the account, and its token, or the resource, just now. */
 	if (a->unsure ||
 	    (a->err.code == ERR_UNAUTHORIZED && a->asker->binding && state_is_shared(st)))
@@ -190,6 +196,11 @@ static bool is_open(const struct exchange *x)
 	return health_is_path(path) || str_eqz(path, "/version") || str_eqz(path, "/version/");
 }
 
+/* A browser asks: it is not to take what people wrote for anything but what we call it. */
+static const struct http_field page_head[] = {
+	{ { "x-content-type-options", 22 }, { "nosniff", 7 } },
+};
+
 bool access_identify(struct exchange *x)
 {
 	struct error err = { 0 };
@@ -197,10 +208,13 @@ bool access_identify(struct exchange *x)
 
 	if (x->server->sessions)
 		r = ui_cookie_claim(&x->stream->in, &x->session_id, &err);
-	if (r != 0)
+	if (r != 0) {
 		x->user = user_anonymous(); /* the state will say who the session is of */
-	else
+		x->more = page_head;
+		x->nmore = ARRAY_SIZE(page_head);
+	} else {
 		r = authn_user(x->server->authn, x->lane, x->stream, x->arena, &x->user, &err);
+	}
 	if (r >= 0)
 		return true;
 	reply_status(x, &err, &(struct status_about){ 0 });
@@ -233,7 +247,7 @@ void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 	a = (struct access){ .query = query_of(x), .then = then };
 	at_hand = authn_impersonated(&x->stream->in.fields, x->arena, &a.wanted, &a.err) < 0;
 	if (!at_hand && is_at_hand(x)) {
-		decide(x, s->state, &a);
+		decide(x, s->state, &a, !state_is_shared(s->state));
 		at_hand = !a.unsure;
 	}
 	x->data = &a;

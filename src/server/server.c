@@ -31,6 +31,7 @@
 #include "server/server_metrics.h"
 #include "server/service_accounts.h"
 #include "server/tokens.h"
+#include "server/ui.h"
 #include "server/ui_sessions.h"
 #include "store/store_etcd.h"
 #include "store/store_lmdb.h"
@@ -157,10 +158,11 @@ static void gather_observers(struct server *s, struct state_opts *opts)
 	const struct state_observer *authz = authz_observers(s->authz, &nauthz);
 	const struct state_observer *custom = custom_observers(s->custom, &ncustom);
 
-	opts->nobservers = nauthz + ncustom;
+	opts->nobservers = nauthz + ncustom + UI_OBSERVERS;
 	s->observers = xcalloc(opts->nobservers, sizeof(*s->observers));
 	memcpy(s->observers, authz, nauthz * sizeof(*authz));
 	memcpy(s->observers + nauthz, custom, ncustom * sizeof(*custom));
+	ui_observe(s, s->observers + nauthz + ncustom);
 	opts->observers = s->observers;
 }
 

@@ -26,7 +26,7 @@
 struct call {
 	struct user user; /* by a token or certificate */
 	struct str code; /* of a login; or the token is in `user` */
-	struct str id; /* of a session */
+	struct str id; /* of a session; of a login: that it takes the place of */
 	int64_t life_ns; /* of a code */
 	bool unknown; /* the token is nobody's */
 	/* Made. */
@@ -258,41 +258,32 @@ static void handle_link(struct exchange *x)
 
 /* --- login: at the state ------------------------------------------------------------ */
 
-static void drop_session(void *session)
-{
-	ui_session_unref(session);
-}
-
-static void hold(struct exchange *x, struct ui_session *s)
-{
-	arena_hold(&x->work, drop_session, s);
-}
-
 /*
- * A good code is let in however many logins fail meanwhile: nobody guesses one, and nobody is to
- * keep its owner out.
+ * A good code or token is let in however many logins fail meanwhile: nobody guesses one, and
+ * nobody is to keep its owner out.
  */
 static int check_login(struct state *st, struct exchange *x, struct call *c)
 {
 	struct ui_sessions *all = x->server->sessions;
-	struct ui_session *coded = NULL;
+	CLEANUP(ui_session_unref) struct ui_session *coded = NULL;
 
 	if (c->code.p)
 		coded = ui_sessions_take_code(all, c->code, now_of(x));
 	if (coded) {
-		hold(x, coded);
+		ui_session_hold(coded, &x->work);
 		c->user = coded->user;
-	} else if (ui_sessions_busy(all, now_of(x))) {
+	}
+	c->unknown = c->unknown || (c->code.p && !coded);
+	if (!c->unknown && authn_check_binding(st, &c->user, x->wall_ns, NULL) == 0)
+		return 0;
+	if (ui_sessions_busy(all, now_of(x)))
 		return error_set(&c->err, ERR_TOO_MANY_REQUESTS,
 				 "too many logins have failed just now; try again in a second");
-	} else if (c->code.p) {
+	if (c->code.p)
 		return error_set(&c->err, ERR_UNAUTHORIZED,
 				 "the link is not good any more: each works once and for a short "
 				 "time; \"devplane page\" makes another");
-	}
-	if (c->unknown || authn_check_binding(st, &c->user, x->wall_ns, NULL) < 0)
-		return error_set(&c->err, ERR_UNAUTHORIZED, "the token is not accepted");
-	return 0;
+	return error_set(&c->err, ERR_UNAUTHORIZED, "the token is not accepted");
 }
 
 /* Sessions that had to make room, or were closed, end their watches with them. */
@@ -312,8 +303,10 @@ static void log_in(struct state *st, struct job *j, const struct error *err)
 	if (err) {
 		c->err = *err;
 	} else if (check_login(st, x, c) == 0) {
-		c->session = ui_session_ref(ui_sessions_open(all, &c->user, now_of(x), c->secret));
-		hold(x, c->session);
+		/* The browser forgets the session that it had; nobody else has it. */
+		(void)ui_sessions_close(all, c->id);
+		c->session = ui_sessions_open(all, &c->user, now_of(x), c->secret);
+		ui_session_hold(c->session, &x->work);
 		c->ends_ns = ui_session_ends(c->session, now_of(x));
 		end_watches(st, x, ended);
 	} else if (c->err.code == ERR_UNAUTHORIZED) {
@@ -372,6 +365,8 @@ static int read_login(struct exchange *x, struct call *c, struct error *err)
 	    authn_token(x->server->authn, unpad(token), (struct authn_audiences){ NULL, 0 },
 			x->arena, &c->user, &common, NULL) < 0)
 		c->unknown = true;
+	if (ui_cookie_read(&x->stream->in.fields, &c->id) != UI_COOKIE_ONE)
+		c->id = STR_NULL;
 	return 0;
 }
 
@@ -399,9 +394,11 @@ static void look_up(struct state *st, struct job *j, const struct error *err)
 		c->err = *err;
 	} else if (!s || authn_check_binding(st, &s->user, x->wall_ns, NULL) < 0) {
 		(void)error_set(&c->err, ERR_UNAUTHORIZED, "Unauthorized");
+		if (s)
+			ui_end_session(x, st, s);
 	} else {
-		c->session = ui_session_ref(s);
-		hold(x, s);
+		c->session = s;
+		ui_session_hold(s, &x->work);
 		c->ends_ns = ui_session_ends(s, now_of(x));
 	}
 	job_finish(j);
@@ -455,7 +452,7 @@ static void run_logout(struct state *st, struct job *j)
 
 	c->session = ui_sessions_find(x->server->sessions, c->id, now_of(x));
 	if (c->session)
-		hold(x, ui_session_ref(c->session));
+		ui_session_hold(c->session, &x->work);
 	(void)ui_sessions_close(x->server->sessions, c->id);
 	end_watches(st, x, ended);
 	job_finish(j);
@@ -483,6 +480,42 @@ static void handle_logout(struct exchange *x)
 		finish_logout(x);
 	else
 		exchange_submit(x, run_logout, finish_logout);
+}
+
+/* --- what sessions are bound to --------------------------------------------------- */
+
+void ui_end_session(struct exchange *x, struct state *st, struct ui_session *e)
+{
+	ui_sessions_end(x->server->sessions, e);
+	watch_end_revoked(st);
+}
+
+static void on_object(void *arg, struct object *now, struct object *before)
+{
+	struct server *s = arg;
+	uint64_t ended;
+
+	if (!s->sessions || !before || (now && str_eq(now->uid, before->uid)))
+		return;
+	ended = ui_sessions_ended(s->sessions);
+	ui_sessions_unbind(s->sessions, before->uid);
+	if (ui_sessions_ended(s->sessions) != ended)
+		watch_end_revoked(s->state);
+}
+
+void ui_observe(struct server *s, struct state_observer ret_v[static UI_OBSERVERS])
+{
+	static const struct str resources[UI_OBSERVERS] = {
+		STR("serviceaccounts"),
+		STR("secrets"),
+		STR("pods"),
+		STR("nodes"),
+	};
+
+	for (size_t i = 0; i < UI_OBSERVERS; i++)
+		ret_v[i] = (struct state_observer){
+			.group = STR(""), .resource = resources[i], .changed = on_object, .arg = s
+		};
 }
 
 /* --- routes ----------------------------------------------------------------------- */

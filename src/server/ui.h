@@ -17,8 +17,11 @@
 #include <stdbool.h>
 
 #include "base/str.h"
+#include "server/state.h"
 
 struct exchange;
+struct server;
+struct ui_session;
 
 /* Whether it is one of these paths, served or not. */
 bool ui_is_path(struct str path);
@@ -28,5 +31,13 @@ void ui_begin(struct exchange *x);
 
 /* The request is complete: answers it. */
 void ui_handle(struct exchange *x);
+
+/* A session has lost what its token was bound to: it ends, with its watches. At the state. */
+void ui_end_session(struct exchange *x, struct state *st, struct ui_session *e);
+
+enum { UI_OBSERVERS = 4 };
+
+/* Those who end sessions when an object goes that their tokens are bound to. */
+void ui_observe(struct server *s, struct state_observer ret_v[static UI_OBSERVERS]);
 
 #endif

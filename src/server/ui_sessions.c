@@ -97,6 +97,16 @@ void ui_session_unref(struct ui_session *e)
 	free(e);
 }
 
+static void drop_held(void *e)
+{
+	ui_session_unref(e);
+}
+
+void ui_session_hold(struct ui_session *e, struct arena *a)
+{
+	arena_hold(a, drop_held, ui_session_ref(e));
+}
+
 /* What the user showed ends at a second of the wall clock; it is good until then. */
 static bool has_ended(const struct ui_session *e, struct ui_now now)
 {
@@ -303,6 +313,38 @@ bool ui_sessions_close(struct ui_sessions *s, struct str id)
 		return false;
 	drop(s, e);
 	return true;
+}
+
+void ui_sessions_end(struct ui_sessions *s, struct ui_session *e)
+{
+	/* It may have ended while it was held. */
+	if (!atomic_load(&e->over))
+		drop(s, e);
+}
+
+/* A pod's token names the pod's node, too, but does not need it. */
+static bool is_bound(const struct user_binding *b, struct str uid)
+{
+	return b && (str_eq(b->account_uid, uid) || (b->secret.n && str_eq(b->secret_uid, uid)) ||
+		     (b->pod.n && str_eq(b->pod_uid, uid)) ||
+		     (b->node.n && !b->pod.n && str_eq(b->node_uid, uid)));
+}
+
+static void unbind_all(struct ui_sessions *s, struct list *l, struct str uid)
+{
+	LIST_FOREACH_SAFE (node, l) {
+		struct ui_session *e = LIST_ENTRY(node, struct ui_session, link);
+
+		if (is_bound(e->user.binding, uid))
+			drop(s, e);
+	}
+}
+
+void ui_sessions_unbind(struct ui_sessions *s, struct str uid)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		unbind_all(s, &s->buckets[i], uid);
+	unbind_all(s, &s->codes, uid);
 }
 
 uint64_t ui_sessions_ended(const struct ui_sessions *s)

@@ -83,6 +83,12 @@ struct ui_session *ui_sessions_find(struct ui_sessions *s, struct str id, struct
 /* Ends it; false when there is none. */
 bool ui_sessions_close(struct ui_sessions *s, struct str id);
 
+/* The same of one that was found. */
+void ui_sessions_end(struct ui_sessions *s, struct ui_session *e);
+
+/* An object is gone: ends the sessions of tokens that are bound to it. */
+void ui_sessions_unbind(struct ui_sessions *s, struct str uid);
+
 /* When it ends at the latest, wall time. */
 int64_t ui_session_ends(const struct ui_session *e, struct ui_now now);
 
@@ -91,6 +97,9 @@ uint64_t ui_sessions_ended(const struct ui_sessions *s);
 
 struct ui_session *ui_session_ref(struct ui_session *e);
 void ui_session_unref(struct ui_session *e); /* NULL allowed */
+
+/* It lives as long as the arena, by a reference of the arena's own. */
+void ui_session_hold(struct ui_session *e, struct arena *a);
 
 /* --- failures --------------------------------------------------------------------- */
 

@@ -369,6 +369,34 @@ static void failures_are_counted_by_the_second(void **state)
 	assert_false(ui_sessions_busy(w->all, w->now));
 }
 
+/* --- bindings --------------------------------------------------------------------- */
+
+static void a_session_ends_with_what_its_token_is_bound_to(void **state)
+{
+	static const struct user_binding b = { .account = STR("a"),
+					       .account_uid = STR("1"),
+					       .pod = STR("p"),
+					       .pod_uid = STR("2"),
+					       .node = STR("n"),
+					       .node_uid = STR("3") };
+	const struct user bound = { .name = STR("carol"), .binding = &b };
+	struct world *w = *state;
+	char id[UI_SECRET_SIZE], other[UI_SECRET_SIZE], code[UI_SECRET_SIZE];
+
+	(void)ui_sessions_open(w->all, &alice, w->now, other);
+	for (const char *uid = "12"; *uid; uid++) {
+		(void)ui_sessions_open(w->all, &bound, w->now, id);
+		(void)ui_sessions_add_code(w->all, &bound, HOUR, w->now, code);
+		ui_sessions_unbind(w->all, STR("3")); /* where the pod runs does not matter */
+		ui_sessions_unbind(w->all, STR(""));
+		assert_true(is_open(w, id));
+		ui_sessions_unbind(w->all, str_of(uid, 1));
+		assert_false(is_open(w, id));
+		assert_null(ui_sessions_take_code(w->all, str_from(code), w->now));
+	}
+	assert_true(is_open(w, other));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,6 +420,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_most_idle_of_all_makes_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_has_ended_makes_room_first, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(codes_are_bounded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_session_ends_with_what_its_token_is_bound_to,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failures_are_counted_by_the_second, set_up,
 						tear_down),
 	};

@@ -71,10 +71,13 @@ enum { HEAD_FIELDS = 2 };
 
 static const struct http_field *head_of(struct exchange *x)
 {
-	struct http_field *fields = ARENA_ARRAY(x->arena, struct http_field, HEAD_FIELDS);
+	struct http_field *fields = ARENA_ARRAY(x->arena, struct http_field,
+						HEAD_FIELDS + x->nmore);
 
 	fields[0] = HTTP_FIELD("audit-id", str_from(x->audit_id));
 	fields[1] = HTTP_FIELD("cache-control", STR("no-cache, private"));
+	for (size_t i = 0; i < x->nmore; i++)
+		fields[HEAD_FIELDS + i] = x->more[i];
 	return fields;
 }
 
@@ -105,7 +108,7 @@ static void start(struct exchange *x, int64_t revision)
 	};
 
 	opts.head = head_of(x);
-	opts.nhead = HEAD_FIELDS;
+	opts.nhead = HEAD_FIELDS + x->nmore;
 	x->answered = true; /* from here on by the watch */
 	x->status = 200;
 	audit_started(x);

@@ -211,6 +211,29 @@ async function logins(server, Kind) {
 	})
 }
 
+async function logins2(server) {
+	await test("who logs in again ends the session before, and its watches", async () => {
+		const browser = await loggedIn(server, { token: "token-alice" }), { cookie } = browser
+		const watch = await browser.watch(`${maps}?watch=true`)
+		assert.equal(watch.code, 200)
+		expectStatus(await browser.login({ token: "guess" }), 401, "Unauthorized")
+		expect(await browser.ask("GET", "/ui/session"), 200)
+		expect(await browser.login({ token: "token-bob" }), 200)
+		assert.equal(await watch.ended, undefined)
+		expectStatus(await browser.ask("GET", "/ui/session", { headers: { ...page, ...cookie } }), 401, "Unauthorized")
+		assert.equal(expect(await browser.ask("GET", "/ui/session"), 200).user, "bob")
+	})
+
+	await test("a browser is told not to guess what an answer is", async () => {
+		const browser = await loggedIn(server, { token: "token-alice" })
+		const watch = await browser.watch(`${maps}?watch=true`)
+		for (const headers of [(await browser.ask("GET", maps)).headers, (await browser.ask("GET", secrets)).headers, watch.headers])
+			assert.equal(headers["x-content-type-options"], "nosniff")
+		assert.equal((await server.client.get(maps)).headers["x-content-type-options"], undefined)
+		watch.close()
+	})
+}
+
 async function links(server) {
 	await test("a link is for who shows a token or a certificate", async () => {
 		const browser = await loggedIn(server, { token: "token-alice" })
@@ -281,8 +304,13 @@ async function rights(server) {
 		assert.equal(expect(await one.ask("GET", "/ui/session"), 200).expires, expires)
 		assert.equal(expect(await two.login({ code: await code(server.as({ token })) }), 200).expires, expires)
 		const pending = await code(server.as({ token }))
+		await grant(server.client, `system:serviceaccount:default:${path.split("/").at(-1)}`, { verbs: ["watch"], apiGroups: [""], resources: ["configmaps"] })
+		const watch = await one.watch(`${maps}?watch=true`)
+		assert.equal(watch.code, 200)
 		expect(await one.ask("POST", reviews, { body: review }), 201)
 		expect(await server.client.delete(path), 200)
+		// Without another request.
+		assert.equal(await watch.ended, undefined)
 		for (const browser of [one, two]) {
 			expectStatus(await browser.ask("GET", "/ui/session"), 401, "Unauthorized")
 			expectStatus(await browser.ask("POST", reviews, { body: review }), 401, "Unauthorized")
@@ -394,11 +422,12 @@ async function bounds(server) {
 		})
 		expectStatus(slow, 429, "TooManyRequests")
 		assert.equal(slow.headers["retry-after"], "1")
-		// A link is let in meanwhile.
+		// A link and a token that are good are let in meanwhile.
 		const linked = await code(server.client)
 		await until("429", async () => (await browsers[0].login({ token: "guess" })).code === 429)
 		expect(await browsers[1].login({ code: linked }), 200)
-		await until("login", async () => (await browsers[0].login({ token: "token-alice" })).code === 200)
+		await until("429", async () => (await browsers[0].login({ token: "guess" })).code === 429)
+		expect(await browsers[2].login({ token: "token-alice" }), 200)
 		browsers.forEach((browser) => browser.close())
 	})
 
@@ -529,6 +558,7 @@ await rights(server)
 await ends(server)
 await logins(server, Client)
 await logins(server, Client2)
+await logins2(server)
 await links(server)
 await cookies(server)
 await bounds(server)
