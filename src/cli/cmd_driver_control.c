@@ -23,7 +23,7 @@ struct control_options {
 	  .initial = "/var/lib/kubelet",                                                 \
 	  .help = "the --root-dir of the running driver" },                              \
 		{ "name", 0, FLAG_STRING(struct control_options, name), .arg = "DRIVER", \
-		  .help = "which one, when several run there" },                         \
+		  .help = "which one, when several run there with such a device" },      \
 	{                                                                                \
 		"instance", 0, FLAG_STRING(struct control_options, instance),            \
 			.arg = "UID", .help = "the --instance of the running driver"     \
@@ -52,17 +52,52 @@ static int is_socket(const struct dirent *e)
 	return str_ends(str_from(e->d_name), STR(".sock"));
 }
 
-/* The only one that there is, or an error that names them. */
+/* One that does not answer has none. */
+static bool has_device(struct cli *cli, const char *dir, const char *socket, const char *device)
+{
+	struct ask_socket ask = { .path = arena_printf(&cli->arena, "%s/%s", dir, socket),
+				  .method = STR("GET"),
+				  .target = STR("/devices") };
+	struct json *tree;
+	struct error err;
+
+	if (ask_socket_tree(&ask, &cli->arena, &tree, &err) < 0)
+		return false;
+	JSON_FOREACH (it, tree)
+		if (str_eqz(json_text_at(it, "name"), device))
+			return true;
+	return false;
+}
+
+/* The only one, or the only one that has the device that is spoken of; -1: there is none such. */
+static int choose(struct cli *cli, const char *dir, struct dirent **v, int n)
+{
+	int found = -1;
+
+	if (n == 1)
+		return 0;
+	for (int i = 0; i < n && cli->operands.n > 0; i++) {
+		if (!has_device(cli, dir, v[i]->d_name, cli->operands.v[0]))
+			continue;
+		if (found >= 0)
+			return -1;
+		found = i;
+	}
+	return found;
+}
+
+/* The one that is meant, or an error that names them. */
 static int find_only(struct cli *cli, const char *root, struct buf *path, struct error *err)
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT(4 * KIB);
 	struct dirent **v = NULL;
-	int n;
+	int n, chosen;
 
 	(void)buf_printf(path, "%s/" VENDOR_CONTROL_DIR, root);
 	n = scandir(path->p, &v, is_socket, alphasort);
-	if (n == 1)
-		(void)buf_printf(path, "/%s", v[0]->d_name);
+	chosen = choose(cli, arena_printf(&cli->arena, "%s", path->p), v, n);
+	if (chosen >= 0)
+		(void)buf_printf(path, "/%s", v[chosen]->d_name);
 	for (int i = 0; i < n; i++) {
 		(void)buf_printf(&names, "%s%.*s", i ? ", " : "", (int)strlen(v[i]->d_name) - 5,
 				 v[i]->d_name);
@@ -74,7 +109,7 @@ static int find_only(struct cli *cli, const char *root, struct buf *path, struct
 				 "no `devplane driver sim` runs with --root-dir %s; start one, or "
 				 "say where with --root-dir",
 				 root);
-	if (n > 1)
+	if (chosen < 0)
 		return cli_bad_usage(cli, err, "several run there; say which with --name: %s",
 				     names.p);
 	return 0;

@@ -360,6 +360,21 @@ const streams = (sim) => ({
 	nodehealth: new Stream(new NodeHealth(`unix:${sim.socket}`, insecure), "WatchResources"),
 })
 
+await test("of several drivers the one that has the device is told", async () => {
+	const gpus = await startSim()
+	const nics = await startSim(["--kind", "nic"], { ...gpus, withNode: false })
+	const one = await gpus.tell("fail", "nic-1")
+	assert.deepEqual([one.code, one.out], [0, "nic-1: Healthy -> Unhealthy: failed on command\n"], one.err)
+	for (const device of ["all", "gpu-9"]) {
+		const { code, err } = await gpus.tell("fail", device)
+		assert.equal(code, 2)
+		assert.match(err, /--name: gpu\.sim\.devplane\.dev, nic\.sim\.devplane\.dev/)
+	}
+	assert.equal((await gpus.tell("list")).code, 2)
+	await nics.stop()
+	await gpus.stop()
+})
+
 await test("health is told at once in all dialects, complete, with message and time-out", async () => {
 	const sim = await startSim(["--devices", "2", "--health-timeout", "7s"])
 	const all = streams(sim)
