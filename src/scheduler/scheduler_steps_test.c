@@ -234,7 +234,7 @@ static void a_binding_that_the_server_refused_is_undone(void **state)
 {
 	struct steps_world *v = *state;
 
-	v->w->on_bind = 500;
+	v->w->on_bind = 403;
 	v->w->fault_count = 1;
 	begin(v, 500);
 	expect_undone(v, RESERVE PERMIT PRE_BIND BIND UNDO);

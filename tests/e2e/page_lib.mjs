@@ -24,7 +24,7 @@ export function skipWithoutBrowser() {
 }
 
 export async function openBrowser(...flags) {
-	const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", ...flags] })
+	const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", ...flags] })
 	const self = { faults: [] }
 	// Options: those of a context (viewport, colorScheme, reducedMotion); expected: a pattern of console messages that are no fault.
 	self.page = async (server, { expected, ...options } = {}) => {
