@@ -224,7 +224,7 @@ static void on_tick(struct loop_timer *t)
 	ptrdiff_t at;
 
 	read_input(l);
-	while (look(l)) {
+	while (l->set && look(l)) {
 		l->waiting = 0;
 		at = str_chr(buf_str(&l->input), '\n');
 		if (at < 0)
@@ -292,7 +292,13 @@ int main(int argc, char **argv)
 	loop_timer_init(&l.timer, l.loop, on_tick);
 	loop_timer_start(&l.timer, 0);
 	loop_run(l.loop);
-	informers_free(l.set);
+	informers_free(TAKE(l.set));
 	client_free(l.client);
-	return 0; /* the kernel closes what is open */
+	/* Connections give their memory back in the next turn: stdin is still at its end. */
+	loop_timer_start(&l.timer, 0);
+	loop_run(l.loop);
+	loop_timer_stop(&l.timer);
+	loop_free(l.loop);
+	buf_release(&l.input);
+	return 0;
 }
