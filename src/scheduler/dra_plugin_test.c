@@ -333,7 +333,10 @@ static void a_claim_that_is_deleted_meanwhile_ends_the_binding(void **state)
 	world_free(w);
 }
 
-/* The first pod's claims are written; it is deleted, its claim freed, and the next has it when its binding fails. */
+/*
+ * The first pod's claims are written; it is deleted, its claim freed, and the next has it when its
+ * binding fails.
+ */
 static void a_pod_that_fails_late_takes_nothing_from_the_next_user_of_its_claim(void **state)
 {
 	struct world *w = world_new(true);

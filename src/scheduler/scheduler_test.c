@@ -171,7 +171,7 @@ static void a_pod_whose_binding_failed_backs_off_and_others_get_its_room(void **
 	}
 }
 
-/* The server may be at it still: what the pod holds stays held until a second binding has settled it. */
+/* The server may be at it still: what the pod holds stays held until that is known. */
 static void a_binding_in_doubt_is_sent_again_and_nothing_undone(void **state)
 {
 	static const int faults[] = { 500, 503, FAKEAPI_CUT };
