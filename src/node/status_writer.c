@@ -10,7 +10,7 @@
  * correct each other for ever.
  *
  * A patch of which no answer came may still have been taken, or be taken later: what the server has
- * is then not what we know. So an answer that differs in what its patch did not say is no end.
+ * is then not what we know. After one an answer that differs in what its patch did not say is no end.
  */
 #include "node/status_writer.h"
 
@@ -50,6 +50,7 @@ struct entry {
 	struct loop_timer again;
 	struct backoff backoff;
 	bool dirty; /* `wanted` is to be written */
+	bool doubted; /* a patch got no answer: `known` may not be what the server has */
 	bool no_pod_level; /* the server has refused that field */
 	bool to_delete, deleted; /* wanted; done */
 	bool gone; /* the server has no such pod */
@@ -294,7 +295,8 @@ static void patch_taken(struct entry *e, const struct client_answer *answer)
 		status = tree_of(&a, arena_strdup(&a, str_from(e->sent)));
 	if (client_answer_tree(answer, &a, &tree, NULL) == 0) {
 		version = version_of(tree);
-		all = said_all(e, &a, version.text);
+		all = !e->doubted || said_all(e, &a, version.text);
+		e->doubted = !all;
 		version_move(&e->known, &version);
 	}
 	end_patch(e, all);
@@ -334,6 +336,7 @@ static void patch_done(struct client_request *r, const struct client_answer *ans
 	} else if (is_final(err)) {
 		patch_refused(e, err);
 	} else {
+		e->doubted = true;
 		end_patch(e, false);
 		try_later(e);
 	}
