@@ -138,7 +138,8 @@ class Writer:
             name = parts[-1]
         return (f"{{ .name = {c_str(sub.name)}, .group = {c_str(group)}, "
                 f".version = {c_str(version)}, .kind = {c_str(name)}, "
-                f".verbs = {self.verbs(sub.verbs)}, .gate = GATE_{sub.said.get('gate', 'NONE')} }}")
+                f".verbs = {self.verbs(sub.verbs)}, .gate = GATE_{sub.said.get('gate', 'NONE')}, "
+                f".resets = {self.texts([r.path for r in sub.resets])} }}")
 
     @staticmethod
     def verbs(words):
@@ -191,6 +192,7 @@ class Writer:
                f".storage_name = {c_str((kind.stored.file.group or 'core') + '/' + kind.stored.resource)}",
                f".short_names = {self.texts(kind.short)}",
                f".categories = {self.texts(kind.categories)}",
+               f".resets = {self.texts([r.path for r in kind.resets])}",
                f".verbs = {self.verbs(kind.verbs)}", f".gate = GATE_{kind.gate}",
                f".flags = {' | '.join('SCHEMA_' + f for f in flags) or '0'}",
                f".storage = {self.kind_ref(kind.stored)}"]

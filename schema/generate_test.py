@@ -77,6 +77,15 @@ class Generator(unittest.TestCase):
         self.assertIn('.openapi = S("org.example.v1beta1.Thing")', tables)
         self.assertEqual(tables.count(".storage = &kinds[KIND_example_v1_Box]"), 2)
 
+    def test_resets_are_paths_that_exist(self):
+        said = "\tresets spec.things,metadata\n\tsubresource status get resets=spec\ntype Box"
+        tables = compile_files(example_v1=HEAD + KIND.replace("type Box", said, 1))
+        self.assertRegex(tables, r'S\("spec.things"\),\s+S\("metadata"\),\s+NO_STR')
+        self.assertRegex(tables, r"\.verbs = SCHEMA_GET, .*\.resets = texts_")
+        self.refuses(5, 'no field "status"', KIND.replace("type Box", "\tresets status\ntype Box", 1))
+        self.refuses(5, 'no field "spec.label.x"',
+                     KIND.replace("type Box", "\tsubresource s get resets=spec.label.x\ntype Box", 1))
+
     def test_unknown_types_are_refused(self):
         self.refuses(2, 'no type "Nowhere"', "type A\n\t1  a  Nowhere\n")
         self.refuses(2, 'no type "other_v1.B"', "type A\n\t1  a  []other_v1.B\n")

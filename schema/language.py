@@ -130,7 +130,7 @@ class Reader:
         if word == "kind" and len(rest) == 1:
             self.current = Item(at, what="kind", name=rest[0], doc=doc, resource=None, verbs=[],
                                 scope=None, flags=[], gate="NONE", storage=None, subresources=[],
-                                columns=[], selects=[], short=[], categories=[], hooks={})
+                                columns=[], selects=[], short=[], categories=[], resets=[], hooks={})
             self.file.kinds.append(self.current)
             return self.current
         if word == "object" and rest:
@@ -183,9 +183,13 @@ class Reader:
             kind.gate = rest[0]
         elif word == "storage":
             kind.storage = Item(at, of=rest[0], said=attributes(rest[1:], at, {"to", "from"}))
+        elif word == "resets" and len(rest) == 1:
+            kind.resets = [Item(at, path=path) for path in rest[0].split(",")]
         elif word == "subresource" and len(rest) >= 2:
-            kind.subresources.append(Item(at, name=rest[0], verbs=rest[1].split(","),
-                                          said=attributes(rest[2:], at, {"kind", "gate"})))
+            said = attributes(rest[2:], at, {"kind", "gate", "resets"})
+            resets = [Item(at, path=path) for path in said.get("resets", "").split(",") if path]
+            kind.subresources.append(Item(at, name=rest[0], verbs=rest[1].split(","), said=said,
+                                          resets=resets))
         elif word == "select":
             said = attributes(rest[1:], at, {"indexed", "initial", "storage"})
             kind.selects.append(Item(at, path=rest[0], said=said))
@@ -230,6 +234,8 @@ class World:
             self.settle_kind(kind)
         for type_ in self.types.values():
             self.settle_type(type_)
+        for kind in self.kinds:
+            self.settle_paths(kind)
 
     def expand(self, file):
         """"same-as": all kinds and types of another version, stored as those."""
@@ -311,6 +317,18 @@ class World:
             if not stored:
                 raise Fault(kind.storage.at, f'there is no kind "{kind.storage.of}"')
             kind.stored = stored[0]
+
+    def settle_paths(self, kind):
+        """Fields that a kind names by path must be there."""
+        if kind.what == "object":
+            return
+        for reset in kind.resets + [r for s in kind.subresources for r in s.resets]:
+            type_ = self.types[(kind.stem, kind.name)]
+            for name in reset.path.split("."):
+                field = next((f for f in (type_.fields if type_ else []) if f.name == name), None)
+                if not field:
+                    raise Fault(reset.at, f'there is no field "{reset.path}"')
+                type_ = field.of
 
     def settle_type(self, type_):
         names, numbers = set(), set()

@@ -127,6 +127,9 @@ static void build_columns(struct crd *crd, struct schema_kind *kind, const struc
 static void build_subresources(struct crd *crd, struct crd_version *version,
 			       const struct json *given)
 {
+	/* Upstream names no other fields of the top level, though it ignores them, too. */
+	static const struct str status_resets[] = { { "metadata", 8 }, { "spec", 4 }, { NULL, 0 } };
+	static const struct str resets[] = { { "status", 6 }, { NULL, 0 } };
 	struct schema_subresource *rows = ARENA_ARRAY(&crd->arena, struct schema_subresource, 2);
 	const struct json *scale = json_getz(given, "scale");
 	struct schema_kind *kind = &version->kind;
@@ -134,12 +137,14 @@ static void build_subresources(struct crd *crd, struct crd_version *version,
 	kind->subresources = rows;
 	if (json_getz(given, "status")) {
 		kind->flags |= SCHEMA_STATUS;
+		kind->resets = resets;
 		rows[kind->nsubresources++] = (struct schema_subresource){
 			.name = STR("status"),
 			.group = kind->group,
 			.version = kind->version,
 			.kind = kind->kind,
 			.verbs = SCHEMA_GET | SCHEMA_UPDATE | SCHEMA_PATCH,
+			.resets = status_resets,
 		};
 	}
 	if (!scale)

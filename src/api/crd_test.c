@@ -229,6 +229,10 @@ static void a_definition_makes_a_kind_per_version(void **state)
 	assert_true(v1->flags & SCHEMA_STATUS && v1->flags & SCHEMA_NAMESPACED);
 	assert_false(kinds[0]->flags & SCHEMA_STATUS);
 	assert_int_equal(v1->nsubresources, 2);
+	assert_true(str_eqz(schema_resets(v1, STR(""))[0], "status"));
+	assert_true(str_eqz(schema_resets(v1, STR("status"))[0], "metadata"));
+	assert_true(str_eqz(schema_resets(v1, STR("status"))[1], "spec"));
+	assert_null(schema_resets(kinds[0], STR("")));
 	assert_int_equal(v1->nselectables, 1);
 	assert_true(str_eqz(v1->selectables[0].path, "spec.color"));
 	assert_true(str_eqz(crd_deprecation(w.crd, 1), "example.com/v1 Widget is deprecated; use "

@@ -180,3 +180,13 @@ const struct schema_subresource *schema_subresource(const struct schema_kind *k,
 			return &k->subresources[i];
 	return NULL;
 }
+
+const struct str *schema_resets(const struct schema_kind *k, struct str subresource)
+{
+	const struct schema_subresource *s = NULL;
+
+	if (subresource.n == 0)
+		return k->resets;
+	s = schema_subresource(k, subresource);
+	return s ? s->resets : NULL;
+}

@@ -189,6 +189,7 @@ struct schema_subresource {
 	struct str name; /* "status" */
 	/* What is sent and answered: the kind itself, or another (Binding, Eviction, Scale). */
 	struct str group, version, kind;
+	const struct str *resets; /* as schema_resets() has it */
 	uint16_t verbs;
 	uint8_t gate; /* GATE_NONE when always on */
 	const struct scale_paths
@@ -243,6 +244,7 @@ struct schema_kind {
 	/* "resource.k8s.io/resourceclaims", "core/pods": same for all versions. */
 	struct str storage_name;
 	const struct str *short_names, *categories; /* end with p NULL; or NULL */
+	const struct str *resets; /* as schema_resets() has it */
 	const struct schema_type *type;
 	const struct schema_subresource *subresources;
 	/* Without Name and Age where those are the defaults; see table.h. */
@@ -307,5 +309,11 @@ const struct schema_type *schema_delete_options(void);
 
 /* The subresource of that name, or NULL. */
 const struct schema_subresource *schema_subresource(const struct schema_kind *k, struct str name);
+
+/*
+ * What a write through this subresource ("": the kind itself) ignores, and so never owns: paths of
+ * dotted names ("status", "metadata.deletionTimestamp"), the last p NULL; NULL when there are none.
+ */
+const struct str *schema_resets(const struct schema_kind *k, struct str subresource);
 
 #endif

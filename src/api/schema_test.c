@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -319,6 +320,38 @@ static void kinds_behave_as_upstreams_strategies(void **state)
 	assert_true(str_eqz(event->storage->api_version, "v1"));
 }
 
+static void assert_resets(const char *api_version, const char *kind, const char *subresource,
+			  const char *expected)
+{
+	const struct schema_kind *k = schema_find_kind(str_from(api_version), str_from(kind));
+	const struct str *paths = schema_resets(k, str_from(subresource));
+	char text[256] = "";
+
+	for (; paths && paths->p; paths++)
+		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.*s",
+			       text[0] ? "," : "", STR_ARG(*paths));
+	assert_string_equal(text, expected);
+}
+
+static void requests_ignore_what_upstreams_strategies_reset(void **state)
+{
+	assert_resets("v1", "Pod", "", "status");
+	assert_resets("v1", "Pod", "status",
+		      "metadata.deletionTimestamp,metadata.ownerReferences,spec");
+	assert_resets("v1", "Pod", "resize", "");
+	assert_resets("v1", "Pod", "nothing", "");
+	assert_resets("v1", "ConfigMap", "", "");
+	assert_resets("v1", "Namespace", "finalize", "status");
+	assert_resets("apps/v1", "Deployment", "status", "metadata.labels,spec");
+	assert_resets("apps/v1", "Deployment", "scale", "");
+	assert_resets("certificates.k8s.io/v1", "CertificateSigningRequest", "", "spec,status");
+	assert_resets("certificates.k8s.io/v1", "CertificateSigningRequest", "approval",
+		      "spec,status.certificate");
+	assert_resets("resource.k8s.io/v1beta1", "ResourceClaim", "", "status");
+	assert_resets("resource.k8s.io/v1beta2", "ResourceClaim", "status", "metadata,spec");
+	assert_resets("apiextensions.k8s.io/v1", "CustomResourceDefinition", "status", "spec");
+}
+
 static void v1beta2_is_v1_under_another_name(void **state)
 {
 	const struct schema_kind *k = schema_find_resource(STR("resource.k8s.io"), STR("v1beta2"),
@@ -357,6 +390,7 @@ int main(void)
 		cmocka_unit_test(protobuf_numbers_are_upstreams),
 		cmocka_unit_test(a_rule_inside_a_rule_is_inlined_twice),
 		cmocka_unit_test(kinds_behave_as_upstreams_strategies),
+		cmocka_unit_test(requests_ignore_what_upstreams_strategies_reset),
 		cmocka_unit_test(v1beta2_is_v1_under_another_name),
 		cmocka_unit_test(options_are_found_in_every_group_version),
 	};
