@@ -3,9 +3,9 @@
  *
  * Every write records its fields. An Update entry of a manager owns what its
  * writes changed; a write takes ownership from nobody but those whose values
- * it changed or removed. Sets of fields are FieldsV1 (f:, k:, v:, "."), shaped by
- * the schema's merge kinds. Entries of more than ten Update managers are folded
- * into "ancient-changes".
+ * it changed or removed. An Apply entry owns what its manager's last configuration
+ * said. Sets of fields are FieldsV1 (f:, k:, v:, "."), shaped by the schema's merge
+ * kinds. Entries of more than ten Update managers are folded into "ancient-changes".
  */
 #ifndef API_MANAGED_H
 #define API_MANAGED_H
@@ -28,11 +28,41 @@ struct managed_writer {
  * one is. When nothing changed, they are left as stored; so is their time. An
  * object whose list was reset is not tracked until it is applied.
  *
- * Sets of entries of other versions are taken to be of the stored form, which
- * write.h sees to.
+ * The writer's entry names the version of its request, and so does its set: what other versions
+ * call a field is found by converting both objects. Entries of a version that is gone are
+ * dropped.
  */
 void managed_update(struct arena *a, const struct schema_kind *kind, struct json *object,
 		    const struct json *old, const struct managed_writer *writer);
+
+/* --- apply -------------------------------------------------------------------------------- */
+
+/* A field of a configuration that somebody else owns with another value. */
+struct managed_conflict {
+	struct str manager; /* as a cause tells it: "kubectl" using v1 */
+	struct str field; /* .spec.replicas */
+};
+
+struct managed_applied {
+	/* Merged and pruned, with its managedFields; not fitted to its type, no defaults. */
+	struct json *object;
+	struct managed_conflict *conflicts; /* behind -ERR_APPLY_CONFLICT */
+	size_t nconflicts;
+};
+
+/*
+ * Applies `config`, a tree as the client sent it, to `live`, the stored object (NULL for a
+ * create); both of `kind`, neither is changed. The manager's entry then owns what config
+ * says, and what it said last time and does not any more is gone, unless others own it.
+ * Values that others own are not changed unless `force`, which takes them over; the manager
+ * "kubectl" also takes over what it set by client-side apply and nobody changed since.
+ *
+ * -ERR_APPLY_CONFLICT; -ERR_BAD_REQUEST for another kind or version, managedFields in config,
+ * or one nested too deep; -ERR_UNTYPED for what does not fit the type, as upstream has it.
+ */
+int managed_apply(struct arena *a, const struct schema_kind *kind, const struct json *live,
+		  const struct json *config, const struct managed_writer *writer, bool force,
+		  struct managed_applied *ret, struct error *err);
 
 /*
  * The manager's name: the fieldManager parameter, else the User-Agent up to its

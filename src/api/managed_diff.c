@@ -11,60 +11,23 @@
 #include "api/managed_diff.h"
 
 #include "api/managed_set.h"
+#include "api/managed_type.h"
 #include "base/limits.h"
-#include "base/map.h"
-
-enum { FEW_ITEMS = 16 }; /* so few are searched one by one */
-
-enum container { LEAF, STRUCT, MAP, SET, KEYED };
 
 /* How deep metadata's own fields lie: there some are nobody's. */
 enum level { ROOT, METADATA, BELOW };
 
-struct item {
-	struct str key; /* name of a member; step of an element */
-	const struct json *value;
-	bool matched;
-};
-
-struct items {
-	struct item *v;
-	size_t n, at; /* `at`: where the next one is expected */
-	struct map *map; /* made at the first search of many */
-};
-
 struct differ {
 	struct arena *arena;
-	struct str skip;
+	const struct str *resets;
 	unsigned depth;
 };
-
-/* What a type that preserves unknown fields says of them: objects all the way down. */
-static const struct schema_type deduced_type = { .preserve = true };
-static const struct schema_field deduced = { .type = &deduced_type, .value = SCHEMA_OBJECT };
 
 static const struct json null_value = { .type = JSON_NULL };
 static const struct json empty_object = { .type = JSON_OBJECT };
 
-static struct managed_diff compare(struct differ *d, const struct schema_field *field, bool single,
+static struct managed_diff compare(struct differ *d, struct managed_place place,
 				   const struct json *l, const struct json *r, enum level level);
-
-/* What the value of a field is; `single`: of one element of it. */
-static enum container container_of(const struct schema_field *field, bool single)
-{
-	if (!field)
-		return LEAF;
-	if (!single && field->shape == SCHEMA_LIST)
-		return field->merge == SCHEMA_LIST_SET   ? SET
-		       : field->merge == SCHEMA_LIST_MAP ? KEYED
-							 : LEAF;
-	if (!single && field->shape != SCHEMA_ONE)
-		return field->merge == SCHEMA_ATOMIC ? LEAF : MAP;
-	if (field->value != SCHEMA_OBJECT || field->type->atomic)
-		return LEAF;
-	/* An atomic list is a leaf already, so this is of an object. */
-	return field->shape == SCHEMA_ONE && field->merge == SCHEMA_ATOMIC ? LEAF : STRUCT;
-}
 
 /* What upstream has where a field of a struct is absent; NULL: nothing. */
 static const struct json *absent(const struct schema_field *field)
@@ -113,100 +76,17 @@ static struct managed_diff compare_leaf(struct differ *d, const struct json *l,
 	return diff;
 }
 
-static void add_key(struct buf *b, const struct schema_field *field, const struct json *element,
-		    struct str name)
+/* What the request cannot write: a member of the root, or one of metadata. */
+static bool is_reset(const struct differ *d, enum level level, struct str name)
 {
-	static const struct json_style html = { .html = true };
-	const struct json *value = json_get(element, name);
-	const struct schema_field *key = schema_field(field->type, name);
-	struct str initial = key && key->rules ? key->rules->initial : STR_NULL;
+	static const struct str metadata = STR("metadata.");
 
-	if (!value && !initial.p)
-		return;
-	if (b->n > 3)
-		(void)buf_addc(b, ',');
-	(void)json_print_str(b, name, NULL);
-	(void)buf_addc(b, ':');
-	if (value)
-		(void)json_print(b, value, &html);
-	else
-		(void)buf_add_str(b, initial);
-}
-
-/* The next of the keys in byte order behind `last`; they are few and in any order. */
-static struct str next_key(const struct str *keys, struct str last)
-{
-	struct str best = STR_NULL;
-
-	for (; keys->p; keys++)
-		if ((!last.p || str_cmp(*keys, last) > 0) && (!best.p || str_cmp(*keys, best) < 0))
-			best = *keys;
-	return best;
-}
-
-/* The step that names an element of a list. */
-static struct str element_step(struct differ *d, const struct schema_field *field,
-			       enum container container, const struct json *element)
-{
-	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
-	static const struct json_style html = { .html = true };
-
-	if (container == SET) {
-		(void)buf_addz(&b, "v:");
-		(void)json_print(&b, element, &html);
-	} else {
-		(void)buf_addz(&b, "k:{");
-		for (struct str key = next_key(field->list_keys, STR_NULL); key.p;
-		     key = next_key(field->list_keys, key))
-			add_key(&b, field, element, key);
-		(void)buf_addc(&b, '}');
-	}
-	return arena_str(d->arena, buf_str(&b));
-}
-
-static struct items items_of(struct differ *d, const struct schema_field *field,
-			     enum container container, const struct json *v)
-{
-	struct items items = { .v = ARENA_ARRAY(d->arena, struct item, json_count(v)) };
-
-	JSON_FOREACH (child, v) {
-		struct item *item = &items.v[items.n++];
-
-		item->value = child;
-		item->key = container == SET || container == KEYED
-				    ? element_step(d, field, container, child)
-				    : json_key(child);
-	}
-	return items;
-}
-
-static struct item *items_search(struct items *items, struct str key, struct map *room)
-{
-	if (items->n <= FEW_ITEMS) {
-		for (size_t i = 0; i < items->n; i++)
-			if (str_eq(items->v[i].key, key))
-				return &items->v[i];
-		return NULL;
-	}
-	if (!items->map) {
-		items->map = room;
-		map_init(room);
-		map_reserve(room, items->n);
-		for (size_t i = 0; i < items->n; i++)
-			(void)map_put(room, items->v[i].key, &items->v[i]);
-	}
-	return map_get(items->map, key);
-}
-
-static struct item *items_find(struct items *items, struct str key, struct map *room)
-{
-	struct item *item = items->at < items->n ? &items->v[items->at] : NULL;
-
-	if (!item || !str_eq(item->key, key))
-		item = items_search(items, key, room);
-	if (item)
-		items->at = (size_t)(item - items->v) + 1;
-	return item;
+	for (const struct str *path = d->resets; path && path->p; path++)
+		if (level == ROOT ? str_eq(*path, name)
+				  : str_starts(*path, metadata) &&
+					    str_eq(str_skip(*path, metadata.n), name))
+			return true;
+	return false;
 }
 
 /* Fields that are nobody's: upstream strips them from every set. */
@@ -229,105 +109,115 @@ static bool is_nobodys(const struct differ *d, enum level level, struct str name
 
 	if (level == BELOW)
 		return false;
-	if (level == ROOT && d->skip.n && str_eq(name, d->skip))
-		return true;
 	for (size_t i = 0; i < n; i++)
 		if (str_eq(name, names[i]))
 			return true;
-	return false;
+	return is_reset(d, level, name);
 }
 
-/* Puts what differs below one child into the sets of its container. */
-static void add_child(struct differ *d, struct managed_diff *into, struct str key, bool named,
-		      struct managed_diff child)
+static void add_to(struct differ *d, struct json **set, struct str step, struct json *below)
 {
-	struct str step = key;
-	char *text;
-
-	if (!child.changed && !child.removed)
+	if (!below)
 		return;
-	if (named) {
-		text = arena_alloc(d->arena, key.n + 2);
-		memcpy(text, "f:", 2);
-		memcpy(text + 2, key.p, key.n);
-		step = str_of(text, key.n + 2);
-	}
-	if (child.changed && !into->changed)
-		into->changed = json_make_object(d->arena);
-	if (child.changed)
-		json_add(into->changed, step, child.changed);
-	if (child.removed && !into->removed)
-		into->removed = json_make_object(d->arena);
-	if (child.removed)
-		json_add(into->removed, step, child.removed);
+	if (!*set)
+		*set = json_make_object(d->arena);
+	json_add(*set, step, below);
 }
 
-/* A value of another nature than its field is owned as a whole; null is the absence of one. */
-static bool is_other(const struct json *v, enum container container)
+/* Puts what differs below one part into the sets of its container. */
+static void add_part(struct differ *d, struct managed_diff *into, enum managed_container container,
+		     struct str step, struct managed_diff part)
 {
-	enum json_type type = container == STRUCT || container == MAP ? JSON_OBJECT : JSON_ARRAY;
-
-	return v && v->type != type && v->type != JSON_NULL;
-}
-
-/* The field of a member of a struct; NULL: nothing is known of it. */
-static const struct schema_field *field_of(const struct schema_type *type, struct str name)
-{
-	const struct schema_field *field = schema_field(type, name);
-
-	return !field && type->preserve ? &deduced : field;
+	if (!part.changed && !part.removed)
+		return;
+	step = managed_step(d->arena, container, step);
+	add_to(d, &into->changed, step, part.changed);
+	add_to(d, &into->removed, step, part.removed);
 }
 
 struct comparing {
-	const struct schema_field *field;
-	enum container container;
+	struct managed_place place;
+	enum managed_container container;
 	enum level level;
 	bool left, right; /* the container is there */
 };
 
-static void compare_pair(struct differ *d, const struct comparing *c, struct str key,
-			 const struct json *l, const struct json *r, struct managed_diff *into)
+static struct managed_diff compare_pair(struct differ *d, const struct comparing *c,
+					struct str step, const struct json *l, const struct json *r)
 {
-	bool named = c->container == STRUCT || c->container == MAP;
-	const struct schema_field *field = c->field;
+	struct managed_place part;
 	enum level below = BELOW;
-	bool single = true;
 
-	if (c->container == STRUCT) {
-		if (is_nobodys(d, c->level, key))
-			return;
-		if (c->level == ROOT && str_eqz(key, "metadata"))
+	if (c->container == MANAGED_STRUCT && is_nobodys(d, c->level, step))
+		return (struct managed_diff){ 0 };
+	part = managed_part(c->place, c->container, step, NULL);
+	if (c->container == MANAGED_STRUCT) {
+		if (c->level == ROOT && str_eqz(step, "metadata"))
 			below = METADATA;
-		field = field_of(c->field->type, key);
-		single = false;
-		l = l || !c->left ? l : absent(field);
-		r = r || !c->right ? r : absent(field);
-	} else if (c->field->shape == SCHEMA_MAP_OF_LISTS) {
-		field = NULL;
+		l = l || !c->left ? l : absent(part.field);
+		r = r || !c->right ? r : absent(part.field);
 	}
-	add_child(d, into, key, named, compare(d, field, single, l, r, below));
+	return compare(d, part, l, r, below);
 }
 
-static void compare_items(struct differ *d, const struct comparing *c, struct items *left,
-			  struct items *right, struct managed_diff *into)
+static bool same_twins(const struct managed_item *l, const struct managed_item *r)
 {
-	CLEANUP(map_release) struct map room = { 0 };
-	struct item *other;
+	for (; l && r; l = l->twin, r = r->twin)
+		if (!json_equal(l->value, r->value))
+			return false;
+	return !l && !r;
+}
+
+/* Elements that share a step are one field, which has no parts. */
+static struct managed_diff compare_twins(struct differ *d, const struct comparing *c,
+					 const struct managed_item *l, const struct managed_item *r)
+{
+	struct managed_diff diff = { 0 };
+
+	if (l && l->twin && r && r->twin) {
+		if (!same_twins(l, r))
+			diff.changed = json_make_object(d->arena);
+		return diff;
+	}
+	if (l && l->twin) {
+		if (r)
+			diff = compare_pair(d, c, r->step, NULL, r->value);
+		diff.removed = json_make_object(d->arena);
+		return diff;
+	}
+	if (l)
+		diff = compare_pair(d, c, l->step, l->value, NULL);
+	diff.changed = json_make_object(d->arena);
+	return diff;
+}
+
+static struct managed_diff compare_item(struct differ *d, const struct comparing *c,
+					const struct managed_item *l, const struct managed_item *r)
+{
+	if ((l && l->twin) || (r && r->twin))
+		return compare_twins(d, c, l, r);
+	return compare_pair(d, c, l ? l->step : r->step, l ? l->value : NULL, r ? r->value : NULL);
+}
+
+static void compare_items(struct differ *d, const struct comparing *c, struct managed_items *left,
+			  struct managed_items *right, struct managed_diff *into)
+{
+	struct managed_item *other;
 
 	for (size_t i = 0; i < right->n; i++) {
-		struct item *item = &right->v[i];
+		struct managed_item *item = &right->v[i];
 
-		other = left->n ? items_find(left, item->key, &room) : NULL;
-		/* A repeated element was compared already. */
-		if (other && other->matched)
+		if (item->later)
 			continue;
+		other = left->n ? managed_items_find(left, item->step) : NULL;
 		if (other)
 			other->matched = true;
-		compare_pair(d, c, item->key, other ? other->value : NULL, item->value, into);
+		add_part(d, into, c->container, item->step, compare_item(d, c, other, item));
 	}
 	for (size_t i = 0; i < left->n; i++)
-		if (!left->v[i].matched)
-			compare_pair(d, c, left->v[i].key, left->v[i].value, NULL, into);
+		if (!left->v[i].matched && !left->v[i].later)
+			add_part(d, into, c->container, left->v[i].step,
+				 compare_item(d, c, &left->v[i], NULL));
 }
 
 /* The container itself came or went: "." beside what is below it. */
@@ -339,27 +229,25 @@ static void add_self(struct differ *d, struct json **set)
 		json_add(*set, STR("."), json_make_object(d->arena));
 }
 
-static struct managed_diff compare(struct differ *d, const struct schema_field *field, bool single,
+static struct managed_diff compare(struct differ *d, struct managed_place place,
 				   const struct json *l, const struct json *r, enum level level)
 {
-	struct comparing c = { .level = level };
+	struct comparing c = { .place = place, .level = level };
+	CLEANUP(managed_items_release) struct managed_items left = { 0 }, right = { 0 };
 	struct managed_diff diff = { 0 };
-	struct items left, right;
 
-	if (single && field && field->value == SCHEMA_NESTED) {
-		field = schema_element(field);
-		single = false;
-	}
-	c.field = field;
-	c.container = container_of(field, single);
+	c.container = managed_container(&c.place);
 	c.left = json_is(l, JSON_OBJECT);
 	c.right = json_is(r, JSON_OBJECT);
-	if (c.container == LEAF || (json_count(l) == 0 && json_count(r) == 0 && level == BELOW) ||
-	    d->depth >= OBJECT_DEPTH_MAX || is_other(l, c.container) || is_other(r, c.container))
+	/* A value of another nature than its field is owned as a whole. */
+	if (c.container == MANAGED_LEAF ||
+	    (json_count(l) == 0 && json_count(r) == 0 && level == BELOW) ||
+	    d->depth >= OBJECT_DEPTH_MAX || (l && !managed_fits(c.container, l)) ||
+	    (r && !managed_fits(c.container, r)))
 		return compare_leaf(d, l, r);
 	d->depth++;
-	left = items_of(d, field, c.container, l);
-	right = items_of(d, field, c.container, r);
+	left = managed_items(d->arena, c.place, c.container, l);
+	right = managed_items(d->arena, c.place, c.container, r);
 	compare_items(d, &c, &left, &right, &diff);
 	d->depth--;
 	if (level == BELOW && !l)
@@ -374,10 +262,12 @@ static struct managed_diff compare(struct differ *d, const struct schema_field *
 }
 
 struct managed_diff managed_diff(struct arena *a, const struct schema_type *type,
-				 const struct json *old, const struct json *object, struct str skip)
+				 const struct json *old, const struct json *object,
+				 const struct str *resets)
 {
-	const struct schema_field root = { .type = type, .value = SCHEMA_OBJECT };
-	struct differ d = { .arena = a, .skip = skip };
+	const struct schema_field root = managed_root(type);
+	struct differ d = { .arena = a, .resets = resets };
 
-	return compare(&d, &root, true, old ? old : &empty_object, object, ROOT);
+	return compare(&d, (struct managed_place){ &root, true }, old ? old : &empty_object, object,
+		       ROOT);
 }

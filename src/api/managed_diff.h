@@ -5,7 +5,7 @@
  * with everything below it, one that went in `removed` likewise, one whose value
  * differs in `changed`. What is owned as a whole (scalars, atomic lists and maps)
  * is one field. Fields that nobody owns are left out: apiVersion, kind, the
- * metadata that the server sets. Layer-private, for managed.c.
+ * metadata that the server sets. Layer-private, for managed_*.c.
  */
 #ifndef API_MANAGED_DIFF_H
 #define API_MANAGED_DIFF_H
@@ -18,11 +18,11 @@ struct managed_diff {
 };
 
 /*
- * `old` is NULL for a create. A member of the root named `skip` is left out:
- * what the request cannot write.
+ * `old` is NULL for a create. `resets` (may be NULL; ends with p NULL) is what the request
+ * cannot write and is left out: members of the root, and "metadata.x".
  */
 struct managed_diff managed_diff(struct arena *a, const struct schema_type *type,
 				 const struct json *old, const struct json *object,
-				 struct str skip);
+				 const struct str *resets);
 
 #endif

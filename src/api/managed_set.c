@@ -5,6 +5,7 @@
  */
 #include "api/managed_set.h"
 
+#include "api/managed_type.h"
 #include "base/limits.h"
 
 enum { FEW_MEMBERS = 16 };
@@ -257,4 +258,136 @@ static int unite(struct arena *a, struct json *set, const struct json *plus, boo
 int managed_set_unite(struct arena *a, struct json *set, const struct json *plus)
 {
 	return unite(a, set, plus, false);
+}
+
+/* --- both ------------------------------------------------------------------------------ */
+
+/* The member of the same step from *at on, which moves on with the order; or NULL. */
+static const struct json *same_step(const struct json **at, struct str step)
+{
+	for (; *at; *at = (*at)->next) {
+		int order = managed_step_cmp(json_key(*at), step);
+
+		if (order >= 0)
+			return order == 0 ? *at : NULL;
+	}
+	return NULL;
+}
+
+static struct json *intersect(struct arena *a, const struct json *x, const struct json *y,
+			      bool member)
+{
+	struct json *both = json_make_object(a), *below;
+	const struct json *at = y->first, *other;
+
+	JSON_FOREACH (child, x) {
+		bool own;
+
+		other = is_dot(child) ? NULL : same_step(&at, json_key(child));
+		if (!other)
+			continue;
+		own = is_member(child) && is_member(other);
+		below = intersect(a, child, other, own);
+		if (own || below->n)
+			json_add(both, json_key(child), below);
+	}
+	if (member && both->n) {
+		json_add(both, STR("."), json_make_object(a));
+		managed_set_sort(a, both);
+	}
+	return both;
+}
+
+struct json *managed_set_intersect(struct arena *a, const struct json *x, const struct json *y)
+{
+	return intersect(a, x, y, false);
+}
+
+/* --- other differences ------------------------------------------------------------------ */
+
+static void subtract_deep(struct arena *a, struct json *set, const struct json *minus, bool member)
+{
+	struct json kept = { .type = JSON_OBJECT }, *next;
+	const struct json *at = minus->first, *other;
+
+	for (struct json *child = set->first; child; child = next) {
+		bool own = is_member(child);
+
+		next = child->next;
+		if (is_dot(child))
+			continue;
+		other = same_step(&at, json_key(child));
+		if (other && is_member(other))
+			continue;
+		if (other)
+			subtract_deep(a, child, other, own);
+		if (own || child->n)
+			json_add(&kept, json_key(child), child);
+	}
+	fill(a, set, &kept, member);
+}
+
+void managed_set_subtract_deep(struct arena *a, struct json *set, const struct json *minus)
+{
+	if (minus)
+		subtract_deep(a, set, minus, false);
+}
+
+bool managed_set_covers(const struct json *whole, const struct json *part)
+{
+	const struct json *at = whole->first, *other;
+
+	JSON_FOREACH (child, part) {
+		if (is_dot(child))
+			continue;
+		other = same_step(&at, json_key(child));
+		if (!other || (is_member(child) && !is_member(other)))
+			return false;
+		if (child->n && !managed_set_covers(other, child))
+			return false;
+	}
+	return true;
+}
+
+struct json *managed_set_copy(struct arena *a, const struct json *set)
+{
+	struct json *copy;
+
+	return json_copy(a, set, &copy, NULL) == 0 ? copy : json_make_object(a);
+}
+
+/* --- paths ------------------------------------------------------------------------------ */
+
+struct paths {
+	struct arena *arena;
+	struct buf text;
+	void (*found)(void *arg, struct str path);
+	void *arg;
+};
+
+static struct str path_of(struct paths *p, struct str parent, const struct json *node)
+{
+	buf_clear(&p->text);
+	(void)buf_add_str(&p->text, parent);
+	managed_print_step(p->arena, &p->text, json_key(node));
+	return arena_str(p->arena, buf_str(&p->text));
+}
+
+static void visit(struct paths *p, const struct json *set, struct str at)
+{
+	JSON_FOREACH (child, set)
+		if (!is_dot(child) && is_member(child))
+			p->found(p->arg, path_of(p, at, child));
+	JSON_FOREACH (child, set)
+		if (!is_dot(child) && child->n)
+			visit(p, child, path_of(p, at, child));
+}
+
+void managed_set_paths(struct arena *a, const struct json *set,
+		       void (*found)(void *arg, struct str path), void *arg)
+{
+	struct paths p = { .arena = a, .text = BUF_INIT(MIB), .found = found, .arg = arg };
+
+	visit(&p, set, STR_NULL);
+	buf_release(&p.text);
 }

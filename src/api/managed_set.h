@@ -6,7 +6,7 @@
  * of that value, `i:0` the element at a place. An empty object is a field
  * that is in the set; one with members is too when it has ".". Members are in
  * upstream's order, "." first, which is what makes the operations linear.
- * Layer-private, for managed.c.
+ * Layer-private, for managed_*.c.
  */
 #ifndef API_MANAGED_SET_H
 #define API_MANAGED_SET_H
@@ -30,5 +30,24 @@ bool managed_set_subtract(struct arena *a, struct json *set, const struct json *
 
 /* Adds the fields of `plus`, which is copied. -ERR_TOO_LARGE at the arena's limit. */
 int managed_set_unite(struct arena *a, struct json *set, const struct json *plus);
+
+/* The fields that are in both, as a new set. */
+struct json *managed_set_intersect(struct arena *a, const struct json *x, const struct json *y);
+
+/* Takes the fields of `minus` (may be NULL) and everything below them out of the set. */
+void managed_set_subtract_deep(struct arena *a, struct json *set, const struct json *minus);
+
+/* Whether every field of `part` is in `whole`. */
+bool managed_set_covers(const struct json *whole, const struct json *part);
+
+/* A copy; never fails for what was read. */
+struct json *managed_set_copy(struct arena *a, const struct json *set);
+
+/*
+ * Calls `found` with the text of each field (".spec.replicas"), fields before what is below
+ * them and their neighbours.
+ */
+void managed_set_paths(struct arena *a, const struct json *set,
+		       void (*found)(void *arg, struct str path), void *arg);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "api/status.h"
 
+#include "api/managed.h"
 #include "base/json_writer.h"
 #include "base/print.h"
 
@@ -13,6 +14,7 @@ enum compose {
 	AS_IS, /* the message alone */
 	NOT_FOUND, /* RESOURCE "NAME" not found */
 	ALREADY_EXISTS,
+	APPLY_CONFLICT, /* made of the conflicts */
 	CONFLICT, /* Operation cannot be fulfilled on RESOURCE "NAME": MESSAGE */
 	INVALID, /* KIND "NAME" is invalid: FAULTS */
 	FORBIDDEN, /* RESOURCE "NAME" is forbidden: MESSAGE */
@@ -25,6 +27,7 @@ enum details {
 	OF_KIND, /* details.kind is the kind */
 	ALWAYS, /* there, if empty */
 	OF_CAUSE, /* one cause without a reason: the message */
+	OF_CONFLICTS, /* a cause for each */
 };
 
 struct status_row {
@@ -45,6 +48,7 @@ static const struct status_row rows[ERR_COUNT] = {
 	[ERR_CONFLICT] = { CONFLICT, OF_RESOURCE,
 			   "the object has been modified; please apply your changes to the latest "
 			   "version and try again" },
+	[ERR_APPLY_CONFLICT] = { APPLY_CONFLICT, OF_CONFLICTS, NULL },
 	[ERR_TOO_LARGE] = { PREFIXED, NO_DETAILS, "Request entity too large: " },
 	[ERR_INVALID] = { INVALID, OF_KIND, NULL },
 	[ERR_TOO_MANY_REQUESTS] = { AS_IS, ALWAYS, NULL },
@@ -103,6 +107,27 @@ static void compose_conflict(struct buf *b, const char *msg, const struct status
 	(void)buf_addz(b, msg);
 }
 
+/* The fields, under the manager that they are in conflict with. */
+static void compose_apply_conflict(struct buf *b, const struct status_about *about)
+{
+	const struct managed_conflict *c = about->conflicts, *end = c + about->nconflicts;
+	struct str manager = STR_NULL;
+
+	if (about->nconflicts == 1) {
+		(void)buf_printf(b, "Apply failed with 1 conflict: conflict with %.*s: %.*s",
+				 STR_ARG(c->manager), STR_ARG(c->field));
+		return;
+	}
+	(void)buf_printf(b, "Apply failed with %zu conflicts: ", about->nconflicts);
+	for (; c < end; c++) {
+		if (!str_eq(c->manager, manager))
+			(void)buf_printf(b, "%sconflicts with %.*s:", manager.p ? "\n" : "",
+					 STR_ARG(c->manager));
+		manager = c->manager;
+		(void)buf_printf(b, "\n- %.*s", STR_ARG(c->field));
+	}
+}
+
 /* The message of a Status into `b`. `msg` is err->msg or, when that is empty, the row's text. */
 static void compose(struct buf *b, const struct status_row *row, const struct error *err,
 		    const struct status_about *about)
@@ -112,6 +137,8 @@ static void compose(struct buf *b, const struct status_row *row, const struct er
 
 	if (row->compose == CONFLICT && about->resource.n) {
 		compose_conflict(b, msg, about);
+	} else if (row->compose == APPLY_CONFLICT) {
+		compose_apply_conflict(b, about);
 	} else if (row->compose == FORBIDDEN) {
 		compose_forbidden(b, err->msg, about);
 	} else if (row->compose == INVALID && !err->msg[0]) {
@@ -167,6 +194,20 @@ static void put_field_causes(struct json_writer *w, const struct field_errors *c
 	}
 }
 
+static void put_conflicts(struct json_writer *w, const struct status_about *about)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(w->out->max);
+
+	json_writer_keyz(w, "causes");
+	json_writer_begin_array(w);
+	for (size_t i = 0; i < about->nconflicts; i++) {
+		buf_clear(&text);
+		(void)buf_printf(&text, "conflict with %.*s", STR_ARG(about->conflicts[i].manager));
+		put_cause(w, "FieldManagerConflict", buf_str(&text), about->conflicts[i].field);
+	}
+	json_writer_end_array(w);
+}
+
 static void put_causes(struct json_writer *w, const struct status_row *row, const struct error *err,
 		       const struct status_about *about)
 {
@@ -202,7 +243,10 @@ static void put_details(struct json_writer *w, const struct status_row *row,
 		put_text(w, "kind", row->details == OF_KIND ? about->kind : about->resource);
 		put_text(w, "uid", about->uid);
 	}
-	put_causes(w, row, err, about);
+	if (row->details == OF_CONFLICTS)
+		put_conflicts(w, about);
+	else
+		put_causes(w, row, err, about);
 	if (about->retry_after_s) {
 		json_writer_keyz(w, "retryAfterSeconds");
 		json_writer_i64(w, about->retry_after_s);

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/field_errors.h"
 
+struct managed_conflict; /* api/managed.h */
+
 /* What a failure is about; all may be empty. */
 struct status_about {
 	struct str group; /* "resource.k8s.io" */
@@ -23,6 +25,8 @@ struct status_about {
 	const char *cause_reason;
 	const char *cause_message; /* of that cause; NULL: the error's message */
 	const char *cause_field; /* or NULL */
+	const struct managed_conflict *conflicts; /* of an apply */
+	size_t nconflicts;
 	int retry_after_s;
 };
 
@@ -39,6 +43,9 @@ struct status_about {
  * MESSAGE` (without one: that the object has been modified), Forbidden `pods "x" is
  * forbidden: MESSAGE`, RequestEntityTooLarge `Request entity too large: MESSAGE`, Timeout
  * `Timeout: MESSAGE`, InternalError `Internal error occurred: MESSAGE`.
+ *
+ * ERR_APPLY_CONFLICT has a message and causes made of the conflicts. ERR_UNTYPED is what upstream
+ * fails with where it has no kind of failure for it: a message and 500, no reason.
  */
 int status_print(const struct error *err, const struct status_about *about, struct buf *out);
 

@@ -20,6 +20,9 @@ void write_init(struct write *w)
 	w->generated_from = STR_NULL;
 	w->aliases = NULL;
 	w->aliases_shown = false;
+	w->applied = false;
+	w->conflicts = NULL;
+	w->nconflicts = 0;
 }
 
 void write_warn(struct write *w, const char *fmt, ...)
@@ -218,17 +221,15 @@ int write_decode(struct write *w, struct str body, enum decode_format format,
 
 void write_manage(struct write *w, struct json *object, const struct json *old)
 {
-	const struct schema_kind *storage = w->kind->storage;
-	/* Sets of fields are those of the stored form, so where that differs from the request's
-	 * version it is the stored one's that the entry names. */
 	struct managed_writer writer = {
 		.manager = managed_name(w->field_manager, w->user_agent),
-		.api_version = w->kind->to_storage ? storage->api_version : w->kind->api_version,
+		.api_version = w->kind->api_version,
 		.subresource = w->subresource,
 		.now_ns = w->now_ns,
 	};
 
-	managed_update(w->arena, write_rules(w), object, old, &writer);
+	if (!w->applied)
+		managed_update(w->arena, write_rules(w), object, old, &writer);
 }
 
 int write_result(struct write *w, struct error *err)

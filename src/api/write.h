@@ -22,6 +22,7 @@
 #include "base/random.h"
 
 struct known_selectors;
+struct managed_conflict; /* api/managed.h */
 struct write_alias;
 
 struct write {
@@ -50,6 +51,8 @@ struct write {
 	/* Set by the functions. */
 	struct field_errors errs; /* behind -ERR_INVALID */
 	struct text_list *warnings; /* for Warning headers */
+	const struct managed_conflict *conflicts; /* behind -ERR_APPLY_CONFLICT */
+	size_t nconflicts;
 	bool unchanged; /* the result equals what is stored: write nothing */
 	/* Create: the generateName that the name was made of; else empty. */
 	struct str generated_from;
@@ -57,6 +60,7 @@ struct write {
 	/* Private: names of network data that came twice with different values (write_alias.c). */
 	struct write_alias *aliases;
 	bool aliases_shown; /* the object that they are taken from had both names */
+	bool applied; /* managedFields are right already */
 };
 
 /* Prepares errs and warnings; the caller's part is set. */
@@ -105,6 +109,14 @@ int write_check_patch(const struct write *w, enum patch_type type, struct error 
 /* A patch of `old`: applied to its form in the request's version, then as an update. */
 int write_patch(struct write *w, const struct json *old, enum patch_type type,
 		const struct json *patch, struct json **ret_object, struct error *err);
+
+/*
+ * Server-side apply of a configuration, as it was parsed, to `old`, or to nothing (NULL): then
+ * the object is made. The configuration is not changed. Fails as managed_apply() does, with
+ * w->conflicts, and as an update or a create.
+ */
+int write_apply(struct write *w, const struct json *old, const struct json *config,
+		struct json **ret_object, struct error *err);
 
 /* Options of a delete, from the body or the query. */
 struct delete_options {

@@ -82,6 +82,12 @@ int write_patch_form(struct write *w, const struct json *old, enum patch_type ty
 /* A uid that the new object has must be that of the stored one: -ERR_CONFLICT. */
 int write_check_uid(const struct json *old, const struct json *object, struct error *err);
 
+/*
+ * Whether only times in managedFields differ: such an apply is no write. The object then has
+ * those that are stored.
+ */
+bool write_same_but_times(struct write *w, struct json *object, const struct json *stored);
+
 /* Records who changed what. */
 void write_manage(struct write *w, struct json *object, const struct json *old);
 

@@ -12,13 +12,12 @@
 int write_check_patch(const struct write *w, enum patch_type type, struct error *err)
 {
 	/* A schema at run time does not say how lists merge. */
-	if (type != PATCH_APPLY && !(type == PATCH_STRATEGIC && w->kind->custom))
+	if (type != PATCH_STRATEGIC || !w->kind->custom)
 		return 0;
 	return error_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
 			 "the body of the request was in an unknown format - accepted media types "
-			 "include: application/json-patch+json, application/merge-patch+json%s",
-			 w->kind->custom ? ", application/apply-patch+yaml"
-					 : ", application/strategic-merge-patch+json");
+			 "include: application/json-patch+json, application/merge-patch+json, "
+			 "application/apply-patch+yaml");
 }
 
 static int apply(struct write *w, struct json **doc, enum patch_type type, const struct json *patch,
@@ -37,7 +36,7 @@ static int apply(struct write *w, struct json **doc, enum patch_type type, const
 	case PATCH_STRATEGIC:
 		return patch_strategic(w->arena, doc, w->kind->type, patch, err);
 	case PATCH_APPLY:
-		break; /* refused above */
+		break; /* is write_apply()'s */
 	}
 	return -ERR_UNSUPPORTED_MEDIA_TYPE;
 }

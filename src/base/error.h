@@ -24,6 +24,7 @@
 	X(SLOW_REQUEST, "Timeout", 408, 4)                        \
 	X(ALREADY_EXISTS, "AlreadyExists", 409, 6)                \
 	X(CONFLICT, "Conflict", 409, 10)                          \
+	X(APPLY_CONFLICT, "Conflict", 409, 10)                    \
 	X(GONE, "Gone", 410, 11)                                  \
 	X(EXPIRED, "Expired", 410, 11)                            \
 	X(TOO_LARGE, "RequestEntityTooLarge", 413, 8)             \
@@ -33,6 +34,7 @@
 	X(HEADERS_TOO_LARGE, "BadRequest", 431, 8)                \
 	X(CANCELED, "Timeout", 499, 1)                            \
 	X(INTERNAL, "InternalError", 500, 13)                     \
+	X(UNTYPED, "", 500, 13)                                   \
 	X(IO, "InternalError", 500, 13)                           \
 	X(PROTOCOL, "InternalError", 500, 13)                     \
 	X(SERVER_TIMEOUT, "ServerTimeout", 500, 14)               \

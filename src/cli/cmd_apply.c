@@ -5,13 +5,13 @@
  * kinds that we know, JSON merge for others, none when nothing changed. Objects come in the order
  * of the files; a failure is said and the others go on.
  */
+#include "api/last_applied.h"
 #include "api/patch_diff.h"
 #include "api/schema.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "cli/commands.h"
 #include "cli/kube.h"
-#include "cli/last_applied.h"
 #include "cli/manifest.h"
 #include "cli/object_args.h"
 #include "cli/output.h"

@@ -228,6 +228,8 @@ void reply_error(struct exchange *x, const struct error *err, const struct field
 		.cause_reason = x->cause_reason,
 		.cause_message = x->cause_message,
 		.cause_field = x->cause_field,
+		.conflicts = x->conflicts,
+		.nconflicts = x->nconflicts,
 		.retry_after_s = x->retry_after_s,
 	};
 

@@ -348,6 +348,8 @@ static void what_is_not_served_is_refused(void **state)
 		{ "POST", MAPS, NULL, "application/vnd.kubernetes.protobuf", "k8s", 400, NULL },
 		{ "PATCH", MAPS "/a", NULL, "application/json", "{}", 415, NULL },
 		{ "PATCH", MAPS "/a?fieldManager=m", NULL, "application/apply-patch+yaml", "{}",
+		  400, "invalid object type: /, Kind=" },
+		{ "PATCH", MAPS "/a?fieldManager=m", NULL, "application/apply-patch+cbor", "{}",
 		  415, NULL },
 		{ "PATCH", MAPS "/a", NULL, "application/merge-patch+json", "{}", 404, NULL },
 		{ "POST", MAPS, NULL, NULL, "{", 400, NULL },

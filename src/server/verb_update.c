@@ -108,12 +108,35 @@ int mutation_decode_patch(struct mutation *m, struct error *err)
 static int decide_patch(struct mutation *m, const struct json *old, struct json **ret_object,
 			struct error *err)
 {
+	m->status = 200;
+	if (m->patch_type == PATCH_APPLY)
+		return write_apply(&m->write, old, m->tree, ret_object, err);
 	return write_patch(&m->write, old, m->patch_type, m->tree, ret_object, err);
+}
+
+/* Apply makes what is not there. */
+static int decide_new_patch(struct mutation *m, struct json **ret_object, struct error *err)
+{
+	int r;
+
+	if (m->patch_type != PATCH_APPLY || m->x->sub) {
+		*err = (struct error){ .code = ERR_NOT_FOUND };
+		return mutation_blame(m, m->kind, m->name, -ERR_NOT_FOUND);
+	}
+	r = require_create(m, err);
+	if (r < 0)
+		return mutation_blame(m, m->kind, m->name, r);
+	r = mutation_check_namespace(m, err);
+	if (r < 0)
+		return r;
+	m->status = 201;
+	return write_apply(&m->write, NULL, m->tree, ret_object, err);
 }
 
 static const struct mutation_ops patch_ops = {
 	.decode = mutation_decode_patch,
 	.decide = decide_patch,
+	.decide_new = decide_new_patch,
 };
 
 bool verb_patch_options(struct mutation *m)

@@ -76,6 +76,8 @@ void mutation_refuse(struct mutation *m, const struct error *err)
 	x->cause_reason = m->cause_reason;
 	x->cause_message = m->cause_message;
 	x->cause_field = m->cause_field;
+	x->conflicts = m->write.conflicts;
+	x->nconflicts = m->write.nconflicts;
 	x->retry_after_s = m->retry_after_s;
 	reply_error(x, err, field_errors_any(&m->write.errs) ? &m->write.errs : NULL);
 }

@@ -3,13 +3,19 @@
  * kubectl.kubernetes.io/last-applied-configuration. The text is kubectl's to the byte, so that
  * either can go on where the other left off without a change.
  */
-#ifndef CLI_LAST_APPLIED_H
-#define CLI_LAST_APPLIED_H
+#ifndef API_LAST_APPLIED_H
+#define API_LAST_APPLIED_H
 
 #include "base/arena.h"
 #include "base/error.h"
 
 struct json;
+
+#define LAST_APPLIED_ANNOTATION "kubectl.kubernetes.io/last-applied-configuration"
+
+/* The annotation's text for a manifest, whose own annotation is left out. -ERR_TOO_LARGE. */
+int last_applied_print(struct arena *a, const struct json *tree, struct str *ret_text,
+		       struct error *err);
 
 /* Gives the manifest the annotation of itself; one that it has already is replaced. */
 int last_applied_put(struct arena *a, struct json *tree, struct error *err);

@@ -1,0 +1,86 @@
+/*
+ * Compiled kinds whose version has no functions of conversion have the shape of the stored one.
+ * Versions of a custom kind have schemas of their own.
+ */
+#include "api/managed_version.h"
+
+#include "api/crd.h"
+#include "api/write.h"
+
+struct managed_seen {
+	struct managed_seen *next;
+	const struct schema_kind *kind;
+	struct managed_diff diff;
+};
+
+static const struct schema_kind *custom_at(const struct schema_kind *kind, struct str api_version)
+{
+	const struct schema_kind *const *kinds;
+	size_t n;
+
+	kinds = crd_kinds(kind->custom, &n);
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(kinds[i]->api_version, api_version))
+			return kinds[i];
+	return NULL;
+}
+
+const struct schema_kind *managed_kind_at(const struct schema_kind *kind, struct str api_version)
+{
+	const struct schema_kind *found;
+
+	if (str_eq(kind->api_version, api_version))
+		return kind;
+	if (kind->custom)
+		return custom_at(kind, api_version);
+	found = schema_find_kind(api_version, kind->kind);
+	return found && str_eq(found->storage_name, kind->storage_name) ? found : NULL;
+}
+
+bool managed_same_shape(const struct schema_kind *a, const struct schema_kind *b)
+{
+	return a == b || (!a->custom && !a->to_storage && !b->to_storage);
+}
+
+struct json *managed_convert(struct arena *a, const struct json *tree,
+			     const struct schema_kind *from, const struct schema_kind *to)
+{
+	struct json *copy;
+
+	if (json_copy(a, tree, &copy, NULL) < 0)
+		return json_make_object(a);
+	if (from == to)
+		return copy;
+	write_to_storage(a, copy, from);
+	write_from_storage(a, copy, to);
+	return copy;
+}
+
+bool managed_change_at(struct managed_change *change, struct str api_version,
+		       struct managed_diff *ret_diff)
+{
+	const struct schema_kind *kind = managed_kind_at(change->kind, api_version);
+	const struct json *old = change->old, *object = change->object;
+	struct managed_seen *seen;
+
+	if (!kind)
+		return false;
+	for (seen = change->seen; seen; seen = seen->next) {
+		if (!managed_same_shape(seen->kind, kind))
+			continue;
+		*ret_diff = seen->diff;
+		return true;
+	}
+	if (!managed_same_shape(change->kind, kind)) {
+		old = old ? managed_convert(change->arena, old, change->kind, kind) : NULL;
+		object = managed_convert(change->arena, object, change->kind, kind);
+	}
+	seen = ARENA_NEW(change->arena, struct managed_seen);
+	seen->kind = kind;
+	seen->diff = managed_diff(change->arena, kind->type, old, object,
+				  schema_resets(kind, change->subresource));
+	seen->next = change->seen;
+	change->seen = seen;
+	*ret_diff = seen->diff;
+	return true;
+}
