@@ -10,6 +10,7 @@
 struct builder {
 	struct arena *arena;
 	struct error *err;
+	unsigned preserving; /* schemas above that keep unknown fields: those below do, too */
 };
 
 static int build_type(struct builder *b, const struct crd_schema *s, bool root,
@@ -45,6 +46,9 @@ static bool is_object(const struct crd_schema *s)
 
 static int build_field(struct builder *b, const struct crd_schema *s, struct schema_field *field);
 
+/* Of members that additionalProperties allow and say nothing about. */
+static const struct schema_type anything = { .preserve = true };
+
 /* What a list or map holds. */
 static int build_elements(struct builder *b, const struct crd_schema *s, struct schema_field *field)
 {
@@ -52,7 +56,8 @@ static int build_elements(struct builder *b, const struct crd_schema *s, struct 
 	struct schema_field *element;
 
 	if (!s) {
-		field->value = SCHEMA_ANY;
+		field->value = field->shape == SCHEMA_MAP ? SCHEMA_OBJECT : SCHEMA_ANY;
+		field->type = field->shape == SCHEMA_MAP ? &anything : NULL;
 		return 0;
 	}
 	if (s->types != CRD_ARRAY && !is_map(s)) {
@@ -154,6 +159,7 @@ static int build_type(struct builder *b, const struct crd_schema *s, bool root,
 
 	if (s->nproperties > UINT16_MAX - 3)
 		return error_set(b->err, ERR_INVALID, "the schema has too many properties");
+	b->preserving += s->preserve;
 	fields = ARENA_ARRAY(b->arena, struct schema_field, s->nproperties + 3);
 	if (root || s->embedded)
 		n = add_meta(fields);
@@ -174,7 +180,8 @@ static int build_type(struct builder *b, const struct crd_schema *s, bool root,
 	type->nfields = (uint16_t)n;
 	type->by_name = index_of(b, fields, n);
 	type->atomic = s->atomic_map;
-	type->preserve = s->preserve || s->types == 0;
+	type->preserve = b->preserving || s->types == 0 || (s->nproperties == 0 && !s->closed);
+	b->preserving -= s->preserve;
 	*ret_type = type;
 	return 0;
 }

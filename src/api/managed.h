@@ -50,6 +50,10 @@ struct managed_applied {
 	size_t nconflicts;
 };
 
+/* Whether `config` may be applied to an object of `kind`; managed_apply() asks, too. */
+int managed_check_config(struct arena *a, const struct schema_kind *kind, const struct json *config,
+			 struct error *err);
+
 /*
  * Applies `config`, a tree as the client sent it, to `live`, the stored object (NULL for a
  * create); both of `kind`, neither is changed. The manager's entry then owns what config

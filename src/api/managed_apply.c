@@ -52,27 +52,27 @@ static const char *describe_kind(struct arena *a, const struct json *config)
 			    STR_ARG(json_text_at(config, "kind")));
 }
 
-static int check_config(struct applying *x, struct error *err)
+int managed_check_config(struct arena *a, const struct schema_kind *kind, const struct json *config,
+			 struct error *err)
 {
-	const struct json *meta = json_getz(x->config, "metadata");
+	const struct json *meta = json_getz(config, "metadata");
 	int r;
 
-	if (!str_eq(json_text_at(x->config, "apiVersion"), x->kind->api_version) ||
-	    !str_eq(json_text_at(x->config, "kind"), x->kind->kind))
+	if (!str_eq(json_text_at(config, "apiVersion"), kind->api_version) ||
+	    !str_eq(json_text_at(config, "kind"), kind->kind))
 		return error_set(err, ERR_BAD_REQUEST, "invalid object type: %s",
-				 describe_kind(x->arena, x->config));
+				 describe_kind(a, config));
 	if (json_is(json_getz(meta, "managedFields"), JSON_ARRAY))
 		return error_set(err, ERR_BAD_REQUEST, "metadata.managedFields must be nil");
-	if (is_deeper(x->config, OBJECT_DEPTH_MAX))
+	if (is_deeper(config, OBJECT_DEPTH_MAX))
 		return error_set(err, ERR_BAD_REQUEST,
 				 "the configuration is nested deeper than %d levels",
 				 OBJECT_DEPTH_MAX);
-	r = managed_check(x->arena, x->kind->type, x->config, err);
+	r = managed_check(a, kind->type, config, err);
 	if (r < 0)
 		(void)error_wrap(err, r, "failed to create typed patch object (%.*s/%.*s; %s)",
 				 STR_ARG(json_text_at(meta, "namespace")),
-				 STR_ARG(json_text_at(meta, "name")),
-				 describe_kind(x->arena, x->config));
+				 STR_ARG(json_text_at(meta, "name")), describe_kind(a, config));
 	return r;
 }
 
@@ -382,7 +382,7 @@ int managed_apply(struct arena *a, const struct schema_kind *kind, const struct 
 	int r;
 
 	*ret = (struct managed_applied){ 0 };
-	r = check_config(&x, err);
+	r = managed_check_config(a, kind, config, err);
 	if (r < 0)
 		return r;
 	read_entries(&x);

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "api/managed.h"
 #include "api/write_impl.h"
 #include "base/limits.h"
 
@@ -270,6 +271,43 @@ int scale_check(struct write *w, struct json *scale, struct error *err)
 		field_errors_invalid(&w->errs, &path, FIELD_I64(replicas),
 				     "must be greater than or equal to 0");
 	return write_result(w, err);
+}
+
+/* What the Scale says of the object, as a configuration of the object. */
+static int object_config(struct write *w, const struct json *config, struct json **ret_object,
+			 struct error *err)
+{
+	static const char *const kept[] = { "name", "namespace", "uid", "resourceVersion" };
+	struct json *object = json_make_object(w->arena), *meta;
+	struct str path = scale_paths(w->kind)->replicas;
+
+	json_put_str(w->arena, object, "apiVersion", w->kind->api_version);
+	json_put_str(w->arena, object, "kind", w->kind->kind);
+	meta = write_meta(w->arena, object);
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		write_carry(w->arena, meta, json_getz(config, "metadata"), kept[i]);
+	*ret_object = object;
+	if (!json_getz(json_getz(config, "spec"), "replicas") ||
+	    set_at(w->arena, object, path, replicas_of(config)))
+		return 0;
+	return error_set(err, ERR_BAD_REQUEST, "the object has no place for \".%.*s\"",
+			 STR_ARG(without_dot(path)));
+}
+
+int scale_apply(struct write *w, const struct json *old, const struct json *config,
+		struct json **ret_object, struct error *err)
+{
+	struct json *scale = write_copy(w->arena, config), *object = NULL;
+	int r;
+
+	r = managed_check_config(w->arena, scale_kind(), config, err);
+	if (r == 0)
+		r = write_fit(w, scale, scale_kind(), NULL, err);
+	if (r == 0)
+		r = scale_check(w, scale, err);
+	if (r == 0)
+		r = object_config(w, scale, &object, err);
+	return r < 0 ? r : write_apply(w, old, object, ret_object, err);
 }
 
 int scale_update(struct write *w, const struct json *old, const struct json *scale,

@@ -40,6 +40,13 @@ int scale_patch(struct write *w, const struct json *old, enum patch_type type,
 		const struct json *patch, struct json **ret_scale, struct error *err);
 
 /*
+ * Server-side apply of a Scale: the object's own apply of its count, by the subresource. `config`
+ * is a tree as it was parsed. Fails as write_apply() does, or -ERR_INVALID about kind Scale.
+ */
+int scale_apply(struct write *w, const struct json *old, const struct json *config,
+		struct json **ret_object, struct error *err);
+
+/*
  * Whether a Scale that fits its type may be written: its name and namespace are
  * those of the path (-ERR_BAD_REQUEST), and the count is not below zero
  * (-ERR_INVALID, about kind Scale).

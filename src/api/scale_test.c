@@ -1,4 +1,5 @@
 /* Scales: from objects and back, with upstream's checks. */
+#include "api/managed.h"
 #include "api/scale.h"
 
 #include "api/write_fixture.h"
@@ -223,6 +224,46 @@ static void the_change_is_the_subresources(void **state)
 	fixture_release(&f);
 }
 
+static int applied(struct fixture *f, const struct json *old, const char *manager, const char *text)
+{
+	fixture_again(f);
+	f->w.field_manager = str_from(manager);
+	return scale_apply(&f->w, old, fixture_tree(f, text), &f->out, &f->err);
+}
+
+#define SCALE(rest) "{\"apiVersion\":\"autoscaling/v1\",\"kind\":\"Scale\"," rest "}"
+
+static void a_scale_can_be_applied(void **state)
+{
+	struct fixture f;
+	struct json *old;
+
+	fixture_scale(&f);
+	old = fixture_tree(&f, DEPLOYMENT);
+	assert_int_equal(applied(&f, old, "a",
+				 SCALE("\"metadata\":{\"name\":\"d\"},\"spec\":{"
+				       "\"replicas\":5}")),
+			 -ERR_APPLY_CONFLICT);
+	assert_true(str_eqz(f.w.conflicts[0].field, ".spec.replicas"));
+	f.w.force = true;
+	assert_int_equal(applied(&f, old, "a",
+				 SCALE("\"metadata\":{\"name\":\"d\"},\"spec\":{"
+				       "\"replicas\":5}")),
+			 0);
+	assert_int_equal(json_i64_at(json_getz(f.out, "spec"), "replicas", 0), 5);
+	assert_true(str_eqz(json_str(json_pointer(f.out, STR("/metadata/managedFields/0/"
+							     "subresource"))),
+			    "scale"));
+	f.w.force = false;
+	assert_int_equal(applied(&f, f.out, "b", SCALE("\"spec\":{\"replicas\":6}")),
+			 -ERR_APPLY_CONFLICT);
+	assert_true(str_eqz(f.w.conflicts[0].manager, "\"a\" with subresource \"scale\""));
+	assert_int_equal(applied(&f, old, "a", SCALE("\"spec\":{\"replica\":5}")), -ERR_UNTYPED);
+	assert_int_equal(applied(&f, old, "a", SCALE("\"spec\":{\"replicas\":-1}")), -ERR_INVALID);
+	assert_int_equal(applied(&f, old, "a", "{\"spec\":{\"replicas\":5}}"), -ERR_BAD_REQUEST);
+	fixture_release(&f);
+}
+
 static void patches_are_of_the_scale(void **state)
 {
 	static const struct {
@@ -263,6 +304,7 @@ int main(void)
 		cmocka_unit_test(names_must_be_those_of_the_path),
 		cmocka_unit_test(uid_and_version_are_preconditions),
 		cmocka_unit_test(the_change_is_the_subresources),
+		cmocka_unit_test(a_scale_can_be_applied),
 		cmocka_unit_test(patches_are_of_the_scale),
 	};
 

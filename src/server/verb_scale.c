@@ -62,6 +62,10 @@ static int decide_patch(struct mutation *m, const struct json *old, struct json 
 	struct json *scale;
 	int r;
 
+	if (m->patch_type == PATCH_APPLY) {
+		r = scale_apply(&m->write, old, m->tree, ret_object, err);
+		return r == -ERR_INVALID ? mutation_blame(m, scale_kind(), m->name, r) : r;
+	}
 	r = scale_patch(&m->write, old, m->patch_type, m->tree, &scale, err);
 	if (r < 0)
 		return r == -ERR_INVALID ? mutation_blame(m, scale_kind(), m->name, r) : r;
