@@ -255,22 +255,26 @@ static int64_t replicas_of(const struct json *scale)
 	return json_i64_at(json_getz(scale, "spec"), "replicas", 0);
 }
 
-int scale_check(struct write *w, struct json *scale, struct error *err)
+static int check_count(struct write *w, const struct json *scale, struct error *err)
 {
 	struct field_path spec = field_path_name(NULL, "spec");
 	struct field_path path = field_path_name(&spec, "replicas");
 	int64_t replicas = replicas_of(scale);
+
+	if (replicas < 0)
+		field_errors_invalid(&w->errs, &path, FIELD_I64(replicas),
+				     "must be greater than or equal to 0");
+	return write_result(w, err);
+}
+
+int scale_check(struct write *w, struct json *scale, struct error *err)
+{
 	int r;
 
 	r = write_check_namespace(w, scale, err);
 	if (r == 0)
 		r = write_check_name(w, scale, err);
-	if (r < 0)
-		return r;
-	if (replicas < 0)
-		field_errors_invalid(&w->errs, &path, FIELD_I64(replicas),
-				     "must be greater than or equal to 0");
-	return write_result(w, err);
+	return r < 0 ? r : check_count(w, scale, err);
 }
 
 /* What the Scale says of the object, as a configuration of the object. */
@@ -304,7 +308,7 @@ int scale_apply(struct write *w, const struct json *old, const struct json *conf
 	if (r == 0)
 		r = write_fit(w, scale, scale_kind(), NULL, err);
 	if (r == 0)
-		r = scale_check(w, scale, err);
+		r = check_count(w, scale, err);
 	if (r == 0)
 		r = object_config(w, scale, &object, err);
 	return r < 0 ? r : write_apply(w, old, object, ret_object, err);
