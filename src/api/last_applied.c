@@ -4,40 +4,8 @@
  */
 #include "api/last_applied.h"
 
-#include <stdlib.h>
-
 #include "base/json.h"
 #include "base/limits.h"
-
-static int by_key(const void *a, const void *b)
-{
-	const struct json *const *x = a, *const *y = b;
-
-	return str_cmp(json_key(*x), json_key(*y));
-}
-
-static void sort_members(struct arena *a, struct json *object)
-{
-	struct json **v = ARENA_ARRAY(a, struct json *, json_count(object) + 1);
-	size_t n = 0;
-
-	JSON_FOREACH_SAFE (member, object)
-		v[n++] = json_unlink(object, member);
-	qsort(v, n, sizeof(struct json *), by_key);
-	for (size_t i = 0; i < n; i++)
-		json_add(object, json_key(v[i]), v[i]);
-}
-
-/* Deeper ones no server takes: they stay as they are. */
-static void sort_tree(struct arena *a, struct json *v, unsigned depth)
-{
-	if (depth > OBJECT_DEPTH_MAX || !json_is_container(v))
-		return;
-	if (v->type == JSON_OBJECT)
-		sort_members(a, v);
-	JSON_FOREACH (child, v)
-		sort_tree(a, child, depth + 1);
-}
 
 int last_applied_print(struct arena *a, const struct json *tree, struct str *ret_text,
 		       struct error *err)
@@ -52,7 +20,7 @@ int last_applied_print(struct arena *a, const struct json *tree, struct str *ret
 		return r;
 	(void)json_remove(json_getz(json_getz(copy, "metadata"), "annotations"),
 			  STR(LAST_APPLIED_ANNOTATION));
-	sort_tree(a, copy, 0);
+	json_sort(a, copy);
 	(void)json_print(&text, copy, &style);
 	(void)buf_addc(&text, '\n');
 	if (text.overflow)

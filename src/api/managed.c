@@ -20,6 +20,17 @@ static bool is_reset(const struct json *list)
 	return list->n == 0 || (list->n == 1 && json_count(list->first) == 0);
 }
 
+/* Entries that a client sent. */
+static bool read_given(struct arena *a, struct json *given, struct managed_entries *ret_entries)
+{
+	if (!managed_entries_read(a, given, ret_entries))
+		return false;
+	for (size_t i = 0; i < ret_entries->n; i++)
+		if (!managed_set_normalise(a, ret_entries->v[i].set))
+			return false;
+	return true;
+}
+
 /*
  * The entries that hold before this write. True when they are not as stored: the
  * client changed them.
@@ -34,7 +45,7 @@ static bool entries_before(struct arena *a, struct json *given, const struct jso
 		return true;
 	}
 	if (heed_given && json_count(given) && !(stored && json_equal(given, stored)) &&
-	    managed_entries_read(a, given, ret_entries))
+	    read_given(a, given, ret_entries))
 		return true;
 	if (stored)
 		(void)json_copy(a, stored, &copy, NULL);

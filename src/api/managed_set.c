@@ -159,6 +159,56 @@ bool managed_set_read(struct arena *a, struct json *set)
 	return read_level(a, set, 0);
 }
 
+/* --- spelling --------------------------------------------------------------------------- */
+
+/* Whether a step's value can be one: keys are scalars, and so are elements of sets. */
+static bool is_value(const struct json *v, bool keys)
+{
+	if (!keys)
+		return !json_is_container(v) && v->type != JSON_NULL;
+	if (v->type != JSON_OBJECT || v->n == 0)
+		return false;
+	JSON_FOREACH (key, v)
+		if (!is_value(key, false))
+			return false;
+	return true;
+}
+
+/* The step as we spell it; p NULL when it is none. */
+static struct str spell(struct arena *a, struct str step)
+{
+	static const struct json_style html = { .html = true };
+	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
+	struct json *v;
+
+	if (step.p[0] != 'k' && step.p[0] != 'v')
+		return step;
+	if (json_parse(a, str_skip(step, 2), NULL, &v, NULL) < 0 || !is_value(v, step.p[0] == 'k'))
+		return STR_NULL;
+	json_sort(a, v);
+	(void)buf_add_str(&b, str_of(step.p, 2));
+	return json_print(&b, v, &html) < 0 ? STR_NULL : arena_str(a, buf_str(&b));
+}
+
+bool managed_set_normalise(struct arena *a, struct json *set)
+{
+	struct json same = { .type = JSON_OBJECT }, *next;
+	struct str step;
+
+	for (struct json *child = set->first; child; child = next) {
+		next = child->next;
+		step = spell(a, json_key(child));
+		if (!step.p || !managed_set_normalise(a, child))
+			return false;
+		json_add(&same, step, child);
+	}
+	json_assign(set, &same);
+	managed_set_sort(a, set);
+	return true;
+}
+
+/* --- operations -------------------------------------------------------------------------- */
+
 /* Whether the field that the object stands for is in the set itself. */
 static bool is_member(const struct json *v)
 {

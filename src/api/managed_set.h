@@ -22,6 +22,12 @@ int managed_step_cmp(struct str a, struct str b);
  */
 bool managed_set_read(struct arena *a, struct json *set);
 
+/*
+ * Brings the steps of a set that somebody sent into the one spelling that they have here: keys
+ * in order, no spaces. False when one is no JSON that a step can be.
+ */
+bool managed_set_normalise(struct arena *a, struct json *set);
+
 /* Puts the members of one object into order, "." first; of those that repeat one stays. */
 void managed_set_sort(struct arena *a, struct json *object);
 

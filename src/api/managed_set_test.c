@@ -140,10 +140,101 @@ static void union_keeps_both_in_order(void **state)
 	assert_union("{\"f:a\":{}}", "{}", "{\"f:a\":{}}");
 }
 
+static void steps_get_our_spelling(void **state)
+{
+	static const char *const wrong[] = { "{\"k:name\":{}}", "{\"k:{}\":{}}", "{\"v:{}\":{}}",
+					     "{\"k:{\\\"a\\\":[]}\":{}}", "{\"v:null\":{}}" };
+	CLEANUP(arena_release) struct arena a;
+	struct json *set;
+
+	arena_init(&a, MIB);
+	set = parse(&a,
+		    "{\"v:\\\"a\\\"\":{},\"k:{ \\\"b\\\" : 1,\\\"a\\\":\\\"<\\\"}\":{\"f:x\":{}}}");
+	assert_true(managed_set_normalise(&a, set));
+	assert_prints(set, "{\"k:{\\\"a\\\":\\\"\\\\u003c\\\",\\\"b\\\":1}\":{\"f:x\":{}},"
+			   "\"v:\\\"a\\\"\":{}}");
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		assert_false(managed_set_normalise(&a, parse(&a, wrong[i])));
+}
+
+static void what_both_have_is_found_at_every_depth(void **state)
+{
+	static const struct {
+		const char *x, *y, *both;
+	} rows[] = {
+		{ "{}", "{\"f:a\":{}}", "{}" },
+		{ "{\"f:a\":{}}", "{\"f:a\":{}}", "{\"f:a\":{}}" },
+		{ "{\"f:a\":{\".\":{},\"f:b\":{}}}", "{\"f:a\":{\"f:b\":{}}}",
+		  "{\"f:a\":{\"f:b\":{}}}" },
+		{ "{\"f:a\":{\".\":{},\"f:b\":{}}}", "{\"f:a\":{}}", "{\"f:a\":{}}" },
+		{ "{\"f:a\":{\".\":{},\"f:b\":{}}}", "{\"f:a\":{\".\":{},\"f:b\":{},\"f:c\":{}}}",
+		  "{\"f:a\":{\".\":{},\"f:b\":{}}}" },
+		{ "{\"f:a\":{\"f:b\":{}}}", "{\"f:a\":{\"f:c\":{}}}", "{}" },
+	};
+	CLEANUP(arena_release) struct arena a;
+
+	arena_init(&a, MIB);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct json *x = parse(&a, rows[i].x), *y = parse(&a, rows[i].y);
+
+		assert_prints(managed_set_intersect(&a, x, y), rows[i].both);
+		assert_prints(managed_set_intersect(&a, y, x), rows[i].both);
+		assert_true(managed_set_covers(x, parse(&a, rows[i].both)));
+		assert_true(managed_set_covers(y, parse(&a, rows[i].both)));
+	}
+	assert_false(
+		managed_set_covers(parse(&a, "{\"f:a\":{\"f:b\":{}}}"), parse(&a, "{\"f:a\":{}}")));
+	assert_false(managed_set_covers(parse(&a, "{\"f:a\":{}}"), parse(&a, "{\"f:b\":{}}")));
+}
+
+static void a_deep_difference_takes_all_below(void **state)
+{
+	static const struct {
+		const char *set, *minus, *left;
+	} rows[] = {
+		{ "{\"f:a\":{\".\":{},\"f:b\":{}},\"f:c\":{}}", "{\"f:a\":{}}", "{\"f:c\":{}}" },
+		{ "{\"f:a\":{\"f:b\":{\"f:x\":{}},\"f:c\":{}}}", "{\"f:a\":{\"f:b\":{}}}",
+		  "{\"f:a\":{\"f:c\":{}}}" },
+		{ "{\"f:a\":{\"f:b\":{\"f:x\":{}}}}", "{\"f:a\":{\"f:b\":{}}}", "{}" },
+		{ "{\"f:a\":{\".\":{},\"f:b\":{}}}", "{\"f:a\":{\"f:b\":{}}}", "{\"f:a\":{}}" },
+	};
+	CLEANUP(arena_release) struct arena a;
+
+	arena_init(&a, MIB);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct json *set = parse(&a, rows[i].set);
+
+		managed_set_subtract_deep(&a, set, parse(&a, rows[i].minus));
+		assert_prints(set, rows[i].left);
+	}
+}
+
+static void add_path(void *arg, struct str path)
+{
+	(void)buf_printf(arg, "%.*s ", STR_ARG(path));
+}
+
+static void paths_are_told_as_messages_tell_them(void **state)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(KIB);
+	CLEANUP(arena_release) struct arena a;
+
+	arena_init(&a, MIB);
+	managed_set_paths(&a,
+			  parse(&a, "{\"f:a\":{\".\":{},\"k:{\\\"n\\\":\\\"x\\\",\\\"p\\\":1}\":{"
+				    "\"f:i\":{}}},\"f:b\":{\"v:\\\"s\\\"\":{},\"i:0\":{}}}"),
+			  add_path, &out);
+	assert_string_equal(out.p, ".a .a[n=\"x\",p=1].i .b[=\"s\"] .b[0] ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_have_upstreams_order),
+		cmocka_unit_test(steps_get_our_spelling),
+		cmocka_unit_test(what_both_have_is_found_at_every_depth),
+		cmocka_unit_test(a_deep_difference_takes_all_below),
+		cmocka_unit_test(paths_are_told_as_messages_tell_them),
 		cmocka_unit_test(reading_sorts_and_refuses_what_is_no_set),
 		cmocka_unit_test(a_set_that_is_too_deep_is_refused),
 		cmocka_unit_test(subtraction_takes_fields_and_not_what_is_below_them),
