@@ -56,10 +56,10 @@ static bool is_zero(const struct json *v)
 	}
 }
 
-/* Null stands for the zero value of what is always there. */
+/* Absence of what is always there is its zero value; a null that was said is another value. */
 static bool same_leaf(const struct json *l, const struct json *r)
 {
-	if (l->type == JSON_NULL || r->type == JSON_NULL)
+	if (l == &null_value || r == &null_value)
 		return is_zero(l) && is_zero(r);
 	return json_equal(l, r);
 }
@@ -229,28 +229,40 @@ static void add_self(struct differ *d, struct json **set)
 		json_add(*set, STR("."), json_make_object(d->arena));
 }
 
+/* Compares part by part; a value that is none of the container's has no parts. */
+static struct managed_diff compare_parts(struct differ *d, const struct comparing *c,
+					 const struct json *l, const struct json *r)
+{
+	CLEANUP(managed_items_release) struct managed_items left = { 0 }, right = { 0 };
+	struct managed_diff diff = { 0 };
+
+	d->depth++;
+	if (l && managed_fits(c->container, l))
+		left = managed_items(d->arena, c->place, c->container, l);
+	if (r && managed_fits(c->container, r))
+		right = managed_items(d->arena, c->place, c->container, r);
+	compare_items(d, c, &left, &right, &diff);
+	d->depth--;
+	return diff;
+}
+
 static struct managed_diff compare(struct differ *d, struct managed_place place,
 				   const struct json *l, const struct json *r, enum level level)
 {
 	struct comparing c = { .place = place, .level = level };
-	CLEANUP(managed_items_release) struct managed_items left = { 0 }, right = { 0 };
-	struct managed_diff diff = { 0 };
+	struct managed_diff diff;
+	bool other; /* one is of another nature than its field, and owned as a whole */
 
 	c.container = managed_container(&c.place);
 	c.left = json_is(l, JSON_OBJECT);
 	c.right = json_is(r, JSON_OBJECT);
-	/* A value of another nature than its field is owned as a whole. */
+	other = (l && !managed_fits(c.container, l)) || (r && !managed_fits(c.container, r));
 	if (c.container == MANAGED_LEAF ||
 	    (json_count(l) == 0 && json_count(r) == 0 && level == BELOW) ||
-	    d->depth >= OBJECT_DEPTH_MAX || (l && !managed_fits(c.container, l)) ||
-	    (r && !managed_fits(c.container, r)))
+	    d->depth >= OBJECT_DEPTH_MAX)
 		return compare_leaf(d, l, r);
-	d->depth++;
-	left = managed_items(d->arena, c.place, c.container, l);
-	right = managed_items(d->arena, c.place, c.container, r);
-	compare_items(d, &c, &left, &right, &diff);
-	d->depth--;
-	if (level == BELOW && !l)
+	diff = compare_parts(d, &c, l, r);
+	if (level == BELOW && (!l || (other && r && !json_equal(l, r))))
 		add_self(d, &diff.changed);
 	if (level == BELOW && !r)
 		add_self(d, &diff.removed);
