@@ -7,6 +7,7 @@
 
 #include "api/managed_type.h"
 #include "base/limits.h"
+#include "base/quote.h"
 
 /* A chain on the stack; the text of a step is made when a fault is told. */
 struct step {
@@ -62,14 +63,78 @@ static const char *go_type(const struct json *v)
 	return names[v->type];
 }
 
-/* The value as far as a message wants it. */
-static const char *shown(struct checker *c, const struct json *v)
+static int print_go(struct buf *out, const struct json *v, bool syntax);
+
+/* The member behind `last` in byte order, as Go prints maps; NULL: none. */
+static const struct json *next_member(const struct json *map, const struct json *last)
+{
+	const struct json *next = NULL;
+
+	JSON_FOREACH (it, map)
+		if ((!last || str_cmp(json_key(it), json_key(last)) > 0) &&
+		    (!next || str_cmp(json_key(it), json_key(next)) < 0))
+			next = it;
+	return next;
+}
+
+static int print_go_map(struct buf *out, const struct json *map, bool syntax)
+{
+	int r = buf_addz(out, syntax ? "map[string]interface {}{" : "map[");
+
+	for (const struct json *it = next_member(map, NULL), *last = NULL; it && r == 0;
+	     last = it, it = next_member(map, it)) {
+		if (last)
+			(void)buf_addz(out, syntax ? ", " : " ");
+		if (syntax)
+			quote_print(json_key(it), out);
+		else
+			(void)buf_add_str(out, json_key(it));
+		(void)buf_addc(out, ':');
+		r = print_go(out, it, syntax);
+	}
+	return r == 0 ? buf_addz(out, syntax ? "}" : "]") : r;
+}
+
+static int print_go_list(struct buf *out, const struct json *list, bool syntax)
+{
+	int r = buf_addz(out, syntax ? "[]interface {}{" : "[");
+
+	JSON_FOREACH (it, list) {
+		if (it != list->first)
+			(void)buf_addz(out, syntax ? ", " : " ");
+		r = print_go(out, it, syntax);
+		if (r < 0)
+			return r;
+	}
+	return buf_addz(out, syntax ? "}" : "]");
+}
+
+/* As Go's %v does it, or %#v: with its syntax. */
+static int print_go(struct buf *out, const struct json *v, bool syntax)
+{
+	switch (v->type) {
+	case JSON_NULL:
+		return buf_addz(out, syntax ? "interface {}(nil)" : "<nil>");
+	case JSON_STRING:
+		if (!syntax)
+			return buf_add_str(out, json_str(v));
+		quote_print(json_str(v), out);
+		return buf_addz(out, "");
+	case JSON_ARRAY:
+		return print_go_list(out, v, syntax);
+	case JSON_OBJECT:
+		return print_go_map(out, v, syntax);
+	default:
+		return json_print(out, v, NULL);
+	}
+}
+
+/* The value as a message wants it; its type when it is long. */
+static const char *shown(struct checker *c, const struct json *v, bool syntax)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(256);
 
-	if (json_is(v, JSON_STRING))
-		return arena_strdup(c->arena, json_str(v));
-	if (json_print(&text, v, NULL) < 0)
+	if (print_go(&text, v, syntax) < 0)
 		return go_type(v);
 	return arena_strdup(c->arena, buf_str(&text));
 }
@@ -87,11 +152,11 @@ static void check_scalar(struct checker *c, enum schema_value kind, const struct
 	case SCHEMA_BYTES:
 		if (v->type != JSON_STRING)
 			fault(c, at, "expected string, got &value.valueUnstructured{Value:%s}",
-			      shown(c, v));
+			      shown(c, v, true));
 		break;
 	case SCHEMA_BOOL:
 		if (v->type != JSON_BOOL)
-			fault(c, at, "expected boolean, got &{%s}", shown(c, v));
+			fault(c, at, "expected boolean, got &{%s}", shown(c, v, false));
 		break;
 	case SCHEMA_INT32:
 	case SCHEMA_INT64:
@@ -105,7 +170,7 @@ static void check_scalar(struct checker *c, enum schema_value kind, const struct
 	case SCHEMA_QUANTITY:
 	case SCHEMA_INT_OR_STRING:
 		if (json_is_container(v))
-			fault(c, at, "expected any scalar, got &{%s}", shown(c, v));
+			fault(c, at, "expected any scalar, got &{%s}", shown(c, v, false));
 		break;
 	default: /* anything is */
 		break;
@@ -178,7 +243,7 @@ static void check_list(struct checker *c, struct managed_place place, const stru
 	int index = 0;
 
 	if (list->type != JSON_ARRAY) {
-		fault(c, at, "expected list, got &{%s}", shown(c, list));
+		fault(c, at, "expected list, got &{%s}", shown(c, list, false));
 		return;
 	}
 	if (container != MANAGED_LEAF) {
@@ -200,7 +265,7 @@ static void check_map(struct checker *c, struct managed_place place, const struc
 		      const struct step *at)
 {
 	if (map->type != JSON_OBJECT) {
-		fault(c, at, "expected map, got &{%s}", shown(c, map));
+		fault(c, at, "expected map, got &{%s}", shown(c, map, false));
 		return;
 	}
 	place.single = true;
@@ -218,7 +283,7 @@ static void check_struct(struct checker *c, const struct schema_type *type, cons
 {
 	if (v->type != JSON_OBJECT) {
 		if (!type->preserve)
-			fault(c, at, "expected map, got &{%s}", shown(c, v));
+			fault(c, at, "expected map, got &{%s}", shown(c, v, false));
 		return;
 	}
 	JSON_FOREACH (member, v) {
