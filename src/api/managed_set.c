@@ -5,6 +5,8 @@
  */
 #include "api/managed_set.h"
 
+#include <inttypes.h>
+
 #include "api/managed_type.h"
 #include "base/limits.h"
 
@@ -75,11 +77,14 @@ static int kind_rank(struct str step)
 
 int managed_step_cmp(struct str a, struct str b)
 {
-	int rank_a = kind_rank(a), rank_b = kind_rank(b);
+	int rank_a = kind_rank(a), rank_b = kind_rank(b), order = 0;
 
 	if (rank_a != rank_b)
 		return rank_a < rank_b ? -1 : 1;
-	return a.n && a.p[0] == 'f' ? str_cmp(a, b) : json_text_cmp(a, b);
+	if (a.n && a.p[0] != 'f')
+		order = json_text_cmp(a, b);
+	/* Numbers that a double does not tell apart are still two. */
+	return order ? order : str_cmp(a, b);
 }
 
 static int compare_members(const void *a, const void *b)
@@ -143,14 +148,27 @@ static bool is_step(struct str key)
 	return key.n >= 2 && key.p[1] == ':' && strchr("fkvi", key.p[0]);
 }
 
+/* "." counts where there is something beside it, and not for the whole object. */
+static void read_dot(struct json *set, unsigned depth)
+{
+	if (!is_dot(set->first))
+		return;
+	if (depth == 0 || set->n == 1)
+		(void)json_unlink(set, set->first);
+	else
+		json_assign(set->first, &(struct json){ .type = JSON_OBJECT });
+}
+
 static bool read_level(struct arena *a, struct json *set, unsigned depth)
 {
 	if (!json_is(set, JSON_OBJECT) || depth > OBJECT_DEPTH_MAX)
 		return false;
 	JSON_FOREACH (child, set)
-		if (!is_step(json_key(child)) || !read_level(a, child, depth + 1))
+		if (!is_step(json_key(child)) ||
+		    (!is_dot(child) && !read_level(a, child, depth + 1)))
 			return false;
 	managed_set_sort(a, set);
+	read_dot(set, depth);
 	return true;
 }
 
@@ -180,7 +198,12 @@ static struct str spell(struct arena *a, struct str step)
 	static const struct json_style html = { .html = true };
 	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
 	struct json *v;
+	int64_t place;
 
+	if (step.p[0] == 'i')
+		return str_to_i64(str_skip(step, 2), &place)
+			       ? str_from(arena_printf(a, "i:%" PRId64, place))
+			       : STR_NULL;
 	if (step.p[0] != 'k' && step.p[0] != 'v')
 		return step;
 	if (json_parse(a, str_skip(step, 2), NULL, &v, NULL) < 0 || !is_value(v, step.p[0] == 'k'))
