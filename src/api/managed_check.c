@@ -54,6 +54,7 @@ static const char *go_type(const struct json *v)
 		[JSON_NULL] = "<nil>",
 		[JSON_BOOL] = "bool",
 		[JSON_INT] = "int64",
+		[JSON_UINT] = "uint64",
 		[JSON_DOUBLE] = "float64",
 		[JSON_STRING] = "string",
 		[JSON_ARRAY] = "[]interface {}",
@@ -141,7 +142,7 @@ static const char *shown(struct checker *c, const struct json *v, bool syntax)
 
 static bool is_number(const struct json *v)
 {
-	return v->type == JSON_INT || v->type == JSON_DOUBLE;
+	return v->type == JSON_INT || v->type == JSON_UINT || v->type == JSON_DOUBLE;
 }
 
 static void check_scalar(struct checker *c, enum schema_value kind, const struct json *v,
