@@ -9,6 +9,7 @@
 . "$(dirname "$0")/node_lib.sh"
 . "$(dirname "$0")/schedule_lib.sh"
 . "$(dirname "$0")/upstream_lib.sh"
+. "$(dirname "$0")/contest_lib.sh"
 
 claims=${CLAIMS:-5500} others=${OTHERS:-1000}
 events=${EVENTS:-5000} watchers=${WATCHERS:-200}
@@ -19,69 +20,6 @@ path=/apis/resource.k8s.io/v1/namespaces
 printf '%s' '{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"generateName":"claim-"},"spec":{"devices":{"requests":[{"name":"gpu","exactly":{"deviceClassName":"gpu.example.com"}}]}}}' >"$tmp/claim"
 
 allocation='{"status":{"allocation":{"devices":{"results":[{"request":"gpu","driver":"gpu.example.com","pool":"node","device":"gpu-0"}]}}}}'
-
-both=(ours)
-upstream_has etcd kube-apiserver && both+=(upstream)
-declare -A best=() # CONTESTANT-FIGURE: the best so far
-declare -A at=() pids=() # CONTESTANT: the server's URL, and its processes
-share=1 # of a number of requests: theirs are fewer
-
-# beside NAME UNIT: the best of ours, beside upstream's where that was measured.
-beside() {
-	local theirs=${best[upstream-$1]:-}
-	[ -n "${best[ours-$1]:-}" ] || return 0
-	if [ -n "$theirs" ]; then
-		figure "$1" "$2" "${best[ours-$1]}" upstream "$theirs"
-	else
-		figure "$1" "$2" "${best[ours-$1]}"
-	fi
-}
-
-# start CONTESTANT ROUND: an empty server.
-start() {
-	if [ "$1" = ours ]; then
-		serve "ours-$2"
-		at[ours]=$url pids[ours]=$server
-		lesser "best[ours-server-ready]" "$ready_s"
-	else
-		upstream_serve "$tmp/upstream"
-		upstream_wait "$up_url/readyz"
-		lesser "best[upstream-server-ready]" "$(quotient $((${EPOCHREALTIME/./} - up_begun)) 1000000)"
-		at[upstream]=$up_url pids[upstream]="${up_pids[*]}"
-	fi
-}
-
-# end CONTESTANT
-end() {
-	if [ "$1" = ours ]; then
-		kill "$server"
-		wait "$server" 2>/dev/null
-	else
-		upstream_end
-	fi
-}
-
-# turn CONTESTANT COMMAND ..: theirs is stopped while ours has its turn; ours does nothing while theirs has.
-turn() {
-	local who=$1
-	shift
-	share=1
-	if [ "$who" = upstream ]; then
-		share=${UPSTREAM_SHARE:-20}
-		kill -CONT ${pids[upstream]}
-		upstream_wait "${at[upstream]}/readyz"
-		sleep "${SETTLE_S:-1}" # it has noticed that time has passed
-	elif [ -n "${pids[upstream]:-}" ]; then
-		kill -STOP ${pids[upstream]}
-	fi
-	"$@" "$who"
-}
-
-# in_turn COMMAND ..: once for each contestant.
-in_turn() {
-	local who
-	for who in "${both[@]}"; do turn "$who" "$@"; done
-}
 
 # --- work, each with the contestant as its last word --------------------------------------------------------------------
 
@@ -137,10 +75,6 @@ watch() {
 	wait $load || cat "$tmp/watch" >&2
 	better "best[$1-watch-events]" "$(awk '/dropped/ { print $1 }' "$tmp/watch")"
 	better "best[$1-watch-dropped]" "$(awk '/dropped/ { print $(NF - 1) }' "$tmp/watch")"
-}
-
-memory() {
-	best[$2-$1]=$(together ${pids[$2]})
 }
 
 urls() {
