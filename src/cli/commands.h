@@ -21,6 +21,7 @@ extern const struct command cmd_controller; /* cmd_controller.c */
 extern const struct command cmd_delete; /* cmd_delete.c */
 extern const struct command cmd_demo; /* cmd_demo.c */
 extern const struct command cmd_describe; /* cmd_describe.c */
+extern const struct command cmd_diff; /* cmd_diff.c */
 extern const struct command cmd_doctor; /* cmd_doctor.c */
 extern const struct command cmd_down; /* cmd_down.c */
 extern const struct command cmd_driver; /* cmd_driver.c */

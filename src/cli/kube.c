@@ -50,6 +50,7 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 	if (err) {
 		w->err = *err;
 		w->result = -(int)err->code;
+		w->kube->refusal = arena_str(w->kube->arena, answer->body);
 	} else {
 		w->body = arena_str(w->kube->arena, answer->body);
 	}
@@ -264,6 +265,7 @@ int kube_may(struct kube *k, const char *verb, const struct resource *r, struct 
 	k->arena = &scratch;
 	ret = ask_may(k, verb, r, ns, ret_may, err);
 	k->arena = was;
+	k->refusal = STR_NULL;
 	arena_release(&scratch);
 	return ret;
 }

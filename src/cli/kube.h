@@ -25,6 +25,7 @@ struct kube {
 	struct client *client;
 	struct discovery *discovery; /* NULL until kube_resource() asks */
 	struct arena *arena; /* where answers live: the run's */
+	struct str refusal; /* all that the server said when it last refused; empty: nothing */
 	bool interrupted;
 };
 

@@ -1,0 +1,202 @@
+/* Others may create, delete or change the object between our read and our write: then once more. */
+#include "cli/apply_object.h"
+
+#include "api/last_applied.h"
+#include "api/patch_diff.h"
+#include "api/schema.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "cli/apply_server.h"
+#include "cli/cli.h"
+#include "cli/kube.h"
+#include "cli/manifest.h"
+#include "client/discovery.h"
+
+#define TRIES_MAX 5
+
+/* One object on its way. */
+struct wish {
+	const struct apply *apply;
+	struct json *tree;
+	struct kube_target target;
+	struct applied *applied;
+};
+
+static struct arena *arena_of(const struct wish *w)
+{
+	return w->apply->kube->arena;
+}
+
+int apply_check_options(struct cli *cli, const struct apply_options *o, struct error *err)
+{
+	if (o->force && !o->server_side)
+		return cli_bad_usage(cli, err,
+				     "--force-conflicts is for --server-side: nothing else looks "
+				     "at whose fields they are");
+	if (o->manager && !*o->manager)
+		return cli_bad_usage(cli, err, "--field-manager wants a name");
+	return 0;
+}
+
+void apply_advise(const struct cli *cli)
+{
+	(void)fprintf(cli->err,
+		      "Others manage these fields and want other values. What can be done:\n"
+		      "* take them over, if they are to be yours: --force-conflicts\n"
+		      "* leave them to the others: remove them from the manifest\n"
+		      "* share them: give them the values in the manifest that they have now\n");
+}
+
+/* --- the wanted object ----------------------------------------------------------------------- */
+
+static struct str make_query(const struct apply *p)
+{
+	CLEANUP(buf_release) struct buf query = BUF_INIT(HTTP_TARGET_MAX);
+	const struct apply_options *o = p->options;
+	const char *usual = o->server_side ? "devplane" : "devplane-client-side-apply";
+
+	client_query_add(&query, "fieldManager", str_from(o->manager ? o->manager : usual));
+	if (p->dry_run)
+		client_query_add(&query, "dryRun", STR("All"));
+	return arena_str(p->kube->arena, buf_str(&query));
+}
+
+static int find_target(struct wish *w, struct error *err)
+{
+	const struct apply *p = w->apply;
+	struct json *meta = json_getz(w->tree, "metadata");
+	struct str ns = json_text_at(meta, "namespace");
+	int r = kube_kind(p->kube, json_text_at(w->tree, "apiVersion"),
+			  json_text_at(w->tree, "kind"), &w->applied->type, err);
+
+	if (r < 0)
+		return r;
+	w->target = (struct kube_target){ .resource = &w->applied->type->resource,
+					  .query = make_query(p) };
+	w->target.name.name = json_text_at(meta, "name");
+	w->target.name.subresource = str_from(p->subresource);
+	r = kube_namespace(p->kube, &p->options->kube, w->target.resource, ns, &w->target.name.ns,
+			   err);
+	if (r == 0 && ns.n == 0 && w->target.name.ns.n > 0)
+		json_put_str(arena_of(w), meta, "namespace", w->target.name.ns);
+	w->applied->name = w->target.name;
+	return r;
+}
+
+/* Generated manifests have these; they want nothing by them. */
+static void drop_empty(struct json *tree)
+{
+	struct json *meta = json_getz(tree, "metadata"), *status = json_getz(tree, "status");
+
+	if (json_is(json_getz(meta, "creationTimestamp"), JSON_NULL))
+		(void)json_remove(meta, STR("creationTimestamp"));
+	if (status && json_count(status) == 0)
+		(void)json_remove(tree, STR("status"));
+}
+
+/* --- on the client's side -------------------------------------------------------------------- */
+
+static int create(struct wish *w, struct error *err)
+{
+	struct kube_target t = w->target;
+
+	if (w->apply->subresource)
+		return error_set(err, ERR_NOT_FOUND,
+				 "it does not exist: apply it without --subresource first");
+	t.name.name = STR_NULL;
+	w->applied->done = "created";
+	return kube_create(w->apply->kube, &t, w->tree, &w->applied->result, err);
+}
+
+static int change(struct wish *w, const struct json *live, struct error *err)
+{
+	const struct apply *p = w->apply;
+	struct arena *a = arena_of(w);
+	const struct schema_kind *kind = schema_find_kind(json_text_at(w->tree, "apiVersion"),
+							  json_text_at(w->tree, "kind"));
+	struct json *last = last_applied_get(a, live), *patch = NULL;
+	struct patch_sides sides = { last, w->tree, live };
+	int r;
+
+	if (last)
+		drop_empty(last);
+	if (p->subresource)
+		sides.last = NULL; /* the annotation speaks of the rest */
+	r = patch_diff(a, kind ? kind->type : NULL, &sides, &patch, err);
+	if (r < 0)
+		return r;
+	w->applied->done = json_first(patch) ? "configured" : "unchanged";
+	w->applied->result = (struct json *)live;
+	if (!json_first(patch))
+		return 0;
+	if (!last && !p->subresource)
+		(void)fprintf(p->kube->cli->err,
+			      "Warning: %s was not made by apply: what its manifest does not say "
+			      "stays as it is\n",
+			      manifest_name(a, w->tree));
+	return kube_patch(p->kube, &w->target, kind ? CLIENT_PATCH_STRATEGIC : CLIENT_PATCH_MERGE,
+			  patch, &w->applied->result, err);
+}
+
+static int try_once(struct wish *w, struct error *err)
+{
+	struct kube_query q = { .resource = w->target.resource,
+				.ns = w->target.name.ns,
+				.name = w->target.name.name };
+	struct json *live = NULL;
+	int r = kube_read(w->apply->kube, &q, &live, err);
+
+	if (r == -ERR_NOT_FOUND)
+		return create(w, err);
+	return r < 0 ? r : change(w, live, err);
+}
+
+static bool is_race(int r)
+{
+	return r == -ERR_CONFLICT || r == -ERR_ALREADY_EXISTS;
+}
+
+static int on_client(struct wish *w, struct error *err)
+{
+	int r = w->apply->subresource ? 0 : last_applied_put(arena_of(w), w->tree, err), tries = 0;
+
+	if (r < 0)
+		return r;
+	drop_empty(w->tree);
+	do
+		r = try_once(w, err);
+	while (is_race(r) && ++tries < TRIES_MAX);
+	return r;
+}
+
+/* --- either side ----------------------------------------------------------------------------- */
+
+static int on_server(struct wish *w, struct error *err)
+{
+	const struct apply_options *o = w->apply->options;
+	struct apply_server s = { .kube = w->apply->kube,
+				  .target = w->target,
+				  .tree = w->tree,
+				  .manager = str_from(o->manager ? o->manager : "devplane"),
+				  .force = o->force,
+				  .dry_run = w->apply->dry_run };
+	int r;
+
+	drop_empty(w->tree);
+	w->applied->done = "serverside-applied";
+	r = apply_server(&s, &w->applied->result, err);
+	w->applied->conflict = s.conflict;
+	return r;
+}
+
+int apply_object(const struct apply *p, struct json *tree, struct applied *ret, struct error *err)
+{
+	struct wish w = { .apply = p, .tree = tree, .applied = ret };
+	int r;
+
+	*ret = (struct applied){ 0 };
+	r = find_target(&w, err);
+	if (r < 0)
+		return r;
+	return p->options->server_side ? on_server(&w, err) : on_client(&w, err);
+}

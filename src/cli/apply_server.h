@@ -1,0 +1,26 @@
+/*
+ * apply_server - server-side apply of one object, with the change from client-side apply.
+ *
+ * Objects that were applied on the client's side before are handed over to the manager
+ * (client_side.h) when it turns up that they were, and applied again: the first finds out, the
+ * second removes what the manifest says no more. Where nothing is to be handed over, which is
+ * always but once, there is one request.
+ */
+#ifndef CLI_APPLY_SERVER_H
+#define CLI_APPLY_SERVER_H
+
+#include "cli/kube.h"
+
+struct apply_server {
+	struct kube *kube;
+	struct kube_target target; /* with fieldManager and dryRun in its query */
+	const struct json *tree; /* the manifest */
+	struct str manager;
+	bool force, dry_run;
+
+	const char *conflict; /* set when fields of others are in the way: all that was said */
+};
+
+int apply_server(struct apply_server *s, struct json **ret_object, struct error *err);
+
+#endif

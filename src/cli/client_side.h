@@ -1,0 +1,28 @@
+/*
+ * client_side - who applied an object on the client's side, and the change to the server's side.
+ *
+ * Client-side apply is an Update to the server: its fields are of an Update entry in managedFields.
+ * Server-side apply by another manager would leave them there, and so never remove what a manifest
+ * says no more. Before that the entries are handed over, as kubectl does.
+ */
+#ifndef CLI_CLIENT_SIDE_H
+#define CLI_CLIENT_SIDE_H
+
+#include "base/arena.h"
+#include "base/str.h"
+
+struct json;
+
+/*
+ * Whether the manager has an Update entry that owns the annotation of client-side apply; with an
+ * empty name: whether anybody has.
+ */
+bool client_side_owns(const struct json *object, struct str manager);
+
+/*
+ * Makes the Update entries of those who applied on the client's side one Apply entry of `manager`,
+ * in the object's metadata.managedFields. False when there is nothing to do.
+ */
+bool client_side_hand_over(struct arena *a, struct json *object, struct str manager);
+
+#endif

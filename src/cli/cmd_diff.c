@@ -1,0 +1,215 @@
+/*
+ * `devplane diff`: what apply would change. The server is asked to do it dry; what it has and what
+ * it would have are printed as YAML and compared line by line.
+ */
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/yaml.h"
+#include "cli/apply_object.h"
+#include "cli/commands.h"
+#include "cli/kube.h"
+#include "cli/manifest.h"
+#include "cli/text_diff.h"
+#include "client/discovery.h"
+
+enum { SAME = 0, DIFFERS = 1, FAILED = 2 };
+
+struct options {
+	struct apply_options apply;
+	bool show_managed;
+};
+
+static const struct flag flags[] = {
+	APPLY_FLAGS(struct options, apply),
+	{ "show-managed-fields", 0, FLAG_BOOL(struct options, show_managed),
+	  .help = "compare metadata.managedFields, too" },
+	KUBE_FLAGS(struct options, apply.kube),
+	{ NULL },
+};
+
+struct work {
+	struct cli *cli;
+	const struct options *options;
+	struct kube kube;
+	struct apply apply;
+	bool conflicts;
+};
+
+/* --- what is not shown ----------------------------------------------------------------------- */
+
+static void hide_value(struct arena *a, struct json *data, struct json *value, const char *word,
+		       bool differs)
+{
+	const char *text = differs ? arena_printf(a, "*** (%s)", word) : "***";
+
+	json_set(data, json_key(value), json_make_str(a, str_from(text)));
+}
+
+/* A secret's values: whether they differ, and not what they are. */
+static void hide_secret(struct arena *a, struct json *live, struct json *wanted)
+{
+	struct json *before = json_getz(live, "data"), *after = json_getz(wanted, "data");
+
+	if (!str_eq(json_text_at(wanted, "kind"), STR("Secret")) ||
+	    !str_eq(json_text_at(wanted, "apiVersion"), STR("v1")))
+		return;
+	JSON_FOREACH_SAFE (value, before) {
+		struct json *other = json_get(after, json_key(value));
+		bool differs = other && !json_equal(value, other);
+
+		if (other)
+			hide_value(a, after, other, "after", differs);
+		hide_value(a, before, value, "before", differs);
+	}
+	JSON_FOREACH_SAFE (value, after) {
+		if (!json_get(before, json_key(value)))
+			hide_value(a, after, value, "after", false);
+	}
+}
+
+/* Control characters are escaped in it. */
+static int print_yaml(const struct work *p, struct json *object, struct buf *out, struct error *err)
+{
+	if (!object)
+		return 0;
+	if (!p->options->show_managed)
+		(void)json_remove(json_getz(object, "metadata"), STR("managedFields"));
+	json_sort(&p->cli->arena, object);
+	return yaml_print(out, object, NULL, err);
+}
+
+/* --- one object ------------------------------------------------------------------------------ */
+
+static int read_live(struct work *p, const struct applied *w, struct json **ret_live,
+		     struct error *err)
+{
+	struct kube_query q = { .resource = &w->type->resource,
+				.ns = w->name.ns,
+				.name = w->name.name };
+	int r = kube_read(&p->kube, &q, ret_live, err);
+
+	return r == -ERR_NOT_FOUND ? 0 : r;
+}
+
+/* "live/v1.ConfigMap.default.box" */
+static struct str side_name(struct arena *a, const char *side, const struct applied *w)
+{
+	const struct resource *t = &w->type->resource;
+	const char *dot = t->group.n > 0 ? "." : "", *before = w->name.ns.n > 0 ? "." : "";
+
+	return str_from(arena_printf(a, "%s/%.*s%s%.*s.%.*s%s%.*s.%.*s", side, STR_ARG(t->group),
+				     dot, STR_ARG(t->version), STR_ARG(t->kind), before,
+				     STR_ARG(w->name.ns), STR_ARG(w->name.name)));
+}
+
+static int show(struct work *p, const struct applied *w, struct json *live, struct error *err)
+{
+	CLEANUP(buf_release) struct buf before = BUF_INIT(64 * MIB), after = BUF_INIT(64 * MIB);
+	CLEANUP(buf_release) struct buf out = BUF_INIT(256 * MIB);
+	struct arena *a = &p->cli->arena;
+	struct text_diff d = { .before_name = side_name(a, "live", w),
+			       .after_name = side_name(a, "merged", w),
+			       .colour = p->cli->out_colour };
+	int r;
+
+	hide_secret(a, live, w->result);
+	r = print_yaml(p, live, &before, err);
+	if (r == 0)
+		r = print_yaml(p, w->result, &after, err);
+	if (r < 0)
+		return r;
+	d.before = buf_str(&before);
+	d.after = buf_str(&after);
+	if (text_diff_print(a, &d, &out))
+		p->cli->status = MAX(p->cli->status, DIFFERS);
+	(void)fwrite(out.p, 1, out.n, p->cli->out);
+	return 0;
+}
+
+static int compare(struct work *p, struct json *tree, struct applied *w, struct error *err)
+{
+	struct json *live = NULL;
+	int r = apply_object(&p->apply, tree, w, err);
+
+	if (r == 0)
+		r = read_live(p, w, &live, err);
+	return r < 0 ? r : show(p, w, live, err);
+}
+
+static void diff_item(struct work *p, const struct manifest_item *item)
+{
+	struct applied w = { 0 };
+	struct error err = item->err;
+
+	if (item->tree && compare(p, item->tree, &w, &err) == 0)
+		return;
+	if (item->tree)
+		cli_complain(p->cli, "%s: %s: %s", item->where,
+			     manifest_name(&p->cli->arena, item->tree),
+			     w.conflict ? w.conflict : err.msg);
+	else
+		cli_complain(p->cli, "%s: %s", item->where, err.msg);
+	p->conflicts |= w.conflict != NULL;
+	p->cli->status = FAILED;
+}
+
+/* --- the command ----------------------------------------------------------------------------- */
+
+static int diff(struct work *p, const struct manifest *m, struct error *err)
+{
+	int r = kube_open(&p->kube, p->cli, &p->options->apply.kube, err);
+
+	if (r < 0)
+		return r;
+	if (m->items.n == 0)
+		return error_set(err, ERR_BAD_REQUEST, "there is no object in what was given");
+	for (size_t i = 0; i < m->items.n; i++)
+		diff_item(p, &m->items.v[i]);
+	if (p->conflicts)
+		apply_advise(p->cli);
+	return 0;
+}
+
+static int run(struct cli *cli, struct error *err)
+{
+	const struct options *o = cli->options;
+	struct work p = { .cli = cli, .options = o };
+	struct manifest m;
+	int r = apply_check_options(cli, &o->apply, err);
+
+	if (r < 0)
+		return r;
+	p.apply = (struct apply){ .kube = &p.kube, .options = &o->apply, .dry_run = true };
+	manifest_read(&m, &cli->arena, &o->apply.files);
+	r = diff(&p, &m, err);
+	kube_close(&p.kube);
+	manifest_release(&m);
+	if (r == 0)
+		return 0;
+	cli_complain(cli, "%s", err->msg); /* 1 would say that something differs */
+	cli->status = FAILED;
+	return 0;
+}
+
+static const struct command_note exit_status[] = {
+	{ "0", "nothing would change" },
+	{ "1", "something would" },
+	{ "2", "it could not be found out, or the command makes no sense" },
+	{ NULL, NULL },
+};
+
+const struct command cmd_diff = {
+	.name = "diff",
+	.summary = "show what apply would change",
+	.usage = "-f FILE|DIR|- [FLAGS]",
+	.about = "Lets the server do what `devplane apply` would, without a change, and prints "
+		 "what would become of each object, as `diff -u` does: lines that go, lines that "
+		 "come. Values of secrets are not shown.",
+	.examples = "  devplane diff -f pod.yaml\n"
+		    "  devplane diff -f manifests/ --server-side && echo as wanted\n",
+	.exit_status = exit_status,
+	.group = COMMAND_OBJECT,
+	.flags = flags,
+	.options_size = sizeof(struct options),
+	.run = run,
+};
