@@ -74,7 +74,7 @@ static int find_target(struct wish *w, struct error *err)
 	w->target = (struct kube_target){ .resource = &w->applied->type->resource,
 					  .query = make_query(p) };
 	w->target.name.name = json_text_at(meta, "name");
-	w->target.name.subresource = str_from(p->subresource);
+	w->target.name.subresource = str_from(p->options->subresource);
 	r = kube_namespace(p->kube, &p->options->kube, w->target.resource, ns, &w->target.name.ns,
 			   err);
 	if (r == 0 && ns.n == 0 && w->target.name.ns.n > 0)
@@ -100,7 +100,7 @@ static int create(struct wish *w, struct error *err)
 {
 	struct kube_target t = w->target;
 
-	if (w->apply->subresource)
+	if (w->apply->options->subresource)
 		return error_set(err, ERR_NOT_FOUND,
 				 "it does not exist: apply it without --subresource first");
 	t.name.name = STR_NULL;
@@ -120,7 +120,7 @@ static int change(struct wish *w, const struct json *live, struct error *err)
 
 	if (last)
 		drop_empty(last);
-	if (p->subresource)
+	if (p->options->subresource)
 		sides.last = NULL; /* the annotation speaks of the rest */
 	r = patch_diff(a, kind ? kind->type : NULL, &sides, &patch, err);
 	if (r < 0)
@@ -129,7 +129,7 @@ static int change(struct wish *w, const struct json *live, struct error *err)
 	w->applied->result = (struct json *)live;
 	if (!json_first(patch))
 		return 0;
-	if (!last && !p->subresource)
+	if (!last && !p->options->subresource)
 		(void)fprintf(p->kube->cli->err,
 			      "Warning: %s was not made by apply: what its manifest does not say "
 			      "stays as it is\n",
@@ -158,8 +158,10 @@ static bool is_race(int r)
 
 static int on_client(struct wish *w, struct error *err)
 {
-	int r = w->apply->subresource ? 0 : last_applied_put(arena_of(w), w->tree, err), tries = 0;
+	int r = 0, tries = 0;
 
+	if (!w->apply->options->subresource)
+		r = last_applied_put(arena_of(w), w->tree, err);
 	if (r < 0)
 		return r;
 	drop_empty(w->tree);

@@ -21,32 +21,34 @@ struct apply_options {
 	struct kube_options kube;
 	struct flag_list files;
 	const char *manager; /* NULL: by the side */
+	const char *subresource; /* or NULL */
 	bool server_side, force;
 };
 
-#define APPLY_FLAGS(type, member)                                                            \
-	{ "filename",                                                                        \
-	  'f',                                                                               \
-	  FLAG_REPEAT(type, member.files),                                                   \
-	  .arg = "FILE",                                                                     \
-	  .help = "a manifest, a folder of them, or - for standard input; may be repeated",  \
-	  .required = true },                                                                \
-		{ "server-side", 0, FLAG_BOOL(type, member.server_side),                     \
-		  .help = "let the server merge, and remember which fields are ours" },      \
-		{ "force-conflicts", 0, FLAG_BOOL(type, member.force),                       \
-		  .help = "with --server-side: take fields away from their managers" },      \
-	{                                                                                    \
-		"field-manager", 0, FLAG_STRING(type, member.manager),                       \
-			.arg = "NAME",                                                       \
-			.help = "whose fields these are; devplane with --server-side, else " \
-				"devplane-client-side-apply"                                 \
+#define APPLY_FLAGS(type, member)                                                                  \
+	{ "filename",                                                                              \
+	  'f',                                                                                     \
+	  FLAG_REPEAT(type, member.files),                                                         \
+	  .arg = "FILE",                                                                           \
+	  .help = "a manifest, a folder of them, or - for standard input; may be repeated",        \
+	  .required = true },                                                                      \
+		{ "server-side", 0, FLAG_BOOL(type, member.server_side),                           \
+		  .help = "let the server merge, and remember which fields are ours" },            \
+		{ "force-conflicts", 0, FLAG_BOOL(type, member.force),                             \
+		  .help = "with --server-side: take fields away from their managers" },            \
+		{ "field-manager", 0, FLAG_STRING(type, member.manager), .arg = "NAME",            \
+		  .help = "whose fields these are; devplane with --server-side, else "             \
+			  "devplane-client-side-apply" },                                          \
+	{                                                                                          \
+		"subresource", 0, FLAG_STRING(type, member.subresource),                           \
+			.choices = "status",                                                       \
+			.help = "write this part of objects that exist, as their controller would" \
 	}
 
 /* How all objects of a run are applied. */
 struct apply {
 	struct kube *kube;
 	const struct apply_options *options;
-	const char *subresource; /* or NULL */
 	bool dry_run;
 };
 

@@ -13,7 +13,7 @@
 
 struct options {
 	struct apply_options apply;
-	const char *output, *subresource;
+	const char *output;
 	bool dry_run;
 };
 
@@ -23,8 +23,6 @@ static const struct flag flags[] = {
 	  .help = "let the server check everything and change nothing" },
 	{ "output", 'o', FLAG_STRING(struct options, output), .choices = "name|json|yaml",
 	  .help = "print names or objects instead of what was done" },
-	{ "subresource", 0, FLAG_STRING(struct options, subresource), .choices = "status",
-	  .help = "write this part of objects that exist, as their controller would" },
 	KUBE_FLAGS(struct options, apply.kube),
 	{ NULL },
 };
@@ -128,10 +126,7 @@ static int run(struct cli *cli, struct error *err)
 
 	if (r < 0)
 		return r;
-	p.apply = (struct apply){ .kube = &p.kube,
-				  .options = &o->apply,
-				  .subresource = o->subresource,
-				  .dry_run = o->dry_run };
+	p.apply = (struct apply){ .kube = &p.kube, .options = &o->apply, .dry_run = o->dry_run };
 	manifest_read(&m, &cli->arena, &o->apply.files);
 	r = apply(&p, &m, err);
 	kube_close(&p.kube);

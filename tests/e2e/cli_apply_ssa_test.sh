@@ -111,6 +111,8 @@ for driver in a b; do
 	device $driver.example.com True | dp apply --server-side --subresource status -f - --field-manager driver-$driver >"$TMP/out"
 done
 same "two drivers have an entry each" 'a.example.com b.example.com' "$(values resourceclaim claim '{.status.devices[*].driver}')"
+capture dp diff --server-side --subresource status -f - --field-manager driver-a < <(device a.example.com False)
+matches "a change of status can be shown" $'\n-      status: "True"\n\\+      status: "False"\n' "$out"
 device a.example.com False | dp apply --server-side --subresource status -f - --field-manager driver-a >"$TMP/out"
 same "one changes its own" 'False True' "$(values resourceclaim claim '{.status.devices[*].conditions[0].status}')"
 capture dp apply --server-side --subresource status -f - --field-manager driver-b < <(device a.example.com True)
