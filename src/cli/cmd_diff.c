@@ -2,6 +2,7 @@
  * `devplane diff`: what apply would change. The server is asked to do it dry; what it has and what
  * it would have are printed as YAML and compared line by line.
  */
+#include "api/last_applied.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/yaml.h"
@@ -22,7 +23,8 @@ struct options {
 static const struct flag flags[] = {
 	APPLY_FLAGS(struct options, apply),
 	{ "show-managed-fields", 0, FLAG_BOOL(struct options, show_managed),
-	  .help = "compare metadata.managedFields, too" },
+	  .help = "compare metadata.managedFields and the annotation of client-side apply, "
+		  "too" },
 	KUBE_FLAGS(struct options, apply.kube),
 	{ NULL },
 };
@@ -67,13 +69,25 @@ static void hide_secret(struct arena *a, struct json *live, struct json *wanted)
 	}
 }
 
+/* Who set what, and what was applied last: books that are kept of the rest. */
+static void hide_books(struct json *object)
+{
+	struct json *meta = json_getz(object, "metadata"), *notes = json_getz(meta, "annotations");
+
+	(void)json_remove(meta, STR("managedFields"));
+	if (notes)
+		(void)json_remove(notes, STR(LAST_APPLIED_ANNOTATION));
+	if (notes && json_count(notes) == 0)
+		(void)json_remove(meta, STR("annotations"));
+}
+
 /* Control characters are escaped in it. */
 static int print_yaml(const struct work *p, struct json *object, struct buf *out, struct error *err)
 {
 	if (!object)
 		return 0;
 	if (!p->options->show_managed)
-		(void)json_remove(json_getz(object, "metadata"), STR("managedFields"));
+		hide_books(object);
 	json_sort(&p->cli->arena, object);
 	return yaml_print(out, object, NULL, err);
 }
