@@ -67,13 +67,20 @@ struct managed_place managed_part(struct managed_place place, enum managed_conta
 
 /* --- steps --------------------------------------------------------------------------- */
 
+/* The default of a key that an element does not have. */
+static struct str initial_of(const struct schema_type *type, struct str name)
+{
+	const struct schema_field *key = schema_field(type, name);
+
+	return key && key->rules ? key->rules->initial : STR_NULL;
+}
+
 static void add_key(struct buf *b, const struct schema_field *field, const struct json *element,
 		    struct str name)
 {
 	static const struct json_style html = { .html = true };
 	const struct json *value = json_get(element, name);
-	const struct schema_field *key = schema_field(field->type, name);
-	struct str initial = key && key->rules ? key->rules->initial : STR_NULL;
+	struct str initial = value ? STR_NULL : initial_of(field->type, name);
 
 	if (!value && !initial.p)
 		return;
