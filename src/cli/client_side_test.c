@@ -134,5 +134,5 @@ int main(void)
 		cmocka_unit_test(owners_are_known_by_name),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("cli/client_side", tests, NULL, NULL);
 }

@@ -91,5 +91,5 @@ int main(void)
 		cmocka_unit_test(large_texts_are_replaced_as_a_whole),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("cli/text_diff", tests, NULL, NULL);
 }
