@@ -5,9 +5,9 @@
  */
 #include "cli/apply_server.h"
 
+#include "api/client_side.h"
 #include "base/json.h"
 #include "cli/cli.h"
-#include "cli/client_side.h"
 #include "cli/manifest.h"
 
 #define TRIES_MAX 5

@@ -5,8 +5,8 @@
  * Server-side apply by another manager would leave them there, and so never remove what a manifest
  * says no more. Before that the entries are handed over, as kubectl does.
  */
-#ifndef CLI_CLIENT_SIDE_H
-#define CLI_CLIENT_SIDE_H
+#ifndef API_CLIENT_SIDE_H
+#define API_CLIENT_SIDE_H
 
 #include "base/arena.h"
 #include "base/str.h"

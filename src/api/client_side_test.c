@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/limits.h"
-#include "cli/client_side.h"
+#include "api/client_side.h"
 
 #define ANNOTATED                                \
 	"'f:metadata':{'f:annotations':{'.':{}," \

@@ -1,11 +1,11 @@
 /*
- * Sets of fields are trees (FieldsV1), in which {} is a field that is in the set, and so is one
- * with a member ".". Members may be left in any order: the server sorts what it is sent.
+ * The entry of who applied on the client's side becomes one of who applies now, with its set; a set
+ * that nobody can read adds nothing.
  */
-#include "cli/client_side.h"
+#include "api/client_side.h"
 
+#include "api/managed_set.h"
 #include "base/json.h"
-#include "base/limits.h"
 
 #define ANNOTATION "f:kubectl.kubernetes.io/last-applied-configuration"
 
@@ -59,33 +59,13 @@ bool client_side_owns(const struct json *object, struct str manager)
 	return false;
 }
 
-/* --- sets ------------------------------------------------------------------------------------ */
-
-static bool has_itself(const struct json *set)
-{
-	return json_count(set) == 0 || json_getz(set, ".");
-}
-
-/* Takes the members of `from` into `into`. */
-static void unite(struct arena *a, struct json *into, struct json *from, unsigned depth)
-{
-	bool itself = depth > 0 && (has_itself(into) || has_itself(from));
-	struct json *same;
-
-	if (depth > OBJECT_DEPTH_MAX)
-		return;
-	JSON_FOREACH_SAFE (member, from) {
-		same = json_get(into, json_key(member));
-		if (same)
-			unite(a, same, member, depth + 1);
-		else
-			json_add(into, json_key(member), json_unlink(from, member));
-	}
-	if (itself && json_count(into) > 0 && !json_getz(into, "."))
-		json_setz(into, ".", json_make_object(a));
-}
-
 /* --- handing over ---------------------------------------------------------------------------- */
+
+static void add_set(struct arena *a, struct json *into, struct json *set)
+{
+	if (managed_set_read(a, into) && managed_set_read(a, set))
+		(void)managed_set_unite(a, into, set);
+}
 
 /* Sets of other versions than the receiver's are lost: what they mean there, nobody here knows. */
 static void hand_over(struct arena *a, struct json *list, struct str from, struct str to)
@@ -105,7 +85,7 @@ static void hand_over(struct arena *a, struct json *list, struct str from, struc
 		if (united ||
 		    !str_eq(json_text_at(e, "apiVersion"), json_text_at(receiver, "apiVersion")))
 			continue;
-		unite(a, json_need_object(a, receiver, "fieldsV1"), json_getz(e, "fieldsV1"), 0);
+		add_set(a, json_need_object(a, receiver, "fieldsV1"), json_getz(e, "fieldsV1"));
 		united = true;
 	}
 }
