@@ -3,6 +3,7 @@
  * and fit again without a change and without a fault; versions convert to the
  * stored one and back; ownership of its fields can be recorded.
  */
+#include "api/convert.h"
 #include "api/decode.h"
 #include "api/managed.h"
 #include "base/limits.h"
@@ -20,10 +21,8 @@ static struct json *reread(struct arena *a, const struct json *v, struct buf *ou
 
 static void check_versions(struct arena *a, const struct schema_kind *kind, struct json *v)
 {
-	if (kind->to_storage)
-		kind->to_storage(a, v);
-	if (kind->from_storage)
-		kind->from_storage(a, v);
+	convert_to_storage(a, v, kind);
+	convert_from_storage(a, v, kind);
 }
 
 static void check_ownership(struct arena *a, const struct schema_kind *kind, struct json *v)

@@ -162,6 +162,12 @@ class Writer:
                 f".storage_path = {c_str(said.get('storage', select.path))}, "
                 f".indexed = {str('indexed' in said).lower()} }}")
 
+    def convert(self, convert):
+        return (f"{{ .path = {self.texts(convert.path.split('.'))}, "
+                f".wrapper = {c_str(convert.wrapper)}, .outside = {self.texts(convert.outside)}, "
+                f".after = {self.texts(convert.after)}, .blanks = {self.texts(convert.blanks)}, "
+                f".wraps = {str(convert.way == 'wrap').lower()} }}")
+
     def kind_row(self, kind):
         row = [f".group = {c_str(kind.file.group)}", f".version = {c_str(kind.file.version)}",
                f".kind = {c_str(kind.name)}", f".list_kind = {c_str(kind.list_kind)}",
@@ -201,7 +207,9 @@ class Writer:
                            ("columns", "struct schema_column",
                             [self.column(c) for c in kind.columns]),
                            ("selectables", "struct schema_selectable",
-                            [self.select(s) for s in kind.selects]))
+                            [self.select(s) for s in kind.selects]),
+                           ("converts", "struct schema_convert",
+                            [self.convert(c) for c in kind.converts]))
         if kind.storage:
             row += [f".{way}_storage = {kind.storage.said[way]}" for way in ("to", "from")
                     if way in kind.storage.said]

@@ -86,6 +86,32 @@ class Generator(unittest.TestCase):
         self.refuses(5, 'no field "spec.label.x"',
                      KIND.replace("type Box", "\tsubresource s get resets=spec.label.x\ntype Box", 1))
 
+    def test_conversions_follow_from_the_types_of_both_versions(self):
+        old = KIND.replace("type Box", """\tstorage example_v1.Box
+	convert spec.things wrap exactly
+type Box""", 1).replace("1  name  string", "1  name  string\n\t2  size  string  always\n"
+                        "\t3  colour  string\n\t4  any  string\n\t5  kind  string")
+        new = KIND + "\t2  exactly  Exactly\n\t3  any  string\ntype Exactly\n" \
+            "\t1  size  string  always\n\t2  colour  string\n"
+        new = new.replace('enum="a b|c" default="c"', "")
+
+        def tables(new_text, old_text):
+            beta = HEAD.replace("v1", "v1beta1")
+            return compile_files(example_v1=HEAD + new_text, example_v1beta1=beta + old_text)
+
+        made = tables(new, old)
+        self.assertRegex(made, r'\.wrapper = S\("exactly"\).*\.wraps = true')
+        self.assertRegex(made, r'S\("name"\),\s+S\("any"\),\s+S\("kind"\),\s+NO_STR')
+        self.assertRegex(made, r'S\("any"\),\s+S\("kind"\),\s+NO_STR')
+        for what, changed in (('has no "size" there', (new, old.replace("size", "extent"))),
+                              ('no field "spec.things.exact"', (new, old.replace("wrap exactly",
+                                                                                "wrap exact"))),
+                              ("only text", (new.replace("size  string", "size  int32"), old)),
+                              ("needs no conversion", (new, old.replace(
+                                  "\tstorage example_v1.Box\n", "")))):
+            with self.assertRaisesRegex(Fault, what):
+                tables(*changed)
+
     def test_unknown_types_are_refused(self):
         self.refuses(2, 'no type "Nowhere"', "type A\n\t1  a  Nowhere\n")
         self.refuses(2, 'no type "other_v1.B"', "type A\n\t1  a  []other_v1.B\n")

@@ -130,7 +130,8 @@ class Reader:
         if word == "kind" and len(rest) == 1:
             self.current = Item(at, what="kind", name=rest[0], doc=doc, resource=None, verbs=[],
                                 scope=None, flags=[], gate="NONE", storage=None, subresources=[],
-                                columns=[], selects=[], short=[], categories=[], resets=[], hooks={})
+                                columns=[], selects=[], short=[], categories=[], resets=[], converts=[],
+                                hooks={})
             self.file.kinds.append(self.current)
             return self.current
         if word == "object" and rest:
@@ -183,6 +184,8 @@ class Reader:
             kind.gate = rest[0]
         elif word == "storage":
             kind.storage = Item(at, of=rest[0], said=attributes(rest[1:], at, {"to", "from"}))
+        elif word == "convert" and len(rest) == 3 and rest[1] in ("wrap", "unwrap"):
+            kind.converts.append(Item(at, path=rest[0], way=rest[1], wrapper=rest[2]))
         elif word == "resets" and len(rest) == 1:
             kind.resets = [Item(at, path=path) for path in rest[0].split(",")]
         elif word == "subresource" and len(rest) >= 2:
@@ -323,12 +326,42 @@ class World:
         if kind.what == "object":
             return
         for reset in kind.resets + [r for s in kind.subresources for r in s.resets]:
-            type_ = self.types[(kind.stem, kind.name)]
-            for name in reset.path.split("."):
-                field = next((f for f in (type_.fields if type_ else []) if f.name == name), None)
-                if not field:
-                    raise Fault(reset.at, f'there is no field "{reset.path}"')
-                type_ = field.of
+            self.field_at(kind, reset.path, reset.at)
+        for convert in kind.converts:
+            self.settle_convert(kind, convert)
+
+    def field_at(self, kind, path, at):
+        """The field of that path of dotted names."""
+        type_, field = self.types[(kind.stem, kind.name)], None
+        for name in path.split("."):
+            field = next((f for f in (type_.fields if type_ else []) if f.name == name), None)
+            if not field:
+                raise Fault(at, f'{kind.api_version} has no field "{path}"')
+            type_ = field.of
+        return field
+
+    def settle_convert(self, kind, convert):
+        """Which members move, and which stay: what both versions' types say, or it is refused."""
+        if kind.stored is kind:
+            raise Fault(convert.at, "what is stored as it is needs no conversion")
+        flat, deep = ((kind, kind.stored) if convert.way == "wrap" else (kind.stored, kind))
+        outer = self.field_at(flat, convert.path, convert.at).of
+        inner = self.field_at(deep, f"{convert.path}.{convert.wrapper}", convert.at).of
+        if not outer or not inner:
+            raise Fault(convert.at, "both must be objects")
+        names, moved = [f.name for f in outer.fields], [f.name for f in inner.fields]
+        missing = set(moved) - set(names)
+        if missing:
+            raise Fault(convert.at, f'{flat.api_version} has no "{sorted(missing)[0]}" there')
+        first = min(names.index(name) for name in moved)
+        convert.outside = [name for name in names if name not in moved]
+        convert.after = [name for name in convert.outside if names.index(name) > first]
+        if not convert.outside:
+            raise Fault(convert.at, f'nothing would be left beside "{convert.wrapper}"')
+        empty = [f for f in inner.fields if "always" in f.said and "pointer" not in f.said]
+        if any((f.value, f.shape) != ("STRING", "ONE") for f in empty):
+            raise Fault(convert.at, "only text may be there when it is empty")
+        convert.blanks = [f.name for f in empty]
 
     def settle_type(self, type_):
         names, numbers = set(), set()

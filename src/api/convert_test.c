@@ -13,26 +13,17 @@
 #include "api/decode.h"
 #include "base/limits.h"
 
-typedef void convert_fn(struct arena *a, struct json *object);
-
-struct pair {
+struct versions {
 	const char *api_version, *storage_version, *kind;
-	convert_fn *to, *from;
 };
 
-static const struct pair claim = { "resource.k8s.io/v1beta1", "resource.k8s.io/v1", "ResourceClaim",
-				   convert_resource_v1beta1_resource_claim_to_storage,
-				   convert_resource_v1beta1_resource_claim_from_storage };
-static const struct pair template = {
-	"resource.k8s.io/v1beta1", "resource.k8s.io/v1", "ResourceClaimTemplate",
-	convert_resource_v1beta1_resource_claim_template_to_storage,
-	convert_resource_v1beta1_resource_claim_template_from_storage
-};
-static const struct pair slice = { "resource.k8s.io/v1beta1", "resource.k8s.io/v1", "ResourceSlice",
-				   convert_resource_v1beta1_resource_slice_to_storage,
-				   convert_resource_v1beta1_resource_slice_from_storage };
-static const struct pair event = { "events.k8s.io/v1", "v1", "Event", convert_event_to_core,
-				   convert_event_from_core };
+static const struct versions claim = { "resource.k8s.io/v1beta1", "resource.k8s.io/v1",
+				       "ResourceClaim" };
+static const struct versions template = { "resource.k8s.io/v1beta1", "resource.k8s.io/v1",
+					  "ResourceClaimTemplate" };
+static const struct versions slice = { "resource.k8s.io/v1beta1", "resource.k8s.io/v1",
+				       "ResourceSlice" };
+static const struct versions event = { "events.k8s.io/v1", "v1", "Event" };
 
 static struct json *fitting(struct arena *a, const char *api_version, const char *kind,
 			    const char *text)
@@ -65,25 +56,28 @@ static void assert_fits(struct arena *a, const char *api_version, const char *ki
 	assert_true(json_equal(copy, v));
 }
 
-static void assert_converts(const struct pair *p, const char *text, const char *stored_text)
+static void assert_converts(const struct versions *p, const char *text, const char *stored_text)
 {
 	CLEANUP(arena_release) struct arena a;
+	const struct schema_kind *kind = schema_find_kind(str_from(p->api_version),
+							  str_from(p->kind));
 	struct json *v, *stored, *before, *stored_before;
 
+	assert_true(convert_differs(kind) && !convert_differs(kind->storage));
 	arena_init(&a, 4 * MIB);
 	v = fitting(&a, p->api_version, p->kind, text);
 	stored = fitting(&a, p->storage_version, p->kind, stored_text);
 	assert_int_equal(json_copy(&a, v, &before, NULL), 0);
 	assert_int_equal(json_copy(&a, stored, &stored_before, NULL), 0);
-	p->to(&a, v);
+	convert_to_storage(&a, v, kind);
 	assert_true(json_equal(v, stored_before));
 	assert_fits(&a, p->storage_version, p->kind, v);
-	p->from(&a, v);
+	convert_from_storage(&a, v, kind);
 	assert_true(json_equal(v, before));
-	p->from(&a, stored);
+	convert_from_storage(&a, stored, kind);
 	assert_true(json_equal(stored, before));
 	assert_fits(&a, p->api_version, p->kind, stored);
-	p->to(&a, stored);
+	convert_to_storage(&a, stored, kind);
 	assert_true(json_equal(stored, stored_before));
 }
 
@@ -179,6 +173,62 @@ static void a_bare_event_passes(void **state)
 			"\"2024-01-02T03:04:06.000000Z\"}}");
 }
 
+static void assert_prints(struct arena *a, const struct json *v, const char *expected)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(1 * MIB);
+
+	assert_int_equal(json_print(&b, v, NULL), 0);
+	assert_string_equal(arena_printf(a, "%.*s", STR_ARG(buf_str(&b))), expected);
+}
+
+static void members_keep_the_order_of_their_type(void **state)
+{
+	const struct schema_kind *kind = schema_find_kind(STR("resource.k8s.io/v1beta1"),
+							  STR("ResourceClaim"));
+	CLEANUP(arena_release) struct arena a;
+	struct json *v;
+
+	arena_init(&a, 1 * MIB);
+	assert_int_equal(json_parse(&a,
+				    STR("{\"spec\":{\"devices\":{\"requests\":[{\"name\":\"a\","
+					"\"firstAvailable\":[]},{\"name\":\"b\",\"exactly\":{"
+					"\"deviceClassName\":\"c\",\"count\":1}}]}}}"),
+				    NULL, &v, NULL),
+			 0);
+	convert_from_storage(&a, v, kind);
+	assert_prints(&a, v,
+		      "{\"spec\":{\"devices\":{\"requests\":[{\"name\":\"a\",\"deviceClassName\":"
+		      "\"\",\"firstAvailable\":[]},{\"name\":\"b\",\"deviceClassName\":\"c\","
+		      "\"count\":1}]}}}");
+}
+
+static void what_has_another_shape_is_left_alone(void **state)
+{
+	static const char *const texts[] = {
+		"{\"spec\":1}",
+		"{\"spec\":{\"devices\":\"x\"}}",
+		"{\"spec\":{\"devices\":[1,null,\"x\",[]]}}",
+	};
+	const struct schema_kind *kind = schema_find_kind(STR("resource.k8s.io/v1beta1"),
+							  STR("ResourceSlice"));
+	CLEANUP(arena_release) struct arena a;
+	struct json *v;
+
+	arena_init(&a, 1 * MIB);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		assert_int_equal(json_parse(&a, str_from(texts[i]), NULL, &v, NULL), 0);
+		convert_to_storage(&a, v, kind);
+		convert_from_storage(&a, v, kind);
+		assert_prints(&a, v, texts[i]);
+	}
+	assert_int_equal(json_parse(&a,
+				    STR("{\"spec\":{\"devices\":[{\"name\":\"a\",\"basic\":1}]}}"),
+				    NULL, &v, NULL),
+			 0);
+	convert_to_storage(&a, v, kind);
+	assert_prints(&a, v, "{\"spec\":{\"devices\":[{\"name\":\"a\"}]}}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +239,8 @@ int main(void)
 		cmocka_unit_test(devices_lose_their_wrapper),
 		cmocka_unit_test(events_have_other_names_for_the_same),
 		cmocka_unit_test(a_bare_event_passes),
+		cmocka_unit_test(members_keep_the_order_of_their_type),
+		cmocka_unit_test(what_has_another_shape_is_left_alone),
 	};
 
 	return cmocka_run_group_tests_name("api/convert", tests, NULL, NULL);

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "api/convert.h"
 #include "api/crd.h"
 #include "api/decode.h"
 #include "api/managed.h"
@@ -59,10 +60,8 @@ static inline void world_convert(struct arena *a, struct json *object,
 {
 	if (!object || from == to)
 		return;
-	if (from->to_storage)
-		from->to_storage(a, object);
-	if (to->from_storage)
-		to->from_storage(a, object);
+	convert_to_storage(a, object, from);
+	convert_from_storage(a, object, to);
 	json_put_str(a, object, "apiVersion", to->api_version);
 }
 

@@ -1,9 +1,10 @@
 /*
- * Compiled kinds whose version has no functions of conversion have the shape of the stored one.
+ * Compiled kinds whose version needs no conversion have the shape of the stored one.
  * Versions of a custom kind have schemas of their own.
  */
 #include "api/managed_version.h"
 
+#include "api/convert.h"
 #include "api/crd.h"
 #include "api/write.h"
 
@@ -39,7 +40,7 @@ const struct schema_kind *managed_kind_at(const struct schema_kind *kind, struct
 
 bool managed_same_shape(const struct schema_kind *a, const struct schema_kind *b)
 {
-	return a == b || (!a->custom && !a->to_storage && !b->to_storage);
+	return a == b || (!a->custom && !convert_differs(a) && !convert_differs(b));
 }
 
 struct json *managed_convert(struct arena *a, const struct json *tree,

@@ -217,6 +217,19 @@ struct schema_selectable {
 	bool indexed; /* watchers of one value are found by index */
 };
 
+/*
+ * Where a version differs from the stored one by an object around some members, each object at
+ * the path, which may end at a list of them.
+ */
+struct schema_convert {
+	const struct str *path; /* names, the last p NULL */
+	struct str wrapper; /* the member that is an object of the others */
+	const struct str *outside; /* members that stay beside the wrapper */
+	const struct str *after; /* those of them that come behind the others when flat; or NULL */
+	const struct str *blanks; /* text in it that is there even when empty; or NULL */
+	bool wraps; /* storage has the wrapper, unless it would be blank; else this version has */
+};
+
 /* How writes of a kind behave. */
 enum schema_kind_flag {
 	SCHEMA_NAMESPACED = 1 << 0,
@@ -250,7 +263,8 @@ struct schema_kind {
 	/* Without Name and Age where those are the defaults; see table.h. */
 	const struct schema_column *columns;
 	const struct schema_selectable *selectables;
-	uint8_t nsubresources, ncolumns, nselectables;
+	const struct schema_convert *converts;
+	uint8_t nsubresources, ncolumns, nselectables, nconverts;
 	uint8_t gate;
 	uint16_t verbs;
 	uint32_t flags;
@@ -258,8 +272,8 @@ struct schema_kind {
 
 	/*
 	 * The version that is stored. Objects of other versions are converted
-	 * on their way in and out: in place, on the tree, and never failing on what
-	 * was validated. NULL functions: only apiVersion differs.
+	 * on their way in and out (convert.h): by the rows of `converts`, and by functions
+	 * for what rows cannot say. Neither: only apiVersion differs.
 	 */
 	const struct schema_kind *storage; /* itself when it is the one */
 	void (*to_storage)(struct arena *a, struct json *object);

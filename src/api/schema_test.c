@@ -360,6 +360,7 @@ static void v1beta2_is_v1_under_another_name(void **state)
 	assert_non_null(k);
 	assert_true(str_eqz(k->storage->api_version, "resource.k8s.io/v1"));
 	assert_null(k->to_storage);
+	assert_int_equal(k->nconverts, 0);
 	assert_true(str_eqz(k->type->openapi, "io.k8s.api.resource.v1beta2.ResourceSlice"));
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdarg.h>
 
+#include "api/convert.h"
 #include "api/crd.h"
 #include "api/managed.h"
 
@@ -52,8 +53,7 @@ void write_from_storage(struct arena *a, struct json *object, const struct schem
 	}
 	if (kind->storage == kind)
 		return;
-	if (kind->from_storage)
-		kind->from_storage(a, object);
+	convert_from_storage(a, object, kind);
 	json_put_str(a, object, "apiVersion", kind->api_version);
 }
 
@@ -65,8 +65,7 @@ void write_to_storage(struct arena *a, struct json *object, const struct schema_
 		crd_convert(a, object, kind->storage);
 		return;
 	}
-	if (kind->to_storage)
-		kind->to_storage(a, object);
+	convert_to_storage(a, object, kind);
 	json_put_str(a, object, "apiVersion", kind->storage->api_version);
 }
 

@@ -5,34 +5,23 @@
 #include "cli/fit_load.h"
 
 #include "api/convert.h"
+#include "api/schema.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "cli/device_view.h"
 #include "client/discovery.h"
 
-static const struct {
-	const char *plural;
-	void (*convert)(struct arena *a, struct json *object);
-} beta1[] = {
-	{ "resourceclaims", convert_resource_v1beta1_resource_claim_to_storage },
-	{ "resourceclaimtemplates", convert_resource_v1beta1_resource_claim_template_to_storage },
-	{ "resourceslices", convert_resource_v1beta1_resource_slice_to_storage },
-};
-
 static void to_v1(struct arena *a, const struct resource *r, struct json *tree)
 {
+	const struct schema_kind *kind = schema_find_resource(r->group, r->version, r->resource);
 	struct json *items = json_getz(tree, "items");
 
-	if (!str_eqz(r->version, "v1beta1"))
+	if (!kind)
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(beta1); i++) {
-		if (!str_eqz(r->resource, beta1[i].plural))
-			continue;
-		if (!items)
-			beta1[i].convert(a, tree);
-		JSON_FOREACH_SAFE (it, items)
-			beta1[i].convert(a, it);
-	}
+	if (!items)
+		convert_to_storage(a, tree, kind);
+	JSON_FOREACH (it, items)
+		convert_to_storage(a, it, kind);
 }
 
 static struct str word_of(struct arena *a, const char *plural)
