@@ -199,6 +199,7 @@ class Writer:
                f".short_names = {self.texts(kind.short)}",
                f".categories = {self.texts(kind.categories)}",
                f".resets = {self.texts([r.path for r in kind.resets])}",
+               f".deprecation = {c_str(kind.deprecation)}",
                f".verbs = {self.verbs(kind.verbs)}", f".gate = GATE_{kind.gate}",
                f".flags = {' | '.join('SCHEMA_' + f for f in flags) or '0'}",
                f".storage = {self.kind_ref(kind.stored)}"]

@@ -89,7 +89,7 @@ class Reader:
         self.path = path
         self.stem = os.path.basename(path).rsplit(".", 1)[0]
         self.file = Item(path, stem=self.stem, group=None, version=None, openapi=None,
-                         same_as=None, kinds=[], types=[])
+                         same_as=None, kinds=[], types=[], deprecated=[])
         self.current = self.last = None
         with open(path, encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
@@ -127,10 +127,14 @@ class Reader:
         if word == "same-as" and len(rest) == 1:
             self.file.same_as = rest[0]
             return None
+        if word == "deprecated" and rest:
+            said = attributes(rest[1:], at, {"in", "until", "use"})
+            self.file.deprecated.append(Item(at, kinds=rest[0].split(","), said=said))
+            return None
         if word == "kind" and len(rest) == 1:
             self.current = Item(at, what="kind", name=rest[0], doc=doc, resource=None, verbs=[],
                                 scope=None, flags=[], gate="NONE", storage=None, subresources=[],
-                                columns=[], selects=[], short=[], categories=[], resets=[], converts=[],
+                                columns=[], selects=[], short=[], categories=[], resets=[], converts=[], deprecation=None,
                                 hooks={})
             self.file.kinds.append(self.current)
             return self.current
@@ -146,7 +150,8 @@ class Reader:
                                 said=said)
             self.file.types.append(self.current)
             return self.current
-        raise Fault(at, f'"{word}" is no group, openapi, same-as, kind, object or type line')
+        raise Fault(at, f'"{word}" is no group, openapi, same-as, deprecated, kind, object or type '
+                    "line")
 
     def member(self, at, words):
         doc = take_doc(words, at)
@@ -235,6 +240,9 @@ class World:
                 self.add_type(file, type_)
         for kind in self.kinds:
             self.settle_kind(kind)
+        for file in files:
+            for deprecated in file.deprecated:
+                self.settle_deprecated(file, deprecated)
         for type_ in self.types.values():
             self.settle_type(type_)
         for kind in self.kinds:
@@ -320,6 +328,19 @@ class World:
             if not stored:
                 raise Fault(kind.storage.at, f'there is no kind "{kind.storage.of}"')
             kind.stored = stored[0]
+
+    @staticmethod
+    def settle_deprecated(file, deprecated):
+        said = deprecated.said
+        for name in deprecated.kinds:
+            kind = next((k for k in file.kinds if k.name == name and k.what == "kind"), None)
+            if not kind or "in" not in said:
+                raise Fault(deprecated.at, f'"{name}" is no kind, or "in=" is missing')
+            kind.deprecation = f"{kind.api_version} {name} is deprecated in v{said['in']}+"
+            if "until" in said:
+                kind.deprecation += f", unavailable in v{said['until']}+"
+            if "use" in said:
+                kind.deprecation += "; use " + said["use"].strip('"')
 
     def settle_paths(self, kind):
         """Fields that a kind names by path must be there."""

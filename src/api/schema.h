@@ -258,6 +258,7 @@ struct schema_kind {
 	struct str storage_name;
 	const struct str *short_names, *categories; /* end with p NULL; or NULL */
 	const struct str *resets; /* as schema_resets() has it */
+	struct str deprecation; /* of a compiled kind: the warning for its users; p NULL: none */
 	const struct schema_type *type;
 	const struct schema_subresource *subresources;
 	/* Without Name and Age where those are the defaults; see table.h. */

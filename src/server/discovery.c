@@ -7,10 +7,12 @@
 #include "server/discovery.h"
 
 #include "api/schema.h"
+#include "base/base64.h"
 #include "base/json_writer.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "net/pki_sign.h"
 #include "server/document_lazy.h"
 #include "server/negotiate.h"
 
@@ -123,6 +125,27 @@ static const struct schema_kind *next_kind(const struct discovery *d, size_t *at
 
 /* --- the old form ------------------------------------------------------------------- */
 
+/*
+ * Tells migrators when the stored version of a kind changes; of what is stored only. The digest is
+ * upstream's, but nobody may depend on that.
+ */
+static void put_storage_hash(struct json_writer *w, const struct schema_kind *k)
+{
+	const struct schema_kind *stored = k->storage;
+	struct buf hash = BUF_INIT(64);
+	uint8_t digest[PKI_SHA256_SIZE];
+	char text[512];
+
+	if (!(k->verbs & SCHEMA_WATCH))
+		return;
+	(void)snprintf(text, sizeof(text), "%.*s/%.*s/%.*s", STR_ARG(stored->group),
+		       STR_ARG(stored->version), STR_ARG(stored->kind));
+	pki_sha256(str_from(text), digest);
+	(void)base64_encode(&hash, str_of(digest, 8), BASE64_STD);
+	put(w, "storageVersionHash", buf_str(&hash));
+	buf_release(&hash);
+}
+
 static void put_resource(struct json_writer *w, const struct schema_kind *k)
 {
 	json_writer_begin_object(w);
@@ -134,6 +157,7 @@ static void put_resource(struct json_writer *w, const struct schema_kind *k)
 	put_verbs(w, k->verbs);
 	put_texts(w, "shortNames", k->short_names);
 	put_texts(w, "categories", k->categories);
+	put_storage_hash(w, k);
 	json_writer_end_object(w);
 }
 

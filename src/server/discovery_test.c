@@ -125,6 +125,30 @@ static void resources_and_subresources_are_listed(void **state)
 	assert_null(json_getz(list, "apiVersion"));
 }
 
+static struct str hash_of(void *state, const char *path, const char *resource)
+{
+	struct json *list = parse(state, get(state, path, ACCEPT_OBJECT));
+
+	return json_text_at(element(json_getz(list, "resources"), "name", resource),
+			    "storageVersionHash");
+}
+
+/* The values are those of a kube-apiserver that stores the same versions. */
+static void what_is_stored_has_a_hash_of_its_storage_version(void **state)
+{
+	static const char *const versions[] = { "/apis/resource.k8s.io/v1",
+						"/apis/resource.k8s.io/v1beta1" };
+
+	assert_true(str_eqz(hash_of(*state, "/api/v1", "pods"), "xPOwRZ+Yhw8="));
+	assert_null(hash_of(*state, "/api/v1", "pods/status").p);
+	assert_null(hash_of(*state, "/api/v1", "bindings").p);
+	assert_true(str_eqz(hash_of(*state, "/api/v1", "events"), "r2yiGXH7wu8="));
+	assert_true(str_eqz(hash_of(*state, "/apis/events.k8s.io/v1", "events"), "r2yiGXH7wu8="));
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
+		assert_true(
+			str_eqz(hash_of(*state, versions[i], "resourceclaims"), "wgAZaHcZxUg="));
+}
+
 static void features_tell_which_gates_are_on(void **state)
 {
 	struct json *list = parse(*state, get(*state, "/api/v1", ACCEPT_OBJECT));
@@ -239,6 +263,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(resources_and_subresources_are_listed, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(what_is_stored_has_a_hash_of_its_storage_version,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(features_tell_which_gates_are_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_aggregated_form_holds_all_groups, setup,
 						teardown),

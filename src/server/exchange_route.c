@@ -96,6 +96,8 @@ static bool find_resource(struct exchange *x)
 			return refuse(x, ERR_NOT_FOUND);
 	}
 	x->kind = kind;
+	if (!x->custom)
+		x->deprecation = kind->deprecation;
 	return true;
 }
 
