@@ -187,6 +187,26 @@ static void finish_many(struct buf *out, struct buf *text, size_t count, const c
 	buf_release(text);
 }
 
+void column_common_encoding(const struct json *object, int64_t now_ns, struct buf *out)
+{
+	column_text(out, column_find_str(object, "status.commonEncodingVersion"), "<unset>");
+}
+
+void column_storage_versions(const struct json *object, int64_t now_ns, struct buf *out)
+{
+	struct buf text = BUF_INIT(16 * KIB);
+	size_t count = 0;
+
+	JSON_FOREACH (it, column_find(object, "status.storageVersions")) {
+		if (count++ >= SHOWN)
+			continue;
+		(void)buf_printf(&text, "%s%.*s=%.*s", text.n ? "," : "",
+				 STR_ARG(json_text_at(it, "apiServerID")),
+				 STR_ARG(json_text_at(it, "encodingVersion")));
+	}
+	finish_many(out, &text, count, "");
+}
+
 void column_endpoints(const struct json *object, int64_t now_ns, struct buf *out)
 {
 	const struct json *subsets = json_getz(object, "subsets");

@@ -25,6 +25,10 @@ void column_template_object_containers(const struct json *object, int64_t now_ns
 void column_template_object_images(const struct json *object, int64_t now_ns, struct buf *out);
 void column_template_object_labels(const struct json *object, int64_t now_ns, struct buf *out);
 
+/* Storage versions. */
+void column_common_encoding(const struct json *object, int64_t now_ns, struct buf *out);
+void column_storage_versions(const struct json *object, int64_t now_ns, struct buf *out);
+
 /* Pods. */
 void column_pod_ready(const struct json *object, int64_t now_ns, struct buf *out);
 void column_pod_status(const struct json *object, int64_t now_ns, struct buf *out);

@@ -67,7 +67,8 @@ static int create_meta(struct write *w, struct json *object, struct error *err)
 
 /*
  * A new object has no status but what a status always has. Nodes are the
- * exception: they register with theirs.
+ * exception: they register with theirs; and the server's own objects, which it
+ * makes through the subresource.
  */
 static void clear_status(struct write *w, struct json *object)
 {
@@ -75,7 +76,8 @@ static void clear_status(struct write *w, struct json *object)
 	const struct schema_field *field = schema_field(kind->type, STR("status"));
 	struct json *status;
 
-	if (!(kind->flags & SCHEMA_STATUS) || str_eq(kind->storage_name, STR("core/nodes")))
+	if (!(kind->flags & SCHEMA_STATUS) || str_eq(kind->storage_name, STR("core/nodes")) ||
+	    str_eq(w->subresource, STR("status")))
 		return;
 	json_remove(object, STR("status"));
 	if (!field || !(field->flags & SCHEMA_ALWAYS) || !field->type)

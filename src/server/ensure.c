@@ -100,8 +100,8 @@ static struct object *tip_of(struct ensure *e, const struct schema_kind *kind, s
 	return resource_tip(state_resource(e->server->state, kind), ns, name);
 }
 
-void ensure_create(struct ensure *e, const struct schema_kind *kind, struct json *body,
-		   struct str manager)
+static void create_through(struct ensure *e, const struct schema_kind *kind, struct str subresource,
+			   struct json *body, struct str manager)
 {
 	struct write w = write_of(e, kind, manager);
 	struct error err;
@@ -110,11 +110,24 @@ void ensure_create(struct ensure *e, const struct schema_kind *kind, struct json
 	if (tip_of(e, kind, meta_text(body, "namespace"), meta_text(body, "name")))
 		return;
 	w.ns = meta_text(body, "namespace");
+	w.subresource = subresource;
 	write_init(&w);
 	if (write_create(&w, body, &tree, &err) < 0)
 		fail(e, &err);
 	else
 		submit(e, kind, NULL, tree);
+}
+
+void ensure_create(struct ensure *e, const struct schema_kind *kind, struct json *body,
+		   struct str manager)
+{
+	create_through(e, kind, STR(""), body, manager);
+}
+
+void ensure_create_status(struct ensure *e, const struct schema_kind *kind, struct json *body,
+			  struct str manager)
+{
+	create_through(e, kind, STR("status"), body, manager);
 }
 
 struct json *ensure_tree(struct ensure *e, const struct schema_kind *kind, struct str ns,
@@ -136,14 +149,15 @@ struct json *ensure_tree(struct ensure *e, const struct schema_kind *kind, struc
 	return tree;
 }
 
-void ensure_patch(struct ensure *e, const struct schema_kind *kind, const struct json *old,
-		  struct json *patch, struct str manager)
+static void patch_through(struct ensure *e, const struct schema_kind *kind, struct str subresource,
+			  const struct json *old, struct json *patch, struct str manager)
 {
 	struct write w = write_of(e, kind, manager);
 	struct object *base;
 	struct error err;
 	struct json *tree;
 
+	w.subresource = subresource;
 	w.ns = meta_text(old, "namespace");
 	w.name = meta_text(old, "name");
 	base = tip_of(e, kind, w.ns, w.name);
@@ -152,4 +166,16 @@ void ensure_patch(struct ensure *e, const struct schema_kind *kind, const struct
 		fail(e, &err);
 	else if (!w.unchanged && tree)
 		submit(e, kind, base, tree);
+}
+
+void ensure_patch(struct ensure *e, const struct schema_kind *kind, const struct json *old,
+		  struct json *patch, struct str manager)
+{
+	patch_through(e, kind, STR(""), old, patch, manager);
+}
+
+void ensure_patch_status(struct ensure *e, const struct schema_kind *kind, const struct json *old,
+			 struct json *patch, struct str manager)
+{
+	patch_through(e, kind, STR("status"), old, patch, manager);
 }

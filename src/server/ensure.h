@@ -27,6 +27,10 @@ struct arena *ensure_arena(struct ensure *e);
 void ensure_create(struct ensure *e, const struct schema_kind *kind, struct json *body,
 		   struct str manager);
 
+/* The same with the status that the body has; clients cannot do that in one write. */
+void ensure_create_status(struct ensure *e, const struct schema_kind *kind, struct json *body,
+			  struct str manager);
+
 /* The tree of what there is, pending writes included; NULL when it is not there. */
 struct json *ensure_tree(struct ensure *e, const struct schema_kind *kind, struct str ns,
 			 struct str name);
@@ -34,6 +38,10 @@ struct json *ensure_tree(struct ensure *e, const struct schema_kind *kind, struc
 /* A merge patch of what ensure_tree() gave in this turn. Nothing when that changes nothing. */
 void ensure_patch(struct ensure *e, const struct schema_kind *kind, const struct json *old,
 		  struct json *patch, struct str manager);
+
+/* The same through the status subresource. */
+void ensure_patch_status(struct ensure *e, const struct schema_kind *kind, const struct json *old,
+			 struct json *patch, struct str manager);
 
 /* No more to come: done() follows, now when nothing was to be written. */
 void ensure_end(struct ensure *e);

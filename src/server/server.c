@@ -25,11 +25,13 @@
 #include "server/bootstrap.h"
 #include "server/custom.h"
 #include "server/exchange.h"
+#include "server/identity.h"
 #include "server/namespaces.h"
 #include "server/policy.h"
 #include "server/server_impl.h"
 #include "server/server_metrics.h"
 #include "server/service_accounts.h"
+#include "server/storage_versions.h"
 #include "server/tokens.h"
 #include "server/ui.h"
 #include "server/ui_sessions.h"
@@ -125,18 +127,30 @@ static void report_ready(struct server *s, const struct error *err)
 	s->opts.on_ready(s->opts.arg, err);
 }
 
-static void on_policy(void *arg, const struct error *err)
+static void on_storage_versions(void *arg, const struct error *err)
 {
 	report_ready(arg, err);
-	mem_give_back(); /* what the policy was put together in */
+	mem_give_back(); /* what the policy and these were put together in */
 }
 
-static void on_namespaces(void *arg, const struct error *err)
+static void on_policy(void *arg, const struct error *err)
 {
 	if (err)
 		report_ready(arg, err);
 	else
-		policy_ensure(arg, on_policy, arg);
+		storage_versions_ensure(arg, on_storage_versions, arg);
+}
+
+static void on_namespaces(void *arg, const struct error *err)
+{
+	struct server *s = arg;
+
+	if (err) {
+		report_ready(s, err);
+		return;
+	}
+	identity_keep(s->identity);
+	policy_ensure(s, on_policy, s);
 }
 
 static void on_state_ready(void *arg, const struct error *err)
@@ -246,6 +260,7 @@ int server_new(const struct server_opts *opts, struct server **ret_server, struc
 	s->gates = opts->gates;
 	s->clock = loop_clock(opts->loops[0]);
 	s->selectors = known_selectors_new();
+	s->identity = identity_new(s);
 	loop_timer_init(&s->renew, opts->loops[0], on_renew);
 	*ret_server = s;
 	return start(s, err);
@@ -284,6 +299,7 @@ void server_stop(struct server *s, int64_t grace_ms, void (*done)(void *arg), vo
 	s->on_stopped = done;
 	s->stop_arg = arg;
 	loop_timer_stop(&s->renew);
+	identity_stop(s->identity);
 	if (s->custom)
 		custom_stop(s->custom);
 	if (!s->http) {
@@ -314,6 +330,7 @@ void server_free(struct server *s)
 	pki_ca_free(s->ca);
 	server_metrics_free(s->counts);
 	metrics_free(s->metrics);
+	identity_free(s->identity);
 	free(s->kubeconfig);
 	free(s);
 }

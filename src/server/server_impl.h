@@ -15,6 +15,7 @@ struct authn;
 struct authz;
 struct custom;
 struct http_server;
+struct identity;
 struct known_selectors;
 struct metrics;
 struct pki_ca;
@@ -35,6 +36,7 @@ struct server {
 	struct tls *tls;
 	struct pki_ca *ca;
 	struct loop_timer renew; /* of the serving certificate */
+	struct identity *identity; /* which of the servers on its store it is */
 	struct tokens *tokens; /* or NULL */
 	struct service_accounts *accounts; /* who issues tokens */
 	struct authn *authn;
