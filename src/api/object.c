@@ -355,9 +355,16 @@ int object_tree(const struct object *o, struct arena *a, struct json **ret_tree,
 	r = json_parse(a, bytes_str(text), NULL, &tree, err);
 	if (r < 0)
 		return error_wrap(err, r, "stored object");
-	if (o->stored)
+	if (o->stored) {
+		(void)write_upgrade(a, tree);
 		json_put_str(a, json_getz(tree, "metadata"), "resourceVersion",
 			     str_from(arena_printf(a, "%lld", (long long)o->revision)));
+	}
 	*ret_tree = tree;
 	return 0;
+}
+
+bool object_is_stale(const struct object *o, const struct schema_kind *kind)
+{
+	return write_is_stale(bytes_str(o->stored ? o->stored : o->json), kind);
 }

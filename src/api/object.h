@@ -100,6 +100,9 @@ struct str object_label(const void *source, struct str key);
 struct str object_field(const void *source,
 			struct str path); /* metadata.name, .namespace, selectables */
 
+/* Whether it was stored in another version than its kind is stored in now. */
+bool object_is_stale(const struct object *o, const struct schema_kind *kind);
+
 /*
  * Its tree of the storage version, with resourceVersion, as stored (not the
  * served form). The arena holds the text that the tree points into.

@@ -305,6 +305,37 @@ static void network_data_is_served_under_both_names(void **state)
 	object_unref(o);
 }
 
+static void what_an_older_release_stored_is_of_the_present_version(void **state)
+{
+	const struct schema_kind *kind = schema_find_kind(STR("resource.k8s.io/v1"),
+							  STR("ResourceSlice"));
+	const char *text =
+		"{\"apiVersion\":\"resource.k8s.io/v1beta1\",\"kind\":\"ResourceSlice\","
+		"\"metadata\":{\"name\":\"s\",\"uid\":\"u\"},\"spec\":{\"nodeName\":\"n\","
+		"\"devices\":[{\"name\":\"d\",\"basic\":{\"taints\":[]}}]}}";
+	CLEANUP(arena_release) struct arena a;
+	CLEANUP(bytes_unref) struct bytes *now = NULL;
+	struct object *o = NULL, *again = NULL;
+	struct gates gates;
+	struct json *tree;
+
+	arena_init(&a, MIB);
+	gates_init(&gates);
+	assert_int_equal(object_new(kind, str_from(text), 7, &gates, &o, NULL), 0);
+	assert_true(object_is_stale(o, kind));
+	assert_true(str_find(bytes_str(o->json), STR("\"resource.k8s.io/v1\"")) > 0);
+	assert_true(str_find(bytes_str(o->json), STR("{\"name\":\"d\",\"taints\":[]}")) > 0);
+	assert_int_equal(object_tree(o, &a, &tree, NULL), 0);
+	assert_str(json_text_at(tree, "apiVersion"), "resource.k8s.io/v1");
+	assert_null(json_pointer(tree, STR("/spec/devices/0/basic")));
+	assert_int_equal(object_encode(tree, &now, NULL), 0);
+	assert_int_equal(object_new(kind, bytes_str(now), 8, &gates, &again, NULL), 0);
+	assert_false(object_is_stale(again, kind));
+	assert_null(again->stored);
+	object_unref(o);
+	object_unref(again);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +353,7 @@ int main(void)
 		cmocka_unit_test(its_tree_has_the_resource_version_and_outlives_it),
 		cmocka_unit_test(its_header_is_small),
 		cmocka_unit_test(network_data_is_served_under_both_names),
+		cmocka_unit_test(what_an_older_release_stored_is_of_the_present_version),
 	};
 
 	return cmocka_run_group_tests_name("api/object", tests, NULL, NULL);

@@ -161,13 +161,19 @@ void write_from_storage(struct arena *a, struct json *object, const struct schem
 void write_to_storage(struct arena *a, struct json *object, const struct schema_kind *kind);
 
 /*
- * What clients are shown of a stored tree: gated fields dropped, the KEP's
- * names of network data beside upstream's. True when the tree was changed.
+ * What clients are shown of a stored tree: in the present storage version, gated
+ * fields dropped, the KEP's names of network data beside upstream's. True when
+ * the tree was changed.
  */
 bool write_served_form(struct arena *a, struct json *object, const struct schema_kind *kind,
 		       const struct gates *gates);
 /* Whether it could change an object with this text: a quick look that spares a parse. */
 bool write_has_served_form(struct str stored, const struct schema_kind *kind,
 			   const struct gates *gates);
+
+/* Whether text is of another version than the kind is stored in now: an older release wrote it. */
+bool write_is_stale(struct str stored, const struct schema_kind *kind);
+/* Brings such a tree, of a compiled kind, into the present version; false when it is in it. */
+bool write_upgrade(struct arena *a, struct json *object);
 
 #endif

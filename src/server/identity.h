@@ -17,7 +17,10 @@ struct ensure;
 struct identity;
 struct server;
 
-/* The name follows from those of the machine and the data folder: it outlives restarts. */
+/*
+ * The name follows from those of the machine and of the data folder, which must be there, so that
+ * it outlives restarts.
+ */
 struct identity *identity_new(struct server *s);
 
 struct str identity_name(const struct identity *i);

@@ -216,6 +216,7 @@ static void start_access(struct server *s)
 				   .clock = s->clock,
 				   .no_anonymous = s->opts.no_anonymous };
 
+	s->identity = identity_new(s);
 	s->authn = authn_new(&opts);
 	s->authz = authz_new();
 	if (!s->opts.no_ui)
@@ -260,7 +261,6 @@ int server_new(const struct server_opts *opts, struct server **ret_server, struc
 	s->gates = opts->gates;
 	s->clock = loop_clock(opts->loops[0]);
 	s->selectors = known_selectors_new();
-	s->identity = identity_new(s);
 	loop_timer_init(&s->renew, opts->loops[0], on_renew);
 	*ret_server = s;
 	return start(s, err);

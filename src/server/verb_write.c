@@ -304,7 +304,8 @@ static void attempt(struct mutation *m)
 
 	mutation_prepare(m);
 	r = decide_on(m, base, &object, &err);
-	same = r == 0 && m->write.unchanged && object && base;
+	/* A write that changes nothing still brings what is stored into its present version. */
+	same = r == 0 && m->write.unchanged && object && base && !object_is_stale(base, m->kind);
 	if ((r < 0 || same) && mutation_wait(m, base, mutation_again))
 		return;
 	if (r < 0)

@@ -1,0 +1,325 @@
+// One object in all versions of its kind: served, warned of, stored once, and brought up to date when an older release
+// stored it in another version.
+import assert from "node:assert/strict"
+import { execFileSync } from "node:child_process"
+import { cpSync } from "node:fs"
+import * as k8s from "@kubernetes/client-node"
+import { expect, newNamespace, rv, startEtcd, startServer } from "./api_lib.mjs"
+import { finish, scratch, test, until } from "./lib.mjs"
+
+const protobuf = "application/vnd.kubernetes.protobuf"
+const versions = ["v1", "v1beta2", "v1beta1"]
+const records = "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions"
+const group = (version) => `/apis/resource.k8s.io/${version}`
+
+// --- one object as each version has it -------------------------------------------------------
+
+const exact = {
+	deviceClassName: "gpu", selectors: [{ cel: { expression: "true" } }], allocationMode: "ExactCount", count: 2,
+	tolerations: [{ key: "k", operator: "Exists" }], capacity: { requests: { memory: "1Gi" } },
+}
+const first = { name: "either", firstAvailable: [{ name: "a", deviceClassName: "gpu", allocationMode: "All" }] }
+const traits = { attributes: { model: { string: "a" } }, capacity: { memory: { value: "8Gi" } } }
+
+const devices = {
+	v1: { requests: [{ name: "one", exactly: exact }, first] },
+	v1beta1: { requests: [{ name: "one", ...exact }, { deviceClassName: "", ...first }] },
+}
+devices.v1beta2 = devices.v1
+
+const kinds = {
+	resourceclaims: { kind: "ResourceClaim", namespaced: true, spec: (v) => ({ devices: devices[v] }) },
+	resourceclaimtemplates: {
+		kind: "ResourceClaimTemplate", namespaced: true,
+		spec: (v) => ({ metadata: { labels: { a: "b" } }, spec: { devices: devices[v] } }),
+	},
+	resourceslices: {
+		kind: "ResourceSlice",
+		spec: (v, name) => ({
+			driver: "gpu.example.com", nodeName: "n", pool: { name, generation: 1, resourceSliceCount: 1 },
+			devices: [{ name: "gpu-0", ...(v === "v1beta1" ? { basic: traits } : traits) },
+				{ name: "gpu-1", ...(v === "v1beta1" ? { basic: {} } : {}) }],
+		}),
+	},
+	deviceclasses: {
+		kind: "DeviceClass",
+		spec: () => ({
+			selectors: [{ cel: { expression: "true" } }],
+			config: [{ opaque: { driver: "gpu.example.com", parameters: { a: 1 } } }],
+		}),
+	},
+}
+
+function object(plural, version, name) {
+	const { kind, spec } = kinds[plural]
+	return { apiVersion: `resource.k8s.io/${version}`, kind, metadata: { name }, spec: spec(version, name) }
+}
+
+function path(plural, version, ns) {
+	return `${group(version)}/${kinds[plural].namespaced ? `namespaces/${ns}/` : ""}${plural}`
+}
+
+function kubectl(server, args, input) {
+	return execFileSync("kubectl", ["--kubeconfig", server.kubeconfig, "--cache-dir", `${scratch}/kubectl-cache`, ...args],
+		{ input, stdio: ["pipe", "pipe", "pipe"] }).toString()
+}
+
+// --- serving -------------------------------------------------------------------------------------
+
+async function serving() {
+	const server = await startServer("lmdb")
+	const { client } = server
+	const ns = await newNamespace(client)
+
+	for (const plural of Object.keys(kinds)) {
+		await test(`${plural}: what one version made is the same object in all`, async () => {
+			for (const made of versions) {
+				const name = `${plural}-${made}`
+				const before = expect(await client.post(path(plural, made, ns), object(plural, made, name)), 201)
+				for (const shown of versions) {
+					const body = expect(await client.get(`${path(plural, shown, ns)}/${name}`), 200)
+					assert.equal(body.apiVersion, `resource.k8s.io/${shown}`)
+					assert.deepEqual(body.spec, kinds[plural].spec(shown, name), `${made} shown as ${shown}`)
+					assert.deepEqual(body.metadata, before.metadata)
+				}
+			}
+		})
+
+		await test(`${plural}: what a version shows can be sent back, and is no change`, async () => {
+			for (const version of versions) {
+				const at = `${path(plural, version, ns)}/${plural}-v1`
+				const before = expect(await client.get(at), 200)
+				const bytes = (await client.get(at, { accept: protobuf })).raw
+				assert.equal(rv(expect(await client.put(at, before), 200)), rv(before))
+				assert.equal(rv(expect(await client.put(at, bytes, { type: protobuf }), 200)), rv(before))
+			}
+		})
+	}
+
+	await test("lists and watches are of the version that was asked for", async () => {
+		const at = path("resourceslices", "v1beta1")
+		const list = expect(await client.get(at), 200)
+		assert.equal(list.apiVersion, "resource.k8s.io/v1beta1")
+		assert.ok(list.items.every(({ spec }) => spec.devices.every(({ basic }) => basic)))
+		const watch = await client.watch(`${at}?watch=true&fieldSelector=spec.nodeName%3Dn`)
+		const [{ object }] = await watch.have(1)
+		assert.ok(object.spec.devices[0].basic)
+		watch.close()
+	})
+
+	await test("deprecated versions warn, others do not", async () => {
+		const said = async (version) => (await client.get(path("resourceclaims", version, ns))).headers.warning
+		assert.equal(await said("v1"), undefined)
+		assert.equal(await said("v1beta2"),
+			'299 - "resource.k8s.io/v1beta2 ResourceClaim is deprecated in v1.36+, unavailable in v1.39+"')
+		assert.equal(await said("v1beta1"),
+			'299 - "resource.k8s.io/v1beta1 ResourceClaim is deprecated in v1.35+, unavailable in v1.38+"')
+		const rules = await client.get(`${group("v1beta2")}/devicetaintrules`)
+		assert.equal(rules.headers.warning, undefined)
+	})
+
+	await test("discovery: the preferred version, and one storage version for all", async () => {
+		const found = expect(await client.get("/apis/resource.k8s.io"), 200)
+		assert.equal(found.preferredVersion.version, "v1")
+		assert.deepEqual(found.versions.map(({ version }) => version), ["v1", "v1beta2", "v1beta1", "v1alpha3"])
+		const hashes = []
+		for (const version of versions) {
+			const { resources } = expect(await client.get(group(version)), 200)
+			hashes.push(resources.find(({ name }) => name === "resourceclaims").storageVersionHash)
+			assert.ok(resources.filter(({ name }) => name.includes("/")).every((r) => !r.storageVersionHash))
+		}
+		assert.deepEqual(new Set(hashes), new Set(["wgAZaHcZxUg="]))
+	})
+
+	await test("client-node: three APIs, one claim", async () => {
+		const config = new k8s.KubeConfig()
+		config.loadFromFile(server.kubeconfig)
+		const [v1, v1beta2, v1beta1] = [k8s.ResourceV1Api, k8s.ResourceV1beta2Api, k8s.ResourceV1beta1Api]
+			.map((api) => config.makeApiClient(api))
+		await v1beta1.createNamespacedResourceClaim({ namespace: ns, body: object("resourceclaims", "v1beta1", "node") })
+		const read = await v1.readNamespacedResourceClaim({ namespace: ns, name: "node" })
+		assert.equal(read.spec.devices.requests[0].exactly.deviceClassName, "gpu")
+		assert.equal((await v1beta2.readNamespacedResourceClaim({ namespace: ns, name: "node" })).metadata.uid, read.metadata.uid)
+		read.metadata.labels = { changed: "yes" }
+		await v1.replaceNamespacedResourceClaim({ namespace: ns, name: "node", body: read })
+		const back = await v1beta1.readNamespacedResourceClaim({ namespace: ns, name: "node" })
+		assert.equal(back.metadata.labels.changed, "yes")
+		assert.equal(back.spec.devices.requests[0].count, 2)
+	})
+
+	await test("kubectl asks for a version by name", async () => {
+		const text = kubectl(server, ["get", "resourceslices.v1beta1.resource.k8s.io", "resourceslices-v1", "-o", "yaml"])
+		assert.match(text, /^apiVersion: resource.k8s.io\/v1beta1$/m)
+		assert.match(text, /^ {2}- basic:$/m)
+		assert.match(kubectl(server, ["get", "resourceslices", "resourceslices-v1", "-o", "yaml"]), /^apiVersion: resource.k8s.io\/v1$/m)
+	})
+
+	await test("a kind says in which version it is stored, and a restart writes nothing", async () => {
+		const before = expect(await client.get(records), 200)
+		const claims = before.items.find(({ metadata }) => metadata.name === "resource.k8s.io.resourceclaims")
+		assert.equal(claims.status.commonEncodingVersion, "resource.k8s.io/v1")
+		const [entry, ...others] = claims.status.storageVersions
+		assert.deepEqual(others, [])
+		assert.deepEqual(entry.decodableVersions, versions.map((v) => `resource.k8s.io/${v}`))
+		assert.equal(claims.status.conditions[0].status, "True")
+		assert.ok(before.items.some(({ metadata }) => metadata.name === "core.pods"))
+		await server.stop()
+		await server.begin()
+		assert.deepEqual(expect(await server.client.get(records), 200), before)
+	})
+	await server.stop()
+}
+
+// --- several servers ---------------------------------------------------------------------------
+
+async function several(etcd) {
+	const prefix = "/several"
+	const one = await startServer("etcd", { etcd, prefix, folder: `${scratch}/several-0` })
+	cpSync(`${one.folder}/pki`, `${scratch}/several-1/pki`, { recursive: true })
+	const two = await startServer("etcd", { etcd, prefix, folder: `${scratch}/several-1` })
+	const at = `${records}/core.pods`
+	const names = async (client) => expect(await client.get(at), 200).status.storageVersions.map((s) => s.apiServerID)
+
+	await test("each server on an etcd has its entry, and a Lease of its name", async () => {
+		const found = await names(two.client)
+		assert.equal(new Set(found).size, 2)
+		for (const name of found)
+			expect(await two.client.get(`/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/${name}`), 200)
+		assert.equal(expect(await two.client.get(at), 200).status.commonEncodingVersion, "v1")
+	})
+
+	await test("a server that stores another version shows; gone, it is dropped", async () => {
+		const [gone] = (await names(two.client))
+		await one.stop()
+		const other = expect(await two.client.get(at), 200)
+		other.status.storageVersions[0].encodingVersion = "v0"
+		other.status.storageVersions[0].decodableVersions = ["v0"]
+		expect(await two.client.put(`${at}/status`, other), 200)
+		await two.stop()
+		await two.begin()
+		const { status } = expect(await two.client.get(at), 200)
+		assert.equal(status.commonEncodingVersion, undefined)
+		assert.equal(status.conditions[0].status, "False")
+		expect(await two.client.delete(`/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/${gone}`), 200)
+		await two.stop()
+		await two.begin()
+		assert.ok(!(await names(two.client)).includes(gone))
+		assert.equal(expect(await two.client.get(at), 200).status.commonEncodingVersion, "v1")
+	})
+	await two.stop()
+}
+
+// --- what an older release stored -------------------------------------------------------------------
+
+const coded = (text) => Buffer.from(text).toString("base64")
+
+async function ask(etcd, what, body) {
+	const answer = await fetch(`${etcd.url}/v3/kv/${what}`, { method: "POST", body: JSON.stringify(body) })
+	assert.equal(answer.status, 200)
+	return answer.json()
+}
+
+// The key and text of the object whose key ends so.
+async function stored(etcd, prefix, end) {
+	const { kvs = [] } = await ask(etcd, "range", { key: coded(`${prefix}/`), range_end: coded(`${prefix}0`) })
+	const found = kvs.map(({ key, value }) => ({ key: Buffer.from(key, "base64").toString(), text: Buffer.from(value, "base64").toString() }))
+		.filter(({ key }) => key.endsWith(end))
+	assert.equal(found.length, 1, `${found.length} keys end with ${end}`)
+	return found[0]
+}
+
+async function older(etcd) {
+	const prefix = "/older"
+	const server = await startServer("etcd", { etcd, prefix })
+	const ns = await newNamespace(server.client)
+	const text = async (name) => JSON.parse((await stored(etcd, prefix, name)).text)
+
+	// Puts an object as v1beta1 into the store; its resourceVersion is not part of the text.
+	async function age(plural, name) {
+		expect(await server.client.post(path(plural, "v1", ns), object(plural, "v1", name)), 201)
+		const { key } = await stored(etcd, prefix, name)
+		const old = expect(await server.client.get(`${path(plural, "v1beta1", ns)}/${name}`), 200)
+		const { resourceVersion, ...metadata } = old.metadata
+		await ask(etcd, "put", { key: coded(key), value: coded(JSON.stringify({ ...old, metadata })) })
+		await until("the aged object", async () =>
+			rv(expect(await server.client.get(`${path(plural, "v1", ns)}/${name}`), 200)) > BigInt(resourceVersion))
+	}
+
+	await age("resourceclaims", "old-claim")
+	await age("resourceslices", "old-slice")
+
+	async function served() {
+		for (const [plural, name] of [["resourceclaims", "old-claim"], ["resourceslices", "old-slice"]]) {
+			assert.equal((await text(name)).apiVersion, "resource.k8s.io/v1beta1")
+			for (const version of versions) {
+				const body = expect(await server.client.get(`${path(plural, version, ns)}/${name}`), 200)
+				assert.equal(body.apiVersion, `resource.k8s.io/${version}`)
+				assert.deepEqual(body.spec, kinds[plural].spec(version, name))
+				const list = expect(await server.client.get(path(plural, version, ns)), 200)
+				assert.deepEqual(list.items.find(({ metadata }) => metadata.name === name).spec, body.spec)
+			}
+		}
+		const found = expect(await server.client.get(`${path("resourceslices", "v1")}?fieldSelector=spec.nodeName%3Dn`), 200)
+		assert.equal(found.items.length, 1)
+	}
+
+	await test("what comes as v1beta1 from the store is served in all versions", served)
+
+	await test("also to who starts on it", async () => {
+		await server.stop()
+		await server.begin()
+		await served()
+	})
+
+	await test("the next write stores v1, also one that changes nothing", async () => {
+		const at = `${path("resourceclaims", "v1beta1", ns)}/old-claim`
+		const before = expect(await server.client.get(at), 200)
+		assert.ok(rv(expect(await server.client.put(at, before), 200)) > rv(before))
+		const now = await text("old-claim")
+		assert.equal(now.apiVersion, "resource.k8s.io/v1")
+		assert.deepEqual(now.spec, kinds.resourceclaims.spec("v1"))
+		const again = expect(await server.client.get(at), 200)
+		assert.equal(rv(expect(await server.client.put(at, again), 200)), rv(again))
+	})
+
+	await test("kubectl get and replace migrate", async () => {
+		kubectl(server, ["replace", "-f", "-"], kubectl(server, ["get", "resourceslices", "old-slice", "-o", "yaml"]))
+		const now = await text("old-slice")
+		assert.equal(now.apiVersion, "resource.k8s.io/v1")
+		assert.deepEqual(now.spec, kinds.resourceslices.spec("v1", "old-slice"))
+	})
+
+	await test("objects of a custom kind move to the new storage version with a write that changes nothing", async () => {
+		const { client } = server
+		const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+		const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } }
+		const version = (name, storage) => ({ name, served: true, storage, schema })
+		expect(await client.post(crds, {
+			apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "boxes.example.com" },
+			spec: {
+				group: "example.com", scope: "Cluster", names: { plural: "boxes", kind: "Box" },
+				versions: [version("v1", true), version("v2", false)],
+			},
+		}), 201)
+		const at = "/apis/example.com/v2/boxes"
+		await until("the kind", async () => (await client.get(at)).code === 200)
+		expect(await client.post(at, { apiVersion: "example.com/v2", kind: "Box", metadata: { name: "old-box" }, a: 1 }), 201)
+		assert.equal((await text("old-box")).apiVersion, "example.com/v1")
+		expect(await client.patch(`${crds}/boxes.example.com`, { spec: { versions: [version("v1", false), version("v2", true)] } }, "merge"), 200)
+		await until("both stored versions", async () => {
+			const { status } = expect(await client.get(`${crds}/boxes.example.com`), 200)
+			return status.storedVersions.join() === "v1,v2"
+		})
+		await until("the new version in the store", async () => {
+			expect(await client.put(`${at}/old-box`, expect(await client.get(`${at}/old-box`), 200)), 200)
+			return (await text("old-box")).apiVersion === "example.com/v2"
+		})
+	})
+	await server.stop()
+}
+
+await serving()
+const etcd = await startEtcd()
+await several(etcd)
+await older(etcd)
+finish()
