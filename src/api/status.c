@@ -281,8 +281,7 @@ int status_print(const struct error *err, const struct status_about *about, stru
 	json_writer_init(&w, out, NULL);
 	put_head(&w, "Failure");
 	put_text(&w, "message", buf_str(&message));
-	json_writer_keyz(&w, "reason");
-	json_writer_strz(&w, error_reason(err->code));
+	put_text(&w, "reason", str_from(error_reason(err->code)));
 	put_details(&w, row, err, about);
 	json_writer_keyz(&w, "code");
 	json_writer_i64(&w, error_http_status(err->code));

@@ -159,5 +159,7 @@ int write_apply(struct write *w, const struct json *old, const struct json *conf
 	w->applied = true;
 	if (old)
 		return write_finish_update(w, old, object, ret_object, err);
+	/* Of what is not there there is no version that it could not be. */
+	json_remove(json_getz(object, "metadata"), STR("resourceVersion"));
 	return write_create(w, object, ret_object, err);
 }
