@@ -67,12 +67,22 @@ struct managed_place managed_part(struct managed_place place, enum managed_conta
 
 /* --- steps --------------------------------------------------------------------------- */
 
-/* The default of a key that an element does not have. */
+/*
+ * The default of a key that an element does not have: what the schema says, or the zero value of
+ * what upstream's struct always has, which OpenAPI declares as one.
+ */
 static struct str initial_of(const struct schema_type *type, struct str name)
 {
 	const struct schema_field *key = schema_field(type, name);
 
-	return key && key->rules ? key->rules->initial : STR_NULL;
+	if (!key)
+		return STR_NULL;
+	if (key->rules && key->rules->initial.p)
+		return key->rules->initial;
+	if (!(key->flags & SCHEMA_ALWAYS) || (key->flags & SCHEMA_POINTER) ||
+	    key->shape != SCHEMA_ONE)
+		return STR_NULL;
+	return key->value == SCHEMA_STRING ? STR("\"\"") : STR("0");
 }
 
 static void add_key(struct buf *b, const struct schema_field *field, const struct json *element,
