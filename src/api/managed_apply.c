@@ -376,9 +376,11 @@ int managed_apply(struct arena *a, const struct schema_kind *kind, const struct 
 	struct applying x = {
 		.arena = a, .kind = kind, .live = live, .config = config, .writer = writer
 	};
-	struct managed_change change = {
-		.arena = a, .kind = kind, .old = live, .subresource = writer->subresource
-	};
+	struct managed_change change = { .arena = a,
+					 .kind = kind,
+					 .old = live,
+					 .subresource = writer->subresource,
+					 .raw = true };
 	int r;
 
 	*ret = (struct managed_applied){ 0 };

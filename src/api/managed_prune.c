@@ -28,14 +28,14 @@ static struct json *named_fields(struct arena *a, const struct schema_type *type
 
 static void move_to(struct pruning *p, const struct schema_kind *kind)
 {
-	if (!managed_same_shape(p->kind, kind)) {
+	if (p->kind != kind) {
 		p->merged = managed_convert(p->arena, p->merged, p->kind, kind);
 		p->pruned = managed_convert(p->arena, p->pruned, p->kind, kind);
 	}
 	p->kind = kind;
 }
 
-/* All that entries of this shape own. */
+/* All that entries of this version own. */
 static struct json *owned_in(struct pruning *p, const struct managed_entries *entries)
 {
 	struct json *owned = json_make_object(p->arena);
@@ -45,7 +45,7 @@ static struct json *owned_in(struct pruning *p, const struct managed_entries *en
 		const struct managed_entry *e = &entries->v[i];
 
 		kind = e->gone ? NULL : managed_kind_at(p->kind, e->api_version);
-		if (kind && managed_same_shape(kind, p->kind))
+		if (kind == p->kind)
 			(void)managed_set_unite(p->arena, owned, e->set);
 	}
 	managed_name_members(p->arena, p->kind->type, owned);
@@ -64,17 +64,17 @@ static void add_back_owned(struct pruning *p, const struct managed_entries *entr
 	managed_remove(p->arena, p->kind->type, p->pruned, gone);
 }
 
-/* Whether an entry before the i-th has a version of the same shape, or `done` has it. */
+/* Whether an entry before the i-th has the same version, or `done` is it. */
 static bool is_done(const struct managed_entries *entries, size_t i, const struct schema_kind *kind,
 		    const struct schema_kind *done)
 {
-	if (managed_same_shape(kind, done))
+	if (kind == done)
 		return true;
 	for (size_t k = 0; k < i; k++) {
 		const struct managed_entry *e = &entries->v[k];
 		const struct schema_kind *other = managed_kind_at(kind, e->api_version);
 
-		if (!e->gone && other && managed_same_shape(other, kind))
+		if (!e->gone && other == kind)
 			return true;
 	}
 	return false;
@@ -96,20 +96,25 @@ static void add_back_all_owned(struct pruning *p, const struct managed_entries *
 	}
 }
 
-/* Whether the manager says all that it said: then nothing goes. */
-static bool is_all_kept(const struct schema_kind *then, const struct managed_entries *entries,
+/*
+ * Whether the manager says all that it said, or somebody else does: then nothing goes. Where
+ * entries are of several versions the object is converted all the same, and zero values may go.
+ */
+static bool is_all_kept(const struct schema_kind *kind, const struct managed_entries *entries,
 			const struct json *last)
 {
-	const struct schema_kind *kind;
+	bool covered = false;
 
 	for (size_t i = 0; i < entries->n; i++) {
 		const struct managed_entry *e = &entries->v[i];
 
-		kind = e->gone ? NULL : managed_kind_at(then, e->api_version);
-		if (kind && managed_same_shape(kind, then) && managed_set_covers(e->set, last))
-			return true;
+		if (e->gone)
+			continue;
+		if (managed_kind_at(kind, e->api_version) != kind)
+			return false;
+		covered = covered || managed_set_covers(e->set, last);
 	}
-	return false;
+	return covered;
 }
 
 struct json *managed_prune(struct arena *a, const struct schema_kind *kind, struct json *object,
@@ -120,9 +125,9 @@ struct json *managed_prune(struct arena *a, const struct schema_kind *kind, stru
 	struct json *merged, *set, *gone;
 	struct pruning p = { .arena = a, .kind = then };
 
-	if (!then || last->n == 0 || is_all_kept(then, entries, last))
+	if (!then || last->n == 0 || (kind == then && is_all_kept(then, entries, last)))
 		return object;
-	merged = managed_same_shape(kind, then) ? object : managed_convert(a, object, kind, then);
+	merged = kind == then ? object : managed_convert(a, object, kind, then);
 	set = managed_set_copy(a, last);
 	managed_name_members(a, then->type, set);
 	p.merged = merged;
@@ -133,5 +138,5 @@ struct json *managed_prune(struct arena *a, const struct schema_kind *kind, stru
 	gone = named_fields(a, then->type, merged);
 	(void)managed_set_subtract(a, gone, named_fields(a, then->type, p.pruned));
 	managed_remove(a, then->type, merged, managed_set_intersect(a, gone, set));
-	return managed_same_shape(kind, then) ? merged : managed_convert(a, merged, then, kind);
+	return kind == then ? merged : managed_convert(a, merged, then, kind);
 }

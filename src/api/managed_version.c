@@ -6,6 +6,7 @@
 
 #include "api/convert.h"
 #include "api/crd.h"
+#include "api/decode.h"
 #include "api/write.h"
 
 struct managed_seen {
@@ -46,15 +47,29 @@ bool managed_same_shape(const struct schema_kind *a, const struct schema_kind *b
 struct json *managed_convert(struct arena *a, const struct json *tree,
 			     const struct schema_kind *from, const struct schema_kind *to)
 {
-	struct json *copy;
+	struct json *copy, *fitted;
 
 	if (json_copy(a, tree, &copy, NULL) < 0)
 		return json_make_object(a);
 	if (from == to)
 		return copy;
+	/* Neither pruned nor with defaults: what is not of this version is still there. */
+	if (from->custom) {
+		json_put_str(a, copy, "apiVersion", to->api_version);
+		return copy;
+	}
 	write_to_storage(a, copy, from);
 	write_from_storage(a, copy, to);
-	return copy;
+	if (json_copy(a, copy, &fitted, NULL) < 0 ||
+	    decode_fit(a, fitted, to->type, NULL, NULL) < 0)
+		return copy;
+	return fitted;
+}
+
+static bool sees_the_same(const struct managed_change *change, const struct schema_kind *a,
+			  const struct schema_kind *b)
+{
+	return change->raw ? a == b : managed_same_shape(a, b);
 }
 
 bool managed_change_at(struct managed_change *change, struct str api_version,
@@ -67,12 +82,12 @@ bool managed_change_at(struct managed_change *change, struct str api_version,
 	if (!kind)
 		return false;
 	for (seen = change->seen; seen; seen = seen->next) {
-		if (!managed_same_shape(seen->kind, kind))
+		if (!sees_the_same(change, seen->kind, kind))
 			continue;
 		*ret_diff = seen->diff;
 		return true;
 	}
-	if (!managed_same_shape(change->kind, kind)) {
+	if (!sees_the_same(change, change->kind, kind)) {
 		old = old ? managed_convert(change->arena, old, change->kind, kind) : NULL;
 		object = managed_convert(change->arena, object, change->kind, kind);
 	}

@@ -18,6 +18,9 @@ struct managed_change {
 	const struct json *old; /* NULL: there was none */
 	const struct json *object;
 	struct str subresource;
+	/* `object` is as a client wrote it; other versions see it without zero values that they
+	 * do not print. */
+	bool raw;
 	struct managed_seen *seen;
 };
 
@@ -27,7 +30,10 @@ const struct schema_kind *managed_kind_at(const struct schema_kind *kind, struct
 /* Whether fields of both have the same names and merge in the same way. */
 bool managed_same_shape(const struct schema_kind *a, const struct schema_kind *b);
 
-/* A copy of the tree in another version. */
+/*
+ * A copy of the tree in another version. Of compiled kinds it is as that version would be printed:
+ * upstream converts typed objects, so zero values go, or come where they are always printed.
+ */
 struct json *managed_convert(struct arena *a, const struct json *tree,
 			     const struct schema_kind *from, const struct schema_kind *to);
 
