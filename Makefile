@@ -13,7 +13,7 @@ SEEDS        ?= 100
 # The node agent is not among the latter: libuv closes descriptors by a system call that ThreadSanitizer does not see, so it takes
 # one that the agent's saving thread opens next for the old one, and dies of its own report.
 ASAN_E2E = api_accounts api_authn api_authz api_client_node api_consistency api_crash api_crd api_gates api_list \
-	api_protobuf api_rest api_scale api_security api_servers api_surface api_watch availability availability_faults claim_access claim_status claims_controller cli cli_apply \
+	api_protobuf api_rest api_scale api_security api_servers api_ssa api_ssa_claims api_ssa_custom api_surface api_versions api_watch availability availability_faults claim_access claim_status claims_controller cli cli_apply \
 	client_informer controller_client demo driver_sim grpc_client grpc_server http net_cni net_driver net_faults network_endpoints node_faults node_health \
 	podres podres_faults scheduler scheduler_dra scheduler_extension store ui_session up up_faults
 TSAN_E2E = api_consistency api_crd api_protobuf api_rest api_security api_servers api_watch grpc_client grpc_server http
