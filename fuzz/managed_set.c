@@ -15,10 +15,11 @@ static struct json *read_set(struct arena *a, struct str text)
 	return managed_set_read(a, set) ? set : NULL;
 }
 
-static void count(void *arg, struct str path)
+static bool count(void *arg, struct str path)
 {
 	require(path.n > 0);
 	(*(size_t *)arg)++;
+	return true;
 }
 
 static size_t count_fields(struct arena *a, const struct json *set)

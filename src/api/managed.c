@@ -9,6 +9,7 @@
 #include "api/managed_set.h"
 #include "api/managed_tree.h"
 #include "api/managed_version.h"
+#include "base/limits.h"
 
 enum { MANAGER_MAX = 128 };
 
@@ -23,7 +24,7 @@ static bool is_reset(const struct json *list)
 /* Entries that a client sent. */
 static bool read_given(struct arena *a, struct json *given, struct managed_entries *ret_entries)
 {
-	if (!managed_entries_read(a, given, ret_entries))
+	if (json_count(given) > MANAGED_ENTRIES_MAX || !managed_entries_read(a, given, ret_entries))
 		return false;
 	for (size_t i = 0; i < ret_entries->n; i++)
 		if (!managed_set_normalise(a, ret_entries->v[i].set))

@@ -48,6 +48,7 @@ struct managed_applied {
 	struct json *object;
 	struct managed_conflict *conflicts; /* behind -ERR_APPLY_CONFLICT */
 	size_t nconflicts;
+	size_t untold; /* conflicts that are too many to be listed */
 };
 
 /* Whether `config` may be applied to an object of `kind`; managed_apply() asks, too. */

@@ -10,9 +10,12 @@
 #include "api/managed_prune.h"
 #include "api/managed_set.h"
 #include "api/managed_tree.h"
+#include "api/managed_type.h"
 #include "api/managed_version.h"
 #include "base/limits.h"
 #include "base/quote.h"
+
+enum { CONFLICT_WORDS = 128 }; /* bytes of an answer around each, at most */
 
 struct applying {
 	struct arena *arena;
@@ -25,7 +28,6 @@ struct applying {
 	struct json *object;
 	/* What is in conflict, by entry; NULL where nothing is. */
 	struct json **conflicts;
-	size_t nconflicts; /* fields */
 };
 
 /* --- what may be applied ------------------------------------------------------------------ */
@@ -149,21 +151,7 @@ static struct json *own_config(struct applying *x, struct str *ret_last_version)
 /* Fields that are nobody's. "metadata" itself is no field of anybody, either. */
 static void strip_own(struct applying *x)
 {
-	static const struct str nobodys[] = {
-		STR("apiVersion"),
-		STR("kind"),
-		STR("metadata.clusterName"),
-		STR("metadata.creationTimestamp"),
-		STR("metadata.generation"),
-		STR("metadata.managedFields"),
-		STR("metadata.name"),
-		STR("metadata.namespace"),
-		STR("metadata.resourceVersion"),
-		STR("metadata.selfLink"),
-		STR("metadata.uid"),
-		STR_NULL,
-	};
-	struct json *strip = set_of(x->arena, nobodys);
+	struct json *strip = set_of(x->arena, managed_nobodys);
 	struct json *metadata = json_get(strip, STR("f:metadata"));
 
 	json_add(metadata, STR("."), json_make_object(x->arena));
@@ -172,11 +160,6 @@ static void strip_own(struct applying *x)
 }
 
 /* --- conflicts ---------------------------------------------------------------------------- */
-
-static void count_path(void *arg, struct str path UNUSED)
-{
-	(*(size_t *)arg)++;
-}
 
 static void find_conflicts(struct applying *x, struct managed_change *change)
 {
@@ -207,11 +190,13 @@ static void find_conflicts(struct applying *x, struct managed_change *change)
  */
 static struct json *set_client_side(struct applying *x)
 {
-	struct json *last = last_applied_get(x->arena, x->live), *set;
+	struct json *last, *set;
 	struct managed_diff diff;
 
-	if (!str_eqz(x->writer->manager, "kubectl") || !last ||
-	    !str_eq(json_text_at(last, "apiVersion"), x->kind->api_version) ||
+	if (!str_eqz(x->writer->manager, "kubectl"))
+		return NULL;
+	last = last_applied_get(x->arena, x->live);
+	if (!last || !str_eq(json_text_at(last, "apiVersion"), x->kind->api_version) ||
 	    is_deeper(last, OBJECT_DEPTH_MAX) ||
 	    managed_check(x->arena, x->kind->type, last, NULL) < 0)
 		return NULL;
@@ -222,32 +207,49 @@ static struct json *set_client_side(struct applying *x)
 	return set;
 }
 
-static void count_conflicts(struct applying *x)
+static size_t count_conflicts(const struct applying *x)
 {
-	struct json *allowed = set_client_side(x);
+	size_t n = 0;
 
-	x->nconflicts = 0;
-	for (size_t i = 0; i < x->entries.n; i++) {
-		if (!x->conflicts[i])
-			continue;
-		(void)managed_set_subtract(x->arena, x->conflicts[i], allowed);
-		managed_set_paths(x->arena, x->conflicts[i], count_path, &x->nconflicts);
-	}
+	for (size_t i = 0; i < x->entries.n; i++)
+		if (x->conflicts[i])
+			n += managed_set_count(x->conflicts[i]);
+	return n;
+}
+
+/* What is left of them when the manager may take over what it set itself, in another way. */
+static void settle_conflicts(struct applying *x)
+{
+	struct json *own = set_client_side(x);
+
+	for (size_t i = 0; i < x->entries.n && own; i++)
+		if (x->conflicts[i])
+			(void)managed_set_subtract(x->arena, x->conflicts[i], own);
 }
 
 /* --- telling of them ---------------------------------------------------------------------- */
 
 struct telling {
+	struct arena *arena;
 	struct managed_applied *applied;
 	struct str manager;
+	size_t room; /* of an answer that is still free */
 };
 
-static void add_conflict(void *arg, struct str path)
+/* False when there is no room for more: those are counted only. */
+static bool add_conflict(void *arg, struct str path)
 {
 	struct telling *t = arg;
+	size_t size = 2 * (path.n + t->manager.n) + CONFLICT_WORDS;
 
-	t->applied->conflicts[t->applied->nconflicts++] = (struct managed_conflict){ t->manager,
-										     path };
+	if (size > t->room)
+		return false;
+	t->room -= size;
+	t->applied->untold--;
+	t->applied->conflicts[t->applied->nconflicts++] = (struct managed_conflict){
+		t->manager, arena_str(t->arena, path)
+	};
+	return true;
 }
 
 static struct str describe_manager(struct arena *a, const struct managed_entry *e)
@@ -280,10 +282,11 @@ static int by_identity(const void *a, const void *b)
 static int refuse(struct applying *x, struct managed_applied *ret, struct error *err)
 {
 	struct managed_entry **order = ARENA_ARRAY(x->arena, struct managed_entry *, x->entries.n);
-	struct telling t = { .applied = ret };
+	struct telling t = { .arena = x->arena, .applied = ret, .room = CONFLICTS_TOLD_MAX };
 	size_t n = 0;
 
-	ret->conflicts = ARENA_ARRAY(x->arena, struct managed_conflict, x->nconflicts);
+	ret->conflicts = ARENA_ARRAY(x->arena, struct managed_conflict,
+				     MIN(ret->untold, CONFLICTS_TOLD_MAX / CONFLICT_WORDS));
 	for (size_t i = 0; i < x->entries.n; i++)
 		if (x->conflicts[i])
 			order[n++] = &x->entries.v[i];
@@ -293,8 +296,9 @@ static int refuse(struct applying *x, struct managed_applied *ret, struct error 
 		managed_set_paths(x->arena, x->conflicts[order[i] - x->entries.v], add_conflict,
 				  &t);
 	}
-	return error_set(err, ERR_APPLY_CONFLICT, "Apply failed with %zu conflict%s", x->nconflicts,
-			 x->nconflicts == 1 ? "" : "s");
+	n = ret->nconflicts + ret->untold;
+	return error_set(err, ERR_APPLY_CONFLICT, "Apply failed with %zu conflict%s", n,
+			 n == 1 ? "" : "s");
 }
 
 /* Others own what is still as it was. */
@@ -388,14 +392,22 @@ int managed_apply(struct arena *a, const struct schema_kind *kind, const struct 
 	if (r < 0)
 		return r;
 	read_entries(&x);
+	if (x.entries.n >= MANAGED_ENTRIES_MAX &&
+	    !managed_entries_find(&x.entries, STR("Apply"), writer))
+		return error_set(err, ERR_TOO_LARGE,
+				 "the object has %zu managers; %d are taken, and \"%.*s\" is none "
+				 "of them",
+				 x.entries.n, MANAGED_ENTRIES_MAX, STR_ARG(writer->manager));
 	merge_config(&x);
 	change.object = x.object;
 	find_conflicts(&x, &change);
-	if (!force) {
-		count_conflicts(&x);
-		if (x.nconflicts)
-			return refuse(&x, ret, err);
-	}
+	if (a->refused)
+		return error_set(err, ERR_TOO_LARGE, "the object is too large to be applied to");
+	if (!force && count_conflicts(&x))
+		settle_conflicts(&x);
+	ret->untold = force ? 0 : count_conflicts(&x);
+	if (ret->untold)
+		return refuse(&x, ret, err);
 	take_over(&x, &change);
 	finish(&x);
 	ret->object = x.object;

@@ -9,6 +9,8 @@
 #include "base/limits.h"
 #include "base/quote.h"
 
+enum { FAULTS_MAX = 20 }; /* so many are told; then nothing more is looked at */
+
 /* A chain on the stack; the text of a step is made when a fault is told. */
 struct step {
 	const struct step *parent;
@@ -36,6 +38,8 @@ static void PRINTF_LIKE(3, 4) fault(struct checker *c, const struct step *at, co
 {
 	va_list ap;
 
+	if (c->faults == FAULTS_MAX)
+		return;
 	if (c->faults++)
 		(void)buf_addc(&c->text, '\n');
 	print_path(c, at);
@@ -308,7 +312,7 @@ static void check(struct checker *c, struct managed_place place, const struct js
 
 	(void)managed_container(&place); /* steps into what is nested */
 	field = place.field;
-	if (!field || value->type == JSON_NULL)
+	if (!field || value->type == JSON_NULL || c->faults == FAULTS_MAX)
 		return;
 	if (!place.single && field->shape == SCHEMA_LIST)
 		check_list(c, place, value, at);

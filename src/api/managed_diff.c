@@ -76,43 +76,24 @@ static struct managed_diff compare_leaf(struct differ *d, const struct json *l,
 	return diff;
 }
 
-/* What the request cannot write: a member of the root, or one of metadata. */
-static bool is_reset(const struct differ *d, enum level level, struct str name)
+/* Whether one of the paths is of a member of the root, or of metadata. */
+static bool is_listed(const struct str *paths, enum level level, struct str name)
 {
 	static const struct str metadata = STR("metadata.");
 
-	for (const struct str *path = d->resets; path && path->p; path++)
-		if (level == ROOT ? str_eq(*path, name)
-				  : str_starts(*path, metadata) &&
-					    str_eq(str_skip(*path, metadata.n), name))
+	for (; paths && paths->p; paths++)
+		if (level == ROOT ? str_eq(*paths, name)
+				  : str_starts(*paths, metadata) &&
+					    str_eq(str_skip(*paths, metadata.n), name))
 			return true;
 	return false;
 }
 
-/* Fields that are nobody's: upstream strips them from every set. */
+/* Fields that are nobody's, and those that the request cannot write. */
 static bool is_nobodys(const struct differ *d, enum level level, struct str name)
 {
-	static const struct str root[] = { { "apiVersion", 10 }, { "kind", 4 } };
-	static const struct str metadata[] = {
-		{ "name", 4 },
-		{ "namespace", 9 },
-		{ "creationTimestamp", 17 },
-		{ "selfLink", 8 },
-		{ "uid", 3 },
-		{ "clusterName", 11 },
-		{ "generation", 10 },
-		{ "managedFields", 13 },
-		{ "resourceVersion", 15 },
-	};
-	const struct str *names = level == ROOT ? root : metadata;
-	size_t n = level == ROOT ? ARRAY_SIZE(root) : ARRAY_SIZE(metadata);
-
-	if (level == BELOW)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(name, names[i]))
-			return true;
-	return is_reset(d, level, name);
+	return level != BELOW &&
+	       (is_listed(managed_nobodys, level, name) || is_listed(d->resets, level, name));
 }
 
 static void add_to(struct differ *d, struct json **set, struct str step, struct json *below)

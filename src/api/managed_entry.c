@@ -6,7 +6,6 @@
 
 #include "api/managed.h"
 #include "api/managed_set.h"
-#include "base/limits.h"
 #include "base/timestamp.h"
 
 enum { UPDATERS_MAX = 10, SPARE = 2 };
@@ -65,8 +64,6 @@ bool managed_entries_read(struct arena *a, struct json *list, struct managed_ent
 	};
 	struct managed_entry e, *same;
 
-	if (json_count(list) > MANAGED_ENTRIES_MAX)
-		return false;
 	JSON_FOREACH (v, list) {
 		if (!entry_read(a, v, &e))
 			return false;

@@ -35,28 +35,57 @@ static double take_number(struct str s, size_t *at)
 	return strtod(text, NULL);
 }
 
-/* Texts of JSON: bytes, but numbers outside of strings by their value. */
+static int number_cmp(struct str a, size_t *i, struct str b, size_t *k)
+{
+	double x = take_number(a, i), y = take_number(b, k);
+
+	return (x > y) - (x < y);
+}
+
+/* Where the text in quotes that begins at `at` ends: behind its closing quote. */
+static size_t skip_text(struct str s, size_t at)
+{
+	for (at++; at < s.n && s.p[at] != '"'; at++)
+		if (s.p[at] == '\\')
+			at++;
+	return MIN(at + 1, s.n);
+}
+
+/* Two texts in quotes, without those: a beginning comes before the whole. */
+static int text_cmp(struct str a, size_t *i, struct str b, size_t *k)
+{
+	size_t from_a = *i, from_b = *k;
+
+	*i = skip_text(a, from_a);
+	*k = skip_text(b, from_b);
+	return str_cmp(str_of(a.p + from_a, *i - from_a - 1),
+		       str_of(b.p + from_b, *k - from_b - 1));
+}
+
+/* Numbers come before texts, texts before the rest. */
+static int value_rank(struct str s, size_t at)
+{
+	return is_number(s, at) ? 0 : s.p[at] == '"' ? 1 : 2;
+}
+
+/* Texts of JSON: value by value. */
 static int json_text_cmp(struct str a, struct str b)
 {
 	size_t i = 0, k = 0;
-	bool quoted = false;
+	int order = 0;
 
-	while (i < a.n && k < b.n) {
-		if (!quoted && is_number(a, i) && is_number(b, k)) {
-			double x = take_number(a, &i), y = take_number(b, &k);
+	while (order == 0 && i < a.n && k < b.n) {
+		int rank = value_rank(a, i);
 
-			if (x != y)
-				return x < y ? -1 : 1;
-			continue;
-		}
-		if (a.p[i] != b.p[k])
-			return (unsigned char)a.p[i] < (unsigned char)b.p[k] ? -1 : 1;
-		if (a.p[i] == '"' && (i == 0 || a.p[i - 1] != '\\'))
-			quoted = !quoted;
-		i++;
-		k++;
+		order = rank - value_rank(b, k);
+		if (order == 0 && rank == 0)
+			order = number_cmp(a, &i, b, &k);
+		else if (order == 0 && rank == 1)
+			order = text_cmp(a, &i, b, &k);
+		else if (order == 0)
+			order = (unsigned char)a.p[i++] - (unsigned char)b.p[k++];
 	}
-	return (i < a.n) - (k < b.n);
+	return order ? order : (i < a.n) - (k < b.n);
 }
 
 static int kind_rank(struct str step)
@@ -196,7 +225,7 @@ static bool is_value(const struct json *v, bool keys)
 static struct str spell(struct arena *a, struct str step)
 {
 	static const struct json_style html = { .html = true };
-	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
+	CLEANUP(buf_release) struct buf b = BUF_INIT(MANAGED_STEP_MAX);
 	struct json *v;
 	int64_t place;
 
@@ -217,6 +246,7 @@ bool managed_set_normalise(struct arena *a, struct json *set)
 {
 	struct json same = { .type = JSON_OBJECT }, *next;
 	struct str step;
+	size_t n;
 
 	for (struct json *child = set->first; child; child = next) {
 		next = child->next;
@@ -225,18 +255,13 @@ bool managed_set_normalise(struct arena *a, struct json *set)
 			return false;
 		json_add(&same, step, child);
 	}
+	n = same.n;
 	json_assign(set, &same);
 	managed_set_sort(a, set);
-	return true;
+	return set->n == n; /* else two were the same, in other words */
 }
 
 /* --- operations -------------------------------------------------------------------------- */
-
-/* Whether the field that the object stands for is in the set itself. */
-static bool is_member(const struct json *v)
-{
-	return v->n == 0 || is_dot(v->first);
-}
 
 /* Fills an emptied object: "." when it is a member and has others beside it, then those. */
 static void fill(struct arena *a, struct json *v, struct json *kept, bool member)
@@ -269,7 +294,8 @@ static bool subtract(struct arena *a, struct json *set, const struct json *minus
 			if (order <= 0)
 				break;
 		}
-		if (m && order == 0 && !subtract(a, child, m, is_member(child) && !is_member(m)))
+		if (m && order == 0 &&
+		    !subtract(a, child, m, managed_set_has_node(child) && !managed_set_has_node(m)))
 			continue;
 		json_add(&kept, json_key(child), child);
 	}
@@ -317,7 +343,8 @@ static int unite(struct arena *a, struct json *set, const struct json *plus, boo
 			continue;
 		r = add_before(a, &kept, &p, json_key(child));
 		if (r == 0 && p && str_eq(json_key(p), json_key(child))) {
-			r = unite(a, child, p, is_member(child) || is_member(p));
+			r = unite(a, child, p,
+				  managed_set_has_node(child) || managed_set_has_node(p));
 			p = p->next;
 		}
 		json_add(&kept, json_key(child), child);
@@ -359,7 +386,7 @@ static struct json *intersect(struct arena *a, const struct json *x, const struc
 		other = is_dot(child) ? NULL : same_step(&at, json_key(child));
 		if (!other)
 			continue;
-		own = is_member(child) && is_member(other);
+		own = managed_set_has_node(child) && managed_set_has_node(other);
 		below = intersect(a, child, other, own);
 		if (own || below->n)
 			json_add(both, json_key(child), below);
@@ -384,13 +411,13 @@ static void subtract_deep(struct arena *a, struct json *set, const struct json *
 	const struct json *at = minus->first, *other;
 
 	for (struct json *child = set->first; child; child = next) {
-		bool own = is_member(child);
+		bool own = managed_set_has_node(child);
 
 		next = child->next;
 		if (is_dot(child))
 			continue;
 		other = same_step(&at, json_key(child));
-		if (other && is_member(other))
+		if (other && managed_set_has_node(other))
 			continue;
 		if (other)
 			subtract_deep(a, child, other, own);
@@ -414,7 +441,7 @@ bool managed_set_covers(const struct json *whole, const struct json *part)
 		if (is_dot(child))
 			continue;
 		other = same_step(&at, json_key(child));
-		if (!other || (is_member(child) && !is_member(other)))
+		if (!other || (managed_set_has_node(child) && !managed_set_has_node(other)))
 			return false;
 		if (child->n && !managed_set_covers(other, child))
 			return false;
@@ -431,36 +458,55 @@ struct json *managed_set_copy(struct arena *a, const struct json *set)
 
 /* --- paths ------------------------------------------------------------------------------ */
 
+size_t managed_set_count(const struct json *set)
+{
+	size_t n = 0;
+
+	JSON_FOREACH (child, set)
+		if (!is_dot(child))
+			n += managed_set_has_node(child) + managed_set_count(child);
+	return n;
+}
+
 struct paths {
 	struct arena *arena;
-	struct buf text;
-	void (*found)(void *arg, struct str path);
+	struct buf text; /* of the place that is visited */
+	bool (*found)(void *arg, struct str path);
 	void *arg;
 };
 
-static struct str path_of(struct paths *p, struct str parent, const struct json *node)
+static bool visit(struct paths *p, const struct json *set);
+
+/* The node itself, or what is below it. */
+static bool visit_node(struct paths *p, const struct json *node, bool below)
 {
-	buf_clear(&p->text);
-	(void)buf_add_str(&p->text, parent);
+	size_t n = p->text.n;
+	bool more;
+
 	managed_print_step(p->arena, &p->text, json_key(node));
-	return arena_str(p->arena, buf_str(&p->text));
+	more = !p->text.overflow && (below ? visit(p, node) : p->found(p->arg, buf_str(&p->text)));
+	buf_cut(&p->text, n);
+	return more;
 }
 
-static void visit(struct paths *p, const struct json *set, struct str at)
+static bool visit(struct paths *p, const struct json *set)
 {
 	JSON_FOREACH (child, set)
-		if (!is_dot(child) && is_member(child))
-			p->found(p->arg, path_of(p, at, child));
+		if (!is_dot(child) && managed_set_has_node(child) && !visit_node(p, child, false))
+			return false;
 	JSON_FOREACH (child, set)
-		if (!is_dot(child) && child->n)
-			visit(p, child, path_of(p, at, child));
+		if (!is_dot(child) && child->n && !visit_node(p, child, true))
+			return false;
+	return true;
 }
 
 void managed_set_paths(struct arena *a, const struct json *set,
-		       void (*found)(void *arg, struct str path), void *arg)
+		       bool (*found)(void *arg, struct str path), void *arg)
 {
-	struct paths p = { .arena = a, .text = BUF_INIT(MIB), .found = found, .arg = arg };
+	struct paths p = {
+		.arena = a, .text = BUF_INIT(MANAGED_STEP_MAX), .found = found, .arg = arg
+	};
 
-	visit(&p, set, STR_NULL);
+	(void)visit(&p, set);
 	buf_release(&p.text);
 }

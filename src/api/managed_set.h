@@ -49,11 +49,20 @@ bool managed_set_covers(const struct json *whole, const struct json *part);
 /* A copy; never fails for what was read. */
 struct json *managed_set_copy(struct arena *a, const struct json *set);
 
+/* How many fields are in it. */
+size_t managed_set_count(const struct json *set);
+
+/* Whether the field that a node stands for is in the set itself: "." among its members, or none. */
+static inline bool managed_set_has_node(const struct json *node)
+{
+	return node->n == 0 || (node->first->key_n == 1 && node->first->key[0] == '.');
+}
+
 /*
  * Calls `found` with the text of each field (".spec.replicas"), fields before what is below
- * them and their neighbours.
+ * them and their neighbours, until it returns false. The text is borrowed.
  */
 void managed_set_paths(struct arena *a, const struct json *set,
-		       void (*found)(void *arg, struct str path), void *arg);
+		       bool (*found)(void *arg, struct str path), void *arg);
 
 #endif

@@ -215,11 +215,6 @@ void managed_merge(struct arena *a, const struct schema_type *type, struct json 
 static void remove_fields(struct arena *a, struct managed_place place, struct json *value,
 			  const struct json *set);
 
-static bool is_member(const struct json *v)
-{
-	return v->n == 0 || str_eqz(json_key(v->first), ".");
-}
-
 /* Marks the items that the set has; of others, takes out what it has below them. */
 static void remove_below(struct arena *a, struct managed_place place,
 			 enum managed_container container, struct managed_items *items,
@@ -234,7 +229,7 @@ static void remove_below(struct arena *a, struct managed_place place,
 			continue;
 		step = named ? str_skip(step, 2) : step;
 		for (struct managed_item *it = managed_items_find(items, step); it; it = it->twin) {
-			it->matched = is_member(node);
+			it->matched = managed_set_has_node(node);
 			if (!it->matched)
 				remove_fields(a, managed_part(place, container, step, NULL),
 					      it->value, node);
@@ -308,7 +303,7 @@ static void name_members(struct arena *a, struct managed_place place, struct jso
 			continue;
 		part = place_below(place, container, json_key(node), &known);
 		name_members(a, part, node);
-		if (known && !is_member(node))
+		if (known && !managed_set_has_node(node))
 			add_dot(a, node);
 	}
 }

@@ -5,7 +5,6 @@
  */
 #include "api/managed_type.h"
 
-#include "base/limits.h"
 #include "base/quote.h"
 
 enum { FEW_ITEMS = 16 }; /* so few are searched one by one */
@@ -64,6 +63,21 @@ struct managed_place managed_part(struct managed_place place, enum managed_conta
 		field = &deduced;
 	return (struct managed_place){ .field = field };
 }
+
+const struct str managed_nobodys[] = {
+	STR("apiVersion"),
+	STR("kind"),
+	STR("metadata.clusterName"),
+	STR("metadata.creationTimestamp"),
+	STR("metadata.generation"),
+	STR("metadata.managedFields"),
+	STR("metadata.name"),
+	STR("metadata.namespace"),
+	STR("metadata.resourceVersion"),
+	STR("metadata.selfLink"),
+	STR("metadata.uid"),
+	STR_NULL,
+};
 
 /* --- steps --------------------------------------------------------------------------- */
 
@@ -167,7 +181,7 @@ void managed_print_step(struct arena *a, struct buf *out, struct str step)
 		return;
 	}
 	(void)buf_addz(out, kind == 'v' ? "[=" : "[");
-	if (json_parse(a, arena_str(a, text), NULL, &v, NULL) < 0)
+	if (json_parse(a, text, NULL, &v, NULL) < 0)
 		(void)buf_add_str(out, text);
 	else if (kind != 'k')
 		print_value(out, v);
@@ -251,7 +265,7 @@ struct managed_items managed_items(struct arena *a, struct managed_place place,
 	bool list = container == MANAGED_SET || container == MANAGED_KEYED;
 	struct managed_items items = { .v = ARENA_ARRAY(a, struct managed_item,
 							json_count(value)) };
-	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
+	CLEANUP(buf_release) struct buf b = BUF_INIT(MANAGED_STEP_MAX);
 
 	JSON_FOREACH (child, value) {
 		struct managed_item *item = &items.v[items.n++];

@@ -11,7 +11,11 @@
 
 #include "api/schema.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/map.h"
+
+/* The text of a step: what a body can hold, each byte escaped. */
+#define MANAGED_STEP_MAX (8 * HTTP_BODY_MAX)
 
 enum managed_container {
 	MANAGED_LEAF,
@@ -45,6 +49,9 @@ bool managed_fits(enum managed_container container, const struct json *value);
  */
 struct managed_place managed_part(struct managed_place place, enum managed_container container,
 				  struct str name, bool *ret_known);
+
+/* Fields that upstream strips from every set, as paths; ends with p NULL. */
+extern const struct str managed_nobodys[];
 
 /* --- parts of a value ---------------------------------------------------------------- */
 

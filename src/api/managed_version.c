@@ -44,6 +44,35 @@ bool managed_same_shape(const struct schema_kind *a, const struct schema_kind *b
 	return a == b || (!a->custom && !convert_differs(a) && !convert_differs(b));
 }
 
+static void add_nulls(struct arena *a, const struct schema_type *type, struct json *object);
+
+static void add_nulls_below(struct arena *a, const struct schema_field *field, struct json *value)
+{
+	if (field->value != SCHEMA_OBJECT || !json_is_container(value))
+		return;
+	if (field->shape == SCHEMA_ONE) {
+		add_nulls(a, field->type, value);
+		return;
+	}
+	JSON_FOREACH (element, value)
+		if (element->type == JSON_OBJECT)
+			add_nulls(a, field->type, element);
+}
+
+/* Lists, maps and pointers that upstream's structs print always: null where there is nothing. */
+static void add_nulls(struct arena *a, const struct schema_type *type, struct json *object)
+{
+	for (size_t i = 0; i < type->nfields; i++) {
+		const struct schema_field *field = &type->fields[i];
+		struct json *value = json_get(object, field->name);
+
+		if (value)
+			add_nulls_below(a, field, value);
+		else if (field->flags & SCHEMA_ALWAYS)
+			json_add(object, field->name, json_make_null(a));
+	}
+}
+
 struct json *managed_convert(struct arena *a, const struct json *tree,
 			     const struct schema_kind *from, const struct schema_kind *to)
 {
@@ -63,6 +92,7 @@ struct json *managed_convert(struct arena *a, const struct json *tree,
 	if (json_copy(a, copy, &fitted, NULL) < 0 ||
 	    decode_fit(a, fitted, to->type, NULL, NULL) < 0)
 		return copy;
+	add_nulls(a, to->type, fitted);
 	return fitted;
 }
 

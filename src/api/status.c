@@ -113,12 +113,13 @@ static void compose_apply_conflict(struct buf *b, const struct status_about *abo
 	const struct managed_conflict *c = about->conflicts, *end = c + about->nconflicts;
 	struct str manager = STR_NULL;
 
-	if (about->nconflicts == 1) {
+	if (about->nconflicts == 1 && about->untold_conflicts == 0) {
 		(void)buf_printf(b, "Apply failed with 1 conflict: conflict with %.*s: %.*s",
 				 STR_ARG(c->manager), STR_ARG(c->field));
 		return;
 	}
-	(void)buf_printf(b, "Apply failed with %zu conflicts: ", about->nconflicts);
+	(void)buf_printf(b, "Apply failed with %zu conflicts: ",
+			 about->nconflicts + about->untold_conflicts);
 	for (; c < end; c++) {
 		if (!str_eq(c->manager, manager))
 			(void)buf_printf(b, "%sconflicts with %.*s:", manager.p ? "\n" : "",
@@ -126,6 +127,8 @@ static void compose_apply_conflict(struct buf *b, const struct status_about *abo
 		manager = c->manager;
 		(void)buf_printf(b, "\n- %.*s", STR_ARG(c->field));
 	}
+	if (about->untold_conflicts)
+		(void)buf_printf(b, "\nand %zu more", about->untold_conflicts);
 }
 
 /* The message of a Status into `b`. `msg` is err->msg or, when that is empty, the row's text. */

@@ -27,6 +27,7 @@ struct status_about {
 	const char *cause_field; /* or NULL */
 	const struct managed_conflict *conflicts; /* of an apply */
 	size_t nconflicts;
+	size_t untold_conflicts; /* that are too many to be listed */
 	int retry_after_s;
 };
 

@@ -23,7 +23,7 @@ void write_init(struct write *w)
 	w->aliases_shown = false;
 	w->applied = false;
 	w->conflicts = NULL;
-	w->nconflicts = 0;
+	w->nconflicts = w->untold_conflicts = 0;
 }
 
 void write_warn(struct write *w, const char *fmt, ...)

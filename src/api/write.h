@@ -53,6 +53,7 @@ struct write {
 	struct text_list *warnings; /* for Warning headers */
 	const struct managed_conflict *conflicts; /* behind -ERR_APPLY_CONFLICT */
 	size_t nconflicts;
+	size_t untold_conflicts; /* that are too many to be listed */
 	bool unchanged; /* the result equals what is stored: write nothing */
 	/* Create: the generateName that the name was made of; else empty. */
 	struct str generated_from;

@@ -82,6 +82,7 @@ static int merge(struct write *w, const struct json *live, const struct json *co
 	r = managed_apply(w->arena, w->kind, live, config, &writer, w->force, &applied, err);
 	w->conflicts = applied.conflicts;
 	w->nconflicts = applied.nconflicts;
+	w->untold_conflicts = applied.untold;
 	*ret_object = applied.object;
 	return r;
 }

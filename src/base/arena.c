@@ -118,8 +118,10 @@ void *arena_try_alloc(struct arena *a, size_t n)
 	if (LIKELY(p))
 		return p;
 	room = a->used < a->max ? a->max - a->used : 0;
-	if (room < sizeof(struct arena_block) || n > room - sizeof(struct arena_block))
+	if (room < sizeof(struct arena_block) || n > room - sizeof(struct arena_block)) {
+		a->refused = true;
 		return NULL;
+	}
 	return alloc_slow(a, n, room - sizeof(struct arena_block));
 }
 

@@ -24,6 +24,7 @@ struct arena {
 	char *own; /* the owner's first block, or NULL */
 	size_t own_size;
 	size_t used, max; /* bytes obtained from the heap; limit of arena_try_alloc */
+	bool refused; /* arena_try_alloc has; until the arena is cleared */
 };
 
 /* `max` limits what arena_try_alloc may take from the heap. */

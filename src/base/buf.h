@@ -50,6 +50,15 @@ static inline struct str buf_str(const struct buf *b)
 	return str_of(b->p, b->n);
 }
 
+/* Drops what is behind the first `n` bytes. */
+static inline void buf_cut(struct buf *b, size_t n)
+{
+	if (n < b->n) {
+		b->n = n;
+		b->p[n] = '\0';
+	}
+}
+
 /* The content as a heap string (never NULL); the buffer is left empty. */
 char *buf_take(struct buf *b);
 

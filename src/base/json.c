@@ -6,9 +6,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
-
-#include "base/limits.h"
 
 static struct json *make(struct arena *a, enum json_type type)
 {
@@ -371,40 +368,4 @@ void json_assign(struct json *v, const struct json *from)
 	v->next = place.next;
 	v->key = place.key;
 	v->key_n = place.key_n;
-}
-
-static int by_key(const void *a, const void *b)
-{
-	const struct json *const *x = a, *const *y = b;
-
-	return str_cmp(json_key(*x), json_key(*y));
-}
-
-static void sort_members(struct arena *a, struct json *object)
-{
-	struct json **v = ARENA_ARRAY(a, struct json *, object->n + 1);
-	struct json sorted = { .type = JSON_OBJECT };
-	size_t n = 0;
-
-	JSON_FOREACH (member, object)
-		v[n++] = member;
-	qsort(v, n, sizeof(*v), by_key);
-	for (size_t i = 0; i < n; i++)
-		json_add(&sorted, json_key(v[i]), v[i]);
-	json_assign(object, &sorted);
-}
-
-static void sort(struct arena *a, struct json *v, unsigned depth)
-{
-	if (depth > OBJECT_DEPTH_MAX || !json_is_container(v))
-		return;
-	if (v->type == JSON_OBJECT)
-		sort_members(a, v);
-	JSON_FOREACH (child, v)
-		sort(a, child, depth + 1);
-}
-
-void json_sort(struct arena *a, struct json *v)
-{
-	sort(a, v, 0);
 }

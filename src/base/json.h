@@ -256,10 +256,7 @@ struct json *json_remove_at(struct json *array, size_t index);
  */
 void json_assign(struct json *v, const struct json *from);
 
-/*
- * Puts members into byte order of their names, in all objects down to OBJECT_DEPTH_MAX: what is
- * deeper stays as it is.
- */
+/* Puts members into byte order of their names, in all objects. */
 void json_sort(struct arena *a, struct json *v);
 
 /*

@@ -219,3 +219,35 @@ bool json_equal(const struct json *a, const struct json *b)
 	vec_release(&list.todo);
 	return same;
 }
+
+static void sort_members(struct arena *a, struct json *object)
+{
+	struct json **v = ARENA_ARRAY(a, struct json *, object->n + 1);
+	struct json sorted = { .type = JSON_OBJECT };
+	size_t n = 0;
+
+	JSON_FOREACH (member, object)
+		v[n++] = member;
+	qsort(v, n, sizeof(*v), compare_keys);
+	for (size_t i = 0; i < n; i++)
+		json_add(&sorted, json_key(v[i]), v[i]);
+	json_assign(object, &sorted);
+}
+
+void json_sort(struct arena *a, struct json *v)
+{
+	VEC(struct json *) todo;
+
+	vec_init(&todo, SIZE_MAX);
+	if (json_is_container(v))
+		(void)vec_push(&todo, v);
+	while (todo.n) {
+		v = todo.v[--todo.n];
+		if (v->type == JSON_OBJECT)
+			sort_members(a, v);
+		JSON_FOREACH (child, v)
+			if (json_is_container(child))
+				(void)vec_push(&todo, child);
+	}
+	vec_release(&todo);
+}

@@ -20,8 +20,15 @@
 #define OBJECT_DEPTH_MAX  500
 #define DECODE_FAULTS_MAX 100 /* unknown and repeated fields that are told of one body */
 
-/* Entries of managedFields that a client may send; upstream has no bound, we make ten or so. */
-#define MANAGED_ENTRIES_MAX 1000
+/*
+ * Entries of managedFields that a client may send, and up to which a new applier is taken; upstream
+ * has no bound. Each costs every write of the object a comparison. What is stored is read, however
+ * many.
+ */
+#define MANAGED_ENTRIES_MAX 200
+
+/* Conflicts of one apply that are told: bytes of the answer. The rest is counted. */
+#define CONFLICTS_TOLD_MAX (1UL * MIB)
 
 /* Members and elements that one JSON patch may pass on its ways: 10000 long ones would block. */
 #define PATCH_WORK_MAX 50000000UL

@@ -62,6 +62,6 @@ int admission_check(struct mutation *m, struct object *base, struct json *object
 	if (!find(m, !base, object) && !is_node(m))
 		return 0;
 	if (base)
-		r = object_tree(base, &m->x->work, &old, err);
+		r = object_tree(base, m->write.arena, &old, err);
 	return r < 0 ? r : admission_check_tree(m, old, object, err);
 }

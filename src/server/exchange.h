@@ -57,7 +57,7 @@ struct exchange {
 	/* Of a failure: one more cause; or NULL. */
 	const char *cause_reason, *cause_message, *cause_field;
 	const struct managed_conflict *conflicts; /* of a refused apply */
-	size_t nconflicts;
+	size_t nconflicts, untold_conflicts;
 	int retry_after_s; /* of a failure; 0: none */
 	const char *etag; /* of a document; or NULL */
 	const char *cache_control; /* of a document; NULL: not to be kept */

@@ -230,6 +230,7 @@ void reply_error(struct exchange *x, const struct error *err, const struct field
 		.cause_field = x->cause_field,
 		.conflicts = x->conflicts,
 		.nconflicts = x->nconflicts,
+		.untold_conflicts = x->untold_conflicts,
 		.retry_after_s = x->retry_after_s,
 	};
 

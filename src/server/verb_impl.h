@@ -73,6 +73,8 @@ struct mutation {
 	struct state *state;
 
 	/* Private to verb_write.c. */
+	struct arena retry; /* of all tries but the first: each begins with it empty */
+	bool retries;
 	struct state_write pending;
 	void (*again)(struct mutation *m);
 	int tries, waits;

@@ -13,6 +13,7 @@
  */
 #include "server/verb_impl.h"
 
+#include "base/limits.h"
 #include "net/loop.h"
 #include "server/admission.h"
 #include "server/reply_impl.h"
@@ -78,6 +79,7 @@ void mutation_refuse(struct mutation *m, const struct error *err)
 	x->cause_field = m->cause_field;
 	x->conflicts = m->write.conflicts;
 	x->nconflicts = m->write.nconflicts;
+	x->untold_conflicts = m->write.untold_conflicts;
 	x->retry_after_s = m->retry_after_s;
 	reply_error(x, err, field_errors_any(&m->write.errs) ? &m->write.errs : NULL);
 }
@@ -178,7 +180,7 @@ void mutation_prepare(struct mutation *m)
 	const struct schema_kind *kind;
 	struct object *ns = namespace_of(m, &kind);
 
-	m->write.namespace_labels = ns && ns->nlabels ? labels_of(&m->x->work, ns) : NULL;
+	m->write.namespace_labels = ns && ns->nlabels ? labels_of(m->write.arena, ns) : NULL;
 }
 
 /* --- writing ---------------------------------------------------------------------- */
@@ -285,13 +287,20 @@ static int decide_on(struct mutation *m, struct object *base, struct json **ret_
 	}
 	if (!base)
 		return m->ops->decide_new(m, ret_object, err);
-	r = object_tree(base, &m->x->work, &old, err);
+	r = object_tree(base, m->write.arena, &old, err);
 	if (r < 0)
 		return r;
 	if (!base->revision)
-		json_put_str(&m->x->work, json_getz(old, "metadata"), "resourceVersion",
+		json_put_str(m->write.arena, json_getz(old, "metadata"), "resourceVersion",
 			     unknown_version);
 	return m->ops->decide(m, old, ret_object, err);
+}
+
+/* A result that was made without all the memory it needs is none. */
+static int refuse_memory(struct error *err)
+{
+	return error_set(err, ERR_TOO_LARGE, "the object takes more than %lu MiB of memory",
+			 REQUEST_WORK_MAX / MIB);
 }
 
 static void attempt(struct mutation *m)
@@ -304,6 +313,8 @@ static void attempt(struct mutation *m)
 
 	mutation_prepare(m);
 	r = decide_on(m, base, &object, &err);
+	if (m->write.arena->refused)
+		r = refuse_memory(&err);
 	/* A write that changes nothing still brings what is stored into its present version. */
 	same = r == 0 && m->write.unchanged && object && base && !object_is_stale(base, m->kind);
 	if ((r < 0 || same) && mutation_wait(m, base, mutation_again))
@@ -314,6 +325,23 @@ static void attempt(struct mutation *m)
 		mutation_commit(m, base, object, mutation_again);
 	else if (admit(m, base, object, mutation_again)) /* the answer shows the object */
 		mutation_end(m, base);
+}
+
+static void retry_drop(void *retry)
+{
+	arena_release(retry);
+}
+
+/* What a try made of the object is of no use to the next: it gets its memory. */
+static void renew_memory(struct mutation *m)
+{
+	if (!m->retries) {
+		m->retries = true;
+		arena_init(&m->retry, REQUEST_WORK_MAX);
+		arena_hold(&m->x->work, retry_drop, &m->retry);
+	}
+	arena_clear(&m->retry);
+	m->write.arena = &m->retry;
 }
 
 int mutation_renew(struct mutation *m, struct error *err)
@@ -329,6 +357,7 @@ void mutation_again(struct mutation *m)
 {
 	struct error err = { 0 };
 
+	renew_memory(m);
 	if (mutation_renew(m, &err) < 0)
 		mutation_fail(m, &err);
 	else
