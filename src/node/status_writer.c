@@ -10,7 +10,8 @@
  * correct each other for ever.
  *
  * A patch of which no answer came may still have been taken, or be taken later: what the server has
- * is then not what we know. After one an answer that differs in what its patch did not say is no end.
+ * is then not what we know. After one, an answer that differs in what its patch did not say is no
+ * end.
  */
 #include "node/status_writer.h"
 
