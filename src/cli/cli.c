@@ -16,8 +16,12 @@
 #include "base/limits.h"
 #include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/output.h"
 
 enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 40, WIDTH_MAX = 120 };
+
+/* Of a message; a refusal that names every field of a large object is long. */
+#define MESSAGE_MAX (16UL * MIB)
 
 /* For arena_try_alloc only: lists of all that a large cluster has are read into it. */
 #define ARENA_MAX (8192UL * MIB)
@@ -51,15 +55,35 @@ void cli_init(struct cli *cli, FILE *out, FILE *err)
 	arena_init(&cli->arena, ARENA_MAX);
 }
 
+/* The text may be somebody else's in part: a terminal shows it and does nothing that it says. */
+static void print_message(const struct cli *cli, const char *fmt, va_list ap)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(MESSAGE_MAX), clean = BUF_INIT(MESSAGE_MAX);
+
+	(void)buf_vprintf(&text, fmt, ap);
+	output_clean_text(&clean, buf_str(&text), "\t\n");
+	(void)fwrite(clean.p, 1, clean.n, cli->err);
+	(void)fputc('\n', cli->err);
+}
+
 void cli_complain(const struct cli *cli, const char *fmt, ...)
 {
 	va_list ap;
 
 	(void)fprintf(cli->err, cli->err_colour ? "\033[1;31m%s:\033[0m " : "%s: ", cli->program);
 	va_start(ap, fmt);
-	(void)vfprintf(cli->err, fmt, ap);
+	print_message(cli, fmt, ap);
 	va_end(ap);
-	(void)fputc('\n', cli->err);
+}
+
+void cli_warn(const struct cli *cli, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)fputs(cli->err_colour ? "\033[1;33mWarning:\033[0m " : "Warning: ", cli->err);
+	va_start(ap, fmt);
+	print_message(cli, fmt, ap);
+	va_end(ap);
 }
 
 int cli_bad_usage(struct cli *cli, struct error *err, const char *fmt, ...)
@@ -172,11 +196,16 @@ static int run_command(struct cli *cli, int argc, char *const *argv, struct erro
 	return r < 0 ? r : c->run(cli, err);
 }
 
+static int failure_of(const struct cli *cli)
+{
+	return cli->command->failure ? cli->command->failure : CLI_FAILURE;
+}
+
 static int report(const struct cli *cli, const struct error *err)
 {
 	cli_complain(cli, "%s", err->msg);
 	if (!cli->bad_usage)
-		return CLI_FAILURE;
+		return failure_of(cli);
 	(void)fprintf(cli->err, "run '%s --help' for help\n", cli->path);
 	return CLI_USAGE;
 }
@@ -201,7 +230,7 @@ static int finish(const struct cli *cli, int code)
 		return code == CLI_OK ? CLI_UNREAD : code;
 	cli_complain(cli, "cannot write the output%s%s", errno ? ": " : "",
 		     errno ? strerrordesc_np(errno) : "");
-	return code == CLI_OK ? CLI_FAILURE : code;
+	return MAX(code, failure_of(cli));
 }
 
 /* kubectl asks what may come next: its words, the last of them unfinished. */

@@ -52,6 +52,12 @@ int cli_main(struct cli *cli, const struct command *root, int argc, char *const 
 void cli_complain(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /*
+ * "Warning: ...", of what went well but not as may have been meant. Control characters reach the
+ * terminal by neither of these two.
+ */
+void cli_warn(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/*
  * Fails a command's run because of how it was called: exit code 2 and a hint
  * at its help. Returns -ERR_BAD_REQUEST.
  */

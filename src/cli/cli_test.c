@@ -73,6 +73,7 @@ static const struct command covert_command = {
 	.name = "covert",
 	.summary = "not shown",
 	.hidden = true,
+	.failure = 3,
 	.flags = greet_flags,
 	.options_size = sizeof(struct greet_options),
 	.run = greet,
@@ -296,6 +297,38 @@ static void lost_output_turns_success_into_failure(void **state)
 	assert_string_equal(x->err, "prog: cannot write the output: No space left on device\n");
 }
 
+static void failures_of_a_command_may_have_a_code_of_their_own(void **state)
+{
+	struct fixture *x = *state;
+	char *argv[] = { (char[]){ "prog" }, (char[]){ "covert" }, NULL };
+	FILE *full = fopen("/dev/full", "w"), *err;
+
+	assert_int_equal(run(x, "covert", "--name=nobody", NULL), 3);
+	forget(x);
+	err = open_memstream(&x->err, &x->err_n);
+	assert_non_null(full);
+	cli_init(&x->cli, full, err);
+	assert_int_equal(cli_main(&x->cli, &root, 2, argv), 3);
+	(void)fclose(full);
+	(void)fclose(err);
+}
+
+static void messages_have_no_control_characters_but_line_ends(void **state)
+{
+	struct fixture *x = *state;
+	FILE *err;
+
+	assert_int_equal(run(x, "\033[2Jgre\xc2\x9bt", NULL), CLI_USAGE);
+	assert_string_equal(x->err, "prog: unknown command \"^[[2Jgre t\"\n"
+				    "run 'prog --help' for help\n");
+	forget(x);
+	err = open_memstream(&x->err, &x->err_n);
+	cli_init(&x->cli, err, err);
+	cli_warn(&x->cli, "%s", "one\a\ntwo\033[31m\xff");
+	(void)fclose(err);
+	assert_string_equal(x->err, "Warning: one \ntwo^[[31m\xef\xbf\xbd\n");
+}
+
 static void an_empty_argument_vector_is_harmless(void **state)
 {
 	struct fixture *x = *state;
@@ -409,6 +442,8 @@ int main(void)
 		TEST(the_overview_lists_commands_by_group),
 		TEST(help_of_a_command_shows_all_of_its_row),
 		TEST(lost_output_turns_success_into_failure),
+		TEST(failures_of_a_command_may_have_a_code_of_their_own),
+		TEST(messages_have_no_control_characters_but_line_ends),
 		TEST(an_empty_argument_vector_is_harmless),
 		TEST(a_plugin_of_kubectl_speaks_as_one),
 		TEST(kubectl_is_told_what_may_come_next),

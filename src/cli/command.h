@@ -41,6 +41,7 @@ struct command {
 	const char *about; /* paragraphs, or NULL */
 	const char *examples; /* whole lines, or NULL */
 	const struct command_note *exit_status; /* where 0 and 1 say more than usual, or NULL */
+	int failure; /* exit code of failures where 1 is no failure; 0: 1 */
 	const struct command_note *environment; /* variables that it reads, or NULL */
 	const struct command_note *files; /* what it reads or makes, not named by a flag; or NULL */
 	enum command_group group;
@@ -53,7 +54,7 @@ struct command {
 
 	/*
 	 * Does it. 0 is exit code 0; a failure is printed by the caller and is
-	 * exit code 1, or 2 when it was made by cli_bad_usage(). NULL: the
+	 * exit code 1 (or `failure`), or 2 when it was made by cli_bad_usage(). NULL: the
 	 * command only groups others, and shows its help.
 	 */
 	int (*run)(struct cli *cli, struct error *err);
