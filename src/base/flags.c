@@ -204,11 +204,21 @@ static int set_value(struct walk *w, const struct flag *flag, const char *text, 
 	return kinds[flag->kind].store(w->f->arena, flag, text, option, err);
 }
 
+static const char *alone_of(const struct flag *flag)
+{
+	return flag->alone ? flag->alone : kinds[flag->kind].alone;
+}
+
+bool flags_wants_value(const struct flag *flag)
+{
+	return !alone_of(flag);
+}
+
 /* `text` is NULL when the flag came without a value attached. */
 static int take_value(struct walk *w, const struct flag *flag, const char *text, struct error *err)
 {
 	if (!text)
-		text = kinds[flag->kind].alone;
+		text = alone_of(flag);
 	if (!text && w->at < w->argc)
 		text = w->argv[w->at++];
 	if (!text)
@@ -265,7 +275,7 @@ static int parse_letters(struct walk *w, const char *body, struct error *err)
 			return unknown(w->f->table, "-", str_from(body), err);
 		if (body[1] == '=')
 			return take_value(w, flag, body + 2, err);
-		if (body[1] && !kinds[flag->kind].alone)
+		if (body[1] && flags_wants_value(flag))
 			return take_value(w, flag, body + 1, err);
 		r = take_value(w, flag, NULL, err);
 		if (r < 0)
@@ -339,7 +349,7 @@ void flags_value(const struct flag *flag, struct buf *out)
 
 	if (flag->kind == FLAG_KIND_BOOL)
 		return;
-	(void)buf_addz(out, arg ? arg : "VALUE");
+	(void)buf_printf(out, flag->alone ? "[=%s]" : "%s", arg ? arg : "VALUE");
 	if (flag->kind == FLAG_KIND_LIST)
 		(void)buf_addz(out, ",..");
 	if (flag->kind == FLAG_KIND_REPEAT)
@@ -362,7 +372,7 @@ static void add_label(struct buf *out, const struct flag *flag)
 	else
 		(void)buf_addz(out, "    ");
 	(void)buf_printf(out, "--%s", flag->name);
-	if (flag->kind != FLAG_KIND_BOOL)
+	if (flags_wants_value(flag))
 		(void)buf_addc(out, ' ');
 	flags_value(flag, out);
 }

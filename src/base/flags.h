@@ -15,7 +15,7 @@
  *
  * Flags are written as GNU programs and kubectl take them: --name VALUE,
  * --name=VALUE, -n VALUE, -nVALUE, -n=VALUE; a boolean as --watch or
- * --watch=false; letters of booleans may share a dash. Flags and operands
+ * --watch=false, and so any flag that has a meaning alone; letters of booleans may share a dash. Flags and operands
  * may be mixed; behind "--" all are operands. A flag given twice keeps its
  * last value, except that lists add up. --help and -h always exist.
  *
@@ -53,6 +53,7 @@ struct flag {
 	const char *choices; /* "text|json": the only values allowed; NULL: all */
 	const char *usual; /* the same for values that are only offered, by completion; or NULL */
 	const char *initial; /* the value when none is given, as one would write it */
+	const char *alone; /* what the flag means without a value, which then needs "="; or NULL */
 	const char *help;
 	int64_t min, max; /* bounds of an integer or of nanoseconds; both 0: none */
 	bool required;
@@ -97,6 +98,9 @@ extern const struct flag flags_help_row;
 
 /* The same without its letter when a flag of the table has that. */
 struct flag flags_help_of(const struct flag *table);
+
+/* Whether the argument behind the flag is its value, where none is attached. */
+bool flags_wants_value(const struct flag *flag);
 
 /* Appends what help calls the flag's value, such as "FILE" or "URL,.."; nothing for a boolean. */
 void flags_value(const struct flag *flag, struct buf *out);

@@ -382,6 +382,31 @@ static void help_gives_way_to_a_flag_that_uses_its_letter(void **state)
 				 "      --help   show this help\n");
 }
 
+static void a_value_may_be_left_out_where_the_flag_means_something_alone(void **state)
+{
+	static const struct flag dry[] = {
+		{ "output", 'o', FLAG_STRING(struct options, output), .choices = "a|b",
+		  .alone = "b", .help = "how" },
+		{ NULL },
+	};
+	CLEANUP(buf_release) struct buf b = BUF_INIT(KIB);
+	struct fixture *x = *state;
+
+	x->f.table = dry;
+	assert_int_equal(parse(x, "--output", "a", NULL), 0);
+	assert_string_equal(x->o.output, "b");
+	assert_int_equal(x->f.operands.n, 1);
+	assert_int_equal(parse(x, "--output=a", NULL), 0);
+	assert_string_equal(x->o.output, "a");
+	assert_int_equal(parse(x, "-o", "x", NULL), 0);
+	assert_string_equal(x->o.output, "b");
+	assert_int_equal(parse(x, "--output=c", NULL), -ERR_BAD_REQUEST);
+	assert_false(flags_wants_value(dry));
+	flags_help(dry, 80, &b);
+	assert_string_equal(b.p, "  -o, --output[=a|b]  how\n"
+				 "  -h, --help          show this help\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -408,6 +433,7 @@ int main(void)
 		TEST(a_command_without_flags_still_knows_help),
 		TEST(help_is_aligned_and_wrapped),
 		TEST(help_gives_way_to_a_flag_that_uses_its_letter),
+		TEST(a_value_may_be_left_out_where_the_flag_means_something_alone),
 	};
 
 	return cmocka_run_group_tests_name("base/flags", tests, NULL, NULL);

@@ -38,7 +38,7 @@ static void add_values(void *ctx, const struct command *c, const char *path)
 		(void)buf_addz(out, "' ;;\n");
 	}
 	for (const struct flag *flag = c->flags; flag && flag->name; flag++) {
-		if (flag->kind == FLAG_KIND_BOOL)
+		if (!flags_wants_value(flag))
 			continue;
 		(void)buf_printf(out, "\t'%s --%s'", path, flag->name);
 		if (flag->letter)

@@ -37,7 +37,7 @@ static void add_flag(struct script *s, const struct flag *flag, const char *path
 			 flag->name);
 	if (flag->letter)
 		(void)buf_printf(out, " -s %c", flag->letter);
-	if (flag->kind != FLAG_KIND_BOOL)
+	if (flags_wants_value(flag))
 		(void)buf_addz(out, completion_wants_path(flag) ? " -r -F" : " -x");
 	if (completion_values(flag)) {
 		(void)buf_addz(out, " -a '");

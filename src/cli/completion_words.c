@@ -96,7 +96,7 @@ static const struct command *follow(const struct command *root, int argc, char *
 			continue;
 		}
 		*ret_flag = flag_of(c, word);
-		if (*ret_flag && (*ret_flag)->kind == FLAG_KIND_BOOL)
+		if (*ret_flag && !flags_wants_value(*ret_flag))
 			*ret_flag = NULL;
 		sub = command_find(c, word);
 		if (sub && !str_eqz(word, "help")) /* its words are a command's */

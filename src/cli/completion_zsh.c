@@ -44,7 +44,7 @@ static void add_value(struct buf *out, const struct flag *flag)
 
 static void add_flag(struct buf *out, const struct flag *flag)
 {
-	bool value = flag->kind != FLAG_KIND_BOOL;
+	bool value = flags_wants_value(flag);
 
 	(void)buf_addz(out, "\t\t");
 	if (flag->letter)

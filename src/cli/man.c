@@ -113,7 +113,7 @@ static void add_flag(struct page *p, const struct flag *flag)
 	(void)buf_addz(p->out, "\\fP");
 	if (flag->kind != FLAG_KIND_BOOL) {
 		flags_value(flag, &text);
-		(void)buf_addz(p->out, " \\fI");
+		(void)buf_addz(p->out, flag->alone ? "\\fI" : " \\fI");
 		man_roff_literal(p->out, buf_str(&text));
 		(void)buf_addz(p->out, "\\fP");
 	}
