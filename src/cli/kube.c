@@ -42,11 +42,36 @@ static void explain(const struct kube *k, struct error *err)
 				STR_ARG(k->config.server), why, STR_ARG(k->server_from));
 }
 
+static bool was_told(const struct kube *k, struct str text)
+{
+	for (const struct kube_told *t = k->told; t; t = t->next) {
+		if (str_eq(t->text, text))
+			return true;
+	}
+	return false;
+}
+
+static void say_warnings(struct kube *k, const struct client_answer *answer)
+{
+	for (size_t i = 0; i < answer->nwarnings; i++) {
+		struct str text = answer->warnings[i];
+		struct kube_told *t;
+
+		if (was_told(k, text))
+			continue;
+		cli_warn(k->cli, "%.*s", STR_ARG(text));
+		t = ARENA_NEW(&k->cli->arena, struct kube_told);
+		*t = (struct kube_told){ k->told, arena_str(&k->cli->arena, text) };
+		k->told = t;
+	}
+}
+
 static void on_done(struct client_request *r, const struct client_answer *answer,
 		    const struct error *err)
 {
 	struct wait *w = r->arg;
 
+	say_warnings(w->kube, answer);
 	if (err) {
 		w->err = *err;
 		w->result = -(int)err->code;
@@ -177,6 +202,14 @@ int kube_read(struct kube *k, const struct kube_query *q, struct json **ret_tree
 	} while (q->name.n == 0 && token.n > 0);
 	*ret_tree = list;
 	return 0;
+}
+
+int kube_read_target(struct kube *k, const struct kube_target *t, struct json **ret_object,
+		     struct error *err)
+{
+	struct kube_query q = { .resource = t->resource, .ns = t->name.ns, .name = t->name.name };
+
+	return kube_read(k, &q, ret_object, err);
 }
 
 /* --- writing --------------------------------------------------------------------------------- */

@@ -3,7 +3,8 @@
  *
  * A command that ends has nothing else to do while it waits, so these run the loop until the
  * answer is there. Failures say what was asked and what to do next. A command that lives on can
- * give up waiting, from a callback of the loop: kube_interrupt().
+ * give up waiting, from a callback of the loop: kube_interrupt(). What servers warn of is said on
+ * the error stream, each text once.
  * All memory is the run's (cli->arena).
  */
 #ifndef CLI_KUBE_H
@@ -17,6 +18,12 @@ struct discovery;
 struct discovery_resource;
 struct json;
 
+/* A warning of the server that was said. */
+struct kube_told {
+	struct kube_told *next;
+	struct str text;
+};
+
 struct kube {
 	struct cli *cli;
 	struct kubeconfig config;
@@ -26,6 +33,7 @@ struct kube {
 	struct discovery *discovery; /* NULL until kube_resource() asks */
 	struct arena *arena; /* where answers live: the run's */
 	struct str refusal; /* all that the server said when it last refused; empty: nothing */
+	struct kube_told *told; /* in the memory of the run, whatever `arena` is */
 	bool interrupted;
 };
 
@@ -59,6 +67,10 @@ struct kube_target {
 	struct resource_name name;
 	struct str query;
 };
+
+/* The object as it is, all of it whatever the target's subresource. */
+int kube_read_target(struct kube *k, const struct kube_target *t, struct json **ret_object,
+		     struct error *err);
 
 /* The answer is the object as it is then; that of a deletion may be a Status. */
 int kube_create(struct kube *k, const struct kube_target *t, const struct json *object,

@@ -73,6 +73,8 @@ struct client_answer {
 	struct str body; /* of success and failure; empty when it went to on_data */
 	struct str content_type;
 	int retry_after_s; /* what the server asked for; 0: nothing */
+	const struct str *warnings; /* for people, as the server wrote them: not cleaned */
+	size_t nwarnings;
 };
 
 /*

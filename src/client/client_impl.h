@@ -114,6 +114,11 @@ void client_link_fail_waiting(struct client *c, const struct error *err);
 void client_link_work(struct client *c);
 void client_link_free_all(struct client *c);
 
+/* --- client_warning.c ---------------------------------------------------------------- */
+
+/* Adds the warnings of one such field; text and list are in the arena. */
+void client_warning_read(struct client_answer *answer, struct arena *a, struct str field);
+
 /* --- client_login.c ------------------------------------------------------------------ */
 
 /*

@@ -226,6 +226,14 @@ void client_link_release(struct client *c)
 
 /* --- streams ---------------------------------------------------------------------------- */
 
+static void read_warnings(struct client_attempt *a, const struct http_fields *fields)
+{
+	for (size_t i = 0; i < fields->n; i++) {
+		if (str_eqz(fields->v[i].name, "warning"))
+			client_warning_read(&a->answer, &a->arena, fields->v[i].value);
+	}
+}
+
 static void on_head(struct http_stream *s)
 {
 	struct client_attempt *a = s->data;
@@ -239,6 +247,7 @@ static void on_head(struct http_stream *s)
 		a->answer.retry_after_s = (int)seconds;
 	else
 		a->answer.retry_after_s = -1;
+	read_warnings(a, &s->in.fields);
 	backoff_reset(&a->client->backoff);
 	if (s->in.status == 401)
 		client_login_refused(a->client, a->login);

@@ -25,6 +25,7 @@ struct seen {
 	char method[16], target[512], content_type[64], body[2048];
 	unsigned hold; /* so many requests are not answered */
 	const char *reply;
+	const char *warnings[2]; /* fields of the answer */
 	int status;
 };
 
@@ -34,7 +35,7 @@ struct call {
 	unsigned done;
 	int status;
 	struct error err;
-	char body[1024];
+	char body[1024], warnings[256]; /* each with '|' behind it */
 	bool send_again, free_client;
 	int64_t at; /* ms of the end */
 };
@@ -49,6 +50,17 @@ static void copy(char *to, size_t size, struct str s)
 	(void)snprintf(to, size, "%.*s", STR_ARG(s));
 }
 
+static void reply_with_warnings(struct http_stream *s, const struct seen *seen)
+{
+	struct http_field fields[] = { HTTP_FIELD("content-type", STR("application/json")),
+				       HTTP_FIELD("warning", str_from(seen->warnings[0])),
+				       HTTP_FIELD("warning", str_from(seen->warnings[1])) };
+
+	(void)http_stream_respond(s, seen->status, fields, seen->warnings[1] ? 3 : 2, 2);
+	(void)http_stream_send_copy(s, STR("{}"));
+	(void)http_stream_end(s, NULL, 0);
+}
+
 static void handle(struct api_world *w, struct http_stream *s, struct str body)
 {
 	struct seen *seen = w->data;
@@ -60,6 +72,10 @@ static void handle(struct api_world *w, struct http_stream *s, struct str body)
 	copy(seen->body, sizeof(seen->body), body);
 	if (seen->hold) {
 		seen->hold--;
+		return;
+	}
+	if (seen->warnings[0]) {
+		reply_with_warnings(s, seen);
 		return;
 	}
 	api_world_reply(s, seen->status ? seen->status : 200, "application/json",
@@ -76,6 +92,9 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 	c->err = err ? *err : (struct error){ 0 };
 	c->at = sim_elapsed_ms(c->w->sim);
 	copy(c->body, sizeof(c->body), a->body);
+	for (size_t i = 0, n = 0; i < a->nwarnings; i++)
+		n += (size_t)snprintf(c->warnings + n, sizeof(c->warnings) - n, "%.*s|",
+				      STR_ARG(a->warnings[i]));
 	assert_false(client_busy(r));
 	if (c->send_again) {
 		c->send_again = false;
@@ -135,6 +154,43 @@ static void a_request_is_answered(void **state UNUSED)
 		assert_string_equal(t.seen.target, "/other?a=b");
 		assert_string_equal(t.w.last_authorization, "Bearer secret");
 		assert_non_null(strstr(t.w.last_agent, "devplane-test/"));
+		end(&t);
+	}
+}
+
+static void warnings_come_with_answers(void **state UNUSED)
+{
+	static const struct {
+		int status;
+		const char *fields[2], *want;
+	} v[] = {
+		{ 200, { "299 - \"a is deprecated; use b\"" }, "a is deprecated; use b|" },
+		{ 404, { "299 - \"of a failure\"" }, "of a failure|" },
+		{ 200,
+		  { "299 - \"unknown field \\\"f\\\\\\\"\"", "299 - \"x\"" },
+		  "unknown field \"f\\\"|x|" },
+		{ 200,
+		  { "299 - \"one, \" \"Sun, 06 Nov 1994 08:49:37 GMT\" ,299 x \"two\","
+		    "  299 - \"three\"" },
+		  "one, |two|three|" },
+		{ 200, { "110 - \"stale\", 299 - \"\", 299 - \"rest\"" }, "rest|" },
+		{ 200, { "299 - \"no end", "299 - \"no end\\\"" }, "" },
+		{ 200, { "299 - \"one\" two, 299 - \"three\"", "" }, "" },
+		{ 200, { "hello", "299" }, "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		struct test t;
+		struct call c;
+
+		begin(&t, 1, HTTP_PROTOCOL_1);
+		t.seen.status = v[i].status;
+		t.seen.warnings[0] = v[i].fields[0];
+		t.seen.warnings[1] = v[i].fields[1];
+		call_init(&t, &c, "/other");
+		client_send(t.w.client, &c.request);
+		wait_done(&c);
+		assert_string_equal(c.warnings, v[i].want);
 		end(&t);
 	}
 }
@@ -641,6 +697,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_is_answered),
+		cmocka_unit_test(warnings_come_with_answers),
 		cmocka_unit_test(failures_have_the_code_of_their_reason),
 		cmocka_unit_test(a_refusal_is_told_with_its_body),
 		cmocka_unit_test(too_large_versions_are_recognised),
