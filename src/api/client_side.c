@@ -40,10 +40,15 @@ static bool owns_annotation(const struct json *e)
 	       json_getz(json_getz(meta, "f:annotations"), ANNOTATION);
 }
 
+static bool is_owner(const struct json *e)
+{
+	return owns_annotation(e) && json_text_at(e, "subresource").n == 0;
+}
+
 static struct json *first_owner(const struct json *list)
 {
 	JSON_FOREACH (e, list) {
-		if (owns_annotation(e) && json_text_at(e, "subresource").n == 0)
+		if (is_owner(e))
 			return e;
 	}
 	return NULL;
@@ -100,4 +105,76 @@ bool client_side_hand_over(struct arena *a, struct json *object, struct str mana
 		changed = true;
 	}
 	return changed;
+}
+
+/* --- what goes with that --------------------------------------------------------------------- */
+
+/* What they have, or what all others have. */
+static struct json *fields_of(struct arena *a, const struct json *object, bool owners)
+{
+	struct json *all = json_make_object(a);
+
+	JSON_FOREACH (e, entries_of(object)) {
+		const struct json *set = json_getz(e, "fieldsV1");
+
+		if (set && is_owner(e) == owners &&
+		    str_eq(json_text_at(e, "apiVersion"), json_text_at(object, "apiVersion")))
+			add_set(a, all, managed_set_copy(a, set));
+	}
+	return all;
+}
+
+struct json *client_side_fields(struct arena *a, const struct json *object)
+{
+	return first_owner(entries_of(object)) ? fields_of(a, object, true) : NULL;
+}
+
+/* With the map that has nothing else: a set has no empty steps but fields. */
+static void forget_annotation(struct json *set)
+{
+	struct json *meta = json_getz(set, "f:metadata"), *notes = json_getz(meta, "f:annotations");
+
+	if (!notes)
+		return;
+	(void)json_remove(notes, STR(ANNOTATION));
+	if (!json_first(notes) || (json_getz(notes, ".") && json_count(notes) == 1))
+		(void)json_remove(meta, STR("f:annotations"));
+	if (!json_first(meta))
+		(void)json_remove(set, STR("f:metadata"));
+}
+
+static void cut_below(struct json *field)
+{
+	JSON_FOREACH_SAFE (it, field)
+		(void)json_unlink(field, it);
+}
+
+/*
+ * A map or an element that others have a part of does not go, and one that goes takes with it what
+ * is below. True when something is left.
+ */
+static bool keep_topmost(struct json *lost, const struct json *kept)
+{
+	JSON_FOREACH_SAFE (field, lost) {
+		const struct json *other = json_get(kept, json_key(field));
+		bool below = json_first(field) != NULL;
+
+		if (!below && !other && !str_eqz(json_key(field), "."))
+			continue;
+		if (below && !other && json_getz(field, "."))
+			cut_below(field);
+		else if (!below || !keep_topmost(field, other))
+			(void)json_unlink(lost, field);
+	}
+	return json_first(lost) != NULL;
+}
+
+void client_side_lost(struct arena *a, const struct json *object, struct json *fields,
+		      bool (*found)(void *arg, struct str path), void *arg)
+{
+	const struct json *kept = fields_of(a, object, false);
+
+	forget_annotation(fields);
+	if (managed_set_subtract(a, fields, kept) && keep_topmost(fields, kept))
+		managed_set_paths(a, fields, found, arg);
 }

@@ -25,4 +25,18 @@ bool client_side_owns(const struct json *object, struct str manager);
  */
 bool client_side_hand_over(struct arena *a, struct json *object, struct str manager);
 
+/*
+ * The fields that they have, a set (managed_set.h) of the object's own version; NULL when nobody
+ * applied on the client's side.
+ */
+struct json *client_side_fields(struct arena *a, const struct json *object);
+
+/*
+ * Which of those fields nobody else has in the object: what goes when they are handed over to who
+ * applied it. Calls `found` for each (".data.b"), not for what is below it, nor for the annotation,
+ * until it returns false. Changes the set.
+ */
+void client_side_lost(struct arena *a, const struct json *object, struct json *fields,
+		      bool (*found)(void *arg, struct str path), void *arg);
+
 #endif

@@ -21,7 +21,8 @@
 /* Single quotes stand for double ones. */
 static struct json *object_of(struct arena *a, const char *entries)
 {
-	char *text = arena_printf(a, "{'metadata':{'managedFields':[%s]}}", entries);
+	char *text = arena_printf(a, "{'apiVersion':'v1','metadata':{'managedFields':[%s]}}",
+				  entries);
 	struct json *object = NULL;
 	struct error err;
 
@@ -121,6 +122,54 @@ static void owners_are_known_by_name(void **state UNUSED)
 	assert_false(client_side_owns(object_of(&a, ""), STR_NULL));
 }
 
+static bool add_path(void *arg, struct str path)
+{
+	return buf_printf(arg, "%.*s ", STR_ARG(path)) == 0;
+}
+
+static void assert_lost(const char *entries, const char *want)
+{
+	CLEANUP(buf_release) struct buf got = BUF_INIT(MIB);
+	CLEANUP(arena_release) struct arena a;
+	struct json *object, *fields;
+
+	arena_init(&a, MIB);
+	object = object_of(&a, entries);
+	fields = client_side_fields(&a, object);
+	assert_non_null(fields);
+	client_side_lost(&a, object, fields, add_path, &got);
+	assert_string_equal(got.p ? got.p : "", want);
+}
+
+static void what_no_other_has_is_lost(void **state UNUSED)
+{
+	assert_lost(UPDATE("csa", ANNOTATED ",'f:data':{'.':{},'f:a':{},'f:b':{}}") "," APPLY(
+			    "me", "'f:data':{'f:a':{}}"),
+		    ".data.b ");
+	assert_lost(UPDATE("csa", ANNOTATED ",'f:data':{'.':{},'f:a':{},'f:b':{}}") "," APPLY(
+			    "me", "'f:data':{'f:a':{}}") "," UPDATE("x", "'f:data':{'f:b':{}}"),
+		    "");
+	assert_lost(APPLY("me", "'f:data':{'f:a':{}}") "," UPDATE("csa", ANNOTATED), "");
+	assert_lost(UPDATE("csa", ANNOTATED), "");
+}
+
+static void what_goes_whole_is_named_once(void **state UNUSED)
+{
+	assert_lost(APPLY("me", "'f:metadata':{'f:labels':{'f:a':{}}}") "," UPDATE(
+			    "csa",
+			    ANNOTATED ",'f:data':{'.':{},'f:a':{},'f:b':{}},'f:spec':{'f:x':{},"
+				      "'f:list':{'k:{\\'name\\':1}':{'.':{},'f:name':{}}}}"),
+		    ".data .spec.x .spec.list[name=1] ");
+}
+
+static void nobody_applied_on_the_clients_side(void **state UNUSED)
+{
+	CLEANUP(arena_release) struct arena a;
+
+	arena_init(&a, MIB);
+	assert_null(client_side_fields(&a, object_of(&a, APPLY("me", ANNOTATED))));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +181,9 @@ int main(void)
 		cmocka_unit_test(entries_of_status_stay),
 		cmocka_unit_test(who_never_applied_keeps_everything),
 		cmocka_unit_test(owners_are_known_by_name),
+		cmocka_unit_test(what_no_other_has_is_lost),
+		cmocka_unit_test(what_goes_whole_is_named_once),
+		cmocka_unit_test(nobody_applied_on_the_clients_side),
 	};
 
 	return cmocka_run_group_tests_name("cli/client_side", tests, NULL, NULL);
