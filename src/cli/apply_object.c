@@ -12,8 +12,6 @@
 #include "cli/manifest.h"
 #include "client/discovery.h"
 
-#define TRIES_MAX 5
-
 /* One object on its way. */
 struct wish {
 	const struct apply *apply;
@@ -27,12 +25,17 @@ static struct arena *arena_of(const struct wish *w)
 	return w->apply->kube->arena;
 }
 
-int apply_check_options(struct cli *cli, const struct apply_options *o, struct error *err)
+int apply_check_options(struct cli *cli, const struct apply_options *o, enum apply_dry dry,
+			struct error *err)
 {
 	if (o->force && !o->server_side)
 		return cli_bad_usage(cli, err,
 				     "--force-conflicts is for --server-side: nothing else looks "
 				     "at whose fields they are");
+	if (dry == APPLY_DRY_CLIENT && o->server_side)
+		return cli_bad_usage(cli, err,
+				     "--dry-run=client and --server-side exclude each other: only "
+				     "the server knows what it would do; --dry-run=server asks it");
 	if (o->manager && !*o->manager)
 		return cli_bad_usage(cli, err, "--field-manager wants a name");
 	return 0;
@@ -49,14 +52,19 @@ void apply_advise(const struct cli *cli)
 
 /* --- the wanted object ----------------------------------------------------------------------- */
 
+static const char *manager_of(const struct apply_options *o)
+{
+	if (o->manager)
+		return o->manager;
+	return o->server_side ? "devplane" : "devplane-client-side-apply";
+}
+
 static struct str make_query(const struct apply *p)
 {
 	CLEANUP(buf_release) struct buf query = BUF_INIT(HTTP_TARGET_MAX);
-	const struct apply_options *o = p->options;
-	const char *usual = o->server_side ? "devplane" : "devplane-client-side-apply";
 
-	client_query_add(&query, "fieldManager", str_from(o->manager ? o->manager : usual));
-	if (p->dry_run)
+	client_query_add(&query, "fieldManager", str_from(manager_of(p->options)));
+	if (p->dry == APPLY_DRY_SERVER)
 		client_query_add(&query, "dryRun", STR("All"));
 	return arena_str(p->kube->arena, buf_str(&query));
 }
@@ -94,17 +102,37 @@ static void drop_empty(struct json *tree)
 		(void)json_remove(tree, STR("status"));
 }
 
+/* What is not there is no failure. */
+static int read_live(struct wish *w, struct error *err)
+{
+	struct json *live = NULL;
+	int r = kube_read_target(w->apply->kube, &w->target, &live, err);
+
+	if (r < 0 && r != -ERR_NOT_FOUND)
+		return r;
+	w->applied->live = live;
+	return 0;
+}
+
 /* --- on the client's side -------------------------------------------------------------------- */
+
+static int refuse_part(struct error *err)
+{
+	return error_set(err, ERR_NOT_FOUND,
+			 "it does not exist: apply it without --subresource first");
+}
 
 static int create(struct wish *w, struct error *err)
 {
 	struct kube_target t = w->target;
 
 	if (w->apply->options->subresource)
-		return error_set(err, ERR_NOT_FOUND,
-				 "it does not exist: apply it without --subresource first");
+		return refuse_part(err);
 	t.name.name = STR_NULL;
 	w->applied->done = "created";
+	w->applied->result = w->tree;
+	if (w->apply->dry == APPLY_DRY_CLIENT)
+		return 0;
 	return kube_create(w->apply->kube, &t, w->tree, &w->applied->result, err);
 }
 
@@ -130,25 +158,24 @@ static int change(struct wish *w, const struct json *live, struct error *err)
 	if (!json_first(patch))
 		return 0;
 	if (!last && !p->options->subresource)
-		(void)fprintf(p->kube->cli->err,
-			      "Warning: %s was not made by apply: what its manifest does not say "
-			      "stays as it is\n",
-			      manifest_name(a, w->tree));
+		cli_warn(p->kube->cli,
+			 "%s was not made by apply: what its manifest does not say stays as it is",
+			 manifest_name(a, w->tree));
+	if (p->dry == APPLY_DRY_CLIENT) {
+		w->applied->result = w->tree;
+		return 0;
+	}
 	return kube_patch(p->kube, &w->target, kind ? CLIENT_PATCH_STRATEGIC : CLIENT_PATCH_MERGE,
 			  patch, &w->applied->result, err);
 }
 
 static int try_once(struct wish *w, struct error *err)
 {
-	struct kube_query q = { .resource = w->target.resource,
-				.ns = w->target.name.ns,
-				.name = w->target.name.name };
-	struct json *live = NULL;
-	int r = kube_read(w->apply->kube, &q, &live, err);
+	int r = read_live(w, err);
 
-	if (r == -ERR_NOT_FOUND)
-		return create(w, err);
-	return r < 0 ? r : change(w, live, err);
+	if (r < 0)
+		return r;
+	return w->applied->live ? change(w, w->applied->live, err) : create(w, err);
 }
 
 static bool is_race(int r)
@@ -167,7 +194,7 @@ static int on_client(struct wish *w, struct error *err)
 	drop_empty(w->tree);
 	do
 		r = try_once(w, err);
-	while (is_race(r) && ++tries < TRIES_MAX);
+	while (is_race(r) && ++tries < APPLY_TRIES_MAX);
 	return r;
 }
 
@@ -179,16 +206,19 @@ static int on_server(struct wish *w, struct error *err)
 	struct apply_server s = { .kube = w->apply->kube,
 				  .target = w->target,
 				  .tree = w->tree,
-				  .manager = str_from(o->manager ? o->manager : "devplane"),
+				  .manager = str_from(manager_of(o)),
 				  .force = o->force,
-				  .dry_run = w->apply->dry_run };
-	int r;
+				  .dry_run = w->apply->dry != APPLY_DRY_NONE };
+	int r = w->apply->want_live ? read_live(w, err) : 0;
 
+	if (r < 0)
+		return r;
 	drop_empty(w->tree);
 	w->applied->done = "serverside-applied";
 	r = apply_server(&s, &w->applied->result, err);
 	w->applied->conflict = s.conflict;
-	return r;
+	w->applied->handed = s.handed;
+	return r == -ERR_NOT_FOUND && o->subresource ? refuse_part(err) : r;
 }
 
 int apply_object(const struct apply *p, struct json *tree, struct applied *ret, struct error *err)

@@ -16,7 +16,7 @@ struct discovery_resource;
 struct json;
 struct kube;
 
-/* What both commands are told; a part of their options. KUBE_FLAGS() are to be named beside. */
+/* Embed it in the options of a command, whose flags are then these and KUBE_FLAGS() for `kube`. */
 struct apply_options {
 	struct kube_options kube;
 	struct flag_list files;
@@ -24,6 +24,9 @@ struct apply_options {
 	const char *subresource; /* or NULL */
 	bool server_side, force;
 };
+
+/* Who does not write: we, who send nothing then, or the server. */
+enum apply_dry { APPLY_DRY_NONE, APPLY_DRY_CLIENT, APPLY_DRY_SERVER };
 
 #define APPLY_FLAGS(type, member)                                                                  \
 	{ "filename",                                                                              \
@@ -49,21 +52,25 @@ struct apply_options {
 struct apply {
 	struct kube *kube;
 	const struct apply_options *options;
-	bool dry_run;
+	enum apply_dry dry;
+	bool want_live; /* applied.live, also where nobody else needs it */
 };
 
 /* What came of one of them; memory is the run's. */
 struct applied {
 	const struct discovery_resource *type;
 	struct resource_name name;
-	struct json *result; /* what the server has then, or would have */
+	struct json *live; /* what it had before; NULL: nothing, or nobody has looked */
+	struct json
+		*result; /* what the server has then, or would have; our wish if it is not asked */
 	const char *done; /* "created", "configured", "unchanged", "serverside-applied" */
-	const char
-		*conflict; /* fields of others: what the server said of them, all of it; or NULL */
+	const char *conflict; /* all that the server said of fields of others in the way; or NULL */
+	bool handed; /* fields of client-side apply were handed over, or would be (apply_server.h) */
 };
 
 /* Fails when the flags make no sense together. */
-int apply_check_options(struct cli *cli, const struct apply_options *o, struct error *err);
+int apply_check_options(struct cli *cli, const struct apply_options *o, enum apply_dry dry,
+			struct error *err);
 
 /* May change the manifest's tree. A failure that has ret->conflict is about fields of others. */
 int apply_object(const struct apply *p, struct json *tree, struct applied *ret, struct error *err);

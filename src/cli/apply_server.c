@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/manifest.h"
 
-#define TRIES_MAX 5
+#define NAMED_MAX 10UL /* fields that a warning names */
 
 static int send_tree(const struct apply_server *s, bool force, struct json **ret_object,
 		     struct error *err)
@@ -26,8 +26,8 @@ static int send_tree(const struct apply_server *s, bool force, struct json **ret
 
 /* --- conflicts ------------------------------------------------------------------------------- */
 
-/* What stands in the way, a list; NULL when the last answer was about something else. */
-static struct json *causes_of(const struct apply_server *s, const char **ret_message)
+/* What stands in the way now, a list; NULL when the last answer was about something else. */
+static struct json *causes_of(struct apply_server *s)
 {
 	struct json *status = NULL, *causes;
 	struct error ignored;
@@ -37,7 +37,7 @@ static struct json *causes_of(const struct apply_server *s, const char **ret_mes
 	causes = json_getz(json_getz(status, "details"), "causes");
 	if (!str_eq(json_text_at(json_first(causes), "reason"), STR("FieldManagerConflict")))
 		return NULL;
-	*ret_message = arena_strdup(s->kube->arena, json_text_at(status, "message"));
+	s->conflict = arena_strdup(s->kube->arena, json_text_at(status, "message"));
 	return causes;
 }
 
@@ -65,15 +65,6 @@ static bool are_predecessors(const struct json *live, const struct json *causes)
 
 /* --- handing over ---------------------------------------------------------------------------- */
 
-static int read_live(const struct apply_server *s, struct json **ret_live, struct error *err)
-{
-	struct kube_query q = { .resource = s->target.resource,
-				.ns = s->target.name.ns,
-				.name = s->target.name.name };
-
-	return kube_read(s->kube, &q, ret_live, err);
-}
-
 static void add_replace(struct arena *a, struct json *patch, const char *path, struct json *value)
 {
 	struct json *op = json_make_object(a);
@@ -96,74 +87,144 @@ static int write_entries(const struct apply_server *s, struct json *live, struct
 	return kube_patch(s->kube, &s->target, CLIENT_PATCH_JSON, patch, &ignored, err);
 }
 
-/* 1 when something was handed over, 0 when there was nothing. */
-static int hand_over(const struct apply_server *s, struct error *err)
+/* 1 when something was handed over: these fields; 0 when there was nothing. */
+static int hand_over(struct apply_server *s, struct json **ret_fields, struct error *err)
 {
 	struct json *live;
 	int r, tries = 0;
 
 	do {
-		r = read_live(s, &live, err);
+		r = kube_read_target(s->kube, &s->target, &live, err);
 		if (r < 0)
 			return r;
+		*ret_fields = client_side_fields(s->kube->arena, live);
 		if (!client_side_hand_over(s->kube->arena, live, s->manager))
 			return 0;
 		r = write_entries(s, live, err);
-	} while (r == -ERR_CONFLICT && ++tries < TRIES_MAX);
+	} while (r == -ERR_CONFLICT && ++tries < APPLY_TRIES_MAX);
+	s->handed |= r == 0;
 	return r < 0 ? r : 1;
+}
+
+struct names {
+	struct buf text;
+	size_t n;
+};
+
+static bool add_name(void *arg, struct str path)
+{
+	struct names *names = arg;
+
+	if (names->n++ < NAMED_MAX)
+		(void)buf_printf(&names->text, "%s%.*s", names->n > 1 ? ", " : "", STR_ARG(path));
+	return true;
+}
+
+/* A part of a manifest is easily taken for all of it; what goes with that is not got back. */
+static void warn(const struct apply_server *s, const struct json *object, struct json *fields)
+{
+	struct names lost = { .text = BUF_INIT(MIB) };
+	const char *name = manifest_name(s->kube->arena, s->tree);
+
+	client_side_lost(s->kube->arena, object, fields, add_name, &lost);
+	if (lost.n > NAMED_MAX)
+		(void)buf_printf(&lost.text, " and %zu more", lost.n - NAMED_MAX);
+	if (lost.n > 0)
+		cli_warn(s->kube->cli,
+			 "%s was applied on the client's side: what the manifest does not have %s: "
+			 "%.*s",
+			 name, s->dry_run ? "would be removed, too" : "was removed",
+			 STR_ARG(buf_str(&lost.text)));
+	else if (s->dry_run)
+		cli_warn(s->kube->cli,
+			 "%s was applied on the client's side: its fields would be handed over to "
+			 "\"%.*s\"",
+			 name, STR_ARG(s->manager));
+	buf_release(&lost.text);
 }
 
 /* --- applying -------------------------------------------------------------------------------- */
 
-/* Whether a refusal with these causes was overcome; 0 or what came of it. */
+/* Where those alone are in the way who will have nothing left; else the refusal stays. */
 static int overcome(struct apply_server *s, const struct json *causes, struct json **ret_object,
 		    struct error *err)
 {
-	struct error was = *err;
-	struct json *live = NULL;
-	int r = read_live(s, &live, err);
+	struct str refusal = s->kube->refusal;
+	struct json *live = NULL, *fields = NULL;
+	struct error why;
+	int r = kube_read_target(s->kube, &s->target, &live, &why);
 
-	if (r == 0 && are_predecessors(live, causes)) {
-		r = s->dry_run ? 1 : hand_over(s, err);
-		if (r > 0)
-			return send_tree(s, s->dry_run, ret_object, err);
+	if (r == 0)
+		r = are_predecessors(live, causes);
+	if (r > 0 && !s->dry_run)
+		r = hand_over(s, &fields, &why);
+	if (r <= 0) {
+		s->kube->refusal = refusal;
+		return -ERR_CONFLICT;
 	}
-	*err = was;
-	return -ERR_CONFLICT;
+	r = send_tree(s, s->dry_run, ret_object, err);
+	if (r == 0 && fields)
+		warn(s, *ret_object, fields);
+	return r;
+}
+
+static void clean_up_dry(struct apply_server *s, const struct json *object)
+{
+	struct json *fields = client_side_fields(s->kube->arena, object);
+
+	if (!fields)
+		return;
+	s->handed = true;
+	warn(s, object, fields);
 }
 
 /* What was applied is applied, whatever comes of this. */
 static void clean_up(struct apply_server *s, struct json **object)
 {
+	const char *name = manifest_name(s->kube->arena, s->tree);
+	struct json *fields = NULL;
 	struct error err;
 	int r;
 
-	if (s->dry_run || s->target.name.subresource.n > 0 || !client_side_owns(*object, STR_NULL))
+	if (!client_side_owns(*object, STR_NULL))
 		return;
-	r = hand_over(s, &err);
-	if (r > 0)
-		r = send_tree(s, s->force, object, &err);
+	r = hand_over(s, &fields, &err);
 	if (r < 0)
-		(void)fprintf(s->kube->cli->err,
-			      "Warning: %s was applied, but not what client-side apply set before "
-			      "handed over: %s; apply it again\n",
-			      manifest_name(s->kube->arena, s->tree), err.msg);
+		cli_warn(s->kube->cli,
+			 "%s was applied, but not what client-side apply set before handed over: "
+			 "%s; apply it again",
+			 name, err.msg);
+	if (r <= 0)
+		return;
+	r = send_tree(s, s->force, object, &err);
+	if (r < 0)
+		cli_warn(
+			s->kube->cli,
+			"%s was applied, and what client-side apply set before handed over, but "
+			"what the manifest does not have could not be removed: %s; apply the whole "
+			"manifest",
+			name, err.msg);
+	else
+		warn(s, *object, fields);
 }
 
 int apply_server(struct apply_server *s, struct json **ret_object, struct error *err)
 {
+	bool whole = s->target.name.subresource.n == 0;
 	struct json *object = NULL, *causes;
-	const char *message = NULL;
 	int r = send_tree(s, s->force, &object, err);
 
-	if (r == -ERR_CONFLICT && (causes = causes_of(s, &message))) {
-		r = s->target.name.subresource.n > 0 ? r : overcome(s, causes, &object, err);
-		if (r == -ERR_CONFLICT)
-			s->conflict = message;
-	}
+	if (r == -ERR_CONFLICT && whole && (causes = causes_of(s)))
+		r = overcome(s, causes, &object, err);
+	s->conflict = NULL;
+	if (r == -ERR_CONFLICT)
+		(void)causes_of(s); /* of the last refusal */
 	if (r < 0)
 		return r;
-	clean_up(s, &object);
+	if (whole && s->dry_run)
+		clean_up_dry(s, object);
+	else if (whole)
+		clean_up(s, &object);
 	*ret_object = object;
 	return 0;
 }

@@ -14,15 +14,20 @@
 struct options {
 	struct apply_options apply;
 	const char *output;
-	bool dry_run;
+	const char *dry_run; /* or NULL */
+	bool show_managed;
 };
 
 static const struct flag flags[] = {
 	APPLY_FLAGS(struct options, apply),
-	{ "dry-run", 0, FLAG_BOOL(struct options, dry_run),
-	  .help = "let the server check everything and change nothing" },
+	{ "dry-run", 0, FLAG_STRING(struct options, dry_run), .alone = "server",
+	  .choices = "server|client|none|true|false",
+	  .help = "change nothing: let the server check everything, or (client) send nothing; true "
+		  "is server, false none" },
 	{ "output", 'o', FLAG_STRING(struct options, output), .choices = "name|json|yaml",
 	  .help = "print names or objects instead of what was done" },
+	{ "show-managed-fields", 0, FLAG_BOOL(struct options, show_managed),
+	  .help = "keep metadata.managedFields in JSON and YAML" },
 	KUBE_FLAGS(struct options, apply.kube),
 	{ NULL },
 };
@@ -39,18 +44,24 @@ struct work {
 
 /* --- saying ---------------------------------------------------------------------------------- */
 
+static const char *const dry_words[] = { [APPLY_DRY_NONE] = "",
+					 [APPLY_DRY_CLIENT] = " (dry run)",
+					 [APPLY_DRY_SERVER] = " (server dry run)" };
+
 static void say(struct work *p, const struct applied *w)
 {
 	struct str word = object_args_word(&p->cli->arena, w->type);
 	const char *output = p->options->output;
 
 	if (output && strcmp(output, "name") != 0) {
+		if (!p->options->show_managed)
+			(void)json_remove(json_getz(w->result, "metadata"), STR("managedFields"));
 		json_append(p->results, w->result);
 		return;
 	}
 	(void)fprintf(p->cli->out, "%.*s/%.*s%s%s%s\n", STR_ARG(word), STR_ARG(w->name.name),
 		      output ? "" : " ", output ? "" : w->done,
-		      p->options->dry_run && !output ? " (server dry run)" : "");
+		      output ? "" : dry_words[p->apply.dry]);
 	(void)fflush(p->cli->out);
 }
 
@@ -117,16 +128,25 @@ static int apply(struct work *p, const struct manifest *m, struct error *err)
 	return r;
 }
 
+/* kubectl's words; ours was a boolean. */
+static enum apply_dry dry_of(const char *word)
+{
+	if (!word || strcmp(word, "none") == 0 || strcmp(word, "false") == 0)
+		return APPLY_DRY_NONE;
+	return strcmp(word, "client") == 0 ? APPLY_DRY_CLIENT : APPLY_DRY_SERVER;
+}
+
 static int run(struct cli *cli, struct error *err)
 {
 	const struct options *o = cli->options;
+	enum apply_dry dry = dry_of(o->dry_run);
 	struct work p = { .cli = cli, .options = o };
 	struct manifest m;
-	int r = apply_check_options(cli, &o->apply, err);
+	int r = apply_check_options(cli, &o->apply, dry, err);
 
 	if (r < 0)
 		return r;
-	p.apply = (struct apply){ .kube = &p.kube, .options = &o->apply, .dry_run = o->dry_run };
+	p.apply = (struct apply){ .kube = &p.kube, .options = &o->apply, .dry = dry };
 	manifest_read(&m, &cli->arena, &o->apply.files);
 	r = apply(&p, &m, err);
 	kube_close(&p.kube);

@@ -47,14 +47,9 @@ static void hide_value(struct arena *a, struct json *data, struct json *value, c
 	json_set(data, json_key(value), json_make_str(a, str_from(text)));
 }
 
-/* A secret's values: whether they differ, and not what they are. */
-static void hide_secret(struct arena *a, struct json *live, struct json *wanted)
+/* The values of one map, on both sides. */
+static void hide_values(struct arena *a, struct json *before, struct json *after)
 {
-	struct json *before = json_getz(live, "data"), *after = json_getz(wanted, "data");
-
-	if (!str_eq(json_text_at(wanted, "kind"), STR("Secret")) ||
-	    !str_eq(json_text_at(wanted, "apiVersion"), STR("v1")))
-		return;
 	JSON_FOREACH_SAFE (value, before) {
 		struct json *other = json_get(after, json_key(value));
 		bool differs = other && !json_equal(value, other);
@@ -67,6 +62,34 @@ static void hide_secret(struct arena *a, struct json *live, struct json *wanted)
 		if (!json_get(before, json_key(value)))
 			hide_value(a, after, value, "after", false);
 	}
+}
+
+static struct json *notes_of(const struct json *object)
+{
+	return json_getz(json_getz(object, "metadata"), "annotations");
+}
+
+/* The annotation of client-side apply has values, too. */
+static void hide_applied(struct arena *a, struct json *live, struct json *wanted)
+{
+	struct json *before = json_getz(notes_of(live), LAST_APPLIED_ANNOTATION);
+	struct json *after = json_getz(notes_of(wanted), LAST_APPLIED_ANNOTATION);
+	bool differs = before && after && !json_equal(before, after);
+
+	if (before)
+		hide_value(a, notes_of(live), before, "before", differs);
+	if (after)
+		hide_value(a, notes_of(wanted), after, "after", differs);
+}
+
+/* A secret's values: whether they differ, and not what they are. */
+static void hide_secret(struct arena *a, struct json *live, struct json *wanted)
+{
+	if (!str_eq(json_text_at(wanted, "kind"), STR("Secret")) ||
+	    !str_eq(json_text_at(wanted, "apiVersion"), STR("v1")))
+		return;
+	hide_values(a, json_getz(live, "data"), json_getz(wanted, "data"));
+	hide_applied(a, live, wanted);
 }
 
 /* Who set what, and what was applied last: books that are kept of the rest. */
@@ -88,22 +111,11 @@ static int print_yaml(const struct work *p, struct json *object, struct buf *out
 		return 0;
 	if (!p->options->show_managed)
 		hide_books(object);
-	json_sort(&p->cli->arena, object);
+	json_sort(p->kube.arena, object);
 	return yaml_print(out, object, NULL, err);
 }
 
 /* --- one object ------------------------------------------------------------------------------ */
-
-static int read_live(struct work *p, const struct applied *w, struct json **ret_live,
-		     struct error *err)
-{
-	struct kube_query q = { .resource = &w->type->resource,
-				.ns = w->name.ns,
-				.name = w->name.name };
-	int r = kube_read(&p->kube, &q, ret_live, err);
-
-	return r == -ERR_NOT_FOUND ? 0 : r;
-}
 
 /* "live/v1.ConfigMap.default.box" */
 static struct str side_name(struct arena *a, const char *side, const struct applied *w)
@@ -116,18 +128,18 @@ static struct str side_name(struct arena *a, const char *side, const struct appl
 				     STR_ARG(w->name.ns), STR_ARG(w->name.name)));
 }
 
-static int show(struct work *p, const struct applied *w, struct json *live, struct error *err)
+static int show(struct work *p, const struct applied *w, struct error *err)
 {
 	CLEANUP(buf_release) struct buf before = BUF_INIT(64 * MIB), after = BUF_INIT(64 * MIB);
 	CLEANUP(buf_release) struct buf out = BUF_INIT(256 * MIB);
-	struct arena *a = &p->cli->arena;
+	struct arena *a = p->kube.arena;
 	struct text_diff d = { .before_name = side_name(a, "live", w),
 			       .after_name = side_name(a, "merged", w),
 			       .colour = p->cli->out_colour };
 	int r;
 
-	hide_secret(a, live, w->result);
-	r = print_yaml(p, live, &before, err);
+	hide_secret(a, w->live, w->result);
+	r = print_yaml(p, w->live, &before, err);
 	if (r == 0)
 		r = print_yaml(p, w->result, &after, err);
 	if (r < 0)
@@ -142,29 +154,44 @@ static int show(struct work *p, const struct applied *w, struct json *live, stru
 
 static int compare(struct work *p, struct json *tree, struct applied *w, struct error *err)
 {
-	struct json *live = NULL;
 	int r = apply_object(&p->apply, tree, w, err);
 
-	if (r == 0)
-		r = read_live(p, w, &live, err);
-	return r < 0 ? r : show(p, w, live, err);
+	if (r < 0)
+		return r;
+	if (w->handed) /* a dry run does not show all of what that does */
+		p->cli->status = MAX(p->cli->status, DIFFERS);
+	return w->live == w->result ? 0 : show(p, w, err);
 }
 
-static void diff_item(struct work *p, const struct manifest_item *item)
+static void diff_tree(struct work *p, const struct manifest_item *item)
 {
 	struct applied w = { 0 };
-	struct error err = item->err;
+	struct error err;
 
-	if (item->tree && compare(p, item->tree, &w, &err) == 0)
+	if (compare(p, item->tree, &w, &err) == 0)
 		return;
-	if (item->tree)
-		cli_complain(p->cli, "%s: %s: %s", item->where,
-			     manifest_name(&p->cli->arena, item->tree),
-			     w.conflict ? w.conflict : err.msg);
-	else
-		cli_complain(p->cli, "%s: %s", item->where, err.msg);
+	cli_complain(p->cli, "%s: %s: %s", item->where, manifest_name(p->kube.arena, item->tree),
+		     w.conflict ? w.conflict : err.msg);
 	p->conflicts |= w.conflict != NULL;
 	p->cli->status = FAILED;
+}
+
+/* Objects may be many and their comparison takes much: memory of one ends with it. */
+static void diff_item(struct work *p, const struct manifest_item *item)
+{
+	struct arena scratch, *was = p->kube.arena;
+
+	if (!item->tree) {
+		cli_complain(p->cli, "%s: %s", item->where, item->err.msg);
+		p->cli->status = FAILED;
+		return;
+	}
+	arena_init(&scratch, was->max);
+	p->kube.arena = &scratch;
+	diff_tree(p, item);
+	p->kube.arena = was;
+	p->kube.refusal = STR_NULL;
+	arena_release(&scratch);
 }
 
 /* --- the command ----------------------------------------------------------------------------- */
@@ -189,20 +216,18 @@ static int run(struct cli *cli, struct error *err)
 	const struct options *o = cli->options;
 	struct work p = { .cli = cli, .options = o };
 	struct manifest m;
-	int r = apply_check_options(cli, &o->apply, err);
+	int r = apply_check_options(cli, &o->apply, APPLY_DRY_SERVER, err);
 
 	if (r < 0)
 		return r;
-	p.apply = (struct apply){ .kube = &p.kube, .options = &o->apply, .dry_run = true };
+	p.apply = (struct apply){
+		.kube = &p.kube, .options = &o->apply, .dry = APPLY_DRY_SERVER, .want_live = true
+	};
 	manifest_read(&m, &cli->arena, &o->apply.files);
 	r = diff(&p, &m, err);
 	kube_close(&p.kube);
 	manifest_release(&m);
-	if (r == 0)
-		return 0;
-	cli_complain(cli, "%s", err->msg); /* 1 would say that something differs */
-	cli->status = FAILED;
-	return 0;
+	return r;
 }
 
 static const struct command_note exit_status[] = {
@@ -222,6 +247,7 @@ const struct command cmd_diff = {
 	.examples = "  devplane diff -f pod.yaml\n"
 		    "  devplane diff -f manifests/ --server-side && echo as wanted\n",
 	.exit_status = exit_status,
+	.failure = FAILED,
 	.group = COMMAND_OBJECT,
 	.flags = flags,
 	.options_size = sizeof(struct options),
