@@ -45,6 +45,9 @@ capture dp apply --server-side -f "$TMP/one.yaml"
 same "what a manager drops is removed" '{"a":"2"}' "$(value configmap one '{.data}')"
 same "objects can be printed" '{"a":"2"}' "$(dp apply --server-side -f "$TMP/one.yaml" -o json | python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["data"], separators=(",", ":")))')"
 
+same "... without the record of managers" null "$(dp apply --server-side -f "$TMP/one.yaml" -o json | python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["metadata"].get("managedFields")))')"
+matches "... or with it" 'manager: devplane' "$(dp apply --server-side -f "$TMP/one.yaml" -o yaml --show-managed-fields)"
+
 # --- two of them ------------------------------------------------------------------------------------
 
 box one '{a: "3", c: "3"}'
@@ -78,6 +81,31 @@ box many "{${many//MARK/2}}"
 capture dp apply --server-side -f "$TMP/many.yaml" --field-manager other
 matches "many conflicts are told to the last" 'failed with 60 conflicts.*- .data.a-long-name-of-a-field-9' "${err//$'\n'/ }"
 
+# Names of fields are anybody's text.
+cat >"$TMP/crd.yaml" <<END
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets, singular: widget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+END
+check "a definition" dp apply --server-side -f "$TMP/crd.yaml"
+widget() { printf '{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"\\u001b[31mred\\u0007": %s}}' "$1" >"$TMP/w.json"; }
+widget 1
+check "an object of it" until_true 20 dp apply --server-side -f "$TMP/w.json"
+widget 2
+for verb in apply diff; do
+	capture dp $verb --server-side -f "$TMP/w.json" --field-manager other
+	matches "$verb: no control character of others reaches the terminal" 'conflict with "devplane": .spec.\^\[\[31mred $' "${err%%$'\n'*}"
+done
+
 # --- status -------------------------------------------------------------------------------------------
 
 cat >"$TMP/claim.yaml" <<END
@@ -105,6 +133,10 @@ status:
   - {driver: $1, pool: p, device: d, conditions: [{type: Ready, status: "$2", reason: Told, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}
 END
 }
+for side in "" --server-side; do
+	capture dp apply $side --subresource status -f "$TMP/allocation.yaml"
+	matches "the status of what is not there${side:+, $side}" 'claim: it does not exist: apply it without --subresource first' "$err"
+done
 check "a claim" dp apply --server-side -f "$TMP/claim.yaml"
 check "its status, by one" dp apply --server-side --subresource status -f "$TMP/allocation.yaml" --field-manager scheduler
 for driver in a b; do
@@ -131,14 +163,34 @@ for by in kubectl devplane; do
 	box $by '{a: "2"}'
 	same "$by: it was applied on the client's side" $by-client-side-apply:Update "$(managers configmap $by)"
 	capture dp apply --server-side -f "$TMP/$by.yaml" --dry-run
-	same "$by: a dry run is not in its way" "configmap/$by serverside-applied (server dry run)" "$out$err"
+	same "$by: a dry run is not in its way" "configmap/$by serverside-applied (server dry run)" "$out"
+	lost="Warning: configmap/$by was applied on the client's side: what the manifest does not have"
+	same "$by: ... and says what else would go" "$lost would be removed, too: .data.b" "$err"
+	capture dp diff --server-side -f "$TMP/$by.yaml"
+	same "$by: so does diff" "$lost would be removed, too: .data.b" "$err"
+	box $by '{a: "1"}'
+	capture dp diff --server-side -f "$TMP/$by.yaml"
+	same "$by: ... which is a change where no line differs, too: status 1" "1$lost would be removed, too: .data.b" "$status$out$err"
+	box $by '{a: "1", b: "1"}'
+	capture dp diff --server-side -f "$TMP/$by.yaml"
+	same "$by: ... and so is the change of hands" "1Warning: configmap/$by was applied on the client's side: its fields would be handed over to \"devplane\"" "$status$out$err"
+	box $by '{a: "2"}'
 	same "$by: ... and hands nothing over" $by-client-side-apply:Update "$(managers configmap $by)"
 	capture dp apply --server-side -f "$TMP/$by.yaml"
-	same "$by: then it is handed over" "configmap/$by serverside-applied" "$out$err"
+	same "$by: then it is handed over" "configmap/$by serverside-applied" "$out"
+	same "$by: ... and what went is said" "$lost was removed: .data.b" "$err"
 	same "$by: ... to its new manager alone" devplane:Apply "$(managers configmap $by)"
 	same "$by: ... without what the manifest says no more" '{"a":"2"}' "$(value configmap $by '{.data}')"
 	same "$by: ... nor the annotation" "" "$(value configmap $by '{.metadata.annotations}')"
 done
+box part '{a: "1", b: "1"}'
+"$kubectl" apply -f "$TMP/part.yaml" >"$TMP/out"
+capture dp apply --server-side --field-manager labeller -f - <<<'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "part", "labels": {"a": "b"}}}'
+same "who applies a part first is told what goes" "Warning: configmap/part was applied on the client's side: what the manifest does not have was removed: .data" "$err"
+box whole '{a: "1"}'
+"$kubectl" apply -f "$TMP/whole.yaml" >"$TMP/out"
+capture dp apply --server-side -f "$TMP/whole.yaml"
+same "nothing is said where nothing goes" "configmap/whole serverside-applied" "$out$err"
 box third '{a: "1"}'
 "$kubectl" apply -f "$TMP/third.yaml" >"$TMP/out"
 "$kubectl" patch configmap third --type merge -p '{"data": {"a": "2"}}' --field-manager someone >"$TMP/out"
@@ -157,6 +209,32 @@ same "... nothing would change" 0 "$status$out$err"
 printf 'apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {same: x, word: hidden}\n' | dp apply --server-side -f - >"$TMP/out"
 capture dp diff --server-side -f - <<<'{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"same": "eA==", "word": "b3RoZXI="}}' --force-conflicts
 matches "values of secrets are not shown" $'-  word: \'\\*\\*\\* \\(before\\)\'\n\\+  word: \'\\*\\*\\* \\(after\\)\'' "$out"
+printf 'apiVersion: v1\nkind: Secret\nmetadata: {name: applied}\nstringData: {word: hidden}\n' | dp apply -f - >"$TMP/out"
+capture dp diff --show-managed-fields -f - <<<'{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "applied"}, "stringData": {"word": "other"}}'
+matches "... nor what was applied of them" $'-    kubectl.kubernetes.io/last-applied-configuration: \'\\*\\*\\* \\(before\\)\'\n\\+    kubectl.*: \'\\*\\*\\* \\(after\\)\'' "$out"
+same "... by no word" "" "$(grep -E 'hidden|other' <<<"$out")"
+capture bash -c '"$DEVPLANE" diff -f - >/dev/full' <<<'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}'
+same "a diff that cannot be written: status 2" 2 "$status"
+matches "... and it says so" 'cannot write the output' "$err"
+
+# Objects with many lines that differ, one after the other: memory is that of one.
+many() { # COUNT VALUE
+	python3 - "$@" <<END
+import json, sys
+print(json.dumps({"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "lines"},
+	"data": {f"key-{i}": sys.argv[2] for i in range(1900)}}] * int(sys.argv[1])}))
+END
+}
+# peak COUNT: KiB that a diff of so many takes.
+peak() {
+	many "$1" new >"$TMP/lines.json"
+	python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$DEVPLANE" diff --server-side -f "$TMP/lines.json"
+}
+many 1 old | dp apply --server-side -f - >"$TMP/out"
+one=$(peak 1) ten=$(peak 10)
+[ $((ten - one)) -lt $((64 << 10)) ] && ok "ten objects take little more memory than one" || not_ok "ten objects take little more memory than one" "one: $one KiB, ten: $ten KiB"
 capture dp apply --force-conflicts -f "$TMP/plain.yaml"
 same "force without --server-side is bad usage" 2 "$status"
 capture dp diff -f "$TMP/none.yaml"

@@ -39,9 +39,23 @@ same "a dry run is of one object after the other" "namespace/team created (serve
 matches "... so the pod has no namespace yet" "web.yaml, document 2: pod/web: namespaces \"team\" not found" "$err"
 same "what failed is told by the exit code" 1 "$status"
 
-capture dp apply -f "$TMP/web.yaml"
+sed 1,/---/d "$TMP/web.yaml" | sed 's/: team/: default/' >"$TMP/web-alone.yaml"
+capture dp apply -f "$TMP/web-alone.yaml" --dry-run=client
+same "a dry run of the client asks for no more than what is there" "pod/web created (dry run)" "$out$err"
+capture dp apply -f "$TMP/web-alone.yaml" --dry-run=server
+same "one of the server says so" "pod/web created (server dry run)" "$out$err"
+capture dp apply --server-side --dry-run=client -f "$TMP/web-alone.yaml"
+same "the client's and --server-side are bad usage" 2 "$status"
+capture dp get pod web -n default
+same "nothing was made" 1 "$status"
+
+capture dp apply -f "$TMP/web.yaml" --dry-run=none
 same "apply creates, in the order of the file" $'namespace/team created\npod/web created' "$out"
 same "... without a word of warning" "" "$err"
+sed 's/busybox:1/busybox:0/' "$TMP/web.yaml" >"$TMP/other.yaml"
+capture dp apply -f "$TMP/other.yaml" --dry-run=client
+same "a dry run of the client sees what differs" $'namespace/team unchanged (dry run)\npod/web configured (dry run)' "$out$err"
+same "... and changes nothing" busybox:1 "$(value pod web '{.spec.containers[0].image}')"
 capture dp apply -f "$TMP/web.yaml"
 same "a second time nothing changes" $'namespace/team unchanged\npod/web unchanged' "$out"
 
@@ -85,6 +99,21 @@ echo 'no manifest' >"$TMP/dir/README"
 capture dp apply -f "$TMP/dir" -o name
 same "folders and lists are taken apart" $'configmap/one\nconfigmap/two\nconfigmap/three' "$out"
 same "objects can be printed" "three" "$(dp apply -f "$TMP/dir/2.json" -o json | python3 -c 'import json, sys; print(json.load(sys.stdin)["metadata"]["name"])')"
+
+# What the server warns of, once.
+for name in old older; do
+	printf -- '---\n{apiVersion: resource.k8s.io/v1beta1, kind: ResourceClaim, metadata: {name: %s}, spec: {devices: {requests: [{name: a, deviceClassName: net}]}}}\n' $name
+done >"$TMP/old.yaml"
+capture dp apply -f "$TMP/old.yaml"
+same "an old version is warned of, once" 1 "$(grep -c '^Warning: resource.k8s.io/v1beta1 ResourceClaim is deprecated' <<<"$err")"
+for verb in "apply --server-side --force-conflicts" diff delete; do
+	capture dp $verb -f "$TMP/old.yaml"
+	matches "$verb: a warning" 'Warning: resource.k8s.io/v1beta1 ResourceClaim is deprecated' "$err"
+done
+capture dp get resourceclaims.v1beta1.resource.k8s.io
+matches "get: a warning" 'Warning: resource.k8s.io/v1beta1 ResourceClaim is deprecated' "$err"
+capture dp apply -f - <<<'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "typo"}, "dta": {"a": "1"}}'
+same "an unknown field is warned of" 'configmap/typo createdWarning: unknown field "dta"' "$out$err"
 
 # Errors name file, document and object, and the others go on.
 cat >"$TMP/bad.yaml" <<END
