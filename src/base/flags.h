@@ -15,9 +15,10 @@
  *
  * Flags are written as GNU programs and kubectl take them: --name VALUE,
  * --name=VALUE, -n VALUE, -nVALUE, -n=VALUE; a boolean as --watch or
- * --watch=false, and so any flag that has a meaning alone; letters of booleans may share a dash. Flags and operands
- * may be mixed; behind "--" all are operands. A flag given twice keeps its
- * last value, except that lists add up. --help and -h always exist.
+ * --watch=false, and so any flag that means something alone; letters of
+ * booleans may share a dash. Flags and operands may be mixed; behind "--" all
+ * are operands. A flag given twice keeps its last value, except that lists
+ * add up. --help and -h always exist.
  *
  * Nothing here prints or exits. Texts found are borrowed from argv and from
  * the table; lists live in the caller's arena.

@@ -65,7 +65,7 @@ struct applied {
 		*result; /* what the server has then, or would have; our wish if it is not asked */
 	const char *done; /* "created", "configured", "unchanged", "serverside-applied" */
 	const char *conflict; /* all that the server said of fields of others in the way; or NULL */
-	bool handed; /* fields of client-side apply were handed over, or would be (apply_server.h) */
+	bool handed; /* what client-side apply set was handed over, or would be */
 };
 
 /* Fails when the flags make no sense together. */

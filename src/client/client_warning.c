@@ -1,6 +1,6 @@
 /*
- * Warnings of a server: a field has a list of `299 - "text" ["date"]`. As client-go does, only those
- * of code 299 are for people; what cannot be read ends the list of its field.
+ * Warnings of a server: a field has a list of `299 - "text" ["date"]`. As client-go does, only
+ * those of code 299 are for people; what cannot be read ends the list of its field.
  */
 #include "client/client_impl.h"
 

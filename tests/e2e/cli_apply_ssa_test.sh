@@ -233,8 +233,8 @@ subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$DEVPLANE" diff --server-side -f "$TMP/lines.json"
 }
 many 1 old | dp apply --server-side -f - >"$TMP/out"
-one=$(peak 1) ten=$(peak 10)
-[ $((ten - one)) -lt $((64 << 10)) ] && ok "ten objects take little more memory than one" || not_ok "ten objects take little more memory than one" "one: $one KiB, ten: $ten KiB"
+one=$(peak 1) six=$(peak 6)
+[ $((six - one)) -lt $((40 << 10)) ] && ok "six objects take little more memory than one" || not_ok "six objects take little more memory than one" "one: $one KiB, six: $six KiB"
 capture dp apply --force-conflicts -f "$TMP/plain.yaml"
 same "force without --server-side is bad usage" 2 "$status"
 capture dp diff -f "$TMP/none.yaml"

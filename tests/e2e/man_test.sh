@@ -31,7 +31,7 @@ missing() {
 		mandoc -Tascii "$pages/$page" | plain >"$TMP/page"
 		"$DEVPLANE" "${words[@]:1}" --help | grep -oE '^ +(-[a-z], )?--[a-z0-9-]+' | grep -oE -- '--.*' |
 			while read -r word; do
-				grep -qE "^ +(-[a-z], )?$word( |\$)" "$TMP/page" || echo "$page lacks $word"
+				grep -qE "^ +(-[a-z], )?$word( |\\[|\$)" "$TMP/page" || echo "$page lacks $word"
 			done
 	done <"$TMP/commands"
 }
