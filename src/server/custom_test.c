@@ -152,6 +152,10 @@ static void a_version_may_be_deprecated(void **state)
 {
 	struct verb_world *w = *state;
 	struct verb_ask ask = { .method = "GET", .target = "/apis/example.com/v1beta1/widgets" };
+	struct verb_ask watch = {
+		.method = "GET",
+		.target = "/apis/example.com/v1beta1/widgets?watch=true&timeoutSeconds=1",
+	};
 
 	verb_world_call(w, "POST", DEFINITIONS,
 			definition(w, "widgets", "Widget", "",
@@ -166,6 +170,10 @@ static void a_version_may_be_deprecated(void **state)
 	assert_string_equal(ask.warnings, "299 - \"example.com/v1beta1 Widget is deprecated; use "
 					  "example.com/v1 Widget\"\n");
 	verb_ask_release(&ask);
+	verb_world_ask(w, &watch);
+	assert_int_equal(watch.status, 200);
+	assert_string_equal(watch.warnings, ask.warnings);
+	verb_ask_release(&watch);
 	verb_world_call(w, "GET", "/apis/example.com/v1alpha1/widgets", NULL, 404);
 }
 

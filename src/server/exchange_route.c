@@ -96,8 +96,6 @@ static bool find_resource(struct exchange *x)
 			return refuse(x, ERR_NOT_FOUND);
 	}
 	x->kind = kind;
-	if (!x->custom)
-		x->deprecation = kind->deprecation;
 	return true;
 }
 
@@ -205,6 +203,9 @@ static bool check_form(struct exchange *x)
 	if (protobuf_has_kind(x->kind))
 		forms |= ACCEPT_OBJECT_AS_PROTOBUF;
 	r = exchange_negotiate(x, forms, &err);
+	/* As upstream, where the router refuses what comes before without a handler's warning. */
+	if (r == 0 && !x->custom)
+		x->deprecation = x->kind->deprecation;
 	if (r == 0)
 		r = check_table(x, &err);
 	if (r == 0)

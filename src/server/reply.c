@@ -15,7 +15,7 @@
 
 enum {
 	MORE_MAX = 6, /* of an exchange's own */
-	FIELDS_MAX = 110, /* warnings are at most a hundred */
+	WARNINGS_MAX = 100,
 	WARNINGS_RUNES = 4096, /* of all texts; beyond it each is cut ... */
 	WARNING_RUNES = 256, /* ... to this */
 };
@@ -61,30 +61,6 @@ static bool was_told(const struct text_list *list, const struct text_list *until
 	return false;
 }
 
-/* As upstream: repeated ones once; when all are too long together, each is cut. */
-static size_t add_warnings(struct exchange *x, struct http_field *fields, size_t n)
-{
-	size_t total = 0, written = 0, runes;
-	size_t max;
-
-	for (struct text_list *w = x->warnings; w; w = w->next) {
-		(void)cut_runes(w->text, SIZE_MAX, &runes);
-		total += runes;
-	}
-	max = total > WARNINGS_RUNES ? WARNING_RUNES : SIZE_MAX;
-	for (struct text_list *w = x->warnings; w && n < FIELDS_MAX; w = w->next) {
-		struct str text = cut_runes(w->text, max, &runes);
-
-		if (!text.n || !print_is_clean(text) || was_told(x->warnings, w))
-			continue;
-		if (written >= WARNINGS_RUNES)
-			break;
-		written += runes;
-		fields[n++] = HTTP_FIELD("warning", warning_value(x->arena, text));
-	}
-	return n;
-}
-
 /* That of a deprecated version comes first. */
 static void add_deprecation(struct exchange *x)
 {
@@ -95,22 +71,52 @@ static void add_deprecation(struct exchange *x)
 	x->warnings = w;
 }
 
+/* As upstream: repeated ones once; when all are too long together, each is cut. */
+size_t reply_warnings(struct exchange *x, struct http_field **ret_fields)
+{
+	size_t total = 0, written = 0, n = 0, runes;
+	struct http_field *fields;
+	size_t max;
+
+	if (x->deprecation.n)
+		add_deprecation(x);
+	if (!x->warnings)
+		return 0;
+	fields = ARENA_ARRAY(x->arena, struct http_field, WARNINGS_MAX);
+	for (struct text_list *w = x->warnings; w; w = w->next) {
+		(void)cut_runes(w->text, SIZE_MAX, &runes);
+		total += runes;
+	}
+	max = total > WARNINGS_RUNES ? WARNING_RUNES : SIZE_MAX;
+	for (struct text_list *w = x->warnings; w && n < WARNINGS_MAX; w = w->next) {
+		struct str text = cut_runes(w->text, max, &runes);
+
+		if (!text.n || !print_is_clean(text) || was_told(x->warnings, w))
+			continue;
+		if (written >= WARNINGS_RUNES)
+			break;
+		written += runes;
+		fields[n++] = HTTP_FIELD("warning", warning_value(x->arena, text));
+	}
+	*ret_fields = fields;
+	return n;
+}
+
 /* --- sending ---------------------------------------------------------------------- */
 
 bool reply_head(struct exchange *x, int status, struct str content_type, struct str encoding,
 		int64_t length)
 {
-	struct http_field few[9 + MORE_MAX], *fields = few;
-	size_t n = 0;
+	struct http_field few[9 + MORE_MAX], *fields = few, *warnings = NULL;
+	size_t n = 0, nwarnings;
 
 	if (x->answered)
 		return false;
 	x->answered = true;
 	x->status = status;
-	if (x->deprecation.n)
-		add_deprecation(x);
-	if (x->warnings)
-		fields = arena_alloc(x->arena, sizeof(*fields) * (FIELDS_MAX + ARRAY_SIZE(few)));
+	nwarnings = reply_warnings(x, &warnings);
+	if (nwarnings)
+		fields = ARENA_ARRAY(x->arena, struct http_field, nwarnings + ARRAY_SIZE(few));
 	fields[n++] = HTTP_FIELD("content-type", content_type);
 	fields[n++] = (struct http_field){ .name = STR("audit-id"),
 					   .value = str_from(x->audit_id),
@@ -132,8 +138,8 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 		fields[n++] = HTTP_FIELD("location", x->location);
 	for (size_t i = 0; i < x->nmore && i < MORE_MAX; i++)
 		fields[n++] = x->more[i];
-	if (x->warnings)
-		n = add_warnings(x, fields, n);
+	for (size_t i = 0; i < nwarnings; i++)
+		fields[n++] = warnings[i];
 	return http_stream_respond(x->stream, status, fields, n, length) == 0;
 }
 

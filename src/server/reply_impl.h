@@ -17,6 +17,12 @@
 bool reply_head(struct exchange *x, int status, struct str content_type, struct str encoding,
 		int64_t length);
 
+/*
+ * The warnings of an answer as fields, in x->arena; how many. reply_head() sends them; for who
+ * sends a head of its own. Once in an exchange.
+ */
+size_t reply_warnings(struct exchange *x, struct http_field **ret_fields);
+
 /* Head, body and end. The slice is taken over. */
 void reply_body(struct exchange *x, int status, struct str content_type, struct slice body);
 

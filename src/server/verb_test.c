@@ -423,6 +423,38 @@ static void unknown_fields_are_warned_of(void **state)
 			      "{\"metadata\":{\"name\":\"b\"},\"foo\":1}", 400);
 }
 
+/* What is refused by its method or its form never reaches what would warn. */
+static void a_deprecated_version_warns_where_upstream_does(void **state)
+{
+	static const char endpoints[] = "/api/v1/namespaces/default/endpoints";
+	static const char watch[] =
+		"/api/v1/namespaces/default/endpoints?watch=true&timeoutSeconds=1";
+	static const char unknown[] = "/api/v1/namespaces/default/endpoints?fieldSelector=a%3Db";
+	static const char warning[] = "299 - \"v1 Endpoints is deprecated in v1.33+; use "
+				      "discovery.k8s.io/v1 EndpointSlice\"\n";
+	const struct {
+		struct verb_ask ask;
+		int status;
+		const char *warnings;
+	} cases[] = {
+		{ { .method = "GET", .target = endpoints }, 200, warning },
+		{ { .method = "GET", .target = watch }, 200, warning },
+		{ { .method = "GET", .target = unknown }, 400, warning },
+		{ { .method = "PUT", .target = endpoints, .body = "{}" }, 405, "" },
+		{ { .method = "OPTIONS", .target = endpoints }, 405, "" },
+		{ { .method = "GET", .target = endpoints, .accept = "image/png" }, 406, "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct verb_ask ask = cases[i].ask;
+
+		(void)verb_world_ask(*state, &ask);
+		assert_int_equal(ask.status, cases[i].status);
+		assert_string_equal(ask.warnings, cases[i].warnings);
+		verb_ask_release(&ask);
+	}
+}
+
 static void other_paths_are_answered_elsewhere(void **state)
 {
 	struct verb_world *w = *state;
@@ -553,6 +585,7 @@ int main(void)
 		TEST(what_is_not_served_is_refused),
 		TEST(large_bodies_are_refused_with_a_status),
 		TEST(unknown_fields_are_warned_of),
+		TEST(a_deprecated_version_warns_where_upstream_does),
 		TEST(other_paths_are_answered_elsewhere),
 		TEST(reads_of_the_future_time_out),
 		TEST(writes_have_a_time_limit),

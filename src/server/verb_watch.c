@@ -69,15 +69,20 @@ static struct watch_form form_of(const struct exchange *x)
 
 enum { HEAD_FIELDS = 2 };
 
-static const struct http_field *head_of(struct exchange *x)
+static const struct http_field *head_of(struct exchange *x, size_t *ret_n)
 {
+	struct http_field *warnings = NULL;
+	size_t nwarnings = reply_warnings(x, &warnings), n = HEAD_FIELDS;
 	struct http_field *fields = ARENA_ARRAY(x->arena, struct http_field,
-						HEAD_FIELDS + x->nmore);
+						HEAD_FIELDS + x->nmore + nwarnings);
 
 	fields[0] = HTTP_FIELD("audit-id", str_from(x->audit_id));
 	fields[1] = HTTP_FIELD("cache-control", STR("no-cache, private"));
 	for (size_t i = 0; i < x->nmore; i++)
-		fields[HEAD_FIELDS + i] = x->more[i];
+		fields[n++] = x->more[i];
+	for (size_t i = 0; i < nwarnings; i++)
+		fields[n++] = warnings[i];
+	*ret_n = n;
 	return fields;
 }
 
@@ -107,8 +112,7 @@ static void start(struct exchange *x, int64_t revision)
 		.arg = x,
 	};
 
-	opts.head = head_of(x);
-	opts.nhead = HEAD_FIELDS + x->nmore;
+	opts.head = head_of(x, &opts.nhead);
 	x->answered = true; /* from here on by the watch */
 	x->status = 200;
 	audit_started(x);

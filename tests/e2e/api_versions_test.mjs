@@ -114,6 +114,11 @@ async function serving() {
 			'299 - "resource.k8s.io/v1beta2 ResourceClaim is deprecated in v1.36+, unavailable in v1.39+"')
 		assert.equal(await said("v1beta1"),
 			'299 - "resource.k8s.io/v1beta1 ResourceClaim is deprecated in v1.35+, unavailable in v1.38+"')
+		for (const version of ["v1", "v1beta1"]) {
+			const watch = await client.watch(`${path("resourceclaims", version, ns)}?watch=true`)
+			assert.equal(watch.headers.warning, await said(version))
+			watch.close()
+		}
 		const rules = await client.get(`${group("v1beta2")}/devicetaintrules`)
 		assert.equal(rules.headers.warning, undefined)
 	})
