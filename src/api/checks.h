@@ -117,6 +117,10 @@ CHECK_KIND(check_crd);
 CHECK_KIND_UPDATE(check_crd_update);
 CHECK_KIND_UPDATE(check_crd_status);
 
+/* internal.apiserver.k8s.io */
+CHECK_KIND(check_storage_version);
+CHECK_KIND_UPDATE(check_storage_version_status);
+
 /* strategy_certificates.c */
 CHECK_KIND_UPDATE(check_signing_request_update);
 CHECK_KIND_UPDATE(check_signing_request_status);
