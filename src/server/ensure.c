@@ -79,16 +79,17 @@ static struct str meta_text(const struct json *object, const char *name)
 	return json_text_at(json_getz(object, "metadata"), name);
 }
 
+/* `named` has the metadata of what is written; `tree` is NULL to delete it. */
 static void submit(struct ensure *e, const struct schema_kind *kind, struct object *base,
-		   const struct json *tree)
+		   const struct json *named, const struct json *tree)
 {
 	struct state_write *w = ARENA_NEW(&e->arena, struct state_write);
 	struct error err;
 
 	w->done = on_written;
 	w->arg = e;
-	if (state_write(w, state_resource(e->server->state, kind), meta_text(tree, "namespace"),
-			meta_text(tree, "name"), base, tree, &e->arena, &err) < 0)
+	if (state_write(w, state_resource(e->server->state, kind), meta_text(named, "namespace"),
+			meta_text(named, "name"), base, tree, &e->arena, &err) < 0)
 		fail(e, &err);
 	else
 		e->open++;
@@ -115,7 +116,7 @@ static void create_through(struct ensure *e, const struct schema_kind *kind, str
 	if (write_create(&w, body, &tree, &err) < 0)
 		fail(e, &err);
 	else
-		submit(e, kind, NULL, tree);
+		submit(e, kind, NULL, tree, tree);
 }
 
 void ensure_create(struct ensure *e, const struct schema_kind *kind, struct json *body,
@@ -149,6 +150,35 @@ struct json *ensure_tree(struct ensure *e, const struct schema_kind *kind, struc
 	return tree;
 }
 
+struct names {
+	struct arena *arena;
+	struct json *list;
+};
+
+static void add_names(void *arg, const struct list_result *result, const struct error *err UNUSED)
+{
+	struct names *names = arg;
+
+	for (size_t i = 0; result && i < result->n; i++) {
+		const struct object *o = result->items[i];
+		size_t skip = o->ns_n ? o->ns_n + 1 : 0;
+
+		json_append(names->list,
+			    json_make_str(names->arena,
+					  arena_str(names->arena, str_skip(o->key, skip))));
+	}
+}
+
+/* What is committed is listed at once. */
+const struct json *ensure_names(struct ensure *e, const struct schema_kind *kind, struct str ns)
+{
+	struct names names = { &e->arena, json_make_array(&e->arena) };
+	struct list_query q = { .ns = ns };
+
+	resource_list(state_resource(e->server->state, kind), &q, &e->arena, add_names, &names);
+	return names.list;
+}
+
 static void patch_through(struct ensure *e, const struct schema_kind *kind, struct str subresource,
 			  const struct json *old, struct json *patch, struct str manager)
 {
@@ -165,7 +195,7 @@ static void patch_through(struct ensure *e, const struct schema_kind *kind, stru
 	if (write_patch(&w, old, PATCH_MERGE, patch, &tree, &err) < 0)
 		fail(e, &err);
 	else if (!w.unchanged && tree)
-		submit(e, kind, base, tree);
+		submit(e, kind, base, tree, tree);
 }
 
 void ensure_patch(struct ensure *e, const struct schema_kind *kind, const struct json *old,
@@ -178,4 +208,20 @@ void ensure_patch_status(struct ensure *e, const struct schema_kind *kind, const
 			 struct json *patch, struct str manager)
 {
 	patch_through(e, kind, STR("status"), old, patch, manager);
+}
+
+void ensure_delete(struct ensure *e, const struct schema_kind *kind, const struct json *old)
+{
+	struct write w = write_of(e, kind, ENSURE_MANAGER);
+	struct delete_options options = { .grace_s = -1 };
+	struct error err;
+	struct json *tree;
+
+	w.ns = meta_text(old, "namespace");
+	w.name = meta_text(old, "name");
+	write_init(&w);
+	if (write_delete(&w, old, &options, &tree, &err) < 0)
+		fail(e, &err);
+	else if (!w.unchanged)
+		submit(e, kind, tip_of(e, kind, w.ns, w.name), old, tree);
 }

@@ -16,6 +16,9 @@
 struct ensure;
 struct server;
 
+/* Who writes what the server keeps for itself, as managedFields name it. */
+#define ENSURE_MANAGER STR("devplane-server")
+
 /* `outrun`: somebody else changed one of them first. */
 struct ensure *ensure_new(struct server *s,
 			  void (*done)(void *arg, const struct error *err, bool outrun), void *arg);
@@ -35,6 +38,9 @@ void ensure_create_status(struct ensure *e, const struct schema_kind *kind, stru
 struct json *ensure_tree(struct ensure *e, const struct schema_kind *kind, struct str ns,
 			 struct str name);
 
+/* Names of all that are committed, as an array of texts. `ns` is empty for kinds without. */
+const struct json *ensure_names(struct ensure *e, const struct schema_kind *kind, struct str ns);
+
 /* A merge patch of what ensure_tree() gave in this turn. Nothing when that changes nothing. */
 void ensure_patch(struct ensure *e, const struct schema_kind *kind, const struct json *old,
 		  struct json *patch, struct str manager);
@@ -42,6 +48,9 @@ void ensure_patch(struct ensure *e, const struct schema_kind *kind, const struct
 /* The same through the status subresource. */
 void ensure_patch_status(struct ensure *e, const struct schema_kind *kind, const struct json *old,
 			 struct json *patch, struct str manager);
+
+/* Deletes what ensure_tree() gave in this turn, as a client's deletion would. */
+void ensure_delete(struct ensure *e, const struct schema_kind *kind, const struct json *old);
 
 /* No more to come: done() follows, now when nothing was to be written. */
 void ensure_end(struct ensure *e);

@@ -3,7 +3,8 @@
  *
  * With etcd a server keeps a Lease of its name in kube-system, as upstream's servers do; whose
  * Lease has run out, or was deleted, is gone. A data folder belongs to one server at a
- * time, so without etcd there is no Lease and whoever else left traces is gone.
+ * time, so without etcd there is no Lease, all servers have the same name, and whoever else
+ * left traces is gone.
  * Threads: the state's loop.
  */
 #ifndef SERVER_IDENTITY_H
@@ -18,18 +19,23 @@ struct identity;
 struct server;
 
 /*
- * The name follows from those of the machine and of the data folder, which must be there, so that
- * it outlives restarts.
+ * With etcd the name lies in the file `server-id` of the data folder, made once at random, so that it
+ * outlives restarts and is nobody else's; where that cannot be read or written, it holds for
+ * this run. Whoever copies a data folder for another server leaves the file out.
  */
 struct identity *identity_new(struct server *s);
 
 struct str identity_name(const struct identity *i);
 
-/* Writes the Lease now and from time to time. Once kube-system is there. */
-void identity_keep(struct identity *i);
+/*
+ * Writes the Lease now and from time to time, and deletes those of servers that are long gone.
+ * `renewed` after each time but the first. Once kube-system is there; nothing while stopping.
+ */
+void identity_keep(struct identity *i, void (*renewed)(struct server *s));
 
 bool identity_is_gone(const struct identity *i, struct ensure *e, struct str name);
 
+/* Deletes the Lease, unless the store does not take writes just now. While the state is there. */
 void identity_stop(struct identity *i);
 void identity_free(struct identity *i);
 

@@ -41,6 +41,6 @@ void namespaces_ensure(struct server *s, void (*done)(void *arg, const struct er
 	*n = (struct namespaces){ done, arg };
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		ensure_create(e, schema_find_resource(STR(""), STR("v1"), STR("namespaces")),
-			      body_of(ensure_arena(e), names[i]), STR("devplane-server"));
+			      body_of(ensure_arena(e), names[i]), ENSURE_MANAGER);
 	ensure_end(e);
 }

@@ -13,8 +13,6 @@
 #include "server/rbac_aggregate.h"
 #include "server/server_impl.h"
 
-#define MANAGER STR("devplane-server")
-
 struct policy {
 	struct server *server;
 	void (*done)(void *arg, const struct error *err);
@@ -161,12 +159,12 @@ static void ensure_one(struct ensure *e, struct json *wanted)
 
 	there = ensure_tree(e, kind, json_text_at(meta, "namespace"), json_text_at(meta, "name"));
 	if (!there) {
-		ensure_create(e, kind, wanted, MANAGER);
+		ensure_create(e, kind, wanted, ENSURE_MANAGER);
 		return;
 	}
 	patch = is_protected(there) ? NULL : patch_of(ensure_arena(e), there, wanted);
 	if (patch)
-		ensure_patch(e, kind, there, patch, MANAGER);
+		ensure_patch(e, kind, there, patch, ENSURE_MANAGER);
 }
 
 static void finish(struct policy *p, const struct error *err)

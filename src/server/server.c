@@ -127,10 +127,27 @@ static void report_ready(struct server *s, const struct error *err)
 	s->opts.on_ready(s->opts.arg, err);
 }
 
-static void on_storage_versions(void *arg, const struct error *err)
+static void on_versions(void *arg, const struct error *err)
 {
-	report_ready(arg, err);
-	mem_give_back(); /* what the policy and these were put together in */
+	struct server *s = arg;
+
+	if (err && !atomic_load(&s->stopping))
+		log_warn(s->opts.log, "the StorageVersion objects cannot be brought up to date",
+			 LOG_ERR(err));
+	mem_give_back(); /* what these, and the policy at a start, were put together in */
+}
+
+/* They only tell: a server whose disk is full still serves what it has. */
+static void on_first_versions(void *arg, const struct error *err)
+{
+	report_ready(arg, NULL);
+	on_versions(arg, err);
+}
+
+/* Also what others left behind, or took away, since. */
+static void on_renewed(struct server *s)
+{
+	storage_versions_ensure(s, on_versions, s);
 }
 
 static void on_policy(void *arg, const struct error *err)
@@ -138,18 +155,20 @@ static void on_policy(void *arg, const struct error *err)
 	if (err)
 		report_ready(arg, err);
 	else
-		storage_versions_ensure(arg, on_storage_versions, arg);
+		storage_versions_ensure(arg, on_first_versions, arg);
 }
 
 static void on_namespaces(void *arg, const struct error *err)
 {
 	struct server *s = arg;
 
+	if (atomic_load(&s->stopping))
+		return;
 	if (err) {
 		report_ready(s, err);
 		return;
 	}
-	identity_keep(s->identity);
+	identity_keep(s->identity, on_renewed);
 	policy_ensure(s, on_policy, s);
 }
 

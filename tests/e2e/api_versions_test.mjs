@@ -2,7 +2,7 @@
 // stored it in another version.
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
-import { cpSync } from "node:fs"
+import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import * as k8s from "@kubernetes/client-node"
 import { expect, newNamespace, rv, startEtcd, startServer } from "./api_lib.mjs"
 import { finish, scratch, test, until } from "./lib.mjs"
@@ -10,6 +10,7 @@ import { finish, scratch, test, until } from "./lib.mjs"
 const protobuf = "application/vnd.kubernetes.protobuf"
 const versions = ["v1", "v1beta2", "v1beta1"]
 const records = "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions"
+const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 const group = (version) => `/apis/resource.k8s.io/${version}`
 
 // --- one object as each version has it -------------------------------------------------------
@@ -67,7 +68,8 @@ function kubectl(server, args, input) {
 // --- serving -------------------------------------------------------------------------------------
 
 async function serving() {
-	const server = await startServer("lmdb")
+	const flags = []
+	const server = await startServer("lmdb", { flags })
 	const { client } = server
 	const ns = await newNamespace(client)
 
@@ -172,7 +174,49 @@ async function serving() {
 		await server.begin()
 		assert.deepEqual(expect(await server.client.get(records), 200), before)
 	})
+
+	await test("the record of a kind that is not served goes with its last entry", async () => {
+		const at = `${records}/resource.k8s.io.devicetaintrules`
+		expect(await server.client.get(at), 200)
+		await server.stop()
+		flags.push("--feature-gates", "DRADeviceTaintRules=false")
+		await server.begin()
+		expect(await server.client.get(at), 404)
+		expect(await server.client.get(`${records}/core.pods`), 200)
+	})
 	await server.stop()
+}
+
+// --- a full disk -----------------------------------------------------------------------------
+
+async function full() {
+	const folder = `${scratch}/full`
+	const flags = ["--feature-gates", "StorageVersionAPI=false"]
+	mkdirSync(folder)
+	execFileSync("mount", ["-t", "tmpfs", "-o", "size=8m", "tmpfs", folder])
+	try {
+		const server = await startServer("lmdb", { folder, flags })
+		await server.stop()
+		flags.length = 0
+		// The kubeconfig is made anew at every start: only that has room.
+		const [blocks, size] = execFileSync("stat", ["-f", "-c", "%a %S", folder]).toString().split(" ").map(Number)
+		writeFileSync(`${folder}/fill`, Buffer.alloc((blocks - 2) * size))
+		await test("a server whose disk is full starts, and says what it could not write", async () => {
+			await server.begin()
+			expect(await server.client.get("/api/v1/namespaces/default"), 200)
+			assert.equal(server.process.err.match(/StorageVersion objects cannot be brought up to date/g)?.length, 1)
+			assert.deepEqual(expect(await server.client.get(records), 200).items, [])
+		})
+		await test("and writes it when there is room again", async () => {
+			rmSync(`${folder}/fill`)
+			await server.stop()
+			await server.begin()
+			assert.ok(expect(await server.client.get(records), 200).items.length > 50)
+		})
+		await server.stop()
+	} finally {
+		execFileSync("umount", ["-l", folder])
+	}
 }
 
 // --- several servers ---------------------------------------------------------------------------
@@ -189,27 +233,49 @@ async function several(etcd) {
 		const found = await names(two.client)
 		assert.equal(new Set(found).size, 2)
 		for (const name of found)
-			expect(await two.client.get(`/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/${name}`), 200)
+			expect(await two.client.get(`${leases}/${name}`), 200)
 		assert.equal(expect(await two.client.get(at), 200).status.commonEncodingVersion, "v1")
 	})
 
 	await test("a server that stores another version shows; gone, it is dropped", async () => {
 		const [gone] = (await names(two.client))
-		await one.stop()
+		await one.kill()
 		const other = expect(await two.client.get(at), 200)
-		other.status.storageVersions[0].encodingVersion = "v0"
-		other.status.storageVersions[0].decodableVersions = ["v0"]
+		const [entry] = other.status.storageVersions
+		other.status.storageVersions[0] = { ...entry, encodingVersion: "v0", decodableVersions: ["v0"] }
+		const { message } = expect(await two.client.put(`${at}/status`, other), 422)
+		assert.match(message, /status.storageVersions\[0\].servedVersions\[0\]: Invalid value: "v1"/)
+		assert.match(message, /status.commonEncodingVersion: Invalid value: "v1": should be nil/)
+		other.status.storageVersions[0].servedVersions = ["v0"]
+		delete other.status.commonEncodingVersion
+		other.status.conditions.push({ type: "Mine", status: "True", reason: "R", message: "m" })
 		expect(await two.client.put(`${at}/status`, other), 200)
 		await two.stop()
 		await two.begin()
 		const { status } = expect(await two.client.get(at), 200)
 		assert.equal(status.commonEncodingVersion, undefined)
-		assert.equal(status.conditions[0].status, "False")
-		expect(await two.client.delete(`/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/${gone}`), 200)
+		assert.deepEqual(status.conditions.map((c) => [c.type, c.status]), [["AllEncodingVersionsEqual", "False"], ["Mine", "True"]])
+		expect(await two.client.delete(`${leases}/${gone}`), 200)
 		await two.stop()
 		await two.begin()
 		assert.ok(!(await names(two.client)).includes(gone))
-		assert.equal(expect(await two.client.get(at), 200).status.commonEncodingVersion, "v1")
+		const after = expect(await two.client.get(at), 200)
+		assert.equal(after.status.commonEncodingVersion, "v1")
+		assert.deepEqual(after.status.conditions.map((c) => [c.type, c.status]), [["AllEncodingVersionsEqual", "True"], ["Mine", "True"]])
+	})
+
+	await test("a server keeps its name, and takes its Lease along when it stops", async () => {
+		const held = async () => expect(await two.client.get(leases), 200).items.map(({ metadata }) => metadata.name)
+		const before = await held()
+		await one.begin()
+		await until("its Lease", async () => (await held()).length > before.length)
+		const [added, ...others] = (await held()).filter((name) => !before.includes(name))
+		assert.deepEqual(others, [])
+		await one.stop()
+		assert.deepEqual(await held(), before)
+		await one.begin()
+		await until("the same Lease", async () => (await held()).includes(added))
+		await one.stop()
 	})
 	await two.stop()
 }
@@ -324,6 +390,7 @@ async function older(etcd) {
 }
 
 await serving()
+await full()
 const etcd = await startEtcd()
 await several(etcd)
 await older(etcd)
