@@ -109,21 +109,28 @@ static void start_state(struct verb_world *w, uint64_t seed)
 	assert_true(sim_run_until(w->sim, is_ready, w, HANG_MS));
 }
 
-static void start_http(struct verb_world *w, enum http_protocol protocol)
+static void connect_client(struct verb_world *w, unsigned client)
+{
+	struct http_client_opts opts = { .to = w->at, .protocol = w->protocol };
+	struct error err;
+
+	http_client_free(w->clients[client]);
+	assert_int_equal(http_client_new(w->guest, &opts, &w->clients[client], &err), 0);
+}
+
+static void start_http(struct verb_world *w)
 {
 	struct http_server_opts opts = {
 		.loops = w->lanes, .nloops = 2, .handler = handle, .arg = w
 	};
-	struct http_client_opts client = { .protocol = protocol };
 	struct addr at;
 	struct error err;
 
 	assert_int_equal(addr_parse(&at, STR("127.0.0.1:6443"), 0, &err), 0);
 	w->server.http = http_server_new(&opts);
 	assert_int_equal(http_server_listen(w->server.http, &at, NULL, 0, &w->at, &err), 0);
-	client.to = w->at;
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(http_client_new(w->guest, &client, &w->clients[i], &err), 0);
+	connect_client(w, 0);
+	connect_client(w, 1);
 }
 
 void verb_world_init(struct verb_world *w, uint64_t seed, enum http_protocol protocol, bool local)
@@ -146,7 +153,7 @@ void verb_world_init(struct verb_world *w, uint64_t seed, enum http_protocol pro
 	s->metrics = metrics_new();
 	assert_int_equal(server_metrics_new(s, &s->counts, &err), 0);
 	start_state(w, seed);
-	start_http(w, protocol);
+	start_http(w);
 }
 
 static void set_flag(void *arg)
@@ -250,6 +257,7 @@ void verb_world_begin(struct verb_world *w, struct verb_ask *ask)
 				  .ops = &ask_ops,
 				  .data = ask };
 	struct error err;
+	unsigned client;
 
 	if (ask->body && !ask->body_n)
 		ask->body_n = strlen(ask->body);
@@ -259,10 +267,13 @@ void verb_world_begin(struct verb_world *w, struct verb_ask *ask)
 	r.nfields = put(f, r.nfields, "user-agent", ask->user_agent);
 	r.nfields = put(f, r.nfields, "accept-encoding", ask->encoding);
 	buf_init(&ask->got, 256 * MIB);
+	client = w->asked++ % 2;
 	/* The server hangs up what is idle for long. */
-	if (http_client_request(w->clients[w->asked++ % 2], &r, &ask->stream, &err) < 0)
-		assert_int_equal(
-			http_client_request(w->clients[w->asked++ % 2], &r, &ask->stream, &err), 0);
+	if (http_client_request(w->clients[client], &r, &ask->stream, &err) < 0) {
+		connect_client(w, client);
+		assert_int_equal(http_client_request(w->clients[client], &r, &ask->stream, &err),
+				 0);
+	}
 	if (ask->body) {
 		(void)http_stream_send_copy(ask->stream, str_of(ask->body, ask->body_n));
 		(void)http_stream_end(ask->stream, NULL, 0);
