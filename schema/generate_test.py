@@ -118,7 +118,7 @@ type Box""", 1).replace("1  name  string", "1  name  string\n\t2  size  string  
         self.assertIn('S("example.org/v1 Box is deprecated in v1.2+, unavailable in v1.5+; '
                       'use b/v1 Bag")', tables)
         self.refuses(1, '"Bag" is no kind', "deprecated Bag in=1.2\n" + KIND)
-        self.refuses(1, '"in=" is missing', "deprecated Box until=1.2\n" + KIND)
+        self.refuses(1, 'needs "in=RELEASE"', "deprecated Box until=1.2\n" + KIND)
 
     def test_unknown_types_are_refused(self):
         self.refuses(2, 'no type "Nowhere"', "type A\n\t1  a  Nowhere\n")

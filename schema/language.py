@@ -134,8 +134,8 @@ class Reader:
         if word == "kind" and len(rest) == 1:
             self.current = Item(at, what="kind", name=rest[0], doc=doc, resource=None, verbs=[],
                                 scope=None, flags=[], gate="NONE", storage=None, subresources=[],
-                                columns=[], selects=[], short=[], categories=[], resets=[], converts=[], deprecation=None,
-                                hooks={})
+                                columns=[], selects=[], short=[], categories=[], resets=[],
+                                converts=[], deprecation=None, hooks={})
             self.file.kinds.append(self.current)
             return self.current
         if word == "object" and rest:
@@ -161,9 +161,8 @@ class Reader:
         if len(words) < 3 or not re.fullmatch(r"\d+(\.\d+){0,2}", words[0]):
             raise Fault(at, 'a field is "NUMBER NAME TYPE ATTRIBUTES.."')
         allowed = {*FIELD_FLAGS, *NUMBERS, "set", "keys", "atomic", "granular", "patch",
-                   "patch-replace", "retain-keys",
-                   "oneof", "optional", "format", "key-format", "enum", "default", "gate", "served", "check",
-                   "fill"}
+                   "patch-replace", "retain-keys", "oneof", "optional", "format", "key-format",
+                   "enum", "default", "gate", "served", "check", "fill"}
         field = Item(at, numbers=[int(n) for n in words[0].split(".")], name=words[1],
                      type=words[2], doc=doc, said=attributes(words[3:], at, allowed))
         self.current.fields.append(field)
@@ -332,10 +331,12 @@ class World:
     @staticmethod
     def settle_deprecated(file, deprecated):
         said = deprecated.said
+        if "in" not in said:
+            raise Fault(deprecated.at, 'a "deprecated" line needs "in=RELEASE"')
         for name in deprecated.kinds:
             kind = next((k for k in file.kinds if k.name == name and k.what == "kind"), None)
-            if not kind or "in" not in said:
-                raise Fault(deprecated.at, f'"{name}" is no kind, or "in=" is missing')
+            if not kind:
+                raise Fault(deprecated.at, f'"{name}" is no kind of this file')
             kind.deprecation = f"{kind.api_version} {name} is deprecated in v{said['in']}+"
             if "until" in said:
                 kind.deprecation += f", unavailable in v{said['until']}+"

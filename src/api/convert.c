@@ -1,7 +1,7 @@
 /*
  * Versions grow wrappers and lose them: members that lay in an object move into
  * an object within it, or out. A row says where; one pair of functions does it both
- * ways. Members keep the order of their type, so that an answer reads as upstream's.
+ * ways. What was in the order of its type stays so, and an answer reads as upstream's.
  */
 #include "api/convert.h"
 

@@ -174,7 +174,10 @@ bool write_has_served_form(struct str stored, const struct schema_kind *kind,
 
 /* Whether text is of another version than the kind is stored in now: an older release wrote it. */
 bool write_is_stale(struct str stored, const struct schema_kind *kind);
-/* Brings such a tree, of a compiled kind, into the present version; false when it is in it. */
+/*
+ * Brings such a tree, of a compiled kind, into the present version. False, and nothing is changed,
+ * when it is in it, or in a version that this release does not know.
+ */
 bool write_upgrade(struct arena *a, struct json *object);
 
 #endif

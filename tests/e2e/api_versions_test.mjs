@@ -6,6 +6,7 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import * as k8s from "@kubernetes/client-node"
 import { expect, newNamespace, rv, startEtcd, startServer } from "./api_lib.mjs"
 import { finish, scratch, test, until } from "./lib.mjs"
+import { apply } from "./ssa_lib.mjs"
 
 const protobuf = "application/vnd.kubernetes.protobuf"
 const versions = ["v1", "v1beta2", "v1beta1"]
@@ -340,6 +341,61 @@ async function older(etcd) {
 		await server.stop()
 		await server.begin()
 		await served()
+	})
+
+	await test("watches, tables and protobuf show it as well", async () => {
+		const { client } = server
+		for (const [plural, name] of [["resourceclaims", "old-claim"], ["resourceslices", "old-slice"]]) {
+			for (const version of versions) {
+				const all = path(plural, version, ns)
+				const watch = await client.watch(`${all}?watch=true&fieldSelector=metadata.name%3D${name}`)
+				const [{ type, object }] = await watch.have(1)
+				watch.close()
+				assert.equal(type, "ADDED")
+				assert.equal(object.apiVersion, `resource.k8s.io/${version}`)
+				assert.deepEqual(object.spec, kinds[plural].spec(version, name))
+				const as = "application/json;as=Table;g=meta.k8s.io;v=v1"
+				const table = expect(await client.get(`${all}/${name}?includeObject=Object`, { accept: as }), 200)
+				assert.equal(table.rows[0].cells[0], name)
+				assert.deepEqual(table.rows[0].object.spec, kinds[plural].spec(version, name))
+				// As bytes that were made of the same object in v1: sent back below, they change nothing.
+				const { raw } = await client.get(`${all}/${name}`, { accept: protobuf })
+				assert.equal(raw.subarray(0, 4).toString("latin1"), "k8s\0")
+				const dry = expect(await client.put(`${all}/${name}?dryRun=All`, raw, { type: protobuf }), 200)
+				assert.deepEqual(dry.spec, kinds[plural].spec(version, name))
+			}
+		}
+		assert.equal((await text("old-claim")).apiVersion, "resource.k8s.io/v1beta1")
+	})
+
+	await test("it is applied to, and stored as v1", async () => {
+		const { client } = server
+		await age("resourceclaims", "applied")
+		for (const version of ["v1beta1", "v1"]) {
+			const config = {
+				apiVersion: `resource.k8s.io/${version}`, kind: "ResourceClaim",
+				metadata: { name: "applied", labels: { [version]: "yes" } },
+			}
+			const body = expect(await apply(client, `${path("resourceclaims", version, ns)}/applied`, config, version), 200)
+			assert.deepEqual(body.spec, kinds.resourceclaims.spec(version))
+			assert.equal((await text("applied")).apiVersion, "resource.k8s.io/v1")
+		}
+		const { metadata } = expect(await client.get(`${path("resourceclaims", "v1", ns)}/applied`), 200)
+		assert.deepEqual(metadata.labels, { v1: "yes", v1beta1: "yes" })
+	})
+
+	await test("it is deleted, and the watch says what it was", async () => {
+		const { client } = server
+		await age("resourceclaims", "deleted")
+		const watch = await client.watch(`${path("resourceclaims", "v1", ns)}?watch=true&fieldSelector=metadata.name%3Ddeleted`)
+		await watch.have(1)
+		const body = expect(await client.delete(`${path("resourceclaims", "v1beta1", ns)}/deleted`), 200)
+		assert.ok(body.kind === "Status" || body.apiVersion === "resource.k8s.io/v1beta1")
+		const { type, object } = (await watch.have(2))[1]
+		watch.close()
+		assert.equal(type, "DELETED")
+		assert.equal(object.apiVersion, "resource.k8s.io/v1")
+		assert.deepEqual(object.spec, kinds.resourceclaims.spec("v1"))
 	})
 
 	await test("the next write stores v1, also one that changes nothing", async () => {
