@@ -153,7 +153,7 @@ static void put_own(const struct identity *i, struct ensure *e)
 		ensure_create(e, leases(), lease, ENSURE_MANAGER);
 }
 
-/* Of servers that do not come back under their name: they had no folder to keep it in, or lost it. */
+/* Of servers that do not come back under their name: they could not keep it, or lost it. */
 static void drop_old(const struct identity *i, struct ensure *e)
 {
 	JSON_FOREACH (it, ensure_names(e, leases(), NAMESPACE)) {

@@ -19,9 +19,9 @@ struct identity;
 struct server;
 
 /*
- * With etcd the name lies in the file `server-id` of the data folder, made once at random, so that it
- * outlives restarts and is nobody else's; where that cannot be read or written, it holds for
- * this run. Whoever copies a data folder for another server leaves the file out.
+ * With etcd the name lies in the file `server-id` of the data folder, made once at random, so
+ * that it outlives restarts and is nobody else's; where that cannot be read or written, it holds
+ * for this run. Whoever copies a data folder for another server leaves the file out.
  */
 struct identity *identity_new(struct server *s);
 

@@ -122,12 +122,12 @@ static struct json *conditions_of(const struct server *s, struct arena *a, struc
 	struct json *own = condition_of(s, a, common, old), *list = json_make_array(a), *copy;
 
 	JSON_FOREACH (it, json_getz(old, "conditions")) {
-		if (!str_eq(json_text_at(it, "type"), CONDITION)) {
-			if (json_copy(a, it, &copy, NULL) == 0)
-				json_append(list, copy);
-		} else if (own) {
+		bool is_own = str_eq(json_text_at(it, "type"), CONDITION);
+
+		if (is_own && own)
 			json_append(list, TAKE(own));
-		}
+		else if (!is_own && json_copy(a, it, &copy, NULL) == 0)
+			json_append(list, copy);
 	}
 	if (own)
 		json_append(list, own);
