@@ -118,37 +118,6 @@ static struct json *complete(struct runner *x, const struct world_writer *who, s
 
 /* --- what is expected ------------------------------------------------------------------ */
 
-static void print_keys(struct runner *x, struct buf *out, struct str text)
-{
-	struct json *keys = NULL;
-
-	assert_int_equal(json_parse(&x->arena, text, NULL, &keys, NULL), 0);
-	(void)buf_addc(out, '[');
-	JSON_FOREACH (key, keys) {
-		(void)buf_printf(out, "%s%.*s=", key == keys->first ? "" : ",",
-				 STR_ARG(json_key(key)));
-		(void)json_print(out, key, NULL);
-	}
-	(void)buf_addc(out, ']');
-}
-
-/* As messages have it. */
-static struct str path_text(struct runner *x, struct str path)
-{
-	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
-	struct str rest = path, step;
-
-	while (str_split(&rest, REFERENCE_JOIN, &step)) {
-		if (str_starts(step, STR("f:")))
-			(void)buf_printf(&b, ".%.*s", STR_ARG(str_skip(step, 2)));
-		else if (str_starts(step, STR("k:")))
-			print_keys(x, &b, str_skip(step, 2));
-		else
-			(void)buf_printf(&b, "[=%.*s]", STR_ARG(str_skip(step, 2)));
-	}
-	return arena_str(&x->arena, buf_str(&b));
-}
-
 static int text_cmp(const void *a, const void *b)
 {
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
@@ -188,7 +157,7 @@ static void check_owned(struct runner *x, struct str rest, const char *operation
 
 	words = ARENA_ARRAY(&x->arena, struct str, rest.n + 1 + (e ? e->set.n : 0));
 	for (size_t i = 0; e && i < e->set.n; i++)
-		words[n++] = path_text(x, e->set.v[i]);
+		words[n++] = reference_path_text(&x->arena, e->set.v[i]);
 	if (e)
 		got = sorted(x, words, n);
 	for (n = 0; (w = word(&rest)).p;)
@@ -286,27 +255,12 @@ static void check_failure(struct runner *x, struct str rest)
 		FAULT(x, "says   %.*s\n#   should %.*s", STR_ARG(got), STR_ARG(message));
 }
 
-/* How the reference's conflicts are worded. */
-static struct str cause_text(struct runner *x, const struct reference_conflict *c)
-{
-	const struct reference_entry *e = c->owner;
-	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
-
-	(void)buf_printf(&b, "conflict with \"%.*s\"", STR_ARG(e->manager));
-	if (e->subresource.n)
-		(void)buf_printf(&b, " with subresource \"%.*s\"", STR_ARG(e->subresource));
-	if (str_eqz(e->operation, "Update"))
-		(void)buf_printf(&b, " using %.*s", STR_ARG(e->api_version));
-	(void)buf_printf(&b, " %.*s", STR_ARG(path_text(x, c->path)));
-	return arena_str(&x->arena, buf_str(&b));
-}
-
 static struct str nth_cause(struct runner *x, const struct json *causes, size_t i)
 {
 	const struct json *c = json_at(causes, i);
 
 	if (x->world.by_reference)
-		return cause_text(x, &x->world.request.conflicts[i]);
+		return reference_conflict_text(&x->arena, &x->world.request.conflicts[i]);
 	return str_from(arena_printf(&x->arena, "%.*s %.*s", STR_ARG(json_text_at(c, "message")),
 				     STR_ARG(json_text_at(c, "field"))));
 }

@@ -37,6 +37,7 @@ struct world {
 	struct error err;
 	struct managed_applied applied;
 	struct reference_request request;
+	struct json *made; /* by an apply, before it fits: without managedFields; NULL: none */
 };
 
 /* Who writes, and how the request came. */
@@ -177,9 +178,12 @@ static inline int world_apply(struct world *w, const struct world_writer *who,
 
 	w->err = (struct error){ 0 };
 	w->applied = (struct managed_applied){ 0 };
+	w->made = NULL;
 	if (w->by_reference) {
 		world_begin_request(w, who, &writer, force);
 		r = reference_apply(&w->request, &w->state, config, &next);
+		if (r == 0)
+			w->made = world_copy(w->arena, next.object);
 		if (r == 0)
 			next.object = world_fit(w, who, next.object);
 		w->state = next;
@@ -189,6 +193,8 @@ static inline int world_apply(struct world *w, const struct world_writer *who,
 			  &w->applied, &w->err);
 	if (r < 0)
 		return r;
+	w->made = world_copy(w->arena, w->applied.object);
+	(void)json_remove(json_getz(w->made, "metadata"), STR("managedFields"));
 	w->live = world_fit(w, who, world_copy(w->arena, w->applied.object));
 	w->state = reference_read(w->arena, w->live);
 	return 0;
@@ -202,6 +208,7 @@ static inline void world_update(struct world *w, const struct world_writer *who,
 
 	w->err = (struct error){ 0 };
 	w->applied = (struct managed_applied){ 0 };
+	w->made = NULL;
 	object = world_fit(w, who, object);
 	world_convert(w->arena, object, w->kind, who->kind);
 	if (w->by_reference) {

@@ -1,17 +1,19 @@
 /*
- * Random managers write one object in random order, by the engine and by the slow reference;
- * object, owners, times and conflicts are the same after every step. Then laws that need no
- * reference.
+ * Random managers write one object in random order, by the engine and by the slow reference. After
+ * every step the same object was made, before it fits its type and then; the same managers own
+ * the same fields since the same time; and who was refused was so for the same fields of the same
+ * managers. Then laws that need no reference.
  *
- * APPLY_SEED runs one seed alone, APPLY_SEEDS says how many are run. A failure prints the steps
- * that are left when all are taken out that do not matter.
+ * Every run begins at another seed, which it tells. APPLY_SEED runs from that one on, one alone
+ * unless APPLY_SEEDS says how many. A failure prints its seed, and the steps that are left when
+ * all are taken out that do not matter.
  */
 #include "api/crd_cases_fixture.h"
 #include "api/managed_fixture.h"
 #include "base/random.h"
 #include "base/yaml.h"
 
-enum { STEPS_MAX = 14, SEEDS = 400, MANAGERS = 5 };
+enum { STEPS_MAX = 14, SEEDS = 1200, MANAGERS = 5 };
 
 /* Everything that managers may say of a kind; they say parts of it, and other values. */
 struct universe {
@@ -367,6 +369,33 @@ static struct str print_value(struct arena *a, const struct json *v)
 
 /* --- engine and reference --------------------------------------------------------------- */
 
+static int text_cmp(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Who has conflicts about what: a line for each, in byte order. */
+static struct str print_conflicts(struct arena *a, const struct world *w)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(4 * MIB);
+	size_t n = w->by_reference ? w->request.nconflicts : w->applied.nconflicts;
+	struct str *lines = ARENA_ARRAY(a, struct str, n + 1);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct managed_conflict *c = &w->applied.conflicts[i];
+
+		lines[i] = w->by_reference
+				   ? reference_conflict_text(a, &w->request.conflicts[i])
+				   : str_from(arena_printf(a, "conflict with %.*s %.*s",
+							   STR_ARG(c->manager), STR_ARG(c->field)));
+	}
+	if (n)
+		qsort(lines, n, sizeof(*lines), text_cmp);
+	for (size_t i = 0; i < n; i++)
+		(void)buf_printf(&b, "%.*s\n", STR_ARG(lines[i]));
+	return arena_str(a, buf_str(&b));
+}
+
 /*
  * Times are those of changes, and null for what has nothing but what upstream prints as null is
  * one there and none here: not compared where there are such values.
@@ -374,7 +403,9 @@ static struct str print_value(struct arena *a, const struct json *v)
 static bool is_same(const struct history *h, const struct world *engine,
 		    const struct world *reference)
 {
-	return json_equal(engine->state.object, reference->state.object) &&
+	return reference_equal(reference_whole(h->arena, h->kind, engine->made),
+			       reference_whole(h->arena, h->kind, reference->made)) &&
+	       reference_equal(engine->state.object, reference->state.object) &&
 	       str_eq(print_state(h->arena, engine, !h->odd),
 		      print_state(h->arena, reference, !h->odd));
 }
@@ -392,7 +423,8 @@ static int play(const struct history *h, struct world *engine, struct world *ref
 		left = run_step(engine, h, &h->v[i]);
 		right = run_step(reference, h, &h->v[i]);
 		if (left != right || !is_same(h, engine, reference) ||
-		    (left < 0 && engine->applied.nconflicts != reference->request.nconflicts))
+		    (left < 0 && !str_eq(print_conflicts(h->arena, engine),
+					 print_conflicts(h->arena, reference))))
 			return (int)i;
 	}
 	return -1;
@@ -421,8 +453,12 @@ static void tell(struct history *h, uint64_t seed)
 	fprintf(stderr, "# APPLY_SEED=%llu, of %.*s:\n", (unsigned long long)seed,
 		STR_ARG(h->kind->kind));
 	print_history(h);
-	fprintf(stderr, "# engine: %s, %zu conflicts; reference: %zu conflicts\n", engine.err.msg,
-		engine.applied.nconflicts, reference.request.nconflicts);
+	fprintf(stderr, "# engine: %s\n%.*s# reference:\n%.*s", engine.err.msg,
+		STR_ARG(print_conflicts(h->arena, &engine)),
+		STR_ARG(print_conflicts(h->arena, &reference)));
+	fprintf(stderr, "# engine made\n%.*s\n# reference made\n%.*s\n",
+		STR_ARG(print_value(h->arena, engine.made)),
+		STR_ARG(print_value(h->arena, reference.made)));
 	fprintf(stderr, "# engine has\n%.*s%.*s\n# reference has\n%.*s%.*s\n",
 		STR_ARG(print_state(h->arena, &engine, true)),
 		STR_ARG(print_value(h->arena, engine.state.object)),
@@ -477,11 +513,6 @@ static const char *check_apply(struct history *h, struct world *w, const struct 
 	return NULL;
 }
 
-static int settled_cmp(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* The value as text, members and elements in byte order. */
 static struct str settled(struct arena *a, const struct json *v)
 {
@@ -498,7 +529,7 @@ static struct str settled(struct arena *a, const struct json *v)
 			arena_printf(a, "%.*s:%.*s", STR_ARG(json_key(child)), STR_ARG(text)));
 	}
 	if (n)
-		qsort(parts, n, sizeof(*parts), settled_cmp);
+		qsort(parts, n, sizeof(*parts), text_cmp);
 	(void)buf_addc(&b, '{');
 	for (size_t i = 0; i < n; i++)
 		(void)buf_printf(&b, "%.*s,", STR_ARG(parts[i]));
@@ -614,8 +645,10 @@ static int begin(void **state)
 		if (yaml_parse(&b->fixed, str_from(u->text), NULL, &b->all[i], &err) < 0)
 			fail_msg("%s: %s", u->kind, err.msg);
 	}
-	b->first = one ? strtoull(one, NULL, 10) : 1;
-	b->n = one ? 1 : many ? strtoull(many, NULL, 10) : SEEDS;
+	b->first = one ? strtoull(one, NULL, 10) : random_below(UINT32_MAX);
+	b->n = many ? strtoull(many, NULL, 10) : one ? 1 : SEEDS;
+	print_message("# %llu seeds from APPLY_SEED=%llu on\n", (unsigned long long)b->n,
+		      (unsigned long long)b->first);
 	*state = b;
 	return 0;
 }

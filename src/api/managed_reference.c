@@ -33,7 +33,7 @@ static bool differs(const struct reference_nodes *left, const struct reference_n
 		/* Whether an empty list was said or none makes no difference once it is stored. */
 		if (l->assumed || r->assumed)
 			return !is_empty(l) || !is_empty(r);
-		return !json_equal(l->value, r->value);
+		return !reference_equal(l->value, r->value);
 	}
 	if (l->content == r->content || l->assumed || r->assumed)
 		return false;
@@ -497,40 +497,9 @@ int reference_apply(struct reference_request *q, const struct reference_state *l
 	take(q->arena, &out, self, &d);
 	self->set = stripped(q->arena, &self->set);
 	out.object = reference_tree(&merged);
-	if (!json_equal(out.object, reference_tree(&before)))
+	if (!reference_equal(out.object, reference_tree(&before)))
 		self->time = now_of(q);
 	drop_empty(&out);
 	*ret_state = out;
 	return 0;
-}
-
-static int line_cmp(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
-void reference_print(struct buf *out, const struct reference_state *state, bool times)
-{
-	CLEANUP(arena_release) struct arena a;
-	struct str *lines;
-
-	arena_init(&a, 64 * MIB);
-	lines = ARENA_ARRAY(&a, struct str, state->n + 1);
-	for (size_t i = 0; i < state->n; i++) {
-		CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
-		const struct reference_entry *e = &state->v[i];
-
-		(void)buf_printf(&b, "%.*s %.*s %.*s %.*s %.*s:", STR_ARG(e->manager),
-				 STR_ARG(e->operation), STR_ARG(e->api_version),
-				 STR_ARG(e->subresource), STR_ARG(times ? e->time : STR_NULL));
-		for (size_t k = 0; k < e->set.n; k++)
-			(void)buf_printf(&b, " %.*s", STR_ARG(e->set.v[k]));
-		for (size_t k = 0; k < b.n; k++)
-			b.p[k] = b.p[k] == REFERENCE_JOIN ? '/' : b.p[k];
-		lines[i] = arena_str(&a, buf_str(&b));
-	}
-	if (state->n)
-		qsort(lines, state->n, sizeof(*lines), line_cmp);
-	for (size_t i = 0; i < state->n; i++)
-		(void)buf_printf(out, "%.*s\n", STR_ARG(lines[i]));
 }

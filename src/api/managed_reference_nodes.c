@@ -303,8 +303,18 @@ static struct json *go_zero(struct arena *a, const struct schema_field *f)
 	}
 }
 
-/* Adds what a typed object of upstream's has everywhere; custom kinds are not typed. */
-static void add_zeros(struct arena *a, struct place p, struct json *v)
+static bool has(const struct json *v, const struct schema_field *f, bool null)
+{
+	const struct json *member = json_get(v, f->name);
+
+	return member && (null || member->type != JSON_NULL);
+}
+
+/*
+ * Adds what a typed object of upstream's has everywhere; custom kinds are not typed. With `nulls`
+ * also those that ours has not; without, a null that stands for such a value becomes the value.
+ */
+static void add_zeros(struct arena *a, struct place p, struct json *v, bool nulls)
 {
 	enum nature nature = nature_of(&p);
 	struct json *zero;
@@ -315,14 +325,104 @@ static void add_zeros(struct arena *a, struct place p, struct json *v)
 	for (size_t i = 0; nature == STRUCT && i < p.field->type->nfields; i++) {
 		const struct schema_field *f = &p.field->type->fields[i];
 
-		if (!(f->flags & SCHEMA_ALWAYS) || json_get(v, f->name))
+		if (!(f->flags & SCHEMA_ALWAYS) || has(v, f, nulls))
 			continue;
 		zero = go_zero(a, f);
-		json_add(v, f->name, zero);
+		if (nulls || !is_assumed(zero))
+			json_set(v, f->name, zero);
 	}
 	JSON_FOREACH (child, v)
-		add_zeros(a, part_of(p, nature, json_key(child), &named), child);
+		add_zeros(a, part_of(p, nature, json_key(child), &named), child, nulls);
 }
+
+struct json *reference_whole(struct arena *a, const struct schema_kind *kind, const struct json *v)
+{
+	const struct schema_field root = { .type = kind->type, .value = SCHEMA_OBJECT };
+	struct json *copy = NULL;
+
+	if (v)
+		(void)json_copy(a, v, &copy, NULL);
+	if (v && !kind->custom)
+		add_zeros(a, (struct place){ &root, true }, copy, false);
+	return copy;
+}
+
+/* --- values -------------------------------------------------------------------------- */
+
+static double as_double(const struct json *v)
+{
+	switch (v->type) {
+	case JSON_INT:
+		return (double)v->i64;
+	case JSON_UINT:
+		return (double)v->u64;
+	default:
+		return v->f64;
+	}
+}
+
+static bool is_number(const struct json *v)
+{
+	return v->type == JSON_INT || v->type == JSON_UINT || v->type == JSON_DOUBLE;
+}
+
+/* As upstream compares them: as integers if both are, else as floating point. */
+static bool same_number(const struct json *a, const struct json *b)
+{
+	if (a->type == JSON_DOUBLE || b->type == JSON_DOUBLE)
+		return as_double(a) == as_double(b);
+	if (a->type != b->type)
+		return false;
+	return a->type == JSON_INT ? a->i64 == b->i64 : a->u64 == b->u64;
+}
+
+static bool same_members(const struct json *a, const struct json *b)
+{
+	JSON_FOREACH (left, a) {
+		bool found = false;
+
+		JSON_FOREACH (right, b)
+			found |= str_eq(json_key(left), json_key(right)) &&
+				 reference_equal(left, right);
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+static bool same_elements(const struct json *a, const struct json *b)
+{
+	const struct json *right = b->first;
+
+	for (const struct json *left = a->first; left; left = left->next, right = right->next)
+		if (!reference_equal(left, right))
+			return false;
+	return true;
+}
+
+bool reference_equal(const struct json *a, const struct json *b)
+{
+	if (!a || !b)
+		return a == b;
+	if (is_number(a) && is_number(b))
+		return same_number(a, b);
+	if (a->type != b->type)
+		return false;
+	switch (a->type) {
+	case JSON_BOOL:
+		return a->boolean == b->boolean;
+	case JSON_STRING:
+		return str_eq(json_str(a), json_str(b));
+	case JSON_ARRAY:
+		return a->n == b->n && same_elements(a, b);
+	case JSON_OBJECT:
+		return a->n == b->n && same_members(a, b);
+	default:
+		return true;
+	}
+}
+
+/* --- nodes --------------------------------------------------------------------------- */
 
 void reference_push(struct reference_nodes *nodes, struct reference_node node)
 {
@@ -377,7 +477,7 @@ struct reference_nodes reference_nodes_of(struct arena *a, const struct schema_k
 	if (v)
 		(void)json_copy(a, v, &copy, NULL);
 	if (typed && !kind->custom)
-		add_zeros(a, (struct place){ &root, true }, copy);
+		add_zeros(a, (struct place){ &root, true }, copy, true);
 	flatten(&nodes, (struct place){ &root, true }, (struct reference_node){ .path = STR("") },
 		copy);
 	return nodes;
