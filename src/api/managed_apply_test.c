@@ -419,7 +419,7 @@ static int run_file(const char *name, bool by_reference)
 	return x.cases;
 }
 
-static const char *const files[] = { "maps", "lists", "writers", "wrong", "custom" };
+static const char *const files[] = { "maps", "lists", "writers", "wrong", "custom", "versions" };
 
 static void the_engine_applies_as_upstream_does(void **state)
 {

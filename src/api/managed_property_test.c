@@ -236,15 +236,33 @@ static bool is_whole(const struct schema_field *field, bool single, const struct
 	       (field->shape == SCHEMA_ONE && field->merge == SCHEMA_ATOMIC);
 }
 
+/*
+ * A list that a type prints even when it has nothing in it is one that validation wants elements
+ * in, as a pod's containers. The engine goes by that: neither the list nor what it is in is odd.
+ */
+static bool is_demanded(const struct schema_field *field)
+{
+	if (!field)
+		return false;
+	if (field->shape == SCHEMA_LIST && (field->flags & SCHEMA_ALWAYS))
+		return true;
+	for (size_t i = 0; field->type && i < field->type->nfields; i++)
+		if (field->type->fields[i].shape == SCHEMA_LIST &&
+		    (field->type->fields[i].flags & SCHEMA_ALWAYS))
+			return true;
+	return false;
+}
+
 /* Some of a value; NULL: nothing. */
 static struct json *part(struct maker *m, const struct schema_field *field, bool single,
 			 const struct json *v)
 {
+	bool odd = m->odd && !is_demanded(field);
 	struct json *out;
 
 	if (single && field && field->value == SCHEMA_NESTED)
 		return part(m, schema_element(field), false, v);
-	if (m->odd && chance(m, 4))
+	if (odd && chance(m, 4))
 		return json_make_null(m->arena);
 	/* Where the schema says nothing, an object may become a text. */
 	if (!field && chance(m, m->vary))
@@ -260,7 +278,7 @@ static struct json *part(struct maker *m, const struct schema_field *field, bool
 		out = part_of_object(m, field, !single && field && field->shape != SCHEMA_ONE, NULL,
 				     v);
 	/* Containers without content are odd. */
-	return out->n || (m->odd && chance(m, 20)) ? out : NULL;
+	return out->n || (odd && chance(m, 20)) ? out : NULL;
 }
 
 /* --- steps ------------------------------------------------------------------------------- */
@@ -286,6 +304,7 @@ struct history {
 	struct step v[STEPS_MAX];
 	size_t n;
 	bool odd;
+	uint64_t seed; /* that made it */
 };
 
 static struct json *whole_body(struct arena *a, const struct schema_kind *kind, struct json *body)
@@ -544,7 +563,7 @@ static void split_all(struct arena *a, const struct schema_kind *kind, const str
 	struct prng prng;
 
 	prng_init(&prng, seed);
-	*h = (struct history){ .arena = a, .kind = kind, .n = n };
+	*h = (struct history){ .arena = a, .kind = kind, .n = n, .seed = seed };
 	for (size_t i = 0; i < n; i++) {
 		struct maker m = {
 			.arena = a, .prng = &prng, .split = true, .mine = i, .of = n, .at = seed
@@ -569,8 +588,8 @@ static void play_in_order(struct history *h, struct world *w, struct prng *prng)
 		if (run_step(w, h, &h->v[order[i]]) == 0)
 			continue;
 		print_history(h);
-		fail_msg("conflict of what is disjoint: %.*s",
-			 STR_ARG(w->applied.conflicts[0].field));
+		fail_msg("seed %llu: conflict of what is disjoint: %.*s",
+			 (unsigned long long)h->seed, STR_ARG(w->applied.conflicts[0].field));
 	}
 }
 
@@ -730,8 +749,10 @@ static void disjoint_managers_commute_and_drop_what_was_theirs_alone(void **stat
 		split_all(&a, kind, b->all[which], seed, &h, 2 + seed % (MANAGERS - 1));
 		play_in_order(&h, &w, &prng);
 		play_in_order(&h, &v, &prng);
-		assert_true(str_eq(print_state(&a, &w, false), print_state(&a, &v, false)));
-		assert_true(str_eq(settled(&a, w.state.object), settled(&a, v.state.object)));
+		if (!str_eq(print_state(&a, &w, false), print_state(&a, &v, false)) ||
+		    !str_eq(settled(&a, w.state.object), settled(&a, v.state.object)))
+			fail_msg("seed %llu: another order made something else",
+				 (unsigned long long)seed);
 		alone = owned_alone(&a, &w, managers[0]);
 		h.v[0].body = whole_body(&a, kind, json_make_object(&a));
 		assert_int_equal(run_step(&w, &h, &h.v[0]), 0);
