@@ -88,6 +88,22 @@ void verb_update(struct exchange *x)
 
 /* --- patch ------------------------------------------------------------------------ */
 
+/* Of what is applied: nothing at all is for the engine to refuse, as a type that does not fit. */
+static int check_is_object(const struct json *config, struct error *err)
+{
+	static const char *const names[] = {
+		[JSON_BOOL] = "bool",     [JSON_INT] = "number",    [JSON_UINT] = "number",
+		[JSON_DOUBLE] = "number", [JSON_STRING] = "string", [JSON_ARRAY] = "array",
+	};
+
+	if (!config || config->type == JSON_NULL || config->type == JSON_OBJECT)
+		return 0;
+	return error_set(err, ERR_BAD_REQUEST,
+			 "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal %s "
+			 "into Go value of type map[string]interface {}",
+			 names[config->type]);
+}
+
 /* The patch is not changed by being applied: it is parsed once. */
 int mutation_decode_patch(struct mutation *m, struct error *err)
 {
@@ -97,6 +113,8 @@ int mutation_decode_patch(struct mutation *m, struct error *err)
 	if (m->tree)
 		return 0;
 	r = decode_parse(&m->x->work, m->x->body, m->format, &report, &m->tree, err);
+	if (r == 0 && m->patch_type == PATCH_APPLY)
+		r = check_is_object(m->tree, err);
 	if (r < 0)
 		return error_wrap(err, r, "error decoding patch");
 	for (struct text_list *t = report.faults; t && m->patch_type == PATCH_JSON; t = t->next)

@@ -239,8 +239,8 @@ async function bodies(client) {
 
 	await test("what is no object is refused", async () => {
 		expectStatus(await apply(client, `${configMaps}/none`, "a: ["), 400, "BadRequest", /did not find expected node content/)
-		for (const body of ["hello", "[]"])
-			expectStatus(await apply(client, box, body), 400, "BadRequest")
+		for (const [body, type] of [["hello", "string"], ["[]", "array"], ["- a", "array"], ["3", "number"], ["1.5", "number"], ["true", "bool"]])
+			await bad(body, `error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${type} into Go value of type map[string]interface {}`)
 		for (const body of ["", "null", "{}"])
 			await bad(body, "invalid object type: /, Kind=")
 		await bad("", "invalid object type: /, Kind=", `${configMaps}/none`)
@@ -309,6 +309,29 @@ async function bodies(client) {
 		await typed(`${pods}/p`, spec({ containers: "x" }, {}), "/p; /v1, Kind=Pod): .spec.containers: expected list, got &{x}")
 		await typed(`${pods}/p`, spec({ containers: [{ name: "a" }, { name: "a" }] }, {}), '/p; /v1, Kind=Pod): .spec.containers: duplicate entries for key [name="a"]')
 		expectStatus(await apply(client, `${pods}/p`, spec({ containers: [{ image: "i" }] })), 422, "Invalid", /spec\.containers\[0\]\.name: Required value/)
+	})
+
+	await test("an object that its managers make too large is refused, and nothing is lost", async () => {
+		const path = `${configMaps}/large`
+		// 2500 names of 250 bytes: 0.6 MiB of them, and as much again for each who owns them, of 1.5 MiB.
+		const names = Array.from({ length: 2500 }, (_, i) => `${i}`.padStart(250, "k"))
+		const large = (list) => configMap("large", Object.fromEntries(list.map((name) => [name, ""])))
+		await applied(client, path, large(names), "one", {}, 201)
+		const before = expect(await client.get(path), 200)
+		for (const force of [false, true])
+			expectStatus(await apply(client, path, large(names), "two", { force }), 413, "RequestEntityTooLarge")
+		assert.deepEqual(expect(await client.get(path), 200), before)
+		const joined = await applied(client, path, large(names.slice(0, 10)), "two")
+		assert.deepEqual(Object.keys(managers(joined)).sort(), ["one Apply v1", "two Apply v1"])
+		const less = await applied(client, path, large(names.slice(10)), "one")
+		assert.deepEqual(less.data, before.data)
+	})
+
+	await test("a body above 3 MiB is refused", async () => {
+		const body = configMap("huge", { a: "x".repeat(3.1 * 1024 * 1024) })
+		expectStatus(await apply(client, `${configMaps}/huge`, body), 413, "RequestEntityTooLarge", /limit is 3145728/)
+		expectStatus(await apply(client, box, { ...body, metadata: { name: "box" } }), 413, "RequestEntityTooLarge")
+		expectStatus(await client.get(`${configMaps}/huge`), 404, "NotFound")
 	})
 
 	await test("apply is a patch of one object, by its own media type", async () => {
