@@ -26,9 +26,11 @@ deployment() { # IMAGE [REPLICAS]
 	END
 }
 
-# at PATH: of the deployment
+# at PATH ..: of the deployment, a space between; by ours, which takes a tenth of the time.
 at() {
-	k get deployment web -o "jsonpath=$1"
+	local path found=()
+	for path in "$@"; do found+=("$("$DEVPLANE" get deployment web --kubeconfig "$kubeconfig" -o "jsonpath={$path}")"); done
+	echo "${found[*]}"
 }
 
 # entries KIND NAME: who manages it, a word for each entry: manager, operation and subresource.
@@ -36,40 +38,52 @@ entries() {
 	k get "$1" "$2" -o 'jsonpath={range .metadata.managedFields[*]}{.manager}:{.operation}:{.subresource} {end}' | sed 's/:\( \|$\)/\1/g; s/ $//'
 }
 
+# What both do alike is asked of the older one in short: it is the same server.
+apply_in_short() {
+	capture k apply --server-side -f - < <(deployment example.com/app:1 1)
+	same "$label: apply creates" "deployment.apps/web serverside-applied" "$out$err"
+	capture k apply --server-side --field-manager=other -f - < <(deployment example.com/app:2 2)
+	matches "$label: a conflict names manager and fields" 'Apply failed with 2 conflicts: conflicts with "kubectl": - \.spec\.replicas - \.spec\.template\.spec\.containers\[name="main"\]\.image' "$(flat "$err")"
+	capture k apply --server-side --field-manager=other --force-conflicts -f - < <(deployment example.com/app:2 2)
+	same "$label: --force-conflicts" "deployment.apps/web serverside-applied" "$out$err"
+	same "$label: what was forced is there" "2 example.com/app:2" "$(at .spec.replicas '.spec.template.spec.containers[0].image')"
+}
+
 apply_and_conflicts() {
 	capture k apply --server-side -f - < <(deployment example.com/app:1 1)
 	same "$label: apply creates" "deployment.apps/web serverside-applied" "$out$err"
-	version=$(at '{.metadata.resourceVersion}')
+	version=$(at .metadata.resourceVersion)
+	matches "$label: what it created has a version" '^[0-9]+$' "$version"
 	capture k apply --server-side -f - < <(deployment example.com/app:1 1)
 	same "$label: apply of the same says the same" "deployment.apps/web serverside-applied" "$out$err"
-	same "$label: and writes nothing" "$version" "$(at '{.metadata.resourceVersion}')"
+	same "$label: and writes nothing" "$version" "$(at .metadata.resourceVersion)"
 	same "$label: one manager has all of it" kubectl:Apply "$(entries deployment web)"
-	same "$label: the manifest is not kept in an annotation" "" "$(at '{.metadata.annotations}')"
+	same "$label: the manifest is not kept in an annotation" "" "$(at .metadata.annotations)"
 	capture k apply --server-side --dry-run=server -f - < <(deployment example.com/app:2 1)
 	same "$label: a dry run" "deployment.apps/web serverside-applied (server dry run)" "$out$err"
-	same "$label: a dry run writes nothing" "$version" "$(at '{.metadata.resourceVersion}')"
+	same "$label: a dry run writes nothing" "$version" "$(at .metadata.resourceVersion)"
 
 	capture k apply --server-side --field-manager=other -f - < <(deployment example.com/app:2 2)
 	same "$label: a conflict fails" 1 "$status"
 	matches "$label: a conflict names manager and fields" '^error: Apply failed with 2 conflicts: conflicts with "kubectl": - \.spec\.replicas - \.spec\.template\.spec\.containers\[name="main"\]\.image Please review' "$(flat "$err")"
-	same "$label: a conflict writes nothing" "$version" "$(at '{.metadata.resourceVersion}')"
+	same "$label: a conflict writes nothing" "$version" "$(at .metadata.resourceVersion)"
 	capture k apply --server-side --field-manager=other -f - < <(deployment example.com/app:1 2)
 	matches "$label: one conflict is told in one line" '^error: Apply failed with 1 conflict: conflict with "kubectl": \.spec\.replicas Please' "$(flat "$err")"
 	capture k apply --server-side --field-manager=other --force-conflicts -f - < <(deployment example.com/app:2 2)
 	same "$label: --force-conflicts" "deployment.apps/web serverside-applied" "$out$err"
-	same "$label: what was forced is there" "2 example.com/app:2" "$(at '{.spec.replicas} {.spec.template.spec.containers[0].image}')"
+	same "$label: what was forced is there" "2 example.com/app:2" "$(at .spec.replicas '.spec.template.spec.containers[0].image')"
 	capture k apply --server-side -f - < <(deployment example.com/app:1 1)
 	matches "$label: then the first has the conflicts" '2 conflicts: conflicts with "other":' "$err"
 
 	capture k apply --server-side --field-manager=other -f - < <(deployment example.com/app:2)
 	same "$label: a field that its only manager drops" "deployment.apps/web serverside-applied" "$out$err"
-	same "$label: is removed, and its default comes" 1 "$(at '{.spec.replicas}')"
+	same "$label: is removed, and its default comes" 1 "$(at .spec.replicas)"
 	k apply --server-side --field-manager=other -f - < <(deployment example.com/app:2 2) >/dev/null
 	k scale deployment web --replicas=4 >/dev/null
 	capture k apply --server-side --field-manager=other -f - < <(deployment example.com/app:2 3)
 	matches "$label: scale is a manager by its subresource" 'conflict with "kubectl" with subresource "scale" using apps/v1: \.spec\.replicas' "$err"
 	capture k apply --server-side --field-manager=other -f - < <(deployment example.com/app:2)
-	same "$label: the count of another manager stays" 4 "$(at '{.spec.replicas}')"
+	same "$label: the count of another manager stays" 4 "$(at .spec.replicas)"
 }
 
 diff_and_views() {
@@ -87,7 +101,7 @@ diff_and_views() {
 	capture k diff --server-side --field-manager=third --force-conflicts -f "$TMP/web.yaml"
 	same "$label: diff --force-conflicts" 1 "$status"
 	matches "$label: diff --force-conflicts shows what would change" '\+ +- image: example.com/app:3' "$out"
-	same "$label: no diff changed anything" example.com/app:2 "$(at '{.spec.template.spec.containers[0].image}')"
+	same "$label: no diff changed anything" example.com/app:2 "$(at '.spec.template.spec.containers[0].image')"
 	matches "$label: managedFields are shown when asked for" 'k:\{"name":"main"\}.*f:image.*manager: other operation: Apply' "$(flat "$(shown)")"
 	capture k apply --force-conflicts -f "$TMP/web.yaml"
 	matches "$label: --force-conflicts is for server-side apply" 'only works with --server-side' "$err"
@@ -95,7 +109,7 @@ diff_and_views() {
 
 # shown: the deployment with its managedFields; kubectl hides them by default since 1.21.
 shown() {
-	if [ "$(minor "$kubectl")" -ge 21 ]; then
+	if [ "$release" -ge 21 ]; then
 		k get deployment web -o yaml --show-managed-fields
 	else
 		k get deployment web -o yaml
@@ -109,17 +123,17 @@ there_and_back() {
 	capture k apply --server-side -f - < <(deployment example.com/app:2 1)
 	same "$label: server-side apply takes over without conflicts" "deployment.apps/web serverside-applied" "$out$err"
 	matches "$label: the last applied configuration follows" 'image: example.com/app:2' "$(k apply view-last-applied deployment web)"
-	if [ "$(minor "$kubectl")" -ge 26 ]; then
+	if [ "$release" -ge 26 ]; then
 		same "$label: kubectl moves what client-side apply owned" "kubectl-last-applied:Apply kubectl:Apply" "$(entries deployment web)"
 		capture k apply --server-side -f - < <(deployment example.com/app:2)
-		same "$label: so dropping a field removes it" "serverside-applied 1" "${out##* } $(at '{.spec.replicas}')"
+		same "$label: so dropping a field removes it" "serverside-applied 1" "${out##* } $(at .spec.replicas)"
 	fi
 	capture k apply -f - < <(deployment example.com/app:3 3)
 	same "$label: back to client-side apply" "deployment.apps/web configured" "$out$err"
-	same "$label: which changes what it says" "3 example.com/app:3" "$(at '{.spec.replicas} {.spec.template.spec.containers[0].image}')"
+	same "$label: which changes what it says" "3 example.com/app:3" "$(at .spec.replicas '.spec.template.spec.containers[0].image')"
 	capture k apply --server-side -f - < <(deployment example.com/app:4 3)
 	same "$label: and to the server again" "deployment.apps/web serverside-applied" "$out$err"
-	same "$label: which changes what it says, too" "3 example.com/app:4" "$(at '{.spec.replicas} {.spec.template.spec.containers[0].image}')"
+	same "$label: which changes what it says, too" "3 example.com/app:4" "$(at .spec.replicas '.spec.template.spec.containers[0].image')"
 }
 
 definition() {
@@ -186,19 +200,24 @@ several() {
 	matches "$label: a value of another type is refused" 'failed to create typed patch object \(default/one; /v1, Kind=ConfigMap\): \.data\.a: expected string, got' "$err"
 }
 
-# Both do what depends on kubectl; the newer one the rest.
 find_kubectls
+start_server lmdb "$TMP/data"
+server=$pid
 for kubectl in "${kubectls[@]}"; do
-	label="kubectl 1.$(minor "$kubectl")"
-	start_server lmdb "$TMP/data-$(minor "$kubectl")"
-	server=$pid
-	apply_and_conflicts
-	[ "$kubectl" != "${kubectls[-1]}" ] || diff_and_views
-	k delete deployment web >/dev/null
+	release=$(minor "$kubectl")
+	label="kubectl 1.$release"
+	if [ "$kubectl" = "${kubectls[-1]}" ]; then
+		apply_and_conflicts
+		diff_and_views
+		custom
+		several
+	else
+		apply_in_short
+	fi
+	"$DEVPLANE" delete deployment web --kubeconfig "$kubeconfig" >/dev/null
 	there_and_back
-	[ "$kubectl" != "${kubectls[-1]}" ] || custom
-	[ "$kubectl" != "${kubectls[-1]}" ] || several
-	stop "$server"
-	same "$label: the server ends in order" 0 "$status"
+	"$DEVPLANE" delete deployment web --kubeconfig "$kubeconfig" >/dev/null
 done
+stop "$server"
+same "the server ends in order" 0 "$status"
 done_testing
