@@ -47,18 +47,32 @@ of() {
 	echo $((objects[$1] / share))
 }
 
+# sound WHAT RATE: ends the run when a request was refused. One round is enough: what others measured is no figure, either.
+sound() {
+	[ "$(awk -v rate="${2:-0}" 'BEGIN { print (rate > 0) }')" = 1 ] && return
+	echo "bench: $1: requests were refused or lost" >&2
+	exit 1
+}
+
+# keep FIGURE CONTESTANT RATE: the best of the rounds, each of which must be sound.
+keep() {
+	sound "$2, $1" "$3"
+	better "best[$2-$1]" "$3"
+}
+
 # fill KIND: creates them, and remembers where they are.
 fill() {
-	rate -n "$(of "$1")" -c 10 -m 32 "${auth[@]}" "${json[@]}" -d "$tmp/$1" "${at[$2]}${api[$1]}?fieldManager=maker" >/dev/null
+	sound "$2, create $1" "$(rate -n "$(of "$1")" -c 10 -m 32 "${auth[@]}" "${json[@]}" -d "$tmp/$1" "${at[$2]}${api[$1]}?fieldManager=maker")"
 	curl -sk "${auth[@]}" -H 'user-agent: bench' "${at[$2]}${api[$1]}" | grep -oE '"name":"(claim|pod)-[^"]*"' |
 		sed -E "s#.*:\"([^\"]*)\"#${at[$2]}${api[$1]}/\1#" >"$tmp/$1-$2"
+	[ "$(wc -l <"$tmp/$1-$2")" = "$(of "$1")" ] || sound "$2, list $1" 0
 }
 
 # allocate: all claims get their devices.
 allocate() {
 	sed 's#$#/status?fieldManager=scheduler#' "$tmp/claims-$1" >"$tmp/urls"
-	rate -n "$(of claims)" -c 1 -m 100 "${auth[@]}" -H ':method: PATCH' -H 'content-type: application/merge-patch+json' \
-		-d "$tmp/allocation" -i "$tmp/urls" >/dev/null
+	sound "$1, allocate" "$(rate -n "$(of claims)" -c 1 -m 100 "${auth[@]}" -H ':method: PATCH' -H 'content-type: application/merge-patch+json' \
+		-d "$tmp/allocation" -i "$tmp/urls")"
 }
 
 # applied BODY FLIGHT URLS: applies the body to each; 0 when one was refused.
@@ -88,20 +102,20 @@ targets() {
 # apply FIGURE KIND QUERY BODY CONTESTANT: four clients, 25 at a time each.
 apply() {
 	targets "$2" "$3" "$5" 4
-	better "best[$5-$1]" "$(together_applied 25 "$4" "$tmp/part-0" "$4" "$tmp/part-1" "$4" "$tmp/part-2" "$4" "$tmp/part-3")"
+	keep "$1" "$5" "$(together_applied 25 "$4" "$tmp/part-0" "$4" "$tmp/part-1" "$4" "$tmp/part-2" "$4" "$tmp/part-3")"
 }
 
 # apply_alone FIGURE KIND QUERY BODY CONTESTANT: one client, one at a time, a quarter of them.
 apply_alone() {
 	targets "$2" "$3" "$5" 4
-	better "best[$5-$1]" "$(applied "$4" 1 "$tmp/part-0")"
+	keep "$1" "$5" "$(applied "$4" 1 "$tmp/part-0")"
 }
 
 # apply_both FIGURE BODY-A BODY-B CONTESTANT: two drivers at the same claims.
 apply_both() {
 	sed 's#$#/status?fieldManager=driver-a#' "$tmp/claims-$4" >"$tmp/urls-a"
 	sed 's#$#/status?fieldManager=driver-b#' "$tmp/claims-$4" >"$tmp/urls-b"
-	better "best[$4-$1]" "$(together_applied 25 "$2" "$tmp/urls-a" "$3" "$tmp/urls-b")"
+	keep "$1" "$4" "$(together_applied 25 "$2" "$tmp/urls-a" "$3" "$tmp/urls-b")"
 }
 
 # managed KIND CONTESTANT: bytes of an object's managedFields, as text without spaces, and of the object.
