@@ -169,11 +169,21 @@ static inline void world_begin_request(struct world *w, const struct world_write
 	};
 }
 
+/* What the reference knows, as the request sees it. */
+static inline struct reference_state world_state(struct world *w, const struct world_writer *who)
+{
+	struct reference_state state = w->state;
+
+	state.object = world_copy(w->arena, state.object);
+	world_convert(w->arena, state.object, w->kind, who->kind);
+	return state;
+}
+
 static inline int world_apply(struct world *w, const struct world_writer *who,
 			      const struct json *config, bool force)
 {
 	struct managed_writer writer = world_writer(w, who);
-	struct reference_state next = w->state;
+	struct reference_state next = w->state, seen;
 	int r;
 
 	w->err = (struct error){ 0 };
@@ -181,7 +191,8 @@ static inline int world_apply(struct world *w, const struct world_writer *who,
 	w->made = NULL;
 	if (w->by_reference) {
 		world_begin_request(w, who, &writer, force);
-		r = reference_apply(&w->request, &w->state, config, &next);
+		seen = world_state(w, who);
+		r = reference_apply(&w->request, &seen, config, &next);
 		if (r == 0)
 			w->made = world_copy(w->arena, next.object);
 		if (r == 0)
@@ -205,6 +216,7 @@ static inline void world_update(struct world *w, const struct world_writer *who,
 				struct json *object)
 {
 	struct managed_writer writer = world_writer(w, who);
+	struct reference_state seen;
 
 	w->err = (struct error){ 0 };
 	w->applied = (struct managed_applied){ 0 };
@@ -216,7 +228,9 @@ static inline void world_update(struct world *w, const struct world_writer *who,
 
 		(void)json_remove(json_getz(object, "metadata"), STR("managedFields"));
 		world_begin_request(w, who, &writer, false);
-		reference_update(&w->request, &w->state, object, &w->state);
+		seen = world_state(w, who);
+		reference_update(&w->request, &seen, object, &w->state);
+		world_convert(w->arena, w->state.object, who->kind, w->kind);
 		w->state.n = reset ? 0 : w->state.n;
 		return;
 	}

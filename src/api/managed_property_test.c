@@ -2,7 +2,8 @@
  * Random managers write one object in random order, by the engine and by the slow reference. After
  * every step the same object was made, before it fits its type and then; the same managers own
  * the same fields since the same time; and who was refused was so for the same fields of the same
- * managers. Then laws that need no reference.
+ * managers. A custom kind is written in two versions that have one schema. Then laws that need no
+ * reference.
  *
  * Every run begins at another seed, which it tells. APPLY_SEED runs from that one on, one alone
  * unless APPLY_SEEDS says how many. A failure prints its seed, and the steps that are left when
@@ -10,79 +11,11 @@
  */
 #include "api/crd_cases_fixture.h"
 #include "api/managed_fixture.h"
+#include "api/managed_universes.h"
 #include "base/random.h"
 #include "base/yaml.h"
 
 enum { STEPS_MAX = 14, SEEDS = 1200, MANAGERS = 5 };
-
-/* Everything that managers may say of a kind; they say parts of it, and other values. */
-struct universe {
-	const char *api_version, *kind, *text;
-};
-
-#define META                                                                  \
-	"metadata: {name: x, namespace: default, labels: {a: '1', b: '1'}, "  \
-	"annotations: {c: '1'}, finalizers: [example.com/f, example.com/g], " \
-	"ownerReferences: [{apiVersion: v1, kind: Pod, name: p, uid: u1}, "   \
-	"{apiVersion: v1, kind: Pod, name: q, uid: u2}]}"
-
-static const struct universe universes[] = {
-	{ "v1", "ConfigMap",
-	  "{" META ", data: {a: '1', b: '1', c: '1', d: '1'}, binaryData: {e: 'AA=='}, "
-	  "immutable: true}" },
-	{ "v1", "Pod",
-	  "{" META ", spec: {containers: [{name: c1, image: i, command: [a, b, c], env: [{name: A, "
-	  "value: '1'}, "
-	  "{name: B, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: C, value: '1'}], "
-	  "ports: [{containerPort: 80, protocol: TCP, name: p}, {containerPort: 80, protocol: UDP, "
-	  "hostPort: 1}], resources: {limits: {cpu: '1', memory: '2'}, claims: [{name: g}]}, "
-	  "volumeMounts: [{name: v, mountPath: /v}]}, {name: c2, image: i, stdin: true}], "
-	  "nodeSelector: {a: b, c: d}, tolerations: [{key: k}, {key: l}], volumes: [{name: v, "
-	  "emptyDir: {medium: Memory}}, {name: w, secret: {secretName: s}}], securityContext: "
-	  "{runAsUser: 1, runAsNonRoot: true}, topologySpreadConstraints: [{maxSkew: 1, "
-	  "topologyKey: z, "
-	  "whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {a: b}}}], hostAliases: "
-	  "[{ip: 1.1.1.1, hostnames: [a, b]}], resourceClaims: [{name: g, resourceClaimName: c}], "
-	  "imagePullSecrets: [{name: s}]}, "
-	  "status: {phase: Running, message: m, conditions: [{type: A, status: 'True', message: "
-	  "m}, "
-	  "{type: B, status: 'True'}], podIPs: [{ip: 1.1.1.1}, {ip: 1.1.1.2}], "
-	  "resourceClaimStatuses: "
-	  "[{name: g, resourceClaimName: c}]}}" },
-	{ "v1", "Service",
-	  "{" META
-	  ", spec: {type: NodePort, ports: [{name: a, port: 1, protocol: TCP, targetPort: 5}, "
-	  "{name: b, port: 1, protocol: UDP}, {name: c, port: 2, protocol: TCP, appProtocol: h}], "
-	  "selector: {a: b}, externalIPs: [1.1.1.1, 1.1.1.2], sessionAffinityConfig: {clientIP: "
-	  "{timeoutSeconds: 5}}}, status: {conditions: [{type: A, status: 'True', reason: r}], "
-	  "loadBalancer: {ingress: [{ip: 1.1.1.1}]}}}" },
-	{ "resource.k8s.io/v1", "ResourceClaim",
-	  "{" META ", spec: {devices: {requests: [{name: r, exactly: {deviceClassName: c}}], "
-	  "config: [{requests: [r], opaque: {driver: d, parameters: {a: 1}}}]}}, "
-	  "status: {allocation: {devices: {results: [{request: r, driver: d, pool: p, device: "
-	  "d0}]}}, "
-	  "reservedFor: [{resource: pods, name: p, uid: u1}, {resource: pods, name: q, uid: u2}], "
-	  "devices: [{driver: d, pool: p, device: d0, data: {a: 1}, conditions: [{type: A, status: "
-	  "'True', reason: r, message: m}, {type: B, status: 'True'}], networkData: "
-	  "{interfaceName: i, "
-	  "ips: [1.1.1.1/8, 1.1.1.2/8]}}, {driver: e, pool: p, device: d0, conditions: [{type: A, "
-	  "status: 'True'}]}, {driver: d, pool: p, device: d0, shareID: s, networkData: "
-	  "{hardwareAddress: h}}]}}" },
-	{ "example.com/v1", "Widget",
-	  "{" META ", spec: {text: t, number: 1.5, count: 1, port: http, tags: [a, b, c], sizes: "
-	  "[1, 2, 10], steps: [a, b], plain: [{a: x}], parts: [{name: p, value: v, inner: [{id: 1, "
-	  "v: x, "
-	  "tags: [t, u]}, {id: 2, v: z}]}, {name: q, inner: [{id: 1, v: w}]}, {name: r}], doors: "
-	  "[{port: 1, protocol: TCP, name: d}, {port: 1, protocol: UDP}], labels: {a: '1', b: "
-	  "'1'}, "
-	  "whole: {a: '1', b: '1'}, thing: {a: x, b: z}, nested: {k: {a: x, b: z}, l: {a: x}}, "
-	  "lists: "
-	  "{k: [x, z], l: [x]}, open: {a: 1, deep: {b: [1, 2], c: {d: e}}, f: {}}, half: {known: "
-	  "k, "
-	  "other: {a: 1}}, any: {a: {b: 1}, c: text}, maybe: m}, status: {phase: p, ready: [{type: "
-	  "A, "
-	  "status: 'True'}, {type: B, status: 'True'}]}}" },
-};
 
 /* --- parts of a universe ------------------------------------------------------------------ */
 
@@ -294,6 +227,7 @@ struct step {
 	enum verb verb;
 	size_t manager;
 	bool status;
+	const struct schema_kind *kind; /* NULL: the one that is stored */
 	const struct json *body;
 	bool skipped;
 };
@@ -301,6 +235,7 @@ struct step {
 struct history {
 	struct arena *arena;
 	const struct schema_kind *kind;
+	const struct schema_kind *other; /* a version of the same schema; NULL: none */
 	struct step v[STEPS_MAX];
 	size_t n;
 	bool odd;
@@ -339,6 +274,9 @@ static void make_history(struct history *h, struct prng *prng, const struct json
 		struct maker m = { .arena = h->arena, .prng = prng, .odd = h->odd };
 		uint64_t dice = prng_below(prng, 10);
 
+		const struct schema_kind *kind = h->other && prng_below(prng, 3) == 0 ? h->other
+										      : h->kind;
+
 		m.keep = 15 + (unsigned)prng_below(prng, 60);
 		m.vary = prng_below(prng, 3) ? 0 : 20;
 		h->v[i] = (struct step){
@@ -348,14 +286,15 @@ static void make_history(struct history *h, struct prng *prng, const struct json
 					   : PATCH,
 			.manager = prng_below(prng, writers),
 			.status = i && (h->kind->flags & SCHEMA_STATUS) && prng_below(prng, 3) == 0,
-			.body = say(&m, h->kind, all),
+			.kind = kind,
+			.body = say(&m, kind, all),
 		};
 	}
 }
 
 static int run_step(struct world *w, const struct history *h, const struct step *s)
 {
-	const struct world_writer who = { .kind = h->kind,
+	const struct world_writer who = { .kind = s->kind ? s->kind : h->kind,
 					  .manager = managers[s->manager],
 					  .subresource = s->status ? STR("status") : STR("") };
 	bool exists = w->by_reference ? w->state.object != NULL : w->live != NULL;
@@ -622,10 +561,20 @@ static struct reference_set owned_alone(struct arena *a, const struct world *w, 
 struct bench {
 	struct arena fixed; /* lives for all seeds */
 	struct crd *crd;
-	const struct schema_kind *kinds[ARRAY_SIZE(universes)];
+	const struct schema_kind *kinds[ARRAY_SIZE(universes)], *others[ARRAY_SIZE(universes)];
 	struct json *all[ARRAY_SIZE(universes)];
 	uint64_t first, n; /* seeds */
 };
+
+/* The same again as v2, which is not stored. */
+static void add_version(struct arena *a, struct json *versions)
+{
+	struct json *version = world_copy(a, json_at(versions, 0));
+
+	json_put_str(a, version, "name", STR("v2"));
+	json_setz(version, "storage", json_make_bool(a, false));
+	json_append(versions, version);
+}
 
 static void define(struct bench *b)
 {
@@ -642,7 +591,21 @@ static void define(struct bench *b)
 			(void)buf_printf(&text, "%.*s\n", STR_ARG(lines.v[i]));
 	gates_init(&gates);
 	assert_int_equal(yaml_parse(&b->fixed, buf_str(&text), NULL, &definition, NULL), 0);
+	add_version(&b->fixed, json_getz(json_getz(definition, "spec"), "versions"));
 	assert_int_equal(crd_compile(definition, &gates, &b->crd, NULL), 0);
+}
+
+static void find_custom(struct bench *b, size_t i)
+{
+	size_t n;
+	const struct schema_kind *const *kinds = crd_kinds(b->crd, &n);
+
+	for (size_t k = 0; k < n; k++)
+		if (str_eqz(kinds[k]->api_version, universes[i].api_version))
+			b->kinds[i] = kinds[k];
+		else
+			b->others[i] = kinds[k];
+	assert_true(b->kinds[i] && b->others[i]);
 }
 
 static int begin(void **state)
@@ -650,7 +613,6 @@ static int begin(void **state)
 	const char *one = getenv("APPLY_SEED"), *many = getenv("APPLY_SEEDS");
 	struct bench *b = calloc(1, sizeof(*b));
 	struct error err;
-	size_t n;
 
 	assert_non_null(b);
 	arena_init(&b->fixed, 64 * MIB);
@@ -660,7 +622,7 @@ static int begin(void **state)
 
 		b->kinds[i] = schema_find_kind(str_from(u->api_version), str_from(u->kind));
 		if (!b->kinds[i])
-			b->kinds[i] = crd_kinds(b->crd, &n)[0];
+			find_custom(b, i);
 		if (yaml_parse(&b->fixed, str_from(u->text), NULL, &b->all[i], &err) < 0)
 			fail_msg("%s: %s", u->kind, err.msg);
 	}
@@ -689,7 +651,9 @@ static void engine_and_reference_agree(void **state)
 	for (uint64_t seed = b->first; seed < b->first + b->n; seed++) {
 		CLEANUP(arena_release) struct arena a;
 		size_t which = seed % ARRAY_SIZE(universes);
-		struct history h = { .arena = &a, .kind = b->kinds[which] };
+		struct history h = { .arena = &a,
+				     .kind = b->kinds[which],
+				     .other = b->others[which] };
 		struct world engine, reference;
 		struct prng prng;
 
@@ -707,7 +671,7 @@ static void check_seed(struct bench *b, uint64_t seed)
 {
 	CLEANUP(arena_release) struct arena a;
 	size_t which = seed % ARRAY_SIZE(universes);
-	struct history h = { .arena = &a, .kind = b->kinds[which] };
+	struct history h = { .arena = &a, .kind = b->kinds[which], .other = b->others[which] };
 	struct world w = { .arena = &a, .kind = b->kinds[which] };
 	const char *why = NULL;
 	struct prng prng;

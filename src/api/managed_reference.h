@@ -1,9 +1,8 @@
 /*
  * managed_reference - server-side apply in the most obvious way, to hold managed.h against.
  *
- * Slow: for tests, no part of the library. An object is a flat list of paths with
- * what is there, a set of fields is a sorted list of paths, and every operation is a loop over
- * lists. A path is steps joined by REFERENCE_JOIN, in FieldsV1's spelling: "f:spec", "k:{..}",
+ * Slow: for tests, no part of the library. An object is a flat list of paths with what is there, a
+ * set of fields is a sorted list of paths, and every operation is a loop over lists. A path is steps joined by REFERENCE_JOIN, in FieldsV1's spelling: "f:spec", "k:{..}",
  * "v:..".
  *
  * It shares with the engine the schema's tables (of which schema_resets() is one), JSON trees and
@@ -12,8 +11,8 @@
  * two does so before an object fits its type, too: what fits has no null and no empty container
  * left that was wrong.
  *
- * Left out: versions other than the kind's own, elements that repeat in a list, the fold of many
- * updaters, the annotation of client-side apply. The tables of cases have those.
+ * Left out: versions of another shape than the kind's own, elements that repeat in a list, the
+ * fold of many updaters, the annotation of client-side apply. The tables of cases have those.
  */
 #ifndef API_MANAGED_REFERENCE_H
 #define API_MANAGED_REFERENCE_H
