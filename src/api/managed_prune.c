@@ -80,9 +80,11 @@ static bool is_done(const struct managed_entries *entries, size_t i, const struc
 	return false;
 }
 
-static void add_back_all_owned(struct pruning *p, const struct managed_entries *entries)
+/* Of each version once; returns how many there are. */
+static size_t add_back_all_owned(struct pruning *p, const struct managed_entries *entries)
 {
 	const struct schema_kind *first = p->kind, *kind;
+	size_t versions = 1;
 
 	add_back_owned(p, entries);
 	for (size_t i = 0; i < entries->n; i++) {
@@ -93,7 +95,9 @@ static void add_back_all_owned(struct pruning *p, const struct managed_entries *
 			continue;
 		move_to(p, kind);
 		add_back_owned(p, entries);
+		versions++;
 	}
+	return versions;
 }
 
 /*
@@ -133,7 +137,14 @@ struct json *managed_prune(struct arena *a, const struct schema_kind *kind, stru
 	p.merged = merged;
 	p.pruned = managed_convert(a, merged, then, then);
 	managed_remove(a, then->type, p.pruned, set);
-	add_back_all_owned(&p, entries);
+	/*
+	 * What one version owns is lost again where only another owns what holds it, if that
+	 * comes later. Upstream has versions in no order, and loses it at times; here none does.
+	 */
+	for (size_t left = add_back_all_owned(&p, entries); left > 1; left--) {
+		move_to(&p, then);
+		(void)add_back_all_owned(&p, entries);
+	}
 	move_to(&p, then);
 	gone = named_fields(a, then->type, merged);
 	(void)managed_set_subtract(a, gone, named_fields(a, then->type, p.pruned));

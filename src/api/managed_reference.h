@@ -1,8 +1,9 @@
 /*
  * managed_reference - server-side apply in the most obvious way, to hold managed.h against.
  *
- * Slow: for tests, no part of the library. An object is a flat list of paths with what is there, a
- * set of fields is a sorted list of paths, and every operation is a loop over lists. A path is steps joined by REFERENCE_JOIN, in FieldsV1's spelling: "f:spec", "k:{..}",
+ * Slow: for tests and fuzzing, no part of the library. An object is a flat list of paths with
+ * what is there, a set of fields is a sorted list of paths, and every operation is a loop over
+ * lists. A path is steps joined by REFERENCE_JOIN, in FieldsV1's spelling: "f:spec", "k:{..}",
  * "v:..".
  *
  * It shares with the engine the schema's tables (of which schema_resets() is one), JSON trees and
