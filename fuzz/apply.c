@@ -2,10 +2,11 @@
  * Three lines: the kind by its number, with an s behind it for the status; the stored object with
  * its managedFields, or nothing; the configuration. Whatever they say, an apply by force never
  * conflicts, its object prints and reads back, its sets are sets, and the same again changes
- * nothing.
+ * nothing. Where the slow reference can follow, it comes to the same.
  */
 #include "api/decode.h"
 #include "api/managed.h"
+#include "api/managed_reference.h"
 #include "api/managed_set.h"
 #include "base/limits.h"
 #include "target.h"
@@ -84,6 +85,75 @@ static void check_apply(struct arena *a, const struct schema_kind *kind, const s
 	require(json_equal(forced.object, again.object));
 }
 
+/* --- the reference ------------------------------------------------------------------------ */
+
+/* Of lists that are sets or have keys the reference would take one element for the other. */
+static bool has_twin(const struct json *list, const struct json *element)
+{
+	const struct json *name = json_getz(element, "name"), *other;
+
+	for (const struct json *v = list->first; v != element; v = v->next) {
+		other = json_getz(v, "name");
+		if (reference_equal(v, element) || (name && other && reference_equal(name, other)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the reference can follow: neither null nor what is empty, whose fate it knows only of
+ * objects that validation lets through; no element that may be there twice; a small tree; names
+ * that can be joined.
+ */
+static bool is_plain(const struct json *v, size_t *left)
+{
+	if (v->type == JSON_NULL || (json_is_container(v) && v->n == 0) || *left == 0)
+		return false;
+	--*left;
+	if (v->type == JSON_STRING)
+		return str_chr(json_str(v), REFERENCE_JOIN) < 0;
+	JSON_FOREACH (child, v)
+		if (!is_plain(child, left) || str_chr(json_key(child), REFERENCE_JOIN) >= 0 ||
+		    (v->type == JSON_ARRAY && has_twin(v, child)))
+			return false;
+	return true;
+}
+
+static struct str print_entries(struct arena *a, const struct reference_state *state)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(64 * MIB);
+
+	reference_print(&b, state, true);
+	return arena_str(a, buf_str(&b));
+}
+
+/* Of an object that nobody manages, or none: applied by force. */
+static void check_reference(struct arena *a, const struct schema_kind *kind,
+			    const struct json *live, const struct json *config,
+			    const struct managed_writer *writer)
+{
+	struct reference_request request = {
+		.arena = a,
+		.kind = kind,
+		.writer = writer,
+		.resets = schema_resets(kind, writer->subresource),
+		.force = true,
+	};
+	struct reference_state before = reference_read(a, live), after, got;
+	struct managed_applied applied;
+	size_t left = 400;
+
+	if (before.n || managed_of(live) || (live && !is_plain(live, &left)) ||
+	    !is_plain(config, &left) ||
+	    managed_apply(a, kind, live, config, writer, true, &applied, NULL) < 0)
+		return;
+	require(reference_apply(&request, &before, config, &after) == 0);
+	got = reference_read(a, applied.object);
+	require(reference_equal(reference_whole(a, kind, got.object),
+				reference_whole(a, kind, after.object)));
+	require(str_eq(print_entries(a, &got), print_entries(a, &after)));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -109,6 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (json_copy(&a, config, &before, NULL) < 0)
 		return 0;
 	check_apply(&a, kind, live, config, &writer);
+	check_reference(&a, kind, live, config, &writer);
 	require(json_equal(before, config));
 	return 0;
 }
