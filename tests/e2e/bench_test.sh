@@ -120,6 +120,14 @@ for picture in $(grep -oE 'performance/[a-z-]+\.svg' "$docs/performance.md"); do
 	[ -f "$docs/$picture" ] || not_ok "$picture is missing"
 done
 
+printf 'figure\tapi\tready\tms\t3\npart\tapi\t9\t0\n' >"$TMP/one"
+report collect "$TMP/one" date=2026-02-02 "version=devplane x" >"$TMP/one.json"
+check "a part can be measured again by itself" "$TMP/top/bench/report" docs "$TMP/one.json"
+page=$(cat "$TMP/top/docs/performance.md")
+matches "the page says of which run it is" '; part api by itself: devplane x, 2026-02-02\. Goals' "$page"
+matches "its figures are the new ones" 'api/ready \| <= 50 ms \| 3 ms \| met' "$page"
+matches "those of the others stay" 'net/http2-clear \| >= 1 x nghttpd \| [0-9]' "$page"
+
 # --- bench/run --------------------------------------------------------------------------------------
 
 mkdir "$TMP/bin"
