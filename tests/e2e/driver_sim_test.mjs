@@ -225,7 +225,7 @@ await test("what one instance prepared another one unprepares", async () => {
 	await call(at("new"), "NodeUnprepareResources", { claims: [claim] })
 	assert.deepEqual(cdiFiles(old), [])
 	assert.deepEqual(JSON.parse(readFileSync(`${old.root}/plugins/${driver}/prepared.json`)).claims, [])
-	assert.match(next.process.err, /claim unprepared/)
+	await until("the log has it", () => /claim unprepared/.test(next.process.err))
 	await Promise.all([old.stop(), next.stop()])
 })
 
