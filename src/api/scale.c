@@ -202,16 +202,11 @@ static struct json *scale_status(struct arena *a, const struct scale_paths *path
 	return status;
 }
 
-int scale_get(struct arena *a, const struct scale_paths *paths, const struct json *object,
-	      struct json **ret_scale, struct error *err)
+static struct json *scale_of(struct arena *a, const struct scale_paths *paths,
+			     const struct json *object, int64_t replicas)
 {
 	struct json *scale = json_make_object(a), *spec = json_make_object(a);
-	int64_t replicas;
 
-	if (!json_i64(value_at(object, paths->replicas), &replicas))
-		return error_set(err, ERR_INTERNAL,
-				 "the spec replicas field \".%.*s\" does not exist",
-				 STR_ARG(without_dot(paths->replicas)));
 	json_put_str(a, scale, "kind", STR("Scale"));
 	json_put_str(a, scale, "apiVersion", STR("autoscaling/v1"));
 	json_setz(scale, "metadata", scale_meta(a, object));
@@ -219,7 +214,19 @@ int scale_get(struct arena *a, const struct scale_paths *paths, const struct jso
 		json_put_i64(a, spec, "replicas", replicas);
 	json_setz(scale, "spec", spec);
 	json_setz(scale, "status", scale_status(a, paths, object));
-	*ret_scale = scale;
+	return scale;
+}
+
+int scale_get(struct arena *a, const struct scale_paths *paths, const struct json *object,
+	      struct json **ret_scale, struct error *err)
+{
+	int64_t replicas;
+
+	if (!json_i64(value_at(object, paths->replicas), &replicas))
+		return error_set(err, ERR_INTERNAL,
+				 "the spec replicas field \".%.*s\" does not exist",
+				 STR_ARG(without_dot(paths->replicas)));
+	*ret_scale = scale_of(a, paths, object, replicas);
 	return 0;
 }
 
@@ -238,14 +245,16 @@ int scale_patch(struct write *w, const struct json *old, enum patch_type type,
 		const struct json *patch, struct json **ret_scale, struct error *err)
 {
 	const struct schema_kind *kind = w->kind;
-	struct json *scale;
+	const struct scale_paths *paths = scale_paths(kind);
+	struct json *object = current(w, old);
+	int64_t replicas = 0;
 	int r;
 
-	r = scale_get(w->arena, scale_paths(kind), current(w, old), &scale, err);
-	if (r < 0)
-		return r;
+	/* A patch may be the first to set it. */
+	(void)json_i64(value_at(object, paths->replicas), &replicas);
 	w->kind = scale_kind();
-	r = write_patch_form(w, scale, type, patch, ret_scale, err);
+	r = write_patch_form(w, scale_of(w->arena, paths, object, replicas), type, patch, ret_scale,
+			     err);
 	w->kind = kind;
 	return r;
 }

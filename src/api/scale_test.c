@@ -224,6 +224,23 @@ static void the_change_is_the_subresources(void **state)
 	fixture_release(&f);
 }
 
+static void a_patch_may_be_the_first_to_set_the_count(void **state)
+{
+	struct fixture f;
+	struct json *old, *scale;
+
+	fixture_scale(&f);
+	old = fixture_tree(&f, DEPLOYMENT);
+	json_remove(json_getz(old, "spec"), STR("replicas"));
+	assert_int_equal(scale_patch(&f.w, old, PATCH_MERGE,
+				     fixture_tree(&f, "{\"spec\":{\"replicas\":4}}"), &scale,
+				     &f.err),
+			 0);
+	assert_int_equal(scale_update(&f.w, old, scale, &f.out, &f.err), 0);
+	assert_int_equal(json_i64_at(json_getz(f.out, "spec"), "replicas", 0), 4);
+	fixture_release(&f);
+}
+
 static int applied(struct fixture *f, const struct json *old, const char *manager, const char *text)
 {
 	fixture_again(f);
@@ -304,6 +321,7 @@ int main(void)
 		cmocka_unit_test(names_must_be_those_of_the_path),
 		cmocka_unit_test(uid_and_version_are_preconditions),
 		cmocka_unit_test(the_change_is_the_subresources),
+		cmocka_unit_test(a_patch_may_be_the_first_to_set_the_count),
 		cmocka_unit_test(a_scale_can_be_applied),
 		cmocka_unit_test(patches_are_of_the_scale),
 	};
