@@ -340,12 +340,12 @@ static struct str print_conflicts(struct arena *a, const struct world *w)
 	struct str *lines = ARENA_ARRAY(a, struct str, n + 1);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct managed_conflict *c = &w->applied.conflicts[i];
+		const struct managed_conflict *c = w->applied.conflicts;
 
-		lines[i] = w->by_reference
-				   ? reference_conflict_text(a, &w->request.conflicts[i])
-				   : str_from(arena_printf(a, "conflict with %.*s %.*s",
-							   STR_ARG(c->manager), STR_ARG(c->field)));
+		lines[i] = w->by_reference ? reference_conflict_text(a, &w->request.conflicts[i])
+					   : str_from(arena_printf(a, "conflict with %.*s %.*s",
+								   STR_ARG(c[i].manager),
+								   STR_ARG(c[i].field)));
 	}
 	if (n)
 		qsort(lines, n, sizeof(*lines), text_cmp);

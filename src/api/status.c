@@ -110,7 +110,7 @@ static void compose_conflict(struct buf *b, const char *msg, const struct status
 /* The fields, under the manager that they are in conflict with. */
 static void compose_apply_conflict(struct buf *b, const struct status_about *about)
 {
-	const struct managed_conflict *c = about->conflicts, *end = c + about->nconflicts;
+	const struct managed_conflict *c = about->conflicts;
 	struct str manager = STR_NULL;
 
 	if (about->nconflicts == 1 && about->untold_conflicts == 0) {
@@ -120,12 +120,12 @@ static void compose_apply_conflict(struct buf *b, const struct status_about *abo
 	}
 	(void)buf_printf(b, "Apply failed with %zu conflicts: ",
 			 about->nconflicts + about->untold_conflicts);
-	for (; c < end; c++) {
-		if (!str_eq(c->manager, manager))
+	for (size_t i = 0; i < about->nconflicts; i++) {
+		if (!str_eq(c[i].manager, manager))
 			(void)buf_printf(b, "%sconflicts with %.*s:", manager.p ? "\n" : "",
-					 STR_ARG(c->manager));
-		manager = c->manager;
-		(void)buf_printf(b, "\n- %.*s", STR_ARG(c->field));
+					 STR_ARG(c[i].manager));
+		manager = c[i].manager;
+		(void)buf_printf(b, "\n- %.*s", STR_ARG(c[i].field));
 	}
 	if (about->untold_conflicts)
 		(void)buf_printf(b, "\nand %zu more", about->untold_conflicts);

@@ -24,7 +24,7 @@ struct edit {
 
 static struct lines split(struct arena *a, struct str text)
 {
-	struct lines l = { 0 };
+	struct lines l = { .v = ARENA_ARRAY(a, struct str, 1) };
 	struct str rest, line;
 
 	if (text.n == 0)
