@@ -1,8 +1,9 @@
 /*
- * Three lines: the kind by its number, with an s behind it for the status and a k for kubectl, which
- * has an annotation to heed; the stored object with its managedFields, or nothing; the configuration. Whatever they say, an apply by force never
- * conflicts, its object prints and reads back, its sets are sets, and the same again changes
- * nothing. Where the slow reference can follow, it comes to the same.
+ * Three lines: the kind by its number, with an s behind it for the status and a k for kubectl,
+ * which has an annotation to heed; the stored object with its managedFields, or nothing; the
+ * configuration. Whatever they say, an apply by force never conflicts, its object prints and reads
+ * back, its sets are sets, and the same again changes nothing. Where the slow reference can
+ * follow, it comes to the same.
  */
 #include "api/decode.h"
 #include "api/managed.h"
