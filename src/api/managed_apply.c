@@ -161,6 +161,7 @@ static void strip_own(struct applying *x)
 
 /* --- conflicts ---------------------------------------------------------------------------- */
 
+/* Entries of versions that are gone go as well. */
 static void find_conflicts(struct applying *x, struct managed_change *change)
 {
 	struct managed_diff diff;

@@ -1,11 +1,13 @@
 /*
- * Every walk goes down a value and its type side by side. Depth is bounded by what the
- * parser lets through (OBJECT_DEPTH_MAX), and by the type where that is no recursive one.
+ * Every walk goes down a value and its type side by side. Sets and configurations are at most
+ * OBJECT_DEPTH_MAX deep, and so are walks along them; a stored object may be deeper, and what
+ * lies there is owned as a whole, as managed_diff.c has it.
  */
 #include "api/managed_tree.h"
 
 #include "api/managed_set.h"
 #include "api/managed_type.h"
+#include "base/limits.h"
 
 /* A value that is not what its place wants is owned as a whole. */
 static enum managed_container container_of(struct managed_place *place, const struct json *value)
@@ -25,7 +27,7 @@ static struct json *copy_of(struct arena *a, const struct json *v)
 /* --- fields of a tree ------------------------------------------------------------------ */
 
 static bool add_fields(struct arena *a, struct managed_place place, const struct json *value,
-		       struct json *set);
+		       unsigned depth, struct json *set);
 
 /* Whether a part is in the set for itself, whatever is below it. */
 static bool is_own(enum managed_container container, const struct json *value, bool known)
@@ -36,14 +38,14 @@ static bool is_own(enum managed_container container, const struct json *value, b
 }
 
 static void add_part(struct arena *a, struct managed_place place, enum managed_container container,
-		     const struct managed_item *item, struct json *set)
+		     const struct managed_item *item, unsigned depth, struct json *set)
 {
 	struct json *below = json_make_object(a);
 	struct managed_place part;
 	bool known, member;
 
 	part = managed_part(place, container, item->step, &known);
-	member = item->twin || add_fields(a, part, item->value, below);
+	member = item->twin || add_fields(a, part, item->value, depth + 1, below);
 	member |= is_own(container, item->value, known);
 	if (!member && below->n == 0)
 		return;
@@ -55,17 +57,17 @@ static void add_part(struct arena *a, struct managed_place place, enum managed_c
 
 /* Adds what is below the value; true when the value is a field itself. */
 static bool add_fields(struct arena *a, struct managed_place place, const struct json *value,
-		       struct json *set)
+		       unsigned depth, struct json *set)
 {
 	enum managed_container container = container_of(&place, value);
 	CLEANUP(managed_items_release) struct managed_items items = { 0 };
 
-	if (container == MANAGED_LEAF)
+	if (container == MANAGED_LEAF || depth >= OBJECT_DEPTH_MAX)
 		return true;
 	items = managed_items(a, place, container, value);
 	for (size_t i = 0; i < items.n; i++)
 		if (!items.v[i].later)
-			add_part(a, place, container, &items.v[i], set);
+			add_part(a, place, container, &items.v[i], depth, set);
 	return false;
 }
 
@@ -75,7 +77,7 @@ struct json *managed_fields(struct arena *a, const struct schema_type *type,
 	const struct schema_field root = managed_root(type);
 	struct json *set = json_make_object(a);
 
-	(void)add_fields(a, (struct managed_place){ &root, true }, tree, set);
+	(void)add_fields(a, (struct managed_place){ &root, true }, tree, 0, set);
 	managed_set_sort(a, set);
 	return set;
 }
