@@ -22,6 +22,7 @@ void write_init(struct write *w)
 	w->aliases = NULL;
 	w->aliases_shown = false;
 	w->applied = false;
+	w->mutated = false;
 	w->conflicts = NULL;
 	w->nconflicts = w->untold_conflicts = 0;
 }

@@ -20,6 +20,7 @@
 #include "api/schema.h"
 #include "base/field_errors.h"
 #include "base/random.h"
+#include "base/uuid.h"
 
 struct known_selectors;
 struct managed_conflict; /* api/managed.h */
@@ -47,6 +48,15 @@ struct write {
 	 */
 	void (*authorize)(struct write *w, const struct json *old, const struct json *object);
 	void *authorize_arg;
+	/*
+	 * Admission that may change an object: asked when it has its defaults and its managedFields,
+	 * before the kind's own rules and validation. Trees are of the storage version; a custom
+	 * kind's of the request's. `old` is NULL for a creation. Sets `mutated` when it put in
+	 * something that has no defaults yet. A failure fails the write. NULL: none.
+	 */
+	int (*mutate)(struct write *w, const struct json *old, struct json *object,
+		      struct error *err);
+	void *mutate_arg;
 
 	/* Set by the functions. */
 	struct field_errors errs; /* behind -ERR_INVALID */
@@ -62,6 +72,10 @@ struct write {
 	struct write_alias *aliases;
 	bool aliases_shown; /* the object that they are taken from had both names */
 	bool applied; /* managedFields are right already */
+	bool mutated; /* admission put in something without its defaults */
+	/* Create: what was made up; the same each time that one write is decided. */
+	char uid[UUID_TEXT_SIZE];
+	struct str generated_name;
 };
 
 /* Prepares errs and warnings; the caller's part is set. */

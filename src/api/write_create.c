@@ -23,11 +23,13 @@ static void wipe_meta(struct json *meta)
 
 static void fill_meta(struct write *w, struct json *meta)
 {
-	char text[UUID_TEXT_SIZE];
 	struct uuid uuid;
 
-	uuid_make_seeded(&uuid, w->prng);
-	json_put_str(w->arena, meta, "uid", arena_str(w->arena, uuid_print(&uuid, text)));
+	if (!w->uid[0]) {
+		uuid_make_seeded(&uuid, w->prng);
+		(void)uuid_print(&uuid, w->uid);
+	}
+	json_put_str(w->arena, meta, "uid", arena_str(w->arena, str_from(w->uid)));
 	write_set_time(w->arena, meta, "creationTimestamp", w->now_ns);
 	if (write_rules(w)->flags & SCHEMA_GENERATION)
 		json_put_i64(w->arena, meta, "generation", 1);
@@ -39,7 +41,9 @@ static void name_it(struct write *w, struct json *meta)
 
 	if (base.n == 0 || json_text_at(meta, "name").n)
 		return;
-	json_put_str(w->arena, meta, "name", write_generate_name(w, base));
+	if (!w->generated_name.n)
+		w->generated_name = write_generate_name(w, base);
+	json_put_str(w->arena, meta, "name", w->generated_name);
 	w->generated_from = base;
 }
 
@@ -87,6 +91,31 @@ static void clear_status(struct write *w, struct json *object)
 	json_setz(object, "status", status);
 }
 
+/* What every new object of a compiled kind gets, and what it may not have. */
+static void complete(struct write *w, struct json *body)
+{
+	const struct schema_kind *kind = write_rules(w);
+
+	clear_status(w, body);
+	if (kind->custom)
+		return;
+	decode_drop_gated(body, NULL, kind->type, w->gates);
+	defaults_fill(w->arena, body, kind->type, w->now_ns);
+}
+
+/* What admission put in is no client's, and nobody owns it. */
+static int mutate(struct write *w, struct json *body, struct error *err)
+{
+	int r;
+
+	if (!w->mutate)
+		return 0;
+	r = w->mutate(w, NULL, body, err);
+	if (r == 0 && w->mutated)
+		complete(w, body);
+	return r;
+}
+
 int write_create(struct write *w, struct json *body, struct json **ret_object, struct error *err)
 {
 	const struct schema_kind *kind = write_rules(w);
@@ -108,12 +137,11 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 	r = create_meta(w, body, err);
 	if (r < 0)
 		return r;
-	clear_status(w, body);
-	if (!kind->custom) {
-		decode_drop_gated(body, NULL, kind->type, w->gates);
-		defaults_fill(w->arena, body, kind->type, w->now_ns);
-	}
+	complete(w, body);
 	write_manage(w, body, NULL);
+	r = mutate(w, body, err);
+	if (r < 0)
+		return r;
 	if (kind->prepare_create)
 		kind->prepare_create(w, body);
 	write_order_meta(w->arena, body);
@@ -129,6 +157,6 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 
 void write_rename(struct write *w, struct json *object)
 {
-	json_put_str(w->arena, json_getz(object, "metadata"), "name",
-		     write_generate_name(w, w->generated_from));
+	w->generated_name = write_generate_name(w, w->generated_from);
+	json_put_str(w->arena, json_getz(object, "metadata"), "name", w->generated_name);
 }

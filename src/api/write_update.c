@@ -193,6 +193,34 @@ static const struct json *seen_form(struct write *w, const struct json *stored)
 	return seen;
 }
 
+/* Both before and after admission: what the kind makes of what it was given. */
+static void complete(struct write *w, struct json *object, const struct json *old)
+{
+	const struct schema_kind *kind = write_rules(w);
+
+	if (!kind->custom) {
+		decode_drop_gated(object, old, kind->type, w->gates);
+		defaults_fill(w->arena, object, kind->type, w->now_ns);
+	}
+	if (kind->prepare_update)
+		kind->prepare_update(w, object, old);
+	count_generation(w, object, old);
+}
+
+static int mutate(struct write *w, struct json *object, const struct json *old, struct error *err)
+{
+	int r;
+
+	if (!w->mutate)
+		return 0;
+	r = w->mutate(w, old, object, err);
+	if (r < 0 || !w->mutated)
+		return r;
+	keep_stored(w, object, old);
+	complete(w, object, old);
+	return 0;
+}
+
 int write_finish_update(struct write *w, const struct json *stored, struct json *object,
 			struct json **ret_object, struct error *err)
 {
@@ -208,14 +236,11 @@ int write_finish_update(struct write *w, const struct json *stored, struct json 
 	keep_stored(w, object, old);
 	write_dedup_owners(w, object);
 	write_settle_aliases(w, object, old);
-	if (!kind->custom) {
-		decode_drop_gated(object, old, kind->type, w->gates);
-		defaults_fill(w->arena, object, kind->type, w->now_ns);
-	}
-	if (kind->prepare_update)
-		kind->prepare_update(w, object, old);
-	count_generation(w, object, old);
+	complete(w, object, old);
 	write_manage(w, object, old);
+	r = mutate(w, object, old, err);
+	if (r < 0)
+		return r;
 	write_order_meta(w->arena, object);
 	if (w->authorize)
 		w->authorize(w, old, object);

@@ -1,5 +1,5 @@
 /*
- * A table of kinds. The stored object is parsed only where somebody asks.
+ * The table. The stored object is parsed only where somebody asks.
  */
 #include "server/admission.h"
 
@@ -11,47 +11,81 @@
 typedef int (*admission_fn)(struct mutation *m, const struct json *old, struct json *object,
 			    struct error *err);
 
-static const struct row {
-	struct str group;
+/* In the order in which they are asked. */
+static const struct plugin {
+	const char *name;
+	struct str group; /* p NULL: whatever the group */
 	struct str resource; /* empty: all of the group */
+	unsigned ops;
 	/* Which of their writes; spares the others a parse of what is stored. NULL: all. */
-	bool (*concerns)(const struct mutation *m, bool is_new, const struct json *object);
-	admission_fn check;
-} rows[] = {
-	{ { "", 0 }, { "pods", 4 }, admit_account_concerns, admit_account },
-	{ { "apiextensions.k8s.io", 20 }, { "", 0 }, NULL, custom_admit },
-	{ { "certificates.k8s.io", 19 }, { "", 0 }, NULL, authz_admit_certificate },
-	{ { "rbac.authorization.k8s.io", 25 }, { "", 0 }, NULL, authz_admit_rbac },
+	bool (*concerns)(const struct mutation *m);
+	admission_fn mutate, validate; /* or NULL */
+} plugins[] = {
+	{ "ServiceAccount", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_account_concerns, admit_account, NULL },
+	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_ALL, authz_admit_node_concerns, NULL,
+	  authz_admit_node },
+	{ "CustomResourceDefinition", STR("apiextensions.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
+	  custom_admit },
+	{ "Certificates", STR("certificates.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
+	  authz_admit_certificate },
+	{ "RBACEscalation", STR("rbac.authorization.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
+	  authz_admit_rbac },
 };
 
-static bool is_of(const struct row *row, const struct schema_kind *kind)
+static enum admission_op op_of(const struct mutation *m, bool is_new)
 {
-	return str_eq(row->group, kind->group) &&
-	       (!row->resource.n || str_eq(row->resource, kind->resource));
+	switch (m->x->request.verb) {
+	case REQUEST_CREATE:
+		return ADMIT_CREATE;
+	case REQUEST_DELETE:
+	case REQUEST_DELETE_COLLECTION:
+		return ADMIT_DELETE;
+	default:
+		return is_new ? ADMIT_CREATE : ADMIT_UPDATE;
+	}
 }
 
-static admission_fn find(const struct mutation *m, bool is_new, const struct json *object)
+static bool is_asked(const struct plugin *p, const struct mutation *m)
 {
-	for (const struct row *row = rows; row < rows + ARRAY_SIZE(rows); row++)
-		if (is_of(row, m->kind) && (!row->concerns || row->concerns(m, is_new, object)))
-			return row->check;
-	return NULL;
+	const struct schema_kind *k = m->kind;
+
+	return (p->ops & m->op) && (!p->group.p || str_eq(p->group, k->group)) &&
+	       (!p->resource.n || str_eq(p->resource, k->resource)) &&
+	       (!p->concerns || p->concerns(m));
 }
 
-static bool is_node(const struct mutation *m)
+int admission_mutate(struct write *w, const struct json *old, struct json *object,
+		     struct error *err)
 {
-	return user_node(&m->x->user).p != NULL;
+	struct mutation *m = w->mutate_arg;
+	int r = 0;
+
+	m->op = op_of(m, !old);
+	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins) && r == 0; p++)
+		if (p->mutate && is_asked(p, m))
+			r = p->mutate(m, old, object, err);
+	return r;
 }
 
 int admission_check_tree(struct mutation *m, const struct json *old, struct json *object,
 			 struct error *err)
 {
-	admission_fn check = find(m, !old, object);
 	int r = 0;
 
-	if (is_node(m))
-		r = authz_admit_node(m, old, object, err);
-	return r == 0 && check ? check(m, old, object, err) : r;
+	m->op = op_of(m, !old);
+	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins) && r == 0; p++)
+		if (p->validate && is_asked(p, m))
+			r = p->validate(m, old, object, err);
+	return r;
+}
+
+static bool any_validates(const struct mutation *m)
+{
+	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins); p++)
+		if (p->validate && is_asked(p, m))
+			return true;
+	return false;
 }
 
 int admission_check(struct mutation *m, struct object *base, struct json *object, struct error *err)
@@ -59,7 +93,8 @@ int admission_check(struct mutation *m, struct object *base, struct json *object
 	struct json *old = NULL;
 	int r = 0;
 
-	if (!find(m, !base, object) && !is_node(m))
+	m->op = op_of(m, !base);
+	if (!any_validates(m))
 		return 0;
 	if (base)
 		r = object_tree(base, m->write.arena, &old, err);

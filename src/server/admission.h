@@ -1,25 +1,40 @@
 /*
  * admission - rules on writes that depend on who writes, or on other objects.
  *
- * What an object alone must obey is validation's (src/api). Here are rows of
- * functions that are asked at the state for each write of their kind, dry runs
- * too, after the write was decided and validated and before it is committed. They
- * see the user (m->x->user), the stored object and the new one, which they may
- * change; committed state is at hand.
+ * What an object alone must obey is validation's (src/api). Here is a table of plugins, named and
+ * ordered as upstream's, that are asked at the state for each write of their kinds, dry runs too.
+ * `mutate` comes when the object has its defaults, before validation, and may change it (and sets
+ * m->write.mutated when what it put in needs defaults). `validate` comes when all is decided and
+ * valid, before it is committed, and also for writes that change nothing. Both see the user
+ * (m->x->user), what is stored (NULL: nothing), what takes its place (NULL: it goes; of a deletion
+ * that has to wait, what is left of it) and what is asked for (m->op); committed state is at hand.
+ * One that must wait for something parks the write (verb_impl.h).
  */
 #ifndef SERVER_ADMISSION_H
 #define SERVER_ADMISSION_H
+
+#include <stdbool.h>
 
 #include "base/error.h"
 
 struct json;
 struct mutation;
 struct object;
+struct write;
 
-/*
- * `base` is what is stored (NULL: creation), `object` what takes its place (NULL: deletion). Also
- * for writes that change nothing: they are answered with the object.
- */
+/* What is asked for, as upstream has it: a binding or an eviction is the creation of one. */
+enum admission_op {
+	ADMIT_CREATE = 1,
+	ADMIT_UPDATE = 2,
+	ADMIT_DELETE = 4,
+	ADMIT_ALL = 7,
+};
+
+/* Phase one; the `mutate` of a struct write whose mutate_arg is the mutation. */
+int admission_mutate(struct write *w, const struct json *old, struct json *object,
+		     struct error *err);
+
+/* Phase two. `base` is what is stored (NULL: creation). */
 int admission_check(struct mutation *m, struct object *base, struct json *object,
 		    struct error *err);
 

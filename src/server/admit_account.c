@@ -83,10 +83,21 @@ static bool mount_in(struct admit_account *t, const char *list, struct str volum
 	return any;
 }
 
-static int mount_token(struct admit_account *t, struct write *w, struct error *err)
+/* The same each time that the write is decided. */
+static struct str new_volume_name(struct mutation *m)
+{
+	static const char key;
+	struct str *name = mutation_memo(m, &key, sizeof(*name));
+
+	if (!name->n)
+		*name = arena_str(&m->x->work, write_generate_name(&m->write, STR(VOLUME_PREFIX)));
+	return *name;
+}
+
+static int mount_token(struct admit_account *t, struct mutation *m, struct error *err)
 {
 	struct str found = token_volume_name(t->spec);
-	struct str name = found.n ? found : write_generate_name(w, STR(VOLUME_PREFIX));
+	struct str name = found.n ? found : new_volume_name(m);
 	bool any = mount_in(t, "initContainers", name);
 	struct json *volume;
 	int r;
@@ -326,7 +337,7 @@ static int admit_new(struct mutation *m, struct json *pod, struct error *err)
 		json_put_str(t.arena, t.spec, "serviceAccount", t.name);
 	}
 	if (wants_token(&t))
-		r = mount_token(&t, &m->write, err);
+		r = mount_token(&t, m, err);
 	if (r < 0)
 		return r;
 	give_pull_secrets(&t);
@@ -357,13 +368,11 @@ static int admit_ephemeral(struct mutation *m, struct json *pod, struct error *e
 	return is_limited(account) ? limit_secrets(&t, true, err) : 0;
 }
 
-bool admit_account_concerns(const struct mutation *m, bool is_new, const struct json *object)
+bool admit_account_concerns(const struct mutation *m)
 {
 	struct str sub = m->write.subresource;
 
-	if (!object)
-		return false;
-	return sub.n ? str_eq(sub, STR("ephemeralcontainers")) : is_new;
+	return sub.n ? str_eq(sub, STR("ephemeralcontainers")) : m->op == ADMIT_CREATE;
 }
 
 int admit_account(struct mutation *m, const struct json *old, struct json *pod, struct error *err)

@@ -24,7 +24,7 @@ struct json;
 struct mutation;
 
 /* Creations, and writes of ephemeral containers: no other write of a pod is looked at. */
-bool admit_account_concerns(const struct mutation *m, bool is_new, const struct json *object);
+bool admit_account_concerns(const struct mutation *m);
 
 /* Changes the pod, which may have been changed by an earlier try. -ERR_FORBIDDEN. */
 int admit_account(struct mutation *m, const struct json *old, struct json *pod, struct error *err);

@@ -64,6 +64,7 @@ int authz_admit_rbac(struct mutation *m, const struct json *old, struct json *ob
 		     struct error *err);
 
 /* Nodes touch only what is their own (NodeRestriction). For users with user_node(). */
+bool authz_admit_node_concerns(const struct mutation *m);
 int authz_admit_node(struct mutation *m, const struct json *old, struct json *object,
 		     struct error *err);
 

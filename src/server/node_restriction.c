@@ -417,6 +417,11 @@ static enum node_operation operation_of(const struct mutation *m, const struct j
 	}
 }
 
+bool authz_admit_node_concerns(const struct mutation *m)
+{
+	return user_node(&m->x->user).p != NULL;
+}
+
 int authz_admit_node(struct mutation *m, const struct json *old, struct json *object,
 		     struct error *err)
 {

@@ -71,8 +71,11 @@ static void make(struct mutation *m)
 		r = mutation_check_namespace(m, &err);
 	if (r == 0) {
 		mutation_prepare(m);
+		m->again = again;
 		r = write_create(&m->write, m->tree, &m->tree, &err);
 	}
+	if (m->parked)
+		return;
 	if (r == 0)
 		place(m);
 	else if (!mutation_wait(m, NULL, again))

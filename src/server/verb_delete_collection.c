@@ -23,6 +23,7 @@ struct removal {
 	struct arena arena; /* cleared for each item */
 	struct write write;
 	struct state_write pending;
+	struct mutation one; /* of the item, for admission */
 	struct object *item; /* of the list */
 	int tries;
 };
@@ -79,11 +80,8 @@ static void on_written(struct state_write *w, struct object *object UNUSED, cons
 static int removal_admit(struct removal *d, const struct json *old, struct json *object,
 			 struct error *err)
 {
-	struct mutation one = *d->collection->m;
-
-	one.ns = object_ns(d->item);
-	one.name = object_name(d->item);
-	return admission_check_tree(&one, old, object, err);
+	d->one.write = d->write;
+	return admission_check_tree(&d->one, old, object, err);
 }
 
 static int removal_write(struct removal *d, struct resource *r, struct object *base,
@@ -120,8 +118,25 @@ static void removal_try(struct removal *d)
 
 	if (!base)
 		removal_end(d, NULL);
-	else if (removal_write(d, r, base, &err) < 0)
+	else if (removal_write(d, r, base, &err) < 0 && !d->one.parked)
 		removal_end(d, &err);
+}
+
+static void removal_again(struct mutation *one)
+{
+	removal_try(one->data);
+}
+
+static void removal_begin(struct removal *d, struct object *item)
+{
+	d->item = item;
+	d->tries = 0;
+	d->one = *d->collection->m;
+	d->one.ns = object_ns(item);
+	d->one.name = object_name(item);
+	d->one.again = removal_again;
+	d->one.data = d;
+	removal_try(d);
 }
 
 /* --- all of them ------------------------------------------------------------------ */
@@ -141,10 +156,8 @@ static void fill(struct collection *c)
 	c->filling = true;
 	while (c->nidle && has_more(c)) {
 		d = c->idle[--c->nidle];
-		d->item = c->list.items[c->next++];
-		d->tries = 0;
 		c->open++;
-		removal_try(d);
+		removal_begin(d, c->list.items[c->next++]);
 	}
 	c->filling = false;
 	if (!c->open)

@@ -5,6 +5,7 @@
 #define SERVER_VERB_IMPL_H
 
 #include "api/write.h"
+#include "server/admission.h"
 #include "server/exchange.h"
 
 struct mutation;
@@ -71,6 +72,8 @@ struct mutation {
 	/* At the state: where it is. */
 	struct job *job;
 	struct state *state;
+	bool base_pending; /* what it is decided on is under way itself */
+	enum admission_op op; /* for admission */
 
 	/* Private to verb_write.c. */
 	struct arena retry; /* of all tries but the first: each begins with it empty */
@@ -78,6 +81,8 @@ struct mutation {
 	struct state_write pending;
 	void (*again)(struct mutation *m);
 	int tries, waits;
+	struct mutation_memo *memos;
+	bool parked;
 	bool synced; /* it was decided on everything that was acknowledged before it came */
 	/* Set when it is over; read by `answer`. */
 	struct error err;
@@ -140,6 +145,26 @@ bool mutation_wait(struct mutation *m, const struct object *base,
 
 /* Whether all that other servers had done when it came is here; if not, a refusal waits for it. */
 bool mutation_is_current(const struct mutation *m);
+
+/* --- for admission that must wait ---------------------------------------------------- */
+
+/*
+ * An admission function that cannot answer yet returns what this returns; nothing is refused. Later,
+ * in another turn of the state's loop, mutation_resume() has all decided anew, and the function
+ * is asked again: with the same trees unless what is stored was changed meanwhile (a creation keeps
+ * its uid and name). What it learnt it keeps in a memo. The client may be gone by then.
+ */
+int mutation_park(struct mutation *m, struct error *err);
+void mutation_resume(struct mutation *m);
+
+/* Parks until what is under way (m->base_pending) was committed, or came to nothing. */
+int mutation_park_for_base(struct mutation *m, struct error *err);
+
+/*
+ * Memory of a write that outlives its tries: `size` bytes, zeroed when they are first asked for under this
+ * key (an address that is the caller's own).
+ */
+void *mutation_memo(struct mutation *m, const void *key, size_t size);
 
 /* Ends it with a failure (m->err) or a success. At the state. */
 void mutation_fail(struct mutation *m, const struct error *err);

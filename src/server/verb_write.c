@@ -183,6 +183,53 @@ void mutation_prepare(struct mutation *m)
 	m->write.namespace_labels = ns && ns->nlabels ? labels_of(m->write.arena, ns) : NULL;
 }
 
+/* --- waiting for admission -------------------------------------------------------- */
+
+struct mutation_memo {
+	struct mutation_memo *next;
+	const void *key;
+	_Alignas(max_align_t) unsigned char data[];
+};
+
+void *mutation_memo(struct mutation *m, const void *key, size_t size)
+{
+	struct mutation_memo *memo = m->memos;
+
+	while (memo && memo->key != key)
+		memo = memo->next;
+	if (memo)
+		return memo->data;
+	memo = arena_alloc(&m->x->work, sizeof(*memo) + size);
+	memset(memo, 0, sizeof(*memo) + size);
+	memo->key = key;
+	memo->next = m->memos;
+	m->memos = memo;
+	return memo->data;
+}
+
+int mutation_park(struct mutation *m, struct error *err)
+{
+	m->parked = true;
+	return error_set(err, ERR_UNAVAILABLE, "admission is not decided yet");
+}
+
+void mutation_resume(struct mutation *m)
+{
+	m->parked = false;
+	m->again(m);
+}
+
+static void on_base(struct state *st UNUSED, struct job *j, const struct error *err UNUSED)
+{
+	mutation_resume(exchange_of(j)->data);
+}
+
+int mutation_park_for_base(struct mutation *m, struct error *err)
+{
+	state_sync(m->state, m->job, state_revision(m->state) + 1, on_base);
+	return mutation_park(m, err);
+}
+
 /* --- writing ---------------------------------------------------------------------- */
 
 static void on_written(struct state_write *w, struct object *object, const struct error *err)
@@ -205,7 +252,8 @@ static bool admit(struct mutation *m, struct object *base, struct json *object,
 
 	if (admission_check(m, base, object, &err) == 0)
 		return true;
-	if (!mutation_wait(m, base, again))
+	m->again = again;
+	if (!m->parked && !mutation_wait(m, base, again))
 		mutation_fail(m, &err);
 	return false;
 }
@@ -312,7 +360,11 @@ static void attempt(struct mutation *m)
 	int r;
 
 	mutation_prepare(m);
+	m->again = mutation_again;
+	m->base_pending = base && !base->revision;
 	r = decide_on(m, base, &object, &err);
+	if (m->parked)
+		return;
 	if (m->write.arena->refused)
 		r = refuse_memory(&err);
 	/* A write that changes nothing still brings what is stored into its present version. */
@@ -372,6 +424,8 @@ struct mutation *mutation_arrive(struct state *st, struct job *j)
 	m->job = j;
 	m->write.prng = loop_prng(m->x->server->opts.loops[0]);
 	m->write.selectors = m->x->server->selectors;
+	m->write.mutate = admission_mutate;
+	m->write.mutate_arg = m;
 	return m;
 }
 
