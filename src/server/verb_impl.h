@@ -149,8 +149,8 @@ bool mutation_is_current(const struct mutation *m);
 /* --- for admission that must wait ---------------------------------------------------- */
 
 /*
- * An admission function that cannot answer yet returns what this returns; nothing is refused. Later,
- * in another turn of the state's loop, mutation_resume() has all decided anew, and the function
+ * An admission function that cannot answer yet returns what this returns; nothing is refused.
+ * Later, in another turn of the state's loop, mutation_resume() has all decided anew, and the function
  * is asked again: with the same trees unless what is stored was changed meanwhile (a creation keeps
  * its uid and name). What it learnt it keeps in a memo. The client may be gone by then.
  */
@@ -161,8 +161,8 @@ void mutation_resume(struct mutation *m);
 int mutation_park_for_base(struct mutation *m, struct error *err);
 
 /*
- * Memory of a write that outlives its tries: `size` bytes, zeroed when they are first asked for under this
- * key (an address that is the caller's own).
+ * Memory of a write that outlives its tries: `size` bytes, zeroed when they are first asked for
+ * under this key (an address that is the caller's own).
  */
 void *mutation_memo(struct mutation *m, const void *key, size_t size);
 
