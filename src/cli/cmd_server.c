@@ -24,6 +24,8 @@ struct server_options {
 	const char *audit_log_path;
 	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
 	int64_t watch_cache;
+	bool fairness;
+	int64_t max_reading, max_writing;
 };
 
 static const struct flag flags[] = {
@@ -93,6 +95,16 @@ static const struct flag flags[] = {
 	{ "min-request-timeout", 0, FLAG_INT(struct server_options, min_request_timeout),
 	  .arg = "SECONDS", .initial = "1800", .min = 1, .max = 86400,
 	  .help = "watches end after this time, up to twice of it, unless they say otherwise" },
+	{ "enable-priority-and-fairness", 0, FLAG_BOOL(struct server_options, fairness),
+	  .initial = "true",
+	  .help = "queue requests fairly, by FlowSchemas and PriorityLevelConfigurations" },
+	{ "max-requests-inflight", 0, FLAG_INT(struct server_options, max_reading), .arg = "N",
+	  .initial = "400", .max = 1000000,
+	  .help = "reads under way at most, 0 is no limit; fairness shares the sum of both "
+		  "limits" },
+	{ "max-mutating-requests-inflight", 0, FLAG_INT(struct server_options, max_writing),
+	  .arg = "N", .initial = "200", .max = 1000000,
+	  .help = "writes under way at most, likewise" },
 	{ "shutdown-grace", 0, FLAG_DURATION(struct server_options, drain_timeout), .arg = "TIME",
 	  .initial = "10s", .max = 3600 * CLOCK_SEC,
 	  .help = "on SIGTERM, let requests end for so long" },
@@ -147,6 +159,9 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.watch_cache_bytes = (size_t)o->watch_cache,
 		.request_timeout_ms = o->request_timeout / CLOCK_MS,
 		.min_request_timeout_ms = o->min_request_timeout * 1000,
+		.no_fairness = !o->fairness,
+		.max_reading = o->max_reading ? o->max_reading : INT32_MAX,
+		.max_writing = o->max_writing ? o->max_writing : INT32_MAX,
 	};
 	if (!o->cert_file != !o->key_file)
 		return cli_bad_usage(v->cli, err,

@@ -3,8 +3,9 @@
  *
  * Input is fed as it comes; output is gathered at the end of the turn, so that
  * all responses of a turn leave in one write. A round gathers a bounded piece
- * into the loop's outbuf, writes it, and keeps what the socket refused; some
- * rounds later the connection steps back and continues in the next turn.
+ * into the loop's outbuf, writes it, and keeps what the socket refused. Who has
+ * more to say than one round takes turns with others of that sort, one round each, so
+ * that a short answer never waits for many long ones.
  *
  * Closing: when the session is done and flushed, our side is shut down and what
  * still comes is thrown away until the peer closes or a second has passed.
@@ -15,10 +16,7 @@
 
 #include "base/mem.h"
 
-enum {
-	ROUNDS_PER_TURN = 4,
-	LINGER_MS = 1000,
-};
+enum { LINGER_MS = 1000 };
 
 static void on_task(struct loop_task *t);
 static void on_timer(struct loop_timer *t);
@@ -37,7 +35,10 @@ void http_conn_init(struct http_conn *c, struct loop *l, const struct http_confi
 
 void http_conn_schedule(struct http_conn *c)
 {
-	loop_defer(c->loop, &c->task);
+	if (c->large)
+		loop_defer_large(c->loop, &c->task);
+	else
+		loop_defer(c->loop, &c->task);
 }
 
 /* --- the session's side --------------------------------------------------------------- */
@@ -281,20 +282,18 @@ static void arm(struct http_conn *c)
 static void on_task(struct loop_task *t)
 {
 	struct http_conn *c = CONTAINER_OF(t, struct http_conn, task);
-	int rounds = 0;
+	bool more = false;
 
 	if (c->over || c->lingering)
 		return;
 	if (c->session && c->open) {
 		c->session->now = loop_now(c->loop);
-		while (write_round(c))
-			if (++rounds == ROUNDS_PER_TURN) {
-				http_conn_schedule(c);
-				break;
-			}
+		more = write_round(c);
+		c->large = more || c->nrest;
+		if (more)
+			http_conn_schedule(c);
 	}
-	if (!c->over && c->session && c->session->done && c->open && c->nrest == 0 &&
-	    rounds < ROUNDS_PER_TURN)
+	if (!c->over && c->session && c->session->done && c->open && c->nrest == 0 && !more)
 		begin_linger(c);
 	if (!c->over && c->events->on_turn)
 		c->events->on_turn(c);

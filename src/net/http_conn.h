@@ -43,6 +43,7 @@ struct http_conn {
 	int64_t linger_until;
 	bool open; /* conn is up */
 	bool eof; /* the peer has said all, too */
+	bool large; /* had more to write than one round takes */
 	bool lingering; /* all is said; waiting for the peer to close */
 	bool over;
 	bool freed;

@@ -29,6 +29,8 @@ struct loop_block {
 	struct loop_block *next;
 };
 
+static void run_large(struct loop_task *t);
+
 void loop_init_common(struct loop *l, const struct loop_ops *ops, const struct clock *clock,
 		      uint64_t seed)
 {
@@ -37,6 +39,8 @@ void loop_init_common(struct loop *l, const struct loop_ops *ops, const struct c
 	vec_init(&l->timers, SIZE_MAX / sizeof(void *));
 	queue_init(&l->inbox);
 	list_init(&l->deferred);
+	list_init(&l->large);
+	loop_task_init(&l->large_task, run_large);
 	prng_init(&l->prng, seed);
 }
 
@@ -257,6 +261,28 @@ void loop_defer(struct loop *l, struct loop_task *t)
 void loop_task_cancel(struct loop_task *t)
 {
 	list_remove(&t->link);
+}
+
+static void run_large(struct loop_task *t)
+{
+	struct loop *l = CONTAINER_OF(t, struct loop, large_task);
+	struct list *node = list_pop_front(&l->large);
+	struct loop_task *task;
+
+	if (!list_empty(&l->large))
+		loop_defer(l, t);
+	if (!node)
+		return;
+	task = LIST_ENTRY(node, struct loop_task, link);
+	task->fn(task);
+}
+
+void loop_defer_large(struct loop *l, struct loop_task *t)
+{
+	if (!list_empty(&t->link))
+		return;
+	list_push_back(&l->large, &t->link);
+	loop_defer(l, &l->large_task);
 }
 
 bool loop_turn_deferred(struct loop *l)

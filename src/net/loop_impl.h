@@ -42,6 +42,8 @@ struct loop {
 	VEC(struct loop_timer *) timers; /* binary heap on `armed` */
 	struct queue inbox;
 	struct list deferred;
+	struct list large; /* tasks of which large_task runs one */
+	struct loop_task large_task;
 	struct prng prng;
 	struct outbuf *out; /* made on first use, shared by the loop's connections */
 	struct loop_block *blocks; /* given back, ready for reuse */

@@ -31,6 +31,7 @@ static void exchange_drop(void *object)
 {
 	struct exchange *x = object;
 
+	flow_forget(x);
 	arena_release(&x->work);
 	buf_release(&x->incoming);
 	loop_block_free(x->home, x);
@@ -41,6 +42,10 @@ static void on_timer(struct loop_timer *t)
 	struct exchange *x = CONTAINER_OF(t, struct exchange, timer);
 	struct error err;
 
+	if (x->flow.state == FLOW_WAITS) {
+		flow_time_out(x);
+		return;
+	}
 	(void)error_set(&err, ERR_TIMEOUT, "request did not complete within the allotted timeout");
 	x->warnings = NULL; /* they may be in the job's memory */
 	reply_error(x, &err, NULL);
@@ -85,6 +90,7 @@ void exchange_over(struct exchange *x)
 		x->status = error_http_status(ERR_CANCELED);
 	loop_timer_stop(&x->timer);
 	loop_task_cancel(&x->task);
+	flow_leave(x);
 	audit_end(x);
 	server_metrics_end(x);
 }
@@ -136,11 +142,21 @@ static void refuse_size(struct exchange *x)
 	reply_error(x, &err, NULL);
 }
 
-/* The request is complete and may be done. */
-static void perform(struct exchange *x)
+static void act(struct exchange *x)
 {
 	x->body = buf_str(&x->incoming);
 	x->verb(x);
+}
+
+/* The request is complete and may be done, when it is its turn. */
+static void perform(struct exchange *x)
+{
+	if (x->entered) {
+		act(x);
+		return;
+	}
+	x->entered = true;
+	flow_enter(x, act);
 }
 
 static void on_body(struct http_stream *s, struct str piece)
@@ -252,6 +268,11 @@ static void on_admitted(struct exchange *x)
 		perform(x);
 }
 
+static void ask(struct exchange *x)
+{
+	access_ask(x, on_admitted);
+}
+
 /* The device page decides by itself who may what. */
 static void begin_page(struct exchange *x)
 {
@@ -279,6 +300,12 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 	parse(x);
 	if (!str_eq(stream->in.method, STR("GET")))
 		expect_body(x);
-	if (!x->answered)
-		access_ask(x, on_admitted);
+	if (x->answered)
+		return;
+	/* What has no body waits for its turn at once, and is then done in one go. */
+	x->entered = stream->in.length == 0;
+	if (x->entered)
+		flow_enter(x, ask);
+	else
+		ask(x);
 }

@@ -16,6 +16,7 @@
 
 #include "base/json.h"
 #include "net/http.h"
+#include "server/flow.h"
 #include "server/negotiate.h"
 #include "server/request.h"
 #include "server/state.h"
@@ -72,12 +73,14 @@ struct exchange {
 	void (*finish)(struct exchange *x); /* what to do when the job is back */
 	void (*produce)(struct exchange *x); /* a body that is made as there is room */
 	struct loop *home;
-	struct loop_timer timer; /* of the whole request */
+	struct flow_ticket flow;
+	struct loop_timer timer; /* of the whole request; while it waits for its turn, of that */
 	struct loop_task task; /* the next piece of a body */
 	struct buf incoming; /* body */
 	const struct exchange_fault *fault; /* of the request's text; or NULL */
 	bool answered, over, at_state;
 	bool admitted, complete; /* access was granted; the body is there */
+	bool entered; /* flow control has been asked */
 };
 
 /* --- course (exchange.c) ---------------------------------------------------------- */

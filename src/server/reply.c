@@ -107,13 +107,15 @@ size_t reply_warnings(struct exchange *x, struct http_field **ret_fields)
 bool reply_head(struct exchange *x, int status, struct str content_type, struct str encoding,
 		int64_t length)
 {
-	struct http_field few[9 + MORE_MAX], *fields = few, *warnings = NULL;
+	struct http_field few[11 + MORE_MAX], *fields = few, *warnings = NULL;
 	size_t n = 0, nwarnings;
 
 	if (x->answered)
 		return false;
 	x->answered = true;
 	x->status = status;
+	if (length > 0)
+		flow_note_size(x, (size_t)length);
 	nwarnings = reply_warnings(x, &warnings);
 	if (nwarnings)
 		fields = ARENA_ARRAY(x->arena, struct http_field, nwarnings + ARRAY_SIZE(few));
@@ -138,6 +140,7 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 		fields[n++] = HTTP_FIELD("location", x->location);
 	for (size_t i = 0; i < x->nmore && i < MORE_MAX; i++)
 		fields[n++] = x->more[i];
+	n += flow_fields(x, fields + n);
 	for (size_t i = 0; i < nwarnings; i++)
 		fields[n++] = warnings[i];
 	return http_stream_respond(x->stream, status, fields, n, length) == 0;

@@ -25,6 +25,7 @@
 #include "server/bootstrap.h"
 #include "server/custom.h"
 #include "server/exchange.h"
+#include "server/flow.h"
 #include "server/identity.h"
 #include "server/namespaces.h"
 #include "server/policy.h"
@@ -169,6 +170,7 @@ static void on_namespaces(void *arg, const struct error *err)
 		return;
 	}
 	identity_keep(s->identity, on_renewed);
+	flow_start(s->flow);
 	policy_ensure(s, on_policy, s);
 }
 
@@ -191,11 +193,12 @@ static void gather_observers(struct server *s, struct state_opts *opts)
 	const struct state_observer *authz = authz_observers(s->authz, &nauthz);
 	const struct state_observer *custom = custom_observers(s->custom, &ncustom);
 
-	opts->nobservers = nauthz + ncustom + UI_OBSERVERS;
+	opts->nobservers = nauthz + ncustom + UI_OBSERVERS + FLOW_OBSERVERS;
 	s->observers = xcalloc(opts->nobservers, sizeof(*s->observers));
 	memcpy(s->observers, authz, nauthz * sizeof(*authz));
 	memcpy(s->observers + nauthz, custom, ncustom * sizeof(*custom));
 	ui_observe(s, s->observers + nauthz + ncustom);
+	flow_observe(s->flow, s->observers + nauthz + ncustom + UI_OBSERVERS);
 	opts->observers = s->observers;
 }
 
@@ -263,6 +266,10 @@ static int start(struct server *s, struct error *err)
 		return r;
 	start_access(s);
 	s->custom = custom_new(s);
+	s->flow = flow_new(s);
+	r = flow_metrics_add(s->flow, err);
+	if (r < 0)
+		return r;
 	/* The store before the socket: a second server on the same folder must not serve at all. */
 	r = start_state(s, err);
 	if (r == 0)
@@ -319,6 +326,8 @@ void server_stop(struct server *s, int64_t grace_ms, void (*done)(void *arg), vo
 	s->stop_arg = arg;
 	loop_timer_stop(&s->renew);
 	identity_stop(s->identity);
+	if (s->flow)
+		flow_stop(s->flow);
 	if (s->custom)
 		custom_stop(s->custom);
 	if (!s->http) {
@@ -349,6 +358,7 @@ void server_free(struct server *s)
 	pki_ca_free(s->ca);
 	server_metrics_free(s->counts);
 	metrics_free(s->metrics);
+	flow_free(s->flow);
 	identity_free(s->identity);
 	free(s->kubeconfig);
 	free(s);

@@ -44,6 +44,8 @@ struct server_opts {
 	size_t watch_cache_bytes;
 	int64_t request_timeout_ms; /* 60 s */
 	int64_t min_request_timeout_ms; /* of watches: 30 minutes */
+	bool no_fairness; /* only the limits of requests under way */
+	int64_t max_reading, max_writing; /* requests under way; 0: 400, 200; see flow.h */
 	struct gates gates;
 	/* In a simulated world: no TLS, and the store commits in the turns of the first loop. */
 	bool simulated;

@@ -14,6 +14,7 @@ struct audit;
 struct authn;
 struct authz;
 struct custom;
+struct flow;
 struct http_server;
 struct identity;
 struct known_selectors;
@@ -46,6 +47,7 @@ struct server {
 	struct server_metrics *counts; /* request counters and durations */
 	struct known_selectors *selectors; /* of the first loop, where writes are judged */
 	struct custom *custom; /* definitions, and what is served because of them */
+	struct flow *flow; /* whose request is next */
 	struct ui_sessions *sessions; /* of the device page: the state's loop's; NULL: no page */
 	struct addr at;
 	void (*on_stopped)(void *arg);

@@ -74,12 +74,13 @@ static const struct http_field *head_of(struct exchange *x, size_t *ret_n)
 	struct http_field *warnings = NULL;
 	size_t nwarnings = reply_warnings(x, &warnings), n = HEAD_FIELDS;
 	struct http_field *fields = ARENA_ARRAY(x->arena, struct http_field,
-						HEAD_FIELDS + x->nmore + nwarnings);
+						HEAD_FIELDS + x->nmore + nwarnings + 2);
 
 	fields[0] = HTTP_FIELD("audit-id", str_from(x->audit_id));
 	fields[1] = HTTP_FIELD("cache-control", STR("no-cache, private"));
 	for (size_t i = 0; i < x->nmore; i++)
 		fields[n++] = x->more[i];
+	n += flow_fields(x, fields + n);
 	for (size_t i = 0; i < nwarnings; i++)
 		fields[n++] = warnings[i];
 	*ret_n = n;
@@ -113,6 +114,7 @@ static void start(struct exchange *x, int64_t revision)
 	};
 
 	opts.head = head_of(x, &opts.nhead);
+	flow_leave(x);
 	x->answered = true; /* from here on by the watch */
 	x->status = 200;
 	audit_started(x);

@@ -210,6 +210,7 @@ void *mutation_memo(struct mutation *m, const void *key, size_t size)
 int mutation_park(struct mutation *m, struct error *err)
 {
 	m->parked = true;
+	flow_pause(m->x);
 	return error_set(err, ERR_UNAVAILABLE, "admission is not decided yet");
 }
 

@@ -1,0 +1,371 @@
+/*
+ * Each loop has its own queue, and sorts by the configuration that it was last sent. Seats are counted
+ * over all loops; whoever leaves one wakes a loop that waits for it.
+ *
+ * A request costs about what its verb costs, and a list what the last one of its sort weighed. TURN is what a
+ * loop does at once while others may wait: less is fairer, more is faster. COMMITTING is how many writes are on their
+ * way to the store at a time: as they are committed together, it is what a write that comes next may have to
+ * wait for, and enough to keep a disk busy.
+ */
+#include "server/flow.h"
+
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "server/exchange.h"
+#include "server/flow_config.h"
+#include "server/flow_impl.h"
+#include "server/reply_impl.h"
+#include "server/server_impl.h"
+
+enum {
+	TURN = 100 * 1000, /* ns of cost that a loop takes on in one turn */
+	COST_READ = 8 * 1000,
+	COST_WRITE = 25 * 1000,
+	COMMITTING = 64,
+	WAIT_PARTS = 4, /* a request waits at most this part of its time limit */
+	REQUEST_TIMEOUT_MS = 60 * 1000,
+};
+
+/* --- what a request is -------------------------------------------------------------- */
+
+static bool is_long(const struct request *r)
+{
+	static const char *const subs[] = { "attach", "exec", "log", "portforward", "proxy" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(subs); i++)
+		if (str_eqz(r->subresource, subs[i]))
+			return true;
+	return false;
+}
+
+static bool is_write(const struct request *r)
+{
+	return r->verb >= REQUEST_CREATE;
+}
+
+/* A place for what a list weighed: two resources may share one, and estimate each other. */
+static uint32_t *size_of(struct flow_lane *lane, const struct request *r)
+{
+	uint64_t h = r->resource.n * 31 + r->ns.n;
+
+	for (size_t i = 0; i < r->resource.n; i++)
+		h = h * 131 + (unsigned char)r->resource.p[i];
+	for (size_t i = 0; i < r->ns.n; i++)
+		h = h * 137 + (unsigned char)r->ns.p[i];
+	return &lane->sizes[(h ^ (h >> 17)) % FLOW_SIZES];
+}
+
+static int64_t cost_of(struct flow_lane *lane, const struct request *r)
+{
+	if (r->verb == REQUEST_LIST)
+		return COST_READ + (int64_t)*size_of(lane, r);
+	return is_write(r) ? COST_WRITE : COST_READ;
+}
+
+static struct flow_query query_of(const struct exchange *x)
+{
+	const struct request *r = &x->request;
+	struct flow_query q = { .user = &x->user };
+
+	if (r->resource.n) {
+		q.verb = str_from(request_verb_name(r->verb));
+		q.group = r->group;
+		q.resource = r->resource;
+		q.subresource = r->subresource;
+		q.ns = r->ns;
+	} else {
+		q.verb = arena_lower(x->arena, x->stream->in.method);
+		q.path = x->stream->in.path;
+	}
+	return q;
+}
+
+/* The text of a flow: its schema, and by what its requests are told apart. */
+static struct str flow_of(const struct exchange *x, char *buf, size_t size)
+{
+	const struct flow_schema *s = x->flow.schema;
+	struct str by = { "", 0 };
+	int n;
+
+	if (s->by == FLOW_BY_USER)
+		by = x->user.name;
+	else if (s->by == FLOW_BY_NAMESPACE)
+		by = x->request.ns;
+	n = snprintf(buf, size, "%.*s/%.*s", STR_ARG(s->name), STR_ARG(by));
+	return str_of(buf, MIN((size_t)n, size - 1));
+}
+
+/* --- refusing ----------------------------------------------------------------------- */
+
+static void refuse(struct exchange *x, enum flow_reason reason)
+{
+	static const struct http_field nosniff[] = {
+		{ { "x-content-type-options", 22 }, { "nosniff", 7 } },
+	};
+
+	flow_metrics_rejected(x->server->flow, x->flow.schema, reason);
+	x->retry_after_s = 1;
+	x->more = nosniff;
+	x->nmore = 1;
+	reply_text(x, error_http_status(ERR_TOO_MANY_REQUESTS), STR("text/plain; charset=utf-8"),
+		   STR("Too many requests, please try again later.\n"));
+}
+
+/* --- running ------------------------------------------------------------------------ */
+
+static struct flow_lane *lane_of(const struct exchange *x)
+{
+	struct flow *f = x->server->flow;
+
+	return f ? &f->lanes[x->lane] : NULL;
+}
+
+static void run(struct flow_lane *lane, struct exchange *x)
+{
+	struct flow_ticket *t = &x->flow;
+
+	t->state = FLOW_RUNS;
+	if (t->writes) {
+		atomic_store(&t->commits, true);
+		(void)atomic_fetch_add(&lane->flow->committing, 1);
+	}
+	lane->spent += t->item.cost;
+	loop_defer(lane->loop, &lane->task);
+	if (t->schema && t->schema->dispatched)
+		metrics_counter_add(t->schema->dispatched, 1);
+	t->then(x);
+}
+
+static bool may(void *arg, size_t level)
+{
+	struct flow_lane *lane = arg;
+
+	return flow_seats_take(lane->flow->seats[level]);
+}
+
+static bool has_room(struct flow_lane *lane, enum flow_class class)
+{
+	return lane->spent < TURN &&
+	       (class == FLOW_READS || atomic_load(&lane->flow->committing) < COMMITTING);
+}
+
+static void note_waiting(struct flow_lane *lane, struct flow_seats *s, int by)
+{
+	(void)atomic_fetch_add(&s->waiting, by);
+	atomic_store(&lane->waits, flow_queue_count(lane->queues[FLOW_READS]) +
+						   flow_queue_count(lane->queues[FLOW_WRITES]) >
+					   0);
+}
+
+static struct exchange *exchange_of_item(struct flow_item *item)
+{
+	return CONTAINER_OF(item, struct exchange, flow.item);
+}
+
+static void run_some(struct flow_lane *lane, enum flow_class class)
+{
+	struct flow_item *item;
+
+	while (has_room(lane, class) && (item = flow_queue_next(lane->queues[class], may, lane))) {
+		struct exchange *x = exchange_of_item(item);
+
+		note_waiting(lane, x->flow.schema->level->seats, -1);
+		loop_timer_stop(&x->timer);
+		flow_metrics_waited(x);
+		run(lane, x);
+	}
+}
+
+/* The end of a turn: what waits is done, as far as the next turn's share goes. */
+void flow_on_turn(struct loop_task *task)
+{
+	struct flow_lane *lane = CONTAINER_OF(task, struct flow_lane, task);
+
+	lane->spent = 0;
+	run_some(lane, FLOW_READS);
+	lane->spent = 0;
+	run_some(lane, FLOW_WRITES);
+}
+
+void flow_on_wake(struct loop_msg *m)
+{
+	struct flow_lane *lane = CONTAINER_OF(m, struct flow_lane, wake);
+
+	atomic_store(&lane->waking, false);
+	loop_defer(lane->loop, &lane->task);
+}
+
+/* A seat is free: loops on which somebody waits try again. */
+static void wake(struct flow *f, struct flow_lane *from)
+{
+	for (struct flow_lane *lane = f->lanes; lane < f->lanes + f->nlanes; lane++) {
+		if (!atomic_load(&lane->waits))
+			continue;
+		if (lane == from)
+			loop_defer(lane->loop, &lane->task);
+		else if (!atomic_exchange(&lane->waking, true))
+			loop_post(lane->loop, &lane->wake);
+	}
+}
+
+/* --- entering ----------------------------------------------------------------------- */
+
+static void enqueue(struct flow_lane *lane, struct exchange *x)
+{
+	struct flow_ticket *t = &x->flow;
+	const struct flow_level *level = t->schema->level;
+	struct flow_seats *s = level->seats;
+	int64_t limit = x->server->opts.request_timeout_ms;
+	struct flow_queue *q = lane->queues[t->writes];
+	char buf[512];
+	struct str flow = flow_of(x, buf, sizeof(buf));
+
+	if (atomic_load(&s->waiting) >= level->all_max ||
+	    (int64_t)flow_queue_flow_count(q, s->index, flow) >= level->flow_max) {
+		refuse(x, FLOW_QUEUE_FULL);
+		return;
+	}
+	t->state = FLOW_WAITS;
+	t->since_ns = x->begun_ns;
+	flow_queue_add(q, &t->item, s->index, MAX(level->shares, 1), flow);
+	note_waiting(lane, s, 1);
+	if (limit <= 0)
+		limit = REQUEST_TIMEOUT_MS;
+	loop_timer_start(&x->timer, limit / WAIT_PARTS);
+	loop_defer(lane->loop, &lane->task);
+}
+
+/* Upstream's older limits: of reads and of writes under way; administrators pass. */
+static void enter_by_limit(struct flow *f, struct exchange *x)
+{
+	bool writes = x->flow.writes;
+	atomic_llong *taken = writes ? &f->writing : &f->reading;
+	int64_t limit = writes ? f->max_writing : f->max_reading;
+
+	if (user_in_group(&x->user, USER_MASTERS) || x->request.verb == REQUEST_WATCH) {
+		x->flow.then(x);
+		return;
+	}
+	if (atomic_fetch_add(taken, 1) >= limit) {
+		(void)atomic_fetch_sub(taken, 1);
+		refuse(x, FLOW_CONCURRENCY_LIMIT);
+		return;
+	}
+	x->flow.state = FLOW_RUNS;
+	x->flow.then(x);
+}
+
+void flow_enter(struct exchange *x, void (*then)(struct exchange *x))
+{
+	struct flow_lane *lane = lane_of(x);
+	struct flow_ticket *t = &x->flow;
+	const struct flow_level *level;
+	struct flow_query q;
+
+	if (!lane || !lane->config || is_long(&x->request)) {
+		then(x);
+		return;
+	}
+	t->then = then;
+	t->writes = is_write(&x->request);
+	if (!lane->flow->fair) {
+		enter_by_limit(lane->flow, x);
+		return;
+	}
+	q = query_of(x);
+	t->schema = flow_config_match(lane->config, &q);
+	t->config = flow_config_ref(lane->config);
+	level = t->schema->level;
+	t->item.cost = cost_of(lane, &x->request);
+	if (level->exempt)
+		then(x);
+	else if (!flow_queue_count(lane->queues[t->writes]) && has_room(lane, t->writes) &&
+		 flow_seats_take(level->seats))
+		run(lane, x);
+	else if (level->queues)
+		enqueue(lane, x);
+	else if (flow_seats_take(level->seats))
+		run(lane, x);
+	else
+		refuse(x, FLOW_CONCURRENCY_LIMIT);
+}
+
+/* --- leaving ------------------------------------------------------------------------ */
+
+/* True when it was counted. */
+static bool stop_committing(struct exchange *x)
+{
+	if (!atomic_exchange(&x->flow.commits, false))
+		return false;
+	(void)atomic_fetch_sub(&x->server->flow->committing, 1);
+	return true;
+}
+
+void flow_pause(struct exchange *x)
+{
+	if (stop_committing(x))
+		wake(x->server->flow, NULL);
+}
+
+static void leave_seat(struct flow_lane *lane, struct exchange *x)
+{
+	struct flow *f = lane->flow;
+
+	if (!x->flow.schema) {
+		(void)atomic_fetch_sub(x->flow.writes ? &f->writing : &f->reading, 1);
+		return;
+	}
+	(void)stop_committing(x);
+	flow_seats_leave(x->flow.schema->level->seats);
+	wake(f, lane);
+}
+
+void flow_leave(struct exchange *x)
+{
+	struct flow_lane *lane = lane_of(x);
+	struct flow_ticket *t = &x->flow;
+
+	if (t->state == FLOW_WAITS) {
+		flow_queue_remove(lane->queues[t->writes], &t->item);
+		note_waiting(lane, t->schema->level->seats, -1);
+		loop_timer_stop(&x->timer);
+	} else if (t->state == FLOW_RUNS) {
+		leave_seat(lane, x);
+	}
+	t->state = FLOW_OUTSIDE;
+}
+
+void flow_forget(struct exchange *x)
+{
+	flow_config_unref(x->flow.config);
+	x->flow.config = NULL;
+	x->flow.schema = NULL;
+}
+
+void flow_time_out(struct exchange *x)
+{
+	flow_leave(x);
+	refuse(x, FLOW_TIME_OUT);
+}
+
+void flow_note_size(struct exchange *x, size_t bytes)
+{
+	if (x->flow.schema && x->request.verb == REQUEST_LIST)
+		*size_of(lane_of(x), &x->request) = (uint32_t)MIN(bytes, (size_t)64 * MIB);
+}
+
+size_t flow_fields(const struct exchange *x, struct http_field *ret_fields)
+{
+	const struct flow_schema *s = x->flow.schema;
+
+	if (!s)
+		return 0;
+	ret_fields[0] = HTTP_FIELD("x-kubernetes-pf-flowschema-uid", s->uid);
+	ret_fields[1] = HTTP_FIELD("x-kubernetes-pf-prioritylevel-uid", s->level->uid);
+	return 2;
+}

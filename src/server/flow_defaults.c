@@ -1,0 +1,285 @@
+/*
+ * The table, and the batch that makes it so. A pass that finds all in place writes nothing.
+ */
+#include "server/flow_defaults.h"
+
+#include "api/decode.h"
+#include "api/schema.h"
+#include "api/validate.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/timestamp.h"
+#include "server/ensure.h"
+#include "server/server_impl.h"
+
+#define AUTOUPDATE "apf.kubernetes.io/autoupdate-spec"
+#define MANAGER    STR("api-priority-and-fairness-config-producer-v1")
+#define CONSUMER   STR("api-priority-and-fairness-config-consumer-v1")
+
+/* A level of requests that wait. */
+#define QUEUE(shares, lendable, queues, hand)                                      \
+	"{\"type\":\"Limited\",\"limited\":{\"nominalConcurrencyShares\":" #shares \
+	",\"lendablePercent\":" #lendable                                          \
+	",\"limitResponse\":{\"type\":\"Queue\",\"queuing\":{\"queues\":" #queues  \
+	",\"handSize\":" #hand ",\"queueLengthLimit\":50}}}}"
+
+static const struct flow_default levels[] = {
+	{ "exempt", true,
+	  "{\"type\":\"Exempt\",\"exempt\":{\"nominalConcurrencyShares\":0,\"lendablePercent\":0}"
+	  "}" },
+	{ "catch-all", true,
+	  "{\"type\":\"Limited\",\"limited\":{\"nominalConcurrencyShares\":5,\"lendablePercent\":0,"
+	  "\"limitResponse\":{\"type\":\"Reject\"}}}" },
+	{ "system", false, QUEUE(30, 33, 64, 6) },
+	{ "node-high", false, QUEUE(40, 25, 64, 6) },
+	{ "leader-election", false, QUEUE(10, 0, 16, 4) },
+	{ "workload-high", false, QUEUE(40, 50, 128, 6) },
+	{ "workload-low", false, QUEUE(100, 90, 128, 6) },
+	{ "global-default", false, QUEUE(20, 50, 128, 6) },
+};
+
+#define SPEC(level, precedence, by, subjects, rules)                                           \
+	"{\"priorityLevelConfiguration\":{\"name\":\"" level                                   \
+	"\"},\"matchingPrecedence\":" #precedence "," by "\"rules\":[{\"subjects\":[" subjects \
+	"]," rules "}]}"
+#define BY(what)    "\"distinguisherMethod\":{\"type\":\"" what "\"},"
+#define GROUP(name) "{\"kind\":\"Group\",\"group\":{\"name\":\"" name "\"}}"
+#define USER(name)  "{\"kind\":\"User\",\"user\":{\"name\":\"" name "\"}}"
+#define KUBE_SYSTEM                                                                       \
+	"{\"kind\":\"ServiceAccount\",\"serviceAccount\":{\"namespace\":\"kube-system\"," \
+	"\"name\":\"*\"}}"
+#define EVERYBODY GROUP("system:unauthenticated") "," GROUP("system:authenticated")
+#define RULE(verbs, group, resources, cluster)                                           \
+	"{\"verbs\":[" verbs "],\"apiGroups\":[\"" group "\"],\"resources\":[" resources \
+	"]," cluster "\"namespaces\":[\"*\"]}"
+#define CLUSTER "\"clusterScope\":true,"
+#define EVERYTHING                     \
+	"\"resourceRules\":[" RULE(    \
+		"\"*\"", "*", "\"*\"", \
+		CLUSTER) "],"          \
+			 "\"nonResourceRules\":[{\"verbs\":[\"*\"],\"nonResourceURLs\":[\"*\"]}]"
+
+static const struct flow_default schemas[] = {
+	{ "exempt", true, SPEC("exempt", 1, "", GROUP("system:masters"), EVERYTHING) },
+	{ "catch-all", true, SPEC("catch-all", 10000, BY("ByUser"), EVERYBODY, EVERYTHING) },
+	{ "probes", false,
+	  SPEC("exempt", 2, "", EVERYBODY,
+	       "\"nonResourceRules\":[{\"verbs\":[\"get\"],\"nonResourceURLs\":[\"/healthz\","
+	       "\"/readyz\",\"/livez\"]}]") },
+	{ "system-leader-election", false,
+	  SPEC("leader-election", 100, BY("ByUser"),
+	       USER("system:kube-controller-manager") "," USER(
+		       "system:kube-scheduler") "," KUBE_SYSTEM,
+	       "\"resourceRules\":[" RULE("\"get\",\"create\",\"update\"", "coordination.k8s.io",
+					  "\"leases\"", "") "]") },
+	{ "system-node-high", false,
+	  SPEC("node-high", 400, BY("ByUser"), GROUP("system:nodes"),
+	       "\"resourceRules\":[" RULE("\"*\"", "", "\"nodes\",\"nodes/status\"",
+					  CLUSTER) "," RULE("\"*\"", "coordination.k8s.io",
+							    "\"leases\"", "") "]") },
+	{ "system-nodes", false,
+	  SPEC("system", 500, BY("ByUser"), GROUP("system:nodes"), EVERYTHING) },
+	{ "kube-controller-manager", false,
+	  SPEC("workload-high", 800, BY("ByNamespace"), USER("system:kube-controller-manager"),
+	       EVERYTHING) },
+	{ "kube-scheduler", false,
+	  SPEC("workload-high", 800, BY("ByNamespace"), USER("system:kube-scheduler"),
+	       EVERYTHING) },
+	{ "kube-system-service-accounts", false,
+	  SPEC("workload-high", 900, BY("ByNamespace"), KUBE_SYSTEM, EVERYTHING) },
+	{ "service-accounts", false,
+	  SPEC("workload-low", 9000, BY("ByUser"), GROUP("system:serviceaccounts"), EVERYTHING) },
+	{ "global-default", false,
+	  SPEC("global-default", 9900, BY("ByUser"), EVERYBODY, EVERYTHING) },
+};
+
+const struct flow_default *flow_defaults(enum flow_kind kind, size_t *ret_n)
+{
+	*ret_n = kind == FLOW_LEVEL ? ARRAY_SIZE(levels) : ARRAY_SIZE(schemas);
+	return kind == FLOW_LEVEL ? levels : schemas;
+}
+
+const struct schema_kind *flow_kind(enum flow_kind kind)
+{
+	return schema_find_resource(STR("flowcontrol.apiserver.k8s.io"), STR("v1"),
+				    kind == FLOW_LEVEL ? STR("prioritylevelconfigurations")
+						       : STR("flowschemas"));
+}
+
+struct json *flow_default_tree(struct arena *a, enum flow_kind kind, const struct flow_default *d)
+{
+	const struct schema_kind *k = flow_kind(kind);
+	struct json *tree = json_make_object(a), *meta = json_make_object(a);
+	struct json *notes = json_make_object(a), *spec = NULL;
+
+	json_put_str(a, tree, "apiVersion", k->api_version);
+	json_put_str(a, tree, "kind", k->kind);
+	json_setz(tree, "metadata", meta);
+	json_put_str(a, meta, "name", str_from(d->name));
+	json_setz(meta, "annotations", notes);
+	json_put_str(a, notes, AUTOUPDATE, STR("true"));
+	(void)json_parse(a, str_from(d->spec), NULL, &spec, NULL);
+	json_setz(tree, "spec", spec);
+	return tree;
+}
+
+/* --- whether a schema's level is there -------------------------------------------- */
+
+static struct json *condition_of(struct arena *a, struct str level, bool found, int64_t now_ns)
+{
+	struct json *c = json_make_object(a);
+	char *text, stamp[TIMESTAMP_SIZE];
+
+	text = arena_printf(
+		a,
+		"This FlowSchema references the PriorityLevelConfiguration object named "
+		"\"%.*s\" %s",
+		STR_ARG(level), found ? "and it exists" : "but there is no such object");
+	json_put_str(a, c, "type", STR("Dangling"));
+	json_put_str(a, c, "status", found ? STR("False") : STR("True"));
+	json_put_str(a, c, "lastTransitionTime",
+		     arena_str(a, timestamp_print(now_ns, TIMESTAMP_SECONDS, stamp)));
+	json_put_str(a, c, "reason", found ? STR("Found") : STR("NotFound"));
+	json_put_str(a, c, "message", str_from(text));
+	return c;
+}
+
+/* --- making it so ----------------------------------------------------------------- */
+
+/* Who turned a suggestion's updates off, or changed it by hand, keeps what they have. */
+static bool may_update(const struct json *there, const struct flow_default *d)
+{
+	const struct json *meta = json_getz(there, "metadata");
+	struct str given = json_text_at(json_getz(meta, "annotations"), AUTOUPDATE);
+
+	if (d->mandatory || str_eqz(given, "true"))
+		return true;
+	return !str_eqz(given, "false") && json_i64_at(meta, "generation", 1) == 1;
+}
+
+/* The default's spec with the defaults of its kind, as it would be stored. */
+static struct json *wanted_spec(struct arena *a, const struct schema_kind *k, enum flow_kind kind,
+				const struct flow_default *d)
+{
+	struct json *tree = flow_default_tree(a, kind, d);
+
+	(void)decode_fit(a, tree, k->type, NULL, NULL);
+	defaults_fill(a, tree, k->type, 0);
+	return json_getz(tree, "spec");
+}
+
+/* A merge patch from `there` to `wanted`: members that are too many are taken away. */
+static struct json *replacing(struct arena *a, const struct json *there, const struct json *wanted)
+{
+	struct json *patch = NULL;
+
+	(void)json_copy(a, wanted, &patch, NULL);
+	JSON_FOREACH (it, there) {
+		struct json *in = json_get(patch, json_key(it));
+
+		if (!in)
+			json_set(patch, json_key(it), json_make_null(a));
+		else if (json_is(it, JSON_OBJECT) && json_is(in, JSON_OBJECT))
+			json_set(patch, json_key(it), replacing(a, it, in));
+	}
+	return patch;
+}
+
+static struct str level_of(const struct json *schema)
+{
+	return json_text_at(json_getz(json_getz(schema, "spec"), "priorityLevelConfiguration"),
+			    "name");
+}
+
+static struct json *status_of(struct arena *a, struct str level, bool found, int64_t now_ns)
+{
+	struct json *status = json_make_object(a), *list = json_make_array(a);
+
+	json_append(list, condition_of(a, level, found, now_ns));
+	json_setz(status, "conditions", list);
+	return status;
+}
+
+static void create_one(struct ensure *e, const struct server *s, enum flow_kind kind,
+		       const struct flow_default *d)
+{
+	struct arena *a = ensure_arena(e);
+	struct json *tree = flow_default_tree(a, kind, d);
+
+	if (kind == FLOW_SCHEMA)
+		json_setz(tree, "status", status_of(a, level_of(tree), true, clock_wall(s->clock)));
+	ensure_create_status(e, flow_kind(kind), tree, MANAGER);
+}
+
+static void ensure_one(struct ensure *e, const struct server *s, enum flow_kind kind,
+		       const struct flow_default *d)
+{
+	const struct schema_kind *k = flow_kind(kind);
+	struct arena *a = ensure_arena(e);
+	struct json *there = ensure_tree(e, k, STR(""), str_from(d->name)), *wanted, *patch;
+
+	if (!there) {
+		create_one(e, s, kind, d);
+		return;
+	}
+	wanted = wanted_spec(a, k, kind, d);
+	if (!may_update(there, d) || json_equal(json_getz(there, "spec"), wanted))
+		return;
+	patch = json_make_object(a);
+	json_setz(patch, "spec", replacing(a, json_getz(there, "spec"), wanted));
+	ensure_patch(e, k, there, patch, MANAGER);
+}
+
+/* Says whether a schema's level is there, unless that is said already. */
+static void ensure_status(struct ensure *e, const struct server *s, struct str name,
+			  const struct json *known_levels)
+{
+	const struct schema_kind *k = flow_kind(FLOW_SCHEMA);
+	struct arena *a = ensure_arena(e);
+	struct json *there = ensure_tree(e, k, STR(""), name), *patch;
+	struct str level = level_of(there);
+	bool found = json_has_text(known_levels, level);
+	const struct json *old;
+
+	old = json_find(json_getz(json_getz(there, "status"), "conditions"), "type",
+			STR("Dangling"));
+	if (!there || (old && str_eqz(json_text_at(old, "status"), found ? "False" : "True")))
+		return;
+	patch = json_make_object(a);
+	json_setz(patch, "status", status_of(a, level, found, clock_wall(s->clock)));
+	ensure_patch_status(e, k, there, patch, CONSUMER);
+}
+
+static void on_done(void *arg, const struct error *err, bool outrun UNUSED)
+{
+	struct server *s = arg;
+
+	if (err && !atomic_load(&s->stopping))
+		log_warn(s->opts.log, "the defaults of flow control cannot be written",
+			 LOG_ERR(err));
+}
+
+static void ensure_kind(struct ensure *e, const struct server *s, enum flow_kind kind)
+{
+	size_t n;
+	const struct flow_default *v = flow_defaults(kind, &n);
+
+	for (size_t i = 0; i < n; i++)
+		ensure_one(e, s, kind, &v[i]);
+}
+
+void flow_defaults_ensure(struct server *s)
+{
+	struct ensure *e = ensure_new(s, on_done, s);
+	const struct json *names, *known;
+
+	ensure_kind(e, s, FLOW_LEVEL);
+	ensure_kind(e, s, FLOW_SCHEMA);
+	names = ensure_names(e, flow_kind(FLOW_SCHEMA), STR(""));
+	known = ensure_names(e, flow_kind(FLOW_LEVEL), STR(""));
+	JSON_FOREACH (it, names)
+		ensure_status(e, s, json_str(it), known);
+	ensure_end(e);
+}
