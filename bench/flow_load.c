@@ -1,9 +1,10 @@
 /*
- * flow_load - one quiet user: one request at a time, with a pause behind each, and how long they took.
+ * flow_load - one quiet user: one request at a time, with a pause behind each, and how long they
+ * took.
  *
- *	flow_load KUBECONFIG
- *	get PATH COUNT		median, 99th percentile and maximum in ms; and how many were refused
- *	post PATH FILE COUNT	the same for creating what is in the file
+ * 	flow_load KUBECONFIG
+ * 	get PATH COUNT		median, 99th percentile and maximum in ms; and how many were refused
+ * 	post PATH FILE COUNT	the same for creating what is in the file
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -50,9 +50,9 @@ struct write {
 	void *authorize_arg;
 	/*
 	 * Admission that may change an object: asked when it has its defaults and its
-	 * managedFields, before the kind's own rules and validation. Trees are of the storage version; a custom
-	 * kind's of the request's. `old` is NULL for a creation. Sets `mutated` when it put in
-	 * something that has no defaults yet. A failure fails the write. NULL: none.
+	 * managedFields, before the kind's own rules and validation. Trees are of the storage
+	 * version; a custom kind's of the request's. `old` is NULL for a creation. Sets `mutated`
+	 * when it put in something that has no defaults yet. A failure fails the write. NULL: none.
 	 */
 	int (*mutate)(struct write *w, const struct json *old, struct json *object,
 		      struct error *err);

@@ -105,8 +105,8 @@ void loop_defer(struct loop *l, struct loop_task *t);
 void loop_task_cancel(struct loop_task *t);
 
 /*
- * As loop_defer(), for much work: of these one runs per turn, in their order, so that what is small is
- * not held up by many that are large. A task waits in one way at a time: the first.
+ * As loop_defer(), for much work: of these one runs per turn, in their order, so that what is small
+ * is not held up by many that are large. A task waits in one way at a time: the first.
  */
 void loop_defer_large(struct loop *l, struct loop_task *t);
 

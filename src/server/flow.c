@@ -1,11 +1,11 @@
 /*
- * Each loop has its own queue, and sorts by the configuration that it was last sent. Seats are counted
- * over all loops; whoever leaves one wakes a loop that waits for it.
+ * Each loop has its own queue, and sorts by the configuration that it was last sent. Seats are
+ * counted over all loops; whoever leaves one wakes a loop that waits for it.
  *
- * A request costs about what its verb costs, and a list what the last one of its sort weighed. TURN is what a
- * loop does at once while others may wait: less is fairer, more is faster. COMMITTING is how many writes are on their
- * way to the store at a time: as they are committed together, it is what a write that comes next may have to
- * wait for, and enough to keep a disk busy.
+ * A request costs about what its verb costs, and a list what the last one of its sort weighed. TURN
+ * is what a loop does at once while others may wait: less is fairer, more is faster. COMMITTING is
+ * how many writes are on their way to the store at a time: as they are committed together, it is
+ * what a write that comes next may have to wait for, and enough to keep a disk busy.
  */
 #include "server/flow.h"
 

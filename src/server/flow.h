@@ -1,12 +1,12 @@
 /*
  * flow - flow control: whose request is done next, and whose is refused.
  *
- * Upstream's API priority and fairness: FlowSchemas sort requests into flows and priority levels; a level has
- * seats, and who finds none waits in a fair queue or is refused (429, Retry-After). Beyond
- * that, a loop does only so much in one turn before it looks who else has come, and what it does next is
- * decided by fairness: so one who floods waits for the others, not they for him. Levels that are exempt
- * (system:masters, probes) never wait; requests that run long (watches once they have begun, logs, exec) hold
- * no seat.
+ * Upstream's API priority and fairness: FlowSchemas sort requests into flows and priority levels; a
+ * level has seats, and who finds none waits in a fair queue or is refused (429, Retry-After).
+ * Beyond that, a loop does only so much in one turn before it looks who else has come, and what it
+ * does next is decided by fairness: so one who floods waits for the others, not they for him.
+ * Levels that are exempt (system:masters, probes) never wait; requests that run long (watches once
+ * they have begun, logs, exec) hold no seat.
  *
  * Without fairness (--enable-priority-and-fairness=false) there are only the two limits of requests
  * under way, and who comes when they are reached is refused.
@@ -56,8 +56,8 @@ void flow_stop(struct flow *f);
 void flow_enter(struct exchange *x, void (*then)(struct exchange *x));
 
 /*
- * A write waits for something else than the store: others may go meanwhile. On the state's loop, any number of
- * times.
+ * A write waits for something else than the store: others may go meanwhile. On the state's loop,
+ * any number of times.
  */
 void flow_pause(struct exchange *x);
 

@@ -1,8 +1,8 @@
 /*
  * flow_config - FlowSchemas and PriorityLevelConfigurations as the server follows them.
  *
- * Made of the objects there are, at the state; immutable and counted from then on, so that every I/O
- * loop sorts requests by the one it has. What is mandatory is always in it, whatever was
+ * Made of the objects there are, at the state; immutable and counted from then on, so that every
+ * I/O loop sorts requests by the one it has. What is mandatory is always in it, whatever was
  * stored. Seats, which change, are beside it (flow_seats.h), and outlive it.
  */
 #ifndef SERVER_FLOW_CONFIG_H

@@ -1,8 +1,8 @@
 /*
- * A level is chosen by the least time it has had for its weight; one that begins to wait starts where the
- * others are, so that nobody saves up. Within a level: two lists of flows, those that just came
- * and those that had a turn; the first of them is served until its deficit is used up, and then
- * goes to the end of the second.
+ * A level is chosen by the least time it has had for its weight; one that begins to wait starts
+ * where the others are, so that nobody saves up. Within a level: two lists of flows, those that
+ * just came and those that had a turn; the first of them is served until its deficit is used up,
+ * and then goes to the end of the second.
  */
 #include "server/flow_queue.h"
 
@@ -220,7 +220,9 @@ struct flow_item *flow_queue_next(struct flow_queue *q, bool (*may)(void *arg, s
 {
 	const struct level *last = NULL; /* that was asked */
 
-	/* From the level that had least to the one that had most, without sorting: there are few. */
+	/*
+	 * From the level that had least to the one that had most, without sorting: there are few.
+	 */
 	for (size_t tries = 0; tries < q->nlevels && q->n; tries++) {
 		struct level *best = NULL;
 

@@ -1,10 +1,10 @@
 /*
  * flow_queue - requests that wait on one loop, and whose turn it is.
  *
- * Levels share the loop by weight, flows of a level share it evenly: by deficit round robin over what
- * requests cost. A flow that just came goes before those that have had their turn, so who asks now and then
- * is answered soon, however many others wait. Pure: no clock, no I/O.
- * Threads: its loop's.
+ * Levels share the loop by weight, flows of a level share it evenly: by deficit round robin over
+ * what requests cost. A flow that just came goes before those that have had their turn, so who asks
+ * now and then is answered soon, however many others wait. Pure: no clock, no I/O. Threads: its
+ * loop's.
  */
 #ifndef SERVER_FLOW_QUEUE_H
 #define SERVER_FLOW_QUEUE_H
@@ -28,8 +28,8 @@ struct flow_queue *flow_queue_new(void);
 void flow_queue_free(struct flow_queue *q); /* nothing waits any more */
 
 /*
- * Puts it behind the others of its flow (any text) and level (a small number). `weight` is the level's
- * present one, above 0.
+ * Puts it behind the others of its flow (any text) and level (a small number). `weight` is the
+ * level's present one, above 0.
  */
 void flow_queue_add(struct flow_queue *q, struct flow_item *item, size_t level, int64_t weight,
 		    struct str flow);

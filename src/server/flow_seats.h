@@ -1,10 +1,9 @@
 /*
  * flow_seats - how many requests of a priority level are under way, over all I/O loops.
  *
- * A level has seats of its own; when they are taken it may have free ones of others, within its limit.
- * What is its own it always gets, so no level can starve another. Lives as long as
- * the server: levels of one name share it, whatever their configuration was and is.
- * Threads: any.
+ * A level has seats of its own; when they are taken it may have free ones of others, within its
+ * limit. What is its own it always gets, so no level can starve another. Lives as long as the
+ * server: levels of one name share it, whatever their configuration was and is. Threads: any.
  */
 #ifndef SERVER_FLOW_SEATS_H
 #define SERVER_FLOW_SEATS_H

@@ -150,9 +150,10 @@ bool mutation_is_current(const struct mutation *m);
 
 /*
  * An admission function that cannot answer yet returns what this returns; nothing is refused.
- * Later, in another turn of the state's loop, mutation_resume() has all decided anew, and the function
- * is asked again: with the same trees unless what is stored was changed meanwhile (a creation keeps
- * its uid and name). What it learnt it keeps in a memo. The client may be gone by then.
+ * Later, in another turn of the state's loop, mutation_resume() has all decided anew, and the
+ * function is asked again: with the same trees unless what is stored was changed meanwhile (a
+ * creation keeps its uid and name). What it learnt it keeps in a memo. The client may be gone by
+ * then.
  */
 int mutation_park(struct mutation *m, struct error *err);
 void mutation_resume(struct mutation *m);
