@@ -19,7 +19,7 @@ struct controller_options {
 	bool leader_elect;
 	const char *lease_name, *lease_namespace;
 	int64_t lease_duration, renew_deadline, retry_period; /* ns */
-	int64_t namespace_syncs, gc_syncs, claim_syncs, slice_syncs;
+	int64_t namespace_syncs, gc_syncs, claim_syncs, slice_syncs, taint_syncs;
 	int64_t namespace_sync_period, namespace_delay, gc_sync_period; /* ns */
 };
 
@@ -77,6 +77,10 @@ static const struct flag flags[] = {
 	{ "concurrent-resourceslice-status-syncs", 0,
 	  FLAG_INT(struct controller_options, slice_syncs), .arg = "COUNT", .initial = "32",
 	  .min = 1, .max = 1000, .help = "slices whose status is written at once" },
+	{ "concurrent-device-taint-eviction-syncs", 0,
+	  FLAG_INT(struct controller_options, taint_syncs), .arg = "COUNT", .initial = "8",
+	  .min = 1, .max = 1000,
+	  .help = "pods evicted from tainted devices, and their rules told, at once" },
 	{ "feature-gates", 0, FLAG_LIST(struct controller_options, feature_gates),
 	  .arg = "NAME=BOOL", .help = "switch features on or off" },
 	ROLE_FLAGS(struct controller_options, role),
@@ -135,6 +139,8 @@ static unsigned gated_parts(unsigned parts, const struct gates *gates)
 		parts &= ~(unsigned)CONTROLLER_SLICE_STATUS;
 	if (!gates_on(gates, GATE_DRAResourcePoolStatus))
 		parts &= ~(unsigned)CONTROLLER_POOL_REQUESTS;
+	if (!gates_on(gates, GATE_DRADeviceTaints))
+		parts &= ~(unsigned)CONTROLLER_TAINT_EVICTION;
 	return parts;
 }
 
@@ -195,6 +201,7 @@ static int start(void *arg, struct error *err)
 			     .sync_period_ms = o->gc_sync_period / CLOCK_MS },
 		.claims = { .workers = (unsigned)o->claim_syncs },
 		.slice_status_workers = (unsigned)o->slice_syncs,
+		.taint_eviction_workers = (unsigned)o->taint_syncs,
 		.metrics = v->frame.metrics,
 		.log = &v->frame.role.log,
 		.on_lost = elected_role_lost,

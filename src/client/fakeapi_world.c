@@ -48,7 +48,11 @@ static const struct fakeapi_kind kinds[] = {
 	  .resource = "resourceslices",
 	  .kind = "ResourceSlice",
 	  .generations = true },
-	{ "resource.k8s.io", "v1", "devicetaintrules", "DeviceTaintRule", false, false },
+	{ .group = "resource.k8s.io",
+	  .version = "v1",
+	  .resource = "devicetaintrules",
+	  .kind = "DeviceTaintRule",
+	  .generations = true },
 	{ "resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests", "ResourcePoolStatusRequest",
 	  false, false },
 };

@@ -15,6 +15,7 @@
 #include "controller/served.h"
 #include "controller/slice_sink.h"
 #include "controller/slice_status.h"
+#include "controller/taint_eviction.h"
 #include "net/loop.h"
 
 enum {
@@ -34,6 +35,7 @@ struct availability {
 	bool has_status; /* slices have: it is kept there */
 	struct client_request leftovers; /* removal of objects that are not needed any more */
 	struct pool_requests *pool_requests;
+	struct taint_eviction *taint_eviction;
 };
 
 static void on_refused(void *arg, const char *what, struct str key, const struct error *err)
@@ -104,27 +106,34 @@ static void make_parts(struct availability *v, const struct discovery *d)
 	if (v->opts.pool_requests)
 		requests = discovery_find(d, STR("resource.k8s.io"), STR(""),
 					  STR("resourcepoolstatusrequests"));
-	if (served.slices.resource.n == 0 || (!v->opts.slice_status && !requests))
+	if (served.slices.resource.n == 0 ||
+	    (!v->opts.slice_status && !v->opts.taint_eviction && !requests))
 		return;
 	if (!v->devices)
-		v->devices = devices_new(&(struct devices_opts){ .loop = v->ctx.loop,
-								 .informers = v->ctx.informers,
-								 .served = served,
-								 .rules = requests != NULL,
-								 .refused = on_refused,
-								 .arg = v });
+		v->devices = devices_new(
+			&(struct devices_opts){ .loop = v->ctx.loop,
+						.informers = v->ctx.informers,
+						.served = served,
+						.rules = requests || v->opts.taint_eviction,
+						.refused = on_refused,
+						.arg = v });
 	if (v->slice_status && v->has_status != served.slice_status)
 		slice_status_free(TAKE(v->slice_status));
 	if (v->opts.slice_status && !v->slice_status)
 		make_slice_status(v, served.slice_status, d);
 	if (requests && !v->pool_requests)
 		v->pool_requests = pool_requests_new(&v->ctx, v->devices, &requests->resource);
+	if (v->opts.taint_eviction && !v->taint_eviction)
+		v->taint_eviction = taint_eviction_new(
+			&v->ctx, v->devices,
+			&(struct taint_eviction_opts){ .workers = v->opts.evictions });
 }
 
 static bool is_complete(const struct availability *v)
 {
 	return (!v->opts.slice_status || v->slice_status) &&
-	       (!v->opts.pool_requests || v->pool_requests);
+	       (!v->opts.pool_requests || v->pool_requests) &&
+	       (!v->opts.taint_eviction || v->taint_eviction);
 }
 
 static void on_served(struct served_wait *w, const struct error *err)
@@ -163,7 +172,8 @@ struct availability *availability_new(const struct context *ctx,
 bool availability_synced(const struct availability *v)
 {
 	return v->looked && (!v->devices || devices_synced(v->devices)) &&
-	       (!v->pool_requests || pool_requests_synced(v->pool_requests));
+	       (!v->pool_requests || pool_requests_synced(v->pool_requests)) &&
+	       (!v->taint_eviction || taint_eviction_synced(v->taint_eviction));
 }
 
 void availability_free(struct availability *v)
@@ -173,6 +183,7 @@ void availability_free(struct availability *v)
 	served_cancel(&v->wait);
 	loop_timer_stop(&v->again);
 	client_cancel(&v->leftovers);
+	taint_eviction_free(v->taint_eviction);
 	pool_requests_free(v->pool_requests);
 	slice_status_free(v->slice_status);
 	devices_free(v->devices);

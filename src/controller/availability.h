@@ -1,7 +1,7 @@
 /*
  * availability - the parts of `devplane controller` that know the cluster's devices: the status of
- * ResourceSlices (slice_status.h) and answers to ResourcePoolStatusRequests (pool_requests.h), on
- * one inventory (devices.h).
+ * ResourceSlices (slice_status.h), answers to ResourcePoolStatusRequests (pool_requests.h) and
+ * eviction from tainted devices (taint_eviction.h), on one inventory (devices.h).
  *
  * What the server serves decides: slices with a status subresource have it written; slices
  * without one get objects of our own (slice_sink.h); requests are answered where their kind is
@@ -16,8 +16,9 @@ struct availability;
 struct context;
 
 struct availability_opts {
-	bool slice_status, pool_requests; /* which parts */
+	bool slice_status, pool_requests, taint_eviction; /* which parts */
 	unsigned workers; /* writes of status at once; 0: the default */
+	unsigned evictions; /* at once; 0: the default */
 };
 
 struct availability *availability_new(const struct context *ctx,

@@ -50,6 +50,7 @@ static const struct {
 	{ "resourceclaim-controller", CONTROLLER_CLAIMS },
 	{ "resourceslice-status-controller", CONTROLLER_SLICE_STATUS },
 	{ "resourcepoolstatusrequest-controller", CONTROLLER_POOL_REQUESTS },
+	{ "device-taint-eviction-controller", CONTROLLER_TAINT_EVICTION },
 	{ "network-endpoints-controller", CONTROLLER_NETWORK_ENDPOINTS },
 };
 
@@ -69,10 +70,12 @@ static void begin_availability(struct controller *c)
 	struct availability_opts o = {
 		.slice_status = c->opts.parts & CONTROLLER_SLICE_STATUS,
 		.pool_requests = c->opts.parts & CONTROLLER_POOL_REQUESTS,
+		.taint_eviction = c->opts.parts & CONTROLLER_TAINT_EVICTION,
 		.workers = c->opts.slice_status_workers,
+		.evictions = c->opts.taint_eviction_workers,
 	};
 
-	if (o.slice_status || o.pool_requests)
+	if (o.slice_status || o.pool_requests || o.taint_eviction)
 		c->availability = availability_new(&c->ctx, &o);
 }
 

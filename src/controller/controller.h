@@ -1,6 +1,7 @@
 /*
  * controller - `devplane controller`: namespaces, garbage, service accounts, claims of pods, what
- * is free of the devices, and, when asked for, endpoints on secondary networks.
+ * is free of the devices, eviction from tainted ones, and, when asked for, endpoints on secondary
+ * networks.
  *
  * Works against any API server that a kubeconfig leads to. With leader election
  * one of several works and the others wait; the lease is given back when it is
@@ -30,8 +31,9 @@ enum controller_part {
 	CONTROLLER_CLAIMS = 1 << 4,
 	CONTROLLER_SLICE_STATUS = 1 << 5,
 	CONTROLLER_POOL_REQUESTS = 1 << 6,
-	CONTROLLER_NETWORK_ENDPOINTS = 1 << 7,
-	CONTROLLER_ALL = (1 << 7) - 1, /* those that run unless told otherwise */
+	CONTROLLER_TAINT_EVICTION = 1 << 7,
+	CONTROLLER_NETWORK_ENDPOINTS = 1 << 8,
+	CONTROLLER_ALL = (1 << 8) - 1, /* those that run unless told otherwise */
 };
 
 /* Zero means the default. All is borrowed until controller_free(). */
@@ -47,7 +49,7 @@ struct controller_opts {
 	struct namespaces_opts namespaces;
 	struct garbage_opts garbage;
 	struct pod_claims_opts claims;
-	unsigned slice_status_workers;
+	unsigned slice_status_workers, taint_eviction_workers;
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
 	/* The lease was lost: all work has stopped, nothing more will happen. */

@@ -508,6 +508,11 @@ struct informer *devices_claims(struct devices *d)
 	return d->claims.informer;
 }
 
+struct informer *devices_rules(struct devices *d)
+{
+	return d->rules.informer;
+}
+
 size_t devices_claims_held(const struct devices *d)
 {
 	return inventory_claims(d->inventory);

@@ -78,6 +78,7 @@ struct inventory *devices_inventory(struct devices *d);
 /* To read objects from; the slices' index DEVICES_BY_POOL has "driver/pool". */
 struct informer *devices_slices(struct devices *d);
 struct informer *devices_claims(struct devices *d);
+struct informer *devices_rules(struct devices *d); /* NULL: they are not followed */
 size_t devices_claims_held(const struct devices *d); /* claims that have an allocation */
 
 /* The slice as our copy has it; or NULL. */

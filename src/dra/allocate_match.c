@@ -120,25 +120,10 @@ static int class_selects(struct allocate_plan *plan, const struct allocate_reque
 
 /* --- taints ------------------------------------------------------------------------- */
 
-static bool tolerates(const struct json *toleration, const struct inventory_taint *t)
-{
-	struct str effect = json_text_at(toleration, "effect");
-	struct str key = json_text_at(toleration, "key");
-	struct str op = json_text_at(toleration, "operator");
-
-	if (effect.n && !str_eq(effect, t->effect_text))
-		return false;
-	if (key.n && !str_eq(key, t->key))
-		return false;
-	if (op.n == 0 || str_eqz(op, "Equal"))
-		return str_eq(json_text_at(toleration, "value"), t->value);
-	return str_eqz(op, "Exists");
-}
-
 static bool tolerated(const struct allocate_request *r, const struct inventory_taint *t)
 {
 	JSON_FOREACH (it, r->tolerations)
-		if (tolerates(it, t))
+		if (inventory_tolerates(it, t))
 			return true;
 	return false;
 }

@@ -228,6 +228,11 @@ void inventory_remove_taint_rule(struct inventory *inv, struct str name)
 	rule_drop(inv, name);
 }
 
+const struct inventory_rule *inventory_rule(const struct inventory *inv, struct str name)
+{
+	return omap_get(&inv->rules, name);
+}
+
 bool inventory_has_rules(const struct inventory *inv)
 {
 	return inv->rules.n > 0;

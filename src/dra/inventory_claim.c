@@ -27,6 +27,19 @@ static struct inventory_use *use_need(struct inventory_pool *pool, struct str de
 	return use;
 }
 
+const struct inventory_use *inventory_use(const struct inventory_pool *pool, struct str device)
+{
+	return map_get(&pool->uses, device);
+}
+
+const struct inventory_use *inventory_next_use(const struct inventory_pool *pool, size_t *at)
+{
+	struct str name;
+	void *use;
+
+	return map_next(&pool->uses, at, &name, &use) ? use : NULL;
+}
+
 static void forget_sums(struct inventory_use *use)
 {
 	for (size_t i = 0; i < use->nconsumed; i++)

@@ -55,7 +55,20 @@ enum inventory_effect {
 struct inventory_taint {
 	struct str key, value;
 	struct str effect_text; /* as written */
+	int64_t added; /* timeAdded, ns since 1970; INT64_MAX: it does not say */
 	enum inventory_effect effect;
+};
+
+/* Whether a toleration of a claim is for this taint. */
+bool inventory_tolerates(const struct json *toleration, const struct inventory_taint *t);
+
+/* A DeviceTaintRule. */
+struct inventory_rule {
+	struct str name;
+	bool any; /* it has a selector; without one it matches nothing */
+	struct str driver, pool, device; /* p NULL: any */
+	struct inventory_taint taint;
+	size_t block;
 };
 
 /* How requests for a capacity are rounded; what is not given has its flag false. */
@@ -333,6 +346,16 @@ static inline bool inventory_device_reachable(const struct inventory_device *d,
 
 /* Each taint of a device, its own and then those of rules: set *at to 0, call until NULL. */
 const struct inventory_taint *inventory_next_taint(const struct inventory_device *d, size_t *at);
+
+/* NULL: there is none. */
+const struct inventory_rule *inventory_rule(const struct inventory *inv, struct str name);
+
+/*
+ * Of a pool that has been settled, or of a use's pool: who holds a device, also one that does not
+ * exist; NULL: nobody. And all of them, in no order: set *at to 0, call until NULL.
+ */
+const struct inventory_use *inventory_use(const struct inventory_pool *pool, struct str device);
+const struct inventory_use *inventory_next_use(const struct inventory_pool *pool, size_t *at);
 
 /* NULL: there is none. All settle. */
 struct inventory_pool *inventory_pool(struct inventory *inv, struct str driver, struct str name);

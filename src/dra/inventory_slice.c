@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "base/limits.h"
+#include "base/timestamp.h"
 
 #include "dra/inventory_store.h"
 
@@ -192,6 +193,21 @@ static int read_capacities(struct reading *r, const struct json *v, struct inven
 
 /* --- taints, counters --------------------------------------------------------------- */
 
+bool inventory_tolerates(const struct json *toleration, const struct inventory_taint *t)
+{
+	struct str effect = json_text_at(toleration, "effect");
+	struct str key = json_text_at(toleration, "key");
+	struct str op = json_text_at(toleration, "operator");
+
+	if (effect.n && !str_eq(effect, t->effect_text))
+		return false;
+	if (key.n && !str_eq(key, t->key))
+		return false;
+	if (op.n == 0 || str_eqz(op, "Equal"))
+		return str_eq(json_text_at(toleration, "value"), t->value);
+	return str_eqz(op, "Exists");
+}
+
 void inventory_taint_read(struct pack *p, const struct json *v, struct inventory_taint *ret_taint)
 {
 	struct str effect = json_text_at(v, "effect");
@@ -201,6 +217,8 @@ void inventory_taint_read(struct pack *p, const struct json *v, struct inventory
 		.value = pack_text(p, json_text_at(v, "value")),
 		.effect_text = pack_text(p, effect),
 	};
+	if (timestamp_parse(json_text_at(v, "timeAdded"), &ret_taint->added, NULL) < 0)
+		ret_taint->added = INT64_MAX;
 	if (str_eqz(effect, "NoSchedule"))
 		ret_taint->effect = INVENTORY_EFFECT_NO_SCHEDULE;
 	else if (str_eqz(effect, "NoExecute"))

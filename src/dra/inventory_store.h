@@ -28,15 +28,6 @@ struct inventory {
 	size_t bytes; /* of slices, claims, classes, rules and programs */
 };
 
-/* A DeviceTaintRule. */
-struct inventory_rule {
-	struct str name;
-	bool any; /* it has a selector; without one it matches nothing */
-	struct str driver, pool, device; /* p NULL: any */
-	struct inventory_taint taint;
-	size_t block;
-};
-
 /* --- memory of one object ----------------------------------------------------------- */
 
 /*
