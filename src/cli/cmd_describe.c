@@ -56,7 +56,7 @@ struct run {
 	struct device_pool *pools;
 	size_t npools;
 	struct error unread;
-	const struct json *classes;
+	const struct json *classes, *rules;
 };
 
 static const struct row *find(const struct resource *r)
@@ -97,6 +97,7 @@ static struct describe begin(struct run *v)
 				  .npools = v->npools,
 				  .unread = v->asked && !v->view ? &v->unread : NULL,
 				  .classes = &v->classes,
+				  .rules = &v->rules,
 				  .text = BUF_INIT(CODEC_MAX) };
 }
 

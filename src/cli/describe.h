@@ -30,6 +30,7 @@ struct describe {
 	size_t npools;
 	const struct error *unread; /* why view is NULL though it is wanted; or NULL */
 	const struct json **classes; /* where DeviceClasses are kept once read; or NULL */
+	const struct json **rules; /* the same of DeviceTaintRules */
 	struct buf text;
 };
 

@@ -45,8 +45,9 @@ size_t describe_hidden_claims(struct describe *d, const struct json *device, siz
 /* A message of a pool's status; a claim that it names is left out where it may not be named. */
 struct str describe_pool_message(struct describe *d, struct str message);
 
-/* "key=value:NoSchedule, .." or empty. */
-struct str describe_device_taints(struct describe *d, const struct json *device);
+/* "key=value:NoSchedule, key:NoExecute (rule NAME), .." or empty. */
+struct str describe_device_taints(struct describe *d, const struct device_view_slice *s,
+				  const struct json *device);
 
 /* "Summary:" of slices: counts, capacities, groups of partitionable devices. */
 void describe_summary(struct describe *d, int level, const struct device_view_slice *v, size_t n,
@@ -83,5 +84,8 @@ void describe_pool_text(struct describe *d, const struct device_pool *p, struct 
  */
 const struct json *describe_classes(struct describe *d, const struct device_view_slice *v,
 				    size_t n);
+
+/* DeviceTaintRules, by the same rules; NULL also where they are not served. */
+const struct json *describe_rules(struct describe *d);
 
 #endif

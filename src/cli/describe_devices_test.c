@@ -7,7 +7,7 @@
  *	sight     "all", or namespaces whose claims may be named; absent: none
  *	hidden    the gate is off
  *	compute   what has no status is computed, from `claims`
- *	slices, statuses (ResourceSliceStatus), claims, classes: objects
+ *	slices, statuses (ResourceSliceStatus), claims, classes, rules (DeviceTaintRule): objects
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ struct golden {
 	struct device_view view;
 	struct device_pool *pools;
 	size_t npools;
-	const struct json *classes;
+	const struct json *classes, *rules;
 	struct claim_sight *sight;
 	bool hidden;
 };
@@ -76,6 +76,7 @@ static void load(struct golden *g)
 	g->npools = device_pools_make(&g->arena, &g->view, &g->pools);
 	g->view.note = json_text_at(g->tree, "note");
 	g->classes = json_getz(g->tree, "classes");
+	g->rules = json_getz(g->tree, "rules");
 	g->sight = sight_of(g);
 }
 
@@ -114,6 +115,7 @@ static void show(struct golden *g, const struct json *what)
 			      .sight = g->sight,
 			      .hidden = g->hidden,
 			      .classes = &g->classes,
+			      .rules = &g->rules,
 			      .text = BUF_INIT(MIB) };
 
 	if (str_eqz(json_key(what), "slice"))
@@ -510,6 +512,7 @@ int main(void)
 		GOLDEN("elided"),
 		GOLDEN("escape"),
 		GOLDEN("partly"),
+		GOLDEN("taint_rules"),
 		cmocka_unit_test(a_pool_is_called_by_its_name_or_with_its_driver),
 		cmocka_unit_test(a_name_of_the_drivers_own_domain_is_the_bare_one),
 		cmocka_unit_test(text_of_others_does_nothing_to_a_terminal),

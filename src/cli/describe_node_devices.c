@@ -8,7 +8,7 @@ static void describe_device(struct describe *d, const struct device_view_slice *
 	const struct json *status = device_view_device(s, name);
 	const struct json *left = json_getz(status, "availableCapacity");
 	struct str reason = describe_clean(d, json_text_at(status, "stateReason"));
-	struct str taints = describe_device_taints(d, device);
+	struct str taints = describe_device_taints(d, s, device);
 
 	describe_line(d, 2, "%.*s:", STR_ARG(describe_clean(d, name)));
 	describe_line(d, 3, "Status:\t%.*s%s%.*s%s", STR_ARG(describe_state(d, status)),

@@ -27,7 +27,7 @@ static void device_line(struct describe *d, const struct device_view_slice *s,
 	struct str name = json_text_at(device, "name"), state = STR("");
 	const struct json *status = device_view_device(s, name);
 	struct str holders = describe_holders(d, status);
-	struct str taints = describe_device_taints(d, device);
+	struct str taints = describe_device_taints(d, s, device);
 	bool taken = json_count(json_getz(status, "allocations")) > 0;
 
 	if (holders.n == 0)

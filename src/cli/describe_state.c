@@ -102,16 +102,48 @@ struct str describe_pool_message(struct describe *d, struct str message)
 
 /* --- devices --------------------------------------------------------------------------------- */
 
-struct str describe_device_taints(struct describe *d, const struct json *device)
+static bool is_said(const struct json *selector, const char *name, struct str value)
+{
+	const struct json *want = json_getz(selector, name);
+
+	return !want || str_eq(json_str(want), value);
+}
+
+/* A rule without a selector is for no device. */
+static bool is_selected(const struct json *rule, const struct device_view_slice *s,
+			const struct json *device)
+{
+	const struct json *selector = json_getz(json_getz(rule, "spec"), "deviceSelector");
+
+	return json_is(selector, JSON_OBJECT) &&
+	       is_said(selector, "driver", json_text_at(s->spec, "driver")) &&
+	       is_said(selector, "pool", json_text_at(json_getz(s->spec, "pool"), "name")) &&
+	       is_said(selector, "device", json_text_at(device, "name"));
+}
+
+static void add_taint(struct describe *d, struct buf *text, const struct json *taint)
+{
+	struct str one = device_view_taint(d->arena, json_text_at(taint, "key"),
+					   json_text_at(taint, "value"),
+					   json_text_at(taint, "effect"));
+
+	(void)buf_printf(text, "%s%.*s", text->n > 0 ? ", " : "", STR_ARG(one));
+}
+
+struct str describe_device_taints(struct describe *d, const struct device_view_slice *s,
+				  const struct json *device)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
 
-	JSON_FOREACH (it, json_getz(device, "taints")) {
-		struct str taint = device_view_taint(d->arena, json_text_at(it, "key"),
-						     json_text_at(it, "value"),
-						     json_text_at(it, "effect"));
+	JSON_FOREACH (it, json_getz(device, "taints"))
+		add_taint(d, &text, it);
+	JSON_FOREACH (it, describe_rules(d)) {
+		struct str name = json_text_at(json_getz(it, "metadata"), "name");
 
-		(void)buf_printf(&text, "%s%.*s", text.n > 0 ? ", " : "", STR_ARG(taint));
+		if (!is_selected(it, s, device))
+			continue;
+		add_taint(d, &text, json_getz(json_getz(it, "spec"), "taint"));
+		(void)buf_printf(&text, " (rule %.*s)", STR_ARG(name));
 	}
 	return describe_clean(d, buf_str(&text));
 }
@@ -266,5 +298,20 @@ const struct json *describe_classes(struct describe *d, const struct device_view
 	list = describe_list(d, &classes, STR_NULL, STR_NULL);
 	if (d->classes)
 		*d->classes = list ? list : json_make_array(d->arena);
+	return list;
+}
+
+const struct json *describe_rules(struct describe *d)
+{
+	const struct json *list = NULL;
+	struct resource rules;
+	struct error err;
+
+	if (d->rules && *d->rules)
+		return *d->rules;
+	if (d->kube && device_view_resource(d->kube, "devicetaintrules", &rules, &err) == 0)
+		list = describe_list(d, &rules, STR_NULL, STR_NULL);
+	if (d->rules)
+		*d->rules = list ? list : json_make_array(d->arena);
 	return list;
 }
