@@ -634,7 +634,7 @@ static void the_book_says_what_a_look_at_everything_says(void **state UNUSED)
 			check_counts(&w);
 	}
 	/* It was about something. */
-assert_true(w.told_due > 400);
+	assert_true(w.told_due > 400);
 	assert_true(w.told_spared > 200);
 	assert_true(w.told_left > 50);
 	world_release(&w);

@@ -225,7 +225,7 @@ static bool same(const struct cached *a, const struct cached *b, const char *pat
 	return str_eq(cached_field(a, path, NULL), cached_field(b, path, NULL));
 }
 
-/* Drivers write what they have to say into the status more often than anything else there changes. */
+/* What drivers have to say in the status changes more often than all the rest of it. */
 static void on_claim_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	if (!str_eq(old->uid, o->uid) || !same(old, o, "status.allocation") ||

@@ -85,7 +85,7 @@ void taint_rule_begin(struct taint_job *j); /* taint_eviction_rule.c */
 void taint_eviction_event(struct taint_eviction *t, struct str key, struct str uid,
 			  const char *message);
 
-/* The rules among what wanted an eviction get their status anew, in a while; with `evicted` it counts. */
+/* The rules among what wants an eviction are told in a while; with `evicted` it counts for them. */
 void taint_rules_concerned(struct taint_eviction *t, const struct eviction *e, bool evicted);
 
 #endif

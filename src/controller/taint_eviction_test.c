@@ -492,32 +492,46 @@ static void a_pod_that_is_spared_while_it_is_marked_stays(void **state UNUSED)
 	bench_release(&b);
 }
 
-/* Of 40 pods every fourth tolerates what comes; the server fails, and we are restarted. */
+/* Every fourth of 40 pods tolerates what comes. */
+static void add_pods(struct bench *b)
+{
+	char name[16];
+
+	for (unsigned i = 0; i < 40; i++) {
+		(void)snprintf(name, sizeof(name), "p%u", i);
+		add_pod(b, name, i % 4 ? "" : "{\"operator\":\"Exists\",\"effect\":\"NoExecute\"}");
+	}
+}
+
+/* A rule for every second device; meanwhile the watches break, and we are restarted. */
+static void add_rules(struct bench *b)
+{
+	char name[16], selector[64];
+
+	for (unsigned i = 0; i < 40; i += 2) {
+		(void)snprintf(name, sizeof(name), "r%u", i);
+		(void)snprintf(selector, sizeof(selector), "\"device\":\"p%u\"", i);
+		add_rule(b, name, selector, "NoExecute", 0);
+		if (i % 10 == 0)
+			fakeapi_forget_past(b->w->api);
+		run(b, 300);
+		if (i == 20) {
+			bench_stop(b);
+			bench_start(b);
+		}
+	}
+}
+
 static void the_right_pods_go_whatever_fails(void **state UNUSED)
 {
 	for (uint64_t seed = 20; seed < 30; seed++) {
 		struct bench b = { .w = controller_world_new(seed) };
-		char name[16], selector[64];
+		char name[16];
 
-		for (unsigned i = 0; i < 40; i++) {
-			(void)snprintf(name, sizeof(name), "p%u", i);
-			add_pod(&b, name,
-				i % 4 ? "" : "{\"operator\":\"Exists\",\"effect\":\"NoExecute\"}");
-		}
+		add_pods(&b);
 		b.w->api->fail = 0.2;
 		bench_start(&b);
-		for (unsigned i = 0; i < 40; i += 2) {
-			(void)snprintf(name, sizeof(name), "r%u", i);
-			(void)snprintf(selector, sizeof(selector), "\"device\":\"p%u\"", i);
-			add_rule(&b, name, selector, "NoExecute", 0);
-			if (i % 10 == 0)
-				fakeapi_forget_past(b.w->api);
-			run(&b, 300);
-			if (i == 20) {
-				bench_stop(&b);
-				bench_start(&b);
-			}
-		}
+		add_rules(&b);
 		run(&b, 60 * 1000);
 		b.w->api->fail = 0;
 		run(&b, 60 * 1000);
