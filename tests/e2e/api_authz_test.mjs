@@ -503,7 +503,7 @@ async function nodes(say, { client, people: as }) {
 		await forbidden(as.node.post(pods, mirror({}, { nodeName: "n2" })), /can only create pods with spec.nodeName set to itself/)
 		await forbidden(as.node.post(pods, mirror({ ownerReferences: [] })), /can only create pods with an owner reference set to itself/)
 		await forbidden(as.node.post(pods, mirror({ ownerReferences: [{ ...owner, uid: "x" }] })), /UID mismatch/)
-		await forbidden(as.node.post(pods, mirror({}, { volumes: [{ name: "v", secret: { secretName: "key" } }] })), /can not create pods that reference secrets/)
+		await forbidden(as.node.post(pods, mirror({}, { volumes: [{ name: "v", secret: { secretName: "key" } }] })), /a mirror pod may not reference secrets/)
 	})
 
 	await test(say("a node keeps its own lease and slices"), async () => {
