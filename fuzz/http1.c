@@ -1,7 +1,8 @@
 /*
  * HTTP/1.1 sessions. The first byte chooses the role and into what pieces the
  * rest is cut. A server's handler echoes, answers early or resets, by the
- * request's path; a client has three requests under way. What a server writes
+ * request's path, or grants an upgrade; a client has three requests under way, the
+ * first of which may ask for one. What a server writes
  * must be understood by a client: its output is given to one, and a response
  * that is not valid is a crash.
  */
@@ -18,20 +19,20 @@ struct side {
 	struct http_session *session;
 	struct outbuf *gather;
 	struct buf out;
-	struct buf heads; /* one byte per request: '1' for HEAD */
+	struct buf heads; /* one byte per request: '1' for HEAD, '2' for an upgrade */
 	unsigned open; /* streams */
 };
 
 static void on_body(struct http_stream *s, struct str piece)
 {
-	if (str_starts(s->in.path, STR("/copy")))
+	if (s->raw || str_starts(s->in.path, STR("/copy")))
 		(void)http_stream_send_copy(s, piece);
 	http_stream_consume(s, piece.n);
 }
 
 static void on_end(struct http_stream *s)
 {
-	if (str_starts(s->in.path, STR("/copy")))
+	if (s->raw || str_starts(s->in.path, STR("/copy")))
 		(void)http_stream_end(s, NULL, 0);
 	else if (s->server && !s->out_head)
 		(void)http_stream_reply(s, 200, STR("text/plain"), slice_static(STR("done")));
@@ -63,9 +64,13 @@ static void on_stream(void *owner, struct http_stream *s)
 	if (side->session->done)
 		abort();
 	side->open++;
-	(void)buf_addc(&side->heads, s->head_request ? '1' : '0');
 	s->ops = &ops;
 	s->data = side;
+	if (str_starts(s->in.path, STR("/raw")) && http_stream_upgrade(s, STR("x"), NULL, 0) == 0) {
+		(void)buf_addc(&side->heads, '2');
+		return;
+	}
+	(void)buf_addc(&side->heads, s->head_request ? '1' : '0');
 	if (str_starts(s->in.path, STR("/echo")))
 		http_stream_collect(s, echo);
 	else if (str_starts(s->in.path, STR("/now")))
@@ -152,11 +157,12 @@ static bool feed(struct side *side, struct str in, size_t piece)
 	return r == 0;
 }
 
-static void ask(struct side *side, struct str method)
+static void ask(struct side *side, struct str method, bool upgrade)
 {
 	struct http_request r = { .method = method,
 				  .authority = STR("a"),
 				  .target = STR("/"),
+				  .upgrade = upgrade ? STR("x") : STR_NULL,
 				  .length = -1,
 				  .end = true,
 				  .ops = &ops,
@@ -177,8 +183,9 @@ static void check_output(const struct side *server)
 
 	side_init(&client, false);
 	for (size_t i = 0; i < server->heads.n; i++)
-		ask(&client, server->heads.p[i] == '1' ? STR("HEAD") : STR("GET"));
-	ask(&client, STR("GET"));
+		ask(&client, server->heads.p[i] == '1' ? STR("HEAD") : STR("GET"),
+		    server->heads.p[i] == '2');
+	ask(&client, STR("GET"), false);
 	flush(&client);
 	if (!feed(&client, buf_str(&server->out), 1))
 		abort();
@@ -197,9 +204,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	server = data[0] & 1;
 	side_init(&side, server);
 	if (!server) {
-		ask(&side, data[0] & 2 ? STR("HEAD") : STR("GET"));
-		ask(&side, STR("GET"));
-		ask(&side, STR("POST"));
+		ask(&side, data[0] & 2 ? STR("HEAD") : STR("GET"), data[0] & 64);
+		ask(&side, STR("GET"), false);
+		ask(&side, STR("POST"), false);
 		flush(&side);
 	}
 	if (feed(&side, str_skip(in, 1), pieces[data[0] >> 2 & 7])) {

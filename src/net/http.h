@@ -124,6 +124,8 @@ struct http_stream {
 	bool discard; /* incoming body is dropped */
 	bool wants_continue; /* peer waits for 100 Continue */
 	bool head_request; /* HEAD: the response has no body */
+	bool raw; /* after a 101: bytes as they are, both ways */
+	struct str upgrade; /* client: asked for; server: granted; in the arena */
 	const struct error *refusal; /* answer, once the request is complete */
 	void *collector; /* http_stream_collect's state */
 	struct slice out_inline[2];
@@ -201,6 +203,25 @@ int http_stream_reply(struct http_stream *s, int status, struct str content_type
  * connection stays of use.
  */
 void http_stream_fail(struct http_stream *s, const struct error *err);
+
+/* --- upgrades (RFC 9110, 7.8) ------------------------------------------------------- */
+
+/* Server: the client asks for another protocol, as only HTTP/1.1 lets it. */
+bool http_stream_wants_upgrade(const struct http_stream *s);
+
+/*
+ * Server: answers 101 and the fields; Connection and Upgrade (`protocol`) are
+ * added. From then on the stream is the connection: on_body has its bytes as
+ * they come, on_end its end, http_stream_send() and http_stream_end() are for
+ * the other way, and on_close comes when both have ended. Windows work as for
+ * bodies, and no time-out remains. on_end of the request itself comes only if it
+ * was before this call.
+ * A client that gave http_request an `upgrade` has the same from on_head on when
+ * s->in.status is 101; any other status is an ordinary response.
+ * -ERR_BAD_REQUEST where nothing was asked for, or a body is still to come.
+ */
+int http_stream_upgrade(struct http_stream *s, struct str protocol, const struct http_field *fields,
+			size_t n);
 
 /* Gives up: HTTP/2 resets the stream, HTTP/1.1 closes the connection. on_close follows. */
 void http_stream_reset(struct http_stream *s, const struct error *why);

@@ -39,8 +39,7 @@ struct http_stream *http1_current(struct http1 *c)
 	return c->current;
 }
 
-/* Closes the current stream and is without one. */
-static void close_current(struct http1 *c, const struct error *err)
+void http1_close_current(struct http1 *c, const struct error *err)
 {
 	struct http_stream *s = TAKE(c->current);
 
@@ -96,7 +95,7 @@ static void fail_client(struct http1 *c, const struct error *err)
 
 	http1_end_session(c);
 	if (c->current)
-		close_current(c, err);
+		http1_close_current(c, err);
 	(void)error_set(&unsent, ERR_UNAVAILABLE, "the connection takes no more requests");
 	close_all(c, &unsent);
 }
@@ -152,7 +151,7 @@ static void finish_response(struct http1 *c)
 {
 	bool reuse = c->keep_alive && !c->h.draining && http1_rest_is_small(c);
 
-	close_current(c, NULL);
+	http1_close_current(c, NULL);
 	if (!reuse)
 		http1_end_session(c);
 	else if (c->reading == HTTP1_READ_HOLD)
@@ -169,7 +168,7 @@ static void finish_request(struct http1 *c)
 
 	if (!reuse)
 		http1_end_session(c);
-	close_current(c, NULL);
+	http1_close_current(c, NULL);
 	if (!reuse) {
 		(void)error_set(&err, ERR_UNAVAILABLE, "the server closes the connection");
 		close_all(c, &err);
@@ -187,7 +186,9 @@ void http1_end_message(struct http1 *c)
 		return;
 	}
 	c->reading = HTTP1_READ_HOLD;
-	http_stream_in_end(s);
+	/* Of a server's stream that was upgraded at once, the end will be the connection's. */
+	if (!c->h.server || !s->upgrade.n)
+		http_stream_in_end(s);
 	if (!c->h.server && http1_current(c))
 		finish_request(c);
 }
@@ -226,12 +227,13 @@ static int server_eof(struct http1 *c, struct error *err)
 	struct http_stream *s = http1_current(c);
 	bool whole = c->reading == HTTP1_READ_HOLD || c->reading == HTTP1_READ_DROP;
 	bool endless = s && s->out_head && !s->out_ended && s->out_length < 0;
+	bool switching = s && s->out_status == 101; /* it is not known yet what an end means */
 	bool gone = endless || (c->h.config->eof_cancels && s && !s->out_ended);
 	int r;
 
 	if (!s && !c->fault.status)
 		http1_end_session(c);
-	if (!s || (whole && !gone))
+	if (!s || (whole && (!gone || switching)))
 		return 0;
 	if (s->out_ended) {
 		c->reading = HTTP1_READ_DROP;
@@ -239,7 +241,7 @@ static int server_eof(struct http1 *c, struct error *err)
 	}
 	r = error_set(err, ERR_CANCELED, "the client closed the connection");
 	http1_end_session(c);
-	close_current(c, err);
+	http1_close_current(c, err);
 	return r;
 }
 
@@ -267,6 +269,10 @@ static int eof(struct http_session *h, struct error *err)
 	c->peer_closed = true;
 	if (h->done)
 		return 0;
+	if (c->reading == HTTP1_READ_RAW) {
+		http1_raw_eof(c);
+		return 0;
+	}
 	return h->server ? server_eof(c, err ? err : &local) : client_eof(c, err ? err : &local);
 }
 
@@ -292,7 +298,7 @@ static void break_off(struct http1 *c)
 		return;
 	}
 	http1_end_session(c);
-	close_current(c, &err);
+	http1_close_current(c, &err);
 }
 
 /* True when there may be another message to write. */
@@ -311,6 +317,12 @@ static bool output_message(struct http1 *c, struct outbuf *o)
 	r = http1_send(c, o);
 	if (r < 0)
 		break_off(c);
+	if (c->delimiter == HTTP1_RAW && c->head_sent) {
+		http1_raw_switch(c);
+		if (r > 0)
+			http1_raw_sent(c);
+		return false;
+	}
 	if (r <= 0 || !c->h.server)
 		return false;
 	finish_response(c);

@@ -5,7 +5,7 @@
  * bodies; both are strict about RFC 9112 and know nothing of streams.
  * http1_read.c makes requests and responses of what they find, http1_send.c
  * writes messages, and http1.c is the session: one exchange after the other,
- * their ends and their times.
+ * their ends and their times. http1_raw.c is what follows a 101.
  *
  * A head is parsed only when it is complete and in one piece; so how the
  * network cuts a message cannot change what we make of it.
@@ -42,6 +42,7 @@ struct http1_head {
 	struct str expect; /* Expect; p is NULL without */
 	bool chunked;
 	bool keep_alive; /* by version and Connection */
+	bool may_switch; /* a response may be 101 */
 	bool bodiless; /* a response without body: to HEAD, or 1xx, 204, 304 */
 	bool complete; /* llhttp has seen the end of the head ... */
 	bool ended; /* ... and of the message: there is no body */
@@ -133,6 +134,7 @@ enum http1_reading {
 	HTTP1_READ_BODY,
 	HTTP1_READ_TRAILERS,
 	HTTP1_READ_HOLD, /* of the next message; it has to wait for the present exchange */
+	HTTP1_READ_RAW, /* of what follows a 101 */
 	HTTP1_READ_DROP, /* of nothing that we want: after our answer the connection ends */
 };
 
@@ -142,6 +144,7 @@ enum http1_delimiter {
 	HTTP1_LENGTH,
 	HTTP1_CHUNKED,
 	HTTP1_CLOSE,
+	HTTP1_RAW, /* a 101: what follows is no message any more */
 };
 
 struct http1 {
@@ -176,6 +179,9 @@ void http1_end_session(struct http1 *c);
 
 void http1_begin_exchange(struct http1 *c, struct http_stream *s);
 
+/* Closes the current stream, which there is, and is without one. */
+void http1_close_current(struct http1 *c, const struct error *err);
+
 /* The exchange's stream, or NULL. One that others have closed ends the session. */
 struct http_stream *http1_current(struct http1 *c);
 
@@ -190,6 +196,18 @@ int64_t http1_head_due(const struct http1 *c);
 
 /* c->fault was found. Returns n: what follows is not looked at. */
 size_t http1_fail(struct http1 *c, size_t n);
+
+/* --- http1_raw.c: after a 101 --- */
+
+/* The current exchange is over and its stream is the connection from now on. */
+void http1_begin_raw(struct http1 *c);
+
+/* Server: its 101 is in the outbuf: reads what came before it. */
+void http1_raw_switch(struct http1 *c);
+
+/* The current stream has said all; the peer has. */
+void http1_raw_sent(struct http1 *c);
+void http1_raw_eof(struct http1 *c);
 
 /* --- http1_read.c --- */
 

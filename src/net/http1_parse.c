@@ -105,7 +105,7 @@ static int on_headers_complete(llhttp_t *ll)
 	if (ll->flags & F_CONTENT_LENGTH)
 		h->length = ll->content_length > INT64_MAX ? INT64_MIN
 							   : (int64_t)ll->content_length;
-	/* We never switch protocols: such a request is like any other. */
+	/* Who switches protocols says so later: until then such a message is like any other. */
 	ll->upgrade = 0;
 	return h->bodiless ? 1 : 0;
 }
@@ -275,7 +275,7 @@ static int parse_status_line(struct http1_head *h, struct str line, struct http1
 			return http1_blame(ret_fault, 400, "the status is not a number");
 		h->status = h->status * 10 + (digits[i] - '0');
 	}
-	if (h->status < 100 || h->status == 101)
+	if (h->status < 100 || (h->status == 101 && !h->may_switch))
 		return http1_blame(ret_fault, 400, "the status was not asked for");
 	h->bodiless = h->bodiless || h->status < 200 || h->status == 204 || h->status == 304;
 	return 0;

@@ -69,6 +69,12 @@ static void begin_response(struct http1 *c, const struct http1_head *head)
 {
 	struct http_stream *s = c->current;
 
+	if (head->status == 101) {
+		store_head(s, head);
+		http1_begin_raw(c);
+		http_stream_in_head(s);
+		return;
+	}
 	if (head->status < 200) {
 		http1_scan_head(&c->scan);
 		return;
@@ -104,6 +110,7 @@ static size_t read_head(struct http1 *c, char *in, size_t n)
 		return r == 0 ? 0 : http1_fail(c, n);
 	size = c->scan.at;
 	http1_head_init(&head, !c->h.server && c->current->head_request);
+	head.may_switch = !c->h.server && c->current->upgrade.n && c->current->out_sent;
 	if (http1_parse_head(&c->scan, in, &head, &c->fault) < 0) {
 		c->bodiless_fault = str_eq(head.method, STR("HEAD"));
 		return http1_fail(c, n);
@@ -178,6 +185,13 @@ static size_t read_later(struct http1 *c, char *in UNUSED, size_t n)
 	return http1_fail(c, n);
 }
 
+static size_t read_raw(struct http1 *c, char *in, size_t n)
+{
+	if (http1_current(c))
+		http_stream_in_body(c->current, str_of(in, n));
+	return n;
+}
+
 static size_t read_nothing(struct http1 *c UNUSED, char *in UNUSED, size_t n)
 {
 	return n;
@@ -187,7 +201,7 @@ static size_t read_nothing(struct http1 *c UNUSED, char *in UNUSED, size_t n)
 static size_t (*const readers[])(struct http1 *c, char *in, size_t n) = {
 	[HTTP1_READ_HEAD] = read_head,         [HTTP1_READ_BODY] = read_body,
 	[HTTP1_READ_TRAILERS] = read_trailers, [HTTP1_READ_HOLD] = read_later,
-	[HTTP1_READ_DROP] = read_nothing,
+	[HTTP1_READ_RAW] = read_raw,           [HTTP1_READ_DROP] = read_nothing,
 };
 
 size_t http1_feed(struct http1 *c, char *in, size_t n)

@@ -109,10 +109,18 @@ static char *put_status_line(const struct http1 *c, char *to, int status)
 	return to;
 }
 
+/* RFC 9110, 7.8: Upgrade is always named in Connection. */
+static char *put_upgrade(char *to, struct str protocol)
+{
+	return put_field(put(to, STR("Connection: Upgrade\r\n")), STR("Upgrade"), protocol);
+}
+
 static char *put_response(const struct http1 *c, const struct http_stream *s, char *to)
 {
 	to = put_status_line(c, to, s->out_status);
 	to = put_fields(c, to, &s->out_fields);
+	if (c->delimiter == HTTP1_RAW)
+		return put(put_upgrade(to, s->upgrade), crlf);
 	if (c->delimiter == HTTP1_CHUNKED)
 		to = put(to, STR("Transfer-Encoding: chunked\r\n"));
 	else if (s->out_length >= 0 && s->out_status != 204 && s->out_status != 304)
@@ -143,6 +151,8 @@ static char *put_request(const struct http1 *c, const struct http_stream *s, cha
 		to = put(to, STR("Transfer-Encoding: chunked\r\n"));
 	else if (c->delimiter == HTTP1_LENGTH || says_empty(s->request.method))
 		to = put_length(to, (uint64_t)s->out_length);
+	if (s->upgrade.n)
+		to = put_upgrade(to, s->upgrade);
 	return put(to, crlf);
 }
 
@@ -166,7 +176,7 @@ static void send_printed(struct http1 *c, struct http_stream *s, struct outbuf *
 
 static void send_head(struct http1 *c, struct http_stream *s, struct outbuf *o)
 {
-	size_t max = HEAD_LINES_MAX + fields_size(&s->out_fields);
+	size_t max = HEAD_LINES_MAX + s->upgrade.n + fields_size(&s->out_fields);
 
 	if (c->h.server)
 		send_printed(c, s, o, max, put_response);
@@ -185,10 +195,13 @@ static void choose_delimiter(struct http1 *c, struct http_stream *s)
 {
 	bool none = c->h.server && s->head_request;
 
-	if (!none && s->out_length < 0 && s->out_ended && !s->out_trailers.n)
+	if (!none && s->out_status != 101 && s->out_length < 0 && s->out_ended &&
+	    !s->out_trailers.n)
 		s->out_length = (int64_t)s->out_bytes;
 	c->out_left = 0;
-	if (none || (!c->h.server && s->out_length == 0)) {
+	if (s->out_status == 101) {
+		c->delimiter = HTTP1_RAW;
+	} else if (none || (!c->h.server && s->out_length == 0)) {
 		c->delimiter = HTTP1_NO_BODY;
 	} else if (s->out_length >= 0) {
 		c->delimiter = HTTP1_LENGTH;
@@ -269,6 +282,7 @@ static int send_body(struct http1 *c, struct http_stream *s, struct outbuf *o)
 	case HTTP1_CHUNKED:
 		return send_chunked(c, s, o);
 	case HTTP1_CLOSE:
+	case HTTP1_RAW:
 		(void)move(s, o, SIZE_MAX);
 		return s->out_ended && !s->out_bytes;
 	default:
@@ -325,6 +339,8 @@ void http1_send_fault(struct http1 *c, struct outbuf *o)
 
 int http1_check_request(const struct http_stream *s, struct error *err)
 {
+	if (s->upgrade.n && (!http1_is_value(s->upgrade) || !s->out_ended))
+		return error_set(err, ERR_BAD_REQUEST, "the request for an upgrade is malformed");
 	if (!http1_is_token(s->request.method))
 		return error_set(err, ERR_BAD_REQUEST, "\"%.*s\" is not a method",
 				 STR_ARG(s->request.method));

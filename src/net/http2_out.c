@@ -209,6 +209,8 @@ int http2_request(struct http_session *h, struct http_stream *s, struct error *e
 	nghttp2_data_provider body = { .source.ptr = s, .read_callback = read_body };
 	size_t n = 0;
 
+	if (s->upgrade.n)
+		return error_set(err, ERR_BAD_REQUEST, "HTTP/2 has no upgrades");
 	nv[n++] = nv_of(STR(":method"), s->request.method);
 	nv[n++] = nv_of(STR(":scheme"), s->request.scheme);
 	nv[n++] = nv_of(STR(":authority"), s->request.authority);

@@ -20,6 +20,7 @@ struct http_client {
 	struct loop_timer ping_timer;
 	int64_t pinged_at; /* ms; 0: no answer is awaited */
 	bool told; /* on_close was called */
+	bool left; /* frees itself in the end */
 	bool drain_early; /* drain when there is a session */
 	enum http_version version;
 };
@@ -41,8 +42,12 @@ static void tell_closed(struct http_client *k, const struct error *err)
 
 static void on_over(struct http_conn *c, const struct error *err)
 {
-	loop_timer_stop(&client_of(c)->ping_timer);
-	tell_closed(client_of(c), err);
+	struct http_client *k = client_of(c);
+
+	loop_timer_stop(&k->ping_timer);
+	tell_closed(k, err);
+	if (k->left)
+		http_client_free(k);
 }
 
 static void on_turn(struct http_conn *c)
@@ -228,6 +233,17 @@ void http_client_drain(struct http_client *k)
 	k->drain_early = true;
 	if (k->http.session && !k->http.over)
 		k->http.session->ops->drain(k->http.session);
+}
+
+void http_client_leave(struct http_client *k)
+{
+	if (!k)
+		return;
+	k->told = k->left = true;
+	if (k->http.over)
+		http_client_free(k);
+	else
+		http_client_drain(k);
 }
 
 void http_client_free(struct http_client *k)

@@ -54,6 +54,12 @@ int http_client_request(struct http_client *c, const struct http_request *r,
 /* No new requests; the present ones may end. on_close follows when they have. */
 void http_client_drain(struct http_client *c);
 
+/*
+ * No more is wanted of it: what runs may end and be flushed, then it frees itself. No callback of
+ * the client's own. NULL allowed.
+ */
+void http_client_leave(struct http_client *c);
+
 /* Cuts the connection; open streams get on_close. No callback of the client's own. */
 void http_client_free(struct http_client *c);
 

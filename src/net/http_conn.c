@@ -8,7 +8,8 @@
  * that a short answer never waits for many long ones.
  *
  * Closing: when the session is done and flushed, our side is shut down and what
- * still comes is thrown away until the peer closes or a second has passed.
+ * still comes is thrown away until the peer closes or a second has passed since
+ * the conn had its last byte gone, which under TLS may take a slow peer longer.
  * Closing at once would let the kernel answer unread input with a reset, and
  * the peer might never see our last words (RFC 9112, 9.6).
  */
@@ -162,9 +163,24 @@ static void begin_linger(struct http_conn *c)
 	}
 	c->lingering = true;
 	c->linger_until = loop_now(c->loop) + LINGER_MS;
+	c->linger_most = loop_now(c->loop) + MAX(c->config->write_timeout_ms, LINGER_MS);
+	c->unflushed = !conn_flushed(c->conn);
 	conn_shutdown(c->conn);
 	conn_resume(c->conn);
 	loop_timer_start(&c->timer, LINGER_MS);
+}
+
+/* True when that was all; else looks again. */
+static bool linger_on(struct http_conn *c)
+{
+	bool again = c->unflushed;
+
+	c->unflushed = !conn_flushed(c->conn);
+	if (c->unflushed ? loop_now(c->loop) >= c->linger_most : !again)
+		return true;
+	c->linger_until = loop_now(c->loop) + LINGER_MS;
+	loop_timer_start(&c->timer, LINGER_MS);
+	return false;
 }
 
 /* --- writing ------------------------------------------------------------------------------ */
@@ -246,6 +262,12 @@ static bool write_round(struct http_conn *c)
 	return more && !c->over && c->nrest == 0;
 }
 
+/* An upgraded connection may be full for as long as a person looks at a page of it. */
+static bool has_write_timeout(const struct http_conn *c)
+{
+	return c->nrest && c->config->write_timeout_ms > 0 && !c->session->raw;
+}
+
 /* Unread responses are the write time-out's matter. */
 static bool is_idle(const struct http_conn *c)
 {
@@ -262,7 +284,7 @@ static int64_t next_deadline(const struct http_conn *c)
 	if (!c->session)
 		return f->head_timeout_ms > 0 ? c->opened_at + f->head_timeout_ms : INT64_MAX;
 	due = c->session->deadline;
-	if (c->nrest && f->write_timeout_ms > 0)
+	if (has_write_timeout(c))
 		due = MIN(due, c->progress_at + f->write_timeout_ms);
 	if (is_idle(c) && f->idle_timeout_ms > 0)
 		due = MIN(due, MAX(c->input_at, c->progress_at) + f->idle_timeout_ms);
@@ -279,11 +301,22 @@ static void arm(struct http_conn *c)
 		loop_timer_start(&c->timer, due - loop_now(c->loop));
 }
 
+/* Half of an upgraded connection is over. */
+static void shut_when_flushed(struct http_conn *c)
+{
+	if (!c->session->shut || c->shut || c->nrest)
+		return;
+	c->shut = true;
+	conn_shutdown(c->conn);
+}
+
 static void on_task(struct loop_task *t)
 {
 	struct http_conn *c = CONTAINER_OF(t, struct http_conn, task);
 	bool more = false;
 
+	if (c->lingering && !c->over && c->eof && conn_flushed(c->conn))
+		http_conn_fail(c, NULL);
 	if (c->over || c->lingering)
 		return;
 	if (c->session && c->open) {
@@ -295,6 +328,8 @@ static void on_task(struct loop_task *t)
 	}
 	if (!c->over && c->session && c->session->done && c->open && c->nrest == 0 && !more)
 		begin_linger(c);
+	else if (!c->over && c->session && c->open && !more)
+		shut_when_flushed(c);
 	if (!c->over && c->events->on_turn)
 		c->events->on_turn(c);
 	if (!c->over)
@@ -352,11 +387,11 @@ static void conn_eof(void *arg)
 	struct http_conn *c = arg;
 	struct error err;
 
-	if (c->lingering || !c->session) {
-		http_conn_fail(c, NULL);
-		return;
-	}
 	c->eof = true;
+	if (!c->session || (c->lingering && conn_flushed(c->conn)))
+		http_conn_fail(c, NULL);
+	if (c->over || c->lingering)
+		return;
 	c->session->now = loop_now(c->loop);
 	if (c->session->ops->eof(c->session, &err) < 0 && !c->over)
 		session_failed(c, &err);
@@ -402,12 +437,12 @@ static void on_timer(struct loop_timer *t)
 
 	(void)error_set(&err, ERR_TIMEOUT, "the connection timed out");
 	if (c->lingering || !h) {
-		http_conn_fail(c, c->lingering ? NULL : &err);
+		if (!c->lingering || linger_on(c))
+			http_conn_fail(c, c->lingering ? NULL : &err);
 		return;
 	}
 	h->now = now;
-	if (c->nrest && c->config->write_timeout_ms > 0 &&
-	    c->progress_at + c->config->write_timeout_ms <= now) {
+	if (has_write_timeout(c) && c->progress_at + c->config->write_timeout_ms <= now) {
 		http_conn_fail(c, &err);
 		return;
 	}

@@ -40,10 +40,13 @@ struct http_conn {
 	int64_t opened_at; /* ms */
 	int64_t input_at; /* ms: last input */
 	int64_t progress_at; /* ms: last write that took something */
-	int64_t linger_until;
+	int64_t linger_until; /* ms: the next look at it */
+	int64_t linger_most; /* ms: however slowly the last bytes go */
 	bool open; /* conn is up */
 	bool eof; /* the peer has said all, too */
 	bool large; /* had more to write than one round takes */
+	bool shut; /* our side is shut down, the peer's is not */
+	bool unflushed; /* at the last look, the conn still had some of it */
 	bool lingering; /* all is said; waiting for the peer to close */
 	bool over;
 	bool freed;

@@ -88,6 +88,8 @@ struct http_session {
 	bool tls; /* scheme of incoming requests: https */
 	bool draining; /* no new streams */
 	bool done; /* close when the output is flushed */
+	bool raw; /* the connection was upgraded: it may stand still for hours */
+	bool shut; /* no more output, but input: shut our side down when all is flushed */
 };
 
 struct http_session *http1_new(bool server, const struct http_config *config,
@@ -111,10 +113,12 @@ struct http_config http_config_fill(const struct http_config *config);
 
 /*
  * Client: makes a stream for a request. Fields are copied. `end`: no body.
- * `length`: of the body, -1 unknown.
+ * `length`: of the body, -1 unknown. `upgrade`: the protocol that is asked for
+ * (http_stream_upgrade), with `end` and on HTTP/1.1 only.
  */
 struct http_request {
 	struct str method, scheme, authority, target;
+	struct str upgrade;
 	const struct http_field *fields;
 	size_t nfields;
 	int64_t length;
@@ -136,6 +140,8 @@ void http_stream_in_head(struct http_stream *s);
 void http_stream_in_body(struct http_stream *s, struct str piece);
 /* The incoming message is complete. */
 void http_stream_in_end(struct http_stream *s);
+/* The message is over and its stream raw: both directions begin anew. */
+void http_stream_begin_raw(struct http_stream *s);
 /* Calls on_close, leaves the session, drops its reference. Once; later calls do nothing. */
 void http_stream_close(struct http_stream *s, const struct error *err);
 

@@ -101,6 +101,7 @@ int http_session_request(struct http_session *h, const struct http_request *r,
 	s->request.authority = arena_str(&s->arena, r->authority);
 	s->request.target = arena_str(&s->arena, r->target);
 	s->head_request = str_eq(r->method, STR("HEAD"));
+	s->upgrade = arena_str(&s->arena, r->upgrade);
 	s->out_length = r->end ? 0 : r->length;
 	s->out_head = true;
 	s->out_ended = r->end;
@@ -437,6 +438,19 @@ void http_stream_collect(struct http_stream *s, void (*fn)(struct http_stream *s
 
 /* --- sending --------------------------------------------------------------------- */
 
+static int add_fields(struct http_stream *s, const struct http_field *fields, size_t n)
+{
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		r = http_fields_add(&s->out_fields, &s->arena, fields[i].name, fields[i].value);
+		if (r < 0)
+			return r;
+		s->out_fields.v[s->out_fields.n - 1].unique = fields[i].unique;
+	}
+	return 0;
+}
+
 int http_stream_respond(struct http_stream *s, int status, const struct http_field *fields,
 			size_t n, int64_t length)
 {
@@ -445,17 +459,56 @@ int http_stream_respond(struct http_stream *s, int status, const struct http_fie
 	if (s->closed || s->out_head)
 		return -ERR_CANCELED;
 	assert(s->server && status >= 200 && status <= 999);
-	for (size_t i = 0; i < n; i++) {
-		r = http_fields_add(&s->out_fields, &s->arena, fields[i].name, fields[i].value);
-		if (r < 0)
-			return r;
-		s->out_fields.v[s->out_fields.n - 1].unique = fields[i].unique;
-	}
+	r = add_fields(s, fields, n);
+	if (r < 0)
+		return r;
 	s->out_head = true;
 	s->out_status = status;
 	s->out_length = length;
 	s->session->ops->respond(s->session, s);
 	return 0;
+}
+
+bool http_stream_wants_upgrade(const struct http_stream *s)
+{
+	return s->in.version == HTTP_1_1 && !s->head_request &&
+	       http_fields_get(&s->in.fields, STR("upgrade")).n > 0 &&
+	       http_fields_has_token(&s->in.fields, STR("connection"), STR("upgrade"));
+}
+
+int http_stream_upgrade(struct http_stream *s, struct str protocol, const struct http_field *fields,
+			size_t n)
+{
+	bool body = s->in.length > 0 ||
+		    http_fields_get(&s->in.fields, STR("transfer-encoding")).p != NULL;
+	int r;
+
+	if (s->closed || s->out_head)
+		return -ERR_CANCELED;
+	if (!http_stream_wants_upgrade(s) || !protocol.n || (body && !s->in_ended) || s->discard)
+		return -ERR_BAD_REQUEST;
+	assert(s->server);
+	r = add_fields(s, fields, n);
+	if (r < 0)
+		return r;
+	s->upgrade = arena_str(&s->arena, protocol);
+	s->out_head = true;
+	s->out_status = 101;
+	s->out_length = -1;
+	s->session->ops->respond(s->session, s);
+	return 0;
+}
+
+void http_stream_begin_raw(struct http_stream *s)
+{
+	s->raw = true;
+	s->in_ended = false;
+	if (!s->server)
+		s->out_ended = s->out_sent = false;
+	s->collector = NULL;
+	s->body_max = -1;
+	s->body_timeout_ms = 0;
+	s->deadline = INT64_MAX;
 }
 
 static void out_grow(struct http_stream *s)

@@ -1,0 +1,377 @@
+/*
+ * A relay has two streams: `front`, which asks us, and `back`, which we ask. What
+ * comes from one is copied into the queue of the other, and given back to its
+ * sender only while that queue has room; the rest is given back when it has run
+ * low. Each side's verbs may close the other, and the last one to close frees the
+ * relay: so whatever may do that is the last thing that a callback does.
+ */
+#include "net/http_relay.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "net/http_client.h"
+#include "net/loop.h"
+
+enum { HALF_IDLE_MS = 30 * 1000 };
+
+struct http_relay {
+	struct http_relay_opts opts; /* what is borrowed in it is used at the beginning only */
+	struct loop *loop;
+	struct http_stream *front; /* referenced; NULL: closed or handed back */
+	const struct http_stream_ops *front_ops; /* and data: as they were */
+	void *front_data;
+	struct http_client *client; /* NULL once it is of no more use */
+	struct http_stream *back; /* referenced; NULL: closed */
+	size_t front_held, back_held; /* received from it and not given back */
+	struct loop_timer timer; /* the answer is due; or bytes are */
+	int64_t moved_at; /* ms: when bytes came last */
+	struct buf refusal; /* body of an answer that is not handed on */
+	bool refusing;
+	bool answered;
+	bool half; /* one direction of an upgraded connection has ended */
+};
+
+/* --- ends ------------------------------------------------------------------------- */
+
+static void put_relay(struct http_relay *r)
+{
+	if (r->front || r->back)
+		return;
+	loop_timer_stop(&r->timer);
+	http_client_leave(TAKE(r->client));
+	buf_release(&r->refusal);
+	free(r);
+}
+
+/* May free the relay. */
+static void cut_back(struct http_relay *r)
+{
+	if (r->back)
+		http_client_free(TAKE(r->client)); /* closes `back`, which puts the relay */
+	else
+		put_relay(r);
+}
+
+/* Hands the stream back to be answered by others. May free the relay. */
+static void refuse(struct http_relay *r, int status, struct str body, const struct error *err)
+{
+	struct http_stream *s = TAKE(r->front);
+
+	loop_timer_stop(&r->timer);
+	s->ops = r->front_ops;
+	s->data = r->front_data;
+	http_stream_consume(s, r->front_held);
+	if (r->opts.on_refused)
+		r->opts.on_refused(r->opts.arg, s, status, body, err);
+	else
+		http_stream_fail(s, err);
+	http_stream_unref(s);
+	cut_back(r);
+}
+
+static void on_timer(struct loop_timer *t)
+{
+	struct http_relay *r = CONTAINER_OF(t, struct http_relay, timer);
+	int64_t limit = r->half ? HALF_IDLE_MS : r->opts.idle_ms;
+	int64_t still = loop_now(r->loop) - r->moved_at;
+	struct error err;
+
+	if (!r->answered && r->front) {
+		(void)error_set(&err, ERR_TIMEOUT, "%s did not answer in time", r->opts.to.text);
+		refuse(r, 0, STR_NULL, &err);
+		return;
+	}
+	if (still < limit) {
+		loop_timer_start(t, limit - still);
+		return;
+	}
+	(void)error_set(&err, ERR_TIMEOUT, "the connection was idle for too long");
+	if (r->front)
+		http_stream_reset(r->front, &err);
+	else
+		cut_back(r);
+}
+
+/* One direction is over. */
+static void ended(struct http_relay *r)
+{
+	if (!r->back || !r->back->raw)
+		return;
+	r->half = true;
+	loop_timer_start(&r->timer, HALF_IDLE_MS);
+}
+
+/* --- bytes ------------------------------------------------------------------------ */
+
+static void carry(struct http_relay *r, struct http_stream *from, struct http_stream *to,
+		  size_t *held, struct str piece)
+{
+	r->moved_at = loop_now(r->loop);
+	*held += piece.n;
+	/* Who takes no more must not hold up who still sends. */
+	if (to && http_stream_send_copy(to, piece) == 0 && http_stream_room(to) == 0)
+		return;
+	http_stream_consume(from, *held);
+	*held = 0;
+}
+
+static void give_back(struct http_relay *r, struct http_stream *from, size_t *held)
+{
+	size_t n = *held;
+
+	*held = 0;
+	if (!n || !from)
+		return;
+	r->moved_at = loop_now(r->loop);
+	http_stream_consume(from, n);
+}
+
+/* --- who asks --------------------------------------------------------------------- */
+
+static void front_body(struct http_stream *s, struct str piece)
+{
+	struct http_relay *r = s->data;
+
+	carry(r, s, r->back, &r->front_held, piece);
+}
+
+static void front_end(struct http_stream *s)
+{
+	struct http_relay *r = s->data;
+
+	if (!r->back)
+		return;
+	(void)http_stream_end(r->back, NULL, 0);
+	ended(r);
+}
+
+static void front_writable(struct http_stream *s)
+{
+	struct http_relay *r = s->data;
+
+	give_back(r, r->back, &r->back_held);
+}
+
+/* What it said last may still be on its way to the back. */
+static void front_close(struct http_stream *s, const struct error *err)
+{
+	struct http_relay *r = s->data;
+	bool wait = !err && r->back && r->back->raw;
+
+	r->front = NULL;
+	if (r->opts.on_over)
+		r->opts.on_over(r->opts.arg, s, err);
+	http_stream_unref(s);
+	if (wait)
+		give_back(r, r->back, &r->back_held);
+	else
+		cut_back(r);
+}
+
+static const struct http_stream_ops front_stream_ops = {
+	.on_body = front_body,
+	.on_end = front_end,
+	.on_writable = front_writable,
+	.on_close = front_close,
+};
+
+/* --- who is asked ----------------------------------------------------------------- */
+
+/* The answer's fields and the owner's; those that are of the hop are left out where they are sent. */
+static size_t answer_fields(struct http_relay *r, struct http_stream *s, struct http_field **ret_v)
+{
+	const struct http_field *more = NULL;
+	size_t nmore = 0, n = s->in.fields.n;
+	struct http_field *v;
+
+	if (r->opts.on_answer)
+		nmore = r->opts.on_answer(r->opts.arg, &s->in, &more);
+	v = ARENA_ARRAY(&s->arena, struct http_field, n + nmore);
+	if (n)
+		memcpy(v, s->in.fields.v, n * sizeof(*v));
+	if (nmore)
+		memcpy(v + n, more, nmore * sizeof(*v));
+	*ret_v = v;
+	return n + nmore;
+}
+
+static int answer(struct http_relay *r, struct http_stream *s)
+{
+	struct http_field *fields;
+	size_t n = answer_fields(r, s, &fields);
+	struct str protocol;
+
+	if (!s->raw)
+		return http_stream_respond(r->front, s->in.status, fields, n, s->in.length);
+	protocol = http_fields_get(&s->in.fields, STR("upgrade"));
+	return http_stream_upgrade(r->front, protocol.n ? protocol : s->upgrade, fields, n);
+}
+
+static bool is_handed_on(const struct http_relay *r, int status)
+{
+	return r->opts.refusal_max <= 0 || status == 101 || (status >= 200 && status < 300);
+}
+
+static void back_head(struct http_stream *s)
+{
+	struct http_relay *r = s->data;
+	struct error err;
+
+	if (!r->front)
+		return;
+	if (!is_handed_on(r, s->in.status)) {
+		r->refusing = true;
+		buf_init(&r->refusal, (size_t)r->opts.refusal_max);
+		return;
+	}
+	loop_timer_stop(&r->timer);
+	r->answered = true;
+	if (answer(r, s) < 0) {
+		(void)error_set(&err, ERR_PROTOCOL, "the answer of %s cannot be handed on",
+				r->opts.to.text);
+		refuse(r, 0, STR_NULL, &err);
+		return;
+	}
+	r->moved_at = loop_now(r->loop);
+	if (s->raw && r->opts.idle_ms > 0)
+		loop_timer_start(&r->timer, r->opts.idle_ms);
+}
+
+static void back_body(struct http_stream *s, struct str piece)
+{
+	struct http_relay *r = s->data;
+
+	if (!r->refusing) {
+		carry(r, s, r->front, &r->back_held, piece);
+		return;
+	}
+	(void)buf_add_str(&r->refusal,
+			  str_of(piece.p, MIN(piece.n, r->refusal.max - r->refusal.n)));
+	http_stream_consume(s, piece.n);
+}
+
+static void back_end(struct http_stream *s)
+{
+	struct http_relay *r = s->data;
+
+	if (!r->front)
+		return;
+	if (r->refusing) {
+		refuse(r, s->in.status, buf_str(&r->refusal), NULL);
+		return;
+	}
+	(void)http_stream_end(r->front, s->trailers.v, s->trailers.n);
+	ended(r);
+}
+
+static void back_writable(struct http_stream *s)
+{
+	struct http_relay *r = s->data;
+
+	give_back(r, r->front, &r->front_held);
+}
+
+static void back_close(struct http_stream *s, const struct error *err)
+{
+	struct http_relay *r = s->data;
+
+	r->back = NULL;
+	http_stream_unref(s);
+	if (err && r->client)
+		http_client_free(TAKE(r->client));
+	if (!r->front)
+		put_relay(r);
+	else if (!r->answered)
+		refuse(r, 0, STR_NULL, err);
+	else if (err)
+		http_stream_reset(r->front, err);
+	else
+		give_back(r, r->front, &r->front_held);
+}
+
+static const struct http_stream_ops back_stream_ops = {
+	.on_head = back_head,
+	.on_body = back_body,
+	.on_end = back_end,
+	.on_writable = back_writable,
+	.on_close = back_close,
+};
+
+/* --- beginning -------------------------------------------------------------------- */
+
+/* Whether more of the request's body comes; where only its end can tell, by the method. */
+static bool has_body(const struct http_stream *s)
+{
+	if (s->in_ended || s->in.length == 0)
+		return false;
+	if (s->in.version == HTTP_2)
+		return !str_eq(s->in.method, STR("GET")) && !str_eq(s->in.method, STR("HEAD"));
+	return s->in.length > 0 || http_fields_get(&s->in.fields, STR("transfer-encoding")).p;
+}
+
+static int ask(struct http_relay *r, struct http_stream *s, struct error *err)
+{
+	const struct http_relay_opts *o = &r->opts;
+	bool more = has_body(s);
+	struct http_request request = {
+		.method = o->method,
+		.scheme = o->tls ? STR("https") : STR("http"),
+		.authority = o->authority,
+		.target = o->target,
+		.upgrade = o->upgrade,
+		.fields = o->fields,
+		.nfields = o->nfields,
+		.length = (int64_t)o->body.n,
+		.end = !more && !o->body.n,
+		.ops = &back_stream_ops,
+		.data = r,
+	};
+	int ret;
+
+	if (more)
+		request.length = o->body.n ? -1 : s->in.length;
+	ret = http_client_request(r->client, &request, &r->back, err);
+	if (ret < 0)
+		return ret;
+	(void)http_stream_ref(r->back);
+	if (o->body.n)
+		(void)http_stream_send_copy(r->back, o->body);
+	if (o->body.n && !more)
+		(void)http_stream_end(r->back, NULL, 0);
+	return 0;
+}
+
+int http_relay(struct http_stream *s, const struct http_relay_opts *opts, struct error *err)
+{
+	struct http_client_opts to = { .to = opts->to,
+				       .tls = opts->tls,
+				       .server_name = opts->server_name,
+				       .protocol = HTTP_PROTOCOL_1,
+				       .connect_timeout_ms = opts->connect_timeout_ms };
+	struct loop *l = http_stream_loop(s);
+	struct http_relay *r;
+	int ret;
+
+	if (s->closed || s->out_head)
+		return error_set(err, ERR_CANCELED, "the request is over");
+	r = XNEW(struct http_relay);
+	r->opts = *opts;
+	r->loop = l;
+	loop_timer_init(&r->timer, l, on_timer);
+	ret = http_client_new(l, &to, &r->client, err);
+	if (ret == 0)
+		ret = ask(r, s, err);
+	if (ret < 0) {
+		http_client_free(r->client);
+		free(r);
+		return ret;
+	}
+	r->front = http_stream_ref(s);
+	r->front_ops = s->ops;
+	r->front_data = s->data;
+	s->ops = &front_stream_ops;
+	s->data = r;
+	if (opts->answer_timeout_ms > 0)
+		loop_timer_start(&r->timer, opts->answer_timeout_ms);
+	return 0;
+}
