@@ -139,7 +139,8 @@ class Writer:
         return (f"{{ .name = {c_str(sub.name)}, .group = {c_str(group)}, "
                 f".version = {c_str(version)}, .kind = {c_str(name)}, "
                 f".verbs = {self.verbs(sub.verbs)}, .gate = GATE_{sub.said.get('gate', 'NONE')}, "
-                f".resets = {self.texts([r.path for r in sub.resets])} }}")
+                f".resets = {self.texts([r.path for r in sub.resets])}, "
+                f".connect = {str('connect' in sub.said).lower()} }}")
 
     @staticmethod
     def verbs(words):

@@ -193,7 +193,7 @@ class Reader:
         elif word == "resets" and len(rest) == 1:
             kind.resets = [Item(at, path=path) for path in rest[0].split(",")]
         elif word == "subresource" and len(rest) >= 2:
-            said = attributes(rest[2:], at, {"kind", "gate", "resets"})
+            said = attributes(rest[2:], at, {"kind", "gate", "resets", "connect"})
             resets = [Item(at, path=path) for path in said.get("resets", "").split(",") if path]
             kind.subresources.append(Item(at, name=rest[0], verbs=rest[1].split(","), said=said,
                                           resets=resets))

@@ -192,6 +192,8 @@ struct schema_subresource {
 	const struct str *resets; /* as schema_resets() has it */
 	uint16_t verbs;
 	uint8_t gate; /* GATE_NONE when always on */
+	/* Leads on to somebody else (log, exec, proxy); `kind` is that of its parameters. */
+	bool connect;
 	const struct scale_paths
 		*scale; /* of "scale" (scale.h); NULL: where built-in kinds have it */
 };

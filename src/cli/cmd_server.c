@@ -21,6 +21,8 @@ struct server_options {
 	bool anonymous, extend_tokens, ui;
 	struct flag_list etcd_servers, feature_gates;
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
+	const char *kubelet_cert_file, *kubelet_key_file, *kubelet_ca_file;
+	struct flag_list kubelet_address_types;
 	const char *audit_log_path;
 	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
 	int64_t watch_cache;
@@ -78,6 +80,17 @@ static const struct flag flags[] = {
 	  .help = "its key" },
 	{ "etcd-prefix", 0, FLAG_STRING(struct server_options, etcd_prefix), .arg = "PREFIX",
 	  .initial = "/registry", .help = "what all keys in etcd begin with" },
+	{ "kubelet-client-certificate", 0, FLAG_STRING(struct server_options, kubelet_cert_file),
+	  .arg = "FILE",
+	  .help = "our certificate towards kubelets; made at the start without one" },
+	{ "kubelet-client-key", 0, FLAG_STRING(struct server_options, kubelet_key_file),
+	  .arg = "FILE", .help = "its key" },
+	{ "kubelet-certificate-authority", 0, FLAG_STRING(struct server_options, kubelet_ca_file),
+	  .arg = "FILE", .help = "CA that signed kubelets' certificates; not checked without one" },
+	{ "kubelet-preferred-address-types", 0,
+	  FLAG_LIST(struct server_options, kubelet_address_types), .arg = "TYPE",
+	  .help = "which of a node's addresses to use first (default "
+		  "Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP)" },
 	{ "feature-gates", 0, FLAG_LIST(struct server_options, feature_gates), .arg = "NAME=BOOL",
 	  .help = "switch features on or off, such as ResourceHealthStatus=false" },
 	{ "event-ttl", 0, FLAG_DURATION(struct server_options, event_ttl), .arg = "TIME",
@@ -153,6 +166,11 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.etcd_cert_file = o->etcd_cert_file,
 		.etcd_key_file = o->etcd_key_file,
 		.etcd_prefix = o->etcd_prefix,
+		.kubelet_cert_file = o->kubelet_cert_file,
+		.kubelet_key_file = o->kubelet_key_file,
+		.kubelet_ca_file = o->kubelet_ca_file,
+		.kubelet_address_types = (const char *const *)o->kubelet_address_types.v,
+		.nkubelet_address_types = o->kubelet_address_types.n,
 		.audit_log_path = o->audit_log_path,
 		.event_ttl_ms = o->event_ttl / CLOCK_MS,
 		.history_ms = o->history / CLOCK_MS,
@@ -166,6 +184,10 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 	if (!o->cert_file != !o->key_file)
 		return cli_bad_usage(v->cli, err,
 				     "--tls-cert-file and --tls-private-key-file go together");
+	if (!o->kubelet_cert_file != !o->kubelet_key_file)
+		return cli_bad_usage(
+			v->cli, err,
+			"--kubelet-client-certificate and --kubelet-client-key go together");
 	if (o->token_max && o->token_max < 3600 * CLOCK_SEC)
 		return cli_bad_usage(v->cli, err,
 				     "--service-account-max-token-expiration must be at least 1h");

@@ -51,6 +51,8 @@ static void server_words(struct words *w, const struct up_plan *p, const struct 
 	add_number(w, "secure-port", p->port);
 	add_list(w, "etcd-servers", p->etcd_servers);
 	add_list(w, "feature-gates", p->feature_gates);
+	/* The names of its nodes need not be in anybody's DNS. */
+	add_flag(w, "kubelet-preferred-address-types", "InternalIP,Hostname");
 }
 
 static void elected_words(struct words *w, const struct up_plan *p, const struct up_role *r)

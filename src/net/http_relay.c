@@ -177,30 +177,19 @@ static const struct http_stream_ops front_stream_ops = {
 
 /* --- who is asked ----------------------------------------------------------------- */
 
-/* The answer's fields and the owner's; those that are of the hop are left out where they are sent. */
-static size_t answer_fields(struct http_relay *r, struct http_stream *s, struct http_field **ret_v)
+/* Fields that are of the hop alone are left out where the others are sent. */
+static int answer(struct http_relay *r, struct http_stream *s, struct error *err)
 {
-	const struct http_field *more = NULL;
-	size_t nmore = 0, n = s->in.fields.n;
-	struct http_field *v;
-
-	if (r->opts.on_answer)
-		nmore = r->opts.on_answer(r->opts.arg, &s->in, &more);
-	v = ARENA_ARRAY(&s->arena, struct http_field, n + nmore);
-	if (n)
-		memcpy(v, s->in.fields.v, n * sizeof(*v));
-	if (nmore)
-		memcpy(v + n, more, nmore * sizeof(*v));
-	*ret_v = v;
-	return n + nmore;
-}
-
-static int answer(struct http_relay *r, struct http_stream *s)
-{
-	struct http_field *fields;
-	size_t n = answer_fields(r, s, &fields);
+	const struct http_field *fields = s->in.fields.v;
+	size_t n = s->in.fields.n;
 	struct str protocol;
 
+	if (s->upgrade.n && !s->raw && s->in.status < 400)
+		return error_set(err, ERR_PROTOCOL, "invalid upgrade response: status code %d",
+				 s->in.status);
+	(void)error_set(err, ERR_PROTOCOL, "the answer of %s cannot be handed on", r->opts.to.text);
+	if (r->opts.on_answer)
+		n = r->opts.on_answer(r->opts.arg, &s->in, &fields);
 	if (!s->raw)
 		return http_stream_respond(r->front, s->in.status, fields, n, s->in.length);
 	protocol = http_fields_get(&s->in.fields, STR("upgrade"));
@@ -226,9 +215,7 @@ static void back_head(struct http_stream *s)
 	}
 	loop_timer_stop(&r->timer);
 	r->answered = true;
-	if (answer(r, s) < 0) {
-		(void)error_set(&err, ERR_PROTOCOL, "the answer of %s cannot be handed on",
-				r->opts.to.text);
+	if (answer(r, s, &err) < 0) {
 		refuse(r, 0, STR_NULL, &err);
 		return;
 	}

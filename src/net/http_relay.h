@@ -34,13 +34,14 @@ struct http_relay_opts {
 	int64_t idle_ms; /* an upgraded connection that stands still so long ends; 0: never */
 	int64_t refusal_max; /* > 0: answers beyond 2xx and 101 go to on_refused, so much of them */
 	/*
-	 * No answer, and err says why; or, with refusal_max, one that is not to be handed on:
+	 * No answer, and err says why (-ERR_PROTOCOL: it was none to hand on, as 200 where an
+	 * upgrade was asked for); or, with refusal_max, one that is not to be handed on:
 	 * its status and body, borrowed, err NULL. The stream has the ops and data that it had
 	 * before: answer it; nothing more is called. NULL: http_stream_fail().
 	 */
 	void (*on_refused)(void *arg, struct http_stream *s, int status, struct str body,
 			   const struct error *err);
-	/* The answer's head is there and goes out now: more fields for it, or none; or NULL. */
+	/* The answer's head is there and goes out now, with these fields. NULL: with its own. */
 	size_t (*on_answer)(void *arg, const struct http_head *answer,
 			    const struct http_field **ret_fields);
 	/* The stream is over. Last callback; may be NULL. */

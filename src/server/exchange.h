@@ -136,6 +136,7 @@ void verb_update(struct exchange *x);
 void verb_patch(struct exchange *x);
 void verb_delete(struct exchange *x);
 void verb_delete_collection(struct exchange *x);
+void verb_connect(struct exchange *x); /* subresources that lead on: log, exec, proxy, .. */
 void verb_scale(struct exchange *x); /* the subresource: get, update, patch */
 
 #endif

@@ -92,7 +92,8 @@ static bool find_resource(struct exchange *x)
 		x->sub = schema_subresource(kind, r->subresource);
 		if (!x->sub && x->custom)
 			return refuse_object(x);
-		if (!x->sub || !gates_on(&x->server->gates, (enum gate)x->sub->gate) || r->rest.n)
+		if (!x->sub || !gates_on(&x->server->gates, (enum gate)x->sub->gate) ||
+		    (r->rest.n && !str_eqz(r->subresource, "proxy")))
 			return refuse(x, ERR_NOT_FOUND);
 	}
 	x->kind = kind;
@@ -247,6 +248,12 @@ bool exchange_route(struct exchange *x)
 		return refuse(x, (enum error_code) - r);
 	if (!has_verb(x))
 		return refuse(x, ERR_METHOD_NOT_ALLOWED);
+	if (x->sub && x->sub->connect) {
+		/* Only failures are ours to say. */
+		(void)exchange_negotiate(x, ACCEPT_OF_RESOURCES, NULL);
+		x->verb = verb_connect;
+		return true;
+	}
 	if (!check_form(x))
 		return false;
 	x->verb = verb_of(x);

@@ -486,7 +486,7 @@ static void put_kind(struct openapi_print *p, const struct schema_kind *k)
 	put_path(p, buf_str(&path), &at, of_object, ARRAY_SIZE(of_object),
 		 k->verbs & ~(unsigned)SCHEMA_CREATE);
 	for (size_t i = 0; i < k->nsubresources; i++)
-		if (gates_on(p->gates, k->subresources[i].gate))
+		if (gates_on(p->gates, k->subresources[i].gate) && !k->subresources[i].connect)
 			put_subresource(p, &at, &k->subresources[i], &path);
 }
 

@@ -44,8 +44,9 @@ static void add_kind(struct type_set *set, const struct schema_kind *k)
 			add_type(set, type_of(k->group, k->version, k->list_kind));
 	}
 	for (size_t i = 0; i < k->nsubresources; i++)
-		add_type(set, type_of(k->subresources[i].group, k->subresources[i].version,
-				      k->subresources[i].kind));
+		if (!k->subresources[i].connect)
+			add_type(set, type_of(k->subresources[i].group, k->subresources[i].version,
+					      k->subresources[i].kind));
 }
 
 /* The list grows while it is walked: what is added is walked in its turn. */

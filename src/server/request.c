@@ -158,6 +158,36 @@ static enum request_verb verb_of(struct str method, bool named)
 	return REQUEST_NONE;
 }
 
+static bool is_proxy(const struct request *r)
+{
+	return !r->group.n && r->name.n && str_eq(r->subresource, STR("proxy"));
+}
+
+bool request_connects(const struct request *r)
+{
+	static const char *const of_pods[] = { "log", "exec", "attach", "portforward" };
+
+	if (r->group.n || !r->name.n)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(of_pods); i++)
+		if (str_eqz(r->subresource, of_pods[i]) && str_eqz(r->resource, "pods"))
+			return true;
+	return is_proxy(r);
+}
+
+/* What follows so many parts of a path. */
+static struct str tail_of(struct str path, size_t parts)
+{
+	size_t at = 0;
+
+	while (at < path.n && path.p[at] == '/')
+		at++;
+	for (; at < path.n; at++)
+		if (path.p[at] == '/' && --parts == 0)
+			return str_skip(path, at);
+	return STR_NULL;
+}
+
 static int parse_path(struct request *r, struct str method, struct str path, struct error *err)
 {
 	bool watch;
@@ -175,6 +205,8 @@ static int parse_path(struct request *r, struct str method, struct str path, str
 		return error_set(err, ERR_NOT_FOUND, "no resource has this path");
 	take_resource(r, &p, at + (watch ? 1 : 0));
 	r->verb = verb_of(method, r->name.n > 0);
+	if (str_eq(method, STR("HEAD")) && is_proxy(r))
+		r->verb = REQUEST_GET;
 	if (!watch)
 		return 0;
 	/* The deprecated form; upstream has it for collections and single objects. */
@@ -197,5 +229,9 @@ int request_parse(struct request *r, struct arena *a, struct str method, struct 
 	ret = parse_path(r, method, text, err);
 	if (ret < 0)
 		return ret;
+	if (request_connects(r)) {
+		r->tail = tail_of(path, r->ns.n ? 7 : 5);
+		return 0;
+	}
 	return request_parse_query(r, a, query, errs, err);
 }

@@ -38,6 +38,7 @@ struct request {
 	/* A namespace is not in itself: /api/v1/namespaces/x is name "x", ns "". */
 	struct str group, version, resource, ns, name, subresource;
 	struct str rest; /* behind the subresource (proxy); or the whole non-resource path */
+	struct str tail; /* of a proxy: the path behind it, with its slash, as it was sent */
 
 	/* From the query; as upstream parses ListOptions and its siblings. */
 	struct str label_selector, field_selector; /* text */
@@ -81,6 +82,13 @@ void request_check_patch(const struct request *r, bool apply, struct field_error
  * malformed escape.
  */
 bool request_unescape(struct arena *a, struct str s, bool plus, struct str *ret_text);
+
+/* A parameter's value. Upstream: all but "0" and "false" is true, also nothing. -ERR_BAD_REQUEST. */
+bool request_read_bool(struct str value);
+int request_read_i64(struct str value, int64_t *ret_number, struct error *err);
+
+/* Subresources whose query is not for us alone; it is not looked at here. */
+bool request_connects(const struct request *r);
 
 /* The next parameter of a query, decoded into the arena; false at the end. */
 bool request_param(struct str *rest, struct arena *a, struct str *ret_name, struct str *ret_value);

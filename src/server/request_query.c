@@ -51,11 +51,15 @@ static int read_text(struct query *q, const struct param *p, struct str value,
 	return 0;
 }
 
-/* Upstream: everything but "0" and "false" is true, also nothing. */
+bool request_read_bool(struct str value)
+{
+	return !str_eq(value, STR("0")) && !str_ieq(value, STR("false"));
+}
+
 static int read_bool(struct query *q, const struct param *p, struct str value,
 		     struct error *err UNUSED)
 {
-	*(bool *)place(q, p) = !str_eq(value, STR("0")) && !str_ieq(value, STR("false"));
+	*(bool *)place(q, p) = request_read_bool(value);
 	return 0;
 }
 
@@ -92,13 +96,18 @@ static int bad_number(struct str value, const char *function, struct error *err)
 			 is_decimal(value) ? "value out of range" : "invalid syntax");
 }
 
-static int read_i64(struct query *q, const struct param *p, struct str value, struct error *err)
+int request_read_i64(struct str value, int64_t *ret_number, struct error *err)
 {
 	struct str digits = value.n > 1 && value.p[0] == '+' ? str_skip(value, 1) : value;
 
-	if (!is_decimal(value) || !str_to_i64(digits, place(q, p)))
+	if (!is_decimal(value) || !str_to_i64(digits, ret_number))
 		return bad_number(value, "ParseInt", err);
 	return 0;
+}
+
+static int read_i64(struct query *q, const struct param *p, struct str value, struct error *err)
+{
+	return request_read_i64(value, place(q, p), err);
 }
 
 static int read_match(struct query *q, const struct param *p UNUSED, struct str value,

@@ -27,6 +27,7 @@
 #include "server/exchange.h"
 #include "server/flow.h"
 #include "server/identity.h"
+#include "server/kubelets.h"
 #include "server/namespaces.h"
 #include "server/policy.h"
 #include "server/server_impl.h"
@@ -39,7 +40,7 @@
 #include "store/store_etcd.h"
 #include "store/store_lmdb.h"
 
-#define RENEW_MS (INT64_C(180) * 86400 * 1000) /* half the life of a serving certificate */
+#define RENEW_MS (INT64_C(180) * 86400 * 1000) /* half the life of our certificates */
 
 static void handle(void *arg, struct http_stream *stream, size_t lane)
 {
@@ -61,6 +62,9 @@ static void on_renew(struct loop_timer *t)
 	} else {
 		log_warn(s->opts.log, "the serving certificate cannot be renewed", LOG_ERR(&err));
 	}
+	if (kubelets_renew(s->kubelets, &err) < 0)
+		log_warn(s->opts.log, "the certificate for kubelets cannot be renewed",
+			 LOG_ERR(&err));
 	loop_timer_start(t, RENEW_MS);
 }
 
@@ -84,7 +88,7 @@ static int listen_on(struct server *s, struct error *err)
 		return error_wrap(err, r, "--bind-address");
 	s->http = http_server_new(&opts);
 	r = http_server_listen(s->http, &at, s->tls, 0, &s->at, err);
-	if (r == 0 && s->tls && !s->opts.cert_file)
+	if (r == 0 && s->tls)
 		loop_timer_start(&s->renew, RENEW_MS);
 	return r;
 }
@@ -262,6 +266,8 @@ static int start(struct server *s, struct error *err)
 		r = audit_open(o->audit_log_path, &s->audit, err);
 	if (r == 0 && !o->simulated)
 		r = bootstrap_tls(o, s->ca, s->clock, &s->tls, err);
+	if (r == 0)
+		r = kubelets_new(o, s->ca, s->clock, &s->kubelets, err);
 	if (r < 0)
 		return r;
 	start_access(s);
@@ -355,6 +361,7 @@ void server_free(struct server *s)
 	service_accounts_free(s->accounts);
 	tokens_free(s->tokens);
 	tls_unref(s->tls);
+	kubelets_free(s->kubelets);
 	pki_ca_free(s->ca);
 	server_metrics_free(s->counts);
 	metrics_free(s->metrics);

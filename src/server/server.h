@@ -39,6 +39,11 @@ struct server_opts {
 	const char *const *etcd_servers; /* none: LMDB in data_dir */
 	size_t netcd_servers;
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
+	/* How kubelets are reached (kubelets.h). */
+	const char *kubelet_cert_file, *kubelet_key_file; /* ours towards them; NULL: made here */
+	const char *kubelet_ca_file; /* that signed theirs; NULL: it is not checked */
+	const char *const *kubelet_address_types; /* in order of preference; none: upstream's */
+	size_t nkubelet_address_types;
 	const char *audit_log_path; /* or NULL; "-" is stdout */
 	int64_t event_ttl_ms, history_ms;
 	size_t watch_cache_bytes;

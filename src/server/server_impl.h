@@ -18,6 +18,7 @@ struct flow;
 struct http_server;
 struct identity;
 struct known_selectors;
+struct kubelets;
 struct metrics;
 struct pki_ca;
 struct server_metrics;
@@ -37,6 +38,7 @@ struct server {
 	struct tls *tls;
 	struct pki_ca *ca;
 	struct loop_timer renew; /* of the serving certificate */
+	struct kubelets *kubelets; /* the way to the nodes' agents */
 	struct identity *identity; /* which of the servers on its store it is */
 	struct tokens *tokens; /* or NULL */
 	struct service_accounts *accounts; /* who issues tokens */

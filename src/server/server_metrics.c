@@ -55,6 +55,8 @@ static enum scope scope_of(const struct request *r)
 /* Upstream's label for a verb: the method, except where that says too little. */
 static struct str verb_label(const struct exchange *x)
 {
+	if (x->sub && x->sub->connect)
+		return STR("CONNECT");
 	switch (x->request.verb) {
 	case REQUEST_LIST:
 		return STR("LIST");
@@ -69,7 +71,7 @@ static struct str verb_label(const struct exchange *x)
 
 static bool is_long(const struct exchange *x)
 {
-	return x->request.verb == REQUEST_WATCH;
+	return x->request.verb == REQUEST_WATCH || (x->sub && x->sub->connect);
 }
 
 /* --- families ----------------------------------------------------------------------------- */
@@ -108,7 +110,7 @@ static int add_families(struct metrics *m, struct server_metrics *sm, struct err
 		    .bounds_n = ARRAY_SIZE(duration_bounds) },
 		  &sm->duration },
 		{ { .name = "apiserver_longrunning_requests",
-		    .help = "Watches that are open.",
+		    .help = "Watches that are open, and requests that lead on to nodes and pods.",
 		    .type = METRICS_GAUGE,
 		    .labels = long_labels,
 		    .labels_n = ARRAY_SIZE(long_labels) },

@@ -1,0 +1,345 @@
+/*
+ * Requests that lead on: pods/log, exec, attach, portforward and proxy, nodes/proxy.
+ *
+ * The state says whether the request may be and where it leads to; then a relay
+ * (net/http_relay.h) joins it to the kubelet or the pod, on the request's own loop,
+ * for as long as it takes. WebSocket and SPDY are both tunnelled as they are: a
+ * kubelet that does not speak what a client asks for refuses the upgrade, and the
+ * refusal goes back to the client, which then asks for the other (kubectl does).
+ *
+ * What is answered before a relay has anything to hand on is a Status, in
+ * upstream's words.
+ */
+#include "base/limits.h"
+#include "base/print.h"
+#include "net/conn.h"
+#include "net/http_relay.h"
+#include "net/tls.h"
+#include "server/audit.h"
+#include "server/authz.h"
+#include "server/connect_impl.h"
+#include "server/kubelets.h"
+#include "server/reply_impl.h"
+#include "server/server_impl.h"
+#include "server/verb_impl.h"
+
+enum {
+	DIAL_MS = 30 * 1000,
+	REFUSAL_MAX = 50000, /* what is read of a kubelet's failure, as upstream */
+};
+
+/* --- at the state ----------------------------------------------------------------- */
+
+/*
+ * A command is not a read: whoever runs one by GET, as WebSockets do, needs the right that POST
+ * needs (upstream's AuthorizePodWebsocketUpgradeCreatePermission).
+ */
+static int may_create(struct connect *c)
+{
+	struct exchange *x = c->x;
+	const struct request *r = &x->request;
+	struct authz_query q = { .user = &x->user,
+				 .verb = STR("create"),
+				 .group = r->group,
+				 .version = r->version,
+				 .resource = r->resource,
+				 .subresource = r->subresource,
+				 .ns = r->ns,
+				 .name = r->name };
+
+	if (c->log || c->proxy || r->verb == REQUEST_CREATE)
+		return 0;
+	return authz_require(x->server->authz, &q, &x->work, &c->err);
+}
+
+static void on_synced(struct state *st, struct job *j, const struct error *err)
+{
+	struct connect *c = exchange_of(j)->data;
+
+	if (err)
+		c->err = *err;
+	else if (may_create(c) == 0)
+		(void)connect_find(c, st);
+	job_finish(j);
+}
+
+static void on_state(struct state *st, struct job *j)
+{
+	state_sync(st, j, 0, on_synced);
+}
+
+/* --- what is sent on -------------------------------------------------------------- */
+
+/* Who asks us is ours to know; so is for whom they ask. */
+static bool is_secret(struct str name)
+{
+	return str_eqz(name, "authorization") || str_eqz(name, "cookie") ||
+	       str_starts(name, STR("impersonate-"));
+}
+
+static struct str forwarded_for(const struct connect *c)
+{
+	struct http_stream *s = c->x->stream;
+	struct str before = http_fields_get(&s->in.fields, STR("x-forwarded-for"));
+	const struct conn *conn = http_stream_conn(s);
+
+	return str_from(arena_printf(c->x->arena, "%.*s%s%s", STR_ARG(before), before.n ? ", " : "",
+				     conn ? conn_peer(conn)->host : ""));
+}
+
+/* The path of the proxy itself: what is in front of the part that goes on. */
+static struct str own_path(const struct connect *c)
+{
+	struct str path = c->x->stream->in.path;
+
+	path.n -= c->x->request.tail.n;
+	return path;
+}
+
+enum { FORWARDED = 4 };
+
+static size_t sent_fields(const struct connect *c, struct http_field **ret_fields)
+{
+	const struct http_head *in = &c->x->stream->in;
+	struct http_field *v = ARENA_ARRAY(c->x->arena, struct http_field,
+					   in->fields.n + FORWARDED);
+	size_t n = 0;
+
+	for (size_t i = 0; i < in->fields.n; i++)
+		if (!is_secret(in->fields.v[i].name) &&
+		    !str_starts(in->fields.v[i].name, STR("x-forwarded-")))
+			v[n++] = in->fields.v[i];
+	v[n++] = HTTP_FIELD("x-forwarded-for", forwarded_for(c));
+	if (c->proxy) {
+		v[n++] = HTTP_FIELD("x-forwarded-uri", in->path);
+		v[n++] = HTTP_FIELD("x-forwarded-host", in->authority);
+		v[n++] = HTTP_FIELD("x-forwarded-proto", in->scheme);
+	}
+	*ret_fields = v;
+	return n;
+}
+
+/* --- what comes back -------------------------------------------------------------- */
+
+/* A log is text whatever the kubelet calls it. */
+static size_t log_head(const struct connect *c, const struct http_field **ret_fields)
+{
+	struct http_field *v = ARENA_ARRAY(c->x->arena, struct http_field, 3);
+
+	v[0] = HTTP_FIELD("audit-id", str_from(c->x->audit_id));
+	v[1] = HTTP_FIELD("cache-control", STR("no-cache, private"));
+	v[2] = HTTP_FIELD("content-type", STR("text/plain"));
+	*ret_fields = v;
+	return 3;
+}
+
+/* A redirection to a path of theirs leads through us again. */
+static size_t on_answer(void *arg, const struct http_head *answer,
+			const struct http_field **ret_fields)
+{
+	const struct connect *c = arg;
+	size_t n = answer->fields.n;
+	struct http_field *v;
+
+	if (c->log)
+		return log_head(c, ret_fields);
+	v = ARENA_ARRAY(c->x->arena, struct http_field, n + 1);
+	for (size_t i = 0; i < n; i++) {
+		v[i] = answer->fields.v[i];
+		if (c->proxy && str_eqz(v[i].name, "location") && str_starts(v[i].value, STR("/")))
+			v[i].value = str_from(arena_printf(c->x->arena, "%.*s%.*s",
+							   STR_ARG(own_path(c)),
+							   STR_ARG(v[i].value)));
+	}
+	v[n] = HTTP_FIELD("audit-id", str_from(c->x->audit_id));
+	*ret_fields = v;
+	return n + 1;
+}
+
+static void on_over(void *arg, struct http_stream *s, const struct error *err UNUSED)
+{
+	struct connect *c = arg;
+
+	c->x->status = s->out_status;
+	exchange_over(c->x);
+}
+
+/* Upstream's words for what a kubelet answered. */
+struct refusal {
+	int status;
+	enum error_code code;
+	const char *words; /* NULL: the kubelet's */
+};
+
+static const struct refusal refusals[] = {
+	{ 401, ERR_UNAUTHORIZED, "the server has asked for the client to provide credentials" },
+	{ 403, ERR_FORBIDDEN, NULL },
+	{ 404, ERR_NOT_FOUND, "the server could not find the requested resource" },
+	{ 405, ERR_METHOD_NOT_ALLOWED,
+	  "the server does not allow this method on the requested resource" },
+	{ 429, ERR_TOO_MANY_REQUESTS,
+	  "the server has received too many requests and has asked us to try again later" },
+	{ 503, ERR_UNAVAILABLE, "the server is currently unable to handle the request" },
+	{ 504, ERR_TIMEOUT,
+	  "the server was unable to return a response in the time allotted, but may still be "
+	  "processing the request" },
+};
+
+static void reply_refusal(struct connect *c, int status, struct str body)
+{
+	const struct refusal *r = refusals, *end = refusals + ARRAY_SIZE(refusals);
+	struct str name = c->x->request.name;
+	struct error err;
+
+	while (r < end && r->status != status)
+		r++;
+	if (status == 400)
+		(void)error_set(&err, ERR_BAD_REQUEST, "%.*s", STR_ARG(body));
+	else if (status == 500)
+		(void)error_set(&err, ERR_INTERNAL, "%.*s", STR_ARG(body));
+	else if (r < end && r->words)
+		(void)error_set(&err, r->code, "%s ( pods/log %.*s)", r->words, STR_ARG(name));
+	else if (r < end)
+		(void)error_set(&err, r->code, "%.*s ( pods/log %.*s)", STR_ARG(body),
+				STR_ARG(name));
+	else
+		(void)error_set(&err, ERR_UNTYPED,
+				"an error on the server (\"%.*s\") has prevented the request from "
+				"succeeding ( pods/log %.*s)",
+				STR_ARG(body), STR_ARG(name));
+	reply_status(c->x, &err,
+		     &(struct status_about){ .resource = STR("pods/log"), .name = name });
+}
+
+static void on_refused(void *arg, struct http_stream *s UNUSED, int status, struct str body,
+		       const struct error *err)
+{
+	struct connect *c = arg;
+	struct error told;
+
+	c->x->answered = false;
+	if (!err) {
+		reply_refusal(c, status, body);
+		return;
+	}
+	if (err->code == ERR_PROTOCOL)
+		(void)error_set(&told, ERR_UNTYPED, "%s", err->msg);
+	else if (c->log)
+		(void)error_set(&told, ERR_UNTYPED, "Get \"https://%s%.*s\": %s", c->to.text,
+				STR_ARG(c->target), err->msg);
+	else if (c->proxy && !http_stream_wants_upgrade(c->x->stream))
+		(void)error_set(&told, ERR_UNAVAILABLE, "error trying to reach service: %s",
+				err->msg);
+	else
+		(void)error_set(&told, ERR_UNTYPED, "error dialing backend: %s", err->msg);
+	reply_status(c->x, &told, &(struct status_about){ 0 });
+}
+
+/* --- the course ------------------------------------------------------------------- */
+
+static struct tls *tls_for(const struct connect *c)
+{
+	struct kubelets *k = c->x->server->kubelets;
+
+	if (c->clear)
+		return NULL;
+	return c->kubelet ? kubelets_tls(k, c->query.skip_verify) : kubelets_plain_tls(k);
+}
+
+static void lead_on(struct connect *c)
+{
+	struct exchange *x = c->x;
+	const struct http_head *in = &x->stream->in;
+	CLEANUP(tls_unref) struct tls *tls = tls_for(c);
+	struct http_field *fields = NULL;
+	struct http_relay_opts opts = { .to = c->to,
+					.tls = tls,
+					.method = c->log ? STR("GET") : in->method,
+					.authority = c->log ? str_from(c->to.text) : in->authority,
+					.target = c->target,
+					.connect_timeout_ms = DIAL_MS,
+					.refusal_max = c->log ? REFUSAL_MAX : 0,
+					.on_refused = on_refused,
+					.on_answer = on_answer,
+					.on_over = on_over,
+					.arg = c };
+	struct error err;
+
+	if (!c->log) {
+		opts.nfields = sent_fields(c, &fields);
+		opts.fields = fields;
+		opts.body = x->body;
+	}
+	if (!c->log && http_stream_wants_upgrade(x->stream))
+		opts.upgrade = http_fields_get(&in->fields, STR("upgrade"));
+	x->answered = true; /* from here on by the relay */
+	audit_started(x);
+	if (http_relay(x->stream, &opts, &err) < 0)
+		on_refused(c, x->stream, 0, STR_NULL, &err);
+}
+
+/* Upstream: what is relative to a page must find it in a folder. */
+static bool redirect(struct connect *c)
+{
+	struct exchange *x = c->x;
+	const struct http_head *in = &x->stream->in;
+
+	if (!c->proxy || x->request.tail.n || x->request.verb != REQUEST_GET ||
+	    http_stream_wants_upgrade(x->stream))
+		return false;
+	x->location = str_from(arena_printf(x->arena, "%.*s/%s%.*s", STR_ARG(in->path),
+					    in->query.n ? "?" : "", STR_ARG(in->query)));
+	reply_text(x, 301, STR_NULL, STR_NULL);
+	return true;
+}
+
+static void finish(struct exchange *x)
+{
+	struct connect *c = x->data;
+	bool upgrade = http_stream_wants_upgrade(x->stream);
+
+	if (c->err.code) {
+		x->about_kind = c->about_kind ? c->about_kind : x->about_kind;
+		x->about_name = c->about_kind ? c->about_name : x->about_name;
+		reply_error(x, &c->err, NULL);
+	} else if (c->nowhere) {
+		reply_text(x, 204, STR_NULL, STR_NULL);
+	} else if (!c->log && !c->proxy && !upgrade) {
+		(void)error_set(&c->err, ERR_BAD_REQUEST, "Upgrade request required");
+		reply_error(x, &c->err, NULL);
+	} else if (!redirect(c)) {
+		lead_on(c);
+	}
+}
+
+static void refuse_options(struct exchange *x, const struct error *err,
+			   const struct field_errors *causes)
+{
+	struct status_about about = { 0 };
+
+	if (err->code == ERR_INVALID)
+		about = (struct status_about){ .kind = STR("PodLogOptions"),
+					       .name = x->request.name,
+					       .causes = causes };
+	reply_status(x, err, &about);
+}
+
+void verb_connect(struct exchange *x)
+{
+	struct connect *c = ARENA_NEW(&x->work, struct connect);
+	struct str sub = x->request.subresource;
+	struct field_errors errs;
+	struct error err;
+
+	c->x = x;
+	c->log = str_eqz(sub, "log");
+	c->proxy = str_eqz(sub, "proxy");
+	field_errors_init(&errs, x->arena);
+	if (!c->proxy &&
+	    connect_query_parse(sub, x->stream->in.query, x->arena, &c->query, &errs, &err) < 0) {
+		refuse_options(x, &err, &errs);
+		return;
+	}
+	x->data = c;
+	exchange_submit(x, on_state, finish);
+}

@@ -1,0 +1,270 @@
+/*
+ * Where a connecting request leads to: the pod's or the node's state says it. The
+ * words of refusals are upstream's, for kubectl and people match them.
+ *
+ * Proxies go to no address of this machine or link alone: who may write a node's
+ * or a pod's status could lead the server anywhere. As far as an address is a name,
+ * only what it resolves to could tell, which upstream looks at and we do not.
+ */
+#include <netinet/in.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "server/connect_impl.h"
+#include "server/kubelets.h"
+#include "server/server_impl.h"
+
+/* --- objects ---------------------------------------------------------------------- */
+
+static int get_tree(struct connect *c, struct state *st, const char *resource, struct str ns,
+		    struct str name, struct json **ret_tree)
+{
+	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"),
+							      str_from(resource));
+	struct object *o = resource_get(state_resource(st, kind), ns, name);
+
+	if (!o) {
+		c->err = (struct error){ .code = ERR_NOT_FOUND };
+		c->about_kind = kind;
+		c->about_name = name;
+		return -ERR_NOT_FOUND;
+	}
+	return object_tree(o, &c->x->work, ret_tree, &c->err);
+}
+
+static int locate_kubelet(struct connect *c, struct state *st, struct str node)
+{
+	struct json *tree;
+	int r = get_tree(c, st, "nodes", STR_NULL, node, &tree);
+
+	if (r == 0)
+		r = kubelets_locate(c->x->server->kubelets, tree, &c->to, &c->err);
+	c->kubelet = true;
+	return r;
+}
+
+/* --- containers ------------------------------------------------------------------- */
+
+static const char *const container_lists[] = { "initContainers", "containers",
+					       "ephemeralContainers" };
+
+static bool has_container(const struct json *spec, struct str name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(container_lists); i++)
+		if (json_find(json_getz(spec, container_lists[i]), "name", name))
+			return true;
+	return false;
+}
+
+static int must_choose(struct connect *c, const struct json *spec)
+{
+	CLEANUP(buf_release) struct buf names = BUF_INIT(400);
+
+	for (size_t i = 0; i < ARRAY_SIZE(container_lists); i++)
+		for (const struct json *k = json_first(json_getz(spec, container_lists[i])); k;
+		     k = k->next)
+			(void)buf_printf(&names, "%s%.*s", names.n ? " " : "",
+					 STR_ARG(json_text_at(k, "name")));
+	return error_set(&c->err, ERR_BAD_REQUEST,
+			 "a container name must be specified for pod %.*s, choose one of: [%.*s]",
+			 STR_ARG(c->x->request.name), STR_ARG(buf_str(&names)));
+}
+
+static int choose_container(struct connect *c, const struct json *spec)
+{
+	const struct json *containers = json_getz(spec, "containers");
+
+	if (!c->query.container.n && json_count(containers) != 1)
+		return must_choose(c, spec);
+	if (!c->query.container.n)
+		c->query.container = json_text_at(json_first(containers), "name");
+	else if (!has_container(spec, c->query.container))
+		return error_set(&c->err, ERR_BAD_REQUEST,
+				 "container %.*s is not valid for pod %.*s",
+				 STR_ARG(c->query.container), STR_ARG(c->x->request.name));
+	return 0;
+}
+
+/* --- the kubelet's paths ---------------------------------------------------------- */
+
+static struct str kubelet_target(const struct connect *c)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(8 * HTTP_TARGET_MAX);
+	const struct request *r = &c->x->request;
+	bool forward = str_eqz(r->subresource, "portforward");
+
+	(void)buf_addc(&out, '/');
+	if (c->log)
+		(void)buf_addz(&out, "containerLogs");
+	else if (forward)
+		(void)buf_addz(&out, "portForward");
+	else
+		(void)buf_add_str(&out, r->subresource);
+	(void)buf_addc(&out, '/');
+	connect_escape(&out, r->ns, false);
+	(void)buf_addc(&out, '/');
+	connect_escape(&out, r->name, false);
+	if (!forward) {
+		(void)buf_addc(&out, '/');
+		connect_escape(&out, c->query.container, false);
+	}
+	if (c->query.kubelet.n)
+		(void)buf_addc(&out, '?');
+	(void)buf_add_str(&out, c->query.kubelet);
+	return arena_str(&c->x->work, buf_str(&out));
+}
+
+static int find_container(struct connect *c, struct state *st)
+{
+	const struct request *r = &c->x->request;
+	const struct json *spec;
+	struct json *pod;
+	struct str node;
+	int ret = get_tree(c, st, "pods", r->ns, r->name, &pod);
+
+	if (ret < 0)
+		return ret;
+	spec = json_getz(pod, "spec");
+	if (!str_eqz(r->subresource, "portforward"))
+		ret = choose_container(c, spec);
+	if (ret < 0)
+		return ret;
+	node = json_text_at(spec, "nodeName");
+	if (!node.n && c->log) {
+		c->nowhere = true;
+		return 0;
+	}
+	if (!node.n)
+		return error_set(&c->err, ERR_BAD_REQUEST, "pod %.*s does not have a host assigned",
+				 STR_ARG(r->name));
+	c->target = kubelet_target(c);
+	return locate_kubelet(c, st, node);
+}
+
+/* --- proxies ---------------------------------------------------------------------- */
+
+/* "name", "name:port" or "scheme:name:port". */
+struct proxy_id {
+	struct str scheme, name, port;
+};
+
+static bool split_id(struct str id, struct proxy_id *ret_id)
+{
+	struct str parts[4];
+	size_t n = 0;
+
+	while (n < ARRAY_SIZE(parts) && str_split(&id, ':', &parts[n]))
+		n++;
+	if (n == 0 || n > 3)
+		return false;
+	*ret_id = (struct proxy_id){ .name = parts[n == 3] };
+	if (n > 1)
+		ret_id->port = parts[n - 1];
+	if (n == 3)
+		ret_id->scheme = parts[0];
+	return ret_id->name.n && (!ret_id->scheme.n || str_eqz(ret_id->scheme, "http") ||
+				  str_eqz(ret_id->scheme, "https"));
+}
+
+static bool is_global_v4(uint32_t ip)
+{
+	return ip != 0 && ip != UINT32_MAX && ip >> 24 != 127 && ip >> 28 != 14 &&
+	       ip >> 16 != 0xa9fe;
+}
+
+static bool is_global(const struct addr *a)
+{
+	const struct in6_addr *v6 = &((const struct sockaddr_in6 *)&a->sa)->sin6_addr;
+
+	if (a->kind == ADDR_NAME)
+		return !str_eqz(str_from(a->host), "localhost");
+	if (a->kind != ADDR_INET)
+		return false;
+	if (a->sa.ss_family == AF_INET)
+		return is_global_v4(ntohl(((const struct sockaddr_in *)&a->sa)->sin_addr.s_addr));
+	return !IN6_IS_ADDR_UNSPECIFIED(v6) && !IN6_IS_ADDR_LOOPBACK(v6) &&
+	       !IN6_IS_ADDR_MULTICAST(v6) && !IN6_IS_ADDR_LINKLOCAL(v6);
+}
+
+/* The same host at another port. */
+static int set_place(struct connect *c, struct str host, const struct proxy_id *id)
+{
+	char text[NET_ADDRESS_MAX];
+	uint16_t usual = str_eqz(id->scheme, "https") ? 443 : 80;
+	bool v6 = str_chr(host, ':') >= 0;
+
+	(void)snprintf(text, sizeof(text), "%s%.*s%s%s%.*s", v6 ? "[" : "", STR_ARG(host),
+		       v6 ? "]" : "", id->port.n ? ":" : "", STR_ARG(id->port));
+	c->clear = usual == 80;
+	if (addr_parse(&c->to, str_from(text), usual, NULL) < 0)
+		return error_set(&c->err, ERR_BAD_REQUEST, "address not allowed");
+	return 0;
+}
+
+static int locate_node(struct connect *c, struct state *st, const struct proxy_id *id)
+{
+	char port[8], host[NET_ADDRESS_MAX];
+	int r = locate_kubelet(c, st, id->name);
+
+	if (r < 0)
+		return r;
+	if (!is_global(&c->to))
+		return error_set(&c->err, ERR_BAD_REQUEST, "address not allowed");
+	(void)snprintf(port, sizeof(port), "%u", c->to.port);
+	if (!id->port.n || str_eqz(id->port, port))
+		return 0;
+	c->kubelet = false;
+	(void)snprintf(host, sizeof(host), "%s", c->to.host);
+	return set_place(c, str_from(host), id);
+}
+
+static struct str first_port(const struct json *pod, struct arena *a)
+{
+	const struct json *k = json_first(json_getz(json_getz(pod, "spec"), "containers"));
+
+	for (; k; k = k->next) {
+		int64_t port = json_i64_at(json_first(json_getz(k, "ports")), "containerPort", 0);
+
+		if (port > 0)
+			return str_from(arena_printf(a, "%d", (int)port));
+	}
+	return STR_NULL;
+}
+
+static int locate_pod(struct connect *c, struct state *st, struct proxy_id *id)
+{
+	const struct json *ips;
+	struct json *pod;
+	int r = get_tree(c, st, "pods", c->x->request.ns, id->name, &pod);
+
+	if (r < 0)
+		return r;
+	if (!id->port.n)
+		id->port = first_port(pod, &c->x->work);
+	ips = json_getz(json_getz(pod, "status"), "podIPs");
+	r = set_place(c, json_text_at(json_first(ips), "ip"), id);
+	if (r == 0 && (c->to.kind != ADDR_INET || !is_global(&c->to)))
+		r = error_set(&c->err, ERR_BAD_REQUEST, "address not allowed");
+	return r;
+}
+
+static int find_proxy(struct connect *c, struct state *st)
+{
+	const struct request *r = &c->x->request;
+	const struct http_head *in = &c->x->stream->in;
+	bool node = str_eqz(r->resource, "nodes");
+	struct proxy_id id;
+
+	if (!split_id(r->name, &id))
+		return error_set(&c->err, ERR_BAD_REQUEST, "invalid %s request \"%.*s\"",
+				 node ? "node" : "pod", STR_ARG(r->name));
+	c->target = str_from(arena_printf(&c->x->work, "%.*s%s%.*s",
+					  STR_ARG(r->tail.n ? r->tail : STR("/")),
+					  in->query.n ? "?" : "", STR_ARG(in->query)));
+	return node ? locate_node(c, st, &id) : locate_pod(c, st, &id);
+}
+
+int connect_find(struct connect *c, struct state *st)
+{
+	return c->proxy ? find_proxy(c, st) : find_container(c, st);
+}

@@ -1,0 +1,41 @@
+/*
+ * kubelets - how the server reaches the nodes' agents.
+ *
+ * A node's status says where its agent listens: the first of its addresses by
+ * the preferred types, and a port. The server shows a client certificate, given
+ * or made by its own CA (user kube-apiserver-kubelet-client, group system:masters).
+ * Whether the agent's certificate is believed is decided by a CA that is
+ * given for it; without one anybody is, as upstream.
+ * Threads: any may ask; renewing is the first loop's.
+ */
+#ifndef SERVER_KUBELETS_H
+#define SERVER_KUBELETS_H
+
+#include "base/error.h"
+#include "net/addr.h"
+
+struct clock;
+struct json;
+struct kubelets;
+struct pki_ca;
+struct server_opts;
+struct tls;
+
+int kubelets_new(const struct server_opts *o, const struct pki_ca *ca, const struct clock *clock,
+		 struct kubelets **ret_kubelets, struct error *err);
+void kubelets_free(struct kubelets *k);
+
+/* Reads the files anew, or makes a new certificate. */
+int kubelets_renew(struct kubelets *k, struct error *err);
+
+/* A reference; NULL: they are spoken to in clear (a simulated world). */
+struct tls *kubelets_tls(struct kubelets *k, bool skip_verify);
+
+/* For what is no kubelet: no certificate is shown, none is checked. */
+struct tls *kubelets_plain_tls(struct kubelets *k);
+
+/* Where the agent of a node listens. The error is untyped, in upstream's words. */
+int kubelets_locate(const struct kubelets *k, const struct json *node, struct addr *ret_at,
+		    struct error *err);
+
+#endif
