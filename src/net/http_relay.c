@@ -177,11 +177,37 @@ static const struct http_stream_ops front_stream_ops = {
 
 /* --- who is asked ----------------------------------------------------------------- */
 
-/* Fields that are of the hop alone are left out where the others are sent. */
+/* Of this hop alone, or said again by who sends the message on (RFC 9110, 7.6.1). */
+static bool is_of_hop(const struct http_fields *f, struct str name)
+{
+	static const char *const names[] = { "connection", "content-length",    "date",
+					     "keep-alive", "proxy-connection",  "te",
+					     "trailer",    "transfer-encoding", "upgrade" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (str_eqz(name, names[i]))
+			return true;
+	return http_fields_has_token(f, STR("connection"), name);
+}
+
+static struct http_head handed_on(struct http_stream *s)
+{
+	struct http_head head = s->in;
+	struct http_fields *f = &head.fields;
+
+	f->v = ARENA_ARRAY(&s->arena, struct http_field, f->n);
+	f->n = 0;
+	for (size_t i = 0; i < s->in.fields.n; i++)
+		if (!is_of_hop(&s->in.fields, s->in.fields.v[i].name))
+			f->v[f->n++] = s->in.fields.v[i];
+	return head;
+}
+
 static int answer(struct http_relay *r, struct http_stream *s, struct error *err)
 {
-	const struct http_field *fields = s->in.fields.v;
-	size_t n = s->in.fields.n;
+	struct http_head head = handed_on(s);
+	const struct http_field *fields = head.fields.v;
+	size_t n = head.fields.n;
 	struct str protocol;
 
 	if (s->upgrade.n && !s->raw && s->in.status < 400)
@@ -189,7 +215,7 @@ static int answer(struct http_relay *r, struct http_stream *s, struct error *err
 				 s->in.status);
 	(void)error_set(err, ERR_PROTOCOL, "the answer of %s cannot be handed on", r->opts.to.text);
 	if (r->opts.on_answer)
-		n = r->opts.on_answer(r->opts.arg, &s->in, &fields);
+		n = r->opts.on_answer(r->opts.arg, &head, &fields);
 	if (!s->raw)
 		return http_stream_respond(r->front, s->in.status, fields, n, s->in.length);
 	protocol = http_fields_get(&s->in.fields, STR("upgrade"));

@@ -121,7 +121,9 @@ static void resources_and_subresources_are_listed(void **state)
 	assert_true(has_text(json_getz(pods, "categories"), "all"));
 	assert_int_equal(json_count(json_getz(pods, "verbs")), 8);
 	assert_true(str_eqz(json_text_at(eviction, "group"), "policy"));
-	assert_null(element(resources, "name", "pods/log"));
+	assert_true(str_eqz(json_text_at(element(resources, "name", "pods/exec"), "kind"),
+			    "PodExecOptions"));
+	assert_null(element(resources, "name", "pods/nothing"));
 	assert_null(json_getz(list, "apiVersion"));
 }
 

@@ -15,7 +15,7 @@ struct path {
 	struct str parts[PARTS_MAX];
 	size_t n;
 	struct str rest; /* behind the last part that fits */
-	bool hole; /* an empty segment between two slashes */
+	size_t hole; /* the first empty one, between two slashes; n: none */
 };
 
 static const char *const verb_names[REQUEST_VERBS] = {
@@ -79,7 +79,7 @@ static bool is_text(struct str s)
 
 static void cut_path(struct str path, struct path *ret_path)
 {
-	struct path p = { .n = 0 };
+	struct path p = { .hole = PARTS_MAX };
 	struct str rest = path, part;
 
 	while (rest.n && rest.p[0] == '/')
@@ -87,9 +87,11 @@ static void cut_path(struct str path, struct path *ret_path)
 	while (rest.n && rest.p[rest.n - 1] == '/')
 		rest.n--;
 	while (rest.n && p.n < PARTS_MAX && str_split(&rest, '/', &part)) {
-		p.hole = p.hole || part.n == 0;
+		if (part.n == 0)
+			p.hole = MIN(p.hole, p.n);
 		p.parts[p.n++] = part;
 	}
+	p.hole = MIN(p.hole, p.n);
 	p.rest = rest;
 	*ret_path = p;
 }
@@ -201,9 +203,10 @@ static int parse_path(struct request *r, struct str method, struct str path, str
 		return 0;
 	}
 	watch = str_eq(p.parts[at], STR("watch"));
-	if (p.hole || (watch && at + 1 == p.n))
-		return error_set(err, ERR_NOT_FOUND, "no resource has this path");
 	take_resource(r, &p, at + (watch ? 1 : 0));
+	/* What is behind a proxy is not ours to judge. */
+	if (p.hole < (is_proxy(r) ? at + (r->ns.n ? 5 : 3) : p.n) || (watch && at + 1 == p.n))
+		return error_set(err, ERR_NOT_FOUND, "no resource has this path");
 	r->verb = verb_of(method, r->name.n > 0);
 	if (str_eq(method, STR("HEAD")) && is_proxy(r))
 		r->verb = REQUEST_GET;

@@ -20,6 +20,7 @@
 #include "server/access.h"
 #include "server/custom.h"
 #include "server/exchange.h"
+#include "server/kubelets.h"
 #include "server/namespaces.h"
 #include "server/nonresource.h"
 #include "server/server_metrics.h"
@@ -148,10 +149,11 @@ void verb_world_init(struct verb_world *w, uint64_t seed, enum http_protocol pro
 	w->guest = sim_loop_new(w->sim, "guest");
 	arena_init(&w->arena, SIZE_MAX);
 	gates_init(&s->gates);
-	s->opts = (struct server_opts){ .loops = w->lanes, .nloops = 2 };
+	s->opts = (struct server_opts){ .loops = w->lanes, .nloops = 2, .simulated = true };
 	s->clock = loop_clock(w->lanes[0]);
 	s->metrics = metrics_new();
 	assert_int_equal(server_metrics_new(s, &s->counts, &err), 0);
+	assert_int_equal(kubelets_new(&s->opts, NULL, s->clock, &s->kubelets, &err), 0);
 	start_state(w, seed);
 	start_http(w);
 }
@@ -181,6 +183,7 @@ void verb_world_release(struct verb_world *w)
 	custom_free(w->server.custom);
 	state_free(w->server.state);
 	fake_data_free(w->data);
+	kubelets_free(w->server.kubelets);
 	server_metrics_free(w->server.counts);
 	metrics_free(w->server.metrics);
 	arena_release(&w->arena);
