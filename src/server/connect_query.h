@@ -28,7 +28,7 @@ int connect_query_parse(struct str subresource, struct str query, struct arena *
 			struct connect_query *ret_query, struct field_errors *errs,
 			struct error *err);
 
-/* Appends as a path's part or, with `form`, as a query's text: what is no letter or digit as %XX. */
+/* Appends as a part of a path or, with `form`, of a query: what is special as %XX. */
 struct buf;
 void connect_escape(struct buf *out, struct str s, bool form);
 

@@ -83,7 +83,7 @@ void request_check_patch(const struct request *r, bool apply, struct field_error
  */
 bool request_unescape(struct arena *a, struct str s, bool plus, struct str *ret_text);
 
-/* A parameter's value. Upstream: all but "0" and "false" is true, also nothing. -ERR_BAD_REQUEST. */
+/* A parameter. Upstream: all but "0" and "false" is true, also nothing. -ERR_BAD_REQUEST. */
 bool request_read_bool(struct str value);
 int request_read_i64(struct str value, int64_t *ret_number, struct error *err);
 
