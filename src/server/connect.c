@@ -18,6 +18,7 @@
 #include "server/audit.h"
 #include "server/authz.h"
 #include "server/connect_impl.h"
+#include "server/flow.h"
 #include "server/kubelets.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
@@ -26,6 +27,7 @@
 enum {
 	DIAL_MS = 30 * 1000,
 	REFUSAL_MAX = 50000, /* what is read of a kubelet's failure, as upstream */
+	FLOW_FIELDS = 2, /* most of flow_fields() */
 };
 
 /* --- at the state ----------------------------------------------------------------- */
@@ -124,13 +126,13 @@ static size_t sent_fields(const struct connect *c, struct http_field **ret_field
 /* A log is text whatever the kubelet calls it. */
 static size_t log_head(const struct connect *c, const struct http_field **ret_fields)
 {
-	struct http_field *v = ARENA_ARRAY(c->x->arena, struct http_field, 3);
+	struct http_field *v = ARENA_ARRAY(c->x->arena, struct http_field, 3 + FLOW_FIELDS);
 
 	v[0] = HTTP_FIELD("audit-id", str_from(c->x->audit_id));
 	v[1] = HTTP_FIELD("cache-control", STR("no-cache, private"));
 	v[2] = HTTP_FIELD("content-type", STR("text/plain"));
 	*ret_fields = v;
-	return 3;
+	return 3 + flow_fields(c->x, v + 3);
 }
 
 /* A redirection to a path of theirs leads through us again. */
@@ -143,7 +145,7 @@ static size_t on_answer(void *arg, const struct http_head *answer,
 
 	if (c->log)
 		return log_head(c, ret_fields);
-	v = ARENA_ARRAY(c->x->arena, struct http_field, n + 1);
+	v = ARENA_ARRAY(c->x->arena, struct http_field, n + 1 + FLOW_FIELDS);
 	for (size_t i = 0; i < n; i++) {
 		v[i] = answer->fields.v[i];
 		if (c->proxy && str_eqz(v[i].name, "location") && str_starts(v[i].value, STR("/")))
@@ -153,7 +155,7 @@ static size_t on_answer(void *arg, const struct http_head *answer,
 	}
 	v[n] = HTTP_FIELD("audit-id", str_from(c->x->audit_id));
 	*ret_fields = v;
-	return n + 1;
+	return n + 1 + flow_fields(c->x, v + n + 1);
 }
 
 static void on_over(void *arg, struct http_stream *s, const struct error *err UNUSED)
@@ -273,6 +275,7 @@ static void lead_on(struct connect *c)
 	if (!c->log && http_stream_wants_upgrade(x->stream))
 		opts.upgrade = http_fields_get(&in->fields, STR("upgrade"));
 	x->answered = true; /* from here on by the relay */
+	flow_leave(x); /* what runs long holds no seat */
 	audit_started(x);
 	if (http_relay(x->stream, &opts, &err) < 0)
 		on_refused(c, x->stream, 0, STR_NULL, &err);
