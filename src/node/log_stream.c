@@ -1,0 +1,190 @@
+/*
+ * Whether the container runs is asked before the last look into the file, not after: what it wrote
+ * just before its end is then surely read.
+ */
+#include "node/log_stream.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "net/http.h"
+#include "net/loop.h"
+#include "node/log_file.h"
+
+enum { PIECE = 32 * 1024, CHECK_MS = 1000 };
+
+struct log_stream {
+	struct log_stream_opts opts;
+	struct log_reader reader;
+	struct loop_task task; /* the next piece */
+	struct loop_timer timer; /* until it is looked at without a reason */
+	struct loop_watch *watch; /* of the folder; NULL: not waited for yet, or impossible */
+	char *path;
+	int fd;
+	int64_t at; /* in the file */
+	bool ending; /* the container does not run: this look is the last */
+	bool over; /* the answer is complete */
+};
+
+static void on_changed(void *arg, struct str name UNUSED, const struct error *err)
+{
+	struct log_stream *s = arg;
+
+	if (err)
+		loop_watch_free(TAKE(s->watch)); /* the timer does */
+	if (!s->over)
+		loop_defer(s->opts.loop, &s->task);
+}
+
+static void on_timer(struct loop_timer *t)
+{
+	struct log_stream *s = CONTAINER_OF(t, struct log_stream, timer);
+
+	loop_defer(s->opts.loop, &s->task);
+}
+
+static void finish(struct log_stream *s)
+{
+	s->over = true;
+	loop_timer_stop(&s->timer);
+	(void)http_stream_end(s->opts.http, NULL, 0);
+}
+
+/* A change after the last look and before the watch would be missed: look again. */
+static bool begin_watch(struct log_stream *s)
+{
+	char *slash;
+
+	if (s->watch || loop_timer_running(&s->timer))
+		return false;
+	slash = strrchr(s->path, '/');
+	if (!slash)
+		return false;
+	*slash = '\0';
+	(void)loop_watch_new(s->opts.loop, s->path, on_changed, s, &s->watch, NULL);
+	*slash = '/';
+	return s->watch != NULL;
+}
+
+/* The file that has taken its place. */
+static bool take_next(struct log_stream *s)
+{
+	int fd;
+
+	if (!log_file_replaced(s->fd, s->path) || log_file_open(s->path, &fd, NULL) < 0)
+		return false;
+	(void)close(s->fd);
+	s->fd = fd;
+	s->at = 0;
+	log_reader_restart(&s->reader);
+	return true;
+}
+
+/* There is nothing more at the moment. */
+static void wait_for_more(struct log_stream *s)
+{
+	bool again;
+
+	if (!s->opts.follow) {
+		finish(s);
+		return;
+	}
+	if (log_file_size(s->fd) < s->at) { /* cut: what comes now is at its beginning */
+		s->at = 0;
+		log_reader_restart(&s->reader);
+		again = true;
+	} else {
+		again = take_next(s) || begin_watch(s);
+	}
+	if (!again && s->ending) {
+		finish(s);
+		return;
+	}
+	if (!s->ending && !s->opts.running(s->opts.arg)) {
+		s->ending = true;
+		again = true;
+	}
+	loop_timer_start(&s->timer, CHECK_MS);
+	if (again)
+		loop_defer(s->opts.loop, &s->task);
+}
+
+static void on_task(struct loop_task *t)
+{
+	struct log_stream *s = CONTAINER_OF(t, struct log_stream, task);
+	CLEANUP(buf_release) struct buf out = BUF_INIT(2 * PIECE + LOG_READER_HEAD_MAX);
+	char piece[PIECE];
+	ssize_t n;
+	bool done;
+
+	if (s->over || http_stream_room(s->opts.http) == 0)
+		return;
+	n = pread(s->fd, piece, sizeof(piece), s->at);
+	if (n <= 0) {
+		wait_for_more(s);
+		return;
+	}
+	s->at += n;
+	done = log_reader_feed(&s->reader, str_of(piece, (size_t)n), &out);
+	if (out.n > 0)
+		(void)http_stream_send_copy(s->opts.http, buf_str(&out));
+	if (done)
+		finish(s);
+	else
+		loop_defer(s->opts.loop, t);
+}
+
+void log_stream_writable(struct log_stream *s)
+{
+	if (!s->over)
+		loop_defer(s->opts.loop, &s->task);
+}
+
+int log_stream_new(const struct log_stream_opts *opts, struct log_stream **ret_stream,
+		   struct error *err)
+{
+	struct http_field type = HTTP_FIELD("content-type", STR("text/plain"));
+	struct log_reader_opts reader = opts->reader;
+	struct log_stream *s;
+	int64_t at = 0;
+	int fd, r;
+
+	r = log_file_open(opts->path, &fd, err);
+	if (r < 0)
+		return r;
+	if (opts->tail >= 0)
+		r = log_file_tail(fd, opts->tail, &at, err);
+	if (r < 0) {
+		(void)close(fd);
+		return r;
+	}
+	/* What is written while it is read does not make more of its last lines. */
+	reader.records = opts->follow ? -1 : opts->tail;
+	s = XNEW(struct log_stream);
+	s->opts = *opts;
+	s->path = xstrdup(opts->path);
+	s->opts.path = s->path;
+	s->fd = fd;
+	s->at = at;
+	log_reader_init(&s->reader, &reader);
+	loop_task_init(&s->task, on_task);
+	loop_timer_init(&s->timer, opts->loop, on_timer);
+	(void)http_stream_respond(opts->http, 200, &type, 1, -1);
+	loop_defer(opts->loop, &s->task);
+	*ret_stream = s;
+	return 0;
+}
+
+void log_stream_free(struct log_stream *s)
+{
+	if (!s)
+		return;
+	loop_task_cancel(&s->task);
+	loop_timer_stop(&s->timer);
+	loop_watch_free(s->watch);
+	(void)close(s->fd);
+	free(s->path);
+	free(s);
+}
