@@ -224,6 +224,36 @@ static void fake_exec(struct cri_world *w, struct grpc_call *c, const void *requ
 	(void)grpc_call_reply(c, &r.base);
 }
 
+static void fake_exec_stream(struct cri_world *w, struct grpc_call *c, const void *request)
+{
+	const Cri__ExecRequest *m = request;
+	Cri__ExecResponse r = CRI__EXEC_RESPONSE__INIT;
+
+	r.url = arena_printf(&w->a, "http://127.0.0.1:1/exec/%s/%s/%d%d%d%d", m->container_id,
+			     m->cmd[0], m->tty, m->with_in, m->with_out, m->with_err);
+	(void)grpc_call_reply(c, &r.base);
+}
+
+static void fake_attach_stream(struct cri_world *w, struct grpc_call *c, const void *request)
+{
+	const Cri__AttachRequest *m = request;
+	Cri__AttachResponse r = CRI__ATTACH_RESPONSE__INIT;
+
+	r.url = arena_printf(&w->a, "http://127.0.0.1:1/attach/%s/%d%d%d%d", m->container_id,
+			     m->tty, m->with_in, m->with_out, m->with_err);
+	(void)grpc_call_reply(c, &r.base);
+}
+
+static void fake_port_forward(struct cri_world *w, struct grpc_call *c, const void *request)
+{
+	const Cri__PortForwardRequest *m = request;
+	Cri__PortForwardResponse r = CRI__PORT_FORWARD_RESPONSE__INIT;
+
+	r.url = arena_printf(&w->a, "http://127.0.0.1:1/portforward/%s/%d", m->pod_sandbox_id,
+			     m->n_port > 0 ? m->port[0] : 0);
+	(void)grpc_call_reply(c, &r.base);
+}
+
 static void fake_reopen(struct cri_world *w, struct grpc_call *c, const void *request)
 {
 	Cri__ReopenContainerLogResponse r = CRI__REOPEN_CONTAINER_LOG_RESPONSE__INIT;
@@ -321,6 +351,9 @@ static void (*const fakes[CRI_METHODS])(struct cri_world *w, struct grpc_call *c
 	[CRI_LIST_CONTAINERS] = fake_list_containers,
 	[CRI_CONTAINER_STATUS] = fake_container_status,
 	[CRI_EXEC] = fake_exec,
+	[CRI_EXEC_STREAM] = fake_exec_stream,
+	[CRI_ATTACH_STREAM] = fake_attach_stream,
+	[CRI_PORT_FORWARD] = fake_port_forward,
 	[CRI_REOPEN_LOG] = fake_reopen,
 	[CRI_UPDATE] = fake_update,
 	[CRI_IMAGE_STATUS] = fake_image,

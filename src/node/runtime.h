@@ -205,6 +205,17 @@ struct runtime_condition {
 typedef void runtime_condition_done(void *arg, const struct runtime_condition *c,
 				    const struct error *err);
 
+/* What is to be joined to a container, or to a pod's ports. */
+enum runtime_stream_kind { RUNTIME_STREAM_EXEC, RUNTIME_STREAM_ATTACH, RUNTIME_STREAM_PORTS };
+struct runtime_stream {
+	enum runtime_stream_kind kind;
+	struct str id; /* of the container; of the sandbox for ports */
+	struct runtime_strs command; /* of exec */
+	bool tty, with_in, with_out, with_err;
+	const int32_t *ports;
+	size_t nports;
+};
+
 struct runtime_ops {
 	const char *id_prefix; /* "containerd" of "containerd://<id>"; "hollow"; NULL: by version */
 	void (*free)(struct runtime *r);
@@ -227,6 +238,9 @@ struct runtime_ops {
 	void (*remove)(struct runtime *r, struct str id, runtime_done *done, void *arg);
 	void (*exec)(struct runtime *r, struct str id, const struct runtime_strs *command,
 		     int64_t timeout_ms, runtime_exec_done *done, void *arg);
+	/* `done` gets the URL at which the runtime serves it, once. */
+	void (*stream)(struct runtime *r, const struct runtime_stream *stream,
+		       runtime_id_done *done, void *arg);
 	void (*reopen_log)(struct runtime *r, struct str id, runtime_done *done, void *arg);
 	/* Other limits for a container that runs; those that are not said stay. */
 	void (*update)(struct runtime *r, struct str id, const struct runtime_limits *limits,

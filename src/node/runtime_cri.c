@@ -427,6 +427,7 @@ static const struct runtime_ops ops = {
 	.stop = stop,
 	.remove = remove_container,
 	.exec = exec,
+	.stream = cri_stream,
 	.reopen_log = reopen_log,
 	.update = update,
 };

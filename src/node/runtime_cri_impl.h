@@ -92,4 +92,9 @@ void cri_condition(struct runtime *rt, runtime_condition_done *done, void *arg);
 /* Whether that runtime takes CDI names; `config` is what its verbose status says of it. */
 bool cri_does_cdi(struct str name, struct str version, struct str config);
 
+/* --- runtime_cri_stream.c ------------------------------------------------------------------- */
+
+void cri_stream(struct runtime *rt, const struct runtime_stream *stream, runtime_id_done *done,
+		void *arg);
+
 #endif

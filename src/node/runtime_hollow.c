@@ -503,6 +503,13 @@ static void exec(struct runtime *r, struct str id, const struct runtime_strs *co
 	reply->text = str_dup(id);
 }
 
+static void stream(struct runtime *r, const struct runtime_stream *s, runtime_id_done *done,
+		   void *arg)
+{
+	fail(owe_id(hollow_of(r), done, arg, s->id), ERR_UNIMPLEMENTED,
+	     "a hollow node runs no containers: there is nothing to join in %.*s", s->id);
+}
+
 static void reopen_log(struct runtime *r, struct str id UNUSED, runtime_done *done, void *arg)
 {
 	(void)owe_plain(hollow_of(r), done, arg);
@@ -675,6 +682,7 @@ static const struct runtime_ops ops = {
 	.stop = stop,
 	.remove = remove_container,
 	.exec = exec,
+	.stream = stream,
 	.reopen_log = reopen_log,
 	.update = update,
 };

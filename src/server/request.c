@@ -37,34 +37,6 @@ const char *request_verb_name(enum request_verb verb)
 
 /* --- decoding --------------------------------------------------------------------- */
 
-bool request_unescape(struct arena *a, struct str s, bool plus, struct str *ret_text)
-{
-	char *out;
-	size_t n = 0;
-
-	if (str_chr(s, '%') < 0 && (!plus || str_chr(s, '+') < 0)) {
-		*ret_text = s;
-		return true;
-	}
-	out = arena_alloc(a, s.n + 1);
-	for (size_t i = 0; i < s.n; i++) {
-		int high, low;
-
-		if (s.p[i] != '%') {
-			out[n++] = plus && s.p[i] == '+' ? ' ' : s.p[i];
-			continue;
-		}
-		high = i + 2 < s.n ? str_hex_digit(s.p[i + 1]) : -1;
-		low = i + 2 < s.n ? str_hex_digit(s.p[i + 2]) : -1;
-		if (high < 0 || low < 0)
-			return false;
-		out[n++] = (char)(high << 4 | low);
-		i += 2;
-	}
-	*ret_text = str_of(out, n);
-	return true;
-}
-
 /* Names end up in keys, logs and answers: what is no text is refused at the door. */
 static bool is_text(struct str s)
 {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/field_errors.h"
 #include "base/str.h"
+#include "net/url.h"
 
 enum request_verb {
 	/* Not about resources ("/healthz"); or, with one, a method that resources have not. */
@@ -77,11 +78,17 @@ const char *request_options_kind(const struct request *r);
 /* What PatchOptions must obey beside: it depends on the body's type. */
 void request_check_patch(const struct request *r, bool apply, struct field_errors *errs);
 
-/*
- * Percent-decodes into the arena, or gives `s` itself; with `plus` a '+' is a space. False for a
- * malformed escape.
- */
-bool request_unescape(struct arena *a, struct str s, bool plus, struct str *ret_text);
+/* Escapes and parameters: net/url.h. */
+static inline bool request_unescape(struct arena *a, struct str s, bool plus, struct str *ret_text)
+{
+	return url_unescape(a, s, plus, ret_text);
+}
+
+static inline bool request_param(struct str *rest, struct arena *a, struct str *ret_name,
+				 struct str *ret_value)
+{
+	return url_param(rest, a, ret_name, ret_value);
+}
 
 /* A parameter. Upstream: all but "0" and "false" is true, also nothing. -ERR_BAD_REQUEST. */
 bool request_read_bool(struct str value);
@@ -89,9 +96,6 @@ int request_read_i64(struct str value, int64_t *ret_number, struct error *err);
 
 /* Subresources whose query is not for us alone; it is not looked at here. */
 bool request_connects(const struct request *r);
-
-/* The next parameter of a query, decoded into the arena; false at the end. */
-bool request_param(struct str *rest, struct arena *a, struct str *ret_name, struct str *ret_value);
 
 /*
  * Continue tokens: base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"KEY"}. A list goes on

@@ -195,26 +195,6 @@ _Static_assert(ARRAY_SIZE(params) <= 32, "one bit each");
 
 /* --- going through ---------------------------------------------------------------- */
 
-bool request_param(struct str *rest, struct arena *a, struct str *ret_name, struct str *ret_value)
-{
-	struct str pair, value;
-	ptrdiff_t eq;
-
-	while (rest->n && str_split(rest, '&', &pair)) {
-		/* Go drops pairs with a ';' and pairs that are malformed, and goes on. */
-		if (!pair.n || str_chr(pair, ';') >= 0)
-			continue;
-		eq = str_chr(pair, '=');
-		value = eq < 0 ? STR("") : str_skip(pair, (size_t)eq + 1);
-		if (eq >= 0)
-			pair.n = (size_t)eq;
-		if (request_unescape(a, pair, true, ret_name) &&
-		    request_unescape(a, value, true, ret_value))
-			return true;
-	}
-	return false;
-}
-
 static int read_param(struct query *q, uint32_t *seen, struct str name, struct str value,
 		      struct error *err)
 {
