@@ -16,6 +16,7 @@
 #include "node/agent_impl.h"
 #include "node/claims.h"
 #include "node/device_status.h"
+#include "node/kubelet_server.h"
 #include "node/node_object.h"
 #include "node/plugins.h"
 #include "node/probes.h"
@@ -282,6 +283,8 @@ static int make_parts(struct agent *a, struct error *err)
 		r = make_plugins(a, err);
 	if (r == 0)
 		r = agent_podres_start(a, err);
+	if (r == 0)
+		r = agent_api_start(a, err);
 	if (r < 0)
 		return r;
 	read_dns(a);
@@ -365,7 +368,16 @@ static void on_plugins_closed(void *arg)
 	podres_server_close(TAKE(a->podres), a->stopped, a->stopped_arg);
 }
 
-/* What is being saved comes back first. */
+/* At once: what plugins answer from now on has nobody to go to. */
+static void on_api_closed(void *arg)
+{
+	struct agent *a = arg;
+
+	silence(a);
+	plugins_close(TAKE(a->host.plugins), on_plugins_closed, a);
+}
+
+/* What is being saved comes back first; who reads a log still asks us. */
 static void on_stop_timer(struct loop_timer *t)
 {
 	struct agent *a = CONTAINER_OF(t, struct agent, stop_timer);
@@ -374,9 +386,10 @@ static void on_stop_timer(struct loop_timer *t)
 		loop_timer_start(t, 1);
 		return;
 	}
-	silence(a);
-	/* At once: what plugins answer from now on has nobody to go to. */
-	plugins_close(TAKE(a->host.plugins), on_plugins_closed, a);
+	if (a->api)
+		kubelet_server_close(a->api, on_api_closed, a);
+	else
+		on_api_closed(a);
 }
 
 void agent_stop(struct agent *a, void (*done)(void *arg), void *arg)
@@ -394,6 +407,7 @@ void agent_free(struct agent *a)
 	if (!a)
 		return;
 	silence(a);
+	kubelet_server_free(a->api);
 	agent_podres_release(a);
 	plugins_free(a->host.plugins);
 	status_writer_free(a->host.writer);

@@ -1,8 +1,8 @@
 /*
  * agent - one node: everything of this folder put together.
  *
- * Registers the node, watches its pods, and runs a worker (worker.h) for each. Pods in a file
- * system folder are not read; there is no kubelet API port.
+ * Registers the node, watches its pods, runs a worker (worker.h) for each, and serves the kubelet's
+ * API (kubelet_server.h). Pods in a file system folder are not read.
  * Threads: the loop's. Several agents may live on one loop (hollow nodes).
  */
 #ifndef NODE_AGENT_H
@@ -10,6 +10,7 @@
 
 #include "api/gates.h"
 #include "base/error.h"
+#include "net/addr.h"
 #include "node/assign.h"
 #include "node/cdi.h"
 #include "node/machine.h"
@@ -21,6 +22,15 @@ struct log;
 struct loop;
 struct metrics;
 struct saver;
+
+/* The kubelet's API. */
+struct agent_api_opts {
+	bool serve;
+	struct addr at; /* port 0: any */
+	const char *cert_file, *key_file; /* NULL: the agent makes its own */
+	const char *client_ca_file; /* or NULL: no client certificates */
+	bool anonymous;
+};
 
 struct agent_opts {
 	struct loop *loop;
@@ -48,6 +58,7 @@ struct agent_opts {
 	struct gates gates;
 	/* PodResources; path NULL: below root_dir. Loop, book, gate, metrics and log are ours. */
 	struct podres_server_opts podres;
+	struct agent_api_opts api;
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
 };
@@ -63,6 +74,9 @@ void agent_free(struct agent *a); /* NULL allowed */
  * nodes of a process, as its answer is large.
  */
 void agent_set_pod_level(struct agent *a, bool known);
+
+/* Where the kubelet's API is; NULL: nowhere. */
+const struct addr *agent_api_addr(const struct agent *a);
 
 /* For /healthz and /readyz. */
 int agent_check(const struct agent *a, struct error *err);

@@ -13,6 +13,7 @@
 #include "node/health.h"
 #include "node/worker.h"
 
+struct kubelet_server;
 struct slice_cleaner;
 
 /* Somebody who waits for the log of assignments to be on the disk. */
@@ -98,6 +99,8 @@ struct agent {
 	struct podres_server *podres;
 	struct assign_watcher podres_watcher;
 
+	struct kubelet_server *api; /* NULL: not served */
+
 	struct loop_timer stop_timer;
 	void (*stopped)(void *arg);
 	void *stopped_arg;
@@ -139,6 +142,11 @@ int agent_podres_start(struct agent *a, struct error *err);
 /* The pod's spec has become known: its containers' claims, too. */
 void agent_podres_refresh(struct agent *a, struct str pod_uid);
 void agent_podres_release(struct agent *a);
+
+/* --- agent_api.c: the kubelet's API ------------------------------------------------- */
+
+/* After runtime and node are there; serves nothing unless it is asked to. */
+int agent_api_start(struct agent *a, struct error *err);
 
 /* --- agent_machine.c: CPUs and memory --------------------------------------------- */
 

@@ -40,6 +40,7 @@ struct node_object {
 	struct node_object_opts opts;
 	char *name;
 	char ip[INET6_ADDRSTRLEN];
+	uint16_t port; /* of the kubelet's API; 0: none */
 	struct resource nodes;
 	struct informers *informers;
 	struct informer_handler handler;
@@ -76,6 +77,7 @@ static struct node_status_input input(const struct node_object *n)
 	return (struct node_status_input){
 		.name = str_from(n->name),
 		.ip = str_from(n->ip),
+		.port = n->port,
 		.labels = o->labels,
 		.nlabels = o->nlabels,
 		.taints = o->taints,
@@ -623,6 +625,12 @@ void node_object_set_runtime(struct node_object *n, bool ready, struct str messa
 void node_object_set_machine(struct node_object *n, const struct machine *m)
 {
 	n->opts.machine = m;
+	look_soon(n);
+}
+
+void node_object_set_port(struct node_object *n, uint16_t port)
+{
+	n->port = port;
 	look_soon(n);
 }
 

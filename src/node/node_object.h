@@ -67,6 +67,9 @@ void node_object_set_runtime(struct node_object *n, bool ready, struct str messa
 /* The machine was read again; it must live until the next one is set. */
 void node_object_set_machine(struct node_object *n, const struct machine *m);
 
+/* Where the kubelet's API is; 0: nowhere. */
+void node_object_set_port(struct node_object *n, uint16_t port);
+
 /* The server has the Node, as far as we know. */
 bool node_object_registered(const struct node_object *n);
 /* Its address, as its status has it first. */

@@ -358,5 +358,10 @@ struct json *node_status_make(struct arena *a, const struct node_status_input *i
 	put_address(a, json_need_array(a, status, "addresses"), "InternalIP", in->ip);
 	put_address(a, json_need_array(a, status, "addresses"), "Hostname", in->name);
 	put_info(a, in, status);
+	if (in->port > 0)
+		json_put_i64(a,
+			     json_need_object(a, json_need_object(a, status, "daemonEndpoints"),
+					      "kubeletEndpoint"),
+			     "Port", in->port);
 	return node;
 }

@@ -21,6 +21,7 @@
 
 struct node_status_input {
 	struct str name, ip;
+	uint16_t port; /* of the kubelet's API; 0: none */
 	const char *const *labels; /* "key=value" */
 	size_t nlabels;
 	const char *const *taints; /* "key=value:Effect"; of a new node only */

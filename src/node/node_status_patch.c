@@ -184,6 +184,23 @@ static struct json *info(struct arena *a, const struct json *known, const struct
 	return unless_empty(v);
 }
 
+static int64_t port_of(const struct json *node)
+{
+	return json_i64_at(json_getz(below(node, "status", "daemonEndpoints"), "kubeletEndpoint"),
+			   "Port", 0);
+}
+
+static struct json *endpoints(struct arena *a, const struct json *known, const struct json *wanted)
+{
+	struct json *v;
+
+	if (port_of(known) == port_of(wanted))
+		return NULL;
+	v = json_make_object(a);
+	json_put_i64(a, json_need_object(a, v, "kubeletEndpoint"), "Port", port_of(wanted));
+	return v;
+}
+
 struct json *node_status_patch(struct arena *a, const struct json *known, const struct json *wanted)
 {
 	struct json *patch = json_make_object(a);
@@ -195,6 +212,7 @@ struct json *node_status_patch(struct arena *a, const struct json *known, const 
 	add(a, patch, "status", "conditions", conditions(a, known, wanted));
 	add(a, patch, "status", "addresses", addresses(a, known, wanted));
 	add(a, patch, "status", "nodeInfo", info(a, known, wanted));
+	add(a, patch, "status", "daemonEndpoints", endpoints(a, known, wanted));
 	return unless_empty(patch);
 }
 

@@ -478,6 +478,11 @@ struct pod *worker_pod(const struct worker *w)
 	return w->pod;
 }
 
+const struct runtime_pod *worker_runtime(const struct worker *w)
+{
+	return w->seen;
+}
+
 const struct fit_sum *worker_asks(const struct worker *w)
 {
 	return &w->asks;

@@ -85,6 +85,8 @@ void worker_free(struct worker *w);
 /* The pod's uid, for as long as the worker lives. */
 struct str worker_uid(const struct worker *w);
 struct pod *worker_pod(const struct worker *w);
+/* What the runtime was last seen to have of it; NULL: nothing. Until the next look. */
+const struct runtime_pod *worker_runtime(const struct worker *w);
 /* What the pod asks for, added up. */
 const struct fit_sum *worker_asks(const struct worker *w);
 
