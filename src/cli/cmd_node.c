@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/endpoint.h"
+#include "cli/node_api.h"
 #include "cli/node_attach.h"
 #include "cli/node_podres.h"
 #include "cli/role.h"
@@ -46,6 +47,7 @@ struct node_options {
 	int64_t machine_check; /* ns */
 	const char *hollow_memory;
 	struct node_podres_options podres;
+	struct node_api_options api;
 	bool attach;
 	const char *kubelet_socket;
 	int64_t attach_qps, attach_interval; /* ns */
@@ -128,6 +130,7 @@ static const struct flag flags[] = {
 		  " with --attach; port 0 picks one, \"0\" is nowhere" },
 	{ "feature-gates", 0, FLAG_LIST(struct node_options, feature_gates), .arg = "NAME=BOOL",
 	  .help = "switch features on or off, such as ResourceHealthStatus=false" },
+	NODE_API_FLAGS(struct node_options, api),
 	NODE_PODRES_FLAGS(struct node_options, podres),
 	{ "attach", 0, FLAG_BOOL(struct node_options, attach),
 	  .help = "run nothing: follow the kubelet whose folder is --root-dir, and serve the "
@@ -332,6 +335,9 @@ static int read_options(struct node *v, struct error *err)
 		r = read_runtime(v, err);
 	if (r == 0)
 		r = node_podres_read(v->cli, &o->podres, &v->opts.podres, err);
+	if (r == 0)
+		r = node_api_read(v->cli, &o->api, !v->opts.runtime_endpoint, o->nodes > 1,
+				  &v->opts.api, err);
 	if (r == 0)
 		r = read_policies(v, err);
 	if (r == 0)
@@ -542,6 +548,9 @@ static void announce_agents(struct node *v)
 		(void)fprintf(v->cli->out,
 			      "  hollow: no containers are run, pods are bookkeeping\n");
 	(void)fprintf(v->cli->out, "  plugins and drivers below %s\n", v->opts.root_dir);
+	if (v->n > 0 && agent_api_addr(v->agents[0]))
+		(void)fprintf(v->cli->out, "  kubelet API at https://%s\n",
+			      agent_api_addr(v->agents[0])->text);
 }
 
 static void announce(struct node *v)
@@ -620,7 +629,12 @@ const struct command cmd_node = {
 		 "Below --root-dir: device-plugins/kubelet.sock, where device plugins register; "
 		 "plugins_registry/, where DRA drivers put their sockets; "
 		 "pod-resources/kubelet.sock, where monitoring agents list and watch who holds "
-		 "what; the state that survives restarts.\n\n"
+		 "what; pki/, the certificate of the kubelet's API; the state that survives "
+		 "restarts.\n\n"
+		 "On --address and --port it serves the kubelet's API by HTTPS: logs, exec, "
+		 "attach, port-forward, pods, metrics. Who asks shows a certificate of "
+		 "--client-ca-file or a token of the API server, which also says what they "
+		 "may.\n\n"
 		 "With --attach it runs nothing and follows a kubelet instead: it asks the "
 		 "kubelet's "
 		 "PodResources socket when pods of this node change and serves the watch that the "

@@ -10,7 +10,6 @@
 #include "node/kubelet_server.h"
 
 struct log_stream;
-struct tunnel;
 
 struct kubelet_server {
 	struct kubelet_server_opts opts;
@@ -28,7 +27,6 @@ struct kubelet_request {
 	struct kubelet_route route;
 	struct log_stream *log; /* or NULL */
 	struct str pod_uid, container_id; /* of the log */
-	struct tunnel *tunnel; /* or NULL */
 };
 
 /*
