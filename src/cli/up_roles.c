@@ -77,6 +77,18 @@ static void scheduler_words(struct words *w, const struct up_plan *p, const stru
 	elected_words(w, p, r);
 }
 
+/* Ports are free ones, so that clusters live side by side: the Node's status says which. A hollow
+ * node is of this machine only. */
+static void add_api(struct words *w, const struct up_plan *p, bool hollow)
+{
+	add_flag(w, "port", "0");
+	add_flag(w, "client-ca-file", arena_printf(w->arena, "%s/pki/ca.crt", p->layout.dir));
+	if (hollow) {
+		add_flag(w, "address", "127.0.0.1");
+		add_flag(w, "node-ip", "127.0.0.1");
+	}
+}
+
 static void node_words(struct words *w, const struct up_plan *p, const struct up_role *r)
 {
 	add(w, "node");
@@ -89,6 +101,7 @@ static void node_words(struct words *w, const struct up_plan *p, const struct up
 		add_flag(w, "runtime", "hollow");
 		add_flag(w, "cdi-dir", p->layout.cdi);
 	}
+	add_api(w, p, !r->runtime);
 	add_list(w, "feature-gates", p->feature_gates);
 }
 
@@ -105,6 +118,8 @@ static void hollow_words(struct words *w, const struct up_plan *p, const struct 
 	add_flag(w, "runtime", "hollow");
 	add_flag(w, "cdi-dir", p->layout.cdi);
 	add_identity(w, p, r);
+	if (one)
+		add_api(w, p, true);
 	add_list(w, "feature-gates", p->feature_gates);
 }
 

@@ -56,9 +56,10 @@ export async function startCluster({ names = ["n1", "n2", "n3"], backend = "lmdb
 		const node = { name, root, kubeconfig: kubeconfig(server, `${name}-own`), client: server.as({ token: `${name}-own` }) }
 		node.begin = async () => {
 			node.process = start("node", "--kubeconfig", node.kubeconfig, "--node-name", name, "--root-dir", root,
-				"--metrics-bind-address", "127.0.0.1:0", "--log-format", "text", ...(hollow ? ["--runtime", "hollow"] : []), ...own)
+				"--metrics-bind-address", "127.0.0.1:0", "--port", "0", "--log-format", "text", ...(hollow ? ["--runtime", "hollow"] : []), ...own)
 			await until("agent", () => /health and metrics at (\S+)/.test(node.process.out) || node.process.child.exitCode !== null || node.process.child.signalCode)
 			node.url = /health and metrics at (\S+)/.exec(node.process.out)?.[1]
+			node.api = /kubelet API at (\S+)/.exec(node.process.out)?.[1]?.replace("0.0.0.0", "127.0.0.1")
 			assert.ok(node.url, `the agent ended: ${node.process.err}`)
 			if (wait)
 				await until("ready node", async () => (await self.readNode(name))?.status?.conditions?.some((c) => c.type === "Ready" && c.status === "True"), 60)
