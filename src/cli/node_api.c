@@ -40,7 +40,8 @@ int node_api_read(struct cli *cli, const struct node_api_options *o, bool hollow
 		return cli_bad_usage(cli, err,
 				     "--tls-cert-file and --tls-private-key-file go together");
 	if (several && o->port)
-		return cli_bad_usage(cli, err, "--port is of one node: it does not go with --nodes");
+		return cli_bad_usage(cli, err,
+				     "--port is of one node: it does not go with --nodes");
 	r = read_port(cli, o->port, hollow, &port, err);
 	if (r == 0)
 		r = read_address(cli, o->address, port, &ret_opts->at, err);

@@ -17,19 +17,20 @@ struct node_api_options {
 
 /* The rows for it; `member` is its name in the options struct. */
 #define NODE_API_FLAGS(type, member)                                                              \
-	{ "address", 0, FLAG_STRING(type, member.address), .arg = "ADDRESS",                      \
+	{ "address",                                                                              \
+	  0,                                                                                      \
+	  FLAG_STRING(type, member.address),                                                      \
+	  .arg = "ADDRESS",                                                                       \
 	  .initial = "0.0.0.0",                                                                   \
 	  .help = "where the kubelet's API listens: logs, exec, attach, port-forward" },          \
 		{ "port", 0, FLAG_STRING(type, member.port), .arg = "PORT",                       \
 		  .help = "its port; 0 is any free one; 10250 by default, 0 for a hollow node" }, \
-		{ "tls-cert-file", 0, FLAG_STRING(type, member.cert_file),                        \
-		  .arg = "FILE",                                                                  \
+		{ "tls-cert-file", 0, FLAG_STRING(type, member.cert_file), .arg = "FILE",         \
 		  .help = "its certificate; by default one that the agent signs itself, in "      \
 			  "pki/ below --root-dir" },                                              \
-		{ "tls-private-key-file", 0, FLAG_STRING(type, member.key_file),                  \
-		  .arg = "FILE", .help = "the key of that certificate" },                         \
-		{ "client-ca-file", 0, FLAG_STRING(type, member.client_ca_file),                  \
-		  .arg = "FILE",                                                                  \
+		{ "tls-private-key-file", 0, FLAG_STRING(type, member.key_file), .arg = "FILE",   \
+		  .help = "the key of that certificate" },                                        \
+		{ "client-ca-file", 0, FLAG_STRING(type, member.client_ca_file), .arg = "FILE",   \
 		  .help = "whose client certificates say who asks; without it only tokens do" },  \
 	{                                                                                         \
 		"anonymous-auth", 0, FLAG_BOOL(type, member.anonymous),                           \

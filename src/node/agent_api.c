@@ -55,8 +55,8 @@ static struct str waiting_reason(const struct pod *pod, struct str container)
 					     "ephemeralContainerStatuses" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-		const struct json *c =
-			json_find(json_getz(pod->status, lists[i]), "name", container);
+		const struct json *c = json_find(json_getz(pod->status, lists[i]), "name",
+						 container);
 		const struct json *state = json_getz(c, "state");
 
 		if (json_getz(state, "waiting"))

@@ -222,8 +222,7 @@ static void on_token(struct client_request *r, const struct client_answer *answe
 	yes = json_true_at(status, "authenticated");
 	if (yes)
 		yes = json_print(&user, json_getz(status, "user"), NULL) == 0;
-	review_cache_put(&q->auth->known_tokens, q->key, yes, buf_str(&user),
-			 now_ms(q) + TOKEN_MS);
+	review_cache_put(&q->auth->known_tokens, q->key, yes, buf_str(&user), now_ms(q) + TOKEN_MS);
 	token_known(q, yes, buf_str(&user));
 }
 

@@ -102,10 +102,10 @@ size_t kubelet_route_subresources(struct str path,
 		const char *path, *subresource;
 		bool alone; /* nodes/proxy does not do */
 	} rows[] = {
-		{ "/allocatedPods", "pods", false }, { "/pods", "pods", false },
-		{ "/runningpods", "pods", false },   { "/healthz", "healthz", false },
-		{ "/configz", "configz", false },    { "/stats", "stats", true },
-		{ "/metrics", "metrics", true },     { "/logs", "log", true },
+		{ "/allocatedPods", "pods", false },   { "/pods", "pods", false },
+		{ "/runningpods", "pods", false },     { "/healthz", "healthz", false },
+		{ "/configz", "configz", false },      { "/stats", "stats", true },
+		{ "/metrics", "metrics", true },       { "/logs", "log", true },
 		{ "/checkpoint", "checkpoint", true }, { "/statusz", "statusz", true },
 		{ "/flagz", "configz", true },
 	};
@@ -125,8 +125,10 @@ size_t kubelet_route_subresources(struct str path,
 
 const char *kubelet_route_verb(struct str method)
 {
-	static const char *const rows[][2] = { { "GET", "get" },	 { "POST", "create" },
-					       { "PUT", "update" },	 { "PATCH", "patch" },
+	static const char *const rows[][2] = { { "GET", "get" },
+					       { "POST", "create" },
+					       { "PUT", "update" },
+					       { "PATCH", "patch" },
 					       { "DELETE", "delete" } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -227,8 +229,7 @@ int kubelet_route_log_query(struct str query, int64_t wall_ns, struct arena *a,
 	if (r < 0)
 		return r;
 	if (r > 0 && q.tail < 0)
-		return error_set(err, ERR_INVALID,
-				 "tailLines: must be greater than or equal to 0");
+		return error_set(err, ERR_INVALID, "tailLines: must be greater than or equal to 0");
 	r = number(query, "limitBytes", a, &q.reader.limit_bytes, err);
 	if (r < 0)
 		return r;

@@ -142,7 +142,7 @@ static void serve_log(struct kubelet_request *r)
 
 static void on_allowed(struct kubelet_ask *q, const struct error *denied)
 {
-	static void (*const pages[KUBELET_PAGES])(struct kubelet_request *r) = {
+	static void (*const pages[KUBELET_PAGES])(struct kubelet_request * r) = {
 		[KUBELET_HEALTHZ] = serve_health,
 		[KUBELET_PODS] = serve_pods,
 		[KUBELET_RUNNING_PODS] = serve_running,
@@ -211,10 +211,9 @@ int kubelet_server_new(const struct kubelet_server_opts *opts, struct kubelet_se
 		       struct error *err)
 {
 	struct kubelet_server *s = XNEW(struct kubelet_server);
-	struct http_server_opts o = { .nloops = 1,
-				      .handler = on_request,
-				      .arg = s,
-				      .config = { .eof_cancels = true } };
+	struct http_server_opts o = {
+		.nloops = 1, .handler = on_request, .arg = s, .config = { .eof_cancels = true }
+	};
 	int r;
 
 	s->opts = *opts;

@@ -59,8 +59,7 @@ void kubelet_serve_run(struct kubelet_request *r)
 	if (words.n == 0 || o->host->find_stream(o->arg, &r->route, &found, &err) < 0)
 		kubelet_fail(r, &err);
 	else
-		o->runtime->ops->exec(o->runtime, found.id, &words, 0, on_ran,
-				      kubelet_call_new(r));
+		o->runtime->ops->exec(o->runtime, found.id, &words, 0, on_ran, kubelet_call_new(r));
 }
 
 /* --- streams ---------------------------------------------------------------------- */

@@ -56,8 +56,7 @@ static void a_time_is_put_before_each_line_of_the_container(void **state)
 
 static void one_stream_may_be_asked_for(void **state)
 {
-	expect((struct log_reader_opts){ .records = -1, .no_stdout = true }, ALL,
-	       "two-and more\n");
+	expect((struct log_reader_opts){ .records = -1, .no_stdout = true }, ALL, "two-and more\n");
 	expect((struct log_reader_opts){ .records = -1, .no_stderr = true }, ALL, "one\nthree\n");
 }
 
@@ -100,7 +99,8 @@ static void what_is_no_record_is_passed_over(void **state)
 	       "\nno record\n2023-11-14T22:13:20Z stdout F\n"
 	       "2023-11-14T22:13:20Z stdin F x\n2023-13-14T22:13:20Z stdout F x\n" ONE
 	       "a-word-that-is-longer-than-any-head-of-a-record-can-be-which-is-a-hundred-and-"
-	       "twenty-eight-bytes-and-so-it-is-no-record-but-something-else stdout F x\n" THREE ONE,
+	       "twenty-eight-bytes-and-so-it-is-no-record-but-something-else stdout F x\n" THREE
+		       ONE,
 	       "one\nthree\n");
 }
 

@@ -13,7 +13,8 @@
 #include "net/loop.h"
 #include "node/log_file.h"
 
-enum { PIECE = 32 * 1024, CHECK_MS = 1000 };
+/* A runtime may write into the old file for a moment when the new one is there already. */
+enum { PIECE = 32 * 1024, CHECK_MS = 1000, SETTLE_MS = 100 };
 
 struct log_stream {
 	struct log_stream_opts opts;
@@ -24,6 +25,7 @@ struct log_stream {
 	char *path;
 	int fd;
 	int64_t at; /* in the file */
+	int64_t replaced_at; /* ms: when another file was first seen in its place; 0: there is none */
 	bool ending; /* the container does not run: this look is the last */
 	bool over; /* the answer is complete */
 };
@@ -68,12 +70,22 @@ static bool begin_watch(struct log_stream *s)
 	return s->watch != NULL;
 }
 
-/* The file that has taken its place. */
+/* The file that has taken its place, when nobody writes into the old one any more. */
 static bool take_next(struct log_stream *s)
 {
+	int64_t now = loop_now(s->opts.loop);
 	int fd;
 
-	if (!log_file_replaced(s->fd, s->path) || log_file_open(s->path, &fd, NULL) < 0)
+	if (!log_file_replaced(s->fd, s->path)) {
+		s->replaced_at = 0;
+		return false;
+	}
+	if (s->replaced_at == 0)
+		s->replaced_at = MAX(now, 1);
+	if (now - s->replaced_at < SETTLE_MS)
+		return false;
+	s->replaced_at = 0;
+	if (log_file_open(s->path, &fd, NULL) < 0)
 		return false;
 	(void)close(s->fd);
 	s->fd = fd;
@@ -98,7 +110,7 @@ static void wait_for_more(struct log_stream *s)
 	} else {
 		again = take_next(s) || begin_watch(s);
 	}
-	if (!again && s->ending) {
+	if (!again && s->ending && s->replaced_at == 0) {
 		finish(s);
 		return;
 	}
@@ -106,7 +118,7 @@ static void wait_for_more(struct log_stream *s)
 		s->ending = true;
 		again = true;
 	}
-	loop_timer_start(&s->timer, CHECK_MS);
+	loop_timer_start(&s->timer, s->replaced_at > 0 ? SETTLE_MS : CHECK_MS);
 	if (again)
 		loop_defer(s->opts.loop, &s->task);
 }

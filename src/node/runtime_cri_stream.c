@@ -69,7 +69,7 @@ static void call_ports(struct cri_op *op, struct arena *a, const struct runtime_
 void cri_stream(struct runtime *rt, const struct runtime_stream *stream, runtime_id_done *done,
 		void *arg)
 {
-	static void (*const calls[])(struct cri_op *op, struct arena *a,
+	static void (*const calls[])(struct cri_op * op, struct arena * a,
 				     const struct runtime_stream *s) = {
 		[RUNTIME_STREAM_EXEC] = call_exec,
 		[RUNTIME_STREAM_ATTACH] = call_attach,

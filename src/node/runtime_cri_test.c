@@ -454,6 +454,33 @@ static void exec_tells_output_and_code_or_that_it_took_too_long(void **state)
 	assert_int_equal(w->told.err.code, 0);
 }
 
+static void streams_are_where_the_runtime_says(void **state)
+{
+	struct world *w = *state;
+	struct runtime *r = w->cri.runtime;
+	struct str word = STR("sh");
+	int32_t port = 80;
+	struct runtime_stream s = {
+		.id = STR("c0"), .command = { &word, 1 }, .with_in = true, .with_err = true
+	};
+
+	r->ops->stream(r, &s, told_id, w);
+	await(w);
+	assert_string_equal(w->told.id, "http://127.0.0.1:1/exec/c0/sh/0101");
+	s.kind = RUNTIME_STREAM_ATTACH;
+	s.tty = s.with_out = true;
+	s.with_err = false;
+	r->ops->stream(r, &s, told_id, w);
+	await(w);
+	assert_string_equal(w->told.id, "http://127.0.0.1:1/attach/c0/1110");
+	s = (struct runtime_stream){
+		.kind = RUNTIME_STREAM_PORTS, .id = STR("s0"), .ports = &port, .nports = 1
+	};
+	r->ops->stream(r, &s, told_id, w);
+	await(w);
+	assert_string_equal(w->told.id, "http://127.0.0.1:1/portforward/s0/80");
+}
+
 static void a_container_that_runs_gets_other_cpus(void **state)
 {
 	struct world *w = *state;
@@ -564,6 +591,7 @@ int main(void)
 		CASE(failures_bear_the_runtimes_words),
 		CASE(images_are_named_as_upstream_names_them),
 		CASE(exec_tells_output_and_code_or_that_it_took_too_long),
+		CASE(streams_are_where_the_runtime_says),
 		CASE(a_container_that_runs_gets_other_cpus),
 		CASE(the_condition_says_who_it_is_and_why_it_is_not_ready),
 		cmocka_unit_test(who_does_cdi_is_known),
