@@ -44,7 +44,9 @@ struct node_options {
 	struct flag_list feature_gates, labels, taints, cdi_dirs, kube_reserved, system_reserved;
 	struct flag_list reserved_memory;
 	int64_t nodes, max_pods, hollow_cpus, hollow_numa;
-	int64_t machine_check; /* ns */
+	int64_t machine_check, log_interval; /* ns */
+	int64_t log_files;
+	const char *log_size;
 	const char *hollow_memory;
 	struct node_podres_options podres;
 	struct node_api_options api;
@@ -74,6 +76,12 @@ static const struct flag flags[] = {
 	  .help = "folders of CDI files, the last wins; /etc/cdi and /var/run/cdi by default" },
 	{ "pod-logs-dir", 0, FLAG_STRING(struct node_options, log_dir), .arg = "DIR",
 	  .initial = "/var/log/pods", .help = "where the runtime writes containers' logs" },
+	{ "container-log-max-size", 0, FLAG_STRING(struct node_options, log_size), .arg = "SIZE",
+	  .initial = "10Mi", .help = "a container's log that has become so large is rotated" },
+	{ "container-log-max-files", 0, FLAG_INT(struct node_options, log_files), .arg = "COUNT",
+	  .initial = "5", .min = 2, .max = 1000, .help = "files of a container's log, at most" },
+	{ "container-log-monitor-interval", 0, FLAG_DURATION(struct node_options, log_interval),
+	  .arg = "TIME", .initial = "10s", .help = "how often logs are looked at; 0: never" },
 	{ "node-ip", 0, FLAG_STRING(struct node_options, node_ip), .arg = "ADDRESS",
 	  .help = "address of the node; that of the default route by default" },
 	{ "cluster-dns", 0, FLAG_LIST(struct node_options, cluster_dns), .arg = "ADDRESS",
@@ -292,6 +300,20 @@ static int read_runtime(struct node *v, struct error *err)
 	return 0;
 }
 
+static int read_logs(struct node *v, struct error *err)
+{
+	const struct node_options *o = v->options;
+	struct quantity q;
+
+	if (quantity_parse(str_from(o->log_size), &q, NULL) < 0 || quantity_value(q) <= 0)
+		return cli_bad_usage(v->cli, err, "--container-log-max-size: \"%s\" is no amount",
+				     o->log_size);
+	v->opts.logs = (struct agent_log_opts){ .max_size = quantity_value(q),
+						.max_files = (size_t)o->log_files,
+						.interval_ms = o->log_interval / CLOCK_MS };
+	return 0;
+}
+
 static int read_name(struct node *v, struct error *err)
 {
 	char host[256] = "";
@@ -338,6 +360,8 @@ static int read_options(struct node *v, struct error *err)
 	if (r == 0)
 		r = node_api_read(v->cli, &o->api, !v->opts.runtime_endpoint, o->nodes > 1,
 				  &v->opts.api, err);
+	if (r == 0)
+		r = read_logs(v, err);
 	if (r == 0)
 		r = read_policies(v, err);
 	if (r == 0)

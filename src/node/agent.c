@@ -296,6 +296,7 @@ static int make_parts(struct agent *a, struct error *err)
 								     .log = a->opts.log });
 	slice_cleaner_all(a->cleaner);
 	agent_pods_start(a);
+	agent_logs_start(a);
 	informers_start(a->informers);
 	return 0;
 }
@@ -333,6 +334,7 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 	agent_pods_init(a);
 	agent_devices_init(a);
 	agent_machine_init(a);
+	agent_logs_init(a);
 	make_metrics(a);
 	r = make_parts(a, err);
 	if (r < 0) {
@@ -356,6 +358,7 @@ static void silence(struct agent *a)
 	volumes_free(TAKE(a->host.volumes));
 	sources_free(TAKE(a->host.sources));
 	runtime_free(TAKE(a->host.runtime));
+	agent_logs_release(a);
 	agent_pods_release(a);
 	agent_devices_release(a);
 	agent_machine_release(a);

@@ -32,6 +32,13 @@ struct agent_api_opts {
 	bool anonymous;
 };
 
+/* When containers' logs are rotated, as kubelet's settings of these names say. */
+struct agent_log_opts {
+	int64_t max_size; /* bytes */
+	size_t max_files; /* at least 2 */
+	int64_t interval_ms; /* between two looks; 0: never */
+};
+
 struct agent_opts {
 	struct loop *loop;
 	struct client *client; /* shared by hollow nodes */
@@ -59,6 +66,7 @@ struct agent_opts {
 	/* PodResources; path NULL: below root_dir. Loop, book, gate, metrics and log are ours. */
 	struct podres_server_opts podres;
 	struct agent_api_opts api;
+	struct agent_log_opts logs;
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
 };

@@ -14,6 +14,7 @@
 #include "node/worker.h"
 
 struct kubelet_server;
+struct log_rotate;
 struct slice_cleaner;
 
 /* Somebody who waits for the log of assignments to be on the disk. */
@@ -101,6 +102,9 @@ struct agent {
 
 	struct kubelet_server *api; /* NULL: not served */
 
+	struct loop_timer logs_timer; /* until logs are looked at */
+	struct log_rotate *rotation; /* the one under way; or NULL */
+
 	struct loop_timer stop_timer;
 	void (*stopped)(void *arg);
 	void *stopped_arg;
@@ -147,6 +151,15 @@ void agent_podres_release(struct agent *a);
 
 /* After runtime and node are there; serves nothing unless it is asked to. */
 int agent_api_start(struct agent *a, struct error *err);
+
+/* --- agent_logs.c: logs of containers ----------------------------------------------- */
+
+void agent_logs_init(struct agent *a);
+void agent_logs_start(struct agent *a);
+/* After the runtime is gone. */
+void agent_logs_release(struct agent *a);
+/* All logs of a pod that is gone. */
+void agent_logs_remove(struct agent *a, struct str ns, struct str name, struct str uid);
 
 /* --- agent_machine.c: CPUs and memory --------------------------------------------- */
 

@@ -169,6 +169,7 @@ static void end_next(struct agent_orphan *o)
 	} else if (o->failed) {
 		loop_timer_start(&o->timer, backoff_next(&o->backoff, loop_prng(a->opts.loop)));
 	} else {
+		agent_logs_remove(a, o->pod->ns, o->pod->name, o->pod->uid);
 		orphan_free(o);
 		(void)agent_relist(a);
 	}
@@ -397,6 +398,7 @@ void agent_worker_over(void *arg, struct worker *w)
 	status_writer_forget(a->host.writer, worker_uid(w));
 	assign_forget_pod(a->host.assign, worker_uid(w));
 	agent_save(a, NULL, NULL);
+	agent_logs_remove(a, worker_pod(w)->ns, worker_pod(w)->name, worker_uid(w));
 	worker_free(w);
 }
 

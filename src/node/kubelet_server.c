@@ -19,10 +19,11 @@ void kubelet_reply(struct kubelet_request *r, int status, struct str type, struc
 {
 	struct http_field field = HTTP_FIELD("content-type", type);
 
-	if (http_stream_respond(r->http, status, &field, 1, (int64_t)text.n) == 0 && text.n > 0) {
+	if (http_stream_respond(r->http, status, &field, 1, (int64_t)text.n) < 0)
+		return;
+	if (text.n > 0)
 		(void)http_stream_send_copy(r->http, text);
-		(void)http_stream_end(r->http, NULL, 0);
-	}
+	(void)http_stream_end(r->http, NULL, 0);
 }
 
 void kubelet_fail(struct kubelet_request *r, const struct error *err)

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "net/loop.h"
 #include "node/container_config.h"
+#include "node/log_rotate.h"
 #include "node/node_object.h"
 #include "node/probes.h"
 #include "node/worker_impl.h"
@@ -174,6 +175,8 @@ static void on_ended(void *arg, const struct error *err)
 		return;
 	if (!err || err->code == ERR_NOT_FOUND) {
 		backoff_reset(&w->op_backoff);
+		if (op->log_path.n > 0)
+			log_rotate_remove(op->log_path.p);
 		worker_op_end(op, NULL, STR_NULL);
 		return;
 	}
@@ -239,6 +242,19 @@ static void begin_stop(struct worker_op *op, const struct lifecycle_action *a)
 		stop_container(op);
 }
 
+/* Its log goes with it. */
+static void remove_container(struct worker_op *op)
+{
+	const struct runtime_pod *p = op->worker->seen;
+	struct runtime *r = op->worker->host->runtime;
+
+	for (size_t i = 0; p && i < p->ncontainers; i++) {
+		if (str_eq(p->containers[i].id, op->id))
+			op->log_path = arena_str(&op->arena, p->containers[i].log_path);
+	}
+	r->ops->remove(r, op->id, on_ended, op);
+}
+
 /* --- one of each ------------------------------------------------------------------ */
 
 void worker_act(struct worker *w, const struct lifecycle_action *a)
@@ -271,7 +287,7 @@ void worker_act(struct worker *w, const struct lifecycle_action *a)
 			begin_stop(op, a);
 		break;
 	case LIFECYCLE_REMOVE_CONTAINER:
-		r->ops->remove(r, op->id, on_ended, op);
+		remove_container(op);
 		break;
 	}
 }

@@ -39,6 +39,7 @@ struct worker_op {
 	/* Of a start. */
 	struct str sandbox_id, image_ref, image_user_name, created_id, next_resource;
 	struct str cpus; /* that it is made with; empty: any */
+	struct str log_path; /* of a container that is removed; or empty */
 	int64_t image_user;
 	bool pulled;
 	bool endless; /* what it waits for may never come: a pull, a hook */

@@ -1,0 +1,53 @@
+/*
+ * log_rotate - a log that has grown too large makes room for a new one, as kubelet does it.
+ *
+ * LOG becomes LOG.20060102-150405 and the runtime opens a new LOG. Of files that were rotated before
+ * the oldest are removed, and those that stay are compressed (.gz); so the one that was rotated last
+ * is still as it was when somebody reads it to its end. Files are looked at and compressed in pieces,
+ * a turn each.
+ * Threads: the loop's.
+ */
+#ifndef NODE_LOG_ROTATE_H
+#define NODE_LOG_ROTATE_H
+
+#include "base/arena.h"
+#include "base/error.h"
+
+struct log_rotate;
+struct loop;
+struct runtime;
+
+/* What is to be done with the files that a log has become before. Names in the arena. */
+struct log_rotate_plan {
+	struct str *remove, *compress;
+	size_t nremove, ncompress;
+};
+
+/*
+ * `names` are those that begin with the log's and a dot, in any order; `max_files` counts the log
+ * itself. What an earlier attempt left half-way is removed. Pure.
+ */
+void log_rotate_plan(const struct str *names, size_t n, size_t max_files, struct arena *a,
+		     struct log_rotate_plan *ret_plan);
+
+struct log_rotate_opts {
+	struct loop *loop;
+	struct runtime *runtime;
+	struct str container_id, path; /* copied */
+	size_t max_files; /* at least 2 */
+	/* Over, with an error when it failed: then all is as it was. May free it. */
+	void (*done)(void *arg, const struct error *err);
+	void *arg;
+};
+
+/* Begins in the next turn. */
+struct log_rotate *log_rotate_new(const struct log_rotate_opts *opts);
+/* After `done`, or when the runtime is gone. NULL allowed. */
+void log_rotate_free(struct log_rotate *r);
+
+/* A log and what it has become. */
+void log_rotate_remove(const char *path);
+/* The folder of a pod's logs, with its containers'. */
+void log_rotate_remove_pod(const char *folder);
+
+#endif
