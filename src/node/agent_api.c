@@ -119,7 +119,7 @@ static int find_log(void *arg, const struct kubelet_route *route, bool previous,
 		return fail_waiting(worker_pod(w), route->container, err);
 	if (c->log_path.n == 0)
 		return error_set(err, ERR_UNIMPLEMENTED,
-				 "%s runs no containers, so there are no logs: the node is hollow",
+				 "the node %s is hollow, it runs no containers and has no logs",
 				 a->opts.node_name);
 	*ret_log = (struct kubelet_log){ .pod_uid = worker_uid(w),
 					 .container_id = c->id,

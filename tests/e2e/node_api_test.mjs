@@ -36,7 +36,7 @@ await test("a hollow node serves its pods and says that it has no logs", async (
 	assert.match((await client.get("/metrics")).text, /^# HELP /m)
 	const log = await client.get(`/containerLogs/default/${pod.metadata.name}/main`)
 	assert.equal(log.code, 501)
-	assert.match(log.text, /the node is hollow/)
+	assert.match(log.text, /the node h1 is hollow/)
 	await node.stop()
 })
 
