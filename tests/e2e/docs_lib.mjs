@@ -19,7 +19,7 @@
 //
 // Not compared, in either direction: how many spaces there are in a row, and their number at the end of a line (columns move
 // with names), and the values of (see LOOSE) ages and durations, points in time, uids, generated suffixes of names, ports
-// of 127.0.0.1, process ids, hardware addresses, addresses that the simulated NICs make up, hashes, whole numbers of ten digits or more, tokens. Empty lines are not compared.
+// of 127.0.0.1 and 0.0.0.0, process ids, hardware addresses, addresses that the simulated NICs make up, hashes, whole numbers of ten digits or more, tokens. Empty lines are not compared.
 //
 // With DOCS_RECORD=1 a command that shows only "??" gets its real output written into the page: to be read before it is kept.
 import assert from "node:assert/strict"
@@ -123,7 +123,7 @@ const LOOSE = [
 	[/\b198\.1[89]\.\d+\.\d+\/15/g, "<ipv4>/15"],
 	[/\b198\.1[89](\.\d+){2}(?=\s+<age>|$)/g, "<ipv4>"],
 	[/\b2001:db8:[0-9a-f:]+/g, "<ipv6>"],
-	[/\b127\.0\.0\.1:\d+/g, "127.0.0.1:<port>"],
+	[/\b(127\.0\.0\.1|0\.0\.0\.0):\d+/g, "$1:<port>"],
 	[/\b(pid|process) \d+/gi, "$1 <pid>"],
 	[/-[bcdfghjklmnpqrstvwxz2456789]{5}(?![\w.])/g, "-<suffix>"],
 	[/\b(\d+(\.\d+)?(ms|us|s|m|h|d))+\b/g, "<age>"],
