@@ -1,6 +1,6 @@
 /*
- * Any bytes as a container's log: what comes out does not depend on the pieces that it comes in, and
- * limits hold. The first bytes choose the options.
+ * Any bytes as a container's log: what comes out does not depend on the pieces that it comes in,
+ * and limits hold. The first bytes choose the options.
  */
 #include "node/log_reader.h"
 #include "target.h"

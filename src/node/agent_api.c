@@ -1,9 +1,9 @@
 /*
  * The kubelet's API, seen from the agent: which pod, container and log a request means.
  *
- * What the runtime was seen to have decides, not the status that the API server has: that one comes
- * back to us later than it reaches a client, who may ask for a log at once. Only whether a container
- * that has ended will be started again is read there. Words of errors are kubelet's.
+ * What the runtime was seen to have decides, not the status that the API server has: that one
+ * comes back to us later than it reaches a client, who may ask for a log at once. Only whether a
+ * container that has ended will be started again is read there. Words of errors are kubelet's.
  */
 #include "base/json_writer.h"
 #include "base/limits.h"

@@ -1,6 +1,6 @@
 /*
- * Logs of this node's containers: every few seconds those that have grown too large are rotated, one
- * after the other, and what pods that are gone have left is removed.
+ * Logs of this node's containers: every few seconds those that have grown too large are rotated,
+ * one after the other, and what pods that are gone have left is removed.
  */
 #include <sys/stat.h>
 

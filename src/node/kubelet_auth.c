@@ -1,6 +1,6 @@
 /*
- * Keys of answers: a hash of the token, so that none lies about in memory; user, verb and subresource
- * as text for the right.
+ * Keys of answers: a hash of the token, so that none lies about in memory; user, verb and
+ * subresource as text for the right.
  */
 #include "node/kubelet_auth.h"
 

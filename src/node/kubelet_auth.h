@@ -1,10 +1,10 @@
 /*
  * kubelet_auth - who makes a request to the kubelet's API, and whether they may.
  *
- * A client certificate that our CA signed, or a bearer token that the API server knows (TokenReview),
- * says who; the API server says whether (SubjectAccessReview of nodes/SUBRESOURCE, see
- * kubelet_route.h). Answers are kept as long as kubelet keeps them: two minutes for tokens, five for
- * a yes, half a minute for a no. Nobody in particular is refused, unless that is allowed.
+ * A client certificate that our CA signed, or a bearer token that the API server knows
+ * (TokenReview), says who; the API server says whether (SubjectAccessReview of nodes/SUBRESOURCE,
+ * see kubelet_route.h). Answers are kept as long as kubelet keeps them: two minutes for tokens,
+ * five for a yes, half a minute for a no. Who says nothing is refused, unless that is allowed.
  * Threads: the loop's.
  */
 #ifndef NODE_KUBELET_AUTH_H

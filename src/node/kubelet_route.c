@@ -1,6 +1,6 @@
 /*
- * A row per page and one per parameter. Parameters are read as upstream's conversion of queries reads
- * them: of several the first counts, and a flag is set unless it says false or 0.
+ * A row per page. Parameters are read as upstream's conversion of queries reads them: of several
+ * the first counts, and a flag is set unless it says false or 0.
  */
 #include "node/kubelet_route.h"
 

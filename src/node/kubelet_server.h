@@ -1,11 +1,11 @@
 /*
- * kubelet_server - the HTTPS API that a kubelet serves: logs, exec, attach, port-forward, pods, health,
- * metrics.
+ * kubelet_server - the HTTPS API that a kubelet serves: logs, exec, attach, port-forward, pods,
+ * health, metrics.
  *
  * Every request is authenticated and authorized first (kubelet_auth.h), then its path is looked at
- * (kubelet_route.h). Answers, errors included, are plain text or JSON as kubelet's are. Exec, attach
- * and port-forward are tunnels: the request goes to the URL that the runtime named, and what its
- * streaming server says, upgraded or not, goes back (net/http_relay.h).
+ * (kubelet_route.h). Answers, errors included, are plain text or JSON as kubelet's are. Exec,
+ * attach and port-forward are tunnels: the request goes to the URL that the runtime named, and what
+ * its streaming server says, upgraded or not, goes back (net/http_relay.h).
  * Threads: the loop's.
  */
 #ifndef NODE_KUBELET_SERVER_H
@@ -38,8 +38,8 @@ struct kubelet_host {
 			struct kubelet_log *ret_log, struct error *err);
 	bool (*is_running)(void *arg, struct str pod_uid, struct str container_id);
 	/*
-	 * Fills in the id of the container or sandbox, borrowed until the call returns, and whether an
-	 * attached container has a terminal.
+	 * Fills in the id of the container or sandbox, borrowed until the call returns, and
+	 * whether an attached container has a terminal.
 	 */
 	int (*find_stream)(void *arg, const struct kubelet_route *route,
 			   struct runtime_stream *stream, struct error *err);

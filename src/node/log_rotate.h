@@ -1,10 +1,10 @@
 /*
  * log_rotate - a log that has grown too large makes room for a new one, as kubelet does it.
  *
- * LOG becomes LOG.20060102-150405 and the runtime opens a new LOG. Of files that were rotated before
- * the oldest are removed, and those that stay are compressed (.gz); so the one that was rotated last
- * is still as it was when somebody reads it to its end. Files are looked at and compressed in pieces,
- * a turn each.
+ * LOG becomes LOG.20060102-150405 and the runtime opens a new LOG. Of files that were rotated
+ * before the oldest are removed, and those that stay are compressed (.gz); so the one that was
+ * rotated last is still as it was when somebody reads it to its end. Files are compressed in
+ * pieces, a turn each.
  * Threads: the loop's.
  */
 #ifndef NODE_LOG_ROTATE_H

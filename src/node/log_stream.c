@@ -25,7 +25,7 @@ struct log_stream {
 	char *path;
 	int fd;
 	int64_t at; /* in the file */
-	int64_t replaced_at; /* ms: when another file was first seen in its place; 0: there is none */
+	int64_t replaced_at; /* ms: when another file was seen in its place; 0: there is none */
 	bool ending; /* the container does not run: this look is the last */
 	bool over; /* the answer is complete */
 };

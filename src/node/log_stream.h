@@ -1,10 +1,10 @@
 /*
- * log_stream - a container's log as the body of an answer, to its end or for as long as the container
- * runs.
+ * log_stream - a container's log as the body of an answer, to its end or for as long as the
+ * container runs.
  *
- * The file is read as fast as the client takes it, a piece per turn. When it is followed, a change in
- * its folder is what it waits for, and a second at most; a log that was rotated is read to its end
- * before the new one is begun. It ends when the container does not run and all is read.
+ * The file is read as fast as the client takes it, a piece per turn. When it is followed, a change
+ * in its folder is what it waits for, and a second at most; a log that was rotated is read to its
+ * end before the new one is begun. It ends when the container does not run and all is read.
  * Threads: the loop's.
  */
 #ifndef NODE_LOG_STREAM_H
