@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "base/str.h"
 
+struct json;
+
 enum selector_op {
 	SELECTOR_EQUALS,
 	SELECTOR_NOT_EQUALS, /* also true when the key is absent */
@@ -42,6 +44,9 @@ int selector_parse_labels(struct arena *a, struct str text, struct selector *ret
 			  struct error *err);
 int selector_parse_fields(struct arena *a, struct str text, struct selector *ret_selector,
 			  struct error *err);
+
+/* Of a LabelSelector that was validated (NULL: everything matches); text is copied. */
+struct selector selector_of_tree(struct arena *a, const struct json *tree);
 
 /* Copies into another arena: a watcher outlives its request's. */
 struct selector selector_copy(struct arena *a, const struct selector *s);

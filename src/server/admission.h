@@ -27,7 +27,8 @@ enum admission_op {
 	ADMIT_CREATE = 1,
 	ADMIT_UPDATE = 2,
 	ADMIT_DELETE = 4,
-	ADMIT_ALL = 7,
+	ADMIT_CONNECT = 8, /* exec, port-forward, proxies: asked for by whoever serves them */
+	ADMIT_ALL = 7, /* writes */
 };
 
 /* Phase one; the `mutate` of a struct write whose mutate_arg is the mutation. */
