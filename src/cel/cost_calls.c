@@ -260,6 +260,25 @@ CALL(of_equality)
 	return args[0].kind >= CEL_QUANTITY ? 1 : of_smaller(ev, args, nargs, result);
 }
 
+/* Two questions about rights fit into an expression. */
+CALL(of_check)
+{
+	(void)ev;
+	(void)args;
+	(void)nargs;
+	(void)result;
+	return 350000;
+}
+
+/* A selector is read and taken apart: a list, and at worst a requirement for two characters. */
+CALL(of_selector)
+{
+	double size = nargs > 1 ? (double)size_of(ev, &args[1]) : 0;
+
+	(void)result;
+	return add(CEL_COST_LIST, add(up(size * 0.1), up(up(size * 0.5) * 50.0)));
+}
+
 /* --- tables ------------------------------------------------------------------------- */
 
 struct row {
@@ -299,9 +318,11 @@ static const struct row extensions[] = {
 static const struct row kubernetes[] = {
 	{ "_==_", of_equality },
 	{ "add", of_one },
+	{ "check", of_check },
 	{ "cidr", of_text },
 	{ "containsCIDR", of_contains_cidr },
 	{ "containsIP", of_contains_ip },
+	{ "fieldSelector", of_selector },
 	{ "find", of_find },
 	{ "findAll", of_find },
 	{ "includes", of_traversal },
@@ -313,6 +334,7 @@ static const struct row kubernetes[] = {
 	{ "isSemver", of_text },
 	{ "isSorted", of_traversal },
 	{ "join", of_result_twice },
+	{ "labelSelector", of_selector },
 	{ "lastIndexOf", of_traversal },
 	{ "lowerAscii", of_text },
 	{ "max", of_traversal },

@@ -9,7 +9,8 @@
 	&cel_lib_standard, &cel_lib_optional, &cel_lib_strings, &cel_lib_strings_kubernetes,       \
 		&cel_lib_lists, &cel_lib_sets, &cel_lib_comprehensions, &cel_lib_kubernetes_lists, \
 		&cel_lib_regex, &cel_lib_quantity, &cel_lib_semver, &cel_lib_ip,                   \
-		&cel_lib_ip_kubernetes, &cel_lib_cidr, &cel_lib_url, &cel_lib_format
+		&cel_lib_ip_kubernetes, &cel_lib_cidr, &cel_lib_url, &cel_lib_format,              \
+		&cel_lib_authz
 
 const struct cel_library *const cel_libraries_all[] = {
 	&cel_lib_standard,
@@ -32,6 +33,7 @@ const struct cel_library *const cel_libraries_all[] = {
 	&cel_lib_cidr,
 	&cel_lib_url,
 	&cel_lib_format,
+	&cel_lib_authz,
 	NULL,
 };
 

@@ -67,6 +67,7 @@ extern const struct cel_library cel_lib_ip_specification; /* takes it for 192.16
 extern const struct cel_library cel_lib_cidr;
 extern const struct cel_library cel_lib_url;
 extern const struct cel_library cel_lib_format;
+extern const struct cel_library cel_lib_authz; /* authorizer.group('').resource('pods').. */
 
 /* The rows of that function, as a range; NULL: there are none. */
 const struct cel_overload *cel_library_find(const struct cel_library *lib, struct str function,
