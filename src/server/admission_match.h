@@ -24,6 +24,7 @@ struct admission_attr {
 	struct str name; /* empty: it is generated */
 	const struct json *object, *old; /* of any version; NULL: none */
 	const struct json *namespace_labels; /* of `ns`; NULL: none */
+	bool foreign; /* the objects are of the subresource's own kind (Binding, Scale) */
 };
 
 /* CREATE, UPDATE, DELETE, CONNECT. */

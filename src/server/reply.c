@@ -228,6 +228,18 @@ void reply_status(struct exchange *x, const struct error *err, const struct stat
 		send_json(x, status, x->accept.failure_format, bytes_copy(buf_str(&out)));
 }
 
+void reply_refusal(struct exchange *x, const struct json *status)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(4 * MIB);
+	int code = (int)json_i64_at(status, "code", 500);
+
+	if (json_print(&out, status, NULL) < 0)
+		reply_text(x, code, STR("text/plain; charset=utf-8"),
+			   json_text_at(status, "message"));
+	else
+		send_json(x, code, x->accept.failure_format, bytes_copy(buf_str(&out)));
+}
+
 void reply_error(struct exchange *x, const struct error *err, const struct field_errors *causes)
 {
 	const struct schema_kind *kind = x->about_kind ? x->about_kind : x->kind;

@@ -29,6 +29,9 @@ void reply_body(struct exchange *x, int status, struct str content_type, struct 
 /* A failure's Status that says more than reply_error() knows. */
 void reply_status(struct exchange *x, const struct error *err, const struct status_about *about);
 
+/* A Status that was made elsewhere; its code is the answer's. */
+void reply_refusal(struct exchange *x, const struct json *status);
+
 /* The options in the query are refused. */
 void reply_bad_options(struct exchange *x, const char *options_kind, const struct error *err,
 		       const struct field_errors *causes);

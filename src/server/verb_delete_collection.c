@@ -58,6 +58,7 @@ static void removal_end(struct removal *d, const struct error *err)
 	if (err && err->code != ERR_NOT_FOUND && !c->m->err.code) {
 		c->m->err = *err;
 		c->m->about_name = object_name(d->item);
+		c->m->refusal = d->one.refusal;
 	}
 	c->open--;
 	c->idle[c->nidle++] = d;

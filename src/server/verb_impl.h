@@ -90,6 +90,8 @@ struct mutation {
 	struct str about_name;
 	const char *cause_reason, *cause_message, *cause_field;
 	int retry_after_s;
+	/* Of a refusal: the Status that is answered, as it is; NULL: it is made of err. */
+	const struct json *refusal;
 	struct object *object; /* what is stored now, or was last */
 	struct json *shown; /* of a dry run: what would be stored; NULL: see object */
 	bool gone; /* it was deleted */

@@ -81,6 +81,10 @@ void mutation_refuse(struct mutation *m, const struct error *err)
 	x->nconflicts = m->write.nconflicts;
 	x->untold_conflicts = m->write.untold_conflicts;
 	x->retry_after_s = m->retry_after_s;
+	if (m->refusal) {
+		reply_refusal(x, m->refusal);
+		return;
+	}
 	reply_error(x, err, field_errors_any(&m->write.errs) ? &m->write.errs : NULL);
 }
 
@@ -403,6 +407,7 @@ int mutation_renew(struct mutation *m, struct error *err)
 	m->about_kind = NULL;
 	m->about_name = STR_NULL;
 	m->cause_reason = m->cause_message = m->cause_field = NULL;
+	m->refusal = NULL;
 	return m->ops->decode ? m->ops->decode(m, err) : 0;
 }
 
