@@ -81,6 +81,9 @@ struct write {
 /* Prepares errs and warnings; the caller's part is set. */
 void write_init(struct write *w);
 
+/* A sentence for a Warning header. */
+void write_warn(struct write *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
 /*
  * From the body's bytes to a tree that fits w->kind: decode, fieldValidation,
  * apiVersion and kind as the path wants them (absent ones are filled in), gated

@@ -24,9 +24,6 @@ bool write_same(const struct json *a, const struct json *b, const char *key);
 /* A copy in the arena; never fails for what was stored. */
 struct json *write_copy(struct arena *a, const struct json *tree);
 
-/* A sentence for a Warning header. */
-void write_warn(struct write *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
 /* --- metadata ---------------------------------------------------------------------- */
 
 /* The metadata of an object, made when there is none. */

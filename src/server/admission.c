@@ -4,6 +4,7 @@
 #include "server/admission.h"
 
 #include "server/admit_account.h"
+#include "server/admit_policy.h"
 #include "server/authz.h"
 #include "server/custom.h"
 #include "server/verb_impl.h"
@@ -31,6 +32,8 @@ static const struct plugin {
 	  authz_admit_certificate },
 	{ "RBACEscalation", STR("rbac.authorization.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
 	  authz_admit_rbac },
+	{ "ValidatingAdmissionPolicy", STR_NULL, STR(""), ADMIT_ALL, admit_policy_concerns, NULL,
+	  admit_policy },
 };
 
 static enum admission_op op_of(const struct mutation *m, bool is_new)

@@ -66,6 +66,21 @@ void audit_begin(struct exchange *x)
 	(void)uuid_print(&id, x->audit_id);
 }
 
+void audit_annotate(struct audit_annotation **list, struct arena *a, struct str key,
+		    struct str value)
+{
+	struct audit_annotation *made;
+
+	while (*list && !str_eq((*list)->key, key))
+		list = &(*list)->next;
+	if (*list)
+		return;
+	made = ARENA_NEW(a, struct audit_annotation);
+	made->key = arena_str(a, key);
+	made->value = arena_str(a, value);
+	*list = made;
+}
+
 /* --- a line ------------------------------------------------------------------------------- */
 
 static struct str readable(struct str value)
@@ -143,6 +158,19 @@ static const char *verb_of(const struct exchange *x, char method[static 16])
 	return method;
 }
 
+static void write_annotations(struct json_writer *w, const struct audit_annotation *list)
+{
+	if (!list)
+		return;
+	json_writer_keyz(w, "annotations");
+	json_writer_begin_object(w);
+	for (; list; list = list->next) {
+		json_writer_key(w, readable(list->key));
+		json_writer_str(w, readable(list->value));
+	}
+	json_writer_end_object(w);
+}
+
 static void write_line(struct exchange *x, const char *stage, int64_t now_ns)
 {
 	CLEANUP(buf_release) struct buf line = BUF_INIT(AUDIT_LINE_MAX);
@@ -171,6 +199,7 @@ static void write_line(struct exchange *x, const char *stage, int64_t now_ns)
 	json_writer_end_object(&w);
 	member_time(&w, "requestReceivedTimestamp", x->wall_ns);
 	member_time(&w, "stageTimestamp", now_ns);
+	write_annotations(&w, x->annotations);
 	json_writer_end_object(&w);
 	if (json_writer_finish(&w) < 0 || buf_addc(&line, '\n') < 0)
 		return;

@@ -9,9 +9,21 @@
 #define SERVER_AUDIT_H
 
 #include "base/error.h"
+#include "base/str.h"
 
+struct arena;
 struct audit;
 struct exchange;
+
+/* What admission has to say about a request: in the order in which it came. */
+struct audit_annotation {
+	struct audit_annotation *next;
+	struct str key, value;
+};
+
+/* Adds one, copied into the arena; the first of a key counts. */
+void audit_annotate(struct audit_annotation **list, struct arena *a, struct str key,
+		    struct str value);
 
 /* Appends to the file, mode 0600; "-" is standard output. */
 int audit_open(const char *path, struct audit **ret_audit, struct error *err);

@@ -313,6 +313,34 @@ void custom_show(struct exchange *x, const struct custom_view *view)
 	x->catalogue = view->catalogue;
 }
 
+/* The version of a definition, by group, version and kind. */
+static const struct schema_kind *version_of(const struct definition *d, struct str group,
+					    struct str version, struct str kind)
+{
+	const struct schema_kind *const *kinds;
+	size_t n;
+
+	if (!d->served || !str_eq(crd_group(d->crd), group))
+		return NULL;
+	kinds = crd_kinds(d->crd, &n);
+	for (size_t i = 0; i < n; i++)
+		if (crd_served(d->crd, i) && str_eq(kinds[i]->version, version) &&
+		    str_eq(kinds[i]->kind, kind))
+			return kinds[i];
+	return NULL;
+}
+
+const struct schema_kind *custom_find_kind(const struct custom *c, struct str group,
+					   struct str version, struct str kind)
+{
+	const struct schema_kind *found = NULL;
+	struct omap_cursor at;
+
+	for (bool ok = omap_first(&c->definitions, &at); ok && !found; ok = omap_next(&at))
+		found = version_of(omap_value(&at), group, version, kind);
+	return found;
+}
+
 int custom_check_create(const struct custom *c, const struct schema_kind *kind, struct error *err)
 {
 	const struct definition *d;

@@ -60,6 +60,10 @@ struct custom_view {
 bool custom_look(struct custom *c, struct exchange *x, struct custom_view *ret_view);
 void custom_show(struct exchange *x, const struct custom_view *view);
 
+/* The kind of that name that is served; NULL: there is none. Good until a definition changes. */
+const struct schema_kind *custom_find_kind(const struct custom *c, struct str group,
+					   struct str version, struct str kind);
+
 /* -ERR_FORBIDDEN for a new object of a kind whose definition is being deleted. */
 int custom_check_create(const struct custom *c, const struct schema_kind *kind, struct error *err);
 

@@ -23,6 +23,7 @@
 #include "server/user.h"
 #include "server/watch.h"
 
+struct audit_annotation;
 struct catalogue;
 struct metrics_gauge;
 struct server;
@@ -53,6 +54,7 @@ struct exchange {
 	char audit_id[37];
 	int status; /* that was answered */
 	struct text_list *warnings;
+	struct audit_annotation *annotations; /* of its line in the audit log */
 	const struct schema_kind *about_kind; /* what a failure's Status names; usually `kind` */
 	struct str about_name;
 	/* Of a failure: one more cause; or NULL. */

@@ -19,6 +19,7 @@
 #include "net/http_server.h"
 #include "net/pki.h"
 #include "net/tls.h"
+#include "server/admission_policy.h"
 #include "server/audit.h"
 #include "server/authn.h"
 #include "server/authz.h"
@@ -196,13 +197,20 @@ static void gather_observers(struct server *s, struct state_opts *opts)
 	size_t nauthz, ncustom;
 	const struct state_observer *authz = authz_observers(s->authz, &nauthz);
 	const struct state_observer *custom = custom_observers(s->custom, &ncustom);
+	struct state_observer *at;
 
-	opts->nobservers = nauthz + ncustom + UI_OBSERVERS + FLOW_OBSERVERS;
-	s->observers = xcalloc(opts->nobservers, sizeof(*s->observers));
-	memcpy(s->observers, authz, nauthz * sizeof(*authz));
-	memcpy(s->observers + nauthz, custom, ncustom * sizeof(*custom));
-	ui_observe(s, s->observers + nauthz + ncustom);
-	flow_observe(s->flow, s->observers + nauthz + ncustom + UI_OBSERVERS);
+	opts->nobservers = nauthz + ncustom + UI_OBSERVERS + FLOW_OBSERVERS +
+			   ADMISSION_POLICY_OBSERVERS;
+	at = s->observers = xcalloc(opts->nobservers, sizeof(*s->observers));
+	memcpy(at, authz, nauthz * sizeof(*authz));
+	at += nauthz;
+	memcpy(at, custom, ncustom * sizeof(*custom));
+	at += ncustom;
+	ui_observe(s, at);
+	at += UI_OBSERVERS;
+	flow_observe(s->flow, at);
+	at += FLOW_OBSERVERS;
+	memcpy(at, s->policies->observers, sizeof(s->policies->observers));
 	opts->observers = s->observers;
 }
 
@@ -272,6 +280,8 @@ static int start(struct server *s, struct error *err)
 		return r;
 	start_access(s);
 	s->custom = custom_new(s);
+	s->policies = XNEW(struct admission_policies);
+	admission_policies_init(s->policies);
 	s->flow = flow_new(s);
 	r = flow_metrics_add(s->flow, err);
 	if (r < 0)
@@ -351,6 +361,9 @@ void server_free(struct server *s)
 		return;
 	http_server_free(s->http);
 	custom_free(s->custom);
+	if (s->policies)
+		admission_policies_release(s->policies);
+	free(s->policies);
 	state_free(s->state);
 	free(s->observers);
 	known_selectors_free(s->selectors);

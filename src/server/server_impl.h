@@ -10,6 +10,7 @@
 #include "server/server.h"
 #include "server/state.h"
 
+struct admission_policies;
 struct audit;
 struct authn;
 struct authz;
@@ -48,6 +49,7 @@ struct server {
 	struct metrics *metrics;
 	struct server_metrics *counts; /* request counters and durations */
 	struct known_selectors *selectors; /* of the first loop, where writes are judged */
+	struct admission_policies *policies; /* that writes must meet */
 	struct custom *custom; /* definitions, and what is served because of them */
 	struct flow *flow; /* whose request is next */
 	struct ui_sessions *sessions; /* of the device page: the state's loop's; NULL: no page */

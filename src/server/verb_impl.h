@@ -92,6 +92,7 @@ struct mutation {
 	int retry_after_s;
 	/* Of a refusal: the Status that is answered, as it is; NULL: it is made of err. */
 	const struct json *refusal;
+	struct audit_annotation *annotations; /* for the audit log */
 	struct object *object; /* what is stored now, or was last */
 	struct json *shown; /* of a dry run: what would be stored; NULL: see object */
 	bool gone; /* it was deleted */

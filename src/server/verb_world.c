@@ -14,10 +14,12 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/mem.h"
 #include "base/metrics.h"
 #include "net/http_server.h"
 #include "net/sim.h"
 #include "server/access.h"
+#include "server/admission_policy.h"
 #include "server/custom.h"
 #include "server/exchange.h"
 #include "server/kubelets.h"
@@ -89,6 +91,20 @@ static bool is_ready(void *arg)
 	return atomic_load(&((struct verb_world *)arg)->server.ready);
 }
 
+static void gather_observers(struct verb_world *w, struct state_opts *opts)
+{
+	const struct admission_policies *policies = w->server.policies;
+	const struct state_observer *custom;
+	size_t n;
+
+	custom = custom_observers(w->server.custom, &n);
+	opts->nobservers = n + ADMISSION_POLICY_OBSERVERS;
+	w->server.observers = xcalloc(opts->nobservers, sizeof(*custom));
+	memcpy(w->server.observers, custom, n * sizeof(*custom));
+	memcpy(w->server.observers + n, policies->observers, sizeof(policies->observers));
+	opts->observers = w->server.observers;
+}
+
 static void start_state(struct verb_world *w, uint64_t seed)
 {
 	struct fake_opts fake = { .local = w->local, .seed = seed, .delay_ms = 3 };
@@ -103,7 +119,9 @@ static void start_state(struct verb_world *w, uint64_t seed)
 
 	w->data = fake_data_new();
 	w->server.custom = custom_new(&w->server);
-	opts.observers = custom_observers(w->server.custom, &opts.nobservers);
+	w->server.policies = XNEW(struct admission_policies);
+	admission_policies_init(w->server.policies);
+	gather_observers(w, &opts);
 	opts.store = w->server.store = fake_store_open(w->lanes[0], w->data, &fake);
 	w->server.state = state_new(&opts);
 	custom_attach(w->server.custom, w->server.state);
@@ -181,7 +199,10 @@ void verb_world_release(struct verb_world *w)
 	state_stop(w->server.state, set_flag, &stopped);
 	assert_true(sim_run_until(w->sim, is_set, &stopped, HANG_MS));
 	custom_free(w->server.custom);
+	admission_policies_release(w->server.policies);
+	free(w->server.policies);
 	state_free(w->server.state);
+	free(w->server.observers);
 	fake_data_free(w->data);
 	kubelets_free(w->server.kubelets);
 	server_metrics_free(w->server.counts);

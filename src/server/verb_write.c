@@ -70,6 +70,7 @@ void mutation_refuse(struct mutation *m, const struct error *err)
 	struct exchange *x = m->x;
 
 	x->warnings = m->write.warnings;
+	x->annotations = m->annotations;
 	if (m->about_kind)
 		x->about_kind = m->about_kind;
 	if (m->about_name.n)
@@ -97,6 +98,7 @@ static void finish(struct exchange *x)
 		return;
 	}
 	x->warnings = m->write.warnings;
+	x->annotations = m->annotations;
 	x->about_name = m->name;
 	if (m->ops->answer)
 		m->ops->answer(m);
@@ -408,6 +410,7 @@ int mutation_renew(struct mutation *m, struct error *err)
 	m->about_name = STR_NULL;
 	m->cause_reason = m->cause_message = m->cause_field = NULL;
 	m->refusal = NULL;
+	m->annotations = NULL;
 	return m->ops->decode ? m->ops->decode(m, err) : 0;
 }
 
