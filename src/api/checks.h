@@ -25,6 +25,10 @@ CHECK(check_label_selector);
 CHECK(check_template_metadata); /* labels and annotations, nothing else */
 CHECK(check_pod_template_metadata); /* labels and annotations; the rest is not looked at */
 
+/* admissionregistration.k8s.io */
+CHECK_KIND(check_validating_policy);
+CHECK_KIND(check_validating_binding);
+
 /* resource.k8s.io: classes, and what they share with claims */
 CHECK(check_cel_selector);
 CHECK(check_derived_attribute);
