@@ -205,6 +205,7 @@ struct json *admission_request(struct mutation *m, const struct admission_attr *
 	struct arena *a = m->write.arena;
 	struct json *tree = json_make_object(a);
 
+	put(a, tree, "uid", STR(""));
 	json_setz(tree, "kind", kind_tree(a, kind, attr->subresource));
 	json_setz(tree, "resource", resource_tree(a, kind));
 	put_if(a, tree, "subResource", attr->subresource);
@@ -215,6 +216,8 @@ struct json *admission_request(struct mutation *m, const struct admission_attr *
 	put_if(a, tree, "namespace", attr->ns);
 	put(a, tree, "operation", admission_op_name(attr->op));
 	json_setz(tree, "userInfo", user_tree(a, &m->x->user));
+	json_setz(tree, "object", json_make_null(a));
+	json_setz(tree, "oldObject", json_make_null(a));
 	json_put_bool(a, tree, "dryRun", m->dry_run);
 	json_setz(tree, "options", admission_options(m, attr->op));
 	return tree;

@@ -50,6 +50,9 @@ static void take(struct gathering *g, const struct object *o)
 	if (object_tree(o, a, &tree, NULL) < 0)
 		return;
 	write_from_storage(a, tree, g->kind);
+	/* Upstream's caches of its own kinds do not keep them. */
+	if (!g->kind->custom)
+		json_remove(json_getz(tree, "metadata"), STR("managedFields"));
 	g->params->v[g->params->n++] = tree;
 }
 
