@@ -253,6 +253,7 @@ int write_finish_update(struct write *w, const struct json *stored, struct json 
 		write_to_storage(w->arena, object, w->kind);
 	w->unchanged = json_equal(object, stored) ||
 		       (w->applied && write_same_but_times(w, object, stored));
+	w->last = object;
 	*ret_object = write_may_go(w, object, old) ? NULL : object;
 	return 0;
 }

@@ -68,6 +68,14 @@ static bool is_namespace(const struct schema_kind *k)
 	return str_eqz(k->storage_name, "core/namespaces");
 }
 
+/* Of an update that lets an object go: what it was updated to. */
+static const struct json *object_of(const struct mutation *m, const struct json *object)
+{
+	if (m->op == ADMIT_DELETE)
+		return NULL;
+	return !object && m->op == ADMIT_UPDATE ? m->write.last : object;
+}
+
 int admission_attr(struct mutation *m, const struct json *old, const struct json *object,
 		   struct admission_attr *ret_attr, struct error *err)
 {
@@ -79,7 +87,7 @@ int admission_attr(struct mutation *m, const struct json *old, const struct json
 		.subresource = x->request.subresource,
 		.ns = m->ns,
 		.name = name_of(m, object),
-		.object = m->op == ADMIT_DELETE ? NULL : object,
+		.object = object_of(m, object),
 		.old = m->op == ADMIT_CREATE ? NULL : old,
 		.namespace_labels = m->write.namespace_labels,
 	};

@@ -1,0 +1,19 @@
+/*
+ * Admission policies and their bindings, valid and not: the rows are in cases/.
+ */
+#include "api/check_fixture.h"
+
+static void policies_and_bindings_are_judged_as_upstream_does(void **state)
+{
+	(void)state;
+	assert_in_range(run_cases("admission_policy.cases"), 50, 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(policies_and_bindings_are_judged_as_upstream_does),
+	};
+
+	return cmocka_run_group_tests_name("api/check_admission", tests, NULL, NULL);
+}
