@@ -107,24 +107,23 @@ static const struct cel_type *named_type(const void *self)
 	return &type;
 }
 
-static struct cel_value named_value(struct admission_cel *c, struct cel_eval *ev,
-				    const struct admission_expr *e)
+static struct cel_value named_value(struct admission_cel *c, const struct admission_expr *e)
 {
-	struct cel_eval inner = { .scratch = ev->scratch, .cost_limit = CEL_POLICY_COST_MAX };
+	struct cel_eval inner = { .scratch = &c->kept, .cost_limit = CEL_POLICY_COST_MAX };
 	struct cel_value v;
 
 	if (!e->program)
-		return cel_errorf(ev, "composited variable \"%.*s\" fails to compile: %s",
+		return cel_errorf(&inner, "composited variable \"%.*s\" fails to compile: %s",
 				  STR_ARG(e->name), e->fault);
 	if (c->depth == NAMED_DEPTH_MAX)
-		return cel_errorf(ev, "composited variable \"%.*s\" is nested too deeply",
+		return cel_errorf(&inner, "composited variable \"%.*s\" is nested too deeply",
 				  STR_ARG(e->name));
 	c->depth++;
 	v = cel_run(e->program, &inner, c->vars);
 	c->depth--;
 	c->named_cost += MIN(inner.cost, CEL_POLICY_BUDGET);
 	if (v.kind == CEL_ERROR)
-		return cel_errorf(ev, "composited variable \"%.*s\" fails to evaluate: %s",
+		return cel_errorf(&inner, "composited variable \"%.*s\" fails to evaluate: %s",
 				  STR_ARG(e->name), v.error ? v.error : "no such attribute");
 	return v;
 }
@@ -135,12 +134,13 @@ static struct cel_value named_get(struct cel_eval *ev, const void *self, struct 
 	struct admission_cel *c = (struct admission_cel *)(uintptr_t)self;
 	size_t i = c->named->n;
 
+	(void)ev;
 	while (i > 0 && !str_eq(c->named->v[i - 1].name, field))
 		i--;
 	if (i-- == 0)
 		return CEL_NOTHING;
 	if (!c->known[i]) {
-		c->values[i] = named_value(c, ev, &c->named->v[i]);
+		c->values[i] = named_value(c, &c->named->v[i]);
 		c->known[i] = true;
 	}
 	return c->values[i];
@@ -166,11 +166,13 @@ void admission_cel_begin(struct admission_cel *c, struct mutation *m,
 	c->ev = (struct cel_eval){ .scratch = &c->scratch };
 	c->depth = 0;
 	arena_init_in(&c->scratch, CEL_SCRATCH_MAX, c->block, sizeof(c->block));
+	arena_init_in(&c->kept, CEL_SCRATCH_MAX, c->kept_block, sizeof(c->kept_block));
 }
 
 void admission_cel_end(struct admission_cel *c)
 {
 	arena_release(&c->scratch);
+	arena_release(&c->kept);
 }
 
 static struct cel_value value_of(const struct json *tree)
@@ -206,9 +208,10 @@ void admission_cel_run(struct admission_cel *c, const struct admission_run *run)
 		.ns = c->attr->ns,
 		.name = c->attr->name,
 	};
+	struct cel_eval keeping = { .scratch = &c->kept };
 	struct cel_value *v = c->vars;
 
-	arena_clear(&c->scratch);
+	arena_clear(&c->kept);
 	v[CEL_POLICY_OBJECT] = view->object;
 	v[CEL_POLICY_OLD_OBJECT] = view->old;
 	v[CEL_POLICY_REQUEST] = view->request;
@@ -216,8 +219,8 @@ void admission_cel_run(struct admission_cel *c, const struct admission_run *run)
 	v[CEL_POLICY_PARAMS] = value_of(run->params);
 	v[CEL_POLICY_AUTHORIZER] = v[CEL_POLICY_REQUEST_RESOURCE] = CEL_NOTHING;
 	if (!run->no_authorizer) {
-		v[CEL_POLICY_AUTHORIZER] = cel_authorizer_value(&c->ev, &c->authorizer);
-		v[CEL_POLICY_REQUEST_RESOURCE] = cel_authorizer_resource(&c->ev, &c->authorizer,
+		v[CEL_POLICY_AUTHORIZER] = cel_authorizer_value(&keeping, &c->authorizer);
+		v[CEL_POLICY_REQUEST_RESOURCE] = cel_authorizer_resource(&keeping, &c->authorizer,
 									 &here);
 	}
 	v[CEL_POLICY_NAMED] = (struct cel_value){ .kind = CEL_OBJECT,
@@ -225,8 +228,8 @@ void admission_cel_run(struct admission_cel *c, const struct admission_run *run)
 	c->named = run->named;
 	c->named_cost = 0;
 	if (c->named) {
-		c->values = ARENA_ARRAY(&c->scratch, struct cel_value, c->named->n + 1);
-		c->known = ARENA_ARRAY(&c->scratch, bool, c->named->n + 1);
+		c->values = ARENA_ARRAY(&c->kept, struct cel_value, c->named->n + 1);
+		c->known = ARENA_ARRAY(&c->kept, bool, c->named->n + 1);
 	}
 }
 
@@ -244,6 +247,7 @@ bool admission_cel_evaluate(struct admission_cel *c, const struct admission_expr
 {
 	struct cel_value v;
 
+	arena_clear(&c->scratch);
 	if (!e->program) {
 		*ret_value = cel_errorf(&c->ev, "compilation error: %s", e->fault);
 		return true;

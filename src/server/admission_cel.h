@@ -51,10 +51,13 @@ struct admission_cel {
 	const struct admission_attr *attr;
 	struct admission_view *views;
 	struct cel_authorizer authorizer;
-	/* Of one run: */
+	/* Of one evaluation: */
 	struct cel_eval ev;
 	struct arena scratch;
 	char block[8192]; /* that scratch begins with */
+	/* Of one run: */
+	struct arena kept; /* values of variables */
+	char kept_block[1024];
 	struct cel_value vars[CEL_POLICY_VARIABLES];
 	const struct admission_exprs *named; /* `variables` */
 	struct cel_value *values; /* of them, as far as they were asked for */
@@ -78,7 +81,7 @@ void admission_cel_run(struct admission_cel *c, const struct admission_run *run)
 
 /*
  * Evaluates one. False when the budget is used up, in which *budget is 0. *ret_value is an error
- * with upstream's words when that is what came of it; it lives until the next run.
+ * with upstream's words when that is what came of it; it lives until the next evaluation.
  */
 bool admission_cel_evaluate(struct admission_cel *c, const struct admission_expr *e,
 			    uint64_t *budget, struct cel_value *ret_value);

@@ -133,7 +133,7 @@ static const char *message_of(struct asking *q, const struct admission_validatio
 }
 
 /* All messages, since they share what is left of the budget; false when that does not do. */
-static bool make_messages(struct asking *q, uint64_t budget, struct cel_value *ret_messages)
+static bool make_messages(struct asking *q, uint64_t budget, const char **ret_messages)
 {
 	const struct admission_policy *p = q->policy;
 	struct admission_run run = q->run;
@@ -141,12 +141,13 @@ static bool make_messages(struct asking *q, uint64_t budget, struct cel_value *r
 	run.no_authorizer = true;
 	admission_cel_run(&q->cel, &run);
 	for (size_t i = 0; i < p->nvalidations; i++) {
-		const struct admission_expr *e = &p->validations[i].message_expr;
+		const struct admission_validation *v = &p->validations[i];
+		struct cel_value made = CEL_NULL_V;
 
-		ret_messages[i] = CEL_NULL_V;
-		if ((e->program || e->fault) &&
-		    !admission_cel_evaluate(&q->cel, e, &budget, &ret_messages[i]))
+		if ((v->message_expr.program || v->message_expr.fault) &&
+		    !admission_cel_evaluate(&q->cel, &v->message_expr, &budget, &made))
 			return false;
+		ret_messages[i] = message_of(q, v, made);
 	}
 	return true;
 }
@@ -160,8 +161,7 @@ struct outcome {
 static void tell_outcomes(struct asking *q, const struct outcome *outcomes, uint64_t budget)
 {
 	const struct admission_policy *p = q->policy;
-	struct cel_value *messages = ARENA_ARRAY(q->m->write.arena, struct cel_value,
-						 p->nvalidations);
+	const char **messages = ARENA_ARRAY(q->m->write.arena, const char *, p->nvalidations);
 	bool made = make_messages(q, budget, messages);
 
 	for (size_t i = 0; i < p->nvalidations; i++) {
@@ -170,8 +170,7 @@ static void tell_outcomes(struct asking *q, const struct outcome *outcomes, uint
 		else if (!made)
 			errored(q, i, "failed messageExpression: " ADMISSION_OUT_OF_BUDGET);
 		else if (!outcomes[i].holds)
-			failed(q, i, p->validations[i].reason,
-			       message_of(q, &p->validations[i], messages[i]));
+			failed(q, i, p->validations[i].reason, messages[i]);
 	}
 }
 

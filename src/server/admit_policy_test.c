@@ -93,6 +93,10 @@ static const struct {
 	     "request.operation == 'CREATE' && request.userInfo.groups[0] == 'system:masters'",
 	     ""),
 	  DENY, 201, NULL, NULL },
+	{ IF("['a', 'b'].map(v, v + 'c').size() == 2 && request.name.replace('x', 'y') == 'y'",
+	     "},{\"expression\":\"authorizer.requestResource.check('a').allowed()\"},"
+	     "{\"expression\":\"authorizer.requestResource.check('b').allowed()\""),
+	  DENY, 201, NULL, NULL },
 	{ IF("authorizer.requestResource.check('create').allowed() && "
 	     "!authorizer.serviceAccount('default', 'a').path('/x').check('get').allowed()",
 	     ""),
