@@ -376,3 +376,92 @@ void check_validating_binding(struct validation *v, const struct json *object)
 	check_binding(v, spec, &path);
 	check_actions(v, json_getz(spec, "validationActions"), &actions_at);
 }
+
+/* --- mutating ----------------------------------------------------------------------- */
+
+/* Only what is created or changed can be changed on its way. */
+static void check_operations(struct validation *v, const struct json *match,
+			     const struct field_path *path)
+{
+	static const struct str known[] = { STR("*"), STR("CONNECT"), STR("CREATE"),
+					    STR("UPDATE") };
+	struct field_path rules_at = field_path_name(path, "resourceRules");
+	struct field_path at = field_path_name(&rules_at, "operations");
+
+	JSON_FOREACH (rule, json_getz(match, "resourceRules"))
+		if (json_has_text(json_getz(rule, "operations"), STR("DELETE")))
+			field_errors_not_supported(v->errs, &at, FIELD_STR(STR("DELETE")), known,
+						   ARRAY_SIZE(known));
+}
+
+/* One part per type of patch, which must be there, and the other must not. */
+static void check_mutation(struct validation *v, const struct json *mutation,
+			   const struct field_path *path)
+{
+	struct str type = json_text_at(mutation, "patchType");
+	bool apply = str_eqz(type, "ApplyConfiguration");
+	const char *mine = apply ? "applyConfiguration" : "jsonPatch";
+	const char *other = apply ? "jsonPatch" : "applyConfiguration";
+	const struct json *part = json_getz(mutation, mine);
+	struct field_path type_at = field_path_name(path, "patchType");
+	struct field_path mine_at = field_path_name(path, mine);
+	struct field_path other_at = field_path_name(path, other);
+	struct field_path expression_at = field_path_name(&mine_at, "expression");
+
+	if (!type.n) {
+		field_errors_required(v->errs, &type_at, NULL);
+		return;
+	}
+	if (!apply && !str_eqz(type, "JSONPatch"))
+		return; /* the tables tell */
+	if (!part)
+		field_errors_required(v->errs, &mine_at,
+				      arena_printf(v->arena,
+						   "must be specified when patchType is %.*s",
+						   STR_ARG(type)));
+	else if (!check_admission_trim(json_text_at(part, "expression")).n)
+		field_errors_required(v->errs, &expression_at, NULL);
+	if (json_getz(mutation, other))
+		field_errors_addf(v->errs, FIELD_INVALID, &other_at,
+				  FIELD_STR(str_from(arena_printf(v->arena, "{%s}", other))),
+				  "must not be specified when patchType is %.*s", STR_ARG(type));
+}
+
+/* Expressions of mutations are not compiled: they are not evaluated either. */
+void check_mutating_policy(struct validation *v, const struct json *object)
+{
+	const struct json *spec = json_getz(object, "spec");
+	struct field_path path = field_path_name(NULL, "spec");
+	struct field_path match_at = field_path_name(&path, "matchConstraints");
+	struct field_path mutations_at = field_path_name(&path, "mutations");
+	struct field_path again_at = field_path_name(&path, "reinvocationPolicy");
+	struct cel_policy_options options;
+	size_t i = 0;
+
+	if (is_as_it_was(v, object))
+		return;
+	check_policy(v, spec, &path, &options);
+	check_operations(v, json_getz(spec, "matchConstraints"), &match_at);
+	if (!json_count(json_getz(spec, "mutations")))
+		field_errors_required(v->errs, &mutations_at,
+				      "mutations must contain at least one item");
+	JSON_FOREACH (it, json_getz(spec, "mutations")) {
+		struct field_path at = field_path_index(&mutations_at, i++);
+
+		check_mutation(v, it, &at);
+	}
+	if (!json_text_at(spec, "reinvocationPolicy").n)
+		field_errors_required(v->errs, &again_at, NULL);
+}
+
+void check_mutating_binding(struct validation *v, const struct json *object)
+{
+	const struct json *spec = json_getz(object, "spec");
+	struct field_path path = field_path_name(NULL, "spec");
+	struct field_path match_at = field_path_name(&path, "matchResources");
+
+	if (is_as_it_was(v, object))
+		return;
+	check_binding(v, spec, &path);
+	check_operations(v, json_getz(spec, "matchResources"), &match_at);
+}

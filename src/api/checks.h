@@ -28,6 +28,8 @@ CHECK(check_pod_template_metadata); /* labels and annotations; the rest is not l
 /* admissionregistration.k8s.io */
 CHECK_KIND(check_validating_policy);
 CHECK_KIND(check_validating_binding);
+CHECK_KIND(check_mutating_policy);
+CHECK_KIND(check_mutating_binding);
 
 /* resource.k8s.io: classes, and what they share with claims */
 CHECK(check_cel_selector);
