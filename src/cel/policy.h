@@ -1,9 +1,9 @@
 /*
  * policy - expressions of admission: what they may name, and what they must yield.
  *
- * `object` and `oldObject` (null where there is none), `request`, `namespaceObject`, and, where they
- * are given, `params`, `authorizer` with `authorizer.requestResource`, and `variables`, which are
- * named expressions that are evaluated when they are first asked for.
+ * `object` and `oldObject` (null where there is none), `request`, `namespaceObject`, and, where
+ * they are given, `params`, `authorizer` with `authorizer.requestResource`, and `variables`, which
+ * are named expressions that are evaluated when they are first asked for.
  */
 #ifndef CEL_POLICY_H
 #define CEL_POLICY_H

@@ -50,8 +50,8 @@ struct admission_match {
 };
 
 /*
- * Of MatchResources (resourceRules, excludeResourceRules) or of a webhook (rules); what they have in
- * common is of the same names. Nothing of the tree is kept.
+ * Of MatchResources (resourceRules, excludeResourceRules) or of a webhook (rules); what they have
+ * in common is of the same names. Nothing of the tree is kept.
  */
 struct admission_match admission_match_policy(struct arena *a, const struct json *resources);
 struct admission_match admission_match_webhook(struct arena *a, const struct json *webhook);
