@@ -25,6 +25,12 @@ void column_template_object_containers(const struct json *object, int64_t now_ns
 void column_template_object_images(const struct json *object, int64_t now_ns, struct buf *out);
 void column_template_object_labels(const struct json *object, int64_t now_ns, struct buf *out);
 
+/* admissionregistration.k8s.io */
+void column_validation_count(const struct json *object, int64_t now_ns, struct buf *out);
+void column_mutation_count(const struct json *object, int64_t now_ns, struct buf *out);
+void column_param_kind(const struct json *object, int64_t now_ns, struct buf *out);
+void column_param_ref(const struct json *object, int64_t now_ns, struct buf *out);
+
 /* Storage versions. */
 void column_common_encoding(const struct json *object, int64_t now_ns, struct buf *out);
 void column_storage_versions(const struct json *object, int64_t now_ns, struct buf *out);

@@ -290,6 +290,28 @@ static void numbers_stay_numbers(void **state)
 		     "[\"c\",2,\"60m\"]");
 }
 
+static void policies_and_bindings_show_their_parameters(void **state)
+{
+	const struct schema_kind *policy = kind("admissionregistration.k8s.io", "v1",
+						"validatingadmissionpolicies");
+	const struct schema_kind *binding = kind("admissionregistration.k8s.io", "v1",
+						 "mutatingadmissionpolicybindings");
+
+	assert_cells(policy,
+		     "{" META("p") ",\"spec\":{\"validations\":[{},{}],\"paramKind\":{"
+				   "\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"}}}",
+		     "[\"p\",2,\"v1/ConfigMap\",\"60m\"]");
+	assert_cells(policy, "{" META("p") "}", "[\"p\",0,\"<unset>\",\"60m\"]");
+	assert_cells(binding,
+		     "{" META("b") ",\"spec\":{\"policyName\":\"p\",\"paramRef\":{\"name\":"
+				   "\"x\"}}}",
+		     "[\"b\",\"p\",\"*/x\",\"60m\"]");
+	assert_cells(binding,
+		     "{" META("b") ",\"spec\":{\"policyName\":\"p\",\"paramRef\":{\"selector\":"
+				   "{\"matchLabels\":{\"a\":\"b\"}}}}}",
+		     "[\"b\",\"p\",\"a=b\",\"60m\"]");
+}
+
 static void kinds_without_columns_have_name_and_age(void **state)
 {
 	assert_columns(kind("", "v1", "serviceaccounts"), "Name,Age");
@@ -394,6 +416,7 @@ int main(void)
 		cmocka_unit_test(events_show_their_name_last),
 		cmocka_unit_test(endpoints_show_three_and_count_the_rest),
 		cmocka_unit_test(numbers_stay_numbers),
+		cmocka_unit_test(policies_and_bindings_show_their_parameters),
 		cmocka_unit_test(kinds_without_columns_have_name_and_age),
 		cmocka_unit_test(rows_carry_what_was_asked_for),
 		cmocka_unit_test(later_tables_of_a_watch_have_no_columns),
