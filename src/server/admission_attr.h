@@ -24,7 +24,7 @@ const struct json *admission_seen(struct mutation *m, const struct admission_att
 /* The options of the request: a CreateOptions, UpdateOptions or DeleteOptions. */
 struct json *admission_options(struct mutation *m, enum admission_op op);
 
-/* AdmissionRequest of admission.k8s.io/v1, of the version that matched; uid and objects are empty. */
+/* AdmissionRequest of admission.k8s.io/v1 for the version that matched, without uid and objects. */
 struct json *admission_request(struct mutation *m, const struct admission_attr *attr,
 			       const struct schema_kind *kind);
 
