@@ -11,7 +11,7 @@
 #include "server/server_impl.h"
 #include "server/verb_impl.h"
 
-enum { NAMED_DEPTH_MAX = 64 }; /* of variables within variables: each is a C call deep */
+enum { NAMED_DEPTH_MAX = 200 }; /* of variables within variables: each is a C call deep */
 
 /* --- compiling ---------------------------------------------------------------------- */
 
