@@ -187,7 +187,7 @@ static const struct refusal refusals[] = {
 	  "processing the request" },
 };
 
-static void reply_refusal(struct connect *c, int status, struct str body)
+static void refuse_text(struct connect *c, int status, struct str body)
 {
 	const struct refusal *r = refusals, *end = refusals + ARRAY_SIZE(refusals);
 	struct str name = c->x->request.name;
@@ -221,7 +221,7 @@ static void on_refused(void *arg, struct http_stream *s UNUSED, int status, stru
 
 	c->x->answered = false;
 	if (!err) {
-		reply_refusal(c, status, body);
+		refuse_text(c, status, body);
 		return;
 	}
 	if (err->code == ERR_PROTOCOL)
