@@ -23,7 +23,7 @@ FORMATS = {f.lower().replace("_", "-"): f for f in (
     "C_IDENTIFIER", "CONDITION_TYPE")}
 FIELD_FLAGS = {f.lower().replace("_", "-"): f for f in (
     "REQUIRED", "ALWAYS", "NULLABLE", "IMMUTABLE", "UNIQUE", "POINTER", "CHARACTERS",
-    "DECLARED", "NO_MODIFY")}
+    "DECLARED", "NO_MODIFY", "OPEN")}
 KIND_FLAGS = {f.lower().replace("_", "-"): f for f in (
     "UNCONDITIONAL_UPDATE", "CREATE_ON_UPDATE", "RETURN_DELETED", "GENERATION", "STATUS",
     "GRACEFUL", "REVIEW", "EVENTS", "PATH_NAMES", "IMMUTABLE_SPEC", "DNS_LABEL_NAMES",

@@ -21,12 +21,19 @@ static void storage_versions_are_judged_as_upstream_does(void **state)
 	assert_in_range(run_cases("storage_version.cases"), 20, 1000);
 }
 
+static void quotas_and_limit_ranges_are_judged_as_upstream_does(void **state)
+{
+	(void)state;
+	assert_in_range(run_cases("quota.cases"), 25, 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pods_are_judged_as_upstream_does),
 		cmocka_unit_test(small_kinds_are_judged_as_upstream_does),
 		cmocka_unit_test(storage_versions_are_judged_as_upstream_does),
+		cmocka_unit_test(quotas_and_limit_ranges_are_judged_as_upstream_does),
 	};
 
 	return cmocka_run_group_tests_name("api/check_core", tests, NULL, NULL);

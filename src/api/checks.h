@@ -103,6 +103,10 @@ CHECK(check_service_spec);
 CHECK_KIND(check_node);
 CHECK_KIND_UPDATE(check_node_update);
 CHECK_KIND(check_event);
+CHECK_KIND(check_limit_range);
+CHECK_KIND(check_resource_quota);
+CHECK_KIND_UPDATE(check_resource_quota_update);
+CHECK_KIND_UPDATE(check_resource_quota_status);
 
 /* apps, batch, coordination */
 FILL(fill_deployment_strategy);

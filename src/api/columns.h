@@ -66,6 +66,10 @@ void column_event_source(const struct json *object, int64_t now_ns, struct buf *
 void column_event_message(const struct json *object, int64_t now_ns, struct buf *out);
 void column_event_count(const struct json *object, int64_t now_ns, struct buf *out);
 
+/* Quotas. */
+void column_quota_requests(const struct json *object, int64_t now_ns, struct buf *out);
+void column_quota_limits(const struct json *object, int64_t now_ns, struct buf *out);
+
 /* Volumes, claims, classes, CSI drivers. */
 void column_volume_phase(const struct json *object, int64_t now_ns, struct buf *out);
 void column_volume_capacity(const struct json *object, int64_t now_ns, struct buf *out);

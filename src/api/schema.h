@@ -101,6 +101,7 @@ enum schema_flag {
 	SCHEMA_CHARACTERS = 1 << 9, /* limits of text count characters, not bytes */
 	SCHEMA_DECLARED = 1 << 10, /* OpenAPI calls it required (it may be empty all the same) */
 	SCHEMA_NO_MODIFY = 1 << 11, /* may be set and cleared, but not changed while it is set */
+	SCHEMA_OPEN = 1 << 12, /* what its enum does not have is for a check to refuse */
 };
 
 /* What a field must obey beyond its type. Shared by fields that obey the same. */

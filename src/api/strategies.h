@@ -28,6 +28,9 @@ void strategy_secret_fill(struct arena *a, struct json *parent, int64_t now_ns);
 void strategy_service_account_create(struct write *w, struct json *object);
 void strategy_service_account_update(struct write *w, struct json *object, const struct json *old);
 
+/* Limit ranges: one without a name gets one. */
+void strategy_limit_range_create(struct write *w, struct json *object);
+
 /* Volumes and their claims: phase. */
 void strategy_volume_create(struct write *w, struct json *object);
 void strategy_volume_update(struct write *w, struct json *object, const struct json *old);

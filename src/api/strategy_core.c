@@ -82,6 +82,16 @@ void strategy_service_account_update(struct write *w, struct json *object, const
 	clean_secret_references(w, object);
 }
 
+/* --- limit ranges --------------------------------------------------------------------------- */
+
+void strategy_limit_range_create(struct write *w, struct json *object)
+{
+	struct json *meta = json_getz(object, "metadata");
+
+	if (!json_text_at(meta, "name").n)
+		json_put_str(w->arena, meta, "name", json_text_at(meta, "uid"));
+}
+
 /* --- volumes ---------------------------------------------------------------------------------- */
 
 void strategy_volume_create(struct write *w, struct json *object)

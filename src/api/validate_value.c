@@ -112,7 +112,7 @@ static void check_text(struct validation *v, const struct schema_field *field, s
 	}
 	if (rules->format)
 		validate_format(v, rules->format, text, path);
-	if (rules->values)
+	if (rules->values && !(field->flags & SCHEMA_OPEN))
 		check_enum(v, rules, text, path);
 }
 

@@ -1,0 +1,24 @@
+/*
+ * limit_range - what a LimitRange makes of a pod or a volume claim, or has against it.
+ *
+ * Upstream's LimitRanger, pure: defaults for containers that do not say, and least, most and
+ * ratio for containers, pods and claims. Trees are of the storage version.
+ */
+#ifndef API_LIMIT_RANGE_H
+#define API_LIMIT_RANGE_H
+
+#include "base/arena.h"
+#include "base/error.h"
+
+struct json;
+
+/* Gives a pod's containers what they do not say, and notes that in an annotation. */
+void limit_range_fill(const struct json *range, struct json *pod, struct arena *a);
+
+/* -ERR_FORBIDDEN with all that is wrong. */
+int limit_range_check_pod(const struct json *range, const struct json *pod, struct arena *a,
+			  struct error *err);
+int limit_range_check_volume_claim(const struct json *range, const struct json *claim,
+				   struct arena *a, struct error *err);
+
+#endif
