@@ -5,6 +5,8 @@
 
 #include "server/admit_account.h"
 #include "server/admit_policy.h"
+#include "server/admit_limits.h"
+#include "server/admit_quota.h"
 #include "server/authz.h"
 #include "server/custom.h"
 #include "server/verb_impl.h"
@@ -22,6 +24,8 @@ static const struct plugin {
 	bool (*concerns)(const struct mutation *m);
 	admission_fn mutate, validate; /* or NULL */
 } plugins[] = {
+	{ "LimitRanger", STR(""), STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_limits_concerns,
+	  admit_limits_fill, admit_limits_check },
 	{ "ServiceAccount", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_account_concerns, admit_account, NULL },
 	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_ALL, authz_admit_node_concerns, NULL,
@@ -34,6 +38,9 @@ static const struct plugin {
 	  authz_admit_rbac },
 	{ "ValidatingAdmissionPolicy", STR_NULL, STR(""), ADMIT_ALL, admit_policy_concerns, NULL,
 	  admit_policy },
+	/* The last, so that nothing is charged for what another refuses. */
+	{ "ResourceQuota", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_quota_concerns,
+	  NULL, admit_quota },
 };
 
 static enum admission_op op_of(const struct mutation *m, bool is_new)

@@ -31,6 +31,7 @@
 #include "server/kubelets.h"
 #include "server/namespaces.h"
 #include "server/policy.h"
+#include "server/quotas.h"
 #include "server/server_impl.h"
 #include "server/server_metrics.h"
 #include "server/service_accounts.h"
@@ -282,6 +283,7 @@ static int start(struct server *s, struct error *err)
 	s->custom = custom_new(s);
 	s->policies = XNEW(struct admission_policies);
 	admission_policies_init(s->policies);
+	s->quotas = quotas_new(s);
 	s->flow = flow_new(s);
 	r = flow_metrics_add(s->flow, err);
 	if (r < 0)
@@ -364,6 +366,7 @@ void server_free(struct server *s)
 	if (s->policies)
 		admission_policies_release(s->policies);
 	free(s->policies);
+	quotas_free(s->quotas);
 	state_free(s->state);
 	free(s->observers);
 	known_selectors_free(s->selectors);

@@ -22,6 +22,7 @@ struct known_selectors;
 struct kubelets;
 struct metrics;
 struct pki_ca;
+struct quotas;
 struct server_metrics;
 struct service_accounts;
 struct tls;
@@ -50,6 +51,7 @@ struct server {
 	struct server_metrics *counts; /* request counters and durations */
 	struct known_selectors *selectors; /* of the first loop, where writes are judged */
 	struct admission_policies *policies; /* that writes must meet */
+	struct quotas *quotas; /* who charges them */
 	struct custom *custom; /* definitions, and what is served because of them */
 	struct flow *flow; /* whose request is next */
 	struct ui_sessions *sessions; /* of the device page: the state's loop's; NULL: no page */

@@ -25,6 +25,7 @@
 #include "server/kubelets.h"
 #include "server/namespaces.h"
 #include "server/nonresource.h"
+#include "server/quotas.h"
 #include "server/server_metrics.h"
 #include "server/state_fake.h"
 #include "server/user.h"
@@ -122,6 +123,7 @@ static void start_state(struct verb_world *w, uint64_t seed)
 	w->server.policies = XNEW(struct admission_policies);
 	admission_policies_init(w->server.policies);
 	gather_observers(w, &opts);
+	w->server.quotas = quotas_new(&w->server);
 	opts.store = w->server.store = fake_store_open(w->lanes[0], w->data, &fake);
 	w->server.state = state_new(&opts);
 	custom_attach(w->server.custom, w->server.state);
@@ -201,6 +203,7 @@ void verb_world_release(struct verb_world *w)
 	custom_free(w->server.custom);
 	admission_policies_release(w->server.policies);
 	free(w->server.policies);
+	quotas_free(w->server.quotas);
 	state_free(w->server.state);
 	free(w->server.observers);
 	fake_data_free(w->data);

@@ -1,0 +1,82 @@
+/*
+ * A namespace without limit ranges costs a look into a map; the others' are parsed, as they are few
+ * and small.
+ */
+#include "server/admit_limits.h"
+
+#include "api/limit_range.h"
+#include "server/in_namespace.h"
+#include "server/server_impl.h"
+#include "server/verb_impl.h"
+
+static struct resource *ranges(const struct mutation *m)
+{
+	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"),
+							      STR("limitranges"));
+
+	return state_resource(m->state, kind);
+}
+
+bool admit_limits_concerns(const struct mutation *m)
+{
+	struct str sub = m->write.subresource;
+	bool pods = str_eq(m->kind->resource, STR("pods"));
+
+	if (m->kind->group.n || !m->ns.n || !resource_count(ranges(m)))
+		return false;
+	if (sub.n)
+		return pods && m->op == ADMIT_UPDATE && str_eq(sub, STR("resize"));
+	if (pods)
+		return m->op == ADMIT_CREATE;
+	return str_eq(m->kind->resource, STR("persistentvolumeclaims"));
+}
+
+static bool is_deleted(const struct json *old)
+{
+	return old && json_getz(json_getz(old, "metadata"), "deletionTimestamp");
+}
+
+int admit_limits_fill(struct mutation *m, const struct json *old, struct json *object,
+		      struct error *err)
+{
+	struct arena *a = m->write.arena;
+	struct object **v = NULL;
+	struct json *range;
+	size_t n;
+	int r = 0;
+
+	if (!object || is_deleted(old) || !str_eq(m->kind->resource, STR("pods")))
+		return 0;
+	n = in_namespace(ranges(m), m->ns, a, &v);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = object_tree(v[i], a, &range, err);
+		if (r == 0)
+			limit_range_fill(range, object, a);
+	}
+	return r;
+}
+
+int admit_limits_check(struct mutation *m, const struct json *old, struct json *object,
+		       struct error *err)
+{
+	bool pods = str_eq(m->kind->resource, STR("pods"));
+	struct arena *a = m->write.arena;
+	struct object **v = NULL;
+	struct json *range;
+	size_t n;
+	int r = 0;
+
+	if (!object || is_deleted(old))
+		return 0;
+	n = in_namespace(ranges(m), m->ns, a, &v);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = object_tree(v[i], a, &range, err);
+		if (r < 0)
+			break;
+		r = pods ? limit_range_check_pod(range, object, a, err)
+			 : limit_range_check_volume_claim(range, object, a, err);
+	}
+	if (r < 0)
+		m->about_name = m->name;
+	return r;
+}

@@ -1,0 +1,154 @@
+/*
+ * The write parks while it is charged and is then decided anew. When that yields the same usage, it
+ * has been paid for. When what is stored has changed meanwhile so that it does not, it is
+ * charged again, and the controller's recount puts right what was charged first.
+ */
+#include "server/admit_quota.h"
+
+#include "server/quotas.h"
+#include "server/server_impl.h"
+#include "server/verb_impl.h"
+
+enum { UNSURE_MAX = 100 }; /* commits that a refusal waits for; one or two are usual */
+
+/* What a write remembers of its charge. */
+struct paid {
+	enum { PAID_NOTHING, PAID_WAITS, PAID_ALL, PAID_REFUSED } state;
+	struct quota_wait wait;
+	struct quota_item old;
+	struct mutation *m;
+	struct error err;
+	bool unsure;
+	int waits;
+};
+
+static bool may_concern(const struct quota_kind *k, unsigned op, struct str sub)
+{
+	if (op == ADMIT_CREATE)
+		return !sub.n;
+	switch (k->sort) {
+	case QUOTA_PODS:
+		return !sub.n || str_eq(sub, STR("resize"));
+	case QUOTA_VOLUME_CLAIMS:
+		return !sub.n || str_eq(sub, STR("status"));
+	case QUOTA_SERVICES:
+	case QUOTA_DEVICE_CLAIMS:
+		return !sub.n;
+	default:
+		return false;
+	}
+}
+
+/* Where there is no quota at all, nothing is parsed. */
+static bool any_quota(const struct mutation *m)
+{
+	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"),
+							      STR("resourcequotas"));
+
+	return resource_count(state_resource(m->state, kind)) > 0;
+}
+
+bool admit_quota_concerns(const struct mutation *m)
+{
+	struct quota_kind k;
+
+	return m->ns.n && (m->kind->flags & SCHEMA_NAMESPACED) && any_quota(m) &&
+	       quota_kind_of(m->kind->group, m->kind->resource, &k) &&
+	       may_concern(&k, m->op, m->write.subresource);
+}
+
+static void on_charged(struct quota_wait *w, const struct error *err, bool unsure)
+{
+	struct paid *p = CONTAINER_OF(w, struct paid, wait);
+
+	p->state = err ? PAID_REFUSED : PAID_ALL;
+	p->unsure = unsure;
+	if (err)
+		p->err = *err;
+	mutation_resume(p->m);
+}
+
+/* A refusal is told once: whoever asks again has it judged again. */
+static int refuse(struct mutation *m, struct paid *p, struct error *err)
+{
+	p->state = PAID_NOTHING;
+	if (p->unsure && ++p->waits < UNSURE_MAX)
+		return mutation_park_for_base(m, err);
+	m->about_name = m->name;
+	*err = p->err;
+	return -(int)err->code;
+}
+
+static bool same_item(const struct quota_item *a, const struct quota_item *b)
+{
+	return amount_list_equal(&a->usage, &b->usage) && a->terminating == b->terminating &&
+	       a->best_effort == b->best_effort;
+}
+
+/* Whether that is what was paid for. */
+static bool is_paid(const struct paid *p, const struct quota_item *item,
+		    const struct quota_item *old)
+{
+	const struct quota_request *rq = &p->wait.request;
+
+	return p->state == PAID_ALL && same_item(&rq->item, item) && !rq->old == !old &&
+	       (!old || same_item(rq->old, old));
+}
+
+/* Values of the request outlive the tries; the trees that they are read from do not. */
+static void keep_item(struct quota_item *to, const struct quota_item *from, struct arena *a)
+{
+	*to = *from;
+	to->usage = amount_list_copy(&from->usage, a);
+	to->priority_class = arena_str(a, from->priority_class);
+	for (size_t i = 0; i < QUOTA_VOLUME_CLASSES; i++)
+		to->volume_classes[i] = arena_str(a, from->volume_classes[i]);
+	for (size_t i = 0; i < QUOTA_REQUIRED; i++)
+		to->lacking[i] = arena_str(a, from->lacking[i]);
+}
+
+static int pay(struct mutation *m, struct paid *p, const struct quota_kind *k,
+	       const struct quota_item *item, const struct quota_item *old, struct error *err)
+{
+	struct quota_request *rq = &p->wait.request;
+	struct arena *a = &m->x->work;
+
+	p->m = m;
+	p->state = PAID_WAITS;
+	p->wait.ns = m->ns;
+	p->wait.done = on_charged;
+	rq->kind = *k;
+	keep_item(&rq->item, item, a);
+	if (old)
+		keep_item(&p->old, old, a);
+	rq->old = old ? &p->old : NULL;
+	rq->dry_run = m->dry_run;
+	rq->status_only = str_eq(m->write.subresource, STR("status"));
+	quotas_charge(m->x->server->quotas, &p->wait);
+	return mutation_park(m, err);
+}
+
+int admit_quota(struct mutation *m, const struct json *old, struct json *object, struct error *err)
+{
+	static const char key;
+	struct quotas *quotas = m->x->server->quotas;
+	struct quota_item item, before;
+	struct quota_context ctx;
+	struct quota_kind k;
+	struct paid *p;
+
+	if (!quota_kind_of(m->kind->group, m->kind->resource, &k) ||
+	    !quota_concerns(&k, m->write.subresource, old, object) ||
+	    !quotas_limit(quotas, m->ns, &k, m->write.arena))
+		return 0;
+	p = mutation_memo(m, &key, sizeof(*p));
+	if (p->state == PAID_REFUSED)
+		return refuse(m, p, err);
+	ctx = quotas_context(quotas, m->write.arena);
+	quota_measure(&k, &ctx, object, m->write.arena, &item);
+	if (old)
+		quota_measure(&k, &ctx, old, m->write.arena, &before);
+	if (is_paid(p, &item, old ? &before : NULL))
+		return 0;
+	return pay(m, p, &k, &item, old ? &before : NULL, err);
+}

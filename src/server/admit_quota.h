@@ -1,0 +1,22 @@
+/*
+ * admit_quota - what a namespace's quotas allow: upstream's ResourceQuota admission.
+ *
+ * A creation, or an update that changes what is used, goes on when every ResourceQuota that covers
+ * it has been charged (quotas.h), and is refused when it would exceed one. Dry runs are judged and
+ * not charged.
+ */
+#ifndef SERVER_ADMIT_QUOTA_H
+#define SERVER_ADMIT_QUOTA_H
+
+#include <stdbool.h>
+
+struct error;
+struct json;
+struct mutation;
+
+bool admit_quota_concerns(const struct mutation *m);
+
+/* -ERR_FORBIDDEN; parks the write while it is charged. */
+int admit_quota(struct mutation *m, const struct json *old, struct json *object, struct error *err);
+
+#endif
