@@ -15,6 +15,7 @@
 #include "controller/context.h"
 #include "controller/network_endpoints.h"
 #include "controller/per_namespace.h"
+#include "controller/resource_quota.h"
 #include "controller/root_ca.h"
 #include "controller/served.h"
 #include "controller/service_account.h"
@@ -33,6 +34,7 @@ struct controller {
 	struct pod_claims *pod_claims;
 	struct availability *availability;
 	struct network_endpoints *network_endpoints;
+	struct resource_quotas *quotas;
 	struct loop_timer later; /* `done` without an election */
 	void (*done)(void *arg);
 	void *done_arg;
@@ -52,6 +54,7 @@ static const struct {
 	{ "resourcepoolstatusrequest-controller", CONTROLLER_POOL_REQUESTS },
 	{ "device-taint-eviction-controller", CONTROLLER_TAINT_EVICTION },
 	{ "network-endpoints-controller", CONTROLLER_NETWORK_ENDPOINTS },
+	{ "resourcequota-controller", CONTROLLER_QUOTAS },
 };
 
 unsigned controller_part_find(struct str name)
@@ -103,6 +106,8 @@ static void begin_work(struct controller *c)
 	begin_availability(c);
 	if (want & CONTROLLER_NETWORK_ENDPOINTS)
 		c->network_endpoints = network_endpoints_new(&c->ctx);
+	if (want & CONTROLLER_QUOTAS)
+		c->quotas = resource_quotas_new(&c->ctx);
 	informers_start(c->ctx.informers);
 }
 
@@ -111,6 +116,7 @@ static void end_work(struct controller *c)
 	if (!c->working)
 		return;
 	c->working = false;
+	resource_quotas_free(TAKE(c->quotas));
 	network_endpoints_free(TAKE(c->network_endpoints));
 	availability_free(TAKE(c->availability));
 	pod_claims_free(TAKE(c->pod_claims));

@@ -32,8 +32,9 @@ enum controller_part {
 	CONTROLLER_SLICE_STATUS = 1 << 5,
 	CONTROLLER_POOL_REQUESTS = 1 << 6,
 	CONTROLLER_TAINT_EVICTION = 1 << 7,
-	CONTROLLER_NETWORK_ENDPOINTS = 1 << 8,
-	CONTROLLER_ALL = (1 << 8) - 1, /* those that run unless told otherwise */
+	CONTROLLER_QUOTAS = 1 << 8,
+	CONTROLLER_NETWORK_ENDPOINTS = 1 << 9,
+	CONTROLLER_ALL = (1 << 9) - 1, /* those that run unless told otherwise */
 };
 
 /* Zero means the default. All is borrowed until controller_free(). */

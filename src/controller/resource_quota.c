@@ -1,0 +1,346 @@
+/*
+ * Decides by the informers alone. A write names the resourceVersion that was read: where the server
+ * has charged meanwhile, it conflicts and is made again on what there is then.
+ */
+#include "controller/resource_quota.h"
+
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "client/client.h"
+#include "client/workqueue.h"
+#include "controller/resource_quota_impl.h"
+
+enum {
+	WORKERS = 5, /* as upstream's */
+	RECOUNT_MS = 5 * 60 * 1000,
+	LESS_MS = 50, /* several that go together are given back together */
+	MORE_MS = 1000, /* the server has charged it already, as a rule */
+	QUIET_MS = 1000, /* before less is written than the server has charged */
+	QUIET_MAX_MS = 10 * 1000,
+	KEY_MAX = 512,
+};
+
+/* When a quota was last changed by anybody, and since when less is to be written; loop time. */
+struct quota_times {
+	int64_t changed, less;
+	struct str key; /* behind the struct */
+};
+
+struct job {
+	struct list link;
+	struct resource_quotas *owner;
+	struct str key; /* the queue's until it is done */
+	struct client_request request;
+};
+
+/* --- times ----------------------------------------------------------------------------------- */
+
+static struct quota_times *times_of(struct resource_quotas *r, struct str key)
+{
+	struct quota_times *t = map_get(&r->times, key);
+	char *text;
+
+	if (t)
+		return t;
+	t = xcalloc(1, sizeof(*t) + key.n);
+	text = (char *)(t + 1);
+	memcpy(text, key.p, key.n);
+	t->key = str_of(text, key.n);
+	(void)map_put(&r->times, t->key, t);
+	return t;
+}
+
+/* How long to wait before less is written. */
+static int64_t quiet_ms(struct resource_quotas *r, struct str key)
+{
+	struct quota_times *t = times_of(r, key);
+	int64_t now = loop_now(r->ctx.loop), wait;
+
+	if (!t->less)
+		t->less = now;
+	wait = MIN(t->changed + QUIET_MS, t->less + QUIET_MAX_MS) - now;
+	return MAX(wait, (int64_t)0);
+}
+
+/* --- counting -------------------------------------------------------------------------------- */
+
+/* Whether the name is counted by a kind that is followed; *ret_wait: one is not known yet. */
+static bool is_counted(struct resource_quotas *r, const struct quota_context *ctx, struct str name,
+		       bool *ret_wait)
+{
+	bool counted = false;
+
+	for (size_t i = 0; i < r->kinds.n; i++) {
+		bool counts;
+
+		if (!quota_kind_has(&r->kinds.v[i]->kind, ctx, name))
+			continue;
+		*ret_wait |= !resource_quotas_knows(r->kinds.v[i], &counts);
+		counted |= counts;
+	}
+	return counted;
+}
+
+struct count {
+	struct quota quota;
+	struct amount_list used; /* as it should be */
+	bool wait; /* not everything is known yet */
+	bool less;
+};
+
+static void count(struct resource_quotas *r, struct str ns, const struct json *object,
+		  struct arena *a, struct count *ret_count)
+{
+	struct quota_context ctx = resource_quotas_context(r);
+	struct count c = { .used = amount_list_new(a) };
+	struct amount_list sums;
+
+	quota_read(object, a, &c.quota);
+	if (!quota_book_sums(r->book, ns, c.quota.name, a, &sums))
+		sums = amount_list_new(a);
+	for (size_t i = 0; i < c.quota.wanted.n; i++) {
+		struct str name = c.quota.wanted.v[i].name;
+		const struct quantity *before = amount_list_get(&c.quota.used, name);
+		const struct quantity *now = amount_list_get(&sums, name);
+
+		/* What nobody counts stays as it was. */
+		if (!is_counted(r, &ctx, name, &c.wait))
+			now = before;
+		if (!now)
+			continue;
+		amount_list_set(&c.used, name, *now);
+		c.less |= before && quantity_cmp(*now, *before) < 0;
+	}
+	arena_clear(&r->context_arena);
+	*ret_count = c;
+}
+
+static bool is_right(const struct count *c, const struct json *object)
+{
+	const struct json *status = json_getz(object, "status");
+
+	return amount_list_equal(&c->quota.wanted, &c->quota.hard) &&
+	       amount_list_equal(&c->used, &c->quota.used) &&
+	       (json_getz(status, "hard") || !c->quota.wanted.n) &&
+	       (json_getz(status, "used") || !c->used.n);
+}
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+static void job_free(struct job *j)
+{
+	list_remove(&j->link);
+	client_cancel(&j->request);
+	free(j);
+}
+
+static void on_written(struct client_request *q, const struct client_answer *a UNUSED,
+		       const struct error *err)
+{
+	struct job *j = q->arg;
+	struct resource_quotas *r = j->owner;
+	struct str key = j->key;
+	bool again = err && err->code != ERR_NOT_FOUND;
+
+	/* That others charge at the same time is no failure. */
+	if (again && err->code != ERR_CONFLICT)
+		log_warn(r->ctx.log, "cannot write the status of a quota", LOG_STR("quota", key),
+			 LOG_ERR(err));
+	job_free(j);
+	workqueue_finish(r->queue, key, again);
+}
+
+static void write_status(struct resource_quotas *r, const struct cached *o, struct str key,
+			 struct json *object, const struct count *c, struct arena *a)
+{
+	struct job *j = XNEW(struct job);
+	struct json *status = json_make_object(a);
+
+	json_setz(status, "hard", amount_list_tree(&c->quota.wanted, a));
+	json_setz(status, "used", amount_list_tree(&c->used, a));
+	json_setz(object, "status", status);
+	j->owner = r;
+	j->key = key;
+	j->request.arg = j;
+	j->request.on_done = on_written;
+	list_push_back(&r->jobs, &j->link);
+	client_update_status(r->ctx.client, &j->request, &r->resource, cached_ns(o), cached_name(o),
+			     object);
+}
+
+/* True when it will be finished by its write. */
+static bool settle(struct resource_quotas *r, const struct cached *o, struct str key,
+		   struct arena *a)
+{
+	struct json *object;
+	struct count c;
+	int64_t wait;
+
+	if (o->deleting || cached_tree(o, a, &object, NULL) < 0)
+		return false;
+	count(r, cached_ns(o), object, a, &c);
+	if (c.wait || is_right(&c, object)) {
+		times_of(r, key)->less = 0;
+		return false;
+	}
+	wait = c.less ? quiet_ms(r, key) : 0;
+	if (wait > 0) {
+		workqueue_add_after(r->queue, key, wait);
+		return false;
+	}
+	times_of(r, key)->less = 0;
+	write_status(r, o, key, object, &c, a);
+	return true;
+}
+
+static void handle(void *arg, struct str key)
+{
+	struct resource_quotas *r = arg;
+	const struct cached *o = cache_get(informer_cache(r->quotas), key);
+	struct arena a;
+
+	arena_init(&a, REQUEST_WORK_MAX);
+	if (!o || !settle(r, o, key, &a))
+		workqueue_finish(r->queue, key, false);
+	arena_release(&a);
+}
+
+/* --- what changes ---------------------------------------------------------------------------- */
+
+void resource_quotas_touch(struct resource_quotas *r, struct str ns, struct str name, bool less)
+{
+	char key[KEY_MAX];
+	int n = snprintf(key, sizeof(key), "%.*s/%.*s", STR_ARG(ns), STR_ARG(name));
+
+	if (n > 0 && (size_t)n < sizeof(key))
+		workqueue_add_after(r->queue, str_of(key, (size_t)n), less ? LESS_MS : MORE_MS);
+}
+
+void resource_quotas_touch_all(struct resource_quotas *r)
+{
+	struct cache_walk walk = { 0 };
+	const struct cached *o;
+
+	while ((o = cache_next(informer_cache(r->quotas), &walk)))
+		workqueue_add(r->queue, o->key);
+}
+
+void resource_quotas_recount(struct resource_quotas *r)
+{
+	struct cache_walk walk = { 0 };
+	struct str last = STR_NULL;
+	const struct cached *o;
+
+	while ((o = cache_next(informer_cache(r->quotas), &walk))) {
+		workqueue_add(r->queue, o->key);
+		if (last.p && str_eq(cached_ns(o), last))
+			continue;
+		quota_book_clear(r->book, cached_ns(o));
+		resource_quotas_refill(r, cached_ns(o));
+		last = cached_ns(o);
+	}
+}
+
+static void on_recount(struct loop_timer *t)
+{
+	struct resource_quotas *r = CONTAINER_OF(t, struct resource_quotas, recount);
+
+	resource_quotas_recount(r);
+	loop_timer_start(&r->look, 0); /* a kind may have come back */
+	loop_timer_start(&r->recount, RECOUNT_MS);
+}
+
+static void on_quota(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+{
+	struct resource_quotas *r = CONTAINER_OF(h, struct resource_quotas, on_quotas);
+	struct json *object;
+	struct quota q;
+	struct arena a;
+
+	times_of(r, o->key)->changed = loop_now(r->ctx.loop);
+	arena_init(&a, REQUEST_WORK_MAX);
+	if (cached_tree(o, &a, &object, NULL) == 0 &&
+	    quota_book_set_quota(r->book, cached_ns(o), cached_name(o), object)) {
+		quota_read(object, &a, &q);
+		resource_quotas_follow(r, &q.wanted);
+		resource_quotas_refill(r, cached_ns(o));
+		workqueue_add(r->queue, o->key);
+	} else {
+		workqueue_add_after(r->queue, o->key, MORE_MS);
+	}
+	arena_release(&a);
+}
+
+static void on_quota_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
+{
+	on_quota(h, o, false);
+}
+
+static void on_quota_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
+{
+	struct resource_quotas *r = CONTAINER_OF(h, struct resource_quotas, on_quotas);
+
+	free(map_remove(&r->times, last->key));
+	if (quota_book_set_quota(r->book, cached_ns(last), cached_name(last), NULL))
+		resource_quotas_refill(r, cached_ns(last));
+}
+
+static void on_quotas_synced(struct informer_handler *h)
+{
+	workqueue_hold(CONTAINER_OF(h, struct resource_quotas, on_quotas)->queue, false);
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+struct resource_quotas *resource_quotas_new(const struct context *ctx)
+{
+	struct resource_quotas *r = XNEW(struct resource_quotas);
+
+	r->ctx = *ctx;
+	r->resource = resource_builtin("", "v1", "resourcequotas");
+	r->book = quota_book_new();
+	list_init(&r->jobs);
+	map_init(&r->times);
+	r->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
+							   .name = "resourcequota_primary",
+							   .workers = WORKERS,
+							   .handle = handle,
+							   .arg = r,
+							   .metrics = ctx->metrics });
+	workqueue_hold(r->queue, true);
+	resource_quotas_follow_init(r);
+	loop_timer_init(&r->recount, ctx->loop, on_recount);
+	loop_timer_start(&r->recount, RECOUNT_MS);
+	r->quotas = informers_get(ctx->informers,
+				  &(struct informer_spec){ .resource = &r->resource });
+	r->on_quotas = (struct informer_handler){ .on_add = on_quota,
+						  .on_update = on_quota_update,
+						  .on_delete = on_quota_delete,
+						  .on_synced = on_quotas_synced };
+	informer_add_handler(r->quotas, &r->on_quotas);
+	return r;
+}
+
+void resource_quotas_free(struct resource_quotas *r)
+{
+	struct str key;
+	void *t;
+
+	if (!r)
+		return;
+	informer_remove_handler(&r->on_quotas);
+	resource_quotas_follow_release(r);
+	loop_timer_stop(&r->recount);
+	LIST_FOREACH_SAFE (l, &r->jobs)
+		job_free(LIST_ENTRY(l, struct job, link));
+	workqueue_free(r->queue);
+	for (size_t at = 0; map_next(&r->times, &at, &key, &t);)
+		free(t);
+	map_release(&r->times);
+	quota_book_free(r->book);
+	free(r);
+}
