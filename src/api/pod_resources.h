@@ -13,7 +13,7 @@
 
 enum pod_resources {
 	POD_RESOURCES_SPEC, /* as the spec has it, without overhead */
-	/* With overhead; of a pod that is resized in place, the most of what is wanted and in force. */
+	/* With overhead; of a pod that is resized in place, the most of wanted and in force. */
 	POD_RESOURCES_CHARGED,
 };
 

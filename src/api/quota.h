@@ -67,8 +67,8 @@ struct quota_item {
 	struct str priority_class; /* pods */
 	struct str volume_classes[QUOTA_VOLUME_CLASSES]; /* of a volume claim; empty: none */
 	/*
-	 * Pods: the containers ("a,b") that do not say how much of a resource they want although a quota
-	 * may demand it; by name, see quota.c.
+	 * Pods: the containers ("a,b") that do not say how much of a resource they want although
+	 * a quota may demand it; by name, see quota_measure.c.
 	 */
 	struct str lacking[QUOTA_REQUIRED];
 };

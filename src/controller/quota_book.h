@@ -1,9 +1,9 @@
 /*
  * quota_book - sums of what objects use of the quotas of their namespaces.
  *
- * Holds, for each object in a namespace that has quotas, what it adds to which sum, so that a change
- * costs what that object adds and no more, and taking it away undoes its adding, whatever the
- * time or other objects say by then. Where quotas come, change or go, the objects of the
+ * Holds, for each object in a namespace that has quotas, what it adds to which sum, so that a
+ * change costs what that object adds and no more, and taking it away undoes its adding, whatever
+ * the time or other objects say by then. Where quotas come, change or go, the objects of the
  * namespace are put in anew. Pure: no I/O, no clock.
  */
 #ifndef CONTROLLER_QUOTA_BOOK_H

@@ -2,8 +2,9 @@
  * resource_quota - keeps the status of ResourceQuotas: what is limited, and what is used.
  *
  * Upstream's resourcequota-controller. A new or changed quota is counted at once; deletions, and
- * pods that are over, give back soon; everything is counted anew every five minutes. Only kinds that
- * some quota names are watched, and each change costs what the one object uses (quota_book.h).
+ * pods that are over, give back soon; everything is counted anew every five minutes. Only kinds
+ * that some quota names are watched, and each change costs what the one object uses
+ * (quota_book.h).
  *
  * The server charges a quota before it makes the object. A count that does not see the object yet
  * would give back what it uses, so a sum that is less than what the status says is written when the

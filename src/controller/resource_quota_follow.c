@@ -1,7 +1,7 @@
 /*
- * Which kinds are watched, and how their objects get into the book. A kind is followed when the first
- * quota names it, and from then on. Counted kinds are copied without spec and status. A kind that
- * is not served is asked for again now and then: its definition may come.
+ * Which kinds are watched, and how their objects get into the book. A kind is followed when the
+ * first quota names it, and from then on. Counted kinds are copied without spec and status. A kind
+ * that is not served is asked for again now and then: its definition may come.
  */
 #include <stdlib.h>
 

@@ -21,7 +21,7 @@ struct quota_followed {
 	struct quota_kind kind; /* its text is in the arena */
 	struct arena arena;
 	struct resource resource;
-	/* `handler.informer` is NULL while it is not followed: it is not served, as far as we know. */
+	/* `handler.informer` is NULL while it is not followed: nobody serves it, it seems. */
 	struct informer_handler handler;
 	bool looked; /* discovery has been asked for it */
 };

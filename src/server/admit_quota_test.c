@@ -1,6 +1,6 @@
 /*
- * Quotas at the server: refusals word for word as kube-apiserver has them, charges that add up whatever
- * comes at once, and nothing charged where nothing is made.
+ * Quotas at the server: refusals word for word as kube-apiserver has them, charges that add up
+ * whatever comes at once, and nothing charged where nothing is made.
  */
 #include "server/admit_quota.h"
 

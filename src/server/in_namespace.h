@@ -1,5 +1,5 @@
 /*
- * in_namespace - the few objects of a kind that rule over a namespace: its quotas, its limit ranges.
+ * in_namespace - the few objects that rule over a namespace: its quotas, its limit ranges.
  */
 #ifndef SERVER_IN_NAMESPACE_H
 #define SERVER_IN_NAMESPACE_H
@@ -8,9 +8,9 @@
 #include "server/state.h"
 
 /*
- * Those that are committed, by name, each as the next write finds it (resource_tip()); what is about
- * to be deleted is left out. The array is in the arena, its objects are borrowed until control
- * returns to the loop. Takes time as they are many, whatever else there is.
+ * Those that are committed, by name, each as the next write finds it (resource_tip()); what is
+ * about to be deleted is left out. The array is in the arena, its objects are borrowed until
+ * control returns to the loop. Takes time as they are many, whatever else there is.
  */
 size_t in_namespace(struct resource *r, struct str ns, struct arena *a, struct object ***ret_v);
 

@@ -3,9 +3,9 @@
  *
  * What a write uses is first written into the status of every quota that covers it; when that is
  * durable, the write goes on. So whoever reads a quota, another server on the same store or
- * the controller that recounts, never finds less used than was allowed. Writes of one namespace that
- * come while its quotas are being written wait, and the next round charges them all with one write
- * per quota. A quota that somebody else changed meanwhile is read and charged again.
+ * the controller that recounts, never finds less used than was allowed. Writes of one namespace
+ * that come while its quotas are being written wait, and the next round charges them all with one
+ * write per quota. A quota that somebody else changed meanwhile is read and charged again.
  *
  * What is charged for a write that then fails stays charged until the controller recounts, as
  * upstream.
