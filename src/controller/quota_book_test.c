@@ -14,6 +14,10 @@
 #include "base/limits.h"
 #include "base/random.h"
 
+#define TERMINATING                                                    \
+	"{\"spec\":{\"hard\":{\"pods\":\"5\",\"requests.cpu\":\"9\"}," \
+	"\"scopes\":[\"Terminating\"]}}"
+
 enum { PODS = 40, STEPS = 4000, SEEDS = 5, QUOTAS = 3 };
 
 struct world {
@@ -80,8 +84,7 @@ static const char *random_quota(struct world *w)
 	static const char *const specs[] = {
 		"{\"spec\":{\"hard\":{\"pods\":\"5\",\"cpu\":\"9\"}}}",
 		"{\"spec\":{\"hard\":{\"count/pods\":\"5\",\"requests.example.com/x\":\"9\"}}}",
-		"{\"spec\":{\"hard\":{\"pods\":\"5\",\"requests.cpu\":\"9\"},\"scopes\":["
-		"\"Terminating\"]}}",
+		TERMINATING,
 		"{\"spec\":{\"hard\":{\"services\":\"5\"}}}",
 	};
 
@@ -149,37 +152,45 @@ static void assert_sums(struct world *w)
 	}
 }
 
+static void step(struct world *w)
+{
+	unsigned i = below(w, PODS);
+
+	if (below(w, 50) == 0) {
+		set_quota(w, below(w, QUOTAS), below(w, 4) ? random_quota(w) : NULL);
+		return;
+	}
+	w->objects[i] = below(w, 3) ? random_pod(w) : NULL;
+	put(w, i);
+}
+
+static void run_seed(uint64_t seed)
+{
+	struct world w = { .book = quota_book_new() };
+
+	arena_init(&w.arena, SIZE_MAX);
+	prng_init(&w.prng, seed);
+	assert_true(quota_kind_of(STR(""), STR("pods"), &w.pods));
+	for (int i = 0; i < STEPS; i++) {
+		step(&w);
+		if (i % 16 == 0)
+			assert_sums(&w);
+	}
+	assert_sums(&w);
+	assert_true(w.less > 0 && w.more > 0);
+	for (unsigned i = 0; i < QUOTAS; i++)
+		set_quota(&w, i, NULL);
+	assert_int_equal(quota_book_count(w.book), 0);
+	assert_false(quota_book_has(w.book, STR("n")));
+	quota_book_free(w.book);
+	arena_release(&w.arena);
+}
+
 static void sums_are_what_a_recount_says(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		struct world w = { .book = quota_book_new() };
-
-		arena_init(&w.arena, SIZE_MAX);
-		prng_init(&w.prng, seed);
-		assert_true(quota_kind_of(STR(""), STR("pods"), &w.pods));
-		for (int step = 0; step < STEPS; step++) {
-			unsigned i = below(&w, PODS);
-
-			if (below(&w, 50) == 0) {
-				set_quota(&w, below(&w, QUOTAS),
-					  below(&w, 4) ? random_quota(&w) : NULL);
-			} else {
-				w.objects[i] = below(&w, 3) ? random_pod(&w) : NULL;
-				put(&w, i);
-			}
-			if (step % 16 == 0)
-				assert_sums(&w);
-		}
-		assert_sums(&w);
-		assert_true(w.less > 0 && w.more > 0);
-		for (unsigned i = 0; i < QUOTAS; i++)
-			set_quota(&w, i, NULL);
-		assert_int_equal(quota_book_count(w.book), 0);
-		assert_false(quota_book_has(w.book, STR("n")));
-		quota_book_free(w.book);
-		arena_release(&w.arena);
-	}
+	for (uint64_t seed = 1; seed <= SEEDS; seed++)
+		run_seed(seed);
 }
 
 static void a_status_of_its_own_is_no_change(void **state)
