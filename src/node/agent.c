@@ -368,7 +368,11 @@ static void on_plugins_closed(void *arg)
 {
 	struct agent *a = arg;
 
-	podres_server_close(TAKE(a->podres), a->stopped, a->stopped_arg);
+	a->closing = false;
+	if (a->freed)
+		free(a);
+	else
+		podres_server_close(TAKE(a->podres), a->stopped, a->stopped_arg);
 }
 
 /* At once: what plugins answer from now on has nobody to go to. */
@@ -377,6 +381,7 @@ static void on_api_closed(void *arg)
 	struct agent *a = arg;
 
 	silence(a);
+	a->closing = true;
 	plugins_close(TAKE(a->host.plugins), on_plugins_closed, a);
 }
 
@@ -424,7 +429,9 @@ void agent_free(struct agent *a)
 	map_release(&a->workers);
 	arena_release(&a->node_arena);
 	arena_release(&a->arena);
-	free(a);
+	a->freed = true;
+	if (!a->closing) /* else the plugins, when they are closed, still ask for the agent */
+		free(a);
 }
 
 /* --- health of the agent itself --------------------------------------------------- */

@@ -75,6 +75,10 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 
 /* Stops watching and closes sockets; pods go on. `done` comes once, later. Then free it. */
 void agent_stop(struct agent *a, void (*done)(void *arg), void *arg);
+/*
+ * Also before `done`, which then may not come, where it has no kubelet API: the loop must run a
+ * few more turns before it can be freed.
+ */
 void agent_free(struct agent *a); /* NULL allowed */
 
 /*

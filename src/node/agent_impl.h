@@ -109,6 +109,8 @@ struct agent {
 	void (*stopped)(void *arg);
 	void *stopped_arg;
 	bool stopping;
+	bool closing; /* the plugins, until they say that they are closed */
+	bool freed; /* meanwhile */
 };
 
 /* --- agent_pods.c: pods of the API and of the runtime ----------------------------- */

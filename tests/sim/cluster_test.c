@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEEDS = 6, STEPS = 150, SHORT = 40 };
+enum { SEEDS = 6, STEPS = 150, SHORT = 40, ROUNDS = 80, STOP_TURNS = 16 };
 
 static uint64_t number(const char *name, uint64_t absent)
 {
@@ -101,11 +101,31 @@ static void the_same_seed_is_the_same_run(void **state)
 	assert_int_equal(run(seed, SHORT, *state), first);
 }
 
+/* A kill may come at any turn of a stop, which takes a handful, with those of others between. */
+static void a_node_can_be_killed_while_it_stops(void **state)
+{
+	struct cluster *w = calloc(1, sizeof(*w));
+
+	cluster_init(w, 1, *state);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		cluster_role_stop(&w->nodes[0], 0);
+		for (unsigned turns = 0; turns < round % STOP_TURNS; turns++)
+			(void)sim_step(w->sim);
+		cluster_role_kill(&w->nodes[0], SIM_CRASH_PROCESS, 0);
+		cluster_role_start(&w->nodes[0]);
+		sim_run_for(w->sim, 100);
+	}
+	cluster_release(w);
+	free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_cluster_keeps_its_promises_whatever_fails,
 						make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(a_node_can_be_killed_while_it_stops, make_dir,
+						remove_dir),
 		cmocka_unit_test_setup_teardown(the_same_seed_is_the_same_run, make_dir,
 						remove_dir),
 	};
