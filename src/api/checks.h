@@ -122,6 +122,11 @@ CHECK_KIND(check_cluster_role);
 CHECK_KIND(check_role_binding);
 CHECK_KIND(check_cluster_role_binding);
 
+/* flowcontrol.apiserver.k8s.io */
+CHECK(check_flow_conditions);
+CHECK_KIND(check_flow_schema);
+CHECK_KIND(check_flow_level);
+
 /* apiextensions.k8s.io: definitions */
 CHECK_KIND(check_crd);
 CHECK_KIND_UPDATE(check_crd_update);

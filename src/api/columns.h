@@ -123,6 +123,14 @@ void column_definition_versions(const struct json *object, int64_t now_ns, struc
 void column_definition_short_names(const struct json *object, int64_t now_ns, struct buf *out);
 void column_definition_established(const struct json *object, int64_t now_ns, struct buf *out);
 
+/* Flow control. */
+void column_flow_dangling(const struct json *object, int64_t now_ns, struct buf *out);
+void column_flow_distinguisher(const struct json *object, int64_t now_ns, struct buf *out);
+void column_flow_shares(const struct json *object, int64_t now_ns, struct buf *out);
+void column_flow_queues(const struct json *object, int64_t now_ns, struct buf *out);
+void column_flow_hand(const struct json *object, int64_t now_ns, struct buf *out);
+void column_flow_length(const struct json *object, int64_t now_ns, struct buf *out);
+
 /* resource.k8s.io. */
 void column_claim_state(const struct json *object, int64_t now_ns, struct buf *out);
 void column_claim_devices(const struct json *object, int64_t now_ns, struct buf *out);

@@ -1,5 +1,5 @@
 /*
- * The table, and the batch that makes it so. A pass that finds all in place writes nothing.
+ * The batch that makes it so. A pass that finds all in place writes nothing.
  */
 #include "server/flow_defaults.h"
 
@@ -17,89 +17,6 @@
 #define AUTOUPDATE "apf.kubernetes.io/autoupdate-spec"
 #define MANAGER    STR("api-priority-and-fairness-config-producer-v1")
 #define CONSUMER   STR("api-priority-and-fairness-config-consumer-v1")
-
-/* A level of requests that wait. */
-#define QUEUE(shares, lendable, queues, hand)                                      \
-	"{\"type\":\"Limited\",\"limited\":{\"nominalConcurrencyShares\":" #shares \
-	",\"lendablePercent\":" #lendable                                          \
-	",\"limitResponse\":{\"type\":\"Queue\",\"queuing\":{\"queues\":" #queues  \
-	",\"handSize\":" #hand ",\"queueLengthLimit\":50}}}}"
-
-static const struct flow_default levels[] = {
-	{ "exempt", true,
-	  "{\"type\":\"Exempt\",\"exempt\":{\"nominalConcurrencyShares\":0,\"lendablePercent\":0}"
-	  "}" },
-	{ "catch-all", true,
-	  "{\"type\":\"Limited\",\"limited\":{\"nominalConcurrencyShares\":5,\"lendablePercent\":0,"
-	  "\"limitResponse\":{\"type\":\"Reject\"}}}" },
-	{ "system", false, QUEUE(30, 33, 64, 6) },
-	{ "node-high", false, QUEUE(40, 25, 64, 6) },
-	{ "leader-election", false, QUEUE(10, 0, 16, 4) },
-	{ "workload-high", false, QUEUE(40, 50, 128, 6) },
-	{ "workload-low", false, QUEUE(100, 90, 128, 6) },
-	{ "global-default", false, QUEUE(20, 50, 128, 6) },
-};
-
-#define SPEC(level, precedence, by, subjects, rules)                                           \
-	"{\"priorityLevelConfiguration\":{\"name\":\"" level                                   \
-	"\"},\"matchingPrecedence\":" #precedence "," by "\"rules\":[{\"subjects\":[" subjects \
-	"]," rules "}]}"
-#define BY(what)    "\"distinguisherMethod\":{\"type\":\"" what "\"},"
-#define GROUP(name) "{\"kind\":\"Group\",\"group\":{\"name\":\"" name "\"}}"
-#define USER(name)  "{\"kind\":\"User\",\"user\":{\"name\":\"" name "\"}}"
-#define KUBE_SYSTEM                                                                       \
-	"{\"kind\":\"ServiceAccount\",\"serviceAccount\":{\"namespace\":\"kube-system\"," \
-	"\"name\":\"*\"}}"
-#define EVERYBODY GROUP("system:unauthenticated") "," GROUP("system:authenticated")
-#define RULE(verbs, group, resources, cluster)                                           \
-	"{\"verbs\":[" verbs "],\"apiGroups\":[\"" group "\"],\"resources\":[" resources \
-	"]," cluster "\"namespaces\":[\"*\"]}"
-#define CLUSTER "\"clusterScope\":true,"
-#define EVERYTHING                     \
-	"\"resourceRules\":[" RULE(    \
-		"\"*\"", "*", "\"*\"", \
-		CLUSTER) "],"          \
-			 "\"nonResourceRules\":[{\"verbs\":[\"*\"],\"nonResourceURLs\":[\"*\"]}]"
-
-static const struct flow_default schemas[] = {
-	{ "exempt", true, SPEC("exempt", 1, "", GROUP("system:masters"), EVERYTHING) },
-	{ "catch-all", true, SPEC("catch-all", 10000, BY("ByUser"), EVERYBODY, EVERYTHING) },
-	{ "probes", false,
-	  SPEC("exempt", 2, "", EVERYBODY,
-	       "\"nonResourceRules\":[{\"verbs\":[\"get\"],\"nonResourceURLs\":[\"/healthz\","
-	       "\"/readyz\",\"/livez\"]}]") },
-	{ "system-leader-election", false,
-	  SPEC("leader-election", 100, BY("ByUser"),
-	       USER("system:kube-controller-manager") "," USER(
-		       "system:kube-scheduler") "," KUBE_SYSTEM,
-	       "\"resourceRules\":[" RULE("\"get\",\"create\",\"update\"", "coordination.k8s.io",
-					  "\"leases\"", "") "]") },
-	{ "system-node-high", false,
-	  SPEC("node-high", 400, BY("ByUser"), GROUP("system:nodes"),
-	       "\"resourceRules\":[" RULE("\"*\"", "", "\"nodes\",\"nodes/status\"",
-					  CLUSTER) "," RULE("\"*\"", "coordination.k8s.io",
-							    "\"leases\"", "") "]") },
-	{ "system-nodes", false,
-	  SPEC("system", 500, BY("ByUser"), GROUP("system:nodes"), EVERYTHING) },
-	{ "kube-controller-manager", false,
-	  SPEC("workload-high", 800, BY("ByNamespace"), USER("system:kube-controller-manager"),
-	       EVERYTHING) },
-	{ "kube-scheduler", false,
-	  SPEC("workload-high", 800, BY("ByNamespace"), USER("system:kube-scheduler"),
-	       EVERYTHING) },
-	{ "kube-system-service-accounts", false,
-	  SPEC("workload-high", 900, BY("ByNamespace"), KUBE_SYSTEM, EVERYTHING) },
-	{ "service-accounts", false,
-	  SPEC("workload-low", 9000, BY("ByUser"), GROUP("system:serviceaccounts"), EVERYTHING) },
-	{ "global-default", false,
-	  SPEC("global-default", 9900, BY("ByUser"), EVERYBODY, EVERYTHING) },
-};
-
-const struct flow_default *flow_defaults(enum flow_kind kind, size_t *ret_n)
-{
-	*ret_n = kind == FLOW_LEVEL ? ARRAY_SIZE(levels) : ARRAY_SIZE(schemas);
-	return kind == FLOW_LEVEL ? levels : schemas;
-}
 
 const struct schema_kind *flow_kind(enum flow_kind kind)
 {
@@ -159,15 +76,22 @@ static bool may_update(const struct json *there, const struct flow_default *d)
 	return !str_eqz(given, "false") && json_i64_at(meta, "generation", 1) == 1;
 }
 
-/* The default's spec with the defaults of its kind, as it would be stored. */
+/*
+ * The default's spec with the defaults of its kind, as it would be stored. What was written into
+ * `exempt` of the level of that name is kept.
+ */
 static struct json *wanted_spec(struct arena *a, const struct schema_kind *k, enum flow_kind kind,
-				const struct flow_default *d)
+				const struct flow_default *d, const struct json *there)
 {
-	struct json *tree = flow_default_tree(a, kind, d);
+	struct json *tree = flow_default_tree(a, kind, d), *spec, *kept = NULL;
+	const struct json *exempt = json_getz(json_getz(there, "spec"), "exempt");
 
 	(void)decode_fit(a, tree, k->type, NULL, NULL);
 	defaults_fill(a, tree, k->type, 0);
-	return json_getz(tree, "spec");
+	spec = json_getz(tree, "spec");
+	if (exempt && json_getz(spec, "exempt") && json_copy(a, exempt, &kept, NULL) == 0)
+		json_setz(spec, "exempt", kept);
+	return spec;
 }
 
 /* A merge patch from `there` to `wanted`: members that are too many are taken away. */
@@ -224,7 +148,7 @@ static void ensure_one(struct ensure *e, const struct server *s, enum flow_kind 
 		create_one(e, s, kind, d);
 		return;
 	}
-	wanted = wanted_spec(a, k, kind, d);
+	wanted = wanted_spec(a, k, kind, d, there);
 	if (!may_update(there, d) || json_equal(json_getz(there, "spec"), wanted))
 		return;
 	patch = json_make_object(a);

@@ -8,24 +8,13 @@
 #ifndef SERVER_FLOW_DEFAULTS_H
 #define SERVER_FLOW_DEFAULTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "api/flow_specs.h"
 
 struct arena;
 struct json;
 struct schema_kind;
 struct server;
 
-enum flow_kind { FLOW_SCHEMA, FLOW_LEVEL };
-enum { FLOW_MANDATORY = 2 }; /* of each kind */
-
-struct flow_default {
-	const char *name;
-	bool mandatory;
-	const char *spec; /* JSON */
-};
-
-const struct flow_default *flow_defaults(enum flow_kind kind, size_t *ret_n);
 const struct schema_kind *flow_kind(enum flow_kind kind);
 
 /* The whole object, in the arena. */
