@@ -102,6 +102,18 @@ const struct json *check_flow_fixed(struct validation *v, enum flow_kind kind, s
 	return spec;
 }
 
+/* An empty type may be absent. */
+static bool is_repeated(const struct json *conditions, const struct json *one)
+{
+	JSON_FOREACH (it, conditions) {
+		if (it == one)
+			break;
+		if (str_eq(json_text_at(it, "type"), json_text_at(one, "type")))
+			return true;
+	}
+	return false;
+}
+
 void check_flow_conditions(struct validation *v, const struct json *conditions,
 			   const struct field_path *path)
 {
@@ -112,7 +124,7 @@ void check_flow_conditions(struct validation *v, const struct json *conditions,
 		struct field_path type_at = field_path_name(&at, "type");
 		struct str type = json_text_at(it, "type");
 
-		if (json_find(conditions, "type", type) != it)
+		if (is_repeated(conditions, it))
 			field_errors_duplicate(v->errs, &type_at, FIELD_STR(type));
 		if (!type.n)
 			field_errors_required(v->errs, &type_at, NULL);

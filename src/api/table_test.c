@@ -400,10 +400,53 @@ static void ages_are_shown_as_kubectl_shows_them(void **state)
 	}
 }
 
+static void flow_schemas_show_their_level_and_whether_it_is_missing(void **state)
+{
+	const struct schema_kind *k = kind("flowcontrol.apiserver.k8s.io", "v1", "flowschemas");
+
+	assert_columns(k, "Name,PriorityLevel,MatchingPrecedence,DistinguisherMethod,Age,"
+			  "MissingPL");
+	assert_cells(k,
+		     "{" META("f") ",\"spec\":{\"priorityLevelConfiguration\":{\"name\":\"l\"},"
+				   "\"matchingPrecedence\":7}}",
+		     "[\"f\",\"l\",7,\"<none>\",\"60m\",\"?\"]");
+	assert_cells(
+		k,
+		"{" META("f") ",\"spec\":{\"priorityLevelConfiguration\":{\"name\":\"l\"},"
+			      "\"matchingPrecedence\":7,\"distinguisherMethod\":{\"type\":"
+			      "\"ByUser\"}},\"status\":{\"conditions\":[{\"type\":\"Dangling\","
+			      "\"status\":\"True\"}]}}",
+		"[\"f\",\"l\",7,\"ByUser\",\"60m\",\"True\"]");
+}
+
+static void priority_levels_show_their_shares_and_queues(void **state)
+{
+	const struct schema_kind *k = kind("flowcontrol.apiserver.k8s.io", "v1",
+					   "prioritylevelconfigurations");
+
+	assert_columns(k, "Name,Type,NominalConcurrencyShares,Queues,HandSize,QueueLengthLimit,"
+			  "Age");
+	assert_cells(k, "{" META("l") ",\"spec\":{\"type\":\"Exempt\",\"exempt\":{}}}",
+		     "[\"l\",\"Exempt\",\"<none>\",\"<none>\",\"<none>\",\"<none>\",\"60m\"]");
+	assert_cells(k,
+		     "{" META("l") ",\"spec\":{\"type\":\"Limited\",\"limited\":{"
+				   "\"nominalConcurrencyShares\":5,\"limitResponse\":{\"type\":"
+				   "\"Reject\"}}}}",
+		     "[\"l\",\"Limited\",5,\"<none>\",\"<none>\",\"<none>\",\"60m\"]");
+	assert_cells(k,
+		     "{" META("l") ",\"spec\":{\"type\":\"Limited\",\"limited\":{"
+				   "\"nominalConcurrencyShares\":0,\"limitResponse\":{\"type\":"
+				   "\"Queue\",\"queuing\":{\"queues\":64,\"handSize\":6,"
+				   "\"queueLengthLimit\":50}}}}}",
+		     "[\"l\",\"Limited\",0,64,6,50,\"60m\"]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pods_have_upstreams_columns),
+		cmocka_unit_test(flow_schemas_show_their_level_and_whether_it_is_missing),
+		cmocka_unit_test(priority_levels_show_their_shares_and_queues),
 		cmocka_unit_test(a_new_pod_is_pending),
 		cmocka_unit_test(a_running_pod_shows_its_restarts_and_when_the_last_was),
 		cmocka_unit_test(a_pod_shows_the_reason_of_what_is_wrong),

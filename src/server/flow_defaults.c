@@ -132,8 +132,9 @@ static void create_one(struct ensure *e, const struct server *s, enum flow_kind 
 	struct arena *a = ensure_arena(e);
 	struct json *tree = flow_default_tree(a, kind, d);
 
-	if (kind == FLOW_SCHEMA)
-		json_setz(tree, "status", status_of(a, level_of(tree), true, clock_wall(s->clock)));
+	json_setz(tree, "status",
+		  kind == FLOW_SCHEMA ? status_of(a, level_of(tree), true, clock_wall(s->clock))
+				      : json_make_object(a));
 	ensure_create_status(e, flow_kind(kind), tree, MANAGER);
 }
 
