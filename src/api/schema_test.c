@@ -176,7 +176,8 @@ static void check_subresources(const struct schema_kind *k)
 
 		(void)snprintf(api_version, sizeof(api_version), "%.*s%s%.*s", STR_ARG(s->group),
 			       s->group.n ? "/" : "", STR_ARG(s->version));
-		assert_non_null(schema_find_kind(str_from(api_version), s->kind));
+		/* Where it leads on, only the parameters in the URL have a kind. */
+		assert_true(s->connect || schema_find_kind(str_from(api_version), s->kind));
 		assert_ptr_equal(schema_subresource(k, s->name), s);
 	}
 }

@@ -84,9 +84,9 @@ void agent_logs_remove(struct agent *a, struct str ns, struct str name, struct s
 {
 	CLEANUP(arena_release) struct arena scratch;
 
+	arena_init(&scratch, SIZE_MAX);
 	if (!a->opts.runtime_endpoint)
 		return;
-	arena_init(&scratch, SIZE_MAX);
 	log_rotate_remove_pod(arena_printf(&scratch, "%s/%.*s_%.*s_%.*s", a->opts.log_root,
 					   STR_ARG(ns), STR_ARG(name), STR_ARG(uid)));
 }
