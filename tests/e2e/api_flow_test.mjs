@@ -195,10 +195,14 @@ await test("what is mandatory comes back, and what was changed by hand stays", a
 		await until(path, async () => (await client.get(flow + path)).code === 200)
 	kubectl("annotate", "--overwrite", "flowschema", "global-default", "apf.kubernetes.io/autoupdate-spec=false")
 	kubectl("patch", "flowschema", "global-default", "--type=merge", "-p", '{"spec":{"matchingPrecedence":9800}}')
+	kubectl("patch", "prioritylevelconfiguration", "exempt", "--type=merge", "-p", '{"spec":{"exempt":{"lendablePercent":7}}}')
+	assert.throws(() => kubectl("patch", "flowschema", "exempt", "--type=merge", "-p", '{"spec":{"matchingPrecedence":3}}'),
+		/spec of 'exempt' must equal the fixed value/)
 	kubectl("patch", "flowschema", "service-accounts", "--type=merge", "-p", '{"spec":{"matchingPrecedence":8800}}')
 	const precedence = async (name) => (await client.get(`${flow}/flowschemas/${name}`)).body.spec.matchingPrecedence
 	await until("the suggestion is put back", async () => await precedence("service-accounts") === 9000)
 	assert.equal(await precedence("global-default"), 9800)
+	assert.equal((await client.get(`${flow}/prioritylevelconfigurations/exempt`)).body.spec.exempt.lendablePercent, 7)
 })
 
 await server.stop()
