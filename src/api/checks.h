@@ -26,6 +26,7 @@ CHECK(check_template_metadata); /* labels and annotations, nothing else */
 CHECK(check_pod_template_metadata); /* labels and annotations; the rest is not looked at */
 
 /* admissionregistration.k8s.io */
+CHECK_KIND(check_webhooks);
 CHECK_KIND(check_validating_policy);
 CHECK_KIND(check_validating_binding);
 CHECK_KIND(check_mutating_policy);
