@@ -342,3 +342,9 @@ int scale_update(struct write *w, const struct json *old, const struct json *sca
 			    "resourceVersion");
 	return write_finish_update(w, old, object, ret_object, err);
 }
+
+bool scale_set(struct arena *a, const struct scale_paths *paths, struct json *object,
+	       const struct json *scale)
+{
+	return set_at(a, object, paths->replicas, replicas_of(scale));
+}

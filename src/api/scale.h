@@ -60,4 +60,8 @@ int scale_check(struct write *w, struct json *scale, struct error *err);
 int scale_update(struct write *w, const struct json *old, const struct json *scale,
 		 struct json **ret_object, struct error *err);
 
+/* Puts the count of a Scale into the object; false when that has no place for it. */
+bool scale_set(struct arena *a, const struct scale_paths *paths, struct json *object,
+	       const struct json *scale);
+
 #endif

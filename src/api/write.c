@@ -12,12 +12,14 @@
 #include "api/convert.h"
 #include "api/crd.h"
 #include "api/managed.h"
+#include "api/validate.h"
 
 void write_init(struct write *w)
 {
 	field_errors_init(&w->errs, w->arena);
 	w->warnings = NULL;
 	w->unchanged = false;
+	w->last = NULL;
 	w->generated_from = STR_NULL;
 	w->aliases = NULL;
 	w->aliases_shown = false;
@@ -214,6 +216,24 @@ int write_decode(struct write *w, struct str body, enum decode_format format,
 	if (r < 0)
 		return decode_wrap(err, r, kind, type_meta(w, kind), body);
 	*ret_body = tree;
+	return 0;
+}
+
+int write_readmit(struct write *w, struct json *object, const struct schema_kind *kind,
+		  struct error *err)
+{
+	int r;
+
+	r = write_fit(w, object, kind, NULL, err);
+	if (r < 0)
+		return r;
+	if (kind->custom) {
+		if (kind != w->kind)
+			crd_convert(w->arena, object, w->kind);
+		return 0;
+	}
+	write_to_storage(w->arena, object, kind);
+	defaults_fill(w->arena, object, kind->storage->type, w->now_ns);
 	return 0;
 }
 

@@ -95,6 +95,13 @@ int write_decode(struct write *w, struct str body, enum decode_format format,
 		 struct json **ret_body, struct error *err);
 
 /*
+ * What admission made of an object that it was shown in the version `kind`: fits it to its type,
+ * and brings it, in place, into the form that `mutate` sees, with defaults. -ERR_BAD_REQUEST.
+ */
+int write_readmit(struct write *w, struct json *object, const struct schema_kind *kind,
+		  struct error *err);
+
+/*
  * Renames the KEP's names of network data in a body, or in a patched object,
  * before it is fitted to its type; write_decode() does. Needs kind and arena. Where both
  * names came and differ, an update settles which counts.

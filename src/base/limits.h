@@ -73,6 +73,10 @@
 /* Answers of the API server up to this size are not compressed: upstream's bound. */
 #define GZIP_FROM (128UL * KIB)
 
+/* What a webhook may answer: a patch of an object as large as any, in base64, and more. */
+#define WEBHOOK_ANSWER_MAX (8UL * MIB)
+#define WEBHOOK_REVIEW_MAX (16UL * MIB) /* what it is asked: an object twice, and who writes it */
+
 /* HTTP/1.1: bytes around the messages. */
 #define HTTP1_HELD_MAX       (1UL * MIB) /* later requests that wait; reading pauses long before */
 #define HTTP1_FRAMING_MAX    (16UL * KIB) /* chunk lines of one body ... */

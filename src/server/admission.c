@@ -10,6 +10,7 @@
 #include "server/authz.h"
 #include "server/custom.h"
 #include "server/verb_impl.h"
+#include "server/webhooks.h"
 
 typedef int (*admission_fn)(struct mutation *m, const struct json *old, struct json *object,
 			    struct error *err);
@@ -36,8 +37,12 @@ static const struct plugin {
 	  authz_admit_certificate },
 	{ "RBACEscalation", STR("rbac.authorization.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
 	  authz_admit_rbac },
+	{ "MutatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_mutate_concerns,
+	  webhooks_mutate, webhooks_mutate_deletion },
 	{ "ValidatingAdmissionPolicy", STR_NULL, STR(""), ADMIT_ALL, admit_policy_concerns, NULL,
 	  admit_policy },
+	{ "ValidatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_validate_concerns,
+	  NULL, webhooks_validate },
 	/* The last, so that nothing is charged for what another refuses. */
 	{ "ResourceQuota", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_quota_concerns,
 	  NULL, admit_quota },
@@ -65,17 +70,47 @@ static bool is_asked(const struct plugin *p, const struct mutation *m)
 	       (!p->concerns || p->concerns(m));
 }
 
+/* `foreign`: only those who are about any kind. */
+static int mutate_once(struct mutation *m, const struct json *old, struct json *object,
+		       bool foreign, struct error *err)
+{
+	int r = 0;
+
+	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins) && r == 0; p++)
+		if (p->mutate && !(foreign && p->group.p) && is_asked(p, m))
+			r = p->mutate(m, old, object, err);
+	return r;
+}
+
+/* What a webhook changed is seen once more by all, as upstream has it. */
+static int mutate(struct mutation *m, const struct json *old, struct json *object, bool foreign,
+		  struct error *err)
+{
+	int r;
+
+	m->reinvoke = m->reinvoking = false;
+	r = mutate_once(m, old, object, foreign, err);
+	if (r < 0 || !m->reinvoke)
+		return r;
+	m->reinvoking = true;
+	r = mutate_once(m, old, object, foreign, err);
+	m->reinvoking = false;
+	return r;
+}
+
 int admission_mutate(struct write *w, const struct json *old, struct json *object,
 		     struct error *err)
 {
 	struct mutation *m = w->mutate_arg;
-	int r = 0;
 
 	m->op = op_of(m, !old);
-	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins) && r == 0; p++)
-		if (p->mutate && is_asked(p, m))
-			r = p->mutate(m, old, object, err);
-	return r;
+	return mutate(m, old, object, false, err);
+}
+
+int admission_mutate_foreign(struct mutation *m, struct json *object, struct error *err)
+{
+	m->op = ADMIT_CREATE;
+	return mutate(m, NULL, object, true, err);
 }
 
 int admission_check_tree(struct mutation *m, const struct json *old, struct json *object,

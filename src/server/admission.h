@@ -35,6 +35,12 @@ enum admission_op {
 int admission_mutate(struct write *w, const struct json *old, struct json *object,
 		     struct error *err);
 
+/*
+ * The same for what is created and is not stored itself: a Binding, an Eviction. Asks those who
+ * are about any kind.
+ */
+int admission_mutate_foreign(struct mutation *m, struct json *object, struct error *err);
+
 /* Phase two. `base` is what is stored (NULL: creation). */
 int admission_check(struct mutation *m, struct object *base, struct json *object,
 		    struct error *err);

@@ -39,6 +39,7 @@
 #include "server/tokens.h"
 #include "server/ui.h"
 #include "server/ui_sessions.h"
+#include "server/webhooks.h"
 #include "store/store_etcd.h"
 #include "store/store_lmdb.h"
 
@@ -192,26 +193,31 @@ static void on_state_ready(void *arg, const struct error *err)
 		custom_start(s->custom);
 }
 
+static void add_observers(struct server *s, size_t *n, const struct state_observer *v, size_t more)
+{
+	s->observers = xrealloc(s->observers, (*n + more) * sizeof(*v));
+	memcpy(s->observers + *n, v, more * sizeof(*v));
+	*n += more;
+}
+
 /* All who follow resources at the state, in one array. */
 static void gather_observers(struct server *s, struct state_opts *opts)
 {
-	size_t nauthz, ncustom;
-	const struct state_observer *authz = authz_observers(s->authz, &nauthz);
-	const struct state_observer *custom = custom_observers(s->custom, &ncustom);
-	struct state_observer *at;
+	struct state_observer ui[UI_OBSERVERS], flow[FLOW_OBSERVERS];
+	const struct state_observer *v;
+	size_t n, *all = &opts->nobservers;
 
-	opts->nobservers = nauthz + ncustom + UI_OBSERVERS + FLOW_OBSERVERS +
-			   ADMISSION_POLICY_OBSERVERS;
-	at = s->observers = xcalloc(opts->nobservers, sizeof(*s->observers));
-	memcpy(at, authz, nauthz * sizeof(*authz));
-	at += nauthz;
-	memcpy(at, custom, ncustom * sizeof(*custom));
-	at += ncustom;
-	ui_observe(s, at);
-	at += UI_OBSERVERS;
-	flow_observe(s->flow, at);
-	at += FLOW_OBSERVERS;
-	memcpy(at, s->policies->observers, sizeof(s->policies->observers));
+	v = authz_observers(s->authz, &n);
+	add_observers(s, all, v, n);
+	v = custom_observers(s->custom, &n);
+	add_observers(s, all, v, n);
+	add_observers(s, all, s->policies->observers, ADMISSION_POLICY_OBSERVERS);
+	v = webhooks_observers(s->webhooks, &n);
+	add_observers(s, all, v, n);
+	ui_observe(s, ui);
+	add_observers(s, all, ui, UI_OBSERVERS);
+	flow_observe(s->flow, flow);
+	add_observers(s, all, flow, FLOW_OBSERVERS);
 	opts->observers = s->observers;
 }
 
@@ -286,6 +292,8 @@ static int start(struct server *s, struct error *err)
 	s->quotas = quotas_new(s);
 	s->flow = flow_new(s);
 	r = flow_metrics_add(s->flow, err);
+	if (r == 0)
+		r = webhooks_new(s, &s->webhooks, err);
 	if (r < 0)
 		return r;
 	/* The store before the socket: a second server on the same folder must not serve at all. */
@@ -327,7 +335,7 @@ static void on_state_stopped(void *arg)
 	s->on_stopped(s->stop_arg);
 }
 
-static void on_drained(void *arg)
+static void on_calls_over(void *arg)
 {
 	struct server *s = arg;
 
@@ -335,6 +343,13 @@ static void on_drained(void *arg)
 		state_stop(s->state, on_state_stopped, s);
 	else
 		on_state_stopped(s);
+}
+
+static void on_drained(void *arg)
+{
+	struct server *s = arg;
+
+	webhooks_stop(s->webhooks, on_calls_over, s);
 }
 
 void server_stop(struct server *s, int64_t grace_ms, void (*done)(void *arg), void *arg)
@@ -368,6 +383,7 @@ void server_free(struct server *s)
 	free(s->policies);
 	quotas_free(s->quotas);
 	state_free(s->state);
+	webhooks_free(s->webhooks);
 	free(s->observers);
 	known_selectors_free(s->selectors);
 	audit_close(s->audit);

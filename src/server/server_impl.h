@@ -28,6 +28,7 @@ struct service_accounts;
 struct tls;
 struct tokens;
 struct ui_sessions;
+struct webhooks;
 
 struct server {
 	struct server_opts opts;
@@ -54,6 +55,7 @@ struct server {
 	struct quotas *quotas; /* who charges them */
 	struct custom *custom; /* definitions, and what is served because of them */
 	struct flow *flow; /* whose request is next */
+	struct webhooks *webhooks; /* that are asked about writes; or NULL */
 	struct ui_sessions *sessions; /* of the device page: the state's loop's; NULL: no page */
 	struct addr at;
 	void (*on_stopped)(void *arg);

@@ -137,7 +137,10 @@ static int decode_binding(struct mutation *m, struct error *err)
 static int decide_binding(struct mutation *m, const struct json *old, struct json **ret_object,
 			  struct error *err)
 {
-	return write_bind(&m->write, old, m->tree, ret_object, err);
+	int r;
+
+	r = admission_mutate_foreign(m, m->tree, err);
+	return r < 0 ? r : write_bind(&m->write, old, m->tree, ret_object, err);
 }
 
 static const struct mutation_ops binding_ops = {
@@ -161,7 +164,9 @@ static int decide_eviction(struct mutation *m, const struct json *old, struct js
 {
 	int r;
 
-	r = write_evict(&m->write, old, m->tree, &m->options, err);
+	r = admission_mutate_foreign(m, m->tree, err);
+	if (r == 0)
+		r = write_evict(&m->write, old, m->tree, &m->options, err);
 	if (r < 0)
 		return r;
 	m->dry_run = m->dry_run || m->options.dry_run;

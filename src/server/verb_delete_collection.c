@@ -82,6 +82,7 @@ static int removal_admit(struct removal *d, const struct json *old, struct json 
 			 struct error *err)
 {
 	d->one.write = d->write;
+	mutation_prepare(&d->one);
 	return admission_check_tree(&d->one, old, object, err);
 }
 
@@ -117,6 +118,7 @@ static void removal_try(struct removal *d)
 	struct object *base = resource_tip(r, object_ns(d->item), object_name(d->item));
 	struct error err = { 0 };
 
+	d->one.base_pending = base && !base->revision;
 	if (!base)
 		removal_end(d, NULL);
 	else if (removal_write(d, r, base, &err) < 0 && !d->one.parked)
@@ -132,6 +134,7 @@ static void removal_begin(struct removal *d, struct object *item)
 {
 	d->item = item;
 	d->tries = 0;
+	d->write.prng = d->collection->m->write.prng;
 	d->one = *d->collection->m;
 	d->one.ns = object_ns(item);
 	d->one.name = object_name(item);

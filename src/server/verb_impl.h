@@ -74,6 +74,8 @@ struct mutation {
 	struct state *state;
 	bool base_pending; /* what it is decided on is under way itself */
 	enum admission_op op; /* for admission */
+	bool reinvoke; /* a webhook changed the object: all that mutate are asked once more ... */
+	bool reinvoking; /* ... and this is that time */
 
 	/* Private to verb_write.c. */
 	struct arena retry; /* of all tries but the first: each begins with it empty */

@@ -1,0 +1,146 @@
+/*
+ * What webhooks see and what becomes of their patches. Upstream shows them an object before the
+ * server has given it its uid and its times; here it has them already, so they are taken out, and
+ * put back after the patch, which can thus not change them. Nor can it change who owns which
+ * field.
+ */
+#include "api/scale.h"
+#include "server/admission_attr.h"
+#include "server/verb_impl.h"
+#include "server/webhooks_impl.h"
+
+/* The server's own, which a new object has not got yet. */
+static const char *const unborn[] = { "uid", "creationTimestamp", "generation" };
+
+/* And what no patch changes. */
+static const char *const kept[] = { "uid",
+				    "creationTimestamp",
+				    "generation",
+				    "deletionTimestamp",
+				    "deletionGracePeriodSeconds",
+				    "managedFields",
+				    "namespace" };
+
+static struct json *meta_of(const struct json *object)
+{
+	return json_getz(object, "metadata");
+}
+
+int webhook_form_show(struct mutation *m, const struct admission_attr *attr,
+		      const struct schema_kind *kind, struct json **ret_shown, struct error *err)
+{
+	const struct json *seen = admission_seen(m, attr, attr->object, kind);
+	struct json *shown, *meta;
+	int r;
+
+	if (!seen)
+		return error_set(err, ERR_INTERNAL, "the object cannot be converted to %.*s",
+				 STR_ARG(kind->api_version));
+	r = json_copy(m->write.arena, seen, &shown, err);
+	if (r < 0)
+		return r;
+	meta = meta_of(shown);
+	if (attr->op == ADMIT_CREATE && !attr->foreign && meta) {
+		for (size_t i = 0; i < ARRAY_SIZE(unborn); i++)
+			json_remove(meta, str_from(unborn[i]));
+		if (m->write.generated_from.n)
+			json_remove(meta, STR("name"));
+	}
+	*ret_shown = shown;
+	return 0;
+}
+
+/* --- patches ---------------------------------------------------------------------- */
+
+static void carry(struct arena *a, struct json *to, const struct json *from, const char *key)
+{
+	const struct json *value = json_getz(from, key);
+	struct json *copy;
+
+	if (value && json_copy(a, value, &copy, NULL) == 0)
+		json_setz(to, key, copy);
+	else
+		json_remove(to, str_from(key));
+}
+
+static void restore_meta(struct mutation *m, const struct admission_attr *attr, struct json *doc,
+			 const struct json *object)
+{
+	struct arena *a = m->write.arena;
+	struct json *meta = json_need_object(a, doc, "metadata");
+	const struct json *own = meta_of(object);
+
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		carry(a, meta, own, kept[i]);
+	if (attr->op != ADMIT_CREATE || !json_text_at(meta, "name").n)
+		carry(a, meta, own, "name");
+	else if (m->write.generated_from.n)
+		m->write.generated_from = STR_NULL; /* the webhook named it */
+}
+
+static int take_own(struct mutation *m, const struct admission_attr *attr,
+		    const struct schema_kind *kind, struct json *doc, struct json *object,
+		    bool *ret_changed, struct error *err)
+{
+	int r;
+
+	restore_meta(m, attr, doc, object);
+	r = write_readmit(&m->write, doc, kind, err);
+	if (r < 0)
+		return r;
+	*ret_changed = !json_equal(doc, object);
+	m->write.mutated |= *ret_changed;
+	if (*ret_changed)
+		json_assign(object, doc);
+	return 0;
+}
+
+/* A Scale changes the count of its object; a Binding and an Eviction are what they are. */
+static int take_foreign(struct mutation *m, const struct admission_attr *attr, struct json *doc,
+			struct json *object, bool *ret_changed, struct error *err)
+{
+	const struct schema_kind *kind = schema_find_kind(json_text_at(doc, "apiVersion"),
+							  json_text_at(doc, "kind"));
+	int r;
+
+	if (!kind)
+		return error_set(err, ERR_BAD_REQUEST, "the object is of no kind any more");
+	r = decode_fit(m->write.arena, doc, kind->type, NULL, err);
+	if (r < 0)
+		return r;
+	*ret_changed = !json_equal(doc, attr->object);
+	if (!str_eqz(attr->subresource, "scale")) {
+		json_assign(object, doc);
+		return 0;
+	}
+	m->write.mutated |= *ret_changed;
+	if (!scale_set(m->write.arena, scale_paths(m->x->kind), object, doc))
+		return error_set(err, ERR_BAD_REQUEST, "the object has no place for a count");
+	return 0;
+}
+
+int webhook_form_patch(struct mutation *m, const struct admission_attr *attr,
+		       const struct schema_kind *kind, struct json *shown, const struct json *patch,
+		       struct json *object, bool *ret_changed, struct error *err)
+{
+	struct arena *a = m->write.arena;
+	struct str version = json_text_at(shown, "apiVersion"), name = json_text_at(shown, "kind");
+	struct json *doc = shown;
+	int r;
+
+	*ret_changed = false;
+	r = patch_json(a, &doc, patch, err);
+	if (r == 0 && !json_is(doc, JSON_OBJECT))
+		r = error_set(err, ERR_INTERNAL, "the patch leaves no object");
+	if (r == 0) {
+		json_put_str(a, doc, "apiVersion", version);
+		json_put_str(a, doc, "kind", name);
+		r = attr->foreign ? take_foreign(m, attr, doc, object, ret_changed, err)
+				  : take_own(m, attr, kind, doc, object, ret_changed, err);
+	}
+	if (r < 0) {
+		err->code = ERR_INTERNAL;
+		return -ERR_INTERNAL;
+	}
+	return 0;
+}

@@ -1,0 +1,52 @@
+/*
+ * webhooks - MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
+ *
+ * Follows both kinds of configurations and calls those webhooks that a write is about, as
+ * plugins of admission (admission.h). While a webhook is asked the write is parked; the answer
+ * is kept with the write, and counts while the question stays the same. Mutating webhooks come one
+ * after the other, in the order of the names of their configurations, each with what those before
+ * it changed; validating ones all at once.
+ *
+ * Threads: the state's loop.
+ */
+#ifndef SERVER_WEBHOOKS_H
+#define SERVER_WEBHOOKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct json;
+struct mutation;
+struct server;
+struct state_observer;
+struct webhooks;
+
+int webhooks_new(struct server *s, struct webhooks **ret_webhooks, struct error *err);
+
+/* What the state must be made with; borrowed. */
+const struct state_observer *webhooks_observers(struct webhooks *w, size_t *ret_n);
+
+/*
+ * Ends all calls, and lets none begin: the writes that wait for them are refused. Then `done`, at
+ * once when there are none (or no webhooks: NULL).
+ */
+void webhooks_stop(struct webhooks *w, void (*done)(void *arg), void *arg);
+void webhooks_free(struct webhooks *w); /* NULL allowed */
+
+/* Whether there is any webhook of that kind. */
+bool webhooks_mutate_concerns(const struct mutation *m);
+bool webhooks_validate_concerns(const struct mutation *m);
+
+/* The plugins; `old` and `object` as admission has them. */
+int webhooks_mutate(struct mutation *m, const struct json *old, struct json *object,
+		    struct error *err);
+int webhooks_validate(struct mutation *m, const struct json *old, struct json *object,
+		      struct error *err);
+
+/* Mutating webhooks of a deletion, which they may refuse and not change. */
+int webhooks_mutate_deletion(struct mutation *m, const struct json *old, struct json *object,
+			     struct error *err);
+
+#endif
