@@ -218,7 +218,7 @@ class Reader:
 def meta_fields(at):
     """apiVersion and kind, which are in JSON only."""
     return [Item(at, numbers=[0], name=name, type="string", said={}, doc=doc) for name, doc in (
-        ("apiVersion", "Group and version of the kind, such as apps/v1, or v1 for the core group."),
+        ("apiVersion", "APIVersion defines group and version of the kind, such as apps/v1, or v1 for the core group."),
         ("kind", "Name of the kind, in CamelCase; it cannot change."))]
 
 

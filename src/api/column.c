@@ -96,7 +96,7 @@ bool column_condition(const struct json *object, struct str type)
 /* --- labels --------------------------------------------------------------------------- */
 
 /* The member with the least key above `after`; maps are small, so this sorts them well enough. */
-static const struct json *next_member(const struct json *map, struct str after)
+const struct json *column_next(const struct json *map, struct str after)
 {
 	const struct json *best = NULL;
 
@@ -111,9 +111,9 @@ static const struct json *next_member(const struct json *map, struct str after)
 
 static void add_labels(struct buf *text, const struct json *map)
 {
-	const struct json *m = next_member(map, STR_NULL);
+	const struct json *m = column_next(map, STR_NULL);
 
-	for (; m; m = next_member(map, json_key(m)))
+	for (; m; m = column_next(map, json_key(m)))
 		(void)buf_printf(text, "%s%.*s=%.*s", text->n ? "," : "", STR_ARG(json_key(m)),
 				 STR_ARG(json_str(m)));
 }

@@ -144,4 +144,28 @@ void column_pool_errors(const struct json *object, int64_t now_ns, struct buf *o
 void column_pool_status(const struct json *object, int64_t now_ns, struct buf *out);
 void column_pool_completed(const struct json *object, int64_t now_ns, struct buf *out);
 
+/* What scales, signs and limits. */
+void column_autoscaler_targets(const struct json *object, int64_t now_ns, struct buf *out);
+void column_autoscaler_reference(const struct json *object, int64_t now_ns, struct buf *out);
+void column_autoscaler_min(const struct json *object, int64_t now_ns, struct buf *out);
+void column_autoscaler_max(const struct json *object, int64_t now_ns, struct buf *out);
+void column_autoscaler_replicas(const struct json *object, int64_t now_ns, struct buf *out);
+void column_signing_signer(const struct json *object, int64_t now_ns, struct buf *out);
+void column_signing_requestor(const struct json *object, int64_t now_ns, struct buf *out);
+void column_signing_duration(const struct json *object, int64_t now_ns, struct buf *out);
+void column_signing_condition(const struct json *object, int64_t now_ns, struct buf *out);
+void column_pod_certificate_state(const struct json *object, int64_t now_ns, struct buf *out);
+void column_pod_certificate_annotations(const struct json *object, int64_t now_ns, struct buf *out);
+void column_flow_distinguisher(const struct json *object, int64_t now_ns, struct buf *out);
+void column_flow_precedence(const struct json *object, int64_t now_ns, struct buf *out);
+void column_flow_dangling(const struct json *object, int64_t now_ns, struct buf *out);
+void column_level_shares(const struct json *object, int64_t now_ns, struct buf *out);
+void column_level_queues(const struct json *object, int64_t now_ns, struct buf *out);
+void column_level_hand(const struct json *object, int64_t now_ns, struct buf *out);
+void column_level_length(const struct json *object, int64_t now_ns, struct buf *out);
+void column_api_service(const struct json *object, int64_t now_ns, struct buf *out);
+void column_api_service_available(const struct json *object, int64_t now_ns, struct buf *out);
+void column_migration_resource(const struct json *object, int64_t now_ns, struct buf *out);
+void column_migration_status(const struct json *object, int64_t now_ns, struct buf *out);
+
 #endif

@@ -177,6 +177,28 @@ static void report_duplicates(struct arena *a, const struct json_report *from,
 		decode_fault_at(a, report, "duplicate field", d->path);
 }
 
+/*
+ * YAML that looks like JSON need not be: {"a": 1,} is. What is neither has a fault as JSON,
+ * since that is what its writer meant.
+ */
+static int parse_yaml(struct arena *a, struct str body, struct json_report *found,
+		      struct json **ret_tree, struct error *err)
+{
+	int r = -ERR_BAD_REQUEST;
+
+	if (yaml_is_json(body))
+		r = json_parse(a, body, &(struct json_options){ .report = found }, ret_tree, err);
+	if (r != -ERR_BAD_REQUEST)
+		return r;
+	*found = (struct json_report){ 0 };
+	if (!yaml_is_json(body))
+		return yaml_parse(a, body, &(struct yaml_options){ .report = found }, ret_tree,
+				  err);
+	return yaml_parse(a, body, &(struct yaml_options){ .report = found }, ret_tree, NULL) < 0
+		       ? r
+		       : 0;
+}
+
 int decode_parse(struct arena *a, struct str body, enum decode_format format,
 		 struct decode_report *report, struct json **ret_tree, struct error *err)
 {
@@ -185,8 +207,8 @@ int decode_parse(struct arena *a, struct str body, enum decode_format format,
 	int r;
 
 	assert(format != DECODE_PROTOBUF);
-	if (format == DECODE_YAML && !yaml_is_json(body))
-		r = yaml_parse(a, body, &(struct yaml_options){ .report = &found }, &tree, err);
+	if (format == DECODE_YAML)
+		r = parse_yaml(a, body, &found, &tree, err);
 	else
 		r = json_parse(a, body, &(struct json_options){ .report = &found }, &tree, err);
 	if (r == -ERR_BAD_REQUEST)

@@ -399,6 +399,26 @@ static void yaml_is_read_where_it_is_allowed(void **state)
 	end(&x);
 }
 
+static void yaml_may_look_like_json_that_it_is_not(void **state)
+{
+	struct fixture x;
+	struct json *v;
+
+	begin(&x);
+	assert_int_equal(decode_parse(&x.arena, STR("{\n\t\"part\": {\"size\": 3,},\n}"),
+				      DECODE_YAML, &x.report, &v, &x.err),
+			 0);
+	assert_prints(&x, v, "{\"part\":{\"size\":3}}");
+	assert_int_equal(decode_parse(&x.arena, STR("{\"part\": {\"size\": 3,}"), DECODE_YAML,
+				      &x.report, &v, &x.err),
+			 -ERR_BAD_REQUEST);
+	assert_non_null(strstr(x.err.msg, "json parse error"));
+	assert_int_equal(decode_parse(&x.arena, STR("{\"part\": {\"size\": 3,}}"), DECODE_JSON,
+				      &x.report, &v, &x.err),
+			 -ERR_BAD_REQUEST);
+	end(&x);
+}
+
 static void assert_gated(const char *text, const char *old, const char *expected)
 {
 	struct gates gates = { .on = { true } };
@@ -482,6 +502,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_json_is_refused_in_upstreams_words),
 		cmocka_unit_test(a_misfit_is_told_with_its_kind_and_version),
 		cmocka_unit_test(yaml_is_read_where_it_is_allowed),
+		cmocka_unit_test(yaml_may_look_like_json_that_it_is_not),
 		cmocka_unit_test(a_gated_field_is_dropped_unless_it_was_in_use),
 		cmocka_unit_test(a_gated_field_stays_while_its_gate_is_on),
 		cmocka_unit_test(a_served_gate_hides_what_is_stored),

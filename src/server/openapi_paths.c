@@ -378,6 +378,22 @@ static void put_media_v2(struct openapi_print *p, const struct place *at,
 	put_words(p, "schemes", https, 1);
 }
 
+/* An empty list is left out: upstream's library does not write it back, so it would not compare equal. */
+static void put_operation_parameters(struct openapi_print *p, const struct place *at,
+				     const struct operation *op)
+{
+	bool body = op->body != BODY_NONE && !p->v3;
+
+	if (!body && !op->takes)
+		return;
+	json_writer_keyz(p->w, "parameters");
+	json_writer_begin_array(p->w);
+	if (body)
+		put_body_v2(p, at, op);
+	put_query(p, op->takes);
+	json_writer_end_array(p->w);
+}
+
 static void put_operation(struct openapi_print *p, const struct place *at,
 			  const struct operation *op)
 {
@@ -390,12 +406,7 @@ static void put_operation(struct openapi_print *p, const struct place *at,
 	openapi_put(p, "description", str_from(doc));
 	if (!p->v3)
 		put_media_v2(p, at, op);
-	json_writer_keyz(p->w, "parameters");
-	json_writer_begin_array(p->w);
-	if (op->body != BODY_NONE && !p->v3)
-		put_body_v2(p, at, op);
-	put_query(p, op->takes);
-	json_writer_end_array(p->w);
+	put_operation_parameters(p, at, op);
 	if (op->body != BODY_NONE && p->v3)
 		put_body_v3(p, at, op);
 	put_answers(p, at, op);

@@ -230,6 +230,17 @@ static void a_patch_says_what_kubectl_looks_for(void **state)
 	assert_non_null(json_getz(content, "application/apply-patch+yaml"));
 }
 
+static void an_operation_without_parameters_has_no_list_of_them(void **state)
+{
+	struct json *d = tree(*state, "/openapi/v3/apis/resource.k8s.io/v1");
+	const struct json *at = json_getz(json_getz(d, "paths"),
+					  "/apis/resource.k8s.io/v1/deviceclasses/{name}");
+
+	assert_non_null(json_getz(at, "get"));
+	assert_null(json_getz(json_getz(at, "get"), "parameters"));
+	assert_non_null(json_getz(json_getz(at, "delete"), "parameters"));
+}
+
 static void v2_keeps_bodies_among_the_parameters(void **state)
 {
 	struct json *d = tree(*state, "/openapi/v2");
@@ -373,6 +384,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_patch_says_what_kubectl_looks_for, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(an_operation_without_parameters_has_no_list_of_them,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(v2_keeps_bodies_among_the_parameters, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(subresources_have_their_own_kinds, setup, teardown),
