@@ -109,6 +109,12 @@ CHECK_KIND(check_resource_quota);
 CHECK_KIND_UPDATE(check_resource_quota_update);
 CHECK_KIND_UPDATE(check_resource_quota_status);
 
+/* apps, batch */
+CHECK(check_workload_spec);
+CHECK(check_cron_job_spec);
+CHECK_KIND(check_job);
+CHECK_KIND_UPDATE(check_job_update);
+
 /* apps, batch, coordination */
 FILL(fill_deployment_strategy);
 FILL(fill_daemon_set_strategy);

@@ -145,6 +145,9 @@ static void an_eviction_carries_delete_options(void **state)
 	assert_int_equal(o.grace_s, 3);
 	body = fixture_body(&f, "{\"metadata\":{\"name\":\"q\"}}");
 	assert_int_equal(write_evict(&f.w, pod, body, &o, &f.err), -ERR_BAD_REQUEST);
+	body = fixture_body(&f, "{\"apiVersion\":\"policy/v1beta1\",\"kind\":\"Eviction\","
+				"\"metadata\":{\"name\":\"p\"}}");
+	assert_written(&f, write_evict(&f.w, pod, body, &o, &f.err));
 	fixture_release(&f);
 }
 

@@ -148,14 +148,27 @@ static int check_custom_type_meta(struct json *tree, const struct schema_kind *k
 	return 0;
 }
 
+/*
+ * The version that counts. Upstream takes evictions of policy/v1beta1 though nothing else of it
+ * is left: clients before 1.22, such as Debian 12's kubectl, drain nodes with it.
+ */
+static struct str settled_version(const struct json *tree, const struct schema_kind *kind)
+{
+	struct str version = json_text_at(tree, "apiVersion");
+
+	if (version.n == 0 ||
+	    (str_eq(kind->kind, STR("Eviction")) && str_eq(version, STR("policy/v1beta1"))))
+		return kind->api_version;
+	return version;
+}
+
 /* apiVersion and kind as they must be; absent ones are filled in. */
 static int check_type_meta(struct write *w, struct json *tree, const struct schema_kind *kind,
 			   struct str body, struct error *err)
 {
-	struct str version = json_text_at(tree, "apiVersion");
+	struct str version = settled_version(tree, kind);
 	struct str name = json_text_at(tree, "kind");
 
-	version = version.n ? version : kind->api_version;
 	name = name.n ? name : kind->kind;
 	if (!str_eq(name, kind->kind) ||
 	    (!str_eq(version, kind->api_version) && !schema_find_kind(version, name)))
