@@ -195,9 +195,17 @@ static int check_table(const struct exchange *x, struct error *err)
 			 STR_ARG(given));
 }
 
+/* Created to get an answer; nothing is stored. */
+static bool is_review(const struct exchange *x)
+{
+	if (x->sub)
+		return str_eqz(x->sub->kind, "TokenRequest");
+	return x->kind->flags & SCHEMA_REVIEW;
+}
+
 static bool check_form(struct exchange *x)
 {
-	unsigned forms = ACCEPT_OF_RESOURCES;
+	unsigned forms = is_review(x) ? 1U << ACCEPT_OBJECT : ACCEPT_OF_RESOURCES;
 	struct error err = { 0 };
 	int r;
 
@@ -214,14 +222,6 @@ static bool check_form(struct exchange *x)
 	if (r < 0)
 		reply_status(x, &err, &(struct status_about){ 0 });
 	return r == 0;
-}
-
-/* Created to get an answer; nothing is stored. */
-static bool is_review(const struct exchange *x)
-{
-	if (x->sub)
-		return str_eqz(x->sub->kind, "TokenRequest");
-	return x->kind->flags & SCHEMA_REVIEW;
 }
 
 static void (*verb_of(const struct exchange *x))(struct exchange *x)

@@ -3,7 +3,9 @@
  * name that the server made up and that is taken is made up again, as often as
  * upstream does.
  */
+#include "api/disruption.h"
 #include "server/custom.h"
+#include "server/evict.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 #include "server/verb_impl.h"
@@ -170,7 +172,13 @@ static int decide_eviction(struct mutation *m, const struct json *old, struct js
 	if (r < 0)
 		return r;
 	m->dry_run = m->dry_run || m->options.dry_run;
-	return write_delete(&m->write, old, &m->options, ret_object, err);
+	r = evict_ask_budget(m, old, err);
+	if (r < 0)
+		return r;
+	r = write_delete(&m->write, old, &m->options, ret_object, err);
+	if (r == 0 && *ret_object)
+		disruption_mark(m->write.arena, *ret_object, m->write.now_ns);
+	return r;
 }
 
 static const struct mutation_ops eviction_ops = {

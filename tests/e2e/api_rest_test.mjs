@@ -573,6 +573,42 @@ async function podSubresources(say, client) {
 		assert.equal(answer.status, "Success")
 		expect(await client.get(`${pods}/out`), 404)
 		expectStatus(await client.post(`${pods}/out/eviction`, eviction), 404, "NotFound")
+		expect(await client.post(pods, pod("old")), 201)
+		expect(await client.post(`${pods}/old/eviction`, { ...eviction, apiVersion: "policy/v1beta1", metadata: { name: "old" } }), 201)
+	})
+
+	await test(say("evictions share what a disruption budget allows"), async () => {
+		const names = ["kept-0", "kept-1", "kept-2", "kept-3"]
+		const budgets = `/apis/policy/v1/namespaces/${ns}/poddisruptionbudgets`
+		const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] }
+		for (const name of names) {
+			const body = pod(name)
+			body.metadata.labels = { app: "kept" }
+			body.spec.nodeName = "far"
+			expect(await client.post(pods, body), 201)
+			expect(await client.patch(`${pods}/${name}/status`, { status }, "merge"), 200)
+		}
+		expect(await client.post(budgets, { metadata: { name: "half" }, spec: { minAvailable: 2, selector: { matchLabels: { app: "kept" } } } }), 201)
+		const evict = (name, more = {}) =>
+			client.post(`${pods}/${name}/eviction`, { apiVersion: "policy/v1", kind: "Eviction", metadata: { name }, ...more })
+		// Nobody counts for it yet.
+		expectStatus(await evict(names[0]), 429, "TooManyRequests", /disruption budget/)
+		expect(await client.patch(`${budgets}/half/status`, { status: { observedGeneration: 1, disruptionsAllowed: 2,
+			currentHealthy: 4, desiredHealthy: 2, expectedPods: 4 } }, "merge"), 200)
+		expect(await evict(names[0], { deleteOptions: { dryRun: ["All"] } }), 201)
+		const answers = await Promise.all(names.map((name) => evict(name)))
+		assert.deepEqual(answers.map((a) => a.code).sort(), [201, 201, 429, 429])
+		const after = expect(await client.get(`${budgets}/half`), 200).status
+		assert.equal(after.disruptionsAllowed, 0)
+		const gone = names.filter((name, i) => answers[i].code === 201)
+		assert.deepEqual(Object.keys(after.disruptedPods).sort(), gone)
+		for (const name of gone) {
+			const left = expect(await client.get(`${pods}/${name}`), 200)
+			assert.ok(left.metadata.deletionTimestamp)
+			assert.equal(left.status.conditions.find((c) => c.type === "DisruptionTarget")?.reason, "EvictionByEvictionAPI")
+		}
+		const refused = answers.find((a) => a.code === 429)
+		assert.equal(refused.body.details.causes[0].reason, "DisruptionBudget")
 	})
 }
 

@@ -1,0 +1,108 @@
+/*
+ * The budget is written before the pod: so two evictions never share one disruption, whichever
+ * server they come to. An eviction that fails after that has used its disruption up; the budget's
+ * controller gives it back when the pod is still there some minutes later.
+ */
+#include "server/evict.h"
+
+#include "api/disruption.h"
+#include "api/schema.h"
+#include "server/ensure.h"
+#include "server/server_impl.h"
+#include "server/verb_impl.h"
+
+#define RETRY_AFTER_S 10
+
+/* What this eviction did so far. */
+struct asked {
+	bool counted; /* its budget knows of it */
+	bool asking, ended; /* in this call; nothing was to be written */
+	struct error err; /* why the budget could not be told */
+};
+
+static const char memo_key;
+
+/* The only budget that is about the pod; NULL: none. */
+static int find_budget(struct ensure *e, const struct schema_kind *kind, struct str ns,
+		       const struct json *pod, const struct json **ret_budget, struct error *err)
+{
+	*ret_budget = NULL;
+	JSON_FOREACH (name, ensure_names(e, kind, ns)) {
+		const struct json *budget = ensure_tree(e, kind, ns, json_str(name));
+
+		if (!budget || !disruption_covers(budget, pod))
+			continue;
+		if (*ret_budget)
+			return error_set(
+				err, ERR_IO,
+				"This pod has more than one PodDisruptionBudget, which the "
+				"eviction subresource does not support.");
+		*ret_budget = budget;
+	}
+	return 0;
+}
+
+/* When somebody else was first with the budget it is asked again. */
+static void on_told(void *arg, const struct error *err, bool outrun)
+{
+	struct mutation *m = arg;
+	struct asked *asked = mutation_memo(m, &memo_key, sizeof(*asked));
+
+	if (err)
+		asked->err = *err;
+	if (asked->asking) {
+		asked->ended = true;
+		return;
+	}
+	asked->counted = !err && !outrun;
+	mutation_resume(m);
+}
+
+static int ask(struct mutation *m, struct ensure *e, const struct json *pod, struct error *err)
+{
+	const struct schema_kind *kind = schema_find_resource(STR("policy"), STR("v1"),
+							      STR("poddisruptionbudgets"));
+	const struct json *budget;
+	struct json *patch;
+	const char *cause;
+	int r;
+
+	r = find_budget(e, kind, m->ns, pod, &budget, err);
+	if (r < 0 || !budget)
+		return r;
+	r = disruption_check(ensure_arena(e), budget, pod, m->write.now_ns, &patch, &cause, err);
+	if (r < 0) {
+		m->cause_reason = "DisruptionBudget";
+		m->cause_message = arena_strdup(&m->x->work, str_from(cause));
+		m->retry_after_s = r == -ERR_TOO_MANY_REQUESTS ? RETRY_AFTER_S : 0;
+		return r;
+	}
+	if (patch && !m->dry_run)
+		ensure_patch_status(e, kind, budget, patch, ENSURE_MANAGER);
+	return 0;
+}
+
+int evict_ask_budget(struct mutation *m, const struct json *pod, struct error *err)
+{
+	struct asked *asked = mutation_memo(m, &memo_key, sizeof(*asked));
+	struct ensure *e;
+	int r = 0;
+
+	if (!asked->err.code && (asked->counted || disruption_is_free(pod)))
+		return 0;
+	if (!asked->err.code) {
+		asked->asking = true;
+		asked->ended = false;
+		e = ensure_new(m->x->server, on_told, m);
+		r = ask(m, e, pod, err);
+		ensure_end(e);
+		asked->asking = false;
+		if (!asked->ended)
+			return mutation_park(m, err);
+	}
+	if (r == 0 && asked->err.code) {
+		*err = asked->err;
+		r = -(int)asked->err.code;
+	}
+	return r;
+}
