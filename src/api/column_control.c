@@ -77,6 +77,20 @@ static void metric(struct buf *out, const struct json *spec, const struct json *
 	(void)buf_addz(out, end);
 }
 
+/* As version 1 has it: the processor alone. */
+static void percentage(struct buf *out, const struct json *object)
+{
+	static const char now[] = "status.currentCPUUtilizationPercentage";
+	static const char target[] = "spec.targetCPUUtilizationPercentage";
+
+	(void)buf_addz(out, "cpu: ");
+	if (column_find(object, now))
+		(void)buf_printf(out, "%lld%%", (long long)column_find_i64(object, now));
+	else
+		(void)buf_addz(out, "<unknown>");
+	(void)buf_printf(out, "/%lld%%", (long long)column_find_i64(object, target));
+}
+
 void column_autoscaler_targets(const struct json *object, int64_t now_ns, struct buf *out)
 {
 	const struct json *specs = column_find(object, "spec.metrics");
@@ -84,6 +98,8 @@ void column_autoscaler_targets(const struct json *object, int64_t now_ns, struct
 	struct buf text = BUF_INIT(CELL_MAX);
 	size_t i = 0, n = json_count(specs);
 
+	if (column_find(object, "spec.targetCPUUtilizationPercentage"))
+		percentage(&text, object);
 	JSON_FOREACH (spec, specs) {
 		if (i == METRICS_SHOWN)
 			break;

@@ -26,4 +26,8 @@ void convert_from_storage(struct arena *a, struct json *object, const struct sch
 void convert_event_to_core(struct arena *a, struct json *object);
 void convert_event_from_core(struct arena *a, struct json *object);
 
+/* autoscaling/v1 HorizontalPodAutoscaler, stored as v2's. */
+void convert_autoscaler_to_v2(struct arena *a, struct json *object);
+void convert_autoscaler_from_v2(struct arena *a, struct json *object);
+
 #endif

@@ -23,6 +23,8 @@ static const struct versions template = { "resource.k8s.io/v1beta1", "resource.k
 					  "ResourceClaimTemplate" };
 static const struct versions slice = { "resource.k8s.io/v1beta1", "resource.k8s.io/v1",
 				       "ResourceSlice" };
+static const struct versions autoscaler = { "autoscaling/v1", "autoscaling/v2",
+					    "HorizontalPodAutoscaler" };
 static const struct versions event = { "events.k8s.io/v1", "v1", "Event" };
 
 static struct json *fitting(struct arena *a, const char *api_version, const char *kind,
@@ -229,9 +231,89 @@ static void what_has_another_shape_is_left_alone(void **state)
 	assert_prints(&a, v, "{\"spec\":{\"devices\":[{\"name\":\"a\"}]}}");
 }
 
+#define REFERENCE "\"scaleTargetRef\":{\"kind\":\"Deployment\",\"name\":\"web\"},\"maxReplicas\":5"
+#define PROCESSOR(percent)                                                            \
+	"{\"type\":\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":{\"type\":" \
+	"\"Utilization\",\"averageUtilization\":" percent "}}}"
+
+static void an_autoscaler_of_version_1_aims_at_the_processor(void **state)
+{
+	assert_converts(&autoscaler,
+			"{\"spec\":{" REFERENCE ",\"targetCPUUtilizationPercentage\":50},"
+			"\"status\":{\"currentReplicas\":0,\"desiredReplicas\":0}}",
+			"{\"spec\":{" REFERENCE
+			",\"metrics\":[" PROCESSOR("50") "]},"
+							 "\"status\":{\"desiredReplicas\":0}}");
+}
+
+static void what_version_1_lacks_is_in_annotations(void **state)
+{
+	assert_converts(
+		&autoscaler,
+		"{\"metadata\":{\"annotations\":{\"a\":\"b\","
+		"\"autoscaling.alpha.kubernetes.io/metrics\":\"["
+		"{\\\"type\\\":\\\"Pods\\\",\\\"pods\\\":{\\\"metricName\\\":\\\"qps\\\","
+		"\\\"targetAverageValue\\\":\\\"3\\\"}},"
+		"{\\\"type\\\":\\\"Object\\\",\\\"object\\\":{\\\"target\\\":{"
+		"\\\"kind\\\":\\\"Ingress\\\",\\\"name\\\":\\\"i\\\"},\\\"metricName\\\":"
+		"\\\"hits\\\",\\\"targetValue\\\":\\\"7\\\"}}]\","
+		"\"autoscaling.alpha.kubernetes.io/behavior\":\"{\\\"scaleUp\\\":{"
+		"\\\"stabilizationWindowSeconds\\\":3}}\","
+		"\"autoscaling.alpha.kubernetes.io/current-metrics\":\"[{\\\"type\\\":"
+		"\\\"Resource\\\",\\\"resource\\\":{\\\"name\\\":\\\"cpu\\\","
+		"\\\"currentAverageUtilization\\\":9,\\\"currentAverageValue\\\":"
+		"\\\"100m\\\"}}]\","
+		"\"autoscaling.alpha.kubernetes.io/conditions\":\"[{\\\"type\\\":"
+		"\\\"AbleToScale\\\",\\\"status\\\":\\\"True\\\"}]\"}},"
+		"\"spec\":{" REFERENCE ",\"targetCPUUtilizationPercentage\":50},"
+		"\"status\":{\"currentReplicas\":2,\"desiredReplicas\":2,"
+		"\"currentCPUUtilizationPercentage\":9}}",
+		"{\"metadata\":{\"annotations\":{\"a\":\"b\"}},"
+		"\"spec\":{" REFERENCE ",\"metrics\":["
+		"{\"type\":\"Pods\",\"pods\":{\"metric\":{\"name\":\"qps\"},\"target\":{\"type\":"
+		"\"AverageValue\",\"averageValue\":\"3\"}}},"
+		"{\"type\":\"Object\",\"object\":{\"describedObject\":{\"kind\":\"Ingress\","
+		"\"name\":\"i\"},\"metric\":{\"name\":\"hits\"},\"target\":{\"type\":\"Value\","
+		"\"value\":\"7\"}}}," PROCESSOR(
+			"50") "],"
+			      "\"behavior\":{\"scaleUp\":{\"stabilizationWindowSeconds\":3}}},"
+			      "\"status\":{\"currentReplicas\":2,\"desiredReplicas\":2,"
+			      "\"currentMetrics\":[{\"type\":\"Resource\",\"resource\":{\"name\":"
+			      "\"cpu\",\"current\":{\"averageUtilization\":9,\"averageValue\":"
+			      "\"100m\"}}}],\"conditions\":[{\"type\":\"AbleToScale\",\"status\":"
+			      "\"True\"}]}}");
+}
+
+static void annotations_that_do_not_fit_count_for_nothing(void **state)
+{
+	CLEANUP(arena_release) struct arena a;
+	const struct schema_kind *kind = schema_find_kind(STR("autoscaling/v1"),
+							  STR("HorizontalPodAutoscaler"));
+	struct json *v, *want;
+
+	arena_init(&a, 4 * MIB);
+	v = fitting(&a, "autoscaling/v1", "HorizontalPodAutoscaler",
+		    "{\"metadata\":{\"annotations\":{"
+		    "\"autoscaling.alpha.kubernetes.io/metrics\":\"[1,{\\\"type\\\":2},{"
+		    "\\\"resource\\\":{\\\"targetAverageValue\\\":{}}}]\","
+		    "\"autoscaling.alpha.kubernetes.io/behavior\":\"{\\\"scaleUp\\\":7}\","
+		    "\"autoscaling.alpha.kubernetes.io/current-metrics\":\"{}\","
+		    "\"autoscaling.alpha.kubernetes.io/conditions\":\"[[\"}},"
+		    "\"spec\":{" REFERENCE "}}");
+	convert_to_storage(&a, v, kind);
+	want = fitting(&a, "autoscaling/v2", "HorizontalPodAutoscaler",
+		       "{\"spec\":{" REFERENCE ",\"metrics\":[" PROCESSOR("80") "]}}");
+	assert_fits(&a, "autoscaling/v2", "HorizontalPodAutoscaler", v);
+	assert_true(json_equal(json_getz(v, "spec"), json_getz(want, "spec")));
+	assert_null(json_getz(json_getz(v, "metadata"), "annotations"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_autoscaler_of_version_1_aims_at_the_processor),
+		cmocka_unit_test(what_version_1_lacks_is_in_annotations),
+		cmocka_unit_test(annotations_that_do_not_fit_count_for_nothing),
 		cmocka_unit_test(requests_of_claims_are_wrapped),
 		cmocka_unit_test(alternatives_are_not_wrapped),
 		cmocka_unit_test(claims_without_requests_pass),
