@@ -33,7 +33,7 @@ void column_join(struct buf *out, const struct json *list, const char *key, cons
 /* Whether the object has a condition of this type with status True. */
 bool column_condition(const struct json *object, struct str type);
 
-/* The member of a map whose key follows `after` in order, STR_NULL for the first; NULL at the end. */
+/* The member of a map whose key is next in order, STR_NULL for the first; NULL at the end. */
 const struct json *column_next(const struct json *map, struct str after);
 
 /* "a=b,c=d" of a map, sorted; and of a LabelSelector. "<none>" when empty. */

@@ -441,9 +441,87 @@ static void priority_levels_show_their_shares_and_queues(void **state)
 		     "[\"l\",\"Limited\",0,64,6,50,\"60m\"]");
 }
 
+#define SCALER(metrics, current)                                                         \
+	"{\"metadata\":{\"name\":\"h\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"}," \
+	"\"spec\":{\"scaleTargetRef\":{\"kind\":\"Deployment\",\"name\":\"web\"},"       \
+	"\"minReplicas\":1,\"maxReplicas\":5,\"metrics\":[" metrics                      \
+	"]},\"status\":{\"currentReplicas\":2,\"currentMetrics\":[" current "]}}"
+#define CPU                                                                  \
+	"{\"type\":\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":{" \
+	"\"averageUtilization\":50}}}"
+
+static void autoscalers_show_what_is_measured_of_what_is_aimed_at(void **state)
+{
+	const struct schema_kind *k = kind("autoscaling", "v2", "horizontalpodautoscalers");
+
+	assert_cells(k, SCALER("", ""), "[\"h\",\"Deployment/web\",\"<none>\",\"1\",5,2,\"24h\"]");
+	assert_cells(k,
+		     SCALER(CPU, "{\"type\":\"Resource\",\"resource\":{\"current\":{"
+				 "\"averageUtilization\":20}}}"),
+		     "[\"h\",\"Deployment/web\",\"cpu: 20%/50%\",\"1\",5,2,\"24h\"]");
+	assert_cells(
+		k,
+		SCALER("{\"type\":\"External\",\"external\":{\"target\":{\"averageValue\":\"7\"}}},"
+		       "{\"type\":\"Odd\"}," CPU "," CPU,
+		       ""),
+		"[\"h\",\"Deployment/web\",\"<unknown>/7 (avg), <unknown type> + 2 more...\",\"1\","
+		"5,2,\"24h\"]");
+	assert_cells(kind("autoscaling", "v1", "horizontalpodautoscalers"),
+		     "{\"metadata\":{\"name\":\"h\"},\"spec\":{\"scaleTargetRef\":{\"kind\":\"A\","
+		     "\"name\":\"b\"},\"maxReplicas\":5,\"targetCPUUtilizationPercentage\":40}}",
+		     "[\"h\",\"A/b\",\"cpu: <unknown>/40%\",\"<unset>\",5,0,\"<unknown>\"]");
+}
+
+static void quotas_show_requests_and_limits_apart(void **state)
+{
+	assert_cells(kind("", "v1", "resourcequotas"),
+		     "{\"metadata\":{\"name\":\"q\"},\"status\":{\"hard\":{\"pods\":\"5\","
+		     "\"limits.cpu\":\"2\",\"cpu\":\"1\"},\"used\":{\"pods\":\"3\"}}}",
+		     "[\"q\",\"cpu: 0/1, pods: 3/5\",\"limits.cpu: 0/2\",\"<unknown>\"]");
+}
+
+static void signing_requests_show_what_became_of_them(void **state)
+{
+	const struct schema_kind *k = kind("certificates.k8s.io", "v1",
+					   "certificatesigningrequests");
+
+	assert_cells(k, "{\"metadata\":{\"name\":\"c\"},\"spec\":{\"username\":\"bob\"}}",
+		     "[\"c\",\"<unknown>\",\"<none>\",\"bob\",\"<none>\",\"Pending\"]");
+	assert_cells(k,
+		     "{\"metadata\":{\"name\":\"c\"},\"spec\":{\"signerName\":\"s\","
+		     "\"username\":\"bob\",\"expirationSeconds\":3600},\"status\":{\"conditions\":"
+		     "[{\"type\":\"Approved\"}],\"certificate\":\"eA==\"}}",
+		     "[\"c\",\"<unknown>\",\"s\",\"bob\",\"60m\",\"Approved,Issued\"]");
+}
+
+static void policies_and_services_show_what_they_refer_to(void **state)
+{
+	assert_cells(
+		kind("admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings"),
+		"{\"metadata\":{\"name\":\"b\"},\"spec\":{\"policyName\":\"p\","
+		"\"paramRef\":{\"name\":\"x\"}}}",
+		"[\"b\",\"p\",\"*/x\",\"<unknown>\"]");
+	assert_cells(kind("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies"),
+		     "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"validations\":[{},{}]}}",
+		     "[\"p\",2,\"<unset>\",\"<unknown>\"]");
+	assert_cells(kind("apiregistration.k8s.io", "v1", "apiservices"),
+		     "{\"metadata\":{\"name\":\"v1.x\"},\"spec\":{\"service\":{\"name\":\"s\","
+		     "\"namespace\":\"n\"}},\"status\":{\"conditions\":[{\"type\":\"Available\","
+		     "\"status\":\"False\",\"reason\":\"Gone\"}]}}",
+		     "[\"v1.x\",\"n/s\",\"False (Gone)\",\"<unknown>\"]");
+	assert_cells(kind("flowcontrol.apiserver.k8s.io", "v1", "flowschemas"),
+		     "{\"metadata\":{\"name\":\"f\"},\"spec\":{\"matchingPrecedence\":7,"
+		     "\"priorityLevelConfiguration\":{\"name\":\"l\"}}}",
+		     "[\"f\",\"l\",7,\"<none>\",\"<unknown>\",\"?\"]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(autoscalers_show_what_is_measured_of_what_is_aimed_at),
+		cmocka_unit_test(quotas_show_requests_and_limits_apart),
+		cmocka_unit_test(signing_requests_show_what_became_of_them),
+		cmocka_unit_test(policies_and_services_show_what_they_refer_to),
 		cmocka_unit_test(pods_have_upstreams_columns),
 		cmocka_unit_test(flow_schemas_show_their_level_and_whether_it_is_missing),
 		cmocka_unit_test(priority_levels_show_their_shares_and_queues),

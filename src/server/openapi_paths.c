@@ -378,7 +378,7 @@ static void put_media_v2(struct openapi_print *p, const struct place *at,
 	put_words(p, "schemes", https, 1);
 }
 
-/* An empty list is left out: upstream's library does not write it back, so it would not compare equal. */
+/* An empty list is left out: upstream's library does not keep it, so it would not compare equal. */
 static void put_operation_parameters(struct openapi_print *p, const struct place *at,
 				     const struct operation *op)
 {
