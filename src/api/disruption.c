@@ -10,6 +10,7 @@
 #include "base/timestamp.h"
 
 #define DISRUPTED_MAX 2000 /* evictions that the controller has not confirmed */
+#define RETRY_AFTER_S 10 /* its controller has seen the budget by then */
 
 static const char refusal[] = "Cannot evict pod as it would violate the pod's disruption budget.";
 
@@ -93,36 +94,39 @@ static struct json *counted(struct arena *a, int64_t left, struct str pod, int64
 }
 
 int disruption_check(struct arena *a, const struct json *budget, const struct json *pod,
-		     int64_t now_ns, struct json **ret_patch, const char **ret_cause,
-		     struct error *err)
+		     int64_t now_ns, struct json **ret_patch,
+		     struct disruption_refusal *ret_refusal, struct error *err)
 {
 	const struct json *meta = json_getz(budget, "metadata"), *status = status_of(budget);
 	int64_t allowed = json_i64_at(status, "disruptionsAllowed", 0);
 	struct str name = json_text_at(meta, "name");
 
 	*ret_patch = NULL;
-	*ret_cause = NULL;
+	*ret_refusal = (struct disruption_refusal){ 0 };
 	if (is_not_missed(budget, pod))
 		return 0;
 	if (json_i64_at(status, "observedGeneration", 0) < json_i64_at(meta, "generation", 0)) {
-		*ret_cause = arena_printf(a,
-					  "The disruption budget %.*s is still being processed by "
-					  "the server.",
-					  STR_ARG(name));
+		ret_refusal->cause = arena_printf(
+			a,
+			"The disruption budget %.*s is still being processed by "
+			"the server.",
+			STR_ARG(name));
+		ret_refusal->retry_after_s = RETRY_AFTER_S;
 		return error_set(err, ERR_TOO_MANY_REQUESTS, "%s", refusal);
 	}
 	if (allowed < 0 || json_count(json_getz(status, "disruptedPods")) > DISRUPTED_MAX) {
-		*ret_cause = arena_printf(a,
-					  "The disruption budget %.*s does not allow evicting pods "
-					  "currently: %s",
-					  STR_ARG(name),
-					  allowed < 0 ? "pdb disruptions allowed is negative"
-						      : "too many pending evictions not confirmed "
-							"by PDB controller");
+		ret_refusal->cause = arena_printf(
+			a,
+			"The disruption budget %.*s does not allow evicting pods "
+			"currently: %s",
+			STR_ARG(name),
+			allowed < 0 ? "pdb disruptions allowed is negative"
+				    : "too many pending evictions not confirmed "
+				      "by PDB controller");
 		return error_set(err, ERR_FORBIDDEN, "%s", refusal);
 	}
 	if (allowed == 0) {
-		*ret_cause = why_none(a, budget, name);
+		ret_refusal->cause = why_none(a, budget, name);
 		return error_set(err, ERR_TOO_MANY_REQUESTS, "%s", refusal);
 	}
 	*ret_patch = counted(a, allowed - 1, json_text_at(json_getz(pod, "metadata"), "name"),

@@ -27,7 +27,7 @@
 struct fixture {
 	struct arena arena;
 	struct json *patch;
-	const char *cause;
+	struct disruption_refusal refusal;
 	struct error err;
 };
 
@@ -44,7 +44,7 @@ static int check(struct fixture *f, const char *budget, const char *pod)
 {
 	f->err = (struct error){ 0 };
 	return disruption_check(&f->arena, tree(f, budget), tree(f, pod), NOW_NS, &f->patch,
-				&f->cause, &f->err);
+				&f->refusal, &f->err);
 }
 
 static void assert_text(const struct json *v, const char *want)
@@ -101,8 +101,9 @@ static void a_budget_that_is_used_up_refuses(void **state)
 			 -ERR_TOO_MANY_REQUESTS);
 	assert_string_equal(f->err.msg,
 			    "Cannot evict pod as it would violate the pod's disruption budget.");
-	assert_string_equal(f->cause,
+	assert_string_equal(f->refusal.cause,
 			    "The disruption budget b needs 2 healthy pods and has 2 currently");
+	assert_int_equal(f->refusal.retry_after_s, 0);
 	assert_int_equal(check(f, BUDGET("", "\"observedGeneration\":2,\"disruptionsAllowed\":-1"),
 			       POD(READY)),
 			 -ERR_FORBIDDEN);
@@ -115,7 +116,8 @@ static void a_budget_that_nobody_has_seen_yet_refuses(void **state)
 	assert_int_equal(check(f, BUDGET("", "\"observedGeneration\":1,\"disruptionsAllowed\":9"),
 			       POD(READY)),
 			 -ERR_TOO_MANY_REQUESTS);
-	assert_non_null(strstr(f->cause, "still being processed"));
+	assert_non_null(strstr(f->refusal.cause, "still being processed"));
+	assert_int_equal(f->refusal.retry_after_s, 10);
 }
 
 static void pods_that_are_not_ready_are_not_missed_while_others_are_enough(void **state)

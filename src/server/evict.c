@@ -11,8 +11,6 @@
 #include "server/server_impl.h"
 #include "server/verb_impl.h"
 
-#define RETRY_AFTER_S 10
-
 /* What this eviction did so far. */
 struct asked {
 	bool counted; /* its budget knows of it */
@@ -64,17 +62,17 @@ static int ask(struct mutation *m, struct ensure *e, const struct json *pod, str
 							      STR("poddisruptionbudgets"));
 	const struct json *budget;
 	struct json *patch;
-	const char *cause;
+	struct disruption_refusal refusal;
 	int r;
 
 	r = find_budget(e, kind, m->ns, pod, &budget, err);
 	if (r < 0 || !budget)
 		return r;
-	r = disruption_check(ensure_arena(e), budget, pod, m->write.now_ns, &patch, &cause, err);
+	r = disruption_check(ensure_arena(e), budget, pod, m->write.now_ns, &patch, &refusal, err);
 	if (r < 0) {
 		m->cause_reason = "DisruptionBudget";
-		m->cause_message = arena_strdup(&m->x->work, str_from(cause));
-		m->retry_after_s = r == -ERR_TOO_MANY_REQUESTS ? RETRY_AFTER_S : 0;
+		m->cause_message = arena_strdup(&m->x->work, str_from(refusal.cause));
+		m->retry_after_s = refusal.retry_after_s;
 		return r;
 	}
 	if (patch && !m->dry_run)
