@@ -178,3 +178,24 @@ void check_toleration(struct validation *v, const struct json *toleration,
 		field_errors_invalid(v->errs, &value_at, FIELD_STR(value),
 				     "must be a valid decimal integer");
 }
+
+/* Kubernetes' own signers give a day at most. */
+void check_pod_certificate(struct validation *v, const struct json *value,
+			   const struct field_path *path)
+{
+	enum { SHORTEST_S = 3600, LONGEST_S = 91 * 86400, LONGEST_OWN_S = 86400 };
+	struct field_path at = field_path_name(path, "maxExpirationSeconds");
+	bool own = str_starts(json_text_at(value, "signerName"), STR("kubernetes.io/"));
+	int64_t longest = own ? LONGEST_OWN_S : LONGEST_S, seconds;
+	const struct json *given = json_getz(value, "maxExpirationSeconds");
+
+	if (!json_i64(given, &seconds))
+		return;
+	if (seconds < SHORTEST_S)
+		field_errors_addf(v->errs, FIELD_INVALID, &at, FIELD_I64(seconds),
+				  "if provided, maxExpirationSeconds must be >= %d", SHORTEST_S);
+	if (seconds > longest)
+		field_errors_addf(v->errs, FIELD_INVALID, &at, FIELD_I64(seconds),
+				  "if provided, maxExpirationSeconds must be <= %lld",
+				  (long long)longest);
+}

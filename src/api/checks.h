@@ -86,6 +86,7 @@ FILL(fill_pod_spec);
 FILL(fill_pod); /* of pods alone */
 FILL(fill_pod_status);
 FILL(fill_replication_controller);
+CHECK(check_pod_certificate); /* a projected one */
 CHECK(check_pod_spec);
 CHECK(check_toleration);
 CHECK(check_resources);
