@@ -15,6 +15,7 @@
 struct asked {
 	bool counted; /* its budget knows of it */
 	bool asking, ended; /* in this call; nothing was to be written */
+	bool waits; /* somebody else's count is under way: what it comes to matters */
 	struct error err; /* why the budget could not be told */
 };
 
@@ -56,7 +57,14 @@ static void on_told(void *arg, const struct error *err, bool outrun)
 	mutation_resume(m);
 }
 
-static int ask(struct mutation *m, struct ensure *e, const struct json *pod, struct error *err)
+/* What is not committed has no version yet. */
+static bool is_pending(const struct json *object)
+{
+	return str_eqz(json_text_at(json_getz(object, "metadata"), "resourceVersion"), "0");
+}
+
+static int ask(struct mutation *m, struct ensure *e, const struct json *pod, struct asked *asked,
+	       struct error *err)
 {
 	const struct schema_kind *kind = schema_find_resource(STR("policy"), STR("v1"),
 							      STR("poddisruptionbudgets"));
@@ -68,6 +76,9 @@ static int ask(struct mutation *m, struct ensure *e, const struct json *pod, str
 	r = find_budget(e, kind, m->ns, pod, &budget, err);
 	if (r < 0 || !budget)
 		return r;
+	asked->waits = is_pending(budget);
+	if (asked->waits)
+		return 0;
 	r = disruption_check(ensure_arena(e), budget, pod, m->write.now_ns, &patch, &refusal, err);
 	if (r < 0) {
 		m->cause_reason = "DisruptionBudget";
@@ -90,13 +101,15 @@ int evict_ask_budget(struct mutation *m, const struct json *pod, struct error *e
 		return 0;
 	if (!asked->err.code) {
 		asked->asking = true;
-		asked->ended = false;
+		asked->ended = asked->waits = false;
 		e = ensure_new(m->x->server, on_told, m);
-		r = ask(m, e, pod, err);
+		r = ask(m, e, pod, asked, err);
 		ensure_end(e);
 		asked->asking = false;
 		if (!asked->ended)
 			return mutation_park(m, err);
+		if (asked->waits)
+			return mutation_park_for_base(m, err);
 	}
 	if (r == 0 && asked->err.code) {
 		*err = asked->err;
