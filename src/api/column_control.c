@@ -202,53 +202,6 @@ void column_pod_certificate_annotations(const struct json *object, int64_t now_n
 	column_labels(out, column_find(object, "spec.unverifiedUserAnnotations"));
 }
 
-/* --- flow control -------------------- */
-
-void column_flow_distinguisher(const struct json *object, int64_t now_ns, struct buf *out)
-{
-	column_text(out, column_find_str(object, "spec.distinguisherMethod.type"), "<none>");
-}
-
-void column_flow_precedence(const struct json *object, int64_t now_ns, struct buf *out)
-{
-	(void)buf_add_i64(out, column_find_i64(object, "spec.matchingPrecedence"));
-}
-
-void column_flow_dangling(const struct json *object, int64_t now_ns, struct buf *out)
-{
-	const struct json *dangling = condition(object, STR("Dangling"));
-
-	column_text(out, column_find_str(dangling, "status"), dangling ? "" : "?");
-}
-
-static void number_or_none(const struct json *object, const char *path, struct buf *out)
-{
-	if (column_find(object, path))
-		(void)buf_add_i64(out, column_find_i64(object, path));
-	else
-		column_text(out, STR_NULL, "<none>");
-}
-
-void column_level_shares(const struct json *object, int64_t now_ns, struct buf *out)
-{
-	number_or_none(object, "spec.limited.nominalConcurrencyShares", out);
-}
-
-void column_level_queues(const struct json *object, int64_t now_ns, struct buf *out)
-{
-	number_or_none(object, "spec.limited.limitResponse.queuing.queues", out);
-}
-
-void column_level_hand(const struct json *object, int64_t now_ns, struct buf *out)
-{
-	number_or_none(object, "spec.limited.limitResponse.queuing.handSize", out);
-}
-
-void column_level_length(const struct json *object, int64_t now_ns, struct buf *out)
-{
-	number_or_none(object, "spec.limited.limitResponse.queuing.queueLengthLimit", out);
-}
-
 /* --- API services, migrations -------------------- */
 
 void column_api_service(const struct json *object, int64_t now_ns, struct buf *out)

@@ -156,13 +156,6 @@ void column_signing_duration(const struct json *object, int64_t now_ns, struct b
 void column_signing_condition(const struct json *object, int64_t now_ns, struct buf *out);
 void column_pod_certificate_state(const struct json *object, int64_t now_ns, struct buf *out);
 void column_pod_certificate_annotations(const struct json *object, int64_t now_ns, struct buf *out);
-void column_flow_distinguisher(const struct json *object, int64_t now_ns, struct buf *out);
-void column_flow_precedence(const struct json *object, int64_t now_ns, struct buf *out);
-void column_flow_dangling(const struct json *object, int64_t now_ns, struct buf *out);
-void column_level_shares(const struct json *object, int64_t now_ns, struct buf *out);
-void column_level_queues(const struct json *object, int64_t now_ns, struct buf *out);
-void column_level_hand(const struct json *object, int64_t now_ns, struct buf *out);
-void column_level_length(const struct json *object, int64_t now_ns, struct buf *out);
 void column_api_service(const struct json *object, int64_t now_ns, struct buf *out);
 void column_api_service_available(const struct json *object, int64_t now_ns, struct buf *out);
 void column_migration_resource(const struct json *object, int64_t now_ns, struct buf *out);
