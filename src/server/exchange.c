@@ -46,6 +46,11 @@ static void on_timer(struct loop_timer *t)
 		flow_time_out(x);
 		return;
 	}
+	/* Who does not take the answer keeps no seat with it. */
+	if (x->answered) {
+		flow_leave(x);
+		return;
+	}
 	(void)error_set(&err, ERR_TIMEOUT, "request did not complete within the allotted timeout");
 	x->warnings = NULL; /* they may be in the job's memory */
 	reply_error(x, &err, NULL);
@@ -90,12 +95,23 @@ void exchange_over(struct exchange *x)
 		x->status = error_http_status(ERR_CANCELED);
 	loop_timer_stop(&x->timer);
 	loop_task_cancel(&x->task);
-	flow_leave(x);
+	/* What is at the state is still under way. */
+	if (!x->at_state)
+		flow_leave(x);
 	audit_end(x);
 	server_metrics_end(x);
 }
 
 /* --- jobs ------------------------------------------------------------------------- */
+
+int64_t exchange_time_limit(const struct exchange *x)
+{
+	int64_t limit = x->server->opts.request_timeout_ms, asked = x->request.deadline_ms;
+
+	if (limit <= 0)
+		limit = REQUEST_TIMEOUT_MS;
+	return asked > 0 ? MIN(asked, limit) : limit;
+}
 
 static void job_back(struct job *j)
 {
@@ -105,16 +121,11 @@ static void job_back(struct job *j)
 	loop_timer_stop(&x->timer);
 	if (!x->over && !x->answered)
 		x->finish(x);
+	if (x->over)
+		flow_leave(x);
+	else if (x->answered && x->flow.state == FLOW_RUNS)
+		loop_timer_start(&x->timer, exchange_time_limit(x));
 	http_stream_unref(x->stream);
-}
-
-static int64_t time_limit(const struct exchange *x)
-{
-	int64_t limit = x->server->opts.request_timeout_ms, asked = x->request.deadline_ms;
-
-	if (limit <= 0)
-		limit = REQUEST_TIMEOUT_MS;
-	return asked > 0 ? MIN(asked, limit) : limit;
 }
 
 void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct job *j),
@@ -128,7 +139,7 @@ void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct jo
 	(void)http_stream_ref(x->stream);
 	/* A get waits for nothing that has no limit of its own, and there are many. */
 	if (x->request.verb != REQUEST_GET)
-		loop_timer_start(&x->timer, time_limit(x));
+		loop_timer_start(&x->timer, exchange_time_limit(x));
 	state_submit(x->server->state, &x->job);
 }
 
@@ -245,7 +256,7 @@ static void expect_body(struct exchange *x)
 	if (length > (int64_t)x->incoming.max)
 		refuse_size(x);
 	else if (length != 0 && x->home)
-		http_stream_body_timeout(x->stream, time_limit(x));
+		http_stream_body_timeout(x->stream, exchange_time_limit(x));
 }
 
 static void on_admitted(struct exchange *x)
@@ -302,8 +313,12 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 		expect_body(x);
 	if (x->answered)
 		return;
-	/* What has no body waits for its turn at once, and is then done in one go. */
-	x->entered = stream->in.length == 0;
+	/*
+	 * What has no body waits for its turn at once, and is then done in one go; unless the state
+	 * has to say first who it is.
+	 */
+	x->entered = (stream->in.length == 0 || str_eq(stream->in.method, STR("GET"))) &&
+		     !x->session_id.p;
 	if (x->entered)
 		flow_enter(x, ask);
 	else

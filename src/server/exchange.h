@@ -98,6 +98,9 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane);
 void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct job *j),
 		     void (*finish)(struct exchange *x));
 
+/* How long a request other than a watch may take, in ms. */
+int64_t exchange_time_limit(const struct exchange *x);
+
 /* The exchange of a job. */
 static inline struct exchange *exchange_of(struct job *j)
 {

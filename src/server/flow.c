@@ -28,7 +28,6 @@ enum {
 	COST_WRITE = 25 * 1000,
 	COMMITTING = 64,
 	WAIT_PARTS = 4, /* a request waits at most this part of its time limit */
-	REQUEST_TIMEOUT_MS = 60 * 1000,
 };
 
 /* --- what a request is -------------------------------------------------------------- */
@@ -70,7 +69,7 @@ static int64_t cost_of(struct flow_lane *lane, const struct request *r)
 static struct flow_query query_of(const struct exchange *x)
 {
 	const struct request *r = &x->request;
-	struct flow_query q = { .user = &x->user };
+	struct flow_query q = { .user = x->impersonator ? x->impersonator : &x->user };
 
 	if (r->resource.n) {
 		q.verb = str_from(request_verb_name(r->verb));
@@ -93,7 +92,7 @@ static struct str flow_of(const struct exchange *x, char *buf, size_t size)
 	int n;
 
 	if (s->by == FLOW_BY_USER)
-		by = x->user.name;
+		by = x->impersonator ? x->impersonator->name : x->user.name;
 	else if (s->by == FLOW_BY_NAMESPACE)
 		by = x->request.ns;
 	n = snprintf(buf, size, "%.*s/%.*s", STR_ARG(s->name), STR_ARG(by));
@@ -220,7 +219,6 @@ static void enqueue(struct flow_lane *lane, struct exchange *x)
 	struct flow_ticket *t = &x->flow;
 	const struct flow_level *level = t->schema->level;
 	struct flow_seats *s = level->seats;
-	int64_t limit = x->server->opts.request_timeout_ms;
 	struct flow_queue *q = lane->queues[t->writes];
 	char buf[512];
 	struct str flow = flow_of(x, buf, sizeof(buf));
@@ -234,9 +232,7 @@ static void enqueue(struct flow_lane *lane, struct exchange *x)
 	t->since_ns = x->begun_ns;
 	flow_queue_add(q, &t->item, s->index, MAX(level->shares, 1), flow);
 	note_waiting(lane, s, 1);
-	if (limit <= 0)
-		limit = REQUEST_TIMEOUT_MS;
-	loop_timer_start(&x->timer, limit / WAIT_PARTS);
+	loop_timer_start(&x->timer, exchange_time_limit(x) / WAIT_PARTS);
 	loop_defer(lane->loop, &lane->task);
 }
 

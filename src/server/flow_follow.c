@@ -22,14 +22,12 @@ enum {
 
 /* --- sending -------------------------------------------------------------------------- */
 
-struct delivery {
-	struct loop_msg msg;
-	struct flow_lane *lane;
-	struct flow_config *config;
-};
-
-static void install(struct flow_lane *lane, struct flow_config *config)
+static void install(struct flow_lane *lane)
 {
+	struct flow_config *config = atomic_exchange(&lane->coming, NULL);
+
+	if (!config)
+		return;
 	flow_config_unref(lane->config);
 	lane->config = config;
 	/* There may be more seats now. */
@@ -38,20 +36,20 @@ static void install(struct flow_lane *lane, struct flow_config *config)
 
 static void on_delivery(struct loop_msg *m)
 {
-	struct delivery *d = CONTAINER_OF(m, struct delivery, msg);
+	struct flow_lane *lane = CONTAINER_OF(m, struct flow_lane, delivery);
 
-	install(d->lane, d->config);
-	free(d);
+	atomic_store(&lane->delivering, false);
+	install(lane);
 }
 
 static void publish(struct flow *f, struct flow_config *c)
 {
-	install(&f->lanes[0], flow_config_ref(c));
-	for (size_t i = 1; i < f->nlanes; i++) {
-		struct delivery *d = XNEW(struct delivery);
-
-		*d = (struct delivery){ { .fn = on_delivery }, &f->lanes[i], flow_config_ref(c) };
-		loop_post(f->lanes[i].loop, &d->msg);
+	for (struct flow_lane *lane = f->lanes; lane < f->lanes + f->nlanes; lane++) {
+		flow_config_unref(atomic_exchange(&lane->coming, flow_config_ref(c)));
+		if (lane == f->lanes)
+			install(lane);
+		else if (!atomic_exchange(&lane->delivering, true))
+			loop_post(lane->loop, &lane->delivery);
 	}
 }
 
@@ -232,6 +230,7 @@ struct flow *flow_new(struct server *s)
 		for (size_t k = 0; k < FLOW_CLASSES; k++)
 			lane->queues[k] = flow_queue_new();
 		lane->wake.fn = flow_on_wake;
+		lane->delivery.fn = on_delivery;
 		loop_task_init(&lane->task, flow_on_turn);
 	}
 	return f;
@@ -258,6 +257,7 @@ void flow_free(struct flow *f)
 	for (size_t i = 0; i < f->nlanes; i++) {
 		loop_task_cancel(&f->lanes[i].task);
 		flow_config_unref(f->lanes[i].config);
+		flow_config_unref(atomic_load(&f->lanes[i].coming));
 		for (size_t k = 0; k < FLOW_CLASSES; k++)
 			flow_queue_free(f->lanes[i].queues[k]);
 	}

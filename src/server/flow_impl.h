@@ -27,6 +27,9 @@ struct flow_lane {
 	struct flow *flow;
 	struct loop *loop;
 	struct flow_config *config; /* NULL until the objects were read */
+	_Atomic(struct flow_config *) coming; /* the newest that was sent; or NULL */
+	struct loop_msg delivery; /* says that one is coming */
+	atomic_bool delivering;
 	struct flow_queue *queues[FLOW_CLASSES];
 	struct loop_task task; /* at the end of the turn */
 	int64_t spent; /* of this turn */

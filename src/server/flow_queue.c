@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 
-enum { QUANTUM = 50 * 1000 }; /* ns that a flow may use before the next one's turn */
+enum { QUANTUM = 25 * 1000 }; /* ns that a flow may use before the next one's turn */
 
 /* A flow of requests that wait. */
 struct flow_source {
@@ -120,7 +120,10 @@ static void forget_all(struct list *sources)
 		source_free(LIST_ENTRY(it, struct flow_source, link));
 }
 
-/* One that used more than its turn is remembered, or it would come back as if new. */
+/*
+ * One without requests is remembered until its turn comes again, or it would come back as if new, and those
+ * that always have some would wait for ever.
+ */
 static void source_tidy(struct flow_source *s)
 {
 	struct level *l = s->level;
@@ -128,8 +131,9 @@ static void source_tidy(struct flow_source *s)
 	if (!l->n) {
 		forget_all(&l->fresh);
 		forget_all(&l->stale);
-	} else if (!s->n && s->deficit >= 0) {
-		source_free(s);
+	} else if (!s->n) {
+		list_remove(&s->link);
+		list_push_back(&l->stale, &s->link);
 	}
 }
 
@@ -183,11 +187,11 @@ static struct flow_source *turn_of(struct level *l)
 			s->deficit = QUANTUM;
 		if (s->n && s->deficit > 0)
 			return s;
-		s->deficit += QUANTUM;
 		if (!s->n && s->deficit >= 0) {
 			source_free(s);
 			continue;
 		}
+		s->deficit += QUANTUM;
 		list_remove(&s->link);
 		list_push_back(&l->stale, &s->link);
 	}

@@ -157,6 +157,35 @@ static void test_who_used_too_much_does_not_come_back_as_new(void **state)
 	flow_queue_free(q);
 }
 
+/* Many who ask for one thing at a time, each anew when it is answered, and one with much to do. */
+static void test_who_has_much_to_do_is_not_starved_by_many_who_have_little(void **state)
+{
+	static struct request polite[20], lists[2];
+	struct flow_queue *q = flow_queue_new();
+	size_t served = 0;
+	char name[16];
+
+	(void)state;
+	for (size_t i = 0; i < 20; i++) {
+		(void)snprintf(name, sizeof(name), "p%zu", i);
+		add(q, &polite[i], 0, 1, name, 8000);
+	}
+	add(q, &lists[0], 0, 1, "lists", 68000);
+	add(q, &lists[1], 0, 1, "lists", 68000);
+	for (size_t i = 0; i < 10000; i++) {
+		struct request *r = next(q);
+
+		served += r == &lists[0] || r == &lists[1];
+		snprintf(name, sizeof(name), "%s", r->flow);
+		add(q, r, 0, 1, name, r->item.cost);
+	}
+	/* A twenty-first of the time, at 68 and 8 each, is 55 of them. */
+	assert_in_range(served, 40, 120);
+	while (next(q))
+		;
+	flow_queue_free(q);
+}
+
 /* Everything comes out once, whatever is added, taken out and removed meanwhile. */
 static void test_nothing_is_lost(void **state)
 {
@@ -204,6 +233,7 @@ int main(void)
 		cmocka_unit_test(test_levels_share_by_weight),
 		cmocka_unit_test(test_a_level_that_may_not_is_passed_over),
 		cmocka_unit_test(test_who_used_too_much_does_not_come_back_as_new),
+		cmocka_unit_test(test_who_has_much_to_do_is_not_starved_by_many_who_have_little),
 		cmocka_unit_test(test_nothing_is_lost),
 	};
 

@@ -114,8 +114,6 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 		return false;
 	x->answered = true;
 	x->status = status;
-	if (length > 0)
-		flow_note_size(x, (size_t)length);
 	nwarnings = reply_warnings(x, &warnings);
 	if (nwarnings)
 		fields = ARENA_ARRAY(x->arena, struct http_field, nwarnings + ARRAY_SIZE(few));
@@ -154,6 +152,7 @@ void reply_body(struct exchange *x, int status, struct str content_type, struct 
 	}
 	(void)http_stream_send(x->stream, body);
 	(void)http_stream_end(x->stream, NULL, 0);
+	flow_leave(x);
 }
 
 struct str reply_content_type(const struct exchange *x)
