@@ -201,29 +201,48 @@ static int compare_schemas(const void *a, const void *b)
 	return str_cmp(x->name, y->name);
 }
 
-static bool has(const struct json *const *trees, size_t n, struct str name)
+static const struct flow_default *find_mandatory(enum flow_kind kind, struct str name)
 {
+	size_t n;
+	const struct flow_default *v = flow_defaults(kind, &n);
+
 	for (size_t i = 0; i < n; i++)
-		if (str_eq(name_of(trees[i]), name))
-			return true;
-	return false;
+		if (v[i].mandatory && str_eqz(name, v[i].name))
+			return &v[i];
+	return NULL;
 }
 
+typedef void (*add_fn)(struct flow_config *c, const struct json *tree);
+
 /* What is stored under a mandatory name counts for its uid alone. */
-static void add_all(struct flow_config *c, const struct json *const *trees, size_t n,
-		    enum flow_kind kind, void (*add)(struct flow_config *c, const struct json *))
+static void add_mandatory(struct flow_config *c, struct arena *a, enum flow_kind kind,
+			  const struct json *const *trees, size_t n, add_fn add)
 {
-	struct arena scratch;
-	size_t nmandatory;
-	const struct flow_default *v = flow_defaults(kind, &nmandatory);
+	size_t nv;
+	const struct flow_default *v = flow_defaults(kind, &nv);
+
+	for (size_t i = 0; i < nv; i++) {
+		struct json *tree = v[i].mandatory ? flow_default_tree(a, kind, &v[i]) : NULL;
+
+		for (size_t k = 0; tree && k < n; k++)
+			if (str_eqz(name_of(trees[k]), v[i].name))
+				json_put_str(a, json_getz(tree, "metadata"), "uid",
+					     json_text_at(json_getz(trees[k], "metadata"), "uid"));
+		if (tree)
+			add(c, tree);
+	}
+}
+
+static void add_all(struct flow_config *c, const struct json *const *trees, size_t n,
+		    enum flow_kind kind, add_fn add)
+{
+	CLEANUP(arena_release) struct arena scratch;
 
 	arena_init(&scratch, MIB);
+	add_mandatory(c, &scratch, kind, trees, n, add);
 	for (size_t i = 0; i < n; i++)
-		add(c, trees[i]);
-	for (size_t i = 0; i < nmandatory; i++)
-		if (v[i].mandatory && !has(trees, n, str_from(v[i].name)))
-			add(c, flow_default_tree(&scratch, kind, &v[i]));
-	arena_release(&scratch);
+		if (!find_mandatory(kind, name_of(trees[i])))
+			add(c, trees[i]);
 }
 
 struct flow_config *flow_config_new(const struct json *const *schemas, size_t nschemas,

@@ -140,6 +140,21 @@ static void test_a_schema_without_its_level_is_left_out(void **state)
 	assert_string_equal(sorted(w, "me", "x", "get", "/version", ""), "catch-all");
 }
 
+static void test_what_is_mandatory_cannot_be_led_astray(void **state)
+{
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"%s\",\"uid\":\"u\"},\"spec\":{\"matchingPrecedence\":5,"
+		"\"priorityLevelConfiguration\":{\"name\":\"nowhere\"},\"rules\":[]}}";
+	struct world *w = *state;
+
+	w->schemas[w->nschemas++] = parse(w, arena_printf(&w->arena, text, "exempt"));
+	w->schemas[w->nschemas++] = parse(w, arena_printf(&w->arena, text, "catch-all"));
+	build(w);
+	assert_int_equal(w->config->nschemas, 2);
+	assert_string_equal(w->config->schemas[1].uid.p, "u");
+	assert_string_equal(sorted(w, "me", "x", "list", "pods", "b"), "catch-all");
+}
+
 static void test_seats_are_shared_by_shares(void **state)
 {
 	struct world *w = *state;
@@ -187,6 +202,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_is_mandatory_is_always_there, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_schema_without_its_level_is_left_out, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_mandatory_cannot_be_led_astray, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_seats_are_shared_by_shares, setup, teardown),
 		cmocka_unit_test(test_a_level_always_gets_its_own_seats),

@@ -121,8 +121,8 @@ static void forget_all(struct list *sources)
 }
 
 /*
- * One without requests is remembered until its turn comes again, or it would come back as if new, and those
- * that always have some would wait for ever.
+ * One without requests is remembered until its turn comes again, or it would come back as if new,
+ * and those that always have some would wait for ever.
  */
 static void source_tidy(struct flow_source *s)
 {

@@ -179,8 +179,8 @@ static void test_who_has_much_to_do_is_not_starved_by_many_who_have_little(void 
 		snprintf(name, sizeof(name), "%s", r->flow);
 		add(q, r, 0, 1, name, r->item.cost);
 	}
-	/* A twenty-first of the time, at 68 and 8 each, is 55 of them. */
-	assert_in_range(served, 40, 120);
+	/* Some 500 rounds, in each of which it has a turn of 25: at 68 each, that is 184. */
+	assert_in_range(served, 150, 300);
 	while (next(q))
 		;
 	flow_queue_free(q);

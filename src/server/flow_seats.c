@@ -1,6 +1,6 @@
 /*
- * One counter per level, and one for all. Neither ever passes its limit, not even for a moment: so who misses
- * a seat misses it because somebody has it, and whoever leaves it wakes those who wait.
+ * One counter per level, and one for all. Neither ever passes its limit, not even for a moment: so
+ * who misses a seat misses it because somebody has it, and whoever leaves it wakes those who wait.
  */
 #include "server/flow_seats.h"
 
