@@ -8,13 +8,6 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/ip6.h"
-
-struct address {
-	unsigned char bytes[16];
-	bool is4;
-	int prefix;
-};
 
 /* Dotted decimal with leading zeros allowed, as upstream's sloppy parser. */
 static bool read_ipv4(struct str s, unsigned char out[static 4])
@@ -65,43 +58,112 @@ static void unmap(struct address *a)
 		a->prefix -= 96;
 }
 
-static bool read_cidr(struct str s, struct address *ret_address)
+bool address_read(struct str text, struct address *ret_address)
 {
-	ptrdiff_t slash = str_chr(s, '/');
-	struct str ip;
-	uint64_t prefix;
+	struct address a = { .is4 = str_chr(text, ':') < 0 };
 
-	if (slash < 0 || !str_to_u64(str_skip(s, (size_t)slash + 1), &prefix))
+	a.prefix = a.is4 ? 32 : 128;
+	if (a.is4 ? !read_ipv4(text, a.bytes) : !read_ipv6(text, a.bytes))
 		return false;
-	ip = str_of(s.p, (size_t)slash);
-	ret_address->is4 = str_chr(ip, ':') < 0;
-	ret_address->prefix = (int)MIN(prefix, 1000);
-	if (ret_address->is4)
-		return ret_address->prefix <= 32 && read_ipv4(ip, ret_address->bytes);
-	if (ret_address->prefix > 128 || !read_ipv6(ip, ret_address->bytes))
-		return false;
-	unmap(ret_address);
+	if (!a.is4)
+		unmap(&a);
+	*ret_address = a;
 	return true;
 }
 
-static void print_cidr(const struct address *a, struct buf *out)
+bool address_read_cidr(struct str text, struct address *ret_address)
 {
-	char text[IP6_TEXT];
+	ptrdiff_t slash = str_chr(text, '/');
+	struct address a = { 0 };
+	struct str ip;
+	uint64_t prefix;
 
+	if (slash < 0 || !str_to_u64(str_skip(text, (size_t)slash + 1), &prefix))
+		return false;
+	ip = str_of(text.p, (size_t)slash);
+	a.is4 = str_chr(ip, ':') < 0;
+	a.prefix = (int)MIN(prefix, 1000);
+	if (a.prefix > (a.is4 ? 32 : 128))
+		return false;
+	if (a.is4 ? !read_ipv4(ip, a.bytes) : !read_ipv6(ip, a.bytes))
+		return false;
+	if (!a.is4)
+		unmap(&a);
+	*ret_address = a;
+	return true;
+}
+
+const char *address_print(const struct address *a, char out[static ADDRESS_TEXT])
+{
 	if (a->is4)
-		(void)snprintf(text, sizeof(text), "%u.%u.%u.%u", a->bytes[0], a->bytes[1],
+		(void)snprintf(out, ADDRESS_TEXT, "%u.%u.%u.%u", a->bytes[0], a->bytes[1],
 			       a->bytes[2], a->bytes[3]);
 	else
-		ip6_print(a->bytes, text);
-	(void)buf_printf(out, "%s/%d", text, a->prefix);
+		ip6_print(a->bytes, out);
+	return out;
+}
+
+const char *address_print_cidr(const struct address *a, char out[static ADDRESS_TEXT])
+{
+	size_t n = strlen(address_print(a, out));
+
+	(void)snprintf(out + n, ADDRESS_TEXT - n, "/%d", a->prefix);
+	return out;
+}
+
+/* --- ranges --------------------------------------------------------------------------------- */
+
+static size_t bytes_of(const struct address *a)
+{
+	return a->is4 ? 4 : 16;
+}
+
+struct address address_masked(const struct address *a)
+{
+	struct address first = *a;
+
+	for (size_t i = 0; i < bytes_of(a); i++) {
+		int kept = MAX(0, MIN(8, a->prefix - (int)(8 * i)));
+
+		first.bytes[i] &= (unsigned char)(0xff << (8 - kept));
+	}
+	return first;
+}
+
+bool address_contains(const struct address *range, const struct address *a)
+{
+	struct address first = address_masked(range), other = *a;
+
+	if (range->is4 != a->is4)
+		return false;
+	other.prefix = range->prefix;
+	other = address_masked(&other);
+	return address_compare(&first, &other) == 0;
+}
+
+int address_compare(const struct address *a, const struct address *b)
+{
+	return memcmp(a->bytes, b->bytes, bytes_of(a));
+}
+
+struct address address_add(const struct address *a, uint64_t n)
+{
+	struct address sum = *a;
+
+	for (size_t i = bytes_of(a); i-- > 0 && n > 0; n >>= 8) {
+		n += sum.bytes[i];
+		sum.bytes[i] = (unsigned char)n;
+	}
+	return sum;
 }
 
 bool address_canonical(struct str text, struct buf *out)
 {
 	struct address a;
+	char canonical[ADDRESS_TEXT];
 
-	if (!read_cidr(text, &a))
+	if (!address_read_cidr(text, &a))
 		return false;
-	print_cidr(&a, out);
+	(void)buf_add_str(out, str_from(address_print_cidr(&a, canonical)));
 	return true;
 }

@@ -1,5 +1,5 @@
 /*
- * The small kinds: ConfigMaps, Secrets, Services, Nodes, Events, Leases.
+ * The small kinds: ConfigMaps, Secrets, Nodes, Events, Leases.
  */
 #include "api/check_pod.h"
 #include "api/names.h"
@@ -134,56 +134,6 @@ void check_secret(struct validation *v, const struct json *secret)
 	}
 	check_token_secret(v, secret);
 	check_immutable_data(v, secret, names);
-}
-
-/* --- Services ----------------------------------------------------------------------------- */
-
-static void check_service_port(struct validation *v, const struct json *ports,
-			       const struct json *port, const struct field_path *path)
-{
-	struct field_path name_at = field_path_name(path, "name");
-	struct field_path port_at = field_path_name(path, "port");
-	struct field_path target_at = field_path_name(path, "targetPort");
-	const struct json *target = json_getz(port, "targetPort");
-	struct str name = json_text_at(port, "name");
-	const char *fault = json_is(target, JSON_STRING) ? names_port_name(json_str(target)) : NULL;
-	int64_t number = 0;
-
-	if (name.n == 0 && json_count(ports) > 1)
-		field_errors_required(v->errs, &name_at, NULL);
-	else if (name.n && check_came_before(ports, port, "name"))
-		field_errors_duplicate(v->errs, &name_at, FIELD_STR(name));
-	else if (name.n)
-		validate_format(v, SCHEMA_FORMAT_DNS_LABEL, name, &name_at);
-	(void)json_i64(json_getz(port, "port"), &number);
-	check_port_number(v, number, &port_at);
-	if (fault)
-		field_errors_invalid(v->errs, &target_at, FIELD_STR(json_str(target)), fault);
-	else if (json_i64(target, &number))
-		check_port_number(v, number, &target_at);
-}
-
-void check_service_spec(struct validation *v, const struct json *spec,
-			const struct field_path *path)
-{
-	const struct json *ports = json_getz(spec, "ports");
-	struct field_path list = field_path_name(path, "ports");
-	struct field_path selector_at = field_path_name(path, "selector");
-	struct field_path name_at = field_path_name(path, "externalName");
-	bool external = str_eqz(json_text_at(spec, "type"), "ExternalName");
-	bool headless = str_eqz(json_text_at(spec, "clusterIP"), "None");
-	size_t i = 0;
-
-	if (json_count(ports) == 0 && !external && !headless)
-		field_errors_required(v->errs, &list, NULL);
-	if (external && json_text_at(spec, "externalName").n == 0)
-		field_errors_required(v->errs, &name_at, NULL);
-	JSON_FOREACH (port, ports) {
-		struct field_path at = field_path_index(&list, i++);
-
-		check_service_port(v, ports, port, &at);
-	}
-	validate_labels(v, json_getz(spec, "selector"), &selector_at);
 }
 
 /* --- Nodes -------------------------------------------------------------------------------- */

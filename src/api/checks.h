@@ -102,6 +102,7 @@ FILL(fill_limit_range_item);
 CHECK_KIND(check_config_map);
 CHECK_KIND(check_secret);
 CHECK(check_service_spec);
+CHECK_KIND_UPDATE(check_service_update);
 CHECK_KIND(check_node);
 CHECK_KIND_UPDATE(check_node_update);
 CHECK_KIND(check_event);
@@ -122,6 +123,15 @@ FILL(fill_daemon_set_strategy);
 FILL(fill_stateful_set_spec);
 FILL(fill_job_spec);
 CHECK(check_lease_spec);
+
+/* networking */
+CHECK_KIND(check_ip_address);
+CHECK(check_service_cidr_spec);
+CHECK_KIND_UPDATE(check_service_cidr_update);
+
+/* scheduling */
+CHECK_KIND(check_priority_class);
+CHECK_KIND_UPDATE(check_priority_class_update);
 
 /* rbac */
 FILL(fill_subject);

@@ -30,6 +30,8 @@ void strategy_service_account_update(struct write *w, struct json *object, const
 
 /* Limit ranges: one without a name gets one. */
 void strategy_limit_range_create(struct write *w, struct json *object);
+/* Services: fields that belong to a type go with it. */
+void strategy_service_update(struct write *w, struct json *object, const struct json *old);
 
 /* Volumes and their claims: phase. */
 void strategy_volume_create(struct write *w, struct json *object);

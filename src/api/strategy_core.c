@@ -4,6 +4,7 @@
  */
 #include "api/strategies.h"
 
+#include "api/service.h"
 #include "api/write_impl.h"
 #include "base/base64.h"
 #include "base/limits.h"
@@ -90,6 +91,14 @@ void strategy_limit_range_create(struct write *w, struct json *object)
 
 	if (!json_text_at(meta, "name").n)
 		json_put_str(w->arena, meta, "name", json_text_at(meta, "uid"));
+}
+
+/* --- services --------------------------------------------------------------------------------- */
+
+void strategy_service_update(struct write *w, struct json *object, const struct json *old)
+{
+	if (w->subresource.n == 0)
+		service_drop_fields(w->arena, object, old);
 }
 
 /* --- volumes ---------------------------------------------------------------------------------- */

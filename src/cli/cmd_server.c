@@ -19,6 +19,8 @@ struct server_options {
 	const char *signing_key_file, *jwks_uri;
 	int64_t token_max; /* ns */
 	bool anonymous, extend_tokens, ui;
+	struct flag_list service_ranges;
+	const char *node_ports, *advertise_address;
 	struct flag_list etcd_servers, feature_gates;
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
 	const char *kubelet_cert_file, *kubelet_key_file, *kubelet_ca_file;
@@ -70,6 +72,16 @@ static const struct flag flags[] = {
 	  .help = "let the tokens that kubelets ask for pods live for a year" },
 	{ "api-audiences", 0, FLAG_LIST(struct server_options, audiences), .arg = "NAME",
 	  .help = "audiences that tokens for this API may name (default: the issuers)" },
+	{ "advertise-address", 0, FLAG_STRING(struct server_options, advertise_address),
+	  .arg = "IP",
+	  .help = "address of this server as endpoints of service kubernetes tell it (default: "
+		  "--bind-address, or an interface's when that is all)" },
+	{ "service-cluster-ip-range", 0, FLAG_LIST(struct server_options, service_ranges),
+	  .arg = "CIDR",
+	  .help = "addresses of services; two, of IPv4 and IPv6, for both (default "
+		  "10.0.0.0/24)" },
+	{ "service-node-port-range", 0, FLAG_STRING(struct server_options, node_ports),
+	  .arg = "FIRST-LAST", .initial = "30000-32767", .help = "node ports of services" },
 	{ "etcd-servers", 0, FLAG_LIST(struct server_options, etcd_servers), .arg = "URL",
 	  .help = "keep objects in this etcd cluster instead of in --data-dir" },
 	{ "etcd-cafile", 0, FLAG_STRING(struct server_options, etcd_ca_file), .arg = "FILE",
@@ -160,6 +172,10 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.napi_audiences = o->audiences.n,
 		.token_max_s = o->token_max / CLOCK_SEC,
 		.no_token_extension = !o->extend_tokens,
+		.service_cluster_ip_ranges = (const char *const *)o->service_ranges.v,
+		.nservice_cluster_ip_ranges = o->service_ranges.n,
+		.service_node_port_range = o->node_ports,
+		.advertise_address = o->advertise_address,
 		.etcd_servers = (const char *const *)o->etcd_servers.v,
 		.netcd_servers = o->etcd_servers.n,
 		.etcd_ca_file = o->etcd_ca_file,

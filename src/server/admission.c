@@ -7,6 +7,8 @@
 #include "server/admit_policy.h"
 #include "server/admit_limits.h"
 #include "server/admit_quota.h"
+#include "server/admit_priority.h"
+#include "server/admit_service.h"
 #include "server/authz.h"
 #include "server/custom.h"
 #include "server/verb_impl.h"
@@ -31,6 +33,10 @@ static const struct plugin {
 	  admit_account_concerns, admit_account, NULL },
 	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_ALL, authz_admit_node_concerns, NULL,
 	  authz_admit_node },
+	{ "Priority", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE, admit_priority_concerns,
+	  admit_priority, NULL },
+	{ "Priority", STR("scheduling.k8s.io"), STR("priorityclasses"), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_priority_concerns, NULL, admit_priority_class },
 	{ "CustomResourceDefinition", STR("apiextensions.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
 	  custom_admit },
 	{ "Certificates", STR("certificates.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
@@ -43,6 +49,9 @@ static const struct plugin {
 	  admit_policy },
 	{ "ValidatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_validate_concerns,
 	  NULL, webhooks_validate },
+	/* The last that mutates. */
+	{ "ServiceAllocation", STR(""), STR("services"), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_service_concerns, admit_service, admit_service_lock },
 	/* The last, so that nothing is charged for what another refuses. */
 	{ "ResourceQuota", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_quota_concerns,
 	  NULL, admit_quota },

@@ -25,16 +25,20 @@
 #include "server/authz.h"
 #include "server/bootstrap.h"
 #include "server/custom.h"
+#include "server/ensure.h"
 #include "server/exchange.h"
 #include "server/flow.h"
 #include "server/identity.h"
 #include "server/kubelets.h"
+#include "server/kubernetes_service.h"
 #include "server/namespaces.h"
 #include "server/policy.h"
 #include "server/quotas.h"
+#include "server/priority_classes.h"
 #include "server/server_impl.h"
 #include "server/server_metrics.h"
 #include "server/service_accounts.h"
+#include "server/services.h"
 #include "server/storage_versions.h"
 #include "server/tokens.h"
 #include "server/ui.h"
@@ -158,12 +162,42 @@ static void on_renewed(struct server *s)
 	storage_versions_ensure(s, on_versions, s);
 }
 
+static void on_kubernetes(void *arg, const struct error *err)
+{
+	struct server *s = arg;
+
+	if (atomic_load(&s->stopping))
+		return;
+	/* A server whose disk is full still serves what it has. */
+	if (err)
+		log_warn(s->opts.log, "service kubernetes cannot be made", LOG_ERR(err));
+	services_start(s->services);
+	storage_versions_ensure(s, on_first_versions, s);
+}
+
+static void on_classes(void *arg, const struct error *err, bool outrun UNUSED)
+{
+	struct server *s = arg;
+
+	if (atomic_load(&s->stopping))
+		return;
+	if (err)
+		log_warn(s->opts.log, "the system's priority classes cannot be made", LOG_ERR(err));
+	s->kubernetes = kubernetes_service_new(s, on_kubernetes, s);
+}
+
 static void on_policy(void *arg, const struct error *err)
 {
-	if (err)
+	struct server *s = arg;
+	struct ensure *e;
+
+	if (err) {
 		report_ready(arg, err);
-	else
-		storage_versions_ensure(arg, on_first_versions, arg);
+		return;
+	}
+	e = ensure_new(s, on_classes, s);
+	priority_classes_ensure(e);
+	ensure_end(e);
 }
 
 static void on_namespaces(void *arg, const struct error *err)
@@ -203,7 +237,7 @@ static void add_observers(struct server *s, size_t *n, const struct state_observ
 /* All who follow resources at the state, in one array. */
 static void gather_observers(struct server *s, struct state_opts *opts)
 {
-	struct state_observer ui[UI_OBSERVERS], flow[FLOW_OBSERVERS];
+	struct state_observer ui[UI_OBSERVERS], flow[FLOW_OBSERVERS], services[SERVICES_OBSERVERS];
 	const struct state_observer *v;
 	size_t n, *all = &opts->nobservers;
 
@@ -218,6 +252,8 @@ static void gather_observers(struct server *s, struct state_opts *opts)
 	add_observers(s, all, ui, UI_OBSERVERS);
 	flow_observe(s->flow, flow);
 	add_observers(s, all, flow, FLOW_OBSERVERS);
+	services_observe(s->services, services);
+	add_observers(s, all, services, SERVICES_OBSERVERS);
 	opts->observers = s->observers;
 }
 
@@ -294,6 +330,8 @@ static int start(struct server *s, struct error *err)
 	r = flow_metrics_add(s->flow, err);
 	if (r == 0)
 		r = webhooks_new(s, &s->webhooks, err);
+	if (r == 0)
+		r = services_new(s, o, &s->services, err);
 	if (r < 0)
 		return r;
 	/* The store before the socket: a second server on the same folder must not serve at all. */
@@ -361,6 +399,8 @@ void server_stop(struct server *s, int64_t grace_ms, void (*done)(void *arg), vo
 	identity_stop(s->identity);
 	if (s->flow)
 		flow_stop(s->flow);
+	kubernetes_service_stop(s->kubernetes);
+	services_stop(s->services);
 	if (s->custom)
 		custom_stop(s->custom);
 	if (!s->http) {
@@ -384,6 +424,8 @@ void server_free(struct server *s)
 	quotas_free(s->quotas);
 	state_free(s->state);
 	webhooks_free(s->webhooks);
+	services_free(s->services);
+	kubernetes_service_free(s->kubernetes);
 	free(s->observers);
 	known_selectors_free(s->selectors);
 	audit_close(s->audit);

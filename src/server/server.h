@@ -36,6 +36,11 @@ struct server_opts {
 	size_t napi_audiences;
 	int64_t token_max_s; /* longest life of a token that is asked for; 0: none */
 	bool no_token_extension; /* tokens of pods end when they say, not after a year */
+	/* Services; see docs/server.md. */
+	const char *const *service_cluster_ip_ranges; /* none: 10.0.0.0/24 */
+	size_t nservice_cluster_ip_ranges;
+	const char *service_node_port_range; /* NULL: 30000-32767 */
+	const char *advertise_address; /* where others reach it; NULL: bind_address */
 	const char *const *etcd_servers; /* none: LMDB in data_dir */
 	size_t netcd_servers;
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;

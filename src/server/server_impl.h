@@ -20,11 +20,13 @@ struct http_server;
 struct identity;
 struct known_selectors;
 struct kubelets;
+struct kubernetes_service;
 struct metrics;
 struct pki_ca;
 struct quotas;
 struct server_metrics;
 struct service_accounts;
+struct services;
 struct tls;
 struct tokens;
 struct ui_sessions;
@@ -53,6 +55,8 @@ struct server {
 	struct known_selectors *selectors; /* of the first loop, where writes are judged */
 	struct admission_policies *policies; /* that writes must meet */
 	struct quotas *quotas; /* who charges them */
+	struct services *services; /* their addresses and ports; NULL: none are given out */
+	struct kubernetes_service *kubernetes; /* the cluster's own API, as services find it */
 	struct custom *custom; /* definitions, and what is served because of them */
 	struct flow *flow; /* whose request is next */
 	struct webhooks *webhooks; /* that are asked about writes; or NULL */

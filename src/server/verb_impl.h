@@ -84,6 +84,7 @@ struct mutation {
 	void (*again)(struct mutation *m);
 	int tries, waits;
 	struct mutation_memo *memos;
+	struct mutation_hook *hooks;
 	bool parked;
 	bool synced; /* it was decided on everything that was acknowledged before it came */
 	/* Set when it is over; read by `answer`. */
@@ -171,6 +172,13 @@ int mutation_park_for_base(struct mutation *m, struct error *err);
  * under this key (an address that is the caller's own).
  */
 void *mutation_memo(struct mutation *m, const void *key, size_t size);
+
+/*
+ * Tells, at the state, when the write is over: `done` or not. Once for each call; after what was
+ * written was observed, and before the client is answered.
+ */
+void mutation_on_over(struct mutation *m, void (*fn)(struct mutation *m, void *arg, bool done),
+		      void *arg);
 
 /* Ends it with a failure (m->err) or a success. At the state. */
 void mutation_fail(struct mutation *m, const struct error *err);

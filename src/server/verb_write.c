@@ -108,9 +108,32 @@ static void finish(struct exchange *x)
 		reply_object(x, m->status, m->object);
 }
 
+struct mutation_hook {
+	struct mutation_hook *next;
+	void (*fn)(struct mutation *m, void *arg, bool done);
+	void *arg;
+};
+
+void mutation_on_over(struct mutation *m, void (*fn)(struct mutation *m, void *arg, bool done),
+		      void *arg)
+{
+	struct mutation_hook *h = ARENA_NEW(&m->x->work, struct mutation_hook);
+
+	*h = (struct mutation_hook){ m->hooks, fn, arg };
+	m->hooks = h;
+}
+
+static void tell_over(struct mutation *m, bool done)
+{
+	for (struct mutation_hook *h = m->hooks; h; h = h->next)
+		h->fn(m, h->arg, done);
+	m->hooks = NULL;
+}
+
 void mutation_fail(struct mutation *m, const struct error *err)
 {
 	m->err = *err;
+	tell_over(m, false);
 	job_finish(m->job);
 }
 
@@ -120,6 +143,7 @@ void mutation_end(struct mutation *m, struct object *object)
 		m->object = object_ref(object);
 		arena_hold(&m->x->work, object_drop, object);
 	}
+	tell_over(m, true);
 	job_finish(m->job);
 }
 

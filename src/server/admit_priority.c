@@ -1,0 +1,158 @@
+/*
+ * Classes are few: those that are the default are looked for among all.
+ */
+#include "server/admit_priority.h"
+
+#include "server/verb_impl.h"
+
+static struct resource *classes_of(const struct mutation *m)
+{
+	return state_resource(m->state, schema_find_resource(STR("scheduling.k8s.io"), STR("v1"),
+							     STR("priorityclasses")));
+}
+
+struct search {
+	struct mutation *m;
+	struct json *found;
+};
+
+static void look_for_default(void *arg, const struct list_result *result,
+			     const struct error *err UNUSED)
+{
+	struct search *s = arg;
+
+	for (size_t i = 0; result && i < result->n; i++) {
+		struct object *tip = resource_tip(classes_of(s->m), STR(""), result->items[i]->key);
+		struct json *class = NULL;
+
+		if (tip)
+			(void)object_tree(tip, s->m->write.arena, &class, NULL);
+		if (!json_true_at(class, "globalDefault"))
+			continue;
+		/* Two of them can be there when two servers made them at the same time. */
+		if (!s->found || json_i64_at(class, "value", 0) < json_i64_at(s->found, "value", 0))
+			s->found = class;
+	}
+}
+
+/* Or NULL. */
+static const struct json *default_class(struct mutation *m)
+{
+	struct search s = { .m = m };
+	struct list_query q = { 0 };
+
+	resource_list(classes_of(m), &q, m->write.arena, look_for_default, &s);
+	return s.found;
+}
+
+static int find_class(struct mutation *m, struct str name, const struct json **ret_class,
+		      struct error *err)
+{
+	struct object *o;
+	struct json *class = NULL;
+	int r;
+
+	if (!name.n) {
+		*ret_class = default_class(m);
+		return 0;
+	}
+	o = resource_tip(classes_of(m), STR(""), name);
+	if (!o)
+		return error_set(err, ERR_FORBIDDEN, "no PriorityClass with name %.*s was found",
+				 STR_ARG(name));
+	r = object_tree(o, m->write.arena, &class, err);
+	*ret_class = class;
+	return r;
+}
+
+static int set_priority(struct mutation *m, struct json *spec, const struct json *class,
+			struct error *err)
+{
+	int64_t value = json_i64_at(class, "value", 0), given;
+
+	if (json_i64(json_getz(spec, "priority"), &given) && given != value)
+		return error_set(err, ERR_FORBIDDEN,
+				 "the integer value of priority (%lld) must not be provided in "
+				 "pod spec; priority admission controller computed %lld from the "
+				 "given PriorityClass name",
+				 (long long)given, (long long)value);
+	json_put_i64(m->write.arena, spec, "priority", value);
+	return 0;
+}
+
+static int set_policy(struct mutation *m, struct json *spec, const struct json *class,
+		      struct error *err)
+{
+	struct str policy = class ? json_text_at(class, "preemptionPolicy")
+				  : STR("PreemptLowerPriority");
+	struct str given = json_text_at(spec, "preemptionPolicy");
+
+	if (!policy.n)
+		return 0;
+	if (given.n && !str_eq(given, policy))
+		return error_set(err, ERR_FORBIDDEN,
+				 "the string value of PreemptionPolicy (%.*s) must not be provided "
+				 "in pod spec; priority admission controller computed %.*s from "
+				 "the given PriorityClass name",
+				 STR_ARG(given), STR_ARG(policy));
+	json_put_str(m->write.arena, spec, "preemptionPolicy", policy);
+	return 0;
+}
+
+static void keep(struct mutation *m, struct json *spec, const struct json *old, const char *name)
+{
+	struct json *copy;
+
+	if (json_getz(spec, name) || !json_getz(old, name))
+		return;
+	if (json_copy(m->write.arena, json_getz(old, name), &copy, NULL) == 0)
+		json_setz(spec, name, copy);
+}
+
+bool admit_priority_concerns(const struct mutation *m)
+{
+	return !m->write.subresource.n;
+}
+
+int admit_priority(struct mutation *m, const struct json *old, struct json *pod, struct error *err)
+{
+	struct json *spec = json_getz(pod, "spec");
+	const struct json *class = NULL;
+	int r;
+
+	if (old) {
+		keep(m, spec, json_getz(old, "spec"), "priority");
+		keep(m, spec, json_getz(old, "spec"), "preemptionPolicy");
+		return 0;
+	}
+	r = find_class(m, json_text_at(spec, "priorityClassName"), &class, err);
+	if (r == 0 && class)
+		json_put_str(m->write.arena, spec, "priorityClassName",
+			     json_text_at(json_getz(class, "metadata"), "name"));
+	if (r == 0)
+		r = set_priority(m, spec, class, err);
+	if (r == 0)
+		r = set_policy(m, spec, class, err);
+	/* Upstream makes the name after admission. */
+	if (r < 0 && m->write.generated_from.n)
+		m->about_name = m->write.generated_from;
+	return r;
+}
+
+int admit_priority_class(struct mutation *m, const struct json *old UNUSED, struct json *class,
+			 struct error *err)
+{
+	const struct json *other;
+	struct str name;
+
+	if (!class || !json_true_at(class, "globalDefault"))
+		return 0;
+	other = default_class(m);
+	name = json_text_at(json_getz(other, "metadata"), "name");
+	if (!other || (m->op == ADMIT_UPDATE && str_eq(name, m->name)))
+		return 0;
+	return error_set(err, ERR_FORBIDDEN,
+			 "PriorityClass %.*s is already marked as default. Only one default can "
+			 "exist",
+			 STR_ARG(name));
+}

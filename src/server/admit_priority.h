@@ -1,0 +1,23 @@
+/*
+ * admit_priority - upstream's plugin Priority: a pod's class becomes its number.
+ */
+#ifndef SERVER_ADMIT_PRIORITY_H
+#define SERVER_ADMIT_PRIORITY_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+struct json;
+struct mutation;
+
+bool admit_priority_concerns(const struct mutation *m);
+
+/* Pods: priority and preemptionPolicy from their class, or from the default one. */
+int admit_priority(struct mutation *m, const struct json *old, struct json *pod, struct error *err);
+
+/* Priority classes: one default. */
+int admit_priority_class(struct mutation *m, const struct json *old, struct json *class,
+			 struct error *err);
+
+#endif

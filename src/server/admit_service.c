@@ -1,0 +1,515 @@
+/*
+ * A write chooses addresses and ports when it is decided, and may be decided several times: what it
+ * chose is kept in a memo, so that the next try takes the same. Nothing is written before all is
+ * valid; then the IPAddresses are made, and the write waits. When somebody else was first with
+ * one, another is chosen, unless the client asked for just that. A write that fails gives back
+ * what it had.
+ */
+#include "server/admit_service.h"
+
+#include "api/service.h"
+#include "server/ensure.h"
+#include "server/server_impl.h"
+#include "server/services.h"
+#include "server/verb_impl.h"
+
+enum { IPS_MAX = 2, DRY_PORT = 32768 };
+
+/* An address that this write chose. */
+struct held_ip {
+	struct address ip;
+	bool chosen, fixed; /* fixed: the client asked for it */
+	bool held; /* its IPAddress is there, and is ours */
+	bool lost; /* somebody else was first */
+};
+
+struct held_port {
+	struct held_port *next;
+	int64_t port;
+};
+
+struct held {
+	struct mutation *m;
+	struct services *services;
+	struct held_ip ips[IPS_MAX]; /* by family: IPv4, IPv6 */
+	struct str name; /* of the service that the IPAddresses name */
+	struct held_port *ports;
+	size_t open; /* IPAddresses that are being made */
+	bool parked, waited;
+	struct error err;
+};
+
+static const char memo_key;
+
+/* --- giving back ---------------------------------------------------------------------------- */
+
+static void return_ports(struct held *h)
+{
+	for (struct held_port *p = h->ports; p && !h->m->dry_run; p = p->next)
+		services_return_port(h->services, p->port);
+	h->ports = NULL;
+}
+
+static void release_ip(struct held *h, struct held_ip *ip)
+{
+	char text[ADDRESS_TEXT];
+
+	if (ip->held)
+		services_release(h->services, str_from(address_print(&ip->ip, text)), h->m->ns,
+				 h->name);
+	*ip = (struct held_ip){ 0 };
+}
+
+static void on_over(struct mutation *m UNUSED, void *arg, bool done)
+{
+	struct held *h = arg;
+
+	return_ports(h);
+	for (size_t i = 0; i < IPS_MAX && !done; i++)
+		release_ip(h, &h->ips[i]);
+}
+
+static struct held *held_of(struct mutation *m)
+{
+	struct held *h = mutation_memo(m, &memo_key, sizeof(*h));
+
+	if (!h->m) {
+		h->m = m;
+		h->services = m->x->server->services;
+		mutation_on_over(m, on_over, h);
+	}
+	return h;
+}
+
+/* --- refusals ------------------------------------------------------------------------------- */
+
+/* Why is in the write's errs. */
+static int refuse(struct error *err)
+{
+	*err = (struct error){ .code = ERR_INVALID };
+	return -ERR_INVALID;
+}
+
+static int refuse_ip(struct mutation *m, const struct json *service, const struct address *ip,
+		     const char *why, struct error *err)
+{
+	struct validation v = { .errs = &m->write.errs, .arena = m->write.arena };
+	struct field_path spec_at = field_path_name(NULL, "spec");
+	struct field_path at = field_path_name(&spec_at, "clusterIPs");
+	char text[ADDRESS_TEXT];
+
+	field_errors_addf(&m->write.errs, FIELD_INVALID, &at,
+			  validate_shown(&v, json_getz(json_getz(service, "spec"), "clusterIPs")),
+			  "failed to allocate IP %s: %s", address_print(ip, text), why);
+	return refuse(err);
+}
+
+static int refuse_port(struct mutation *m, size_t i, int64_t port, struct error *err)
+{
+	const struct services *sv = m->x->server->services;
+	struct field_path spec_at = field_path_name(NULL, "spec");
+	struct field_path list = field_path_name(&spec_at, "ports");
+	struct field_path item = field_path_index(&list, i);
+	struct field_path at = field_path_name(&item, "nodePort");
+
+	if (services_has_port(sv, port))
+		field_errors_invalid(&m->write.errs, &at, FIELD_I64(port),
+				     "provided port is already allocated");
+	else
+		field_errors_addf(&m->write.errs, FIELD_INVALID, &at, FIELD_I64(port),
+				  "provided port is not in the valid range. The range of valid "
+				  "ports is %s",
+				  services_ports_text(sv));
+	return refuse(err);
+}
+
+/* --- addresses ------------------------------------------------------------------------------ */
+
+static struct str name_of(const struct mutation *m, const struct json *service)
+{
+	struct str name = json_text_at(json_getz(service, "metadata"), "name");
+
+	return name.n ? name : m->name;
+}
+
+static int take_fixed(struct held *h, struct held_ip *slot, const struct json *service,
+		      const struct address *ip, struct error *err)
+{
+	struct mutation *m = h->m;
+
+	if (slot->chosen && address_compare(&slot->ip, ip) == 0 && !slot->lost)
+		return 0;
+	release_ip(h, slot);
+	if (!services_has(h->services, ip))
+		return refuse_ip(m, service, ip,
+				 "the provided network does not match the current range", err);
+	if (!m->dry_run && services_is_taken(h->services, ip)) {
+		/* Whoever let it go may be about to delete it. */
+		if (services_is_left(h->services, ip) && !h->waited) {
+			h->waited = true;
+			return mutation_park_for_base(m, err);
+		}
+		return refuse_ip(m, service, ip, "provided IP is already allocated", err);
+	}
+	*slot = (struct held_ip){ .ip = *ip, .chosen = true, .fixed = true };
+	return 0;
+}
+
+static int take_any(struct held *h, struct held_ip *slot, const struct json *service, bool is4,
+		    struct error *err)
+{
+	if (slot->chosen && !slot->fixed && !slot->lost)
+		return 0;
+	release_ip(h, slot);
+	if (h->m->dry_run)
+		slot->ip = services_shown(h->services, is4);
+	else if (!services_pick(h->services, is4, &slot->ip))
+		return error_set(err, ERR_INTERNAL,
+				 "failed to allocate a serviceIP for Service \"%.*s\": range is "
+				 "full",
+				 STR_ARG(name_of(h->m, service)));
+	slot->chosen = true;
+	return 0;
+}
+
+/* Those from `i` on, as the families say. */
+static int take_ips(struct held *h, struct json *service, size_t i, struct error *err)
+{
+	struct json *spec = json_getz(service, "spec"), *ips = json_getz(spec, "clusterIPs");
+	struct arena *a = h->m->write.arena;
+	int r = 0;
+
+	if (!json_is(ips, JSON_ARRAY)) {
+		ips = json_make_array(a);
+		json_setz(spec, "clusterIPs", ips);
+	}
+	for (; i < json_count(json_getz(spec, "ipFamilies")) && r == 0; i++) {
+		bool is4 = str_eqz(json_str(json_at(json_getz(spec, "ipFamilies"), i)), "IPv4");
+		struct held_ip *slot = &h->ips[is4 ? 0 : 1];
+		struct address ip;
+		char text[ADDRESS_TEXT];
+
+		if (i < json_count(ips)) {
+			if (address_read(json_str(json_at(ips, i)), &ip))
+				r = take_fixed(h, slot, service, &ip, err);
+			continue;
+		}
+		r = take_any(h, slot, service, is4, err);
+		if (r == 0)
+			json_append(ips, json_make_str(a, arena_str(a, str_from(address_print(
+									       &slot->ip, text)))));
+	}
+	if (r == 0 && json_count(ips))
+		json_put_str(a, spec, "clusterIP", json_str(json_first(ips)));
+	return r;
+}
+
+static int choose_ips(struct held *h, const struct json *old, struct json *service,
+		      struct error *err)
+{
+	const struct json *spec = json_getz(service, "spec"), *before = json_getz(old, "spec");
+	size_t had = json_count(json_getz(before, "clusterIPs"));
+
+	if (service_is_type(spec, "ExternalName") || service_is_headless(spec) ||
+	    service_is_headless(before))
+		return 0;
+	/* Validation tells who changes what may not be changed. */
+	if (had && !service_is_type(before, "ExternalName")) {
+		if (json_count(json_getz(spec, "ipFamilies")) <= had)
+			return 0;
+		return take_ips(h, service, had, err);
+	}
+	return take_ips(h, service, 0, err);
+}
+
+/* --- node ports ----------------------------------------------------------------------------- */
+
+static void keep_port(struct held *h, int64_t port)
+{
+	struct held_port *p = ARENA_NEW(&h->m->x->work, struct held_port);
+
+	*p = (struct held_port){ h->ports, port };
+	h->ports = p;
+	if (!h->m->dry_run)
+		services_reserve_port(h->services, port);
+}
+
+static bool keeps_port(const struct held *h, int64_t port)
+{
+	for (const struct held_port *p = h->ports; p; p = p->next)
+		if (p->port == port)
+			return true;
+	return false;
+}
+
+static bool take_port(struct held *h, int64_t port)
+{
+	if (!services_has_port(h->services, port) || services_is_port_taken(h->services, port) ||
+	    keeps_port(h, port))
+		return false;
+	keep_port(h, port);
+	return true;
+}
+
+/* 0: there is none. A dry run shows numbers that nobody can have, as upstream's. */
+static int64_t take_any_port(struct held *h)
+{
+	int64_t port = h->m->dry_run ? DRY_PORT + 1 : services_pick_port(h->services);
+
+	while (h->m->dry_run && keeps_port(h, port))
+		port++;
+	if (port)
+		keep_port(h, port);
+	return port;
+}
+
+static bool has_port(const struct json *spec, int64_t number)
+{
+	JSON_FOREACH (port, json_getz(spec, "ports"))
+		if (json_i64_at(port, "nodePort", 0) == number)
+			return true;
+	return false;
+}
+
+/* A port with the same number but another protocol shares its node port. */
+static int64_t shared_port(const struct json *spec, const struct json *port)
+{
+	JSON_FOREACH (other, json_getz(spec, "ports"))
+		if (other != port &&
+		    json_i64_at(other, "port", 0) == json_i64_at(port, "port", 0) &&
+		    json_i64_at(other, "nodePort", 0))
+			return json_i64_at(other, "nodePort", 0);
+	return 0;
+}
+
+/* A new service has a node port for one number of its own; one that is changed may do as it likes. */
+static bool may_share(const struct held *h, const struct json *before, const struct json *spec,
+		      const struct json *port, int64_t number)
+{
+	return keeps_port(h, number) && (before || shared_port(spec, port) == number);
+}
+
+static int choose_port(struct held *h, const struct json *before, struct json *spec,
+		       struct json *port)
+{
+	int64_t number = json_i64_at(port, "nodePort", 0);
+
+	if (!number && !service_wants_ports(spec))
+		return 0;
+	if (!number && !before)
+		number = shared_port(spec, port);
+	if (!number) {
+		number = take_any_port(h);
+		if (!number)
+			return -ERR_INTERNAL;
+	} else if (!has_port(before, number) && !may_share(h, before, spec, port, number) &&
+		   !take_port(h, number)) {
+		return -ERR_INVALID;
+	}
+	json_put_i64(h->m->write.arena, port, "nodePort", number);
+	return 0;
+}
+
+static int choose_health_port(struct held *h, const struct json *before, struct json *spec,
+			      struct error *err)
+{
+	int64_t port = json_i64_at(spec, "healthCheckNodePort", 0);
+
+	if (!service_wants_health_port(spec) || service_wants_health_port(before))
+		return 0;
+	if (!port) {
+		port = take_any_port(h);
+		if (!port)
+			return error_set(err, ERR_INTERNAL,
+					 "failed to allocate a HealthCheck NodePort 0: range is "
+					 "full");
+	} else if (!take_port(h, port)) {
+		return error_set(err, ERR_INTERNAL,
+				 "failed to allocate requested HealthCheck NodePort %lld: %s%s",
+				 (long long)port,
+				 services_has_port(h->services, port)
+					 ? "provided port is already allocated"
+					 : "provided port is not in the valid range. The range of "
+					   "valid ports is ",
+				 services_has_port(h->services, port)
+					 ? ""
+					 : services_ports_text(h->services));
+	}
+	json_put_i64(h->m->write.arena, spec, "healthCheckNodePort", port);
+	return 0;
+}
+
+static int choose_ports(struct held *h, const struct json *old, struct json *service,
+			struct error *err)
+{
+	struct json *spec = json_getz(service, "spec");
+	const struct json *before = json_getz(old, "spec");
+	size_t i = 0;
+
+	if (service_has_ports(spec)) {
+		JSON_FOREACH (port, json_getz(spec, "ports")) {
+			int r = choose_port(h, before, spec, port);
+
+			if (r == -ERR_INVALID)
+				return refuse_port(h->m, i, json_i64_at(port, "nodePort", 0), err);
+			if (r < 0)
+				return error_set(err, ERR_INTERNAL,
+						 "failed to allocate a nodePort: range is full");
+			i++;
+		}
+	}
+	return choose_health_port(h, before, spec, err);
+}
+
+/* --- the two phases ------------------------------------------------------------------------- */
+
+bool admit_service_concerns(const struct mutation *m)
+{
+	return !m->write.subresource.n && m->x->server->services;
+}
+
+int admit_service(struct mutation *m, const struct json *old, struct json *service,
+		  struct error *err)
+{
+	struct held *h = held_of(m);
+	struct validation v = { .errs = &m->write.errs, .arena = m->write.arena };
+	int r;
+
+	/* Ports are chosen anew: nobody saw the last ones. */
+	return_ports(h);
+	service_settle(&v, service, old, services_families(h->services));
+	if (field_errors_any(&m->write.errs))
+		return refuse(err);
+	r = choose_ips(h, old, service, err);
+	return r < 0 ? r : choose_ports(h, old, service, err);
+}
+
+static void on_locked(void *arg, const struct error *err, bool outrun);
+
+/* The text of a chosen address in the service, wherever it is, becomes that of another. */
+static void put_other(struct mutation *m, struct json *service, const struct address *old,
+		      const struct address *now)
+{
+	struct json *spec = json_getz(service, "spec"), *ips = json_make_array(m->write.arena);
+	char was[ADDRESS_TEXT], is[ADDRESS_TEXT];
+	struct str text;
+
+	(void)address_print(old, was);
+	text = arena_str(m->write.arena, str_from(address_print(now, is)));
+	JSON_FOREACH (it, json_getz(spec, "clusterIPs"))
+		json_append(ips, json_make_str(m->write.arena,
+					       str_eqz(json_str(it), was) ? text : json_str(it)));
+	json_setz(spec, "clusterIPs", ips);
+	json_put_str(m->write.arena, spec, "clusterIP", json_str(json_first(ips)));
+}
+
+static bool is_used(const struct json *service, const struct address *ip)
+{
+	char text[ADDRESS_TEXT];
+
+	return json_has_text(json_getz(json_getz(service, "spec"), "clusterIPs"),
+			     str_from(address_print(ip, text)));
+}
+
+/* Who was first with it takes it; the write takes another, or fails. */
+static int replace_lost(struct held *h, struct held_ip *slot, struct json *service,
+			struct error *err)
+{
+	struct address lost = slot->ip;
+	int r;
+
+	if (slot->fixed)
+		return refuse_ip(h->m, service, &lost, "provided IP is already allocated", err);
+	r = take_any(h, slot, service, lost.is4, err);
+	if (r == 0)
+		put_other(h->m, service, &lost, &slot->ip);
+	return r;
+}
+
+struct locking {
+	struct held *held;
+	struct held_ip *slot;
+};
+
+static void lock(struct held *h, struct held_ip *slot, struct str name)
+{
+	struct locking *l = ARENA_NEW(&h->m->x->work, struct locking);
+	struct ensure *e = ensure_new(h->m->x->server, on_locked, l);
+
+	*l = (struct locking){ h, slot };
+	h->open++;
+	services_lock(e, &slot->ip, h->m->ns, name);
+	ensure_end(e);
+}
+
+static void on_locked(void *arg, const struct error *err, bool outrun)
+{
+	struct locking *l = arg;
+	struct held *h = l->held;
+
+	if (err)
+		h->err = *err;
+	else if (outrun)
+		l->slot->lost = true;
+	else
+		l->slot->held = true;
+	if (--h->open == 0 && h->parked) {
+		h->parked = false;
+		mutation_resume(h->m);
+	}
+}
+
+/* A name that was made up may be another in the next try: its IPAddresses are of no use then. */
+static void keep_name(struct held *h, struct str name)
+{
+	char text[ADDRESS_TEXT];
+
+	for (size_t i = 0; i < IPS_MAX && h->name.n && !str_eq(h->name, name); i++) {
+		struct held_ip *slot = &h->ips[i];
+
+		if (!slot->held)
+			continue;
+		services_release(h->services, str_from(address_print(&slot->ip, text)), h->m->ns,
+				 h->name);
+		slot->held = false;
+		slot->lost = true;
+	}
+	h->name = arena_str(&h->m->x->work, name);
+}
+
+/* 0 when this address is taken, or being taken. */
+static int lock_one(struct held *h, struct held_ip *slot, struct json *service, struct error *err)
+{
+	int r = 0;
+
+	if (!slot->chosen || !is_used(service, &slot->ip))
+		return 0;
+	if (slot->lost || (!slot->held && services_is_taken(h->services, &slot->ip)))
+		r = replace_lost(h, slot, service, err);
+	if (r == 0 && !slot->held)
+		lock(h, slot, h->name);
+	return r;
+}
+
+int admit_service_lock(struct mutation *m, const struct json *old UNUSED, struct json *service,
+		       struct error *err)
+{
+	struct held *h = held_of(m);
+	int r = 0;
+
+	if (m->dry_run || !service)
+		return 0;
+	keep_name(h, name_of(m, service));
+	for (size_t i = 0; i < IPS_MAX && r == 0; i++)
+		r = lock_one(h, &h->ips[i], service, err);
+	/* What is under way is waited for, whatever else there is: it is found again. */
+	if (h->open > 0) {
+		h->parked = true;
+		return mutation_park(m, err);
+	}
+	if (r == 0 && h->err.code != ERR_OK) {
+		*err = h->err;
+		r = -(int)h->err.code;
+	}
+	return r;
+}

@@ -1,0 +1,27 @@
+/*
+ * admit_service - gives services their addresses and node ports.
+ *
+ * No plugin of upstream's, where the registry does it behind all that may change an object; so it
+ * is the last that mutates.
+ */
+#ifndef SERVER_ADMIT_SERVICE_H
+#define SERVER_ADMIT_SERVICE_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+struct json;
+struct mutation;
+
+bool admit_service_concerns(const struct mutation *m);
+
+/* Settles the families and chooses what is not there yet. */
+int admit_service(struct mutation *m, const struct json *old, struct json *service,
+		  struct error *err);
+
+/* Makes the IPAddresses of what was chosen, and waits for them. */
+int admit_service_lock(struct mutation *m, const struct json *old, struct json *service,
+		       struct error *err);
+
+#endif

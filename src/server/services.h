@@ -1,0 +1,76 @@
+/*
+ * services - addresses and node ports of services: which are free, and who has the others.
+ *
+ * An address belongs to the service that the IPAddress object of its name points to. Making that
+ * object is the lock, for this server and for others on the same store; it is made before the
+ * service is written, and deleted after the service let the address go. What a crash left between
+ * the two is found by a look at all of them, from time to time: an IPAddress without its service
+ * goes after a minute, a service's address without one gets it. Node ports are counted from the
+ * services themselves; a port that a write under way is about to take is reserved.
+ * Threads: the state's loop.
+ */
+#ifndef SERVER_SERVICES_H
+#define SERVER_SERVICES_H
+
+#include "api/service.h"
+#include "server/service_range.h"
+#include "server/state.h"
+
+struct ensure;
+struct server;
+struct server_opts;
+struct services;
+
+enum { SERVICES_OBSERVERS = 3 };
+
+/* Reads the flags: --service-cluster-ip-range and --service-node-port-range; NULL: upstream's. */
+int services_new(struct server *s, const struct server_opts *opts, struct services **ret_services,
+		 struct error *err);
+
+/* Fills in the observers of services, IPAddresses and ServiceCIDRs. */
+void services_observe(struct services *sv, struct state_observer out[static SERVICES_OBSERVERS]);
+
+/* Begins to look after what is there; when the namespaces are. */
+void services_start(struct services *sv);
+void services_stop(struct services *sv);
+void services_free(struct services *sv); /* when the state is stopped */
+
+/* --- addresses ---------------------------------------------------------------------- */
+
+const struct service_families *services_families(const struct services *sv);
+
+/* The ranges of the flags, as an array of texts; and the first address of the first. */
+struct json *services_cidrs(const struct services *sv, struct arena *a);
+struct address services_first(const struct services *sv);
+
+/* Whether some range has it. */
+bool services_has(const struct services *sv, const struct address *ip);
+/* Whether there is an IPAddress of it, pending ones included. */
+bool services_is_taken(const struct services *sv, const struct address *ip);
+/* Whether it is taken by nobody any more: its service does not have it, or is not there. */
+bool services_is_left(const struct services *sv, const struct address *ip);
+
+/* A free address of the family; false when all are taken. */
+bool services_pick(struct services *sv, bool is4, struct address *ret_ip);
+/* What a dry run shows in place of one. */
+struct address services_shown(const struct services *sv, bool is4);
+
+/* The IPAddress of a service; nothing when there is one of that name. */
+void services_lock(struct ensure *e, const struct address *ip, struct str ns, struct str name);
+
+/* Soon deletes the IPAddress, if it is this service's and the service does not have the address. */
+void services_release(struct services *sv, struct str ip, struct str ns, struct str name);
+
+/* --- node ports --------------------------------------------------------------------- */
+
+/* "30000-32767". */
+const char *services_ports_text(const struct services *sv);
+bool services_has_port(const struct services *sv, int64_t port);
+bool services_is_port_taken(const struct services *sv, int64_t port);
+/* Reserved for a write under way: not taken by others until it is given back. */
+void services_reserve_port(struct services *sv, int64_t port);
+void services_return_port(struct services *sv, int64_t port);
+/* A free one, not reserved yet; 0 when all are taken. */
+int64_t services_pick_port(struct services *sv);
+
+#endif
