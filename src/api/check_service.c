@@ -421,6 +421,33 @@ static void check_distribution(struct validation *v, const struct json *spec,
 	field_errors_not_supported(v->errs, &at, FIELD_STR(value), known, ARRAY_SIZE(known));
 }
 
+/* What is taken and does nothing, or is on its way out. */
+static void warn(struct validation *v, const struct json *spec)
+{
+	bool headless = service_is_type(spec, "ClusterIP") && service_is_headless(spec);
+	bool named = service_is_type(spec, "ExternalName");
+	bool external = json_count(json_getz(spec, "externalIPs"));
+
+	if (headless && json_text_at(spec, "loadBalancerIP").n)
+		validation_warn(v, "spec.loadBalancerIP is ignored for headless services");
+	if (headless && external)
+		validation_warn(v, "spec.externalIPs is ignored for headless services");
+	if (headless && !str_eqz(json_text_at(spec, "sessionAffinity"), "None"))
+		validation_warn(v, "spec.SessionAffinity is ignored for headless services");
+	if (external && !headless && !named)
+		validation_warn(v, "spec.externalIPs is deprecated and may no longer be "
+				   "implemented in some clusters");
+	if (external && named)
+		validation_warn(v,
+				"spec.externalIPs is ignored when spec.type is \"ExternalName\"");
+	if (!named && json_text_at(spec, "externalName").n)
+		validation_warn(v, "spec.externalName is ignored when spec.type is not "
+				   "\"ExternalName\"");
+	if (str_eqz(json_text_at(spec, "trafficDistribution"), "PreferClose"))
+		validation_warn(v, "spec.trafficDistribution: \"PreferClose\" is deprecated; use "
+				   "\"PreferSameZone\"");
+}
+
 void check_service_spec(struct validation *v, const struct json *spec,
 			const struct field_path *path)
 {
@@ -435,6 +462,8 @@ void check_service_spec(struct validation *v, const struct json *spec,
 	check_balancer(v, spec, path);
 	check_traffic(v, spec, path);
 	check_distribution(v, spec, path);
+	if (!field_errors_any(v->errs))
+		warn(v, spec);
 }
 
 /* --- updates -------------------------------------------------------------------------------- */
@@ -522,11 +551,8 @@ void check_ip_address(struct validation *v, const struct json *object)
 	struct address ip;
 	char canonical[ADDRESS_TEXT];
 
-	if (!address_read(name, &ip))
-		field_errors_invalid(v->errs, &at, FIELD_STR(name),
-				     "must be a valid IP address, (e.g. 10.9.8.7 or "
-				     "2001:db8::ffff)");
-	else if (!str_eqz(name, address_print(&ip, canonical)))
+	if (service_check_address(v, name, NULL, &at) && address_read(name, &ip) &&
+	    !str_eqz(name, address_print(&ip, canonical)))
 		field_errors_addf(v->errs, FIELD_INVALID, &at, FIELD_STR(name),
 				  "must be in canonical form (\"%s\")", canonical);
 }

@@ -47,7 +47,9 @@ void fill_service_spec(struct arena *a, struct json *spec, int64_t now_ns)
 	fill_session_affinity(a, spec);
 	if (external && is_unset(spec, "externalTrafficPolicy"))
 		json_put_str(a, spec, "externalTrafficPolicy", STR("Cluster"));
-	if (!str_eqz(type, "ExternalName") && is_unset(spec, "internalTrafficPolicy"))
+	if (str_eqz(type, "ExternalName"))
+		json_remove(spec, STR("internalTrafficPolicy"));
+	else if (is_unset(spec, "internalTrafficPolicy"))
 		json_put_str(a, spec, "internalTrafficPolicy", STR("Cluster"));
 	if (balanced && !json_getz(spec, "allocateLoadBalancerNodePorts"))
 		json_put_bool(a, spec, "allocateLoadBalancerNodePorts", true);

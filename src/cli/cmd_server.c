@@ -19,7 +19,7 @@ struct server_options {
 	const char *signing_key_file, *jwks_uri;
 	int64_t token_max; /* ns */
 	bool anonymous, extend_tokens, ui;
-	struct flag_list service_ranges;
+	struct flag_list service_ranges, enable_plugins, disable_plugins;
 	const char *node_ports, *advertise_address;
 	struct flag_list etcd_servers, feature_gates;
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
@@ -82,6 +82,11 @@ static const struct flag flags[] = {
 		  "10.0.0.0/24)" },
 	{ "service-node-port-range", 0, FLAG_STRING(struct server_options, node_ports),
 	  .arg = "FIRST-LAST", .initial = "30000-32767", .help = "node ports of services" },
+	{ "enable-admission-plugins", 0, FLAG_LIST(struct server_options, enable_plugins),
+	  .arg = "NAME",
+	  .help = "also ask these: TaintNodesByCondition, StorageObjectInUseProtection" },
+	{ "disable-admission-plugins", 0, FLAG_LIST(struct server_options, disable_plugins),
+	  .arg = "NAME", .help = "do not ask these, such as DefaultTolerationSeconds" },
 	{ "etcd-servers", 0, FLAG_LIST(struct server_options, etcd_servers), .arg = "URL",
 	  .help = "keep objects in this etcd cluster instead of in --data-dir" },
 	{ "etcd-cafile", 0, FLAG_STRING(struct server_options, etcd_ca_file), .arg = "FILE",
@@ -176,6 +181,10 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.nservice_cluster_ip_ranges = o->service_ranges.n,
 		.service_node_port_range = o->node_ports,
 		.advertise_address = o->advertise_address,
+		.enable_admission_plugins = (const char *const *)o->enable_plugins.v,
+		.nenable_admission_plugins = o->enable_plugins.n,
+		.disable_admission_plugins = (const char *const *)o->disable_plugins.v,
+		.ndisable_admission_plugins = o->disable_plugins.n,
 		.etcd_servers = (const char *const *)o->etcd_servers.v,
 		.netcd_servers = o->etcd_servers.n,
 		.etcd_ca_file = o->etcd_ca_file,

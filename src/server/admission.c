@@ -4,6 +4,7 @@
 #include "server/admission.h"
 
 #include "server/admit_account.h"
+#include "server/admit_defaults.h"
 #include "server/admit_policy.h"
 #include "server/admit_limits.h"
 #include "server/admit_quota.h"
@@ -11,6 +12,7 @@
 #include "server/admit_service.h"
 #include "server/authz.h"
 #include "server/custom.h"
+#include "server/server_impl.h"
 #include "server/verb_impl.h"
 #include "server/webhooks.h"
 
@@ -26,6 +28,7 @@ static const struct plugin {
 	/* Which of their writes; spares the others a parse of what is stored. NULL: all. */
 	bool (*concerns)(const struct mutation *m);
 	admission_fn mutate, validate; /* or NULL */
+	bool off; /* unless a flag switches it on: what it does, only others' controllers undo */
 } plugins[] = {
 	{ "LimitRanger", STR(""), STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_limits_concerns,
 	  admit_limits_fill, admit_limits_check },
@@ -33,10 +36,24 @@ static const struct plugin {
 	  admit_account_concerns, admit_account, NULL },
 	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_ALL, authz_admit_node_concerns, NULL,
 	  authz_admit_node },
+	{ "TaintNodesByCondition", STR(""), STR("nodes"), ADMIT_CREATE, admit_defaults_concerns,
+	  admit_not_ready_taint, NULL, .off = true },
 	{ "Priority", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE, admit_priority_concerns,
 	  admit_priority, NULL },
 	{ "Priority", STR("scheduling.k8s.io"), STR("priorityclasses"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_priority_concerns, NULL, admit_priority_class },
+	{ "DefaultTolerationSeconds", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_defaults_concerns, admit_toleration_seconds, NULL },
+	{ "DefaultStorageClass", STR(""), STR("persistentvolumeclaims"), ADMIT_CREATE,
+	  admit_defaults_concerns, admit_storage_class, NULL },
+	{ "StorageObjectInUseProtection", STR(""), STR("persistentvolumeclaims"), ADMIT_CREATE,
+	  admit_defaults_concerns, admit_volume_finalizer, NULL, .off = true },
+	{ "StorageObjectInUseProtection", STR(""), STR("persistentvolumes"), ADMIT_CREATE,
+	  admit_defaults_concerns, admit_volume_finalizer, NULL, .off = true },
+	{ "RuntimeClass", STR(""), STR("pods"), ADMIT_CREATE, admit_defaults_concerns,
+	  admit_runtime_class, admit_overhead },
+	{ "DefaultIngressClass", STR("networking.k8s.io"), STR("ingresses"), ADMIT_CREATE,
+	  admit_defaults_concerns, admit_ingress_class, NULL },
 	{ "CustomResourceDefinition", STR("apiextensions.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
 	  custom_admit },
 	{ "Certificates", STR("certificates.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
@@ -70,11 +87,20 @@ static enum admission_op op_of(const struct mutation *m, bool is_new)
 	}
 }
 
+_Static_assert(ARRAY_SIZE(plugins) <= ADMISSION_PLUGINS_MAX, "too many plugins for a server");
+
+static bool is_on(const struct plugin *p, const struct mutation *m)
+{
+	int8_t said = m->x->server->admission.said[p - plugins];
+
+	return said ? said > 0 : !p->off;
+}
+
 static bool is_asked(const struct plugin *p, const struct mutation *m)
 {
 	const struct schema_kind *k = m->kind;
 
-	return (p->ops & m->op) && (!p->group.p || str_eq(p->group, k->group)) &&
+	return is_on(p, m) && (p->ops & m->op) && (!p->group.p || str_eq(p->group, k->group)) &&
 	       (!p->resource.n || str_eq(p->resource, k->resource)) &&
 	       (!p->concerns || p->concerns(m));
 }
@@ -105,6 +131,19 @@ static int mutate(struct mutation *m, const struct json *old, struct json *objec
 	r = mutate_once(m, old, object, foreign, err);
 	m->reinvoking = false;
 	return r;
+}
+
+bool admission_switch(struct admission *a, struct str name, bool on)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
+		if (!str_eqz(name, plugins[i].name))
+			continue;
+		a->said[i] = on ? 1 : -1;
+		found = true;
+	}
+	return found;
 }
 
 int admission_mutate(struct write *w, const struct json *old, struct json *object,

@@ -14,8 +14,10 @@
 #define SERVER_ADMISSION_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
+#include "base/str.h"
 
 struct json;
 struct mutation;
@@ -30,6 +32,21 @@ enum admission_op {
 	ADMIT_CONNECT = 8, /* exec, port-forward, proxies: asked for by whoever serves them */
 	ADMIT_ALL = 7, /* writes */
 };
+
+enum { ADMISSION_PLUGINS_MAX = 64 };
+
+/* Which plugins a server has switched on (1) and off (-1); 0: as they are by themselves. */
+struct admission {
+	int8_t said[ADMISSION_PLUGINS_MAX];
+};
+
+struct server_opts;
+
+/* What --enable-admission-plugins and --disable-admission-plugins say. -ERR_INVALID. */
+int admission_configure(struct admission *a, const struct server_opts *opts, struct error *err);
+
+/* Switches one; false when there is none of that name. */
+bool admission_switch(struct admission *a, struct str name, bool on);
 
 /* Phase one; the `mutate` of a struct write whose mutate_arg is the mutation. */
 int admission_mutate(struct write *w, const struct json *old, struct json *object,

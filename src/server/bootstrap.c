@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/address.h"
 #include "base/arena.h"
 #include "base/base64.h"
 #include "base/clock.h"
@@ -152,7 +153,22 @@ static bool is_any_address(struct str host)
 	return str_eqz(host, "0.0.0.0") || str_eqz(host, "::") || !host.n;
 }
 
-static void find_hosts(struct hosts *h, const char *bind_address)
+/* Service kubernetes has the first address of the range. */
+static void add_service(struct hosts *h, const struct server_opts *o)
+{
+	const char *text = o->nservice_cluster_ip_ranges ? o->service_cluster_ip_ranges[0]
+							 : "10.0.0.0/24";
+	struct address range;
+	char first[ADDRESS_TEXT];
+
+	if (!address_read_cidr(str_from(text), &range))
+		return;
+	range = address_masked(&range);
+	range = address_add(&range, 1);
+	add_host(h, str_from(address_print(&range, first)));
+}
+
+static void find_hosts(struct hosts *h, const struct server_opts *o)
 {
 	static const char *const names[] = { "localhost",
 					     "127.0.0.1",
@@ -167,10 +183,13 @@ static void find_hosts(struct hosts *h, const char *bind_address)
 		add_host(h, str_from(names[i]));
 	if (gethostname(hostname, sizeof(hostname)) == 0)
 		add_host(h, str_of(hostname, strnlen(hostname, sizeof(hostname))));
-	if (is_any_address(str_from(bind_address)))
+	add_service(h, o);
+	if (o->advertise_address)
+		add_host(h, str_from(o->advertise_address));
+	if (is_any_address(str_from(o->bind_address)))
 		add_interfaces(h);
 	else
-		add_host(h, str_from(bind_address));
+		add_host(h, str_from(o->bind_address));
 }
 
 static int issue_serving(const struct server_opts *o, const struct pki_ca *ca,
@@ -185,7 +204,7 @@ static int issue_serving(const struct server_opts *o, const struct pki_ca *ca,
 
 	arena_init(&h.arena, SIZE_MAX);
 	vec_init(&h.v, BOOTSTRAP_HOSTS);
-	find_hosts(&h, o->bind_address);
+	find_hosts(&h, o);
 	leaf.hosts = h.v.v;
 	leaf.nhosts = h.v.n;
 	r = pki_issue(ca, &leaf, clock, cert, key, err);

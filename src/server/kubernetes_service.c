@@ -85,7 +85,8 @@ static void find_address(struct kubernetes_service *k)
 	}
 	k->at = s->at;
 	if (is_unspecified(&s->at) &&
-	    !find_interface(services_first(s->services).is4, &k->at, s->at.port))
+	    (s->opts.simulated ||
+	     !find_interface(services_first(s->services).is4, &k->at, s->at.port)))
 		k->at = (struct addr){ 0 };
 }
 

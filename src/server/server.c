@@ -308,6 +308,8 @@ static int start(struct server *s, struct error *err)
 	s->metrics = metrics_new();
 	r = server_metrics_new(s, &s->counts, err);
 	if (r == 0)
+		r = admission_configure(&s->admission, o, err);
+	if (r == 0)
 		r = bootstrap_ca(o->data_dir, s->clock, &s->ca, err);
 	if (r == 0 && o->token_auth_file)
 		r = tokens_load(o->token_auth_file, &s->tokens, err);

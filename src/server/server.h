@@ -41,6 +41,10 @@ struct server_opts {
 	size_t nservice_cluster_ip_ranges;
 	const char *service_node_port_range; /* NULL: 30000-32767 */
 	const char *advertise_address; /* where others reach it; NULL: bind_address */
+	const char *const *enable_admission_plugins; /* upstream's names */
+	size_t nenable_admission_plugins;
+	const char *const *disable_admission_plugins;
+	size_t ndisable_admission_plugins;
 	const char *const *etcd_servers; /* none: LMDB in data_dir */
 	size_t netcd_servers;
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;

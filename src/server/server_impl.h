@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "net/loop.h"
+#include "server/admission.h"
 #include "server/server.h"
 #include "server/state.h"
 
@@ -35,6 +36,7 @@ struct webhooks;
 struct server {
 	struct server_opts opts;
 	struct gates gates;
+	struct admission admission;
 	const struct clock *clock;
 	struct store *store;
 	struct state *state;

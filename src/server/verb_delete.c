@@ -79,24 +79,35 @@ bool mutation_delete_options(struct mutation *m)
 
 /* --- the verb --------------------------------------------------------------------- */
 
-/* What the server itself cannot be without. */
-static bool is_immortal(const struct schema_kind *k, struct str name)
+/* What the server itself cannot be without: why it may not go, or NULL. */
+static const char *immortal(const struct schema_kind *k, struct str name)
 {
-	static const char *const names[] = { "default", "kube-system", "kube-public" };
+	static const struct {
+		struct str kind;
+		const char *name, *why;
+	} all[] = {
+		{ STR("core/namespaces"), "default", "this namespace may not be deleted" },
+		{ STR("core/namespaces"), "kube-system", "this namespace may not be deleted" },
+		{ STR("core/namespaces"), "kube-public", "this namespace may not be deleted" },
+		{ STR("scheduling.k8s.io/priorityclasses"), "system-node-critical",
+		  "this is a system priority class and cannot be deleted" },
+		{ STR("scheduling.k8s.io/priorityclasses"), "system-cluster-critical",
+		  "this is a system priority class and cannot be deleted" },
+	};
 
-	if (!str_eq(k->storage_name, STR("core/namespaces")))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (str_eqz(name, names[i]))
-			return true;
-	return false;
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (str_eq(k->storage_name, all[i].kind) && str_eqz(name, all[i].name))
+			return all[i].why;
+	return NULL;
 }
 
 static int decide(struct mutation *m, const struct json *old, struct json **ret_object,
 		  struct error *err)
 {
-	if (is_immortal(m->kind, m->name))
-		return error_set(err, ERR_FORBIDDEN, "this namespace may not be deleted");
+	const char *why = immortal(m->kind, m->name);
+
+	if (why)
+		return error_set(err, ERR_FORBIDDEN, "%s", why);
 	old = custom_delete_base(&m->write, old);
 	return write_delete(&m->write, old, &m->options, ret_object, err);
 }

@@ -27,6 +27,7 @@
 #include "server/nonresource.h"
 #include "server/quotas.h"
 #include "server/server_metrics.h"
+#include "server/services.h"
 #include "server/state_fake.h"
 #include "server/user.h"
 
@@ -77,6 +78,7 @@ static void on_namespaces(void *arg, const struct error *err)
 	assert_null(err);
 	atomic_store(&w->server.ready, true);
 	custom_start(w->server.custom);
+	services_start(w->server.services);
 }
 
 static void on_state(void *arg, const struct error *err)
@@ -94,16 +96,21 @@ static bool is_ready(void *arg)
 
 static void gather_observers(struct verb_world *w, struct state_opts *opts)
 {
-	const struct admission_policies *policies = w->server.policies;
-	const struct state_observer *custom;
+	struct server *s = &w->server;
+	const struct admission_policies *policies = s->policies;
 	size_t n;
+	const struct state_observer *custom = custom_observers(s->custom, &n);
+	struct state_observer *at;
+	struct error err;
 
-	custom = custom_observers(w->server.custom, &n);
-	opts->nobservers = n + ADMISSION_POLICY_OBSERVERS;
-	w->server.observers = xcalloc(opts->nobservers, sizeof(*custom));
-	memcpy(w->server.observers, custom, n * sizeof(*custom));
-	memcpy(w->server.observers + n, policies->observers, sizeof(policies->observers));
-	opts->observers = w->server.observers;
+	assert_int_equal(services_new(s, &s->opts, &s->services, &err), 0);
+	opts->nobservers = n + ADMISSION_POLICY_OBSERVERS + SERVICES_OBSERVERS;
+	at = s->observers = xcalloc(opts->nobservers, sizeof(*s->observers));
+	memcpy(at, custom, n * sizeof(*custom));
+	at += n;
+	memcpy(at, policies->observers, sizeof(policies->observers));
+	services_observe(s->services, at + ADMISSION_POLICY_OBSERVERS);
+	opts->observers = s->observers;
 }
 
 static void start_state(struct verb_world *w, uint64_t seed)
@@ -198,6 +205,7 @@ void verb_world_release(struct verb_world *w)
 	assert_true(sim_run_until(w->sim, is_set, &drained, HANG_MS));
 	http_server_free(w->server.http);
 	custom_stop(w->server.custom);
+	services_stop(w->server.services);
 	state_stop(w->server.state, set_flag, &stopped);
 	assert_true(sim_run_until(w->sim, is_set, &stopped, HANG_MS));
 	custom_free(w->server.custom);
@@ -205,6 +213,7 @@ void verb_world_release(struct verb_world *w)
 	free(w->server.policies);
 	quotas_free(w->server.quotas);
 	state_free(w->server.state);
+	services_free(w->server.services);
 	free(w->server.observers);
 	fake_data_free(w->data);
 	kubelets_free(w->server.kubelets);
