@@ -15,6 +15,12 @@ static void small_kinds_are_judged_as_upstream_does(void **state)
 	assert_in_range(run_cases("core.cases"), 35, 1000);
 }
 
+static void services_are_judged_as_upstream_does(void **state)
+{
+	(void)state;
+	assert_in_range(run_cases("service.cases"), 40, 1000);
+}
+
 static void storage_versions_are_judged_as_upstream_does(void **state)
 {
 	(void)state;
@@ -32,6 +38,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pods_are_judged_as_upstream_does),
 		cmocka_unit_test(small_kinds_are_judged_as_upstream_does),
+		cmocka_unit_test(services_are_judged_as_upstream_does),
 		cmocka_unit_test(storage_versions_are_judged_as_upstream_does),
 		cmocka_unit_test(quotas_and_limit_ranges_are_judged_as_upstream_does),
 	};

@@ -1,0 +1,255 @@
+/*
+ * Addresses and node ports of services, through the whole way of a request.
+ */
+#include "server/admit_service.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "net/sim.h"
+#include "server/verb_world.h"
+
+#define SERVICES  "/api/v1/namespaces/default/services"
+#define ADDRESSES "/apis/networking.k8s.io/v1/ipaddresses"
+#define CIDRS     "/apis/networking.k8s.io/v1/servicecidrs"
+#define MERGE     "application/merge-patch+json"
+
+static void range(struct verb_world *w, const char *name, const char *cidr)
+{
+	(void)verb_world_call(w, "POST", CIDRS,
+			      arena_printf(&w->arena,
+					   "{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"cidrs\":"
+					   "[\"%s\"]}}",
+					   name, cidr),
+			      201);
+}
+
+static struct json *ask(struct verb_world *w, const char *name, const char *spec, int status)
+{
+	const char *body = arena_printf(&w->arena,
+					"{\"metadata\":{\"name\":\"%s\"},\"spec\":{"
+					"\"ports\":[{\"port\":80}]%s%s}}",
+					name, *spec ? "," : "", spec);
+
+	return verb_world_call(w, "POST", SERVICES, body, status);
+}
+
+static const char *ip_of(struct verb_world *w, const struct json *service)
+{
+	return verb_world_text(w, service, "/spec/clusterIP");
+}
+
+static size_t addresses(struct verb_world *w)
+{
+	return json_count(json_getz(verb_world_call(w, "GET", ADDRESSES, NULL, 200), "items"));
+}
+
+/* Writes of the server's own behind an answer. */
+static void settle(struct verb_world *w)
+{
+	sim_run_for(w->sim, 100);
+}
+
+static void a_service_gets_an_address_and_an_object_that_holds_it(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *got, *object;
+
+	range(w, "kubernetes", "10.0.0.0/24");
+	got = ask(w, "a", "", 201);
+	assert_string_equal(verb_world_text(w, got, "/spec/clusterIPs/0"), ip_of(w, got));
+	assert_string_equal(verb_world_text(w, got, "/spec/ipFamilies/0"), "IPv4");
+	assert_string_equal(verb_world_text(w, got, "/spec/ipFamilyPolicy"), "SingleStack");
+	object = verb_world_call(w, "GET", arena_printf(&w->arena, ADDRESSES "/%s", ip_of(w, got)),
+				 NULL, 200);
+	assert_string_equal(verb_world_text(w, object, "/spec/parentRef/name"), "a");
+	assert_string_equal(verb_world_text(w, object, "/spec/parentRef/namespace"), "default");
+	assert_string_equal(verb_world_text(w, object, "/spec/parentRef/resource"), "services");
+}
+
+static void a_range_is_given_out_to_the_last_address_and_no_further(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *got;
+	char name[8];
+
+	range(w, "kubernetes", "10.0.0.0/28");
+	for (int i = 0; i < 14; i++) {
+		(void)snprintf(name, sizeof(name), "s%d", i);
+		(void)ask(w, name, "", 201);
+	}
+	assert_int_equal(addresses(w), 14);
+	got = ask(w, "more", "", 500);
+	assert_string_equal(verb_world_text(w, got, "/message"),
+			    "Internal error occurred: failed to allocate a serviceIP for Service "
+			    "\"more\": range is full");
+	range(w, "second", "10.1.0.0/28");
+	assert_memory_equal(ip_of(w, ask(w, "more", "", 201)), "10.1.0.", 7);
+}
+
+static void an_address_that_is_asked_for_is_given_once(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *got;
+
+	range(w, "kubernetes", "10.0.0.0/24");
+	(void)ask(w, "a", "\"clusterIP\":\"10.0.0.7\"", 201);
+	got = ask(w, "b", "\"clusterIP\":\"10.0.0.7\"", 422);
+	assert_string_equal(
+		verb_world_text(w, got, "/details/causes/0/message"),
+		"Invalid value: [\"10.0.0.7\"]: failed to allocate IP 10.0.0.7: provided "
+		"IP is already allocated");
+	got = ask(w, "c", "\"clusterIP\":\"10.9.0.7\"", 422);
+	assert_string_equal(verb_world_text(w, got, "/details/causes/0/message"),
+			    "Invalid value: [\"10.9.0.7\"]: failed to allocate IP 10.9.0.7: the "
+			    "provided network does not match the current range");
+	(void)verb_world_call(w, "DELETE", SERVICES "/a", NULL, 200);
+	(void)ask(w, "b", "\"clusterIP\":\"10.0.0.7\"", 201);
+	assert_int_equal(addresses(w), 1);
+}
+
+static void two_who_ask_at_once_do_not_get_the_same(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask asks[2] = { { .method = "POST", .target = SERVICES },
+				    { .method = "POST", .target = SERVICES } };
+
+	range(w, "kubernetes", "10.0.0.0/24");
+	for (int i = 0; i < 2; i++) {
+		asks[i].content_type = "application/json";
+		asks[i].body = arena_printf(&w->arena,
+					    "{\"metadata\":{\"name\":\"s%d\"},\"spec\":{\"ports\":"
+					    "[{\"port\":80}],\"clusterIP\":\"10.0.0.7\"}}",
+					    i);
+		verb_world_begin(w, &asks[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		verb_world_finish(w, &asks[i]);
+	assert_int_equal(asks[0].status + asks[1].status, 201 + 422);
+	for (int i = 0; i < 2; i++)
+		verb_ask_release(&asks[i]);
+	assert_int_equal(addresses(w), 1);
+}
+
+static void what_is_refused_leaves_nothing_behind(void **state)
+{
+	struct verb_world *w = *state;
+
+	range(w, "kubernetes", "10.0.0.0/24");
+	(void)ask(w, "a", "\"externalTrafficPolicy\":\"Local\"", 422);
+	(void)ask(w, "Bad_Name", "", 422);
+	(void)verb_world_call(w, "POST", SERVICES "?dryRun=All",
+			      "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"type\":\"NodePort\","
+			      "\"ports\":[{\"port\":80}]}}",
+			      201);
+	assert_int_equal(addresses(w), 0);
+}
+
+static void an_address_goes_with_the_service_or_with_its_type(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *got;
+
+	range(w, "kubernetes", "10.0.0.0/24");
+	(void)ask(w, "a", "", 201);
+	got = verb_world_patch(w, SERVICES "/a", MERGE,
+			       "{\"spec\":{\"type\":\"ExternalName\",\"externalName\":\"x.y\"}}",
+			       200);
+	assert_null(json_getz(json_getz(got, "spec"), "clusterIPs"));
+	settle(w);
+	assert_int_equal(addresses(w), 0);
+	got = verb_world_patch(w, SERVICES "/a", MERGE, "{\"spec\":{\"type\":\"ClusterIP\"}}", 200);
+	assert_true(*ip_of(w, got) != '\0');
+	(void)verb_world_call(w, "DELETE", SERVICES, NULL, 200);
+	settle(w);
+	assert_int_equal(addresses(w), 0);
+}
+
+static void an_address_object_that_is_lost_comes_back_and_one_without_a_service_goes(void **state)
+{
+	struct verb_world *w = *state;
+	const char *path;
+
+	range(w, "kubernetes", "10.0.0.0/24");
+	path = arena_printf(&w->arena, ADDRESSES "/%s", ip_of(w, ask(w, "a", "", 201)));
+	(void)verb_world_call(w, "DELETE", path, NULL, 200);
+	settle(w);
+	(void)verb_world_call(w, "GET", path, NULL, 200);
+	(void)verb_world_call(w, "POST", ADDRESSES,
+			      "{\"metadata\":{\"name\":\"10.0.0.5\",\"labels\":{"
+			      "\"ipaddress.kubernetes.io/managed-by\":\"ipallocator.k8s.io\"}},"
+			      "\"spec\":{\"parentRef\":{\"resource\":\"services\",\"namespace\":"
+			      "\"default\",\"name\":\"gone\"}}}",
+			      201);
+	(void)verb_world_call(
+		w, "POST", ADDRESSES,
+		"{\"metadata\":{\"name\":\"10.0.0.6\"},\"spec\":{\"parentRef\":{"
+		"\"resource\":\"gateways\",\"group\":\"example.com\",\"name\":\"g\"}}}",
+		201);
+	sim_run_for(w->sim, 10 * 60 * 1000);
+	(void)verb_world_call(w, "GET", ADDRESSES "/10.0.0.5", NULL, 404);
+	(void)verb_world_call(w, "GET", ADDRESSES "/10.0.0.6", NULL, 200);
+	(void)verb_world_call(w, "GET", path, NULL, 200);
+}
+
+static int64_t port_of(const struct json *service)
+{
+	return json_i64_at(json_pointer(service, STR("/spec/ports/0")), "nodePort", 0);
+}
+
+static void node_ports_are_given_kept_and_returned(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *got;
+
+	range(w, "kubernetes", "10.0.0.0/24");
+	got = ask(w, "a", "\"type\":\"NodePort\"", 201);
+	assert_in_range(port_of(got), 30000, 32767);
+	assert_int_equal(port_of(verb_world_patch(w, SERVICES "/a", MERGE,
+						  "{\"spec\":{\"ports\":[{\"port\":81}]}}", 200)),
+			 port_of(got));
+	(void)verb_world_patch(w, SERVICES "/a", MERGE,
+			       "{\"spec\":{\"ports\":[{\"port\":81,\"nodePort\":30080}]}}", 200);
+	got = verb_world_call(w, "POST", SERVICES,
+			      "{\"metadata\":{\"name\":\"b\"},\"spec\":{\"type\":\"NodePort\","
+			      "\"ports\":[{\"port\":80,\"nodePort\":30080}]}}",
+			      422);
+	assert_string_equal(verb_world_text(w, got, "/details/causes/0/message"),
+			    "Invalid value: 30080: provided port is already allocated");
+	got = verb_world_patch(w, SERVICES "/a", MERGE, "{\"spec\":{\"type\":\"ClusterIP\"}}", 200);
+	assert_int_equal(port_of(got), 0);
+	got = verb_world_call(w, "POST", SERVICES,
+			      "{\"metadata\":{\"name\":\"b\"},\"spec\":{\"type\":\"NodePort\","
+			      "\"ports\":[{\"name\":\"t\",\"port\":53,\"nodePort\":30080},"
+			      "{\"name\":\"u\",\"port\":53,\"protocol\":\"UDP\"}]}}",
+			      201);
+	assert_int_equal(json_i64_at(json_pointer(got, STR("/spec/ports/1")), "nodePort", 0),
+			 30080);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, verb_world_set_up, verb_world_tear_down)
+#define SHARED(name) \
+	cmocka_unit_test_setup_teardown(name, verb_world_set_up_http1, verb_world_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_service_gets_an_address_and_an_object_that_holds_it),
+		SHARED(a_service_gets_an_address_and_an_object_that_holds_it),
+		TEST(a_range_is_given_out_to_the_last_address_and_no_further),
+		TEST(an_address_that_is_asked_for_is_given_once),
+		SHARED(an_address_that_is_asked_for_is_given_once),
+		TEST(two_who_ask_at_once_do_not_get_the_same),
+		SHARED(two_who_ask_at_once_do_not_get_the_same),
+		TEST(what_is_refused_leaves_nothing_behind),
+		TEST(an_address_goes_with_the_service_or_with_its_type),
+		TEST(an_address_object_that_is_lost_comes_back_and_one_without_a_service_goes),
+		TEST(node_ports_are_given_kept_and_returned),
+	};
+
+	return cmocka_run_group_tests_name("server/admit_service", tests, NULL, NULL);
+}
