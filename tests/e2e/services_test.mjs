@@ -1,0 +1,60 @@
+// Services, their addresses and node ports: with one server, and with two on one etcd that race for them.
+import assert from "node:assert/strict"
+import { cpSync } from "node:fs"
+import { expect, expectStatus, startEtcd, startServer } from "./api_lib.mjs"
+import { finish, scratch, test, until } from "./lib.mjs"
+
+const services = "/api/v1/namespaces/default/services"
+const addresses = "/apis/networking.k8s.io/v1/ipaddresses"
+const service = (name, spec = {}) => ({ metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } })
+const ips = async (client) => expect(await client.get(addresses), 200).items.map(({ metadata }) => metadata.name)
+
+await test("a new cluster has service kubernetes, with its address, range and endpoints", async () => {
+	const { client } = await startServer("lmdb", { folder: `${scratch}/one` })
+	const own = expect(await client.get(`${services}/kubernetes`), 200)
+	assert.equal(own.spec.clusterIP, "10.0.0.1")
+	assert.deepEqual(await ips(client), ["10.0.0.1"])
+	const range = expect(await client.get("/apis/networking.k8s.io/v1/servicecidrs/kubernetes"), 200)
+	assert.deepEqual(range.spec.cidrs, ["10.0.0.0/24"])
+	assert.equal(range.status.conditions[0].status, "True")
+	const slice = expect(await client.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"), 200)
+	assert.deepEqual(slice.endpoints.map(({ addresses }) => addresses), [["127.0.0.1"]])
+	assert.equal(slice.ports[0].port, own.spec.ports[0].targetPort)
+	const classes = expect(await client.get("/apis/scheduling.k8s.io/v1/priorityclasses"), 200).items
+	assert.deepEqual(classes.map(({ metadata, value }) => [metadata.name, value]),
+		[["system-cluster-critical", 2000000000], ["system-node-critical", 2000001000]])
+	expectStatus(await client.delete("/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical"), 403, "Forbidden")
+})
+
+const etcd = await startEtcd()
+const first = await startServer("etcd", { etcd, prefix: "/services", folder: `${scratch}/a` })
+cpSync(`${first.folder}/pki`, `${scratch}/b/pki`, { recursive: true })
+const second = await startServer("etcd", { etcd, prefix: "/services", folder: `${scratch}/b` })
+const clients = [first.client, second.client]
+
+await test("two servers that are asked for one address give it once", async () => {
+	for (let i = 0; i < 20; i++) {
+		const spec = { clusterIP: `10.0.0.${10 + i}` }
+		const got = await Promise.all(clients.map((client, k) => client.post(services, service(`s${i}-${k}`, spec))))
+		assert.deepEqual(got.map(({ code }) => code).sort(), [201, 422])
+		const refused = got.find(({ code }) => code === 422)
+		assert.match(refused.body.message, /provided IP is already allocated/)
+	}
+})
+
+await test("and of those that they choose, none twice", async () => {
+	const made = await Promise.all(Array.from({ length: 60 }, (_, i) => clients[i % 2].post(services, service(`d${i}`))))
+	const given = made.map((answer) => expect(answer, 201).spec.clusterIP)
+	assert.equal(new Set(given).size, 60)
+	const all = new Set(await ips(first.client))
+	assert.ok(given.every((ip) => all.has(ip)))
+})
+
+await test("a service takes its address along when it goes", async () => {
+	const list = expect(await first.client.get(services), 200).items.filter(({ metadata }) => metadata.name !== "kubernetes")
+	await Promise.all(list.map(({ metadata }, i) => clients[i % 2].delete(`${services}/${metadata.name}`)))
+	await until("the addresses to go", async () => (await ips(second.client)).join() === "10.0.0.1")
+	expect(await first.client.post(services, service("again", { clusterIP: "10.0.0.10" })), 201)
+})
+
+finish()
