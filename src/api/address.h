@@ -34,7 +34,7 @@ int address_compare(const struct address *a, const struct address *b);
 /* The address that many behind it; wraps at the end of all addresses. */
 struct address address_add(const struct address *a, uint64_t n);
 
-/* Appends the canonical text, of 64 bytes at most; false when `text` is no address with a prefix. */
+/* Appends the canonical text, of 64 bytes at most; false when `text` is none with a prefix. */
 bool address_canonical(struct str text, struct buf *out);
 
 #endif

@@ -27,7 +27,7 @@ bool service_is_external(const struct json *spec); /* reached from outside of th
 
 /* --- steps of a write ---------------------------------------------------------------- */
 
-/* A changed type takes the fields along that only the old one had, unless they were changed, too. */
+/* A changed type takes the fields along that only the old one had, unless these changed, too. */
 void service_drop_fields(struct arena *a, struct json *service, const struct json *old);
 
 /*

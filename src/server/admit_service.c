@@ -282,7 +282,7 @@ static int64_t shared_port(const struct json *spec, const struct json *port)
 	return 0;
 }
 
-/* A new service has a node port for one number of its own; one that is changed may do as it likes. */
+/* A new service has a node port for one number of its own; a changed one is freer. */
 static bool may_share(const struct held *h, const struct json *before, const struct json *spec,
 		      const struct json *port, int64_t number)
 {
