@@ -24,7 +24,7 @@ enum { LOOK_MS = 10 * 1000, LEASE_S = 15, PORT = 443 };
 #define NAME       STR("kubernetes")
 #define SYSTEM     STR("kube-system")
 #define ANNOTATION "devplane.dev/endpoint"
-#define SUFFIX     "-endpoint"
+#define PREFIX     "kubernetes-endpoint-"
 
 struct kubernetes_service {
 	struct server *server;
@@ -277,7 +277,7 @@ static struct json *live_hosts(struct kubernetes_service *k, struct ensure *e)
 	if (!is_shared(k))
 		return hosts;
 	JSON_FOREACH (it, ensure_names(e, kind, SYSTEM)) {
-		struct json *lease = str_ends(json_str(it), STR(SUFFIX))
+		struct json *lease = str_starts(json_str(it), STR(PREFIX))
 					     ? ensure_tree(e, kind, SYSTEM, json_str(it))
 					     : NULL;
 		const struct json *notes = json_getz(json_getz(lease, "metadata"), "annotations");
@@ -463,7 +463,7 @@ struct kubernetes_service *kubernetes_service_new(struct server *s,
 	k->arg = arg;
 	loop_timer_init(&k->timer, s->opts.loops[0], on_timer);
 	find_address(k);
-	(void)snprintf(k->lease, sizeof(k->lease), "%.*s" SUFFIX,
+	(void)snprintf(k->lease, sizeof(k->lease), PREFIX "%.*s",
 		       STR_ARG(identity_name(s->identity)));
 	look(k);
 	return k;
