@@ -16,6 +16,12 @@ struct search {
 	struct json *found;
 };
 
+/* Spares a parse of the others, for each new pod. */
+static bool may_be_default(const struct object *o)
+{
+	return str_find(bytes_str(o->json), STR("\"globalDefault\":true")) >= 0;
+}
+
 static void look_for_default(void *arg, const struct list_result *result,
 			     const struct error *err UNUSED)
 {
@@ -25,7 +31,7 @@ static void look_for_default(void *arg, const struct list_result *result,
 		struct object *tip = resource_tip(classes_of(s->m), STR(""), result->items[i]->key);
 		struct json *class = NULL;
 
-		if (tip)
+		if (tip && may_be_default(tip))
 			(void)object_tree(tip, s->m->write.arena, &class, NULL);
 		if (!json_true_at(class, "globalDefault"))
 			continue;
