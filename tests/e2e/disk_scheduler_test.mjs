@@ -138,7 +138,7 @@ await test("a pod that matters more takes the place of one that does not", async
 	await ok(client.post("/apis/scheduling.k8s.io/v1/priorityclasses", { metadata: { name: "critical" }, value: 1000 }))
 	const victim = await addPod("70Mi", { priority: 0 })
 	assert.equal(await placed(victim), "n1")
-	const critical = await addPod("90Mi", { priorityClassName: "critical", priority: 1000 })
+	const critical = await addPod("90Mi", { priorityClassName: "critical" })
 	assert.equal(await placed(critical, 30), "n1")
 	const { code, body } = await client.get(`${pods}/${victim.metadata.name}`)
 	assert.ok(code === 404 || body.metadata.deletionTimestamp, "the victim is there still")

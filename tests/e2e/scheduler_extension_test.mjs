@@ -86,9 +86,11 @@ await test("pods are admitted and refused by what is left", async () => {
 })
 
 await test("preemption counts the resource of those who would go", async () => {
-	const low = await asks(4, { priority: 1 })
+	for (const [name, value] of [["low", 1], ["high", 100]])
+		expect(await cluster.client.post("/apis/scheduling.k8s.io/v1/priorityclasses", { metadata: { name }, value }), 201)
+	const low = await asks(4, { priorityClassName: "low" })
 	await cluster.pod(low, onNode("n1"))
-	const high = await asks(4, { priority: 100, nodeSelector: { "kubernetes.io/hostname": "n1" } })
+	const high = await asks(4, { priorityClassName: "high", nodeSelector: { "kubernetes.io/hostname": "n1" } })
 	await cluster.pod(high, onNode("n1"))
 	await cluster.gone(low)
 	await follows("n1", { total: 6, requested: 6 })

@@ -98,19 +98,21 @@ await scenario("pods spread over zones", async () => {
 
 await scenario("a pod of higher priority takes the place of lower ones", async () => {
 	await bareNode(cluster, "n1", { cpu: "2" })
+	for (const [name, value, preemptionPolicy] of [["low", 1], ["high", 100], ["polite", 100, "Never"]])
+		expect(await cluster.client.post("/apis/scheduling.k8s.io/v1/priorityclasses", { metadata: { name }, value, preemptionPolicy }), 201)
 	const low = []
 	for (let i = 0; i < 2; i++)
-		low.push(await cluster.run(pending({ priority: 1, requests: { cpu: "900m" } })))
+		low.push(await cluster.run(pending({ priorityClassName: "low", requests: { cpu: "900m" } })))
 	for (const p of low)
 		await cluster.pod(p, onNode("n1"))
-	const high = await cluster.run(pending({ priority: 100, requests: { cpu: "900m" } }))
+	const high = await cluster.run(pending({ priorityClassName: "high", requests: { cpu: "900m" } }))
 	await cluster.pod(high, onNode("n1"))
 	const left = await Promise.all(low.map(async (p) => (await cluster.client.get(`${pods}/${p.metadata.name}`)).code))
 	assert.deepEqual(left.sort(), [200, 404])
 	const events = (await Promise.all(low.map((p) => cluster.events(p.metadata.name)))).flat()
 	assert.match(events.find((e) => e.reason === "Preempted").message, new RegExp(`^Preempted by pod ${high.metadata.uid} on node n1$`))
 	// One that never preempts waits.
-	const polite = await cluster.run(pending({ priority: 100, preemptionPolicy: "Never", requests: { cpu: "1900m" } }))
+	const polite = await cluster.run(pending({ priorityClassName: "polite", requests: { cpu: "1900m" } }))
 	await cluster.pod(polite, refused(/preemption: not eligible due to preemptionPolicy=Never\.?$/))
 })
 
