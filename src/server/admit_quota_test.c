@@ -130,6 +130,10 @@ static void an_update_is_charged_with_the_difference(void **state)
 	quota(w, "q", "", "\"services\":\"1\",\"services.nodeports\":\"0\"",
 	      "\"services\":\"0\",\"services.nodeports\":\"0\"");
 	quota(w, "r", "", "\"services.nodeports\":\"5\"", "\"services.nodeports\":\"2\"");
+	(void)verb_world_call(w, "POST", "/apis/networking.k8s.io/v1/servicecidrs",
+			      "{\"metadata\":{\"name\":\"kubernetes\"},\"spec\":{\"cidrs\":["
+			      "\"10.0.0.0/24\"]}}",
+			      201);
 	(void)verb_world_call(w, "POST", services, body, 201);
 	assert_used(w, "q", "{\"services\":\"1\",\"services.nodeports\":\"0\"}");
 	(void)verb_world_patch(w, "/api/v1/namespaces/default/services/s", MERGE,
