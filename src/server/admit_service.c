@@ -375,6 +375,9 @@ int admit_service(struct mutation *m, const struct json *old, struct json *servi
 	struct validation v = { .errs = &m->write.errs, .arena = m->write.arena };
 	int r;
 
+	/* A webhook has all asked once more: what the service is then counts. */
+	if (m->reinvoke && !m->reinvoking)
+		return 0;
 	/* Ports are chosen anew: nobody saw the last ones. */
 	return_ports(h);
 	service_settle(&v, service, old, services_families(h->services));
