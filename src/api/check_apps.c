@@ -34,6 +34,14 @@ static void check_labels_found(struct validation *v, const struct json *selector
 				     not_found_by_selector);
 }
 
+/* Upstream's word in a fault; a ReplicaSet's is that of a Deployment. */
+static const char *name_of(const struct validation *v)
+{
+	if (str_eqz(v->kind->kind, "StatefulSet"))
+		return "statefulset";
+	return str_eqz(v->kind->kind, "DaemonSet") ? "daemonset" : "deployment";
+}
+
 /* Deployments, replica sets, daemon sets, stateful sets. */
 void check_workload_spec(struct validation *v, const struct json *spec,
 			 const struct field_path *path)
@@ -47,8 +55,8 @@ void check_workload_spec(struct validation *v, const struct json *spec,
 	if (!selector)
 		return; /* required, which the table says */
 	if (label_selector_is_empty(selector))
-		field_errors_invalid(v->errs, &selector_at, validate_shown(v, selector),
-				     "empty selector is invalid");
+		field_errors_addf(v->errs, FIELD_INVALID, &selector_at, validate_shown(v, selector),
+				  "empty selector is invalid for %s", name_of(v));
 	check_labels_found(v, selector, template, &template_at);
 	check_restart_policy(v, template, &template_at, always, ARRAY_SIZE(always));
 }

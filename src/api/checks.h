@@ -122,7 +122,6 @@ FILL(fill_deployment_strategy);
 FILL(fill_daemon_set_strategy);
 FILL(fill_stateful_set_spec);
 FILL(fill_job_spec);
-CHECK(check_workload_spec);
 CHECK(check_lease_spec);
 
 /* networking */
