@@ -76,7 +76,7 @@ struct write {
 	bool mutated; /* admission put in something without its defaults */
 	/* Create: what was made up; the same each time that one write is decided. */
 	char uid[UUID_TEXT_SIZE];
-	struct str generated_name;
+	char generated_name[64];
 };
 
 /* Prepares errs and warnings; the caller's part is set. */

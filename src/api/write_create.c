@@ -35,15 +35,21 @@ static void fill_meta(struct write *w, struct json *meta)
 		json_put_i64(w->arena, meta, "generation", 1);
 }
 
+/* Out of the arena, which may be another the next time. */
+static void keep_name(struct write *w, struct str name)
+{
+	(void)snprintf(w->generated_name, sizeof(w->generated_name), "%.*s", STR_ARG(name));
+}
+
 static void name_it(struct write *w, struct json *meta)
 {
 	struct str base = json_text_at(meta, "generateName");
 
 	if (base.n == 0 || json_text_at(meta, "name").n)
 		return;
-	if (!w->generated_name.n)
-		w->generated_name = write_generate_name(w, base);
-	json_put_str(w->arena, meta, "name", w->generated_name);
+	if (!w->generated_name[0])
+		keep_name(w, write_generate_name(w, base));
+	json_put_str(w->arena, meta, "name", arena_str(w->arena, str_from(w->generated_name)));
 	w->generated_from = base;
 }
 
@@ -157,6 +163,7 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 
 void write_rename(struct write *w, struct json *object)
 {
-	w->generated_name = write_generate_name(w, w->generated_from);
-	json_put_str(w->arena, json_getz(object, "metadata"), "name", w->generated_name);
+	keep_name(w, write_generate_name(w, w->generated_from));
+	json_put_str(w->arena, json_getz(object, "metadata"), "name",
+		     arena_str(w->arena, str_from(w->generated_name)));
 }

@@ -41,6 +41,8 @@ static void refuse_taken(struct mutation *m)
 	mutation_fail(m, &err);
 }
 
+static void place_again(struct mutation *m);
+
 /* The object is made: finds it a place. Also when that was taken meanwhile. */
 static void place(struct mutation *m)
 {
@@ -50,14 +52,35 @@ static void place(struct mutation *m)
 	m->name = name_of(m->tree);
 	for (int i = 1; (there = resource_tip(r, m->ns, m->name)); i++) {
 		if (!m->write.generated_from.n || i == NAMES_MAX) {
-			if (!mutation_wait(m, there, place))
+			if (!mutation_wait(m, there, place_again))
 				refuse_taken(m);
 			return;
 		}
 		write_rename(&m->write, m->tree);
 		m->name = name_of(m->tree);
 	}
-	mutation_commit(m, NULL, m->tree, place);
+	mutation_commit(m, NULL, m->tree, place_again);
+}
+
+/* Whether such an object may be made where it is to be. */
+static int check_home(struct mutation *m, struct error *err)
+{
+	int r = custom_check_create(m->x->server->custom, m->kind, err);
+
+	return r < 0 ? r : mutation_check_namespace(m, err);
+}
+
+/* While it waited its namespace, or its kind, may have gone. */
+static void place_again(struct mutation *m)
+{
+	struct error err = { 0 };
+
+	if (mutation_is_cancelled(m))
+		mutation_fail(m, &m->cancelled);
+	else if (check_home(m, &err) < 0)
+		mutation_fail(m, &err);
+	else
+		place(m);
 }
 
 static void again(struct mutation *m);
@@ -68,14 +91,14 @@ static void make(struct mutation *m)
 	int r;
 
 	m->about_name = name_of(m->tree);
-	r = custom_check_create(m->x->server->custom, m->kind, &err);
-	if (r == 0)
-		r = mutation_check_namespace(m, &err);
+	r = check_home(m, &err);
 	if (r == 0) {
 		mutation_prepare(m);
 		m->again = again;
 		r = write_create(&m->write, m->tree, &m->tree, &err);
 	}
+	if (r == 0)
+		r = mutation_check_memory(m->write.arena, &err);
 	if (m->parked)
 		return;
 	if (r == 0)
@@ -88,6 +111,12 @@ static void again(struct mutation *m)
 {
 	struct error err = { 0 };
 
+	if (mutation_is_cancelled(m)) {
+		mutation_fail(m, &m->cancelled);
+		return;
+	}
+	mutation_renew_memory(m);
+	m->name = STR_NULL; /* was in that memory */
 	if (mutation_renew(m, &err) < 0)
 		mutation_fail(m, &err);
 	else

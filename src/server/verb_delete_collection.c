@@ -100,6 +100,8 @@ static int removal_write(struct removal *d, struct resource *r, struct object *b
 		ret = write_delete(&d->write, custom_delete_base(&d->write, old), &m->options,
 				   &object, err);
 	if (ret == 0)
+		ret = mutation_check_memory(&d->arena, err);
+	if (ret == 0)
 		ret = removal_admit(d, old, object, err);
 	if (ret < 0)
 		return ret;
@@ -127,7 +129,10 @@ static void removal_try(struct removal *d)
 
 static void removal_again(struct mutation *one)
 {
-	removal_try(one->data);
+	if (mutation_is_cancelled(one))
+		removal_end(one->data, &one->cancelled);
+	else
+		removal_try(one->data);
 }
 
 static void removal_begin(struct removal *d, struct object *item)

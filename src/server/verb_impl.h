@@ -84,6 +84,8 @@ struct mutation {
 	void (*again)(struct mutation *m);
 	int tries, waits;
 	struct mutation_memo *memos;
+	struct job sync; /* waits for its base; the exchange's may be several mutations' */
+	struct error cancelled; /* why it shall not be decided again; code ERR_OK: it shall */
 	struct mutation_hook *hooks;
 	bool parked;
 	bool synced; /* it was decided on everything that was acknowledged before it came */
@@ -163,6 +165,18 @@ bool mutation_is_current(const struct mutation *m);
  */
 int mutation_park(struct mutation *m, struct error *err);
 void mutation_resume(struct mutation *m);
+
+/*
+ * The first thing that an `again` does. True when there is no use in deciding anew: the request's
+ * time is over, or the state stops. The reason is in m->cancelled.
+ */
+bool mutation_is_cancelled(const struct mutation *m);
+
+/* A result that was made without all the memory it needs is none: -ERR_TOO_LARGE. */
+int mutation_check_memory(const struct arena *a, struct error *err);
+
+/* Gives the next try memory of its own; what was made of the object until now is gone. */
+void mutation_renew_memory(struct mutation *m);
 
 /* Parks until what is under way (m->base_pending) was committed, or came to nothing. */
 int mutation_park_for_base(struct mutation *m, struct error *err);

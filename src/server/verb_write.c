@@ -244,21 +244,48 @@ int mutation_park(struct mutation *m, struct error *err)
 	return error_set(err, ERR_UNAVAILABLE, "admission is not decided yet");
 }
 
+/* Whoever was told that it took too long is not to find it done later. */
+static void check_deadline(struct mutation *m)
+{
+	int64_t ns = clock_monotonic(m->x->server->clock) - m->x->begun_ns;
+
+	if (ns / CLOCK_MS >= exchange_time_limit(m->x))
+		(void)error_set(&m->cancelled, ERR_TIMEOUT,
+				"request did not complete within the allotted timeout");
+}
+
 void mutation_resume(struct mutation *m)
 {
 	m->parked = false;
+	check_deadline(m);
 	m->again(m);
 }
 
-static void on_base(struct state *st UNUSED, struct job *j, const struct error *err UNUSED)
+bool mutation_is_cancelled(const struct mutation *m)
 {
-	mutation_resume(exchange_of(j)->data);
+	return m->cancelled.code != ERR_OK;
+}
+
+static void on_base(struct state *st UNUSED, struct job *j, const struct error *err)
+{
+	struct mutation *m = CONTAINER_OF(j, struct mutation, sync);
+
+	if (err && (err->code != ERR_TIMEOUT || ++m->waits > WAITS_MAX))
+		m->cancelled = *err;
+	mutation_resume(m);
 }
 
 int mutation_park_for_base(struct mutation *m, struct error *err)
 {
-	state_sync(m->state, m->job, state_revision(m->state) + 1, on_base);
-	return mutation_park(m, err);
+	int r;
+
+	/* A state that stops would answer at once, from within. */
+	r = state_health(m->state, err);
+	if (r < 0)
+		return r;
+	r = mutation_park(m, err);
+	state_sync(m->state, &m->sync, state_revision(m->state) + 1, on_base);
+	return r;
 }
 
 /* --- writing ---------------------------------------------------------------------- */
@@ -375,9 +402,10 @@ static int decide_on(struct mutation *m, struct object *base, struct json **ret_
 	return m->ops->decide(m, old, ret_object, err);
 }
 
-/* A result that was made without all the memory it needs is none. */
-static int refuse_memory(struct error *err)
+int mutation_check_memory(const struct arena *a, struct error *err)
 {
+	if (!a->refused)
+		return 0;
 	return error_set(err, ERR_TOO_LARGE, "the object takes more than %lu MiB of memory",
 			 REQUEST_WORK_MAX / MIB);
 }
@@ -397,7 +425,7 @@ static void attempt(struct mutation *m)
 	if (m->parked)
 		return;
 	if (m->write.arena->refused)
-		r = refuse_memory(&err);
+		r = mutation_check_memory(m->write.arena, &err);
 	/* A write that changes nothing still brings what is stored into its present version. */
 	same = r == 0 && m->write.unchanged && object && base && !object_is_stale(base, m->kind);
 	if ((r < 0 || same) && mutation_wait(m, base, mutation_again))
@@ -415,8 +443,7 @@ static void retry_drop(void *retry)
 	arena_release(retry);
 }
 
-/* What a try made of the object is of no use to the next: it gets its memory. */
-static void renew_memory(struct mutation *m)
+void mutation_renew_memory(struct mutation *m)
 {
 	if (!m->retries) {
 		m->retries = true;
@@ -442,7 +469,11 @@ void mutation_again(struct mutation *m)
 {
 	struct error err = { 0 };
 
-	renew_memory(m);
+	if (mutation_is_cancelled(m)) {
+		mutation_fail(m, &m->cancelled);
+		return;
+	}
+	mutation_renew_memory(m);
 	if (mutation_renew(m, &err) < 0)
 		mutation_fail(m, &err);
 	else
