@@ -334,7 +334,6 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 	agent_pods_init(a);
 	agent_devices_init(a);
 	agent_machine_init(a);
-	agent_logs_init(a);
 	make_metrics(a);
 	r = make_parts(a, err);
 	if (r < 0) {
@@ -390,7 +389,8 @@ static void on_stop_timer(struct loop_timer *t)
 {
 	struct agent *a = CONTAINER_OF(t, struct agent, stop_timer);
 
-	if (!list_empty(&a->savings) || a->waiters.n > 0 || saver_pending(a->opts.saver) > 0) {
+	if (!list_empty(&a->savings) || a->waiters.n > 0 || saver_pending(a->opts.saver) > 0 ||
+	    agent_logs_pending(a)) {
 		loop_timer_start(t, 1);
 		return;
 	}
@@ -407,6 +407,7 @@ void agent_stop(struct agent *a, void (*done)(void *arg), void *arg)
 	a->stopped_arg = arg;
 	informers_stop(a->informers);
 	agent_save_health(a);
+	agent_logs_stop(a);
 	loop_timer_start(&a->stop_timer, 0);
 }
 

@@ -14,7 +14,7 @@
 #include "node/worker.h"
 
 struct kubelet_server;
-struct log_rotate;
+struct log_keeper;
 struct slice_cleaner;
 
 /* Somebody who waits for the log of assignments to be on the disk. */
@@ -102,8 +102,7 @@ struct agent {
 
 	struct kubelet_server *api; /* NULL: not served */
 
-	struct loop_timer logs_timer; /* until logs are looked at */
-	struct log_rotate *rotation; /* the one under way; or NULL */
+	struct log_keeper *logs; /* NULL: nobody looks after them */
 
 	struct loop_timer stop_timer;
 	void (*stopped)(void *arg);
@@ -156,8 +155,10 @@ int agent_api_start(struct agent *a, struct error *err);
 
 /* --- agent_logs.c: logs of containers ----------------------------------------------- */
 
-void agent_logs_init(struct agent *a);
 void agent_logs_start(struct agent *a);
+void agent_logs_stop(struct agent *a);
+/* A log is between its old file and its new one; not for long. */
+bool agent_logs_pending(const struct agent *a);
 /* After the runtime is gone. */
 void agent_logs_release(struct agent *a);
 /* All logs of a pod that is gone. */

@@ -35,6 +35,7 @@ struct log_rotate {
 	/* The file that is being compressed. */
 	int from, to;
 	struct gzip *gzip;
+	bool moved; /* the log, and nobody knows yet what the runtime does */
 };
 
 /* --- which files ------------------------------------------------------------------- */
@@ -84,7 +85,8 @@ void log_rotate_plan(const struct str *names, size_t n, size_t max_files, struct
 static void each_file(const char *folder, struct str prefix,
 		      void (*fn)(void *arg, const char *folder, const char *name), void *arg)
 {
-	DIR *d = opendir(folder);
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *e;
 
 	while (d && (e = readdir(d))) {
@@ -94,6 +96,8 @@ static void each_file(const char *folder, struct str prefix,
 	}
 	if (d)
 		(void)closedir(d);
+	else if (fd >= 0)
+		(void)close(fd);
 }
 
 /* --- removing ---------------------------------------------------------------------- */
@@ -173,13 +177,25 @@ static void close_files(struct log_rotate *r)
 	r->from = r->to = -1;
 }
 
+/* What is no file stays as it is: reading a pipe could wait for ever. */
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 static int open_files(struct log_rotate *r, struct error *err)
 {
 	const char *from = file_of(r, r->plan.compress[r->next], "");
 	const char *to = file_of(r, r->plan.compress[r->next], TEMPORARY);
 
-	r->from = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	r->to = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (!is_file(from)) {
+		r->next++;
+		return 0;
+	}
+	r->from = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	r->to = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (r->from < 0 || r->to < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot compress %s", from);
 	r->gzip = gzip_deflate_new(LEVEL);
@@ -232,13 +248,22 @@ static int compressed(struct log_rotate *r, struct error *err)
 
 /* --- rotating ---------------------------------------------------------------------- */
 
+/*
+ * The runtime goes on with the old one, which is to be found where it was; unless it has made a new
+ * one all the same, and only its answer was lost.
+ */
+static void move_back(struct log_rotate *r)
+{
+	(void)renameat2(AT_FDCWD, r->rotated, AT_FDCWD, r->path, RENAME_NOREPLACE);
+}
+
 static void on_reopened(void *arg, const struct error *err)
 {
 	struct log_rotate *r = arg;
 
-	/* The runtime goes on with the old one, which is to be found where it was. */
+	r->moved = false;
 	if (err)
-		(void)rename(r->rotated, r->path);
+		move_back(r);
 	finish(r, err);
 }
 
@@ -252,6 +277,7 @@ static int move_away(struct log_rotate *r, struct error *err)
 	/* Twice in a second would lose the first: then it stays for a later look. */
 	if (renameat2(AT_FDCWD, r->path, AT_FDCWD, r->rotated, RENAME_NOREPLACE) < 0)
 		return error_set_errno(err, ERR_IO, errno, "%s cannot be renamed", r->path);
+	r->moved = true;
 	r->opts.runtime->ops->reopen_log(r->opts.runtime, r->id, on_reopened, r);
 	return 0;
 }
@@ -319,10 +345,17 @@ struct log_rotate *log_rotate_new(const struct log_rotate_opts *opts)
 	return r;
 }
 
+bool log_rotate_moved(const struct log_rotate *r)
+{
+	return r->moved;
+}
+
 void log_rotate_free(struct log_rotate *r)
 {
 	if (!r)
 		return;
+	if (r->moved)
+		move_back(r);
 	loop_task_cancel(&r->task);
 	close_files(r);
 	arena_release(&r->arena);

@@ -35,19 +35,27 @@ struct log_rotate_opts {
 	struct runtime *runtime;
 	struct str container_id, path; /* copied */
 	size_t max_files; /* at least 2 */
-	/* Over, with an error when it failed: then all is as it was. May free it. */
+	/*
+	 * Over. With an error the log goes on where it was; files of earlier rotations may be
+	 * removed or compressed by then. May free it.
+	 */
 	void (*done)(void *arg, const struct error *err);
 	void *arg;
 };
 
 /* Begins in the next turn. */
 struct log_rotate *log_rotate_new(const struct log_rotate_opts *opts);
-/* After `done`, or when the runtime is gone. NULL allowed. */
+/* The log is renamed and the runtime has not said yet that it goes on with a new one. */
+bool log_rotate_moved(const struct log_rotate *r);
+/*
+ * After `done`, while nothing is moved, or when the runtime is gone: then the log gets its name
+ * back unless there is a new one. NULL allowed.
+ */
 void log_rotate_free(struct log_rotate *r);
 
 /* A log and what it has become. */
 void log_rotate_remove(const char *path);
-/* The folder of a pod's logs, with its containers'. */
+/* The folder of a pod's logs, with its containers'. Links are not followed. */
 void log_rotate_remove_pod(const char *folder);
 
 #endif

@@ -195,6 +195,30 @@ static void a_log_that_is_gone_is_a_failure(void **state)
 	assert_int_equal(w->err.code, ERR_IO);
 }
 
+/* Compressing it would wait for who writes into it. */
+static void a_pipe_among_the_files_is_left_alone(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "0.log", STR("new"));
+	assert_int_equal(mkfifo(at(w, "0.log.20200101-000003"), 0600), 0);
+	rotate(w);
+	assert_int_equal(w->err.code, ERR_OK);
+	assert_false(has(w, "0.log"));
+	assert_true(has(w, "0.log.20200101-000003"));
+}
+
+static void a_link_in_the_place_of_a_folder_is_not_followed(void **state)
+{
+	struct world *w = *state;
+	const char *link = arena_printf(&w->a, "%s/link", w->dir);
+
+	put(w, "0.log", STR("x"));
+	assert_int_equal(symlink(w->dir, link), 0);
+	log_rotate_remove_pod(link);
+	assert_true(has(w, "0.log"));
+}
+
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
 
 int main(void)
@@ -205,6 +229,8 @@ int main(void)
 		CASE(the_log_moves_away_and_older_ones_are_compressed),
 		CASE(a_runtime_that_does_not_reopen_keeps_its_log),
 		CASE(a_log_that_is_gone_is_a_failure),
+		CASE(a_pipe_among_the_files_is_left_alone),
+		CASE(a_link_in_the_place_of_a_folder_is_not_followed),
 	};
 
 	return cmocka_run_group_tests_name("node/log_rotate", tests, NULL, NULL);
