@@ -11,7 +11,8 @@
 #include "node/kubelet_impl.h"
 #include "node/log_stream.h"
 
-enum { GRACE_MS = 100 };
+/* Who reads a log may leave it for hours; kubelet waits as long. */
+enum { GRACE_MS = 100, WRITE_TIMEOUT_MS = 4 * 3600 * 1000 };
 
 #define TEXT STR("text/plain; charset=utf-8")
 
@@ -104,6 +105,11 @@ static bool log_runs(void *arg)
 	return o->host->is_running(o->arg, r->pod_uid, r->container_id);
 }
 
+static void log_failed(void *arg, const struct error *err)
+{
+	kubelet_fail(arg, err);
+}
+
 static int open_log(struct kubelet_request *r, struct error *err)
 {
 	const struct kubelet_server_opts *o = &r->server->opts;
@@ -127,6 +133,7 @@ static int open_log(struct kubelet_request *r, struct error *err)
 				      .tail = q.tail,
 				      .follow = q.follow,
 				      .running = log_runs,
+				      .failed = log_failed,
 				      .arg = r };
 	return log_stream_new(&s, &r->log, err);
 }
@@ -212,9 +219,11 @@ int kubelet_server_new(const struct kubelet_server_opts *opts, struct kubelet_se
 		       struct error *err)
 {
 	struct kubelet_server *s = XNEW(struct kubelet_server);
-	struct http_server_opts o = {
-		.nloops = 1, .handler = on_request, .arg = s, .config = { .eof_cancels = true }
-	};
+	struct http_server_opts o = { .nloops = 1,
+				      .handler = on_request,
+				      .arg = s,
+				      .config = { .eof_cancels = true,
+						  .write_timeout_ms = WRITE_TIMEOUT_MS } };
 	int r;
 
 	s->opts = *opts;

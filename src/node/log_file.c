@@ -12,7 +12,7 @@
 
 #include "base/compiler.h"
 
-enum { BLOCK = 16 * 1024 };
+enum { BLOCK = 16 * 1024, STEP = 16 /* blocks */ };
 
 int log_file_open(const char *path, int *ret_fd, struct error *err)
 {
@@ -60,26 +60,33 @@ static int64_t search_block(const char *block, size_t n, int64_t *lines)
 	return -1;
 }
 
-int log_file_tail(int fd, int64_t lines, int64_t *ret_at, struct error *err)
+struct log_file_tail log_file_tail_begin(int fd, int64_t lines)
 {
-	int64_t left = log_file_size(fd), at;
+	return (struct log_file_tail){ .lines = lines, .left = log_file_size(fd) };
+}
+
+int log_file_tail_step(int fd, struct log_file_tail *t, int64_t *ret_at, struct error *err)
+{
 	char block[BLOCK];
+	int64_t at;
 	ssize_t n;
 
-	while (left > 0) {
-		size_t want = (size_t)MIN(left, BLOCK);
+	for (int i = 0; i < STEP && t->left > 0; i++) {
+		size_t want = (size_t)MIN(t->left, BLOCK);
 
-		n = pread(fd, block, want, left - (int64_t)want);
+		n = pread(fd, block, want, t->left - (int64_t)want);
 		if (n != (ssize_t)want)
 			return error_set_errno(err, ERR_IO, n < 0 ? errno : 0,
 					       "the end of the log cannot be read");
-		left -= n;
-		at = search_block(block, want, &lines);
+		t->left -= n;
+		at = search_block(block, want, &t->lines);
 		if (at >= 0) {
-			*ret_at = left + at;
-			return 0;
+			*ret_at = t->left + at;
+			return 1;
 		}
 	}
+	if (t->left > 0)
+		return 0;
 	*ret_at = 0;
-	return 0;
+	return 1;
 }

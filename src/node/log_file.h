@@ -12,11 +12,20 @@
 /* A regular file, for reading; -ERR_NOT_FOUND when there is none. */
 int log_file_open(const char *path, int *ret_fd, struct error *err);
 
+/* A search for the last lines, from the end of the file. */
+struct log_file_tail {
+	int64_t lines; /* still to be found */
+	int64_t left; /* bytes that were not looked at */
+};
+
+/* The last `lines` lines. A line without its end is not counted, as kubelet does it. */
+struct log_file_tail log_file_tail_begin(int fd, int64_t lines);
+
 /*
- * Where the last `lines` lines begin, found from the end; 0 when it has no more than those. A line
- * without its end is not counted, as kubelet does it.
+ * Looks at a few hundred KiB more. 1 and where those lines begin, which is 0 when the file has no
+ * more of them; 0 when the search goes on.
  */
-int log_file_tail(int fd, int64_t lines, int64_t *ret_at, struct error *err);
+int log_file_tail_step(int fd, struct log_file_tail *t, int64_t *ret_at, struct error *err);
 
 /* The path names another file than the one that is open. False, too, when it names none. */
 bool log_file_replaced(int fd, const char *path);

@@ -19,6 +19,7 @@
 struct world {
 	char dir[64], path[96];
 	int fd;
+	unsigned steps; /* of the last search */
 };
 
 static int begin(void **state)
@@ -55,9 +56,13 @@ static void fill(struct world *w, struct str text)
 
 static int64_t tail(struct world *w, int64_t lines)
 {
+	struct log_file_tail t = log_file_tail_begin(w->fd, lines);
 	int64_t at = -1;
+	int r = 0;
 
-	assert_int_equal(log_file_tail(w->fd, lines, &at, NULL), 0);
+	for (w->steps = 0; r == 0; w->steps++)
+		r = log_file_tail_step(w->fd, &t, &at, NULL);
+	assert_int_equal(r, 1);
 	return at;
 }
 
@@ -99,6 +104,23 @@ static void lines_may_be_longer_than_a_block(void **state)
 	free(text);
 }
 
+static void a_long_search_has_many_steps(void **state)
+{
+	enum { SIZE = 3 << 20 };
+	struct world *w = *state;
+	char *text = malloc(SIZE);
+
+	memset(text, 'x', SIZE);
+	text[SIZE - 1] = text[100] = '\n';
+	fill(w, str_of(text, SIZE));
+	assert_int_equal(tail(w, 0), SIZE);
+	assert_int_equal(w->steps, 1);
+	assert_int_equal(tail(w, 1), 101);
+	assert_true(w->steps > 4);
+	assert_int_equal(tail(w, 2000000000), 0);
+	free(text);
+}
+
 static void another_file_in_its_place_is_noticed(void **state)
 {
 	struct world *w = *state;
@@ -130,6 +152,7 @@ int main(void)
 		CASE(the_last_lines_are_found_from_the_end),
 		CASE(a_line_without_its_end_is_not_counted),
 		CASE(lines_may_be_longer_than_a_block),
+		CASE(a_long_search_has_many_steps),
 		CASE(another_file_in_its_place_is_noticed),
 		CASE(only_files_are_opened),
 	};

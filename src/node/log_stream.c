@@ -25,6 +25,8 @@ struct log_stream {
 	char *path;
 	int fd;
 	int64_t at; /* in the file */
+	struct log_file_tail tail; /* while it seeks */
+	bool seeking; /* where the last lines begin; the answer has not begun */
 	int64_t replaced_at; /* ms: when another file was seen in its place; 0: there is none */
 	bool ending; /* the container does not run: this look is the last */
 	bool over; /* the answer is complete */
@@ -123,18 +125,55 @@ static void wait_for_more(struct log_stream *s)
 		loop_defer(s->opts.loop, &s->task);
 }
 
-static void on_task(struct loop_task *t)
+static void begin(struct log_stream *s)
 {
-	struct log_stream *s = CONTAINER_OF(t, struct log_stream, task);
+	struct http_field type = HTTP_FIELD("content-type", STR("text/plain"));
+
+	s->seeking = false;
+	(void)http_stream_respond(s->opts.http, 200, &type, 1, -1);
+	if (!s->over)
+		loop_defer(s->opts.loop, &s->task);
+}
+
+static void seek(struct log_stream *s)
+{
+	struct error err;
+	int r = log_file_tail_step(s->fd, &s->tail, &s->at, &err);
+
+	if (r == 0) {
+		loop_defer(s->opts.loop, &s->task);
+	} else if (r > 0) {
+		begin(s);
+	} else {
+		s->over = true;
+		s->opts.failed(s->opts.arg, &err); /* may free it */
+	}
+}
+
+/* Half a log must not look like all of it. */
+static void cut(struct log_stream *s)
+{
+	struct error err;
+
+	(void)error_set_errno(&err, ERR_IO, errno, "the log cannot be read");
+	s->over = true;
+	loop_timer_stop(&s->timer);
+	http_stream_reset(s->opts.http, &err); /* may free it */
+}
+
+static void send_piece(struct log_stream *s)
+{
 	CLEANUP(buf_release) struct buf out = BUF_INIT(2 * PIECE + LOG_READER_HEAD_MAX);
 	char piece[PIECE];
 	ssize_t n;
 	bool done;
 
-	if (s->over || http_stream_room(s->opts.http) == 0)
-		return;
 	n = pread(s->fd, piece, sizeof(piece), s->at);
-	if (n <= 0) {
+	if (n < 0) {
+		cut(s);
+		return;
+	}
+	if (n == 0) {
 		wait_for_more(s);
 		return;
 	}
@@ -145,33 +184,37 @@ static void on_task(struct loop_task *t)
 	if (done)
 		finish(s);
 	else
-		loop_defer(s->opts.loop, t);
+		loop_defer(s->opts.loop, &s->task);
+}
+
+static void on_task(struct loop_task *t)
+{
+	struct log_stream *s = CONTAINER_OF(t, struct log_stream, task);
+
+	if (s->over)
+		return;
+	if (s->seeking)
+		seek(s);
+	else if (http_stream_room(s->opts.http) > 0)
+		send_piece(s);
 }
 
 void log_stream_writable(struct log_stream *s)
 {
-	if (!s->over)
+	if (!s->over && !s->seeking)
 		loop_defer(s->opts.loop, &s->task);
 }
 
 int log_stream_new(const struct log_stream_opts *opts, struct log_stream **ret_stream,
 		   struct error *err)
 {
-	struct http_field type = HTTP_FIELD("content-type", STR("text/plain"));
 	struct log_reader_opts reader = opts->reader;
 	struct log_stream *s;
-	int64_t at = 0;
 	int fd, r;
 
 	r = log_file_open(opts->path, &fd, err);
 	if (r < 0)
 		return r;
-	if (opts->tail >= 0)
-		r = log_file_tail(fd, opts->tail, &at, err);
-	if (r < 0) {
-		(void)close(fd);
-		return r;
-	}
 	/* What is written while it is read does not make more of its last lines. */
 	reader.records = opts->follow ? -1 : opts->tail;
 	s = XNEW(struct log_stream);
@@ -179,12 +222,16 @@ int log_stream_new(const struct log_stream_opts *opts, struct log_stream **ret_s
 	s->path = xstrdup(opts->path);
 	s->opts.path = s->path;
 	s->fd = fd;
-	s->at = at;
 	log_reader_init(&s->reader, &reader);
 	loop_task_init(&s->task, on_task);
 	loop_timer_init(&s->timer, opts->loop, on_timer);
-	(void)http_stream_respond(opts->http, 200, &type, 1, -1);
-	loop_defer(opts->loop, &s->task);
+	if (opts->tail >= 0) {
+		s->seeking = true;
+		s->tail = log_file_tail_begin(fd, opts->tail);
+		loop_defer(opts->loop, &s->task);
+	} else {
+		begin(s);
+	}
 	*ret_stream = s;
 	return 0;
 }

@@ -2,7 +2,8 @@
  * log_stream - a container's log as the body of an answer, to its end or for as long as the
  * container runs.
  *
- * The file is read as fast as the client takes it, a piece per turn. When it is followed, a change
+ * The file is read as fast as the client takes it, a piece per turn, and its last lines are
+ * searched for in as small pieces before the answer begins. When it is followed, a change
  * in its folder is what it waits for, and a second at most; a log that was rotated is read to its
  * end before the new one is begun. It ends when the container does not run and all is read.
  * Threads: the loop's.
@@ -25,10 +26,12 @@ struct log_stream_opts {
 	bool follow;
 	/* Whether the container runs, for all that is known. With follow. */
 	bool (*running)(void *arg);
+	/* The last lines cannot be found: answer the http stream, which was not touched. */
+	void (*failed)(void *arg, const struct error *err);
 	void *arg;
 };
 
-/* Begins the answer. The caller hands on on_writable and frees it when the stream is closed. */
+/* Begins the answer, or the search for the last lines. The caller hands on on_writable and frees it when the stream is closed. */
 int log_stream_new(const struct log_stream_opts *opts, struct log_stream **ret_stream,
 		   struct error *err);
 
