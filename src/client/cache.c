@@ -195,13 +195,17 @@ struct cached *cache_get(const struct cache *c, struct str key)
 struct cached *cache_get_in(const struct cache *c, struct str ns, struct str name)
 {
 	char text[512];
-	int n;
 
 	if (!ns.n)
 		return cache_get(c, name);
-	n = snprintf(text, sizeof(text), "%.*s/%.*s", STR_ARG(ns), STR_ARG(name));
-	/* Longer than any name may be. */
-	return n < (int)sizeof(text) ? cache_get(c, str_of(text, (size_t)n)) : NULL;
+	/* Longer than any name may be. A NUL in one must not end the key. */
+	if (ns.n >= sizeof(text) || name.n >= sizeof(text) - ns.n)
+		return NULL;
+	memcpy(text, ns.p, ns.n);
+	text[ns.n] = '/';
+	if (name.n > 0)
+		memcpy(text + ns.n + 1, name.p, name.n);
+	return cache_get(c, str_of(text, ns.n + 1 + name.n));
 }
 
 size_t cache_count(const struct cache *c)

@@ -188,6 +188,8 @@ static void keys_are_ordered_and_namespaces_are_ranges(void **state UNUSED)
 		assert_non_null(cache_get_in(&c, str_from(spaces[i]), STR("x")));
 	}
 	assert_null(cache_get_in(&c, STR("a"), STR("z")));
+	assert_null(cache_get_in(&c, STR("a"), str_of("x\0z", 3)));
+	assert_null(cache_get_in(&c, str_of("a\0z", 3), STR("x")));
 	assert_null(cache_get(&c, STR("a")));
 	cache_release(&c);
 }

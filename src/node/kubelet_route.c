@@ -53,7 +53,8 @@ static bool read_parts(struct str rest, unsigned parts, struct arena *a, struct 
 	if (rest.n > 0 && rest.p[rest.n - 1] == '/')
 		rest.n--;
 	while (rest.n > 0 && n < ARRAY_SIZE(v) && str_split(&rest, '/', &piece)) {
-		if (!url_unescape(a, piece, false, &v[n]) || v[n].n == 0)
+		if (!url_unescape(a, piece, false, &v[n]) || v[n].n == 0 ||
+		    memchr(v[n].p, '\0', v[n].n))
 			return false;
 		n++;
 	}

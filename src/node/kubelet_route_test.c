@@ -86,6 +86,8 @@ static void other_paths_and_methods_are_refused(void **state)
 	static const char *const paths[] = { "",
 					     "/",
 					     "/podsx",
+					     "/containerLogs/ns/p%00x/c",
+					     "/containerLogs/ns/p/c%00",
 					     "/pods/x",
 					     "/exec",
 					     "/exec/ns/p",
