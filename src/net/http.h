@@ -183,6 +183,12 @@ int http_stream_send_copy(struct http_stream *s, struct str piece);
 /* Bytes that a polite producer may queue now; 0 means wait for on_writable. */
 size_t http_stream_room(struct http_stream *s);
 
+/*
+ * Server: a person may read this and stop for hours, so from now on output of the connection may
+ * wait without limit. A peer that is gone is the transport's matter (TCP keep-alive).
+ */
+void http_stream_patient(struct http_stream *s);
+
 /* The body is complete. Trailers may be NULL. */
 int http_stream_end(struct http_stream *s, const struct http_field *trailers, size_t n);
 

@@ -265,7 +265,8 @@ static bool write_round(struct http_conn *c)
 /* An upgraded connection may be full for as long as a person looks at a page of it. */
 static bool has_write_timeout(const struct http_conn *c)
 {
-	return c->nrest && c->config->write_timeout_ms > 0 && !c->session->raw;
+	return c->nrest && c->config->write_timeout_ms > 0 && !c->session->raw &&
+	       !c->session->patient;
 }
 
 /* Unread responses are the write time-out's matter. */

@@ -245,6 +245,7 @@ static void back_head(struct http_stream *s)
 		refuse(r, 0, STR_NULL, &err);
 		return;
 	}
+	http_stream_patient(r->front);
 	r->moved_at = loop_now(r->loop);
 	if (s->raw && r->opts.idle_ms > 0)
 		loop_timer_start(&r->timer, r->opts.idle_ms);

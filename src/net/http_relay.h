@@ -7,6 +7,7 @@
  * the two connections become one: bytes go through as they come, the end of one
  * direction is handed on as such, and when both have ended all is over.
  *
+ * An answer may be taken as slowly as somebody reads it: it has no write time-out.
  * Once one direction of an upgraded connection has ended, the other one must not
  * stand still for long: it is given half a minute between two pieces.
  * Threads: the stream's loop.

@@ -29,6 +29,8 @@ struct talker {
 	struct http_stream *stream; /* referenced */
 	size_t to_send, sent, got;
 	unsigned char salt; /* of what it sends; the other's is its complement */
+	bool rests; /* takes nothing more for now */
+	size_t held; /* what it has not taken */
 	bool never_ends; /* its side, before the other one's */
 	bool ended, closed;
 	int status;
@@ -93,7 +95,11 @@ static void talker_body(struct http_stream *s, struct str piece)
 			fail_msg("byte %zu is wrong", t->got + i);
 	}
 	t->got += piece.n;
-	http_stream_consume(s, piece.n);
+	t->held += piece.n;
+	if (t->rests)
+		return;
+	http_stream_consume(s, t->held);
+	t->held = 0;
 }
 
 static void talker_end(struct http_stream *s)
@@ -141,6 +147,7 @@ static void back_handler(void *arg, struct http_stream *s, size_t lane UNUSED)
 		talk(s);
 	} else if (str_eq(s->in.path, STR("/large"))) {
 		(void)http_stream_respond(s, 200, NULL, 0, -1);
+		http_stream_patient(s);
 		talk(s);
 	} else if (str_eq(s->in.path, STR("/refuse"))) {
 		(void)http_stream_reply(s, 418, STR("text/plain"), slice_static(STR("a teapot")));
@@ -393,6 +400,29 @@ static void an_answer_streams_through(void **state UNUSED)
 	}
 }
 
+/* As somebody who looks at a log page by page. */
+static void who_reads_may_rest_for_long(void **state UNUSED)
+{
+	for (uint64_t seed = 0; seed < 8; seed++) {
+		struct world w;
+
+		begin(&w, seed, seed % 2);
+		w.reply.to_send = 4 * 1000 * 1000;
+		w.ask.rests = true;
+		ask(&w, "/large", false);
+		sim_run_for(w.sim, IDLE_MS);
+		assert_false(w.ask.closed);
+		assert_true(w.reply.sent < w.reply.to_send);
+		w.ask.rests = false;
+		http_stream_consume(w.ask.stream, w.ask.held);
+		w.ask.held = 0;
+		run(&w);
+		assert_int_equal(w.ask.got, w.reply.to_send);
+		assert_int_equal(w.ask.err.code, 0);
+		end(&w);
+	}
+}
+
 static void refusals_are_handed_on_or_told(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 8; seed++) {
@@ -457,6 +487,7 @@ int main(void)
 		cmocka_unit_test(an_upgraded_connection_carries_all_bytes_and_both_ends),
 		cmocka_unit_test(lost_connections_end_both_sides),
 		cmocka_unit_test(an_answer_streams_through),
+		cmocka_unit_test(who_reads_may_rest_for_long),
 		cmocka_unit_test(refusals_are_handed_on_or_told),
 		cmocka_unit_test(who_cannot_be_reached_is_told),
 		cmocka_unit_test(who_does_not_answer_is_told),

@@ -89,6 +89,7 @@ struct http_session {
 	bool draining; /* no new streams */
 	bool done; /* close when the output is flushed */
 	bool raw; /* the connection was upgraded: it may stand still for hours */
+	bool patient; /* no write time-out: see http_stream_patient() */
 	bool shut; /* no more output, but input: shut our side down when all is flushed */
 };
 

@@ -550,6 +550,12 @@ int http_stream_send_copy(struct http_stream *s, struct str piece)
 	return http_stream_send(s, (struct slice){ b->data, b->n, b });
 }
 
+void http_stream_patient(struct http_stream *s)
+{
+	if (s->session)
+		s->session->patient = true;
+}
+
 size_t http_stream_room(struct http_stream *s)
 {
 	if (s->closed || s->out_ended)

@@ -11,8 +11,7 @@
 #include "node/kubelet_impl.h"
 #include "node/log_stream.h"
 
-/* Who reads a log may leave it for hours; kubelet waits as long. */
-enum { GRACE_MS = 100, WRITE_TIMEOUT_MS = 4 * 3600 * 1000 };
+enum { GRACE_MS = 100 };
 
 #define TEXT STR("text/plain; charset=utf-8")
 
@@ -219,11 +218,9 @@ int kubelet_server_new(const struct kubelet_server_opts *opts, struct kubelet_se
 		       struct error *err)
 {
 	struct kubelet_server *s = XNEW(struct kubelet_server);
-	struct http_server_opts o = { .nloops = 1,
-				      .handler = on_request,
-				      .arg = s,
-				      .config = { .eof_cancels = true,
-						  .write_timeout_ms = WRITE_TIMEOUT_MS } };
+	struct http_server_opts o = {
+		.nloops = 1, .handler = on_request, .arg = s, .config = { .eof_cancels = true }
+	};
 	int r;
 
 	s->opts = *opts;

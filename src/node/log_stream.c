@@ -130,6 +130,7 @@ static void begin(struct log_stream *s)
 	struct http_field type = HTTP_FIELD("content-type", STR("text/plain"));
 
 	s->seeking = false;
+	http_stream_patient(s->opts.http);
 	(void)http_stream_respond(s->opts.http, 200, &type, 1, -1);
 	if (!s->over)
 		loop_defer(s->opts.loop, &s->task);

@@ -2,10 +2,11 @@
  * log_stream - a container's log as the body of an answer, to its end or for as long as the
  * container runs.
  *
- * The file is read as fast as the client takes it, a piece per turn, and its last lines are
- * searched for in as small pieces before the answer begins. When it is followed, a change
- * in its folder is what it waits for, and a second at most; a log that was rotated is read to its
- * end before the new one is begun. It ends when the container does not run and all is read.
+ * The file is read as fast as the client takes it, be it page by page over hours, a piece per turn;
+ * its last lines are searched for in as small pieces before the answer begins. When it is followed,
+ * a change in its folder is what it waits for, and a second at most; a log that was rotated is read
+ * to its end before the new one is begun. It ends when the container does not run and all is read.
+ * An answer that cannot go on is reset, never just ended.
  * Threads: the loop's.
  */
 #ifndef NODE_LOG_STREAM_H
