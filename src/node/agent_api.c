@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "client/cached.h"
 #include "net/addr.h"
-#include "net/tls.h"
 #include "node/agent_impl.h"
 #include "node/kubelet_server.h"
 #include "node/kubelet_tls.h"
@@ -294,23 +293,19 @@ int agent_api_start(struct agent *a, struct error *err)
 					 .arg = a,
 					 .metrics = a->opts.metrics,
 					 .log = a->opts.log };
-	struct kubelet_tls_opts t = { .cert_file = api->cert_file,
-				      .key_file = api->key_file,
-				      .client_ca_file = api->client_ca_file,
-				      .folder = arena_printf(&a->arena, "%s/pki", a->opts.root_dir),
-				      .node_name = str_from(a->opts.node_name),
-				      .node_ip = node_object_ip(a->host.node),
-				      .clock = loop_clock(a->opts.loop) };
-	CLEANUP(tls_unref) struct tls *tls = NULL;
 	int r;
 
 	if (!api->serve)
 		return 0;
-	r = kubelet_tls_new(&t, &tls, err);
-	if (r < 0)
-		return r;
+	o.tls = (struct kubelet_tls_opts){ .cert_file = api->cert_file,
+					   .key_file = api->key_file,
+					   .client_ca_file = api->client_ca_file,
+					   .folder = arena_printf(&a->arena, "%s/pki",
+								  a->opts.root_dir),
+					   .node_name = str_from(a->opts.node_name),
+					   .node_ip = node_object_ip(a->host.node),
+					   .clock = loop_clock(a->opts.loop) };
 	o.at = api->at;
-	o.tls = tls;
 	r = kubelet_server_new(&o, &a->api, err);
 	if (r == 0)
 		node_object_set_port(a->host.node, kubelet_server_addr(a->api)->port);

@@ -6,6 +6,7 @@
 
 #include "base/list.h"
 #include "net/http.h"
+#include "net/loop.h"
 #include "node/kubelet_auth.h"
 #include "node/kubelet_server.h"
 
@@ -16,6 +17,7 @@ struct kubelet_server {
 	struct http_server *http;
 	struct kubelet_auth *auth;
 	struct addr at;
+	struct loop_timer renew; /* until its certificates are looked at */
 	struct list calls; /* struct kubelet_call */
 };
 

@@ -4,6 +4,7 @@
 #include "node/kubelet_server.h"
 
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "net/http_server.h"
@@ -11,7 +12,7 @@
 #include "node/kubelet_impl.h"
 #include "node/log_stream.h"
 
-enum { GRACE_MS = 100 };
+enum { GRACE_MS = 100, RENEW_MS = 86400 * 1000 };
 
 #define TEXT STR("text/plain; charset=utf-8")
 
@@ -214,6 +215,20 @@ static void on_request(void *arg, struct http_stream *s, size_t lane UNUSED)
 
 /* --- life ------------------------------------------------------------------------- */
 
+static void on_renew(struct loop_timer *t)
+{
+	struct kubelet_server *s = CONTAINER_OF(t, struct kubelet_server, renew);
+	CLEANUP(tls_unref) struct tls *tls = NULL;
+	struct error err;
+
+	if (kubelet_tls_new(&s->opts.tls, &tls, &err) == 0)
+		http_server_set_tls(s->http, tls);
+	else
+		log_warn(s->opts.log, "the kubelet API goes on with the certificates that it has",
+			 LOG_ERR(&err));
+	loop_timer_start(t, RENEW_MS);
+}
+
 int kubelet_server_new(const struct kubelet_server_opts *opts, struct kubelet_server **ret_server,
 		       struct error *err)
 {
@@ -221,20 +236,28 @@ int kubelet_server_new(const struct kubelet_server_opts *opts, struct kubelet_se
 	struct http_server_opts o = {
 		.nloops = 1, .handler = on_request, .arg = s, .config = { .eof_cancels = true }
 	};
+	CLEANUP(tls_unref) struct tls *tls = NULL;
 	int r;
 
 	s->opts = *opts;
 	list_init(&s->calls);
+	loop_timer_init(&s->renew, opts->loop, on_renew);
 	s->auth = kubelet_auth_new(&(struct kubelet_auth_opts){ .client = opts->client,
 								.node_name = opts->node_name,
 								.anonymous = opts->anonymous });
 	o.loops = &s->opts.loop;
 	s->http = http_server_new(&o);
-	r = http_server_listen(s->http, &opts->at, opts->tls, 0, &s->at, err);
+	r = kubelet_tls_new(&s->opts.tls, &tls, err);
+	if (r == 0) {
+		r = http_server_listen(s->http, &opts->at, tls, 0, &s->at, err);
+		if (r < 0)
+			(void)error_wrap(err, r, "the kubelet API");
+	}
 	if (r < 0) {
 		kubelet_server_free(s);
-		return error_wrap(err, r, "the kubelet API");
+		return r;
 	}
+	loop_timer_start(&s->renew, RENEW_MS);
 	*ret_server = s;
 	return 0;
 }
@@ -246,6 +269,7 @@ const struct addr *kubelet_server_addr(const struct kubelet_server *s)
 
 void kubelet_server_close(struct kubelet_server *s, void (*done)(void *arg), void *arg)
 {
+	loop_timer_stop(&s->renew);
 	http_server_drain(s->http, GRACE_MS, done, arg);
 }
 
@@ -253,6 +277,7 @@ void kubelet_server_free(struct kubelet_server *s)
 {
 	if (!s)
 		return;
+	loop_timer_stop(&s->renew);
 	LIST_FOREACH_SAFE (it, &s->calls)
 		(void)kubelet_call_end(LIST_ENTRY(it, struct kubelet_call, link));
 	http_server_free(s->http);

@@ -13,13 +13,13 @@
 
 #include "net/addr.h"
 #include "node/kubelet_route.h"
+#include "node/kubelet_tls.h"
 
 struct client;
 struct kubelet_server;
 struct log;
 struct loop;
 struct metrics;
-struct tls;
 
 /* The log of a container; texts are borrowed until the call returns. */
 struct kubelet_log {
@@ -50,7 +50,8 @@ struct kubelet_server_opts {
 	struct client *client; /* for reviews */
 	const char *node_name;
 	struct addr at;
-	struct tls *tls; /* borrowed: a reference is taken */
+	/* Looked at again every day. Its texts are borrowed for as long as the server lives. */
+	struct kubelet_tls_opts tls;
 	bool anonymous;
 	struct runtime *runtime;
 	const struct kubelet_host *host;

@@ -75,6 +75,20 @@ static int issue(const struct kubelet_tls_opts *o, struct pair *p, struct error 
 	return r;
 }
 
+/* Before anything is made: whoever mistypes the file's name must not lose the pair. */
+static int read_ca(const char *file, struct buf *ca, struct error *err)
+{
+	CLEANUP(tls_unref) struct tls *tls = NULL;
+	int r = file_read(file, ca, err);
+
+	if (r < 0)
+		return r;
+	if (ca->n == 0)
+		return error_set(err, ERR_INVALID, "%s is empty: no client could be trusted", file);
+	r = tls_new(&(struct tls_opts){ .ca = buf_str(ca) }, &tls, err);
+	return r < 0 ? error_wrap(err, r, "%s", file) : 0;
+}
+
 static int own_tls(const struct kubelet_tls_opts *o, struct pair *p, struct str ca,
 		   struct tls **ret_tls, struct error *err)
 {
@@ -103,7 +117,7 @@ int kubelet_tls_new(const struct kubelet_tls_opts *opts, struct tls **ret_tls, s
 	int r = 0;
 
 	if (opts->client_ca_file)
-		r = file_read(opts->client_ca_file, &ca, err);
+		r = read_ca(opts->client_ca_file, &ca, err);
 	if (r == 0 && opts->cert_file) {
 		r = read_pair(opts->cert_file, opts->key_file, &p, err);
 		if (r == 0)

@@ -2,8 +2,8 @@
  * kubelet_tls - certificate and trust of the kubelet's API.
  *
  * Without a certificate given by files the node makes its own, as kubelet does: kubelet.crt and
- * kubelet.key below `folder`, for the node's name and address, good for a year and made anew when a
- * month is left of it. It is signed by a key that nobody keeps, so whoever wants to verify it gives
+ * kubelet.key below `folder`, for the node's name and address, good for a year and made anew by a
+ * call that finds less than a month left of it. It is signed by a key that nobody keeps, so whoever wants to verify it gives
  * files of their own.
  */
 #ifndef NODE_KUBELET_TLS_H
@@ -23,6 +23,7 @@ struct kubelet_tls_opts {
 	const struct clock *clock;
 };
 
+/* Reads all files; nothing is made or replaced when one that was given is of no use. */
 int kubelet_tls_new(const struct kubelet_tls_opts *opts, struct tls **ret_tls, struct error *err);
 
 #endif
