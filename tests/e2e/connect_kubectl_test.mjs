@@ -39,9 +39,9 @@ await test("a container runs", async () => {
 })
 const name = pod?.metadata.name
 
-// Runs kubectl to its end, with `input` and then the end of it.
-async function run(kubectl, args, input) {
-	const child = spawn(kubectl, ["--kubeconfig", cluster.server.kubeconfig, ...args])
+// Runs kubectl, or `script` around it, to its end, with `input` and then the end of it.
+async function run(program, args, input) {
+	const child = spawn(program, program === "script" ? args : ["--kubeconfig", cluster.server.kubeconfig, ...args])
 	const self = { out: "", err: "" }
 	child.stdout.on("data", (data) => (self.out += data))
 	child.stderr.on("data", (data) => (self.err += data))
@@ -68,6 +68,11 @@ for (const kubectl of kubectls) {
 	await test(`${which}: exec -i reads to the end`, async () => {
 		const { code, out, err } = await run(kubectl, ["exec", "-i", name, "--", "sh", "-c", "wc -c; echo done"], "x".repeat(1000000))
 		assert.deepEqual([code, out.trim().replace(/\s+/g, " ")], [0, "1000000 done"], err)
+	})
+
+	await test(`${which}: exec -it has a terminal`, async () => {
+		const { out, err } = await run("script", ["-qec", `${kubectl} --kubeconfig ${cluster.server.kubeconfig} exec -it ${name} -- tty`, "/dev/null"], "")
+		assert.match(out, /\/dev\/pts\/0/, err)
 	})
 
 	await test(`${which}: cp goes both ways`, async () => {
@@ -149,8 +154,21 @@ await test("client-node: port-forward", async () => {
 	socket.close()
 })
 
-if (pod)
+await test("kubectl: a page of the node's own", async () => {
+	assert.equal((await run("kubectl", ["get", "--raw", "/api/v1/nodes/n1/proxy/healthz"])).out.trim(), "ok")
+})
+
+await test("kubectl: logs -f ends with the container", async () => {
+	const child = spawn("kubectl", ["--kubeconfig", cluster.server.kubeconfig, "logs", "-f", name])
+	let said = ""
+	child.stdout.on("data", (data) => (said += data))
+	child.stderr.on("data", (data) => (said += data))
+	const closed = once(child, "close")
+	await until("log", () => said.startsWith("begun\n"))
 	await cluster.delete(pod, 0)
+	assert.deepEqual(await closed, [0, null], said)
+})
+
 containerd?.stop()
 await cluster.stop()
 finish()

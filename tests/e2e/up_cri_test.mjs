@@ -33,12 +33,18 @@ await test("the node keeps its powers, the others have none", async () => {
 await test("a pod runs in a container", async () => {
 	const { code, text } = await c.client.post(pods, {
 		metadata: { name: "real" },
-		spec: { containers: [{ name: "main", image, command: ["sleep", "600"] }], terminationGracePeriodSeconds: 0 },
+		spec: { containers: [{ name: "main", image, command: ["sh", "-c", "echo begun; exec sleep 600"] }], terminationGracePeriodSeconds: 0 },
 	})
 	assert.equal(code, 201, text)
 	await until("running pod", async () => (await c.client.get(`${pods}/real`)).body.status.phase === "Running", 60)
 	assert.equal((await c.client.get(`${pods}/real`)).body.spec.nodeName, node)
 	assert.match(containerd.ctr("tasks", "list"), /RUNNING/)
+})
+
+await test("kubectl reads its log and runs a command in it", async () => {
+	await until("log", async () => (await c.kubectl("logs", "real")).out === "begun\n")
+	const { code, out, err } = await c.kubectl("exec", "real", "--", "sh", "-c", "echo out; exit 7")
+	assert.deepEqual([code, out], [7, "out\n"], err)
 })
 
 await test("containers go on while it is down", async () => {
