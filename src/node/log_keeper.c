@@ -1,7 +1,7 @@
 /*
  * A look gathers paths, then each is looked at again when its turn has come: compressing takes its
- * time, and a container may have ended since. What is missing is asked for only where it was missing
- * at the look, too.
+ * time, and a container may have ended since. What is missing is asked for only where it was
+ * missing at the look, too.
  */
 #include "node/log_keeper.h"
 

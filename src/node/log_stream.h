@@ -32,7 +32,10 @@ struct log_stream_opts {
 	void *arg;
 };
 
-/* Begins the answer, or the search for the last lines. The caller hands on on_writable and frees it when the stream is closed. */
+/*
+ * Begins the answer, or the search for the last lines. The caller hands on on_writable and frees it
+ * when the stream is closed.
+ */
 int log_stream_new(const struct log_stream_opts *opts, struct log_stream **ret_stream,
 		   struct error *err);
 
