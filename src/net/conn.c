@@ -77,6 +77,11 @@ bool conn_flushed(const struct conn *c)
 	return !c->ops->flushed || c->ops->flushed(c);
 }
 
+bool conn_hung_up(const struct conn *c)
+{
+	return c->paused && !c->closed && c->ops->hung_up && c->ops->hung_up(c);
+}
+
 bool conn_is_tls(const struct conn *c)
 {
 	return c->ops->is_tls;

@@ -59,6 +59,12 @@ void conn_resume(struct conn *c);
 /* No more will be written: the peer sees an orderly end after what was taken. */
 void conn_shutdown(struct conn *c);
 
+/*
+ * Whether the peer has ended its side, or is gone, and a pause keeps that from being told: what it
+ * sent before waits unread.
+ */
+bool conn_hung_up(const struct conn *c);
+
 /* True when all that was taken has gone to the kernel: closing then loses nothing of it. */
 bool conn_flushed(const struct conn *c);
 

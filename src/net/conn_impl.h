@@ -21,6 +21,8 @@ struct conn_ops {
 	struct str (*alpn)(const struct conn *c);
 	/* Whether nothing that was taken waits in the filter; NULL: it keeps nothing. */
 	bool (*flushed)(const struct conn *c);
+	/* conn_hung_up() of a paused conn; NULL: never known. */
+	bool (*hung_up)(const struct conn *c);
 	/* conn_owner(); NULL: never known. */
 	bool (*owner)(const struct conn *c, struct conn_owner *ret_owner);
 	bool is_tls;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -209,11 +210,23 @@ static bool conn_uv_owner(const struct conn *c, struct conn_owner *ret_owner)
 	return true;
 }
 
+/* Asked rather than told: who half-closes and is read slowly is in order. */
+static bool conn_uv_hung_up(const struct conn *c)
+{
+	const struct conn_uv *u = CONTAINER_OF(c, const struct conn_uv, conn);
+	struct pollfd p = { .fd = u->fd, .events = POLLRDHUP };
+
+	if (u->fd < 0 || u->read_closed)
+		return false;
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
 static const struct conn_ops conn_uv_ops = {
 	.writev = conn_uv_writev,
 	.pause = conn_uv_pause,
 	.shutdown = conn_uv_shutdown,
 	.close = conn_uv_close,
+	.hung_up = conn_uv_hung_up,
 	.owner = conn_uv_owner,
 };
 

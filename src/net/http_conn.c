@@ -262,11 +262,14 @@ static bool write_round(struct http_conn *c)
 	return more && !c->over && c->nrest == 0;
 }
 
-/* An upgraded connection may be full for as long as a person looks at a page of it. */
+/*
+ * An upgraded connection, or a log, may be full for as long as a person looks at a page of it, but
+ * for its last bytes.
+ */
 static bool has_write_timeout(const struct http_conn *c)
 {
-	return c->nrest && c->config->write_timeout_ms > 0 && !c->session->raw &&
-	       !c->session->patient;
+	return c->nrest && c->config->write_timeout_ms > 0 &&
+	       ((!c->session->raw && !c->session->patient) || c->session->done);
 }
 
 /* Unread responses are the write time-out's matter. */

@@ -9,10 +9,14 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "net/conn.h"
 #include "net/http_client.h"
 #include "net/loop.h"
 
-enum { HALF_IDLE_MS = 30 * 1000 };
+enum {
+	HALF_IDLE_MS = 30 * 1000,
+	LOOK_MS = 10 * 1000, /* between two looks at whether who asks is still there */
+};
 
 struct http_relay {
 	struct http_relay_opts opts; /* what is borrowed in it is used at the beginning only */
@@ -23,7 +27,8 @@ struct http_relay {
 	struct http_client *client; /* NULL once it is of no more use */
 	struct http_stream *back; /* referenced; NULL: closed */
 	size_t front_held, back_held; /* received from it and not given back */
-	struct loop_timer timer; /* the answer is due; or bytes are */
+	struct loop_timer timer; /* looks at whether it is still of use */
+	int64_t answer_due; /* ms */
 	int64_t moved_at; /* ms: when bytes came last */
 	struct buf refusal; /* body of an answer that is not handed on */
 	bool refusing;
@@ -69,20 +74,46 @@ static void refuse(struct http_relay *r, int status, struct str body, const stru
 	cut_back(r);
 }
 
+/* Who asks has left, and its last bytes, which nobody takes, keep us from reading so. */
+static bool has_left(const struct http_relay *r)
+{
+	const struct conn *c = r->front ? http_stream_conn(r->front) : NULL;
+
+	return c && conn_hung_up(c);
+}
+
+/* How long it may stand still. */
+static int64_t still_max(const struct http_relay *r)
+{
+	if (r->half || has_left(r))
+		return HALF_IDLE_MS;
+	return r->back && r->back->raw && r->opts.idle_ms > 0 ? r->opts.idle_ms : INT64_MAX;
+}
+
+static void look_later(struct http_relay *r)
+{
+	int64_t now = loop_now(r->loop), max = still_max(r), ms = LOOK_MS;
+
+	if (!r->answered)
+		ms = MIN(ms, r->answer_due - now);
+	if (max < INT64_MAX)
+		ms = MIN(ms, r->moved_at + max - now);
+	loop_timer_start(&r->timer, MAX(ms, (int64_t)1));
+}
+
 static void on_timer(struct loop_timer *t)
 {
 	struct http_relay *r = CONTAINER_OF(t, struct http_relay, timer);
-	int64_t limit = r->half ? HALF_IDLE_MS : r->opts.idle_ms;
-	int64_t still = loop_now(r->loop) - r->moved_at;
+	int64_t now = loop_now(r->loop);
 	struct error err;
 
-	if (!r->answered && r->front) {
+	if (!r->answered && r->front && now >= r->answer_due) {
 		(void)error_set(&err, ERR_TIMEOUT, "%s did not answer in time", r->opts.to.text);
 		refuse(r, 0, STR_NULL, &err);
 		return;
 	}
-	if (still < limit) {
-		loop_timer_start(t, limit - still);
+	if (now - r->moved_at < still_max(r)) {
+		look_later(r);
 		return;
 	}
 	(void)error_set(&err, ERR_TIMEOUT, "the connection was idle for too long");
@@ -98,7 +129,8 @@ static void ended(struct http_relay *r)
 	if (!r->back || !r->back->raw)
 		return;
 	r->half = true;
-	loop_timer_start(&r->timer, HALF_IDLE_MS);
+	r->moved_at = loop_now(r->loop);
+	look_later(r);
 }
 
 /* --- bytes ------------------------------------------------------------------------ */
@@ -239,7 +271,6 @@ static void back_head(struct http_stream *s)
 		buf_init(&r->refusal, (size_t)r->opts.refusal_max);
 		return;
 	}
-	loop_timer_stop(&r->timer);
 	r->answered = true;
 	if (answer(r, s, &err) < 0) {
 		refuse(r, 0, STR_NULL, &err);
@@ -247,8 +278,6 @@ static void back_head(struct http_stream *s)
 	}
 	http_stream_patient(r->front);
 	r->moved_at = loop_now(r->loop);
-	if (s->raw && r->opts.idle_ms > 0)
-		loop_timer_start(&r->timer, r->opts.idle_ms);
 }
 
 static void back_body(struct http_stream *s, struct str piece)
@@ -385,7 +414,9 @@ int http_relay(struct http_stream *s, const struct http_relay_opts *opts, struct
 	r->front_data = s->data;
 	s->ops = &front_stream_ops;
 	s->data = r;
-	if (opts->answer_timeout_ms > 0)
-		loop_timer_start(&r->timer, opts->answer_timeout_ms);
+	r->moved_at = loop_now(l);
+	r->answer_due = opts->answer_timeout_ms > 0 ? loop_now(l) + opts->answer_timeout_ms
+						    : INT64_MAX;
+	look_later(r);
 	return 0;
 }

@@ -9,7 +9,8 @@
  *
  * An answer may be taken as slowly as somebody reads it: it has no write time-out.
  * Once one direction of an upgraded connection has ended, the other one must not
- * stand still for long: it is given half a minute between two pieces.
+ * stand still for long: it is given half a minute between two pieces. The same holds when who
+ * asks has left while its last bytes wait for room: nobody may ever take them.
  * Threads: the stream's loop.
  */
 #ifndef NET_HTTP_RELAY_H

@@ -32,6 +32,7 @@ struct talker {
 	bool rests; /* takes nothing more for now */
 	size_t held; /* what it has not taken */
 	bool never_ends; /* its side, before the other one's */
+	bool never_reads;
 	bool ended, closed;
 	int status;
 	char text[64]; /* the beginning of what came */
@@ -96,7 +97,7 @@ static void talker_body(struct http_stream *s, struct str piece)
 	}
 	t->got += piece.n;
 	t->held += piece.n;
-	if (t->rests)
+	if (t->rests || t->never_reads)
 		return;
 	http_stream_consume(s, t->held);
 	t->held = 0;
@@ -481,6 +482,36 @@ static void what_stands_still_too_long_ends(void **state UNUSED)
 	end(&w);
 }
 
+static bool is_over(void *arg)
+{
+	const struct world *w = arg;
+
+	return w->overs == w->begun;
+}
+
+static void who_leaves_while_nobody_reads_is_noticed(void **state UNUSED)
+{
+	for (uint64_t seed = 0; seed < 16; seed++) {
+		struct world w;
+
+		begin(&w, seed, seed % 2);
+		w.ask.to_send = 40 * 1000 * 1000;
+		w.reply.never_reads = w.reply.never_ends = true;
+		ask(&w, "/upgrade", true);
+		sim_run_for(w.sim, 3600 * 1000);
+		assert_false(w.ask.closed);
+		assert_false(w.reply.closed);
+		http_client_free(w.asker);
+		w.asker = NULL;
+		assert_true(sim_run_until(w.sim, is_over, &w, HANG_MS));
+		/* The back hears of it when it reads. */
+		w.reply.never_reads = false;
+		http_stream_consume(w.reply.stream, SIZE_MAX);
+		run(&w);
+		end(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +523,7 @@ int main(void)
 		cmocka_unit_test(who_cannot_be_reached_is_told),
 		cmocka_unit_test(who_does_not_answer_is_told),
 		cmocka_unit_test(what_stands_still_too_long_ends),
+		cmocka_unit_test(who_leaves_while_nobody_reads_is_noticed),
 	};
 
 	return cmocka_run_group_tests_name("net/http_relay", tests, NULL, NULL);

@@ -10,7 +10,7 @@
  * behind its last bytes and an orderly end; one freed with unread bytes sends a
  * reset, which may overtake bytes. An end whose peer is gone may write once
  * more and then learns of it. An end that neither reads nor waits to write
- * learns nothing until it writes.
+ * learns nothing until it writes, or asks (conn_hung_up).
  */
 #include "net/sim_impl.h"
 
@@ -396,11 +396,21 @@ static void conn_sim_close(struct conn *conn)
 	sim_source_close(&c->src);
 }
 
+static bool conn_sim_hung_up(const struct conn *conn)
+{
+	const struct sim_conn *c = CONTAINER_OF(conn, const struct sim_conn, conn);
+
+	if (c->state != SIM_OPEN || c->eof_told || c->dead)
+		return false;
+	return has_arrived(c, &c->eof) || has_arrived(c, &c->error);
+}
+
 static const struct conn_ops conn_sim_ops = {
 	.writev = conn_sim_writev,
 	.pause = conn_sim_pause,
 	.shutdown = conn_sim_shutdown,
 	.close = conn_sim_close,
+	.hung_up = conn_sim_hung_up,
 };
 
 /* --- faults -------------------------------------------------------------------------- */

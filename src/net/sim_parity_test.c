@@ -352,6 +352,35 @@ static void a_paused_conn_hears_nothing_and_then_everything(struct world *w)
 	finish(w, &client, &server);
 }
 
+static void a_paused_conn_can_ask_whether_its_peer_has_left(struct world *w)
+{
+	struct side client, server;
+
+	for (int abruptly = 0; abruptly < 2; abruptly++) {
+		side_init(&client, w, NULL);
+		side_init(&server, w, pause_first);
+		client.send = STR("held back");
+		start(w, &client, &server);
+		while (!server.conn || client.send.n)
+			run_a_while(w);
+		run_a_while(w);
+		assert_false(conn_hung_up(server.conn));
+		assert_false(conn_hung_up(client.conn));
+		if (abruptly)
+			conn_free(TAKE(client.conn));
+		else
+			conn_shutdown(client.conn);
+		while (!conn_hung_up(server.conn))
+			run_a_while(w);
+		server.react = stop_when_answered;
+		conn_resume(server.conn);
+		assert_false(conn_hung_up(server.conn));
+		run(w);
+		assert_got(&server, STR("held back"));
+		finish(w, &client, &server);
+	}
+}
+
 /* Frees itself at the first event of the kind that was asked for. */
 static void free_now(struct side *s)
 {
@@ -569,6 +598,7 @@ static void a_freed_listener_refuses_those_who_wait(struct world *w)
 	X(both_may_write_at_once)                           \
 	X(connecting_to_nobody_is_an_error)                 \
 	X(a_paused_conn_hears_nothing_and_then_everything)  \
+	X(a_paused_conn_can_ask_whether_its_peer_has_left)  \
 	X(a_conn_may_be_freed_in_any_callback)              \
 	X(a_conn_may_be_freed_when_writable_or_failed)      \
 	X(a_shutdown_before_it_is_open_is_not_lost)         \

@@ -281,6 +281,13 @@ static bool tls_conn_flushed(const struct conn *c)
 	return t->out.n == 0 && conn_flushed(t->below);
 }
 
+static bool tls_conn_hung_up(const struct conn *c)
+{
+	const struct tls_conn *t = (const struct tls_conn *)c;
+
+	return !t->eof && (t->below_eof || conn_hung_up(t->below));
+}
+
 static void tls_conn_close(struct conn *c)
 {
 	struct tls_conn *t = self_of(c);
@@ -311,6 +318,7 @@ const struct conn_ops tls_conn_ops = {
 	.close = tls_conn_close,
 	.alpn = tls_conn_alpn,
 	.flushed = tls_conn_flushed,
+	.hung_up = tls_conn_hung_up,
 	.is_tls = true,
 };
 

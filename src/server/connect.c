@@ -26,6 +26,7 @@
 
 enum {
 	DIAL_MS = 30 * 1000,
+	IDLE_MS = 4 * 3600 * 1000, /* of an upgraded connection, as kubelets */
 	REFUSAL_MAX = 50000, /* what is read of a kubelet's failure, as upstream */
 	FLOW_FIELDS = 2, /* most of flow_fields() */
 };
@@ -260,6 +261,7 @@ static void lead_on(struct connect *c)
 					.authority = c->log ? str_from(c->to.text) : in->authority,
 					.target = c->target,
 					.connect_timeout_ms = DIAL_MS,
+					.idle_ms = IDLE_MS,
 					.refusal_max = c->log ? REFUSAL_MAX : 0,
 					.on_refused = on_refused,
 					.on_answer = on_answer,
