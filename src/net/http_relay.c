@@ -303,7 +303,8 @@ static void back_end(struct http_stream *s)
 		refuse(r, s->in.status, buf_str(&r->refusal), NULL);
 		return;
 	}
-	(void)http_stream_end(r->front, s->trailers.v, s->trailers.n);
+	if (http_stream_end(r->front, s->trailers.v, s->trailers.n) < 0)
+		(void)http_stream_end(r->front, NULL, 0);
 	ended(r);
 }
 

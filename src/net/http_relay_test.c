@@ -441,6 +441,33 @@ static void refusals_are_handed_on_or_told(void **state UNUSED)
 	}
 }
 
+static size_t too_many_fields(void *arg UNUSED, const struct http_head *answer UNUSED,
+			      const struct http_field **ret_fields)
+{
+	static struct http_field v[HTTP_HEADER_COUNT_MAX + 1];
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		v[i] = HTTP_FIELD("x-one", STR("more"));
+	*ret_fields = v;
+	return ARRAY_SIZE(v);
+}
+
+static void an_answer_that_cannot_be_handed_on_is_told(void **state UNUSED)
+{
+	static const char *const targets[] = { "/large", "/upgrade", "/refuse" };
+	struct world w;
+
+	for (size_t i = 0; i < ARRAY_SIZE(targets); i++) {
+		begin(&w, i, false);
+		w.opts.on_answer = too_many_fields;
+		ask(&w, targets[i], i == 1);
+		run(&w);
+		assert_int_equal(w.ask.status, 502);
+		assert_string_equal(w.ask.text, "0 the answer of back:81 cannot be handed on");
+		end(&w);
+	}
+}
+
 static void who_cannot_be_reached_is_told(void **state UNUSED)
 {
 	struct world w;
@@ -520,6 +547,7 @@ int main(void)
 		cmocka_unit_test(an_answer_streams_through),
 		cmocka_unit_test(who_reads_may_rest_for_long),
 		cmocka_unit_test(refusals_are_handed_on_or_told),
+		cmocka_unit_test(an_answer_that_cannot_be_handed_on_is_told),
 		cmocka_unit_test(who_cannot_be_reached_is_told),
 		cmocka_unit_test(who_does_not_answer_is_told),
 		cmocka_unit_test(what_stands_still_too_long_ends),

@@ -438,15 +438,20 @@ void http_stream_collect(struct http_stream *s, void (*fn)(struct http_stream *s
 
 /* --- sending --------------------------------------------------------------------- */
 
-static int add_fields(struct http_stream *s, const struct http_field *fields, size_t n)
+/* All of them, or none: the caller may have something shorter to say. */
+static int add_fields(struct http_stream *s, struct http_fields *to,
+		      const struct http_field *fields, size_t n)
 {
+	struct http_fields before = *to;
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		r = http_fields_add(&s->out_fields, &s->arena, fields[i].name, fields[i].value);
-		if (r < 0)
+		r = http_fields_add(to, &s->arena, fields[i].name, fields[i].value);
+		if (r < 0) {
+			*to = before;
 			return r;
-		s->out_fields.v[s->out_fields.n - 1].unique = fields[i].unique;
+		}
+		to->v[to->n - 1].unique = fields[i].unique;
 	}
 	return 0;
 }
@@ -459,7 +464,7 @@ int http_stream_respond(struct http_stream *s, int status, const struct http_fie
 	if (s->closed || s->out_head)
 		return -ERR_CANCELED;
 	assert(s->server && status >= 200 && status <= 999);
-	r = add_fields(s, fields, n);
+	r = add_fields(s, &s->out_fields, fields, n);
 	if (r < 0)
 		return r;
 	s->out_head = true;
@@ -488,7 +493,7 @@ int http_stream_upgrade(struct http_stream *s, struct str protocol, const struct
 	if (!http_stream_wants_upgrade(s) || !protocol.n || (body && !s->in_ended) || s->discard)
 		return -ERR_BAD_REQUEST;
 	assert(s->server);
-	r = add_fields(s, fields, n);
+	r = add_fields(s, &s->out_fields, fields, n);
 	if (r < 0)
 		return r;
 	s->upgrade = arena_str(&s->arena, protocol);
@@ -600,12 +605,9 @@ int http_stream_end(struct http_stream *s, const struct http_field *trailers, si
 
 	if (s->closed || s->out_ended || !s->out_head)
 		return -ERR_CANCELED;
-	for (size_t i = 0; i < n; i++) {
-		r = http_fields_add(&s->out_trailers, &s->arena, trailers[i].name,
-				    trailers[i].value);
-		if (r < 0)
-			return r;
-	}
+	r = add_fields(s, &s->out_trailers, trailers, n);
+	if (r < 0)
+		return r;
 	s->out_ended = true;
 	s->session->ops->wake(s->session, s);
 	return 0;

@@ -104,11 +104,22 @@ size_t reply_warnings(struct exchange *x, struct http_field **ret_fields)
 
 /* --- sending ---------------------------------------------------------------------- */
 
+/* Nobody else answers any more: without an answer the request would wait for ever. */
+static void fail_plainly(struct exchange *x)
+{
+	struct error err;
+
+	(void)error_set(&err, ERR_INTERNAL, "the fields of the answer are too large");
+	x->status = error_http_status(ERR_INTERNAL);
+	http_stream_fail(x->stream, &err);
+}
+
 bool reply_head(struct exchange *x, int status, struct str content_type, struct str encoding,
 		int64_t length)
 {
 	struct http_field few[11 + MORE_MAX], *fields = few, *warnings = NULL;
 	size_t n = 0, nwarnings;
+	int r;
 
 	if (x->answered)
 		return false;
@@ -141,7 +152,10 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 	n += flow_fields(x, fields + n);
 	for (size_t i = 0; i < nwarnings; i++)
 		fields[n++] = warnings[i];
-	return http_stream_respond(x->stream, status, fields, n, length) == 0;
+	r = http_stream_respond(x->stream, status, fields, n, length);
+	if (r == -ERR_HEADERS_TOO_LARGE)
+		fail_plainly(x);
+	return r == 0;
 }
 
 void reply_body(struct exchange *x, int status, struct str content_type, struct slice body)
