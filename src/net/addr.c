@@ -355,3 +355,24 @@ void addr_from_sockaddr(struct addr *ret_addr, const struct sockaddr *sa, sockle
 		from_unix(ret_addr, sa, MIN(len, (socklen_t)sizeof(struct sockaddr_un)));
 	}
 }
+
+static bool is_global_v4(uint32_t ip)
+{
+	return ip != 0 && ip != UINT32_MAX && ip >> 24 != 127 && ip >> 28 != 14 &&
+	       ip >> 16 != 0xa9fe;
+}
+
+bool addr_is_global(const struct addr *a)
+{
+	const struct in6_addr *v6 = &((const struct sockaddr_in6 *)&a->sa)->sin6_addr;
+
+	if (a->kind == ADDR_NAME)
+		return a->host[0] && strcmp(a->host, "localhost") != 0 &&
+		       strcmp(a->host, "localhost.") != 0;
+	if (a->kind != ADDR_INET)
+		return false;
+	if (a->sa.ss_family == AF_INET)
+		return is_global_v4(ntohl(((const struct sockaddr_in *)&a->sa)->sin_addr.s_addr));
+	return !IN6_IS_ADDR_UNSPECIFIED(v6) && !IN6_IS_ADDR_LOOPBACK(v6) &&
+	       !IN6_IS_ADDR_MULTICAST(v6) && !IN6_IS_ADDR_LINKLOCAL(v6);
+}

@@ -27,12 +27,23 @@ struct addr {
 	socklen_t len; /* of `sa`; 0 for ADDR_NAME */
 	struct sockaddr_storage sa;
 	uint16_t port; /* not for ADDR_UNIX */
+	/*
+	 * Set by who connects for others: only to global addresses. A name of which one address is
+	 * none is refused as a whole (-ERR_FORBIDDEN). addr_parse() leaves it false.
+	 */
+	bool global_only;
 	char text[NET_ADDRESS_MAX]; /* canonical form: shown to people, parsed back the same */
 	char host[NET_ADDRESS_MAX]; /* without port and brackets; the path for ADDR_UNIX */
 };
 
 /* `default_port` serves when the text has none; 0 demands one. */
 int addr_parse(struct addr *ret_addr, struct str text, uint16_t default_port, struct error *err);
+
+/*
+ * Whether others may be led there: no address of this machine or link alone, no group, no path.
+ * Of a name only its addresses can tell, when they are known: true but for "localhost".
+ */
+bool addr_is_global(const struct addr *a);
 
 /*
  * From what accept(2) or getsockname(2) filled in. IPv4 that arrived on an

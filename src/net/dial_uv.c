@@ -126,19 +126,36 @@ static void try_next(struct dial *d)
 	dial_done(d, -1);
 }
 
+/* All must be allowed: which of them answers is not ours to choose. */
+static bool refuse_address(struct dial *d, const struct addr *a)
+{
+	if (!d->name.global_only || addr_is_global(a))
+		return false;
+	(void)error_set(&d->err, ERR_FORBIDDEN, "address not allowed");
+	return true;
+}
+
 static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *list)
 {
 	struct dial *d = CONTAINER_OF(req, struct dial, lookup);
+	bool refused = false;
+	struct addr a;
 
 	d->looking_up = false;
-	for (struct addrinfo *i = list; i && d->n < DIAL_ADDRS_MAX; i = i->ai_next)
-		addr_from_sockaddr(&d->addrs[d->n++], i->ai_addr, i->ai_addrlen);
+	for (struct addrinfo *i = list; i; i = i->ai_next) {
+		addr_from_sockaddr(&a, i->ai_addr, i->ai_addrlen);
+		refused = refused || refuse_address(d, &a);
+		if (d->n < DIAL_ADDRS_MAX)
+			d->addrs[d->n++] = a;
+	}
 	uv_freeaddrinfo(list);
 	if (d->cancelled) {
 		free(d);
 		return;
 	}
-	if (d->n == 0)
+	if (refused)
+		d->n = 0;
+	else if (d->n == 0)
 		(void)error_set(&d->err, ERR_UNAVAILABLE, "cannot resolve %s: %s", d->name.host,
 				status ? uv_strerror(status) : "no address");
 	try_next(d);
@@ -169,7 +186,8 @@ static void on_begin(struct loop_task *t)
 		resolve(d);
 		return;
 	}
-	d->addrs[d->n++] = d->name;
+	if (!refuse_address(d, &d->name))
+		d->addrs[d->n++] = d->name;
 	try_next(d);
 }
 

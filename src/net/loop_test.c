@@ -376,6 +376,36 @@ static void a_name_is_resolved(void **state UNUSED)
 	loop_free(t.loop);
 }
 
+static void who_connects_for_others_reaches_global_addresses_only(void **state UNUSED)
+{
+	/* The C library takes all of these for an address of this machine. */
+	static const char *const hosts[] = { "localhost",         "127.0.0.1",  "[::1]",
+					     "127.0.0.0x1",       "0x7f000001", "127.0x1",
+					     "[::ffff:127.0.0.1]" };
+	struct traffic t = { .loop = new_loop() };
+	struct listener_opts opts = { .on_accept = on_accept, .arg = &t };
+	struct addr at, to;
+	char text[64];
+
+	assert_int_equal(addr_parse(&at, STR("127.0.0.1:0"), 0, NULL), 0);
+	assert_int_equal(listener_open(t.loop, &at, &opts, &t.listener, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++) {
+		(void)snprintf(text, sizeof(text), "%s:%u", hosts[i],
+			       listener_addr(t.listener)->port);
+		assert_int_equal(addr_parse(&to, str_from(text), 0, NULL), 0);
+		to.global_only = true;
+		t.failed = false;
+		assert_int_equal(conn_connect(t.loop, &to, &client_side, &t, &t.client, NULL), 0);
+		loop_run(t.loop);
+		assert_true(t.failed);
+		assert_int_equal(t.err.code, ERR_FORBIDDEN);
+		conn_free(t.client);
+	}
+	assert_null(t.server);
+	listener_free(t.listener);
+	loop_free(t.loop);
+}
+
 static void connecting_to_nobody_is_an_error_that_names_the_address(void **state UNUSED)
 {
 	struct traffic t = { .loop = new_loop() };
@@ -550,6 +580,7 @@ int main(void)
 		cmocka_unit_test(bytes_cross_tcp_and_come_back),
 		cmocka_unit_test(bytes_cross_a_unix_socket_and_come_back),
 		cmocka_unit_test(a_name_is_resolved),
+		cmocka_unit_test(who_connects_for_others_reaches_global_addresses_only),
 		cmocka_unit_test(connecting_to_nobody_is_an_error_that_names_the_address),
 		cmocka_unit_test(a_refused_connection_says_so),
 		cmocka_unit_test(a_conn_may_be_freed_while_it_connects),

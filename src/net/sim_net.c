@@ -186,12 +186,20 @@ void sim_host_restart(struct sim *s, struct sim_host *host)
 
 /* --- connecting ------------------------------------------------------------------------ */
 
+static bool is_forbidden(const struct addr *to)
+{
+	return to->global_only && !addr_is_global(to);
+}
+
 static void refuse(struct sim_conn *c)
 {
 	struct error err;
 
-	(void)error_set_errno(&err, ERR_UNAVAILABLE, ECONNREFUSED, "cannot connect to %s",
-			      c->peer_addr.text);
+	if (is_forbidden(&c->peer_addr))
+		(void)error_set(&err, ERR_FORBIDDEN, "address not allowed");
+	else
+		(void)error_set_errno(&err, ERR_UNAVAILABLE, ECONNREFUSED, "cannot connect to %s",
+				      c->peer_addr.text);
 	sim_conn_fail(c, &err);
 }
 
@@ -232,7 +240,7 @@ void sim_conn_dial(struct sim_conn *c)
 {
 	struct sim_port *port = find_port(c->sim, &c->peer_addr);
 
-	if (!port || sim_chance(c->sim, c->sim->opts.refuse)) {
+	if (!port || is_forbidden(&c->peer_addr) || sim_chance(c->sim, c->sim->opts.refuse)) {
 		refuse(c);
 		return;
 	}

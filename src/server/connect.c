@@ -227,6 +227,8 @@ static void on_refused(void *arg, struct http_stream *s UNUSED, int status, stru
 	}
 	if (err->code == ERR_PROTOCOL)
 		(void)error_set(&told, ERR_UNTYPED, "%s", err->msg);
+	else if (err->code == ERR_FORBIDDEN)
+		(void)error_set(&told, ERR_BAD_REQUEST, "address not allowed");
 	else if (c->log)
 		(void)error_set(&told, ERR_UNTYPED, "Get \"https://%s%.*s\": %s", c->to.text,
 				STR_ARG(c->target), err->msg);

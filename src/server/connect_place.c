@@ -3,11 +3,9 @@
  * words of refusals are upstream's, for kubectl and people match them.
  *
  * Proxies go to no address of this machine or link alone: who may write a node's
- * or a pod's status could lead the server anywhere. As far as an address is a name,
- * only what it resolves to could tell, which upstream looks at and we do not.
+ * or a pod's status could lead the server anywhere. Where an address is a name,
+ * whoever connects looks at what it resolves to.
  */
-#include <netinet/in.h>
-
 #include "base/buf.h"
 #include "base/limits.h"
 #include "server/connect_impl.h"
@@ -166,26 +164,6 @@ static bool split_id(struct str id, struct proxy_id *ret_id)
 				  str_eqz(ret_id->scheme, "https"));
 }
 
-static bool is_global_v4(uint32_t ip)
-{
-	return ip != 0 && ip != UINT32_MAX && ip >> 24 != 127 && ip >> 28 != 14 &&
-	       ip >> 16 != 0xa9fe;
-}
-
-static bool is_global(const struct addr *a)
-{
-	const struct in6_addr *v6 = &((const struct sockaddr_in6 *)&a->sa)->sin6_addr;
-
-	if (a->kind == ADDR_NAME)
-		return !str_eqz(str_from(a->host), "localhost");
-	if (a->kind != ADDR_INET)
-		return false;
-	if (a->sa.ss_family == AF_INET)
-		return is_global_v4(ntohl(((const struct sockaddr_in *)&a->sa)->sin_addr.s_addr));
-	return !IN6_IS_ADDR_UNSPECIFIED(v6) && !IN6_IS_ADDR_LOOPBACK(v6) &&
-	       !IN6_IS_ADDR_MULTICAST(v6) && !IN6_IS_ADDR_LINKLOCAL(v6);
-}
-
 /* The same host at another port. */
 static int set_place(struct connect *c, struct str host, const struct proxy_id *id)
 {
@@ -208,7 +186,7 @@ static int locate_node(struct connect *c, struct state *st, const struct proxy_i
 
 	if (r < 0)
 		return r;
-	if (!is_global(&c->to))
+	if (!addr_is_global(&c->to))
 		return error_set(&c->err, ERR_BAD_REQUEST, "address not allowed");
 	(void)snprintf(port, sizeof(port), "%u", c->to.port);
 	if (!id->port.n || str_eqz(id->port, port))
@@ -243,7 +221,7 @@ static int locate_pod(struct connect *c, struct state *st, struct proxy_id *id)
 		id->port = first_port(pod, &c->x->work);
 	ips = json_getz(json_getz(pod, "status"), "podIPs");
 	r = set_place(c, json_text_at(json_first(ips), "ip"), id);
-	if (r == 0 && (c->to.kind != ADDR_INET || !is_global(&c->to)))
+	if (r == 0 && (c->to.kind != ADDR_INET || !addr_is_global(&c->to)))
 		r = error_set(&c->err, ERR_BAD_REQUEST, "address not allowed");
 	return r;
 }
@@ -254,6 +232,7 @@ static int find_proxy(struct connect *c, struct state *st)
 	const struct http_head *in = &c->x->stream->in;
 	bool node = str_eqz(r->resource, "nodes");
 	struct proxy_id id;
+	int ret;
 
 	if (!split_id(r->name, &id))
 		return error_set(&c->err, ERR_BAD_REQUEST, "invalid %s request \"%.*s\"",
@@ -261,7 +240,9 @@ static int find_proxy(struct connect *c, struct state *st)
 	c->target = str_from(arena_printf(&c->x->work, "%.*s%s%.*s",
 					  STR_ARG(r->tail.n ? r->tail : STR("/")),
 					  in->query.n ? "?" : "", STR_ARG(in->query)));
-	return node ? locate_node(c, st, &id) : locate_pod(c, st, &id);
+	ret = node ? locate_node(c, st, &id) : locate_pod(c, st, &id);
+	c->to.global_only = true;
+	return ret;
 }
 
 int connect_find(struct connect *c, struct state *st)
