@@ -32,6 +32,24 @@ bool http_fields_has_token(const struct http_fields *f, struct str name, struct 
 	return false;
 }
 
+bool http_fields_is_of_hop(const struct http_fields *f, struct str name)
+{
+	static const char *const names[] = { "connection",
+					     "keep-alive",
+					     "proxy-authenticate",
+					     "proxy-authorization",
+					     "proxy-connection",
+					     "te",
+					     "trailer",
+					     "transfer-encoding",
+					     "upgrade" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (str_eqz(name, names[i]))
+			return true;
+	return http_fields_has_token(f, STR("connection"), name);
+}
+
 int http_fields_add(struct http_fields *f, struct arena *a, struct str name, struct str value)
 {
 	struct http_field *v;

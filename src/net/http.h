@@ -49,6 +49,9 @@ struct str http_fields_get(const struct http_fields *f, struct str name);
 /* True when a comma-separated field has the token (case-insensitive). */
 bool http_fields_has_token(const struct http_fields *f, struct str name, struct str token);
 
+/* Whether a field is of this hop alone and is not handed on (RFC 9110, 7.6.1). */
+bool http_fields_is_of_hop(const struct http_fields *f, struct str name);
+
 /* Appends, both copied into the arena. -ERR_HEADERS_TOO_LARGE beyond the limits. */
 int http_fields_add(struct http_fields *f, struct arena *a, struct str name, struct str value);
 

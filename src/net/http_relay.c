@@ -209,17 +209,11 @@ static const struct http_stream_ops front_stream_ops = {
 
 /* --- who is asked ----------------------------------------------------------------- */
 
-/* Of this hop alone, or said again by who sends the message on (RFC 9110, 7.6.1). */
-static bool is_of_hop(const struct http_fields *f, struct str name)
+/* Of this hop, or said again by who sends the answer on. */
+static bool is_said_anew(const struct http_fields *f, struct str name)
 {
-	static const char *const names[] = { "connection", "content-length",    "date",
-					     "keep-alive", "proxy-connection",  "te",
-					     "trailer",    "transfer-encoding", "upgrade" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (str_eqz(name, names[i]))
-			return true;
-	return http_fields_has_token(f, STR("connection"), name);
+	return str_eqz(name, "content-length") || str_eqz(name, "date") ||
+	       http_fields_is_of_hop(f, name);
 }
 
 static struct http_head handed_on(struct http_stream *s)
@@ -230,7 +224,7 @@ static struct http_head handed_on(struct http_stream *s)
 	f->v = ARENA_ARRAY(&s->arena, struct http_field, f->n);
 	f->n = 0;
 	for (size_t i = 0; i < s->in.fields.n; i++)
-		if (!is_of_hop(&s->in.fields, s->in.fields.v[i].name))
+		if (!is_said_anew(&s->in.fields, s->in.fields.v[i].name))
 			f->v[f->n++] = s->in.fields.v[i];
 	return head;
 }

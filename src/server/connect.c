@@ -17,6 +17,7 @@
 #include "net/tls.h"
 #include "server/audit.h"
 #include "server/authz.h"
+#include "server/connect_fields.h"
 #include "server/connect_impl.h"
 #include "server/flow.h"
 #include "server/kubelets.h"
@@ -73,13 +74,6 @@ static void on_state(struct state *st, struct job *j)
 
 /* --- what is sent on -------------------------------------------------------------- */
 
-/* Who asks us is ours to know; so is for whom they ask. */
-static bool is_secret(struct str name)
-{
-	return str_eqz(name, "authorization") || str_eqz(name, "cookie") ||
-	       str_starts(name, STR("impersonate-"));
-}
-
 static struct str forwarded_for(const struct connect *c)
 {
 	struct http_stream *s = c->x->stream;
@@ -104,21 +98,15 @@ enum { FORWARDED = 4 };
 static size_t sent_fields(const struct connect *c, struct http_field **ret_fields)
 {
 	const struct http_head *in = &c->x->stream->in;
-	struct http_field *v = ARENA_ARRAY(c->x->arena, struct http_field,
-					   in->fields.n + FORWARDED);
-	size_t n = 0;
+	size_t n = connect_fields_request(&in->fields, c->x->arena, FORWARDED, ret_fields);
+	struct http_field *v = *ret_fields;
 
-	for (size_t i = 0; i < in->fields.n; i++)
-		if (!is_secret(in->fields.v[i].name) &&
-		    !str_starts(in->fields.v[i].name, STR("x-forwarded-")))
-			v[n++] = in->fields.v[i];
 	v[n++] = HTTP_FIELD("x-forwarded-for", forwarded_for(c));
 	if (c->proxy) {
 		v[n++] = HTTP_FIELD("x-forwarded-uri", in->path);
 		v[n++] = HTTP_FIELD("x-forwarded-host", in->authority);
 		v[n++] = HTTP_FIELD("x-forwarded-proto", in->scheme);
 	}
-	*ret_fields = v;
 	return n;
 }
 
@@ -141,22 +129,20 @@ static size_t on_answer(void *arg, const struct http_head *answer,
 			const struct http_field **ret_fields)
 {
 	const struct connect *c = arg;
-	size_t n = answer->fields.n;
 	struct http_field *v;
+	size_t n;
 
 	if (c->log)
 		return log_head(c, ret_fields);
-	v = ARENA_ARRAY(c->x->arena, struct http_field, n + 1 + FLOW_FIELDS);
-	for (size_t i = 0; i < n; i++) {
-		v[i] = answer->fields.v[i];
+	n = connect_fields_answer(&answer->fields, c->x->arena, 1 + FLOW_FIELDS, &v);
+	for (size_t i = 0; i < n; i++)
 		if (c->proxy && str_eqz(v[i].name, "location") && str_starts(v[i].value, STR("/")))
 			v[i].value = str_from(arena_printf(c->x->arena, "%.*s%.*s",
 							   STR_ARG(own_path(c)),
 							   STR_ARG(v[i].value)));
-	}
-	v[n] = HTTP_FIELD("audit-id", str_from(c->x->audit_id));
+	v[n++] = HTTP_FIELD("audit-id", str_from(c->x->audit_id));
 	*ret_fields = v;
-	return n + 1 + flow_fields(c->x, v + n + 1);
+	return n + flow_fields(c->x, v + n);
 }
 
 static void on_over(void *arg, struct http_stream *s, const struct error *err UNUSED)
