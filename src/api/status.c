@@ -59,6 +59,11 @@ static const struct status_row rows[ERR_COUNT] = {
 	[ERR_TIMEOUT] = { PREFIXED, ALWAYS, "Timeout: " },
 };
 
+static struct str message_of(const struct error *err, const struct status_about *about)
+{
+	return about->message.n ? about->message : str_from(err->msg);
+}
+
 /* "pods", "resourceclaims.resource.k8s.io". */
 static void add_qualified(struct buf *b, struct str name, struct str group)
 {
@@ -87,7 +92,7 @@ static void compose_invalid(struct buf *b, const struct status_about *about)
 	}
 }
 
-static void compose_forbidden(struct buf *b, const char *msg, const struct status_about *about)
+static void compose_forbidden(struct buf *b, struct str msg, const struct status_about *about)
 {
 	if (about->resource.n && about->name.n) {
 		add_object(b, about->resource, about);
@@ -96,15 +101,16 @@ static void compose_forbidden(struct buf *b, const char *msg, const struct statu
 		add_qualified(b, about->resource, about->group);
 		(void)buf_addz(b, " is ");
 	}
-	(void)buf_printf(b, "forbidden: %s", msg);
+	(void)buf_addz(b, "forbidden: ");
+	(void)buf_add_str(b, msg);
 }
 
-static void compose_conflict(struct buf *b, const char *msg, const struct status_about *about)
+static void compose_conflict(struct buf *b, struct str msg, const struct status_about *about)
 {
 	(void)buf_addz(b, "Operation cannot be fulfilled on ");
 	add_object(b, about->resource, about);
 	(void)buf_addz(b, ": ");
-	(void)buf_addz(b, msg);
+	(void)buf_add_str(b, msg);
 }
 
 /* The fields, under the manager that they are in conflict with. */
@@ -131,20 +137,20 @@ static void compose_apply_conflict(struct buf *b, const struct status_about *abo
 		(void)buf_printf(b, "\nand %zu more", about->untold_conflicts);
 }
 
-/* The message of a Status into `b`. `msg` is err->msg or, when that is empty, the row's text. */
+/* The message of a Status into `b`. `msg` is what is told or, when that is empty, the row's text. */
 static void compose(struct buf *b, const struct status_row *row, const struct error *err,
 		    const struct status_about *about)
 {
-	const char *msg = err->msg[0] ? err->msg : row->text ? row->text : "";
-	bool named = about->resource.n && !err->msg[0];
+	struct str told = message_of(err, about), msg = told.n ? told : str_from(row->text);
+	bool named = about->resource.n && !told.n;
 
 	if (row->compose == CONFLICT && about->resource.n) {
 		compose_conflict(b, msg, about);
 	} else if (row->compose == APPLY_CONFLICT) {
 		compose_apply_conflict(b, about);
 	} else if (row->compose == FORBIDDEN) {
-		compose_forbidden(b, err->msg, about);
-	} else if (row->compose == INVALID && !err->msg[0]) {
+		compose_forbidden(b, told, about);
+	} else if (row->compose == INVALID && !told.n) {
 		compose_invalid(b, about);
 	} else if (row->compose == NOT_FOUND && named) {
 		add_object(b, about->resource, about);
@@ -154,9 +160,9 @@ static void compose(struct buf *b, const struct status_row *row, const struct er
 		(void)buf_addz(b, " already exists");
 	} else if (row->compose == PREFIXED) {
 		(void)buf_addz(b, row->text);
-		(void)buf_addz(b, err->msg);
+		(void)buf_add_str(b, told);
 	} else {
-		(void)buf_addz(b, msg);
+		(void)buf_add_str(b, msg);
 	}
 }
 
@@ -224,10 +230,11 @@ static void put_causes(struct json_writer *w, const struct status_row *row, cons
 		put_field_causes(w, about->causes);
 	if (about->cause_reason)
 		put_cause(w, about->cause_reason,
-			  str_from(about->cause_message ? about->cause_message : err->msg),
+			  about->cause_message ? str_from(about->cause_message)
+					       : message_of(err, about),
 			  str_from(about->cause_field));
 	if (row->details == OF_CAUSE)
-		put_cause(w, NULL, str_from(err->msg), STR_NULL);
+		put_cause(w, NULL, message_of(err, about), STR_NULL);
 	json_writer_end_array(w);
 }
 

@@ -20,6 +20,7 @@ struct status_about {
 	struct str kind; /* "ResourceClaim": `details.kind` of Invalid */
 	struct str name;
 	struct str uid;
+	struct str message; /* instead of the error's, which holds no long text; empty: the error's */
 	const struct field_errors *causes; /* of Invalid */
 	/* One more cause, such as "ResourceVersionTooLarge"; or NULL. */
 	const char *cause_reason;

@@ -10,6 +10,7 @@
  * What is answered before a relay has anything to hand on is a Status, in
  * upstream's words.
  */
+#include "base/buf.h"
 #include "base/limits.h"
 #include "base/print.h"
 #include "net/conn.h"
@@ -158,46 +159,51 @@ struct refusal {
 	int status;
 	enum error_code code;
 	const char *words; /* NULL: the kubelet's */
+	bool bare; /* without what was asked for */
 };
 
 static const struct refusal refusals[] = {
-	{ 401, ERR_UNAUTHORIZED, "the server has asked for the client to provide credentials" },
-	{ 403, ERR_FORBIDDEN, NULL },
-	{ 404, ERR_NOT_FOUND, "the server could not find the requested resource" },
+	{ 400, ERR_BAD_REQUEST, NULL, true },
+	{ 401, ERR_UNAUTHORIZED, "the server has asked for the client to provide credentials",
+	  false },
+	{ 403, ERR_FORBIDDEN, NULL, false },
+	{ 404, ERR_NOT_FOUND, "the server could not find the requested resource", false },
 	{ 405, ERR_METHOD_NOT_ALLOWED,
-	  "the server does not allow this method on the requested resource" },
+	  "the server does not allow this method on the requested resource", false },
 	{ 429, ERR_TOO_MANY_REQUESTS,
-	  "the server has received too many requests and has asked us to try again later" },
-	{ 503, ERR_UNAVAILABLE, "the server is currently unable to handle the request" },
+	  "the server has received too many requests and has asked us to try again later", false },
+	{ 500, ERR_INTERNAL, NULL, true },
+	{ 503, ERR_UNAVAILABLE, "the server is currently unable to handle the request", false },
 	{ 504, ERR_TIMEOUT,
 	  "the server was unable to return a response in the time allotted, but may still be "
-	  "processing the request" },
+	  "processing the request",
+	  false },
 };
 
 static void refuse_text(struct connect *c, int status, struct str body)
 {
 	const struct refusal *r = refusals, *end = refusals + ARRAY_SIZE(refusals);
-	struct str name = c->x->request.name;
-	struct error err;
+	struct status_about about = { .resource = STR("pods/log"), .name = c->x->request.name };
+	CLEANUP(buf_release) struct buf text = BUF_INIT(REFUSAL_MAX + KIB);
+	struct error err = { .code = ERR_UNTYPED };
 
 	while (r < end && r->status != status)
 		r++;
-	if (status == 400)
-		(void)error_set(&err, ERR_BAD_REQUEST, "%.*s", STR_ARG(body));
-	else if (status == 500)
-		(void)error_set(&err, ERR_INTERNAL, "%.*s", STR_ARG(body));
-	else if (r < end && r->words)
-		(void)error_set(&err, r->code, "%s ( pods/log %.*s)", r->words, STR_ARG(name));
-	else if (r < end)
-		(void)error_set(&err, r->code, "%.*s ( pods/log %.*s)", STR_ARG(body),
-				STR_ARG(name));
+	if (r < end)
+		err.code = r->code;
+	if (r == end)
+		(void)buf_printf(&text,
+				 "an error on the server (\"%.*s\") has prevented the request "
+				 "from succeeding",
+				 STR_ARG(body));
+	else if (r->words)
+		(void)buf_addz(&text, r->words);
 	else
-		(void)error_set(&err, ERR_UNTYPED,
-				"an error on the server (\"%.*s\") has prevented the request from "
-				"succeeding ( pods/log %.*s)",
-				STR_ARG(body), STR_ARG(name));
-	reply_status(c->x, &err,
-		     &(struct status_about){ .resource = STR("pods/log"), .name = name });
+		(void)buf_add_str(&text, body);
+	if (r == end || !r->bare)
+		(void)buf_printf(&text, " ( pods/log %.*s)", STR_ARG(about.name));
+	about.message = buf_str(&text);
+	reply_status(c->x, &err, &about);
 }
 
 static void on_refused(void *arg, struct http_stream *s UNUSED, int status, struct str body,

@@ -167,14 +167,12 @@ static bool split_id(struct str id, struct proxy_id *ret_id)
 /* The same host at another port. */
 static int set_place(struct connect *c, struct str host, const struct proxy_id *id)
 {
-	char text[NET_ADDRESS_MAX];
-	uint16_t usual = str_eqz(id->scheme, "https") ? 443 : 80;
-	bool v6 = str_chr(host, ':') >= 0;
+	bool tls = str_eqz(id->scheme, "https");
+	uint64_t port = tls ? 443 : 80;
 
-	(void)snprintf(text, sizeof(text), "%s%.*s%s%s%.*s", v6 ? "[" : "", STR_ARG(host),
-		       v6 ? "]" : "", id->port.n ? ":" : "", STR_ARG(id->port));
-	c->clear = usual == 80;
-	if (addr_parse(&c->to, str_from(text), usual, NULL) < 0)
+	c->clear = !tls;
+	if ((id->port.n && (!str_to_u64(id->port, &port) || port > UINT16_MAX)) ||
+	    kubelets_address(host, (int)port, &c->to, NULL) < 0)
 		return error_set(&c->err, ERR_BAD_REQUEST, "address not allowed");
 	return 0;
 }

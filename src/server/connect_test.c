@@ -99,14 +99,17 @@ static void logs_with_options_that_exclude_each_other_are_refused(void **state U
 
 static void node_body(struct http_stream *s, struct str body)
 {
-	struct buf text = BUF_INIT(4 * KIB);
+	struct buf text = BUF_INIT(64 * KIB);
 	struct http_field location = HTTP_FIELD("location", STR("/there"));
 	bool redirect = str_eqz(s->in.path, "/redirect");
+	int status = redirect ? 302 : str_starts(s->in.path, STR("/containerLogs/")) ? 400 : 200;
 
 	(void)buf_printf(
 		&text, "%.*s %.*s %.*s [%.*s]", STR_ARG(s->in.method), STR_ARG(s->in.target),
 		STR_ARG(http_fields_get(&s->in.fields, STR("x-forwarded-uri"))), STR_ARG(body));
-	(void)http_stream_respond(s, redirect ? 302 : 200, &location, redirect, (int64_t)text.n);
+	for (int i = 0; i < 5000 && status == 400; i++)
+		(void)buf_addc(&text, 'x');
+	(void)http_stream_respond(s, status, &location, redirect, (int64_t)text.n);
 	(void)http_stream_send_copy(s, buf_str(&text));
 	(void)http_stream_end(s, NULL, 0);
 	buf_release(&text);
@@ -261,6 +264,37 @@ static void a_pods_proxy_goes_to_its_first_port(void **state)
 	neighbour_release(&pod, w);
 }
 
+static void a_node_named_as_a_kind_of_address_is_a_host(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *got;
+
+	make_node(w, "n", "unix");
+	got = verb_world_call(w, "GET", NODES "/n/proxy/x", NULL, 503);
+	assert_non_null(
+		strstr(verb_world_text(w, got, "/message"), "cannot connect to tcp://unix:10250"));
+	got = verb_world_call(w, "GET", NODES "/n:8080/proxy/x", NULL, 503);
+	assert_non_null(
+		strstr(verb_world_text(w, got, "/message"), "cannot connect to tcp://unix:8080"));
+}
+
+static void a_kubelets_refusal_is_told_in_full(void **state)
+{
+	struct verb_world *w = *state;
+	struct neighbour kubelet;
+	struct json *got;
+
+	neighbour_init(&kubelet, w, ":10250");
+	make_node(w, "n", "10.0.0.7");
+	(void)verb_world_call(w, "POST", PODS,
+			      "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\","
+			      "\"containers\":[{\"name\":\"a\",\"image\":\"i\"}]}}",
+			      201);
+	got = verb_world_call(w, "GET", PODS "/p/log", NULL, 400);
+	assert_true(strlen(verb_world_text(w, got, "/message")) > 5000);
+	neighbour_release(&kubelet, w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +309,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_is_not_there_is_unavailable, verb_world_set_up,
 						verb_world_tear_down),
 		cmocka_unit_test_setup_teardown(addresses_that_only_the_server_has_are_refused,
+						verb_world_set_up, verb_world_tear_down),
+		cmocka_unit_test_setup_teardown(a_node_named_as_a_kind_of_address_is_a_host,
+						verb_world_set_up, verb_world_tear_down),
+		cmocka_unit_test_setup_teardown(a_kubelets_refusal_is_told_in_full,
 						verb_world_set_up, verb_world_tear_down),
 		cmocka_unit_test_setup_teardown(a_pods_proxy_goes_to_its_first_port,
 						verb_world_set_up_http1, verb_world_tear_down),

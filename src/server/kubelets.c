@@ -156,6 +156,23 @@ static int no_address(const struct json *addresses, struct error *err)
 			 STR_ARG(buf_str(&known)));
 }
 
+/* Nobody's host is empty: that would be ours. The scheme keeps "unix" from being a path. */
+int kubelets_address(struct str host, int port, struct addr *ret_at, struct error *err)
+{
+	char text[2 * NET_ADDRESS_MAX];
+	bool v6 = str_chr(host, ':') >= 0;
+	size_t n = MIN(host.n, (size_t)NET_ADDRESS_MAX);
+
+	if (!host.p)
+		host = STR("");
+	(void)snprintf(text, sizeof(text), "tcp://%s%.*s%s:%d", v6 ? "[" : "", (int)n, host.p,
+		       v6 ? "]" : "", port);
+	if (!n || n < host.n || addr_parse(ret_at, str_from(text), 0, NULL) < 0)
+		return error_set(err, ERR_UNTYPED, "\"%.*s\" is no address of a node", (int)n,
+				 host.p);
+	return 0;
+}
+
 int kubelets_locate(const struct kubelets *k, const struct json *node, struct addr *ret_at,
 		    struct error *err)
 {
@@ -165,7 +182,6 @@ int kubelets_locate(const struct kubelets *k, const struct json *node, struct ad
 	const char *const *types = k->opts->kubelet_address_types;
 	size_t n = k->opts->nkubelet_address_types;
 	int64_t port = json_i64_at(json_getz(endpoints, "kubeletEndpoint"), "Port", 0);
-	char text[NET_ADDRESS_MAX];
 	struct str host;
 
 	if (!n) {
@@ -179,7 +195,5 @@ int kubelets_locate(const struct kubelets *k, const struct json *node, struct ad
 	host = json_text_at(found, "address");
 	if (port <= 0 || port > UINT16_MAX)
 		port = KUBELET_PORT;
-	(void)snprintf(text, sizeof(text), str_chr(host, ':') >= 0 ? "[%.*s]:%d" : "%.*s:%d",
-		       STR_ARG(host), (int)port);
-	return addr_parse(ret_at, str_from(text), 0, err);
+	return kubelets_address(host, (int)port, ret_at, err);
 }

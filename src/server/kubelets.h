@@ -34,6 +34,9 @@ struct tls *kubelets_tls(struct kubelets *k, bool skip_verify);
 /* For what is no kubelet: no certificate is shown, none is checked. */
 struct tls *kubelets_plain_tls(struct kubelets *k);
 
+/* A port of a host, which others wrote: an address or a name, never a socket's path. */
+int kubelets_address(struct str host, int port, struct addr *ret_at, struct error *err);
+
 /* Where the agent of a node listens. The error is untyped, in upstream's words. */
 int kubelets_locate(const struct kubelets *k, const struct json *node, struct addr *ret_at,
 		    struct error *err);
