@@ -137,7 +137,7 @@ static void compose_apply_conflict(struct buf *b, const struct status_about *abo
 		(void)buf_printf(b, "\nand %zu more", about->untold_conflicts);
 }
 
-/* The message of a Status into `b`. `msg` is what is told or, when that is empty, the row's text. */
+/* The message of a Status into `b`. `msg` is what is told or, without that, the row's text. */
 static void compose(struct buf *b, const struct status_row *row, const struct error *err,
 		    const struct status_about *about)
 {

@@ -20,7 +20,7 @@ struct status_about {
 	struct str kind; /* "ResourceClaim": `details.kind` of Invalid */
 	struct str name;
 	struct str uid;
-	struct str message; /* instead of the error's, which holds no long text; empty: the error's */
+	struct str message; /* instead of the error's, which holds no long text; or empty */
 	const struct field_errors *causes; /* of Invalid */
 	/* One more cause, such as "ResourceVersionTooLarge"; or NULL. */
 	const char *cause_reason;
@@ -38,7 +38,7 @@ struct status_about {
  * For codes that name an object (NotFound, AlreadyExists, Invalid) the
  * message is composed as upstream does when err->msg is empty: `pods "x" not
  * found`, `ResourceClaim.resource.k8s.io "x" is invalid: ...`; a message that is there
- * is told as it is.
+ * is told as it is. about->message, when there is one, takes the place of err->msg.
  *
  * Others put upstream's words around err->msg, so it is the inner text alone:
  * Conflict `Operation cannot be fulfilled on resourceclaims.resource.k8s.io "x":
