@@ -151,6 +151,9 @@ function expected(policy, name, q) {
 		if (q.resource === "resourceslices" && q.subresource === "status" && q.verb !== "get")
 			return false
 	}
+	// To run something in a pod is to create, whatever the method.
+	if (q.resource === "pods" && ["attach", "exec", "portforward"].includes(q.subresource) && !rolesAllow(policy, who, { ...q, verb: "create" }))
+		return false
 	return rolesAllow(policy, who, q)
 }
 
