@@ -152,7 +152,7 @@ function expected(policy, name, q) {
 			return false
 	}
 	// To run something in a pod is to create, whatever the method.
-	if (q.resource === "pods" && ["attach", "exec", "portforward"].includes(q.subresource) && !rolesAllow(policy, who, { ...q, verb: "create" }))
+	if (q.verb === "get" && q.resource === "pods" && ["attach", "exec", "portforward"].includes(q.subresource) && !rolesAllow(policy, who, { ...q, verb: "create" }))
 		return false
 	return rolesAllow(policy, who, q)
 }
