@@ -1,6 +1,7 @@
 /*
  * A list is read by sorting once; everything else is a merge of two sorted lists into a new array,
  * so that names that clients choose, in whatever number and order, never cost a search per name.
+ * Merging many lists into one costs their number times the result: who has many sorts all at once.
  */
 #include "api/amount_list.h"
 
@@ -15,6 +16,12 @@ struct amount_list amount_list_new(struct arena *a)
 	return (struct amount_list){ .arena = a };
 }
 
+bool amount_list_reserve(struct amount_list *l, size_t n)
+{
+	l->v = arena_try_alloc(l->arena, n * sizeof(*l->v));
+	return l->v != NULL;
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return str_cmp(((const struct amount *)a)->name, ((const struct amount *)b)->name);
@@ -24,9 +31,8 @@ struct amount_list amount_list_read(struct arena *a, const struct json *map)
 {
 	struct amount_list l = { .arena = a };
 
-	if (!json_is(map, JSON_OBJECT) || !map->n)
+	if (!json_is(map, JSON_OBJECT) || !map->n || !amount_list_reserve(&l, map->n))
 		return l;
-	l.v = ARENA_ARRAY(a, struct amount, map->n);
 	JSON_FOREACH (it, map)
 		if (quantity_read(it, &l.v[l.n].q))
 			l.v[l.n++].name = json_key(it);
@@ -78,12 +84,21 @@ void amount_list_set(struct amount_list *l, struct str name, struct quantity q)
 	amount_list_put(l, &other);
 }
 
-/* As in Go, zero has the format of what is added to it. */
 static struct quantity formatted(struct quantity a, struct quantity b)
 {
 	if (a.nano == 0)
 		a.format = b.format;
 	return a;
+}
+
+struct quantity amount_sum(struct quantity a, struct quantity b)
+{
+	return quantity_add(formatted(a, b), b);
+}
+
+struct quantity amount_most(struct quantity a, struct quantity b)
+{
+	return quantity_cmp(b, a) > 0 ? b : a;
 }
 
 static struct quantity joined(struct quantity a, struct quantity b, enum merge how)
@@ -93,9 +108,9 @@ static struct quantity joined(struct quantity a, struct quantity b, enum merge h
 
 	switch (how) {
 	case MERGE_ADD:
-		return quantity_add(formatted(a, b), b);
+		return amount_sum(a, b);
 	case MERGE_MAX:
-		return quantity_cmp(b, a) > 0 ? b : a;
+		return amount_most(a, b);
 	case MERGE_SUB:
 		return quantity_sub(formatted(a, b), b);
 	case MERGE_REDUCE:
@@ -123,7 +138,9 @@ static void merge(struct amount_list *l, const struct amount_list *other, enum m
 
 	if (!other->n)
 		return;
-	v = ARENA_ARRAY(l->arena, struct amount, l->n + other->n);
+	v = arena_try_alloc(l->arena, (l->n + other->n) * sizeof(*v));
+	if (!v)
+		return;
 	while (i < l->n || j < other->n) {
 		int c = i == l->n       ? 1
 			: j == other->n ? -1
@@ -182,11 +199,15 @@ bool amount_list_equal(const struct amount_list *a, const struct amount_list *b)
 
 struct amount_list amount_list_copy(const struct amount_list *l, struct arena *a)
 {
-	struct amount_list copy = { .arena = a, .n = l->n };
+	struct amount_list copy = { .arena = a };
 
-	copy.v = l->n ? ARENA_ARRAY(a, struct amount, l->n) : NULL;
-	for (size_t i = 0; i < l->n; i++)
-		copy.v[i] = (struct amount){ arena_str(a, l->v[i].name), l->v[i].q };
+	if (!l->n || !amount_list_reserve(&copy, l->n))
+		return copy;
+	for (; copy.n < l->n; copy.n++) {
+		const struct amount *from = &l->v[copy.n];
+
+		copy.v[copy.n] = (struct amount){ arena_str(a, from->name), from->q };
+	}
 	return copy;
 }
 

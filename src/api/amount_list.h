@@ -3,7 +3,8 @@
  *
  * Sorted by name, each name once, in an arena; whatever is made of two lists takes time as both are
  * long. Names are borrowed. Nothing here is ever an error: what is no quantity is left out, for
- * validation has seen it.
+ * validation has seen it. A list that the arena's limit leaves no room for stays as it was, and the
+ * arena says that it refused: whoever decides by lists of a client's length asks it.
  */
 #ifndef API_AMOUNT_LIST_H
 #define API_AMOUNT_LIST_H
@@ -27,6 +28,13 @@ struct amount_list {
 
 /* Empty. */
 struct amount_list amount_list_new(struct arena *a);
+
+/* Gives an empty list room for `n` in v, for the caller to fill in order; false: there is none. */
+bool amount_list_reserve(struct amount_list *l, size_t n);
+
+/* The sum, where zero has the format of what is added to it as in Go; and the larger one. */
+struct quantity amount_sum(struct quantity a, struct quantity b);
+struct quantity amount_most(struct quantity a, struct quantity b);
 
 /* The members of an object of a tree. */
 struct amount_list amount_list_read(struct arena *a, const struct json *map);

@@ -5,8 +5,11 @@
  */
 #include "api/limit_range.h"
 
+#include <stdlib.h>
+
 #include "api/pod_resources.h"
 #include "base/json.h"
+#include "base/limits.h"
 
 #define ANNOTATION "kubernetes.io/limit-ranger"
 
@@ -14,20 +17,97 @@ enum { MESSAGE_MAX = 16 * 1024 };
 
 /* --- defaults ------------------------------------------------------------------------------- */
 
-/* Those of `initial` that the container lacks: put in, and named in `b` as "cpu, memory". */
-static void give(struct json *container, const char *list, const struct amount_list *initial,
-		 struct arena *a, struct buf *b)
-{
-	for (size_t i = 0; i < initial->n; i++) {
-		struct json *resources = json_need_object(a, container, "resources"), *map;
-		CLEANUP(buf_release) struct buf text = BUF_INIT(256);
-		struct str name = initial->v[i].name;
+/* What containers get that do not say. Nodes of all containers share the texts. */
+struct initial {
+	const char *list; /* "limits" */
+	struct arena *arena;
+	struct amount_list amounts;
+	struct str *texts; /* of each amount */
+	size_t *given; /* bytes of text that the pod has more, at least; of both lists */
+};
 
-		if (json_get(json_getz(resources, list), name))
+static struct str shown(struct arena *a, const struct quantity *q)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(256);
+
+	if (!q)
+		return STR("0");
+	(void)quantity_print(*q, &b);
+	return arena_str(a, buf_str(&b));
+}
+
+static struct initial initial_read(struct arena *a, const struct json *item, const char *name,
+				   const char *list, size_t *given)
+{
+	struct initial in = { .list = list,
+			      .arena = a,
+			      .amounts = amount_list_read(a, json_getz(item, name)),
+			      .given = given };
+
+	in.texts = arena_try_alloc(a, in.amounts.n * sizeof(*in.texts));
+	if (!in.texts)
+		in.amounts.n = 0;
+	for (size_t i = 0; i < in.amounts.n; i++) {
+		in.amounts.v[i].name = arena_str(a, in.amounts.v[i].name);
+		in.texts[i] = shown(a, &in.amounts.v[i].q);
+	}
+	return in;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* The names in a map of a tree, sorted; whether their values are amounts is not known yet. */
+static bool read_names(struct arena *a, const struct json *map, struct str **ret_names,
+		       size_t *ret_n)
+{
+	struct str *v = NULL;
+	size_t n = 0;
+
+	if (json_is(map, JSON_OBJECT) && map->n) {
+		v = arena_try_alloc(a, map->n * sizeof(*v));
+		if (!v)
+			return false;
+		JSON_FOREACH (it, map)
+			v[n++] = json_key(it);
+		qsort(v, n, sizeof(*v), by_text);
+	}
+	*ret_names = v;
+	*ret_n = n;
+	return true;
+}
+
+/*
+ * Those that the container lacks: put in, and named in `b` as "cpu, memory". Both sides are sorted.
+ * Many names times many containers is a large product: nothing is given any more when the pod is
+ * too large to be stored.
+ */
+static void give(const struct initial *in, struct json *container, struct buf *b)
+{
+	struct json *resources, *map = NULL;
+	struct str *said;
+	size_t n, at = 0;
+
+	if (!in->amounts.n || *in->given > OBJECT_MAX)
+		return;
+	resources = json_need_object(in->arena, container, "resources");
+	if (!read_names(in->arena, json_getz(resources, in->list), &said, &n))
+		return;
+	for (size_t i = 0; i < in->amounts.n; i++) {
+		struct str name = in->amounts.v[i].name;
+
+		while (at < n && str_cmp(said[at], name) < 0)
+			at++;
+		if (at < n && str_eq(said[at], name))
 			continue;
-		map = json_need_object(a, resources, list);
-		(void)quantity_print(initial->v[i].q, &text);
-		json_add(map, arena_str(a, name), json_make_str(a, arena_str(a, buf_str(&text))));
+		*in->given += name.n + in->texts[i].n;
+		if (*in->given > OBJECT_MAX)
+			return;
+		if (!map)
+			map = json_need_object(in->arena, resources, in->list);
+		json_add(map, name, json_make_str(in->arena, in->texts[i]));
 		(void)buf_printf(b, "%s%.*s", b->n ? ", " : "", STR_ARG(name));
 	}
 }
@@ -41,18 +121,19 @@ static void note(struct buf *notes, const struct buf *names, const char *what, c
 				 STR_ARG(json_text_at(container, "name")));
 }
 
-static void fill_container(const struct json *item, struct json *container, const char *sort,
-			   struct arena *a, struct buf *notes)
+/* The limits are given first, the requests are told first. */
+static void fill_containers(const struct initial *limits, const struct initial *requests,
+			    const struct json *containers, const char *sort, struct buf *notes)
 {
-	CLEANUP(buf_release) struct buf requests = BUF_INIT(MESSAGE_MAX);
-	CLEANUP(buf_release) struct buf limits = BUF_INIT(MESSAGE_MAX);
-	struct amount_list initial = amount_list_read(a, json_getz(item, "default"));
+	JSON_FOREACH (c, containers) {
+		CLEANUP(buf_release) struct buf limited = BUF_INIT(MESSAGE_MAX);
+		CLEANUP(buf_release) struct buf requested = BUF_INIT(MESSAGE_MAX);
 
-	give(container, "limits", &initial, a, &limits);
-	initial = amount_list_read(a, json_getz(item, "defaultRequest"));
-	give(container, "requests", &initial, a, &requests);
-	note(notes, &requests, "request", sort, container);
-	note(notes, &limits, "limit", sort, container);
+		give(limits, c, &limited);
+		give(requests, c, &requested);
+		note(notes, &requested, "request", sort, c);
+		note(notes, &limited, "limit", sort, c);
+	}
 }
 
 static struct json *items_of(const struct json *range)
@@ -60,45 +141,46 @@ static struct json *items_of(const struct json *range)
 	return json_getz(json_getz(range, "spec"), "limits");
 }
 
-void limit_range_fill(const struct json *range, struct json *pod, struct arena *a)
+int limit_range_fill(const struct json *range, struct json *pod, struct arena *a, struct error *err)
 {
 	const struct json *item = json_find(items_of(range), "type", STR("Container"));
 	CLEANUP(buf_release) struct buf notes = BUF_INIT(MESSAGE_MAX);
 	struct json *spec = json_getz(pod, "spec"), *annotations;
+	struct initial limits, requests;
+	size_t given = 0;
 
 	if (!item)
-		return;
-	JSON_FOREACH (c, json_getz(spec, "containers"))
-		fill_container(item, c, "container", a, &notes);
-	JSON_FOREACH (c, json_getz(spec, "initContainers"))
-		fill_container(item, c, "init container", a, &notes);
+		return 0;
+	limits = initial_read(a, item, "default", "limits", &given);
+	requests = initial_read(a, item, "defaultRequest", "requests", &given);
+	fill_containers(&limits, &requests, json_getz(spec, "containers"), "container", &notes);
+	fill_containers(&limits, &requests, json_getz(spec, "initContainers"), "init container",
+			&notes);
+	if (given > OBJECT_MAX)
+		return error_set(err, ERR_TOO_LARGE,
+				 "with the defaults of limit range %.*s for its containers the pod "
+				 "is larger than %lu KiB",
+				 STR_ARG(json_text_at(json_getz(range, "metadata"), "name")),
+				 OBJECT_MAX / KIB);
 	if (!notes.n)
-		return;
+		return 0;
 	annotations = json_need_object(a, json_need_object(a, pod, "metadata"), "annotations");
 	json_put_str(a, annotations, ANNOTATION,
 		     str_from(arena_printf(a, "LimitRanger plugin set: %.*s",
 					   STR_ARG(buf_str(&notes)))));
+	return 0;
 }
 
 /* --- limits --------------------------------------------------------------------------------- */
 
 struct limits {
 	struct str type; /* "Container" */
-	struct arena *arena;
+	struct amount_list min, max, ratio; /* of the item, read once for all containers */
+	struct arena *arena; /* for what is looked at, each time */
 	const struct amount_list *requests, *used_limits; /* the latter NULL: there are none */
 	struct buf *faults; /* ", " between them */
 	size_t nfaults;
 };
-
-static struct str shown(const struct limits *l, const struct quantity *q)
-{
-	CLEANUP(buf_release) struct buf b = BUF_INIT(256);
-
-	if (!q)
-		return STR("0");
-	(void)quantity_print(*q, &b);
-	return arena_str(l->arena, buf_str(&b));
-}
 
 static const struct quantity *request_of(const struct limits *l, struct str name)
 {
@@ -149,24 +231,24 @@ static void check_min(struct limits *l, struct str name, struct quantity enforce
 {
 	const struct quantity *request = request_of(l, name), *limit = limit_of(l, name);
 	struct values v = values_of(request, limit, enforced);
-	struct str least = shown(l, &enforced);
+	struct str least = shown(l->arena, &enforced);
 
 	if (!request)
 		FAULT(l, "minimum %.*s usage per %.*s is %.*s.  No request is specified",
 		      STR_ARG(name), STR_ARG(l->type), STR_ARG(least));
 	else if (v.request < v.enforced)
 		FAULT(l, "minimum %.*s usage per %.*s is %.*s, but request is %.*s", STR_ARG(name),
-		      STR_ARG(l->type), STR_ARG(least), STR_ARG(shown(l, request)));
+		      STR_ARG(l->type), STR_ARG(least), STR_ARG(shown(l->arena, request)));
 	else if (limit && v.limit < v.enforced)
 		FAULT(l, "minimum %.*s usage per %.*s is %.*s, but limit is %.*s", STR_ARG(name),
-		      STR_ARG(l->type), STR_ARG(least), STR_ARG(shown(l, limit)));
+		      STR_ARG(l->type), STR_ARG(least), STR_ARG(shown(l->arena, limit)));
 }
 
 static void check_max(struct limits *l, struct str name, struct quantity enforced)
 {
 	const struct quantity *request = request_of(l, name), *limit = limit_of(l, name);
 	struct values v = values_of(request, limit, enforced);
-	struct str most = shown(l, &enforced);
+	struct str most = shown(l->arena, &enforced);
 
 	if (l->used_limits && !limit)
 		FAULT(l, "maximum %.*s usage per %.*s is %.*s.  No limit is specified",
@@ -176,17 +258,17 @@ static void check_max(struct limits *l, struct str name, struct quantity enforce
 		      STR_ARG(name), STR_ARG(l->type), STR_ARG(most));
 	else if (limit && v.limit > v.enforced)
 		FAULT(l, "maximum %.*s usage per %.*s is %.*s, but limit is %.*s", STR_ARG(name),
-		      STR_ARG(l->type), STR_ARG(most), STR_ARG(shown(l, limit)));
+		      STR_ARG(l->type), STR_ARG(most), STR_ARG(shown(l->arena, limit)));
 	else if (request && v.request > v.enforced)
 		FAULT(l, "maximum %.*s usage per %.*s is %.*s, but request is %.*s", STR_ARG(name),
-		      STR_ARG(l->type), STR_ARG(most), STR_ARG(shown(l, request)));
+		      STR_ARG(l->type), STR_ARG(most), STR_ARG(shown(l->arena, request)));
 }
 
 static void check_ratio(struct limits *l, struct str name, struct quantity enforced)
 {
 	const struct quantity *request = request_of(l, name), *limit = limit_of(l, name);
 	struct values v = values_of(request, limit, enforced);
-	struct str most = shown(l, &enforced);
+	struct str most = shown(l->arena, &enforced);
 	double ratio, least;
 
 	if (!request || v.request == 0) {
@@ -212,25 +294,30 @@ static void check_ratio(struct limits *l, struct str name, struct quantity enfor
 		      STR_ARG(name), STR_ARG(l->type), STR_ARG(most), ratio);
 }
 
-static void check_each(struct limits *l, const struct json *item, const char *list,
+static void check_each(struct limits *l, const struct amount_list *amounts,
 		       void (*check)(struct limits *l, struct str name, struct quantity enforced))
 {
-	struct amount_list amounts = amount_list_read(l->arena, json_getz(item, list));
-
-	for (size_t i = 0; i < amounts.n && l->faults->n < MESSAGE_MAX / 2; i++)
-		check(l, amounts.v[i].name, amounts.v[i].q);
+	for (size_t i = 0; i < amounts->n && l->faults->n < MESSAGE_MAX / 2; i++)
+		check(l, amounts->v[i].name, amounts->v[i].q);
 }
 
-static void check_all(struct limits *l, const struct json *item)
+static void read_item(struct limits *l, const struct json *item, struct arena *a)
 {
-	check_each(l, item, "min", check_min);
-	check_each(l, item, "max", check_max);
-	if (l->used_limits)
-		check_each(l, item, "maxLimitRequestRatio", check_ratio);
+	l->type = json_text_at(item, "type");
+	l->min = amount_list_read(a, json_getz(item, "min"));
+	l->max = amount_list_read(a, json_getz(item, "max"));
+	l->ratio = amount_list_read(a, json_getz(item, "maxLimitRequestRatio"));
 }
 
-static void check_containers(struct limits *l, const struct json *item,
-			     const struct json *containers)
+static void check_all(struct limits *l)
+{
+	check_each(l, &l->min, check_min);
+	check_each(l, &l->max, check_max);
+	if (l->used_limits)
+		check_each(l, &l->ratio, check_ratio);
+}
+
+static void check_containers(struct limits *l, const struct json *containers, bool *refused)
 {
 	JSON_FOREACH (c, containers) {
 		const struct json *resources = json_getz(c, "resources");
@@ -240,8 +327,21 @@ static void check_containers(struct limits *l, const struct json *item,
 		limits = amount_list_read(l->arena, json_getz(resources, "limits"));
 		l->requests = &requests;
 		l->used_limits = &limits;
-		check_all(l, item);
+		check_all(l);
+		*refused |= l->arena->refused;
+		arena_clear(l->arena);
 	}
+}
+
+static void check_pod(struct limits *l, const struct json *pod)
+{
+	struct amount_list requests, limits;
+
+	requests = pod_resources_requests(pod, POD_RESOURCES_SPEC, l->arena);
+	limits = pod_resources_limits(pod, POD_RESOURCES_SPEC, l->arena);
+	l->requests = &requests;
+	l->used_limits = &limits;
+	check_all(l);
 }
 
 static int result(const struct limits *l, struct error *err)
@@ -258,21 +358,19 @@ int limit_range_check_pod(const struct json *range, const struct json *pod, stru
 {
 	const struct json *spec = json_getz(pod, "spec");
 	CLEANUP(buf_release) struct buf faults = BUF_INIT(MESSAGE_MAX);
-	struct limits l = { .arena = a, .faults = &faults };
+	CLEANUP(arena_release) struct arena scratch;
+	struct limits l = { .arena = &scratch, .faults = &faults };
 
+	arena_init(&scratch, a->max);
 	JSON_FOREACH (item, items_of(range)) {
-		l.type = json_text_at(item, "type");
+		read_item(&l, item, a);
 		if (str_eqz(l.type, "Container")) {
-			check_containers(&l, item, json_getz(spec, "containers"));
-			check_containers(&l, item, json_getz(spec, "initContainers"));
+			check_containers(&l, json_getz(spec, "containers"), &a->refused);
+			check_containers(&l, json_getz(spec, "initContainers"), &a->refused);
 		} else if (str_eqz(l.type, "Pod")) {
-			struct amount_list requests, limits;
-
-			requests = pod_resources_requests(pod, POD_RESOURCES_SPEC, a);
-			limits = pod_resources_limits(pod, POD_RESOURCES_SPEC, a);
-			l.requests = &requests;
-			l.used_limits = &limits;
-			check_all(&l, item);
+			check_pod(&l, pod);
+			a->refused |= scratch.refused;
+			arena_clear(&scratch);
 		}
 	}
 	return result(&l, err);
@@ -287,9 +385,9 @@ int limit_range_check_volume_claim(const struct json *range, const struct json *
 	struct limits l = { .arena = a, .requests = &requests, .faults = &faults };
 
 	JSON_FOREACH (item, items_of(range)) {
-		l.type = json_text_at(item, "type");
+		read_item(&l, item, a);
 		if (str_eqz(l.type, "PersistentVolumeClaim"))
-			check_all(&l, item);
+			check_all(&l);
 	}
 	return result(&l, err);
 }

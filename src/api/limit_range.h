@@ -12,10 +12,14 @@
 
 struct json;
 
-/* Gives a pod's containers what they do not say, and notes that in an annotation. */
-void limit_range_fill(const struct json *range, struct json *pod, struct arena *a);
+/*
+ * Gives a pod's containers what they do not say, and notes that in an annotation. -ERR_TOO_LARGE
+ * when that makes more of it than can be stored.
+ */
+int limit_range_fill(const struct json *range, struct json *pod, struct arena *a,
+		     struct error *err);
 
-/* -ERR_FORBIDDEN with all that is wrong. */
+/* -ERR_FORBIDDEN with all that is wrong. Of an arena that refused, nothing was decided. */
 int limit_range_check_pod(const struct json *range, const struct json *pod, struct arena *a,
 			  struct error *err);
 int limit_range_check_volume_claim(const struct json *range, const struct json *claim,

@@ -41,6 +41,11 @@ static void assert_text(const struct json *tree, const char *want)
 	assert_string_equal(b.p, want);
 }
 
+static void fill(const struct json *range, struct json *pod, struct arena *a)
+{
+	assert_int_equal(limit_range_fill(range, pod, a, NULL), 0);
+}
+
 static void containers_get_what_they_do_not_say(void **state)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -52,10 +57,9 @@ static void containers_get_what_they_do_not_say(void **state)
 		&a,
 		"{\"spec\":{\"containers\":[{\"name\":\"x\",\"resources\":{\"requests\":{\"cpu\":"
 		"\"1\"}}}],\"initContainers\":[{\"name\":\"i\"}]}}");
-	limit_range_fill(range(&a,
-			       "{\"type\":\"Pod\"},{\"type\":\"Container\",\"default\":{\"memory\":"
-			       "\"1Gi\",\"cpu\":\"2\"},\"defaultRequest\":{\"cpu\":\"100m\"}}"),
-			 pod, &a);
+	fill(range(&a, "{\"type\":\"Pod\"},{\"type\":\"Container\",\"default\":{\"memory\":"
+		       "\"1Gi\",\"cpu\":\"2\"},\"defaultRequest\":{\"cpu\":\"100m\"}}"),
+	     pod, &a);
 	assert_text(
 		json_getz(pod, "metadata"),
 		"{\"annotations\":{\"kubernetes.io/limit-ranger\":\"LimitRanger plugin set: cpu, "
@@ -76,10 +80,76 @@ static void a_pod_that_says_all_is_left_alone(void **state)
 	(void)state;
 	arena_init(&a, SIZE_MAX);
 	pod = parsed(&a, POD(CPU("1", "1")));
-	limit_range_fill(range(&a, "{\"type\":\"Container\",\"default\":{\"cpu\":\"2\"},"
-				   "\"defaultRequest\":{\"cpu\":\"2\"}}"),
-			 pod, &a);
+	fill(range(&a, "{\"type\":\"Container\",\"default\":{\"cpu\":\"2\"},"
+		       "\"defaultRequest\":{\"cpu\":\"2\"}}"),
+	     pod, &a);
 	assert_text(pod, POD(CPU("1", "1")));
+}
+
+static const struct json *range_of_names(struct arena *a, int n)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(4 * MIB);
+
+	(void)buf_addz(&b, "{\"type\":\"Container\",\"default\":{");
+	for (int i = 0; i < n; i++)
+		(void)buf_printf(&b, "%s\"example.com/r%d\":\"1\"", i ? "," : "", i);
+	(void)buf_addz(&b, "}}");
+	return range(a, b.p);
+}
+
+static struct json *pod_of_containers(struct arena *a, int n)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(4 * MIB);
+
+	(void)buf_addz(&b, "{\"spec\":{\"containers\":[");
+	for (int i = 0; i < n; i++)
+		(void)buf_printf(&b,
+				 "%s{\"name\":\"c%d\",\"resources\":{\"limits\":{\"z\":\"1\","
+				 "\"example.com/r3\":\"2\"}}}",
+				 i ? "," : "", i);
+	(void)buf_addz(&b, "]}}");
+	return parsed(a, arena_strdup(a, buf_str(&b)));
+}
+
+static void defaults_for_more_than_can_be_stored_are_refused(void **state)
+{
+	CLEANUP(arena_release) struct arena a;
+	const struct json *many;
+	struct error err = { 0 };
+	struct json *pod;
+	size_t before;
+
+	(void)state;
+	arena_init(&a, SIZE_MAX);
+	many = range_of_names(&a, 10000);
+	pod = pod_of_containers(&a, 5);
+	fill(many, pod, &a);
+	assert_int_equal(json_count(json_pointer(pod, STR("/spec/containers/4/resources/limits"))),
+			 10001);
+	assert_text(json_pointer(pod, STR("/spec/containers/4/resources/limits/example.com~1r3")),
+		    "\"2\"");
+	pod = pod_of_containers(&a, 8000);
+	before = a.used;
+	assert_int_equal(limit_range_fill(many, pod, &a, &err), -ERR_TOO_LARGE);
+	assert_true(a.used - before < 32 * MIB);
+}
+
+static void bounds_of_many_containers_are_checked_in_the_memory_of_one(void **state)
+{
+	static const char item[] = "{\"type\":\"Container\",\"max\":{\"example.com/r3\":\"1\"}}";
+	CLEANUP(arena_release) struct arena a;
+	struct error err = { 0 };
+	const struct json *pod;
+	size_t before;
+
+	(void)state;
+	arena_init(&a, SIZE_MAX);
+	pod = pod_of_containers(&a, 8000);
+	before = a.used;
+	assert_int_equal(limit_range_check_pod(range(&a, item), pod, &a, &err), -ERR_FORBIDDEN);
+	assert_string_equal(err.msg,
+			    "maximum example.com/r3 usage per Container is 1, but limit is 2");
+	assert_true(a.used - before < 512 * KIB);
 }
 
 static const struct {
@@ -173,6 +243,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(containers_get_what_they_do_not_say),
 		cmocka_unit_test(a_pod_that_says_all_is_left_alone),
+		cmocka_unit_test(defaults_for_more_than_can_be_stored_are_refused),
+		cmocka_unit_test(bounds_of_many_containers_are_checked_in_the_memory_of_one),
 		cmocka_unit_test(pods_are_refused_in_upstreams_words),
 		cmocka_unit_test(claims_are_refused_in_upstreams_words),
 	};

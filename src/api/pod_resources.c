@@ -2,16 +2,24 @@
  * While a pod is resized in place there are up to three answers to what a container has: what the
  * spec wants, what the node has set aside, what is in force. Each is summed over the pod, and the
  * most of the sums counts; what is wanted does not when the node has said that it cannot be.
+ *
+ * Names do not concern each other. So what all containers say is put into one array, sorted by name
+ * and, within a name, by the order in which containers start, and one walk makes the sums: pods
+ * with thousands of containers, each with a name of its own, are nothing special.
  */
 #include "api/pod_resources.h"
 
+#include <stdlib.h>
+
 #include "base/json.h"
+#include "base/map.h"
 
 enum source { SOURCE_SPEC, SOURCE_ALLOCATED, SOURCE_ACTUATED };
 
 struct sum {
 	struct arena *arena;
 	const struct json *spec, *status;
+	struct map statuses; /* of containers, by name; filled when a source needs them */
 	const char *list; /* "requests" or "limits" */
 	bool infeasible;
 };
@@ -49,12 +57,15 @@ static bool is_infeasible(const struct json *status)
 	return str_eqz(json_text_at(c, "reason"), "Infeasible");
 }
 
-static const struct json *status_of(const struct json *status, const struct json *container)
+/* The first of a name, and containers before init containers. */
+static void index_statuses(struct sum *s, const char *list)
 {
-	struct str name = json_text_at(container, "name");
-	const struct json *s = json_find(json_getz(status, "containerStatuses"), "name", name);
+	JSON_FOREACH (it, json_getz(s->status, list)) {
+		struct str name = json_text_at(it, "name");
 
-	return s ? s : json_find(json_getz(status, "initContainerStatuses"), "name", name);
+		if (!map_get(&s->statuses, name))
+			(void)map_put(&s->statuses, name, it);
+	}
 }
 
 /* The list of one container, as the source has it; NULL: none. */
@@ -66,7 +77,7 @@ static const struct json *list_of(const struct sum *s, const struct json *contai
 
 	if (source == SOURCE_SPEC)
 		return wanted;
-	status = status_of(s->status, container);
+	status = map_get(&s->statuses, json_text_at(container, "name"));
 	if (source == SOURCE_ACTUATED)
 		list = json_getz(json_getz(status, "resources"), s->list);
 	if (!list && str_eqz(str_from(s->list), "requests"))
@@ -76,29 +87,114 @@ static const struct json *list_of(const struct sum *s, const struct json *contai
 	return s->infeasible ? NULL : wanted;
 }
 
+/* An amount that a container says. */
+struct part {
+	struct amount amount;
+	size_t at; /* which container, in the order in which they are started */
+	enum { PART_MAIN, PART_INIT, PART_SIDECAR } role;
+};
+
+struct parts {
+	struct part *v; /* NULL: they are only counted */
+	size_t n;
+};
+
+static void collect_list(struct parts *p, const struct json *list, struct part part)
+{
+	if (!json_is(list, JSON_OBJECT))
+		return;
+	if (!p->v) {
+		p->n += list->n;
+		return;
+	}
+	JSON_FOREACH (it, list) {
+		part.amount.name = json_key(it);
+		if (quantity_read(it, &part.amount.q))
+			p->v[p->n++] = part;
+	}
+}
+
+static void collect(const struct sum *s, enum source source, struct parts *p)
+{
+	struct part part = { .role = PART_MAIN };
+
+	JSON_FOREACH (c, json_getz(s->spec, "containers")) {
+		collect_list(p, list_of(s, c, source), part);
+		part.at++;
+	}
+	JSON_FOREACH (c, json_getz(s->spec, "initContainers")) {
+		bool always = str_eqz(json_text_at(c, "restartPolicy"), "Always");
+
+		part.role = always ? PART_SIDECAR : PART_INIT;
+		collect_list(p, list_of(s, c, source), part);
+		part.at++;
+	}
+}
+
+static int by_name_and_start(const void *x, const void *y)
+{
+	const struct part *a = x, *b = y;
+	int c = str_cmp(a->amount.name, b->amount.name);
+
+	return c ? c : (a->at > b->at) - (a->at < b->at);
+}
+
+/* Nothing yet, or an amount: the first stays as it is written. */
+struct so_far {
+	bool any;
+	struct quantity q;
+};
+
+static void take(struct so_far *f, struct quantity q,
+		 struct quantity (*join)(struct quantity a, struct quantity b))
+{
+	f->q = f->any ? join(f->q, q) : q;
+	f->any = true;
+}
+
+/* What the n parts of one name come to. */
+static struct quantity fold(const struct part *v, size_t n)
+{
+	struct so_far total = { 0 }, sidecars = { 0 }, most = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		struct quantity q = v[i].amount.q;
+
+		if (v[i].role != PART_INIT)
+			take(&total, q, amount_sum);
+		if (v[i].role == PART_SIDECAR) {
+			take(&sidecars, q, amount_sum);
+			take(&most, sidecars.q, amount_most);
+		} else if (v[i].role == PART_INIT) {
+			take(&most, sidecars.any ? amount_sum(q, sidecars.q) : q, amount_most);
+		}
+	}
+	if (most.any)
+		take(&total, most.q, amount_most);
+	return total.q;
+}
+
 static struct amount_list sum_of(const struct sum *s, enum source source)
 {
 	struct amount_list total = amount_list_new(s->arena);
-	struct amount_list sidecars = total, most = total;
+	struct parts p = { 0 };
 
-	JSON_FOREACH (c, json_getz(s->spec, "containers")) {
-		struct amount_list one = amount_list_read(s->arena, list_of(s, c, source));
+	collect(s, source, &p);
+	if (p.n)
+		p.v = arena_try_alloc(s->arena, p.n * sizeof(*p.v));
+	if (!p.v || !amount_list_reserve(&total, p.n))
+		return total;
+	p.n = 0;
+	collect(s, source, &p);
+	if (p.n)
+		qsort(p.v, p.n, sizeof(*p.v), by_name_and_start);
+	for (size_t i = 0, end; i < p.n; i = end) {
+		struct str name = p.v[i].amount.name;
 
-		amount_list_add(&total, &one);
+		for (end = i + 1; end < p.n && str_eq(p.v[end].amount.name, name);)
+			end++;
+		total.v[total.n++] = (struct amount){ name, fold(&p.v[i], end - i) };
 	}
-	JSON_FOREACH (c, json_getz(s->spec, "initContainers")) {
-		struct amount_list one = amount_list_read(s->arena, list_of(s, c, source));
-
-		if (str_eqz(json_text_at(c, "restartPolicy"), "Always")) {
-			amount_list_add(&total, &one);
-			amount_list_add(&sidecars, &one);
-			amount_list_max(&most, &sidecars);
-		} else {
-			amount_list_add(&one, &sidecars);
-			amount_list_max(&most, &one);
-		}
-	}
-	amount_list_max(&total, &most);
 	return total;
 }
 
@@ -106,11 +202,14 @@ static struct sum sum_init(const struct json *pod, const char *list, struct aren
 {
 	const struct json *status = json_getz(pod, "status");
 
-	return (struct sum){ .arena = a,
-			     .spec = json_getz(pod, "spec"),
-			     .status = status,
-			     .list = list,
-			     .infeasible = is_infeasible(status) };
+	struct sum s = { .arena = a,
+			 .spec = json_getz(pod, "spec"),
+			 .status = status,
+			 .list = list,
+			 .infeasible = is_infeasible(status) };
+
+	map_init(&s.statuses);
+	return s;
 }
 
 static bool says_of_containers(const struct json *status)
@@ -120,7 +219,7 @@ static bool says_of_containers(const struct json *status)
 }
 
 /* The most of what the sources say. */
-static struct amount_list most_of(const struct sum *s, bool requests)
+static struct amount_list most_of(struct sum *s, bool requests)
 {
 	struct amount_list total = amount_list_new(s->arena), one;
 
@@ -128,6 +227,8 @@ static struct amount_list most_of(const struct sum *s, bool requests)
 		total = sum_of(s, SOURCE_SPEC);
 	if (!s->infeasible && !says_of_containers(s->status))
 		return total;
+	index_statuses(s, "containerStatuses");
+	index_statuses(s, "initContainerStatuses");
 	one = sum_of(s, SOURCE_ACTUATED);
 	amount_list_max(&total, &one);
 	if (requests) {
@@ -162,6 +263,7 @@ struct amount_list pod_resources_requests(const struct json *pod, enum pod_resou
 	struct amount_list total, overhead;
 
 	total = how == POD_RESOURCES_SPEC ? sum_of(&s, SOURCE_SPEC) : most_of(&s, true);
+	map_release(&s.statuses);
 	put_whole(&total, json_getz(whole(pod), "requests"), how);
 	if (how == POD_RESOURCES_CHARGED) {
 		overhead = amount_list_read(a, json_getz(s.spec, "overhead"));
@@ -178,6 +280,7 @@ struct amount_list pod_resources_limits(const struct json *pod, enum pod_resourc
 	size_t n = 0;
 
 	total = how == POD_RESOURCES_SPEC ? sum_of(&s, SOURCE_SPEC) : most_of(&s, false);
+	map_release(&s.statuses);
 	put_whole(&total, json_getz(whole(pod), "limits"), how);
 	if (how == POD_RESOURCES_SPEC)
 		return total;

@@ -4,7 +4,8 @@
  * Containers are summed; init containers run one after the other, so that the largest of them
  * counts, beside the sidecars that were started before it. What the pod says as a whole takes the
  * place of what its containers say. Upstream's resource helper, for those who count: the server's
- * admission and the controller of quotas.
+ * admission and the controller of quotas. Lists are in the arena and borrow from the pod; where its
+ * limit leaves no room for them they lack amounts, and the arena says that it refused.
  */
 #ifndef API_POD_RESOURCES_H
 #define API_POD_RESOURCES_H

@@ -77,6 +77,9 @@ struct quota_item {
 void quota_measure(const struct quota_kind *k, const struct quota_context *ctx,
 		   const struct json *object, struct arena *a, struct quota_item *ret_item);
 
+/* Whether no quota makes a difference between them: usage, scopes, what is lacking. */
+bool quota_item_equal(const struct quota_item *a, const struct quota_item *b);
+
 /* Pods: whether it counts, beside being an object: it is not over, nor overdue to go. */
 bool quota_pod_counts(const struct json *pod, int64_t now_ns);
 

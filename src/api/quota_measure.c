@@ -3,6 +3,8 @@
  */
 #include "api/quota.h"
 
+#include <stdlib.h>
+
 #include "api/names.h"
 #include "api/pod_resources.h"
 #include "api/quota_impl.h"
@@ -91,8 +93,9 @@ static void add_others(struct amount_list *usage, const struct amount_list *requ
 	struct arena *a = usage->arena;
 	struct amount_list huge = amount_list_new(a), prefixed = huge;
 
-	huge.v = ARENA_ARRAY(a, struct amount, requests->n + 1);
-	prefixed.v = ARENA_ARRAY(a, struct amount, requests->n + 1);
+	if (!amount_list_reserve(&huge, requests->n) ||
+	    !amount_list_reserve(&prefixed, requests->n))
+		return;
 	for (size_t i = 0; i < requests->n; i++) {
 		const struct amount *r = &requests->v[i];
 		bool pages = str_starts(r->name, STR("hugepages-"));
@@ -120,32 +123,31 @@ static bool says(const struct json *container, size_t which)
 			 memory ? "memory" : "cpu") != NULL;
 }
 
-/* The next of their names behind `after`, so that they come in order and each once. */
-static struct str next_lacking(const struct json *spec, size_t which, struct str after)
+static int by_text(const void *a, const void *b)
 {
-	static const char *const lists[] = { "containers", "initContainers" };
-	struct str best = STR_NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-		JSON_FOREACH (c, json_getz(spec, lists[i])) {
-			struct str name = json_text_at(c, "name");
-
-			if (says(c, which) || (after.p && str_cmp(name, after) <= 0))
-				continue;
-			if (!best.p || str_cmp(name, best) < 0)
-				best = name;
-		}
-	}
-	return best;
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
+/* The containers that say nothing of it, in order and each once, as many as a message has room. */
 static struct str list_lacking(const struct json *spec, size_t which, struct arena *a)
 {
+	static const char *const lists[] = { "containers", "initContainers" };
 	CLEANUP(buf_release) struct buf b = BUF_INIT(4096);
+	size_t n = 0, max = 0;
+	struct str *v;
 
-	for (struct str n = next_lacking(spec, which, STR_NULL); n.p && b.n < 512;
-	     n = next_lacking(spec, which, n))
-		(void)buf_printf(&b, "%s%.*s", b.n ? "," : "", STR_ARG(n));
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		max += json_count(json_getz(spec, lists[i]));
+	v = arena_try_alloc(a, max * sizeof(*v));
+	for (size_t i = 0; v && i < ARRAY_SIZE(lists); i++)
+		JSON_FOREACH (c, json_getz(spec, lists[i]))
+			if (!says(c, which))
+				v[n++] = json_text_at(c, "name");
+	if (n)
+		qsort(v, n, sizeof(*v), by_text);
+	for (size_t i = 0; i < n && b.n < 512; i++)
+		if (!i || !str_eq(v[i], v[i - 1]))
+			(void)buf_printf(&b, "%s%.*s", b.n ? "," : "", STR_ARG(v[i]));
 	return b.n ? arena_str(a, buf_str(&b)) : STR("");
 }
 
@@ -411,6 +413,24 @@ void quota_measure(const struct quota_kind *k, const struct quota_context *ctx,
 	else if (k->sort == QUOTA_DEVICE_CLAIMS)
 		measure_device_claim(ctx, object, &item.usage);
 	*ret_item = item;
+}
+
+static bool same_texts(const struct str *a, const struct str *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!str_eq(a[i], b[i]))
+			return false;
+	return true;
+}
+
+bool quota_item_equal(const struct quota_item *a, const struct quota_item *b)
+{
+	return a->sort == b->sort && amount_list_equal(&a->usage, &b->usage) &&
+	       a->terminating == b->terminating && a->best_effort == b->best_effort &&
+	       a->crosses_namespaces == b->crosses_namespaces &&
+	       str_eq(a->priority_class, b->priority_class) &&
+	       same_texts(a->volume_classes, b->volume_classes, QUOTA_VOLUME_CLASSES) &&
+	       same_texts(a->lacking, b->lacking, QUOTA_REQUIRED);
 }
 
 /* --- which writes ---------------------------------------------------------------------------- */

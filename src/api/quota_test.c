@@ -316,6 +316,98 @@ static void nothing_is_charged_when_one_of_two_refuses(void **state)
 	assert_int_equal(quantity_value(*amount_list_get(&quotas[1].used, STR("secrets"))), 2);
 }
 
+#define SPEC(more) "{\"spec\":{\"containers\":[{\"name\":\"c\"}]" more "}}"
+
+/* What was paid for is nothing else: quotas have scopes for each of these. */
+static void objects_that_quotas_tell_apart_are_not_equal(void **state)
+{
+	static const struct {
+		const char *resource, *one, *other;
+	} rows[] = {
+		{ "pods", SPEC(""), SPEC(",\"priorityClassName\":\"high\"") },
+		{ "pods", SPEC(""), SPEC(",\"activeDeadlineSeconds\":5") },
+		{ "pods", SPEC(""), "{\"spec\":{\"containers\":[{\"name\":\"d\"}]}}" },
+		{ "pods", SPEC(""),
+		  SPEC(",\"affinity\":{\"podAffinity\":{"
+		       "\"requiredDuringSchedulingIgnoredDuringExecution\":[{\"namespaces\":["
+		       "\"n\"]}]}}") },
+		{ "persistentvolumeclaims", "{\"spec\":{\"volumeAttributesClassName\":\"gold\"}}",
+		  "{\"spec\":{\"volumeAttributesClassName\":\"silver\"}}" },
+	};
+	CLEANUP(arena_release) struct arena a;
+	struct quota_item one, same, other;
+	struct quota_context ctx;
+	struct quota_kind k;
+
+	(void)state;
+	arena_init(&a, SIZE_MAX);
+	ctx = context(&a);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_true(quota_kind_of(STR(""), str_from(rows[i].resource), &k));
+		quota_measure(&k, &ctx, parsed(&a, rows[i].one), &a, &one);
+		quota_measure(&k, &ctx, parsed(&a, rows[i].one), &a, &same);
+		quota_measure(&k, &ctx, parsed(&a, rows[i].other), &a, &other);
+		assert_true(quota_item_equal(&one, &same));
+		assert_false(quota_item_equal(&one, &other));
+	}
+}
+
+enum { MANY = 8000 };
+
+/* Containers, every other one as a sidecar too; each has a name of its own and one of all. */
+static void add_many(struct buf *b, const char *list, const char *more)
+{
+	(void)buf_printf(b, "\"%s\":[", list);
+	for (int i = 0; i < MANY; i++)
+		(void)buf_printf(b,
+				 "%s{\"name\":\"%c%d\"%s,\"resources\":{\"requests\":{"
+				 "\"example.com/%c%d\":\"1\",\"example.com/all\":\"2\"}}}",
+				 i ? "," : "", list[0], i, i % 2 ? more : "", list[0], i);
+	(void)buf_addz(b, "]");
+}
+
+static void a_pod_of_many_containers_takes_memory_as_it_is_long(void **state)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(4 * MIB);
+	CLEANUP(arena_release) struct arena tree, a;
+	struct quota_context ctx;
+	struct quota_item item;
+	struct quota_kind k;
+	struct json *pod;
+
+	(void)state;
+	(void)buf_addz(&b, "{\"spec\":{");
+	add_many(&b, "containers", "");
+	(void)buf_addz(&b, ",");
+	add_many(&b, "initContainers", ",\"restartPolicy\":\"Always\"");
+	(void)buf_addz(&b, "}}");
+	arena_init(&tree, SIZE_MAX);
+	arena_init(&a, 64 * MIB);
+	ctx = context(&tree);
+	pod = parsed(&tree, b.p);
+	assert_true(quota_kind_of(STR(""), STR("pods"), &k));
+	quota_measure(&k, &ctx, pod, &a, &item);
+	assert_false(a.refused);
+	assert_true(a.used < 64 * MIB);
+	/* Beside the names: the count, twice, and the one of all. */
+	assert_int_equal(item.usage.n, 2 * MANY + 3);
+	assert_int_equal(
+		quantity_value(*amount_list_get(&item.usage, STR("requests.example.com/c7999"))),
+		1);
+	assert_int_equal(
+		quantity_value(*amount_list_get(&item.usage, STR("requests.example.com/i7998"))),
+		1);
+	assert_int_equal(
+		quantity_value(*amount_list_get(&item.usage, STR("requests.example.com/all"))),
+		3 * MANY);
+	/* Where there is no room, that is told. */
+	arena_release(&a);
+	arena_init(&a, 256 * KIB);
+	quota_measure(&k, &ctx, pod, &a, &item);
+	assert_true(a.refused);
+	assert_true(a.used < 512 * KIB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +416,8 @@ int main(void)
 		cmocka_unit_test(pods_are_in_the_scopes_that_upstream_says),
 		cmocka_unit_test(a_claim_is_in_the_scope_of_any_of_its_classes),
 		cmocka_unit_test(nothing_is_charged_when_one_of_two_refuses),
+		cmocka_unit_test(objects_that_quotas_tell_apart_are_not_equal),
+		cmocka_unit_test(a_pod_of_many_containers_takes_memory_as_it_is_long),
 	};
 
 	return cmocka_run_group_tests_name("api/quota", tests, NULL, NULL);

@@ -51,7 +51,7 @@ int admit_limits_fill(struct mutation *m, const struct json *old, struct json *o
 	for (size_t i = 0; i < n && r == 0; i++) {
 		r = object_tree(v[i], a, &range, err);
 		if (r == 0)
-			limit_range_fill(range, object, a);
+			r = limit_range_fill(range, object, a, err);
 	}
 	return r;
 }
@@ -76,6 +76,9 @@ int admit_limits_check(struct mutation *m, const struct json *old, struct json *
 		r = pods ? limit_range_check_pod(range, object, a, err)
 			 : limit_range_check_volume_claim(range, object, a, err);
 	}
+	/* What was refused memory was not decided. */
+	if (a->refused)
+		r = mutation_check_memory(a, err);
 	if (r < 0)
 		m->about_name = m->name;
 	return r;

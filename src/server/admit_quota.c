@@ -79,20 +79,14 @@ static int refuse(struct mutation *m, struct paid *p, struct error *err)
 	return -(int)err->code;
 }
 
-static bool same_item(const struct quota_item *a, const struct quota_item *b)
-{
-	return amount_list_equal(&a->usage, &b->usage) && a->terminating == b->terminating &&
-	       a->best_effort == b->best_effort;
-}
-
 /* Whether that is what was paid for. */
 static bool is_paid(const struct paid *p, const struct quota_item *item,
 		    const struct quota_item *old)
 {
 	const struct quota_request *rq = &p->wait.request;
 
-	return p->state == PAID_ALL && same_item(&rq->item, item) && !rq->old == !old &&
-	       (!old || same_item(rq->old, old));
+	return p->state == PAID_ALL && quota_item_equal(&rq->item, item) && !rq->old == !old &&
+	       (!old || quota_item_equal(rq->old, old));
 }
 
 /* Values of the request outlive the tries; the trees that they are read from do not. */
@@ -112,15 +106,19 @@ static int pay(struct mutation *m, struct paid *p, const struct quota_kind *k,
 {
 	struct quota_request *rq = &p->wait.request;
 	struct arena *a = &m->x->work;
+	int r;
 
-	p->m = m;
-	p->state = PAID_WAITS;
 	p->wait.ns = m->ns;
 	p->wait.done = on_charged;
 	rq->kind = *k;
 	keep_item(&rq->item, item, a);
 	if (old)
 		keep_item(&p->old, old, a);
+	r = mutation_check_memory(a, err);
+	if (r < 0)
+		return r;
+	p->m = m;
+	p->state = PAID_WAITS;
 	rq->old = old ? &p->old : NULL;
 	rq->dry_run = m->dry_run;
 	rq->status_only = str_eq(m->write.subresource, STR("status"));
@@ -136,6 +134,7 @@ int admit_quota(struct mutation *m, const struct json *old, struct json *object,
 	struct quota_context ctx;
 	struct quota_kind k;
 	struct paid *p;
+	int r;
 
 	if (!quota_kind_of(m->kind->group, m->kind->resource, &k) ||
 	    !quota_concerns(&k, m->write.subresource, old, object) ||
@@ -148,6 +147,9 @@ int admit_quota(struct mutation *m, const struct json *old, struct json *object,
 	quota_measure(&k, &ctx, object, m->write.arena, &item);
 	if (old)
 		quota_measure(&k, &ctx, old, m->write.arena, &before);
+	r = mutation_check_memory(m->write.arena, err);
+	if (r < 0)
+		return r;
 	if (is_paid(p, &item, old ? &before : NULL))
 		return 0;
 	return pay(m, p, &k, &item, old ? &before : NULL, err);
