@@ -180,7 +180,8 @@ static bool settle(struct resource_quotas *r, const struct cached *o, struct str
 	struct count c;
 	int64_t wait;
 
-	if (o->deleting || cached_tree(o, a, &object, NULL) < 0)
+	/* One that is being deleted, too: until its finalizers are gone the server charges it. */
+	if (cached_tree(o, a, &object, NULL) < 0)
 		return false;
 	count(r, cached_ns(o), object, a, &c);
 	if (c.wait || is_right(&c, object)) {

@@ -81,6 +81,18 @@ await test("a namespace fills up, refuses, and takes again what was given back",
 	await usedUntil(ns, "q", { pods: "1", "requests.cpu": "400m" })
 })
 
+await test("a quota that waits for its finalizer is counted like any other", async () => {
+	const ns = await newNamespace(client)
+	await quota(ns, "q", { "count/configmaps": "2" })
+	expect(await client.patch(`${quotasOf(ns)}/q`, { metadata: { finalizers: ["e2e.example.com/wait"] } }, "merge"), 200)
+	expect(await client.delete(`${quotasOf(ns)}/q`), 200)
+	expect(await client.post(paths(ns).configMaps, configMap("a")), 201)
+	await usedUntil(ns, "q", { "count/configmaps": "1" })
+	expect(await client.delete(`${paths(ns).configMaps}/a`), 200)
+	await usedUntil(ns, "q", { "count/configmaps": "0" })
+	expect(await client.patch(`${quotasOf(ns)}/q`, { metadata: { finalizers: null } }, "merge"), 200)
+})
+
 await test("of fifty at once, over two servers, twenty are made", async () => {
 	const ns = await newNamespace(client)
 	await quota(ns, "q", { "count/configmaps": "20" })
