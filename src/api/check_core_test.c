@@ -33,6 +33,12 @@ static void quotas_and_limit_ranges_are_judged_as_upstream_does(void **state)
 	assert_in_range(run_cases("quota.cases"), 25, 1000);
 }
 
+static void volume_claims_are_judged_as_upstream_does(void **state)
+{
+	(void)state;
+	assert_in_range(run_cases("volume_claim.cases"), 12, 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -41,6 +47,7 @@ int main(void)
 		cmocka_unit_test(services_are_judged_as_upstream_does),
 		cmocka_unit_test(storage_versions_are_judged_as_upstream_does),
 		cmocka_unit_test(quotas_and_limit_ranges_are_judged_as_upstream_does),
+		cmocka_unit_test(volume_claims_are_judged_as_upstream_does),
 	};
 
 	return cmocka_run_group_tests_name("api/check_core", tests, NULL, NULL);

@@ -106,6 +106,7 @@ CHECK_KIND_UPDATE(check_service_update);
 CHECK_KIND(check_node);
 CHECK_KIND_UPDATE(check_node_update);
 CHECK_KIND(check_event);
+CHECK_KIND(check_volume_claim);
 CHECK_KIND(check_limit_range);
 CHECK_KIND(check_resource_quota);
 CHECK_KIND_UPDATE(check_resource_quota_update);

@@ -40,7 +40,7 @@ int admit_toleration_seconds(struct mutation *m, const struct json *old UNUSED, 
 	static const char *const keys[] = { "node.kubernetes.io/not-ready",
 					    "node.kubernetes.io/unreachable" };
 	struct arena *a = m->write.arena;
-	struct json *spec = json_getz(pod, "spec");
+	struct json *spec = json_need_object(a, pod, "spec");
 	bool has[ARRAY_SIZE(keys)];
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
@@ -115,7 +115,7 @@ int admit_storage_class(struct mutation *m, const struct json *old UNUSED, struc
 	static const char *const marks[] = { "storageclass.kubernetes.io/is-default-class",
 					     "storageclass.beta.kubernetes.io/is-default-class",
 					     NULL };
-	struct json *spec = json_getz(claim, "spec");
+	struct json *spec = json_need_object(m->write.arena, claim, "spec");
 	const struct json *notes = json_getz(json_getz(claim, "metadata"), "annotations");
 	struct str name;
 

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "server/admit_priority.h"
+#include "server/verb_impl.h"
 #include "server/verb_world.h"
 
 #define PODS    "/api/v1/namespaces/default/pods"
@@ -144,6 +146,44 @@ static void a_claim_gets_the_newest_default_class(void **state)
 	assert_string_equal(verb_world_text(w, got, "/spec/storageClassName"), "fast");
 }
 
+/* Plugins see objects before validation does, and as webhooks leave them. */
+static void a_plugin_takes_a_pod_without_a_spec(void **state)
+{
+	static const char stored[] = "{\"spec\":{\"priority\":5}}";
+	struct verb_world *w = *state;
+	struct mutation m = { .write.arena = &w->arena };
+	struct json *pod = json_make_object(&w->arena), *old;
+	struct error err;
+
+	assert_int_equal(json_parse(&w->arena, str_from(stored), NULL, &old, &err), 0);
+	assert_int_equal(admit_toleration_seconds(&m, NULL, pod, &err), 0);
+	assert_int_equal(json_count(json_pointer(pod, STR("/spec/tolerations"))), 2);
+	pod = json_make_object(&w->arena);
+	assert_int_equal(admit_priority(&m, old, pod, &err), 0);
+	assert_int_equal(priority(pod), 5);
+}
+
+static void objects_without_a_spec_are_refused_by_validation(void **state)
+{
+	static const char body[] = "{\"metadata\":{\"name\":\"a\"}}";
+	struct verb_world *w = *state;
+	struct json *got;
+
+	(void)verb_world_call(w, "POST", "/apis/storage.k8s.io/v1/storageclasses",
+			      "{\"metadata\":{\"name\":\"fast\",\"annotations\":{"
+			      "\"storageclass.kubernetes.io/is-default-class\":\"true\"}},"
+			      "\"provisioner\":\"x\"}",
+			      201);
+	got = verb_world_call(w, "POST", CLAIMS, body, 422);
+	assert_string_equal(verb_world_text(w, got, "/message"),
+			    "PersistentVolumeClaim \"a\" is invalid: [spec.accessModes: Required "
+			    "value: at least 1 access mode is required, spec.resources[storage]: "
+			    "Required value]");
+	(void)verb_world_call(w, "POST", PODS, body, 422);
+	(void)verb_world_call(w, "POST", PODS, "{\"metadata\":{\"name\":\"a\"},\"spec\":null}",
+			      422);
+}
+
 static void a_runtime_class_adds_its_overhead_and_its_nodes(void **state)
 {
 	struct verb_world *w = *state;
@@ -176,6 +216,8 @@ int main(void)
 		TEST(pods_tolerate_nodes_that_are_away_for_five_minutes),
 		TEST(a_plugin_can_be_switched),
 		TEST(a_claim_gets_the_newest_default_class),
+		TEST(a_plugin_takes_a_pod_without_a_spec),
+		TEST(objects_without_a_spec_are_refused_by_validation),
 		TEST(a_runtime_class_adds_its_overhead_and_its_nodes),
 	};
 

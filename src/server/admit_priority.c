@@ -122,7 +122,7 @@ bool admit_priority_concerns(const struct mutation *m)
 
 int admit_priority(struct mutation *m, const struct json *old, struct json *pod, struct error *err)
 {
-	struct json *spec = json_getz(pod, "spec");
+	struct json *spec = json_need_object(m->write.arena, pod, "spec");
 	const struct json *class = NULL;
 	int r;
 
