@@ -213,6 +213,16 @@ static int issue_serving(const struct server_opts *o, const struct pki_ca *ca,
 	return r;
 }
 
+int bootstrap_trust(const struct server_opts *o, const struct pki_ca *ca, struct buf *out,
+		    struct error *err)
+{
+	int r = pki_ca_cert(ca, out, err);
+
+	if (r == 0 && o->client_ca_file)
+		r = file_read(o->client_ca_file, out, err);
+	return r;
+}
+
 int bootstrap_tls(const struct server_opts *o, const struct pki_ca *ca, const struct clock *clock,
 		  struct tls **ret_tls, struct error *err)
 {
@@ -234,9 +244,7 @@ int bootstrap_tls(const struct server_opts *o, const struct pki_ca *ca, const st
 		r = issue_serving(o, ca, clock, &cert, &key, err);
 	}
 	if (r == 0)
-		r = pki_ca_cert(ca, &trust, err);
-	if (r == 0 && o->client_ca_file)
-		r = file_read(o->client_ca_file, &trust, err);
+		r = bootstrap_trust(o, ca, &trust, err);
 	if (r < 0)
 		return r;
 	pair = (struct tls_pair){ buf_str(&cert), buf_str(&key) };

@@ -25,6 +25,10 @@ struct tls;
 int bootstrap_ca(const char *data_dir, const struct clock *clock, struct pki_ca **ret_ca,
 		 struct error *err);
 
+/* Whose client certificates are taken: our own CA's and those of --client-ca-file, as PEM. */
+int bootstrap_trust(const struct server_opts *o, const struct pki_ca *ca, struct buf *out,
+		    struct error *err);
+
 /* TLS for serving: the given certificate, or our own. */
 int bootstrap_tls(const struct server_opts *o, const struct pki_ca *ca, const struct clock *clock,
 		  struct tls **ret_tls, struct error *err);

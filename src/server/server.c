@@ -21,6 +21,7 @@
 #include "net/tls.h"
 #include "server/admission_policy.h"
 #include "server/audit.h"
+#include "server/auth_config.h"
 #include "server/authn.h"
 #include "server/authz.h"
 #include "server/bootstrap.h"
@@ -182,7 +183,10 @@ static void on_classes(void *arg, const struct error *err, bool outrun UNUSED)
 	if (atomic_load(&s->stopping))
 		return;
 	if (err)
-		log_warn(s->opts.log, "the system's priority classes cannot be made", LOG_ERR(err));
+		log_warn(
+			s->opts.log,
+			"the system's priority classes, or its trust for others, cannot be written",
+			LOG_ERR(err));
 	s->kubernetes = kubernetes_service_new(s, on_kubernetes, s);
 }
 
@@ -197,6 +201,8 @@ static void on_policy(void *arg, const struct error *err)
 	}
 	e = ensure_new(s, on_classes, s);
 	priority_classes_ensure(e);
+	if (!s->opts.simulated)
+		auth_config_ensure(s, e);
 	ensure_end(e);
 }
 
