@@ -315,10 +315,11 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 		return;
 	/*
 	 * What has no body waits for its turn at once, and is then done in one go; unless the state
-	 * has to say first who it is.
+	 * has to say first who it is, or whether they may ask as somebody else.
 	 */
 	x->entered = (stream->in.length == 0 || str_eq(stream->in.method, STR("GET"))) &&
-		     !x->session_id.p;
+		     !x->session_id.p &&
+		     !http_fields_get(&stream->in.fields, STR("impersonate-user")).n;
 	if (x->entered)
 		flow_enter(x, ask);
 	else

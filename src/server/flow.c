@@ -69,7 +69,7 @@ static int64_t cost_of(struct flow_lane *lane, const struct request *r)
 static struct flow_query query_of(const struct exchange *x)
 {
 	const struct request *r = &x->request;
-	struct flow_query q = { .user = x->impersonator ? x->impersonator : &x->user };
+	struct flow_query q = { .user = &x->user };
 
 	if (r->resource.n) {
 		q.verb = str_from(request_verb_name(r->verb));
@@ -92,7 +92,7 @@ static struct str flow_of(const struct exchange *x, char *buf, size_t size)
 	int n;
 
 	if (s->by == FLOW_BY_USER)
-		by = x->impersonator ? x->impersonator->name : x->user.name;
+		by = x->user.name;
 	else if (s->by == FLOW_BY_NAMESPACE)
 		by = x->request.ns;
 	n = snprintf(buf, size, "%.*s/%.*s", STR_ARG(s->name), STR_ARG(by));

@@ -88,6 +88,15 @@ await test("answers name the schema and the level that requests were sorted into
 	assert.equal(admin.headers["x-kubernetes-pf-flowschema-uid"], await uid("/flowschemas/exempt"))
 })
 
+await test("whoever asks as somebody else is sorted as that one", async () => {
+	const { metadata: { uid } } = (await client.get(`${flow}/flowschemas/global-default`)).body
+	for (const path of [small, "/version"]) {
+		const answer = await client.request("GET", path, { headers: { "impersonate-user": "quiet" } })
+		expect(answer, 200)
+		assert.equal(answer.headers["x-kubernetes-pf-flowschema-uid"], uid)
+	}
+})
+
 await test("kubectl shows the defaults", async () => {
 	const names = kubectl("get", "flowschemas", "-o", "name").trim().split("\n")
 	assert.equal(names.length, 11)
