@@ -61,7 +61,7 @@
 /* HTTP requests and responses. */
 #define HTTP_HEADERS_MAX      (64UL * KIB) /* sum of names and values; beyond it 431 */
 #define HTTP_HEADER_COUNT_MAX 128
-#define HTTP_TARGET_MAX       (16UL * KIB)
+#define HTTP_TARGET_MAX       (64UL * KIB) /* kubectl exec: the command is in the target */
 #define HTTP_BODY_MAX         (3UL * MIB) /* upstream's limit on request bodies; beyond it 413 */
 #define HTTP_WINDOW           (64UL * KIB) /* received and not yet consumed, per stream */
 #define HTTP_CONN_WINDOW      (1UL * MIB) /* the same, over all streams of one connection */

@@ -442,6 +442,7 @@ static void sized(size_t target, size_t fields, size_t lines, const char *status
 static void the_target_has_a_limit(void **state UNUSED)
 {
 	sized(HTTP_TARGET_MAX, 100, 2, "200");
+	sized(40000, 100, 2, "200"); /* kubectl exec with a long command */
 	sized(HTTP_TARGET_MAX + 1, 100, 2, "414");
 	sized(HTTP_TARGET_MAX + 100, 100, 2, "414");
 	sized(4 * HTTP_TARGET_MAX, 100, 2, "414");
