@@ -104,6 +104,11 @@ async function certificates(server) {
 		assert.equal((await whoami(server.as({ ...mine, token: "wrong" }))).username, "alice")
 	})
 
+	await test("others can read whose certificates are taken", async () => {
+		const { data } = expect(await server.client.get(`${core}/namespaces/kube-system/configmaps/extension-apiserver-authentication`), 200)
+		assert.equal(data["client-ca-file"], readFileSync(`${server.folder}/pki/ca.crt`, "utf8"))
+	})
+
 	await test("a certificate without a name is nobody's", async () => {
 		const mine = issueCertificate(`${server.folder}/pki`, "/O=system:masters")
 		expectStatus(await server.as(mine).get(`${core}/namespaces`), 403, "Forbidden", /system:anonymous/)
