@@ -147,6 +147,40 @@ static void a_failed_write_fails_those_after_it_and_leaves_the_tip(void **state 
 	state_world_release(&w);
 }
 
+static void refuse_run(struct state *st UNUSED, struct job *j)
+{
+	struct chain *c = CONTAINER_OF(j, struct chain, job);
+	struct resource *r = state_world_resource(c->world, "pods");
+	struct arena *a = &c->world->arena;
+
+	for (int i = 0; i < 2; i++) {
+		struct json *pod = state_world_pod(a, i ? "b" : "a", i ? "p" : "q", NULL, "n");
+		struct error err;
+
+		c->writes[i] = (struct state_write){ .done = chain_done, .arg = c };
+		assert_int_equal(
+			state_write(&c->writes[i], r, STR("a"), STR("p"), NULL, pod, a, &err),
+			-ERR_INTERNAL);
+		assert_non_null(strstr(err.msg, "but was to be written as \"p\""));
+	}
+	c->done = CHAIN;
+	job_finish(j);
+}
+
+static void a_tree_is_not_written_under_the_key_of_another(void **state UNUSED)
+{
+	struct chain c = { 0 };
+	struct state_world w;
+
+	state_world_init(&w, &slow);
+	c.world = &w;
+	c.job = (struct job){ .home = w.loop, .run = refuse_run, .done = chain_home };
+	state_submit(w.state, &c.job);
+	assert_true(sim_run_until(w.sim, chain_over, &c, 10000));
+	assert_null(resource_tip(state_world_resource(&w, "pods"), STR("a"), STR("p")));
+	state_world_release(&w);
+}
+
 /* The tip of a key whose write is held back; then somebody else is first. */
 static void a_write_that_lost_the_race_is_a_conflict(void **state UNUSED)
 {
@@ -497,6 +531,7 @@ int main(void)
 		cmocka_unit_test(a_deleted_object_is_answered_with_its_last_state),
 		cmocka_unit_test(writes_of_one_key_build_on_each_other),
 		cmocka_unit_test(a_failed_write_fails_those_after_it_and_leaves_the_tip),
+		cmocka_unit_test(a_tree_is_not_written_under_the_key_of_another),
 		cmocka_unit_test(a_write_that_lost_the_race_is_a_conflict),
 		cmocka_unit_test(an_object_that_is_too_large_is_refused_at_once),
 		cmocka_unit_test(a_read_of_local_data_asks_nobody),

@@ -6,6 +6,7 @@
  */
 #include <assert.h>
 
+#include "base/json.h"
 #include "server/state_impl.h"
 
 /* The writes from `w` on are no tip any more; what was before it is. */
@@ -82,6 +83,20 @@ static void write_done(struct store_write *sw, const struct error *err)
 	state_stop_step(st);
 }
 
+/* A tree under another key would be an object that nobody finds under its name. */
+static int check_key(const struct json *tree, struct str ns, struct str name, struct error *err)
+{
+	const struct json *meta = json_getz(tree, "metadata");
+	struct str own_ns = json_text_at(meta, "namespace"), own = json_text_at(meta, "name");
+
+	if (str_eq(own, name) && str_eq(own_ns, ns))
+		return 0;
+	return error_set(err, ERR_INTERNAL,
+			 "the object is \"%.*s\" in namespace \"%.*s\", but was to be written as "
+			 "\"%.*s\" in namespace \"%.*s\"",
+			 STR_ARG(own), STR_ARG(own_ns), STR_ARG(name), STR_ARG(ns));
+}
+
 static int encode(struct state_write *w, const struct resource *r, const struct json *tree,
 		  struct error *err)
 {
@@ -110,7 +125,9 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 		.done = w->done, .arg = w->arg, .resource = r, .changes = r->changes
 	};
 	if (tree) {
-		res = encode(w, r, tree, err);
+		res = check_key(tree, ns, name, err);
+		if (res == 0)
+			res = encode(w, r, tree, err);
 		if (res < 0)
 			return res;
 	}
