@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "base/uuid.h"
 #include "server/server_impl.h"
 #include "server/verb_impl.h"
@@ -24,8 +25,10 @@ struct webhook_memo {
 
 static const char memo_key;
 
+/* Memory of its own, which goes with it: one write may ask very many questions. */
 struct webhook_call {
 	struct webhook_post post;
+	struct arena arena;
 	struct list link; /* of all calls */
 	struct webhooks *webhooks;
 	struct mutation *m;
@@ -36,6 +39,7 @@ struct webhook_call {
 	bool fails_open;
 	struct str name, url;
 	int64_t begun; /* monotonic ns */
+	bool cut; /* its time is what was left of the request's */
 	char uid[UUID_TEXT_SIZE];
 };
 
@@ -51,20 +55,28 @@ struct webhook_rounds *webhook_rounds(struct mutation *m)
 
 /* --- the end of a call ------------------------------------------------------------ */
 
+static void call_free(struct webhook_call *c)
+{
+	arena_release(&c->arena);
+	free(c);
+}
+
 /* Whether there is a verdict; else why not. */
 static int read_answer(struct webhook_call *c, struct error *err)
 {
 	struct webhook_post *p = &c->post;
-	struct arena *a = &c->m->x->work;
+	int r;
 
 	if (p->err.code)
 		return error_set(err, ERR_UNAVAILABLE, "failed to call webhook: Post \"%.*s\": %s",
 				 STR_ARG(c->url), p->err.msg);
 	if (p->status < 200 || p->status > 299)
 		return webhook_review_bad_status(p->status, buf_str(&p->answer), err);
-	return webhook_review_read(a, arena_str(a, buf_str(&p->answer)), c->version,
-				   str_from(c->uid), c->type == WEBHOOK_MUTATING,
-				   &c->answer->verdict, err);
+	r = webhook_review_read(&c->arena, buf_str(&p->answer), c->version, str_from(c->uid),
+				c->type == WEBHOOK_MUTATING, &c->answer->verdict, err);
+	if (r == 0)
+		r = webhook_verdict_keep(&c->m->x->work, &c->answer->verdict, err);
+	return r;
 }
 
 static void count(struct webhook_call *c)
@@ -75,7 +87,7 @@ static void count(struct webhook_call *c)
 	enum webhook_end end = WEBHOOK_ALLOWED;
 	int64_t code = 200;
 
-	if (answer->err.code) {
+	if (answer->err) {
 		end = c->fails_open ? WEBHOOK_FAILED_OPEN : WEBHOOK_FAILED;
 		code = 503;
 	} else if (!answer->verdict.allowed) {
@@ -86,12 +98,17 @@ static void count(struct webhook_call *c)
 	webhook_metrics_count(c->webhooks, c->type, c->name, c->op, end, (int)code, seconds);
 }
 
-static void tell_failure(struct webhook_call *c)
+/* There is no verdict, and this is why. */
+static void fail(struct webhook_call *c, const struct error *err)
 {
 	const struct log *log = c->webhooks->server->opts.log;
+	struct error *kept = ARENA_NEW(&c->m->x->work, struct error);
 
+	*kept = *err;
+	c->answer->err = kept;
+	c->answer->stopped = c->webhooks->stopping;
 	log_warn(log, "a webhook failed", LOG_STR("webhook", c->name),
-		 LOG_BOOL("ignored", c->fails_open), LOG_ERR(&c->answer->err));
+		 LOG_BOOL("ignored", c->fails_open), LOG_ERR(kept));
 }
 
 static void on_done(struct webhook_post *post)
@@ -99,16 +116,19 @@ static void on_done(struct webhook_post *post)
 	struct webhook_call *c = CONTAINER_OF(post, struct webhook_call, post);
 	struct webhook_memo *memo = memo_of(c->m);
 	struct webhooks *w = c->webhooks;
+	struct mutation *m = c->m;
+	struct error err;
 
 	list_remove(&c->link);
-	if (read_answer(c, &c->answer->err) < 0)
-		tell_failure(c);
+	c->answer->late = c->cut && post->err.code == ERR_TIMEOUT;
+	if (read_answer(c, &err) < 0)
+		fail(c, &err);
 	buf_release(&post->answer);
-	c->answer->stopped = c->answer->err.code && w->stopping;
 	c->answer->done = true;
 	count(c);
+	call_free(c);
 	if (--memo->open == 0)
-		mutation_resume(c->m);
+		mutation_resume(m);
 	if (w->stopping && list_empty(&w->calls))
 		w->on_stopped(w->stop_arg);
 }
@@ -132,21 +152,30 @@ void webhooks_stop(struct webhooks *w, void (*done)(void *arg), void *arg)
 
 /* --- its beginning ---------------------------------------------------------------- */
 
-static void start(struct webhook_call *c, const struct webhook *h, struct str text,
-		  enum webhook_version version)
+/* Not longer than the request itself may take; 1 at least, for it to end with a timeout. */
+static void limit_time(struct webhook_call *c, const struct webhook *h)
 {
-	struct arena *a = &c->m->x->work;
+	const struct exchange *x = c->m->x;
+	int64_t spent_ms = (c->begun - x->begun_ns) / CLOCK_MS;
+	int64_t left_ms = MAX(exchange_time_limit(x) - spent_ms, INT64_C(1));
+
+	c->cut = left_ms < h->timeout_s * 1000;
+	c->post.timeout_ms = c->cut ? left_ms : h->timeout_s * 1000;
+	c->post.target = webhook_target_within(&c->arena, h, (c->post.timeout_ms + 999) / 1000);
+}
+
+static void start(struct webhook_call *c, const struct webhook *h, struct str text)
+{
+	struct arena *a = &c->arena;
 	char *body = arena_strdup(a, text);
 	struct uuid uuid;
 
 	uuid_make_seeded(&uuid, c->m->write.prng);
-	webhook_review_name(version, body, uuid_print(&uuid, c->uid));
-	c->begun = clock_monotonic(c->webhooks->server->clock);
+	webhook_review_name(c->version, body, uuid_print(&uuid, c->uid));
+	limit_time(c, h);
 	c->post.server_name = arena_strdup(a, str_from(h->server_name));
 	c->post.authority = arena_str(a, h->authority);
-	c->post.target = arena_str(a, h->target);
 	c->post.body = str_of(body, text.n);
-	c->post.timeout_ms = h->timeout_s * 1000;
 	c->post.done = on_done;
 	list_push_back(&c->webhooks->calls, &c->link);
 	memo_of(c->m)->open++;
@@ -158,9 +187,9 @@ static void call(struct mutation *m, const struct webhook *h, enum webhook_type 
 		 struct webhook_answer *answer, struct str text)
 {
 	struct webhooks *w = m->x->server->webhooks;
-	struct arena *a = &m->x->work;
-	struct webhook_call *c = ARENA_NEW(a, struct webhook_call);
-	struct error err = { 0 };
+	struct webhook_call *c = XNEW(struct webhook_call);
+	struct arena *a = &c->arena;
+	struct error err = { 0 }, why;
 	int r = 0;
 
 	*c = (struct webhook_call){ .webhooks = w,
@@ -170,7 +199,9 @@ static void call(struct mutation *m, const struct webhook *h, enum webhook_type 
 				    .version = h->version,
 				    .op = m->op,
 				    .fails_open = h->fails_open,
-				    .name = arena_str(a, h->name) };
+				    .begun = clock_monotonic(w->server->clock) };
+	arena_init(a, SIZE_MAX);
+	c->name = arena_str(a, h->name);
 	c->url = str_from(
 		arena_printf(a, "https://%.*s%.*s", STR_ARG(h->authority), STR_ARG(h->target)));
 	if (w->stopping)
@@ -178,16 +209,15 @@ static void call(struct mutation *m, const struct webhook *h, enum webhook_type 
 	if (r == 0)
 		r = webhook_target(m->state, h, m->write.prng, a, &c->post.to, &err);
 	if (r == 0) {
-		start(c, h, text, h->version);
+		start(c, h, text);
 		return;
 	}
-	(void)error_set(&answer->err, ERR_UNAVAILABLE, "failed to call webhook: Post \"%.*s\": %s",
+	(void)error_set(&why, ERR_UNAVAILABLE, "failed to call webhook: Post \"%.*s\": %s",
 			STR_ARG(c->url), err.msg);
-	answer->stopped = w->stopping;
+	fail(c, &why);
 	answer->done = true;
-	c->begun = clock_monotonic(w->server->clock);
-	tell_failure(c);
 	count(c);
+	call_free(c);
 }
 
 static struct webhook_answer *find(const struct webhook_memo *memo, const struct webhook *h,
@@ -206,12 +236,16 @@ static struct webhook_answer *find(const struct webhook_memo *memo, const struct
 	return found;
 }
 
-static int no_version(struct webhook_answer *answer)
+static void refuse_version(struct webhook_answer *answer)
 {
+	static const struct error err = {
+		.code = ERR_UNAVAILABLE,
+		.msg = "could not create admission objects: webhook does not accept known "
+		       "AdmissionReview versions (v1, v1beta1)",
+	};
+
 	answer->done = true;
-	return error_set(&answer->err, ERR_UNAVAILABLE,
-			 "could not create admission objects: webhook does not accept known "
-			 "AdmissionReview versions (v1, v1beta1)");
+	answer->err = &err;
 }
 
 int webhook_ask(struct mutation *m, const struct webhook *h, enum webhook_type type,
@@ -231,10 +265,11 @@ int webhook_ask(struct mutation *m, const struct webhook *h, enum webhook_type t
 	hash[0] = hash_bytes(buf_str(&text), hash_process_seed());
 	hash[1] = hash_bytes(buf_str(&text), ~hash_process_seed());
 	answer = find(memo, h, hash, &asked);
-	if (!answer && asked >= ASKED_MAX) {
-		*err = (struct error){ .code = ERR_CONFLICT };
-		return -ERR_CONFLICT;
-	}
+	if (!answer && asked >= ASKED_MAX)
+		return error_set(err, ERR_CONFLICT,
+				 "the object was changed by others each of the %d times that "
+				 "admission webhook \"%.*s\" was asked; please try again",
+				 ASKED_MAX, STR_ARG(h->name));
 	if (!answer) {
 		answer = ARENA_NEW(&m->x->work, struct webhook_answer);
 		*answer = (struct webhook_answer){ .next = memo->answers,
@@ -242,7 +277,7 @@ int webhook_ask(struct mutation *m, const struct webhook *h, enum webhook_type t
 						   .hash = { hash[0], hash[1] } };
 		memo->answers = answer;
 		if (h->version == WEBHOOK_NO_VERSION)
-			(void)no_version(answer);
+			refuse_version(answer);
 		else
 			call(m, h, type, answer, buf_str(&text));
 	}

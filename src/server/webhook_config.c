@@ -13,12 +13,18 @@ static struct str text_of(struct webhook_config *c, const struct json *tree, con
 	return arena_str(&c->arena, json_text_at(tree, key));
 }
 
-static struct str target_of(struct webhook_config *c, const struct webhook *h, struct str path)
+struct str webhook_target_within(struct arena *a, const struct webhook *h, int64_t seconds)
+{
+	return str_from(
+		arena_printf(a, "%.*s?timeout=%llds", STR_ARG(h->path), (long long)seconds));
+}
+
+static void read_path(struct webhook_config *c, struct webhook *h, struct str path)
 {
 	bool rooted = path.n && path.p[0] == '/';
 
-	return str_from(arena_printf(&c->arena, "%s%.*s?timeout=%llds", rooted ? "" : "/",
-				     STR_ARG(path), (long long)h->timeout_s));
+	h->path = str_from(arena_printf(&c->arena, "%s%.*s", rooted ? "" : "/", STR_ARG(path)));
+	h->target = webhook_target_within(&c->arena, h, h->timeout_s);
 }
 
 static void read_service(struct webhook_config *c, struct webhook *h, const struct json *service)
@@ -29,7 +35,7 @@ static void read_service(struct webhook_config *c, struct webhook *h, const stru
 	h->server_name = arena_printf(&c->arena, "%.*s.%.*s.svc", STR_ARG(h->service),
 				      STR_ARG(h->service_ns));
 	h->authority = str_from(arena_printf(&c->arena, "%s:%u", h->server_name, h->port));
-	h->target = target_of(c, h, json_text_at(service, "path"));
+	read_path(c, h, json_text_at(service, "path"));
 }
 
 static void read_url(struct webhook_config *c, struct webhook *h, struct str url)
@@ -44,7 +50,7 @@ static void read_url(struct webhook_config *c, struct webhook *h, struct str url
 		(void)addr_parse(&h->to, host, 443, &h->unusable);
 	h->authority = arena_str(&c->arena, host);
 	h->server_name = arena_strdup(&c->arena, str_from(h->to.host));
-	h->target = target_of(c, h, slash < 0 ? STR_NULL : str_skip(rest, (size_t)slash));
+	read_path(c, h, slash < 0 ? STR_NULL : str_skip(rest, (size_t)slash));
 }
 
 static void read_client(struct webhook_config *c, struct webhook *h, const struct json *client)

@@ -29,7 +29,7 @@ struct webhook {
 	uint16_t port; /* of the service */
 	struct addr to; /* of the URL */
 	struct error unusable; /* why the URL is none; code 0: it is one */
-	struct str authority, target; /* "host:443", "/path?timeout=10s" */
+	struct str authority, path, target; /* "host:443", "/path", "/path?timeout=10s" */
 	const char *server_name;
 	struct str ca; /* PEM */
 	struct webhook_peer *peer;
@@ -48,6 +48,10 @@ struct webhook_config {
  */
 struct webhook_config *webhook_config_new(struct loop *l, const struct json *tree,
 					  const struct webhook_config *before, uint64_t *next_id);
+
+/* What is asked for when an answer is wanted within so many seconds. */
+struct str webhook_target_within(struct arena *a, const struct webhook *h, int64_t seconds);
+
 void webhook_config_free(struct webhook_config *c); /* NULL allowed */
 
 #endif

@@ -107,19 +107,26 @@ static struct str name_for(const struct dispatch *d)
 	return name;
 }
 
-static struct webhook_question question_of(struct dispatch *d, const struct webhook *h,
-					   const struct schema_kind *kind, const struct json *shown)
+/* What cannot be shown is not asked about: without the object anything might be allowed. */
+static int question_of(struct dispatch *d, const struct webhook *h, const struct schema_kind *kind,
+		       const struct json *shown, struct webhook_question *q, struct error *err)
 {
 	struct mutation *m = d->m;
 	struct admission_attr attr = d->attr;
 
 	attr.name = name_for(d);
-	return (struct webhook_question){
+	*q = (struct webhook_question){
 		.version = h->version,
 		.request = admission_request(m, &attr, kind),
 		.object = shown ? shown : admission_seen(m, &d->attr, d->attr.object, kind),
 		.old = admission_seen(m, &d->attr, d->attr.old, kind),
 	};
+	if ((d->attr.object && !q->object) || (d->attr.old && !q->old))
+		return error_set(err, ERR_INTERNAL,
+				 "admission webhook \"%.*s\" cannot be asked: the object cannot be "
+				 "converted to %.*s",
+				 STR_ARG(h->name), STR_ARG(kind->api_version));
+	return 0;
 }
 
 /* Begins to ask, or finds the answer. */
@@ -128,6 +135,7 @@ static int ask(struct dispatch *d, const struct webhook *h, const struct schema_
 {
 	struct mutation *m = d->m;
 	struct webhook_question q;
+	int r;
 
 	if (m->dry_run && h->side_effects)
 		return error_set(err, ERR_BAD_REQUEST,
@@ -136,8 +144,8 @@ static int ask(struct dispatch *d, const struct webhook *h, const struct schema_
 	/* Nobody is to see what may never be. */
 	if (m->base_pending)
 		return mutation_park_for_base(m, err);
-	q = question_of(d, h, kind, shown);
-	return webhook_ask(m, h, d->type, &q, ret_answer, err);
+	r = question_of(d, h, kind, shown, &q, err);
+	return r < 0 ? r : webhook_ask(m, h, d->type, &q, ret_answer, err);
 }
 
 /* --- answers ---------------------------------------------------------------------- */
@@ -163,7 +171,13 @@ static int fail(const struct webhook *h, const struct webhook_answer *answer, st
 	if (answer->stopped)
 		return error_set(err, ERR_UNAVAILABLE, "the server is being stopped");
 	return error_set(err, ERR_INTERNAL, "failed calling webhook \"%.*s\": %s", STR_ARG(h->name),
-			 answer->err.msg);
+			 answer->err->msg);
+}
+
+/* Its time was up because the request's was: nobody waits for what comes of it. */
+static int fail_late(struct error *err)
+{
+	return error_set(err, ERR_TIMEOUT, "request did not complete within requested timeout");
 }
 
 /* What an answer says of the write; with 0 it goes on, also because the webhook failed open. */
@@ -174,9 +188,11 @@ static int judge(struct dispatch *d, const struct webhook *h, size_t index, int 
 	const struct webhook_verdict *v = &answer->verdict;
 	int code;
 
-	if (answer->err.code && (!h->fails_open || answer->stopped))
+	if (answer->err && (!h->fails_open || answer->stopped))
 		return fail(h, answer, err);
-	if (answer->err.code) {
+	if (answer->err && answer->late)
+		return fail_late(err);
+	if (answer->err) {
 		note(m,
 		     str_from(arena_printf(&m->x->work,
 					   "failed-open.%s.webhook.admission.k8s.io/"
@@ -263,7 +279,10 @@ static int take_patch(struct dispatch *d, const struct webhook *h, const struct 
 				 "is not supported for this operation",
 				 STR_ARG(h->name));
 	r = webhook_form_patch(d->m, &d->attr, kind, shown, patch, d->object, ret_changed, err);
-	return r < 0 || !*ret_changed ? r : dispatch_renew(d, err);
+	if (r < 0)
+		return error_wrap(err, r, "the patch of admission webhook \"%.*s\" does not apply",
+				  STR_ARG(h->name));
+	return *ret_changed ? dispatch_renew(d, err) : 0;
 }
 
 static int mutate_by(struct dispatch *d, const struct webhook *h, size_t index,
@@ -286,7 +305,7 @@ static int mutate_by(struct dispatch *d, const struct webhook *h, size_t index,
 	if (!answer->done)
 		return mutation_park(d->m, err);
 	r = judge(d, h, index, d->m->reinvoking, answer, err);
-	if (r == 0 && !answer->err.code)
+	if (r == 0 && !answer->err)
 		r = take_patch(d, h, kind, shown, answer->verdict.patch, &changed, err);
 	note_mutation(d, h, index, changed);
 	if (changed) {

@@ -19,7 +19,9 @@ static const char *const kept[] = { "uid",
 				    "deletionTimestamp",
 				    "deletionGracePeriodSeconds",
 				    "managedFields",
-				    "namespace" };
+				    "namespace",
+				    "resourceVersion",
+				    "selfLink" };
 
 static struct json *meta_of(const struct json *object)
 {
@@ -67,12 +69,13 @@ static void restore_meta(struct mutation *m, const struct admission_attr *attr, 
 			 const struct json *object)
 {
 	struct arena *a = m->write.arena;
-	struct json *meta = json_need_object(a, doc, "metadata");
+	struct json *meta = meta_of(doc);
 	const struct json *own = meta_of(object);
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		carry(a, meta, own, kept[i]);
-	if (attr->op != ADMIT_CREATE || !json_text_at(meta, "name").n)
+	/* Only who asked for no name in particular gets another. */
+	if (attr->op != ADMIT_CREATE || m->write.name.n || !json_text_at(meta, "name").n)
 		carry(a, meta, own, "name");
 	else if (m->write.generated_from.n)
 		m->write.generated_from = STR_NULL; /* the webhook named it */
@@ -84,6 +87,8 @@ static int take_own(struct mutation *m, const struct admission_attr *attr,
 {
 	int r;
 
+	if (!json_is(meta_of(doc), JSON_OBJECT))
+		return error_set(err, ERR_INTERNAL, "the patch leaves no metadata");
 	restore_meta(m, attr, doc, object);
 	r = write_readmit(&m->write, doc, kind, err);
 	if (r < 0)

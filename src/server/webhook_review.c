@@ -199,6 +199,21 @@ int webhook_review_read(struct arena *a, struct str text, enum webhook_version v
 	return 0;
 }
 
+int webhook_verdict_keep(struct arena *a, struct webhook_verdict *v, struct error *err)
+{
+	const struct json **parts[] = { &v->status, &v->patch, &v->warnings, &v->annotations };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts) && r == 0; i++) {
+		struct json *copy = NULL;
+
+		if (*parts[i])
+			r = json_copy(a, *parts[i], &copy, err);
+		*parts[i] = copy;
+	}
+	return r;
+}
+
 static void copy_text(struct arena *a, struct json *to, const struct json *from, const char *key)
 {
 	struct str text = json_text_at(from, key);

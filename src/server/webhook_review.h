@@ -47,6 +47,9 @@ int webhook_review_read(struct arena *a, struct str text, enum webhook_version v
 			struct str uid, bool mutating, struct webhook_verdict *ret_verdict,
 			struct error *err);
 
+/* Copies all of it into the arena. -ERR_TOO_LARGE. */
+int webhook_verdict_keep(struct arena *a, struct webhook_verdict *v, struct error *err);
+
 /* The Status of a refusal, as clients get it. Its code is *ret_code. */
 struct json *webhook_review_refusal(struct arena *a, struct str webhook,
 				    const struct webhook_verdict *verdict, int *ret_code);

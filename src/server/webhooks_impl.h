@@ -43,7 +43,9 @@ struct webhook_answer {
 	uint64_t hook, hash[2]; /* whom, and what was asked */
 	bool done; /* it was answered, or cannot be */
 	bool stopped; /* cannot be because the server stops */
-	struct error err; /* why there is no verdict: what follows "failed calling webhook .." */
+	bool late; /* was not before the request's own time was up */
+	/* Why there is no verdict: what follows "failed calling webhook .."; NULL: there is one. */
+	const struct error *err;
 	struct webhook_verdict verdict;
 };
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict"
 import { configMap, core, expect, expectStatus, newNamespace, paths, pod, startServer, unique } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
+import { applied } from "./ssa_lib.mjs"
 import { configure, makeCertificate, mutating, startHooks, validating, withWebhooks } from "./webhook_lib.mjs"
 
 const hooks = await startHooks({ certificate: makeCertificate("hook.default.svc") })
@@ -118,7 +119,8 @@ async function refusing(server) {
 }
 
 async function mutatingWebhooks(server) {
-	const { client } = server, { configMaps } = paths(await newNamespace(client))
+	const { client } = server, ns = await newNamespace(client), { configMaps } = paths(ns)
+	const leases = `/apis/coordination.k8s.io/v1/namespaces/${ns}/leases`
 
 	await test("a patch changes what is stored, and defaults follow", async () => {
 		const { pods } = paths(await newNamespace(client))
@@ -164,6 +166,38 @@ async function mutatingWebhooks(server) {
 		})
 		assert.equal(hooks.asked("/label").length - before, 1)
 		assert.equal(hooks.asked("/label").at(-1).name, undefined)
+	})
+
+	await test("a patch cannot rename what the request named, nor change what is the server's", async () => {
+		const meta = { name: "other", namespace: "default", uid: "evil", resourceVersion: "77", selfLink: "/x" }
+		hooks.answer("/rename", ({ operation }) => operation === "CREATE"
+			? { patch: Object.entries(meta).map(([key, value]) => ({ op: "add", path: `/metadata/${key}`, value })) } : {})
+		const rules = [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["configmaps", "leases"] }]
+		await withWebhooks(client, mutating, [hooks.webhook("rename.example.com", "/rename", { rules })], async () => {
+			const made = [
+				await applied(client, `${configMaps}/applied`, configMap("applied"), "me", {}, 201),
+				expect(await client.put(`${leases}/put`, { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "put" } }), 201),
+				expect(await client.post(configMaps, configMap("posted")), 201),
+			]
+			assert.deepEqual(made.map((object) => object.metadata.name), ["applied", "put", "other"])
+			for (const { metadata } of made) {
+				assert.deepEqual([metadata.namespace, metadata.selfLink], [ns, undefined])
+				assert.ok(metadata.uid !== "evil" && metadata.resourceVersion !== "77")
+			}
+		})
+		for (const name of ["applied", "other"])
+			assert.equal(expect(await client.get(`${configMaps}/${name}`), 200).metadata.name, name)
+		expect(await client.delete(`${configMaps}/applied`), 200)
+	})
+
+	await test("a patch that does not apply names its webhook", async () => {
+		const patches = [{ op: "remove", path: "/metadata" }, { op: "replace", path: "/metadata", value: "x" }, { op: "remove", path: "/nothing" }]
+		for (const patch of patches) {
+			hooks.answer("/unfit", () => ({ patch: [patch] }))
+			await withWebhooks(client, mutating, [hooks.webhook("unfit.example.com", "/unfit")], async () =>
+				expectStatus(await client.post(configMaps, configMap("unfit")), 500, "InternalError",
+					/the patch of admission webhook "unfit.example.com" does not apply: ./))
+		}
 	})
 
 	await test("a patch of a dry run changes what is shown", async () => {
@@ -290,6 +324,17 @@ async function failing(server) {
 			assert.equal(over, false)
 			expectStatus(await slow, 500, "InternalError", failed('Post "https://127.0.0.1:\\d+/never\\?timeout=1s": context deadline exceeded'))
 		})
+	})
+
+	await test("no webhook is waited for longer than the request may take", async () => {
+		let closed = false
+		hooks.answer("/late", (_, response) => void response.on("close", () => (closed = true)))
+		await withWebhooks(client, validating, [hooks.webhook("late.example.com", "/late", { failurePolicy: "Ignore" })], async () => {
+			expectStatus(await client.post(`${configMaps}?timeout=1s`, configMap("late")), 504, "Timeout")
+			assert.equal(hooks.asked("/late")[0].url.searchParams.get("timeout"), "1s")
+			await until("given up", () => closed)
+		})
+		expectStatus(await client.get(`${configMaps}/late`), 404, "NotFound")
 	})
 
 	await test("a service leads to its address", async () => {
