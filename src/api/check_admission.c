@@ -5,13 +5,16 @@
 
 #include "api/names.h"
 
-struct str check_admission_trim(struct str s)
+bool check_admission_seen(struct map *seen, struct str text)
 {
-	while (s.n && strchr(" \t\n\v\f\r", s.p[0]))
-		s = str_skip(s, 1);
-	while (s.n && strchr(" \t\n\v\f\r", s.p[s.n - 1]))
-		s.n--;
-	return s;
+	static const char there;
+
+	if (!text.p)
+		text = STR("");
+	if (map_get(seen, text))
+		return true;
+	(void)map_put(seen, text, (void *)(uintptr_t)&there);
+	return false;
 }
 
 /* --- rules -------------------------------------------------------------------------- */
@@ -30,32 +33,20 @@ static void check_wildcards(struct validation *v, const struct json *rule, const
 				  "if '*' is present, must not specify other %s", what);
 }
 
-/* Whether an earlier element is what stands for this one, too. */
-static bool came_before(const struct json *list, const struct json *end, struct str text)
+/* `seen` are those before it: one of them may stand for this one, too. */
+static void check_subresource(struct validation *v, const struct map *seen, struct str text,
+			      const struct field_path *path)
 {
-	JSON_FOREACH (it, list) {
-		if (it == end)
-			return false;
-		if (str_eq(json_str(it), text))
-			return true;
-	}
-	return false;
-}
-
-static void check_subresource(struct validation *v, const struct json *list,
-			      const struct json *item, const struct field_path *path)
-{
-	struct str text = json_str(item);
 	ptrdiff_t slash = str_chr(text, '/');
 	struct str resource = str_of(text.p, (size_t)slash);
 	struct str sub = str_skip(text, (size_t)slash + 1);
 	const char *all = arena_printf(v->arena, "%.*s/*", STR_ARG(resource));
 	const char *any = arena_printf(v->arena, "*/%.*s", STR_ARG(sub));
 
-	if (came_before(list, item, str_from(all)))
+	if (map_get(seen, str_from(all)))
 		field_errors_addf(v->errs, FIELD_INVALID, path, FIELD_STR(text),
 				  "if '%s' is present, must not specify %.*s", all, STR_ARG(text));
-	if (came_before(list, item, str_from(any)))
+	if (map_get(seen, str_from(any)))
 		field_errors_addf(v->errs, FIELD_INVALID, path, FIELD_STR(text),
 				  "if '%s' is present, must not specify %.*s", any, STR_ARG(text));
 }
@@ -63,8 +54,11 @@ static void check_subresource(struct validation *v, const struct json *list,
 static void check_resources(struct validation *v, const struct json *list,
 			    const struct field_path *path)
 {
+	CLEANUP(map_release) struct map seen;
 	bool plain = false;
 	size_t i = 0;
+
+	map_init(&seen);
 
 	if (json_count(list) == 0)
 		field_errors_required(v->errs, path, NULL);
@@ -75,9 +69,10 @@ static void check_resources(struct validation *v, const struct json *list,
 		if (!text.n)
 			field_errors_required(v->errs, &at, NULL);
 		else if (str_chr(text, '/') >= 0)
-			check_subresource(v, list, it, &at);
+			check_subresource(v, &seen, text, &at);
 		else
 			plain = !str_eqz(text, "*"); /* of the last one, as upstream */
+		(void)check_admission_seen(&seen, text);
 	}
 	if (json_count(list) > 1 && json_has_text(list, STR("*/*")))
 		field_errors_invalid(v->errs, path, validate_shown(v, list),
@@ -110,8 +105,10 @@ void check_admission_rule(struct validation *v, const struct json *rule,
 static void check_resource_names(struct validation *v, const struct json *names,
 				 const struct field_path *path)
 {
+	CLEANUP(map_release) struct map seen;
 	size_t i = 0;
 
+	map_init(&seen);
 	JSON_FOREACH (it, names) {
 		struct field_path at = field_path_index(path, i++);
 		struct str name = json_str(it);
@@ -119,7 +116,7 @@ static void check_resource_names(struct validation *v, const struct json *names,
 
 		if (fault)
 			field_errors_invalid(v->errs, &at, FIELD_STR(name), fault);
-		if (came_before(names, it, name))
+		if (check_admission_seen(&seen, name))
 			field_errors_duplicate(v->errs, &at, FIELD_STR(name));
 	}
 }
@@ -175,7 +172,7 @@ static void check_condition(struct validation *v, const struct json *condition, 
 	const struct cel_policy_options options = { .params = params, .authorizer = true };
 	struct field_path expression_at = field_path_name(path, "expression");
 	struct field_path name_at = field_path_name(path, "name");
-	struct str text = check_admission_trim(json_text_at(condition, "expression"));
+	struct str text = str_trim_space(json_text_at(condition, "expression"));
 	struct str name = json_text_at(condition, "name");
 
 	if (!text.n)
@@ -193,18 +190,23 @@ void check_match_conditions(struct validation *v, const struct json *list, bool 
 			    const struct field_path *path)
 {
 	enum { MATCH_CONDITIONS_MAX = 64 };
+	CLEANUP(map_release) struct map seen;
 	size_t i = 0;
 
-	if (json_count(list) > MATCH_CONDITIONS_MAX)
+	map_init(&seen);
+	/* So many are not compiled. */
+	if (json_count(list) > MATCH_CONDITIONS_MAX) {
 		field_errors_too_many(v->errs, path, (int64_t)json_count(list),
 				      MATCH_CONDITIONS_MAX);
+		return;
+	}
 	JSON_FOREACH (it, list) {
 		struct field_path at = field_path_index(path, i++);
 		struct field_path name_at = field_path_name(&at, "name");
 		struct str name = json_text_at(it, "name");
 
 		check_condition(v, it, params, &at);
-		if (name.n && json_find(list, "name", name) != it)
+		if (name.n && check_admission_seen(&seen, name))
 			field_errors_duplicate(v->errs, &name_at, FIELD_STR(name));
 	}
 }

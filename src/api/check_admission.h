@@ -5,6 +5,7 @@
 #define API_CHECK_ADMISSION_H
 
 #include "api/validate.h"
+#include "base/map.h"
 #include "cel/policy.h"
 
 /* RuleWithOperations: of webhooks, and within NamedRuleWithOperations. */
@@ -28,7 +29,7 @@ const struct cel_program *check_admission_expr(struct validation *v,
 					       struct str shown, enum cel_policy_use use,
 					       const struct field_path *path);
 
-/* Without white space at both ends, as Go's strings.TrimSpace has it. */
-struct str check_admission_trim(struct str s);
+/* Whether a text was there before; `seen` has them all then. */
+bool check_admission_seen(struct map *seen, struct str text);
 
 #endif

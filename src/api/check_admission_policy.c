@@ -127,12 +127,12 @@ static void check_variable(struct validation *v, const struct json *variable,
 	struct str text = json_text_at(variable, "expression");
 	const struct cel_program *program = NULL;
 
-	if (!check_admission_trim(name).n)
+	if (!str_trim_space(name).n)
 		field_errors_required(v->errs, &name_at, "name is not specified");
 	else if (!is_identifier(name))
 		field_errors_invalid(v->errs, &name_at, FIELD_STR(name),
 				     "must be a valid CEL identifier");
-	if (!check_admission_trim(text).n) {
+	if (!str_trim_space(text).n) {
 		field_errors_required(v->errs, &expression_at, "expression is not specified");
 		return;
 	}
@@ -148,7 +148,7 @@ static void check_variables(struct validation *v, const struct json *list,
 
 	if (!json_count(list))
 		return;
-	cel_policy_named_init(named, v->arena, json_count(list));
+	cel_policy_named_init(named, v->arena, list);
 	options->named = &named->type;
 	JSON_FOREACH (it, list) {
 		struct field_path at = field_path_index(path, i++);
@@ -164,10 +164,10 @@ static void check_message(struct validation *v, const struct json *validation,
 	struct field_path message_at = field_path_name(path, "message");
 	struct str expression = json_text_at(validation, "messageExpression");
 	struct str message = json_text_at(validation, "message");
-	struct str shown = check_admission_trim(message);
+	struct str shown = str_trim_space(message);
 
 	options.authorizer = false;
-	if (expression.n && !check_admission_trim(expression).n)
+	if (expression.n && !str_trim_space(expression).n)
 		field_errors_invalid(v->errs, &expression_at, FIELD_STR(expression),
 				     "must be non-empty if specified");
 	else if (expression.n)
@@ -192,7 +192,7 @@ static void check_validation(struct validation *v, const struct json *validation
 	struct str reason = json_text_at(validation, "reason");
 	bool known = !reason.p;
 
-	if (!check_admission_trim(text).n)
+	if (!str_trim_space(text).n)
 		field_errors_required(v->errs, &expression_at, "expression is not specified");
 	else
 		(void)check_admission_expr(v, options, text, text, CEL_POLICY_CONDITION,
@@ -213,7 +213,7 @@ static void check_annotation(struct validation *v, const struct json *annotation
 	struct str name = json_text_at(json_getz(v->object, "metadata"), "name");
 	struct str key = json_text_at(annotation, "key");
 	struct str given = json_text_at(annotation, "valueExpression");
-	struct str text = check_admission_trim(given);
+	struct str text = str_trim_space(given);
 
 	if (name.n)
 		validate_format(
@@ -248,19 +248,24 @@ static struct field_value shown_annotations(struct validation *v, const struct j
 static void check_annotations(struct validation *v, const struct json *list,
 			      struct cel_policy_options options, const struct field_path *path)
 {
+	CLEANUP(map_release) struct map seen;
 	size_t i = 0;
 
-	if (json_count(list) > AUDIT_ANNOTATIONS_MAX)
+	map_init(&seen);
+	/* So many are not compiled. */
+	if (json_count(list) > AUDIT_ANNOTATIONS_MAX) {
 		field_errors_addf(v->errs, FIELD_INVALID, path, shown_annotations(v, list),
 				  "must not have more than %d auditAnnotations",
 				  AUDIT_ANNOTATIONS_MAX);
+		return;
+	}
 	JSON_FOREACH (it, list) {
 		struct field_path at = field_path_index(path, i++);
 		struct field_path key_at = field_path_name(&at, "key");
 		struct str key = json_text_at(it, "key");
 
 		check_annotation(v, it, options, &at);
-		if (json_find(list, "key", key) != it)
+		if (check_admission_seen(&seen, key))
 			field_errors_duplicate(v->errs, &key_at, FIELD_STR(key));
 	}
 }
@@ -344,17 +349,15 @@ static void check_binding(struct validation *v, const struct json *spec,
 static void check_actions(struct validation *v, const struct json *actions,
 			  const struct field_path *path)
 {
+	CLEANUP(map_release) struct map seen;
 	size_t i = 0;
 
+	map_init(&seen);
 	JSON_FOREACH (it, actions) {
-		struct field_path at = field_path_index(path, i);
+		struct field_path at = field_path_index(path, i++);
 
-		for (size_t k = 0; k < i; k++)
-			if (json_equal(it, json_at(actions, k))) {
-				field_errors_duplicate(v->errs, &at, FIELD_STR(json_str(it)));
-				break;
-			}
-		i++;
+		if (check_admission_seen(&seen, json_str(it)))
+			field_errors_duplicate(v->errs, &at, FIELD_STR(json_str(it)));
 	}
 	if (json_has_text(actions, STR("Deny")) && json_has_text(actions, STR("Warn")))
 		field_errors_invalid(v->errs, path, validate_shown(v, actions),
@@ -419,7 +422,7 @@ static void check_mutation(struct validation *v, const struct json *mutation,
 				      arena_printf(v->arena,
 						   "must be specified when patchType is %.*s",
 						   STR_ARG(type)));
-	else if (!check_admission_trim(json_text_at(part, "expression")).n)
+	else if (!str_trim_space(json_text_at(part, "expression")).n)
 		field_errors_required(v->errs, &expression_at, NULL);
 	if (json_getz(mutation, other))
 		field_errors_addf(v->errs, FIELD_INVALID, &other_at,

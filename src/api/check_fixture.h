@@ -113,7 +113,7 @@ static void put(struct arena *a, struct json *parent, struct str name, bool inde
 /* A list (or, for a template that begins with a quoted name, a map) of many. */
 static struct str many(struct arena *a, struct str template, int64_t n)
 {
-	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
+	CLEANUP(buf_release) struct buf b = BUF_INIT(8 * MIB);
 	bool map = template.p[0] == '"' && str_find(template, STR("\":")) >= 0;
 
 	(void)buf_addc(&b, map ? '{' : '[');

@@ -187,17 +187,6 @@ static void check_timeout(struct validation *v, const struct json *hook,
 				     "the timeout value must be between 1 and 30 seconds");
 }
 
-static bool came_before(const struct json *list, const struct json *item)
-{
-	JSON_FOREACH (it, list) {
-		if (it == item)
-			return false;
-		if (str_eq(json_str(it), json_str(item)))
-			return true;
-	}
-	return false;
-}
-
 static void check_version(struct validation *v, struct str version, const struct field_path *path)
 {
 	struct names_faults faults;
@@ -210,8 +199,10 @@ static void check_version(struct validation *v, struct str version, const struct
 static void check_versions(struct validation *v, const struct json *list,
 			   const struct field_path *path)
 {
+	CLEANUP(map_release) struct map seen;
 	size_t i = 0;
 
+	map_init(&seen);
 	if (json_count(list) == 0) {
 		field_errors_required(v->errs, path, "must specify one of v1, v1beta1");
 		return;
@@ -219,7 +210,7 @@ static void check_versions(struct validation *v, const struct json *list,
 	JSON_FOREACH (it, list) {
 		struct field_path at = field_path_index(path, i++);
 
-		if (came_before(list, it))
+		if (check_admission_seen(&seen, json_str(it)))
 			refuse(v, &at, json_str(it), "duplicate version");
 		else
 			check_version(v, json_str(it), &at);
@@ -263,8 +254,10 @@ void check_webhooks(struct validation *v, const struct json *object)
 {
 	const struct json *list = json_getz(object, "webhooks");
 	struct field_path path = field_path_name(NULL, "webhooks");
+	CLEANUP(map_release) struct map seen;
 	size_t i = 0;
 
+	map_init(&seen);
 	if (v->old && json_equal(list, json_getz(v->old, "webhooks")))
 		return;
 	JSON_FOREACH (it, list) {
@@ -273,7 +266,7 @@ void check_webhooks(struct validation *v, const struct json *object)
 		struct str name = json_text_at(it, "name");
 
 		check_webhook(v, it, &at);
-		if (name.n && json_find(list, "name", name) != it)
+		if (name.n && check_admission_seen(&seen, name))
 			field_errors_duplicate(v->errs, &name_at, FIELD_STR(name));
 	}
 }

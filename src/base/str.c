@@ -73,6 +73,20 @@ struct str str_trim(struct str s)
 	return s;
 }
 
+static bool is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+struct str str_trim_space(struct str s)
+{
+	while (s.n && is_space(s.p[0]))
+		s = str_of(s.p + 1, s.n - 1);
+	while (s.n && is_space(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
 bool str_split(struct str *rest, char sep, struct str *ret_piece)
 {
 	ptrdiff_t at;

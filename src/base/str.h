@@ -61,6 +61,9 @@ ptrdiff_t str_find(struct str s, struct str needle);
 /* Without spaces and tabs at both ends. */
 struct str str_trim(struct str s);
 
+/* Without any white space of ASCII, line ends too, at both ends. */
+struct str str_trim_space(struct str s);
+
 /*
  * Takes the piece up to `sep` off the front of *rest. False when *rest is
  * used up (p == NULL); a trailing separator yields one empty last piece.

@@ -84,6 +84,14 @@ static void trimming_takes_spaces_and_tabs_off_both_ends(void **state)
 	assert_int_equal(str_trim(STR_NULL).n, 0);
 }
 
+static void trimming_space_takes_line_ends_off_too_but_no_zero_bytes(void **state)
+{
+	assert_true(str_eqz(str_trim_space(STR(" \t\r\n a\n b\v\f ")), "a\n b"));
+	assert_true(str_eqz(str_trim_space(STR("\n")), ""));
+	assert_int_equal(str_trim_space(STR("\0a\0")).n, 3);
+	assert_int_equal(str_trim_space(STR_NULL).n, 0);
+}
+
 static void splitting_yields_every_piece_once(void **state)
 {
 	static const char *const expected[] = { "a", "", "bc", "" };
@@ -244,6 +252,7 @@ int main(void)
 		cmocka_unit_test(skipping_stops_at_the_end),
 		cmocka_unit_test(searching_gives_an_index_or_minus_one),
 		cmocka_unit_test(trimming_takes_spaces_and_tabs_off_both_ends),
+		cmocka_unit_test(trimming_space_takes_line_ends_off_too_but_no_zero_bytes),
 		cmocka_unit_test(splitting_yields_every_piece_once),
 		cmocka_unit_test(numbers_are_read_up_to_their_limits),
 		cmocka_unit_test(what_is_not_wholly_a_number_is_refused),

@@ -4,6 +4,9 @@
  */
 #include "cel/policy.h"
 
+#include <stdlib.h>
+
+#include "base/json.h"
 #include "base/limits.h"
 #include "cel/lib_authz.h"
 
@@ -144,13 +147,28 @@ void cel_policy_env(struct cel_policy_env *e, struct cel_policy_options o)
 
 /* --- variables ---------------------------------------------------------------------- */
 
-void cel_policy_named_init(struct cel_policy_named *named, struct arena *a, size_t most)
+static int by_name(const void *a, const void *b)
 {
-	*named = (struct cel_policy_named){ .room = most };
-	named->fields = ARENA_ARRAY(a, struct cel_field, most + 1);
+	return str_cmp(((const struct cel_field *)a)->name, ((const struct cel_field *)b)->name);
+}
+
+/* All names have their place before the first has a type: a declaration then moves nothing. */
+void cel_policy_named_init(struct cel_policy_named *named, struct arena *a, const struct json *list)
+{
+	struct cel_field *fields = ARENA_ARRAY(a, struct cel_field, json_count(list) + 1);
+	size_t n = 0, kept = 0;
+
+	JSON_FOREACH (it, list)
+		fields[n++] = (struct cel_field){ .name = arena_str(a, json_text_at(it, "name")) };
+	qsort(fields, n, sizeof(fields[0]), by_name);
+	for (size_t i = 0; i < n; i++)
+		if (!i || !str_eq(fields[i].name, fields[kept - 1].name))
+			fields[kept++] = fields[i];
+	named->fields = fields;
 	named->type = (struct cel_type){ .kind = CEL_TYPE_OBJECT,
 					 .name = STR("kubernetes.variables"),
-					 .fields = named->fields };
+					 .fields = fields,
+					 .nfields = kept };
 }
 
 /* What upstream keeps of the type of an expression: opaque values and optionals are dyn. */
@@ -175,22 +193,16 @@ static const struct cel_type *kept(const struct cel_type *type)
 	}
 }
 
-/* Sorted, and the last of a name counts. */
+/* The last of a name counts. */
 void cel_policy_declare(struct cel_policy_named *named, struct str name,
 			const struct cel_type *type)
 {
-	size_t n = named->type.nfields, at = 0;
+	struct cel_field key = { .name = name };
+	struct cel_field *field = bsearch(&key, named->fields, named->type.nfields, sizeof(key),
+					  by_name);
 
-	while (at < n && str_cmp(named->fields[at].name, name) < 0)
-		at++;
-	if (at == n || !str_eq(named->fields[at].name, name)) {
-		if (n == named->room)
-			return;
-		memmove(&named->fields[at + 1], &named->fields[at],
-			(n - at) * sizeof(named->fields[0]));
-		named->type.nfields++;
-	}
-	named->fields[at] = (struct cel_field){ name, kept(type) };
+	if (field)
+		field->type = kept(type);
 }
 
 /* --- compiling ---------------------------------------------------------------------- */

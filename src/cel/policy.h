@@ -40,15 +40,16 @@ struct cel_policy_env {
 void cel_policy_env(struct cel_policy_env *e, struct cel_policy_options options);
 
 /*
- * The type of `variables`, as one after the other is declared; begin with zero. Text and types are
- * borrowed; the type changes with each, so that an expression sees those before it alone.
+ * The type of `variables`, as one after the other is declared; it changes with each, so that an
+ * expression sees those before it alone. `list` has all that will be declared, as { name: .. }, or
+ * is NULL; it is copied, types are borrowed.
  */
 struct cel_policy_named {
 	struct cel_type type;
-	struct cel_field *fields;
-	size_t room;
+	struct cel_field *fields; /* of all of them; without a type: not declared yet */
 };
-void cel_policy_named_init(struct cel_policy_named *named, struct arena *a, size_t most);
+void cel_policy_named_init(struct cel_policy_named *named, struct arena *a,
+			   const struct json *list);
 /* `type` NULL: of one that does not compile. */
 void cel_policy_declare(struct cel_policy_named *named, struct str name,
 			const struct cel_type *type);

@@ -196,8 +196,14 @@ static void variables_have_the_types_of_their_expressions(void **state)
 	struct fixture *f = *state;
 	struct cel_policy_named named;
 	struct cel_policy_options o;
+	struct json *list;
 
-	cel_policy_named_init(&named, &f->arena, 3);
+	assert_int_equal(json_parse(&f->arena,
+				    STR("[{\"name\":\"b\"},{\"name\":\"a\"},"
+					"{\"name\":\"b\"},{\"name\":\"c\"}]"),
+				    NULL, &list, NULL),
+			 0);
+	cel_policy_named_init(&named, &f->arena, list);
 	cel_policy_declare(&named, STR("b"), &cel_int);
 	cel_policy_declare(&named, STR("a"), &cel_quantity);
 	cel_policy_declare(&named, STR("b"), &cel_string);

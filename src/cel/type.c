@@ -125,7 +125,7 @@ const struct cel_field *cel_type_field(const struct cel_type *object, struct str
 		int order = str_cmp(object->fields[middle].name, name);
 
 		if (order == 0)
-			return &object->fields[middle];
+			return object->fields[middle].type ? &object->fields[middle] : NULL;
 		if (order < 0)
 			low = middle + 1;
 		else

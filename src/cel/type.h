@@ -42,7 +42,7 @@ struct cel_type;
 
 struct cel_field {
 	struct str name;
-	const struct cel_type *type;
+	const struct cel_type *type; /* NULL: there is none of this name yet */
 };
 
 struct cel_type {

@@ -107,21 +107,12 @@ static void errored(struct asking *q, size_t index, const char *message)
 
 /* --- validations -------------------------------------------------------------------- */
 
-static struct str trimmed(struct str s)
-{
-	while (s.n && strchr(" \t\n\v\f\r", s.p[0]))
-		s = str_skip(s, 1);
-	while (s.n && strchr(" \t\n\v\f\r", s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
-
 /* What is told of a validation that failed. `made` is what its messageExpression gave. */
 static const char *message_of(struct asking *q, const struct admission_validation *v,
 			      struct cel_value made)
 {
 	struct arena *a = q->m->write.arena;
-	struct str text = made.kind == CEL_STRING ? trimmed(made.s) : STR("");
+	struct str text = made.kind == CEL_STRING ? str_trim_space(made.s) : STR("");
 
 	if (text.n > MESSAGE_MAX || str_chr(text, '\n') >= 0)
 		text = STR("");
@@ -129,7 +120,7 @@ static const char *message_of(struct asking *q, const struct admission_validatio
 		text = v->message;
 	if (text.n)
 		return arena_strdup(a, text);
-	return arena_printf(a, "failed expression: %.*s", STR_ARG(trimmed(v->expr.text)));
+	return arena_printf(a, "failed expression: %.*s", STR_ARG(str_trim_space(v->expr.text)));
 }
 
 /* All messages, since they share what is left of the budget; false when that does not do. */
@@ -242,8 +233,8 @@ static void make_annotations(struct asking *q)
 		}
 		if (v.kind == CEL_ERROR)
 			annotation_failed(q, v.error);
-		else if (v.kind == CEL_STRING && trimmed(v.s).n)
-			annotate(q, all->v[i].name, trimmed(v.s));
+		else if (v.kind == CEL_STRING && str_trim_space(v.s).n)
+			annotate(q, all->v[i].name, str_trim_space(v.s));
 	}
 }
 

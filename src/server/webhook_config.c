@@ -6,6 +6,7 @@
 
 #include "base/base64.h"
 #include "base/limits.h"
+#include "base/map.h"
 #include "base/mem.h"
 
 static struct str text_of(struct webhook_config *c, const struct json *tree, const char *key)
@@ -67,13 +68,14 @@ static void read_client(struct webhook_config *c, struct webhook *h, const struc
 		read_url(c, h, json_text_at(client, "url"));
 }
 
+/* `before` are the webhooks of before, by name. */
 static struct webhook_peer *peer_of(struct loop *l, const struct webhook *h,
-				    const struct webhook_config *before)
+				    const struct map *before)
 {
-	for (size_t i = 0; before && i < before->n; i++)
-		if (str_eq(before->hooks[i].name, h->name) && str_eq(before->hooks[i].ca, h->ca))
-			return webhook_peer_ref(before->hooks[i].peer);
-	return webhook_peer_new(l, h->ca);
+	const struct webhook *was = map_get(before, h->name);
+
+	return was && str_eq(was->ca, h->ca) ? webhook_peer_ref(was->peer)
+					     : webhook_peer_new(l, h->ca);
 }
 
 static void compile(struct webhook_config *c, struct webhook *h, const struct json *tree)
@@ -100,7 +102,11 @@ struct webhook_config *webhook_config_new(struct loop *l, const struct json *tre
 {
 	struct webhook_config *c = XNEW(struct webhook_config);
 	const struct json *list = json_getz(tree, "webhooks");
+	CLEANUP(map_release) struct map former;
 
+	map_init(&former);
+	for (size_t i = 0; before && i < before->n; i++)
+		(void)map_put(&former, before->hooks[i].name, &before->hooks[i]);
 	arena_init(&c->arena, REQUEST_WORK_MAX);
 	c->name = text_of(c, json_getz(tree, "metadata"), "name");
 	c->hooks = ARENA_ARRAY(&c->arena, struct webhook, json_count(list) + 1);
@@ -109,7 +115,7 @@ struct webhook_config *webhook_config_new(struct loop *l, const struct json *tre
 
 		compile(c, h, it);
 		h->id = ++*next_id;
-		h->peer = peer_of(l, h, before);
+		h->peer = peer_of(l, h, &former);
 	}
 	return c;
 }
