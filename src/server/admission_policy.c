@@ -7,16 +7,8 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/mem.h"
-
-static struct str trimmed(struct str s)
-{
-	while (s.n && strchr(" \t\n\v\f\r", s.p[0]))
-		s = str_skip(s, 1);
-	while (s.n && strchr(" \t\n\v\f\r", s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
 
 /* --- policies ----------------------------------------------------------------------- */
 
@@ -48,7 +40,7 @@ static void compile_variables(struct admission_policy *p, const struct json *lis
 					       json_count(list) + 1);
 	size_t n = 0;
 
-	cel_policy_named_init(named, &p->arena, json_count(list));
+	cel_policy_named_init(named, &p->arena, list);
 	options->named = &named->type;
 	JSON_FOREACH (it, list) {
 		struct admission_expr *e = &v[n++];
@@ -78,7 +70,7 @@ static void compile_validations(struct admission_policy *p, const struct json *l
 		if (message.n)
 			v->message_expr = admission_expr(&p->arena, STR(""), message, of_message,
 							 CEL_POLICY_MESSAGE);
-		v->message = arena_str(&p->arena, trimmed(json_text_at(it, "message")));
+		v->message = arena_str(&p->arena, str_trim_space(json_text_at(it, "message")));
 		v->reason = reason_of(json_text_at(it, "reason"));
 		v++;
 		p->nvalidations++;
@@ -182,14 +174,21 @@ static struct admission_binding *binding_new(const struct json *tree)
 
 /* --- following ---------------------------------------------------------------------- */
 
-/* The object's tree, or NULL when it is gone. */
-static struct json *tree_of(struct object *now, struct arena *a)
+/*
+ * False when the object is there and cannot be read: what was known of it stays then, for to do
+ * without it might allow what it forbids. *ret_tree is NULL when it is gone.
+ */
+static bool read_tree(const struct admission_policies *all, struct object *now, struct arena *a,
+		      struct json **ret_tree)
 {
-	struct json *tree = NULL;
+	struct error err;
 
-	if (now)
-		(void)object_tree(now, a, &tree, NULL);
-	return tree;
+	*ret_tree = NULL;
+	if (!now || object_tree(now, a, ret_tree, &err) == 0)
+		return true;
+	log_error(all->log, "an admission policy or its binding cannot be read",
+		  LOG_STR("name", object_name(now)), LOG_ERR(&err));
+	return false;
 }
 
 static void on_policy(void *arg, struct object *now, struct object *before)
@@ -200,8 +199,9 @@ static void on_policy(void *arg, struct object *now, struct object *before)
 	struct admission_policy *p;
 
 	arena_init(&a, SIZE_MAX);
+	if (!read_tree(all, now, &a, &tree))
+		return;
 	policy_free(omap_remove(&all->policies, object_name(now ? now : before)));
-	tree = tree_of(now, &a);
 	if (tree) {
 		p = policy_new(tree);
 		(void)omap_put(&all->policies, p->name, p);
@@ -217,8 +217,9 @@ static void on_binding(void *arg, struct object *now, struct object *before)
 	struct admission_binding *b;
 
 	arena_init(&a, SIZE_MAX);
+	if (!read_tree(all, now, &a, &tree))
+		return;
 	binding_free(omap_remove(&all->bindings, object_name(now ? now : before)));
-	tree = tree_of(now, &a);
 	if (tree) {
 		b = binding_new(tree);
 		(void)omap_put(&all->bindings, b->name, b);
@@ -248,10 +249,11 @@ static void reset_bindings(void *arg)
 	all->stale = true;
 }
 
-void admission_policies_init(struct admission_policies *all)
+void admission_policies_init(struct admission_policies *all, const struct log *log)
 {
 	const struct str group = STR("admissionregistration.k8s.io");
 
+	all->log = log;
 	omap_init(&all->policies);
 	omap_init(&all->bindings);
 	all->stale = false;

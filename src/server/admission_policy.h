@@ -53,14 +53,15 @@ struct admission_policy {
 };
 
 struct admission_policies {
+	const struct log *log;
 	struct omap policies, bindings; /* by name */
 	struct state_observer observers[ADMISSION_POLICY_OBSERVERS];
 	bool stale; /* `bindings` of policies are to be found anew */
 	size_t active; /* policies with a binding, once that was done; else: there may be some */
 };
 
-/* Of ValidatingAdmissionPolicies and their bindings. */
-void admission_policies_init(struct admission_policies *p);
+/* Of ValidatingAdmissionPolicies and their bindings. The log is borrowed. */
+void admission_policies_init(struct admission_policies *p, const struct log *log);
 void admission_policies_release(struct admission_policies *p);
 
 /* Whether there is any that does something; and brings all up to date. */

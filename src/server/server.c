@@ -332,7 +332,7 @@ static int start(struct server *s, struct error *err)
 	start_access(s);
 	s->custom = custom_new(s);
 	s->policies = XNEW(struct admission_policies);
-	admission_policies_init(s->policies);
+	admission_policies_init(s->policies, s->opts.log);
 	s->quotas = quotas_new(s);
 	s->flow = flow_new(s);
 	r = flow_metrics_add(s->flow, err);

@@ -128,7 +128,7 @@ static void start_state(struct verb_world *w, uint64_t seed)
 	w->data = fake_data_new();
 	w->server.custom = custom_new(&w->server);
 	w->server.policies = XNEW(struct admission_policies);
-	admission_policies_init(w->server.policies);
+	admission_policies_init(w->server.policies, w->server.opts.log);
 	gather_observers(w, &opts);
 	w->server.quotas = quotas_new(&w->server);
 	opts.store = w->server.store = fake_store_open(w->lanes[0], w->data, &fake);

@@ -38,12 +38,15 @@ static void on_changed(void *arg, struct object *now, struct object *before)
 	struct json *tree;
 
 	arena_init(&a, REQUEST_WORK_MAX);
-	if (now && object_tree(now, &a, &tree, &err) == 0)
+	if (now && object_tree(now, &a, &tree, &err) < 0) {
+		/* Without it, what it forbids might be allowed: it stays as it was. */
+		log_error(w->server->opts.log, "a webhook configuration cannot be read",
+			  LOG_STR("name", name), LOG_ERR(&err));
+		return;
+	}
+	if (now)
 		next = webhook_config_new(w->server->opts.loops[0], tree,
 					  omap_get(&set->configs, name), &w->last_id);
-	else if (now)
-		log_warn(w->server->opts.log, "a webhook configuration cannot be read",
-			 LOG_STR("name", name), LOG_ERR(&err));
 	replace(set, name, next);
 }
 
