@@ -5,6 +5,7 @@
 #include "api/check_pod.h"
 #include "api/names.h"
 #include "api/service.h"
+#include "base/map.h"
 
 /* --- addresses ------------------------------------------------------------------------------ */
 
@@ -147,8 +148,20 @@ void service_check_addresses(struct validation *v, const struct json *service,
 
 /* --- ports ---------------------------------------------------------------------------------- */
 
+/* What earlier ports have: a body may have many. */
+struct seen {
+	struct map names, numbers, node_ports;
+};
+
+/* Whether it was seen, and now it is. */
+static bool is_seen(struct map *seen, struct str key, const struct json *port)
+{
+	return map_put(seen, key, (void *)port) != NULL;
+}
+
 static void check_port_names(struct validation *v, const struct json *ports,
-			     const struct json *port, const struct field_path *path)
+			     const struct json *port, struct seen *seen,
+			     const struct field_path *path)
 {
 	struct field_path name_at = field_path_name(path, "name");
 	struct field_path protocol_at = field_path_name(path, "appProtocol");
@@ -158,14 +171,15 @@ static void check_port_names(struct validation *v, const struct json *ports,
 		field_errors_required(v->errs, &name_at, NULL);
 	else if (name.n)
 		validate_format(v, SCHEMA_FORMAT_DNS_LABEL, name, &name_at);
-	if (name.n && check_came_before(ports, port, "name"))
+	if (name.n && is_seen(&seen->names, name, port))
 		field_errors_duplicate(v->errs, &name_at, FIELD_STR(name));
 	if (protocol.n)
 		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, protocol, &protocol_at);
 }
 
 static void check_service_port(struct validation *v, const struct json *ports,
-			       const struct json *port, const struct field_path *path)
+			       const struct json *port, struct seen *seen,
+			       const struct field_path *path)
 {
 	struct field_path port_at = field_path_name(path, "port");
 	struct field_path target_at = field_path_name(path, "targetPort");
@@ -173,7 +187,7 @@ static void check_service_port(struct validation *v, const struct json *ports,
 	const char *fault = json_is(target, JSON_STRING) ? names_port_name(json_str(target)) : NULL;
 	int64_t number = 0;
 
-	check_port_names(v, ports, port, path);
+	check_port_names(v, ports, port, seen, path);
 	(void)json_i64(json_getz(port, "port"), &number);
 	check_port_number(v, number, &port_at);
 	if (fault)
@@ -182,33 +196,25 @@ static void check_service_port(struct validation *v, const struct json *ports,
 		check_port_number(v, number, &target_at);
 }
 
-static bool same_port(const struct json *a, const struct json *b, const char *name)
+/* One number is one port for each protocol. */
+static struct str port_key(struct validation *v, const struct json *port, const char *name)
 {
-	return json_i64_at(a, name, 0) == json_i64_at(b, name, 0) &&
-	       str_eq(json_text_at(a, "protocol"), json_text_at(b, "protocol"));
-}
-
-static bool port_came_before(const struct json *ports, const struct json *port, const char *name)
-{
-	for (const struct json *other = json_first(ports); other != port; other = other->next)
-		if (same_port(other, port, name))
-			return true;
-	return false;
+	return str_from(arena_printf(v->arena, "%lld/%.*s", (long long)json_i64_at(port, name, 0),
+				     STR_ARG(json_text_at(port, "protocol"))));
 }
 
 static void check_numbers(struct validation *v, const struct json *spec, const struct json *port,
-			  const struct field_path *path)
+			  struct seen *seen, const struct field_path *path)
 {
-	const struct json *ports = json_getz(spec, "ports");
 	struct field_path node_at = field_path_name(path, "nodePort");
 	int64_t number = json_i64_at(port, "nodePort", 0);
 
 	if (number && service_is_type(spec, "ClusterIP"))
 		field_errors_forbidden(v->errs, &node_at,
 				       "may not be used when `type` is 'ClusterIP'");
-	if (number && port_came_before(ports, port, "nodePort"))
+	if (number && is_seen(&seen->node_ports, port_key(v, port, "nodePort"), port))
 		field_errors_duplicate(v->errs, &node_at, FIELD_I64(number));
-	if (port_came_before(ports, port, "port"))
+	if (is_seen(&seen->numbers, port_key(v, port, "port"), port))
 		field_errors_duplicate(
 			v->errs, path,
 			FIELD_JSON(str_from(arena_printf(
@@ -224,19 +230,26 @@ static void check_ports(struct validation *v, const struct json *spec,
 {
 	const struct json *ports = json_getz(spec, "ports");
 	struct field_path list = field_path_name(path, "ports");
+	struct seen seen;
 	size_t i = 0;
 
+	map_init(&seen.names);
+	map_init(&seen.numbers);
+	map_init(&seen.node_ports);
 	JSON_FOREACH (port, ports) {
 		struct field_path at = field_path_index(&list, i++);
 
-		check_service_port(v, ports, port, &at);
+		check_service_port(v, ports, port, &seen, &at);
 	}
 	i = 0;
 	JSON_FOREACH (port, ports) {
 		struct field_path at = field_path_index(&list, i++);
 
-		check_numbers(v, spec, port, &at);
+		check_numbers(v, spec, port, &seen, &at);
 	}
+	map_release(&seen.names);
+	map_release(&seen.numbers);
+	map_release(&seen.node_ports);
 }
 
 /* --- the rest of the spec ------------------------------------------------------------------- */

@@ -5,7 +5,9 @@
 #include "api/service.h"
 
 #include "api/address.h"
+#include "api/port_set.h"
 #include "api/write_impl.h"
+#include "base/map.h"
 
 #define NONE STR("None")
 
@@ -87,20 +89,23 @@ static bool same_families(const struct json *spec, const struct json *old)
 
 /* --- a type that changes --------------------------------------------------------------- */
 
-static bool has_node_port(const struct json *ports, int64_t number)
+static struct port_set node_ports(const struct json *spec)
 {
-	JSON_FOREACH (port, ports)
-		if (json_i64_at(port, "nodePort", 0) == number)
-			return true;
-	return false;
+	struct port_set set = { 0 };
+
+	JSON_FOREACH (port, json_getz(spec, "ports"))
+		port_set_add(&set, json_i64_at(port, "nodePort", 0));
+	return set;
 }
 
 static bool adds_node_ports(const struct json *spec, const struct json *old)
 {
+	struct port_set before = node_ports(old);
+
 	JSON_FOREACH (port, json_getz(spec, "ports")) {
 		int64_t number = json_i64_at(port, "nodePort", 0);
 
-		if (number && !has_node_port(json_getz(old, "ports"), number))
+		if (number && !port_set_has(&before, number))
 			return true;
 	}
 	return false;
@@ -165,20 +170,23 @@ static void keep_addresses(struct arena *a, struct json *spec, const struct json
 /* By the name of a port; a number that another port of the new service has is not used twice. */
 static void keep_ports(struct arena *a, struct json *spec, const struct json *old)
 {
+	CLEANUP(map_release) struct map names;
+	struct port_set has;
+
+	map_init(&names);
 	if (!service_wants_ports(old) || !service_wants_ports(spec))
 		return;
+	has = node_ports(spec);
+	JSON_FOREACH (port, json_getz(old, "ports"))
+		(void)map_put(&names, json_text_at(port, "name"), port);
 	JSON_FOREACH (port, json_getz(spec, "ports")) {
-		const struct json *before = NULL;
-		int64_t number;
+		const struct json *before = map_get(&names, json_text_at(port, "name"));
+		int64_t number = json_i64_at(before, "nodePort", 0);
 
-		JSON_FOREACH (other, json_getz(old, "ports"))
-			if (str_eq(json_text_at(other, "name"), json_text_at(port, "name")))
-				before = other;
-		number = json_i64_at(before, "nodePort", 0);
-		if (!number || json_i64_at(port, "nodePort", 0) ||
-		    has_node_port(json_getz(spec, "ports"), number))
+		if (!number || json_i64_at(port, "nodePort", 0) || port_set_has(&has, number))
 			continue;
 		json_put_i64(a, port, "nodePort", number);
+		port_set_add(&has, number);
 	}
 }
 

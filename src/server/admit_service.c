@@ -7,13 +7,21 @@
  */
 #include "server/admit_service.h"
 
+#include <stdlib.h>
+
 #include "api/service.h"
+#include "base/mem.h"
 #include "server/ensure.h"
 #include "server/server_impl.h"
 #include "server/services.h"
 #include "server/verb_impl.h"
+#include "server/write_ports.h"
 
-enum { IPS_MAX = 2, DRY_PORT = 32768 };
+enum {
+	IPS_MAX = 2,
+	HEALTH_PLACE = 0, /* of node ports: that of health checks, then those of the ports */
+	PORTS_PLACE = 1,
+};
 
 /* An address that this write chose. */
 struct held_ip {
@@ -23,17 +31,12 @@ struct held_ip {
 	bool lost; /* somebody else was first */
 };
 
-struct held_port {
-	struct held_port *next;
-	int64_t port;
-};
-
 struct held {
 	struct mutation *m;
 	struct services *services;
 	struct held_ip ips[IPS_MAX]; /* by family: IPv4, IPv6 */
 	struct str name; /* of the service that the IPAddresses name */
-	struct held_port *ports;
+	struct write_ports ports;
 	size_t open; /* IPAddresses that are being made */
 	bool parked, waited;
 	struct error err;
@@ -42,13 +45,6 @@ struct held {
 static const char memo_key;
 
 /* --- giving back ---------------------------------------------------------------------------- */
-
-static void return_ports(struct held *h)
-{
-	for (struct held_port *p = h->ports; p && !h->m->dry_run; p = p->next)
-		services_return_port(h->services, p->port);
-	h->ports = NULL;
-}
 
 static void release_ip(struct held *h, struct held_ip *ip)
 {
@@ -64,7 +60,7 @@ static void on_over(struct mutation *m UNUSED, void *arg, bool done)
 {
 	struct held *h = arg;
 
-	return_ports(h);
+	write_ports_return(&h->ports);
 	for (size_t i = 0; i < IPS_MAX && !done; i++)
 		release_ip(h, &h->ips[i]);
 }
@@ -76,6 +72,7 @@ static struct held *held_of(struct mutation *m)
 	if (!h->m) {
 		h->m = m;
 		h->services = m->x->server->services;
+		write_ports_init(&h->ports, h->services, &m->x->work, m->dry_run);
 		mutation_on_over(m, on_over, h);
 	}
 	return h;
@@ -224,89 +221,77 @@ static int choose_ips(struct held *h, const struct json *old, struct json *servi
 
 /* --- node ports ----------------------------------------------------------------------------- */
 
-static void keep_port(struct held *h, int64_t port)
-{
-	struct held_port *p = ARENA_NEW(&h->m->x->work, struct held_port);
+/* One try at the node ports of a service. A body may have many ports: each is looked at once. */
+struct choosing {
+	struct held *held;
+	const struct json *before; /* spec; NULL: the service is new */
+	struct json *spec;
+	struct port_set had; /* node ports that it has already */
+	/* Of a new one, by port: its node port, the first that is asked for or the one it got. */
+	uint16_t wanted[PORT_SET_MAX + 1];
+	struct port_set got; /* ports that have one */
+};
 
-	*p = (struct held_port){ h->ports, port };
-	h->ports = p;
-	if (!h->m->dry_run)
-		services_reserve_port(h->services, port);
+static int64_t number_of(const struct json *port)
+{
+	return json_i64_at(port, "port", 0);
 }
 
-static bool keeps_port(const struct held *h, int64_t port)
+static int64_t node_port_of(const struct json *port)
 {
-	for (const struct held_port *p = h->ports; p; p = p->next)
-		if (p->port == port)
-			return true;
-	return false;
+	return json_i64_at(port, "nodePort", 0);
 }
 
-static bool take_port(struct held *h, int64_t port)
+static struct choosing *choosing_new(struct held *h, const struct json *before, struct json *spec)
 {
-	if (!services_has_port(h->services, port) || services_is_port_taken(h->services, port) ||
-	    keeps_port(h, port))
-		return false;
-	keep_port(h, port);
-	return true;
-}
+	struct choosing *c = xcalloc(1, sizeof(*c));
 
-/* 0: there is none. A dry run shows numbers that nobody can have, as upstream's. */
-static int64_t take_any_port(struct held *h)
-{
-	int64_t port = h->m->dry_run ? DRY_PORT + 1 : services_pick_port(h->services);
-
-	while (h->m->dry_run && keeps_port(h, port))
-		port++;
-	if (port)
-		keep_port(h, port);
-	return port;
-}
-
-static bool has_port(const struct json *spec, int64_t number)
-{
+	c->held = h;
+	c->before = before;
+	c->spec = spec;
+	JSON_FOREACH (port, json_getz(before, "ports"))
+		port_set_add(&c->had, node_port_of(port));
 	JSON_FOREACH (port, json_getz(spec, "ports"))
-		if (json_i64_at(port, "nodePort", 0) == number)
-			return true;
-	return false;
+		if (!before && port_set_takes(number_of(port)) &&
+		    port_set_takes(node_port_of(port)) && !c->wanted[number_of(port)])
+			c->wanted[number_of(port)] = (uint16_t)node_port_of(port);
+	return c;
 }
 
-/* A port with the same number but another protocol shares its node port. */
-static int64_t shared_port(const struct json *spec, const struct json *port)
+/*
+ * A port with the same number but another protocol shares its node port. A new service has a node
+ * port for one number of its own; a changed one is freer.
+ */
+static bool may_share(const struct choosing *c, const struct json *port, int64_t node_port)
 {
-	JSON_FOREACH (other, json_getz(spec, "ports"))
-		if (other != port &&
-		    json_i64_at(other, "port", 0) == json_i64_at(port, "port", 0) &&
-		    json_i64_at(other, "nodePort", 0))
-			return json_i64_at(other, "nodePort", 0);
-	return 0;
+	int64_t number = number_of(port);
+
+	return write_ports_uses(&c->held->ports, node_port) &&
+	       (c->before || (port_set_has(&c->got, number) && c->wanted[number] == node_port));
 }
 
-/* A new service has a node port for one number of its own; a changed one is freer. */
-static bool may_share(const struct held *h, const struct json *before, const struct json *spec,
-		      const struct json *port, int64_t number)
+static int choose_port(struct choosing *c, struct json *port, size_t place)
 {
-	return keeps_port(h, number) && (before || shared_port(spec, port) == number);
-}
+	struct write_ports *ports = &c->held->ports;
+	int64_t number = number_of(port), node_port = node_port_of(port);
 
-static int choose_port(struct held *h, const struct json *before, struct json *spec,
-		       struct json *port)
-{
-	int64_t number = json_i64_at(port, "nodePort", 0);
-
-	if (!number && !service_wants_ports(spec))
+	if (!node_port && !service_wants_ports(c->spec))
 		return 0;
-	if (!number && !before)
-		number = shared_port(spec, port);
-	if (!number) {
-		number = take_any_port(h);
-		if (!number)
+	if (!node_port && !c->before && port_set_takes(number))
+		node_port = c->wanted[number];
+	if (!node_port) {
+		node_port = write_ports_take_any(ports, place);
+		if (!node_port)
 			return -ERR_INTERNAL;
-	} else if (!has_port(before, number) && !may_share(h, before, spec, port, number) &&
-		   !take_port(h, number)) {
+	} else if (!port_set_has(&c->had, node_port) && !may_share(c, port, node_port) &&
+		   !write_ports_take(ports, node_port)) {
 		return -ERR_INVALID;
 	}
-	json_put_i64(h->m->write.arena, port, "nodePort", number);
+	if (port_set_takes(number) && !port_set_has(&c->got, number)) {
+		c->wanted[number] = (uint16_t)node_port;
+		port_set_add(&c->got, number);
+	}
+	json_put_i64(c->held->m->write.arena, port, "nodePort", node_port);
 	return 0;
 }
 
@@ -318,12 +303,12 @@ static int choose_health_port(struct held *h, const struct json *before, struct 
 	if (!service_wants_health_port(spec) || service_wants_health_port(before))
 		return 0;
 	if (!port) {
-		port = take_any_port(h);
+		port = write_ports_take_any(&h->ports, HEALTH_PLACE);
 		if (!port)
 			return error_set(err, ERR_INTERNAL,
 					 "failed to allocate a HealthCheck NodePort 0: range is "
 					 "full");
-	} else if (!take_port(h, port)) {
+	} else if (!write_ports_take(&h->ports, port)) {
 		return error_set(err, ERR_INTERNAL,
 				 "failed to allocate requested HealthCheck NodePort %lld: %s%s",
 				 (long long)port,
@@ -339,26 +324,41 @@ static int choose_health_port(struct held *h, const struct json *before, struct 
 	return 0;
 }
 
+static int choose_each(struct choosing *c, struct error *err)
+{
+	size_t i = 0;
+
+	JSON_FOREACH (port, json_getz(c->spec, "ports")) {
+		int r = choose_port(c, port, PORTS_PLACE + i);
+
+		if (r == -ERR_INVALID)
+			return refuse_port(c->held->m, i, node_port_of(port), err);
+		if (r < 0)
+			return error_set(err, ERR_INTERNAL,
+					 "failed to allocate a nodePort: range is full");
+		i++;
+	}
+	return 0;
+}
+
 static int choose_ports(struct held *h, const struct json *old, struct json *service,
 			struct error *err)
 {
 	struct json *spec = json_getz(service, "spec");
 	const struct json *before = json_getz(old, "spec");
-	size_t i = 0;
+	int r = 0;
 
+	write_ports_begin(&h->ports, PORTS_PLACE + json_count(json_getz(spec, "ports")));
 	if (service_has_ports(spec)) {
-		JSON_FOREACH (port, json_getz(spec, "ports")) {
-			int r = choose_port(h, before, spec, port);
+		struct choosing *c = choosing_new(h, before, spec);
 
-			if (r == -ERR_INVALID)
-				return refuse_port(h->m, i, json_i64_at(port, "nodePort", 0), err);
-			if (r < 0)
-				return error_set(err, ERR_INTERNAL,
-						 "failed to allocate a nodePort: range is full");
-			i++;
-		}
+		r = choose_each(c, err);
+		free(c);
 	}
-	return choose_health_port(h, before, spec, err);
+	if (r == 0)
+		r = choose_health_port(h, before, spec, err);
+	write_ports_settle(&h->ports);
+	return r;
 }
 
 /* --- the two phases ------------------------------------------------------------------------- */
@@ -378,8 +378,6 @@ int admit_service(struct mutation *m, const struct json *old, struct json *servi
 	/* A webhook has all asked once more: what the service is then counts. */
 	if (m->reinvoke && !m->reinvoking)
 		return 0;
-	/* Ports are chosen anew: nobody saw the last ones. */
-	return_ports(h);
 	service_settle(&v, service, old, services_families(h->services));
 	if (field_errors_any(&m->write.errs))
 		return refuse(err);

@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 #include "net/sim.h"
+#include "server/services.h"
 #include "server/verb_world.h"
+#include "server/write_ports.h"
 
 #define SERVICES  "/api/v1/namespaces/default/services"
 #define ADDRESSES "/apis/networking.k8s.io/v1/ipaddresses"
@@ -231,6 +233,72 @@ static void node_ports_are_given_kept_and_returned(void **state)
 			 30080);
 }
 
+/* Whoever was asked about the first try (a webhook) is not asked about another. */
+static void the_next_try_has_the_node_ports_of_the_last_and_gives_back_the_others(void **state)
+{
+	struct verb_world *w = *state;
+	struct services *sv = w->server.services;
+	struct write_ports p;
+	int64_t first, second;
+
+	write_ports_init(&p, sv, &w->arena, false);
+	write_ports_begin(&p, 2);
+	first = write_ports_take_any(&p, 0);
+	second = write_ports_take_any(&p, 1);
+	assert_true(write_ports_take(&p, 30001));
+	assert_false(write_ports_take(&p, 30001));
+	write_ports_settle(&p);
+	write_ports_begin(&p, 3);
+	assert_int_equal(write_ports_take_any(&p, 0), first);
+	assert_true(write_ports_take(&p, 30001));
+	write_ports_settle(&p);
+	assert_true(services_is_port_taken(sv, first));
+	assert_true(services_is_port_taken(sv, 30001));
+	assert_false(services_is_port_taken(sv, second));
+	write_ports_return(&p);
+	assert_false(services_is_port_taken(sv, first));
+	assert_false(services_is_port_taken(sv, 30001));
+}
+
+static struct json *ask_many(struct verb_world *w, const char *target, const char *type, int n,
+			     int status)
+{
+	CLEANUP(buf_release) struct buf body = BUF_INIT(16 << 20);
+	struct verb_ask ask = { .method = "POST",
+				.target = target,
+				.content_type = "application/json" };
+	struct json *got;
+
+	(void)buf_printf(&body,
+			 "{\"metadata\":{\"name\":\"m\"},\"spec\":{\"type\":\"%s\",\"ports\":[",
+			 type);
+	for (int i = 0; i < n; i++)
+		(void)buf_printf(&body, "%s{\"name\":\"p%d\",\"port\":%d}", i ? "," : "", i, 1 + i);
+	(void)buf_printf(&body, "]}}");
+	ask.body = body.p;
+	ask.body_n = body.n;
+	got = verb_world_ask(w, &ask);
+	assert_int_equal(ask.status, status);
+	verb_ask_release(&ask);
+	return got;
+}
+
+/* Were each port compared with all others, this would take minutes. */
+static void a_service_may_have_very_many_ports(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *got;
+
+	range(w, "kubernetes", "10.0.0.0/24");
+	got = ask_many(w, SERVICES, "NodePort", 60000, 500);
+	assert_string_equal(
+		verb_world_text(w, got, "/message"),
+		"Internal error occurred: failed to allocate a nodePort: range is full");
+	(void)ask_many(w, SERVICES "?dryRun=All", "NodePort", 60000, 500);
+	assert_int_equal(addresses(w), 0);
+	(void)ask_many(w, SERVICES, "ClusterIP", 4000, 201);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, verb_world_set_up, verb_world_tear_down)
 #define SHARED(name) \
 	cmocka_unit_test_setup_teardown(name, verb_world_set_up_http1, verb_world_tear_down)
@@ -249,6 +317,8 @@ int main(void)
 		TEST(an_address_goes_with_the_service_or_with_its_type),
 		TEST(an_address_object_that_is_lost_comes_back_and_one_without_a_service_goes),
 		TEST(node_ports_are_given_kept_and_returned),
+		TEST(the_next_try_has_the_node_ports_of_the_last_and_gives_back_the_others),
+		TEST(a_service_may_have_very_many_ports),
 	};
 
 	return cmocka_run_group_tests_name("server/admit_service", tests, NULL, NULL);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict"
 import { cpSync } from "node:fs"
 import { expect, expectStatus, startEtcd, startServer } from "./api_lib.mjs"
 import { finish, scratch, test, until } from "./lib.mjs"
+import { startHooks, validating, withWebhooks } from "./webhook_lib.mjs"
 
 const services = "/api/v1/namespaces/default/services"
 const addresses = "/apis/networking.k8s.io/v1/ipaddresses"
@@ -24,6 +25,22 @@ await test("a new cluster has service kubernetes, with its address, range and en
 	assert.deepEqual(classes.map(({ metadata, value }) => [metadata.name, value]),
 		[["system-cluster-critical", 2000000000], ["system-node-critical", 2000001000]])
 	expectStatus(await client.delete("/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical"), 403, "Forbidden")
+})
+
+await test("a webhook is asked once about a node port that is chosen, and the service gets just that", async () => {
+	const { client } = await startServer("lmdb", { folder: `${scratch}/hooked` })
+	const hooks = await startHooks()
+	const rules = [{ operations: ["CREATE", "UPDATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["services"] }]
+	hooks.answer("/allow", () => ({ allowed: true }))
+	expect(await client.post(services, service("hooked")), 201)
+	await withWebhooks(client, validating, [hooks.webhook("allow.example.com", "/allow", { rules })], async () => {
+		const changed = expect(await client.patch(`${services}/hooked`, { spec: { type: "NodePort" } }, "merge"), 200)
+		const [asked, ...more] = hooks.asked("/allow")
+		assert.equal(more.length, 0)
+		assert.ok(changed.spec.ports[0].nodePort >= 30000)
+		assert.equal(asked.object.spec.ports[0].nodePort, changed.spec.ports[0].nodePort)
+	})
+	hooks.close()
 })
 
 const etcd = await startEtcd()

@@ -1,0 +1,39 @@
+/*
+ * port_set - a set of port numbers, 1 to 65535; others are never in it.
+ */
+#ifndef API_PORT_SET_H
+#define API_PORT_SET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PORT_SET_MAX = 65535, PORT_SET_WORDS = (PORT_SET_MAX + 1) / 64 };
+
+/* All zero: empty. */
+struct port_set {
+	uint64_t words[PORT_SET_WORDS];
+};
+
+static inline bool port_set_takes(int64_t port)
+{
+	return port >= 1 && port <= PORT_SET_MAX;
+}
+
+static inline bool port_set_has(const struct port_set *s, int64_t port)
+{
+	return port_set_takes(port) && (s->words[port / 64] >> (port % 64) & 1);
+}
+
+static inline void port_set_add(struct port_set *s, int64_t port)
+{
+	if (port_set_takes(port))
+		s->words[port / 64] |= (uint64_t)1 << (port % 64);
+}
+
+static inline void port_set_remove(struct port_set *s, int64_t port)
+{
+	if (port_set_takes(port))
+		s->words[port / 64] &= ~((uint64_t)1 << (port % 64));
+}
+
+#endif
