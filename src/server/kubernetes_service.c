@@ -164,8 +164,7 @@ static void ensure_cidr(struct kubernetes_service *k, struct ensure *e)
 
 /* --- the service ---------------------------------------------------------------------------- */
 
-static struct json *service_of(const struct kubernetes_service *k, struct arena *a, struct str ip,
-			       bool is4)
+static struct json *service_of(struct arena *a, struct str ip, bool is4, int64_t target)
 {
 	struct json *body = body_of(a, "v1", "Service", true);
 	struct json *labels = json_need_object(a, json_getz(body, "metadata"), "labels");
@@ -184,7 +183,7 @@ static struct json *service_of(const struct kubernetes_service *k, struct arena 
 	json_put_str(a, port, "name", STR("https"));
 	json_put_str(a, port, "protocol", STR("TCP"));
 	json_put_i64(a, port, "port", PORT);
-	json_put_i64(a, port, "targetPort", k->at.port ? k->at.port : k->server->at.port);
+	json_put_i64(a, port, "targetPort", target);
 	json_append(ports, port);
 	json_setz(spec, "ports", ports);
 	return body;
@@ -199,16 +198,42 @@ static bool is_own(const struct json *address)
 	       str_eq(json_text_at(parent, "name"), NAME);
 }
 
-static void ensure_service(struct kubernetes_service *k, struct ensure *e)
+/* Behind its own port are the servers; what else somebody gave it stays. */
+static void ensure_target(struct ensure *e, const struct json *there, int64_t target)
+{
+	struct arena *a = ensure_arena(e);
+	struct json *patch = json_make_object(a);
+	struct json *ports = NULL;
+	bool differs = false;
+
+	if (json_copy(a, json_getz(json_getz(there, "spec"), "ports"), &ports, NULL) < 0)
+		return;
+	JSON_FOREACH (port, ports) {
+		if (json_i64_at(port, "port", 0) != PORT ||
+		    json_i64_at(port, "targetPort", 0) == target)
+			continue;
+		json_put_i64(a, port, "targetPort", target);
+		differs = true;
+	}
+	if (!differs)
+		return;
+	json_setz(json_need_object(a, patch, "spec"), "ports", ports);
+	ensure_patch(e, kind_of("", "services"), there, patch, ENSURE_MANAGER);
+}
+
+/* `target` is 0 when nobody knows where a server is. */
+static void ensure_service(struct kubernetes_service *k, struct ensure *e, int64_t target)
 {
 	const struct schema_kind *kind = kind_of("", "services");
 	struct arena *a = ensure_arena(e);
 	struct address ip = services_first(k->server->services);
 	char text[ADDRESS_TEXT];
 	struct str name = arena_str(a, str_from(address_print(&ip, text)));
-	struct json *address;
+	struct json *address, *there = ensure_tree(e, kind, NAMESPACE, NAME);
 
-	if (ensure_tree(e, kind, NAMESPACE, NAME))
+	if (there && target)
+		ensure_target(e, there, target);
+	if (there)
 		return;
 	address = ensure_tree(e, kind_of("networking.k8s.io", "ipaddresses"), STR(""), name);
 	if (address && !is_own(address)) {
@@ -221,7 +246,8 @@ static void ensure_service(struct kubernetes_service *k, struct ensure *e)
 	}
 	if (!address)
 		services_lock(e, &ip, NAMESPACE, NAME);
-	ensure_create(e, kind, service_of(k, a, name, ip.is4), ENSURE_MANAGER);
+	ensure_create(e, kind, service_of(a, name, ip.is4, target ? target : k->server->at.port),
+		      ENSURE_MANAGER);
 }
 
 /* --- leases --------------------------------------------------------------------------------- */
@@ -260,22 +286,39 @@ static bool has_run_out(const struct kubernetes_service *k, const struct json *l
 	       renewed + lasts * CLOCK_SEC < clock_wall(k->server->clock);
 }
 
-static void add_host(struct arena *a, struct json *hosts, const char *host)
+/* Where servers are that live: those of one port, which is all that a slice can tell. */
+struct live {
+	struct json *hosts;
+	struct str first; /* the Lease that says which port: all servers find the same */
+	uint16_t port;
+};
+
+/* Others come in the order of their names: only the first of them may have another port decide. */
+static void add_server(struct arena *a, struct live *live, struct str lease, const struct addr *at)
 {
-	if (!json_has_text(hosts, str_from(host)))
-		json_append(hosts, json_make_str(a, arena_str(a, str_from(host))));
+	struct str host = str_from(at->host);
+
+	if (!live->hosts || str_cmp(lease, live->first) < 0) {
+		live->first = lease;
+		if (!live->hosts || live->port != at->port)
+			live->hosts = json_make_array(a);
+		live->port = at->port;
+	}
+	if (live->port == at->port && !json_has_text(live->hosts, host))
+		json_append(live->hosts, json_make_str(a, arena_str(a, host)));
 }
 
-/* The addresses of all servers; those that have run out lose their Lease. */
-static struct json *live_hosts(struct kubernetes_service *k, struct ensure *e)
+/* All servers; those that have run out lose their Lease. */
+static struct live live_servers(struct kubernetes_service *k, struct ensure *e)
 {
 	const struct schema_kind *kind = kind_of("coordination.k8s.io", "leases");
-	struct json *hosts = json_make_array(ensure_arena(e));
+	struct arena *a = ensure_arena(e);
+	struct live live = { 0 };
 
 	if (k->at.len)
-		add_host(ensure_arena(e), hosts, k->at.host);
+		add_server(a, &live, str_from(k->lease), &k->at);
 	if (!is_shared(k))
-		return hosts;
+		return live;
 	JSON_FOREACH (it, ensure_names(e, kind, SYSTEM)) {
 		struct json *lease = str_starts(json_str(it), STR(PREFIX))
 					     ? ensure_tree(e, kind, SYSTEM, json_str(it))
@@ -288,19 +331,24 @@ static struct json *live_hosts(struct kubernetes_service *k, struct ensure *e)
 		if (has_run_out(k, lease))
 			ensure_delete(e, kind, lease);
 		else if (addr_parse(&at, json_text_at(notes, ANNOTATION), 0, NULL) == 0)
-			add_host(ensure_arena(e), hosts, at.host);
+			add_server(a, &live, json_str(it), &at);
 	}
-	return hosts;
+	return live;
 }
 
 /* --- endpoints ------------------------------------------------------------------------------ */
 
-static struct json *port_list(const struct kubernetes_service *k, struct arena *a)
+static bool same_ports(const struct json *ports, const struct live *live)
+{
+	return json_count(ports) == 1 && json_i64_at(json_first(ports), "port", 0) == live->port;
+}
+
+static struct json *port_list(const struct live *live, struct arena *a)
 {
 	struct json *list = json_make_array(a), *port = json_make_object(a);
 
 	json_put_str(a, port, "name", STR("https"));
-	json_put_i64(a, port, "port", k->at.port);
+	json_put_i64(a, port, "port", live->port);
 	json_put_str(a, port, "protocol", STR("TCP"));
 	json_append(list, port);
 	return list;
@@ -336,8 +384,7 @@ static bool same_hosts(const struct json *there, const struct json *hosts)
 	return true;
 }
 
-static void ensure_endpoints(struct kubernetes_service *k, struct ensure *e,
-			     const struct json *hosts)
+static void ensure_endpoints(struct ensure *e, const struct live *live)
 {
 	const struct schema_kind *kind = kind_of("", "endpoints");
 	struct arena *a = ensure_arena(e);
@@ -347,18 +394,19 @@ static void ensure_endpoints(struct kubernetes_service *k, struct ensure *e,
 	const struct json *first = json_first(json_getz(there, "subsets"));
 
 	if (json_count(json_getz(there, "subsets")) == 1 &&
-	    same_hosts(json_getz(first, "addresses"), hosts))
+	    same_hosts(json_getz(first, "addresses"), live->hosts) &&
+	    same_ports(json_getz(first, "ports"), live))
 		return;
 	json_put_str(a, json_need_object(a, json_getz(body, "metadata"), "labels"),
 		     "endpointslice.kubernetes.io/skip-mirror", STR("true"));
-	JSON_FOREACH (host, hosts) {
+	JSON_FOREACH (host, live->hosts) {
 		struct json *address = json_make_object(a);
 
 		json_put_str(a, address, "ip", json_str(host));
 		json_append(list, address);
 	}
 	json_setz(subset, "addresses", list);
-	json_setz(subset, "ports", port_list(k, a));
+	json_setz(subset, "ports", port_list(live, a));
 	json_append(subsets, subset);
 	json_setz(body, "subsets", subsets);
 	if (there)
@@ -385,28 +433,28 @@ static bool same_slice(const struct json *there, const struct json *endpoints)
 	return true;
 }
 
-static void ensure_slice(struct kubernetes_service *k, struct ensure *e, const struct json *hosts)
+static void ensure_slice(struct ensure *e, const struct live *live)
 {
 	const struct schema_kind *kind = kind_of("discovery.k8s.io", "endpointslices");
 	struct arena *a = ensure_arena(e);
 	struct json *there = ensure_tree(e, kind, NAMESPACE, NAME);
 	struct json *body = body_of(a, "discovery.k8s.io/v1", "EndpointSlice", true);
-	bool is6 = str_chr(json_str(json_first(hosts)), ':') >= 0;
+	bool is6 = str_chr(json_str(json_first(live->hosts)), ':') >= 0;
 	struct str type = is6 ? STR("IPv6") : STR("IPv4");
-	struct json *endpoints = endpoints_of(a, hosts, is6);
+	struct json *endpoints = endpoints_of(a, live->hosts, is6);
 
 	/* A slice keeps its family; the next look makes another. */
 	if (there && !str_eq(json_text_at(there, "addressType"), type)) {
 		ensure_delete(e, kind, there);
 		return;
 	}
-	if (there && same_slice(there, endpoints))
+	if (there && same_slice(there, endpoints) && same_ports(json_getz(there, "ports"), live))
 		return;
 	json_put_str(a, json_need_object(a, json_getz(body, "metadata"), "labels"),
 		     "kubernetes.io/service-name", NAME);
 	json_put_str(a, body, "addressType", type);
 	json_setz(body, "endpoints", endpoints);
-	json_setz(body, "ports", port_list(k, a));
+	json_setz(body, "ports", port_list(live, a));
 	if (there)
 		ensure_patch(e, kind, there, body, ENSURE_MANAGER);
 	else
@@ -432,16 +480,15 @@ static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
 static void look(struct kubernetes_service *k)
 {
 	struct ensure *e = ensure_new(k->server, on_written, k);
-	const struct json *hosts;
+	struct live live = live_servers(k, e);
 
 	ensure_cidr(k, e);
-	ensure_service(k, e);
+	ensure_service(k, e, live.port);
 	if (is_shared(k) && k->at.len)
 		put_lease(k, e);
-	hosts = live_hosts(k, e);
-	if (json_count(hosts)) {
-		ensure_endpoints(k, e, hosts);
-		ensure_slice(k, e, hosts);
+	if (json_count(live.hosts)) {
+		ensure_endpoints(e, &live);
+		ensure_slice(e, &live);
 	}
 	loop_timer_start(&k->timer, LOOK_MS);
 	ensure_end(e);

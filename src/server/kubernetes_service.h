@@ -4,7 +4,9 @@
  *
  * Made at the start and looked after from time to time. Where several servers share a store, each
  * keeps a Lease in kube-system with its address, and all that have not run out are endpoints; a
- * data folder has one server, whose address is the endpoint.
+ * data folder has one server, whose address is the endpoint. Servers of one store should have the
+ * same port: endpoints have one, so of servers with several ports only those are endpoints that
+ * have the port of the first Lease.
  * Threads: the state's loop.
  */
 #ifndef SERVER_KUBERNETES_SERVICE_H

@@ -1,7 +1,7 @@
 // Services, their addresses and node ports: with one server, and with two on one etcd that race for them.
 import assert from "node:assert/strict"
 import { cpSync } from "node:fs"
-import { expect, expectStatus, startEtcd, startServer } from "./api_lib.mjs"
+import { expect, expectStatus, freePort, startEtcd, startServer } from "./api_lib.mjs"
 import { finish, scratch, test, until } from "./lib.mjs"
 import { startHooks, validating, withWebhooks } from "./webhook_lib.mjs"
 
@@ -25,6 +25,22 @@ await test("a new cluster has service kubernetes, with its address, range and en
 	assert.deepEqual(classes.map(({ metadata, value }) => [metadata.name, value]),
 		[["system-cluster-critical", 2000000000], ["system-node-critical", 2000001000]])
 	expectStatus(await client.delete("/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical"), 403, "Forbidden")
+})
+
+await test("a server that comes back at another port is found there", async () => {
+	const server = await startServer("lmdb", { folder: `${scratch}/moved` }), before = server.port
+	await server.stop()
+	server.port = await freePort()
+	await server.begin()
+	assert.notEqual(server.port, before)
+	const { client } = server
+	const slice = expect(await client.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"), 200)
+	assert.deepEqual(slice.ports.map(({ port }) => port), [server.port])
+	const endpoints = expect(await client.get("/api/v1/namespaces/default/endpoints/kubernetes"), 200)
+	assert.deepEqual(endpoints.subsets.map(({ ports }) => ports[0].port), [server.port])
+	const own = expect(await client.get(`${services}/kubernetes`), 200)
+	assert.deepEqual(own.spec.ports.map(({ port, targetPort }) => [port, targetPort]), [[443, server.port]])
+	await server.stop()
 })
 
 await test("a webhook is asked once about a node port that is chosen, and the service gets just that", async () => {
