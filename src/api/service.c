@@ -28,6 +28,19 @@ bool service_is_headless(const struct json *spec)
 	return json_count(ips) == 1 && str_eq(json_str(json_first(ips)), NONE);
 }
 
+bool service_has_ip(const struct json *spec, struct str text)
+{
+	struct address ip, other;
+
+	if (!address_read(text, &ip))
+		return false;
+	JSON_FOREACH (it, ips_of(spec))
+		if (address_read(json_str(it), &other) && other.is4 == ip.is4 &&
+		    address_compare(&other, &ip) == 0)
+			return true;
+	return false;
+}
+
 bool service_has_ports(const struct json *spec)
 {
 	return service_is_type(spec, "NodePort") || service_is_type(spec, "LoadBalancer");

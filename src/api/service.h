@@ -19,6 +19,8 @@ struct service_families {
 
 bool service_is_type(const struct json *spec, const char *type);
 bool service_is_headless(const struct json *spec); /* clusterIPs begin with "None" */
+/* Whether `ip` is among clusterIPs, in whatever form either is. */
+bool service_has_ip(const struct json *spec, struct str ip);
 bool service_has_ports(const struct json *spec); /* NodePort or LoadBalancer */
 /* Each of its ports gets a node port, if it has none. */
 bool service_wants_ports(const struct json *spec);

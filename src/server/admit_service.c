@@ -28,6 +28,7 @@ struct held_ip {
 	struct address ip;
 	bool chosen, fixed; /* fixed: the client asked for it */
 	bool held; /* its IPAddress is there, and is ours */
+	bool used; /* the service of the last try has it */
 	bool lost; /* somebody else was first */
 };
 
@@ -56,13 +57,20 @@ static void release_ip(struct held *h, struct held_ip *ip)
 	*ip = (struct held_ip){ 0 };
 }
 
-static void on_over(struct mutation *m UNUSED, void *arg, bool done)
+static void on_over(struct mutation *m, void *arg, bool done)
 {
 	struct held *h = arg;
 
 	write_ports_return(&h->ports);
-	for (size_t i = 0; i < IPS_MAX && !done; i++)
-		release_ip(h, &h->ips[i]);
+	/*
+	 * Nobody knows whether it was written: the address is the service's if it was. If not, it
+	 * is found to be nobody's later.
+	 */
+	if (!done && m->err.code == ERR_TIMEOUT)
+		return;
+	for (size_t i = 0; i < IPS_MAX; i++)
+		if (!done || !h->ips[i].used)
+			release_ip(h, &h->ips[i]);
 }
 
 static struct held *held_of(struct mutation *m)
@@ -387,19 +395,21 @@ int admit_service(struct mutation *m, const struct json *old, struct json *servi
 
 static void on_locked(void *arg, const struct error *err, bool outrun);
 
-/* The text of a chosen address in the service, wherever it is, becomes that of another. */
+/* A chosen address in the service, wherever it is, becomes another. */
 static void put_other(struct mutation *m, struct json *service, const struct address *old,
 		      const struct address *now)
 {
 	struct json *spec = json_getz(service, "spec"), *ips = json_make_array(m->write.arena);
-	char was[ADDRESS_TEXT], is[ADDRESS_TEXT];
-	struct str text;
+	char is[ADDRESS_TEXT];
+	struct str text = arena_str(m->write.arena, str_from(address_print(now, is)));
 
-	(void)address_print(old, was);
-	text = arena_str(m->write.arena, str_from(address_print(now, is)));
-	JSON_FOREACH (it, json_getz(spec, "clusterIPs"))
-		json_append(ips, json_make_str(m->write.arena,
-					       str_eqz(json_str(it), was) ? text : json_str(it)));
+	JSON_FOREACH (it, json_getz(spec, "clusterIPs")) {
+		struct address ip;
+		bool same = address_read(json_str(it), &ip) && ip.is4 == old->is4 &&
+			    address_compare(&ip, old) == 0;
+
+		json_append(ips, json_make_str(m->write.arena, same ? text : json_str(it)));
+	}
 	json_setz(spec, "clusterIPs", ips);
 	json_put_str(m->write.arena, spec, "clusterIP", json_str(json_first(ips)));
 }
@@ -408,8 +418,7 @@ static bool is_used(const struct json *service, const struct address *ip)
 {
 	char text[ADDRESS_TEXT];
 
-	return json_has_text(json_getz(json_getz(service, "spec"), "clusterIPs"),
-			     str_from(address_print(ip, text)));
+	return service_has_ip(json_getz(service, "spec"), str_from(address_print(ip, text)));
 }
 
 /* Who was first with it takes it; the write takes another, or fails. */
@@ -422,9 +431,11 @@ static int replace_lost(struct held *h, struct held_ip *slot, struct json *servi
 	if (slot->fixed)
 		return refuse_ip(h->m, service, &lost, "provided IP is already allocated", err);
 	r = take_any(h, slot, service, lost.is4, err);
-	if (r == 0)
-		put_other(h->m, service, &lost, &slot->ip);
-	return r;
+	if (r < 0)
+		return r;
+	put_other(h->m, service, &lost, &slot->ip);
+	slot->used = true;
+	return 0;
 }
 
 struct locking {
@@ -483,7 +494,8 @@ static int lock_one(struct held *h, struct held_ip *slot, struct json *service, 
 {
 	int r = 0;
 
-	if (!slot->chosen || !is_used(service, &slot->ip))
+	slot->used = slot->chosen && is_used(service, &slot->ip);
+	if (!slot->used)
 		return 0;
 	if (slot->lost || (!slot->held && services_is_taken(h->services, &slot->ip)))
 		r = replace_lost(h, slot, service, err);

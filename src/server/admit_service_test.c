@@ -11,7 +11,8 @@
 #include <cmocka.h>
 
 #include "net/sim.h"
-#include "server/services.h"
+#include "server/services_impl.h"
+#include "server/state_fake.h"
 #include "server/verb_world.h"
 #include "server/write_ports.h"
 
@@ -299,6 +300,110 @@ static void a_service_may_have_very_many_ports(void **state)
 	(void)ask_many(w, SERVICES, "ClusterIP", 4000, 201);
 }
 
+static const char *uid_of(struct verb_world *w, const char *ip)
+{
+	return verb_world_text(
+		w,
+		verb_world_call(w, "GET", arena_printf(&w->arena, ADDRESSES "/%s", ip), NULL, 200),
+		"/metadata/uid");
+}
+
+static void an_address_is_the_same_in_any_form(void **state)
+{
+	struct verb_world *w = *state;
+	const char *uid;
+
+	w->server.services->families.has6 = true;
+	range(w, "six", "fd00::/112");
+	(void)ask(w, "a", "\"clusterIP\":\"FD00::0005\"", 201);
+	uid = uid_of(w, "fd00::5");
+	(void)ask(w, "b", "\"clusterIP\":\"fd00::5\"", 422);
+	sim_run_for(w->sim, 10 * 60 * 1000);
+	assert_string_equal(uid_of(w, "fd00::5"), uid);
+	(void)verb_world_call(w, "DELETE", SERVICES "/a", NULL, 200);
+	settle(w);
+	assert_int_equal(addresses(w), 0);
+}
+
+/* As an upstream server may leave them: nothing here would write the second. */
+static void of_two_services_with_one_address_the_one_that_owns_it_keeps_it(void **state)
+{
+	struct verb_world *w = *state;
+	const char *uid;
+
+	range(w, "kubernetes", "10.0.0.0/24");
+	(void)ask(w, "a", "\"clusterIP\":\"10.0.0.7\"", 201);
+	uid = uid_of(w, "10.0.0.7");
+	(void)fake_data_put(w->data, STR("core/services"), STR("default"), STR("b"),
+			    STR("{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{"
+				"\"name\":\"b\",\"namespace\":\"default\",\"uid\":\"u\"},\"spec\":{"
+				"\"type\":\"ClusterIP\",\"clusterIP\":\"10.0.0.7\",\"clusterIPs\":["
+				"\"10.0.0.7\"],\"ports\":[{\"port\":80}]}}"));
+	sim_run_for(w->sim, 10 * 60 * 1000);
+	assert_string_equal(uid_of(w, "10.0.0.7"), uid);
+	(void)verb_world_call(w, "DELETE", SERVICES "/b", NULL, 200);
+	sim_run_for(w->sim, 10 * 60 * 1000);
+	assert_string_equal(uid_of(w, "10.0.0.7"), uid);
+}
+
+static bool has_object(void *arg)
+{
+	struct verb_world *w = arg;
+
+	return resource_get(state_resource(w->server.state, services_address_kind()), STR(""),
+			    STR("10.0.0.7"));
+}
+
+static void an_address_stays_while_nobody_knows_whether_its_service_was_written(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask ask = { .method = "POST",
+				.target = SERVICES,
+				.content_type = "application/json",
+				.body = "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"ports\":["
+					"{\"port\":80}],\"clusterIP\":\"10.0.0.7\"}}" };
+
+	range(w, "kubernetes", "10.0.0.0/24");
+	verb_world_begin(w, &ask);
+	assert_true(sim_run_until(w->sim, has_object, w, 10000));
+	fake_store_fail(w->server.store, 1, ERR_TIMEOUT);
+	verb_world_finish(w, &ask);
+	assert_int_equal(ask.status, 504);
+	verb_ask_release(&ask);
+	settle(w);
+	assert_int_equal(addresses(w), 1);
+	sim_run_for(w->sim, 10 * 60 * 1000);
+	assert_int_equal(addresses(w), 0);
+}
+
+static void an_address_that_the_last_try_did_not_need_is_given_back(void **state)
+{
+	struct verb_world *w = *state;
+	static const char *const bodies[] = {
+		"{\"spec\":{\"type\":\"ClusterIP\"}}",
+		"{\"spec\":{\"type\":\"ClusterIP\",\"clusterIP\":\"None\"}}",
+	};
+	struct verb_ask asks[2];
+
+	range(w, "kubernetes", "10.0.0.0/24");
+	(void)ask(w, "a", "\"type\":\"ExternalName\",\"externalName\":\"x.y\"", 201);
+	for (int i = 0; i < 2; i++) {
+		asks[i] = (struct verb_ask){ .method = "PATCH",
+					     .target = SERVICES "/a",
+					     .content_type = MERGE,
+					     .body = bodies[i] };
+		verb_world_begin(w, &asks[i]);
+	}
+	for (int i = 0; i < 2; i++) {
+		verb_world_finish(w, &asks[i]);
+		assert_int_equal(asks[i].status, 200);
+		verb_ask_release(&asks[i]);
+	}
+	settle(w);
+	assert_string_equal(ip_of(w, verb_world_call(w, "GET", SERVICES "/a", NULL, 200)), "None");
+	assert_int_equal(addresses(w), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, verb_world_set_up, verb_world_tear_down)
 #define SHARED(name) \
 	cmocka_unit_test_setup_teardown(name, verb_world_set_up_http1, verb_world_tear_down)
@@ -319,6 +424,10 @@ int main(void)
 		TEST(node_ports_are_given_kept_and_returned),
 		TEST(the_next_try_has_the_node_ports_of_the_last_and_gives_back_the_others),
 		TEST(a_service_may_have_very_many_ports),
+		TEST(an_address_is_the_same_in_any_form),
+		SHARED(of_two_services_with_one_address_the_one_that_owns_it_keeps_it),
+		SHARED(an_address_stays_while_nobody_knows_whether_its_service_was_written),
+		TEST(an_address_that_the_last_try_did_not_need_is_given_back),
 	};
 
 	return cmocka_run_group_tests_name("server/admit_service", tests, NULL, NULL);

@@ -40,24 +40,33 @@ static void count_ports(struct services *sv, const struct json *spec, bool more)
 	count_port(sv, json_i64_at(spec, "healthCheckNodePort", 0), more);
 }
 
-static bool is_address(struct str text)
+/* Of an address as a service has it, in whatever form; IPAddresses are named by the one form. */
+static struct service_ip *entry_of(struct services *sv, struct str text, bool make)
 {
-	return text.n && !str_eqz(text, "None");
+	struct address ip;
+	char canonical[ADDRESS_TEXT];
+
+	return address_read(text, &ip)
+		       ? services_ip(sv, str_from(address_print(&ip, canonical)), make)
+		       : NULL;
+}
+
+static void set_user(struct service_ip *e, struct str key)
+{
+	free(e->user);
+	e->user = xstrndup(key.p, key.n);
 }
 
 static void note_users(struct services *sv, const struct json *spec, struct str key)
 {
 	JSON_FOREACH (it, json_getz(spec, "clusterIPs")) {
-		struct service_ip *e = is_address(json_str(it))
-					       ? services_ip(sv, json_str(it), true)
-					       : NULL;
+		struct service_ip *e = entry_of(sv, json_str(it), true);
 
 		if (!e)
 			continue;
-		free(e->user);
-		e->user = xstrndup(key.p, key.n);
-		/* Usually told before the service was; else it is missing. */
-		if (!e->parent && !e->foreign && sv->started)
+		set_user(e, key);
+		/* Usually told before the service was; else it is missing, or another's. */
+		if (!e->foreign && sv->started && (!e->parent || !str_eqz(key, e->parent)))
 			services_look_at(sv, e);
 	}
 }
@@ -66,10 +75,9 @@ static void drop_users(struct services *sv, const struct json *spec, const struc
 		       struct str key)
 {
 	JSON_FOREACH (it, json_getz(spec, "clusterIPs")) {
-		struct service_ip *e = services_ip(sv, json_str(it), false);
+		struct service_ip *e = entry_of(sv, json_str(it), false);
 
-		if (!e || json_has_text(json_getz(now, "clusterIPs"), json_str(it)) || !e->user ||
-		    !str_eqz(key, e->user))
+		if (!e || service_has_ip(now, json_str(it)) || !e->user || !str_eqz(key, e->user))
 			continue;
 		free(e->left);
 		e->left = e->user;
@@ -160,6 +168,11 @@ static void on_address(void *arg, struct object *now, struct object *before)
 		note_parent(e, now, &a);
 	else
 		forget_parent(e);
+	/* A new one is not the one that was let go. */
+	if (now && !before) {
+		free(e->left);
+		e->left = NULL;
+	}
 	/* Somebody deleted it though a service has the address. */
 	if (!now && e->user)
 		services_look_at(sv, e);
@@ -308,17 +321,46 @@ static void make_object(struct services *sv, struct ensure *e, const struct serv
 		services_lock(e, &at, ns, name);
 }
 
-static void look(struct services *sv, struct ensure *e, struct service_ip *ip)
+/* Whether the service has it, with what is pending: services may quarrel about one address. */
+static bool has_address(struct ensure *e, const char *key, const char *ip)
+{
+	struct str name = str_from(key), ns;
+
+	return str_split(&name, '/', &ns) &&
+	       service_has_ip(json_getz(ensure_tree(e, services_kind(), ns, name), "spec"),
+			      str_from(ip));
+}
+
+static bool is_users(const struct service_ip *ip, const char *key)
+{
+	return ip->user && strcmp(ip->user, key) == 0;
+}
+
+/* The IPAddress names a service that is not known to have the address. */
+static void look_at_parent(struct services *sv, struct ensure *e, struct service_ip *ip)
 {
 	int64_t now_s = clock_wall(sv->server->clock) / CLOCK_SEC;
+	bool has = has_address(e, ip->parent, ip->ip);
 
+	if (has && ip->user)
+		log_warn(sv->server->opts.log,
+			 "two services have one address: delete one of them and make it anew",
+			 LOG_STR("ip", str_from(ip->ip)), LOG_STR("service", str_from(ip->user)),
+			 LOG_STR("owner", str_from(ip->parent)));
+	if (has)
+		set_user(ip, str_from(ip->parent));
+	else if (ip->created_s + ORPHAN_S < now_s)
+		drop_object(e, ip, ip->parent);
+}
+
+static void look(struct services *sv, struct ensure *e, struct service_ip *ip)
+{
 	if (ip->foreign)
 		return;
-	if (ip->left && (!ip->user || strcmp(ip->user, ip->left) != 0))
+	if (ip->left && !is_users(ip, ip->left) && !has_address(e, ip->left, ip->ip))
 		drop_object(e, ip, ip->left);
-	else if (ip->parent && (!ip->user || strcmp(ip->user, ip->parent) != 0) &&
-		 ip->created_s + ORPHAN_S < now_s)
-		drop_object(e, ip, ip->parent);
+	else if (ip->parent && !is_users(ip, ip->parent))
+		look_at_parent(sv, e, ip);
 	else if (ip->user && !ip->parent)
 		make_object(sv, e, ip);
 	free(ip->left);

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "base/mem.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "net/http_server.h"
@@ -125,6 +125,8 @@ static void start_state(struct verb_world *w, uint64_t seed)
 		.arg = w,
 	};
 
+	log_child(&w->log, log_null(), NULL, 0);
+	w->server.opts.log = &w->log;
 	w->data = fake_data_new();
 	w->server.custom = custom_new(&w->server);
 	w->server.policies = XNEW(struct admission_policies);

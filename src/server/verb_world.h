@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "net/http_client.h"
 #include "server/server_impl.h"
 
@@ -40,6 +41,7 @@ struct verb_world {
 	struct sim *sim;
 	struct loop *lanes[2], *guest;
 	struct fake_data *data;
+	struct log log; /* nobody reads it */
 	struct server server;
 	struct http_client *clients[2]; /* they take turns, so both lanes are asked */
 	unsigned asked;
