@@ -78,8 +78,8 @@ static const struct flag flags[] = {
 		  "--bind-address, or an interface's when that is all)" },
 	{ "service-cluster-ip-range", 0, FLAG_LIST(struct server_options, service_ranges),
 	  .arg = "CIDR",
-	  .help = "addresses of services; two, of IPv4 and IPv6, for both (default "
-		  "10.0.0.0/24)" },
+	  .help = "addresses of services; two, of IPv4 and IPv6, for both "
+		  "(default " SERVER_SERVICE_CIDR ")" },
 	{ "service-node-port-range", 0, FLAG_STRING(struct server_options, node_ports),
 	  .arg = "FIRST-LAST", .initial = "30000-32767", .help = "node ports of services" },
 	{ "enable-admission-plugins", 0, FLAG_LIST(struct server_options, enable_plugins),

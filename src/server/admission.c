@@ -28,6 +28,7 @@ static const struct plugin {
 	/* Which of their writes; spares the others a parse of what is stored. NULL: all. */
 	bool (*concerns)(const struct mutation *m);
 	admission_fn mutate, validate; /* or NULL */
+	bool own; /* upstream does it elsewhere, and has no plugin of this name */
 	bool off; /* unless a flag switches it on: what it does, only others' controllers undo */
 } plugins[] = {
 	{ "LimitRanger", STR(""), STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_limits_concerns,
@@ -55,11 +56,11 @@ static const struct plugin {
 	{ "DefaultIngressClass", STR("networking.k8s.io"), STR("ingresses"), ADMIT_CREATE,
 	  admit_defaults_concerns, admit_ingress_class, NULL },
 	{ "CustomResourceDefinition", STR("apiextensions.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
-	  custom_admit },
+	  custom_admit, .own = true },
 	{ "Certificates", STR("certificates.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
-	  authz_admit_certificate },
+	  authz_admit_certificate, .own = true },
 	{ "RBACEscalation", STR("rbac.authorization.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
-	  authz_admit_rbac },
+	  authz_admit_rbac, .own = true },
 	{ "MutatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_mutate_concerns,
 	  webhooks_mutate, webhooks_mutate_deletion },
 	{ "ValidatingAdmissionPolicy", STR_NULL, STR(""), ADMIT_ALL, admit_policy_concerns, NULL,
@@ -68,7 +69,7 @@ static const struct plugin {
 	  NULL, webhooks_validate },
 	/* The last that mutates. */
 	{ "ServiceAllocation", STR(""), STR("services"), ADMIT_CREATE | ADMIT_UPDATE,
-	  admit_service_concerns, admit_service, admit_service_lock },
+	  admit_service_concerns, admit_service, admit_service_lock, .own = true },
 	/* The last, so that nothing is charged for what another refuses. */
 	{ "ResourceQuota", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_quota_concerns,
 	  NULL, admit_quota },
@@ -144,6 +145,13 @@ bool admission_switch(struct admission *a, struct str name, bool on)
 		found = true;
 	}
 	return found;
+}
+
+const char *admission_plugin(size_t i)
+{
+	if (i >= ARRAY_SIZE(plugins))
+		return "";
+	return plugins[i].own ? NULL : plugins[i].name;
 }
 
 int admission_mutate(struct write *w, const struct json *old, struct json *object,

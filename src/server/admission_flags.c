@@ -2,6 +2,9 @@
  * The flags name plugins as upstream's do, also those that are not here: a cluster's settings
  * should be taken as they are where that is honest.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/limits.h"
 #include "server/admission.h"
@@ -52,30 +55,25 @@ static const struct known *find(struct str name)
 	return NULL;
 }
 
-/* Of those that can be switched here, and that upstream has. */
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Names those that can be switched here, and that upstream has. */
 static int refuse_unknown(const char *flag, const char *name, struct error *err)
 {
-	static const char *const names[] = {
-		"DefaultIngressClass",
-		"DefaultStorageClass",
-		"DefaultTolerationSeconds",
-		"LimitRanger",
-		"MutatingAdmissionWebhook",
-		"NodeRestriction",
-		"Priority",
-		"ResourceQuota",
-		"RuntimeClass",
-		"ServiceAccount",
-		"StorageObjectInUseProtection",
-		"TaintNodesByCondition",
-		"ValidatingAdmissionPolicy",
-		"ValidatingAdmissionWebhook",
-	};
-	CLEANUP(buf_release) struct buf list = BUF_INIT(KIB);
-	struct admission any = { 0 };
+	CLEANUP(buf_release) struct buf list = BUF_INIT(4 * KIB);
+	const char *names[ADMISSION_PLUGINS_MAX], *it;
+	size_t n = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (admission_switch(&any, str_from(names[i]), true))
+	for (size_t i = 0; (it = admission_plugin(i)) == NULL || *it; i++)
+		if (it)
+			names[n++] = it;
+	qsort(names, n, sizeof(*names), compare_names);
+	/* Some are in the table several times. */
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
 			(void)buf_printf(&list, "%s%s", list.n ? ", " : "", names[i]);
 	return error_set(err, ERR_INVALID, "%s: there is no plugin %s; there are %s", flag, name,
 			 list.p);

@@ -170,9 +170,11 @@ static int take_any(struct held *h, struct held_ip *slot, const struct json *ser
 		slot->ip = services_shown(h->services, is4);
 	else if (!services_pick(h->services, is4, &slot->ip))
 		return error_set(err, ERR_INTERNAL,
-				 "failed to allocate a serviceIP for Service \"%.*s\": range is "
-				 "full",
-				 STR_ARG(name_of(h->m, service)));
+				 "failed to allocate a serviceIP for Service \"%.*s\": %s",
+				 STR_ARG(name_of(h->m, service)),
+				 services_has_family(h->services, is4) ? "range is full"
+				 : is4 ? "no ServiceCIDR of family IPv4 is ready"
+				       : "no ServiceCIDR of family IPv6 is ready");
 	slot->chosen = true;
 	return 0;
 }

@@ -157,7 +157,7 @@ static bool is_any_address(struct str host)
 static void add_service(struct hosts *h, const struct server_opts *o)
 {
 	const char *text = o->nservice_cluster_ip_ranges ? o->service_cluster_ip_ranges[0]
-							 : "10.0.0.0/24";
+							 : SERVER_SERVICE_CIDR;
 	struct address range;
 	char first[ADDRESS_TEXT];
 

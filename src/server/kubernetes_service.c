@@ -148,6 +148,7 @@ static void ensure_cidr(struct kubernetes_service *k, struct ensure *e)
 		json_setz(json_need_object(a, body, "status"), "conditions", ready_condition(k, a));
 		ensure_create_status(e, kind, body, ENSURE_MANAGER);
 	} else if (json_equal(has, cidrs)) {
+		k->told_range = false;
 		set_ready(k, e, there);
 	} else if (json_count(cidrs) == 2 && json_count(has) == 1 &&
 		   json_equal(json_first(has), json_first(cidrs))) {
@@ -233,8 +234,10 @@ static void ensure_service(struct kubernetes_service *k, struct ensure *e, int64
 
 	if (there && target)
 		ensure_target(e, there, target);
-	if (there)
+	if (there) {
+		k->told_ip = false;
 		return;
+	}
 	address = ensure_tree(e, kind_of("networking.k8s.io", "ipaddresses"), STR(""), name);
 	if (address && !is_own(address)) {
 		if (!k->told_ip)
@@ -514,6 +517,11 @@ struct kubernetes_service *kubernetes_service_new(struct server *s,
 		       STR_ARG(identity_name(s->identity)));
 	look(k);
 	return k;
+}
+
+void kubernetes_service_look(struct kubernetes_service *k)
+{
+	loop_timer_start(&k->timer, 0);
 }
 
 static void on_dropped(void *arg UNUSED, const struct error *err UNUSED, bool outrun UNUSED)

@@ -22,6 +22,9 @@ struct kubernetes_service *kubernetes_service_new(struct server *s,
 						  void (*done)(void *arg, const struct error *err),
 						  void *arg);
 
+/* Looks soon: something of it is known to be missing. */
+void kubernetes_service_look(struct kubernetes_service *k);
+
 /* Takes the Lease back, unless the store does not take writes just now. */
 void kubernetes_service_stop(struct kubernetes_service *k);
 void kubernetes_service_free(struct kubernetes_service *k);

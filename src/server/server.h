@@ -16,6 +16,9 @@ struct log;
 struct loop;
 struct server;
 
+/* Where services get their addresses unless --service-cluster-ip-range says so. */
+#define SERVER_SERVICE_CIDR "10.0.0.0/24"
+
 struct server_opts {
 	const char *data_dir; /* required: certificates, kubeconfig and, without etcd, the data */
 	const char *bind_address; /* "127.0.0.1" */
@@ -37,7 +40,7 @@ struct server_opts {
 	int64_t token_max_s; /* longest life of a token that is asked for; 0: none */
 	bool no_token_extension; /* tokens of pods end when they say, not after a year */
 	/* Services; see docs/server.md. */
-	const char *const *service_cluster_ip_ranges; /* none: 10.0.0.0/24 */
+	const char *const *service_cluster_ip_ranges; /* none: SERVER_SERVICE_CIDR */
 	size_t nservice_cluster_ip_ranges;
 	const char *service_node_port_range; /* NULL: 30000-32767 */
 	const char *advertise_address; /* where others reach it; NULL: bind_address */

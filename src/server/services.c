@@ -19,7 +19,7 @@ enum {
 	IPS_MAX = 1 << 24,
 };
 
-static const char default_cidr[] = "10.0.0.0/24";
+static const char default_cidr[] = SERVER_SERVICE_CIDR;
 static const char default_ports[] = "30000-32767";
 
 const struct schema_kind *services_kind(void)
@@ -232,6 +232,18 @@ bool services_has(const struct services *sv, const struct address *ip)
 	return false;
 }
 
+bool services_has_family(const struct services *sv, bool is4)
+{
+	for (size_t i = 0; i < sv->known.n; i++) {
+		const struct service_cidr *c = &sv->known.v[i];
+
+		for (size_t k = 0; k < c->n && c->ready; k++)
+			if (c->ranges[k].cidr.is4 == is4)
+				return true;
+	}
+	return false;
+}
+
 static struct object *object_of(const struct services *sv, const struct address *ip)
 {
 	struct resource *r = state_resource(sv->server->state, services_address_kind());
@@ -253,9 +265,13 @@ bool services_is_left(const struct services *sv, const struct address *ip)
 	return e && e->parent && !e->user && !e->foreign;
 }
 
+/* Service kubernetes must get its own back when somebody deleted it. */
 static bool is_taken(void *arg, const struct address *ip)
 {
-	return services_is_taken(arg, ip);
+	struct address first = services_first(arg);
+
+	return (first.is4 == ip->is4 && address_compare(&first, ip) == 0) ||
+	       services_is_taken(arg, ip);
 }
 
 bool services_pick(struct services *sv, bool is4, struct address *ret_ip)

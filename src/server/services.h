@@ -43,6 +43,8 @@ const struct service_families *services_families(const struct services *sv);
 struct json *services_cidrs(const struct services *sv, struct arena *a);
 struct address services_first(const struct services *sv);
 
+/* Whether there is a range of the family that is ready. */
+bool services_has_family(const struct services *sv, bool is4);
 /* Whether some range has it. */
 bool services_has(const struct services *sv, const struct address *ip);
 /* Whether there is an IPAddress of it, pending ones included. */
@@ -50,7 +52,7 @@ bool services_is_taken(const struct services *sv, const struct address *ip);
 /* Whether it is taken by nobody any more: its service does not have it, or is not there. */
 bool services_is_left(const struct services *sv, const struct address *ip);
 
-/* A free address of the family; false when all are taken. */
+/* A free address of the family, never services_first(); false when all are taken. */
 bool services_pick(struct services *sv, bool is4, struct address *ret_ip);
 /* What a dry run shows in place of one. */
 struct address services_shown(const struct services *sv, bool is4);

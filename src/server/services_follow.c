@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/ensure.h"
+#include "server/kubernetes_service.h"
 #include "server/server_impl.h"
 #include "server/services_impl.h"
 
@@ -253,6 +254,9 @@ static void on_cidr(void *arg, struct object *now, struct object *before)
 	drop_cidr(sv, now ? now->key : before->key);
 	if (now && object_tree(now, &a, &tree, NULL) == 0)
 		add_cidr(sv, tree, now);
+	/* Until it is back, no service gets an address. */
+	if (!now && sv->started && sv->server->kubernetes && str_eqz(before->key, "kubernetes"))
+		kubernetes_service_look(sv->server->kubernetes);
 }
 
 static void on_cidrs_reset(void *arg)

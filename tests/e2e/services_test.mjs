@@ -27,6 +27,18 @@ await test("a new cluster has service kubernetes, with its address, range and en
 	expectStatus(await client.delete("/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical"), 403, "Forbidden")
 })
 
+await test("the range comes back at once when somebody deletes it", async () => {
+	const { client } = await startServer("lmdb", { folder: `${scratch}/range` })
+	const path = "/apis/networking.k8s.io/v1/servicecidrs/kubernetes"
+	const before = expect(await client.get(path), 200).metadata.uid
+	expect(await client.delete(path), 200)
+	await until("another range", async () => {
+		const { code, body } = await client.get(path)
+		return code === 200 && body.metadata.uid !== before
+	})
+	expect(await client.post(services, service("after")), 201)
+})
+
 await test("a server that comes back at another port is found there", async () => {
 	const server = await startServer("lmdb", { folder: `${scratch}/moved` }), before = server.port
 	await server.stop()
