@@ -48,7 +48,7 @@ int admission_configure(struct admission *a, const struct server_opts *opts, str
 /* Switches one; false when there is none of that name. */
 bool admission_switch(struct admission *a, struct str name, bool on);
 
-/* The name of a plugin that upstream has, by number; NULL: of one of our own; "" behind the last. */
+/* The name of a plugin, by number; NULL when upstream has none of that name; "" behind the last. */
 const char *admission_plugin(size_t i);
 
 /* Phase one; the `mutate` of a struct write whose mutate_arg is the mutation. */
