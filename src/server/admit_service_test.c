@@ -393,13 +393,17 @@ static void an_address_that_the_last_try_did_not_need_is_given_back(void **state
 
 	range(w, "kubernetes", "10.0.0.0/24");
 	(void)ask(w, "a", "\"type\":\"ExternalName\",\"externalName\":\"x.y\"", 201);
+	/* The second is written while the first waits for its IPAddress. */
+	fake_store_hold(w->server.store, true);
 	for (int i = 0; i < 2; i++) {
 		asks[i] = (struct verb_ask){ .method = "PATCH",
 					     .target = SERVICES "/a",
 					     .content_type = MERGE,
 					     .body = bodies[i] };
 		verb_world_begin(w, &asks[i]);
+		settle(w);
 	}
+	fake_store_hold(w->server.store, false);
 	for (int i = 0; i < 2; i++) {
 		verb_world_finish(w, &asks[i]);
 		assert_int_equal(asks[i].status, 200);
