@@ -139,7 +139,7 @@ bool admission_switch(struct admission *a, struct str name, bool on)
 	bool found = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
-		if (!str_eqz(name, plugins[i].name))
+		if (plugins[i].own || !str_eqz(name, plugins[i].name))
 			continue;
 		a->said[i] = on ? 1 : -1;
 		found = true;
