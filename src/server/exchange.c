@@ -42,10 +42,8 @@ static void on_timer(struct loop_timer *t)
 	struct exchange *x = CONTAINER_OF(t, struct exchange, timer);
 	struct error err;
 
-	if (x->flow.state == FLOW_WAITS) {
-		flow_time_out(x);
+	if (flow_time_out(x))
 		return;
-	}
 	/* Who does not take the answer keeps no seat with it. */
 	if (x->answered) {
 		flow_leave(x);

@@ -2,10 +2,12 @@
  * Each loop has its own queue, and sorts by the configuration that it was last sent. Seats are
  * counted over all loops; whoever leaves one wakes a loop that waits for it.
  *
- * A request costs about what its verb costs, and a list what the last one of its sort weighed. TURN
- * is what a loop does at once while others may wait: less is fairer, more is faster. COMMITTING is
- * how many writes are on their way to the store at a time: as they are committed together, it is
- * what a write that comes next may have to wait for, and enough to keep a disk busy.
+ * A request costs about what its verb costs, and a list what the last one of its sort weighed. What
+ * a loop takes on in one turn, and how many writes are on their way to the store at a time (they
+ * are committed together, so it is what the next one may have to wait for), depends on whether
+ * others are there to be fair to: much while one flow is alone, little while several ask. Who has
+ * nothing waiting then goes before those who have; and components of the system never wait for
+ * turns, only for seats.
  */
 #include "server/flow.h"
 
@@ -23,10 +25,18 @@
 #include "server/server_impl.h"
 
 enum {
-	TURN = 100 * 1000, /* ns of cost that a loop takes on in one turn */
+	TURN_ALONE = 100 * 1000, /* ns of cost that a loop takes on in one turn */
+	TURN_SHARED = 16 * 1000,
+	TURN_RARE = 48 * 1000, /* beside: for flows of which nobody waits */
 	COST_READ = 8 * 1000,
 	COST_WRITE = 25 * 1000,
-	COMMITTING = 64,
+	COMMITTING_ALONE = 64,
+	COMMITTING_SHARED = 8,
+	COMMITTING_RARE = 8, /* beside */
+	REFUSAL_MS = 100, /* until a refusal is told */
+	REFUSED_MAX = 4096, /* that wait for it, per loop */
+	SHARED_MS = 500, /* a loop counts as shared for so long after two flows met */
+	SYSTEM_PRECEDENCE = 1000, /* schemas up to here are of the system's components */
 	WAIT_PARTS = 4, /* a request waits at most this part of its time limit */
 };
 
@@ -101,21 +111,18 @@ static struct str flow_of(const struct exchange *x, char *buf, size_t size)
 
 /* --- refusing ----------------------------------------------------------------------- */
 
-static void refuse(struct exchange *x, enum flow_reason reason)
+static void tell_refusal(struct exchange *x)
 {
 	static const struct http_field nosniff[] = {
 		{ { "x-content-type-options", 22 }, { "nosniff", 7 } },
 	};
 
-	flow_metrics_rejected(x->server->flow, x->flow.schema, reason);
 	x->retry_after_s = 1;
 	x->more = nosniff;
 	x->nmore = 1;
 	reply_text(x, error_http_status(ERR_TOO_MANY_REQUESTS), STR("text/plain; charset=utf-8"),
 		   STR("Too many requests, please try again later.\n"));
 }
-
-/* --- running ------------------------------------------------------------------------ */
 
 static struct flow_lane *lane_of(const struct exchange *x)
 {
@@ -124,18 +131,43 @@ static struct flow_lane *lane_of(const struct exchange *x)
 	return f ? &f->lanes[x->lane] : NULL;
 }
 
+/*
+ * Who does not come back later, as they are told, but at once, would keep the loop busy with
+ * nothing but refusals: so these take a moment, too, as long as they are not too many.
+ */
+static void refuse(struct exchange *x, enum flow_reason reason)
+{
+	struct flow_lane *lane = lane_of(x);
+
+	flow_metrics_rejected(lane->flow, x->flow.schema, reason);
+	if (lane->refused == REFUSED_MAX) {
+		tell_refusal(x);
+		return;
+	}
+	lane->refused++;
+	x->flow.state = FLOW_REFUSED;
+	loop_timer_start(&x->timer, REFUSAL_MS);
+}
+
+/* --- running ------------------------------------------------------------------------ */
+
+static bool is_system(const struct flow_schema *s)
+{
+	return s->precedence <= SYSTEM_PRECEDENCE;
+}
+
 static void run(struct flow_lane *lane, struct exchange *x)
 {
 	struct flow_ticket *t = &x->flow;
 
 	t->state = FLOW_RUNS;
-	if (t->writes) {
+	if (t->writes && !is_system(t->schema)) {
 		atomic_store(&t->commits, true);
 		(void)atomic_fetch_add(&lane->flow->committing, 1);
 	}
 	lane->spent += t->item.cost;
 	loop_defer(lane->loop, &lane->task);
-	if (t->schema && t->schema->dispatched)
+	if (t->schema->dispatched)
 		metrics_counter_add(t->schema->dispatched, 1);
 	t->then(x);
 }
@@ -147,10 +179,35 @@ static bool may(void *arg, size_t level)
 	return flow_seats_take(lane->flow->seats[level]);
 }
 
+/* Whether requests of several flows came of late. */
+static bool is_shared(const struct flow_lane *lane)
+{
+	return loop_now(lane->loop) < lane->shared_until;
+}
+
+static void note_flow(struct flow_lane *lane, const struct exchange *x)
+{
+	const struct flow_schema *s = x->flow.schema;
+	int64_t now = loop_now(lane->loop);
+	uint64_t id = (uintptr_t)s;
+
+	if (s->by == FLOW_BY_USER)
+		id ^= hash_bytes(x->user.name, 0);
+	else if (s->by == FLOW_BY_NAMESPACE)
+		id ^= hash_bytes(x->request.ns, 0);
+	if (id != lane->last_flow && now < lane->last_at + SHARED_MS)
+		lane->shared_until = now + SHARED_MS;
+	lane->last_flow = id;
+	lane->last_at = now;
+}
+
 static bool has_room(struct flow_lane *lane, enum flow_class class)
 {
-	return lane->spent < TURN &&
-	       (class == FLOW_READS || atomic_load(&lane->flow->committing) < COMMITTING);
+	bool shared = is_shared(lane);
+
+	return lane->spent < (shared ? TURN_SHARED : TURN_ALONE) &&
+	       (class == FLOW_READS || atomic_load(&lane->flow->committing) <
+					       (shared ? COMMITTING_SHARED : COMMITTING_ALONE));
 }
 
 static void note_waiting(struct flow_lane *lane, struct flow_seats *s, int by)
@@ -185,7 +242,7 @@ void flow_on_turn(struct loop_task *task)
 {
 	struct flow_lane *lane = CONTAINER_OF(task, struct flow_lane, task);
 
-	lane->spent = 0;
+	lane->spent = lane->rare = 0;
 	run_some(lane, FLOW_READS);
 	lane->spent = 0;
 	run_some(lane, FLOW_WRITES);
@@ -214,6 +271,21 @@ static void wake(struct flow *f, struct flow_lane *from)
 
 /* --- entering ----------------------------------------------------------------------- */
 
+/* One of a flow of which nobody waits: it need not wait for those of others. */
+static bool run_rare(struct flow_lane *lane, struct exchange *x, size_t waiting)
+{
+	struct flow_ticket *t = &x->flow;
+
+	if (waiting || lane->rare >= TURN_RARE ||
+	    (t->writes &&
+	     atomic_load(&lane->flow->committing) >= COMMITTING_SHARED + COMMITTING_RARE) ||
+	    !flow_seats_take(t->schema->level->seats))
+		return false;
+	lane->rare += t->item.cost;
+	run(lane, x);
+	return true;
+}
+
 static void enqueue(struct flow_lane *lane, struct exchange *x)
 {
 	struct flow_ticket *t = &x->flow;
@@ -222,9 +294,11 @@ static void enqueue(struct flow_lane *lane, struct exchange *x)
 	struct flow_queue *q = lane->queues[t->writes];
 	char buf[512];
 	struct str flow = flow_of(x, buf, sizeof(buf));
+	size_t waiting = flow_queue_flow_count(q, s->index, flow);
 
-	if (atomic_load(&s->waiting) >= level->all_max ||
-	    (int64_t)flow_queue_flow_count(q, s->index, flow) >= level->flow_max) {
+	if (run_rare(lane, x, waiting))
+		return;
+	if (atomic_load(&s->waiting) >= level->all_max || (int64_t)waiting >= level->flow_max) {
 		refuse(x, FLOW_QUEUE_FULL);
 		return;
 	}
@@ -278,8 +352,13 @@ void flow_enter(struct exchange *x, void (*then)(struct exchange *x))
 	t->config = flow_config_ref(lane->config);
 	level = t->schema->level;
 	t->item.cost = cost_of(lane, &x->request);
-	if (level->exempt)
+	if (level->exempt) {
 		then(x);
+		return;
+	}
+	note_flow(lane, x);
+	if (is_system(t->schema) && flow_seats_take(level->seats))
+		run(lane, x);
 	else if (!flow_queue_count(lane->queues[t->writes]) && has_room(lane, t->writes) &&
 		 flow_seats_take(level->seats))
 		run(lane, x);
@@ -332,6 +411,9 @@ void flow_leave(struct exchange *x)
 		loop_timer_stop(&x->timer);
 	} else if (t->state == FLOW_RUNS) {
 		leave_seat(lane, x);
+	} else if (t->state == FLOW_REFUSED) {
+		lane->refused--;
+		loop_timer_stop(&x->timer);
 	}
 	t->state = FLOW_OUTSIDE;
 }
@@ -343,10 +425,17 @@ void flow_forget(struct exchange *x)
 	x->flow.schema = NULL;
 }
 
-void flow_time_out(struct exchange *x)
+bool flow_time_out(struct exchange *x)
 {
+	bool waited = x->flow.state == FLOW_WAITS;
+
+	if (!waited && x->flow.state != FLOW_REFUSED)
+		return false;
 	flow_leave(x);
-	refuse(x, FLOW_TIME_OUT);
+	if (waited)
+		flow_metrics_rejected(x->server->flow, x->flow.schema, FLOW_TIME_OUT);
+	tell_refusal(x);
+	return true;
 }
 
 void flow_note_size(struct exchange *x, size_t bytes)

@@ -37,7 +37,7 @@ struct flow_ticket {
 	struct flow_item item;
 	void (*then)(struct exchange *x);
 	int64_t since_ns; /* it waits */
-	enum { FLOW_OUTSIDE, FLOW_WAITS, FLOW_RUNS } state;
+	enum { FLOW_OUTSIDE, FLOW_WAITS, FLOW_RUNS, FLOW_REFUSED } state;
 	bool writes;
 	atomic_bool commits; /* counted among those that are on their way to the store */
 };
@@ -67,8 +67,8 @@ void flow_leave(struct exchange *x);
 /* The exchange goes: so does what it holds. */
 void flow_forget(struct exchange *x);
 
-/* It has waited too long. */
-void flow_time_out(struct exchange *x);
+/* The exchange's timer: true when it was flow control's, and the request is refused now. */
+bool flow_time_out(struct exchange *x);
 
 /* Its answer has so many bytes: known for the next of its sort. */
 void flow_note_size(struct exchange *x, size_t bytes);

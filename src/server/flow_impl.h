@@ -33,6 +33,11 @@ struct flow_lane {
 	struct flow_queue *queues[FLOW_CLASSES];
 	struct loop_task task; /* at the end of the turn */
 	int64_t spent; /* of this turn */
+	size_t refused; /* requests that will be told so in a moment */
+	int64_t rare; /* the same, by flows of which nobody waited */
+	uint64_t last_flow; /* whose request came last, */
+	int64_t last_at; /* and when */
+	int64_t shared_until; /* ms: until then others are there to be fair to */
 	atomic_bool waits; /* somebody does */
 	atomic_bool waking; /* `wake` is under way */
 	struct loop_msg wake;
