@@ -330,6 +330,16 @@ static void enter_by_limit(struct flow *f, struct exchange *x)
 	x->flow.then(x);
 }
 
+/* Whether it may run now, if there is a seat. */
+static bool needs_no_turn(struct flow_lane *lane, const struct exchange *x)
+{
+	const struct flow_ticket *t = &x->flow;
+
+	if (is_system(t->schema) || !t->schema->level->queues)
+		return true;
+	return !flow_queue_count(lane->queues[t->writes]) && has_room(lane, t->writes);
+}
+
 void flow_enter(struct exchange *x, void (*then)(struct exchange *x))
 {
 	struct flow_lane *lane = lane_of(x);
@@ -357,15 +367,10 @@ void flow_enter(struct exchange *x, void (*then)(struct exchange *x))
 		return;
 	}
 	note_flow(lane, x);
-	if (is_system(t->schema) && flow_seats_take(level->seats))
-		run(lane, x);
-	else if (!flow_queue_count(lane->queues[t->writes]) && has_room(lane, t->writes) &&
-		 flow_seats_take(level->seats))
+	if (needs_no_turn(lane, x) && flow_seats_take(level->seats))
 		run(lane, x);
 	else if (level->queues)
 		enqueue(lane, x);
-	else if (flow_seats_take(level->seats))
-		run(lane, x);
 	else
 		refuse(x, FLOW_CONCURRENCY_LIMIT);
 }
