@@ -33,7 +33,7 @@ enum {
 	COMMITTING_ALONE = 64,
 	COMMITTING_SHARED = 8,
 	COMMITTING_RARE = 8, /* beside */
-	REFUSAL_MS = 100, /* until a refusal is told */
+	REFUSAL_MS = 100, /* until a refusal is told, and up to twice of it */
 	REFUSED_MAX = 4096, /* that wait for it, per loop */
 	SHARED_MS = 500, /* a loop counts as shared for so long after two flows met */
 	SYSTEM_PRECEDENCE = 1000, /* schemas up to here are of the system's components */
@@ -146,7 +146,9 @@ static void refuse(struct exchange *x, enum flow_reason reason)
 	}
 	lane->refused++;
 	x->flow.state = FLOW_REFUSED;
-	loop_timer_start(&x->timer, REFUSAL_MS);
+	/* Not all at once, or these would be a flood of their own. */
+	loop_timer_start(&x->timer,
+			 REFUSAL_MS + (int64_t)prng_below(loop_prng(lane->loop), REFUSAL_MS));
 }
 
 /* --- running ------------------------------------------------------------------------ */
