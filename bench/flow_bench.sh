@@ -67,19 +67,26 @@ get_alone=$best
 best create-alone "${post[@]}"
 create_alone=$best
 
-# compare FLOOD-NAME: both of the quiet user's p99 while it goes on, beside those alone.
-compare() {
-	best "get-among-$1" "${get[@]}"
-	figure "get-p99-$1" ms "$best" alone "$get_alone"
-	best "create-among-$1" "${post[@]}"
-	figure "create-p99-$1" ms "$best" alone "$create_alone"
-	end_flood
-}
+# While a flood goes on: both, beside what they are alone.
 flood -c 50 -m 10 "$url$path/one"
-compare gets
+best get-among-gets "${get[@]}"
+figure get-p99-gets ms "$best" alone "$get_alone"
+best create-among-gets "${post[@]}"
+figure create-p99-gets ms "$best" alone "$create_alone"
+end_flood
+
 flood -c 20 -m 1 "$url$path?limit=5000"
-compare lists
+best get-among-lists "${get[@]}"
+figure get-p99-lists ms "$best" alone "$get_alone"
+best create-among-lists "${post[@]}"
+figure create-p99-lists ms "$best" alone "$create_alone"
+end_flood
+
 flood -c 50 -m 10 "${json[@]}" -d "$tmp/claim" "$url$path"
-compare creates
+best get-among-creates "${get[@]}"
+figure get-p99-creates ms "$best" alone "$get_alone"
+best create-among-creates "${post[@]}"
+figure create-p99-creates ms "$best" alone "$create_alone"
+end_flood
 kill $server
 wait $server 2>/dev/null

@@ -26,7 +26,7 @@
 
 enum {
 	TURN_ALONE = 100 * 1000, /* ns of cost that a loop takes on in one turn */
-	TURN_SHARED = 16 * 1000,
+	TURN_SHARED = 8 * 1000,
 	TURN_RARE = 48 * 1000, /* beside: for flows of which nobody waits */
 	COST_READ = 8 * 1000,
 	COST_WRITE = 25 * 1000,
