@@ -6,7 +6,8 @@
  * Beyond that, a loop does only so much in one turn before it looks who else has come, and what it
  * does next is decided by fairness: so one who floods waits for the others, not they for him.
  * Levels that are exempt (system:masters, probes) never wait; requests that run long (watches once
- * they have begun, logs, exec) hold no seat.
+ * they have begun, logs, exec) hold no seat; components of the system wait for seats alone. A
+ * refusal is told after a moment.
  *
  * Without fairness (--enable-priority-and-fairness=false) there are only the two limits of requests
  * under way, and who comes when they are reached is refused.
@@ -47,8 +48,8 @@ enum { FLOW_OBSERVERS = 2 };
 struct flow *flow_new(struct server *s);
 void flow_free(struct flow *f);
 void flow_observe(struct flow *f, struct state_observer ret_v[static FLOW_OBSERVERS]);
-/* What is stored has been read: the defaults are made sure of. */
 int flow_metrics_add(struct flow *f, struct error *err);
+/* What is stored has been read: the defaults are made sure of. */
 void flow_start(struct flow *f);
 void flow_stop(struct flow *f);
 

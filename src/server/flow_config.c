@@ -169,7 +169,6 @@ static void add_level(struct flow_config *c, const struct json *tree)
 	l->exempt = str_eqz(json_text_at(spec, "type"), "Exempt");
 	l->queues = str_eqz(json_text_at(response, "type"), "Queue");
 	l->shares = l->exempt ? 0 : json_i64_at(limited, "nominalConcurrencyShares", 30);
-	l->lendable = json_i64_at(limited, "lendablePercent", 0);
 	l->borrowing = json_i64_at(limited, "borrowingLimitPercent", -1);
 	/* Upstream's queues are shared by chance; a flow may fill the hand that it was dealt. */
 	l->flow_max = json_i64_at(queuing, "handSize", 8) * length;

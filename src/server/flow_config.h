@@ -32,9 +32,7 @@ struct flow_level {
 	bool exempt; /* its requests never wait */
 	bool queues; /* those that find no seat wait; else they are refused */
 	int64_t shares;
-	int64_t nominal,
-		borrowed; /* seats of its own, and beyond them; set by flow_config_share() */
-	int64_t lendable; /* percent of its seats */
+	int64_t nominal, borrowed; /* seats of its own, and beyond them */
 	int64_t borrowing; /* percent of its seats; -1: no limit */
 	int64_t flow_max, all_max; /* that wait: of one flow, of all */
 	struct flow_seats *seats; /* set by the owner */

@@ -248,11 +248,6 @@ size_t flow_queue_count(const struct flow_queue *q)
 	return q->n;
 }
 
-size_t flow_queue_level_count(const struct flow_queue *q, size_t level)
-{
-	return level < q->nlevels ? q->levels[level].n : 0;
-}
-
 size_t flow_queue_flow_count(const struct flow_queue *q, size_t level, struct str flow)
 {
 	const struct flow_source *s;

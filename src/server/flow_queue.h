@@ -43,7 +43,6 @@ struct flow_item *flow_queue_next(struct flow_queue *q, bool (*may)(void *arg, s
 				  void *arg);
 
 size_t flow_queue_count(const struct flow_queue *q);
-size_t flow_queue_level_count(const struct flow_queue *q, size_t level);
 /* How many of a flow wait. */
 size_t flow_queue_flow_count(const struct flow_queue *q, size_t level, struct str flow);
 
