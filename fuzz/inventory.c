@@ -86,16 +86,34 @@ static bool same_slice(const struct world *w, char kind, struct str name, const 
 	return false;
 }
 
+/* A claim that cannot be read keeps what it had, unless it is another one of that name. */
+static bool same_claim(const struct world *w, char kind, struct str name, const struct json *v)
+{
+	struct str uid = json_text_at(json_getz(v, "metadata"), "uid");
+
+	for (size_t i = 0; kind == 'c' && i < w->objects.n; i++) {
+		const struct object *o = &w->objects.v[i];
+
+		if (o->kind == 'c' && str_eq(o->name, name))
+			return str_eq(json_text_at(json_getz(o->tree, "metadata"), "uid"), uid);
+	}
+	return false;
+}
+
 static void tell_put(struct world *w, char kind, struct json *v)
 {
 	struct str key = key_of(w, kind, v);
+	int r;
 
 	if (same_slice(w, kind, key, v)) {
 		require(put(w->inv, kind, v) == 0);
 		return;
 	}
+	r = put(w->inv, kind, v);
+	if (r < 0 && same_claim(w, kind, key, v))
+		return;
 	forget_object(w, kind, key);
-	if (put(w->inv, kind, v) == 0)
+	if (r == 0)
 		vec_push(&w->objects, (struct object){ kind, key, v });
 }
 
