@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/queue.h"
 #include "load.h"
 
 enum { PAUSE_MS = 1 };
@@ -102,6 +103,7 @@ int main(int argc, char **argv)
 
 	if (argc != 2)
 		load_die("usage: flow_load KUBECONFIG");
+	thread_be_prompt();
 	load_connect(argv[1], "flow_load", &q->loop, &q->client);
 	buf_init(&q->body, MIB);
 	q->request.on_done = on_done;

@@ -244,8 +244,8 @@ class Writer:
             self.type_ref(t) for t in sorted(self.types, key=lambda t: t.openapi.encode())])
         self.pointers("schema_table_resources", "schema_kind", [self.kind_ref(k) for k in served])
         self.pointers("schema_table_by_path", "schema_kind", [
-            self.kind_ref(k) for k in sorted(served, key=lambda k: (
-                k.file.group.encode(), k.file.version.encode(), k.resource.encode()))])
+            self.kind_ref(k) for k in sorted(served, key=lambda k: tuple(
+                (len(text), text.encode()) for text in (k.resource, k.file.group, k.file.version)))])
         self.pointers("schema_table_by_kind", "schema_kind", [
             self.kind_ref(k) for k in sorted(self.kinds, key=lambda k: (
                 k.api_version.encode(), k.name.encode()))])

@@ -4,6 +4,7 @@
  */
 #include "api/checks.h"
 #include "api/names.h"
+#include "base/json_index.h"
 #include "base/limits.h"
 
 static void check_condition_status(struct validation *v, struct str status,
@@ -63,26 +64,17 @@ static void check_condition(struct validation *v, const struct json *condition,
 		field_errors_too_long(v->errs, &message_at, CONDITION_MESSAGE_MAX);
 }
 
-static bool type_came_before(const struct json *conditions, const struct json *condition)
-{
-	JSON_FOREACH (other, conditions) {
-		if (other == condition)
-			return false;
-		if (str_eq(json_text_at(other, "type"), json_text_at(condition, "type")))
-			return true;
-	}
-	return false;
-}
-
 void validate_conditions(struct validation *v, const struct json *conditions,
 			 const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index types;
 	size_t i = 0;
 
+	json_index_init(&types, conditions, "type");
 	JSON_FOREACH (condition, conditions) {
 		struct field_path at = field_path_index(path, i++);
 
-		if (type_came_before(conditions, condition))
+		if (json_index_came_before(&types, condition))
 			field_errors_duplicate(v->errs, &at,
 					       FIELD_STR(json_text_at(condition, "type")));
 		check_condition(v, condition, &at);

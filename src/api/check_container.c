@@ -25,11 +25,6 @@ const struct json *check_find(const struct json *list, const char *member, struc
 	return NULL;
 }
 
-bool check_came_before(const struct json *list, const struct json *item, const char *member)
-{
-	return check_find(list, member, json_text_at(item, member)) != item;
-}
-
 /* --- ports ---------------------------------------------------------------------------- */
 
 void check_port_number(struct validation *v, int64_t port, const struct field_path *path)
@@ -39,7 +34,7 @@ void check_port_number(struct validation *v, int64_t port, const struct field_pa
 				     "must be between 1 and 65535, inclusive");
 }
 
-static void check_port(struct validation *v, const struct json *ports, const struct json *port,
+static void check_port(struct validation *v, struct json_index *names, const struct json *port,
 		       bool host_network, const struct field_path *path)
 {
 	struct field_path name_at = field_path_name(path, "name");
@@ -51,7 +46,7 @@ static void check_port(struct validation *v, const struct json *ports, const str
 
 	if (fault)
 		field_errors_invalid(v->errs, &name_at, FIELD_STR(name), fault);
-	else if (name.n && check_came_before(ports, port, "name"))
+	else if (name.n && json_index_came_before(names, port))
 		field_errors_duplicate(v->errs, &name_at, FIELD_STR(name));
 	if (inner == 0)
 		field_errors_required(v->errs, &port_at, NULL);
@@ -67,14 +62,16 @@ static void check_port(struct validation *v, const struct json *ports, const str
 static void check_ports(struct validation *v, const struct json *container, bool host_network,
 			const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index names;
 	const struct json *ports = json_getz(container, "ports");
 	struct field_path list = field_path_name(path, "ports");
 	size_t i = 0;
 
+	json_index_init(&names, ports, "name");
 	JSON_FOREACH (port, ports) {
 		struct field_path at = field_path_index(&list, i++);
 
-		check_port(v, ports, port, host_network, &at);
+		check_port(v, &names, port, host_network, &at);
 	}
 }
 
@@ -124,12 +121,14 @@ static void check_env(struct validation *v, const struct json *container,
 /* --- mounts ------------------------------------------------------------------------------ */
 
 static void check_mounts(struct validation *v, const struct json *container,
-			 const struct json *volumes, const struct field_path *path)
+			 struct json_index *volumes, const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index places;
 	const struct json *mounts = json_getz(container, "volumeMounts");
 	struct field_path list = field_path_name(path, "volumeMounts");
 	size_t i = 0;
 
+	json_index_init(&places, mounts, "mountPath");
 	JSON_FOREACH (mount, mounts) {
 		struct field_path item = field_path_index(&list, i++);
 		struct field_path name_at = field_path_name(&item, "name");
@@ -139,11 +138,11 @@ static void check_mounts(struct validation *v, const struct json *container,
 
 		if (name.n == 0)
 			field_errors_required(v->errs, &name_at, NULL);
-		if (!check_find(volumes, "name", name))
+		if (!json_index_get(volumes, name))
 			field_errors_not_found(v->errs, &name_at, FIELD_STR(name));
 		if (where.n == 0)
 			field_errors_required(v->errs, &path_at, NULL);
-		else if (check_came_before(mounts, mount, "mountPath"))
+		else if (json_index_came_before(&places, mount))
 			field_errors_invalid(v->errs, &path_at, FIELD_STR(where), "must be unique");
 	}
 }
@@ -213,11 +212,11 @@ static void check_amounts(struct validation *v, const struct json *amounts,
 }
 
 static void check_request(struct validation *v, const struct json *request,
-			  const struct json *limits, const struct field_path *limits_at,
+			  struct json_index *limits, const struct field_path *limits_at,
 			  const struct field_path *requests_at)
 {
 	struct str name = json_key(request);
-	const struct json *limit = json_get(limits, name);
+	const struct json *limit = json_index_get(limits, name);
 	int cmp = quantity_cmp(amount_of(request), amount_of(limit));
 	bool exclusive = is_exclusive(name);
 
@@ -248,6 +247,7 @@ static bool names_huge_pages(const struct json *amounts)
 void check_resources(struct validation *v, const struct json *resources,
 		     const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index by_name;
 	const struct json *limits = json_getz(resources, "limits");
 	const struct json *requests = json_getz(resources, "requests");
 	struct field_path limits_at = field_path_name(path, "limits");
@@ -255,51 +255,61 @@ void check_resources(struct validation *v, const struct json *resources,
 
 	check_amounts(v, limits, &limits_at);
 	check_amounts(v, requests, &requests_at);
+	json_index_init(&by_name, limits, NULL);
 	JSON_FOREACH (request, requests)
-		check_request(v, request, limits, &limits_at, &requests_at);
+		check_request(v, request, &by_name, &limits_at, &requests_at);
 	if ((names_huge_pages(limits) || names_huge_pages(requests)) && !names_compute(limits) &&
 	    !names_compute(requests))
 		field_errors_forbidden(v->errs, path, "HugePages require cpu or memory");
 }
 
-/* Whether an entry before this one names the same claim and request, or all of the claim. */
-static bool claim_is_taken(const struct json *claims, const struct json *claim)
+/* Stands between names in a key: no text of JSON has this byte. */
+#define BETWEEN "\xff"
+
+/*
+ * Whether an entry before this one names the same claim and request, or all of the claim. `taken`
+ * has what was named: the claim alone, and with the request behind it, which may be empty.
+ */
+static bool claim_is_taken(struct validation *v, struct map *taken, const struct json *claim)
 {
-	struct str request = json_text_at(claim, "request");
+	struct str name = json_text_at(claim, "name"), request = json_text_at(claim, "request");
+	struct str all = str_from(arena_printf(v->arena, "%.*s" BETWEEN, STR_ARG(name)));
+	struct str one = str_from(
+		arena_printf(v->arena, "%.*s" BETWEEN "%.*s", STR_ARG(name), STR_ARG(request)));
+	bool is = map_get(taken, all) || map_get(taken, request.n ? one : name);
 
-	JSON_FOREACH (other, claims) {
-		struct str taken = json_text_at(other, "request");
-
-		if (other == claim)
-			return false;
-		if (str_eq(json_text_at(other, "name"), json_text_at(claim, "name")) &&
-		    (taken.n == 0 || request.n == 0 || str_eq(taken, request)))
-			return true;
-	}
-	return false;
+	map_put(taken, name, (void *)(uintptr_t)claim);
+	map_put(taken, one, (void *)(uintptr_t)claim);
+	return is;
 }
 
-static void report_unknown_claim(struct validation *v, struct str name,
-				 const struct json *pod_claims, const struct field_path *path)
+static void report_unknown_claim(struct validation *v, struct str name, struct check_pod *pod,
+				 const struct field_path *path)
 {
 	CLEANUP(buf_release) struct buf known = BUF_INIT(VALIDATE_SHOWN_MAX);
 
-	JSON_FOREACH (claim, pod_claims)
-		(void)buf_printf(&known, "%s%.*s", known.n ? ", " : ": ",
-				 STR_ARG(json_text_at(claim, "name")));
+	if (!pod->claim_names.p) {
+		JSON_FOREACH (claim, pod->claims.of)
+			(void)buf_printf(&known, "%s%.*s", known.n ? ", " : ": ",
+					 STR_ARG(json_text_at(claim, "name")));
+		pod->claim_names = known.n ? arena_str(v->arena, buf_str(&known))
+					   : STR(" which is empty");
+	}
 	field_errors_addf(v->errs, FIELD_NOT_FOUND, path, FIELD_STR(name),
-			  "must be one of the names in pod.spec.resourceClaims%s",
-			  known.n ? known.p : " which is empty");
+			  "must be one of the names in pod.spec.resourceClaims%.*s",
+			  STR_ARG(pod->claim_names));
 }
 
-static void check_claims(struct validation *v, const struct json *container,
-			 const struct json *pod_claims, const struct field_path *path)
+static void check_claims(struct validation *v, const struct json *container, struct check_pod *pod,
+			 const struct field_path *path)
 {
+	CLEANUP(map_release) struct map taken;
 	const struct json *claims = json_getz(json_getz(container, "resources"), "claims");
 	struct field_path resources = field_path_name(path, "resources");
 	struct field_path list = field_path_name(&resources, "claims");
 	size_t i = 0;
 
+	map_init(&taken);
 	JSON_FOREACH (claim, claims) {
 		struct field_path at = field_path_index(&list, i++);
 		struct field_path request_at = field_path_name(&at, "request");
@@ -310,22 +320,22 @@ static void check_claims(struct validation *v, const struct json *container,
 			field_errors_required(v->errs, &at, NULL);
 			continue;
 		}
-		if (claim_is_taken(claims, claim))
+		if (claim_is_taken(v, &taken, claim))
 			field_errors_duplicate(v->errs, &at, FIELD_STR(name));
 		if (request.n)
 			validate_format(v, SCHEMA_FORMAT_DNS_LABEL, request, &request_at);
-		if (!check_find(pod_claims, "name", name))
-			report_unknown_claim(v, name, pod_claims, &at);
+		if (!json_index_get(&pod->claims, name))
+			report_unknown_claim(v, name, pod, &at);
 	}
 }
 
-void check_container(struct validation *v, const struct json *container, const struct json *spec,
+void check_container(struct validation *v, const struct json *container, struct check_pod *pod,
 		     const struct field_path *path)
 {
 	struct field_path name_at = field_path_name(path, "name");
 	struct field_path image_at = field_path_name(path, "image");
 	struct str name = json_text_at(container, "name");
-	bool host_network = json_true_at(spec, "hostNetwork");
+	bool host_network = json_true_at(pod->spec, "hostNetwork");
 
 	if (name.n == 0)
 		field_errors_required(v->errs, &name_at, NULL);
@@ -335,6 +345,6 @@ void check_container(struct validation *v, const struct json *container, const s
 		field_errors_required(v->errs, &image_at, NULL);
 	check_ports(v, container, host_network, path);
 	check_env(v, container, path);
-	check_mounts(v, container, json_getz(spec, "volumes"), path);
-	check_claims(v, container, json_getz(spec, "resourceClaims"), path);
+	check_mounts(v, container, &pod->volumes, path);
+	check_claims(v, container, pod, path);
 }

@@ -4,6 +4,7 @@
 #include "api/check_pod.h"
 #include "api/names.h"
 #include "base/limits.h"
+#include "base/map.h"
 
 /* --- ConfigMaps and Secrets --------------------------------------------------------------- */
 
@@ -144,23 +145,23 @@ void check_node(struct validation *v, const struct json *node)
 	const struct json *taints = json_getz(json_getz(node, "spec"), "taints");
 	struct field_path meta_at = field_path_name(NULL, "metadata");
 	struct field_path list = field_path_name(&meta_at, "taints");
+	CLEANUP(map_release) struct map seen;
 	size_t i = 0;
 
+	map_init(&seen);
 	JSON_FOREACH (taint, taints) {
 		struct field_path at = field_path_index(&list, i++);
 		struct field_path key_at = field_path_name(&at, "key");
 		struct field_path value_at = field_path_name(&at, "value");
-		bool again = false;
+		/* No text of JSON has the byte between them. */
+		struct str what = str_from(arena_printf(v->arena, "%.*s\xff%.*s",
+							STR_ARG(json_text_at(taint, "key")),
+							STR_ARG(json_text_at(taint, "effect"))));
 
 		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, json_text_at(taint, "key"), &key_at);
 		validate_format(v, SCHEMA_FORMAT_LABEL_VALUE, json_text_at(taint, "value"),
 				&value_at);
-		for (const struct json *other = json_first(taints); other != taint;
-		     other = other->next)
-			again |= str_eq(json_text_at(other, "key"), json_text_at(taint, "key")) &&
-				 str_eq(json_text_at(other, "effect"),
-					json_text_at(taint, "effect"));
-		if (again)
+		if (map_put(&seen, what, taint))
 			field_errors_duplicate(v->errs, &at, validate_shown(v, taint));
 	}
 }

@@ -9,6 +9,7 @@
 #include "api/checks.h"
 #include "api/names.h"
 #include "api/write_impl.h"
+#include "base/json_index.h"
 #include "base/limits.h"
 
 enum { WARNING_MAX = 256, SELECTABLE_MAX = 8 };
@@ -241,20 +242,10 @@ static bool is_selectable(const struct json *schema)
 	return str_eqz(type, "string") || str_eqz(type, "boolean") || str_eqz(type, "integer");
 }
 
-static bool came_before(const struct json *list, const struct json *item)
-{
-	JSON_FOREACH (other, list) {
-		if (other == item)
-			return false;
-		if (str_eq(json_text_at(other, "jsonPath"), json_text_at(item, "jsonPath")))
-			return true;
-	}
-	return false;
-}
-
 /* True when it counts as one more field. */
-static bool check_selectable(struct validation *v, const struct json *list, const struct json *item,
-			     const struct json *schema, const struct field_path *path)
+static bool check_selectable(struct validation *v, struct json_index *paths,
+			     const struct json *item, const struct json *schema,
+			     const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "jsonPath");
 	struct str given = json_text_at(item, "jsonPath");
@@ -278,7 +269,7 @@ static bool check_selectable(struct validation *v, const struct json *list, cons
 		field_errors_invalid(v->errs, &at, FIELD_STR(given),
 				     "must point to a field of type string, boolean or integer. "
 				     "Enum string fields and strings with formats are allowed.");
-	if (!came_before(list, item))
+	if (!json_index_came_before(paths, item))
 		return true;
 	field_errors_duplicate(v->errs, &at, FIELD_STR(given));
 	return false;
@@ -287,12 +278,14 @@ static bool check_selectable(struct validation *v, const struct json *list, cons
 static void check_selectables(struct validation *v, const struct json *list,
 			      const struct json *schema, const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index paths;
 	size_t i = 0, n = 0;
 
+	json_index_init(&paths, list, "jsonPath");
 	JSON_FOREACH (item, list) {
 		struct field_path at = field_path_index(path, i++);
 
-		n += check_selectable(v, list, item, schema, &at);
+		n += check_selectable(v, &paths, item, schema, &at);
 	}
 	if (n > SELECTABLE_MAX)
 		field_errors_too_many(v->errs, path, (int64_t)n, SELECTABLE_MAX);
@@ -436,25 +429,16 @@ static struct field_value shown_versions(struct validation *v, const struct json
 	return FIELD_JSON(arena_str(v->arena, buf_str(&text)));
 }
 
-static bool has_version(const struct json *versions, const struct json *before, struct str name)
-{
-	JSON_FOREACH (version, versions) {
-		if (version == before)
-			return false;
-		if (str_eq(json_text_at(version, "name"), name))
-			return true;
-	}
-	return false;
-}
-
 static void check_version_list(struct validation *v, const struct json *versions,
 			       const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index names;
 	bool unique = true;
 	size_t stored = 0;
 
+	json_index_init(&names, versions, "name");
 	JSON_FOREACH (version, versions) {
-		unique &= !has_version(versions, version, json_text_at(version, "name"));
+		unique &= !json_index_came_before(&names, version);
 		stored += json_true_at(version, "storage");
 	}
 	if (!unique)
@@ -518,8 +502,12 @@ static void check_stored_versions(struct validation *v, const struct json *objec
 	struct field_path path = field_path_name(&status, "storedVersions");
 	const struct json *stored = json_getz(json_getz(object, "status"), "storedVersions");
 	const struct json *versions = json_getz(json_getz(object, "spec"), "versions");
+	CLEANUP(json_index_release) struct json_index names;
+	CLEANUP(json_index_release) struct json_index had;
 	size_t i = 0;
 
+	json_index_init(&names, versions, "name");
+	json_index_init(&had, stored, NULL);
 	if (json_count(stored) == 0) {
 		field_errors_invalid(v->errs, &path, validate_shown(v, NULL),
 				     "must have at least one stored version");
@@ -528,7 +516,7 @@ static void check_stored_versions(struct validation *v, const struct json *objec
 	JSON_FOREACH (version, versions) {
 		struct str name = json_text_at(version, "name");
 
-		if (json_true_at(version, "storage") && !json_has_text(stored, name))
+		if (json_true_at(version, "storage") && !json_index_get(&had, name))
 			field_errors_addf(v->errs, FIELD_INVALID, &path, validate_shown(v, stored),
 					  "must have the storage version %.*s", STR_ARG(name));
 	}
@@ -536,7 +524,7 @@ static void check_stored_versions(struct validation *v, const struct json *objec
 		struct field_path at = field_path_index(&path, i++);
 		struct str name = json_str(item);
 
-		if (!has_version(versions, NULL, name))
+		if (!json_index_get(&names, name))
 			field_errors_addf(
 				v->errs, FIELD_INVALID, &at, FIELD_STR(name),
 				"missing from spec.versions; %.*s was previously a "

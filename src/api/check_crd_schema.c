@@ -7,6 +7,7 @@
 #include "api/check_crd.h"
 
 #include "api/check_crd_rules.h"
+#include "base/json_index.h"
 #include "base/limits.h"
 #include "base/map.h"
 
@@ -136,12 +137,11 @@ static void check_set_items(struct validation *v, const struct json *items,
 }
 
 /* One key of a keyed list: a scalar field, named once. */
-static void check_key(struct validation *v, const struct json *schema, const struct json *key,
+static void check_key(struct validation *v, const struct json *items, struct json_index *keys,
+		      struct json_index *known, const struct json *key,
 		      const struct field_path *path)
 {
-	const struct json *keys = json_getz(schema, "x-kubernetes-list-map-keys");
-	const struct json *items = json_getz(schema, "items");
-	const struct json *property = json_get(json_getz(items, "properties"), json_str(key));
+	const struct json *property = json_index_get(known, json_str(key));
 	struct field_path keys_at = field_path_name(path, "x-kubernetes-list-map-keys");
 	struct field_path items_at = field_path_name(path, "items");
 	struct field_path properties = field_path_name(&items_at, "properties");
@@ -150,21 +150,27 @@ static void check_key(struct validation *v, const struct json *schema, const str
 	struct str given = json_text_at(property, "type");
 
 	if (!property)
-		field_errors_invalid(v->errs, &keys_at, validate_shown(v, keys),
+		field_errors_invalid(v->errs, &keys_at, validate_shown(v, keys->of),
 				     "entries must all be names of item properties");
 	else if (str_eqz(given, "array") || str_eqz(given, "object"))
 		field_errors_invalid(v->errs, &type, FIELD_STR(json_text_at(items, "type")),
 				     "must be a scalar type if parent array's "
 				     "x-kubernetes-list-type is map");
-	JSON_FOREACH (other, keys) {
-		if (other == key)
-			break;
-		if (!str_eq(json_str(other), json_str(key)))
-			continue;
-		field_errors_invalid(v->errs, &keys_at, validate_shown(v, keys),
+	if (json_index_came_before(keys, key))
+		field_errors_invalid(v->errs, &keys_at, validate_shown(v, keys->of),
 				     "must not contain duplicate entries");
-		break;
-	}
+}
+
+static void check_keys(struct validation *v, const struct json *items, const struct json *list,
+		       const struct field_path *path)
+{
+	CLEANUP(json_index_release) struct json_index keys;
+	CLEANUP(json_index_release) struct json_index known;
+
+	json_index_init(&keys, list, NULL);
+	json_index_init(&known, json_getz(items, "properties"), NULL);
+	JSON_FOREACH (key, list)
+		check_key(v, items, &keys, &known, key, path);
 }
 
 static void check_keyed_list(struct validation *v, const struct json *schema,
@@ -191,8 +197,7 @@ static void check_keyed_list(struct validation *v, const struct json *schema,
 				     "must be object if parent array's x-kubernetes-list-type is "
 				     "map");
 	} else {
-		JSON_FOREACH (key, keys)
-			check_key(v, schema, key, path);
+		check_keys(v, items, keys, path);
 	}
 }
 
@@ -205,7 +210,11 @@ static void check_key_presence(struct validation *v, const struct json *schema,
 	struct field_path properties = field_path_name(&items_at, "properties");
 	struct field_path nullable = field_path_name(&items_at, "nullable");
 	struct str list = json_text_at(schema, "x-kubernetes-list-type");
+	CLEANUP(json_index_release) struct json_index known;
+	CLEANUP(json_index_release) struct json_index needed;
 
+	json_index_init(&known, json_getz(items, "properties"), NULL);
+	json_index_init(&needed, json_getz(items, "required"), NULL);
 	if (!json_is(items, JSON_OBJECT) || (!str_eqz(list, "set") && !str_eqz(list, "map")))
 		return;
 	if (json_true_at(items, "nullable"))
@@ -217,15 +226,12 @@ static void check_key_presence(struct validation *v, const struct json *schema,
 	if (str_eqz(list, "set"))
 		return;
 	JSON_FOREACH (key, json_getz(schema, "x-kubernetes-list-map-keys")) {
-		const struct json *property = json_get(json_getz(items, "properties"),
-						       json_str(key));
+		const struct json *property = json_index_get(&known, json_str(key));
 		struct field_path at = field_path_key(&properties, json_str(key));
 		struct field_path initial = field_path_name(&at, "default");
 		struct field_path null = field_path_name(&at, "nullable");
-		bool required = false;
+		bool required = json_index_get(&needed, json_str(key));
 
-		JSON_FOREACH (name, json_getz(items, "required"))
-			required |= str_eq(json_str(name), json_str(key));
 		if (property && !required && !is_set(property, "default"))
 			field_errors_required(v->errs, &initial,
 					      "this property is in x-kubernetes-list-map-keys, so "

@@ -4,6 +4,7 @@
  * takes of its node.
  */
 #include "api/checks.h"
+#include "base/json_index.h"
 #include "base/quantity.h"
 #include "base/limits.h"
 
@@ -37,28 +38,21 @@ static void check_attribute_number(struct validation *v, const struct json *devi
 				  DEVICE_ATTRIBUTE_VALUES_MAX);
 }
 
-static bool holds(const struct json *list, struct str text, const struct json *until)
-{
-	JSON_FOREACH (item, list) {
-		if (item == until)
-			return false;
-		if (str_eq(json_str(item), text))
-			return true;
-	}
-	return false;
-}
-
 static void check_repeats(struct validation *v, const struct json *list, const struct json *others,
 			  const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index own;
+	CLEANUP(json_index_release) struct json_index other;
 	size_t i = 0;
 
+	json_index_init(&own, list, NULL);
+	json_index_init(&other, others, NULL);
 	JSON_FOREACH (item, list) {
 		struct field_path at = field_path_index(path, i++);
 
-		if (holds(list, json_str(item), item))
+		if (json_index_came_before(&own, item))
 			field_errors_duplicate(v->errs, &at, FIELD_STR(json_str(item)));
-		if (holds(others, json_str(item), NULL))
+		if (json_index_get(&other, json_str(item)))
 			field_errors_invalid(v->errs, &at, FIELD_STR(json_str(item)),
 					     "bindingFailureConditions must not overlap with "
 					     "bindingConditions");

@@ -6,6 +6,7 @@
 
 #include "api/checks.h"
 #include "api/names.h"
+#include "base/json_index.h"
 
 enum { PRECEDENCE_MAX = 10000 };
 
@@ -102,29 +103,19 @@ const struct json *check_flow_fixed(struct validation *v, enum flow_kind kind, s
 	return spec;
 }
 
-/* An empty type may be absent. */
-static bool is_repeated(const struct json *conditions, const struct json *one)
-{
-	JSON_FOREACH (it, conditions) {
-		if (it == one)
-			break;
-		if (str_eq(json_text_at(it, "type"), json_text_at(one, "type")))
-			return true;
-	}
-	return false;
-}
-
 void check_flow_conditions(struct validation *v, const struct json *conditions,
 			   const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index types;
 	size_t i = 0;
 
+	json_index_init(&types, conditions, "type");
 	JSON_FOREACH (it, conditions) {
 		struct field_path at = field_path_index(path, i++);
 		struct field_path type_at = field_path_name(&at, "type");
 		struct str type = json_text_at(it, "type");
 
-		if (is_repeated(conditions, it))
+		if (json_index_came_before(&types, it))
 			field_errors_duplicate(v->errs, &type_at, FIELD_STR(type));
 		if (!type.n)
 			field_errors_required(v->errs, &type_at, NULL);

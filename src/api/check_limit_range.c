@@ -5,6 +5,7 @@
 
 #include "api/amount_list.h"
 #include "api/names.h"
+#include "base/json_index.h"
 
 enum list { LIST_MAX, LIST_MIN, LIST_DEFAULT, LIST_REQUEST, LIST_RATIO, LISTS };
 
@@ -195,15 +196,17 @@ void check_limit_range(struct validation *v, const struct json *range)
 	const struct json *items = json_getz(json_getz(range, "spec"), "limits");
 	struct field_path spec_at = field_path_name(NULL, "spec");
 	struct field_path list_at = field_path_name(&spec_at, "limits");
+	CLEANUP(json_index_release) struct json_index types;
 	size_t i = 0;
 
+	json_index_init(&types, items, "type");
 	JSON_FOREACH (item, items) {
 		struct field_path at = field_path_index(&list_at, i++);
 		struct field_path type_at = field_path_name(&at, "type");
 		struct range r = { .v = v, .type = json_text_at(item, "type"), .path = &at };
 
 		check_range(&r, item);
-		if (json_find(items, "type", r.type) != item)
+		if (json_index_came_before(&types, item))
 			field_errors_duplicate(v->errs, &type_at, FIELD_STR(r.type));
 	}
 }

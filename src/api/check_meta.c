@@ -5,6 +5,7 @@
  */
 #include "api/checks.h"
 #include "api/names.h"
+#include "base/json_index.h"
 #include "base/limits.h"
 
 static const char *name_fault(const struct schema_kind *kind, struct str name)
@@ -253,10 +254,11 @@ static void check_no_new_finalizers(struct validation *v, const struct json *met
 {
 	CLEANUP(buf_release) struct buf found = BUF_INIT(VALIDATE_SHOWN_MAX);
 	struct field_path at = field_path_name(path, "finalizers");
-	const struct json *stored = json_getz(old, "finalizers");
+	CLEANUP(json_index_release) struct json_index stored;
 
+	json_index_init(&stored, json_getz(old, "finalizers"), NULL);
 	JSON_FOREACH (finalizer, json_getz(meta, "finalizers")) {
-		if (json_has_text(stored, json_str(finalizer)))
+		if (json_index_get(&stored, json_str(finalizer)))
 			continue;
 		(void)buf_addz(&found, found.n ? ", " : "");
 		(void)json_print_str(&found, json_str(finalizer), NULL);

@@ -4,7 +4,7 @@
 #include "api/check_pod.h"
 #include "api/names.h"
 
-static void check_name(struct validation *v, const struct json *list, const struct json *item,
+static void check_name(struct validation *v, struct json_index *names, const struct json *item,
 		       const struct field_path *path)
 {
 	struct field_path at = field_path_name(path, "name");
@@ -12,7 +12,7 @@ static void check_name(struct validation *v, const struct json *list, const stru
 
 	if (name.n == 0)
 		field_errors_required(v->errs, &at, NULL);
-	else if (check_came_before(list, item, "name"))
+	else if (json_index_came_before(names, item))
 		field_errors_duplicate(v->errs, &at, FIELD_STR(name));
 	else
 		validate_format(v, SCHEMA_FORMAT_DNS_LABEL, name, &at);
@@ -36,53 +36,55 @@ static void check_volume_source(struct validation *v, const struct json *volume,
 		field_errors_required(v->errs, path, "must specify a volume type");
 }
 
-static void check_volumes(struct validation *v, const struct json *spec,
+static void check_volumes(struct validation *v, struct check_pod *pod,
 			  const struct field_path *path)
 {
-	const struct json *volumes = json_getz(spec, "volumes");
 	struct field_path list = field_path_name(path, "volumes");
 	size_t i = 0;
 
-	JSON_FOREACH (volume, volumes) {
+	JSON_FOREACH (volume, pod->volumes.of) {
 		struct field_path at = field_path_index(&list, i++);
 
 		check_volume_source(v, volume, &at);
-		check_name(v, volumes, volume, &at);
+		check_name(v, &pod->volumes, volume, &at);
 	}
 }
 
-/* Names are unique over containers of all sorts. */
-static bool name_is_taken(const struct json *spec, const char *list_name,
-			  const struct json *container)
-{
-	static const char *const lists[] = { "containers", "initContainers",
-					     "ephemeralContainers" };
-	const struct json *list = json_getz(spec, list_name);
+enum { CONTAINER_LISTS = 3 };
 
-	if (check_came_before(list, container, "name"))
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(lists) && strcmp(lists[i], list_name) != 0; i++) {
-		if (check_find(json_getz(spec, lists[i]), "name", json_text_at(container, "name")))
+/* Names are unique over containers of all sorts; `names` are those of the lists up to this one. */
+static bool name_is_taken(struct json_index *names, size_t list, const struct json *container)
+{
+	for (size_t i = 0; i < list; i++)
+		if (json_index_get(&names[i], json_text_at(container, "name")))
 			return true;
-	}
-	return false;
+	return json_index_came_before(&names[list], container);
 }
 
-static void check_containers(struct validation *v, const struct json *spec, const char *name,
-			     const struct field_path *path)
+static void check_all_containers(struct validation *v, struct check_pod *pod,
+				 const struct field_path *path)
 {
-	struct field_path list = field_path_name(path, name);
-	size_t i = 0;
+	static const char *const lists[CONTAINER_LISTS] = { "containers", "initContainers",
+							    "ephemeralContainers" };
+	struct json_index names[CONTAINER_LISTS];
 
-	JSON_FOREACH (container, json_getz(spec, name)) {
-		struct field_path at = field_path_index(&list, i++);
-		struct field_path name_at = field_path_name(&at, "name");
+	for (size_t k = 0; k < CONTAINER_LISTS; k++) {
+		struct field_path list = field_path_name(path, lists[k]);
+		size_t i = 0;
 
-		check_container(v, container, spec, &at);
-		if (json_text_at(container, "name").n && name_is_taken(spec, name, container))
-			field_errors_duplicate(v->errs, &name_at,
-					       FIELD_STR(json_text_at(container, "name")));
+		json_index_init(&names[k], json_getz(pod->spec, lists[k]), "name");
+		JSON_FOREACH (container, names[k].of) {
+			struct field_path at = field_path_index(&list, i++);
+			struct field_path name_at = field_path_name(&at, "name");
+			struct str name = json_text_at(container, "name");
+
+			check_container(v, container, pod, &at);
+			if (name.n && name_is_taken(names, k, container))
+				field_errors_duplicate(v->errs, &name_at, FIELD_STR(name));
+		}
 	}
+	for (size_t k = 0; k < CONTAINER_LISTS; k++)
+		json_index_release(&names[k]);
 }
 
 static void check_claim_name(struct validation *v, const struct json *claim, const char *name,
@@ -94,19 +96,18 @@ static void check_claim_name(struct validation *v, const struct json *claim, con
 		validate_format(v, SCHEMA_FORMAT_DNS_SUBDOMAIN, json_text_at(claim, name), &at);
 }
 
-static void check_resource_claims(struct validation *v, const struct json *spec,
+static void check_resource_claims(struct validation *v, struct check_pod *pod,
 				  const struct field_path *path)
 {
-	const struct json *claims = json_getz(spec, "resourceClaims");
 	struct field_path list = field_path_name(path, "resourceClaims");
 	size_t i = 0;
 
-	JSON_FOREACH (claim, claims) {
+	JSON_FOREACH (claim, pod->claims.of) {
 		struct field_path at = field_path_index(&list, i++);
 		bool by_name = json_getz(claim, "resourceClaimName");
 		bool by_template = json_getz(claim, "resourceClaimTemplateName");
 
-		check_name(v, claims, claim, &at);
+		check_name(v, &pod->claims, claim, &at);
 		if (by_name && by_template)
 			field_errors_invalid(v->errs, &at, validate_shown(v, claim),
 					     "at most one of `resourceClaimName` or "
@@ -138,12 +139,15 @@ static void check_seconds(struct validation *v, const struct json *spec,
 void check_pod_spec(struct validation *v, const struct json *spec, const struct field_path *path)
 {
 	struct field_path selector_at = field_path_name(path, "nodeSelector");
+	struct check_pod pod = { .spec = spec };
 
-	check_volumes(v, spec, path);
-	check_containers(v, spec, "containers", path);
-	check_containers(v, spec, "initContainers", path);
-	check_containers(v, spec, "ephemeralContainers", path);
-	check_resource_claims(v, spec, path);
+	json_index_init(&pod.volumes, json_getz(spec, "volumes"), "name");
+	json_index_init(&pod.claims, json_getz(spec, "resourceClaims"), "name");
+	check_volumes(v, &pod, path);
+	check_all_containers(v, &pod, path);
+	check_resource_claims(v, &pod, path);
+	json_index_release(&pod.volumes);
+	json_index_release(&pod.claims);
 	check_seconds(v, spec, path);
 	validate_labels(v, json_getz(spec, "nodeSelector"), &selector_at);
 }

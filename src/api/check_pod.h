@@ -5,15 +5,19 @@
 #define API_CHECK_POD_H
 
 #include "api/checks.h"
+#include "base/json_index.h"
+
+/* What the containers of a pod refer to, by name. */
+struct check_pod {
+	const struct json *spec;
+	struct json_index volumes, claims;
+	struct str claim_names; /* as a fault lists them; p NULL until there is one */
+};
 
 /* The first element whose `member` is that text, or NULL. */
 const struct json *check_find(const struct json *list, const char *member, struct str text);
 
-/* Whether an element before this one has the same `member`. */
-bool check_came_before(const struct json *list, const struct json *item, const char *member);
-
-/* A container; `spec` is its pod's. */
-void check_container(struct validation *v, const struct json *container, const struct json *spec,
+void check_container(struct validation *v, const struct json *container, struct check_pod *pod,
 		     const struct field_path *path);
 
 /* 1 to 65535. */

@@ -23,51 +23,69 @@ static struct str cut_claim(struct str name, struct str *ret_request)
 	return slash < 0 ? claim : str_of(claim.p, (size_t)slash);
 }
 
-static bool has_claim(const struct json *container, struct str claim, struct str request)
+/* What resources of a container may be told of. */
+struct known {
+	struct json_index requests;
+	struct map claims; /* keys as claim_key() makes them */
+};
+
+/* No text of JSON has the byte between them. */
+static struct str claim_key(struct validation *v, struct str claim, struct str request)
 {
-	JSON_FOREACH (item, json_getz(json_getz(container, "resources"), "claims")) {
-		if (str_eq(json_text_at(item, "name"), claim) &&
-		    str_eq(json_text_at(item, "request"), request))
-			return true;
-	}
-	return false;
+	return str_from(arena_printf(v->arena, "%.*s\xff%.*s", STR_ARG(claim), STR_ARG(request)));
 }
 
-/* An extended resource that a claim stands behind. */
-static bool has_extended_claim(const struct json *container, const struct json *status,
-			       struct str claim, struct str request)
+/* Extended resources that a claim stands behind. */
+static void add_extended(struct validation *v, struct known *known, const struct json *container,
+			 const struct json *extended)
 {
-	const struct json *extended = json_getz(status, "extendedResourceClaimStatus");
-	const struct json *requests = json_getz(json_getz(container, "resources"), "requests");
+	struct str claim = json_text_at(extended, "resourceClaimName");
 
-	if (!str_eq(json_text_at(extended, "resourceClaimName"), claim) || request.n == 0)
-		return false;
 	JSON_FOREACH (mapping, json_getz(extended, "requestMappings")) {
-		if (str_eq(json_text_at(mapping, "containerName"),
+		struct str request = json_text_at(mapping, "requestName");
+
+		if (request.n &&
+		    str_eq(json_text_at(mapping, "containerName"),
 			   json_text_at(container, "name")) &&
-		    str_eq(json_text_at(mapping, "requestName"), request) &&
-		    json_get(requests, json_text_at(mapping, "resourceName")))
-			return true;
+		    json_index_get(&known->requests, json_text_at(mapping, "resourceName")))
+			(void)map_put(&known->claims, claim_key(v, claim, request), mapping);
 	}
-	return false;
 }
 
-static void check_resource_name(struct validation *v, const struct json *container,
-				const struct json *status, struct str name,
+static void known_init(struct validation *v, struct known *known, const struct json *container,
+		       const struct json *status)
+{
+	const struct json *resources = json_getz(container, "resources");
+
+	json_index_init(&known->requests, json_getz(resources, "requests"), NULL);
+	map_init(&known->claims);
+	JSON_FOREACH (item, json_getz(resources, "claims"))
+		(void)map_put(
+			&known->claims,
+			claim_key(v, json_text_at(item, "name"), json_text_at(item, "request")),
+			item);
+	add_extended(v, known, container, json_getz(status, "extendedResourceClaimStatus"));
+}
+
+static void known_release(struct known *known)
+{
+	json_index_release(&known->requests);
+	map_release(&known->claims);
+}
+
+static void check_resource_name(struct validation *v, struct known *known, struct str name,
 				const struct field_path *path)
 {
-	const struct json *requests = json_getz(json_getz(container, "resources"), "requests");
 	struct str request, claim;
 
 	if (!is_claim(name)) {
-		if (!json_get(requests, name))
+		if (!json_index_get(&known->requests, name))
 			field_errors_invalid(v->errs, path, FIELD_STR(name),
 					     "must match one of the container's resource requests");
 		return;
 	}
 	claim = cut_claim(name, &request);
-	if (!has_claim(container, claim, request) &&
-	    !has_extended_claim(container, status, claim, request))
+	if (!map_get(&known->claims, claim_key(v, claim, request)))
 		field_errors_invalid(
 			v->errs, path, FIELD_STR(name),
 			"must match one of the container's resource claims as "
@@ -76,7 +94,7 @@ static void check_resource_name(struct validation *v, const struct json *contain
 			"it is empty");
 }
 
-static void check_health(struct validation *v, const struct json *list, const struct json *health,
+static void check_health(struct validation *v, struct json_index *ids, const struct json *health,
 			 const struct field_path *path)
 {
 	static const struct str states[] = { { "Healthy", 7 },
@@ -98,43 +116,49 @@ static void check_health(struct validation *v, const struct json *list, const st
 		field_errors_too_long(v->errs, &message_at, RESOURCE_HEALTH_MESSAGE_MAX);
 	if (id.n == 0)
 		field_errors_required(v->errs, &id_at, NULL);
-	else if (check_came_before(list, health, "resourceID"))
+	else if (json_index_came_before(ids, health))
 		field_errors_duplicate(v->errs, &id_at, FIELD_STR(id));
 }
 
 void check_resource_status(struct validation *v, const struct json *status,
 			   const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index ids;
 	const struct json *resources = json_getz(status, "resources");
 	struct field_path list = field_path_name(path, "resources");
 	size_t i = 0;
 
+	json_index_init(&ids, resources, "resourceID");
 	JSON_FOREACH (health, resources) {
 		struct field_path at = field_path_index(&list, i++);
 
-		check_health(v, resources, health, &at);
+		check_health(v, &ids, health, &at);
 	}
 }
 
 /* A status of a container that the pod has not is let through, as upstream does. */
 static void check_container_resources(struct validation *v, const struct json *pod,
-				      const struct json *container_status, const char *containers,
-				      const struct field_path *path)
+				      const struct json *container_status,
+				      struct json_index *containers, const struct field_path *path)
 {
-	const struct json *spec = json_getz(pod, "spec"), *status = json_getz(pod, "status");
-	const struct json *container = check_find(json_getz(spec, containers), "name",
-						  json_text_at(container_status, "name"));
+	const struct json *status = json_getz(pod, "status");
+	const struct json *container = json_index_get(containers,
+						      json_text_at(container_status, "name"));
+	const struct json *resources = json_getz(container_status, "allocatedResourcesStatus");
 	struct field_path list = field_path_name(path, "allocatedResourcesStatus");
+	struct known known;
 	size_t i = 0;
 
-	JSON_FOREACH (resource, json_getz(container_status, "allocatedResourcesStatus")) {
+	if (!container || json_count(resources) == 0)
+		return;
+	known_init(v, &known, container, status);
+	JSON_FOREACH (resource, resources) {
 		struct field_path item = field_path_index(&list, i++);
 		struct field_path at = field_path_name(&item, "name");
 
-		if (container)
-			check_resource_name(v, container, status, json_text_at(resource, "name"),
-					    &at);
+		check_resource_name(v, &known, json_text_at(resource, "name"), &at);
 	}
+	known_release(&known);
 }
 
 static bool rule_fits(const struct json *rule, int64_t exit_code)
@@ -191,14 +215,14 @@ static bool may_restart_all(const struct json *containers)
 }
 
 static void check_transition(struct validation *v, const struct json *container_status,
-			     const struct json *old_list, const char *containers,
+			     struct json_index *old_statuses, struct json_index *containers,
 			     const struct field_path *path)
 {
 	const struct json *spec = json_getz(v->old, "spec");
 	struct str name = json_text_at(container_status, "name");
-	const struct json *old = check_find(old_list, "name", name);
+	const struct json *old = json_index_get(old_statuses, name);
 	const struct json *ended = json_getz(json_getz(old, "state"), "terminated");
-	const struct json *container = check_find(json_getz(spec, containers), "name", name);
+	const struct json *container = json_index_get(containers, name);
 	struct field_path at = field_path_name(path, "state");
 
 	if (ended && !json_getz(json_getz(container_status, "state"), "terminated") &&
@@ -212,15 +236,20 @@ static void check_transition(struct validation *v, const struct json *container_
 static void check_container_statuses(struct validation *v, const struct json *pod, const char *name,
 				     const char *containers, const struct field_path *path)
 {
-	const struct json *old_list = json_getz(json_getz(v->old, "status"), name);
+	CLEANUP(json_index_release) struct json_index old_statuses;
+	CLEANUP(json_index_release) struct json_index had;
+	CLEANUP(json_index_release) struct json_index has;
 	struct field_path list = field_path_name(path, name);
 	size_t i = 0;
 
+	json_index_init(&old_statuses, json_getz(json_getz(v->old, "status"), name), "name");
+	json_index_init(&had, json_getz(json_getz(v->old, "spec"), containers), "name");
+	json_index_init(&has, json_getz(json_getz(pod, "spec"), containers), "name");
 	JSON_FOREACH (status, json_getz(json_getz(pod, "status"), name)) {
 		struct field_path at = field_path_index(&list, i++);
 
-		check_container_resources(v, pod, status, containers, &at);
-		check_transition(v, status, old_list, containers, &at);
+		check_container_resources(v, pod, status, &has, &at);
+		check_transition(v, status, &old_statuses, &had, &at);
 	}
 }
 
@@ -243,22 +272,25 @@ static void check_ephemeral_statuses(struct validation *v, const struct json *st
 static void check_claim_statuses(struct validation *v, const struct json *pod,
 				 const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index names;
+	CLEANUP(json_index_release) struct json_index claims;
 	const struct json *statuses = json_getz(json_getz(pod, "status"), "resourceClaimStatuses");
-	const struct json *claims = json_getz(json_getz(pod, "spec"), "resourceClaims");
 	struct field_path list = field_path_name(path, "resourceClaimStatuses");
 	size_t i = 0;
 
+	json_index_init(&names, statuses, "name");
+	json_index_init(&claims, json_getz(json_getz(pod, "spec"), "resourceClaims"), "name");
 	JSON_FOREACH (status, statuses) {
 		struct field_path item = field_path_index(&list, i++);
 		struct field_path name_at = field_path_name(&item, "name");
 		struct field_path claim_at = field_path_name(&item, "resourceClaimName");
 		struct str name = json_text_at(status, "name");
 
-		if (!check_find(claims, "name", name))
+		if (!json_index_get(&claims, name))
 			field_errors_invalid(v->errs, &name_at, FIELD_STR(name),
 					     "must match the name of an entry in "
 					     "`spec.resourceClaims`");
-		if (check_came_before(statuses, status, "name"))
+		if (json_index_came_before(&names, status))
 			field_errors_duplicate(v->errs, &name_at, FIELD_STR(name));
 		if (json_getz(status, "resourceClaimName"))
 			validate_format(v, SCHEMA_FORMAT_DNS_SUBDOMAIN,

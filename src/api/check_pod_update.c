@@ -147,19 +147,28 @@ static void check_deadline(struct validation *v, const struct json *spec, const 
 				     "must be less than or equal to previous value");
 }
 
+/* All of it but how long it lasts. No text of JSON has the byte between them. */
+static struct str tolerated(struct arena *a, const struct json *toleration)
+{
+	return str_from(arena_printf(a, "%.*s\xff%.*s\xff%.*s\xff%.*s",
+				     STR_ARG(json_text_at(toleration, "key")),
+				     STR_ARG(json_text_at(toleration, "operator")),
+				     STR_ARG(json_text_at(toleration, "value")),
+				     STR_ARG(json_text_at(toleration, "effect"))));
+}
+
 /* Tolerations may be added, and how long they last may change. */
 static void check_tolerations(struct validation *v, const struct json *spec, const struct json *old,
 			      const struct field_path *path)
 {
-	static const char *const seconds[] = { "tolerationSeconds", NULL };
+	CLEANUP(map_release) struct map has;
 	struct field_path at = field_path_name(path, "tolerations");
 
+	map_init(&has);
+	JSON_FOREACH (toleration, json_getz(spec, "tolerations"))
+		(void)map_put(&has, tolerated(v->arena, toleration), toleration);
 	JSON_FOREACH (toleration, json_getz(old, "tolerations")) {
-		bool found = false;
-
-		JSON_FOREACH (other, json_getz(spec, "tolerations"))
-			found |= same_but(toleration, other, seconds);
-		if (found)
+		if (map_get(&has, tolerated(v->arena, toleration)))
 			continue;
 		field_errors_forbidden(v->errs, &at,
 				       "existing toleration can not be modified except its "
@@ -171,15 +180,17 @@ static void check_tolerations(struct validation *v, const struct json *spec, con
 static void check_gates(struct validation *v, const struct json *spec, const struct json *old,
 			const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index had;
 	struct field_path list = field_path_name(path, "schedulingGates");
 	size_t i = 0;
 
+	json_index_init(&had, json_getz(old, "schedulingGates"), "name");
 	JSON_FOREACH (gate, json_getz(spec, "schedulingGates")) {
 		struct field_path item = field_path_index(&list, i++);
 		struct field_path at = field_path_name(&item, "name");
 		struct str name = json_text_at(gate, "name");
 
-		if (!check_find(json_getz(old, "schedulingGates"), "name", name))
+		if (!json_index_get(&had, name))
 			field_errors_addf(v->errs, FIELD_FORBIDDEN, &at, FIELD_OMITTED,
 					  "only deletion is allowed, but found new scheduling gate "
 					  "'%.*s'",
@@ -193,9 +204,11 @@ static void check_node_selector_additions(struct validation *v, const struct jso
 {
 	struct field_path at = field_path_name(path, "nodeSelector");
 	const struct json *selector = json_getz(spec, "nodeSelector");
+	CLEANUP(json_index_release) struct json_index labels;
 
+	json_index_init(&labels, selector, NULL);
 	JSON_FOREACH (label, json_getz(old, "nodeSelector")) {
-		if (same(label, json_get(selector, json_key(label))))
+		if (same(label, json_index_get(&labels, json_key(label))))
 			continue;
 		field_errors_invalid(
 			v->errs, &at, validate_shown(v, selector),

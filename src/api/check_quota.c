@@ -5,6 +5,7 @@
 
 #include "api/amount_list.h"
 #include "api/names.h"
+#include "base/json_index.h"
 
 /* --- names of resources ------------------------------------------------------------------- */
 
@@ -138,20 +139,22 @@ static void check_quota_amounts(struct validation *v, const struct json *amounts
 	}
 }
 
+static const char *const scope_names[] = {
+	"Terminating",
+	"NotTerminating",
+	"BestEffort",
+	"NotBestEffort",
+	"PriorityClass",
+	"CrossNamespacePodAffinity",
+	"VolumeAttributesClass",
+	NULL,
+};
+
+enum { SCOPES = ARRAY_SIZE(scope_names) - 1 };
+
 static bool is_scope(struct str scope)
 {
-	static const char *const names[] = {
-		"Terminating",
-		"NotTerminating",
-		"BestEffort",
-		"NotBestEffort",
-		"PriorityClass",
-		"CrossNamespacePodAffinity",
-		"VolumeAttributesClass",
-		NULL,
-	};
-
-	return is_among(scope, names);
+	return is_among(scope, scope_names);
 }
 
 static bool scope_has(struct str scope, struct str name)
@@ -161,8 +164,6 @@ static bool scope_has(struct str scope, struct str name)
 		"limits.memory", "requests.cpu", "requests.memory", NULL
 	};
 
-	if (!is_scope(scope))
-		return true;
 	if (str_eqz(scope, "BestEffort"))
 		return str_eqz(name, "pods");
 	if (str_eqz(scope, "VolumeAttributesClass"))
@@ -170,14 +171,30 @@ static bool scope_has(struct str scope, struct str name)
 	return is_among(name, compute);
 }
 
-/* How many of the quota's standard names the scope cannot be asked of. */
-static size_t unsuited(const struct json *hard, struct str scope)
-{
-	size_t n = 0;
+/* How many of the quota's standard names a scope cannot be asked of, by scope. */
+struct unsuited {
+	size_t n[SCOPES];
+};
 
-	JSON_FOREACH (it, hard)
-		n += is_standard_quota(json_key(it)) && !scope_has(scope, json_key(it));
-	return n;
+static struct unsuited count_unsuited(const struct json *hard)
+{
+	struct unsuited u = { 0 };
+
+	JSON_FOREACH (it, hard) {
+		if (!is_standard_quota(json_key(it)))
+			continue;
+		for (size_t i = 0; i < SCOPES; i++)
+			u.n[i] += !scope_has(str_from(scope_names[i]), json_key(it));
+	}
+	return u;
+}
+
+static size_t unsuited(const struct unsuited *u, struct str scope)
+{
+	for (size_t i = 0; i < SCOPES; i++)
+		if (str_eqz(scope, scope_names[i]))
+			return u->n[i];
+	return 0;
 }
 
 /* What upstream shows where it means the selector: the names of its own structs. */
@@ -185,6 +202,8 @@ static struct field_value shown_selector(struct validation *v, const struct json
 {
 	struct json *map = json_make_object(v->arena), *list = json_make_array(v->arena);
 
+	if (field_errors_full(v->errs))
+		return FIELD_OMITTED;
 	json_setz(map, "MatchExpressions", list);
 	JSON_FOREACH (it, json_getz(selector, "matchExpressions")) {
 		struct json *term = json_make_object(v->arena), *values = NULL;
@@ -222,12 +241,13 @@ static void check_scopes(struct validation *v, const struct json *spec,
 {
 	const struct json *scopes = json_getz(spec, "scopes");
 	struct field_path at = field_path_name(path, "scopes");
+	struct unsuited u = count_unsuited(json_getz(spec, "hard"));
 
 	JSON_FOREACH (it, scopes) {
 		if (!is_scope(json_str(it)))
 			field_errors_invalid(v->errs, &at, validate_shown(v, scopes),
 					     "unsupported scope");
-		for (size_t n = unsuited(json_getz(spec, "hard"), json_str(it)); n > 0; n--)
+		for (size_t n = unsuited(&u, json_str(it)); n > 0; n--)
 			field_errors_invalid(v->errs, &at, validate_shown(v, scopes),
 					     "unsupported scope applied to resource");
 	}
@@ -276,13 +296,14 @@ static void check_selector(struct validation *v, const struct json *spec,
 	struct field_path selector_at = field_path_name(path, "scopeSelector");
 	struct field_path at = field_path_name(&selector_at, "matchExpressions");
 	struct field_path name_at = field_path_name(&at, "scopeName");
+	struct unsuited u = count_unsuited(json_getz(spec, "hard"));
 
 	JSON_FOREACH (it, terms) {
 		struct str scope = json_text_at(it, "scopeName");
 
 		if (!is_scope(scope))
 			invalid_name(v, scope, &name_at, "unsupported scope");
-		for (size_t n = unsuited(json_getz(spec, "hard"), scope); n > 0; n--)
+		for (size_t n = unsuited(&u, scope); n > 0; n--)
 			field_errors_invalid(v->errs, &at, shown_selector(v, selector),
 					     "unsupported scope applied to resource");
 		check_operator(v, it, &at);
@@ -332,8 +353,11 @@ void check_resource_quota(struct validation *v, const struct json *quota)
 
 static bool has_all(const struct json *list, const struct json *of)
 {
+	CLEANUP(json_index_release) struct json_index texts;
+
+	json_index_init(&texts, list, NULL);
 	JSON_FOREACH (it, of)
-		if (!json_has_text(list, json_str(it)))
+		if (!json_index_get(&texts, json_str(it)))
 			return false;
 	return true;
 }

@@ -5,18 +5,18 @@
 #include "api/check_pod.h"
 #include "api/names.h"
 #include "api/service.h"
-#include "base/map.h"
+#include "base/json_index.h"
 
 /* --- addresses ------------------------------------------------------------------------------ */
 
 /* Sloppily right is for what is stored already. */
-bool service_check_address(struct validation *v, struct str text, const struct json *old,
+bool service_check_address(struct validation *v, struct str text, struct json_index *old,
 			   const struct field_path *path)
 {
 	struct address ip;
 	char canonical[ADDRESS_TEXT];
 
-	if (json_has_text(old, text))
+	if (old && json_index_get(old, text))
 		return true;
 	if (!address_read(text, &ip)) {
 		field_errors_invalid(v->errs, path, FIELD_STR(text),
@@ -46,30 +46,32 @@ static bool is_ipv6(struct str text)
 static void check_families(struct validation *v, const struct json *families,
 			   const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index seen;
 	size_t i = 0;
 
+	json_index_init(&seen, families, NULL);
 	JSON_FOREACH (family, families) {
-		struct field_path at = field_path_index(path, i);
+		struct field_path at = field_path_index(path, i++);
 
-		for (size_t k = 0; k < i; k++)
-			if (str_eq(json_str(json_at(families, k)), json_str(family)))
-				field_errors_duplicate(v->errs, &at, FIELD_STR(json_str(family)));
-		i++;
+		if (json_index_came_before(&seen, family))
+			field_errors_duplicate(v->errs, &at, FIELD_STR(json_str(family)));
 	}
 }
 
 /* False when one of them is none: then nothing more can be said about them. */
-static bool check_each_ip(struct validation *v, const struct json *ips, const struct json *old,
+static bool check_each_ip(struct validation *v, const struct json *ips, const struct json *stored,
 			  const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index old;
 	bool fine = true;
 	size_t i = 0;
 
+	json_index_init(&old, stored, NULL);
 	JSON_FOREACH (ip, ips) {
 		struct field_path at = field_path_index(path, i);
 
 		if (i++ > 0 || !str_eqz(json_str(ip), "None")) {
-			fine &= service_check_address(v, json_str(ip), old, &at);
+			fine &= service_check_address(v, json_str(ip), &old, &at);
 		} else if (json_count(ips) > 1) {
 			fine = false;
 			field_errors_invalid(v->errs, path, validate_shown(v, ips),
@@ -343,27 +345,27 @@ static void check_external_ip(struct validation *v, struct str text, const struc
 static void check_external_ips(struct validation *v, const struct json *spec,
 			       const struct field_path *path)
 {
-	const struct json *old = json_getz(v->old_value, "externalIPs");
+	CLEANUP(json_index_release) struct json_index old;
 	struct field_path list = field_path_name(path, "externalIPs");
 	size_t i = 0;
 
+	json_index_init(&old, json_getz(v->old_value, "externalIPs"), NULL);
 	JSON_FOREACH (ip, json_getz(spec, "externalIPs")) {
 		struct field_path at = field_path_index(&list, i++);
 
-		if (service_check_address(v, json_str(ip), old, &at))
+		if (service_check_address(v, json_str(ip), &old, &at))
 			check_external_ip(v, json_str(ip), &at);
 	}
 }
 
-static void check_range(struct validation *v, struct str text, const struct json *old,
+static void check_range(struct validation *v, struct str text, const struct map *old,
 			const struct field_path *path)
 {
 	struct address range;
 
 	text = str_trim(text);
-	JSON_FOREACH (it, old)
-		if (str_eq(str_trim(json_str(it)), text))
-			return;
+	if (map_get(old, text))
+		return;
 	if (!address_read_cidr(text, &range))
 		field_errors_invalid(v->errs, path, FIELD_STR(text),
 				     "must be a valid CIDR value, (e.g. 10.9.8.0/24 or "
@@ -380,15 +382,18 @@ static void check_balancer(struct validation *v, const struct json *spec,
 	struct field_path class_at = field_path_name(path, "loadBalancerClass");
 	struct str class = json_text_at(spec, "loadBalancerClass");
 	bool is = service_is_type(spec, "LoadBalancer");
+	CLEANUP(map_release) struct map old;
 	size_t i = 0;
 
+	map_init(&old);
+	JSON_FOREACH (range, json_getz(v->old_value, "loadBalancerSourceRanges"))
+		(void)map_put(&old, str_trim(json_str(range)), range);
 	if (json_count(ranges) && !is)
 		field_errors_forbidden(v->errs, &ranges_at, only);
 	JSON_FOREACH (range, ranges) {
 		struct field_path at = field_path_index(&ranges_at, i++);
 
-		check_range(v, json_str(range), json_getz(v->old_value, "loadBalancerSourceRanges"),
-			    &at);
+		check_range(v, json_str(range), &old, &at);
 	}
 	if (json_getz(spec, "allocateLoadBalancerNodePorts") && !is)
 		field_errors_forbidden(v->errs, &ports_at, only);

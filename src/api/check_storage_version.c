@@ -4,6 +4,8 @@
  */
 #include "api/checks.h"
 #include "api/names.h"
+#include "base/json_index.h"
+#include "base/limits.h"
 
 /* --- names and versions ------------------------------------------------------------------- */
 
@@ -82,22 +84,16 @@ static void check_version(struct validation *v, struct str text, const struct fi
 
 /* --- one server ----------------------------------------------------------------------------- */
 
-static bool is_among(const struct json *list, struct str text)
-{
-	JSON_FOREACH (it, list)
-		if (str_eq(json_str(it), text))
-			return true;
-	return false;
-}
-
 /* As Go prints a list of texts. */
-static const char *printed(struct arena *a, const struct json *list)
+static struct str printed(struct validation *v, const struct json *list)
 {
-	const char *out = "";
+	CLEANUP(buf_release) struct buf out = BUF_INIT(VALIDATE_SHOWN_MAX);
 
+	(void)buf_addc(&out, '[');
 	JSON_FOREACH (it, list)
-		out = arena_printf(a, "%s%s%.*s", out, *out ? " " : "", STR_ARG(json_str(it)));
-	return arena_printf(a, "[%s]", out);
+		(void)buf_printf(&out, "%s%.*s", out.n > 1 ? " " : "", STR_ARG(json_str(it)));
+	(void)buf_addc(&out, ']');
+	return arena_str(v->arena, buf_str(&out));
 }
 
 static void check_decodable(struct validation *v, const struct json *decodable, struct str encoding,
@@ -110,7 +106,7 @@ static void check_decodable(struct validation *v, const struct json *decodable, 
 
 		check_version(v, json_str(it), &at);
 	}
-	if (!is_among(decodable, encoding))
+	if (!json_has_text(decodable, encoding))
 		field_errors_addf(v->errs, FIELD_INVALID, path, validate_shown(v, decodable),
 				  "decodableVersions must include encodingVersion %.*s",
 				  STR_ARG(encoding));
@@ -119,18 +115,24 @@ static void check_decodable(struct validation *v, const struct json *decodable, 
 static void check_served(struct validation *v, const struct json *served,
 			 const struct json *decodable, const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index known;
+	struct str list = STR_NULL;
 	size_t i = 0;
 
+	json_index_init(&known, decodable, NULL);
 	JSON_FOREACH (it, served) {
 		struct field_path at = field_path_index(path, i++);
 		struct str text = json_str(it);
 
 		check_version(v, text, &at);
-		if (!is_among(decodable, text))
-			field_errors_addf(v->errs, FIELD_INVALID, &at, FIELD_STR(text),
-					  "individual served version : %.*s must be included in "
-					  "decodableVersions : %s",
-					  STR_ARG(text), printed(v->arena, decodable));
+		if (json_index_get(&known, text))
+			continue;
+		if (!list.p)
+			list = printed(v, decodable);
+		field_errors_addf(v->errs, FIELD_INVALID, &at, FIELD_STR(text),
+				  "individual served version : %.*s must be included in "
+				  "decodableVersions : %.*s",
+				  STR_ARG(text), STR_ARG(list));
 	}
 }
 
@@ -150,30 +152,19 @@ static void check_server(struct validation *v, const struct json *entry,
 	check_served(v, json_getz(entry, "servedVersions"), decodable, &served_at);
 }
 
-/* The place of the first element with this text. */
-static size_t place_of(const struct json *list, const char *name, struct str text)
-{
-	size_t i = 0;
-
-	JSON_FOREACH (it, list) {
-		if (str_eq(json_text_at(it, name), text))
-			break;
-		i++;
-	}
-	return i;
-}
-
 static void check_servers(struct validation *v, const struct json *entries,
 			  const struct field_path *path)
 {
+	CLEANUP(json_index_release) struct json_index ids;
 	size_t i = 0;
 
+	json_index_init(&ids, entries, "apiServerID");
 	JSON_FOREACH (it, entries) {
-		struct field_path at = field_path_index(path, i);
+		struct field_path at = field_path_index(path, i++);
 		struct field_path id_at = field_path_name(&at, "apiServerID");
 		struct str id = json_text_at(it, "apiServerID");
 
-		if (place_of(entries, "apiServerID", id) < i++)
+		if (json_index_came_before(&ids, it))
 			field_errors_duplicate(v->errs, &id_at, FIELD_STR(id));
 		check_server(v, it, &at);
 	}
@@ -213,25 +204,35 @@ static void check_common(struct validation *v, const struct json *status,
 				  "the actual common encoding version is %.*s", STR_ARG(common));
 }
 
-static void check_observations(struct validation *v, const struct json *conditions,
-			       const struct field_path *path)
+static size_t place_of(const struct json *list, const struct json *item)
 {
 	size_t i = 0;
 
+	for (const struct json *it = json_first(list); it != item; it = it->next)
+		i++;
+	return i;
+}
+
+static void check_observations(struct validation *v, const struct json *conditions,
+			       const struct field_path *path)
+{
+	CLEANUP(json_index_release) struct json_index types;
+	size_t i = 0;
+
+	json_index_init(&types, conditions, "type");
 	JSON_FOREACH (it, conditions) {
-		struct field_path at = field_path_index(path, i);
+		struct field_path at = field_path_index(path, i++);
 		struct field_path type_at = field_path_name(&at, "type");
 		struct field_path status_at = field_path_name(&at, "status");
 		struct field_path reason_at = field_path_name(&at, "reason");
 		struct field_path message_at = field_path_name(&at, "message");
 		struct str type = json_text_at(it, "type");
-		size_t first = place_of(conditions, "type", type);
 
-		if (first < i++)
+		if (json_index_came_before(&types, it) && !field_errors_full(v->errs))
 			field_errors_addf(v->errs, FIELD_INVALID, &type_at, FIELD_STR(type),
 					  "the type of the condition is not unique, it also "
 					  "appears in conditions[%zu]",
-					  first);
+					  place_of(conditions, json_index_get(&types, type)));
 		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, type, &type_at);
 		validate_format(v, SCHEMA_FORMAT_LABEL_KEY, json_text_at(it, "status"), &status_at);
 		if (!json_text_at(it, "reason").n)

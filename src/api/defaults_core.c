@@ -3,6 +3,7 @@
  * depend on more than the field itself.
  */
 #include "api/checks.h"
+#include "base/json_index.h"
 
 static bool is_unset(const struct json *object, const char *name)
 {
@@ -58,8 +59,11 @@ void fill_service_spec(struct arena *a, struct json *spec, int64_t now_ns)
 /* Adds the amounts of `from` that `to` has not. */
 static void add_amounts(struct arena *a, struct json *to, const struct json *from)
 {
+	CLEANUP(json_index_release) struct json_index has;
+
+	json_index_init(&has, to, NULL);
 	JSON_FOREACH (amount, from) {
-		if (!json_get(to, json_key(amount)))
+		if (!json_index_get(&has, json_key(amount)))
 			json_add(to, json_key(amount), json_make_str(a, json_str(amount)));
 	}
 }

@@ -4,6 +4,7 @@
  * is one, so a template stays as its owner wrote it.
  */
 #include "api/checks.h"
+#include "base/json_index.h"
 
 static bool is_unset(const struct json *object, const char *name)
 {
@@ -78,18 +79,21 @@ void fill_pod_spec(struct arena *a, struct json *spec, int64_t now_ns)
 static void fill_requests(struct arena *a, const struct json *containers)
 {
 	JSON_FOREACH (container, containers) {
+		CLEANUP(json_index_release) struct json_index asked;
 		struct json *resources = json_getz(container, "resources");
 		struct json *limits = json_getz(resources, "limits");
 		struct json *requests = json_getz(resources, "requests");
 
+		json_index_init(&asked, NULL, NULL);
 		if (json_count(limits) == 0)
 			continue;
 		if (!json_is(requests, JSON_OBJECT)) {
 			requests = json_make_object(a);
 			json_setz(resources, "requests", requests);
 		}
+		json_index_init(&asked, requests, NULL);
 		JSON_FOREACH (limit, limits) {
-			if (!json_get(requests, json_key(limit)))
+			if (!json_index_get(&asked, json_key(limit)))
 				json_add(requests, json_key(limit),
 					 json_make_str(a, json_str(limit)));
 		}

@@ -32,13 +32,21 @@ static const struct schema_kind *search_kinds(const struct schema_kind *const *k
 	return NULL;
 }
 
+/* By length first: every request asks, and most of these are told apart without reading them. */
+static int order_by_length(struct str a, struct str b)
+{
+	if (a.n != b.n)
+		return a.n < b.n ? -1 : 1;
+	return a.n ? memcmp(a.p, b.p, a.n) : 0;
+}
+
 /* key: group, version, resource. */
 static int order_by_path(const struct str *key, const struct schema_kind *k)
 {
-	int c = str_cmp(key[0], k->group);
+	int c = order_by_length(key[2], k->resource);
 
-	c = c ? c : str_cmp(key[1], k->version);
-	return c ? c : str_cmp(key[2], k->resource);
+	c = c ? c : order_by_length(key[0], k->group);
+	return c ? c : order_by_length(key[1], k->version);
 }
 
 /* key: apiVersion, kind. */

@@ -8,6 +8,7 @@
 #define API_SERVICE_H
 
 #include "api/validate.h"
+#include "base/json_index.h"
 
 /* The families of addresses that the cluster has for services: one, or both. */
 struct service_families {
@@ -44,7 +45,7 @@ void service_check_addresses(struct validation *v, const struct json *service,
 			     const struct json *old);
 
 /* An address as old fields take it: unless the list `old` has it, it must be strictly right. */
-bool service_check_address(struct validation *v, struct str text, const struct json *old,
+bool service_check_address(struct validation *v, struct str text, struct json_index *old,
 			   const struct field_path *path);
 
 #endif

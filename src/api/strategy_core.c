@@ -7,6 +7,7 @@
 #include "api/service.h"
 #include "api/write_impl.h"
 #include "base/base64.h"
+#include "base/json_index.h"
 #include "base/limits.h"
 
 /* --- namespaces --------------------------------------------------------------------------- */
@@ -45,19 +46,37 @@ void strategy_namespace_update(struct write *w, struct json *object, const struc
 
 /* --- secrets ------------------------------------------------------------------------------- */
 
+static void put_data(struct arena *a, struct json *data, struct json_index *had, struct str key,
+		     struct str text)
+{
+	struct json *old = json_index_get(had, key);
+
+	if (!old) {
+		json_add(data, key, json_make_str(a, text));
+		return;
+	}
+	/* In its place; a search for it would be one of pairs. */
+	old->type = JSON_STRING;
+	old->text = text.p ? text.p : "";
+	old->n = (uint32_t)text.n;
+}
+
 /* What was written as text becomes data, as reading it back shows it. */
 void strategy_secret_fill(struct arena *a, struct json *parent, int64_t now_ns)
 {
 	struct json *text = json_remove(parent, STR("stringData")), *data;
+	CLEANUP(json_index_release) struct json_index had;
 
+	json_index_init(&had, NULL, NULL);
 	if (json_count(text) == 0)
 		return;
 	data = json_need_object(a, parent, "data");
+	json_index_init(&had, data, NULL);
 	JSON_FOREACH (entry, text) {
 		struct buf b = BUF_INIT(2 * OBJECT_MAX);
 
 		(void)base64_encode(&b, json_str(entry), BASE64_STD);
-		json_set(data, json_key(entry), json_make_str(a, arena_str(a, buf_str(&b))));
+		put_data(a, data, &had, json_key(entry), arena_str(a, buf_str(&b)));
 		buf_release(&b);
 	}
 }

@@ -5,6 +5,7 @@
  */
 #include "api/strategies.h"
 
+#include "base/map.h"
 #include "base/quantity.h"
 #include "api/write_impl.h"
 
@@ -100,29 +101,50 @@ static void keep_when_absent(struct write *w, struct json *object, const struct 
 		write_carry(w->arena, object, old, key);
 }
 
-/* The n-th condition of a type; types may repeat. */
-static const struct json *condition(const struct json *list, struct str type, size_t n)
+/* Stored conditions of one type, in their order; types may repeat. */
+struct same_type {
+	const struct json *condition;
+	struct same_type *next, *last; /* last: of all, in the first */
+};
+
+static void add_by_type(struct arena *a, struct map *types, const struct json *conditions)
 {
-	JSON_FOREACH (c, list)
-		if (str_eq(json_text_at(c, "type"), type) && n-- == 0)
-			return c;
-	return NULL;
+	JSON_FOREACH (c, conditions) {
+		struct str type = json_text_at(c, "type");
+		struct same_type *one = ARENA_NEW(a, struct same_type);
+		struct same_type *first = map_get(types, type);
+
+		*one = (struct same_type){ .condition = c, .last = one };
+		if (!first) {
+			(void)map_put(types, type, one);
+			continue;
+		}
+		first->last->next = one;
+		first->last = one;
+	}
 }
 
+/* The n-th condition of a type has what the stored n-th of it had. */
 static void keep_observed_generations(struct write *w, struct json *status,
 				      const struct json *old_status)
 {
-	struct json *list = json_getz(status, "conditions");
+	CLEANUP(map_release) struct map types;
 
+	map_init(&types);
+	add_by_type(w->arena, &types, json_getz(old_status, "conditions"));
 	keep_when_absent(w, status, old_status, "observedGeneration");
-	JSON_FOREACH (c, list) {
-		struct str type = json_text_at(c, "type");
-		size_t nth = 0;
+	JSON_FOREACH (c, json_getz(status, "conditions")) {
+		struct same_type *old = map_get(&types, json_text_at(c, "type"));
 
-		for (const struct json *it = json_first(list); it != c; it = it->next)
-			nth += str_eq(json_text_at(it, "type"), type);
-		keep_when_absent(w, c, condition(json_getz(old_status, "conditions"), type, nth),
-				 "observedGeneration");
+		keep_when_absent(w, c, old ? old->condition : NULL, "observedGeneration");
+		if (!old)
+			continue;
+		if (old->next) {
+			old->next->last = old->last;
+			(void)map_put(&types, json_text_at(c, "type"), old->next);
+		} else {
+			(void)map_remove(&types, json_text_at(c, "type"));
+		}
 	}
 }
 

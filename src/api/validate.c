@@ -52,28 +52,13 @@ static void walk_value(struct validation *v, const struct schema_field *field,
 		validate_scalar(v, field, value, path);
 }
 
-/* The stored element that this one replaces: by key, or at the same place. */
-static const struct json *old_item(const struct str *keys, const struct json *item,
-				   const struct json *old_list, const struct json *same_place)
-{
-	if (!keys)
-		return same_place;
-	if (same_place && validate_same_keys(keys, same_place, item))
-		return same_place;
-	JSON_FOREACH (other, old_list) {
-		if (validate_same_keys(keys, other, item))
-			return other;
-	}
-	return NULL;
-}
-
 static void walk_list(struct validation *v, const struct schema_field *field,
 		      const struct json *list, const struct json *old,
 		      const struct field_path *path)
 {
 	const struct schema_rules *rules = field->rules;
 	const struct str *keys = validate_keys(field);
-	const struct json *place = json_first(old);
+	struct validate_old stored;
 	size_t i = 0;
 
 	if (rules && rules->max_items && list->n > rules->max_items) {
@@ -82,12 +67,13 @@ static void walk_list(struct validation *v, const struct schema_field *field,
 	}
 	if (rules && list->n < rules->min_items)
 		field_errors_too_few(v->errs, path, list->n, rules->min_items);
+	validate_old_init(&stored, keys, old);
 	JSON_FOREACH (item, list) {
 		struct field_path at = field_path_index(path, i++);
 
-		walk_value(v, field, item, old_item(keys, item, old, place), &at);
-		place = place ? place->next : NULL;
+		walk_value(v, field, item, validate_old_next(v, &stored, item), &at);
 	}
+	validate_old_release(&stored);
 	if (field->flags & SCHEMA_UNIQUE)
 		validate_unique(v, field, list, path);
 }
@@ -105,6 +91,7 @@ static void walk_map(struct validation *v, const struct schema_field *field, con
 		     const struct json *old, const struct field_path *path)
 {
 	const struct schema_rules *rules = field->rules;
+	struct validate_old stored;
 
 	if (rules && rules->max_items && map->n > rules->max_items) {
 		field_errors_too_many(v->errs, path, map->n, rules->max_items);
@@ -112,14 +99,16 @@ static void walk_map(struct validation *v, const struct schema_field *field, con
 	}
 	if (rules && map->n < rules->min_items)
 		field_errors_too_few(v->errs, path, map->n, rules->min_items);
+	validate_old_init(&stored, NULL, old);
 	JSON_FOREACH (item, map) {
 		struct field_path at = field_path_key(path, json_key(item));
-		const struct json *old_value = json_get(old, json_key(item));
+		const struct json *old_value = validate_old_next(v, &stored, item);
 
 		if (rules && !old_value)
 			check_key(v, rules, json_key(item), path);
 		walk_value(v, field, item, old_value, &at);
 	}
+	validate_old_release(&stored);
 }
 
 static void walk_field(struct validation *v, const struct schema_field *field,

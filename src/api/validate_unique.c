@@ -2,6 +2,8 @@
  * Which elements of a list came before. Most lists are short, so the few
  * compare each with each; from SMALL on a map of the keys spares the square.
  */
+#include <inttypes.h>
+
 #include "api/validate_impl.h"
 #include "base/limits.h"
 #include "base/map.h"
@@ -55,36 +57,38 @@ static bool came_before(const struct str *keys, const struct json *list, const s
 	return false;
 }
 
-/* All of the keys, one behind the other; p NULL when one of them is no text. */
+/* One behind the other; p NULL when one of them is neither text nor a number. */
 static struct str joined_keys(struct arena *a, const struct str *keys, const struct json *item)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(VALIDATE_SHOWN_MAX);
 
 	for (const struct str *key = keys; key->p; key++) {
 		const struct json *value = json_get(item, *key);
+		bool unset = validate_is_unset(value), number = json_is(value, JSON_INT);
 
-		if (!validate_is_unset(value) && !json_is(value, JSON_STRING))
+		if (!unset && !number && !json_is(value, JSON_STRING))
 			return STR_NULL;
-		if (buf_add_str(&b, json_str(value)) < 0 || buf_addc(&b, '\0') < 0)
-			return STR_NULL;
+		/* No text has the byte that a number begins with, nor the one between them. */
+		if (!unset && number)
+			(void)buf_printf(&b, "\xfe%" PRId64, value->i64);
+		else if (!unset)
+			(void)buf_add_str(&b, json_str(value));
+		(void)buf_addz(&b, "\xff");
 	}
-	return arena_str(a, buf_str(&b));
+	return b.overflow ? STR_NULL : arena_str(a, buf_str(&b));
 }
 
-/* The text that tells elements apart, where there is one. */
-static struct str key_of(struct arena *a, const struct str *keys, const struct json *item)
+struct str validate_key_text(struct arena *a, const struct str *keys, const struct json *item)
 {
-	const struct json *only = keys && !keys[1].p ? json_get(item, keys[0]) : item;
-
-	if (keys && keys[1].p)
+	if (keys)
 		return joined_keys(a, keys, item);
-	return validate_is_unset(only) ? STR("") : json_str(only);
+	return validate_is_unset(item) ? STR("") : json_str(item);
 }
 
 static bool seen(struct validation *v, struct map *map, const struct str *keys,
 		 const struct json *list, const struct json *item)
 {
-	struct str key = list->n > SMALL ? key_of(v->arena, keys, item) : STR_NULL;
+	struct str key = list->n > SMALL ? validate_key_text(v->arena, keys, item) : STR_NULL;
 
 	if (!key.p)
 		return came_before(keys, list, item);

@@ -31,7 +31,8 @@ static struct str text_of(struct validation *v, const struct json *value)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(VALIDATE_SHOWN_MAX);
 
-	if (json_print(&b, value, NULL) < 0)
+	/* Of what is not kept nothing is printed: a check may find very many faults. */
+	if (field_errors_full(v->errs) || json_print(&b, value, NULL) < 0)
 		return STR("<value omitted>");
 	return arena_str(v->arena, buf_str(&b));
 }

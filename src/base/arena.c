@@ -39,6 +39,12 @@ void arena_init(struct arena *a, size_t max)
 	arena_init_in(a, max, NULL, 0);
 }
 
+void arena_lend(struct arena *a, void *block, size_t size)
+{
+	a->at = block;
+	a->end = a->at + size;
+}
+
 void arena_clear(struct arena *a)
 {
 	struct arena_block *block;

@@ -33,6 +33,9 @@ void arena_init(struct arena *a, size_t max);
 /* The same, beginning in `block`, which must outlive the arena. */
 void arena_init_in(struct arena *a, size_t max, void *block, size_t size);
 
+/* What comes next begins in `block`, which must outlive the arena, or its next clearing. */
+void arena_lend(struct arena *a, void *block, size_t size);
+
 /* Drops what is held, in reverse order, and frees all; usable again as new. */
 void arena_clear(struct arena *a);
 void arena_release(struct arena *a);

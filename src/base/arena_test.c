@@ -53,6 +53,22 @@ static void a_small_request_stays_in_the_owners_block(void **state)
 	arena_release(&a);
 }
 
+static void what_is_lent_comes_next(void **state)
+{
+	_Alignas(16) char block[64], lent[64];
+	struct arena a;
+
+	arena_init_in(&a, 0, block, sizeof(block));
+	assert_ptr_equal(arena_alloc(&a, 1), block);
+	arena_lend(&a, lent, sizeof(lent));
+	assert_ptr_equal(arena_alloc(&a, sizeof(lent)), lent);
+	memset(arena_alloc(&a, 1), 1, 1);
+	assert_true(a.used > 0);
+	arena_clear(&a);
+	assert_ptr_equal(arena_alloc(&a, 1), block);
+	arena_release(&a);
+}
+
 static void an_unaligned_block_is_used_from_its_first_aligned_byte(void **state)
 {
 	_Alignas(16) char block[64];
@@ -211,6 +227,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(allocations_are_aligned_and_do_not_overlap),
 		cmocka_unit_test(a_small_request_stays_in_the_owners_block),
+		cmocka_unit_test(what_is_lent_comes_next),
 		cmocka_unit_test(an_unaligned_block_is_used_from_its_first_aligned_byte),
 		cmocka_unit_test(a_large_piece_leaves_the_current_block_in_use),
 		cmocka_unit_test(cleared_memory_is_zero_and_none_is_a_piece_too),

@@ -102,6 +102,11 @@ void field_errors_init(struct field_errors *fe, struct arena *arena)
 	*fe = (struct field_errors){ .arena = arena };
 }
 
+bool field_errors_full(const struct field_errors *fe)
+{
+	return fe->n >= FIELD_ERRORS_MAX;
+}
+
 static struct str piece(const char *text, size_t from, size_t to)
 {
 	return str_of(text + from, to - from);
@@ -137,7 +142,7 @@ void field_errors_add(struct field_errors *fe, enum field_error_type type,
 {
 	struct field_error *e = NULL;
 
-	if (fe->n < FIELD_ERRORS_MAX)
+	if (!field_errors_full(fe))
 		e = arena_try_alloc(fe->arena, sizeof(*e));
 	if (!e || !render(fe->arena, e, path, &value, detail)) {
 		fe->dropped++;
@@ -160,6 +165,10 @@ void field_errors_addf(struct field_errors *fe, enum field_error_type type,
 	CLEANUP(buf_release) struct buf detail = BUF_INIT(fe->arena->max);
 	va_list ap;
 
+	if (field_errors_full(fe)) {
+		fe->dropped++;
+		return;
+	}
 	va_start(ap, fmt);
 	(void)buf_vprintf(&detail, fmt, ap);
 	va_end(ap);

@@ -122,6 +122,9 @@ struct field_errors {
 
 void field_errors_init(struct field_errors *fe, struct arena *arena);
 
+/* Whether more are only counted: what they would show need not be made. */
+bool field_errors_full(const struct field_errors *fe);
+
 static inline bool field_errors_any(const struct field_errors *fe)
 {
 	return fe->n + fe->dropped > 0;

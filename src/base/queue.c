@@ -12,11 +12,16 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
+
+enum { PROMPT_SLICE_NS = 100 * 1000 }; /* the least that the kernel knows */
 
 static void check(int r)
 {
@@ -166,6 +171,7 @@ int thread_start(struct thread *t, const char *name, void (*fn)(void *arg), void
 
 	t->fn = fn;
 	t->arg = arg;
+	t->apart = -1;
 	(void)snprintf(t->name, sizeof(t->name), "%s", name);
 	/* The new thread inherits the mask, so it never runs with another one. */
 	block_signals(&before);
@@ -180,4 +186,39 @@ int thread_start(struct thread *t, const char *name, void (*fn)(void *arg), void
 void thread_join(struct thread *t)
 {
 	check(pthread_join(t->id, NULL));
+}
+
+void thread_be_prompt(void)
+{
+	/* The kernel's struct sched_attr, which no header of the C library has. */
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = { 0 };
+
+	/* Of other policies the runtime means something else. */
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0 ||
+	    attr.policy != SCHED_OTHER)
+		return;
+	attr.runtime = PROMPT_SLICE_NS;
+	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+void thread_keep_apart(struct thread *t, bool busy)
+{
+	int from = busy ? sched_getcpu() : -1;
+	cpu_set_t set;
+
+	if (from == t->apart || from >= CPU_SETSIZE)
+		return;
+	t->apart = from;
+	/* What this thread may use is what the other one may. */
+	if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 2)
+		return;
+	if (from >= 0)
+		CPU_CLR(from, &set);
+	(void)pthread_setaffinity_np(t->id, sizeof(set), &set);
 }

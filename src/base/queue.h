@@ -106,6 +106,7 @@ struct thread {
 	void (*fn)(void *arg);
 	void *arg;
 	char name[16]; /* what ps and gdb show: cut at 15 bytes */
+	int apart; /* the processor that it keeps off, or -1 */
 };
 
 int thread_start(struct thread *t, const char *name, void (*fn)(void *arg), void *arg,
@@ -113,5 +114,18 @@ int thread_start(struct thread *t, const char *name, void (*fn)(void *arg), void
 
 /* Waits for its end. Exactly once for each start. */
 void thread_join(struct thread *t);
+
+/*
+ * The calling thread works in short bursts that others wait for: the kernel is asked to let it run
+ * soon after it was woken, in turns as short. Without effect before Linux 6.12.
+ */
+void thread_be_prompt(void);
+
+/*
+ * Before `t` is woken by the calling thread, always the same one. While that is busy `t` keeps off
+ * its processor, if there is another, as it would wait there until the caller has been on it for
+ * long enough; else it may run anywhere. Costs nothing while neither has changed.
+ */
+void thread_keep_apart(struct thread *t, bool busy);
 
 #endif

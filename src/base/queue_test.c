@@ -5,6 +5,7 @@
 #include "base/queue.h"
 
 #include <setjmp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 
@@ -234,6 +235,32 @@ static void a_thread_blocks_the_signals_that_another_handles(void **state)
 	event_release(&h.go);
 }
 
+/* Where there is one processor alone, it stays on it. */
+static void a_thread_keeps_off_the_processor_of_a_busy_one(void **state)
+{
+	struct handshake h = { .result = 0 };
+	cpu_set_t ours, its;
+	struct thread t;
+
+	event_init(&h.ready);
+	event_init(&h.go);
+	assert_int_equal(sched_getaffinity(0, sizeof(ours), &ours), 0);
+	assert_int_equal(thread_start(&t, "apart", shake_hands, &h, NULL), 0);
+	thread_keep_apart(&t, true);
+	assert_int_equal(pthread_getaffinity_np(t.id, sizeof(its), &its), 0);
+	if (CPU_COUNT(&ours) > 1) {
+		assert_int_equal(CPU_COUNT(&its), CPU_COUNT(&ours) - 1);
+		assert_false(CPU_ISSET(t.apart, &its));
+	}
+	thread_keep_apart(&t, false);
+	assert_int_equal(pthread_getaffinity_np(t.id, sizeof(its), &its), 0);
+	assert_true(CPU_EQUAL(&its, &ours));
+	event_set(&h.go);
+	thread_join(&t);
+	event_release(&h.ready);
+	event_release(&h.go);
+}
+
 static void signal_and_leave(void *arg)
 {
 	event_set(arg);
@@ -264,6 +291,7 @@ int main(void)
 		cmocka_unit_test(an_event_stays_set_until_it_is_reset),
 		cmocka_unit_test(a_wait_ends_at_its_timeout),
 		cmocka_unit_test(a_thread_starts_waits_and_ends),
+		cmocka_unit_test(a_thread_keeps_off_the_processor_of_a_busy_one),
 		cmocka_unit_test(a_thread_blocks_the_signals_that_another_handles),
 		cmocka_unit_test(an_event_may_be_released_as_soon_as_the_wait_returns),
 	};

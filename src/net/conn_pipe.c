@@ -144,8 +144,8 @@ bool pipe_step(struct pipe_loop *l)
 
 	LIST_FOREACH (it, &l->ends)
 		moved |= end_step(LIST_ENTRY(it, struct pipe_end, link));
-	moved |= !list_empty(&l->loop.deferred);
-	(void)loop_turn_deferred(&l->loop);
+	moved |= loop_has_deferred(&l->loop);
+	(void)loop_turn_end(&l->loop);
 	return moved;
 }
 
@@ -167,7 +167,7 @@ void pipe_loop_init(struct pipe_loop *l, int64_t wall_s)
 
 void pipe_loop_release(struct pipe_loop *l)
 {
-	while (loop_turn_deferred(&l->loop))
+	while (loop_turn_end(&l->loop))
 		;
 	assert(list_empty(&l->ends));
 	loop_release_common(&l->loop);

@@ -132,7 +132,7 @@ struct http_stream {
 	const struct error *refusal; /* answer, once the request is complete */
 	void *collector; /* http_stream_collect's state */
 	struct slice out_inline[2];
-	char block[]; /* the arena's first room: the rest of LOOP_BLOCK bytes */
+	char block[]; /* the arena's first room: the rest of STREAM_BLOCK bytes */
 };
 
 /* --- lifetime ------------------------------------------------------------ */

@@ -15,9 +15,11 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/recycler.h"
 #include "net/loop.h"
 
-_Static_assert(sizeof(struct http_stream) + 1024 <= LOOP_BLOCK, "a small request fits a block");
+enum { STREAM_BLOCK = 2048 }; /* a stream and the first room of its arena */
+_Static_assert(sizeof(struct http_stream) + 1024 <= STREAM_BLOCK, "a small request fits a block");
 
 /* How long the end of a request that is of no more interest is waited for. */
 enum { DISCARD_MS = 1000 };
@@ -130,10 +132,10 @@ out_close:
 
 struct http_stream *http_stream_new(struct http_session *h)
 {
-	struct http_stream *s = loop_block_new(h->loop);
+	struct http_stream *s = recycler_alloc(loop_recycler(h->loop), STREAM_BLOCK);
 
 	memset(s, 0, sizeof(*s));
-	arena_init_in(&s->arena, SIZE_MAX, s->block, LOOP_BLOCK - sizeof(*s));
+	arena_init_in(&s->arena, SIZE_MAX, s->block, STREAM_BLOCK - sizeof(*s));
 	s->session = h;
 	s->loop = h->loop;
 	s->server = h->server;
@@ -161,7 +163,7 @@ void http_stream_unref(struct http_stream *s)
 	if (!s || --s->refs > 0)
 		return;
 	arena_release(&s->arena);
-	loop_block_free(s->loop, s);
+	recycler_free(loop_recycler(s->loop), s);
 }
 
 static struct slice *out_at(const struct http_stream *s, unsigned i)

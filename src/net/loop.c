@@ -12,23 +12,6 @@
 #include "base/mem.h"
 #include "net/outbuf.h"
 
-/* Under AddressSanitizer none are kept: reuse would hide that one was used after its end. */
-#if defined(__SANITIZE_ADDRESS__)
-enum { BLOCKS_KEPT = 0 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-enum { BLOCKS_KEPT = 0 };
-#else
-enum { BLOCKS_KEPT = 256 };
-#endif
-#else
-enum { BLOCKS_KEPT = 256 };
-#endif
-
-struct loop_block {
-	struct loop_block *next;
-};
-
 static void run_large(struct loop_task *t);
 
 void loop_init_common(struct loop *l, const struct loop_ops *ops, const struct clock *clock,
@@ -39,21 +22,18 @@ void loop_init_common(struct loop *l, const struct loop_ops *ops, const struct c
 	vec_init(&l->timers, SIZE_MAX / sizeof(void *));
 	queue_init(&l->inbox);
 	list_init(&l->deferred);
+	list_init(&l->last);
 	list_init(&l->large);
 	loop_task_init(&l->large_task, run_large);
 	prng_init(&l->prng, seed);
+	recycler_init(&l->recycler);
 }
 
 void loop_release_common(struct loop *l)
 {
-	struct loop_block *b;
-
 	vec_release(&l->timers);
 	outbuf_free(l->out);
-	while ((b = l->blocks)) {
-		l->blocks = b->next;
-		free(b);
-	}
+	recycler_release(&l->recycler);
 }
 
 void loop_free(struct loop *l)
@@ -94,28 +74,9 @@ struct outbuf *loop_outbuf(struct loop *l)
 	return l->out;
 }
 
-void *loop_block_new(struct loop *l)
+struct recycler *loop_recycler(struct loop *l)
 {
-	struct loop_block *b = l ? l->blocks : NULL;
-
-	if (!b)
-		return xmalloc(LOOP_BLOCK);
-	l->blocks = b->next;
-	l->nblocks--;
-	return b;
-}
-
-void loop_block_free(struct loop *l, void *block)
-{
-	struct loop_block *b = block;
-
-	if (!l || l->nblocks == BLOCKS_KEPT) {
-		free(b);
-		return;
-	}
-	b->next = l->blocks;
-	l->blocks = b;
-	l->nblocks++;
+	return l ? &l->recycler : NULL;
 }
 
 /* --- timers ----------------------------------------------------------------------- */
@@ -263,6 +224,12 @@ void loop_task_cancel(struct loop_task *t)
 	list_remove(&t->link);
 }
 
+void loop_defer_last(struct loop *l, struct loop_task *t)
+{
+	if (list_empty(&t->link))
+		list_push_back(&l->last, &t->link);
+}
+
 static void run_large(struct loop_task *t)
 {
 	struct loop *l = CONTAINER_OF(t, struct loop, large_task);
@@ -270,7 +237,7 @@ static void run_large(struct loop_task *t)
 	struct loop_task *task;
 
 	if (!list_empty(&l->large))
-		loop_defer(l, t);
+		loop_defer_last(l, t);
 	if (!node)
 		return;
 	task = LIST_ENTRY(node, struct loop_task, link);
@@ -282,21 +249,37 @@ void loop_defer_large(struct loop *l, struct loop_task *t)
 	if (!list_empty(&t->link))
 		return;
 	list_push_back(&l->large, &t->link);
-	loop_defer(l, &l->large_task);
+	loop_defer_last(l, &l->large_task);
 }
 
-bool loop_turn_deferred(struct loop *l)
+static void run_all(struct list *tasks)
 {
 	struct list now, *node;
 
 	list_init(&now);
-	list_splice_back(&now, &l->deferred);
+	list_splice_back(&now, tasks);
 	while ((node = list_pop_front(&now))) {
 		struct loop_task *t = LIST_ENTRY(node, struct loop_task, link);
 
 		t->fn(t);
 	}
-	return !list_empty(&l->deferred);
+}
+
+void loop_turn_deferred(struct loop *l)
+{
+	run_all(&l->deferred);
+}
+
+bool loop_has_deferred(const struct loop *l)
+{
+	return !list_empty(&l->deferred) || !list_empty(&l->last);
+}
+
+bool loop_turn_end(struct loop *l)
+{
+	run_all(&l->deferred);
+	run_all(&l->last);
+	return loop_has_deferred(l);
 }
 
 /* --- handles ---------------------------------------------------------------------- */

@@ -45,14 +45,9 @@ struct prng *loop_prng(struct loop *l);
 struct outbuf;
 struct outbuf *loop_outbuf(struct loop *l);
 
-/*
- * Memory of one size for what comes and goes with every request: blocks that
- * were given back are kept, up to a bound, and handed out again. Not cleared.
- * Without a loop (NULL, as in tests of protocols) it is malloc and free.
- */
-enum { LOOP_BLOCK = 2048 };
-void *loop_block_new(struct loop *l) __attribute__((returns_nonnull));
-void loop_block_free(struct loop *l, void *block);
+/* Memory for what comes and goes with every request. NULL (keeping nothing) without a loop. */
+struct recycler;
+struct recycler *loop_recycler(struct loop *l);
 
 /* --- timers ------------------------------------------------------------- */
 
@@ -105,9 +100,14 @@ void loop_defer(struct loop *l, struct loop_task *t);
 void loop_task_cancel(struct loop_task *t);
 
 /*
- * As loop_defer(), for much work: of these one runs per turn, in their order, so that what is small
- * is not held up by many that are large. A task waits in one way at a time: the first.
+ * As loop_defer(), for work that is done in parts: it runs at the end of a turn, after all else
+ * that was deferred, so that what comes between two parts waits for one of them at most. A task
+ * waits in one way at a time: the first.
  */
+void loop_defer_last(struct loop *l, struct loop_task *t);
+/* Whether there is more to do before the loop waits. */
+bool loop_has_deferred(const struct loop *l);
+/* As loop_defer_last(), for large parts: of these one runs per turn, in their order. */
 void loop_defer_large(struct loop *l, struct loop_task *t);
 
 /* --- signals --------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #ifndef NET_LOOP_IMPL_H
 #define NET_LOOP_IMPL_H
 
+#include "base/recycler.h"
 #include "base/vec.h"
 #include "net/listener.h"
 #include "net/loop.h"
@@ -42,12 +43,12 @@ struct loop {
 	VEC(struct loop_timer *) timers; /* binary heap on `armed` */
 	struct queue inbox;
 	struct list deferred;
+	struct list last; /* deferred to the end of a turn */
 	struct list large; /* tasks of which large_task runs one */
 	struct loop_task large_task;
 	struct prng prng;
 	struct outbuf *out; /* made on first use, shared by the loop's connections */
-	struct loop_block *blocks; /* given back, ready for reuse */
-	unsigned nblocks;
+	struct recycler recycler;
 };
 
 /* The handles that an implementation makes begin with these. */
@@ -78,7 +79,9 @@ void loop_release_common(struct loop *l);
 void loop_turn_timers(struct loop *l);
 /* Delivers the messages that are in the inbox now. */
 void loop_turn_inbox(struct loop *l);
-/* Runs what is deferred now; true when more was deferred meanwhile. */
-bool loop_turn_deferred(struct loop *l);
+/* Runs what is deferred now, but for what is to come last. */
+void loop_turn_deferred(struct loop *l);
+/* The end of a turn: runs what is deferred now, and then what comes last. True when more waits. */
+bool loop_turn_end(struct loop *l);
 
 #endif

@@ -183,6 +183,58 @@ static void a_task_that_defers_itself_runs_every_turn_without_waiting(void **sta
 	loop_free(a.loop);
 }
 
+/* Tasks that write down theirs, and defer themselves in their way while turns are left. */
+struct notes {
+	struct loop *loop;
+	char text[64];
+	size_t n;
+	int turns;
+};
+
+struct note {
+	struct loop_task task;
+	struct notes *all;
+	void (*defer)(struct loop *l, struct loop_task *t);
+	char c;
+};
+
+static void on_note(struct loop_task *t)
+{
+	struct note *note = CONTAINER_OF(t, struct note, task);
+	struct notes *all = note->all;
+
+	if (all->turns == 0)
+		return;
+	all->text[all->n++] = note->c;
+	if (note->c == 's' && --all->turns == 0)
+		loop_stop(all->loop);
+	else
+		note->defer(all->loop, t);
+}
+
+/* What is small runs before and after the wait; once a turn what is last, and one of the large. */
+static void large_work_comes_last_one_per_turn(void **state UNUSED)
+{
+	struct notes all = { .loop = new_loop(), .turns = 6 };
+	struct note notes[] = {
+		{ .defer = loop_defer_large, .c = 'A' }, { .defer = loop_defer_last, .c = 'l' },
+		{ .defer = loop_defer_large, .c = 'B' }, { .defer = loop_defer, .c = 's' },
+		{ .defer = loop_defer_large, .c = 'C' },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++) {
+		notes[i].all = &all;
+		loop_task_init(&notes[i].task, on_note);
+		notes[i].defer(all.loop, &notes[i].task);
+	}
+	assert_true(loop_has_deferred(all.loop));
+	loop_run(all.loop);
+	assert_string_equal(all.text, "sAlssBlssCls");
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
+		loop_task_cancel(&notes[i].task);
+	loop_free(all.loop);
+}
+
 /* --- sockets ------------------------------------------------------------------------------ */
 
 enum { TRAFFIC = 4 * 1024 * 1024 };
@@ -577,6 +629,7 @@ int main(void)
 		cmocka_unit_test(a_timer_moved_later_fires_later_and_once),
 		cmocka_unit_test(messages_of_each_thread_arrive_once_and_in_order),
 		cmocka_unit_test(a_task_that_defers_itself_runs_every_turn_without_waiting),
+		cmocka_unit_test(large_work_comes_last_one_per_turn),
 		cmocka_unit_test(bytes_cross_tcp_and_come_back),
 		cmocka_unit_test(bytes_cross_a_unix_socket_and_come_back),
 		cmocka_unit_test(a_name_is_resolved),

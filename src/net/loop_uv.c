@@ -46,23 +46,23 @@ static void on_idle(uv_idle_t *i UNUSED)
 {
 }
 
-static void run_deferred(struct loop_uv *u)
+static void on_before(uv_prepare_t *p)
 {
+	struct loop_uv *u = self_of(p->loop);
+
 	tell_time(u);
-	if (loop_turn_deferred(&u->loop))
+	if (loop_turn_end(&u->loop))
 		(void)uv_idle_start(&u->dont_wait, on_idle);
 	else
 		(void)uv_idle_stop(&u->dont_wait);
 }
 
-static void on_before(uv_prepare_t *p)
-{
-	run_deferred(self_of(p->loop));
-}
-
 static void on_after(uv_check_t *c)
 {
-	run_deferred(self_of(c->loop));
+	struct loop_uv *u = self_of(c->loop);
+
+	tell_time(u);
+	loop_turn_deferred(&u->loop);
 }
 
 static void run(struct loop *l)
@@ -105,7 +105,7 @@ static void free_loop(struct loop *l)
 	struct loop_uv *u = loop_uv_of(l);
 
 	loop_turn_inbox(l);
-	while (loop_turn_deferred(l))
+	while (loop_turn_end(l))
 		;
 	uv_close((uv_handle_t *)&u->timer, NULL);
 	uv_close((uv_handle_t *)&u->inbox, NULL);

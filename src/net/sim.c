@@ -143,7 +143,7 @@ static int64_t turn_due(struct sim_loop *l)
 		return SIM_NEVER;
 	due = earliest_source(l);
 	due = MIN(due, l->timer_due);
-	if (!list_empty(&l->loop.deferred))
+	if (loop_has_deferred(&l->loop))
 		due = 0;
 	return due == SIM_NEVER ? due : MAX(due, l->held_until);
 }
@@ -214,10 +214,10 @@ static void turn(struct sim_loop *l)
 		sim_trace(s, l, "timers");
 		loop_turn_timers(&l->loop);
 	}
-	(void)loop_turn_deferred(&l->loop);
+	loop_turn_deferred(&l->loop);
 	if (others)
 		fire_some(s);
-	(void)loop_turn_deferred(&l->loop);
+	(void)loop_turn_end(&l->loop);
 	s->running = NULL;
 	sim_destroy_closed(s);
 	if (sim_chance(s, s->opts.stall))
@@ -320,7 +320,7 @@ static void free_loop(struct loop *loop)
 	assert(!s->running);
 	if (!l->crashed)
 		loop_turn_inbox(loop);
-	while (loop_turn_deferred(loop))
+	while (loop_turn_end(loop))
 		;
 	sim_handovers_drop(l);
 	sim_source_close(&l->inbox);

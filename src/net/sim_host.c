@@ -84,7 +84,7 @@ static bool bury_source(struct sim_source *src)
 /* True when it had something to do, which may have given others something to do. */
 static bool bury_loop(struct sim_loop *l)
 {
-	bool any = l->inbox.due != SIM_NEVER || !list_empty(&l->loop.deferred);
+	bool any = l->inbox.due != SIM_NEVER || loop_has_deferred(&l->loop);
 	size_t i = 0;
 
 	l->sim->running = l;
@@ -96,7 +96,7 @@ static bool bury_loop(struct sim_loop *l)
 		any = any || buried;
 		i = buried ? 0 : i + 1;
 	}
-	while (loop_turn_deferred(&l->loop))
+	while (loop_turn_end(&l->loop))
 		;
 	l->sim->running = NULL;
 	return any;

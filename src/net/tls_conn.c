@@ -169,6 +169,7 @@ static void below_data(void *arg, char *data, size_t n)
 	if (t->state == TLS_DEAD || t->eof)
 		return;
 	assert(!t->kept); /* `below` is paused while we keep anything */
+	t->begun = true;
 	t->in = data;
 	t->in_n = n;
 	progress(t);
@@ -203,7 +204,8 @@ static void below_error(void *arg, const struct error *below)
 
 	if (t->state == TLS_DEAD)
 		return;
-	if (t->state == TLS_HANDSHAKE)
+	/* Who cannot be resolved or connected to has not come to a handshake. */
+	if (t->state == TLS_HANDSHAKE && t->begun)
 		(void)error_wrap(&err, 0, "TLS handshake");
 	t->state = TLS_DEAD;
 	die(t, &err);

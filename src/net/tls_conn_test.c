@@ -553,6 +553,20 @@ static void an_error_below_is_passed_on_once(void **state)
 	tls_world_release(&w);
 }
 
+/* A conn that is not connected yet takes nothing. */
+static void who_was_not_reached_did_not_fail_at_the_handshake(void **state)
+{
+	struct error nobody = { .code = ERR_UNAVAILABLE, .msg = "cannot connect to 10.0.0.1:1" };
+	struct tls_world w;
+
+	tls_world_init(&w);
+	tls_world_connect(&w, tls_world_client(&w, NULL), tls_world_server(&w, NULL), "localhost",
+			  1000, 0);
+	conn_up_error(&w.client_end->conn, &nobody);
+	assert_string_equal(w.client.err.msg, "cannot connect to 10.0.0.1:1");
+	tls_world_release(&w);
+}
+
 /* --- freeing ----------------------------------------------------------------------------- */
 
 struct free_at {
@@ -710,6 +724,7 @@ int main(void)
 		cmocka_unit_test(a_broken_socket_fails_the_write),
 		cmocka_unit_test(a_broken_socket_at_shutdown_is_told_later),
 		cmocka_unit_test(an_error_below_is_passed_on_once),
+		cmocka_unit_test(who_was_not_reached_did_not_fail_at_the_handshake),
 		cmocka_unit_test(the_owner_may_free_in_any_callback),
 		cmocka_unit_test(idle_server_connections_are_small),
 	};

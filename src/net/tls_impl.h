@@ -39,6 +39,7 @@ struct tls_conn {
 	struct tls *tls;
 	SSL *ssl;
 	enum tls_state state;
+	bool begun; /* `below` is connected: it took bytes, or brought some */
 	bool blocked; /* `below` took less than it was given */
 	bool want_writable; /* on_writable is owed */
 	bool shut; /* no more will be written */

@@ -129,6 +129,7 @@ int tls_conn_flush(struct tls_conn *t, struct error *err)
 			t->state = TLS_DEAD;
 			return (int)n;
 		}
+		t->begun = t->begun || n > 0;
 		t->blocked = (size_t)n < t->out.n;
 		if (t->blocked)
 			keep_output(t, (size_t)n);

@@ -35,7 +35,7 @@ static const struct plugin {
 	  admit_limits_fill, admit_limits_check },
 	{ "ServiceAccount", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_account_concerns, admit_account, NULL },
-	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_ALL, authz_admit_node_concerns, NULL,
+	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_WRITES, authz_admit_node_concerns, NULL,
 	  authz_admit_node },
 	{ "TaintNodesByCondition", STR(""), STR("nodes"), ADMIT_CREATE, admit_defaults_concerns,
 	  admit_not_ready_taint, NULL, .off = true },
@@ -55,11 +55,11 @@ static const struct plugin {
 	  admit_runtime_class, admit_overhead },
 	{ "DefaultIngressClass", STR("networking.k8s.io"), STR("ingresses"), ADMIT_CREATE,
 	  admit_defaults_concerns, admit_ingress_class, NULL },
-	{ "CustomResourceDefinition", STR("apiextensions.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
-	  custom_admit, .own = true },
-	{ "Certificates", STR("certificates.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
+	{ "CustomResourceDefinition", STR("apiextensions.k8s.io"), STR(""), ADMIT_WRITES, NULL,
+	  NULL, custom_admit, .own = true },
+	{ "Certificates", STR("certificates.k8s.io"), STR(""), ADMIT_WRITES, NULL, NULL,
 	  authz_admit_certificate, .own = true },
-	{ "RBACEscalation", STR("rbac.authorization.k8s.io"), STR(""), ADMIT_ALL, NULL, NULL,
+	{ "RBACEscalation", STR("rbac.authorization.k8s.io"), STR(""), ADMIT_WRITES, NULL, NULL,
 	  authz_admit_rbac, .own = true },
 	{ "MutatingAdmissionWebhook", STR_NULL, STR(""), ADMIT_ALL, webhooks_mutate_concerns,
 	  webhooks_mutate, webhooks_mutate_deletion },
@@ -169,16 +169,31 @@ int admission_mutate_foreign(struct mutation *m, struct json *object, struct err
 	return mutate(m, NULL, object, true, err);
 }
 
-int admission_check_tree(struct mutation *m, const struct json *old, struct json *object,
-			 struct error *err)
+static int validate(struct mutation *m, const struct json *old, struct json *object,
+		    struct error *err)
 {
 	int r = 0;
 
-	m->op = op_of(m, !old);
 	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins) && r == 0; p++)
 		if (p->validate && is_asked(p, m))
 			r = p->validate(m, old, object, err);
 	return r;
+}
+
+int admission_connect(struct mutation *m, struct json *options, struct error *err)
+{
+	int r;
+
+	m->op = ADMIT_CONNECT;
+	r = mutate(m, NULL, options, true, err);
+	return r < 0 ? r : validate(m, NULL, options, err);
+}
+
+int admission_check_tree(struct mutation *m, const struct json *old, struct json *object,
+			 struct error *err)
+{
+	m->op = op_of(m, !old);
+	return validate(m, old, object, err);
 }
 
 static bool any_validates(const struct mutation *m)

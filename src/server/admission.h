@@ -29,8 +29,9 @@ enum admission_op {
 	ADMIT_CREATE = 1,
 	ADMIT_UPDATE = 2,
 	ADMIT_DELETE = 4,
-	ADMIT_CONNECT = 8, /* exec, port-forward, proxies: asked for by whoever serves them */
-	ADMIT_ALL = 7, /* writes */
+	ADMIT_CONNECT = 8, /* exec, attach, port-forward, proxies */
+	ADMIT_WRITES = 7,
+	ADMIT_ALL = 15,
 };
 
 enum { ADMISSION_PLUGINS_MAX = 64 };
@@ -60,6 +61,12 @@ int admission_mutate(struct write *w, const struct json *old, struct json *objec
  * are about any kind.
  */
 int admission_mutate_foreign(struct mutation *m, struct json *object, struct error *err);
+
+/*
+ * Both phases for a request that leads on (connect.c), whose options may be changed; m->tree is
+ * them. Asks those who are about any kind.
+ */
+int admission_connect(struct mutation *m, struct json *options, struct error *err);
 
 /* Phase two. `base` is what is stored (NULL: creation). */
 int admission_check(struct mutation *m, struct object *base, struct json *object,

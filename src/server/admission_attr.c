@@ -39,7 +39,7 @@ static int scale_of(struct mutation *m, const struct json *tree, const struct js
 	return r;
 }
 
-/* Bindings and evictions are created; a Scale is changed. */
+/* Bindings and evictions are created, options connected with; a Scale is changed. */
 static int foreign_objects(struct mutation *m, struct admission_attr *attr, struct error *err)
 {
 	const struct json *old = attr->old, *object = attr->object;
@@ -146,6 +146,8 @@ struct json *admission_options(struct mutation *m, enum admission_op op)
 		put(a, options, "apiVersion", STR("meta.k8s.io/v1"));
 		return options;
 	}
+	if (op == ADMIT_CONNECT)
+		return json_make_null(a);
 	options = json_make_object(a);
 	put(a, options, "kind", op == ADMIT_CREATE ? STR("CreateOptions") : STR("UpdateOptions"));
 	put(a, options, "apiVersion", STR("meta.k8s.io/v1"));

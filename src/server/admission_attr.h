@@ -21,7 +21,7 @@ int admission_attr(struct mutation *m, const struct json *old, const struct json
 const struct json *admission_seen(struct mutation *m, const struct admission_attr *attr,
 				  const struct json *tree, const struct schema_kind *kind);
 
-/* The options of the request: a CreateOptions, UpdateOptions or DeleteOptions. */
+/* The options of the request: a CreateOptions, UpdateOptions or DeleteOptions; null of CONNECT. */
 struct json *admission_options(struct mutation *m, enum admission_op op);
 
 /* AdmissionRequest of admission.k8s.io/v1 for the version that matched, without uid and objects. */

@@ -229,6 +229,9 @@ bool admission_matches(const struct admission_match *m, const struct admission_a
 
 	if (!namespace_selected(&m->namespaces, attr))
 		return false;
+	/* Options have no labels, not even none. */
+	if (m->objects.n && attr->op == ADMIT_CONNECT)
+		return false;
 	if (m->objects.n && !object_selected(&m->objects, attr->object) &&
 	    !object_selected(&m->objects, attr->old))
 		return false;

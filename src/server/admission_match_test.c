@@ -193,6 +193,13 @@ static void selectors_look_at_the_object_and_at_what_it_was(void **state)
 	assert_false(policy_is_about(f, resources, &attr, &kind));
 	attr.old = parsed(f, LABELLED("b"));
 	assert_true(policy_is_about(f, resources, &attr, &kind));
+	/* Who connects has no labels, so nothing holds of them, not even that there is none. */
+	attr = pod();
+	attr.op = ADMIT_CONNECT;
+	attr.object = parsed(f, "{\"kind\":\"PodExecOptions\"}");
+	resources = "{\"objectSelector\":{\"matchExpressions\":["
+		    "{\"key\":\"a\",\"operator\":\"DoesNotExist\"}]}}";
+	assert_false(policy_is_about(f, resources, &attr, &kind));
 }
 
 static void selectors_of_namespaces_look_at_labels_of_the_namespace(void **state)

@@ -91,6 +91,16 @@ static void compile_annotations(struct admission_policy *p, const struct json *l
 	p->annotations = (struct admission_exprs){ v, n };
 }
 
+static struct admission_policy *policy_unreadable(struct str name)
+{
+	struct admission_policy *p = XNEW(struct admission_policy);
+
+	arena_init(&p->arena, SIZE_MAX);
+	p->name = arena_str(&p->arena, name);
+	p->unreadable = true;
+	return p;
+}
+
 static struct admission_policy *policy_new(const struct json *tree)
 {
 	struct admission_policy *p = XNEW(struct admission_policy);
@@ -149,6 +159,17 @@ static void read_param_ref(struct admission_binding *b, const struct json *ref)
 	b->deny_without = str_eqz(json_text_at(ref, "parameterNotFoundAction"), "Deny");
 }
 
+static struct admission_binding *binding_unreadable(struct str name)
+{
+	struct admission_binding *b = XNEW(struct admission_binding);
+
+	arena_init(&b->arena, SIZE_MAX);
+	b->name = arena_str(&b->arena, name);
+	b->policy = STR("");
+	b->unreadable = true;
+	return b;
+}
+
 static struct admission_binding *binding_new(const struct json *tree)
 {
 	struct admission_binding *b = XNEW(struct admission_binding);
@@ -176,7 +197,8 @@ static struct admission_binding *binding_new(const struct json *tree)
 
 /*
  * False when the object is there and cannot be read: what was known of it stays then, for to do
- * without it might allow what it forbids. *ret_tree is NULL when it is gone.
+ * without it might allow what it forbids; where nothing was known, it is known to be unreadable.
+ * *ret_tree is NULL when it is gone.
  */
 static bool read_tree(const struct admission_policies *all, struct object *now, struct arena *a,
 		      struct json **ret_tree)
@@ -191,40 +213,59 @@ static bool read_tree(const struct admission_policies *all, struct object *now, 
 	return false;
 }
 
+/* `next` (NULL: none) takes the place of what is there. */
+static void replace_policy(struct admission_policies *all, struct str name,
+			   struct admission_policy *next)
+{
+	struct admission_policy *before = omap_remove(&all->policies, name);
+
+	all->nunreadable -= before && before->unreadable;
+	policy_free(before);
+	if (next)
+		(void)omap_put(&all->policies, next->name, next);
+	all->nunreadable += next && next->unreadable;
+	all->stale = true;
+}
+
+static void replace_binding(struct admission_policies *all, struct str name,
+			    struct admission_binding *next)
+{
+	struct admission_binding *before = omap_remove(&all->bindings, name);
+
+	all->nunreadable -= before && before->unreadable;
+	binding_free(before);
+	if (next)
+		(void)omap_put(&all->bindings, next->name, next);
+	all->nunreadable += next && next->unreadable;
+	all->stale = true;
+}
+
 static void on_policy(void *arg, struct object *now, struct object *before)
 {
 	CLEANUP(arena_release) struct arena a;
 	struct admission_policies *all = arg;
+	struct str name = object_name(now ? now : before);
 	struct json *tree;
-	struct admission_policy *p;
 
 	arena_init(&a, SIZE_MAX);
-	if (!read_tree(all, now, &a, &tree))
-		return;
-	policy_free(omap_remove(&all->policies, object_name(now ? now : before)));
-	if (tree) {
-		p = policy_new(tree);
-		(void)omap_put(&all->policies, p->name, p);
-	}
-	all->stale = true;
+	if (read_tree(all, now, &a, &tree))
+		replace_policy(all, name, tree ? policy_new(tree) : NULL);
+	else if (!omap_get(&all->policies, name))
+		replace_policy(all, name, policy_unreadable(name));
 }
 
 static void on_binding(void *arg, struct object *now, struct object *before)
 {
 	CLEANUP(arena_release) struct arena a;
 	struct admission_policies *all = arg;
+	struct str name = object_name(now ? now : before);
 	struct json *tree;
-	struct admission_binding *b;
 
 	arena_init(&a, SIZE_MAX);
-	if (!read_tree(all, now, &a, &tree))
-		return;
-	binding_free(omap_remove(&all->bindings, object_name(now ? now : before)));
-	if (tree) {
-		b = binding_new(tree);
-		(void)omap_put(&all->bindings, b->name, b);
-	}
-	all->stale = true;
+	if (read_tree(all, now, &a, &tree))
+		replace_binding(all, name, tree ? binding_new(tree) : NULL);
+	else if (!omap_get(&all->bindings, name))
+		replace_binding(all, name, binding_unreadable(name));
 }
 
 static void reset_policies(void *arg)
@@ -232,8 +273,12 @@ static void reset_policies(void *arg)
 	struct admission_policies *all = arg;
 	struct omap_cursor at;
 
-	for (bool ok = omap_first(&all->policies, &at); ok; ok = omap_next(&at))
-		policy_free(omap_value(&at));
+	for (bool ok = omap_first(&all->policies, &at); ok; ok = omap_next(&at)) {
+		struct admission_policy *p = omap_value(&at);
+
+		all->nunreadable -= p->unreadable;
+		policy_free(p);
+	}
 	omap_clear(&all->policies);
 	all->stale = true;
 }
@@ -243,8 +288,12 @@ static void reset_bindings(void *arg)
 	struct admission_policies *all = arg;
 	struct omap_cursor at;
 
-	for (bool ok = omap_first(&all->bindings, &at); ok; ok = omap_next(&at))
-		binding_free(omap_value(&at));
+	for (bool ok = omap_first(&all->bindings, &at); ok; ok = omap_next(&at)) {
+		struct admission_binding *b = omap_value(&at);
+
+		all->nunreadable -= b->unreadable;
+		binding_free(b);
+	}
 	omap_clear(&all->bindings);
 	all->stale = true;
 }
@@ -257,7 +306,7 @@ void admission_policies_init(struct admission_policies *all, const struct log *l
 	omap_init(&all->policies);
 	omap_init(&all->bindings);
 	all->stale = false;
-	all->active = 0;
+	all->active = all->nunreadable = 0;
 	all->observers[0] = (struct state_observer){ .group = group,
 						     .resource = STR("validatingadmissionpolicies"),
 						     .changed = on_policy,
@@ -317,5 +366,45 @@ bool admission_policies_any(struct admission_policies *all)
 {
 	if (UNLIKELY(all->stale))
 		find_bindings(all);
-	return all->active > 0;
+	return all->active > 0 || all->nunreadable > 0;
+}
+
+static struct str unreadable_policy(const struct admission_policies *all)
+{
+	struct omap_cursor at;
+
+	for (bool ok = omap_first(&all->policies, &at); ok; ok = omap_next(&at)) {
+		const struct admission_policy *p = omap_value(&at);
+
+		if (p->unreadable)
+			return p->name;
+	}
+	return STR_NULL;
+}
+
+static struct str unreadable_binding(const struct admission_policies *all)
+{
+	struct omap_cursor at;
+
+	for (bool ok = omap_first(&all->bindings, &at); ok; ok = omap_next(&at)) {
+		const struct admission_binding *b = omap_value(&at);
+
+		if (b->unreadable)
+			return b->name;
+	}
+	return STR_NULL;
+}
+
+int admission_policies_check(const struct admission_policies *all, struct error *err)
+{
+	struct str policy, name;
+
+	if (!all->nunreadable)
+		return 0;
+	policy = unreadable_policy(all);
+	name = policy.n ? policy : unreadable_binding(all);
+	return error_set(err, ERR_FORBIDDEN,
+			 "not yet ready to handle request: ValidatingAdmissionPolicy%s \"%.*s\" "
+			 "cannot be read",
+			 policy.n ? "" : "Binding", STR_ARG(name));
 }

@@ -28,6 +28,7 @@ enum admission_action { ADMISSION_DENY = 1, ADMISSION_WARN = 2, ADMISSION_AUDIT 
 struct admission_binding {
 	struct arena arena; /* of all text */
 	struct str name, policy;
+	bool unreadable; /* nobody knows what it says; then there is but its name */
 	bool everywhere; /* it has no matchResources */
 	struct admission_match match;
 	unsigned actions; /* enum admission_action */
@@ -41,6 +42,7 @@ struct admission_binding {
 struct admission_policy {
 	struct arena arena; /* of all text and programs */
 	struct str name;
+	bool unreadable; /* as a binding's */
 	struct admission_match match;
 	bool ignores_failures;
 	bool has_params; /* a paramKind: */
@@ -57,6 +59,8 @@ struct admission_policies {
 	struct omap policies, bindings; /* by name */
 	struct state_observer observers[ADMISSION_POLICY_OBSERVERS];
 	bool stale; /* `bindings` of policies are to be found anew */
+	/* That cannot be read, and could not before: while there are any, all is refused. */
+	size_t nunreadable;
 	size_t active; /* policies with a binding, once that was done; else: there may be some */
 };
 
@@ -64,8 +68,11 @@ struct admission_policies {
 void admission_policies_init(struct admission_policies *p, const struct log *log);
 void admission_policies_release(struct admission_policies *p);
 
-/* Whether there is any that does something; and brings all up to date. */
+/* Whether there is any that does something, or may do; and brings all up to date. */
 bool admission_policies_any(struct admission_policies *p);
+
+/* -ERR_FORBIDDEN when one of them, or a binding, cannot be read: nobody knows what it forbids. */
+int admission_policies_check(const struct admission_policies *p, struct error *err);
 
 /* --- parameters (admission_params.c) ------------------------------------------------- */
 

@@ -380,7 +380,9 @@ int admit_policy(struct mutation *m, const struct json *old, struct json *object
 	struct omap_cursor at;
 	int r;
 
-	r = admission_attr(m, old, object, &attr, err);
+	r = admission_policies_check(all, err);
+	if (r == 0)
+		r = admission_attr(m, old, object, &attr, err);
 	if (r < 0)
 		return r;
 	admission_cel_begin(&q.cel, m, &attr);

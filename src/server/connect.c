@@ -1,14 +1,14 @@
 /*
  * Requests that lead on: pods/log, exec, attach, portforward and proxy, nodes/proxy.
  *
- * The state says whether the request may be and where it leads to; then a relay
- * (net/http_relay.h) joins it to the kubelet or the pod, on the request's own loop,
- * for as long as it takes. WebSocket and SPDY are both tunnelled as they are: a
- * kubelet that does not speak what a client asks for refuses the upgrade, and the
- * refusal goes back to the client, which then asks for the other (kubectl does).
+ * The state says whether the request may be, asks admission (but for logs, which are
+ * read), and finds where it leads to; then a relay (net/http_relay.h) joins it to the
+ * kubelet or the pod, on the request's own loop, for as long as it takes. WebSocket and
+ * SPDY are both tunnelled as they are: a kubelet that does not speak what a client asks
+ * for refuses the upgrade, and the refusal goes back to the client, which then asks for
+ * the other (kubectl does).
  *
- * What is answered before a relay has anything to hand on is a Status, in
- * upstream's words.
+ * What is answered before a relay has anything to hand on is a Status, in upstream's words.
  */
 #include "base/buf.h"
 #include "base/limits.h"
@@ -20,6 +20,7 @@
 #include "server/authz.h"
 #include "server/connect_fields.h"
 #include "server/connect_impl.h"
+#include "server/connect_options.h"
 #include "server/flow.h"
 #include "server/kubelets.h"
 #include "server/reply_impl.h"
@@ -57,19 +58,53 @@ static int may_create(struct connect *c)
 	return authz_require(x->server->authz, &q, &x->work, &c->err);
 }
 
-static void on_synced(struct state *st, struct job *j, const struct error *err)
+static void again(struct mutation *m);
+
+static void decide(struct mutation *m)
 {
-	struct connect *c = exchange_of(j)->data;
+	struct connect *c = m->data;
+
+	c->err = (struct error){ 0 };
+	m->again = again;
+	if (may_create(c) == 0 && connect_admit(c) == 0)
+		(void)connect_find(c, m->state);
+	if (m->parked)
+		return;
+	if (c->err.code)
+		mutation_fail(m, &c->err);
+	else
+		mutation_end(m, NULL);
+}
+
+/* Admission has what it waited for. */
+static void again(struct mutation *m)
+{
+	struct error err = { 0 };
+
+	if (mutation_is_cancelled(m)) {
+		mutation_fail(m, &m->cancelled);
+		return;
+	}
+	mutation_renew_memory(m);
+	if (mutation_renew(m, &err) < 0)
+		mutation_fail(m, &err);
+	else
+		decide(m);
+}
+
+static void on_synced(struct state *st UNUSED, struct job *j, const struct error *err)
+{
+	struct mutation *m = exchange_of(j)->data;
 
 	if (err)
-		c->err = *err;
-	else if (may_create(c) == 0)
-		(void)connect_find(c, st);
-	job_finish(j);
+		mutation_fail(m, err);
+	else
+		decide(m);
 }
 
 static void on_state(struct state *st, struct job *j)
 {
+	(void)mutation_arrive(st, j);
 	state_sync(st, j, 0, on_synced);
 }
 
@@ -130,18 +165,21 @@ static size_t on_answer(void *arg, const struct http_head *answer,
 			const struct http_field **ret_fields)
 {
 	const struct connect *c = arg;
-	struct http_field *v;
-	size_t n;
+	struct http_field *v, *warnings = NULL;
+	size_t n, nwarnings;
 
 	if (c->log)
 		return log_head(c, ret_fields);
-	n = connect_fields_answer(&answer->fields, c->x->arena, 1 + FLOW_FIELDS, &v);
+	nwarnings = reply_warnings(c->x, &warnings);
+	n = connect_fields_answer(&answer->fields, c->x->arena, 1 + FLOW_FIELDS + nwarnings, &v);
 	for (size_t i = 0; i < n; i++)
 		if (c->proxy && str_eqz(v[i].name, "location") && str_starts(v[i].value, STR("/")))
 			v[i].value = str_from(arena_printf(c->x->arena, "%.*s%.*s",
 							   STR_ARG(own_path(c)),
 							   STR_ARG(v[i].value)));
 	v[n++] = HTTP_FIELD("audit-id", str_from(c->x->audit_id));
+	for (size_t i = 0; i < nwarnings; i++)
+		v[n++] = warnings[i];
 	*ret_fields = v;
 	return n + flow_fields(c->x, v + n);
 }
@@ -283,7 +321,7 @@ static bool redirect(struct connect *c)
 	struct exchange *x = c->x;
 	const struct http_head *in = &x->stream->in;
 
-	if (!c->proxy || x->request.tail.n || x->request.verb != REQUEST_GET ||
+	if (!c->proxy || c->tail.n || x->request.verb != REQUEST_GET ||
 	    http_stream_wants_upgrade(x->stream))
 		return false;
 	x->location = str_from(arena_printf(x->arena, "%.*s/%s%.*s", STR_ARG(in->path),
@@ -294,13 +332,14 @@ static bool redirect(struct connect *c)
 
 static void finish(struct exchange *x)
 {
-	struct connect *c = x->data;
+	struct mutation *m = x->data;
+	struct connect *c = m->data;
 	bool upgrade = http_stream_wants_upgrade(x->stream);
 
-	if (c->err.code) {
-		x->about_kind = c->about_kind ? c->about_kind : x->about_kind;
-		x->about_name = c->about_kind ? c->about_name : x->about_name;
-		reply_error(x, &c->err, NULL);
+	x->warnings = m->write.warnings;
+	x->annotations = m->annotations;
+	if (m->err.code) {
+		mutation_refuse(m, &m->err);
 	} else if (c->nowhere) {
 		reply_text(x, 204, STR_NULL, STR_NULL);
 	} else if (!c->log && !c->proxy && !upgrade) {
@@ -323,22 +362,51 @@ static void refuse_options(struct exchange *x, const struct error *err,
 	reply_status(x, err, &about);
 }
 
+/* What admission is shown is made anew for each try. */
+static int decode(struct mutation *m, struct error *err)
+{
+	const struct connect *c = m->data;
+
+	return c->options ? json_copy(m->write.arena, c->options, &m->tree, err) : 0;
+}
+
+/* What admission will see; a log is read, and is none of its business. */
+static int read_options(struct connect *c, struct error *err)
+{
+	struct exchange *x = c->x;
+	struct str query = x->stream->in.query;
+	int r;
+
+	if (c->log)
+		return 0;
+	if (connect_options_given(x->arena, query, "dryRun"))
+		return error_set(err, ERR_BAD_REQUEST, "dryRun is not supported");
+	r = connect_options_read(&x->work, x->sub->kind, query, c->tail, &c->options, err);
+	return r < 0 ? r : decode(c->m, err);
+}
+
 void verb_connect(struct exchange *x)
 {
+	static const struct mutation_ops ops = { .decode = decode };
 	struct connect *c = ARENA_NEW(&x->work, struct connect);
 	struct str sub = x->request.subresource;
 	struct field_errors errs;
 	struct error err;
+	int r = 0;
 
 	c->x = x;
+	c->m = mutation_new(x, &ops);
+	c->m->data = c;
 	c->log = str_eqz(sub, "log");
 	c->proxy = str_eqz(sub, "proxy");
+	c->tail = x->request.tail;
 	field_errors_init(&errs, x->arena);
-	if (!c->proxy &&
-	    connect_query_parse(sub, x->stream->in.query, x->arena, &c->query, &errs, &err) < 0) {
+	if (!c->proxy)
+		r = connect_query_parse(sub, x->stream->in.query, x->arena, &c->query, &errs, &err);
+	if (r == 0)
+		r = read_options(c, &err);
+	if (r < 0)
 		refuse_options(x, &err, &errs);
-		return;
-	}
-	x->data = c;
-	exchange_submit(x, on_state, finish);
+	else
+		exchange_submit(x, on_state, finish);
 }

@@ -8,10 +8,15 @@
 #include "server/connect_query.h"
 #include "server/exchange.h"
 
+struct mutation;
+
 /* A request that is led on. Lives in x->work. */
 struct connect {
 	struct exchange *x;
+	struct mutation *m; /* nothing is written, but admission is asked as for a write */
+	struct json *options; /* that were asked for (connect_options.h); of a log NULL */
 	struct connect_query query; /* of log, exec, attach, portforward */
+	struct str tail; /* of a proxy: the path there, escaped */
 	bool proxy; /* else one of these */
 	bool log;
 
@@ -22,11 +27,14 @@ struct connect {
 	bool kubelet; /* who is asked is one */
 	bool nowhere; /* the log of a pod that is on no node */
 
-	/* Or why not. */
-	struct error err;
-	const struct schema_kind *about_kind; /* NULL: the request's */
-	struct str about_name;
+	struct error err; /* or why not */
 };
+
+/*
+ * At the state: asks admission, which may refuse, change what is asked for, or park c->m, which is
+ * then resumed. Not for logs. Failures are in `err`.
+ */
+int connect_admit(struct connect *c);
 
 /* At the state: finds where the request leads to, or fills in `err`. */
 int connect_find(struct connect *c, struct state *st);

@@ -11,6 +11,7 @@
 #include "server/connect_impl.h"
 #include "server/kubelets.h"
 #include "server/server_impl.h"
+#include "server/verb_impl.h"
 
 /* --- objects ---------------------------------------------------------------------- */
 
@@ -23,9 +24,7 @@ static int get_tree(struct connect *c, struct state *st, const char *resource, s
 
 	if (!o) {
 		c->err = (struct error){ .code = ERR_NOT_FOUND };
-		c->about_kind = kind;
-		c->about_name = name;
-		return -ERR_NOT_FOUND;
+		return mutation_blame(c->m, kind, name, -ERR_NOT_FOUND);
 	}
 	return object_tree(o, &c->x->work, ret_tree, &c->err);
 }
@@ -236,7 +235,7 @@ static int find_proxy(struct connect *c, struct state *st)
 		return error_set(&c->err, ERR_BAD_REQUEST, "invalid %s request \"%.*s\"",
 				 node ? "node" : "pod", STR_ARG(r->name));
 	c->target = str_from(arena_printf(&c->x->work, "%.*s%s%.*s",
-					  STR_ARG(r->tail.n ? r->tail : STR("/")),
+					  STR_ARG(c->tail.n ? c->tail : STR("/")),
 					  in->query.n ? "?" : "", STR_ARG(in->query)));
 	ret = node ? locate_node(c, st, &id) : locate_pod(c, st, &id);
 	c->to.global_only = true;

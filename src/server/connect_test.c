@@ -295,6 +295,71 @@ static void a_kubelets_refusal_is_told_in_full(void **state)
 	neighbour_release(&kubelet, w);
 }
 
+/* --- admission -------------------------------------------------------------------- */
+
+#define REGISTRATION "/apis/admissionregistration.k8s.io/v1"
+#define POLICIES     REGISTRATION "/validatingadmissionpolicies"
+#define BINDINGS     REGISTRATION "/validatingadmissionpolicybindings"
+
+/* A policy that denies all connections to what is named "no", and says what it saw. */
+static void make_policy(struct verb_world *w)
+{
+	(void)verb_world_call(
+		w, "POST", POLICIES,
+		"{\"metadata\":{\"name\":\"p\"},\"spec\":{\"matchConstraints\":{\"resourceRules\":["
+		"{\"apiGroups\":[\"\"],\"apiVersions\":[\"v1\"],\"operations\":[\"CONNECT\"],"
+		"\"resources\":[\"*/*\"]}]},\"validations\":[{\"expression\":"
+		"\"request.name != 'no' || oldObject != null || request.options != null\","
+		"\"messageExpression\":\"request.operation + ' ' + request.subResource + ' ' + "
+		"object.kind + ' ' + object.apiVersion + ' ' + (has(object.command) ? "
+		"object.command[0] : has(object.ports) ? string(object.ports[0]) : "
+		"has(object.path) ? object.path : object.container)\"}]}}",
+		201);
+	(void)verb_world_call(w, "POST", BINDINGS,
+			      "{\"metadata\":{\"name\":\"b\"},\"spec\":{\"policyName\":\"p\","
+			      "\"validationActions\":[\"Deny\"]}}",
+			      201);
+}
+
+static void policies_are_asked_about_connections(void **state)
+{
+	static const struct {
+		const char *target, *said;
+	} v[] = {
+		{ PODS "/no/exec?command=ls&container=c", "exec PodExecOptions v1 ls" },
+		{ PODS "/no/attach?container=c", "attach PodAttachOptions v1 c" },
+		{ PODS "/no/portforward?ports=80", "portforward PodPortForwardOptions v1 80" },
+		{ PODS "/no/proxy/a%20b?q=1", "proxy PodProxyOptions v1 /a b" },
+		{ NODES "/no/proxy/x/", "proxy NodeProxyOptions v1 /x/" },
+	};
+	struct verb_world *w = *state;
+
+	make_policy(w);
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		struct json *got = verb_world_call(w, "POST", v[i].target, NULL, 422);
+		bool node = str_starts(str_from(v[i].target), STR(NODES));
+
+		assert_string_equal(verb_world_text(w, got, "/message"),
+				    arena_printf(&w->arena,
+						 "%s \"no\" is forbidden: "
+						 "ValidatingAdmissionPolicy 'p' with binding 'b' "
+						 "denied request: CONNECT %s",
+						 node ? "nodes" : "pods", v[i].said));
+	}
+	/* Who may go on is told what else is wrong. A log is read, not connected to. */
+	(void)verb_world_call(w, "POST", PODS "/yes/exec?command=ls", NULL, 404);
+	(void)verb_world_call(w, "GET", PODS "/no/log", NULL, 404);
+}
+
+static void nobody_connects_dryly(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *got = verb_world_call(w, "POST", PODS "/p/exec?command=ls&dryRun=All", NULL,
+					   400);
+
+	assert_string_equal(verb_world_text(w, got, "/message"), "dryRun is not supported");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +379,10 @@ int main(void)
 						verb_world_set_up, verb_world_tear_down),
 		cmocka_unit_test_setup_teardown(a_kubelets_refusal_is_told_in_full,
 						verb_world_set_up, verb_world_tear_down),
+		cmocka_unit_test_setup_teardown(policies_are_asked_about_connections,
+						verb_world_set_up, verb_world_tear_down),
+		cmocka_unit_test_setup_teardown(nobody_connects_dryly, verb_world_set_up,
+						verb_world_tear_down),
 		cmocka_unit_test_setup_teardown(a_pods_proxy_goes_to_its_first_port,
 						verb_world_set_up_http1, verb_world_tear_down),
 	};

@@ -12,6 +12,7 @@
 #include "server/exchange.h"
 
 #include "base/limits.h"
+#include "base/recycler.h"
 #include "server/access.h"
 #include "server/audit.h"
 #include "server/exchange_route.h"
@@ -21,9 +22,13 @@
 #include "server/server_metrics.h"
 #include "server/ui.h"
 
-enum { REQUEST_TIMEOUT_MS = 60 * 1000 };
+enum {
+	REQUEST_TIMEOUT_MS = 60 * 1000,
+	EXCHANGE_BLOCK = 2048, /* an exchange and the first room of its arena */
+	WRITE_ROOM = 24 * 1024 - 256, /* what nearly all writes need beside */
+};
 
-_Static_assert(sizeof(struct exchange) + 640 <= LOOP_BLOCK, "a GET's job fits beside it");
+_Static_assert(sizeof(struct exchange) + 640 <= EXCHANGE_BLOCK, "a GET's job fits beside it");
 
 /* --- life ------------------------------------------------------------------------- */
 
@@ -34,7 +39,8 @@ static void exchange_drop(void *object)
 	flow_forget(x);
 	arena_release(&x->work);
 	buf_release(&x->incoming);
-	loop_block_free(x->home, x);
+	recycler_free(loop_recycler(x->home), x->room);
+	recycler_free(loop_recycler(x->home), x);
 }
 
 static void on_timer(struct loop_timer *t)
@@ -65,7 +71,7 @@ static void on_task(struct loop_task *t)
 static struct exchange *exchange_new(struct server *s, struct http_stream *stream, size_t lane)
 {
 	struct loop *home = http_stream_loop(stream);
-	struct exchange *x = loop_block_new(home);
+	struct exchange *x = recycler_alloc(loop_recycler(home), EXCHANGE_BLOCK);
 
 	memset(x, 0, sizeof(*x));
 	x->server = s;
@@ -75,7 +81,7 @@ static struct exchange *exchange_new(struct server *s, struct http_stream *strea
 	x->arena = &stream->arena;
 	x->begun_ns = clock_monotonic(s->clock);
 	x->wall_ns = clock_wall(s->clock);
-	arena_init_in(&x->work, REQUEST_WORK_MAX, x + 1, LOOP_BLOCK - sizeof(*x));
+	arena_init_in(&x->work, REQUEST_WORK_MAX, x + 1, EXCHANGE_BLOCK - sizeof(*x));
 	buf_init(&x->incoming, HTTP_BODY_MAX);
 	loop_timer_init(&x->timer, home, on_timer);
 	loop_task_init(&x->task, on_task);
@@ -131,6 +137,7 @@ void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct jo
 {
 	x->finish = finish;
 	x->job.home = x->home;
+	x->job.writes = request_verb_writes(x->request.verb);
 	x->job.run = run;
 	x->job.done = job_back;
 	x->at_state = true;
@@ -154,6 +161,10 @@ static void refuse_size(struct exchange *x)
 static void act(struct exchange *x)
 {
 	x->body = buf_str(&x->incoming);
+	if (request_verb_writes(x->request.verb) && !x->room) {
+		x->room = recycler_alloc(loop_recycler(x->home), WRITE_ROOM);
+		arena_lend(&x->work, x->room, WRITE_ROOM);
+	}
 	x->verb(x);
 }
 

@@ -35,6 +35,7 @@ struct exchange {
 	size_t lane;
 	struct arena *arena; /* the stream's */
 	struct arena work; /* what the job makes; lives as long */
+	void *room; /* a write's part of it */
 	struct user user;
 	struct str session_id; /* that the request claims (ui_cookie.h); p NULL: none */
 	struct ui_session *session; /* that it was found to be of; held by `work`; or NULL */

@@ -26,12 +26,12 @@
 
 enum {
 	TURN_ALONE = 100 * 1000, /* ns of cost that a loop takes on in one turn */
-	TURN_SHARED = 8 * 1000,
+	TURN_SHARED = 16 * 1000,
 	TURN_RARE = 48 * 1000, /* beside: for flows of which nobody waits */
 	COST_READ = 8 * 1000,
 	COST_WRITE = 25 * 1000,
 	COMMITTING_ALONE = 64,
-	COMMITTING_SHARED = 8,
+	COMMITTING_SHARED = 1,
 	COMMITTING_RARE = 8, /* beside */
 	REFUSAL_MS = 100, /* until a refusal is told, and up to twice of it */
 	REFUSED_MAX = 4096, /* that wait for it, per loop */
@@ -52,11 +52,6 @@ static bool is_long(const struct request *r)
 	return false;
 }
 
-static bool is_write(const struct request *r)
-{
-	return r->verb >= REQUEST_CREATE;
-}
-
 /* A place for what a list weighed: two resources may share one, and estimate each other. */
 static uint32_t *size_of(struct flow_lane *lane, const struct request *r)
 {
@@ -73,7 +68,7 @@ static int64_t cost_of(struct flow_lane *lane, const struct request *r)
 {
 	if (r->verb == REQUEST_LIST)
 		return COST_READ + (int64_t)*size_of(lane, r);
-	return is_write(r) ? COST_WRITE : COST_READ;
+	return request_verb_writes(r->verb) ? COST_WRITE : COST_READ;
 }
 
 static struct flow_query query_of(const struct exchange *x)
@@ -168,7 +163,7 @@ static void run(struct flow_lane *lane, struct exchange *x)
 		(void)atomic_fetch_add(&lane->flow->committing, 1);
 	}
 	lane->spent += t->item.cost;
-	loop_defer(lane->loop, &lane->task);
+	loop_defer_last(lane->loop, &lane->task);
 	if (t->schema->dispatched)
 		metrics_counter_add(t->schema->dispatched, 1);
 	t->then(x);
@@ -255,7 +250,7 @@ void flow_on_wake(struct loop_msg *m)
 	struct flow_lane *lane = CONTAINER_OF(m, struct flow_lane, wake);
 
 	atomic_store(&lane->waking, false);
-	loop_defer(lane->loop, &lane->task);
+	loop_defer_last(lane->loop, &lane->task);
 }
 
 /* A seat is free: loops on which somebody waits try again. */
@@ -265,7 +260,7 @@ static void wake(struct flow *f, struct flow_lane *from)
 		if (!atomic_load(&lane->waits))
 			continue;
 		if (lane == from)
-			loop_defer(lane->loop, &lane->task);
+			loop_defer_last(lane->loop, &lane->task);
 		else if (!atomic_exchange(&lane->waking, true))
 			loop_post(lane->loop, &lane->wake);
 	}
@@ -309,7 +304,7 @@ static void enqueue(struct flow_lane *lane, struct exchange *x)
 	flow_queue_add(q, &t->item, s->index, MAX(level->shares, 1), flow);
 	note_waiting(lane, s, 1);
 	loop_timer_start(&x->timer, exchange_time_limit(x) / WAIT_PARTS);
-	loop_defer(lane->loop, &lane->task);
+	loop_defer_last(lane->loop, &lane->task);
 }
 
 /* Upstream's older limits: of reads and of writes under way; administrators pass. */
@@ -354,7 +349,7 @@ void flow_enter(struct exchange *x, void (*then)(struct exchange *x))
 		return;
 	}
 	t->then = then;
-	t->writes = is_write(&x->request);
+	t->writes = request_verb_writes(x->request.verb);
 	if (!lane->flow->fair) {
 		enter_by_limit(lane->flow, x);
 		return;

@@ -31,7 +31,7 @@ static void install(struct flow_lane *lane)
 	flow_config_unref(lane->config);
 	lane->config = config;
 	/* There may be more seats now. */
-	loop_defer(lane->loop, &lane->task);
+	loop_defer_last(lane->loop, &lane->task);
 }
 
 static void on_delivery(struct loop_msg *m)

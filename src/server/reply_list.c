@@ -19,13 +19,13 @@
 #include "server/reply_form.h"
 #include "server/reply_impl.h"
 #include "server/reply_message.h"
+#include "server/resource_snapshot.h"
 
 enum {
 	GZIP_LEVEL = 1,
 	PRINT_STEP = 16 * 1024, /* printed before the piece is sent */
 	GZIP_STEP = 16 * 1024, /* compressed before the next turn */
 	INPUT_STEP = 128 * 1024, /* read by the compressor before the next turn */
-	AHEAD = 8, /* items that are fetched into the cache before they are sent */
 };
 
 struct list_reply {
@@ -95,15 +95,6 @@ static struct slice print_items(struct list_reply *l)
 	return text_piece(l);
 }
 
-/* Objects lie anywhere: without this each of them is waited for, twice. */
-static void fetch_ahead(const struct list_result *list, size_t at)
-{
-	if (at + 2 * AHEAD < list->n)
-		__builtin_prefetch(list->items[at + 2 * AHEAD]);
-	if (at + AHEAD < list->n)
-		__builtin_prefetch(list->items[at + AHEAD]->json, 1);
-}
-
 /* Of items that are made anew some together, like text. */
 static struct slice next_message(struct list_reply *l)
 {
@@ -132,7 +123,7 @@ static struct slice next_item(struct list_reply *l)
 		return slice_static(STR(","));
 	}
 	l->comma = false;
-	fetch_ahead(&l->list, l->at);
+	resource_fetch_ahead(l->list.items, l->list.n, l->at);
 	return slice_of(l->list.items[l->at++]->json);
 }
 
@@ -289,18 +280,6 @@ static struct str print_meta(struct exchange *x, const struct list_result *list)
 	return arena_str(x->arena, buf_str(&b));
 }
 
-/* Bytes of all items and the commas between them. */
-static size_t items_size(const struct list_result *list)
-{
-	size_t size = list->n ? list->n - 1 : 0;
-
-	for (size_t i = 0; i < list->n; i++) {
-		fetch_ahead(list, i);
-		size += list->items[i]->json->n;
-	}
-	return size;
-}
-
 static struct list_reply *list_reply_new(struct exchange *x, const struct list_result *list)
 {
 	struct list_reply *l = XNEW(struct list_reply);
@@ -428,6 +407,6 @@ void reply_list(struct exchange *x, const struct list_result *list)
 		reply_whole(l);
 		return;
 	}
-	size = items_size(list);
+	size = list->bytes + (list->n ? list->n - 1 : 0); /* the commas */
 	begin(l, size, l->plain ? plain_length(l, size) : -1);
 }

@@ -31,6 +31,11 @@ enum request_verb {
 /* "get", "list": as metrics, audit and authorization name them; "" for REQUEST_NONE. */
 const char *request_verb_name(enum request_verb verb);
 
+static inline bool request_verb_writes(enum request_verb verb)
+{
+	return verb >= REQUEST_CREATE;
+}
+
 enum request_match { MATCH_UNSET, MATCH_NOT_OLDER_THAN, MATCH_EXACT };
 
 struct request {

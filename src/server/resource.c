@@ -1,8 +1,9 @@
 /*
  * The objects of one resource in the order of their keys, and what is kept beside them
- * so that reads are cheap: a count for each namespace, and the last complete list
- * while nothing has changed. A list that is kept holds on to its objects, so the
- * first change drops it.
+ * so that reads are cheap: the same order in blocks, of which lists are made, a count for
+ * each namespace, and the last complete list while nothing has changed. A list that is
+ * kept holds on to its objects, so the first change drops it; before the blocks are
+ * changed, because then there is less to copy.
  */
 #include "server/state_impl.h"
 
@@ -38,6 +39,7 @@ struct resource *resource_new(struct state *st, const struct schema_kind *kind)
 	omap_init(&r->objects);
 	omap_init(&r->loading);
 	omap_init(&r->spaces);
+	resource_blocks_init(&r->blocks);
 	map_init(&r->tips);
 	ring_init(&r->ring, st->opts.ring_bytes ? st->opts.ring_bytes : RING_BYTES);
 	list_init(&r->dirty);
@@ -78,8 +80,7 @@ void resource_free(struct resource *r)
 	for (size_t i = 0; i < r->state->nlanes; i++)
 		lane_feed_free(r->subs[i].feed);
 	expire_free(r->expire);
-	spaces_clear(r);
-	resource_snapshot_unref(r->all);
+	resource_forget_lists(r);
 	unref_all(&r->objects);
 	unref_all(&r->loading);
 	omap_release(&r->spaces);
@@ -182,6 +183,7 @@ struct object *resource_put(struct resource *r, struct object *o)
 	struct object *old = omap_put(&r->objects, o->key, o);
 
 	drop_lists(r, space_of(r, o));
+	resource_blocks_put(&r->blocks, o, old);
 	if (!old)
 		count_added(r, o);
 	return old;
@@ -196,6 +198,7 @@ struct object *resource_remove(struct resource *r, struct str key)
 		return NULL;
 	s = space_of(r, old);
 	drop_lists(r, s);
+	resource_blocks_remove(&r->blocks, old);
 	count_removed(r, s);
 	return old;
 }
@@ -204,6 +207,7 @@ void resource_forget_lists(struct resource *r)
 {
 	drop_lists(r, NULL);
 	spaces_clear(r);
+	resource_blocks_clear(&r->blocks);
 }
 
 void resource_swap(struct resource *r)
@@ -214,8 +218,10 @@ void resource_swap(struct resource *r)
 	resource_forget_lists(r);
 	r->objects = r->loading;
 	omap_init(&r->loading);
-	for (bool ok = omap_first(&r->objects, &c); ok; ok = omap_next(&c))
+	for (bool ok = omap_first(&r->objects, &c); ok; ok = omap_next(&c)) {
 		count_added(r, omap_value(&c));
+		resource_blocks_put(&r->blocks, omap_value(&c), NULL);
+	}
 	unref_all(&old);
 }
 

@@ -1,54 +1,92 @@
 /*
- * Lists of committed. The complete one, of all or of one namespace, is kept until
- * something changes and shared by whoever asks meanwhile, pages included; one
- * object by its name is looked up; everything else walks.
+ * Lists of committed. What no selector chooses from is taken in blocks. The complete
+ * list, of all or of one namespace, is kept until something changes and shared by whoever
+ * asks meanwhile. One object by its name is looked up. Other selectors look through the
+ * complete list: whoever may wait has that done some objects at a time, others' work between.
  */
+#include "api/crd.h"
 #include "server/resource_walk.h"
 
-static struct resource_snapshot *complete(const struct resource *r, struct str prefix, size_t n)
-{
-	struct resource_snapshot *s = resource_snapshot_new(n);
-	struct resource_walk w;
-	struct object *o;
+enum {
+	LOOK_STEP = 512, /* objects that are looked at in a turn */
+	FOUND_FEW = 1024, /* objects that are kept one by one, not by the list they were found in */
+};
 
-	resource_walk_init(&w, &r->objects, NULL, prefix, STR_NULL);
-	while ((o = resource_walk_next(&w)))
-		resource_snapshot_add(&s, o);
-	return s;
+/* --- without selectors ------------------------------------------------------------ */
+
+/* What a namespace, or all, has: from where on, and how many. */
+struct range {
+	struct resource_place from;
+	size_t n;
+	struct resource_snapshot **kept; /* where its complete list is; NULL: there are none */
+};
+
+static struct range range_of(struct resource *r, struct str ns)
+{
+	struct resource_space *space = NULL;
+	char key[256];
+
+	if (!ns.n)
+		return (struct range){ .n = r->objects.n, .kept = &r->all };
+	if (ns.n < sizeof(key)) {
+		memcpy(key, ns.p, ns.n);
+		key[ns.n] = '/';
+		space = omap_get(&r->spaces, str_of(key, ns.n + 1));
+	}
+	if (!space)
+		return (struct range){ 0 };
+	return (struct range){ .from = resource_blocks_seek(&r->blocks, space->key, false),
+			       .n = space->count,
+			       .kept = &space->all };
 }
 
-/* The complete list of a namespace, or of all; a new reference. */
+/* The complete list; a new reference. */
 static struct resource_snapshot *list_all(struct resource *r, struct str ns)
 {
-	struct resource_snapshot **kept = &r->all;
-	struct str prefix = STR_NULL;
-	size_t n = r->objects.n;
+	struct range range = range_of(r, ns);
 
-	if (ns.n) {
-		char key[256];
-		struct resource_space *space = NULL;
-
-		if (ns.n < sizeof(key)) {
-			memcpy(key, ns.p, ns.n);
-			key[ns.n] = '/';
-			space = omap_get(&r->spaces, str_of(key, ns.n + 1));
-		}
-		if (!space)
-			return resource_snapshot_new(0);
-		kept = &space->all;
-		prefix = space->key;
-		n = space->count;
-	}
-	if (!*kept)
-		*kept = complete(r, prefix, n);
-	return resource_snapshot_ref(*kept);
+	if (!range.kept)
+		return resource_snapshot_new(0, 0);
+	if (!*range.kept)
+		*range.kept = resource_blocks_take(&r->blocks, range.from, range.n);
+	return resource_snapshot_ref(*range.kept);
 }
+
+/* A part of it that is for nobody else: no more is taken than is wanted. */
+static void list_page(struct resource *r, const struct list_query *q, struct arena *a,
+		      struct list_result *ret_list)
+{
+	struct range range = range_of(r, q->ns);
+	struct resource_snapshot *s;
+	size_t before, rest, n;
+
+	if (q->after.n) {
+		struct resource_place at = resource_blocks_seek(&r->blocks, q->after, true);
+
+		before = MIN(resource_blocks_between(&r->blocks, range.from, at), range.n);
+		range.from = before ? at : range.from;
+		range.n -= before;
+	}
+	rest = range.n;
+	n = q->limit ? MIN(q->limit, rest) : rest;
+	s = resource_blocks_take(&r->blocks, range.from, n);
+	resource_snapshot_hold(a, s);
+	*ret_list = (struct list_result){ .items = s->items,
+					  .n = n,
+					  .bytes = s->bytes,
+					  .more = n < rest,
+					  .remaining = (int64_t)(rest - n) };
+	if (ret_list->more)
+		ret_list->last = arena_str(a, s->items[n - 1]->key);
+}
+
+/* --- by name ---------------------------------------------------------------------- */
 
 /* All objects of that name: one in each namespace at most. */
 static struct resource_snapshot *list_named(struct resource *r, const struct resource_filter *f,
 					    struct str name)
 {
-	struct resource_snapshot *s = resource_snapshot_new(1);
+	struct resource_snapshot *s = resource_snapshot_new(1, 0);
 	struct omap_cursor c;
 	struct object *o;
 
@@ -74,24 +112,123 @@ static struct str name_of(const struct resource_filter *f)
 	return f->fields.n ? selector_required_value(&f->fields, STR("metadata.name")) : STR_NULL;
 }
 
+/* --- by other selectors ----------------------------------------------------------- */
+
+/* Looks through a complete list for what matches. */
+struct look {
+	struct resource_filter filter;
+	struct resource_snapshot *all; /* a reference */
+	size_t at; /* in it */
+	size_t limit; /* of what is found; 0: none */
+	struct resource_snapshot *found;
+};
+
+static void look_init(struct look *l, struct resource *r, const struct resource_filter *f)
+{
+	*l = (struct look){ .filter = *f,
+			    .all = list_all(r, f->ns),
+			    .found = resource_snapshot_new(16, 0) };
+}
+
+/* Few objects do not keep others; many are not to be let go one by one. */
+static void look_found(struct look *l, struct object *o)
+{
+	if (l->found->n == FOUND_FEW && !l->found->base)
+		resource_snapshot_lean(l->found, l->all);
+	resource_snapshot_add(&l->found, o);
+}
+
+/* Looks at so many objects; true when that was all of it. */
+static bool look_some(struct look *l, size_t n)
+{
+	const struct resource_snapshot *all = l->all;
+	size_t end = l->at + MIN(n, all->n - l->at);
+
+	while (l->at < end && !(l->limit && l->found->n == l->limit)) {
+		resource_fetch_ahead(all->items, all->n, l->at);
+		if (resource_filter_matches(&l->filter, all->items[l->at]))
+			look_found(l, all->items[l->at]);
+		l->at++;
+	}
+	return l->at < end || l->at == all->n;
+}
+
+/* A look for a list that is asked for, in the arena of that. */
+struct search {
+	struct look look;
+	struct state *state;
+	struct crd *custom; /* whose kind the filter has; or NULL */
+	int64_t revision;
+	struct arena *arena;
+	void (*done)(void *arg, const struct list_result *result, const struct error *err);
+	void *arg;
+	struct loop_task task;
+};
+
+static void search_end(struct search *s)
+{
+	struct resource_snapshot *found = s->look.found;
+	struct list_result list = { .items = found->items,
+				    .n = found->n,
+				    .bytes = found->bytes,
+				    .revision = s->revision,
+				    .more = s->look.at < s->look.all->n,
+				    .remaining = -1 };
+
+	if (list.more)
+		list.last = arena_str(s->arena, found->items[found->n - 1]->key);
+	resource_snapshot_hold(s->arena, found);
+	resource_snapshot_unref(s->look.all);
+	crd_unref(s->custom);
+	s->done(s->arg, &list, NULL);
+}
+
+static void search_step(struct loop_task *t)
+{
+	struct search *s = CONTAINER_OF(t, struct search, task);
+	struct state *st = s->state;
+
+	if (!look_some(&s->look, LOOK_STEP)) {
+		loop_defer_large(st->loop, &s->task);
+		return;
+	}
+	search_end(s); /* which may be the end of its arena, too */
+	st->looking--;
+	state_stop_step(st);
+}
+
+static struct search *search_new(struct resource *r, const struct list_query *q, int64_t revision,
+				 struct arena *a)
+{
+	struct resource_filter f = resource_filter_of(r, q);
+	struct search *s = ARENA_NEW(a, struct search);
+
+	look_init(&s->look, r, &f);
+	s->look.at = resource_snapshot_after(s->look.all, q->after);
+	s->look.limit = q->limit;
+	s->state = r->state;
+	s->custom = r->custom ? crd_ref(r->custom) : NULL;
+	s->revision = revision;
+	s->arena = a;
+	loop_task_init(&s->task, search_step);
+	return s;
+}
+
+/* --- all of them ------------------------------------------------------------------ */
+
 struct resource_snapshot *resource_select(struct resource *r, const struct resource_filter *f)
 {
-	struct resource_snapshot *s;
 	struct str name = name_of(f);
-	struct omap_cursor c;
+	struct look l;
 
 	if (!f->labels.n && !f->fields.n)
 		return list_all(r, f->ns);
 	if (name.p)
 		return list_named(r, f, name);
-	s = resource_snapshot_new(16);
-	for (bool ok = omap_seek(&r->objects, &c, f->ns); ok; ok = omap_next(&c)) {
-		if (f->ns.n && !str_starts(omap_key(&c), f->ns))
-			break;
-		if (resource_filter_matches(f, omap_value(&c)))
-			resource_snapshot_add(&s, omap_value(&c));
-	}
-	return s;
+	look_init(&l, r, f);
+	(void)look_some(&l, SIZE_MAX);
+	resource_snapshot_unref(l.all);
+	return l.found;
 }
 
 void resource_list_cut(const struct resource_snapshot *s, const struct list_query *q,
@@ -108,33 +245,57 @@ void resource_list_cut(const struct resource_snapshot *s, const struct list_quer
 		ret_list->remaining = -1;
 	if (ret_list->more)
 		ret_list->last = arena_str(a, ret_list->items[n - 1]->key);
+	if (n == s->n)
+		ret_list->bytes = s->bytes;
+	for (size_t i = 0; i < n && n < s->n; i++)
+		ret_list->bytes += ret_list->items[i]->json->n;
 }
 
-/*
- * Whether all that matches is worth having for this page: always when the limit cuts nothing, and
- * behind the first page of everything, because the next ones want it, too.
- */
-static bool wants_all(const struct resource *r, const struct list_query *q,
-		      const struct resource_filter *f)
-{
-	if (!q->limit || q->limit >= r->objects.n || name_of(f).p)
-		return true;
-	return q->after.n && !f->labels.n && !f->fields.n;
-}
-
-void resource_list_present(struct resource *r, const struct list_query *q, struct arena *a,
-			   struct list_result *ret_list)
+/* What is there at once: false when it has to be looked for. */
+static bool list_at_once(struct resource *r, const struct list_query *q, struct arena *a,
+			 struct list_result *ret_list)
 {
 	struct resource_filter f = resource_filter_of(r, q);
+	bool all = !f.labels.n && !f.fields.n;
 	struct resource_snapshot *s;
 
-	if (!wants_all(r, q, &f)) {
-		resource_walk_list(r, NULL, q, a, ret_list);
-		return;
+	if (!all && !name_of(&f).p)
+		return false;
+	if (all && (q->limit || q->after.n)) {
+		list_page(r, q, a, ret_list);
+		return true;
 	}
 	s = resource_select(r, &f);
 	resource_snapshot_hold(a, s);
 	resource_list_cut(s, q, a, ret_list);
+	return true;
+}
+
+void resource_list_present(struct resource *r, const struct list_query *q, int64_t revision,
+			   struct arena *a,
+			   void (*done)(void *arg, const struct list_result *result,
+					const struct error *err),
+			   void *arg)
+{
+	struct list_result list;
+	struct search *s;
+
+	if (list_at_once(r, q, a, &list)) {
+		list.revision = revision;
+		done(arg, &list, NULL);
+		return;
+	}
+	s = search_new(r, q, revision, a);
+	s->done = done;
+	s->arg = arg;
+	/* When the state stops, nothing is begun that it would have to wait for. */
+	if (q->in_turns && !r->state->stopping) {
+		r->state->looking++;
+		search_step(&s->task);
+		return;
+	}
+	(void)look_some(&s->look, SIZE_MAX);
+	search_end(s);
 }
 
 void resource_list(struct resource *r, const struct list_query *q, struct arena *a,
@@ -142,13 +303,10 @@ void resource_list(struct resource *r, const struct list_query *q, struct arena 
 				const struct error *err),
 		   void *arg)
 {
-	struct list_result list;
+	int64_t now = r->state->revision;
 
-	if (q->revision && q->revision != r->state->revision) {
+	if (q->revision && q->revision != now)
 		resource_list_past(r, q, a, done, arg);
-		return;
-	}
-	resource_list_present(r, q, a, &list);
-	list.revision = r->state->revision;
-	done(arg, &list, NULL);
+	else
+		resource_list_present(r, q, now, a, done, arg);
 }

@@ -31,19 +31,24 @@ static void overlay_add(struct omap *overlay, struct ring_chunk *c, int64_t revi
 }
 
 static void list_from_ring(struct resource *r, const struct list_query *q, struct arena *a,
-			   struct list_result *ret_list)
+			   void (*done)(void *arg, const struct list_result *result,
+					const struct error *err),
+			   void *arg)
 {
 	__attribute__((cleanup(omap_release_cleanup))) struct omap overlay;
 	const struct ring_span *span = &r->ring.span;
+	struct list_result list;
 
 	omap_init(&overlay);
 	for (uint64_t seq = ring_span_find(span, q->revision); seq < span->end; seq++)
 		overlay_add(&overlay, ring_span_at(span, seq), q->revision);
-	if (overlay.n)
-		resource_walk_list(r, &overlay, q, a, ret_list);
-	else
-		resource_list_present(r, q, a, ret_list);
-	ret_list->revision = q->revision;
+	if (!overlay.n) {
+		resource_list_present(r, q, q->revision, a, done, arg);
+		return;
+	}
+	resource_walk_list(r, &overlay, q, a, &list);
+	list.revision = q->revision;
+	done(arg, &list, NULL);
 }
 
 /* --- from the store --------------------------------------------------------------- */
@@ -58,7 +63,7 @@ static int read_range(const struct past *p, const struct store_range_result *ran
 		      struct resource_snapshot **ret_snapshot, struct error *err)
 {
 	struct resource_filter f = resource_filter_of(p->resource, &p->query);
-	struct resource_snapshot *s = resource_snapshot_new(range->n);
+	struct resource_snapshot *s = resource_snapshot_new(range->n, 0);
 	int r = 0;
 
 	for (size_t i = 0; i < range->n && r == 0; i++) {
@@ -121,7 +126,6 @@ void resource_list_past(struct resource *r, const struct list_query *q, struct a
 			void *arg)
 {
 	int64_t now = r->state->revision;
-	struct list_result list;
 	struct error err;
 
 	if (q->revision > now) {
@@ -130,8 +134,7 @@ void resource_list_past(struct resource *r, const struct list_query *q, struct a
 				(long long)q->revision, (long long)now);
 		done(arg, NULL, &err);
 	} else if (q->revision >= r->ring.oldest) {
-		list_from_ring(r, q, a, &list);
-		done(arg, &list, NULL);
+		list_from_ring(r, q, a, done, arg);
 	} else if (r->state->closing) {
 		(void)error_set(&err, ERR_UNAVAILABLE, "the server is shutting down");
 		done(arg, NULL, &err);

@@ -1,18 +1,50 @@
-/* One block: the header and the array behind it, so that a list is one allocation. */
+/* One piece of memory: the header, the items, the blocks. So a list is one allocation. */
 #include "server/resource_snapshot.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
 
-struct resource_snapshot *resource_snapshot_new(size_t cap)
-{
-	struct resource_snapshot *s = xmalloc(sizeof(*s) + cap * sizeof(s->items[0]));
+/* --- blocks ----------------------------------------------------------------------- */
 
+struct resource_block *resource_block_new(size_t cap)
+{
+	struct resource_block *b = xmalloc(sizeof(*b) + cap * sizeof(b->items[0]));
+
+	atomic_init(&b->refs, 1);
+	b->n = 0;
+	b->bytes = 0;
+	return b;
+}
+
+static void unref_run(struct object **v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		resource_fetch_ahead(v, n, i);
+		object_unref(v[i]);
+	}
+}
+
+void resource_block_unref(struct resource_block *b)
+{
+	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	unref_run(b->items, b->n);
+	free(b);
+}
+
+/* --- snapshots -------------------------------------------------------------------- */
+
+struct resource_snapshot *resource_snapshot_new(size_t cap, size_t nblocks)
+{
+	struct resource_snapshot *s = xmalloc(sizeof(*s) + (cap + nblocks) * sizeof(void *));
+
+	*s = (struct resource_snapshot){ .cap = cap };
 	atomic_init(&s->refs, 1);
-	s->n = 0;
-	s->cap = cap;
+	if (nblocks)
+		s->blocks = (struct resource_block **)(void *)(s->items + cap);
 	return s;
 }
 
@@ -21,10 +53,33 @@ void resource_snapshot_add(struct resource_snapshot **s, struct object *o)
 	struct resource_snapshot *v = *s;
 
 	if (v->n == v->cap) {
+		assert(!v->blocks);
 		v->cap = MAX(v->cap * 2, (size_t)16);
 		*s = v = xrealloc(v, sizeof(*v) + v->cap * sizeof(v->items[0]));
 	}
-	v->items[v->n++] = object_ref(o);
+	v->items[v->n++] = v->base ? o : object_ref(o);
+	v->bytes += o->json->n;
+}
+
+void resource_snapshot_add_run(struct resource_snapshot *s, struct object *const *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		resource_fetch_ahead(v, n, i);
+		resource_snapshot_add(&s, v[i]);
+	}
+}
+
+void resource_snapshot_add_block(struct resource_snapshot *s, struct resource_block *b)
+{
+	assert(s->nblocks == 0 || s->to == s->n);
+	if (s->nblocks == 0)
+		s->from = s->n;
+	(void)atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+	s->blocks[s->nblocks++] = b;
+	memcpy(s->items + s->n, b->items, b->n * sizeof(b->items[0]));
+	s->n += b->n;
+	s->to = s->n;
+	s->bytes += b->bytes;
 }
 
 size_t resource_snapshot_after(const struct resource_snapshot *s, struct str key)
@@ -42,6 +97,20 @@ size_t resource_snapshot_after(const struct resource_snapshot *s, struct str key
 	return low;
 }
 
+static void unref_items(struct resource_snapshot *s)
+{
+	unref_run(s->items, s->from);
+	unref_run(s->items + s->to, s->n - s->to);
+	for (size_t i = 0; i < s->nblocks; i++)
+		resource_block_unref(s->blocks[i]);
+}
+
+void resource_snapshot_lean(struct resource_snapshot *s, struct resource_snapshot *base)
+{
+	unref_items(s);
+	s->base = resource_snapshot_ref(base);
+}
+
 struct resource_snapshot *resource_snapshot_ref(struct resource_snapshot *s)
 {
 	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
@@ -50,11 +119,14 @@ struct resource_snapshot *resource_snapshot_ref(struct resource_snapshot *s)
 
 void resource_snapshot_unref(struct resource_snapshot *s)
 {
-	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	for (size_t i = 0; i < s->n; i++)
-		object_unref(s->items[i]);
-	free(s);
+	while (s && atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1) {
+		struct resource_snapshot *base = s->base;
+
+		if (!base)
+			unref_items(s);
+		free(s);
+		s = base;
+	}
 }
 
 static void drop(void *snapshot)

@@ -103,6 +103,15 @@ static void a_kept_list_is_shared_until_something_changes(void **state UNUSED)
 	state_world_release(&w);
 }
 
+static void check_bytes(const struct list_result *list)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		bytes += list->items[i]->json->n;
+	assert_int_equal(list->bytes, bytes);
+}
+
 /* Follows the pages; returns how many objects they have. */
 static size_t page_through(struct state_world *w, struct list_query q, size_t total)
 {
@@ -117,6 +126,7 @@ static size_t page_through(struct state_world *w, struct list_query q, size_t to
 			before = page.items[i]->key;
 		}
 		seen += page.n;
+		check_bytes(&page);
 		if (q.labels.n || q.fields.n)
 			assert_int_equal(page.remaining, -1);
 		else
@@ -147,6 +157,140 @@ static void pages_have_every_object_once(void **state UNUSED)
 		labels.limit = limit;
 		assert_int_equal(page_through(&w, labels, 15), 15);
 	}
+	state_world_release(&w);
+}
+
+/* Several namespaces, each of more than one block. */
+static void fill_much(struct state_world *w, int n)
+{
+	static const char *const spaces[] = { "a", "a-b", "b" };
+
+	for (int i = 0; i < n; i++) {
+		struct bytes *b;
+		struct arena a;
+		char name[16];
+
+		arena_init(&a, SIZE_MAX);
+		(void)snprintf(name, sizeof(name), "p%05d", i * 7919 % n);
+		assert_int_equal(
+			object_encode(state_world_pod(&a, spaces[i % 3], name,
+						      i % 2 ? "{\"app\":\"web\"}" : NULL, "n1"),
+				      &b, NULL),
+			0);
+		(void)fake_data_put(w->data, STR("core/pods"), str_from(spaces[i % 3]),
+				    str_from(name), bytes_str(b));
+		bytes_unref(b);
+		arena_release(&a);
+	}
+	sim_run_for(w->sim, 100);
+	assert_int_equal(resource_count(state_world_resource(w, "pods")), n);
+}
+
+static void pages_of_many_have_every_object_once(void **state UNUSED)
+{
+	static const size_t limits[] = { 1, 100, 128, 499, 500, 501, 1499, 1500, 2000 };
+	struct list_query labels;
+	struct state_world w;
+
+	state_world_init(&w, &local);
+	fill_much(&w, 1500);
+	labels = select_labels(&w, "app=web");
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct list_query q = { .limit = limits[i] };
+
+		assert_int_equal(page_through(&w, q, 1500), 1500);
+		q.ns = STR("a");
+		assert_int_equal(page_through(&w, q, 500), 500);
+		labels.limit = limits[i];
+		assert_int_equal(page_through(&w, labels, 750), 750);
+	}
+	state_world_release(&w);
+}
+
+/* --- in turns --------------------------------------------------------------------- */
+
+struct later {
+	struct list_result list;
+	int result;
+	bool over;
+};
+
+static void later_done(void *arg, const struct list_result *list, const struct error *err)
+{
+	struct later *l = arg;
+
+	assert_false(l->over);
+	l->over = true;
+	l->result = err ? -(int)err->code : 0;
+	if (list)
+		l->list = *list;
+}
+
+static bool later_over(void *arg)
+{
+	return ((struct later *)arg)->over;
+}
+
+static void selectors_look_at_many_in_turns(void **state UNUSED)
+{
+	struct later l = { 0 };
+	struct list_query q;
+	struct state_world w;
+	int64_t revision;
+
+	state_world_init(&w, &local);
+	fill_much(&w, 3000);
+	revision = state_revision(w.state);
+	q = select_labels(&w, "app=web");
+	q.in_turns = true;
+	resource_list(state_world_resource(&w, "pods"), &q, &w.arena, later_done, &l);
+	assert_false(l.over);
+	/* What changes meanwhile, wherever it is, does not change the list. */
+	for (int i = 1; i < 3000; i += 2) {
+		struct str key = str_from(arena_printf(&w.arena, "a/p%05d", i));
+
+		object_unref(resource_remove(state_world_resource(&w, "pods"), key));
+	}
+	assert_true(sim_run_until(w.sim, later_over, &l, 1000));
+	assert_int_equal(l.result, 0);
+	assert_int_equal(l.list.n, 1500);
+	assert_int_equal(l.list.revision, revision);
+	check_bytes(&l.list);
+	state_world_release(&w);
+}
+
+static void few_objects_are_looked_at_at_once(void **state UNUSED)
+{
+	struct later l = { 0 };
+	struct list_query q;
+	struct state_world w;
+
+	state_world_init(&w, &local);
+	fill(&w);
+	q = select_labels(&w, "app=web");
+	q.in_turns = true;
+	resource_list(state_world_resource(&w, "pods"), &q, &w.arena, later_done, &l);
+	assert_true(l.over);
+	assert_int_equal(l.list.n, 15);
+	state_world_release(&w);
+}
+
+static void a_state_that_stops_finishes_its_lists(void **state UNUSED)
+{
+	struct later l = { 0 };
+	struct list_query q;
+	struct state_world w;
+
+	state_world_init(&w, &local);
+	fill_much(&w, 3000);
+	q = select_labels(&w, "app=web");
+	q.in_turns = true;
+	resource_list(state_world_resource(&w, "pods"), &q, &w.arena, later_done, &l);
+	assert_false(l.over);
+	state_world_stop(&w);
+	assert_true(l.over);
+	assert_int_equal(l.list.n, 1500);
+	check_bytes(&l.list);
 	state_world_release(&w);
 }
 
@@ -183,45 +327,25 @@ static void live(struct state_world *w, struct history *h, struct prng *prng, in
 	}
 }
 
-struct past {
-	struct list_result list;
-	int result;
-	bool over;
-};
-
-static void past_done(void *arg, const struct list_result *list, const struct error *err)
+static struct later list_at(struct state_world *w, struct list_query q)
 {
-	struct past *p = arg;
+	struct later p = { 0 };
 
-	p->over = true;
-	p->result = err ? -(int)err->code : 0;
-	if (list)
-		p->list = *list;
-}
-
-static bool past_over(void *arg)
-{
-	return ((struct past *)arg)->over;
-}
-
-static struct past list_at(struct state_world *w, struct list_query q)
-{
-	struct past p = { 0 };
-
-	resource_list(state_world_resource(w, "pods"), &q, &w->arena, past_done, &p);
-	assert_true(sim_run_until(w->sim, past_over, &p, 1000));
+	resource_list(state_world_resource(w, "pods"), &q, &w->arena, later_done, &p);
+	assert_true(sim_run_until(w->sim, later_over, &p, 1000));
 	return p;
 }
 
 static void check_moment(struct state_world *w, const struct moment *m)
 {
 	struct list_query q = { .revision = m->revision };
-	struct past p = list_at(w, q);
+	struct later p = list_at(w, q);
 	size_t n = 0;
 
 	assert_int_equal(p.result, 0);
 	assert_int_equal(p.list.revision, m->revision);
 	assert_int_equal(p.list.n, m->list.n);
+	check_bytes(&p.list);
 	for (size_t i = 0; i < p.list.n; i++) {
 		assert_true(str_eq(p.list.items[i]->key, m->list.items[i]->key));
 		assert_int_equal(p.list.items[i]->revision, m->list.items[i]->revision);
@@ -313,6 +437,10 @@ int main(void)
 		cmocka_unit_test(a_list_shows_what_matches),
 		cmocka_unit_test(a_kept_list_is_shared_until_something_changes),
 		cmocka_unit_test(pages_have_every_object_once),
+		cmocka_unit_test(pages_of_many_have_every_object_once),
+		cmocka_unit_test(selectors_look_at_many_in_turns),
+		cmocka_unit_test(few_objects_are_looked_at_at_once),
+		cmocka_unit_test(a_state_that_stops_finishes_its_lists),
 		cmocka_unit_test(the_past_is_listed_as_it_was),
 		cmocka_unit_test(a_moment_within_a_batch_is_listed_as_it_was),
 		cmocka_unit_test(what_is_compacted_cannot_be_listed),

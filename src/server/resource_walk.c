@@ -1,7 +1,7 @@
 /*
  * Two ordered maps are merged: where a key is in the overlay, that is what counts. The rest
- * behind a page of the past is counted by steps through the leaves, without a look at the
- * objects.
+ * behind a page is what is there now, which is known without a walk, set right by what the
+ * overlay says of keys behind it.
  */
 #include "server/resource_walk.h"
 
@@ -74,24 +74,30 @@ static struct str prefix_of(struct arena *a, struct str ns)
 	return ns.n ? resource_key(a, ns, STR("")) : STR_NULL;
 }
 
-/* How many of the prefix there are now. */
-static size_t count_all(const struct resource *r, struct str prefix)
+/* How many of the prefix there are now behind a key of it. */
+static size_t count_present(const struct resource *r, struct str prefix, struct str last)
 {
 	const struct resource_space *space = prefix.n ? omap_get(&r->spaces, prefix) : NULL;
+	size_t n = space ? space->count : prefix.n ? 0 : r->objects.n;
 
-	return space ? space->count : prefix.n ? 0 : r->objects.n;
+	return n - resource_blocks_between(&r->blocks,
+					   resource_blocks_seek(&r->blocks, prefix, false),
+					   resource_blocks_seek(&r->blocks, last, true));
 }
 
-/* What is behind a page of n objects that ended before the walk's last one. */
-static int64_t count_rest(struct resource_walk *w, const struct resource *r,
-			  const struct list_query *q, size_t n)
+/* What was behind a page that ended with that key. */
+static int64_t count_rest(const struct resource *r, const struct omap *overlay, struct str prefix,
+			  struct str last)
 {
-	int64_t rest = 1;
+	int64_t rest = (int64_t)count_present(r, prefix, last);
+	struct omap_cursor c;
 
-	if (!w->overlay && !q->after.n)
-		return (int64_t)(count_all(r, w->prefix) - n);
-	while (resource_walk_next(w))
-		rest++;
+	for (bool ok = omap_seek_after(overlay, &c, last); ok && str_starts(omap_key(&c), prefix);
+	     ok = omap_next(&c)) {
+		const struct ring_event *e = omap_value(&c);
+
+		rest += (e->prev ? 1 : 0) - (resource_find(r, omap_key(&c)) ? 1 : 0);
+	}
 	return rest;
 }
 
@@ -101,20 +107,23 @@ void resource_walk_list(struct resource *r, const struct omap *overlay, const st
 	struct resource_filter f = resource_filter_of(r, q);
 	bool all = !f.labels.n && !f.fields.n;
 	size_t room = q->limit ? MIN(q->limit, r->objects.n) : all ? r->objects.n : 16;
-	struct resource_snapshot *s = resource_snapshot_new(room);
+	struct resource_snapshot *s = resource_snapshot_new(room, 0);
+	struct str prefix = prefix_of(a, f.ns);
 	struct resource_walk w;
 	struct object *o;
 
-	resource_walk_init(&w, &r->objects, overlay, prefix_of(a, f.ns), q->after);
+	resource_walk_init(&w, &r->objects, overlay, prefix, q->after);
 	while ((o = resource_walk_next(&w)) && !(q->limit && s->n == q->limit))
 		if (all || resource_filter_matches(&f, o))
 			resource_snapshot_add(&s, o);
 
-	*ret_list = (struct list_result){ .items = s->items, .n = s->n, .more = o != NULL };
+	*ret_list = (struct list_result){
+		.items = s->items, .n = s->n, .bytes = s->bytes, .more = o != NULL
+	};
 	ret_list->remaining = all ? 0 : -1;
-	if (o && all)
-		ret_list->remaining = count_rest(&w, r, q, s->n);
-	if (o && s->n)
+	if (o)
 		ret_list->last = arena_str(a, s->items[s->n - 1]->key);
+	if (o && all)
+		ret_list->remaining = count_rest(r, overlay, prefix, ret_list->last);
 	resource_snapshot_hold(a, s);
 }

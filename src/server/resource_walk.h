@@ -26,7 +26,7 @@ void resource_walk_init(struct resource_walk *w, const struct omap *objects,
 struct object *resource_walk_next(struct resource_walk *w);
 
 /*
- * Lists by walking: what a query shows, up to its limit. The caller sets the
+ * Lists the past by walking: what a query shows, up to its limit. The caller sets the
  * result's revision.
  */
 void resource_walk_list(struct resource *r, const struct omap *overlay, const struct list_query *q,

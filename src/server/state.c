@@ -5,8 +5,8 @@
  * commit.
  *
  * Stopping goes step by step, each when nothing is in the way any more: the lanes
- * end their watches, loading and questions come to their end, the store finishes the writes
- * and closes.
+ * end their watches, loading, questions and lists come to their end, the store finishes the
+ * writes and closes.
  */
 #include "server/state.h"
 
@@ -19,6 +19,7 @@
 #include "server/watch.h"
 
 static void run_jobs(struct loop_task *t);
+static void run_writing(struct loop_task *t);
 static void on_reload(struct loop_timer *t);
 
 /* --- life ------------------------------------------------------------------------- */
@@ -73,8 +74,10 @@ struct state *state_new(const struct state_opts *opts)
 	st->nlanes = opts->nlanes;
 	map_init(&st->by_name);
 	list_init(&st->jobs);
+	list_init(&st->writing);
 	list_init(&st->dirty);
 	loop_task_init(&st->run_jobs, run_jobs);
+	loop_task_init(&st->run_writing, run_writing);
 	loop_timer_init(&st->reload, st->loop, on_reload);
 	loop_timer_init(&st->tidy, st->loop, state_feed_tidy);
 	atomic_init(&st->nwatches, 0);
@@ -120,7 +123,7 @@ static void closed(void *arg)
 
 void state_stop_step(struct state *st)
 {
-	if (!st->stopping || st->closing || st->lanes_left || st->load || st->asked)
+	if (!st->stopping || st->closing || st->lanes_left || st->load || st->asked || st->looking)
 		return;
 	st->closing = true;
 	store_close(st->store, closed, st);
@@ -138,7 +141,7 @@ void state_stop(struct state *st, void (*done)(void *arg), void *arg)
 	loop_timer_stop(&st->tidy);
 	(void)error_set(&err, ERR_UNAVAILABLE, "the server is shutting down");
 	state_sync_fail(st, &err);
-	loop_defer(st->loop, &st->run_jobs);
+	state_run_jobs(st);
 	watch_stop(st);
 	state_stop_step(st);
 }
@@ -165,8 +168,9 @@ void state_free(struct state *st)
 {
 	if (!st)
 		return;
-	assert(list_empty(&st->jobs) && st->writes == 0);
+	assert(list_empty(&st->jobs) && list_empty(&st->writing) && st->writes == 0);
 	loop_task_cancel(&st->run_jobs);
+	loop_task_cancel(&st->run_writing);
 	loop_timer_stop(&st->wait_timer);
 	for (size_t i = 0; i < st->nresources; i++)
 		resource_free(st->resources[i]);
@@ -201,15 +205,14 @@ size_t watch_count(const struct state *st)
 /* --- jobs ------------------------------------------------------------------------- */
 
 /* Those that come before all is loaded wait for that. */
-static void run_jobs(struct loop_task *t)
+static void run(struct state *st, struct list *jobs)
 {
-	struct state *st = CONTAINER_OF(t, struct state, run_jobs);
 	struct list now, *node;
 
 	if (!st->loaded && !st->stopping)
 		return;
 	list_init(&now);
-	list_splice_back(&now, &st->jobs);
+	list_splice_back(&now, jobs);
 	while ((node = list_pop_front(&now))) {
 		struct job *j = LIST_ENTRY(node, struct job, link);
 
@@ -217,10 +220,35 @@ static void run_jobs(struct loop_task *t)
 	}
 }
 
+static void run_jobs(struct loop_task *t)
+{
+	struct state *st = CONTAINER_OF(t, struct state, run_jobs);
+
+	run(st, &st->jobs);
+}
+
+static void run_writing(struct loop_task *t)
+{
+	struct state *st = CONTAINER_OF(t, struct state, run_writing);
+
+	run(st, &st->writing);
+}
+
+void state_run_jobs(struct state *st)
+{
+	loop_defer(st->loop, &st->run_jobs);
+	loop_defer_last(st->loop, &st->run_writing);
+}
+
 static void enqueue(struct state *st, struct job *j)
 {
-	list_push_back(&st->jobs, &j->link);
-	loop_defer(st->loop, &st->run_jobs);
+	if (j->writes) {
+		list_push_back(&st->writing, &j->link);
+		loop_defer_last(st->loop, &st->run_writing);
+	} else {
+		list_push_back(&st->jobs, &j->link);
+		loop_defer(st->loop, &st->run_jobs);
+	}
 }
 
 static void job_arrived(struct loop_msg *m)

@@ -76,6 +76,7 @@ int state_health(struct state *st, struct error *err);
 /* Embed it. Belongs to the state from state_submit() until done(). */
 struct job {
 	struct loop *home;
+	bool writes; /* which takes longer: it runs at the end of a turn, after reads */
 	void (*run)(struct state *st, struct job *j); /* leads, now or later, to job_finish() */
 	void (*done)(struct job *j);
 	/* Private. */
@@ -129,6 +130,7 @@ struct list_query {
 	size_t limit; /* 0: all */
 	struct str after; /* key to begin behind; empty: the start */
 	int64_t revision; /* exactly as of; 0: committed */
+	bool in_turns; /* selectors look at some hundred objects in a turn: done may come later */
 };
 
 /* References to objects, in order of keys. */
@@ -139,13 +141,15 @@ struct list_result {
 	bool more; /* the limit cut it */
 	struct str last; /* key of the last item, when more; in the arena */
 	int64_t remaining; /* items behind; -1: not counted (selectors) */
+	size_t bytes; /* of the items' texts */
 };
 
 /*
  * Lists. From committed, or as of an older revision: from the ring when that
- * reaches back, else from the store's history (then asynchronously).
- * `done` may come at once. References are held by the arena. -ERR_EXPIRED when the
- * revision is gone.
+ * reaches back, else from the store's history (then asynchronously). With in_turns, what
+ * is listed is what there is now, whenever `done` comes; else that comes at once. What the
+ * query points to must live until then. References are held by the arena. -ERR_EXPIRED when
+ * the revision is gone.
  */
 void resource_list(struct resource *r, const struct list_query *q, struct arena *a,
 		   void (*done)(void *arg, const struct list_result *result,

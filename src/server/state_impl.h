@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
-#include "server/resource_snapshot.h"
+#include "server/resource_blocks.h"
 #include "server/ring.h"
 #include "server/state.h"
 
@@ -53,6 +53,7 @@ struct resource {
 	uint32_t changes; /* how often the kind was changed */
 	bool gone; /* its definition is: nothing more is written */
 	struct omap objects; /* key -> struct object: committed; a reference to each */
+	struct resource_blocks blocks; /* the same, for lists */
 	struct omap loading; /* the same while all is read again */
 	struct omap spaces; /* "namespace/" -> struct resource_space */
 	struct resource_snapshot *all; /* as of a space, over all namespaces */
@@ -106,11 +107,14 @@ bool resource_filter_matches(const struct resource_filter *f, const struct objec
 /* Everything of committed that matches; a new reference. */
 struct resource_snapshot *resource_select(struct resource *r, const struct resource_filter *f);
 
-/* A list of committed; the caller sets its revision. */
-void resource_list_present(struct resource *r, const struct list_query *q, struct arena *a,
-			   struct list_result *ret_list);
+/* A list of committed, which is what there was at that revision, too. */
+void resource_list_present(struct resource *r, const struct list_query *q, int64_t revision,
+			   struct arena *a,
+			   void (*done)(void *arg, const struct list_result *result,
+					const struct error *err),
+			   void *arg);
 
-/* The query's page of a snapshot that has all that matches. */
+/* The query's page of a snapshot that has all that matches; but for the revision. */
 void resource_list_cut(const struct resource_snapshot *s, const struct list_query *q,
 		       struct arena *a, struct list_result *ret_list);
 
@@ -138,7 +142,8 @@ struct state {
 
 	/* Jobs that came and did not run yet. */
 	struct list jobs;
-	struct loop_task run_jobs;
+	struct list writing; /* of them those that write: they run last */
+	struct loop_task run_jobs, run_writing;
 
 	/* Reads that wait for committed (state_sync.c). */
 	struct list waiting; /* by revision */
@@ -155,6 +160,7 @@ struct state {
 
 	struct list dirty; /* resources that the batch at hand changed */
 	size_t writes; /* under way */
+	size_t looking; /* lists that go on in later turns */
 	struct metrics_gauge *revision_gauge; /* or NULL */
 	struct metrics_counter *damaged_counter;
 	struct metrics_family *objects_family, *events_family, *revision_family; /* or NULL */
@@ -183,6 +189,8 @@ void state_write_committed(struct state_write *w, struct object *result);
 
 /* Goes on with stopping when nothing is in the way. */
 void state_stop_step(struct state *st);
+/* Runs all jobs that came, soon. */
+void state_run_jobs(struct state *st);
 
 /* On the state's loop: runs m->fn there; at once when that is the present loop. */
 void state_tell(struct state *st, struct loop *from, struct loop_msg *m);

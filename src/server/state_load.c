@@ -138,7 +138,7 @@ static void finish(struct state_load *load)
 	mem_give_back();
 	if (!st->stopping)
 		state_feed_start(st);
-	loop_defer(st->loop, &st->run_jobs);
+	state_run_jobs(st);
 	state_sync_reached(st);
 	call_ready(st, NULL);
 	state_stop_step(st);

@@ -190,9 +190,11 @@ static void on_synced(struct state *st, struct job *j, const struct error *err)
 	struct mutation *m = exchange_of(j)->data;
 	const struct request *r = &m->x->request;
 	struct collection *c = m->data;
-	struct list_query query = {
-		.ns = r->ns, .labels = r->labels, .fields = r->fields, .limit = (size_t)r->limit
-	};
+	struct list_query query = { .ns = r->ns,
+				    .labels = r->labels,
+				    .fields = r->fields,
+				    .limit = (size_t)r->limit,
+				    .in_turns = true };
 
 	if (err)
 		mutation_fail(m, err);

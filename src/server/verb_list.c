@@ -45,6 +45,7 @@ static int plan(struct exchange *x, struct list_job *l, struct error *err)
 		.labels = r->labels,
 		.fields = r->fields,
 		.limit = (size_t)r->limit,
+		.in_turns = true,
 	};
 	if (r->cont.n)
 		return plan_continue(x, l, err);

@@ -30,6 +30,7 @@
 #include "server/services.h"
 #include "server/state_fake.h"
 #include "server/user.h"
+#include "server/webhooks.h"
 
 enum { HANG_MS = 200 * 1000 };
 
@@ -98,16 +99,20 @@ static void gather_observers(struct verb_world *w, struct state_opts *opts)
 {
 	struct server *s = &w->server;
 	const struct admission_policies *policies = s->policies;
-	size_t n;
-	const struct state_observer *custom = custom_observers(s->custom, &n);
+	size_t n, nhooks;
+	const struct state_observer *custom = custom_observers(s->custom, &n), *hooks;
 	struct state_observer *at;
 	struct error err;
 
 	assert_int_equal(services_new(s, &s->opts, &s->services, &err), 0);
-	opts->nobservers = n + ADMISSION_POLICY_OBSERVERS + SERVICES_OBSERVERS;
+	assert_int_equal(webhooks_new(s, &s->webhooks, &err), 0);
+	hooks = webhooks_observers(s->webhooks, &nhooks);
+	opts->nobservers = n + nhooks + ADMISSION_POLICY_OBSERVERS + SERVICES_OBSERVERS;
 	at = s->observers = xcalloc(opts->nobservers, sizeof(*s->observers));
 	memcpy(at, custom, n * sizeof(*custom));
 	at += n;
+	memcpy(at, hooks, nhooks * sizeof(*hooks));
+	at += nhooks;
 	memcpy(at, policies->observers, sizeof(policies->observers));
 	services_observe(s->services, at + ADMISSION_POLICY_OBSERVERS);
 	opts->observers = s->observers;
@@ -199,7 +204,7 @@ static bool is_set(void *arg)
 
 void verb_world_release(struct verb_world *w)
 {
-	bool drained = false, stopped = false;
+	bool drained = false, stopped = false, called = false;
 
 	http_client_free(w->clients[0]);
 	http_client_free(w->clients[1]);
@@ -208,6 +213,8 @@ void verb_world_release(struct verb_world *w)
 	http_server_free(w->server.http);
 	custom_stop(w->server.custom);
 	services_stop(w->server.services);
+	webhooks_stop(w->server.webhooks, set_flag, &called);
+	assert_true(sim_run_until(w->sim, is_set, &called, HANG_MS));
 	state_stop(w->server.state, set_flag, &stopped);
 	assert_true(sim_run_until(w->sim, is_set, &stopped, HANG_MS));
 	custom_free(w->server.custom);
@@ -215,6 +222,7 @@ void verb_world_release(struct verb_world *w)
 	free(w->server.policies);
 	quotas_free(w->server.quotas);
 	state_free(w->server.state);
+	webhooks_free(w->server.webhooks);
 	services_free(w->server.services);
 	free(w->server.observers);
 	fake_data_free(w->data);

@@ -120,6 +120,16 @@ struct webhook_config *webhook_config_new(struct loop *l, const struct json *tre
 	return c;
 }
 
+struct webhook_config *webhook_config_unreadable(struct str name)
+{
+	struct webhook_config *c = XNEW(struct webhook_config);
+
+	arena_init(&c->arena, REQUEST_WORK_MAX);
+	c->name = arena_str(&c->arena, name);
+	c->unreadable = true;
+	return c;
+}
+
 void webhook_config_free(struct webhook_config *c)
 {
 	if (!c)

@@ -38,6 +38,7 @@ struct webhook {
 struct webhook_config {
 	struct arena arena;
 	struct str name;
+	bool unreadable; /* nobody knows what it says: no webhooks, and nothing may pass it */
 	struct webhook *hooks;
 	size_t n;
 };
@@ -48,6 +49,9 @@ struct webhook_config {
  */
 struct webhook_config *webhook_config_new(struct loop *l, const struct json *tree,
 					  const struct webhook_config *before, uint64_t *next_id);
+
+/* Of an object that cannot be read, and of which nothing is known from before. */
+struct webhook_config *webhook_config_unreadable(struct str name);
 
 /* What is asked for when an answer is wanted within so many seconds. */
 struct str webhook_target_within(struct arena *a, const struct webhook *h, int64_t seconds);

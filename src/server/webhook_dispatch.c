@@ -52,6 +52,21 @@ static const struct webhook *next_hook(const struct webhook_set *set, struct hoo
 	return NULL;
 }
 
+static int refuse_unreadable(const struct webhook_set *set, struct error *err)
+{
+	const struct webhook_config *c = NULL;
+	struct omap_cursor at;
+
+	for (bool ok = omap_first(&set->configs, &at); ok && !(c && c->unreadable);
+	     ok = omap_next(&at))
+		c = omap_value(&at);
+	return error_set(err, ERR_FORBIDDEN,
+			 "not yet ready to handle request: %s \"%.*s\" cannot be read",
+			 set->type == WEBHOOK_MUTATING ? "MutatingWebhookConfiguration"
+						       : "ValidatingWebhookConfiguration",
+			 STR_ARG(c->name));
+}
+
 static int dispatch_init(struct dispatch *d, struct mutation *m, enum webhook_type type,
 			 const struct json *old, struct json *object, struct error *err)
 {
@@ -63,6 +78,8 @@ static int dispatch_init(struct dispatch *d, struct mutation *m, enum webhook_ty
 				.set = &m->x->server->webhooks->sets[type],
 				.old = old,
 				.object = m->op == ADMIT_DELETE ? NULL : object };
+	if (d->set->nunreadable)
+		return refuse_unreadable(d->set, err);
 	return admission_attr(m, old, object, &d->attr, err);
 }
 

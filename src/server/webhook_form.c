@@ -6,6 +6,7 @@
  */
 #include "api/scale.h"
 #include "server/admission_attr.h"
+#include "server/connect_options.h"
 #include "server/verb_impl.h"
 #include "server/webhooks_impl.h"
 
@@ -100,6 +101,19 @@ static int take_own(struct mutation *m, const struct admission_attr *attr,
 	return 0;
 }
 
+/* What a connection is asked for with; connect_admit.c sees to what became of it. */
+static int take_options(struct json *doc, struct json *options, bool *ret_changed,
+			struct error *err)
+{
+	int r = connect_options_fit(doc, err);
+
+	if (r < 0)
+		return r;
+	*ret_changed = !json_equal(doc, options);
+	json_assign(options, doc);
+	return 0;
+}
+
 /* A Scale changes the count of its object; a Binding and an Eviction are what they are. */
 static int take_foreign(struct mutation *m, const struct admission_attr *attr, struct json *doc,
 			struct json *object, bool *ret_changed, struct error *err)
@@ -108,6 +122,8 @@ static int take_foreign(struct mutation *m, const struct admission_attr *attr, s
 							  json_text_at(doc, "kind"));
 	int r;
 
+	if (attr->op == ADMIT_CONNECT)
+		return take_options(doc, object, ret_changed, err);
 	if (!kind)
 		return error_set(err, ERR_BAD_REQUEST, "the object is of no kind any more");
 	r = decode_fit(m->write.arena, doc, kind->type, NULL, err);

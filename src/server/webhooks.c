@@ -18,11 +18,14 @@ static void replace(struct webhook_set *set, struct str name, struct webhook_con
 {
 	struct webhook_config *before = omap_remove(&set->configs, name);
 
-	if (before)
+	if (before) {
 		set->nhooks -= before->n;
+		set->nunreadable -= before->unreadable;
+	}
 	if (next) {
 		(void)omap_put(&set->configs, next->name, next);
 		set->nhooks += next->n;
+		set->nunreadable += next->unreadable;
 	}
 	webhook_config_free(before);
 }
@@ -39,9 +42,11 @@ static void on_changed(void *arg, struct object *now, struct object *before)
 
 	arena_init(&a, REQUEST_WORK_MAX);
 	if (now && object_tree(now, &a, &tree, &err) < 0) {
-		/* Without it, what it forbids might be allowed: it stays as it was. */
+		/* Without it, what it forbids might be allowed: it stays as it was, if it was. */
 		log_error(w->server->opts.log, "a webhook configuration cannot be read",
 			  LOG_STR("name", name), LOG_ERR(&err));
+		if (!omap_get(&set->configs, name))
+			replace(set, name, webhook_config_unreadable(name));
 		return;
 	}
 	if (now)
@@ -58,7 +63,7 @@ static void on_reset(void *arg)
 	for (bool ok = omap_first(&set->configs, &c); ok; ok = omap_next(&c))
 		webhook_config_free(omap_value(&c));
 	omap_clear(&set->configs);
-	set->nhooks = 0;
+	set->nhooks = set->nunreadable = 0;
 }
 
 /* --- life ------------------------------------------------------------------------- */
@@ -112,7 +117,8 @@ static bool concerns(const struct mutation *m, enum webhook_type type)
 {
 	const struct webhooks *w = m->x->server->webhooks;
 
-	return w && w->sets[type].nhooks && !admission_is_exempt(m->x->kind);
+	return w && (w->sets[type].nhooks || w->sets[type].nunreadable) &&
+	       !admission_is_exempt(m->x->kind);
 }
 
 bool webhooks_mutate_concerns(const struct mutation *m)

@@ -5,7 +5,8 @@
  * plugins of admission (admission.h). While a webhook is asked the write is parked; the answer
  * is kept with the write, and counts while the question stays the same. Mutating webhooks come one
  * after the other, in the order of the names of their configurations, each with what those before
- * it changed; validating ones all at once.
+ * it changed; validating ones all at once. While a configuration cannot be read, and was not
+ * before, everything is refused: nobody knows what it forbids.
  *
  * Threads: the state's loop.
  */

@@ -21,6 +21,7 @@ struct webhook_set {
 	enum webhook_type type;
 	struct omap configs; /* name -> struct webhook_config */
 	size_t nhooks;
+	size_t nunreadable; /* configurations; while there are any, all is refused */
 };
 
 struct webhooks {

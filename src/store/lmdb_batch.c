@@ -247,32 +247,11 @@ static void mark_resources(struct lmdb_batch *b)
 	}
 }
 
-static size_t count_free(MDB_txn *txn)
-{
-	size_t pages = 0, n;
-	MDB_cursor *c;
-	MDB_val k, v;
-
-	/* Table 0 is LMDB's own: lists of free pages, each led by its length. */
-	if (mdb_cursor_open(txn, 0, &c) != 0)
-		return 0;
-	while (mdb_cursor_get(c, &k, &v, MDB_NEXT) == 0 && v.mv_size >= sizeof(n)) {
-		memcpy(&n, v.mv_data, sizeof(n));
-		pages += n;
-	}
-	mdb_cursor_close(c);
-	return pages;
-}
-
 static void measure(struct lmdb_batch *b, const struct lmdb_env *e)
 {
-	MDB_envinfo info;
-	MDB_stat st;
-
-	if (mdb_env_info(e->mdb, &info) == 0 && mdb_env_stat(e->mdb, &st) == 0)
-		b->used_bytes = (info.me_last_pgno + 1) * st.ms_psize;
+	b->used_bytes = lmdb_env_used_bytes(e);
 	if (b->count_free)
-		b->free_pages = count_free(b->snapshot);
+		b->free_pages = lmdb_env_free_pages(b->snapshot, 0);
 }
 
 static void commit(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn)

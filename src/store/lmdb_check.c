@@ -165,25 +165,13 @@ static int walk(struct check *c, MDB_dbi table,
 
 static int count_space(struct check *c)
 {
-	MDB_envinfo info;
-	MDB_cursor *cursor;
 	MDB_stat st;
-	MDB_val k, v;
-	size_t n;
-	int rc = mdb_env_info(c->e->mdb, &info);
+	int rc = mdb_env_stat(c->e->mdb, &st);
 
-	if (rc == 0)
-		rc = mdb_env_stat(c->e->mdb, &st);
-	if (rc == 0)
-		rc = mdb_cursor_open(c->txn, 0, &cursor);
 	if (rc)
 		return rc;
-	c->report->file_bytes = (info.me_last_pgno + 1) * st.ms_psize;
-	while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0 && v.mv_size >= sizeof(n)) {
-		memcpy(&n, v.mv_data, sizeof(n));
-		c->report->free_bytes += n * st.ms_psize;
-	}
-	mdb_cursor_close(cursor);
+	c->report->file_bytes = lmdb_env_used_bytes(c->e);
+	c->report->free_bytes = lmdb_env_free_pages(c->txn, 0) * st.ms_psize;
 	return 0;
 }
 

@@ -32,6 +32,9 @@
 
 enum { TABLES = 4, DIR_MODE = 0700, FILE_MODE = 0600, MAP_SIZE_MIN = 1 << 30 };
 
+/* Of lmdb_env_forget_some(). */
+enum { FORGET_PARTS = 250, FORGET_LEAST = 512 * 1024, FORGET_ALIGN = 64 * 1024 };
+
 int lmdb_error(struct error *err, enum error_code code, int rc, const char *what)
 {
 	(void)error_set(err, code, "%s: %s", what, mdb_strerror(rc));
@@ -260,20 +263,88 @@ static void find_map(struct lmdb_env *e)
 	(void)fclose(f);
 }
 
-/* Reading behind the end of a mapped file is a SIGBUS; a copy that was cut short would cause it. */
-static int check_length(struct lmdb_env *e, const char *path, struct error *err)
+size_t lmdb_env_used_bytes(const struct lmdb_env *e)
 {
 	MDB_envinfo info;
 	MDB_stat st;
+
+	if (mdb_env_info(e->mdb, &info) != 0 || mdb_env_stat(e->mdb, &st) != 0)
+		return 0;
+	return (info.me_last_pgno + 1) * st.ms_psize;
+}
+
+/* How many pages of a list, which is led by its length, are not before `first`. */
+static size_t count_from(const MDB_val *list, size_t first)
+{
+	size_t room = list->mv_size / sizeof(size_t), n = 0, pages = 0, page;
+
+	if (room)
+		memcpy(&n, list->mv_data, sizeof(n));
+	n = MIN(n, room ? room - 1 : 0);
+	for (size_t i = 1; first && i <= n; i++) {
+		memcpy(&page, (const char *)list->mv_data + i * sizeof(page), sizeof(page));
+		pages += page >= first;
+	}
+	return first ? pages : n;
+}
+
+size_t lmdb_env_free_pages(MDB_txn *txn, size_t first)
+{
+	size_t pages = 0;
+	MDB_cursor *c;
+	MDB_val k, v;
+
+	/* Table 0 is LMDB's own. */
+	if (mdb_cursor_open(txn, 0, &c) != 0)
+		return 0;
+	while (mdb_cursor_get(c, &k, &v, MDB_NEXT) == 0)
+		pages += count_from(&v, first);
+	mdb_cursor_close(c);
+	return pages;
+}
+
+/* Whether the n pages from `first` to the last one are free. */
+static bool end_is_free(const struct lmdb_env *e, size_t first, size_t n)
+{
+	size_t pages;
+	MDB_txn *txn;
+
+	if (mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn) != 0)
+		return false;
+	pages = lmdb_env_free_pages(txn, first);
+	mdb_txn_abort(txn);
+	return pages == n;
+}
+
+/*
+ * Pages at the end that a change took and gave back again are LMDB's, but were never written: the
+ * file gets its length. Zeros where other pages were are no tree, and it is cut again. Only who
+ * alone has the store may do so; others find it so until then.
+ */
+static bool lengthen(const struct lmdb_env *e, const char *path, size_t is, size_t used)
+{
+	MDB_stat st;
+
+	if (e->lock_fd < 0 || mdb_env_stat(e->mdb, &st) != 0 || truncate(path, (off_t)used) < 0)
+		return false;
+	if (end_is_free(e, is / st.ms_psize, used / st.ms_psize - is / st.ms_psize))
+		return true;
+	(void)truncate(path, (off_t)is);
+	return false;
+}
+
+/* Reading behind the end of a mapped file is a SIGBUS; a copy that was cut short would cause it. */
+static int check_length(struct lmdb_env *e, const char *path, struct error *err)
+{
+	size_t used = lmdb_env_used_bytes(e);
 	struct stat file;
 
-	if (mdb_env_info(e->mdb, &info) != 0 || mdb_env_stat(e->mdb, &st) != 0 ||
-	    fstat(e->witness_fd, &file) < 0)
+	if (!used || fstat(e->witness_fd, &file) < 0)
 		return error_set(err, ERR_IO, "cannot examine %s", path);
-	if ((size_t)file.st_size < (info.me_last_pgno + 1) * st.ms_psize)
-		return error_set(err, ERR_INVALID, "%s is cut short: %lld bytes of %zu", path,
-				 (long long)file.st_size, (info.me_last_pgno + 1) * st.ms_psize);
-	return 0;
+	if ((size_t)file.st_size >= used || lengthen(e, path, (size_t)file.st_size, used))
+		return 0;
+	return error_set(err, ERR_INVALID, "%s is cut short: %lld bytes of %zu", path,
+			 (long long)file.st_size, used);
 }
 
 /* LMDB's code. What failed to open can only be closed. */
@@ -418,4 +489,19 @@ void lmdb_env_forget_pages(const struct lmdb_env *e)
 {
 	if (e->map)
 		(void)madvise(e->map, e->map_n, MADV_DONTNEED);
+}
+
+bool lmdb_env_forget_some(const struct lmdb_env *e, size_t *at)
+{
+	size_t used = e->map ? MIN(lmdb_env_used_bytes(e), e->map_n) : 0;
+	size_t part = used / FORGET_PARTS / FORGET_ALIGN * FORGET_ALIGN;
+
+	part = MAX(part, (size_t)FORGET_LEAST);
+	if (*at < used)
+		(void)madvise(e->map + *at, MIN(part, used - *at), MADV_DONTNEED);
+	*at += part;
+	if (*at < used)
+		return true;
+	*at = 0;
+	return false;
 }

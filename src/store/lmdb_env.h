@@ -79,11 +79,22 @@ int lmdb_env_revisions(const struct lmdb_env *e, MDB_txn *txn, int64_t *ret_revi
 int lmdb_meta_get(const struct lmdb_env *e, MDB_txn *txn, const char *name, int64_t *ret_value);
 int lmdb_meta_put(const struct lmdb_env *e, MDB_txn *txn, const char *name, int64_t value);
 
+/* Bytes of the file that have ever been used; 0 when that is not known. Any thread. */
+size_t lmdb_env_used_bytes(const struct lmdb_env *e);
+/* Pages that are free, of those from `first` on. */
+size_t lmdb_env_free_pages(MDB_txn *txn, size_t first);
+
 /*
  * Gives back the memory of pages that were read: they stay in the kernel's
  * cache, but no longer count as ours.
  */
 void lmdb_env_forget_pages(const struct lmdb_env *e);
+
+/*
+ * The same for a part of the file, at *at (0 at first), which moves on: giving back all that a busy
+ * store has touched takes milliseconds. False when that was the last part.
+ */
+bool lmdb_env_forget_some(const struct lmdb_env *e, size_t *at);
 
 /* "what: LMDB's text of rc"; returns -code. */
 int lmdb_error(struct error *err, enum error_code code, int rc, const char *what);

@@ -61,6 +61,7 @@ struct lmdb_store {
 	bool prune_now; /* a batch was not allowed to forget all that is due */
 	struct loop_timer prune; /* when the oldest change gets too old */
 	struct loop_timer tidy; /* a while after something was written */
+	size_t tidied; /* of the file, so far */
 
 	void (*closed)(void *arg);
 	void *closed_arg;

@@ -27,6 +27,7 @@ enum {
 	PRUNE_AT_LEAST = 64,
 	PRUNE_AGAIN_MS = 1000, /* after the change that it waits for has become too old */
 	TIDY_MS = 250,
+	TIDY_STEP_MS = 1,
 	COUNT_FREE_EVERY = 64, /* batches */
 };
 
@@ -259,8 +260,10 @@ static void begin(struct lmdb_store *s)
 		return;
 	make_batch(s);
 	s->running = true;
-	if (!s->inline_commit)
-		event_set(&s->wake);
+	if (s->inline_commit)
+		return;
+	thread_keep_apart(&s->thread, loop_has_deferred(s->base.loop));
+	event_set(&s->wake);
 }
 
 static void on_start(struct loop_task *t)
@@ -293,6 +296,7 @@ static void run_committer(void *arg)
 {
 	struct lmdb_store *s = arg;
 
+	thread_be_prompt();
 	for (;;) {
 		(void)event_wait(&s->wake, -1);
 		event_reset(&s->wake);
@@ -325,8 +329,10 @@ static void on_tidy(struct loop_timer *t)
 	struct lmdb_store *s = CONTAINER_OF(t, struct lmdb_store, tidy);
 
 	/* Of processes that read the file and were killed: their snapshots would keep pages. */
-	(void)mdb_reader_check(s->env.mdb, NULL);
-	lmdb_env_forget_pages(&s->env);
+	if (s->tidied == 0)
+		(void)mdb_reader_check(s->env.mdb, NULL);
+	if (lmdb_env_forget_some(&s->env, &s->tidied))
+		loop_timer_start(&s->tidy, TIDY_STEP_MS);
 }
 
 void lmdb_writer_init(struct lmdb_store *s)

@@ -485,12 +485,11 @@ static void cut_often(const struct workload *w, struct prng *prng, size_t cuts)
 	lmdb_world_free(place);
 }
 
-static void no_power_cut_loses_or_tears_an_acknowledged_write(void **state UNUSED)
+static void cut_workloads(uint64_t seed, size_t cuts)
 {
-	uint64_t seed = number_from("POWERCUT_SEED", random_u64() >> 32);
-	size_t cuts = number_from("POWERCUTS", CUTS), n;
 	struct workload *w = XNEW(struct workload);
 	struct prng prng;
+	size_t n;
 
 	(void)fprintf(stderr, "# POWERCUT_SEED=%" PRIu64 "\n", seed);
 	prng_init(&prng, seed);
@@ -501,6 +500,18 @@ static void no_power_cut_loses_or_tears_an_acknowledged_write(void **state UNUSE
 		forget(w);
 	}
 	free(w);
+}
+
+static void no_power_cut_loses_or_tears_an_acknowledged_write(void **state UNUSED)
+{
+	cut_workloads(number_from("POWERCUT_SEED", random_u64() >> 32),
+		      number_from("POWERCUTS", CUTS));
+}
+
+/* A seed of which a workload takes pages at the end and gives them back before it writes them. */
+static void a_file_that_ends_before_free_pages_is_whole(void **state UNUSED)
+{
+	cut_workloads(384114568, CUTS);
 }
 
 /* In a process of its own, for LMDB may crash on such a disk. */
@@ -556,6 +567,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_power_cut_loses_or_tears_an_acknowledged_write),
+		cmocka_unit_test(a_file_that_ends_before_free_pages_is_whole),
 		cmocka_unit_test(a_disk_that_ignores_syncs_is_noticed),
 	};
 

@@ -10,6 +10,7 @@ import * as k8s from "@kubernetes/client-node"
 import { containersPossible, image, startContainerd } from "./containerd_lib.mjs"
 import { devplane, finish, scratch, test, until } from "./lib.mjs"
 import { podOn, startCluster } from "./node_lib.mjs"
+import { startHooks, validating, withWebhooks } from "./webhook_lib.mjs"
 
 if (!containersPossible()) {
 	console.log("# containers: only root can run them")
@@ -50,6 +51,9 @@ async function run(program, args, input) {
 	const [code] = await once(child, "close")
 	return { code, ...self }
 }
+
+const hooks = await startHooks()
+hooks.answer("/attach", (review) => ({ allowed: false, status: { message: `attaching to pod '${review.name}' is not allowed` } }))
 
 for (const kubectl of kubectls) {
 	const which = kubectl === "kubectl" ? "Debian's kubectl" : "a current kubectl"
@@ -112,7 +116,17 @@ for (const kubectl of kubectls) {
 		child.kill()
 		await once(child, "close")
 	})
+
+	await test(`${which}: attach tells why a webhook denies it`, async () => {
+		const rules = [{ operations: ["CONNECT"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods/attach"] }]
+		await withWebhooks(cluster.server.client, validating, [hooks.webhook("attach.example.com", "/attach", { rules })], async () => {
+			const { code, err } = await run(kubectl, ["attach", "-i", "-c=main", name], "")
+			assert.equal(code, 1)
+			assert.match(err, /attaching to pod '\S+' is not allowed/)
+		})
+	})
 }
+hooks.close()
 
 const kc = new k8s.KubeConfig()
 kc.loadFromFile(cluster.server.kubeconfig)

@@ -11,6 +11,7 @@ import * as k8s from "@kubernetes/client-node"
 import { core, freePort, startServer } from "./api_lib.mjs"
 import { startKubelet } from "./connect_kubelet.mjs"
 import { assertGrowth, finish, peakMemory, scratch, test, until } from "./lib.mjs"
+import { mutating, startHooks, validating, withWebhooks } from "./webhook_lib.mjs"
 
 const tokens = `${scratch}/tokens.csv`
 writeFileSync(tokens, "reader-token,reader,1\n")
@@ -222,6 +223,80 @@ await test("running a command takes the right to create, whatever the method", a
 	assert.equal((await server.as({ token: "reader-token" }).get(`${pods}/web/log`)).code, 200)
 })
 
+const hooks = await startHooks()
+const connecting = (...resources) => ({ rules: [{ operations: ["CONNECT"], apiGroups: [""], apiVersions: ["v1"], resources }] })
+
+await test("a webhook that denies attaching is obeyed: kubectl says why, and no kubelet is asked", async () => {
+	hooks.answer("/attach", ({ name }) => ({ allowed: false, status: { message: `attaching to pod '${name}' is not allowed` } }))
+	await withWebhooks(client, validating, [hooks.webhook("attach.example.com", "/attach", connecting("pods/attach"))], async () => {
+		const before = kubelet.asked.length
+		const attach = promisify(execFile)("kubectl", ["--kubeconfig", server.kubeconfig, "attach", "web", "-i", "-c=main"])
+		await assert.rejects(attach, ({ stderr }) => /admission webhook "attach.example.com" denied the request: attaching to pod 'web' is not allowed/.test(stderr))
+		const { code, text } = await upgrade(`${pods}/web/attach?stdin=true`, { method: "GET" })
+		assert.equal(code, 400)
+		assert.match(JSON.parse(text).message, /is not allowed$/)
+		assert.equal(kubelet.asked.length, before)
+		assert.equal((await upgrade(`${pods}/refused/exec?command=a`)).text, "not so")
+	})
+	const { code, socket } = await upgrade(`${pods}/web/attach`)
+	assert.equal(code, 101)
+	socket.destroy()
+})
+
+await test("a review has the options as its object", async () => {
+	hooks.answer("/see", () => ({ warnings: ["you are seen"] }))
+	await withWebhooks(client, validating, [hooks.webhook("see.example.com", "/see", connecting("*/*"))], async () => {
+		const { socket, headers } = await upgrade(`${pods}/web/exec?command=ls&command=-l&stdin=1&stdout=false&container=main`)
+		socket.destroy()
+		assert.equal(headers.warning, '299 - "you are seen"')
+		assert.equal(await refusal(`${core}/nodes/node-1/proxy/a%20b?c=d`), "400 BadRequest: address not allowed")
+		await upgrade(`${pods}/none/portforward?ports=80`)
+		assert.equal((await client.get(`${pods}/web/log`)).code, 200)
+	})
+	const [exec, proxy, forward, ...others] = hooks.asked("/see")
+	assert.deepEqual(others, [])
+	assert.deepEqual(exec.object, { kind: "PodExecOptions", apiVersion: "v1", stdin: true, container: "main", command: ["ls", "-l"] })
+	assert.deepEqual(exec.kind, { group: "", version: "v1", kind: "PodExecOptions" })
+	assert.deepEqual(exec.resource, { group: "", version: "v1", resource: "pods" })
+	assert.deepEqual([exec.operation, exec.subResource, exec.namespace, exec.name, exec.oldObject, exec.options, exec.dryRun],
+		["CONNECT", "exec", "default", "web", null, null, false])
+	assert.deepEqual(proxy.object, { kind: "NodeProxyOptions", apiVersion: "v1", path: "/a b" })
+	assert.deepEqual([proxy.resource.resource, proxy.subResource, proxy.namespace, proxy.name], ["nodes", "proxy", undefined, "node-1"])
+	assert.deepEqual(forward.object, { kind: "PodPortForwardOptions", apiVersion: "v1", ports: [80] })
+})
+
+await test("a mutating webhook changes what is asked for, and those after it see that", async () => {
+	const patch = [{ op: "replace", path: "/command", value: ["echo", "a&b"] }, { op: "remove", path: "/stdin" }, { op: "add", path: "/nonsense", value: 1 }]
+	hooks.answer("/change", () => ({ patch }))
+	hooks.answer("/changed", ({ object }) => ({ allowed: object.command[0] === "echo" && object.nonsense === undefined }))
+	hooks.answer("/spoil", () => ({ patch: [{ op: "add", path: "/command", value: "echo" }] }))
+	await withWebhooks(client, validating, [hooks.webhook("changed.example.com", "/changed", connecting("pods/exec"))], async () => {
+		await withWebhooks(client, mutating, [hooks.webhook("change.example.com", "/change", connecting("pods/exec"))], async () => {
+			const { code, socket } = await upgrade(`${pods}/web/exec?command=sh&stdin=true&stdout=true`)
+			assert.equal(code, 101)
+			socket.destroy()
+			assert.equal(kubelet.asked.at(-1).target, "/exec/default/web/main?command=echo&command=a%26b&output=1")
+		})
+		assert.equal((await upgrade(`${pods}/web/exec?command=sh`)).code, 400)
+	})
+	await withWebhooks(client, mutating, [hooks.webhook("spoil.example.com", "/spoil", connecting("pods/exec"))], async () => {
+		const { code, text } = await upgrade(`${pods}/web/exec?command=sh`)
+		assert.equal(code, 500)
+		assert.match(JSON.parse(text).message, /the patch of admission webhook "spoil.example.com" does not apply: PodExecOptions.command is of another type$/)
+	})
+})
+
+await test("a webhook that cannot be reached refuses a connection, unless failures are ignored", async () => {
+	const webhook = hooks.webhook("away.example.com", "/away", { ...connecting("pods/exec"), clientConfig: { url: `https://127.0.0.1:${await freePort()}/away` } })
+	await withWebhooks(client, validating, [webhook], async () => {
+		const { code, text } = await upgrade(`${pods}/refused/exec?command=a`)
+		assert.equal(code, 500)
+		assert.match(JSON.parse(text).message, /failed calling webhook "away.example.com"/)
+	})
+	await withWebhooks(client, validating, [{ ...webhook, failurePolicy: "Ignore" }], async () =>
+		assert.equal((await upgrade(`${pods}/refused/exec?command=a`)).text, "not so"))
+})
+
 await test("proxies to addresses of the server's own machine are refused", async () => {
 	assert.equal(await refusal(`${core}/nodes/node-1/proxy/healthz`), "400 BadRequest: address not allowed")
 	assert.equal(await refusal(`${core}/nodes/ftp:node-1:21/proxy/`), `400 BadRequest: invalid node request "ftp:node-1:21"`)
@@ -264,5 +339,6 @@ await test("the server leaves in order with a tunnel open", async () => {
 	assert.equal((await server.process.ended).code, 0)
 })
 
+hooks.close()
 kubelet.close()
 finish()
