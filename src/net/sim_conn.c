@@ -275,8 +275,12 @@ static void mark_written(struct sim_conn *to, uint64_t from)
 {
 	uint64_t n = to->in.tail - from;
 
-	if (n > 1 && prng_below(&to->sim->prng, 4) == 0)
-		sim_pipe_mark(&to->in, from + 1 + prng_below(&to->sim->prng, n - 1), arrival(to));
+	if (n > 1 && prng_below(&to->sim->prng, 4) == 0) {
+		/* One draw after the other: a seed must mean the same to every compiler. */
+		uint64_t part = 1 + prng_below(&to->sim->prng, n - 1);
+
+		sim_pipe_mark(&to->in, from + part, arrival(to));
+	}
 	sim_pipe_mark(&to->in, to->in.tail, arrival(to));
 	sim_conn_update(to);
 }
