@@ -203,7 +203,8 @@ class Writer:
                f".deprecation = {c_str(kind.deprecation)}",
                f".verbs = {self.verbs(kind.verbs)}", f".gate = GATE_{kind.gate}",
                f".flags = {' | '.join('SCHEMA_' + f for f in flags) or '0'}",
-               f".storage = {self.kind_ref(kind.stored)}"]
+               f".storage = {self.kind_ref(kind.stored)}",
+               f".place = KIND_{kind.stored.stem}_{kind.stored.name}"]
         row += self.arrays(("subresources", "struct schema_subresource",
                             [self.subresource(kind, s) for s in kind.subresources]),
                            ("columns", "struct schema_column",

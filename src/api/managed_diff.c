@@ -76,15 +76,21 @@ static struct managed_diff compare_leaf(struct differ *d, const struct json *l,
 	return diff;
 }
 
-/* Whether one of the paths is of a member of the root, or of metadata. */
-static bool is_listed(const struct str *paths, enum level level, struct str name)
+/* Whether the path is of this member of the root, or of metadata. */
+static bool is_path_of(struct str path, enum level level, struct str name)
 {
 	static const struct str metadata = STR("metadata.");
 
+	if (level == ROOT)
+		return str_eq(path, name);
+	return path.n == metadata.n + name.n && str_starts(path, metadata) &&
+	       str_eq(str_skip(path, metadata.n), name);
+}
+
+static bool is_listed(const struct str *paths, enum level level, struct str name)
+{
 	for (; paths && paths->p; paths++)
-		if (level == ROOT ? str_eq(*paths, name)
-				  : str_starts(*paths, metadata) &&
-					    str_eq(str_skip(*paths, metadata.n), name))
+		if (is_path_of(*paths, level, name))
 			return true;
 	return false;
 }

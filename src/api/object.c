@@ -88,28 +88,41 @@ static ptrdiff_t splice_point(struct str text)
 	return s.p ? begin - text.p : -1;
 }
 
+/* Every write prints this twice: without printf. */
+static char *put_version(char *to, int64_t revision)
+{
+	static const char begin[] = "\"resourceVersion\":\"";
+	char number[STR_DIGITS];
+	struct str digits = str_print_i64(number, revision);
+
+	memcpy(to, begin, sizeof(begin) - 1);
+	to += sizeof(begin) - 1;
+	memcpy(to, digits.p, digits.n);
+	to += digits.n;
+	*to++ = '"';
+	return to;
+}
+
 /* `text` with the resourceVersion put in; NULL when the text is no object. */
 static struct bytes *splice(struct str text, int64_t revision)
 {
 	ptrdiff_t at = splice_point(text);
-	char member[48];
-	const char *fmt;
+	char member[64], *end = member;
 	struct bytes *b;
-	int n;
+	size_t n;
 
 	if (at < 1)
 		return NULL;
 	if (text.p[at - 1] != '{') /* behind the uid */
-		fmt = ",\"resourceVersion\":\"%lld\"";
-	else if (text.p[at] == '}')
-		fmt = "\"resourceVersion\":\"%lld\"";
-	else
-		fmt = "\"resourceVersion\":\"%lld\",";
-	n = snprintf(member, sizeof(member), fmt, (long long)revision);
+		*end++ = ',';
+	end = put_version(end, revision);
+	if (text.p[at - 1] == '{' && text.p[at] != '}')
+		*end++ = ',';
+	n = (size_t)(end - member);
 
-	b = bytes_new(text.n + (size_t)n);
+	b = bytes_new(text.n + n);
 	memcpy(b->data, text.p, (size_t)at);
-	memcpy(b->data + at, member, (size_t)n);
+	memcpy(b->data + at, member, n);
 	memcpy(b->data + at + n, text.p + at, text.n - (size_t)at);
 	return b;
 }
@@ -198,16 +211,16 @@ static size_t object_size(const struct object *o)
 static struct bytes *respliced(const struct object *o, int64_t revision, int *ret_shift)
 {
 	struct str text = bytes_str(o->json);
-	char number[24];
-	int n = snprintf(number, sizeof(number), "%lld", (long long)revision);
+	char number[STR_DIGITS];
+	struct str digits = str_print_i64(number, revision);
 	size_t at = o->rv_at + (size_t)(strchr(text.p + o->rv_at, ':') + 2 - (text.p + o->rv_at));
 	size_t end = (size_t)(strchr(text.p + at, '"') - text.p);
-	struct bytes *b = bytes_new(text.n - (end - at) + (size_t)n);
+	struct bytes *b = bytes_new(text.n - (end - at) + digits.n);
 
 	memcpy(b->data, text.p, at);
-	memcpy(b->data + at, number, (size_t)n);
-	memcpy(b->data + at + n, text.p + end, text.n - end);
-	*ret_shift = n - (int)(end - at);
+	memcpy(b->data + at, digits.p, digits.n);
+	memcpy(b->data + at + digits.n, text.p + end, text.n - end);
+	*ret_shift = (int)digits.n - (int)(end - at);
 	return b;
 }
 

@@ -271,6 +271,7 @@ struct schema_kind {
 	uint8_t nsubresources, ncolumns, nselectables, nconverts;
 	uint8_t gate;
 	uint16_t verbs;
+	uint16_t place; /* of a compiled kind: the number of its storage version; others have 0 */
 	uint32_t flags;
 	const struct crd *custom; /* built at run time (crd.h); NULL: compiled in */
 

@@ -38,7 +38,10 @@ static void fill_meta(struct write *w, struct json *meta)
 /* Out of the arena, which may be another the next time. */
 static void keep_name(struct write *w, struct str name)
 {
-	(void)snprintf(w->generated_name, sizeof(w->generated_name), "%.*s", STR_ARG(name));
+	size_t n = MIN(name.n, sizeof(w->generated_name) - 1);
+
+	memcpy(w->generated_name, name.p, n);
+	w->generated_name[n] = '\0';
 }
 
 static void name_it(struct write *w, struct json *meta)

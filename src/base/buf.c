@@ -76,29 +76,18 @@ int buf_addc(struct buf *b, char c)
 	return buf_add(b, &c, 1);
 }
 
-/* Sign and digits in one piece: either all of it fits or none is added. */
-static int add_decimal(struct buf *b, uint64_t v, bool negative)
-{
-	char digits[21];
-	size_t at = sizeof(digits);
-
-	do {
-		digits[--at] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	if (negative)
-		digits[--at] = '-';
-	return buf_add(b, digits + at, sizeof(digits) - at);
-}
-
 int buf_add_u64(struct buf *b, uint64_t v)
 {
-	return add_decimal(b, v, false);
+	char room[STR_DIGITS];
+
+	return buf_add_str(b, str_print_u64(room, v));
 }
 
 int buf_add_i64(struct buf *b, int64_t v)
 {
-	return add_decimal(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, v < 0);
+	char room[STR_DIGITS];
+
+	return buf_add_str(b, str_print_i64(room, v));
 }
 
 int buf_vprintf(struct buf *b, const char *fmt, va_list ap)

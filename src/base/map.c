@@ -13,8 +13,10 @@
 #include "base/map.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <sys/auxv.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 
 enum { MAP_FIRST = 8 };
@@ -93,10 +95,17 @@ uint64_t hash_bytes(struct str s, uint64_t seed)
  */
 uint64_t hash_process_seed(void)
 {
-	const void *random16 = (const void *)(uintptr_t)getauxval(AT_RANDOM);
+	static _Atomic uint64_t known; /* 0: not yet. Whoever finds it out finds the same */
+	uint64_t seed = atomic_load_explicit(&known, memory_order_relaxed);
+	const void *random16;
 
+	if (LIKELY(seed))
+		return seed;
+	random16 = (const void *)(uintptr_t)getauxval(AT_RANDOM);
 	assert(random16); /* Linux gives it since 2.6.29 */
-	return hash_bytes(str_of(random16, 16), 0);
+	seed = hash_bytes(str_of(random16, 16), 0);
+	atomic_store_explicit(&known, seed, memory_order_relaxed);
+	return seed;
 }
 
 void map_init_seeded(struct map *m, uint64_t seed)

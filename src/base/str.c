@@ -121,6 +121,28 @@ bool str_to_u64(struct str s, uint64_t *ret_value)
 	return true;
 }
 
+struct str str_print_u64(char room[static STR_DIGITS], uint64_t v)
+{
+	size_t at = STR_DIGITS;
+
+	do {
+		room[--at] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	return str_of(room + at, STR_DIGITS - at);
+}
+
+/* The longest, -9223372036854775808, fits: it has 19 digits. */
+struct str str_print_i64(char room[static STR_DIGITS], int64_t v)
+{
+	struct str digits = str_print_u64(room, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+
+	if (v >= 0)
+		return digits;
+	room[STR_DIGITS - digits.n - 1] = '-';
+	return str_of(room + STR_DIGITS - digits.n - 1, digits.n + 1);
+}
+
 bool str_to_i64(struct str s, int64_t *ret_value)
 {
 	bool negative = s.n && s.p[0] == '-';

@@ -74,6 +74,11 @@ bool str_split(struct str *rest, char sep, struct str *ret_piece);
 bool str_to_i64(struct str s, int64_t *ret_value);
 bool str_to_u64(struct str s, uint64_t *ret_value);
 
+/* And the other way, at the end of `room`; not terminated. */
+enum { STR_DIGITS = 20 };
+struct str str_print_i64(char room[static STR_DIGITS], int64_t v);
+struct str str_print_u64(char room[static STR_DIGITS], uint64_t v);
+
 /* Well-formed UTF-8: no overlong forms, surrogates or values above 10FFFF. */
 bool str_is_utf8(struct str s);
 

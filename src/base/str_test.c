@@ -126,6 +126,17 @@ static void numbers_are_read_up_to_their_limits(void **state)
 	assert_int_equal(i, 0);
 }
 
+static void numbers_are_printed_up_to_their_limits(void **state)
+{
+	char room[STR_DIGITS];
+
+	assert_true(str_eq(str_print_u64(room, 0), STR("0")));
+	assert_true(str_eq(str_print_u64(room, UINT64_MAX), STR("18446744073709551615")));
+	assert_true(str_eq(str_print_i64(room, -7), STR("-7")));
+	assert_true(str_eq(str_print_i64(room, INT64_MAX), STR("9223372036854775807")));
+	assert_true(str_eq(str_print_i64(room, INT64_MIN), STR("-9223372036854775808")));
+}
+
 static void what_is_not_wholly_a_number_is_refused(void **state)
 {
 	static const char *const bad[] = { "",
@@ -255,6 +266,7 @@ int main(void)
 		cmocka_unit_test(trimming_space_takes_line_ends_off_too_but_no_zero_bytes),
 		cmocka_unit_test(splitting_yields_every_piece_once),
 		cmocka_unit_test(numbers_are_read_up_to_their_limits),
+		cmocka_unit_test(numbers_are_printed_up_to_their_limits),
 		cmocka_unit_test(what_is_not_wholly_a_number_is_refused),
 		cmocka_unit_test(well_formed_utf8_is_accepted),
 		cmocka_unit_test(malformed_utf8_is_refused_at_every_offset),

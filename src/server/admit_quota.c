@@ -42,10 +42,7 @@ static bool may_concern(const struct quota_kind *k, unsigned op, struct str sub)
 /* Where there is no quota at all, nothing is parsed. */
 static bool any_quota(const struct mutation *m)
 {
-	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"),
-							      STR("resourcequotas"));
-
-	return resource_count(state_resource(m->state, kind)) > 0;
+	return resource_count(state_quotas(m->state)) > 0;
 }
 
 bool admit_quota_concerns(const struct mutation *m)

@@ -82,7 +82,7 @@ static void again(struct mutation *m)
 	struct error err = { 0 };
 
 	if (mutation_is_cancelled(m)) {
-		mutation_fail(m, &m->cancelled);
+		mutation_fail(m, m->cancelled);
 		return;
 	}
 	mutation_renew_memory(m);

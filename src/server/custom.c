@@ -297,7 +297,8 @@ bool custom_look(struct custom *c, struct exchange *x, struct custom_view *ret_v
 
 	*ret_view = (struct custom_view){ 0 };
 	if (r->resource.n) {
-		if (r->group.n && !schema_find_resource(r->group, r->version, r->resource))
+		ret_view->compiled = schema_find_resource(r->group, r->version, r->resource);
+		if (r->group.n && !ret_view->compiled)
 			return look_kind(c, x, ret_view);
 	} else if (str_starts(path, STR("/api")) || str_starts(path, STR("/openapi"))) {
 		ret_view->catalogue = catalogue_ref(custom_catalogue(c));
@@ -309,6 +310,7 @@ bool custom_look(struct custom *c, struct exchange *x, struct custom_view *ret_v
 void custom_show(struct exchange *x, const struct custom_view *view)
 {
 	x->custom = view->kind;
+	x->compiled = view->compiled;
 	x->deprecation = view->deprecation;
 	x->catalogue = view->catalogue;
 }

@@ -48,6 +48,7 @@ void custom_stop(struct custom *c);
 /* What an exchange needs to know before it is routed. */
 struct custom_view {
 	const struct schema_kind *kind; /* of its path, when none is compiled in; or NULL */
+	const struct schema_kind *compiled; /* else that one */
 	struct str deprecation; /* a warning that goes with it; p NULL: none */
 	struct catalogue *catalogue; /* for paths of discovery and OpenAPI; or NULL */
 };

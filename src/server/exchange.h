@@ -44,6 +44,7 @@ struct exchange {
 	const struct schema_kind *kind; /* of a resource request */
 	/* Of custom resources (custom.h), when none is compiled in for the path. */
 	const struct schema_kind *custom; /* whose path it is; or NULL */
+	const struct schema_kind *compiled; /* the same of compiled kinds, whether served or not */
 	struct str deprecation; /* a warning that goes with it; p NULL: none */
 	struct catalogue *catalogue; /* of a path of discovery or OpenAPI; or NULL */
 	const struct schema_subresource *sub; /* or NULL */

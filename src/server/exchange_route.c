@@ -82,10 +82,8 @@ static bool refuse_object(struct exchange *x)
 static bool find_resource(struct exchange *x)
 {
 	const struct request *r = &x->request;
-	const struct schema_kind *kind = x->custom;
+	const struct schema_kind *kind = x->custom ? x->custom : x->compiled;
 
-	if (!kind)
-		kind = schema_find_resource(r->group, r->version, r->resource);
 	if (!kind || !is_served(x, kind))
 		return refuse_unknown(x);
 	if (r->subresource.n) {

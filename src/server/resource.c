@@ -261,7 +261,9 @@ struct object *resource_tip(const struct resource *r, struct str ns, struct str 
 
 struct resource *state_resource(struct state *st, const struct schema_kind *kind)
 {
-	return map_get(&st->by_name, kind->storage_name);
+	struct resource *r = kind->place < st->nplaces ? st->by_place[kind->place] : NULL;
+
+	return r && r->kind == kind->storage ? r : map_get(&st->by_name, kind->storage_name);
 }
 
 bool resource_filter_matches(const struct resource_filter *f, const struct object *o)

@@ -43,6 +43,18 @@ static void add_resource(struct state *st, const struct schema_kind *kind)
 	(void)map_put(&st->by_name, r->name, r);
 }
 
+/* Compiled kinds are found by a number: it is asked for with every request. */
+static void number_resources(struct state *st)
+{
+	for (size_t i = 0; i < st->nresources; i++)
+		st->nplaces = MAX(st->nplaces, (size_t)st->resources[i]->kind->place + 1);
+	st->by_place = xcalloc(st->nplaces, sizeof(struct resource *));
+	for (size_t i = 0; i < st->nresources; i++)
+		st->by_place[st->resources[i]->kind->place] = st->resources[i];
+	st->namespaces = map_get(&st->by_name, STR("core/namespaces"));
+	st->quotas = map_get(&st->by_name, STR("core/resourcequotas"));
+}
+
 static void add_resources(struct state *st)
 {
 	const struct schema_kind *const *kinds = st->opts.kinds;
@@ -87,8 +99,19 @@ struct state *state_new(const struct state_opts *opts)
 		st->lanes[i] = lane_new(st, i, opts->lanes[i]);
 	state_metrics_add(st);
 	add_resources(st);
+	number_resources(st);
 	state_load_start(st);
 	return st;
+}
+
+struct resource *state_namespaces(const struct state *st)
+{
+	return st->namespaces;
+}
+
+struct resource *state_quotas(const struct state *st)
+{
+	return st->quotas;
 }
 
 void state_put_resource(struct state *st, const struct schema_kind *kind)
@@ -179,6 +202,7 @@ void state_free(struct state *st)
 		lane_free(st->lanes[i]);
 	free(st->lanes);
 	map_release(&st->by_name);
+	free(st->by_place);
 	free(st);
 }
 

@@ -110,6 +110,10 @@ int64_t state_revision(const struct state *st); /* of committed */
 /* By storage name. Of a custom kind also when that was changed or is gone; never NULL else. */
 struct resource *state_resource(struct state *st, const struct schema_kind *kind);
 
+/* Those that nearly every write asks for. */
+struct resource *state_namespaces(const struct state *st);
+struct resource *state_quotas(const struct state *st);
+
 /*
  * The resource of a custom kind, which must be a storage version: made (without objects; the
  * feed, or the reading that is under way, brings them), or changed when there is one of that name:

@@ -136,6 +136,10 @@ struct state {
 	struct resource **resources; /* those that observers must see early come first */
 	size_t nresources;
 	struct map by_name; /* storage name -> struct resource */
+	struct resource **by_place; /* those of compiled kinds, by schema_kind.place; or NULL */
+	size_t nplaces;
+	struct resource *namespaces; /* that most writes ask for; or NULL */
+	struct resource *quotas; /* the same */
 	struct lane **lanes;
 	size_t nlanes;
 	atomic_size_t nwatches; /* counted by the lanes */

@@ -76,7 +76,7 @@ static void place_again(struct mutation *m)
 	struct error err = { 0 };
 
 	if (mutation_is_cancelled(m))
-		mutation_fail(m, &m->cancelled);
+		mutation_fail(m, m->cancelled);
 	else if (check_home(m, &err) < 0)
 		mutation_fail(m, &err);
 	else
@@ -112,7 +112,7 @@ static void again(struct mutation *m)
 	struct error err = { 0 };
 
 	if (mutation_is_cancelled(m)) {
-		mutation_fail(m, &m->cancelled);
+		mutation_fail(m, m->cancelled);
 		return;
 	}
 	mutation_renew_memory(m);

@@ -130,7 +130,7 @@ static void removal_try(struct removal *d)
 static void removal_again(struct mutation *one)
 {
 	if (mutation_is_cancelled(one))
-		removal_end(one->data, &one->cancelled);
+		removal_end(one->data, one->cancelled);
 	else
 		removal_try(one->data);
 }

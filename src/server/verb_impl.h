@@ -85,7 +85,7 @@ struct mutation {
 	int tries, waits;
 	struct mutation_memo *memos;
 	struct job sync; /* waits for its base; the exchange's may be several mutations' */
-	struct error cancelled; /* why it shall not be decided again; code ERR_OK: it shall */
+	struct error *cancelled; /* why it shall not be decided again; NULL: it shall */
 	struct mutation_hook *hooks;
 	bool parked;
 	bool synced; /* it was decided on everything that was acknowledged before it came */

@@ -156,27 +156,24 @@ int mutation_blame(struct mutation *m, const struct schema_kind *kind, struct st
 
 /* --- namespaces ------------------------------------------------------------------- */
 
-static struct object *namespace_of(struct mutation *m, const struct schema_kind **ret_kind)
+static struct object *namespace_of(struct mutation *m)
 {
-	const struct schema_kind *kind;
-
-	kind = schema_find_resource(STR(""), STR("v1"), STR("namespaces"));
-	*ret_kind = kind;
-	if (!kind || !(m->kind->flags & SCHEMA_NAMESPACED))
+	if (!(m->kind->flags & SCHEMA_NAMESPACED))
 		return NULL;
-	return resource_tip(state_resource(m->state, kind), STR(""), m->ns);
+	return resource_tip(state_namespaces(m->state), STR(""), m->ns);
 }
 
 int mutation_check_namespace(struct mutation *m, struct error *err)
 {
-	const struct schema_kind *kind;
-	struct object *ns = namespace_of(m, &kind);
+	struct object *ns = namespace_of(m);
 
 	if (!(m->kind->flags & SCHEMA_NAMESPACED))
 		return 0;
 	if (!ns) {
 		*err = (struct error){ .code = ERR_NOT_FOUND };
-		return mutation_blame(m, kind, m->ns, -ERR_NOT_FOUND);
+		return mutation_blame(m,
+				      schema_find_resource(STR(""), STR("v1"), STR("namespaces")),
+				      m->ns, -ERR_NOT_FOUND);
 	}
 	if (!ns->deleting)
 		return 0;
@@ -207,8 +204,7 @@ static struct json *labels_of(struct arena *a, const struct object *o)
 
 void mutation_prepare(struct mutation *m)
 {
-	const struct schema_kind *kind;
-	struct object *ns = namespace_of(m, &kind);
+	struct object *ns = namespace_of(m);
 
 	m->write.namespace_labels = ns && ns->nlabels ? labels_of(m->write.arena, ns) : NULL;
 }
@@ -244,13 +240,20 @@ int mutation_park(struct mutation *m, struct error *err)
 	return error_set(err, ERR_UNAVAILABLE, "admission is not decided yet");
 }
 
+static struct error *cancelled(struct mutation *m)
+{
+	if (!m->cancelled)
+		m->cancelled = ARENA_NEW(&m->x->work, struct error);
+	return m->cancelled;
+}
+
 /* Whoever was told that it took too long is not to find it done later. */
 static void check_deadline(struct mutation *m)
 {
 	int64_t ns = clock_monotonic(m->x->server->clock) - m->x->begun_ns;
 
 	if (ns / CLOCK_MS >= exchange_time_limit(m->x))
-		(void)error_set(&m->cancelled, ERR_TIMEOUT,
+		(void)error_set(cancelled(m), ERR_TIMEOUT,
 				"request did not complete within the allotted timeout");
 }
 
@@ -263,7 +266,7 @@ void mutation_resume(struct mutation *m)
 
 bool mutation_is_cancelled(const struct mutation *m)
 {
-	return m->cancelled.code != ERR_OK;
+	return m->cancelled != NULL;
 }
 
 static void on_base(struct state *st UNUSED, struct job *j, const struct error *err)
@@ -271,7 +274,7 @@ static void on_base(struct state *st UNUSED, struct job *j, const struct error *
 	struct mutation *m = CONTAINER_OF(j, struct mutation, sync);
 
 	if (err && (err->code != ERR_TIMEOUT || ++m->waits > WAITS_MAX))
-		m->cancelled = *err;
+		*cancelled(m) = *err;
 	mutation_resume(m);
 }
 
@@ -470,7 +473,7 @@ void mutation_again(struct mutation *m)
 	struct error err = { 0 };
 
 	if (mutation_is_cancelled(m)) {
-		mutation_fail(m, &m->cancelled);
+		mutation_fail(m, m->cancelled);
 		return;
 	}
 	mutation_renew_memory(m);
