@@ -1,47 +1,16 @@
 /*
  * A write chooses addresses and ports when it is decided, and may be decided several times: what it
  * chose is kept in a memo, so that the next try takes the same. Nothing is written before all is
- * valid; then the IPAddresses are made, and the write waits. When somebody else was first with
- * one, another is chosen, unless the client asked for just that. A write that fails gives back
- * what it had.
+ * valid; then the IPAddresses are made, and ports are locked where that must be, and the write
+ * waits. When somebody else was first with one, another is chosen, unless the client asked for
+ * just that. A write that fails gives back what it had.
  */
 #include "server/admit_service.h"
 
-#include <stdlib.h>
-
 #include "api/service.h"
-#include "base/mem.h"
+#include "server/admit_service_impl.h"
 #include "server/ensure.h"
 #include "server/server_impl.h"
-#include "server/services.h"
-#include "server/verb_impl.h"
-#include "server/write_ports.h"
-
-enum {
-	IPS_MAX = 2,
-	HEALTH_PLACE = 0, /* of node ports: that of health checks, then those of the ports */
-	PORTS_PLACE = 1,
-};
-
-/* An address that this write chose. */
-struct held_ip {
-	struct address ip;
-	bool chosen, fixed; /* fixed: the client asked for it */
-	bool held; /* its IPAddress is there, and is ours */
-	bool used; /* the service of the last try has it */
-	bool lost; /* somebody else was first */
-};
-
-struct held {
-	struct mutation *m;
-	struct services *services;
-	struct held_ip ips[IPS_MAX]; /* by family: IPv4, IPv6 */
-	struct str name; /* of the service that the IPAddresses name */
-	struct write_ports ports;
-	size_t open; /* IPAddresses that are being made */
-	bool parked, waited;
-	struct error err;
-};
 
 static const char memo_key;
 
@@ -60,15 +29,16 @@ static void release_ip(struct held *h, struct held_ip *ip)
 static void on_over(struct mutation *m, void *arg, bool done)
 {
 	struct held *h = arg;
-
-	write_ports_return(&h->ports);
 	/*
 	 * Nobody knows whether it was written: the address is the service's if it was. If not, it
 	 * is found to be nobody's later.
 	 */
-	if (!done && m->err.code == ERR_TIMEOUT)
+	bool unknown = !done && m->err.code == ERR_TIMEOUT;
+
+	write_ports_return(&h->ports, unknown);
+	if (unknown)
 		return;
-	for (size_t i = 0; i < IPS_MAX; i++)
+	for (size_t i = 0; i < SERVICE_IPS_MAX; i++)
 		if (!done || !h->ips[i].used)
 			release_ip(h, &h->ips[i]);
 }
@@ -86,10 +56,17 @@ static struct held *held_of(struct mutation *m)
 	return h;
 }
 
+void held_close(struct held *h)
+{
+	if (--h->open == 0 && h->parked) {
+		h->parked = false;
+		mutation_resume(h->m);
+	}
+}
+
 /* --- refusals ------------------------------------------------------------------------------- */
 
-/* Why is in the write's errs. */
-static int refuse(struct error *err)
+int held_refuse(struct error *err)
 {
 	*err = (struct error){ .code = ERR_INVALID };
 	return -ERR_INVALID;
@@ -106,26 +83,7 @@ static int refuse_ip(struct mutation *m, const struct json *service, const struc
 	field_errors_addf(&m->write.errs, FIELD_INVALID, &at,
 			  validate_shown(&v, json_getz(json_getz(service, "spec"), "clusterIPs")),
 			  "failed to allocate IP %s: %s", address_print(ip, text), why);
-	return refuse(err);
-}
-
-static int refuse_port(struct mutation *m, size_t i, int64_t port, struct error *err)
-{
-	const struct services *sv = m->x->server->services;
-	struct field_path spec_at = field_path_name(NULL, "spec");
-	struct field_path list = field_path_name(&spec_at, "ports");
-	struct field_path item = field_path_index(&list, i);
-	struct field_path at = field_path_name(&item, "nodePort");
-
-	if (services_has_port(sv, port))
-		field_errors_invalid(&m->write.errs, &at, FIELD_I64(port),
-				     "provided port is already allocated");
-	else
-		field_errors_addf(&m->write.errs, FIELD_INVALID, &at, FIELD_I64(port),
-				  "provided port is not in the valid range. The range of valid "
-				  "ports is %s",
-				  services_ports_text(sv));
-	return refuse(err);
+	return held_refuse(err);
 }
 
 /* --- addresses ------------------------------------------------------------------------------ */
@@ -229,148 +187,6 @@ static int choose_ips(struct held *h, const struct json *old, struct json *servi
 	return take_ips(h, service, 0, err);
 }
 
-/* --- node ports ----------------------------------------------------------------------------- */
-
-/* One try at the node ports of a service. A body may have many ports: each is looked at once. */
-struct choosing {
-	struct held *held;
-	const struct json *before; /* spec; NULL: the service is new */
-	struct json *spec;
-	struct port_set had; /* node ports that it has already */
-	/* Of a new one, by port: its node port, the first that is asked for or the one it got. */
-	uint16_t wanted[PORT_SET_MAX + 1];
-	struct port_set got; /* ports that have one */
-};
-
-static int64_t number_of(const struct json *port)
-{
-	return json_i64_at(port, "port", 0);
-}
-
-static int64_t node_port_of(const struct json *port)
-{
-	return json_i64_at(port, "nodePort", 0);
-}
-
-static struct choosing *choosing_new(struct held *h, const struct json *before, struct json *spec)
-{
-	struct choosing *c = xcalloc(1, sizeof(*c));
-
-	c->held = h;
-	c->before = before;
-	c->spec = spec;
-	JSON_FOREACH (port, json_getz(before, "ports"))
-		port_set_add(&c->had, node_port_of(port));
-	JSON_FOREACH (port, json_getz(spec, "ports"))
-		if (!before && port_set_takes(number_of(port)) &&
-		    port_set_takes(node_port_of(port)) && !c->wanted[number_of(port)])
-			c->wanted[number_of(port)] = (uint16_t)node_port_of(port);
-	return c;
-}
-
-/*
- * A port with the same number but another protocol shares its node port. A new service has a node
- * port for one number of its own; a changed one is freer.
- */
-static bool may_share(const struct choosing *c, const struct json *port, int64_t node_port)
-{
-	int64_t number = number_of(port);
-
-	return write_ports_uses(&c->held->ports, node_port) &&
-	       (c->before || (port_set_has(&c->got, number) && c->wanted[number] == node_port));
-}
-
-static int choose_port(struct choosing *c, struct json *port, size_t place)
-{
-	struct write_ports *ports = &c->held->ports;
-	int64_t number = number_of(port), node_port = node_port_of(port);
-
-	if (!node_port && !service_wants_ports(c->spec))
-		return 0;
-	if (!node_port && !c->before && port_set_takes(number))
-		node_port = c->wanted[number];
-	if (!node_port) {
-		node_port = write_ports_take_any(ports, place);
-		if (!node_port)
-			return -ERR_INTERNAL;
-	} else if (!port_set_has(&c->had, node_port) && !may_share(c, port, node_port) &&
-		   !write_ports_take(ports, node_port)) {
-		return -ERR_INVALID;
-	}
-	if (port_set_takes(number) && !port_set_has(&c->got, number)) {
-		c->wanted[number] = (uint16_t)node_port;
-		port_set_add(&c->got, number);
-	}
-	json_put_i64(c->held->m->write.arena, port, "nodePort", node_port);
-	return 0;
-}
-
-static int choose_health_port(struct held *h, const struct json *before, struct json *spec,
-			      struct error *err)
-{
-	int64_t port = json_i64_at(spec, "healthCheckNodePort", 0);
-
-	if (!service_wants_health_port(spec) || service_wants_health_port(before))
-		return 0;
-	if (!port) {
-		port = write_ports_take_any(&h->ports, HEALTH_PLACE);
-		if (!port)
-			return error_set(err, ERR_INTERNAL,
-					 "failed to allocate a HealthCheck NodePort 0: range is "
-					 "full");
-	} else if (!write_ports_take(&h->ports, port)) {
-		return error_set(err, ERR_INTERNAL,
-				 "failed to allocate requested HealthCheck NodePort %lld: %s%s",
-				 (long long)port,
-				 services_has_port(h->services, port)
-					 ? "provided port is already allocated"
-					 : "provided port is not in the valid range. The range of "
-					   "valid ports is ",
-				 services_has_port(h->services, port)
-					 ? ""
-					 : services_ports_text(h->services));
-	}
-	json_put_i64(h->m->write.arena, spec, "healthCheckNodePort", port);
-	return 0;
-}
-
-static int choose_each(struct choosing *c, struct error *err)
-{
-	size_t i = 0;
-
-	JSON_FOREACH (port, json_getz(c->spec, "ports")) {
-		int r = choose_port(c, port, PORTS_PLACE + i);
-
-		if (r == -ERR_INVALID)
-			return refuse_port(c->held->m, i, node_port_of(port), err);
-		if (r < 0)
-			return error_set(err, ERR_INTERNAL,
-					 "failed to allocate a nodePort: range is full");
-		i++;
-	}
-	return 0;
-}
-
-static int choose_ports(struct held *h, const struct json *old, struct json *service,
-			struct error *err)
-{
-	struct json *spec = json_getz(service, "spec");
-	const struct json *before = json_getz(old, "spec");
-	int r = 0;
-
-	write_ports_begin(&h->ports, PORTS_PLACE + json_count(json_getz(spec, "ports")));
-	if (service_has_ports(spec)) {
-		struct choosing *c = choosing_new(h, before, spec);
-
-		r = choose_each(c, err);
-		free(c);
-	}
-	if (r == 0)
-		r = choose_health_port(h, before, spec, err);
-	write_ports_settle(&h->ports);
-	return r;
-}
-
 /* --- the two phases ------------------------------------------------------------------------- */
 
 bool admit_service_concerns(const struct mutation *m)
@@ -390,9 +206,9 @@ int admit_service(struct mutation *m, const struct json *old, struct json *servi
 		return 0;
 	service_settle(&v, service, old, services_families(h->services));
 	if (field_errors_any(&m->write.errs))
-		return refuse(err);
+		return held_refuse(err);
 	r = choose_ips(h, old, service, err);
-	return r < 0 ? r : choose_ports(h, old, service, err);
+	return r < 0 ? r : held_choose_ports(h, old, service, err);
 }
 
 static void on_locked(void *arg, const struct error *err, bool outrun);
@@ -467,10 +283,7 @@ static void on_locked(void *arg, const struct error *err, bool outrun)
 		l->slot->lost = true;
 	else
 		l->slot->held = true;
-	if (--h->open == 0 && h->parked) {
-		h->parked = false;
-		mutation_resume(h->m);
-	}
+	held_close(h);
 }
 
 /* A name that was made up may be another in the next try: its IPAddresses are of no use then. */
@@ -478,7 +291,7 @@ static void keep_name(struct held *h, struct str name)
 {
 	char text[ADDRESS_TEXT];
 
-	for (size_t i = 0; i < IPS_MAX && h->name.n && !str_eq(h->name, name); i++) {
+	for (size_t i = 0; i < SERVICE_IPS_MAX && h->name.n && !str_eq(h->name, name); i++) {
 		struct held_ip *slot = &h->ips[i];
 
 		if (!slot->held)
@@ -488,7 +301,8 @@ static void keep_name(struct held *h, struct str name)
 		slot->held = false;
 		slot->lost = true;
 	}
-	h->name = arena_str(&h->m->x->work, name);
+	if (!str_eq(h->name, name))
+		h->name = arena_str(&h->m->x->work, name);
 }
 
 /* 0 when this address is taken, or being taken. */
@@ -514,9 +328,13 @@ int admit_service_lock(struct mutation *m, const struct json *old UNUSED, struct
 
 	if (m->dry_run || !service)
 		return 0;
+	/* All was well until here; what it was refused for before it waited is found again. */
+	field_errors_init(&m->write.errs, m->write.arena);
 	keep_name(h, name_of(m, service));
-	for (size_t i = 0; i < IPS_MAX && r == 0; i++)
+	for (size_t i = 0; i < SERVICE_IPS_MAX && r == 0; i++)
 		r = lock_one(h, &h->ips[i], service, err);
+	if (r == 0)
+		r = held_lock_ports(h, service, err);
 	/* What is under way is waited for, whatever else there is: it is found again. */
 	if (h->open > 0) {
 		h->parked = true;

@@ -20,7 +20,7 @@ bool admit_service_concerns(const struct mutation *m);
 int admit_service(struct mutation *m, const struct json *old, struct json *service,
 		  struct error *err);
 
-/* Makes the IPAddresses of what was chosen, and waits for them. */
+/* Makes the IPAddresses of what was chosen, locks the ports where that must be, and waits. */
 int admit_service_lock(struct mutation *m, const struct json *old, struct json *service,
 		       struct error *err);
 

@@ -262,7 +262,7 @@ static void the_next_try_has_the_node_ports_of_the_last_and_gives_back_the_other
 	assert_true(services_is_port_taken(sv, first));
 	assert_true(services_is_port_taken(sv, 30001));
 	assert_false(services_is_port_taken(sv, second));
-	write_ports_return(&p);
+	write_ports_return(&p, false);
 	assert_false(services_is_port_taken(sv, first));
 	assert_false(services_is_port_taken(sv, 30001));
 }
@@ -438,6 +438,9 @@ int main(void)
 		SHARED(of_two_services_with_one_address_the_one_that_owns_it_keeps_it),
 		SHARED(an_address_stays_while_nobody_knows_whether_its_service_was_written),
 		TEST(an_address_that_the_last_try_did_not_need_is_given_back),
+		SHARED(node_ports_are_given_kept_and_returned),
+		SHARED(the_next_try_has_the_node_ports_of_the_last_and_gives_back_the_others),
+		SHARED(a_service_may_have_very_many_ports),
 	};
 
 	return cmocka_run_group_tests_name("server/admit_service", tests, NULL, NULL);

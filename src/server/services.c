@@ -12,15 +12,9 @@
 #include "server/server_impl.h"
 #include "server/services_impl.h"
 
-enum {
-	LOWER_MIN = 16, /* ports at the start of the range that are given out last */
-	LOWER_MAX = 128,
-	LOWER_PART = 32,
-	IPS_MAX = 1 << 24,
-};
+enum { IPS_MAX = 1 << 24 };
 
 static const char default_cidr[] = SERVER_SERVICE_CIDR;
-static const char default_ports[] = "30000-32767";
 
 const struct schema_kind *services_kind(void)
 {
@@ -78,24 +72,6 @@ static int read_cidrs(struct services *sv, const char *const *v, size_t n, struc
 	return r;
 }
 
-static int read_ports(struct services *sv, const char *text, struct error *err)
-{
-	struct str rest = str_from(text ? text : default_ports), first;
-	uint64_t a, b;
-
-	if (!str_split(&rest, '-', &first) || !str_to_u64(first, &a) || !str_to_u64(rest, &b) ||
-	    a < 1 || b > 65535 || a > b)
-		return error_set(err, ERR_INVALID,
-				 "--service-node-port-range: %s is no range of ports such as %s",
-				 text, default_ports);
-	sv->port_first = (int64_t)a;
-	sv->port_last = (int64_t)b;
-	(void)snprintf(sv->ports_text, sizeof(sv->ports_text), "%d-%d", (int)a, (int)b);
-	sv->ports_used = xcalloc(b - a + 1, sizeof(*sv->ports_used));
-	sv->ports_reserved = xcalloc(b - a + 1, sizeof(*sv->ports_reserved));
-	return 0;
-}
-
 /* --- life ----------------------------------------------------------------------------------- */
 
 int services_new(struct server *s, const struct server_opts *opts, struct services **ret_services,
@@ -112,7 +88,7 @@ int services_new(struct server *s, const struct server_opts *opts, struct servic
 	loop_timer_init(&sv->repair, opts->loops[0], services_on_repair);
 	r = read_cidrs(sv, opts->service_cluster_ip_ranges, opts->nservice_cluster_ip_ranges, err);
 	if (r == 0)
-		r = read_ports(sv, opts->service_node_port_range, err);
+		r = services_ports_init(sv, opts->service_node_port_range, err);
 	if (r < 0)
 		services_free(sv);
 	else
@@ -133,6 +109,7 @@ void services_stop(struct services *sv)
 	sv->started = false;
 	loop_timer_stop(&sv->work);
 	loop_timer_stop(&sv->repair);
+	loop_timer_stop(&sv->ports.work);
 }
 
 static void service_ip_free(struct service_ip *e)
@@ -158,8 +135,7 @@ void services_free(struct services *sv)
 		free(sv->known.v[i].name);
 	vec_release(&sv->known);
 	vec_release(&sv->queue);
-	free(sv->ports_used);
-	free(sv->ports_reserved);
+	services_ports_release(sv);
 	free(sv);
 }
 
@@ -323,60 +299,4 @@ void services_release(struct services *sv, struct str ip, struct str ns, struct 
 	free(e->left);
 	e->left = services_key(ns, name);
 	services_look_at(sv, e);
-}
-
-/* --- node ports ----------------------------------------------------------------------------- */
-
-const char *services_ports_text(const struct services *sv)
-{
-	return sv->ports_text;
-}
-
-bool services_has_port(const struct services *sv, int64_t port)
-{
-	return port >= sv->port_first && port <= sv->port_last;
-}
-
-bool services_is_port_taken(const struct services *sv, int64_t port)
-{
-	return services_has_port(sv, port) &&
-	       (sv->ports_used[port - sv->port_first] || sv->ports_reserved[port - sv->port_first]);
-}
-
-void services_reserve_port(struct services *sv, int64_t port)
-{
-	if (services_has_port(sv, port))
-		sv->ports_reserved[port - sv->port_first]++;
-}
-
-void services_return_port(struct services *sv, int64_t port)
-{
-	if (services_has_port(sv, port) && sv->ports_reserved[port - sv->port_first])
-		sv->ports_reserved[port - sv->port_first]--;
-}
-
-static int64_t pick_port(struct services *sv, int64_t first, int64_t n)
-{
-	struct prng *prng = loop_prng(sv->server->opts.loops[0]);
-	int64_t start = n > 0 ? (int64_t)prng_below(prng, (uint64_t)n) : 0;
-
-	for (int64_t i = 0; i < n; i++) {
-		int64_t port = first + (start + i) % n;
-
-		if (!services_is_port_taken(sv, port))
-			return port;
-	}
-	return 0;
-}
-
-/* As with addresses: the upper part first. */
-int64_t services_pick_port(struct services *sv)
-{
-	int64_t n = sv->port_last - sv->port_first + 1;
-	int64_t lower = n <= LOWER_MIN
-				? 0
-				: MIN(MAX(n / LOWER_PART, (int64_t)LOWER_MIN), (int64_t)LOWER_MAX);
-	int64_t port = pick_port(sv, sv->port_first + lower, n - lower);
-
-	return port ? port : pick_port(sv, sv->port_first, lower);
 }

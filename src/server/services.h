@@ -5,14 +5,19 @@
  * object is the lock, for this server and for others on the same store; it is made before the
  * service is written, and deleted after the service let the address go. What a crash left between
  * the two is found by a look at all of them, from time to time: an IPAddress without its service
- * goes after a minute, a service's address without one gets it. Node ports are counted from the
- * services themselves; a port that a write under way is about to take is reserved.
+ * goes after a minute, a service's address without one gets it.
+ *
+ * Node ports are counted from the services themselves; a port that a write under way is about to
+ * take is reserved. Where several servers share the store, ports are locked as well, in one record
+ * (port_record.h) that is changed before the service is written and after it let the port go.
  * Threads: the state's loop.
  */
 #ifndef SERVER_SERVICES_H
 #define SERVER_SERVICES_H
 
+#include "api/port_set.h"
 #include "api/service.h"
+#include "base/list.h"
 #include "server/service_range.h"
 #include "server/state.h"
 
@@ -21,13 +26,13 @@ struct server;
 struct server_opts;
 struct services;
 
-enum { SERVICES_OBSERVERS = 3 };
+enum { SERVICES_OBSERVERS = 4 };
 
 /* Reads the flags: --service-cluster-ip-range and --service-node-port-range; NULL: upstream's. */
 int services_new(struct server *s, const struct server_opts *opts, struct services **ret_services,
 		 struct error *err);
 
-/* Fills in the observers of services, IPAddresses and ServiceCIDRs. */
+/* Fills in the observers of services, IPAddresses, ServiceCIDRs and the record of node ports. */
 void services_observe(struct services *sv, struct state_observer out[static SERVICES_OBSERVERS]);
 
 /* Begins to look after what is there; when the namespaces are. */
@@ -68,11 +73,41 @@ void services_release(struct services *sv, struct str ip, struct str ns, struct 
 /* "30000-32767". */
 const char *services_ports_text(const struct services *sv);
 bool services_has_port(const struct services *sv, int64_t port);
+/* By a service, a write under way, or as the record has it. */
 bool services_is_port_taken(const struct services *sv, int64_t port);
 /* Reserved for a write under way: not taken by others until it is given back. */
 void services_reserve_port(struct services *sv, int64_t port);
 void services_return_port(struct services *sv, int64_t port);
 /* A free one, not reserved yet; 0 when all are taken. */
 int64_t services_pick_port(struct services *sv);
+
+/* Whether ports must be locked, too: others write to the store. What follows is for that. */
+bool services_locks_ports(const struct services *sv);
+
+/* What a write wants to have in the record. Alive until done(). */
+struct port_lock {
+	/* Reserved for the write; none: only what was let go is taken out of the record. */
+	struct port_set wanted;
+	int64_t deadline_ns; /* of the monotonic clock: then there is no use in trying on */
+	/*
+	 * Once. err NULL: what is in `wanted` is locked; what is no more in it was in the record
+	 * before.
+	 */
+	void (*done)(struct port_lock *l, const struct error *err);
+	void *arg;
+	/* Private. */
+	struct list link;
+};
+
+/* Writes the record, again when somebody else changed it first; done() may come from within. */
+void services_lock_ports(struct services *sv, struct port_lock *l);
+
+/* The write is over, or does not want it: `unused` when it is certain that it did not get it. */
+void services_unlock_port(struct services *sv, int64_t port, bool unused);
+
+/* Whether the record has it. */
+bool services_is_port_recorded(const struct services *sv, int64_t port);
+/* Whether it is taken by the record alone, which is about to be changed. 0: any port. */
+bool services_is_port_left(const struct services *sv, int64_t port);
 
 #endif

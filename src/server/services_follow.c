@@ -1,6 +1,6 @@
 /*
- * What changes tell about addresses and ports, and what is done about those that are neither free
- * nor in use: one timer for what a change showed, another for all.
+ * What changes tell about addresses, and what is done about those that are neither free nor in
+ * use: one timer for what a change showed, another for all. Ports are services_ports.c's.
  */
 #include <stdlib.h>
 
@@ -20,26 +20,6 @@ enum {
 #define MANAGED_BY "ipaddress.kubernetes.io/managed-by"
 
 /* --- services ------------------------------------------------------------------------------- */
-
-static void count_port(struct services *sv, int64_t port, bool more)
-{
-	uint32_t *n;
-
-	if (!services_has_port(sv, port))
-		return;
-	n = &sv->ports_used[port - sv->port_first];
-	if (more)
-		(*n)++;
-	else if (*n)
-		(*n)--;
-}
-
-static void count_ports(struct services *sv, const struct json *spec, bool more)
-{
-	JSON_FOREACH (port, json_getz(spec, "ports"))
-		count_port(sv, json_i64_at(port, "nodePort", 0), more);
-	count_port(sv, json_i64_at(spec, "healthCheckNodePort", 0), more);
-}
 
 /* Of an address as a service has it, in whatever form; IPAddresses are named by the one form. */
 static struct service_ip *entry_of(struct services *sv, struct str text, bool make)
@@ -105,8 +85,7 @@ static void on_service(void *arg, struct object *now, struct object *before)
 	arena_init(&a, SIZE_MAX);
 	spec = spec_of(now, &a);
 	old = spec_of(before, &a);
-	count_ports(sv, old, false);
-	count_ports(sv, spec, true);
+	services_ports_changed(sv, spec, old);
 	if (before)
 		drop_users(sv, old, spec, before->key);
 	if (now)
@@ -120,8 +99,7 @@ static void on_services_reset(void *arg)
 	void *value;
 	size_t at = 0;
 
-	memset(sv->ports_used, 0,
-	       (size_t)(sv->port_last - sv->port_first + 1) * sizeof(*sv->ports_used));
+	services_ports_reset(sv);
 	while (map_next(&sv->ips, &at, &key, &value)) {
 		struct service_ip *e = value;
 
@@ -162,9 +140,9 @@ static void on_address(void *arg, struct object *now, struct object *before)
 	struct services *sv = arg;
 	struct service_ip *e = services_ip(sv, now ? now->key : before->key, now != NULL);
 
+	arena_init(&a, SIZE_MAX);
 	if (!e)
 		return;
-	arena_init(&a, SIZE_MAX);
 	if (now)
 		note_parent(e, now, &a);
 	else
@@ -283,6 +261,11 @@ void services_observe(struct services *sv, struct state_observer out[static SERV
 					  .resource = STR("servicecidrs"),
 					  .changed = on_cidr,
 					  .reset = on_cidrs_reset,
+					  .arg = sv };
+	out[3] = (struct state_observer){ .group = STR(""),
+					  .resource = STR("configmaps"),
+					  .changed = services_ports_on_record,
+					  .reset = services_ports_on_record_reset,
 					  .arg = sv };
 }
 
@@ -411,5 +394,6 @@ void services_on_repair(struct loop_timer *t)
 			services_look_at(sv, e);
 	}
 	loop_timer_start(&sv->work, 0);
+	services_ports_repair(sv);
 	loop_timer_start(t, REPAIR_MS);
 }

@@ -4,6 +4,8 @@
 #ifndef SERVER_SERVICES_IMPL_H
 #define SERVER_SERVICES_IMPL_H
 
+#include "api/port_set.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "server/services.h"
@@ -27,15 +29,35 @@ struct service_cidr {
 	bool ready;
 };
 
+/*
+ * Node ports. What is behind `held` is of use only where several servers share the store: there
+ * port_record.h's record says what is taken, by anybody.
+ */
+struct service_ports {
+	int64_t first, last;
+	char text[16];
+	uint32_t *used, *reserved; /* how often, by number less `first` */
+	struct port_set in_use, held; /* the same: at least once */
+	struct port_set recorded; /* what the record has, as committed */
+	struct port_set locked; /* of these: for writes under way here */
+	struct port_set left; /* to be taken out, when nobody here has it */
+	struct port_set suspects; /* nobody had it at the last look at all */
+	bool damaged; /* the record cannot be read */
+	/* One write of the record at a time, for all who wait when it begins. */
+	struct list waiting, asked; /* struct port_lock */
+	bool busy;
+	int64_t base; /* revision of the record that is being changed; 0: there is none */
+	struct job sync;
+	struct loop_timer work;
+};
+
 struct services {
 	struct server *server;
 	struct address cidrs[2]; /* of the flags */
 	size_t ncidrs;
 	struct service_families families;
 	VEC(struct service_cidr) known; /* in the order of names, "kubernetes" first */
-	int64_t port_first, port_last;
-	char ports_text[16];
-	uint32_t *ports_used, *ports_reserved; /* how often, by number less port_first */
+	struct service_ports ports;
 	struct map ips; /* struct service_ip, by their text */
 	VEC(struct service_ip *) queue; /* to be looked at */
 	struct loop_timer work, repair;
@@ -55,6 +77,21 @@ char *services_key(struct str ns, struct str name);
 
 /* Looks at it at the end of this turn. */
 void services_look_at(struct services *sv, struct service_ip *e);
+
+/* Reads the flag; NULL: upstream's. */
+int services_ports_init(struct services *sv, const char *text, struct error *err);
+void services_ports_release(struct services *sv);
+
+/* A service has these ports now; each of the two specs may be NULL. */
+void services_ports_changed(struct services *sv, const struct json *now, const struct json *before);
+void services_ports_reset(struct services *sv);
+
+/* Observe ConfigMaps, for the record. */
+void services_ports_on_record(void *arg, struct object *now, struct object *before);
+void services_ports_on_record_reset(void *arg);
+
+/* The look at all of them, from time to time. */
+void services_ports_repair(struct services *sv);
 
 void services_on_work(struct loop_timer *t);
 void services_on_repair(struct loop_timer *t);

@@ -19,7 +19,7 @@ void write_ports_init(struct write_ports *p, struct services *services, struct a
 
 void write_ports_begin(struct write_ports *p, size_t n)
 {
-	p->used = (struct port_set){ 0 };
+	p->used = p->lost = (struct port_set){ 0 };
 	p->next_shown = SHOWN + 1;
 	if (n > p->n) {
 		uint16_t *more = arena_alloc(p->arena, n * sizeof(*more));
@@ -32,32 +32,35 @@ void write_ports_begin(struct write_ports *p, size_t n)
 	}
 }
 
-static void give_back(struct write_ports *p, int64_t port)
+static void give_back(struct write_ports *p, int64_t port, bool unknown)
 {
 	port_set_remove(&p->mine, port);
-	if (!p->dry_run)
-		services_return_port(p->services, port);
+	if (p->dry_run)
+		return;
+	services_return_port(p->services, port);
+	if (!port_set_has(&p->locked, port))
+		return;
+	port_set_remove(&p->locked, port);
+	services_unlock_port(p->services, port, !unknown);
 }
 
-/* Most sets are nearly empty: whole words are passed over. */
-static void give_back_word(struct write_ports *p, size_t word, uint64_t bits)
+/* Those of mine that are not in `stay`. Most sets are nearly empty. */
+static void give_back_but(struct write_ports *p, const struct port_set *stay, bool unknown)
 {
-	for (int i = 0; i < 64 && bits; i++)
-		if (bits >> i & 1)
-			give_back(p, (int64_t)word * 64 + i);
+	PORT_SET_FOREACH (port, &p->mine)
+		if (!port_set_has(stay, port))
+			give_back(p, port, unknown);
 }
 
 void write_ports_settle(struct write_ports *p)
 {
-	for (size_t i = 0; i < PORT_SET_WORDS; i++)
-		if (p->mine.words[i] & ~p->used.words[i])
-			give_back_word(p, i, p->mine.words[i] & ~p->used.words[i]);
+	give_back_but(p, &p->used, false);
 }
 
-void write_ports_return(struct write_ports *p)
+void write_ports_return(struct write_ports *p, bool unknown)
 {
 	p->used = (struct port_set){ 0 };
-	write_ports_settle(p);
+	give_back_but(p, &p->used, unknown);
 }
 
 bool write_ports_uses(const struct write_ports *p, int64_t port)
@@ -105,4 +108,41 @@ int64_t write_ports_take_any(struct write_ports *p, size_t place)
 		p->chosen[place] = (uint16_t)port;
 	use(p, port);
 	return port;
+}
+
+static void lose(struct write_ports *p, int64_t port)
+{
+	give_back(p, port, false);
+	port_set_remove(&p->used, port);
+	port_set_add(&p->lost, port);
+}
+
+struct port_set write_ports_to_lock(struct write_ports *p)
+{
+	struct port_set set = { 0 };
+
+	PORT_SET_FOREACH (port, &p->used) {
+		if (port_set_has(&p->locked, port))
+			continue;
+		if (services_is_port_recorded(p->services, port))
+			lose(p, port);
+		else
+			port_set_add(&set, port);
+	}
+	return set;
+}
+
+void write_ports_locked(struct write_ports *p, const struct port_set *got)
+{
+	PORT_SET_FOREACH (port, got) {
+		if (port_set_has(&p->mine, port))
+			port_set_add(&p->locked, port);
+		else
+			services_unlock_port(p->services, port, true);
+	}
+}
+
+bool write_ports_chose(const struct write_ports *p, size_t place, int64_t port)
+{
+	return place < p->n && p->chosen[place] == port;
 }

@@ -19,6 +19,8 @@ struct write_ports {
 	bool dry_run;
 	struct port_set mine; /* reserved for this write */
 	struct port_set used; /* in this try */
+	struct port_set locked; /* of mine: in the record, for this write */
+	struct port_set lost; /* this try took it, but somebody else was first */
 	uint16_t *chosen; /* by place: what was chosen last, or 0 */
 	size_t n;
 	int64_t next_shown; /* of a dry run */
@@ -31,8 +33,11 @@ void write_ports_init(struct write_ports *p, struct services *services, struct a
 void write_ports_begin(struct write_ports *p, size_t n);
 /* All are chosen: gives back what an earlier try took and this one did not. */
 void write_ports_settle(struct write_ports *p);
-/* The write is over: gives back all; what was written is counted by itself. */
-void write_ports_return(struct write_ports *p);
+/*
+ * The write is over: gives back all; what was written is counted by itself. `unknown`: nobody
+ * knows whether it was.
+ */
+void write_ports_return(struct write_ports *p, bool unknown);
 
 /* Whether this try has it. */
 bool write_ports_uses(const struct write_ports *p, int64_t port);
@@ -40,5 +45,14 @@ bool write_ports_uses(const struct write_ports *p, int64_t port);
 bool write_ports_take(struct write_ports *p, int64_t port);
 /* Takes any for this place, the one it had before if it can; 0: all are taken. */
 int64_t write_ports_take_any(struct write_ports *p, size_t place);
+
+/* --- where several servers share the store ---------------------------------------------- */
+
+/* What this try has and is not locked yet; what others locked meanwhile is lost. */
+struct port_set write_ports_to_lock(struct write_ports *p);
+/* These were. */
+void write_ports_locked(struct write_ports *p, const struct port_set *got);
+/* Whether it was chosen for this place, and not asked for. */
+bool write_ports_chose(const struct write_ports *p, size_t place, int64_t port);
 
 #endif

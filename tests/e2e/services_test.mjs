@@ -1,4 +1,4 @@
-// Services, their addresses and node ports: with one server, and with two on one etcd that race for them.
+// Services, their addresses and node ports: with one server, and with several on one etcd that race for them.
 import assert from "node:assert/strict"
 import { cpSync } from "node:fs"
 import { expect, expectStatus, freePort, startEtcd, startServer } from "./api_lib.mjs"
@@ -100,6 +100,105 @@ await test("a service takes its address along when it goes", async () => {
 	await Promise.all(list.map(({ metadata }, i) => clients[i % 2].delete(`${services}/${metadata.name}`)))
 	await until("the addresses to go", async () => (await ips(second.client)).join() === "10.0.0.1")
 	expect(await first.client.post(services, service("again", { clusterIP: "10.0.0.10" })), 201)
+})
+
+const ports = { first: 30000, last: 30049, count: 50 }
+const flags = ["--service-node-port-range", `${ports.first}-${ports.last}`]
+const crowd = []
+for (const name of ["p0", "p1", "p2"]) {
+	cpSync(`${first.folder}/pki`, `${scratch}/${name}/pki`, { recursive: true })
+	crowd.push(await startServer("etcd", { etcd, prefix: "/ports", folder: `${scratch}/${name}`, flags }))
+}
+const at = (i) => crowd[i % crowd.length].client
+const record = "/api/v1/namespaces/kube-system/configmaps/devplane-node-ports"
+const nodePort = (name, nodePort) => service(name, { type: "NodePort", ports: [{ port: 80, nodePort }] })
+const portsOf = ({ spec }) => spec.ports.flatMap(({ nodePort }) => nodePort ?? [])
+const given = async () => expect(await at(0).get(services), 200).items.flatMap(portsOf).sort((a, b) => a - b)
+const range = ([from, to = from]) => Array.from({ length: to - from + 1 }, (_, i) => from + i)
+const recorded = async () => {
+	const { taken } = expect(await at(1).get(record), 200).data
+	return taken ? taken.split(",").flatMap((piece) => range(piece.split("-").map(Number))) : []
+}
+const expectRecord = async () => until("the record to have what services have", async () =>
+	(await recorded()).join() === (await given()).join())
+const removeAll = async () => {
+	const list = expect(await at(0).get(services), 200).items.filter(({ metadata }) => metadata.name !== "kubernetes")
+	await Promise.all(list.map(({ metadata }, i) => at(i).delete(`${services}/${metadata.name}`)))
+	return list
+}
+
+await test("three servers give each node port once, and all of them", async () => {
+	for (let round = 0; round < 3; round++) {
+		const made = await Promise.all(Array.from({ length: 90 }, (_, i) => at(i).post(services, nodePort(`n${i}`))))
+		const full = made.filter(({ code }) => code !== 201)
+		for (const answer of full)
+			assert.match(expectStatus(answer, 500, "InternalError").message, /failed to allocate a nodePort: range is full/)
+		assert.equal(full.length, 90 - ports.count)
+		assert.deepEqual(await given(), range([ports.first, ports.last]))
+		await expectRecord()
+		// Those that are let go are free at once, anywhere.
+		const gone = await removeAll()
+		assert.equal(gone.length, ports.count)
+		const [again] = portsOf(gone[round])
+		expect(await at(round).post(services, nodePort("again", again)), 201)
+		await removeAll()
+	}
+	await until("all ports to be free", async () => (await recorded()).length === 0)
+})
+
+await test("of three servers that are asked for one node port one gives it", async () => {
+	for (let i = 0; i < 50; i++) {
+		const port = ports.first + i % 7
+		const got = await Promise.all(crowd.map(({ client }, k) => client.post(services, nodePort(`f${i}-${k}`, port))))
+		assert.deepEqual(got.map(({ code }) => code).sort(), [201, 422, 422])
+		for (const { body } of got.filter(({ code }) => code === 422))
+			assert.match(body.message, /provided port is already allocated/)
+		// The next round asks for it again as soon as another server was told to delete it.
+		const winner = got.findIndex(({ code }) => code === 201)
+		if (i % 2)
+			expect(await at(winner + 1).delete(`${services}/f${i}-${winner}`), 200)
+		else
+			expect(await at(winner + 2).patch(`${services}/f${i}-${winner}`, { spec: { type: "ClusterIP" } }, "merge"), 200)
+		expect(await at(winner + i).post(services, nodePort(`g${i}`, port)), 201)
+		expect(await at(i).delete(`${services}/g${i}`), 200)
+	}
+	await removeAll()
+	await expectRecord()
+})
+
+await test("updates of services get node ports of their own, too", async () => {
+	await Promise.all(Array.from({ length: 30 }, async (_, i) => expect(await at(i).post(services, service(`u${i}`)), 201)))
+	const changed = await Promise.all(Array.from({ length: 30 }, (_, i) =>
+		at(i + 1).patch(`${services}/u${i}`, { spec: { type: "NodePort" } }, "merge")))
+	assert.equal(new Set(changed.flatMap((answer) => portsOf(expect(answer, 200)))).size, 30)
+	await expectRecord()
+})
+
+await test("the record of node ports comes back when somebody deletes or spoils it", async () => {
+	const before = await given()
+	assert.equal(before.length, 30)
+	expect(await at(2).delete(record), 200)
+	await until("another record", async () => (await at(0).get(record)).code === 200)
+	await expectRecord()
+	expect(await at(0).patch(record, { data: { taken: "none" } }, "merge"), 200)
+	await until("a sound record", async () => expect(await at(0).get(record), 200).data.taken !== "none")
+	await expectRecord()
+	await removeAll()
+	await expectRecord()
+})
+
+await test("node ports are given once also while a server is killed", async () => {
+	const asked = Array.from({ length: 45 }, (_, i) => at(i).post(services, nodePort(`k${i}`)).catch(() => ({ code: 0 })))
+	await Promise.race(asked)
+	await crowd[2].kill()
+	const made = (await Promise.all(asked)).filter(({ code }) => code === 201)
+	assert.ok(made.length >= 30)
+	const all = await given(), known = new Set(await recorded())
+	assert.equal(new Set(all).size, all.length)
+	assert.ok(all.every((port) => known.has(port)))
+	await crowd[2].begin()
+	await removeAll()
+	expect(await at(2).post(services, nodePort("after", portsOf(made[0].body)[0])), 201)
 })
 
 finish()
