@@ -50,13 +50,13 @@ bool http_fields_is_of_hop(const struct http_fields *f, struct str name)
 	return http_fields_has_token(f, STR("connection"), name);
 }
 
-int http_fields_add(struct http_fields *f, struct arena *a, struct str name, struct str value)
+/* Room for one more; NULL beyond the limits. */
+static struct http_field *next_field(struct http_fields *f, struct arena *a, size_t bytes)
 {
 	struct http_field *v;
-	char *text;
 
-	if (f->n >= HTTP_HEADER_COUNT_MAX || name.n + value.n > HTTP_HEADERS_MAX - f->bytes)
-		return -ERR_HEADERS_TOO_LARGE;
+	if (f->n >= HTTP_HEADER_COUNT_MAX || bytes > HTTP_HEADERS_MAX - f->bytes)
+		return NULL;
 	if (f->n == f->cap) {
 		f->cap = f->cap ? f->cap * 2 : FIELDS_FIRST;
 		v = arena_alloc(a, f->cap * sizeof(*v));
@@ -64,15 +64,34 @@ int http_fields_add(struct http_fields *f, struct arena *a, struct str name, str
 			memcpy(v, f->v, f->n * sizeof(*v));
 		f->v = v;
 	}
+	f->bytes += bytes;
+	return &f->v[f->n++];
+}
+
+int http_fields_add_field(struct http_fields *f, struct arena *a, const struct http_field *field)
+{
+	struct str name = field->name, value = field->value;
+	struct http_field *to = next_field(f, a, name.n + value.n);
+	char *text;
+
+	if (!to)
+		return -ERR_HEADERS_TOO_LARGE;
+	*to = *field;
+	if (field->lasting)
+		return 0;
 	text = arena_alloc(a, name.n + value.n + 1);
 	memcpy(text, name.p, name.n);
 	if (value.n)
 		memcpy(text + name.n, value.p, value.n);
 	text[name.n + value.n] = '\0';
-	f->bytes += name.n + value.n;
-	f->v[f->n++] = (struct http_field){ .name = str_of(text, name.n),
-					    .value = str_of(text + name.n, value.n) };
+	to->name.p = text;
+	to->value.p = text + name.n;
 	return 0;
+}
+
+int http_fields_add(struct http_fields *f, struct arena *a, struct str name, struct str value)
+{
+	return http_fields_add_field(f, a, &(struct http_field){ .name = name, .value = value });
 }
 
 const char *http_status_text(int status)

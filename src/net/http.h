@@ -33,6 +33,7 @@ struct http_field {
 	struct str name; /* lower case */
 	struct str value;
 	bool unique; /* of no other message: compression (HPACK) need not remember it */
+	bool lasting; /* of an answer: both texts live as long as the stream, and are not copied */
 };
 
 #define HTTP_FIELD(literal, v) ((struct http_field){ .name = STR(literal), .value = (v) })
@@ -54,6 +55,8 @@ bool http_fields_is_of_hop(const struct http_fields *f, struct str name);
 
 /* Appends, both copied into the arena. -ERR_HEADERS_TOO_LARGE beyond the limits. */
 int http_fields_add(struct http_fields *f, struct arena *a, struct str name, struct str value);
+/* The same of a field as it is: only what is not lasting is copied. */
+int http_fields_add_field(struct http_fields *f, struct arena *a, const struct http_field *field);
 
 /* What arrived: a request at a server, a response at a client. */
 struct http_head {
@@ -172,7 +175,7 @@ void http_stream_collect(struct http_stream *s, void (*fn)(struct http_stream *s
 /* --- sending ------------------------------------------------------------------- */
 
 /*
- * Server: the response's head; fields are copied. `length` is the body's size
+ * Server: the response's head; fields that are not lasting are copied. `length` is the body's size
  * when known, else -1; with 0 the message ends here, without trailers. Interim
  * responses (1xx) are not sent this way.
  */

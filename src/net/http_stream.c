@@ -448,12 +448,11 @@ static int add_fields(struct http_stream *s, struct http_fields *to,
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		r = http_fields_add(to, &s->arena, fields[i].name, fields[i].value);
+		r = http_fields_add_field(to, &s->arena, &fields[i]);
 		if (r < 0) {
 			*to = before;
 			return r;
 		}
-		to->v[to->n - 1].unique = fields[i].unique;
 	}
 	return 0;
 }

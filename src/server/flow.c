@@ -454,5 +454,6 @@ size_t flow_fields(const struct exchange *x, struct http_field *ret_fields)
 		return 0;
 	ret_fields[0] = HTTP_FIELD("x-kubernetes-pf-flowschema-uid", s->uid);
 	ret_fields[1] = HTTP_FIELD("x-kubernetes-pf-prioritylevel-uid", s->level->uid);
+	ret_fields[0].lasting = ret_fields[1].lasting = true; /* until flow_forget() */
 	return 2;
 }

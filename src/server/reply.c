@@ -131,9 +131,11 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 	fields[n++] = HTTP_FIELD("content-type", content_type);
 	fields[n++] = (struct http_field){ .name = STR("audit-id"),
 					   .value = str_from(x->audit_id),
-					   .unique = true };
-	fields[n++] = HTTP_FIELD("cache-control", x->cache_control ? str_from(x->cache_control)
-								   : STR("no-cache, private"));
+					   .unique = true,
+					   .lasting = true };
+	fields[n] = HTTP_FIELD("cache-control", x->cache_control ? str_from(x->cache_control)
+								 : STR("no-cache, private"));
+	fields[n++].lasting = !x->cache_control;
 	if (encoding.n) {
 		fields[n++] = HTTP_FIELD("content-encoding", encoding);
 		fields[n++] = HTTP_FIELD("vary", STR("Accept-Encoding"));
