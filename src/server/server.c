@@ -147,7 +147,8 @@ static void on_versions(void *arg, const struct error *err)
 	if (err && !atomic_load(&s->stopping))
 		log_warn(s->opts.log, "the StorageVersion objects cannot be brought up to date",
 			 LOG_ERR(err));
-	mem_give_back(); /* what these, and the policy at a start, were put together in */
+	/* What these, and the policy at a start, were put together in, and the code of a start. */
+	mem_tidy();
 }
 
 /* They only tell: a server whose disk is full still serves what it has. */
