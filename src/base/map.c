@@ -13,7 +13,6 @@
 #include "base/map.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <sys/auxv.h>
 
 #include "base/compiler.h"
@@ -95,22 +94,21 @@ uint64_t hash_bytes(struct str s, uint64_t seed)
  */
 uint64_t hash_process_seed(void)
 {
-	static _Atomic uint64_t known; /* 0: not yet. Whoever finds it out finds the same */
-	uint64_t seed = atomic_load_explicit(&known, memory_order_relaxed);
-	const void *random16;
+	const void *random16 = (const void *)(uintptr_t)getauxval(AT_RANDOM);
 
-	if (LIKELY(seed))
-		return seed;
-	random16 = (const void *)(uintptr_t)getauxval(AT_RANDOM);
 	assert(random16); /* Linux gives it since 2.6.29 */
-	seed = hash_bytes(str_of(random16, 16), 0);
-	atomic_store_explicit(&known, seed, memory_order_relaxed);
-	return seed;
+	return hash_bytes(str_of(random16, 16), 0);
 }
 
 void map_init_seeded(struct map *m, uint64_t seed)
 {
-	*m = (struct map){ .seed = seed };
+	*m = (struct map){ .seed = seed ? seed : 1 };
+}
+
+/* Many stay empty: a seed is looked for when there is something to put in. */
+void map_init(struct map *m)
+{
+	*m = (struct map){ 0 };
 }
 
 /*
@@ -118,15 +116,16 @@ void map_init_seeded(struct map *m, uint64_t seed)
  * the larger into the smaller in that order builds a single endless run; so
  * each map's address takes part.
  */
-void map_init(struct map *m)
+static void need_seed(struct map *m)
 {
-	map_init_seeded(m, hash_process_seed() ^ (uintptr_t)m);
+	if (UNLIKELY(!m->seed))
+		m->seed = hash_process_seed() ^ (uintptr_t)m;
 }
 
 void map_release(struct map *m)
 {
 	free(m->slots);
-	map_init_seeded(m, m->seed);
+	*m = (struct map){ .seed = m->seed };
 }
 
 void map_clear(struct map *m)
@@ -226,12 +225,15 @@ void *map_get(const struct map *m, struct str key)
 
 void *map_put(struct map *m, struct str key, void *value)
 {
-	uint32_t hash = hash_of(m, key), at;
-	struct map_slot entry = {
-		.key = key.p, .len = (uint32_t)key.n, .hash = hash, .value = value
-	};
+	uint32_t hash, at;
+	struct map_slot entry;
 	void *before;
 
+	need_seed(m);
+	hash = hash_of(m, key);
+	entry = (struct map_slot){
+		.key = key.p, .len = (uint32_t)key.n, .hash = hash, .value = value
+	};
 	assert(value && key.n <= UINT32_MAX);
 	if (m->n && find(m, key, hash, &at)) {
 		before = m->slots[at].value;

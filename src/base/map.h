@@ -23,7 +23,7 @@ struct map {
 	struct map_slot *slots; /* NULL until the first entry */
 	uint32_t n; /* entries */
 	uint32_t mask; /* number of slots - 1, a power of two less one */
-	uint64_t seed;
+	uint64_t seed; /* 0: not chosen yet, while it is empty */
 };
 
 /* Costs nothing: no memory is taken before the first entry. */
