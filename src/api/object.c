@@ -88,7 +88,7 @@ static ptrdiff_t splice_point(struct str text)
 	return s.p ? begin - text.p : -1;
 }
 
-/* Every write prints this twice: without printf. */
+/* With every write: without printf. */
 static char *put_version(char *to, int64_t revision)
 {
 	static const char begin[] = "\"resourceVersion\":\"";
