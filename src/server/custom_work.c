@@ -248,16 +248,16 @@ static void remove_object(struct removal_write *w, struct resource *res, struct 
 static bool removal_walk(struct removal *r, struct resource *res)
 {
 	struct removal_write *w;
-	struct omap_cursor at;
 
 	for (int looked = 0; (w = idle(r)); looked++) {
-		struct object *o, *tip;
+		struct resource_place at = resource_blocks_seek(&res->objects, buf_str(&r->after),
+								true);
+		struct object *o = resource_blocks_next(&res->objects, &at), *tip;
 
-		if (!omap_seek_after(&res->objects, &at, buf_str(&r->after)))
+		if (!o)
 			return true;
 		if (looked == LOOK_MAX)
 			break;
-		o = omap_value(&at);
 		buf_clear(&r->after);
 		(void)buf_add_str(&r->after, o->key);
 		tip = resource_tip(res, object_ns(o), object_name(o));
@@ -287,7 +287,7 @@ static bool is_empty(const struct removal *r)
 	const struct custom *c = r->custom;
 	const struct resource *res = definition_resource(r->definition);
 
-	if (r->open || (res && (res->objects.n || res->tips.n)))
+	if (r->open || (res && (res->objects.count || res->tips.n)))
 		return false;
 	return !state_is_shared(c->state) ||
 	       loop_now(c->server->opts.loops[0]) >= r->since + OTHERS_MS;

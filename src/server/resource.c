@@ -1,9 +1,8 @@
 /*
  * The objects of one resource in the order of their keys, and what is kept beside them
- * so that reads are cheap: the same order in blocks, of which lists are made, a count for
- * each namespace, and the last complete list while nothing has changed. A list that is
- * kept holds on to its objects, so the first change drops it; before the blocks are
- * changed, because then there is less to copy.
+ * so that reads are cheap: a count for each namespace, and the last complete list while
+ * nothing has changed. A list that is kept holds on to its objects, so the first change
+ * drops it; before the objects are changed, because then there is less to copy.
  */
 #include "server/state_impl.h"
 
@@ -36,10 +35,9 @@ struct resource *resource_new(struct state *st, const struct schema_kind *kind)
 			 kind->storage_name.n);
 	if (kind->custom)
 		r->custom = crd_ref(crd_of(kind));
-	omap_init(&r->objects);
-	omap_init(&r->loading);
+	resource_blocks_init(&r->objects);
+	resource_blocks_init(&r->loading);
 	omap_init(&r->spaces);
-	resource_blocks_init(&r->blocks);
 	map_init(&r->tips);
 	ring_init(&r->ring, st->opts.ring_bytes ? st->opts.ring_bytes : RING_BYTES);
 	list_init(&r->dirty);
@@ -49,15 +47,6 @@ struct resource *resource_new(struct state *st, const struct schema_kind *kind)
 	state_observe_find(r);
 	state_metrics_add_resource(r);
 	return r;
-}
-
-static void unref_all(struct omap *objects)
-{
-	struct omap_cursor c;
-
-	for (bool ok = omap_first(objects, &c); ok; ok = omap_next(&c))
-		object_unref(omap_value(&c));
-	omap_release(objects);
 }
 
 static void space_free(struct resource_space *s)
@@ -81,8 +70,8 @@ void resource_free(struct resource *r)
 		lane_feed_free(r->subs[i].feed);
 	expire_free(r->expire);
 	resource_forget_lists(r);
-	unref_all(&r->objects);
-	unref_all(&r->loading);
+	resource_blocks_clear(&r->objects);
+	resource_blocks_clear(&r->loading);
 	omap_release(&r->spaces);
 	map_release(&r->tips);
 	ring_release(&r->ring);
@@ -175,15 +164,15 @@ static void count_removed(struct resource *r, struct resource_space *s)
 
 struct object *resource_find(const struct resource *r, struct str key)
 {
-	return omap_get(&r->objects, key);
+	return resource_blocks_find(&r->objects, key);
 }
 
 struct object *resource_put(struct resource *r, struct object *o)
 {
-	struct object *old = omap_put(&r->objects, o->key, o);
+	struct object *old;
 
 	drop_lists(r, space_of(r, o));
-	resource_blocks_put(&r->blocks, o, old);
+	old = resource_blocks_put(&r->objects, o);
 	if (!old)
 		count_added(r, o);
 	return old;
@@ -191,14 +180,14 @@ struct object *resource_put(struct resource *r, struct object *o)
 
 struct object *resource_remove(struct resource *r, struct str key)
 {
-	struct object *old = omap_remove(&r->objects, key);
+	struct object *old = resource_find(r, key);
 	struct resource_space *s;
 
 	if (!old)
 		return NULL;
 	s = space_of(r, old);
 	drop_lists(r, s);
-	resource_blocks_remove(&r->blocks, old);
+	resource_blocks_remove(&r->objects, old);
 	count_removed(r, s);
 	return old;
 }
@@ -207,31 +196,25 @@ void resource_forget_lists(struct resource *r)
 {
 	drop_lists(r, NULL);
 	spaces_clear(r);
-	resource_blocks_clear(&r->blocks);
 }
 
 void resource_swap(struct resource *r)
 {
-	struct omap_cursor c;
-	struct omap old = r->objects;
+	struct resource_place at = { 0 };
+	const struct object *o;
 
 	resource_forget_lists(r);
+	resource_blocks_clear(&r->objects);
 	r->objects = r->loading;
-	omap_init(&r->loading);
-	for (bool ok = omap_first(&r->objects, &c); ok; ok = omap_next(&c)) {
-		count_added(r, omap_value(&c));
-		resource_blocks_put(&r->blocks, omap_value(&c), NULL);
-	}
-	unref_all(&old);
+	resource_blocks_init(&r->loading);
+	while ((o = resource_blocks_next(&r->objects, &at)))
+		count_added(r, o);
 }
 
 void resource_clear(struct resource *r)
 {
-	struct omap loading = r->loading;
-
-	omap_init(&r->loading);
-	resource_swap(r);
-	r->loading = loading;
+	resource_forget_lists(r);
+	resource_blocks_clear(&r->objects);
 }
 
 struct object *resource_get(const struct resource *r, struct str ns, struct str name)
@@ -244,7 +227,7 @@ struct object *resource_get(const struct resource *r, struct str ns, struct str 
 
 size_t resource_count(const struct resource *r)
 {
-	return r->objects.n;
+	return r->objects.count;
 }
 
 struct object *resource_tip(const struct resource *r, struct str ns, struct str name)

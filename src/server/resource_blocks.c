@@ -1,6 +1,6 @@
 /*
  * An array of blocks. Each entry has its block's first key, so that the search for a block touches
- * neither blocks nor objects; within the block an object that is known is found by its pointer.
+ * no other.
  *
  * Whether a block is shared can be asked without a lock: others only drop references, new ones are
  * taken by the state's loop alone.
@@ -59,6 +59,11 @@ static size_t find_block(const struct resource_blocks *b, struct str key, bool b
 	return low ? low - 1 : 0;
 }
 
+static struct str key_at(const struct resource_block *k, size_t at)
+{
+	return str_of(k->key[at], k->key_n[at]);
+}
+
 static size_t find_in(const struct resource_block *k, struct str key, bool behind)
 {
 	size_t low = 0, high = k->n;
@@ -66,7 +71,7 @@ static size_t find_in(const struct resource_block *k, struct str key, bool behin
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (lies_behind(k->items[mid]->key, key, behind))
+		if (lies_behind(key_at(k, mid), key, behind))
 			low = mid + 1;
 		else
 			high = mid;
@@ -88,16 +93,41 @@ struct resource_place resource_blocks_seek(const struct resource_blocks *b, stru
 	return p;
 }
 
-/* Of an object that is there. */
-static struct resource_place place_of(const struct resource_blocks *b, const struct object *o)
+/* Where a key is, or would be. */
+static struct resource_place place_of(const struct resource_blocks *b, struct str key)
 {
-	struct resource_place p = { .block = find_block(b, o->key, true) };
+	struct resource_place p = { .block = find_block(b, key, true) };
+
+	p.at = find_in(b->v[p.block].block, key, false);
+	return p;
+}
+
+/* The object at such a place if it has that key. */
+static struct object *object_at_place(const struct resource_blocks *b, struct resource_place p,
+				      struct str key)
+{
 	const struct resource_block *k = b->v[p.block].block;
 
-	while (p.at < k->n && k->items[p.at] != o)
-		p.at++;
-	assert(p.at < k->n);
-	return p;
+	return p.at < k->n && str_eq(key_at(k, p.at), key) ? k->items[p.at] : NULL;
+}
+
+struct object *resource_blocks_find(const struct resource_blocks *b, struct str key)
+{
+	return b->n ? object_at_place(b, place_of(b, key), key) : NULL;
+}
+
+struct object *resource_blocks_next(const struct resource_blocks *b, struct resource_place *at)
+{
+	const struct resource_block *k;
+	struct object *o;
+
+	if (at->block >= b->n)
+		return NULL;
+	k = b->v[at->block].block;
+	o = k->items[at->at++];
+	if (at->at == k->n)
+		*at = (struct resource_place){ .block = at->block + 1 };
+	return o;
 }
 
 /* --- changing --------------------------------------------------------------------- */
@@ -123,7 +153,23 @@ static void drop_entry(struct resource_blocks *b, size_t at)
 
 static void set_first(struct resource_blocks *b, size_t at)
 {
-	b->v[at].first = b->v[at].block->items[0]->key;
+	b->v[at].first = key_at(b->v[at].block, 0);
+}
+
+static void set_at(struct resource_block *k, size_t at, struct object *o)
+{
+	k->key[at] = o->key.p;
+	k->key_n[at] = (uint32_t)o->key.n;
+	k->items[at] = o;
+}
+
+/* Of a run of objects, also within one block. What is there then has no more references. */
+static void move_run(struct resource_block *to, size_t at, const struct resource_block *from,
+		     size_t from_at, size_t n)
+{
+	memmove(to->key + at, from->key + from_at, n * sizeof(to->key[0]));
+	memmove(to->key_n + at, from->key_n + from_at, n * sizeof(to->key_n[0]));
+	memmove(to->items + at, from->items + from_at, n * sizeof(to->items[0]));
 }
 
 /* The block, which nobody else has: a copy if need be. */
@@ -133,10 +179,11 @@ static struct resource_block *own(struct resource_blocks *b, size_t at)
 
 	if (atomic_load_explicit(&k->refs, memory_order_acquire) == 1)
 		return k;
-	mine = resource_block_new(RESOURCE_BLOCK_MAX);
+	mine = resource_block_new();
+	move_run(mine, 0, k, 0, k->n);
 	for (uint32_t i = 0; i < k->n; i++) {
 		resource_fetch_ahead(k->items, k->n, i);
-		mine->items[i] = object_ref(k->items[i]);
+		(void)object_ref(k->items[i]);
 	}
 	mine->n = k->n;
 	mine->bytes = k->bytes;
@@ -154,7 +201,7 @@ static void move_tail(struct resource_block *from, size_t at, struct resource_bl
 		resource_fetch_ahead(from->items, from->n, i);
 		bytes += from->items[i]->json->n;
 	}
-	memcpy(to->items + to->n, from->items + at, n * sizeof(to->items[0]));
+	move_run(to, to->n, from, at, n);
 	to->n += (uint32_t)n;
 	to->bytes += bytes;
 	from->n -= (uint32_t)n;
@@ -164,7 +211,7 @@ static void move_tail(struct resource_block *from, size_t at, struct resource_bl
 /* Room for one more at a place in a full block; the place moves with its objects. */
 static void make_room(struct resource_blocks *b, struct resource_place *p)
 {
-	struct resource_block *k, *next = resource_block_new(RESOURCE_BLOCK_MAX);
+	struct resource_block *k, *next = resource_block_new();
 	bool at_end = p->block + 1 == b->n && p->at == RESOURCE_BLOCK_MAX;
 
 	add_entry(b, p->block + 1, next);
@@ -186,48 +233,48 @@ static void insert(struct resource_blocks *b, struct resource_place p, struct ob
 	if (b->v[p.block].block->n == RESOURCE_BLOCK_MAX)
 		make_room(b, &p);
 	k = own(b, p.block);
-	memmove(k->items + p.at + 1, k->items + p.at, (k->n - p.at) * sizeof(k->items[0]));
-	k->items[p.at] = object_ref(o);
+	move_run(k, p.at + 1, k, p.at, k->n - p.at);
+	set_at(k, p.at, o);
 	k->n++;
 	k->bytes += o->json->n;
+	b->count++;
 	set_first(b, p.block);
 }
 
-/* A new object's place. Often it is the last. */
+static void replace(struct resource_blocks *b, struct resource_place p, struct object *o)
+{
+	struct resource_block *k = own(b, p.block);
+
+	k->bytes += o->json->n;
+	k->bytes -= k->items[p.at]->json->n;
+	set_at(k, p.at, o);
+	set_first(b, p.block);
+}
+
+/* As place_of(). What is added is often the last. */
 static struct resource_place place_for(const struct resource_blocks *b, struct str key)
 {
 	const struct resource_block *last = b->v[b->n - 1].block;
-	struct resource_place p = { b->n - 1, last->n };
 
-	if (last->n && str_cmp(last->items[last->n - 1]->key, key) >= 0) {
-		p.block = find_block(b, key, false);
-		p.at = find_in(b->v[p.block].block, key, false);
-	}
-	return p;
+	if (last->n && str_cmp(key_at(last, last->n - 1), key) >= 0)
+		return place_of(b, key);
+	return (struct resource_place){ b->n - 1, last->n };
 }
 
-static void replace(struct resource_blocks *b, struct object *o, const struct object *before)
+struct object *resource_blocks_put(struct resource_blocks *b, struct object *o)
 {
-	struct resource_place p = place_of(b, before);
-	struct resource_block *k = own(b, p.block);
-	struct object *old = k->items[p.at];
+	struct resource_place p;
+	struct object *before;
 
-	k->items[p.at] = object_ref(o);
-	k->bytes += o->json->n;
-	k->bytes -= old->json->n;
-	set_first(b, p.block);
-	object_unref(old);
-}
-
-void resource_blocks_put(struct resource_blocks *b, struct object *o, const struct object *before)
-{
-	if (before) {
-		replace(b, o, before);
-		return;
-	}
 	if (!b->n)
-		add_entry(b, 0, resource_block_new(RESOURCE_BLOCK_MAX));
-	insert(b, place_for(b, o->key), o);
+		add_entry(b, 0, resource_block_new());
+	p = place_for(b, o->key);
+	before = object_at_place(b, p, o->key);
+	if (before)
+		replace(b, p, o);
+	else
+		insert(b, p, o);
+	return before;
 }
 
 /* Joins a block with the next one when both have little. */
@@ -241,13 +288,14 @@ static void join(struct resource_blocks *b, size_t at)
 
 void resource_blocks_remove(struct resource_blocks *b, const struct object *o)
 {
-	struct resource_place p = place_of(b, o);
+	struct resource_place p = place_of(b, o->key);
 	struct resource_block *k = own(b, p.block);
-	struct object *old = k->items[p.at];
 
+	assert(k->items[p.at] == o);
 	k->n--;
-	k->bytes -= old->json->n;
-	memmove(k->items + p.at, k->items + p.at + 1, (k->n - p.at) * sizeof(k->items[0]));
+	k->bytes -= o->json->n;
+	b->count--;
+	move_run(k, p.at, k, p.at + 1, k->n - p.at);
 	if (k->n) {
 		set_first(b, p.block);
 		join(b, p.block);
@@ -256,7 +304,6 @@ void resource_blocks_remove(struct resource_blocks *b, const struct object *o)
 	}
 	if (p.block)
 		join(b, p.block - 1);
-	object_unref(old);
 }
 
 /* --- taking ----------------------------------------------------------------------- */

@@ -1,9 +1,10 @@
 /*
  * resource_blocks - a resource's objects in the order of their keys, in blocks that lists share.
  *
- * Kept beside the map from key to object, by each change of it. A list takes references to
- * whole blocks and a copy of their pointers; a change copies its block first when somebody
- * has it still. So neither touches all objects, and what was listed stays as it was.
+ * A map from key to object, with a reference to each. A list takes references to whole blocks
+ * and a copy of their pointers; a change copies its block first when somebody has it still. So
+ * neither touches all objects, and what was listed stays as it was. An object costs about 20
+ * bytes when the keys came in ascending order and 28 when they came in any order.
  * Threads: the state's loop. What was taken may be dropped on any.
  */
 #ifndef SERVER_RESOURCE_BLOCKS_H
@@ -11,26 +12,37 @@
 
 #include "server/resource_snapshot.h"
 
-enum { RESOURCE_BLOCK_MAX = 128 /* objects of a block */ };
-
 struct resource_blocks {
 	struct resource_blocks_entry *v; /* in order; none is empty */
 	size_t n, cap;
+	size_t count; /* of objects */
 };
 
 void resource_blocks_init(struct resource_blocks *b);
 void resource_blocks_clear(struct resource_blocks *b); /* and frees its memory */
 
-/* Adds an object, with a new reference, or replaces `before`, of the same key, which is in it. */
-void resource_blocks_put(struct resource_blocks *b, struct object *o, const struct object *before);
+/* The object of a key, or NULL. */
+struct object *resource_blocks_find(const struct resource_blocks *b, struct str key);
 
-/* Takes out an object that is in it. */
+/* Puts an object in the place of its key's, takes the reference over; returns the one before. */
+struct object *resource_blocks_put(struct resource_blocks *b, struct object *o);
+
+/* Takes out an object that is in it; its reference is the caller's. */
 void resource_blocks_remove(struct resource_blocks *b, const struct object *o);
 
 /* Where an object is. Valid until the next change. */
 struct resource_place {
 	size_t block, at;
 };
+
+/*
+ * All of them, in order:
+ *
+ *	struct resource_place at = { 0 };
+ *
+ *	while ((o = resource_blocks_next(b, &at)))
+ */
+struct object *resource_blocks_next(const struct resource_blocks *b, struct resource_place *at);
 
 /* The first object whose key is `key` or behind it; with `behind`, only behind it. */
 struct resource_place resource_blocks_seek(const struct resource_blocks *b, struct str key,

@@ -65,13 +65,15 @@ static void name_of(char ret_name[16], size_t number)
 
 static void put(struct model *m, size_t number)
 {
-	struct object *before = m->now[number];
+	struct object *before = m->now[number], *out;
 	char name[16];
 
 	name_of(name, number);
 	m->now[number] = make(name, prng_below(&m->prng, 100));
-	resource_blocks_put(&m->blocks, m->now[number], before);
+	out = resource_blocks_put(&m->blocks, object_ref(m->now[number]));
+	assert_ptr_equal(out, before);
 	m->n += before ? 0 : 1;
+	object_unref(out);
 	object_unref(before);
 }
 
@@ -80,6 +82,7 @@ static void take_out(struct model *m, size_t number)
 	if (!m->now[number])
 		return;
 	resource_blocks_remove(&m->blocks, m->now[number]);
+	object_unref(m->now[number]); /* the block's reference */
 	object_unref(m->now[number]);
 	m->now[number] = NULL;
 	m->n--;
@@ -107,6 +110,24 @@ static void drop_taken(struct taken *t)
 		object_unref(t->items[i]);
 	t->snapshot = NULL;
 	t->n = 0;
+}
+
+/* As a map: each key's object, or none; all of them in order. */
+static void check_map(const struct model *m)
+{
+	struct resource_place at = { 0 };
+	char name[24] = "a/";
+
+	assert_int_equal(m->blocks.count, m->n);
+	for (size_t i = 0; i < KEYS; i++) {
+		name_of(name + 2, i);
+		assert_ptr_equal(resource_blocks_find(&m->blocks, str_from(name)), m->now[i]);
+		if (m->now[i])
+			assert_ptr_equal(resource_blocks_next(&m->blocks, &at), m->now[i]);
+	}
+	assert_null(resource_blocks_next(&m->blocks, &at));
+	assert_null(resource_blocks_find(&m->blocks, STR("a/")));
+	assert_null(resource_blocks_find(&m->blocks, STR("b/")));
 }
 
 /* At most `most` of what is at number `from` and behind. */
@@ -160,10 +181,13 @@ static void live(struct model *m, int steps, uint32_t puts_of_ten)
 		if (prng_below(&m->prng, 20) == 0)
 			take(m, t, prng_below(&m->prng, 2) ? 0 : prng_below(&m->prng, KEYS),
 			     prng_below(&m->prng, 2) ? KEYS : prng_below(&m->prng, 400));
+		if (i % 500 == 0)
+			check_map(m);
 	}
+	check_map(m);
 }
 
-static void what_is_taken_is_what_is_there_and_stays_as_it_was(void **state UNUSED)
+static void what_is_there_is_found_and_what_is_taken_stays_as_it_was(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 3; seed++) {
 		struct model *m = model_new(seed);
@@ -174,6 +198,7 @@ static void what_is_taken_is_what_is_there_and_stays_as_it_was(void **state UNUS
 		for (size_t i = 0; i < KEYS; i++)
 			take_out(m, i);
 		assert_int_equal(m->blocks.n, 0);
+		check_map(m);
 		take(m, &m->taken[0], 0, KEYS);
 		live(m, 1000, 9);
 		model_free(m);
@@ -249,7 +274,7 @@ static void a_part_of_a_block_keeps_no_more_than_that(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_taken_is_what_is_there_and_stays_as_it_was),
+		cmocka_unit_test(what_is_there_is_found_and_what_is_taken_stays_as_it_was),
 		cmocka_unit_test(objects_that_come_in_order_fill_their_blocks),
 		cmocka_unit_test(blocks_that_have_little_become_one),
 		cmocka_unit_test(a_block_that_nobody_has_is_changed_in_place),

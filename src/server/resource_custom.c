@@ -34,19 +34,18 @@ static struct object *remade(const struct resource *r, const struct object *o)
 /* While all is being read again, `loading` is in the new kind's form as it comes. */
 static void remake(struct resource *r)
 {
-	struct omap old = r->objects;
-	struct omap_cursor c;
+	struct resource_blocks old = r->objects;
+	struct resource_place at = { 0 };
+	struct object *o, *made;
 
-	omap_init(&r->objects);
+	resource_blocks_init(&r->objects);
 	resource_forget_lists(r);
-	for (bool ok = omap_first(&old, &c); ok; ok = omap_next(&c)) {
-		struct object *o = omap_value(&c), *made = remade(r, o);
-
+	while ((o = resource_blocks_next(&old, &at))) {
+		made = remade(r, o);
 		if (made)
 			(void)resource_put(r, made);
-		object_unref(o);
 	}
-	omap_release(&old);
+	resource_blocks_clear(&old);
 }
 
 /* The definition may have changed amid a batch in which objects did, too: those are the past. */

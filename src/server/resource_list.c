@@ -27,7 +27,7 @@ static struct range range_of(struct resource *r, struct str ns)
 	char key[256];
 
 	if (!ns.n)
-		return (struct range){ .n = r->objects.n, .kept = &r->all };
+		return (struct range){ .n = r->objects.count, .kept = &r->all };
 	if (ns.n < sizeof(key)) {
 		memcpy(key, ns.p, ns.n);
 		key[ns.n] = '/';
@@ -35,7 +35,7 @@ static struct range range_of(struct resource *r, struct str ns)
 	}
 	if (!space)
 		return (struct range){ 0 };
-	return (struct range){ .from = resource_blocks_seek(&r->blocks, space->key, false),
+	return (struct range){ .from = resource_blocks_seek(&r->objects, space->key, false),
 			       .n = space->count,
 			       .kept = &space->all };
 }
@@ -48,7 +48,7 @@ static struct resource_snapshot *list_all(struct resource *r, struct str ns)
 	if (!range.kept)
 		return resource_snapshot_new(0, 0);
 	if (!*range.kept)
-		*range.kept = resource_blocks_take(&r->blocks, range.from, range.n);
+		*range.kept = resource_blocks_take(&r->objects, range.from, range.n);
 	return resource_snapshot_ref(*range.kept);
 }
 
@@ -61,15 +61,15 @@ static void list_page(struct resource *r, const struct list_query *q, struct are
 	size_t before, rest, n;
 
 	if (q->after.n) {
-		struct resource_place at = resource_blocks_seek(&r->blocks, q->after, true);
+		struct resource_place at = resource_blocks_seek(&r->objects, q->after, true);
 
-		before = MIN(resource_blocks_between(&r->blocks, range.from, at), range.n);
+		before = MIN(resource_blocks_between(&r->objects, range.from, at), range.n);
 		range.from = before ? at : range.from;
 		range.n -= before;
 	}
 	rest = range.n;
 	n = q->limit ? MIN(q->limit, rest) : rest;
-	s = resource_blocks_take(&r->blocks, range.from, n);
+	s = resource_blocks_take(&r->objects, range.from, n);
 	resource_snapshot_hold(a, s);
 	*ret_list = (struct list_result){ .items = s->items,
 					  .n = n,

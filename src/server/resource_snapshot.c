@@ -9,9 +9,9 @@
 
 /* --- blocks ----------------------------------------------------------------------- */
 
-struct resource_block *resource_block_new(size_t cap)
+struct resource_block *resource_block_new(void)
 {
-	struct resource_block *b = xmalloc(sizeof(*b) + cap * sizeof(b->items[0]));
+	struct resource_block *b = xmalloc(sizeof(*b));
 
 	atomic_init(&b->refs, 1);
 	b->n = 0;

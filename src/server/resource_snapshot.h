@@ -18,16 +18,20 @@ struct arena;
 
 /* --- blocks ----------------------------------------------------------------------- */
 
+enum { RESOURCE_BLOCK_MAX = 128 /* objects of a block */ };
+
 /* Objects beside each other in the order of keys. Whoever shares one does not change it. */
 struct resource_block {
 	atomic_uint refs;
 	uint32_t n;
 	size_t bytes; /* of their texts */
-	struct object *items[]; /* a reference to each */
+	/* The keys of the objects, which keep them: a search touches nothing else of these. */
+	const char *key[RESOURCE_BLOCK_MAX];
+	uint32_t key_n[RESOURCE_BLOCK_MAX];
+	struct object *items[RESOURCE_BLOCK_MAX]; /* a reference to each */
 };
 
-/* Empty, with room for `cap` objects. */
-struct resource_block *resource_block_new(size_t cap);
+struct resource_block *resource_block_new(void); /* empty */
 void resource_block_unref(struct resource_block *b);
 
 /* --- snapshots -------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * Two ordered maps are merged: where a key is in the overlay, that is what counts. The rest
+ * Two orders are merged: where a key is in the overlay, that is what counts. The rest
  * behind a page is what is there now, which is known without a walk, set right by what the
  * overlay says of keys behind it.
  */
@@ -7,31 +7,33 @@
 
 #include <stdlib.h>
 
-void resource_walk_init(struct resource_walk *w, const struct omap *objects,
-			const struct omap *overlay, struct str prefix, struct str after)
+static bool within(const struct resource_walk *w, struct str key)
 {
-	*w = (struct resource_walk){ .objects = objects, .overlay = overlay, .prefix = prefix };
-	if (after.n && str_cmp(after, prefix) >= 0) {
-		w->at_ok = omap_seek_after(objects, &w->at, after);
-		w->over_ok = overlay && omap_seek_after(overlay, &w->over, after);
-		return;
-	}
-	w->at_ok = omap_seek(objects, &w->at, prefix);
-	w->over_ok = overlay && omap_seek(overlay, &w->over, prefix);
+	return !w->prefix.n || str_starts(key, w->prefix);
 }
 
-static bool within(const struct resource_walk *w, const struct omap_cursor *c)
-{
-	return !w->prefix.n || str_starts(omap_key(c), w->prefix);
-}
-
-/* The next object of the present, where no overlay speaks. */
+/* The next object of the present; the one before it is returned. */
 static struct object *next_present(struct resource_walk *w)
 {
-	struct object *o = omap_value(&w->at);
+	struct object *o = w->present;
 
-	w->at_ok = omap_next(&w->at);
+	w->present = resource_blocks_next(w->objects, &w->at);
+	if (w->present && !within(w, w->present->key))
+		w->present = NULL;
 	return o;
+}
+
+void resource_walk_init(struct resource_walk *w, const struct resource_blocks *objects,
+			const struct omap *overlay, struct str prefix, struct str after)
+{
+	bool behind = after.n && str_cmp(after, prefix) >= 0;
+	struct str from = behind ? after : prefix;
+
+	*w = (struct resource_walk){ .objects = objects, .overlay = overlay, .prefix = prefix };
+	w->at = resource_blocks_seek(objects, from, behind);
+	(void)next_present(w);
+	if (overlay)
+		w->over_ok = (behind ? omap_seek_after : omap_seek)(overlay, &w->over, from);
 }
 
 struct object *resource_walk_next(struct resource_walk *w)
@@ -40,15 +42,14 @@ struct object *resource_walk_next(struct resource_walk *w)
 		struct ring_event *e;
 		int c;
 
-		w->at_ok = w->at_ok && within(w, &w->at);
-		w->over_ok = w->over_ok && within(w, &w->over);
+		w->over_ok = w->over_ok && within(w, omap_key(&w->over));
 		if (!w->over_ok)
-			return w->at_ok ? next_present(w) : NULL;
-		c = w->at_ok ? str_cmp(omap_key(&w->at), omap_key(&w->over)) : 1;
+			return w->present ? next_present(w) : NULL;
+		c = w->present ? str_cmp(w->present->key, omap_key(&w->over)) : 1;
 		if (c < 0)
 			return next_present(w);
 		if (c == 0)
-			w->at_ok = omap_next(&w->at);
+			(void)next_present(w);
 		e = omap_value(&w->over);
 		w->over_ok = omap_next(&w->over);
 		if (e->prev)
@@ -78,11 +79,11 @@ static struct str prefix_of(struct arena *a, struct str ns)
 static size_t count_present(const struct resource *r, struct str prefix, struct str last)
 {
 	const struct resource_space *space = prefix.n ? omap_get(&r->spaces, prefix) : NULL;
-	size_t n = space ? space->count : prefix.n ? 0 : r->objects.n;
+	size_t n = space ? space->count : prefix.n ? 0 : r->objects.count;
 
-	return n - resource_blocks_between(&r->blocks,
-					   resource_blocks_seek(&r->blocks, prefix, false),
-					   resource_blocks_seek(&r->blocks, last, true));
+	return n - resource_blocks_between(&r->objects,
+					   resource_blocks_seek(&r->objects, prefix, false),
+					   resource_blocks_seek(&r->objects, last, true));
 }
 
 /* What was behind a page that ended with that key. */
@@ -106,7 +107,7 @@ void resource_walk_list(struct resource *r, const struct omap *overlay, const st
 {
 	struct resource_filter f = resource_filter_of(r, q);
 	bool all = !f.labels.n && !f.fields.n;
-	size_t room = q->limit ? MIN(q->limit, r->objects.n) : all ? r->objects.n : 16;
+	size_t room = q->limit ? MIN(q->limit, r->objects.count) : all ? r->objects.count : 16;
 	struct resource_snapshot *s = resource_snapshot_new(room, 0);
 	struct str prefix = prefix_of(a, f.ns);
 	struct resource_walk w;

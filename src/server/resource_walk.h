@@ -12,14 +12,17 @@
 #include "server/state_impl.h"
 
 struct resource_walk {
-	const struct omap *objects, *overlay; /* overlay: key -> struct ring_event; or NULL */
-	struct omap_cursor at, over;
-	bool at_ok, over_ok;
+	const struct resource_blocks *objects;
+	struct resource_place at; /* behind `present` */
+	struct object *present; /* the next one; NULL: none */
+	const struct omap *overlay; /* key -> struct ring_event; or NULL */
+	struct omap_cursor over;
+	bool over_ok;
 	struct str prefix;
 };
 
 /* Stands before the first key that begins with `prefix` and, unless empty, lies behind `after`. */
-void resource_walk_init(struct resource_walk *w, const struct omap *objects,
+void resource_walk_init(struct resource_walk *w, const struct resource_blocks *objects,
 			const struct omap *overlay, struct str prefix, struct str after);
 
 /* The next object, or NULL at the end. */

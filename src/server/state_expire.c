@@ -207,13 +207,14 @@ void expire_loaded(struct resource *r)
 	struct expire_queue *q = r->expire;
 	int64_t now = loop_now(r->state->loop);
 	int64_t wall_s = clock_wall(loop_clock(r->state->loop)) / CLOCK_SEC;
-	struct expire_entry **entries = xcalloc(r->objects.n + 1, sizeof(struct expire_entry *));
-	struct omap_cursor c;
+	struct expire_entry **entries = xcalloc(r->objects.count + 1,
+						sizeof(struct expire_entry *));
+	struct resource_place at = { 0 };
+	const struct object *o;
 	size_t n = 0;
 
 	prune(r);
-	for (bool ok = omap_first(&r->objects, &c); ok; ok = omap_next(&c)) {
-		const struct object *o = omap_value(&c);
+	while ((o = resource_blocks_next(&r->objects, &at))) {
 		struct expire_entry *e = map_get(&q->by_key, o->key);
 		int64_t age_ms = MAX(wall_s - o->created_s, (int64_t)0) * 1000;
 

@@ -81,7 +81,7 @@ static void tell_gauges(struct state *st)
 	LIST_FOREACH (node, &st->dirty) {
 		struct resource *r = LIST_ENTRY(node, struct resource, dirty);
 
-		metrics_gauge_set(r->objects_gauge, (double)r->objects.n);
+		metrics_gauge_set(r->objects_gauge, (double)r->objects.count);
 		metrics_gauge_set(r->revision_gauge, (double)st->revision);
 	}
 }

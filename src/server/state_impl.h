@@ -52,9 +52,8 @@ struct resource {
 	struct crd *custom; /* whose kind it is, a reference; NULL: compiled in */
 	uint32_t changes; /* how often the kind was changed */
 	bool gone; /* its definition is: nothing more is written */
-	struct omap objects; /* key -> struct object: committed; a reference to each */
-	struct resource_blocks blocks; /* the same, for lists */
-	struct omap loading; /* the same while all is read again */
+	struct resource_blocks objects; /* committed */
+	struct resource_blocks loading; /* the same while all is read again */
 	struct omap spaces; /* "namespace/" -> struct resource_space */
 	struct resource_snapshot *all; /* as of a space, over all namespaces */
 	struct map tips; /* key -> the newest of its pending writes */
@@ -209,7 +208,7 @@ void state_metrics_add_resource(struct resource *r);
 void state_observe_find(struct resource *r);
 void state_observe_change(struct resource *r, struct object *now, struct object *before);
 /* All was read: they begin anew. */
-void state_observe_all(struct resource *r, const struct omap *objects);
+void state_observe_all(struct resource *r, const struct resource_blocks *objects);
 /* Whether anybody must see it before the other resources are read. */
 bool state_observed_early(const struct resource *r);
 

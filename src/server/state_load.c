@@ -101,7 +101,7 @@ static void place(struct state *st, struct resource *r, struct arena *a)
 	if (r->expire)
 		expire_loaded(r);
 	if (r->objects_gauge)
-		metrics_gauge_set(r->objects_gauge, (double)r->objects.n);
+		metrics_gauge_set(r->objects_gauge, (double)r->objects.count);
 	arena_clear(a);
 }
 
@@ -148,15 +148,8 @@ static void finish(struct state_load *load)
 
 static void drop_loading(struct state *st)
 {
-	struct omap_cursor c;
-
-	for (size_t i = 0; i < st->nresources; i++) {
-		struct omap *m = &st->resources[i]->loading;
-
-		for (bool ok = omap_first(m, &c); ok; ok = omap_next(&c))
-			object_unref(omap_value(&c));
-		omap_clear(m);
-	}
+	for (size_t i = 0; i < st->nresources; i++)
+		resource_blocks_clear(&st->resources[i]->loading);
 }
 
 static void fail(struct state_load *load, const struct error *err)
@@ -190,7 +183,7 @@ static int take_page(struct state_load *load, const struct store_range_result *p
 		if (ret < 0)
 			return error_wrap(err, ret, "%.*s %.*s/%.*s", STR_ARG(it->key.resource),
 					  STR_ARG(it->key.ns), STR_ARG(it->key.name));
-		object_unref(omap_put(&r->loading, o->key, o));
+		object_unref(resource_blocks_put(&r->loading, o));
 	}
 	load->last = page->more ? o : NULL;
 	return 0;

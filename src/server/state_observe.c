@@ -37,15 +37,16 @@ bool state_observed_early(const struct resource *r)
 	return false;
 }
 
-void state_observe_all(struct resource *r, const struct omap *objects)
+void state_observe_all(struct resource *r, const struct resource_blocks *objects)
 {
-	struct omap_cursor c;
+	struct resource_place at = { 0 };
+	struct object *o;
 
 	for (size_t i = 0; i < r->nobservers; i++)
 		if (r->observers[i]->reset)
 			r->observers[i]->reset(r->observers[i]->arg);
 	if (!r->nobservers)
 		return;
-	for (bool ok = omap_first(objects, &c); ok; ok = omap_next(&c))
-		state_observe_change(r, omap_value(&c), NULL);
+	while ((o = resource_blocks_next(objects, &at)))
+		state_observe_change(r, o, NULL);
 }

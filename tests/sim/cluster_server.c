@@ -102,10 +102,11 @@ void cluster_server_each(const struct cluster_role *role, const char *group, con
 			 struct arena *a, void (*fn)(void *arg, const struct json *tree), void *arg)
 {
 	struct resource *r = find(role, group, resource);
-	struct omap_cursor c;
+	struct resource_place at = { 0 };
+	const struct object *o;
 
-	for (bool ok = omap_first(&r->objects, &c); ok; ok = omap_next(&c))
-		fn(arg, tree_of(omap_value(&c), a));
+	while ((o = resource_blocks_next(&r->objects, &at)))
+		fn(arg, tree_of(o, a));
 }
 
 struct json *cluster_server_get(const struct cluster_role *role, const char *group,
