@@ -115,8 +115,9 @@ static void on_socket_error(struct conn_uv *u)
 static void on_poll(uv_poll_t *p, int status, int events)
 {
 	struct conn_uv *u = CONTAINER_OF(p, struct conn_uv, poll);
+	struct loop *l = u->conn.loop;
 
-	u->conn.loop->now = (int64_t)uv_now(p->loop);
+	l->now = (int64_t)uv_now(p->loop);
 	if (status < 0) {
 		on_socket_error(u);
 		return;
@@ -129,6 +130,8 @@ static void on_poll(uv_poll_t *p, int status, int events)
 		if (!u->conn.closed)
 			update_poll(u);
 	}
+	/* What was asked for is done while it is in the caches, before the next one is read. */
+	loop_turn_deferred(l);
 }
 
 /* --- the filter's verbs -------------------------------------------------------------- */

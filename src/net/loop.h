@@ -6,8 +6,8 @@
  * through this interface, so either can stand in for the other. Sockets are in
  * conn.h and listener.h.
  *
- * A turn: the loop waits, calls back for all that happened, then runs what was
- * deferred. Time stands still within a turn.
+ * A turn: the loop waits, calls back for all that happened, and runs what was
+ * deferred, after all of it at the latest. Time stands still within a turn.
  * Threads: everything belongs to the loop's own thread, except loop_post()
  * and loop_stop(), which any thread may call.
  */
@@ -86,8 +86,9 @@ struct loop_msg {
 void loop_post(struct loop *l, struct loop_msg *m);
 
 /*
- * Embed it; init once. fn runs at the end of this turn; when deferred from a
- * deferred task, at the end of the next one, which then does not wait.
+ * Embed it; init once. fn runs in this turn, from the loop and with nobody's
+ * callback above it; when deferred from a deferred task, in the next one at
+ * the latest, which then does not wait.
  * Deferring twice is deferring once.
  */
 struct loop_task {
