@@ -79,16 +79,7 @@ static void decide(struct mutation *m)
 /* Admission has what it waited for. */
 static void again(struct mutation *m)
 {
-	struct error err = { 0 };
-
-	if (mutation_is_cancelled(m)) {
-		mutation_fail(m, m->cancelled);
-		return;
-	}
-	mutation_renew_memory(m);
-	if (mutation_renew(m, &err) < 0)
-		mutation_fail(m, &err);
-	else
+	if (mutation_renew(m))
 		decide(m);
 }
 

@@ -28,6 +28,16 @@ static void range(struct verb_world *w)
 			      201);
 }
 
+/* And a service "a" without a node port. */
+static void range_and_service(struct verb_world *w)
+{
+	range(w);
+	(void)verb_world_call(w, "POST", SERVICES,
+			      "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"ports\":["
+			      "{\"port\":80}]}}",
+			      201);
+}
+
 /* Writes of the server's own behind an answer. */
 static void settle(struct verb_world *w)
 {
@@ -198,11 +208,7 @@ static void who_is_outrun_in_an_update_takes_another_node_port(void **state)
 				.content_type = MERGE,
 				.body = "{\"spec\":{\"type\":\"NodePort\"}}" };
 
-	range(w);
-	(void)verb_world_call(w, "POST", SERVICES,
-			      "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"ports\":["
-			      "{\"port\":80}]}}",
-			      201);
+	range_and_service(w);
 	put_record(w, "30000-32766");
 	settle(w);
 	fake_store_hold(w->server.store, true);
@@ -374,11 +380,7 @@ static void who_is_outrun_for_too_long_gives_up(void **state)
 				.content_type = MERGE,
 				.body = "{\"spec\":{\"type\":\"NodePort\"}}" };
 
-	range(w);
-	(void)verb_world_call(w, "POST", SERVICES,
-			      "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"ports\":["
-			      "{\"port\":80}]}}",
-			      201);
+	range_and_service(w);
 	fake_store_fail(w->server.store, UINT_MAX, ERR_CONFLICT);
 	verb_world_begin(w, &ask);
 	verb_world_finish(w, &ask);

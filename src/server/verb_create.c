@@ -109,17 +109,7 @@ static void make(struct mutation *m)
 
 static void again(struct mutation *m)
 {
-	struct error err = { 0 };
-
-	if (mutation_is_cancelled(m)) {
-		mutation_fail(m, m->cancelled);
-		return;
-	}
-	mutation_renew_memory(m);
-	m->name = STR_NULL; /* was in that memory */
-	if (mutation_renew(m, &err) < 0)
-		mutation_fail(m, &err);
-	else
+	if (mutation_renew(m))
 		make(m);
 }
 

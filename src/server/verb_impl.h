@@ -140,8 +140,12 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 /* The usual `again`: decodes, decides and commits anew. */
 void mutation_again(struct mutation *m);
 
-/* Decodes anew what a try has changed. */
-int mutation_renew(struct mutation *m, struct error *err);
+/*
+ * What an `again` that decides anew begins with: decodes the body once more, into memory of its
+ * own; what was made of it until now is gone. False when it was failed instead, which may be
+ * because there is no use in deciding.
+ */
+bool mutation_renew(struct mutation *m);
 
 /*
  * Before a refusal: when `base`, from resource_tip() in this turn, or its absence, is not
@@ -167,16 +171,13 @@ int mutation_park(struct mutation *m, struct error *err);
 void mutation_resume(struct mutation *m);
 
 /*
- * The first thing that an `again` does. True when there is no use in deciding anew: the request's
+ * The first thing that any other `again` does. True when there is no use in deciding anew: the request's
  * time is over, or the state stops. The reason is in m->cancelled.
  */
 bool mutation_is_cancelled(const struct mutation *m);
 
 /* A result that was made without all the memory it needs is none: -ERR_TOO_LARGE. */
 int mutation_check_memory(const struct arena *a, struct error *err);
-
-/* Gives the next try memory of its own; what was made of the object until now is gone. */
-void mutation_renew_memory(struct mutation *m);
 
 /* Parks until what is under way (m->base_pending) was committed, or came to nothing. */
 int mutation_park_for_base(struct mutation *m, struct error *err);

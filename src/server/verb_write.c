@@ -446,7 +446,8 @@ static void retry_drop(void *retry)
 	arena_release(retry);
 }
 
-void mutation_renew_memory(struct mutation *m)
+/* Gives the next try memory of its own; what was made of the object until now is gone. */
+static void renew_memory(struct mutation *m)
 {
 	if (!m->retries) {
 		m->retries = true;
@@ -457,9 +458,11 @@ void mutation_renew_memory(struct mutation *m)
 	m->write.arena = &m->retry;
 }
 
-int mutation_renew(struct mutation *m, struct error *err)
+/* Decodes anew what a try has changed. */
+static int decode_again(struct mutation *m, struct error *err)
 {
 	write_init(&m->write);
+	m->name = m->x->request.name; /* one of the body was in that memory */
 	m->about_kind = NULL;
 	m->about_name = STR_NULL;
 	m->cause_reason = m->cause_message = m->cause_field = NULL;
@@ -468,18 +471,24 @@ int mutation_renew(struct mutation *m, struct error *err)
 	return m->ops->decode ? m->ops->decode(m, err) : 0;
 }
 
-void mutation_again(struct mutation *m)
+bool mutation_renew(struct mutation *m)
 {
 	struct error err = { 0 };
 
 	if (mutation_is_cancelled(m)) {
 		mutation_fail(m, m->cancelled);
-		return;
+		return false;
 	}
-	mutation_renew_memory(m);
-	if (mutation_renew(m, &err) < 0)
-		mutation_fail(m, &err);
-	else
+	renew_memory(m);
+	if (decode_again(m, &err) == 0)
+		return true;
+	mutation_fail(m, &err);
+	return false;
+}
+
+void mutation_again(struct mutation *m)
+{
+	if (mutation_renew(m))
 		attempt(m);
 }
 
