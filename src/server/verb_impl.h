@@ -171,8 +171,8 @@ int mutation_park(struct mutation *m, struct error *err);
 void mutation_resume(struct mutation *m);
 
 /*
- * The first thing that any other `again` does. True when there is no use in deciding anew: the request's
- * time is over, or the state stops. The reason is in m->cancelled.
+ * The first thing that any other `again` does. True when there is no use in deciding anew: the
+ * request's time is over, or the state stops. The reason is in m->cancelled.
  */
 bool mutation_is_cancelled(const struct mutation *m);
 
