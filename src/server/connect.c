@@ -1,5 +1,6 @@
 /*
- * Requests that lead on: pods/log, exec, attach, portforward and proxy, nodes/proxy.
+ * Requests that lead on: pods/log, exec, attach, portforward and proxy, nodes/proxy and
+ * services/proxy.
  *
  * The state says whether the request may be, asks admission (but for logs, which are
  * read), and finds where it leads to; then a relay (net/http_relay.h) joins it to the
@@ -65,6 +66,7 @@ static void decide(struct mutation *m)
 	struct connect *c = m->data;
 
 	c->err = (struct error){ 0 };
+	c->nobody = false;
 	m->again = again;
 	if (may_create(c) == 0 && connect_admit(c) == 0)
 		(void)connect_find(c, m->state);
@@ -329,7 +331,9 @@ static void finish(struct exchange *x)
 
 	x->warnings = m->write.warnings;
 	x->annotations = m->annotations;
-	if (m->err.code) {
+	if (m->err.code && c->nobody) {
+		reply_status(x, &m->err, &(struct status_about){ 0 });
+	} else if (m->err.code) {
 		mutation_refuse(m, &m->err);
 	} else if (c->nowhere) {
 		reply_text(x, 204, STR_NULL, STR_NULL);

@@ -26,8 +26,14 @@ struct connect {
 	bool clear; /* without TLS */
 	bool kubelet; /* who is asked is one */
 	bool nowhere; /* the log of a pod that is on no node */
+	bool nobody; /* `err` says that a service has none: no reason to try again soon */
 
 	struct error err; /* or why not */
+};
+
+/* Whom a proxy is asked for: "name", "name:port" or "scheme:name:port". */
+struct proxy_id {
+	struct str scheme, name, port;
 };
 
 /*
@@ -38,5 +44,14 @@ int connect_admit(struct connect *c);
 
 /* At the state: finds where the request leads to, or fills in `err`. */
 int connect_find(struct connect *c, struct state *st);
+
+/* --- for connect_find() ----------------------------------------------------------- */
+
+/* The tree of an object of core/v1; -ERR_NOT_FOUND in `err`. */
+int connect_get(struct connect *c, struct state *st, const char *resource, struct str ns,
+		struct str name, struct json **ret_tree);
+
+/* A pod behind a service of the request's namespace. */
+int connect_locate_service(struct connect *c, struct state *st, struct proxy_id *id);
 
 #endif

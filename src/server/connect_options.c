@@ -45,6 +45,7 @@ static const struct options {
 	{ "PodPortForwardOptions", { { "ports", MEMBER_PORTS } } },
 	{ "PodProxyOptions", { { "path", MEMBER_TEXT } } },
 	{ "NodeProxyOptions", { { "path", MEMBER_TEXT } } },
+	{ "ServiceProxyOptions", { { "path", MEMBER_TEXT } } },
 };
 
 static const struct options *options_of(struct str kind)

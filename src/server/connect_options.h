@@ -1,8 +1,8 @@
 /*
  * connect_options - what a connection is asked for with, as an object.
  *
- * A PodExecOptions, PodAttachOptions, PodPortForwardOptions, PodProxyOptions or NodeProxyOptions
- * of v1: what admission sees of a request that leads on, and may change. Pure.
+ * A PodExecOptions, PodAttachOptions, PodPortForwardOptions, PodProxyOptions, NodeProxyOptions or
+ * ServiceProxyOptions of v1: what admission sees of a request that leads on, and may change. Pure.
  */
 #ifndef SERVER_CONNECT_OPTIONS_H
 #define SERVER_CONNECT_OPTIONS_H

@@ -1,6 +1,7 @@
 /*
- * Where a connecting request leads to: the pod's or the node's state says it. The
- * words of refusals are upstream's, for kubectl and people match them.
+ * Where a connecting request leads to: the pod's or the node's state says it, or a
+ * service's endpoints (connect_service.c). The words of refusals are upstream's, for
+ * kubectl and people match them.
  *
  * Proxies go to no address of this machine or link alone: who may write a node's
  * or a pod's status could lead the server anywhere. Where an address is a name,
@@ -15,8 +16,8 @@
 
 /* --- objects ---------------------------------------------------------------------- */
 
-static int get_tree(struct connect *c, struct state *st, const char *resource, struct str ns,
-		    struct str name, struct json **ret_tree)
+int connect_get(struct connect *c, struct state *st, const char *resource, struct str ns,
+		struct str name, struct json **ret_tree)
 {
 	const struct schema_kind *kind = schema_find_resource(STR(""), STR("v1"),
 							      str_from(resource));
@@ -32,7 +33,7 @@ static int get_tree(struct connect *c, struct state *st, const char *resource, s
 static int locate_kubelet(struct connect *c, struct state *st, struct str node)
 {
 	struct json *tree;
-	int r = get_tree(c, st, "nodes", STR_NULL, node, &tree);
+	int r = connect_get(c, st, "nodes", STR_NULL, node, &tree);
 
 	if (r == 0)
 		r = kubelets_locate(c->x->server->kubelets, tree, &c->to, &c->err);
@@ -117,7 +118,7 @@ static int find_container(struct connect *c, struct state *st)
 	const struct json *spec;
 	struct json *pod;
 	struct str node;
-	int ret = get_tree(c, st, "pods", r->ns, r->name, &pod);
+	int ret = connect_get(c, st, "pods", r->ns, r->name, &pod);
 
 	if (ret < 0)
 		return ret;
@@ -139,11 +140,6 @@ static int find_container(struct connect *c, struct state *st)
 }
 
 /* --- proxies ---------------------------------------------------------------------- */
-
-/* "name", "name:port" or "scheme:name:port". */
-struct proxy_id {
-	struct str scheme, name, port;
-};
 
 static bool split_id(struct str id, struct proxy_id *ret_id)
 {
@@ -176,7 +172,7 @@ static int set_place(struct connect *c, struct str host, const struct proxy_id *
 	return 0;
 }
 
-static int locate_node(struct connect *c, struct state *st, const struct proxy_id *id)
+static int locate_node(struct connect *c, struct state *st, struct proxy_id *id)
 {
 	char port[8], host[NET_ADDRESS_MAX];
 	int r = locate_kubelet(c, st, id->name);
@@ -210,7 +206,7 @@ static int locate_pod(struct connect *c, struct state *st, struct proxy_id *id)
 {
 	const struct json *ips;
 	struct json *pod;
-	int r = get_tree(c, st, "pods", c->x->request.ns, id->name, &pod);
+	int r = connect_get(c, st, "pods", c->x->request.ns, id->name, &pod);
 
 	if (r < 0)
 		return r;
@@ -223,21 +219,32 @@ static int locate_pod(struct connect *c, struct state *st, struct proxy_id *id)
 	return r;
 }
 
+static const struct proxy {
+	const char *resource, *singular;
+	int (*locate)(struct connect *c, struct state *st, struct proxy_id *id);
+} proxies[] = {
+	{ "nodes", "node", locate_node },
+	{ "pods", "pod", locate_pod },
+	{ "services", "service", connect_locate_service },
+};
+
 static int find_proxy(struct connect *c, struct state *st)
 {
 	const struct request *r = &c->x->request;
 	const struct http_head *in = &c->x->stream->in;
-	bool node = str_eqz(r->resource, "nodes");
+	const struct proxy *p = proxies;
 	struct proxy_id id;
 	int ret;
 
+	while (p < proxies + ARRAY_SIZE(proxies) - 1 && !str_eqz(r->resource, p->resource))
+		p++;
 	if (!split_id(r->name, &id))
 		return error_set(&c->err, ERR_BAD_REQUEST, "invalid %s request \"%.*s\"",
-				 node ? "node" : "pod", STR_ARG(r->name));
+				 p->singular, STR_ARG(r->name));
 	c->target = str_from(arena_printf(&c->x->work, "%.*s%s%.*s",
 					  STR_ARG(c->tail.n ? c->tail : STR("/")),
 					  in->query.n ? "?" : "", STR_ARG(in->query)));
-	ret = node ? locate_node(c, st, &id) : locate_pod(c, st, &id);
+	ret = p->locate(c, st, &id);
 	c->to.global_only = true;
 	return ret;
 }

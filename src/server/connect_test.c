@@ -16,8 +16,10 @@
 #include "server/connect_query.h"
 #include "server/verb_world.h"
 
-#define NODES "/api/v1/nodes"
-#define PODS  "/api/v1/namespaces/default/pods"
+#define NODES    "/api/v1/nodes"
+#define PODS     "/api/v1/namespaces/default/pods"
+#define SERVICES "/api/v1/namespaces/default/services"
+#define SLICES   "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 
 /* --- queries ---------------------------------------------------------------------- */
 
@@ -295,6 +297,164 @@ static void a_kubelets_refusal_is_told_in_full(void **state)
 	neighbour_release(&kubelet, w);
 }
 
+/* --- proxies of services ---------------------------------------------------------- */
+
+static void make_pod(struct verb_world *w, const char *name, const char *ips)
+{
+	(void)verb_world_call(
+		w, "POST", PODS,
+		arena_printf(&w->arena,
+			     "{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"containers\":"
+			     "[{\"name\":\"a\",\"image\":\"i\"}]}}",
+			     name),
+		201);
+	(void)verb_world_patch(w, arena_printf(&w->arena, PODS "/%s/status", name),
+			       "application/merge-patch+json",
+			       arena_printf(&w->arena, "{\"status\":{\"podIPs\":[%s]}}", ips), 200);
+}
+
+static void make_service(struct verb_world *w, const char *name, const char *ports)
+{
+	(void)verb_world_call(w, "POST", SERVICES,
+			      arena_printf(&w->arena,
+					   "{\"metadata\":{\"name\":\"%s\"},\"spec\":{"
+					   "\"clusterIP\":\"None\",\"ports\":[%s]}}",
+					   name, ports),
+			      201);
+}
+
+static void make_slice(struct verb_world *w, const char *service, const char *type,
+		       const char *ports, const char *endpoints)
+{
+	(void)verb_world_call(
+		w, "POST", SLICES,
+		arena_printf(&w->arena,
+			     "{\"metadata\":{\"generateName\":\"%s-\",\"labels\":"
+			     "{\"kubernetes.io/service-name\":\"%s\"}},\"addressType\":\"%s\","
+			     "\"ports\":[%s],\"endpoints\":[%s]}",
+			     service, service, type, ports, endpoints),
+		201);
+}
+
+/* An endpoint that is a pod of the namespace. */
+#define OF_POD(ip, pod)                                                               \
+	"{\"addresses\":[\"" ip "\"],\"targetRef\":{\"kind\":\"Pod\",\"name\":\"" pod \
+	"\",\"namespace\":\"default\"}}"
+
+static void refuses(struct verb_world *w, const char *id, int status, const char *message)
+{
+	struct json *got = verb_world_call(
+		w, "GET", arena_printf(&w->arena, SERVICES "/%s/proxy/x", id), NULL, status);
+
+	assert_string_equal(verb_world_text(w, got, "/message"), message);
+	/* client-go would ask on and on. */
+	assert_null(json_pointer(got, STR("/details/retryAfterSeconds")));
+}
+
+static void a_services_port_is_found_by_number_and_by_name(void **state)
+{
+	struct verb_world *w = *state;
+	struct neighbour web, other;
+
+	neighbour_init(&web, w, ":8080");
+	neighbour_init(&other, w, ":9090");
+	make_pod(w, "p", "{\"ip\":\"10.1.0.9\"}");
+	make_service(w, "s",
+		     "{\"name\":\"web\",\"port\":80},{\"name\":\"more\",\"port\":81},"
+		     "{\"name\":\"deaf\",\"port\":82}");
+	refuses(w, "s:80", 503, "no endpoints available for service \"s\"");
+	make_slice(w, "s", "IPv4",
+		   "{\"name\":\"web\",\"port\":8080},{\"name\":\"more\",\"port\":9090},"
+		   "{\"name\":\"deaf\",\"port\":7}",
+		   OF_POD("10.1.0.9", "p"));
+	asks(w, "GET", SERVICES "/s:80/proxy/x?a=b", NULL,
+	     "GET /x?a=b " SERVICES "/s:80/proxy/x []");
+	asks(w, "PUT", SERVICES "/s:web/proxy/x/", "text",
+	     "PUT /x/ " SERVICES "/s:web/proxy/x/ [text]");
+	asks(w, "DELETE", SERVICES "/http:s:81/proxy/", NULL,
+	     "DELETE / " SERVICES "/http:s:81/proxy/ []");
+	asks(w, "OPTIONS", SERVICES "/s:more/proxy/y", NULL,
+	     "OPTIONS /y " SERVICES "/s:more/proxy/y []");
+	(void)verb_world_call(w, "GET", SERVICES "/s:80/proxy", NULL, 301);
+	(void)verb_world_call(w, "GET", SERVICES "/s:82/proxy/x", NULL, 503);
+	neighbour_release(&web, w);
+	neighbour_release(&other, w);
+}
+
+static void a_services_port_without_name_needs_none(void **state)
+{
+	struct verb_world *w = *state;
+	struct neighbour pod;
+
+	neighbour_init(&pod, w, ":8080");
+	make_pod(w, "p", "{\"ip\":\"10.1.0.9\"}");
+	make_service(w, "s", "{\"port\":80}");
+	make_slice(w, "s", "IPv4", "{\"port\":8080}", OF_POD("10.1.0.9", "p"));
+	asks(w, "GET", SERVICES "/s/proxy/x", NULL, "GET /x " SERVICES "/s/proxy/x []");
+	asks(w, "GET", SERVICES "/s:/proxy/x", NULL, "GET /x " SERVICES "/s:/proxy/x []");
+	asks(w, "GET", SERVICES "/http:s:+080/proxy/x", NULL,
+	     "GET /x " SERVICES "/http:s:+080/proxy/x []");
+	neighbour_release(&pod, w);
+}
+
+static void services_that_lead_nowhere_are_told_in_upstreams_words(void **state)
+{
+	struct verb_world *w = *state;
+
+	make_pod(w, "p", "{\"ip\":\"10.1.0.9\"}");
+	make_service(w, "s", "{\"name\":\"web\",\"port\":80}");
+	make_slice(w, "s", "IPv4", "{\"name\":\"web\",\"port\":8080}", OF_POD("10.1.0.9", "p"));
+	refuses(w, "s:9", 503, "no service port 9 found for service \"s\"");
+	refuses(w, "s", 503, "no endpoints available for service \"s\"");
+	refuses(w, "s:wep", 503, "no endpoints available for service \"s\"");
+	refuses(w, "none:80", 404, "services \"none\" not found");
+	refuses(w, "none", 503, "no endpoints available for service \"none\"");
+	refuses(w, "ftp:s:80", 400, "invalid service request \"ftp:s:80\"");
+	refuses(w, "a:b:c:d", 400, "invalid service request \"a:b:c:d\"");
+}
+
+static void endpoints_that_are_no_pods_of_the_namespace_do_not_count(void **state)
+{
+	static const char *const v[] = {
+		"{\"addresses\":[\"10.1.0.9\"]}",
+		"{\"addresses\":[\"10.1.0.9\"],\"targetRef\":{\"kind\":\"Pod\",\"name\":\"p\"}}",
+		"{\"addresses\":[\"10.1.0.9\"],\"targetRef\":{\"kind\":\"Pod\",\"name\":\"p\","
+		"\"namespace\":\"kube-system\"}}",
+		"{\"addresses\":[\"10.1.0.9\"],\"conditions\":{\"ready\":false},\"targetRef\":"
+		"{\"kind\":\"Pod\",\"name\":\"p\",\"namespace\":\"default\"}}",
+		OF_POD("10.1.0.8", "p"),
+		OF_POD("10.1.0.9", "q"),
+		OF_POD("127.0.0.1", "sly"),
+		OF_POD("169.254.169.254", "slyer"),
+	};
+	struct verb_world *w = *state;
+
+	make_pod(w, "p", "{\"ip\":\"10.1.0.9\"}");
+	make_pod(w, "sly", "{\"ip\":\"127.0.0.1\"}");
+	make_pod(w, "slyer", "{\"ip\":\"169.254.169.254\"}");
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		const char *name = arena_printf(&w->arena, "s%zu", i);
+
+		make_slice(w, name, "IPv4", "{\"port\":8080}", v[i]);
+		refuses(w, name, 503,
+			arena_printf(&w->arena, "no endpoints available for service \"%s\"", name));
+	}
+}
+
+static void a_pods_second_address_counts_as_the_first(void **state)
+{
+	struct verb_world *w = *state;
+	struct neighbour pod;
+
+	neighbour_init(&pod, w, ":8080");
+	make_pod(w, "p", "{\"ip\":\"10.1.0.9\"},{\"ip\":\"fd00::9\"}");
+	make_slice(w, "s", "IPv6", "{\"port\":8080}", OF_POD("fd00::9", "p"));
+	asks(w, "GET", SERVICES "/s/proxy/x", NULL, "GET /x " SERVICES "/s/proxy/x []");
+	make_slice(w, "t", "IPv6", "{\"port\":8080}", OF_POD("fd00::8", "p"));
+	refuses(w, "t", 503, "no endpoints available for service \"t\"");
+	neighbour_release(&pod, w);
+}
+
 /* --- admission -------------------------------------------------------------------- */
 
 #define REGISTRATION "/apis/admissionregistration.k8s.io/v1"
@@ -331,20 +491,24 @@ static void policies_are_asked_about_connections(void **state)
 		{ PODS "/no/portforward?ports=80", "portforward PodPortForwardOptions v1 80" },
 		{ PODS "/no/proxy/a%20b?q=1", "proxy PodProxyOptions v1 /a b" },
 		{ NODES "/no/proxy/x/", "proxy NodeProxyOptions v1 /x/" },
+		{ SERVICES "/no/proxy/x", "proxy ServiceProxyOptions v1 /x" },
 	};
 	struct verb_world *w = *state;
 
 	make_policy(w);
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
 		struct json *got = verb_world_call(w, "POST", v[i].target, NULL, 422);
-		bool node = str_starts(str_from(v[i].target), STR(NODES));
+		struct str target = str_from(v[i].target);
+		const char *resource = str_starts(target, STR(NODES))      ? "nodes"
+				       : str_starts(target, STR(SERVICES)) ? "services"
+									   : "pods";
 
 		assert_string_equal(verb_world_text(w, got, "/message"),
 				    arena_printf(&w->arena,
 						 "%s \"no\" is forbidden: "
 						 "ValidatingAdmissionPolicy 'p' with binding 'b' "
 						 "denied request: CONNECT %s",
-						 node ? "nodes" : "pods", v[i].said));
+						 resource, v[i].said));
 	}
 	/* Who may go on is told what else is wrong. A log is read, not connected to. */
 	(void)verb_world_call(w, "POST", PODS "/yes/exec?command=ls", NULL, 404);
@@ -385,6 +549,18 @@ int main(void)
 						verb_world_tear_down),
 		cmocka_unit_test_setup_teardown(a_pods_proxy_goes_to_its_first_port,
 						verb_world_set_up_http1, verb_world_tear_down),
+		cmocka_unit_test_setup_teardown(a_services_port_is_found_by_number_and_by_name,
+						verb_world_set_up, verb_world_tear_down),
+		cmocka_unit_test_setup_teardown(a_services_port_without_name_needs_none,
+						verb_world_set_up_http1, verb_world_tear_down),
+		cmocka_unit_test_setup_teardown(
+			services_that_lead_nowhere_are_told_in_upstreams_words, verb_world_set_up,
+			verb_world_tear_down),
+		cmocka_unit_test_setup_teardown(
+			endpoints_that_are_no_pods_of_the_namespace_do_not_count, verb_world_set_up,
+			verb_world_tear_down),
+		cmocka_unit_test_setup_teardown(a_pods_second_address_counts_as_the_first,
+						verb_world_set_up, verb_world_tear_down),
 	};
 
 	return cmocka_run_group_tests_name("server/connect", tests, NULL, NULL);

@@ -114,12 +114,21 @@ static int check_scope(const struct exchange *x)
 	return r->verb == REQUEST_LIST || r->verb == REQUEST_WATCH ? 0 : -ERR_METHOD_NOT_ALLOWED;
 }
 
+/* Proxies take it, too, though it is no verb: who may do everything may ask what there is. */
+static bool is_options_of_proxy(const struct exchange *x)
+{
+	return x->sub && x->sub->connect && str_eqz(x->request.subresource, "proxy") &&
+	       str_eqz(x->stream->in.method, "OPTIONS");
+}
+
 static bool has_verb(const struct exchange *x)
 {
 	const struct request *r = &x->request;
 	const struct route *route = &routes[r->verb];
 	uint16_t verbs = x->sub ? x->sub->verbs : x->kind->verbs;
 
+	if (is_options_of_proxy(x))
+		return true;
 	if (!route->run || !(verbs & route->verb))
 		return false;
 	/* Only subresources are created under a name, and only the old form of watches has one. */
