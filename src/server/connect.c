@@ -21,6 +21,7 @@
 #include "server/authz.h"
 #include "server/connect_fields.h"
 #include "server/connect_impl.h"
+#include "server/connect_location.h"
 #include "server/connect_options.h"
 #include "server/flow.h"
 #include "server/kubelets.h"
@@ -154,6 +155,15 @@ static size_t log_head(const struct connect *c, const struct http_field **ret_fi
 }
 
 /* A redirection to a path of theirs leads through us again. */
+static struct str location(const struct connect *c, struct str theirs)
+{
+	struct connect_place at = { .proxy = own_path(c),
+				    .asked = c->x->stream->in.authority,
+				    .backend = str_from(c->to.text) };
+
+	return connect_location(c->x->arena, theirs, &at);
+}
+
 static size_t on_answer(void *arg, const struct http_head *answer,
 			const struct http_field **ret_fields)
 {
@@ -166,10 +176,8 @@ static size_t on_answer(void *arg, const struct http_head *answer,
 	nwarnings = reply_warnings(c->x, &warnings);
 	n = connect_fields_answer(&answer->fields, c->x->arena, 1 + FLOW_FIELDS + nwarnings, &v);
 	for (size_t i = 0; i < n; i++)
-		if (c->proxy && str_eqz(v[i].name, "location") && str_starts(v[i].value, STR("/")))
-			v[i].value = str_from(arena_printf(c->x->arena, "%.*s%.*s",
-							   STR_ARG(own_path(c)),
-							   STR_ARG(v[i].value)));
+		if (c->proxy && str_eqz(v[i].name, "location"))
+			v[i].value = location(c, v[i].value);
 	v[n++] = HTTP_FIELD("audit-id", str_from(c->x->audit_id));
 	for (size_t i = 0; i < nwarnings; i++)
 		v[n++] = warnings[i];

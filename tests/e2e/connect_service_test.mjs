@@ -133,6 +133,9 @@ await test("a proxy without a path is a folder, and redirections lead through it
 	const proxy = `${services}/web:80/proxy`
 	assert.equal(await location(`${proxy}?a=b`), `301 ${proxy}/?a=b`)
 	assert.equal(await location(`${proxy}/?to=/there`), `302 ${proxy}/there`)
+	assert.equal(await location(`${proxy}/?to=http://${address}:${port(plain)}/there`), `302 ${proxy}/there`)
+	assert.equal(await location(`${proxy}/?to=${server.url}/there`), `302 ${server.url}${proxy}/there`)
+	assert.equal(await location(`${proxy}/?to=//else.example/there`), "302 //else.example/there")
 })
 
 await test("what leads to nobody is told as upstream tells it", async () => {
