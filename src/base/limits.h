@@ -67,6 +67,7 @@
 #define HTTP_CONN_WINDOW      (1UL * MIB) /* the same, over all streams of one connection */
 #define HTTP_OUT_HIGH         (64UL * KIB) /* queued for one stream: above it, producers wait */
 #define HTTP_STREAMS_MAX      250 /* concurrent streams of one HTTP/2 connection, as upstream */
+#define WEBSOCKET_FRAME_MAX   (32UL * MIB) /* of a client, as upstream; nothing of it is kept */
 
 #define PODRES_OUT_MAX (8UL * KIB) /* the same of PodResources, where watches are many */
 

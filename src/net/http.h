@@ -204,6 +204,9 @@ static inline bool http_stream_flushed(const struct http_stream *s)
 	return s->out_sent;
 }
 
+/* Of an upgraded connection: true when the socket has taken all of that. */
+bool http_stream_was_shut(const struct http_stream *s);
+
 /* respond, send and end in one. `body` is taken over. */
 int http_stream_reply(struct http_stream *s, int status, struct str content_type,
 		      struct slice body);

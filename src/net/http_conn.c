@@ -310,7 +310,7 @@ static void shut_when_flushed(struct http_conn *c)
 {
 	if (!c->session->shut || c->shut || c->nrest)
 		return;
-	c->shut = true;
+	c->shut = c->session->was_shut = true;
 	conn_shutdown(c->conn);
 }
 

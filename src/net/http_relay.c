@@ -5,40 +5,19 @@
  * low. Each side's verbs may close the other, and the last one to close frees the
  * relay: so whatever may do that is the last thing that a callback does.
  */
-#include "net/http_relay.h"
-
-#include "base/buf.h"
 #include "base/mem.h"
 #include "net/conn.h"
 #include "net/http_client.h"
-#include "net/loop.h"
+#include "net/http_relay_impl.h"
 
 enum {
 	HALF_IDLE_MS = 30 * 1000,
 	LOOK_MS = 10 * 1000, /* between two looks at whether who asks is still there */
 };
 
-struct http_relay {
-	struct http_relay_opts opts; /* what is borrowed in it is used at the beginning only */
-	struct loop *loop;
-	struct http_stream *front; /* referenced; NULL: closed or handed back */
-	const struct http_stream_ops *front_ops; /* and data: as they were */
-	void *front_data;
-	struct http_client *client; /* NULL once it is of no more use */
-	struct http_stream *back; /* referenced; NULL: closed */
-	size_t front_held, back_held; /* received from it and not given back */
-	struct loop_timer timer; /* looks at whether it is still of use */
-	int64_t answer_due; /* ms */
-	int64_t moved_at; /* ms: when bytes came last */
-	struct buf refusal; /* body of an answer that is not handed on */
-	bool refusing;
-	bool answered;
-	bool half; /* one direction of an upgraded connection has ended */
-};
-
 /* --- ends ------------------------------------------------------------------------- */
 
-static void put_relay(struct http_relay *r)
+void http_relay_put(struct http_relay *r)
 {
 	if (r->front || r->back)
 		return;
@@ -48,13 +27,12 @@ static void put_relay(struct http_relay *r)
 	free(r);
 }
 
-/* May free the relay. */
-static void cut_back(struct http_relay *r)
+void http_relay_cut_back(struct http_relay *r)
 {
 	if (r->back)
 		http_client_free(TAKE(r->client)); /* closes `back`, which puts the relay */
 	else
-		put_relay(r);
+		http_relay_put(r);
 }
 
 /* Hands the stream back to be answered by others. May free the relay. */
@@ -71,7 +49,7 @@ static void refuse(struct http_relay *r, int status, struct str body, const stru
 	else
 		http_stream_fail(s, err);
 	http_stream_unref(s);
-	cut_back(r);
+	http_relay_cut_back(r);
 }
 
 /* Who asks has left, and its last bytes, which nobody takes, keep us from reading so. */
@@ -80,6 +58,12 @@ static bool has_left(const struct http_relay *r)
 	const struct conn *c = r->front ? http_stream_conn(r->front) : NULL;
 
 	return c && conn_hung_up(c);
+}
+
+/* The last messages of a WebSocket are taken as slowly as those before them. */
+static bool is_taken(const struct http_relay *r)
+{
+	return r->complete && r->front && !r->front->in_ended && !http_stream_was_shut(r->front);
 }
 
 /* How long it may stand still. */
@@ -112,6 +96,8 @@ static void on_timer(struct loop_timer *t)
 		refuse(r, 0, STR_NULL, &err);
 		return;
 	}
+	if (is_taken(r))
+		r->moved_at = now;
 	if (now - r->moved_at < still_max(r)) {
 		look_later(r);
 		return;
@@ -120,17 +106,21 @@ static void on_timer(struct loop_timer *t)
 	if (r->front)
 		http_stream_reset(r->front, &err);
 	else
-		cut_back(r);
+		http_relay_cut_back(r);
+}
+
+void http_relay_half(struct http_relay *r)
+{
+	r->half = true;
+	r->moved_at = loop_now(r->loop);
+	look_later(r);
 }
 
 /* One direction is over. */
 static void ended(struct http_relay *r)
 {
-	if (!r->back || !r->back->raw)
-		return;
-	r->half = true;
-	r->moved_at = loop_now(r->loop);
-	look_later(r);
+	if (r->back && r->back->raw)
+		http_relay_half(r);
 }
 
 /* --- bytes ------------------------------------------------------------------------ */
@@ -147,7 +137,7 @@ static void carry(struct http_relay *r, struct http_stream *from, struct http_st
 	*held = 0;
 }
 
-static void give_back(struct http_relay *r, struct http_stream *from, size_t *held)
+void http_relay_give_back(struct http_relay *r, struct http_stream *from, size_t *held)
 {
 	size_t n = *held;
 
@@ -181,11 +171,11 @@ static void front_writable(struct http_stream *s)
 {
 	struct http_relay *r = s->data;
 
-	give_back(r, r->back, &r->back_held);
+	http_relay_give_back(r, r->back, &r->back_held);
 }
 
 /* What it said last may still be on its way to the back. */
-static void front_close(struct http_stream *s, const struct error *err)
+void http_relay_front_close(struct http_stream *s, const struct error *err)
 {
 	struct http_relay *r = s->data;
 	bool wait = !err && r->back && r->back->raw;
@@ -195,16 +185,16 @@ static void front_close(struct http_stream *s, const struct error *err)
 		r->opts.on_over(r->opts.arg, s, err);
 	http_stream_unref(s);
 	if (wait)
-		give_back(r, r->back, &r->back_held);
+		http_relay_give_back(r, r->back, &r->back_held);
 	else
-		cut_back(r);
+		http_relay_cut_back(r);
 }
 
 static const struct http_stream_ops front_stream_ops = {
 	.on_body = front_body,
 	.on_end = front_end,
 	.on_writable = front_writable,
-	.on_close = front_close,
+	.on_close = http_relay_front_close,
 };
 
 /* --- who is asked ----------------------------------------------------------------- */
@@ -266,6 +256,10 @@ static void back_head(struct http_stream *s)
 		return;
 	}
 	r->answered = true;
+	if (r->opts.nwebsocket) {
+		http_relay_websocket(r);
+		return;
+	}
 	if (answer(r, s, &err) < 0) {
 		refuse(r, 0, STR_NULL, &err);
 		return;
@@ -306,7 +300,7 @@ static void back_writable(struct http_stream *s)
 {
 	struct http_relay *r = s->data;
 
-	give_back(r, r->front, &r->front_held);
+	http_relay_give_back(r, r->front, &r->front_held);
 }
 
 static void back_close(struct http_stream *s, const struct error *err)
@@ -318,13 +312,13 @@ static void back_close(struct http_stream *s, const struct error *err)
 	if (err && r->client)
 		http_client_free(TAKE(r->client));
 	if (!r->front)
-		put_relay(r);
+		http_relay_put(r);
 	else if (!r->answered)
 		refuse(r, 0, STR_NULL, err);
 	else if (err)
 		http_stream_reset(r->front, err);
 	else
-		give_back(r, r->front, &r->front_held);
+		http_relay_give_back(r, r->front, &r->front_held);
 }
 
 static const struct http_stream_ops back_stream_ops = {

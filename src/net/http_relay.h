@@ -7,10 +7,14 @@
  * the two connections become one: bytes go through as they come, the end of one
  * direction is handed on as such, and when both have ended all is over.
  *
+ * Where who asks wants a WebSocket and who is asked knows of none, the answer's body
+ * becomes its messages (`websocket`): an empty one at once, then what comes, then a close.
+ *
  * An answer may be taken as slowly as somebody reads it: it has no write time-out.
  * Once one direction of an upgraded connection has ended, the other one must not
  * stand still for long: it is given half a minute between two pieces. The same holds when who
- * asks has left while its last bytes wait for room: nobody may ever take them.
+ * asks has left while its last bytes wait for room: nobody may ever take them. The last messages
+ * of a WebSocket wait for whoever reads them, as those before did.
  * Threads: the stream's loop.
  */
 #ifndef NET_HTTP_RELAY_H
@@ -20,6 +24,7 @@
 #include "net/http.h"
 
 struct tls;
+struct websocket_protocol;
 
 struct http_relay_opts {
 	struct addr to;
@@ -30,6 +35,13 @@ struct http_relay_opts {
 	const struct http_field *fields;
 	size_t nfields;
 	struct str upgrade; /* the protocol to ask for; empty: none */
+	/*
+	 * With any: who asks wants a WebSocket (websocket_is_asked()) and gets each answer that is
+	 * handed on as one, in one of these protocols; or is told what is wrong with the handshake.
+	 * They outlive the relay. Not with `upgrade`; on_answer is not called.
+	 */
+	const struct websocket_protocol *websocket;
+	size_t nwebsocket;
 	struct str body; /* copied; what still comes of the request's own follows it */
 	int64_t connect_timeout_ms; /* 0: 10 s */
 	int64_t answer_timeout_ms; /* from the beginning to the answer's head; 0: none */

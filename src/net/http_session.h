@@ -91,6 +91,7 @@ struct http_session {
 	bool raw; /* the connection was upgraded: it may stand still for hours */
 	bool patient; /* no write time-out: see http_stream_patient() */
 	bool shut; /* no more output, but input: shut our side down when all is flushed */
+	bool was_shut; /* and that was done */
 };
 
 struct http_session *http1_new(bool server, const struct http_config *config,

@@ -614,6 +614,11 @@ int http_stream_end(struct http_stream *s, const struct http_field *trailers, si
 	return 0;
 }
 
+bool http_stream_was_shut(const struct http_stream *s)
+{
+	return !s->session || s->session->was_shut;
+}
+
 int http_stream_reply(struct http_stream *s, int status, struct str content_type, struct slice body)
 {
 	struct http_field field = HTTP_FIELD("content-type", content_type);

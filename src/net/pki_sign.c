@@ -55,6 +55,12 @@ void pki_sha256(struct str bytes, uint8_t ret_hash[static PKI_SHA256_SIZE])
 		abort();
 }
 
+void pki_sha1(struct str bytes, uint8_t ret_hash[static PKI_SHA1_SIZE])
+{
+	if (EVP_Digest(bytes.p ? bytes.p : "", bytes.n, ret_hash, NULL, EVP_sha1(), NULL) != 1)
+		abort();
+}
+
 bool pki_equal(const void *a, const void *b, size_t n)
 {
 	return CRYPTO_memcmp(a, b, n) == 0;

@@ -19,6 +19,7 @@ struct pki_key;
 enum pki_alg { PKI_ES256, PKI_RS256 };
 
 enum {
+	PKI_SHA1_SIZE = 20,
 	PKI_SHA256_SIZE = 32,
 	PKI_KEY_ID_SIZE = 43, /* characters */
 	PKI_SIGNATURE_MAX = 1024, /* bytes: RSA keys of up to 8192 bits */
@@ -56,6 +57,8 @@ int pki_sign(const struct pki_key *k, struct str message, struct buf *signature,
 bool pki_verify(const struct pki_key *k, struct str message, struct str signature);
 
 void pki_sha256(struct str bytes, uint8_t ret_hash[static PKI_SHA256_SIZE]);
+/* For protocols that want it where nothing depends on its strength, as RFC 6455 does. */
+void pki_sha1(struct str bytes, uint8_t ret_hash[static PKI_SHA1_SIZE]);
 
 /* Equality whose time depends on n alone. */
 bool pki_equal(const void *a, const void *b, size_t n);
