@@ -7,7 +7,8 @@
  * kubelet or the pod, on the request's own loop, for as long as it takes. WebSocket and
  * SPDY are both tunnelled as they are: a kubelet that does not speak what a client asks
  * for refuses the upgrade, and the refusal goes back to the client, which then asks for
- * the other (kubectl does).
+ * the other (kubectl does). A log that is asked for as a WebSocket becomes one here: kubelets
+ * have it as a plain answer only.
  *
  * What is answered before a relay has anything to hand on is a Status, in upstream's words.
  */
@@ -17,6 +18,7 @@
 #include "net/conn.h"
 #include "net/http_relay.h"
 #include "net/tls.h"
+#include "net/websocket.h"
 #include "server/audit.h"
 #include "server/authz.h"
 #include "server/connect_fields.h"
@@ -34,6 +36,13 @@ enum {
 	IDLE_MS = 4 * 3600 * 1000, /* of an upgraded connection, as kubelets */
 	REFUSAL_MAX = 50000, /* what is read of a kubelet's failure, as upstream */
 	FLOW_FIELDS = 2, /* most of flow_fields() */
+};
+
+/* Upstream's, of a stream that goes one way. */
+static const struct websocket_protocol log_protocols[] = {
+	{ "", false },
+	{ "binary.k8s.io", false },
+	{ "base64.binary.k8s.io", true },
 };
 
 /* --- at the state ----------------------------------------------------------------- */
@@ -309,6 +318,10 @@ static void lead_on(struct connect *c)
 	}
 	if (!c->log && http_stream_wants_upgrade(x->stream))
 		opts.upgrade = http_fields_get(&in->fields, STR("upgrade"));
+	if (c->log && websocket_is_asked(x->stream)) {
+		opts.websocket = log_protocols;
+		opts.nwebsocket = ARRAY_SIZE(log_protocols);
+	}
 	x->answered = true; /* from here on by the relay */
 	flow_leave(x); /* what runs long holds no seat */
 	audit_started(x);
