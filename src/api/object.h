@@ -45,6 +45,7 @@ struct object {
 	uint32_t nlabels;
 	uint16_t nfields;
 	uint16_t ns_n; /* of the key */
+	uint16_t item_at; /* where its text goes on behind what an item leaves out: object_item() */
 	bool deleting; /* metadata.deletionTimestamp is set */
 	uint32_t rv_at, rv_n; /* the resourceVersion member, with one comma, in the text */
 	int64_t revision; /* its resourceVersion */
@@ -81,6 +82,20 @@ DEFINE_CLEANUP(object_unref, struct object *);
 
 /* Bytes of memory that it keeps, about. */
 size_t object_weight(const struct object *o);
+
+/*
+ * Its text as an item of a list, without the brace that it begins with: as upstream's, items of
+ * built-in kinds have no apiVersion and kind, which the list has. A new reference.
+ */
+static inline size_t object_item_size(const struct object *o)
+{
+	return o->json->n - o->item_at;
+}
+
+static inline struct slice object_item(const struct object *o)
+{
+	return slice_part(o->json, o->item_at, object_item_size(o));
+}
 
 struct str object_ns(const struct object *o);
 struct str object_name(const struct object *o);

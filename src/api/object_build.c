@@ -273,6 +273,26 @@ static void fill_rv(struct object *o, const struct header *h)
 	o->rv_n = n;
 }
 
+static bool skip(struct str *text, struct str prefix)
+{
+	if (!str_starts(*text, prefix))
+		return false;
+	*text = str_skip(*text, prefix.n);
+	return true;
+}
+
+/* Behind apiVersion and kind where the list says the same, else behind the brace. */
+static uint16_t item_begin(const struct schema_kind *kind, struct str text)
+{
+	struct str rest = text;
+
+	if (!kind->custom && skip(&rest, STR("{\"apiVersion\":\"")) &&
+	    skip(&rest, kind->api_version) && skip(&rest, STR("\",\"kind\":\"")) &&
+	    skip(&rest, kind->kind) && skip(&rest, STR("\",")))
+		return (uint16_t)(rest.p - text.p);
+	return 1;
+}
+
 int object_build(const struct schema_kind *kind, struct bytes *json, struct bytes *stored,
 		 int64_t revision, struct object **ret_object, struct error *err)
 {
@@ -298,6 +318,7 @@ int object_build(const struct schema_kind *kind, struct bytes *json, struct byte
 	o->revision = revision;
 	o->nlabels = h.nlabels;
 	o->nfields = kind->nselectables;
+	o->item_at = item_begin(kind, bytes_str(json));
 	o->uid = h.uid;
 	o->deleting = h.deletion.n > 0;
 	if (h.created.n && timestamp_parse(h.created, &created, NULL) == 0)

@@ -161,6 +161,36 @@ static void a_deletion_timestamp_marks_it(void **state)
 	object_unref(o);
 }
 
+static void assert_item(const struct object *o, const char *begin)
+{
+	struct slice item = object_item(o);
+
+	assert_int_equal(item.n, object_item_size(o));
+	assert_true(str_starts(str_of(item.p, item.n), str_from(begin)));
+	assert_ptr_equal(item.p + item.n, o->json->data + o->json->n);
+	slice_release(&item);
+}
+
+/* Unless it is one of another kind than the list's, which nobody but this would tell. */
+static void an_item_of_a_list_has_no_kind(void **state)
+{
+	static const char *const texts[][2] = {
+		{ pod, "\"metadata\":{\"name\":\"a\"," },
+		{ "{\"apiVersion\":\"v1\",\"kind\":\"Thing2\",\"metadata\":{\"name\":\"a\"}}",
+		  "\"apiVersion\":\"v1\",\"kind\":\"Thing2\",\"metadata\":" },
+		{ "{\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\"},\"kind\":\"Thing\"}",
+		  "\"apiVersion\":\"v1\",\"metadata\":" },
+		{ "{\"metadata\":{\"name\":\"a\"}}", "\"metadata\":{\"resourceVersion\"" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct object *o = made(texts[i][0], 9);
+
+		assert_item(o, texts[i][1]);
+		object_unref(o);
+	}
+}
+
 static void another_revision_keeps_everything_else(void **state)
 {
 	struct object *o = made(pod, 9), *later = object_at(o, 123456);
@@ -174,6 +204,7 @@ static void another_revision_keeps_everything_else(void **state)
 	assert_str(field(later, "spec.nodeName"), "n1");
 	assert_str(field(later, "why"), "a \"b\"");
 	assert_str(later->key, "n/a");
+	assert_item(later, "\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",");
 	object_unref(later);
 }
 
@@ -345,6 +376,7 @@ int main(void)
 		cmocka_unit_test(labels_are_found_whatever_their_order_in_the_text),
 		cmocka_unit_test(an_absent_field_has_the_value_that_absence_means),
 		cmocka_unit_test(a_deletion_timestamp_marks_it),
+		cmocka_unit_test(an_item_of_a_list_has_no_kind),
 		cmocka_unit_test(another_revision_keeps_everything_else),
 		cmocka_unit_test(damaged_text_is_refused),
 		cmocka_unit_test(text_cut_anywhere_is_refused),

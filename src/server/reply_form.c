@@ -220,6 +220,15 @@ static int item_pretty(const struct json *tree, bool first, struct buf *out)
 	return add_moved(out, buf_str(&text), ITEM_INDENT);
 }
 
+/* The list says what they are; items of custom kinds say it, too. */
+static void bare(const struct reply_form *f, struct json *tree)
+{
+	if (f->kind->custom)
+		return;
+	(void)json_remove(tree, STR("apiVersion"));
+	(void)json_remove(tree, STR("kind"));
+}
+
 int reply_form_item(const struct reply_form *f, struct arena *a, struct json *tree, bool first,
 		    struct buf *out, struct error *err)
 {
@@ -232,6 +241,8 @@ int reply_form_item(const struct reply_form *f, struct arena *a, struct json *tr
 	}
 	if (f->as == ACCEPT_PARTIAL_LIST)
 		tree = as_partial(f, a, tree);
+	else
+		bare(f, tree);
 	if (f->yaml) {
 		one = json_make_array(a);
 		json_append(one, tree);

@@ -1,7 +1,8 @@
 /*
  * Lists. The answer is a sequence of pieces that is made as there is room:
  * a head, the items, a tail. In the plain form a piece is a reference to an
- * object's bytes, or the comma between two, so a list costs a queue entry for
+ * object's bytes behind its apiVersion and kind, or the brace that begins an
+ * item and the comma before it, so a list costs a queue entry for
  * each and no memory of its own; in protobuf the same is true of an object's message and
  * the item's head (reply_message.h). In other forms a piece is a buffer of a few
  * items printed.
@@ -37,7 +38,7 @@ struct list_reply {
 	struct str meta; /* JSON text of the ListMeta */
 	enum { LIST_HEAD, LIST_ITEMS, LIST_TAIL, LIST_END } phase;
 	size_t at; /* the next item */
-	bool comma; /* it was sent before the item at `at` */
+	bool begun; /* the brace of the item at `at` was sent */
 	struct buf text; /* printed, on its way to a piece */
 	struct buf packed; /* compressed; pieces are printed meanwhile */
 	struct arena scratch; /* trees of one step */
@@ -118,13 +119,13 @@ static struct slice next_item(struct list_reply *l)
 		return next_message(l);
 	if (!l->plain)
 		return print_items(l);
-	if (l->at > 0 && !l->comma) {
-		l->comma = true;
-		return slice_static(STR(","));
+	if (!l->begun) {
+		l->begun = true;
+		return slice_static(l->at ? STR(",{") : STR("{"));
 	}
-	l->comma = false;
+	l->begun = false;
 	resource_fetch_ahead(l->list.items, l->list.n, l->at);
-	return slice_of(l->list.items[l->at++]->json);
+	return object_item(l->list.items[l->at++]);
 }
 
 static struct slice head_piece(struct list_reply *l)
@@ -407,6 +408,6 @@ void reply_list(struct exchange *x, const struct list_result *list)
 		reply_whole(l);
 		return;
 	}
-	size = list->bytes + (list->n ? list->n - 1 : 0); /* the commas */
+	size = list->bytes + (list->n ? 2 * list->n - 1 : 0); /* braces, and commas between */
 	begin(l, size, l->plain ? plain_length(l, size) : -1);
 }

@@ -199,7 +199,7 @@ static void move_tail(struct resource_block *from, size_t at, struct resource_bl
 
 	for (size_t i = at; at && i < from->n; i++) {
 		resource_fetch_ahead(from->items, from->n, i);
-		bytes += from->items[i]->json->n;
+		bytes += object_item_size(from->items[i]);
 	}
 	move_run(to, to->n, from, at, n);
 	to->n += (uint32_t)n;
@@ -236,7 +236,7 @@ static void insert(struct resource_blocks *b, struct resource_place p, struct ob
 	move_run(k, p.at + 1, k, p.at, k->n - p.at);
 	set_at(k, p.at, o);
 	k->n++;
-	k->bytes += o->json->n;
+	k->bytes += object_item_size(o);
 	b->count++;
 	set_first(b, p.block);
 }
@@ -245,8 +245,8 @@ static void replace(struct resource_blocks *b, struct resource_place p, struct o
 {
 	struct resource_block *k = own(b, p.block);
 
-	k->bytes += o->json->n;
-	k->bytes -= k->items[p.at]->json->n;
+	k->bytes += object_item_size(o);
+	k->bytes -= object_item_size(k->items[p.at]);
 	set_at(k, p.at, o);
 	set_first(b, p.block);
 }
@@ -293,7 +293,7 @@ void resource_blocks_remove(struct resource_blocks *b, const struct object *o)
 
 	assert(k->items[p.at] == o);
 	k->n--;
-	k->bytes -= o->json->n;
+	k->bytes -= object_item_size(o);
 	b->count--;
 	move_run(k, p.at, k, p.at + 1, k->n - p.at);
 	if (k->n) {

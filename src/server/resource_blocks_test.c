@@ -97,7 +97,7 @@ static void check_taken(const struct taken *t)
 	assert_int_equal(t->snapshot->n, t->n);
 	for (size_t i = 0; i < t->n; i++) {
 		assert_ptr_equal(t->snapshot->items[i], t->items[i]);
-		bytes += t->items[i]->json->n;
+		bytes += object_item_size(t->items[i]);
 	}
 	assert_int_equal(t->snapshot->bytes, bytes);
 }

@@ -248,7 +248,7 @@ void resource_list_cut(const struct resource_snapshot *s, const struct list_quer
 	if (n == s->n)
 		ret_list->bytes = s->bytes;
 	for (size_t i = 0; i < n && n < s->n; i++)
-		ret_list->bytes += ret_list->items[i]->json->n;
+		ret_list->bytes += object_item_size(ret_list->items[i]);
 }
 
 /* What is there at once: false when it has to be looked for. */

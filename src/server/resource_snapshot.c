@@ -58,7 +58,7 @@ void resource_snapshot_add(struct resource_snapshot **s, struct object *o)
 		*s = v = xrealloc(v, sizeof(*v) + v->cap * sizeof(v->items[0]));
 	}
 	v->items[v->n++] = v->base ? o : object_ref(o);
-	v->bytes += o->json->n;
+	v->bytes += object_item_size(o);
 }
 
 void resource_snapshot_add_run(struct resource_snapshot *s, struct object *const *v, size_t n)

@@ -24,7 +24,7 @@ enum { RESOURCE_BLOCK_MAX = 128 /* objects of a block */ };
 struct resource_block {
 	atomic_uint refs;
 	uint32_t n;
-	size_t bytes; /* of their texts */
+	size_t bytes; /* of them as items: object_item_size() */
 	/* The keys of the objects, which keep them: a search touches nothing else of these. */
 	const char *key[RESOURCE_BLOCK_MAX];
 	uint32_t key_n[RESOURCE_BLOCK_MAX];
@@ -39,7 +39,7 @@ void resource_block_unref(struct resource_block *b);
 struct resource_snapshot {
 	atomic_uint refs;
 	size_t n, cap;
-	size_t bytes; /* of their texts */
+	size_t bytes; /* of them as items: object_item_size() */
 	struct resource_block **blocks; /* behind the items: a reference to each; or NULL */
 	size_t nblocks;
 	size_t from, to; /* items[from .. to) are the blocks'; to each other item is a reference */

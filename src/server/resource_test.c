@@ -108,7 +108,7 @@ static void check_bytes(const struct list_result *list)
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < list->n; i++)
-		bytes += list->items[i]->json->n;
+		bytes += object_item_size(list->items[i]);
 	assert_int_equal(list->bytes, bytes);
 }
 

@@ -145,7 +145,7 @@ struct list_result {
 	bool more; /* the limit cut it */
 	struct str last; /* key of the last item, when more; in the arena */
 	int64_t remaining; /* items behind; -1: not counted (selectors) */
-	size_t bytes; /* of the items' texts */
+	size_t bytes; /* of the items: object_item_size() */
 };
 
 /*

@@ -115,6 +115,9 @@ static void kubectl_gets_tables(void **state)
 	struct verb_world *w = *state;
 	struct verb_ask list = { .method = "GET", .target = MAPS, .accept = TABLE };
 	struct verb_ask one = { .method = "GET", .target = MAPS "/m001", .accept = TABLE };
+	struct verb_ask whole = { .method = "GET",
+				  .target = MAPS "?includeObject=Object",
+				  .accept = TABLE };
 	struct verb_ask yaml = { .method = "GET",
 				 .target = MAPS,
 				 .accept = "application/yaml;as=Table;v=v1;g=meta.k8s.io" };
@@ -128,6 +131,8 @@ static void kubectl_gets_tables(void **state)
 	assert_string_equal(verb_world_text(w, got, "/rows/2/cells/0"), "m002");
 	assert_string_equal(verb_world_text(w, got, "/rows/2/object/kind"),
 			    "PartialObjectMetadata");
+	got = verb_world_ask(w, &whole);
+	assert_string_equal(verb_world_text(w, got, "/rows/2/object/kind"), "ConfigMap");
 	got = verb_world_ask(w, &one);
 	assert_int_equal(json_count(json_getz(got, "rows")), 1);
 	(void)verb_world_ask(w, &yaml);
@@ -137,6 +142,7 @@ static void kubectl_gets_tables(void **state)
 	assert_int_equal(json_count(json_getz(got, "rows")), 3);
 	verb_ask_release(&list);
 	verb_ask_release(&one);
+	verb_ask_release(&whole);
 	verb_ask_release(&yaml);
 }
 
@@ -198,6 +204,44 @@ static void yaml_and_indented_lists_say_the_same(void **state)
 	compare_forms(w);
 }
 
+/* Whether all items of a list begin with their metadata. */
+static void assert_bare_items(struct verb_world *w, struct verb_ask *ask, size_t n)
+{
+	struct json *got = verb_world_ask(w, ask);
+
+	if (ask->accept)
+		assert_int_equal(yaml_parse(&w->arena, buf_str(&ask->got), NULL, &got, NULL), 0);
+	assert_int_equal(ask->status, 200);
+	assert_int_equal(items(got), n);
+	assert_string_not_equal(verb_world_text(w, got, "/kind"), "");
+	assert_string_not_equal(verb_world_text(w, got, "/apiVersion"), "");
+	JSON_FOREACH (item, json_getz(got, "items")) {
+		assert_non_null(json_getz(item, "metadata"));
+		assert_null(json_getz(item, "kind"));
+		assert_null(json_getz(item, "apiVersion"));
+	}
+	if (ask->length >= 0)
+		assert_int_equal(ask->length, ask->got.n);
+	verb_ask_release(ask);
+}
+
+static void items_of_built_in_kinds_say_no_kind(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask asks[] = {
+		{ .method = "GET", .target = MAPS },
+		{ .method = "GET", .target = MAPS "?limit=5" },
+		{ .method = "GET", .target = "/api/v1/configmaps?labelSelector=!x&limit=5" },
+		{ .method = "GET", .target = MAPS "?limit=5", .user_agent = "curl/8" },
+		{ .method = "GET", .target = MAPS "?limit=5", .accept = "application/yaml" },
+		{ .method = "DELETE", .target = MAPS "?dryRun=All&limit=5" },
+	};
+
+	verb_world_make_maps(w, 5, 10);
+	for (size_t i = 0; i < ARRAY_SIZE(asks); i++)
+		assert_bare_items(w, &asks[i], 5);
+}
+
 static void other_versions_are_converted(void **state)
 {
 	struct verb_world *w = *state;
@@ -219,6 +263,8 @@ static void other_versions_are_converted(void **state)
 	assert_string_equal(
 		verb_world_text(w, got, "/items/0/spec/devices/requests/0/exactly/deviceClassName"),
 		"d.io");
+	assert_null(json_pointer(got, STR("/items/0/kind")));
+	assert_null(json_pointer(got, STR("/items/0/apiVersion")));
 }
 
 static void large_lists_are_compressed_when_wanted(void **state)
@@ -347,6 +393,7 @@ int main(void)
 		TEST(kubectl_gets_tables),
 		TEST(informers_of_metadata_get_partial_objects),
 		TEST(yaml_and_indented_lists_say_the_same),
+		TEST(items_of_built_in_kinds_say_no_kind),
 		TEST(other_versions_are_converted),
 		TEST(large_lists_are_compressed_when_wanted),
 		TEST(lists_that_are_printed_anew_are_compressed_too),

@@ -175,6 +175,10 @@ async function objects(say, { client }) {
 		assert.match(answer.headers.warning, /v1beta1 Widget is deprecated; use .*\/v1 Widget/)
 		expect(await client.post(beta, { ...widget(definition, "b", { color: "blue", odd: 1 }), apiVersion: `${definition.spec.group}/v1beta1` }), 201)
 		assert.deepEqual(expect(await client.get(`${path}/b`), 200).spec, { color: "blue", size: 3 })
+		for (const [place, name] of [[path, "v1"], [beta, "v1beta1"]]) {
+			for (const item of expect(await client.get(place), 200).items)
+				assert.deepEqual([item.apiVersion, item.kind], [`${definition.spec.group}/${name}`, "Widget"])
+		}
 		assert.equal((await client.get(path.replace("/v1/", "/v1alpha1/"))).code, 404)
 	})
 }

@@ -234,6 +234,20 @@ async function forms(say, client) {
 		assert.equal(all.items[0].data, undefined)
 	})
 
+	await test(say("the items of a list leave it to the list to say what they are"), async () => {
+		const members = (text) => JSON.parse(text).items.map((item) => Object.keys(item)[0])
+		const whole = await client.get(configMaps)
+		assert.deepEqual(members(whole.text), ["metadata"])
+		assert.equal(Buffer.byteLength(whole.text), Number(whole.headers["content-length"]))
+		assert.deepEqual(members((await client.get(`${configMaps}?pretty=true`)).text), ["metadata"])
+		assert.doesNotMatch((await client.get(configMaps, { accept: "application/yaml" })).text, /^. kind:/m)
+		assert.deepEqual(members((await client.delete(`${configMaps}?dryRun=All`)).text), ["metadata"])
+		const watch = await client.watch(`${configMaps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`)
+		for (const { object } of await watch.have(2))
+			assert.deepEqual([object.apiVersion, object.kind], ["v1", "ConfigMap"])
+		watch.close()
+	})
+
 	await test(say("pretty=true is for people"), async () => {
 		const answer = await client.get(`${configMaps}/box?pretty=true`)
 		assert.match(answer.text, /^\{\n +"apiVersion": "v1",\n +"kind": "ConfigMap",\n/)
