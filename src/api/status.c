@@ -264,7 +264,7 @@ static void put_details(struct json_writer *w, const struct status_row *row,
 	json_writer_end_object(w);
 }
 
-static void put_head(struct json_writer *w, const char *status)
+static void put_head(struct json_writer *w, const char *status, struct str cont)
 {
 	json_writer_begin_object(w);
 	json_writer_keyz(w, "kind");
@@ -273,6 +273,7 @@ static void put_head(struct json_writer *w, const char *status)
 	json_writer_strz(w, "v1");
 	json_writer_keyz(w, "metadata");
 	json_writer_begin_object(w);
+	put_text(w, "continue", cont);
 	json_writer_end_object(w);
 	json_writer_keyz(w, "status");
 	json_writer_strz(w, status);
@@ -289,7 +290,7 @@ int status_print(const struct error *err, const struct status_about *about, stru
 		about = &nothing;
 	compose(&message, row, err, about);
 	json_writer_init(&w, out, NULL);
-	put_head(&w, "Failure");
+	put_head(&w, "Failure", about->cont);
 	put_text(&w, "message", buf_str(&message));
 	put_text(&w, "reason", str_from(error_reason(err->code)));
 	put_details(&w, row, err, about);
@@ -305,7 +306,7 @@ int status_print_deleted(const struct status_about *about, struct buf *out)
 	struct json_writer w;
 
 	json_writer_init(&w, out, NULL);
-	put_head(&w, "Success");
+	put_head(&w, "Success", STR_NULL);
 	put_details(&w, &of_resource, &(struct error){ 0 }, about);
 	json_writer_end_object(&w);
 	return json_writer_finish(&w);

@@ -29,6 +29,7 @@ struct status_about {
 	const struct managed_conflict *conflicts; /* of an apply */
 	size_t nconflicts;
 	size_t untold_conflicts; /* that are too many to be listed */
+	struct str cont; /* metadata.continue: what to go on with instead; or empty */
 	int retry_after_s;
 };
 

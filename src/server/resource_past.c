@@ -4,6 +4,9 @@
  * before. Else the store is asked for its past; it orders namespaces its own way
  * ("a-b" behind "a", where keys have "a-b/x" before "a/x"), so all of it is read and
  * ordered here before a page is cut.
+ *
+ * What the store has forgotten is told of as such even where the ring still knows it, so that
+ * how long a list can be continued depends on its age alone.
  */
 #include <stdlib.h>
 
@@ -132,6 +135,10 @@ void resource_list_past(struct resource *r, const struct list_query *q, struct a
 		(void)error_set(&err, ERR_TIMEOUT,
 				"Too large resource version: %lld, current: %lld",
 				(long long)q->revision, (long long)now);
+		done(arg, NULL, &err);
+	} else if (!r->state->closing && q->revision < store_compacted(r->state->store)) {
+		(void)error_set(&err, ERR_EXPIRED, "revision %lld is compacted",
+				(long long)q->revision);
 		done(arg, NULL, &err);
 	} else if (q->revision >= r->ring.oldest) {
 		list_from_ring(r, q, a, done, arg);

@@ -431,6 +431,23 @@ static void what_is_compacted_cannot_be_listed(void **state UNUSED)
 	state_world_release(&w);
 }
 
+/* How long a token is good depends on its age alone, not on who has written since. */
+static void what_is_compacted_cannot_be_listed_from_memory(void **state UNUSED)
+{
+	struct state_world w;
+	int64_t now;
+
+	state_world_init(&w, &local);
+	fill(&w);
+	now = w.state->revision;
+	assert_int_equal(list_at(&w, (struct list_query){ .revision = now - 1 }).result, 0);
+	fake_data_compact(w.data, now);
+	assert_int_equal(list_at(&w, (struct list_query){ .revision = now - 1 }).result,
+			 -ERR_EXPIRED);
+	assert_int_equal(list_at(&w, (struct list_query){ .revision = now }).result, 0);
+	state_world_release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +461,7 @@ int main(void)
 		cmocka_unit_test(the_past_is_listed_as_it_was),
 		cmocka_unit_test(a_moment_within_a_batch_is_listed_as_it_was),
 		cmocka_unit_test(what_is_compacted_cannot_be_listed),
+		cmocka_unit_test(what_is_compacted_cannot_be_listed_from_memory),
 	};
 
 	return cmocka_run_group_tests_name("server/resource", tests, NULL, NULL);

@@ -550,6 +550,11 @@ static void fake_compact(struct store *st, int64_t revision,
 	done(arg, NULL);
 }
 
+static int64_t fake_compacted(const struct store *st)
+{
+	return CONTAINER_OF(st, const struct fake_store, store)->data->compacted;
+}
+
 static struct str fake_cluster_id(const struct store *st UNUSED)
 {
 	return STR("fake");
@@ -564,6 +569,7 @@ static const struct store_ops fake_ops = {
 	.follow = fake_follow,
 	.history = fake_history,
 	.compact = fake_compact,
+	.compacted = fake_compacted,
 	.cluster_id = fake_cluster_id,
 };
 

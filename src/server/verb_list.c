@@ -8,7 +8,11 @@
 #define EXPIRED_LIST "The resourceVersion for the provided list is too old."
 #define EXPIRED_CONTINUE                                                                   \
 	"The provided continue parameter is too old to display a consistent list result. " \
-	"You can start a new list without the continue parameter."
+	"You can start a new list without the continue parameter, or use the continue "    \
+	"token in this response to retrieve the remainder of the results. Continuing "     \
+	"with the provided token results in an inconsistent list - objects that were "     \
+	"created, modified, or deleted between the time the first chunk was returned "     \
+	"and now may show up in the list."
 
 struct list_job {
 	struct exchange *x;
@@ -90,14 +94,25 @@ static void on_state(struct state *st, struct job *j)
 		state_sync(st, j, l->sync, on_synced);
 }
 
+/* Who wants the rest all the same goes on with what there is now. */
+static void reply_expired(struct exchange *x, const struct list_job *l)
+{
+	struct status_about about = { .message = STR(EXPIRED_LIST) };
+
+	if (x->request.cont.n) {
+		about.message = STR(EXPIRED_CONTINUE);
+		about.cont = request_continue_print(x->arena, -1, l->query.after);
+	}
+	reply_status(x, &l->err, &about);
+}
+
 static void finish(struct exchange *x)
 {
 	struct list_job *l = x->data;
 
 	if (l->err.code == ERR_EXPIRED)
-		(void)error_set(&l->err, ERR_EXPIRED, "%s",
-				x->request.cont.n ? EXPIRED_CONTINUE : EXPIRED_LIST);
-	if (l->err.code)
+		reply_expired(x, l);
+	else if (l->err.code)
 		verb_reply_sync_error(x, &l->err);
 	else
 		reply_list(x, &l->result);

@@ -85,6 +85,40 @@ static void pages_are_of_one_revision(void **state)
 			    "invalid continue token: continue key is not valid");
 }
 
+static void a_token_that_expired_has_a_successor(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *got;
+	char target[512];
+	const char *first;
+
+	verb_world_make_maps(w, 7, 10);
+	got = verb_world_call(w, "GET", MAPS "?limit=3", NULL, 200);
+	first = verb_world_text(w, got, "/metadata/resourceVersion");
+	(void)snprintf(target, sizeof(target), MAPS "?limit=3&continue=%s",
+		       verb_world_text(w, got, "/metadata/continue"));
+	(void)verb_world_call(w, "POST", "/api/v1/namespaces/default/secrets",
+			      "{\"metadata\":{\"name\":\"s\"}}", 201);
+	(void)verb_world_call(w, "GET", target, NULL, 200);
+	fake_data_compact(w->data, (int64_t)strtoll(first, NULL, 10) + 1);
+	got = verb_world_call(w, "GET", target, NULL, 410);
+	assert_string_equal(verb_world_text(w, got, "/reason"), "Expired");
+	assert_non_null(strstr(verb_world_text(w, got, "/message"), "token in this response"));
+	(void)snprintf(target, sizeof(target), MAPS "?limit=3&continue=%s",
+		       verb_world_text(w, got, "/metadata/continue"));
+	got = verb_world_call(w, "GET", target, NULL, 200);
+	assert_int_equal(items(got), 3);
+	assert_string_equal(verb_world_text(w, got, "/items/0/metadata/name"), "m003");
+	assert_string_not_equal(verb_world_text(w, got, "/metadata/resourceVersion"), first);
+	assert_int_equal(json_pointer(got, STR("/metadata/remainingItemCount"))->i64, 1);
+	(void)snprintf(target, sizeof(target),
+		       MAPS "?resourceVersion=%s&resourceVersionMatch=Exact", first);
+	got = verb_world_call(w, "GET", target, NULL, 410);
+	assert_string_equal(verb_world_text(w, got, "/message"),
+			    "The resourceVersion for the provided list is too old.");
+	assert_null(json_pointer(got, STR("/metadata/continue")));
+}
+
 static void lists_are_of_the_revision_that_is_asked_for(void **state)
 {
 	struct verb_world *w = *state;
@@ -389,6 +423,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_list_holds_what_matches),
 		TEST(pages_are_of_one_revision),
+		TEST(a_token_that_expired_has_a_successor),
 		TEST(lists_are_of_the_revision_that_is_asked_for),
 		TEST(kubectl_gets_tables),
 		TEST(informers_of_metadata_get_partial_objects),

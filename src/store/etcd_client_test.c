@@ -212,7 +212,7 @@ static void bad_options_are_refused(void **state)
 
 static void compaction_is_done_by_one_of_many(void **state UNUSED)
 {
-	enum { STORES = 3, WINDOW_MS = 60 * 1000 };
+	enum { STORES = 3, WINDOW_MS = 60 * 1000, SOON_MS = WINDOW_MS / 8 };
 	struct store_etcd_opts opts = { .history_ms = WINDOW_MS };
 	struct store *stores[STORES];
 	struct etcd_world world;
@@ -234,6 +234,13 @@ static void compaction_is_done_by_one_of_many(void **state UNUSED)
 	then = world.revision;
 	etcd_world_run(&world, 10 * WINDOW_MS);
 	assert_in_range(world.revision - then, 9, 11);
+	/* And all know of it soon. */
+	then = world.compacted;
+	while (world.compacted == then)
+		etcd_world_run(&world, 10);
+	etcd_world_run(&world, SOON_MS);
+	for (size_t i = 0; i < STORES; i++)
+		assert_int_equal(store_compacted(stores[i]), world.compacted);
 	for (size_t i = 0; i < STORES; i++)
 		etcd_world_close(&world, stores[i]);
 	etcd_world_release(&world);

@@ -18,22 +18,51 @@ static void ask_compaction(struct etcd_client *client, struct etcd_call *c, int6
 	etcd_client_call(client, c, &request.base);
 }
 
-/* --- by itself ----------------------------------------------------------------------------- */
-
-static void on_compacted(struct etcd_call *c, const struct etcd_answer *a UNUSED)
+/* It was compacted, now or before. */
+static bool is_gone(const struct etcd_answer *a)
 {
-	CONTAINER_OF(c, struct etcd_compactor, call)->busy = false;
+	return a->outcome == ETCD_ANSWERED || a->err.code == ERR_EXPIRED;
 }
 
-/* The key's version, from the answer to a try that came too late. */
-static int64_t version_of(const Etcd__TxnResponse *reply)
+void etcd_compactor_note(struct etcd_compactor *k, int64_t revision)
+{
+	k->compacted = MAX(k->compacted, revision);
+}
+
+/* --- by itself ----------------------------------------------------------------------------- */
+
+/* How often the timer comes in a window: one time to try, the others to look. */
+enum { TICKS = 10 };
+
+static void on_compacted(struct etcd_call *c, const struct etcd_answer *a)
+{
+	struct etcd_compactor *k = CONTAINER_OF(c, struct etcd_compactor, call);
+
+	k->busy = false;
+	if (is_gone(a))
+		etcd_compactor_note(k, k->asked);
+}
+
+/* Notes what others have put; returns the key's version, 0 when there is none. */
+static int64_t read_key(struct etcd_compactor *k, const Etcd__RangeResponse *got)
+{
+	int64_t revision;
+
+	if (!got || got->n_kvs == 0)
+		return 0;
+	if (str_to_i64(etcd_str(got->kvs[0]->value), &revision))
+		etcd_compactor_note(k, revision);
+	return got->kvs[0]->version;
+}
+
+/* The answer to a try that came too late. */
+static int64_t read_refusal(struct etcd_compactor *k, const Etcd__TxnResponse *reply)
 {
 	const Etcd__ResponseOp *op = reply->n_responses ? reply->responses[0] : NULL;
 
-	if (!op || op->response_case != ETCD__RESPONSE_OP__RESPONSE_RESPONSE_RANGE ||
-	    op->response_range->n_kvs == 0)
+	if (!op || op->response_case != ETCD__RESPONSE_OP__RESPONSE_RESPONSE_RANGE)
 		return 0;
-	return op->response_range->kvs[0]->version;
+	return read_key(k, op->response_range);
 }
 
 static void on_tried(struct etcd_call *c, const struct etcd_answer *a)
@@ -46,14 +75,16 @@ static void on_tried(struct etcd_call *c, const struct etcd_answer *a)
 	if (a->outcome != ETCD_ANSWERED || !reply->header)
 		return;
 	k->revision = reply->header->revision;
-	if (!reply->succeeded) {
-		k->version = version_of(reply);
+	k->won = reply->succeeded;
+	if (!k->won) {
+		k->version = read_refusal(k, reply);
 		return;
 	}
 	k->version++;
 	if (!before)
 		return;
 	k->busy = true;
+	k->asked = before;
 	k->call = (struct etcd_call){ .op = ETCD_COMPACT,
 				      .repeatable = true,
 				      .done = on_compacted };
@@ -90,13 +121,36 @@ static void try_to_win(struct etcd_compactor *k)
 	buf_release(&text);
 }
 
+static void on_looked(struct etcd_call *c, const struct etcd_answer *a)
+{
+	struct etcd_compactor *k = CONTAINER_OF(c, struct etcd_compactor, call);
+
+	k->busy = false;
+	if (a->outcome == ETCD_ANSWERED)
+		(void)read_key(k, a->reply);
+}
+
+static void look(struct etcd_compactor *k)
+{
+	Etcd__RangeRequest get = ETCD__RANGE_REQUEST__INIT;
+
+	get.key = etcd_data(compact_key);
+	k->busy = true;
+	k->call = (struct etcd_call){ .op = ETCD_RANGE, .repeatable = true, .done = on_looked };
+	etcd_client_call(k->client, &k->call, &get.base);
+}
+
 static void on_timer(struct loop_timer *t)
 {
 	struct etcd_compactor *k = CONTAINER_OF(t, struct etcd_compactor, timer);
 
-	loop_timer_start(&k->timer, k->window_ms);
-	if (!k->busy)
+	loop_timer_start(&k->timer, MAX(k->window_ms / TICKS, INT64_C(1)));
+	if (k->busy)
+		return;
+	if (k->ticks++ % TICKS == 0)
 		try_to_win(k);
+	else if (!k->won)
+		look(k);
 }
 
 void etcd_compactor_init(struct etcd_compactor *k, struct etcd_client *client, int64_t window_ms)
@@ -126,10 +180,9 @@ struct compact_job {
 static void on_job(struct etcd_call *c, const struct etcd_answer *a)
 {
 	struct compact_job *job = CONTAINER_OF(c, struct compact_job, call);
-	bool ok = a->outcome == ETCD_ANSWERED || a->err.code == ERR_EXPIRED;
 
 	if (job->done)
-		job->done(job->arg, ok ? NULL : &a->err);
+		job->done(job->arg, is_gone(a) ? NULL : &a->err);
 	free(job);
 }
 

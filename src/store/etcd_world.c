@@ -206,17 +206,35 @@ static bool is_refused(struct grpc_call *c)
 	return m->leaderless || m->mute;
 }
 
+static Etcd__KeyValue kv_of(const struct etcd_world_change *now)
+{
+	Etcd__KeyValue kv = ETCD__KEY_VALUE__INIT;
+
+	kv.key = etcd_data(now->key);
+	kv.value = etcd_data(now->value);
+	kv.version = now->version;
+	kv.mod_revision = now->revision;
+	return kv;
+}
+
+/* Of one key what it is, of many only that. */
 static void serve_range(struct grpc_call *c, const void *request)
 {
 	const Etcd__RangeRequest *in = request;
 	struct etcd_world *w = member_of(c)->world;
 	Etcd__RangeResponse out = ETCD__RANGE_RESPONSE__INIT;
 	Etcd__ResponseHeader h = header_of(w);
+	Etcd__KeyValue kv, *kvs = &kv;
 
 	if (is_refused(c))
 		return;
 	out.header = &h;
 	out.count = mod_of(w, etcd_str(in->key)) ? 1 : 0;
+	if (out.count && !in->range_end.len && !in->count_only) {
+		kv = kv_of(newest(w, etcd_str(in->key)));
+		out.n_kvs = 1;
+		out.kvs = &kvs;
+	}
 	(void)grpc_call_reply(c, &out.base);
 }
 
@@ -254,16 +272,13 @@ static void answer_txn(struct etcd_world *w, struct grpc_call *c, const Etcd__Tx
 	Etcd__ResponseHeader h = header_of(w);
 	Etcd__ResponseOp op = ETCD__RESPONSE_OP__INIT, *ops = &op;
 	Etcd__RangeResponse range = ETCD__RANGE_RESPONSE__INIT;
-	Etcd__KeyValue kv = ETCD__KEY_VALUE__INIT, *kvs = &kv;
+	Etcd__KeyValue kv, *kvs = &kv;
 	const struct etcd_world_change *now = newest(w, etcd_str(in->compare[0]->key));
 
 	out.header = &h;
 	out.succeeded = succeeded;
 	if (!succeeded && in->n_failure && now && !now->deleted) {
-		kv.key = etcd_data(now->key);
-		kv.value = etcd_data(now->value);
-		kv.version = now->version;
-		kv.mod_revision = now->revision;
+		kv = kv_of(now);
 		range.n_kvs = 1;
 		range.kvs = &kvs;
 		op.response_case = ETCD__RESPONSE_OP__RESPONSE_RESPONSE_RANGE;

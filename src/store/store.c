@@ -59,6 +59,11 @@ void store_compact(struct store *s, int64_t revision,
 	s->ops->compact(s, revision, done, arg);
 }
 
+int64_t store_compacted(const struct store *s)
+{
+	return s->ops->compacted(s);
+}
+
 struct str store_cluster_id(const struct store *s)
 {
 	return s->ops->cluster_id(s);

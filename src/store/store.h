@@ -199,6 +199,12 @@ int store_history(struct store *s, struct str resource, int64_t revision, size_t
 void store_compact(struct store *s, int64_t revision,
 		   void (*done)(void *arg, const struct error *err), void *arg);
 
+/*
+ * States before this revision cannot be read, as far as is known here: what others make etcd
+ * forget is known a while later, or, when they do not say so, never.
+ */
+int64_t store_compacted(const struct store *s);
+
 /* A name for this data that stays the same as long as the data does. */
 struct str store_cluster_id(const struct store *s);
 

@@ -172,7 +172,9 @@ static void what_is_compacted_is_expired_and_the_rest_stays(struct store_contrac
 	int64_t r3 = store_contract_must_put(c, PODS, "n", "a", "3", r2);
 	struct store_range at = { .resource = STR(PODS) };
 
+	assert_true(store_compacted(c->store) <= r1);
 	store_contract_compact(c, r2);
+	assert_int_equal(store_compacted(c->store), r2);
 	at.revision = r1;
 	assert_int_equal(store_contract_range(c, &at)->result, -ERR_EXPIRED);
 	at.revision = r2;

@@ -250,6 +250,7 @@ static int etcd_history(struct store *base, struct str resource UNUSED, int64_t 
 
 struct compact_job {
 	struct store_etcd *store;
+	int64_t revision;
 	void (*done)(void *arg, const struct error *err);
 	void *arg;
 };
@@ -260,6 +261,8 @@ static void on_compacted(void *arg, const struct error *err)
 	struct store_etcd *s = job->store;
 
 	s->compactions--;
+	if (!err)
+		etcd_compactor_note(&s->compactor, job->revision);
 	if (job->done)
 		job->done(job->arg, err);
 	if (s->ended)
@@ -272,9 +275,14 @@ static void etcd_compact_now(struct store *base, int64_t revision,
 {
 	struct compact_job *job = XNEW(struct compact_job);
 
-	*job = (struct compact_job){ etcd_of(base), done, arg };
+	*job = (struct compact_job){ etcd_of(base), revision, done, arg };
 	job->store->compactions++;
 	etcd_compact(job->store->client, revision, on_compacted, job);
+}
+
+static int64_t etcd_compacted(const struct store *base)
+{
+	return CONTAINER_OF(base, const struct store_etcd, base)->compactor.compacted;
 }
 
 static struct str etcd_cluster_id(const struct store *base)
@@ -291,6 +299,7 @@ static const struct store_ops ops = {
 	.follow = etcd_follow,
 	.history = etcd_history,
 	.compact = etcd_compact_now,
+	.compacted = etcd_compacted,
 	.cluster_id = etcd_cluster_id,
 };
 

@@ -23,6 +23,7 @@ struct store_ops {
 		       struct arena *arena, struct store_past *ret_past, struct error *err);
 	void (*compact)(struct store *s, int64_t revision,
 			void (*done)(void *arg, const struct error *err), void *arg);
+	int64_t (*compacted)(const struct store *s);
 	struct str (*cluster_id)(const struct store *s);
 };
 

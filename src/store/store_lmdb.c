@@ -61,6 +61,11 @@ static void close_store(struct store *base, void (*closed)(void *arg), void *arg
 	lmdb_writer_kick(s);
 }
 
+static int64_t compacted(const struct store *base)
+{
+	return CONTAINER_OF(base, const struct lmdb_store, base)->view.compacted;
+}
+
 static struct str cluster_id(const struct store *base)
 {
 	return str_from(CONTAINER_OF(base, const struct lmdb_store, base)->env.cluster_id);
@@ -75,6 +80,7 @@ static const struct store_ops ops = {
 	.follow = lmdb_reader_follow,
 	.history = lmdb_reader_history,
 	.compact = lmdb_writer_compact,
+	.compacted = compacted,
 	.cluster_id = cluster_id,
 };
 

@@ -307,6 +307,22 @@ async function forgetting(backend, say) {
 		expectStatus(await client.get(`${configMaps}?resourceVersion=${old}&resourceVersionMatch=Exact`), 410, "Expired")
 		assert.equal(expect(await client.get(configMaps), 200).items.length, 9)
 	})
+	await test(say("a token expires whoever has written, and its successor shows the rest as it is"), async () => {
+		const { configMaps: own } = paths(await newNamespace(client))
+		await fill(client, own, 9)
+		const page = expect(await client.get(`${own}?limit=3`), 200)
+		const next = (token) => client.get(`${own}?limit=3&continue=${encodeURIComponent(token)}`)
+		await until("an expired token", async () => {
+			expect(await client.patch(`${configMaps}/m000`, { data: { a: String(Math.random()) } }, "merge"), 200)
+			return (await next(page.metadata.continue)).code === 410
+		}, 30)
+		const status = expectStatus(await next(page.metadata.continue), 410, "Expired", /use the continue token in this response/)
+		const rest = expect(await next(status.metadata.continue), 200)
+		assert.deepEqual(names(rest), ["m003", "m004", "m005"])
+		assert.equal(rest.metadata.remainingItemCount, 3)
+		assert.ok(rv(rest) > rv(page))
+		assert.deepEqual(names(expect(await next(rest.metadata.continue), 200)), ["m006", "m007", "m008"])
+	})
 	await test(say("a server with a short memory ends in order"), () => server.stop())
 	await server.etcd?.kill()
 }
