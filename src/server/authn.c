@@ -1,6 +1,6 @@
 /*
- * Upstream's order: a certificate, then the Authorization header, where a token
- * is looked up in the token file and then read as a service account's. The first
+ * Upstream's order: a certificate, then the Authorization header, then a WebSocket's
+ * subprotocol. A token is looked up in the token file and then read as a service account's. The first
  * who knows the caller decides; when nobody does but something was shown, that is a
  * failure, not an anonymous request.
  *
@@ -10,11 +10,13 @@
 #include "server/authn.h"
 
 #include "base/arena.h"
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "net/http.h"
 #include "net/tls.h"
+#include "net/websocket.h"
 #include "server/authn_cache.h"
 #include "server/claims.h"
 #include "server/service_accounts.h"
@@ -124,6 +126,53 @@ static struct str bearer_token(const struct http_stream *stream)
 	    !str_split(&rest, ' ', &token))
 		return STR_NULL;
 	return token;
+}
+
+/* What the subprotocols of a WebSocket are, but for a token's. */
+struct protocols {
+	struct str token; /* encoded; p NULL: none */
+	size_t tokens, others;
+};
+
+static void read_protocols(const struct http_stream *stream, struct protocols *ret_protocols)
+{
+	const struct http_fields *fields = &stream->in.fields;
+	struct str list, one;
+
+	*ret_protocols = (struct protocols){ 0 };
+	for (size_t i = 0; i < fields->n; i++) {
+		if (!str_eqz(fields->v[i].name, "sec-websocket-protocol"))
+			continue;
+		list = fields->v[i].value;
+		while (str_split(&list, ',', &one)) {
+			one = str_trim(one);
+			if (!str_starts(one, STR(AUTHN_TOKEN_PROTOCOL))) {
+				ret_protocols->others++;
+				continue;
+			}
+			ret_protocols->token = str_skip(one, sizeof(AUTHN_TOKEN_PROTOCOL) - 1);
+			ret_protocols->tokens++;
+		}
+	}
+}
+
+/* As upstream, one token, and another subprotocol for the answer. 0, and no token: none. */
+static int protocol_token(const struct http_stream *stream, struct arena *a, struct str *ret_token)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(HTTP_HEADERS_MAX);
+	struct protocols p;
+
+	*ret_token = STR_NULL;
+	if (!websocket_is_asked(stream))
+		return 0;
+	read_protocols(stream, &p);
+	if (!p.tokens)
+		return 0;
+	if (p.tokens > 1 || base64_decode(&out, p.token, BASE64_URL_RAW, NULL) < 0 ||
+	    !str_is_utf8(buf_str(&out)) || (out.n && !p.others))
+		return -ERR_UNAUTHORIZED;
+	*ret_token = arena_str(a, buf_str(&out));
+	return 0;
 }
 
 static int64_t now_s(const struct authn *n)
@@ -275,6 +324,8 @@ int authn_user(struct authn *n, size_t lane, struct http_stream *stream, struct 
 	int r = from_certificate(n, stream, a, ret_user);
 	struct str token = r > 0 ? STR_NULL : bearer_token(stream);
 
+	if (r == 0 && !token.n)
+		r = protocol_token(stream, a, &token);
 	if (token.n)
 		r = from_token(n, lane, token, a, ret_user);
 	if (r > 0)

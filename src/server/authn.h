@@ -2,8 +2,8 @@
  * authn - who a request comes from.
  *
  * A verified client certificate (user: common name, groups: organisations), a
- * bearer token of the token file, or a service account's JWT. Whoever says
- * nothing is system:anonymous; whoever says something wrong is refused.
+ * bearer token of the token file, or a service account's JWT; a token may also be
+ * a subprotocol of a WebSocket. Whoever says nothing is system:anonymous; whoever says something wrong is refused.
  *
  * A JWT whose signature was verified is remembered by its hash until it
  * expires, for at most 10 s, by the lane that saw it. Whether what it is bound
@@ -37,6 +37,9 @@ struct authn_opts {
 
 struct authn *authn_new(const struct authn_opts *opts);
 void authn_free(struct authn *n);
+
+/* Before the token in a subprotocol: browsers can send no Authorization with WebSockets. */
+#define AUTHN_TOKEN_PROTOCOL "base64url.bearer.authorization.k8s.io."
 
 /*
  * Fills *ret_user; text lives as long as the stream's arena. -ERR_UNAUTHORIZED for a

@@ -156,6 +156,51 @@ static void a_token_of_the_file_is_its_users(void **state)
 	assert_int_equal(ask(*state, "Bearer statix", &u), -ERR_UNAUTHORIZED);
 }
 
+/* Asks with subprotocols of a WebSocket. */
+static int ask_socket(struct world *w, const char *upgrade, const char *protocols,
+		      struct user *ret_user)
+{
+	const char *const pairs[] = {
+		"connection", "Upgrade", "upgrade", upgrade, "sec-websocket-protocol",
+		protocols,    NULL
+	};
+
+	set_fields(w, pairs);
+	w->stream.in.version = HTTP_1_1;
+	return authn_user(w->authn, 0, &w->stream, &w->arena, ret_user, NULL);
+}
+
+static void a_token_may_be_a_subprotocol(void **state)
+{
+#define TOKEN AUTHN_TOKEN_PROTOCOL "c3RhdGlj" /* static */
+	static const struct {
+		const char *protocols, *user; /* NULL: refused */
+	} rows[] = {
+		{ TOKEN ", v5.channel.k8s.io", "alice" },
+		{ "v5.channel.k8s.io," TOKEN, "alice" },
+		{ "v5.channel.k8s.io", "system:anonymous" },
+		{ AUTHN_TOKEN_PROTOCOL ", v5.channel.k8s.io", "system:anonymous" },
+		{ AUTHN_TOKEN_PROTOCOL "c3RhdGl4, v5.channel.k8s.io", NULL }, /* nobody's */
+		{ TOKEN, NULL },
+		{ TOKEN ", v5.channel.k8s.io, " TOKEN, NULL },
+		{ AUTHN_TOKEN_PROTOCOL "c3RhdGlj=, v5.channel.k8s.io", NULL },
+		{ AUTHN_TOKEN_PROTOCOL "_w, v5.channel.k8s.io", NULL }, /* no UTF-8 */
+	};
+	struct user u;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int r = ask_socket(*state, "WebSocket", rows[i].protocols, &u);
+
+		assert_int_equal(r, rows[i].user ? 0 : -ERR_UNAUTHORIZED);
+		if (rows[i].user)
+			assert_true(str_eqz(u.name, rows[i].user));
+	}
+	/* Of a WebSocket only. */
+	assert_int_equal(ask_socket(*state, "SPDY/3.1", TOKEN ", x", &u), 0);
+	assert_true(str_eq(u.name, USER_ANONYMOUS));
+#undef TOKEN
+}
+
 static void a_service_accounts_token_is_its_users_until_it_ends(void **state)
 {
 	struct world *w = *state;
@@ -400,6 +445,7 @@ int main(void)
 		CASE(who_shows_nothing_is_anonymous),
 		CASE(anonymous_can_be_switched_off),
 		CASE(a_token_of_the_file_is_its_users),
+		CASE(a_token_may_be_a_subprotocol),
 		CASE(a_service_accounts_token_is_its_users_until_it_ends),
 		CASE(a_token_for_others_is_refused),
 		CASE(no_other_token_is_taken_for_a_remembered_one),

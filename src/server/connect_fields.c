@@ -7,10 +7,8 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "net/http.h"
+#include "server/authn.h"
 #include "server/ui_cookie.h"
-
-/* A token as a WebSocket's subprotocol: browsers can send no Authorization with them. */
-#define TOKEN_PROTOCOL "base64url.bearer.authorization.k8s.io."
 
 static bool is_secret(struct str name)
 {
@@ -24,11 +22,11 @@ static struct str without_tokens(struct str list, struct arena *a)
 	CLEANUP(buf_release) struct buf out = BUF_INIT(HTTP_HEADERS_MAX);
 	struct str piece;
 
-	if (str_find(list, STR(TOKEN_PROTOCOL)) < 0)
+	if (str_find(list, STR(AUTHN_TOKEN_PROTOCOL)) < 0)
 		return list;
 	while (str_split(&list, ',', &piece)) {
 		piece = str_trim(piece);
-		if (!str_starts(piece, STR(TOKEN_PROTOCOL)))
+		if (!str_starts(piece, STR(AUTHN_TOKEN_PROTOCOL)))
 			(void)buf_printf(&out, "%s%.*s", out.n ? ", " : "", STR_ARG(piece));
 	}
 	return arena_str(a, buf_str(&out));

@@ -10,7 +10,7 @@ import { startKubelet } from "./connect_kubelet.mjs"
 import { assertGrowth, finish, peakMemory, scratch, test, until } from "./lib.mjs"
 
 const tokens = `${scratch}/tokens.csv`
-writeFileSync(tokens, "nobody-token,nobody,1\n")
+writeFileSync(tokens, 'nobody-token,nobody,1\nroot-token,root,2,"system:masters"\n')
 const server = await startServer("lmdb", { flags: ["--token-auth-file", tokens] })
 const { client } = server
 const kubelet = await startKubelet(readFileSync(`${server.folder}/pki/ca.crt`))
@@ -85,6 +85,20 @@ await test("in base64, or in no protocol", async () => {
 	assert.deepEqual(await hear(`${pods}/web/log`, ["v4.channel.k8s.io", "base64.binary.k8s.io"]),
 		{ protocol: "base64.binary.k8s.io", messages: ["", Buffer.from(text).toString("base64")], binary: false, code: 1000 })
 	assert.deepEqual(await hear(`${pods}/web/log`, []), { protocol: "", messages: ["", text], binary: true, code: 1000 })
+})
+
+await test("who has no other way shows a token as a subprotocol, which nobody else sees", async () => {
+	const anonymous = { ca: server.credentials.ca }
+	const as = (token, ...others) => ({ "sec-websocket-protocol":
+		[`base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString("base64url")}`, ...others].join(", ") })
+	const { code, headers, socket } = await shake(`${pods}/web/log`, as("root-token", "binary.k8s.io"), anonymous)
+	socket.destroy()
+	assert.equal(code, 101)
+	assert.equal(headers["sec-websocket-protocol"], "binary.k8s.io")
+	assert.equal(kubelet.asked.at(-1).headers["sec-websocket-protocol"], undefined)
+	assert.equal((await shake(`${pods}/web/log`, as("nobody-token", "binary.k8s.io"), anonymous)).code, 403)
+	assert.equal((await shake(`${pods}/web/log`, as("wrong", "binary.k8s.io"), anonymous)).code, 401)
+	assert.equal((await shake(`${pods}/web/log`, as("root-token"), anonymous)).code, 401)
 })
 
 await test("the handshake is RFC 6455's", async () => {
