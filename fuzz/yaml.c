@@ -1,6 +1,7 @@
 /*
  * Any bytes into the YAML parser. What it accepts must print to text that
- * reads back as the same value and prints the same again.
+ * reads back as the same value and prints the same again. Keys that are set again are
+ * found only where the parser found some, or merges.
  */
 #include "base/limits.h"
 #include "base/yaml.h"
@@ -19,6 +20,21 @@ static void check_round_trip(struct arena *a, const struct json *v, bool sort)
 	require(str_eq(buf_str(&first), buf_str(&second)));
 }
 
+static void check_repeats(struct arena *a, struct str text)
+{
+	struct yaml_repeat *found = NULL;
+	struct json_report report = { 0 };
+	struct json *v;
+	bool single;
+
+	single = yaml_parse(a, text, &(struct yaml_options){ .report = &report }, &v, NULL) == 0;
+	if (yaml_repeats(a, text, 10, &found, NULL) < 0 || !single)
+		return;
+	require(!found || report.duplicate_count || report.merges || v->type == JSON_NULL);
+	for (size_t n = 0; found; found = found->next, n++)
+		require(n < 10 && found->line > 0 && found->key.n > 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	CLEANUP(yaml_reader_free) struct yaml_reader *r = NULL;
@@ -27,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct json *v;
 
 	arena_init(&a, 256 * MIB);
+	check_repeats(&a, str_of(data, size));
 	r = yaml_reader_new(str_of(data, size), &(struct yaml_options){ .report = &report });
 	while (yaml_reader_next(r, &a, &v, NULL) > 0) {
 		check_round_trip(&a, v, false);

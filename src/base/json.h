@@ -78,6 +78,7 @@ struct json_duplicate {
 struct json_report {
 	struct json_duplicate *duplicates; /* in the arena; as their objects end in the source */
 	size_t duplicate_count; /* all, also those beyond the limit on the list */
+	bool merges; /* YAML that has merge keys, see yaml_repeats() */
 	/* Of the first offending byte; zero without a syntax error. */
 	size_t offset;
 	size_t line, column; /* from 1; columns count bytes */
@@ -88,6 +89,7 @@ struct json_options {
 	size_t size_max; /* bytes of source; by default UINT32_MAX, which is also the most */
 	size_t depth_max; /* of nested arrays and objects; JSON_DEPTH_MAX */
 	size_t duplicates_max; /* length of the list in the report; JSON_DUPLICATES_MAX */
+	bool keep_repeated; /* members of one name all stay, unreported: to look for faults only */
 	struct json_report *report; /* NULL when not wanted */
 };
 
@@ -258,6 +260,9 @@ void json_assign(struct json *v, const struct json *from);
 
 /* Puts members into byte order of their names, in all objects. */
 void json_sort(struct arena *a, struct json *v);
+
+/* The same of one object alone; those below stay as they are. */
+void json_sort_members(struct arena *a, struct json *object);
 
 /*
  * Printing.

@@ -23,6 +23,7 @@ struct parser {
 	struct json *open; /* innermost container being filled */
 	struct json *node, *node_end; /* nodes ready for use */
 	size_t depth, depth_max, duplicates_max;
+	bool keep_repeated;
 	struct json *root;
 	struct arena *arena;
 	struct str text;
@@ -350,7 +351,8 @@ static inline bool close_container(struct parser *p)
 {
 	struct json *v = p->open;
 
-	if (v->type == JSON_OBJECT && !json_unique(p->arena, v, p->duplicates_max, p->report)) {
+	if (v->type == JSON_OBJECT && !p->keep_repeated &&
+	    !json_unique(p->arena, v, p->duplicates_max, p->report)) {
 		(void)fail_memory(p);
 		return false;
 	}
@@ -427,6 +429,7 @@ int json_parse(struct arena *a, struct str text, const struct json_options *opti
 		.text = text.p ? text : STR(""),
 		.depth_max = o->depth_max ? o->depth_max : JSON_DEPTH_MAX,
 		.duplicates_max = o->duplicates_max ? o->duplicates_max : JSON_DUPLICATES_MAX,
+		.keep_repeated = o->keep_repeated,
 		.report = report,
 		.err = err,
 	};

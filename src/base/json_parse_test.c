@@ -649,6 +649,22 @@ static void large_objects_are_searched_by_hash(void **state)
 	assert_true(str_eq(json_key(v->last), STR("")));
 }
 
+static void repeated_members_are_kept_where_that_is_asked_for(void **state)
+{
+	const struct json_options keep = { .keep_repeated = true };
+	CLEANUP(buf_release) struct buf b = BUF_INIT(KIB);
+	struct json *v;
+	struct arena a;
+
+	arena_init(&a, MIB);
+	assert_int_equal(
+		json_parse(&a, STR("{\"a\":1,\"b\":{\"c\":1,\"c\":2},\"a\":3}"), &keep, &v, NULL),
+		0);
+	assert_int_equal(json_print(&b, v, NULL), 0);
+	assert_string_equal(b.p, "{\"a\":1,\"b\":{\"c\":1,\"c\":2},\"a\":3}");
+	arena_release(&a);
+}
+
 static void the_list_of_duplicates_is_limited(void **state)
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(16 * MIB);
@@ -718,6 +734,7 @@ int main(void)
 		cmocka_unit_test(repeated_names_are_merged_and_reported),
 		cmocka_unit_test(the_tree_is_sound_after_a_merge),
 		cmocka_unit_test(large_objects_are_searched_by_hash),
+		cmocka_unit_test(repeated_members_are_kept_where_that_is_asked_for),
 		cmocka_unit_test(the_list_of_duplicates_is_limited),
 		cmocka_unit_test(all_lengths_of_strings_are_read),
 	};

@@ -47,7 +47,8 @@ static char *step_put(const struct json *v, const struct json *parent, char *end
 
 	if (parent->type == JSON_OBJECT) {
 		end -= v->key_n;
-		memcpy(end, v->key, v->key_n);
+		if (v->key_n) /* a merge of YAML has no key */
+			memcpy(end, v->key, v->key_n);
 		*--end = '.';
 		return end;
 	}

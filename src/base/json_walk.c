@@ -220,7 +220,7 @@ bool json_equal(const struct json *a, const struct json *b)
 	return same;
 }
 
-static void sort_members(struct arena *a, struct json *object)
+void json_sort_members(struct arena *a, struct json *object)
 {
 	struct json **v = ARENA_ARRAY(a, struct json *, object->n + 1);
 	struct json sorted = { .type = JSON_OBJECT };
@@ -244,7 +244,7 @@ void json_sort(struct arena *a, struct json *v)
 	while (todo.n) {
 		v = todo.v[--todo.n];
 		if (v->type == JSON_OBJECT)
-			sort_members(a, v);
+			json_sort_members(a, v);
 		JSON_FOREACH (child, v)
 			if (json_is_container(child))
 				(void)vec_push(&todo, child);

@@ -65,6 +65,22 @@ int yaml_reader_next(struct yaml_reader *r, struct arena *a, struct json **ret_v
 int yaml_parse(struct arena *a, struct str text, const struct yaml_options *options,
 	       struct json **ret_value, struct error *err);
 
+/* A key that was set before in its map. */
+struct yaml_repeat {
+	struct yaml_repeat *next;
+	size_t line; /* from 1: where its value begins */
+	struct str key; /* as Go prints it: "foo", 1, true; cut when it has more than 8 KiB */
+};
+
+/*
+ * What go-yaml's strict reading finds in the first document of a text, in its order: a key is
+ * told behind what is told of its value; keys that are brought by a merge count as set; what an
+ * alias names is looked at each time; 1 and "1" are two keys. Results are in `a`, `max` of them
+ * at most. Fails as yaml_parse() does.
+ */
+int yaml_repeats(struct arena *a, struct str text, size_t max, struct yaml_repeat **ret_repeats,
+		 struct error *err);
+
 /* Whether upstream would take this text for JSON: its first byte beyond spaces is '{'. */
 bool yaml_is_json(struct str text);
 

@@ -244,21 +244,13 @@ static int begin_member(struct yaml_reader *r, const struct json *key)
 	return 0;
 }
 
-static bool is_merge_key(const yaml_event_t *e)
-{
-	const char *tag = (const char *)e->data.scalar.tag;
-
-	if (!str_eq(str_of(e->data.scalar.value, e->data.scalar.length), STR("<<")))
-		return false;
-	return tag ? strcmp(tag, "tag:yaml.org,2002:merge") == 0 : e->data.scalar.plain_implicit;
-}
-
 static int begin_merge(struct yaml_reader *r)
 {
 	r->member = make_node(r);
 	if (!r->member)
 		return fail_memory(r);
 	r->levels.v[r->levels.n - 1].merges = true;
+	r->options.report->merges = true;
 	json_link(r->open, r->member);
 	return 0;
 }
@@ -289,7 +281,8 @@ static int read_key(struct yaml_reader *r)
 	}
 	if (e->type != YAML_SCALAR_EVENT)
 		return fail_here(r, "a key must be a scalar");
-	if (is_merge_key(e))
+	if (yaml_scalar_is_merge(str_of(e->data.scalar.value, e->data.scalar.length),
+				 (const char *)e->data.scalar.tag, e->data.scalar.plain_implicit))
 		return begin_merge(r);
 	rc = set_scalar(r, &key);
 	if (rc == 0 && e->data.scalar.anchor)

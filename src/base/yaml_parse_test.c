@@ -393,6 +393,75 @@ static void repeated_keys_are_reported(void **state)
 	assert_string_equal(b.p, "{\"spec\":{\"c\":3,\"1\":\"b\",\"d\":5}}");
 }
 
+/* What a kube-apiserver of 1.38 told of such bodies, by sigs.k8s.io/yaml. */
+static const struct {
+	const char *yaml, *told;
+} repeats[] = {
+	{ "a: 1\nb: 2\n", "" },
+	{ "", "" },
+	{ "a: 1\na: 2\na: 3\n", "2 \"a\", 3 \"a\"" },
+	{ "a: 1\na:\n  z: 1\n  z: 2\nb:\n  k: 1\n  k:\n    w: 1\n    w: 2\n",
+	  "4 \"z\", 3 \"a\", 9 \"w\", 8 \"k\"" },
+	{ "x:\n  - - a: 1\n      a: 2\n    - b: [{c: 1, c: 2}]\n", "3 \"a\", 4 \"c\"" },
+	{ "a: |\n  x\n  y\na: >\n  x\n\"b\": \"x\n  y\"\nb:\n  \"z\"\n? c\n: v\n? c\n:\n  w\n"
+	  "e:\ne:\n",
+	  "4 \"a\", 9 \"b\", 14 \"c\", 16 \"e\"" },
+	{ "1: a\n\"1\": b\n1: c\n0x1: d\ntrue: a\nyes: b\n1.5: a\n1.5: b\n1e3: q\n1e3: r\n"
+	  "1000000.0: 1\n1000000.0: 2\n",
+	  "3 1, 4 1, 6 true, 8 1.5, 10 1000, 12 1e+06" },
+	{ "\"a b\\n\\\"\": x\n\"a b\\n\\\"\": y\n", "2 \"a b\\n\\\"\"" },
+	{ "one: &o\n  k: 1\n  k: 2\ntwo: *o\nthree: *o\ntwo: *o\n",
+	  "3 \"k\", 3 \"k\", 3 \"k\", 3 \"k\", 6 \"two\"" },
+	{ "base: &b\n  k: 1\n  j: 2\none:\n  <<: *b\n  k: 3\ntwo:\n  k: 3\n  <<: *b\nthree:\n"
+	  "  <<: [*b, {k: 5, l: 6}]\n  l: 7\nfour:\n  <<: {k: 1, k: 2}\n  j: 1\n",
+	  "6 \"k\", 2 \"k\", 2 \"k\", 12 \"l\", 14 \"k\"" },
+	{ "{\"a\": 1,\n \"b\": 2, \"a\": 3}\n", "2 \"a\"" },
+	{ "a: 1\n---\na: 1\na: 2\n", "" },
+	{ "&x k: 1\n*x : 2\n", "2 \"k\"" },
+};
+
+static void keys_that_are_set_again_are_told_with_their_line(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(repeats); i++) {
+		CLEANUP(buf_release) struct buf b = BUF_INIT(KIB);
+		struct yaml_repeat *told = NULL;
+		struct arena a;
+
+		arena_init(&a, MIB);
+		assert_int_equal(yaml_repeats(&a, str_from(repeats[i].yaml), 100, &told, NULL), 0);
+		for (const struct yaml_repeat *t = told; t; t = t->next)
+			(void)buf_printf(&b, "%s%zu %.*s", b.n ? ", " : "", t->line,
+					 STR_ARG(t->key));
+		assert_string_equal(b.p ? b.p : "", repeats[i].told);
+		arena_release(&a);
+	}
+}
+
+static void the_search_for_keys_that_are_set_again_is_bounded(void **state)
+{
+	CLEANUP(buf_release) struct buf laughs = BUF_INIT(KIB), deep = BUF_INIT(KIB);
+	struct yaml_repeat *told = NULL;
+	struct arena a;
+
+	arena_init(&a, MIB);
+	assert_int_equal(yaml_repeats(&a, STR("a: 1\na: 1\na: 1\na: 1\n"), 2, &told, NULL), 0);
+	assert_non_null(told->next);
+	assert_null(told->next->next);
+	(void)buf_addz(&laughs, "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n");
+	for (int i = 1; i < 9; i++) {
+		(void)buf_printf(&laughs, "a%d: &a%d [", i, i);
+		for (int k = 0; k < 10; k++)
+			(void)buf_printf(&laughs, "*a%d%s", i - 1, k < 9 ? ", " : "]\n");
+	}
+	assert_int_equal(yaml_repeats(&a, buf_str(&laughs), 2, &told, NULL), -ERR_TOO_LARGE);
+	for (int i = 0; i <= YAML_DEPTH_MAX; i++)
+		(void)buf_addc(&deep, '[');
+	assert_int_equal(yaml_repeats(&a, buf_str(&deep), 2, &told, NULL), -ERR_BAD_REQUEST);
+	assert_int_equal(yaml_repeats(&a, STR("a: &a [*a]\n"), 2, &told, NULL), -ERR_TOO_LARGE);
+	assert_int_equal(yaml_repeats(&a, STR("a: *b\n"), 2, &told, NULL), -ERR_BAD_REQUEST);
+	arena_release(&a);
+}
+
 static void write_laughs(struct buf *b, int levels)
 {
 	(void)buf_addz(b, "a0: &a0 [l, l, l, l, l, l, l, l, l, l]\n");
@@ -500,6 +569,8 @@ int main(void)
 		cmocka_unit_test(depth_counts_what_aliases_bring),
 		cmocka_unit_test(size_and_memory_are_limited),
 		cmocka_unit_test(json_is_recognised),
+		cmocka_unit_test(keys_that_are_set_again_are_told_with_their_line),
+		cmocka_unit_test(the_search_for_keys_that_are_set_again_is_bounded),
 	};
 
 	return cmocka_run_group_tests_name("base/yaml_parse", tests, NULL, NULL);

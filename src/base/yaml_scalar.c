@@ -95,6 +95,13 @@ bool yaml_scalar_read(struct arena *a, struct str text, const char *tag, bool pl
 	return v->type == JSON_STRING ? set_str(a, text, v) : true;
 }
 
+bool yaml_scalar_is_merge(struct str text, const char *tag, bool plain)
+{
+	if (!str_eq(text, STR("<<")))
+		return false;
+	return tag ? strcmp(tag, "tag:yaml.org,2002:merge") == 0 : plain;
+}
+
 /* As sigs.k8s.io/yaml writes it: with the digits of a 32-bit float. */
 static size_t print_float(double v, char out[static JSON_NUMBER_MAX])
 {

@@ -18,6 +18,9 @@
 bool yaml_scalar_read(struct arena *a, struct str text, const char *tag, bool plain, struct json *v,
 		      const char **ret_why);
 
+/* Whether a key merges its value into its map: <<, unless that is quoted or tagged otherwise. */
+bool yaml_scalar_is_merge(struct str text, const char *tag, bool plain);
+
 /* The text of a scalar that is used as a key, borrowed from it or in the arena. */
 bool yaml_scalar_key(struct arena *a, const struct json *key, struct str *ret_text,
 		     const char **ret_why);
