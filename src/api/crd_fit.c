@@ -92,39 +92,28 @@ static void prune(struct pruner *p, struct json *v, const struct crd_schema *s, 
 	p->depth--;
 }
 
-static int text_cmp(const void *a, const void *b)
-{
-	const struct text_list *const *x = a, *const *y = b;
-
-	return str_cmp((*x)->text, (*y)->text);
-}
-
 /* Hands the faults over in order of their paths, as upstream sorts them. */
-static void report_sorted(struct arena *a, const struct decode_report *found,
+static void report_sorted(struct arena *a, struct decode_report *found,
 			  struct decode_report *report)
 {
-	struct text_list **sorted, **tail = &report->faults;
-	size_t n = 0;
+	struct text_list **tail = &report->faults, *next;
 
-	if (found->n == 0)
-		return;
-	sorted = ARENA_ARRAY(a, struct text_list *, found->n);
-	for (struct text_list *t = found->faults; t; t = t->next)
-		sorted[n++] = t;
-	qsort(sorted, n, sizeof(*sorted), text_cmp);
+	text_list_sort(a, &found->faults);
 	while (*tail)
 		tail = &(*tail)->next;
-	for (size_t i = 0; i < n && report->n < DECODE_FAULTS_MAX; i++, report->n++) {
-		sorted[i]->next = NULL;
-		*tail = sorted[i];
-		tail = &sorted[i]->next;
+	for (struct text_list *t = found->faults; t && report->n < DECODE_FAULTS_MAX; t = next) {
+		next = t->next;
+		t->next = NULL;
+		*tail = t;
+		tail = &t->next;
+		report->n++;
 	}
 }
 
 bool crd_prune(struct arena *a, struct json *v, const struct crd_schema *s, bool root,
 	       struct decode_report *report)
 {
-	struct pruner p = { .arena = a, .reports = report != NULL };
+	struct pruner p = { .arena = a, .found.plain = true, .reports = report != NULL };
 
 	if (root && v->type == JSON_OBJECT)
 		prune_object(&p, v, s, s->preserve, true, NULL);
@@ -350,9 +339,13 @@ static int coerce(struct coercer *c, struct json *v, const struct crd_schema *s,
 int crd_coerce(struct arena *a, struct json *v, const struct crd_schema *s, bool root,
 	       const struct field_path *path, struct decode_report *report, struct error *err)
 {
-	struct coercer c = { .arena = a, .report = report, .err = err };
+	struct decode_report found = { .plain = true };
+	struct coercer c = { .arena = a, .report = report ? &found : NULL, .err = err };
+	int r = coerce(&c, v, s, root || s->embedded, path);
 
-	return coerce(&c, v, s, root || s->embedded, path);
+	if (report)
+		report_sorted(a, &found, report);
+	return r;
 }
 
 /* --- whole objects ---------------------------------------------------------------- */
@@ -363,10 +356,17 @@ static int fit_meta(struct arena *a, struct json *object, struct decode_report *
 {
 	const struct decode_step at = { .key = STR("metadata") };
 	struct json *meta = json_getz(object, "metadata");
+	bool plain = report && report->plain;
+	int r;
 
 	if (!meta)
 		return 0;
-	return decode_fit_at(a, meta, schema_object_meta(), &at, report, err);
+	if (report)
+		report->plain = true;
+	r = decode_fit_at(a, meta, schema_object_meta(), &at, report, err);
+	if (report)
+		report->plain = plain;
+	return r;
 }
 
 int crd_fit(struct arena *a, struct json *object, const struct schema_kind *kind,

@@ -22,24 +22,52 @@ static bool list_has(const struct text_list *list, struct str text)
 	return false;
 }
 
-void decode_fault_at(struct arena *a, struct decode_report *report, const char *what,
-		     struct str path)
+void text_list_add(struct arena *a, struct text_list **list, struct str text)
 {
-	CLEANUP(buf_release) struct buf b = BUF_INIT(2 * PATH_MAX_BYTES);
-	struct text_list *fault, **tail;
+	while (*list)
+		list = &(*list)->next;
+	*list = ARENA_NEW(a, struct text_list);
+	**list = (struct text_list){ .text = arena_str(a, text) };
+}
 
-	if (!report || report->n >= DECODE_FAULTS_MAX)
-		return;
+static int text_cmp(const void *a, const void *b)
+{
+	const struct text_list *const *x = a, *const *y = b;
+
+	return str_cmp((*x)->text, (*y)->text);
+}
+
+void text_list_sort(struct arena *a, struct text_list **list)
+{
+	struct text_list **sorted;
+	size_t n = 0;
+
+	for (const struct text_list *t = *list; t; t = t->next)
+		n++;
+	sorted = ARENA_ARRAY(a, struct text_list *, n + 1);
+	n = 0;
+	for (struct text_list *t = *list; t; t = t->next)
+		sorted[n++] = t;
+	qsort(sorted, n, sizeof(*sorted), text_cmp);
+	for (size_t i = 0; i < n; i++, list = &(*list)->next)
+		*list = sorted[i];
+	*list = NULL;
+}
+
+static void add_fault(struct arena *a, struct decode_report *report, const char *what,
+		      struct str path)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(4 * PATH_MAX_BYTES);
+
 	(void)buf_addz(&b, what);
 	(void)buf_addc(&b, ' ');
-	(void)print_quoted(&b, path);
+	if (report->plain)
+		(void)buf_printf(&b, "\"%.*s\"", STR_ARG(path));
+	else
+		(void)print_quoted(&b, path);
 	if (list_has(report->faults, buf_str(&b)))
 		return;
-	fault = ARENA_NEW(a, struct text_list);
-	fault->text = arena_str(a, buf_str(&b));
-	for (tail = &report->faults; *tail; tail = &(*tail)->next)
-		;
-	*tail = fault;
+	text_list_add(a, &report->faults, buf_str(&b));
 	report->n++;
 }
 
@@ -63,13 +91,14 @@ void decode_fault(struct arena *a, struct decode_report *report, const char *wha
 {
 	CLEANUP(buf_release) struct buf b = BUF_INIT(PATH_MAX_BYTES);
 
-	if (!report || report->n >= DECODE_FAULTS_MAX)
+	if (!report || report->n >= DECODE_FAULTS_MAX || report->met >= DECODE_MET_MAX)
 		return;
+	report->met++;
 	print_path(at, &b);
 	if (at)
 		(void)buf_addc(&b, '.');
 	(void)buf_add_str(&b, name);
-	decode_fault_at(a, report, what, buf_str(&b));
+	add_fault(a, report, what, buf_str(&b));
 }
 
 /* Upstream's errors name fields only: no keys, no indexes. True when it printed any. */
@@ -170,13 +199,6 @@ int decode_mismatch(struct decode_fit *f, const struct json *v, const struct dec
 	return error_set(f->err, ERR_BAD_REQUEST, "%.*s", (int)b.n, b.p);
 }
 
-static void report_duplicates(struct arena *a, const struct json_report *from,
-			      struct decode_report *report)
-{
-	for (const struct json_duplicate *d = from->duplicates; d; d = d->next)
-		decode_fault_at(a, report, "duplicate field", d->path);
-}
-
 /*
  * YAML that looks like JSON need not be: {"a": 1,} is. What is neither has a fault as JSON,
  * since that is what its writer meant.
@@ -215,7 +237,8 @@ int decode_parse(struct arena *a, struct str body, enum decode_format format,
 		return error_wrap(err, r, "couldn't get version/kind; json parse error");
 	if (r < 0)
 		return r;
-	report_duplicates(a, &found, report);
+	if (report)
+		report->repeats = found.duplicate_count || found.merges;
 	*ret_tree = tree;
 	return 0;
 }
@@ -267,17 +290,4 @@ int decode_wrap(struct error *err, int r, const struct schema_kind *kind, const 
 	return error_set(err, ERR_BAD_REQUEST,
 			 "the object provided is unrecognized (must be of type %.*s): %s (%.*s)",
 			 STR_ARG(kind->kind), below.msg, (int)summary.n, summary.p);
-}
-
-int decode_strict_error(const struct decode_report *report, struct error *err)
-{
-	CLEANUP(buf_release) struct buf b = BUF_INIT(PATH_MAX_BYTES);
-
-	for (const struct text_list *t = report->faults; t; t = t->next) {
-		if (b.n)
-			(void)buf_addz(&b, ", ");
-		(void)buf_add_str(&b, t->text);
-	}
-	return error_set(err, ERR_BAD_REQUEST, "strict decoding error: %.*s", (int)b.n,
-			 b.p ? b.p : "");
 }

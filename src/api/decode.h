@@ -6,6 +6,10 @@
  * means absent, zero values that upstream would not print. Unknown and
  * repeated fields are reported, and it is the caller who refuses, warns or
  * ignores (fieldValidation).
+ *
+ * Faults are told in upstream's order, which is that of a decoder which meets
+ * names twice and, for YAML, members by name. Reading keeps no more than that there
+ * is something to tell; who wants to tell it reads once more (decode_reparse()).
  */
 #ifndef API_DECODE_H
 #define API_DECODE_H
@@ -21,17 +25,28 @@ struct text_list {
 	struct str text;
 };
 
+/* Appends a copy of a text. */
+void text_list_add(struct arena *a, struct text_list **list, struct str text);
+
+/* Puts texts into byte order. */
+void text_list_sort(struct arena *a, struct text_list **list);
+
 struct decode_report {
+	/* Of YAML: `line 9: key "foo" already set in map`. */
+	struct text_list *lines;
 	/* `unknown field "spec.foo"`, `duplicate field "spec.foo"`; at most DECODE_FAULTS_MAX. */
 	struct text_list *faults;
-	size_t n;
+	size_t n; /* faults */
+	size_t met; /* those that were told already, too */
+	bool repeats; /* names came twice in the text that was parsed, told or not */
+	bool plain; /* paths are told as they are, not quoted as Go does */
 };
 
 /*
  * Parses text of one object. -ERR_BAD_REQUEST with upstream's wording for what
- * is no JSON or YAML. Duplicate names go to the report (may be NULL). No schema
- * yet. The tree borrows from the body when that is JSON. Not for protobuf, which
- * cannot be read without a schema: see decode_body().
+ * is no JSON or YAML. Of names that come twice the last counts, and report->repeats
+ * (report may be NULL) is set. No schema yet. The tree borrows from the body when that is
+ * JSON. Not for protobuf, which cannot be read without a schema: see decode_body().
  */
 int decode_parse(struct arena *a, struct str body, enum decode_format format,
 		 struct decode_report *report, struct json **ret_tree, struct error *err);
@@ -61,6 +76,34 @@ int decode_fit(struct arena *a, struct json *tree, const struct schema_type *typ
 	       struct decode_report *report, struct error *err);
 
 /*
+ * Whether the faults of a body that was parsed and fitted have to be looked for once more: those
+ * that the report has are not all, or not in order.
+ */
+bool decode_is_unordered(const struct decode_report *report, enum decode_format format);
+
+/*
+ * Parses a body that was parsed before, for its faults alone. Empties the report; then YAML's
+ * lines are in it, and the tree's members are sorted. The tree of JSON has names as often as they
+ * come: for decode_refit() and decode_tell_repeats(), nobody else.
+ */
+int decode_reparse(struct arena *a, struct str body, enum decode_format format,
+		   struct decode_report *report, struct json **ret_tree, struct error *err);
+
+/* decode_fit() of such a tree: tells unknown and repeated names as they come; a Go decoder does. */
+int decode_refit(struct arena *a, struct json *tree, const struct schema_type *type,
+		 struct decode_report *report, struct error *err);
+
+/* The names that come twice anywhere in a tree of decode_reparse(). */
+void decode_tell_repeats(struct arena *a, const struct json *tree, struct decode_report *report);
+
+/*
+ * Faults of a patch's text, of which `report` (of decode_parse()) knows that they are there: names
+ * that come twice, and with `operations`, a JSON patch's, unknown ones; `tree` is the patch.
+ */
+void decode_tell_patch(struct arena *a, struct str body, enum decode_format format,
+		       const struct json *tree, bool operations, struct decode_report *report);
+
+/*
  * Puts before the message of a failure `r` of the two above what upstream's
  * handlers say of a body that should be of `kind`; returns r. `tree` is NULL
  * when the body could not be parsed.
@@ -69,10 +112,15 @@ int decode_wrap(struct error *err, int r, const struct schema_kind *kind, const 
 		struct str body);
 
 /*
- * The faults of a report as one -ERR_BAD_REQUEST: `strict decoding error: unknown
- * field "spec.foo", ..`. For fieldValidation=Strict; decode_wrap() it.
+ * The faults of a report as one text: `strict decoding error: unknown field "spec.foo", ..`; and as
+ * -ERR_BAD_REQUEST, which has room for the beginning of it. For fieldValidation=Strict;
+ * decode_wrap() it.
  */
+struct str decode_strict_text(struct arena *a, const struct decode_report *report);
 int decode_strict_error(const struct decode_report *report, struct error *err);
+
+/* The lines of YAML as go-yaml's one error. */
+void decode_print_lines(const struct text_list *lines, struct buf *out);
 
 /*
  * Drops fields whose gate is off. Those of a gate that `old` (may be NULL) uses in

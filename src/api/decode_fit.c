@@ -7,7 +7,10 @@
  */
 #include "api/decode_impl.h"
 
+#include <assert.h>
+
 #include "base/limits.h"
+#include "base/map.h"
 
 enum verdict { KEEP, DROP }; /* errors are below zero */
 
@@ -29,7 +32,7 @@ static bool drops_zero(const struct schema_field *field)
 }
 
 /* In a CRD's schema a value may be an object, or the field's other form. */
-static int fit_props(struct decode_fit *f, struct json *v, const struct decode_step *at)
+static int fit_forms(struct decode_fit *f, struct json *v, const struct decode_step *at)
 {
 	const struct schema_field *field = at->field;
 	int r;
@@ -52,6 +55,18 @@ static int fit_props(struct decode_fit *f, struct json *v, const struct decode_s
 			return r;
 	}
 	return 0;
+}
+
+/* Upstream reads these by functions of their own, which tell nobody what they do not know. */
+static int fit_props(struct decode_fit *f, struct json *v, const struct decode_step *at)
+{
+	struct decode_report *report = f->report;
+	int r;
+
+	f->report = NULL;
+	r = fit_forms(f, v, at);
+	f->report = report;
+	return r;
 }
 
 /* One value, where it is a single one. `at` leads to it. */
@@ -91,27 +106,39 @@ static int fit_list(struct decode_fit *f, struct json *list, const struct decode
 	return 0;
 }
 
+/* One value of a map; `at` leads to it. */
+static int fit_entry(struct decode_fit *f, struct json *v, const struct decode_step *at)
+{
+	bool lists = at->field->shape == SCHEMA_MAP_OF_LISTS, zero;
+
+	if (v->type == JSON_NULL && lists)
+		json_assign(v, &(struct json){ .type = JSON_ARRAY });
+	else if (v->type == JSON_NULL)
+		decode_zero(v, at->field);
+	if (v->type == JSON_NULL)
+		return 0;
+	return lists ? fit_list(f, v, at) : fit_one(f, v, at, &zero);
+}
+
 static int fit_map(struct decode_fit *f, struct json *map, const struct decode_step *at)
 {
 	struct decode_step step = { .up = at, .field = at->field };
-	bool lists = at->field->shape == SCHEMA_MAP_OF_LISTS, zero;
-	int r;
+	struct map seen;
+	int r = 0;
 
 	if (map->type != JSON_OBJECT)
 		return decode_mismatch(f, map, at, true);
+	map_init(&seen);
 	JSON_FOREACH (v, map) {
 		step.key = json_key(v);
-		if (v->type == JSON_NULL && lists)
-			json_assign(v, &(struct json){ .type = JSON_ARRAY });
-		else if (v->type == JSON_NULL)
-			decode_zero(v, at->field);
-		if (v->type == JSON_NULL)
-			continue;
-		r = lists ? fit_list(f, v, &step) : fit_one(f, v, &step, &zero);
+		if (f->repeats && map_put(&seen, step.key, v))
+			decode_fault(f->arena, f->report, "duplicate field", at, step.key);
+		r = fit_entry(f, v, &step);
 		if (r < 0)
-			return r;
+			break;
 	}
-	return 0;
+	map_release(&seen);
+	return r;
 }
 
 /* A member that its type knows: KEEP, DROP or an error. */
@@ -190,16 +217,29 @@ void decode_sweep(struct json *v)
 	}
 }
 
+/* Told before what is wrong below it. Of unknown names that come again nothing more is told. */
+static void tell_repeat(struct decode_fit *f, const struct decode_step *step, uint64_t *given)
+{
+	size_t i = (size_t)(step->field - step->owner->fields);
+
+	assert(i < 64); /* upstream's structs have fewer fields */
+	if (*given >> i & 1)
+		decode_fault(f->arena, f->report, "duplicate field", step->up, step->field->name);
+	*given |= 1ULL << i;
+}
+
 static int fit_members(struct decode_fit *f, struct json *v, const struct schema_type *type,
 		       const struct decode_step *at)
 {
 	struct decode_step step = { .up = at, .owner = type };
 	bool dropped = false;
-	uint64_t seen = 0;
+	uint64_t seen = 0, given = 0;
 	int r;
 
 	JSON_FOREACH (member, v) {
 		step.field = schema_field(type, json_key(member));
+		if (UNLIKELY(f->repeats && step.field))
+			tell_repeat(f, &step, &given);
 		if (step.field)
 			r = fit_member(f, member, &step);
 		else
@@ -233,22 +273,37 @@ static int fit_object(struct decode_fit *f, struct json *v, const struct schema_
 	return r;
 }
 
-int decode_fit_at(struct arena *a, struct json *tree, const struct schema_type *type,
-		  const struct decode_step *at, struct decode_report *report, struct error *err)
+static int fit_root(struct decode_fit *f, struct json *tree, const struct schema_type *type,
+		    const struct decode_step *at)
 {
-	struct decode_fit f = { .arena = a, .report = report, .err = err };
 	const struct schema_field root = { .type = type, .value = SCHEMA_OBJECT };
 	const struct decode_step self = { .field = &root };
 
 	if (tree->type == JSON_NULL)
 		json_assign(tree, &(struct json){ .type = JSON_OBJECT });
 	if (tree->type != JSON_OBJECT)
-		return decode_mismatch(&f, tree, &self, false);
-	return fit_object(&f, tree, type, at);
+		return decode_mismatch(f, tree, &self, false);
+	return fit_object(f, tree, type, at);
+}
+
+int decode_fit_at(struct arena *a, struct json *tree, const struct schema_type *type,
+		  const struct decode_step *at, struct decode_report *report, struct error *err)
+{
+	struct decode_fit f = { .arena = a, .report = report, .err = err };
+
+	return fit_root(&f, tree, type, at);
 }
 
 int decode_fit(struct arena *a, struct json *tree, const struct schema_type *type,
 	       struct decode_report *report, struct error *err)
 {
 	return decode_fit_at(a, tree, type, NULL, report, err);
+}
+
+int decode_refit(struct arena *a, struct json *tree, const struct schema_type *type,
+		 struct decode_report *report, struct error *err)
+{
+	struct decode_fit f = { .arena = a, .report = report, .err = err, .repeats = true };
+
+	return fit_root(&f, tree, type, NULL);
 }

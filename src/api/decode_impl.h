@@ -23,6 +23,7 @@ struct decode_fit {
 	struct decode_report *report; /* or NULL */
 	struct error *err;
 	unsigned depth;
+	bool repeats; /* the tree has names as often as they came: they are told, too */
 };
 
 /*
@@ -38,10 +39,6 @@ void decode_sweep(struct json *v);
 /* Notes `WHAT "path.name"` once, below the limit. `at` leads to the object that has the name. */
 void decode_fault(struct arena *a, struct decode_report *report, const char *what,
 		  const struct decode_step *at, struct str name);
-
-/* The same with the path at hand. */
-void decode_fault_at(struct arena *a, struct decode_report *report, const char *what,
-		     struct str path);
 
 /* -ERR_BAD_REQUEST: `v` is not what its field holds; `whole`: not the list or map of them. */
 int decode_mismatch(struct decode_fit *f, const struct json *v, const struct decode_step *at,

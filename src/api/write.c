@@ -18,6 +18,7 @@ void write_init(struct write *w)
 {
 	field_errors_init(&w->errs, w->arena);
 	w->warnings = NULL;
+	w->message = STR_NULL;
 	w->unchanged = false;
 	w->last = NULL;
 	w->generated_from = STR_NULL;
@@ -73,17 +74,6 @@ void write_to_storage(struct arena *a, struct json *object, const struct schema_
 }
 
 /* --- bodies -------------------------------------------------------------------------- */
-
-int write_take_report(struct write *w, const struct decode_report *report, struct error *err)
-{
-	if (!report->faults || w->field_validation == WRITE_IGNORE)
-		return 0;
-	if (w->field_validation == WRITE_STRICT)
-		return decode_strict_error(report, err);
-	for (const struct text_list *t = report->faults; t; t = t->next)
-		write_warn(w, "%.*s", STR_ARG(t->text));
-	return 0;
-}
 
 /* What a body of this path is: the kind, or that of the subresource. */
 static const struct schema_kind *body_kind(const struct write *w)
@@ -201,6 +191,21 @@ int write_fit(struct write *w, struct json *object, const struct schema_kind *ki
 	return decode_fit(w->arena, object, kind->type, report, err);
 }
 
+/* A body that could be parsed, but not be taken; w->message is told as the error is. */
+static int refuse_body(struct write *w, int r, const struct schema_kind *kind, struct str body,
+		       struct error *err)
+{
+	const struct json *meta = type_meta(w, kind);
+	struct error head = { .code = ERR_BAD_REQUEST };
+
+	if (w->message.n) {
+		(void)decode_wrap(&head, r, kind, meta, body);
+		w->message = str_from(
+			arena_printf(w->arena, "%s%.*s", head.msg, STR_ARG(w->message)));
+	}
+	return decode_wrap(err, r, kind, meta, body);
+}
+
 int write_decode(struct write *w, struct str body, enum decode_format format,
 		 struct json **ret_body, struct error *err)
 {
@@ -225,9 +230,11 @@ int write_decode(struct write *w, struct str body, enum decode_format format,
 	write_fold_aliases(w, tree);
 	r = write_fit(w, tree, kind, &report, err);
 	if (r == 0)
+		r = write_retell(w, body, format, kind, &report, err);
+	if (r == 0)
 		r = write_take_report(w, &report, err);
 	if (r < 0)
-		return decode_wrap(err, r, kind, type_meta(w, kind), body);
+		return refuse_body(w, r, kind, body, err);
 	*ret_body = tree;
 	return 0;
 }

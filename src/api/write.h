@@ -40,8 +40,8 @@ struct write {
 	enum { WRITE_IGNORE, WRITE_WARN, WRITE_STRICT } field_validation;
 	bool force; /* apply */
 	const struct json *namespace_labels; /* of the object's namespace, or NULL */
-	const struct text_list
-		*patch_faults; /* of a patch's text: names that came twice; or NULL */
+	/* Of a patch's text, or NULL: lines and faults of its decode_report. */
+	const struct text_list *patch_lines, *patch_faults;
 	/*
 	 * Rules of an update that depend on who asks: adds to errs, beside what validation
 	 * finds. Sees both trees in the storage version, as they would be stored. NULL: none.
@@ -61,6 +61,7 @@ struct write {
 	/* Set by the functions. */
 	struct field_errors errs; /* behind -ERR_INVALID */
 	struct text_list *warnings; /* for Warning headers */
+	struct str message; /* of a failure whose text an error has no room for; or empty */
 	const struct managed_conflict *conflicts; /* behind -ERR_APPLY_CONFLICT */
 	size_t nconflicts;
 	size_t untold_conflicts; /* that are too many to be listed */

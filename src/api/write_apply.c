@@ -6,6 +6,7 @@
 #include "api/write_impl.h"
 
 #include "api/managed.h"
+#include "base/limits.h"
 
 /* --- no-ops ------------------------------------------------------------------------------- */
 
@@ -90,18 +91,23 @@ static int merge(struct write *w, const struct json *live, const struct json *co
 /* Names that came twice in the text of the configuration. */
 static int take_faults(struct write *w, struct error *err)
 {
-	struct decode_report report = { 0 };
-	struct text_list **at = &report.faults;
+	static const char head[] = "error strict decoding patch: ";
+	const struct decode_report report = write_patch_report(w);
+	CLEANUP(buf_release) struct buf lines = BUF_INIT(MIB);
 	int r;
 
-	for (const struct text_list *t = w->patch_faults; t; t = t->next) {
-		*at = ARENA_NEW(w->arena, struct text_list);
-		(*at)->text = t->text;
-		at = &(*at)->next;
-		report.n++;
-	}
 	r = write_take_report(w, &report, err);
-	return r < 0 ? error_wrap(err, r, "error strict decoding patch") : 0;
+	if (r == 0)
+		return 0;
+	if (report.lines) {
+		decode_print_lines(report.lines, &lines);
+		w->message = str_from(arena_printf(w->arena,
+						   "%serror converting YAML to JSON: %.*s", head,
+						   (int)lines.n, lines.p));
+	} else {
+		w->message = str_from(arena_printf(w->arena, "%s%.*s", head, STR_ARG(w->message)));
+	}
+	return error_set(err, ERR_BAD_REQUEST, "%.*s", STR_ARG(w->message));
 }
 
 static int fit(struct write *w, struct json *object, struct error *err)

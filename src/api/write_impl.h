@@ -91,8 +91,25 @@ void write_manage(struct write *w, struct json *object, const struct json *old);
 /* 0, or -ERR_INVALID when w->errs has something. */
 int write_result(struct write *w, struct error *err);
 
-/* Faults of a decode: refused, warned of or ignored, as the request wants. */
+/* --- faults (write_faults.c) -------------------------------------------------------- */
+
+/*
+ * Faults of a decode: refused, warned of or ignored, as the request wants. When they are
+ * refused, w->message has all of them.
+ */
 int write_take_report(struct write *w, const struct decode_report *report, struct error *err);
+
+/*
+ * Puts the report of a body, which was parsed and fitted to `kind`, into upstream's order where it
+ * is not yet; for that, the body is read once more. Fails as the first reading might have.
+ */
+int write_retell(struct write *w, struct str body, enum decode_format format,
+		 const struct schema_kind *kind, struct decode_report *report, struct error *err);
+
+/* A report to go on with, which has the faults of the patch's own text. */
+struct decode_report write_patch_report(struct write *w);
+
+/* --- ends --------------------------------------------------------------------------- */
 
 /* An object under deletion from which nothing keeps it any more. */
 bool write_may_go(const struct write *w, const struct json *object, const struct json *old);

@@ -8,6 +8,7 @@
 
 #include "api/patch_strategic.h"
 #include "base/limits.h"
+#include "base/map.h"
 
 int write_check_patch(const struct write *w, enum patch_type type, struct error *err)
 {
@@ -65,8 +66,10 @@ static int refuse(struct write *w, const struct json *old, enum patch_type type,
 		patch_strategic_text(w->arena, patch, &text);
 	else if (patched_form(w, old, type, patch, &doc, NULL) == 0)
 		(void)json_print(&text, doc, NULL);
-	field_errors_invalid(&w->errs, &path, FIELD_STR(buf_str(&text)), why->msg);
+	field_errors_invalid(&w->errs, &path, FIELD_STR(buf_str(&text)),
+			     w->message.n ? arena_strdup(w->arena, w->message) : why->msg);
 	buf_release(&text);
+	w->message = STR_NULL; /* it is in the fault */
 	return write_result(w, err);
 }
 
@@ -89,25 +92,89 @@ static int settle_type_meta(const struct write *w, enum patch_type type, struct 
 	return 0;
 }
 
-/* What is wrong with the patch's own text comes first. */
-static struct decode_report first_faults(struct write *w)
+/* Sorts the members of the objects that a JSON pointer leads through, the last excepted. */
+static void sort_way(struct arena *a, struct json *doc, struct str pointer, struct map *sorted)
 {
-	struct decode_report report = { 0 };
-	struct text_list **at = &report.faults;
+	unsigned depth = 0;
 
-	for (const struct text_list *t = w->patch_faults; t; t = t->next) {
-		*at = ARENA_NEW(w->arena, struct text_list);
-		(*at)->text = t->text;
-		at = &(*at)->next;
-		report.n++;
+	for (size_t i = 0; i < pointer.n && depth < OBJECT_DEPTH_MAX; i++) {
+		struct str way = str_of(pointer.p, i);
+		struct json *v;
+
+		if (pointer.p[i] != '/')
+			continue;
+		depth++;
+		if (map_put(sorted, way, doc))
+			continue;
+		v = json_pointer(doc, way);
+		if (json_is(v, JSON_OBJECT))
+			json_sort_members(a, v);
 	}
-	return report;
+}
+
+/*
+ * What upstream's library makes of a JSON patch's result: objects that an operation goes through
+ * become maps of Go, and are sorted; what is put in stays as it was written.
+ */
+static void sort_ways(struct arena *a, struct json *doc, const struct json *patch)
+{
+	struct map sorted;
+
+	map_init(&sorted);
+	JSON_FOREACH (op, patch) {
+		sort_way(a, doc, json_text_at(op, "path"), &sorted);
+		sort_way(a, doc, json_text_at(op, "from"), &sorted);
+	}
+	map_release(&sorted);
+}
+
+/* The faults of the result, behind those of the patch's own text, in upstream's order. */
+static int retell(struct write *w, const struct json *old, enum patch_type type,
+		  const struct json *patch, struct decode_report *report, struct error *err)
+{
+	struct write_alias *aliases = w->aliases;
+	struct json *doc;
+	int r;
+
+	*report = write_patch_report(w);
+	r = patched_form(w, old, type, patch, &doc, err);
+	if (r < 0)
+		return r;
+	write_fold_aliases(w, doc);
+	w->aliases = aliases;
+	(void)settle_type_meta(w, type, doc, NULL);
+	if (type == PATCH_JSON && !w->kind->custom)
+		sort_ways(w->arena, doc, patch);
+	else
+		json_sort(w->arena, doc);
+	return write_fit(w, doc, w->kind, report, err);
+}
+
+/* Makes the patched object fit; its faults are refused, or warned of. */
+static int fit(struct write *w, struct json *doc, const struct json *old, enum patch_type type,
+	       const struct json *patch, struct error *err)
+{
+	struct decode_report report = write_patch_report(w);
+	struct text_list **tail = &report.faults;
+	size_t before = report.n;
+	int r;
+
+	/* A strategic merge goes from map to struct without a text between: words differ. */
+	report.plain = type == PATCH_STRATEGIC;
+	r = write_fit(w, doc, w->kind, &report, err);
+	if (r == 0 && report.n > before + 1 && type == PATCH_STRATEGIC) {
+		for (; before; before--)
+			tail = &(*tail)->next;
+		text_list_sort(w->arena, tail);
+	} else if (r == 0 && report.n > before + 1 && w->field_validation != WRITE_IGNORE) {
+		r = retell(w, old, type, patch, &report, err);
+	}
+	return r < 0 ? r : write_take_report(w, &report, err);
 }
 
 int write_patch_form(struct write *w, const struct json *old, enum patch_type type,
 		     const struct json *patch, struct json **ret_doc, struct error *err)
 {
-	struct decode_report report = first_faults(w);
 	struct error why = { 0 };
 	struct json *doc;
 	int r;
@@ -120,9 +187,7 @@ int write_patch_form(struct write *w, const struct json *old, enum patch_type ty
 	write_fold_aliases(w, doc);
 	r = settle_type_meta(w, type, doc, &why);
 	if (r == 0)
-		r = write_fit(w, doc, w->kind, &report, &why);
-	if (r == 0)
-		r = write_take_report(w, &report, &why);
+		r = fit(w, doc, old, type, patch, &why);
 	if (r < 0)
 		return refuse(w, old, type, patch, &why, err);
 	r = write_check_namespace(w, doc, err);

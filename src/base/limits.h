@@ -19,6 +19,7 @@
 /* API objects: values nested in each other as their types say; only recursive types could. */
 #define OBJECT_DEPTH_MAX  500
 #define DECODE_FAULTS_MAX 100 /* unknown and repeated fields that are told of one body */
+#define DECODE_MET_MAX    10000 /* of them that are looked at, as many are the same */
 
 /*
  * Entries of managedFields that a client may send, and up to which a new applier is taken; upstream

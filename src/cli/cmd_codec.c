@@ -84,6 +84,22 @@ static void fold_aliases(struct codec *c)
 		write_fold_aliases(&w, item);
 }
 
+/* The faults once more, in upstream's order. */
+static int retell(struct codec *c, enum decode_format format, struct decode_report *report,
+		  struct error *err)
+{
+	struct json *fitted = c->tree;
+	int r;
+
+	r = decode_reparse(c->arena, c->input, format, report, &c->tree, err);
+	if (r == 0) {
+		fold_aliases(c);
+		r = decode_refit(c->arena, c->tree, c->kind->type, report, err);
+	}
+	c->tree = fitted;
+	return r;
+}
+
 static int read_text(struct codec *c, enum decode_format format, struct error *err)
 {
 	struct decode_report report = { 0 };
@@ -100,9 +116,11 @@ static int read_text(struct codec *c, enum decode_format format, struct error *e
 		return r;
 	fold_aliases(c);
 	r = decode_fit(c->arena, c->tree, c->kind->type, &report, err);
+	if (r == 0 && !c->ignore_unknown && decode_is_unordered(&report, format))
+		r = retell(c, format, &report, err);
 	if (r < 0)
 		return r;
-	if (report.n && !c->ignore_unknown)
+	if ((report.faults || report.lines) && !c->ignore_unknown)
 		return hint_ignore(err, decode_strict_error(&report, err));
 	return 0;
 }

@@ -61,6 +61,7 @@ struct exchange {
 	struct str about_name;
 	/* Of a failure: one more cause; or NULL. */
 	const char *cause_reason, *cause_message, *cause_field;
+	struct str message; /* of a failure, where the error has no room for it; or empty */
 	const struct managed_conflict *conflicts; /* of a refused apply */
 	size_t nconflicts, untold_conflicts;
 	int retry_after_s; /* of a failure; 0: none */

@@ -260,6 +260,7 @@ void reply_error(struct exchange *x, const struct error *err, const struct field
 	const struct schema_kind *kind = x->about_kind ? x->about_kind : x->kind;
 	struct status_about about = {
 		.name = x->about_name.p ? x->about_name : x->request.name,
+		.message = x->message,
 		.causes = causes,
 		.cause_reason = x->cause_reason,
 		.cause_message = x->cause_message,

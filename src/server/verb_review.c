@@ -129,6 +129,7 @@ void verb_review(struct exchange *x)
 	if (r == 0)
 		r = write_decode(&c->write, x->body, format, &c->review.tree, &err);
 	x->warnings = c->write.warnings;
+	x->message = c->write.message;
 	if (r < 0)
 		reply_error(x, &err, NULL);
 	else

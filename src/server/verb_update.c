@@ -117,8 +117,9 @@ int mutation_decode_patch(struct mutation *m, struct error *err)
 		r = check_is_object(m->tree, err);
 	if (r < 0)
 		return error_wrap(err, r, "error decoding patch");
-	for (struct text_list *t = report.faults; t && m->patch_type == PATCH_JSON; t = t->next)
-		t->text = str_from(arena_printf(&m->x->work, "json patch %.*s", STR_ARG(t->text)));
+	decode_tell_patch(&m->x->work, m->x->body, m->format, m->tree, m->patch_type == PATCH_JSON,
+			  &report);
+	m->write.patch_lines = report.lines;
 	m->write.patch_faults = report.faults;
 	return 0;
 }

@@ -75,6 +75,7 @@ void mutation_refuse(struct mutation *m, const struct error *err)
 		x->about_kind = m->about_kind;
 	if (m->about_name.n)
 		x->about_name = m->about_name;
+	x->message = m->write.message;
 	x->cause_reason = m->cause_reason;
 	x->cause_message = m->cause_message;
 	x->cause_field = m->cause_field;

@@ -120,6 +120,23 @@ async function objects(say, { client }) {
 		expectStatus(await client.get(`${path}/b`), 404, "NotFound")
 	})
 
+	await test(say("names that come twice are told before unknown ones, of YAML by line, where fields are kept, too"), async () => {
+		const [definition, path] = await begin(client)
+		const { group } = definition.spec
+		const yaml = `\napiVersion: ${group}/v1\nkind: Widget\nmetadata:\n  name: why\nspec:\n  color: red\n  color: red\n  anything:\n    unknown: 1\n    foo: 1\n    foo: 2\n`
+		expectStatus(await client.patch(`${path}/why?fieldManager=m&fieldValidation=Strict`, yaml, "application/apply-patch+yaml"), 400, "BadRequest",
+			/^error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n {2}line 8: key "color" already set in map\n {2}line 12: key "foo" already set in map$/)
+		expectStatus(await client.post(`${path}?fieldValidation=Strict`, `${yaml}  zz: 1\n`, { type: "yaml" }), 400, "BadRequest",
+			/^Widget in version "v1" cannot be handled as a Widget: strict decoding error: yaml: unmarshal errors:\n {2}line 8: .*\n {2}line 12: key "foo" already set in map, unknown field "spec\.zz"$/)
+		const json = `{"apiVersion":"${group}/v1","kind":"Widget","metadata":{"name":"x","name":"y","zz":1,"aa":1},"b":1,
+			"spec":{"zz":1,"color":"red","color":"red","anything":{"foo":1,"foo":2},"aa":1}}`
+		const refused = expectStatus(await client.post(`${path}?fieldValidation=Strict`, json), 400, "BadRequest")
+		assert.equal(refused.message, 'Widget in version "v1" cannot be handled as a Widget: strict decoding error: ' +
+			'duplicate field "metadata.name", duplicate field "spec.color", duplicate field "spec.anything.foo", unknown field "metadata.aa", ' +
+			'unknown field "metadata.zz", unknown field "b", unknown field "spec.aa", unknown field "spec.zz"')
+		expect(await client.post(`${path}?fieldValidation=Ignore`, json), 201)
+	})
+
 	await test(say("status is apart from spec, and generation counts spec"), async () => {
 		const [definition, path] = await begin(client)
 		const made = expect(await client.post(path, { ...widget(definition, "a", { color: "red" }), status: { phase: "x" } }), 201)

@@ -352,6 +352,11 @@ async function dryRunning(say, client) {
 	})
 }
 
+// The texts of an answer's Warning headers, which come joined.
+function warningsOf(answer) {
+	return [...(answer.headers.warning ?? "").matchAll(/299 - "((?:[^"\\]|\\.)*)"/g)].map((m) => m[1].replaceAll(/\\(.)/g, "$1"))
+}
+
 async function fieldValidation(say, client) {
 	const { configMaps } = paths(await newNamespace(client))
 	const unknown = '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"NAME","colour":"red"},"data":{"a":"1","a":"2"}}'
@@ -376,6 +381,65 @@ async function fieldValidation(say, client) {
 		expect(patched, 200)
 		assert.match(patched.headers.warning, /299 - "unknown field \\"size\\""/)
 		expectStatus(await client.patch(`${configMaps}/warn0?fieldValidation=Strict`, { size: 1 }, "merge"), 422, "Invalid")
+	})
+
+	// What a kube-apiserver of 1.38 says of the same bodies.
+	await test(say("several faults are told in the order of the text, by which upstream meets them"), async () => {
+		const deployments = configMaps.replace("/api/v1/", "/apis/apps/v1/").replace(/configmaps$/, "deployments")
+		const deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","labels":{"app":"n"}},"spec":{
+			"unknownField":"foo","replicas":2,"replicas":3,"selector":{"matchLabels":{"app":"n"}},"template":{"metadata":
+			{"labels":{"app":"n"}},"spec":{"containers":[{"name":"n","image":"i","imagePullPolicy":"Always","zz":1,"imagePullPolicy":"Never"}]}}}}`
+		const told = ['unknown field "spec.unknownField"', 'duplicate field "spec.replicas"',
+			'unknown field "spec.template.spec.containers[0].zz"', 'duplicate field "spec.template.spec.containers[0].imagePullPolicy"']
+		const refused = expectStatus(await client.post(`${deployments}?fieldValidation=Strict`, deployment), 400, "BadRequest")
+		assert.equal(refused.message, `Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: ${told.join(", ")}`)
+		const warned = await client.post(`${deployments}?dryRun=All`, deployment)
+		expect(warned, 201)
+		assert.deepEqual(warningsOf(warned), told)
+	})
+
+	await test(say("of YAML repeated names are told by line, and unknown ones in the order of names"), async () => {
+		const yaml = "zz: 1\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: why\n  colour: red\ndata:\n  a: '1'\n  b: '2'\n  a: '3'\n  b:\n    '4'\naa: 1\n"
+		const lines = ['line 10: key "a" already set in map', 'line 12: key "b" already set in map']
+		const unknown = ['unknown field "aa"', 'unknown field "metadata.colour"', 'unknown field "zz"']
+		const refused = expectStatus(await client.post(`${configMaps}?fieldValidation=Strict`, yaml, { type: "yaml" }), 400, "BadRequest")
+		assert.equal(refused.message, 'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: ' +
+			`yaml: unmarshal errors:\n  ${lines.join("\n  ")}, ${unknown.join(", ")}`)
+		const warned = await client.post(configMaps, yaml, { type: "yaml" })
+		assert.deepEqual(expect(warned, 201).data, { a: "3", b: "4" })
+		assert.deepEqual(warningsOf(warned), [...lines, ...unknown])
+		const applied = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: z\ndata:\n  a: '1'\n  a: '2'\n"
+		const strict = expectStatus(await client.patch(`${configMaps}/z?fieldManager=m&fieldValidation=Strict`, applied, "application/apply-patch+yaml"), 400, "BadRequest")
+		assert.equal(strict.message,
+			'error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n  line 7: key "a" already set in map')
+		const warm = await client.patch(`${configMaps}/z?fieldManager=m`, applied, "application/apply-patch+yaml")
+		assert.equal(expect(warm, 201).data.a, "2")
+		assert.deepEqual(warningsOf(warm), ['line 7: key "a" already set in map'])
+	})
+
+	await test(say("of a patch its own faults are told, then those of what it makes"), async () => {
+		expect(await client.post(configMaps, configMap("patched")), 201)
+		const patch = '{"zz":1,"data":{"q":"1","q":"2"},"metadata":{"b":1,"a":1}}'
+		const told = ['duplicate field "data.q"', 'unknown field "metadata.a"', 'unknown field "metadata.b"', 'unknown field "zz"']
+		for (const type of ["merge", "strategic"]) {
+			const warned = await client.patch(`${configMaps}/patched`, patch, type)
+			expect(warned, 200)
+			assert.deepEqual(warningsOf(warned), told)
+			const refused = expectStatus(await client.patch(`${configMaps}/patched?fieldValidation=Strict`, patch, type), 422, "Invalid")
+			assert.ok(refused.message.endsWith(`: strict decoding error: ${told.join(", ")}`), refused.message)
+		}
+		const operations = '[{"op":"add","path":"/zz","value":1,"foo":2},{"op":"add","path":"/aa","path":"/bb","value":{"x":1,"x":2}}]'
+		const warned = await client.patch(`${configMaps}/patched`, operations, "patch")
+		expect(warned, 200)
+		assert.deepEqual(warningsOf(warned), ['json patch unknown field "[0].foo"', 'json patch duplicate field "[1].path"',
+			'json patch duplicate field "[1].value.x"', 'unknown field "bb"', 'unknown field "zz"'])
+	})
+
+	await test(say("many faults are told in full, up to a hundred"), async () => {
+		const names = Array.from({ length: 120 }, (_, i) => `z${200 - i}`)
+		const text = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},${names.map((n) => `"${n}":1`).join(",")}}`
+		const refused = expectStatus(await client.post(`${configMaps}?fieldValidation=Strict`, text), 400, "BadRequest")
+		assert.deepEqual(refused.message.match(/unknown field "z\d+"/g), names.slice(0, 100).map((n) => `unknown field "${n}"`))
 	})
 
 	await test(say("unknown and repeated fields: Ignore is silent"), async () => {
