@@ -1,7 +1,7 @@
 /*
  * Upstream's order: a certificate, then the Authorization header, then a WebSocket's
- * subprotocol. A token is looked up in the token file and then read as a service account's. The first
- * who knows the caller decides; when nobody does but something was shown, that is a
+ * subprotocol. A token is looked up in the token file and then read as a service account's.
+ * The first who knows the caller decides; when nobody does but something was shown, that is a
  * failure, not an anonymous request.
  *
  * Only users of service accounts' tokens are remembered: the token file is a map

@@ -3,7 +3,8 @@
  *
  * A verified client certificate (user: common name, groups: organisations), a
  * bearer token of the token file, or a service account's JWT; a token may also be
- * a subprotocol of a WebSocket. Whoever says nothing is system:anonymous; whoever says something wrong is refused.
+ * a subprotocol of a WebSocket. Whoever says nothing is system:anonymous; whoever
+ * says something wrong is refused.
  *
  * A JWT whose signature was verified is remembered by its hash until it
  * expires, for at most 10 s, by the lane that saw it. Whether what it is bound
