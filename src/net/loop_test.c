@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "net/conn.h"
 #include "net/listener.h"
 #include "net/loop.h"
+#include "net/loop_uv.h"
 
 static struct loop *new_loop(void)
 {
@@ -232,6 +234,73 @@ static void large_work_comes_last_one_per_turn(void **state UNUSED)
 	assert_string_equal(all.text, "sAlssBlssCls");
 	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
 		loop_task_cancel(&notes[i].task);
+	loop_free(all.loop);
+}
+
+/* A connection that notes what it gets and defers, as itself, what it asks for. */
+struct asker {
+	struct notes *all;
+	struct conn *conn;
+	struct loop_task soon, last;
+	char c;
+};
+
+static void on_soon(struct loop_task *t)
+{
+	const struct asker *a = CONTAINER_OF(t, struct asker, soon);
+
+	a->all->text[a->all->n++] = (char)(a->c + 1);
+}
+
+static void on_last(struct loop_task *t)
+{
+	const struct asker *a = CONTAINER_OF(t, struct asker, last);
+
+	a->all->text[a->all->n++] = '.';
+	if (--a->all->turns == 0)
+		loop_stop(a->all->loop);
+}
+
+static void on_asked(void *arg, char *data UNUSED, size_t n UNUSED)
+{
+	struct asker *a = arg;
+
+	a->all->text[a->all->n++] = a->c;
+	loop_defer_last(a->all->loop, &a->last);
+	loop_defer(a->all->loop, &a->soon);
+}
+
+static void what_one_asks_for_is_done_before_the_next_is_read(void **state UNUSED)
+{
+	static const struct conn_events events = { .on_data = on_asked };
+	const struct addr nobody = { 0 };
+	struct notes all = { .loop = new_loop(), .turns = 2 };
+	struct asker askers[] = { { .c = '1' }, { .c = '5' } };
+	int peers[2];
+
+	for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
+		struct asker *a = &askers[i];
+		int fds[2];
+
+		assert_int_equal(
+			socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+		a->all = &all;
+		loop_task_init(&a->soon, on_soon);
+		loop_task_init(&a->last, on_last);
+		a->conn = conn_uv_new(all.loop, fds[0], &nobody);
+		conn_set_events(a->conn, &events, a);
+		peers[i] = fds[1];
+		assert_int_equal(write(peers[i], "?", 1), 1);
+	}
+	loop_run(all.loop);
+	if (all.text[0] == '1')
+		assert_string_equal(all.text, "1256..");
+	else
+		assert_string_equal(all.text, "5612..");
+	for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
+		conn_free(askers[i].conn);
+		(void)close(peers[i]);
+	}
 	loop_free(all.loop);
 }
 
@@ -630,6 +699,7 @@ int main(void)
 		cmocka_unit_test(messages_of_each_thread_arrive_once_and_in_order),
 		cmocka_unit_test(a_task_that_defers_itself_runs_every_turn_without_waiting),
 		cmocka_unit_test(large_work_comes_last_one_per_turn),
+		cmocka_unit_test(what_one_asks_for_is_done_before_the_next_is_read),
 		cmocka_unit_test(bytes_cross_tcp_and_come_back),
 		cmocka_unit_test(bytes_cross_a_unix_socket_and_come_back),
 		cmocka_unit_test(a_name_is_resolved),

@@ -188,7 +188,7 @@ static bool step_back(struct list_reply *l)
 {
 	if (!l->x->home)
 		return false;
-	loop_defer(l->x->home, &l->x->task);
+	loop_defer_last(l->x->home, &l->x->task);
 	return true;
 }
 

@@ -179,7 +179,7 @@ static void send_behind(struct watch *w)
 		c = ring_span_at(span, w->seq);
 		if (!(takes_all(w, c) ? send_plain(w, c) : send_matching(w, c, &budget))) {
 			if (!budget)
-				loop_defer(w->lane->loop, &w->more);
+				loop_defer_last(w->lane->loop, &w->more);
 			return;
 		}
 		w->seen = c->last;
