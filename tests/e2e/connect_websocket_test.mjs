@@ -123,9 +123,9 @@ await test("a follower gets each line when it is written, pongs for its pings, a
 	const [pong] = await once(socket, "pong")
 	assert.equal(pong.toString(), "are you there?")
 	assert.equal(got(), "one\ntwo\n")
+	const over = Promise.all([once(socket, "close"), once(response, "close")])
 	socket.close(1001)
-	await once(response, "close")
-	const [code] = await once(socket, "close")
+	const [[code]] = await over
 	assert.equal(code, 1000)
 })
 
