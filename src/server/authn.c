@@ -134,26 +134,29 @@ struct protocols {
 	size_t tokens, others;
 };
 
-static void read_protocols(const struct http_stream *stream, struct protocols *ret_protocols)
+static void read_list(struct str list, struct protocols *p)
 {
-	const struct http_fields *fields = &stream->in.fields;
-	struct str list, one;
+	struct str one;
 
-	*ret_protocols = (struct protocols){ 0 };
-	for (size_t i = 0; i < fields->n; i++) {
-		if (!str_eqz(fields->v[i].name, "sec-websocket-protocol"))
-			continue;
-		list = fields->v[i].value;
-		while (str_split(&list, ',', &one)) {
-			one = str_trim(one);
-			if (!str_starts(one, STR(AUTHN_TOKEN_PROTOCOL))) {
-				ret_protocols->others++;
-				continue;
-			}
-			ret_protocols->token = str_skip(one, sizeof(AUTHN_TOKEN_PROTOCOL) - 1);
-			ret_protocols->tokens++;
+	while (str_split(&list, ',', &one)) {
+		one = str_trim(one);
+		if (str_starts(one, STR(AUTHN_TOKEN_PROTOCOL))) {
+			p->token = str_skip(one, sizeof(AUTHN_TOKEN_PROTOCOL) - 1);
+			p->tokens++;
+		} else {
+			p->others++;
 		}
 	}
+}
+
+static struct protocols read_protocols(const struct http_fields *fields)
+{
+	struct protocols p = { 0 };
+
+	for (size_t i = 0; i < fields->n; i++)
+		if (str_eqz(fields->v[i].name, "sec-websocket-protocol"))
+			read_list(fields->v[i].value, &p);
+	return p;
 }
 
 /* As upstream, one token, and another subprotocol for the answer. 0, and no token: none. */
@@ -165,7 +168,7 @@ static int protocol_token(const struct http_stream *stream, struct arena *a, str
 	*ret_token = STR_NULL;
 	if (!websocket_is_asked(stream))
 		return 0;
-	read_protocols(stream, &p);
+	p = read_protocols(&stream->in.fields);
 	if (!p.tokens)
 		return 0;
 	if (p.tokens > 1 || base64_decode(&out, p.token, BASE64_URL_RAW, NULL) < 0 ||
