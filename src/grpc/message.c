@@ -38,15 +38,18 @@ static void unpack_free(void *data UNUSED, void *p UNUSED)
 {
 }
 
-static bool message_is_utf8(const ProtobufCMessage *m);
+/* What is wrong with it, though it could be read; NULL: nothing. */
+static const char *message_fault(const ProtobufCMessage *m);
 
-static bool value_is_utf8(const ProtobufCFieldDescriptor *f, const void *value)
+static const char *value_fault(const ProtobufCFieldDescriptor *f, const void *value)
 {
 	const void *p = *(void *const *)value;
 
 	if (!p)
-		return true;
-	return f->type == PROTOBUF_C_TYPE_STRING ? str_is_utf8(str_from(p)) : message_is_utf8(p);
+		return NULL;
+	if (f->type != PROTOBUF_C_TYPE_STRING)
+		return message_fault(p);
+	return str_is_utf8(str_from(p)) ? NULL : "a string that is not UTF-8";
 }
 
 /* False when the field is a member of a oneof that holds another member. */
@@ -56,34 +59,39 @@ static bool is_present(const ProtobufCFieldDescriptor *f, const char *message)
 	       *(const uint32_t *)(const void *)(message + f->quantifier_offset) == f->id;
 }
 
-static bool field_is_utf8(const ProtobufCFieldDescriptor *f, const char *message)
+static const char *field_fault(const ProtobufCFieldDescriptor *f, const char *message)
 {
 	const void *at = message + f->offset;
+	const char *fault = NULL;
 	size_t n;
 
 	if (f->label != PROTOBUF_C_LABEL_REPEATED)
-		return !is_present(f, message) || value_is_utf8(f, at);
+		return is_present(f, message) ? value_fault(f, at) : NULL;
 	n = *(const size_t *)(const void *)(message + f->quantifier_offset);
-	for (size_t i = 0; i < n; i++)
-		if (!value_is_utf8(f, *(void **const *)at + i))
-			return false;
-	return true;
+	for (size_t i = 0; i < n && !fault; i++)
+		fault = value_fault(f, *(void **const *)at + i);
+	return fault;
 }
 
-/* proto3 demands it of every string, and what we print as JSON relies on it. */
-static bool message_is_utf8(const ProtobufCMessage *m)
+/*
+ * proto3 demands UTF-8 of every string, and what we print as JSON relies on it. No field has
+ * number 0: written in more bytes than it takes it can be read, and once packed again it cannot.
+ */
+static const char *message_fault(const ProtobufCMessage *m)
 {
 	const ProtobufCMessageDescriptor *d = m->descriptor;
+	const char *fault = NULL;
 
-	for (unsigned i = 0; i < d->n_fields; i++) {
+	for (unsigned i = 0; i < m->n_unknown_fields; i++)
+		if (m->unknown_fields[i].tag == 0)
+			return "a field with number 0";
+	for (unsigned i = 0; i < d->n_fields && !fault; i++) {
 		const ProtobufCFieldDescriptor *f = &d->fields[i];
 
-		if (f->type != PROTOBUF_C_TYPE_STRING && f->type != PROTOBUF_C_TYPE_MESSAGE)
-			continue;
-		if (!field_is_utf8(f, (const char *)m))
-			return false;
+		if (f->type == PROTOBUF_C_TYPE_STRING || f->type == PROTOBUF_C_TYPE_MESSAGE)
+			fault = field_fault(f, (const char *)m);
 	}
-	return true;
+	return fault;
 }
 
 int grpc_message_unpack(const ProtobufCMessageDescriptor *type, struct str wire, struct arena *a,
@@ -91,6 +99,7 @@ int grpc_message_unpack(const ProtobufCMessageDescriptor *type, struct str wire,
 {
 	struct unpack u = { .arena = a, .stack = __builtin_frame_address(0) };
 	ProtobufCAllocator allocator = { unpack_alloc, unpack_free, &u };
+	const char *fault;
 	ProtobufCMessage *m;
 
 	m = protobuf_c_message_unpack(type, &allocator, wire.n, (const uint8_t *)wire.p);
@@ -104,9 +113,9 @@ int grpc_message_unpack(const ProtobufCMessageDescriptor *type, struct str wire,
 	if (!m)
 		return error_set(err, ERR_PROTOCOL, "grpc: failed to unmarshal message %s",
 				 type->name);
-	if (!message_is_utf8(m))
-		return error_set(err, ERR_PROTOCOL,
-				 "grpc: message %s has a string that is not UTF-8", type->name);
+	fault = message_fault(m);
+	if (fault)
+		return error_set(err, ERR_PROTOCOL, "grpc: message %s has %s", type->name, fault);
 	*ret_message = m;
 	return 0;
 }

@@ -235,6 +235,29 @@ static void strings_must_be_utf8_wherever_they_are(void **state UNUSED)
 		assert_int_equal(unpack(&nest_type, rows[i].wire, MIB, &err), rows[i].result);
 }
 
+/* In two bytes, at the top and in a message below; other unknown fields are taken. */
+static void no_field_has_number_0(void **state UNUSED)
+{
+	struct error err = { 0 };
+
+	assert_int_equal(unpack(&nest_type,
+				STR("\x81\x00"
+				    "12345678"),
+				SIZE_MAX, &err),
+			 -ERR_PROTOCOL);
+	assert_non_null(strstr(err.msg, "has a field with number 0"));
+	assert_int_equal(unpack(&nest_type,
+				STR("\x0a\x0a\x81\x00"
+				    "12345678"),
+				SIZE_MAX, NULL),
+			 -ERR_PROTOCOL);
+	assert_int_equal(unpack(&nest_type,
+				STR("\x49"
+				    "12345678"),
+				SIZE_MAX, NULL),
+			 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +268,7 @@ int main(void)
 		cmocka_unit_test(a_message_that_unpacks_to_too_much_is_too_large),
 		cmocka_unit_test(nesting_is_limited_by_permission_not_by_the_stack),
 		cmocka_unit_test(strings_must_be_utf8_wherever_they_are),
+		cmocka_unit_test(no_field_has_number_0),
 	};
 
 	return cmocka_run_group_tests_name("grpc/message", tests, NULL, NULL);
