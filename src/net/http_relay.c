@@ -303,14 +303,18 @@ static void back_writable(struct http_stream *s)
 	http_relay_give_back(r, r->front, &r->front_held);
 }
 
+void http_relay_lose_back(struct http_relay *r, const struct error *err)
+{
+	http_stream_unref(TAKE(r->back));
+	if (err && r->client)
+		http_client_free(TAKE(r->client));
+}
+
 static void back_close(struct http_stream *s, const struct error *err)
 {
 	struct http_relay *r = s->data;
 
-	r->back = NULL;
-	http_stream_unref(s);
-	if (err && r->client)
-		http_client_free(TAKE(r->client));
+	http_relay_lose_back(r, err);
 	if (!r->front)
 		http_relay_put(r);
 	else if (!r->answered)

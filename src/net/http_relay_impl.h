@@ -41,6 +41,9 @@ void http_relay_put(struct http_relay *r);
 /* Gives up who is asked. May free the relay. */
 void http_relay_cut_back(struct http_relay *r);
 
+/* `back` was closed: by itself, or why. */
+void http_relay_lose_back(struct http_relay *r, const struct error *err);
+
 /* Of an upgraded connection one direction is over: the other one must not stand still for long. */
 void http_relay_half(struct http_relay *r);
 

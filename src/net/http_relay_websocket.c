@@ -8,7 +8,6 @@
  * As upstream, the connection ends with our close, whatever the client says to it; until it has
  * ended its side as well it gets as long as any half of an upgraded connection.
  */
-#include "net/http_client.h"
 #include "net/http_relay_impl.h"
 
 /* --- to who asks ------------------------------------------------------------------ */
@@ -130,10 +129,7 @@ static void back_close(struct http_stream *s, const struct error *err)
 {
 	struct http_relay *r = s->data;
 
-	r->back = NULL;
-	http_stream_unref(s);
-	if (err && r->client)
-		http_client_free(TAKE(r->client));
+	http_relay_lose_back(r, err);
 	if (r->front)
 		say_close(r, WEBSOCKET_FAILED);
 	else

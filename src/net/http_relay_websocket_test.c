@@ -561,17 +561,23 @@ static void pings_are_answered_and_data_is_not(void **state UNUSED)
 	end(&w);
 }
 
+/* A client that sends pings for an hour, and reads nothing. */
+static void begin_flood(struct world *w, uint64_t seed)
+{
+	begin(w, seed);
+	w->source.follows = true;
+	w->ask.floods = w->ask.rests = true;
+	ask(w, "/log", NULL, NULL);
+	sim_run_for(w->sim, HOUR_MS);
+}
+
 /* Its pongs are not kept without end: it waits, and goes on when it reads. */
 static void who_floods_and_does_not_read_waits(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 4; seed++) {
 		struct world w;
 
-		begin(&w, seed);
-		w.source.follows = true;
-		w.ask.floods = w.ask.rests = true;
-		ask(&w, "/log", NULL, NULL);
-		sim_run_for(w.sim, HOUR_MS);
+		begin_flood(&w, seed);
 		assert_true(w.ask.flooded < BYTES_MAX / 2);
 		assert_false(w.ask.closed);
 		wake(&w);
@@ -589,11 +595,7 @@ static void who_floods_and_leaves_is_noticed(void **state UNUSED)
 	for (uint64_t seed = 0; seed < 4; seed++) {
 		struct world w;
 
-		begin(&w, seed);
-		w.source.follows = true;
-		w.ask.floods = w.ask.rests = true;
-		ask(&w, "/log", NULL, NULL);
-		sim_run_for(w.sim, HOUR_MS);
+		begin_flood(&w, seed);
 		http_stream_reset(w.ask.stream, NULL);
 		run(&w);
 		end(&w);
