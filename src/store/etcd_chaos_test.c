@@ -1,8 +1,9 @@
 /*
  * Two stores that write the same few keys, on the etcd of etcd_world.h, while
  * answers are lost, delayed and reordered, connections break and members crash.
- * Over many seeds: what was acknowledged is in etcd's log, at its revision; what
- * was refused is not; nothing takes effect twice; both feeds are that log, each
+ * Over many seeds: an acknowledged write is in etcd's log, at its revision; a
+ * refused one is not; nothing takes effect twice; no change is acknowledged to two
+ * writers, even if both wrote the same bytes; both feeds are that log, each
  * event once and before its write was acknowledged; and when the faults stop,
  * nothing hangs.
  */
@@ -34,6 +35,7 @@ struct chaos {
 	struct etcd_world world;
 	struct prng prng;
 	struct user users[USERS];
+	bool alike; /* writers write the same few values */
 	bool down[ETCD_WORLD_MEMBERS];
 };
 
@@ -61,7 +63,15 @@ static int64_t known_revision(const struct user *u, size_t key)
 	return revision;
 }
 
-/* Every value is written once in all, so that it names its write. */
+/* Unless they are alike, every value is written once in all, so that it names its write. */
+static void print_value(const struct chaos *x, char out[static 32], size_t user, size_t i)
+{
+	if (x->alike)
+		(void)snprintf(out, 32, "v%zu", i % 2);
+	else
+		(void)snprintf(out, 32, "u%zu-%zu", user, i);
+}
+
 static void write_one(struct chaos *x, size_t user)
 {
 	struct user *u = &x->users[user];
@@ -74,7 +84,7 @@ static void write_one(struct chaos *x, size_t user)
 	if (u->n == WRITES)
 		return;
 	key_name(name, key);
-	(void)snprintf(value, sizeof(value), "u%zu-%zu", user, u->n++);
+	print_value(x, value, user, u->n++);
 	if (chained && !(deletes && !last->write.value))
 		etcd_client_world_after(z, last, deletes ? NULL : value);
 	else
@@ -159,7 +169,8 @@ static void check_feeds(struct chaos *x)
 		if (space >= 0)
 			(void)buf_printf(&want, "%.*s%s%.*s@%" PRId64 " ",
 					 STR_ARG(str_skip(c->key, (size_t)space + 1)),
-					 c->deleted ? "-" : "=", STR_ARG(c->value), c->revision);
+					 c->deleted ? "-" : "=", STR_ARG(etcd_world_value(c)),
+					 c->revision);
 	}
 	for (size_t u = 0; u < USERS; u++) {
 		struct buf got = BUF_INIT(MIB);
@@ -177,17 +188,31 @@ static void check_feeds(struct chaos *x)
 static const struct etcd_world_change *change_at(const struct etcd_world *w, int64_t revision)
 {
 	for (size_t i = 0; i < w->log.n; i++)
-		if (w->log.v[i].revision == revision)
+		if (w->log.v[i].revision == revision && str_chr(w->log.v[i].key, ' ') >= 0)
 			return &w->log.v[i];
 	return NULL;
 }
 
-static size_t count_value(const struct etcd_world *w, const char *value)
+/* Whether the write wants this change. */
+static bool wants(const struct chaos *x, const struct user *u, size_t i,
+		  const struct etcd_world_change *c)
+{
+	const struct etcd_world_write *z = &u->writes[i];
+	char value[32];
+
+	print_value(x, value, (size_t)(u - x->users), i);
+	if (!str_ends(c->key, str_from(z->name)))
+		return false;
+	return z->deletes ? c->deleted : !c->deleted && str_eqz(etcd_world_value(c), value);
+}
+
+/* Changes in the log that the write wants. */
+static size_t count_wanted(const struct chaos *x, const struct user *u, size_t i)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->log.n; i++)
-		n += str_eqz(w->log.v[i].value, value);
+	for (size_t k = 0; k < x->world.log.n; k++)
+		n += wants(x, u, i, &x->world.log.v[k]);
 	return n;
 }
 
@@ -195,23 +220,40 @@ static void check_write(struct chaos *x, const struct user *u, size_t i)
 {
 	const struct etcd_world_write *z = &u->writes[i];
 	const struct etcd_world_change *c;
-	char value[32];
-	size_t found;
+	bool named = !x->alike && !z->deletes;
 
-	(void)snprintf(value, sizeof(value), "u%zu-%zu", (size_t)(u - x->users), i);
-	found = count_value(&x->world, value);
 	assert_true(z->done);
-	assert_true(found <= 1);
 	if (z->result == 0) {
 		c = change_at(&x->world, z->write.revision);
 		assert_non_null(c);
-		assert_true(str_ends(c->key, str_from(z->name)));
-		assert_true(c->deleted || str_eqz(c->value, value));
+		assert_true(wants(x, u, i, c));
 		assert_true(z->delivered_then >= z->write.revision);
-	} else {
-		assert_true(z->result == -ERR_CONFLICT || z->result == -ERR_TIMEOUT ||
-			    z->result == -ERR_UNAVAILABLE);
-		assert_true(found == 0 || z->result == -ERR_TIMEOUT);
+		assert_true(!named || count_wanted(x, u, i) == 1);
+		return;
+	}
+	assert_true(z->result == -ERR_CONFLICT || z->result == -ERR_TIMEOUT ||
+		    z->result == -ERR_UNAVAILABLE);
+	assert_true(!named || count_wanted(x, u, i) <= (z->result == -ERR_TIMEOUT));
+}
+
+/* Every change has one maker: at most one write was acknowledged with its revision, and if none
+ * was, one whose outcome is unknown wants it. */
+static void check_makers(const struct chaos *x)
+{
+	for (size_t k = 0; k < x->world.log.n; k++) {
+		const struct etcd_world_change *c = &x->world.log.v[k];
+		size_t makers = 0, unknown = 0;
+
+		if (str_chr(c->key, ' ') < 0)
+			continue;
+		for (size_t n = 0; n < (size_t)USERS * WRITES; n++) {
+			const struct user *u = &x->users[n / WRITES];
+			const struct etcd_world_write *z = &u->writes[n % WRITES];
+
+			makers += z->result == 0 && z->write.revision == c->revision;
+			unknown += z->result == -ERR_TIMEOUT && wants(x, u, n % WRITES, c);
+		}
+		assert_true(makers == 1 || (makers == 0 && unknown > 0));
 	}
 }
 
@@ -219,6 +261,7 @@ static void run_seed(uint64_t seed, size_t *ret_results)
 {
 	struct chaos *x = XNEW(struct chaos);
 
+	x->alike = seed % 2;
 	prng_init(&x->prng, seed);
 	etcd_world_init(&x->world, seed, ETCD_WORLD_MEMBERS);
 	for (size_t u = 0; u < USERS; u++)
@@ -239,6 +282,7 @@ static void run_seed(uint64_t seed, size_t *ret_results)
 		assert_int_equal(store_health(x->users[u].client.store, NULL), 0);
 	}
 	check_feeds(x);
+	check_makers(x);
 	for (size_t u = 0; u < USERS; u++)
 		etcd_client_world_release(&x->users[u].client);
 	etcd_world_release(&x->world);

@@ -114,6 +114,7 @@ static void submit(struct etcd_client_world *c, struct etcd_world_write *z, cons
 		   const char *value)
 {
 	z->client = c;
+	z->deletes = !value;
 	(void)snprintf(z->name, sizeof(z->name), "%s", name);
 	z->write.key = (struct store_key){ STR("core/pods"), STR("ns"), str_from(z->name) };
 	z->write.value = value ? bytes_copy(str_from(value)) : NULL;
@@ -127,6 +128,15 @@ void etcd_client_world_put(struct etcd_client_world *c, struct etcd_world_write 
 {
 	*z = (struct etcd_world_write){ .write.expected = expected };
 	submit(c, z, name, value);
+}
+
+void etcd_client_world_guarded(struct etcd_client_world *c, struct etcd_world_write *z,
+			       const char *name, const struct str *guard, int64_t view)
+{
+	*z = (struct etcd_world_write){
+		.write = { .guards = guard, .nguards = 1, .view = view },
+	};
+	submit(c, z, name, "guarded");
 }
 
 void etcd_client_world_after(struct etcd_world_write *z, struct etcd_world_write *after,

@@ -23,6 +23,7 @@ struct etcd_world_write {
 	struct store_write write;
 	struct etcd_client_world *client;
 	char name[32];
+	bool deletes;
 	bool done;
 	int result;
 	struct error err;
@@ -44,6 +45,9 @@ int64_t etcd_client_world_current(struct etcd_client_world *c);
 /* Value NULL: deletion. */
 void etcd_client_world_put(struct etcd_client_world *c, struct etcd_world_write *z,
 			   const char *name, const char *value, int64_t expected);
+/* Creates the key with one guard, which must live until the write is done. */
+void etcd_client_world_guarded(struct etcd_client_world *c, struct etcd_world_write *z,
+			       const char *name, const struct str *guard, int64_t view);
 void etcd_client_world_after(struct etcd_world_write *z, struct etcd_world_write *after,
 			     const char *value);
 

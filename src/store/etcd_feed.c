@@ -83,13 +83,14 @@ static void interrupted(struct etcd_feed *f, struct str why)
 static void add_event(struct etcd_feed *f, const struct etcd_change *change)
 {
 	struct store_event e = { .revision = change->revision };
+	struct str value = change->value;
 
+	e.write = etcd_writes_match(f->writes, change->key, change->revision,
+				    change->deleted ? NULL : &value);
 	if (!etcd_key_parse(f->prefix, change->key, &e.key))
 		return;
-	e.write = etcd_writes_match(f->writes, change->key, change->revision,
-				    change->deleted ? NULL : &change->value);
 	if (!change->deleted)
-		e.value = e.write ? bytes_ref(e.write->value) : bytes_copy(change->value);
+		e.value = e.write ? bytes_ref(e.write->value) : bytes_copy(value);
 	(void)vec_push(&f->events, e);
 }
 

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/etcd_key.h"
+#include "store/etcd_stamp.h"
 
 static void tell_ended(struct etcd_reads *rs)
 {
@@ -83,8 +84,9 @@ static int make_room(struct range_job *job, int64_t count, struct error *err)
 static int add_item(struct range_job *job, const Etcd__KeyValue *kv, struct error *err)
 {
 	struct store_item item = { .revision = kv->mod_revision };
-	size_t nkey = kv->key.len, n = nkey + kv->value.len;
 	struct store_key key;
+	struct str value;
+	size_t nkey = kv->key.len, n;
 	char *copy;
 
 	/* Below our prefix and no object: somebody else's. */
@@ -92,16 +94,18 @@ static int add_item(struct range_job *job, const Etcd__KeyValue *kv, struct erro
 		return 0;
 	if (job->result.n == job->room)
 		return error_set(err, ERR_UNAVAILABLE, "etcd sent more keys than it counted");
+	(void)etcd_stamp_split(etcd_str(kv->value), &value);
+	n = nkey + value.n;
 	copy = arena_try_alloc(job->arena, n + 1);
 	if (!copy)
 		return error_set(err, ERR_TOO_LARGE, "a range does not fit into %zu bytes",
 				 job->arena->max);
 	memcpy(copy, kv->key.data, nkey);
-	if (kv->value.len)
-		memcpy(copy + nkey, kv->value.data, kv->value.len);
+	if (value.n)
+		memcpy(copy + nkey, value.p, value.n);
 	copy[n] = '\0';
 	(void)etcd_key_parse(job->reads->prefix, str_of(copy, nkey), &item.key);
-	item.value = slice_static(str_of(copy + nkey, kv->value.len));
+	item.value = slice_static(str_of(copy + nkey, value.n));
 	job->result.items[job->result.n++] = item;
 	return 0;
 }

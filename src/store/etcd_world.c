@@ -17,6 +17,7 @@
 #include "grpc/server.h"
 #include "net/http_server.h"
 #include "net/loop.h"
+#include "store/etcd_stamp.h"
 #include "store/store_etcd.h"
 
 enum { CLUSTER_ID = 7, PATIENCE_MS = 60 * 1000, TURN_OFF_MS = 3000 };
@@ -238,29 +239,36 @@ static void serve_range(struct grpc_call *c, const void *request)
 	(void)grpc_call_reply(c, &out.base);
 }
 
-static bool compares(const struct etcd_world *w, const Etcd__TxnRequest *in)
+static bool holds(const struct etcd_world *w, const Etcd__Compare *c)
 {
-	const Etcd__Compare *c = in->compare[0];
 	struct str key = etcd_str(c->key);
 
-	return c->target == ETCD__COMPARE__COMPARE_TARGET__MOD ? mod_of(w, key) == c->mod_revision
-							       : version_of(w, key) == c->version;
+	if (c->target == ETCD__COMPARE__COMPARE_TARGET__VERSION)
+		return version_of(w, key) == c->version;
+	return c->result == ETCD__COMPARE__COMPARE_RESULT__LESS ? mod_of(w, key) < c->mod_revision
+								: mod_of(w, key) == c->mod_revision;
 }
 
-static bool apply_txn(struct etcd_world *w, const Etcd__TxnRequest *in)
+static void apply_op(struct etcd_world *w, const Etcd__RequestOp *op)
 {
-	const Etcd__RequestOp *op = in->success[0];
 	struct str value;
 
-	if (!compares(w, in))
-		return false;
-	w->revision++;
 	if (op->request_case == ETCD__REQUEST_OP__REQUEST_REQUEST_PUT) {
 		value = etcd_str(op->request_put->value);
 		add_change(w, etcd_str(op->request_put->key), &value);
 	} else {
 		add_change(w, etcd_str(op->request_delete_range->key), NULL);
 	}
+}
+
+static bool apply_txn(struct etcd_world *w, const Etcd__TxnRequest *in)
+{
+	for (size_t i = 0; i < in->n_compare; i++)
+		if (!holds(w, in->compare[i]))
+			return false;
+	w->revision++;
+	for (size_t i = 0; i < in->n_success; i++)
+		apply_op(w, in->success[i]);
 	return true;
 }
 
@@ -546,11 +554,19 @@ int64_t etcd_world_change_both(struct etcd_world *w, const char *key1, const cha
 	return w->revision;
 }
 
-struct str etcd_world_get(const struct etcd_world *w, const char *key)
+struct str etcd_world_value(const struct etcd_world_change *c)
+{
+	struct str value;
+
+	(void)etcd_stamp_split(c->value, &value);
+	return value;
+}
+
+struct str etcd_world_get(struct etcd_world *w, const char *key)
 {
 	const struct etcd_world_change *c = newest(w, str_from(key));
 
-	return c && !c->deleted ? c->value : STR_NULL;
+	return c && !c->deleted ? arena_str(&w->arena, etcd_world_value(c)) : STR_NULL;
 }
 
 void etcd_world_compact(struct etcd_world *w, int64_t revision)

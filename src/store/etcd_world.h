@@ -114,8 +114,11 @@ int64_t etcd_world_change(struct etcd_world *w, const char *key, const char *val
 int64_t etcd_world_change_both(struct etcd_world *w, const char *key1, const char *key2,
 			       const char *value);
 
-/* The key's value, or an empty str with p NULL. */
-struct str etcd_world_get(const struct etcd_world *w, const char *key);
+/* The key's value without its stamp, or an empty str with p NULL. */
+struct str etcd_world_get(struct etcd_world *w, const char *key);
+
+/* The value of a change without its stamp; borrowed. */
+struct str etcd_world_value(const struct etcd_world_change *c);
 
 /* Forgets what is before the revision; goes back to it, as a restored copy of the data. */
 void etcd_world_compact(struct etcd_world *w, int64_t revision);

@@ -3,9 +3,8 @@
  * (`followers` of that one), then for a place (`queued`), then for etcd, then for
  * the feed (`landed`), and ends in etcd_write_settle().
  *
- * Records whose transaction was sent are found by key, for the feed: that is how
- * events learn whose they are, and how a write whose answer was lost learns what
- * became of it.
+ * Records whose transaction was sent are found by key when the feed shows a change: an event
+ * is matched with its write, and a write whose answer was lost learns what became of it.
  */
 #include "store/etcd_write.h"
 
@@ -13,8 +12,10 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "store/etcd_client.h"
 #include "store/etcd_key.h"
+#include "store/etcd_stamp.h"
 #include "store/etcd_write_impl.h"
 #include "store/store_impl.h"
 
@@ -170,35 +171,94 @@ static void give_up(struct etcd_write *rec)
 
 /* --- sending ------------------------------------------------------------------------------- */
 
+/* A transaction being put together; it is packed before the arena is cleared. */
+struct txn {
+	struct arena *arena;
+	Etcd__TxnRequest request;
+};
+
 static void on_txn(struct etcd_call *c, const struct etcd_answer *a);
 static void on_asked(struct etcd_call *c, const struct etcd_answer *a);
 
+static void add_compare(struct txn *t, struct str key, Etcd__Compare__CompareResult result,
+			int64_t revision)
+{
+	Etcd__Compare *c = ARENA_NEW(t->arena, Etcd__Compare);
+
+	etcd__compare__init(c);
+	c->target = ETCD__COMPARE__COMPARE_TARGET__MOD;
+	c->result = result;
+	c->key = etcd_data(key);
+	c->target_union_case = ETCD__COMPARE__TARGET_UNION_MOD_REVISION;
+	c->mod_revision = revision;
+	t->request.compare[t->request.n_compare++] = c;
+}
+
+static Etcd__RequestOp *add_op(struct txn *t)
+{
+	Etcd__RequestOp *op = ARENA_NEW(t->arena, Etcd__RequestOp);
+
+	etcd__request_op__init(op);
+	return t->request.success[t->request.n_success++] = op;
+}
+
+/* Puts the value with the stamp behind it. */
+static void add_put(struct txn *t, struct str key, struct str value, uint64_t stamp)
+{
+	Etcd__RequestOp *op = add_op(t);
+	char *stored = arena_alloc(t->arena, value.n + ETCD_STAMP_SIZE);
+
+	if (value.n)
+		memcpy(stored, value.p, value.n);
+	etcd_stamp_print(stamp, stored + value.n);
+	op->request_case = ETCD__REQUEST_OP__REQUEST_REQUEST_PUT;
+	op->request_put = ARENA_NEW(t->arena, Etcd__PutRequest);
+	etcd__put_request__init(op->request_put);
+	op->request_put->key = etcd_data(key);
+	op->request_put->value = etcd_data(str_of(stored, value.n + ETCD_STAMP_SIZE));
+}
+
+/* The stamp comes first, so that the feed shows it before the deletion. */
+static void add_deletion(struct txn *t, const struct etcd_write *rec)
+{
+	Etcd__RequestOp *op;
+
+	add_put(t, buf_str(&rec->all->deletion_key), STR_NULL, rec->stamp);
+	op = add_op(t);
+	op->request_case = ETCD__REQUEST_OP__REQUEST_REQUEST_DELETE_RANGE;
+	op->request_delete_range = ARENA_NEW(t->arena, Etcd__DeleteRangeRequest);
+	etcd__delete_range_request__init(op->request_delete_range);
+	op->request_delete_range->key = etcd_data(key_of(rec));
+}
+
+/* Nobody has touched the guard since the view; this write touches it. */
+static void add_guard(struct txn *t, const struct etcd_write *rec, struct str guard)
+{
+	struct str prefix = rec->all->prefix;
+	struct str key = str_from(
+		arena_printf(t->arena, "%.*s.guards/%.*s", STR_ARG(prefix), STR_ARG(guard)));
+
+	add_compare(t, key, ETCD__COMPARE__COMPARE_RESULT__LESS, rec->w->view + 1);
+	add_put(t, key, STR_NULL, rec->stamp);
+}
+
 static void send_txn(struct etcd_write *rec)
 {
-	ProtobufCBinaryData key = etcd_data(key_of(rec));
-	Etcd__Compare compare = ETCD__COMPARE__INIT, *compares = &compare;
-	Etcd__PutRequest put = ETCD__PUT_REQUEST__INIT;
-	Etcd__DeleteRangeRequest del = ETCD__DELETE_RANGE_REQUEST__INIT;
-	Etcd__RequestOp op = ETCD__REQUEST_OP__INIT, *ops = &op;
-	Etcd__TxnRequest txn = ETCD__TXN_REQUEST__INIT;
+	const struct store_write *w = rec->w;
+	struct txn t = { .arena = &rec->all->arena, .request = ETCD__TXN_REQUEST__INIT };
 
-	compare.target = ETCD__COMPARE__COMPARE_TARGET__MOD;
-	compare.key = put.key = del.key = key;
-	compare.target_union_case = ETCD__COMPARE__TARGET_UNION_MOD_REVISION;
-	compare.mod_revision = rec->expected;
-	if (rec->w->value) {
-		put.value = etcd_data(bytes_str(rec->w->value));
-		op.request_case = ETCD__REQUEST_OP__REQUEST_REQUEST_PUT;
-		op.request_put = &put;
-	} else {
-		op.request_case = ETCD__REQUEST_OP__REQUEST_REQUEST_DELETE_RANGE;
-		op.request_delete_range = &del;
-	}
-	txn.n_compare = txn.n_success = 1;
-	txn.compare = &compares;
-	txn.success = &ops;
+	t.request.compare = arena_alloc(t.arena, (w->nguards + 1) * sizeof(*t.request.compare));
+	t.request.success = arena_alloc(t.arena, (w->nguards + 2) * sizeof(*t.request.success));
+	add_compare(&t, key_of(rec), ETCD__COMPARE__COMPARE_RESULT__EQUAL, rec->expected);
+	if (w->value)
+		add_put(&t, key_of(rec), bytes_str(w->value), rec->stamp);
+	else
+		add_deletion(&t, rec);
+	for (size_t i = 0; i < w->nguards; i++)
+		add_guard(&t, rec, w->guards[i]);
 	rec->call = (struct etcd_call){ .op = ETCD_TXN, .done = on_txn };
-	etcd_client_call(rec->all->client, &rec->call, &txn.base);
+	etcd_client_call(rec->all->client, &rec->call, &t.request.base);
+	arena_clear(t.arena);
 }
 
 /* A linearizable read, for its revision. */
@@ -296,6 +356,14 @@ static void send_queued(struct etcd_writes *ws)
 
 /* --- the writer's verbs -------------------------------------------------------------------- */
 
+/* 0 means none. */
+static uint64_t next_stamp(struct etcd_writes *ws)
+{
+	if (++ws->stamp == 0)
+		ws->stamp++;
+	return ws->stamp;
+}
+
 static struct etcd_write *record_new(struct etcd_writes *ws, struct store_write *w)
 {
 	CLEANUP(buf_release) struct buf key = BUF_INIT(2UL * ETCD_KEY_MAX);
@@ -309,6 +377,7 @@ static struct etcd_write *record_new(struct etcd_writes *ws, struct store_write 
 		memcpy(rec->key, key.p, key.n);
 	rec->all = ws;
 	rec->w = w;
+	rec->stamp = next_stamp(ws);
 	rec->err = err;
 	list_init(&rec->link);
 	list_init(&rec->followers);
@@ -341,6 +410,10 @@ void etcd_writes_init(struct etcd_writes *ws, struct store *store, struct etcd_c
 		      struct str prefix)
 {
 	*ws = (struct etcd_writes){ .store = store, .client = client, .prefix = prefix };
+	ws->stamp = prng_u64(loop_prng(etcd_client_loop(client)));
+	buf_init(&ws->deletion_key, 2UL * ETCD_PREFIX_MAX);
+	(void)buf_printf(&ws->deletion_key, "%.*s.deleted", STR_ARG(prefix));
+	arena_init(&ws->arena, ETCD_RESPONSE_MAX);
 	map_init(&ws->keys);
 	list_init(&ws->queued);
 	list_init(&ws->landed);
@@ -352,5 +425,7 @@ void etcd_writes_release(struct etcd_writes *ws)
 {
 	assert(ws->keys.n == 0 && list_empty(&ws->queued) && list_empty(&ws->dead));
 	loop_task_cancel(&ws->task);
+	buf_release(&ws->deletion_key);
+	arena_release(&ws->arena);
 	map_release(&ws->keys);
 }

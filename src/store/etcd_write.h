@@ -1,31 +1,40 @@
 /*
  * etcd_write - writes to etcd: one transaction each, many at once.
  *
- * A write is a transaction that compares the key's mod revision and puts or
- * deletes it. Writes of different keys go side by side, up to ETCD_WRITES_MAX;
- * one that comes `after` another goes out when that one's revision is known.
+ * A transaction compares the key's mod revision with the expected one, and each guard's with the
+ * view (store.h); if all hold, it puts or deletes the key and touches the guards. It also stores
+ * the write's stamp (etcd_stamp.h). Writes of different keys go side by side, up to
+ * ETCD_WRITES_MAX; a write that comes `after` another is sent when that one's revision is known.
  *
- * While the feed runs, a write's end is told when the feed has delivered
- * everything up to the revision of etcd's answer: its own event when it
- * succeeded, and what it conflicted with when it did not.
+ * While the feed runs, a write ends when the feed has delivered everything up to the revision of
+ * etcd's answer: its own event if it succeeded, the change that it conflicts with if not.
  *
- * When the answer is lost, the write may have happened, or may happen yet, for
- * the member that went silent can have proposed it. Then:
- *  - an update or a deletion is simply sent again: the mod revision that it
- *    compares with never comes back, so of both at most one takes effect. If the
- *    second finds the key changed, the feed shows by whom: the first change of the
- *    key behind the expected revision is ours if it made what we wanted.
- *  - a creation is not: the key's absence does come back, and a creation that
- *    was answered, then deleted by somebody, could take effect a second time.
- *    Instead the feed is awaited up to a revision that a linearizable read gave; it shows
- *    our creation, or nothing, and then the outcome is not known: -ERR_TIMEOUT.
- * Two processes that want the very same bytes at the very same revision cannot
- * be told apart this way; both are then told that they succeeded, and the key
- * is as both wanted it.
+ * What etcd's answer proves:
+ *  - "succeeded": written, at the revision of the answer.
+ *  - "compare failed", to the only transaction that was sent: not written.
+ *  - a refusal before the proposal (no leader, no space, too large): not written.
+ *  - no answer: nothing. The member may have proposed the transaction, and it may be applied
+ *    at any later time. The write is in doubt, and the feed has to show what became of it:
+ *
+ *    An update or a deletion is sent again. The mod revision that it compares with never comes
+ *    back, and a guard that was touched stays touched, so at most one of both takes effect. If the
+ *    second succeeds, the write is written. If its compare fails, the feed is awaited up to the
+ *    revision of that answer: it shows a change with our stamp (written), or none (not
+ *    written, now or ever).
+ *
+ *    A creation is not sent again. The key's absence does come back: a creation that took
+ *    effect and was deleted by somebody could take effect a second time. The feed is awaited
+ *    up to the revision of a linearizable read. It shows our stamp (written), or not: then the
+ *    creation may still be on its way, and the outcome is unknown.
+ *
+ *    If the feed had a gap in between (etcd compacted it), or etcd does not answer for
+ *    DOUBT_MS, the outcome is unknown unless the stamp was seen.
  */
 #ifndef STORE_ETCD_WRITE_H
 #define STORE_ETCD_WRITE_H
 
+#include "base/arena.h"
+#include "base/buf.h"
 #include "base/map.h"
 #include "net/loop.h"
 #include "store/store.h"
@@ -36,6 +45,12 @@ struct etcd_writes {
 	struct store *store; /* whose `pending` is kept */
 	struct etcd_client *client;
 	struct str prefix;
+	uint64_t stamp; /* of the newest write; never 0 */
+	/* The newest deletion that the feed announced: its revision and stamp. */
+	int64_t deletion_revision;
+	uint64_t deletion_stamp;
+	struct buf deletion_key; /* `<prefix>.deleted` */
+	struct arena arena; /* of the transaction that is being put together */
 	struct map keys; /* key to the newest of its writes that were sent */
 	struct list queued; /* wait for a place */
 	struct list landed; /* answered, waiting for the feed; by revision */
@@ -73,9 +88,13 @@ void etcd_writes_lost(struct etcd_writes *ws);
 /* It has ended for good: ends all that wait for it, with what is known. */
 void etcd_writes_unfollow(struct etcd_writes *ws);
 
-/* An event is about to be delivered: our write that made it, or NULL. `value` NULL: a deletion. */
+/*
+ * A change is about to be delivered; all changes are shown here, those of other keys too.
+ * Returns our write that made it, or NULL. *value is what etcd stores, NULL for a deletion; the
+ * stamp is cut off it.
+ */
 struct store_write *etcd_writes_match(struct etcd_writes *ws, struct str key, int64_t revision,
-				      const struct str *value);
+				      struct str *value);
 
 /* All up to the revision has been delivered. */
 void etcd_writes_delivered(struct etcd_writes *ws, int64_t revision);

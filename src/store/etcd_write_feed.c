@@ -1,11 +1,10 @@
 /*
- * What the feed tells the writes: when those that etcd has answered may be told,
- * and, where an answer was lost, what became of the write. Evidence is the key's
- * first change behind the revision that the write expects: if it made what the
- * write wants, it is the write; if not, the write can never take effect.
+ * The feed's part in a write: when writes that etcd has answered may end, and, if an answer was
+ * lost, what became of the write. The evidence is the stamp; etcd_write.h has the argument.
  */
 #include <inttypes.h>
 
+#include "store/etcd_stamp.h"
 #include "store/etcd_write_impl.h"
 
 /* --- verdicts ------------------------------------------------------------------------------ */
@@ -14,7 +13,7 @@ static void fail_unknown(struct etcd_write *rec)
 {
 	struct error why = rec->err;
 
-	(void)error_set(&rec->err, ERR_TIMEOUT, "it is not known whether etcd has written it%s%s",
+	(void)error_set(&rec->err, ERR_TIMEOUT, "etcd did not say whether it has written it%s%s",
 			why.code ? ": " : "", why.code ? why.msg : "");
 }
 
@@ -40,15 +39,15 @@ void etcd_write_judge(struct etcd_write *rec, bool complete)
 		fail_conflict(rec);
 		return;
 	case VERDICT_CHANGED:
-		if (rec->seen && rec->seen_same)
+		if (rec->seen)
 			succeed(rec, rec->seen);
-		else if (rec->seen || (complete && rec->epoch == rec->all->epoch))
+		else if ((rec->overtaken || complete) && rec->epoch == rec->all->epoch)
 			fail_conflict(rec);
 		else
 			fail_unknown(rec);
 		return;
 	case VERDICT_ASKED:
-		if (rec->seen && rec->seen_same)
+		if (rec->seen)
 			succeed(rec, rec->seen);
 		else
 			fail_unknown(rec);
@@ -87,35 +86,41 @@ void etcd_writes_unfollow(struct etcd_writes *ws)
 	}
 }
 
-static bool is_same(const struct etcd_write *rec, const struct str *value)
+/* Whether the change is this write's. */
+static bool note_change(struct etcd_write *rec, int64_t revision, uint64_t stamp)
 {
-	const struct bytes *want = rec->w->value;
-
-	return want && value ? str_eq(bytes_str(want), *value) : !want && !value;
+	if (stamp != rec->stamp) {
+		rec->overtaken |= rec->expected && revision > rec->floor;
+		return false;
+	}
+	rec->seen = rec->w->revision = revision;
+	return true;
 }
 
-/* Whether the change is this write's, as far as can be told now. */
-static bool note_change(struct etcd_write *rec, int64_t revision, const struct str *value)
+/* A deletion has the stamp that was put right before it, in its revision. */
+static uint64_t stamp_of(struct etcd_writes *ws, struct str key, int64_t revision,
+			 struct str *value)
 {
-	if (rec->is_landed && rec->verdict == VERDICT_SUCCEEDED)
-		return rec->reached == revision;
-	/* A creation comes behind the deletion of what was there before. */
-	if (revision <= rec->floor || rec->seen || (!value && !rec->expected))
-		return false;
-	rec->seen = revision;
-	rec->seen_same = is_same(rec, value);
-	if (rec->seen_same)
-		rec->w->revision = revision;
-	return rec->seen_same;
+	uint64_t stamp;
+
+	if (!value)
+		return ws->deletion_revision == revision ? ws->deletion_stamp : 0;
+	stamp = etcd_stamp_split(*value, value);
+	if (str_eq(key, buf_str(&ws->deletion_key))) {
+		ws->deletion_revision = revision;
+		ws->deletion_stamp = stamp;
+	}
+	return stamp;
 }
 
 struct store_write *etcd_writes_match(struct etcd_writes *ws, struct str key, int64_t revision,
-				      const struct str *value)
+				      struct str *value)
 {
+	uint64_t stamp = stamp_of(ws, key, revision, value);
 	struct etcd_write *maker = NULL;
 
 	for (struct etcd_write *rec = map_get(&ws->keys, key); rec; rec = rec->older)
-		if (note_change(rec, revision, value))
+		if (note_change(rec, revision, stamp))
 			maker = rec;
 	return maker ? maker->w : NULL;
 }

@@ -8,10 +8,10 @@
 #include "store/etcd_write.h"
 
 enum etcd_verdict {
-	VERDICT_SUCCEEDED, /* etcd said so */
-	VERDICT_CONFLICTED, /* etcd said so, at the first and only try */
-	VERDICT_CHANGED, /* sent more than once, and the last try found the key changed */
-	VERDICT_ASKED, /* a creation that may have happened; the feed is to tell */
+	VERDICT_SUCCEEDED, /* etcd's answer */
+	VERDICT_CONFLICTED, /* etcd's answer to the first and only try */
+	VERDICT_CHANGED, /* the compare of the last of several tries failed */
+	VERDICT_ASKED, /* a creation without an answer: only the feed can show it */
 };
 
 struct etcd_write {
@@ -22,7 +22,7 @@ struct etcd_write {
 	struct list followers;
 	struct etcd_write *older; /* sent write of the same key */
 	int64_t expected;
-	int64_t floor; /* changes of the key at or before it are not ours */
+	int64_t floor; /* the write was decided on what the key was at this revision */
 	bool in_flight;
 	bool is_landed;
 	bool doubtful; /* a try went unanswered */
@@ -30,9 +30,9 @@ struct etcd_write {
 	enum etcd_verdict verdict;
 	int64_t reached; /* revision of the answer: the feed must get there */
 	unsigned epoch; /* of the feed when it was sent: all changes since then were seen */
-	/* The key's first change behind `floor` that the feed delivered; 0: none. */
-	int64_t seen;
-	bool seen_same; /* it made what we want */
+	uint64_t stamp;
+	int64_t seen; /* revision of the change with our stamp; 0: not delivered */
+	bool overtaken; /* the feed delivered another change of the key behind `floor` */
 	struct error err; /* what failed; code 0: nothing */
 	size_t nkey;
 	char key[];

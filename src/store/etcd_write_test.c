@@ -354,6 +354,118 @@ static void closing_does_not_wait_for_a_feed_that_never_comes(void **state)
 	assert_int_equal(z->a.result, 0);
 }
 
+/* --- one change has one writer ------------------------------------------------------------- */
+
+/* Both servers write "2" on the same revision, and neither gets an answer. */
+static void equal_bytes_of_another_server_are_a_conflict(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_client_world other;
+	int64_t first = must_put(z, "1", 0);
+
+	etcd_client_world_init(&other, &z->world);
+	befall(z, ETCD_WORLD_LOSE, 2);
+	etcd_client_world_put(&z->client, &z->a, "a", "2", first);
+	etcd_client_world_put(&other, &z->b, "a", "2", first);
+	(void)etcd_world_write_wait(&z->a);
+	(void)etcd_world_write_wait(&z->b);
+	assert_true((z->a.result == 0 && z->b.result == -ERR_CONFLICT) ||
+		    (z->b.result == 0 && z->a.result == -ERR_CONFLICT));
+	assert_int_equal(z->world.revision, first + 1);
+	etcd_client_world_release(&other);
+}
+
+static void a_deletion_by_another_server_is_a_conflict(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_client_world other;
+	int64_t first = must_put(z, "1", 0);
+
+	etcd_client_world_init(&other, &z->world);
+	befall(z, ETCD_WORLD_LOSE, 2);
+	etcd_client_world_put(&z->client, &z->a, "a", NULL, first);
+	etcd_client_world_put(&other, &z->b, "a", NULL, first);
+	(void)etcd_world_write_wait(&z->a);
+	(void)etcd_world_write_wait(&z->b);
+	assert_true((z->a.result == 0 && z->b.result == -ERR_CONFLICT) ||
+		    (z->b.result == 0 && z->a.result == -ERR_CONFLICT));
+	etcd_client_world_release(&other);
+}
+
+/* A creation in doubt is not proved by somebody else's equal one. */
+static void an_equal_creation_of_another_server_proves_nothing(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_client_world other;
+
+	etcd_client_world_init(&other, &z->world);
+	befall(z, ETCD_WORLD_DROP, 1);
+	etcd_client_world_put(&z->client, &z->a, "a", "1", 0);
+	while (z->world.txns == 0)
+		assert_true(sim_step(z->world.sim));
+	etcd_client_world_put(&other, &z->b, "a", "1", 0);
+	assert_int_equal(etcd_world_write_wait(&z->b), 0);
+	assert_int_equal(etcd_world_write_wait(&z->a), -ERR_TIMEOUT);
+	etcd_client_world_release(&other);
+}
+
+/* The change of another server came through a gap of the feed: nothing proves what it was. */
+static void a_write_in_doubt_across_a_gap_of_the_feed_is_unknown(void **state)
+{
+	struct setup *z = *state;
+	int64_t first = must_put(z, "1", 0);
+
+	z->world.hold_events = true;
+	befall(z, ETCD_WORLD_LOSE, 1);
+	etcd_client_world_put(&z->client, &z->a, "a", "2", first);
+	etcd_world_run(&z->world, 500);
+	assert_false(z->a.done);
+	(void)etcd_world_change(&z->world, KEY, "theirs");
+	etcd_world_compact(&z->world, z->world.revision);
+	(void)sim_break_conns(z->world.sim, 1);
+	etcd_world_until(&z->world, &z->client.lost);
+	etcd_world_let_events(&z->world);
+	etcd_client_world_follow(&z->client, z->world.revision);
+	assert_int_equal(etcd_world_write_wait(&z->a), -ERR_TIMEOUT);
+}
+
+/* --- guards -------------------------------------------------------------------------------- */
+
+static void a_guard_admits_one_of_two_servers(void **state)
+{
+	struct setup *z = *state;
+	struct str guard = STR("gpu.example/node-1/gpu-0");
+	struct etcd_client_world other;
+	int64_t view;
+
+	etcd_client_world_init(&other, &z->world);
+	view = z->client.delivered;
+	etcd_client_world_guarded(&z->client, &z->a, "a", &guard, view);
+	etcd_client_world_guarded(&other, &z->b, "b", &guard, view);
+	(void)etcd_world_write_wait(&z->a);
+	(void)etcd_world_write_wait(&z->b);
+	assert_true((z->a.result == 0 && z->b.result == -ERR_CONFLICT) ||
+		    (z->b.result == 0 && z->a.result == -ERR_CONFLICT));
+	/* Whoever decides on the newer view succeeds. */
+	etcd_client_world_guarded(&other, &z->c, "c", &guard, other.delivered);
+	assert_int_equal(etcd_world_write_wait(&z->c), 0);
+	etcd_client_world_release(&other);
+}
+
+static void a_guarded_write_whose_answer_is_lost_succeeds_once(void **state)
+{
+	struct setup *z = *state;
+	struct str guard = STR("g");
+	int64_t first = must_put(z, "1", 0);
+
+	befall(z, ETCD_WORLD_LOSE, 1);
+	z->a = (struct etcd_world_write){ 0 };
+	etcd_client_world_guarded(&z->client, &z->a, "b", &guard, first);
+	assert_int_equal(etcd_world_write_wait(&z->a), 0);
+	assert_int_equal(z->a.write.revision, first + 1);
+	assert_string_equal(z->client.events.p, "a=1@3* b=guarded@4* ");
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -380,6 +492,12 @@ int main(void)
 		TEST(a_write_that_nobody_takes_is_certainly_not_written),
 		TEST(a_key_that_cannot_be_is_refused),
 		TEST(closing_does_not_wait_for_a_feed_that_never_comes),
+		TEST(equal_bytes_of_another_server_are_a_conflict),
+		TEST(a_deletion_by_another_server_is_a_conflict),
+		TEST(an_equal_creation_of_another_server_proves_nothing),
+		TEST(a_write_in_doubt_across_a_gap_of_the_feed_is_unknown),
+		TEST(a_guard_admits_one_of_two_servers),
+		TEST(a_guarded_write_whose_answer_is_lost_succeeds_once),
 	};
 
 	return cmocka_run_group_tests_name("store/etcd_write", tests, NULL, NULL);

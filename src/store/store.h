@@ -11,6 +11,31 @@
  * its event was delivered, so whoever follows the feed has seen a write by the time
  * it is acknowledged.
  *
+ * A write has one of three outcomes for its writer:
+ *
+ *   written      err NULL. Durable at `revision`, and its event was delivered. It was this write
+ *                that made the change, not another one with equal bytes, so exactly one writer
+ *                is told so.
+ *   not written  -ERR_CONFLICT: the key was not as expected, a guard was touched, or `after` was
+ *                not written. -ERR_UNAVAILABLE, -ERR_TOO_LARGE, -ERR_INVALID: refused.
+ *                Nothing was written and nothing will be. By the time of a conflict the feed has
+ *                delivered the change that it conflicts with, so deciding again on committed
+ *                state makes progress. LMDB's -ERR_IO belongs here for the writer's decision: the
+ *                store takes no more writes.
+ *   unknown      -ERR_TIMEOUT (etcd only). It may have been written, or may still be. If it is,
+ *                the feed delivers it as somebody else's change.
+ *
+ * The layers above may conclude:
+ *   - The state (server/state_write.c) keeps a write as its key's tip until the outcome, and then
+ *     forgets it, whatever the outcome: only the feed changes committed state.
+ *   - A decision that succeeds may build on unfinished writes, because `after` (or a guard)
+ *     makes it fail with them. A refusal may not: it waits for the writes that it was decided
+ *     on, and is decided again on what became of them (server/verb_write.c).
+ *   - The client is answered with success for "written", with a decision made again (or the
+ *     refusal that this gives) for a conflict, with 503 for other refusals, and with 504 for
+ *     "unknown" and for a decision whose wait took too long. Only 504 and a lost connection leave
+ *     the client in doubt.
+ *
  * The feed is the one way to learn of changes, one's own and, on etcd, those of
  * other processes: every event once, in the order of revisions, without gaps.
  *
@@ -30,6 +55,9 @@ struct arena;
 struct loop;
 struct metrics;
 struct store;
+
+/* etcd takes 128 operations in a transaction. */
+enum { STORE_GUARDS_MAX = 64 };
 
 /* Where an object lives. Pieces are borrowed during a call. No piece contains '/' or NUL but
  * `resource`, which has one '/': "resource.k8s.io/resourceclaims", "core/pods". */
@@ -54,14 +82,18 @@ struct store_write {
 	 */
 	int64_t expected;
 	struct store_write *after;
-
 	/*
-	 * Called once. err NULL: durable, at `revision`. Else: -ERR_CONFLICT when
-	 * the key was not as expected, or when `after` failed; -ERR_UNAVAILABLE
-	 * when it is certain that nothing was written; -ERR_TIMEOUT (etcd) when
-	 * it is not known, and the feed will tell; -ERR_IO when the store can no
-	 * longer be written.
+	 * Guards protect facts that span keys, such as "no two claims hold this device". A guard
+	 * is a name (any bytes but NUL). The write takes effect only if no write has touched
+	 * any of its guards after revision `view`, and then touches them all, in the same
+	 * transaction. Only etcd looks at them: on LMDB nobody else writes. They must live until
+	 * done. At most STORE_GUARDS_MAX.
 	 */
+	const struct str *guards;
+	size_t nguards;
+	int64_t view;
+
+	/* Called once, with the outcome: see above. err NULL: written. */
 	void (*done)(struct store_write *w, const struct error *err);
 	int64_t revision; /* set before its event is delivered */
 

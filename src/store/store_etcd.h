@@ -4,9 +4,9 @@
  * Keys are `<prefix>/<resource>/<namespace> <name>` (etcd_key.h says why there is
  * a space). A write is one transaction that compares the key's mod revision; many
  * are under way at once, so writes of different keys may be committed in another
- * order than they were handed over in. What becomes of a write whose answer is
- * lost is told in etcd_write.h. Values and keys that etcd finds too large are
- * refused with -ERR_TOO_LARGE, names that cannot be keys with -ERR_INVALID.
+ * order than they were handed over in. etcd_write.h says what follows if etcd's
+ * answer is lost. Values and keys that etcd finds too large are refused with
+ * -ERR_TOO_LARGE, names that cannot be keys with -ERR_INVALID.
  *
  * The feed is one watch of the whole keyspace, so that every revision shows up in
  * it and "has the feed reached revision N" needs no progress notifications (etcd
