@@ -70,7 +70,7 @@ static int refuse(struct mutation *m, struct paid *p, struct error *err)
 {
 	p->state = PAID_NOTHING;
 	if (p->unsure && ++p->waits < UNSURE_MAX)
-		return mutation_park_for_base(m, err);
+		return mutation_park_for_commit(m, err);
 	m->about_name = m->name;
 	*err = p->err;
 	return -(int)err->code;

@@ -110,7 +110,7 @@ static int take_fixed(struct held *h, struct held_ip *slot, const struct json *s
 		/* Whoever let it go may be about to delete it. */
 		if (services_is_left(h->services, ip) && !h->waited) {
 			h->waited = true;
-			return mutation_park_for_base(m, err);
+			return mutation_park_for_commit(m, err);
 		}
 		return refuse_ip(m, service, ip, "provided IP is already allocated", err);
 	}

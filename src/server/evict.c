@@ -109,7 +109,7 @@ int evict_ask_budget(struct mutation *m, const struct json *pod, struct error *e
 		if (!asked->ended)
 			return mutation_park(m, err);
 		if (asked->waits)
-			return mutation_park_for_base(m, err);
+			return mutation_park_for_commit(m, err);
 	}
 	if (r == 0 && asked->err.code) {
 		*err = asked->err;

@@ -242,6 +242,14 @@ struct object *resource_tip(const struct resource *r, struct str ns, struct str 
 	return w ? w->pending : resource_find(r, key);
 }
 
+struct state_write *resource_pending(const struct resource *r, struct str ns, struct str name)
+{
+	char buffer[KEY_MAX];
+	struct str key = r->tips.n ? key_in(buffer, ns, name) : STR_NULL;
+
+	return key.n ? map_get(&r->tips, key) : NULL;
+}
+
 struct resource *state_resource(struct state *st, const struct schema_kind *kind)
 {
 	struct resource *r = kind->place < st->nplaces ? st->by_place[kind->place] : NULL;

@@ -186,6 +186,7 @@ struct state_write {
 	struct state_write *older, *newer; /* pending writes of one key */
 	struct str key;
 	bool tip; /* is among the pending writes of its key */
+	struct list waits; /* struct state_wait */
 };
 
 /*
@@ -196,5 +197,15 @@ struct state_write {
  */
 int state_write(struct state_write *w, struct resource *r, struct str ns, struct str name,
 		struct object *base, const struct json *tree, struct arena *a, struct error *err);
+
+/* The newest write of a key that is under way; NULL: none. Borrowed until control returns. */
+struct state_write *resource_pending(const struct resource *r, struct str ns, struct str name);
+
+/* Calls `over` once, after done() of that write, whatever its outcome. Embed it. */
+struct state_wait {
+	void (*over)(struct state_wait *wait);
+	struct list link; /* private */
+};
+void state_write_wait(struct state_write *w, struct state_wait *wait);
 
 #endif

@@ -52,6 +52,7 @@ struct fake_store {
 	bool following;
 	bool lost;
 	bool hold;
+	const char *hold_name; /* or NULL */
 	struct list queue; /* fake_write: to be committed */
 	struct list settled;
 	struct loop_timer commit, deliver;
@@ -219,18 +220,30 @@ static void commit_one(struct fake_store *s, struct fake_write *f)
 	}
 }
 
+/* The first write of the queue that is not held back; NULL: none. */
+static struct fake_write *next_write(const struct fake_store *s)
+{
+	LIST_FOREACH (it, &s->queue) {
+		struct fake_write *f = LIST_ENTRY(it, struct fake_write, link);
+
+		if (!s->hold_name || !str_eqz(f->write->key.name, s->hold_name))
+			return s->hold ? NULL : f;
+	}
+	return NULL;
+}
+
 static void on_commit(struct loop_timer *t)
 {
 	struct fake_store *s = CONTAINER_OF(t, struct fake_store, commit);
 	uint64_t n = s->opts.delay_ms ? 1 + prng_below(&s->prng, 20) : UINT64_MAX;
+	struct fake_write *f;
 
-	for (; n > 0 && !list_empty(&s->queue) && !s->hold; n--) {
-		struct list *node = list_pop_front(&s->queue);
-
-		list_push_back(&s->settled, node);
-		commit_one(s, LIST_ENTRY(node, struct fake_write, link));
+	for (; n > 0 && (f = next_write(s)); n--) {
+		list_remove(&f->link);
+		list_push_back(&s->settled, &f->link);
+		commit_one(s, f);
 	}
-	if (!list_empty(&s->queue) && !s->hold)
+	if (next_write(s))
 		loop_timer_start(t, delay(s));
 }
 
@@ -613,6 +626,12 @@ void fake_store_hold(struct store *st, bool hold)
 	s->hold = hold;
 	if (!hold && !list_empty(&s->queue) && !loop_timer_running(&s->commit))
 		loop_timer_start(&s->commit, delay(s));
+}
+
+void fake_store_hold_name(struct store *st, const char *name)
+{
+	of(st)->hold_name = name;
+	fake_store_hold(st, of(st)->hold);
 }
 
 unsigned fake_store_asked(const struct store *st)

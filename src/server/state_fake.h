@@ -44,6 +44,9 @@ void fake_store_lose(struct store *s);
 void fake_store_fail(struct store *s, unsigned n, enum error_code code);
 void fake_store_hold(struct store *s, bool hold);
 
+/* Holds back the writes of objects of this name, which must live as long; NULL: of none. */
+void fake_store_hold_name(struct store *s, const char *name);
+
 /* store_current() calls so far. */
 unsigned fake_store_asked(const struct store *s);
 

@@ -62,12 +62,31 @@ static struct object *result_of(const struct state_write *w)
 	return w->result ? w->result : o ? object_at(o, w->store.revision) : NULL;
 }
 
+void state_write_wait(struct state_write *w, struct state_wait *wait)
+{
+	list_push_back(&w->waits, &wait->link);
+}
+
+static void end_waits(struct list *waits)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(waits))) {
+		struct state_wait *wait = LIST_ENTRY(node, struct state_wait, link);
+
+		wait->over(wait);
+	}
+}
+
 static void write_done(struct store_write *sw, const struct error *err)
 {
 	struct state_write *w = CONTAINER_OF(sw, struct state_write, store);
 	struct state *st = w->resource->state;
 	struct object *result = err ? NULL : result_of(w);
+	struct list waits;
 
+	list_init(&waits);
+	list_splice_back(&waits, &w->waits);
 	if (w->tip && err)
 		tip_drop_from(w);
 	else if (w->tip)
@@ -80,6 +99,7 @@ static void write_done(struct store_write *sw, const struct error *err)
 	st->writes--;
 	w->done(w, result, err);
 	object_unref(result);
+	end_waits(&waits);
 	state_stop_step(st);
 }
 
@@ -124,6 +144,7 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 	*w = (struct state_write){
 		.done = w->done, .arg = w->arg, .resource = r, .changes = r->changes
 	};
+	list_init(&w->waits);
 	if (tree) {
 		res = check_key(tree, ns, name, err);
 		if (res == 0)

@@ -46,13 +46,10 @@ static void place_again(struct mutation *m);
 /* The object is made: finds it a place. Also when that was taken meanwhile. */
 static void place(struct mutation *m)
 {
-	struct resource *r = state_resource(m->state, m->kind);
-	const struct object *there;
-
 	m->name = name_of(m->tree);
-	for (int i = 1; (there = resource_tip(r, m->ns, m->name)); i++) {
+	for (int i = 1; mutation_base(m); i++) {
 		if (!m->write.generated_from.n || i == NAMES_MAX) {
-			if (!mutation_wait(m, there, place_again))
+			if (!mutation_wait(m, place_again))
 				refuse_taken(m);
 			return;
 		}
@@ -75,12 +72,15 @@ static void place_again(struct mutation *m)
 {
 	struct error err = { 0 };
 
-	if (mutation_is_cancelled(m))
+	if (mutation_is_cancelled(m)) {
 		mutation_fail(m, m->cancelled);
-	else if (check_home(m, &err) < 0)
-		mutation_fail(m, &err);
-	else
+		return;
+	}
+	m->again = place_again;
+	if (check_home(m, &err) == 0)
 		place(m);
+	else if (!m->parked)
+		mutation_fail(m, &err);
 }
 
 static void again(struct mutation *m);
@@ -91,10 +91,10 @@ static void make(struct mutation *m)
 	int r;
 
 	m->about_name = name_of(m->tree);
+	m->again = again;
 	r = check_home(m, &err);
 	if (r == 0) {
 		mutation_prepare(m);
-		m->again = again;
 		r = write_create(&m->write, m->tree, &m->tree, &err);
 	}
 	if (r == 0)
@@ -103,7 +103,7 @@ static void make(struct mutation *m)
 		return;
 	if (r == 0)
 		place(m);
-	else if (!mutation_wait(m, NULL, again))
+	else if (!mutation_wait(m, again))
 		mutation_fail(m, &err);
 }
 

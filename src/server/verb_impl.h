@@ -83,8 +83,10 @@ struct mutation {
 	struct state_write pending;
 	void (*again)(struct mutation *m);
 	int tries, waits;
+	bool on_committed; /* decides on the committed object, not on the tip */
+	struct state_wait settling; /* waits for a write of some key to end */
 	struct mutation_memo *memos;
-	struct job sync; /* waits for its base; the exchange's may be several mutations' */
+	struct job sync; /* waits for any commit; the exchange's may be several mutations' */
 	struct error *cancelled; /* why it shall not be decided again; NULL: it shall */
 	struct mutation_hook *hooks;
 	bool parked;
@@ -117,7 +119,7 @@ void mutation_start(struct mutation *m);
 
 /*
  * Whether a namespace takes new objects: -ERR_NOT_FOUND when it is not there, -ERR_FORBIDDEN
- * when it is being deleted. At the state.
+ * when it is being deleted. Parks while that depends on a write under way. At the state.
  */
 int mutation_check_namespace(struct mutation *m, struct error *err);
 
@@ -148,12 +150,17 @@ void mutation_again(struct mutation *m);
 bool mutation_renew(struct mutation *m);
 
 /*
- * Before a refusal: when `base`, from resource_tip() in this turn, or its absence, is not
- * committed yet, waits for a commit and then calls `again`; and once when other
- * servers may have done something that is not here yet. False when all is there.
+ * The object that the write is decided on: the tip; or, after mutation_wait() asked for that, the
+ * committed one.
  */
-bool mutation_wait(struct mutation *m, const struct object *base,
-		   void (*again)(struct mutation *m));
+struct object *mutation_base(const struct mutation *m);
+
+/*
+ * Before a refusal that was decided on mutation_base(). False: refuse, the refusal holds for
+ * committed state that has everything acknowledged before the request came. True: `again` was
+ * called, or will be, to decide on such a state.
+ */
+bool mutation_wait(struct mutation *m, void (*again)(struct mutation *m));
 
 /* Whether all that other servers had done when it came is here; if not, a refusal waits for it. */
 bool mutation_is_current(const struct mutation *m);
@@ -179,8 +186,11 @@ bool mutation_is_cancelled(const struct mutation *m);
 /* A result that was made without all the memory it needs is none: -ERR_TOO_LARGE. */
 int mutation_check_memory(const struct arena *a, struct error *err);
 
-/* Parks until what is under way (m->base_pending) was committed, or came to nothing. */
+/* Parks until the write of the object that is under way (m->base_pending) has ended. */
 int mutation_park_for_base(struct mutation *m, struct error *err);
+
+/* Parks until something is committed. */
+int mutation_park_for_commit(struct mutation *m, struct error *err);
 
 /*
  * Memory of a write that outlives its tries: `size` bytes, zeroed when they are first asked for

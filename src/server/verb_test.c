@@ -480,19 +480,18 @@ static void reads_of_the_future_time_out(void **state)
 	(void)verb_world_call(w, "GET", "/api/v1/namespaces/default?resourceVersion=1", NULL, 200);
 }
 
-/* Nobody is refused because of what cannot be read yet. */
+/* A client is not refused because of something that nobody can read yet. */
 static void refusals_wait_for_what_they_are_decided_on(void **state)
 {
 	struct verb_world *w = *state;
 	struct verb_ask asks[] = {
 		{ .method = "POST", .target = MAPS, .body = "{\"metadata\":{\"name\":\"a\"}}" },
 		{ .method = "POST", .target = MAPS, .body = "{\"metadata\":{\"name\":\"a\"}}" },
-		{ .method = "PUT", .target = MAPS "/a", .body = "{\"metadata\":{\"name\":\"a\"}}" },
 		{ .method = "PUT",
 		  .target = MAPS "/a",
-		  .body = "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"1\"}}" },
+		  .body = "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"1\"}}" },
 	};
-	static const int statuses[] = { 201, 409, 200, 409 };
+	static const int statuses[] = { 201, 409, 200 };
 
 	/* One connection of HTTP/1.1 asks one thing at a time. */
 	if (w->protocol == HTTP_PROTOCOL_1)
@@ -510,6 +509,96 @@ static void refusals_wait_for_what_they_are_decided_on(void **state)
 		assert_int_equal(asks[i].status, statuses[i]);
 		verb_ask_release(&asks[i]);
 	}
+}
+
+/* Creates maps, so that other keys are committed meanwhile. */
+static void commit_others(struct verb_world *w, int n)
+{
+	char body[64];
+
+	for (int i = 0; i < n; i++) {
+		(void)snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"other-%d\"}}", i);
+		(void)verb_world_call(w, "POST", MAPS, body, 201);
+	}
+}
+
+/* However much is committed meanwhile: the write that it would be refused for never happens. */
+static void no_refusal_is_decided_on_a_write_that_fails(void **state)
+{
+	struct verb_world *w = *state;
+	const char *body = "{\"metadata\":{\"name\":\"a\"}}";
+	struct verb_ask first = { .method = "POST", .target = MAPS, .body = body };
+	struct verb_ask second = first;
+
+	if (w->protocol == HTTP_PROTOCOL_1)
+		return;
+	fake_store_hold_name(w->server.store, "a");
+	verb_world_begin(w, &first);
+	sim_run_for(w->sim, 50);
+	verb_world_begin(w, &second);
+	commit_others(w, 250);
+	assert_false(first.over || second.over);
+	fake_store_fail(w->server.store, 1, ERR_UNAVAILABLE);
+	fake_store_hold_name(w->server.store, NULL);
+	verb_world_finish(w, &first);
+	verb_world_finish(w, &second);
+	assert_int_equal(first.status, 503);
+	assert_int_equal(second.status, 201);
+	verb_ask_release(&first);
+	verb_ask_release(&second);
+}
+
+/* A refusal that holds for the committed object is not kept waiting by writes under way. */
+static void a_stale_write_conflicts_while_others_are_under_way(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask ask = { .method = "PUT",
+				.target = MAPS "/a",
+				.body = "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"1\"}}" };
+
+	(void)verb_world_call(w, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}", 201);
+	if (w->protocol == HTTP_PROTOCOL_1)
+		return;
+	fake_store_hold_name(w->server.store, "a");
+	verb_world_begin(w, &ask);
+	sim_run_for(w->sim, 50);
+	(void)verb_world_call(w, "PUT", MAPS "/a",
+			      "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"1\"}}", 409);
+	assert_false(ask.over);
+	fake_store_hold_name(w->server.store, NULL);
+	verb_world_finish(w, &ask);
+	assert_int_equal(ask.status, 200);
+	verb_ask_release(&ask);
+}
+
+/* The namespace is being made, or deleted, by a write under way that may yet fail. */
+static void a_namespace_in_doubt_is_waited_for(void **state)
+{
+	struct verb_world *w = *state;
+	const char *maps = "/api/v1/namespaces/n/configmaps";
+	struct verb_ask made = { .method = "POST",
+				 .target = "/api/v1/namespaces",
+				 .body = "{\"metadata\":{\"name\":\"n\"}}" };
+	struct verb_ask early = { .method = "POST",
+				  .target = maps,
+				  .body = "{\"metadata\":{\"name\":\"a\"}}" };
+
+	if (w->protocol == HTTP_PROTOCOL_1)
+		return;
+	fake_store_hold_name(w->server.store, "n");
+	verb_world_begin(w, &made);
+	sim_run_for(w->sim, 50);
+	verb_world_begin(w, &early);
+	commit_others(w, 3);
+	assert_false(early.over);
+	fake_store_fail(w->server.store, 1, ERR_UNAVAILABLE);
+	fake_store_hold_name(w->server.store, NULL);
+	verb_world_finish(w, &made);
+	verb_world_finish(w, &early);
+	assert_int_equal(made.status, 503);
+	assert_int_equal(early.status, 404);
+	verb_ask_release(&made);
+	verb_ask_release(&early);
 }
 
 /* The store hangs: the client hears of it, and what comes later harms nobody. */
@@ -590,6 +679,9 @@ int main(void)
 		TEST(reads_of_the_future_time_out),
 		TEST(writes_have_a_time_limit),
 		TEST(refusals_wait_for_what_they_are_decided_on),
+		TEST(no_refusal_is_decided_on_a_write_that_fails),
+		TEST(a_stale_write_conflicts_while_others_are_under_way),
+		TEST(a_namespace_in_doubt_is_waited_for),
 		cmocka_unit_test_setup_teardown(clients_may_leave_at_any_time, verb_world_set_up,
 						verb_world_tear_down),
 	};

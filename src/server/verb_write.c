@@ -5,11 +5,14 @@
  * anew, as often as upstream does, on what is there by then. A client's own
  * precondition is part of the decision and fails there.
  *
- * What goes well may be decided on writes that are still under way: it is
- * answered after them. A refusal may not, for its client would be told of
- * something that nobody can read yet, and that may never be: it waits for them.
- * Nor may it be decided on what another server of the cluster has changed since:
- * where there are others, the store is asked once how far it is.
+ * A success may be decided on writes that are still under way: it is answered
+ * after them, and fails with them. A refusal may not, because its client would
+ * learn of something that nobody can read yet, and that may never be. So a
+ * refusal on the tip is decided again on the committed object. If that one is
+ * refused too, the refusal holds; if not, the request waits until the write that
+ * it was refused for has ended. store.h has the argument. Nor may a refusal miss
+ * what another server has acknowledged: if there are several servers, the store
+ * is asked once how far it is.
  */
 #include "server/verb_impl.h"
 
@@ -21,7 +24,7 @@
 
 enum {
 	TRIES_MAX = 10,
-	WAITS_MAX = 100, /* for what a refusal was decided on; a commit or two is usual */
+	WAITS_MAX = 100, /* time-outs of waiting for a commit */
 };
 
 /*
@@ -164,30 +167,6 @@ static struct object *namespace_of(struct mutation *m)
 	return resource_tip(state_namespaces(m->state), STR(""), m->ns);
 }
 
-int mutation_check_namespace(struct mutation *m, struct error *err)
-{
-	struct object *ns = namespace_of(m);
-
-	if (!(m->kind->flags & SCHEMA_NAMESPACED))
-		return 0;
-	if (!ns) {
-		*err = (struct error){ .code = ERR_NOT_FOUND };
-		return mutation_blame(m,
-				      schema_find_resource(STR(""), STR("v1"), STR("namespaces")),
-				      m->ns, -ERR_NOT_FOUND);
-	}
-	if (!ns->deleting)
-		return 0;
-	m->cause_reason = "NamespaceTerminating";
-	m->cause_field = "metadata.namespace";
-	m->cause_message = arena_printf(&m->x->work, "namespace %.*s is being terminated",
-					STR_ARG(m->ns));
-	return error_set(err, ERR_FORBIDDEN,
-			 "unable to create new content in namespace %.*s because it is being "
-			 "terminated",
-			 STR_ARG(m->ns));
-}
-
 /* The labels of an object, from its header. */
 static struct json *labels_of(struct arena *a, const struct object *o)
 {
@@ -270,7 +249,42 @@ bool mutation_is_cancelled(const struct mutation *m)
 	return m->cancelled != NULL;
 }
 
-static void on_base(struct state *st UNUSED, struct job *j, const struct error *err)
+/* --- waiting for writes ----------------------------------------------------------- */
+
+static void on_settled(struct state_wait *wait)
+{
+	struct mutation *m = CONTAINER_OF(wait, struct mutation, settling);
+
+	m->on_committed = false;
+	mutation_resume(m);
+}
+
+/* Decides again when the writes of that key that are under way now have ended. */
+static void settle(struct mutation *m, struct state_write *pending)
+{
+	m->settling.over = on_settled;
+	state_write_wait(pending, &m->settling);
+}
+
+static int park_until_settled(struct mutation *m, struct resource *r, struct str ns,
+			      struct str name, struct error *err)
+{
+	struct state_write *pending = resource_pending(r, ns, name);
+	int ret;
+
+	if (!pending)
+		return mutation_park_for_commit(m, err);
+	ret = mutation_park(m, err);
+	settle(m, pending);
+	return ret;
+}
+
+int mutation_park_for_base(struct mutation *m, struct error *err)
+{
+	return park_until_settled(m, state_resource(m->state, m->kind), m->ns, m->name, err);
+}
+
+static void on_commit(struct state *st UNUSED, struct job *j, const struct error *err)
 {
 	struct mutation *m = CONTAINER_OF(j, struct mutation, sync);
 
@@ -279,7 +293,7 @@ static void on_base(struct state *st UNUSED, struct job *j, const struct error *
 	mutation_resume(m);
 }
 
-int mutation_park_for_base(struct mutation *m, struct error *err)
+int mutation_park_for_commit(struct mutation *m, struct error *err)
 {
 	int r;
 
@@ -288,8 +302,40 @@ int mutation_park_for_base(struct mutation *m, struct error *err)
 	if (r < 0)
 		return r;
 	r = mutation_park(m, err);
-	state_sync(m->state, &m->sync, state_revision(m->state) + 1, on_base);
+	state_sync(m->state, &m->sync, state_revision(m->state) + 1, on_commit);
 	return r;
+}
+
+/* 0: the namespace is not there; 1: it is going; 2: it takes objects. */
+static int openness(const struct object *ns)
+{
+	return !ns ? 0 : ns->deleting ? 1 : 2;
+}
+
+int mutation_check_namespace(struct mutation *m, struct error *err)
+{
+	struct object *ns = namespace_of(m);
+
+	if (!(m->kind->flags & SCHEMA_NAMESPACED))
+		return 0;
+	if (openness(ns) != openness(resource_get(state_namespaces(m->state), STR(""), m->ns)))
+		return park_until_settled(m, state_namespaces(m->state), STR(""), m->ns, err);
+	if (!ns) {
+		*err = (struct error){ .code = ERR_NOT_FOUND };
+		return mutation_blame(m,
+				      schema_find_resource(STR(""), STR("v1"), STR("namespaces")),
+				      m->ns, -ERR_NOT_FOUND);
+	}
+	if (!ns->deleting)
+		return 0;
+	m->cause_reason = "NamespaceTerminating";
+	m->cause_field = "metadata.namespace";
+	m->cause_message = arena_printf(&m->x->work, "namespace %.*s is being terminated",
+					STR_ARG(m->ns));
+	return error_set(err, ERR_FORBIDDEN,
+			 "unable to create new content in namespace %.*s because it is being "
+			 "terminated",
+			 STR_ARG(m->ns));
 }
 
 /* --- writing ---------------------------------------------------------------------- */
@@ -306,6 +352,11 @@ static void on_written(struct state_write *w, struct object *object, const struc
 		mutation_end(m, object);
 }
 
+static struct state_write *pending_of(const struct mutation *m)
+{
+	return resource_pending(state_resource(m->state, m->kind), m->ns, m->name);
+}
+
 /* False when it was refused, or will be decided again. */
 static bool admit(struct mutation *m, struct object *base, struct json *object,
 		  void (*again)(struct mutation *m))
@@ -315,7 +366,7 @@ static bool admit(struct mutation *m, struct object *base, struct json *object,
 	if (admission_check(m, base, object, &err) == 0)
 		return true;
 	m->again = again;
-	if (!m->parked && !mutation_wait(m, base, again))
+	if (!m->parked && !mutation_wait(m, again))
 		mutation_fail(m, &err);
 	return false;
 }
@@ -328,13 +379,18 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 
 	if (!admit(m, base, object, again))
 		return;
+	m->again = again;
+	if (m->on_committed && pending_of(m)) {
+		settle(m, pending_of(m));
+		return;
+	}
 	m->gone = !object;
 	if (m->dry_run) {
 		m->shown = object;
 		mutation_end(m, base);
 		return;
 	}
-	m->again = again;
+	m->on_committed = false;
 	m->pending.done = on_written;
 	m->pending.arg = m;
 	if (state_write(&m->pending, r, m->ns, m->name, base, object, &m->x->work, &err) < 0)
@@ -342,16 +398,6 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 }
 
 /* --- the usual course ------------------------------------------------------------- */
-
-static void on_moved(struct state *st UNUSED, struct job *j, const struct error *err)
-{
-	struct mutation *m = exchange_of(j)->data;
-
-	if (err && err->code != ERR_TIMEOUT)
-		mutation_fail(m, err);
-	else
-		m->again(m);
-}
 
 static void on_synced(struct state *st UNUSED, struct job *j, const struct error *err)
 {
@@ -368,19 +414,25 @@ bool mutation_is_current(const struct mutation *m)
 	return m->synced || !state_is_shared(m->state);
 }
 
-bool mutation_wait(struct mutation *m, const struct object *base, void (*again)(struct mutation *m))
+struct object *mutation_base(const struct mutation *m)
 {
 	struct resource *r = state_resource(m->state, m->kind);
-	bool pending = base ? !base->revision : resource_get(r, m->ns, m->name) != NULL;
 
+	return m->on_committed ? resource_get(r, m->ns, m->name) : resource_tip(r, m->ns, m->name);
+}
+
+bool mutation_wait(struct mutation *m, void (*again)(struct mutation *m))
+{
 	m->again = again;
-	if (pending && ++m->waits <= WAITS_MAX) {
-		state_sync(m->state, m->job, state_revision(m->state) + 1, on_moved);
+	if (!m->on_committed && pending_of(m)) {
+		m->on_committed = true;
+		again(m);
 		return true;
 	}
 	if (mutation_is_current(m))
 		return false;
 	m->synced = true;
+	m->on_committed = false;
 	state_sync(m->state, m->job, 0, on_synced);
 	return true;
 }
@@ -416,7 +468,7 @@ int mutation_check_memory(const struct arena *a, struct error *err)
 
 static void attempt(struct mutation *m)
 {
-	struct object *base = resource_tip(state_resource(m->state, m->kind), m->ns, m->name);
+	struct object *base = mutation_base(m);
 	struct error err = { 0 };
 	struct json *object = NULL;
 	bool same;
@@ -432,7 +484,7 @@ static void attempt(struct mutation *m)
 		r = mutation_check_memory(m->write.arena, &err);
 	/* A write that changes nothing still brings what is stored into its present version. */
 	same = r == 0 && m->write.unchanged && object && base && !object_is_stale(base, m->kind);
-	if ((r < 0 || same) && mutation_wait(m, base, mutation_again))
+	if ((r < 0 || same) && mutation_wait(m, mutation_again))
 		return;
 	if (r < 0)
 		mutation_fail(m, &err);
