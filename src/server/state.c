@@ -85,6 +85,7 @@ struct state *state_new(const struct state_opts *opts)
 	st->gates = opts->gates;
 	st->nlanes = opts->nlanes;
 	map_init(&st->by_name);
+	map_init(&st->guards);
 	list_init(&st->jobs);
 	list_init(&st->writing);
 	list_init(&st->dirty);
@@ -202,6 +203,7 @@ void state_free(struct state *st)
 		lane_free(st->lanes[i]);
 	free(st->lanes);
 	map_release(&st->by_name);
+	map_release(&st->guards);
 	free(st->by_place);
 	free(st);
 }

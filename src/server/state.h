@@ -175,6 +175,15 @@ struct state_write {
 	 */
 	void (*done)(struct state_write *w, struct object *object, const struct error *err);
 	void *arg;
+	/*
+	 * Names of guards that the write takes, alive until done(); or none. state_guard_owner() of
+	 * each must be NULL in this turn. The write takes effect only if the committed state, as it
+	 * is in this turn, holds every earlier write of these guards, by whichever server. So a rule
+	 * over several objects holds if every write that could break it takes the same guard and is
+	 * decided on committed objects.
+	 */
+	const struct str *guards;
+	size_t nguards;
 	/* Private. */
 	struct store_write store;
 	struct resource *resource;
@@ -200,6 +209,9 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 
 /* The newest write of a key that is under way; NULL: none. Borrowed until control returns. */
 struct state_write *resource_pending(const struct resource *r, struct str ns, struct str name);
+
+/* The write under way that has this guard; NULL: none. Borrowed until control returns. */
+struct state_write *state_guard_owner(const struct state *st, struct str guard);
 
 /* Calls `over` once, after done() of that write, whatever its outcome. Embed it. */
 struct state_wait {

@@ -29,6 +29,7 @@ struct fake_data {
 	struct arena arena;
 	VEC(struct change) log;
 	struct map newest; /* text of a key -> place and one */
+	struct map guards; /* name -> the revision that touched it last */
 	int64_t revision, compacted;
 	VEC(struct fake_store *) stores;
 };
@@ -40,6 +41,7 @@ struct fake_write {
 	struct fake_write *after;
 	int result;
 	int64_t revision;
+	int64_t touched; /* of a write that a guard refused: the feed must show this first */
 };
 
 struct fake_store {
@@ -55,6 +57,7 @@ struct fake_store {
 	const char *hold_name; /* or NULL */
 	struct list queue; /* fake_write: to be committed */
 	struct list settled;
+	struct list refused; /* fake_write: by a guard */
 	struct loop_timer commit, deliver;
 	struct loop_msg wake;
 	bool woken, closing;
@@ -90,6 +93,7 @@ struct fake_data *fake_data_new(void)
 	vec_init(&d->log, 10 * 1000 * 1000);
 	vec_init(&d->stores, 16);
 	map_init(&d->newest);
+	map_init(&d->guards);
 	d->revision = 1;
 	return d;
 }
@@ -104,6 +108,7 @@ void fake_data_free(struct fake_data *d)
 	vec_release(&d->log);
 	vec_release(&d->stores);
 	map_release(&d->newest);
+	map_release(&d->guards);
 	arena_release(&d->arena);
 	free(d);
 }
@@ -160,6 +165,15 @@ int64_t fake_data_put(struct fake_data *d, struct str resource, struct str ns, s
 		      value.n ? bytes_copy(value) : NULL, NULL, NULL);
 }
 
+int64_t fake_data_put_guarded(struct fake_data *d, const struct store_key *key, struct str value,
+			      struct str guard)
+{
+	int64_t revision = fake_data_put(d, key->resource, key->ns, key->name, value);
+
+	(void)map_put(&d->guards, arena_str(&d->arena, guard), (void *)(intptr_t)revision);
+	return revision;
+}
+
 int64_t fake_data_revision(const struct fake_data *d)
 {
 	return d->revision;
@@ -184,6 +198,24 @@ static void finish(struct fake_store *s, struct store_write *w, int r, const cha
 		loop_defer(s->store.loop, &s->close);
 }
 
+/* The newest revision that touched one of the guards, if that is after the view; else 0. */
+static int64_t touched_after_view(struct fake_store *s, const struct store_write *w)
+{
+	int64_t newest_touch = 0;
+
+	for (size_t i = 0; i < w->nguards && !s->opts.local; i++)
+		newest_touch = MAX(newest_touch,
+				   (int64_t)(intptr_t)map_get(&s->data->guards, w->guards[i]));
+	return newest_touch > w->view ? newest_touch : 0;
+}
+
+static void touch_guards(struct fake_store *s, const struct store_write *w, int64_t revision)
+{
+	for (size_t i = 0; i < w->nguards; i++)
+		(void)map_put(&s->data->guards, arena_str(&s->data->arena, w->guards[i]),
+			      (void *)(intptr_t)revision);
+}
+
 static int decide(struct fake_store *s, struct fake_write *f)
 {
 	int64_t expected = f->write->expected;
@@ -196,7 +228,26 @@ static int decide(struct fake_store *s, struct fake_write *f)
 		return -(int)s->fail_code;
 	if (chance(s, s->opts.fail))
 		return -ERR_UNAVAILABLE;
-	return key_revision(s->data, f->write->key) == expected ? 0 : -ERR_CONFLICT;
+	if (key_revision(s->data, f->write->key) != expected)
+		return -ERR_CONFLICT;
+	f->touched = touched_after_view(s, f->write);
+	return f->touched ? -ERR_CONFLICT : 0;
+}
+
+/* Ends those refused by a guard whose reason the feed has shown. */
+static void finish_refused(struct fake_store *s)
+{
+	int64_t seen = s->fed ? s->data->log.v[s->fed - 1].revision : 0;
+
+	LIST_FOREACH_SAFE (node, &s->refused) {
+		struct fake_write *f = LIST_ENTRY(node, struct fake_write, link);
+
+		if (s->following && f->touched > seen)
+			continue;
+		list_remove(node);
+		list_push_back(&s->settled, node);
+		finish(s, f->write, -ERR_CONFLICT, "a guard was touched");
+	}
 }
 
 static void commit_one(struct fake_store *s, struct fake_write *f)
@@ -205,6 +256,12 @@ static void commit_one(struct fake_store *s, struct fake_write *f)
 	bool unknown = chance(s, s->opts.unknown);
 
 	f->result = decide(s, f);
+	if (f->touched) {
+		list_remove(&f->link);
+		list_push_back(&s->refused, &f->link);
+		finish_refused(s);
+		return;
+	}
 	if (f->result < 0) {
 		finish(s, w, f->result, "not as expected");
 		return;
@@ -212,6 +269,7 @@ static void commit_one(struct fake_store *s, struct fake_write *f)
 	f->revision = append(s->data, w->key, w->value ? bytes_ref(w->value) : NULL, s,
 			     unknown ? NULL : w);
 	w->revision = f->revision;
+	touch_guards(s, w, f->revision);
 	if (!w->value)
 		f->revision = 0; /* what a write after it expects: nothing there */
 	if (unknown) {
@@ -317,6 +375,7 @@ static void on_deliver(struct loop_timer *t)
 	else if (left)
 		deliver_batch(s,
 			      s->fed + (s->opts.delay_ms ? 1 + prng_below(&s->prng, left) : left));
+	finish_refused(s);
 	if (s->following && s->fed < s->data->log.n)
 		loop_timer_start(t, delay(s));
 }
@@ -597,6 +656,7 @@ struct store *fake_store_open(struct loop *l, struct fake_data *d, const struct 
 	prng_init(&s->prng, opts->seed);
 	list_init(&s->queue);
 	list_init(&s->settled);
+	list_init(&s->refused);
 	loop_timer_init(&s->commit, l, on_commit);
 	loop_timer_init(&s->deliver, l, on_deliver);
 	loop_task_init(&s->close, on_close);

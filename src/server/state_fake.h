@@ -3,8 +3,8 @@
  *
  * The data stands apart from the stores on it, so that several servers can share
  * one, as they share an etcd. Each store sees the others' writes in its own feed, at its
- * own pace; commits, answers and feeds take times drawn from a seed. Writes can
- * fail, or succeed without anybody being told; a feed can be lost.
+ * own pace; commits, answers and feeds take times drawn from a seed. Guards are
+ * checked as etcd's are, unless the store is local. Writes can fail, or succeed without anybody being told; a feed can be lost.
  */
 #ifndef SERVER_STATE_FAKE_H
 #define SERVER_STATE_FAKE_H
@@ -31,6 +31,10 @@ struct store *fake_store_open(struct loop *l, struct fake_data *d, const struct 
 /* Somebody else writes; value "" deletes. Returns the revision. */
 int64_t fake_data_put(struct fake_data *d, struct str resource, struct str ns, struct str name,
 		      struct str value);
+
+/* The same by a write that touches a guard. */
+int64_t fake_data_put_guarded(struct fake_data *d, const struct store_key *key, struct str value,
+			      struct str guard);
 
 int64_t fake_data_revision(const struct fake_data *d);
 

@@ -163,6 +163,7 @@ struct state {
 
 	struct list dirty; /* resources that the batch at hand changed */
 	size_t writes; /* under way */
+	struct map guards; /* name -> struct state_write under way */
 	size_t looking; /* lists that go on in later turns */
 	struct metrics_gauge *revision_gauge; /* or NULL */
 	struct metrics_counter *damaged_counter;

@@ -203,6 +203,112 @@ static void a_write_that_lost_the_race_is_a_conflict(void **state UNUSED)
 	state_world_release(&w);
 }
 
+/* --- guards ----------------------------------------------------------------------- */
+
+static const struct str guards[] = { STR("gpu.example.com/n1/gpu-0"), STR("other") };
+
+struct guarded {
+	struct job job;
+	struct state_world *world;
+	struct state_write write;
+	struct state_wait wait;
+	int result;
+	bool done, waited;
+};
+
+static void guarded_done(struct state_write *w, struct object *o UNUSED, const struct error *err)
+{
+	struct guarded *g = w->arg;
+
+	assert_null(state_guard_owner(g->world->state, guards[0]));
+	assert_false(g->waited);
+	g->result = err ? -(int)err->code : 0;
+	g->done = true;
+}
+
+static void guarded_over(struct state_wait *wait)
+{
+	struct guarded *g = CONTAINER_OF(wait, struct guarded, wait);
+
+	assert_true(g->done);
+	g->waited = true;
+}
+
+static void guarded_run(struct state *st, struct job *j)
+{
+	struct guarded *g = CONTAINER_OF(j, struct guarded, job);
+	struct arena *a = &g->world->arena;
+
+	g->write = (struct state_write){
+		.done = guarded_done, .arg = g, .guards = guards, .nguards = 2
+	};
+	assert_null(state_guard_owner(st, guards[0]));
+	assert_int_equal(state_write(&g->write, state_world_resource(g->world, "pods"), STR("a"),
+				     STR("p"), NULL, state_world_pod(a, "a", "p", NULL, "n"), a,
+				     NULL),
+			 0);
+	assert_ptr_equal(state_guard_owner(st, guards[0]), &g->write);
+	assert_ptr_equal(state_guard_owner(st, guards[1]), &g->write);
+	g->wait.over = guarded_over;
+	state_write_wait(&g->write, &g->wait);
+	job_finish(j);
+}
+
+static bool guarded_waited(void *arg)
+{
+	return ((struct guarded *)arg)->waited;
+}
+
+static void guarded_start(struct state_world *w, struct guarded *g)
+{
+	*g = (struct guarded){ .world = w,
+			       .job = { .home = w->loop, .run = guarded_run, .done = chain_home } };
+	state_submit(w->state, &g->job);
+}
+
+static void a_guard_is_owned_until_its_write_is_over(void **state UNUSED)
+{
+	static const enum error_code codes[] = { ERR_OK, ERR_UNAVAILABLE };
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		struct state_world w;
+		struct guarded g;
+
+		state_world_init(&w, &slow);
+		if (codes[i])
+			fake_store_fail(w.store, 1, codes[i]);
+		guarded_start(&w, &g);
+		assert_true(sim_run_until(w.sim, guarded_waited, &g, 10000));
+		assert_int_equal(g.result, -(int)codes[i]);
+		state_world_release(&w);
+	}
+}
+
+static void a_guard_that_another_server_touched_is_a_conflict_that_the_feed_explains(
+	void **state UNUSED)
+{
+	struct state_world w;
+	struct guarded g;
+	int64_t touched;
+
+	state_world_init(&w, &shared);
+	fake_store_hold(w.store, true);
+	guarded_start(&w, &g);
+	sim_run_for(w.sim, 100);
+	touched = fake_data_put_guarded(w.data,
+					&(struct store_key){ STR("core/pods"), STR("a"), STR("q") },
+					STR(""), guards[1]);
+	fake_store_hold(w.store, false);
+	assert_true(sim_run_until(w.sim, guarded_waited, &g, 10000));
+	assert_int_equal(g.result, -ERR_CONFLICT);
+	assert_true(state_revision(w.state) >= touched);
+	/* It knows of that write now. */
+	guarded_start(&w, &g);
+	assert_true(sim_run_until(w.sim, guarded_waited, &g, 10000));
+	assert_int_equal(g.result, 0);
+	state_world_release(&w);
+}
+
 static void an_object_that_is_too_large_is_refused_at_once(void **state UNUSED)
 {
 	struct state_world w;
@@ -533,6 +639,9 @@ int main(void)
 		cmocka_unit_test(a_failed_write_fails_those_after_it_and_leaves_the_tip),
 		cmocka_unit_test(a_tree_is_not_written_under_the_key_of_another),
 		cmocka_unit_test(a_write_that_lost_the_race_is_a_conflict),
+		cmocka_unit_test(a_guard_is_owned_until_its_write_is_over),
+		cmocka_unit_test(
+			a_guard_that_another_server_touched_is_a_conflict_that_the_feed_explains),
 		cmocka_unit_test(an_object_that_is_too_large_is_refused_at_once),
 		cmocka_unit_test(a_read_of_local_data_asks_nobody),
 		cmocka_unit_test(reads_that_wait_share_one_question),

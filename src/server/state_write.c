@@ -62,6 +62,29 @@ static struct object *result_of(const struct state_write *w)
 	return w->result ? w->result : o ? object_at(o, w->store.revision) : NULL;
 }
 
+/* --- guards ----------------------------------------------------------------------- */
+
+static void take_guards(struct state *st, struct state_write *w)
+{
+	for (size_t i = 0; i < w->nguards; i++) {
+		struct state_write *other = map_put(&st->guards, w->guards[i], w);
+
+		assert(!other || other == w);
+		(void)other;
+	}
+}
+
+static void drop_guards(struct state *st, const struct state_write *w)
+{
+	for (size_t i = 0; i < w->nguards; i++)
+		(void)map_remove(&st->guards, w->guards[i]);
+}
+
+struct state_write *state_guard_owner(const struct state *st, struct str guard)
+{
+	return st->guards.n ? map_get(&st->guards, guard) : NULL;
+}
+
 void state_write_wait(struct state_write *w, struct state_wait *wait)
 {
 	list_push_back(&w->waits, &wait->link);
@@ -78,6 +101,8 @@ static void end_waits(struct list *waits)
 	}
 }
 
+/* --- the end of a write ----------------------------------------------------------- */
+
 static void write_done(struct store_write *sw, const struct error *err)
 {
 	struct state_write *w = CONTAINER_OF(sw, struct state_write, store);
@@ -87,6 +112,7 @@ static void write_done(struct store_write *sw, const struct error *err)
 
 	list_init(&waits);
 	list_splice_back(&waits, &w->waits);
+	drop_guards(st, w);
 	if (w->tip && err)
 		tip_drop_from(w);
 	else if (w->tip)
@@ -141,9 +167,12 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 	if (r->gone)
 		return error_set(err, ERR_NOT_FOUND,
 				 "the server could not find the requested resource");
-	*w = (struct state_write){
-		.done = w->done, .arg = w->arg, .resource = r, .changes = r->changes
-	};
+	*w = (struct state_write){ .done = w->done,
+				   .arg = w->arg,
+				   .guards = w->guards,
+				   .nguards = w->nguards,
+				   .resource = r,
+				   .changes = r->changes };
 	list_init(&w->waits);
 	if (tree) {
 		res = check_key(tree, ns, name, err);
@@ -164,8 +193,12 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 		.value = w->value,
 		.expected = base && !w->older ? base->revision : 0,
 		.after = w->older ? &w->older->store : NULL,
+		.guards = w->guards,
+		.nguards = w->nguards,
+		.view = st->revision,
 		.done = write_done,
 	};
+	take_guards(st, w);
 	st->writes++;
 	store_write(st->store, &w->store);
 	return 0;
