@@ -37,7 +37,8 @@
 	X(ResourceHealthStatus, true, "BETA", false)                        \
 	X(ResourceHealthStatusMessage, true, "BETA", false)                 \
 	X(KubeletPodResourcesWatch, true, "ALPHA", false)                   \
-	X(StorageVersionAPI, true, "ALPHA", false)
+	X(StorageVersionAPI, true, "ALPHA", false)                          \
+	X(DeviceAllocationFence, true, "BETA", false)
 
 #define GATE_ENUM(name, initial, stage, locked) GATE_##name,
 enum gate { GATE_NONE, GATE_MAP(GATE_ENUM) GATE_COUNT };

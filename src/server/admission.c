@@ -5,6 +5,7 @@
 
 #include "server/admit_account.h"
 #include "server/admit_defaults.h"
+#include "server/admit_devices.h"
 #include "server/admit_policy.h"
 #include "server/admit_limits.h"
 #include "server/admit_quota.h"
@@ -70,6 +71,14 @@ static const struct plugin {
 	/* The last that mutates. */
 	{ "ServiceAllocation", STR(""), STR("services"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_service_concerns, admit_service, admit_service_lock, .own = true },
+	/*
+	 * Sees what webhooks made of the claim. The second row spares writes that leave the devices
+	 * alone a parse of the stored claim.
+	 */
+	{ "DeviceAllocationFence", STR("resource.k8s.io"), STR("resourceclaims"), ADMIT_UPDATE,
+	  admit_devices_concerns, admit_devices_note, NULL },
+	{ "DeviceAllocationFence", STR("resource.k8s.io"), STR("resourceclaims"), ADMIT_UPDATE,
+	  admit_devices_allocates, NULL, admit_devices },
 	/* The last, so that nothing is charged for what another refuses. */
 	{ "ResourceQuota", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_quota_concerns,
 	  NULL, admit_quota },

@@ -26,6 +26,7 @@
 #include "server/authz.h"
 #include "server/bootstrap.h"
 #include "server/custom.h"
+#include "server/device_holds.h"
 #include "server/ensure.h"
 #include "server/exchange.h"
 #include "server/flow.h"
@@ -245,6 +246,7 @@ static void add_observers(struct server *s, size_t *n, const struct state_observ
 static void gather_observers(struct server *s, struct state_opts *opts)
 {
 	struct state_observer ui[UI_OBSERVERS], flow[FLOW_OBSERVERS], services[SERVICES_OBSERVERS];
+	struct state_observer holds = device_holds_observer(s->holds);
 	const struct state_observer *v;
 	size_t n, *all = &opts->nobservers;
 
@@ -261,6 +263,7 @@ static void gather_observers(struct server *s, struct state_opts *opts)
 	add_observers(s, all, flow, FLOW_OBSERVERS);
 	services_observe(s->services, services);
 	add_observers(s, all, services, SERVICES_OBSERVERS);
+	add_observers(s, all, &holds, 1);
 	opts->observers = s->observers;
 }
 
@@ -335,6 +338,7 @@ static int start(struct server *s, struct error *err)
 	s->policies = XNEW(struct admission_policies);
 	admission_policies_init(s->policies, s->opts.log);
 	s->quotas = quotas_new(s);
+	s->holds = device_holds_new();
 	s->flow = flow_new(s);
 	r = flow_metrics_add(s->flow, err);
 	if (r == 0)
@@ -434,6 +438,7 @@ void server_free(struct server *s)
 	state_free(s->state);
 	webhooks_free(s->webhooks);
 	services_free(s->services);
+	device_holds_free(s->holds);
 	kubernetes_service_free(s->kubernetes);
 	free(s->observers);
 	known_selectors_free(s->selectors);

@@ -16,6 +16,7 @@ struct audit;
 struct authn;
 struct authz;
 struct custom;
+struct device_holds;
 struct flow;
 struct http_server;
 struct identity;
@@ -57,6 +58,7 @@ struct server {
 	struct known_selectors *selectors; /* of the first loop, where writes are judged */
 	struct admission_policies *policies; /* that writes must meet */
 	struct quotas *quotas; /* who charges them */
+	struct device_holds *holds; /* which claims hold which device */
 	struct services *services; /* their addresses and ports; NULL: none are given out */
 	struct kubernetes_service *kubernetes; /* the cluster's own API, as services find it */
 	struct custom *custom; /* definitions, and what is served because of them */

@@ -76,6 +76,9 @@ struct mutation {
 	enum admission_op op; /* for admission */
 	bool reinvoke; /* a webhook changed the object: all that mutate are asked once more ... */
 	bool reinvoking; /* ... and this is that time */
+	bool allocates; /* of a claim: its devices differ from the stored ones (admit_devices.h) */
+	const struct str *guards; /* that admission wants the write to take: see state.h */
+	size_t nguards;
 
 	/* Private to verb_write.c. */
 	struct arena retry; /* of all tries but the first: each begins with it empty */

@@ -21,6 +21,7 @@
 #include "server/access.h"
 #include "server/admission_policy.h"
 #include "server/custom.h"
+#include "server/device_holds.h"
 #include "server/exchange.h"
 #include "server/kubelets.h"
 #include "server/namespaces.h"
@@ -107,14 +108,17 @@ static void gather_observers(struct verb_world *w, struct state_opts *opts)
 	assert_int_equal(services_new(s, &s->opts, &s->services, &err), 0);
 	assert_int_equal(webhooks_new(s, &s->webhooks, &err), 0);
 	hooks = webhooks_observers(s->webhooks, &nhooks);
-	opts->nobservers = n + nhooks + ADMISSION_POLICY_OBSERVERS + SERVICES_OBSERVERS;
+	s->holds = device_holds_new();
+	opts->nobservers = n + nhooks + ADMISSION_POLICY_OBSERVERS + SERVICES_OBSERVERS + 1;
 	at = s->observers = xcalloc(opts->nobservers, sizeof(*s->observers));
 	memcpy(at, custom, n * sizeof(*custom));
 	at += n;
 	memcpy(at, hooks, nhooks * sizeof(*hooks));
 	at += nhooks;
 	memcpy(at, policies->observers, sizeof(policies->observers));
-	services_observe(s->services, at + ADMISSION_POLICY_OBSERVERS);
+	at += ADMISSION_POLICY_OBSERVERS;
+	services_observe(s->services, at);
+	at[SERVICES_OBSERVERS] = device_holds_observer(s->holds);
 	opts->observers = s->observers;
 }
 
@@ -224,6 +228,7 @@ void verb_world_release(struct verb_world *w)
 	state_free(w->server.state);
 	webhooks_free(w->server.webhooks);
 	services_free(w->server.services);
+	device_holds_free(w->server.holds);
 	free(w->server.observers);
 	fake_data_free(w->data);
 	kubelets_free(w->server.kubelets);

@@ -393,6 +393,8 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 	m->on_committed = false;
 	m->pending.done = on_written;
 	m->pending.arg = m;
+	m->pending.guards = m->guards;
+	m->pending.nguards = m->nguards;
 	if (state_write(&m->pending, r, m->ns, m->name, base, object, &m->x->work, &err) < 0)
 		mutation_fail(m, &err);
 }
