@@ -249,14 +249,14 @@ void fakeapi_let_go(struct fakeapi *f)
 	}
 }
 
-static void refuse(struct http_stream *s, int status)
+static void refuse(const struct fakeapi *f, struct http_stream *s, int status)
 {
 	char text[128];
 
 	(void)snprintf(text, sizeof(text),
 		       "{\"kind\":\"Status\",\"message\":\"as told\",\"reason\":\"\",\"code\":%d}",
 		       status);
-	reply(s, status, STR("application/json"), str_from(text));
+	reply(s, status, STR("application/json"), str_from(f->refusal ? f->refusal : text));
 }
 
 static void on_request_body(struct http_stream *s, struct str body)
@@ -272,7 +272,7 @@ static void on_request_body(struct http_stream *s, struct str body)
 	if (prng_unit(&f->prng) < f->fail)
 		fault = 500;
 	if (fault >= 400)
-		refuse(s, fault);
+		refuse(f, s, fault);
 	else if (fault == FAKEAPI_CUT)
 		http_stream_reset(s, &why);
 	else if (fault == FAKEAPI_HOLD || fault == FAKEAPI_HOLD_ANSWER)

@@ -71,6 +71,7 @@ struct fakeapi {
 	double fail; /* chance of each request over the wire to be answered 500 instead */
 	int (*fault)(void *arg, const struct fakeapi_query *q); /* enum fakeapi_fault; or NULL */
 	void *fault_arg;
+	const char *refusal; /* the body of a status that a fault answers; NULL: a plain one */
 	bool hide_widgets, hide_claims; /* discovery does not tell of them */
 	bool slice_status; /* discovery tells that slices have a status */
 	const char *late; /* a resource whose watches are told nothing for now; or NULL */

@@ -7,7 +7,9 @@
  *	[pod]        the pod is told of the claim for its extended resources
  *
  * A conflict means that somebody changed the claim: it is read again and tried again, five times
- * in all. An answer to the status that did not come leaves open whether it was written, so the
+ * in all. A conflict because another claim holds a device means that the decision was made on an old
+ * view: nothing is tried again. The holder is read first, so that the next attempt knows of it even
+ * if the watch does not. An answer to the status that did not come leaves open whether it was written, so the
  * claim is read to find out, for as long as that is not answered either (the server restarts, say)
  * and the binding timeout allows, also when the pod is deleted meanwhile: its devices must not be
  * given out twice. At the end come the conditions that drivers have to meet, for which the watch is
@@ -17,6 +19,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metrics.h"
 #include "base/timestamp.h"
 #include "client/cached.h"
 #include "client/client.h"
@@ -36,6 +39,7 @@ enum step {
 	STEP_REFRESH, /* after a conflict */
 	STEP_VERIFY, /* was the status written */
 	STEP_POD,
+	STEP_HOLDER, /* of a device that another claim holds */
 };
 
 struct bind_waiter {
@@ -498,15 +502,59 @@ static void on_verify_failure(struct dra_bind *b, const struct error *err)
 	b->verify_ms = MIN(2 * b->verify_ms, VERIFY_MAX_MS);
 }
 
+/* The cause of a conflict that is about a device; its message names the holder. NULL: none. */
+static const struct json *device_cause(struct dra_bind *b, const struct client_answer *a)
+{
+	struct json *status;
+
+	if (b->step != STEP_STATUS || !a || a->status != 409 ||
+	    client_answer_tree(a, b->arena, &status, NULL) < 0)
+		return NULL;
+	return json_find(json_getz(json_getz(status, "details"), "causes"), "reason",
+			 STR("DeviceHeld"));
+}
+
+static void on_device_held(struct dra_bind *b, const struct json *cause, const struct error *why)
+{
+	const struct dra_plugin *own = b->plugin->state;
+	struct str name = json_text_at(cause, "message"), ns;
+
+	if (own->conflicts)
+		metrics_counter_add(own->conflicts, 1);
+	if (!str_split(&name, '/', &ns)) {
+		fail(b, why);
+		return;
+	}
+	b->why = *why;
+	b->step = STEP_HOLDER;
+	client_get(b->plugin->services->client, &b->request, &dra_claims_resource, ns, name);
+}
+
+/* The holder, when it could be read; its devices are taken, before the watch says so. */
+static void on_holder(struct dra_bind *b, const struct client_answer *a, const struct error *err)
+{
+	CLEANUP(cached_unref) struct cached *holder = NULL;
+	struct dra_state *s = b->plugin->services->dra;
+	struct error why = b->why;
+
+	if (!err && cached_new(a->body, NULL, &holder, NULL) == 0)
+		dra_state_stored(s, holder, STR_NULL, !dra_state_claim(s, holder->key));
+	fail(b, &why);
+}
+
 static void on_failure(struct dra_bind *b, const struct client_answer *a, const struct error *err)
 {
+	const struct json *held = device_cause(b, a);
 	struct error why = explain(b, err);
 
 	if (b->step == STEP_VERIFY) {
 		on_verify_failure(b, err);
 		return;
 	}
-
+	if (held) {
+		on_device_held(b, held, &why);
+		return;
+	}
 	if (err->code == ERR_CONFLICT && b->step != STEP_POD && b->step != STEP_CREATE &&
 	    ++b->tries < TRIES_MAX) {
 		loop_timer_start(&b->timer, RETRY_MS);
@@ -569,6 +617,10 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 	struct dra_bind *b = r->arg;
 	struct error why;
 
+	if (b->step == STEP_HOLDER) {
+		on_holder(b, a, err);
+		return;
+	}
 	if (err) {
 		on_failure(b, a, err);
 		return;
@@ -600,6 +652,8 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 		break;
 	case STEP_POD:
 		go_on(b);
+		break;
+	case STEP_HOLDER:
 		break;
 	}
 }

@@ -23,6 +23,7 @@
 #include "scheduler/podinfo.h"
 
 struct dra_bind;
+struct metrics_counter;
 struct node_selector;
 
 #define DRA_FINALIZER    "resource.kubernetes.io/delete-protection"
@@ -31,6 +32,7 @@ struct node_selector;
 /* What is configured: plugin->state. */
 struct dra_plugin {
 	int64_t binding_timeout_ns;
+	struct metrics_counter *conflicts; /* devices that another claim held; or NULL */
 };
 
 /* One of the pod's claims. */

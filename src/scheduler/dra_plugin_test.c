@@ -278,6 +278,70 @@ static void a_conflict_is_tried_again_on_the_newest_version(void **state)
 	world_free(w);
 }
 
+/* Refuses the status of claim one, as a server does on which another claim holds the device. */
+static int refuse_allocation(void *arg UNUSED, const struct fakeapi_query *q)
+{
+	return str_eqz(q->method, "PUT") && str_ends(q->path, STR("/one/status")) ? 409
+										  : FAKEAPI_WELL;
+}
+
+static size_t conflicts(struct world *w)
+{
+	static const char name[] = "\ndevplane_scheduler_device_conflicts_total ";
+	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
+	const char *at;
+
+	assert_int_equal(metrics_print(w->metrics, &b), 0);
+	at = strstr(b.p, name);
+	assert_non_null(at);
+	return strtoul(at + strlen(name), NULL, 10);
+}
+
+static void a_device_that_another_claim_holds_is_not_tried_again(void **state)
+{
+	static const struct {
+		const char *holder; /* as the refusal names it */
+		bool known; /* the next attempt knows of it, before the watch does */
+	} cases[] = { { "default/two", true }, { "default/gone", false }, { "", false } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct world *w = world_new(true);
+		struct binding b;
+		struct cycle *c;
+
+		add_node(w, "n1", "");
+		serve_claim(w, "one", ONE("any"), "");
+		fakeapi_add(w->api, "resourceclaims", "default", "two", "",
+			    quoted(w, ",'spec':{" ONE("any") "},'status':{" ON("n1", "a") "}"));
+		w->api->fault = refuse_allocation;
+		w->api->refusal = quoted(
+			w, arena_printf(&w->f.arena,
+					"{'kind':'Status','status':'Failure','reason':'Conflict',"
+					"'message':'it is held','details':{'causes':[{'reason':"
+					"'DeviceHeld','message':'%s','field':'status.allocation."
+					"devices.results[0]'}]},'code':409}",
+					cases[i].holder));
+		c = reserved(w, POD("p", USES("one")), "n1");
+		assert_int_equal(conflicts(w), 0);
+		assert_string_equal(bind_pod(w, &b, c), "add allocation and reservation to claim "
+							"default/one: it is held");
+		assert_int_equal(b.answer.code, VERDICT_ERROR);
+		assert_int_equal(conflicts(w), 1);
+		assert_int_equal(w->api->writes, 2); /* finalizer and status, once each */
+		w->p->kind->unreserve(w->p, c, STR("n1"));
+		assert_int_equal(in_use(w, "n1", "a"), cases[i].known);
+		cycle_free(c);
+		/* With the holder known, the next attempt takes the other device. */
+		w->api->fault = NULL;
+		watch(w);
+		c = reserved(w, POD("p", USES("one")), "n1");
+		assert_string_equal(bind_pod(w, &b, c), "");
+		assert_true(stored(w, "one", "'device':'b'"));
+		cycle_free(c);
+		world_free(w);
+	}
+}
+
 static void what_others_did_meanwhile_ends_the_binding(void **state)
 {
 	static const struct {
@@ -724,6 +788,7 @@ int main(void)
 		cmocka_unit_test(the_status_of_a_slice_wakes_nobody),
 		cmocka_unit_test(an_allocation_is_written_with_finalizer_and_reservation),
 		cmocka_unit_test(a_conflict_is_tried_again_on_the_newest_version),
+		cmocka_unit_test(a_device_that_another_claim_holds_is_not_tried_again),
 		cmocka_unit_test(what_others_did_meanwhile_ends_the_binding),
 		cmocka_unit_test(a_claim_that_is_deleted_meanwhile_ends_the_binding),
 		cmocka_unit_test(

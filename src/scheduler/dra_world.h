@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/metrics.h"
 #include "client/cached.h"
 #include "client/client.h"
 #include "client/fakeapi_world.h"
@@ -98,6 +99,7 @@ struct world {
 	struct client *client;
 	size_t told; /* of the server's log */
 	uint64_t revision; /* of objects that the test puts */
+	struct metrics *metrics;
 };
 
 typedef void (*put_fn)(struct dra_state *s, struct cached *o);
@@ -132,6 +134,7 @@ static struct world *world_new(bool server)
 	scheduler_fixture_init(&w->f);
 	w->dra = dra_state_new(&w->f.gates, NULL);
 	w->f.services.dra = w->dra;
+	w->f.services.metrics = w->metrics = metrics_new();
 	if (server) {
 		w->sim = sim_new(&(struct sim_opts){ .seed = 7 });
 		w->api = fakeapi_new(w->sim, 7);
@@ -162,6 +165,7 @@ static void world_free(struct world *w)
 	}
 	scheduler_fixture_release(&w->f);
 	dra_state_free(w->dra);
+	metrics_free(w->metrics);
 	free(w);
 }
 

@@ -8,6 +8,7 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metrics.h"
 #include "base/random.h"
 #include "client/cached.h"
 #include "dra/explain.h"
@@ -37,6 +38,21 @@ static int read_time(const struct json *args, const char *field, int64_t *ns, st
 	return 0;
 }
 
+static struct metrics_counter *count_conflicts(struct metrics *m)
+{
+	static const struct metrics_spec spec = {
+		.name = "devplane_scheduler_device_conflicts_total",
+		.help = "Allocations that the API server refused because another claim held a "
+			"device",
+		.type = METRICS_COUNTER,
+	};
+	struct metrics_family *f = NULL;
+
+	if (!m || metrics_register(m, &spec, &f, NULL) < 0)
+		return NULL;
+	return metrics_counter_of(f, NULL, 0);
+}
+
 static int init(struct plugin *p, const struct json *args, struct error *err)
 {
 	static const char *const fields[] = { "filterTimeout", "bindingTimeout", NULL };
@@ -57,6 +73,7 @@ static int init(struct plugin *p, const struct json *args, struct error *err)
 		return error_set(err, ERR_INVALID, "bindingTimeout: must be at least 1 second");
 	own = XNEW(struct dra_plugin);
 	own->binding_timeout_ns = binding_ns;
+	own->conflicts = count_conflicts(p->services->metrics);
 	p->state = own;
 	return 0;
 }
