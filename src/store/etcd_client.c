@@ -1,8 +1,13 @@
 /*
- * A call is in one of two lists: `waiting` for a member, or `running` at one.
- * Whenever a member becomes ready, and at a short interval while calls wait that
- * a member has sent back, the waiting ones are placed; what cannot be placed is
- * given up by its own timer.
+ * A call is in one of two lists: `waiting` for a member, or `running` at one, the
+ * oldest first. Whenever a member becomes alive, and at a short interval while
+ * calls wait that a member has sent back, the waiting ones are placed; what cannot
+ * be placed is given up by its own timer.
+ *
+ * A tick looks after the members: often while calls run, once a second otherwise,
+ * so that the member of the watch is known to be alive when nobody asks for
+ * anything. It probes, and takes calls and the watch away from members that will
+ * hardly answer.
  *
  * Requests are packed once and kept until the answer, so that trying again costs
  * no memory of the owner's. Streams carry `hasleader`: a member that is cut off
@@ -23,6 +28,10 @@ enum {
 	AVOID_MS = 5000,
 	RETRY_MS = 100, /* before calls that a member sent back are placed again */
 	DARK_MS = 3000, /* without a member or an answer for so long: not healthy */
+	TICK_MS = 250, /* between looks at the members while calls run */
+	IDLE_MS = 1000, /* and otherwise; a member in use is heard at least so often */
+	OVERDUE_MS = 500, /* a call without an answer for so long: its member is probed */
+	MOVES_MAX = 3,
 };
 
 struct etcd_client {
@@ -32,12 +41,17 @@ struct etcd_client {
 	struct etcd_endpoint *current, *watched;
 	struct list waiting, running;
 	struct loop_timer retry;
+	struct loop_timer tick;
+	int64_t tick_due; /* ms */
+	bool drowsy; /* the tick comes after IDLE_MS */
+	struct loop_task revive; /* a member has become alive */
 	bool held;
 	void (*on_ready)(void *arg);
+	void (*on_stuck)(void *arg);
 	void *arg;
-	int64_t revision;
+	int64_t revision, latest;
 
-	/* ms since when nobody is connected, or calls go unanswered; INT64_MAX: all is well. */
+	/* ms since when no member is alive, or calls go unanswered; INT64_MAX: all is well. */
 	int64_t dark_since, mute_since;
 	struct error mute; /* why the last call went unanswered */
 
@@ -54,26 +68,45 @@ static int64_t now_ms(const struct etcd_client *client)
 	return loop_now(client->loop);
 }
 
-static bool is_good(const struct etcd_endpoint *e)
+enum rank {
+	RANK_DEAD, /* not connected, or silent */
+	RANK_LEADERLESS,
+	RANK_AVOIDED, /* has failed a call */
+	RANK_GOOD,
+};
+
+static enum rank rank(const struct etcd_endpoint *e)
 {
-	return e->ready && now_ms(e->client) >= e->avoid_until;
+	if (!e->ready || !etcd_pulse_alive(&e->pulse))
+		return RANK_DEAD;
+	if (e->pulse.leaderless)
+		return RANK_LEADERLESS;
+	return now_ms(e->client) < e->avoid_until ? RANK_AVOIDED : RANK_GOOD;
 }
 
-/* The current member while it is good, else another; NULL when none is connected. */
+static bool is_better(const struct etcd_endpoint *e, const struct etcd_endpoint *than)
+{
+	if (!than || rank(e) != rank(than))
+		return rank(e) > (than ? rank(than) : RANK_DEAD);
+	/* The one that failed longer ago; of good ones the first. */
+	return rank(e) != RANK_GOOD && e->avoid_until < than->avoid_until;
+}
+
+/* The current member while it is good, else the best; NULL when none is alive. */
 static struct etcd_endpoint *pick(struct etcd_client *client)
 {
-	struct etcd_endpoint *second = NULL;
+	struct etcd_endpoint *best = NULL;
 	size_t first = client->current ? (size_t)(client->current - client->endpoints) : 0;
 
 	for (size_t i = 0; i < client->n; i++) {
 		struct etcd_endpoint *e = &client->endpoints[(first + i) % client->n];
 
-		if (is_good(e))
-			return client->current = e;
-		if (e->ready && !second)
-			second = e;
+		if (is_better(e, best))
+			best = e;
 	}
-	return second;
+	if (best && rank(best) == RANK_GOOD)
+		client->current = best;
+	return best;
 }
 
 static void avoid(struct etcd_endpoint *e)
@@ -84,12 +117,40 @@ static void avoid(struct etcd_endpoint *e)
 static bool is_dark(const struct etcd_client *client)
 {
 	for (size_t i = 0; i < client->n; i++)
-		if (client->endpoints[i].ready)
+		if (rank(&client->endpoints[i]) > RANK_DEAD)
 			return false;
 	return true;
 }
 
+static void note_dark(struct etcd_client *client)
+{
+	if (!is_dark(client))
+		client->dark_since = INT64_MAX;
+	else if (client->dark_since == INT64_MAX)
+		client->dark_since = now_ms(client);
+}
+
 static void place_waiting(struct etcd_client *client);
+
+static void on_revive(struct loop_task *t)
+{
+	struct etcd_client *client = CONTAINER_OF(t, struct etcd_client, revive);
+
+	note_dark(client);
+	place_waiting(client);
+	if (client->on_ready && !client->held && !is_dark(client))
+		client->on_ready(client->arg);
+}
+
+static void on_change(void *arg)
+{
+	struct etcd_endpoint *e = arg;
+
+	e->avoid_until = 0;
+	loop_defer(e->client->loop, &e->client->revive);
+}
+
+static void wake(struct etcd_client *client);
 
 static void on_state(void *arg, enum grpc_channel_state state, const struct error *err)
 {
@@ -99,29 +160,31 @@ static void on_state(void *arg, enum grpc_channel_state state, const struct erro
 	e->ready = state == GRPC_CHANNEL_READY;
 	if (err)
 		e->failure = *err;
+	etcd_pulse_reset(&e->pulse);
 	if (e->ready) {
-		client->dark_since = INT64_MAX;
 		e->avoid_until = 0;
-		place_waiting(client);
-		if (client->on_ready && !client->held)
-			client->on_ready(client->arg);
-	} else if (client->dark_since == INT64_MAX && is_dark(client)) {
-		client->dark_since = now_ms(client);
+		etcd_pulse_probe(&e->pulse);
+		wake(client);
+	} else {
+		note_dark(client);
 	}
 }
 
 /* --- answers ------------------------------------------------------------------------------- */
 
 /* Every response begins with the header; of messages that we know only. */
-static void note_revision(struct etcd_client *client, const struct etcd_call *c)
+static void note_answer(struct etcd_client *client, const struct etcd_call *c)
 {
 	const Etcd__ResponseHeader *header =
 		c->op == ETCD_RANGE ? ((const Etcd__RangeResponse *)c->reply)->header
 		: c->op == ETCD_TXN ? ((const Etcd__TxnResponse *)c->reply)->header
 				    : NULL;
 
-	if (header)
-		client->revision = MAX(client->revision, header->revision);
+	etcd_pulse_heard(&c->endpoint->pulse, header);
+	if (!header)
+		return;
+	client->latest = header->revision;
+	client->revision = MAX(client->revision, header->revision);
 }
 
 static void note_outcome(struct etcd_client *client, const struct etcd_answer *a)
@@ -195,10 +258,12 @@ static void on_end(struct grpc_call *g, const struct grpc_status *st)
 		count(client, c, st->code);
 	if (a.outcome == ETCD_ANSWERED) {
 		a.reply = c->reply;
-		note_revision(client, c);
-	} else if (a.outcome != ETCD_REFUSED) {
-		avoid(c->endpoint);
+		note_answer(client, c);
+	} else {
+		etcd_pulse_failed(&c->endpoint->pulse, st);
 	}
+	if (a.outcome == ETCD_RETRY || a.outcome == ETCD_UNKNOWN)
+		avoid(c->endpoint);
 	note_outcome(client, &a);
 	if (may_try_again(c, &a)) {
 		wait_again(c);
@@ -235,11 +300,13 @@ static void start(struct etcd_call *c, struct etcd_endpoint *e)
 	list_remove(&c->link);
 	list_push_back(&client->running, &c->link);
 	c->endpoint = e;
+	c->term = e->pulse.term;
 	c->reply = NULL;
 	c->sent_at = clock_monotonic(loop_clock(client->loop));
 	c->grpc = grpc_channel_call(e->channel, &etcd_ops[c->op].method, &opts, &ops, c);
 	(void)grpc_call_send_packed(c->grpc, c->request);
 	(void)grpc_call_half_close(c->grpc);
+	wake(client);
 }
 
 static void place_waiting(struct etcd_client *client)
@@ -268,6 +335,7 @@ void etcd_client_call(struct etcd_client *client, struct etcd_call *c,
 
 	c->client = client;
 	c->grpc = NULL;
+	c->moves = 0;
 	c->request = grpc_message_pack(request);
 	c->give_up = now_ms(client) + ETCD_WAIT_MS;
 	list_init(&c->link);
@@ -280,15 +348,22 @@ void etcd_client_call(struct etcd_client *client, struct etcd_call *c,
 	loop_timer_start(&c->timer, ETCD_WAIT_MS);
 }
 
+static void cancel(struct etcd_call *c)
+{
+	struct grpc_call *grpc = TAKE(c->grpc);
+
+	if (!grpc)
+		return;
+	grpc_call_set_data(grpc, NULL);
+	grpc_call_cancel(grpc);
+}
+
 void etcd_call_drop(struct etcd_call *c)
 {
 	list_remove(&c->link);
 	loop_timer_stop(&c->timer);
 	bytes_unref(TAKE(c->request));
-	if (c->grpc) {
-		grpc_call_set_data(c->grpc, NULL);
-		grpc_call_cancel(TAKE(c->grpc));
-	}
+	cancel(c);
 }
 
 void etcd_client_hold(struct etcd_client *client, bool held)
@@ -317,13 +392,217 @@ void etcd_client_avoid_watched(struct etcd_client *client)
 		avoid(client->watched);
 }
 
-void etcd_client_on_ready(struct etcd_client *client, void (*fn)(void *arg), void *arg)
+void etcd_client_watch_heard(struct etcd_client *client)
 {
-	client->on_ready = fn;
+	if (client->watched)
+		etcd_pulse_heard(&client->watched->pulse, NULL);
+}
+
+bool etcd_client_has_other(const struct etcd_client *client)
+{
+	for (size_t i = 0; i < client->n; i++)
+		if (&client->endpoints[i] != client->watched &&
+		    rank(&client->endpoints[i]) > RANK_LEADERLESS)
+			return true;
+	return false;
+}
+
+void etcd_client_listen(struct etcd_client *client, void (*on_ready)(void *arg),
+			void (*on_stuck)(void *arg), void *arg)
+{
+	client->on_ready = on_ready;
+	client->on_stuck = on_stuck;
 	client->arg = arg;
 }
 
+/* --- looking after the members ------------------------------------------------------------- */
+
+static bool is_overdue(const struct etcd_call *c)
+{
+	int64_t now = clock_monotonic(loop_clock(c->client->loop));
+
+	return now - c->sent_at >= OVERDUE_MS * CLOCK_MS;
+}
+
+static bool is_in_use(const struct etcd_endpoint *e)
+{
+	return e == e->client->watched || e == e->client->current;
+}
+
+/* Members that owe an answer to a call for long, or to the last probe. Returns whether there is one. */
+static bool mark_overdue(struct etcd_client *client)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < client->n; i++) {
+		struct etcd_endpoint *e = &client->endpoints[i];
+
+		e->overdue = is_in_use(e) && e->pulse.probe;
+		any |= e->overdue;
+	}
+	/* The oldest come first. */
+	LIST_FOREACH (it, &client->running) {
+		struct etcd_call *c = LIST_ENTRY(it, struct etcd_call, link);
+
+		if (!is_overdue(c))
+			break;
+		any = c->endpoint->overdue = true;
+	}
+	return any;
+}
+
+/* `overdue`: another member may have to take over soon. */
+static bool is_due(const struct etcd_endpoint *e, bool overdue)
+{
+	const struct etcd_pulse *p = &e->pulse;
+	int64_t idle = now_ms(e->client) - p->heard_at;
+
+	if (!e->ready)
+		return false;
+	if (e->overdue || !etcd_pulse_alive(p))
+		return true;
+	return idle >= IDLE_MS ? overdue || p->leaderless || is_in_use(e)
+			       : overdue && idle >= OVERDUE_MS;
+}
+
+static void probe_members(struct etcd_client *client)
+{
+	bool overdue = mark_overdue(client);
+
+	for (size_t i = 0; i < client->n; i++)
+		if (is_due(&client->endpoints[i], overdue))
+			etcd_pulse_probe(&client->endpoints[i].pulse);
+}
+
+/* The member that can take over: it was heard when another one was not. NULL: none. */
+static struct etcd_endpoint *find_refuge(struct etcd_client *client)
+{
+	struct etcd_endpoint *e = pick(client);
+
+	if (!e || e->pulse.leaderless || now_ms(client) - e->pulse.heard_at > IDLE_MS)
+		return NULL;
+	return e;
+}
+
+/* Whether the call's member will hardly answer it. */
+static bool is_stuck(const struct etcd_call *c)
+{
+	const struct etcd_pulse *p = &c->endpoint->pulse;
+
+	if (c->repeatable && c->moves >= MOVES_MAX)
+		return false;
+	if (p->silent)
+		return true;
+	return is_overdue(c) && (p->leaderless || p->term > c->term);
+}
+
+static void leave_member(struct etcd_call *c, struct etcd_endpoint *to)
+{
+	struct etcd_answer a = { .outcome = ETCD_UNKNOWN };
+	const struct etcd_pulse *p = &c->endpoint->pulse;
+
+	cancel(c);
+	count(c->client, c, GRPC_CANCELLED);
+	if (c->repeatable) {
+		c->moves++;
+		start(c, to);
+		return;
+	}
+	(void)error_set(&a.err, ERR_TIMEOUT, "%s: %s", c->endpoint->url,
+			p->silent       ? "the member of etcd does not answer"
+			: p->leaderless ? "the member of etcd has lost its leader"
+					: "etcd has changed its leader");
+	note_outcome(c->client, &a);
+	finish(c, &a);
+}
+
+/* Their owners may start and drop other calls, so the stuck ones are set apart first. */
+static void leave_stuck(struct etcd_client *client)
+{
+	struct etcd_endpoint *to = find_refuge(client);
+	struct list stuck;
+
+	if (!to)
+		return;
+	list_init(&stuck);
+	LIST_FOREACH_SAFE (it, &client->running) {
+		if (!is_stuck(LIST_ENTRY(it, struct etcd_call, link)))
+			continue;
+		list_remove(it);
+		list_push_back(&stuck, it);
+	}
+	while (!list_empty(&stuck))
+		leave_member(LIST_ENTRY(stuck.next, struct etcd_call, link), to);
+}
+
+static void leave_watched(struct etcd_client *client)
+{
+	const struct etcd_endpoint *e = client->watched;
+
+	if (e && client->on_stuck && (e->pulse.silent || e->pulse.leaderless) &&
+	    find_refuge(client))
+		client->on_stuck(client->arg);
+}
+
+static void arm(struct etcd_client *client)
+{
+	bool busy = !list_empty(&client->running);
+
+	for (size_t i = 0; i < client->n && !busy; i++)
+		busy = etcd_pulse_waits(&client->endpoints[i].pulse);
+	client->drowsy = !busy;
+	client->tick_due = now_ms(client) + (busy ? TICK_MS : IDLE_MS);
+	loop_timer_start(&client->tick, client->tick_due - now_ms(client));
+}
+
+/* Something was sent: its answer is looked for soon. */
+static void wake(struct etcd_client *client)
+{
+	if (client->drowsy)
+		arm(client);
+}
+
+static void on_tick(struct loop_timer *t)
+{
+	struct etcd_client *client = CONTAINER_OF(t, struct etcd_client, tick);
+	/* So late that answers may be waiting to be read: this process was stopped. */
+	bool late = now_ms(client) - client->tick_due > TICK_MS;
+
+	for (size_t i = 0; i < client->n; i++) {
+		struct etcd_pulse *p = &client->endpoints[i].pulse;
+
+		if (late)
+			etcd_pulse_forgive(p);
+		else
+			etcd_pulse_judge(p);
+	}
+	probe_members(client);
+	note_dark(client);
+	if (!late) {
+		leave_stuck(client);
+		leave_watched(client);
+	}
+	arm(client);
+}
+
 /* --- what it is ---------------------------------------------------------------------------- */
+
+static const char *condition(const struct etcd_endpoint *e)
+{
+	if (!e->ready)
+		return e->failure.msg;
+	if (!etcd_pulse_alive(&e->pulse))
+		return "connected, but does not answer";
+	return e->pulse.leaderless ? "has no leader" : "connected";
+}
+
+static bool is_connected(const struct etcd_client *client)
+{
+	for (size_t i = 0; i < client->n; i++)
+		if (client->endpoints[i].ready)
+			return true;
+	return false;
+}
 
 /* "http://a:2379 (why), http://b:2379 (why)" */
 static void describe(const struct etcd_client *client, struct buf *out)
@@ -331,8 +610,7 @@ static void describe(const struct etcd_client *client, struct buf *out)
 	for (size_t i = 0; i < client->n; i++) {
 		const struct etcd_endpoint *e = &client->endpoints[i];
 
-		(void)buf_printf(out, "%s%s (%s)", i ? ", " : "", e->url,
-				 e->ready ? "connected" : e->failure.msg);
+		(void)buf_printf(out, "%s%s (%s)", i ? ", " : "", e->url, condition(e));
 	}
 }
 
@@ -345,7 +623,10 @@ int etcd_client_health(const struct etcd_client *client, struct error *err)
 		return 0;
 	describe(client, &text);
 	if (client->dark_since <= limit)
-		return error_set(err, ERR_UNAVAILABLE, "no connection to etcd: %s", text.p);
+		return error_set(err, ERR_UNAVAILABLE,
+				 is_connected(client) ? "etcd does not answer: %s"
+						      : "no connection to etcd: %s",
+				 text.p);
 	return error_set(err, ERR_UNAVAILABLE, "etcd does not answer: %s: %s", client->mute.msg,
 			 text.p);
 }
@@ -353,6 +634,11 @@ int etcd_client_health(const struct etcd_client *client, struct error *err)
 int64_t etcd_client_revision(const struct etcd_client *client)
 {
 	return client->revision;
+}
+
+int64_t etcd_client_latest(const struct etcd_client *client)
+{
+	return client->latest;
 }
 
 struct loop *etcd_client_loop(const struct etcd_client *client)
@@ -415,6 +701,8 @@ static int add_endpoints(struct etcd_client *client, const struct store_etcd_opt
 		r = etcd_endpoint_init(e, client->loop, opts->endpoints[i], tls, on_state, err);
 		if (r < 0)
 			return r;
+		e->pulse.on_change = on_change;
+		e->pulse.arg = e;
 	}
 	return 0;
 }
@@ -429,6 +717,8 @@ int etcd_client_new(struct loop *l, const struct store_etcd_opts *opts,
 	list_init(&client->waiting);
 	list_init(&client->running);
 	loop_timer_init(&client->retry, l, on_retry);
+	loop_timer_init(&client->tick, l, on_tick);
+	loop_task_init(&client->revive, on_revive);
 	/* Not connected yet is no grace: nobody is healthy before the first connection. */
 	client->dark_since = INT64_MIN;
 	client->mute_since = INT64_MAX;
@@ -437,6 +727,7 @@ int etcd_client_new(struct loop *l, const struct store_etcd_opts *opts,
 		r = add_endpoints(client, opts, err);
 	if (r < 0)
 		return r;
+	arm(client);
 	*ret_client = TAKE(client);
 	return 0;
 }
@@ -446,6 +737,8 @@ void etcd_client_free(struct etcd_client *client)
 	if (!client)
 		return;
 	loop_timer_stop(&client->retry);
+	loop_timer_stop(&client->tick);
+	loop_task_cancel(&client->revive);
 	for (size_t i = 0; i < client->n; i++)
 		etcd_endpoint_release(&client->endpoints[i]);
 	free(client->endpoints);

@@ -3,13 +3,20 @@
  *
  * There is a connection to each endpoint, made anew by itself when it is lost.
  * Calls go to one of them as long as it serves, then to another: a member that
- * is unreachable, has no leader or does not answer in time is avoided for a
- * while. A call waits up to five seconds for a member that takes it and is then
- * given ten to be answered.
+ * is unreachable, has no leader or has failed a call is avoided for a while. A
+ * call waits up to five seconds for a member that is alive and is then given ten
+ * to be answered.
+ *
+ * A call leaves its member early, if another one can take it:
+ *  - when the member is silent (etcd_pulse.h), after 1.75 s at the latest;
+ *  - when it has no leader, or has another one than when the call was sent: etcd
+ *    loses what was on its way to the old leader and says so only after 7 s.
+ * While no member is better, calls stay where they are: a slow etcd gets no
+ * request twice.
  *
  * A call that certainly did nothing is tried again until its time is up; one
  * that may have done something is tried again only if its owner says that this
- * is harmless.
+ * is harmless, and ends with ETCD_UNKNOWN otherwise.
  * Threads: belongs to its loop.
  */
 #ifndef STORE_ETCD_CLIENT_H
@@ -26,7 +33,7 @@ struct metrics;
 struct store_etcd_opts;
 
 enum {
-	ETCD_WAIT_MS = 5 * 1000, /* for a member that takes the call */
+	ETCD_WAIT_MS = 5 * 1000, /* for a member that is alive */
 	ETCD_CALL_MS = 10 * 1000, /* for its answer */
 };
 
@@ -55,6 +62,8 @@ struct etcd_call {
 	struct loop_timer timer;
 	int64_t give_up; /* ms: waits, and is tried again, until then */
 	int64_t sent_at; /* ns */
+	uint64_t term; /* of raft, as the member knew it then */
+	unsigned moves; /* how often it has left a member */
 };
 
 /*
@@ -87,14 +96,26 @@ struct grpc_call *etcd_client_watch(struct etcd_client *client, const struct grp
 /* The member that served this stream has failed it: takes another one next time, if there is. */
 void etcd_client_avoid_watched(struct etcd_client *client);
 
-/* A member has become ready, or the client is held no longer. One listener. */
-void etcd_client_on_ready(struct etcd_client *client, void (*fn)(void *arg), void *arg);
+/* The stream has brought something: its member is alive. */
+void etcd_client_watch_heard(struct etcd_client *client);
+
+/* Whether another member than the stream's could serve it. */
+bool etcd_client_has_other(const struct etcd_client *client);
+
+/*
+ * on_ready: a member can be used, or the client is held no longer. on_stuck: the
+ * member that serves the watch is silent or without a leader, and another one
+ * is better. One listener.
+ */
+void etcd_client_listen(struct etcd_client *client, void (*on_ready)(void *arg),
+			void (*on_stuck)(void *arg), void *arg);
 
 /* 0, or why calls cannot be expected to be answered: names the endpoints. */
 int etcd_client_health(const struct etcd_client *client, struct error *err);
 
-/* Highest revision that any answer bore. */
+/* Highest revision that any answer bore; that of the last answer. */
 int64_t etcd_client_revision(const struct etcd_client *client);
+int64_t etcd_client_latest(const struct etcd_client *client);
 
 struct loop *etcd_client_loop(const struct etcd_client *client);
 

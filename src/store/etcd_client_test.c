@@ -98,6 +98,156 @@ static void a_silent_member_is_given_up(void **state)
 	assert_int_equal(store_health(z->client.store, &err), 0);
 }
 
+/* The member that has got calls so far. */
+static struct etcd_world_member *member_in_use(struct setup *z)
+{
+	struct etcd_world_member *m = z->world.members;
+
+	assert_true(etcd_client_world_current(&z->client) > 0);
+	assert_true((m[0].calls > 0) != (m[1].calls > 0));
+	return m[0].calls > 0 ? &m[0] : &m[1];
+}
+
+static void a_store_opens_though_a_member_is_silent(void **state)
+{
+	struct setup *z = *state;
+
+	z->world.members[0].mute = true;
+	assert_true(etcd_client_world_current(&z->client) > 0);
+	assert_true(sim_elapsed_ms(z->world.sim) < 100);
+	assert_int_equal(z->world.members[0].calls, 0);
+}
+
+static void a_read_leaves_a_silent_member(void **state)
+{
+	struct setup *z = *state;
+	int64_t began;
+
+	member_in_use(z)->mute = true;
+	began = sim_elapsed_ms(z->world.sim);
+	assert_true(etcd_client_world_current(&z->client) > 0);
+	assert_in_range(sim_elapsed_ms(z->world.sim) - began, 500, 2000);
+}
+
+static void an_update_leaves_a_silent_member(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_world_write write;
+	int64_t revision, began;
+
+	etcd_client_world_follow(&z->client, etcd_client_world_current(&z->client));
+	etcd_client_world_put(&z->client, &write, "a", "1", 0);
+	assert_int_equal(etcd_world_write_wait(&write), 0);
+	revision = write.write.revision;
+	member_in_use(z)->mute = true;
+	began = sim_elapsed_ms(z->world.sim);
+	etcd_client_world_put(&z->client, &write, "a", "2", revision);
+	assert_int_equal(etcd_world_write_wait(&write), 0);
+	assert_in_range(sim_elapsed_ms(z->world.sim) - began, 500, 2000);
+}
+
+static void an_idle_client_notices_a_silent_member(void **state)
+{
+	struct setup *z = *state;
+	int64_t began;
+
+	member_in_use(z)->mute = true;
+	etcd_world_run(&z->world, 2500);
+	began = sim_elapsed_ms(z->world.sim);
+	assert_true(etcd_client_world_current(&z->client) > 0);
+	assert_true(sim_elapsed_ms(z->world.sim) - began < 100);
+}
+
+static void a_member_that_was_silent_is_used_again(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_world_member *first = member_in_use(z);
+
+	first->mute = true;
+	assert_true(etcd_client_world_current(&z->client) > 0);
+	first->mute = false;
+	etcd_world_run(&z->world, 10000);
+	etcd_world_crash(&z->world, first == z->world.members ? 1 : 0);
+	assert_true(etcd_client_world_current(&z->client) > 0);
+}
+
+/* What was on its way to the old leader is lost, and etcd says so late. */
+static void a_write_is_sent_again_when_the_leader_has_changed(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_world_write write;
+	int64_t revision, began;
+
+	etcd_client_world_follow(&z->client, etcd_client_world_current(&z->client));
+	etcd_client_world_put(&z->client, &write, "a", "1", 0);
+	assert_int_equal(etcd_world_write_wait(&write), 0);
+	revision = write.write.revision;
+	z->world.fate = ETCD_WORLD_VANISH;
+	z->world.fated = 1;
+	began = sim_elapsed_ms(z->world.sim);
+	etcd_client_world_put(&z->client, &write, "a", "2", revision);
+	etcd_world_run(&z->world, 1000);
+	assert_false(write.done);
+	z->world.term++;
+	assert_int_equal(etcd_world_write_wait(&write), 0);
+	assert_in_range(sim_elapsed_ms(z->world.sim) - began, 1000, 1500);
+}
+
+/* Its disk may need seconds for a write; to ask again would make that worse. */
+static void a_slow_etcd_gets_no_write_twice(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_world_write write;
+
+	assert_true(etcd_client_world_current(&z->client) > 0);
+	z->world.fate = ETCD_WORLD_HOLD;
+	z->world.fated = 1;
+	etcd_client_world_put(&z->client, &write, "a", "1", 0);
+	etcd_world_run(&z->world, 6000);
+	assert_false(write.done);
+	assert_int_equal(z->world.txns, 1);
+	etcd_world_answer(&z->world);
+	assert_int_equal(etcd_world_write_wait(&write), 0);
+	assert_int_equal(z->world.txns, 1);
+}
+
+static void calls_stay_while_no_member_is_better(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_world_write write;
+	unsigned calls;
+
+	assert_true(etcd_client_world_current(&z->client) > 0);
+	z->world.fate = ETCD_WORLD_HOLD;
+	z->world.fated = 1;
+	etcd_client_world_put(&z->client, &write, "a", "1", 0);
+	etcd_world_run(&z->world, 10);
+	z->world.members[0].mute = z->world.members[1].mute = true;
+	calls = z->world.members[0].calls + z->world.members[1].calls;
+	etcd_world_run(&z->world, 5000);
+	assert_false(write.done);
+	assert_int_equal(z->world.members[0].calls + z->world.members[1].calls, calls);
+	etcd_world_answer(&z->world);
+	assert_int_equal(etcd_world_write_wait(&write), 0);
+}
+
+/* One read a second at the member in use, one each five seconds at a silent one. */
+static void probes_are_few(void **state)
+{
+	struct setup *z = *state;
+	struct etcd_world_member *m = z->world.members;
+
+	(void)member_in_use(z);
+	m[0].probes = m[1].probes = 0;
+	etcd_world_run(&z->world, 60000);
+	assert_in_range(m[0].probes + m[1].probes, 30, 62);
+	m[0].mute = m[1].mute = true;
+	etcd_world_run(&z->world, 2000);
+	m[0].probes = m[1].probes = 0;
+	etcd_world_run(&z->world, 60000);
+	assert_in_range(m[0].probes + m[1].probes, 10, 26);
+}
+
 static void nobody_is_healthy_before_the_first_connection(void **state)
 {
 	struct setup *z = *state;
@@ -290,6 +440,15 @@ int main(void)
 		TEST(another_member_serves_when_one_is_down),
 		TEST(a_member_without_leader_is_avoided),
 		TEST(a_silent_member_is_given_up),
+		TEST(a_store_opens_though_a_member_is_silent),
+		TEST(a_read_leaves_a_silent_member),
+		TEST(an_update_leaves_a_silent_member),
+		TEST(an_idle_client_notices_a_silent_member),
+		TEST(a_member_that_was_silent_is_used_again),
+		TEST(a_write_is_sent_again_when_the_leader_has_changed),
+		TEST(a_slow_etcd_gets_no_write_twice),
+		TEST(calls_stay_while_no_member_is_better),
+		TEST(probes_are_few),
 		TEST(nobody_is_healthy_before_the_first_connection),
 		TEST(a_call_waits_for_a_connection_but_not_for_ever),
 		TEST(one_question_serves_all_who_wait),

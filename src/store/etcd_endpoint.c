@@ -111,12 +111,14 @@ int etcd_endpoint_init(struct etcd_endpoint *e, struct loop *l, const char *url,
 		return error_wrap(err, r, "etcd endpoint %s", url);
 	e->url = xstrdup(url);
 	e->channel = grpc_channel_new(l, &opts);
+	e->pulse = (struct etcd_pulse){ .loop = l, .channel = e->channel };
 	(void)error_set(&e->failure, ERR_UNAVAILABLE, "not connected yet");
 	return 0;
 }
 
 void etcd_endpoint_release(struct etcd_endpoint *e)
 {
+	etcd_pulse_reset(&e->pulse);
 	grpc_channel_free(TAKE(e->channel));
 	free(TAKE(e->url));
 }

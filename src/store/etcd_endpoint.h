@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "grpc/channel.h"
+#include "store/etcd_pulse.h"
 
 struct etcd_client;
 struct loop;
@@ -17,6 +18,8 @@ struct etcd_endpoint {
 	char *url; /* as it was given */
 	struct grpc_channel *channel;
 	bool ready; /* connected */
+	struct etcd_pulse pulse;
+	bool overdue; /* calls have waited there for long; for the client's tick */
 	int64_t avoid_until; /* ms: others are preferred until then */
 	struct error failure; /* why the last attempt to connect failed */
 };

@@ -21,6 +21,9 @@ enum {
 	BACKOFF_INITIAL_MS = 20,
 	BACKOFF_MAX_MS = 1000,
 	DOWN_MS = 3000, /* without a stream for so long: not healthy */
+	LAG_LOOK_MS = 500,
+	LAG_MS = 2000, /* behind etcd's revision without moving for so long: another member */
+	LAG_MAX_MS = 30 * 1000, /* the same when other members did not help */
 };
 
 static void open_stream(struct etcd_feed *f);
@@ -51,6 +54,7 @@ void etcd_feed_stop(struct etcd_feed *f)
 {
 	f->following = false;
 	loop_timer_stop(&f->retry);
+	loop_timer_stop(&f->lag);
 	close_stream(f);
 	f->down_since = INT64_MAX;
 }
@@ -240,6 +244,7 @@ static void on_message(struct grpc_call *c, const void *message)
 
 	if (!f)
 		return;
+	etcd_client_watch_heard(f->client);
 	if (m->created)
 		on_created(f, m);
 	if (m->canceled)
@@ -288,6 +293,43 @@ void etcd_feed_on_ready(void *feed)
 	open_stream(feed);
 }
 
+void etcd_feed_on_stuck(void *feed)
+{
+	struct etcd_feed *f = feed;
+
+	if (f->stream)
+		interrupted(f, STR("the member of etcd does not answer, or has no leader"));
+}
+
+/* --- lag ----------------------------------------------------------------------------------- */
+
+static void set_goal(struct etcd_feed *f)
+{
+	f->goal = etcd_client_latest(f->client);
+	f->mark = f->delivered;
+	f->marked_at = loop_now(etcd_client_loop(f->client));
+}
+
+/* A stream that catches up moves on, however far it is behind. */
+static void on_lag(struct loop_timer *t)
+{
+	struct etcd_feed *f = CONTAINER_OF(t, struct etcd_feed, lag);
+	int64_t now = loop_now(etcd_client_loop(f->client));
+
+	loop_timer_start(&f->lag, LAG_LOOK_MS);
+	if (f->delivered != f->mark)
+		f->patience_ms = LAG_MS;
+	if (f->delivered != f->mark || f->delivered >= f->goal) {
+		set_goal(f);
+		return;
+	}
+	if (now - f->marked_at < f->patience_ms || !f->stream || !etcd_client_has_other(f->client))
+		return;
+	f->patience_ms = MIN(2 * f->patience_ms, (int64_t)LAG_MAX_MS);
+	set_goal(f);
+	interrupted(f, STR("the member of etcd lags behind the others"));
+}
+
 /* --- verbs --------------------------------------------------------------------------------- */
 
 void etcd_feed_follow(struct etcd_feed *f, int64_t revision, const struct store_feed *to)
@@ -298,6 +340,9 @@ void etcd_feed_follow(struct etcd_feed *f, int64_t revision, const struct store_
 	f->delivered = revision;
 	f->down_since = loop_now(etcd_client_loop(f->client));
 	(void)error_set(&f->failure, ERR_UNAVAILABLE, "not begun yet");
+	f->patience_ms = LAG_MS;
+	set_goal(f);
+	loop_timer_start(&f->lag, LAG_LOOK_MS);
 	etcd_writes_follow(f->writes, revision);
 	open_stream(f);
 }
@@ -342,6 +387,7 @@ int etcd_feed_init(struct etcd_feed *f, struct etcd_client *client, struct etcd_
 {
 	*f = (struct etcd_feed){ .client = client, .writes = writes, .prefix = prefix };
 	loop_timer_init(&f->retry, etcd_client_loop(client), on_retry);
+	loop_timer_init(&f->lag, etcd_client_loop(client), on_lag);
 	f->backoff = (struct backoff){ .initial_ms = BACKOFF_INITIAL_MS,
 				       .max_ms = BACKOFF_MAX_MS,
 				       .factor = 2,

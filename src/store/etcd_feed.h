@@ -7,6 +7,10 @@
  * anew behind what was delivered; a revision's events are delivered together, so
  * nothing comes twice. The feed is lost when etcd has compacted what it missed,
  * or when etcd's revision is behind what it has delivered (its data was put back).
+ *
+ * The stream moves to another member when its own is silent or without a leader,
+ * or when it brings nothing for two seconds though answers to calls were of later
+ * revisions: then its member lags behind.
  */
 #ifndef STORE_ETCD_FEED_H
 #define STORE_ETCD_FEED_H
@@ -45,6 +49,11 @@ struct etcd_feed {
 	struct arena arena; /* keys and values of `changes` */
 	struct etcd_call check; /* whether etcd's revision went back */
 	bool checking;
+	struct loop_timer lag; /* looks whether the stream keeps up */
+	int64_t goal; /* revision that it should have reached */
+	int64_t mark; /* `delivered` when it last moved on */
+	int64_t marked_at; /* ms */
+	int64_t patience_ms; /* with a stream that does not move on */
 	struct metrics_counter *reconnects, *delivered_events; /* or NULL */
 };
 
@@ -58,8 +67,9 @@ void etcd_feed_follow(struct etcd_feed *f, int64_t revision, const struct store_
 /* Ends it without a word. */
 void etcd_feed_stop(struct etcd_feed *f);
 
-/* A member is ready: for the client's on_ready. */
+/* For the client's listener: a member can be used; the stream's member cannot. */
 void etcd_feed_on_ready(void *feed);
+void etcd_feed_on_stuck(void *feed);
 
 /* 0, or why it has not worked for some seconds. */
 int etcd_feed_health(const struct etcd_feed *f, struct error *err);

@@ -263,6 +263,55 @@ static void reconnects_are_counted(void **state UNUSED)
 	etcd_world_release(&world);
 }
 
+static struct etcd_world_member *watched(struct setup *z)
+{
+	struct etcd_world_member *m = z->world.members;
+
+	assert_int_equal(m[0].nwatches + m[1].nwatches, 1);
+	return m[0].nwatches ? &m[0] : &m[1];
+}
+
+/* Nobody asks for anything meanwhile. */
+static void a_stream_leaves_a_silent_member(void **state)
+{
+	struct setup *z = *state;
+
+	watched(z)->mute = true;
+	etcd_world_run(&z->world, 100);
+	(void)etcd_world_change(&z->world, POD("a"), "1");
+	etcd_world_run(&z->world, 2100);
+	assert_string_equal(z->client.events.p, "a=1@3 ");
+}
+
+static void a_stream_leaves_a_member_that_lags(void **state)
+{
+	struct setup *z = *state;
+
+	watched(z)->lags = true;
+	(void)etcd_world_change(&z->world, POD("a"), "1");
+	/* Only an answer shows that there is something to miss. */
+	assert_true(etcd_client_world_current(&z->client) > 0);
+	etcd_world_run(&z->world, 4000);
+	assert_string_equal(z->client.events.p, "a=1@3 ");
+}
+
+static void a_stream_stays_when_all_members_lag(void **state)
+{
+	struct setup *z = *state;
+	unsigned opened;
+
+	z->world.hold_events = true;
+	(void)etcd_world_change(&z->world, POD("a"), "1");
+	assert_true(etcd_client_world_current(&z->client) > 0);
+	opened = z->world.watches_opened;
+	etcd_world_run(&z->world, 60000);
+	/* After 2 s, 4 s, 8 s and so on. */
+	assert_in_range(z->world.watches_opened - opened, 1, 6);
+	etcd_world_let_events(&z->world);
+	etcd_world_run(&z->world, 100);
+	assert_string_equal(z->client.events.p, "a=1@3 ");
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -272,6 +321,9 @@ int main(void)
 		TEST(what_is_not_ours_moves_the_revision_on),
 		TEST(a_lost_stream_goes_on_where_it_was),
 		TEST(a_stream_on_a_member_without_leader_moves_to_another),
+		TEST(a_stream_leaves_a_silent_member),
+		TEST(a_stream_leaves_a_member_that_lags),
+		TEST(a_stream_stays_when_all_members_lag),
 		TEST(fragments_are_joined_at_revisions),
 		TEST(half_a_revision_is_not_delivered_twice),
 		TEST(what_etcd_forgot_loses_the_feed),

@@ -69,6 +69,7 @@ static Etcd__ResponseHeader header_of(const struct etcd_world *w)
 
 	h.cluster_id = CLUSTER_ID;
 	h.revision = w->revision;
+	h.raft_term = w->term;
 	return h;
 }
 
@@ -108,7 +109,9 @@ static void send_piece(struct etcd_world *w, struct grpc_call *call, size_t from
 
 static void feed_watch(struct etcd_world *w, struct etcd_world_watch *watch)
 {
-	while (!w->hold_events && watch->at < w->log.n) {
+	const struct etcd_world_member *m = member_of(watch->call);
+
+	while (!w->hold_events && !m->mute && !m->lags && watch->at < w->log.n) {
 		size_t left = w->log.n - watch->at, n = w->piece ? MIN(left, w->piece) : left;
 
 		send_piece(w, watch->call, watch->at, n, n < left);
@@ -169,7 +172,7 @@ static void watch_message(struct grpc_call *c, const void *message)
 	int64_t start;
 
 	w->watches_opened++;
-	if (in->request_union_case != ETCD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST)
+	if (m->mute || in->request_union_case != ETCD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST)
 		return;
 	if (m->leaderless) {
 		(void)grpc_call_finish(c, GRPC_UNAVAILABLE, STR("etcdserver: no leader"));
@@ -202,7 +205,7 @@ static bool is_refused(struct grpc_call *c)
 	struct etcd_world_member *m = member_of(c);
 
 	m->calls++;
-	if (m->leaderless)
+	if (m->leaderless && !m->mute)
 		(void)grpc_call_finish(c, GRPC_UNAVAILABLE, STR("etcdserver: no leader"));
 	return m->leaderless || m->mute;
 }
@@ -227,6 +230,10 @@ static void serve_range(struct grpc_call *c, const void *request)
 	Etcd__ResponseHeader h = header_of(w);
 	Etcd__KeyValue kv, *kvs = &kv;
 
+	if (in->serializable) {
+		member_of(c)->calls--;
+		member_of(c)->probes++;
+	}
 	if (is_refused(c))
 		return;
 	out.header = &h;
@@ -341,6 +348,8 @@ static void befall(struct etcd_world *w, struct grpc_call *c, const Etcd__TxnReq
 		(void)grpc_call_finish(c, GRPC_RESOURCE_EXHAUSTED,
 				       STR("etcdserver: mvcc: database space exceeded"));
 		break;
+	case ETCD_WORLD_VANISH:
+		break;
 	}
 	if (!held.revision)
 		grpc_call_unref(held.call);
@@ -434,7 +443,7 @@ void etcd_world_init(struct etcd_world *w, uint64_t seed, size_t members)
 {
 	struct sim_opts so = { .seed = seed, .latency_min_us = 10, .latency_max_us = 200 };
 
-	*w = (struct etcd_world){ .nmembers = members, .revision = 1 };
+	*w = (struct etcd_world){ .nmembers = members, .revision = 1, .term = 1 };
 	w->sim = sim_new(&so);
 	w->client_loop = sim_loop_new(w->sim, "client");
 	arena_init(&w->arena, SIZE_MAX);

@@ -56,8 +56,10 @@ struct etcd_world_member {
 	bool has_news;
 	/* Knobs. */
 	bool leaderless; /* refuses all, in etcd's words */
-	bool mute; /* takes requests and never answers */
-	unsigned calls; /* that it got, of all kinds but watches */
+	bool mute; /* takes requests and never answers; its watches bring nothing */
+	bool lags; /* answers, but its watches bring nothing */
+	unsigned calls; /* that it got, of all kinds but watches and probes */
+	unsigned probes; /* serializable reads: whether it is alive */
 };
 
 /* What becomes of the next transactions of the store's clients. */
@@ -68,6 +70,7 @@ enum etcd_world_fate {
 	ETCD_WORLD_DELAY, /* not known to be applied; is, at etcd_world_apply() */
 	ETCD_WORLD_HOLD, /* applied; the answer waits for etcd_world_answer() */
 	ETCD_WORLD_FULL, /* refused: no space */
+	ETCD_WORLD_VANISH, /* neither applied nor answered: on its way to a leader that died */
 };
 
 struct etcd_world {
@@ -79,6 +82,7 @@ struct etcd_world {
 	struct arena arena; /* what the log points to */
 	int64_t revision, compacted;
 	/* Knobs. */
+	uint64_t term; /* of raft */
 	enum etcd_world_fate fate;
 	unsigned fated; /* how many transactions it befalls; then they are answered */
 	bool hold_events; /* watches are told nothing */

@@ -350,7 +350,7 @@ int store_etcd_open(struct loop *l, const struct store_etcd_opts *opts, struct s
 	loop_timer_init(&s->name_timer, l, on_name_timer);
 	loop_timer_init(&s->close_timer, l, on_close_timer);
 	etcd_client_hold(s->client, true);
-	etcd_client_on_ready(s->client, etcd_feed_on_ready, &s->feed);
+	etcd_client_listen(s->client, etcd_feed_on_ready, etcd_feed_on_stuck, &s->feed);
 	ask_name(s);
 	etcd_compactor_init(&s->compactor, s->client,
 			    opts->history_ms ? opts->history_ms : HISTORY_MS);
