@@ -185,6 +185,8 @@ static void on_written(void *arg, const struct error *err, bool outrun UNUSED)
 
 	if (err)
 		finish(p, err);
+	else if (s->authz->aggregate)
+		rbac_aggregate_again(s->authz->aggregate, on_gathered, p);
 	else
 		s->authz->aggregate = rbac_aggregate_new(s, on_gathered, p);
 }

@@ -311,6 +311,15 @@ struct rbac_aggregate *rbac_aggregate_new(struct server *s,
 	return g;
 }
 
+void rbac_aggregate_again(struct rbac_aggregate *g,
+			  void (*done)(void *arg, const struct error *err), void *arg)
+{
+	g->done = done;
+	g->arg = arg;
+	if (!g->writing)
+		loop_defer(g->server->opts.loops[0], &g->task);
+}
+
 void rbac_aggregate_free(struct rbac_aggregate *g)
 {
 	if (!g)

@@ -25,6 +25,9 @@ struct server;
 struct rbac_aggregate *rbac_aggregate_new(struct server *s,
 					  void (*done)(void *arg, const struct error *err),
 					  void *arg);
+/* After `done` came with an error: it comes once more, after the next attempt. */
+void rbac_aggregate_again(struct rbac_aggregate *g,
+			  void (*done)(void *arg, const struct error *err), void *arg);
 void rbac_aggregate_free(struct rbac_aggregate *g); /* when the state is stopped */
 
 /* A ClusterRole changed: as an observer is told; `tree` is that of `now`. */

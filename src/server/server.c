@@ -192,11 +192,15 @@ static void on_classes(void *arg, const struct error *err, bool outrun UNUSED)
 	s->kubernetes = kubernetes_service_new(s, on_kubernetes, s);
 }
 
+static void ensure_policy(struct server *s);
+
 static void on_policy(void *arg, const struct error *err)
 {
 	struct server *s = arg;
 	struct ensure *e;
 
+	if (err && server_wait_again(s, err, ensure_policy))
+		return;
 	if (err) {
 		report_ready(arg, err);
 		return;
@@ -208,11 +212,20 @@ static void on_policy(void *arg, const struct error *err)
 	ensure_end(e);
 }
 
+static void ensure_policy(struct server *s)
+{
+	policy_ensure(s, on_policy, s);
+}
+
+static void ensure_namespaces(struct server *s);
+
 static void on_namespaces(void *arg, const struct error *err)
 {
 	struct server *s = arg;
 
 	if (atomic_load(&s->stopping))
+		return;
+	if (err && server_wait_again(s, err, ensure_namespaces))
 		return;
 	if (err) {
 		report_ready(s, err);
@@ -220,7 +233,12 @@ static void on_namespaces(void *arg, const struct error *err)
 	}
 	identity_keep(s->identity, on_renewed);
 	flow_start(s->flow);
-	policy_ensure(s, on_policy, s);
+	ensure_policy(s);
+}
+
+static void ensure_namespaces(struct server *s)
+{
+	namespaces_ensure(s, on_namespaces, s);
 }
 
 static void on_state_ready(void *arg, const struct error *err)
@@ -230,9 +248,14 @@ static void on_state_ready(void *arg, const struct error *err)
 	if (err)
 		report_ready(s, err);
 	else
-		namespaces_ensure(s, on_namespaces, s);
+		ensure_namespaces(s);
 	if (!err)
 		custom_start(s->custom);
+}
+
+static void on_state_waiting(void *arg, const struct error *err)
+{
+	server_wait_log(arg, err);
 }
 
 static void add_observers(struct server *s, size_t *n, const struct state_observer *v, size_t more)
@@ -278,6 +301,7 @@ static int start_state(struct server *s, struct error *err)
 		.event_ttl_ms = s->opts.event_ttl_ms,
 		.metrics = s->metrics,
 		.on_ready = on_state_ready,
+		.on_waiting = on_state_waiting,
 		.arg = s,
 	};
 	int r;
@@ -365,6 +389,7 @@ int server_new(const struct server_opts *opts, struct server **ret_server, struc
 	s->clock = loop_clock(opts->loops[0]);
 	s->selectors = known_selectors_new();
 	loop_timer_init(&s->renew, opts->loops[0], on_renew);
+	server_wait_init(s);
 	*ret_server = s;
 	return start(s, err);
 }
@@ -409,6 +434,7 @@ void server_stop(struct server *s, int64_t grace_ms, void (*done)(void *arg), vo
 	s->on_stopped = done;
 	s->stop_arg = arg;
 	loop_timer_stop(&s->renew);
+	server_wait_stop(s);
 	identity_stop(s->identity);
 	if (s->flow)
 		flow_stop(s->flow);

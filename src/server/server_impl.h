@@ -9,6 +9,7 @@
 #include "net/loop.h"
 #include "server/admission.h"
 #include "server/server.h"
+#include "server/server_wait.h"
 #include "server/state.h"
 
 struct admission_policies;
@@ -46,6 +47,7 @@ struct server {
 	struct tls *tls;
 	struct pki_ca *ca;
 	struct loop_timer renew; /* of the serving certificate */
+	struct server_wait wait;
 	struct kubelets *kubelets; /* the way to the nodes' agents */
 	struct identity *identity; /* which of the servers on its store it is */
 	struct tokens *tokens; /* or NULL */

@@ -59,6 +59,8 @@ struct state_opts {
 	struct metrics *metrics; /* or NULL */
 	/* All is loaded and the feed runs (err NULL), or why that cannot be. Once. */
 	void (*on_ready)(void *arg, const struct error *err);
+	/* The store did not answer; the state tries again until it does. Or NULL. */
+	void (*on_waiting)(void *arg, const struct error *err);
 	void *arg;
 };
 

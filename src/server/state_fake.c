@@ -63,6 +63,8 @@ struct fake_store {
 	bool woken, closing;
 	unsigned fail_next, asked, reading;
 	enum error_code fail_code;
+	unsigned fail_reads;
+	enum error_code fail_reads_code;
 	void (*closed)(void *arg);
 	void *closed_arg;
 	struct loop_task close;
@@ -481,7 +483,13 @@ static void on_read(struct loop_timer *t)
 	struct store_range_result result = { .revision = r->range.revision };
 	struct error err;
 
-	if (r->current_done) {
+	if (r->store->fail_reads && r->store->fail_reads--) {
+		(void)error_set(&err, r->store->fail_reads_code, "the store does not answer");
+		if (r->current_done)
+			r->current_done(r->arg, 0, &err);
+		else
+			r->range_done(r->arg, NULL, &err);
+	} else if (r->current_done) {
 		r->current_done(r->arg, r->revision, NULL);
 	} else if (r->range.revision && r->range.revision < d->compacted) {
 		(void)error_set(&err, ERR_EXPIRED, "compacted");
@@ -677,6 +685,12 @@ void fake_store_fail(struct store *st, unsigned n, enum error_code code)
 {
 	of(st)->fail_next = n;
 	of(st)->fail_code = code;
+}
+
+void fake_store_fail_reads(struct store *st, unsigned n, enum error_code code)
+{
+	of(st)->fail_reads = n;
+	of(st)->fail_reads_code = code;
 }
 
 void fake_store_hold(struct store *st, bool hold)

@@ -44,6 +44,9 @@ void fake_data_compact(struct fake_data *d, int64_t revision);
 /* The feed ends with on_lost; whatever happens until the next store_follow() is missed. */
 void fake_store_lose(struct store *s);
 
+/* The next n reads fail with this code, questions for the current revision included. */
+void fake_store_fail_reads(struct store *s, unsigned n, enum error_code code);
+
 /* The next n writes fail with this code; 0 holds all writes back until called with n 0. */
 void fake_store_fail(struct store *s, unsigned n, enum error_code code);
 void fake_store_hold(struct store *s, bool hold);

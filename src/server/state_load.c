@@ -152,20 +152,32 @@ static void drop_loading(struct state *st)
 		resource_blocks_clear(&st->resources[i]->loading);
 }
 
+/* The store may answer later; an object that cannot be read stays so. */
+static bool is_passing(const struct error *err)
+{
+	return err->code == ERR_UNAVAILABLE || err->code == ERR_TIMEOUT;
+}
+
 static void fail(struct state_load *load, const struct error *err)
 {
 	struct state *st = load->state;
+	bool first = !st->loaded;
 
 	drop_loading(st);
 	st->load = NULL;
 	st->load_error = *err;
 	load_free(load);
-	if (st->stopping)
+	if (st->stopping) {
 		state_stop_step(st);
-	else if (st->loaded || err->code == ERR_EXPIRED)
-		loop_timer_start(&st->reload, st->loaded ? RETRY_MS : 0);
-	else
+	} else if (first && err->code == ERR_EXPIRED) {
+		loop_timer_start(&st->reload, 0);
+	} else if (first && !is_passing(err)) {
 		call_ready(st, err);
+	} else {
+		loop_timer_start(&st->reload, RETRY_MS);
+		if (st->opts.on_waiting)
+			st->opts.on_waiting(st->opts.arg, err);
+	}
 }
 
 static int take_page(struct state_load *load, const struct store_range_result *page,

@@ -474,6 +474,27 @@ static void after_a_lost_feed_all_is_read_again(void **state UNUSED)
 	state_world_release(&w);
 }
 
+static void a_store_that_does_not_answer_is_waited_for(void **state UNUSED)
+{
+	struct state_world w;
+
+	state_world_init(&w, &shared);
+	assert_true(state_world_write(&w, "pods", "a", "p",
+				      state_world_pod(&w.arena, "a", "p", NULL, NULL)) > 0);
+	state_world_stop(&w);
+	state_world_begin(&w);
+	fake_store_fail_reads(w.store, 100, ERR_UNAVAILABLE);
+	sim_run_for(w.sim, 60 * 1000);
+	assert_false(w.ready);
+	assert_true(w.waits > 10);
+	fake_store_fail_reads(w.store, 0, ERR_OK);
+	sim_run_for(w.sim, 2000);
+	assert_true(w.ready);
+	assert_int_equal(w.err.code, ERR_OK);
+	assert_int_equal(resource_count(state_world_resource(&w, "pods")), 1);
+	state_world_release(&w);
+}
+
 static void what_cannot_be_read_at_the_start_is_said(void **state UNUSED)
 {
 	struct fake_data *data = fake_data_new();
@@ -648,6 +669,7 @@ int main(void)
 		cmocka_unit_test(a_revision_of_the_future_is_waited_for_and_given_up),
 		cmocka_unit_test(what_others_write_is_seen),
 		cmocka_unit_test(after_a_lost_feed_all_is_read_again),
+		cmocka_unit_test(a_store_that_does_not_answer_is_waited_for),
 		cmocka_unit_test(what_cannot_be_read_at_the_start_is_said),
 		cmocka_unit_test(an_observer_knows_what_is_committed),
 		cmocka_unit_test(events_go_after_their_time),

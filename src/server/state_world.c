@@ -49,6 +49,14 @@ static void on_ready(void *arg, const struct error *err)
 		w->err = *err;
 }
 
+static void on_waiting(void *arg, const struct error *err)
+{
+	struct state_world *w = arg;
+
+	assert_int_equal(err->code, ERR_UNAVAILABLE);
+	w->waits++;
+}
+
 static bool is_ready(void *arg)
 {
 	return ((struct state_world *)arg)->ready;
@@ -83,6 +91,7 @@ void state_world_begin(struct state_world *w)
 		.observers = w->opts.observers,
 		.nobservers = w->opts.nobservers,
 		.on_ready = on_ready,
+		.on_waiting = on_waiting,
 		.arg = w,
 	};
 

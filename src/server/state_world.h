@@ -61,6 +61,7 @@ struct state_world {
 	struct addr at;
 	bool ready, stopping, stopped, drained;
 	struct error err; /* of on_ready */
+	unsigned waits; /* times that on_waiting was called */
 	atomic_size_t overs; /* watches that are over */
 };
 

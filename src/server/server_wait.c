@@ -1,0 +1,53 @@
+/* One timer: the steps of a start come one after the other. */
+#include "server/server_wait.h"
+
+#include "base/log.h"
+#include "server/server_impl.h"
+
+enum {
+	RETRY_MS = 1000,
+	GAP_MIN_MS = 10 * 1000,
+	GAP_MAX_MS = 5 * 60 * 1000,
+};
+
+static void on_timer(struct loop_timer *t)
+{
+	struct server_wait *w = CONTAINER_OF(t, struct server_wait, timer);
+	struct server *s = CONTAINER_OF(w, struct server, wait);
+
+	w->step(s);
+}
+
+void server_wait_init(struct server *s)
+{
+	loop_timer_init(&s->wait.timer, s->opts.loops[0], on_timer);
+	s->wait.gap_ms = GAP_MIN_MS;
+}
+
+void server_wait_stop(struct server *s)
+{
+	loop_timer_stop(&s->wait.timer);
+}
+
+void server_wait_log(struct server *s, const struct error *err)
+{
+	int64_t now = loop_now(s->opts.loops[0]);
+
+	if (now < s->wait.log_at)
+		return;
+	log_warn(s->opts.log, "waiting for the store", LOG_ERR(err));
+	s->wait.log_at = now + s->wait.gap_ms;
+	s->wait.gap_ms = MIN(2 * s->wait.gap_ms, (int64_t)GAP_MAX_MS);
+}
+
+bool server_wait_again(struct server *s, const struct error *err, void (*step)(struct server *s))
+{
+	/* A folder that takes no writes is a matter for a person. */
+	if (!s->opts.netcd_servers || atomic_load(&s->stopping) ||
+	    (err->code != ERR_UNAVAILABLE && err->code != ERR_TIMEOUT))
+		return false;
+	server_wait_log(s, err);
+	s->wait.step = step;
+	loop_timer_start(&s->wait.timer, RETRY_MS);
+	return true;
+}
