@@ -122,6 +122,14 @@ static bool is_dark(const struct etcd_client *client)
 	return true;
 }
 
+static bool is_connected(const struct etcd_client *client)
+{
+	for (size_t i = 0; i < client->n; i++)
+		if (client->endpoints[i].ready)
+			return true;
+	return false;
+}
+
 static void note_dark(struct etcd_client *client)
 {
 	if (!is_dark(client))
@@ -187,13 +195,14 @@ static void note_answer(struct etcd_client *client, const struct etcd_call *c)
 	client->revision = MAX(client->revision, header->revision);
 }
 
-static void note_outcome(struct etcd_client *client, const struct etcd_answer *a)
+/* `why`: as etcd or gRPC says it. */
+static void note_outcome(struct etcd_client *client, enum etcd_outcome outcome, struct str why)
 {
-	if (a->outcome != ETCD_UNKNOWN) {
+	if (outcome != ETCD_UNKNOWN) {
 		client->mute_since = INT64_MAX;
 		return;
 	}
-	client->mute = a->err;
+	(void)error_set(&client->mute, ERR_TIMEOUT, "%.*s", STR_ARG(why));
 	if (client->mute_since == INT64_MAX)
 		client->mute_since = now_ms(client);
 }
@@ -264,7 +273,7 @@ static void on_end(struct grpc_call *g, const struct grpc_status *st)
 	}
 	if (a.outcome == ETCD_RETRY || a.outcome == ETCD_UNKNOWN)
 		avoid(c->endpoint);
-	note_outcome(client, &a);
+	note_outcome(client, a.outcome, st->message);
 	if (may_try_again(c, &a)) {
 		wait_again(c);
 		return;
@@ -279,8 +288,9 @@ static void on_give_up(struct loop_timer *t)
 	struct etcd_call *c = CONTAINER_OF(t, struct etcd_call, timer);
 	struct etcd_answer a = { .outcome = ETCD_REFUSED };
 
-	if (etcd_client_health(c->client, &a.err) == 0)
-		(void)error_set(&a.err, ERR_UNAVAILABLE, "etcd did not take the request in time");
+	(void)error_set(&a.err, ERR_UNAVAILABLE, "%s",
+			is_connected(c->client) ? "etcd does not answer"
+						: "the server has no connection to etcd");
 	finish(c, &a);
 }
 
@@ -508,11 +518,11 @@ static void leave_member(struct etcd_call *c, struct etcd_endpoint *to)
 		start(c, to);
 		return;
 	}
-	(void)error_set(&a.err, ERR_TIMEOUT, "%s: %s", c->endpoint->url,
-			p->silent       ? "the member of etcd does not answer"
-			: p->leaderless ? "the member of etcd has lost its leader"
+	(void)error_set(&a.err, ERR_TIMEOUT, "%s",
+			p->silent       ? "the etcd member does not answer"
+			: p->leaderless ? "the etcd member has lost its leader"
 					: "etcd has changed its leader");
-	note_outcome(c->client, &a);
+	note_outcome(c->client, a.outcome, str_from(a.err.msg));
 	finish(c, &a);
 }
 
@@ -594,14 +604,6 @@ static const char *condition(const struct etcd_endpoint *e)
 	if (!etcd_pulse_alive(&e->pulse))
 		return "connected, but does not answer";
 	return e->pulse.leaderless ? "has no leader" : "connected";
-}
-
-static bool is_connected(const struct etcd_client *client)
-{
-	for (size_t i = 0; i < client->n; i++)
-		if (client->endpoints[i].ready)
-			return true;
-	return false;
 }
 
 /* "http://a:2379 (why), http://b:2379 (why)" */

@@ -404,6 +404,10 @@ static void expect(enum grpc_code code, const char *text, bool sent, enum etcd_o
 
 	assert_int_equal(etcd_outcome_of(&st, sent, &err), want);
 	assert_int_equal(err.code, error);
+	/* The error is for people who know neither etcd's texts nor gRPC's. */
+	assert_true(want == ETCD_ANSWERED || err.msg[0]);
+	assert_true(!*text || !strstr(err.msg, text));
+	assert_null(strstr(err.msg, "etcdserver"));
 }
 
 static void refusals_are_told_from_the_unknown(void **state UNUSED)

@@ -46,30 +46,45 @@ struct cause {
 	const char *text; /* that the status begins with; NULL: any */
 	enum etcd_outcome outcome;
 	enum error_code error;
+	const char *plain; /* what clients are told */
 };
 
 static const struct cause causes[] = {
 	{ GRPC_OUT_OF_RANGE, "etcdserver: mvcc: required revision has been compacted", ETCD_REFUSED,
-	  ERR_EXPIRED },
+	  ERR_EXPIRED, "the revision is no longer stored" },
 	{ GRPC_OUT_OF_RANGE, "etcdserver: mvcc: required revision is a future revision",
-	  ETCD_REFUSED, ERR_TIMEOUT },
-	{ GRPC_INVALID_ARGUMENT, "etcdserver: request is too large", ETCD_REFUSED, ERR_TOO_LARGE },
-	{ GRPC_INVALID_ARGUMENT, NULL, ETCD_REFUSED, ERR_UNAVAILABLE },
+	  ETCD_REFUSED, ERR_TIMEOUT, "the revision does not exist yet" },
+	{ GRPC_INVALID_ARGUMENT, "etcdserver: request is too large", ETCD_REFUSED, ERR_TOO_LARGE,
+	  "the object is too large for etcd" },
+	{ GRPC_INVALID_ARGUMENT, NULL, ETCD_REFUSED, ERR_UNAVAILABLE,
+	  "etcd has rejected the request" },
 	/* The member has no leader to propose to, asked before anything else. */
-	{ GRPC_UNAVAILABLE, "etcdserver: no leader", ETCD_RETRY, ERR_UNAVAILABLE },
-	{ GRPC_UNAVAILABLE, "etcdserver: not capable", ETCD_RETRY, ERR_UNAVAILABLE },
-	{ GRPC_RESOURCE_EXHAUSTED, "etcdserver: too many requests", ETCD_RETRY, ERR_UNAVAILABLE },
+	{ GRPC_UNAVAILABLE, "etcdserver: no leader", ETCD_RETRY, ERR_UNAVAILABLE,
+	  "etcd has no leader at the moment" },
+	{ GRPC_UNAVAILABLE, "etcdserver: not capable", ETCD_RETRY, ERR_UNAVAILABLE,
+	  "etcd is not ready yet" },
+	{ GRPC_RESOURCE_EXHAUSTED, "etcdserver: too many requests", ETCD_RETRY, ERR_UNAVAILABLE,
+	  "etcd is overloaded" },
 	{ GRPC_RESOURCE_EXHAUSTED, "etcdserver: mvcc: database space exceeded", ETCD_REFUSED,
-	  ERR_UNAVAILABLE },
+	  ERR_UNAVAILABLE, "etcd's database is full (space exceeded)" },
 	/* etcd's server, before etcd has seen it; or we, of a range that it sent. */
 	{ GRPC_RESOURCE_EXHAUSTED, "grpc: received message larger than max", ETCD_REFUSED,
-	  ERR_TOO_LARGE },
-	{ GRPC_RESOURCE_EXHAUSTED, NULL, ETCD_UNKNOWN, ERR_TOO_LARGE },
-	{ GRPC_UNAUTHENTICATED, NULL, ETCD_REFUSED, ERR_UNAVAILABLE },
-	{ GRPC_PERMISSION_DENIED, NULL, ETCD_REFUSED, ERR_UNAVAILABLE },
-	{ GRPC_FAILED_PRECONDITION, NULL, ETCD_REFUSED, ERR_UNAVAILABLE },
-	{ GRPC_UNIMPLEMENTED, NULL, ETCD_REFUSED, ERR_UNAVAILABLE },
+	  ERR_TOO_LARGE, "the object is too large for etcd" },
+	{ GRPC_RESOURCE_EXHAUSTED, NULL, ETCD_UNKNOWN, ERR_TOO_LARGE,
+	  "the answer of etcd is too large" },
+	{ GRPC_UNAUTHENTICATED, NULL, ETCD_REFUSED, ERR_UNAVAILABLE,
+	  "etcd does not accept the server's credentials" },
+	{ GRPC_PERMISSION_DENIED, NULL, ETCD_REFUSED, ERR_UNAVAILABLE,
+	  "etcd does not permit the server to do this" },
+	{ GRPC_FAILED_PRECONDITION, NULL, ETCD_REFUSED, ERR_UNAVAILABLE,
+	  "etcd has rejected the request" },
+	{ GRPC_UNIMPLEMENTED, NULL, ETCD_REFUSED, ERR_UNAVAILABLE,
+	  "etcd does not support the request" },
 };
+
+/* Anything else. */
+static const struct cause unknown = { GRPC_UNKNOWN, NULL, ETCD_UNKNOWN, ERR_TIMEOUT,
+				      "etcd did not answer in time" };
 
 static const struct cause *find_cause(const struct grpc_status *st)
 {
@@ -77,7 +92,7 @@ static const struct cause *find_cause(const struct grpc_status *st)
 		if (causes[i].code == st->code &&
 		    (!causes[i].text || str_starts(st->message, str_from(causes[i].text))))
 			return &causes[i];
-	return NULL;
+	return &unknown;
 }
 
 enum etcd_outcome etcd_outcome_of(const struct grpc_status *st, bool sent, struct error *err)
@@ -87,9 +102,9 @@ enum etcd_outcome etcd_outcome_of(const struct grpc_status *st, bool sent, struc
 	if (st->code == GRPC_OK)
 		return ETCD_ANSWERED;
 	if (!sent) {
-		(void)error_set(err, ERR_UNAVAILABLE, "%.*s", STR_ARG(st->message));
+		(void)error_set(err, ERR_UNAVAILABLE, "the server has no connection to etcd");
 		return ETCD_RETRY;
 	}
-	(void)error_set(err, cause ? cause->error : ERR_TIMEOUT, "%.*s", STR_ARG(st->message));
-	return cause ? cause->outcome : ETCD_UNKNOWN;
+	(void)error_set(err, cause->error, "%s", cause->plain);
+	return cause->outcome;
 }

@@ -38,8 +38,10 @@ enum etcd_outcome {
 };
 
 /*
- * What a status means, and the failure in our words. `sent`: the request may
- * have left this process. Errors of etcd_op's own:
+ * What a status means, and the failure in plain words: the error reaches clients
+ * of the API, who know neither etcd nor gRPC. The status itself is for those who
+ * look after the server (etcd_client_health()). `sent`: the request may have left
+ * this process. Errors of etcd_op's own:
  *   -ERR_EXPIRED      the revision is compacted
  *   -ERR_TIMEOUT      the revision lies in the future; or the outcome is unknown
  *   -ERR_TOO_LARGE    the request, or our limit on the response
