@@ -122,10 +122,10 @@ static void decide_again(struct state *st, struct job *j, const struct error *er
 	struct exchange *x = exchange_of(j);
 	struct access *a = x->data;
 
-	if (!err) {
-		a->err = (struct error){ 0 };
+	/* A store that does not answer is no reason to deny anything. */
+	a->err = err ? *err : (struct error){ 0 };
+	if (!err)
 		decide(x, st, a, true);
-	}
 	job_finish(j);
 }
 

@@ -140,6 +140,8 @@ void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct jo
 	x->job.writes = request_verb_writes(x->request.verb);
 	x->job.run = run;
 	x->job.done = job_back;
+	x->job.limit_ms = exchange_time_limit(x);
+	x->job.named = x->request.revision > 0 || x->request.cont.n;
 	x->at_state = true;
 	(void)http_stream_ref(x->stream);
 	/* A get waits for nothing that has no limit of its own, and there are many. */

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "server/server_impl.h"
+#include "store/store.h"
 
 enum {
 	RETRY_MS = 1000,
@@ -32,10 +33,14 @@ void server_wait_stop(struct server *s)
 void server_wait_log(struct server *s, const struct error *err)
 {
 	int64_t now = loop_now(s->opts.loops[0]);
+	struct error why;
 
 	if (now < s->wait.log_at)
 		return;
-	log_warn(s->opts.log, "waiting for the store", LOG_ERR(err));
+	/* The store's health names each member of etcd and its condition. */
+	if (store_health(s->store, &why) == 0)
+		why = *err;
+	log_warn(s->opts.log, "waiting for the store", LOG_ERR(&why));
 	s->wait.log_at = now + s->wait.gap_ms;
 	s->wait.gap_ms = MIN(2 * s->wait.gap_ms, (int64_t)GAP_MAX_MS);
 }

@@ -208,13 +208,22 @@ void state_free(struct state *st)
 	free(st);
 }
 
+static int health_unloaded(struct state *st, struct error *err)
+{
+	struct error why = st->load_error;
+
+	if (store_health(st->store, &why) == 0)
+		why = st->load_error;
+	return error_set(err, ERR_UNAVAILABLE, "objects are not loaded yet%s%s",
+			 why.code ? ": " : "", why.msg);
+}
+
 int state_health(struct state *st, struct error *err)
 {
 	if (st->stopping)
 		return error_set(err, ERR_UNAVAILABLE, "the server is shutting down");
 	if (!st->loaded)
-		return error_set(err, ERR_UNAVAILABLE, "objects are not loaded yet%s%s",
-				 st->load_error.code ? ": " : "", st->load_error.msg);
+		return health_unloaded(st, err);
 	return store_health(st->store, err);
 }
 

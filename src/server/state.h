@@ -81,6 +81,8 @@ struct job {
 	bool writes; /* which takes longer: it runs at the end of a turn, after reads */
 	void (*run)(struct state *st, struct job *j); /* leads, now or later, to job_finish() */
 	void (*done)(struct job *j);
+	int64_t limit_ms; /* how long a read may wait for the newest state; 0: 3 s */
+	bool named; /* its client has named the revision that it reads at */
 	/* Private. */
 	struct loop_msg msg;
 	struct list link;
@@ -96,8 +98,9 @@ void job_finish(struct job *j);
 /*
  * Calls `resume` when committed has reached what a read must see: with
  * `revision` 0 everything acknowledged to anybody before now (linearizable),
- * else that revision. At once when it has. err: -ERR_TIMEOUT after 3 s ("Too large
- * resource version"), -ERR_UNAVAILABLE.
+ * else that revision. At once when it has. err: -ERR_TIMEOUT after 3 s for a
+ * revision ("Too large resource version" if the client has named it), after the
+ * job's own limit otherwise; -ERR_UNAVAILABLE.
  */
 void state_sync(struct state *st, struct job *j, int64_t revision,
 		void (*resume)(struct state *st, struct job *j, const struct error *err));

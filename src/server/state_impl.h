@@ -153,6 +153,7 @@ struct state {
 	struct list asking, asking_next; /* for the store's revision: under way, and after that */
 	bool asked;
 	struct loop_timer wait_timer;
+	int64_t wait_until; /* ms: when it comes */
 
 	/* Loading (state_load.c). */
 	struct state_load *load; /* NULL when none is under way */

@@ -15,10 +15,15 @@ static void resume(struct state *st, struct job *j, const struct error *err)
 	j->resume(st, j, err);
 }
 
-static void too_large(const struct state *st, const struct job *j, struct error *err)
+static void too_late(const struct state *st, const struct job *j, struct error *err)
 {
-	(void)error_set(err, ERR_TIMEOUT, "Too large resource version: %lld, current: %lld",
-			(long long)j->wanted, (long long)st->revision);
+	if (j->named)
+		(void)error_set(err, ERR_TIMEOUT, "Too large resource version: %lld, current: %lld",
+				(long long)j->wanted, (long long)st->revision);
+	else
+		(void)error_set(err, ERR_TIMEOUT,
+				"the server did not receive the newest state from its store in "
+				"time; try again");
 }
 
 static struct job *job_of(struct list *node)
@@ -34,8 +39,10 @@ static void wait_insert(struct state *st, struct job *j)
 	while (at != &st->waiting && job_of(at)->wanted > j->wanted)
 		at = at->prev;
 	list_insert_after(at, &j->link);
-	if (!loop_timer_running(&st->wait_timer))
-		loop_timer_start(&st->wait_timer, WAIT_MS);
+	if (loop_timer_running(&st->wait_timer) && st->wait_until <= j->deadline)
+		return;
+	st->wait_until = j->deadline;
+	loop_timer_start(&st->wait_timer, MAX(j->deadline - loop_now(st->loop), INT64_C(0)));
 }
 
 static void wait_for(struct state *st, struct job *j, int64_t revision)
@@ -63,10 +70,11 @@ static void on_wait_timer(struct loop_timer *t)
 		list_remove(it);
 		list_push_back(&late, it);
 	}
+	st->wait_until = next;
 	if (next != INT64_MAX)
 		loop_timer_start(t, next - now);
 	while ((node = list_pop_front(&late))) {
-		too_large(st, job_of(node), &err);
+		too_late(st, job_of(node), &err);
 		resume(st, job_of(node), &err);
 	}
 }
@@ -140,7 +148,7 @@ void state_sync(struct state *st, struct job *j, int64_t revision,
 	struct error err;
 
 	j->resume = fn;
-	j->deadline = loop_now(st->loop) + WAIT_MS;
+	j->deadline = loop_now(st->loop) + (j->limit_ms && !revision ? j->limit_ms : WAIT_MS);
 	if (st->stopping) {
 		(void)error_set(&err, ERR_UNAVAILABLE, "the server is shutting down");
 		fn(st, j, &err);

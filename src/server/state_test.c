@@ -334,6 +334,7 @@ struct read {
 	struct job job;
 	int64_t wanted, saw;
 	int result;
+	struct error err;
 	bool over;
 };
 
@@ -342,6 +343,8 @@ static void read_synced(struct state *st, struct job *j, const struct error *err
 	struct read *r = CONTAINER_OF(j, struct read, job);
 
 	r->result = err ? -(int)err->code : 0;
+	if (err)
+		r->err = *err;
 	r->saw = state_revision(st);
 	r->over = true;
 	job_finish(j);
@@ -356,6 +359,7 @@ static void read_start(struct state_world *w, struct read *r, int64_t wanted)
 {
 	*r = (struct read){ .job = { .home = w->loop, .run = read_run, .done = chain_home },
 			    .wanted = wanted };
+	r->job.named = wanted > 0;
 	state_submit(w->state, &r->job);
 }
 
@@ -416,6 +420,7 @@ static void a_revision_of_the_future_is_waited_for_and_given_up(void **state UNU
 	sim_run_for(w.sim, 200);
 	assert_true(never.over);
 	assert_int_equal(never.result, -ERR_TIMEOUT);
+	assert_non_null(strstr(never.err.msg, "Too large resource version: 1000, current: "));
 	state_world_release(&w);
 }
 
@@ -492,6 +497,33 @@ static void a_store_that_does_not_answer_is_waited_for(void **state UNUSED)
 	assert_true(w.ready);
 	assert_int_equal(w.err.code, ERR_OK);
 	assert_int_equal(resource_count(state_world_resource(&w, "pods")), 1);
+	state_world_release(&w);
+}
+
+/* Nobody who named no revision is told of one that is too large. */
+static void a_read_waits_while_all_is_read_again(void **state UNUSED)
+{
+	struct state_world w;
+	struct read soon, late;
+
+	state_world_init(&w, &shared);
+	fake_store_lose(w.store);
+	(void)fake_data_put(w.data, STR("core/pods"), STR("a"), STR("p"), stored_pod(&w, "a", "p"));
+	fake_store_fail_reads(w.store, 1, ERR_UNAVAILABLE);
+	sim_run_for(w.sim, 500);
+	assert_int_equal(w.waits, 1);
+	read_start(&w, &soon, 0);
+	soon.job.limit_ms = 20 * 1000;
+	read_start(&w, &late, 0);
+	late.job.limit_ms = 6 * 1000;
+	sim_run_for(w.sim, 200);
+	fake_store_fail_reads(w.store, 10, ERR_UNAVAILABLE);
+	assert_true(sim_run_until(w.sim, read_over, &late, 8000));
+	assert_int_equal(late.result, -ERR_TIMEOUT);
+	assert_null(strstr(late.err.msg, "resource version"));
+	assert_false(soon.over);
+	assert_true(sim_run_until(w.sim, read_over, &soon, 12 * 1000));
+	assert_int_equal(soon.result, 0);
 	state_world_release(&w);
 }
 
@@ -670,6 +702,7 @@ int main(void)
 		cmocka_unit_test(what_others_write_is_seen),
 		cmocka_unit_test(after_a_lost_feed_all_is_read_again),
 		cmocka_unit_test(a_store_that_does_not_answer_is_waited_for),
+		cmocka_unit_test(a_read_waits_while_all_is_read_again),
 		cmocka_unit_test(what_cannot_be_read_at_the_start_is_said),
 		cmocka_unit_test(an_observer_knows_what_is_committed),
 		cmocka_unit_test(events_go_after_their_time),

@@ -144,7 +144,7 @@ static void answer_error(struct watch *w)
 	struct status_about about = { 0 };
 	struct bytes *b;
 
-	if (w->err.code == ERR_TIMEOUT)
+	if (w->err.code == ERR_TIMEOUT && w->job.named)
 		about = (struct status_about){ .cause_reason = "ResourceVersionTooLarge",
 					       .cause_message = "Too large resource version",
 					       .retry_after_s = 1 };
@@ -270,6 +270,7 @@ static void open_job(struct state *st, struct job *j)
 {
 	struct watch *w = CONTAINER_OF(j, struct watch, job);
 
+	j->named = w->opts.revision > 0;
 	state_sync(st, j, w->opts.revision, synced);
 }
 
