@@ -23,7 +23,10 @@ void verb_get_object(struct exchange *x,
  */
 bool verb_patch_options(struct mutation *m);
 
-/* A read that waited: "Too large resource version" has a cause that clients look for. */
+/*
+ * A read that waited. "Too large resource version" has a cause that clients look
+ * for; only clients that named a revision get it.
+ */
 void verb_reply_sync_error(struct exchange *x, const struct error *err);
 
 /* Sets m->format from the Content-Type. -ERR_UNSUPPORTED_MEDIA_TYPE. */

@@ -40,11 +40,12 @@ bool verb_is_foreign(const struct exchange *x)
 
 void verb_reply_sync_error(struct exchange *x, const struct error *err)
 {
-	if (err->code == ERR_TIMEOUT) {
+	if (err->code == ERR_TIMEOUT && x->job.named) {
 		x->cause_reason = "ResourceVersionTooLarge";
 		x->cause_message = "Too large resource version";
-		x->retry_after_s = 1;
 	}
+	if (err->code == ERR_TIMEOUT)
+		x->retry_after_s = 1;
 	reply_error(x, err, NULL);
 }
 
