@@ -221,16 +221,26 @@ bool access_identify(struct exchange *x)
 	return false;
 }
 
-static void ask_without_state(struct exchange *x, void (*then)(struct exchange *x))
+static void ask_when_ready(struct exchange *x)
 {
-	struct error err;
+	void (**then)(struct exchange * x) = x->data;
+
+	x->data = NULL;
+	access_ask(x, *then);
+}
+
+static void wait_until_ready(struct exchange *x, void (*then)(struct exchange *x))
+{
+	void (**kept)(struct exchange * x);
 
 	if (is_open(x)) {
 		then(x);
 		return;
 	}
-	(void)error_set(&err, ERR_UNAVAILABLE, "objects are still being read");
-	reply_error(x, &err, NULL);
+	kept = arena_alloc(x->arena, sizeof(*kept));
+	*kept = then;
+	x->data = kept;
+	ready_wait(x, ask_when_ready);
 }
 
 void access_ask(struct exchange *x, void (*then)(struct exchange *x))
@@ -240,7 +250,7 @@ void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 	bool at_hand;
 
 	if (!atomic_load(&s->ready)) {
-		ask_without_state(x, then);
+		wait_until_ready(x, then);
 		return;
 	}
 	/* What needs no job needs no memory of the request's either. */

@@ -7,7 +7,7 @@
  * committed, before the body is read and before anybody is told whether there is
  * such a thing: what may not be asked for is 403, even where it does not exist.
  *
- * Until the state is loaded only health and version are open.
+ * Until the state is loaded only health and version are open; other requests wait (ready.h).
  */
 #ifndef SERVER_ACCESS_H
 #define SERVER_ACCESS_H

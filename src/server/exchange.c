@@ -132,8 +132,8 @@ static void job_back(struct job *j)
 	http_stream_unref(x->stream);
 }
 
-void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct job *j),
-		     void (*finish)(struct exchange *x))
+static void leave_home(struct exchange *x, void (*run)(struct state *st, struct job *j),
+		       void (*finish)(struct exchange *x))
 {
 	x->finish = finish;
 	x->job.home = x->home;
@@ -144,10 +144,37 @@ void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct jo
 	x->job.named = x->request.revision > 0 || x->request.cont.n;
 	x->at_state = true;
 	(void)http_stream_ref(x->stream);
+}
+
+void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct job *j),
+		     void (*finish)(struct exchange *x))
+{
+	leave_home(x, run, finish);
 	/* A get waits for nothing that has no limit of its own, and there are many. */
 	if (x->request.verb != REQUEST_GET)
 		loop_timer_start(&x->timer, exchange_time_limit(x));
 	state_submit(x->server->state, &x->job);
+}
+
+static void on_visit(struct loop_msg *m)
+{
+	struct job *j = CONTAINER_OF(m, struct job, msg);
+
+	j->run(j->state, j);
+}
+
+void exchange_visit(struct exchange *x, void (*run)(struct state *st, struct job *j),
+		    void (*finish)(struct exchange *x))
+{
+	struct loop *first = x->server->opts.loops[0];
+
+	leave_home(x, run, finish);
+	x->job.state = x->server->state;
+	x->job.msg.fn = on_visit;
+	if (x->home == first)
+		on_visit(&x->job.msg);
+	else
+		loop_post(first, &x->job.msg);
 }
 
 /* --- the stream's side ------------------------------------------------------------ */

@@ -101,6 +101,10 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane);
 void exchange_submit(struct exchange *x, void (*run)(struct state *st, struct job *j),
 		     void (*finish)(struct exchange *x));
 
+/* The same without the state: `run` comes on its loop at once, whether it is loaded or not. */
+void exchange_visit(struct exchange *x, void (*run)(struct state *st, struct job *j),
+		    void (*finish)(struct exchange *x));
+
 /* How long a request other than a watch may take, in ms. */
 int64_t exchange_time_limit(const struct exchange *x);
 

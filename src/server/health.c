@@ -50,7 +50,7 @@ static int check_store(const struct health *h, struct error *err)
 static int check_loaded(const struct health *h, struct error *err)
 {
 	if (!atomic_load(&h->x->server->ready))
-		return error_set(err, ERR_UNAVAILABLE, "objects are still being read");
+		return error_set(err, ERR_UNAVAILABLE, "the server has not loaded all objects yet");
 	return 0;
 }
 

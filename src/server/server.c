@@ -1,7 +1,7 @@
 /*
- * Start: CA and certificate, the socket, then the store and the state. The
- * socket comes first so that probes are answered while a large store is read;
- * whoever asks for objects before that is told to come back (503).
+ * Start: CA and certificate, the store and the state, then the socket. It is
+ * open while objects are loaded, so that probes are answered; other requests wait
+ * until that is done (ready.h).
  *
  * Stop, in this order: no new connections and no readiness, watches end, what is
  * under way is answered, the store is closed.
@@ -139,6 +139,8 @@ static void report_ready(struct server *s, const struct error *err)
 	if (!err)
 		atomic_store(&s->ready, true);
 	s->opts.on_ready(s->opts.arg, err);
+	if (!err)
+		ready_release(s);
 }
 
 static void on_versions(void *arg, const struct error *err)
@@ -390,6 +392,7 @@ int server_new(const struct server_opts *opts, struct server **ret_server, struc
 	s->selectors = known_selectors_new();
 	loop_timer_init(&s->renew, opts->loops[0], on_renew);
 	server_wait_init(s);
+	ready_init(s);
 	*ret_server = s;
 	return start(s, err);
 }
@@ -435,6 +438,7 @@ void server_stop(struct server *s, int64_t grace_ms, void (*done)(void *arg), vo
 	s->stop_arg = arg;
 	loop_timer_stop(&s->renew);
 	server_wait_stop(s);
+	ready_release(s);
 	identity_stop(s->identity);
 	if (s->flow)
 		flow_stop(s->flow);

@@ -8,6 +8,7 @@
 
 #include "net/loop.h"
 #include "server/admission.h"
+#include "server/ready.h"
 #include "server/server.h"
 #include "server/server_wait.h"
 #include "server/state.h"
@@ -48,6 +49,7 @@ struct server {
 	struct pki_ca *ca;
 	struct loop_timer renew; /* of the serving certificate */
 	struct server_wait wait;
+	struct ready unready; /* requests that came too early */
 	struct kubelets *kubelets; /* the way to the nodes' agents */
 	struct identity *identity; /* which of the servers on its store it is */
 	struct tokens *tokens; /* or NULL */

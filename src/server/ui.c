@@ -548,7 +548,7 @@ static bool route(struct exchange *x, struct str name)
 	if (!str_eq(routes[i].method, x->stream->in.method))
 		refuse(x, ERR_METHOD_NOT_ALLOWED, "this path has another method");
 	else if (!atomic_load(&x->server->ready))
-		refuse(x, ERR_UNAVAILABLE, "objects are still being read");
+		ready_wait(x, ui_handle);
 	else
 		routes[i].handle(x);
 	return true;

@@ -132,5 +132,49 @@ await test("a server waits for etcd, says so, and becomes ready", async () => {
 	assert.deepEqual(await server.ended, { code: 0, signal: null })
 })
 
+await test("a server that starts answers requests when it has loaded all objects, and probes before", async () => {
+	await etcd.leader()
+	const server = await startServer("etcd", { etcd })
+	await server.stop()
+	await etcd.kill()
+	const again = start("server", "--data-dir", server.folder, "--secure-port", String(server.port), "--log-format", "text",
+		"--etcd-servers", etcd.url, "--etcd-prefix", server.prefix)
+	const probe = await until("answer of /readyz", () => server.client.get("/readyz").catch(() => undefined))
+	assert.equal(probe.code, 500)
+	expect(await server.client.get("/livez"), 200)
+	const requests = [server.client.get("/api/v1/namespaces/default"), server.client2.get("/apis"),
+		server.client2.post("/api/v1/namespaces", { metadata: { name: "early" } })]
+	etcd.begin()
+	const codes = (await Promise.all(requests)).map(({ code }) => code)
+	assert.deepEqual(codes, [200, 200, 201])
+	const late = await server.client.get("/api/v1/namespaces/early?timeout=30s")
+	expect(late, 200)
+	again.child.kill("SIGTERM")
+	assert.deepEqual(await again.ended, { code: 0, signal: null })
+})
+
+await test("without a quorum clients get plain errors", async () => {
+	const server = await startServer("etcd", { etcd })
+	const { configMaps } = paths(await newNamespace(server.client))
+	const [first, second] = etcd.members
+	const { client2 } = server
+	const requests = () => Array.from({ length: 8 }, (_, i) => [
+		client2.get(configMaps), client2.get(`${configMaps}/none`), client2.post(configMaps, configMap(`m${i}`)),
+		client2.patch("/api/v1/namespaces/default", { metadata: { labels: { a: `${i}` } } }, "merge"),
+	]).flat()
+	const early = requests()
+	await Promise.all([first.kill(), second.kill()])
+	const answers = await Promise.all([...early, ...requests()])
+	for (const { code, text } of answers) {
+		assert.doesNotMatch(text, /etcdserver|context deadline|HTTP\/2|transport|127\.0\.0\.1|Too large resource version/)
+		assert.ok([200, 201, 404, 409, 503, 504].includes(code), `${code} ${text}`)
+	}
+	assert.ok(answers.some(({ code }) => code >= 500), "etcd had no quorum")
+	console.log(`# ${[...new Set(answers.filter(({ code }) => code >= 500).map(({ code, body }) => `${code} ${body.message}`))].join("\n# ")}`)
+	etcd.begin([first, second])
+	await until("answer", async () => (await server.client.get(`${configMaps}/none`)).code === 404, 60)
+	await server.stop()
+})
+
 await etcd.kill()
 finish()
