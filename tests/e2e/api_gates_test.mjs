@@ -184,9 +184,11 @@ async function gating(backend, say) {
 	await test(say("with the gates off, the fields are dropped on write"), async () => {
 		const { client } = server
 		expect(await client.post(where.claims, claim("d")), 201)
-		const made = expect(await client.patch(`${where.claims}/d/status`, { status: { allocation, devices: [device] } }, "merge"), 200)
+		const other = { devices: { results: [{ ...result, device: "gpu-1" }] } }
+		const made = expect(await client.patch(`${where.claims}/d/status`,
+			{ status: { allocation: other, devices: [{ ...device, device: "gpu-1" }] } }, "merge"), 200)
 		assert.equal(made.status.devices, undefined)
-		assert.equal(made.status.allocation.devices.results[0].device, "gpu-0")
+		assert.equal(made.status.allocation.devices.results[0].device, "gpu-1")
 		expect(await client.post(where.pods, pod("q")), 201)
 		const running = expect(await client.patch(`${where.pods}/q/status`,
 			{ status: { containerStatuses: [{ ...container, allocatedResourcesStatus: health }] } }, "merge"), 200)

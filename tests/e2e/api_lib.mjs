@@ -19,6 +19,9 @@ export const backends = (process.env.BACKENDS ?? "lmdb,etcd").split(",")
 export const core = "/api/v1"
 export const dra = "/apis/resource.k8s.io/v1"
 
+// Flags of a server for tests in which many claims have the same devices.
+export const unfenced = ["--disable-admission-plugins", "DeviceAllocationFence"]
+
 let counter = 0
 
 // A name that nothing else in this run has.

@@ -1,6 +1,6 @@
 // Server-side apply of claims: drivers that apply their own entries of one status, across versions, for readers of protobuf, and over a crash.
 import assert from "node:assert/strict"
-import { backends, claim, expect, expectAscending, expectStatus, newNamespace, startServer } from "./api_lib.mjs"
+import { backends, claim, expect, expectAscending, expectStatus, newNamespace, startServer, unfenced } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
 import { expectPacked, goAccept } from "./proto_lib.mjs"
 import { applied, apply, expectConflict, managers } from "./ssa_lib.mjs"
@@ -269,7 +269,7 @@ async function crash(server) {
 	})
 }
 
-const server = await startServer(backends[0])
+const server = await startServer(backends[0], { flags: unfenced })
 for (const part of [drivers, versions, readers])
 	await part(server.client)
 await crash(server)

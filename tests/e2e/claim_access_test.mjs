@@ -2,7 +2,7 @@
 // by the node of the claim and of the caller; the binding right; and two drivers that write at once.
 import assert from "node:assert/strict"
 import { writeFileSync } from "node:fs"
-import { backends, causes, claim, core, dra, expect, expectStatus, pod, startServer, unique } from "./api_lib.mjs"
+import { backends, causes, claim, core, dra, expect, expectStatus, pod, startServer, unfenced, unique } from "./api_lib.mjs"
 import { finish, scratch, test } from "./lib.mjs"
 
 const backend = backends[0]
@@ -77,9 +77,10 @@ const statusRule = rule(["get", "update", "patch"], ["resourceclaims", "resource
 async function begin() {
 	const tokens = `${scratch}/${unique("tokens")}.csv`
 	writeFileSync(tokens, `token-human,human,u1\ntoken-scheduler,system:kube-scheduler,u2\n`)
-	const server = await startServer(backend, { flags: ["--token-auth-file", tokens] })
+	const flags = ["--token-auth-file", tokens, ...unfenced]
+	const server = await startServer(backend, { flags })
 	const { client } = server
-	server.flags = ["--token-auth-file", tokens]
+	server.flags = flags
 	for (const name of [namespace, elsewhere])
 		expect(await client.post(`${core}/namespaces`, { apiVersion: "v1", kind: "Namespace", metadata: { name } }), 201)
 	for (const [right, { rules }] of Object.entries(rights)) {

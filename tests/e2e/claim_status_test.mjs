@@ -2,7 +2,7 @@
 // every type of patch, what readers are shown, and the feature gate, off and on.
 import assert from "node:assert/strict"
 import * as k8s from "@kubernetes/client-node"
-import { backends, causes, claim, dra, expect, expectStatus, newNamespace, paths, startServer } from "./api_lib.mjs"
+import { backends, causes, claim, dra, expect, expectStatus, newNamespace, paths, startServer, unfenced } from "./api_lib.mjs"
 import { finish, test } from "./lib.mjs"
 
 // What is stored, and how, is the same on every backend (api_gates_test.mjs).
@@ -216,7 +216,7 @@ async function gate(first) {
 	const again = async (on) => {
 		await server.stop()
 		server = await startServer(backend, { folder, etcd: first.etcd, prefix: first.prefix,
-			flags: on ? [] : ["--feature-gates", "DRAResourceClaimDeviceStatus=false"] })
+			flags: [...unfenced, "--feature-gates", `DRAResourceClaimDeviceStatus=${on}`] })
 		return server.client
 	}
 	const { claims } = paths(await newNamespace(server.client))
@@ -266,7 +266,7 @@ async function gate(first) {
 	await test("the server ends in order", () => server.stop())
 }
 
-const server = await startServer(backend)
+const server = await startServer(backend, { flags: unfenced })
 await rules(server.client)
 await spellings(server)
 await gate(server)

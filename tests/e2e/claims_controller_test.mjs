@@ -69,7 +69,7 @@ async function allocate(ns, name, ...pods) {
 	expect(await server.client2.patch(`${claimsPath(ns)}/${name}`, { metadata: { finalizers: [FINALIZER] } }, "merge"), 200)
 	expect(await server.client2.patch(`${claimsPath(ns)}/${name}/status`, {
 		status: {
-			allocation: { devices: { results: [{ request: "gpu", driver: "gpu.example.com", pool: "n1", device: "gpu0" }] } },
+			allocation: { devices: { results: [{ request: "gpu", driver: "gpu.example.com", pool: "n1", device: `${ns}-${name}` }] } },
 			reservedFor: pods.map(({ metadata }) => ({ resource: "pods", name: metadata.name, uid: metadata.uid })),
 		},
 	}, "merge"), 200)
@@ -186,7 +186,7 @@ await test("users that go are taken out, and the last frees the claim", async ()
 	const a = await pod(ns, "a", { claim: "shared" }), b = await pod(ns, "b", { claim: "shared" })
 	await allocate(ns, "shared", a, b)
 	// As a driver reports it: it goes with the allocation.
-	expect(await server.client2.patch(`${claimsPath(ns)}/shared/status`, { status: { devices: [{ driver: "gpu.example.com", pool: "n1", device: "gpu0" }] } }, "merge"), 200)
+	expect(await server.client2.patch(`${claimsPath(ns)}/shared/status`, { status: { devices: [{ driver: "gpu.example.com", pool: "n1", device: `${ns}-shared` }] } }, "merge"), 200)
 	await settles(ns, "shared", { users: "a,b", allocated: true, finalizers: FINALIZER })
 	await remove(ns, "a")
 	await settles(ns, "shared", { users: "b", allocated: true, finalizers: FINALIZER })
