@@ -22,6 +22,21 @@ const run = (...argv) => execFileSync(argv[0], argv.slice(1), { stdio: ["ignore"
 const ask = (...argv) => new Promise((resolve, reject) =>
 	execFile(devplane, argv, { timeout: 10000, killSignal: "SIGKILL" }, (error, out) => (error ? reject(error) : resolve(out))))
 
+// Writes a file that takes all the space left on the disk of a folder; returns a function that removes it.
+export function fill(folder) {
+	const file = `${folder}/filler`, fd = openSync(file, "w")
+	for (const piece of [Buffer.alloc(1 << 20, 1), Buffer.alloc(4096, 1)]) {
+		try {
+			for (;;)
+				writeSync(fd, piece)
+		} catch (e) {
+			assert.equal(e.code, "ENOSPC")
+		}
+	}
+	closeSync(fd)
+	return () => unlinkSync(file)
+}
+
 // A process that is begun again after it was killed; what it prints goes to a file.
 export class Program {
 	constructor(log, argv, env = {}) {
@@ -190,20 +205,10 @@ export class Place {
 		}, seconds)
 	}
 
-	// Takes all that is left of the disk; returns what gives it back.
 	fill() {
-		const file = `${this.data}/filler`, fd = openSync(file, "w")
-		for (const piece of [Buffer.alloc(1 << 20, 1), Buffer.alloc(4096, 1)]) {
-			try {
-				for (;;)
-					writeSync(fd, piece)
-			} catch (e) {
-				assert.equal(e.code, "ENOSPC")
-			}
-		}
-		closeSync(fd)
+		const free = fill(this.data)
 		assert.equal(statfsSync(this.data).bavail, 0)
-		return () => unlinkSync(file)
+		return free
 	}
 
 	// The devices of a driver as it sees them itself: { name: { state, message } }.
