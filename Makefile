@@ -1,12 +1,13 @@
 # The front door; meson is the engine, scripts/ does the work.
 .DEFAULT_GOAL := all
-.PHONY: all run test lint asan tsan fuzz bench drill sim cover install uninstall deb clean help
+.PHONY: all run test lint asan tsan fuzz bench drill consistency sim cover install uninstall deb clean help
 MAKEFLAGS += --no-print-directory
 
 ARGS         ?=
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 10
 SEEDS        ?= 100
+CONSISTENCY_SECONDS ?= 3600
 
 # What end-to-end tests run under sanitizers: not those in which kubectl takes most of the time and asks
 # for what the others ask for, too; and under ThreadSanitizer, as among unit tests, those in which threads meet.
@@ -58,6 +59,9 @@ bench: ## measure a release build
 drill: all ## a whole cluster under load and faults for DRILL_SECONDS on each backend; needs root
 	@scripts/deps test drill
 	@tests/drill/run build/devplane
+consistency: all ## CONSISTENCY_SECONDS of clients and faults on etcd and on LMDB, histories checked; cuts and disks need root
+	@scripts/deps test consistency
+	@tests/consistency/run build/devplane --seconds $(CONSISTENCY_SECONDS) $(ARGS)
 sim: all ## the whole cluster in simulated worlds of SEEDS seeds
 	@SIM_SEED=$${SIM_SEED:-$$(date +%s)} SIM_SEEDS=$(SEEDS) build/tests/sim/sim_cluster_test
 cover: ## which lines the tests reach
@@ -75,4 +79,4 @@ deb: all ## Debian packages of the build, in out/
 clean: ## remove everything that was built
 	rm -rf build build-*
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile

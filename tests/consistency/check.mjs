@@ -35,15 +35,15 @@ function sort(records) {
 }
 
 const specials = {
-	lease: (collection, ops, all, report) => checkLeases(ops, all, report),
-	port(collection, ops, all, report) {
-		if (all) {
-			checkExclusive("node port", ({ v }) => v, all, report)
-			checkExclusive("cluster address", ({ i }) => i, all, report)
+	lease: (collection, ops, seen, report) => checkLeases(ops, seen, report),
+	port(collection, ops, seen, report) {
+		for (const part of seen) {
+			checkExclusive("node port", ({ v }) => v, part, report)
+			checkExclusive("cluster address", ({ i }) => i, part, report)
 		}
 	},
-	claim: (collection, ops, all, report) => all && checkExclusive("device", ({ v }) => v, all, report),
-	quota: (collection, ops, all, report) => all && checkQuota(collection, all, report),
+	claim: (collection, ops, seen, report) => seen.forEach((part) => checkExclusive("device", ({ v }) => v, part, report)),
+	quota: (collection, ops, seen, report) => seen.forEach((part) => checkQuota(collection, part, report)),
 }
 
 function checkObjects(ops, lists, events, whole, report) {
@@ -72,12 +72,12 @@ export function check(plan, records) {
 		const { id } = collection, report = reporter(id)
 		const of = (list) => list.filter(({ c }) => c === id)
 		const own = { ops: of(ops), lists: of(lists), events: of(events) }
-		const all = checkCollection(collection, own.ops, own.lists, own.events, report)
-		const { objects, undecided } = checkObjects(own.ops, own.lists, own.events, all !== undefined, report)
-		specials[id.replace(/\d+$/, "")]?.(collection, own.ops, all, report)
+		const seen = checkCollection(collection, own.ops, own.lists, own.events, report)
+		const { objects, undecided } = checkObjects(own.ops, own.lists, own.events, seen.length === 1, report)
+		specials[id.replace(/\d+$/, "")]?.(collection, own.ops, seen, report)
 		stats.objects += objects
 		stats.undecided += undecided
-		stats.gaps += all ? 0 : 1
+		stats.gaps += seen.length - 1
 	}
 	for (const late of plan.late ?? [])
 		violations.push({ kind: "watch stalled", text: late, lines: [] })

@@ -1,7 +1,7 @@
 // The epochs of a run: each has namespaces of its own, so that its history can be checked and forgotten while the next one is under way.
 import { mkdirSync, writeFileSync } from "node:fs"
 import { namespace } from "../e2e/api_lib.mjs"
-import { Connection, now, pause } from "./connection.mjs"
+import { Connection, pause } from "./connection.mjs"
 import { brief, DRIVER, kinds } from "./kinds.mjs"
 
 const QUOTAS = 6
@@ -86,17 +86,18 @@ export async function prepare(steward, epoch, folder, servers, wanted) {
 	return plan
 }
 
-// The last write to each collection, and a last list of it from each server; resolves to the versions of the former.
+// The last lists of each collection, one from each server, and then its last write, so that watchers who have seen that can judge the
+// lists. Resolves to the versions of the last writes.
 export async function conclude(steward, plan, servers) {
 	const versions = {}, lines = []
 	for (const { id, kind, path } of Object.values(plan.collections)) {
-		const { body } = await steward.insist("PATCH", `${path}/fin`, { metadata: { annotations: { fin: "1" } } }, "merge")
 		for (let n = 0; n < servers; n++) {
 			steward.connection.at = n
 			const { a, b, body: list } = await steward.insist("GET", path)
 			const items = list.items.map((item) => brief(kind, item)).map(({ k, r, v }) => [k, r, v])
 			lines.push({ c: id, p: "steward", f: "list", mode: "latest", a, b, r: Number(list.metadata.resourceVersion), items, final: true })
 		}
+		const { body } = await steward.insist("PATCH", `${path}/fin`, { metadata: { annotations: { fin: "1" } } }, "merge")
 		versions[id] = Number(body.metadata.resourceVersion)
 	}
 	writeFileSync(`${plan.folder}/final.ndjson`, lines.map((line) => `${JSON.stringify(line)}\n`).join(""))
@@ -108,5 +109,3 @@ export async function clear(steward, plan) {
 	for (const { path } of Object.values(plan.collections))
 		await steward.insist("DELETE", path)
 }
-
-export { now }

@@ -8,9 +8,9 @@ const parse = (v) => {
 }
 
 // The lock's own history: each change of the holder is a transition, and each transition is one.
-function transitions(all, report) {
-	const last = new Map()
-	for (const event of all.filter(({ y, k }) => y !== "D" && k !== "fin")) {
+function transitions({ items, events }, report) {
+	const last = new Map(items.map(([k, r, v]) => [k, { k, r, v }]))
+	for (const event of events.filter(({ y, k }) => y !== "D" && k !== "fin")) {
 		const old = last.get(event.k), next = parse(event.v)
 		last.set(event.k, event)
 		if (!old)
@@ -55,16 +55,15 @@ function overlaps(ops, report) {
 	}
 }
 
-export function checkLeases(ops, all, report) {
+export function checkLeases(ops, seen, report) {
 	overlaps(ops, report)
-	if (all)
-		transitions(all, report)
+	seen.forEach((part) => transitions(part, report))
 }
 
 // At no version are there more objects than the quota allows.
-export function checkQuota(collection, all, report) {
+export function checkQuota(collection, part, report) {
 	let told = false
-	replay(collection, all, (there, event) => {
+	replay(part, (there, event) => {
 		const count = [...there.keys()].filter((k) => k !== "fin").length
 		if (count > collection.limit && !told) {
 			told = true
@@ -74,9 +73,9 @@ export function checkQuota(collection, all, report) {
 }
 
 // At no version do two objects hold the same thing; `held` says what an object holds.
-export function checkExclusive(what, held, all, report) {
+export function checkExclusive(what, held, { items, events }, report) {
 	const holders = new Map(), holds = new Map()
-	for (const event of all) {
+	for (const event of [...items.map(([k, r, v]) => ({ k, r, v })), ...events]) {
 		const before = holds.get(event.k), after = event.y === "D" ? undefined : held(event) || undefined
 		if (before !== after) {
 			holders.get(before)?.delete(event.k)

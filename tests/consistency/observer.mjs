@@ -13,8 +13,10 @@ const epochs = new Map()
 
 // Follows one collection from the plan's version on, over broken watches and from server to server.
 class Watcher {
-	constructor(id, collection, home, out) {
-		Object.assign(this, { id, collection, at: home, out, last: collection.version, goal: Infinity })
+	// A watcher that was told that its version is too old asks so many times, at one server after the other, before it lists anew: a
+	// server on etcd has no events from before its own start, but others may.
+	constructor(id, collection, home, patience, out) {
+		Object.assign(this, { id, collection, at: home, patience, out, last: collection.version, goal: Infinity, refusals: 0 })
 		this.ended = this.follow()
 	}
 
@@ -33,7 +35,7 @@ class Watcher {
 				break
 			await pause(50)
 			this.at = (this.at + 1) % setting.servers.length
-			if (this.gone)
+			if (this.gone && this.refusals >= this.patience)
 				await this.relist()
 		}
 	}
@@ -60,11 +62,12 @@ class Watcher {
 	receive(response, request) {
 		let rest = ""
 		if (response.statusCode !== 200) {
-			this.gone = response.statusCode === 410
-			response.resume()
+			this.refused(response)
 			return
 		}
 		this.write({ y: "open", s: this.at, r: this.last })
+		this.gone = undefined
+		this.refusals = 0
 		response.setEncoding("utf8")
 		response.on("error", () => {})
 		response.on("data", (data) => {
@@ -77,9 +80,23 @@ class Watcher {
 		})
 	}
 
+	refused(response) {
+		let text = ""
+		response.on("error", () => {})
+		response.on("data", (data) => (text += data))
+		response.on("end", () => this.expire(JSON.parse(text)))
+	}
+
+	expire({ code, message }) {
+		if (code === 410) {
+			this.gone = message
+			this.refusals++
+		}
+	}
+
 	event({ type, object }) {
 		if (type === "ERROR") {
-			this.gone = object.code === 410
+			this.expire(object)
 			return
 		}
 		if (type === "BOOKMARK") {
@@ -99,9 +116,10 @@ class Watcher {
 		connection.close()
 		if (answer.code !== 200)
 			return
-		this.gone = false
 		this.last = Number(answer.body.metadata.resourceVersion)
-		this.write({ y: "gap", r: this.last, items: answer.body.items.map((o) => brief(this.collection.kind, o)).map(({ k, r, v }) => [k, r, v]) })
+		this.write({ y: "gap", s: answer.s, e: this.gone, r: this.last, items: answer.body.items.map((o) => brief(this.collection.kind, o)).map(({ k, r, v }) => [k, r, v]) })
+		this.gone = undefined
+		this.refusals = 0
 	}
 }
 
@@ -110,7 +128,7 @@ function begin(plan) {
 	const watchers = []
 	for (const collection of Object.values(plan.collections)) {
 		for (let n = 0; n < (collection.id === "main" ? 3 : 2); n++)
-			watchers.push(new Watcher(`${collection.id}/${n}`, collection, n % setting.servers.length, out))
+			watchers.push(new Watcher(`${collection.id}/${n}`, collection, n % setting.servers.length, n === 0 ? 8 : 1, out))
 	}
 	epochs.set(plan.epoch, { plan, out, watchers })
 }

@@ -13,10 +13,10 @@ function byWatcher(events) {
 	return found
 }
 
-// What one watcher saw: stretches without a gap, each { from, to, events }. Reports what one stream alone shows to be wrong.
+// What one watcher saw: stretches without a gap, each { from, to, items, events } with the items there at `from`. Reports what one stream alone shows to be wrong.
 function follow(events, collection, report) {
 	const start = collection.version
-	const stretches = [{ from: start, to: start, events: [] }]
+	const stretches = [{ from: start, to: start, items: collection.items, events: [] }]
 	let there = objects(collection.items), last = start
 	for (const event of events) {
 		const stretch = stretches.at(-1)
@@ -25,7 +25,7 @@ function follow(events, collection, report) {
 		if (event.y === "gap") {
 			there = objects(event.items)
 			last = event.r
-			stretches.push({ from: last, to: last, events: [] })
+			stretches.push({ from: last, to: last, items: event.items, events: [] })
 			continue
 		}
 		if (event.y === "B" ? event.r < last : event.r <= last)
@@ -69,23 +69,39 @@ function complete(watchers, all, report) {
 	}
 }
 
+// What all watchers together saw: parts without a gap, as their stretches are.
+function parts(watchers, all) {
+	const found = []
+	for (const stretch of [...watchers.values()].flat().sort((p, q) => p.from - q.from)) {
+		const last = found.at(-1)
+		if (last && stretch.from <= last.to)
+			last.to = Math.max(last.to, stretch.to)
+		else
+			found.push({ ...stretch })
+	}
+	for (const part of found)
+		part.events = all.filter(({ r }) => r > part.from && r <= part.to)
+	return found
+}
+
 // Every acknowledged write is an event.
-function acknowledgedSeen(ops, all, from, to, report) {
-	const versions = new Map(all.map((event) => [event.r, event]))
-	const gone = new Set(all.filter(({ y }) => y === "D").map(({ u }) => u))
+function acknowledgedSeen(ops, seen, report) {
+	const versions = new Map(seen.flatMap(({ events }) => events).map((event) => [event.r, event]))
+	const gone = new Set([...versions.values()].filter(({ y }) => y === "D").map(({ u }) => u))
 	for (const op of ops.filter((o) => o.f !== "get" && o.f !== "set" && o.o >= 200 && o.o < 300)) {
-		if (op.f === "delete" && op.u && !gone.has(op.u))
+		if (op.f === "delete" && op.u && seen.length === 1 && !gone.has(op.u))
 			report("acknowledged write not watched", `no watcher saw the deletion of ${op.k} (${op.u})`, [op])
 		const event = versions.get(op.r)
-		if (op.f !== "delete" && op.r > from && op.r <= to && (!event || event.k !== op.k || event.v !== op.v || event.y === "D"))
+		const due = seen.some(({ from, to }) => op.r > from && op.r <= to)
+		if (op.f !== "delete" && due && (!event || event.k !== op.k || event.v !== op.v || event.y === "D"))
 			report("acknowledged write not watched", `no watcher saw ${op.k} = ${op.v} at version ${op.r}`, [op, event])
 	}
 }
 
-// Replays all events; calls `look` after each with the objects that are there.
-export function replay(collection, all, look) {
-	const there = objects(collection.items)
-	for (const event of all) {
+// Replays the events of a part; calls `look` after each with the objects that are there.
+export function replay({ items, events }, look) {
+	const there = objects(items)
+	for (const event of events) {
 		if (event.y === "D")
 			there.delete(event.k)
 		else
@@ -111,17 +127,17 @@ function sameAsList(there, list) {
 	return wrong
 }
 
-// A list shows the state at its version. The versions must lie within what the watchers have seen in full.
-function snapshots(collection, lists, all, to, report) {
-	const due = lists.filter(({ r }) => r >= collection.version && r <= to).sort((p, q) => p.r - q.r)
-	const there = objects(collection.items)
+// A list shows the state at its version, if the watchers have seen in full how that came to be.
+function snapshots({ from, to, items, events }, lists, report) {
+	const due = lists.filter(({ r }) => r >= from && r <= to).sort((p, q) => p.r - q.r)
+	const there = objects(items)
 	let n = 0
 	for (const list of due) {
-		for (; n < all.length && all[n].r <= list.r; n++) {
-			if (all[n].y === "D")
-				there.delete(all[n].k)
+		for (; n < events.length && events[n].r <= list.r; n++) {
+			if (events[n].y === "D")
+				there.delete(events[n].k)
 			else
-				there.set(all[n].k, all[n])
+				there.set(events[n].k, events[n])
 		}
 		const wrong = sameAsList(there, list)
 		if (wrong.length)
@@ -147,17 +163,15 @@ function listVersions(lists, ops, report) {
 	}
 }
 
-// Checks one collection; returns its events as one sequence, or undefined where no watcher saw everything.
+// Checks one collection; returns what its watchers saw, in parts without a gap.
 export function checkCollection(collection, ops, lists, events, report) {
 	const watchers = new Map([...byWatcher(events)].map(([w, those]) => [w, follow(those, collection, report)]))
 	const all = union(watchers, report)
 	complete(watchers, all, report)
 	listVersions(lists, ops, report)
-	const whole = [...watchers.values()].filter((stretches) => stretches.length === 1)
-	if (whole.length === 0)
-		return undefined
-	const to = Math.max(...whole.map(([{ to: end }]) => end))
-	acknowledgedSeen(ops, all, collection.version, to, report)
-	snapshots(collection, lists, all, to, report)
-	return all
+	const seen = parts(watchers, all)
+	acknowledgedSeen(ops, seen, report)
+	for (const part of seen)
+		snapshots(part, lists, report)
+	return seen
 }
