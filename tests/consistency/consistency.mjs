@@ -4,7 +4,7 @@ import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { Dice } from "../drill/faults.mjs"
 import { now, pause } from "./connection.mjs"
 import { clear, conclude, prepare, Steward } from "./epochs.mjs"
-import { kindsOfFault, Nemesis } from "./nemesis.mjs"
+import { kindsOfFault, namesOfFaults, Nemesis } from "./nemesis.mjs"
 import { options } from "./options.mjs"
 import { Outages } from "./outages.mjs"
 import { workloads } from "./workloads.mjs"
@@ -189,6 +189,7 @@ class Run {
 	}
 
 	async go() {
+		await this.outages.begun()
 		this.began = Date.now()
 		const end = now() + this.seconds * 1e6
 		this.nemesis = new Nemesis(this.world, this.dice, this.kinds)
@@ -230,7 +231,7 @@ function show(run) {
 }
 
 async function main() {
-	const settings = options(process.argv.slice(2), { faults: kindsOfFault, work: Object.keys(workloads) })
+	const settings = options(process.argv.slice(2), { faults: kindsOfFault, names: namesOfFaults, work: Object.keys(workloads) })
 	let bad = false
 	for (const setup of settings.setups) {
 		const run = new Run(setup, settings)

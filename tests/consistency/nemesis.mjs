@@ -52,6 +52,7 @@ async function stop(harm, machines) {
 
 async function cut(harm, machines, how = harm.dice.one(["silent", "down"])) {
 	machines.forEach((machine) => machine.cut(how))
+	harm.note = `${machines.map(({ name }) => name)} ${how}`
 	await harm.wait(500, 7000)
 	return () => machines.forEach((machine) => machine.mend())
 }
@@ -116,11 +117,13 @@ const faults = {
 }
 
 export const kindsOfFault = Object.keys(faults)
+export const namesOfFaults = Object.values(faults).flatMap(Object.keys)
 
-// The faults that this world can have: [kind, name, what is done].
-function possible(world, kinds) {
-	return kinds.filter((kind) => kind in faults).flatMap((kind) => Object.entries(faults[kind]).map(([name, how]) => [kind, name, how]))
-		.filter(([kind, name]) => world.isolated || kind === "kill" || kind === "pause")
+// The faults that this world can have, of those wanted by kind or name: [kind, name, what is done].
+function possible(world, wanted) {
+	return Object.entries(faults).flatMap(([kind, those]) => Object.entries(those).map(([name, how]) => [kind, name, how]))
+		.filter(([kind, name]) => wanted.includes(kind) || wanted.includes(name))
+		.filter(([kind]) => world.isolated || kind === "kill" || kind === "pause")
 		.filter(([kind]) => world.clocks || kind !== "clock")
 		.filter(([, name]) => world.members.length || !/etcd|all servers/.test(name))
 		// With etcd a server keeps nothing on its disk that it needs while it runs.
@@ -129,8 +132,8 @@ function possible(world, kinds) {
 
 // Does faults until `over` says so, one at a time. `tell` gets each when it is healed.
 export class Nemesis {
-	constructor(world, dice, kinds) {
-		Object.assign(this, { world, dice, done: [], choice: possible(world, kinds) })
+	constructor(world, dice, wanted) {
+		Object.assign(this, { world, dice, done: [], choice: possible(world, wanted) })
 	}
 
 	async run(over, recovered, tell) {
@@ -143,8 +146,8 @@ export class Nemesis {
 			fault.hit = harm.hit.map(({ name: server }) => this.world.servers.findIndex((s) => s.name === server))
 			fault.healed = now()
 			heal()
-			tell(`${name}${harm.note ? ` (${harm.note})` : ""} for ${((fault.healed - fault.from) / 1e6).toFixed(1)} s`)
 			await recovered(fault)
+			tell(`${name}${harm.note ? ` (${harm.note})` : ""} for ${((fault.healed - fault.from) / 1e6).toFixed(1)} s; ${fault.cost.join(", ")}`)
 			this.done.push(fault)
 			await pause(500 + this.dice.below(2500))
 		}

@@ -14,14 +14,14 @@ violation, and keeps the history of the epoch that has it.
   --epoch      seconds after which clients begin anew with other objects, and the checker checks (default 60)
   --seed       of the faults and of what clients do (default: from the clock)
   --clients    (default 64)
-  --faults     FAULTS (default all; as another user than root only kill and pause;
-               clock needs libfaketime)
+  --faults     FAULTS, or single ones such as "pause a server" (default all; as
+               another user than root only kills and pauses; clock needs libfaketime)
   --workloads  WORK (default all)
   --keep       keep histories and logs of runs without a finding, too
   --verbose    print each fault
 `
 
-export function options(argv, { faults, work }) {
+export function options(argv, { faults, names, work }) {
 	const one = { type: "string" }, flag = { type: "boolean" }
 	const { values } = parseArgs({ args: argv, options: { setup: one, seconds: one, epoch: one, seed: one, clients: one, faults: one, workloads: one,
 		keep: flag, verbose: flag, help: flag } })
@@ -29,11 +29,13 @@ export function options(argv, { faults, work }) {
 		console.log(HELP.replace("FAULTS", faults.join(",")).replace("WORK", work.join(",")))
 		process.exit(0)
 	}
-	const chosen = (text, all) => {
+	const chosen = (text, all, more = []) => {
 		const list = text?.split(",").filter(Boolean) ?? all
-		const odd = list.find((name) => !all.includes(name))
-		if (odd)
-			throw new Error(`there is no "${odd}"; there are ${all.join(", ")}`)
+		const odd = list.find((name) => !all.includes(name) && !more.includes(name))
+		if (odd) {
+			console.error(`there is no "${odd}"; there are ${[...all, ...more].join(", ")}`)
+			process.exit(2)
+		}
 		return list
 	}
 	return {
@@ -42,7 +44,7 @@ export function options(argv, { faults, work }) {
 		epoch: Number(values.epoch ?? 60),
 		seed: Number(values.seed ?? Date.now() % 1000000),
 		clients: Number(values.clients ?? 64),
-		faults: chosen(values.faults, faults),
+		faults: chosen(values.faults, faults, names),
 		work: chosen(values.workloads, work),
 		keep: values.keep ?? false,
 		verbose: values.verbose ?? false,

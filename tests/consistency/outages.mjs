@@ -34,6 +34,12 @@ export class Outages {
 		return this.probes[server][way].reduce((best, { a, b }) => (a >= time && b < best ? b : best), Infinity)
 	}
 
+	// Waits until probes of all servers succeed.
+	async begun() {
+		while (this.probes.some(({ read, write }) => !read.length || !write.length))
+			await pause(20)
+	}
+
 	// The longest time within [from, to] in which no request was answered.
 	longest(server, way, from, to) {
 		const times = this.probes[server][way].map(({ b }) => b).filter((b) => b >= from && b <= to).sort((p, q) => p - q)
@@ -62,9 +68,13 @@ export class Outages {
 			this.found.set(fault.name, { count: 0, during: { read: [], write: [] }, after: { read: [], write: [] } })
 		const entry = this.found.get(fault.name)
 		entry.count++
+		fault.cost = []
 		for (const way of ["read", "write"]) {
-			for (const server of all.filter((s) => !fault.hit.includes(s)))
-				entry.during[way].push(this.longest(server, way, fault.from, fault.healed))
+			for (const server of all.filter((s) => !fault.hit.includes(s))) {
+				const longest = this.longest(server, way, fault.from, fault.healed)
+				entry.during[way].push(longest)
+				fault.cost.push(`server ${server} did not ${way} for ${(longest / 1e6).toFixed(1)} s`)
+			}
 			for (const server of all) {
 				const first = this.first(server, way, fault.healed)
 				if (first !== Infinity)
