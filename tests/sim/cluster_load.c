@@ -234,15 +234,23 @@ static void describe_claims(struct cluster *w, char *text, size_t size, char *us
 			       1 + (kind == 2));
 }
 
+/* Compilers differ in which argument they evaluate first: one draw per statement. */
+static void describe_end(struct cluster *w, char *text, size_t size)
+{
+	unsigned seconds = 1 + cluster_pick(w, 20), status = cluster_pick(w, 2);
+
+	(void)snprintf(text, size,
+		       ",\"annotations\":{\"devplane.dev/hollow-exit.c\":\"%u after %us\"}", status,
+		       seconds);
+}
+
 static void create_pod(struct cluster *w)
 {
 	struct thing *t = thing_new(w, "pods", "pod");
 	char text[2048], claims[256], uses[128], ends[128] = "";
 
 	if (cluster_chance(w, 0.3))
-		(void)snprintf(ends, sizeof(ends),
-			       ",\"annotations\":{\"devplane.dev/hollow-exit.c\":\"%u after %us\"}",
-			       cluster_pick(w, 2), 1 + cluster_pick(w, 20));
+		describe_end(w, ends, sizeof(ends));
 	describe_claims(w, claims, sizeof(claims), uses, sizeof(uses));
 	(void)snprintf(text, sizeof(text),
 		       "{\"metadata\":{\"name\":\"%s\"%s},\"spec\":{\"restartPolicy\":\"%s\","
