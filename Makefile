@@ -43,11 +43,11 @@ lint: all ## format, clang-tidy, layers, sizes, banned names
 asan: ## unit tests and most end-to-end tests under AddressSanitizer and UBSan
 	@scripts/deps build test fuzz
 	@CC=$(SANITIZER_CC) scripts/build build-asan $(SANITIZED)
-	@BACKENDS=lmdb UNIT_EXCEPT=fuzz-corpus scripts/test build-asan $(ASAN_E2E)
+	@BACKENDS=lmdb UNIT_EXCEPT=fuzz-corpus FRESH_SEEDS=20 scripts/test build-asan $(ASAN_E2E)
 tsan: ## tests in which threads meet under ThreadSanitizer
 	@scripts/deps build test fuzz
 	@CC=$(SANITIZER_CC) TARGETS='devplane|src/($(subst $() ,|,$(TSAN_UNIT)))/[a-z0-9_]+_test|$(TSAN_MORE)' scripts/build build-tsan -Db_sanitize=thread -Db_lundef=false
-	@BACKENDS=lmdb UNIT_SUITES='$(TSAN_UNIT) threads' scripts/test build-tsan $(TSAN_E2E)
+	@BACKENDS=lmdb UNIT_SUITES='$(TSAN_UNIT) threads' FRESH_SEEDS=0 scripts/test build-tsan $(TSAN_E2E)
 fuzz: ## each fuzz target for FUZZ_SECONDS
 	@scripts/deps build fuzz
 	@CC=$(SANITIZER_CC) TARGETS='fuzz/fuzz_[a-z0-9_]+' scripts/build build-asan $(SANITIZED)
@@ -62,12 +62,12 @@ drill: all ## a whole cluster under load and faults for DRILL_SECONDS on each ba
 consistency: all ## CONSISTENCY_SECONDS of clients and faults on etcd and on LMDB, histories checked; cuts and disks need root
 	@scripts/deps test consistency
 	@tests/consistency/run build/devplane --seconds $(CONSISTENCY_SECONDS) $(ARGS)
-sim: all ## the whole cluster in simulated worlds of SEEDS seeds
-	@SIM_SEED=$${SIM_SEED:-$$(date +%s)} SIM_SEEDS=$(SEEDS) build/tests/sim/sim_cluster_test
+sim: all ## the whole cluster in simulated worlds of SEEDS seeds, on all cores; resumable
+	@scripts/sim build $(SEEDS)
 cover: ## which lines the tests reach
 	@scripts/deps build test cover
 	@scripts/build build-cover -Db_coverage=true
-	@scripts/test build-cover
+	@FRESH_SEEDS=0 scripts/test build-cover
 	@gcovr --root . --object-directory build-cover --exclude '.*_test\.c' --exclude 'build.*' --exclude 'fuzz/.*' build-cover
 install: all ## the program, man pages, completions, systemd units, plugins, headers and documents, below $DESTDIR$PREFIX
 	@scripts/install "$(DESTDIR)$(PREFIX)" "$(PREFIX)"

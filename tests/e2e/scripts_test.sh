@@ -183,6 +183,44 @@ nothing_left() {
 }
 check "run: nothing is left running" until_true 5 nothing_left
 
+# sim SEEDS: scripts/sim in a tree of its own, on a program that notes its seed in "ran". Seed 2 fails, 3 crashes, 5
+# interrupts the first run.
+mkdir -p "$TMP/sim/scripts" "$TMP/sim/build/tests/sim"
+cp "$top/scripts/sim" "$TMP/sim/scripts"
+cat >"$TMP/sim/build/tests/sim/sim_cluster_test" <<'END'
+#!/bin/bash
+echo "$SIM_SEED" >>ran
+case $SIM_SEED in
+2) echo "seed 2, step 1, 5 ms: a device is lost" && exit 1 ;;
+3) kill -SEGV $$ ;;
+5) [ -e interrupted ] || { touch interrupted && kill -INT $PPID && exec sleep 1000; } ;;
+esac
+END
+chmod +x "$TMP/sim/build/tests/sim/sim_cluster_test"
+sim() {
+	rm -f "$TMP/sim/ran"
+	capture env SIM_JOBS=1 "$@"
+	ran=$(sort -n "$TMP/sim/ran" | xargs)
+}
+sim SIM_SEED=1 "$TMP/sim/scripts/sim" build 6 sim.tap
+same "sim: failures and crashes stop no other seed, an interrupt stops all" "130 1 2 3 4 5" "$status $ran"
+sim "$TMP/sim/scripts/sim" build 6 sim.tap
+same "sim: the next run begins where the last one ended" "1 2 3 5 6" "$status $ran"
+same "sim: failing seeds are listed with their first failure and a command" \
+"seed 2: step 1, 5 ms: a device is lost
+    again: SIM_SEED=2 build/tests/sim/sim_cluster_test
+
+seed 3: ended by SIGSEGV
+    again: SIM_SEED=3 build/tests/sim/sim_cluster_test
+
+seeds from 1: 4 passed, 2 failed" "$(tail -n 7 <<<"$out")"
+same "sim: each failing seed is a failed case" "not ok - seed 2: step 1, 5 ms: a device is lost
+not ok - seed 3: ended by SIGSEGV
+ok - 4 seeds from 1" "$(cat "$TMP/sim/sim.tap")"
+echo >>"$TMP/sim/build/tests/sim/sim_cluster_test"
+sim SIM_SEED=6 "$TMP/sim/scripts/sim" build 2
+same "sim: another build runs all seeds again" "0 6 7" "$status $ran"
+
 check "deps: nothing is said when nothing is missing" test -z "$("$top/scripts/deps" build 2>&1)"
 capture "$top/scripts/deps" nonsense
 same "deps: an unknown group is refused" '2 scripts/deps: there is no group "nonsense"' "$status $err"

@@ -6,6 +6,7 @@
  *	              nor the other tests
  *	SIM_SEEDS=N   runs so many
  *	SIM_STEPS=N   steps of each
+ *	SIM_DIR=PATH  a folder to work in, which is made and removed
  *	SIM_LOG=info|debug, SIM_TRACE=1   what roles log, and every event of the world
  */
 #include "cluster_world.h"
@@ -41,7 +42,12 @@ static int remove_one(const char *path, const struct stat *st UNUSED, int type U
 static int make_dir(void **state)
 {
 	bool memory = access("/dev/shm", W_OK) == 0;
+	const char *given = getenv("SIM_DIR");
 
+	if (given) {
+		*state = strdup(given);
+		return mkdir(given, 0700);
+	}
 	/* Of one length, as paths are sent. */
 	*state = strdup(memory ? "/dev/shm/c.XXXXXX" : "/tmp/sim-c.XXXXXX");
 	return mkdtemp(*state) ? 0 : -1;
