@@ -1,6 +1,8 @@
 /*
  * One claim: who still uses it, then what follows. Whoever the informer does not know is asked for
- * at the server, since it may be a pod that has only just come. Updates are of the
+ * at the server, since it may be a pod that has only just come. Such a pod may also go before the
+ * informer ever shows it, so that no event says that it went: until the informer has it, the claim
+ * is looked at again and again. Updates are of the
  * whole object, with its resourceVersion: when anything has changed meanwhile they fail, and the
  * claim is looked at again.
  */
@@ -155,6 +157,7 @@ static void on_asked(struct pod_claims_job *j, const struct client_answer *a,
 		     const struct error *err)
 {
 	struct arena *scratch = &j->owner->scratch;
+	enum pod_claims_verdict v;
 	struct json *pod = NULL;
 	struct error bad;
 
@@ -167,7 +170,9 @@ static void on_asked(struct pod_claims_job *j, const struct client_answer *a,
 		pod_claims_job_fail(j, "cannot read a pod", &bad);
 		return;
 	}
-	note_verdict(j, pod_claims_judge(j->user, false, pod, true));
+	v = pod_claims_judge(j->user, false, pod, true);
+	j->unseen |= v == POD_CLAIMS_KEEP;
+	note_verdict(j, v);
 	arena_clear(scratch);
 	judge_rest(j);
 }

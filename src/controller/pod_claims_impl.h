@@ -62,6 +62,7 @@ struct pod_claims_job {
 	struct json *user; /* of status.reservedFor, that is looked at */
 	enum pod_claims_verdict *verdicts;
 	size_t judged;
+	bool unseen; /* a user was kept that only the server knows: to be looked at again */
 	struct pod_claims_plan plan;
 };
 

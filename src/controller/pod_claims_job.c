@@ -7,6 +7,8 @@
 #include "client/workqueue.h"
 #include "controller/pod_claims_impl.h"
 
+enum { UNSEEN_MS = 5000 }; /* until a user that the informer does not show is asked for again */
+
 static void job_free(struct pod_claims_job *j)
 {
 	list_remove(&j->link);
@@ -20,6 +22,8 @@ void pod_claims_job_end(struct pod_claims_job *j, bool again)
 	struct workqueue *queue = j->owner->queue;
 	struct str key = j->key;
 
+	if (j->unseen && !again)
+		workqueue_add_after(queue, key, UNSEEN_MS);
 	job_free(j);
 	workqueue_finish(queue, key, again);
 }

@@ -406,6 +406,32 @@ static void a_pod_that_the_watch_has_not_told_of_keeps_its_claim(void **state UN
 	bench_release(&b);
 }
 
+/*
+ * The server says that the pod is there; it goes before the watch begins anew, so the watch never
+ * shows it nor its end. Seen in the simulated cluster by SIM_SEED=7000201 SIM_STEPS=500; 988020
+ * ended like it.
+ */
+static void a_pod_that_came_and_went_unseen_frees_its_claim(void **state UNUSED)
+{
+	struct bench b = { .w = controller_world_new(18) };
+
+	bench_start(&b);
+	run(&b);
+	fakeapi_hold_back(b.w->api, "pods");
+	add_pod(&b, "a", USES_C, "");
+	add_used_claim(&b, "c", USER("a"));
+	run(&b);
+	assert_claim(&b, "c", USER("a"), true);
+	patch(&b, PODS "/a", "{\"spec\":{\"nodeName\":null}}");
+	delete_it(&b, PODS "/a");
+	assert_null(fakeapi_find(b.w->api, "pods", "n", "a"));
+	fakeapi_forget_past(b.w->api);
+	fakeapi_catch_up(b.w->api);
+	controller_world_run(b.w, 30000);
+	assert_claim(&b, "c", "\"allocation\"", false);
+	bench_release(&b);
+}
+
 /* The watch still shows the pod that had the name before. */
 static void a_new_pod_of_a_name_keeps_its_claim_while_the_watch_shows_the_old_one(
 	void **state UNUSED)
@@ -661,6 +687,7 @@ int main(void)
 		cmocka_unit_test(users_that_go_are_taken_out_and_the_last_frees_the_claim),
 		cmocka_unit_test(users_are_looked_at_again_after_a_new_start),
 		cmocka_unit_test(a_pod_that_the_watch_has_not_told_of_keeps_its_claim),
+		cmocka_unit_test(a_pod_that_came_and_went_unseen_frees_its_claim),
 		cmocka_unit_test(
 			a_new_pod_of_a_name_keeps_its_claim_while_the_watch_shows_the_old_one),
 		cmocka_unit_test(a_pod_that_was_replaced_unseen_frees_its_claim),
