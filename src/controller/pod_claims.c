@@ -83,10 +83,26 @@ static void add_claims_of(struct pod_claims *c, struct str ns, const struct json
 		add_key(c, POD_CLAIMS_CLAIM_KEY, ns, extended);
 }
 
+/*
+ * Those that say themselves that it uses them: the last that we saw of a pod may be of before its
+ * status named its claims.
+ */
+static void add_claims_used_by(struct pod_claims *c, struct str uid)
+{
+	struct cache_walk walk = { 0 };
+	const struct cached *claim;
+
+	while ((claim = cache_next_by(informer_cache(c->claims.informer), POD_CLAIMS_BY_USER, uid,
+				      &walk)))
+		add_key(c, POD_CLAIMS_CLAIM_KEY, cached_ns(claim), cached_name(claim));
+}
+
 static void look_at_pod(struct pod_claims *c, const struct cached *o, bool deleted)
 {
 	struct json *pod;
 
+	if (deleted)
+		add_claims_used_by(c, o->uid);
 	if (!has_claims(o))
 		return;
 	if (deleted)
@@ -198,6 +214,17 @@ static void index_claim(const struct cached *o, struct arena *a, struct cache_va
 	index_refs(o, a, v, false);
 }
 
+static void index_user(const struct cached *o, struct arena *a, struct cache_values *v)
+{
+	struct json *claim;
+
+	if (cached_field(o, "status.reservedFor", NULL).n <= 2 ||
+	    cached_tree(o, a, &claim, NULL) < 0)
+		return;
+	JSON_FOREACH (it, json_getz(json_getz(claim, "status"), "reservedFor"))
+		cache_values_add(v, json_text_at(it, "uid"));
+}
+
 static void index_template(const struct cached *o, struct arena *a, struct cache_values *v)
 {
 	index_refs(o, a, v, true);
@@ -245,9 +272,10 @@ static void follow_all(struct pod_claims *c)
 						      { POD_CLAIMS_BY_TEMPLATE, index_template,
 							NULL },
 						      { 0 } };
-	static const struct cache_index of_claims[] = {
-		{ POD_CLAIMS_BY_OWNER, cache_index_owner_uid, NULL }, { 0 }
-	};
+	static const struct cache_index of_claims[] = { { POD_CLAIMS_BY_OWNER,
+							  cache_index_owner_uid, NULL },
+							{ POD_CLAIMS_BY_USER, index_user, NULL },
+							{ 0 } };
 
 	c->pods = (struct pod_claims_followed){
 		.resource = resource_builtin("", "v1", "pods"),

@@ -22,7 +22,7 @@ struct pod_claims_followed {
 struct pod_claims {
 	struct context ctx;
 	struct pod_claims_followed pods; /* indexes: POD_CLAIMS_BY_CLAIM, POD_CLAIMS_BY_TEMPLATE */
-	struct pod_claims_followed claims; /* index: POD_CLAIMS_BY_OWNER */
+	struct pod_claims_followed claims; /* indexes: POD_CLAIMS_BY_OWNER, POD_CLAIMS_BY_USER */
 	struct pod_claims_followed templates;
 	struct served_wait wait; /* for what the server serves */
 	struct loop_timer again; /* to the next look at that */
@@ -37,6 +37,7 @@ struct pod_claims {
 #define POD_CLAIMS_BY_CLAIM    "resourceclaim" /* pods, by the keys of their claims */
 #define POD_CLAIMS_BY_TEMPLATE "resourceclaimtemplate" /* pods, by the keys of their templates */
 #define POD_CLAIMS_BY_OWNER    "owner-uid" /* claims, by the uids of their owners */
+#define POD_CLAIMS_BY_USER     "user-uid" /* claims, by the uids of those they are reserved for */
 
 #define POD_CLAIMS_POD_KEY   STR("pod:")
 #define POD_CLAIMS_CLAIM_KEY STR("claim:")

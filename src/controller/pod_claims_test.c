@@ -432,6 +432,38 @@ static void a_pod_that_came_and_went_unseen_frees_its_claim(void **state UNUSED)
 	bench_release(&b);
 }
 
+/*
+ * The last that the watch showed of the pod is of before its status named its claim. Seen in the
+ * simulated cluster by SIM_SEED=5000461.
+ */
+static void a_pod_whose_claim_was_never_seen_in_its_status_frees_it(void **state UNUSED)
+{
+	struct bench b = { .w = controller_world_new(19) };
+	char target[128];
+
+	add_template(&b);
+	bench_start(&b);
+	run(&b);
+	add_pod(&b, "a", "\"nodeName\":\"n1\",\"resourceClaims\":[" GPU "]", "");
+	while (fakeapi_count(b.w->api, "resourceclaims") == 0)
+		assert_true(sim_step(b.w->sim));
+	fakeapi_hold_back(b.w->api, "pods");
+	run(&b);
+	(void)snprintf(target, sizeof(target), CLAIMS "/%s", the_claims_name(&b));
+	patch(&b, target,
+	      "{\"metadata\":{\"finalizers\":[\"resource.kubernetes.io/delete-protection\"]},"
+	      "\"status\":{\"allocation\":{\"x\":1},\"reservedFor\":[" USER("a") "]}}");
+	run(&b);
+	assert_true(is_told(&b, "a", the_claims_name(&b)));
+	patch(&b, PODS "/a", "{\"spec\":{\"nodeName\":null}}");
+	delete_it(&b, PODS "/a");
+	fakeapi_forget_past(b.w->api);
+	fakeapi_catch_up(b.w->api);
+	controller_world_run(b.w, 30000);
+	assert_claim(&b, the_claims_name(&b), "\"allocation\"", false);
+	bench_release(&b);
+}
+
 /* The watch still shows the pod that had the name before. */
 static void a_new_pod_of_a_name_keeps_its_claim_while_the_watch_shows_the_old_one(
 	void **state UNUSED)
@@ -688,6 +720,7 @@ int main(void)
 		cmocka_unit_test(users_are_looked_at_again_after_a_new_start),
 		cmocka_unit_test(a_pod_that_the_watch_has_not_told_of_keeps_its_claim),
 		cmocka_unit_test(a_pod_that_came_and_went_unseen_frees_its_claim),
+		cmocka_unit_test(a_pod_whose_claim_was_never_seen_in_its_status_frees_it),
 		cmocka_unit_test(
 			a_new_pod_of_a_name_keeps_its_claim_while_the_watch_shows_the_old_one),
 		cmocka_unit_test(a_pod_that_was_replaced_unseen_frees_its_claim),
