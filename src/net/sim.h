@@ -159,6 +159,13 @@ void sim_loop_crash(struct loop *l, enum sim_crash how);
  */
 void sim_loop_bury(struct loop *l);
 
+/*
+ * For code that frees itself only after waiting: the next timer of a crashed host fires, with the
+ * loops' time moved on to it, and what follows from it is buried as above. The world's time stays.
+ * False: it has no timer.
+ */
+bool sim_loop_bury_timer(struct loop *l);
+
 /* The loop's host gets no turn for so long, as after SIGSTOP; what comes meanwhile waits. */
 void sim_pause(struct loop *l, int64_t ms);
 

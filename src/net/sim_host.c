@@ -120,3 +120,36 @@ void sim_loop_bury(struct loop *loop)
 	}
 	sim_destroy_closed(s);
 }
+
+static struct sim_loop *next_timer(const struct sim_loop *dead)
+{
+	struct sim_loop *first = NULL;
+
+	for (size_t i = 0; i < dead->sim->loops.n; i++) {
+		struct sim_loop *l = dead->sim->loops.v[i];
+
+		if (l->host == dead->host && l->crashed && l->timer_due != SIM_NEVER &&
+		    (!first || l->timer_due < first->timer_due))
+			first = l;
+	}
+	return first;
+}
+
+bool sim_loop_bury_timer(struct loop *loop)
+{
+	struct sim_loop *dead = sim_loop_of(loop), *l = next_timer(dead);
+	struct sim *s = dead->sim;
+
+	assert(!s->running && dead->crashed);
+	if (!l)
+		return false;
+	for (size_t i = 0; i < s->loops.n; i++)
+		if (s->loops.v[i]->host == dead->host && s->loops.v[i]->crashed)
+			s->loops.v[i]->loop.now = MAX(s->loops.v[i]->loop.now,
+						      l->timer_due / CLOCK_MS);
+	s->running = l;
+	loop_turn_timers(&l->loop);
+	s->running = NULL;
+	sim_loop_bury(loop);
+	return true;
+}

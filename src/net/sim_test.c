@@ -297,6 +297,30 @@ static void nothing_runs_on_a_crashed_host(void **state UNUSED)
 	sim_free(s);
 }
 
+static void timers_of_a_dead_host_fire_when_they_are_asked_for(void **state UNUSED)
+{
+	struct sim *s = sim_new(NULL);
+	struct loop *a = sim_loop_new(s, "a"), *b = sim_loop_new(s, "a");
+	struct ticker ta = { 0 }, tb = { 0 };
+	int64_t before = loop_now(b);
+
+	ticker_start(&ta, a, 5000);
+	ticker_start(&tb, b, 3000);
+	sim_loop_crash(a, SIM_CRASH_PROCESS);
+	sim_loop_bury(a);
+	assert_true(ta.fired == 0 && tb.fired == 0);
+	assert_true(sim_loop_bury_timer(a));
+	assert_true(ta.fired == 0 && tb.fired == 1);
+	assert_true(sim_loop_bury_timer(a));
+	assert_int_equal(ta.fired, 1);
+	assert_int_equal(loop_now(b) - before, 5000);
+	assert_int_equal(sim_elapsed_ms(s), 0);
+	assert_false(sim_loop_bury_timer(a));
+	loop_free(a);
+	loop_free(b);
+	sim_free(s);
+}
+
 /* --- signals, folders, children ------------------------------------------------------------ */
 
 static void count_signal(void *arg, int signum)
@@ -491,6 +515,7 @@ int main(void)
 		cmocka_unit_test(a_loop_that_never_rests_does_not_stop_time),
 		cmocka_unit_test(posts_of_one_sender_keep_their_order_and_no_more),
 		cmocka_unit_test(nothing_runs_on_a_crashed_host),
+		cmocka_unit_test(timers_of_a_dead_host_fire_when_they_are_asked_for),
 		cmocka_unit_test(a_signal_reaches_all_loops_of_its_host),
 		cmocka_unit_test(folders_tell_that_something_changed),
 		cmocka_unit_test(children_do_what_they_are_told),
