@@ -111,12 +111,12 @@ static void hold_prepared(void *arg, const char *uid, const char *device)
 	hold(arg, device, str_from(uid));
 }
 
-static void check_devices(struct cluster *w)
+static void check_devices(struct cluster *w, const struct cluster_role *server)
 {
-	struct holders h = { .w = w, .where = "allocations at the server" };
+	struct holders h = { .w = w, .where = server->host };
 
 	omap_init(&h.by_device);
-	cluster_server_each(w->server, RESOURCE, "resourceclaims", &w->arena, hold_allocated, &h);
+	cluster_server_each(server, RESOURCE, "resourceclaims", &w->arena, hold_allocated, &h);
 	omap_release(&h.by_device);
 }
 
@@ -136,13 +136,20 @@ static void check_nodes(struct cluster *w)
 
 void cluster_check(struct cluster *w)
 {
-	if (cluster_server_ready(w->server)) {
+	if (cluster_choose_server(w)) {
 		for (size_t i = 0; i < w->things.n; i++)
 			check_thing(w, w->things.v[i]);
 		for (size_t i = 0; i < CLUSTER_MAPS; i++)
 			check_counter(w, &w->counters[i]);
-		check_devices(w);
 	}
+	for (size_t i = 0; i < w->nservers; i++) {
+		if (!cluster_server_ready(&w->servers[i]))
+			continue;
+		check_devices(w, &w->servers[i]);
+		cluster_check_copy(w, &w->servers[i]);
+	}
+	if (w->races)
+		races_check(w);
 	check_nodes(w);
 	observer_check(w);
 	arena_clear(&w->arena);
@@ -424,8 +431,11 @@ static bool all_up(struct settling *s)
 	for (size_t i = 0; i < s->w->nroles; i++)
 		if (s->w->roles[i].state != CLUSTER_UP)
 			object_to(s, "%s does not run", s->w->roles[i].host);
-	if (!s->bad && !cluster_server_ready(s->w->server))
-		object_to(s, "the server is not ready");
+	for (size_t i = 0; i < s->w->nservers; i++)
+		if (!s->bad && !cluster_server_ready(&s->w->servers[i]))
+			object_to(s, "%s is not ready", s->w->servers[i].host);
+	if (!s->bad && !cluster_choose_server(s->w))
+		object_to(s, "%s lacks what was acknowledged", s->w->server->host);
 	return !s->bad;
 }
 

@@ -7,7 +7,7 @@
 
 #include "store/lmdb_faults.h"
 
-static int64_t some_ms(struct cluster *w)
+int64_t cluster_faults_ms(struct cluster *w)
 {
 	return cluster_chance(w, 0.2) ? cluster_pick(w, 30000) : cluster_pick(w, 2000);
 }
@@ -36,12 +36,13 @@ static void kill_server(struct cluster *w, int64_t pause_ms)
 static void kill_one(struct cluster *w)
 {
 	struct cluster_role *role = &w->roles[cluster_pick(w, (unsigned)w->nroles)];
-	int64_t pause = some_ms(w);
-	bool machine = role != w->server && cluster_chance(w, 0.3);
+	int64_t pause = cluster_faults_ms(w);
+	bool server = !w->etcd && role == w->server;
+	bool machine = !server && cluster_chance(w, 0.3);
 
 	cluster_tell(w, "kill %s%s for %lld ms", role->host, machine ? " (machine)" : "",
 		     (long long)pause);
-	if (role == w->server)
+	if (server)
 		kill_server(w, pause);
 	else
 		cluster_role_kill(role, machine ? SIM_CRASH_MACHINE : SIM_CRASH_PROCESS, pause);
@@ -50,7 +51,7 @@ static void kill_one(struct cluster *w)
 static void stop_one(struct cluster *w)
 {
 	struct cluster_role *role = &w->roles[cluster_pick(w, (unsigned)w->nroles)];
-	int64_t pause = some_ms(w);
+	int64_t pause = cluster_faults_ms(w);
 
 	cluster_tell(w, "stop %s for %lld ms", role->host, (long long)pause);
 	cluster_role_stop(role, pause);
@@ -60,7 +61,7 @@ static void stop_one(struct cluster *w)
 static void pause_one(struct cluster *w)
 {
 	struct cluster_role *role = &w->roles[cluster_pick(w, (unsigned)w->nroles)];
-	int64_t ms = some_ms(w);
+	int64_t ms = cluster_faults_ms(w);
 
 	if (role->state != CLUSTER_UP)
 		return;
@@ -79,9 +80,11 @@ static const char *some_host(struct cluster *w)
 
 static void cut(struct cluster *w)
 {
-	const char *a = cluster_chance(w, 0.7) ? "server" : some_host(w);
+	const struct cluster_role *server =
+		&w->servers[w->nservers > 1 ? cluster_pick(w, (unsigned)w->nservers) : 0];
+	const char *a = cluster_chance(w, 0.7) ? server->host : some_host(w);
 	const char *b = cluster_chance(w, 0.1) ? NULL : some_host(w);
-	int64_t ms = some_ms(w);
+	int64_t ms = cluster_faults_ms(w);
 
 	cluster_tell(w, "cut %s from %s for %lld ms", a, b ? b : "all", (long long)ms);
 	sim_cut(w->sim, a, b);
@@ -98,12 +101,12 @@ static void hurt_disk(struct cluster *w)
 {
 	bool full = cluster_chance(w, 0.7);
 
-	if (w->disk_ms || !cluster_server_ready(w->server))
+	if (w->etcd || w->disk_ms || !cluster_server_ready(w->server))
 		return;
 	cluster_tell(w, "the disk %s", full ? "is full" : "fails to sync");
 	watch_disk(w);
 	lmdb_faults_set(full ? LMDB_FAULT_FULL : LMDB_FAULT_SYNC, cluster_pick(w, 3));
-	w->disk_ms = sim_elapsed_ms(w->sim) + some_ms(w);
+	w->disk_ms = sim_elapsed_ms(w->sim) + cluster_faults_ms(w);
 }
 
 static void fill_node_disk(struct cluster *w)
@@ -112,7 +115,7 @@ static void fill_node_disk(struct cluster *w)
 
 	cluster_tell(w, "the disk of %s is full", role->host);
 	role->disk_full = true;
-	w->node_disk_ms = sim_elapsed_ms(w->sim) + some_ms(w);
+	w->node_disk_ms = sim_elapsed_ms(w->sim) + cluster_faults_ms(w);
 }
 
 static void free_node_disks(struct cluster *w)
@@ -129,10 +132,10 @@ static void kill_many(struct cluster *w)
 	for (size_t i = 0; i < w->nroles; i++) {
 		if (cluster_chance(w, 0.5))
 			continue;
-		if (&w->roles[i] == w->server)
-			kill_server(w, some_ms(w));
+		if (!w->etcd && &w->roles[i] == w->server)
+			kill_server(w, cluster_faults_ms(w));
 		else
-			cluster_role_kill(&w->roles[i], SIM_CRASH_MACHINE, some_ms(w));
+			cluster_role_kill(&w->roles[i], SIM_CRASH_MACHINE, cluster_faults_ms(w));
 	}
 }
 
@@ -160,7 +163,9 @@ void cluster_faults_step(struct cluster *w)
 		break_device, break_conns, fill_node_disk, pause_one, pause_one,
 	};
 
-	if (!w->quiet)
+	if (!w->quiet && w->etcd && cluster_chance(w, 0.4))
+		cluster_faults_etcd_step(w);
+	else if (!w->quiet)
 		faults[cluster_pick(w, sizeof(faults) / sizeof(faults[0]))](w);
 }
 
@@ -173,6 +178,10 @@ void cluster_faults_watch(struct cluster *w)
 		sim_heal(w->sim, NULL, NULL);
 		w->heal_ms = 0;
 	}
+	if (w->etcd_ms && now >= w->etcd_ms) {
+		cluster_etcd_calm(w->etcd);
+		w->etcd_ms = 0;
+	}
 	if (w->disk_ms && now >= w->disk_ms) {
 		lmdb_faults_set(LMDB_FAULT_NONE, 0);
 		w->disk_ms = 0;
@@ -180,7 +189,7 @@ void cluster_faults_watch(struct cluster *w)
 	if (w->node_disk_ms && now >= w->node_disk_ms)
 		free_node_disks(w);
 	/* A store that failed for good: somebody sees that the server is not ready. */
-	if (!w->disk_ms && cluster_server_ready(w->server) &&
+	if (!w->etcd && !w->disk_ms && cluster_server_ready(w->server) &&
 	    cluster_server_health(w->server, &err) < 0 && err.code == ERR_IO)
 		cluster_role_kill(w->server, SIM_CRASH_PROCESS, 100);
 }
@@ -188,7 +197,9 @@ void cluster_faults_watch(struct cluster *w)
 void cluster_faults_end(struct cluster *w)
 {
 	w->quiet = true;
-	w->heal_ms = w->disk_ms = 0;
+	w->heal_ms = w->disk_ms = w->etcd_ms = 0;
+	if (w->etcd)
+		cluster_etcd_calm(w->etcd);
 	free_node_disks(w);
 	lmdb_faults_set(LMDB_FAULT_NONE, 0);
 	sim_heal(w->sim, NULL, NULL);

@@ -104,7 +104,7 @@ static void expect(struct ask *k, const struct json *tree)
 static void count(struct cluster *w, const struct client_answer *answer, const struct error *err)
 {
 	if (!err)
-		w->acked++;
+		cluster_acknowledged(w);
 	else if (answer->status >= 400 && answer->status < 500)
 		w->refused++;
 	else
@@ -166,7 +166,7 @@ static void create_in(struct cluster *w, enum ask_kind kind, struct thing *t, co
 	k->resource = resource;
 	k->text = kind == ASK_SETUP ? xstrdup(text) : NULL;
 	k->request.body = str_from(text);
-	client_create(w->client, &k->request, &r, str_from(ns), NULL);
+	client_create(cluster_client(w), &k->request, &r, str_from(ns), NULL);
 }
 
 static void create(struct cluster *w, enum ask_kind kind, struct thing *t, const char *resource,
@@ -306,7 +306,7 @@ static void delete_thing(struct cluster *w, struct thing *t)
 	cluster_tell(w, "delete %s", t->name);
 	k->thing = t;
 	t->asked_delete = true;
-	client_delete(w->client, &k->request, &r, str_from(t->ns), str_from(t->name), &o);
+	client_delete(cluster_client(w), &k->request, &r, str_from(t->ns), str_from(t->name), &o);
 }
 
 static void delete_some(struct cluster *w)
@@ -330,7 +330,7 @@ static void count_up(struct cluster *w)
 	c->busy = true;
 	k->counter = c;
 	if (!c->rv) {
-		client_get(w->client, &k->request, &r, STR("default"), str_from(c->name));
+		client_get(cluster_client(w), &k->request, &r, STR("default"), str_from(c->name));
 		return;
 	}
 	k->value = ++c->tried;
@@ -340,7 +340,7 @@ static void count_up(struct cluster *w)
 		"\"resourceVersion\":\"%lld\"},\"data\":{\"value\":\"%lld\"}}",
 		c->name, (long long)c->rv, (long long)k->value);
 	k->request.body = str_from(text);
-	client_update(w->client, &k->request, &r, STR("default"), str_from(c->name), NULL);
+	client_update(cluster_client(w), &k->request, &r, STR("default"), str_from(c->name), NULL);
 }
 
 /* What is gone and was answered so is not looked at any more. */
@@ -460,6 +460,7 @@ void cluster_load_adopt(struct cluster *w)
 	struct adopt pods = { w, "pods", "default" }, claims = { w, "resourceclaims", "default" };
 	struct adopt namespaces = { w, "namespaces", "" };
 
+	(void)cluster_choose_server(w);
 	cluster_server_each(w->server, "", "pods", &w->arena, adopt_one, &pods);
 	cluster_server_each(w->server, "resource.k8s.io", "resourceclaims", &w->arena, adopt_one,
 			    &claims);

@@ -2,7 +2,8 @@
  * An observer follows pods and claims by watches of his own, and goes on where he was when one
  * breaks. What he is told must be in order and without a gap: an object is added when it was not
  * there and changed or deleted when it was, versions only grow, and every version that the user was
- * answered is among them. Only 410 lets him begin anew with a list.
+ * answered is among them. Only 410 lets him begin anew with a list. Of several servers any serves
+ * the next watch.
  */
 #include "cluster_world.h"
 
@@ -207,6 +208,8 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 static void send_again(struct watch *x)
 {
 	struct resource what = resource_builtin(x->group, "v1", x->resource);
+	struct cluster *w = x->o->w;
+	unsigned server = w->nservers > 1 ? cluster_pick(w, (unsigned)w->nservers) : 0;
 	char query[128] = "";
 
 	x->listing = x->rv == 0;
@@ -220,7 +223,7 @@ static void send_again(struct watch *x)
 					      .on_data = x->listing ? NULL : on_data,
 					      .on_done = on_done,
 					      .timeout_ms = x->listing ? 10000 : 90000 };
-	client_list(x->o->w->watch_client, &x->request, &what, STR_NULL);
+	client_list(w->watch_clients[server], &x->request, &what, STR_NULL);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -314,7 +317,7 @@ bool observer_caught_up(struct cluster *w, char *why, size_t size)
 
 		(void)snprintf(why, size, "%s as watched differ from those at the server",
 			       x->resource);
-		if (!cluster_server_ready(w->server) || x->rv == 0)
+		if (!cluster_choose_server(w) || x->rv == 0)
 			return false;
 		cluster_server_each(w->server, x->group, x->resource, &w->arena, compare_one, &c);
 		arena_clear(&w->arena);

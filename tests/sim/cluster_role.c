@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 
-enum { AGAIN_MS = 1000, TERM_MS = 20 * 1000 };
+enum { AGAIN_MS = 1000, TERM_MS = 20 * 1000, TIMERS_MAX = 100000 };
 
 static void set_state(struct cluster_role *role, enum cluster_state state)
 {
@@ -50,6 +50,8 @@ static void bury(struct cluster_role *role, enum sim_crash how)
 	if (role->impl && role->ops->die) {
 		role->ops->die(role, stopping, on_stopped, role);
 		sim_loop_bury(role->loops[0]);
+		for (unsigned i = 0; i < TIMERS_MAX && !role->stopped; i++)
+			assert_true(sim_loop_bury_timer(role->loops[0]));
 		assert_true(role->stopped);
 	}
 	if (role->impl)

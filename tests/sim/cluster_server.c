@@ -27,14 +27,18 @@ static void on_ready(void *arg, const struct error *err)
 
 static int start(struct cluster_role *role, struct error *err)
 {
+	const struct cluster_server_config *config = role->arg;
 	struct server_opts opts = { .data_dir = role->dir,
 				    .bind_address = "0.0.0.0",
-				    .secure_port = CLUSTER_PORT,
+				    .secure_port = config->port,
 				    .token_auth_file = role->tokens,
 				    .event_ttl_ms = 3600 * 1000,
 				    .request_timeout_ms = 60 * 1000,
 				    .min_request_timeout_ms = 1800 * 1000,
-				    .watch_cache_bytes = *(const size_t *)role->arg,
+				    .watch_cache_bytes = config->ring_bytes,
+				    .history_ms = config->history_ms,
+				    .etcd_servers = config->urls,
+				    .netcd_servers = config->nurls,
 				    .simulated = true,
 				    .loops = role->loops,
 				    .nloops = role->nloops,
@@ -107,6 +111,24 @@ void cluster_server_each(const struct cluster_role *role, const char *group, con
 
 	while ((o = resource_blocks_next(&r->objects, &at)))
 		fn(arg, tree_of(o, a));
+}
+
+void cluster_server_each_version(const struct cluster_role *role, const char *group,
+				 const char *resource,
+				 void (*fn)(void *arg, struct str key, int64_t revision), void *arg)
+{
+	struct resource *r = find(role, group, resource);
+	struct resource_place at = { 0 };
+	const struct object *o;
+	char key[512];
+
+	while ((o = resource_blocks_next(&r->objects, &at))) {
+		struct str name = o->ns_n ? str_skip(o->key, o->ns_n + 1UL) : o->key;
+
+		(void)snprintf(key, sizeof(key), "%.*s %.*s", (int)o->ns_n, o->key.p,
+			       STR_ARG(name));
+		fn(arg, str_from(key), o->revision);
+	}
 }
 
 struct json *cluster_server_get(const struct cluster_role *role, const char *group,

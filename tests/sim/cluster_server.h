@@ -1,8 +1,8 @@
 /*
  * cluster_server - the API server of a simulated cluster, and what it has committed.
  *
- * The real server with the real LMDB store in a folder, which commits in the turns of its first
- * loop; without TLS. Users come from a file of tokens, rights from RBAC and the node authorizer.
+ * The real server, with the real LMDB store in a folder, which commits in the turns of its first
+ * loop, or on etcd; without TLS. Users come from a file of tokens, rights from RBAC and the node authorizer.
  */
 #ifndef SIM_CLUSTER_SERVER_H
 #define SIM_CLUSTER_SERVER_H
@@ -13,6 +13,18 @@
 struct arena;
 struct cluster_role;
 struct cluster_role_ops;
+
+enum { CLUSTER_ETCD_URLS = 3 };
+
+/* role->arg of a server. */
+struct cluster_server_config {
+	int port;
+	size_t ring_bytes; /* of the watch cache, for each resource */
+	int64_t history_ms; /* 0: the default */
+	char etcd[CLUSTER_ETCD_URLS][32]; /* URLs; with LMDB empty */
+	const char *urls[CLUSTER_ETCD_URLS];
+	size_t nurls;
+};
 
 extern const struct cluster_role_ops cluster_server_ops;
 
@@ -34,6 +46,12 @@ void cluster_server_each(const struct cluster_role *role, const char *group, con
 struct json *cluster_server_get(const struct cluster_role *role, const char *group,
 				const char *resource, const char *ns, const char *name,
 				struct arena *a);
+
+/* The same without the object: its name as etcd has it ("default web-0"), and its version. */
+void cluster_server_each_version(const struct cluster_role *role, const char *group,
+				 const char *resource,
+				 void (*fn)(void *arg, struct str key, int64_t revision),
+				 void *arg);
 
 /* Its revision of what is committed. */
 int64_t cluster_server_revision(const struct cluster_role *role);

@@ -7,6 +7,7 @@
  *	SIM_SEEDS=N   runs so many
  *	SIM_STEPS=N   steps of each
  *	SIM_DIR=PATH  a folder to work in, which is made and removed
+ *	SIM_WITH=A,B  the parts that every world has, of those in cluster_world.c; "none"
  *	SIM_LOG=info|debug, SIM_TRACE=1   what roles log, and every event of the world
  */
 #include "cluster_world.h"

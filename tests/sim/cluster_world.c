@@ -102,17 +102,23 @@ static void write_file(const char *path, const char *text)
 		fail_msg("%s", err.msg);
 }
 
-static void write_kubeconfig(struct cluster *w, const char *name, char *ret_path, size_t size)
+/* Of a user at one of the servers. */
+static void write_kubeconfig(struct cluster *w, const char *name, unsigned server, char *ret_path,
+			     size_t size)
 {
-	char text[1024];
+	char text[1024], host[32] = "server", path[32] = "";
 
-	(void)snprintf(ret_path, size, "%s/%s.kubeconfig", w->dir, name);
+	if (w->parts & CLUSTER_ETCD) {
+		(void)snprintf(host, sizeof(host), "server-%u", server);
+		(void)snprintf(path, sizeof(path), "-%u", server);
+	}
+	(void)snprintf(ret_path, size, "%s/%s%s.kubeconfig", w->dir, name, path);
 	(void)snprintf(text, sizeof(text),
 		       "{\"clusters\":[{\"name\":\"c\",\"cluster\":{\"server\":"
-		       "\"http://server:%d\"}}],\"contexts\":[{\"name\":\"x\",\"context\":{"
+		       "\"http://%s:%u\"}}],\"contexts\":[{\"name\":\"x\",\"context\":{"
 		       "\"cluster\":\"c\",\"user\":\"u\"}}],\"users\":[{\"name\":\"u\",\"user\":{"
 		       "\"token\":\"%s-token\"}}],\"current-context\":\"x\"}",
-		       CLUSTER_PORT, name);
+		       host, CLUSTER_PORT + server, name);
 	write_file(ret_path, text);
 }
 
@@ -143,7 +149,8 @@ static struct cluster_role *add_role(struct cluster *w, const struct cluster_rol
 	(void)snprintf(role->host, sizeof(role->host), "%s", host);
 	(void)snprintf(role->dir, sizeof(role->dir), "%s/%s", w->dir, host);
 	(void)snprintf(role->tokens, sizeof(role->tokens), "%s/tokens.csv", w->dir);
-	write_kubeconfig(w, user, role->kubeconfig, sizeof(role->kubeconfig));
+	write_kubeconfig(w, user, (unsigned)(w->nroles % w->nservers), role->kubeconfig,
+			 sizeof(role->kubeconfig));
 	assert_int_equal(mkdir(role->dir, 0700), 0);
 	return role;
 }
@@ -159,9 +166,45 @@ static void add_numbered(struct cluster *w, const struct cluster_role_ops *ops, 
 	}
 }
 
+/* Each server asks another member first. */
+static void configure_server(struct cluster *w, unsigned i)
+{
+	struct cluster_server_config *c = &w->configs[i];
+
+	c->port = CLUSTER_PORT + (int)i;
+	c->ring_bytes = w->ring_bytes;
+	for (unsigned k = 0; k < w->nmembers; k++) {
+		unsigned member = (i + k) % CLUSTER_ETCD_MEMBERS;
+
+		(void)snprintf(c->etcd[k], sizeof(c->etcd[k]), "http://etcd-%u:%u", member,
+			       CLUSTER_ETCD_PORT + member);
+		c->urls[k] = c->etcd[k];
+	}
+	c->nurls = w->nmembers;
+	w->servers[i].arg = c;
+}
+
+static void add_servers(struct cluster *w)
+{
+	w->servers = w->server = &w->roles[w->nroles];
+	if (w->parts & CLUSTER_ETCD) {
+		add_numbered(w, &cluster_server_ops, "server-", "server", CLUSTER_SERVERS);
+		w->members = &w->roles[w->nroles];
+		w->nmembers = CLUSTER_ETCD_MEMBERS;
+		add_numbered(w, &cluster_etcd_ops, "etcd-", "server", CLUSTER_ETCD_MEMBERS);
+		w->etcd = cluster_etcd_new(w->sim, w->seed);
+	} else {
+		(void)add_role(w, &cluster_server_ops, "server", "server");
+	}
+	for (unsigned i = 0; i < w->nmembers; i++)
+		w->members[i].arg = cluster_etcd_member(w->etcd, i);
+	for (unsigned i = 0; i < w->nservers; i++)
+		configure_server(w, i);
+}
+
 static void add_roles(struct cluster *w)
 {
-	w->server = add_role(w, &cluster_server_ops, "server", "server");
+	add_servers(w);
 	w->schedulers = &w->roles[w->nroles];
 	add_numbered(w, &cluster_scheduler_ops, "scheduler-", "scheduler", CLUSTER_SCHEDULERS);
 	w->controllers = &w->roles[w->nroles];
@@ -203,9 +246,9 @@ void cluster_run(struct cluster *w, int64_t ms)
 
 /* --- life --------------------------------------------------------------------------------- */
 
-static struct client *make_client(struct cluster *w, struct loop *l)
+static struct client *make_client(struct cluster *w, struct loop *l, unsigned server)
 {
-	struct client_opts o = { .config = &w->kubeconfig };
+	struct client_opts o = { .config = &w->kubeconfigs[server] };
 	struct client *c;
 	struct error err;
 
@@ -219,13 +262,23 @@ static void make_user(struct cluster *w)
 	char path[128];
 	struct error err;
 
-	write_kubeconfig(w, "user", path, sizeof(path));
-	if (kubeconfig_load(&w->kubeconfig, &(struct kubeconfig_opts){ .path = path }, &err) < 0)
-		fail_msg("%s", err.msg);
+	for (unsigned i = 0; i < w->nservers; i++) {
+		write_kubeconfig(w, "user", i, path, sizeof(path));
+		if (kubeconfig_load(&w->kubeconfigs[i], &(struct kubeconfig_opts){ .path = path },
+				    &err) < 0)
+			fail_msg("%s", err.msg);
+	}
 	w->user = sim_loop_new(w->sim, "user");
-	w->client = make_client(w, w->user);
+	for (unsigned i = 0; i < w->nservers; i++)
+		w->clients[i] = make_client(w, w->user, i);
 	w->watcher = sim_loop_new(w->sim, "watcher");
-	w->watch_client = make_client(w, w->watcher);
+	for (unsigned i = 0; i < w->nservers; i++)
+		w->watch_clients[i] = make_client(w, w->watcher, i);
+}
+
+struct client *cluster_client(struct cluster *w)
+{
+	return w->clients[w->nservers > 1 ? cluster_pick(w, (unsigned)w->nservers) : 0];
 }
 
 static void init_log(struct cluster *w)
@@ -242,10 +295,14 @@ static void init_log(struct cluster *w)
 
 static void wait_ready(struct cluster *w)
 {
-	for (int64_t ms = 0; ms < UP_MS && !cluster_server_ready(w->server); ms += WATCH_MS)
-		cluster_run(w, WATCH_MS);
-	if (!cluster_server_ready(w->server))
-		cluster_fail(w, "the server does not begin");
+	for (unsigned i = 0; i < w->nservers; i++) {
+		const struct cluster_role *server = &w->servers[i];
+
+		for (int64_t ms = 0; ms < UP_MS && !cluster_server_ready(server); ms += WATCH_MS)
+			cluster_run(w, WATCH_MS);
+		if (!cluster_server_ready(server))
+			cluster_fail(w, "%s does not begin: %s", server->host, server->failure.msg);
+	}
 }
 
 /* Every world has a temper of its own. */
@@ -264,6 +321,39 @@ static void draw(struct cluster *w, struct sim_opts *o)
 	w->pace_ms = paces[cluster_pick(w, ARRAY_SIZE(paces))];
 	w->burst = 1 + cluster_pick(w, 8);
 	w->ring_bytes = cluster_chance(w, 0.5) ? (size_t)32 << 10 : (size_t)4 << 20;
+}
+
+/* Drawn apart, so that a world without any of them is the same whatever else there may be. */
+static void draw_parts(struct cluster *w)
+{
+	static const char *const names[] = { "etcd", "races" };
+	const char *with = getenv("SIM_WITH");
+	struct prng prng;
+
+	prng_init(&prng, w->seed ^ UINT64_C(0x5d1f7c92e86ab034));
+	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
+		bool drawn = prng_below(&prng, 2) == 0;
+
+		if (with ? strstr(with, names[i]) != NULL : drawn)
+			w->parts |= 1U << i;
+	}
+	w->nservers = w->parts & CLUSTER_ETCD ? CLUSTER_SERVERS : 1;
+}
+
+/*
+ * etcd's history is short in some worlds, so that servers that are held up are outrun; reading all
+ * takes less.
+ */
+static void draw_etcd(struct cluster *w)
+{
+	static const int64_t histories[] = { 15 * 1000, 40 * 1000, 0 };
+	int64_t history;
+
+	if (!w->etcd)
+		return;
+	history = histories[cluster_pick(w, ARRAY_SIZE(histories))];
+	for (unsigned i = 0; i < w->nservers; i++)
+		w->configs[i].history_ms = history;
 }
 
 /* Clocks of machines need not agree. */
@@ -295,16 +385,20 @@ void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
 	arena_init(&w->arena, SIZE_MAX);
 	vec_init(&w->things, SIZE_MAX / sizeof(struct thing *));
 	list_init(&w->asks);
+	draw_parts(w);
 	draw(w, &o);
 	w->sim = sim_new(&o);
 	write_tokens(w);
 	add_roles(w);
 	skew_clocks(w);
-	w->server->arg = &w->ring_bytes;
+	draw_etcd(w);
 	make_user(w);
-	cluster_role_start(w->server);
+	for (unsigned i = 0; i < w->nservers + w->nmembers; i++)
+		cluster_role_start(&w->roles[i]);
 	wait_ready(w);
 	cluster_load_begin(w);
+	if (w->parts & CLUSTER_RACES)
+		races_begin(w);
 	observer_begin(w);
 	for (size_t i = 0; i < w->nroles; i++)
 		cluster_role_start(&w->roles[i]);
@@ -317,12 +411,17 @@ void cluster_release(struct cluster *w)
 		cluster_role_release(&w->roles[i]);
 	observer_release(w);
 	cluster_load_release(w);
-	client_free(w->client);
-	client_free(w->watch_client);
+	races_release(w);
+	for (unsigned i = 0; i < w->nservers; i++) {
+		client_free(w->clients[i]);
+		client_free(w->watch_clients[i]);
+	}
 	sim_run_for(w->sim, 1000);
 	loop_free(w->user);
 	loop_free(w->watcher);
-	kubeconfig_release(&w->kubeconfig);
+	for (unsigned i = 0; i < w->nservers; i++)
+		kubeconfig_release(&w->kubeconfigs[i]);
+	cluster_etcd_free(w->etcd);
 	lmdb_faults_watch(NULL);
 	sim_free(w->sim);
 	arena_release(&w->arena);
@@ -331,6 +430,14 @@ void cluster_release(struct cluster *w)
 
 /* --- steps -------------------------------------------------------------------------------- */
 
+static void load_step(struct cluster *w)
+{
+	if (w->races && cluster_chance(w, 0.3))
+		races_step(w);
+	else
+		cluster_load_step(w);
+}
+
 void cluster_step(struct cluster *w)
 {
 	w->steps++;
@@ -338,7 +445,7 @@ void cluster_step(struct cluster *w)
 		cluster_faults_step(w);
 	else
 		for (unsigned i = 1 + cluster_pick(w, w->burst); i > 0; i--)
-			cluster_load_step(w);
+			load_step(w);
 	cluster_run(w, cluster_chance(w, 0.05) ? 5000 : 1 + cluster_pick(w, w->pace_ms));
 	cluster_check(w);
 }
@@ -360,7 +467,9 @@ static void wait_for(struct cluster *w, bool (*holds)(struct cluster *w, char *w
 static bool is_idle(struct cluster *w, char *why, size_t size)
 {
 	(void)snprintf(why, size, "requests are under way, or the server is down");
-	return cluster_load_idle(w) && cluster_server_ready(w->server);
+	if (w->etcd && !cluster_etcd_settled(w->etcd))
+		return false;
+	return cluster_load_idle(w) && races_idle(w) && cluster_choose_server(w);
 }
 
 /* Whatever is there is deleted, again where that was not answered. */

@@ -1,11 +1,15 @@
 /*
  * cluster_world - a whole cluster in one process, on the seeded simulation of net/sim.h.
  *
- * One API server with its store, two schedulers and two controllers that stand for election, two
- * nodes, each an agent with the hollow runtime and a DRA driver with a few devices; all of it the
- * real code, all of them on hosts of their own, which talk by simulated sockets only. A user makes
- * load (cluster_load.c), an observer watches (cluster_observe.c), faults strike (cluster_faults.c),
- * and after every step what must hold is checked (cluster_check.c).
+ * One API server on LMDB, or three on a simulated etcd (cluster_etcd.h), two schedulers and two
+ * controllers that stand for election, two nodes, each an agent with the hollow runtime and a DRA
+ * driver with a few devices; all of it the real code, all of them on hosts of their own, which
+ * talk by simulated sockets only. A user makes load (cluster_load.c), and many race for the same
+ * thing (cluster_race.c), an observer watches (cluster_observe.c), faults strike
+ * (cluster_faults.c, cluster_faults_etcd.c), and after every step what must hold is checked
+ * (cluster_check.c).
+ *
+ * The seed draws which of the world's parts there are (enum cluster_part).
  *
  * Time, sockets and chance are simulated; files are real, below a folder of the run's own.
  * Failures are cmocka's, and say the seed and the last steps.
@@ -22,18 +26,29 @@
 #include "client/client.h"
 #include "client/kubeconfig.h"
 #include "cluster_driver.h"
+#include "cluster_etcd.h"
 #include "cluster_role.h"
+#include "cluster_server.h"
 
 enum {
+	CLUSTER_SERVERS = 3, /* at most */
 	CLUSTER_SCHEDULERS = 2,
 	CLUSTER_CONTROLLERS = 2,
 	CLUSTER_NODES = 2,
-	CLUSTER_ROLES = 1 + CLUSTER_SCHEDULERS + CLUSTER_CONTROLLERS + 2 * CLUSTER_NODES,
+	CLUSTER_ROLES = CLUSTER_SERVERS + CLUSTER_ETCD_MEMBERS + CLUSTER_SCHEDULERS +
+			CLUSTER_CONTROLLERS + 2 * CLUSTER_NODES,
 	CLUSTER_TOLD = 40, /* steps that a failure shows */
 	CLUSTER_MAPS = 6,
 };
 
+/* What a world has beside the rest; SIM_WITH names them, else the seed draws. */
+enum cluster_part {
+	CLUSTER_ETCD = 1 << 0, /* three servers on etcd, not one on LMDB */
+	CLUSTER_RACES = 1 << 1, /* clients that race for one thing */
+};
+
 struct observer;
+struct races;
 
 /* Something that the user made, by what he was told of it. */
 struct thing {
@@ -65,30 +80,37 @@ struct cluster {
 	struct cluster_role roles[CLUSTER_ROLES];
 	size_t nroles;
 	/* Of these: */
-	struct cluster_role *server, *schedulers, *controllers, *nodes, *drivers;
+	struct cluster_role *servers, *members, *schedulers, *controllers, *nodes, *drivers;
+	size_t nservers, nmembers;
+	struct cluster_role *server; /* whose state is checked: of several, that is furthest */
+	unsigned parts; /* enum cluster_part */
+	struct cluster_etcd *etcd; /* NULL: LMDB */
+	struct cluster_server_config configs[CLUSTER_SERVERS];
 	struct cluster_hardware hardware[CLUSTER_NODES];
 
 	/* The user. */
-	struct kubeconfig kubeconfig;
+	struct kubeconfig kubeconfigs[CLUSTER_SERVERS];
 	struct loop *user;
-	struct client *client;
+	struct client *clients[CLUSTER_SERVERS]; /* one for each server */
 	struct list asks; /* struct ask: requests under way */
 	VEC(struct thing *) things;
 	struct counter counters[CLUSTER_MAPS];
 	unsigned names; /* given out */
 	uint64_t acked, refused, unknown; /* writes */
+	int64_t acked_revision; /* etcd was not behind it when the last was acknowledged */
+	struct races *races; /* NULL: none */
 
 	struct loop *watcher;
-	struct client *watch_client;
+	struct client *watch_clients[CLUSTER_SERVERS];
 	struct observer *observer;
 
 	/* How it goes: drawn at the beginning. */
 	double faults; /* chance of a step to be one */
-	size_t ring_bytes; /* of the server's watch cache, for each resource */
+	size_t ring_bytes; /* of the servers' watch caches, for each resource */
 	unsigned pace_ms, burst; /* between steps, and requests at once, at most */
 
 	/* Faults that end by themselves. */
-	int64_t heal_ms, disk_ms, node_disk_ms;
+	int64_t heal_ms, disk_ms, node_disk_ms, etcd_ms;
 	bool quiet; /* no more faults */
 
 	unsigned steps;
@@ -117,6 +139,18 @@ void cluster_fail(struct cluster *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 unsigned cluster_pick(struct cluster *w, unsigned n);
 bool cluster_chance(struct cluster *w, double p);
 
+/* One of the user's clients: each speaks to another server. */
+struct client *cluster_client(struct cluster *w);
+
+/*
+ * Chooses w->server, the one that is furthest. True: it is ready and has all that was
+ * acknowledged.
+ */
+bool cluster_choose_server(struct cluster *w);
+
+/* A write was acknowledged. */
+void cluster_acknowledged(struct cluster *w);
+
 /* --- cluster_load.c ----------------------------------------------------------------------- */
 
 void cluster_load_begin(struct cluster *w); /* classes, templates, counters: before faults */
@@ -133,6 +167,20 @@ void cluster_load_release(struct cluster *w);
 void cluster_faults_step(struct cluster *w);
 void cluster_faults_watch(struct cluster *w); /* ends what has lasted long enough */
 void cluster_faults_end(struct cluster *w);
+int64_t cluster_faults_ms(struct cluster *w); /* how long a fault lasts */
+
+/* --- cluster_faults_etcd.c ---------------------------------------------------------------- */
+
+void cluster_faults_etcd_step(struct cluster *w);
+
+/* --- cluster_race.c ----------------------------------------------------------------------- */
+
+void races_begin(struct cluster *w);
+void races_step(struct cluster *w);
+/* What must hold at each server, and at w->server, which has all that was acknowledged. */
+void races_check(struct cluster *w);
+bool races_idle(const struct cluster *w);
+void races_release(struct cluster *w);
 
 /* --- cluster_observe.c -------------------------------------------------------------------- */
 
@@ -144,6 +192,11 @@ bool observer_caught_up(struct cluster *w, char *why, size_t size);
 /* An acknowledged write of ours: the observer must see this version, or begin anew. */
 void observer_expect(struct cluster *w, struct str resource, struct str name, int64_t rv);
 void observer_release(struct cluster *w);
+
+/* --- cluster_check_etcd.c ----------------------------------------------------------------- */
+
+/* The server's copy is what etcd had at the server's revision; nothing without etcd. */
+void cluster_check_copy(struct cluster *w, const struct cluster_role *server);
 
 /* --- cluster_check.c ---------------------------------------------------------------------- */
 
