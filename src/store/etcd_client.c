@@ -439,7 +439,7 @@ static bool is_in_use(const struct etcd_endpoint *e)
 	return e == e->client->watched || e == e->client->current;
 }
 
-/* Members that owe an answer to a call for long, or to the last probe. Returns whether there is one. */
+/* Marks members that owe an answer to a call for long, or to the last probe. True: there is one. */
 static bool mark_overdue(struct etcd_client *client)
 {
 	bool any = false;
