@@ -287,7 +287,9 @@ static int64_t next_deadline(const struct http_conn *c)
 		return c->linger_until;
 	if (!c->session)
 		return f->head_timeout_ms > 0 ? c->opened_at + f->head_timeout_ms : INT64_MAX;
-	due = c->session->deadline;
+	/* One that has failed, or ended, waits for nothing but to have been read. */
+	if (!c->session->done)
+		due = c->session->deadline;
 	if (has_write_timeout(c))
 		due = MIN(due, c->progress_at + f->write_timeout_ms);
 	if (is_idle(c) && f->idle_timeout_ms > 0)
@@ -450,7 +452,7 @@ static void on_timer(struct loop_timer *t)
 		http_conn_fail(c, &err);
 		return;
 	}
-	if (h->deadline <= now && h->ops->tick(h, &err) < 0 && !c->over)
+	if (!h->done && h->deadline <= now && h->ops->tick(h, &err) < 0 && !c->over)
 		session_failed(c, &err);
 	if (!c->over && is_idle(c) && c->config->idle_timeout_ms > 0 &&
 	    MAX(c->input_at, c->progress_at) + c->config->idle_timeout_ms <= now)

@@ -12,6 +12,8 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "net/conn.h"
+#include "net/http_server.h"
 #include "net/web_world.h"
 
 static struct sim_opts draw_opts(uint64_t seed, double lose)
@@ -149,6 +151,112 @@ static void a_crashed_server_leaves_its_clients_with_errors(void **state UNUSED)
 	}
 }
 
+/* --- a peer that neither reads nor ends what it began ------------------------------------- */
+
+struct mute {
+	struct conn *conn;
+};
+
+static void mute_write(struct mute *m, const char *text, size_t n)
+{
+	struct iovec v = { (void *)(uintptr_t)text, n };
+	struct error err;
+
+	assert_int_equal(conn_writev(m->conn, &v, 1, &err), n);
+}
+
+/* Preface, settings and a request. */
+static void mute_open(void *arg)
+{
+	static const char text[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+				   "\0\0\0\4\0\0\0\0\0"
+				   "\0\0\6\1\5\0\0\0\1\x82\x86\x84\x41\1x";
+	struct mute *m = arg;
+
+	mute_write(m, text, sizeof(text) - 1);
+	conn_pause(m->conn);
+}
+
+static void mute_data(void *arg UNUSED, char *data UNUSED, size_t n UNUSED)
+{
+}
+
+static void mute_none(void *arg UNUSED)
+{
+}
+
+static void mute_error(void *arg, const struct error *err UNUSED)
+{
+	struct mute *m = arg;
+
+	conn_free(TAKE(m->conn));
+}
+
+/* Half a header block of the next one. */
+static void mute_begin(struct mute *m)
+{
+	static const char text[] = "\0\0\3\1\1\0\0\0\3\x82\x86\x84";
+
+	mute_write(m, text, sizeof(text) - 1);
+}
+
+static void answer_at_length(void *arg UNUSED, struct http_stream *s, size_t lane UNUSED)
+{
+	static const struct http_stream_ops ops;
+	static const char text[32 * KIB];
+
+	s->ops = &ops;
+	(void)http_stream_reply(s, 200, STR_NULL, slice_static(str_of(text, sizeof(text))));
+}
+
+static void note_done(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/*
+ * Its time-out has come, and nobody reads that: the timer must not be due again at once. Seen in the
+ * simulated cluster as a seed of a million turns.
+ */
+static void a_failed_connection_that_is_not_read_costs_no_turns(void **state UNUSED)
+{
+	static const struct conn_events events = { mute_open, mute_data, mute_none, mute_none,
+						   mute_error };
+	struct sim *sim = sim_new(&(struct sim_opts){ .seed = 3, .pipe_max = 2000 });
+	struct loop *l = sim_loop_new(sim, "server"), *client = sim_loop_new(sim, "client");
+	struct http_server_opts opts = { .loops = &l, .nloops = 1, .handler = answer_at_length };
+	struct http_server *server = http_server_new(&opts);
+	struct http_server_stats stats;
+	struct addr at;
+	bool done = false;
+	struct mute m;
+	uint64_t turns;
+
+	assert_int_equal(addr_parse(&at, STR("10.0.0.1:80"), 0, NULL), 0);
+	assert_int_equal(http_server_listen(server, &at, NULL, 0, NULL, NULL), 0);
+	assert_int_equal(conn_connect(client, &at, &events, &m, &m.conn, NULL), 0);
+	sim_run_for(sim, 1000);
+	mute_begin(&m);
+	sim_run_for(sim, 60 * 1000);
+	http_server_stats(server, &stats);
+	assert_int_equal(stats.requests, 1);
+	assert_int_equal(stats.conns, 1);
+	turns = sim_turns(sim);
+	sim_run_for(sim, 40 * 1000);
+	assert_in_range(sim_turns(sim) - turns, 0, 100);
+	sim_run_for(sim, 100 * 1000);
+	http_server_stats(server, &stats);
+	assert_int_equal(stats.conns, 0);
+	conn_free(m.conn);
+	http_server_drain(server, 0, note_done, &done);
+	sim_run_for(sim, 1000);
+	assert_true(done);
+	http_server_free(server);
+	loop_free(client);
+	loop_free(l);
+	sim_free(sim);
+}
+
 static void all_of_it_holds_over_tls(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 60; seed++) {
@@ -219,6 +327,7 @@ int main(void)
 		cmocka_unit_test(a_graceful_drain_loses_nothing_that_was_begun),
 		cmocka_unit_test(a_hasty_drain_leaves_no_connection),
 		cmocka_unit_test(a_crashed_server_leaves_its_clients_with_errors),
+		cmocka_unit_test(a_failed_connection_that_is_not_read_costs_no_turns),
 		cmocka_unit_test(all_of_it_holds_over_tls),
 		cmocka_unit_test(equal_seeds_repeat_to_the_byte),
 	};
