@@ -385,7 +385,7 @@ void races_check(struct cluster *w)
 		if (h.ports > 1)
 			cluster_fail(w, "%u services have one node port", h.ports);
 	}
-	if (cluster_choose_server(w) && !x->quota)
+	if ((w->parts & CLUSTER_QUOTA) && cluster_choose_server(w) && !x->quota)
 		x->quota = json_pointer(cluster_server_get(w->server, "", "resourcequotas",
 							   QUOTA_NS, "one", &w->arena),
 					STR("/status/hard/secrets")) != NULL;

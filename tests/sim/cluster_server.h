@@ -2,7 +2,8 @@
  * cluster_server - the API server of a simulated cluster, and what it has committed.
  *
  * The real server, with the real LMDB store in a folder, which commits in the turns of its first
- * loop, or on etcd; without TLS. Users come from a file of tokens, rights from RBAC and the node authorizer.
+ * loop, or on etcd; without TLS. Users come from a file of tokens, rights from RBAC and the node
+ * authorizer.
  */
 #ifndef SIM_CLUSTER_SERVER_H
 #define SIM_CLUSTER_SERVER_H

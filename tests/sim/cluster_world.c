@@ -326,13 +326,13 @@ static void draw(struct cluster *w, struct sim_opts *o)
 /* Drawn apart, so that a world without any of them is the same whatever else there may be. */
 static void draw_parts(struct cluster *w)
 {
-	static const char *const names[] = { "etcd", "races" };
+	static const char *const names[] = { "etcd", "races", "clocks", "quota" };
 	const char *with = getenv("SIM_WITH");
 	struct prng prng;
 
 	prng_init(&prng, w->seed ^ UINT64_C(0x5d1f7c92e86ab034));
 	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
-		bool drawn = prng_below(&prng, 2) == 0;
+		bool drawn = i < CLUSTER_DRAWN && prng_below(&prng, 2) == 0;
 
 		if (with ? strstr(with, names[i]) != NULL : drawn)
 			w->parts |= 1U << i;

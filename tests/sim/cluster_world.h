@@ -45,6 +45,13 @@ enum {
 enum cluster_part {
 	CLUSTER_ETCD = 1 << 0, /* three servers on etcd, not one on LMDB */
 	CLUSTER_RACES = 1 << 1, /* clients that race for one thing */
+	CLUSTER_CLOCKS = 1 << 2, /* clocks jump */
+	CLUSTER_DRAWN = 3, /* so many are drawn; those below only by name */
+	/*
+	 * Races for a quota. The controller gives back what was charged for an object that it does
+	 * not see after a second, so a creation that is held up for longer exceeds the quota.
+	 */
+	CLUSTER_QUOTA = 1 << 3,
 };
 
 struct observer;
@@ -172,6 +179,10 @@ int64_t cluster_faults_ms(struct cluster *w); /* how long a fault lasts */
 /* --- cluster_faults_etcd.c ---------------------------------------------------------------- */
 
 void cluster_faults_etcd_step(struct cluster *w);
+
+/* --- cluster_clock.c ---------------------------------------------------------------------- */
+
+void cluster_clock_jump(struct cluster *w);
 
 /* --- cluster_race.c ----------------------------------------------------------------------- */
 
