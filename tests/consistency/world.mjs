@@ -134,6 +134,7 @@ export class World {
 	}
 
 	async open() {
+		process.on("exit", () => this.machines.forEach(({ program }) => program?.alive && program.signal("SIGKILL")))
 		if (this.isolated) {
 			run("mount", "-t", "tmpfs", "none", "/run/netns")
 			run("ip", "link", "set", "lo", "up")
