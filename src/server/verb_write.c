@@ -298,10 +298,10 @@ int mutation_park_for_commit(struct mutation *m, struct error *err)
 {
 	int r;
 
-	/* A state that stops would answer at once, from within. */
-	r = state_health(m->state, err);
-	if (r < 0)
-		return r;
+	/* A state that stops would answer at once, from within. The reason is in /readyz. */
+	if (state_health(m->state, NULL) < 0)
+		return error_set(err, ERR_UNAVAILABLE,
+				 "the server cannot write at the moment; try again");
 	r = mutation_park(m, err);
 	state_sync(m->state, &m->sync, state_revision(m->state) + 1, on_commit);
 	return r;

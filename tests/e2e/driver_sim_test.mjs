@@ -168,7 +168,7 @@ await test("claims of one call are answered one by one, and what cannot be is sa
 	const sim = await startSim()
 	const good = await allocatedClaim(sim.node, [{ request: "a", device: "gpu-1" }])
 	const unplugged = await allocatedClaim(sim.node, [{ request: "a", device: "gpu-9" }])
-	const refused = await allocatedClaim(sim.node, [{ request: "a", device: "gpu-1" }],
+	const refused = await allocatedClaim(sim.node, [{ request: "a", device: "gpu-0" }],
 		[{ source: "FromClaim", opaque: { driver, parameters: { failPrepare: "no firmware" } } }])
 	const plain = (await client.post(`${dra}/namespaces/default/resourceclaims`, { apiVersion: "resource.k8s.io/v1",
 		kind: "ResourceClaim", metadata: { name: unique("plain") }, spec: { devices: {} } })).body.metadata
@@ -244,8 +244,8 @@ const ready = (what, claim, holds) => until(what, async () => {
 await test("a prepared claim's status says how each device is, with data of the size that was asked for", async () => {
 	const sim = await startSim(["--status-data", "10240"])
 	const claim = await allocatedClaim(sim.node, [{ request: "a", device: "gpu-0" }, { request: "b", device: "gpu-1" },
-		{ request: "b", driver: "other.example.com", pool: "p", device: "x" }])
-	const foreign = { driver: "other.example.com", pool: "p", device: "x", data: { speed: 1.5 } }
+		{ request: "b", driver: "other.example.com", pool: "p", device: "y" }])
+	const foreign = { driver: "other.example.com", pool: "p", device: "y", data: { speed: 1.5 } }
 	assert.equal((await client.patch(`${claimPath(claim)}/status`, { status: { devices: [foreign] } }, "merge")).code, 200)
 	const theirs = (await entries(claim))[0]
 	await call(sim.dra(), "NodePrepareResources", { claims: [claim] })

@@ -55,7 +55,7 @@ async function report(ns, name, ips, ready = "True", data = { network: "blue" })
 	expect(await server.client2.patch(`${claims(ns)}/${name}/status`, {
 		status: {
 			devices: [{
-				driver: "net.devplane.dev", pool: "n1", device: "eth1", data, networkData: { interfaceName: "net1", ips },
+				driver: "net.devplane.dev", pool: ns, device: name, data, networkData: { interfaceName: "net1", ips },
 				conditions: [{ type: "Ready", status: ready, reason: "Attached", message: "", lastTransitionTime: time }],
 			}],
 		},
@@ -82,7 +82,7 @@ async function pod(ns, name, ips, { port = 8080, ...rest } = {}) {
 	}), 201)
 	expect(await server.client2.patch(`${claims(ns)}/${name}/status`, {
 		status: {
-			allocation: { devices: { results: [{ request: "nic", driver: "net.devplane.dev", pool: "n1", device: "eth1" }] } },
+			allocation: { devices: { results: [{ request: "nic", driver: "net.devplane.dev", pool: ns, device: name }] } },
 			reservedFor: [{ resource: "pods", name, uid: made.metadata.uid }],
 		},
 	}, "merge"), 200)
