@@ -6,6 +6,17 @@
  */
 #include "node/claims_impl.h"
 
+/*
+ * An earlier agent died while it unprepared the claim for this very pod, which it took for ended; to
+ * us it has not, and nobody else will end that. So the claim is prepared anew.
+ */
+static void come_back(struct claims_op *op, const struct assign_claim *known)
+{
+	if (known->state == ASSIGN_CLAIM_UNPREPARING && known->npods == 1 &&
+	    str_eq(known->pods[0], op->pod_uid))
+		assign_claim_set_state(op->claims->opts.assign, known->uid, ASSIGN_CLAIM_PREPARING);
+}
+
 static int use_all(struct claims_op *op, struct error *err)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -15,8 +26,11 @@ static int use_all(struct claims_op *op, struct error *err)
 	arena_init(&a, op->arena.max);
 	for (size_t i = 0; i < op->n; i++) {
 		struct claims_item *item = &op->items[i];
-		int r = assign_claim_use(assign, op->pod, item->pod_claim, &item->claim, err);
+		int r;
 
+		if (assign_claim_get(assign, item->claim.uid, &a, &known))
+			come_back(op, &known);
+		r = assign_claim_use(assign, op->pod, item->pod_claim, &item->claim, err);
 		if (r < 0)
 			return r;
 		item->asks = !item->repeated &&
