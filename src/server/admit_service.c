@@ -315,7 +315,8 @@ static int lock_one(struct held *h, struct held_ip *slot, struct json *service, 
 		return 0;
 	if (slot->lost || (!slot->held && services_is_taken(h->services, &slot->ip)))
 		r = replace_lost(h, slot, service, err);
-	if (r == 0 && !slot->held)
+	/* One that the store refused is not asked for again: it may fail at once, and for ever. */
+	if (r == 0 && !slot->held && h->err.code == ERR_OK)
 		lock(h, slot, h->name);
 	return r;
 }

@@ -382,6 +382,21 @@ static void an_address_stays_while_nobody_knows_whether_its_service_was_written(
 	assert_int_equal(addresses(w), 0);
 }
 
+/* Asked again and again, a store that fails at once keeps the loop for ever: SIM_SEED=13000025. */
+static void an_address_that_the_store_refuses_is_not_asked_for_again(void **state)
+{
+	struct verb_world *w = *state;
+
+	range(w, "kubernetes", "10.0.0.0/24");
+	fake_store_fail(w->server.store, 2, ERR_IO);
+	(void)ask(w, "a", "", 500);
+	(void)ask(w, "a", "", 500);
+	settle(w);
+	assert_int_equal(addresses(w), 0);
+	(void)ask(w, "a", "", 201);
+	assert_int_equal(addresses(w), 1);
+}
+
 static void an_address_that_the_last_try_did_not_need_is_given_back(void **state)
 {
 	struct verb_world *w = *state;
@@ -437,6 +452,7 @@ int main(void)
 		TEST(an_address_is_the_same_in_any_form),
 		SHARED(of_two_services_with_one_address_the_one_that_owns_it_keeps_it),
 		SHARED(an_address_stays_while_nobody_knows_whether_its_service_was_written),
+		TEST(an_address_that_the_store_refuses_is_not_asked_for_again),
 		TEST(an_address_that_the_last_try_did_not_need_is_given_back),
 		SHARED(node_ports_are_given_kept_and_returned),
 		SHARED(the_next_try_has_the_node_ports_of_the_last_and_gives_back_the_others),
