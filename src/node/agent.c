@@ -227,6 +227,7 @@ static void make_pod_parts(struct agent *a)
 						      .plugins = h->plugins,
 						      .save = agent_save,
 						      .pod_active = agent_pod_active,
+						      .pod_here = agent_pod_here,
 						      .arg = a,
 						      .metrics = o->metrics,
 						      .log = o->log });

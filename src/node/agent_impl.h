@@ -120,6 +120,7 @@ void agent_pods_release(struct agent *a);
 uint64_t agent_relist(void *arg);
 int agent_fits(void *arg, const struct pod *pod, char *ret_reason, struct error *err);
 bool agent_pod_active(void *arg, struct str pod_uid);
+bool agent_pod_here(void *arg, struct str pod_uid);
 bool agent_settling(void *arg, struct str resource);
 void agent_worker_over(void *arg, struct worker *w);
 void agent_retry_all(struct agent *a);

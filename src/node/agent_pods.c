@@ -45,6 +45,13 @@ bool agent_pod_active(void *arg, struct str pod_uid)
 	return list_empty(&a->orphans) ? a->left_over : find_orphan(a, pod_uid) != NULL;
 }
 
+bool agent_pod_here(void *arg, struct str pod_uid)
+{
+	const struct worker *w = agent_worker(arg, pod_uid);
+
+	return w && worker_admitted(w);
+}
+
 /* Does something with each worker; none comes or goes meanwhile. */
 static void each(struct agent *a, void (*fn)(struct worker *w))
 {

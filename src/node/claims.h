@@ -9,7 +9,8 @@
  * a pod's extended resources is prepared with the others, under the name CLAIMS_EXTENDED. The
  * last pod's end unprepares; a driver that is not there is waited for by trying again. After a
  * restart claims are prepared again when their pods are synced: drivers are idempotent. A
- * periodic look (60 s) unprepares what belongs to pods that are not there any more, or to nobody.
+ * periodic look (60 s) unprepares what belongs to pods that are not there any more, or to nobody;
+ * nothing is prepared on devices that such a claim still has.
  *
  * Pods that share a claim: whatever is done about a claim is done alone. A pod that wants one
  * that is being prepared or unprepared waits for that; prepared it is once, and unprepared when
@@ -55,6 +56,8 @@ struct claims_opts {
 	 * Whether a pod with this uid still needs its claims. True for all until pods are known.
 	 */
 	bool (*pod_active)(void *arg, struct str pod_uid);
+	/* Whether it is known to be here and not to have ended. NULL: nobody asks. */
+	bool (*pod_here)(void *arg, struct str pod_uid);
 	void *arg;
 	/* Or NULL: dra_operations_duration_seconds, dra_resource_claims_in_use. */
 	struct metrics *metrics;

@@ -378,6 +378,7 @@ static inline void start_agent(struct test *t)
 						      .drivers = &fake_drivers,
 						      .save = save,
 						      .pod_active = pod_active,
+						      .pod_here = pod_active,
 						      .arg = t,
 						      .metrics = t->metrics });
 }

@@ -4,7 +4,73 @@
  * claim that the log knows, so that it is either prepared again, with its pod, or unprepared
  * without it.
  */
+#include "base/json.h"
 #include "node/claims_impl.h"
+
+/* --- what earlier pods left ------------------------------------------------------------------ */
+
+static bool wants_device(const struct claims_item *item, const struct assign_claim_device *d)
+{
+	const struct json *results = json_pointer(item->tree,
+						  STR("/status/allocation/devices/results"));
+
+	JSON_FOREACH (r, results) {
+		if (str_eq(json_text_at(r, "device"), d->device) &&
+		    str_eq(json_text_at(r, "pool"), d->pool) &&
+		    str_eq(json_text_at(r, "driver"), d->driver))
+			return true;
+	}
+	return false;
+}
+
+/* The operation would use the claim itself, or one of its devices. */
+static bool meets(const struct claims_op *op, const struct assign_claim *claim)
+{
+	for (size_t i = 0; i < op->n; i++) {
+		if (str_eq(op->items[i].claim.uid, claim->uid))
+			return true;
+		for (size_t d = 0; d < claim->ndevices; d++) {
+			if (wants_device(&op->items[i], &claim->devices[d]))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool is_left(const struct claims *c, const struct assign_claim *claim)
+{
+	for (size_t i = 0; i < claim->npods; i++) {
+		if (c->opts.pod_here(c->opts.arg, claim->pods[i]))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The log may have claims of pods that have ended: the disk was full when they did, and the agent
+ * was restarted. The cluster has given their devices to others since, and the claims themselves other
+ * devices. They are unprepared first.
+ */
+static int check_left(const struct claims_op *op, struct error *err)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct claims *c = op->claims;
+	struct assign_claim claim;
+	struct str at = STR_NULL;
+
+	arena_init(&a, op->arena.max);
+	while (c->opts.pod_here && assign_claim_next(c->opts.assign, &at, &a, &claim)) {
+		if (!is_left(c, &claim) || !meets(op, &claim))
+			continue;
+		claims_reconcile(c);
+		return error_set(err, ERR_CONFLICT,
+				 "ResourceClaim %.*s of a pod that has ended is not unprepared yet",
+				 STR_ARG(claim.name));
+	}
+	return 0;
+}
+
+/* --- preparing ------------------------------------------------------------------------------- */
 
 /*
  * An earlier agent died while it unprepared the claim for this very pod, which it took for ended; to
@@ -66,7 +132,7 @@ static void go(struct claims_op *op)
 	struct claims *c = op->claims;
 	struct error err;
 
-	if (use_all(op, &err) < 0) {
+	if (check_left(op, &err) < 0 || use_all(op, &err) < 0) {
 		claims_op_fail(op, &err);
 		claims_op_end(op);
 		return;
