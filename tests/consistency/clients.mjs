@@ -1,9 +1,11 @@
 // A process with some of the clients. It gets { servers, credentials, clients: [{ id, home, work, n, seed }] } and then a plan for
-// each epoch, and answers { ended: epoch, remarks, counts } when its clients have returned.
+// each epoch, and answers { ended: epoch, remarks } when its clients have returned. Meanwhile it reports { counts } of operations.
 import { createWriteStream } from "node:fs"
 import { Dice } from "../drill/faults.mjs"
 import { Connection, now, pause } from "./connection.mjs"
 import { Actor, workloads } from "./workloads.mjs"
+
+const COUNTS_MS = 2000
 
 let setting
 const stop = () => process.exit(0)
@@ -12,8 +14,15 @@ const stop = () => process.exit(0)
 class Ledger {
 	constructor(file) {
 		this.out = createWriteStream(file)
-		this.counts = { ok: 0, refused: 0, unknown: 0 }
 		this.remarks = {}
+		this.report()
+		this.timer = setInterval(() => this.report(), COUNTS_MS)
+	}
+
+	report() {
+		if (this.counts)
+			process.send({ counts: this.counts })
+		this.counts = { ok: 0, refused: 0, unknown: 0 }
 	}
 
 	record = (line) => {
@@ -30,6 +39,8 @@ class Ledger {
 	}
 
 	close() {
+		clearInterval(this.timer)
+		this.report()
 		return new Promise((resolve) => this.out.end(resolve))
 	}
 }
@@ -44,7 +55,7 @@ async function epoch(plan) {
 		await workloads[work][0](actor, plan, over, n)
 	}))
 	await ledger.close()
-	process.send({ ended: plan.epoch, remarks: ledger.remarks, counts: ledger.counts })
+	process.send({ ended: plan.epoch, remarks: ledger.remarks })
 }
 
 let turn = Promise.resolve()

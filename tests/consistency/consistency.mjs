@@ -27,8 +27,6 @@ class Worker {
 		this.waiting = new Map()
 		this.child = fork(`${here}${script}`, { execArgv: ["--max-old-space-size=1500", "--stack-size=4000"] })
 		this.child.on("message", (message) => {
-			if (message.broken && !message.checked)
-				onMessage(message)
 			for (const name of ["ended", "settled", "checked"]) {
 				const key = `${name} ${message[name]}`
 				this.waiting.get(key)?.(message)
@@ -78,6 +76,8 @@ class Run {
 				this.broken ??= message.broken
 			if (message.probe !== undefined)
 				this.outages.add(message)
+			for (const [key, n] of Object.entries(message.counts ?? {}))
+				this.counts[key] += n
 		}
 		this.observer = new Worker("observer.mjs", hear)
 		this.observer.send({ setting })
@@ -113,7 +113,7 @@ class Run {
 			const returned = this.workers.map((worker) => worker.answer("ended", epoch))
 			for (const worker of [this.observer, ...this.workers])
 				worker.send({ plan })
-			closing.push(this.close(plan, returned))
+			closing.push(this.close(plan, returned).catch((error) => (this.broken ??= String(error?.stack ?? error))))
 			const next = over < end - 5e6 && !this.broken ? await this.plan(epoch + 1) : undefined
 			if (next)
 				next.after = over
@@ -137,11 +137,9 @@ class Run {
 
 	// The end of an epoch: when its clients have returned, the last writes; when watchers have seen them, the check.
 	async close(plan, returned) {
-		for (const { remarks, counts } of await Promise.all(returned)) {
+		for (const { remarks } of await Promise.all(returned)) {
 			for (const [key, n] of Object.entries(remarks))
 				this.remarks[key] = (this.remarks[key] ?? 0) + n
-			for (const key of Object.keys(this.counts))
-				this.counts[key] += counts[key]
 		}
 		const versions = await conclude(new Steward(this.steward.connection.servers, this.world.credentials), plan, this.world.servers.length)
 		const settled = this.observer.answer("settled", plan.epoch)
