@@ -6,9 +6,9 @@
  * checked here, and results with admin access hold nothing. Whoever released a device did so at a
  * revision: every write decided after it may take the device.
  *
- * A refusal is 409 Conflict and rests on committed claims alone. Its cause has the reason DeviceHeld,
- * the field of the result and, as its message, the "namespace/name" of the holder, which is empty,
- * and not in the text either, for callers that may not get that claim.
+ * A refusal is 409 Conflict and rests on committed claims alone. Its cause has the reason
+ * DeviceHeld, the field of the result and, as its message, the "namespace/name" of the holder. For
+ * callers that may not get that claim, neither the cause nor the text names it.
  *
  * An acceptance rests on committed claims, too: the write takes a guard for each device that it
  * adds, so it fails with a conflict, and is decided again, when another server was first; and it
