@@ -35,13 +35,14 @@ static bool is_deleting(const struct json *tree)
 
 static void check_thing(struct cluster *w, const struct thing *t)
 {
-	bool claim = strcmp(t->resource, "resourceclaims") == 0;
+	bool claim = strcmp(t->resource, "resourceclaims") == 0 ||
+		     strcmp(t->resource, "devicetaintrules") == 0;
 	const struct json *tree = cluster_server_get(w->server, claim ? RESOURCE : "", t->resource,
 						     t->ns, t->name, &w->arena);
 
 	if (!t->uid[0])
 		return;
-	if (!tree && !t->asked_delete)
+	if (!tree && !t->asked_delete && !t->may_go)
 		cluster_fail(w, "%s %s was created and is lost", t->resource, t->name);
 	if (tree && !str_eqz(text_at(tree, "/metadata/uid"), t->uid))
 		cluster_fail(w, "%s %s is another than the one that was created", t->resource,
@@ -216,7 +217,8 @@ static bool some_node_has(struct settling *s, int64_t count)
 
 		for (unsigned d = 0; d < CLUSTER_DEVICES; d++) {
 			(void)snprintf(key, sizeof(key), "%s/gpu-%u", h->node, d);
-			n += !is_tainted(h, d) && !omap_get(&s->held, str_from(key));
+			n += !is_tainted(h, d) && !displace_is_tainted(s->w, h->node, d) &&
+			     !omap_get(&s->held, str_from(key));
 		}
 		if (n >= count)
 			return true;
@@ -248,10 +250,11 @@ static void check_waiting(struct settling *s, const struct json *pod)
 	bool any, own = json_pointer(pod, STR("/spec/resourceClaims/0/resourceClaimTemplateName"));
 	struct str claim = claim_name(pod, &any);
 	const struct json *c = claim.n > 0 ? claim_of(s, claim) : NULL;
+	const char *why;
 	int64_t count;
 
-	if (!any)
-		object_to(s, "pod %.*s has no node and needs no device", STR_ARG(name));
+	if (!any && (why = displace_waits(s->w, pod)))
+		object_to(s, "pod %.*s has no node and needs no device%s", STR_ARG(name), why);
 	else if (!c && own)
 		object_to(s, "pod %.*s has not got its claim", STR_ARG(name));
 	if (!c || is_deleting(c))
@@ -359,6 +362,11 @@ static void put_slice(void *arg, const struct json *tree)
 	(void)inventory_put_slice(((struct slices *)arg)->inv, tree, NULL);
 }
 
+static void put_rule(void *arg, const struct json *tree)
+{
+	(void)inventory_put_taint_rule(((struct slices *)arg)->inv, tree, NULL);
+}
+
 static void put_claim(void *arg, const struct json *tree)
 {
 	(void)inventory_put_claim(((struct slices *)arg)->inv, tree, NULL);
@@ -418,6 +426,7 @@ static void check_slices(struct settling *s)
 	struct cluster *w = s->w;
 
 	cluster_server_each(w->server, RESOURCE, "resourceslices", &w->arena, put_slice, &x);
+	cluster_server_each(w->server, RESOURCE, "devicetaintrules", &w->arena, put_rule, &x);
 	cluster_server_each(w->server, RESOURCE, "resourceclaims", &w->arena, put_claim, &x);
 	cluster_server_each(w->server, RESOURCE, "resourceslices", &w->arena, check_slice, &x);
 	cluster_server_each(w->server, RESOURCE, "resourceslices", &w->arena, check_taints, &x);
@@ -459,6 +468,8 @@ bool cluster_settled(struct cluster *w, char *why, size_t size)
 	cluster_server_each(w->server, RESOURCE, "resourceclaims", &w->arena, check_claim, &s);
 	cluster_server_each(w->server, "", "namespaces", &w->arena, check_namespace, &s);
 	omap_release(&s.held);
+	if (!s.bad && displace_settled(w))
+		object_to(&s, "%s", displace_settled(w));
 	arena_clear(&w->arena);
 	return !s.bad;
 }

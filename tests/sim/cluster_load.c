@@ -42,6 +42,8 @@ static struct resource of(const char *resource)
 	bool core = strcmp(resource, "pods") == 0 || strcmp(resource, "configmaps") == 0 ||
 		    strcmp(resource, "namespaces") == 0;
 
+	if (strcmp(resource, "priorityclasses") == 0)
+		return resource_builtin("scheduling.k8s.io", "v1", resource);
 	return resource_builtin(core ? "" : "resource.k8s.io", "v1", resource);
 }
 
@@ -111,8 +113,6 @@ static void count(struct cluster *w, const struct client_answer *answer, const s
 		w->unknown++;
 }
 
-static void make(struct cluster *w, const char *resource, const char *text);
-
 static void on_done(struct client_request *r, const struct client_answer *answer,
 		    const struct error *err)
 {
@@ -133,7 +133,7 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 	else if (k->counter)
 		on_counter(k, tree, err);
 	else if (k->kind == ASK_SETUP && err && err->code != ERR_ALREADY_EXISTS)
-		make(w, k->resource, k->text);
+		cluster_load_make(w, k->resource, k->text);
 	if (k->kind == ASK_CREATE || k->kind == ASK_DELETE)
 		expect(k, tree);
 	arena_release(&a);
@@ -180,7 +180,7 @@ static struct thing *thing_new(struct cluster *w, const char *resource, const ch
 	struct thing *t = XNEW(struct thing);
 
 	t->resource = resource;
-	t->ns = strcmp(resource, "namespaces") == 0 ? "" : "default";
+	t->ns = resource[0] == 'p' || resource[0] == 'r' ? "default" : "";
 	(void)snprintf(t->name, sizeof(t->name), "%s-%u", prefix, w->names++);
 	(void)vec_push(&w->things, t);
 	return t;
@@ -200,7 +200,18 @@ static void create_claim(struct cluster *w)
 	create(w, ASK_CREATE, t, "resourceclaims", text);
 }
 
-static struct thing *some_thing(struct cluster *w, const char *resource)
+void cluster_load_thing(struct cluster *w, const char *resource, const char *prefix,
+			const char *spec)
+{
+	struct thing *t = thing_new(w, resource, prefix);
+	char text[512];
+
+	(void)snprintf(text, sizeof(text), "{\"metadata\":{\"name\":\"%s\"}%s}", t->name, spec);
+	cluster_tell(w, "create %s", t->name);
+	create(w, ASK_CREATE, t, resource, text);
+}
+
+struct thing *cluster_load_some(struct cluster *w, const char *resource)
 {
 	for (unsigned i = 0; i < 10 && w->things.n > 0; i++) {
 		struct thing *t = w->things.v[cluster_pick(w, (unsigned)w->things.n)];
@@ -215,7 +226,7 @@ static struct thing *some_thing(struct cluster *w, const char *resource)
 static void describe_claims(struct cluster *w, char *text, size_t size, char *uses,
 			    size_t uses_size)
 {
-	const struct thing *claim = some_thing(w, "resourceclaims");
+	const struct thing *claim = cluster_load_some(w, "resourceclaims");
 	unsigned kind = cluster_pick(w, 5);
 
 	text[0] = uses[0] = '\0';
@@ -231,7 +242,7 @@ static void describe_claims(struct cluster *w, char *text, size_t size, char *us
 		(void)snprintf(text, size,
 			       ",\"resourceClaims\":[{\"name\":\"g\",\"resourceClaimTemplateName\":"
 			       "\"gpus-%u\"}]",
-			       1 + (kind == 2));
+			       displace_template(w, 1 + (kind == 2)));
 }
 
 /* Compilers differ in which argument they evaluate first: one draw per statement. */
@@ -244,23 +255,41 @@ static void describe_end(struct cluster *w, char *text, size_t size)
 		       seconds);
 }
 
-static void create_pod(struct cluster *w)
+static void send_pod(struct cluster *w, struct thing *t, const char *ends, const char *spec,
+		     const char *container)
 {
-	struct thing *t = thing_new(w, "pods", "pod");
-	char text[2048], claims[256], uses[128], ends[128] = "";
+	unsigned grace = 1 + cluster_pick(w, 5);
+	char text[2048];
 
-	if (cluster_chance(w, 0.3))
-		describe_end(w, ends, sizeof(ends));
-	describe_claims(w, claims, sizeof(claims), uses, sizeof(uses));
 	(void)snprintf(text, sizeof(text),
 		       "{\"metadata\":{\"name\":\"%s\"%s},\"spec\":{\"restartPolicy\":\"%s\","
 		       "\"automountServiceAccountToken\":false,"
 		       "\"terminationGracePeriodSeconds\":%u,\"containers\":[{\"name\":\"c\","
 		       "\"image\":\"i\"%s}]%s}}",
-		       t->name, ends, ends[0] ? "Never" : "Always", 1 + cluster_pick(w, 5), uses,
-		       claims);
-	cluster_tell(w, "create pod %s%.60s", t->name, claims);
+		       t->name, ends, ends[0] ? "Never" : "Always", grace, container, spec);
+	cluster_tell(w, "create pod %s%.60s", t->name, spec);
 	create(w, ASK_CREATE, t, "pods", text);
+}
+
+void cluster_load_pod(struct cluster *w, const char *spec, const char *container, bool may_go)
+{
+	struct thing *t = thing_new(w, "pods", "pod");
+
+	t->may_go = may_go;
+	send_pod(w, t, "", spec, container);
+}
+
+static void create_pod(struct cluster *w)
+{
+	struct thing *t = thing_new(w, "pods", "pod");
+	char claims[256], uses[128], ends[128] = "";
+
+	if (cluster_chance(w, 0.3))
+		describe_end(w, ends, sizeof(ends));
+	describe_claims(w, claims, sizeof(claims), uses, sizeof(uses));
+	/* A rule may taint its device, unless its claim bears that. */
+	t->may_go = (w->parts & CLUSTER_TAINTS) && claims[0] && !strstr(claims, "gpus-3");
+	send_pod(w, t, ends, claims, uses);
 }
 
 static void create_namespace(struct cluster *w)
@@ -276,7 +305,7 @@ static void create_namespace(struct cluster *w)
 /* Something in a namespace, which goes with it. */
 static void fill_namespace(struct cluster *w)
 {
-	const struct thing *t = some_thing(w, "namespaces");
+	const struct thing *t = cluster_load_some(w, "namespaces");
 	bool map = cluster_chance(w, 0.5);
 	char text[512];
 
@@ -297,7 +326,7 @@ static void make_space(struct cluster *w)
 		fill_namespace(w);
 }
 
-static void delete_thing(struct cluster *w, struct thing *t)
+void cluster_load_delete(struct cluster *w, struct thing *t)
 {
 	struct ask *k = ask_new(w, ASK_DELETE);
 	struct resource r = of(t->resource);
@@ -311,10 +340,10 @@ static void delete_thing(struct cluster *w, struct thing *t)
 
 static void delete_some(struct cluster *w)
 {
-	struct thing *t = some_thing(w, cluster_chance(w, 0.7) ? "pods" : NULL);
+	struct thing *t = cluster_load_some(w, cluster_chance(w, 0.7) ? "pods" : NULL);
 
 	if (t)
-		delete_thing(w, t);
+		cluster_load_delete(w, t);
 }
 
 static void count_up(struct cluster *w)
@@ -390,7 +419,7 @@ void cluster_load_step(struct cluster *w)
 
 /* --- the beginning and the end ------------------------------------------------------------ */
 
-static void make(struct cluster *w, const char *resource, const char *text)
+void cluster_load_make(struct cluster *w, const char *resource, const char *text)
 {
 	create(w, ASK_SETUP, NULL, resource, text);
 }
@@ -399,9 +428,10 @@ void cluster_load_begin(struct cluster *w)
 {
 	char text[512];
 
-	make(w, "deviceclasses",
-	     "{\"metadata\":{\"name\":\"gpu\"},\"spec\":{\"selectors\":[{\"cel\":{\"expression\":"
-	     "\"device.driver == '" CLUSTER_DRIVER "'\"}}]}}");
+	cluster_load_make(w, "deviceclasses",
+			  "{\"metadata\":{\"name\":\"gpu\"},\"spec\":{\"selectors\":[{\"cel\":{"
+			  "\"expression\":"
+			  "\"device.driver == '" CLUSTER_DRIVER "'\"}}]}}");
 	for (int n = 1; n <= 2; n++) {
 		(void)snprintf(
 			text, sizeof(text),
@@ -409,7 +439,7 @@ void cluster_load_begin(struct cluster *w)
 			"\"requests\":[{\"name\":\"gpu\",\"exactly\":{\"deviceClassName\":\"gpu\","
 			"\"count\":%d}}]}}}}",
 			n, n);
-		make(w, "resourceclaimtemplates", text);
+		cluster_load_make(w, "resourceclaimtemplates", text);
 	}
 	for (unsigned i = 0; i < CLUSTER_MAPS; i++) {
 		struct counter *c = &w->counters[i];
@@ -418,7 +448,7 @@ void cluster_load_begin(struct cluster *w)
 		(void)snprintf(text, sizeof(text),
 			       "{\"metadata\":{\"name\":\"%s\"},\"data\":{\"value\":\"0\"}}",
 			       c->name);
-		make(w, "configmaps", text);
+		cluster_load_make(w, "configmaps", text);
 	}
 	for (int64_t ms = 0; ms < 120000 && !list_empty(&w->asks); ms += 100)
 		cluster_run(w, 100);
@@ -441,7 +471,7 @@ static void adopt_one(void *arg, const struct json *tree)
 
 	if (json_pointer(tree, STR("/metadata/ownerReferences")) || deleting ||
 	    !str_eqz(json_str(json_pointer(tree, STR("/metadata/namespace"))), a->ns) ||
-	    (!a->ns[0] && !str_starts(name, STR("ns-"))))
+	    (!a->ns[0] && !str_starts(name, STR("ns-")) && !str_starts(name, STR("rule-"))))
 		return;
 	for (size_t i = 0; i < w->things.n && !t; i++)
 		t = str_eqz(name, w->things.v[i]->name) ? w->things.v[i] : NULL;
@@ -458,13 +488,15 @@ static void adopt_one(void *arg, const struct json *tree)
 void cluster_load_adopt(struct cluster *w)
 {
 	struct adopt pods = { w, "pods", "default" }, claims = { w, "resourceclaims", "default" };
-	struct adopt namespaces = { w, "namespaces", "" };
+	struct adopt namespaces = { w, "namespaces", "" }, rules = { w, "devicetaintrules", "" };
 
 	(void)cluster_choose_server(w);
 	cluster_server_each(w->server, "", "pods", &w->arena, adopt_one, &pods);
 	cluster_server_each(w->server, "resource.k8s.io", "resourceclaims", &w->arena, adopt_one,
 			    &claims);
 	cluster_server_each(w->server, "", "namespaces", &w->arena, adopt_one, &namespaces);
+	cluster_server_each(w->server, "resource.k8s.io", "devicetaintrules", &w->arena, adopt_one,
+			    &rules);
 	arena_clear(&w->arena);
 }
 
@@ -475,7 +507,7 @@ bool cluster_load_delete_all(struct cluster *w)
 	for (size_t i = 0; i < w->things.n; i++) {
 		if (!w->things.v[i]->uid[0] || w->things.v[i]->deleted)
 			continue;
-		delete_thing(w, w->things.v[i]);
+		cluster_load_delete(w, w->things.v[i]);
 		any = true;
 	}
 	return any;

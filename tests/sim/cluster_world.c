@@ -326,7 +326,8 @@ static void draw(struct cluster *w, struct sim_opts *o)
 /* Drawn apart, so that a world without any of them is the same whatever else there may be. */
 static void draw_parts(struct cluster *w)
 {
-	static const char *const names[] = { "etcd", "races", "clocks", "quota" };
+	static const char *const names[] = { "etcd",     "races",  "clocks",
+					     "priority", "taints", "quota" };
 	const char *with = getenv("SIM_WITH");
 	struct prng prng;
 
@@ -397,6 +398,7 @@ void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
 		cluster_role_start(&w->roles[i]);
 	wait_ready(w);
 	cluster_load_begin(w);
+	displace_begin(w);
 	if (w->parts & CLUSTER_RACES)
 		races_begin(w);
 	observer_begin(w);
@@ -434,6 +436,8 @@ static void load_step(struct cluster *w)
 {
 	if (w->races && cluster_chance(w, 0.3))
 		races_step(w);
+	else if ((w->parts & (CLUSTER_PRIORITY | CLUSTER_TAINTS)) && cluster_chance(w, 0.25))
+		displace_step(w);
 	else
 		cluster_load_step(w);
 }

@@ -46,12 +46,14 @@ enum cluster_part {
 	CLUSTER_ETCD = 1 << 0, /* three servers on etcd, not one on LMDB */
 	CLUSTER_RACES = 1 << 1, /* clients that race for one thing */
 	CLUSTER_CLOCKS = 1 << 2, /* clocks jump */
-	CLUSTER_DRAWN = 3, /* so many are drawn; those below only by name */
+	CLUSTER_PRIORITY = 1 << 3, /* pods of high priority need the CPUs of others */
+	CLUSTER_TAINTS = 1 << 4, /* rules taint devices, and pods leave them */
+	CLUSTER_DRAWN = 5, /* so many are drawn; those below only by name */
 	/*
 	 * Races for a quota. The controller gives back what was charged for an object that it does
 	 * not see after a second, so a creation that is held up for longer exceeds the quota.
 	 */
-	CLUSTER_QUOTA = 1 << 3,
+	CLUSTER_QUOTA = 1 << 5,
 };
 
 struct observer;
@@ -59,12 +61,13 @@ struct races;
 
 /* Something that the user made, by what he was told of it. */
 struct thing {
-	const char *resource; /* "pods", "resourceclaims", "namespaces" */
-	const char *ns; /* "default"; "" of namespaces */
+	const char *resource; /* "pods", "resourceclaims", "namespaces", "devicetaintrules" */
+	const char *ns; /* "default"; "" of those that have none */
 	char name[24];
 	char uid[40]; /* as the create was answered; empty: it was not, or not well */
 	bool asked_delete; /* a delete was sent: it may be gone */
 	bool deleted; /* and was answered well: it is going, or gone */
+	bool may_go; /* a pod that may be preempted or evicted */
 };
 
 /* A ConfigMap that only the user writes: its value counts upwards. */
@@ -167,6 +170,16 @@ bool cluster_load_delete_all(struct cluster *w);
 /* Things that are there and nobody knows of: their creates were not answered. */
 void cluster_load_adopt(struct cluster *w);
 bool cluster_load_idle(const struct cluster *w);
+/* A pod with these texts in its spec and in its container: ",\"name\":.." or nothing. */
+void cluster_load_pod(struct cluster *w, const char *spec, const char *container, bool may_go);
+/* One of the cluster's or of its namespace "default" that the user remembers. */
+void cluster_load_thing(struct cluster *w, const char *resource, const char *prefix,
+			const char *spec);
+/* Asks until it is there; before faults. */
+void cluster_load_make(struct cluster *w, const char *resource, const char *text);
+/* One of the resource that is there and not being deleted, or NULL; and its deletion. */
+struct thing *cluster_load_some(struct cluster *w, const char *resource);
+void cluster_load_delete(struct cluster *w, struct thing *t);
 void cluster_load_release(struct cluster *w);
 
 /* --- cluster_faults.c --------------------------------------------------------------------- */
@@ -183,6 +196,22 @@ void cluster_faults_etcd_step(struct cluster *w);
 /* --- cluster_clock.c ---------------------------------------------------------------------- */
 
 void cluster_clock_jump(struct cluster *w);
+
+/* --- cluster_displace.c: pods that have to go ---------------------------------------------- */
+
+struct json;
+struct displaced;
+
+void displace_begin(struct cluster *w);
+void displace_step(struct cluster *w);
+/* The number of the template whose claims a pod uses that wants `count` devices. */
+unsigned displace_template(struct cluster *w, unsigned count);
+/* Whether a pod that needs no device, and has no node, waits rightly: why not, or NULL. */
+const char *displace_waits(struct cluster *w, const struct json *pod);
+/* Why it is not as it should be in the end, or NULL. */
+const char *displace_settled(struct cluster *w);
+/* Whether a rule keeps all that tolerate nothing from the device. */
+bool displace_is_tainted(struct cluster *w, const char *node, unsigned device);
 
 /* --- cluster_race.c ----------------------------------------------------------------------- */
 
