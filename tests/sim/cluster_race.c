@@ -6,6 +6,7 @@
  *    else writes them, not all are refused.
  *  - names: all create one name, which is never used again, then all delete it. One creation and
  *    one deletion are acknowledged, and not all are refused.
+ *  - a budget that lets one of several pods be evicted: one eviction is acknowledged.
  *  - a quota of one Secret, and one node port: at most one object has it, whatever is acknowledged.
  *
  * Requests are sent once, so that an answer says what became of one write.
@@ -33,6 +34,8 @@ enum race_kind {
 	RACE_DELETE,
 	RACE_QUOTA,
 	RACE_PORT,
+	RACE_ALLOW,
+	RACE_EVICT,
 	RACE_TIDY,
 	RACE_MAKE,
 };
@@ -52,6 +55,8 @@ struct races {
 	char once[24]; /* a name that exists, to be deleted; or empty */
 	bool busy; /* with a name */
 	bool quota; /* it is enforced */
+	bool evicting; /* a budget is being raced for */
+	unsigned victims, spent; /* pods for that: created, and those that had their race */
 	bool made;
 	unsigned names;
 };
@@ -74,7 +79,8 @@ struct ask {
 
 static struct resource of(const char *resource)
 {
-	return resource_builtin("", "v1", resource);
+	return resource_builtin(strcmp(resource, "poddisruptionbudgets") == 0 ? "policy" : "", "v1",
+				resource);
 }
 
 static int64_t number_at(const struct json *tree, const char *pointer)
@@ -89,8 +95,10 @@ static int64_t number_at(const struct json *tree, const char *pointer)
 
 static const char *verb_of(enum race_kind kind)
 {
-	static const char *const verbs[] = { "read",   "write",     "creation", "deletion",
-					     "Secret", "node port", "deletion", "creation" };
+	static const char *const verbs[] = {
+		"read",      "write",     "creation", "deletion", "Secret",
+		"node port", "allowance", "eviction", "deletion", "creation",
+	};
 
 	return verbs[kind];
 }
@@ -115,7 +123,8 @@ static void learn(struct races *x, struct round *r, const struct json *tree)
 /* One of several that can only be one. */
 static void win(struct races *x, struct round *r, const struct json *tree)
 {
-	bool one = r->kind == RACE_WRITE || r->kind == RACE_CREATE || r->kind == RACE_DELETE;
+	bool one = r->kind == RACE_WRITE || r->kind == RACE_CREATE || r->kind == RACE_DELETE ||
+		   r->kind == RACE_EVICT;
 
 	r->acked++;
 	if (one && r->acked > 1)
@@ -134,6 +143,8 @@ static void check_refusals(struct races *x, const struct round *r)
 			     verb_of(r->kind), r->name);
 }
 
+static void evict(struct races *x);
+
 static void end_round(struct races *x, struct round *r)
 {
 	bool doubtful = r->reg && r->reg->doubt == r->rv;
@@ -149,10 +160,20 @@ static void end_round(struct races *x, struct round *r)
 	}
 	if (r->kind == RACE_CREATE || r->kind == RACE_DELETE)
 		x->busy = false;
+	if (r->kind == RACE_ALLOW && r->acked == 1)
+		evict(x);
+	else if (r->kind == RACE_ALLOW || r->kind == RACE_EVICT)
+		x->evicting = false;
 	/* A creation that may come yet would be there after the deletion. */
 	if (r->kind == RACE_CREATE && r->acked == 1 && r->unknown == 0)
 		(void)snprintf(x->once, sizeof(x->once), "%s", r->name);
 	free(r);
+}
+
+/* Flow control refuses before anything is looked at: that says nothing. */
+static bool is_refusal(int status, enum race_kind kind)
+{
+	return status >= 400 && status < 500 && (status != 429 || kind == RACE_EVICT);
 }
 
 static void on_done(struct client_request *request, const struct client_answer *answer,
@@ -171,8 +192,7 @@ static void on_done(struct client_request *request, const struct client_answer *
 		cluster_acknowledged(x->w);
 		(void)client_answer_tree(answer, &a, &tree, NULL);
 		win(x, r, tree);
-	} else if (answer->status == 409 || answer->status == 404 || answer->status == 403 ||
-		   answer->status == 422) {
+	} else if (is_refusal(answer->status, r->kind)) {
 		x->w->refused++;
 		r->conflicts++;
 	} else {
@@ -324,6 +344,109 @@ static void race_limit(struct races *x, enum race_kind kind)
 	}
 }
 
+/* --- budgets ------------------------------------------------------------------------------ */
+
+static const struct json *pod_of(struct races *x, unsigned number)
+{
+	char name[24];
+
+	(void)snprintf(name, sizeof(name), "victim-%u", number);
+	return cluster_server_get(x->w->server, "", "pods", "default", name, &x->w->arena);
+}
+
+/* A budget counts only for pods that run. */
+static bool is_victim(struct races *x, unsigned number)
+{
+	const struct json *pod = pod_of(x, number);
+
+	return pod && !json_pointer(pod, STR("/metadata/deletionTimestamp")) &&
+	       str_eqz(json_str(json_pointer(pod, STR("/status/phase"))), "Running");
+}
+
+static void add_victim(struct races *x)
+{
+	struct round *r = round_new(x, RACE_TIDY, NULL);
+	char text[512];
+
+	(void)snprintf(text, sizeof(text),
+		       "{\"metadata\":{\"name\":\"victim-%u\",\"labels\":{\"race\":\"budget\"}},"
+		       "\"spec\":{\"automountServiceAccountToken\":false,"
+		       "\"terminationGracePeriodSeconds\":1,\"containers\":[{\"name\":\"c\","
+		       "\"image\":\"i\"}]}}",
+		       x->victims++);
+	create(x, r, "pods", "default", text);
+}
+
+/* What a controller of budgets would write: one may go. */
+static void allow(struct races *x)
+{
+	const struct json *budget = cluster_server_get(
+		x->w->server, "policy", "poddisruptionbudgets", "default", "budget", &x->w->arena);
+	struct round *r = round_new(x, RACE_ALLOW, NULL);
+	struct resource what = of("poddisruptionbudgets");
+	struct ask *k = ask_new(x, r);
+	char text[512];
+
+	(void)snprintf(text, sizeof(text),
+		       "{\"apiVersion\":\"policy/v1\",\"kind\":\"PodDisruptionBudget\","
+		       "\"metadata\":{\"name\":\"budget\",\"resourceVersion\":\"%lld\"},"
+		       "\"status\":{\"disruptionsAllowed\":1,\"currentHealthy\":0,"
+		       "\"desiredHealthy\":0,\"expectedPods\":0,\"observedGeneration\":1}}",
+		       (long long)number_at(budget, "/metadata/resourceVersion"));
+	k->request.body = str_from(text);
+	client_update_status(cluster_client(x->w), &k->request, &what, STR("default"),
+			     STR("budget"), NULL);
+}
+
+/* Each pod has one race: of a second one nobody would know whether it goes already. */
+static void evict(struct races *x)
+{
+	struct round *r = round_new(x, RACE_EVICT, NULL);
+	unsigned end = x->victims;
+	char path[96], text[96];
+
+	(void)snprintf(r->name, sizeof(r->name), "a pod of one");
+	r->left = 1;
+	for (unsigned i = x->spent; i < end && cluster_server_ready(x->w->server); i++) {
+		struct ask *k;
+
+		if (!is_victim(x, i))
+			continue;
+		k = ask_new(x, r);
+		(void)snprintf(path, sizeof(path),
+			       "/api/v1/namespaces/default/pods/victim-%u/eviction", i);
+		(void)snprintf(text, sizeof(text),
+			       "{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\","
+			       "\"metadata\":{\"name\":\"victim-%u\"}}",
+			       i);
+		k->request.method = STR("POST");
+		k->request.path = str_from(path);
+		k->request.body = str_from(text);
+		client_send(cluster_client(x->w), &k->request);
+	}
+	x->spent = end;
+	if (--r->left == 0)
+		end_round(x, r);
+}
+
+static void race_budget(struct races *x)
+{
+	unsigned n = 0;
+
+	if (x->evicting || !cluster_choose_server(x->w))
+		return;
+	for (unsigned i = x->spent; i < x->victims; i++)
+		n += is_victim(x, i);
+	if (n >= 2) {
+		cluster_tell(x->w, "race for the eviction of one of %u pods", n);
+		x->evicting = true;
+		allow(x);
+	} else if (x->victims - x->spent < RACERS_MAX) {
+		add_victim(x);
+	}
+	arena_clear(&x->w->arena);
+}
+
 /* --- who has it --------------------------------------------------------------------------- */
 
 struct holders {
@@ -412,7 +535,7 @@ void races_step(struct cluster *w)
 {
 	struct races *x = w->races;
 
-	switch (cluster_pick(w, 8)) {
+	switch (cluster_pick(w, 10)) {
 	case 0:
 	case 1:
 	case 2:
@@ -426,6 +549,10 @@ void races_step(struct cluster *w)
 		race_limit(x, RACE_PORT);
 		break;
 	case 6:
+	case 7:
+		race_budget(x);
+		break;
+	case 8:
 		if (x->quota)
 			race_limit(x, RACE_QUOTA);
 		break;
@@ -461,6 +588,9 @@ void races_begin(struct cluster *w)
 	make(x, "namespaces", "", "{\"metadata\":{\"name\":\"" QUOTA_NS "\"}}");
 	make(x, "resourcequotas", QUOTA_NS,
 	     "{\"metadata\":{\"name\":\"one\"},\"spec\":{\"hard\":{\"secrets\":\"1\"}}}");
+	make(x, "poddisruptionbudgets", "default",
+	     "{\"metadata\":{\"name\":\"budget\"},\"spec\":{\"minAvailable\":0,"
+	     "\"selector\":{\"matchLabels\":{\"race\":\"budget\"}}}}");
 	for (unsigned i = 0; i < REGISTERS; i++) {
 		struct reg *reg = &x->regs[i];
 
