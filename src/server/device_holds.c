@@ -21,8 +21,9 @@ struct device_holds {
 	struct map devices; /* name -> struct device */
 };
 
+/* A device may have many shares, so whoever wants one more looks at the others only. */
 struct device {
-	struct device_hold *first;
+	struct device_hold *exclusive, *shares;
 	struct str name; /* behind the struct */
 };
 
@@ -97,32 +98,36 @@ static struct device *device_of(struct device_holds *h, struct str name)
 	return d;
 }
 
+static struct device_hold **list_of(struct device *d, const struct device_use *use)
+{
+	return use->share.n ? &d->shares : &d->exclusive;
+}
+
 static void add(struct device_holds *h, struct str claim, const struct device_use *use)
 {
-	struct device *d = device_of(h, use->device);
+	struct device_hold **list = list_of(device_of(h, use->device), use);
 	struct device_hold *hold = xcalloc(1, sizeof(*hold) + claim.n);
 
-	hold->shared = use->share.n > 0;
 	hold->claim = str_of(put_text(hold + 1, claim), claim.n);
-	hold->next = d->first;
-	d->first = hold;
+	hold->next = *list;
+	*list = hold;
 }
 
 static void drop(struct device_holds *h, struct str claim, const struct device_use *use)
 {
 	struct device *d = map_get(&h->devices, use->device);
-	struct device_hold **at = d ? &d->first : NULL, *hold;
+	struct device_hold **at = d ? list_of(d, use) : NULL, *hold;
 
 	if (!d)
 		return;
-	while (*at && ((*at)->shared != (use->share.n > 0) || !str_eq((*at)->claim, claim)))
+	while (*at && !str_eq((*at)->claim, claim))
 		at = &(*at)->next;
 	hold = *at;
 	if (hold) {
 		*at = hold->next;
 		free(hold);
 	}
-	if (!d->first) {
+	if (!d->exclusive && !d->shares) {
 		(void)map_remove(&h->devices, d->name);
 		free(d);
 	}
@@ -134,9 +139,10 @@ static void each(struct device_holds *h, struct str claim, struct str text,
 	CLEANUP(arena_release) struct arena a;
 	struct json *results = NULL;
 	struct device_use *uses;
+	char block[2048];
 	size_t n;
 
-	arena_init(&a, SIZE_MAX);
+	arena_init_in(&a, SIZE_MAX, block, sizeof(block));
 	if (text.n && json_parse(&a, text, NULL, &results, NULL) == 0) {
 		n = device_uses(results, &a, &uses);
 		for (size_t i = 0; i < n; i++)
@@ -154,14 +160,18 @@ static void changed(void *arg, struct object *now, struct object *before)
 	each(arg, now ? now->key : before->key, is, add);
 }
 
+static void free_list(struct device_hold *first)
+{
+	for (struct device_hold *next; first; first = next) {
+		next = first->next;
+		free(first);
+	}
+}
+
 static void device_free(struct device *d)
 {
-	while (d->first) {
-		struct device_hold *hold = d->first;
-
-		d->first = hold->next;
-		free(hold);
-	}
+	free_list(d->exclusive);
+	free_list(d->shares);
 	free(d);
 }
 
@@ -203,13 +213,18 @@ struct state_observer device_holds_observer(struct device_holds *h)
 					.arg = h };
 }
 
+static const struct device_hold *other_than(const struct device_hold *first, struct str claim)
+{
+	while (first && str_eq(first->claim, claim))
+		first = first->next;
+	return first;
+}
+
 const struct device_hold *device_holds_find(const struct device_holds *h,
 					    const struct device_use *use, struct str claim)
 {
 	const struct device *d = map_get(&h->devices, use->device);
+	const struct device_hold *other = d ? other_than(d->exclusive, claim) : NULL;
 
-	for (const struct device_hold *hold = d ? d->first : NULL; hold; hold = hold->next)
-		if (!(hold->shared && use->share.n) && !str_eq(hold->claim, claim))
-			return hold;
-	return NULL;
+	return d && !other && !use->share.n ? other_than(d->shares, claim) : other;
 }

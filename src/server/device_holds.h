@@ -14,7 +14,6 @@
 #ifndef SERVER_DEVICE_HOLDS_H
 #define SERVER_DEVICE_HOLDS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/str.h"
@@ -43,7 +42,6 @@ const struct json *device_results(const struct json *claim);
 /* A claim that holds a device. */
 struct device_hold {
 	struct device_hold *next; /* of the same device */
-	bool shared;
 	struct str claim; /* "namespace/name": behind the struct */
 };
 
