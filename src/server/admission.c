@@ -31,6 +31,7 @@ static const struct plugin {
 	admission_fn mutate, validate; /* or NULL */
 	bool own; /* upstream does it elsewhere, and has no plugin of this name */
 	bool off; /* unless a flag switches it on: what it does, only others' controllers undo */
+	bool blind; /* validate does not look at what is stored */
 } plugins[] = {
 	{ "LimitRanger", STR(""), STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_limits_concerns,
 	  admit_limits_fill, admit_limits_check },
@@ -71,14 +72,11 @@ static const struct plugin {
 	/* The last that mutates. */
 	{ "ServiceAllocation", STR(""), STR("services"), ADMIT_CREATE | ADMIT_UPDATE,
 	  admit_service_concerns, admit_service, admit_service_lock, .own = true },
-	/*
-	 * Sees what webhooks made of the claim. The second row spares writes that leave the devices
-	 * alone a parse of the stored claim.
-	 */
+	/* Behind webhooks, which may change the claim. The first row reads what is stored. */
 	{ "DeviceAllocationFence", STR("resource.k8s.io"), STR("resourceclaims"), ADMIT_UPDATE,
 	  admit_devices_concerns, admit_devices_note, NULL },
 	{ "DeviceAllocationFence", STR("resource.k8s.io"), STR("resourceclaims"), ADMIT_UPDATE,
-	  admit_devices_allocates, NULL, admit_devices },
+	  admit_devices_allocates, NULL, admit_devices, .blind = true },
 	/* The last, so that nothing is charged for what another refuses. */
 	{ "ResourceQuota", STR_NULL, STR(""), ADMIT_CREATE | ADMIT_UPDATE, admit_quota_concerns,
 	  NULL, admit_quota },
@@ -205,10 +203,11 @@ int admission_check_tree(struct mutation *m, const struct json *old, struct json
 	return validate(m, old, object, err);
 }
 
-static bool any_validates(const struct mutation *m)
+/* Whether some plugin that is asked looks at what is stored. */
+static bool any_looks(const struct mutation *m)
 {
 	for (const struct plugin *p = plugins; p < plugins + ARRAY_SIZE(plugins); p++)
-		if (p->validate && is_asked(p, m))
+		if (p->validate && !p->blind && is_asked(p, m))
 			return true;
 	return false;
 }
@@ -219,9 +218,7 @@ int admission_check(struct mutation *m, struct object *base, struct json *object
 	int r = 0;
 
 	m->op = op_of(m, !base);
-	if (!any_validates(m))
-		return 0;
-	if (base)
+	if (base && any_looks(m))
 		r = object_tree(base, m->write.arena, &old, err);
-	return r < 0 ? r : admission_check_tree(m, old, object, err);
+	return r < 0 ? r : validate(m, old, object, err);
 }

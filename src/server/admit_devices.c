@@ -1,5 +1,6 @@
 /*
- * The rule, once per try: nothing is remembered but what is waited for.
+ * Two steps, so that what is stored is not parsed once more: the first, which has its tree, notes
+ * what the claim held; the second, when all is decided and valid, judges what is new.
  */
 #include "server/admit_devices.h"
 
@@ -9,11 +10,22 @@
 #include "server/server_impl.h"
 #include "server/verb_impl.h"
 
-/* What a write waits for: another write, under way, of a device that it wants. */
-struct turn {
-	struct state_wait wait;
+struct fence {
 	struct mutation *m;
+	struct state_wait wait; /* for another write, under way, of a device that it wants */
+	/* Of this try. */
+	const struct device_use *had;
+	size_t nhad;
 };
+
+static struct fence *fence_of(struct mutation *m)
+{
+	static const char key;
+	struct fence *f = mutation_memo(m, &key, sizeof(*f));
+
+	f->m = m;
+	return f;
+}
 
 bool admit_devices_concerns(const struct mutation *m)
 {
@@ -25,10 +37,17 @@ int admit_devices_note(struct mutation *m, const struct json *old, struct json *
 		       struct error *err UNUSED)
 {
 	const struct json *was = device_results(old), *is = device_results(claim);
+	struct device_use *had;
+	struct fence *f;
 
 	m->guards = NULL;
 	m->nguards = 0;
 	m->allocates = is && !(was && json_equal(was, is));
+	if (!m->allocates)
+		return 0;
+	f = fence_of(m);
+	f->nhad = device_uses(was, m->write.arena, &had);
+	f->had = had;
 	return 0;
 }
 
@@ -74,17 +93,15 @@ static int refuse(struct mutation *m, const struct device_use *use, const struct
 
 static void on_turn(struct state_wait *wait)
 {
-	mutation_resume(CONTAINER_OF(wait, struct turn, wait)->m);
+	mutation_resume(CONTAINER_OF(wait, struct fence, wait)->m);
 }
 
 static int wait_for(struct mutation *m, struct state_write *other, struct error *err)
 {
-	static const char key;
-	struct turn *t = mutation_memo(m, &key, sizeof(*t));
+	struct fence *f = fence_of(m);
 
-	t->m = m;
-	t->wait.over = on_turn;
-	state_write_wait(other, &t->wait);
+	f->wait.over = on_turn;
+	state_write_wait(other, &f->wait);
 	return mutation_park(m, err);
 }
 
@@ -99,13 +116,12 @@ static bool has_use(const struct device_use *uses, size_t n, const struct device
 }
 
 /* Leaves those that the stored claim has not. */
-static size_t only_added(struct device_use *uses, size_t n, const struct json *old, struct arena *a)
+static size_t only_added(struct device_use *uses, size_t n, const struct fence *f)
 {
-	struct device_use *had;
-	size_t nhad = device_uses(device_results(old), a, &had), added = 0;
+	size_t added = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (!has_use(had, nhad, &uses[i]))
+		if (!has_use(f->had, f->nhad, &uses[i]))
 			uses[added++] = uses[i];
 	return added;
 }
@@ -129,7 +145,8 @@ static void take_guards(struct mutation *m, const struct device_use *uses, size_
 			guards[m->nguards++] = uses[i].device;
 }
 
-int admit_devices(struct mutation *m, const struct json *old, struct json *claim, struct error *err)
+int admit_devices(struct mutation *m, const struct json *old UNUSED, struct json *claim,
+		  struct error *err)
 {
 	struct arena *a = m->write.arena;
 	struct str key = str_from(arena_printf(a, "%.*s/%.*s", STR_ARG(m->ns), STR_ARG(m->name)));
@@ -138,7 +155,7 @@ int admit_devices(struct mutation *m, const struct json *old, struct json *claim
 	int r;
 
 	m->nguards = 0;
-	n = only_added(uses, n, old, a);
+	n = only_added(uses, n, fence_of(m));
 	r = mutation_check_memory(a, err);
 	if (r < 0)
 		return r;

@@ -26,7 +26,7 @@ bool admit_devices_concerns(const struct mutation *m);
 int admit_devices_note(struct mutation *m, const struct json *old, struct json *claim,
 		       struct error *err);
 
-/* Those of them that change the devices. */
+/* Those of them that change the devices; what is stored is not looked at. */
 bool admit_devices_allocates(const struct mutation *m);
 int admit_devices(struct mutation *m, const struct json *old, struct json *claim,
 		  struct error *err);

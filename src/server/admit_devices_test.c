@@ -108,6 +108,43 @@ static void a_second_claim_is_refused_with_the_holder(void **state)
 	assert_null(json_pointer(got, STR("/status/allocation")));
 }
 
+static void every_kind_of_write_is_checked(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *claim;
+	struct buf b = BUF_INIT(65536);
+
+	make(w, "a");
+	make(w, "b");
+	(void)allocate(w, "a", plain, 200);
+	(void)verb_world_patch(w, status_of(w, "b"), "application/strategic-merge-patch+json",
+			       allocation(w, plain), 409);
+	(void)verb_world_patch(w, status_of(w, "b"), "application/json-patch+json",
+			       "[{\"op\":\"add\",\"path\":\"/status\",\"value\":{\"allocation\":{"
+			       "\"devices\":{\"results\":[{" GPU "}]}}}}]",
+			       409);
+	(void)verb_world_patch(
+		w, arena_printf(&w->arena, "%s?fieldManager=m", status_of(w, "b")),
+		"application/apply-patch+yaml",
+		"{\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceClaim\",\"metadata\":{"
+		"\"name\":\"b\"},\"status\":{\"allocation\":{\"devices\":{\"results\":[{" GPU
+		"}]}}}}",
+		409);
+	claim = verb_world_call(w, "GET", CLAIMS "/a", NULL, 200);
+	json_put_str(&w->arena, json_getz(claim, "metadata"), "name", STR("b"));
+	(void)json_remove(json_getz(claim, "metadata"), STR("uid"));
+	(void)json_remove(json_getz(claim, "metadata"), STR("resourceVersion"));
+	assert_int_equal(json_print(&b, claim, NULL), 0);
+	(void)verb_world_call(w, "PUT", status_of(w, "b"), b.p, 409);
+	/* These leave the status alone. */
+	(void)verb_world_call(w, "PUT", CLAIMS "/b", b.p, 200);
+	(void)verb_world_call(w, "DELETE", CLAIMS "/b", NULL, 200);
+	(void)verb_world_call(w, "POST", CLAIMS, b.p, 201);
+	claim = verb_world_call(w, "GET", CLAIMS "/b", NULL, 200);
+	assert_null(json_pointer(claim, STR("/status/allocation")));
+	buf_release(&b);
+}
+
 static void a_holder_may_write_its_status_as_before(void **state)
 {
 	struct verb_world *w = *state;
@@ -342,6 +379,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_second_claim_is_refused_with_the_holder),
+		TEST(every_kind_of_write_is_checked),
 		TEST(a_holder_may_write_its_status_as_before),
 		TEST(a_freed_device_may_be_taken),
 		TEST(a_claim_that_is_being_deleted_holds_its_devices),
