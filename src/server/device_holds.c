@@ -1,8 +1,7 @@
 /*
  * Nearly all changes of an allocated claim leave its results alone (conditions of devices,
- * reservedFor): then both texts have the same bytes there, and nothing is parsed. What a claim held
- * before is read from its text before the change, so nothing is kept by claim. Data of a server
- * without this rule may have several claims on one device: all are kept.
+ * reservedFor). A hash of the results' text, kept by claim, tells: one text is walked, and nothing
+ * is parsed. Data of a server without this rule may have several claims on one device: all are kept.
  */
 #include "server/device_holds.h"
 
@@ -12,19 +11,26 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/json_cursor.h"
-#include "base/limits.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "server/state.h"
 
 struct device_holds {
 	struct map devices; /* name -> struct device */
+	struct map claims; /* "namespace/name" -> struct claim; those that are allocated */
+	uint64_t seed;
 };
 
 /* A device may have many shares, so whoever wants one more looks at the others only. */
 struct device {
-	struct device_hold *exclusive, *shares;
+	struct list exclusive, shares; /* struct device_hold */
 	struct str name; /* behind the struct */
+};
+
+struct claim {
+	uint64_t results; /* hash of their text */
+	struct device_hold *holds;
+	struct str key; /* behind the struct */
 };
 
 /* --- reading claims ----------------------------------------------------------------------- */
@@ -93,98 +99,90 @@ static struct device *device_of(struct device_holds *h, struct str name)
 	if (d)
 		return d;
 	d = xcalloc(1, sizeof(*d) + name.n);
+	list_init(&d->exclusive);
+	list_init(&d->shares);
 	d->name = str_of(put_text(d + 1, name), name.n);
 	(void)map_put(&h->devices, d->name, d);
 	return d;
 }
 
-static struct device_hold **list_of(struct device *d, const struct device_use *use)
+static void add_hold(struct device_holds *h, struct claim *c, const struct device_use *use)
 {
-	return use->share.n ? &d->shares : &d->exclusive;
+	struct device *d = device_of(h, use->device);
+	struct device_hold *hold = XNEW(struct device_hold);
+
+	hold->claim = c->key;
+	hold->device = d;
+	hold->next = c->holds;
+	c->holds = hold;
+	list_push_back(use->share.n ? &d->shares : &d->exclusive, &hold->link);
 }
 
-static void add(struct device_holds *h, struct str claim, const struct device_use *use)
+static void drop_hold(struct device_holds *h, struct device_hold *hold)
 {
-	struct device_hold **list = list_of(device_of(h, use->device), use);
-	struct device_hold *hold = xcalloc(1, sizeof(*hold) + claim.n);
+	struct device *d = hold->device;
 
-	hold->claim = str_of(put_text(hold + 1, claim), claim.n);
-	hold->next = *list;
-	*list = hold;
-}
-
-static void drop(struct device_holds *h, struct str claim, const struct device_use *use)
-{
-	struct device *d = map_get(&h->devices, use->device);
-	struct device_hold **at = d ? list_of(d, use) : NULL, *hold;
-
-	if (!d)
-		return;
-	while (*at && !str_eq((*at)->claim, claim))
-		at = &(*at)->next;
-	hold = *at;
-	if (hold) {
-		*at = hold->next;
-		free(hold);
-	}
-	if (!d->exclusive && !d->shares) {
+	list_remove(&hold->link);
+	free(hold);
+	if (list_empty(&d->exclusive) && list_empty(&d->shares)) {
 		(void)map_remove(&h->devices, d->name);
 		free(d);
 	}
 }
 
-static void each(struct device_holds *h, struct str claim, struct str text,
-		 void (*fn)(struct device_holds *h, struct str claim, const struct device_use *use))
+static void claim_free(struct device_holds *h, struct claim *c)
+{
+	for (struct device_hold *hold = c->holds, *next; hold; hold = next) {
+		next = hold->next;
+		drop_hold(h, hold);
+	}
+	free(c);
+}
+
+static void claim_add(struct device_holds *h, struct str key, struct str text, uint64_t hash)
 {
 	CLEANUP(arena_release) struct arena a;
+	struct claim *c = xcalloc(1, sizeof(*c) + key.n);
 	struct json *results = NULL;
 	struct device_use *uses;
 	char block[2048];
 	size_t n;
 
+	c->results = hash;
+	c->key = str_of(put_text(c + 1, key), key.n);
+	(void)map_put(&h->claims, c->key, c);
 	arena_init_in(&a, SIZE_MAX, block, sizeof(block));
-	if (text.n && json_parse(&a, text, NULL, &results, NULL) == 0) {
-		n = device_uses(results, &a, &uses);
-		for (size_t i = 0; i < n; i++)
-			fn(h, claim, &uses[i]);
-	}
+	(void)json_parse(&a, text, NULL, &results, NULL);
+	n = device_uses(results, &a, &uses);
+	for (size_t i = 0; i < n; i++)
+		add_hold(h, c, &uses[i]);
 }
 
 static void changed(void *arg, struct object *now, struct object *before)
 {
-	struct str was = results_text(before), is = results_text(now);
+	struct device_holds *h = arg;
+	struct str key = now ? now->key : before->key, text = results_text(now);
+	struct claim *c = map_get(&h->claims, key);
+	uint64_t hash = text.n ? hash_bytes(text, h->seed) : 0;
 
-	if (str_eq(was, is))
+	if (c ? text.n && c->results == hash : !text.n)
 		return;
-	each(arg, now ? now->key : before->key, was, drop);
-	each(arg, now ? now->key : before->key, is, add);
-}
-
-static void free_list(struct device_hold *first)
-{
-	for (struct device_hold *next; first; first = next) {
-		next = first->next;
-		free(first);
-	}
-}
-
-static void device_free(struct device *d)
-{
-	free_list(d->exclusive);
-	free_list(d->shares);
-	free(d);
+	if (c)
+		claim_free(h, map_remove(&h->claims, key));
+	if (text.n)
+		claim_add(h, key, text, hash);
 }
 
 static void reset(void *arg)
 {
 	struct device_holds *h = arg;
-	struct str name;
+	struct str key;
 	size_t at = 0;
-	void *d;
+	void *c;
 
-	while (map_next(&h->devices, &at, &name, &d))
-		device_free(d);
-	map_clear(&h->devices);
+	while (map_next(&h->claims, &at, &key, &c))
+		claim_free(h, c);
+	map_clear(&h->claims);
 }
 
 struct device_holds *device_holds_new(void)
@@ -192,6 +190,8 @@ struct device_holds *device_holds_new(void)
 	struct device_holds *h = XNEW(struct device_holds);
 
 	map_init(&h->devices);
+	map_init(&h->claims);
+	h->seed = hash_process_seed();
 	return h;
 }
 
@@ -201,6 +201,7 @@ void device_holds_free(struct device_holds *h)
 		return;
 	reset(h);
 	map_release(&h->devices);
+	map_release(&h->claims);
 	free(h);
 }
 
@@ -213,18 +214,22 @@ struct state_observer device_holds_observer(struct device_holds *h)
 					.arg = h };
 }
 
-static const struct device_hold *other_than(const struct device_hold *first, struct str claim)
+static const struct device_hold *other_than(const struct list *holds, struct str claim)
 {
-	while (first && str_eq(first->claim, claim))
-		first = first->next;
-	return first;
+	LIST_FOREACH (node, holds) {
+		const struct device_hold *hold = LIST_ENTRY(node, struct device_hold, link);
+
+		if (!str_eq(hold->claim, claim))
+			return hold;
+	}
+	return NULL;
 }
 
 const struct device_hold *device_holds_find(const struct device_holds *h,
 					    const struct device_use *use, struct str claim)
 {
 	const struct device *d = map_get(&h->devices, use->device);
-	const struct device_hold *other = d ? other_than(d->exclusive, claim) : NULL;
+	const struct device_hold *other = d ? other_than(&d->exclusive, claim) : NULL;
 
-	return d && !other && !use->share.n ? other_than(d->shares, claim) : other;
+	return d && !other && !use->share.n ? other_than(&d->shares, claim) : other;
 }

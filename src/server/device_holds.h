@@ -4,8 +4,8 @@
  * A result of a claim's allocation (status.allocation.devices.results) holds its device, unless it
  * has admin access. With a shareID it holds a share: shares of one device exclude nobody but a
  * claim that wants the device to itself. The index follows the ResourceClaims of the state as an
- * observer, so it is as current as state_revision(). A change of a claim costs a look at its text,
- * and more only if the results differ.
+ * observer, so it is as current as state_revision(). A change of a claim costs a walk
+ * through its text, and more only if the results differ.
  *
  * Writes under way are not in it: a write that takes a device has the device's name as a guard
  * (state.h), and the next one waits for it.
@@ -16,9 +16,11 @@
 
 #include <stddef.h>
 
+#include "base/list.h"
 #include "base/str.h"
 
 struct arena;
+struct device;
 struct device_holds;
 struct json;
 struct state_observer;
@@ -41,8 +43,11 @@ const struct json *device_results(const struct json *claim);
 
 /* A claim that holds a device. */
 struct device_hold {
-	struct device_hold *next; /* of the same device */
-	struct str claim; /* "namespace/name": behind the struct */
+	struct str claim; /* "namespace/name" */
+	/* Private. */
+	struct list link; /* holds of the same device */
+	struct device *device;
+	struct device_hold *next; /* of the same claim */
 };
 
 struct device_holds *device_holds_new(void);
