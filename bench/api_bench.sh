@@ -73,9 +73,10 @@ duel ours other "${load[@]}" "${auth[@]}" "$url$path?limit=5000" -- "${load[@]}"
 figure lists-5000 req/s "$ours" nghttpd "$other"
 
 names 10000 | sed 's#$#/status#' >"$tmp/status-urls"
-for results in 1 0 1; do # allocate, give back, allocate: each changes the object
-	body='{"status":{"allocation":null}}'
-	[ $results = 0 ] || body='{"status":{"allocation":{"devices":{"results":[{"request":"gpu","driver":"gpu.example.com","pool":"node","device":"gpu-0"}]}}}}'
+patch_each "$tmp/status-urls" '{"status":{"allocation":{"devices":{"results":[{"request":"gpu","driver":"gpu.example.com","pool":"node","device":"gpu-@"}]}}}}'
+for users in 1 0 1; do # reserve, give back, reserve: each changes the object
+	body='{"status":{"reservedFor":null}}'
+	[ $users = 0 ] || body='{"status":{"reservedFor":[{"resource":"pods","name":"web","uid":"8b9e7ee4-0000-4000-8000-000000000001"}]}}'
 	printf '%s' "$body" >"$tmp/patch"
 	# One connection: each of several would begin with the first, and change nothing that the others have.
 	patches=$(rate -n 10000 -c 1 -m 100 "${auth[@]}" -H ':method: PATCH' -H 'content-type: application/merge-patch+json' \

@@ -11,6 +11,7 @@
 auth=(-H 'authorization: Bearer token')
 json=(-H 'content-type: application/json')
 UPSTREAM_SHARE=${UPSTREAM_SHARE:-8}
+server_flags=(--disable-admission-plugins DeviceAllocationFence) # one body for all claims: they have the same devices
 declare -A api=([claims]=/apis/resource.k8s.io/v1/namespaces/default/resourceclaims [pods]=/api/v1/namespaces/default/pods)
 declare -A objects=([claims]=${CLAIMS:-8000} [pods]=${PODS:-4000}) # how many of ours
 

@@ -41,13 +41,7 @@ data() {
 
 # entry DATA: a merge patch with a device's status.
 entry() {
-	printf '{"status":{"devices":[{"driver":"net.devplane.dev","pool":"n1","device":"veth-0","conditions":[{"type":"Ready","status":"True","reason":"Attached","message":"0 is in pod default/web","lastTransitionTime":"2026-01-01T00:00:00Z"}],"data":%s,"networkData":{"interfaceName":"net1","ips":["192.0.2.5/24","2001:db8::5/64"],"hardwareAddress":"02:00:00:00:00:05"}}]}}' "$1"
-}
-
-# to_all FILE: patches all claims. One connection: each of several would begin with the first.
-to_all() {
-	rate -n $claims -c 1 -m 32 "${auth[@]}" -H ':method: PATCH' -H 'content-type: application/merge-patch+json' \
-		-d "$1" -i "$tmp/urls" >/dev/null
+	printf '{"status":{"devices":[{"driver":"net.devplane.dev","pool":"n1","device":"veth-@","conditions":[{"type":"Ready","status":"True","reason":"Attached","message":"0 is in pod default/web","lastTransitionTime":"2026-01-01T00:00:00Z"}],"data":%s,"networkData":{"interfaceName":"net1","ips":["192.0.2.5/24","2001:db8::5/64"],"hardwareAddress":"02:00:00:00:00:05"}}]}}' "$1"
 }
 
 # memory NAME WHAT: the server's.
@@ -74,17 +68,15 @@ printf '%s' '{"metadata":{"generateName":"claim-"},"spec":{"devices":{"requests"
 rate -n $claims -c 10 -m 32 "${auth[@]}" "${json[@]}" -d "$tmp/claim" "$url$path" >/dev/null
 curl -sk "${auth[@]}" -H 'user-agent: bench' "$url$path" | grep -oE '"name":"claim-[^"]*"' |
 	sed -E "s#.*:\"([^\"]*)\"#$url$path/\1/status#" >"$tmp/urls"
-printf '%s' '{"status":{"allocation":{"devices":{"results":[{"request":"nic","driver":"net.devplane.dev","pool":"n1","device":"veth-0"}]},"nodeSelector":{"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name","operator":"In","values":["n1"]}]}]}},"reservedFor":[{"resource":"pods","name":"web","uid":"8b9e7ee4-0000-4000-8000-000000000001"}]}}' >"$tmp/allocation"
-to_all "$tmp/allocation"
-entry "$(data 100)" >"$tmp/small"
-entry "$(data 10240)" >"$tmp/large"
-to_all "$tmp/small"
+patch_each "$tmp/urls" '{"status":{"allocation":{"devices":{"results":[{"request":"nic","driver":"net.devplane.dev","pool":"n1","device":"veth-@"}]},"nodeSelector":{"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name","operator":"In","values":["n1"]}]}]}},"reservedFor":[{"resource":"pods","name":"web","uid":"8b9e7ee4-0000-4000-8000-000000000001"}]}}'
+small=$(entry "$(data 100)") large=$(entry "$(data 10240)")
+patch_each "$tmp/urls" "$small"
 memory status-memory "with $claims claims and little data"
-to_all "$tmp/large"
+patch_each "$tmp/urls" "$large"
 memory status-memory-10KiB "with 10 KiB of data each"
 written status-patches-10KiB patch
 written status-puts-10KiB put
-to_all "$tmp/small"
+patch_each "$tmp/urls" "$small"
 written status-patches patch
 written status-puts put
 memory status-memory-after "with that and what has been in five minutes, 64 MiB at most"

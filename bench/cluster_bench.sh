@@ -19,7 +19,8 @@ json=(-H 'content-type: application/json')
 path=/apis/resource.k8s.io/v1/namespaces
 printf '%s' '{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"generateName":"claim-"},"spec":{"devices":{"requests":[{"name":"gpu","exactly":{"deviceClassName":"gpu.example.com"}}]}}}' >"$tmp/claim"
 
-allocation='{"status":{"allocation":{"devices":{"results":[{"request":"gpu","driver":"gpu.example.com","pool":"node","device":"gpu-0"}]}}}}'
+allocation='{"status":{"allocation":{"devices":{"results":[{"request":"gpu","driver":"gpu.example.com","pool":"node","device":"gpu-@"}]}}}}'
+reservation='{"status":{"reservedFor":[{"resource":"pods","name":"web","uid":"8b9e7ee4-0000-4000-8000-000000000001"}]}}'
 
 # --- work, each with the contestant as its last word --------------------------------------------------------------------
 
@@ -54,7 +55,13 @@ lists() {
 		"${at[$1]}$path/default/resourceclaims")"
 }
 
-# patches: allocates, or gives back, in turn, so that each changes its object. One connection: each of several would begin with the first.
+# allocate: all claims get a device.
+allocate() {
+	sed 's#$#/status#' "$tmp/urls-$1" >"$tmp/urls"
+	patch_each "$tmp/urls" "$allocation"
+}
+
+# patches: reserves, or gives back, in turn, so that each changes its object. One connection: each of several would begin with the first.
 patches() {
 	local n
 	n=$(wc -l <"$tmp/urls-$1")
@@ -98,9 +105,10 @@ kill -CONT ${pids[upstream]:-} 2>/dev/null
 settle
 for who in "${both[@]}"; do memory server-6500-claims "$who"; done
 in_turn urls
+in_turn allocate
 for ((round = 1; round <= rounds; round++)); do
-	body='{"status":{"allocation":null}}'
-	[ $((round % 2)) = 0 ] || body=$allocation
+	body='{"status":{"reservedFor":null}}'
+	[ $((round % 2)) = 0 ] || body=$reservation
 	printf '%s' "$body" >"$tmp/patch"
 	in_turn gets
 	in_turn lists

@@ -41,6 +41,21 @@ rate() {
 		/^requests:/ && $12 != 0 { bad = 1 } END { print bad ? 0 : rate + 0 }'
 }
 
+# patch_each URLS BODY: a merge patch for each URL of the file, not measured. @ in the body is the number of the URL, so
+# that each claim gets a device of its own: the server gives none to two claims.
+patch_each() {
+	BODY=${2//\"/\\\"} awk '{
+		text = ENVIRON["BODY"]
+		gsub(/@/, NR, text)
+		printf "%surl = \"%s\"\nrequest = PATCH\ninsecure\noutput = /dev/null\nwrite-out = \"%%{http_code}\\n\"\n", (NR == 1 ? "" : "next\n"), $0
+		print "header = \"authorization: Bearer token\"\nheader = \"content-type: application/merge-patch+json\"\ndata-binary = \"" text "\""
+	}' "$1" >"$tmp/each"
+	[ "$(curl --parallel --parallel-max 50 -K "$tmp/each" 2>/dev/null | grep -c '^200$')" = "$(wc -l <"$1")" ] || {
+		echo "bench: a patch was refused: ${2:0:500}" >&2
+		exit 1
+	}
+}
+
 # duel OURS-VAR OTHER-VAR OURS-ARGS -- OTHER-ARGS
 duel() {
 	local -n best_ours=$1 best_other=$2

@@ -2,6 +2,7 @@
 root=$(mktemp -d /tmp/dp-XXXXXX) # paths of sockets must be short
 ulimit -n "$(ulimit -Hn)"
 agent= # where there is none
+server_flags=() # more of them
 
 # kubeconfig TOKEN: of the server.
 kubeconfig() {
@@ -16,7 +17,7 @@ serve() {
 	mkfifo "$tmp/said"
 	exec {said}<>"$tmp/said"
 	begun=${EPOCHREALTIME/./}
-	"$devplane" server --data-dir "$tmp/$1" --secure-port 0 --token-auth-file "$tmp/tokens" 1>&"$said" 2>>"$tmp/server.err" &
+	"$devplane" server --data-dir "$tmp/$1" --secure-port 0 --token-auth-file "$tmp/tokens" "${server_flags[@]}" 1>&"$said" 2>>"$tmp/server.err" &
 	server=$!
 	read -r -t 60 line <&"$said" || {
 		tail -n 5 "$tmp/server.err" >&2
