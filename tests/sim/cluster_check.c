@@ -152,6 +152,8 @@ void cluster_check(struct cluster *w)
 	if (w->races)
 		races_check(w);
 	check_nodes(w);
+	if (w->parts & CLUSTER_PLUGINS)
+		cards_check(w);
 	observer_check(w);
 	arena_clear(&w->arena);
 }
@@ -468,6 +470,8 @@ bool cluster_settled(struct cluster *w, char *why, size_t size)
 	cluster_server_each(w->server, RESOURCE, "resourceclaims", &w->arena, check_claim, &s);
 	cluster_server_each(w->server, "", "namespaces", &w->arena, check_namespace, &s);
 	omap_release(&s.held);
+	if ((w->parts & CLUSTER_PLUGINS) && !cards_settled(w))
+		object_to(&s, "a node does not offer the cards that are well");
 	if (!s.bad && displace_settled(w))
 		object_to(&s, "%s", displace_settled(w));
 	arena_clear(&w->arena);

@@ -6,7 +6,8 @@
  * priority, and no node has more than fits on it. One of high priority is never sent away.
  *
  * Taints: rules with the effect NoExecute on devices, which come and go. In the end no pod uses
- * such a device, unless its claim tolerates that; and one that does is never sent away.
+ * such a device, unless its claim tolerates that, or clocks disagree about when the taint was
+ * added; and one that tolerates is never sent away.
  */
 #include "cluster_world.h"
 
@@ -162,6 +163,8 @@ const char *displace_waits(struct cluster *w, const struct json *pod)
 {
 	struct room r = { .priority = priority_of(pod) };
 
+	if (cards_of_pod(pod) > 0)
+		return cards_are_free(w, cards_of_pod(pod)) ? ", and cards are free" : NULL;
 	if (cpus_of(pod) == 0)
 		return "";
 	cluster_server_each(w->server, "", "pods", &w->arena, use_room, &r);
@@ -237,12 +240,21 @@ static void check_claim(void *arg, const struct json *claim)
 	}
 }
 
+/* A taint counts from when it was added, by the clock of who added it: as upstream. */
+static bool clocks_agree(const struct cluster *w)
+{
+	for (size_t i = 0; i < w->nroles; i++)
+		if (w->roles[i].skew_ns != 0)
+			return false;
+	return true;
+}
+
 const char *displace_settled(struct cluster *w)
 {
 	struct search s = { .w = w };
 	struct room r = { 0 };
 
-	if (w->parts & CLUSTER_TAINTS)
+	if ((w->parts & CLUSTER_TAINTS) && clocks_agree(w))
 		cluster_server_each(w->server, RESOURCE, "resourceclaims", &w->arena, check_claim,
 				    &s);
 	if (w->parts & CLUSTER_PRIORITY)

@@ -133,6 +133,23 @@ void cluster_node_each(const struct cluster_role *role, struct arena *a,
 		}
 }
 
+void cluster_node_each_card(const struct cluster_role *role, struct arena *a,
+			    void (*fn)(void *arg, struct str pod, struct str id), void *arg)
+{
+	const struct assign *log = log_of(role);
+	const struct assign_use *uses = NULL;
+	struct str at = STR_NULL;
+	bool ended;
+
+	while (log && assign_next_pod(log, &at, &ended)) {
+		size_t n = assign_uses(log, at, a, &uses);
+
+		for (size_t i = 0; i < n; i++)
+			if (uses[i].resource.n > 0 && !uses[i].past)
+				fn(arg, at, uses[i].id);
+	}
+}
+
 size_t cluster_node_pods(const struct cluster_role *role)
 {
 	const struct assign *log = log_of(role);

@@ -21,6 +21,10 @@ struct cluster_node_claim {
 void cluster_node_each(const struct cluster_role *role, struct arena *a,
 		       void (*fn)(void *arg, const struct cluster_node_claim *c), void *arg);
 
+/* Calls `fn` with the pod's uid for every card of a device plugin that a pod holds. */
+void cluster_node_each_card(const struct cluster_role *role, struct arena *a,
+			    void (*fn)(void *arg, struct str pod, struct str id), void *arg);
+
 /* Pods that have not ended, in the log of assignments. */
 size_t cluster_node_pods(const struct cluster_role *role);
 

@@ -213,6 +213,9 @@ static void add_roles(struct cluster *w)
 	add_numbered(w, &cluster_node_ops, "n", NULL, CLUSTER_NODES);
 	w->drivers = &w->roles[w->nroles];
 	add_numbered(w, &cluster_driver_ops, "driver-", "driver", CLUSTER_NODES);
+	w->plugins = &w->roles[w->nroles];
+	if (w->parts & CLUSTER_PLUGINS)
+		add_numbered(w, &cluster_plugin_ops, "plugin-", "driver", CLUSTER_NODES);
 	for (unsigned i = 0; i < CLUSTER_NODES; i++) {
 		struct cluster_hardware *h = &w->hardware[i];
 
@@ -221,6 +224,9 @@ static void add_roles(struct cluster *w)
 		(void)snprintf(h->cdi, sizeof(h->cdi), "%s/cdi", w->nodes[i].dir);
 		assert_int_equal(mkdir(h->cdi, 0700), 0);
 		w->drivers[i].arg = h;
+		(void)snprintf(w->cards[i].root, sizeof(w->cards[i].root), "%s", h->root);
+		if (w->parts & CLUSTER_PLUGINS)
+			w->plugins[i].arg = &w->cards[i];
 	}
 }
 
@@ -326,8 +332,8 @@ static void draw(struct cluster *w, struct sim_opts *o)
 /* Drawn apart, so that a world without any of them is the same whatever else there may be. */
 static void draw_parts(struct cluster *w)
 {
-	static const char *const names[] = { "etcd",     "races",  "clocks",
-					     "priority", "taints", "quota" };
+	static const char *const names[] = { "etcd",   "races",   "clocks", "priority",
+					     "taints", "plugins", "quota" };
 	const char *with = getenv("SIM_WITH");
 	struct prng prng;
 
@@ -436,6 +442,8 @@ static void load_step(struct cluster *w)
 {
 	if (w->races && cluster_chance(w, 0.3))
 		races_step(w);
+	else if ((w->parts & CLUSTER_PLUGINS) && cluster_chance(w, 0.2))
+		cards_create_pod(w);
 	else if ((w->parts & (CLUSTER_PRIORITY | CLUSTER_TAINTS)) && cluster_chance(w, 0.25))
 		displace_step(w);
 	else

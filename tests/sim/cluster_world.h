@@ -27,6 +27,7 @@
 #include "client/kubeconfig.h"
 #include "cluster_driver.h"
 #include "cluster_etcd.h"
+#include "cluster_plugin.h"
 #include "cluster_role.h"
 #include "cluster_server.h"
 
@@ -36,7 +37,7 @@ enum {
 	CLUSTER_CONTROLLERS = 2,
 	CLUSTER_NODES = 2,
 	CLUSTER_ROLES = CLUSTER_SERVERS + CLUSTER_ETCD_MEMBERS + CLUSTER_SCHEDULERS +
-			CLUSTER_CONTROLLERS + 2 * CLUSTER_NODES,
+			CLUSTER_CONTROLLERS + 3 * CLUSTER_NODES,
 	CLUSTER_TOLD = 40, /* steps that a failure shows */
 	CLUSTER_MAPS = 6,
 };
@@ -48,12 +49,13 @@ enum cluster_part {
 	CLUSTER_CLOCKS = 1 << 2, /* clocks jump */
 	CLUSTER_PRIORITY = 1 << 3, /* pods of high priority need the CPUs of others */
 	CLUSTER_TAINTS = 1 << 4, /* rules taint devices, and pods leave them */
-	CLUSTER_DRAWN = 5, /* so many are drawn; those below only by name */
+	CLUSTER_PLUGINS = 1 << 5, /* device plugins */
+	CLUSTER_DRAWN = 6, /* so many are drawn; those below only by name */
 	/*
 	 * Races for a quota. The controller gives back what was charged for an object that it does
 	 * not see after a second, so a creation that is held up for longer exceeds the quota.
 	 */
-	CLUSTER_QUOTA = 1 << 5,
+	CLUSTER_QUOTA = 1 << 6,
 };
 
 struct observer;
@@ -90,13 +92,15 @@ struct cluster {
 	struct cluster_role roles[CLUSTER_ROLES];
 	size_t nroles;
 	/* Of these: */
-	struct cluster_role *servers, *members, *schedulers, *controllers, *nodes, *drivers;
+	struct cluster_role *servers, *members, *schedulers, *controllers, *nodes, *drivers,
+		*plugins;
 	size_t nservers, nmembers;
 	struct cluster_role *server; /* whose state is checked: of several, that is furthest */
 	unsigned parts; /* enum cluster_part */
 	struct cluster_etcd *etcd; /* NULL: LMDB */
 	struct cluster_server_config configs[CLUSTER_SERVERS];
 	struct cluster_hardware hardware[CLUSTER_NODES];
+	struct cluster_cards cards[CLUSTER_NODES];
 
 	/* The user. */
 	struct kubeconfig kubeconfigs[CLUSTER_SERVERS];
@@ -212,6 +216,15 @@ const char *displace_waits(struct cluster *w, const struct json *pod);
 const char *displace_settled(struct cluster *w);
 /* Whether a rule keeps all that tolerate nothing from the device. */
 bool displace_is_tainted(struct cluster *w, const char *node, unsigned device);
+
+/* --- cluster_cards.c: of device plugins ---------------------------------------------------- */
+
+void cards_create_pod(struct cluster *w);
+void cards_hurt(struct cluster *w);
+void cards_check(struct cluster *w);
+int64_t cards_of_pod(const struct json *pod);
+bool cards_are_free(struct cluster *w, int64_t n); /* so many, on one node */
+bool cards_settled(struct cluster *w); /* nodes offer what is well */
 
 /* --- cluster_race.c ----------------------------------------------------------------------- */
 
