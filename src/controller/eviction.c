@@ -52,8 +52,20 @@ void eviction_add(struct eviction_draft *d, int64_t when, struct str source)
 	d->n++;
 }
 
+void eviction_add_at_once(struct eviction_draft *d, int64_t since, struct str source)
+{
+	d->at_once = true;
+	eviction_add(d, since, source);
+}
+
+bool eviction_is_due(const struct eviction *e, int64_t now)
+{
+	return e->at_once || e->when <= now;
+}
+
 void eviction_join(struct eviction_draft *d, const struct eviction *e)
 {
+	d->at_once |= e->at_once;
 	for (size_t i = 0; i < e->n; i++)
 		eviction_add(d, e->when, e->sources[i]);
 }
@@ -70,6 +82,7 @@ struct eviction *eviction_new(const struct eviction_draft *d)
 		bytes += d->sources[i].n;
 	e = xmalloc(bytes);
 	e->when = d->when;
+	e->at_once = d->at_once;
 	e->n = d->n;
 	text = (char *)&e->sources[e->n];
 	for (size_t i = 0; i < e->n; i++) {
@@ -84,7 +97,7 @@ bool eviction_equal(const struct eviction *a, const struct eviction *b)
 {
 	if (!a || !b)
 		return a == b;
-	if (a->when != b->when || a->n != b->n)
+	if (a->when != b->when || a->at_once != b->at_once || a->n != b->n)
 		return false;
 	for (size_t i = 0; i < a->n; i++)
 		if (!str_eq(a->sources[i], b->sources[i]))

@@ -16,6 +16,7 @@
 
 struct eviction {
 	int64_t when; /* ns since 1970 */
+	bool at_once; /* whatever the clock says: `when` is only since when */
 	size_t n;
 	struct str sources[]; /* each once, in byte order: rules first */
 };
@@ -24,12 +25,19 @@ struct eviction {
 struct eviction_draft {
 	struct arena *arena;
 	int64_t when; /* unless `n` is 0 */
+	bool at_once;
 	struct str *sources;
 	size_t n, room;
 };
 
 /* `source` is copied into the draft's arena. */
 void eviction_add(struct eviction_draft *d, int64_t when, struct str source);
+
+/* The same where nothing is waited for: clocks may differ, and `since` lie in the future here. */
+void eviction_add_at_once(struct eviction_draft *d, int64_t since, struct str source);
+
+/* Its time has come. */
+bool eviction_is_due(const struct eviction *e, int64_t now);
 
 /* All that another wants. */
 void eviction_join(struct eviction_draft *d, const struct eviction *e);

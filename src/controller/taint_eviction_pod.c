@@ -19,7 +19,8 @@ static bool still_due(const struct taint_job *j)
 {
 	const struct taint_pod *pod = taint_book_find(j->owner->book, j->name);
 
-	return pod && !pod->evicted && str_eq(pod->uid, j->uid) && pod->eviction->when <= now_of(j);
+	return pod && !pod->evicted && str_eq(pod->uid, j->uid) &&
+	       eviction_is_due(pod->eviction, now_of(j));
 }
 
 /* Nothing is left to do for a pod that has been deleted, whoever did it. */
@@ -35,7 +36,7 @@ static void on_deleted(struct taint_job *j, const struct client_answer *a UNUSED
 		       const struct error *err)
 {
 	struct taint_eviction *t = j->owner;
-	int64_t late = now_of(j) - j->eviction->when;
+	int64_t late = MAX(now_of(j) - j->eviction->when, 0);
 
 	if (err && err->code == ERR_NOT_FOUND) {
 		finish(j);
@@ -166,15 +167,13 @@ void taint_pod_begin(struct taint_job *j)
 	struct taint_eviction *t = j->owner;
 	const struct taint_pod *pod = taint_book_find(t->book, j->name);
 	struct eviction_draft draft = { .arena = &j->arena };
-	int64_t wait;
 
 	if (!pod || pod->evicted) {
 		taint_job_end(j, false);
 		return;
 	}
-	wait = pod->eviction->when - now_of(j);
-	if (wait > 0) {
-		taint_job_wait(j, wait / CLOCK_MS + 1);
+	if (!eviction_is_due(pod->eviction, now_of(j))) {
+		taint_job_wait(j, (pod->eviction->when - now_of(j)) / CLOCK_MS + 1);
 		return;
 	}
 	j->pod = j->name;

@@ -318,6 +318,19 @@ static void tolerations_are_counted_from_the_taint_whoever_counts(void **state U
 	bench_release(&b);
 }
 
+/* The server's clock is an hour ahead of ours. Seen in the simulated cluster by SIM_SEED=17000016. */
+static void a_taint_that_nobody_tolerates_evicts_whatever_the_clocks_say(void **state UNUSED)
+{
+	struct bench b = { .w = controller_world_new(14) };
+
+	add_pod(&b, "a", "");
+	add_rule(&b, "r", "", "NoExecute", 3600);
+	bench_start(&b);
+	run(&b, 5000);
+	assert_false(has_pod(&b, "a"));
+	bench_release(&b);
+}
+
 static void what_is_withdrawn_in_time_evicts_nobody(void **state UNUSED)
 {
 	struct bench b = { .w = controller_world_new(6) };
@@ -551,6 +564,7 @@ int main(void)
 		cmocka_unit_test(a_rule_without_effect_says_what_it_would_do),
 		cmocka_unit_test(a_rule_of_the_same_name_begins_anew),
 		cmocka_unit_test(tolerations_are_counted_from_the_taint_whoever_counts),
+		cmocka_unit_test(a_taint_that_nobody_tolerates_evicts_whatever_the_clocks_say),
 		cmocka_unit_test(what_is_withdrawn_in_time_evicts_nobody),
 		cmocka_unit_test(a_status_tells_that_pods_left_by_themselves),
 		cmocka_unit_test(a_taint_in_a_slice_evicts),

@@ -64,8 +64,8 @@ static int64_t later(int64_t when, int64_t seconds)
 	return when;
 }
 
-/* When the taint ends the stay of whoever has these tolerations; INT64_MAX: never. */
-static int64_t end_of_stay(const struct json *tolerations, const struct inventory_taint *t)
+/* How long the taint lets stay whoever has these tolerations; -1: for ever. */
+static int64_t seconds_to_stay(const struct json *tolerations, const struct inventory_taint *t)
 {
 	int64_t seconds = -1;
 
@@ -76,21 +76,23 @@ static int64_t end_of_stay(const struct json *tolerations, const struct inventor
 			continue;
 		if (!json_i64(json_getz(it, "tolerationSeconds"), &s) ||
 		    json_text_at(it, "effect").n == 0)
-			return INT64_MAX;
+			return -1;
 		s = s > 0 ? s : 0;
 		seconds = seconds < 0 || s < seconds ? s : seconds;
 	}
-	return seconds > 0 ? later(t->added, seconds) : t->added;
+	return MAX(seconds, 0);
 }
 
 static void add_taint(struct eviction_draft *draft, const struct json *tolerations,
 		      const struct inventory_taint *t, const char *kind, struct str source)
 {
-	int64_t when = end_of_stay(tolerations, t);
+	struct str from = str_from(arena_printf(draft->arena, "%s%.*s", kind, STR_ARG(source)));
+	int64_t seconds = seconds_to_stay(tolerations, t);
 
-	if (when < INT64_MAX)
-		eviction_add(draft, when,
-			     str_from(arena_printf(draft->arena, "%s%.*s", kind, STR_ARG(source))));
+	if (seconds == 0 && t->added < INT64_MAX)
+		eviction_add_at_once(draft, t->added, from);
+	else if (seconds > 0 && later(t->added, seconds) < INT64_MAX)
+		eviction_add(draft, later(t->added, seconds), from);
 }
 
 static void add_own(struct eviction_draft *draft, const struct json *tolerations,
