@@ -479,6 +479,8 @@ static void adopt_one(void *arg, const struct json *tree)
 		t = XNEW(struct thing);
 		t->resource = a->resource;
 		t->ns = a->ns;
+		/* Nobody remembers what kind of pod it is. */
+		t->may_go = w->parts & (CLUSTER_PRIORITY | CLUSTER_TAINTS);
 		(void)snprintf(t->name, sizeof(t->name), "%.*s", STR_ARG(name));
 		(void)vec_push(&w->things, t);
 	}
