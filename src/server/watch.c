@@ -254,7 +254,7 @@ static void synced(struct state *st, struct job *j, const struct error *err)
 	w->feed = r->subs[w->lane->number].feed;
 	if (err)
 		w->err = *err;
-	else if (st->stopping)
+	else if (st->stopping || st->watches_stopped)
 		(void)error_set(&w->err, ERR_UNAVAILABLE, "the server is shutting down");
 	else if (r->gone || r->kind != w->filter.kind)
 		(void)error_set(&w->err, ERR_UNAVAILABLE, "the definition has just changed");

@@ -479,6 +479,37 @@ static void stopping_ends_watches_and_refuses_new_ones(void **state UNUSED)
 	scene_release(&s);
 }
 
+/*
+ * A watch whose opening is under way when the watches are stopped: its lane's other watch has left
+ * by then, and the state does not tell the lane to forget any more. (SIM_SEED=1001017.)
+ */
+static void a_watch_that_opens_while_all_are_stopped_is_refused(void **state UNUSED)
+{
+	struct state_world_opts one = { .store.local = true, .nlanes = 1, .apart = true };
+
+	for (unsigned steps = 0; steps < 600; steps++) {
+		struct watch_guest g, late;
+		struct scene s;
+		int64_t before;
+
+		one.seed = steps;
+		scene_init(&s, &one);
+		before = pod(&s, "a", "p1", NULL, "n");
+		guest(&s, &g, (struct watch_guest_opts){ .once = true });
+		await(&s, &g);
+		(void)pod(&s, "a", "p2", NULL, "n");
+		await(&s, &g);
+		guest(&s, &late, (struct watch_guest_opts){ .once = true, .revision = before });
+		for (unsigned i = 0; i < steps % 60; i++)
+			(void)sim_step(s.world.sim);
+		watch_stop(s.world.state);
+		sim_run_for(s.world.sim, 500);
+		watch_guest_release(&g);
+		watch_guest_release(&late);
+		scene_release(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -497,6 +528,7 @@ int main(void)
 		cmocka_unit_test(a_slow_watch_within_the_bound_misses_nothing),
 		cmocka_unit_test(a_lost_feed_ends_all_watches),
 		cmocka_unit_test(stopping_ends_watches_and_refuses_new_ones),
+		cmocka_unit_test(a_watch_that_opens_while_all_are_stopped_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("server/watch", tests, NULL, NULL);
