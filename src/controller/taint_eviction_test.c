@@ -318,7 +318,7 @@ static void tolerations_are_counted_from_the_taint_whoever_counts(void **state U
 	bench_release(&b);
 }
 
-/* The server's clock is an hour ahead of ours. Seen in the simulated cluster by SIM_SEED=17000016. */
+/* The server's clock is an hour ahead of ours. (SIM_SEED=17000016) */
 static void a_taint_that_nobody_tolerates_evicts_whatever_the_clocks_say(void **state UNUSED)
 {
 	struct bench b = { .w = controller_world_new(14) };

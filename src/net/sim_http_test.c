@@ -215,8 +215,8 @@ static void note_done(void *arg)
 }
 
 /*
- * Its time-out has come, and nobody reads that: the timer must not be due again at once. Seen in the
- * simulated cluster as a seed of a million turns.
+ * Its time-out has come, and the peer does not read the answer: the timer must not be due again
+ * at once. The simulated cluster showed it as a seed of a million turns.
  */
 static void a_failed_connection_that_is_not_read_costs_no_turns(void **state UNUSED)
 {

@@ -48,8 +48,8 @@ static bool is_left(const struct claims *c, const struct assign_claim *claim)
 
 /*
  * The log may have claims of pods that have ended: the disk was full when they did, and the agent
- * was restarted. The cluster has given their devices to others since, and the claims themselves other
- * devices. They are unprepared first.
+ * was restarted. The cluster has given their devices to others since, and the claims themselves
+ * other devices. They are unprepared first.
  */
 static int check_left(const struct claims_op *op, struct error *err)
 {
@@ -73,8 +73,8 @@ static int check_left(const struct claims_op *op, struct error *err)
 /* --- preparing ------------------------------------------------------------------------------- */
 
 /*
- * An earlier agent died while it unprepared the claim for this very pod, which it took for ended; to
- * us it has not, and nobody else will end that. So the claim is prepared anew.
+ * An earlier agent died while it unprepared the claim for this very pod, which had ended for it.
+ * For this agent the pod has not ended, and nobody else will end it. So the claim is prepared anew.
  */
 static void come_back(struct claims_op *op, const struct assign_claim *known)
 {

@@ -606,9 +606,9 @@ static void after_a_kill_at_any_step_nothing_is_lost_or_leaked(void **state UNUS
 }
 
 /*
- * The driver does not answer the unprepare of a pod whose containers have ended, then the agent dies
- * before anybody hears of that end: the pod begins anew, and so must its claim, for others who share
- * it, too.
+ * The driver does not answer the unprepare of a pod whose containers have ended. Then the agent
+ * dies before it reports that end. The pod begins anew, and so must its claim, also for other pods
+ * that share it.
  */
 static void a_claim_on_its_way_out_comes_back_with_its_pod_after_a_restart(void **state UNUSED)
 {

@@ -1,19 +1,19 @@
 /*
  * Writes a decision down, claim after claim, before the pod is bound:
  *
- *	[create]     a claim for extended resources is made
- *	finalizer    by an update, when it is missing; the API server ignores the status in it
- *	status       by an update of the status: allocation, and the pod in reservedFor
- *	[pod]        the pod is told of the claim for its extended resources
+ * [create]     a claim for extended resources is made finalizer    by an update, when it is
+ * missing; the API server ignores the status in it status       by an update of the status:
+ * allocation, and the pod in reservedFor [pod]        the pod is told of the claim for its
+ * extended resources
  *
  * A conflict means that somebody changed the claim: it is read again and tried again, five times
- * in all. A conflict because another claim holds a device means that the decision was made on an old
- * view: nothing is tried again. The holder is read first, so that the next attempt knows of it even
- * if the watch does not. An answer to the status that did not come leaves open whether it was written, so the
- * claim is read to find out, for as long as that is not answered either (the server restarts, say)
- * and the binding timeout allows, also when the pod is deleted meanwhile: its devices must not be
- * given out twice. At the end come the conditions that drivers have to meet, for which the watch is
- * waited.
+ * in all. A conflict because another claim holds a device means that the decision was made on an
+ * old view: nothing is tried again. The holder is read first, so that the next attempt knows of it
+ * even if the watch does not. If the answer to the status write is lost, it is open whether it was
+ * written, so the claim is read to find out, for as long as that is not answered either (the
+ * server restarts, say) and the binding timeout allows, also when the pod is deleted meanwhile:
+ * its devices must not be given out twice. At the end come the conditions that drivers have to
+ * meet, for which the watch is waited.
  */
 #include "api/gates.h"
 #include "base/limits.h"

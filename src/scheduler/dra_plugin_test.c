@@ -285,18 +285,6 @@ static int refuse_allocation(void *arg UNUSED, const struct fakeapi_query *q)
 										  : FAKEAPI_WELL;
 }
 
-static size_t conflicts(struct world *w)
-{
-	static const char name[] = "\ndevplane_scheduler_device_conflicts_total ";
-	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
-	const char *at;
-
-	assert_int_equal(metrics_print(w->metrics, &b), 0);
-	at = strstr(b.p, name);
-	assert_non_null(at);
-	return strtoul(at + strlen(name), NULL, 10);
-}
-
 static void a_device_that_another_claim_holds_is_not_tried_again(void **state)
 {
 	static const struct {

@@ -309,4 +309,17 @@ static const char *bind_pod(struct world *w, struct binding *b, struct cycle *c)
 	return arena_strdup(&w->f.arena, verdict_message(&b->answer, &c->arena));
 }
 
+/* How often the server refused an allocation because another claim holds the device. */
+static inline size_t conflicts(struct world *w)
+{
+	static const char name[] = "\ndevplane_scheduler_device_conflicts_total ";
+	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
+	const char *at;
+
+	assert_int_equal(metrics_print(w->metrics, &b), 0);
+	at = strstr(b.p, name);
+	assert_non_null(at);
+	return strtoul(at + strlen(name), NULL, 10);
+}
+
 #endif

@@ -18,8 +18,10 @@
 
 #define CLAIMS "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 #define MERGE  "application/merge-patch+json"
-#define GPU    "\"request\":\"r\",\"driver\":\"gpu.example.com\",\"pool\":\"n1\",\"device\":\"gpu-0\""
-#define SHARE  "123e4567-e89b-12d3-a456-42661417400"
+#define GPU                                                                 \
+	"\"request\":\"r\",\"driver\":\"gpu.example.com\",\"pool\":\"n1\"," \
+	"\"device\":\"gpu-0\""
+#define SHARE "123e4567-e89b-12d3-a456-42661417400"
 
 enum { RACERS = 16 };
 

@@ -1,7 +1,8 @@
 /*
  * Nearly all changes of an allocated claim leave its results alone (conditions of devices,
  * reservedFor). A hash of the results' text, kept by claim, tells: one text is walked, and nothing
- * is parsed. Data of a server without this rule may have several claims on one device: all are kept.
+ * is parsed. Data of a server without this rule may have several claims on one device: the index
+ * keeps all of them.
  */
 #include "server/device_holds.h"
 

@@ -183,9 +183,9 @@ struct state_write {
 	/*
 	 * Names of guards that the write takes, alive until done(); or none. state_guard_owner() of
 	 * each must be NULL in this turn. The write takes effect only if the committed state, as it
-	 * is in this turn, holds every earlier write of these guards, by whichever server. So a rule
-	 * over several objects holds if every write that could break it takes the same guard and is
-	 * decided on committed objects.
+	 * is in this turn, has every earlier write of these guards, whichever server made it. So a
+	 * rule over several objects holds if every write that could break it takes the same guard
+	 * and is decided on committed objects.
 	 */
 	const struct str *guards;
 	size_t nguards;

@@ -4,7 +4,8 @@
  * The data stands apart from the stores on it, so that several servers can share
  * one, as they share an etcd. Each store sees the others' writes in its own feed, at its
  * own pace; commits, answers and feeds take times drawn from a seed. Guards are
- * checked as etcd's are, unless the store is local. Writes can fail, or succeed without anybody being told; a feed can be lost.
+ * checked as etcd's are, unless the store is local. Writes can fail, or succeed without an
+ * answer; a feed can be lost.
  */
 #ifndef SERVER_STATE_FAKE_H
 #define SERVER_STATE_FAKE_H

@@ -8,8 +8,8 @@
  *
  * A put carries its stamp behind the value, as 32 characters of white space, two bits each. Values
  * are JSON, so every reader of the value, also an older server or `etcdctl get | jq`, ignores it.
- * A deletion has no value; its transaction puts the stamp under a key of its own, `<prefix>.deleted`,
- * in the same revision.
+ * A deletion has no value; its transaction puts the stamp under a key of its own,
+ * `<prefix>.deleted`, in the same revision.
  */
 #ifndef STORE_ETCD_STAMP_H
 #define STORE_ETCD_STAMP_H
