@@ -1,7 +1,8 @@
 /*
  * The steps around the life of containers. Before: admission and devices, claims, volumes; each
- * failure is an event and a retry, except that a pod which was never let in is refused for good
- * when its devices cannot be had, as kubelet does. After: the same in reverse.
+ * failure is an event and a retry, except that a pod which was never let in, or which lost its
+ * devices before it had containers, is refused for good when its devices cannot be had, as kubelet
+ * does. After: the same in reverse.
  *
  * Order of durability: devices are held, the log is on the disk, plugins are asked, their answers
  * are on the disk, then containers start. So an agent that dies anywhere in between finds what it
@@ -109,6 +110,35 @@ static void end_again(struct worker *w)
 			      "its devices were released before the agent was restarted");
 }
 
+static bool asks_for_settling(struct worker *w, const struct json *container)
+{
+	JSON_FOREACH (it, json_getz(json_getz(container, "resources"), "limits")) {
+		if (w->host->settling(w->host->arg, json_key(it)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether a pod that an earlier agent let in waits for its devices. One that has containers does.
+ * One without any, whose devices were not on the disk when that agent died, is like a new one:
+ * another may have got its devices for good. It only waits for plugins that are to come back.
+ */
+static bool waits_for_devices(struct worker *w)
+{
+	struct pod_containers c = pod_containers(w->pod);
+
+	if (!w->admitted)
+		return false;
+	if (!worker_sees(w) || (w->seen && w->seen->ncontainers > 0))
+		return true;
+	while (pod_containers_next(&c)) {
+		if (asks_for_settling(w, c.container))
+			return true;
+	}
+	return false;
+}
+
 static void hold_devices(struct worker *w)
 {
 	CLEANUP(arena_release) struct arena a;
@@ -118,7 +148,7 @@ static void hold_devices(struct worker *w)
 
 	arena_init(&a, REQUEST_WORK_MAX);
 	r = assign_admit(w->host->assign, w->pod, &a, &io, &err);
-	if (r < 0 && w->admitted)
+	if (r < 0 && waits_for_devices(w))
 		worker_step_failed(w, "FailedAllocateDevices", "", &err);
 	else if (r == 0 && io.ended)
 		end_again(w);

@@ -47,6 +47,7 @@ struct world {
 	unsigned pulls, stops, stop_sandboxes, starts;
 	int64_t grace_s; /* of the last stop */
 	bool hold_pulls, hold_stops, fail_stops, no_images;
+	bool settling; /* plugins are to come back */
 	runtime_id_done *pulled;
 	void *pulled_arg;
 	runtime_done *stopped[8];
@@ -249,8 +250,8 @@ static int fits(void *arg, const struct pod *pod, char *ret_reason, struct error
 
 static bool settling(void *arg, struct str resource)
 {
-	(void)arg, (void)resource;
-	return false;
+	(void)resource;
+	return ((struct world *)arg)->settling;
 }
 
 static void over(void *arg, struct worker *w)
@@ -557,6 +558,58 @@ static void a_pod_whose_devices_were_released_is_not_started_again(void **state)
 	world_free(t);
 }
 
+/* A card, which the plugin says is sick, and a pod of an earlier agent that wants it. */
+static void begin_with_sick_card(struct world *t)
+{
+	static const char spec[] = "{\"metadata\":{\"name\":\"p\",\"namespace\":\"default\","
+				   "\"uid\":\"" UID "\"},\"spec\":{\"containers\":[{\"name\":\"c\","
+				   "\"image\":\"i:1\",\"resources\":{\"limits\":"
+				   "{\"example.com/card\":\"1\"}}}]}}";
+	struct assign_device card = { .id = STR("card-0"), .health = ASSIGN_UNHEALTHY };
+	CLEANUP(pod_unref) struct pod *p = NULL;
+
+	assign_set_resource(t->host.assign, STR("example.com/card"), &card, 1);
+	assert_int_equal(pod_parse(str_from(spec), &p, NULL), 0);
+	t->worker = worker_new(&t->host, p, true);
+	(void)relist(t);
+}
+
+/*
+ * An agent said that it had let a pod in and died before the pod's card was on the disk. When the
+ * next one cannot give it a card, the pod fails, as a new one does: nothing says that it ever gets
+ * one. Seed 1001075 of the simulated cluster: it was Pending forever.
+ */
+static void a_pod_that_lost_its_devices_before_it_ran_is_refused(void **state)
+{
+	struct world *t = world_new();
+
+	(void)state;
+	begin_with_sick_card(t);
+	UNTIL(t, is_ended, 60000);
+	assert_int_equal(t->starts, 0);
+	assert_string_equal(t->worker->reject_reason, "UnexpectedAdmissionError");
+	world_free(t);
+}
+
+static bool has_failed_often(void *arg)
+{
+	return ((struct world *)arg)->worker->failures > 4;
+}
+
+static void a_pod_that_lost_its_devices_waits_for_plugins_to_come_back(void **state)
+{
+	struct world *t = world_new();
+
+	(void)state;
+	t->settling = true;
+	begin_with_sick_card(t);
+	UNTIL(t, has_failed_often, 600000);
+	assert_int_equal(t->worker->step, WORKER_ADMIT);
+	t->settling = false;
+	UNTIL(t, is_ended, 600000);
+	world_free(t);
+}
+
 /* There is no such claim, so the step fails again and again, later and later. */
 static void a_deletion_does_not_wait_for_the_retry_of_a_step(void **state)
 {
@@ -618,6 +671,8 @@ int main(void)
 		cmocka_unit_test(a_second_deletion_with_less_grace_counts_at_once),
 		cmocka_unit_test(an_image_that_is_pulled_and_not_there_is_not_pulled_in_a_circle),
 		cmocka_unit_test(a_pod_whose_devices_were_released_is_not_started_again),
+		cmocka_unit_test(a_pod_that_lost_its_devices_before_it_ran_is_refused),
+		cmocka_unit_test(a_pod_that_lost_its_devices_waits_for_plugins_to_come_back),
 		cmocka_unit_test(a_deletion_does_not_wait_for_the_retry_of_a_step),
 		cmocka_unit_test(news_of_plugins_do_not_make_a_step_be_tried_all_the_time),
 		cmocka_unit_test(a_look_that_shows_nothing_new_costs_nothing),
