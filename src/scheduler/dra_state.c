@@ -574,6 +574,15 @@ static bool has_allocation(const struct cached *o)
 	return text.p && !str_eqz(text, "null");
 }
 
+/* It gave devices back between the two, which a watch that began anew may have passed over. */
+static bool freed_within(const struct claim_entry *e, const struct cached *old,
+			 const struct cached *o)
+{
+	if (e->freed == o->revision)
+		return true;
+	return old && e->freed > old->revision && e->freed < o->revision;
+}
+
 static struct dra_change find_change(const struct dra_state *s, const struct cached *old,
 				     const struct cached *o)
 {
@@ -587,7 +596,7 @@ static struct dra_change find_change(const struct dra_state *s, const struct cac
 	/* One that was replaced unseen by another of its name is told as an update. */
 	c.created = !old || !str_eq(old->uid, o->uid);
 	c.freed = (has_allocation(old) && (c.created || !has_allocation(o))) ||
-		  (e && e->freed == o->revision);
+		  (e && freed_within(e, old, o));
 	c.status = c.created ||
 		   !str_eq(cached_field(old, "status", NULL), cached_field(o, "status", NULL));
 	return c;

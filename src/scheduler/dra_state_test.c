@@ -503,6 +503,24 @@ static void a_claim_frees_devices_also_when_the_watch_never_saw_them_held(void *
 	dra_state_free(s);
 }
 
+/* The server told us of both ends of an allocation; the watch began anew after them. */
+static void a_claim_frees_devices_also_when_the_watch_passes_over_it(void **state)
+{
+	struct dra_state *s = dra_state_new(NULL, NULL);
+	struct truth wrote = truth_of(1, 12, 0), freed = truth_of(1, 13, NOBODY);
+	struct cached *first = claim_object(0, &wrote), *then = claim_object(0, &freed);
+
+	fill(s);
+	put(s, 0, truth_of(1, 10, NOBODY));
+	(void)dra_state_stored(s, first, STR_NULL, false);
+	(void)dra_state_stored(s, then, STR_NULL, false);
+	assert_true(change(s, truth_of(1, 10, NOBODY), truth_of(1, 15, NOBODY)).freed);
+	assert_false(change(s, truth_of(1, 15, NOBODY), truth_of(1, 16, NOBODY)).freed);
+	cached_unref(first);
+	cached_unref(then);
+	dra_state_free(s);
+}
+
 static void a_claim_that_took_the_place_of_another_is_created(void **state)
 {
 	struct dra_state *s = dra_state_new(NULL, NULL);
@@ -584,6 +602,7 @@ int main(void)
 		cmocka_unit_test(what_we_wrote_counts_until_the_watch_is_as_far),
 		cmocka_unit_test(a_claim_that_is_gone_does_not_come_back_by_an_answer),
 		cmocka_unit_test(a_claim_frees_devices_also_when_the_watch_never_saw_them_held),
+		cmocka_unit_test(a_claim_frees_devices_also_when_the_watch_passes_over_it),
 		cmocka_unit_test(a_claim_that_took_the_place_of_another_is_created),
 		cmocka_unit_test(a_claim_of_ours_that_came_and_went_unseen_is_lost),
 		cmocka_unit_test(waiters_are_called_for_every_change_until_they_leave),
