@@ -40,7 +40,7 @@ static void take_item(struct scheduler *s, const struct json *item)
 	if (json_print(&text, item, NULL) < 0 ||
 	    cached_new(buf_str(&text), &defaults, &o, NULL) < 0)
 		return;
-	dra_state_stored(s->dra, o, STR_NULL, true);
+	(void)dra_state_stored(s->dra, o, STR_NULL, true);
 	cached_unref(o);
 }
 

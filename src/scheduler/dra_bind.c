@@ -365,7 +365,7 @@ static void attempt(struct dra_bind *b)
 			return;
 		}
 		/* Whose it is or was: these devices are taken, before the watch says so. */
-		dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, false);
+		(void)dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, false);
 		fail_text(b, "claim ", " got allocated elsewhere in the meantime");
 		return;
 	}
@@ -441,8 +441,9 @@ static void written(struct dra_bind *b)
 	}
 	c->object = b->current;
 	b->doubted = false;
-	dra_state_stored(b->plugin->services->dra, b->current, c->allocation ? c->uid : STR_NULL,
-			 false);
+	if (dra_state_stored(b->plugin->services->dra, b->current,
+			     c->allocation ? c->uid : STR_NULL, false))
+		dra_tell_freed(b->plugin, c->key);
 	go_on(b);
 }
 
@@ -538,7 +539,7 @@ static void on_holder(struct dra_bind *b, const struct client_answer *a, const s
 	struct error why = b->why;
 
 	if (!err && cached_new(a->body, NULL, &holder, NULL) == 0)
-		dra_state_stored(s, holder, STR_NULL, !dra_state_claim(s, holder->key));
+		(void)dra_state_stored(s, holder, STR_NULL, !dra_state_claim(s, holder->key));
 	fail(b, &why);
 }
 
@@ -605,7 +606,7 @@ static void on_verified(struct dra_bind *b)
 		/* The server may still be at it: of two writes of one version one is refused. */
 		attempt(b);
 	} else {
-		dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, false);
+		(void)dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, false);
 		err = b->why;
 		fail(b, &err);
 	}
@@ -637,7 +638,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 			fail(b, &why);
 			return;
 		}
-		dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, true);
+		(void)dra_state_stored(b->plugin->services->dra, b->current, STR_NULL, true);
 		attempt(b);
 		break;
 	case STEP_FINALIZER:

@@ -1,4 +1,4 @@
-/* DynamicResources: what it says about pods and nodes, what wakes a pod, and what it writes. */
+/* DynamicResources: what it says about pods and nodes, and what it writes. */
 #include "base/limits.h"
 #include "scheduler/dra_world.h"
 
@@ -127,105 +127,6 @@ static void earlier_alternatives_score_higher(void **state)
 	assert_int_equal(scores[0], 87);
 	assert_int_equal(scores[1], 100);
 	cycle_free(c);
-	world_free(w);
-}
-
-/* --- waking ----------------------------------------------------------------------------------- */
-
-/* A claim goes from one status to another; is the pod woken that waits for `uses`. */
-static bool wakes(struct world *w, const char *name, const char *before, const char *after,
-		  const char *pod)
-{
-	struct cached *old = before ? claim(w, name, "", ONE("any"), before) : NULL;
-	struct cached *now = after ? claim(w, name, "", ONE("any"), after) : NULL;
-	struct cluster_event e = { .kind = EVENT_CLAIM,
-				   .actions = !old  ? EVENT_ADD
-					      : now ? EVENT_UPDATE_OTHER
-						    : EVENT_DELETE,
-				   .old_object = old,
-				   .object = now };
-	bool woken;
-
-	if (old)
-		dra_state_put_claim(w->dra, old);
-	if (now)
-		dra_state_put_claim(w->dra, now);
-	else
-		dra_state_remove_claim(w->dra, old);
-	woken = scheduler_fixture_wakes(&w->f, NAME, pod, &e);
-	cached_unref(old);
-	cached_unref(now);
-	return woken;
-}
-
-static void only_claims_that_may_help_wake_a_pod(void **state)
-{
-	struct world *w = world_new(false);
-	const char *pod = POD("p", USES("mine"));
-
-	add_node(w, "n1", "");
-	put_claim(w, "mine", "", ONE("any"), "");
-	/* Another pod's claim: only when it gives its devices back. */
-	assert_false(wakes(w, "other", NULL, "", pod));
-	assert_false(wakes(w, "other", "", ON("n1", "a"), pod));
-	assert_false(wakes(w, "other", ON("n1", "a"), ON("n1", "a") ",'reservedFor':[]", pod));
-	assert_true(wakes(w, "other", ON("n1", "a"), "", pod));
-	assert_false(wakes(w, "other", "", NULL, pod));
-	assert_true(wakes(w, "other", ON("n1", "a"), NULL, pod));
-	/* Its own: when its status changes. */
-	assert_false(wakes(w, "mine", "", "", pod));
-	assert_true(wakes(w, "mine", "", ON("n1", "a"), pod));
-	assert_true(wakes(w, "new", NULL, "", POD("p", USES("new"))));
-	/* One whose claims are not all there has no use for devices. */
-	assert_false(wakes(w, "other", ON("n1", "a"), "", POD("p", USES("missing"))));
-	world_free(w);
-}
-
-static void the_end_of_a_claim_in_its_way_wakes_its_owner(void **state)
-{
-	struct world *w = world_new(false);
-	struct cached *o = claim(w, "p-extended-resources-x",
-				 ",'ownerReferences':[{'apiVersion':'v1','kind':'Pod','name':'p',"
-				 "'uid':'pod-p','controller':true}]",
-				 ONE("any"), "");
-	struct cluster_event e = { .kind = EVENT_CLAIM, .actions = EVENT_DELETE, .old_object = o };
-
-	dra_state_put_claim(w->dra, o);
-	dra_state_remove_claim(w->dra, o);
-	assert_true(scheduler_fixture_wakes(&w->f, NAME, POD("p", "'cpu':1"), &e));
-	assert_false(scheduler_fixture_wakes(&w->f, NAME, POD("q", "'cpu':1"), &e));
-	cached_unref(o);
-	world_free(w);
-}
-
-static void the_status_of_a_slice_wakes_nobody(void **state)
-{
-	struct world *w = world_new(false);
-	struct cached *a = scheduler_fixture_object(
-		&w->f, "{'metadata':{'name':'s','uid':'u'},'spec':{'driver':'d'}}");
-	struct cached *b = scheduler_fixture_object(
-		&w->f, "{'metadata':{'name':'s','uid':'u'},'spec':{'driver':'d'},'status':{}}");
-	struct cached *c = scheduler_fixture_object(
-		&w->f, "{'metadata':{'name':'s','uid':'u'},'spec':{'driver':'e'}}");
-	struct cluster_event e = { .kind = EVENT_SLICE, .actions = EVENT_UPDATE_OTHER };
-	const char *pod = POD("p", USES("mine"));
-
-	e.old_object = a;
-	e.object = b;
-	assert_false(scheduler_fixture_wakes(&w->f, NAME, pod, &e));
-	e.object = c;
-	assert_true(scheduler_fixture_wakes(&w->f, NAME, pod, &e));
-	e.old_object = NULL;
-	e.actions = EVENT_ADD;
-	assert_true(scheduler_fixture_wakes(&w->f, NAME, pod, &e));
-	/* A slice too many made its pool invalid. */
-	e.old_object = a;
-	e.object = NULL;
-	e.actions = EVENT_DELETE;
-	assert_true(scheduler_fixture_wakes(&w->f, NAME, pod, &e));
-	cached_unref(a);
-	cached_unref(b);
-	cached_unref(c);
 	world_free(w);
 }
 
@@ -771,9 +672,6 @@ int main(void)
 		cmocka_unit_test(nodes_fit_that_have_what_is_wanted),
 		cmocka_unit_test(what_is_reserved_is_taken_until_it_is_given_back),
 		cmocka_unit_test(earlier_alternatives_score_higher),
-		cmocka_unit_test(only_claims_that_may_help_wake_a_pod),
-		cmocka_unit_test(the_end_of_a_claim_in_its_way_wakes_its_owner),
-		cmocka_unit_test(the_status_of_a_slice_wakes_nobody),
 		cmocka_unit_test(an_allocation_is_written_with_finalizer_and_reservation),
 		cmocka_unit_test(a_conflict_is_tried_again_on_the_newest_version),
 		cmocka_unit_test(a_device_that_another_claim_holds_is_not_tried_again),

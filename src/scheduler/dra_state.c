@@ -485,16 +485,23 @@ bool dra_state_drop(struct dra_state *s, struct str uid)
 	return d && decision_end(s, d);
 }
 
-void dra_state_stored(struct dra_state *s, struct cached *o, struct str decision, bool is_new)
+/* The claim as we know it holds what `o` says. */
+static bool holds(const struct claim_entry *e, const struct cached *o)
+{
+	const struct cached *v = e ? view(e) : NULL;
+
+	if (!v || !e->allocated || !str_eq(v->uid, o->uid))
+		return false;
+	return v == o || v->revision == o->revision ||
+	       str_eq(cached_field(v, "status.allocation", NULL),
+		      cached_field(o, "status.allocation", NULL));
+}
+
+/* Unless it is known already, or is about a claim that is gone. */
+static void take_answer(struct dra_state *s, struct cached *o, bool is_new)
 {
 	struct claim_entry *e = is_new ? need(s, o->key) : find(s, o->key);
-	struct decision *d = map_get(&s->decisions, decision);
 
-	/* The claim takes over, now or, when the watch was faster, before. */
-	if (d && !d->stored) {
-		inventory_forget(s->inventory, d->ns, d->name);
-		d->stored = true;
-	}
 	if (!e || (!is_new && (!view(e) || !str_eq(view(e)->uid, o->uid))))
 		return;
 	if (view(e) && !newer(o, view(e)))
@@ -503,6 +510,28 @@ void dra_state_stored(struct dra_state *s, struct cached *o, struct str decision
 	e->ours = cached_ref(o);
 	note_unseen(s, e);
 	look(s, e);
+}
+
+bool dra_state_stored(struct dra_state *s, struct cached *o, struct str decision, bool is_new)
+{
+	struct decision *d = map_get(&s->decisions, decision);
+	bool ends = d && !d->stored;
+	struct claim_entry *e;
+
+	/* The claim takes over, now or, when the watch was faster, before. */
+	if (ends) {
+		inventory_forget(s->inventory, d->ns, d->name);
+		d->stored = true;
+	}
+	take_answer(s, o, is_new);
+	e = find(s, o->key);
+	if (!ends || holds(e, o))
+		return false;
+	/* For hints: the watch told of it while the decision held the devices. */
+	if (e && view(e))
+		e->freed = view(e)->revision;
+	forget_answer(s);
+	return true;
 }
 
 void dra_state_wait(struct dra_state *s, struct str key, struct dra_waiter *w)

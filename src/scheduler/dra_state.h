@@ -79,9 +79,10 @@ bool dra_state_drop(struct dra_state *s, struct str uid);
 /*
  * The API server's answer to a write of ours. `decision` is the uid of what is stored with it: its
  * devices are the claim's now; or empty. A claim that the watch has removed meanwhile stays
- * removed, unless it is new: made by us a moment ago.
+ * removed, unless it is new: made by us a moment ago. True when the decision's devices are free by
+ * that, since the claim has given them back already: those who wait should hear of it.
  */
-void dra_state_stored(struct dra_state *s, struct cached *o, struct str decision, bool is_new);
+bool dra_state_stored(struct dra_state *s, struct cached *o, struct str decision, bool is_new);
 /* A claim that was new is gone before the watch showed it. True: it was there until now. */
 bool dra_state_gone(struct dra_state *s, struct str key, struct str uid);
 /*

@@ -227,6 +227,20 @@ static void reread(struct model *m, int claim)
 	w->phase = IDLE;
 }
 
+/* The answer to our write: devices that the claim has given back by then are said to be free. */
+static void take_over(struct model *m, int claim)
+{
+	struct work *w = &m->work[claim];
+	bool freed = dra_state_stored(m->state, w->answer, str_from(w->uid), false);
+	struct cached *v = dra_state_claim(m->state, w->answer->key);
+	struct str now = v ? cached_field(v, "status.allocation", NULL) : STR_NULL;
+
+	assert_int_equal(freed,
+			 !v || !str_eq(v->uid, w->answer->uid) ||
+				 !str_eq(now, cached_field(w->answer, "status.allocation", NULL)));
+	cached_unref(w->answer);
+}
+
 static void we_act(struct model *m, int claim)
 {
 	struct work *w = &m->work[claim];
@@ -250,8 +264,7 @@ static void we_act(struct model *m, int claim)
 		w->phase = REREAD;
 		if (!w->written)
 			break;
-		dra_state_stored(m->state, w->answer, str_from(w->uid), false);
-		cached_unref(w->answer);
+		take_over(m, claim);
 		w->phase = IDLE;
 		/* Binding may still fail, and leaves the claim allocated. */
 		if (chance(m, 80))
@@ -429,7 +442,7 @@ static void what_we_wrote_counts_until_the_watch_is_as_far(void **state)
 
 	fill(s);
 	put(s, 0, truth_of(1, 10, NOBODY));
-	dra_state_stored(s, answer, STR_NULL, false);
+	(void)dra_state_stored(s, answer, STR_NULL, false);
 	put(s, 0, truth_of(1, 11, NOBODY)); /* the finalizer, late */
 	assert_true(dra_state_find(s, STR("d/c0"), &c));
 	assert_true(c.allocated);
@@ -438,7 +451,7 @@ static void what_we_wrote_counts_until_the_watch_is_as_far(void **state)
 	assert_true(dra_state_find(s, STR("d/c0"), &c));
 	assert_false(c.allocated);
 	/* An answer that comes after that says nothing any more. */
-	dra_state_stored(s, answer, STR_NULL, false);
+	(void)dra_state_stored(s, answer, STR_NULL, false);
 	assert_true(dra_state_find(s, STR("d/c0"), &c));
 	assert_false(c.allocated);
 	cached_unref(answer);
@@ -455,12 +468,12 @@ static void a_claim_that_is_gone_does_not_come_back_by_an_answer(void **state)
 	fill(s);
 	dra_state_put_claim(s, seen);
 	dra_state_remove_claim(s, seen);
-	dra_state_stored(s, answer, STR_NULL, false);
+	(void)dra_state_stored(s, answer, STR_NULL, false);
 	assert_null(dra_state_claim(s, STR("d/c0")));
 	d = inventory_device(dra_state_inventory(s), STR("x.example.com"), STR("n0"), STR("dev-0"));
 	assert_false(inventory_device_in_use(d));
 	/* But one that we made may be unknown to the watch yet. */
-	dra_state_stored(s, answer, STR_NULL, true);
+	(void)dra_state_stored(s, answer, STR_NULL, true);
 	d = inventory_device(dra_state_inventory(s), STR("x.example.com"), STR("n0"), STR("dev-0"));
 	assert_true(inventory_device_in_use(d));
 	dra_state_gone(s, STR("d/c0"), STR("u1"));
@@ -492,7 +505,7 @@ static void a_claim_frees_devices_also_when_the_watch_never_saw_them_held(void *
 
 	fill(s);
 	put(s, 0, truth_of(1, 10, NOBODY));
-	dra_state_stored(s, answer, STR_NULL, false);
+	(void)dra_state_stored(s, answer, STR_NULL, false);
 	assert_false(change(s, truth_of(1, 10, NOBODY), truth_of(1, 11, NOBODY)).freed);
 	/* Allocation and deallocation came as one event. */
 	assert_true(change(s, truth_of(1, 11, NOBODY), truth_of(1, 13, NOBODY)).freed);
@@ -541,8 +554,8 @@ static void a_claim_of_ours_that_came_and_went_unseen_is_lost(void **state)
 	struct inventory_device *d;
 
 	fill(s);
-	dra_state_stored(s, answer, STR_NULL, true);
-	dra_state_stored(s, shown, STR_NULL, true);
+	(void)dra_state_stored(s, answer, STR_NULL, true);
+	(void)dra_state_stored(s, shown, STR_NULL, true);
 	d = inventory_device(dra_state_inventory(s), STR("x.example.com"), STR("n0"), STR("dev-0"));
 	assert_null(dra_state_take_lost(s, 11)); /* the watch is not that far */
 	assert_true(inventory_device_in_use(d));

@@ -194,8 +194,8 @@ static struct cached *claim(struct world *w, const char *name, const char *meta,
 			     name, name, (unsigned long long)++w->revision, meta, spec, status));
 }
 
-static void put_claim(struct world *w, const char *name, const char *meta, const char *spec,
-		      const char *status)
+static UNUSED void put_claim(struct world *w, const char *name, const char *meta, const char *spec,
+			     const char *status)
 {
 	CLEANUP(cached_unref) struct cached *o = claim(w, name, meta, spec, status);
 
@@ -205,13 +205,13 @@ static void put_claim(struct world *w, const char *name, const char *meta, const
 #define POD(name, claims) "{'name':'" name "','uid':'pod-" name "'," claims "}"
 #define USES(claim)       "'resourceClaims':[{'name':'x','resourceClaimName':'" claim "'}]"
 
-static const char *filter(struct world *w, const char *pod)
+static UNUSED const char *filter(struct world *w, const char *pod)
 {
 	return scheduler_fixture_filter(&w->f, NAME, pod);
 }
 
 /* An attempt up to reserve on that node. */
-static struct cycle *reserved(struct world *w, const char *pod, const char *node)
+static UNUSED struct cycle *reserved(struct world *w, const char *pod, const char *node)
 {
 	struct cycle *c = scheduler_fixture_cycle(&w->f, pod);
 	struct verdict v = w->p->kind->pre_filter(w->p, c);
@@ -263,7 +263,8 @@ static const char *quoted(struct world *w, const char *text)
 	return copy;
 }
 
-static void serve_claim(struct world *w, const char *name, const char *spec, const char *status)
+static UNUSED void serve_claim(struct world *w, const char *name, const char *spec,
+			       const char *status)
 {
 	fakeapi_add(
 		w->api, "resourceclaims", "default", name, "",
@@ -271,13 +272,13 @@ static void serve_claim(struct world *w, const char *name, const char *spec, con
 	watch(w);
 }
 
-static bool stored(struct world *w, const char *name, const char *text)
+static UNUSED bool stored(struct world *w, const char *name, const char *text)
 {
 	return fakeapi_has(w->api, "resourceclaims", "default", name, quoted(w, text));
 }
 
 /* Changes a claim on the server; by a merge patch. */
-static void change(struct world *w, const char *name, const char *patch)
+static UNUSED void change(struct world *w, const char *name, const char *patch)
 {
 	char path[128];
 
@@ -302,7 +303,7 @@ static void begin_bind(struct world *w, struct binding *b, struct cycle *c)
 }
 
 /* What it said: "" when all is well. */
-static const char *bind_pod(struct world *w, struct binding *b, struct cycle *c)
+static UNUSED const char *bind_pod(struct world *w, struct binding *b, struct cycle *c)
 {
 	begin_bind(w, b, c);
 	assert_true(sim_run_until(w->sim, is_done, b, 1000));

@@ -47,7 +47,7 @@ static void on_done(struct client_request *r, const struct client_answer *a,
 
 	/* An answer without an object (of a delete) says nothing new. */
 	if (!err && cached_new(a->body, NULL, &answer, NULL) == 0 && str_eq(answer->uid, w->uid))
-		dra_state_stored(w->state, answer, STR_NULL, false);
+		(void)dra_state_stored(w->state, answer, STR_NULL, false);
 	w->next(w, err, answer);
 }
 
