@@ -1,10 +1,10 @@
 /*
  * Writes a decision down, claim after claim, before the pod is bound:
  *
- * [create]     a claim for extended resources is made finalizer    by an update, when it is
- * missing; the API server ignores the status in it status       by an update of the status:
- * allocation, and the pod in reservedFor [pod]        the pod is told of the claim for its
- * extended resources
+ *	[create]     a claim for extended resources is made
+ *	finalizer    by an update, when it is missing; the API server ignores the status in it
+ *	status       by an update of the status: allocation, and the pod in reservedFor
+ *	[pod]        the pod is told of the claim for its extended resources
  *
  * A conflict means that somebody changed the claim: it is read again and tried again, five times
  * in all. A conflict because another claim holds a device means that the decision was made on an
