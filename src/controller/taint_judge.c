@@ -64,7 +64,7 @@ static int64_t later(int64_t when, int64_t seconds)
 	return when;
 }
 
-/* How long the taint lets stay whoever has these tolerations; -1: for ever. */
+/* How long a pod with these tolerations may stay in spite of the taint; -1: for ever. */
 static int64_t seconds_to_stay(const struct json *tolerations, const struct inventory_taint *t)
 {
 	int64_t seconds = -1;

@@ -22,7 +22,7 @@ struct device_holds {
 	uint64_t seed;
 };
 
-/* A device may have many shares, so whoever wants one more looks at the others only. */
+/* A device may have many shares. A new share is compared with exclusive holds only. */
 struct device {
 	struct list exclusive, shares; /* struct device_hold */
 	struct str name; /* behind the struct */

@@ -500,7 +500,7 @@ static void a_store_that_does_not_answer_is_waited_for(void **state UNUSED)
 	state_world_release(&w);
 }
 
-/* Nobody who named no revision is told of one that is too large. */
+/* A client that named no revision gets no error about a revision. */
 static void a_read_waits_while_all_is_read_again(void **state UNUSED)
 {
 	struct state_world w;

@@ -171,7 +171,7 @@ static void a_member_that_was_silent_is_used_again(void **state)
 	assert_true(etcd_client_world_current(&z->client) > 0);
 }
 
-/* What was on its way to the old leader is lost, and etcd says so late. */
+/* etcd loses proposals on their way to the old leader, and reports that late. */
 static void a_write_is_sent_again_when_the_leader_has_changed(void **state)
 {
 	struct setup *z = *state;
