@@ -6,36 +6,39 @@ import { converged, device, differences, slices, startDevices } from "./availabi
 import { finish, test, until } from "./lib.mjs"
 
 const NODES = 6, DEVICES = 4, CLAIMS = 16
+const claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+const left = Array.from({ length: CLAIMS }, () => new Set())
 const cluster = await startDevices()
 const names = Array.from({ length: NODES }, (_, i) => `n${i}`)
 for (const name of names)
 	await cluster.slice(name, { node: name, devices: Array.from({ length: DEVICES }, (_, d) => device(`gpu-${d}`)) })
 
-// Claims change all the time: each gets a device, loses it, goes and comes again. Those of one run have devices of their own.
-let stop, changes
-async function change(i, client = cluster) {
-	const where = [{ pool: names[i % NODES], device: `gpu-${Math.floor(i / NODES) % DEVICES}` }]
+// Claims change all the time: each gets a device, loses it, goes and comes again. `i` names the device; `left` are
+// the claims that may still hold it, which go first.
+let stop, changes, made = 0
+async function change(i, left) {
+	const name = `c${made++}`
 	try {
-		await client.claim("default", `c${i}`, where)
+		for (const old of left) {
+			const { code } = await cluster.client.delete(`${claims}/${old}`)
+			assert.ok([200, 404].includes(code))
+			left.delete(old)
+		}
+		left.add(name)
+		await cluster.claim("default", name, [{ pool: names[i % NODES], device: `gpu-${Math.floor(i / NODES)}` }])
 		changes++
 		if (Math.random() < 0.5)
-			await client.allocate("default", `c${i}`, null)
-		if (Math.random() < 0.7)
-			await client.release("default", `c${i}`)
-		else
-			return i + NODES * DEVICES
-	} catch (e) {
-		// The server may be away; what is left of the claim is left.
-		return i + NODES * DEVICES
+			await cluster.allocate("default", name, null)
+	} catch {
+		// The server may be away.
 	}
-	return i
 }
 function churn() {
 	stop = false
 	changes = 0
 	const all = Array.from({ length: CLAIMS }, async (_, i) => {
 		while (!stop)
-			i = await change(i)
+			await change(i, left[i])
 	})
 	return async () => {
 		stop = true
@@ -49,7 +52,7 @@ const some = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 async function clear() {
 	const { items } = (await cluster.client.get("/apis/resource.k8s.io/v1/resourceclaims")).body
 	for (const c of items)
-		await cluster.client.delete(`/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/${c.metadata.name}`)
+		await cluster.client.delete(`${claims}/${c.metadata.name}`)
 }
 
 await test("a controller that is killed again and again", async () => {

@@ -117,10 +117,10 @@ await test("a pod in a crash loop shows its unhealthy device", async () => {
 })
 
 await test("requests, several containers, init containers, and claims that no container names", async () => {
-	driver.report(healthy("gpu0", "gpu1"))
+	driver.report(healthy("gpu0", "gpu1", "gpu2"))
 	const one = unique("claim"), two = unique("claim")
 	results.set(one, [{ request: "a", driver: driverName, pool: "p", device: "gpu0" }, { request: "b", driver: driverName, pool: "p", device: "gpu1" }])
-	results.set(two, [{ request: "a", driver: driverName, pool: "p", device: "gpu1" }])
+	results.set(two, [{ request: "a", driver: driverName, pool: "p", device: "gpu2" }])
 	const pod = await cluster.run(podOn("n1", {
 		annotations: { "devplane.dev/hollow-exit.init": "0" },
 		resourceClaims: [{ name: "x", resourceClaimName: one }, { name: "y", resourceClaimName: two }],
@@ -132,11 +132,11 @@ await test("requests, several containers, init containers, and claims that no co
 	await shows(pod, {
 		init: { "claim:x/b": { [id("gpu1")]: "Healthy" } },
 		main: { "claim:x/a": { [id("gpu0")]: "Healthy" } },
-		pod: { "claim:y": { [id("gpu1")]: "Healthy" } },
+		pod: { "claim:y": { [id("gpu2")]: "Healthy" } },
 	})
-	driver.report([...healthy("gpu0"), broken("gpu1", "x".repeat(2000))])
-	const now = await cluster.pod(pod, (p) => /^Unhealthy/.test(healthOf(p).pod?.["claim:y"][id("gpu1")]))
-	assert.equal(healthOf(now).pod["claim:y"][id("gpu1")], `Unhealthy ${"x".repeat(1021)}...`)
+	driver.report([...healthy("gpu0"), broken("gpu1", "x".repeat(2000)), broken("gpu2", "x".repeat(2000))])
+	const now = await cluster.pod(pod, (p) => /^Unhealthy/.test(healthOf(p).pod?.["claim:y"][id("gpu2")]))
+	assert.equal(healthOf(now).pod["claim:y"][id("gpu2")], `Unhealthy ${"x".repeat(1021)}...`)
 	assert.match(healthOf(now).init["claim:x/b"][id("gpu1")], /^Unhealthy xxx/)
 	await end(pod)
 })
