@@ -396,6 +396,11 @@ const char *grpc_channel_state_name(enum grpc_channel_state state)
 	return names[state];
 }
 
+int64_t grpc_channel_input_at(const struct grpc_channel *ch)
+{
+	return ch->link ? http_client_input_at(ch->link->client) : 0;
+}
+
 void grpc_channel_connect(struct grpc_channel *ch)
 {
 	ch->asked = true;

@@ -58,6 +58,9 @@ void grpc_channel_free(struct grpc_channel *ch);
 enum grpc_channel_state grpc_channel_state(const struct grpc_channel *ch);
 const char *grpc_channel_state_name(enum grpc_channel_state state); /* "READY" */
 
+/* When the server last sent any bytes on the present connection, in ms of the loop; 0: none. */
+int64_t grpc_channel_input_at(const struct grpc_channel *ch);
+
 /* Connects without a call, when idle; cuts a back-off short. */
 void grpc_channel_connect(struct grpc_channel *ch);
 

@@ -214,6 +214,11 @@ int http_client_new(struct loop *l, const struct http_client_opts *opts,
 	return 0;
 }
 
+int64_t http_client_input_at(const struct http_client *k)
+{
+	return k->http.input_at;
+}
+
 enum http_version http_client_version(const struct http_client *k)
 {
 	return k->version;

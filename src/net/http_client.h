@@ -46,6 +46,9 @@ int http_client_new(struct loop *l, const struct http_client_opts *opts,
 /* What is spoken, from on_open on. */
 enum http_version http_client_version(const struct http_client *c);
 
+/* When the server last sent anything, in ms of the loop; when the client was made, before that. */
+int64_t http_client_input_at(const struct http_client *c);
+
 /* Fails with -ERR_UNAVAILABLE when no longer possible. The stream is the session's;
    take a reference to keep it beyond on_close. */
 int http_client_request(struct http_client *c, const struct http_request *r,

@@ -283,6 +283,35 @@ static void a_stream_leaves_a_silent_member(void **state)
 	assert_string_equal(z->client.events.p, "a=1@3 ");
 }
 
+/* Answers to probes come behind the event: the bytes of the event show that the member is alive. */
+static void a_stream_stays_while_a_long_event_arrives(void **state UNUSED)
+{
+	enum { SEEDS = 4, BYTES = 48 * KIB, PROBED_MS = 2000 };
+	char *value = xcalloc(BYTES + 1, 1);
+
+	memset(value, 'x', BYTES);
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct etcd_client_world client;
+		struct etcd_world world;
+		unsigned opened;
+		int64_t last;
+
+		etcd_world_init_slow(&world, seed, 2);
+		etcd_client_world_init(&client, &world);
+		etcd_world_run(&world, PROBED_MS);
+		opened = world.watches_opened;
+		last = etcd_world_change(&world, POD("a"), value);
+		etcd_world_run(&world, PROBED_MS);
+		assert_true(client.delivered < last);
+		etcd_world_run(&world, SILENCE_MS);
+		assert_int_equal(client.delivered, last);
+		assert_int_equal(world.watches_opened, opened);
+		etcd_client_world_release(&client);
+		etcd_world_release(&world);
+	}
+	free(value);
+}
+
 static void a_stream_leaves_a_member_that_lags(void **state)
 {
 	struct setup *z = *state;
@@ -330,6 +359,7 @@ int main(void)
 		TEST(a_write_waits_for_the_feed_that_follows_a_lost_one),
 		TEST(data_that_was_put_back_loses_the_feed),
 		TEST(a_missing_feed_is_unhealthy),
+		cmocka_unit_test(a_stream_stays_while_a_long_event_arrives),
 		cmocka_unit_test(nothing_is_lost_or_repeated_whatever_fails),
 		cmocka_unit_test(reconnects_are_counted),
 	};

@@ -106,9 +106,10 @@ void etcd_pulse_reset(struct etcd_pulse *p)
 
 void etcd_pulse_judge(struct etcd_pulse *p)
 {
-	int64_t now = loop_now(p->loop);
+	int64_t last = MAX(p->probed_at, p->heard_at);
 
-	if (p->probe && now - MAX(p->probed_at, p->heard_at) >= ETCD_SILENT_MS)
+	last = MAX(last, grpc_channel_input_at(p->channel));
+	if (p->probe && loop_now(p->loop) - last >= ETCD_SILENT_MS)
 		p->silent = true;
 }
 

@@ -4,8 +4,10 @@
  * A hung process keeps its connections open, and etcd permits keepalive pings
  * only every 5 s. So a member that owes an answer gets a probe: a serializable
  * read of one key, which every live member answers at once, whatever its disk
- * and the other members do. A member that does not answer its probe is silent
- * until something arrives from it.
+ * and the other members do. A member that leaves its probe unanswered, and sends
+ * nothing else either, is silent until an answer arrives from it. Bytes of any kind
+ * count: on a slow connection the probe's answer comes behind a long one, and to
+ * leave the member would only make the next one send all of that again.
  *
  * A new connection counts as dead until its first answer: the kernel accepts
  * connections for a stopped process.
@@ -18,7 +20,7 @@
 struct grpc_channel;
 struct loop;
 
-enum { ETCD_SILENT_MS = 750 }; /* a probe unanswered for so long: silent */
+enum { ETCD_SILENT_MS = 750 }; /* a probe unanswered, and no bytes, for so long: silent */
 
 struct etcd_pulse {
 	struct loop *loop;
@@ -49,7 +51,7 @@ void etcd_pulse_heard(struct etcd_pulse *p, const Etcd__ResponseHeader *header);
 /* A call has failed with this status. */
 void etcd_pulse_failed(struct etcd_pulse *p, const struct grpc_status *st);
 
-/* Marks the member silent if it has left its probe unanswered for too long. */
+/* Marks the member silent if it owes an answer to a probe and has sent nothing for too long. */
 void etcd_pulse_judge(struct etcd_pulse *p);
 
 /* This process was stopped itself: the time that has passed says nothing. */

@@ -439,12 +439,10 @@ void etcd_world_crash(struct etcd_world *w, size_t member)
 	loop_free(TAKE(m->loop));
 }
 
-void etcd_world_init(struct etcd_world *w, uint64_t seed, size_t members)
+static void init(struct etcd_world *w, const struct sim_opts *so, size_t members)
 {
-	struct sim_opts so = { .seed = seed, .latency_min_us = 10, .latency_max_us = 200 };
-
 	*w = (struct etcd_world){ .nmembers = members, .revision = 1, .term = 1 };
-	w->sim = sim_new(&so);
+	w->sim = sim_new(so);
 	w->client_loop = sim_loop_new(w->sim, "client");
 	arena_init(&w->arena, SIZE_MAX);
 	vec_init(&w->log, 1 << 20);
@@ -460,6 +458,22 @@ void etcd_world_init(struct etcd_world *w, uint64_t seed, size_t members)
 		grpc_server_add(m->grpc, rows, ARRAY_SIZE(rows), m);
 		etcd_world_start(w, i);
 	}
+}
+
+void etcd_world_init(struct etcd_world *w, uint64_t seed, size_t members)
+{
+	struct sim_opts so = { .seed = seed, .latency_min_us = 10, .latency_max_us = 200 };
+
+	init(w, &so, members);
+}
+
+void etcd_world_init_slow(struct etcd_world *w, uint64_t seed, size_t members)
+{
+	struct sim_opts so = {
+		.seed = seed, .latency_min_us = 20000, .latency_max_us = 40000, .pipe_max = 1024
+	};
+
+	init(w, &so, members);
 }
 
 static void on_drained(void *arg)

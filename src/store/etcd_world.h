@@ -94,6 +94,8 @@ struct etcd_world {
 
 /* `members` is 1 or 2; they are up. */
 void etcd_world_init(struct etcd_world *w, uint64_t seed, size_t members);
+/* The same with connections that carry at most some ten thousand bytes a second. */
+void etcd_world_init_slow(struct etcd_world *w, uint64_t seed, size_t members);
 
 /* The stores must have been closed. */
 void etcd_world_release(struct etcd_world *w);
