@@ -188,7 +188,7 @@ static void a_write_is_sent_again_when_the_leader_has_changed(void **state)
 	etcd_client_world_put(&z->client, &write, "a", "2", revision);
 	etcd_world_run(&z->world, 1000);
 	assert_false(write.done);
-	z->world.term++;
+	z->world.log.term++;
 	assert_int_equal(etcd_world_write_wait(&write), 0);
 	assert_in_range(sim_elapsed_ms(z->world.sim) - began, 1000, 1500);
 }
@@ -374,23 +374,23 @@ static void compaction_is_done_by_one_of_many(void **state UNUSED)
 		etcd_world_run(&world, 7000);
 	}
 	(void)etcd_world_change(&world, "x", "1");
-	then = world.revision;
+	then = world.log.revision;
 	etcd_world_run(&world, WINDOW_MS - 20000);
-	assert_true(world.compacted < then);
+	assert_true(world.log.compacted < then);
 	(void)etcd_world_change(&world, "x", "2");
 	etcd_world_run(&world, 2 * WINDOW_MS);
-	assert_true(world.compacted >= then);
+	assert_true(world.log.compacted >= then);
 	/* Each window one of them puts the key, whoever it is. */
-	then = world.revision;
+	then = world.log.revision;
 	etcd_world_run(&world, 10 * WINDOW_MS);
-	assert_in_range(world.revision - then, 9, 11);
+	assert_in_range(world.log.revision - then, 9, 11);
 	/* And all know of it soon. */
-	then = world.compacted;
-	while (world.compacted == then)
+	then = world.log.compacted;
+	while (world.log.compacted == then)
 		etcd_world_run(&world, 10);
 	etcd_world_run(&world, SOON_MS);
 	for (size_t i = 0; i < STORES; i++)
-		assert_int_equal(store_compacted(stores[i]), world.compacted);
+		assert_int_equal(store_compacted(stores[i]), world.log.compacted);
 	for (size_t i = 0; i < STORES; i++)
 		etcd_world_close(&world, stores[i]);
 	etcd_world_release(&world);

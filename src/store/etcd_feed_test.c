@@ -165,12 +165,12 @@ static void a_write_waits_for_the_feed_that_follows_a_lost_one(void **state)
 	assert_false(write.done);
 	etcd_world_crash(&z->world, 0);
 	etcd_world_crash(&z->world, 1);
-	etcd_world_compact(&z->world, z->world.revision);
+	etcd_world_compact(&z->world, z->world.log.revision);
 	etcd_world_start(&z->world, 0);
 	etcd_world_until(&z->world, &z->client.lost);
 	etcd_world_run(&z->world, 1000);
 	assert_false(write.done);
-	etcd_client_world_follow(&z->client, z->world.revision);
+	etcd_client_world_follow(&z->client, z->world.log.revision);
 	assert_false(write.done);
 	assert_int_equal(etcd_world_write_wait(&write), 0);
 	assert_true(write.delivered_then >= write.write.revision);

@@ -1,7 +1,6 @@
 /*
- * Everything is a log of changes; state is found by searching it from the end,
- * which is fast enough for the tests that use it. Members share the log; they
- * are told of each other's changes by a message to their loop, as threads are.
+ * Members share the log; a message to their loop reports the changes of others, as
+ * between threads.
  */
 #include "store/etcd_world.h"
 
@@ -20,57 +19,16 @@
 #include "store/etcd_stamp.h"
 #include "store/store_etcd.h"
 
-enum { CLUSTER_ID = 7, PATIENCE_MS = 60 * 1000, TURN_OFF_MS = 3000 };
+enum { PATIENCE_MS = 60 * 1000, TURN_OFF_MS = 3000 };
 
 static struct etcd_world_member *member_of(struct grpc_call *c)
 {
 	return grpc_call_service(c);
 }
 
-/* --- the log ------------------------------------------------------------------------------- */
-
-static const struct etcd_world_change *newest(const struct etcd_world *w, struct str key)
-{
-	for (size_t i = w->log.n; i > 0; i--)
-		if (str_eq(w->log.v[i - 1].key, key))
-			return &w->log.v[i - 1];
-	return NULL;
-}
-
-static int64_t version_of(const struct etcd_world *w, struct str key)
-{
-	const struct etcd_world_change *c = newest(w, key);
-
-	return c ? c->version : 0;
-}
-
-static int64_t mod_of(const struct etcd_world *w, struct str key)
-{
-	const struct etcd_world_change *c = newest(w, key);
-
-	return c && !c->deleted ? c->revision : 0;
-}
-
-static void add_change(struct etcd_world *w, struct str key, const struct str *value)
-{
-	struct etcd_world_change c = { .key = arena_str(&w->arena, key),
-				       .deleted = !value,
-				       .revision = w->revision };
-
-	c.version = value ? version_of(w, key) + 1 : 0;
-	if (value)
-		c.value = arena_str(&w->arena, *value);
-	(void)vec_push(&w->log, c);
-}
-
 static Etcd__ResponseHeader header_of(const struct etcd_world *w)
 {
-	Etcd__ResponseHeader h = ETCD__RESPONSE_HEADER__INIT;
-
-	h.cluster_id = CLUSTER_ID;
-	h.revision = w->revision;
-	h.raft_term = w->term;
-	return h;
+	return etcd_log_header(&w->log, w->log.revision);
 }
 
 /* --- watches ------------------------------------------------------------------------------- */
@@ -79,40 +37,24 @@ static Etcd__ResponseHeader header_of(const struct etcd_world *w)
 static void send_piece(struct etcd_world *w, struct grpc_call *call, size_t from, size_t n,
 		       bool fragment)
 {
+	CLEANUP(arena_release) struct arena a;
 	Etcd__WatchResponse m = ETCD__WATCH_RESPONSE__INIT;
 	Etcd__ResponseHeader h = header_of(w);
-	Etcd__KeyValue *kv = xcalloc(n, sizeof(*kv));
-	Etcd__Event *e = xcalloc(n, sizeof(*e)), **v = xcalloc(n, sizeof(*v));
 
-	for (size_t i = 0; i < n; i++) {
-		const struct etcd_world_change *c = &w->log.v[from + i];
-
-		etcd__key_value__init(&kv[i]);
-		kv[i].key = etcd_data(c->key);
-		kv[i].value = etcd_data(c->value);
-		kv[i].mod_revision = c->revision;
-		etcd__event__init(&e[i]);
-		e[i].type = c->deleted ? ETCD__EVENT__EVENT_TYPE__DELETE
-				       : ETCD__EVENT__EVENT_TYPE__PUT;
-		e[i].kv = &kv[i];
-		v[i] = &e[i];
-	}
+	arena_init(&a, SIZE_MAX);
 	m.header = &h;
-	m.events = v;
-	m.n_events = n;
 	m.fragment = fragment;
+	etcd_log_events(&w->log, from, n, &a, &m);
 	(void)grpc_call_send(call, &m.base);
-	free(kv);
-	free(e);
-	free(v);
 }
 
 static void feed_watch(struct etcd_world *w, struct etcd_world_watch *watch)
 {
 	const struct etcd_world_member *m = member_of(watch->call);
 
-	while (!w->hold_events && !m->mute && !m->lags && watch->at < w->log.n) {
-		size_t left = w->log.n - watch->at, n = w->piece ? MIN(left, w->piece) : left;
+	while (!w->hold_events && !m->mute && !m->lags && watch->at < w->log.changes.n) {
+		size_t left = w->log.changes.n - watch->at;
+		size_t n = w->piece ? MIN(left, w->piece) : left;
 
 		send_piece(w, watch->call, watch->at, n, n < left);
 		watch->at += n;
@@ -159,7 +101,7 @@ static void send_created(struct etcd_world *w, struct grpc_call *c, bool cancele
 		return;
 	m.created = false;
 	m.canceled = true;
-	m.compact_revision = w->compacted;
+	m.compact_revision = w->log.compacted;
 	(void)grpc_call_send(c, &m.base);
 }
 
@@ -179,11 +121,10 @@ static void watch_message(struct grpc_call *c, const void *message)
 		return;
 	}
 	start = in->create_request->start_revision;
-	send_created(w, c, start <= w->compacted);
-	if (start <= w->compacted)
+	send_created(w, c, start <= w->log.compacted);
+	if (start <= w->log.compacted)
 		return;
-	while (watch.at < w->log.n && w->log.v[watch.at].revision < start)
-		watch.at++;
+	watch.at = etcd_log_seek(&w->log, start);
 	assert_true(m->nwatches < ETCD_WORLD_CALLS);
 	m->watches[m->nwatches] = watch;
 	feed_watch(w, &m->watches[m->nwatches++]);
@@ -210,113 +151,41 @@ static bool is_refused(struct grpc_call *c)
 	return m->leaderless || m->mute;
 }
 
-static Etcd__KeyValue kv_of(const struct etcd_world_change *now)
-{
-	Etcd__KeyValue kv = ETCD__KEY_VALUE__INIT;
-
-	kv.key = etcd_data(now->key);
-	kv.value = etcd_data(now->value);
-	kv.version = now->version;
-	kv.mod_revision = now->revision;
-	return kv;
-}
-
-/* Of one key what it is, of many only that. */
 static void serve_range(struct grpc_call *c, const void *request)
 {
+	CLEANUP(arena_release) struct arena a;
 	const Etcd__RangeRequest *in = request;
-	struct etcd_world *w = member_of(c)->world;
-	Etcd__RangeResponse out = ETCD__RANGE_RESPONSE__INIT;
-	Etcd__ResponseHeader h = header_of(w);
-	Etcd__KeyValue kv, *kvs = &kv;
+	const struct etcd_log *l = &member_of(c)->world->log;
+	Etcd__RangeResponse out;
+	enum grpc_code code;
+	struct str why;
 
+	arena_init(&a, SIZE_MAX);
 	if (in->serializable) {
 		member_of(c)->calls--;
 		member_of(c)->probes++;
 	}
 	if (is_refused(c))
 		return;
-	out.header = &h;
-	out.count = mod_of(w, etcd_str(in->key)) ? 1 : 0;
-	if (out.count && !in->range_end.len && !in->count_only) {
-		kv = kv_of(newest(w, etcd_str(in->key)));
-		out.n_kvs = 1;
-		out.kvs = &kvs;
-	}
-	(void)grpc_call_reply(c, &out.base);
+	code = etcd_log_range(l, in, l->revision, &a, &out, &why);
+	if (code == GRPC_OK)
+		(void)grpc_call_reply(c, &out.base);
+	else
+		(void)grpc_call_finish(c, code, why);
 }
 
-static bool holds(const struct etcd_world *w, const Etcd__Compare *c)
-{
-	struct str key = etcd_str(c->key);
-
-	if (c->target == ETCD__COMPARE__COMPARE_TARGET__VERSION)
-		return version_of(w, key) == c->version;
-	return c->result == ETCD__COMPARE__COMPARE_RESULT__LESS ? mod_of(w, key) < c->mod_revision
-								: mod_of(w, key) == c->mod_revision;
-}
-
-static void apply_op(struct etcd_world *w, const Etcd__RequestOp *op)
-{
-	struct str value;
-
-	if (op->request_case == ETCD__REQUEST_OP__REQUEST_REQUEST_PUT) {
-		value = etcd_str(op->request_put->value);
-		add_change(w, etcd_str(op->request_put->key), &value);
-	} else {
-		add_change(w, etcd_str(op->request_delete_range->key), NULL);
-	}
-}
-
-static bool apply_txn(struct etcd_world *w, const Etcd__TxnRequest *in)
-{
-	for (size_t i = 0; i < in->n_compare; i++)
-		if (!holds(w, in->compare[i]))
-			return false;
-	w->revision++;
-	for (size_t i = 0; i < in->n_success; i++)
-		apply_op(w, in->success[i]);
-	return true;
-}
-
-/* The failure branch: what the key is. */
 static void answer_txn(struct etcd_world *w, struct grpc_call *c, const Etcd__TxnRequest *in,
 		       bool succeeded)
 {
-	Etcd__TxnResponse out = ETCD__TXN_RESPONSE__INIT;
-	Etcd__ResponseHeader h = header_of(w);
-	Etcd__ResponseOp op = ETCD__RESPONSE_OP__INIT, *ops = &op;
-	Etcd__RangeResponse range = ETCD__RANGE_RESPONSE__INIT;
-	Etcd__KeyValue kv, *kvs = &kv;
-	const struct etcd_world_change *now = newest(w, etcd_str(in->compare[0]->key));
+	CLEANUP(arena_release) struct arena a;
 
-	out.header = &h;
-	out.succeeded = succeeded;
-	if (!succeeded && in->n_failure && now && !now->deleted) {
-		kv = kv_of(now);
-		range.n_kvs = 1;
-		range.kvs = &kvs;
-		op.response_case = ETCD__RESPONSE_OP__RESPONSE_RESPONSE_RANGE;
-		op.response_range = &range;
-		out.n_responses = 1;
-		out.responses = &ops;
-	}
-	(void)grpc_call_reply(c, &out.base);
+	arena_init(&a, SIZE_MAX);
+	(void)grpc_call_reply(c, &etcd_log_reply(&w->log, in, succeeded, &a)->base);
 }
 
 static void time_out(struct grpc_call *c)
 {
 	(void)grpc_call_finish(c, GRPC_UNAVAILABLE, STR("etcdserver: request timed out"));
-}
-
-static void keep_delayed(struct etcd_world *w, const Etcd__TxnRequest *in)
-{
-	size_t n = etcd__txn_request__get_packed_size(in);
-	uint8_t *wire = xmalloc(n + 1);
-
-	(void)etcd__txn_request__pack(in, wire);
-	(void)vec_push(&w->delayed, etcd__txn_request__unpack(NULL, n, wire));
-	free(wire);
 }
 
 static void befall(struct etcd_world *w, struct grpc_call *c, const Etcd__TxnRequest *in)
@@ -326,22 +195,22 @@ static void befall(struct etcd_world *w, struct grpc_call *c, const Etcd__TxnReq
 	w->fated--;
 	switch (w->fate) {
 	case ETCD_WORLD_ANSWER:
-		answer_txn(w, c, in, apply_txn(w, in));
+		answer_txn(w, c, in, etcd_log_apply(&w->log, in));
 		break;
 	case ETCD_WORLD_DROP:
 		time_out(c);
 		break;
 	case ETCD_WORLD_LOSE:
-		(void)apply_txn(w, in);
+		(void)etcd_log_apply(&w->log, in);
 		time_out(c);
 		break;
 	case ETCD_WORLD_DELAY:
-		keep_delayed(w, in);
+		(void)vec_push(&w->delayed, etcd_log_copy_txn(in));
 		time_out(c);
 		break;
 	case ETCD_WORLD_HOLD:
-		held.succeeded = apply_txn(w, in);
-		held.revision = w->revision;
+		held.succeeded = etcd_log_apply(&w->log, in);
+		held.revision = w->log.revision;
 		(void)vec_push(&w->held, held);
 		break;
 	case ETCD_WORLD_FULL:
@@ -369,7 +238,7 @@ static void serve_txn(struct grpc_call *c, const void *request)
 	if (is_write && w->fated > 0)
 		befall(w, c, in);
 	else
-		answer_txn(w, c, in, apply_txn(w, in));
+		answer_txn(w, c, in, etcd_log_apply(&w->log, in));
 	spread(w);
 }
 
@@ -381,13 +250,11 @@ static void serve_compact(struct grpc_call *c, const void *request)
 
 	if (is_refused(c))
 		return;
-	if (in->revision <= w->compacted) {
-		(void)grpc_call_finish(
-			c, GRPC_OUT_OF_RANGE,
-			STR("etcdserver: mvcc: required revision has been compacted"));
+	if (in->revision <= w->log.compacted) {
+		(void)grpc_call_finish(c, GRPC_OUT_OF_RANGE, etcd_log_compacted);
 		return;
 	}
-	w->compacted = in->revision;
+	w->log.compacted = in->revision;
 	(void)grpc_call_reply(c, &out.base);
 }
 
@@ -441,11 +308,11 @@ void etcd_world_crash(struct etcd_world *w, size_t member)
 
 static void init(struct etcd_world *w, const struct sim_opts *so, size_t members)
 {
-	*w = (struct etcd_world){ .nmembers = members, .revision = 1, .term = 1 };
+	*w = (struct etcd_world){ .nmembers = members };
 	w->sim = sim_new(so);
 	w->client_loop = sim_loop_new(w->sim, "client");
-	arena_init(&w->arena, SIZE_MAX);
-	vec_init(&w->log, 1 << 20);
+	etcd_log_init(&w->log);
+	w->log.term = 1;
 	vec_init(&w->held, 1 << 20);
 	vec_init(&w->delayed, 1 << 20);
 	for (size_t i = 0; i < members; i++) {
@@ -507,8 +374,7 @@ void etcd_world_release(struct etcd_world *w)
 		etcd__txn_request__free_unpacked(w->delayed.v[i], NULL);
 	vec_release(&w->held);
 	vec_release(&w->delayed);
-	vec_release(&w->log);
-	arena_release(&w->arena);
+	etcd_log_release(&w->log);
 }
 
 /* --- the client ---------------------------------------------------------------------------- */
@@ -556,28 +422,28 @@ static void put(struct etcd_world *w, const char *key, const char *value)
 {
 	struct str text = str_from(value);
 
-	add_change(w, str_from(key), value ? &text : NULL);
+	etcd_log_add(&w->log, str_from(key), value ? &text : NULL);
 }
 
 int64_t etcd_world_change(struct etcd_world *w, const char *key, const char *value)
 {
-	w->revision++;
+	w->log.revision++;
 	put(w, key, value);
 	spread(w);
-	return w->revision;
+	return w->log.revision;
 }
 
 int64_t etcd_world_change_both(struct etcd_world *w, const char *key1, const char *key2,
 			       const char *value)
 {
-	w->revision++;
+	w->log.revision++;
 	put(w, key1, value);
 	put(w, key2, value);
 	spread(w);
-	return w->revision;
+	return w->log.revision;
 }
 
-struct str etcd_world_value(const struct etcd_world_change *c)
+struct str etcd_world_value(const struct etcd_log_change *c)
 {
 	struct str value;
 
@@ -587,21 +453,19 @@ struct str etcd_world_value(const struct etcd_world_change *c)
 
 struct str etcd_world_get(struct etcd_world *w, const char *key)
 {
-	const struct etcd_world_change *c = newest(w, str_from(key));
+	const struct etcd_log_change *c = etcd_log_find(&w->log, str_from(key), INT64_MAX);
 
-	return c && !c->deleted ? arena_str(&w->arena, etcd_world_value(c)) : STR_NULL;
+	return c && !c->deleted ? arena_str(&w->log.arena, etcd_world_value(c)) : STR_NULL;
 }
 
 void etcd_world_compact(struct etcd_world *w, int64_t revision)
 {
-	w->compacted = revision;
+	w->log.compacted = revision;
 }
 
 void etcd_world_go_back(struct etcd_world *w, int64_t revision)
 {
-	w->revision = revision;
-	while (w->log.n && w->log.v[w->log.n - 1].revision > revision)
-		w->log.n--;
+	etcd_log_go_back(&w->log, revision);
 }
 
 void etcd_world_answer(struct etcd_world *w)
@@ -609,9 +473,8 @@ void etcd_world_answer(struct etcd_world *w)
 	while (w->held.n) {
 		struct etcd_world_answer held = w->held.v[--w->held.n];
 		Etcd__TxnResponse out = ETCD__TXN_RESPONSE__INIT;
-		Etcd__ResponseHeader h = header_of(w);
+		Etcd__ResponseHeader h = etcd_log_header(&w->log, held.revision);
 
-		h.revision = held.revision;
 		out.header = &h;
 		out.succeeded = held.succeeded;
 		(void)grpc_call_reply(held.call, &out.base);
@@ -622,7 +485,7 @@ void etcd_world_answer(struct etcd_world *w)
 void etcd_world_apply(struct etcd_world *w)
 {
 	for (size_t i = 0; i < w->delayed.n; i++) {
-		(void)apply_txn(w, w->delayed.v[i]);
+		(void)etcd_log_apply(&w->log, w->delayed.v[i]);
 		etcd__txn_request__free_unpacked(w->delayed.v[i], NULL);
 	}
 	w->delayed.n = 0;

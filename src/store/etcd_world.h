@@ -6,30 +6,20 @@
  * given moment: lose an answer before or after applying the request, apply it
  * much later, answer out of order, keep events back, cut responses in pieces,
  * forget, go back. What etcd says in such a case, it says in etcd's words.
- *
- * A range is one key, or the count of nothing: pages are tested on a real etcd.
  */
 #ifndef STORE_ETCD_WORLD_H
 #define STORE_ETCD_WORLD_H
 
-#include "base/arena.h"
 #include "base/vec.h"
 #include "net/loop.h"
 #include "net/sim.h"
-#include "store/etcd_rpc.h"
+#include "store/etcd_log.h"
 #include "store/store.h"
 
 enum { ETCD_WORLD_MEMBERS = 2, ETCD_WORLD_CALLS = 64 };
 
 struct etcd_world;
 struct store_etcd_opts;
-
-struct etcd_world_change {
-	struct str key, value;
-	bool deleted;
-	int64_t revision;
-	int64_t version; /* of the key after it; 0: deleted */
-};
 
 /* A watch of one stream. */
 struct etcd_world_watch {
@@ -78,11 +68,8 @@ struct etcd_world {
 	struct loop *client_loop;
 	struct etcd_world_member members[ETCD_WORLD_MEMBERS];
 	size_t nmembers;
-	VEC(struct etcd_world_change) log;
-	struct arena arena; /* what the log points to */
-	int64_t revision, compacted;
+	struct etcd_log log; /* its `term` is a knob, too */
 	/* Knobs. */
-	uint64_t term; /* of raft */
 	enum etcd_world_fate fate;
 	unsigned fated; /* how many transactions it befalls; then they are answered */
 	bool hold_events; /* watches are told nothing */
@@ -124,7 +111,7 @@ int64_t etcd_world_change_both(struct etcd_world *w, const char *key1, const cha
 struct str etcd_world_get(struct etcd_world *w, const char *key);
 
 /* The value of a change without its stamp; borrowed. */
-struct str etcd_world_value(const struct etcd_world_change *c);
+struct str etcd_world_value(const struct etcd_log_change *c);
 
 /* Forgets what is before the revision; goes back to it, as a restored copy of the data. */
 void etcd_world_compact(struct etcd_world *w, int64_t revision);

@@ -145,7 +145,7 @@ static void an_update_whose_answer_is_lost_succeeds_once(void **state)
 	assert_int_equal(etcd_world_write_wait(&z->a), 0);
 	assert_int_equal(z->a.write.revision, first + 1);
 	assert_string_equal(z->client.events.p, "a=1@3* a=2@4* ");
-	assert_int_equal(z->world.revision, 4);
+	assert_int_equal(z->world.log.revision, 4);
 }
 
 static void a_deletion_whose_answer_is_lost_succeeds_once(void **state)
@@ -206,7 +206,7 @@ static void an_update_that_was_overwritten_has_succeeded(void **state)
 	z->world.hold_events = true;
 	befall(z, ETCD_WORLD_LOSE, 1);
 	etcd_client_world_put(&z->client, &z->a, "a", "mine", first);
-	while (z->world.revision == first)
+	while (z->world.log.revision == first)
 		assert_true(sim_step(z->world.sim));
 	(void)etcd_world_change(&z->world, KEY, "theirs");
 	etcd_world_run(&z->world, 500);
@@ -310,14 +310,14 @@ static void writes_survive_a_crash_of_etcd(void **state)
 	befall(z, ETCD_WORLD_HOLD, 2);
 	etcd_client_world_put(&z->client, &z->a, "a", "2", first);
 	etcd_client_world_put(&z->client, &z->b, "b", "1", 0);
-	while (z->world.revision < first + 2)
+	while (z->world.log.revision < first + 2)
 		assert_true(sim_step(z->world.sim));
 	etcd_world_crash(&z->world, 0);
 	etcd_world_run(&z->world, 700);
 	etcd_world_start(&z->world, 0);
 	assert_int_equal(etcd_world_write_wait(&z->a), 0);
 	assert_int_equal(etcd_world_write_wait(&z->b), 0);
-	assert_int_equal(z->world.revision, first + 2);
+	assert_int_equal(z->world.log.revision, first + 2);
 }
 
 static void a_write_that_nobody_takes_is_certainly_not_written(void **state)
@@ -371,7 +371,7 @@ static void equal_bytes_of_another_server_are_a_conflict(void **state)
 	(void)etcd_world_write_wait(&z->b);
 	assert_true((z->a.result == 0 && z->b.result == -ERR_CONFLICT) ||
 		    (z->b.result == 0 && z->a.result == -ERR_CONFLICT));
-	assert_int_equal(z->world.revision, first + 1);
+	assert_int_equal(z->world.log.revision, first + 1);
 	etcd_client_world_release(&other);
 }
 
@@ -421,11 +421,11 @@ static void a_write_in_doubt_across_a_gap_of_the_feed_is_unknown(void **state)
 	etcd_world_run(&z->world, 500);
 	assert_false(z->a.done);
 	(void)etcd_world_change(&z->world, KEY, "theirs");
-	etcd_world_compact(&z->world, z->world.revision);
+	etcd_world_compact(&z->world, z->world.log.revision);
 	(void)sim_break_conns(z->world.sim, 1);
 	etcd_world_until(&z->world, &z->client.lost);
 	etcd_world_let_events(&z->world);
-	etcd_client_world_follow(&z->client, z->world.revision);
+	etcd_client_world_follow(&z->client, z->world.log.revision);
 	assert_int_equal(etcd_world_write_wait(&z->a), -ERR_TIMEOUT);
 }
 

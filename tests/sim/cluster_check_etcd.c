@@ -4,7 +4,7 @@
 #include "cluster_world.h"
 
 #include "base/omap.h"
-#include "cluster_etcd_log.h"
+#include "store/etcd_log.h"
 
 bool cluster_choose_server(struct cluster *w)
 {

@@ -108,18 +108,6 @@ static void elect(struct cluster_etcd *e)
 
 /* --- writes ---------------------------------------------------------------------------------- */
 
-static Etcd__TxnRequest *copy_txn(const Etcd__TxnRequest *in)
-{
-	size_t n = etcd__txn_request__get_packed_size(in);
-	uint8_t *wire = xmalloc(n + 1);
-	Etcd__TxnRequest *out;
-
-	(void)etcd__txn_request__pack(in, wire);
-	out = etcd__txn_request__unpack(NULL, n, wire);
-	free(wire);
-	return out;
-}
-
 void etcd_propose(struct cluster_etcd_member *m, struct etcd_ask *ask, const Etcd__TxnRequest *txn,
 		  int64_t compact)
 {
@@ -128,7 +116,7 @@ void etcd_propose(struct cluster_etcd_member *m, struct etcd_ask *ask, const Etc
 	p->from = m;
 	p->ask = ask;
 	ask->proposal = p;
-	p->txn = txn ? copy_txn(txn) : NULL;
+	p->txn = txn ? etcd_log_copy_txn(txn) : NULL;
 	p->compact = compact;
 	list_push_back(&m->etcd->proposals, &p->link);
 }
@@ -155,13 +143,13 @@ static void forward(struct cluster_etcd *e, struct etcd_proposal *p)
 	p->due_ms = etcd_now(e) + draw(e, slow ? SLOW_MS : COMMIT_MS);
 }
 
-static void reply_compact(struct etcd_ask *ask, int64_t revision)
+static void reply_compact(struct etcd_ask *ask, const struct etcd_log *l)
 {
 	Etcd__CompactionResponse *out = ARENA_NEW(&ask->arena, Etcd__CompactionResponse);
 
 	etcd__compaction_response__init(out);
 	out->header = ARENA_NEW(&ask->arena, Etcd__ResponseHeader);
-	*out->header = etcd_log_header(revision);
+	*out->header = etcd_log_header(l, l->revision);
 	ask->reply = &out->base;
 }
 
@@ -177,7 +165,7 @@ static void commit_compact(struct cluster_etcd *e, const struct etcd_proposal *p
 		p->ask->code = GRPC_OUT_OF_RANGE;
 		p->ask->failure = old ? etcd_log_compacted : etcd_log_future;
 	} else {
-		reply_compact(p->ask, e->log.revision);
+		reply_compact(p->ask, &e->log);
 	}
 }
 

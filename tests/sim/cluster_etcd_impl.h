@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "cluster_etcd.h"
 #include "grpc/grpc.h"
-#include "cluster_etcd_log.h"
+#include "store/etcd_log.h"
 
 /* etcd's own times: of an election, and for a request. */
 enum { ETCD_ELECTION_MS = 1000, ETCD_REQUEST_MS = 7000, ETCD_TICK_MS = 100 };

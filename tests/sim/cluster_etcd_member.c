@@ -141,34 +141,21 @@ static void serve_compact(struct grpc_call *c, const void *request)
 
 /* --- watches --------------------------------------------------------------------------------- */
 
+static Etcd__ResponseHeader header_of(const struct cluster_etcd_member *m)
+{
+	return etcd_log_header(&m->etcd->log, etcd_applied(m).revision);
+}
+
 static void send_piece(struct cluster_etcd_member *m, struct etcd_watch *x, size_t n, bool fragment)
 {
 	CLEANUP(arena_release) struct arena a;
 	Etcd__WatchResponse out = ETCD__WATCH_RESPONSE__INIT;
-	Etcd__ResponseHeader h = etcd_log_header(etcd_applied(m).revision);
-	Etcd__KeyValue *kv;
-	Etcd__Event *e;
+	Etcd__ResponseHeader h = header_of(m);
 
 	arena_init(&a, SIZE_MAX);
-	kv = ARENA_ARRAY(&a, Etcd__KeyValue, n);
-	e = ARENA_ARRAY(&a, Etcd__Event, n);
 	out.header = &h;
 	out.fragment = fragment;
-	out.events = ARENA_ARRAY(&a, Etcd__Event *, n);
-	for (; out.n_events < n; out.n_events++) {
-		const struct etcd_log_change *c = &m->etcd->log.changes.v[x->at + out.n_events];
-		size_t i = out.n_events;
-
-		etcd__key_value__init(&kv[i]);
-		kv[i].key = etcd_data(c->key);
-		kv[i].value = etcd_data(c->value);
-		kv[i].mod_revision = c->revision;
-		etcd__event__init(&e[i]);
-		e[i].type = c->deleted ? ETCD__EVENT__EVENT_TYPE__DELETE
-				       : ETCD__EVENT__EVENT_TYPE__PUT;
-		e[i].kv = &kv[i];
-		out.events[i] = &e[i];
-	}
+	etcd_log_events(&m->etcd->log, x->at, n, &a, &out);
 	(void)grpc_call_send(x->call, &out.base);
 	x->at += n;
 }
@@ -187,7 +174,7 @@ static size_t whole(const struct cluster_etcd_member *m, const struct etcd_watch
 static void end_watch(struct cluster_etcd_member *m, struct etcd_watch *x)
 {
 	Etcd__WatchResponse out = ETCD__WATCH_RESPONSE__INIT;
-	Etcd__ResponseHeader h = etcd_log_header(etcd_applied(m).revision);
+	Etcd__ResponseHeader h = header_of(m);
 
 	out.header = &h;
 	out.canceled = true;
@@ -220,7 +207,7 @@ static void feed(struct cluster_etcd_member *m, struct etcd_watch *x)
 static void send_created(struct cluster_etcd_member *m, struct grpc_call *c)
 {
 	Etcd__WatchResponse out = ETCD__WATCH_RESPONSE__INIT;
-	Etcd__ResponseHeader h = etcd_log_header(etcd_applied(m).revision);
+	Etcd__ResponseHeader h = header_of(m);
 
 	out.header = &h;
 	out.created = true;

@@ -1,11 +1,11 @@
 /*
- * cluster_etcd_log - the data of a simulated etcd, and its answers.
+ * etcd_log - for tests: the data of a simulated etcd, and its answers.
  *
  * A log of all changes with an index by key. Transactions, ranges at any
  * revision that is not compacted, in pages, and the errors in etcd's words.
  */
-#ifndef SIM_CLUSTER_ETCD_LOG_H
-#define SIM_CLUSTER_ETCD_LOG_H
+#ifndef STORE_ETCD_LOG_H
+#define STORE_ETCD_LOG_H
 
 #include "base/arena.h"
 #include "base/omap.h"
@@ -26,6 +26,7 @@ struct etcd_log {
 	struct arena arena; /* texts of the changes */
 	int64_t revision; /* begins with 1, as etcd's */
 	int64_t compacted; /* the store's revision at this point is the oldest known; 0: all is */
+	uint64_t term; /* of raft */
 };
 
 void etcd_log_init(struct etcd_log *l);
@@ -56,7 +57,14 @@ enum grpc_code etcd_log_range(const struct etcd_log *l, const Etcd__RangeRequest
 			      int64_t current, struct arena *a, Etcd__RangeResponse *out,
 			      struct str *ret_why);
 
-Etcd__ResponseHeader etcd_log_header(int64_t revision);
+/* `n` changes from the index on, as the events of a watch's response; in the arena. */
+void etcd_log_events(const struct etcd_log *l, size_t from, size_t n, struct arena *a,
+		     Etcd__WatchResponse *out);
+
+Etcd__ResponseHeader etcd_log_header(const struct etcd_log *l, int64_t revision);
+
+/* A copy to be freed as an unpacked one. */
+Etcd__TxnRequest *etcd_log_copy_txn(const Etcd__TxnRequest *in);
 
 /* Answers to requests that cannot be served, in etcd's words. */
 extern const struct str etcd_log_compacted, etcd_log_future;

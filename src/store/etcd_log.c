@@ -1,4 +1,5 @@
-#include "cluster_etcd_log.h"
+/* Transactions search the newest change of a key; ranges walk the keys in order. */
+#include "store/etcd_log.h"
 
 #include "base/mem.h"
 
@@ -37,12 +38,13 @@ void etcd_log_release(struct etcd_log *l)
 	arena_release(&l->arena);
 }
 
-Etcd__ResponseHeader etcd_log_header(int64_t revision)
+Etcd__ResponseHeader etcd_log_header(const struct etcd_log *l, int64_t revision)
 {
 	Etcd__ResponseHeader h = ETCD__RESPONSE_HEADER__INIT;
 
 	h.cluster_id = CLUSTER_ID;
 	h.revision = revision;
+	h.raft_term = l->term;
 	return h;
 }
 
@@ -211,7 +213,7 @@ Etcd__TxnResponse *etcd_log_reply(const struct etcd_log *l, const Etcd__TxnReque
 
 	etcd__txn_response__init(out);
 	out->header = ARENA_NEW(a, Etcd__ResponseHeader);
-	*out->header = etcd_log_header(l->revision);
+	*out->header = etcd_log_header(l, l->revision);
 	out->succeeded = succeeded;
 	out->n_responses = succeeded ? in->n_success : in->n_failure;
 	out->responses = ARENA_ARRAY(a, Etcd__ResponseOp *, out->n_responses + 1);
@@ -220,9 +222,21 @@ Etcd__TxnResponse *etcd_log_reply(const struct etcd_log *l, const Etcd__TxnReque
 	return out;
 }
 
-/* --- ranges -------------------------------------------------------------------------------- */
+Etcd__TxnRequest *etcd_log_copy_txn(const Etcd__TxnRequest *in)
+{
+	size_t n = etcd__txn_request__get_packed_size(in);
+	uint8_t *wire = xmalloc(n + 1);
+	Etcd__TxnRequest *out;
 
-static void add_kv(Etcd__RangeResponse *out, const struct etcd_log_change *now, struct arena *a)
+	(void)etcd__txn_request__pack(in, wire);
+	out = etcd__txn_request__unpack(NULL, n, wire);
+	free(wire);
+	return out;
+}
+
+/* --- ranges and events --------------------------------------------------------------------- */
+
+static Etcd__KeyValue *kv_of(const struct etcd_log_change *now, struct arena *a)
 {
 	Etcd__KeyValue *kv = ARENA_NEW(a, Etcd__KeyValue);
 
@@ -231,7 +245,23 @@ static void add_kv(Etcd__RangeResponse *out, const struct etcd_log_change *now, 
 	kv->value = etcd_data(now->value);
 	kv->version = now->version;
 	kv->mod_revision = now->revision;
-	out->kvs[out->n_kvs++] = kv;
+	return kv;
+}
+
+void etcd_log_events(const struct etcd_log *l, size_t from, size_t n, struct arena *a,
+		     Etcd__WatchResponse *out)
+{
+	out->events = ARENA_ARRAY(a, Etcd__Event *, n);
+	for (; out->n_events < n; out->n_events++) {
+		const struct etcd_log_change *c = &l->changes.v[from + out->n_events];
+		Etcd__Event *e = ARENA_NEW(a, Etcd__Event);
+
+		etcd__event__init(e);
+		e->type = c->deleted ? ETCD__EVENT__EVENT_TYPE__DELETE
+				     : ETCD__EVENT__EVENT_TYPE__PUT;
+		e->kv = kv_of(c, a);
+		out->events[out->n_events] = e;
+	}
 }
 
 /* An end of one zero byte is the end of all keys. */
@@ -260,7 +290,7 @@ static void walk(const struct etcd_log *l, const Etcd__RangeRequest *in, int64_t
 		if (in->limit && out->n_kvs == (size_t)in->limit)
 			out->more = true;
 		else
-			add_kv(out, now, a);
+			out->kvs[out->n_kvs++] = kv_of(now, a);
 	}
 }
 
@@ -272,7 +302,7 @@ enum grpc_code etcd_log_range(const struct etcd_log *l, const Etcd__RangeRequest
 
 	etcd__range_response__init(out);
 	out->header = ARENA_NEW(a, Etcd__ResponseHeader);
-	*out->header = etcd_log_header(current);
+	*out->header = etcd_log_header(l, current);
 	if (in->revision && (revision < l->compacted || revision > current)) {
 		*ret_why = revision > current ? etcd_log_future : etcd_log_compacted;
 		return GRPC_OUT_OF_RANGE;
