@@ -246,6 +246,11 @@ static bool may_try_again(const struct etcd_call *c, const struct etcd_answer *a
 	return a->outcome == ETCD_RETRY || (a->outcome == ETCD_UNKNOWN && c->repeatable);
 }
 
+static void on_metadata(struct grpc_call *g)
+{
+	((struct etcd_call *)grpc_call_data(g))->begun = true;
+}
+
 static void on_message(struct grpc_call *g, const void *message)
 {
 	((struct etcd_call *)grpc_call_data(g))->reply = message;
@@ -263,6 +268,8 @@ static void on_end(struct grpc_call *g, const struct grpc_status *st)
 	client = c->client;
 	c->grpc = NULL;
 	a.outcome = etcd_outcome_of(st, sent, &a.err);
+	if (c->begun && c->op == ETCD_RANGE && st->code == GRPC_DEADLINE_EXCEEDED)
+		(void)error_set(&a.err, ERR_TOO_LARGE, "etcd's answer did not arrive in time");
 	if (sent)
 		count(client, c, st->code);
 	if (a.outcome == ETCD_ANSWERED) {
@@ -298,7 +305,9 @@ static void on_give_up(struct loop_timer *t)
 
 static void start(struct etcd_call *c, struct etcd_endpoint *e)
 {
-	static const struct grpc_call_ops ops = { .on_message = on_message, .on_end = on_end };
+	static const struct grpc_call_ops ops = { .on_metadata = on_metadata,
+						  .on_message = on_message,
+						  .on_end = on_end };
 	struct grpc_call_opts opts = {
 		.deadline_ms = ETCD_CALL_MS,
 		.metadata = &has_leader,
@@ -312,6 +321,7 @@ static void start(struct etcd_call *c, struct etcd_endpoint *e)
 	c->endpoint = e;
 	c->term = e->pulse.term;
 	c->reply = NULL;
+	c->begun = false;
 	c->sent_at = clock_monotonic(loop_clock(client->loop));
 	c->grpc = grpc_channel_call(e->channel, &etcd_ops[c->op].method, &opts, &ops, c);
 	(void)grpc_call_send_packed(c->grpc, c->request);

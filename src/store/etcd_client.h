@@ -41,7 +41,8 @@ enum {
 struct etcd_answer {
 	enum etcd_outcome outcome; /* never ETCD_RETRY */
 	const void *reply; /* what the method gives; NULL unless ETCD_ANSWERED */
-	struct error err; /* otherwise */
+	/* Otherwise. ERR_TOO_LARGE: also if the time was up while the answer to a read arrived. */
+	struct error err;
 };
 
 /* One call. Embed it and fill the first fields; it is the client's until done(). */
@@ -59,6 +60,7 @@ struct etcd_call {
 	struct grpc_call *grpc;
 	struct bytes *request;
 	const void *reply;
+	bool begun; /* the answer has begun to arrive */
 	struct loop_timer timer;
 	int64_t give_up; /* ms: waits, and is tried again, until then */
 	int64_t sent_at; /* ns */

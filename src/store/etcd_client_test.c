@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
+#include "store/etcd_client.h"
 #include "store/etcd_client_world.h"
 #include "store/store_etcd.h"
 
@@ -324,6 +326,54 @@ static void who_asks_later_is_told_no_older_revision(void **state)
 	assert_int_equal(later.revision, now);
 }
 
+struct ranged {
+	bool done;
+	size_t n;
+};
+
+static void on_range(void *arg, const struct store_range_result *result,
+		     const struct error *err UNUSED)
+{
+	struct ranged *r = arg;
+
+	r->done = true;
+	r->n = result ? result->n : 0;
+}
+
+/* All of it takes longer than a call may. */
+static void a_slow_connection_gets_smaller_pages(void **state UNUSED)
+{
+	enum { N = 100, BYTES = 2 * KIB, TRIES = 10 };
+	struct store_range range = { .resource = STR("core/pods") };
+	CLEANUP(arena_release) struct arena arena;
+	struct etcd_client_world client;
+	struct etcd_world world;
+	struct ranged r = { 0 };
+	char key[64], value[BYTES + 1];
+
+	arena_init(&arena, SIZE_MAX);
+	memset(value, 'x', BYTES);
+	value[BYTES] = '\0';
+	etcd_world_init_slow(&world, 1, 2);
+	for (int i = 0; i < N; i++) {
+		(void)snprintf(key, sizeof(key), "/registry/core/pods/ns p%d", i);
+		(void)etcd_world_change(&world, key, value);
+	}
+	etcd_client_world_open(&client, &world);
+	/* An answer that was cut short may hold up the next one so long that this fails, too. */
+	for (unsigned tries = 0; r.n == 0; tries++) {
+		assert_true(tries < TRIES);
+		r.done = false;
+		store_range(client.store, &range, &arena, on_range, &r);
+		while (!r.done)
+			etcd_world_run(&world, ETCD_CALL_MS);
+	}
+	assert_int_equal(r.n, N);
+	assert_true(sim_elapsed_ms(world.sim) > ETCD_CALL_MS);
+	etcd_client_world_release(&client);
+	etcd_world_release(&world);
+}
+
 static void the_name_is_given_once(void **state)
 {
 	struct setup *z = *state;
@@ -459,6 +509,7 @@ int main(void)
 		TEST(who_asks_later_is_told_no_older_revision),
 		TEST(the_name_is_given_once),
 		TEST(bad_options_are_refused),
+		cmocka_unit_test(a_slow_connection_gets_smaller_pages),
 		cmocka_unit_test(compaction_is_done_by_one_of_many),
 		cmocka_unit_test(refusals_are_told_from_the_unknown),
 	};

@@ -12,6 +12,9 @@
 #include "store/etcd_key.h"
 #include "store/etcd_stamp.h"
 
+/* A full page that arrives within this time shows that twice as many keys arrive in time. */
+enum { QUICK_MS = ETCD_CALL_MS / 10 };
+
 static void tell_ended(struct etcd_reads *rs)
 {
 	if (rs->ended)
@@ -27,6 +30,7 @@ struct range_job {
 	struct buf from, end;
 	size_t limit; /* SIZE_MAX: none */
 	size_t page;
+	int64_t asked_at; /* ms: for the page */
 	size_t room; /* items that there is memory for */
 	struct arena *arena;
 	struct store_range_result result;
@@ -62,6 +66,7 @@ static void ask_page(struct range_job *job)
 	request.range_end = etcd_data(buf_str(&job->end));
 	request.limit = (int64_t)MIN(job->page, job->limit - job->result.n);
 	request.revision = job->result.revision;
+	job->asked_at = loop_now(etcd_client_loop(job->reads->client));
 	job->call = (struct etcd_call){ .op = ETCD_RANGE, .repeatable = true, .done = on_page };
 	etcd_client_call(job->reads->client, &job->call, &request.base);
 }
@@ -134,6 +139,16 @@ static int add_page(struct range_job *job, const Etcd__RangeResponse *reply, str
 	return 1;
 }
 
+/* After slow pages the connection may be fast again. */
+static void note_pace(struct range_job *job, const Etcd__RangeResponse *reply)
+{
+	struct etcd_reads *rs = job->reads;
+	int64_t took = loop_now(etcd_client_loop(rs->client)) - job->asked_at;
+
+	if (reply->n_kvs >= rs->page && took <= QUICK_MS)
+		rs->page = MIN(2 * rs->page, (size_t)ETCD_PAGE_MAX);
+}
+
 static void on_page(struct etcd_call *c, const struct etcd_answer *a)
 {
 	struct range_job *job = CONTAINER_OF(c, struct range_job, call);
@@ -141,10 +156,13 @@ static void on_page(struct etcd_call *c, const struct etcd_answer *a)
 	int r;
 
 	if (a->outcome == ETCD_ANSWERED) {
+		note_pace(job, a->reply);
 		r = add_page(job, a->reply, &err);
 	} else if (a->err.code == ERR_TOO_LARGE && job->page > 1) {
-		/* Few objects are large, so a page of fewer fits. */
+		/* Few objects are large, so a page of fewer fits. A connection stays slow. */
 		job->page = MAX(job->page / 8, 1);
+		if (a->outcome == ETCD_UNKNOWN)
+			job->reads->page = MIN(job->reads->page, job->page);
 		r = 1;
 	} else {
 		if (a->outcome == ETCD_UNKNOWN)
@@ -167,7 +185,7 @@ void etcd_reads_range(struct etcd_reads *rs, const struct store_range *range, st
 	job->reads = rs;
 	job->arena = arena;
 	job->limit = range->limit ? range->limit : SIZE_MAX;
-	job->page = ETCD_PAGE_MAX;
+	job->page = rs->page;
 	job->result.revision = range->revision;
 	job->done = done;
 	job->arg = arg;
@@ -244,7 +262,7 @@ void etcd_reads_current(struct etcd_reads *rs,
 
 void etcd_reads_init(struct etcd_reads *rs, struct etcd_client *client, struct str prefix)
 {
-	*rs = (struct etcd_reads){ .client = client, .prefix = prefix };
+	*rs = (struct etcd_reads){ .client = client, .prefix = prefix, .page = ETCD_PAGE_MAX };
 	list_init(&rs->asked);
 	list_init(&rs->late);
 }

@@ -3,7 +3,9 @@
  *
  * A range is read in pages of at most ETCD_PAGE_MAX keys, all at the revision
  * of the first, so that neither etcd nor we hold more than a page beside the
- * result. Reads are linearizable: a member asks its leader first.
+ * result. If a page takes longer to arrive than a call may take, this and later
+ * ranges are read in smaller pages. Reads are linearizable: a member asks its leader
+ * first.
  */
 #ifndef STORE_ETCD_READ_H
 #define STORE_ETCD_READ_H
@@ -15,6 +17,7 @@ struct etcd_reads {
 	struct etcd_client *client;
 	struct str prefix;
 	size_t ranges; /* being read */
+	size_t page; /* keys that arrive in time */
 	struct etcd_call call; /* asks for the revision */
 	bool asking;
 	/* Who waits for the answer on its way, and who came too late for it. */
