@@ -27,6 +27,7 @@
 enum {
 	UP_MS = 120 * 1000,
 	SETTLE_MS = 180 * 1000, /* until all is as it should be */
+	FAR_US = 40 * 1000, /* latency where hosts are far from each other */
 	GONE_MS = 120 * 1000,
 	KEEPALIVE_MS = 45 * 1000,
 	WATCH_MS = 50, /* between two looks of the supervisor */
@@ -322,7 +323,7 @@ static void draw(struct cluster *w, struct sim_opts *o)
 	o->stall_max_ms = stalls[cluster_pick(w, ARRAY_SIZE(stalls))];
 	o->lose = cluster_chance(w, 0.5) ? 0.0005 : 0;
 	o->refuse = cluster_chance(w, 0.5) ? 0.02 : 0;
-	o->latency_max_us = cluster_chance(w, 0.3) ? 40000 : 2000;
+	o->latency_max_us = cluster_chance(w, 0.3) ? FAR_US : 2000;
 	w->faults = faults[cluster_pick(w, ARRAY_SIZE(faults))];
 	w->pace_ms = paces[cluster_pick(w, ARRAY_SIZE(paces))];
 	w->burst = 1 + cluster_pick(w, 8);
@@ -349,18 +350,20 @@ static void draw_parts(struct cluster *w)
 
 /*
  * etcd's history is short in some worlds, so that servers that are held up are outrun; reading all
- * takes less.
+ * takes less. Where hosts are far from each other it may take more than the shortest.
  */
-static void draw_etcd(struct cluster *w)
+static void draw_etcd(struct cluster *w, const struct sim_opts *o)
 {
 	static const int64_t histories[] = { 15 * 1000, 40 * 1000, 0 };
-	int64_t history;
+	unsigned drawn;
 
 	if (!w->etcd)
 		return;
-	history = histories[cluster_pick(w, ARRAY_SIZE(histories))];
+	drawn = cluster_pick(w, ARRAY_SIZE(histories));
+	if (drawn == 0 && o->latency_max_us == FAR_US)
+		drawn = 1;
 	for (unsigned i = 0; i < w->nservers; i++)
-		w->configs[i].history_ms = history;
+		w->configs[i].history_ms = histories[drawn];
 }
 
 /* Clocks of machines need not agree. */
@@ -398,7 +401,7 @@ void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
 	write_tokens(w);
 	add_roles(w);
 	skew_clocks(w);
-	draw_etcd(w);
+	draw_etcd(w, &o);
 	make_user(w);
 	for (unsigned i = 0; i < w->nservers + w->nmembers; i++)
 		cluster_role_start(&w->roles[i]);
