@@ -272,6 +272,12 @@ static void ask(struct etcd_write *rec)
 	etcd_client_call(rec->all->client, &rec->call, &range.base);
 }
 
+/* It was decided on something that holds for a limited time. */
+static bool is_late(const struct etcd_write *rec, int64_t now)
+{
+	return rec->w->send_by && now > rec->w->send_by;
+}
+
 static void pursue(struct etcd_write *rec, const struct error *why)
 {
 	int64_t now = loop_now(etcd_client_loop(rec->all->client));
@@ -280,7 +286,7 @@ static void pursue(struct etcd_write *rec, const struct error *why)
 		rec->give_up = now + DOUBT_MS;
 	rec->doubtful = true;
 	rec->err = *why;
-	if (now >= rec->give_up)
+	if (now >= rec->give_up || (rec->expected && is_late(rec, now)))
 		give_up(rec);
 	else if (rec->expected)
 		send_txn(rec);
@@ -340,12 +346,24 @@ static void enqueue(struct etcd_write *rec)
 	send_queued(rec->all);
 }
 
+static void refuse_late(struct etcd_write *rec)
+{
+	(void)error_set(&rec->err, ERR_CONFLICT, "it waited too long to be sent");
+	bury(rec);
+}
+
 static void send_queued(struct etcd_writes *ws)
 {
+	int64_t now = loop_now(etcd_client_loop(ws->client));
+
 	while (ws->sent < ETCD_WRITES_MAX && !list_empty(&ws->queued)) {
 		struct list *node = list_pop_front(&ws->queued);
 		struct etcd_write *rec = LIST_ENTRY(node, struct etcd_write, link);
 
+		if (is_late(rec, now)) {
+			refuse_late(rec);
+			continue;
+		}
 		rec->in_flight = true;
 		ws->sent++;
 		rec->epoch = ws->epoch;

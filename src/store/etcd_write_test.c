@@ -287,6 +287,43 @@ static void a_chain_behind_an_unknown_write_conflicts(void **state)
 	assert_int_equal(store_pending(z->client.store), 0);
 }
 
+/* From now on the write may be sent for so long. */
+static void limit(struct setup *z, struct etcd_world_write *w, int64_t ms)
+{
+	w->write.send_by = loop_now(z->world.client_loop) + ms;
+}
+
+static void a_write_that_waited_too_long_is_not_sent(void **state)
+{
+	struct setup *z = *state;
+
+	befall(z, ETCD_WORLD_HOLD, 1);
+	etcd_client_world_put(&z->client, &z->a, "a", "1", 0);
+	etcd_client_world_after(&z->b, &z->a, "2");
+	etcd_client_world_after(&z->c, &z->b, "3");
+	limit(z, &z->b, 50);
+	etcd_world_run(&z->world, 100);
+	etcd_world_answer(&z->world);
+	assert_int_equal(etcd_world_write_wait(&z->b), -ERR_CONFLICT);
+	assert_int_equal(etcd_world_write_wait(&z->c), -ERR_CONFLICT);
+	assert_int_equal(etcd_world_write_wait(&z->a), 0);
+	assert_int_equal(z->world.txns, 1);
+	assert_string_equal(etcd_world_get(&z->world, KEY).p, "1");
+	assert_int_equal(store_pending(z->client.store), 0);
+}
+
+static void a_write_in_doubt_is_not_sent_again_when_it_is_late(void **state)
+{
+	struct setup *z = *state;
+	int64_t first = must_put(z, "1", 0);
+
+	befall(z, ETCD_WORLD_DROP, 1);
+	etcd_client_world_put(&z->client, &z->a, "a", "2", first);
+	limit(z, &z->a, -1);
+	assert_int_equal(etcd_world_write_wait(&z->a), -ERR_TIMEOUT);
+	assert_int_equal(z->world.txns, 1 + 1);
+}
+
 static void a_full_etcd_has_written_nothing_and_is_unhealthy(void **state)
 {
 	struct setup *z = *state;
@@ -487,6 +524,8 @@ int main(void)
 		TEST(a_creation_behind_a_lost_deletion_is_told_from_it),
 		TEST(a_chain_goes_out_before_the_feed_has_shown_its_head),
 		TEST(a_chain_behind_an_unknown_write_conflicts),
+		TEST(a_write_that_waited_too_long_is_not_sent),
+		TEST(a_write_in_doubt_is_not_sent_again_when_it_is_late),
 		TEST(a_full_etcd_has_written_nothing_and_is_unhealthy),
 		TEST(writes_survive_a_crash_of_etcd),
 		TEST(a_write_that_nobody_takes_is_certainly_not_written),

@@ -92,6 +92,12 @@ struct store_write {
 	const struct str *guards;
 	size_t nguards;
 	int64_t view;
+	/*
+	 * Loop time in ms after which etcd's client does not send the write any more; 0: none. A
+	 * write that was not sent by then is not written (-ERR_CONFLICT), so that it is decided
+	 * again. LMDB takes writes in order and ignores it.
+	 */
+	int64_t send_by;
 
 	/* Called once, with the outcome: see above. err NULL: written. */
 	void (*done)(struct store_write *w, const struct error *err);
