@@ -178,7 +178,8 @@ void quota_read(const struct json *object, struct arena *a, struct quota *ret_qu
 	const struct json *spec = json_getz(object, "spec"), *status = json_getz(object, "status");
 	const struct json *scopes = json_getz(spec, "scopes");
 	const struct json *terms = json_getz(json_getz(spec, "scopeSelector"), "matchExpressions");
-	struct quota q = { .name = json_text_at(json_getz(object, "metadata"), "name") };
+	const struct json *meta = json_getz(object, "metadata");
+	struct quota q = { .name = json_text_at(meta, "name"), .uid = json_text_at(meta, "uid") };
 
 	q.wanted = amount_list_read(a, json_getz(spec, "hard"));
 	q.hard = amount_list_read(a, json_getz(status, "hard"));

@@ -14,6 +14,26 @@
 
 struct json;
 
+/*
+ * How long a charge may be ahead of its object. The server and the controller rely on the same
+ * times: the server charges a quota first and writes the object later, and the controller takes a
+ * charge back if no object came of it.
+ *
+ *  - The server hands the object's write to the store, and etcd's client sends it, within
+ *    QUOTA_CHARGE_MS after the server began to charge. Otherwise it charges again.
+ *  - A write that was sent takes effect within QUOTA_WRITE_MS, or never: etcd's client waits 5 s
+ *    for a member and 10 s for the answer.
+ *  - The controller sees the object within QUOTA_SEEN_MS: a client notices a dead connection within
+ *    a minute.
+ */
+enum {
+	QUOTA_CHARGE_MS = 30 * 1000,
+	QUOTA_WRITE_MS = 30 * 1000,
+	QUOTA_SEEN_MS = 60 * 1000,
+	/* A charge that was seen so long ago has become an object that is seen, or never will. */
+	QUOTA_SETTLED_MS = QUOTA_CHARGE_MS + QUOTA_WRITE_MS + QUOTA_SEEN_MS,
+};
+
 /* --- kinds -------------------------------------------------------------------------------- */
 
 enum quota_sort {
@@ -91,7 +111,7 @@ struct quota_scope {
 };
 
 struct quota {
-	struct str name;
+	struct str name, uid;
 	struct amount_list wanted; /* spec.hard */
 	struct amount_list hard, used; /* status */
 	struct quota_scope *scopes;

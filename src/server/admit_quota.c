@@ -1,7 +1,8 @@
 /*
  * The write parks while it is charged and is then decided anew. When that yields the same usage, it
- * has been paid for. When what is stored has changed meanwhile so that it does not, it is
- * charged again, and the controller's recount puts right what was charged first.
+ * has been paid for. If it yields another usage because the stored object has changed meanwhile, or
+ * if the charge has become too old, the write is charged again and the first charge is given back.
+ * So is the charge of a write that fails, unless nobody knows whether the store has it.
  */
 #include "server/admit_quota.h"
 
@@ -19,6 +20,7 @@ struct paid {
 	struct mutation *m;
 	struct error err;
 	bool unsure;
+	bool hooked; /* it is told when the write is over */
 	int waits;
 };
 
@@ -60,9 +62,20 @@ static void on_charged(struct quota_wait *w, const struct error *err, bool unsur
 
 	p->state = err ? PAID_REFUSED : PAID_ALL;
 	p->unsure = unsure;
-	if (err)
+	if (err) {
 		p->err = *err;
+		quotas_give_back(p->m->x->server->quotas, w);
+	}
 	mutation_resume(p->m);
+}
+
+/* A success whose last try needed no charge did not use it. */
+static void on_over(struct mutation *m, void *arg, bool done)
+{
+	struct paid *p = arg;
+
+	if (done ? !m->send_by : !m->in_doubt)
+		quotas_give_back(m->x->server->quotas, &p->wait);
 }
 
 /* A refusal is told once: whoever asks again has it judged again. */
@@ -76,13 +89,20 @@ static int refuse(struct mutation *m, struct paid *p, struct error *err)
 	return -(int)err->code;
 }
 
-/* Whether that is what was paid for. */
+/* Until when the write must be sent. */
+static int64_t paid_until(const struct paid *p)
+{
+	return p->wait.begun_ms + QUOTA_CHARGE_MS;
+}
+
+/* Whether that is what was paid for, and not too long ago. */
 static bool is_paid(const struct paid *p, const struct quota_item *item,
-		    const struct quota_item *old)
+		    const struct quota_item *old, int64_t now_ms)
 {
 	const struct quota_request *rq = &p->wait.request;
 
-	return p->state == PAID_ALL && quota_item_equal(&rq->item, item) && !rq->old == !old &&
+	return p->state == PAID_ALL && now_ms < paid_until(p) &&
+	       quota_item_equal(&rq->item, item) && !rq->old == !old &&
 	       (!old || quota_item_equal(rq->old, old));
 }
 
@@ -105,7 +125,15 @@ static int pay(struct mutation *m, struct paid *p, const struct quota_kind *k,
 	struct arena *a = &m->x->work;
 	int r;
 
+	/* None of the tries until now was written. */
+	if (p->state == PAID_ALL)
+		quotas_give_back(m->x->server->quotas, &p->wait);
+	if (!p->hooked)
+		mutation_on_over(m, on_over, p);
+	p->hooked = true;
+	p->state = PAID_NOTHING;
 	p->wait.ns = m->ns;
+	p->wait.arena = a;
 	p->wait.done = on_charged;
 	rq->kind = *k;
 	keep_item(&rq->item, item, a);
@@ -147,7 +175,9 @@ int admit_quota(struct mutation *m, const struct json *old, struct json *object,
 	r = mutation_check_memory(m->write.arena, err);
 	if (r < 0)
 		return r;
-	if (is_paid(p, &item, old ? &before : NULL))
+	if (is_paid(p, &item, old ? &before : NULL, loop_now(m->x->server->opts.loops[0]))) {
+		m->send_by = p->wait.debits ? paid_until(p) : 0;
 		return 0;
+	}
 	return pay(m, p, &k, &item, old ? &before : NULL, err);
 }

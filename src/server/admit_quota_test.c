@@ -11,6 +11,9 @@
 
 #include <cmocka.h>
 
+#include "api/quota.h"
+#include "net/sim.h"
+#include "server/state_fake.h"
 #include "server/verb_world.h"
 
 #define QUOTAS "/api/v1/namespaces/default/resourcequotas"
@@ -161,7 +164,7 @@ static void a_scope_leaves_others_alone(void **state)
 		"limited: pods=0");
 }
 
-enum { CREATES = 50, ROOM = 20 };
+enum { CREATES = 50, ROOM = 20, SOON_MS = 1000 };
 
 static void of_many_at_once_as_many_as_there_is_room_for_are_made(void **state)
 {
@@ -190,6 +193,89 @@ static void of_many_at_once_as_many_as_there_is_room_for_are_made(void **state)
 	assert_used(w, "r", "{\"configmaps\":\"20\"}");
 }
 
+static void begin_map(struct verb_world *w, struct verb_ask *ask, const char *name)
+{
+	*ask = (struct verb_ask){ .method = "POST",
+				  .target = MAPS,
+				  .content_type = "application/json" };
+	ask->body = arena_printf(&w->arena, "{\"metadata\":{\"name\":\"%s\"}}", name);
+	verb_world_begin(w, ask);
+}
+
+static int finish(struct verb_world *w, struct verb_ask *ask)
+{
+	int status;
+
+	verb_world_finish(w, ask);
+	status = ask->status;
+	verb_ask_release(ask);
+	return status;
+}
+
+static void creations_of_one_name_at_once_are_charged_once(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask asks[10];
+	int made = 0;
+
+	quota(w, "q", "", "\"configmaps\":\"20\"", "\"configmaps\":\"0\"");
+	quota(w, "r", "", "\"count/configmaps\":\"20\"", "\"count/configmaps\":\"5\"");
+	for (size_t i = 0; i < ARRAY_SIZE(asks); i++)
+		begin_map(w, &asks[i], "m");
+	for (size_t i = 0; i < ARRAY_SIZE(asks); i++) {
+		int status = finish(w, &asks[i]);
+
+		assert_true(status == 201 || status == 409);
+		made += status == 201;
+	}
+	assert_int_equal(made, 1);
+	sim_run_for(w->sim, SOON_MS);
+	assert_used(w, "q", "{\"configmaps\":\"1\"}");
+	assert_used(w, "r", "{\"count/configmaps\":\"6\"}");
+}
+
+/* A creation that was charged, and then fails at the store. */
+static void fail_write(struct verb_world *w, enum error_code code, int status)
+{
+	struct verb_ask ask;
+
+	fake_store_hold_name(w->server.store, "m");
+	begin_map(w, &ask, "m");
+	sim_run_for(w->sim, SOON_MS);
+	assert_used(w, "q", "{\"configmaps\":\"1\"}");
+	fake_store_fail(w->server.store, 1, code);
+	fake_store_hold_name(w->server.store, NULL);
+	assert_int_equal(finish(w, &ask), status);
+	sim_run_for(w->sim, SOON_MS);
+}
+
+static void only_a_write_that_was_surely_not_made_is_given_back(void **state)
+{
+	struct verb_world *w = *state;
+
+	quota(w, "q", "", "\"configmaps\":\"20\"", "\"configmaps\":\"0\"");
+	fail_write(w, ERR_UNAVAILABLE, 503);
+	assert_used(w, "q", "{\"configmaps\":\"0\"}");
+	fail_write(w, ERR_TIMEOUT, 504);
+	assert_used(w, "q", "{\"configmaps\":\"1\"}");
+}
+
+/* The controller may have taken back the first charge, so the second one is needed. */
+static void a_charge_that_took_too_long_is_made_again(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask ask;
+
+	quota(w, "q", "", "\"configmaps\":\"20\"", "\"configmaps\":\"0\"");
+	fake_store_hold_name(w->server.store, "q");
+	begin_map(w, &ask, "m");
+	sim_run_for(w->sim, QUOTA_CHARGE_MS + SOON_MS);
+	fake_store_hold_name(w->server.store, NULL);
+	assert_int_equal(finish(w, &ask), 201);
+	sim_run_for(w->sim, SOON_MS);
+	assert_used(w, "q", "{\"configmaps\":\"2\"}");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, verb_world_set_up, verb_world_tear_down)
@@ -202,8 +288,12 @@ int main(void)
 		T(an_update_is_charged_with_the_difference),
 		T(a_scope_leaves_others_alone),
 		T(of_many_at_once_as_many_as_there_is_room_for_are_made),
+		T(creations_of_one_name_at_once_are_charged_once),
+		T(only_a_write_that_was_surely_not_made_is_given_back),
+		T(a_charge_that_took_too_long_is_made_again),
 		SHARED(a_pod_is_charged_and_refused_when_it_exceeds),
 		SHARED(of_many_at_once_as_many_as_there_is_room_for_are_made),
+		SHARED(creations_of_one_name_at_once_are_charged_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,10 @@
  * wait are judged one by one against running copies of the quotas, then the copies that changed are
  * written, then those that were charged go on. A quota that could not be written because
  * somebody else was first is judged and written again, it alone: the others are charged.
+ *
+ * Amounts that are given back have rounds of their own. If one write both gave back and charged the
+ * same amount, nobody could see that there is a new charge, and the controller would take it for an
+ * old one.
  */
 #include "server/quotas.h"
 
@@ -30,10 +34,20 @@ struct charged {
 	bool outrun; /* somebody else wrote it first */
 };
 
+/* Debits that are to be given back. */
+struct refund {
+	struct list link;
+	struct arena arena;
+	struct quota_debit *debits;
+	int64_t begun_ms; /* of their charge */
+};
+
 struct desk {
 	struct quotas *owner;
 	struct list waiting; /* for the next round */
 	struct list served; /* in this one: not refused so far, charged when it ends well */
+	struct list refunds; /* for the next round */
+	struct list refunding; /* in this one */
 	struct arena arena; /* of the round */
 	struct quota *quotas;
 	struct charged *charged;
@@ -126,8 +140,22 @@ struct quota_context quotas_context(struct quotas *q, struct arena *a)
 
 /* --- desks -------------------------------------------------------------------------------- */
 
+static void refunds_free(struct list *refunds)
+{
+	struct list *node;
+
+	while ((node = list_pop_front(refunds))) {
+		struct refund *r = LIST_ENTRY(node, struct refund, link);
+
+		arena_release(&r->arena);
+		free(r);
+	}
+}
+
 static void desk_free(struct desk *d)
 {
+	refunds_free(&d->refunds);
+	refunds_free(&d->refunding);
 	arena_release(&d->arena);
 	free(d);
 }
@@ -146,6 +174,8 @@ static struct desk *desk_of(struct quotas *q, struct str ns)
 	d->owner = q;
 	list_init(&d->waiting);
 	list_init(&d->served);
+	list_init(&d->refunds);
+	list_init(&d->refunding);
 	arena_init(&d->arena, SIZE_MAX);
 	(void)map_put(&q->desks, d->ns, d);
 	return d;
@@ -158,10 +188,16 @@ static void dismiss(struct desk *d, struct quota_wait *w, const struct error *er
 	w->done(w, err, d->unsure);
 }
 
+/* `err`: some quota could not be written, or perhaps it was: none is given back. */
 static void dismiss_all(struct desk *d, const struct error *err)
 {
-	LIST_FOREACH_SAFE (l, &d->served)
-		dismiss(d, LIST_ENTRY(l, struct quota_wait, link), err);
+	LIST_FOREACH_SAFE (l, &d->served) {
+		struct quota_wait *w = LIST_ENTRY(l, struct quota_wait, link);
+
+		if (err)
+			w->debits = NULL;
+		dismiss(d, w, err);
+	}
 }
 
 /* --- a round ------------------------------------------------------------------------------ */
@@ -203,6 +239,59 @@ static void read_quotas(struct desk *d)
 	}
 }
 
+/* What a try before charged to quotas that it could not write. */
+static void drop_debits(const struct desk *d, struct quota_wait *w)
+{
+	struct quota_debit **at = &w->debits;
+
+	while (*at) {
+		size_t i = 0;
+
+		while (i < d->n && !str_eq(d->quotas[i].name, (*at)->name))
+			i++;
+		if (i < d->n)
+			*at = (*at)->next;
+		else
+			at = &(*at)->next;
+	}
+}
+
+static struct quota_debit *debit_new(struct arena *a, const struct quota_debit *like)
+{
+	struct quota_debit *debit = ARENA_NEW(a, struct quota_debit);
+
+	debit->name = arena_str(a, like->name);
+	debit->uid = arena_str(a, like->uid);
+	debit->amounts = amount_list_copy(&like->amounts, a);
+	return debit;
+}
+
+static void add_debit(struct quota_wait *w, const struct quota *q, const struct amount_list *before)
+{
+	struct quota_debit *debit, now = { .name = q->name, .uid = q->uid, .amounts = q->used };
+
+	amount_list_sub(&now.amounts, before);
+	debit = debit_new(w->arena, &now);
+	debit->next = w->debits;
+	w->debits = debit;
+}
+
+static int charge(struct desk *d, struct quota_wait *w, const struct quota_context *ctx,
+		  bool *ret_changed, struct error *err)
+{
+	struct amount_list *before = ARENA_ARRAY(&d->arena, struct amount_list, d->n + 1);
+	int r;
+
+	drop_debits(d, w);
+	for (size_t i = 0; i < d->n; i++)
+		before[i] = d->quotas[i].used;
+	r = quota_charge(d->quotas, d->n, &w->request, ctx, ret_changed, err);
+	for (size_t i = 0; i < d->n && r == 0; i++)
+		if (d->quotas[i].used.v != before[i].v)
+			add_debit(w, &d->quotas[i], &before[i]);
+	return r;
+}
+
 static void judge(struct desk *d)
 {
 	struct quota_context ctx = quotas_context(d->owner, &d->arena);
@@ -212,10 +301,48 @@ static void judge(struct desk *d)
 		struct error err = { 0 };
 		bool changed;
 
-		if (quota_charge(d->quotas, d->n, &w->request, &ctx, &changed, &err) < 0)
+		if (charge(d, w, &ctx, &changed, &err) < 0)
 			dismiss(d, w, &err);
 		else if (!changed && !d->tries)
 			dismiss(d, w, NULL);
+	}
+}
+
+static int64_t now_ms(const struct desk *d)
+{
+	return loop_now(d->owner->server->opts.loops[0]);
+}
+
+/* Only names that are there: a sum that is not known must not become known by this. */
+static void give_back(struct quota *q, const struct quota_debit *debit)
+{
+	static const struct quantity zero;
+
+	if (!str_eq(q->name, debit->name) || !str_eq(q->uid, debit->uid))
+		return;
+	for (size_t i = 0; i < debit->amounts.n; i++) {
+		const struct amount *a = &debit->amounts.v[i];
+		const struct quantity *used = amount_list_get(&q->used, a->name);
+		struct quantity left = used ? quantity_sub(*used, a->q) : zero;
+
+		if (!used || quantity_sign(a->q) <= 0)
+			continue;
+		amount_list_set(&q->used, a->name, quantity_sign(left) > 0 ? left : zero);
+		q->changed = true;
+	}
+}
+
+/* An older charge is left to the controller, which may have taken it back. */
+static void refund(struct desk *d)
+{
+	LIST_FOREACH_SAFE (l, &d->refunding) {
+		struct refund *r = LIST_ENTRY(l, struct refund, link);
+
+		if (now_ms(d) - r->begun_ms >= QUOTA_CHARGE_MS)
+			continue;
+		for (struct quota_debit *debit = r->debits; debit; debit = debit->next)
+			for (size_t i = 0; i < d->n; i++)
+				give_back(&d->quotas[i], debit);
 	}
 }
 
@@ -260,8 +387,14 @@ static void write_quotas(struct desk *d)
 static void run_round(struct desk *d)
 {
 	read_quotas(d);
+	refund(d);
 	judge(d);
 	write_quotas(d);
+}
+
+static bool has_work(const struct desk *d)
+{
+	return !list_empty(&d->waiting) || !list_empty(&d->refunds);
 }
 
 static void end_round(struct desk *d)
@@ -274,7 +407,8 @@ static void end_round(struct desk *d)
 	d->charged = NULL;
 	d->n = 0;
 	arena_clear(&d->arena);
-	if (list_empty(&d->waiting)) {
+	refunds_free(&d->refunding);
+	if (!has_work(d)) {
 		(void)map_remove(&q->desks, d->ns);
 		desk_free(d);
 	} else {
@@ -314,7 +448,13 @@ static void begin_round(struct desk *d)
 	if (d->busy)
 		return;
 	d->busy = true;
+	if (!list_empty(&d->refunds)) {
+		list_splice_back(&d->refunding, &d->refunds);
+		run_round(d);
+		return;
+	}
 	LIST_FOREACH_SAFE (l, &d->waiting) {
+		LIST_ENTRY(l, struct quota_wait, link)->begun_ms = now_ms(d);
 		list_remove(l);
 		list_push_back(&d->served, l);
 	}
@@ -328,7 +468,7 @@ static struct desk *next_idle(struct quotas *q)
 	void *d;
 
 	for (size_t at = 0; map_next(&q->desks, &at, &key, &d);)
-		if (!((struct desk *)d)->busy && !list_empty(&((struct desk *)d)->waiting))
+		if (!((struct desk *)d)->busy && has_work(d))
 			return d;
 	return NULL;
 }
@@ -389,7 +529,31 @@ void quotas_charge(struct quotas *q, struct quota_wait *w)
 {
 	struct desk *d = desk_of(q, w->ns);
 
+	w->debits = NULL;
 	list_push_back(&d->waiting, &w->link);
+	if (!d->busy)
+		loop_timer_start(&q->soon, 0);
+}
+
+void quotas_give_back(struct quotas *q, struct quota_wait *w)
+{
+	struct desk *d;
+	struct refund *r;
+
+	if (!w->debits)
+		return;
+	d = desk_of(q, w->ns);
+	r = XNEW(struct refund);
+	arena_init(&r->arena, SIZE_MAX);
+	r->begun_ms = w->begun_ms;
+	for (struct quota_debit *from = w->debits; from; from = from->next) {
+		struct quota_debit *debit = debit_new(&r->arena, from);
+
+		debit->next = r->debits;
+		r->debits = debit;
+	}
+	w->debits = NULL;
+	list_push_back(&d->refunds, &r->link);
 	if (!d->busy)
 		loop_timer_start(&q->soon, 0);
 }

@@ -7,8 +7,9 @@
  * that come while its quotas are being written wait, and the next round charges them all with one
  * write per quota. A quota that somebody else changed meanwhile is read and charged again.
  *
- * What is charged for a write that then fails stays charged until the controller recounts, as
- * upstream.
+ * A charge pays for a write that is sent within QUOTA_CHARGE_MS (api/quota.h). If the write was
+ * surely not made, its charge is given back (quotas_give_back()). If nobody knows whether it was, it
+ * stays charged until the controller recounts.
  * Threads: the state's loop.
  */
 #ifndef SERVER_QUOTAS_H
@@ -23,10 +24,20 @@ struct server;
 struct quotas *quotas_new(struct server *s);
 void quotas_free(struct quotas *q); /* NULL allowed; nobody is told */
 
+/* What a quota was charged for one write. */
+struct quota_debit {
+	struct quota_debit *next;
+	struct str name, uid; /* of the quota */
+	struct amount_list amounts;
+};
+
 /* Embed it. */
 struct quota_wait {
 	struct quota_request request; /* must live until done() */
 	struct str ns;
+	struct arena *arena; /* for debits; must live as long as they are used */
+	struct quota_debit *debits; /* when it is done: what was charged; NULL: nothing */
+	int64_t begun_ms; /* loop time when the server began to charge */
 	/*
 	 * Never from within quotas_charge(). err NULL: it is charged, or nothing is to be charged;
 	 * -ERR_FORBIDDEN in upstream's words; -ERR_CONFLICT when others were first again and again.
@@ -40,6 +51,12 @@ struct quota_wait {
 bool quotas_limit(struct quotas *q, struct str ns, const struct quota_kind *k, struct arena *a);
 
 void quotas_charge(struct quotas *q, struct quota_wait *w);
+
+/*
+ * The write of w->debits, if there are any, was not made and will not be: `used` gets less by them.
+ * `w` does not wait. Best effort: the controller gives back the rest.
+ */
+void quotas_give_back(struct quotas *q, struct quota_wait *w);
 
 /* What evaluators ask of the state; of use in this turn only. */
 struct quota_context quotas_context(struct quotas *q, struct arena *a);

@@ -189,6 +189,7 @@ struct state_write {
 	 */
 	const struct str *guards;
 	size_t nguards;
+	int64_t send_by; /* as in store.h; 0: none */
 	/* Private. */
 	struct store_write store;
 	struct resource *resource;

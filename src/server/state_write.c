@@ -171,6 +171,7 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 				   .arg = w->arg,
 				   .guards = w->guards,
 				   .nguards = w->nguards,
+				   .send_by = w->send_by,
 				   .resource = r,
 				   .changes = r->changes };
 	list_init(&w->waits);
@@ -196,6 +197,7 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 		.guards = w->guards,
 		.nguards = w->nguards,
 		.view = st->revision,
+		.send_by = w->send_by,
 		.done = write_done,
 	};
 	take_guards(st, w);

@@ -82,6 +82,7 @@ struct mutation {
 	bool allocates; /* of a claim: its devices differ from the stored ones (admit_devices.h) */
 	const struct str *guards; /* that admission wants the write to take: see state.h */
 	size_t nguards;
+	int64_t send_by; /* that admission wants the store to send it by: see store.h; 0: none */
 
 	/* Private to verb_write.c. */
 	struct arena retry; /* of all tries but the first: each begins with it empty */
@@ -98,6 +99,7 @@ struct mutation {
 	bool parked;
 	bool synced; /* it was decided on everything that was acknowledged before it came */
 	/* Set when it is over; read by `answer`. */
+	bool in_doubt; /* of a failure: the object may have been written */
 	struct error err;
 	const struct schema_kind *about_kind; /* of a failure; NULL: the request's */
 	struct str about_name;

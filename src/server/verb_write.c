@@ -341,10 +341,18 @@ int mutation_check_namespace(struct mutation *m, struct error *err)
 
 /* --- writing ---------------------------------------------------------------------- */
 
+/* Whether the store says that nothing was written and nothing will be (store.h). */
+static bool is_not_written(const struct error *err)
+{
+	return err->code == ERR_CONFLICT || err->code == ERR_UNAVAILABLE ||
+	       err->code == ERR_TOO_LARGE || err->code == ERR_INVALID;
+}
+
 static void on_written(struct state_write *w, struct object *object, const struct error *err)
 {
 	struct mutation *m = w->arg;
 
+	m->in_doubt = err && !is_not_written(err);
 	if (err && err->code == ERR_CONFLICT && ++m->tries < TRIES_MAX)
 		m->again(m);
 	else if (err)
@@ -364,6 +372,7 @@ static bool admit(struct mutation *m, struct object *base, struct json *object,
 {
 	struct error err = { 0 };
 
+	m->send_by = 0;
 	if (admission_check(m, base, object, &err) == 0)
 		return true;
 	m->again = again;
@@ -396,6 +405,7 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 	m->pending.arg = m;
 	m->pending.guards = m->guards;
 	m->pending.nguards = m->nguards;
+	m->pending.send_by = m->send_by;
 	if (state_write(&m->pending, r, m->ns, m->name, base, object, &m->x->work, &err) < 0)
 		mutation_fail(m, &err);
 }
