@@ -25,6 +25,7 @@ static const struct fakeapi_kind kinds[] = {
 	{ "", "v1", "persistentvolumes", "PersistentVolume", false, false },
 	{ "", "v1", "pods", "Pod", true, false },
 	{ "", "v1", "secrets", "Secret", true, true },
+	{ "", "v1", "resourcequotas", "ResourceQuota", true, false },
 	{ "", "v1", "serviceaccounts", "ServiceAccount", true, false },
 	{ "", "v1", "services", "Service", true, false },
 	{ "", "v1", "events", "Event", true, false },

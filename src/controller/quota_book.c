@@ -299,6 +299,15 @@ static struct quantity part_of(const struct record *r, const struct part *like)
 	return zero;
 }
 
+static void tell_freed(const struct space *s, const struct part *before, struct quantity now,
+		       const struct quota_book_listener *l)
+{
+	const struct quota *q = &before->to->quota;
+	struct amount a = { q->wanted.v[before->at].name, quantity_sub(before->q, now) };
+
+	l->freed(l->arg, s->ns, q->name, &a);
+}
+
 /* Tells of each part of `r` that differs in the other record; parts of one quota lie together. */
 static void tell(const struct space *s, const struct record *r, const struct record *other,
 		 bool r_is_new, const struct quota_book_listener *l)
@@ -309,6 +318,8 @@ static void tell(const struct space *s, const struct record *r, const struct rec
 		int cmp = quantity_cmp(r->parts[i].q, part_of(other, &r->parts[i]));
 		bool less = r_is_new ? cmp < 0 : cmp > 0;
 
+		if (!r_is_new && less)
+			tell_freed(s, &r->parts[i], part_of(other, &r->parts[i]), l);
 		if (cmp == 0 || told[less] == r->parts[i].to)
 			continue;
 		told[less] = r->parts[i].to;

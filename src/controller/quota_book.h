@@ -30,9 +30,10 @@ bool quota_book_set_quota(struct quota_book *b, struct str ns, struct str name,
 /* Forgets the namespace's objects; sums are zero. */
 void quota_book_clear(struct quota_book *b, struct str ns);
 
-/* Who is told which sums have become less or more. */
+/* Is told which sums have become less or more, and by how much objects use less. */
 struct quota_book_listener {
 	void (*changed)(void *arg, struct str ns, struct str quota, bool less);
+	void (*freed)(void *arg, struct str ns, struct str quota, const struct amount *amount);
 	void *arg;
 };
 

@@ -27,7 +27,7 @@ struct world {
 	const char *objects[PODS]; /* what there is; NULL: nothing */
 	const char *quotas[QUOTAS];
 	struct prng prng;
-	int less, more; /* told */
+	int less, more, freed; /* told */
 };
 
 static struct json *parsed(struct arena *a, const char *text)
@@ -47,6 +47,15 @@ static void on_changed(void *arg, struct str ns, struct str quota, bool less)
 	w->more += !less;
 }
 
+static void on_freed(void *arg, struct str ns, struct str quota, const struct amount *amount)
+{
+	struct world *w = arg;
+
+	assert_true(str_eqz(ns, "n") && quota.n && amount->name.n);
+	assert_true(quantity_sign(amount->q) > 0);
+	w->freed++;
+}
+
 static unsigned below(struct world *w, unsigned n)
 {
 	return (unsigned)prng_below(&w->prng, n);
@@ -55,7 +64,7 @@ static unsigned below(struct world *w, unsigned n)
 static void put(struct world *w, unsigned i)
 {
 	CLEANUP(arena_release) struct arena a;
-	struct quota_book_listener listener = { on_changed, w };
+	struct quota_book_listener listener = { on_changed, on_freed, w };
 	struct quota_context ctx = { .arena = &a };
 	const char *name;
 

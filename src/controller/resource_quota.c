@@ -1,6 +1,7 @@
 /*
- * Decides by the informers alone. A write names the resourceVersion that was read: where the server
- * has charged meanwhile, it conflicts and is made again on what there is then.
+ * Decides by the informers alone. A write names the resourceVersion that was read: if a server has
+ * charged meanwhile, the write conflicts and is decided again on the newer quota. quota_tally.h has
+ * the rules by which `used` is lowered.
  */
 #include "controller/resource_quota.h"
 
@@ -12,6 +13,7 @@
 #include "base/mem.h"
 #include "client/client.h"
 #include "client/workqueue.h"
+#include "controller/quota_tally.h"
 #include "controller/resource_quota_impl.h"
 
 enum {
@@ -19,14 +21,12 @@ enum {
 	RECOUNT_MS = 5 * 60 * 1000,
 	LESS_MS = 50, /* several that go together are given back together */
 	MORE_MS = 1000, /* the server has charged it already, as a rule */
-	QUIET_MS = 1000, /* before less is written than the server has charged */
-	QUIET_MAX_MS = 10 * 1000,
 	KEY_MAX = 512,
 };
 
-/* When a quota was last changed by anybody, and since when less is to be written; loop time. */
-struct quota_times {
-	int64_t changed, less;
+struct tallied {
+	struct quota_tally *tally;
+	uint64_t relists; /* of the informer, when the quota last changed */
 	struct str key; /* behind the struct */
 };
 
@@ -37,11 +37,11 @@ struct job {
 	struct client_request request;
 };
 
-/* --- times ----------------------------------------------------------------------------------- */
+/* --- tallies --------------------------------------------------------------------------------- */
 
-static struct quota_times *times_of(struct resource_quotas *r, struct str key)
+static struct tallied *tallied_of(struct resource_quotas *r, struct str key)
 {
-	struct quota_times *t = map_get(&r->times, key);
+	struct tallied *t = map_get(&r->tallies, key);
 	char *text;
 
 	if (t)
@@ -50,20 +50,33 @@ static struct quota_times *times_of(struct resource_quotas *r, struct str key)
 	text = (char *)(t + 1);
 	memcpy(text, key.p, key.n);
 	t->key = str_of(text, key.n);
-	(void)map_put(&r->times, t->key, t);
+	t->tally = quota_tally_new();
+	(void)map_put(&r->tallies, t->key, t);
 	return t;
 }
 
-/* How long to wait before less is written. */
-static int64_t quiet_ms(struct resource_quotas *r, struct str key)
+static struct quota_tally *tally_of(struct resource_quotas *r, struct str key)
 {
-	struct quota_times *t = times_of(r, key);
-	int64_t now = loop_now(r->ctx.loop), wait;
+	return tallied_of(r, key)->tally;
+}
 
-	if (!t->less)
-		t->less = now;
-	wait = MIN(t->changed + QUIET_MS, t->less + QUIET_MAX_MS) - now;
-	return MAX(wait, (int64_t)0);
+static void tallied_free(struct tallied *t)
+{
+	if (t)
+		quota_tally_free(t->tally);
+	free(t);
+}
+
+/* Whether the informer has listed anew since the quota's last change: it may have missed some. */
+static bool has_relisted(struct resource_quotas *r, struct tallied *t)
+{
+	struct informer_stats stats;
+	bool again;
+
+	informer_stats(r->quotas, &stats);
+	again = stats.relists != t->relists;
+	t->relists = stats.relists;
+	return again;
 }
 
 /* --- counting -------------------------------------------------------------------------------- */
@@ -87,16 +100,16 @@ static bool is_counted(struct resource_quotas *r, const struct quota_context *ct
 
 struct count {
 	struct quota quota;
+	struct amount_list sums;
 	struct amount_list used; /* as it should be */
 	bool wait; /* not everything is known yet */
-	bool less;
 };
 
 static void count(struct resource_quotas *r, struct str ns, const struct json *object,
 		  struct arena *a, struct count *ret_count)
 {
 	struct quota_context ctx = resource_quotas_context(r);
-	struct count c = { .used = amount_list_new(a) };
+	struct count c = { .sums = amount_list_new(a) };
 	struct amount_list sums;
 
 	quota_read(object, a, &c.quota);
@@ -112,8 +125,7 @@ static void count(struct resource_quotas *r, struct str ns, const struct json *o
 			now = before;
 		if (!now)
 			continue;
-		amount_list_set(&c.used, name, *now);
-		c.less |= before && quantity_cmp(*now, *before) < 0;
+		amount_list_set(&c.sums, name, *now);
 	}
 	arena_clear(&r->context_arena);
 	*ret_count = c;
@@ -144,12 +156,16 @@ static void on_written(struct client_request *q, const struct client_answer *a U
 	struct job *j = q->arg;
 	struct resource_quotas *r = j->owner;
 	struct str key = j->key;
+	struct tallied *t = map_get(&r->tallies, key);
 	bool again = err && err->code != ERR_NOT_FOUND;
 
-	/* That others charge at the same time is no failure. */
+	/* A server may charge at the same time. */
 	if (again && err->code != ERR_CONFLICT)
 		log_warn(r->ctx.log, "cannot write the status of a quota", LOG_STR("quota", key),
 			 LOG_ERR(err));
+	/* The request was sent once, so a conflict is about this write, not about an earlier try. */
+	if (t)
+		quota_tally_end_write(t->tally, err && err->code == ERR_CONFLICT);
 	job_free(j);
 	workqueue_finish(r->queue, key, again);
 }
@@ -167,6 +183,8 @@ static void write_status(struct resource_quotas *r, const struct cached *o, stru
 	j->key = key;
 	j->request.arg = j;
 	j->request.on_done = on_written;
+	j->request.no_retry = true;
+	quota_tally_begin_write(tally_of(r, key));
 	list_push_back(&r->jobs, &j->link);
 	client_update_status(r->ctx.client, &j->request, &r->resource, cached_ns(o), cached_name(o),
 			     object);
@@ -184,16 +202,14 @@ static bool settle(struct resource_quotas *r, const struct cached *o, struct str
 	if (cached_tree(o, a, &object, NULL) < 0)
 		return false;
 	count(r, cached_ns(o), object, a, &c);
-	if (c.wait || is_right(&c, object)) {
-		times_of(r, key)->less = 0;
+	if (c.wait)
 		return false;
-	}
-	wait = c.less ? quiet_ms(r, key) : 0;
-	if (wait > 0) {
+	c.used = quota_tally_decide(tally_of(r, key), &c.quota.used, &c.sums, loop_now(r->ctx.loop),
+				    a, &wait);
+	if (wait >= 0)
 		workqueue_add_after(r->queue, key, wait);
+	if (is_right(&c, object))
 		return false;
-	}
-	times_of(r, key)->less = 0;
 	write_status(r, o, key, object, &c, a);
 	return true;
 }
@@ -212,13 +228,31 @@ static void handle(void *arg, struct str key)
 
 /* --- what changes ---------------------------------------------------------------------------- */
 
+/* "namespace/name" in `key`; empty: it is too long to be one. */
+static struct str key_of(char key[KEY_MAX], struct str ns, struct str name)
+{
+	int n = snprintf(key, KEY_MAX, "%.*s/%.*s", STR_ARG(ns), STR_ARG(name));
+
+	return n > 0 && n < KEY_MAX ? str_of(key, (size_t)n) : STR("");
+}
+
 void resource_quotas_touch(struct resource_quotas *r, struct str ns, struct str name, bool less)
 {
-	char key[KEY_MAX];
-	int n = snprintf(key, sizeof(key), "%.*s/%.*s", STR_ARG(ns), STR_ARG(name));
+	char text[KEY_MAX];
+	struct str key = key_of(text, ns, name);
 
-	if (n > 0 && (size_t)n < sizeof(key))
-		workqueue_add_after(r->queue, str_of(key, (size_t)n), less ? LESS_MS : MORE_MS);
+	if (key.n)
+		workqueue_add_after(r->queue, key, less ? LESS_MS : MORE_MS);
+}
+
+void resource_quotas_freed(struct resource_quotas *r, struct str ns, struct str name,
+			   const struct amount *amount)
+{
+	char text[KEY_MAX];
+	struct str key = key_of(text, ns, name);
+
+	if (key.n)
+		quota_tally_add_freed(tally_of(r, key), amount->name, amount->q);
 }
 
 void resource_quotas_touch_all(struct resource_quotas *r)
@@ -255,37 +289,61 @@ static void on_recount(struct loop_timer *t)
 	loop_timer_start(&r->recount, RECOUNT_MS);
 }
 
-static void on_quota(struct informer_handler *h, struct cached *o, bool initial UNUSED)
+/* `old`: the quota as it was one change earlier; NULL: there is none, or it is not known. */
+static void see(struct resource_quotas *r, const struct cached *old, const struct cached *o,
+		const struct quota *now, struct arena *a)
 {
-	struct resource_quotas *r = CONTAINER_OF(h, struct resource_quotas, on_quotas);
+	struct json *object;
+	struct quota before;
+	bool known = old && cached_tree(old, a, &object, NULL) == 0;
+
+	if (known)
+		quota_read(object, a, &before);
+	quota_tally_see(tally_of(r, o->key), known ? &before.used : NULL, &now->used,
+			loop_now(r->ctx.loop));
+}
+
+static void follow_quota(struct resource_quotas *r, const struct cached *old,
+			 const struct cached *o, struct arena *a)
+{
 	struct json *object;
 	struct quota q;
-	struct arena a;
 
-	times_of(r, o->key)->changed = loop_now(r->ctx.loop);
-	arena_init(&a, REQUEST_WORK_MAX);
-	if (cached_tree(o, &a, &object, NULL) == 0 &&
-	    quota_book_set_quota(r->book, cached_ns(o), cached_name(o), object)) {
-		quota_read(object, &a, &q);
+	if (cached_tree(o, a, &object, NULL) < 0)
+		return;
+	quota_read(object, a, &q);
+	if (quota_book_set_quota(r->book, cached_ns(o), cached_name(o), object)) {
+		see(r, NULL, o, &q, a);
 		resource_quotas_follow(r, &q.wanted);
 		resource_quotas_refill(r, cached_ns(o));
 		workqueue_add(r->queue, o->key);
 	} else {
+		see(r, old, o, &q, a);
 		workqueue_add_after(r->queue, o->key, MORE_MS);
 	}
+}
+
+static void on_quota_update(struct informer_handler *h, struct cached *old, struct cached *o)
+{
+	struct resource_quotas *r = CONTAINER_OF(h, struct resource_quotas, on_quotas);
+	bool adjoins = !has_relisted(r, tallied_of(r, o->key)) && old && str_eq(old->uid, o->uid);
+	struct arena a;
+
+	arena_init(&a, REQUEST_WORK_MAX);
+	follow_quota(r, adjoins ? old : NULL, o, &a);
 	arena_release(&a);
 }
 
-static void on_quota_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
+static void on_quota(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
-	on_quota(h, o, false);
+	on_quota_update(h, NULL, o);
 }
 
 static void on_quota_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
 {
 	struct resource_quotas *r = CONTAINER_OF(h, struct resource_quotas, on_quotas);
 
-	free(map_remove(&r->times, last->key));
+	tallied_free(map_remove(&r->tallies, last->key));
 	if (quota_book_set_quota(r->book, cached_ns(last), cached_name(last), NULL))
 		resource_quotas_refill(r, cached_ns(last));
 }
@@ -305,7 +363,7 @@ struct resource_quotas *resource_quotas_new(const struct context *ctx)
 	r->resource = resource_builtin("", "v1", "resourcequotas");
 	r->book = quota_book_new();
 	list_init(&r->jobs);
-	map_init(&r->times);
+	map_init(&r->tallies);
 	r->queue = workqueue_new(&(struct workqueue_opts){ .loop = ctx->loop,
 							   .name = "resourcequota_primary",
 							   .workers = WORKERS,
@@ -339,9 +397,9 @@ void resource_quotas_free(struct resource_quotas *r)
 	LIST_FOREACH_SAFE (l, &r->jobs)
 		job_free(LIST_ENTRY(l, struct job, link));
 	workqueue_free(r->queue);
-	for (size_t at = 0; map_next(&r->times, &at, &key, &t);)
-		free(t);
-	map_release(&r->times);
+	for (size_t at = 0; map_next(&r->tallies, &at, &key, &t);)
+		tallied_free(t);
+	map_release(&r->tallies);
 	quota_book_free(r->book);
 	free(r);
 }

@@ -6,9 +6,9 @@
  * that some quota names are watched, and each change costs what the one object uses
  * (quota_book.h).
  *
- * The server charges a quota before it makes the object. A count that does not see the object yet
- * would give back what it uses, so a sum that is less than what the status says is written when the
- * quota has been left alone for a second, or when it has waited for ten.
+ * The server charges a quota before it writes the object, so `used` may be more than the count. The
+ * controller lowers it at once by what objects stop using, and by charges of failed writes when they
+ * are old enough (quota_tally.h).
  */
 #ifndef CONTROLLER_RESOURCE_QUOTA_H
 #define CONTROLLER_RESOURCE_QUOTA_H

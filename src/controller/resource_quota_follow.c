@@ -94,10 +94,15 @@ static void on_changed(void *arg, struct str ns, struct str quota, bool less)
 		resource_quotas_touch(r, ns, quota, less);
 }
 
+static void on_freed(void *arg, struct str ns, struct str quota, const struct amount *amount)
+{
+	resource_quotas_freed(arg, ns, quota, amount);
+}
+
 static void put(struct quota_followed *f, const struct cached *o, bool gone)
 {
 	struct resource_quotas *r = f->owner;
-	struct quota_book_listener listener = { on_changed, r };
+	struct quota_book_listener listener = { on_changed, on_freed, r };
 	struct quota_context ctx;
 	const struct json *object = gone ? NULL : &nothing;
 	struct json *tree;
@@ -121,11 +126,15 @@ static void on_add(struct informer_handler *h, struct cached *o, bool initial UN
 	put(CONTAINER_OF(h, struct quota_followed, handler), o, false);
 }
 
-static void on_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
+/* An object may have been replaced by another one of its name: both were charged. */
+static void on_update(struct informer_handler *h, struct cached *old, struct cached *o)
 {
 	struct quota_followed *f = CONTAINER_OF(h, struct quota_followed, handler);
+	bool replaced = !str_eq(old->uid, o->uid);
 
-	if (f->kind.sort != QUOTA_COUNTED)
+	if (replaced)
+		put(f, old, true);
+	if (replaced || f->kind.sort != QUOTA_COUNTED)
 		put(f, o, false);
 }
 

@@ -34,7 +34,7 @@ struct resource_quotas {
 	struct informer_handler on_quotas;
 	struct informer_handler on_classes; /* in no informer until claims are followed */
 	VEC(struct quota_followed *) kinds;
-	struct map times; /* struct quota_times by key */
+	struct map tallies; /* struct tallied by key */
 	struct workqueue *queue;
 	struct list jobs;
 	struct arena scratch, context_arena;
@@ -61,6 +61,9 @@ void resource_quotas_recount(struct resource_quotas *r);
 
 /* Sums have changed, or whether they are known. */
 void resource_quotas_touch(struct resource_quotas *r, struct str ns, struct str name, bool less);
+/* A counted object uses so much less. */
+void resource_quotas_freed(struct resource_quotas *r, struct str ns, struct str name,
+			   const struct amount *amount);
 void resource_quotas_touch_all(struct resource_quotas *r);
 
 void resource_quotas_follow_init(struct resource_quotas *r);
