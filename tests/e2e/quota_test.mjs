@@ -134,11 +134,14 @@ await test("devices that claims ask for, and custom kinds, are counted", async (
 	await usedUntil(ns, "q", { "gpu.deviceclass.resource.k8s.io/devices": "0", "count/widgets.e2e.example.com": "0" })
 })
 
-await test("what was charged and never made is given back", async () => {
+await test("of many creations of one name, over two servers, one is charged", async () => {
 	const ns = await newNamespace(client)
-	await quota(ns, "q", { "count/configmaps": "5" })
-	expect(await client.patch(`${quotasOf(ns)}/q/status`, { status: { used: { "count/configmaps": "4" } } }, "merge"), 200)
-	await usedUntil(ns, "q", { "count/configmaps": "0" })
+	await quota(ns, "q", { "count/configmaps": "30" })
+	const answers = await Promise.all(Array.from({ length: 20 }, (_, i) =>
+		(i % 2 ? client : other).post(paths(ns).configMaps, configMap("same"))))
+	assert.equal(answers.filter(({ code }) => code === 201).length, 1)
+	answers.filter(({ code }) => code !== 201).forEach((answer) => expectStatus(answer, 409, "AlreadyExists"))
+	await usedUntil(ns, "q", { "count/configmaps": "1" })
 })
 
 await test("kubectl shows quotas and limit ranges, and is told why not", async () => {
