@@ -54,7 +54,7 @@ struct races {
 	struct list asks;
 	char once[24]; /* a name that exists, to be deleted; or empty */
 	bool busy; /* with a name */
-	bool quota; /* it is enforced */
+	unsigned enforcers; /* servers that have seen what the quota limits: bits */
 	bool evicting; /* a budget is being raced for */
 	unsigned victims, spent; /* pods for that: created, and those that had their race */
 	bool made;
@@ -494,6 +494,15 @@ static void find_holders(struct cluster *w, const struct cluster_role *server, s
 	cluster_server_each(server, "", "services", &w->arena, count_port, h);
 }
 
+/* A server limits nothing before it has seen the controller's first count. */
+static bool enforces(struct cluster *w, const struct cluster_role *server)
+{
+	const struct json *quota = cluster_server_get(server, "", "resourcequotas", QUOTA_NS, "one",
+						      &w->arena);
+
+	return json_pointer(quota, STR("/status/hard/secrets")) != NULL;
+}
+
 void races_check(struct cluster *w)
 {
 	struct races *x = w->races;
@@ -507,11 +516,9 @@ void races_check(struct cluster *w)
 			cluster_fail(w, "a quota of one Secret holds %u", h.secrets);
 		if (h.ports > 1)
 			cluster_fail(w, "%u services have one node port", h.ports);
+		if (enforces(w, &w->servers[i]))
+			x->enforcers |= 1U << i;
 	}
-	if ((w->parts & CLUSTER_QUOTA) && cluster_choose_server(w) && !x->quota)
-		x->quota = json_pointer(cluster_server_get(w->server, "", "resourcequotas",
-							   QUOTA_NS, "one", &w->arena),
-					STR("/status/hard/secrets")) != NULL;
 }
 
 /* Deletes who has it, so that there is something to race for. */
@@ -553,7 +560,7 @@ void races_step(struct cluster *w)
 		race_budget(x);
 		break;
 	case 8:
-		if (x->quota)
+		if ((x->w->parts & CLUSTER_QUOTA) && x->enforcers + 1 == 1U << x->w->nservers)
 			race_limit(x, RACE_QUOTA);
 		break;
 	default:
