@@ -340,7 +340,7 @@ static void draw_parts(struct cluster *w)
 
 	prng_init(&prng, w->seed ^ UINT64_C(0x5d1f7c92e86ab034));
 	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
-		bool drawn = i < CLUSTER_DRAWN && prng_below(&prng, 2) == 0;
+		bool drawn = prng_below(&prng, 2) == 0;
 
 		if (with ? strstr(with, names[i]) != NULL : drawn)
 			w->parts |= 1U << i;

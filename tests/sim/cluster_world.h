@@ -50,12 +50,7 @@ enum cluster_part {
 	CLUSTER_PRIORITY = 1 << 3, /* pods of high priority need the CPUs of others */
 	CLUSTER_TAINTS = 1 << 4, /* rules taint devices, and pods leave them */
 	CLUSTER_PLUGINS = 1 << 5, /* device plugins */
-	CLUSTER_DRAWN = 6, /* so many are drawn; those below only by name */
-	/*
-	 * Races for a quota. The controller gives back what was charged for an object that it does
-	 * not see after a second, so a creation that is held up for longer exceeds the quota.
-	 */
-	CLUSTER_QUOTA = 1 << 6,
+	CLUSTER_QUOTA = 1 << 6, /* with CLUSTER_RACES: they race for a quota, too */
 };
 
 struct observer;
