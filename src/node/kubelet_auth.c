@@ -92,13 +92,18 @@ static struct json *new_review(struct kubelet_ask *q, const struct resource *wha
 
 static void next_right(struct kubelet_ask *q);
 
+static const char *verb_of(const struct kubelet_ask *q)
+{
+	return kubelet_route_verb(q->http->in.method, q->http->in.path);
+}
+
 /* "Forbidden (user=u, verb=get, resource=nodes, subresource(s)=[pods proxy])\n" */
 static void forbid(struct kubelet_ask *q)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
 
 	(void)buf_printf(&text, "Forbidden (user=%.*s, verb=%s, resource=nodes, subresource(s)=[",
-			 STR_ARG(user_name(q)), kubelet_route_verb(q->http->in.method));
+			 STR_ARG(user_name(q)), verb_of(q));
 	for (size_t i = 0; i < q->n; i++)
 		(void)buf_printf(&text, "%s%s", i > 0 ? " " : "", q->subresources[i]);
 	(void)buf_addz(&text, "])\n");
@@ -128,7 +133,7 @@ static void on_right(struct client_request *r, const struct client_answer *answe
 		     arena_printf(arena_of(q),
 				  "Authorization error (user=%.*s, verb=%s, resource=nodes, "
 				  "subresource=%s)",
-				  STR_ARG(user_name(q)), kubelet_route_verb(q->http->in.method),
+				  STR_ARG(user_name(q)), verb_of(q),
 				  q->subresources[q->at]));
 		return;
 	}
@@ -152,7 +157,7 @@ static void ask_right(struct kubelet_ask *q)
 		json_set(spec, json_key(field), copy);
 	}
 	at = json_need_object(a, spec, "resourceAttributes");
-	json_put_str(a, at, "verb", str_from(kubelet_route_verb(q->http->in.method)));
+	json_put_str(a, at, "verb", str_from(verb_of(q)));
 	json_put_str(a, at, "version", STR("v1"));
 	json_put_str(a, at, "resource", STR("nodes"));
 	json_put_str(a, at, "subresource", str_from(q->subresources[q->at]));
@@ -171,7 +176,7 @@ static void next_right(struct kubelet_ask *q)
 		forbid(q);
 		return;
 	}
-	(void)buf_printf(&key, "%s %s ", kubelet_route_verb(q->http->in.method),
+	(void)buf_printf(&key, "%s %s ", verb_of(q),
 			 q->subresources[q->at]);
 	(void)json_print(&key, q->user, NULL);
 	if (key.overflow) {

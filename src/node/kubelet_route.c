@@ -124,7 +124,20 @@ size_t kubelet_route_subresources(struct str path,
 	return n;
 }
 
-const char *kubelet_route_verb(struct str method)
+/* Whether a request for it runs something in a pod, or speaks to it. */
+static bool enters_a_pod(struct str path)
+{
+	static const char *const paths[] = { "/exec", "/attach", "/portForward", "/run", "/cri" };
+	struct str rest;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		if (is_below(path, paths[i], &rest))
+			return true;
+	}
+	return false;
+}
+
+const char *kubelet_route_verb(struct str method, struct str path)
 {
 	static const char *const rows[][2] = { { "GET", "get" },
 					       { "POST", "create" },
@@ -134,7 +147,7 @@ const char *kubelet_route_verb(struct str method)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (str_eqz(method, rows[i][0]))
-			return rows[i][1];
+			return enters_a_pod(path) ? "create" : rows[i][1];
 	}
 	return "";
 }

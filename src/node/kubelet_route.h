@@ -44,8 +44,11 @@ enum { KUBELET_SUBRESOURCES_MAX = 2 };
 size_t kubelet_route_subresources(struct str path,
 				  const char *ret_names[static KUBELET_SUBRESOURCES_MAX]);
 
-/* "get" for GET; empty for a method that has no verb. */
-const char *kubelet_route_verb(struct str method);
+/*
+ * The verb that a right must have: "get" for GET; empty for a method that has none. Running
+ * something in a pod is "create" by whatever method, as a WebSocket begins with GET.
+ */
+const char *kubelet_route_verb(struct str method, struct str path);
 
 /* What a reader of a log asked for. */
 struct kubelet_log_query {

@@ -129,9 +129,23 @@ static void rights_are_as_fine_as_kubelets(void **state)
 	check_right("/metricsx", "proxy", NULL);
 	check_right("/containerLogs/a/b/c", "proxy", NULL);
 	check_right("/exec/a/b/c", "proxy", NULL);
-	assert_string_equal(kubelet_route_verb(STR("GET")), "get");
-	assert_string_equal(kubelet_route_verb(STR("POST")), "create");
-	assert_string_equal(kubelet_route_verb(STR("BREW")), "");
+	assert_string_equal(kubelet_route_verb(STR("GET"), STR("/pods")), "get");
+	assert_string_equal(kubelet_route_verb(STR("POST"), STR("/pods")), "create");
+	assert_string_equal(kubelet_route_verb(STR("BREW"), STR("/pods")), "");
+}
+
+/* Who may read a node's pages may not run commands in its pods. */
+static void entering_a_pod_is_create_by_any_method(void **state)
+{
+	static const char *const paths[] = { "/exec/a/b/c", "/attach/a/b/uid/c", "/portForward/a/b",
+					     "/run/a/b/c", "/exec" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		assert_string_equal(kubelet_route_verb(STR("GET"), str_from(paths[i])), "create");
+		assert_string_equal(kubelet_route_verb(STR("POST"), str_from(paths[i])), "create");
+	}
+	assert_string_equal(kubelet_route_verb(STR("GET"), STR("/executed")), "get");
+	assert_string_equal(kubelet_route_verb(STR("GET"), STR("/containerLogs/a/b/c")), "get");
 }
 
 static void a_log_is_all_of_it_unless_told(void **state)
@@ -238,6 +252,7 @@ int main(void)
 		CASE(pages_may_end_with_a_slash),
 		CASE(other_paths_and_methods_are_refused),
 		CASE(rights_are_as_fine_as_kubelets),
+		CASE(entering_a_pod_is_create_by_any_method),
 		CASE(a_log_is_all_of_it_unless_told),
 		CASE(options_of_a_log_are_read),
 		CASE(options_that_cannot_be_are_refused),
