@@ -48,8 +48,10 @@ static const struct websocket_protocol log_protocols[] = {
 /* --- at the state ----------------------------------------------------------------- */
 
 /*
- * A command is not a read: whoever runs one by GET, as WebSockets do, needs the right that POST
- * needs (upstream's AuthorizePodWebsocketUpgradeCreatePermission).
+ * A command is not a read: a user who runs one by GET, as WebSockets do, needs the right that POST
+ * needs (upstream's AuthorizePodWebsocketUpgradeCreatePermission). So does a user who upgrades a
+ * connection through a node's proxy: the kubelet runs commands for it, and sees only that the
+ * server asks.
  */
 static int may_create(struct connect *c)
 {
@@ -64,7 +66,9 @@ static int may_create(struct connect *c)
 				 .ns = r->ns,
 				 .name = r->name };
 
-	if (c->log || c->proxy || r->verb == REQUEST_CREATE)
+	if (c->log || r->verb == REQUEST_CREATE)
+		return 0;
+	if (c->proxy && !(c->upgrade && str_eqz(r->resource, "nodes")))
 		return 0;
 	return authz_require(x->server->authz, &q, &x->work, &c->err);
 }
@@ -415,6 +419,7 @@ void verb_connect(struct exchange *x)
 	c->m->data = c;
 	c->log = str_eqz(sub, "log");
 	c->proxy = str_eqz(sub, "proxy");
+	c->upgrade = http_stream_wants_upgrade(x->stream);
 	c->tail = x->request.tail;
 	field_errors_init(&errs, x->arena);
 	if (!c->proxy)

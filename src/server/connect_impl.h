@@ -19,6 +19,7 @@ struct connect {
 	struct str tail; /* of a proxy: the path there, escaped */
 	bool proxy; /* else one of these */
 	bool log;
+	bool upgrade; /* to a WebSocket or SPDY */
 
 	/* Where to; found at the state (connect_place.c). */
 	struct addr to;

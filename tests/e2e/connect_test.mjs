@@ -223,6 +223,22 @@ await test("running a command takes the right to create, whatever the method", a
 	assert.equal((await server.as({ token: "reader-token" }).get(`${pods}/web/log`)).code, 200)
 })
 
+await test("reading a node's pages is no right to run commands there", async () => {
+	const rbac = "/apis/rbac.authorization.k8s.io/v1", user = { kind: "User", name: "reader" }
+	await made(client.post(`${rbac}/clusterroles`, { metadata: { name: "pages" }, rules: [{ apiGroups: [""], resources: ["nodes/proxy"], verbs: ["get"] }] }))
+	await made(client.post(`${rbac}/clusterrolebindings`, { metadata: { name: "pages" }, subjects: [user],
+		roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "pages" } }))
+	const before = kubelet.asked.length
+	for (const path of ["exec/default/web/main?command=id", "attach/default/web/main", "portForward/default/web", "%65xec/default/web/main?command=id"]) {
+		const { code, text } = await upgrade(`${core}/nodes/node-1/proxy/${path}`,
+			{ method: "GET", headers: { authorization: "Bearer reader-token" }, credentials: { ca: server.credentials.ca } })
+		assert.equal(code, 403, path)
+		assert.match(JSON.parse(text).message, /^nodes "node-1" is forbidden: User "reader" cannot create resource "nodes\/proxy"/)
+	}
+	assert.equal(kubelet.asked.length, before)
+	assert.notEqual((await server.as({ token: "reader-token" }).get(`${core}/nodes/node-1/proxy/healthz`)).code, 403)
+})
+
 const hooks = await startHooks()
 const connecting = (...resources) => ({ rules: [{ operations: ["CONNECT"], apiGroups: [""], apiVersions: ["v1"], resources }] })
 
