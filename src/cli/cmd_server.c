@@ -24,7 +24,7 @@ struct server_options {
 	struct flag_list etcd_servers, feature_gates;
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
 	const char *kubelet_cert_file, *kubelet_key_file, *kubelet_ca_file;
-	struct flag_list kubelet_address_types;
+	struct flag_list kubelet_address_types, node_address_ranges;
 	const char *audit_log_path;
 	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
 	int64_t watch_cache;
@@ -108,6 +108,10 @@ static const struct flag flags[] = {
 	  FLAG_LIST(struct server_options, kubelet_address_types), .arg = "TYPE",
 	  .help = "which of a node's addresses to use first (default "
 		  "Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP)" },
+	{ "node-address-ranges", 0, FLAG_LIST(struct server_options, node_address_ranges),
+	  .arg = "CIDR",
+	  .help = "where nodes are: the server connects to no kubelet elsewhere (default: "
+		  "anywhere)" },
 	{ "feature-gates", 0, FLAG_LIST(struct server_options, feature_gates), .arg = "NAME=BOOL",
 	  .help = "switch features on or off, such as ResourceHealthStatus=false" },
 	{ "event-ttl", 0, FLAG_DURATION(struct server_options, event_ttl), .arg = "TIME",
@@ -196,6 +200,8 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.kubelet_ca_file = o->kubelet_ca_file,
 		.kubelet_address_types = (const char *const *)o->kubelet_address_types.v,
 		.nkubelet_address_types = o->kubelet_address_types.n,
+		.node_address_ranges = (const char *const *)o->node_address_ranges.v,
+		.nnode_address_ranges = o->node_address_ranges.n,
 		.audit_log_path = o->audit_log_path,
 		.event_ttl_ms = o->event_ttl / CLOCK_MS,
 		.history_ms = o->history / CLOCK_MS,

@@ -376,3 +376,15 @@ bool addr_is_global(const struct addr *a)
 	return !IN6_IS_ADDR_UNSPECIFIED(v6) && !IN6_IS_ADDR_LOOPBACK(v6) &&
 	       !IN6_IS_ADDR_MULTICAST(v6) && !IN6_IS_ADDR_LINKLOCAL(v6);
 }
+
+static bool is_global(const struct addr_rule *r UNUSED, const struct addr *a)
+{
+	return addr_is_global(a);
+}
+
+const struct addr_rule addr_rule_global = { is_global };
+
+bool addr_allows(const struct addr *to, const struct addr *a)
+{
+	return !to->rule || to->rule->allows(to->rule, a);
+}

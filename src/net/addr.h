@@ -22,16 +22,23 @@ enum addr_kind {
 	ADDR_NAME, /* a host name still to be resolved */
 };
 
+struct addr;
+
+/* Says which addresses others may be led to. */
+struct addr_rule {
+	bool (*allows)(const struct addr_rule *r, const struct addr *a);
+};
+
 struct addr {
 	enum addr_kind kind;
 	socklen_t len; /* of `sa`; 0 for ADDR_NAME */
 	struct sockaddr_storage sa;
 	uint16_t port; /* not for ADDR_UNIX */
 	/*
-	 * Set by who connects for others: only to global addresses. A name of which one address is
-	 * none is refused as a whole (-ERR_FORBIDDEN). addr_parse() leaves it false.
+	 * Set by a program that connects for others, and outlives the address; NULL: anywhere. A
+	 * name is refused as a whole if one of its addresses is not allowed (-ERR_FORBIDDEN).
 	 */
-	bool global_only;
+	const struct addr_rule *rule;
 	char text[NET_ADDRESS_MAX]; /* canonical form: shown to people, parsed back the same */
 	char host[NET_ADDRESS_MAX]; /* without port and brackets; the path for ADDR_UNIX */
 };
@@ -44,6 +51,11 @@ int addr_parse(struct addr *ret_addr, struct str text, uint16_t default_port, st
  * Of a name only its addresses can tell, when they are known: true but for "localhost".
  */
 bool addr_is_global(const struct addr *a);
+
+extern const struct addr_rule addr_rule_global; /* allows what addr_is_global() says */
+
+/* Whether the rule of `to`, if it has one, allows `a`: `to` itself, or an address of that name. */
+bool addr_allows(const struct addr *to, const struct addr *a);
 
 /*
  * From what accept(2) or getsockname(2) filled in. IPv4 that arrived on an

@@ -129,7 +129,7 @@ static void try_next(struct dial *d)
 /* All must be allowed: which of them answers is not ours to choose. */
 static bool refuse_address(struct dial *d, const struct addr *a)
 {
-	if (!d->name.global_only || addr_is_global(a))
+	if (addr_allows(&d->name, a))
 		return false;
 	(void)error_set(&d->err, ERR_FORBIDDEN, "address not allowed");
 	return true;

@@ -514,7 +514,7 @@ static void who_connects_for_others_reaches_global_addresses_only(void **state U
 		(void)snprintf(text, sizeof(text), "%s:%u", hosts[i],
 			       listener_addr(t.listener)->port);
 		assert_int_equal(addr_parse(&to, str_from(text), 0, NULL), 0);
-		to.global_only = true;
+		to.rule = &addr_rule_global;
 		t.failed = false;
 		assert_int_equal(conn_connect(t.loop, &to, &client_side, &t, &t.client, NULL), 0);
 		loop_run(t.loop);

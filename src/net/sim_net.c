@@ -188,7 +188,7 @@ void sim_host_restart(struct sim *s, struct sim_host *host)
 
 static bool is_forbidden(const struct addr *to)
 {
-	return to->global_only && !addr_is_global(to);
+	return !addr_allows(to, to);
 }
 
 static void refuse(struct sim_conn *c)

@@ -110,6 +110,9 @@ static int from_certificate(const struct authn *n, struct http_stream *stream, s
 		return -ERR_UNAUTHORIZED;
 	if (!peer.common_name.n)
 		return 0;
+	/* We show it to kubelets, and a false one could hand it on to us. */
+	if (str_eq(peer.common_name, USER_KUBELET_CLIENT))
+		return -ERR_UNAUTHORIZED;
 	user_of_peer(&peer, a, ret_user);
 	return 1;
 }

@@ -3,14 +3,14 @@
  * service's endpoints (connect_service.c). The words of refusals are upstream's, for
  * kubectl and people match them.
  *
- * Proxies go to no address of this machine or link alone: who may write a node's
- * or a pod's status could lead the server anywhere. Where an address is a name,
- * whoever connects looks at what it resolves to.
+ * Users who may write a node's or a pod's status could lead the server anywhere; reach.h says
+ * where it goes. Of a name, the addresses are looked at when the server connects.
  */
 #include "base/buf.h"
 #include "base/limits.h"
 #include "server/connect_impl.h"
 #include "server/kubelets.h"
+#include "server/reach.h"
 #include "server/server_impl.h"
 #include "server/verb_impl.h"
 
@@ -30,6 +30,15 @@ int connect_get(struct connect *c, struct state *st, const char *resource, struc
 	return object_tree(o, &c->x->work, ret_tree, &c->err);
 }
 
+/* Binds it to the rule, which is asked again about each address that a name has. */
+static int reach(struct connect *c, enum reach_to to)
+{
+	c->to.rule = reach_rule(&c->x->server->reach, to);
+	if (!addr_allows(&c->to, &c->to))
+		return error_set(&c->err, ERR_BAD_REQUEST, "address not allowed");
+	return 0;
+}
+
 static int locate_kubelet(struct connect *c, struct state *st, struct str node)
 {
 	struct json *tree;
@@ -38,7 +47,7 @@ static int locate_kubelet(struct connect *c, struct state *st, struct str node)
 	if (r == 0)
 		r = kubelets_locate(c->x->server->kubelets, tree, &c->to, &c->err);
 	c->kubelet = true;
-	return r;
+	return r < 0 ? r : reach(c, REACH_KUBELET);
 }
 
 /* --- containers ------------------------------------------------------------------- */
@@ -179,8 +188,6 @@ static int locate_node(struct connect *c, struct state *st, struct proxy_id *id)
 
 	if (r < 0)
 		return r;
-	if (!addr_is_global(&c->to))
-		return error_set(&c->err, ERR_BAD_REQUEST, "address not allowed");
 	(void)snprintf(port, sizeof(port), "%u", c->to.port);
 	if (!id->port.n || str_eqz(id->port, port))
 		return 0;
@@ -214,18 +221,19 @@ static int locate_pod(struct connect *c, struct state *st, struct proxy_id *id)
 		id->port = first_port(pod, &c->x->work);
 	ips = json_getz(json_getz(pod, "status"), "podIPs");
 	r = set_place(c, json_text_at(json_first(ips), "ip"), id);
-	if (r == 0 && (c->to.kind != ADDR_INET || !addr_is_global(&c->to)))
+	if (r == 0 && c->to.kind != ADDR_INET)
 		r = error_set(&c->err, ERR_BAD_REQUEST, "address not allowed");
 	return r;
 }
 
 static const struct proxy {
 	const char *resource, *singular;
+	enum reach_to reach;
 	int (*locate)(struct connect *c, struct state *st, struct proxy_id *id);
 } proxies[] = {
-	{ "nodes", "node", locate_node },
-	{ "pods", "pod", locate_pod },
-	{ "services", "service", connect_locate_service },
+	{ "nodes", "node", REACH_NODE, locate_node },
+	{ "pods", "pod", REACH_PROXY, locate_pod },
+	{ "services", "service", REACH_PROXY, connect_locate_service },
 };
 
 static int find_proxy(struct connect *c, struct state *st)
@@ -245,8 +253,7 @@ static int find_proxy(struct connect *c, struct state *st)
 					  STR_ARG(c->tail.n ? c->tail : STR("/")),
 					  in->query.n ? "?" : "", STR_ARG(in->query)));
 	ret = p->locate(c, st, &id);
-	c->to.global_only = true;
-	return ret;
+	return ret < 0 ? ret : reach(c, p->reach);
 }
 
 int connect_find(struct connect *c, struct state *st)

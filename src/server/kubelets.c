@@ -14,6 +14,7 @@
 #include "net/pki.h"
 #include "net/tls.h"
 #include "server/server.h"
+#include "server/user.h"
 
 enum { KUBELET_PORT = 10250, PEM_MAX = 1 << 20 };
 #define CERTIFICATE_LIFETIME (INT64_C(365) * 86400)
@@ -36,10 +37,7 @@ static const char *const usual_types[] = { "Hostname", "InternalDNS", "InternalI
 
 static int issue(const struct kubelets *k, struct buf *cert, struct buf *key, struct error *err)
 {
-	static const struct str masters = { "system:masters", 14 };
-	struct pki_leaf leaf = { .common_name = STR("kube-apiserver-kubelet-client"),
-				 .organizations = &masters,
-				 .norganizations = 1,
+	struct pki_leaf leaf = { .common_name = USER_KUBELET_CLIENT,
 				 .client = true,
 				 .lifetime = CERTIFICATE_LIFETIME };
 

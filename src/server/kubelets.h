@@ -3,7 +3,8 @@
  *
  * A node's status says where its agent listens: the first of its addresses by
  * the preferred types, and a port. The server shows a client certificate, given
- * or made by its own CA (user kube-apiserver-kubelet-client, group system:masters).
+ * or made by its own CA: user kube-apiserver-kubelet-client, who may ask kubelets for anything and
+ * the server for nothing (authn.c).
  * Whether the agent's certificate is believed is decided by a CA that is
  * given for it; without one anybody is, as upstream.
  * Threads: any may ask; renewing is the first loop's.

@@ -97,6 +97,7 @@ static int listen_on(struct server *s, struct error *err)
 		return error_wrap(err, r, "--bind-address");
 	s->http = http_server_new(&opts);
 	r = http_server_listen(s->http, &at, s->tls, 0, &s->at, err);
+	atomic_store(&s->reach.port, r == 0 ? s->at.port : 0);
 	if (r == 0 && s->tls)
 		loop_timer_start(&s->renew, RENEW_MS);
 	return r;
@@ -357,6 +358,8 @@ static int start(struct server *s, struct error *err)
 		r = bootstrap_tls(o, s->ca, s->clock, &s->tls, err);
 	if (r == 0)
 		r = kubelets_new(o, s->ca, s->clock, &s->kubelets, err);
+	if (r == 0)
+		r = reach_init(&s->reach, o->node_address_ranges, o->nnode_address_ranges, err);
 	if (r < 0)
 		return r;
 	start_access(s);
@@ -480,6 +483,7 @@ void server_free(struct server *s)
 	tokens_free(s->tokens);
 	tls_unref(s->tls);
 	kubelets_free(s->kubelets);
+	reach_release(&s->reach);
 	pki_ca_free(s->ca);
 	server_metrics_free(s->counts);
 	metrics_free(s->metrics);

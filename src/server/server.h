@@ -56,6 +56,8 @@ struct server_opts {
 	const char *kubelet_ca_file; /* that signed theirs; NULL: it is not checked */
 	const char *const *kubelet_address_types; /* in order of preference; none: upstream's */
 	size_t nkubelet_address_types;
+	const char *const *node_address_ranges; /* kubelets must be in one; none: anywhere */
+	size_t nnode_address_ranges;
 	const char *audit_log_path; /* or NULL; "-" is stdout */
 	int64_t event_ttl_ms, history_ms;
 	size_t watch_cache_bytes;

@@ -8,6 +8,7 @@
 
 #include "net/loop.h"
 #include "server/admission.h"
+#include "server/reach.h"
 #include "server/ready.h"
 #include "server/server.h"
 #include "server/server_wait.h"
@@ -51,6 +52,7 @@ struct server {
 	struct server_wait wait;
 	struct ready unready; /* requests that came too early */
 	struct kubelets *kubelets; /* the way to the nodes' agents */
+	struct reach reach; /* where requests may be led on to */
 	struct identity *identity; /* which of the servers on its store it is */
 	struct tokens *tokens; /* or NULL */
 	struct service_accounts *accounts; /* who issues tokens */

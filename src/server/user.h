@@ -13,6 +13,8 @@
 #define USER_AUTHENTICATED    STR("system:authenticated")
 #define USER_UNAUTHENTICATED  STR("system:unauthenticated")
 #define USER_MASTERS          STR("system:masters")
+/* The server itself, when it asks kubelets. */
+#define USER_KUBELET_CLIENT   STR("kube-apiserver-kubelet-client")
 #define USER_SERVICE_ACCOUNTS STR("system:serviceaccounts")
 
 /* Keys of extras that authorization looks at. */

@@ -192,6 +192,9 @@ void verb_world_init(struct verb_world *w, uint64_t seed, enum http_protocol pro
 	s->metrics = metrics_new();
 	assert_int_equal(server_metrics_new(s, &s->counts, &err), 0);
 	assert_int_equal(kubelets_new(&s->opts, NULL, s->clock, &s->kubelets, &err), 0);
+	assert_int_equal(reach_init(&s->reach, s->opts.node_address_ranges,
+				    s->opts.nnode_address_ranges, &err),
+			 0);
 	start_state(w, seed);
 	start_http(w);
 }
@@ -232,6 +235,7 @@ void verb_world_release(struct verb_world *w)
 	free(w->server.observers);
 	fake_data_free(w->data);
 	kubelets_free(w->server.kubelets);
+	reach_release(&w->server.reach);
 	server_metrics_free(w->server.counts);
 	metrics_free(w->server.metrics);
 	arena_release(&w->arena);

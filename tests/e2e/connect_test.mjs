@@ -63,7 +63,7 @@ await test("a log is the kubelet's, asked for with the server's certificate", as
 	assert.equal(headers["content-type"], "text/plain")
 	assert.equal(headers["x-kubelet"], undefined)
 	const { user, group, target, headers: sent } = kubelet.asked.at(-1)
-	assert.deepEqual({ user, group }, { user: "kube-apiserver-kubelet-client", group: "system:masters" })
+	assert.deepEqual({ user, group }, { user: "kube-apiserver-kubelet-client", group: undefined })
 	assert.match(target, /^\/containerLogs\/default\/web\/main\?/)
 	assert.equal(sent.authorization, undefined)
 })
