@@ -133,8 +133,7 @@ static void on_right(struct client_request *r, const struct client_answer *answe
 		     arena_printf(arena_of(q),
 				  "Authorization error (user=%.*s, verb=%s, resource=nodes, "
 				  "subresource=%s)",
-				  STR_ARG(user_name(q)), verb_of(q),
-				  q->subresources[q->at]));
+				  STR_ARG(user_name(q)), verb_of(q), q->subresources[q->at]));
 		return;
 	}
 	status = json_getz(tree, "status");
@@ -176,8 +175,7 @@ static void next_right(struct kubelet_ask *q)
 		forbid(q);
 		return;
 	}
-	(void)buf_printf(&key, "%s %s ", verb_of(q),
-			 q->subresources[q->at]);
+	(void)buf_printf(&key, "%s %s ", verb_of(q), q->subresources[q->at]);
 	(void)json_print(&key, q->user, NULL);
 	if (key.overflow) {
 		fail(q, ERR_UNAUTHORIZED, "Unauthorized");

@@ -1,3 +1,7 @@
+/*
+ * An address is this machine's own if a socket can be bound to it; that needs no list of
+ * interfaces.
+ */
 #include "server/reach.h"
 
 #include <netinet/in.h>
@@ -52,7 +56,8 @@ static bool allows(const struct addr_rule *rule, const struct addr *a)
 
 int reach_init(struct reach *r, const char *const *ranges, size_t n, struct error *err)
 {
-	*r = (struct reach){ .ranges = n ? xcalloc(n, sizeof(struct address)) : NULL, .nranges = n };
+	*r = (struct reach){ .ranges = n ? xcalloc(n, sizeof(struct address)) : NULL,
+			     .nranges = n };
 	for (int i = 0; i < REACH_KINDS; i++)
 		r->rules[i] = (struct reach_rule){ .rule = { allows },
 						   .reach = r,

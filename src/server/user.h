@@ -9,10 +9,10 @@
 
 #include "base/str.h"
 
-#define USER_ANONYMOUS        STR("system:anonymous")
-#define USER_AUTHENTICATED    STR("system:authenticated")
-#define USER_UNAUTHENTICATED  STR("system:unauthenticated")
-#define USER_MASTERS          STR("system:masters")
+#define USER_ANONYMOUS       STR("system:anonymous")
+#define USER_AUTHENTICATED   STR("system:authenticated")
+#define USER_UNAUTHENTICATED STR("system:unauthenticated")
+#define USER_MASTERS         STR("system:masters")
 /* The server itself, when it asks kubelets. */
 #define USER_KUBELET_CLIENT   STR("kube-apiserver-kubelet-client")
 #define USER_SERVICE_ACCOUNTS STR("system:serviceaccounts")
