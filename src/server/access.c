@@ -143,6 +143,33 @@ static void run(struct state *st, struct job *j)
 		job_finish(j);
 }
 
+static bool may_still_impersonate(const struct exchange *x, struct arena *a)
+{
+	struct authz_query *checks;
+	size_t n = authn_impersonation_checks(&x->user, a, &checks);
+
+	for (size_t i = 0; i < n; i++) {
+		checks[i].user = x->impersonator;
+		if (authz_decide(x->server->authz, &checks[i], a, NULL) != AUTHZ_ALLOW)
+			return false;
+	}
+	return true;
+}
+
+bool access_still_granted(const struct exchange *x, struct state *st)
+{
+	CLEANUP(arena_release) struct arena a;
+	const struct user *asker = x->impersonator ? x->impersonator : &x->user;
+	struct authz_query query = query_of(x);
+	char block[2048];
+
+	arena_init_in(&a, REQUEST_WORK_MAX, block, sizeof(block));
+	if (authn_check_binding(st, asker, clock_wall(x->server->clock), NULL) < 0 ||
+	    (x->impersonator && !may_still_impersonate(x, &a)))
+		return false;
+	return authz_decide(x->server->authz, &query, &a, NULL) == AUTHZ_ALLOW;
+}
+
 /* Decided without a job: nothing can have to wait. */
 static bool is_at_hand(const struct exchange *x)
 {

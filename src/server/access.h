@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 struct exchange;
+struct state;
 
 /* On the stream's loop, without the state: who it is. False: refused and answered. */
 bool access_identify(struct exchange *x);
@@ -24,5 +25,8 @@ bool access_identify(struct exchange *x);
  * refused, that is answered and `then` does not come.
  */
 void access_ask(struct exchange *x, void (*then)(struct exchange *x));
+
+/* At the state, some time after access was granted: whether it would be again. */
+bool access_still_granted(const struct exchange *x, struct state *st);
 
 #endif

@@ -413,6 +413,54 @@ static void watches_begin_where_they_should(void **state)
 	verb_ask_release(&yaml);
 }
 
+static bool is_over(void *arg)
+{
+	return ((struct verb_ask *)arg)->over;
+}
+
+#define LONG_WATCH MAPS "?watch=1&timeoutSeconds=9999999999"
+
+static void a_watch_ends_when_its_user_loses_the_right(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask ask = { .method = "GET", .target = LONG_WATCH };
+
+	verb_world_begin(w, &ask);
+	sim_run_for(w->sim, 100 * 1000);
+	assert_false(ask.over);
+	w->right_lost = true;
+	assert_true(sim_run_until(w->sim, is_over, &ask, 30 * 1000));
+	assert_int_equal(ask.status, 200);
+	verb_ask_release(&ask);
+}
+
+static void a_watch_ends_with_its_users_token(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask ask = { .method = "GET", .target = LONG_WATCH };
+
+	w->user_ends_s = clock_wall(w->server.clock) / CLOCK_SEC + 60;
+	verb_world_begin(w, &ask);
+	sim_run_for(w->sim, 55 * 1000);
+	assert_false(ask.over);
+	assert_true(sim_run_until(w->sim, is_over, &ask, 10 * 1000));
+	verb_ask_release(&ask);
+}
+
+/* However long a watch was asked for, it ends with those that named no time. */
+static void no_watch_is_for_ever(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask ask = { .method = "GET", .target = LONG_WATCH };
+
+	w->server.opts.min_request_timeout_ms = 300 * 1000;
+	verb_world_begin(w, &ask);
+	sim_run_for(w->sim, 590 * 1000);
+	assert_false(ask.over);
+	assert_true(sim_run_until(w->sim, is_over, &ask, 20 * 1000));
+	verb_ask_release(&ask);
+}
+
 #define TEST(name)                                                                      \
 	cmocka_unit_test_setup_teardown(name, verb_world_set_up, verb_world_tear_down), \
 		cmocka_unit_test_setup_teardown(name, verb_world_set_up_http1,          \
@@ -435,6 +483,9 @@ int main(void)
 		TEST(collections_are_deleted_by_selector),
 		cmocka_unit_test_setup_teardown(watches_begin_where_they_should, verb_world_set_up,
 						verb_world_tear_down),
+		TEST(a_watch_ends_when_its_user_loses_the_right),
+		TEST(a_watch_ends_with_its_users_token),
+		TEST(no_watch_is_for_ever),
 	};
 
 	return cmocka_run_group_tests_name("server/verb_list", tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "server/server_impl.h"
 #include "server/ui_sessions.h"
 #include "server/verb_impl.h"
+#include "server/watch_right.h"
 
 struct watch_job {
 	struct error err;
@@ -19,31 +20,35 @@ static int64_t time_limit(struct exchange *x)
 {
 	int64_t asked = x->request.timeout_s, least = x->server->opts.min_request_timeout_ms;
 
+	least = least > 0 ? least : INT64_C(30) * 60 * 1000;
+	/* Nobody watches for longer than those who name no time. */
 	if (asked > 0)
-		return asked > INT64_MAX / 1000 ? INT64_MAX / 1000 : asked * 1000;
+		return asked > 2 * least / 1000 ? 2 * least : asked * 1000;
 	if (asked < 0 && x->request.timeout_s != -1)
 		return 1;
 	/* Spread, so that the watches of a restarted server do not end together. */
-	least = least > 0 ? least : INT64_C(30) * 60 * 1000;
 	return least + (int64_t)prng_below(loop_prng(x->home), (uint64_t)least);
 }
 
-/* A watch of a session does not outlive it. */
-static int64_t bound_by_session(const struct exchange *x, int64_t limit_ms)
+/* A watch does not outlive its session, nor the certificate or token that its user came with. */
+static int64_t bound_by_user(const struct exchange *x, int64_t limit_ms)
 {
+	const struct user *asker = x->impersonator ? x->impersonator : &x->user;
 	struct ui_now now = { x->begun_ns, x->wall_ns };
-	int64_t left_ms;
+	int64_t ends_ns = INT64_MAX;
 
-	if (!x->session)
-		return limit_ms;
-	left_ms = (ui_session_ends(x->session, now) - now.wall_ns) / CLOCK_MS;
-	return MIN(limit_ms, MAX(left_ms, 1));
+	if (asker->ends_s && asker->ends_s < INT64_MAX / CLOCK_SEC)
+		ends_ns = asker->ends_s * CLOCK_SEC;
+	if (x->session)
+		ends_ns = ui_session_ends(x->session, now);
+	return MIN(limit_ms, MAX((ends_ns - now.wall_ns) / CLOCK_MS, 1));
 }
 
 static void on_over(void *arg)
 {
 	struct exchange *x = arg;
 
+	watch_right_end(x->data);
 	x->status = x->stream->out_status;
 	exchange_over(x);
 }
@@ -107,7 +112,7 @@ static void start(struct exchange *x, int64_t revision)
 		.initial = initial,
 		.initial_end = initial && r->bookmarks,
 		.bookmarks = r->bookmarks,
-		.timeout_ms = bound_by_session(x, time_limit(x)),
+		.timeout_ms = bound_by_user(x, time_limit(x)),
 		.revoked = x->session ? &x->session->over : NULL,
 		.on_over = on_over,
 		.arg = x,
@@ -116,6 +121,7 @@ static void start(struct exchange *x, int64_t revision)
 	opts.head = head_of(x, &opts.nhead);
 	flow_leave(x);
 	x->answered = true; /* from here on by the watch */
+	x->data = watch_right_new(x);
 	x->status = 200;
 	audit_started(x);
 	watch_start(x->server->state, x->lane, x->stream, &opts);

@@ -49,6 +49,8 @@ struct verb_world {
 	struct addr at;
 	struct arena arena; /* trees of answers */
 	bool local; /* the store is on this machine */
+	bool right_lost; /* who was allowed something is not any more */
+	int64_t user_ends_s; /* when the user's token expires; 0: never */
 	enum http_protocol protocol;
 };
 

@@ -58,6 +58,15 @@ void watch_end(struct watch *w)
 	(void)http_stream_end(w->stream, NULL, 0);
 }
 
+void watch_revoke(struct http_stream *s)
+{
+	struct watch *w = s->data;
+
+	w->revoked = true;
+	if (w->phase != WATCH_OPENING && w->phase != WATCH_OVER)
+		watch_end(w);
+}
+
 void watch_expire(struct watch *w)
 {
 	const struct ring_span *span = &w->feed->span;

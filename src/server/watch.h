@@ -74,6 +74,9 @@ void watch_stop(struct state *st);
 /* Ends the watches whose `revoked` is set by now. On the state's loop. */
 void watch_end_revoked(struct state *st);
 
+/* Ends the watch of a stream: its user may not go on. On the stream's loop. */
+void watch_revoke(struct http_stream *s);
+
 /* Open watches of all lanes. */
 size_t watch_count(const struct state *st);
 

@@ -28,6 +28,7 @@ struct watch {
 	bool whole; /* the same of one namespace */
 	bool begun; /* a Table has had its columns */
 	bool closed; /* the stream is */
+	bool revoked; /* its user may not go on */
 	enum watch_phase phase;
 	uint64_t seq;
 	size_t at;
@@ -67,7 +68,7 @@ void watch_end(struct watch *w);
 /* Who watches may not go on. */
 static inline bool watch_is_revoked(const struct watch *w)
 {
-	return w->opts.revoked && atomic_load(w->opts.revoked);
+	return w->revoked || (w->opts.revoked && atomic_load(w->opts.revoked));
 }
 
 /* It is too old: an ERROR event, and the end. */
