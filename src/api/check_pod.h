@@ -20,6 +20,9 @@ const struct json *check_find(const struct json *list, const char *member, struc
 void check_container(struct validation *v, const struct json *container, struct check_pod *pod,
 		     const struct field_path *path);
 
+/* Updates of a pod and of its status leave its annotation of a mirror pod alone. */
+void check_pod_mirror(struct validation *v, const struct json *pod, const struct json *old);
+
 /* 1 to 65535. */
 void check_port_number(struct validation *v, int64_t port, const struct field_path *path);
 

@@ -320,6 +320,7 @@ void check_pod_status_update(struct validation *v, const struct json *pod, const
 	const struct json *status = json_getz(pod, "status"), *stored = json_getz(old, "status");
 	struct str node = json_text_at(status, "nominatedNodeName");
 
+	check_pod_mirror(v, pod, old);
 	check_pod_conditions(v, status, &path);
 	if (node.n && !str_eq(node, json_text_at(stored, "nominatedNodeName")))
 		validate_format(v, SCHEMA_FORMAT_DNS_SUBDOMAIN, node, &node_at);

@@ -227,6 +227,24 @@ static const struct part *part_of(const struct validation *v, const struct json 
 	return json_count(json_getz(old, "schedulingGates")) ? &gated_part : &main_part;
 }
 
+/* A pod is its node's mirror of a local one from its beginning to its end, or never. */
+void check_pod_mirror(struct validation *v, const struct json *pod, const struct json *old)
+{
+	static const struct str key = { "kubernetes.io/config.mirror", 27 };
+	struct field_path meta = field_path_name(NULL, "metadata");
+	struct field_path list = field_path_name(&meta, "annotations");
+	struct field_path at = field_path_key(&list, key);
+	const struct json *is = json_get(json_getz(json_getz(pod, "metadata"), "annotations"), key);
+	const struct json *was = json_get(json_getz(json_getz(old, "metadata"), "annotations"),
+					  key);
+
+	if (was && !(is && json_equal(is, was)))
+		field_errors_forbidden(v->errs, &at,
+				       "may not remove or update mirror pod annotation");
+	else if (is && !was)
+		field_errors_forbidden(v->errs, &at, "may not add mirror pod annotation");
+}
+
 void check_pod_update(struct validation *v, const struct json *pod, const struct json *old_pod)
 {
 	CLEANUP(buf_release) struct buf changes = BUF_INIT(VALIDATE_SHOWN_MAX);
@@ -234,6 +252,7 @@ void check_pod_update(struct validation *v, const struct json *pod, const struct
 	const struct json *spec = json_getz(pod, "spec"), *old = json_getz(old_pod, "spec");
 	const struct part *part = part_of(v, old);
 
+	check_pod_mirror(v, pod, old_pod);
 	if (json_equal(spec, old))
 		return;
 	if (!check_container_number(v, spec, old, "containers") ||

@@ -97,6 +97,9 @@ static int print_value(const struct field_value *value, struct buf *out)
 	return buf_add_str(out, value->text);
 }
 
+/* Of a path, a value or a detail; and of all that is kept, so that an answer has room for it. */
+enum { PART_MAX = 8 * KIB, KEPT_MAX = 512 * KIB };
+
 void field_errors_init(struct field_errors *fe, struct arena *arena)
 {
 	*fe = (struct field_errors){ .arena = arena };
@@ -104,7 +107,44 @@ void field_errors_init(struct field_errors *fe, struct arena *arena)
 
 bool field_errors_full(const struct field_errors *fe)
 {
-	return fe->n >= FIELD_ERRORS_MAX;
+	return fe->n >= FIELD_ERRORS_MAX || fe->bytes >= KEPT_MAX;
+}
+
+/* Adds the text, or its beginning. */
+static void add_cut(struct buf *b, struct str s)
+{
+	size_t n = MIN(s.n, (size_t)PART_MAX);
+
+	while (n < s.n && n > 0 && ((unsigned char)s.p[n] & 0xc0) == 0x80)
+		n--;
+	(void)buf_add_str(b, str_of(s.p, n));
+	if (n < s.n)
+		(void)buf_addz(b, "...");
+}
+
+static void add_path(struct buf *b, const struct field_path *path)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(PART_MAX);
+
+	if (field_path_print(path, &text) < 0)
+		(void)buf_printf(b, "(a path of more than %d bytes)", PART_MAX);
+	else
+		(void)buf_add_str(b, buf_str(&text));
+}
+
+static void add_value(struct buf *b, const struct field_value *value)
+{
+	struct field_value begins = *value;
+
+	if (value->kind == FIELD_VALUE_JSON) {
+		add_cut(b, value->text);
+		return;
+	}
+	if (value->kind == FIELD_VALUE_STR && value->text.n > PART_MAX)
+		begins.text = str_of(value->text.p, PART_MAX);
+	(void)print_value(&begins, b);
+	if (value->kind == FIELD_VALUE_STR && value->text.n > PART_MAX)
+		(void)buf_addz(b, "...");
 }
 
 static struct str piece(const char *text, size_t from, size_t to)
@@ -120,11 +160,11 @@ static bool render(struct arena *arena, struct field_error *e, const struct fiel
 	size_t value_at, detail_at;
 	char *text;
 
-	(void)field_path_print(path, &b);
+	add_path(&b, path);
 	value_at = b.n;
-	(void)print_value(value, &b);
+	add_value(&b, value);
 	detail_at = b.n;
-	(void)buf_add_str(&b, detail);
+	add_cut(&b, detail);
 	text = b.overflow ? NULL : arena_try_alloc(arena, b.n + 1);
 	if (!text)
 		return false;
@@ -148,6 +188,7 @@ void field_errors_add(struct field_errors *fe, enum field_error_type type,
 		fe->dropped++;
 		return;
 	}
+	fe->bytes += e->path.n + e->value.n + e->detail.n;
 	e->next = NULL;
 	e->type = type;
 	if (fe->last)

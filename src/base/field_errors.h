@@ -4,8 +4,9 @@
  * An invalid object is refused with every fault that was found, each naming
  * its field, in the words of upstream's k8s.io/apimachinery field package:
  * clients and their tests compare them. All text lives in the arena. At most
- * FIELD_ERRORS_MAX faults are kept and none for which the arena has no room;
- * those are counted in `dropped`, so an object is never taken for valid.
+ * FIELD_ERRORS_MAX faults are kept, 512 KiB of text and none for which the arena has no room;
+ * those are counted in `dropped`, so an object is never taken for valid. A text of more
+ * than 8 KiB is cut.
  *
  *	struct field_path spec = field_path_name(NULL, "spec");
  *	struct field_path item = field_path_index(&requests, i);
@@ -117,6 +118,7 @@ struct field_errors {
 	struct arena *arena;
 	struct field_error *first, *last; /* in the order they were found */
 	size_t n; /* in the list */
+	size_t bytes; /* of their texts */
 	size_t dropped; /* found, but not kept */
 };
 

@@ -205,6 +205,28 @@ static void what_is_beyond_the_cap_is_counted(void **state)
 	release_fixture(&f);
 }
 
+/* The answer that carries them must not become larger than what was sent. */
+static void long_texts_are_cut_and_do_not_add_up(void **state)
+{
+	static char text[3 * MIB];
+	struct field_path key = field_path_key(NULL, str_of(text, sizeof(text)));
+	struct field_path p = field_path_name(NULL, "f");
+	struct fixture f = make_fixture(100 * MIB);
+
+	memset(text, 'x', sizeof(text));
+	field_errors_init(&f.errs, &f.arena);
+	field_errors_invalid(&f.errs, &p, FIELD_STR(str_of(text, sizeof(text))), "bad");
+	assert_true(str_ends(str_from(last_body(&f)), STR("xxx\"...: bad")));
+	field_errors_invalid(&f.errs, &key, FIELD_JSON(str_of(text, sizeof(text))), "bad");
+	assert_true(str_eqz(f.errs.last->path, "(a path of more than 8192 bytes)"));
+	assert_true(str_ends(str_from(last_body(&f)), STR("xxx...: bad")));
+	for (size_t i = 0; i < FIELD_ERRORS_MAX; i++)
+		field_errors_invalid(&f.errs, &key, FIELD_STR(str_of(text, sizeof(text))), "bad");
+	assert_true(f.errs.bytes < MIB);
+	assert_int_equal(f.errs.n + f.errs.dropped, FIELD_ERRORS_MAX + 2);
+	release_fixture(&f);
+}
+
 static void an_arena_without_room_never_hides_a_fault(void **state)
 {
 	struct field_path p = field_path_name(NULL, "f");
@@ -256,6 +278,7 @@ int main(void)
 		cmocka_unit_test(reasons_are_those_of_status_causes),
 		cmocka_unit_test(the_aggregate_lists_each_message_once),
 		cmocka_unit_test(what_is_beyond_the_cap_is_counted),
+		cmocka_unit_test(long_texts_are_cut_and_do_not_add_up),
 		cmocka_unit_test(an_arena_without_room_never_hides_a_fault),
 		cmocka_unit_test(values_and_keys_with_nul_bytes_are_shown_whole),
 		cmocka_unit_test(formatted_details_are_copied),

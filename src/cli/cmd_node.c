@@ -50,7 +50,7 @@ struct node_options {
 	const char *hollow_memory;
 	struct node_podres_options podres;
 	struct node_api_options api;
-	bool attach;
+	bool attach, seccomp_default;
 	const char *kubelet_socket;
 	int64_t attach_qps, attach_interval; /* ns */
 };
@@ -76,6 +76,8 @@ static const struct flag flags[] = {
 	  .help = "folders of CDI files, the last wins; /etc/cdi and /var/run/cdi by default" },
 	{ "pod-logs-dir", 0, FLAG_STRING(struct node_options, log_dir), .arg = "DIR",
 	  .initial = "/var/log/pods", .help = "where the runtime writes containers' logs" },
+	{ "seccomp-default", 0, FLAG_BOOL(struct node_options, seccomp_default), .initial = "true",
+	  .help = "containers that name no seccomp profile have the runtime's own" },
 	{ "container-log-max-size", 0, FLAG_STRING(struct node_options, log_size), .arg = "SIZE",
 	  .initial = "10Mi", .help = "a container's log that has become so large is rotated" },
 	{ "container-log-max-files", 0, FLAG_INT(struct node_options, log_files), .arg = "COUNT",
@@ -337,6 +339,7 @@ static int read_options(struct node *v, struct error *err)
 	v->opts.root_dir = o->root_dir;
 	v->opts.log_root = o->log_dir;
 	v->opts.node_ip = o->node_ip;
+	v->opts.no_seccomp_default = !o->seccomp_default;
 	v->opts.resolv_conf = o->resolv_conf;
 	v->opts.cluster_domain = o->cluster_domain;
 	v->opts.cluster_dns = o->cluster_dns.v;

@@ -44,8 +44,8 @@ struct nic_config {
 	const struct json *cni; /* NULL: none; has "type" */
 };
 
-/* What a claim may name when nobody says otherwise: they make a link, and take none away. */
-#define NIC_CLAIM_CNI "bridge,ipvlan,macvlan,ptp,vlan"
+/* What a claim may name when nobody says otherwise; a DeviceClass may name any. */
+#define NIC_CLAIM_CNI "none"
 
 /* Everything lives in the arena. `result`'s configs are read in their order. */
 int nic_config_read(struct arena *a, const struct dp_result *result, const char *claim_cni,

@@ -10,6 +10,9 @@
 #include "devplane/driver.h"
 #include "drivers/nic_config.h"
 
+/* They make a link, and take none away. */
+#define LINKS "bridge,ipvlan,macvlan,ptp,vlan"
+
 static int setup(void **state)
 {
 	static struct arena a;
@@ -37,7 +40,7 @@ static int read_two(struct arena *a, const char *class, const char *claim, struc
 	for (size_t i = 0; i < 2; i++)
 		if (v[i].parameters)
 			all[r.nconfigs++] = &v[i];
-	return nic_config_read(a, &r, NIC_CLAIM_CNI, c, err);
+	return nic_config_read(a, &r, LINKS, c, err);
 }
 
 static struct nic_config read_ok(struct arena *a, const char *class, const char *claim)
@@ -259,35 +262,34 @@ static void a_claim_names_only_plugins_of_the_list(void **state)
 	static const struct {
 		const char *list, *cni, *message; /* NULL: it may */
 	} v[] = {
-		{ NIC_CLAIM_CNI, "{\"type\":\"bridge\"}", NULL },
-		{ NIC_CLAIM_CNI, "{\"type\":\"vlan\",\"ipam\":{}}", NULL },
-		{ NIC_CLAIM_CNI, "{\"type\":\"ptp\",\"ipam\":{\"type\":\"\"}}", NULL },
-		{ NIC_CLAIM_CNI, "{\"type\":\"ptp\",\"ipam\":{\"type\":\"dhcp\"}}", NULL },
-		{ NIC_CLAIM_CNI, "{\"type\":\"host-device\",\"device\":\"eth0\"}",
+		{ LINKS, "{\"type\":\"bridge\"}", NULL },
+		{ LINKS, "{\"type\":\"vlan\",\"ipam\":{}}", NULL },
+		{ LINKS, "{\"type\":\"ptp\",\"ipam\":{\"type\":\"\"}}", NULL },
+		{ LINKS, "{\"type\":\"ptp\",\"ipam\":{\"type\":\"dhcp\"}}", NULL },
+		{ LINKS, "{\"type\":\"host-device\",\"device\":\"eth0\"}",
 		  "type: a claim may not name the plugin \"host-device\": " ALLOWED(USUAL) },
-		{ NIC_CLAIM_CNI, "{\"type\":\"Bridge\"}",
+		{ LINKS, "{\"type\":\"Bridge\"}",
 		  "type: a claim may not name the plugin \"Bridge\": " ALLOWED(USUAL) },
-		{ NIC_CLAIM_CNI, "{\"type\":\"bridge,ptp\"}",
+		{ LINKS, "{\"type\":\"bridge,ptp\"}",
 		  "type: a claim may not name the plugin \"bridge,ptp\": " ALLOWED(USUAL) },
-		{ NIC_CLAIM_CNI, "{\"type\":\"bridge\",\"ipam\":{\"type\":\"tuning\"}}",
+		{ LINKS, "{\"type\":\"bridge\",\"ipam\":{\"type\":\"tuning\"}}",
 		  "ipam.type: a claim may not name the plugin \"tuning\": " ALLOWED(
 			  "host-local, static, dhcp") },
-		{ NIC_CLAIM_CNI, "{\"type\":\"bridge\",\"ipam\":{\"type\":7}}",
+		{ LINKS, "{\"type\":\"bridge\",\"ipam\":{\"type\":7}}",
 		  "ipam.type: must be a string, not an integer" },
-		{ NIC_CLAIM_CNI, "{\"type\":\"bridge\",\"ipam\":[]}",
+		{ LINKS, "{\"type\":\"bridge\",\"ipam\":[]}",
 		  "ipam: must be an object, not a list" },
 		/* What is written in Go does not mind how a member's name is written. */
-		{ NIC_CLAIM_CNI, "{\"type\":\"bridge\",\"IPAM\":{\"type\":\"tuning\"}}",
+		{ LINKS, "{\"type\":\"bridge\",\"IPAM\":{\"type\":\"tuning\"}}",
 		  "IPAM: must be spelled ipam" },
-		{ NIC_CLAIM_CNI,
-		  "{\"type\":\"bridge\",\"ipam\":{\"type\":\"dhcp\",\"Type\":\"tuning\"}}",
+		{ LINKS, "{\"type\":\"bridge\",\"ipam\":{\"type\":\"dhcp\",\"Type\":\"tuning\"}}",
 		  "ipam.Type: must be spelled type" },
 		{ "multus", "{\"type\":\"multus\",\"delegates\":[]}",
 		  "delegates: a claim's plugin may not have others below it; a DeviceClass's may" },
 		{ "flannel", "{\"type\":\"flannel\",\"Delegate\":{\"type\":\"tuning\"}}",
 		  "Delegate: a claim's plugin may not have others below it; a DeviceClass's may" },
 		{ "ptp,other", "{\"type\":\"ptp\",\"ipam\":{\"type\":\"other\"}}", NULL },
-		{ "none", "{\"type\":\"bridge\"}",
+		{ NIC_CLAIM_CNI, "{\"type\":\"bridge\"}",
 		  "type: a claim may not name the plugin \"bridge\": " ALLOWED("none") },
 		{ "none", "{\"type\":\"none\"}",
 		  "type: a claim may not name the plugin \"none\": " ALLOWED("none") },
@@ -317,14 +319,14 @@ static void who_wrote_the_plugin_that_counts_is_who_counts(void **state)
 	static const char bridge[] = "{\"cni\":{\"type\":\"bridge\"}}";
 	struct error err;
 
-	assert_int_equal(read_plugins(*state, NIC_CLAIM_CNI, device, bridge, &err), 0);
-	assert_int_equal(read_plugins(*state, NIC_CLAIM_CNI, bridge, device, &err), -ERR_INVALID);
-	assert_int_equal(read_plugins(*state, NIC_CLAIM_CNI, device, device, &err), -ERR_INVALID);
+	assert_int_equal(read_plugins(*state, LINKS, device, bridge, &err), 0);
+	assert_int_equal(read_plugins(*state, LINKS, bridge, device, &err), -ERR_INVALID);
+	assert_int_equal(read_plugins(*state, LINKS, device, device, &err), -ERR_INVALID);
 }
 
 static void a_list_of_plugins_is_checked(void **state UNUSED)
 {
-	static const char *const good[] = { "*", "none", "bridge", NIC_CLAIM_CNI };
+	static const char *const good[] = { "*", "none", "bridge", LINKS };
 	static const char *const bad[] = { "", ",", "a,,b", "a,none", "*,a", "a/b", "a," };
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)

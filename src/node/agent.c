@@ -267,6 +267,7 @@ static void read_dns(struct agent *a)
 	if (file_read(path, &text, NULL) == 0)
 		container_config_resolv(arena_str(&a->arena, buf_str(&text)), &a->arena, parts);
 	a->host.seccomp_root = str_from(arena_printf(&a->arena, "%s/seccomp", o->root_dir));
+	a->host.seccomp_default = !o->no_seccomp_default;
 }
 
 static int make_parts(struct agent *a, struct error *err)

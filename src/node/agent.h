@@ -48,6 +48,7 @@ struct agent_opts {
 	struct cdi_dirs cdi_dirs;
 	const char *log_root; /* of pods' logs; NULL: /var/log/pods */
 	const char *node_ip; /* or NULL */
+	bool no_seccomp_default; /* containers that name no seccomp profile have none */
 	const char *resolv_conf; /* the node's; NULL: ETC/resolv.conf */
 	const char *cluster_domain; /* or NULL */
 	const char *const *cluster_dns;

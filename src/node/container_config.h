@@ -30,6 +30,7 @@ struct container_parts {
 	struct str cpus, mems; /* pinned; or empty */
 	int64_t node_memory; /* capacity, for oom_score_adj */
 	struct str seccomp_root; /* of Localhost profiles; empty: /var/lib/kubelet/seccomp */
+	bool seccomp_default; /* containers that name no profile have the runtime's, else none */
 };
 
 /*

@@ -131,8 +131,8 @@ static int put_seccomp(const struct pod *pod, const struct json *container,
 	struct str root = parts->seccomp_root;
 
 	s->seccomp = STR("Unconfined");
-	if (str_eqz(type, "RuntimeDefault"))
-		s->seccomp = type;
+	if (str_eqz(type, "RuntimeDefault") || (type.n == 0 && parts->seccomp_default))
+		s->seccomp = STR("RuntimeDefault");
 	if (!str_eqz(type, "Localhost"))
 		return 0;
 	if (file.n == 0)

@@ -193,6 +193,14 @@ static void what_is_not_said_is_the_images_and_the_defaults(void **state)
 	assert_int_equal(w->spec.security.run_as_group, -1);
 	assert_str(w->spec.security.run_as_username, "worker");
 	assert_str(w->spec.security.seccomp, "Unconfined");
+	w->parts.seccomp_default = true;
+	assert_int_equal(make_with(w, "", ""), 0);
+	assert_str(w->spec.security.seccomp, "RuntimeDefault");
+	assert_int_equal(make_with(w, "",
+				   "\"securityContext\":{\"seccompProfile\":{\"type\":"
+				   "\"Unconfined\"}}"),
+			 0);
+	assert_str(w->spec.security.seccomp, "Unconfined");
 	assert_int_equal(w->spec.security.pid, RUNTIME_NS_CONTAINER);
 	w->parts.image_user = 12;
 	w->parts.image_username = STR_NULL;

@@ -230,9 +230,11 @@ static void a_token_and_a_right_are_reviewed_once_in_a_while(void **state)
 	assert_non_null(strstr(w->seen, "\"groups\":[\"g\"]"));
 	assert_non_null(strstr(w->seen, "\"name\":\"n1\""));
 	assert_non_null(strstr(w->seen, "\"verb\":\"get\""));
-	assert_int_equal(ask(w, "GET", "/exec/ns/p/c", "bearer t"), 200);
+	assert_int_equal(ask(w, "GET", "/containerLogs/ns/p/d", "bearer t"), 200);
 	assert_int_equal(w->tokens, 1);
 	assert_int_equal(w->rights, 1);
+	assert_int_equal(ask(w, "GET", "/exec/ns/p/c", "Bearer t"), 200);
+	assert_non_null(strstr(w->seen, "\"verb\":\"create\""));
 	assert_int_equal(ask(w, "POST", "/exec/ns/p/c", "Bearer t"), 200);
 	assert_int_equal(w->rights, 2);
 	sim_run_for(w->sim, 6 * MINUTE_MS);

@@ -58,6 +58,7 @@ struct worker_host {
 	const char *node_name;
 	struct sandbox_parts sandbox; /* what all sandboxes share: logs, DNS */
 	struct str seccomp_root;
+	bool seccomp_default;
 	bool hollow; /* the runtime runs nothing: volumes, environment and probes are left out */
 	bool runtime_does_cdi, pod_level; /* learnt later */
 	struct str id_prefix;

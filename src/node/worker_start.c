@@ -187,6 +187,7 @@ static void create(struct worker_op *op)
 					 .runtime_does_cdi = h->runtime_does_cdi,
 					 .cdi_dirs = h->cdi_dirs,
 					 .seccomp_root = h->seccomp_root,
+					 .seccomp_default = h->seccomp_default,
 					 .node_memory = node_object_memory(h->node) };
 	struct sandbox_spec sandbox = { 0 };
 	struct container_spec spec = { 0 };

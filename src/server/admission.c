@@ -39,6 +39,8 @@ static const struct plugin {
 	  admit_account_concerns, admit_account, NULL },
 	{ "NodeRestriction", STR_NULL, STR(""), ADMIT_WRITES, authz_admit_node_concerns, NULL,
 	  authz_admit_node },
+	{ "PodSecurity", STR(""), STR("namespaces"), ADMIT_CREATE | ADMIT_UPDATE,
+	  admit_defaults_concerns, NULL, admit_security_labels, .blind = true },
 	{ "TaintNodesByCondition", STR(""), STR("nodes"), ADMIT_CREATE, admit_defaults_concerns,
 	  admit_not_ready_taint, NULL, .off = true },
 	{ "Priority", STR(""), STR("pods"), ADMIT_CREATE | ADMIT_UPDATE, admit_priority_concerns,

@@ -146,6 +146,19 @@ int admit_ingress_class(struct mutation *m, const struct json *old UNUSED, struc
 
 /* --- what controllers take away ------------------------------------------------------------- */
 
+int admit_security_labels(struct mutation *m, const struct json *old UNUSED, struct json *ns,
+			  struct error *err UNUSED)
+{
+	JSON_FOREACH (it, json_getz(json_getz(ns, "metadata"), "labels")) {
+		if (str_starts(json_key(it), STR("pod-security.kubernetes.io/")))
+			write_warn(&m->write,
+				   "label \"%.*s\" has no effect: this server does not enforce "
+				   "pod security standards",
+				   STR_ARG(json_key(it)));
+	}
+	return 0;
+}
+
 int admit_not_ready_taint(struct mutation *m, const struct json *old UNUSED, struct json *node,
 			  struct error *err UNUSED)
 {

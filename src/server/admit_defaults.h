@@ -1,5 +1,5 @@
 /*
- * admit_defaults - small plugins of upstream's that put in what a client left out.
+ * admit_defaults - small plugins of upstream's that put in what a client left out, or warn.
  */
 #ifndef SERVER_ADMIT_DEFAULTS_H
 #define SERVER_ADMIT_DEFAULTS_H
@@ -23,6 +23,10 @@ int admit_storage_class(struct mutation *m, const struct json *old, struct json 
 			struct error *err);
 int admit_ingress_class(struct mutation *m, const struct json *old, struct json *ingress,
 			struct error *err);
+
+/* PodSecurity: says on each write of a namespace that its labels are not enforced here. */
+int admit_security_labels(struct mutation *m, const struct json *old, struct json *ns,
+			  struct error *err);
 
 /* TaintNodesByCondition: a new node is not ready until a controller says so. */
 int admit_not_ready_taint(struct mutation *m, const struct json *old, struct json *node,

@@ -339,6 +339,40 @@ async function sizes(server) {
 		assert.equal(expect(await review(["b", "a"]), 201).status.authenticated, true)
 	})
 
+	await test("a refusal says why, however long the faults are, and is not longer than they", async () => {
+		for (const [containers, length] of [[1, 2900000], [20, 100000], [1000, 2500]]) {
+			const spec = { containers: Array.from({ length: containers }, (_, i) => ({ name: `X${i}${"y".repeat(length)}`, image: "i" })) }
+			const { code, body, text } = await client.post(`${core}/namespaces/team/pods`, { metadata: { name: "p" }, spec })
+			assert.equal(code, 422)
+			assert.match(body.message, /^Pod "p" is invalid: .*spec.containers\[0\].name: Invalid value: "X0yyy/)
+			assert.ok(text.length < 2 * 1024 * 1024, `${text.length} bytes`)
+		}
+	})
+
+	await test("labels of pod security standards, which are not enforced, bring a warning with each write", async () => {
+		const labels = { "pod-security.kubernetes.io/enforce": "restricted" }
+		const warned = ({ headers }) => assert.match(headers.warning, /label \\"pod-security.kubernetes.io\/enforce\\" has no effect/)
+		const made = await client.post(`${core}/namespaces`, { metadata: { name: "strict", labels } })
+		expect(made, 201)
+		warned(made)
+		warned(await client.patch(`${core}/namespaces/strict`, { metadata: { annotations: { a: "b" } } }, "merge"))
+		const plain = await client.patch(`${core}/namespaces/team`, { metadata: { annotations: { a: "b" } } }, "merge")
+		assert.equal(plain.headers.warning, undefined)
+	})
+
+	await test("no user makes a pod a mirror pod, and no node takes that off", async () => {
+		const mirror = { "kubernetes.io/config.mirror": "x" }, pods = `${core}/namespaces/team/pods`
+		const pod = (name, annotations) => ({ metadata: { name, annotations }, spec: { containers: [{ name: "c", image: "i" }], nodeName: "n1", automountServiceAccountToken: false } })
+		expect(await client.post(pods, pod("plain")), 201)
+		expect(await client.post(pods, pod("mirror", mirror)), 201)
+		const refused = (answer) => expectStatus(answer, 422, "Invalid", /mirror pod annotation/)
+		for (const sub of ["", "/status"]) {
+			refused(await client.patch(`${pods}/plain${sub}`, { metadata: { annotations: mirror } }, "merge"))
+			refused(await client.patch(`${pods}/mirror${sub}`, { metadata: { annotations: null } }, "merge"))
+			refused(await client.patch(`${pods}/mirror${sub}`, { metadata: { annotations: { "kubernetes.io/config.mirror": "y" } } }, "merge"))
+		}
+	})
+
 	await test("a line of the audit log is one, whatever a client says of itself", async () => {
 		const agent = `"\\`.repeat(10000)
 		const { headers } = await as.nobody.get(`${core}/namespaces/team/secrets/s1?${"%22".repeat(4000)}`, { headers: { "user-agent": agent } })

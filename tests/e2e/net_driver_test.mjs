@@ -27,7 +27,7 @@ await test("the driver offers what it was told to", async () => {
 	addLink(card, "type", "veth", "peer", "name", far)
 	ip("link", "set", far, "up")
 	macvlans = kernelHas("macvlan", parent)
-	net = await startNet({ creates: [`veth:4:${bridge}`, `macvlan:4:${parent}`, `vlan:100-101:${parent}`], interfaces: [card] })
+	net = await startNet({ creates: [`veth:4:${bridge}`, `macvlan:4:${parent}`, `vlan:100-101:${parent}`], interfaces: [card], flags: ["--claim-cni", "bridge,macvlan"] })
 	const devices = await until("devices", async () => {
 		const all = await net.devices()
 		return all[card] && all[veth(3)] && (all[macvlan(3)] || !macvlans) && all
