@@ -4,6 +4,7 @@
  *
  *	"a=gpu0,gpu1,#3 b= c=m5"	pods of namespace "default", with devices of
  *					example.com/gpu, CPUs (#) and memory on NUMA node 0 (m)
+ *	"a=x:gpu0"			with a device of the claim x
  *
  * What the reader is told is kept as lines: "+u1 a=gpu0", "~u1 a=gpu0,#3", "-u1 a".
  */
@@ -63,6 +64,27 @@ static inline Podresources__ContainerMemory *fixture_memory(struct arena *a, uin
 	return m;
 }
 
+/* "x:gpu0". */
+static inline Podresources__DynamicResource *fixture_claim(struct arena *a, struct str thing)
+{
+	Podresources__DynamicResource *d = ARENA_NEW(a, Podresources__DynamicResource);
+	Podresources__ClaimResource *r = ARENA_NEW(a, Podresources__ClaimResource);
+	struct str claim = STR_NULL;
+
+	podresources__dynamic_resource__init(d);
+	podresources__claim_resource__init(r);
+	(void)str_split(&thing, ':', &claim);
+	r->driver_name = fixture_z("gpu.example.com");
+	r->pool_name = fixture_z("node-1");
+	r->device_name = arena_strdup(a, thing);
+	d->claim_name = arena_strdup(a, claim);
+	d->claim_namespace = fixture_z("default");
+	d->claim_resources = ARENA_ARRAY(a, Podresources__ClaimResource *, 1);
+	d->claim_resources[0] = r;
+	d->n_claim_resources = 1;
+	return d;
+}
+
 static inline Podresources__ContainerResources *fixture_container(struct arena *a,
 								  struct str things)
 {
@@ -75,6 +97,7 @@ static inline Podresources__ContainerResources *fixture_container(struct arena *
 	c->devices = ARENA_ARRAY(a, Podresources__ContainerDevices *, things.n + 1);
 	c->cpu_ids = ARENA_ARRAY(a, int64_t, things.n + 1);
 	c->memory = ARENA_ARRAY(a, Podresources__ContainerMemory *, things.n + 1);
+	c->dynamic_resources = ARENA_ARRAY(a, Podresources__DynamicResource *, things.n + 1);
 	while (things.n > 0 && str_split(&things, ',', &thing)) {
 		bool number = str_to_i64(str_skip(thing, 1), &n);
 
@@ -82,6 +105,8 @@ static inline Podresources__ContainerResources *fixture_container(struct arena *
 			c->cpu_ids[c->n_cpu_ids++] = n;
 		else if (number && thing.p[0] == 'm')
 			c->memory[c->n_memory++] = fixture_memory(a, (uint64_t)n);
+		else if (str_find(thing, STR(":")) >= 0)
+			c->dynamic_resources[c->n_dynamic_resources++] = fixture_claim(a, thing);
 		else
 			c->devices[c->n_devices++] = fixture_device(a, thing);
 	}
@@ -162,6 +187,9 @@ static inline void fixture_print(struct buf *out, const Podresources__PodResourc
 			(void)buf_printf(out, "%s#%d", comma, (int)c->cpu_ids[j]);
 		for (size_t j = 0; j < c->n_memory; j++, comma = ",")
 			(void)buf_printf(out, "%sm%d", comma, (int)c->memory[j]->size);
+		for (size_t j = 0; j < c->n_dynamic_resources; j++, comma = ",")
+			(void)buf_printf(out, "%s%s:%s", comma, c->dynamic_resources[j]->claim_name,
+					 c->dynamic_resources[j]->claim_resources[0]->device_name);
 	}
 }
 
@@ -178,6 +206,7 @@ struct fixture_reader {
 	struct fixture_belief v[FIXTURE_PODS];
 	size_t n;
 	uint64_t room; /* memory there is; 0: not looked at */
+	bool admin; /* claims may have others' devices */
 	struct buf lines;
 };
 
@@ -209,6 +238,18 @@ struct fixture_sum {
 	uint64_t memory;
 };
 
+/* Several pods may have the device of one claim. */
+static inline void fixture_add_claim(struct fixture_sum *sum, struct str thing)
+{
+	struct str device = str_skip(thing, (size_t)str_find(thing, STR(":")));
+
+	for (size_t i = 0; i < sum->n; i++) {
+		if (str_ends(sum->things[i], device) && !str_eq(sum->things[i], thing))
+			fail_msg("%.*s and %.*s are held", STR_ARG(thing), STR_ARG(sum->things[i]));
+	}
+	sum->things[sum->n++] = thing;
+}
+
 static inline void fixture_add(struct fixture_sum *sum, struct str thing)
 {
 	int64_t size;
@@ -235,8 +276,12 @@ static inline void fixture_check(const struct fixture_reader *r)
 	sum.memory = 0;
 	for (size_t i = 0; i < r->n; i++) {
 		rest = str_from(strchr(r->v[i].text, '=') + 1);
-		while (rest.n > 0 && str_split(&rest, ',', &thing))
-			fixture_add(&sum, thing);
+		while (rest.n > 0 && str_split(&rest, ',', &thing)) {
+			if (str_find(thing, STR(":")) < 0)
+				fixture_add(&sum, thing);
+			else if (!r->admin)
+				fixture_add_claim(&sum, thing);
+		}
 	}
 	if (r->room > 0 && sum.memory > r->room)
 		fail_msg("%d units of memory are held", (int)sum.memory);

@@ -16,6 +16,7 @@
 #include "base/omap.h"
 #include "base/vec.h"
 #include "grpc/message.h"
+#include "node/attach_claims.h"
 #include "node/attach_order.h"
 #include "node/attach_things.h"
 
@@ -58,6 +59,7 @@ struct attach_merge {
 	uint64_t moment; /* moves on with what is seen of the API and with each call */
 	uint64_t begun; /* when the last call did */
 	unsigned torn; /* in a row */
+	struct attach_claims seen; /* in the last List */
 	struct arena room_arena;
 	const Podresources__AllocatableResponse *room; /* NULL: not known */
 };
@@ -67,6 +69,8 @@ struct work {
 	struct attach_merge *m;
 	struct arena arena;
 	struct attach_things things; /* of the entries that count, owned by these */
+	struct attach_claims claims; /* in the answer */
+	struct attach_claims book; /* before it */
 	VEC(struct podres_entry) batch;
 	VEC(struct pod *) touched; /* whose entry in the batch is the one of the same index */
 	VEC(struct pod *) kept;
@@ -261,6 +265,8 @@ static void work_init(struct work *w, struct attach_merge *m, int64_t now_ms)
 	*w = (struct work){ .m = m, .now_ms = now_ms };
 	arena_init(&w->arena, SIZE_MAX);
 	attach_things_init(&w->things);
+	attach_claims_init(&w->claims);
+	attach_claims_init(&w->book);
 	vec_init(&w->batch, SIZE_MAX / sizeof(*w->batch.v));
 	vec_init(&w->touched, SIZE_MAX / sizeof(*w->touched.v));
 	vec_init(&w->kept, SIZE_MAX / sizeof(*w->kept.v));
@@ -271,6 +277,8 @@ static void work_release_cleanup(struct work *w)
 {
 	arena_release(&w->arena);
 	attach_things_release(&w->things);
+	attach_claims_release(&w->claims);
+	attach_claims_release(&w->book);
 	vec_release(&w->batch);
 	vec_release(&w->touched);
 	vec_release(&w->kept);
@@ -360,6 +368,27 @@ static bool memory_fits(const struct work *w)
 	return !w->m->room || attach_things_memory_fits(w->m->room, w->memory.v, w->memory.n);
 }
 
+/* Calls back with the state of each pod in the book, unpacked into `a`. */
+static void each_state(const struct attach_merge *m, struct arena *a,
+		       void (*fn)(void *arg, const struct pod *p,
+				  Podresources__PodResources *state),
+		       void *arg)
+{
+	struct omap_cursor c;
+
+	for (bool ok = omap_first(&m->pods, &c); ok; ok = omap_next(&c)) {
+		const struct pod *p = omap_value(&c);
+
+		if (p->name->held == p)
+			fn(arg, p, unpack(a, p));
+	}
+}
+
+static void add_to_book(void *arg, const struct pod *p UNUSED, Podresources__PodResources *state)
+{
+	attach_claims_add(arg, state);
+}
+
 /* --- List ----------------------------------------------------------------------------- */
 
 static void say(struct attach_outcome *out, enum attach_verdict verdict, const char *what,
@@ -370,13 +399,41 @@ static void say(struct attach_outcome *out, enum attach_verdict verdict, const c
 		       a->namespace_, a->name, b->namespace_, b->name);
 }
 
+/* Finds entries whose claims have one device and did not before; see attach_claims.h. */
+static bool claims_agree(struct work *w, const Podresources__ListResponse *list, bool *contested,
+			 struct attach_outcome *out)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < list->n_pod_resources; i++)
+		attach_claims_add(&w->claims, list->pod_resources[i]);
+	each_state(w->m, &w->arena, add_to_book, &w->book);
+	for (size_t i = 0; i < list->n_pod_resources; i++) {
+		const Podresources__PodResources *e = list->pod_resources[i];
+		const char *device = attach_claims_doubt(&w->claims, e, &w->m->seen, &w->book);
+
+		if (!device)
+			continue;
+		contested[i] = true;
+		out->verdict = ATTACH_TORN;
+		(void)snprintf(out->why, sizeof(out->why),
+			       "device %s of %s/%s is with several claims", device, e->namespace_,
+			       e->name);
+		ok = false;
+	}
+	attach_claims_clear(&w->m->seen);
+	for (size_t i = 0; i < list->n_pod_resources; i++)
+		attach_claims_add(&w->m->seen, list->pod_resources[i]);
+	return ok;
+}
+
 /* Finds the entries that contradict each other. False, and says why, when there are any. */
 static bool consistent(struct work *w, const Podresources__ListResponse *list, bool *contested,
 		       struct attach_outcome *out)
 {
 	CLEANUP(attach_things_release) struct attach_things all;
 	struct attach_clash clash;
-	bool ok = true;
+	bool ok = claims_agree(w, list, contested, out);
 
 	attach_things_init(&all);
 	for (size_t i = 0; i < list->n_pod_resources; i++) {
@@ -475,6 +532,7 @@ static void strip_kept(struct work *w)
 	for (size_t i = 0; i < w->kept.n; i++) {
 		states[i] = unpack(&w->arena, w->kept.v[i]);
 		(void)attach_things_strip(&w->things, states[i], w->kept.v[i]);
+		attach_claims_strip(&w->claims, states[i], &w->book);
 		(void)vec_push(&w->memory, states[i]);
 	}
 	full = !memory_fits(w);
@@ -514,22 +572,6 @@ void attach_merge_list(struct attach_merge *m, const Podresources__ListResponse 
 
 /* --- Get ------------------------------------------------------------------------------ */
 
-/* Calls back with the state of each pod in the book, unpacked into `a`. */
-static void each_state(const struct attach_merge *m, struct arena *a,
-		       void (*fn)(void *arg, const struct pod *p,
-				  Podresources__PodResources *state),
-		       void *arg)
-{
-	struct omap_cursor c;
-
-	for (bool ok = omap_first(&m->pods, &c); ok; ok = omap_next(&c)) {
-		const struct pod *p = omap_value(&c);
-
-		if (p->name->held == p)
-			fn(arg, p, unpack(a, p));
-	}
-}
-
 /* What the pods of other names have. */
 struct others {
 	struct work *w;
@@ -541,8 +583,10 @@ static void add_other(void *arg, const struct pod *p, Podresources__PodResources
 	const struct others *o = arg;
 	struct attach_clash clash;
 
+	attach_claims_add(&o->w->book, state);
 	if (p->name == o->name)
 		return;
+	attach_claims_add(&o->w->claims, state);
 	(void)attach_things_add(&o->w->things, state, state, &clash);
 	(void)vec_push(&o->w->memory, state);
 }
@@ -560,7 +604,8 @@ static bool goes_with_others(struct work *w, const struct attach_name *n,
 		say(out, ATTACH_NEEDS_LIST, clash.thing, clash.owner, entry);
 		return false;
 	}
-	if (!memory_fits(w))
+	attach_claims_add(&w->claims, entry);
+	if (!memory_fits(w) || attach_claims_doubt(&w->claims, entry, &w->m->seen, &w->book))
 		out->verdict = ATTACH_NEEDS_LIST;
 	return out->verdict == ATTACH_TAKEN;
 }
@@ -658,6 +703,7 @@ struct attach_merge *attach_merge_new(struct podres *book, int64_t grace_ms)
 	map_init(&m->names);
 	omap_init(&m->pods);
 	arena_init(&m->room_arena, SIZE_MAX);
+	attach_claims_init(&m->seen);
 	return m;
 }
 
@@ -677,5 +723,6 @@ void attach_merge_free(struct attach_merge *m)
 	omap_release(&m->pods);
 	map_release(&m->names);
 	arena_release(&m->room_arena);
+	attach_claims_release(&m->seen);
 	free(m);
 }

@@ -383,31 +383,80 @@ static void containers_of_one_pod_may_show_the_same_thing(void **state)
 	assert_int_equal(w->out.verdict, ATTACH_TAKEN);
 }
 
-static void devices_of_claims_may_be_shared(void **state)
+/* --- claims ---------------------------------------------------------------------------------- */
+
+static void pods_of_one_claim_share_its_devices(void **state)
 {
 	struct world *w = *state;
-	Podresources__ListResponse *l = fixture_list(&w->arena, "a=gpu0 b=gpu1");
-	Podresources__ClaimResource device = PODRESOURCES__CLAIM_RESOURCE__INIT, *devices[1];
-	Podresources__DynamicResource claim = PODRESOURCES__DYNAMIC_RESOURCE__INIT, *claims[1];
 
-	device.driver_name = fixture_z("gpu.example.com");
-	device.pool_name = fixture_z("pool");
-	device.device_name = fixture_z("gpu-0");
-	devices[0] = &device;
-	claim.claim_name = fixture_z("shared");
-	claim.claim_resources = devices;
-	claim.n_claim_resources = 1;
-	claims[0] = &claim;
-	for (size_t i = 0; i < 2; i++) {
-		l->pod_resources[i]->containers[0]->dynamic_resources = claims;
-		l->pod_resources[i]->containers[0]->n_dynamic_resources = 1;
-	}
 	api(w, "u1", "a", ATTACH_RUNNING);
 	api(w, "u2", "b", ATTACH_RUNNING);
+	list(w, "a=x:gpu0 b=x:gpu0");
+	fixture_expect(&w->reader, "+u1 a=x:gpu0\n+u2 b=x:gpu0\n");
+}
+
+static void a_device_that_moves_from_claim_to_claim_is_torn(void **state)
+{
+	struct world *w = *state;
+
+	api(w, "u1", "a", ATTACH_RUNNING);
+	api(w, "u2", "b", ATTACH_RUNNING);
+	list(w, "a=x:gpu0 b=");
+	fixture_expect(&w->reader, "+u1 a=x:gpu0\n+u2 b=\n");
 	attach_merge_begin(w->merge);
-	attach_merge_list(w->merge, l, w->now, &w->out);
-	assert_int_equal(w->out.verdict, ATTACH_TAKEN);
-	fixture_expect(&w->reader, "+u1 a=gpu0\n+u2 b=gpu1\n");
+	answer(w, "a=x:gpu0 b=y:gpu0");
+	assert_int_equal(w->out.verdict, ATTACH_TORN);
+	assert_string_equal(w->out.why, "device gpu0 of default/b is with several claims");
+	fixture_expect(&w->reader, "");
+	list(w, "a= b=y:gpu0");
+	fixture_expect(&w->reader, "~u1 a=\n~u2 b=y:gpu0\n");
+}
+
+/* As with adminAccess; the order of a kubelet's pods says nothing. */
+static void a_device_that_stays_with_several_claims_is_believed(void **state)
+{
+	struct world *w = *state;
+
+	w->reader.admin = true;
+	api(w, "u1", "a", ATTACH_RUNNING);
+	api(w, "u2", "b", ATTACH_RUNNING);
+	api(w, "u3", "c", ATTACH_RUNNING);
+	attach_merge_begin(w->merge);
+	answer(w, "a=x:gpu0 b=y:gpu0 c=z:gpu0");
+	assert_int_equal(w->out.verdict, ATTACH_TORN);
+	list(w, "c=z:gpu0 a=x:gpu0 b=y:gpu0");
+	fixture_expect(&w->reader, "+u1 a=x:gpu0\n+u2 b=y:gpu0\n+u3 c=z:gpu0\n");
+	/* A kubelet that has just started shows few pods. */
+	list(w, "b=y:gpu0");
+	list(w, "b=y:gpu0 c=z:gpu0 a=x:gpu0");
+	assert_int_equal(get(w, "u1", "a=x:gpu0"), ATTACH_TAKEN);
+	fixture_expect(&w->reader, "");
+}
+
+static void get_of_a_device_that_another_claim_has_is_a_matter_for_list(void **state)
+{
+	struct world *w = *state;
+
+	api(w, "u1", "a", ATTACH_RUNNING);
+	api(w, "u2", "b", ATTACH_RUNNING);
+	list(w, "a=x:gpu0 b=");
+	fixture_expect(&w->reader, "+u1 a=x:gpu0\n+u2 b=\n");
+	assert_int_equal(get(w, "u2", "b=x:gpu0"), ATTACH_TAKEN);
+	fixture_expect(&w->reader, "~u2 b=x:gpu0\n");
+	assert_int_equal(get(w, "u2", "b=y:gpu0"), ATTACH_NEEDS_LIST);
+	fixture_expect(&w->reader, "");
+}
+
+static void a_missing_pod_gives_up_a_device_that_another_claim_has(void **state)
+{
+	struct world *w = *state;
+
+	api(w, "u1", "a", ATTACH_RUNNING);
+	api(w, "u2", "b", ATTACH_RUNNING);
+	list(w, "a=x:gpu0,x:gpu1 b=");
+	fixture_expect(&w->reader, "+u1 a=x:gpu0,x:gpu1\n+u2 b=\n");
+	list(w, "b=y:gpu0");
+	fixture_expect(&w->reader, "~u1 a=x:gpu1\n~u2 b=y:gpu0\n");
 }
 
 /* --- Get ------------------------------------------------------------------------------------- */
@@ -593,7 +642,11 @@ int main(void)
 		TEST(more_memory_than_there_is_is_torn),
 		TEST(when_contradictions_do_not_end_the_rest_is_believed),
 		TEST(containers_of_one_pod_may_show_the_same_thing),
-		TEST(devices_of_claims_may_be_shared),
+		TEST(pods_of_one_claim_share_its_devices),
+		TEST(a_device_that_moves_from_claim_to_claim_is_torn),
+		TEST(a_device_that_stays_with_several_claims_is_believed),
+		TEST(get_of_a_device_that_another_claim_has_is_a_matter_for_list),
+		TEST(a_missing_pod_gives_up_a_device_that_another_claim_has),
 		TEST(get_tells_of_one_pod),
 		TEST(get_tells_of_another_pod_of_the_same_name),
 		TEST(what_get_says_against_the_book_is_a_matter_for_list),
