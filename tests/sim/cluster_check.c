@@ -40,7 +40,7 @@ static void check_thing(struct cluster *w, const struct thing *t)
 	const struct json *tree = cluster_server_get(w->server, claim ? RESOURCE : "", t->resource,
 						     t->ns, t->name, &w->arena);
 
-	if (!t->uid[0])
+	if (!t->uid[0] || t->reused)
 		return;
 	if (!tree && !t->asked_delete && !t->may_go)
 		cluster_fail(w, "%s %s was created and is lost", t->resource, t->name);
@@ -474,6 +474,8 @@ bool cluster_settled(struct cluster *w, char *why, size_t size)
 		object_to(&s, "a node does not offer the cards that are well");
 	if (!s.bad && displace_settled(w))
 		object_to(&s, "%s", displace_settled(w));
+	if (!s.bad && monitors_settled(w))
+		object_to(&s, "%s", monitors_settled(w));
 	arena_clear(&w->arena);
 	return !s.bad;
 }
@@ -517,6 +519,8 @@ bool cluster_empty(struct cluster *w, char *why, size_t size)
 		if (cluster_node_pods(&w->nodes[i]) > 0)
 			object_to(&s, "the agent of n%u still has pods", i);
 	}
+	if (!s.bad && monitors_settled(w))
+		object_to(&s, "%s", monitors_settled(w));
 	arena_clear(&w->arena);
 	return !s.bad;
 }

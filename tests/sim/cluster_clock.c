@@ -24,26 +24,27 @@ static void set_clock(struct cluster_role *role, int64_t skew_ns)
 		sim_skew(role->loops[0], skew_ns);
 }
 
-/* A driver runs on its node's machine. */
-static struct cluster_role *driver_of(struct cluster *w, const struct cluster_role *role)
+/* A driver, and an attached agent, run on their node's machine. */
+static void set_node(struct cluster *w, const struct cluster_role *role, int64_t skew_ns)
 {
-	for (unsigned i = 0; i < CLUSTER_NODES; i++)
-		if (role == &w->nodes[i])
-			return &w->drivers[i];
-	return NULL;
+	for (unsigned i = 0; i < CLUSTER_NODES; i++) {
+		if (role != &w->nodes[i])
+			continue;
+		set_clock(&w->drivers[i], skew_ns);
+		if (w->parts & CLUSTER_ATTACH)
+			set_clock(&w->attached[i], skew_ns);
+	}
 }
 
 void cluster_clock_jump(struct cluster *w)
 {
-	struct cluster_role *role =
-		&w->roles[cluster_pick(w, (unsigned)(w->nroles - CLUSTER_NODES))];
-	struct cluster_role *driver = driver_of(w, role);
+	size_t followers = w->parts & CLUSTER_ATTACH ? 3 * CLUSTER_NODES - 1 : CLUSTER_NODES;
+	struct cluster_role *role = &w->roles[cluster_pick(w, (unsigned)(w->nroles - followers))];
 	/* Half of them are put right. */
 	int64_t skew = cluster_chance(w, 0.5) ? 0 : role->skew_ns + some_jump(w);
 
 	cluster_tell(w, "the clock of %s jumps by %lld s", role->host,
 		     (long long)((skew - role->skew_ns) / CLOCK_SEC));
 	set_clock(role, skew);
-	if (driver)
-		set_clock(driver, skew);
+	set_node(w, role, skew);
 }

@@ -167,6 +167,8 @@ void cluster_faults_step(struct cluster *w)
 		cluster_faults_etcd_step(w);
 	else if (!w->quiet && (w->parts & CLUSTER_PLUGINS) && cluster_chance(w, 0.1))
 		cards_hurt(w);
+	else if (!w->quiet && (w->parts & CLUSTER_ATTACH) && cluster_chance(w, 0.2))
+		attached_hurt(w);
 	else if (!w->quiet && (w->parts & CLUSTER_CLOCKS) && cluster_chance(w, 0.2))
 		cluster_clock_jump(w);
 	else if (!w->quiet)
@@ -208,6 +210,7 @@ void cluster_faults_end(struct cluster *w)
 	lmdb_faults_set(LMDB_FAULT_NONE, 0);
 	sim_heal(w->sim, NULL, NULL);
 	sim_calm(w->sim);
+	monitors_calm(w);
 	for (size_t i = 0; i < w->nroles; i++)
 		if (w->roles[i].state == CLUSTER_DOWN)
 			cluster_role_start(&w->roles[i]);

@@ -42,6 +42,8 @@ static struct resource of(const char *resource)
 	bool core = strcmp(resource, "pods") == 0 || strcmp(resource, "configmaps") == 0 ||
 		    strcmp(resource, "namespaces") == 0;
 
+	if (strncmp(resource, "clusterrole", strlen("clusterrole")) == 0)
+		return resource_builtin("rbac.authorization.k8s.io", "v1", resource);
 	if (strcmp(resource, "priorityclasses") == 0)
 		return resource_builtin("scheduling.k8s.io", "v1", resource);
 	return resource_builtin(core ? "" : "resource.k8s.io", "v1", resource);
@@ -338,6 +340,21 @@ void cluster_load_delete(struct cluster *w, struct thing *t)
 	client_delete(cluster_client(w), &k->request, &r, str_from(t->ns), str_from(t->name), &o);
 }
 
+void cluster_load_try(struct cluster *w, const char *resource, const char *text)
+{
+	create_in(w, ASK_ANY, NULL, "default", resource, text);
+}
+
+void cluster_load_try_delete(struct cluster *w, const char *resource, const char *name,
+			     int64_t grace_s)
+{
+	struct client_delete_opts o = { .has_grace = true, .grace_s = grace_s };
+	struct ask *k = ask_new(w, ASK_ANY);
+	struct resource r = of(resource);
+
+	client_delete(cluster_client(w), &k->request, &r, STR("default"), str_from(name), &o);
+}
+
 static void delete_some(struct cluster *w)
 {
 	struct thing *t = cluster_load_some(w, cluster_chance(w, 0.7) ? "pods" : NULL);
@@ -481,6 +498,7 @@ static void adopt_one(void *arg, const struct json *tree)
 		t->ns = a->ns;
 		/* Nobody remembers what kind of pod it is. */
 		t->may_go = w->parts & (CLUSTER_PRIORITY | CLUSTER_TAINTS);
+		t->reused = str_starts(name, STR(CLUSTER_REUSED));
 		(void)snprintf(t->name, sizeof(t->name), "%.*s", STR_ARG(name));
 		(void)vec_push(&w->things, t);
 	}

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "client/cache.h"
 #include "client/client.h"
 #include "client/kubeconfig.h"
 #include "node/agent_impl.h"
@@ -54,6 +55,7 @@ static int begin(struct cluster_role *role, struct node *n, struct error *err)
 
 static int start(struct cluster_role *role, struct error *err)
 {
+	const struct cluster_node_config *config = role->arg;
 	struct node *n = XNEW(struct node);
 	struct agent_opts o = { .loop = role->loops[0],
 				.node_name = role->host,
@@ -76,6 +78,8 @@ static int start(struct cluster_role *role, struct error *err)
 	(void)snprintf(n->logs, sizeof(n->logs), "%s/logs", role->dir);
 	n->cdi_dirs[0] = n->cdi;
 	gates_init(&o.gates);
+	o.assign.static_cpus = config && config->static_cpus;
+	o.reserved_cpu_milli = o.assign.static_cpus ? 1000 : 0;
 	r = begin(role, n, err);
 	o.client = n->client;
 	o.saver = n->saver;
@@ -160,4 +164,22 @@ size_t cluster_node_pods(const struct cluster_role *role)
 	while (log && assign_next_pod(log, &at, &ended))
 		n += !ended;
 	return n;
+}
+
+struct podres *cluster_node_book(const struct cluster_role *role)
+{
+	const struct node *n = role->impl;
+
+	return role->state == CLUSTER_UP && n ? n->agent->book : NULL;
+}
+
+bool cluster_node_knows(const struct cluster_role *role, struct str ns, struct str name,
+			struct str uid)
+{
+	const struct node *n = role->impl;
+	const struct cached *o = NULL;
+
+	if (role->state == CLUSTER_UP && n)
+		o = cache_get_in(informer_cache(n->agent->pods), ns, name);
+	return o && str_eq(o->uid, uid);
 }

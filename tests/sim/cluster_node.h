@@ -9,6 +9,12 @@
 #include "cluster_role.h"
 
 struct arena;
+struct podres;
+
+/* role->arg of a node; NULL: all is false. */
+struct cluster_node_config {
+	bool static_cpus; /* Guaranteed containers have CPUs of their own */
+};
 
 extern const struct cluster_role_ops cluster_node_ops;
 
@@ -27,5 +33,12 @@ void cluster_node_each_card(const struct cluster_role *role, struct arena *a,
 
 /* Pods that have not ended, in the log of assignments. */
 size_t cluster_node_pods(const struct cluster_role *role);
+
+/* Whether the agent knows this pod from the API. */
+bool cluster_node_knows(const struct cluster_role *role, struct str ns, struct str name,
+			struct str uid);
+
+/* What its PodResources lists; NULL: it does not run. */
+struct podres *cluster_node_book(const struct cluster_role *role);
 
 #endif

@@ -18,7 +18,9 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "cluster_attach.h"
 #include "cluster_control.h"
+#include "cluster_history.h"
 #include "cluster_node.h"
 #include "cluster_random.h"
 #include "cluster_server.h"
@@ -130,7 +132,8 @@ static void write_tokens(struct cluster *w)
 			 "user-token,admin,1,system:masters\n"
 			 "scheduler-token,system:kube-scheduler,2\n"
 			 "controller-token,system:devplane-controller,3\n"
-			 "driver-token,driver,4,system:masters\n");
+			 "driver-token,driver,4,system:masters\n"
+			 "attach-token,attach,5\n");
 
 	for (int i = 0; i < CLUSTER_NODES; i++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n,
@@ -217,6 +220,12 @@ static void add_roles(struct cluster *w)
 	w->plugins = &w->roles[w->nroles];
 	if (w->parts & CLUSTER_PLUGINS)
 		add_numbered(w, &cluster_plugin_ops, "plugin-", "driver", CLUSTER_NODES);
+	w->attached = &w->roles[w->nroles];
+	if (w->parts & CLUSTER_ATTACH)
+		add_numbered(w, &cluster_attach_ops, "attach-", "attach", CLUSTER_NODES);
+	w->upstream = &w->roles[w->nroles];
+	if (w->parts & CLUSTER_ATTACH)
+		add_numbered(w, &cluster_kubelet_ops, "kubelet-", "attach", CLUSTER_NODES - 1);
 	for (unsigned i = 0; i < CLUSTER_NODES; i++) {
 		struct cluster_hardware *h = &w->hardware[i];
 
@@ -225,9 +234,12 @@ static void add_roles(struct cluster *w)
 		(void)snprintf(h->cdi, sizeof(h->cdi), "%s/cdi", w->nodes[i].dir);
 		assert_int_equal(mkdir(h->cdi, 0700), 0);
 		w->drivers[i].arg = h;
+		w->nodes[i].arg = &w->node_config;
 		(void)snprintf(w->cards[i].root, sizeof(w->cards[i].root), "%s", h->root);
 		if (w->parts & CLUSTER_PLUGINS)
 			w->plugins[i].arg = &w->cards[i];
+		if (w->parts & CLUSTER_ATTACH)
+			attached_add(w, i);
 	}
 }
 
@@ -334,7 +346,7 @@ static void draw(struct cluster *w, struct sim_opts *o)
 static void draw_parts(struct cluster *w)
 {
 	static const char *const names[] = { "etcd",   "races",   "clocks", "priority",
-					     "taints", "plugins", "quota" };
+					     "taints", "plugins", "quota",  "attach" };
 	const char *with = getenv("SIM_WITH");
 	struct prng prng;
 
@@ -373,9 +385,12 @@ static void skew_clocks(struct cluster *w)
 		return;
 	for (size_t i = 0; i < w->nroles; i++)
 		w->roles[i].skew_ns = ((int64_t)cluster_pick(w, 7200) - 3600) * CLOCK_SEC;
-	/* A driver runs on its node's machine. */
-	for (unsigned i = 0; i < CLUSTER_NODES; i++)
+	/* A driver, and an attached agent, run on their node's machine. */
+	for (unsigned i = 0; i < CLUSTER_NODES; i++) {
 		w->drivers[i].skew_ns = w->nodes[i].skew_ns;
+		if (w->parts & CLUSTER_ATTACH)
+			w->attached[i].skew_ns = w->nodes[i].skew_ns;
+	}
 }
 
 void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
@@ -388,6 +403,7 @@ void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
 
 	memset(w, 0, sizeof(*w));
 	cluster_random_begin(seed);
+	cluster_history_begin();
 	prng_init(&w->prng, seed);
 	w->seed = seed;
 	(void)snprintf(w->dir, sizeof(w->dir), "%s", dir);
@@ -396,6 +412,7 @@ void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
 	vec_init(&w->things, SIZE_MAX / sizeof(struct thing *));
 	list_init(&w->asks);
 	draw_parts(w);
+	w->node_config.static_cpus = w->parts & CLUSTER_ATTACH;
 	draw(w, &o);
 	w->sim = sim_new(&o);
 	write_tokens(w);
@@ -408,9 +425,11 @@ void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
 	wait_ready(w);
 	cluster_load_begin(w);
 	displace_begin(w);
+	attached_begin(w);
 	if (w->parts & CLUSTER_RACES)
 		races_begin(w);
 	observer_begin(w);
+	monitors_begin(w);
 	for (size_t i = 0; i < w->nroles; i++)
 		cluster_role_start(&w->roles[i]);
 	cluster_run(w, 1000);
@@ -421,6 +440,7 @@ void cluster_release(struct cluster *w)
 	for (size_t i = w->nroles; i-- > 0;)
 		cluster_role_release(&w->roles[i]);
 	observer_release(w);
+	monitors_end(w);
 	cluster_load_release(w);
 	races_release(w);
 	for (unsigned i = 0; i < w->nservers; i++) {
@@ -430,10 +450,12 @@ void cluster_release(struct cluster *w)
 	sim_run_for(w->sim, 1000);
 	loop_free(w->user);
 	loop_free(w->watcher);
+	monitors_release(w);
 	for (unsigned i = 0; i < w->nservers; i++)
 		kubeconfig_release(&w->kubeconfigs[i]);
 	cluster_etcd_free(w->etcd);
 	lmdb_faults_watch(NULL);
+	cluster_history_release();
 	sim_free(w->sim);
 	arena_release(&w->arena);
 	log_release(&w->log);
@@ -449,6 +471,10 @@ static void load_step(struct cluster *w)
 		cards_create_pod(w);
 	else if ((w->parts & (CLUSTER_PRIORITY | CLUSTER_TAINTS)) && cluster_chance(w, 0.25))
 		displace_step(w);
+	else if (w->monitors && cluster_chance(w, 0.1))
+		monitors_step(w);
+	else if ((w->parts & CLUSTER_ATTACH) && cluster_chance(w, 0.25))
+		attached_step(w);
 	else
 		cluster_load_step(w);
 }

@@ -7,7 +7,8 @@
  * talk by simulated sockets only. A user makes load (cluster_load.c), and many race for the same
  * thing (cluster_race.c), an observer watches (cluster_observe.c), faults strike
  * (cluster_faults.c, cluster_faults_etcd.c), and after every step what must hold is checked
- * (cluster_check.c).
+ * (cluster_check.c). With the part `attach` an attached agent (cluster_attach.h) runs beside each
+ * node's agent, and clients follow PodResources (cluster_monitor.c).
  *
  * The seed draws which of the world's parts there are (enum cluster_part).
  *
@@ -25,8 +26,11 @@
 #include "base/vec.h"
 #include "client/client.h"
 #include "client/kubeconfig.h"
+#include "cluster_attach.h"
 #include "cluster_driver.h"
 #include "cluster_etcd.h"
+#include "cluster_kubelet.h"
+#include "cluster_node.h"
 #include "cluster_plugin.h"
 #include "cluster_role.h"
 #include "cluster_server.h"
@@ -37,7 +41,7 @@ enum {
 	CLUSTER_CONTROLLERS = 2,
 	CLUSTER_NODES = 2,
 	CLUSTER_ROLES = CLUSTER_SERVERS + CLUSTER_ETCD_MEMBERS + CLUSTER_SCHEDULERS +
-			CLUSTER_CONTROLLERS + 3 * CLUSTER_NODES,
+			CLUSTER_CONTROLLERS + 5 * CLUSTER_NODES,
 	CLUSTER_TOLD = 40, /* steps that a failure shows */
 	CLUSTER_MAPS = 6,
 };
@@ -51,8 +55,10 @@ enum cluster_part {
 	CLUSTER_TAINTS = 1 << 4, /* rules taint devices, and pods leave them */
 	CLUSTER_PLUGINS = 1 << 5, /* device plugins */
 	CLUSTER_QUOTA = 1 << 6, /* with CLUSTER_RACES: they race for a quota, too */
+	CLUSTER_ATTACH = 1 << 7, /* attached agents, and monitors of PodResources */
 };
 
+struct monitors;
 struct observer;
 struct races;
 
@@ -65,6 +71,7 @@ struct thing {
 	bool asked_delete; /* a delete was sent: it may be gone */
 	bool deleted; /* and was answered well: it is going, or gone */
 	bool may_go; /* a pod that may be preempted or evicted */
+	bool reused; /* its name is used again and again: nothing is known of this one */
 };
 
 /* A ConfigMap that only the user writes: its value counts upwards. */
@@ -88,7 +95,7 @@ struct cluster {
 	size_t nroles;
 	/* Of these: */
 	struct cluster_role *servers, *members, *schedulers, *controllers, *nodes, *drivers,
-		*plugins;
+		*plugins, *attached, *upstream;
 	size_t nservers, nmembers;
 	struct cluster_role *server; /* whose state is checked: of several, that is furthest */
 	unsigned parts; /* enum cluster_part */
@@ -96,6 +103,9 @@ struct cluster {
 	struct cluster_server_config configs[CLUSTER_SERVERS];
 	struct cluster_hardware hardware[CLUSTER_NODES];
 	struct cluster_cards cards[CLUSTER_NODES];
+	struct cluster_node_config node_config;
+	struct cluster_attach attaches[CLUSTER_NODES];
+	struct cluster_kubelet kubelets[CLUSTER_NODES];
 
 	/* The user. */
 	struct kubeconfig kubeconfigs[CLUSTER_SERVERS];
@@ -112,6 +122,7 @@ struct cluster {
 	struct loop *watcher;
 	struct client *watch_clients[CLUSTER_SERVERS];
 	struct observer *observer;
+	struct monitors *monitors; /* NULL: none */
 
 	/* How it goes: drawn at the beginning. */
 	double faults; /* chance of a step to be one */
@@ -176,6 +187,10 @@ void cluster_load_thing(struct cluster *w, const char *resource, const char *pre
 			const char *spec);
 /* Asks until it is there; before faults. */
 void cluster_load_make(struct cluster *w, const char *resource, const char *text);
+/* Writes of which the user remembers nothing; `grace_s` 0 deletes at once. */
+void cluster_load_try(struct cluster *w, const char *resource, const char *text);
+void cluster_load_try_delete(struct cluster *w, const char *resource, const char *name,
+			     int64_t grace_s);
 /* One of the resource that is there and not being deleted, or NULL; and its deletion. */
 struct thing *cluster_load_some(struct cluster *w, const char *resource);
 void cluster_load_delete(struct cluster *w, struct thing *t);
@@ -220,6 +235,25 @@ void cards_check(struct cluster *w);
 int64_t cards_of_pod(const struct json *pod);
 bool cards_are_free(struct cluster *w, int64_t n); /* so many, on one node */
 bool cards_settled(struct cluster *w); /* nodes offer what is well */
+
+/* --- cluster_attach.c ---------------------------------------------------------------------- */
+
+#define CLUSTER_REUSED "again-" /* names of pods that follow each other */
+
+void attached_add(struct cluster *w, unsigned node); /* what its roles need */
+void attached_begin(struct cluster *w); /* rights: before faults */
+void attached_step(struct cluster *w);
+void attached_hurt(struct cluster *w);
+
+/* --- cluster_monitor.c: clients of PodResources -------------------------------------------- */
+
+void monitors_begin(struct cluster *w);
+void monitors_step(struct cluster *w);
+void monitors_calm(struct cluster *w); /* they read all there is */
+/* Why they do not know what they should in the end, or NULL. */
+const char *monitors_settled(struct cluster *w);
+void monitors_end(struct cluster *w);
+void monitors_release(struct cluster *w); /* after some turns */
 
 /* --- cluster_race.c ----------------------------------------------------------------------- */
 
