@@ -25,7 +25,7 @@ struct server_options {
 	const char *etcd_ca_file, *etcd_cert_file, *etcd_key_file, *etcd_prefix;
 	const char *kubelet_cert_file, *kubelet_key_file, *kubelet_ca_file;
 	struct flag_list kubelet_address_types, node_address_ranges;
-	const char *audit_log_path;
+	const char *audit_log_path, *audit_log_mode;
 	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
 	int64_t watch_cache;
 	bool fairness;
@@ -144,6 +144,9 @@ static const struct flag flags[] = {
 	  .help = "on SIGTERM, let requests end for so long" },
 	{ "audit-log-path", 0, FLAG_STRING(struct server_options, audit_log_path), .arg = "FILE",
 	  .help = "append a line for each request; \"-\" is standard output" },
+	{ "audit-log-mode", 0, FLAG_STRING(struct server_options, audit_log_mode),
+	  .choices = "blocking|blocking-strict", .initial = "blocking",
+	  .help = "blocking-strict refuses requests that cannot be written to the audit log" },
 	ROLE_FLAGS(struct server_options, role),
 	{ NULL },
 };
@@ -156,10 +159,26 @@ struct serve {
 	struct error failure; /* why it could not start */
 };
 
+static int check_options(struct serve *v, const struct server_options *o, struct error *err)
+{
+	if (!o->cert_file != !o->key_file)
+		return cli_bad_usage(v->cli, err,
+				     "--tls-cert-file and --tls-private-key-file go together");
+	if (!o->kubelet_cert_file != !o->kubelet_key_file)
+		return cli_bad_usage(
+			v->cli, err,
+			"--kubelet-client-certificate and --kubelet-client-key go together");
+	if (o->token_max && o->token_max < 3600 * CLOCK_SEC)
+		return cli_bad_usage(v->cli, err,
+				     "--service-account-max-token-expiration must be at least 1h");
+	return 0;
+}
+
 static int read_options(struct serve *v, struct server_opts *ret_opts, struct error *err)
 {
 	const struct server_options *o = v->options;
 	struct error why;
+	int r;
 
 	*ret_opts = (struct server_opts){
 		.data_dir = o->data_dir,
@@ -203,6 +222,7 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.node_address_ranges = (const char *const *)o->node_address_ranges.v,
 		.nnode_address_ranges = o->node_address_ranges.n,
 		.audit_log_path = o->audit_log_path,
+		.audit_strict = strcmp(o->audit_log_mode, "blocking-strict") == 0,
 		.event_ttl_ms = o->event_ttl / CLOCK_MS,
 		.history_ms = o->history / CLOCK_MS,
 		.watch_cache_bytes = (size_t)o->watch_cache,
@@ -212,16 +232,9 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.max_reading = o->max_reading ? o->max_reading : INT32_MAX,
 		.max_writing = o->max_writing ? o->max_writing : INT32_MAX,
 	};
-	if (!o->cert_file != !o->key_file)
-		return cli_bad_usage(v->cli, err,
-				     "--tls-cert-file and --tls-private-key-file go together");
-	if (!o->kubelet_cert_file != !o->kubelet_key_file)
-		return cli_bad_usage(
-			v->cli, err,
-			"--kubelet-client-certificate and --kubelet-client-key go together");
-	if (o->token_max && o->token_max < 3600 * CLOCK_SEC)
-		return cli_bad_usage(v->cli, err,
-				     "--service-account-max-token-expiration must be at least 1h");
+	r = check_options(v, o, err);
+	if (r < 0)
+		return r;
 	gates_init(&ret_opts->gates);
 	for (size_t i = 0; i < o->feature_gates.n; i++) {
 		if (gates_set(&ret_opts->gates, str_from(o->feature_gates.v[i]), &why) < 0)

@@ -1,19 +1,21 @@
 /*
- * Lines are made in the exchange's arena-free buffer and written with one
- * write(2) to a file opened for appending: the kernel keeps them apart. A line
- * that cannot be written is lost and counted nowhere; requests do not wait for
- * their log.
+ * A line is written with one write(2) to a file opened for appending: the kernel keeps lines apart.
+ * If only a part of it could be written, as on a full disk, the next line begins with a newline, so
+ * that no other line is damaged.
  */
 #include "server/audit.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/metrics.h"
 #include "base/timestamp.h"
 #include "base/uuid.h"
 #include "net/addr.h"
@@ -23,23 +25,55 @@
 
 struct audit {
 	int fd;
-	bool owned;
+	bool owned, strict;
+	atomic_bool torn; /* the last line is not whole */
+	atomic_bool failing; /* the last one could not be written: that was logged */
+	struct metrics_counter *events, *errors;
+	const struct log *log;
 };
 
-int audit_open(const char *path, struct audit **ret_audit, struct error *err)
+static int add_metrics(struct audit *a, struct metrics *m, struct error *err)
 {
-	struct audit *a;
-	bool to_stdout = strcmp(path, "-") == 0;
-	int fd = STDOUT_FILENO;
+	static const char *const labels[] = { "plugin" };
+	struct metrics_spec events = { .name = "apiserver_audit_event_total",
+				       .help = "Lines of the audit log.",
+				       .type = METRICS_COUNTER };
+	struct metrics_spec errors = { .name = "apiserver_audit_error_total",
+				       .help = "Lines that could not be written.",
+				       .type = METRICS_COUNTER,
+				       .labels = labels,
+				       .labels_n = 1 };
+	struct metrics_family *f;
+	int r = metrics_register(m, &events, &f, err);
 
-	if (!to_stdout)
-		fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return error_set_errno(err, ERR_IO, errno, "cannot open the audit log %s", path);
-	a = xcalloc(1, sizeof(*a));
-	a->fd = fd;
-	a->owned = !to_stdout;
+	if (r < 0)
+		return r;
+	a->events = metrics_counter_of(f, NULL, 0);
+	r = metrics_register(m, &errors, &f, err);
+	if (r == 0)
+		a->errors = metrics_counter(f, STR("log"));
+	return r;
+}
+
+int audit_open(const struct audit_opts *opts, struct audit **ret_audit, struct error *err)
+{
+	CLEANUP(audit_close) struct audit *a = XNEW(struct audit);
+	int r;
+
+	a->strict = opts->strict;
+	a->log = opts->log;
+	a->owned = strcmp(opts->path, "-") != 0;
+	a->fd = STDOUT_FILENO;
+	if (a->owned)
+		a->fd = open(opts->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	if (a->fd < 0)
+		return error_set_errno(err, ERR_IO, errno, "cannot open the audit log %s",
+				       opts->path);
+	r = add_metrics(a, opts->metrics, err);
+	if (r < 0)
+		return r;
 	*ret_audit = a;
+	a = NULL;
 	return 0;
 }
 
@@ -47,7 +81,7 @@ void audit_close(struct audit *a)
 {
 	if (!a)
 		return;
-	if (a->owned)
+	if (a->owned && a->fd >= 0)
 		(void)close(a->fd);
 	free(a);
 }
@@ -171,7 +205,31 @@ static void write_annotations(struct json_writer *w, const struct audit_annotati
 	json_writer_end_object(w);
 }
 
-static void write_line(struct exchange *x, const char *stage, int64_t now_ns)
+static void write_status(struct json_writer *w, const struct exchange *x)
+{
+	json_writer_keyz(w, "responseStatus");
+	json_writer_begin_object(w);
+	json_writer_keyz(w, "code");
+	json_writer_i64(w, x->status);
+	json_writer_end_object(w);
+}
+
+/* False: not all of it could be written. */
+static bool append(struct audit *a, struct str line)
+{
+	ssize_t n;
+
+	if (atomic_load(&a->torn) && write(a->fd, "\n", 1) == 1)
+		atomic_store(&a->torn, false);
+	do
+		n = write(a->fd, line.p, line.n);
+	while (n < 0 && errno == EINTR);
+	if (n > 0 && (size_t)n < line.n)
+		atomic_store(&a->torn, true);
+	return n == (ssize_t)line.n;
+}
+
+static bool write_line(struct exchange *x, const char *stage, int64_t now_ns)
 {
 	CLEANUP(buf_release) struct buf line = BUF_INIT(AUDIT_LINE_MAX);
 	struct json_writer w;
@@ -192,29 +250,48 @@ static void write_line(struct exchange *x, const char *stage, int64_t now_ns)
 	write_source(&w, x);
 	member(&w, "userAgent", http_fields_get(&x->stream->in.fields, STR("user-agent")));
 	write_object_ref(&w, x);
-	json_writer_keyz(&w, "responseStatus");
-	json_writer_begin_object(&w);
-	json_writer_keyz(&w, "code");
-	json_writer_i64(&w, x->status);
-	json_writer_end_object(&w);
+	if (x->status)
+		write_status(&w, x);
 	member_time(&w, "requestReceivedTimestamp", x->wall_ns);
 	member_time(&w, "stageTimestamp", now_ns);
 	write_annotations(&w, x->annotations);
 	json_writer_end_object(&w);
 	if (json_writer_finish(&w) < 0 || buf_addc(&line, '\n') < 0)
-		return;
-	while (write(x->server->audit->fd, line.p, line.n) < 0 && errno == EINTR)
-		;
+		return false;
+	return append(x->server->audit, buf_str(&line));
+}
+
+/* Writes the line of a stage and counts it. */
+static bool tell(struct exchange *x, const char *stage)
+{
+	struct audit *a = x->server->audit;
+	bool written;
+
+	if (!a)
+		return true;
+	written = write_line(x, stage, clock_wall(x->server->clock));
+	metrics_counter_add(written ? a->events : a->errors, 1);
+	if (!written && !atomic_exchange(&a->failing, true))
+		log_error(a->log, "the audit log cannot be written",
+			  LOG_Z("requests", a->strict ? "are refused" : "go on"));
+	else if (written && atomic_load(&a->failing) && atomic_exchange(&a->failing, false))
+		log_info(a->log, "the audit log can be written again");
+	return written;
+}
+
+bool audit_received(struct exchange *x)
+{
+	const struct audit *a = x->server->audit;
+
+	return !a || !a->strict || tell(x, "RequestReceived");
 }
 
 void audit_started(struct exchange *x)
 {
-	if (x->server->audit)
-		write_line(x, "ResponseStarted", clock_wall(x->server->clock));
+	(void)tell(x, "ResponseStarted");
 }
 
 void audit_end(struct exchange *x)
 {
-	if (x->server->audit)
-		write_line(x, "ResponseComplete", clock_wall(x->server->clock));
+	(void)tell(x, "ResponseComplete");
 }

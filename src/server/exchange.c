@@ -336,6 +336,7 @@ static void begin_page(struct exchange *x)
 void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 {
 	struct exchange *x = exchange_new(s, stream, lane);
+	struct error err;
 
 	stream->ops = &stream_ops;
 	stream->data = x;
@@ -346,6 +347,11 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 	}
 	if (!access_identify(x))
 		return;
+	if (!audit_received(x)) {
+		(void)error_set(&err, ERR_INTERNAL, "the audit log cannot be written");
+		reply_error(x, &err, NULL);
+		return;
+	}
 	parse(x);
 	if (!str_eq(stream->in.method, STR("GET")))
 		expect_body(x);

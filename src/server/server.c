@@ -353,7 +353,11 @@ static int start(struct server *s, struct error *err)
 	if (r == 0)
 		r = service_accounts_load(o, &s->accounts, err);
 	if (r == 0 && o->audit_log_path)
-		r = audit_open(o->audit_log_path, &s->audit, err);
+		r = audit_open(&(struct audit_opts){ .path = o->audit_log_path,
+						     .strict = o->audit_strict,
+						     .metrics = s->metrics,
+						     .log = o->log },
+			       &s->audit, err);
 	if (r == 0 && !o->simulated)
 		r = bootstrap_tls(o, s->ca, s->clock, &s->tls, err);
 	if (r == 0)

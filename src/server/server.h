@@ -59,6 +59,7 @@ struct server_opts {
 	const char *const *node_address_ranges; /* kubelets must be in one; none: anywhere */
 	size_t nnode_address_ranges;
 	const char *audit_log_path; /* or NULL; "-" is stdout */
+	bool audit_strict; /* requests whose line cannot be written are refused */
 	int64_t event_ttl_ms, history_ms;
 	size_t watch_cache_bytes;
 	int64_t request_timeout_ms; /* 60 s */
