@@ -358,7 +358,7 @@ static int start(struct server *s, struct error *err)
 						     .metrics = s->metrics,
 						     .log = o->log },
 			       &s->audit, err);
-	if (r == 0 && !o->simulated)
+	if (r == 0 && (!o->simulated || o->cert_file))
 		r = bootstrap_tls(o, s->ca, s->clock, &s->tls, err);
 	if (r == 0)
 		r = kubelets_new(o, s->ca, s->clock, &s->kubelets, err);

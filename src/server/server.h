@@ -67,7 +67,10 @@ struct server_opts {
 	bool no_fairness; /* only the limits of requests under way */
 	int64_t max_reading, max_writing; /* requests under way; 0: 400, 200; see flow.h */
 	struct gates gates;
-	/* In a simulated world: no TLS, and the store commits in the turns of the first loop. */
+	/*
+	 * In a simulated world: TLS only with a cert_file, kubelets are reached without TLS, and
+	 * the store commits in the turns of the first loop.
+	 */
 	bool simulated;
 	struct loop *const *loops; /* I/O loops; the state lives on the first */
 	size_t nloops;

@@ -152,6 +152,8 @@ void cluster_check(struct cluster *w)
 	if (w->races)
 		races_check(w);
 	check_nodes(w);
+	if (w->tls)
+		tls_check(w);
 	if (w->parts & CLUSTER_PLUGINS)
 		cards_check(w);
 	observer_check(w);

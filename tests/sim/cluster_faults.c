@@ -165,6 +165,8 @@ void cluster_faults_step(struct cluster *w)
 
 	if (!w->quiet && w->etcd && cluster_chance(w, 0.4))
 		cluster_faults_etcd_step(w);
+	else if (!w->quiet && w->tls && cluster_chance(w, 0.15))
+		tls_renew(w);
 	else if (!w->quiet && (w->parts & CLUSTER_PLUGINS) && cluster_chance(w, 0.1))
 		cards_hurt(w);
 	else if (!w->quiet && (w->parts & CLUSTER_ATTACH) && cluster_chance(w, 0.2))

@@ -7,8 +7,8 @@
  * The machine that it runs on has no name, kernel or disk of its own: what is sent would be longer
  * or shorter for it, and the run another one.
  *
- * Roles speak HTTP/2, as they do to a real server, where TLS settles it: here they are told. In
- * some worlds they speak HTTP/1.1, as to a server that knows no better.
+ * Roles speak HTTP/2, as they do to a real server. With TLS they negotiate that by ALPN, without it
+ * they are told. In some worlds they speak HTTP/1.1, as to a server that knows no better.
  */
 #include "cluster_random.h"
 
@@ -20,14 +20,24 @@
 #include "base/map.h"
 #include "base/random.h"
 #include "client/client.h"
+#include "client/kubeconfig.h"
+#include "net/pki_chance.h"
 
-static struct prng chance;
+static struct prng chance, crypto;
 static bool one; /* HTTP/1.1 */
+
+static void fill(void *p, size_t n)
+{
+	prng_bytes(&crypto, p, n);
+}
 
 void cluster_random_begin(uint64_t seed)
 {
 	prng_init(&chance, seed ^ UINT64_C(0x6b2e51f0a7c39d84));
 	one = prng_below(&chance, 5) == 0;
+	/* Apart, so that a world's other draws do not depend on how often OpenSSL draws. */
+	prng_init(&crypto, seed ^ UINT64_C(0x3c8f0d92b75ae641));
+	pki_chance_set(fill);
 }
 
 void __wrap_map_init(struct map *m);
@@ -46,7 +56,11 @@ int __wrap_client_new(struct loop *l, const struct client_opts *opts, struct cli
 {
 	struct client_opts o = *opts;
 
-	o.protocol = one ? HTTP_PROTOCOL_1 : HTTP_PROTOCOL_2;
+	o.protocol = HTTP_PROTOCOL_ANY;
+	if (one)
+		o.protocol = HTTP_PROTOCOL_1;
+	else if (!str_starts(o.config->server, STR("https:")))
+		o.protocol = HTTP_PROTOCOL_2;
 	return __real_client_new(l, &o, ret_client, err);
 }
 

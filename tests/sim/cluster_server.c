@@ -4,8 +4,11 @@
 #include "cluster_server.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metrics.h"
 #include "cluster_role.h"
 #include "server/resource_walk.h"
 #include "server/server_impl.h"
@@ -48,6 +51,11 @@ static int start(struct cluster_role *role, struct error *err)
 	struct server *s = NULL;
 	int r;
 
+	if (config->cert_file[0]) {
+		opts.cert_file = config->cert_file;
+		opts.key_file = config->key_file;
+		opts.client_ca_file = config->client_ca_file;
+	}
 	gates_init(&opts.gates);
 	r = server_new(&opts, &s, err);
 	role->impl = s;
@@ -139,6 +147,14 @@ struct json *cluster_server_get(const struct cluster_role *role, const char *gro
 					      str_from(name));
 
 	return o ? tree_of(o, a) : NULL;
+}
+
+bool cluster_server_has_answered(const struct cluster_role *role)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * MIB);
+
+	(void)metrics_print(server_of(role)->metrics, &text);
+	return str_find(buf_str(&text), STR("\napiserver_request_total{")) >= 0;
 }
 
 int64_t cluster_server_revision(const struct cluster_role *role)

@@ -2,8 +2,8 @@
  * cluster_server - the API server of a simulated cluster, and what it has committed.
  *
  * The real server, with the real LMDB store in a folder, which commits in the turns of its first
- * loop, or on etcd; without TLS. Users come from a file of tokens, rights from RBAC and the node
- * authorizer.
+ * loop, or on etcd. Users come from a file of tokens and, with TLS, from client certificates, rights
+ * from RBAC and the node authorizer.
  */
 #ifndef SIM_CLUSTER_SERVER_H
 #define SIM_CLUSTER_SERVER_H
@@ -25,6 +25,8 @@ struct cluster_server_config {
 	char etcd[CLUSTER_ETCD_URLS][32]; /* URLs; with LMDB empty */
 	const char *urls[CLUSTER_ETCD_URLS];
 	size_t nurls;
+	/* Paths; empty: no TLS. */
+	char cert_file[160], key_file[160], client_ca_file[160];
 };
 
 extern const struct cluster_role_ops cluster_server_ops;
@@ -53,6 +55,9 @@ void cluster_server_each_version(const struct cluster_role *role, const char *gr
 				 const char *resource,
 				 void (*fn)(void *arg, struct str key, int64_t revision),
 				 void *arg);
+
+/* It has answered a request since it was started. */
+bool cluster_server_has_answered(const struct cluster_role *role);
 
 /* Its revision of what is committed. */
 int64_t cluster_server_revision(const struct cluster_role *role);

@@ -105,39 +105,64 @@ static void write_file(const char *path, const char *text)
 		fail_msg("%s", err.msg);
 }
 
+/* Nodes last. */
+static const struct cluster_identity identities[] = {
+	{ "user", "admin", "system:masters" },
+	{ "scheduler", "system:kube-scheduler", "" },
+	{ "controller", "system:devplane-controller", "" },
+	{ "driver", "driver", "system:masters" },
+	{ "server", "nobody", "" }, /* servers and members of etcd use no kubeconfig */
+	{ "n0", "system:node:n0", "system:nodes" },
+	{ "n1", "system:node:n1", "system:nodes" },
+	{ "attach", "attach", "" },
+};
+
+static const struct cluster_identity *identity_of(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(identities); i++)
+		if (strcmp(name, identities[i].name) == 0)
+			return &identities[i];
+	fail_msg("there is no identity %s", name);
+	return NULL;
+}
+
 /* Of a user at one of the servers. */
 static void write_kubeconfig(struct cluster *w, const char *name, unsigned server, char *ret_path,
 			     size_t size)
 {
-	char text[1024], host[32] = "server", path[32] = "";
+	char text[1024], host[32] = "server", path[32] = "", trust[256] = "", user[512];
 
 	if (w->parts & CLUSTER_ETCD) {
 		(void)snprintf(host, sizeof(host), "server-%u", server);
 		(void)snprintf(path, sizeof(path), "-%u", server);
 	}
 	(void)snprintf(ret_path, size, "%s/%s%s.kubeconfig", w->dir, name, path);
+	(void)snprintf(user, sizeof(user), "\"token\":\"%s-token\"", name);
+	if (w->tls)
+		tls_describe(w, identity_of(name), server, trust, sizeof(trust), user,
+			     sizeof(user));
 	(void)snprintf(text, sizeof(text),
 		       "{\"clusters\":[{\"name\":\"c\",\"cluster\":{\"server\":"
-		       "\"http://%s:%u\"}}],\"contexts\":[{\"name\":\"x\",\"context\":{"
+		       "\"%s://%s:%u\"%s}}],\"contexts\":[{\"name\":\"x\",\"context\":{"
 		       "\"cluster\":\"c\",\"user\":\"u\"}}],\"users\":[{\"name\":\"u\",\"user\":{"
-		       "\"token\":\"%s-token\"}}],\"current-context\":\"x\"}",
-		       host, CLUSTER_PORT + server, name);
+		       "%s}}],\"current-context\":\"x\"}",
+		       w->tls ? "https" : "http", host, CLUSTER_PORT + server, trust, user);
 	write_file(ret_path, text);
 }
 
 static void write_tokens(struct cluster *w)
 {
 	char text[2048], path[128];
-	int n = snprintf(text, sizeof(text),
-			 "user-token,admin,1,system:masters\n"
-			 "scheduler-token,system:kube-scheduler,2\n"
-			 "controller-token,system:devplane-controller,3\n"
-			 "driver-token,driver,4,system:masters\n"
-			 "attach-token,attach,5\n");
+	int n = 0;
 
-	for (int i = 0; i < CLUSTER_NODES; i++)
-		n += snprintf(text + n, sizeof(text) - (size_t)n,
-			      "n%d-token,system:node:n%d,1%d,system:nodes\n", i, i, i);
+	for (unsigned i = 0; i < ARRAY_SIZE(identities); i++) {
+		const struct cluster_identity *who = &identities[i];
+
+		if (strcmp(who->name, "server") == 0)
+			continue;
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s-token,%s,%u%s%s\n", who->name,
+			      who->user, i + 1, who->group[0] ? "," : "", who->group);
+	}
 	(void)snprintf(path, sizeof(path), "%s/tokens.csv", w->dir);
 	write_file(path, text);
 }
@@ -186,6 +211,8 @@ static void configure_server(struct cluster *w, unsigned i)
 	}
 	c->nurls = w->nmembers;
 	w->servers[i].arg = c;
+	if (w->tls)
+		tls_configure(w, i);
 }
 
 static void add_servers(struct cluster *w)
@@ -250,6 +277,8 @@ static void watch(struct cluster *w)
 	for (size_t i = 0; i < w->nroles; i++)
 		cluster_role_watch(&w->roles[i]);
 	cluster_faults_watch(w);
+	if (w->tls)
+		tls_watch(w);
 }
 
 void cluster_run(struct cluster *w, int64_t ms)
@@ -346,7 +375,8 @@ static void draw(struct cluster *w, struct sim_opts *o)
 static void draw_parts(struct cluster *w)
 {
 	static const char *const names[] = { "etcd",   "races",   "clocks", "priority",
-					     "taints", "plugins", "quota",  "attach" };
+					     "taints", "plugins", "quota",  "attach",
+					     "tls" };
 	const char *with = getenv("SIM_WITH");
 	struct prng prng;
 
@@ -416,6 +446,8 @@ void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
 	draw(w, &o);
 	w->sim = sim_new(&o);
 	write_tokens(w);
+	if (w->parts & CLUSTER_TLS)
+		tls_begin(w);
 	add_roles(w);
 	skew_clocks(w);
 	draw_etcd(w, &o);
@@ -443,6 +475,7 @@ void cluster_release(struct cluster *w)
 	monitors_end(w);
 	cluster_load_release(w);
 	races_release(w);
+	tls_release(w);
 	for (unsigned i = 0; i < w->nservers; i++) {
 		client_free(w->clients[i]);
 		client_free(w->watch_clients[i]);
@@ -465,7 +498,9 @@ void cluster_release(struct cluster *w)
 
 static void load_step(struct cluster *w)
 {
-	if (w->races && cluster_chance(w, 0.3))
+	if (w->tls && cluster_chance(w, 0.1))
+		tls_ask(w);
+	else if (w->races && cluster_chance(w, 0.3))
 		races_step(w);
 	else if ((w->parts & CLUSTER_PLUGINS) && cluster_chance(w, 0.2))
 		cards_create_pod(w);
@@ -531,6 +566,8 @@ void cluster_converge(struct cluster *w)
 	wait_for(w, cluster_settled, SETTLE_MS, "not all is as it should be");
 	wait_for(w, observer_caught_up, SETTLE_MS, "the observer lacks something");
 	observer_check(w);
+	if (w->tls)
+		wait_for(w, tls_settled, SETTLE_MS, "a stranger is not refused as he should be");
 	cluster_tell(w, "all is deleted");
 	wait_for(w, is_deleted, UP_MS, "not all can be deleted");
 	wait_for(w, cluster_empty, GONE_MS, "something is left");

@@ -56,11 +56,20 @@ enum cluster_part {
 	CLUSTER_PLUGINS = 1 << 5, /* device plugins */
 	CLUSTER_QUOTA = 1 << 6, /* with CLUSTER_RACES: they race for a quota, too */
 	CLUSTER_ATTACH = 1 << 7, /* attached agents, and monitors of PodResources */
+	CLUSTER_TLS = 1 << 8, /* servers and their clients speak TLS, and strangers ask */
 };
 
 struct monitors;
 struct observer;
 struct races;
+struct tls_world;
+
+/* The holder of a kubeconfig. */
+struct cluster_identity {
+	const char *name; /* of the file */
+	const char *user;
+	const char *group; /* or "" */
+};
 
 /* Something that the user made, by what he was told of it. */
 struct thing {
@@ -118,6 +127,7 @@ struct cluster {
 	uint64_t acked, refused, unknown; /* writes */
 	int64_t acked_revision; /* etcd was not behind it when the last was acknowledged */
 	struct races *races; /* NULL: none */
+	struct tls_world *tls; /* NULL: none */
 
 	struct loop *watcher;
 	struct client *watch_clients[CLUSTER_SERVERS];
@@ -263,6 +273,23 @@ void races_step(struct cluster *w);
 void races_check(struct cluster *w);
 bool races_idle(const struct cluster *w);
 void races_release(struct cluster *w);
+
+/* --- cluster_tls.c: certificates, and strangers without good ones ---------------------------- */
+
+/* Before roles are added. */
+void tls_begin(struct cluster *w);
+/* Makes the serving certificate of the server and configures it. */
+void tls_configure(struct cluster *w, unsigned server);
+/* Writes what a kubeconfig says of trust, and of its user where that has a certificate. */
+void tls_describe(struct cluster *w, const struct cluster_identity *who, unsigned server,
+		  char *trust, size_t trust_size, char *user, size_t user_size);
+void tls_ask(struct cluster *w); /* as a stranger */
+void tls_renew(struct cluster *w); /* a fault: some certificate is replaced */
+void tls_watch(struct cluster *w);
+void tls_check(struct cluster *w);
+/* Each kind of stranger has been refused in the way that it should. */
+bool tls_settled(struct cluster *w, char *why, size_t size);
+void tls_release(struct cluster *w);
 
 /* --- cluster_observe.c -------------------------------------------------------------------- */
 
