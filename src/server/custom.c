@@ -155,6 +155,7 @@ static void on_changed(void *arg, struct object *now, struct object *before)
 	if (!d)
 		d = definition_new(c, name);
 	d->seen = true;
+	d->revision = now->revision;
 	definition_take(d, tree);
 }
 
@@ -354,6 +355,19 @@ int custom_check_create(const struct custom *c, const struct schema_kind *kind, 
 		return 0;
 	return error_set(err, ERR_FORBIDDEN,
 			 "create not allowed while custom resource definition is terminating");
+}
+
+void custom_set_basis(const struct custom *c, const struct schema_kind *kind, struct arena *a,
+		      struct state_write *w)
+{
+	const struct definition *d = kind->custom
+					     ? omap_get(&c->definitions, crd_name(kind->custom))
+					     : NULL;
+
+	w->basis_at = d ? d->revision : 0;
+	if (d)
+		w->basis = (struct store_key){ .resource = custom_kind()->storage_name,
+					       .name = arena_str(a, d->name) };
 }
 
 struct catalogue *custom_catalogue(struct custom *c)

@@ -13,6 +13,7 @@ struct removal;
 struct definition {
 	struct custom *custom;
 	struct str name; /* behind the struct */
+	int64_t revision; /* of its last change */
 	struct crd *crd; /* NULL: it does not compile */
 	bool served; /* its resource is at the state */
 	bool established;

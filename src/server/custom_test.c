@@ -14,6 +14,7 @@
 #include "server/document.h"
 #include "server/negotiate.h"
 #include "server/openapi.h"
+#include "server/state_fake.h"
 #include "server/verb_world.h"
 
 #define MERGE       "application/merge-patch+json"
@@ -259,6 +260,27 @@ static void finalizers_of_objects_are_waited_for(void **state)
 	wait_for(w, DEFINITIONS "/widgets.example.com", 404);
 }
 
+/* Another server deletes the definition while a creation is on its way to the store. */
+static void nothing_is_created_under_a_definition_that_another_server_deleted(void **state)
+{
+	struct verb_ask ask = { .method = "POST", .target = WIDGETS };
+	struct verb_world *w = *state;
+
+	define(w, "widgets", "Widget");
+	ask.body = widget(w, "late", "", "");
+	fake_store_hold(w->server.store, true);
+	verb_world_begin(w, &ask);
+	sim_run_for(w->sim, 100);
+	(void)fake_data_put(w->data, STR("apiextensions.k8s.io/customresourcedefinitions"), STR(""),
+			    STR("widgets.example.com"), STR(""));
+	fake_store_hold(w->server.store, false);
+	verb_world_finish(w, &ask);
+	assert_int_equal(ask.status, 404);
+	verb_ask_release(&ask);
+	define(w, "widgets", "Widget");
+	verb_world_call(w, "GET", WIDGETS "/late", NULL, 404);
+}
+
 static void collections_of_definitions_go_as_well(void **state)
 {
 	struct verb_world *w = *state;
@@ -477,6 +499,7 @@ int main(void)
 		SHARED(deletion_takes_the_objects_along),
 		WORLD(finalizers_of_objects_are_waited_for),
 		SHARED(finalizers_of_objects_are_waited_for),
+		SHARED(nothing_is_created_under_a_definition_that_another_server_deleted),
 		WORLD(collections_of_definitions_go_as_well),
 		WORLD(a_definition_that_was_never_established_goes_at_once),
 		cmocka_unit_test(whatever_comes_together_ends_well),

@@ -25,8 +25,6 @@ enum {
 	LOOK_MAX = 1000, /* objects in a turn */
 	DELAY_MIN_MS = 20,
 	DELAY_MAX_MS = 2000,
-	/* Another server may not have heard yet that nothing is to be created any more. */
-	OTHERS_MS = 300,
 };
 
 struct removal_write {
@@ -40,7 +38,6 @@ struct removal {
 	struct custom *custom;
 	struct definition *definition; /* NULL: it is gone, and so is this when writes are done */
 	struct buf after; /* key of the object that was looked at last; empty: the start */
-	int64_t since; /* when it began here; loop time */
 	size_t open; /* writes under way */
 	bool running; /* in removal_fill() */
 	struct removal_write writes[AT_ONCE];
@@ -182,7 +179,6 @@ static struct removal *removal_new(struct definition *d)
 
 	r->custom = d->custom;
 	r->definition = d;
-	r->since = loop_now(d->custom->server->opts.loops[0]);
 	buf_init(&r->after, KEY_MAX);
 	for (size_t i = 0; i < AT_ONCE; i++) {
 		r->writes[i].removal = r;
@@ -281,16 +277,15 @@ static void removal_fill(struct removal *r)
 	r->running = false;
 }
 
-/* What is visible here is all there can be. */
+/*
+ * What is visible here is all there can be: the deletion of the definition is, and no server that
+ * has not heard of that can create an object (custom_set_basis()).
+ */
 static bool is_empty(const struct removal *r)
 {
-	const struct custom *c = r->custom;
 	const struct resource *res = definition_resource(r->definition);
 
-	if (r->open || (res && (res->objects.count || res->tips.n)))
-		return false;
-	return !state_is_shared(c->state) ||
-	       loop_now(c->server->opts.loops[0]) >= r->since + OTHERS_MS;
+	return !r->open && (!res || (!res->objects.count && !res->tips.n));
 }
 
 static void clean(struct definition *d)

@@ -190,6 +190,9 @@ struct state_write {
 	const struct str *guards;
 	size_t nguards;
 	int64_t send_by; /* as in store.h; 0: none */
+	/* Another key that it was decided on, and its revision; 0: none. See store.h. */
+	struct store_key basis;
+	int64_t basis_at;
 	/* Private. */
 	struct store_write store;
 	struct resource *resource;

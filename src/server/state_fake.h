@@ -3,7 +3,7 @@
  *
  * The data stands apart from the stores on it, so that several servers can share
  * one, as they share an etcd. Each store sees the others' writes in its own feed, at its
- * own pace; commits, answers and feeds take times drawn from a seed. Guards are
+ * own pace; commits, answers and feeds take times drawn from a seed. Guards and bases are
  * checked as etcd's are, unless the store is local. Writes can fail, or succeed without an
  * answer; a feed can be lost.
  */

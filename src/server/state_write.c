@@ -172,6 +172,8 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 				   .guards = w->guards,
 				   .nguards = w->nguards,
 				   .send_by = w->send_by,
+				   .basis = w->basis,
+				   .basis_at = w->basis_at,
 				   .resource = r,
 				   .changes = r->changes };
 	list_init(&w->waits);
@@ -198,6 +200,8 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 		.nguards = w->nguards,
 		.view = st->revision,
 		.send_by = w->send_by,
+		.basis = w->basis,
+		.basis_at = w->basis_at,
 		.done = write_done,
 	};
 	take_guards(st, w);

@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "net/loop.h"
 #include "server/admission.h"
+#include "server/custom.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 
@@ -406,6 +407,9 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 	m->pending.guards = m->guards;
 	m->pending.nguards = m->nguards;
 	m->pending.send_by = m->send_by;
+	m->pending.basis_at = 0;
+	if (!base)
+		custom_set_basis(m->x->server->custom, m->kind, &m->x->work, &m->pending);
 	if (state_write(&m->pending, r, m->ns, m->name, base, object, &m->x->work, &err) < 0)
 		mutation_fail(m, &err);
 }

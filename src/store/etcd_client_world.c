@@ -139,6 +139,16 @@ void etcd_client_world_guarded(struct etcd_client_world *c, struct etcd_world_wr
 	submit(c, z, name, "guarded");
 }
 
+void etcd_client_world_based(struct etcd_client_world *c, struct etcd_world_write *z,
+			     const char *name, const char *basis, int64_t at)
+{
+	*z = (struct etcd_world_write){
+		.write = { .basis = { STR("core/pods"), STR("ns"), str_from(basis) },
+			   .basis_at = at },
+	};
+	submit(c, z, name, "based");
+}
+
 void etcd_client_world_after(struct etcd_world_write *z, struct etcd_world_write *after,
 			     const char *value)
 {

@@ -45,6 +45,10 @@ int64_t etcd_client_world_current(struct etcd_client_world *c);
 /* Value NULL: deletion. */
 void etcd_client_world_put(struct etcd_client_world *c, struct etcd_world_write *z,
 			   const char *name, const char *value, int64_t expected);
+/* Creates the key, decided on the other one, `basis`, at that revision. */
+void etcd_client_world_based(struct etcd_client_world *c, struct etcd_world_write *z,
+			     const char *name, const char *basis, int64_t at);
+
 /* Creates the key with one guard, which must live until the write is done. */
 void etcd_client_world_guarded(struct etcd_client_world *c, struct etcd_world_write *z,
 			       const char *name, const struct str *guard, int64_t view);

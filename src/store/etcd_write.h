@@ -1,10 +1,11 @@
 /*
  * etcd_write - writes to etcd: one transaction each, many at once.
  *
- * A transaction compares the key's mod revision with the expected one, and each guard's with the
- * view (store.h); if all hold, it puts or deletes the key and touches the guards. It also stores
- * the write's stamp (etcd_stamp.h). Writes of different keys go side by side, up to
- * ETCD_WRITES_MAX; a write that comes `after` another is sent when that one's revision is known.
+ * A transaction compares the mod revisions of the key and of its basis with the expected ones, and
+ * each guard's with the view (store.h); if all hold, it puts or deletes the key and touches the
+ * guards. It also stores the write's stamp (etcd_stamp.h). Writes of different keys go side by
+ * side, up to ETCD_WRITES_MAX; a write that comes `after` another is sent when that one's revision
+ * is known.
  *
  * While the feed runs, a write ends when the feed has delivered everything up to the revision of
  * etcd's answer: its own event if it succeeded, the change that it conflicts with if not.

@@ -503,6 +503,25 @@ static void a_guarded_write_whose_answer_is_lost_succeeds_once(void **state)
 	assert_string_equal(z->client.events.p, "a=1@3* b=guarded@4* ");
 }
 
+/* --- bases ---------------------------------------------------------------------------------- */
+
+static void a_write_needs_its_basis_as_it_was(void **state)
+{
+	struct setup *z = *state;
+	int64_t first = must_put(z, "1", 0), second;
+
+	etcd_client_world_based(&z->client, &z->a, "b", "a", first);
+	assert_int_equal(etcd_world_write_wait(&z->a), 0);
+	second = must_put(z, "2", first);
+	etcd_client_world_based(&z->client, &z->a, "c", "a", first);
+	assert_int_equal(etcd_world_write_wait(&z->a), -ERR_CONFLICT);
+	/* What is gone is nothing to decide on, either. */
+	etcd_client_world_put(&z->client, &z->a, "a", NULL, second);
+	assert_int_equal(etcd_world_write_wait(&z->a), 0);
+	etcd_client_world_based(&z->client, &z->b, "c", "a", second);
+	assert_int_equal(etcd_world_write_wait(&z->b), -ERR_CONFLICT);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -537,6 +556,7 @@ int main(void)
 		TEST(a_write_in_doubt_across_a_gap_of_the_feed_is_unknown),
 		TEST(a_guard_admits_one_of_two_servers),
 		TEST(a_guarded_write_whose_answer_is_lost_succeeds_once),
+		TEST(a_write_needs_its_basis_as_it_was),
 	};
 
 	return cmocka_run_group_tests_name("store/etcd_write", tests, NULL, NULL);

@@ -16,12 +16,12 @@
  *   written      err NULL. Durable at `revision`, and its event was delivered. It was this write
  *                that made the change, not another one with equal bytes, so exactly one writer
  *                is told so.
- *   not written  -ERR_CONFLICT: the key was not as expected, a guard was touched, or `after` was
- *                not written. -ERR_UNAVAILABLE, -ERR_TOO_LARGE, -ERR_INVALID: refused.
- *                Nothing was written and nothing will be. By the time of a conflict the feed has
- *                delivered the change that it conflicts with, so deciding again on committed
- *                state makes progress. LMDB's -ERR_IO belongs here for the writer's decision: the
- *                store takes no more writes.
+ *   not written  -ERR_CONFLICT: the key or the basis was not as expected, a guard was touched,
+ *                or `after` was not written. -ERR_UNAVAILABLE, -ERR_TOO_LARGE, -ERR_INVALID:
+ *                refused. Nothing was written and nothing will be. By the time of a conflict the
+ *                feed has delivered the change that it conflicts with, so deciding again on
+ *                committed state makes progress. LMDB's -ERR_IO belongs here for the writer's
+ *                decision: the store takes no more writes.
  *   unknown      -ERR_TIMEOUT (etcd only). It may have been written, or may still be. If it is,
  *                the feed delivers it as somebody else's change.
  *
@@ -98,6 +98,14 @@ struct store_write {
 	 * again. LMDB takes writes in order and ignores it.
 	 */
 	int64_t send_by;
+	/*
+	 * Another key that the write was decided on, as an object is on the definition of its kind.
+	 * If `basis_at` is not 0, the write takes effect only if that key's last change is at this
+	 * revision, so it must still exist. Unlike a guard it is not touched: any number of writes
+	 * may be under way. Only etcd looks at it. Its pieces must live until done.
+	 */
+	struct store_key basis;
+	int64_t basis_at;
 
 	/* Called once, with the outcome: see above. err NULL: written. */
 	void (*done)(struct store_write *w, const struct error *err);
