@@ -281,6 +281,21 @@ static void nothing_is_created_under_a_definition_that_another_server_deleted(vo
 	verb_world_call(w, "GET", WIDGETS "/late", NULL, 404);
 }
 
+static void apply_creates_nothing_under_a_definition_that_goes(void **state)
+{
+	struct verb_world *w = *state;
+	struct json *tree;
+
+	define(w, "widgets", "Widget");
+	verb_world_call(w, "POST", WIDGETS, widget(w, "held", "," FINALIZED, ""), 201);
+	verb_world_call(w, "DELETE", DEFINITIONS "/widgets.example.com", NULL, 200);
+	tree = verb_world_patch(w, WIDGETS "/late?fieldManager=me", "application/apply-patch+yaml",
+				widget(w, "late", "", ""), 403);
+	assert_string_equal(verb_world_text(w, tree, "/message"),
+			    "widgets.example.com \"late\" is forbidden: create not allowed while "
+			    "custom resource definition is terminating");
+}
+
 static void collections_of_definitions_go_as_well(void **state)
 {
 	struct verb_world *w = *state;
@@ -500,6 +515,7 @@ int main(void)
 		WORLD(finalizers_of_objects_are_waited_for),
 		SHARED(finalizers_of_objects_are_waited_for),
 		SHARED(nothing_is_created_under_a_definition_that_another_server_deleted),
+		WORLD(apply_creates_nothing_under_a_definition_that_goes),
 		WORLD(collections_of_definitions_go_as_well),
 		WORLD(a_definition_that_was_never_established_goes_at_once),
 		cmocka_unit_test(whatever_comes_together_ends_well),

@@ -4,7 +4,6 @@
  * upstream does.
  */
 #include "api/disruption.h"
-#include "server/custom.h"
 #include "server/evict.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
@@ -59,14 +58,6 @@ static void place(struct mutation *m)
 	mutation_commit(m, NULL, m->tree, place_again);
 }
 
-/* Whether such an object may be made where it is to be. */
-static int check_home(struct mutation *m, struct error *err)
-{
-	int r = custom_check_create(m->x->server->custom, m->kind, err);
-
-	return r < 0 ? r : mutation_check_namespace(m, err);
-}
-
 /* While it waited its namespace, or its kind, may have gone. */
 static void place_again(struct mutation *m)
 {
@@ -77,7 +68,7 @@ static void place_again(struct mutation *m)
 		return;
 	}
 	m->again = place_again;
-	if (check_home(m, &err) == 0)
+	if (mutation_check_home(m, &err) == 0)
 		place(m);
 	else if (!m->parked)
 		mutation_fail(m, &err);
@@ -92,7 +83,7 @@ static void make(struct mutation *m)
 
 	m->about_name = name_of(m->tree);
 	m->again = again;
-	r = check_home(m, &err);
+	r = mutation_check_home(m, &err);
 	if (r == 0) {
 		mutation_prepare(m);
 		r = write_create(&m->write, m->tree, &m->tree, &err);

@@ -126,10 +126,11 @@ struct mutation *mutation_new(struct exchange *x, const struct mutation_ops *ops
 void mutation_start(struct mutation *m);
 
 /*
- * Whether a namespace takes new objects: -ERR_NOT_FOUND when it is not there, -ERR_FORBIDDEN
- * when it is being deleted. Parks while that depends on a write under way. At the state.
+ * Whether a new object may be created. -ERR_NOT_FOUND if its namespace does not exist,
+ * -ERR_FORBIDDEN if the namespace or the definition of its kind is being deleted. Parks while that
+ * depends on a write under way. At the state.
  */
-int mutation_check_namespace(struct mutation *m, struct error *err);
+int mutation_check_home(struct mutation *m, struct error *err);
 
 /* What a failure is about, when it is not the request's object. */
 int mutation_blame(struct mutation *m, const struct schema_kind *kind, struct str name, int r);

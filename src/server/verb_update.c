@@ -59,7 +59,7 @@ static int decide_new(struct mutation *m, struct json **ret_object, struct error
 	r = require_create(m, err);
 	if (r < 0)
 		return mutation_blame(m, m->kind, m->name, r);
-	r = mutation_check_namespace(m, err);
+	r = mutation_check_home(m, err);
 	if (r < 0)
 		return r;
 	m->status = 201;
@@ -145,7 +145,7 @@ static int decide_new_patch(struct mutation *m, struct json **ret_object, struct
 	r = require_create(m, err);
 	if (r < 0)
 		return mutation_blame(m, m->kind, m->name, r);
-	r = mutation_check_namespace(m, err);
+	r = mutation_check_home(m, err);
 	if (r < 0)
 		return r;
 	m->status = 201;

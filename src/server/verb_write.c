@@ -314,7 +314,7 @@ static int openness(const struct object *ns)
 	return !ns ? 0 : ns->deleting ? 1 : 2;
 }
 
-int mutation_check_namespace(struct mutation *m, struct error *err)
+static int check_namespace(struct mutation *m, struct error *err)
 {
 	struct object *ns = namespace_of(m);
 
@@ -338,6 +338,13 @@ int mutation_check_namespace(struct mutation *m, struct error *err)
 			 "unable to create new content in namespace %.*s because it is being "
 			 "terminated",
 			 STR_ARG(m->ns));
+}
+
+int mutation_check_home(struct mutation *m, struct error *err)
+{
+	int r = custom_check_create(m->x->server->custom, m->kind, err);
+
+	return r < 0 ? r : check_namespace(m, err);
 }
 
 /* --- writing ---------------------------------------------------------------------- */
