@@ -154,6 +154,8 @@ void cluster_check(struct cluster *w)
 	check_nodes(w);
 	if (w->tls)
 		tls_check(w);
+	if (w->crds)
+		crds_check(w);
 	if (w->parts & CLUSTER_PLUGINS)
 		cards_check(w);
 	observer_check(w);
@@ -257,6 +259,8 @@ static void check_waiting(struct settling *s, const struct json *pod)
 	const char *why;
 	int64_t count;
 
+	if (crds_waits(s->w, pod))
+		return;
 	if (!any && (why = displace_waits(s->w, pod)))
 		object_to(s, "pod %.*s has no node and needs no device%s", STR_ARG(name), why);
 	else if (!c && own)
@@ -474,6 +478,8 @@ bool cluster_settled(struct cluster *w, char *why, size_t size)
 	omap_release(&s.held);
 	if ((w->parts & CLUSTER_PLUGINS) && !cards_settled(w))
 		object_to(&s, "a node does not offer the cards that are well");
+	if (w->crds && !crds_settled(w))
+		object_to(&s, "the custom kind is not as it should be");
 	if (!s.bad && displace_settled(w))
 		object_to(&s, "%s", displace_settled(w));
 	if (!s.bad && monitors_settled(w))

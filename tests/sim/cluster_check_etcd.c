@@ -4,6 +4,7 @@
 #include "cluster_world.h"
 
 #include "base/omap.h"
+#include "cluster_crds.h"
 #include "store/etcd_log.h"
 
 bool cluster_choose_server(struct cluster *w)
@@ -80,6 +81,8 @@ void cluster_check_copy(struct cluster *w, const struct cluster_role *server)
 		{ "", "pods", "core/pods" },
 		{ "", "configmaps", "core/configmaps" },
 		{ "resource.k8s.io", "resourceclaims", "resource.k8s.io/resourceclaims" },
+		/* Without its definition there is none, in etcd neither. */
+		{ CRDS_GROUP, CRDS_RESOURCE, CRDS_GROUP "/" CRDS_RESOURCE },
 	};
 	int64_t at;
 

@@ -35,6 +35,8 @@ static int begin(struct cluster_role *role, struct control **ret_control, struct
 	gates_init(&c->gates);
 	config_init(&c->config);
 	(void)snprintf(c->identity, sizeof(c->identity), "%s_%u", role->host, role->starts);
+	if (role->arg && config_read(&c->config, str_from(role->arg), err) < 0)
+		return -ERR_INVALID;
 	return kubeconfig_load(&c->kubeconfig,
 			       &(struct kubeconfig_opts){ .path = role->kubeconfig }, err);
 }

@@ -46,6 +46,8 @@ static struct resource of(const char *resource)
 		return resource_builtin("rbac.authorization.k8s.io", "v1", resource);
 	if (strcmp(resource, "priorityclasses") == 0)
 		return resource_builtin("scheduling.k8s.io", "v1", resource);
+	if (strncmp(resource, "clusterrole", 11) == 0)
+		return resource_builtin("rbac.authorization.k8s.io", "v1", resource);
 	return resource_builtin(core ? "" : "resource.k8s.io", "v1", resource);
 }
 

@@ -5,6 +5,7 @@
  * answered is among them. Only 410 lets him begin anew with a list. Of several servers any serves
  * the next watch.
  */
+#include "cluster_crds.h"
 #include "cluster_world.h"
 
 #include <setjmp.h>
@@ -20,7 +21,7 @@
 #include "base/mem.h"
 #include "cluster_server.h"
 
-enum { AGAIN_MS = 500, WATCHES = 2 };
+enum { AGAIN_MS = 500, WATCHES = 3 };
 
 struct expected {
 	struct str name;
@@ -39,6 +40,8 @@ struct watch {
 	VEC(struct expected) expected;
 	VEC(int64_t) seen; /* versions of events, in order */
 	bool listing;
+	bool custom; /* it may not be served */
+	bool absent; /* it is not: so it was answered last */
 	uint64_t events, lists, opened;
 };
 
@@ -50,6 +53,7 @@ struct copy {
 struct observer {
 	struct cluster *w;
 	struct watch watches[WATCHES];
+	size_t n;
 };
 
 static int64_t rv_of(const struct json *object)
@@ -188,8 +192,22 @@ static void on_list(struct watch *x, const struct client_answer *answer)
 		key_of(item, key, sizeof(key));
 		copy_of(x, key)->rv = rv_of(item);
 	}
+	x->absent = false;
 	x->rv = x->from = rv_of(tree);
 	x->lists++;
+}
+
+/* What was there went with its definition. In a calm world the watch said so before it ended. */
+static void on_absent(struct watch *x)
+{
+	const struct crds *crds = x->o->w->crds;
+
+	if (crds->phase == CRDS_DELETE && x->objects.n > 0)
+		cluster_fail(x->o->w, "the watch of %s ended without the deletion of %zu objects",
+			     x->resource, x->objects.n);
+	forget_all(x);
+	begin_anew(x);
+	x->absent = true;
 }
 
 static void on_done(struct client_request *r, const struct client_answer *answer,
@@ -202,12 +220,15 @@ static void on_done(struct client_request *r, const struct client_answer *answer
 		on_list(x, answer);
 	if (err && err->code == ERR_EXPIRED)
 		begin_anew(x);
+	if (err && err->code == ERR_NOT_FOUND && x->custom)
+		on_absent(x);
 	loop_timer_start(&x->again, x->listing && !err ? 0 : AGAIN_MS);
 }
 
 static void send_again(struct watch *x)
 {
-	struct resource what = resource_builtin(x->group, "v1", x->resource);
+	struct resource what = x->custom ? crds_resource("v1")
+					 : resource_builtin(x->group, "v1", x->resource);
 	struct cluster *w = x->o->w;
 	unsigned server = w->nservers > 1 ? cluster_pick(w, (unsigned)w->nservers) : 0;
 	char query[128] = "";
@@ -216,13 +237,16 @@ static void send_again(struct watch *x)
 	x->opened += !x->listing;
 	if (!x->listing)
 		(void)snprintf(query, sizeof(query),
-			       "watch=true&allowWatchBookmarks=true&timeoutSeconds=60&"
+			       "watch=true&allowWatchBookmarks=true&timeoutSeconds=%d&"
 			       "resourceVersion=%lld",
-			       (long long)x->rv);
+			       x->custom ? 3600 : 60, (long long)x->rv);
 	x->request = (struct client_request){ .query = str_from(query),
 					      .on_data = x->listing ? NULL : on_data,
 					      .on_done = on_done,
 					      .timeout_ms = x->listing ? 10000 : 90000 };
+	/* The end of its definition ends it, and nothing else. */
+	if (!x->listing && x->custom)
+		x->request.timeout_ms = -1;
 	client_list(w->watch_clients[server], &x->request, &what, STR_NULL);
 }
 
@@ -230,6 +254,7 @@ static void send_again(struct watch *x)
 
 static void begin(struct observer *o, struct watch *x, const char *group, const char *resource)
 {
+	o->n++;
 	x->o = o;
 	x->group = group;
 	x->resource = resource;
@@ -249,13 +274,16 @@ void observer_begin(struct cluster *w)
 	w->observer = o;
 	begin(o, &o->watches[0], "", "pods");
 	begin(o, &o->watches[1], "resource.k8s.io", "resourceclaims");
+	o->watches[2].custom = true;
+	if (w->parts & CLUSTER_CRDS)
+		begin(o, &o->watches[2], CRDS_GROUP, CRDS_RESOURCE);
 }
 
 void observer_expect(struct cluster *w, struct str resource, struct str name, int64_t rv)
 {
 	struct observer *o = w->observer;
 
-	for (size_t i = 0; o && i < WATCHES; i++)
+	for (size_t i = 0; o && i < o->n; i++)
 		if (str_eqz(resource, o->watches[i].resource))
 			(void)vec_push(&o->watches[i].expected,
 				       ((struct expected){ str_from(str_dup(name)), rv }));
@@ -278,7 +306,7 @@ static bool has_seen(const struct watch *x, int64_t rv)
 
 void observer_check(struct cluster *w)
 {
-	for (size_t i = 0; i < WATCHES; i++) {
+	for (size_t i = 0; i < w->observer->n; i++) {
 		const struct watch *x = &w->observer->watches[i];
 
 		for (size_t k = 0; k < x->expected.n; k++) {
@@ -311,13 +339,13 @@ static void compare_one(void *arg, const struct json *tree)
 
 bool observer_caught_up(struct cluster *w, char *why, size_t size)
 {
-	for (size_t i = 0; i < WATCHES; i++) {
+	for (size_t i = 0; i < w->observer->n; i++) {
 		struct watch *x = &w->observer->watches[i];
 		struct compare c = { .x = x };
 
 		(void)snprintf(why, size, "%s as watched differ from those at the server",
 			       x->resource);
-		if (!cluster_choose_server(w) || x->rv == 0)
+		if (!cluster_choose_server(w) || (x->rv == 0 && !x->absent))
 			return false;
 		cluster_server_each(w->server, x->group, x->resource, &w->arena, compare_one, &c);
 		arena_clear(&w->arena);
@@ -327,9 +355,16 @@ bool observer_caught_up(struct cluster *w, char *why, size_t size)
 	return true;
 }
 
+bool observer_sees_no_definition(const struct cluster *w)
+{
+	const struct watch *x = &w->observer->watches[2];
+
+	return x->absent && x->objects.n == 0;
+}
+
 void observer_release(struct cluster *w)
 {
-	for (size_t i = 0; w->observer && i < WATCHES; i++) {
+	for (size_t i = 0; w->observer && i < w->observer->n; i++) {
 		struct watch *x = &w->observer->watches[i];
 
 		client_cancel(&x->request);

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "cluster_role.h"
+#include "server/custom_impl.h"
 #include "server/resource_walk.h"
 #include "server/server_impl.h"
 
@@ -94,12 +95,19 @@ int cluster_server_health(const struct cluster_role *role, struct error *err)
 	return state_health(server_of(role)->state, err);
 }
 
+/* NULL: it is a custom one that is not served. */
 static struct resource *find(const struct cluster_role *role, const char *group, const char *name)
 {
 	const struct schema_kind *k = schema_find_resource(str_from(group), STR("v1"),
 							   str_from(name));
+	const struct definition *d;
+	char custom[256];
 
-	return state_resource(server_of(role)->state, k);
+	if (k)
+		return state_resource(server_of(role)->state, k);
+	(void)snprintf(custom, sizeof(custom), "%s.%s", name, group);
+	d = omap_get(&server_of(role)->custom->definitions, str_from(custom));
+	return d ? definition_resource(d) : NULL;
 }
 
 static struct json *tree_of(const struct object *o, struct arena *a)
@@ -117,7 +125,7 @@ void cluster_server_each(const struct cluster_role *role, const char *group, con
 	struct resource_place at = { 0 };
 	const struct object *o;
 
-	while ((o = resource_blocks_next(&r->objects, &at)))
+	while (r && (o = resource_blocks_next(&r->objects, &at)))
 		fn(arg, tree_of(o, a));
 }
 
@@ -130,7 +138,7 @@ void cluster_server_each_version(const struct cluster_role *role, const char *gr
 	const struct object *o;
 	char key[512];
 
-	while ((o = resource_blocks_next(&r->objects, &at))) {
+	while (r && (o = resource_blocks_next(&r->objects, &at))) {
 		struct str name = o->ns_n ? str_skip(o->key, o->ns_n + 1UL) : o->key;
 
 		(void)snprintf(key, sizeof(key), "%.*s %.*s", (int)o->ns_n, o->key.p,
@@ -143,8 +151,8 @@ struct json *cluster_server_get(const struct cluster_role *role, const char *gro
 				const char *resource, const char *ns, const char *name,
 				struct arena *a)
 {
-	const struct object *o = resource_get(find(role, group, resource), str_from(ns),
-					      str_from(name));
+	const struct resource *r = find(role, group, resource);
+	const struct object *o = r ? resource_get(r, str_from(ns), str_from(name)) : NULL;
 
 	return o ? tree_of(o, a) : NULL;
 }

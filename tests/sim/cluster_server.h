@@ -2,8 +2,8 @@
  * cluster_server - the API server of a simulated cluster, and what it has committed.
  *
  * The real server, with the real LMDB store in a folder, which commits in the turns of its first
- * loop, or on etcd. Users come from a file of tokens and, with TLS, from client certificates, rights
- * from RBAC and the node authorizer.
+ * loop, or on etcd. Users come from a file of tokens and, with TLS, from client certificates,
+ * rights from RBAC and the node authorizer.
  */
 #ifndef SIM_CLUSTER_SERVER_H
 #define SIM_CLUSTER_SERVER_H
@@ -39,7 +39,7 @@ int cluster_server_health(const struct cluster_role *role, struct error *err);
 
 /*
  * Calls `fn` for every committed object of a resource ("resource.k8s.io", "resourceclaims"; "" is
- * core) with its tree in `a`. Between turns only.
+ * core) with its tree in `a`. Between turns only. A custom resource that is not served has none.
  */
 void cluster_server_each(const struct cluster_role *role, const char *group, const char *resource,
 			 struct arena *a, void (*fn)(void *arg, const struct json *tree),

@@ -374,9 +374,8 @@ static void draw(struct cluster *w, struct sim_opts *o)
 /* Drawn apart, so that a world without any of them is the same whatever else there may be. */
 static void draw_parts(struct cluster *w)
 {
-	static const char *const names[] = { "etcd",   "races",   "clocks", "priority",
-					     "taints", "plugins", "quota",  "attach",
-					     "tls" };
+	static const char *const names[] = { "etcd",    "races", "clocks", "priority", "taints",
+					     "plugins", "quota", "attach", "tls",      "crds" };
 	const char *with = getenv("SIM_WITH");
 	struct prng prng;
 
@@ -460,6 +459,8 @@ void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
 	attached_begin(w);
 	if (w->parts & CLUSTER_RACES)
 		races_begin(w);
+	if (w->parts & CLUSTER_CRDS)
+		crds_begin(w);
 	observer_begin(w);
 	monitors_begin(w);
 	for (size_t i = 0; i < w->nroles; i++)
@@ -476,6 +477,7 @@ void cluster_release(struct cluster *w)
 	cluster_load_release(w);
 	races_release(w);
 	tls_release(w);
+	crds_release(w);
 	for (unsigned i = 0; i < w->nservers; i++) {
 		client_free(w->clients[i]);
 		client_free(w->watch_clients[i]);
@@ -500,6 +502,8 @@ static void load_step(struct cluster *w)
 {
 	if (w->tls && cluster_chance(w, 0.1))
 		tls_ask(w);
+	else if (w->crds && cluster_chance(w, 0.3))
+		crds_step(w);
 	else if (w->races && cluster_chance(w, 0.3))
 		races_step(w);
 	else if ((w->parts & CLUSTER_PLUGINS) && cluster_chance(w, 0.2))
@@ -545,7 +549,7 @@ static bool is_idle(struct cluster *w, char *why, size_t size)
 	(void)snprintf(why, size, "requests are under way, or the server is down");
 	if (w->etcd && !cluster_etcd_settled(w->etcd))
 		return false;
-	return cluster_load_idle(w) && races_idle(w) && cluster_choose_server(w);
+	return cluster_load_idle(w) && races_idle(w) && crds_idle(w) && cluster_choose_server(w);
 }
 
 /* Whatever is there is deleted, again where that was not answered. */
@@ -571,5 +575,9 @@ void cluster_converge(struct cluster *w)
 	cluster_tell(w, "all is deleted");
 	wait_for(w, is_deleted, UP_MS, "not all can be deleted");
 	wait_for(w, cluster_empty, GONE_MS, "something is left");
+	if (w->crds)
+		wait_for(w, crds_gone, GONE_MS, "the custom kind is left");
 	wait_for(w, observer_caught_up, SETTLE_MS, "the observer lacks something");
+	if (w->crds)
+		wait_for(w, crds_empty_again, GONE_MS, "the custom kind does not come back");
 }

@@ -5,7 +5,8 @@
  * controllers that stand for election, two nodes, each an agent with the hollow runtime and a DRA
  * driver with a few devices; all of it the real code, all of them on hosts of their own, which
  * talk by simulated sockets only. A user makes load (cluster_load.c), and many race for the same
- * thing (cluster_race.c), an observer watches (cluster_observe.c), faults strike
+ * thing (cluster_race.c), an observer watches (cluster_observe.c), strangers ask (cluster_tls.c),
+ * custom kinds come and go (cluster_crds.c), faults strike
  * (cluster_faults.c, cluster_faults_etcd.c), and after every step what must hold is checked
  * (cluster_check.c). With the part `attach` an attached agent (cluster_attach.h) runs beside each
  * node's agent, and clients follow PodResources (cluster_monitor.c).
@@ -57,8 +58,10 @@ enum cluster_part {
 	CLUSTER_QUOTA = 1 << 6, /* with CLUSTER_RACES: they race for a quota, too */
 	CLUSTER_ATTACH = 1 << 7, /* attached agents, and monitors of PodResources */
 	CLUSTER_TLS = 1 << 8, /* servers and their clients speak TLS, and strangers ask */
+	CLUSTER_CRDS = 1 << 9, /* a custom kind, and a scheduler plugin that reads it */
 };
 
+struct crds;
 struct monitors;
 struct observer;
 struct races;
@@ -128,6 +131,7 @@ struct cluster {
 	int64_t acked_revision; /* etcd was not behind it when the last was acknowledged */
 	struct races *races; /* NULL: none */
 	struct tls_world *tls; /* NULL: none */
+	struct crds *crds; /* NULL: none */
 
 	struct loop *watcher;
 	struct client *watch_clients[CLUSTER_SERVERS];
@@ -291,6 +295,22 @@ void tls_check(struct cluster *w);
 bool tls_settled(struct cluster *w, char *why, size_t size);
 void tls_release(struct cluster *w);
 
+/* --- cluster_crds.c, cluster_berths.c: custom resources --------------------------------------- */
+
+void crds_begin(struct cluster *w); /* before schedulers are started */
+void crds_step(struct cluster *w);
+bool crds_idle(const struct cluster *w);
+void crds_check(struct cluster *w);
+/* Whether a pod waits rightly for an object that is not there. */
+bool crds_waits(struct cluster *w, const struct json *pod);
+/* The definition is as it is in the end. */
+bool crds_settled(struct cluster *w);
+/* It and its objects are gone, and its watch has ended. */
+bool crds_gone(struct cluster *w, char *why, size_t size);
+/* It was made again and has no objects. */
+bool crds_empty_again(struct cluster *w, char *why, size_t size);
+void crds_release(struct cluster *w);
+
 /* --- cluster_observe.c -------------------------------------------------------------------- */
 
 void observer_begin(struct cluster *w);
@@ -300,6 +320,8 @@ void observer_check(struct cluster *w);
 bool observer_caught_up(struct cluster *w, char *why, size_t size);
 /* An acknowledged write of ours: the observer must see this version, or begin anew. */
 void observer_expect(struct cluster *w, struct str resource, struct str name, int64_t rv);
+/* The custom kind is not served, and nothing of it is left in the observer's copy. */
+bool observer_sees_no_definition(const struct cluster *w);
 void observer_release(struct cluster *w);
 
 /* --- cluster_check_etcd.c ----------------------------------------------------------------- */
