@@ -65,6 +65,7 @@ struct lane {
 	size_t opening; /* watches whose job is at the state */
 	bool stopping, stopped;
 	struct loop_msg stop_done;
+	struct loop_msg last; /* from the state and back, when all is over */
 };
 
 struct lane *lane_new(struct state *st, size_t number, struct loop *loop);

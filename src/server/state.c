@@ -138,11 +138,38 @@ static void on_reload(struct loop_timer *t)
 		state_load_start(st);
 }
 
+static void on_lane_left(struct loop_msg *m)
+{
+	struct state *st = CONTAINER_OF(m, struct lane, last)->state;
+
+	if (--st->lanes_left == 0)
+		st->stopped(st->stopped_arg);
+}
+
+static void on_last(struct loop_msg *m)
+{
+	struct lane *l = CONTAINER_OF(m, struct lane, last);
+
+	m->fn = on_lane_left;
+	state_tell(l->state, l->loop, m);
+}
+
+/* Jobs that failed just now are on their way to their lanes, and this message comes behind them. */
 static void closed(void *arg)
 {
 	struct state *st = arg;
+	size_t n = st->nlanes;
 
-	st->stopped(st->stopped_arg);
+	st->lanes_left = n;
+	for (size_t i = 0; i < n; i++) {
+		struct lane *l = st->lanes[i];
+
+		l->last.fn = on_last;
+		if (l->loop == st->loop)
+			on_last(&l->last);
+		else
+			loop_post(l->loop, &l->last);
+	}
 }
 
 void state_stop_step(struct state *st)

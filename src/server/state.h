@@ -66,7 +66,10 @@ struct state_opts {
 
 struct state *state_new(const struct state_opts *opts);
 
-/* Ends watches, waits for writes, closes the store; then `done`. Lanes' loops must run. */
+/*
+ * Ends watches, waits for writes, closes the store; then `done`, when all jobs are back at their
+ * lanes. Lanes' loops must run.
+ */
 void state_stop(struct state *st, void (*done)(void *arg), void *arg);
 void state_free(struct state *st); /* after `done` */
 

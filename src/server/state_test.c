@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "net/sim.h"
 #include "server/state_world.h"
+#include "server/watch.h"
 
 static const struct state_world_opts local = { .store = { .local = true }, .seed = 1 };
 static const struct state_world_opts slow = { .store = { .local = true, .delay_ms = 10 },
@@ -438,6 +439,61 @@ static struct str stored_pod(struct state_world *w, const char *ns, const char *
 	return s;
 }
 
+/* A read whose answer has a way to go, and what was known of it when the state had stopped. */
+struct traveller {
+	struct read read;
+	bool home, stopped, home_by_then;
+};
+
+static void come_home(struct job *j)
+{
+	CONTAINER_OF(j, struct traveller, read.job)->home = true;
+}
+
+static void note_stop(void *arg)
+{
+	struct traveller *t = arg;
+
+	t->stopped = true;
+	t->home_by_then = t->home;
+}
+
+static bool has_stopped(void *arg)
+{
+	return ((struct traveller *)arg)->stopped;
+}
+
+static void stop_with_a_traveller(uint64_t seed)
+{
+	struct state_world_opts opts = { .nlanes = 2, .seed = seed, .store = { .local = true } };
+	struct traveller t = { .home = false };
+	struct state_world w;
+
+	state_world_init(&w, &opts);
+	t.read.wanted = state_revision(w.state) + 1000;
+	t.read.job = (struct job){ .home = w.lanes[1], .run = read_run, .done = come_home };
+	state_submit(w.state, &t.read.job);
+	sim_run_for(w.sim, 100);
+	watch_stop(w.state);
+	sim_run_for(w.sim, 100);
+	assert_false(t.read.over);
+	state_stop(w.state, note_stop, &t);
+	assert_true(sim_run_until(w.sim, has_stopped, &t, 1000));
+	assert_int_equal(t.read.result, -ERR_UNAVAILABLE);
+	assert_true(t.home_by_then);
+	state_free(w.state);
+	w.store = NULL;
+	state_world_start(&w);
+	state_world_release(&w);
+}
+
+/* Seen in the simulated cluster by SIM_SEED=2000291: the server was freed before. */
+static void jobs_are_home_when_the_state_has_stopped(void **state UNUSED)
+{
+	for (uint64_t seed = 1; seed < 20; seed++)
+		stop_with_a_traveller(seed);
+}
+
 static void what_others_write_is_seen(void **state UNUSED)
 {
 	struct state_world w;
@@ -699,6 +755,7 @@ int main(void)
 		cmocka_unit_test(a_read_of_local_data_asks_nobody),
 		cmocka_unit_test(reads_that_wait_share_one_question),
 		cmocka_unit_test(a_revision_of_the_future_is_waited_for_and_given_up),
+		cmocka_unit_test(jobs_are_home_when_the_state_has_stopped),
 		cmocka_unit_test(what_others_write_is_seen),
 		cmocka_unit_test(after_a_lost_feed_all_is_read_again),
 		cmocka_unit_test(a_store_that_does_not_answer_is_waited_for),
