@@ -18,7 +18,7 @@ static bool matches(struct arena *a, const char *fmt, struct str pattern, struct
 /* All ways to match say the same, and what is found again and again moves on to the end. */
 static void check_ways(struct arena *a, const struct regex *re, struct str text)
 {
-	const struct regex *table = regex_tabulate(a, re);
+	const struct regex *table = regex_tabulate(a, re, NULL);
 	bool matches = regex_matches(re, text);
 	size_t at = 0, start, end, again_start, again_end;
 

@@ -154,10 +154,15 @@ const struct cel_program *check_admission_expr(struct validation *v,
 	const struct cel_program *program;
 	struct error err;
 
+	if (v->budget && v->budget->spent)
+		return NULL;
+	options.budget = v->budget;
 	program = cel_policy_compile(options, text, use, v->arena, &fault);
 	if (program)
 		return program;
-	if (str_starts(str_from(fault), STR("program instantiation failed"))) {
+	if (v->budget && v->budget->spent) {
+		field_errors_forbidden(v->errs, path, "too complex, " CEL_COMPILE_EXCEEDED);
+	} else if (str_starts(str_from(fault), STR("program instantiation failed"))) {
 		(void)error_set(&err, ERR_INTERNAL, "%s", fault);
 		field_errors_internal(v->errs, path, &err);
 	} else {

@@ -19,6 +19,9 @@ bool check_wants_admin_access(const struct json *holder);
 bool check_admin_namespace(const struct validation *v);
 void check_report_admin_access(struct validation *v, const struct field_path *path);
 
+/* Compiling the object's expressions takes too much; once for the object. */
+void check_report_spent(struct validation *v, const struct field_path *path);
+
 /*
  * What the expression of a derived attribute costs at most; 0 when it is refused anyway, and no
  * more than one above CEL_DEVICE_COST_MAX.

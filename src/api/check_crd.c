@@ -11,6 +11,7 @@
 #include "api/write_impl.h"
 #include "base/json_index.h"
 #include "base/limits.h"
+#include "cel/env.h"
 
 enum { WARNING_MAX = 256, SELECTABLE_MAX = 8 };
 
@@ -597,8 +598,11 @@ void check_crd(struct validation *v, const struct json *object)
 	const struct json *spec = json_getz(object, "spec");
 	struct field_path path = field_path_name(NULL, "spec");
 	struct field_path preserve = field_path_name(&path, "preserveUnknownFields");
+	struct cel_budget budget = { .left = CEL_COMPILE_CRD_MAX };
 
 	check_own_name(v, object, spec);
+	/* What is stored was judged: a bound that it passed must not lock its owner out. */
+	v->budget = v->old && json_equal(spec, json_getz(v->old, "spec")) ? NULL : &budget;
 	check_spec(v, spec);
 	check_accepted_names(v, object);
 	check_stored_versions(v, object);
@@ -609,6 +613,7 @@ void check_crd(struct validation *v, const struct json *object)
 				     "to true in spec.versions[*].schema instead");
 	if (!field_errors_any(v->errs))
 		check_crd_warn(v);
+	v->budget = NULL;
 }
 
 void check_crd_update(struct validation *v, const struct json *object, const struct json *old)

@@ -185,6 +185,16 @@ static struct field_value shown(struct validation *v, const struct json *rule)
 	return FIELD_JSON(arena_str(v->arena, buf_str(&text)));
 }
 
+/* Of one that the budget did not suffice for: without its text, since there may be many. */
+static void report_fault(struct validation *v, const struct check_crd_scope *scope,
+			 const struct json *given, const char *fault, const struct field_path *path)
+{
+	if (strcmp(fault, CEL_COMPILE_EXCEEDED) == 0)
+		field_errors_forbidden(scope->errs, path, "too complex, " CEL_COMPILE_EXCEEDED);
+	else
+		field_errors_invalid(scope->errs, path, shown(v, given), fault);
+}
+
 static void check_message(struct validation *v, const struct crd_rule *rule,
 			  const struct json *given, const struct check_crd_scope *scope,
 			  const struct field_path *path)
@@ -192,7 +202,7 @@ static void check_message(struct validation *v, const struct crd_rule *rule,
 	struct field_path at = field_path_name(path, "messageExpression");
 
 	if (rule->message_fault)
-		field_errors_invalid(scope->errs, &at, shown(v, given), rule->message_fault);
+		report_fault(v, scope, given, rule->message_fault, &at);
 	if (!rule->message_program)
 		return;
 	if (rule->message_cost > COST_MAX && !scope->stored)
@@ -239,7 +249,7 @@ static void check_rule(struct validation *v, const struct crd_cel *cel, const st
 				       excess(v->arena, "estimated rule cost", cost, COST_MAX));
 	observe(scope->costs, v->arena, &at, cost);
 	if (rule->fault)
-		field_errors_invalid(scope->errs, &at, shown(v, given), rule->fault);
+		report_fault(v, scope, given, rule->fault, &at);
 	check_message(v, rule, given, scope, path);
 	check_old(v, rule, given, scope, path);
 }

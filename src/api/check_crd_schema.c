@@ -454,7 +454,7 @@ static const struct crd_schema *check_structure(struct validation *v, const stru
 
 	if (!check_crd_structural(v, schema, path, ret_why))
 		return NULL;
-	if (crd_schema_compile(v->arena, schema, &compiled, &err) < 0) {
+	if (crd_schema_compile(v->arena, schema, v->budget, &compiled, &err) < 0) {
 		field_errors_invalid(v->errs, path, FIELD_STR(STR("")), err.msg);
 		return NULL;
 	}

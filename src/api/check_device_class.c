@@ -23,6 +23,23 @@ static struct cel_device_features features_of(const struct validation *v)
 	};
 }
 
+static void env_of(const struct validation *v, struct cel_env *env)
+{
+	cel_device_env(env, features_of(v));
+	env->budget = v->budget;
+}
+
+/* Whether the object's expressions take too much already. */
+static bool is_spent(const struct validation *v)
+{
+	return v->budget && v->budget->spent;
+}
+
+void check_report_spent(struct validation *v, const struct field_path *path)
+{
+	field_errors_forbidden(v->errs, path, "too complex, " CEL_COMPILE_EXCEEDED);
+}
+
 /*
  * A constant part that can only fail, int("x"), is found when all else is right, and is an
  * internal error upstream.
@@ -33,6 +50,10 @@ static void report_issues(struct validation *v, struct str text, const struct ce
 	CLEANUP(buf_release) struct buf words = BUF_INIT(CEL_PROGRAM_MAX);
 	struct str first = issues->first ? issues->first->message : STR_NULL;
 
+	if (is_spent(v)) {
+		check_report_spent(v, path);
+		return;
+	}
 	if (str_starts(first, STR("program instantiation failed: "))) {
 		field_errors_add(v->errs, FIELD_INTERNAL, path, FIELD_OMITTED, first);
 		return;
@@ -52,7 +73,7 @@ static const struct cel_program *compile(struct validation *v, struct str text,
 	struct cel_issues issues;
 	struct cel_env env;
 
-	cel_device_env(&env, features_of(v));
+	env_of(v, &env);
 	cel_issues_init(&issues, a, text);
 	p = cel_compile(&env, text, a, &issues);
 	if (!p) {
@@ -73,7 +94,7 @@ static uint64_t cost_of(const struct validation *v, const struct cel_program *p)
 	return cel_cost_estimate(&env, cel_program_tree(p)).max;
 }
 
-/* Whether it is right. */
+/* Whether it is right. What is too long, or beyond the budget, is not compiled. */
 static bool check_device_expression(struct validation *v, struct str text, enum cel_device_use use,
 				    const struct field_path *path)
 {
@@ -85,6 +106,8 @@ static bool check_device_expression(struct validation *v, struct str text, enum 
 		field_errors_too_long(v->errs, path, CEL_EXPRESSION_MAX);
 		return false;
 	}
+	if (is_spent(v))
+		return false;
 	p = compile(v, text, use, &a, path);
 	if (!p || cost_of(v, p) <= CEL_DEVICE_COST_MAX)
 		return p;
@@ -102,7 +125,7 @@ uint64_t check_derived_attribute_cost(const struct validation *v, struct str tex
 	arena_init(&a, CEL_PROGRAM_MAX);
 	if (text.n > CEL_EXPRESSION_MAX)
 		return 0;
-	cel_device_env(&env, features_of(v));
+	env_of(v, &env);
 	cel_issues_init(&issues, &a, text);
 	p = cel_compile(&env, text, &a, &issues);
 	return p ? MIN(cost_of(v, p), CEL_DEVICE_COST_MAX + 1) : 0;

@@ -185,6 +185,7 @@ static uint64_t derived_cost(const struct validation *v, const struct json *requ
 static void check_derived_total(struct validation *v, const struct json *requests,
 				const struct field_path *path)
 {
+	bool spent = v->budget && v->budget->spent;
 	uint64_t cost = 0;
 
 	JSON_FOREACH (request, requests) {
@@ -192,6 +193,8 @@ static void check_derived_total(struct validation *v, const struct json *request
 		JSON_FOREACH (sub, json_getz(request, "firstAvailable"))
 			cost += derived_cost(v, sub);
 	}
+	if (!spent && v->budget && v->budget->spent)
+		check_report_spent(v, path);
 	if (cost > CEL_DEVICE_COST_MAX)
 		field_errors_forbidden(v->errs, path,
 				       "too complex, total cost of derived attribute CEL "

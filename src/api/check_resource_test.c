@@ -3,6 +3,8 @@
  */
 #include "api/check_fixture.h"
 #include "api/known_selectors.h"
+#include "base/limits.h"
+#include "cel/env.h"
 
 static void slices_are_judged_as_upstream_does(void **state)
 {
@@ -60,7 +62,8 @@ static void upper_case_drivers_are_warned_of(void **state)
 }
 
 /* How many faults a class with that selector has. */
-static size_t class_faults(struct known_selectors *known, const char *expression)
+static size_t class_faults_within(struct known_selectors *known, const char *expression,
+				  struct cel_budget *budget)
 {
 	CLEANUP(arena_release) struct arena arena;
 	struct field_errors errs;
@@ -70,7 +73,8 @@ static size_t class_faults(struct known_selectors *known, const char *expression
 				.arena = &arena,
 				.gates = &gates,
 				.warnings = &warnings,
-				.selectors = known };
+				.selectors = known,
+				.budget = budget };
 	struct check_case row = { .operation = STR("create") };
 
 	arena_init(&arena, MIB);
@@ -83,6 +87,11 @@ static size_t class_faults(struct known_selectors *known, const char *expression
 		"\"metadata\":{\"name\":\"c\"}}"),
 	    &v);
 	return errs.n;
+}
+
+static size_t class_faults(struct known_selectors *known, const char *expression)
+{
+	return class_faults_within(known, expression, NULL);
 }
 
 static void selectors_that_were_right_are_remembered(void **state)
@@ -110,6 +119,48 @@ static void selectors_that_were_right_are_remembered(void **state)
 	known_selectors_free(known);
 }
 
+static void expressions_of_an_object_have_one_budget(void **state)
+{
+	const char *selector = "device.driver == 'budget'";
+	struct cel_budget budget = { .left = 800 };
+
+	(void)state;
+	assert_int_equal(class_faults_within(NULL, selector, &budget), 0);
+	assert_in_range(budget.left, 1, 700);
+	assert_false(budget.spent);
+	assert_int_equal(class_faults_within(NULL, selector, &budget), 1);
+	assert_true(budget.spent);
+	/* It was said once. */
+	assert_int_equal(class_faults_within(NULL, selector, &budget), 0);
+}
+
+static void long_selectors_are_remembered_within_bounds(void **state)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(CEL_EXPRESSION_MAX + 1);
+	struct known_selectors *known = known_selectors_new();
+	size_t kept = 0;
+
+	(void)state;
+	while (text.n < CEL_EXPRESSION_MAX)
+		assert_int_equal(buf_addc(&text, 'x'), 0);
+	for (int i = 0; i < 200; i++) { /* 2 MB */
+		text.p[0] = (char)('0' + i % 50);
+		text.p[1] = (char)('0' + i / 50);
+		known_selectors_add(known, buf_str(&text));
+		assert_true(known_selectors_have(known, buf_str(&text)));
+	}
+	for (int i = 0; i < 200; i++) {
+		text.p[0] = (char)('0' + i % 50);
+		text.p[1] = (char)('0' + i / 50);
+		kept += known_selectors_have(known, buf_str(&text));
+	}
+	assert_in_range(kept, 20, 51); /* half a MiB */
+	assert_int_equal(buf_addc(&text, 'x'), 0);
+	known_selectors_add(known, buf_str(&text));
+	assert_false(known_selectors_have(known, buf_str(&text)));
+	known_selectors_free(known);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -119,6 +170,8 @@ int main(void)
 		cmocka_unit_test(the_other_kinds_are_judged_as_upstream_does),
 		cmocka_unit_test(upper_case_drivers_are_warned_of),
 		cmocka_unit_test(selectors_that_were_right_are_remembered),
+		cmocka_unit_test(expressions_of_an_object_have_one_budget),
+		cmocka_unit_test(long_selectors_are_remembered_within_bounds),
 	};
 
 	return cmocka_run_group_tests_name("api/check_resource", tests, NULL, NULL);

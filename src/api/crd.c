@@ -270,7 +270,7 @@ static int build_version(struct crd *crd, struct crd_version *version, const str
 	version->openapi = json_getz(json_getz(given, "schema"), "openAPIV3Schema");
 	version->schema = &anything;
 	if (version->openapi)
-		r = crd_schema_compile(&crd->arena, version->openapi, &version->schema, err);
+		r = crd_schema_compile(&crd->arena, version->openapi, NULL, &version->schema, err);
 	if (r < 0)
 		return error_wrap(err, r, "version %.*s", STR_ARG(kind->version));
 	version->status = crd_property(version->schema, STR("status"));

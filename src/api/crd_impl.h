@@ -28,6 +28,7 @@ enum crd_type {
 
 enum crd_list { CRD_LIST_ATOMIC, CRD_LIST_SET, CRD_LIST_MAP };
 
+struct cel_budget;
 struct crd_cel;
 struct crd_format;
 struct crd_rules;
@@ -118,9 +119,11 @@ static inline const struct crd_version *crd_version_of(const struct schema_kind 
 /*
  * The node of a JSONSchemaProps tree, and all below it; all memory is the arena's, and the
  * tree must live as long (defaults and enums point into it). -ERR_INVALID for a
- * pattern that does not compile, or what is nested too deeply.
+ * pattern that does not compile, or what is nested too deeply. `budget` is what patterns and rules
+ * may take together: a pattern beyond it is an error, a rule beyond it is one with a fault. NULL:
+ * there is no such bound, as for what is stored.
  */
-int crd_schema_compile(struct arena *a, const struct json *props,
+int crd_schema_compile(struct arena *a, const struct json *props, struct cel_budget *budget,
 		       const struct crd_schema **ret_schema, struct error *err);
 
 /* The property of that name, or NULL. */

@@ -27,7 +27,7 @@ static const struct crd_schema *text_node(struct arena *a, int64_t max_length)
 				     .min_properties = -1 };
 	s->types = CRD_STRING;
 	s->rules = rules;
-	crd_cel_build(a, s, NULL, false, 0);
+	crd_cel_build(a, s, NULL, false, 0, NULL);
 	return s;
 }
 
@@ -63,7 +63,7 @@ static const struct crd_schema *metadata_node(struct arena *a, const struct crd_
 	s->types = CRD_OBJECT;
 	s->properties = properties;
 	s->nproperties = 2;
-	crd_cel_build(a, s, NULL, false, number);
+	crd_cel_build(a, s, NULL, false, number, NULL);
 	return s;
 }
 
@@ -214,7 +214,7 @@ static void read_rule(struct arena *a, const struct json *props, const struct js
 /* --- a node ------------------------------------------------------------------------- */
 
 static void compile_rules(struct arena *a, const struct json *props, const struct json *list,
-			  struct crd_cel *cel)
+			  struct crd_cel *cel, struct cel_budget *budget)
 {
 	const struct cel_type *optional = NULL;
 	struct crd_rule *rule = ARENA_ARRAY(a, struct crd_rule, json_count(list));
@@ -233,7 +233,8 @@ static void compile_rules(struct arena *a, const struct json *props, const struc
 					     .variables = variables,
 					     .nvariables = ARRAY_SIZE(variables),
 					     .flags = CEL_HOMOGENEOUS | CEL_LITERALS |
-						      CEL_HAS_IS_FREE | CEL_SIZED };
+						      CEL_HAS_IS_FREE | CEL_SIZED,
+					     .budget = budget };
 
 		read_rule(a, props, given, rule);
 		if (cel->type)
@@ -244,7 +245,7 @@ static void compile_rules(struct arena *a, const struct json *props, const struc
 }
 
 void crd_cel_build(struct arena *a, struct crd_schema *s, const struct json *props, bool root,
-		   unsigned number)
+		   unsigned number, struct cel_budget *budget)
 {
 	struct crd_cel *cel = ARENA_NEW(a, struct crd_cel);
 	struct str name = str_from(
@@ -255,7 +256,7 @@ void crd_cel_build(struct arena *a, struct crd_schema *s, const struct json *pro
 	cel->type = crd_cel_type(a, s->resource ? s->resource : s, name, &cel->min_size);
 	s->cel = cel;
 	if (s->validations)
-		compile_rules(a, props, s->validations, cel);
+		compile_rules(a, props, s->validations, cel, budget);
 }
 
 uint64_t crd_cel_cardinality(int64_t min_size)

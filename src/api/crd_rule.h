@@ -45,10 +45,11 @@ struct crd_cel {
 
 /*
  * Sets s->resource and s->cel, and compiles the rules of the node; its children have theirs.
- * `props` is its JSON; `root`: the whole object; `number`: another one for each node.
+ * `props` is its JSON; `root`: the whole object; `number`: another one for each node;
+ * `budget`: of compiling, or NULL.
  */
 void crd_cel_build(struct arena *a, struct crd_schema *s, const struct json *props, bool root,
-		   unsigned number);
+		   unsigned number, struct cel_budget *budget);
 
 /* How often data of that size fits into a request, at most. */
 uint64_t crd_cel_cardinality(int64_t min_size);

@@ -7,6 +7,7 @@
 
 #include "api/crd_rule.h"
 #include "base/limits.h"
+#include "cel/env.h"
 
 enum { FEW_PROPERTIES = 8 }; /* so few are compared one by one */
 
@@ -16,6 +17,7 @@ struct compiling {
 	struct error *err;
 	bool rules_in_cel; /* there are some: types are needed */
 	unsigned nodes; /* so far */
+	struct cel_budget *budget; /* of patterns and rules; NULL: none */
 };
 
 static int compile(struct compiling *c, const struct json *props,
@@ -154,7 +156,8 @@ static int compile_pattern(struct compiling *c, const struct json *props, struct
 	rules->pattern_text = json_text_at(props, "pattern");
 	if (rules->pattern_text.n == 0)
 		return 0;
-	return regex_compile(c->arena, rules->pattern_text, &rules->pattern, c->err);
+	return regex_compile_within(c->arena, rules->pattern_text,
+				    c->budget ? &c->budget->left : NULL, &rules->pattern, c->err);
 }
 
 static int compile_junctors(struct compiling *c, const struct json *props, struct crd_rules *rules)
@@ -338,7 +341,7 @@ static int compile(struct compiling *c, const struct json *props,
 	if (r < 0)
 		return r;
 	if (c->rules_in_cel)
-		crd_cel_build(c->arena, s, props, c->depth == 0, c->nodes++);
+		crd_cel_build(c->arena, s, props, c->depth == 0, c->nodes++, c->budget);
 	*ret_schema = s;
 	return 0;
 }
@@ -361,10 +364,12 @@ static bool has_rules_in_cel(const struct json *props, unsigned depth)
 	return false;
 }
 
-int crd_schema_compile(struct arena *a, const struct json *props,
+int crd_schema_compile(struct arena *a, const struct json *props, struct cel_budget *budget,
 		       const struct crd_schema **ret_schema, struct error *err)
 {
-	struct compiling c = { .arena = a, .err = err, .rules_in_cel = has_rules_in_cel(props, 0) };
+	struct compiling c = {
+		.arena = a, .err = err, .rules_in_cel = has_rules_in_cel(props, 0), .budget = budget
+	};
 	int r;
 
 	r = compile(&c, props, ret_schema);

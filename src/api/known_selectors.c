@@ -1,7 +1,8 @@
 /*
  * A table in which each text has one place, by its hash, and the last one there counts. The hash is
  * keyed, so that nobody can choose texts that drive each other out; nor would it gain more
- * than what it costs to be judged.
+ * than what it costs to be judged. When all texts together take too much memory, places are emptied
+ * in turn.
  */
 #include "api/known_selectors.h"
 
@@ -13,7 +14,7 @@
 
 enum {
 	PLACES = 256, /* a power of two */
-	TEXT_MAX = 1024, /* so that all of them together are 256 KiB at most */
+	BYTES_MAX = 512 * KIB, /* of all texts */
 };
 
 struct known_selectors {
@@ -21,6 +22,8 @@ struct known_selectors {
 		char *text;
 		size_t n;
 	} places[PLACES];
+	size_t bytes; /* of all texts */
+	size_t hand; /* the place that is emptied next */
 };
 
 struct known_selectors *known_selectors_new(void)
@@ -46,20 +49,31 @@ bool known_selectors_have(const struct known_selectors *k, struct str text)
 {
 	size_t at;
 
-	if (!k || text.n == 0 || text.n > TEXT_MAX)
+	if (!k || text.n == 0 || text.n > CEL_EXPRESSION_MAX)
 		return false;
 	at = place_of(text);
 	return str_eq(str_of(k->places[at].text, k->places[at].n), text);
+}
+
+static void empty(struct known_selectors *k, size_t at)
+{
+	free(k->places[at].text);
+	k->bytes -= k->places[at].n;
+	k->places[at].text = NULL;
+	k->places[at].n = 0;
 }
 
 void known_selectors_add(struct known_selectors *k, struct str text)
 {
 	size_t at;
 
-	if (!k || text.n == 0 || text.n > TEXT_MAX)
+	if (!k || text.n == 0 || text.n > CEL_EXPRESSION_MAX)
 		return;
 	at = place_of(text);
-	free(k->places[at].text);
+	empty(k, at);
+	while (k->bytes + text.n > BYTES_MAX)
+		empty(k, k->hand++ & (PLACES - 1));
 	k->places[at].text = str_dup(text);
 	k->places[at].n = text.n;
+	k->bytes += text.n;
 }

@@ -22,6 +22,7 @@
 #include "base/field_errors.h"
 #include "base/json.h"
 
+struct cel_budget;
 struct known_selectors;
 
 struct validation {
@@ -37,6 +38,7 @@ struct validation {
 	const struct json *namespace_labels;
 
 	struct known_selectors *selectors; /* or NULL */
+	struct cel_budget *budget; /* of compiling the object's expressions; NULL: none */
 
 	/* Which part of the object is written: empty, or "ephemeralcontainers", "resize", .. */
 	struct str subresource;

@@ -66,6 +66,7 @@ struct write {
 	size_t nconflicts;
 	size_t untold_conflicts; /* that are too many to be listed */
 	bool unchanged; /* the result equals what is stored: write nothing */
+	uint64_t compile_steps; /* that the object's expressions took; see struct cel_budget */
 	struct json *last; /* Update: what it came to, also when it goes because of that */
 	/* Create: the generateName that the name was made of; else empty. */
 	struct str generated_from;

@@ -8,6 +8,7 @@
 
 #include "api/validate.h"
 #include "base/uuid.h"
+#include "cel/env.h"
 
 /* System fields: not the client's to set. */
 static void wipe_meta(struct json *meta)
@@ -128,6 +129,7 @@ static int mutate(struct write *w, struct json *body, struct error *err)
 int write_create(struct write *w, struct json *body, struct json **ret_object, struct error *err)
 {
 	const struct schema_kind *kind = write_rules(w);
+	struct cel_budget budget = { .left = CEL_COMPILE_MAX };
 	struct validation v = {
 		.errs = &w->errs,
 		.arena = w->arena,
@@ -138,6 +140,7 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 		.warnings = &w->warnings,
 		.namespace_labels = w->namespace_labels,
 		.selectors = w->selectors,
+		.budget = &budget,
 	};
 	int r;
 
@@ -155,6 +158,7 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 		kind->prepare_create(w, body);
 	write_order_meta(w->arena, body);
 	validate_create(&v);
+	w->compile_steps = CEL_COMPILE_MAX - budget.left;
 	r = write_result(w, err);
 	if (r < 0)
 		return r;

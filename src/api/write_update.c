@@ -7,6 +7,7 @@
 #include "api/write_impl.h"
 
 #include "api/validate.h"
+#include "cel/env.h"
 
 /* --- may it be replaced --------------------------------------------------------------- */
 
@@ -161,6 +162,7 @@ bool write_may_go(const struct write *w, const struct json *object, const struct
 
 static void validate(struct write *w, const struct json *object, const struct json *old)
 {
+	struct cel_budget budget = { .left = CEL_COMPILE_MAX };
 	struct validation v = {
 		.errs = &w->errs,
 		.arena = w->arena,
@@ -172,6 +174,7 @@ static void validate(struct write *w, const struct json *object, const struct js
 		.warnings = &w->warnings,
 		.namespace_labels = w->namespace_labels,
 		.selectors = w->selectors,
+		.budget = &budget,
 		.subresource = w->subresource,
 	};
 
@@ -179,6 +182,7 @@ static void validate(struct write *w, const struct json *object, const struct js
 		validate_status_update(&v);
 	else
 		validate_update(&v);
+	w->compile_steps = CEL_COMPILE_MAX - budget.left;
 }
 
 /* The stored object as the rules of this write see it. */

@@ -195,6 +195,9 @@
 /* Steps of one evaluation that costs do not count, or count too late: a fifth of a second. */
 #define CEL_WORK_MAX        20000000UL
 #define CEL_VALUE_DEPTH_MAX 1000 /* of what an evaluation builds: walkers recurse */
+/* Steps that compiling all expressions of an object may take; see struct cel_budget. */
+#define CEL_COMPILE_MAX     4000000UL
+#define CEL_COMPILE_CRD_MAX 16000000UL /* of the rules and patterns of a definition */
 /* Calls that the compiler makes: their work in all, the memory of one, and of what it works on. */
 #define CEL_FOLD_WORK_MAX    1000000UL
 #define CEL_FOLD_SCRATCH_MAX (64UL * KIB)

@@ -11,6 +11,8 @@
  */
 #include "base/regex.h"
 
+#include <assert.h>
+
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/regex_impl.h"
@@ -19,6 +21,7 @@
 
 enum {
 	CLASS_BUCKETS = 128,
+	RANGE_STEPS = 8, /* a range is added, sorted and folded */
 	STEPS_MAX = 10 * REGEX_PROGRAM_MAX, /* nodes, which may be nothing, and their repetitions */
 };
 
@@ -216,41 +219,131 @@ static const struct regex *regex_of(const struct compiler *c, uint32_t start)
 	return re;
 }
 
-static int compile_pattern(struct compiler *c, struct str pattern, const struct regex **ret_regex,
-			   struct error *err)
+/* What compile() makes of a node, before it does. */
+struct size {
+	uint64_t insts; /* emitted */
+	uint64_t steps; /* calls of compile() */
+};
+
+static struct size size_add(struct size a, struct size b)
+{
+	return (struct size){ a.insts + b.insts, a.steps + b.steps };
+}
+
+static struct size size_times(struct size a, uint64_t n)
+{
+	return (struct size){ a.insts * n, a.steps * n };
+}
+
+/* `each` is what is repeated. Counts within counts are REGEX_REPEAT_MAX at most: no overflow. */
+static struct size repeat_size(const struct regex_node *repeat, struct size each)
+{
+	uint64_t min = (uint64_t)repeat->min, max;
+	struct size choice = { 1, 0 };
+
+	if (repeat->max < 0) {
+		if (min == 0 && repeat->first->nullable)
+			choice.insts++;
+		return size_add(size_times(each, MAX(min, UINT64_C(1))), choice);
+	}
+	max = (uint64_t)repeat->max;
+	return size_add(size_times(each, min), size_times(size_add(each, choice), max - min));
+}
+
+/* Of a node that settle() went through. Recursion is bounded by REGEX_DEPTH_MAX. */
+static struct size size_of(const struct regex_node *node)
+{
+	struct size size = { 0, 0 };
+	size_t n = 0;
+
+	for (const struct regex_node *child = node->first; child; child = child->next, n++)
+		size = size_add(size, size_of(child));
+	switch (node->op) {
+	case REGEX_EMPTY:
+	case REGEX_CAT:
+		break;
+	case REGEX_ALT:
+		size.insts += n - 1;
+		break;
+	case REGEX_REPEAT:
+		size = repeat_size(node, size);
+		break;
+	default:
+		size.insts++;
+	}
+	size.steps++;
+	return size;
+}
+
+/* Takes off n; false: there is not that much, and nothing is left. */
+static bool take_steps(uint64_t *steps, uint64_t n)
+{
+	bool enough = !steps || *steps >= n;
+
+	if (steps)
+		*steps = enough ? *steps - n : 0;
+	return enough;
+}
+
+static int too_costly(struct error *err)
+{
+	return error_set(err, ERR_TOO_LARGE, "error parsing regexp: expression too large");
+}
+
+static int compile_pattern(struct compiler *c, struct str pattern, uint64_t *steps,
+			   const struct regex **ret_regex, struct error *err)
 {
 	struct regex_node *node;
+	struct size size;
 	uint32_t start;
 	int r;
 
+	if (!take_steps(steps, pattern.n))
+		return too_costly(err);
 	r = regex_parse(&c->work, pattern, &node, err);
+	if (!take_steps(steps, RANGE_STEPS * (uint64_t)c->work.ranges))
+		return too_costly(err);
 	if (r < 0)
 		return r;
 	(void)settle(c, node);
+	size = size_of(node);
+	if (size.insts >= REGEX_PROGRAM_MAX || size.steps > STEPS_MAX)
+		return regex_refuse(err, "expression too large", pattern);
+	if (!ret_regex)
+		return 0;
+	if (!take_steps(steps, size.insts + size.steps))
+		return too_costly(err);
 	start = emit(c, (struct regex_inst){ .op = REGEX_INST_MATCH });
 	start = compile(c, node, start);
-	if (c->full)
-		return regex_refuse(err, "expression too large", pattern);
+	assert(!c->full && c->n == size.insts + 1 && c->steps == size.steps);
 	*ret_regex = regex_of(c, start);
 	return 0;
 }
 
-int regex_compile(struct arena *a, struct str pattern, const struct regex **ret_regex,
-		  struct error *err)
+int regex_compile_within(struct arena *a, struct str pattern, uint64_t *steps,
+			 const struct regex **ret_regex, struct error *err)
 {
 	struct compiler c = { .arena = a };
 	char block[8 * KIB];
 	int r;
 
 	arena_init_in(&c.work.arena, SIZE_MAX, block, sizeof(block));
-	r = compile_pattern(&c, pattern, ret_regex, err);
+	if (!ret_regex)
+		c.arena = &c.work.arena;
+	r = compile_pattern(&c, pattern, steps, ret_regex, err);
 	arena_release(&c.work.arena);
 	return r;
 }
 
-const struct regex *regex_tabulate(struct arena *a, const struct regex *re)
+int regex_compile(struct arena *a, struct str pattern, const struct regex **ret_regex,
+		  struct error *err)
 {
-	const struct regex_dfa *dfa = re->dfa ? re->dfa : regex_dfa_new(a, re);
+	return regex_compile_within(a, pattern, NULL, ret_regex, err);
+}
+
+const struct regex *regex_tabulate(struct arena *a, const struct regex *re, uint64_t *steps)
+{
+	const struct regex_dfa *dfa = re->dfa ? re->dfa : regex_dfa_new(a, re, steps);
 	struct regex *copy;
 
 	if (!dfa)
@@ -356,7 +449,8 @@ static uint32_t rune_at(struct str text, size_t at)
 	return at < text.n ? str_rune(text, &at) : NO_RUNE;
 }
 
-static bool run(struct machine *m, struct str text)
+/* Each character takes a step and one for each place that it is compared with. */
+static bool run(struct machine *m, struct str text, uint64_t *steps)
 {
 	size_t at = 0;
 
@@ -367,7 +461,8 @@ static bool run(struct machine *m, struct str text)
 
 		if ((!m->re->anchored || at == 0) && reach(m, &m->now, m->re->start, true))
 			return true;
-		if (c == NO_RUNE || (m->now.n == 0 && m->re->anchored))
+		if (c == NO_RUNE || (m->now.n == 0 && m->re->anchored) ||
+		    !take_steps(steps, (uint64_t)m->now.n + 1))
 			return false;
 		(void)str_rune(text, &at);
 		m->before = c;
@@ -397,21 +492,29 @@ static struct machine machine_in(uint32_t *memory, const struct regex *re)
 	};
 }
 
-bool regex_matches(const struct regex *re, struct str text)
+/* With a table a step is a character; without, the memory of the machine is cleared first. */
+bool regex_matches_in(const struct regex *re, struct str text, uint64_t *steps)
 {
 	uint32_t few[6 * FEW + 2];
 	uint32_t *memory;
 	struct machine m;
 	bool matches;
 
+	if (!take_steps(steps, re->dfa ? text.n / 4 : re->n / 4))
+		return false;
 	if (re->dfa)
 		return regex_dfa_matches(re->dfa, text);
 	memory = re->n <= FEW ? few : xmalloc(memory_size(re) * sizeof(*memory));
 	m = machine_in(memory, re);
-	matches = run(&m, text);
+	matches = run(&m, text, steps);
 	if (memory != few)
 		free(memory);
 	return matches;
+}
+
+bool regex_matches(const struct regex *re, struct str text)
+{
+	return regex_matches_in(re, text, NULL);
 }
 
 /* --- finding ------------------------------------------------------------------------ */

@@ -31,14 +31,27 @@ int regex_compile(struct arena *a, struct str pattern, const struct regex **ret_
 		  struct error *err);
 
 /*
+ * The same within a budget of steps: bytes of the pattern, ranges of its classes, instructions of
+ * its program. A repetition is reckoned before it is built. Takes off what it took; if too
+ * little is left, takes all of it and returns -ERR_TOO_LARGE. Without ret_regex nothing is built:
+ * it only says whether the pattern is one. `steps` may be NULL.
+ */
+int regex_compile_within(struct arena *a, struct str pattern, uint64_t *steps,
+			 const struct regex **ret_regex, struct error *err);
+
+/*
  * The same made faster: regex_matches() then takes a step for each character, in a table of up to
  * REGEX_DFA_MAX entries in the arena. For patterns that are matched again and again; what
- * does not fit, or looks around itself ((?m), \b), is returned as it is.
+ * does not fit, or looks around itself ((?m), \b), is returned as it is. Takes its steps off
+ * *steps, and makes no table when they do not suffice; `steps` may be NULL.
  */
-const struct regex *regex_tabulate(struct arena *a, const struct regex *re);
+const struct regex *regex_tabulate(struct arena *a, const struct regex *re, uint64_t *steps);
 
 /* Whether the pattern occurs anywhere in the text; ^ and $ are the pattern's to use. */
 bool regex_matches(const struct regex *re, struct str text);
+
+/* The same within so many steps, as regex_find_in(). None left: it was given up, and is false. */
+bool regex_matches_in(const struct regex *re, struct str text, uint64_t *steps);
 
 /*
  * Where it occurs first, at or behind byte `from` of the text, which begins a character (or is

@@ -159,6 +159,7 @@ struct builder {
 	size_t n;
 	struct set kept; /* places that tell states apart: characters, and "$" */
 	uint32_t *stack;
+	uint64_t *steps; /* left; NULL: as many as it takes */
 };
 
 static bool set_has(const struct set *set, uint32_t i)
@@ -249,7 +250,21 @@ static bool ends(struct builder *b, size_t state)
 	return false;
 }
 
-/* False: there are too many states. */
+/* Takes off what an entry of the table costs: places and states are gone through. */
+static bool spend(struct builder *b)
+{
+	uint64_t n = (b->re->n + b->n) / 8 + 1;
+
+	if (b->steps && *b->steps < n) {
+		*b->steps = 0;
+		return false;
+	}
+	if (b->steps)
+		*b->steps -= n;
+	return true;
+}
+
+/* False: there are too many states, or it took too many steps. */
 static bool make_states(struct builder *b, struct regex_dfa *dfa, uint16_t *next)
 {
 	size_t width = b->columns.n, to;
@@ -266,7 +281,7 @@ static bool make_states(struct builder *b, struct regex_dfa *dfa, uint16_t *next
 	for (size_t state = FIRST; state < b->n; state++) {
 		dfa->at_end[state] = ends(b, state);
 		for (size_t column = 0; column < width; column++) {
-			to = step(b, state, column);
+			to = spend(b) ? step(b, state, column) : SIZE_MAX;
 			if (to == SIZE_MAX)
 				return false;
 			next[state * width + column] = (uint16_t)(to * width);
@@ -303,7 +318,7 @@ static void *copy(struct arena *a, const void *from, size_t size)
 	return memcpy(arena_alloc(a, size), from, size);
 }
 
-const struct regex_dfa *regex_dfa_new(struct arena *a, const struct regex *re)
+const struct regex_dfa *regex_dfa_new(struct arena *a, const struct regex *re, uint64_t *steps)
 {
 	CLEANUP(arena_release) struct arena work;
 	struct regex_dfa *dfa;
@@ -314,6 +329,7 @@ const struct regex_dfa *regex_dfa_new(struct arena *a, const struct regex *re)
 	b = ARENA_NEW(&work, struct builder);
 	dfa = ARENA_NEW(&work, struct regex_dfa);
 	b->re = re;
+	b->steps = steps;
 	if (!take_program(b, re) || !make_columns(&work, &b->columns, dfa))
 		return NULL;
 	b->states = ARENA_ARRAY(&work, struct set, STATES_MAX);

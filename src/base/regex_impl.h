@@ -72,7 +72,7 @@ struct regex {
 bool regex_dfa_matches(const struct regex_dfa *dfa, struct str text);
 
 /* The table of a program; NULL: it would be too large. */
-const struct regex_dfa *regex_dfa_new(struct arena *a, const struct regex *re);
+const struct regex_dfa *regex_dfa_new(struct arena *a, const struct regex *re, uint64_t *steps);
 
 /* --- trees -------------------------------------------------------------------------- */
 

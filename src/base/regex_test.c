@@ -28,7 +28,7 @@ static bool matches(const char *pattern, struct str text)
 	if (regex_compile(&a, str_from(pattern), &re, &err) < 0)
 		fail_msg("%s: %s", pattern, err.msg);
 	matches = regex_matches(re, text);
-	if (regex_matches(regex_tabulate(&a, re), text) != matches)
+	if (regex_matches(regex_tabulate(&a, re, NULL), text) != matches)
 		fail_msg("`%s` on `%.*s`: the table differs", pattern, STR_ARG(text));
 	if (regex_find(re, text, 0, &start, &end) != matches)
 		fail_msg("`%s` on `%.*s`: the search differs", pattern, STR_ARG(text));
@@ -117,7 +117,7 @@ static void check_found(const char *pattern, const char *marked, size_t from)
 		if (all.p[i] != '[' && all.p[i] != ']')
 			p[text.n++] = all.p[i];
 	assert_int_equal(regex_compile(&a, str_from(pattern), &re, NULL), 0);
-	found = regex_find(regex_tabulate(&a, re), text, from, &start, &end);
+	found = regex_find(regex_tabulate(&a, re, NULL), text, from, &start, &end);
 	if (found != (open >= 0) || (found && (start != (size_t)open || end != (size_t)close - 1)))
 		fail_msg("`%s` on `%s` from %zu: %d, %zu to %zu", pattern, marked, from, found,
 			 start, end);
@@ -247,7 +247,7 @@ static void tables_are_made_where_they_are_small(void **state)
 
 		arena_init(&a, 64 * MIB);
 		assert_int_equal(regex_compile(&a, str_from(cases[i].pattern), &re, NULL), 0);
-		table = regex_tabulate(&a, re);
+		table = regex_tabulate(&a, re, NULL);
 		if ((table != re) != cases[i].small)
 			fail_msg("`%s`: %s", cases[i].pattern, table != re ? "table" : "none");
 	}
@@ -464,6 +464,80 @@ static void repeated_nothing_is_bounded(void **state)
 			       STR("error parsing regexp: expression too large: `(()")));
 }
 
+/* Steps that a pattern takes, built or only judged; UINT64_MAX: it was refused. */
+static uint64_t steps_of(const char *pattern, bool build, uint64_t most)
+{
+	CLEANUP(arena_release) struct arena a;
+	const struct regex *re;
+	uint64_t steps = most;
+	int r;
+
+	arena_init(&a, 64 * MIB);
+	r = regex_compile_within(&a, str_from(pattern), &steps, build ? &re : NULL, NULL);
+	if (r == 0)
+		return most - steps;
+	assert_int_equal(r, -ERR_TOO_LARGE);
+	assert_int_equal(steps, 0);
+	assert_in_range(a.used, 0, 5000); /* its classes alone */
+	return UINT64_MAX;
+}
+
+static void patterns_are_reckoned_before_they_are_built(void **state)
+{
+	static const char *const large[] = { "a{1000}", "(ab|cd|ef){500}N", "((a?b){10}c){99}x*" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(large); i++) {
+		uint64_t all = steps_of(large[i], true, 1000000);
+
+		assert_in_range(all, 1000, 20000);
+		assert_int_equal(steps_of(large[i], true, all), all);
+		assert_true(steps_of(large[i], true, all - 1) == UINT64_MAX);
+		/* To judge it takes little. */
+		assert_in_range(steps_of(large[i], false, all), 1, 100);
+	}
+	assert_in_range(steps_of("[\\pL\\pN]", true, 1000000), 1000, 20000);
+	assert_true(steps_of("abc", false, 2) == UINT64_MAX);
+}
+
+static void matching_ends_when_its_steps_are_spent(void **state)
+{
+	CLEANUP(arena_release) struct arena a;
+	const struct regex *re;
+	uint64_t steps = 1000000, took;
+	char text[64];
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	arena_init(&a, 64 * MIB);
+	assert_int_equal(regex_compile(&a, STR("(a?){500}b"), &re, NULL), 0);
+	assert_false(regex_matches_in(re, str_of(text, sizeof(text)), &steps));
+	took = 1000000 - steps;
+	assert_in_range(took, 500 * 64, 1000000);
+	text[63] = 'b';
+	steps = took;
+	assert_true(regex_matches_in(re, str_of(text, sizeof(text)), &steps));
+	steps = took / 2;
+	assert_false(regex_matches_in(re, str_of(text, sizeof(text)), &steps));
+	assert_int_equal(steps, 0);
+}
+
+static void tables_take_steps_too(void **state)
+{
+	CLEANUP(arena_release) struct arena a;
+	const struct regex *re;
+	uint64_t steps = 100000;
+
+	(void)state;
+	arena_init(&a, 64 * MIB);
+	assert_int_equal(regex_compile(&a, STR("(a|b)*a(a|b){5}$"), &re, NULL), 0);
+	assert_ptr_not_equal(regex_tabulate(&a, re, &steps), re);
+	assert_in_range(steps, 1, 99900);
+	steps = 100;
+	assert_ptr_equal(regex_tabulate(&a, re, &steps), re);
+	assert_int_equal(steps, 0);
+}
+
 static void time_is_linear(void **state)
 {
 	char text[2001];
@@ -504,6 +578,9 @@ int main(void)
 		cmocka_unit_test(equal_classes_are_kept_once),
 		cmocka_unit_test(classes_that_are_too_much_are_refused),
 		cmocka_unit_test(repeated_nothing_is_bounded),
+		cmocka_unit_test(patterns_are_reckoned_before_they_are_built),
+		cmocka_unit_test(matching_ends_when_its_steps_are_spent),
+		cmocka_unit_test(tables_take_steps_too),
 		cmocka_unit_test(time_is_linear),
 		cmocka_unit_test(text_that_is_no_utf8_is_read_byte_by_byte),
 	};

@@ -7,8 +7,8 @@
  * text compiled, as cel-go does. Recursive: CEL_HEIGHT_MAX.
  */
 #include "base/limits.h"
-#include "base/regex.h"
 #include "cel/check_impl.h"
+#include "cel/lib_regex.h"
 #include "cel/library.h"
 
 static void check_argument(struct checker *c, const struct cel_expr *call,
@@ -35,18 +35,8 @@ static bool converts(struct checker *c, const struct cel_expr *call, const struc
 
 static bool compiles(struct checker *c, const struct cel_expr *call, const struct cel_value *arg)
 {
-	const struct regex *re;
-	struct arena own; /* patterns are large, and this one is not kept */
-	bool good;
-
-	(void)c;
 	(void)call;
-	if (arg->kind != CEL_STRING)
-		return true;
-	arena_init(&own, CEL_PROGRAM_MAX);
-	good = regex_compile(&own, arg->s, &re, NULL) == 0;
-	arena_release(&own);
-	return good;
+	return arg->kind != CEL_STRING || cel_regex_check(c->env, arg->s);
 }
 
 static void check_constant_argument(struct checker *c, const struct cel_expr *call)

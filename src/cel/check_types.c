@@ -22,6 +22,8 @@ enum binding { BINDS_NOT, CONFLICTS, BINDS };
 
 bool check_spend(struct checker *c)
 {
+	if (!cel_spend(c->env, 1))
+		c->steps = MAX(c->steps, (uint64_t)CEL_TYPE_STEPS_MAX);
 	if (c->steps == CEL_TYPE_STEPS_MAX)
 		cel_issue_add(c->issues, SIZE_MAX, "types of the expression are too complex");
 	if (c->steps <= CEL_TYPE_STEPS_MAX)

@@ -409,14 +409,17 @@ const struct cel_program *cel_compile_tree(const struct cel_env *env, struct cel
 {
 	struct cel_program *p = ARENA_NEW(a, struct cel_program);
 	struct cel_compiler c = { .env = env, .arena = a, .used = a->used, .ev = { .scratch = a } };
+	uint64_t fold_max = env->budget ? MIN(CEL_FOLD_WORK_MAX, env->budget->left)
+					: CEL_FOLD_WORK_MAX;
 	char block[CEL_FOLD_TEXT_MAX];
 	struct cel_ins *code;
 
 	c.fold.scratch = &c.scratch;
-	c.fold.work = CEL_WORK_MAX - CEL_FOLD_WORK_MAX;
+	c.fold.work = CEL_WORK_MAX - fold_max;
 	arena_init_in(&c.scratch, CEL_FOLD_SCRATCH_MAX, block, sizeof(block));
 	vec_init(&c.code, (size_t)INS_PER_NODE * CEL_NODES_MAX);
 	cel_compile_expr(&c, root);
+	(void)cel_spend(env, c.fold.work - (CEL_WORK_MAX - fold_max));
 	if (c.large) {
 		cel_uncompile(&c, 0, c.depth);
 		cel_emit_const(&c, cel_too_large(), 0, false);

@@ -444,7 +444,7 @@ static const struct cel_value *constant_pattern(struct cel_compiler *c, const st
 	cel_uncompile(c, from, 1);
 	if (!pattern || pattern->kind != CEL_STRING)
 		return NULL;
-	if (cel_regex_compile(c->arena, pattern->s, ret_regex, &err) == 0)
+	if (cel_regex_compile(c->env, c->arena, pattern->s, ret_regex, &err) == 0)
 		return pattern;
 	if (!c->fault)
 		c->fault = arena_strdup(c->arena, str_from(err.msg));

@@ -33,13 +33,45 @@ enum cel_env_flags {
 	CEL_OPTIONAL_STRICT = 1 << 5,
 };
 
+/*
+ * Bounds what compiling takes, of one expression or of many: each takes steps off. When too few
+ * are left, cel_compile() refuses the expression, with CEL_COMPILE_EXCEEDED, as it does every
+ * other from then on. Steps are bytes and parts of the text, types that are compared, work on
+ * patterns and on constant calls, bytes of what is said about faults. A million are 7
+ * to 25 milliseconds.
+ */
+struct cel_budget {
+	uint64_t left;
+	bool spent; /* something was refused for want of steps */
+};
+
+#define CEL_COMPILE_EXCEEDED "compiling the CEL expressions of the object exceeds cost limit"
+
 struct cel_env {
 	const struct cel_library *const *libraries; /* ends with NULL */
 	const struct cel_variable *variables;
 	size_t nvariables;
 	unsigned flags; /* enum cel_env_flags */
 	struct str container; /* names are resolved from here, as of a package; usually empty */
+	struct cel_budget *budget; /* of compiling; NULL: none */
 };
+
+/* Takes n steps off the budget, if there is one. False: there are too few. */
+static inline bool cel_spend(const struct cel_env *env, uint64_t n)
+{
+	struct cel_budget *b = env->budget;
+
+	if (!b)
+		return true;
+	b->spent = b->spent || b->left < n;
+	b->left = b->spent ? 0 : b->left - n;
+	return !b->spent;
+}
+
+static inline bool cel_is_spent(const struct cel_env *env)
+{
+	return env->budget && env->budget->spent;
+}
 
 /* Every library, for the command line. */
 extern const struct cel_library *const cel_libraries_all[];

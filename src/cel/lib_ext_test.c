@@ -99,7 +99,8 @@ static void patterns_compiled_beforehand_find_the_same(void **state)
 
 	(void)state;
 	fixture_init(&f, CEL_SCRATCH_MAX);
-	assert_int_equal(cel_regex_compile(&f.arena, STR("[0-9]+"), &re, &err), 0);
+	assert_int_equal(
+		cel_regex_compile(&(struct cel_env){ 0 }, &f.arena, STR("[0-9]+"), &re, &err), 0);
 	assert_true(cel_regex_matches(&f.ev, re, text).b);
 	v = cel_regex_find(&f.ev, re, text);
 	assert_true(str_eqz(v.s, "12"));
@@ -108,7 +109,8 @@ static void patterns_compiled_beforehand_find_the_same(void **state)
 	assert_int_equal(cel_list_size(&v), 2);
 	one = cel_list_at(&f.ev, &v, 1);
 	assert_true(str_eqz(one.s, "345"));
-	assert_int_equal(cel_regex_compile(&f.arena, STR("["), &re, &err), -ERR_BAD_REQUEST);
+	assert_int_equal(cel_regex_compile(&(struct cel_env){ 0 }, &f.arena, STR("["), &re, &err),
+			 -ERR_BAD_REQUEST);
 	assert_string_equal(err.msg, "error parsing regexp: missing closing ]: `[`");
 	fixture_release(&f);
 }
@@ -124,7 +126,8 @@ static void many_matches_are_all_found(void **state)
 	fixture_init(&f, CEL_SCRATCH_MAX);
 	for (size_t i = 0; i < 2000; i++)
 		text[i] = i % 2 ? ',' : 'x';
-	assert_int_equal(cel_regex_compile(&f.arena, STR("x"), &re, NULL), 0);
+	assert_int_equal(cel_regex_compile(&(struct cel_env){ 0 }, &f.arena, STR("x"), &re, NULL),
+			 0);
 	v = cel_regex_find_all(&f.ev, re, str_of(text, 2000), -1);
 	assert_int_equal(cel_list_size(&v), 1000);
 	v = cel_regex_find_all(&f.ev, re, str_of(text, 2000), 999);

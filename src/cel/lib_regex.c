@@ -9,31 +9,71 @@
 #include "cel/lib_strings.h"
 #include "cel/library.h"
 
-int cel_regex_compile(struct arena *a, struct str pattern, const struct regex **ret_regex,
-		      struct error *err)
+/* The steps that the environment has left. A pattern that needs more has spent them. */
+static uint64_t *steps_of(const struct cel_env *env)
 {
-	int r = regex_compile(a, pattern, ret_regex, err);
+	return env->budget ? &env->budget->left : NULL;
+}
+
+int cel_regex_compile(const struct cel_env *env, struct arena *a, struct str pattern,
+		      const struct regex **ret_regex, struct error *err)
+{
+	int r = regex_compile_within(a, pattern, steps_of(env), ret_regex, err);
 
 	if (r == 0)
-		*ret_regex = regex_tabulate(a, *ret_regex);
+		*ret_regex = regex_tabulate(a, *ret_regex, steps_of(env));
+	(void)cel_spend(env, 1);
 	return r;
+}
+
+bool cel_regex_check(const struct cel_env *env, struct str pattern)
+{
+	int r = regex_compile_within(NULL, pattern, steps_of(env), NULL, NULL);
+
+	(void)cel_spend(env, 1);
+	return r == 0;
+}
+
+/* Steps that the evaluation may still take, with one more when none is left; and back again. */
+static uint64_t steps_left(const struct cel_eval *ev)
+{
+	return CEL_WORK_MAX + 1 - MIN(ev->work, CEL_WORK_MAX);
+}
+
+static bool give_back(struct cel_eval *ev, uint64_t left)
+{
+	ev->work = CEL_WORK_MAX + 1 - left;
+	return cel_work(ev, 0);
 }
 
 struct cel_value cel_regex_matches(struct cel_eval *ev, const struct regex *re, struct str text)
 {
-	(void)cel_work(ev, text.n >> 2);
-	return CEL_BOOL_V(regex_matches(re, text));
+	uint64_t left = steps_left(ev);
+	bool matches = regex_matches_in(re, text, &left);
+
+	return CEL_BOOL_V(give_back(ev, left) && matches);
+}
+
+int cel_regex_compile_once(struct cel_eval *ev, struct arena *a, struct str pattern,
+			   const struct regex **ret_regex, struct error *err)
+{
+	uint64_t left = steps_left(ev);
+	int r = regex_compile_within(a, pattern, &left, ret_regex, err);
+
+	(void)give_back(ev, left);
+	if (r < 0)
+		(void)cel_work(ev, pattern.n * CEL_REGEX_BAD_WORK);
+	return r;
 }
 
 /* As far as the evaluation may go: a search may look at all of the text for each thing it finds. */
 static bool find_from(struct cel_eval *ev, const struct regex *re, struct str text, size_t from,
 		      size_t *ret_start, size_t *ret_end)
 {
-	uint64_t left = CEL_WORK_MAX + 1 - MIN(ev->work, CEL_WORK_MAX);
+	uint64_t left = steps_left(ev);
 	bool found = regex_find_in(re, text, from, &left, ret_start, ret_end);
 
-	ev->work = CEL_WORK_MAX + 1 - left;
-	return cel_work(ev, 0) && found;
+	return give_back(ev, left) && found;
 }
 
 struct cel_value cel_regex_find(struct cel_eval *ev, const struct regex *re, struct str text)
@@ -113,12 +153,9 @@ static bool compile(struct cel_eval *ev, struct arena *a, struct str pattern,
 		    const struct regex **ret_regex, struct cel_value *ret_error)
 {
 	struct error err;
-	int r;
 
 	arena_init(a, SIZE_MAX);
-	r = regex_compile(a, pattern, ret_regex, &err);
-	(void)cel_work(ev, pattern.n * (r < 0 ? CEL_REGEX_BAD_WORK : 1) + a->used / 4);
-	if (r == 0)
+	if (cel_regex_compile_once(ev, a, pattern, ret_regex, &err) == 0)
 		return true;
 	*ret_error = cel_errorf(ev, "Illegal regex: %s", err.msg);
 	return false;

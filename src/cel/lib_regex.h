@@ -8,7 +8,7 @@
 #define CEL_LIB_REGEX_H
 
 #include "base/regex.h"
-#include "cel/value.h"
+#include "cel/env.h"
 
 enum { CEL_REGEX_BAD_WORK = 256 }; /* of each byte of what is no pattern in the end */
 
@@ -16,8 +16,14 @@ enum { CEL_REGEX_BAD_WORK = 256 }; /* of each byte of what is no pattern in the 
  * Of a constant: compiled for being used again and again. -ERR_BAD_REQUEST with Go's words
  * ("error parsing regexp: ..") when it is none.
  */
-int cel_regex_compile(struct arena *a, struct str pattern, const struct regex **ret_regex,
-		      struct error *err);
+int cel_regex_compile(const struct cel_env *env, struct arena *a, struct str pattern,
+		      const struct regex **ret_regex, struct error *err);
+/* Whether it is a pattern, without building it. Both take steps off the environment's budget. */
+bool cel_regex_check(const struct cel_env *env, struct str pattern);
+
+/* Of one that is no constant: for one use, within what the evaluation may do. */
+int cel_regex_compile_once(struct cel_eval *ev, struct arena *a, struct str pattern,
+			   const struct regex **ret_regex, struct error *err);
 
 /* text.matches(pattern), text.find(pattern): "" when it is not found. */
 struct cel_value cel_regex_matches(struct cel_eval *ev, const struct regex *re, struct str text);

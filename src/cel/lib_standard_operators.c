@@ -289,14 +289,10 @@ struct cel_value cel_std_matches(struct cel_eval *ev, const struct cel_value *ar
 	struct arena a;
 
 	arena_init(&a, CEL_PROGRAM_MAX);
-	if (regex_compile(&a, args[1].s, &regex, &err) < 0) {
-		(void)cel_work(ev, args[1].s.n * CEL_REGEX_BAD_WORK);
+	if (cel_regex_compile_once(ev, &a, args[1].s, &regex, &err) < 0)
 		v = cel_errorf(ev, "%s", err.msg);
-	} else {
-		v = CEL_BOOL_V(cel_work(ev, args[0].s.n * (args[1].s.n / 16 + 1)) &&
-			       regex_matches(regex, args[0].s));
-	}
-	(void)cel_work(ev, args[1].s.n + a.used / 4);
+	else
+		v = cel_regex_matches(ev, regex, args[0].s);
 	arena_release(&a);
 	return v;
 }

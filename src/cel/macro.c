@@ -6,6 +6,8 @@
 
 #include "base/limits.h"
 
+enum { NODE_STEPS = 32 }; /* of the budget: to make, check and compile a node */
+
 struct node {
 	struct cel_expr expr;
 	uint32_t height;
@@ -42,6 +44,10 @@ static struct cel_expr *make(struct cel_expander *x, enum cel_expr_kind kind)
 		x->full = true;
 		cel_issue_add(x->issues, SIZE_MAX, "expression has more than %d parts",
 			      CEL_NODES_MAX);
+	}
+	if (!cel_spend(x->env, NODE_STEPS) && !x->full) {
+		x->full = true;
+		cel_issue_add(x->issues, SIZE_MAX, "%s", CEL_COMPILE_EXCEEDED);
 	}
 	node->expr.kind = kind;
 	node->expr.offset = x->offset;

@@ -15,6 +15,7 @@
 #define CEL_UNUSED      "#unused"
 
 struct cel_expander {
+	const struct cel_env *env;
 	struct cel_issues *issues; /* nodes live in its arena */
 	uint32_t offset; /* of nodes that are made next */
 	uint32_t nodes; /* made so far */

@@ -463,7 +463,9 @@ static struct cel_expr *parse_start(struct parser *p)
 
 struct cel_expr *cel_parse(const struct cel_env *env, struct cel_issues *issues)
 {
-	struct parser p = { .env = env, .x = { .issues = issues }, .failed_at = SIZE_MAX };
+	struct parser p = { .env = env,
+			    .x = { .env = env, .issues = issues },
+			    .failed_at = SIZE_MAX };
 	size_t n = str_characters(issues->text), before = issues->n;
 	struct cel_expr *e;
 

@@ -142,6 +142,7 @@ void cel_policy_env(struct cel_policy_env *e, struct cel_policy_options o)
 		.variables = v,
 		.nvariables = CEL_POLICY_VARIABLES,
 		.flags = CEL_HOMOGENEOUS | CEL_LITERALS | CEL_HAS_IS_FREE,
+		.budget = o.budget,
 	};
 }
 

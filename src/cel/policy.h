@@ -30,6 +30,7 @@ enum cel_policy_variable {
 struct cel_policy_options {
 	bool params, authorizer;
 	const struct cel_type *named; /* of `variables`; NULL: there are none */
+	struct cel_budget *budget; /* of compiling; NULL: none */
 };
 
 struct cel_policy_env {

@@ -24,7 +24,8 @@ struct cel_program;
  * All memory is the arena's; `text` is copied, the environment's types and libraries are borrowed.
  * NULL when there are issues (whose arena may be another one). With CEL_LITERALS a conversion of a
  * constant that can only fail, such as int("x"), is one: "program instantiation failed: ..". What
- * takes more memory than CEL_PROGRAM_MAX is one, too.
+ * takes more memory than CEL_PROGRAM_MAX is one, too, and so is one that the environment's budget
+ * does not suffice for: CEL_COMPILE_EXCEEDED, then the only one.
  */
 const struct cel_program *cel_compile(const struct cel_env *env, struct str text, struct arena *a,
 				      struct cel_issues *issues);

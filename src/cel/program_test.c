@@ -504,6 +504,68 @@ static void large_integers_are_members_as_they_are_equal(void **state)
 		run(f, "dyn(9007199254740992.0) in [1, 2, 3, 4, 5, 6, 7, 9007199254740993]")));
 }
 
+/* Steps that compiling takes with that many; UINT64_MAX: it was refused for want of them. */
+static uint64_t compile_steps(struct fixture *f, const char *text, uint64_t most)
+{
+	struct cel_budget budget = { .left = most };
+	const struct cel_program *p;
+	struct cel_issues issues;
+
+	f->env.budget = &budget;
+	cel_issues_init(&issues, &f->arena, str_from(text));
+	p = cel_compile(&f->env, str_from(text), &f->arena, &issues);
+	f->env.budget = NULL;
+	assert_int_equal(budget.spent,
+			 issues.first && str_eqz(issues.first->message, CEL_COMPILE_EXCEEDED));
+	if (!budget.spent)
+		return most - budget.left;
+	assert_null(p);
+	assert_int_equal(issues.n, 1);
+	return UINT64_MAX;
+}
+
+static void compiling_takes_its_steps_off_a_budget(void **state)
+{
+	static const char *const texts[] = {
+		"1 + i == 3",
+		"l.all(x, l.all(y, l.exists(z, x == y + z)))",
+		"'aaaa'.matches('(ab|cd){300}')",
+		"s.matches('(ab|cd){300}')",
+		"s.find('^[a-z]*(a|b){5}$') == ''",
+		"'abcdefgh'.replace('a', 'bbbbbbbbbbbbbbbbb').size() == 1",
+		"undeclared + undeclared", /* says what is wrong, if there are steps for that */
+		"1 +",
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		uint64_t all = compile_steps(f, texts[i], 1000000);
+
+		assert_in_range(all, 100, 100000);
+		assert_true(compile_steps(f, texts[i], all + 1) == all);
+		assert_true(compile_steps(f, texts[i], all * 3 / 4) == UINT64_MAX);
+		assert_true(compile_steps(f, texts[i], 0) == UINT64_MAX);
+	}
+	/* A pattern counts by the program that it would become. */
+	assert_true(compile_steps(f, "s.matches('(ab|cd){900}')", 1000000) >
+		    2 * compile_steps(f, "s.matches('(ab|cd){300}')", 1000000));
+}
+
+static void matching_counts_the_places_of_a_pattern(void **state)
+{
+	struct fixture *f = *state;
+	struct cel_issues issues;
+	const struct cel_program *p;
+	struct cel_value v;
+
+	cel_issues_init(&issues, &f->arena, STR_NULL);
+	p = cel_compile(&f->env, STR("s.matches('(e?x?a?m?p?l?e?){100}Z')"), &f->arena, &issues);
+	assert_non_null(p);
+	v = cel_run(p, &f->ev, f->vars);
+	assert_int_equal(v.kind, CEL_BOOL);
+	assert_in_range(f->ev.work, 700 * 10, 700 * 100);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -535,6 +597,8 @@ int main(void)
 		TEST(constant_calls_take_little_memory_beforehand),
 		TEST(searches_in_constants_are_compiled_once),
 		TEST(large_integers_are_members_as_they_are_equal),
+		TEST(compiling_takes_its_steps_off_a_budget),
+		TEST(matching_counts_the_places_of_a_pattern),
 	};
 
 	return cmocka_run_group_tests_name("cel/program", tests, NULL, NULL);

@@ -28,6 +28,8 @@ struct cached {
 
 struct server_metrics {
 	struct metrics_family *total, *duration, *longrunning, *inflight;
+	struct metrics_family *compile_steps;
+	struct metrics_counter *compiled;
 	struct metrics_gauge *reading, *writing; /* requests under way */
 	struct cached *caches; /* CACHE_SIZE for each lane */
 };
@@ -121,6 +123,10 @@ static int add_families(struct metrics *m, struct server_metrics *sm, struct err
 		    .labels = inflight_labels,
 		    .labels_n = 1 },
 		  &sm->inflight },
+		{ { .name = "devplane_cel_compile_steps_total",
+		    .help = "Work on expressions of objects that were written.",
+		    .type = METRICS_COUNTER },
+		  &sm->compile_steps },
 	};
 	int r = 0;
 
@@ -181,6 +187,7 @@ int server_metrics_new(struct server *s, struct server_metrics **ret_metrics, st
 		r = metrics_process_register(s->metrics, err);
 	if (r < 0)
 		return r;
+	sm->compiled = metrics_counter_of(sm->compile_steps, NULL, 0);
 	sm->reading = metrics_gauge(sm->inflight, STR("readOnly"));
 	sm->writing = metrics_gauge(sm->inflight, STR("mutating"));
 	*ret_metrics = TAKE(sm);
@@ -193,6 +200,12 @@ void server_metrics_free(struct server_metrics *m)
 		return;
 	free(m->caches);
 	free(m);
+}
+
+void server_metrics_compiled(struct server_metrics *m, uint64_t steps)
+{
+	if (steps)
+		metrics_counter_add(m->compiled, steps);
 }
 
 /* --- counting ------------------------------------------------------------------------------- */

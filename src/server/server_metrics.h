@@ -4,6 +4,8 @@
 #ifndef SERVER_SERVER_METRICS_H
 #define SERVER_SERVER_METRICS_H
 
+#include <stdint.h>
+
 #include "base/error.h"
 
 struct exchange;
@@ -21,5 +23,8 @@ DEFINE_CLEANUP(server_metrics_free, struct server_metrics *);
  */
 void server_metrics_begin(struct exchange *x);
 void server_metrics_end(struct exchange *x);
+
+/* Compiling expressions of an object took so many steps. The loop that decides writes. */
+void server_metrics_compiled(struct server_metrics *m, uint64_t steps);
 
 #endif

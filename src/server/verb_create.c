@@ -7,6 +7,7 @@
 #include "server/evict.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
+#include "server/server_metrics.h"
 #include "server/verb_impl.h"
 
 enum { NAMES_MAX = 8 };
@@ -88,6 +89,7 @@ static void make(struct mutation *m)
 		mutation_prepare(m);
 		r = write_create(&m->write, m->tree, &m->tree, &err);
 	}
+	server_metrics_compiled(m->x->server->counts, m->write.compile_steps);
 	if (r == 0)
 		r = mutation_check_memory(m->write.arena, &err);
 	if (m->parked)

@@ -22,6 +22,7 @@
 #include "server/custom.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
+#include "server/server_metrics.h"
 
 enum {
 	TRIES_MAX = 10,
@@ -502,6 +503,7 @@ static void attempt(struct mutation *m)
 	m->again = mutation_again;
 	m->base_pending = base && !base->revision;
 	r = decide_on(m, base, &object, &err);
+	server_metrics_compiled(m->x->server->counts, m->write.compile_steps);
 	if (m->parked)
 		return;
 	if (m->write.arena->refused)
