@@ -108,7 +108,7 @@ static const struct cel_program *compile(struct bench *b, const char *text)
 	struct cel_issues issues;
 
 	cel_issues_init(&issues, &b->arena, str_from(text));
-	p = cel_device_compile(all, str_from(text), &b->arena, &issues);
+	p = cel_device_compile(all, str_from(text), NULL, &b->arena, &issues);
 	if (!p) {
 		cel_issues_print(&issues, &out);
 		fprintf(stderr, "%.*s\n", STR_ARG(buf_str(&out)));

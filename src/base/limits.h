@@ -212,7 +212,10 @@
 /* The same on all nodes together, for one attempt to schedule the pod. */
 #define ALLOCATE_ATTEMPT_STEPS_MAX 4000000
 /* Selectors of claims whose programs are kept, beside those that an allocation needs at once. */
-#define INVENTORY_PROGRAMS_MAX 256
+#define INVENTORY_PROGRAMS_MAX      2048
+#define INVENTORY_PROGRAM_BYTES_MAX (64UL * MIB) /* of all but half of them */
+/* Cost of evaluating selectors for one attempt to schedule a pod: some 0.3 s. */
+#define ALLOCATE_ATTEMPT_COST_MAX 30000000
 
 /*
  * Status of a slice: allocations of one device that are told, and bytes of those of all devices;

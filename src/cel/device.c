@@ -342,13 +342,15 @@ bool cel_device_yields(const struct cel_program *p, struct cel_device_features f
 }
 
 const struct cel_program *cel_device_compile(struct cel_device_features features, struct str text,
-					     struct arena *a, struct cel_issues *issues)
+					     struct cel_budget *budget, struct arena *a,
+					     struct cel_issues *issues)
 {
 	CLEANUP(buf_release) struct buf why = BUF_INIT(CEL_TEXT_MAX);
 	const struct cel_program *p;
 	struct cel_env env;
 
 	cel_device_env(&env, features);
+	env.budget = budget;
 	p = cel_compile(&env, text, a, issues);
 	if (!p || cel_device_yields(p, features, CEL_DEVICE_SELECTOR, &why))
 		return p;

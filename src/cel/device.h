@@ -87,9 +87,10 @@ enum cel_device_use {
 bool cel_device_yields(const struct cel_program *p, struct cel_device_features features,
 		       enum cel_device_use use, struct buf *why);
 
-/* A selector. NULL with issues; yielding something else is one, too. */
+/* A selector; `budget` may be NULL. NULL with issues; yielding something else is one, too. */
 const struct cel_program *cel_device_compile(struct cel_device_features features, struct str text,
-					     struct arena *a, struct cel_issues *issues);
+					     struct cel_budget *budget, struct arena *a,
+					     struct cel_issues *issues);
 
 /*
  * 1 or 0: whether it selects the device; -ERR_INVALID with what went wrong while evaluating.

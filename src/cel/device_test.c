@@ -68,7 +68,7 @@ static const char *answer(struct fixture *f, struct cel_device_features features
 	int r;
 
 	cel_issues_init(&issues, &f->arena, str_from(text));
-	p = cel_device_compile(features, str_from(text), &f->arena, &issues);
+	p = cel_device_compile(features, str_from(text), NULL, &f->arena, &issues);
 	if (!p) {
 		cel_issues_print(&issues, &out);
 		copy = arena_printf(&f->arena, "issue: %.*s", STR_ARG(buf_str(&out)));
@@ -243,7 +243,7 @@ static void no_memory_is_taken_for_domains_and_attributes(void **state)
 	char block[256];
 
 	cel_issues_init(&issues, &f->arena, str_from(text));
-	p = cel_device_compile(plain, str_from(text), &f->arena, &issues);
+	p = cel_device_compile(plain, str_from(text), NULL, &f->arena, &issues);
 	assert_non_null(p);
 	arena_init_in(&scratch, 0, block, sizeof(block));
 	for (int i = 0; i < 1000; i++)

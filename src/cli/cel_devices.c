@@ -331,7 +331,7 @@ static int compile(struct search *s, struct error *err)
 	struct cel_issues issues;
 
 	cel_issues_init(&issues, &s->cli->arena, text);
-	s->selector = cel_device_compile(features, text, &s->cli->arena, &issues);
+	s->selector = cel_device_compile(features, text, NULL, &s->cli->arena, &issues);
 	return s->selector ? 0 : cel_refuse(s->cli, &issues, err);
 }
 

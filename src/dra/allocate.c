@@ -140,7 +140,7 @@ static int begin_node(struct allocate_plan *plan, struct error *err)
 		return plan->fault;
 	}
 	plan->npools = plan->nslices = plan->ndevices = plan->nplaces = 0;
-	plan->faulty_pool = false;
+	plan->faulty_pool = plan->costly = false;
 	allocate_plan_steps(plan);
 	for (uint32_t i = 0; i < plan->nrequests; i++)
 		plan->requests[i].match = NULL;
@@ -174,6 +174,11 @@ static int decide(struct allocate_plan *plan, struct json **ret_results, struct 
 {
 	int r = allocate_search(plan, err);
 
+	if (r != 1 && plan->costly) {
+		r = -plan->too_costly.code;
+		if (err)
+			*err = plan->too_costly;
+	}
 	if (plan->options.budget && !plan->arena)
 		*plan->options.budget -= MIN(plan->spent, *plan->options.budget);
 	for (uint32_t i = 0; r == 1 && plan->arena && i < plan->nclaims; i++) {

@@ -24,6 +24,12 @@ struct allocate_report {
 	int64_t preference;
 };
 
+struct allocate_effort {
+	uint64_t compile; /* steps, see struct cel_budget */
+	uint64_t cost; /* of evaluations: CEL's, and for work that has none */
+};
+#define ALLOCATE_EFFORT ((struct allocate_effort){ CEL_COMPILE_MAX, ALLOCATE_ATTEMPT_COST_MAX })
+
 /* Zero means the default. */
 struct allocate_options {
 	uint64_t steps_max; /* ALLOCATE_STEPS_MAX; passing it is -ERR_TIMEOUT */
@@ -32,6 +38,12 @@ struct allocate_options {
 	 * what it took, and more than is left is -ERR_TIMEOUT. NULL: no such bound.
 	 */
 	uint64_t *budget;
+	/*
+	 * What selectors may take together, in searches with and without an arena: each takes off
+	 * what it took. More than is left is -ERR_TOO_LARGE, and names the selector. Programs and
+	 * answers are remembered, so that the next attempt gets further. NULL: no such bound.
+	 */
+	struct allocate_effort *effort;
 	/* Fills a share id, a random UUID; NULL: numbered ones, for tests. */
 	void (*share_id)(void *ctx, char out[static 37]);
 	void *ctx;

@@ -40,6 +40,7 @@ struct allocate_selector {
 	struct str text;
 	const struct cel_program *program; /* NULL: it does not compile */
 	struct str fault;
+	uint64_t id; /* of the program; see inventory_answer() */
 };
 
 struct allocate_capacity {
@@ -154,6 +155,8 @@ struct allocate_plan {
 	bool ignore_counters; /* to find out whether they are what is missing */
 	uint64_t steps, steps_max;
 	uint64_t spent; /* steps, and what the outlook took besides */
+	bool costly; /* selectors cost too much: nothing can be said, but `too_costly` */
+	struct error too_costly;
 	struct cel_eval eval;
 	struct arena scratch;
 	char scratch_block[2048];
@@ -179,9 +182,6 @@ int allocate_plan_claims(struct allocate_plan *plan, const struct json *const *c
 			 struct error *err);
 /* Room for what is taken. */
 void allocate_plan_places(struct allocate_plan *plan, size_t nclaims);
-
-/* The selector of a request as compiled, with its fault where it is none. */
-struct allocate_selector allocate_plan_selector(struct allocate_plan *plan, struct str text);
 
 /* Whether the constraint with that list of requests concerns the request. */
 bool allocate_plan_concerns(const struct json *names, const struct allocate_plan *plan,

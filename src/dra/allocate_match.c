@@ -1,12 +1,14 @@
 /*
  * Whether a device suits a request, as far as that depends on the two alone: selectors of the
  * class, then of the request, then the device's own nodes, its size, its taints. Each pair is
- * looked at once; selectors are what costs, so what those of a class say is kept with the slice.
+ * looked at once; selectors are what costs, so what those of a class say is kept with the slice,
+ * and what those of claims say with the inventory, while there is room.
  * Upstream asks for taints only after counters; as neither can be at fault, the order makes no
  * difference.
  */
 #include "dra/allocate_impl.h"
 
+#include "base/limits.h"
 #include "cel/lib_semver.h"
 
 /* What upstream adds to the error of a key that is not there. */
@@ -27,13 +29,38 @@ static const char *selector_place(struct allocate_plan *plan, const struct alloc
 	return arena_printf(plan->work, "claim %.*s: selector #%zu", STR_ARG(claim), i);
 }
 
+enum {
+	EVALUATION_COST = 16, /* of one that does nothing */
+	WORK_PER_COST = 2, /* steps that CEL's costs do not count: the places of a pattern */
+};
+
+/* The first time, what stays to be said. */
+static int too_costly(struct allocate_plan *plan, const char *place, struct error *err)
+{
+	if (!plan->costly)
+		(void)error_set(&plan->too_costly, ERR_TOO_LARGE,
+				"the selectors of the pod's claims cost more than %d units in one "
+				"attempt, up to %s; what they said of devices is remembered for "
+				"the next",
+				ALLOCATE_ATTEMPT_COST_MAX, place);
+	plan->costly = true;
+	if (err)
+		*err = plan->too_costly;
+	return -ERR_TOO_LARGE;
+}
+
 static int evaluate(struct allocate_plan *plan, const struct allocate_selector *s,
 		    const struct inventory_device *d, struct error *err)
 {
+	struct allocate_effort *effort = plan->options.effort;
+	uint64_t cost;
 	int m;
 
-	plan->eval.cost = 0;
 	m = cel_device_matches(s->program, &plan->eval, &d->view, err);
+	cost = EVALUATION_COST + plan->eval.cost + plan->eval.work / WORK_PER_COST;
+	inventory_count_evaluation(plan->inv, cost);
+	if (effort)
+		effort->cost -= MIN(cost, effort->cost);
 	arena_clear(&plan->scratch);
 	plan->eval.indexes = NULL;
 	return m;
@@ -43,7 +70,9 @@ static int selects(struct allocate_plan *plan, const struct allocate_request *r,
 		   size_t i, const struct inventory_device *d, struct error *err)
 {
 	const struct inventory_selector *c = of_class ? &r->class->selectors[i] : NULL;
-	struct allocate_selector s = c ? (struct allocate_selector){ c->text, c->program, c->fault }
+	struct allocate_selector s = c ? (struct allocate_selector){ .text = c->text,
+								     .program = c->program,
+								     .fault = c->fault }
 				       : r->selectors[i];
 	struct error fault;
 	int m;
@@ -51,7 +80,14 @@ static int selects(struct allocate_plan *plan, const struct allocate_request *r,
 	if (!s.program)
 		return error_set(err, ERR_INVALID, "%s: CEL compile error: %.*s",
 				 selector_place(plan, r, of_class, i), STR_ARG(s.fault));
+	m = s.id ? inventory_answer(plan->inv, s.id, d) : -1;
+	if (m >= 0)
+		return m;
+	if (plan->options.effort && plan->options.effort->cost == 0)
+		return too_costly(plan, selector_place(plan, r, of_class, i), err);
 	m = evaluate(plan, &s, d, &fault);
+	if (m >= 0 && s.id)
+		inventory_remember(plan->inv, s.id, d, m > 0);
 	if (m >= 0)
 		return m;
 	return error_set(err, ERR_INVALID, "%s on device %.*s/%.*s: CEL runtime error: %s%s",
@@ -109,12 +145,18 @@ static int class_selects(struct allocate_plan *plan, const struct allocate_reque
 		memo = memo_of(d->slice, r->class->id);
 	if (memo && memo->known >> index & 1)
 		return memo->yes >> index & 1;
+	m = inventory_answer(plan->inv, r->class->id, d);
+	if (m >= 0)
+		return m;
+	m = 1;
 	for (size_t i = 0; m > 0 && i < r->class->nselectors; i++)
 		m = selects(plan, r, true, i, d, err);
 	if (memo && m >= 0) {
 		memo->known |= UINT64_C(1) << index;
 		memo->yes |= (uint64_t)m << index;
 	}
+	if (m >= 0)
+		inventory_remember(plan->inv, r->class->id, d, m > 0);
 	return m;
 }
 

@@ -87,16 +87,22 @@ struct allocate_at allocate_at(const struct allocate_plan *plan, uint32_t ordina
 
 /* --- requests ----------------------------------------------------------------------- */
 
-struct allocate_selector allocate_plan_selector(struct allocate_plan *plan, struct str text)
+/* As compiled, with its fault where it is none. -ERR_TOO_LARGE: the effort does not suffice. */
+static int read_selector(struct allocate_plan *plan, struct str text,
+			 struct allocate_selector *ret_selector)
 {
-	struct allocate_selector s = { .text = text };
-	struct error err;
+	struct allocate_effort *effort = plan->options.effort;
+	struct inventory_compiled compiled = { 0 };
+	struct error err = { 0 };
+	int r;
 
-	if (inventory_selector(plan->inv, text, &s.program, &err) < 0) {
-		s.program = NULL;
-		s.fault = arena_str(plan->work, str_from(err.msg));
-	}
-	return s;
+	r = inventory_selector(plan->inv, text, effort ? &effort->compile : NULL, &compiled, &err);
+	*ret_selector = (struct allocate_selector){ .text = text,
+						    .program = compiled.program,
+						    .id = compiled.id };
+	if (r < 0)
+		ret_selector->fault = arena_str(plan->work, str_from(err.msg));
+	return r == -ERR_TOO_LARGE ? r : 0;
 }
 
 static int read_selectors(struct allocate_plan *plan, struct allocate_request *r, struct error *err)
@@ -116,7 +122,13 @@ static int read_selectors(struct allocate_plan *plan, struct allocate_request *r
 				"(unsupported selector type?)",
 				STR_ARG(plan->claims[r->claim].text), STR_ARG(r->name),
 				r->nselectors);
-		v[r->nselectors++] = allocate_plan_selector(plan, json_text_at(cel, "expression"));
+		if (read_selector(plan, json_text_at(cel, "expression"), &v[r->nselectors]) < 0)
+			return error_set(err, ERR_TOO_LARGE,
+					 "claim %.*s, request %.*s, selector #%zu: compiling the "
+					 "pod's selectors takes too much work at a time",
+					 STR_ARG(plan->claims[r->claim].text), STR_ARG(r->name),
+					 r->nselectors);
+		r->nselectors++;
 	}
 	return 0;
 }

@@ -95,6 +95,7 @@ int inventory_put_slice(struct inventory *inv, const struct json *slice, struct 
 	inventory_remove_slice(inv, json_text_at(json_getz(slice, "metadata"), "name"));
 	if (r < 0)
 		return r;
+	s->id = ++inv->ids;
 	s->pool = inventory_pool_need(inv, driver, pool);
 	list_push_back(&s->pool->all, &s->link);
 	map_put(&inv->slices, s->name, s);
@@ -379,6 +380,7 @@ void inventory_free(struct inventory *inv)
 	inventory_settle(inv);
 	inventory_claims_release(inv);
 	inventory_classes_release(inv);
+	inventory_answers_release(inv);
 	for (bool ok = omap_first(&inv->pools, &c); ok; ok = omap_next(&c))
 		inventory_pool_free(omap_value(&c));
 	omap_release(&inv->pools);

@@ -17,6 +17,12 @@
 
 struct inventory;
 
+/* Selectors that were evaluated so far, and what that cost. */
+struct inventory_counts {
+	uint64_t evaluations, cost;
+};
+struct inventory_counts inventory_counts(const struct inventory *inv);
+
 /* Feature gates, all on in upstream's defaults of 1.37 but the last three. Zero: off. */
 struct inventory_features {
 	bool admin_access, prioritized_list, partitionable, taints, binding_conditions;

@@ -22,18 +22,20 @@ struct inventory_program {
 	struct str text;
 	const struct cel_program *program; /* NULL: it does not compile */
 	struct str fault;
+	uint64_t id;
 	struct arena arena;
 };
 
 /* The program, or NULL and all issues in words. */
-static const struct cel_program *compile(struct arena *a, struct str text, struct str *ret_fault)
+static const struct cel_program *compile(struct arena *a, struct str text,
+					 struct cel_budget *budget, struct str *ret_fault)
 {
 	const struct cel_program *program;
 	struct cel_issues issues;
 	struct buf words;
 
 	cel_issues_init(&issues, a, text);
-	program = cel_device_compile(stored, text, a, &issues);
+	program = cel_device_compile(stored, text, budget, a, &issues);
 	if (program)
 		return program;
 	buf_init(&words, CEL_TEXT_MAX);
@@ -64,7 +66,7 @@ static void read_selectors(struct inventory_class *c, const struct json *array, 
 		struct inventory_selector *s = &list[c->nselectors++];
 
 		s->text = arena_str(a, json_text_at(json_getz(v, "cel"), "expression"));
-		s->program = compile(a, s->text, &s->fault);
+		s->program = compile(a, s->text, NULL, &s->fault);
 	}
 }
 
@@ -107,7 +109,7 @@ int inventory_put_class(struct inventory *inv, const struct json *device_class, 
 		class_free(inv, entry);
 		return r;
 	}
-	entry->class.id = ++inv->class_ids;
+	entry->class.id = ++inv->ids;
 	map_put(&inv->classes, entry->class.name, entry);
 	return 0;
 }
@@ -159,43 +161,71 @@ static void program_free(struct inventory *inv, struct inventory_program *p)
 	map_remove(&inv->programs, p->text);
 	list_remove(&p->link);
 	inv->bytes -= sizeof(*p) + p->arena.used;
+	inv->program_bytes -= p->arena.used;
 	arena_release(&p->arena);
 	free(p);
 }
 
-static struct inventory_program *program_new(struct inventory *inv, struct str text)
+/* NULL: there are too few steps left. */
+static struct inventory_program *program_new(struct inventory *inv, struct str text,
+					     uint64_t *steps)
 {
 	struct inventory_program *p = XNEW(struct inventory_program);
+	struct cel_budget budget = { .left = steps ? *steps : 0 };
 
 	arena_init(&p->arena, CEL_PROGRAM_MAX);
 	p->text = arena_str(&p->arena, text);
-	p->program = compile(&p->arena, p->text, &p->fault);
+	p->program = compile(&p->arena, p->text, steps ? &budget : NULL, &p->fault);
+	if (steps)
+		*steps = budget.left;
+	if (budget.spent) {
+		arena_release(&p->arena);
+		free(p);
+		return NULL;
+	}
+	p->id = ++inv->ids;
 	list_init(&p->link);
 	map_put(&inv->programs, p->text, p);
 	inv->bytes += sizeof(*p) + p->arena.used;
+	inv->program_bytes += p->arena.used;
 	return p;
 }
 
-int inventory_selector(struct inventory *inv, struct str text,
-		       const struct cel_program **ret_program, struct error *err)
+int inventory_selector(struct inventory *inv, struct str text, uint64_t *steps,
+		       struct inventory_compiled *ret_compiled, struct error *err)
 {
 	struct inventory_program *p = map_get(&inv->programs, text);
 
 	if (!p)
-		p = program_new(inv, text);
+		p = program_new(inv, text, steps);
+	if (!p)
+		return error_set(err, ERR_TOO_LARGE, "%s", CEL_COMPILE_EXCEEDED);
 	list_remove(&p->link);
 	list_push_front(&inv->programs_used, &p->link);
 	if (!p->program)
 		return error_set(err, ERR_INVALID, "%.*s", STR_ARG(p->fault));
-	*ret_program = p->program;
+	*ret_compiled = (struct inventory_compiled){ p->program, p->id };
 	return 0;
 }
 
 void inventory_programs_trim(struct inventory *inv)
 {
-	while (inv->programs.n > INVENTORY_PROGRAMS_MAX)
+	while (inv->programs.n > INVENTORY_PROGRAMS_MAX ||
+	       (inv->programs.n > INVENTORY_PROGRAMS_MAX / 2 &&
+		inv->program_bytes > INVENTORY_PROGRAM_BYTES_MAX))
 		program_free(inv,
 			     LIST_ENTRY(inv->programs_used.prev, struct inventory_program, link));
+}
+
+void inventory_count_evaluation(struct inventory *inv, uint64_t cost)
+{
+	inv->counts.evaluations++;
+	inv->counts.cost += cost;
+}
+
+struct inventory_counts inventory_counts(const struct inventory *inv)
+{
+	return inv->counts;
 }
 
 void inventory_classes_release(struct inventory *inv)

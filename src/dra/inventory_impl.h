@@ -135,6 +135,7 @@ struct inventory_slice {
 	bool ignored; /* it uses a feature that is off: no node sees its devices */
 	bool uncounted; /* .. and its pool takes it for missing */
 	bool skip_node_operations;
+	uint64_t id; /* of this version of the slice, for ever */
 	struct inventory_memo memo[INVENTORY_MEMOS]; /* the one used last first */
 	/* Bits by device, of the first 64. */
 	uint64_t roomy; /* large enough for who asks for no amounts: filled by the allocator */
@@ -383,10 +384,28 @@ const struct inventory_class *inventory_class_of_resource(const struct inventory
 /*
  * The program of a selector in a claim, compiled once per text. -ERR_INVALID with the
  * issues as printed. It lives until the next inventory_node_pools(), which forgets what was
- * not asked for lately: ask again for each allocation.
+ * not asked for lately: ask again for each allocation. Takes the steps of compiling off *steps
+ * (see struct cel_budget), and is -ERR_TOO_LARGE when they do not suffice; NULL: no such bound.
  */
-int inventory_selector(struct inventory *inv, struct str text,
-		       const struct cel_program **ret_program, struct error *err);
+struct inventory_compiled {
+	const struct cel_program *program;
+	uint64_t id; /* of this program for ever */
+};
+int inventory_selector(struct inventory *inv, struct str text, uint64_t *steps,
+		       struct inventory_compiled *ret_compiled, struct error *err);
+
+/*
+ * What a selector of a claim said of a device, by the id of its program or class: 1, 0, or -1 when
+ * that is not known (any more). It says the same as long as slice and program are there. So many
+ * are remembered that a claim of 1,024 selectors has those of a few slices.
+ */
+int inventory_answer(const struct inventory *inv, uint64_t selector,
+		     const struct inventory_device *d);
+void inventory_remember(struct inventory *inv, uint64_t selector, const struct inventory_device *d,
+			bool yes);
+
+/* One more evaluation, at that cost. */
+void inventory_count_evaluation(struct inventory *inv, uint64_t cost);
 
 /* A claim that holds something; NULL: it does not, or is not there. Does not settle. */
 const struct inventory_claim *inventory_claim(const struct inventory *inv, struct str namespace,

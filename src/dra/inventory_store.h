@@ -23,7 +23,10 @@ struct inventory {
 	struct map nodes; /* name -> struct inventory_local */
 	inventory_slices wide; /* that are not tied to one node, in order unless: */
 	bool wide_unsorted;
-	uint64_t class_ids; /* given so far */
+	uint64_t ids; /* of classes, programs and slices: given so far */
+	struct inventory_answers *answers; /* NULL: there are none yet */
+	size_t program_bytes; /* of programs of claims' selectors */
+	struct inventory_counts counts;
 	size_t ndevices; /* of current generations */
 	size_t bytes; /* of slices, claims, classes, rules and programs */
 };
@@ -135,5 +138,7 @@ void inventory_claims_release(struct inventory *inv);
 void inventory_classes_release(struct inventory *inv);
 /* Forgets programs that were not used lately. */
 void inventory_programs_trim(struct inventory *inv);
+
+void inventory_answers_release(struct inventory *inv);
 
 #endif

@@ -475,7 +475,7 @@ static void programs_are_compiled_once_and_not_kept_for_ever(void **state)
 {
 	struct inventory *inv = inventory_new(inventory_defaults);
 	struct inventory_node node = { .name = STR("n") };
-	const struct cel_program *first, *again;
+	struct inventory_compiled first, again;
 	struct inventory_node_pool *pools;
 	struct error err = { 0 };
 	struct arena a;
@@ -483,15 +483,16 @@ static void programs_are_compiled_once_and_not_kept_for_ever(void **state)
 
 	(void)state;
 	arena_init(&a, MIB);
-	assert_int_equal(inventory_selector(inv, STR("true"), &first, NULL), 0);
-	assert_int_equal(inventory_selector(inv, STR("true"), &again, NULL), 0);
-	assert_ptr_equal(first, again);
-	assert_int_equal(inventory_selector(inv, STR("1"), &again, &err), -ERR_INVALID);
+	assert_int_equal(inventory_selector(inv, STR("true"), NULL, &first, NULL), 0);
+	assert_int_equal(inventory_selector(inv, STR("true"), NULL, &again, NULL), 0);
+	assert_ptr_equal(first.program, again.program);
+	assert_int_equal(first.id, again.id);
+	assert_int_equal(inventory_selector(inv, STR("1"), NULL, &again, &err), -ERR_INVALID);
 	assert_non_null(strstr(err.msg, "must evaluate to bool"));
 	for (int i = 0; i < INVENTORY_PROGRAMS_MAX; i++) {
 		char *text = arena_printf(&a, "device.driver == '%d'", i);
 
-		assert_int_equal(inventory_selector(inv, str_from(text), &again, NULL), 0);
+		assert_int_equal(inventory_selector(inv, str_from(text), NULL, &again, NULL), 0);
 	}
 	bytes = inventory_bytes(inv);
 	inventory_node_pools(inv, &node, &a, &pools);

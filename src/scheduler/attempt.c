@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "client/leader.h"
 #include "client/recorder.h"
+#include "scheduler/dra_state.h"
 #include "scheduler/extension.h"
 #include "scheduler/nodecache.h"
 #include "scheduler/plugin_common.h"
@@ -165,6 +166,8 @@ void attempt_work(struct loop_task *t)
 		attempt_soon(s);
 	set_tick(s);
 	measures_cache(&s->measures, s);
+	if (s->dra)
+		measures_selectors(&s->measures, inventory_counts(dra_state_inventory(s->dra)));
 }
 
 void attempt_tick(struct loop_timer *t)

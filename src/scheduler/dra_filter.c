@@ -33,7 +33,8 @@ static struct dra_variant *variant_new(struct plugin *p, struct dra_cycle *d,
 {
 	struct allocate_options options = { .share_id = share_id,
 					    .report = &d->report,
-					    .budget = &d->steps_left };
+					    .budget = &d->steps_left,
+					    .effort = &d->effort };
 	struct dra_variant *v = ARENA_NEW(d->arena, struct dra_variant);
 
 	v->resources = resources;

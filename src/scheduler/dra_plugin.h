@@ -79,6 +79,7 @@ struct dra_cycle {
 	struct dra_variant *chosen; /* of the node that was reserved */
 	struct allocate_report report; /* of the last allocate_on() */
 	uint64_t steps_left; /* of searches on all nodes together */
+	struct allocate_effort effort; /* left for their selectors */
 	int64_t preference; /* of claims that are allocated */
 	bool alternatives; /* some claim that is not has alternatives: nodes differ in them */
 	struct dra_bind *bind; /* under way; NULL: not */

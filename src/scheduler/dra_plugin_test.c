@@ -651,6 +651,26 @@ static void an_attempt_tries_so_many_devices_and_no_more(void **state)
 	world_free(w);
 }
 
+static void selectors_of_an_attempt_cost_so_much_and_no_more(void **state)
+{
+	struct world *w = world_new(false);
+	struct cycle *c;
+
+	add_node(w, "n1", "");
+	put_claim(w, "big", "", ONE("large"), "");
+	c = scheduler_fixture_cycle(&w->f, POD("p", USES("big")));
+	assert_int_equal(w->p->kind->pre_filter(w->p, c).code, VERDICT_SUCCESS);
+	assert_int_equal(dra_cycle_of(c, w->p)->effort.cost, ALLOCATE_ATTEMPT_COST_MAX);
+	assert_int_equal(dra_cycle_of(c, w->p)->effort.compile, CEL_COMPILE_MAX);
+	dra_cycle_of(c, w->p)->effort.cost = 0;
+	assert_string_equal(scheduler_fixture_filters(&w->f, w->p, c),
+			    "n1:Error[the selectors of the pod's claims cost more than 30000000 "
+			    "units in one attempt, up to class large: selector #0; what they said "
+			    "of devices is remembered for the next]");
+	cycle_free(c);
+	world_free(w);
+}
+
 static void arguments_are_checked(void **state)
 {
 	struct world *w = world_new(false);
@@ -691,6 +711,7 @@ int main(void)
 		cmocka_unit_test(a_claim_that_somebody_else_deleted_is_gone_as_well),
 		cmocka_unit_test(a_pod_with_too_many_extended_resources_is_told_so),
 		cmocka_unit_test(an_attempt_tries_so_many_devices_and_no_more),
+		cmocka_unit_test(selectors_of_an_attempt_cost_so_much_and_no_more),
 		cmocka_unit_test(arguments_are_checked),
 	};
 

@@ -262,6 +262,7 @@ struct verdict dra_pre_filter(struct plugin *p, struct cycle *c)
 	d->arena = &c->arena;
 	d->pod_uid = c->pod->uid;
 	d->steps_left = ALLOCATE_ATTEMPT_STEPS_MAX;
+	d->effort = ALLOCATE_EFFORT;
 	if (read_claims(s, c->pod, d, &err) < 0)
 		return verdict_print(&c->arena, VERDICT_ERROR, "%s", err.msg);
 	if (!dra_extended_begin(p, c, d, &v))

@@ -83,6 +83,21 @@ static void init_attempts(struct measures *m, struct metrics *r)
 					   .bounds_n = ARRAY_SIZE(sli) });
 }
 
+static void init_selectors(struct measures *m, struct metrics *r)
+{
+	struct metrics_family *f;
+
+	f = family(r, &(struct metrics_spec){
+			      .name = "devplane_scheduler_selector_evaluations_total",
+			      .help = "Device selectors evaluated, each for one device",
+			      .type = METRICS_COUNTER });
+	m->evaluations = metrics_counter_of(f, NULL, 0);
+	f = family(r, &(struct metrics_spec){ .name = "devplane_scheduler_selector_cost_total",
+					      .help = "Cost of these evaluations, in CEL's units",
+					      .type = METRICS_COUNTER });
+	m->evaluation_cost = metrics_counter_of(f, NULL, 0);
+}
+
 void measures_init(struct measures *m, struct metrics *registry)
 {
 	struct metrics_family *f;
@@ -91,6 +106,7 @@ void measures_init(struct measures *m, struct metrics *registry)
 	if (!registry)
 		return;
 	init_attempts(m, registry);
+	init_selectors(m, registry);
 	f = family(registry,
 		   &(struct metrics_spec){ .name = "scheduler_permit_wait_duration_seconds",
 					   .help = "Time that pods wait for permission",
@@ -164,6 +180,15 @@ void measures_permit(struct measures *m, enum measures_result result, int64_t to
 {
 	if (m->permit_seconds[result])
 		metrics_histogram_observe(m->permit_seconds[result], seconds(took_ns));
+}
+
+void measures_selectors(struct measures *m, struct inventory_counts now)
+{
+	if (!m->evaluations)
+		return;
+	metrics_counter_add(m->evaluations, now.evaluations - m->counted.evaluations);
+	metrics_counter_add(m->evaluation_cost, now.cost - m->counted.cost);
+	m->counted = now;
 }
 
 void measures_cache(struct measures *m, const struct scheduler *s)

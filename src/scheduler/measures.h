@@ -5,6 +5,7 @@
 #define SCHEDULER_MEASURES_H
 
 #include "base/metrics.h"
+#include "dra/inventory.h"
 
 struct profile;
 struct scheduler;
@@ -17,6 +18,8 @@ struct measures {
 	struct metrics_histogram *algorithm_seconds, *snapshot_seconds, *pod_attempts;
 	struct metrics_histogram *permit_seconds[3]; /* success, unschedulable, error */
 	struct metrics_gauge *nodes, *pods, *assumed, *writing;
+	struct metrics_counter *evaluations, *evaluation_cost; /* of device selectors */
+	struct inventory_counts counted; /* of these */
 };
 
 enum measures_result { MEASURES_SCHEDULED, MEASURES_UNSCHEDULABLE, MEASURES_ERROR };
@@ -29,6 +32,8 @@ void measures_algorithm(struct measures *m, int64_t took_ns);
 /* A pod is bound after so many attempts and so long a time since the first. */
 void measures_bound(struct measures *m, unsigned attempts, int64_t took_ns);
 void measures_permit(struct measures *m, enum measures_result result, int64_t took_ns);
+/* Selectors that were evaluated so far, since the start. */
+void measures_selectors(struct measures *m, struct inventory_counts now);
 void measures_cache(struct measures *m, const struct scheduler *s);
 
 #endif
