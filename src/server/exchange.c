@@ -15,16 +15,21 @@
 #include "base/recycler.h"
 #include "server/access.h"
 #include "server/audit.h"
+#include "server/custom.h"
 #include "server/exchange_route.h"
 #include "server/nonresource.h"
 #include "server/reply_impl.h"
 #include "server/server_impl.h"
 #include "server/server_metrics.h"
 #include "server/ui.h"
+#include "server/ui_sessions.h"
 
 enum {
 	REQUEST_TIMEOUT_MS = 60 * 1000,
 	EXCHANGE_BLOCK = 2048, /* an exchange and the first room of its arena */
+	HEAVY_BODY = 16 * 1024, /* what is worth being freed before the stream ends */
+	HEAVY_WORK = 32 * 1024,
+	KEPT_NAME_MAX = 1024, /* of an object, for audit */
 	WRITE_ROOM = 24 * 1024 - 256, /* what nearly all writes need beside */
 };
 
@@ -42,6 +47,65 @@ static void exchange_drop(void *object)
 	recycler_free(loop_recycler(x->home), x->room);
 	recycler_free(loop_recycler(x->home), x);
 }
+
+/* --- after the answer ------------------------------------------------------------- */
+
+/* Audit and metrics look at these when the stream ends. */
+static void keep_for_the_end(struct exchange *x)
+{
+	struct audit_annotation *kept = NULL;
+
+	custom_hold(x, x->arena);
+	if (x->session)
+		ui_session_hold(x->session, x->arena);
+	for (struct audit_annotation *a = x->annotations; a; a = a->next)
+		audit_annotate(&kept, x->arena, a->key, a->value);
+	x->annotations = kept;
+	x->about_name = x->about_name.n <= KEPT_NAME_MAX ? arena_str(x->arena, x->about_name)
+							 : STR_NULL;
+	x->message = STR_NULL;
+	x->warnings = NULL;
+	x->conflicts = NULL;
+	x->catalogue = NULL;
+}
+
+/*
+ * Frees what an answer was made of. The client may take the answer as slowly as it likes, and
+ * would decide how long a tree of many times its body is kept. A relay goes on to use both; the
+ * user of the device page is in `work`.
+ */
+static void shed(struct exchange *x)
+{
+	if (!x->answered || x->at_state || x->produce || x->verb == verb_connect ||
+	    x->verb == ui_handle)
+		return;
+	if (x->made) {
+		keep_for_the_end(x); /* some of it is in the body */
+		arena_clear(&x->work);
+		recycler_free(loop_recycler(x->home), TAKE(x->room));
+	}
+	buf_release(&x->incoming);
+	x->body = STR_NULL;
+}
+
+static bool is_heavy(const struct exchange *x)
+{
+	return x->incoming.cap >= HEAVY_BODY || x->work.used >= HEAVY_WORK;
+}
+
+void exchange_shed_later(struct exchange *x)
+{
+	if (x->home && !x->over && !x->at_state && !x->produce && is_heavy(x))
+		loop_defer(x->home, &x->task);
+}
+
+void exchange_made(struct exchange *x)
+{
+	x->made = true;
+	exchange_shed_later(x);
+}
+
+/* --- time ------------------------------------------------------------------------- */
 
 static void on_timer(struct loop_timer *t)
 {
@@ -66,6 +130,8 @@ static void on_task(struct loop_task *t)
 
 	if (x->produce)
 		x->produce(x);
+	else
+		shed(x);
 }
 
 static struct exchange *exchange_new(struct server *s, struct http_stream *stream, size_t lane)
@@ -129,6 +195,8 @@ static void job_back(struct job *j)
 		flow_leave(x);
 	else if (x->answered && x->flow.state == FLOW_RUNS)
 		loop_timer_start(&x->timer, exchange_time_limit(x));
+	if (x->answered)
+		exchange_shed_later(x);
 	http_stream_unref(x->stream);
 }
 

@@ -80,10 +80,11 @@ struct exchange {
 	struct loop *home;
 	struct flow_ticket flow;
 	struct loop_timer timer; /* of the whole request; while it waits for its turn, of that */
-	struct loop_task task; /* the next piece of a body */
+	struct loop_task task; /* the next piece of a body; then, frees what it was made of */
 	struct buf incoming; /* body */
 	const struct exchange_fault *fault; /* of the request's text; or NULL */
 	bool answered, over, at_state;
+	bool made; /* the whole answer is encoded */
 	bool admitted, complete; /* access was granted; the body is there */
 	bool entered; /* flow control has been asked */
 };
@@ -116,6 +117,15 @@ static inline struct exchange *exchange_of(struct job *j)
 
 /* All is over: audit and metrics are told, once. Streams that others own call it by hand. */
 void exchange_over(struct exchange *x);
+
+/*
+ * The answer is encoded, and nothing refers to what it was made of but the caller: body and work
+ * are freed at the end of the turn if they are large.
+ */
+void exchange_made(struct exchange *x);
+
+/* The same of the body alone: the answer is a stream that others make from now on. */
+void exchange_shed_later(struct exchange *x);
 
 /* --- answers (reply.c): each is the last thing done with an exchange -------------- */
 

@@ -169,6 +169,7 @@ void reply_body(struct exchange *x, int status, struct str content_type, struct 
 	(void)http_stream_send(x->stream, body);
 	(void)http_stream_end(x->stream, NULL, 0);
 	flow_leave(x);
+	exchange_made(x);
 }
 
 struct str reply_content_type(const struct exchange *x)
@@ -186,24 +187,28 @@ static void send_buf(struct exchange *x, int status, struct str content_type, co
 /* JSON text as protobuf; false when it is of no kind that has it. */
 static bool send_as_message(struct exchange *x, int status, struct str text)
 {
+	CLEANUP(arena_release) struct arena scratch;
 	struct reply_form f = reply_form_of(x);
 	struct json *tree;
 
-	return json_parse(x->arena, text, NULL, &tree, NULL) == 0 &&
+	arena_init(&scratch, SIZE_MAX);
+	return json_parse(&scratch, text, NULL, &tree, NULL) == 0 &&
 	       reply_message_tree(x, status, &f, tree, NULL) == 0;
 }
 
 /* Takes the bytes over. */
 static void send_json(struct exchange *x, int status, enum accept_format format, struct bytes *json)
 {
+	CLEANUP(arena_release) struct arena scratch;
 	CLEANUP(buf_release) struct buf out = BUF_INIT(REPLY_MAX);
 	CLEANUP(bytes_unref) struct bytes *text = json;
 	bool yaml = format == ACCEPT_YAML;
 
+	arena_init(&scratch, SIZE_MAX);
 	if (format == ACCEPT_PROTOBUF && send_as_message(x, status, bytes_str(text)))
 		return;
 	if ((yaml || x->accept.pretty) &&
-	    reply_form_restyle(yaml, x->arena, bytes_str(text), &out, NULL) == 0)
+	    reply_form_restyle(yaml, &scratch, bytes_str(text), &out, NULL) == 0)
 		send_buf(x, status, negotiate_media_type(yaml ? ACCEPT_YAML : ACCEPT_JSON), &out);
 	else
 		reply_body(x, status, STR("application/json"), slice_of(text));
@@ -345,12 +350,12 @@ static bool refuse_form(struct exchange *x, const struct reply_form *f)
 }
 
 static void print_form(struct exchange *x, int status, const struct reply_form *f,
-		       struct json *tree)
+		       struct arena *scratch, struct json *tree)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(REPLY_MAX);
 	struct error err;
 
-	if (reply_form_print(f, x->arena, tree, &out, &err) < 0) {
+	if (reply_form_print(f, scratch, tree, &out, &err) < 0) {
 		(void)error_set(&err, ERR_INTERNAL, "the object cannot be printed");
 		reply_error(x, &err, NULL);
 		return;
@@ -360,10 +365,12 @@ static void print_form(struct exchange *x, int status, const struct reply_form *
 
 void reply_object(struct exchange *x, int status, const struct object *o)
 {
+	CLEANUP(arena_release) struct arena scratch;
 	struct reply_form f = reply_form_of(x);
 	struct json *tree;
 	struct error err;
 
+	arena_init(&scratch, SIZE_MAX);
 	if (x->answered)
 		return;
 	if (reply_form_is_plain(&f))
@@ -372,10 +379,10 @@ void reply_object(struct exchange *x, int status, const struct object *o)
 		return;
 	else if (f.protobuf)
 		reply_message_object(x, status, &f, o);
-	else if (reply_form_tree(&f, x->arena, o, &tree, &err) < 0)
+	else if (reply_form_tree(&f, &scratch, o, &tree, &err) < 0)
 		reply_error(x, &err, NULL);
 	else
-		print_form(x, status, &f, tree);
+		print_form(x, status, &f, &scratch, tree);
 }
 
 /* A tree may be of another kind than the resource: a Scale. */
@@ -389,10 +396,12 @@ static const struct schema_kind *kind_of(const struct json *tree, const struct s
 
 void reply_tree(struct exchange *x, int status, const struct json *tree)
 {
+	CLEANUP(arena_release) struct arena scratch;
 	struct reply_form f = reply_form_of(x);
 	struct json *copy;
 	struct error err;
 
+	arena_init(&scratch, SIZE_MAX);
 	f.kind = kind_of(tree, f.kind);
 	if (x->answered || refuse_form(x, &f))
 		return;
@@ -401,8 +410,8 @@ void reply_tree(struct exchange *x, int status, const struct json *tree)
 			reply_error(x, &err, NULL);
 		return;
 	}
-	if (json_copy(x->arena, tree, &copy, &err) < 0)
+	if (json_copy(&scratch, tree, &copy, &err) < 0)
 		reply_error(x, &err, NULL);
 	else
-		print_form(x, status, &f, copy);
+		print_form(x, status, &f, &scratch, copy);
 }

@@ -48,19 +48,24 @@ struct list_reply {
 	bool failed;
 };
 
-static void list_reply_drop(void *object)
+/* All but the struct: the answer is encoded. */
+static void list_reply_clear(struct list_reply *l)
 {
-	struct list_reply *l = object;
-
-	gzip_free(l->gzip);
+	gzip_free(TAKE(l->gzip));
 	if (l->messages)
 		reply_messages_release(l->messages);
-	free(l->messages);
+	free(TAKE(l->messages));
 	slice_release(&l->held);
+	l->held = (struct slice){ 0 };
 	buf_release(&l->text);
 	buf_release(&l->packed);
 	arena_release(&l->scratch);
-	free(l);
+}
+
+static void list_reply_drop(void *object)
+{
+	list_reply_clear(object);
+	free(object);
 }
 
 /* --- pieces ----------------------------------------------------------------------- */
@@ -175,8 +180,10 @@ static void finish(struct list_reply *l)
 	struct error err;
 
 	l->x->produce = NULL;
+	list_reply_clear(l);
 	if (!l->failed) {
 		(void)http_stream_end(l->x->stream, NULL, 0);
+		exchange_made(l->x);
 		return;
 	}
 	(void)error_set(&err, ERR_INTERNAL, "the list cannot be printed");

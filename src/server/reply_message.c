@@ -99,6 +99,7 @@ static void send_message(struct exchange *x, int status, const struct protobuf_f
 	(void)http_stream_send(x->stream, message);
 	(void)http_stream_send(x->stream, slice_static(PROTOBUF_TAIL));
 	(void)http_stream_end(x->stream, NULL, 0);
+	exchange_made(x);
 }
 
 void reply_message_object(struct exchange *x, int status, const struct reply_form *f,

@@ -124,6 +124,7 @@ static void start(struct exchange *x, int64_t revision)
 	x->data = watch_right_new(x);
 	x->status = 200;
 	audit_started(x);
+	exchange_shed_later(x);
 	watch_start(x->server->state, x->lane, x->stream, &opts);
 }
 

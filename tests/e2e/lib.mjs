@@ -92,3 +92,8 @@ export function assertGrowth(pid, before, mib) {
 export function peakMemory(pid) {
 	return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`))[1])
 }
+
+// The memory that the process uses now, in KiB.
+export function residentMemory(pid) {
+	return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`))[1])
+}
