@@ -64,6 +64,7 @@
 #define HTTP_HEADER_COUNT_MAX 128
 #define HTTP_TARGET_MAX       (64UL * KIB) /* kubectl exec: the command is in the target */
 #define HTTP_BODY_MAX         (3UL * MIB) /* upstream's limit on request bodies; beyond it 413 */
+#define HTTP_BODY_RATE_MIN    (4UL * KIB) /* bytes of a request's body per second; beneath it 408 */
 #define HTTP_WINDOW           (64UL * KIB) /* received and not yet consumed, per stream */
 #define HTTP_CONN_WINDOW      (1UL * MIB) /* the same, over all streams of one connection */
 #define HTTP_OUT_HIGH         (64UL * KIB) /* queued for one stream: above it, producers wait */

@@ -159,7 +159,7 @@ static const struct http_stream_ops count_ops = {
 static void handle_count(struct http_stream *s, struct metrics *metrics UNUSED)
 {
 	http_stream_limit_body(s, -1);
-	http_stream_body_timeout(s, 30 * 1000);
+	http_stream_body_timeout(s, 30 * 1000, 0);
 	s->ops = &count_ops;
 }
 
@@ -174,7 +174,7 @@ static void echo_whole(struct http_stream *s, struct str body)
 
 static void handle_echo(struct http_stream *s, struct metrics *metrics UNUSED)
 {
-	http_stream_body_timeout(s, 30 * 1000);
+	http_stream_body_timeout(s, 30 * 1000, 0);
 	http_stream_collect(s, echo_whole);
 }
 

@@ -116,6 +116,9 @@ struct http_stream {
 	int64_t body_max; /* beyond it: 413; negative: no limit */
 	int64_t deadline; /* ms: next body piece is due; INT64_MAX: none */
 	int64_t body_timeout_ms;
+	int64_t body_since; /* ms: the body is waited for */
+	int64_t body_rate; /* bytes per second that it must come at beside; 0: any */
+	int64_t out_due; /* ms: the peer must have taken some of the queue; INT64_MAX: none */
 	bool server;
 	bool head_done; /* the incoming head was delivered */
 	bool in_ended; /* on_end was called or is not to come */
@@ -131,6 +134,7 @@ struct http_stream {
 	bool wants_continue; /* peer waits for 100 Continue */
 	bool head_request; /* HEAD: the response has no body */
 	bool raw; /* after a 101: bytes as they are, both ways */
+	bool patient; /* out_due does not count */
 	struct str upgrade; /* client: asked for; server: granted; in the arena */
 	const struct error *refusal; /* answer, once the request is complete */
 	void *collector; /* http_stream_collect's state */
@@ -162,8 +166,11 @@ void http_stream_limit_body(struct http_stream *s, int64_t max);
  */
 void http_stream_stop_early(struct http_stream *s);
 
-/* Each next piece of the body must come within this time, else 408. 0: no limit. */
-void http_stream_body_timeout(struct http_stream *s, int64_t ms);
+/*
+ * Each next piece of the body must come within this time, else 408. 0: no limit. With `rate`, the
+ * whole must also come within this time and as long as so many bytes per second take.
+ */
+void http_stream_body_timeout(struct http_stream *s, int64_t ms, int64_t rate);
 
 /*
  * Server: gathers the whole body, then calls back once with it (in the
@@ -190,8 +197,9 @@ int http_stream_send_copy(struct http_stream *s, struct str piece);
 size_t http_stream_room(struct http_stream *s);
 
 /*
- * Server: a person may read this and stop for hours, so from now on output of the connection may
- * wait without limit. A peer that is gone is the transport's matter (TCP keep-alive).
+ * Server: a person may read this and stop for hours, so from now on output of the stream and of
+ * the connection may wait without limit. A peer that is gone is the transport's matter (TCP
+ * keep-alive).
  */
 void http_stream_patient(struct http_stream *s);
 

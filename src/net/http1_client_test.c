@@ -207,7 +207,7 @@ static void an_answer_that_does_not_come_times_out(void **state UNUSED)
 	struct http_wire w;
 
 	start(&w);
-	http_stream_body_timeout(http_wire_ask(&w, "GET", "/1", NULL), 100);
+	http_stream_body_timeout(http_wire_ask(&w, "GET", "/1", NULL), 100, 0);
 	http_wire_flush(&w);
 	http_wire_advance(&w, 99);
 	assert_false(w.session->done);

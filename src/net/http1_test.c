@@ -363,7 +363,7 @@ static void an_idle_connection_has_no_deadline_of_ours(void **state UNUSED)
 
 static void slow_body_handler(struct http_wire *w, struct http_stream *s)
 {
-	http_stream_body_timeout(s, 500);
+	http_stream_body_timeout(s, 500, 0);
 	http_wire_serve(w, s);
 }
 
@@ -377,6 +377,31 @@ static void a_slow_body_is_408(void **state UNUSED)
 	http_wire_advance(&w, 499);
 	say(&w, "b");
 	http_wire_advance(&w, 499);
+	wrote(&w, "");
+	http_wire_advance(&w, 1);
+	assert_memory_equal(w.out.p, "HTTP/1.1 408 ", 13);
+	http_wire_release(&w);
+}
+
+static void trickle_handler(struct http_wire *w, struct http_stream *s)
+{
+	http_stream_body_timeout(s, 500, 1000);
+	http_wire_serve(w, s);
+}
+
+static void a_body_that_trickles_is_408(void **state UNUSED)
+{
+	struct http_wire w;
+
+	start(&w);
+	w.handler = trickle_handler;
+	say(&w, POST "Content-Length: 1000\r\n\r\n");
+	/* 100 bytes are worth 100 ms; a byte at a time is not worth the next 400. */
+	for (size_t i = 0; i < 100; i++)
+		say(&w, "a");
+	http_wire_advance(&w, 400);
+	say(&w, "b");
+	http_wire_advance(&w, 200);
 	wrote(&w, "");
 	http_wire_advance(&w, 1);
 	assert_memory_equal(w.out.p, "HTTP/1.1 408 ", 13);
@@ -619,6 +644,7 @@ int main(void)
 		cmocka_unit_test(a_silent_connection_is_closed_without_a_word),
 		cmocka_unit_test(an_idle_connection_has_no_deadline_of_ours),
 		cmocka_unit_test(a_slow_body_is_408),
+		cmocka_unit_test(a_body_that_trickles_is_408),
 		cmocka_unit_test(a_body_that_we_keep_from_coming_is_not_slow),
 		cmocka_unit_test(an_idle_server_drains_at_once),
 		cmocka_unit_test(a_busy_server_drains_after_its_answer),

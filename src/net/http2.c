@@ -42,7 +42,7 @@ static void earliest_deadline(struct http2 *x)
 	LIST_FOREACH (it, &h->streams) {
 		struct http_stream *s = LIST_ENTRY(it, struct http_stream, link);
 
-		h->deadline = MIN(h->deadline, s->deadline);
+		h->deadline = MIN(h->deadline, MIN(s->deadline, s->out_due));
 	}
 }
 
@@ -182,6 +182,39 @@ static void expire_bodies(struct http_session *h)
 	}
 }
 
+/* One whose turn has not come on a slow connection waits for others, not for the peer. */
+static struct http_stream *stalled(struct http_session *h)
+{
+	struct http2 *x = http2_of(h);
+	int64_t limit = h->config->stall_timeout_ms;
+
+	LIST_FOREACH (it, &h->streams) {
+		struct http_stream *s = LIST_ENTRY(it, struct http_stream, link);
+
+		if (s->out_due > h->now)
+			continue;
+		if (nghttp2_session_get_stream_remote_window_size(x->ng, s->id) <= 0 ||
+		    x->moved_at + limit <= h->now)
+			return s;
+		s->out_due = h->now + limit;
+	}
+	return NULL;
+}
+
+/* A peer that gives no window would have us keep answers for as long as it likes. */
+static void expire_stalled(struct http_session *h)
+{
+	struct http_stream *s;
+	struct error err;
+
+	(void)error_set(&err, ERR_TIMEOUT, "the client took nothing of the answer for too long");
+	while ((s = stalled(h))) {
+		if (h->events->on_stalled)
+			h->events->on_stalled(h->owner);
+		http_stream_reset(s, &err);
+	}
+}
+
 static int tick(struct http_session *h, struct error *err)
 {
 	struct http2 *x = http2_of(h);
@@ -191,6 +224,7 @@ static int tick(struct http_session *h, struct error *err)
 		return error_set(err, ERR_SLOW_REQUEST, "a header block did not arrive in time");
 	}
 	expire_bodies(h);
+	expire_stalled(h);
 	earliest_deadline(x);
 	return 0;
 }

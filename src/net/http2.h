@@ -50,6 +50,7 @@ struct http2 {
 	nghttp2_session *ng;
 	struct http2_pages pages[2];
 	struct outbuf *out; /* while gathering */
+	int64_t moved_at; /* ms: some of a body was last taken by the peer */
 	int64_t head_since; /* ms: a header block began, or the preface is awaited; -1 */
 	struct http2_bucket control; /* frames that cost us and bring no work */
 	struct http2_bucket resets; /* streams that the peer cancelled */

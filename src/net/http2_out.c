@@ -109,6 +109,7 @@ static int send_data(nghttp2_session *ng UNUSED, nghttp2_frame *frame UNUSED,
 {
 	struct http2 *x = user;
 
+	x->moved_at = x->h.now;
 	outbuf_add(x->out, framehd, 9);
 	(void)http_stream_out_move(source->ptr, x->out, length);
 	return 0;

@@ -126,7 +126,7 @@ static void world_handler(struct http_pair *p, struct http_stream *s)
 		(void)http_stream_respond(s, 200, NULL, 0, -1);
 		produce(s);
 	} else if (str_eq(s->in.path, STR("/slow"))) {
-		http_stream_body_timeout(s, 500);
+		http_stream_body_timeout(s, 500, 0);
 		http_stream_collect(s, echo_body);
 	}
 }
@@ -457,7 +457,7 @@ static void a_body_that_we_do_not_take_is_not_late(void **state UNUSED)
 	s = ask(&w, "POST", "/hold", false);
 	produce(s);
 	http_pair_run(&w.pair);
-	http_stream_body_timeout(w.stream, 500);
+	http_stream_body_timeout(w.stream, 500, 0);
 	http_pair_advance(&w.pair, 600);
 	http_pair_advance(&w.pair, 600);
 	assert_int_equal(w.server.closes, 0);
@@ -467,6 +467,61 @@ static void a_body_that_we_do_not_take_is_not_late(void **state UNUSED)
 	assert_int_equal(w.stream->deadline, w.pair.now + 500);
 	http_pair_run(&w.pair);
 	assert_int_equal(w.server.body.n, 2 * HTTP_WINDOW);
+	world_release(&w);
+}
+
+/* A client that has taken one window of an answer, and gives no other. */
+static void stall(struct world *w, uint64_t seed)
+{
+	struct http_config config = { .stall_timeout_ms = 1000 };
+
+	world_init(w, &config, seed);
+	w->client.hold = true;
+	w->server.to_send = 3 * HTTP_WINDOW;
+	(void)ask(w, "GET", "/stream", true);
+	http_pair_run(&w->pair);
+	assert_int_equal(w->client.body.n, HTTP_WINDOW);
+}
+
+static void an_answer_that_nobody_takes_is_reset(void **state UNUSED)
+{
+	struct http_stream *s;
+	struct world w;
+
+	stall(&w, 31);
+	http_pair_advance(&w.pair, 999);
+	assert_int_equal(w.server.closes, 0);
+	/* More window is progress. */
+	s = LIST_ENTRY(w.pair.client.session->streams.next, struct http_stream, link);
+	http_stream_consume(s, HTTP_WINDOW);
+	http_pair_run(&w.pair);
+	http_pair_advance(&w.pair, 999);
+	assert_int_equal(w.server.closes, 0);
+	http_pair_advance(&w.pair, 1);
+	assert_int_equal(w.server.closes, 1);
+	assert_int_equal(w.server.err.code, ERR_TIMEOUT);
+	assert_true(w.client.failed);
+	world_release(&w);
+}
+
+static void a_stream_that_has_nothing_to_take_or_is_patient_waits(void **state UNUSED)
+{
+	struct world w;
+
+	stall(&w, 32);
+	http_stream_patient(w.stream);
+	http_pair_advance(&w.pair, 1000 * 1000);
+	assert_int_equal(w.server.closes, 0);
+	world_release(&w);
+	world_init(&w, NULL, 33);
+	w.server.to_send = 0;
+	(void)ask(&w, "GET", "/hold", true);
+	http_pair_run(&w.pair);
+	(void)http_stream_respond(w.stream, 200, NULL, 0, -1);
+	(void)http_stream_send_copy(w.stream, STR("event"));
+	http_pair_run(&w.pair);
+	http_pair_advance(&w.pair, 1000 * 1000);
+	assert_int_equal(w.server.closes, 0);
 	world_release(&w);
 }
 
@@ -714,6 +769,8 @@ int main(void)
 		cmocka_unit_test(an_idle_client_closes_when_the_server_drains),
 		cmocka_unit_test(a_drain_is_announced_before_its_ping),
 		cmocka_unit_test(a_body_that_we_do_not_take_is_not_late),
+		cmocka_unit_test(an_answer_that_nobody_takes_is_reset),
+		cmocka_unit_test(a_stream_that_has_nothing_to_take_or_is_patient_waits),
 		cmocka_unit_test(streams_closed_from_outside_are_forgotten),
 		cmocka_unit_test(expect_continue_is_granted),
 		cmocka_unit_test(control_frames_without_end_are_a_flood),

@@ -71,10 +71,19 @@ static void session_pause(void *owner, bool pause)
 		conn_resume(c->conn);
 }
 
+static void session_stalled(void *owner)
+{
+	struct http_conn *c = owner;
+
+	if (c->events->on_stalled)
+		c->events->on_stalled(c);
+}
+
 static const struct http_session_events session_events = {
 	.on_stream = session_stream,
 	.on_output = session_output,
 	.on_pause = session_pause,
+	.on_stalled = session_stalled,
 };
 
 void http_conn_start(struct http_conn *c, enum http_version version, bool server)

@@ -21,6 +21,8 @@ struct http_conn_events {
 	void (*on_open)(struct http_conn *c);
 	/* Bytes came and there is no session; as on_open. NULL if that cannot be. */
 	void (*on_first)(struct http_conn *c, char *data, size_t n);
+	/* A stream is about to be reset since its peer took nothing of it; or NULL. */
+	void (*on_stalled)(struct http_conn *c);
 	/* After a turn in which something happened; for looking at the session. */
 	void (*on_turn)(struct http_conn *c);
 	/* Nothing is left, NULL: in order. The streams are closed. Must free it. */

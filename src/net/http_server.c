@@ -61,7 +61,7 @@ struct http_server {
 	void (*done)(void *arg);
 	void *done_arg;
 	struct loop_msg done_msg;
-	atomic_uint_fast64_t accepted, conns, requests;
+	atomic_uint_fast64_t accepted, conns, requests, stalled;
 	atomic_size_t lanes_left; /* still draining */
 };
 
@@ -91,6 +91,11 @@ static void on_stream(struct http_conn *c, struct http_stream *s)
 	atomic_fetch_add_explicit(&sv->requests, 1, memory_order_relaxed);
 	(void)lane_date(lane); /* the sessions point at it */
 	sv->handler(sv->arg, s, lane->index);
+}
+
+static void on_stalled(struct http_conn *c)
+{
+	atomic_fetch_add_explicit(&conn_of(c)->lane->server->stalled, 1, memory_order_relaxed);
 }
 
 static void start(struct server_conn *sc, enum http_version version)
@@ -153,6 +158,7 @@ static void on_over(struct http_conn *c, const struct error *err)
 
 static const struct http_conn_events server_events = {
 	.on_stream = on_stream,
+	.on_stalled = on_stalled,
 	.on_open = on_open,
 	.on_first = on_first,
 	.on_over = on_over,
@@ -224,6 +230,8 @@ struct http_server *http_server_new(const struct http_server_opts *opts)
 	sv->config = http_config_fill(&opts->config);
 	sv->config_lax = sv->config;
 	sv->config_lax.lax_messaging = true;
+	/* Who may use a socket of the machine may also stop in a debugger. */
+	sv->config_lax.stall_timeout_ms = -1;
 	sv->handler = opts->handler;
 	sv->arg = opts->arg;
 	sv->nlanes = opts->nloops;
@@ -358,4 +366,5 @@ void http_server_stats(const struct http_server *sv, struct http_server_stats *r
 	ret_stats->accepted = atomic_load_explicit(&sv->accepted, memory_order_relaxed);
 	ret_stats->conns = atomic_load_explicit(&sv->conns, memory_order_relaxed);
 	ret_stats->requests = atomic_load_explicit(&sv->requests, memory_order_relaxed);
+	ret_stats->stalled = atomic_load_explicit(&sv->stalled, memory_order_relaxed);
 }

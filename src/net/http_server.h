@@ -29,6 +29,7 @@ struct http_server_stats {
 	uint64_t accepted;
 	uint64_t conns; /* open now */
 	uint64_t requests;
+	uint64_t stalled; /* HTTP/2 streams that were reset: the peer took nothing of the answer */
 };
 
 /* The loops must outlive it. */

@@ -22,6 +22,7 @@ struct http_config {
 	int64_t head_timeout_ms; /* connection or first byte to complete head: 408; 10 s */
 	int64_t idle_timeout_ms; /* no stream open; 90 s; clients: -1 */
 	int64_t write_timeout_ms; /* pending output and no progress; 120 s; -1: never */
+	int64_t stall_timeout_ms; /* HTTP/2 server: the same of one stream; 60 s; -1: never */
 	bool eof_cancels; /* HTTP/1.1 server: who closes its side waits for no answer */
 	bool lax_messaging; /* HTTP/2: no checks of header fields, for unix sockets */
 };
@@ -69,6 +70,8 @@ struct http_session_events {
 	void (*on_output)(void *owner);
 	/* Stop or resume reading from the peer. */
 	void (*on_pause)(void *owner, bool pause);
+	/* A stream is about to be reset since its peer took nothing of it; or NULL. */
+	void (*on_stalled)(void *owner);
 };
 
 struct http_session {

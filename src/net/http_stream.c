@@ -41,6 +41,7 @@ struct http_config http_config_fill(const struct http_config *config)
 	c.head_timeout_ms = c.head_timeout_ms ? c.head_timeout_ms : 10 * 1000;
 	c.idle_timeout_ms = c.idle_timeout_ms ? c.idle_timeout_ms : 90 * 1000;
 	c.write_timeout_ms = c.write_timeout_ms ? c.write_timeout_ms : 120 * 1000;
+	c.stall_timeout_ms = c.stall_timeout_ms ? c.stall_timeout_ms : 60 * 1000;
 	return c;
 }
 
@@ -143,7 +144,7 @@ struct http_stream *http_stream_new(struct http_session *h)
 	s->in.length = -1;
 	s->out_length = -1;
 	s->body_max = h->config->body_max;
-	s->deadline = INT64_MAX;
+	s->deadline = s->out_due = INT64_MAX;
 	s->out = s->out_inline;
 	s->out_cap = ARRAY_SIZE(s->out_inline);
 	list_init(&s->writable_link);
@@ -218,17 +219,40 @@ struct loop *http_stream_loop(const struct http_stream *s)
 
 /* --- receiving ------------------------------------------------------------------- */
 
+/* Owners call at any time, the session is told the time only when it is called. */
+static int64_t time_of(const struct http_session *h)
+{
+	return h->loop ? loop_now(h->loop) : h->now;
+}
+
+/* The next piece is due, and all that should have come by then. */
+static int64_t body_due(const struct http_stream *s, int64_t now)
+{
+	int64_t due = now + s->body_timeout_ms;
+
+	if (!s->body_rate)
+		return due;
+	return MIN(due, s->body_since + s->body_timeout_ms + s->received * 1000 / s->body_rate);
+}
+
 static void touch_deadline(struct http_stream *s)
 {
 	struct http_session *h = s->session;
-	/* Owners call at any time, the session is told the time only when it is called. */
-	int64_t now = h->loop ? loop_now(h->loop) : h->now;
 
-	s->deadline = s->body_timeout_ms && !s->in_ended ? now + s->body_timeout_ms : INT64_MAX;
+	s->deadline = s->body_timeout_ms && !s->in_ended ? body_due(s, time_of(h)) : INT64_MAX;
 	if (s->deadline < h->deadline) {
 		h->deadline = s->deadline;
 		h->events->on_output(h->owner);
 	}
+}
+
+static void expect_body(struct http_stream *s, int64_t ms)
+{
+	s->body_timeout_ms = ms;
+	if (s->closed)
+		return;
+	s->body_since = time_of(s->session);
+	touch_deadline(s);
 }
 
 static bool too_large(const struct http_stream *s, int64_t n)
@@ -256,8 +280,8 @@ void http_stream_discard(struct http_stream *s)
 	}
 	s->discard = true;
 	s->received = 0; /* counts what is thrown away from now on */
-	s->body_timeout_ms = DISCARD_MS;
-	touch_deadline(s);
+	s->body_rate = 0;
+	expect_body(s, DISCARD_MS);
 	s->body_timeout_ms = 0;
 	if (s->unconsumed)
 		http_stream_consume(s, s->unconsumed);
@@ -416,11 +440,10 @@ void http_stream_stop_early(struct http_stream *s)
 	s->stop_early = true;
 }
 
-void http_stream_body_timeout(struct http_stream *s, int64_t ms)
+void http_stream_body_timeout(struct http_stream *s, int64_t ms, int64_t rate)
 {
-	s->body_timeout_ms = ms;
-	if (!s->closed)
-		touch_deadline(s);
+	s->body_rate = rate;
+	expect_body(s, ms);
 }
 
 static void collector_drop(void *object)
@@ -531,6 +554,21 @@ static void out_grow(struct http_stream *s)
 	s->out_first = 0;
 }
 
+/* Whether the peer alone decides, by its windows, how long the queue is kept. */
+static bool may_stall(const struct http_stream *s)
+{
+	return s->server && s->in.version == HTTP_2 && !s->patient &&
+	       s->session->config->stall_timeout_ms > 0;
+}
+
+static void expect_taking(struct http_stream *s)
+{
+	struct http_session *h = s->session;
+
+	s->out_due = may_stall(s) ? time_of(h) + h->config->stall_timeout_ms : INT64_MAX;
+	h->deadline = MIN(h->deadline, s->out_due);
+}
+
 int http_stream_send(struct http_stream *s, struct slice piece)
 {
 	if (s->closed || s->out_ended || !s->out_head) {
@@ -543,6 +581,8 @@ int http_stream_send(struct http_stream *s, struct slice piece)
 	}
 	if (s->out_n == s->out_cap)
 		out_grow(s);
+	if (s->out_n == 0)
+		expect_taking(s);
 	*out_at(s, s->out_n++) = piece;
 	s->out_bytes += piece.n;
 	s->session->ops->wake(s->session, s);
@@ -560,6 +600,8 @@ void http_stream_patient(struct http_stream *s)
 {
 	if (s->session)
 		s->session->patient = true;
+	s->patient = true;
+	s->out_due = INT64_MAX;
 }
 
 size_t http_stream_room(struct http_stream *s)
@@ -594,6 +636,10 @@ size_t http_stream_out_move(struct http_stream *s, struct outbuf *o, size_t max)
 		first->n -= n;
 	}
 	s->out_bytes -= moved;
+	if (!s->out_n)
+		s->out_due = INT64_MAX;
+	else if (moved)
+		expect_taking(s);
 	if (s->out_blocked && s->out_bytes <= s->session->config->out_max / 4 &&
 	    list_empty(&s->writable_link))
 		list_push_back(&s->session->writable, &s->writable_link);

@@ -206,7 +206,7 @@ static void handle(void *arg, struct http_stream *s, size_t lane)
 	assert_ptr_equal(http_stream_loop(s), w->lanes[lane]);
 	assert_int_equal(a->ask->handled, 1);
 	s->data = a;
-	http_stream_body_timeout(s, 15 * 1000);
+	http_stream_body_timeout(s, 15 * 1000, 0);
 	begin_answer(a, s);
 }
 

@@ -353,16 +353,23 @@ static void refuse_fault(struct exchange *x)
 		reply_bad_options(x, request_options_kind(&x->request), &f->err, &f->causes);
 }
 
-/* The limit is kept here, not by the net layer: its answer is a Status, not a text. */
+/*
+ * The limit is kept here, not by the net layer: its answer is a Status, not a text. Requests that
+ * are answered when they are complete do not wait for that without limit, whatever their method.
+ */
 static void expect_body(struct exchange *x)
 {
-	int64_t length = x->stream->in.length;
+	const struct http_head *in = &x->stream->in;
 
-	http_stream_limit_body(x->stream, -1);
-	if (length > (int64_t)x->incoming.max)
-		refuse_size(x);
-	else if (length != 0 && x->home)
-		http_stream_body_timeout(x->stream, exchange_time_limit(x));
+	if (!str_eq(in->method, STR("GET"))) {
+		http_stream_limit_body(x->stream, -1);
+		if (in->length > (int64_t)x->incoming.max) {
+			refuse_size(x);
+			return;
+		}
+	}
+	if (in->length != 0 && x->home)
+		http_stream_body_timeout(x->stream, exchange_time_limit(x), HTTP_BODY_RATE_MIN);
 }
 
 static void on_admitted(struct exchange *x)
@@ -397,8 +404,7 @@ static void begin_page(struct exchange *x)
 	x->verb = ui_handle;
 	x->admitted = true;
 	server_metrics_begin(x);
-	if (!str_eq(x->stream->in.method, STR("GET")))
-		expect_body(x);
+	expect_body(x);
 }
 
 void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
@@ -421,8 +427,7 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 		return;
 	}
 	parse(x);
-	if (!str_eq(stream->in.method, STR("GET")))
-		expect_body(x);
+	expect_body(x);
 	if (x->answered)
 		return;
 	/*

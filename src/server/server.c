@@ -51,6 +51,8 @@
 
 #define RENEW_MS (INT64_C(180) * 86400 * 1000) /* half the life of our certificates */
 
+enum { STALL_MS = 60 * 1000 }; /* that a client may take nothing of an answer */
+
 static void handle(void *arg, struct http_stream *stream, size_t lane)
 {
 	exchange_begin(arg, stream, lane);
@@ -84,6 +86,7 @@ static int listen_on(struct server *s, struct error *err)
 		.nloops = s->opts.nloops,
 		.handler = handle,
 		.arg = s,
+		.config.stall_timeout_ms = MIN(s->opts.request_timeout_ms, (int64_t)STALL_MS),
 	};
 	struct addr at;
 	char text[NET_ADDRESS_MAX];

@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "base/metrics_process.h"
 #include "base/version.h"
+#include "net/http_server.h"
 #include "server/exchange.h"
 #include "server/server_impl.h"
 
@@ -172,6 +173,30 @@ static int add_build(struct metrics *m, struct error *err)
 	return r;
 }
 
+static double stalled_streams(void *server)
+{
+	const struct server *s = server;
+	struct http_server_stats stats = { 0 };
+
+	if (s->http)
+		http_server_stats(s->http, &stats);
+	return (double)stats.stalled;
+}
+
+static int add_http(struct server *s, struct error *err)
+{
+	struct metrics_spec spec = { .name = "devplane_http_stalled_streams_total",
+				     .help = "HTTP/2 streams that were reset because the client "
+					     "took nothing of the answer.",
+				     .type = METRICS_COUNTER };
+	struct metrics_family *f;
+	int r = metrics_register(s->metrics, &spec, &f, err);
+
+	if (r == 0)
+		metrics_callback_of(f, stalled_streams, s, NULL, 0);
+	return r;
+}
+
 int server_metrics_new(struct server *s, struct server_metrics **ret_metrics, struct error *err)
 {
 	CLEANUP(server_metrics_free) struct server_metrics *sm = xcalloc(1, sizeof(*sm));
@@ -183,6 +208,8 @@ int server_metrics_new(struct server *s, struct server_metrics **ret_metrics, st
 		r = add_gates(s->metrics, &s->gates, err);
 	if (r == 0)
 		r = add_build(s->metrics, err);
+	if (r == 0)
+		r = add_http(s, err);
 	if (r == 0)
 		r = metrics_process_register(s->metrics, err);
 	if (r < 0)

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "net/sim.h"
+#include "server/exchange.h"
 #include "server/state_fake.h"
 #include "server/verb_world.h"
 
@@ -408,6 +409,44 @@ static void large_bodies_are_refused_with_a_status(void **state)
 	free(body);
 }
 
+static bool has_status(void *arg)
+{
+	return ((struct verb_ask *)arg)->status != 0;
+}
+
+static bool is_over(void *arg)
+{
+	return ((struct verb_ask *)arg)->over;
+}
+
+static void an_answer_that_nobody_takes_keeps_nothing_and_ends(void **state)
+{
+	static const char head[] = "{\"metadata\":{\"name\":\"a\"},\"data\":{\"a\":\"";
+	struct verb_world *w = *state;
+	size_t n = 200 * KIB;
+	char *body = xmalloc(n);
+	struct verb_ask ask = { .method = "POST", .target = MAPS, .body = body, .body_n = n };
+	const struct exchange *x;
+
+	memset(body, 'x', n);
+	memcpy(body, head, sizeof(head) - 1);
+	memcpy(body + n - 3, "\"}}", 3);
+	ask.hold = true;
+	verb_world_begin(w, &ask);
+	assert_true(sim_run_until(w->sim, has_status, &ask, 1000));
+	assert_int_equal(ask.status, 201);
+	x = w->last->data;
+	assert_true(w->last->out_bytes > 0);
+	assert_null(x->incoming.p);
+	assert_null(x->room);
+	assert_int_equal(x->work.used, 0);
+	assert_string_equal(x->about_name.p, "a");
+	assert_true(sim_run_until(w->sim, is_over, &ask, 61 * 1000));
+	assert_int_equal(ask.err.code, ERR_CANCELED);
+	verb_ask_release(&ask);
+	free(body);
+}
+
 static void unknown_fields_are_warned_of(void **state)
 {
 	struct verb_world *w = *state;
@@ -682,6 +721,8 @@ int main(void)
 		TEST(no_refusal_is_decided_on_a_write_that_fails),
 		TEST(a_stale_write_conflicts_while_others_are_under_way),
 		TEST(a_namespace_in_doubt_is_waited_for),
+		cmocka_unit_test_setup_teardown(an_answer_that_nobody_takes_keeps_nothing_and_ends,
+						verb_world_set_up, verb_world_tear_down),
 		cmocka_unit_test_setup_teardown(clients_may_leave_at_any_time, verb_world_set_up,
 						verb_world_tear_down),
 	};

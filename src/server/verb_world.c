@@ -82,6 +82,7 @@ static void handle(void *arg, struct http_stream *stream, size_t lane)
 	struct verb_world *w = arg;
 
 	w->served[lane]++;
+	w->last = stream;
 	exchange_begin(&w->server, stream, lane);
 }
 
@@ -287,7 +288,8 @@ static void on_body(struct http_stream *s, struct str piece)
 	struct verb_ask *a = s->data;
 
 	assert_int_equal(buf_add_str(&a->got, piece), 0);
-	http_stream_consume(s, piece.n);
+	if (!a->hold)
+		http_stream_consume(s, piece.n);
 }
 
 static void on_close(struct http_stream *s, const struct error *err)

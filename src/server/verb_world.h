@@ -23,7 +23,7 @@ struct verb_ask {
 	const char *accept, *content_type, *user_agent, *encoding; /* or NULL */
 	const char *body; /* or NULL */
 	size_t body_n; /* 0: its length */
-	bool slow; /* consumes what comes a little at a time */
+	bool hold; /* consumes nothing: over HTTP/2, one window of the answer comes */
 
 	/* The answer. */
 	int status;
@@ -46,6 +46,7 @@ struct verb_world {
 	struct http_client *clients[2]; /* they take turns, so both lanes are asked */
 	unsigned asked;
 	unsigned served[2]; /* requests by lane */
+	struct http_stream *last; /* of the last request, at the server, while it is open */
 	struct addr at;
 	struct arena arena; /* trees of answers */
 	bool local; /* the store is on this machine */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict"
 import * as http2 from "node:http2"
 import { once } from "node:events"
 import { core, startServer } from "./api_lib.mjs"
-import { finish, residentMemory, sanitized, test } from "./lib.mjs"
+import { finish, residentMemory, sanitized, test, until } from "./lib.mjs"
 
 const reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -43,6 +43,52 @@ await test("answers that nobody takes keep no memory of their requests", async (
 	const { stream, code } = await ask(session, "GET", `${core}/namespaces/default`)
 	assert.equal(code, 200)
 	assert.match((await stream.toArray()).join(""), /"name":"default"/)
+	session.destroy()
+	await server.stop()
+})
+
+const metric = async (client, name) =>
+	Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)$`, "m").exec((await client.get("/metrics")).text)?.[1])
+
+await test("streams of which nobody takes anything are reset, watches with events too, and quiet watches go on", async () => {
+	const server = await startServer("lmdb", { flags: ["--request-timeout", "2s"] })
+	const { client } = server
+	const quiet = await server.client2.watch(`${core}/namespaces/default/secrets?watch=true`)
+	const session = await connectClosed(server)
+	const path = `${core}/namespaces`
+	const held = [await ask(session, "GET", path), await ask(session, "GET", `${path}?watch=true`)]
+	for (const { stream, code } of held) {
+		assert.equal(code, 200)
+		await until("the stream's end", () => stream.closed, 60)
+		assert.equal(stream.rstCode, http2.constants.NGHTTP2_CANCEL)
+	}
+	assert.equal(await metric(client, "devplane_http_stalled_streams_total"), 2)
+	await client.post(`${core}/namespaces/default/secrets`, { metadata: { name: "a" } })
+	await until("an event", () => quiet.brief.includes("ADDED a"))
+	quiet.close()
+	session.destroy()
+	await server.stop()
+})
+
+await test("requests that do not arrive, or a byte at a time, are ended, whatever their method", async () => {
+	const server = await startServer("lmdb", { flags: ["--request-timeout", "2s"] })
+	const session = http2.connect(server.url, server.credentials)
+	session.on("error", () => {})
+	const open = ["GET", "POST"].map((method) => {
+		const stream = session.request({ ":method": method, ":path": `${core}/namespaces/default/configmaps`, "content-type": "application/json" },
+			{ endStream: false })
+		stream.on("error", () => {})
+		stream.on("response", (head) => (stream.code = head[":status"]))
+		stream.resume()
+		return stream
+	})
+	// No pause is as long as the time-out: only the rate tells.
+	const trickle = setInterval(() => open.forEach((stream) => stream.closed || stream.write(" ")), 200)
+	for (const stream of open) {
+		await until("the stream's end", () => stream.closed, 60)
+		assert.equal(stream.code, 408)
+	}
+	clearInterval(trickle)
 	session.destroy()
 	await server.stop()
 })
