@@ -27,7 +27,7 @@ struct server_options {
 	struct flag_list kubelet_address_types, node_address_ranges;
 	const char *audit_log_path, *audit_log_mode;
 	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
-	int64_t watch_cache;
+	int64_t watch_cache, history_bytes, quota_bytes;
 	bool fairness;
 	int64_t max_reading, max_writing;
 };
@@ -120,6 +120,14 @@ static const struct flag flags[] = {
 	{ "history", 0, FLAG_DURATION(struct server_options, history), .arg = "TIME",
 	  .initial = "5m", .min = CLOCK_SEC, .max = 365 * 86400 * CLOCK_SEC,
 	  .help = "how long superseded versions can still be listed and watched from" },
+	{ "history-bytes", 0, FLAG_INT(struct server_options, history_bytes), .arg = "BYTES",
+	  .initial = "536870912", .min = 0, .max = INT64_C(1) << 50,
+	  .help = "most bytes of superseded versions; the oldest go early; 0: no limit; not on "
+		  "etcd" },
+	{ "store-quota-bytes", 0, FLAG_INT(struct server_options, quota_bytes), .arg = "BYTES",
+	  .initial = "-1", .min = -1, .max = INT64_C(1) << 50,
+	  .help = "most bytes of all objects and superseded versions; 0: no limit; -1: half of the "
+		  "free disk at the start; not on etcd" },
 	{ "watch-cache-bytes", 0, FLAG_INT(struct server_options, watch_cache), .arg = "BYTES",
 	  .initial = "67108864", .min = 65536, .max = INT64_C(1) << 40,
 	  .help = "most memory that the recent events of one resource may take" },
@@ -225,6 +233,8 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.audit_strict = strcmp(o->audit_log_mode, "blocking-strict") == 0,
 		.event_ttl_ms = o->event_ttl / CLOCK_MS,
 		.history_ms = o->history / CLOCK_MS,
+		.history_bytes = (size_t)o->history_bytes,
+		.store_quota_bytes = o->quota_bytes,
 		.watch_cache_bytes = (size_t)o->watch_cache,
 		.request_timeout_ms = o->request_timeout / CLOCK_MS,
 		.min_request_timeout_ms = o->min_request_timeout * 1000,

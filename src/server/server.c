@@ -113,6 +113,8 @@ static int open_lmdb(struct server *s, struct error *err)
 	char dir[4096];
 	struct store_lmdb_opts opts = { .dir = dir,
 					.history_ms = s->opts.history_ms,
+					.history_bytes = s->opts.history_bytes,
+					.quota_bytes = s->opts.store_quota_bytes,
 					.inline_commit = s->opts.simulated,
 					.metrics = s->metrics };
 

@@ -61,6 +61,8 @@ struct server_opts {
 	const char *audit_log_path; /* or NULL; "-" is stdout */
 	bool audit_strict; /* requests whose line cannot be written are refused */
 	int64_t event_ttl_ms, history_ms;
+	size_t history_bytes; /* of superseded versions; 0: no limit; not on etcd */
+	int64_t store_quota_bytes; /* 0: no limit; -1: by what is free on the disk; not on etcd */
 	size_t watch_cache_bytes;
 	int64_t request_timeout_ms; /* 60 s */
 	int64_t min_request_timeout_ms; /* of watches: 30 minutes */

@@ -118,6 +118,18 @@ static int put_log(struct change *c, int64_t now_ms)
 	return rc;
 }
 
+/* Whether the quota has room for it. */
+static bool fits(struct lmdb_batch *b, const struct change *c)
+{
+	size_t before = c->old->n, after = c->w->value ? LMDB_NUMBER + c->w->value->n : 0;
+
+	if (after && !lmdb_quota_allows(&b->prune.quota, b->objects, before, after))
+		return false;
+	b->objects += after;
+	b->objects -= MIN(before, b->objects);
+	return true;
+}
+
 /* 0, w->result being set, or LMDB's code when the whole transaction is lost. */
 static int apply(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
 		 struct store_write *w, struct buf *scratch)
@@ -139,6 +151,11 @@ static int apply(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
 	rc = read_old(&c);
 	if (rc || c.prev != expected || (!c.prev && !w->value))
 		return rc;
+	if (!fits(b, &c)) {
+		w->result = -ERR_UNAVAILABLE;
+		b->refused++;
+		return 0;
+	}
 	if (!resource->stored)
 		rc = lmdb_resource_put(resource, e, txn);
 	if (rc == 0 && c.prev)
@@ -158,8 +175,12 @@ static int apply(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
 static int apply_all(struct lmdb_batch *b, const struct lmdb_env *e, MDB_txn *txn,
 		     struct buf *scratch)
 {
-	int rc = 0;
+	struct lmdb_sizes sizes;
+	int rc = lmdb_sizes_read(e, txn, &sizes);
 
+	if (rc)
+		return rc;
+	b->objects = sizes.objects;
 	LIST_FOREACH (it, &b->writes) {
 		rc = apply(b, e, txn, LIST_ENTRY(it, struct store_write, link), scratch);
 		if (rc)
@@ -174,6 +195,7 @@ static void fail(struct lmdb_batch *b, int r)
 {
 	b->result = r;
 	b->changes = 0;
+	b->refused = 0;
 	b->revision = 0;
 	b->committed = false;
 	LIST_FOREACH (it, &b->writes)

@@ -27,6 +27,8 @@ static const struct row {
 	  "Writes that ended, by result.", "conflict" },
 	{ AT(failed), METRICS_COUNTER, "devplane_store_writes_total",
 	  "Writes that ended, by result.", "failed" },
+	{ AT(refused), METRICS_COUNTER, "devplane_store_writes_total",
+	  "Writes that ended, by result.", "refused" },
 	{ AT(pruned), METRICS_COUNTER, "devplane_store_pruned_total",
 	  "Changes of the past that were forgotten." },
 	{ AT(batch_writes), METRICS_HISTOGRAM, "devplane_store_batch_writes",
@@ -40,6 +42,12 @@ static const struct row {
 	  "Bytes of the data file in use, free pages within it included." },
 	{ AT(free_pages), METRICS_GAUGE, "devplane_store_free_pages",
 	  "Pages of the data file that hold nothing." },
+	{ AT(object_bytes), METRICS_GAUGE, "devplane_store_object_bytes",
+	  "Bytes of the pages that current objects take." },
+	{ AT(history_bytes), METRICS_GAUGE, "devplane_store_history_bytes",
+	  "Bytes of the pages that superseded versions and the log of changes take." },
+	{ AT(quota_bytes), METRICS_GAUGE, "devplane_store_quota_bytes",
+	  "Most bytes that objects and history may take together; 0: no limit." },
 	{ AT(revision), METRICS_GAUGE, "devplane_store_revision", "Revision of the last change." },
 	{ AT(compacted), METRICS_GAUGE, "devplane_store_compacted_revision",
 	  "Oldest revision that can be read." },
@@ -90,7 +98,8 @@ static void count_results(const struct lmdb_metrics *m, const struct lmdb_batch 
 		conflicts += LIST_ENTRY(it, struct store_write, link)->result == -ERR_CONFLICT;
 	metrics_counter_add(m->written, b->changes);
 	metrics_counter_add(m->conflicts, conflicts);
-	metrics_counter_add(m->failed, b->n - b->changes - conflicts);
+	metrics_counter_add(m->refused, b->refused);
+	metrics_counter_add(m->failed, b->n - b->changes - b->refused - conflicts);
 }
 
 void lmdb_metrics_count(const struct lmdb_metrics *m, const struct lmdb_batch *b, size_t waiting)
@@ -107,8 +116,16 @@ void lmdb_metrics_count(const struct lmdb_metrics *m, const struct lmdb_batch *b
 	metrics_histogram_observe(m->commit_seconds, (double)b->commit_ns * 1e-9);
 	metrics_histogram_observe(m->sync_seconds, (double)b->sync_ns * 1e-9);
 	metrics_gauge_set(m->used_bytes, (double)b->used_bytes);
+	metrics_gauge_set(m->object_bytes, (double)b->prune.sizes.objects);
+	metrics_gauge_set(m->history_bytes, (double)b->prune.sizes.history);
 	if (b->count_free)
 		metrics_gauge_set(m->free_pages, (double)b->free_pages);
+}
+
+void lmdb_metrics_quota(const struct lmdb_metrics *m, size_t bytes)
+{
+	if (m->quota_bytes)
+		metrics_gauge_set(m->quota_bytes, (double)bytes);
 }
 
 void lmdb_metrics_revisions(const struct lmdb_metrics *m, int64_t revision, int64_t compacted)

@@ -28,6 +28,17 @@ static int forget(const struct lmdb_env *e, MDB_txn *txn, MDB_cursor *log,
 	return mdb_cursor_del(log, 0);
 }
 
+/* Whether a change is kept; *ret_rc is LMDB's code. */
+static bool is_kept(struct lmdb_prune *p, const struct lmdb_env *e, MDB_txn *txn,
+		    const struct lmdb_change *c, int *ret_rc)
+{
+	*ret_rc = 0;
+	if (c->revision <= p->compacted || c->time_ms < p->before_ms)
+		return false;
+	*ret_rc = lmdb_sizes_read(e, txn, &p->sizes);
+	return p->sizes.history <= lmdb_quota_history(&p->quota, p->sizes.objects);
+}
+
 static int walk(struct lmdb_prune *p, const struct lmdb_env *e, MDB_txn *txn, MDB_cursor *log)
 {
 	struct lmdb_change c;
@@ -39,8 +50,8 @@ static int walk(struct lmdb_prune *p, const struct lmdb_env *e, MDB_txn *txn, MD
 		if (!lmdb_change_parse(lmdb_str(&k), lmdb_str(&v), &c))
 			return MDB_CORRUPTED;
 		p->oldest_ms = c.time_ms;
-		if (c.revision > p->compacted && c.time_ms >= p->before_ms)
-			return 0;
+		if (is_kept(p, e, txn, &c, &rc) || rc)
+			return rc;
 		p->more = p->pruned >= p->budget;
 		if (p->more)
 			return 0;
@@ -67,6 +78,8 @@ int lmdb_prune_run(struct lmdb_prune *p, const struct lmdb_env *e, MDB_txn *txn)
 	p->compacted = MAX(before, p->compact);
 	rc = walk(p, e, txn, log);
 	mdb_cursor_close(log);
+	if (rc == 0)
+		rc = lmdb_sizes_read(e, txn, &p->sizes);
 	if (rc == 0 && p->compacted != before)
 		rc = lmdb_meta_put(e, txn, "compacted", p->compacted);
 	return rc;

@@ -9,11 +9,12 @@
 #ifndef STORE_LMDB_PRUNE_H
 #define STORE_LMDB_PRUNE_H
 
-#include "store/lmdb_env.h"
+#include "store/lmdb_quota.h"
 
 struct lmdb_prune {
 	int64_t compact; /* forget all up to this revision ... */
-	int64_t before_ms; /* ... and all that happened before this time */
+	int64_t before_ms; /* ... and all that happened before this time ... */
+	struct lmdb_quota quota; /* ... and what this leaves no room for */
 	size_t budget; /* changes that may be forgotten now */
 
 	/* What came of it. */
@@ -21,6 +22,7 @@ struct lmdb_prune {
 	int64_t compacted; /* the new one */
 	bool more; /* the budget was used up */
 	int64_t oldest_ms; /* when the oldest change that is left happened; INT64_MAX: none is */
+	struct lmdb_sizes sizes; /* of what is left */
 };
 
 /* 0 or LMDB's code, after which the transaction must be aborted. */

@@ -1,5 +1,6 @@
 /*
- * Forgetting by time, in a simulated world: hours pass at once.
+ * Forgetting by time, in a simulated world: hours pass at once; and by bytes, before a write is
+ * refused for want of room.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,9 +9,13 @@
 
 #include <cmocka.h>
 
+#include <sys/stat.h>
+
 #include "base/arena.h"
+#include "base/limits.h"
 #include "net/loop.h"
 #include "net/sim.h"
+#include "store/lmdb_quota.h"
 #include "store/lmdb_world.h"
 #include "store/store_lmdb_tools.h"
 
@@ -73,19 +78,35 @@ static void on_done(struct store_write *w, const struct error *err)
 	w->result = err ? -(int)err->code : 1;
 }
 
-static int64_t put(struct fixture *f, const char *name, const char *value, int64_t expected)
+/* A write of that value, taken over; its revision or -ERR_*. NULL: a deletion. */
+static int64_t try_write(struct fixture *f, const char *name, struct bytes *value, int64_t expected)
 {
 	struct store_write w = { .key = { STR("core/pods"), STR("ns"), str_from(name) },
-				 .value = bytes_copy(str_from(value)),
+				 .value = value,
 				 .expected = expected,
 				 .done = on_done };
 
 	store_write(f->store, &w);
 	while (store_pending(f->store) && sim_step(f->sim))
 		;
-	assert_int_equal(w.result, 1);
 	bytes_unref(w.value);
-	return w.revision;
+	return w.result == 1 ? w.revision : w.result;
+}
+
+static int64_t put(struct fixture *f, const char *name, const char *value, int64_t expected)
+{
+	int64_t r = try_write(f, name, bytes_copy(str_from(value)), expected);
+
+	assert_true(r > 0);
+	return r;
+}
+
+static int64_t try_size(struct fixture *f, const char *name, size_t size, int64_t expected)
+{
+	struct bytes *value = bytes_new(size);
+
+	memset(value->data, 'x', size);
+	return try_write(f, name, value, expected);
 }
 
 static void on_range(void *arg, const struct store_range_result *result UNUSED,
@@ -199,6 +220,87 @@ static void forgetting_keeps_up_with_writing(void **state UNUSED)
 	end(&f);
 }
 
+/* Of the file, free pages included. */
+static size_t file_size(struct fixture *f)
+{
+	char path[256];
+	struct stat st;
+
+	assert_int_equal(stat(lmdb_world_path(f->place, "data.mdb", path, sizeof(path)), &st), 0);
+	return (size_t)st.st_size;
+}
+
+static void the_past_has_a_bound_in_bytes(void **state UNUSED)
+{
+	int64_t first, r = 0;
+	struct fixture f;
+
+	begin(&f);
+	close_store(&f);
+	f.place->opts.history_bytes = 4 * MIB;
+	open_store(&f);
+	first = r = try_size(&f, "a", MIB, r);
+	for (int i = 0; i < 3; i++)
+		r = try_size(&f, "a", MIB, r);
+	assert_int_equal(read_at(&f, first), 0);
+	for (int i = 0; i < 60; i++)
+		r = try_size(&f, "a", MIB, r);
+	assert_int_equal(read_at(&f, first), -ERR_EXPIRED);
+	assert_int_equal(read_at(&f, r), 0);
+	assert_in_range(changes_left(&f), 1, 4);
+	assert_in_range(file_size(&f), 5 * MIB, 12 * MIB);
+	end(&f);
+}
+
+static void a_full_store_refuses_what_grows_and_takes_deletions(void **state UNUSED)
+{
+	int64_t a, b, r;
+	struct fixture f;
+
+	begin(&f);
+	close_store(&f);
+	f.place->opts.quota_bytes = 4 * MIB;
+	open_store(&f);
+	/* The past makes room. */
+	a = try_size(&f, "a", MIB, 0);
+	for (int i = 0; i < 10; i++)
+		a = try_size(&f, "a", MIB, a);
+	b = try_size(&f, "b", MIB, 0);
+	r = try_size(&f, "c", MIB, 0);
+	assert_true(a > 0 && b > 0 && r > 0);
+	assert_int_equal(try_size(&f, "d", MIB, 0), -ERR_UNAVAILABLE);
+	assert_int_equal(try_size(&f, "a", 2 * MIB, a), -ERR_UNAVAILABLE);
+	/* Objects that hardly grow may be written: there is a reserve. */
+	b = try_size(&f, "b", MIB + 100, b);
+	assert_true(b > 0);
+	assert_int_equal(read_at(&f, 0), 0);
+	assert_true(try_write(&f, "a", NULL, a) > 0);
+	assert_true(try_size(&f, "d", MIB, 0) > 0);
+	/* It counts what is there when it is opened. */
+	assert_true(changes_left(&f) < 30);
+	assert_int_equal(try_size(&f, "e", MIB, 0), -ERR_UNAVAILABLE);
+	end(&f);
+}
+
+static void the_reserve_has_an_end(void **state UNUSED)
+{
+	struct lmdb_quota q = { .bytes = 16000 };
+
+	assert_true(lmdb_quota_allows(&q, 15000, 0, 1000));
+	assert_false(lmdb_quota_allows(&q, 15000, 0, 1001));
+	assert_true(lmdb_quota_allows(&q, 16900, 5000, 5100));
+	assert_false(lmdb_quota_allows(&q, 16900, 5000, 5101));
+	assert_false(lmdb_quota_allows(&q, 15900, 5000, 6100));
+	assert_true(lmdb_quota_allows(&q, 16900, 5000, 100));
+	assert_int_equal(lmdb_quota_history(&q, 15000), 1000);
+	assert_int_equal(lmdb_quota_history(&q, 17000), 0);
+	q.history = 500;
+	assert_int_equal(lmdb_quota_history(&q, 15000), 500);
+	q.bytes = 0;
+	assert_true(lmdb_quota_allows(&q, SIZE_MAX / 2, 0, 1000));
+	assert_int_equal(lmdb_quota_history(&q, SIZE_MAX / 2), 500);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +308,9 @@ int main(void)
 		cmocka_unit_test(what_was_too_old_before_a_restart_is_forgotten_after_it),
 		cmocka_unit_test(a_clock_that_is_set_back_or_forth_forgets_nothing),
 		cmocka_unit_test(forgetting_keeps_up_with_writing),
+		cmocka_unit_test(the_past_has_a_bound_in_bytes),
+		cmocka_unit_test(a_full_store_refuses_what_grows_and_takes_deletions),
+		cmocka_unit_test(the_reserve_has_an_end),
 	};
 
 	return cmocka_run_group_tests_name("store/lmdb_prune", tests, NULL, NULL);

@@ -56,6 +56,7 @@ struct lmdb_store {
 
 	/* Forgetting. */
 	int64_t history_ms;
+	struct lmdb_quota quota;
 	int64_t time_base; /* the store's time when the loop's was 0, ms since 1970 */
 	struct list compactions; /* asked for, not finished */
 	bool prune_now; /* a batch was not allowed to forget all that is due */

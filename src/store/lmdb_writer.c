@@ -52,7 +52,18 @@ static void resolve_next(struct store_write *w)
 		next->result = -ERR_CONFLICT;
 }
 
-static void explain(const struct store_write *w, const struct error *batch, struct error *ret)
+static int tell_full(const struct lmdb_store *s, struct error *ret)
+{
+	return error_set(
+		ret, ERR_UNAVAILABLE,
+		"database space exceeded: the objects take the store's quota of %zu bytes; "
+		"delete some, or start the server with a higher --store-quota-bytes; reads "
+		"and deletions go on",
+		s->quota.bytes);
+}
+
+static void explain(const struct lmdb_store *s, const struct store_write *w,
+		    const struct error *batch, struct error *ret)
 {
 	if (w->result == -(int)batch->code)
 		*ret = *batch;
@@ -60,6 +71,8 @@ static void explain(const struct store_write *w, const struct error *batch, stru
 		(void)error_set(ret, ERR_CONFLICT, "%.*s %.*s%s%.*s is not as expected",
 				STR_ARG(w->key.resource), STR_ARG(w->key.ns),
 				w->key.ns.n ? "/" : "", STR_ARG(w->key.name));
+	else if (w->result == -ERR_UNAVAILABLE)
+		(void)tell_full(s, ret);
 	else
 		(void)error_set(ret, (enum error_code) - w->result,
 				"%.*s: the name is not possible, or there are too many resources",
@@ -81,7 +94,7 @@ static void acknowledge(struct lmdb_store *s, struct list *writes, const struct 
 			w->done(w, NULL);
 			continue;
 		}
-		explain(w, batch, &err);
+		explain(s, w, batch, &err);
 		w->done(w, &err);
 	}
 }
@@ -245,6 +258,7 @@ static void make_batch(struct lmdb_store *s)
 	list_init(&b->writes);
 	take_writes(s);
 	b->prune.before_ms = now - s->history_ms;
+	b->prune.quota = s->quota;
 	b->prune.budget = b->n ? MIN(PRUNE_AT_LEAST + PRUNE_PER_WRITE * b->n, STORE_PRUNE_MAX)
 			       : STORE_PRUNE_MAX;
 	LIST_FOREACH (it, &s->compactions)

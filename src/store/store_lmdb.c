@@ -144,6 +144,13 @@ static int set_time(struct lmdb_store *s, struct error *err)
 	return 0;
 }
 
+static void set_quota(struct lmdb_store *s, const struct store_lmdb_opts *opts)
+{
+	s->quota.history = opts->history_bytes;
+	s->quota.bytes = opts->quota_bytes >= 0 ? (size_t)opts->quota_bytes
+						: lmdb_quota_of_disk(&s->env, s->view.txn);
+}
+
 static int open_parts(struct lmdb_store *s, const struct store_lmdb_opts *opts, struct error *err)
 {
 	struct lmdb_env_opts env = { .dir = opts->dir,
@@ -160,6 +167,8 @@ static int open_parts(struct lmdb_store *s, const struct store_lmdb_opts *opts, 
 		r = open_view(s, err);
 	if (r == 0)
 		r = set_time(s, err);
+	if (r == 0)
+		set_quota(s, opts);
 	if (r == 0)
 		r = lmdb_metrics_init(&s->metrics, opts->metrics, err);
 	if (r == 0)
@@ -190,6 +199,7 @@ int store_lmdb_open(struct loop *l, const struct store_lmdb_opts *opts, struct s
 		return r;
 	}
 	lmdb_metrics_revisions(&s->metrics, s->view.revision, s->view.compacted);
+	lmdb_metrics_quota(&s->metrics, s->quota.bytes);
 	*ret_store = &s->base;
 	return 0;
 }
