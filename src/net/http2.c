@@ -246,11 +246,13 @@ static void consume(struct http_session *h, struct http_stream *s, size_t n)
 static void reset(struct http_session *h, struct http_stream *s, int code)
 {
 	nghttp2_session *ng = http2_of(h)->ng;
-	bool calm = code == ERR_CANCELED || code == ERR_TIMEOUT || code == ERR_SLOW_REQUEST;
+	uint32_t why = code == ERR_CANCELED || code == ERR_TIMEOUT || code == ERR_SLOW_REQUEST
+			       ? NGHTTP2_CANCEL
+		       : code == ERR_TOO_MANY_REQUESTS ? NGHTTP2_ENHANCE_YOUR_CALM
+						       : NGHTTP2_INTERNAL_ERROR;
 
 	(void)nghttp2_session_set_stream_user_data(ng, s->id, NULL);
-	(void)nghttp2_submit_rst_stream(ng, NGHTTP2_FLAG_NONE, s->id,
-					calm ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
+	(void)nghttp2_submit_rst_stream(ng, NGHTTP2_FLAG_NONE, s->id, why);
 	s->id = 0;
 	h->events->on_output(h->owner);
 }

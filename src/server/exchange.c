@@ -42,6 +42,7 @@ static void exchange_drop(void *object)
 	struct exchange *x = object;
 
 	flow_forget(x);
+	memory_end(x);
 	arena_release(&x->work);
 	buf_release(&x->incoming);
 	recycler_free(loop_recycler(x->home), x->room);
@@ -86,6 +87,7 @@ static void shed(struct exchange *x)
 	}
 	buf_release(&x->incoming);
 	x->body = STR_NULL;
+	memory_give_request(x);
 }
 
 static bool is_heavy(const struct exchange *x)
@@ -255,8 +257,42 @@ static void refuse_size(struct exchange *x)
 	reply_error(x, &err, NULL);
 }
 
+void exchange_refuse_memory(struct exchange *x)
+{
+	struct error err;
+
+	(void)error_set(&err, ERR_TOO_MANY_REQUESTS,
+			"too much memory is held for requests and unread answers of this client");
+	x->retry_after_s = 1;
+	reply_error(x, &err, NULL);
+}
+
+/* The head is held until the stream ends, whatever is answered: so on HTTP/2, that is now. */
+static bool take_head(struct exchange *x)
+{
+	struct error err;
+
+	if (memory_take_rest(x, x->arena->used))
+		return true;
+	x->status = error_http_status(ERR_TOO_MANY_REQUESTS);
+	(void)error_set(&err, ERR_TOO_MANY_REQUESTS, "too much memory is held for the client");
+	http_stream_reset(x->stream, &err);
+	return false;
+}
+
+/* What is led on is not made into trees. */
+static bool take_work(struct exchange *x)
+{
+	return x->verb == verb_connect ||
+	       memory_take_request(x, x->incoming.n * MEMORY_WORK_FACTOR);
+}
+
 static void act(struct exchange *x)
 {
+	if (!take_work(x)) {
+		exchange_refuse_memory(x);
+		return;
+	}
 	x->body = buf_str(&x->incoming);
 	if (request_verb_writes(x->request.verb) && !x->room) {
 		x->room = recycler_alloc(loop_recycler(x->home), WRITE_ROOM);
@@ -279,9 +315,12 @@ static void perform(struct exchange *x)
 static void on_body(struct http_stream *s, struct str piece)
 {
 	struct exchange *x = s->data;
+	size_t before = x->incoming.cap;
 
 	if (!x->answered && buf_add_str(&x->incoming, piece) < 0)
 		refuse_size(x);
+	else if (!x->answered && !memory_take_request(x, x->incoming.cap - before))
+		exchange_refuse_memory(x);
 	http_stream_consume(s, piece.n);
 }
 
@@ -375,6 +414,7 @@ static void expect_body(struct exchange *x)
 static void on_admitted(struct exchange *x)
 {
 	x->admitted = true;
+	memory_identified(x);
 	if (x->answered)
 		return;
 	if (x->fault) {
@@ -415,12 +455,15 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 	stream->ops = &stream_ops;
 	stream->data = x;
 	audit_begin(x);
+	if (!take_head(x))
+		return;
 	if (ui_is_path(stream->in.path)) {
 		begin_page(x);
 		return;
 	}
 	if (!access_identify(x))
 		return;
+	memory_identified(x);
 	if (!audit_received(x)) {
 		(void)error_set(&err, ERR_INTERNAL, "the audit log cannot be written");
 		reply_error(x, &err, NULL);

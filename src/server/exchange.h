@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "net/http.h"
 #include "server/flow.h"
+#include "server/memory.h"
 #include "server/negotiate.h"
 #include "server/request.h"
 #include "server/state.h"
@@ -79,6 +80,7 @@ struct exchange {
 	void (*produce)(struct exchange *x); /* a body that is made as there is room */
 	struct loop *home;
 	struct flow_ticket flow;
+	struct memory_bill bill;
 	struct loop_timer timer; /* of the whole request; while it waits for its turn, of that */
 	struct loop_task task; /* the next piece of a body; then, frees what it was made of */
 	struct buf incoming; /* body */
@@ -126,6 +128,9 @@ void exchange_made(struct exchange *x);
 
 /* The same of the body alone: the answer is a stream that others make from now on. */
 void exchange_shed_later(struct exchange *x);
+
+/* Answers 429: there is no memory left for the client. */
+void exchange_refuse_memory(struct exchange *x);
 
 /* --- answers (reply.c): each is the last thing done with an exchange -------------- */
 

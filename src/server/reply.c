@@ -160,9 +160,33 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 	return r == 0;
 }
 
+/* A write that is done is not refused: that its answer is lost says as much as is known. */
+static void refuse_body(struct exchange *x)
+{
+	struct error err;
+
+	if (!request_verb_writes(x->request.verb)) {
+		exchange_refuse_memory(x);
+		return;
+	}
+	(void)error_set(&err, ERR_TOO_MANY_REQUESTS, "too much memory is held for the client");
+	x->answered = true;
+	x->status = error_http_status(ERR_TOO_MANY_REQUESTS);
+	http_stream_reset(x->stream, &err);
+}
+
+bool reply_take(struct exchange *x, size_t bytes)
+{
+	if (x->answered || memory_take_rest(x, bytes))
+		return true;
+	refuse_body(x);
+	return false;
+}
+
 void reply_body(struct exchange *x, int status, struct str content_type, struct slice body)
 {
-	if (!reply_head(x, status, content_type, STR_NULL, (int64_t)body.n)) {
+	if (!reply_take(x, body.n) ||
+	    !reply_head(x, status, content_type, STR_NULL, (int64_t)body.n)) {
 		slice_release(&body);
 		return;
 	}

@@ -18,6 +18,12 @@ bool reply_head(struct exchange *x, int status, struct str content_type, struct 
 		int64_t length);
 
 /*
+ * Has the client's memory take so many bytes of an answer on, before its head; false when that was
+ * refused instead (memory.h).
+ */
+bool reply_take(struct exchange *x, size_t bytes);
+
+/*
  * The warnings of an answer as fields, in x->arena; how many. reply_head() sends them; for who
  * sends a head of its own. Once in an exchange.
  */

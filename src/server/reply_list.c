@@ -25,6 +25,7 @@
 enum {
 	GZIP_LEVEL = 1,
 	PRINT_STEP = 16 * 1024, /* printed before the piece is sent */
+	GZIP_STATE = 256 * 1024, /* memory of a compressor */
 	GZIP_STEP = 16 * 1024, /* compressed before the next turn */
 	INPUT_STEP = 128 * 1024, /* read by the compressor before the next turn */
 };
@@ -357,6 +358,8 @@ static void begin(struct list_reply *l, size_t size, int64_t length)
 	struct exchange *x = l->x;
 	bool zipped = x->accept.gzip && size > GZIP_FROM;
 
+	if (!reply_take(x, MIN(size, (size_t)HTTP_OUT_HIGH) + (zipped ? GZIP_STATE : 0)))
+		return;
 	if (zipped)
 		l->gzip = gzip_deflate_new(GZIP_LEVEL);
 	x->produce = produce;

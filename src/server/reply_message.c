@@ -88,7 +88,8 @@ static void send_message(struct exchange *x, int status, const struct protobuf_f
 	size_t n = protobuf_head_size(frame, message.n);
 	struct bytes *head;
 
-	if (!reply_head(x, status, negotiate_media_type(ACCEPT_PROTOBUF), STR_NULL,
+	if (!reply_take(x, message.n) ||
+	    !reply_head(x, status, negotiate_media_type(ACCEPT_PROTOBUF), STR_NULL,
 			(int64_t)protobuf_frame_size(frame, message.n))) {
 		slice_release(&message);
 		return;

@@ -33,6 +33,7 @@
 #include "server/identity.h"
 #include "server/kubelets.h"
 #include "server/kubernetes_service.h"
+#include "server/memory.h"
 #include "server/namespaces.h"
 #include "server/policy.h"
 #include "server/quotas.h"
@@ -350,6 +351,8 @@ static int start(struct server *s, struct error *err)
 	s->metrics = metrics_new();
 	r = server_metrics_new(s, &s->counts, err);
 	if (r == 0)
+		r = memory_new(s, &s->memory, err);
+	if (r == 0)
 		r = admission_configure(&s->admission, o, err);
 	if (r == 0)
 		r = bootstrap_ca(o->data_dir, s->clock, &s->ca, err);
@@ -494,6 +497,7 @@ void server_free(struct server *s)
 	kubelets_free(s->kubelets);
 	reach_release(&s->reach);
 	pki_ca_free(s->ca);
+	memory_free(s->memory);
 	server_metrics_free(s->counts);
 	metrics_free(s->metrics);
 	flow_free(s->flow);

@@ -27,6 +27,7 @@ struct known_selectors;
 struct kubelets;
 struct kubernetes_service;
 struct metrics;
+struct memory;
 struct pki_ca;
 struct quotas;
 struct server_metrics;
@@ -69,6 +70,7 @@ struct server {
 	struct kubernetes_service *kubernetes; /* the cluster's own API, as services find it */
 	struct custom *custom; /* definitions, and what is served because of them */
 	struct flow *flow; /* whose request is next */
+	struct memory *memory; /* that clients make it hold; or NULL: no limits */
 	struct webhooks *webhooks; /* that are asked about writes; or NULL */
 	struct ui_sessions *sessions; /* of the device page: the state's loop's; NULL: no page */
 	struct addr at;

@@ -48,7 +48,7 @@ await test("answers that nobody takes keep no memory of their requests", async (
 })
 
 const metric = async (client, name) =>
-	Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)$`, "m").exec((await client.get("/metrics")).text)?.[1])
+	Number(new RegExp(`^${name} (\\S+)$`, "m").exec((await client.get("/metrics")).text)?.[1])
 
 await test("streams of which nobody takes anything are reset, watches with events too, and quiet watches go on", async () => {
 	const server = await startServer("lmdb", { flags: ["--request-timeout", "2s"] })
@@ -90,6 +90,54 @@ await test("requests that do not arrive, or a byte at a time, are ended, whateve
 	}
 	clearInterval(trickle)
 	session.destroy()
+	await server.stop()
+})
+
+await test("strangers' heads take little memory, and their streams beyond it are reset", async () => {
+	const server = await startServer("lmdb")
+	const { ca } = server.credentials
+	const session = http2.connect(server.url, { ca, settings: { initialWindowSize: 0 }, maxSendHeaderBlockLength: 131072 })
+	session.on("error", () => {})
+	await once(session, "remoteSettings")
+	const open = Array.from({ length: 200 }, () => {
+		const stream = session.request({ ":path": core, "x-filler": "x".repeat(60000) })
+		stream.on("error", () => {})
+		stream.on("response", (head) => (stream.code = head[":status"]))
+		return stream
+	})
+	await until("answers and resets", () => open.every((stream) => stream.code || stream.closed), 60)
+	const refused = open.filter((stream) => stream.rstCode === http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
+	assert.ok(refused.length > 180, `${refused.length} streams were reset`)
+	assert.equal(await metric(server.client, 'devplane_request_memory_refused_total{limit="unauthenticated"}'), refused.length)
+	assert.ok(await metric(server.client, "devplane_request_memory_bytes") <= 1024 * 1024)
+	session.destroy()
+	await server.stop()
+})
+
+await test("a user's unread answers have a limit, and other users go on", async () => {
+	const server = await startServer("lmdb")
+	const pid = server.process.child.pid
+	const session = await connectClosed(server)
+	const body = Buffer.from(JSON.stringify({ apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview",
+		spec: { nonResourceAttributes: { path: `/${"x".repeat(2900000)}`, verb: "get" } } }))
+	const before = residentMemory(pid)
+	const open = []
+	const over = (stream) => stream.closed && stream.rstCode === http2.constants.NGHTTP2_ENHANCE_YOUR_CALM
+	while (open.length < 150 && !open.some(over)) {
+		const stream = session.request({ ":method": "POST", ":path": reviews, "content-type": "application/json" })
+		stream.on("error", () => {})
+		stream.on("response", (head) => (stream.code = head[":status"]))
+		stream.end(body)
+		open.push(stream)
+		await until("an answer or a reset", () => stream.code || stream.closed, 60)
+	}
+	assert.ok(open.some(over), `${open.length} answers are held`)
+	assert.ok(await metric(server.client, 'devplane_request_memory_refused_total{limit="connection"}') > 0)
+	const grown = Math.round((residentMemory(pid) - before) / mebibyte)
+	assert.ok(sanitized || grown < 400, `it grew by ${grown} MiB`)
+	assert.equal((await server.client.get(`${core}/namespaces/default`)).code, 200)
+	session.destroy()
+	await until("the memory", async () => await metric(server.client, "devplane_request_memory_bytes") === 0)
 	await server.stop()
 })
 

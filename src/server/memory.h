@@ -1,0 +1,56 @@
+/*
+ * memory - how much a client can make the server hold at once.
+ *
+ * Each request has a bill: its head, its body, an estimate of the trees made of the body, and its
+ * answer until the stream ends. The sums per connection and per user have limits, and the server
+ * refuses requests beyond them. Small parts are free: the number of streams bounds them.
+ *
+ * A user's sum is counted on each I/O loop by itself. Threads: a bill and its accounts belong to
+ * the loop of its stream.
+ */
+#ifndef SERVER_MEMORY_H
+#define SERVER_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+
+struct exchange;
+struct memory;
+struct memory_account;
+struct server;
+
+#define MEMORY_SMALL        (4UL * KIB) /* a part of a request that is not counted */
+#define MEMORY_STRANGER_MAX (1UL * MIB) /* of a connection, by requests without a known user */
+#define MEMORY_CONN_MAX     (256UL * MIB) /* of a connection */
+#define MEMORY_USER_MAX     (512UL * MIB) /* of a user, on one loop */
+#define MEMORY_WORK_FACTOR  16 /* bytes that a byte of a body becomes as a tree, at worst */
+
+/* What a request has taken on. Zeroed: nothing. */
+struct memory_bill {
+	struct memory_account *conn, *user; /* NULL while nothing is taken on */
+	size_t request; /* body and work: given back when the answer is encoded */
+	size_t rest; /* head and answer: given back at the end */
+	bool known; /* who asks was found out */
+};
+
+int memory_new(struct server *s, struct memory **ret_memory, struct error *err);
+void memory_free(struct memory *m); /* NULL allowed */
+
+/*
+ * Takes on so many bytes more, for body and work or for the rest. False: a limit is reached; then
+ * nothing was taken on, and it was counted. Always true where x->server->memory is NULL.
+ */
+bool memory_take_request(struct exchange *x, size_t bytes);
+bool memory_take_rest(struct exchange *x, size_t bytes);
+
+/* x->user is known: from now on the request counts as that user's. */
+void memory_identified(struct exchange *x);
+
+/* Gives back what body and work took; everything. */
+void memory_give_request(struct exchange *x);
+void memory_end(struct exchange *x);
+
+#endif
