@@ -13,9 +13,9 @@
  * releases deleted objects at once, the second one the charges of writes that failed.
  *
  * Both bounds hold for the quota as it was read. A write must name its resourceVersion, so that it
- * fails if a server has charged since. Each freed amount is applied at most once: if the outcome of a
- * write is unknown, its freed amounts are forgotten, and the second bound releases them later. One
- * controller at a time may do this. Pure: no I/O, no clock.
+ * fails if a server has charged since. Each freed amount is applied at most once: if the outcome of
+ * a write is unknown, its freed amounts are forgotten, and the second bound releases them later.
+ * One controller at a time may do this. Pure: no I/O, no clock.
  */
 #ifndef CONTROLLER_QUOTA_TALLY_H
 #define CONTROLLER_QUOTA_TALLY_H

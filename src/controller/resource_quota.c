@@ -163,7 +163,7 @@ static void on_written(struct client_request *q, const struct client_answer *a U
 	if (again && err->code != ERR_CONFLICT)
 		log_warn(r->ctx.log, "cannot write the status of a quota", LOG_STR("quota", key),
 			 LOG_ERR(err));
-	/* The request was sent once, so a conflict is about this write, not about an earlier try. */
+	/* The request was sent once, so a conflict is about this write, not an earlier try. */
 	if (t)
 		quota_tally_end_write(t->tally, err && err->code == ERR_CONFLICT);
 	job_free(j);

@@ -6,9 +6,9 @@
  * that some quota names are watched, and each change costs what the one object uses
  * (quota_book.h).
  *
- * The server charges a quota before it writes the object, so `used` may be more than the count. The
- * controller lowers it at once by what objects stop using, and by charges of failed writes when they
- * are old enough (quota_tally.h).
+ * The server charges a quota before it writes the object, so `used` may be more than the count.
+ * The controller lowers it at once by what objects stop using, and by charges of failed writes
+ * when they are old enough (quota_tally.h).
  */
 #ifndef CONTROLLER_RESOURCE_QUOTA_H
 #define CONTROLLER_RESOURCE_QUOTA_H

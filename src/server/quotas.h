@@ -8,7 +8,7 @@
  * write per quota. A quota that somebody else changed meanwhile is read and charged again.
  *
  * A charge pays for a write that is sent within QUOTA_CHARGE_MS (api/quota.h). If the write was
- * surely not made, its charge is given back (quotas_give_back()). If nobody knows whether it was, it
+ * surely not made, quotas_give_back() gives its charge back. If nobody knows whether it was, it
  * stays charged until the controller recounts.
  * Threads: the state's loop.
  */
