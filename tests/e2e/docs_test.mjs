@@ -115,12 +115,12 @@ await test("every command is documented", async () => {
 })
 
 // Flags of other programs that prose speaks of.
-const FOREIGN = /^--(admission-control-config-file|all-containers|authentication-kubeconfig|authorization-kubeconfig|previous|requestheader-client-ca-file|chunk-size|use-service-account-credentials|cascade|dry-run|server-side|subresource|type|all|no-install-recommends|cflags|libs|static|as-user-extra)$/
+const FOREIGN = /^--(admission-control-config-file|all-containers|authentication-kubeconfig|authorization-kubeconfig|previous|quota-backend-bytes|requestheader-client-ca-file|chunk-size|use-service-account-credentials|cascade|dry-run|server-side|subresource|type|all|no-install-recommends|cflags|libs|static|as-user-extra)$/
 
 await test("every flag that pages name exists", async () => {
 	const known = new Set(program.flatMap(({ help }) => help.match(/--[a-z][a-z0-9-]*/g) ?? []))
 	const named = pages.flatMap((page) => [...withoutBlocks(page).matchAll(/`([^`\n]*--[^`\n]*)`/g)]
-		.filter(([, code]) => !/^(kubectl|curl|etcdctl|cc|apt|promtool) /.test(code))
+		.filter(([, code]) => !/^(kubectl|curl|etcdctl|cc|apt|promtool|make) /.test(code))
 		.flatMap(([, code]) => (code.match(/(?<![\w-])--[a-z][a-z0-9-]*/g) ?? []).map((flag) => ({ file: page.file, flag }))))
 	const synopses = blocks.filter(({ block }) => block.language === "text")
 		.flatMap(({ page, block }) => (block.lines.join("\n").match(/(?<![\w-])--[a-z][a-z0-9-]*/g) ?? []).map((flag) => ({ file: page.file, flag })))
