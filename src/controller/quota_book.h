@@ -30,7 +30,7 @@ bool quota_book_set_quota(struct quota_book *b, struct str ns, struct str name,
 /* Forgets the namespace's objects; sums are zero. */
 void quota_book_clear(struct quota_book *b, struct str ns);
 
-/* Is told which sums have become less or more, and by how much objects use less. */
+/* Hears which sums have become less or more, and by how much objects use less. */
 struct quota_book_listener {
 	void (*changed)(void *arg, struct str ns, struct str quota, bool less);
 	void (*freed)(void *arg, struct str ns, struct str quota, const struct amount *amount);

@@ -20,7 +20,7 @@ struct paid {
 	struct mutation *m;
 	struct error err;
 	bool unsure;
-	bool hooked; /* it is told when the write is over */
+	bool hooked; /* on_over() will be called */
 	int waits;
 };
 

@@ -280,7 +280,7 @@ static bool take_head(struct exchange *x)
 	return false;
 }
 
-/* What is led on is not made into trees. */
+/* The server passes the body of a relayed request on, and makes no tree of it. */
 static bool take_work(struct exchange *x)
 {
 	return x->verb == verb_connect ||

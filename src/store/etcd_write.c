@@ -242,7 +242,7 @@ static void add_guard(struct txn *t, const struct etcd_write *rec, struct str gu
 	add_put(t, key, STR_NULL, rec->stamp);
 }
 
-/* What the write was decided on is still what it was. */
+/* The transaction takes effect only if the basis is unchanged. */
 static void add_basis(struct txn *t, const struct etcd_write *rec)
 {
 	CLEANUP(buf_release) struct buf key = BUF_INIT(2UL * ETCD_KEY_MAX);
