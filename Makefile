@@ -45,7 +45,7 @@ lint: all ## format, clang-tidy, layers, sizes, banned names
 asan: ## unit tests and most end-to-end tests under AddressSanitizer and UBSan
 	@scripts/deps build test fuzz
 	@$(SANITIZER) scripts/build build-asan $(SANITIZED)
-	@BACKENDS=lmdb UNIT_EXCEPT=fuzz-corpus FRESH_SEEDS=8 scripts/test build-asan $(ASAN_E2E)
+	@BACKENDS=lmdb UNIT_EXCEPT=fuzz-corpus FRESH_SEEDS=20 scripts/test build-asan $(ASAN_E2E)
 tsan: ## tests in which threads meet under ThreadSanitizer
 	@scripts/deps build test fuzz
 	@$(SANITIZER) TARGETS='devplane|src/($(subst $() ,|,$(TSAN_UNIT)))/[a-z0-9_]+_test|$(TSAN_MORE)' scripts/build build-tsan -Db_sanitize=thread -Db_lundef=false

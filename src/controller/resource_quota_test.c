@@ -136,18 +136,25 @@ static int lose_answer(void *arg, const struct fakeapi_query *q)
 	return FAKEAPI_DO_AND_CUT;
 }
 
-static void a_release_whose_answer_was_lost_is_not_made_twice(void **state)
+/* Deletes a map of a quota with that much used, while the next write of its status is disturbed. */
+static void release_with(struct bench *b, int used,
+			 int (*fault)(void *arg, const struct fakeapi_query *q))
 {
-	struct bench *b = *state;
-
 	run(b, SOON_MS);
-	charge(b, 4);
+	charge(b, used);
 	run(b, SOON_MS);
-	b->w->api->fault = lose_answer;
+	b->w->api->fault = fault;
 	b->w->api->fault_arg = b;
 	b->lost = 1;
 	delete_map(b, "m1");
 	run(b, SOON_MS);
+}
+
+static void a_release_whose_answer_was_lost_is_not_made_twice(void **state)
+{
+	struct bench *b = *state;
+
+	release_with(b, 4, lose_answer);
 	assert_int_equal(b->lost, 0);
 	assert_used(b, 3); /* m2, and two charges */
 	run(b, 4 * SOON_MS);
@@ -169,14 +176,7 @@ static void a_release_that_conflicts_with_a_charge_is_made_on_top_of_it(void **s
 {
 	struct bench *b = *state;
 
-	run(b, SOON_MS);
-	charge(b, 3);
-	run(b, SOON_MS);
-	b->w->api->fault = conflict;
-	b->w->api->fault_arg = b;
-	b->lost = 1;
-	delete_map(b, "m1");
-	run(b, SOON_MS);
+	release_with(b, 3, conflict);
 	assert_used(b, 3);
 }
 

@@ -1,6 +1,6 @@
 /*
- * What selectors may take: compiling them, evaluating them, and what is remembered of both, so that
- * an attempt ends in time and the next gets further.
+ * The budget of selectors: an attempt ends when compiling and evaluating have used it up, and the
+ * next attempt continues from the remembered results.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -230,7 +230,7 @@ struct http_server *http_server_new(const struct http_server_opts *opts)
 	sv->config = http_config_fill(&opts->config);
 	sv->config_lax = sv->config;
 	sv->config_lax.lax_messaging = true;
-	/* Who may use a socket of the machine may also stop in a debugger. */
+	/* Clients on this machine's own sockets have no limit: they may stop in a debugger. */
 	sv->config_lax.stall_timeout_ms = -1;
 	sv->handler = opts->handler;
 	sv->arg = opts->arg;

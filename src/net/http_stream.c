@@ -219,7 +219,7 @@ struct loop *http_stream_loop(const struct http_stream *s)
 
 /* --- receiving ------------------------------------------------------------------- */
 
-/* Owners call at any time, the session is told the time only when it is called. */
+/* A stream's owner may call at any time. The session's own time is that of its last call. */
 static int64_t time_of(const struct http_session *h)
 {
 	return h->loop ? loop_now(h->loop) : h->now;

@@ -26,7 +26,7 @@ void attach_claims_add(struct attach_claims *c, const Podresources__PodResources
 
 /*
  * The first device of `pod` that is with several claims in `c`, and was with all of them neither
- * in `seen` nor in `book`: its name, borrowed from `pod`. NULL: there is none.
+ * in `seen` nor in `book`. Returns its name, borrowed from `pod`, or NULL.
  */
 const char *attach_claims_doubt(const struct attach_claims *c,
 				const Podresources__PodResources *pod,

@@ -634,15 +634,23 @@ static void a_pod_with_too_many_extended_resources_is_told_so(void **state)
 	world_free(w);
 }
 
-static void an_attempt_tries_so_many_devices_and_no_more(void **state)
+/* A cycle of a pod that wants a large device, after its pre-filter. */
+static struct cycle *begin_large(struct world *w)
 {
-	struct world *w = world_new(false);
 	struct cycle *c;
 
 	add_node(w, "n1", "");
 	put_claim(w, "big", "", ONE("large"), "");
 	c = scheduler_fixture_cycle(&w->f, POD("p", USES("big")));
 	assert_int_equal(w->p->kind->pre_filter(w->p, c).code, VERDICT_SUCCESS);
+	return c;
+}
+
+static void an_attempt_tries_so_many_devices_and_no_more(void **state)
+{
+	struct world *w = world_new(false);
+	struct cycle *c = begin_large(w);
+
 	assert_int_equal(dra_cycle_of(c, w->p)->steps_left, ALLOCATE_ATTEMPT_STEPS_MAX);
 	dra_cycle_of(c, w->p)->steps_left = 0;
 	assert_string_equal(scheduler_fixture_filters(&w->f, w->p, c),
@@ -654,12 +662,8 @@ static void an_attempt_tries_so_many_devices_and_no_more(void **state)
 static void selectors_of_an_attempt_cost_so_much_and_no_more(void **state)
 {
 	struct world *w = world_new(false);
-	struct cycle *c;
+	struct cycle *c = begin_large(w);
 
-	add_node(w, "n1", "");
-	put_claim(w, "big", "", ONE("large"), "");
-	c = scheduler_fixture_cycle(&w->f, POD("p", USES("big")));
-	assert_int_equal(w->p->kind->pre_filter(w->p, c).code, VERDICT_SUCCESS);
 	assert_int_equal(dra_cycle_of(c, w->p)->effort.cost, ALLOCATE_ATTEMPT_COST_MAX);
 	assert_int_equal(dra_cycle_of(c, w->p)->effort.compile, CEL_COMPILE_MAX);
 	dra_cycle_of(c, w->p)->effort.cost = 0;

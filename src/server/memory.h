@@ -28,7 +28,7 @@ struct server;
 #define MEMORY_USER_MAX     (512UL * MIB) /* of a user, on one loop */
 #define MEMORY_WORK_FACTOR  16 /* bytes that a byte of a body becomes as a tree, at worst */
 
-/* What a request has taken on. Zeroed: nothing. */
+/* The memory that one request is charged with; all zero at the beginning. */
 struct memory_bill {
 	struct memory_account *conn, *user; /* NULL while nothing is taken on */
 	size_t request; /* body and work: given back when the answer is encoded */

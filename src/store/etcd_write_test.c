@@ -515,7 +515,7 @@ static void a_write_needs_its_basis_as_it_was(void **state)
 	second = must_put(z, "2", first);
 	etcd_client_world_based(&z->client, &z->a, "c", "a", first);
 	assert_int_equal(etcd_world_write_wait(&z->a), -ERR_CONFLICT);
-	/* What is gone is nothing to decide on, either. */
+	/* A deleted basis is a conflict, too. */
 	etcd_client_world_put(&z->client, &z->a, "a", NULL, second);
 	assert_int_equal(etcd_world_write_wait(&z->a), 0);
 	etcd_client_world_based(&z->client, &z->b, "c", "a", second);

@@ -20,8 +20,8 @@
  *                or `after` was not written. -ERR_UNAVAILABLE, -ERR_TOO_LARGE, -ERR_INVALID:
  *                refused. Nothing was written and nothing will be. By the time of a conflict the
  *                feed has delivered the change that it conflicts with, so deciding again on
- *                committed state makes progress. LMDB's -ERR_IO belongs here for the writer's
- *                decision: the store takes no more writes.
+ *                committed state makes progress. After LMDB's -ERR_IO the store takes no
+ *                more writes, so the writer may treat it as not written.
  *   unknown      -ERR_TIMEOUT (etcd only). It may have been written, or may still be. If it is,
  *                the feed delivers it as somebody else's change.
  *

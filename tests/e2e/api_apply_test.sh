@@ -112,7 +112,7 @@ set_and_scale() {
 	matches "$label: scale to nothing" '^deployment.apps/web scaled' "$out$err"
 	same "$label: the count is nothing" 0 "$(at '{.spec.replicas}')"
 	capture k scale deployment none --replicas=1
-	matches "$label: scale of what is not there" 'deployments.apps "none" not found' "$out$err"
+	matches "$label: scale of what is not there" '(NotFound.*|no objects passed to scale )deployments.apps "none" not found' "$out$err"
 	capture k scale --replicas=-1 deployment web
 	matches "$label: a count below zero" 'must be|required|invalid' "$out$err"
 	[ "$(minor "$kubectl")" -ge 24 ] || return

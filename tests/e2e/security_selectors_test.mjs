@@ -37,7 +37,7 @@ const heavy = many(32, (r) => ({ name: `r${r}`, exactly: { deviceClassName: "cos
 const metric = (name) => scheduler.metric(name)
 const failures = () => metric('scheduler_schedule_attempts_total{result="error",profile="default-scheduler"}')
 
-await test("pods are scheduled while one has selectors that cost too much, and that one is told why", async () => {
+await test("the scheduler serves other pods while one has too costly selectors, and that pod's event says why", async () => {
 	const costly = await podWith("costly", heavy)
 	const cheap = []
 	for (let i = 0; i < cheapPods; i++)

@@ -3,9 +3,8 @@
  * Berth, which the scheduler's plugin places (berth_plugin.c).
  *
  * The user writes each Berth's value and status on the version that was read, both count upwards.
- * What was acknowledged is there for as long as the definition is that under which the Berth was
- * made, and nobody asked for its deletion. A pod is never on another node than its Berth's; in the
- * end it is there, if the Berth is.
+ * An acknowledged value stays until the Berth or its definition is deleted. A pod is never on
+ * another node than its Berth's; in the end it is there, if the Berth is.
  */
 #include "cluster_crds.h"
 

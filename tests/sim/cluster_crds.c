@@ -24,7 +24,7 @@
 
 enum { ASK_MS = 20 * 1000, UP_MS = 120 * 1000 };
 
-/* What a definition may be. */
+/* The forms of the definition, as bits. */
 enum variant {
 	VARIANT_FIRST = 1, /* v1 is served; it is in the end */
 	VARIANT_SECOND = 2, /* there is v2 */

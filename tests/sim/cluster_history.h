@@ -16,7 +16,7 @@ void cluster_history_release(void);
 
 /*
  * The first thing that `pod` has there and no pod with this uid ever had, or, if the uid is empty,
- * no pod of that name; in `a`. NULL: there is none.
+ * no pod of that name. Returns its name, in `a`, or NULL.
  */
 const char *cluster_history_contradicts(struct str uid, const Podresources__PodResources *pod,
 					struct arena *a);
