@@ -33,6 +33,11 @@ const struct clock *clock_system(void)
 	return &system;
 }
 
+int64_t clock_thread_work(void)
+{
+	return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 static int64_t manual_monotonic(const struct clock *c)
 {
 	return ((const struct clock_manual *)(const void *)c)->monotonic_ns;

@@ -2,7 +2,7 @@
  * clock - time as a parameter.
  *
  * Code that needs the time takes a `const struct clock *` or a `now`; nothing
- * but clock_system() asks the kernel. A test moves a manual clock by hand.
+ * but this file asks the kernel. A test moves a manual clock by hand.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
@@ -31,6 +31,9 @@ static inline int64_t clock_wall(const struct clock *c)
 
 /* The kernel's clocks. */
 const struct clock *clock_system(void);
+
+/* Processor time of this thread, in ns: what some work cost, without the time that it waited. */
+int64_t clock_thread_work(void);
 
 /* A clock for tests: stands still until its fields are changed. */
 struct clock_manual {

@@ -174,11 +174,10 @@ static void keep_name(struct nic_view *v)
 /* Looks, and pays for it. */
 static int look(struct nic_view *v, struct error *err)
 {
-	const struct clock *c = loop_clock(v->driver->opts.loop);
-	int64_t began = clock_monotonic(c);
+	int64_t before = clock_thread_work();
 	int r = nic_attach_look(v->pod, v->use, &v->seen, err);
 
-	pay(v, (clock_monotonic(c) - began) / CLOCK_MS);
+	pay(v, (clock_thread_work() - before) / CLOCK_MS);
 	return r;
 }
 
