@@ -281,6 +281,47 @@ static void nothing_is_created_under_a_definition_that_another_server_deleted(vo
 	verb_world_call(w, "GET", WIDGETS "/late", NULL, 404);
 }
 
+/* What another server does while this one gets no events: the same definition, with no widget. */
+static int64_t make_again(struct verb_world *w)
+{
+	struct str definitions = STR("apiextensions.k8s.io/customresourcedefinitions");
+	struct str name = STR("widgets.example.com");
+	struct json *tree = verb_world_call(w, "GET", DEFINITIONS "/widgets.example.com", NULL, 200);
+	struct bytes *text = NULL;
+	int64_t revision;
+
+	json_put_str(&w->arena, json_getz(tree, "metadata"), "uid",
+		     STR("00000000-0000-4000-8000-000000000000"));
+	assert_int_equal(object_encode(tree, &text, NULL), 0);
+	fake_store_lose(w->server.store);
+	(void)fake_data_put(w->data, STR("example.com/widgets"), STR("default"), STR("a"), STR(""));
+	(void)fake_data_put(w->data, definitions, STR(""), name, STR(""));
+	revision = fake_data_put(w->data, definitions, STR(""), name, bytes_str(text));
+	bytes_unref(text);
+	return revision;
+}
+
+/* While it reads everything again, the definition is known before the objects are in place. */
+static void a_server_that_reads_again_lists_what_was_there_at_its_revision(void **state)
+{
+	struct verb_world *w = *state;
+	int64_t again, at = 0;
+
+	define(w, "widgets", "Widget");
+	verb_world_call(w, "POST", WIDGETS, widget(w, "a", "", ""), 201);
+	again = make_again(w);
+	while (at < again) {
+		struct verb_ask ask = { .method = "GET", .target = WIDGETS "?resourceVersion=0" };
+		struct json *tree = verb_world_ask(w, &ask);
+
+		assert_int_equal(ask.status, 200);
+		verb_ask_release(&ask);
+		at = strtoll(verb_world_text(w, tree, "/metadata/resourceVersion"), NULL, 10);
+		assert_int_equal(json_count(json_getz(tree, "items")), at < again);
+		sim_run_for(w->sim, 1);
+	}
+}
+
 static void apply_creates_nothing_under_a_definition_that_goes(void **state)
 {
 	struct verb_world *w = *state;
@@ -515,6 +556,7 @@ int main(void)
 		WORLD(finalizers_of_objects_are_waited_for),
 		SHARED(finalizers_of_objects_are_waited_for),
 		SHARED(nothing_is_created_under_a_definition_that_another_server_deleted),
+		SHARED(a_server_that_reads_again_lists_what_was_there_at_its_revision),
 		WORLD(apply_creates_nothing_under_a_definition_that_goes),
 		WORLD(collections_of_definitions_go_as_well),
 		WORLD(a_definition_that_was_never_established_goes_at_once),

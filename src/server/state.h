@@ -108,6 +108,14 @@ void job_finish(struct job *j);
 void state_sync(struct state *st, struct job *j, int64_t revision,
 		void (*resume)(struct state *st, struct job *j, const struct error *err));
 
+/*
+ * The same for a read of objects of that kind, which must see at least `revision`; -1: any that is
+ * here. While everything is read again, definitions are known before the objects are in place, so
+ * objects of custom kinds are waited for.
+ */
+void state_read(struct state *st, struct job *j, const struct schema_kind *kind, int64_t revision,
+		void (*resume)(struct state *st, struct job *j, const struct error *err));
+
 /* Whether others write to the store, too: then committed may lack what they were told is done. */
 bool state_is_shared(const struct state *st);
 

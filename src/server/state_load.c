@@ -155,7 +155,17 @@ static void drop_loading(struct state *st)
 /* The store may answer later; an object that cannot be read stays so. */
 static bool is_passing(const struct error *err)
 {
-	return err->code == ERR_UNAVAILABLE || err->code == ERR_TIMEOUT;
+	return err->code == ERR_UNAVAILABLE || err->code == ERR_TIMEOUT || err->code == ERR_EXPIRED;
+}
+
+/* Reading took longer than the store keeps a revision. */
+static void explain_expired(struct error *err)
+{
+	if (err->code == ERR_EXPIRED)
+		(void)error_set(
+			err, ERR_EXPIRED,
+			"the store's history ended before everything was read, which begins "
+			"again; if this repeats, let etcd keep a longer history");
 }
 
 static void fail(struct state_load *load, const struct error *err)
@@ -166,17 +176,16 @@ static void fail(struct state_load *load, const struct error *err)
 	drop_loading(st);
 	st->load = NULL;
 	st->load_error = *err;
+	explain_expired(&st->load_error);
 	load_free(load);
 	if (st->stopping) {
 		state_stop_step(st);
-	} else if (first && err->code == ERR_EXPIRED) {
-		loop_timer_start(&st->reload, 0);
 	} else if (first && !is_passing(err)) {
 		call_ready(st, err);
 	} else {
-		loop_timer_start(&st->reload, RETRY_MS);
+		loop_timer_start(&st->reload, err->code == ERR_EXPIRED ? 0 : RETRY_MS);
 		if (st->opts.on_waiting)
-			st->opts.on_waiting(st->opts.arg, err);
+			st->opts.on_waiting(st->opts.arg, &st->load_error);
 	}
 }
 
@@ -206,8 +215,10 @@ static void resource_read(struct state_load *load)
 {
 	struct resource *r = load->state->resources[load->at++];
 
-	if (state_observed_early(r))
-		state_observe_all(r, &r->loading);
+	if (!state_observed_early(r))
+		return;
+	load->state->early = load->revision;
+	state_observe_all(r, &r->loading);
 }
 
 static void page_done(void *arg, const struct store_range_result *page, const struct error *err)

@@ -160,3 +160,17 @@ void state_sync(struct state *st, struct job *j, int64_t revision,
 			ask(st);
 	}
 }
+
+void state_read(struct state *st, struct job *j, const struct schema_kind *kind, int64_t revision,
+		void (*fn)(struct state *st, struct job *j, const struct error *err))
+{
+	if (revision && revision < st->early && st->early > st->revision &&
+	    state_resource(st, kind)->custom) {
+		revision = st->early;
+		j->named = false;
+	}
+	if (revision < 0)
+		fn(st, j, NULL);
+	else
+		state_sync(st, j, revision, fn);
+}

@@ -556,6 +556,25 @@ static void a_store_that_does_not_answer_is_waited_for(void **state UNUSED)
 	state_world_release(&w);
 }
 
+static void a_history_that_ends_while_all_is_read_is_said(void **state UNUSED)
+{
+	struct state_world w;
+	struct error err;
+
+	state_world_init(&w, &shared);
+	state_world_stop(&w);
+	state_world_begin(&w);
+	fake_store_fail_reads(w.store, 3, ERR_EXPIRED);
+	while (w.waits < 3)
+		sim_run_for(w.sim, 1);
+	assert_false(w.ready);
+	assert_true(state_health(w.state, &err) < 0);
+	assert_non_null(strstr(err.msg, "let etcd keep a longer history"));
+	sim_run_for(w.sim, 2000);
+	assert_true(w.ready);
+	state_world_release(&w);
+}
+
 /* A client that named no revision gets no error about a revision. */
 static void a_read_waits_while_all_is_read_again(void **state UNUSED)
 {
@@ -759,6 +778,7 @@ int main(void)
 		cmocka_unit_test(what_others_write_is_seen),
 		cmocka_unit_test(after_a_lost_feed_all_is_read_again),
 		cmocka_unit_test(a_store_that_does_not_answer_is_waited_for),
+		cmocka_unit_test(a_history_that_ends_while_all_is_read_is_said),
 		cmocka_unit_test(a_read_waits_while_all_is_read_again),
 		cmocka_unit_test(what_cannot_be_read_at_the_start_is_said),
 		cmocka_unit_test(an_observer_knows_what_is_committed),

@@ -37,12 +37,10 @@ static void on_synced(struct state *st, struct job *j, const struct error *err)
 /* No resourceVersion: the newest. "0": whatever is here. Else at least that. */
 static void on_state(struct state *st, struct job *j)
 {
-	int64_t revision = exchange_of(j)->request.revision;
+	const struct exchange *x = exchange_of(j);
+	int64_t revision = x->request.revision;
 
-	if (revision == 0)
-		on_synced(st, j, NULL);
-	else
-		state_sync(st, j, MAX(revision, 0), on_synced);
+	state_read(st, j, x->kind, revision == 0 ? -1 : MAX(revision, 0), on_synced);
 }
 
 static void finish(struct exchange *x)

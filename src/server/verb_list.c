@@ -86,12 +86,10 @@ static void on_synced(struct state *st, struct job *j, const struct error *err)
 
 static void on_state(struct state *st, struct job *j)
 {
-	struct list_job *l = exchange_of(j)->data;
+	const struct exchange *x = exchange_of(j);
+	const struct list_job *l = x->data;
 
-	if (l->sync < 0)
-		on_synced(st, j, NULL);
-	else
-		state_sync(st, j, l->sync, on_synced);
+	state_read(st, j, x->kind, l->sync, on_synced);
 }
 
 /* Who wants the rest all the same goes on with what there is now. */

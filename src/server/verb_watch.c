@@ -140,10 +140,9 @@ static void on_synced(struct state *st, struct job *j, const struct error *err)
 
 static void on_state(struct state *st, struct job *j)
 {
-	if (exchange_of(j)->request.revision == 0)
-		on_synced(st, j, NULL);
-	else
-		state_sync(st, j, 0, on_synced);
+	const struct exchange *x = exchange_of(j);
+
+	state_read(st, j, x->kind, x->request.revision == 0 ? -1 : 0, on_synced);
 }
 
 static void finish(struct exchange *x)

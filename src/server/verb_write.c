@@ -350,18 +350,11 @@ int mutation_check_home(struct mutation *m, struct error *err)
 
 /* --- writing ---------------------------------------------------------------------- */
 
-/* Whether the store says that nothing was written and nothing will be (store.h). */
-static bool is_not_written(const struct error *err)
-{
-	return err->code == ERR_CONFLICT || err->code == ERR_UNAVAILABLE ||
-	       err->code == ERR_TOO_LARGE || err->code == ERR_INVALID;
-}
-
 static void on_written(struct state_write *w, struct object *object, const struct error *err)
 {
 	struct mutation *m = w->arg;
 
-	m->in_doubt = err && !is_not_written(err);
+	m->in_doubt = err && !store_has_refused(err);
 	if (err && err->code == ERR_CONFLICT && ++m->tries < TRIES_MAX)
 		m->again(m);
 	else if (err)

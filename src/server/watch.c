@@ -280,7 +280,7 @@ static void open_job(struct state *st, struct job *j)
 	struct watch *w = CONTAINER_OF(j, struct watch, job);
 
 	j->named = w->opts.revision > 0;
-	state_sync(st, j, w->opts.revision, synced);
+	state_read(st, j, w->opts.kind, w->opts.revision, synced);
 }
 
 /* --- the start -------------------------------------------------------------------- */

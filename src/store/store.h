@@ -189,6 +189,13 @@ void store_close(struct store *s, void (*closed)(void *arg), void *arg);
 /* Hands a write over. Never fails here: see done(). */
 void store_write(struct store *s, struct store_write *w);
 
+/* Whether done() has said "not written" (see above): nothing was written and nothing will be. */
+static inline bool store_has_refused(const struct error *err)
+{
+	return err->code == ERR_CONFLICT || err->code == ERR_UNAVAILABLE ||
+	       err->code == ERR_TOO_LARGE || err->code == ERR_INVALID;
+}
+
 /* Writes that are under way. */
 size_t store_pending(const struct store *s);
 

@@ -165,6 +165,13 @@ bool cluster_server_has_answered(const struct cluster_role *role)
 	return str_find(buf_str(&text), STR("\napiserver_request_total{")) >= 0;
 }
 
+bool cluster_server_holds_customs_back(const struct cluster_role *role)
+{
+	const struct state *st = server_of(role)->state;
+
+	return st->early > st->revision;
+}
+
 int64_t cluster_server_revision(const struct cluster_role *role)
 {
 	return state_revision(server_of(role)->state);

@@ -56,6 +56,9 @@ void cluster_server_each_version(const struct cluster_role *role, const char *gr
 				 void (*fn)(void *arg, struct str key, int64_t revision),
 				 void *arg);
 
+/* While it reads everything again: nobody is shown objects of custom kinds (state_read()). */
+bool cluster_server_holds_customs_back(const struct cluster_role *role);
+
 /* It has answered a request since it was started. */
 bool cluster_server_has_answered(const struct cluster_role *role);
 
