@@ -286,7 +286,8 @@ static int64_t make_again(struct verb_world *w)
 {
 	struct str definitions = STR("apiextensions.k8s.io/customresourcedefinitions");
 	struct str name = STR("widgets.example.com");
-	struct json *tree = verb_world_call(w, "GET", DEFINITIONS "/widgets.example.com", NULL, 200);
+	struct json *tree = verb_world_call(w, "GET", DEFINITIONS "/widgets.example.com", NULL,
+					    200);
 	struct bytes *text = NULL;
 	int64_t revision;
 

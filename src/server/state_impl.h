@@ -131,7 +131,7 @@ struct state {
 	const struct gates *gates; /* lanes read it, too */
 	struct state_opts opts;
 	int64_t revision; /* of committed */
-	int64_t early; /* the revision that early observers were told of; later while reading again */
+	int64_t early; /* of what early observers know: ahead while reading again */
 	int64_t applying; /* of the event that is being applied, or was last */
 	struct resource **resources; /* those that observers must see early come first */
 	size_t nresources;
