@@ -29,6 +29,7 @@ enum {
 	EXCHANGE_BLOCK = 2048, /* an exchange and the first room of its arena */
 	HEAVY_BODY = 16 * 1024, /* what is worth being freed before the stream ends */
 	HEAVY_WORK = 32 * 1024,
+	LARGE_BODY = 128 * 1024, /* deciding on it, and answering, take more than 10 ms each */
 	KEPT_NAME_MAX = 1024, /* of an object, for audit */
 	WRITE_ROOM = 24 * 1024 - 256, /* what nearly all writes need beside */
 };
@@ -208,6 +209,7 @@ static void leave_home(struct exchange *x, void (*run)(struct state *st, struct 
 	x->finish = finish;
 	x->job.home = x->home;
 	x->job.writes = request_verb_writes(x->request.verb);
+	x->job.large = x->job.writes && x->body.n >= LARGE_BODY;
 	x->job.run = run;
 	x->job.done = job_back;
 	x->job.limit_ms = exchange_time_limit(x);

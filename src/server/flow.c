@@ -30,6 +30,8 @@ enum {
 	TURN_RARE = 48 * 1000, /* beside: for flows of which nobody waits */
 	COST_READ = 8 * 1000,
 	COST_WRITE = 25 * 1000,
+	COST_BYTE = 50, /* of a body behind its first COMMON_BODY bytes */
+	COMMON_BODY = 16 * 1024,
 	COMMITTING_ALONE = 64,
 	COMMITTING_SHARED = 1,
 	COMMITTING_RARE = 8, /* beside */
@@ -64,11 +66,16 @@ static uint32_t *size_of(struct flow_lane *lane, const struct request *r)
 	return &lane->sizes[(h ^ (h >> 17)) % FLOW_SIZES];
 }
 
-static int64_t cost_of(struct flow_lane *lane, const struct request *r)
+static int64_t cost_of(struct flow_lane *lane, const struct exchange *x)
 {
+	const struct request *r = &x->request;
+	size_t body = MAX(x->incoming.n, (size_t)COMMON_BODY) - COMMON_BODY;
+
 	if (r->verb == REQUEST_LIST)
 		return COST_READ + (int64_t)*size_of(lane, r);
-	return request_verb_writes(r->verb) ? COST_WRITE : COST_READ;
+	if (!request_verb_writes(r->verb))
+		return COST_READ;
+	return COST_WRITE + (int64_t)body * COST_BYTE;
 }
 
 static struct flow_query query_of(const struct exchange *x)
@@ -358,7 +365,7 @@ void flow_enter(struct exchange *x, void (*then)(struct exchange *x))
 	t->schema = flow_config_match(lane->config, &q);
 	t->config = flow_config_ref(lane->config);
 	level = t->schema->level;
-	t->item.cost = cost_of(lane, &x->request);
+	t->item.cost = cost_of(lane, x);
 	if (level->exempt) {
 		then(x);
 		return;

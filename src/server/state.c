@@ -20,6 +20,8 @@
 
 static void run_jobs(struct loop_task *t);
 static void run_writing(struct loop_task *t);
+static void run_large(struct loop_task *t);
+static void run_answering(struct loop_task *t);
 static void on_reload(struct loop_timer *t);
 
 /* --- life ------------------------------------------------------------------------- */
@@ -88,9 +90,13 @@ struct state *state_new(const struct state_opts *opts)
 	map_init(&st->guards);
 	list_init(&st->jobs);
 	list_init(&st->writing);
+	list_init(&st->large);
+	list_init(&st->answering);
 	list_init(&st->dirty);
 	loop_task_init(&st->run_jobs, run_jobs);
 	loop_task_init(&st->run_writing, run_writing);
+	loop_task_init(&st->run_large, run_large);
+	loop_task_init(&st->run_answering, run_answering);
 	loop_timer_init(&st->reload, st->loop, on_reload);
 	loop_timer_init(&st->tidy, st->loop, state_feed_tidy);
 	atomic_init(&st->nwatches, 0);
@@ -192,6 +198,8 @@ void state_stop(struct state *st, void (*done)(void *arg), void *arg)
 	loop_timer_stop(&st->tidy);
 	(void)error_set(&err, ERR_UNAVAILABLE, "the server is shutting down");
 	state_sync_fail(st, &err);
+	while (!list_empty(&st->answering))
+		run_answering(&st->run_answering);
 	state_run_jobs(st);
 	watch_stop(st);
 	state_stop_step(st);
@@ -220,8 +228,11 @@ void state_free(struct state *st)
 	if (!st)
 		return;
 	assert(list_empty(&st->jobs) && list_empty(&st->writing) && st->writes == 0);
+	assert(list_empty(&st->large) && list_empty(&st->answering));
 	loop_task_cancel(&st->run_jobs);
 	loop_task_cancel(&st->run_writing);
+	loop_task_cancel(&st->run_large);
+	loop_task_cancel(&st->run_answering);
 	loop_timer_stop(&st->wait_timer);
 	for (size_t i = 0; i < st->nresources; i++)
 		resource_free(st->resources[i]);
@@ -296,15 +307,49 @@ static void run_writing(struct loop_task *t)
 	run(st, &st->writing);
 }
 
+/* One: who else has something to do is served before the next. */
+static void run_large(struct loop_task *t)
+{
+	struct state *st = CONTAINER_OF(t, struct state, run_large);
+	struct list one, *node;
+
+	if (!st->loaded || st->stopping) {
+		run(st, &st->large);
+		return;
+	}
+	list_init(&one);
+	node = list_pop_front(&st->large);
+	if (node)
+		list_push_back(&one, node);
+	run(st, &one);
+	if (!list_empty(&st->large))
+		loop_defer_large(st->loop, t);
+}
+
+static void run_answering(struct loop_task *t)
+{
+	struct state *st = CONTAINER_OF(t, struct state, run_answering);
+	struct list *node = list_pop_front(&st->answering);
+
+	if (!list_empty(&st->answering))
+		loop_defer_large(st->loop, t);
+	if (node)
+		LIST_ENTRY(node, struct job, link)->done(LIST_ENTRY(node, struct job, link));
+}
+
 void state_run_jobs(struct state *st)
 {
 	loop_defer(st->loop, &st->run_jobs);
 	loop_defer_last(st->loop, &st->run_writing);
+	loop_defer_large(st->loop, &st->run_large);
 }
 
 static void enqueue(struct state *st, struct job *j)
 {
-	if (j->writes) {
+	if (j->large) {
+		list_push_back(&st->large, &j->link);
+		loop_defer_large(st->loop, &st->run_large);
+	} else if (j->writes) {
 		list_push_back(&st->writing, &j->link);
 		loop_defer_last(st->loop, &st->run_writing);
 	} else {
@@ -340,7 +385,14 @@ void state_submit(struct state *st, struct job *j)
 
 void job_finish(struct job *j)
 {
-	if (j->home == j->state->loop) {
+	struct state *st = j->state;
+
+	if (j->home == st->loop && j->large && !st->stopping) {
+		list_push_back(&st->answering, &j->link);
+		loop_defer_large(st->loop, &st->run_answering);
+		return;
+	}
+	if (j->home == st->loop) {
 		j->done(j);
 		return;
 	}

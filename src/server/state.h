@@ -82,6 +82,7 @@ int state_health(struct state *st, struct error *err);
 struct job {
 	struct loop *home;
 	bool writes; /* which takes longer: it runs at the end of a turn, after reads */
+	bool large; /* of these one runs per turn, and done() comes in another turn */
 	void (*run)(struct state *st, struct job *j); /* leads, now or later, to job_finish() */
 	void (*done)(struct job *j);
 	int64_t limit_ms; /* how long a read may wait for the newest state; 0: 3 s */

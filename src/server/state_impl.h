@@ -147,7 +147,9 @@ struct state {
 	/* Jobs that came and did not run yet. */
 	struct list jobs;
 	struct list writing; /* of them those that write: they run last */
-	struct loop_task run_jobs, run_writing;
+	struct list large; /* those that write much */
+	struct list answering; /* large ones that are finished: their done() is to come */
+	struct loop_task run_jobs, run_writing, run_large, run_answering;
 
 	/* Reads that wait for committed (state_sync.c). */
 	struct list waiting; /* by revision */
