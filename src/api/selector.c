@@ -52,6 +52,15 @@ bool selector_matches(const struct selector *s,
 	return true;
 }
 
+size_t selector_weight(const struct selector *s)
+{
+	size_t n = s->n;
+
+	for (size_t i = 0; i < s->n; i++)
+		n += s->terms[i].nvalues;
+	return n;
+}
+
 struct str selector_required_value(const struct selector *s, struct str key)
 {
 	for (size_t i = 0; i < s->n; i++) {

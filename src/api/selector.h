@@ -39,7 +39,10 @@ struct selector {
 	size_t n;
 };
 
-/* -ERR_BAD_REQUEST with upstream's text. */
+/*
+ * -ERR_BAD_REQUEST with upstream's text; also beyond SELECTOR_TERMS_MAX requirements, or
+ * SELECTOR_VALUES_MAX values of all of them.
+ */
 int selector_parse_labels(struct arena *a, struct str text, struct selector *ret_selector,
 			  struct error *err);
 int selector_parse_fields(struct arena *a, struct str text, struct selector *ret_selector,
@@ -54,6 +57,9 @@ struct selector selector_copy(struct arena *a, const struct selector *s);
 /* `get` returns the key's value, p NULL when absent. */
 bool selector_matches(const struct selector *s,
 		      struct str (*get)(const void *source, struct str key), const void *source);
+
+/* Terms and values: the comparisons that a match may take. */
+size_t selector_weight(const struct selector *s);
 
 /* The value that `key` must equal, when the selector says so; p NULL otherwise. */
 struct str selector_required_value(const struct selector *s, struct str key);

@@ -5,6 +5,8 @@
  */
 #include "api/selector.h"
 
+#include "base/limits.h"
+
 /* The place of the first comma that no backslash protects; the end without one. */
 static size_t term_end(struct str s)
 {
@@ -17,11 +19,12 @@ static size_t term_end(struct str s)
 	return s.n;
 }
 
+/* How many there can be at most. */
 static size_t count_terms(struct str s)
 {
 	size_t n = 1;
 
-	for (size_t at = term_end(s); at < s.n; at = term_end(s)) {
+	for (size_t at = term_end(s); at < s.n && n < SELECTOR_TERMS_MAX; at = term_end(s)) {
 		s = str_skip(s, at + 1);
 		n++;
 	}
@@ -101,6 +104,10 @@ int selector_parse_fields(struct arena *a, struct str text, struct selector *ret
 		rest = str_skip(rest, piece.n + 1);
 		if (piece.n == 0)
 			continue;
+		if (n == SELECTOR_TERMS_MAX)
+			return error_set(err, ERR_BAD_REQUEST,
+					 "a selector may have at most %d requirements",
+					 SELECTOR_TERMS_MAX);
 		r = parse_term(a, text, piece, &terms[n], err);
 		if (r < 0)
 			return r;

@@ -33,6 +33,7 @@ struct labels_parser {
 	struct error *err;
 	VEC(struct selector_term) terms;
 	VEC(struct str) values; /* of the current term */
+	size_t nvalues; /* of all terms */
 };
 
 static bool is_blank(char c)
@@ -150,8 +151,10 @@ static int check_values(struct labels_parser *p, const struct selector_term *t)
 
 static int add_value(struct labels_parser *p, struct str value)
 {
-	if (!vec_push(&p->values, value))
-		return error_set(p->err, ERR_BAD_REQUEST, "too many values");
+	if (p->nvalues++ == SELECTOR_VALUES_MAX)
+		return error_set(p->err, ERR_BAD_REQUEST, "a selector may have at most %d values",
+				 SELECTOR_VALUES_MAX);
+	(void)vec_push(&p->values, value);
 	return 0;
 }
 
@@ -184,6 +187,7 @@ static int parse_list(struct labels_parser *p)
 static int parse_values(struct labels_parser *p, enum selector_op op)
 {
 	bool set = op == SELECTOR_IN || op == SELECTOR_NOT_IN;
+	struct str value;
 
 	if (set && p->token != TOKEN_OPEN)
 		return error_set(p->err, ERR_BAD_REQUEST, "found '%.*s' expected: '('",
@@ -196,9 +200,9 @@ static int parse_values(struct labels_parser *p, enum selector_op op)
 		return add_value(p, STR(""));
 	if (p->token != TOKEN_NAME)
 		return refuse(p, "identifier");
-	(void)add_value(p, p->text);
+	value = p->text;
 	advance(p);
-	return 0;
+	return add_value(p, value);
 }
 
 static int parse_operator(struct labels_parser *p, enum selector_op *ret_op)
@@ -272,7 +276,8 @@ static int parse_requirement(struct labels_parser *p)
 	if (r < 0)
 		return r;
 	if (!vec_push(&p->terms, t))
-		return error_set(p->err, ERR_BAD_REQUEST, "too many requirements");
+		return error_set(p->err, ERR_BAD_REQUEST,
+				 "a selector may have at most %d requirements", SELECTOR_TERMS_MAX);
 	return 0;
 }
 
@@ -312,7 +317,7 @@ int selector_parse_labels(struct arena *a, struct str text, struct selector *ret
 	int r;
 
 	vec_init(&p.terms, SELECTOR_TERMS_MAX);
-	vec_init(&p.values, SELECTOR_TERMS_MAX);
+	vec_init(&p.values, SELECTOR_VALUES_MAX);
 	r = parse_all(&p);
 	if (r == 0) {
 		terms = ARENA_ARRAY(a, struct selector_term, p.terms.n);

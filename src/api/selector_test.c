@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "api/selector.h"
+#include "base/buf.h"
 #include "base/limits.h"
 
 typedef int parse_fn(struct arena *a, struct str text, struct selector *ret_selector,
@@ -234,6 +235,40 @@ static void a_copy_outlives_its_origin(void **state)
 	assert_true(selector_matches(&copy, get, ""));
 }
 
+/* `n` times the piece, with commas between, in parentheses that `head` opens. */
+static const char *many(struct arena *a, const char *head, const char *piece, size_t n)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
+
+	(void)buf_addz(&b, head);
+	for (size_t i = 0; i < n; i++)
+		(void)buf_printf(&b, "%s%s", i ? "," : "", piece);
+	(void)buf_addz(&b, head[0] ? ")" : "");
+	return arena_strdup(a, buf_str(&b));
+}
+
+static void requirements_and_values_are_bounded(void **state)
+{
+	static const char terms[] = "a selector may have at most 256 requirements";
+	static const char label_terms[] =
+		"unable to parse requirement: a selector may have at most 256 requirements";
+	static const char values[] =
+		"unable to parse requirement: a selector may have at most 512 values";
+	CLEANUP(arena_release) struct arena a;
+
+	arena_init(&a, 16 * MIB);
+	assert_true(LABELS(many(&a, "", "a=1", 256), "a=1"));
+	assert_refused(selector_parse_labels, many(&a, "", "a=1", 257), label_terms);
+	assert_refused(selector_parse_labels, many(&a, "", "!a", 257), label_terms);
+	assert_true(LABELS(many(&a, "a in (", "1", 512), "a=1"));
+	assert_refused(selector_parse_labels, many(&a, "a in (", "1", 513), values);
+	assert_refused(selector_parse_labels, many(&a, "a=1,b notin (", "", 512), values);
+	assert_true(FIELDS(many(&a, "", "a=1", 256), "a=1"));
+	assert_refused(selector_parse_fields, many(&a, "", "a=1", 257), terms);
+	/* Places without a requirement ask for nothing. */
+	assert_true(FIELDS(many(&a, "", "", 9000), "a=1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +285,7 @@ int main(void)
 		cmocka_unit_test(escapes_stand_for_what_separates),
 		cmocka_unit_test(the_required_value_is_what_indexes_need),
 		cmocka_unit_test(a_copy_outlives_its_origin),
+		cmocka_unit_test(requirements_and_values_are_bounded),
 	};
 
 	return cmocka_run_group_tests_name("api/selector", tests, NULL, NULL);

@@ -34,8 +34,13 @@
 /* Members and elements that one JSON patch may pass on its ways: 10000 long ones would block. */
 #define PATCH_WORK_MAX 50000000UL
 
-/* Terms of a selector, and values of one term: more than a request's target can hold. */
-#define SELECTOR_TERMS_MAX 16384
+/*
+ * Requirements of a label or field selector that is sent as text, and the values of all of them:
+ * every event may have to be compared with each. Upstream has no bound but the request's target.
+ * Selectors in objects are not concerned.
+ */
+#define SELECTOR_TERMS_MAX  256
+#define SELECTOR_VALUES_MAX 512
 
 /*
  * Regular expressions of schemas. Counts and depth as Go's regexp package bounds them; the
