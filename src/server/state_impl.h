@@ -171,6 +171,7 @@ struct state {
 	size_t looking; /* lists that go on in later turns */
 	struct metrics_gauge *revision_gauge; /* or NULL */
 	struct metrics_counter *damaged_counter;
+	struct metrics_counter *evaluations_counter; /* of selectors of watches; any thread */
 	struct metrics_family *objects_family, *events_family, *revision_family; /* or NULL */
 
 	bool watches_stopped, stopping, closing;

@@ -49,6 +49,10 @@ void state_metrics_add(struct state *st)
 	f = family(m, "apiserver_storage_decode_errors_total",
 		   "Stored values that are no object of their resource.", METRICS_COUNTER, NULL, 0);
 	st->damaged_counter = f ? metrics_counter_of(f, NULL, 0) : NULL;
+	f = family(m, "devplane_watch_evaluations_total",
+		   "Objects of events that were compared with the selectors of watches.",
+		   METRICS_COUNTER, NULL, 0);
+	st->evaluations_counter = f ? metrics_counter_of(f, NULL, 0) : NULL;
 }
 
 void state_metrics_add_resource(struct resource *r)

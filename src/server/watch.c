@@ -20,6 +20,7 @@
 enum {
 	BOOKMARK_MS = 60 * 1000, /* give or take a quarter */
 	BOOKMARK_LAST_MS = 2000, /* before the end */
+	SCAN_TERMS = 4, /* terms and values whose comparison costs as much as an event */
 };
 
 static void pump_more(struct loop_task *t);
@@ -297,6 +298,9 @@ static void copy_opts(struct watch *w, const struct watch_opts *opts)
 					      .ns = arena_str(a, opts->ns),
 					      .labels = selector_copy(a, &opts->labels),
 					      .fields = selector_copy(a, &opts->fields) };
+	w->scan_cost = 1 +
+		       (selector_weight(&w->filter.labels) + selector_weight(&w->filter.fields)) /
+			       SCAN_TERMS;
 	if (!w->opts.form.kind)
 		w->opts.form.kind = opts->kind;
 	if (!w->filter.ns.n && w->filter.fields.n && (kind->flags & SCHEMA_NAMESPACED))

@@ -4,8 +4,8 @@
  * Each resource has one ring of events in the order of revisions, references
  * to the object and to what it replaced. A watcher is a position, a matcher and a
  * stream; being slow costs nothing but its position, and only the ring's bound in
- * bytes decides that it is too old (410 Expired as an ERROR event). Watchers with
- * an equality on an indexed field are found by index, not tested one by one. A
+ * bytes decides that it is too old (410 Expired as an ERROR event). Watchers are
+ * found by what their selectors require (watch_index.h), not tested one by one. A
  * watcher is written once per commit batch; an event's text is made once per
  * form (JSON, version, Table) and shared by all watchers.
  *

@@ -32,6 +32,7 @@ struct watch {
 	enum watch_phase phase;
 	uint64_t seq;
 	size_t at;
+	size_t scan_cost; /* of looking at one event while behind, in events without a selector */
 	int64_t seen; /* revision of the last event looked at while behind */
 	struct resource_snapshot *snapshot;
 	struct list link; /* lane's watches */

@@ -8,12 +8,13 @@
  * made once for all who want it. Nothing is flushed here: the connections do that at
  * the end of the turn, once.
  */
+#include "base/metrics.h"
 #include "net/http.h"
 #include "server/watch_impl.h"
 #include "server/watch_text.h"
 
 enum {
-	SCAN = 2000, /* events that one watch looks at in a turn */
+	SCAN = 2000, /* events that one watch looks at in a turn; fewer if its selectors are long */
 	SHARE_MAX = 16 * 1024, /* a larger object is sent by reference, not copied into a line */
 };
 
@@ -68,23 +69,14 @@ static void send_shared(struct watch *w, enum ring_type type, struct watch_lines
 		send_bytes(w, watch_lines_get(lines, &w->opts.form, type));
 }
 
-/* What an event is to this watch. False: nothing. */
-static bool event_for(const struct watch *w, const struct ring_event *e, enum ring_type *ret_type)
+/* Counts the comparisons since the last call. */
+static void count_evaluations(struct lane_feed *f)
 {
-	const struct resource_filter *f = &w->filter;
-	bool now, before;
+	size_t n = f->index.evaluated;
 
-	*ret_type = e->type;
-	if (f->ns.n && !str_eq(f->ns, object_ns(e->object)))
-		return false;
-	if (!f->labels.n && !f->fields.n)
-		return true;
-	now = e->type != RING_DELETED && resource_filter_matches(f, e->object);
-	before = e->prev && resource_filter_matches(f, e->prev);
-	if (!now && !before)
-		return false;
-	*ret_type = !now ? RING_DELETED : before ? RING_MODIFIED : RING_ADDED;
-	return true;
+	f->index.evaluated = 0;
+	if (n && f->lane->state->evaluations_counter)
+		metrics_counter_add(f->lane->state->evaluations_counter, n);
 }
 
 /* --- behind ----------------------------------------------------------------------- */
@@ -150,11 +142,11 @@ static bool send_plain(struct watch *w, const struct ring_chunk *c)
 
 static bool send_matching(struct watch *w, const struct ring_chunk *c, size_t *budget)
 {
-	for (; w->at < c->n && *budget; w->at++, --*budget) {
+	for (; w->at < c->n && *budget; w->at++, *budget -= MIN(*budget, w->scan_cost)) {
 		struct watch_lines lines = { .event = &c->events[w->at] };
 		enum ring_type type;
 
-		if (!event_for(w, lines.event, &type))
+		if (!watch_index_match(&w->feed->index, &w->filter, lines.event, &type))
 			continue;
 		if (http_stream_room(w->stream) == 0)
 			return false;
@@ -164,7 +156,7 @@ static bool send_matching(struct watch *w, const struct ring_chunk *c, size_t *b
 	return *budget > 0 || w->at == c->n;
 }
 
-static void send_behind(struct watch *w)
+static void send_chunks(struct watch *w)
 {
 	struct ring_span *span = &w->feed->span;
 	size_t budget = SCAN;
@@ -187,6 +179,14 @@ static void send_behind(struct watch *w)
 		w->at = 0;
 	}
 	w->phase = WATCH_CURRENT;
+}
+
+static void send_behind(struct watch *w)
+{
+	struct lane_feed *f = w->feed;
+
+	send_chunks(w);
+	count_evaluations(f);
 }
 
 void watch_pump(struct watch *w)
@@ -247,19 +247,25 @@ static void offer_all(struct watch_spot *spot, void *arg)
 	d->behind |= w->phase == WATCH_BEHIND;
 }
 
-/* One event. */
-static void offer(struct watch_spot *spot, void *arg)
+/* One event, which matches. */
+static void offer(struct watch_spot *spot, enum ring_type type, void *arg)
 {
 	struct watch *w = CONTAINER_OF(spot, struct watch, spot);
 	struct delivery *d = arg;
-	enum ring_type type;
 
-	if (w->phase != WATCH_CURRENT || !event_for(w, d->lines.event, &type))
+	if (w->phase != WATCH_CURRENT)
 		return;
 	if (http_stream_room(w->stream) == 0)
 		fall_behind(w, d->chunk, d->at);
 	else
 		send_shared(w, type, &d->lines);
+}
+
+static void offer_as_it_is(struct watch_spot *spot, void *arg)
+{
+	const struct delivery *d = arg;
+
+	offer(spot, d->lines.event->type, arg);
 }
 
 static void deliver_events(struct delivery *d)
@@ -273,7 +279,7 @@ static void deliver_events(struct delivery *d)
 		d->lines.event = e;
 		d->lines.now_ns = clock_wall(loop_clock(d->feed->lane->loop));
 		if (!c->one_space)
-			watch_index_visit_whole(x, object_ns(e->object), offer, d);
+			watch_index_visit_whole(x, object_ns(e->object), offer_as_it_is, d);
 		watch_index_visit(x, d->feed->kind, e, offer, d);
 		watch_lines_release(&d->lines);
 	}
@@ -305,6 +311,7 @@ void watch_deliver(struct lane_feed *f, struct ring_chunk *c)
 		lane_texts_drop(&f->lane->texts, f);
 	if (!watch_index_empty(&f->index))
 		deliver_events(&d);
+	count_evaluations(f);
 }
 
 void watch_progress(struct watch *w, int64_t revision)
