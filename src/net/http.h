@@ -151,6 +151,12 @@ void http_stream_unref(struct http_stream *s);
 struct conn *http_stream_conn(const struct http_stream *s);
 struct loop *http_stream_loop(const struct http_stream *s);
 
+/*
+ * Server: the client has shown who it is. From now on its connection does not count among those of
+ * unknown clients (struct http_server_opts).
+ */
+void http_stream_vouch(struct http_stream *s);
+
 /* --- receiving --------------------------------------------------------------- */
 
 /* Gives back n bytes of what on_body delivered: the peer may send that many more. */

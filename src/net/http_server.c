@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/queue.h"
 #include "net/http_conn.h"
+#include "net/http_sources.h"
 #include "net/listener.h"
 #include "net/tls.h"
 
@@ -44,6 +45,7 @@ struct server_conn {
 	struct http_conn http;
 	struct server_lane *lane;
 	struct list link;
+	struct http_source *source; /* that counts it; NULL: its client is known */
 	char first[sizeof(h2_sniff)];
 	unsigned nfirst;
 };
@@ -61,7 +63,9 @@ struct http_server {
 	void (*done)(void *arg);
 	void *done_arg;
 	struct loop_msg done_msg;
-	atomic_uint_fast64_t accepted, conns, requests, stalled;
+	size_t max_conns;
+	struct http_sources sources;
+	atomic_uint_fast64_t accepted, conns, requests, stalled, refused_all, refused_strangers;
 	atomic_size_t lanes_left; /* still draining */
 };
 
@@ -146,6 +150,7 @@ static void release_conn(struct http_conn *c)
 	struct server_lane *lane = sc->lane;
 
 	list_remove(&sc->link);
+	http_sources_leave(&lane->server->sources, sc->source);
 	free(sc);
 	atomic_fetch_sub_explicit(&lane->server->conns, 1, memory_order_relaxed);
 	lane_check_empty(lane);
@@ -156,8 +161,17 @@ static void on_over(struct http_conn *c, const struct error *err)
 	http_conn_free(c, err);
 }
 
+static void on_turn(struct http_conn *c)
+{
+	struct server_conn *sc = conn_of(c);
+
+	if (sc->source && c->session && c->session->vouched)
+		http_sources_leave(&sc->lane->server->sources, TAKE(sc->source));
+}
+
 static const struct http_conn_events server_events = {
 	.on_stream = on_stream,
+	.on_turn = on_turn,
 	.on_stalled = on_stalled,
 	.on_open = on_open,
 	.on_first = on_first,
@@ -194,16 +208,39 @@ static void attach(struct server_conn *sc, struct server_port *port, struct conn
 	tls_unref(tls);
 }
 
+/* Counts a connection in; false when there are as many as there may be. */
+static bool has_room(struct http_server *sv, const struct conn *below,
+		     struct http_source **ret_source)
+{
+	atomic_uint_fast64_t *refused = &sv->refused_all;
+	uint64_t before = atomic_fetch_add_explicit(&sv->conns, 1, memory_order_relaxed);
+
+	if (!sv->max_conns || before < sv->max_conns) {
+		if (http_sources_enter(&sv->sources, conn_peer(below), ret_source))
+			return true;
+		refused = &sv->refused_strangers;
+	}
+	atomic_fetch_sub_explicit(&sv->conns, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(refused, 1, memory_order_relaxed);
+	return false;
+}
+
 static void on_accept(void *arg, struct conn *below, size_t index)
 {
 	struct server_port *port = arg;
 	struct http_server *sv = port->server;
 	struct server_lane *lane = &sv->lanes[index];
-	struct server_conn *sc = XNEW(struct server_conn);
+	struct http_source *source;
+	struct server_conn *sc;
 
 	atomic_fetch_add_explicit(&sv->accepted, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&sv->conns, 1, memory_order_relaxed);
+	if (!has_room(sv, below, &source)) {
+		conn_free(below);
+		return;
+	}
+	sc = XNEW(struct server_conn);
 	sc->lane = lane;
+	sc->source = source;
 	list_push_back(&lane->conns, &sc->link);
 	http_conn_init(&sc->http, lane->loop, port->is_unix ? &sv->config_lax : &sv->config,
 		       &server_events, release_conn);
@@ -237,8 +274,10 @@ struct http_server *http_server_new(const struct http_server_opts *opts)
 	sv->nlanes = opts->nloops;
 	sv->lanes = xcalloc(sv->nlanes, sizeof(*sv->lanes));
 	sv->done_msg.fn = on_done;
+	sv->max_conns = opts->max_conns;
 	list_init(&sv->ports);
 	lock_init(&sv->tls_lock);
+	http_sources_init(&sv->sources, opts->max_strangers);
 	for (size_t i = 0; i < sv->nlanes; i++) {
 		struct server_lane *lane = &sv->lanes[i];
 
@@ -357,6 +396,7 @@ void http_server_free(struct http_server *sv)
 	}
 	tls_unref(sv->tls);
 	lock_destroy(&sv->tls_lock);
+	http_sources_release(&sv->sources);
 	free(sv->lanes);
 	free(sv);
 }
@@ -366,5 +406,8 @@ void http_server_stats(const struct http_server *sv, struct http_server_stats *r
 	ret_stats->accepted = atomic_load_explicit(&sv->accepted, memory_order_relaxed);
 	ret_stats->conns = atomic_load_explicit(&sv->conns, memory_order_relaxed);
 	ret_stats->requests = atomic_load_explicit(&sv->requests, memory_order_relaxed);
+	ret_stats->refused_all = atomic_load_explicit(&sv->refused_all, memory_order_relaxed);
+	ret_stats->refused_strangers = atomic_load_explicit(&sv->refused_strangers,
+							    memory_order_relaxed);
 	ret_stats->stalled = atomic_load_explicit(&sv->stalled, memory_order_relaxed);
 }

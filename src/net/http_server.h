@@ -20,6 +20,11 @@ struct http_server_opts {
 	struct loop *const *loops; /* I/O loops; the first one also accepts */
 	size_t nloops;
 	struct http_config config;
+	/*
+	 * Connections in all, and from one address those whose client is not known yet
+	 * (http_stream_vouch()); 0: no limit. New ones beyond are closed at once.
+	 */
+	size_t max_conns, max_strangers;
 	/* `lane`: index of the loop that it runs on. */
 	void (*handler)(void *arg, struct http_stream *s, size_t lane);
 	void *arg;
@@ -29,6 +34,7 @@ struct http_server_stats {
 	uint64_t accepted;
 	uint64_t conns; /* open now */
 	uint64_t requests;
+	uint64_t refused_all, refused_strangers; /* connections closed because of each limit */
 	uint64_t stalled; /* HTTP/2 streams that were reset: the peer took nothing of the answer */
 };
 

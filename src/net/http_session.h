@@ -92,6 +92,7 @@ struct http_session {
 	bool draining; /* no new streams */
 	bool done; /* close when the output is flushed */
 	bool raw; /* the connection was upgraded: it may stand still for hours */
+	bool vouched; /* the client is known: see http_stream_vouch() */
 	bool patient; /* no write time-out: see http_stream_patient() */
 	bool shut; /* no more output, but input: shut our side down when all is flushed */
 	bool was_shut; /* and that was done */

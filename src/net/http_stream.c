@@ -212,6 +212,12 @@ struct conn *http_stream_conn(const struct http_stream *s)
 	return s->session ? s->session->conn : NULL;
 }
 
+void http_stream_vouch(struct http_stream *s)
+{
+	if (s->session)
+		s->session->vouched = true;
+}
+
 struct loop *http_stream_loop(const struct http_stream *s)
 {
 	return s->session ? s->session->loop : NULL;

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include "base/buf.h"
 #include "base/limits.h"
 #include "net/conn.h"
@@ -257,6 +259,127 @@ static void a_failed_connection_that_is_not_read_costs_no_turns(void **state UNU
 	sim_free(sim);
 }
 
+/* --- limits on connections ---------------------------------------------------------------- */
+
+/* Requests of "GET /known" are those of a client that the server knows. */
+static void answer_shortly(void *arg UNUSED, struct http_stream *s, size_t lane UNUSED)
+{
+	static const struct http_stream_ops ops;
+
+	s->ops = &ops;
+	if (str_eqz(s->in.path, "/known"))
+		http_stream_vouch(s);
+	(void)http_stream_reply(s, 200, STR_NULL, slice_static(STR("ok")));
+}
+
+enum { CALLERS = 6 };
+
+struct callers {
+	struct sim *sim;
+	struct loop *server_loop, *here, *there;
+	struct http_server *server;
+	struct addr at;
+	struct mute v[CALLERS];
+	size_t n;
+};
+
+static void callers_init(struct callers *c, size_t max_conns, size_t max_strangers)
+{
+	struct http_server_opts opts = { .nloops = 1,
+					 .handler = answer_shortly,
+					 .max_conns = max_conns,
+					 .max_strangers = max_strangers };
+
+	*c = (struct callers){ .sim = sim_new(&(struct sim_opts){ .seed = 4 }) };
+	c->server_loop = sim_loop_new(c->sim, "server");
+	c->here = sim_loop_new(c->sim, "here");
+	c->there = sim_loop_new(c->sim, "there");
+	opts.loops = &c->server_loop;
+	c->server = http_server_new(&opts);
+	assert_int_equal(addr_parse(&c->at, STR("10.0.0.1:80"), 0, NULL), 0);
+	assert_int_equal(http_server_listen(c->server, &c->at, NULL, 0, NULL, NULL), 0);
+}
+
+static void caller_eof(void *arg)
+{
+	mute_error(arg, NULL);
+}
+
+/* Whether its connection lasts. */
+static bool call(struct callers *c, struct loop *from)
+{
+	static const struct conn_events events = { mute_none, mute_data, caller_eof, mute_none,
+						   mute_error };
+	struct mute *m = &c->v[c->n++];
+
+	assert_int_equal(conn_connect(from, &c->at, &events, m, &m->conn, NULL), 0);
+	sim_run_for(c->sim, 1000);
+	return m->conn != NULL;
+}
+
+static void say(struct callers *c, size_t i, const char *path)
+{
+	char text[64];
+	int n = snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
+
+	mute_write(&c->v[i], text, (size_t)n);
+	sim_run_for(c->sim, 1000);
+}
+
+static void callers_release(struct callers *c)
+{
+	bool done = false;
+
+	for (size_t i = 0; i < c->n; i++)
+		conn_free(c->v[i].conn);
+	http_server_drain(c->server, 0, note_done, &done);
+	sim_run_for(c->sim, 1000);
+	assert_true(done);
+	http_server_free(c->server);
+	loop_free(c->here);
+	loop_free(c->there);
+	loop_free(c->server_loop);
+	sim_free(c->sim);
+}
+
+static void unknown_clients_of_one_address_have_few_connections(void **state UNUSED)
+{
+	struct http_server_stats stats;
+	struct callers c;
+
+	callers_init(&c, 0, 2);
+	assert_true(call(&c, c.here));
+	assert_true(call(&c, c.here));
+	assert_false(call(&c, c.here));
+	http_server_stats(c.server, &stats);
+	assert_int_equal(stats.refused_strangers, 1);
+	assert_int_equal(stats.conns, 2);
+	assert_true(call(&c, c.there));
+	/* A request alone does not make a client known. */
+	say(&c, 0, "/health");
+	assert_false(call(&c, c.here));
+	say(&c, 0, "/known");
+	assert_true(call(&c, c.here));
+	callers_release(&c);
+}
+
+static void connections_in_all_are_bounded_and_given_back(void **state UNUSED)
+{
+	struct http_server_stats stats;
+	struct callers c;
+
+	callers_init(&c, 2, 0);
+	assert_true(call(&c, c.here));
+	assert_true(call(&c, c.there));
+	assert_false(call(&c, c.here));
+	http_server_stats(c.server, &stats);
+	assert_int_equal(stats.refused_all, 1);
+	conn_free(TAKE(c.v[0].conn));
+	sim_run_for(c.sim, 1000);
+	assert_true(call(&c, c.here));
+	callers_release(&c);
+}
+
 static void all_of_it_holds_over_tls(void **state UNUSED)
 {
 	for (uint64_t seed = 0; seed < 60; seed++) {
@@ -328,6 +451,8 @@ int main(void)
 		cmocka_unit_test(a_hasty_drain_leaves_no_connection),
 		cmocka_unit_test(a_crashed_server_leaves_its_clients_with_errors),
 		cmocka_unit_test(a_failed_connection_that_is_not_read_costs_no_turns),
+		cmocka_unit_test(unknown_clients_of_one_address_have_few_connections),
+		cmocka_unit_test(connections_in_all_are_bounded_and_given_back),
 		cmocka_unit_test(all_of_it_holds_over_tls),
 		cmocka_unit_test(equal_seeds_repeat_to_the_byte),
 	};
