@@ -29,7 +29,7 @@ struct server_options {
 	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
 	int64_t watch_cache, history_bytes, quota_bytes;
 	bool fairness;
-	int64_t max_reading, max_writing;
+	int64_t max_reading, max_writing, max_user_watches;
 };
 
 static const struct flag flags[] = {
@@ -147,6 +147,9 @@ static const struct flag flags[] = {
 	{ "max-mutating-requests-inflight", 0, FLAG_INT(struct server_options, max_writing),
 	  .arg = "N", .initial = "200", .max = 1000000,
 	  .help = "writes under way at most, likewise" },
+	{ "max-watches-per-user", 0, FLAG_INT(struct server_options, max_user_watches), .arg = "N",
+	  .initial = "10000", .max = 100000000,
+	  .help = "watches that one user may have open, 0 is no limit; system:masters has none" },
 	{ "shutdown-grace", 0, FLAG_DURATION(struct server_options, drain_timeout), .arg = "TIME",
 	  .initial = "10s", .max = 3600 * CLOCK_SEC,
 	  .help = "on SIGTERM, let requests end for so long" },
@@ -180,6 +183,13 @@ static int check_options(struct serve *v, const struct server_options *o, struct
 		return cli_bad_usage(v->cli, err,
 				     "--service-account-max-token-expiration must be at least 1h");
 	return 0;
+}
+
+static void read_limits(const struct server_options *o, struct server_opts *opts)
+{
+	opts->max_reading = o->max_reading ? o->max_reading : INT32_MAX;
+	opts->max_writing = o->max_writing ? o->max_writing : INT32_MAX;
+	opts->max_user_watches = o->max_user_watches ? o->max_user_watches : -1;
 }
 
 static int read_options(struct serve *v, struct server_opts *ret_opts, struct error *err)
@@ -239,9 +249,8 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.request_timeout_ms = o->request_timeout / CLOCK_MS,
 		.min_request_timeout_ms = o->min_request_timeout * 1000,
 		.no_fairness = !o->fairness,
-		.max_reading = o->max_reading ? o->max_reading : INT32_MAX,
-		.max_writing = o->max_writing ? o->max_writing : INT32_MAX,
 	};
+	read_limits(o, ret_opts);
 	r = check_options(v, o, err);
 	if (r < 0)
 		return r;

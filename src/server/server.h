@@ -68,6 +68,7 @@ struct server_opts {
 	int64_t min_request_timeout_ms; /* of watches: 30 minutes */
 	bool no_fairness; /* only the limits of requests under way */
 	int64_t max_reading, max_writing; /* requests under way; 0: 400, 200; see flow.h */
+	int64_t max_user_watches; /* 0: MEMORY_USER_WATCHES_MAX; -1: no limit; see memory.h */
 	struct gates gates;
 	/*
 	 * In a simulated world: TLS only with a cert_file, kubelets are reached without TLS, and

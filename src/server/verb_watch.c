@@ -72,7 +72,7 @@ static struct watch_form form_of(const struct exchange *x)
 	return f;
 }
 
-enum { HEAD_FIELDS = 2 };
+enum { HEAD_FIELDS = 2, RETRY_AFTER_S = 10 /* of a watch that is one too many */ };
 
 static const struct http_field *head_of(struct exchange *x, size_t *ret_n)
 {
@@ -155,6 +155,12 @@ static void finish(struct exchange *x)
 		start(x, w->revision);
 }
 
+static void refuse(struct exchange *x, const struct error *err)
+{
+	x->retry_after_s = RETRY_AFTER_S;
+	reply_error(x, err, NULL);
+}
+
 void verb_watch(struct exchange *x)
 {
 	const struct request *r = &x->request;
@@ -168,7 +174,9 @@ void verb_watch(struct exchange *x)
 		reply_error(x, &err, NULL);
 		return;
 	}
-	if (r->revision > 0) {
+	if (memory_take_watch(x, &err) < 0) {
+		refuse(x, &err);
+	} else if (r->revision > 0) {
 		start(x, r->revision);
 	} else if (r->revision == 0 && (!r->send_initial_given || r->send_initial)) {
 		start(x, 0);
