@@ -4,6 +4,8 @@
  */
 #include "server/server.h"
 
+#include <sys/resource.h>
+
 #include "base/clock.h"
 #include "base/limits.h"
 #include "cli/cli.h"
@@ -29,7 +31,7 @@ struct server_options {
 	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
 	int64_t watch_cache, history_bytes, quota_bytes;
 	bool fairness;
-	int64_t max_reading, max_writing, max_user_watches;
+	int64_t max_reading, max_writing, max_user_watches, max_conns, max_strangers;
 };
 
 static const struct flag flags[] = {
@@ -150,6 +152,13 @@ static const struct flag flags[] = {
 	{ "max-watches-per-user", 0, FLAG_INT(struct server_options, max_user_watches), .arg = "N",
 	  .initial = "10000", .max = 100000000,
 	  .help = "watches that one user may have open, 0 is no limit; system:masters has none" },
+	{ "max-connections", 0, FLAG_INT(struct server_options, max_conns), .arg = "N",
+	  .initial = "0", .max = 100000000,
+	  .help = "connections at most; 0: three quarters of the files that the process may open" },
+	{ "max-unauthenticated-connections", 0, FLAG_INT(struct server_options, max_strangers),
+	  .arg = "N", .initial = "0", .max = 100000000,
+	  .help = "connections from one address whose client is not known at most; 0: a quarter "
+		  "of --max-connections" },
 	{ "shutdown-grace", 0, FLAG_DURATION(struct server_options, drain_timeout), .arg = "TIME",
 	  .initial = "10s", .max = 3600 * CLOCK_SEC,
 	  .help = "on SIGTERM, let requests end for so long" },
@@ -185,11 +194,27 @@ static int check_options(struct serve *v, const struct server_options *o, struct
 	return 0;
 }
 
+/* Files are also needed for the store, logs, and connections to others. */
+static int64_t most_conns(const struct server_options *o)
+{
+	struct rlimit files;
+
+	if (o->max_conns)
+		return o->max_conns;
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur > INT32_MAX)
+		return INT32_MAX;
+	return MAX((int64_t)files.rlim_cur * 3 / 4, 1);
+}
+
 static void read_limits(const struct server_options *o, struct server_opts *opts)
 {
+	int64_t conns = most_conns(o);
+
 	opts->max_reading = o->max_reading ? o->max_reading : INT32_MAX;
 	opts->max_writing = o->max_writing ? o->max_writing : INT32_MAX;
 	opts->max_user_watches = o->max_user_watches ? o->max_user_watches : -1;
+	opts->max_conns = conns;
+	opts->max_strangers = o->max_strangers ? o->max_strangers : MAX(conns / 4, 1);
 }
 
 static int read_options(struct serve *v, struct server_opts *ret_opts, struct error *err)

@@ -413,10 +413,18 @@ static void expect_body(struct exchange *x)
 		http_stream_body_timeout(x->stream, exchange_time_limit(x), HTTP_BODY_RATE_MIN);
 }
 
+/* x->user is known. */
+static void identified(struct exchange *x)
+{
+	if (!user_in_group(&x->user, USER_UNAUTHENTICATED))
+		http_stream_vouch(x->stream);
+	memory_identified(x);
+}
+
 static void on_admitted(struct exchange *x)
 {
 	x->admitted = true;
-	memory_identified(x);
+	identified(x);
 	if (x->answered)
 		return;
 	if (x->fault) {
@@ -465,7 +473,7 @@ void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 	}
 	if (!access_identify(x))
 		return;
-	memory_identified(x);
+	identified(x);
 	if (!audit_received(x)) {
 		(void)error_set(&err, ERR_INTERNAL, "the audit log cannot be written");
 		reply_error(x, &err, NULL);

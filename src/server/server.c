@@ -87,6 +87,8 @@ static int listen_on(struct server *s, struct error *err)
 		.nloops = s->opts.nloops,
 		.handler = handle,
 		.arg = s,
+		.max_conns = (size_t)s->opts.max_conns,
+		.max_strangers = (size_t)s->opts.max_strangers,
 		.config.stall_timeout_ms = MIN(s->opts.request_timeout_ms, (int64_t)STALL_MS),
 	};
 	struct addr at;

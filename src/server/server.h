@@ -69,6 +69,7 @@ struct server_opts {
 	bool no_fairness; /* only the limits of requests under way */
 	int64_t max_reading, max_writing; /* requests under way; 0: 400, 200; see flow.h */
 	int64_t max_user_watches; /* 0: MEMORY_USER_WATCHES_MAX; -1: no limit; see memory.h */
+	int64_t max_conns, max_strangers; /* see http_server.h; 0: no limit */
 	struct gates gates;
 	/*
 	 * In a simulated world: TLS only with a cert_file, kubelets are reached without TLS, and

@@ -173,14 +173,47 @@ static int add_build(struct metrics *m, struct error *err)
 	return r;
 }
 
-static double stalled_streams(void *server)
+static struct http_server_stats http_stats(const struct server *s)
 {
-	const struct server *s = server;
 	struct http_server_stats stats = { 0 };
 
 	if (s->http)
 		http_server_stats(s->http, &stats);
-	return (double)stats.stalled;
+	return stats;
+}
+
+static double stalled_streams(void *server)
+{
+	return (double)http_stats(server).stalled;
+}
+
+static double refused_all(void *server)
+{
+	return (double)http_stats(server).refused_all;
+}
+
+static double refused_strangers(void *server)
+{
+	return (double)http_stats(server).refused_strangers;
+}
+
+static int add_refused(struct server *s, struct error *err)
+{
+	static const char *const labels[] = { "limit" };
+	static const struct str all = { "all", 3 }, strangers = { "unauthenticated", 15 };
+	struct metrics_spec spec = { .name = "devplane_http_connections_refused_total",
+				     .help = "Connections closed at once because of a limit.",
+				     .type = METRICS_COUNTER,
+				     .labels = labels,
+				     .labels_n = 1 };
+	struct metrics_family *f;
+	int r = metrics_register(s->metrics, &spec, &f, err);
+
+	if (r < 0)
+		return r;
+	metrics_callback_of(f, refused_all, s, &all, 1);
+	metrics_callback_of(f, refused_strangers, s, &strangers, 1);
+	return 0;
 }
 
 static int add_http(struct server *s, struct error *err)
@@ -210,6 +243,8 @@ int server_metrics_new(struct server *s, struct server_metrics **ret_metrics, st
 		r = add_build(s->metrics, err);
 	if (r == 0)
 		r = add_http(s, err);
+	if (r == 0)
+		r = add_refused(s, err);
 	if (r == 0)
 		r = metrics_process_register(s->metrics, err);
 	if (r < 0)
