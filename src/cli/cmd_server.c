@@ -12,6 +12,8 @@
 #include "cli/commands.h"
 #include "cli/role.h"
 
+enum { STRANGERS_MAX = 4096 }; /* connections of one address, where files allow more */
+
 struct server_options {
 	struct role_options role;
 	const char *data_dir, *bind_address;
@@ -158,7 +160,7 @@ static const struct flag flags[] = {
 	{ "max-unauthenticated-connections", 0, FLAG_INT(struct server_options, max_strangers),
 	  .arg = "N", .initial = "0", .max = 100000000,
 	  .help = "connections from one address whose client is not known at most; 0: a quarter "
-		  "of --max-connections" },
+		  "of --max-connections, and at most 4096" },
 	{ "shutdown-grace", 0, FLAG_DURATION(struct server_options, drain_timeout), .arg = "TIME",
 	  .initial = "10s", .max = 3600 * CLOCK_SEC,
 	  .help = "on SIGTERM, let requests end for so long" },
@@ -194,15 +196,20 @@ static int check_options(struct serve *v, const struct server_options *o, struct
 	return 0;
 }
 
-/* Files are also needed for the store, logs, and connections to others. */
+/*
+ * The soft limit on open files is often 1024, for programs that use select(2); the server may use
+ * all that it is allowed. Files are also needed for the store, logs, and connections to others.
+ */
 static int64_t most_conns(const struct server_options *o)
 {
 	struct rlimit files;
 
-	if (o->max_conns)
-		return o->max_conns;
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur > INT32_MAX)
-		return INT32_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return o->max_conns ? o->max_conns : INT32_MAX;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+	if (o->max_conns || files.rlim_cur > INT32_MAX)
+		return o->max_conns ? o->max_conns : INT32_MAX;
 	return MAX((int64_t)files.rlim_cur * 3 / 4, 1);
 }
 
@@ -214,7 +221,8 @@ static void read_limits(const struct server_options *o, struct server_opts *opts
 	opts->max_writing = o->max_writing ? o->max_writing : INT32_MAX;
 	opts->max_user_watches = o->max_user_watches ? o->max_user_watches : -1;
 	opts->max_conns = conns;
-	opts->max_strangers = o->max_strangers ? o->max_strangers : MAX(conns / 4, 1);
+	opts->max_strangers = o->max_strangers ? o->max_strangers
+					       : MAX(MIN(conns / 4, (int64_t)STRANGERS_MAX), 1);
 }
 
 static int read_options(struct serve *v, struct server_opts *ret_opts, struct error *err)
