@@ -32,7 +32,7 @@ struct server_options {
 	const char *audit_log_path, *audit_log_mode;
 	int64_t event_ttl, history, request_timeout, min_request_timeout, drain_timeout; /* ns; s */
 	int64_t watch_cache, history_bytes, quota_bytes;
-	bool fairness;
+	bool fairness, kubelet_names;
 	int64_t max_reading, max_writing, max_user_watches, max_conns, max_strangers;
 };
 
@@ -108,6 +108,9 @@ static const struct flag flags[] = {
 	  .arg = "FILE", .help = "its key" },
 	{ "kubelet-certificate-authority", 0, FLAG_STRING(struct server_options, kubelet_ca_file),
 	  .arg = "FILE", .help = "CA that signed kubelets' certificates; not checked without one" },
+	{ "kubelet-certificate-names", 0, FLAG_BOOL(struct server_options, kubelet_names),
+	  .help = "a kubelet's certificate must be for its node's name, instead of for the address "
+		  "that the server connects to" },
 	{ "kubelet-preferred-address-types", 0,
 	  FLAG_LIST(struct server_options, kubelet_address_types), .arg = "TYPE",
 	  .help = "which of a node's addresses to use first (default "
@@ -190,6 +193,10 @@ static int check_options(struct serve *v, const struct server_options *o, struct
 		return cli_bad_usage(
 			v->cli, err,
 			"--kubelet-client-certificate and --kubelet-client-key go together");
+	if (o->kubelet_names && !o->kubelet_ca_file)
+		return cli_bad_usage(v->cli, err,
+				     "--kubelet-certificate-names needs "
+				     "--kubelet-certificate-authority");
 	if (o->token_max && o->token_max < 3600 * CLOCK_SEC)
 		return cli_bad_usage(v->cli, err,
 				     "--service-account-max-token-expiration must be at least 1h");
@@ -268,6 +275,7 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.kubelet_cert_file = o->kubelet_cert_file,
 		.kubelet_key_file = o->kubelet_key_file,
 		.kubelet_ca_file = o->kubelet_ca_file,
+		.kubelet_names = o->kubelet_names,
 		.kubelet_address_types = (const char *const *)o->kubelet_address_types.v,
 		.nkubelet_address_types = o->kubelet_address_types.n,
 		.node_address_ranges = (const char *const *)o->node_address_ranges.v,

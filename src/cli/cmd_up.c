@@ -30,7 +30,7 @@
 struct up_options {
 	const char *data_dir, *bind_address, *runtime, *endpoint;
 	int64_t port, nodes, v;
-	bool demo, detach;
+	bool demo, detach, any_kubelet;
 	struct flag_list etcd_servers, feature_gates;
 };
 
@@ -54,6 +54,8 @@ static const struct flag flags[] = {
 	  .help = "keep objects in this etcd cluster instead of in the folder" },
 	{ "feature-gates", 0, FLAG_LIST(struct up_options, feature_gates), .arg = "NAME=BOOL",
 	  .help = "switch features on or off, for all roles" },
+	{ "kubelet-insecure-tls", 0, FLAG_BOOL(struct up_options, any_kubelet),
+	  .help = "do not check the certificates of kubelets, for nodes that sign their own" },
 	{ "detach", 0, FLAG_BOOL(struct up_options, detach),
 	  .help = "return when all is ready, and let it run" },
 	{ "v", 0, FLAG_INT(struct up_options, v), .arg = "LEVEL", .initial = "0",
@@ -163,6 +165,7 @@ static int plan_server(struct up_command *v, struct error *err)
 	p->bind_address = o->bind_address;
 	p->etcd_servers = &o->etcd_servers;
 	p->feature_gates = &o->feature_gates;
+	p->any_kubelet = o->any_kubelet;
 	p->port = o->port ? (int)o->port : old_port(v);
 	r = up_port_check(p->bind_address, p->port, err);
 	if (r == 0 && o->etcd_servers.n > 0)

@@ -19,7 +19,7 @@ static int load_ca(const struct up_plan *p, struct pki_ca **ret_ca, struct buf *
 	CLEANUP(buf_release) struct buf key = BUF_INIT(PEM_FILE_MAX);
 	int r;
 
-	r = file_read(arena_printf(p->arena, "%s/pki/ca.crt", p->layout.dir), cert, err);
+	r = file_read(up_layout_ca(&p->layout), cert, err);
 	if (r == 0)
 		r = file_read(arena_printf(p->arena, "%s/pki/ca.key", p->layout.dir), &key, err);
 	return r < 0 ? r : pki_ca_load(buf_str(cert), buf_str(&key), ret_ca, err);
@@ -73,6 +73,32 @@ static int add_certificate(struct buf *out, const struct pki_ca *ca, const struc
 	return 0;
 }
 
+/* Certificate and key in one file, so that a full disk cannot leave halves of two pairs. */
+static int write_serving(const struct up_plan *p, const struct up_role *r, const struct pki_ca *ca,
+			 struct error *err)
+{
+	CLEANUP(buf_release) struct buf pair = BUF_INIT(2 * PEM_FILE_MAX);
+	CLEANUP(buf_release) struct buf key = BUF_INIT(PEM_FILE_MAX);
+	const char *node = up_role_served_node(p, r);
+	struct str host = str_from(node), group = STR("system:nodes");
+	struct pki_leaf leaf = { .common_name = str_from(
+					 arena_printf(p->arena, "system:node:%s", node)),
+				 .organizations = &group,
+				 .norganizations = 1,
+				 .hosts = &host,
+				 .nhosts = 1,
+				 .server = true,
+				 .lifetime = YEAR };
+	int ret = pki_issue(ca, &leaf, clock_system(), &pair, &key, err);
+
+	if (ret == 0) {
+		(void)buf_add_str(&pair, buf_str(&key));
+		ret = file_write_atomic(up_layout_serving(&p->layout, r->name), buf_str(&pair),
+					0600, err);
+	}
+	return ret < 0 ? error_wrap(err, ret, "serving certificate of %s", r->name) : 0;
+}
+
 int up_credentials_write(const struct up_plan *p, const struct up_role *r, const char *url,
 			 struct error *err)
 {
@@ -89,6 +115,8 @@ int up_credentials_write(const struct up_plan *p, const struct up_role *r, const
 		else
 			add_token_file(&out, up_layout_token(&p->layout, r->name));
 	}
+	if (ret == 0 && up_role_served_node(p, r))
+		ret = write_serving(p, r, ca, err);
 	if (ret == 0)
 		ret = file_write_atomic(up_layout_kubeconfig(&p->layout, r->name), buf_str(&out),
 					0600, err);

@@ -87,6 +87,16 @@ const char *up_layout_token(const struct up_layout *l, const char *role)
 	return arena_printf(l->arena, "%s/%s.token", l->kubeconfigs, role);
 }
 
+const char *up_layout_serving(const struct up_layout *l, const char *role)
+{
+	return arena_printf(l->arena, "%s/%s.pem", l->kubeconfigs, role);
+}
+
+const char *up_layout_ca(const struct up_layout *l)
+{
+	return arena_printf(l->arena, "%s/pki/ca.crt", l->dir);
+}
+
 const char *up_layout_log(const struct up_layout *l, const char *role)
 {
 	return arena_printf(l->arena, "%s/%s.log", l->logs, role);

@@ -45,6 +45,8 @@ int up_layout_check_sockets(const struct up_layout *l, const char *node, bool dr
 
 const char *up_layout_kubeconfig(const struct up_layout *l, const char *role);
 const char *up_layout_token(const struct up_layout *l, const char *role);
+const char *up_layout_serving(const struct up_layout *l, const char *role); /* with its key */
+const char *up_layout_ca(const struct up_layout *l); /* the certificate of the cluster's CA */
 const char *up_layout_log(const struct up_layout *l, const char *role);
 const char *up_layout_node(const struct up_layout *l, const char *node);
 

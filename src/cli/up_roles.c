@@ -41,6 +41,13 @@ static void add_identity(struct words *w, const struct up_plan *p, const struct 
 	add_flag(w, "metrics-bind-address", "127.0.0.1:0");
 }
 
+const char *up_role_served_node(const struct up_plan *p, const struct up_role *r)
+{
+	if (r->kind == UP_HOLLOW && p->hollow == 1)
+		return arena_printf(p->arena, "%s-0", r->node);
+	return r->kind == UP_NODE ? r->node : NULL;
+}
+
 /* --- a row for each kind -------------------------------------------------------------------- */
 
 static void server_words(struct words *w, const struct up_plan *p, const struct up_role *r UNUSED)
@@ -51,8 +58,12 @@ static void server_words(struct words *w, const struct up_plan *p, const struct 
 	add_number(w, "secure-port", p->port);
 	add_list(w, "etcd-servers", p->etcd_servers);
 	add_list(w, "feature-gates", p->feature_gates);
-	/* The names of its nodes need not be in anybody's DNS. */
+	/* The names of its nodes need not be in anybody's DNS, but their certificates have them. */
 	add_flag(w, "kubelet-preferred-address-types", "InternalIP,Hostname");
+	if (!p->any_kubelet) {
+		add_flag(w, "kubelet-certificate-authority", up_layout_ca(&p->layout));
+		add(w, "--kubelet-certificate-names");
+	}
 }
 
 static void elected_words(struct words *w, const struct up_plan *p, const struct up_role *r)
@@ -79,10 +90,12 @@ static void scheduler_words(struct words *w, const struct up_plan *p, const stru
 
 /* Ports are free ones, so that clusters live side by side: the Node's status says which. A hollow
  * node is of this machine only. */
-static void add_api(struct words *w, const struct up_plan *p, bool hollow)
+static void add_api(struct words *w, const struct up_plan *p, const struct up_role *r, bool hollow)
 {
 	add_flag(w, "port", "0");
-	add_flag(w, "client-ca-file", arena_printf(w->arena, "%s/pki/ca.crt", p->layout.dir));
+	add_flag(w, "client-ca-file", up_layout_ca(&p->layout));
+	add_flag(w, "tls-cert-file", up_layout_serving(&p->layout, r->name));
+	add_flag(w, "tls-private-key-file", up_layout_serving(&p->layout, r->name));
 	if (hollow) {
 		add_flag(w, "address", "127.0.0.1");
 		add_flag(w, "node-ip", "127.0.0.1");
@@ -101,7 +114,7 @@ static void node_words(struct words *w, const struct up_plan *p, const struct up
 		add_flag(w, "runtime", "hollow");
 		add_flag(w, "cdi-dir", p->layout.cdi);
 	}
-	add_api(w, p, !r->runtime);
+	add_api(w, p, r, !r->runtime);
 	add_list(w, "feature-gates", p->feature_gates);
 }
 
@@ -109,17 +122,18 @@ static void node_words(struct words *w, const struct up_plan *p, const struct up
 static void hollow_words(struct words *w, const struct up_plan *p, const struct up_role *r)
 {
 	const char *root = up_layout_node(&p->layout, r->node);
-	bool one = p->hollow == 1;
+	const char *name = up_role_served_node(p, r);
+	bool one = name != NULL;
 
 	add(w, "node");
-	add_flag(w, "node-name", one ? arena_printf(w->arena, "%s-0", r->node) : r->node);
+	add_flag(w, "node-name", one ? name : r->node);
 	add_flag(w, "root-dir", one ? arena_printf(w->arena, "%s/0", root) : root);
 	add_number(w, "nodes", p->hollow);
 	add_flag(w, "runtime", "hollow");
 	add_flag(w, "cdi-dir", p->layout.cdi);
 	add_identity(w, p, r);
 	if (one)
-		add_api(w, p, true);
+		add_api(w, p, r, true);
 	add_list(w, "feature-gates", p->feature_gates);
 }
 

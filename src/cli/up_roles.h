@@ -41,6 +41,7 @@ struct up_plan {
 	const char *local_node; /* NULL: there is none */
 	int64_t hollow; /* further nodes */
 	bool demo;
+	bool any_kubelet; /* the server does not check kubelets' certificates */
 	int64_t v; /* how much roles log */
 	const char *scheduler_config; /* NULL: none */
 
@@ -66,5 +67,8 @@ struct up_identity {
 	const char *account; /* in kube-system; its token is bound to the role's node */
 };
 struct up_identity up_role_identity(const struct up_plan *p, const struct up_role *r);
+
+/* The node whose API, as a kubelet's, the role serves; NULL: none. In the plan's arena. */
+const char *up_role_served_node(const struct up_plan *p, const struct up_role *r);
 
 #endif

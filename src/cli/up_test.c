@@ -182,6 +182,25 @@ static void one_hollow_node_has_its_number_too(void **state)
 	assert_true(has_word(p, "hollow", "--nodes=5"));
 }
 
+static void the_server_checks_that_nodes_have_certificates_of_the_cluster(void **state)
+{
+	struct up_plan *p = make_plan(*state);
+
+	p->demo = true;
+	p->hollow = 1;
+	up_plan_roles(p);
+	assert_true(has_word(p, "server", "--kubelet-certificate-authority=/d/pki/ca.crt"));
+	assert_true(has_word(p, "server", "--kubelet-certificate-names"));
+	assert_true(has_word(p, "node-demo-1", "--tls-cert-file=/d/kubeconfig/node-demo-1.pem"));
+	assert_true(has_word(p, "hollow", "--tls-private-key-file=/d/kubeconfig/hollow.pem"));
+	assert_string_equal(up_role_served_node(p, find_role(p, "hollow")), "hollow-0");
+	assert_null(up_role_served_node(p, find_role(p, "scheduler")));
+	p->hollow = 2; /* they serve nothing */
+	assert_null(up_role_served_node(p, find_role(p, "hollow")));
+	p->any_kubelet = true;
+	assert_false(has_word(p, "server", "--kubelet-certificate-names"));
+}
+
 static void only_who_runs_containers_keeps_powers(void **state)
 {
 	struct up_plan *p = make_plan(*state);
@@ -346,6 +365,7 @@ int main(void)
 		TEST(nobody_is_elected_unless_an_etcd_is_shared),
 		TEST(gates_reach_every_role_that_has_them),
 		TEST(one_hollow_node_has_its_number_too),
+		TEST(the_server_checks_that_nodes_have_certificates_of_the_cluster),
 		TEST(only_who_runs_containers_keeps_powers),
 		TEST(identities_are_each_roles_own),
 		TEST(a_path_that_sockets_do_not_fit_below_is_refused),

@@ -4,7 +4,7 @@
  * Without a certificate given by files the node makes its own, as kubelet does: kubelet.crt and
  * kubelet.key below `folder`, for the node's name and address, good for a year and made anew by a
  * call that finds less than a month left of it. It is signed by a key that nobody keeps, so whoever
- * wants to verify it gives files of their own.
+ * wants to verify it gives files of their own, or one file with both.
  */
 #ifndef NODE_KUBELET_TLS_H
 #define NODE_KUBELET_TLS_H

@@ -303,6 +303,7 @@ static void lead_on(struct connect *c)
 	struct http_field *fields = NULL;
 	struct http_relay_opts opts = { .to = c->to,
 					.tls = tls,
+					.server_name = c->kubelet ? c->kubelet_name : NULL,
 					.method = c->log ? STR("GET") : in->method,
 					.authority = c->log ? str_from(c->to.text) : in->authority,
 					.target = c->target,

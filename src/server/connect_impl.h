@@ -26,6 +26,7 @@ struct connect {
 	struct str target; /* path and query */
 	bool clear; /* without TLS */
 	bool kubelet; /* who is asked is one */
+	const char *kubelet_name; /* that its certificate must be for; NULL: its address */
 	bool nowhere; /* the log of a pod that is on no node */
 	bool nobody; /* `err` says that a service has none: no reason to try again soon */
 

@@ -47,6 +47,8 @@ static int locate_kubelet(struct connect *c, struct state *st, struct str node)
 	if (r == 0)
 		r = kubelets_locate(c->x->server->kubelets, tree, &c->to, &c->err);
 	c->kubelet = true;
+	if (c->x->server->opts.kubelet_names)
+		c->kubelet_name = arena_strdup(&c->x->work, node);
 	return r < 0 ? r : reach(c, REACH_KUBELET);
 }
 

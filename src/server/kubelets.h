@@ -5,8 +5,9 @@
  * the preferred types, and a port. The server shows a client certificate, given
  * or made by its own CA: user kube-apiserver-kubelet-client, who may ask kubelets for anything and
  * the server for nothing (authn.c).
- * Whether the agent's certificate is believed is decided by a CA that is
- * given for it; without one anybody is, as upstream.
+ * The agent's certificate is checked against a CA that is given for it, and must be
+ * for the address or, if the options say so, for the node's name. Without a CA any
+ * certificate is accepted, as upstream.
  * Threads: any may ask; renewing is the first loop's.
  */
 #ifndef SERVER_KUBELETS_H

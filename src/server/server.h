@@ -54,6 +54,7 @@ struct server_opts {
 	/* How kubelets are reached (kubelets.h). */
 	const char *kubelet_cert_file, *kubelet_key_file; /* ours towards them; NULL: made here */
 	const char *kubelet_ca_file; /* that signed theirs; NULL: it is not checked */
+	bool kubelet_names; /* theirs must be for the node's name, not for the address */
 	const char *const *kubelet_address_types; /* in order of preference; none: upstream's */
 	size_t nkubelet_address_types;
 	const char *const *node_address_ranges; /* kubelets must be in one; none: anywhere */

@@ -1,9 +1,10 @@
 // Attacks by a node, or by a user who may write one, on the way from the server to kubelets. In a network namespace of its own, as
 // the server must be reachable at an address that is not loopback.
 import assert from "node:assert/strict"
-import { spawnSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
+import * as https from "node:https"
 import * as net from "node:net"
 import * as tls from "node:tls"
 import { fileURLToPath } from "node:url"
@@ -109,6 +110,46 @@ await test("nodes elsewhere than the allowed ranges are not asked", async () => 
 	const wrong = start("server", "--data-dir", `${scratch}/wrong`, "--node-address-ranges", "198.51.100.1")
 	assert.notEqual((await wrong.ended).code, 0)
 	assert.match(wrong.err, /--node-address-ranges: "198.51.100.1" is not a range such as/)
+})
+
+// A serving certificate for a node's name and for the address where the listeners are, signed by the CA of `pki`, or by nobody.
+function certificate(node, pki) {
+	const file = `${scratch}/${node}-${pki ? "signed" : "own"}`
+	const signed = pki ? ["-CA", `${pki}/ca.crt`, "-CAkey", `${pki}/ca.key`] : []
+	const openssl = (...args) => execFileSync("openssl", args, { stdio: "ignore" })
+	openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", `/CN=system:node:${node}`, "-keyout", `${file}.key`, "-out", `${file}.csr`)
+	writeFileSync(`${file}.ext`, `subjectAltName=DNS:${node},IP:198.51.100.2\n`)
+	openssl("x509", "-req", "-in", `${file}.csr`, "-days", "2", "-extfile", `${file}.ext`, "-out", `${file}.crt`, ...(pki ? [...signed, "-CAcreateserial"] : ["-signkey", `${file}.key`]))
+	return { key: readFileSync(`${file}.key`), cert: readFileSync(`${file}.crt`) }
+}
+
+await test("an impostor at a node's address is refused, also with the certificate of another node", async () => {
+	const pki = `${server.folder}/pki`
+	const strict = await startServer("lmdb", { folder: server.folder,
+		flags: [...flags, "--kubelet-certificate-authority", `${pki}/ca.crt`, "--kubelet-certificate-names"] })
+	await made(strict.client.post(`${core}/namespaces/default/serviceaccounts`, { metadata: { name: "default" } }))
+	await made(strict.client.post(`${core}/namespaces/default/pods`, { metadata: { name: "web" }, spec: { nodeName: "evil", automountServiceAccountToken: false,
+		containers: [{ name: "main", image: "none" }] } }))
+	const log = async (pair) => {
+		const kubelet = https.createServer(pair, (request, response) => response.end("all is well\n"))
+		kubelet.listen(0, "198.51.100.2")
+		await once(kubelet, "listening")
+		await claimToBe("198.51.100.2", kubelet.address().port, strict.client)
+		const { code, text } = await strict.client.get(`${core}/namespaces/default/pods/web/log`)
+		kubelet.close()
+		kubelet.closeAllConnections()
+		return `${code} ${code === 200 ? text : JSON.parse(text).message}`
+	}
+	assert.equal(await log(certificate("evil", pki)), "200 all is well\n")
+	assert.match(await log(certificate("evil")), /^500 .*certificate/)
+	assert.match(await log(certificate("other", pki)), /^500 .*certificate/)
+	await strict.stop()
+})
+
+await test("names of kubelets' certificates are checked by a CA only", async () => {
+	const wrong = start("server", "--data-dir", `${scratch}/wrong`, "--kubelet-certificate-names")
+	assert.notEqual((await wrong.ended).code, 0)
+	assert.match(wrong.err, /--kubelet-certificate-names needs --kubelet-certificate-authority/)
 })
 
 finish()

@@ -1,6 +1,9 @@
 // `devplane up --demo`: all parts run, with no more rights and powers than they need, and come back when killed.
 import assert from "node:assert/strict"
+import { execFileSync } from "node:child_process"
+import { once } from "node:events"
 import { readFileSync, readdirSync, statSync } from "node:fs"
+import * as https from "node:https"
 import { Client, core, dra, readKubeconfig } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
 import { alive, Cluster, command, run } from "./up_lib.mjs"
@@ -43,6 +46,37 @@ await test("the folder and what is secret in it is the owner's alone", async () 
 	assert.equal(statSync(c.folder).mode & 0o777, 0o700)
 	for (const file of [c.kubeconfig, ...readdirSync(`${c.folder}/kubeconfig`).map((f) => `${c.folder}/kubeconfig/${f}`)])
 		assert.equal(statSync(file).mode & 0o777, 0o600, file)
+})
+
+// A listener that answers to everything, with a certificate that it signed itself.
+async function startImpostor() {
+	const file = `${c.folder}-impostor`
+	execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=ghost",
+		"-addext", "subjectAltName=DNS:ghost,IP:127.0.0.1", "-keyout", `${file}.key`, "-out", `${file}.crt`], { stdio: "ignore" })
+	const impostor = https.createServer({ key: readFileSync(`${file}.key`), cert: readFileSync(`${file}.crt`) }, (request, response) => response.end("trust me"))
+	impostor.listen(0, "127.0.0.1")
+	await once(impostor, "listening")
+	return impostor
+}
+
+await test("the server reaches its nodes by certificates of the cluster, and refuses an impostor", async () => {
+	// The answer is a kubelet's: a hollow node runs nothing that could write a log.
+	const log = async (nodeName) => {
+		const pod = { metadata: { name: `on-${nodeName}` }, spec: { nodeName, automountServiceAccountToken: false, containers: [{ name: "main", image: "none" }] } }
+		await until("the pod", async () => [201, 409].includes((await c.client.post(`${core}/namespaces/default/pods`, pod)).code))
+		const { code, text } = await c.client.get(`${core}/namespaces/default/pods/on-${nodeName}/log`)
+		await c.client.delete(`${core}/namespaces/default/pods/on-${nodeName}`, { gracePeriodSeconds: 0 })
+		return `${code} ${text}`
+	}
+	for (const node of ["demo-0", "demo-1"])
+		await until("the answer of the node", async () => (await log(node)).includes(`the node ${node} is hollow`))
+	const impostor = await startImpostor()
+	const { code, text } = await c.client.post(`${core}/nodes`, { metadata: { name: "ghost" }, status: { addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
+		daemonEndpoints: { kubeletEndpoint: { Port: impostor.address().port } } } })
+	assert.equal(code, 201, text)
+	assert.match(await log("ghost"), /^500 .*certificate verify failed: self-signed certificate .*asked for as ghost/)
+	assert.equal((await c.client.delete(`${core}/nodes/ghost`)).code, 200)
+	impostor.close()
 })
 
 await test("every part has given its powers away", async () => {
