@@ -1,6 +1,6 @@
 # The front door; meson is the engine, scripts/ does the work.
 .DEFAULT_GOAL := all
-.PHONY: all run test lint asan tsan fuzz bench drill consistency sim cover install uninstall deb clean help
+.PHONY: all run test lint asan tsan fuzz bench drill soak consistency sim cover install uninstall deb clean help
 MAKEFLAGS += --no-print-directory
 
 ARGS         ?=
@@ -8,6 +8,7 @@ PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 10
 SEEDS        ?= 100
 CONSISTENCY_SECONDS ?= 3600
+SECONDS      ?= 600
 
 # What end-to-end tests run under sanitizers: not those in which kubectl takes most of the time and asks
 # for what the others ask for, too; and under ThreadSanitizer, as among unit tests, those in which threads meet.
@@ -61,6 +62,9 @@ bench: ## measure a release build
 drill: all ## a whole cluster under load and faults for DRILL_SECONDS on each backend; needs root
 	@scripts/deps test drill
 	@tests/drill/run build/devplane
+soak: all ## hostile and friendly tenants together for SECONDS; ARGS="--setup etcd .." is passed on
+	@scripts/deps test
+	@tests/drill/soak $(SECONDS) $(ARGS)
 consistency: all ## CONSISTENCY_SECONDS of clients and faults on etcd and on LMDB, histories checked; cuts and disks need root
 	@scripts/deps test consistency
 	@tests/consistency/run build/devplane --seconds $(CONSISTENCY_SECONDS) $(ARGS)
