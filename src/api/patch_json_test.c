@@ -217,7 +217,8 @@ static void nesting_ends_where_the_parsers_does(void **state)
 	assert_int_equal(apply(&a, "{\"a\":1}", buf_str(&b), &doc, &err), -ERR_INVALID);
 }
 
-static void work_on_long_lists_is_bounded(void **state)
+/* A patch of `n` operations on the last of `length` elements. */
+static int patch_long_list(int length, int n)
 {
 	CLEANUP(arena_release) struct arena a;
 	CLEANUP(buf_release) struct buf doc_text = BUF_INIT(16 * MIB), b = BUF_INIT(16 * MIB);
@@ -226,10 +227,19 @@ static void work_on_long_lists_is_bounded(void **state)
 
 	arena_init(&a, 256 * MIB);
 	(void)buf_addz(&doc_text, "{\"a\":");
-	repeat(&doc_text, "1", 200000);
+	repeat(&doc_text, "1", length);
 	(void)buf_addc(&doc_text, '}');
-	repeat(&b, "{\"op\":\"test\",\"path\":\"/a/-1\",\"value\":1}", PATCH_OPS_MAX);
-	assert_int_equal(apply(&a, doc_text.p, buf_str(&b), &doc, &err), -ERR_TOO_LARGE);
+	repeat(&b, "{\"op\":\"test\",\"path\":\"/a/-1\",\"value\":1}", n);
+	return apply(&a, doc_text.p, buf_str(&b), &doc, &err);
+}
+
+/* All other requests wait while a patch is applied. */
+static void work_on_long_lists_is_bounded(void **state)
+{
+	assert_int_equal(patch_long_list(200000, PATCH_OPS_MAX), -ERR_TOO_LARGE);
+	assert_int_equal(patch_long_list(1000, PATCH_OPS_MAX), -ERR_TOO_LARGE);
+	assert_int_equal(patch_long_list(400, PATCH_OPS_MAX), 0);
+	assert_int_equal(patch_long_list(20000, 100), 0);
 }
 
 int main(void)

@@ -31,8 +31,8 @@
 /* Conflicts of one apply that are told: bytes of the answer. The rest is counted. */
 #define CONFLICTS_TOLD_MAX (1UL * MIB)
 
-/* Members and elements that one JSON patch may pass on its ways: 10000 long ones would block. */
-#define PATCH_WORK_MAX 50000000UL
+/* Members and elements that one JSON patch may pass on its ways: some 10 ms, in which all wait. */
+#define PATCH_WORK_MAX 5000000UL
 
 /*
  * Requirements of a label or field selector that is sent as text, and the values of all of them:
