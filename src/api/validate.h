@@ -24,6 +24,7 @@
 
 struct cel_budget;
 struct known_selectors;
+struct selector_trial;
 
 struct validation {
 	struct field_errors *errs;
@@ -38,6 +39,7 @@ struct validation {
 	const struct json *namespace_labels;
 
 	struct known_selectors *selectors; /* or NULL */
+	const struct selector_trial *trial; /* verdicts on some of the expressions; or NULL */
 	struct cel_budget *budget; /* of compiling the object's expressions; NULL: none */
 
 	/* Which part of the object is written: empty, or "ephemeralcontainers", "resize", .. */

@@ -23,6 +23,7 @@
 #include "base/uuid.h"
 
 struct known_selectors;
+struct selector_trial;
 struct managed_conflict; /* api/managed.h */
 struct write_alias;
 
@@ -36,6 +37,7 @@ struct write {
 	int64_t now_ns; /* wall clock */
 	struct prng *prng; /* for uids and generated names */
 	struct known_selectors *selectors; /* or NULL */
+	const struct selector_trial *trial; /* of the body (selector_trial.h); or NULL */
 	struct str field_manager, user_agent;
 	enum { WRITE_IGNORE, WRITE_WARN, WRITE_STRICT } field_validation;
 	bool force; /* apply */

@@ -140,6 +140,7 @@ int write_create(struct write *w, struct json *body, struct json **ret_object, s
 		.warnings = &w->warnings,
 		.namespace_labels = w->namespace_labels,
 		.selectors = w->selectors,
+		.trial = w->trial,
 		.budget = &budget,
 	};
 	int r;

@@ -174,6 +174,7 @@ static void validate(struct write *w, const struct json *object, const struct js
 		.warnings = &w->warnings,
 		.namespace_labels = w->namespace_labels,
 		.selectors = w->selectors,
+		.trial = w->trial,
 		.budget = &budget,
 		.subresource = w->subresource,
 	};

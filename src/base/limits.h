@@ -202,8 +202,11 @@
 #define CEL_WORK_MAX        20000000UL
 #define CEL_VALUE_DEPTH_MAX 1000 /* of what an evaluation builds: walkers recurse */
 /* Steps that compiling all expressions of an object may take; see struct cel_budget. */
-#define CEL_COMPILE_MAX     4000000UL
-#define CEL_COMPILE_CRD_MAX 16000000UL /* of the rules and patterns of a definition */
+#define CEL_COMPILE_MAX      4000000UL
+#define CEL_COMPILE_CRD_MAX  16000000UL /* of the rules and patterns of a definition */
+#define SELECTOR_COMPILE_MAX 160000UL /* of one expression about devices: some 2 ms */
+#define SELECTOR_TRIAL_MAX   16384 /* that are judged ahead of a write; the rest with it */
+#define SELECTOR_TRIAL_STEPS 40000 /* of judging between which other requests are served */
 /* Calls that the compiler makes: their work in all, the memory of one, and of what it works on. */
 #define CEL_FOLD_WORK_MAX    1000000UL
 #define CEL_FOLD_SCRATCH_MAX (64UL * KIB)

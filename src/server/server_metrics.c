@@ -29,8 +29,8 @@ struct cached {
 
 struct server_metrics {
 	struct metrics_family *total, *duration, *longrunning, *inflight;
-	struct metrics_family *compile_steps;
-	struct metrics_counter *compiled;
+	struct metrics_family *compile_steps, *compile_pauses;
+	struct metrics_counter *compiled, *paused;
 	struct metrics_gauge *reading, *writing; /* requests under way */
 	struct cached *caches; /* CACHE_SIZE for each lane */
 };
@@ -128,6 +128,10 @@ static int add_families(struct metrics *m, struct server_metrics *sm, struct err
 		    .help = "Work on expressions of objects that were written.",
 		    .type = METRICS_COUNTER },
 		  &sm->compile_steps },
+		{ { .name = "devplane_cel_compile_pauses_total",
+		    .help = "Times that this work was left for a turn, to serve others.",
+		    .type = METRICS_COUNTER },
+		  &sm->compile_pauses },
 	};
 	int r = 0;
 
@@ -250,6 +254,7 @@ int server_metrics_new(struct server *s, struct server_metrics **ret_metrics, st
 	if (r < 0)
 		return r;
 	sm->compiled = metrics_counter_of(sm->compile_steps, NULL, 0);
+	sm->paused = metrics_counter_of(sm->compile_pauses, NULL, 0);
 	sm->reading = metrics_gauge(sm->inflight, STR("readOnly"));
 	sm->writing = metrics_gauge(sm->inflight, STR("mutating"));
 	*ret_metrics = TAKE(sm);
@@ -268,6 +273,11 @@ void server_metrics_compiled(struct server_metrics *m, uint64_t steps)
 {
 	if (steps)
 		metrics_counter_add(m->compiled, steps);
+}
+
+void server_metrics_paused(struct server_metrics *m)
+{
+	metrics_counter_add(m->paused, 1);
 }
 
 /* --- counting ------------------------------------------------------------------------------- */

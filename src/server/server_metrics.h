@@ -26,5 +26,7 @@ void server_metrics_end(struct exchange *x);
 
 /* Compiling expressions of an object took so many steps. The loop that decides writes. */
 void server_metrics_compiled(struct server_metrics *m, uint64_t steps);
+/* It goes on in another turn. The same loop. */
+void server_metrics_paused(struct server_metrics *m);
 
 #endif

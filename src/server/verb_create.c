@@ -108,7 +108,7 @@ static void again(struct mutation *m)
 
 static void on_state(struct state *st, struct job *j)
 {
-	make(mutation_arrive(st, j));
+	mutation_try(mutation_arrive(st, j), make);
 }
 
 static const struct mutation_ops create_ops = { .decode = decode };

@@ -93,6 +93,8 @@ struct mutation {
 	bool on_committed; /* decides on the committed object, not on the tip */
 	struct state_wait settling; /* waits for a write of some key to end */
 	struct mutation_memo *memos;
+	struct selector_trial *trial; /* of the body's expressions; or NULL */
+	struct loop_task trying; /* its next part */
 	struct job sync; /* waits for any commit; the exchange's may be several mutations' */
 	struct error *cancelled; /* why it shall not be decided again; NULL: it shall */
 	struct mutation_hook *hooks;
@@ -213,6 +215,13 @@ void *mutation_memo(struct mutation *m, const void *key, size_t size);
  */
 void mutation_on_over(struct mutation *m, void (*fn)(struct mutation *m, void *arg, bool done),
 		      void *arg);
+
+/*
+ * Compiles the expressions of the body, in parts between which others are served, and then calls
+ * `then`. Fails the write instead if that takes longer than a request may. At the state, before
+ * anything is decided.
+ */
+void mutation_try(struct mutation *m, void (*then)(struct mutation *m));
 
 /* Ends it with a failure (m->err) or a success. At the state. */
 void mutation_fail(struct mutation *m, const struct error *err);

@@ -16,6 +16,7 @@
  */
 #include "server/verb_impl.h"
 
+#include "api/selector_trial.h"
 #include "base/limits.h"
 #include "net/loop.h"
 #include "server/admission.h"
@@ -577,9 +578,45 @@ struct mutation *mutation_arrive(struct state *st, struct job *j)
 	return m;
 }
 
+static void on_trying(struct loop_task *t);
+
+static void go_on(struct mutation *m)
+{
+	if (m->trial && selector_trial_go_on(m->trial, SELECTOR_TRIAL_STEPS)) {
+		server_metrics_paused(m->x->server->counts);
+		flow_pause(m->x);
+		loop_task_init(&m->trying, on_trying);
+		loop_defer_large(m->x->server->opts.loops[0], &m->trying);
+		return;
+	}
+	m->write.trial = m->trial;
+	m->again(m);
+}
+
+static void on_trying(struct loop_task *t)
+{
+	struct mutation *m = CONTAINER_OF(t, struct mutation, trying);
+
+	check_deadline(m);
+	if (mutation_is_cancelled(m))
+		mutation_fail(m, m->cancelled);
+	else
+		go_on(m);
+}
+
+/* Subresources have no expressions of their own, and what is stored is not looked at again. */
+void mutation_try(struct mutation *m, void (*then)(struct mutation *m))
+{
+	if (!m->x->sub && m->tree)
+		m->trial = selector_trial_new(&m->x->work, m->kind, m->tree, m->write.gates,
+					      m->write.selectors);
+	m->again = then;
+	go_on(m);
+}
+
 static void on_state(struct state *st, struct job *j)
 {
-	attempt(mutation_arrive(st, j));
+	mutation_try(mutation_arrive(st, j), attempt);
 }
 
 void mutation_submit(struct mutation *m, void (*run)(struct state *st, struct job *j))

@@ -53,6 +53,27 @@ for (const [what, make] of Object.entries(attacks)) {
 	})
 }
 
+await test("the work on one claim is done in parts, and others are served in between", async () => {
+	const pauses = async () => Number(/^devplane_cel_compile_pauses_total (\S+)$/m.exec((await client.get("/metrics")).text)?.[1])
+	const heavy = (i) => Array(9).fill(`"a".matches("(ab|cd|ef|gh|ij|kl|mn|op|qr|st|uv|wx|y${i}){999}N")`).join("||")
+	const before = await pauses()
+	const { code, text } = await client.post(dry, claim(many(32, heavy)))
+	assert.equal(code, 422, text.slice(0, 500))
+	assert.match(text, excess)
+	assert.ok(await pauses() - before >= mostSteps / 200_000, `${await pauses() - before} pauses`)
+	// Those that everybody has take one part.
+	const quick = await pauses()
+	assert.equal((await client.post(dry, claim(many(10, (i) => `device.driver == "${i}.example.com"`)))).code, 201)
+	assert.equal(await pauses(), quick)
+})
+
+await test("one selector that is too complex is refused, and named", async () => {
+	const { code, text, work } = await worked(() => client.post(dry, claim(["true", attacks["patterns that repeat much"](0), "false"])))
+	assert.equal(code, 422, text.slice(0, 500))
+	assert.match(text, /selectors\[1\].cel.expression: Forbidden: too complex, compiling the CEL expression exceeds cost limit/)
+	assert.ok(work < 200_000, `${work} steps`)
+})
+
 await test("others are served between five such claims", async () => {
 	const body = claim(many(250, attacks["patterns that repeat much"]))
 	const before = await steps()
