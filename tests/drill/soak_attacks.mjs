@@ -76,7 +76,7 @@ export const attacks = {
 		await t.client.delete(`${claims(t)}/costly-${i - 2}`)
 	} },
 	// Large answers on streams without a window, until the connection is refused; then a new one.
-	unread: { every: 700, bites: 10, async step(t) {
+	unread: { every: 700, bites: 90, async step(t) {
 		t.body ??= JSON.stringify({ spec: { nonResourceAttributes: { path: `/${"x".repeat(2900000)}`, verb: "get" } } })
 		t.session ??= await connect(t, { initialWindowSize: 0 })
 		open(t, t.session, { ":method": "POST", ":path": reviews, "content-type": "application/json" }, t.body)
