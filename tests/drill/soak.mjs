@@ -135,6 +135,8 @@ async function soak(o, place, gauges) {
 	}
 }
 
+for (const signal of ["SIGINT", "SIGTERM"])
+	process.on(signal, () => process.exit(1))
 const options = readOptions(process.argv.slice(2))
 const place = await openPlace(options)
 tell(`${options.setup}: ${options.seconds} s; attacks: ${options.attacks.join(", ")}${options.control ? "; control: budgets are off" : ""}`)

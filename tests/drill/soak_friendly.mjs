@@ -178,3 +178,4 @@ const actions = {
 }
 const answer = async ({ action, value }) => ({ value: await actions[action](value) })
 process.on("message", async (message) => process.send(await answer(message).catch((error) => ({ error: error.stack }))))
+process.on("disconnect", () => process.exit())

@@ -43,3 +43,4 @@ const counts = () => Object.fromEntries(Object.entries(tenants).map(([name, { co
 const actions = { prepare, begin, counts }
 const answer = async ({ action, value }) => ({ value: await actions[action](value) })
 process.on("message", async (message) => process.send(await answer(message).catch((error) => ({ error: error.stack }))))
+process.on("disconnect", () => process.exit())

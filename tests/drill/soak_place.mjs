@@ -71,6 +71,7 @@ export async function openPlace({ setup, attacks, control }) {
 	await prepare(server, tenants)
 	const scheduler = await startRole(server, "scheduler")
 	const roles = { server: server.process, controller, scheduler }
+	process.on("exit", () => Object.values(roles).forEach(({ child }) => child.kill("SIGKILL")))
 	return {
 		roles,
 		// All that a tenant needs to know; it goes to another process.
