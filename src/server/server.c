@@ -52,6 +52,9 @@
 
 #define RENEW_MS (INT64_C(180) * 86400 * 1000) /* half the life of our certificates */
 
+/* How often freed memory is given back, and how much there must be. */
+enum { TIDY_MS = 10 * 1000, TIDY_BYTES = 16 * 1024 * 1024 };
+
 enum { STALL_MS = 60 * 1000 }; /* that a client may take nothing of an answer */
 
 static void handle(void *arg, struct http_stream *stream, size_t lane)
@@ -80,6 +83,15 @@ static void on_renew(struct loop_timer *t)
 	loop_timer_start(t, RENEW_MS);
 }
 
+/* What clients made it hold, and what was freed since, is not to stay for good. */
+static void on_tidy(struct loop_timer *t)
+{
+	struct server *s = CONTAINER_OF(t, struct server, tidy);
+
+	(void)resident_trim(&s->resident, TIDY_BYTES);
+	loop_timer_start(t, TIDY_MS);
+}
+
 static int listen_on(struct server *s, struct error *err)
 {
 	struct http_server_opts opts = {
@@ -106,6 +118,8 @@ static int listen_on(struct server *s, struct error *err)
 	atomic_store(&s->reach.port, r == 0 ? s->at.port : 0);
 	if (r == 0 && s->tls)
 		loop_timer_start(&s->renew, RENEW_MS);
+	if (r == 0 && !s->opts.simulated)
+		loop_timer_start(&s->tidy, TIDY_MS);
 	return r;
 }
 
@@ -408,6 +422,7 @@ int server_new(const struct server_opts *opts, struct server **ret_server, struc
 	s->clock = loop_clock(opts->loops[0]);
 	s->selectors = known_selectors_new();
 	loop_timer_init(&s->renew, opts->loops[0], on_renew);
+	loop_timer_init(&s->tidy, opts->loops[0], on_tidy);
 	server_wait_init(s);
 	ready_init(s);
 	*ret_server = s;
@@ -454,6 +469,7 @@ void server_stop(struct server *s, int64_t grace_ms, void (*done)(void *arg), vo
 	s->on_stopped = done;
 	s->stop_arg = arg;
 	loop_timer_stop(&s->renew);
+	loop_timer_stop(&s->tidy);
 	server_wait_stop(s);
 	ready_release(s);
 	identity_stop(s->identity);

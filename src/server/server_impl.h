@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "base/resident.h"
 #include "net/loop.h"
 #include "server/admission.h"
 #include "server/reach.h"
@@ -50,6 +51,8 @@ struct server {
 	struct tls *tls;
 	struct pki_ca *ca;
 	struct loop_timer renew; /* of the serving certificate */
+	struct loop_timer tidy; /* of memory */
+	struct resident resident;
 	struct server_wait wait;
 	struct ready unready; /* requests that came too early */
 	struct kubelets *kubelets; /* the way to the nodes' agents */
