@@ -87,18 +87,21 @@ static bool skip(struct scheduler *s, struct queued_pod *q)
 	return true;
 }
 
-static void try_pod(struct scheduler *s, struct queued_pod *q)
+/* False: it did much, and is not over; that is enough for a turn. */
+static bool try_pod(struct scheduler *s, struct queued_pod *q)
 {
 	const struct snapshot *snapshot;
 	struct cycle_result result;
 	struct cycle *c;
 	int64_t began = now_ns(s);
+	bool over = true;
 
 	if (skip(s, q)) {
 		podqueue_done(s->queue, q);
-		return;
+		return true;
 	}
 	c = cycle_new(q->profile, q->pod, loop_now(s->opts.loop));
+	c->part = q->part;
 	snapshot = nodecache_snapshot(s->nodes);
 	measures_snapshot(&s->measures, now_ns(s) - began);
 	extension_set_snapshot(s->extension, snapshot);
@@ -106,11 +109,18 @@ static void try_pod(struct scheduler *s, struct queued_pod *q)
 	measures_algorithm(&s->measures, now_ns(s) - began);
 	if (result.verdict.code == VERDICT_SUCCESS) {
 		place(s, q, c, result.node, began);
+	} else if (c->unfinished && q->part + 1 < ATTEMPT_PARTS) {
+		over = false;
+		q->part++;
+		podqueue_go_on(s->queue, q, loop_now(s->opts.loop));
+		cycle_free(c);
 	} else {
+		q->part = 0;
 		fail_search(s, q, c, &result, began);
 		cycle_free(c);
 	}
 	extension_set_snapshot(s->extension, NULL);
+	return over;
 }
 
 /* --- when ----------------------------------------------------------------------------------- */
@@ -161,7 +171,8 @@ void attempt_work(struct loop_task *t)
 	podqueue_tick(s->queue, loop_now(s->opts.loop));
 	while (may_work(s) && left-- > 0 && now_ns(s) < until &&
 	       (q = podqueue_pop(s->queue, loop_now(s->opts.loop))))
-		try_pod(s, q);
+		if (!try_pod(s, q))
+			break;
 	if (may_work(s) && podqueue_count(s->queue, QUEUE_ACTIVE) > 0)
 		attempt_soon(s);
 	set_tick(s);

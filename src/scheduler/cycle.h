@@ -26,6 +26,12 @@ struct diagnosis {
 	struct str post_filter; /* its message; or empty */
 };
 
+/*
+ * The work on the selectors of a pod is bounded for each attempt. It is done in so many parts,
+ * between which other pods are tried; a part begins anew and finds what those before it learnt.
+ */
+enum { ATTEMPT_PARTS = 30 };
+
 struct cycle {
 	struct profile *profile;
 	const struct services *services;
@@ -39,6 +45,8 @@ struct cycle {
 	size_t nonly;
 	bool restricted;
 	int64_t now_ms; /* of the attempt's beginning; monotonic */
+	unsigned part; /* of the attempt, from 0 to ATTEMPT_PARTS - 1 */
+	bool unfinished; /* it stopped because this part of it did enough */
 	bool what_if; /* a copy that preemption works on */
 	bool sampled; /* durations of its plugins are measured: one cycle of ten */
 

@@ -129,6 +129,8 @@ struct verdict dra_filter(struct plugin *p, struct cycle *c, const struct nodein
 	v = variant(p, d, c->pod, resources);
 	if (v->plan)
 		r = allocate_on(v->plan, &node, NULL, NULL, &err);
+	if (r == -ERR_TOO_LARGE)
+		c->unfinished = true;
 	if (r != 1)
 		return no_result(d, &c->arena, n, r, &err);
 	for (size_t i = 0; i < d->n; i++) {

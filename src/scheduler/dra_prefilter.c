@@ -246,6 +246,18 @@ static bool claim_possible(struct plugin *p, struct dra_cycle *d, const struct d
 	return true;
 }
 
+/* A part of what an attempt may take. A selector is compiled in one go, in the last part at the
+ * latest. */
+static struct allocate_effort effort_of(const struct cycle *c)
+{
+	struct allocate_effort e = ALLOCATE_EFFORT;
+
+	e.cost /= ATTEMPT_PARTS;
+	if (c->part + 1 < ATTEMPT_PARTS)
+		e.compile /= ATTEMPT_PARTS;
+	return e;
+}
+
 struct verdict dra_pre_filter(struct plugin *p, struct cycle *c)
 {
 	const struct dra_state *s = p->services->dra;
@@ -262,7 +274,7 @@ struct verdict dra_pre_filter(struct plugin *p, struct cycle *c)
 	d->arena = &c->arena;
 	d->pod_uid = c->pod->uid;
 	d->steps_left = ALLOCATE_ATTEMPT_STEPS_MAX;
-	d->effort = ALLOCATE_EFFORT;
+	d->effort = effort_of(c);
 	if (read_claims(s, c->pod, d, &err) < 0)
 		return verdict_print(&c->arena, VERDICT_ERROR, "%s", err.msg);
 	if (!dra_extended_begin(p, c, d, &v))

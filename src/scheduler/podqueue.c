@@ -17,6 +17,7 @@
 /* Events that only the queue makes, by upstream's names. */
 static const char label_add[] = "UnscheduledPodAdd";
 static const char label_failed[] = "ScheduleAttemptFailure";
+static const char label_unfinished[] = "ScheduleAttemptUnfinished"; /* ours */
 static const char label_backoff[] = "BackoffComplete";
 static const char label_early[] = "PopFromBackoffQ";
 static const char label_activate[] = "ForceActivate";
@@ -437,6 +438,25 @@ void podqueue_return(struct podqueue *q, struct queued_pod *p, int64_t now_ms)
 	} else {
 		wake(q, p, how, label_failed, now_ms);
 	}
+	tell_ready(q);
+}
+
+void podqueue_go_on(struct podqueue *q, struct queued_pod *p, int64_t now_ms)
+{
+	assert(p->place == QUEUE_IN_FLIGHT);
+	if (p->deleted) {
+		podqueue_done(q, p);
+		return;
+	}
+	if (p->newer) {
+		CLEANUP(podinfo_unref) struct podinfo *newer = TAKE(p->newer);
+
+		replace_pod(q, p, newer);
+	}
+	p->attempts--; /* it is the same one */
+	p->since_ms = now_ms;
+	p->order = q->order++;
+	wake(q, p, WAKE_NOW, label_unfinished, now_ms);
 	tell_ready(q);
 }
 

@@ -43,6 +43,7 @@ struct queued_pod {
 	uint32_t attempts, unschedulable_count, error_count;
 	uint64_t rejectors; /* bits: plugins of the profile */
 	bool pending; /* rejected with PENDING: no back-off when woken */
+	unsigned part; /* of its attempt, if that is made in parts */
 	const struct plugin *gated_by; /* NULL: not gated */
 	enum queue_place place;
 	/* The queue's own. */
@@ -97,6 +98,11 @@ void podqueue_settle(struct podqueue *q, struct queued_pod *p);
  * was removed meanwhile is freed: look for it by podqueue_find() before touching it again.
  */
 void podqueue_return(struct podqueue *q, struct queued_pod *p, int64_t now_ms);
+/*
+ * Its attempt is not over and is made on later: it is active again, behind pods of its priority that
+ * wait. That is no failure. One that was removed meanwhile is freed.
+ */
+void podqueue_go_on(struct podqueue *q, struct queued_pod *p, int64_t now_ms);
 
 /* --- time and events --------------------------------------------------------------------- */
 

@@ -61,6 +61,30 @@ static void a_rejected_pod_waits_for_its_plugins_events(void **state)
 			 "\"PopFromBackoffQ\"} 1");
 }
 
+static void an_attempt_in_parts_lets_others_of_its_priority_go_between(void **state)
+{
+	struct world *w = *state;
+	struct queued_pod *p;
+
+	add(w, 1, (struct shape){ .priority = 1 });
+	add(w, 2, (struct shape){ .priority = 1 });
+	add(w, 3, (struct shape){ 0 });
+	w->now++;
+	p = pop(w, 1);
+	w->ready = 0;
+	podqueue_go_on(w->q, p, w->now);
+	assert_int_equal(w->ready, 1);
+	assert_int_equal(place_of(w, 1), QUEUE_ACTIVE);
+	podqueue_done(w->q, pop(w, 2));
+	p = pop(w, 1);
+	assert_int_equal(p->attempts, 1);
+	/* Removed meanwhile: it does not come back. */
+	podqueue_remove(w->q, p->pod->uid);
+	podqueue_go_on(w->q, p, w->now);
+	podqueue_done(w->q, pop(w, 3));
+	assert_null(podqueue_pop(w->q, w->now));
+}
+
 static void a_hint_decides_pod_by_pod(void **state)
 {
 	struct world *w = *state;
@@ -593,6 +617,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_WORLD(pods_leave_by_priority_then_by_age),
 		WITH_WORLD(a_rejected_pod_waits_for_its_plugins_events),
+		WITH_WORLD(an_attempt_in_parts_lets_others_of_its_priority_go_between),
 		WITH_WORLD(a_hint_decides_pod_by_pod),
 		WITH_WORLD(a_pod_is_not_woken_by_its_own_going_from_a_node),
 		WITH_WORLD(a_queue_is_freed_without_its_profiles),

@@ -7,7 +7,8 @@ import { bareNode, pending, scheduledCondition, startScheduler } from "./schedul
 
 const cheapPods = 20
 const mostCost = 30_000_000 // ALLOCATE_ATTEMPT_COST_MAX
-const oneMost = 1_000_000 // CEL_DEVICE_COST_MAX: the evaluation that crosses the line
+const parts = 30 // ATTEMPT_PARTS
+const oneMost = 1_000_000 // CEL_DEVICE_COST_MAX: the evaluation that crosses the line of a part
 
 const cluster = await startCluster()
 const { client } = cluster
@@ -52,11 +53,16 @@ await test("the scheduler serves other pods while one has too costly selectors, 
 	assert.match(event.message ?? event.note, told, message)
 })
 
+await test("an attempt is made in parts, between which others have their turn", async () => {
+	const unfinished = await metric('scheduler_queue_incoming_pods_total{queue="active",event="ScheduleAttemptUnfinished"}')
+	assert.ok(unfinished >= parts - 1, `${unfinished} parts`)
+})
+
 await test("it is tried again, with back-off, and each attempt does so much and no more", async () => {
 	await until("a second attempt", async () => (await failures()) >= 2)
 	const [cost, evaluations, attempts] = [await metric("devplane_scheduler_selector_cost_total"), await metric("devplane_scheduler_selector_evaluations_total"), await failures()]
 	assert.ok(cost > mostCost, `${cost} units`)
-	assert.ok(cost <= (attempts + 1) * (mostCost + oneMost) + cheapPods * 100_000, `${cost} units in ${attempts} attempts`)
+	assert.ok(cost <= (attempts + 1) * (mostCost + parts * oneMost) + cheapPods * 100_000, `${cost} units in ${attempts} attempts`)
 	assert.ok(evaluations <= (attempts + 1) * 1000 + cheapPods * 100, `${evaluations} evaluations in ${attempts} attempts`)
 })
 
