@@ -145,7 +145,7 @@ await until("the first sample", () => gauges.last)
 let code = 1
 try {
 	const measured = await soak(options, place, gauges)
-	const result = { options, plan: plan(options.seconds), measured, gauges: gauges.summary(), alive: place.alive() }
+	const result = { options, plan: plan(options.seconds), measured, gauges: gauges.summary(), attempts: await place.attempts(), troubles: place.troubles(), alive: place.alive() }
 	const bounds = judge(result)
 	printReport(result, bounds)
 	mkdirSync(dirname(options.output), { recursive: true })

@@ -80,6 +80,13 @@ export async function openPlace({ setup, attacks, control }) {
 		store: () => (setup === "lmdb" ? folderSize(`${server.folder}/store`) / mebibyte : 0),
 		metrics: async () => (await server.client.get("/metrics")).text,
 		alive: () => Object.fromEntries(Object.entries(roles).map(([name, p]) => [name, p.child.exitCode === null && p.child.signalCode === null])),
+		// How often the scheduler tried, by result.
+		attempts: async () => {
+			const text = await (await fetch(`${/health and metrics at (\S+)/.exec(scheduler.out)[1]}/metrics`)).text()
+			return Object.fromEntries([...text.matchAll(/^scheduler_schedule_attempts_total\{result="(\w+)".*\} (\d+)$/mg)].map(([, result, n]) => [result, Number(n)]))
+		},
+		// What the scheduler says about pods of the friendly tenant that it could not place at once.
+		troubles: () => `${scheduler.out}${scheduler.err}`.split("\n").filter((line) => /friendly\//.test(line)),
 		logs: () => Object.entries(roles).map(([name, p]) => `${name}:\n${p.err.slice(-4000)}`).join("\n"),
 		async close() {
 			for (const role of [scheduler, controller, server.process])

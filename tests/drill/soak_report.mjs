@@ -12,6 +12,9 @@ const OWN_DELAY = "timer of client"
 // What may be left of the attackers when they are gone: recent events of the kinds that they wrote, and fragments.
 const LEFT_MIB = 64
 const GROWTH_MIB = 32
+// A connection may hold so much, which an attack fills in a minute: only a long run shows that it ends there.
+const HELD_MIB = 256
+const LONG_S = 600
 
 function latencies({ measured: { results }, options: { times, floor } }) {
 	return Object.keys(results.together ?? {}).sort().map((kind) => {
@@ -43,7 +46,7 @@ export function judge(result) {
 	most("friendly pods that were not scheduled", measured.lost.pods, 0)
 	for (const [gauge, name] of [["anon", "server"], ["scheduler", "scheduler"], ["controller", "controller"]]) {
 		const g = gauges[gauge]
-		most(`memory of ${name}: growth in the last half, MiB`, g.growth, Math.max(GROWTH_MIB, g.mean / 10))
+		most(`memory of ${name}: growth in the last half, MiB`, g.growth, Math.max(GROWTH_MIB, g.mean / 10) + (result.plan.together < LONG_S ? HELD_MIB : 0))
 		most(`memory of ${name}: idle, MiB`, g.idle, g.alone + LEFT_MIB)
 	}
 	most("descriptors: idle", gauges.fds.idle, gauges.fds.alone + 8)
@@ -71,9 +74,12 @@ export function printReport(result, bounds) {
 	printTable("server, MiB", [["", "alone", "max", "growth", "after", "idle"], ...Object.entries(gauges).map(([name, g]) =>
 		[{ anon: "memory", file: "pages of files", fds: "descriptors", scheduler: "scheduler's memory", controller: "controller's memory" }[name] ?? name,
 			g.alone, g.max, g.growth, g.after, g.idle])])
+	printTable("attempts of the scheduler", Object.entries(result.attempts))
 	printTable("attacks", [["", "answers", "refused", "by"], ...Object.entries(measured.attacks).map(([name, a]) =>
 		[name, a.answers, a.refused, Object.entries(a.by).map(([what, n]) => `${what}: ${n}`).join(", ")])])
 	const failures = Object.entries(measured.failures).flatMap(([phase, all]) => Object.entries(all).map(([what, n]) => [`${phase}: ${what}`, n]))
+	if (result.troubles.length)
+		console.log(`\n${result.troubles.length} lines of the scheduler about friendly pods, such as\n  ${result.troubles.slice(-5).join("\n  ")}`)
 	if (failures.length)
 		printTable("failures of the friendly tenant", failures.slice(0, 20))
 	printTable("bounds", [["", "value", "limit", ""], ...bounds.map((b) => [b.bound, b.value, b.limit, b.kept ? "kept" : "BROKEN"])])
