@@ -358,6 +358,16 @@ static void enqueue(struct state *st, struct job *j)
 	}
 }
 
+bool state_run_later(struct state *st, struct job *j, void (*fn)(struct state *st, struct job *j))
+{
+	if (st->stopping)
+		return false;
+	j->run = fn;
+	list_push_back(&st->large, &j->link);
+	loop_defer_large(st->loop, &st->run_large);
+	return true;
+}
+
 static void job_arrived(struct loop_msg *m)
 {
 	struct job *j = CONTAINER_OF(m, struct job, msg);

@@ -99,6 +99,9 @@ struct job {
 void state_submit(struct state *st, struct job *j);
 void job_finish(struct job *j);
 
+/* At the state: the job goes on with `run` in a later turn, as large ones do. False: the state stops. */
+bool state_run_later(struct state *st, struct job *j, void (*run)(struct state *st, struct job *j));
+
 /*
  * Calls `resume` when committed has reached what a read must see: with
  * `revision` 0 everything acknowledged to anybody before now (linearizable),

@@ -94,7 +94,6 @@ struct mutation {
 	struct state_wait settling; /* waits for a write of some key to end */
 	struct mutation_memo *memos;
 	struct selector_trial *trial; /* of the body's expressions; or NULL */
-	struct loop_task trying; /* its next part */
 	struct job sync; /* waits for any commit; the exchange's may be several mutations' */
 	struct error *cancelled; /* why it shall not be decided again; NULL: it shall */
 	struct mutation_hook *hooks;

@@ -578,24 +578,23 @@ struct mutation *mutation_arrive(struct state *st, struct job *j)
 	return m;
 }
 
-static void on_trying(struct loop_task *t);
+static void on_trying(struct state *st, struct job *j);
 
 static void go_on(struct mutation *m)
 {
-	if (m->trial && selector_trial_go_on(m->trial, SELECTOR_TRIAL_STEPS)) {
+	if (m->trial && selector_trial_go_on(m->trial, SELECTOR_TRIAL_STEPS) &&
+	    state_run_later(m->state, m->job, on_trying)) {
 		server_metrics_paused(m->x->server->counts);
 		flow_pause(m->x);
-		loop_task_init(&m->trying, on_trying);
-		loop_defer_large(m->x->server->opts.loops[0], &m->trying);
 		return;
 	}
 	m->write.trial = m->trial;
 	m->again(m);
 }
 
-static void on_trying(struct loop_task *t)
+static void on_trying(struct state *st UNUSED, struct job *j)
 {
-	struct mutation *m = CONTAINER_OF(t, struct mutation, trying);
+	struct mutation *m = exchange_of(j)->data;
 
 	check_deadline(m);
 	if (mutation_is_cancelled(m))
