@@ -140,8 +140,8 @@ static struct memory_account *user_account(struct user_bucket *bucket, struct st
 	}
 	a = XNEW(struct memory_account);
 	a->bucket = bucket;
-	a->user = str_of(xstrndup(user.p, user.n), user.n);
-	a->pod = str_of(xstrndup(pod.p, pod.n), pod.n);
+	a->user = str_of(str_dup(user), user.n);
+	a->pod = str_of(str_dup(pod), pod.n);
 	list_push_back(&bucket->accounts, &a->link);
 	return a;
 }

@@ -64,6 +64,7 @@ static void expect_metric(struct world *w, const char *line)
 
 static void strangers_have_little_on_one_connection(void **state UNUSED)
 {
+	static const struct user_binding account; /* not bound to a pod */
 	struct world w;
 
 	world_init(&w);
@@ -78,8 +79,8 @@ static void strangers_have_little_on_one_connection(void **state UNUSED)
 	expect_metric(&w, "devplane_request_memory_refused_total{limit=\"unauthenticated\"} 1\n");
 	memory_give_request(&a);
 	assert_true(memory_take_rest(&b, 100 * KIB));
-	/* One that turns out to be somebody leaves the room to others. */
-	b.user = (struct user){ .name = STR("b") };
+	/* One that turns out to be an account without a pod leaves the room to others. */
+	b.user = (struct user){ .name = STR("b"), .binding = &account };
 	memory_identified(&b);
 	assert_true(memory_take_request(&b, 8 * MIB));
 	assert_true(memory_take_request(&a, 900 * KIB));
