@@ -430,7 +430,7 @@ void crd_rules_run(struct validation *v, const struct crd_schema *s, const struc
 		   const struct json *old, const struct field_path *path, bool ratchet,
 		   int64_t *budget)
 {
-	char block[BLOCK];
+	char block[BLOCK] UNZEROED;
 	struct run r = { .v = v, .budget = *budget };
 	struct spot spot = { .s = s, .value = value, .old = not_null(old), .path = path };
 

@@ -163,7 +163,7 @@ static int fit_time(struct decode_fit *f, struct json *v, const struct decode_st
 {
 	bool micro = at->field->value == SCHEMA_MICRO_TIME;
 	char out[TIMESTAMP_SIZE];
-	struct error why;
+	struct error why UNZEROED;
 	int64_t ns;
 
 	if (v->type != JSON_STRING)

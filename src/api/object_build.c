@@ -216,7 +216,7 @@ static int fill_fields(struct object *o, const struct header *h, char *own, stru
 {
 	for (size_t i = 0; i < o->nfields; i++) {
 		struct object_value v = h->fields[i];
-		char block[1024];
+		char block[1024] UNZEROED;
 		struct arena a;
 		struct json *text = NULL;
 		int r;
@@ -297,7 +297,7 @@ int object_build(const struct schema_kind *kind, struct bytes *json, struct byte
 		 int64_t revision, struct object **ret_object, struct error *err)
 {
 	CLEANUP(object_unref) struct object *o = NULL;
-	struct header h;
+	struct header h UNZEROED; /* header_read() sets all of it */
 	size_t at = sizeof(*o), n;
 	int64_t created = 0;
 	int r;

@@ -12,6 +12,10 @@
 #include <string.h>
 #include <time.h>
 
+/* With _FORTIFY_SOURCE the C library makes macros of these for clang. */
+#undef sprintf
+#undef vsprintf
+
 #pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf strtok gets atoi atol atoll atof
 #pragma GCC poison gmtime localtime ctime asctime rand srand tmpnam mktemp
 

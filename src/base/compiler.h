@@ -19,6 +19,30 @@
 #define UNUSED                 __attribute__((unused))
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)
+#define ALWAYS_INLINE          inline __attribute__((always_inline))
+
+/*
+ * The build zeroes every variable that has no value (-ftrivial-auto-var-init=zero in meson.build).
+ * UNZEROED exempts one that is large and that every request passes, where zeroing costs more than
+ * the work on it:
+ *
+ *	char record[TLS_RECORD] UNZEROED;
+ *
+ * Only for memory that is written before it is read: the target of a read, the block of an arena,
+ * an error that is looked at after a failure only. Check that before you add one.
+ */
+#if __has_attribute(uninitialized)
+#define UNZEROED __attribute__((uninitialized))
+#else
+#define UNZEROED
+#endif
+
+/* Calls a function of the C library for its effect: if it fails, nothing can be done about it. */
+#define BEST_EFFORT(call)   \
+	do {                \
+		if (call) { \
+		}           \
+	} while (0)
 
 #define ARRAY_SIZE(a)                 (sizeof(a) / sizeof((a)[0]))
 #define ALIGN_UP(n, to)               (((n) + ((to)-1)) & ~((size_t)(to)-1))

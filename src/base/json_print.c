@@ -94,7 +94,7 @@ static __attribute__((noinline)) bool put_escaped(struct buf *b, struct str s, b
 	return !b->overflow;
 }
 
-static inline bool put_str(struct buf *b, const char *s, size_t n, bool html)
+static ALWAYS_INLINE bool put_str(struct buf *b, const char *s, size_t n, bool html)
 {
 	char *out;
 

@@ -324,7 +324,7 @@ int regex_compile_within(struct arena *a, struct str pattern, uint64_t *steps,
 			 const struct regex **ret_regex, struct error *err)
 {
 	struct compiler c = { .arena = a };
-	char block[8 * KIB];
+	char block[8 * KIB] UNZEROED;
 	int r;
 
 	arena_init_in(&c.work.arena, SIZE_MAX, block, sizeof(block));

@@ -21,7 +21,7 @@ size_t resident_own(void)
 
 	if (!f)
 		return 0;
-	(void)fgets(text, sizeof(text), f);
+	BEST_EFFORT(fgets(text, sizeof(text), f));
 	(void)fclose(f);
 	(void)strtoull(at, &at, 10);
 	resident = strtoull(at, &at, 10);

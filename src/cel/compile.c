@@ -411,7 +411,7 @@ const struct cel_program *cel_compile_tree(const struct cel_env *env, struct cel
 	struct cel_compiler c = { .env = env, .arena = a, .used = a->used, .ev = { .scratch = a } };
 	uint64_t fold_max = env->budget ? MIN(CEL_FOLD_WORK_MAX, env->budget->left)
 					: CEL_FOLD_WORK_MAX;
-	char block[CEL_FOLD_TEXT_MAX];
+	char block[CEL_FOLD_TEXT_MAX] UNZEROED;
 	struct cel_ins *code;
 
 	c.fold.scratch = &c.scratch;

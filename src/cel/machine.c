@@ -184,7 +184,7 @@ static struct cel_value run(struct cel_machine *m, const struct cel_ins *ins)
 struct cel_value cel_run(const struct cel_program *p, struct cel_eval *ev,
 			 const struct cel_value *vars)
 {
-	struct cel_value small[SMALL_FRAME], *frame = small;
+	struct cel_value small[SMALL_FRAME] UNZEROED, *frame = small;
 	struct cel_machine m = {
 		.ev = ev,
 		.vars = vars,

@@ -291,7 +291,7 @@ static void let_go(struct up_command *v)
 		(void)dup2(fd, STDERR_FILENO);
 		(void)close(fd);
 	}
-	(void)write(v->ready_fd, "1", 1);
+	BEST_EFFORT(write(v->ready_fd, "1", 1));
 	(void)close(v->ready_fd);
 	v->ready_fd = -1;
 }

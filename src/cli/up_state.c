@@ -182,13 +182,13 @@ int up_state_lock(const struct up_layout *l, int *ret_fd, struct error *err)
 
 void up_state_sign(int lock_fd)
 {
-	(void)ftruncate(lock_fd, 0);
+	BEST_EFFORT(ftruncate(lock_fd, 0));
 	(void)dprintf(lock_fd, "%d\n", (int)getpid());
 }
 
 void up_state_unlock(int lock_fd)
 {
-	(void)ftruncate(lock_fd, 0);
+	BEST_EFFORT(ftruncate(lock_fd, 0));
 	(void)close(lock_fd);
 }
 

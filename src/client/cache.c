@@ -301,7 +301,7 @@ struct cached *cache_next_by(const struct cache *c, const char *index, struct st
 	const struct cache_table *t = find_table(c, index);
 	struct omap_cursor at;
 	struct str from;
-	char room[512];
+	char room[512] UNZEROED;
 	bool ok;
 
 	arena_init_in(&a, MIB, room, sizeof(room));

@@ -153,7 +153,7 @@ int cached_new(struct str text, const struct cached_defaults *d, struct cached *
 	CLEANUP(arena_release) struct arena a;
 	struct found f = { 0 };
 	struct str head = STR_NULL;
-	char room[512]; /* for the head; most objects then need nothing from the heap */
+	char room[512] UNZEROED; /* for the head; most objects then need nothing from the heap */
 
 	arena_init_in(&a, MIB, room, sizeof(room));
 	if (!walk(text, &f, &a))

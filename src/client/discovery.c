@@ -236,7 +236,7 @@ static const struct discovery_resource *find(const struct map *m, struct str x, 
 					     struct str z)
 {
 	CLEANUP(arena_release) struct arena a;
-	char room[512];
+	char room[512] UNZEROED;
 
 	arena_init_in(&a, MIB, room, sizeof(room));
 	return map_get(m, key_of(&a, x, y, z));

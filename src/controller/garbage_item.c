@@ -137,14 +137,12 @@ static bool is_solid(void *arg, const struct json *reference)
 
 static void on_unblocked(struct item *it, const struct client_answer *a, const struct error *err)
 {
-	struct json *latest;
-
 	if (err) {
 		on_written(it, a, err);
 		return;
 	}
-	if (client_answer_tree(a, &it->job.arena, &latest, NULL) == 0)
-		it->latest = latest;
+	/* An answer that is no JSON leaves the object as it was. */
+	(void)client_answer_tree(a, &it->job.arena, &it->latest, NULL);
 	send_delete(it, "Foreground");
 }
 

@@ -203,7 +203,7 @@ int allocate(struct inventory *inv, const struct allocate_node *node,
 	     const struct json *const *claims, size_t n, const struct allocate_options *options,
 	     struct arena *a, struct json **ret_results, struct error *err)
 {
-	char block[16384];
+	char block[16384] UNZEROED;
 	struct arena work;
 	struct allocate_plan plan = { .inv = inv,
 				      .node = { node->name, node->labels },
@@ -226,7 +226,7 @@ int allocate(struct inventory *inv, const struct allocate_node *node,
 int allocate_on(struct allocate_plan *plan, const struct allocate_node *node, struct arena *a,
 		struct json **ret_results, struct error *err)
 {
-	char block[16384];
+	char block[16384] UNZEROED;
 	struct arena work;
 	int r;
 

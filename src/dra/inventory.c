@@ -179,7 +179,7 @@ static void rule_tell(struct inventory *inv, const struct inventory_rule *rule,
 	struct str prefix = STR("");
 	struct omap_cursor c;
 	struct arena a;
-	char block[512];
+	char block[512] UNZEROED;
 
 	arena_init_in(&a, SIZE_MAX, block, sizeof(block));
 	if (rule->driver.p)

@@ -236,7 +236,7 @@ static int deliver(struct grpc_call *c, struct str wire, struct error *err)
 /* Delivers messages from the front of *in until it is used up or nobody wants more. */
 static void receive(struct grpc_call *c, struct str *in)
 {
-	struct error err;
+	struct error err UNZEROED;
 	struct str wire;
 	int r = 0;
 

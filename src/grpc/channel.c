@@ -417,7 +417,7 @@ struct grpc_call *grpc_channel_call(struct grpc_channel *ch, const struct grpc_m
 {
 	struct grpc_client_call *cc = grpc_client_call_new(ch->loop, method, opts, ops, data);
 	bool first = list_empty(&ch->waiting);
-	struct error err;
+	struct error err UNZEROED;
 
 	cc->channel = ch;
 	list_push_back(&ch->waiting, &cc->node);

@@ -89,7 +89,7 @@ static void client_input_end(struct grpc_call *c)
 	struct http_stream *s = c->stream;
 	bool only = !s->trailers.n && is_trailers_only(s);
 	struct grpc_status st;
-	struct error err;
+	struct error err UNZEROED;
 
 	if (cc->failed) {
 		grpc_client_call_fail(cc, cc->failure);
@@ -147,7 +147,7 @@ static void on_head(struct http_stream *s)
 	struct grpc_call *c = s->data;
 	struct grpc_client_call *cc = client_call_of(c);
 	struct str type = http_fields_get(&s->in.fields, STR("content-type"));
-	struct error err;
+	struct error err UNZEROED;
 
 	grpc_link_proven(cc->link);
 	if (!str_starts(type, STR("application/grpc")) ||
@@ -342,7 +342,7 @@ static const struct grpc_role client_role = {
 /* Metadata that cannot be sent fails the call; it is told later, as all failures are. */
 static void add_metadata(struct grpc_client_call *cc, const struct grpc_call_opts *opts)
 {
-	struct error err;
+	struct error err UNZEROED;
 
 	for (size_t i = 0; i < opts->nmetadata && !cc->failed; i++) {
 		if (grpc_metadata_add(&cc->metadata, &cc->call.arena, opts->metadata[i], &err) == 0)

@@ -268,7 +268,7 @@ static int on_stream_close(nghttp2_session *ng, int32_t id, uint32_t code, void 
 {
 	struct http2 *x = user;
 	struct http_stream *s = stream_of(ng, id);
-	struct error err;
+	struct error err UNZEROED;
 
 	http2_remember_end(x, id,
 			   id == x->reset_by_us     ? HTTP2_END_BY_US

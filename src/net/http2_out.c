@@ -73,7 +73,7 @@ static struct str decimal(struct http_stream *s, int64_t v)
 
 static void submit_trailers(nghttp2_session *ng, struct http_stream *s)
 {
-	nghttp2_nv nv[NV_MAX];
+	nghttp2_nv nv[NV_MAX] UNZEROED;
 	size_t n = add_fields(nv, &s->out_trailers);
 
 	(void)nghttp2_submit_trailer(ng, s->id, nv, n);
@@ -180,7 +180,7 @@ static bool has_no_body(const struct http_stream *s)
 
 void http2_respond(struct http_session *h, struct http_stream *s)
 {
-	nghttp2_nv nv[NV_MAX]; /* nghttp2 copies the array, not what it points to */
+	nghttp2_nv nv[NV_MAX] UNZEROED; /* nghttp2 copies the array, not what it points to */
 	nghttp2_data_provider body = { .source.ptr = s, .read_callback = read_body };
 	size_t n = 0;
 	int r;
@@ -206,7 +206,7 @@ void http2_continue(struct http2 *x, struct http_stream *s)
 
 int http2_request(struct http_session *h, struct http_stream *s, struct error *err)
 {
-	nghttp2_nv nv[NV_MAX]; /* nghttp2 copies the array, not what it points to */
+	nghttp2_nv nv[NV_MAX] UNZEROED; /* nghttp2 copies the array, not what it points to */
 	nghttp2_data_provider body = { .source.ptr = s, .read_callback = read_body };
 	size_t n = 0;
 

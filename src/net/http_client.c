@@ -52,7 +52,7 @@ static void on_over(struct http_conn *c, const struct error *err)
 
 static void on_turn(struct http_conn *c)
 {
-	struct error err;
+	struct error err UNZEROED;
 
 	if (!c->session || !(c->session->draining || c->session->done))
 		return;

@@ -197,8 +197,8 @@ static bool linger_on(struct http_conn *c)
 /* False when the socket is full or the connection has failed. */
 static bool write_rest(struct http_conn *c)
 {
-	struct iovec iov[OUTBUF_IOVS];
-	struct error err;
+	struct iovec iov[OUTBUF_IOVS] UNZEROED;
+	struct error err UNZEROED;
 	ssize_t n;
 	int k = 0;
 
@@ -228,7 +228,7 @@ static bool write_rest(struct http_conn *c)
 
 static void keep_rest(struct http_conn *c, struct outbuf *o, size_t written)
 {
-	struct slice rest[OUTBUF_IOVS];
+	struct slice rest[OUTBUF_IOVS] UNZEROED;
 	int n = outbuf_keep(o, written, rest);
 
 	if (n == 0)
@@ -243,7 +243,7 @@ static void keep_rest(struct http_conn *c, struct outbuf *o, size_t written)
 static bool write_round(struct http_conn *c)
 {
 	struct outbuf *o = loop_outbuf(c->loop);
-	struct error err;
+	struct error err UNZEROED;
 	bool more;
 	ssize_t n;
 
@@ -375,7 +375,7 @@ static void session_failed(struct http_conn *c, const struct error *err)
 
 void http_conn_feed(struct http_conn *c, char *data, size_t n)
 {
-	struct error err;
+	struct error err UNZEROED;
 
 	c->session->now = loop_now(c->loop);
 	if (c->session->ops->input(c->session, data, n, &err) < 0 && !c->over)

@@ -323,7 +323,7 @@ static void refuse_now(struct http_stream *s, const struct error *err)
 
 static void call_handler(struct http_stream *s)
 {
-	struct error err;
+	struct error err UNZEROED;
 
 	s->session->events->on_stream(s->session->owner, s);
 	if (s->closed)

@@ -113,7 +113,7 @@ static bool may_deliver(const struct tls_conn *t)
 /* A buffer as large as a record leaves nothing behind in OpenSSL when we stop. */
 static int deliver(struct tls_conn *t, struct error *err)
 {
-	char plain[TLS_RECORD];
+	char plain[TLS_RECORD] UNZEROED;
 	size_t n;
 
 	while (may_deliver(t)) {
@@ -141,7 +141,7 @@ static void keep_input(struct tls_conn *t)
 /* Does whatever the input allows. The conn may be closed afterwards. */
 static void progress(struct tls_conn *t)
 {
-	struct error err;
+	struct error err UNZEROED;
 	int r = 0;
 
 	if (t->state == TLS_HANDSHAKE)

@@ -187,7 +187,7 @@ static struct str source_peek(const struct tls_source *s, char scratch[TLS_RECOR
 int tls_conn_encrypt(struct tls_conn *t, struct tls_source *s, struct error *err)
 {
 	size_t room = MIN(s->left, (size_t)TLS_BATCH), end = s->taken + room, n;
-	char scratch[TLS_RECORD];
+	char scratch[TLS_RECORD] UNZEROED;
 	struct str record;
 
 	(void)buf_reserve(&t->out, room + (room / TLS_RECORD + 1) * TLS_OVERHEAD);

@@ -425,7 +425,7 @@ static void write_status(struct node_object *n)
 	struct resource_name name = { STR_NULL, str_from(n->name), STR("status") };
 	struct node_status_input in = input(n);
 	struct json *known, *wanted, *patch;
-	char block[STACK_BLOCK];
+	char block[STACK_BLOCK] UNZEROED;
 	struct arena a;
 
 	arena_init_in(&a, REQUEST_WORK_MAX, block, sizeof(block));

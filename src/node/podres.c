@@ -189,7 +189,7 @@ static bool set_pod(struct podres *b, const struct podres_entry *e, enum part pa
 {
 	struct podres_pod *pod = omap_get(&b->by_uid, e->uid);
 	CLEANUP(arena_release) struct arena a;
-	char block[PODRES_SCRATCH];
+	char block[PODRES_SCRATCH] UNZEROED;
 	Podresources__PodResources *now;
 	struct podres_diff d;
 	struct str packed;
@@ -227,7 +227,7 @@ bool podres_drop_pod(struct podres *b, struct str uid)
 {
 	struct podres_pod *pod = omap_remove(&b->by_uid, uid);
 	CLEANUP(arena_release) struct arena a;
-	char block[512];
+	char block[512] UNZEROED;
 	struct podres_past past;
 
 	arena_init_in(&a, SIZE_MAX, block, sizeof(block));

@@ -158,7 +158,7 @@ static struct bytes *pack_pod_item(const struct item *item, int64_t revision)
 				  .revision = revision };
 	CLEANUP(arena_release) struct arena a;
 	Podresources__PodResources *part;
-	char block[PODRES_SCRATCH];
+	char block[PODRES_SCRATCH] UNZEROED;
 
 	arena_init_in(&a, SIZE_MAX, block, sizeof(block));
 	if (item->pod->newest > item->limit) {

@@ -229,7 +229,7 @@ static struct source *source_find(const struct sources *s, const char *resource,
 {
 	struct arena a;
 	struct source *found;
-	char block[1024];
+	char block[1024] UNZEROED;
 
 	arena_init_in(&a, REQUEST_WORK_MAX, block, sizeof(block));
 	found = map_get(&s->sources, source_key(&a, resource, ns, name));

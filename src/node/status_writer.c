@@ -96,7 +96,7 @@ static uint64_t revision_of(const struct json *object)
 
 static struct version version_of(const struct json *pod)
 {
-	char block[STACK_BLOCK];
+	char block[STACK_BLOCK] UNZEROED;
 	struct buf text = BUF_INIT(OBJECT_MAX);
 	struct arena a;
 
@@ -157,7 +157,7 @@ static bool said_all(const struct entry *e, struct arena *a, const char *answer)
 /* The server has another status than we knew of. Ours is wanted again when somebody changed it. */
 static void absorb(struct entry *e, struct version *seen)
 {
-	char block[STACK_BLOCK];
+	char block[STACK_BLOCK] UNZEROED;
 	struct json *before, *now;
 	struct arena a;
 
@@ -389,7 +389,7 @@ static void send_delete(struct entry *e)
 /* Begins what is to be done, when nothing is under way. */
 static void next(struct entry *e)
 {
-	char block[STACK_BLOCK];
+	char block[STACK_BLOCK] UNZEROED;
 	struct json *status;
 	struct arena a;
 

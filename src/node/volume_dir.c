@@ -300,10 +300,10 @@ void volume_dir_own(int dir, const char *name, const struct volume_owner *o)
 
 	if (o->group < 0)
 		return;
-	(void)fchownat(dir, name, (uid_t)-1, (gid_t)o->group, AT_SYMLINK_NOFOLLOW);
+	BEST_EFFORT(fchownat(dir, name, (uid_t)-1, (gid_t)o->group, AT_SYMLINK_NOFOLLOW));
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(st.st_mode))
 		return;
 	if (S_ISDIR(st.st_mode))
 		more |= S_ISGID | 0110;
-	(void)fchmodat(dir, name, (st.st_mode & 07777) | more, 0);
+	BEST_EFFORT(fchmodat(dir, name, (st.st_mode & 07777) | more, 0));
 }

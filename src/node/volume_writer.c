@@ -137,7 +137,7 @@ static int make_parents(struct writer *w, const struct volume_file *f, struct er
 	for (char *p = strchr(path, '/'); p; p = strchr(p + 1, '/')) {
 		*p = '\0';
 		if (mkdirat(w->state, path, 0755) == 0) {
-			(void)fchmodat(w->state, path, 0755, 0);
+			BEST_EFFORT(fchmodat(w->state, path, 0755, 0));
 			volume_dir_own(w->state, path, w->owner);
 		} else if (errno != EEXIST) {
 			return error_set_errno(err, ERR_IO, errno, "mkdir %s", path);

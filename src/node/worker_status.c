@@ -155,7 +155,7 @@ static void follow_probes(struct worker *w, const struct lifecycle_input *in)
 void worker_write_status(struct worker *w)
 {
 	struct lifecycle_input in = worker_input(w);
-	char block[STACK_BLOCK];
+	char block[STACK_BLOCK] UNZEROED;
 	struct json *status;
 	struct arena a;
 

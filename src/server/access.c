@@ -161,7 +161,7 @@ bool access_still_granted(const struct exchange *x, struct state *st)
 	CLEANUP(arena_release) struct arena a;
 	const struct user *asker = x->impersonator ? x->impersonator : &x->user;
 	struct authz_query query = query_of(x);
-	char block[2048];
+	char block[2048] UNZEROED;
 
 	arena_init_in(&a, REQUEST_WORK_MAX, block, sizeof(block));
 	if (authn_check_binding(st, asker, clock_wall(x->server->clock), NULL) < 0 ||
@@ -273,7 +273,7 @@ static void wait_until_ready(struct exchange *x, void (*then)(struct exchange *x
 void access_ask(struct exchange *x, void (*then)(struct exchange *x))
 {
 	struct server *s = x->server;
-	struct access a, *kept;
+	struct access a UNZEROED, *kept;
 	bool at_hand;
 
 	if (!atomic_load(&s->ready)) {

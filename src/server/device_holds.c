@@ -146,7 +146,7 @@ static void claim_add(struct device_holds *h, struct str key, struct str text, u
 	struct claim *c = xcalloc(1, sizeof(*c) + key.n);
 	struct json *results = NULL;
 	struct device_use *uses;
-	char block[2048];
+	char block[2048] UNZEROED;
 	size_t n;
 
 	c->results = hash;

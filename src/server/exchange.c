@@ -460,7 +460,7 @@ static void begin_page(struct exchange *x)
 void exchange_begin(struct server *s, struct http_stream *stream, size_t lane)
 {
 	struct exchange *x = exchange_new(s, stream, lane);
-	struct error err;
+	struct error err UNZEROED;
 
 	stream->ops = &stream_ops;
 	stream->data = x;

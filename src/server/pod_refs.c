@@ -112,7 +112,7 @@ struct str pod_refs_volume_claim(struct arena *a, const struct json *pod, const 
 
 static bool has_volume_claim(const struct json *pod, struct str name)
 {
-	char block[512];
+	char block[512] UNZEROED;
 	struct arena a;
 	bool found = false;
 

@@ -117,7 +117,7 @@ static void fail_plainly(struct exchange *x)
 bool reply_head(struct exchange *x, int status, struct str content_type, struct str encoding,
 		int64_t length)
 {
-	struct http_field few[11 + MORE_MAX], *fields = few, *warnings = NULL;
+	struct http_field few[11 + MORE_MAX] UNZEROED, *fields = few, *warnings = NULL;
 	size_t n = 0, nwarnings;
 	int r;
 
@@ -392,7 +392,7 @@ void reply_object(struct exchange *x, int status, const struct object *o)
 	CLEANUP(arena_release) struct arena scratch;
 	struct reply_form f = reply_form_of(x);
 	struct json *tree;
-	struct error err;
+	struct error err UNZEROED;
 
 	arena_init(&scratch, SIZE_MAX);
 	if (x->answered)

@@ -219,7 +219,7 @@ void resource_clear(struct resource *r)
 
 struct object *resource_get(const struct resource *r, struct str ns, struct str name)
 {
-	char buffer[KEY_MAX];
+	char buffer[KEY_MAX] UNZEROED;
 	struct str key = key_in(buffer, ns, name);
 
 	return key.n ? resource_find(r, key) : NULL;
@@ -232,7 +232,7 @@ size_t resource_count(const struct resource *r)
 
 struct object *resource_tip(const struct resource *r, struct str ns, struct str name)
 {
-	char buffer[KEY_MAX];
+	char buffer[KEY_MAX] UNZEROED;
 	struct str key = key_in(buffer, ns, name);
 	struct state_write *w;
 
@@ -244,7 +244,7 @@ struct object *resource_tip(const struct resource *r, struct str ns, struct str 
 
 struct state_write *resource_pending(const struct resource *r, struct str ns, struct str name)
 {
-	char buffer[KEY_MAX];
+	char buffer[KEY_MAX] UNZEROED;
 	struct str key = r->tips.n ? key_in(buffer, ns, name) : STR_NULL;
 
 	return key.n ? map_get(&r->tips, key) : NULL;

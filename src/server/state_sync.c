@@ -145,7 +145,7 @@ bool state_is_shared(const struct state *st)
 void state_sync(struct state *st, struct job *j, int64_t revision,
 		void (*fn)(struct state *st, struct job *j, const struct error *err))
 {
-	struct error err;
+	struct error err UNZEROED;
 
 	j->resume = fn;
 	j->deadline = loop_now(st->loop) + (j->limit_ms && !revision ? j->limit_ms : WAIT_MS);

@@ -329,7 +329,7 @@ static bool lengthen(const struct lmdb_env *e, const char *path, size_t is, size
 		return false;
 	if (end_is_free(e, is / st.ms_psize, used / st.ms_psize - is / st.ms_psize))
 		return true;
-	(void)truncate(path, (off_t)is);
+	BEST_EFFORT(truncate(path, (off_t)is));
 	return false;
 }
 
