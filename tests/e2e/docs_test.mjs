@@ -10,7 +10,7 @@ import { checkout, readPage, recording, runPage, writeRecorded } from "./docs_li
 import { open, scenes } from "./docs_scenes.mjs"
 import { devplane, finish, scratch, test } from "./lib.mjs"
 
-const files = ["README.md", ...readdirSync(`${checkout}/docs`).filter((f) => f.endsWith(".md")).map((f) => `docs/${f}`)]
+const files = ["README.md", "SECURITY.md", ...readdirSync(`${checkout}/docs`).filter((f) => f.endsWith(".md")).map((f) => `docs/${f}`)]
 const pages = files.map(readPage)
 const blocks = pages.flatMap((page) => page.blocks.map((block) => ({ page, block, where: `${page.file}:${block.line}` })))
 
