@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define KEEP UINT_MAX /* a user or group: leave it as it is */
+
 static int read_all(int fd, const char *path, struct buf *content, struct error *err)
 {
 	char piece[16 * 1024];
@@ -56,11 +58,13 @@ static int write_all(int fd, struct str content)
 }
 
 /* mkostemp() made it 0600, so it is never readable too widely before the fchmod. */
-static int fill_file(int fd, struct str content, unsigned mode)
+static int fill_file(int fd, struct str content, unsigned mode, unsigned uid, unsigned gid)
 {
-	if (write_all(fd, content) < 0 || fchmod(fd, mode) < 0)
+	if (write_all(fd, content) < 0)
 		return -1;
-	return fsync(fd);
+	if ((uid != KEEP || gid != KEEP) && fchown(fd, uid, gid) < 0)
+		return -1;
+	return fchmod(fd, mode) < 0 ? -1 : fsync(fd);
 }
 
 static int sync_folder_of(const char *path)
@@ -79,7 +83,8 @@ static int sync_folder_of(const char *path)
 	return r;
 }
 
-int file_write_atomic(const char *path, struct str content, unsigned mode, struct error *err)
+int file_write_atomic_for(const char *path, struct str content, unsigned mode, unsigned uid,
+			  unsigned gid, struct error *err)
 {
 	char temporary[PATH_MAX];
 	int fd, failed, n;
@@ -90,7 +95,7 @@ int file_write_atomic(const char *path, struct str content, unsigned mode, struc
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot write %s", path);
-	failed = fill_file(fd, content, mode) < 0 ? errno : 0;
+	failed = fill_file(fd, content, mode, uid, gid) < 0 ? errno : 0;
 	if (close(fd) < 0 && !failed)
 		failed = errno;
 	if (!failed && rename(temporary, path) < 0)
@@ -102,4 +107,9 @@ int file_write_atomic(const char *path, struct str content, unsigned mode, struc
 	if (sync_folder_of(path) < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot sync the folder of %s", path);
 	return 0;
+}
+
+int file_write_atomic(const char *path, struct str content, unsigned mode, struct error *err)
+{
+	return file_write_atomic_for(path, content, mode, KEEP, KEEP, err);
 }

@@ -19,4 +19,8 @@ int file_read(const char *path, struct buf *content, struct error *err);
  */
 int file_write_atomic(const char *path, struct str content, unsigned mode, struct error *err);
 
+/* The same for a file of another user and group: nobody else ever sees it in its place. */
+int file_write_atomic_for(const char *path, struct str content, unsigned mode, unsigned uid,
+			  unsigned gid, struct error *err);
+
 #endif

@@ -110,6 +110,20 @@ static void a_write_that_fails_leaves_the_old_content(void **state UNUSED)
 	assert_int_equal(count_entries(), 1);
 }
 
+static void a_file_is_made_for_another_user(void **state UNUSED)
+{
+	struct stat st;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(file_write_atomic_for(in_folder("a"), STR("x"), 0600, 1234, 5678, NULL),
+			 0);
+	assert_int_equal(stat(in_folder("a"), &st), 0);
+	assert_int_equal(st.st_uid, 1234);
+	assert_int_equal(st.st_gid, 5678);
+	assert_int_equal(st.st_mode & 07777, 0600);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -117,6 +131,7 @@ int main(void)
 		cmocka_unit_test(a_missing_file_is_not_found_and_named),
 		cmocka_unit_test(a_file_beyond_the_limit_is_refused),
 		cmocka_unit_test(a_write_that_fails_leaves_the_old_content),
+		cmocka_unit_test(a_file_is_made_for_another_user),
 	};
 
 	return cmocka_run_group_tests_name("base/file", tests, make_folder, remove_folder);
