@@ -22,7 +22,7 @@ struct server_options {
 	struct flag_list issuers, key_files, audiences;
 	const char *signing_key_file, *jwks_uri;
 	int64_t token_max; /* ns */
-	bool anonymous, extend_tokens, ui;
+	bool anonymous, extend_tokens, ui, kubeconfig;
 	struct flag_list service_ranges, enable_plugins, disable_plugins;
 	const char *node_ports, *advertise_address;
 	struct flag_list etcd_servers, feature_gates;
@@ -40,6 +40,8 @@ static const struct flag flags[] = {
 	{ "data-dir", 'd', FLAG_STRING(struct server_options, data_dir), .arg = "DIR",
 	  .initial = "devplane-data",
 	  .help = "where certificates, admin.kubeconfig and, without etcd, all objects are" },
+	{ "write-kubeconfig", 0, FLAG_BOOL(struct server_options, kubeconfig), .initial = "true",
+	  .help = "write admin.kubeconfig at every start" },
 	{ "bind-address", 0, FLAG_STRING(struct server_options, bind_address), .arg = "ADDRESS",
 	  .initial = "127.0.0.1", .help = "address to listen on; 0.0.0.0 or :: for all" },
 	{ "secure-port", 'p', FLAG_INT(struct server_options, secure_port), .arg = "PORT",
@@ -248,6 +250,7 @@ static int read_options(struct serve *v, struct server_opts *ret_opts, struct er
 		.token_auth_file = o->token_auth_file,
 		.no_anonymous = !o->anonymous,
 		.no_ui = !o->ui,
+		.no_kubeconfig = !o->kubeconfig,
 		.service_account_issuers = (const char *const *)o->issuers.v,
 		.nservice_account_issuers = o->issuers.n,
 		.service_account_key_files = (const char *const *)o->key_files.v,
@@ -329,11 +332,11 @@ static void on_ready(void *arg, const struct error *err)
 		return;
 	}
 	/* For people and scripts: one block, once, when all works. */
-	(void)fprintf(v->cli->out,
-		      "devplane server is ready at https://%s\n"
-		      "  export KUBECONFIG=%s\n"
-		      "  kubectl get namespaces\n",
-		      server_address(v->server)->text, server_kubeconfig(v->server));
+	(void)fprintf(v->cli->out, "devplane server is ready at https://%s\n",
+		      server_address(v->server)->text);
+	if (server_kubeconfig(v->server))
+		(void)fprintf(v->cli->out, "  export KUBECONFIG=%s\n  kubectl get namespaces\n",
+			      server_kubeconfig(v->server));
 	(void)fflush(v->cli->out);
 	role_ready(&v->role);
 }

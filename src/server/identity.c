@@ -90,6 +90,13 @@ static int find_id(const char *dir, char id[static ID_CHARS + 1], struct error *
 	return file_write_atomic(path, buf_str(&text), 0600, err);
 }
 
+int identity_make_file(const char *dir, struct error *err)
+{
+	char id[ID_CHARS + 1];
+
+	return find_id(dir, id, err);
+}
+
 static void make_name(struct identity *i)
 {
 	char id[ID_CHARS + 1];

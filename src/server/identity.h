@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 
+#include "base/error.h"
 #include "base/str.h"
 
 struct ensure;
@@ -24,6 +25,9 @@ struct server;
  * for this run. Whoever copies a data folder for another server leaves the file out.
  */
 struct identity *identity_new(struct server *s);
+
+/* Makes that file, where it is missing, for a server that may only read it. */
+int identity_make_file(const char *dir, struct error *err);
 
 struct str identity_name(const struct identity *i);
 

@@ -408,7 +408,7 @@ static int start(struct server *s, struct error *err)
 	r = start_state(s, err);
 	if (r == 0)
 		r = listen_on(s, err);
-	if (r == 0)
+	if (r == 0 && !o->no_kubeconfig)
 		r = bootstrap_kubeconfig(o, s->ca, &s->at, s->clock, &s->kubeconfig, err);
 	return r;
 }

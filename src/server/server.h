@@ -20,6 +20,7 @@ struct server;
 #define SERVER_SERVICE_CIDR "10.0.0.0/24"
 
 struct server_opts {
+	bool no_kubeconfig; /* do not write admin.kubeconfig */
 	const char *data_dir; /* required: certificates, kubeconfig and, without etcd, the data */
 	const char *bind_address; /* "127.0.0.1" */
 	int secure_port; /* 6443; 0 picks one */
@@ -88,7 +89,7 @@ struct server_opts {
 /* Also when it fails *ret_server is set, to what there is of it: stop and free it. */
 int server_new(const struct server_opts *opts, struct server **ret_server, struct error *err);
 
-/* Where it listens, and the kubeconfig that was written; after on_ready. */
+/* Where it listens, and the kubeconfig that it wrote (or NULL); after on_ready. */
 const struct addr *server_address(const struct server *s);
 const char *server_kubeconfig(const struct server *s);
 
