@@ -5,6 +5,7 @@
 #include "drivers/rpc_socket.h"
 
 #include <libgen.h>
+#include <sys/stat.h>
 
 #include "base/folder.h"
 #include "base/mem.h"
@@ -53,17 +54,26 @@ struct rpc_socket *rpc_socket_new(struct loop *l, struct grpc_server *services)
 	return s;
 }
 
+/* A folder with the set-group-ID bit is shared with its group: so is a socket in it. */
+static unsigned socket_mode(const char *folder)
+{
+	struct stat st;
+
+	return stat(folder, &st) == 0 && st.st_mode & S_ISGID ? 0660 : 0600;
+}
+
 int rpc_socket_listen(struct rpc_socket *s, struct str path, struct error *err)
 {
 	CLEANUP(free) char *folder = str_dup(path);
 	struct addr at;
 	int r;
 
-	r = folder_make(dirname(folder), 0750, err);
+	(void)dirname(folder);
+	r = folder_make(folder, 0750, err);
 	if (r == 0)
 		r = socket_path_addr(path, &at, err);
 	if (r == 0)
-		r = http_server_listen(s->http, &at, NULL, 0, NULL, err);
+		r = http_server_listen(s->http, &at, NULL, socket_mode(folder), NULL, err);
 	return r;
 }
 
