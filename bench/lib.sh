@@ -8,6 +8,7 @@ rounds=${ROUNDS:-3}
 requests=${REQUESTS:-100000}
 devplane=$BUILD/devplane
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/devplane-bench.XXXXXX")
+chmod 0711 "$tmp" # roles of `devplane up` have users of their own, who pass it
 root= # a second folder, for those who need one
 supervisor= # a process that is no child
 cleanup() {

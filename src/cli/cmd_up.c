@@ -23,6 +23,7 @@
 #include "cli/role.h"
 #include "cli/shell_word.h"
 #include "cli/up_check.h"
+#include "cli/up_owners.h"
 #include "cli/up_port.h"
 #include "cli/up_run.h"
 #include "cli/up_state.h"
@@ -30,7 +31,8 @@
 struct up_options {
 	const char *data_dir, *bind_address, *runtime, *endpoint;
 	int64_t port, nodes, v;
-	bool demo, detach, any_kubelet;
+	int64_t uid_base;
+	bool demo, detach, any_kubelet, sandbox;
 	struct flag_list etcd_servers, feature_gates;
 };
 
@@ -56,6 +58,11 @@ static const struct flag flags[] = {
 	  .help = "switch features on or off, for all roles" },
 	{ "kubelet-insecure-tls", 0, FLAG_BOOL(struct up_options, any_kubelet),
 	  .help = "do not check the certificates of kubelets, for nodes that sign their own" },
+	{ "uid-base", 0, FLAG_INT(struct up_options, uid_base), .arg = "ID", .initial = "77000",
+	  .min = 0, .max = 2000000000,
+	  .help = "root only: roles run as users of their own, numbered from here on; 0: as root" },
+	{ "sandbox", 0, FLAG_BOOL(struct up_options, sandbox), .initial = "true",
+	  .help = "let each role use only the user, files and system calls that it needs" },
 	{ "detach", 0, FLAG_BOOL(struct up_options, detach),
 	  .help = "return when all is ready, and let it run" },
 	{ "v", 0, FLAG_INT(struct up_options, v), .arg = "LEVEL", .initial = "0",
@@ -135,8 +142,9 @@ static int plan_scheduler(struct up_command *v, struct error *err)
 			    "  plugins:\n    multiPoint:\n      enabled:\n"
 			    "      - {name: DiskIO, weight: 2}\n",
 			    quoted.p);
-	r = file_write_atomic(path, str_from(text), 0600, err);
+	r = file_write_atomic(path, str_from(text), 0644, err);
 	p->scheduler_config = path;
+	p->scheduler_plugin = plugin;
 	return r;
 }
 
@@ -179,6 +187,8 @@ static int make_plan(struct up_command *v, struct error *err)
 	int r;
 
 	p->v = v->options->v;
+	p->sandbox = v->options->sandbox;
+	p->uid_base = p->sandbox && geteuid() == 0 ? v->options->uid_base : 0;
 	r = plan_server(v, err);
 	if (r == 0)
 		r = plan_nodes(v, err);
@@ -421,7 +431,9 @@ static int prepare(struct up_command *v, struct error *err)
 		return already_up(v, err);
 	if (r == 0)
 		r = check_state(v, err);
-	return r < 0 ? r : make_plan(v, err);
+	if (r == 0)
+		r = make_plan(v, err);
+	return r < 0 ? r : up_owners_set(&v->plan, err);
 }
 
 static int run(struct cli *cli, struct error *err)

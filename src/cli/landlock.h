@@ -1,8 +1,8 @@
 /*
  * landlock - which files this process and its children may still use.
  *
- * Landlock is the kernel's: rules are added to a set, and the set is enforced for good. A file that no
- * rule names is refused with EACCES, whatever its mode says. Opening is what is checked, so that
+ * Landlock is the kernel's: rules are added to a set, and the set is enforced for good. A file that
+ * no rule names is refused with EACCES, whatever its mode says. Opening is what is checked, so that
  * descriptors that are open already stay usable.
  */
 #ifndef CLI_LANDLOCK_H

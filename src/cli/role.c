@@ -9,6 +9,7 @@
 #include "api/gates.h"
 #include "base/uuid.h"
 #include "cli/cli.h"
+#include "cli/syscalls.h"
 
 const struct command_note role_exit_status[] = {
 	{ "0", "SIGTERM or SIGINT asked it to stop, and it did so in order" },
@@ -56,6 +57,11 @@ int role_init(struct role *r, const struct role_options *o, void (*on_stop)(void
 	*r = (struct role){ .on_stop = on_stop, .arg = arg };
 	notify_init(&r->notify);
 	init_log(r, o);
+	ret = syscalls_limit_by_variable(err);
+	if (ret == -ERR_UNIMPLEMENTED)
+		log_warn(&r->log, "this kernel has no filters of system calls");
+	else if (ret < 0)
+		goto out_release;
 	ret = io_threads_new((size_t)o->io_threads, &r->io, err);
 	if (ret < 0)
 		goto out_release;

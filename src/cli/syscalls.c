@@ -368,7 +368,7 @@ int syscalls_limit(const char *list, struct error *err)
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
 		return error_set_errno(
 			err, errno == EINVAL || errno == ENOSYS ? ERR_UNIMPLEMENTED : ERR_IO, errno,
-			"cannot limit system calls");
+			"cannot limit system calls (devplane up does without by --sandbox=false)");
 	return 0;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "cli/up_child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,6 +18,7 @@ enum {
 	ASK_MOST_MS = 50,
 	LINE_BYTES = 64 * 1024,
 	READS_MOST = 16, /* in one turn; a pipe holds one */
+	ARGV_MAX = 512, /* WORDS_MAX of a role, and its sandbox */
 	RESTART_MS = 20 * 1000, /* to end in order when it is to be started anew */
 };
 
@@ -231,25 +233,63 @@ static int make_pipe(struct up_child *c, int *ret_theirs, struct error *err)
 	return 0;
 }
 
+/* --- its words -------------------------------------------------------------------------------- */
+
+struct argv {
+	struct arena *arena;
+	const char **words;
+	size_t n;
+};
+
+static void add(struct argv *v, const char *word)
+{
+	assert(v->n + 1 < ARGV_MAX);
+	v->words[v->n++] = word;
+}
+
+static void add_paths(struct argv *v, const char *flag, const char *const *paths)
+{
+	for (size_t i = 0; paths[i]; i++)
+		add(v, arena_printf(v->arena, "--%s=%s", flag, paths[i]));
+}
+
+static void add_user(struct argv *v, struct up_user user)
+{
+	if (user.uid)
+		add(v, arena_printf(v->arena, "--uid=%u", user.uid));
+	for (size_t i = 0; i < user.ngroups; i++)
+		add(v, arena_printf(v->arena, "--groups=%u", user.groups[i]));
+}
+
+static void add_sandbox(struct argv *v, struct up_sandbox s)
+{
+	add(v, arena_printf(v->arena, "--syscalls=%s", s.syscalls));
+	if (!s.landlock)
+		return;
+	add(v, "--landlock");
+	add_paths(v, "execute", s.execute);
+	add_paths(v, "read", s.read);
+	add_paths(v, "write", s.write);
+}
+
 static const char *const *make_argv(const struct up_child *c, const struct up_plan *p)
 {
 	struct arena *a = p->arena;
 	const char *const *words = up_role_words(p, c->role);
-	const char **argv;
-	size_t n = 0, at = 0;
+	struct argv v = { .arena = a };
 
-	while (words[n])
-		n++;
-	argv = ARENA_ARRAY(a, const char *, n + 8);
-	argv[at++] = "/proc/self/exe";
-	argv[at++] = "confine";
-	argv[at++] = arena_printf(a, "--parent=%d", (int)getpid());
-	argv[at++] = arena_printf(a, "--capabilities=%s", up_role_capabilities(p, c->role));
-	argv[at++] = arena_printf(a, "--folder=%s", p->layout.dir);
-	argv[at++] = "--";
-	for (size_t i = 0; i < n; i++)
-		argv[at++] = words[i];
-	return argv;
+	v.words = ARENA_ARRAY(a, const char *, ARGV_MAX);
+	add(&v, "/proc/self/exe");
+	add(&v, "confine");
+	add(&v, arena_printf(a, "--parent=%d", (int)getpid()));
+	add(&v, arena_printf(a, "--capabilities=%s", up_role_capabilities(p, c->role)));
+	add(&v, arena_printf(a, "--folder=%s", p->layout.dir));
+	add_user(&v, up_role_user(p, c->role));
+	add_sandbox(&v, up_role_sandbox(p, c->role));
+	add(&v, "--");
+	for (size_t i = 0; words[i]; i++)
+		add(&v, words[i]);
+	return v.words;
 }
 
 static int spawn(struct up_child *c, const struct up_plan *p, struct error *err)

@@ -9,7 +9,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "net/addr.h"
 #include "net/pki.h"
+#include "server/bootstrap.h"
+#include "server/server.h"
 
 #define YEAR (INT64_C(365) * 86400)
 
@@ -73,6 +76,16 @@ static int add_certificate(struct buf *out, const struct pki_ca *ca, const struc
 	return 0;
 }
 
+/* For the role's user alone. */
+static int write_for(const struct up_plan *p, const struct up_role *r, const char *path,
+		     struct str text, struct error *err)
+{
+	unsigned uid = up_role_user(p, r).uid;
+
+	return uid ? file_write_atomic_for(path, text, 0600, uid, uid, err)
+		   : file_write_atomic(path, text, 0600, err);
+}
+
 /* Certificate and key in one file, so that a full disk cannot leave halves of two pairs. */
 static int write_serving(const struct up_plan *p, const struct up_role *r, const struct pki_ca *ca,
 			 struct error *err)
@@ -93,8 +106,7 @@ static int write_serving(const struct up_plan *p, const struct up_role *r, const
 
 	if (ret == 0) {
 		(void)buf_add_str(&pair, buf_str(&key));
-		ret = file_write_atomic(up_layout_serving(&p->layout, r->name), buf_str(&pair),
-					0600, err);
+		ret = write_for(p, r, up_layout_serving(&p->layout, r->name), buf_str(&pair), err);
 	}
 	return ret < 0 ? error_wrap(err, ret, "serving certificate of %s", r->name) : 0;
 }
@@ -118,13 +130,30 @@ int up_credentials_write(const struct up_plan *p, const struct up_role *r, const
 	if (ret == 0 && up_role_served_node(p, r))
 		ret = write_serving(p, r, ca, err);
 	if (ret == 0)
-		ret = file_write_atomic(up_layout_kubeconfig(&p->layout, r->name), buf_str(&out),
-					0600, err);
+		ret = write_for(p, r, up_layout_kubeconfig(&p->layout, r->name), buf_str(&out),
+				err);
 	return ret < 0 ? error_wrap(err, ret, "kubeconfig of %s", r->name) : 0;
 }
 
 int up_credentials_write_token(const struct up_plan *p, const struct up_role *r, struct str token,
 			       struct error *err)
 {
-	return file_write_atomic(up_layout_token(&p->layout, r->name), token, 0600, err);
+	return write_for(p, r, up_layout_token(&p->layout, r->name), token, err);
+}
+
+int up_credentials_write_admin(const struct up_plan *p, const char *url, struct error *err)
+{
+	CLEANUP(pki_ca_free) struct pki_ca *ca = NULL;
+	CLEANUP(buf_release) struct buf cert = BUF_INIT(PEM_FILE_MAX);
+	struct server_opts o = { .data_dir = p->layout.dir, .bind_address = p->bind_address };
+	char *path = NULL;
+	struct addr at;
+	int r = addr_parse(&at, str_from(url), 0, err);
+
+	if (r == 0)
+		r = load_ca(p, &ca, &cert, err);
+	if (r == 0)
+		r = bootstrap_kubeconfig(&o, ca, &at, clock_system(), &path, err);
+	free(path);
+	return r < 0 ? error_wrap(err, r, "the administrator's kubeconfig") : 0;
 }

@@ -18,4 +18,10 @@ int up_credentials_write(const struct up_plan *p, const struct up_role *r, const
 int up_credentials_write_token(const struct up_plan *p, const struct up_role *r, struct str token,
 			       struct error *err);
 
+/*
+ * Writes admin.kubeconfig, for whoever runs `up` alone. An earlier one that is still good stays
+ * where a new one cannot be written, as on a full disk.
+ */
+int up_credentials_write_admin(const struct up_plan *p, const char *url, struct error *err);
+
 #endif

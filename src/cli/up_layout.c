@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/folder.h"
+#include "cli/up_roles.h"
 
 #define ROOT_DIR "/var/lib/devplane"
 
@@ -175,8 +176,32 @@ static int check_writable(const struct up_layout *l, struct error *err)
 	return 0;
 }
 
-/* Keys go there: whoever could put something else in their place would be the administrator. */
-static int check_owner(const char *path, struct error *err)
+/* The first of the numbers that roles had the last time, as the folder's group; 0: none. */
+static unsigned last_base(const char *dir)
+{
+	struct stat st;
+
+	if (geteuid() != 0 || stat(dir, &st) < 0 || (st.st_mode & 07777) != 0710)
+		return 0;
+	return st.st_gid - UP_ALL;
+}
+
+static bool is_owner(const struct stat *st, unsigned base)
+{
+	return st->st_uid == geteuid() || (base && st->st_uid == base + UP_SERVER_USER);
+}
+
+static bool others_write(const struct stat *st, unsigned base)
+{
+	return st->st_mode & S_IWOTH ||
+	       (st->st_mode & S_IWGRP && !(base && st->st_gid == base + UP_DRIVERS));
+}
+
+/*
+ * Keys go there: whoever could put something else in their place would be the administrator. Roles
+ * with numbers from `base` on are the exception: root gave them their folders.
+ */
+static int check_owner(const char *path, unsigned base, struct error *err)
 {
 	struct stat st;
 
@@ -185,12 +210,12 @@ static int check_owner(const char *path, struct error *err)
 	if (!S_ISDIR(st.st_mode))
 		return error_set(err, ERR_INVALID,
 				 "%s is no folder: choose another with --data-dir", path);
-	if (st.st_uid != geteuid())
+	if (!is_owner(&st, base))
 		return error_set(err, ERR_FORBIDDEN,
 				 "%s belongs to another user (uid %u): choose a folder of your own "
 				 "with --data-dir",
 				 path, (unsigned)st.st_uid);
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
+	if (others_write(&st, base))
 		return error_set(err, ERR_FORBIDDEN,
 				 "%s can be written by others: take that from them (chmod go-w), "
 				 "or choose another with --data-dir",
@@ -198,30 +223,31 @@ static int check_owner(const char *path, struct error *err)
 	return 0;
 }
 
-static int make_one(const char *path, struct error *err)
+static int make_one(const char *path, unsigned base, struct error *err)
 {
 	if (folder_make(path, 0700, err) < 0)
 		return cannot_write(err, path, err->sys_errno);
-	return check_owner(path, err);
+	return check_owner(path, base, err);
 }
 
 int up_layout_make(const struct up_layout *l, struct error *err)
 {
 	const char *const below[] = { l->kubeconfigs, l->logs, l->nodes, l->cdi };
 	const char *const servers[] = { "pki", "store" };
+	unsigned base = last_base(l->dir);
 	int r = str_is_utf8(str_from(l->dir)) ? check_content(l->dir, err)
 					      : error_set(err, ERR_INVALID,
 							  "the name of the folder is not UTF-8: "
 							  "choose another with --data-dir");
 
 	if (r == 0)
-		r = make_one(l->dir, err);
+		r = make_one(l->dir, 0, err);
 	if (r == 0)
 		r = check_writable(l, err);
 	for (size_t i = 0; i < ARRAY_SIZE(below) && r == 0; i++)
-		r = make_one(below[i], err);
+		r = make_one(below[i], base, err);
 	for (size_t i = 0; i < ARRAY_SIZE(servers) && r == 0; i++)
-		r = check_owner(arena_printf(l->arena, "%s/%s", l->dir, servers[i]), err);
+		r = check_owner(arena_printf(l->arena, "%s/%s", l->dir, servers[i]), base, err);
 	return r;
 }
 

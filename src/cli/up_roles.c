@@ -56,6 +56,8 @@ static void server_words(struct words *w, const struct up_plan *p, const struct 
 	add_flag(w, "data-dir", p->layout.dir);
 	add_flag(w, "bind-address", p->bind_address);
 	add_number(w, "secure-port", p->port);
+	/* The supervisor writes it: its folder is not the server's to write to. */
+	add(w, "--write-kubeconfig=false");
 	add_list(w, "etcd-servers", p->etcd_servers);
 	add_list(w, "feature-gates", p->feature_gates);
 	/* The names of its nodes need not be in anybody's DNS, but their certificates have them. */
@@ -151,15 +153,21 @@ static void driver_words(struct words *w, const struct up_plan *p, const struct 
 
 static const struct kind {
 	void (*words)(struct words *w, const struct up_plan *p, const struct up_role *r);
-	const char *user, *group; /* %s is the node */
+	const char *user_name, *group; /* %s is the node */
 	const char *account; /* %s is the kind of devices */
+	const char *syscalls;
+	int user; /* an enum up_number; 0: none of its own, or one for each role */
 } kinds[UP_KINDS] = {
-	[UP_SERVER] = { server_words, NULL, NULL, NULL },
-	[UP_CONTROLLER] = { controller_words, "system:devplane-controller", NULL, NULL },
-	[UP_SCHEDULER] = { scheduler_words, "system:kube-scheduler", NULL, NULL },
-	[UP_NODE] = { node_words, "system:node:%s", "system:nodes", NULL },
-	[UP_HOLLOW] = { hollow_words, "system:devplane-hollow-nodes", NULL, NULL },
-	[UP_DRIVER] = { driver_words, NULL, NULL, "devplane-sim-%s" },
+	[UP_SERVER] = { server_words, .syscalls = "server", .user = UP_SERVER_USER },
+	[UP_CONTROLLER] = { controller_words, .user_name = "system:devplane-controller",
+			    .syscalls = "controller", .user = UP_CONTROLLER_USER },
+	[UP_SCHEDULER] = { scheduler_words, .user_name = "system:kube-scheduler",
+			   .syscalls = "scheduler", .user = UP_SCHEDULER_USER },
+	/* Agents stay root, as kubelets do: anybody's drivers make sockets for root alone. */
+	[UP_NODE] = { node_words, "system:node:%s", "system:nodes", .syscalls = "node" },
+	[UP_HOLLOW] = { hollow_words, .user_name = "system:devplane-hollow-nodes",
+			.syscalls = "node" },
+	[UP_DRIVER] = { driver_words, .account = "devplane-sim-%s", .syscalls = "driver" },
 };
 
 /* --- the plan -------------------------------------------------------------------------------- */
@@ -168,14 +176,19 @@ static struct up_role *add_role(struct up_plan *p, enum up_kind kind, const char
 {
 	struct up_role *r = &p->roles[p->n++];
 
-	*r = (struct up_role){ .name = name, .kind = kind };
+	*r = (struct up_role){ .name = name, .kind = kind, .user = kinds[kind].user, .place = -1 };
 	return r;
 }
 
 static void add_demo_nodes(struct up_plan *p, const char *const names[2])
 {
-	for (size_t i = 0; i < 2; i++)
-		add_role(p, UP_NODE, arena_printf(p->arena, "node-%s", names[i]))->node = names[i];
+	for (int i = 0; i < 2; i++) {
+		struct up_role *r = add_role(p, UP_NODE,
+					     arena_printf(p->arena, "node-%s", names[i]));
+
+		r->node = names[i];
+		r->place = i;
+	}
 }
 
 static void add_demo_drivers(struct up_plan *p, const char *const names[2])
@@ -192,6 +205,8 @@ static void add_demo_drivers(struct up_plan *p, const char *const names[2])
 				arena_printf(p->arena, "driver-%s-%s", drivers[j].kind, names[i]));
 
 			r->node = names[i];
+			r->place = (int)i;
+			r->user = UP_DRIVER_USERS + (int)(i * ARRAY_SIZE(drivers) + j);
 			r->device = drivers[j].kind;
 			r->devices = drivers[j].devices;
 		}
@@ -259,7 +274,145 @@ struct up_identity up_role_identity(const struct up_plan *p, const struct up_rol
 {
 	const struct kind *k = &kinds[r->kind];
 
-	return (struct up_identity){ .user = fill(p->arena, k->user, r->node),
+	return (struct up_identity){ .user = fill(p->arena, k->user_name, r->node),
 				     .group = k->group,
 				     .account = fill(p->arena, k->account, r->device) };
+}
+
+/* --- the system ------------------------------------------------------------------------------ */
+
+unsigned up_node_group(const struct up_plan *p, int place)
+{
+	return p->uid_base && place >= 0
+		       ? (unsigned)p->uid_base + UP_NODE_GROUPS + 2 * (unsigned)place
+		       : 0;
+}
+
+unsigned up_driver_group(const struct up_plan *p, int place)
+{
+	unsigned group = up_node_group(p, place);
+
+	return group ? group + 1 : 0;
+}
+
+const char *up_driver_name(const struct up_plan *p, const struct up_role *r)
+{
+	return arena_printf(p->arena, "%s.sim.devplane.dev", r->device);
+}
+
+struct up_user up_role_user(const struct up_plan *p, const struct up_role *r)
+{
+	struct up_user u = { 0 };
+
+	if (!p->uid_base)
+		return u;
+	if (r->user) {
+		u.uid = (unsigned)(p->uid_base + r->user);
+		u.groups[u.ngroups++] = (unsigned)p->uid_base + UP_ALL;
+	}
+	if (r->kind == UP_DRIVER) {
+		u.groups[u.ngroups++] = (unsigned)p->uid_base + UP_DRIVERS;
+		u.groups[u.ngroups++] = up_driver_group(p, r->place);
+	} else if (r->kind == UP_NODE && r->place >= 0) {
+		u.groups[u.ngroups++] = up_node_group(p, r->place);
+	}
+	return u;
+}
+
+/* The machine's own: libraries, names of hosts, certificates, clocks; what nodes say of it. */
+static const char *const libraries[] = { "/lib",       "/lib32",     "/lib64",         "/usr/lib",
+					 "/usr/lib32", "/usr/lib64", "/usr/local/lib", NULL };
+static const char *const machine[] = {
+	"/usr",
+	"/proc",
+	"/sys",
+	"/dev/null",
+	"/dev/random",
+	"/dev/urandom",
+	"/dev/zero",
+	"/etc/ca-certificates",
+	"/etc/gai.conf",
+	"/etc/host.conf",
+	"/etc/hostname",
+	"/etc/hosts",
+	"/etc/ld.so.cache",
+	"/etc/localtime",
+	"/etc/machine-id",
+	"/etc/nsswitch.conf",
+	"/etc/os-release",
+	"/etc/pki",
+	"/etc/resolv.conf",
+	"/etc/services",
+	"/etc/ssl",
+	"/run/systemd/resolve",
+	NULL,
+};
+
+static void read_paths(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	for (size_t i = 0; machine[i]; i++)
+		add(w, machine[i]);
+	/* A driver's token is replaced while it runs, by another file. */
+	if (r->kind == UP_DRIVER)
+		add(w, p->layout.kubeconfigs);
+	else if (r->kind != UP_SERVER)
+		add(w, up_layout_kubeconfig(&p->layout, r->name));
+	if (r->kind == UP_SERVER)
+		add(w, arena_printf(p->arena, "%s/server-id", p->layout.dir));
+	if (r->kind == UP_SCHEDULER && p->scheduler_config)
+		add(w, p->scheduler_config);
+	if (r->kind == UP_SCHEDULER && p->scheduler_plugin)
+		add(w, p->scheduler_plugin);
+	if (r->kind == UP_NODE || r->kind == UP_HOLLOW) {
+		add(w, up_layout_ca(&p->layout));
+		add(w, up_layout_serving(&p->layout, r->name));
+		add(w, p->layout.cdi);
+	}
+}
+
+static void write_paths(struct words *w, const struct up_plan *p, const struct up_role *r)
+{
+	const char *node = r->node ? up_layout_node(&p->layout, r->node) : NULL;
+
+	add(w, "/dev/null");
+	if (r->kind == UP_SERVER) {
+		add(w, arena_printf(p->arena, "%s/pki", p->layout.dir));
+		add(w, arena_printf(p->arena, "%s/store", p->layout.dir));
+	} else if (r->kind == UP_DRIVER) {
+		add(w, p->layout.cdi);
+		add(w, arena_printf(p->arena, "%s/devplane-sim", node));
+		add(w, arena_printf(p->arena, "%s/plugins_registry", node));
+		add(w, arena_printf(p->arena, "%s/plugins/%s", node, up_driver_name(p, r)));
+	} else if (node) {
+		add(w, node);
+	}
+}
+
+typedef void paths_fn(struct words *w, const struct up_plan *p, const struct up_role *r);
+
+static const char *const *list_paths(const struct up_plan *p, const struct up_role *r, paths_fn *fn)
+{
+	struct words w = { .arena = p->arena };
+	const char **copy;
+
+	vec_init(&w.v, WORDS_MAX);
+	fn(&w, p, r);
+	copy = ARENA_ARRAY(p->arena, const char *, w.v.n + 1);
+	for (size_t i = 0; i < w.v.n; i++)
+		copy[i] = w.v.v[i];
+	vec_release(&w.v);
+	return copy;
+}
+
+struct up_sandbox up_role_sandbox(const struct up_plan *p, const struct up_role *r)
+{
+	static const char *const none[] = { NULL };
+
+	if (!p->sandbox || r->runtime)
+		return (struct up_sandbox){ none, none, none, "all", false };
+	return (struct up_sandbox){ .execute = libraries,
+				    .read = list_paths(p, r, read_paths),
+				    .write = list_paths(p, r, write_paths),
+				    .syscalls = kinds[r->kind].syscalls,
+				    .landlock = true };
 }

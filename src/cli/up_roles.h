@@ -28,6 +28,8 @@ struct up_role {
 	const char *device; /* of a driver: "gpu" */
 	int devices;
 	bool runtime; /* a node: its containers are real */
+	int user; /* its number above the plan's uid_base; 0: it stays who `up` is */
+	int place; /* of a demo's node and of its drivers: the node's number; else -1 */
 };
 
 /* What is to run. Text is borrowed for as long as the plan lives. */
@@ -44,6 +46,9 @@ struct up_plan {
 	bool any_kubelet; /* the server does not check kubelets' certificates */
 	int64_t v; /* how much roles log */
 	const char *scheduler_config; /* NULL: none */
+	const char *scheduler_plugin; /* that the configuration names; NULL: none */
+	int64_t uid_base; /* 0: all roles stay who `up` is */
+	bool sandbox; /* roles use the files and system calls only that they need */
 
 	struct up_role *roles;
 	size_t n;
@@ -60,6 +65,45 @@ const char *const *up_role_words(const struct up_plan *p, const struct up_role *
 
 /* What of root's powers it keeps: words of `devplane confine --capabilities`. */
 const char *up_role_capabilities(const struct up_plan *p, const struct up_role *r);
+
+/*
+ * Who it is to the system. Users and groups are numbers without names, from the plan's uid_base on;
+ * a role's user and group have the same one.
+ */
+enum up_number {
+	UP_ALL, /* the group of those that may pass the data folder */
+	UP_SERVER_USER,
+	UP_CONTROLLER_USER,
+	UP_SCHEDULER_USER,
+	UP_DRIVERS, /* the group of all drivers */
+	UP_NODE_GROUPS = 8, /* two for each node: see up_node_group() and up_driver_group() */
+	UP_DRIVER_USERS = 16,
+	UP_NUMBERS = 64, /* all are below */
+};
+
+struct up_user {
+	unsigned uid; /* 0: it stays who `up` is */
+	unsigned groups[4];
+	size_t ngroups;
+};
+struct up_user up_role_user(const struct up_plan *p, const struct up_role *r);
+
+/* The group that may connect to sockets of a node's drivers: its agent. 0: there is none. */
+unsigned up_node_group(const struct up_plan *p, int place);
+
+/* The group that may pass a node's folder: its drivers. 0: there is none. */
+unsigned up_driver_group(const struct up_plan *p, int place);
+
+/* The driver's name, "gpu.sim.devplane.dev". */
+const char *up_driver_name(const struct up_plan *p, const struct up_role *r);
+
+/* What it may do with files, and which system calls it may make. */
+struct up_sandbox {
+	const char *const *execute, *const *read, *const *write; /* ended by NULL */
+	const char *syscalls; /* a word of `devplane confine --syscalls` */
+	bool landlock; /* false: all files */
+};
+struct up_sandbox up_role_sandbox(const struct up_plan *p, const struct up_role *r);
 
 /* Who it is to the server: by a certificate (user and perhaps a group) or an account's token. */
 struct up_identity {

@@ -409,6 +409,19 @@ static void keep_port(struct up *u)
 		u->plan->port = (int)port;
 }
 
+static int write_admin(struct up *u, struct error *err)
+{
+	struct up_plan p = *u->plan;
+	struct arena a;
+	int r;
+
+	arena_init(&a, SIZE_MAX);
+	p.arena = p.layout.arena = &a;
+	r = up_credentials_write_admin(&p, u->url, err);
+	arena_release(&a);
+	return r;
+}
+
 static void server_is_ready(struct up *u, const struct up_child *c)
 {
 	struct error err;
@@ -416,7 +429,7 @@ static void server_is_ready(struct up *u, const struct up_child *c)
 	(void)snprintf(u->url, sizeof(u->url), "%s", c->url);
 	keep_port(u);
 	loop_timer_start(&u->deadline, START_MS);
-	if (up_api_open(&u->api, &err) < 0) {
+	if (write_admin(u, &err) < 0 || up_api_open(&u->api, &err) < 0) {
 		fail(u, &err);
 		return;
 	}
@@ -427,11 +440,13 @@ static void server_is_ready(struct up *u, const struct up_child *c)
 		start_roles(u);
 }
 
-/* It has made a certificate for the administrator anew. */
+/* The administrator gets a certificate anew, as at every start of the server. */
 static void server_is_back(struct up *u)
 {
 	struct error err;
 
+	if (write_admin(u, &err) < 0)
+		log_warn(&u->log, "cannot write the administrator's kubeconfig", LOG_ERR(&err));
 	if (up_api_reopen(&u->api, &err) < 0)
 		log_warn(&u->log, "cannot read the administrator's kubeconfig", LOG_ERR(&err));
 }

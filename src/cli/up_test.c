@@ -234,6 +234,81 @@ static void identities_are_each_roles_own(void **state)
 	assert_null(id.group);
 }
 
+static bool has_path(const char *const *paths, const char *path)
+{
+	for (; *paths; paths++)
+		if (strcmp(*paths, path) == 0)
+			return true;
+	return false;
+}
+
+static void users_are_each_roles_own(void **state)
+{
+	struct up_plan *p = make_plan(*state);
+	unsigned seen[16] = { 0 };
+	size_t n = 0;
+
+	p->demo = true;
+	p->uid_base = 5000;
+	up_plan_roles(p);
+	for (size_t i = 0; i < p->n; i++) {
+		unsigned uid = up_role_user(p, &p->roles[i]).uid;
+
+		assert_int_equal(uid == 0, p->roles[i].kind == UP_NODE);
+		assert_true(uid == 0 || (uid > 5000 && uid < 5000 + UP_NUMBERS));
+		for (size_t j = 0; j < n && uid; j++)
+			assert_int_not_equal(seen[j], uid);
+		seen[n++] = uid;
+	}
+	p->uid_base = 0;
+	for (size_t i = 0; i < p->n; i++)
+		assert_int_equal(up_role_user(p, &p->roles[i]).uid, 0);
+}
+
+static void roles_write_to_their_own_folders_only(void **state)
+{
+	static const char *const roles[] = { "controller", "scheduler", "node-demo-0",
+					     "driver-gpu-demo-0" };
+	struct up_plan *p = make_plan(*state);
+	struct up_sandbox s;
+
+	p->demo = true;
+	p->sandbox = true;
+	up_plan_roles(p);
+	for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
+		s = up_role_sandbox(p, find_role(p, roles[i]));
+		assert_true(s.landlock);
+		assert_string_not_equal(s.syscalls, "all");
+		for (size_t j = 0; s.read[j]; j++)
+			assert_null(strstr(s.read[j], "/pki/ca.key"));
+		assert_false(has_path(s.read, "/d/pki"));
+		assert_false(has_path(s.read, "/d"));
+		assert_false(has_path(s.write, "/d/pki"));
+		assert_false(has_path(s.write, "/d/store"));
+	}
+	s = up_role_sandbox(p, find_role(p, "driver-gpu-demo-0"));
+	assert_true(has_path(s.write, "/d/nodes/demo-0/plugins/gpu.sim.devplane.dev"));
+	assert_false(has_path(s.write, "/d/nodes/demo-0"));
+	s = up_role_sandbox(p, find_role(p, "server"));
+	assert_true(has_path(s.write, "/d/pki"));
+	p->sandbox = false;
+	assert_false(up_role_sandbox(p, find_role(p, "server")).landlock);
+}
+
+static void only_who_runs_containers_is_not_limited(void **state)
+{
+	struct up_plan *p = make_plan(*state);
+
+	p->local_node = "me";
+	p->runtime_endpoint = "unix:///run/x.sock";
+	p->sandbox = true;
+	p->hollow = 1;
+	up_plan_roles(p);
+	for (size_t i = 0; i < p->n; i++)
+		assert_int_equal(up_role_sandbox(p, &p->roles[i]).landlock,
+				 strcmp(p->roles[i].name, "node") != 0);
+}
+
 /* --- paths ------------------------------------------------------------------------------------ */
 
 static void a_path_that_sockets_do_not_fit_below_is_refused(void **state)
@@ -368,6 +443,9 @@ int main(void)
 		TEST(the_server_checks_that_nodes_have_certificates_of_the_cluster),
 		TEST(only_who_runs_containers_keeps_powers),
 		TEST(identities_are_each_roles_own),
+		TEST(users_are_each_roles_own),
+		TEST(roles_write_to_their_own_folders_only),
+		TEST(only_who_runs_containers_is_not_limited),
 		TEST(a_path_that_sockets_do_not_fit_below_is_refused),
 		TEST(a_line_is_made_readable),
 		TEST(colours_are_used_when_wanted),
