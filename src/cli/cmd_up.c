@@ -117,6 +117,41 @@ static int plan_nodes(struct up_command *v, struct error *err)
 	return 0;
 }
 
+/* Roles have users of their own only where those reach the data folder. */
+static void plan_users(struct up_command *v)
+{
+	struct up_plan *p = &v->plan;
+	const char *wall;
+
+	p->sandbox = v->options->sandbox;
+	p->uid_base = p->sandbox && geteuid() == 0 ? v->options->uid_base : 0;
+	wall = p->uid_base ? up_check_wall(p->arena, p->layout.dir) : NULL;
+	if (!wall)
+		return;
+	p->uid_base = 0;
+	note(v, arena_printf(p->arena,
+			     "all roles run as root, because other users may not pass %s: use "
+			     "another --data-dir, or let others pass it (chmod o+x)",
+			     wall));
+}
+
+/* The plugin where the scheduler's user can read it: a copy if it lies in a closed folder. */
+static int place_plugin(const struct up_plan *p, const char **path, struct error *err)
+{
+	CLEANUP(buf_release) struct buf content = BUF_INIT(16 * MIB);
+	const char *copy;
+	int r;
+
+	if (!p->uid_base || !up_check_wall(p->arena, *path))
+		return 0;
+	copy = arena_printf(p->arena, "%s/scheduler-plugin.so", p->layout.dir);
+	r = file_read(*path, &content, err);
+	if (r == 0)
+		r = file_write_atomic(copy, buf_str(&content), 0644, err);
+	*path = copy;
+	return r;
+}
+
 static int plan_scheduler(struct up_command *v, struct error *err)
 {
 	CLEANUP(buf_release) struct buf quoted = BUF_INIT(64 * KIB);
@@ -132,6 +167,9 @@ static int plan_scheduler(struct up_command *v, struct error *err)
 			"lib/devplane/scheduler: pods are placed without a look at disks");
 		return 0;
 	}
+	r = place_plugin(p, &plugin, err);
+	if (r < 0)
+		return r;
 	path = arena_printf(p->arena, "%s/scheduler.yaml", p->layout.dir);
 	(void)json_print_str(&quoted, str_from(plugin), NULL);
 	text = arena_printf(p->arena,
@@ -187,8 +225,7 @@ static int make_plan(struct up_command *v, struct error *err)
 	int r;
 
 	p->v = v->options->v;
-	p->sandbox = v->options->sandbox;
-	p->uid_base = p->sandbox && geteuid() == 0 ? v->options->uid_base : 0;
+	plan_users(v);
 	r = plan_server(v, err);
 	if (r == 0)
 		r = plan_nodes(v, err);

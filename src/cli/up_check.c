@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "net/addr.h"
@@ -25,6 +26,20 @@ int up_check_host_name(struct arena *a, const char **ret_name, struct error *err
 				 "--runtime hollow");
 	*ret_name = arena_strdup(a, arena_lower(a, str_from(host)));
 	return 0;
+}
+
+const char *up_check_wall(struct arena *a, const char *path)
+{
+	char *folder = arena_strdup(a, str_from(path));
+	struct stat st;
+
+	for (char *at = strchr(folder + 1, '/'); at; at = strchr(at + 1, '/')) {
+		*at = 0;
+		if (stat(folder, &st) == 0 && !(st.st_mode & S_IXOTH))
+			return folder;
+		*at = '/';
+	}
+	return NULL;
 }
 
 /* --- sockets --------------------------------------------------------------------------------- */

@@ -312,7 +312,7 @@ static void many_pods_at_once_make_full_slices(void **state UNUSED)
 	bench_start(&b);
 	run(&b);
 	for (int i = 0; i < 250; i++) {
-		char name[16], address[16];
+		char name[16], address[32];
 
 		(void)snprintf(name, sizeof(name), "p%03d", i);
 		(void)snprintf(address, sizeof(address), "10.9.1.%d", i + 1);
@@ -371,16 +371,16 @@ static void assert_right(struct bench *b, size_t n)
 }
 
 /* The i-th pod in the first network, or in the second. */
-static void numbered(int i, int network, char name[static 16], char address[static 16])
+static void numbered(int i, int network, char name[static 16], char address[static 32])
 {
 	(void)snprintf(name, 16, "p%02d", i);
-	(void)snprintf(address, 16, "10.9.%d.%d", network, i + 1);
+	(void)snprintf(address, 32, "10.9.%d.%d", network, i + 1);
 }
 
 /* Addresses change one by one, while connections break and the controller starts again. */
 static void change_all(struct bench *b, int pods)
 {
-	char name[16], address[16];
+	char name[16], address[32];
 
 	for (int i = 0; i < pods; i++) {
 		numbered(i, 2, name, address);
@@ -398,7 +398,7 @@ static void change_all(struct bench *b, int pods)
 static void it_comes_right_whatever_fails(void **state UNUSED)
 {
 	enum { PODS = 12 };
-	char name[16], address[16];
+	char name[16], address[32];
 
 	for (uint64_t seed = 1; seed <= 15; seed++) {
 		struct bench b = { .w = controller_world_new(seed) };

@@ -240,11 +240,34 @@ await test("a user who is not root has the limits of files and system calls", as
 	await end(mine)
 })
 
-await test("a folder that the roles' users cannot reach is an error that says what to do", async () => {
+await test("in a folder that the roles' users cannot reach all roles are root, and that is said", async () => {
 	mkdirSync(`${scratch}/x`, { mode: 0o700 })
-	const { code, err } = await command(devplane, ["up", "--demo", "--data-dir", `${scratch}/x/d`, "--secure-port", "0"])
-	assert.equal(code, 1)
-	assert.match(err, /server cannot start: the user 77001 cannot pass the folders above .*\/x\/d: let others pass them \(chmod o\+x\), .*--uid-base 0/)
+	const folder = `${scratch}/x/d`
+	const { code, out, err } = await command(devplane, ["up", "--demo", "--detach", "--data-dir", folder, "--secure-port", "0"])
+	assert.equal(code, 0, err)
+	assert.match(out + err, /all roles run as root, because other users may not pass .*\/x: .*\(chmod o\+x\)/)
+	const walled = new Cluster(folder)
+	walled.connect()
+	assert.equal(statusOf((await walled.role("scheduler")).pid)("Uid"), "0\t0\t0\t0")
+	assert.equal(statSync(folder).mode & 0o777, 0o700)
+	await end(walled)
+})
+
+await test("a plugin in a closed folder is copied to where its scheduler can read it", async () => {
+	const closed = `${scratch}/closed`
+	mkdirSync(`${closed}/plugins/disk_io`, { recursive: true, mode: 0o700 })
+	copyFileSync(devplane, `${closed}/devplane`)
+	chmodSync(`${closed}/devplane`, 0o755)
+	copyFileSync(`${dirname(devplane)}/plugins/disk_io/disk_io.so`, `${closed}/plugins/disk_io/disk_io.so`)
+	chmodSync(closed, 0o700)
+	const folder = `${scratch}/copied`
+	const { code, err } = await command(`${closed}/devplane`, ["up", "--demo", "--detach", "--data-dir", folder, "--secure-port", "0"])
+	assert.equal(code, 0, err)
+	const copied = new Cluster(folder)
+	copied.connect()
+	assert.equal(statusOf((await copied.role("scheduler")).pid)("Uid"), Array(4).fill(users.scheduler).join("\t"))
+	assert.match(copied.log("scheduler"), /loaded a plugin/)
+	await end(copied)
 })
 
 finish()
