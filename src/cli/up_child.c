@@ -97,13 +97,32 @@ static bool read_word(struct str line, struct str words, char *ret_word, size_t 
 	return true;
 }
 
+/* A server at all addresses is reached at this one, which its certificate has. */
+static void make_local(struct up_child *c)
+{
+	static const char *const all[] = { "https://0.0.0.0:", "https://[::]:" };
+	char url[sizeof(c->url)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		size_t n = strlen(all[i]);
+
+		if (strncmp(c->url, all[i], n) != 0)
+			continue;
+		(void)snprintf(url, sizeof(url), "https://127.0.0.1:%s", c->url + n);
+		memcpy(c->url, url, sizeof(url));
+		return;
+	}
+}
+
 static void read_announcement(struct up_child *c, struct str line)
 {
 	if (c->supervised.state != SUPERVISED_STARTING)
 		return;
 	if (c->role->kind == UP_SERVER) {
-		if (read_word(line, STR("devplane server is ready at "), c->url, sizeof(c->url)))
-			become_ready(c);
+		if (!read_word(line, STR("devplane server is ready at "), c->url, sizeof(c->url)))
+			return;
+		make_local(c);
+		become_ready(c);
 	} else if (read_word(line, STR("  health and metrics at "), c->url, sizeof(c->url))) {
 		ask_health(c);
 		c->ops->on_change(c->arg, c);

@@ -364,6 +364,14 @@ await test("without root the node is hollow, and the folder is the user's own", 
 	}
 })
 
+await test("a server at all addresses is reached at this machine's own", async () => {
+	for (const address of ["0.0.0.0", "::"]) {
+		const c = await new Cluster(folder()).begin("--runtime", "hollow", "--bind-address", address)
+		assert.match(readFileSync(`${c.folder}/kubeconfig/scheduler.kubeconfig`, "utf8"), /server"?: "?https:\/\/127\.0\.0\.1:\d+/)
+		assert.deepEqual(await c.stop(), { code: 0, signal: null })
+	}
+})
+
 // Users of roles cannot pass it, so that roles are root.
 await test("root works in a folder behind one that is somebody else's", async () => {
 	if (!root)
