@@ -183,7 +183,7 @@ static void only_what_is_not_known_is_tried(void **state)
 	arena_release(&b.arena);
 }
 
-/* JSON patches and merge patches have them elsewhere, and what is no object may be nested deeply. */
+/* JSON patches and merge patches have them elsewhere, and other values may be nested deeply. */
 static void expressions_are_found_at_any_depth(void **state)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);

@@ -1,7 +1,7 @@
 /*
  * up_credentials - kubeconfigs of roles: a client certificate of the cluster's CA, or a token in a
- * file beside it, which whoever holds it reads again from time to time. A role that serves the API of
- * a node also has a serving certificate of the same CA, for the node's name.
+ * file beside it, which whoever holds it reads again from time to time. A role that serves the API
+ * of a node also has a serving certificate of the same CA, for the node's name.
  *
  * Files are 0600. Certificates live for a year and are made anew at every start of their role.
  */
@@ -10,8 +10,10 @@
 
 #include "cli/up_roles.h"
 
-/* Writes the role's kubeconfig for a server at `url`, and its serving certificate; a token's file is
- * written apart. */
+/*
+ * Writes the role's kubeconfig for a server at `url`, and its serving certificate; a token's file
+ * is written apart.
+ */
 int up_credentials_write(const struct up_plan *p, const struct up_role *r, const char *url,
 			 struct error *err);
 

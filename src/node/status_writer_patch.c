@@ -54,6 +54,16 @@ static bool is_own(struct str type)
 	return false;
 }
 
+/*
+ * Whether the agent writes this condition. Those of others are in the status that is wanted as the
+ * pod had them a moment ago: writing them would undo what their owners did since then, and two
+ * versions of one would be written in turn for ever.
+ */
+static bool is_written(struct str type)
+{
+	return is_own(type) || str_eqz(type, "PodScheduled");
+}
+
 /* --- parts of a patch ------------------------------------------------------------------------ */
 
 /* An object with the same members, to which more can be added. */
@@ -114,9 +124,10 @@ static struct json *patch_conditions(struct arena *a, const struct json *server,
 	struct json *list = json_make_array(a);
 
 	JSON_FOREACH (it, wanted) {
-		const struct json *old = json_find(server, "type", json_text_at(it, "type"));
+		struct str type = json_text_at(it, "type");
+		const struct json *old = json_find(server, "type", type);
 
-		if (!old || !same_condition(old, it))
+		if (is_written(type) && (!old || !same_condition(old, it)))
 			json_append(list, merged_condition(a, old, it));
 	}
 	JSON_FOREACH (it, server) {

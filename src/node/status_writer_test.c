@@ -396,6 +396,40 @@ static void what_others_change_of_ours_is_written_again(void **state UNUSED)
 	world_free(w);
 }
 
+#define TARGET(time)                                          \
+	"{\"type\":\"DisruptionTarget\",\"status\":\"True\"," \
+	"\"lastTransitionTime\":\"2024-01-01T00:00:" time "Z\"}"
+
+static void put_target(struct world *w, const char *text)
+{
+	struct json *list = json_pointer(w->pods[0], STR("/status/conditions")), *c;
+
+	assert_int_equal(
+		json_parse(&w->arena, arena_str(&w->arena, str_from(text)), NULL, &c, NULL), 0);
+	json_remove_at(list, 0);
+	json_append(list, c);
+	bump(w, 0);
+	seen(w);
+}
+
+/* Two schedulers name one victim, and each sets the time. */
+static void conditions_of_others_are_left_to_them(void **state UNUSED)
+{
+	struct world *w = world_new();
+
+	put_target(w, TARGET("35"));
+	set(w,
+	    "{\"phase\":\"Failed\",\"qosClass\":\"BestEffort\",\"conditions\":[" TARGET("35") "]}");
+	sim_run_for(w->api.sim, 1000);
+	assert_int_equal(w->patches, 1);
+	put_target(w, TARGET("36"));
+	sim_run_for(w->api.sim, 1000);
+	assert_int_equal(w->patches, 1);
+	assert_true(settled(w));
+	assert_status(w, 0, "/conditions/0/lastTransitionTime", "2024-01-01T00:00:36Z");
+	world_free(w);
+}
+
 static void what_others_change_while_a_patch_is_under_way_is_not_lost(void **state UNUSED)
 {
 	struct world *w = world_new();
@@ -591,6 +625,7 @@ int main(void)
 		cmocka_unit_test(a_server_that_is_away_gets_the_latest_when_it_is_back),
 		cmocka_unit_test(an_old_event_of_the_watch_changes_nothing),
 		cmocka_unit_test(what_others_change_of_ours_is_written_again),
+		cmocka_unit_test(conditions_of_others_are_left_to_them),
 		cmocka_unit_test(what_others_change_while_a_patch_is_under_way_is_not_lost),
 		cmocka_unit_test(what_an_unanswered_patch_left_behind_is_written_again),
 		cmocka_unit_test(a_field_that_the_server_drops_is_not_fought_for),

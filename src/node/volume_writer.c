@@ -130,21 +130,27 @@ static int make_state(struct writer *w, int64_t wall_ns, struct error *err)
 	return 0;
 }
 
+/* 0, also when it is there already. */
+static int make_parent(struct writer *w, const char *path, struct error *err)
+{
+	if (mkdirat(w->state, path, 0755) < 0)
+		return errno == EEXIST ? 0 : error_set_errno(err, ERR_IO, errno, "mkdir %s", path);
+	BEST_EFFORT(fchmodat(w->state, path, 0755, 0));
+	volume_dir_own(w->state, path, w->owner);
+	return 0;
+}
+
 static int make_parents(struct writer *w, const struct volume_file *f, struct error *err)
 {
 	CLEANUP(free) char *path = str_dup(f->path);
+	int r = 0;
 
-	for (char *p = strchr(path, '/'); p; p = strchr(p + 1, '/')) {
+	for (char *p = strchr(path, '/'); p && r == 0; p = strchr(p + 1, '/')) {
 		*p = '\0';
-		if (mkdirat(w->state, path, 0755) == 0) {
-			BEST_EFFORT(fchmodat(w->state, path, 0755, 0));
-			volume_dir_own(w->state, path, w->owner);
-		} else if (errno != EEXIST) {
-			return error_set_errno(err, ERR_IO, errno, "mkdir %s", path);
-		}
+		r = make_parent(w, path, err);
 		*p = '/';
 	}
-	return 0;
+	return r;
 }
 
 static int write_all(int fd, struct str data)

@@ -99,8 +99,8 @@ void podqueue_settle(struct podqueue *q, struct queued_pod *p);
  */
 void podqueue_return(struct podqueue *q, struct queued_pod *p, int64_t now_ms);
 /*
- * Its attempt is not over and is made on later: it is active again, behind pods of its priority that
- * wait. That is no failure. One that was removed meanwhile is freed.
+ * Its attempt is not over and goes on later: it is active again, behind waiting pods of its
+ * priority. That is no failure. A pod that was removed meanwhile is freed.
  */
 void podqueue_go_on(struct podqueue *q, struct queued_pod *p, int64_t now_ms);
 

@@ -99,7 +99,7 @@ struct job {
 void state_submit(struct state *st, struct job *j);
 void job_finish(struct job *j);
 
-/* At the state: the job goes on with `run` in a later turn, as large ones do. False: the state stops. */
+/* At the state: goes on with `run` in a later turn, as large jobs do. False: the state stops. */
 bool state_run_later(struct state *st, struct job *j, void (*run)(struct state *st, struct job *j));
 
 /*
