@@ -120,7 +120,7 @@ const FOREIGN = /^--(admission-control-config-file|all-containers|authentication
 await test("every flag that pages name exists", async () => {
 	const known = new Set(program.flatMap(({ help }) => help.match(/--[a-z][a-z0-9-]*/g) ?? []))
 	const named = pages.flatMap((page) => [...withoutBlocks(page).matchAll(/`([^`\n]*--[^`\n]*)`/g)]
-		.filter(([, code]) => !/^(kubectl|curl|etcdctl|cc|apt|promtool|make) /.test(code))
+		.filter(([, code]) => !/^(kubectl|curl|etcdctl|cc|apt|promtool|make|tests\/drill\/soak) /.test(code))
 		.flatMap(([, code]) => (code.match(/(?<![\w-])--[a-z][a-z0-9-]*/g) ?? []).map((flag) => ({ file: page.file, flag }))))
 	const synopses = blocks.filter(({ block }) => block.language === "text")
 		.flatMap(({ page, block }) => (block.lines.join("\n").match(/(?<![\w-])--[a-z][a-z0-9-]*/g) ?? []).map((flag) => ({ file: page.file, flag })))
