@@ -37,6 +37,18 @@
 #define UNZEROED
 #endif
 
+/* Built with a sanitizer: it has its own allocator, and looks at the process from another one. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 /* Calls a function of the C library for its effect: if it fails, nothing can be done about it. */
 #define BEST_EFFORT(call)   \
 	do {                \

@@ -29,7 +29,7 @@ size_t resident_own(void)
 	return resident > shared ? (size_t)(resident - shared) * (size_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-#ifdef __GLIBC__
+#if defined(__GLIBC__) && !SANITIZED
 size_t resident_freed(void)
 {
 	struct mallinfo2 m = mallinfo2();

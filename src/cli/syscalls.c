@@ -28,13 +28,7 @@
 
 #include "base/compiler.h"
 
-#ifdef __has_feature /* clang's way to tell */
-#define CLANG_SANITIZER (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define CLANG_SANITIZER 0
-#endif
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || CLANG_SANITIZER
+#if SANITIZED
 #define ARCH 0
 #elif defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64

@@ -31,19 +31,8 @@
 #include "store/lmdb_world.h"
 #include "store/store_lmdb_tools.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SLOW_BUILD 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SLOW_BUILD 1
-#endif
-#endif
-#ifndef SLOW_BUILD
-#define SLOW_BUILD 0
-#endif
-
 enum {
-	CUTS = SLOW_BUILD ? 200 : 1000,
+	CUTS = SANITIZED ? 200 : 1000,
 	CUTS_PER_WORKLOAD = 50,
 	CONTROL_CUTS = 40,
 	ROUNDS = 40,
