@@ -6,36 +6,7 @@
  */
 #include <stdint.h>
 
-#include "base/limits.h"
-#include "node/assign.h"
-#include "node/machine.h"
-#include "target.h"
-
-static struct assign *make(const struct machine *m)
-{
-	static const int64_t reserved[] = { 1 << 20 };
-	struct assign_opts opts = { .machine = m,
-				    .static_cpus = true,
-				    .static_memory = true,
-				    .reserved_cpus = STR("0"),
-				    .reserved_memory = reserved,
-				    .nreserved_memory = 1 };
-	struct assign *s = NULL;
-
-	require(assign_new(&opts, &s, NULL) == 0);
-	return s;
-}
-
-static struct str encode(const struct assign *s, struct arena *a)
-{
-	struct buf b = BUF_INIT(64 * MIB);
-	struct str text;
-
-	require(assign_encode(s, &b) == 0);
-	text = arena_str(a, buf_str(&b));
-	buf_release(&b);
-	return text;
-}
+#include "assign_target.h"
 
 static void unuse_all(struct assign *s, const struct assign_claim *c)
 {
@@ -75,17 +46,17 @@ static void drop_all(struct assign *s)
 
 static void try_state(struct str text, const struct machine *m, struct arena *a)
 {
-	struct assign *s = make(m), *other = make(m);
-	struct str empty = encode(s, a), once;
+	struct assign *s = target_assign_new(m), *other = target_assign_new(m);
+	struct str empty = target_assign_text(s, a), once;
 
 	if (assign_decode(s, text, NULL) == 0) {
-		once = encode(s, a);
+		once = target_assign_text(s, a);
 		require(assign_decode(other, once, NULL) == 0);
-		require(str_eq(once, encode(other, a)));
+		require(str_eq(once, target_assign_text(other, a)));
 		live(s, a);
 		drop_all(s);
 	}
-	require(str_eq(empty, encode(s, a)));
+	require(str_eq(empty, target_assign_text(s, a)));
 	assign_free(s);
 	assign_free(other);
 }

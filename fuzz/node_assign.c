@@ -22,11 +22,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
-#include "node/assign.h"
+#include "assign_target.h"
 #include "node/cpu_set.h"
-#include "node/machine.h"
-#include "target.h"
 
 enum {
 	STEPS_MAX = 64,
@@ -63,32 +60,6 @@ static void on_change(struct assign_watcher *watcher, const struct assign_change
 
 	require(c->revision >= w->revision && c->revision <= assign_revision(w->s));
 	w->revision = c->revision;
-}
-
-static struct assign *make(struct world *w)
-{
-	static const int64_t reserved[] = { 1 << 20 };
-	struct assign_opts opts = { .machine = &w->machine,
-				    .static_cpus = true,
-				    .static_memory = true,
-				    .reserved_cpus = STR("0"),
-				    .reserved_memory = reserved,
-				    .nreserved_memory = 1 };
-	struct assign *s = NULL;
-
-	require(assign_new(&opts, &s, NULL) == 0);
-	return s;
-}
-
-static struct str encode(struct world *w, const struct assign *s)
-{
-	struct buf b = BUF_INIT(4 * MIB);
-	struct str text;
-
-	require(assign_encode(s, &b) == 0);
-	text = arena_str(&w->a, buf_str(&b));
-	buf_release(&b);
-	return text;
 }
 
 static struct str name_of(struct world *w, const char *what, unsigned n)
@@ -198,7 +169,7 @@ static void admit(struct world *w, const struct step *s)
 {
 	struct pod *pod = make_pod(s->n % PODS, s->text);
 	struct assign_admission io = { .wants_preferred = wants_preferred };
-	struct str before = encode(w, w->s), uid = name_of(w, "pod", s->n % PODS);
+	struct str before = target_assign_text(w->s, &w->a), uid = name_of(w, "pod", s->n % PODS);
 	int r = assign_admit(w->s, pod, &w->a, &io, NULL);
 
 	for (unsigned i = 0; i < HOLDS_MAX && r == 0 && io.waiting; i++) {
@@ -210,7 +181,7 @@ static void admit(struct world *w, const struct step *s)
 	}
 	require(!io.waiting);
 	require(r == 0 || (r == -ERR_INVALID && io.reason));
-	require(r == 0 || str_eq(before, encode(w, w->s)));
+	require(r == 0 || str_eq(before, target_assign_text(w->s, &w->a)));
 	pod_unref(pod);
 }
 
@@ -270,11 +241,11 @@ static void unuse_claim(struct world *w, struct str claim, struct str pod)
 
 static void restart(struct world *w)
 {
-	struct assign *next = make(w);
-	struct str before = encode(w, w->s);
+	struct assign *next = target_assign_new(&w->machine);
+	struct str before = target_assign_text(w->s, &w->a);
 
 	require(assign_decode(next, before, NULL) == 0);
-	require(str_eq(before, encode(w, next)));
+	require(str_eq(before, target_assign_text(next, &w->a)));
 	assign_free(w->s);
 	w->s = next;
 	w->revision = 0;
@@ -425,12 +396,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	arena_init(&w.a, SIZE_MAX);
 	machine_make(&w.machine, CPUS, 1 << 30, 1);
-	w.s = make(&w);
+	w.s = target_assign_new(&w.machine);
 	assign_add_watcher(w.s, &w.watcher);
 	run_program(&w, str_of((const char *)data, size));
 	end_all(&w);
-	fresh = make(&w);
-	require(str_eq(encode(&w, fresh), encode(&w, w.s)));
+	fresh = target_assign_new(&w.machine);
+	require(str_eq(target_assign_text(fresh, &w.a), target_assign_text(w.s, &w.a)));
 	assign_free(fresh);
 	assign_free(w.s);
 	machine_release(&w.machine);

@@ -102,8 +102,9 @@ struct list *world_asks(struct world *w);
 struct sim *world_sim(struct world *w);
 struct server *world_server(struct world *w);
 
-/* Committed objects of a kind; the uid of one of them, empty when there is none. */
+/* How many objects of the kind are committed. */
 size_t world_count(struct world *w, enum world_kind kind);
+/* The uid of a committed object; empty if the object does not exist. */
 struct str world_uid(struct world *w, enum world_kind kind, const char *name, char *buf,
 		     size_t size);
 

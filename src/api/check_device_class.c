@@ -27,7 +27,7 @@ void check_report_spent(struct validation *v, const struct field_path *path)
 	field_errors_forbidden(v->errs, path, "too complex, " CEL_COMPILE_EXCEEDED);
 }
 
-/* What was judged ahead counts as if it were judged now. */
+/* A verdict of the trial costs the budget as much as judging the expression now. */
 static struct selector_verdict judge(const struct validation *v, struct str text)
 {
 	const struct selector_verdict *known = selector_trial_find(v->trial, text);

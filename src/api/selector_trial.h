@@ -53,7 +53,7 @@ struct selector_trial *selector_trial_new(struct arena *a, const struct schema_k
  */
 bool selector_trial_go_on(struct selector_trial *t, uint64_t steps);
 
-/* NULL: there is none. A trial that is NULL has none. */
+/* The verdict on an expression; NULL: it was not judged. The trial may be NULL. */
 const struct selector_verdict *selector_trial_find(const struct selector_trial *t, struct str text);
 
 #endif

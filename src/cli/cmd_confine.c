@@ -122,7 +122,7 @@ static int drop_capabilities(const struct confine_options *o, const char *progra
 			return error_set_errno(err, ERR_IO, errno, "cannot drop capabilities");
 	}
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	/* What somebody other than root is to have after an exec is ambient, so inheritable. */
+	/* Users other than root keep only ambient capabilities over an exec. */
 	if (set_capabilities(keep, keep, o->uid != 0 ? keep : 0) < 0)
 		return error_set_errno(err, ERR_IO, errno, "cannot drop capabilities");
 	for (int i = 0; o->uid != 0 && i < 64; i++)

@@ -20,7 +20,7 @@ int up_check_runtime(struct cli *cli, const char *endpoint, const char **ret_end
 /* The scheduler's plugin of that name: beside the program, or where it is installed; or NULL. */
 const char *up_check_plugin(struct arena *a, const char *name);
 
-/* The first folder above an absolute path that other users may not pass; NULL: there is none. */
+/* The first folder above an absolute path that other users may not pass; or NULL. */
 const char *up_check_wall(struct arena *a, const char *path);
 
 /* Whether somebody answers at one of them, at all. */

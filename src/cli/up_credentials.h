@@ -1,7 +1,7 @@
 /*
- * up_credentials - kubeconfigs of roles: a client certificate of the cluster's CA, or a token in a
- * file beside it, which whoever holds it reads again from time to time. A role that serves the API
- * of a node also has a serving certificate of the same CA, for the node's name.
+ * up_credentials - kubeconfigs of roles. A kubeconfig has a client certificate of the cluster's CA,
+ * or names a file with a token, which the role reads again from time to time. A role that serves
+ * a node's API also has a serving certificate of the same CA, for the node's name.
  *
  * Files are 0600. Certificates live for a year and are made anew at every start of their role.
  */

@@ -198,8 +198,9 @@ static bool others_write(const struct stat *st, unsigned base)
 }
 
 /*
- * Keys go there: whoever could put something else in their place would be the administrator. Roles
- * with numbers from `base` on are the exception: root gave them their folders.
+ * The folder holds keys. A user who could replace them would become the administrator, so the
+ * folder must belong to the caller. Users of roles, numbered from `base` on, may own the folders
+ * that root gave them.
  */
 static int check_owner(const char *path, unsigned base, struct error *err)
 {

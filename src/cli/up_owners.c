@@ -163,7 +163,7 @@ static int set_driver(const struct up_plan *p, const struct up_role *r, struct e
 	return ret;
 }
 
-/* With etcd a server keeps its name in the folder, to which it may not write. */
+/* With etcd the server reads its name from a file in the folder, and may not write there. */
 static int set_name(const struct up_plan *p, struct owner server, struct error *err)
 {
 	int r = p->uid_base && p->etcd_servers && p->etcd_servers->n > 0

@@ -19,9 +19,9 @@
 #include "cli/up_roles.h"
 
 /*
- * Makes the folders that roles need and cannot make; as root, also sets owners and modes, whoever
- * had the files before: an older devplane, or roles with other numbers. Nothing may run yet. Links
- * are not followed, and files with several names stay as they are.
+ * Makes the folders that roles need but may not make themselves. As root it also sets owners and
+ * modes, even if the files belonged to an older devplane or to roles with other numbers. No role
+ * may run yet. It follows no links, and leaves files with several names as they are.
  */
 int up_owners_set(const struct up_plan *p, struct error *err);
 

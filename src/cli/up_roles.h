@@ -88,10 +88,10 @@ struct up_user {
 };
 struct up_user up_role_user(const struct up_plan *p, const struct up_role *r);
 
-/* The group that may connect to sockets of a node's drivers: its agent. 0: there is none. */
+/* The group that may connect to the sockets of a node's drivers: its agent has it. 0: no group. */
 unsigned up_node_group(const struct up_plan *p, int place);
 
-/* The group that may pass a node's folder: its drivers. 0: there is none. */
+/* The group that may pass a node's folder: its drivers have it. 0: no group. */
 unsigned up_driver_group(const struct up_plan *p, int place);
 
 /* The driver's name, "gpu.sim.devplane.dev". */

@@ -281,7 +281,7 @@ static void nothing_is_created_under_a_definition_that_another_server_deleted(vo
 	verb_world_call(w, "GET", WIDGETS "/late", NULL, 404);
 }
 
-/* What another server does while this one gets no events: the same definition, with no widget. */
+/* While this server gets no events, another one makes the definition again, without widgets. */
 static int64_t make_again(struct verb_world *w)
 {
 	struct str definitions = STR("apiextensions.k8s.io/customresourcedefinitions");

@@ -313,7 +313,7 @@ static int too_many(struct metrics_counter *limit, const char *whose, size_t mos
 			 whose, most, MEMORY_WATCH_TERMS);
 }
 
-/* Those of the user, or of whoever acts as them. */
+/* The limit of the user, or of the user who impersonates them. */
 static size_t user_watches_max(const struct exchange *x)
 {
 	int64_t most = x->server->opts.max_user_watches;

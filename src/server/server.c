@@ -83,7 +83,7 @@ static void on_renew(struct loop_timer *t)
 	loop_timer_start(t, RENEW_MS);
 }
 
-/* What clients made it hold, and what was freed since, is not to stay for good. */
+/* Gives memory back to the system that requests took and that was freed since. */
 static void on_tidy(struct loop_timer *t)
 {
 	struct server *s = CONTAINER_OF(t, struct server, tidy);
