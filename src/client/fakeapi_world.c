@@ -42,6 +42,7 @@ static const struct fakeapi_kind kinds[] = {
 	{ "discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", true, false },
 	{ "events.k8s.io", "v1", "events", "Event", true, false },
 	{ "example.com", "v1", "widgets", "Widget", true, false },
+	{ "resource.k8s.io", "v1", "deviceclasses", "DeviceClass", false, false },
 	{ "resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", true, false },
 	{ "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate", true, false },
 	{ .group = "resource.k8s.io",

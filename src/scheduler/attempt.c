@@ -14,7 +14,10 @@
 /* After so long others get their turn: watches, answers, the lease. */
 #define TURN_NS (20 * CLOCK_MS)
 
-enum { READY_CHECK_MS = 50 }; /* for kinds that the server does not have nobody is told */
+enum {
+	READY_CHECK_MS = 50, /* for kinds that the server does not have nobody is told */
+	REST_MS = 50,
+};
 
 static int64_t now_ns(const struct scheduler *s)
 {
@@ -112,6 +115,7 @@ static bool try_pod(struct scheduler *s, struct queued_pod *q)
 	} else if (c->unfinished && q->part + 1 < ATTEMPT_PARTS) {
 		over = false;
 		q->part++;
+		s->rests_until_ms = loop_now(s->opts.loop) + REST_MS;
 		podqueue_go_on(s->queue, q, loop_now(s->opts.loop));
 		cycle_free(c);
 	} else {
@@ -136,6 +140,17 @@ static bool may_work(const struct scheduler *s)
 	return s->leading && s->ready && !s->stopped && s->writing < BINDINGS_MAX && has_lease(s);
 }
 
+/*
+ * A long attempt is to go on, but bindings are being written: each part of it would delay their
+ * answers, several times per binding. It waits for them, though not for ever.
+ */
+static bool rests(const struct scheduler *s)
+{
+	const struct queued_pod *q = podqueue_first(s->queue);
+
+	return q && q->part > 0 && s->writing > 0 && loop_now(s->opts.loop) < s->rests_until_ms;
+}
+
 void attempt_soon(struct scheduler *s)
 {
 	if (!s->stopped)
@@ -148,6 +163,8 @@ static void set_tick(struct scheduler *s)
 
 	if (!s->ready || (s->leading && !has_lease(s)))
 		due = now + READY_CHECK_MS;
+	if (rests(s))
+		due = MIN(due, s->rests_until_ms);
 	if (due == INT64_MAX)
 		loop_timer_stop(&s->tick);
 	else
@@ -169,12 +186,12 @@ void attempt_work(struct loop_task *t)
 	}
 	follow_sweep(s);
 	podqueue_tick(s->queue, loop_now(s->opts.loop));
-	while (may_work(s) && left-- > 0 && now_ns(s) < until &&
+	while (may_work(s) && !rests(s) && left-- > 0 && now_ns(s) < until &&
 	       (q = podqueue_pop(s->queue, loop_now(s->opts.loop))))
 		if (!try_pod(s, q))
 			break;
-	if (may_work(s) && podqueue_count(s->queue, QUEUE_ACTIVE) > 0)
-		attempt_soon(s);
+	if (may_work(s) && !rests(s) && podqueue_count(s->queue, QUEUE_ACTIVE) > 0)
+		loop_defer_last(s->opts.loop, &s->work);
 	set_tick(s);
 	measures_cache(&s->measures, s);
 	if (s->dra)

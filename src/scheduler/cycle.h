@@ -30,7 +30,7 @@ struct diagnosis {
  * The work on the selectors of a pod is bounded for each attempt. It is done in so many parts,
  * between which other pods are tried; a part begins anew and finds what those before it learnt.
  */
-enum { ATTEMPT_PARTS = 30 };
+enum { ATTEMPT_PARTS = 60 };
 
 struct cycle {
 	struct profile *profile;

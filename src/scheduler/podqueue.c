@@ -376,6 +376,11 @@ struct queued_pod *podqueue_find(const struct podqueue *q, struct str uid)
 	return map_get(&q->pods, uid);
 }
 
+const struct queued_pod *podqueue_first(const struct podqueue *q)
+{
+	return queue_heap_first(&q->active);
+}
+
 struct queued_pod *podqueue_pop(struct podqueue *q, int64_t now_ms)
 {
 	struct queued_pod *p = queue_heap_first(&q->active);

@@ -72,6 +72,7 @@ struct scheduler {
 	struct list patches; /* struct pod_patch */
 	struct map patching; /* the same, by the pods' uids */
 	size_t writing; /* bindings in pre_bind and bind */
+	int64_t rests_until_ms; /* a long attempt, while bindings are being written */
 	size_t start; /* where in the node list the next search begins */
 	struct client_request catch_up;
 	struct loop_timer catch_up_again;

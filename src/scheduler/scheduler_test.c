@@ -656,6 +656,65 @@ static void one_that_begins_later_takes_over(void **state)
 	scheduler_world_check_quiet(w);
 }
 
+/* --- attempts that take long -------------------------------------------------------------- */
+
+/* A claim whose selectors, on the only device, take more than ten parts of an attempt. */
+static void offer_costly(struct scheduler_world *w)
+{
+	struct buf text = BUF_INIT(100000);
+
+	(void)buf_addz(&text, ",\"spec\":{\"driver\":\"d.example.com\",\"nodeName\":\"n1\","
+			      "\"pool\":{\"name\":\"n1\",\"generation\":1,"
+			      "\"resourceSliceCount\":1},\"devices\":[{\"name\":\"d0\","
+			      "\"attributes\":{");
+	for (int i = 0; i < 32; i++)
+		(void)buf_printf(&text, "%s\"d%d.example.com/a\":{\"string\":\"v\"}", i ? "," : "",
+				 i);
+	(void)buf_addz(&text, "}}]}");
+	fakeapi_add(w->api, "resourceslices", "", "s", "", text.p);
+	fakeapi_add(w->api, "deviceclasses", "", "costly", "", ",\"spec\":{}");
+	buf_clear(&text);
+	(void)buf_addz(&text, ",\"spec\":{\"devices\":{\"requests\":[{\"name\":\"r\","
+			      "\"exactly\":{\"deviceClassName\":\"costly\",\"count\":1,"
+			      "\"allocationMode\":\"ExactCount\",\"selectors\":[");
+	for (int i = 0; i < 32; i++)
+		(void)buf_printf(&text,
+				 "%s{\"cel\":{\"expression\":\"device.attributes.all(a,"
+				 "device.attributes.all(b,device.attributes.all(c,a!=b||c!='%d')))"
+				 "\"}}",
+				 i ? "," : "", i);
+	(void)buf_addz(&text, "]}}]}}");
+	fakeapi_add(w->api, "resourceclaims", "default", "costly", "", text.p);
+	buf_release(&text);
+	fakeapi_add(w->api, "pods", "default", "costly", "",
+		    ",\"spec\":{\"schedulerName\":\"default-scheduler\",\"resourceClaims\":[{"
+		    "\"name\":\"c\",\"resourceClaimName\":\"costly\"}],\"containers\":[{"
+		    "\"name\":\"c\",\"resources\":{\"claims\":[{\"name\":\"c\"}]}}]}");
+}
+
+/* A part of it would delay the answers that the binding waits for. */
+static void a_long_attempt_rests_while_a_binding_is_written(void **state)
+{
+	struct scheduler_world *w = *state;
+	const struct queued_pod *q;
+
+	w->on_bind = FAKEAPI_HOLD;
+	w->fault_count = 1;
+	scheduler_world_pod(w, "a", 1);
+	scheduler_world_run(w, 100);
+	assert_int_equal(w->scheduler->writing, 1);
+	offer_costly(w);
+	scheduler_world_run(w, 225);
+	q = podqueue_first(w->scheduler->queue);
+	assert_non_null(q);
+	assert_in_range(q->part, 2, 5); /* it does not wait for ever either: 50 ms */
+	fakeapi_let_go(w->api);
+	scheduler_world_run(w, 5000);
+	assert_true(scheduler_world_is_on(w, "a", "n1"));
+	assert_true(scheduler_world_is_on(w, "costly", "n1"));
+	scheduler_world_check_quiet(w);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -687,6 +746,7 @@ int main(void)
 		cmocka_unit_test(it_may_end_at_any_time),
 		TEST(it_may_end_while_the_answer_of_a_done_binding_is_awaited),
 		TEST(one_that_begins_later_takes_over),
+		TEST(a_long_attempt_rests_while_a_binding_is_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@ import { bareNode, pending, scheduledCondition, startScheduler } from "./schedul
 
 const cheapPods = 20
 const mostCost = 30_000_000 // ALLOCATE_ATTEMPT_COST_MAX
-const parts = 30 // ATTEMPT_PARTS
+const parts = 60 // ATTEMPT_PARTS
 const oneMost = 1_000_000 // CEL_DEVICE_COST_MAX: the evaluation that crosses the line of a part
 
 const cluster = await startCluster()
