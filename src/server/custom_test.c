@@ -323,6 +323,53 @@ static void a_server_that_reads_again_lists_what_was_there_at_its_revision(void 
 	}
 }
 
+/*
+ * Another server had the definition with a widget, and deleted both before this one knew of it.
+ * Returns a revision at which the widget was there.
+ */
+static int64_t leave_a_past(struct verb_world *w)
+{
+	struct str widgets = STR("example.com/widgets"), ns = STR("default"), name = STR("old");
+	const char *text = widget(w, "old", ",\"namespace\":\"default\"", "");
+	int64_t revision = fake_data_put(w->data, widgets, ns, name, str_from(text));
+
+	(void)fake_data_put(w->data, widgets, ns, name, STR(""));
+	return revision;
+}
+
+static struct json *read_widgets(struct verb_world *w, const char *query, int64_t revision,
+				 int status)
+{
+	const char *target = arena_printf(&w->arena, WIDGETS "?%s&resourceVersion=%lld", query,
+					  (long long)revision);
+
+	return verb_world_call(w, "GET", target, NULL, status);
+}
+
+static void a_watch_from_before_its_definition_expires(void **state)
+{
+	struct verb_world *w = *state;
+	int64_t before = leave_a_past(w), defined = 0;
+	struct json *tree = define(w, "widgets", "Widget");
+
+	assert_true(str_to_i64(json_str(json_pointer(tree, STR("/metadata/resourceVersion"))),
+			       &defined));
+	read_widgets(w, "watch=true&timeoutSeconds=1", before, 410);
+	read_widgets(w, "watch=true&timeoutSeconds=1", defined - 1, 410);
+	read_widgets(w, "watch=true&timeoutSeconds=1", defined, 200);
+}
+
+static void a_list_from_before_its_definition_has_the_objects_of_then(void **state)
+{
+	struct verb_world *w = *state;
+	int64_t before = leave_a_past(w);
+	struct json *tree;
+
+	define(w, "widgets", "Widget");
+	tree = read_widgets(w, "resourceVersionMatch=Exact", before, 200);
+	assert_string_equal(verb_world_text(w, tree, "/items/0/metadata/name"), "old");
+}
+
 static void apply_creates_nothing_under_a_definition_that_goes(void **state)
 {
 	struct verb_world *w = *state;
@@ -558,6 +605,8 @@ int main(void)
 		SHARED(finalizers_of_objects_are_waited_for),
 		SHARED(nothing_is_created_under_a_definition_that_another_server_deleted),
 		SHARED(a_server_that_reads_again_lists_what_was_there_at_its_revision),
+		SHARED(a_watch_from_before_its_definition_expires),
+		SHARED(a_list_from_before_its_definition_has_the_objects_of_then),
 		WORLD(apply_creates_nothing_under_a_definition_that_goes),
 		WORLD(collections_of_definitions_go_as_well),
 		WORLD(a_definition_that_was_never_established_goes_at_once),

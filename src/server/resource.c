@@ -25,6 +25,12 @@ static void feeds_new(struct resource *r)
 		r->subs[i].feed = lane_feed_new(r->state->lanes[i], r);
 }
 
+/* A definition may change amid a batch in which objects did, too: those are the past. */
+void resource_forget_past(struct resource *r)
+{
+	ring_restart(&r->ring, MAX(r->state->revision, r->state->applying));
+}
+
 struct resource *resource_new(struct state *st, const struct schema_kind *kind)
 {
 	struct resource *r = XNEW(struct resource);
@@ -40,6 +46,7 @@ struct resource *resource_new(struct state *st, const struct schema_kind *kind)
 	omap_init(&r->spaces);
 	map_init(&r->tips);
 	ring_init(&r->ring, st->opts.ring_bytes ? st->opts.ring_bytes : RING_BYTES);
+	resource_forget_past(r); /* a custom kind may have had objects before this server knew it */
 	list_init(&r->dirty);
 	feeds_new(r);
 	if (kind->flags & SCHEMA_EVENTS)

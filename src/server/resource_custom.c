@@ -48,10 +48,9 @@ static void remake(struct resource *r)
 	resource_blocks_clear(&old);
 }
 
-/* The definition may have changed amid a batch in which objects did, too: those are the past. */
 static void tell_lanes(struct resource *r)
 {
-	ring_restart(&r->ring, MAX(r->state->revision, r->state->applying));
+	resource_forget_past(r);
 	r->batch = r->ring.span.end;
 	for (size_t i = 0; i < r->state->nlanes; i++)
 		lane_tell_changed(r->state->lanes[i], r);

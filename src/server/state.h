@@ -137,7 +137,7 @@ struct resource *state_quotas(const struct state *st);
 /*
  * The resource of a custom kind, which must be a storage version: made (without objects; the
  * feed, or the reading that is under way, brings them), or changed when there is one of that name:
- * its watches end, its objects are shown as the new kind has them.
+ * its watches end, its objects are shown as the new kind has them. Its history begins now.
  */
 void state_put_resource(struct state *st, const struct schema_kind *kind);
 

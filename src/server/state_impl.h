@@ -75,6 +75,12 @@ void resource_free(struct resource *r);
 void resource_change(struct resource *r, const struct schema_kind *kind);
 void resource_drop(struct resource *r);
 
+/*
+ * Begins its ring after the event that is being applied: watches from before expire, lists from
+ * before ask the store.
+ */
+void resource_forget_past(struct resource *r);
+
 /* Forgets its objects; and what was counted and listed of them. */
 void resource_clear(struct resource *r);
 void resource_forget_lists(struct resource *r);
