@@ -93,7 +93,8 @@ uint64_t __wrap_hash_process_seed(void)
 
 int __wrap_gethostname(char *name, size_t size);
 int __wrap_uname(struct utsname *u);
-int __wrap_statvfs(const char *path, struct statvfs *fs);
+int __wrap_statvfs64(const char *path, struct statvfs *fs);
+char *__wrap_boot_id(void);
 
 int __wrap_gethostname(char *name, size_t size)
 {
@@ -110,8 +111,8 @@ int __wrap_uname(struct utsname *u)
 	return 0;
 }
 
-/* Half full. */
-int __wrap_statvfs(const char *path, struct statvfs *fs)
+/* Half full. With files of 64 bits, statvfs() is a call of statvfs64(). */
+int __wrap_statvfs64(const char *path, struct statvfs *fs)
 {
 	(void)path;
 	*fs = (struct statvfs){ .f_bsize = 4096,
@@ -123,4 +124,9 @@ int __wrap_statvfs(const char *path, struct statvfs *fs)
 				.f_ffree = 1 << 19,
 				.f_favail = 1 << 19 };
 	return 0;
+}
+
+char *__wrap_boot_id(void)
+{
+	return str_dup(STR("sim"));
 }

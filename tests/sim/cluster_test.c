@@ -22,7 +22,12 @@
 #include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
+
+#include "base/boot.h"
+#include "base/mem.h"
+#include "node/node_pressure.h"
 
 enum { SEEDS = 6, STEPS = 150, SHORT = 40, ROUNDS = 80, STOP_TURNS = 16 };
 
@@ -118,6 +123,23 @@ static void the_same_seed_is_the_same_run(void **state)
 	assert_int_equal(unsetenv("SIM_WITH"), 0);
 }
 
+/* Its host name, kernel, boot and disk would be sent, or decided on. */
+static void a_run_sees_nothing_of_its_machine(void **state)
+{
+	CLEANUP(free) char *boot = boot_id();
+	struct node_pressure disk = { 0 };
+	struct utsname kernel;
+	char host[64];
+
+	node_pressure_look(&disk, NULL, *state, 0);
+	assert_int_equal(disk.storage_bytes, INT64_C(64) << 30);
+	assert_int_equal(gethostname(host, sizeof(host)), 0);
+	assert_string_equal(host, "sim");
+	assert_int_equal(uname(&kernel), 0);
+	assert_string_equal(kernel.release, "6.1.0-sim");
+	assert_string_equal(boot, "sim");
+}
+
 /* A kill may come at any turn of a stop, which takes a handful, with those of others between. */
 static void a_node_can_be_killed_while_it_stops(void **state)
 {
@@ -144,6 +166,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_cluster_keeps_its_promises_whatever_fails,
 						make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(a_run_sees_nothing_of_its_machine, make_dir,
+						remove_dir),
 		cmocka_unit_test_setup_teardown(a_node_can_be_killed_while_it_stops, make_dir,
 						remove_dir),
 		cmocka_unit_test_setup_teardown(the_same_seed_is_the_same_run, make_dir,
