@@ -345,6 +345,7 @@ static void remember(struct pod *p, struct str packed)
 	p->packed = xmalloc(packed.n + 1);
 	memcpy(p->packed, packed.p, packed.n);
 	p->packed_n = packed.n;
+	assert(!p->name->held || p->name->held == p);
 	p->name->held = p;
 }
 
@@ -427,6 +428,33 @@ static bool claims_agree(struct work *w, const Podresources__ListResponse *list,
 	return ok;
 }
 
+/*
+ * Finds entries of one name. A kubelet has one pod of a name at a time: it replaced the pod while
+ * it put the answer together, and one of the entries is out of date.
+ */
+static bool names_differ(struct work *w, const Podresources__ListResponse *list, bool *contested,
+			 struct attach_outcome *out)
+{
+	CLEANUP(map_release) struct map names; /* to `contested` of its entry */
+	bool ok = true;
+
+	map_init(&names);
+	for (size_t i = 0; i < list->n_pod_resources; i++) {
+		const Podresources__PodResources *e = list->pod_resources[i];
+		struct str key = key_of(&w->arena, str_from(e->namespace_), str_from(e->name));
+		bool *other = map_put(&names, key, &contested[i]);
+
+		if (!other)
+			continue;
+		*other = contested[i] = true;
+		out->verdict = ATTACH_TORN;
+		(void)snprintf(out->why, sizeof(out->why), "pod %.*s is listed twice",
+			       STR_ARG(key));
+		ok = false;
+	}
+	return ok;
+}
+
 /* Finds the entries that contradict each other. False, and says why, when there are any. */
 static bool consistent(struct work *w, const Podresources__ListResponse *list, bool *contested,
 		       struct attach_outcome *out)
@@ -435,6 +463,7 @@ static bool consistent(struct work *w, const Podresources__ListResponse *list, b
 	struct attach_clash clash;
 	bool ok = claims_agree(w, list, contested, out);
 
+	ok = names_differ(w, list, contested, out) && ok;
 	attach_things_init(&all);
 	for (size_t i = 0; i < list->n_pod_resources; i++) {
 		const Podresources__PodResources *e = list->pod_resources[i];
@@ -464,6 +493,14 @@ static void begin_answer(struct pod *p)
 	p->contested = false;
 }
 
+/* Whichever of the two that may have the name it is. */
+static void contest(const struct attach_name *n)
+{
+	n->now->contested = true;
+	if (n->held)
+		n->held->contested = true;
+}
+
 /* Each entry goes to its pod. */
 static void distribute(struct work *w, const Podresources__ListResponse *list,
 		       const bool *contested, struct attach_outcome *out)
@@ -472,15 +509,14 @@ static void distribute(struct work *w, const Podresources__ListResponse *list,
 
 	for (size_t i = 0; i < list->n_pod_resources; i++) {
 		const Podresources__PodResources *e = list->pod_resources[i];
-		struct attach_name *n = name_of_entry(w, e);
-		struct pod *p = n ? whose(w, n, e) : NULL;
+		const struct attach_name *n = name_of_entry(w, e);
 
-		if (!p)
+		if (!n)
 			out->unknown++;
 		else if (contested[i])
-			p->contested = true;
+			contest(n);
 		else
-			p->next = e;
+			whose(w, n, e)->next = e;
 		if (contested[i])
 			continue;
 		(void)attach_things_add(&w->things, e, e, &clash);

@@ -308,6 +308,47 @@ static void a_pod_that_nobody_saw_leaves_no_trace(void **state)
 	fixture_expect(&w->reader, "-u1 a\n+u3 a=gpu0\n");
 }
 
+/* The first one was looked at before it went, the second one after it came. */
+static void a_list_with_two_pods_of_a_name_is_torn(void **state)
+{
+	struct world *w = *state;
+
+	api(w, "u1", "a", ATTACH_RUNNING);
+	api(w, "u2", "b", ATTACH_RUNNING);
+	list(w, "a=#2 b=");
+	fixture_expect(&w->reader, "+u1 a=#2\n+u2 b=\n");
+	gone(w, "u1");
+	api(w, "u3", "a", ATTACH_COMING);
+	attach_merge_begin(w->merge);
+	answer(w, "a=#2 a=#4 b=");
+	assert_int_equal(w->out.verdict, ATTACH_TORN);
+	assert_string_equal(w->out.why, "pod default/a is listed twice");
+	fixture_expect(&w->reader, "");
+	list(w, "a=#4 b=#2");
+	fixture_expect(&w->reader, "-u1 a\n~u2 b=#2\n+u3 a=#4\n");
+}
+
+static void two_pods_of_a_name_that_stay_listed_are_left_alone(void **state)
+{
+	struct world *w = *state;
+
+	api(w, "u1", "a", ATTACH_RUNNING);
+	list(w, "a=#2,#3");
+	gone(w, "u1");
+	api(w, "u2", "a", ATTACH_RUNNING);
+	api(w, "u3", "b", ATTACH_RUNNING);
+	fixture_expect(&w->reader, "+u1 a=#2,#3\n");
+	for (int i = 1; i <= TORN_MAX; i++) {
+		fixture_expect(&w->reader, "");
+		attach_merge_begin(w->merge);
+		answer(w, "a=#3 a=#4 b=#2");
+	}
+	assert_true(w->out.applied);
+	fixture_expect(&w->reader, "~u1 a=#3\n+u3 b=#2\n");
+	list(w, "a=#4 b=#2");
+	fixture_expect(&w->reader, "-u1 a\n+u2 a=#4\n");
+}
+
 /* --- contradictions ------------------------------------------------------------------------ */
 
 static void a_torn_list_changes_nothing(void **state)
@@ -638,6 +679,8 @@ int main(void)
 		TEST(the_same_content_is_the_first_pods_until_the_kubelet_knows_the_second),
 		TEST(the_same_content_is_the_second_pods_after_the_grace),
 		TEST(a_pod_that_nobody_saw_leaves_no_trace),
+		TEST(a_list_with_two_pods_of_a_name_is_torn),
+		TEST(two_pods_of_a_name_that_stay_listed_are_left_alone),
 		TEST(a_torn_list_changes_nothing),
 		TEST(more_memory_than_there_is_is_torn),
 		TEST(when_contradictions_do_not_end_the_rest_is_believed),

@@ -199,7 +199,14 @@ static void read_all(struct model *m, bool to_the_end)
 	}
 }
 
-/* Things may happen between the pods that it reads. */
+static void print_entry(struct buf *out, const struct model_pod *p)
+{
+	if (out->n > 0)
+		(void)buf_addc(out, ' ');
+	print_state(out, p);
+}
+
+/* Things may happen between the pods that it reads: of a name it may have read two. */
 static void list(struct model *m, bool torn)
 {
 	struct buf text = BUF_INIT(64 * KIB);
@@ -209,16 +216,17 @@ static void list(struct model *m, bool torn)
 	attach_merge_begin(m->merge);
 	for (unsigned i = 0; i < NAMES; i++) {
 		const struct model_pod *p = entry_of(m, i);
+		struct model_pod before = p ? *p : (struct model_pod){ .uid = "" };
 
-		if (p && few-- > 0) {
-			if (text.n > 0)
-				(void)buf_addc(&text, ' ');
-			print_state(&text, p);
-		} else if (!p && few == 0) {
+		if (p && few-- > 0)
+			print_entry(&text, p);
+		else if (!p && few == 0)
 			break;
-		}
 		for (unsigned n = torn ? draw(m, 12) : 0; n > 0; n--)
 			step(m);
+		p = entry_of(m, i);
+		if (torn && p && strcmp(p->uid, before.uid) != 0)
+			print_entry(&text, p);
 	}
 	if (m->hidden)
 		m->hidden--;
