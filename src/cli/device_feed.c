@@ -453,7 +453,7 @@ static void follow_claims(struct device_feed *f)
 {
 	bool served = f->served.rules.resource.n > 0;
 	bool rules = !served || may_list(f->kube, &f->served.rules);
-	struct devices_opts o = { .loop = f->kube->loop, .informers = f->informers, .rules = true };
+	struct devices_opts o = { .loop = f->kube->loop, .informers = f->informers };
 
 	f->health_known = rules;
 	if (!rules)

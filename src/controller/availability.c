@@ -110,13 +110,11 @@ static void make_parts(struct availability *v, const struct discovery *d)
 	    (!v->opts.slice_status && !v->opts.taint_eviction && !requests))
 		return;
 	if (!v->devices)
-		v->devices = devices_new(
-			&(struct devices_opts){ .loop = v->ctx.loop,
-						.informers = v->ctx.informers,
-						.served = served,
-						.rules = requests || v->opts.taint_eviction,
-						.refused = on_refused,
-						.arg = v });
+		v->devices = devices_new(&(struct devices_opts){ .loop = v->ctx.loop,
+								 .informers = v->ctx.informers,
+								 .served = served,
+								 .refused = on_refused,
+								 .arg = v });
 	if (v->slice_status && v->has_status != served.slice_status)
 		slice_status_free(TAKE(v->slice_status));
 	if (v->opts.slice_status && !v->slice_status)

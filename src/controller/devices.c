@@ -35,7 +35,7 @@ struct devices {
 	struct arena texts; /* of the resources */
 	struct arena scratch; /* of one object */
 	/* Of this turn, until its end: */
-	struct devices_names changed_slices, changed_claims, told;
+	struct devices_names changed_slices, changed_claims, changed_rules, told;
 	struct devices_names anew; /* of the slices, those whose generation tells nothing */
 	struct loop_task task;
 	bool synced;
@@ -123,6 +123,24 @@ static void apply_claim(struct devices *d, struct str key)
 	arena_clear(&d->scratch);
 }
 
+static void apply_rule(struct devices *d, struct str name)
+{
+	const struct cached *o = cache_get(informer_cache(d->rules.informer), name);
+	struct error err = { 0 };
+	struct json *tree;
+	int r = 0;
+
+	if (!o)
+		inventory_remove_taint_rule(d->inventory, name);
+	else
+		r = cached_tree(o, &d->scratch, &tree, &err);
+	if (o && r == 0)
+		r = inventory_put_taint_rule(d->inventory, tree, &err);
+	if (r < 0)
+		refuse(d, "DeviceTaintRule", name, &err);
+	arena_clear(&d->scratch);
+}
+
 /* --- a turn's changes ------------------------------------------------------------------------ */
 
 static void tell_claims(struct devices *d)
@@ -133,6 +151,19 @@ static void tell_claims(struct devices *d)
 
 		split_key(d->changed_claims.v.v[i], &ns, &name);
 		n = availability_claim_slices(d->inventory, ns, name, &d->scratch, &slices);
+		for (size_t k = 0; k < n; k++)
+			devices_names_add(&d->told, slices[k]);
+		arena_clear(&d->scratch);
+	}
+}
+
+static void tell_rules(struct devices *d)
+{
+	for (size_t i = 0; i < d->changed_rules.v.n; i++) {
+		struct str *slices;
+		size_t n = availability_rule_slices(d->inventory, d->changed_rules.v.v[i],
+						    &d->scratch, &slices);
+
 		for (size_t k = 0; k < n; k++)
 			devices_names_add(&d->told, slices[k]);
 		arena_clear(&d->scratch);
@@ -158,6 +189,8 @@ static void apply(struct devices *d)
 		apply_slice(d, d->changed_slices.v.v[i]);
 	for (size_t i = 0; i < d->changed_claims.v.n; i++)
 		apply_claim(d, d->changed_claims.v.v[i]);
+	for (size_t i = 0; i < d->changed_rules.v.n; i++)
+		apply_rule(d, d->changed_rules.v.v[i]);
 }
 
 /* Makes the inventory what our copies are, and notes whom that concerns. */
@@ -166,15 +199,17 @@ static void take_in(struct devices *d)
 	struct devices_touch touch;
 	struct arena a;
 
-	if (d->changed_slices.v.n + d->changed_claims.v.n == 0)
+	if (d->changed_slices.v.n + d->changed_claims.v.n + d->changed_rules.v.n == 0)
 		return;
 	if (d->synced) {
 		arena_init(&a, SIZE_MAX);
 		devices_touch_init(&touch, d->inventory, &a);
 		tell_claims(d);
+		tell_rules(d);
 		before_slices(d, &touch);
 		apply(d);
 		tell_claims(d);
+		tell_rules(d);
 		devices_touch_tell(&touch, &d->changed_slices, &d->told);
 		devices_touch_release(&touch);
 		arena_release(&a);
@@ -183,6 +218,7 @@ static void take_in(struct devices *d)
 	}
 	devices_names_clear(&d->changed_slices);
 	devices_names_clear(&d->changed_claims);
+	devices_names_clear(&d->changed_rules);
 	devices_names_clear(&d->anew);
 }
 
@@ -325,24 +361,11 @@ static void on_claim_delete(struct informer_handler *h, struct cached *last, boo
 	note(d, &d->changed_claims, last->key);
 }
 
-static void put_whole(struct devices *d, const struct cached *o, const char *what,
-		      int (*put)(struct inventory *, const struct json *, struct error *))
-{
-	struct error err = { 0 };
-	struct json *tree;
-	int r;
-
-	r = cached_tree(o, &d->scratch, &tree, &err);
-	if (r == 0)
-		r = put(d->inventory, tree, &err);
-	if (r < 0)
-		refuse(d, what, o->key, &err);
-	arena_clear(&d->scratch);
-}
-
 static void on_rule_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
-	put_whole(owner_of(h), o, "DeviceTaintRule", inventory_put_taint_rule);
+	struct devices *d = owner_of(h);
+
+	note(d, &d->changed_rules, o->key);
 }
 
 static void on_rule_update(struct informer_handler *h, struct cached *old UNUSED, struct cached *o)
@@ -352,7 +375,9 @@ static void on_rule_update(struct informer_handler *h, struct cached *old UNUSED
 
 static void on_rule_delete(struct informer_handler *h, struct cached *last, bool unknown UNUSED)
 {
-	inventory_remove_taint_rule(owner_of(h)->inventory, last->key);
+	struct devices *d = owner_of(h);
+
+	note(d, &d->changed_rules, last->key);
 }
 
 /* --- what is served -------------------------------------------------------------------------- */
@@ -430,7 +455,7 @@ static void follow_all(struct devices *d)
 	follow(d, &d->slices, &served->slices, &slices);
 	informer_add_index(d->slices.informer, &by_pool);
 	follow(d, &d->claims, &served->claims, &claims);
-	if (d->opts.rules && served->rules.resource.n > 0)
+	if (served->rules.resource.n > 0)
 		follow(d, &d->rules, &served->rules, &rules);
 }
 
@@ -445,6 +470,7 @@ struct devices *devices_new(const struct devices_opts *opts)
 	arena_init(&d->scratch, REQUEST_WORK_MAX);
 	devices_names_init(&d->changed_slices);
 	devices_names_init(&d->changed_claims);
+	devices_names_init(&d->changed_rules);
 	devices_names_init(&d->told);
 	devices_names_init(&d->anew);
 	loop_task_init(&d->task, on_turn);
@@ -464,6 +490,7 @@ void devices_free(struct devices *d)
 		devices_unwatch(LIST_ENTRY(it, struct devices_watcher, link));
 	devices_names_release(&d->changed_slices);
 	devices_names_release(&d->changed_claims);
+	devices_names_release(&d->changed_rules);
 	devices_names_release(&d->told);
 	devices_names_release(&d->anew);
 	inventory_free(d->inventory);

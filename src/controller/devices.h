@@ -60,7 +60,6 @@ struct devices_opts {
 	struct loop *loop;
 	struct informers *informers;
 	struct devices_served served; /* claims and slices must be there */
-	bool rules; /* follow DeviceTaintRules, too */
 	void (*refused)(void *arg, const char *what, struct str key, const struct error *err);
 	void *arg;
 };

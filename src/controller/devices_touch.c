@@ -5,13 +5,19 @@
 
 #include "controller/devices.h"
 #include "dra/availability.h"
-#include "dra/inventory_impl.h"
+#include "dra/device_state.h"
+
+enum soundness {
+	SOUND,
+	WAITING, /* slices are missing: no node uses it, whichever of them comes next */
+	ODD, /* any change may make it usable for some node */
+};
 
 struct devices_pool {
 	struct str key, driver, name;
 	struct str first; /* name of the first slice; or empty */
 	int64_t generation;
-	bool incomplete;
+	enum soundness soundness;
 	bool all; /* concerns every slice whatever became of it */
 };
 
@@ -78,6 +84,17 @@ void devices_touch_release(struct devices_touch *t)
 	vec_release(&t->list);
 }
 
+static enum soundness soundness_of(const struct inventory_pool *pool)
+{
+	bool agree = true;
+
+	if (!pool || device_pool_is_sound(pool))
+		return SOUND;
+	for (size_t i = 0; i < pool->nslices; i++)
+		agree &= pool->slices[i]->expected == pool->expected;
+	return agree && pool->observed < pool->expected ? WAITING : ODD;
+}
+
 static struct devices_pool *touch(struct devices_touch *t, struct str driver, struct str name)
 {
 	struct str key = devices_pool_key(driver, name, t->arena);
@@ -92,7 +109,7 @@ static struct devices_pool *touch(struct devices_touch *t, struct str driver, st
 	p->driver = arena_str(t->arena, driver);
 	p->name = arena_str(t->arena, name);
 	p->generation = now ? now->generation : INT64_MIN;
-	p->incomplete = now && now->incomplete;
+	p->soundness = soundness_of(now);
 	if (now && now->nslices > 0)
 		p->first = arena_str(t->arena, now->slices[0]->name);
 	(void)map_put(&t->pools, p->key, p);
@@ -116,11 +133,13 @@ void devices_touch_slice(struct devices_touch *t, struct str slice)
 	p->all |= availability_counts(s);
 }
 
-/* Slices of older generations are waited with until the newest is complete. */
+/* Slices of older generations, too: they are waited with until the newest is complete. */
 static bool concerns_all(const struct devices_pool *p, const struct inventory_pool *now)
 {
-	return p->all || p->generation != now->generation ||
-	       (now->nolder > 0 && p->incomplete != now->incomplete);
+	enum soundness soundness = soundness_of(now);
+
+	return p->all || p->generation != now->generation || soundness == ODD ||
+	       soundness != p->soundness;
 }
 
 static void tell_pool(struct devices_touch *t, const struct devices_pool *p,

@@ -2,9 +2,9 @@
  * devices_touch - which slices a change of slices concerns beside themselves.
  *
  * A pool's status is on its first slice. What devices of other slices are depends on which
- * generation is the newest, and on counters. So a change concerns the first slice before and
- * after, and every slice of the pool when another generation came, when it completed one while
- * older slices are there, or when counters are in it.
+ * generation is the newest, on whether the pool is complete and valid, and on counters. So a change
+ * concerns the first slice before and after, and every slice of the pool when another generation
+ * came, when the pool became sound or ceased to be, or when counters are in it.
  *
  *	devices_touch_slice(), devices_touch_pool()	for each, before anything is put
  *	devices_touch_tell()				when all is put

@@ -43,7 +43,6 @@ static void bench_start(struct bench *b)
 	o.served.slices = resource_builtin("resource.k8s.io", "v1", "resourceslices");
 	o.served.claims = resource_builtin("resource.k8s.io", "v1", "resourceclaims");
 	o.served.rules = resource_builtin("resource.k8s.io", "v1", "devicetaintrules");
-	o.rules = true;
 	b->devices = devices_new(&o);
 	b->requests = pool_requests_new(&b->w->ctx, b->devices, &requests);
 	informers_start(b->w->ctx.informers);

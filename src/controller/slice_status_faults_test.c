@@ -288,18 +288,6 @@ static void what_is_refused_is_not_sent_at_each_change(void **state)
 }
 
 /* Who may not list taint rules can publish all the same. */
-static void taint_rules_are_followed_when_asked_for(void **state)
-{
-	struct bench b = { .no_rules = true };
-
-	(void)state;
-	bench_init(&b, 45);
-	tell(&b, "slice a p 1/1 n g0");
-	run(&b);
-	assert_all_right(&b, "without rules");
-	bench_release(&b);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,7 +302,6 @@ int main(void)
 		cmocka_unit_test(a_server_that_was_put_back_is_believed),
 		cmocka_unit_test(what_is_not_served_is_asked_for),
 		cmocka_unit_test(what_is_refused_is_not_sent_at_each_change),
-		cmocka_unit_test(taint_rules_are_followed_when_asked_for),
 	};
 
 	return cmocka_run_group_tests_name("controller/slice_status_faults", tests, NULL, NULL);

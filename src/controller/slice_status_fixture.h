@@ -20,6 +20,7 @@
 
 #define SLICES  "/apis/resource.k8s.io/v1/resourceslices"
 #define CLAIMS  "/apis/resource.k8s.io/v1/namespaces/"
+#define RULES   "/apis/resource.k8s.io/v1/devicetaintrules"
 #define OBJECTS "/apis/devplane.dev/v1alpha1/resourceslicestatuses"
 
 struct bench_write {
@@ -34,7 +35,6 @@ struct bench {
 	struct metrics *metrics;
 	bool objects; /* the status is kept in objects of its own */
 	unsigned unserved; /* how often it asked for what is served */
-	bool no_rules; /* taint rules cannot be listed */
 	VEC(struct bench_write) writes; /* of status, as they came to the server */
 	bool carried_spec; /* one of them had a spec */
 	int (*fault)(struct bench *b, const struct fakeapi_query *q); /* of those; or NULL */
@@ -76,11 +76,7 @@ static inline void bench_start(struct bench *b)
 	o.informers = b->w->ctx.informers;
 	o.served.slices = resource_builtin("resource.k8s.io", "v1", "resourceslices");
 	o.served.claims = resource_builtin("resource.k8s.io", "v1", "resourceclaims");
-	if (b->no_rules)
-		o.served.rules = (struct resource){ .group = STR("resource.k8s.io"),
-						    .version = STR("v1"),
-						    .resource = STR("nosuchrules"),
-						    .kind = STR("NoSuchRule") };
+	o.served.rules = resource_builtin("resource.k8s.io", "v1", "devicetaintrules");
 	b->devices = devices_new(&o);
 	b->status = slice_status_new(&b->w->ctx, b->devices,
 				     b->objects ? slice_sink_object_new(&b->w->ctx, b->devices)
@@ -139,7 +135,8 @@ static inline void bench_target(struct buf *out, struct str kind, struct str nam
 	if (str_eqz(kind, "claim") && world_cut(name, '/', &ns, &name))
 		buf_printf(out, CLAIMS "%.*s/resourceclaims/%.*s", STR_ARG(ns), STR_ARG(name));
 	else
-		buf_printf(out, SLICES "/%.*s", STR_ARG(name));
+		buf_printf(out, str_eqz(kind, "rule") ? RULES "/%.*s" : SLICES "/%.*s",
+			   STR_ARG(name));
 }
 
 /* Creates or changes; of a slice, its spec. A claim with another uid replaces the former. */
@@ -151,6 +148,8 @@ static inline void bench_put(struct bench *b, struct str kind, struct str line)
 
 	if (str_eqz(kind, "claim"))
 		world_claim(&body, line);
+	else if (str_eqz(kind, "rule"))
+		world_rule(&body, line);
 	else
 		world_slice(&body, line, str_eqz(kind, "counters"));
 	bench_target(&target, kind, world_word(&rest));
@@ -167,7 +166,7 @@ static inline void bench_put(struct bench *b, struct str kind, struct str line)
 	buf_release(&target);
 }
 
-/* A line: slice .., counters .., claim .., remove slice|claim NAME. */
+/* A line: slice .., counters .., claim .., rule .., remove slice|claim|rule NAME. */
 static inline void tell_line(struct bench *b, struct str line)
 {
 	struct str kind = world_word(&line);
@@ -259,6 +258,8 @@ static inline struct inventory *bench_inventory(struct bench *b, struct arena *a
 			(void)inventory_put_slice(inv, v, NULL);
 		else if (strcmp(o->kind->resource, "resourceclaims") == 0)
 			(void)inventory_put_claim(inv, v, NULL);
+		else if (strcmp(o->kind->resource, "devicetaintrules") == 0)
+			(void)inventory_put_taint_rule(inv, v, NULL);
 	}
 	return inv;
 }

@@ -7,7 +7,16 @@
 
 #include "base/random.h"
 
-enum { SEEDS = 60, STEPS = 60, POOLS = 3, NAMES = 4, DEVICES = 6, HOLDERS = 8, CONDITIONS = 2 };
+enum {
+	SEEDS = 60,
+	STEPS = 60,
+	POOLS = 3,
+	NAMES = 4,
+	DEVICES = 6,
+	HOLDERS = 8,
+	TAINTS = 3,
+	CONDITIONS = 2
+};
 
 /* A condition of a pool as it was told last; `time` is empty before. */
 struct since {
@@ -294,12 +303,33 @@ static void change_claim(struct story *s)
 	buf_release(&line);
 }
 
+static void change_rule(struct story *s)
+{
+	static const char *const effects[] = { "NoSchedule", "NoExecute", "None" };
+	struct buf line = BUF_INIT(KIB);
+
+	buf_printf(&line, "rule r%u ", pick(s, TAINTS));
+	if (chance(s, 0.7))
+		buf_printf(&line, "p%u ", pick(s, POOLS));
+	else
+		buf_addz(&line, "* ");
+	if (chance(s, 0.7))
+		buf_printf(&line, "g%u ", pick(s, DEVICES));
+	else
+		buf_addz(&line, "* ");
+	buf_addz(&line, effects[pick(s, ARRAY_SIZE(effects))]);
+	tell_line(&s->bench, buf_str(&line));
+	buf_release(&line);
+}
+
 static void remove_something(struct story *s)
 {
 	struct buf line = BUF_INIT(KIB);
 
 	if (chance(s, 0.4))
 		buf_printf(&line, "remove slice s%u-%u", pick(s, POOLS), pick(s, NAMES));
+	else if (chance(s, 0.4))
+		buf_printf(&line, "remove rule r%u", pick(s, TAINTS));
 	else
 		buf_printf(&line, "remove claim ns/c%u", pick(s, HOLDERS));
 	tell_line(&s->bench, buf_str(&line));
@@ -337,7 +367,7 @@ static void disturb(struct story *s)
 {
 	struct bench *b = &s->bench;
 
-	static const char *const kinds[] = { "resourceslices", "resourceclaims",
+	static const char *const kinds[] = { "resourceslices", "resourceclaims", "devicetaintrules",
 					     "resourceslicestatuses" };
 
 	switch (pick(s, 6)) {
@@ -353,7 +383,7 @@ static void disturb(struct story *s)
 		break;
 	case 2:
 		fakeapi_catch_up(b->w->api);
-		fakeapi_hold_back(b->w->api, kinds[pick(s, b->objects ? 3 : 2)]);
+		fakeapi_hold_back(b->w->api, kinds[pick(s, b->objects ? 4 : 3)]);
 		break;
 	case 3:
 		restart(s);
@@ -372,8 +402,10 @@ static void step(struct story *s)
 
 	if (what < 0.35)
 		change_slice(s);
-	else if (what < 0.75)
+	else if (what < 0.70)
 		change_claim(s);
+	else if (what < 0.75)
+		change_rule(s);
 	else if (what < 0.88)
 		remove_something(s);
 	else if (what < 0.92)

@@ -89,6 +89,58 @@ static void counters_reach_over_slices(void **state)
 	bench_release(&b);
 }
 
+static void taint_rules_make_their_devices_unavailable(void **state)
+{
+	struct bench b = { 0 };
+	size_t writes;
+
+	(void)state;
+	bench_init(&b, 3);
+	tell(&b, "slice a p 1/1 n g0 g1");
+	tell(&b, "slice b q 1/1 n g0");
+	run(&b);
+	writes = writes_of(&b, "b");
+	tell(&b, "rule r p g1 NoSchedule");
+	run(&b);
+	assert_status(&b, "a", "/devices/0/state", AVAILABLE);
+	assert_status(&b, "a", "/devices/1",
+		      "{\"name\":\"g1\",\"state\":\"Unavailable\",\"stateReason\":\"Tainted: r\"}");
+	tell(&b, "rule r * g0 NoExecute");
+	run(&b);
+	assert_status(&b, "a", "/devices/0/state", "\"Unavailable\"");
+	assert_status(&b, "a", "/devices/1/state", AVAILABLE);
+	assert_status(&b, "b", "/devices/0/state", "\"Unavailable\"");
+	tell(&b, "remove rule r");
+	run(&b);
+	assert_status(&b, "a", "/summary/availableDevices", "2");
+	assert_status(&b, "b", "/devices/0/state", AVAILABLE);
+	assert_int_equal(writes_of(&b, "b"), writes + 2);
+	bench_release(&b);
+}
+
+/* A device is not to be had before all slices are there, and no slice is written twice for that. */
+static void a_pool_that_becomes_complete_is_told_on_all_slices(void **state)
+{
+	struct bench b = { 0 };
+
+	(void)state;
+	bench_init(&b, 3);
+	tell(&b, "slice a p 1/3 n g0");
+	tell(&b, "slice b p 1/3 n g1");
+	run(&b);
+	assert_status(&b, "b", "/devices/0/stateReason", "\"PoolIncomplete\"");
+	tell(&b, "slice c p 1/3 n g2");
+	run(&b);
+	assert_status(&b, "a", "/devices/0/state", AVAILABLE);
+	assert_status(&b, "b", "/devices/0/state", AVAILABLE);
+	assert_int_equal(writes_of(&b, "b"), 2);
+	tell(&b, "remove slice c");
+	run(&b);
+	assert_status(&b, "a", "/devices/0/state", "\"Unavailable\"");
+	assert_status(&b, "b", "/devices/0/state", "\"Unavailable\"");
+	bench_release(&b);
+}
+
 static void a_pool_is_told_of_on_its_first_slice(void **state)
 {
 	struct bench b = { 0 };
@@ -733,6 +785,8 @@ int main(void)
 		cmocka_unit_test(a_device_is_allocated_and_freed),
 		cmocka_unit_test(a_shared_device_tells_what_is_left),
 		cmocka_unit_test(counters_reach_over_slices),
+		cmocka_unit_test(taint_rules_make_their_devices_unavailable),
+		cmocka_unit_test(a_pool_that_becomes_complete_is_told_on_all_slices),
 		cmocka_unit_test(a_pool_is_told_of_on_its_first_slice),
 		cmocka_unit_test(a_new_first_slice_goes_on_with_the_pool_s_times),
 		cmocka_unit_test(a_pool_that_was_incomplete_for_a_while_says_since_when_it_is_not),

@@ -60,7 +60,6 @@ static void bench_start(struct bench *b)
 	o.served.slices = resource_builtin("resource.k8s.io", "v1", "resourceslices");
 	o.served.claims = resource_builtin("resource.k8s.io", "v1", "resourceclaims");
 	o.served.rules = resource_builtin("resource.k8s.io", "v1", "devicetaintrules");
-	o.rules = true;
 	b->devices = devices_new(&o);
 	b->eviction = taint_eviction_new(&b->w->ctx, b->devices,
 					 &(struct taint_eviction_opts){ 0 });

@@ -1,12 +1,8 @@
 /*
  * The status of a slice, as KEP-5677 has it, from what the inventory keeps anyway: every device
- * knows its holders, every pool its counters and its faults. Nothing is searched for.
- *
- * Where the KEP leaves room: a device that may be shared is Allocated when none of its capacities
- * has anything left, and PartiallyAllocated before; one without capacities can always be
- * shared again. A device whose counters do not suffice is Unavailable, as is every consumer of
- * a pool with an overdrawn counter: the allocator gives none of them out. Available are those
- * in that state alone. Integers are written when they are zero, too, so that columns show them.
+ * knows its holders, every pool its counters and its faults. Nothing is searched for. The state of
+ * each device is device_state.h's. Integers are written when they are zero, too, so that columns
+ * show them.
  *
  * A status is stored together with its slice, and who wrote which of its fields beside it: half
  * of what the slice leaves of an object is the most that it takes. Names and states of devices
@@ -19,6 +15,7 @@
 #include "base/limits.h"
 #include "base/timestamp.h"
 #include "base/vec.h"
+#include "dra/device_state.h"
 
 enum {
 	FIXED_BYTES = 64 * KIB, /* of names, states, counts and faults */
@@ -35,8 +32,9 @@ struct told {
 };
 
 struct slice_status {
+	const struct inventory *inv;
 	const struct inventory_slice *slice;
-	const struct inventory_pool *pool;
+	enum device_reason reason; /* that holds for all of its devices */
 	struct arena *arena;
 	size_t room; /* bytes that are left */
 	struct told *told; /* by device */
@@ -57,53 +55,12 @@ static bool take(struct slice_status *s, size_t bytes)
 
 /* --- one device --------------------------------------------------------------------- */
 
-enum state { AVAILABLE, PARTIALLY_ALLOCATED, ALLOCATED, UNAVAILABLE };
-
-static const char *const state_names[] = {
-	[AVAILABLE] = "Available",
-	[PARTIALLY_ALLOCATED] = "PartiallyAllocated",
-	[ALLOCATED] = "Allocated",
-	[UNAVAILABLE] = "Unavailable",
-};
-
-static bool counters_suffice(const struct inventory_pool *pool, const struct inventory_device *d)
-{
-	if (d->ncounters > 0 && pool->overdrawn > 0)
-		return false;
-	for (size_t i = 0; i < d->ncounters; i++) {
-		const struct inventory_consumption *c = &d->counters[i];
-
-		if (c->index == UINT32_MAX ||
-		    quantity_cmp(inventory_counter_remaining(&pool->counters[c->index]),
-				 c->amount) < 0)
-			return false;
-	}
-	return true;
-}
-
 /* What is left of a capacity for others; nothing when somebody has the whole device. */
 static struct quantity left_of(const struct inventory_device *d, const struct inventory_capacity *c)
 {
 	if (inventory_device_in_use(d))
 		return quantity_of(0, c->value->format);
 	return availability_positive(inventory_remaining(d, c));
-}
-
-static bool used_up(const struct inventory_device *d)
-{
-	for (size_t i = 0; i < d->view.ncapacity; i++)
-		if (left_of(d, &d->capacities[i]).nano > 0)
-			return false;
-	return d->view.ncapacity > 0;
-}
-
-static enum state device_state(const struct inventory_pool *pool, const struct inventory_device *d)
-{
-	if (!inventory_device_held(d))
-		return counters_suffice(pool, d) ? AVAILABLE : UNAVAILABLE;
-	if (inventory_device_in_use(d) || !d->view.allow_multiple || used_up(d))
-		return ALLOCATED;
-	return PARTIALLY_ALLOCATED;
 }
 
 static struct json *amounts(struct arena *a, const struct inventory_amount *v, size_t n)
@@ -269,25 +226,41 @@ static void sum_up(struct slice_status *s)
 
 /* --- the whole slice ------------------------------------------------------------------ */
 
+/* How many hold the device and are not told of. */
+static int64_t omitted(const struct inventory_device *d, const struct told *t)
+{
+	int64_t all = d->use ? (int64_t)d->use->whole + d->use->shares : 0;
+
+	return all - (int64_t)json_count(t->allocations);
+}
+
+static void put_allocations(struct slice_status *s, struct json *v,
+			    const struct inventory_device *d, const struct told *t)
+{
+	if (t->allocations)
+		json_setz(v, "allocations", t->allocations);
+	if (omitted(d, t) > 0)
+		json_put_i64(s->arena, v, "omittedAllocations", omitted(d, t));
+}
+
 static struct json *device_status(struct slice_status *s, const struct inventory_device *d,
 				  const struct told *t)
 {
 	struct json *v = json_make_object(s->arena);
-	enum state state = device_state(s->pool, d);
+	struct device_standing is = device_standing(s->inv, d, s->reason);
 
 	json_put_str(s->arena, v, "name", d->name);
-	json_put_str(s->arena, v, "state", str_from(state_names[state]));
-	if (state == UNAVAILABLE)
-		json_put_str(s->arena, v, "stateReason", STR("InsufficientSharedCapacity"));
-	if (t->allocations)
-		json_setz(v, "allocations", t->allocations);
+	json_put_str(s->arena, v, "state", str_from(device_state_name(is.state)));
+	if (is.reason)
+		json_put_str(s->arena, v, "stateReason", device_standing_text(&is, s->arena));
+	put_allocations(s, v, d, t);
 	if (t->capacity && s->tells_capacities) {
 		json_setz(v, "capacity", t->capacity);
 		json_setz(v, "availableCapacity", t->available);
 	}
 	s->allocated += inventory_device_held(d);
-	s->available += state == AVAILABLE;
-	s->partial += state == PARTIALLY_ALLOCATED;
+	s->available += is.state == DEVICE_AVAILABLE;
+	s->partial += is.state == DEVICE_PARTIALLY_ALLOCATED;
 	return v;
 }
 
@@ -318,15 +291,12 @@ struct json *availability_slice_status(struct inventory *inv, struct str slice,
 				       const struct json *old, int64_t now_ns, struct arena *a)
 {
 	const struct inventory_slice *found = inventory_slice(inv, slice);
-	struct slice_status s = {
-		.slice = found,
-		.arena = a,
-	};
+	struct slice_status s = { .inv = inv, .slice = found, .arena = a };
 	struct json *status, *devices;
 
 	if (!found || !found->current)
 		return NULL;
-	s.pool = found->pool;
+	s.reason = device_slice_reason(inv, found);
 	s.room = room_beside(found);
 	s.total.arena = s.taken.arena = s.left.arena = a;
 	s.told = ARENA_ARRAY(a, struct told, found->ndevices);
@@ -339,10 +309,10 @@ struct json *availability_slice_status(struct inventory *inv, struct str slice,
 	if (devices->n > 0)
 		json_setz(status, "devices", devices);
 	json_setz(status, "summary", summary(&s));
-	if (s.pool->slices[0] == found)
-		json_setz(
-			status, "poolStatus",
-			availability_pool_status(s.pool, json_getz(old, "poolStatus"), now_ns, a));
+	if (found->pool->slices[0] == found)
+		json_setz(status, "poolStatus",
+			  availability_pool_status(found->pool, json_getz(old, "poolStatus"),
+						   now_ns, a));
 	json_put_i64(a, status, "observedGeneration", found->meta_generation);
 	return status;
 }

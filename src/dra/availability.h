@@ -3,13 +3,13 @@
  * ResourcePoolStatusRequest from one calculation.
  *
  * Devices that an admin access looks at are not allocated by it. Only slices of a pool's newest
- * generation have a status. Taints keep a device from being available in the latter only.
+ * generation have a status.
  *
  * What is told is bounded, so that slice and status always make an object that an API server
  * takes: AVAILABILITY_BYTES_MAX, or less beside a slice that is large itself. Of the
  * allocations of a device the first AVAILABILITY_ALLOCATIONS_MAX by "namespace/name" of their
- * claims are told, or fewer where room is short: then about as many of each device. Counts
- * and capacities are of all.
+ * claims are told, or fewer where room is short: then about as many of each device, and
+ * omittedAllocations counts the others. Counts and capacities are of all.
  */
 #ifndef DRA_AVAILABILITY_H
 #define DRA_AVAILABILITY_H
@@ -51,6 +51,14 @@ size_t availability_pool_slices(struct inventory *inv, struct str driver, struct
  */
 size_t availability_claim_slices(struct inventory *inv, struct str namespace, struct str name,
 				 struct arena *a, struct str **ret_names);
+
+/*
+ * Names of the slices whose status depends on a taint rule: ask before and after rules are put or
+ * removed. Costs the devices of the pools that the rule is for; and, unless it names driver and
+ * pool, all pools that there are.
+ */
+size_t availability_rule_slices(struct inventory *inv, struct str rule, struct arena *a,
+				struct str **ret_names);
 
 /*
  * Whether the slice is of an older generation while slices of the newest are missing: its driver is

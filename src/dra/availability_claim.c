@@ -23,6 +23,18 @@ static void add_slice(struct concerned *c, struct inventory_slice *slice)
 		(void)vec_push(&c->names, arena_str(c->arena, slice->name));
 }
 
+/* In the arena; the list itself is given back. */
+static size_t give_names(struct concerned *c, struct str **ret_names)
+{
+	size_t n = c->names.n;
+
+	*ret_names = ARENA_ARRAY(c->arena, struct str, n);
+	for (size_t i = 0; i < n; i++)
+		(*ret_names)[i] = c->names.v[i];
+	vec_release(&c->names);
+	return n;
+}
+
 static bool has_consumers(const struct inventory_slice *slice)
 {
 	for (size_t i = 0; i < slice->ndevices; i++)
@@ -110,13 +122,57 @@ size_t availability_claim_slices(struct inventory *inv, struct str namespace, st
 	vec_init(&c.names, SIZE_MAX);
 	for (size_t i = 0; i < claim->n; i++)
 		add_held(&c, &claim->holders[i]);
-	n = c.names.n;
-	*ret_names = ARENA_ARRAY(a, struct str, n);
-	for (size_t i = 0; i < n; i++)
-		(*ret_names)[i] = c.names.v[i];
-	vec_release(&c.names);
+	n = give_names(&c, ret_names);
 	map_release(&c.seen);
 	map_release(&c.counters);
+	return n;
+}
+
+/* --- rules ---------------------------------------------------------------------------------- */
+
+static bool has_device(const struct inventory_slice *s, const struct inventory_rule *rule)
+{
+	for (size_t i = 0; i < s->ndevices; i++)
+		if (!rule->device.p || str_eq(s->devices[i].name, rule->device))
+			return true;
+	return false;
+}
+
+static bool has_rule(const struct inventory_pool *pool, const struct inventory_rule *rule)
+{
+	for (size_t i = 0; i < pool->nrules; i++)
+		if (pool->rules[i] == rule)
+			return true;
+	return false;
+}
+
+static void add_pool(struct concerned *c, const struct inventory_pool *pool,
+		     const struct inventory_rule *rule)
+{
+	if (!pool || !has_rule(pool, rule))
+		return;
+	for (size_t i = 0; i < pool->nslices; i++)
+		if (has_device(pool->slices[i], rule))
+			add_slice(c, pool->slices[i]);
+}
+
+size_t availability_rule_slices(struct inventory *inv, struct str rule, struct arena *a,
+				struct str **ret_names)
+{
+	const struct inventory_rule *found = inventory_rule(inv, rule);
+	const struct inventory_pool *pool = NULL;
+	struct concerned c = { .arena = a };
+	size_t n;
+
+	map_init(&c.seen);
+	vec_init(&c.names, SIZE_MAX);
+	if (found && found->driver.p && found->pool.p)
+		add_pool(&c, inventory_pool(inv, found->driver, found->pool), found);
+	else
+		while (found && (pool = inventory_pool_after(inv, pool ? pool->key : STR(""))))
+			add_pool(&c, pool, found);
+	n = give_names(&c, ret_names);
+	map_release(&c.seen);
 	return n;
 }
 

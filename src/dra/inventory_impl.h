@@ -107,7 +107,7 @@ struct inventory_device {
 	const struct str *binding_failure; /* bindingFailureConditions */
 	const struct inventory_use *use; /* who holds it; NULL: nobody */
 	uint8_t ntaints, ncounters, nbinding, nbinding_failure;
-	bool in_use; /* use->whole is not 0 */
+	bool in_use; /* use->whole is not 0; or shares of it are held and it is not to be shared */
 	bool binds_to_node;
 	bool has_groups; /* compatibilityGroups: not supported, the slice does not count */
 };
@@ -252,7 +252,7 @@ struct inventory_use {
 	uint32_t nconsumed;
 };
 
-/* Upstream's "device in use": held as a whole, not by an admin's access. */
+/* Nobody else gets anything of it: it is held as a whole, not by an admin's access. */
 static inline bool inventory_device_in_use(const struct inventory_device *d)
 {
 	return d->in_use;

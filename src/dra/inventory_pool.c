@@ -209,7 +209,8 @@ static void note_use(struct inventory_device *d, struct inventory_use *use)
 	uint64_t bit = index < 64 ? UINT64_C(1) << index : 0;
 
 	d->use = use;
-	d->in_use = use && use->whole;
+	/* Somebody may have a share of it from when it could be shared; upstream overlooks them. */
+	d->in_use = use && (use->whole || (use->shares && !d->view.allow_multiple));
 	if (d->in_use)
 		d->slice->used |= bit;
 	else

@@ -1,0 +1,247 @@
+/*
+ * Says in one place what allocate.c finds by searching: the order of the reasons is the order in
+ * which the allocator would come upon them. device_state_test.c compares the two.
+ */
+#include "dra/device_state.h"
+
+static const char *const state_names[] = {
+	[DEVICE_AVAILABLE] = "Available",
+	[DEVICE_PARTIALLY_ALLOCATED] = "PartiallyAllocated",
+	[DEVICE_ALLOCATED] = "Allocated",
+	[DEVICE_UNAVAILABLE] = "Unavailable",
+};
+
+/* InsufficientSharedCapacity is KEP-5677's word. */
+static const char *const reason_names[] = {
+	[DEVICE_POOL_INCOMPLETE] = "PoolIncomplete",
+	[DEVICE_POOL_INVALID] = "PoolInvalid",
+	[DEVICE_NODE_NONE] = "NoNode",
+	[DEVICE_UNSUPPORTED] = "UnsupportedFeature",
+	[DEVICE_TAINTED] = "Tainted",
+	[DEVICE_CAPACITY_EXHAUSTED] = "CapacityExhausted",
+	[DEVICE_COUNTERS_EXHAUSTED] = "InsufficientSharedCapacity",
+};
+
+const char *device_state_name(enum device_state s)
+{
+	return state_names[s];
+}
+
+const char *device_reason_name(enum device_reason r)
+{
+	return reason_names[r];
+}
+
+struct str device_standing_text(const struct device_standing *s, struct arena *a)
+{
+	if (s->reason == DEVICE_NO_REASON)
+		return STR("");
+	if (!s->taint)
+		return str_from(reason_names[s->reason]);
+	return str_from(
+		arena_printf(a, "%s: %.*s", reason_names[s->reason], STR_ARG(s->taint->key)));
+}
+
+/* --- pools -------------------------------------------------------------------------- */
+
+static bool usable_from(struct inventory *inv, const struct inventory_pool *pool, struct str node)
+{
+	struct inventory_node_pool *pools;
+	bool usable = false;
+	struct arena a;
+	size_t n;
+
+	arena_init(&a, SIZE_MAX);
+	n = inventory_node_pools(inv, &(struct inventory_node){ .name = node }, &a, &pools);
+	for (size_t i = 0; i < n; i++)
+		usable |= pools[i].pool == pool && !pools[i].incomplete && !pools[i].invalid;
+	arena_release(&a);
+	return usable;
+}
+
+/* A node that does not see all of a faulty pool may find nothing wrong with it, as upstream's. */
+static bool usable_from_some(struct inventory *inv, const struct inventory_slice *s)
+{
+	const struct inventory_pool *pool = s->pool;
+
+	if (s->nodes.kind == INVENTORY_NODES_NAME)
+		return usable_from(inv, pool, s->nodes.name);
+	for (size_t i = 0; i < pool->nslices; i++)
+		if (pool->slices[i]->nodes.kind == INVENTORY_NODES_NAME &&
+		    usable_from(inv, pool, pool->slices[i]->nodes.name))
+			return true;
+	return usable_from(inv, pool, STR(""));
+}
+
+/* Slices may disagree about how many there are; a node goes by the first that it sees. */
+bool device_pool_is_sound(const struct inventory_pool *pool)
+{
+	bool sound = true;
+
+	for (size_t i = 0; i < pool->nslices; i++)
+		sound &= pool->slices[i]->sound;
+	return sound;
+}
+
+enum device_reason device_slice_reason(struct inventory *inv, const struct inventory_slice *s)
+{
+	if (s->ignored || s->uncounted)
+		return DEVICE_UNSUPPORTED;
+	if (s->nodes.kind == INVENTORY_NODES_NONE)
+		return DEVICE_NODE_NONE;
+	if (device_pool_is_sound(s->pool) || usable_from_some(inv, s))
+		return DEVICE_NO_REASON;
+	return s->pool->incomplete ? DEVICE_POOL_INCOMPLETE : DEVICE_POOL_INVALID;
+}
+
+/* --- shares ------------------------------------------------------------------------- */
+
+/* The smallest amount that is not nothing, of a capacity that may be had in any amount. */
+static struct quantity smallest(struct quantity like)
+{
+	return (struct quantity){ .nano = 1, .format = like.format };
+}
+
+static struct quantity least_of(const struct inventory_capacity *c)
+{
+	const struct inventory_policy *p = c->policy;
+	struct quantity least = smallest(*c->value);
+
+	if (p && p->has_range && p->has_min && p->min.nano > 0)
+		least = p->min;
+	else if (p && p->has_range && p->has_min && p->has_step)
+		least = p->step;
+	else if (p && p->nvalues > 0)
+		least = p->values[0];
+	if (p && p->has_standard && quantity_cmp(p->standard, least) < 0 && p->standard.nano > 0)
+		least = p->standard;
+	return least;
+}
+
+/* The most of `left` that the policy allows. */
+static struct quantity most_of(const struct inventory_capacity *c, struct quantity left)
+{
+	const struct inventory_policy *p = c->policy;
+	struct quantity most = left;
+
+	if (!p)
+		return most;
+	for (size_t i = 0; i < p->nvalues; i++)
+		if (quantity_cmp(p->values[i], left) <= 0)
+			most = p->values[i];
+	if (!p->has_range)
+		return most;
+	if (p->has_max && quantity_cmp(p->max, most) < 0)
+		most = p->max;
+	if (p->has_min && p->has_step && p->step.nano > 0)
+		most.nano -= (most.nano - p->min.nano) % p->step.nano;
+	return most;
+}
+
+bool device_share(const struct inventory_device *d, const struct inventory_capacity *c,
+		  struct quantity *ret_least, struct quantity *ret_most)
+{
+	struct quantity left = inventory_device_in_use(d) ? quantity_of(0, c->value->format)
+							  : inventory_remaining(d, c);
+
+	*ret_least = least_of(c);
+	*ret_most = most_of(c, left);
+	return quantity_cmp(*ret_least, left) <= 0;
+}
+
+static bool has_share(const struct inventory_device *d)
+{
+	struct quantity least, most;
+
+	for (size_t i = 0; i < d->view.ncapacity; i++)
+		if (!device_share(d, &d->capacities[i], &least, &most))
+			return false;
+	return true;
+}
+
+/* --- one device --------------------------------------------------------------------- */
+
+/* The sum of what the device takes of a counter by its first n entries; mostly there is one. */
+static struct quantity taken_by(const struct inventory_device *d, size_t n, uint32_t counter)
+{
+	struct quantity sum = { .nano = 0 };
+
+	for (size_t i = 0; i < n; i++)
+		if (d->counters[i].index == counter)
+			sum = quantity_add(sum, d->counters[i].amount);
+	return sum;
+}
+
+static bool counters_suffice(const struct inventory_device *d)
+{
+	const struct inventory_pool *pool = d->slice->pool;
+
+	/* A further share does not charge them again. */
+	if (d->ncounters == 0 || inventory_device_shared(d))
+		return true;
+	if (pool->overdrawn > 0)
+		return false;
+	for (size_t i = 0; i < d->ncounters; i++) {
+		uint32_t at = d->counters[i].index;
+
+		if (at == UINT32_MAX ||
+		    quantity_cmp(inventory_counter_remaining(&pool->counters[at]),
+				 taken_by(d, i + 1, at)) < 0)
+			return false;
+	}
+	return true;
+}
+
+static const struct inventory_taint *first_taint(const struct inventory *inv,
+						 const struct inventory_device *d)
+{
+	const struct inventory_taint *t;
+	size_t at = 0;
+
+	if (!inventory_features(inv)->taints)
+		return NULL;
+	while ((t = inventory_next_taint(d, &at)))
+		if (t->effect != INVENTORY_EFFECT_OTHER)
+			return t;
+	return NULL;
+}
+
+/* Why the allocator gives nothing of it to a claim without tolerations. */
+static struct device_standing obstacle(const struct inventory *inv,
+				       const struct inventory_device *d,
+				       enum device_reason of_slice)
+{
+	const struct inventory_features *on = inventory_features(inv);
+	struct device_standing s = { .reason = of_slice };
+
+	if (s.reason)
+		return s;
+	if (d->nodes && d->nodes->kind == INVENTORY_NODES_NONE)
+		s.reason = DEVICE_NODE_NONE;
+	else if ((d->nbinding && !on->binding_conditions) || (d->ncounters && !on->partitionable))
+		s.reason = DEVICE_UNSUPPORTED;
+	else if ((s.taint = first_taint(inv, d)))
+		s.reason = DEVICE_TAINTED;
+	else if (!has_share(d))
+		s.reason = DEVICE_CAPACITY_EXHAUSTED;
+	else if (!counters_suffice(d))
+		s.reason = DEVICE_COUNTERS_EXHAUSTED;
+	return s;
+}
+
+struct device_standing device_standing(const struct inventory *inv,
+				       const struct inventory_device *d,
+				       enum device_reason of_slice)
+{
+	bool held = inventory_device_held(d);
+	struct device_standing s;
+
+	if (inventory_device_in_use(d))
+		return (struct device_standing){ .state = DEVICE_ALLOCATED };
+	s = obstacle(inv, d, of_slice);
+	if (s.reason)
+		s.state = held ? DEVICE_ALLOCATED : DEVICE_UNAVAILABLE;
+	else
+		s.state = held ? DEVICE_PARTIALLY_ALLOCATED : DEVICE_AVAILABLE;
+	return s;
+}
