@@ -70,6 +70,7 @@ CHECK(check_pool_name);
 /* resource.k8s.io: status of pools */
 CHECK_KIND_UPDATE(check_pool_request_status);
 CHECK(check_resource_summary);
+CHECK(check_slice_status);
 
 /* apiextensions.k8s.io */
 FILL(fill_crd_names); /* singular and list kind, of a definition's spec */
