@@ -4,6 +4,12 @@
  * API server, the file, the vendor, the CDI file and the file again, and for an unprepare the
  * vendor and the file. Every station may be the last.
  *
+ * An op whose call has ended is dropped before the vendor is asked. Requests on different
+ * connections are read in any order: after a pause, or from a connection that was lost, a prepare
+ * can be read after the unprepare that the kubelet sent later. The kubelet never asks to undo such
+ * a prepare, and its device would stay with the claim while the scheduler gives it to another. A
+ * kubelet that still wants the op sends it again.
+ *
  * A claim that is prepared and about which the vendor is asked again has a second one beside it,
  * its `again`, that passes the API server and the vendor; it takes the first one's place at the
  * end, or is dropped.
@@ -230,6 +236,13 @@ static void ask_vendor(struct dp_claim *c, int (*fn)(void *arg, struct dp_claim 
 	vendor_done(c, result);
 }
 
+static int check_caller(const struct prepare_op *op, struct error *err)
+{
+	if (!grpc_call_ended(op->batch->call))
+		return 0;
+	return error_set(err, ERR_CANCELED, "the caller no longer waits for it");
+}
+
 static int check_devices(const struct dp_claim *c, struct error *err)
 {
 	const struct prepare_opts *o = &c->owner->opts;
@@ -277,7 +290,9 @@ static void on_claim(struct client_request *q, const struct client_answer *answe
 		end(op_of(c), &err);
 		return;
 	}
-	r = read_claim(c, answer, &err);
+	r = check_caller(op_of(c), &err);
+	if (r == 0)
+		r = read_claim(c, answer, &err);
 	if (r == 0 && !c->of) {
 		c->state = CLAIM_STARTED;
 		r = prepare_save(c->owner, &err);
@@ -329,9 +344,12 @@ static struct dp_claim *again_new(struct dp_claim *c)
 static void op_run(struct prepare_op *op)
 {
 	struct dp_claim *c = op->claim;
+	struct error err;
 
 	if (is_done(op))
 		op_end(op, NULL);
+	else if (check_caller(op, &err) < 0)
+		op_end(op, &err);
 	else if (op->unprepare)
 		ask_vendor(c, c->owner->opts.unprepare);
 	else

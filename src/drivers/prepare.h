@@ -2,7 +2,8 @@
  * prepare - claims are made usable and released: NodePrepareResources and its opposite.
  *
  * Of one claim one thing happens at a time; different claims go side by side, and a call is
- * answered when all its claims are done. A claim that is prepared is answered from memory,
+ * answered when all its claims are done. The vendor is not asked for a call that has ended: the
+ * kubelet may have sent the opposite since. A claim that is prepared is answered from memory,
  * without the vendor and the API server, unless its CDI file is gone, or the vendor wants to be
  * asked again; what he then refuses stays prepared as it was. What is prepared, and what has been
  * begun, is in a file before the vendor is told, so that no claim is forgotten by a crash:

@@ -265,14 +265,16 @@ static void on_unprepared(void *arg, struct grpc_call *c UNUSED, const struct gr
 	struct test *t = arg;
 
 	t->answers++;
-	assert_int_equal(st->code, GRPC_OK);
+	t->code = st->code;
+	if (!in)
+		return;
 	t->claims = (unsigned)in->n_claims;
 	for (size_t i = 0; i < in->n_claims; i++)
 		note(t->error[i], in->claims[i]->value->error);
 }
 
-/* Claims are letters: "ab" are the claims a and b. */
-static void ask(struct test *t, bool unprepare, const char *names)
+/* Claims are letters: "ab" are the claims a and b. The call is borrowed until its answer. */
+static struct grpc_call *ask(struct test *t, bool unprepare, const char *names)
 {
 	Dra__NodeUnprepareResourcesRequest un = DRA__NODE_UNPREPARE_RESOURCES_REQUEST__INIT;
 	Dra__NodePrepareResourcesRequest pre = DRA__NODE_PREPARE_RESOURCES_REQUEST__INIT;
@@ -291,8 +293,8 @@ static void ask(struct test *t, bool unprepare, const char *names)
 	}
 	un.claims = pre.claims = list;
 	un.n_claims = pre.n_claims = n;
-	(void)grpc_channel_unary(t->channel, &methods[unprepare], unprepare ? &un.base : &pre.base,
-				 NULL, unprepare ? on_unprepared : on_prepared, t);
+	return grpc_channel_unary(t->channel, &methods[unprepare], unprepare ? &un.base : &pre.base,
+				  NULL, unprepare ? on_unprepared : on_prepared, t);
 }
 
 static void settle(struct test *t)
@@ -304,9 +306,10 @@ static void expect(struct test *t, bool unprepare, const char *names, const char
 {
 	unsigned answers = t->answers;
 
-	ask(t, unprepare, names);
+	(void)ask(t, unprepare, names);
 	settle(t);
 	assert_int_equal(t->answers, answers + 1);
+	assert_int_equal(t->code, GRPC_OK);
 	assert_int_equal(t->claims, strlen(names));
 	for (unsigned i = 0; i < t->claims; i++)
 		assert_string_equal(t->error[i], error);
@@ -359,13 +362,13 @@ static void a_vendor_may_answer_later_and_others_go_on(void **state)
 	unsigned answers = t->answers;
 
 	t->result = DP_LATER;
-	ask(t, false, "a");
+	(void)ask(t, false, "a");
 	settle(t);
 	assert_int_equal(t->nlater, 1);
 	assert_false(prepare_idle(t->prepare));
 	assert_true(prepare_owed(t->prepare));
-	ask(t, false, "a");
-	ask(t, true, "a");
+	(void)ask(t, false, "a");
+	(void)ask(t, true, "a");
 	settle(t);
 	assert_int_equal(t->answers, answers);
 	assert_int_equal(t->prepares, 1);
@@ -402,7 +405,7 @@ static void a_claim_twice_in_one_call_is_refused(void **state)
 {
 	struct test *t = *state;
 
-	ask(t, false, "aa");
+	(void)ask(t, false, "aa");
 	settle(t);
 	assert_int_equal(t->claims, 2);
 	assert_string_equal(t->error[0], "");
@@ -416,7 +419,7 @@ static void a_claim_that_was_begun_before_a_crash_is_unprepared_after_it(void **
 	struct test *t = *state;
 
 	t->result = DP_LATER;
-	ask(t, false, "a");
+	(void)ask(t, false, "a");
 	settle(t);
 	assert_int_equal(t->nlater, 1);
 	/* The process ends here; the next one has only the file. */
@@ -461,17 +464,85 @@ static void a_disk_that_cannot_be_written_is_an_error_and_nothing_is_lost(void *
 	(void)snprintf(path, sizeof(path), "%s/prepared.json", t->dir);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
-	ask(t, false, "b");
+	(void)ask(t, false, "b");
 	settle(t);
 	assert_true(strlen(t->error[0]) > 0);
 	assert_int_equal(t->prepares, 1);
-	ask(t, true, "a");
+	(void)ask(t, true, "a");
 	settle(t);
 	assert_true(strlen(t->error[0]) > 0);
 	assert_int_equal(rmdir(path), 0);
 	expect(t, true, "a", "");
 	expect(t, false, "b", "");
 	assert_int_equal(t->prepares, 2);
+}
+
+/* --- calls that end early ----------------------------------------------------------------- */
+
+/*
+ * The kubelet's connection was lost, and the driver reads its prepare after the unprepare that
+ * came by the next connection: nobody would ever undo that prepare.
+ */
+static void a_prepare_whose_caller_has_gone_never_reaches_the_vendor(void **state)
+{
+	struct test *t = *state;
+	struct grpc_call *call;
+
+	expect(t, true, "a", "");
+	sim_pause(t->w.loop, 1000); /* the claim is not read before the caller has gone */
+	call = ask(t, false, "a");
+	sim_run_for(t->w.sim, 100);
+	assert_false(prepare_idle(t->prepare));
+	grpc_call_cancel(call);
+	settle(t);
+	assert_int_equal(t->code, GRPC_CANCELLED);
+	assert_true(prepare_idle(t->prepare));
+	assert_int_equal(t->prepares, 0);
+	assert_int_equal(prepare_count(t->prepare), 0);
+	/* A caller that still wants it asks again. */
+	expect(t, false, "a", "");
+	assert_int_equal(t->prepares, 1);
+}
+
+static void an_unprepare_whose_caller_has_gone_while_it_waited_is_dropped(void **state)
+{
+	struct test *t = *state;
+	struct grpc_call *call;
+
+	t->result = DP_LATER;
+	(void)ask(t, false, "a");
+	settle(t);
+	call = ask(t, true, "a");
+	settle(t);
+	grpc_call_cancel(call);
+	settle(t);
+	t->result = 0;
+	dp_claim_done(t->later[0], 0);
+	settle(t);
+	assert_true(prepare_idle(t->prepare));
+	assert_int_equal(t->unprepares, 0);
+	assert_int_equal(prepare_count(t->prepare), 1);
+	expect(t, true, "a", "");
+	assert_int_equal(t->unprepares, 1);
+}
+
+/* The vendor knows of the claim already, so its end is waited for. */
+static void a_prepare_whose_caller_goes_while_the_vendor_works_is_finished(void **state)
+{
+	struct test *t = *state;
+	struct grpc_call *call;
+
+	t->result = DP_LATER;
+	call = ask(t, false, "a");
+	settle(t);
+	grpc_call_cancel(call);
+	settle(t);
+	t->result = 0;
+	dp_claim_done(t->later[0], 0);
+	settle(t);
+	assert_int_equal(prepare_count(t->prepare), 1);
+	expect(t, false, "a", "");
+	assert_int_equal(t->prepares, 1);
 }
 
 /* --- asked again -------------------------------------------------------------------------- */
@@ -545,8 +616,8 @@ static void a_vendor_may_answer_again_later(void **state)
 	answers = t->answers;
 	t->result = DP_LATER;
 	t->env = "B=2";
-	ask(t, false, "a");
-	ask(t, true, "a");
+	(void)ask(t, false, "a");
+	(void)ask(t, true, "a");
 	settle(t);
 	assert_int_equal(t->answers, answers);
 	t->result = 0;
@@ -558,7 +629,7 @@ static void a_vendor_may_answer_again_later(void **state)
 	/* The process ends while he is thinking: what was prepared still is. */
 	expect(t, false, "b", "");
 	t->result = DP_LATER;
-	ask(t, false, "b");
+	(void)ask(t, false, "b");
 	settle(t);
 	prepare_free(t->prepare);
 	begin(t);
@@ -607,6 +678,15 @@ int main(void)
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_disk_that_cannot_be_written_is_an_error_and_nothing_is_lost, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_prepare_whose_caller_has_gone_never_reaches_the_vendor, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			an_unprepare_whose_caller_has_gone_while_it_waited_is_dropped, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_prepare_whose_caller_goes_while_the_vendor_works_is_finished, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_vendor_who_wants_it_is_asked_again_with_the_claim_as_it_is, set_up_again,

@@ -149,6 +149,11 @@ int64_t grpc_call_deadline(const struct grpc_call *c)
 	return c->deadline;
 }
 
+bool grpc_call_ended(const struct grpc_call *c)
+{
+	return c->ended;
+}
+
 struct http_stream *grpc_call_stream(const struct grpc_call *c)
 {
 	return c->stream;

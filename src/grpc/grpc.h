@@ -96,6 +96,9 @@ void *grpc_call_service(const struct grpc_call *c);
 /* Loop time in ms at which the call ends by itself, or INT64_MAX. */
 int64_t grpc_call_deadline(const struct grpc_call *c);
 
+/* Whether on_end has been called: no reply reaches the peer any more. */
+bool grpc_call_ended(const struct grpc_call *c);
+
 /* What it runs on, to ask for the peer; NULL while a client waits for a connection. */
 struct http_stream *grpc_call_stream(const struct grpc_call *c);
 
