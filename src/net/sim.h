@@ -128,7 +128,8 @@ void sim_heal(struct sim *s, const char *a, const char *b);
 
 /*
  * Loses each connection with this chance. What is on its way is gone. An end
- * hears of it after the latency, or only when it next writes. Returns how many.
+ * hears of it after the latency, or only when it next writes; that of a unix
+ * socket always after the latency. Returns how many.
  */
 size_t sim_break_conns(struct sim *s, double chance);
 

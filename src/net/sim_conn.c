@@ -432,11 +432,14 @@ void sim_conn_refuse(struct sim_conn *c)
 	sim_source_close(&c->src);
 }
 
-/* An end of the lost connection hears of it, or only when it writes, or is writing. */
+/*
+ * An end of the lost connection hears of it, or only when it writes, or is writing. One kernel has
+ * both ends of a unix connection and leaves none of them open without the other.
+ */
 static void lose_end(struct sim_conn *c)
 {
 	lose_in_flight(c);
-	if (c->want_write || !sim_chance(c->sim, 0.25))
+	if (c->want_write || !sim_chance(c->sim, 0.25) || c->peer_addr.kind == ADDR_UNIX)
 		send_reset(c, ECONNRESET);
 	else
 		begin_to_probe(c);

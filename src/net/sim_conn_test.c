@@ -200,13 +200,19 @@ static void traffic_listen(struct traffic *t, const char *where)
 	assert_int_equal(listener_open(t->server_loop, &at, &opts, &t->listener, NULL), 0);
 }
 
-static void traffic_start(struct traffic *t, const struct sim_opts *opts, size_t total)
+static void traffic_start_at(struct traffic *t, const struct sim_opts *opts, size_t total,
+			     const char *where)
 {
 	*t = (struct traffic){ .sim = sim_new(opts), .total = total };
 	t->server_loop = sim_loop_new(t->sim, "server");
 	t->client_loop = sim_loop_new(t->sim, "client");
-	traffic_listen(t, "127.0.0.1:80");
-	traffic_connect(t, "127.0.0.1:80");
+	traffic_listen(t, where);
+	traffic_connect(t, where);
+}
+
+static void traffic_start(struct traffic *t, const struct sim_opts *opts, size_t total)
+{
+	traffic_start_at(t, opts, total, "127.0.0.1:80");
 }
 
 static void traffic_end(struct traffic *t)
@@ -276,6 +282,22 @@ static void keep_alive_tells_of_a_lost_connection(void **state UNUSED)
 		(void)sim_break_conns(t.sim, 1);
 		sim_run_for(t.sim, 1100);
 		assert_true((t.client_over && t.server_over) || t.done);
+		traffic_end(&t);
+	}
+}
+
+/* Both ends are idle, and no keep-alive helps. */
+static void both_ends_notice_a_lost_unix_connection(void **state UNUSED)
+{
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		struct sim_opts opts = { .seed = seed };
+		struct traffic t;
+
+		traffic_start_at(&t, &opts, 10, "unix:/run/some.sock");
+		assert_true(sim_run_until(t.sim, is_true, &t.done, 1000));
+		assert_int_equal(sim_break_conns(t.sim, 1), 1);
+		sim_run_for(t.sim, 10);
+		assert_true(t.client_over && t.server_over);
 		traffic_end(&t);
 	}
 }
@@ -608,6 +630,7 @@ int main(void)
 		cmocka_unit_test(megabytes_cross_and_come_back_through_narrow_pipes),
 		cmocka_unit_test(a_lost_connection_loses_bytes_but_never_mixes_them),
 		cmocka_unit_test(keep_alive_tells_of_a_lost_connection),
+		cmocka_unit_test(both_ends_notice_a_lost_unix_connection),
 		cmocka_unit_test(a_unix_listener_may_have_a_real_file),
 		cmocka_unit_test(breaking_reaches_each_connection),
 		cmocka_unit_test(a_cut_holds_everything_up_and_healing_lets_it_go_on),
