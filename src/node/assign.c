@@ -20,6 +20,7 @@ static void init_empty(struct assign *s)
 	omap_init(&s->claims);
 	map_init(&s->claim_names);
 	map_init(&s->claim_devices);
+	map_init(&s->exclusive);
 	vec_init(&s->wishes, SIZE_MAX);
 	s->watchers_end = &s->watchers;
 }
@@ -112,6 +113,7 @@ void assign_free(struct assign *s)
 	omap_release(&s->claims);
 	map_release(&s->claim_names);
 	map_release(&s->claim_devices);
+	map_release(&s->exclusive);
 	vec_release(&s->wishes);
 	memory_table_release(&s->memory);
 	free(s->reserved_memory);

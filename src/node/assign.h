@@ -222,13 +222,17 @@ struct assign_claim {
 	size_t ndrivers;
 	const struct assign_claim_device *devices; /* by driver, pool, device */
 	size_t ndevices;
+	/* "driver/pool/device" of its allocation that no other claim may have meanwhile. */
+	const struct str *exclusive;
+	size_t nexclusive;
 	const struct str *pods; /* uids that use it */
 	size_t npods;
 };
 
 /*
  * The pod begins to use the claim, by that name of spec.resourceClaims. -ERR_CONFLICT when the
- * name is taken by a claim of another uid that is not unprepared, or it is being unprepared.
+ * name, or an exclusive device, is taken by a claim of another uid that is not forgotten, or when
+ * the claim is being unprepared.
  */
 int assign_claim_use(struct assign *s, const struct pod *pod, struct str pod_claim,
 		     const struct assign_claim *claim, struct error *err);

@@ -15,6 +15,33 @@ static void tell_pods(struct assign *s, const struct claim_rec *c)
 
 /* --- verbs ----------------------------------------------------------------------------------- */
 
+/*
+ * A pod that was force-deleted keeps its devices until its claim is unprepared. The cluster does
+ * not know that and gives them to another claim at once.
+ */
+static int check_exclusive(const struct assign *s, const struct assign_claim *claim,
+			   struct error *err)
+{
+	for (size_t i = 0; i < claim->nexclusive; i++) {
+		const struct claim_rec *c = map_get(&s->exclusive, claim->exclusive[i]);
+
+		if (c && !str_eqz(claim->uid, c->uid))
+			return error_set(err, ERR_CONFLICT,
+					 "device %.*s is held by ResourceClaim %s, which is not "
+					 "unprepared yet (previous pod force-deleted?!)",
+					 STR_ARG(claim->exclusive[i]), c->key);
+	}
+	return 0;
+}
+
+static bool hold_exclusive(struct assign *s, struct claim_rec *c, struct str device)
+{
+	if (!assign_claim_add_exclusive(c, device))
+		return false;
+	(void)map_put(&s->exclusive, str_from(c->exclusive.v[c->exclusive.n - 1]), c);
+	return true;
+}
+
 static int find_or_make(struct assign *s, const struct assign_claim *claim,
 			struct claim_rec **ret_claim, struct error *err)
 {
@@ -32,6 +59,8 @@ static int find_or_make(struct assign *s, const struct assign_claim *claim,
 	if (c && c->state == ASSIGN_CLAIM_UNPREPARING)
 		return error_set(err, ERR_CONFLICT, "ResourceClaim %.*s is being unprepared",
 				 STR_ARG(claim->name));
+	if (check_exclusive(s, claim, err) < 0)
+		return -ERR_CONFLICT;
 	if (!c) {
 		c = assign_claim_new(claim->uid, claim->ns, claim->name);
 		(void)assign_claim_add(s, c);
@@ -73,6 +102,8 @@ int assign_claim_use(struct assign *s, const struct pod *pod, struct str pod_cla
 	}
 	for (size_t i = 0; i < claim->ndrivers; i++)
 		changed |= assign_claim_add_driver(c, claim->drivers[i]);
+	for (size_t i = 0; i < claim->nexclusive; i++)
+		changed |= hold_exclusive(s, c, claim->exclusive[i]);
 	changed |= link_claim(s, p, pod_claim, c);
 	u = assign_claim_need_user(c, pod->uid);
 	if (!u->uses || changed) {
@@ -142,6 +173,7 @@ void assign_claim_forget(struct assign *s, struct str claim_uid)
 		return;
 	(void)omap_remove(&s->claims, str_from(c->uid));
 	(void)map_remove(&s->claim_names, str_from(c->key));
+	assign_claim_drop_exclusive(s, c);
 	c->forgotten = true;
 	for (size_t i = c->users.n; i-- > 0;) {
 		c->users.v[i].uses = false;
@@ -158,6 +190,7 @@ void assign_claim_forget(struct assign *s, struct str claim_uid)
 static void view_claim(const struct claim_rec *c, struct arena *a, struct assign_claim *ret)
 {
 	struct str *drivers = ARENA_ARRAY(a, struct str, c->drivers.n);
+	struct str *exclusive = ARENA_ARRAY(a, struct str, c->exclusive.n);
 	struct str *pods = ARENA_ARRAY(a, struct str, c->users.n);
 	struct assign_claim_device *devices = ARENA_ARRAY(a, struct assign_claim_device,
 							  c->devices.n);
@@ -167,6 +200,8 @@ static void view_claim(const struct claim_rec *c, struct arena *a, struct assign
 		drivers[i] = arena_str(a, str_from(c->drivers.v[i]));
 	for (size_t i = 0; i < c->devices.n; i++)
 		devices[i] = c->devices.v[i]->view;
+	for (size_t i = 0; i < c->exclusive.n; i++)
+		exclusive[i] = arena_str(a, str_from(c->exclusive.v[i]));
 	for (size_t i = 0; i < c->users.n; i++) {
 		if (c->users.v[i].uses)
 			pods[npods++] = arena_str(a, str_from(c->users.v[i].uid));
@@ -179,6 +214,8 @@ static void view_claim(const struct claim_rec *c, struct arena *a, struct assign
 				      .ndrivers = c->drivers.n,
 				      .devices = devices,
 				      .ndevices = c->devices.n,
+				      .exclusive = exclusive,
+				      .nexclusive = c->exclusive.n,
 				      .pods = pods,
 				      .npods = npods };
 }

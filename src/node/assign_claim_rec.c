@@ -39,6 +39,7 @@ struct claim_rec *assign_claim_new(struct str uid, struct str ns, struct str nam
 	vec_init(&c->drivers, SIZE_MAX);
 	vec_init(&c->devices, SIZE_MAX);
 	vec_init(&c->users, SIZE_MAX);
+	vec_init(&c->exclusive, SIZE_MAX);
 	return c;
 }
 
@@ -46,9 +47,34 @@ bool assign_claim_add(struct assign *s, struct claim_rec *c)
 {
 	if (assign_claim_rec(s, str_from(c->uid)) || map_get(&s->claim_names, str_from(c->key)))
 		return false;
+	for (size_t i = 0; i < c->exclusive.n; i++) {
+		if (map_get(&s->exclusive, str_from(c->exclusive.v[i])))
+			return false;
+	}
 	(void)omap_put(&s->claims, str_from(c->uid), c);
 	(void)map_put(&s->claim_names, str_from(c->key), c);
+	for (size_t i = 0; i < c->exclusive.n; i++)
+		(void)map_put(&s->exclusive, str_from(c->exclusive.v[i]), c);
 	return true;
+}
+
+bool assign_claim_add_exclusive(struct claim_rec *c, struct str device)
+{
+	for (size_t i = 0; i < c->exclusive.n; i++) {
+		if (str_eqz(device, c->exclusive.v[i]))
+			return false;
+	}
+	(void)vec_push(&c->exclusive, str_dup(device));
+	return true;
+}
+
+void assign_claim_drop_exclusive(struct assign *s, struct claim_rec *c)
+{
+	for (size_t i = 0; i < c->exclusive.n; i++) {
+		(void)map_remove(&s->exclusive, str_from(c->exclusive.v[i]));
+		free(c->exclusive.v[i]);
+	}
+	c->exclusive.n = 0;
 }
 
 bool assign_claim_add_driver(struct claim_rec *c, struct str driver)
@@ -218,6 +244,9 @@ static void free_claim(struct assign *s, struct claim_rec *c)
 		free(c->drivers.v[i]);
 	for (size_t i = 0; i < c->users.n; i++)
 		free(c->users.v[i].uid);
+	for (size_t i = 0; i < c->exclusive.n; i++)
+		free(c->exclusive.v[i]);
+	vec_release(&c->exclusive);
 	vec_release(&c->devices);
 	vec_release(&c->drivers);
 	vec_release(&c->users);
@@ -242,6 +271,7 @@ void assign_free_claims(struct assign *s)
 		assign_claim_unref(s, omap_value(&c));
 	omap_clear(&s->claims);
 	map_clear(&s->claim_names);
+	map_clear(&s->exclusive);
 }
 
 /* --- users and links ------------------------------------------------------------------------- */

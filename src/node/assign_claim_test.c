@@ -6,17 +6,25 @@ static struct pod *plain(struct fixture *f, const char *uid)
 	return fixture_pod(f, uid, "", "{\"name\":\"m\"}");
 }
 
-/* `text` is "uid" of a claim that is named after its first letter. */
-static int use(struct fixture *f, const struct pod *p, const char *pod_claim, const char *uid)
+/* `uid` is that of a claim that is named after its first letter. `device`: exclusive, or NULL. */
+static int use_device(struct fixture *f, const struct pod *p, const char *pod_claim,
+		      const char *uid, const char *device)
 {
-	struct str driver = STR("d.com");
+	struct str driver = STR("d.com"), exclusive = str_from(device);
 	struct assign_claim c = { .uid = str_from(uid),
 				  .ns = STR("ns"),
 				  .name = str_of(uid, 1),
 				  .drivers = &driver,
-				  .ndrivers = 1 };
+				  .ndrivers = 1,
+				  .exclusive = &exclusive,
+				  .nexclusive = device ? 1 : 0 };
 
 	return assign_claim_use(f->s, p, str_from(pod_claim), &c, &f->err);
+}
+
+static int use(struct fixture *f, const struct pod *p, const char *pod_claim, const char *uid)
+{
+	return use_device(f, p, pod_claim, uid, NULL);
 }
 
 static void prepare(struct fixture *f, const char *uid, const char *device)
@@ -125,6 +133,37 @@ static void a_name_is_one_claims_at_a_time(void **state)
 	assert_int_equal(use(&f, plain(&f, "q"), "gpu", "c2"), 0);
 }
 
+static void an_exclusive_device_is_one_claims_until_it_is_forgotten(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f;
+	struct pod *p, *q;
+	struct assign_claim c;
+
+	fixture_init(&f, (struct assign_opts){ 0 }, 2, 1);
+	p = plain(&f, "p");
+	q = plain(&f, "q");
+	assert_int_equal(use_device(&f, p, "gpu", "c1", "d.com/pool/x"), 0);
+	assert_int_equal(use_device(&f, p, "gpu", "c1", "d.com/pool/x"), 0);
+	assert_true(assign_claim_get(f.s, STR("c1"), &f.a, &c));
+	assert_true(c.nexclusive == 1 && str_eqz(c.exclusive[0], "d.com/pool/x"));
+	assert_int_equal(use_device(&f, q, "gpu", "e1", "d.com/pool/x"), -ERR_CONFLICT);
+	assert_string_equal(f.err.msg,
+			    "device d.com/pool/x is held by ResourceClaim ns/c, which is not "
+			    "unprepared yet (previous pod force-deleted?!)");
+	assert_false(assign_claim_get(f.s, STR("e1"), &f.a, &c));
+	assert_false(assign_has_pod(f.s, STR("q")));
+	assert_int_equal(use_device(&f, q, "gpu", "e1", "d.com/pool/y"), 0);
+	/* The claim has got another device, and gives none back before it is unprepared. */
+	assert_int_equal(use_device(&f, q, "gpu", "c1", "d.com/pool/z"), 0);
+	assert_int_equal(use_device(&f, q, "two", "g1", "d.com/pool/x"), -ERR_CONFLICT);
+	/* Its pods may end before. */
+	assign_forget_pod(f.s, STR("p"));
+	assert_int_equal(use_device(&f, q, "two", "g1", "d.com/pool/x"), -ERR_CONFLICT);
+	assign_claim_forget(f.s, STR("c1"));
+	assert_int_equal(use_device(&f, q, "two", "g1", "d.com/pool/x"), 0);
+	assert_int_equal(use_device(&f, q, "three", "h1", "d.com/pool/z"), 0);
+}
+
 static void a_pod_that_is_forgotten_does_not_lose_its_claim(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f;
@@ -174,6 +213,7 @@ int main(void)
 		cmocka_unit_test(a_claim_is_used_by_several_pods),
 		cmocka_unit_test(the_past_is_known_until_the_pod_is_forgotten),
 		cmocka_unit_test(a_name_is_one_claims_at_a_time),
+		cmocka_unit_test(an_exclusive_device_is_one_claims_until_it_is_forgotten),
 		cmocka_unit_test(a_pod_that_is_forgotten_does_not_lose_its_claim),
 		cmocka_unit_test(what_a_driver_answers_replaces_its_devices_only),
 	};

@@ -109,6 +109,7 @@ struct claim_rec {
 	VEC(char *) drivers; /* sorted */
 	VEC(struct claim_device_rec *) devices; /* by driver, pool, device, share */
 	VEC(struct claim_user) users; /* by uid */
+	VEC(char *) exclusive; /* none once it is forgotten */
 };
 
 struct claim_device_rec {
@@ -147,6 +148,7 @@ struct assign {
 	struct omap resources, pods, claims; /* by name, uid, uid */
 	struct map claim_names; /* ns/name -> claim_rec */
 	struct map claim_devices; /* key -> device_index */
+	struct map exclusive; /* driver/pool/device -> claim_rec */
 	VEC(struct wish_rec) wishes;
 	uint64_t marks; /* given out to device_rec.mark */
 
@@ -197,9 +199,12 @@ void assign_free_pods(struct assign *s);
 char *assign_claim_key(struct str ns, struct str name); /* of claim_names; on the heap */
 struct claim_rec *assign_claim_new(struct str uid, struct str ns, struct str name);
 void assign_claim_unref(struct assign *s, struct claim_rec *c);
-/* Into the log's maps. False when uid or name is taken. */
+/* Into the log's maps. False when uid, name or an exclusive device is taken. */
 bool assign_claim_add(struct assign *s, struct claim_rec *c);
 bool assign_claim_add_driver(struct claim_rec *c, struct str driver);
+/* False when it has the device already. */
+bool assign_claim_add_exclusive(struct claim_rec *c, struct str device);
+void assign_claim_drop_exclusive(struct assign *s, struct claim_rec *c);
 void assign_claim_add_device(struct assign *s, struct claim_rec *c,
 			     const struct assign_claim_device *d);
 struct claim_user *assign_claim_user(const struct claim_rec *c, struct str pod_uid);

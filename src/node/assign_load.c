@@ -254,6 +254,10 @@ static int read_claim(struct reader *r, const struct json *v, struct claim_rec *
 	if (!read_list(array_at(v, "drivers"), c, assign_claim_add_driver) ||
 	    !read_list(array_at(v, "pods"), c, add_user) || !array_at(v, "devices"))
 		return foreign(r, "a claim's drivers or pods are not as written here");
+	/* Older agents did not write it; claims have it again when their pods prepare them. */
+	if (array_at(v, "exclusive") &&
+	    !read_list(array_at(v, "exclusive"), c, assign_claim_add_exclusive))
+		return foreign(r, "a claim's exclusive devices are not as written here");
 	JSON_FOREACH (it, array_at(v, "devices"))
 		err = err < 0 ? err : read_claim_device(r, it, c);
 	return err;
@@ -265,7 +269,7 @@ static int read_log_claim(struct reader *r, const struct json *v)
 	int err = read_claim(r, v, &c);
 
 	if (err == 0 && !assign_claim_add(r->s, c))
-		err = foreign(r, "a claim is there twice");
+		err = foreign(r, "a claim or its device is there twice");
 	if (err < 0 && c)
 		assign_claim_unref(r->s, c);
 	return err;
@@ -276,7 +280,7 @@ static int read_past(struct reader *r, const struct json *v, struct pod_rec *p, 
 	struct claim_rec *c = NULL;
 	int err = read_claim(r, v, &c);
 
-	if (err == 0 && c->users.n > 0)
+	if (err == 0 && c->users.n + c->exclusive.n > 0)
 		err = foreign(r, "a claim of the past is used");
 	if (err == 0) {
 		c->forgotten = true;

@@ -144,6 +144,10 @@ static void write_claim(struct json_writer *w, const struct claim_rec *c)
 			json_writer_strz(w, c->users.v[i].uid);
 	}
 	json_writer_end_array(w);
+	begin_array(w, "exclusive");
+	for (size_t i = 0; i < c->exclusive.n; i++)
+		json_writer_strz(w, c->exclusive.v[i]);
+	json_writer_end_array(w);
 	begin_array(w, "devices");
 	for (size_t i = 0; i < c->devices.n; i++)
 		write_claim_device(w, &c->devices.v[i]->view);

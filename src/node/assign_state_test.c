@@ -3,7 +3,7 @@
 
 static void fill(struct fixture *f)
 {
-	struct str request = STR("r"), driver = STR("d.com");
+	struct str request = STR("r"), driver = STR("d.com"), exclusive = STR("d.com/pool/y");
 	struct assign_claim_device d = { .pool = STR("pool"),
 					 .device = STR("x"),
 					 .share_id = STR("s"),
@@ -13,7 +13,9 @@ static void fill(struct fixture *f)
 				  .ns = STR("ns"),
 				  .name = STR("c"),
 				  .drivers = &driver,
-				  .ndrivers = 1 };
+				  .ndrivers = 1,
+				  .exclusive = &exclusive,
+				  .nexclusive = 1 };
 	struct pod *p, *q;
 
 	fixture_list(f, GPU, "Dabc", ASSIGN_HEALTHY);
@@ -27,6 +29,7 @@ static void fill(struct fixture *f)
 	assign_claim_unuse(f->s, STR("c1"), STR("q"));
 	c.uid = STR("c2");
 	c.name = STR("other");
+	c.nexclusive = 0;
 	assert_int_equal(assign_claim_use(f->s, p, STR("past"), &c, &f->err), 0);
 	assign_claim_set_devices(f->s, STR("c2"), driver, &d, 1);
 	assign_claim_unuse(f->s, STR("c2"), STR("p"));
@@ -119,6 +122,9 @@ static void whatever_is_foreign_leaves_it_empty(void **state)
 	",\"containers\":[{\"name\":\"m\",\"kind\":\"main\",\"devices\":[{\"resource\":\"r/" \
 	"x\",\"ids\""                                                                        \
 	":[{\"id\":\"" id "\"}]}],\"memory\":[]}],\"claims\":[]}"
+#define CLAIM(uid)                                                                             \
+	"{\"uid\":\"" uid "\",\"namespace\":\"n\",\"name\":\"" uid "\",\"unpreparing\":false," \
+	"\"drivers\":[],\"pods\":[],\"exclusive\":[\"d/p/x\"],\"devices\":[]}"
 #define LOG(pods) "{\"resources\":[],\"claims\":[],\"pods\":[" pods "]}"
 	static const char *const good = LOG(POD("p", "false", "a") "," POD("q", "true", "a"));
 	static const char *const bad[] = {
@@ -130,6 +136,7 @@ static void whatever_is_foreign_leaves_it_empty(void **state)
 		"{\"resources\":[\"\"],\"claims\":[],\"pods\":[]}",
 		"{\"resources\":[1],\"claims\":[],\"pods\":[]}",
 		"{\"resources\":[],\"claims\":[{}],\"pods\":[]}",
+		"{\"resources\":[],\"claims\":[" CLAIM("a") "," CLAIM("b") "],\"pods\":[]}",
 		LOG("{}"),
 		LOG(POD("p", "false", "a") "," POD("p", "false", "b")),
 		LOG(POD("p", "false", "a") "," POD("q", "false", "a")),

@@ -10,7 +10,8 @@
  * last pod's end unprepares; a driver that is not there is waited for by trying again. After a
  * restart claims are prepared again when their pods are synced: drivers are idempotent. A
  * periodic look (60 s) unprepares what belongs to pods that are not there any more, or to nobody;
- * nothing is prepared on devices that such a claim still has.
+ * nothing is prepared on devices that such a claim still has. A device that only one claim may
+ * have is not prepared for another one before the first is unprepared, whatever the cluster says.
  *
  * Pods that share a claim: whatever is done about a claim is done alone. A pod that wants one
  * that is being prepared or unprepared waits for that; prepared it is once, and unprepared when

@@ -126,11 +126,28 @@ static int read_drivers(struct claims_item *item, const struct json *results, st
 	return 0;
 }
 
+/* Devices with administrative access and shares of a device may be had by others, too. */
+static void read_exclusive(struct claims_item *item, const struct json *results)
+{
+	struct arena *a = &item->op->arena;
+	struct str *v = ARENA_ARRAY(a, struct str, json_count(results));
+
+	item->claim.exclusive = v;
+	JSON_FOREACH (r, results) {
+		if (json_true_at(r, "adminAccess") || json_text_at(r, "shareID").n > 0)
+			continue;
+		v[item->claim.nexclusive++] = str_from(arena_printf(
+			a, "%.*s/%.*s/%.*s", STR_ARG(json_text_at(r, "driver")),
+			STR_ARG(json_text_at(r, "pool")), STR_ARG(json_text_at(r, "device"))));
+	}
+}
+
 static int check_claim(struct claims_item *item, struct error *err)
 {
 	const struct pod *pod = item->op->pod;
 	const struct json *metadata = json_getz(item->tree, "metadata");
 	const struct json *allocation = json_getz(json_getz(item->tree, "status"), "allocation");
+	const struct json *results;
 	struct str name = item->claim.name;
 
 	item->claim.uid = json_text_at(metadata, "uid");
@@ -150,7 +167,9 @@ static int check_claim(struct claims_item *item, struct error *err)
 	if (!json_is(allocation, JSON_OBJECT))
 		return error_set(err, ERR_CONFLICT, "ResourceClaim %.*s: not allocated",
 				 STR_ARG(name));
-	return read_drivers(item, json_getz(json_getz(allocation, "devices"), "results"), err);
+	results = json_getz(json_getz(allocation, "devices"), "results");
+	read_exclusive(item, results);
+	return read_drivers(item, results, err);
 }
 
 /* Even if the claim is prepared already: without its driver something is wrong with the node. */

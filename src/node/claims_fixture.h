@@ -326,8 +326,9 @@ static inline void put_object(struct test *t, const char *name, char *text)
 	t->objects[at].text = text;
 }
 
-#define GPU "{\"request\":\"r\",\"driver\":\"gpu.example.com\",\"pool\":\"pool\",\"device\":\"d\"}"
-#define NIC "{\"request\":\"s\",\"driver\":\"nic.example.com\",\"pool\":\"pool\",\"device\":\"d\"}"
+/* Of the device that is named after the claim: put_claim() has its uid in place of the "*". */
+#define GPU "{\"request\":\"r\",\"driver\":\"gpu.example.com\",\"pool\":\"pool\",\"device\":\"*\"}"
+#define NIC "{\"request\":\"s\",\"driver\":\"nic.example.com\",\"pool\":\"pool\",\"device\":\"*\"}"
 
 /* Reserved for the pods p0 to p3, controlled by p0. */
 static inline void put_claim(struct test *t, const char *name, const char *uid, const char *results)
@@ -337,11 +338,14 @@ static inline void put_claim(struct test *t, const char *name, const char *uid, 
 	(void)buf_printf(&b,
 			 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\",\"uid\":\"%s\","
 			 "\"ownerReferences\":[{\"controller\":true,\"uid\":\"p0\"}]},"
-			 "\"status\":{\"allocation\":{\"devices\":{\"results\":[%s]}},"
-			 "\"reservedFor\":[{\"resource\":\"pods\",\"uid\":\"p0\"},"
+			 "\"status\":{\"allocation\":{\"devices\":{\"results\":[",
+			 name, uid);
+	for (const char *p = results; *p; p++)
+		(void)(*p == '*' ? buf_addz(&b, uid) : buf_addc(&b, *p));
+	(void)buf_printf(&b,
+			 "]}},\"reservedFor\":[{\"resource\":\"pods\",\"uid\":\"p0\"},"
 			 "{\"resource\":\"pods\",\"uid\":\"p1\"},{\"resource\":\"pods\",\"uid\":"
-			 "\"p2\"},{\"resource\":\"pods\",\"uid\":\"p3\"}]}}",
-			 name, uid, results);
+			 "\"p2\"},{\"resource\":\"pods\",\"uid\":\"p3\"}]}}");
 	put_object(t, name, buf_take(&b));
 }
 

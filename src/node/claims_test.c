@@ -468,63 +468,6 @@ static void a_driver_that_comes_back_during_the_look_is_asked_again_at_once(void
 	end(&t);
 }
 
-#define DEVICE(name)                                                                             \
-	"{\"request\":\"r\",\"driver\":\"gpu.example.com\",\"pool\":\"pool\",\"device\":\"" name \
-	"\"}"
-
-/* The first pod's end is not on the disk, which was full, when the agent is restarted. */
-static void lose_an_end(struct test *t, struct pod *pod)
-{
-	assert_int_equal(prepare_pod(t, pod).code, ERR_OK);
-	t->disk_full = true;
-	assert_int_not_equal(unprepare_pod(t, "p0").code, ERR_OK);
-	kill_agent(t);
-	t->disk_full = false;
-	t->inactive[0] = true;
-	start_agent(t);
-	t->log[0] = '\0';
-}
-
-/* The server has given the device to another claim since: it must not be held by two here. */
-static void a_device_that_a_gone_pod_left_is_unprepared_before_another_gets_it(void **state UNUSED)
-{
-	struct pod *first = make_pod("p0", ONE, ""), *second = make_pod("p1", TWO, "");
-	struct test t;
-
-	begin(&t);
-	put_claim(&t, "one", "c1", DEVICE("c1"));
-	put_claim(&t, "two", "c2", DEVICE("c1"));
-	lose_an_end(&t, first);
-	assert_string_equal(prepare_pod(&t, second).msg,
-			    "prepare dynamic resources: ResourceClaim one of a pod that has ended "
-			    "is not unprepared yet");
-	sim_run_for(t.w.sim, 1000);
-	assert_int_equal(prepare_pod(&t, second).code, ERR_OK);
-	assert_log(&t, "unprepare gpu c1, save, save, prepare gpu c2, save, ");
-	pod_unref(first);
-	pod_unref(second);
-	end(&t);
-}
-
-/* The claim has got another device since, but the log still has the old one. */
-static void a_claim_that_a_gone_pod_left_is_prepared_anew_for_the_next(void **state UNUSED)
-{
-	struct pod *first = make_pod("p0", ONE, ""), *second = make_pod("p1", ONE, "");
-	struct test t;
-
-	begin(&t);
-	put_claim(&t, "one", "c1", DEVICE("c1"));
-	lose_an_end(&t, first);
-	put_claim(&t, "one", "c1", DEVICE("other"));
-	assert_int_equal(prepare_pod(&t, second).code, ERR_CONFLICT);
-	sim_run_for(t.w.sim, 1000);
-	assert_int_equal(prepare_pod(&t, second).code, ERR_OK);
-	assert_log(&t, "unprepare gpu c1, save, save, prepare gpu c1, save, ");
-	pod_unref(first);
-	pod_unref(second);
-	end(&t);
-}
-
 /* --- being killed -------------------------------------------------------------------------- */
 
 struct steps {
@@ -752,9 +695,6 @@ int main(void)
 		cmocka_unit_test(what_concerns_one_pod_is_done_in_order),
 		cmocka_unit_test(the_periodic_look_unprepares_what_gone_pods_left),
 		cmocka_unit_test(a_driver_that_comes_back_during_the_look_is_asked_again_at_once),
-		cmocka_unit_test(
-			a_device_that_a_gone_pod_left_is_unprepared_before_another_gets_it),
-		cmocka_unit_test(a_claim_that_a_gone_pod_left_is_prepared_anew_for_the_next),
 		cmocka_unit_test(after_a_kill_at_any_step_nothing_is_lost_or_leaked),
 		cmocka_unit_test(a_claim_on_its_way_out_comes_back_with_its_pod_after_a_restart),
 		cmocka_unit_test(after_a_restart_claims_are_prepared_again),
