@@ -27,8 +27,6 @@
 #define READ_ANNOTATION   TYPE "/read-bps"
 #define WRITE_ANNOTATION  TYPE "/write-bps"
 #define DEVICE_ANNOTATION TYPE "/device"
-/* Static pods run under the hash of their configuration, not under their object's uid. */
-#define STATIC_ANNOTATION "kubernetes.io/config.hash"
 
 /* Of the type's handle, one in a scheduler. */
 struct handle {
@@ -103,12 +101,11 @@ static int read_request(const struct dp_scheduler_host *h, const struct dp_objec
 	return failed;
 }
 
+/* The API server chooses the uid. Everything else in a pod is text of its author. */
 static uint64_t pod_id(const struct dp_scheduler_host *h, const struct dp_object *pod)
 {
-	struct dp_text t = h->annotation(h->host, pod, STATIC_ANNOTATION);
+	struct dp_text t = h->uid(h->host, pod);
 
-	if (!t.p)
-		t = h->uid(h->host, pod);
 	return disk_hash(t.p, t.n);
 }
 
@@ -251,6 +248,16 @@ static void read_rates(const struct dp_scheduler_host *h, const struct dp_object
 	rates[DISK_WRITE] = to_rate(h, find(h, o, "%s/writeBytesPerSecond", where));
 }
 
+/*
+ * A static pod runs under the hash of its configuration, which has no dash; the API server's uids
+ * have. Only an annotation, which anybody can write, says which pod of the API it is. So its use is
+ * not listed, which makes it use of nobody's: it counts, and no pod can claim it.
+ */
+static bool is_listed(struct dp_text uid)
+{
+	return uid.p && memchr(uid.p, '-', uid.n);
+}
+
 static void read_pods(const struct dp_scheduler_host *h, const struct dp_object *o,
 		      const char *device, struct disk_device *d)
 {
@@ -265,7 +272,7 @@ static void read_pods(const struct dp_scheduler_host *h, const struct dp_object 
 
 		(void)snprintf(where, sizeof(where), "%s/pods/%" PRId64, device, i);
 		uid = find(h, o, "%s/uid", where);
-		if (!uid.p)
+		if (!is_listed(uid))
 			continue;
 		u.pod = disk_hash(uid.p, uid.n);
 		read_rates(h, o, where, u.rate);

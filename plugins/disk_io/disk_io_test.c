@@ -23,12 +23,12 @@ static void a_request_is_kept_free_while_its_pod_rests(void **state)
 static void use_of_pods_is_held_against_what_they_asked_for(void **state)
 {
 	static const struct use uses[] = {
-		{ "asks", 0, 30 }, { "greedy", 0, 50 }, { "quiet", 0, 7 }, { "gone", 0, 5 }
+		{ "u-asks", 0, 30 }, { "u-greedy", 0, 50 }, { "u-quiet", 0, 7 }, { "u-gone", 0, 5 }
 	};
 	struct world *w = *state;
-	struct dp_object *asks = pod("asks", NULL, "40Mi", NULL);
-	struct dp_object *greedy = pod("greedy", NULL, "20Mi", NULL);
-	struct dp_object *quiet = pod("quiet", NULL, NULL, NULL);
+	struct dp_object *asks = pod("u-asks", NULL, "40Mi", NULL);
+	struct dp_object *greedy = pod("u-greedy", NULL, "20Mi", NULL);
+	struct dp_object *quiet = pod("u-quiet", NULL, NULL, NULL);
 	struct dp_object *o = status("n1");
 
 	/* 92 of pods and 8 of nobody's. */
@@ -77,18 +77,38 @@ static void more_than_there_is_leaves_nothing(void **state)
 	free(q);
 }
 
-static void static_pods_are_known_by_the_hash_of_their_configuration(void **state)
+static void pods_with_the_same_annotations_are_counted_apart(void **state)
 {
-	static const struct use uses[] = { { "hash", 0, 30 } };
 	struct world *w = *state;
-	struct dp_object *p = pod("mirror", NULL, NULL, NULL), *o = status("n1");
+	struct dp_object *large = pod("a-1", NULL, "80Mi", NULL), *o = status("n1");
+	struct dp_object *small = pod("a-2", NULL, "10Mi", NULL);
 
-	put(p, "hash", "kubernetes.io/config.hash");
+	put(large, "same", "kubernetes.io/config.hash");
+	put(small, "same", "kubernetes.io/config.hash");
+	(void)add_device(o, "sda", 0, 100);
+	tell(w, o);
+	place(w, "n1", large);
+	place(w, "n1", small);
+	assert_int_equal(w->type.remove_pod(node_at(w, "n1")->resource, small), 0);
+	assert_int_equal(left(w, "n1"), 20 * MIB);
+	assert_tried(w, pod("x", NULL, "80Mi", NULL), "n1", DP_UNSCHEDULABLE,
+		     "Insufficient disk write bandwidth");
+	free(large);
+	free(small);
+}
+
+static void use_of_static_pods_counts_and_belongs_to_no_pod(void **state)
+{
+	static const struct use uses[] = { { "0123456789abcdef0123456789abcdef", 0, 30 } };
+	struct world *w = *state;
+	struct dp_object *p = pod("a-1", NULL, "40Mi", NULL), *o = status("n1");
+
+	put(p, uses[0].uid, "kubernetes.io/config.hash");
 	add_use(o, add_device(o, "sda", 0, 100), 30, uses, 1);
 	tell(w, o);
-	assert_int_equal(left(w, "n1"), 100 * MIB);
-	place(w, "n1", p);
 	assert_int_equal(left(w, "n1"), 70 * MIB);
+	place(w, "n1", p);
+	assert_int_equal(left(w, "n1"), 30 * MIB);
 	free(p);
 }
 
@@ -380,7 +400,8 @@ int main(void)
 		T(use_of_pods_is_held_against_what_they_asked_for),
 		T(use_that_is_nobody_s_may_be_that_of_requests_where_pods_are_not_told_apart),
 		T(more_than_there_is_leaves_nothing),
-		T(static_pods_are_known_by_the_hash_of_their_configuration),
+		T(pods_with_the_same_annotations_are_counted_apart),
+		T(use_of_static_pods_counts_and_belongs_to_no_pod),
 		T(pods_fit_where_enough_is_left),
 		T(an_annotation_that_is_no_quantity_is_told),
 		T(the_score_is_the_share_that_is_left),

@@ -10,10 +10,10 @@
  *	committed = sum over p of max(request of p, measured use of p) + use of nobody's
  *	available = max(0, capacity - committed)
  *
- * Use of nobody's is what the device does beyond what is told per pod: the system's, and that of
- * pods too idle or too many to be listed. A pod that is listed but not (any more) on the node does
- * not count, so that preemption sees what a victim would leave. On a device whose use is not told
- * per pod, what is measured may be what those do who asked for it:
+ * Use of nobody's is what the device does beyond what is told per pod: the system's, that of static
+ * pods, and that of pods too idle or too many to be listed. A pod that is listed but not (any more)
+ * on the node does not count, so that preemption sees what a victim would leave. On a device whose
+ * use is not told per pod, what is measured may be what those do who asked for it:
  *
  *	committed = max(sum over p of request of p, measured use)
  *
