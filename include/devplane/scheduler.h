@@ -199,7 +199,8 @@ struct dp_scheduler_host {
 	/* The live cache. The value of `get` is the cache's own: to read, until the next change. */
 	const void *(*cache_get)(struct dp_cache *cache, const char *node);
 	/* A new value, which the cache owns from now on. It is told of all pods that are on
-	 * the node, so it must know of none. What was there is freed. */
+	 * the node, so it must know of none. What was there is freed. The cache keeps the value
+	 * until the plugin deletes it, also while there is no node of that name. */
 	void (*cache_set)(struct dp_cache *cache, const char *node, void *resource);
 	/* Changes the value in one step: `change` gets a copy that nobody else sees (NULL: there
 	 * is none) and returns what is to be there: the copy, or a new value (then as cache_set),

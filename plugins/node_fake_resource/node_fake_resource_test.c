@@ -87,6 +87,22 @@ static void a_status_that_comes_late_knows_of_the_pods(void **state)
 	expect(w, "2", "n1 " NEVER("n2"));
 }
 
+static void a_node_that_returns_has_its_amount(void **state)
+{
+	struct extension_world *w = *state;
+
+	extension_world_tell(w, NULL, STATUS("n1", "10"));
+	assert_true(nodecache_remove_node(w->f.services.nodes, STR("n1")));
+	expect(w, "3", NEVER("n2"));
+	scheduler_fixture_node(&w->f, "{'name':'n1','cpu':'4'}");
+	expect(w, "3", "n1 " NEVER("n2"));
+	/* The status goes while the node is away, and the amount goes with it. */
+	assert_true(nodecache_remove_node(w->f.services.nodes, STR("n1")));
+	extension_world_tell(w, STATUS("n1", "10"), NULL);
+	scheduler_fixture_node(&w->f, "{'name':'n1','cpu':'4'}");
+	expect(w, "3", NEVER("n1") " " NEVER("n2"));
+}
+
 static void room_wakes_the_pods_that_wait_for_it(void **state)
 {
 	struct extension_world *w = *state;
@@ -140,6 +156,7 @@ int main(int argc, char **argv)
 		TEST(a_pod_goes_where_enough_is_left),
 		TEST(a_pod_that_asks_for_nothing_is_not_looked_at),
 		TEST(a_status_that_comes_late_knows_of_the_pods),
+		TEST(a_node_that_returns_has_its_amount),
 		TEST(room_wakes_the_pods_that_wait_for_it),
 		TEST(the_cache_shows_it),
 		TEST(a_second_profile_shares_the_handle),

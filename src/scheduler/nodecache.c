@@ -101,9 +101,8 @@ static void hide(struct nodecache *c, struct nodecache_item *i)
 
 static void drop_if_empty(struct nodecache *c, struct nodecache_item *i)
 {
-	if (i->info->node || i->info->pods.n > 0)
-		return;
-	if (i->info->extended.n > 0 && !i->had_node)
+	/* Extended resources wait for a node that comes back; their plugins take them away. */
+	if (i->info->node || i->info->pods.n > 0 || i->info->extended.n > 0)
 		return;
 	map_remove(&c->items, i->info->name);
 	list_remove(&i->link);
@@ -328,7 +327,6 @@ void nodecache_put_node(struct nodecache *c, struct nodeobject *n)
 
 	nodeinfo_set_node(touch(c, i), n);
 	stamp(c, i);
-	i->had_node = true;
 	enter_zone(c, i, n->zone);
 }
 

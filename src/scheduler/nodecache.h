@@ -9,7 +9,8 @@
  * API server: it is reported, and the cache holds what was told last.
  *
  * Pods and extended resources may come before their node and stay after it; such a ghost is in
- * no snapshot. A node that is gone and empty is dropped with its extended resources.
+ * no snapshot. A node that is gone is dropped when it has neither. So a node that is deleted and
+ * created again has its extended resources, and a plugin takes away those that it no longer means.
  *
  * A snapshot is brought up to date at the beginning of a cycle and costs what changed since:
  * nodes are in a list, those changed last in front. Nothing in it changes while the cycle runs.

@@ -17,7 +17,6 @@ struct nodecache_item {
 	struct zone *zone; /* NULL: a ghost */
 	size_t at; /* in snapshot.nodes */
 	size_t at_affinity, at_anti; /* in the other two; SIZE_MAX: not in it */
-	bool had_node; /* a ghost that was a node: dropped when it is empty */
 };
 
 struct zone {

@@ -210,9 +210,29 @@ static void a_node_stays_a_ghost_until_its_pods_are_gone(void **state)
 	assert_int_equal(cpu_on(w, "a"), 100);
 	assert_int_equal(value_on(w, "a")->sum, 100);
 	drop(w, "u", "a");
+	assert_int_equal(value_on(w, "a")->sum, 0);
+	nodecache_set_extended(w->cache, STR("a"), w->type, NULL, true);
 	assert_null(nodecache_node(w->cache, STR("a")));
 	nodecache_snapshot(w->cache);
 	assert_int_equal(w->alive, 0);
+}
+
+static void a_node_that_returns_has_its_extended_resource(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "a");
+	set(w, "a", 5);
+	assert_true(nodecache_remove_node(w->cache, STR("a")));
+	assert_int_equal(nodecache_snapshot(w->cache)->n, 0);
+	put(w, "a");
+	assert_non_null(value_on(w, "a"));
+	assert_int_equal(value_on(w, "a")->capacity, 5);
+	add(w, "u", "a", 100);
+	assert_int_equal(value_on(w, "a")->sum, 100);
+	assert_ptr_equal(nodeinfo_extended(snapshot_find(nodecache_snapshot(w->cache), STR("a")),
+					   w->type->id),
+			 value_on(w, "a"));
 }
 
 static void extended_resources_may_come_before_node_and_pods(void **state)
@@ -223,13 +243,10 @@ static void extended_resources_may_come_before_node_and_pods(void **state)
 	assert_int_equal(nodecache_snapshot(w->cache)->n, 0);
 	add(w, "u", "a", 100);
 	drop(w, "u", "a");
-	assert_non_null(value_on(w, "a")); /* it never was a node, so none has gone */
+	assert_non_null(value_on(w, "a"));
 	add(w, "u", "a", 100);
 	put(w, "a");
 	assert_int_equal(value_on(w, "a")->sum, 100);
-	drop(w, "u", "a");
-	nodecache_remove_node(w->cache, STR("a"));
-	assert_null(nodecache_node(w->cache, STR("a")));
 	set(w, "b", 5);
 	nodecache_set_extended(w->cache, STR("b"), w->type, NULL, true);
 	assert_null(nodecache_node(w->cache, STR("b")));
@@ -698,6 +715,7 @@ int main(void)
 		TEST(pods_may_come_before_their_node),
 		TEST(a_node_stays_a_ghost_until_its_pods_are_gone),
 		TEST(extended_resources_may_come_before_node_and_pods),
+		TEST(a_node_that_returns_has_its_extended_resource),
 		TEST(a_fresh_value_is_told_of_the_pods_that_are_there),
 		TEST(a_changed_copy_is_not_told_again),
 		TEST(a_pod_that_was_refused_is_not_removed),

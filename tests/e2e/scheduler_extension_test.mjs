@@ -102,8 +102,18 @@ await test("a scheduler that is killed counts the same again", async () => {
 	await scheduler.begin()
 	await follows("n1", before[0])
 	await follows("n2", before[1])
-	expect(await client.delete(`${core}/nodes/n2`), 200)
-	await bareNode(cluster, "n2")
+})
+
+await test("a node that is deleted and created again keeps its resource", async () => {
+	await put("n4", 50)
+	await bareNode(cluster, "n4")
+	await follows("n4", { total: 50, requested: 0 })
+	expect(await client.delete(`${core}/nodes/n4`), 200)
+	await until("the node to be gone", async () => (await scheduler.json("/debug/cache")).nodes.n4?.ghost === true)
+	await bareNode(cluster, "n4")
+	const pod = await asks(40)
+	await cluster.pod(pod, onNode("n4"))
+	await follows("n4", { total: 50, requested: 40 })
 	await scheduler.stop()
 })
 
