@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 #define DP_SCHEDULER_ABI_MAJOR 1
-#define DP_SCHEDULER_ABI_MINOR 0
+#define DP_SCHEDULER_ABI_MINOR 1
 
 /* `member` is inside what the other side was compiled with, and there. */
 #define DP_HAS(p, member) \
@@ -259,7 +259,17 @@ struct dp_scheduler_host {
 
 	/* For dp_resource_type.describe. */
 	void (*write)(struct dp_sink *out, const char *text, size_t n);
-	/* --- ABI 1.0 ends here; append below --- */
+	/* --- ABI 1.0 ends here --- */
+
+	/* AdmitPod: asks the node's resource of that type, as node_resource() gives it, through the
+	 * type's admit_pod, also when another plugin registered the type. DP_SUCCESS: it has what
+	 * the pod requests. DP_UNSCHEDULABLE: less is available. DP_UNRESOLVABLE: the node has no
+	 * such resource. DP_ERROR: no plugin registered the type, or it has no admit_pod. The
+	 * amounts are 0 in the last two cases; either pointer may be NULL. */
+	uint32_t (*admit)(void *host, const struct dp_node_info *n, const char *type,
+			  const struct dp_object *pod, int64_t *ret_requested,
+			  int64_t *ret_available);
+	/* --- ABI 1.1 ends here; append below --- */
 };
 
 /* --- the plugin ------------------------------------------------------------------------------ */

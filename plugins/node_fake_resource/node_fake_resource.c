@@ -237,6 +237,10 @@ static int plugin_init(const struct dp_scheduler_host *host, const char *args, v
 		say(why, "NodeFakeResource takes no arguments");
 		return -1;
 	}
+	if (!DP_HAS(host, admit)) {
+		say(why, "NodeFakeResource needs a scheduler with plugin ABI 1.1");
+		return -1;
+	}
 	/* The first profile's makes the handle; the others find it. */
 	if (host->register_handle(host->host, &type, make_handle, NULL, NULL, why) != 0)
 		return -1;
@@ -264,16 +268,15 @@ static uint32_t filter(void *state, struct dp_cycle *c, const struct dp_object *
 {
 	struct plugin *p = state;
 	const struct amount *a = p->host->node_resource(p->host->host, node, TYPE);
-	int64_t requested = asked(p->host, pod), available = 0;
+	int64_t requested;
+	uint32_t code = p->host->admit(p->host->host, node, TYPE, pod, &requested, NULL);
 
 	(void)c;
-	if (a)
-		admit_pod(a, pod, &requested, &available);
-	if (requested <= available)
-		return DP_SUCCESS;
+	if (code == DP_SUCCESS)
+		return code;
 	say(why, "Insufficient fake resource");
-	/* Of a node that never has so much, no pod's removal makes it enough. */
-	return a && requested <= a->total ? DP_UNSCHEDULABLE : DP_UNRESOLVABLE;
+	/* If the node never has so much, no pod's removal makes it enough. */
+	return a && requested > a->total ? DP_UNRESOLVABLE : code;
 }
 
 /* What may make room: another amount, or a pod that goes. */

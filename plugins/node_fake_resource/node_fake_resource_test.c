@@ -87,6 +87,39 @@ static void a_status_that_comes_late_knows_of_the_pods(void **state)
 	expect(w, "2", "n1 " NEVER("n2"));
 }
 
+/* As another plugin would ask: through the host. */
+static void expect_admit(struct extension_world *w, const char *node, const char *type,
+			 uint32_t code, int64_t requested, int64_t available)
+{
+	struct extension_instance *i = LIST_ENTRY(w->e->instances.next, struct extension_instance,
+						  link);
+	const struct dp_scheduler_host *h = &i->host.table;
+	struct cycle *c = scheduler_fixture_cycle(&w->f, POD("asks", "3"));
+	const struct dp_node_info *n = (const struct dp_node_info *)snapshot_find(c->snapshot,
+										  str_from(node));
+	const struct dp_object *pod = h->cycle_pod(h->host, (struct dp_cycle *)c);
+	int64_t asked = -1, left = -1;
+
+	assert_true(DP_HAS(h, admit));
+	assert_int_equal(h->admit(h->host, n, type, pod, &asked, &left), code);
+	assert_int_equal(asked, requested);
+	assert_int_equal(left, available);
+	assert_int_equal(h->admit(h->host, n, type, pod, NULL, NULL), code);
+	cycle_free(c);
+}
+
+static void any_plugin_can_ask_whether_a_pod_is_admitted(void **state)
+{
+	struct extension_world *w = *state;
+
+	extension_world_tell(w, NULL, STATUS("n1", "10"));
+	expect_admit(w, "n1", "fake.ioi.example.com", DP_SUCCESS, 3, 10);
+	scheduler_fixture_pod(&w->f, BOUND("a", "8"));
+	expect_admit(w, "n1", "fake.ioi.example.com", DP_UNSCHEDULABLE, 3, 2);
+	expect_admit(w, "n2", "fake.ioi.example.com", DP_UNRESOLVABLE, 0, 0);
+	expect_admit(w, "n1", "other.example.com", DP_ERROR, 0, 0);
+}
+
 static void a_node_that_returns_has_its_amount(void **state)
 {
 	struct extension_world *w = *state;
@@ -156,6 +189,7 @@ int main(int argc, char **argv)
 		TEST(a_pod_goes_where_enough_is_left),
 		TEST(a_pod_that_asks_for_nothing_is_not_looked_at),
 		TEST(a_status_that_comes_late_knows_of_the_pods),
+		TEST(any_plugin_can_ask_whether_a_pod_is_admitted),
 		TEST(a_node_that_returns_has_its_amount),
 		TEST(room_wakes_the_pods_that_wait_for_it),
 		TEST(the_cache_shows_it),

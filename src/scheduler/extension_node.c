@@ -42,6 +42,28 @@ static const void *node_resource(void *host, const struct dp_node_info *n, const
 	return t ? nodeinfo_extended(info(n), t->id) : NULL;
 }
 
+static uint32_t admit(void *host, const struct dp_node_info *n, const char *type,
+		      const struct dp_object *pod, int64_t *ret_requested, int64_t *ret_available)
+{
+	const struct extended_type *t = extended_types_find(of(host)->extension->opts.types,
+							    str_from(type));
+	const void *value = t ? nodeinfo_extended(info(n), t->id) : NULL;
+	int64_t requested = 0, available = 0;
+	uint32_t code = DP_UNRESOLVABLE;
+
+	if (!t || !t->ops.admit_pod) {
+		code = DP_ERROR;
+	} else if (value) {
+		t->ops.admit_pod(value, pod, &requested, &available);
+		code = requested <= available ? DP_SUCCESS : DP_UNSCHEDULABLE;
+	}
+	if (ret_requested)
+		*ret_requested = requested;
+	if (ret_available)
+		*ret_available = available;
+	return code;
+}
+
 static size_t node_pods(void *host UNUSED, const struct dp_node_info *n)
 {
 	return info(n)->pods.n;
@@ -187,6 +209,7 @@ void extension_node_functions(struct dp_scheduler_host *t)
 	t->node_name = node_name;
 	t->node_object = node_object;
 	t->node_resource = node_resource;
+	t->admit = admit;
 	t->node_pods = node_pods;
 	t->node_pod = node_pod;
 	t->node_amount = node_amount;

@@ -333,6 +333,24 @@ static void nodes_are_read_as_the_cycle_has_them(void **state)
 	assert_int_equal(requested, 3);
 }
 
+static void a_type_without_admit_pod_admits_nobody(void **state)
+{
+	struct extension_world *w = *state;
+	struct cycle *c;
+	int64_t requested = 1, available = 1;
+
+	start_every(w);
+	c = scheduler_fixture_cycle(&w->f, "{'name':'p'}");
+	assert_int_equal(HOST->admit(HOST->host, (const struct dp_node_info *)c->feasible[0],
+				     "count.example.com",
+				     HOST->cycle_pod(HOST->host, (struct dp_cycle *)c), &requested,
+				     &available),
+			 DP_ERROR);
+	assert_int_equal(requested, 0);
+	assert_int_equal(available, 0);
+	cycle_free(c);
+}
+
 /* --- extended resources ------------------------------------------------------------------ */
 
 static void *counter(int from)
@@ -673,6 +691,7 @@ int main(int argc, char **argv)
 		TEST(scores_are_normalised),
 		TEST(objects_are_read_by_pointer),
 		TEST(nodes_are_read_as_the_cycle_has_them),
+		TEST(a_type_without_admit_pod_admits_nobody),
 		TEST(the_cache_is_changed_in_steps),
 		TEST(a_handle_shows_the_running_cycle_s_state),
 		TEST(profiles_share_a_handle),
