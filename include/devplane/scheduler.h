@@ -214,7 +214,9 @@ struct dp_scheduler_host {
 	const struct dp_object *(*node_object)(void *host, const struct dp_node_info *n);
 	/* The resource as this cycle, or this what-if, has it; NULL: none. */
 	const void *(*node_resource)(void *host, const struct dp_node_info *n, const char *type);
-	/* The same through the handle: of the running cycle's snapshot, or live outside of one. */
+	/* The same through the handle, by name. If a callback is about this very node (filter,
+	 * score, pre_filter_add_pod, pre_filter_remove_pod), as node_resource() gives it, also in
+	 * a what-if; another node: of the running cycle's snapshot; outside of a cycle: live. */
 	const void *(*handle_get)(void *host, const struct dp_handle *handle, const char *node);
 	size_t (*node_pods)(void *host, const struct dp_node_info *n);
 	const struct dp_object *(*node_pod)(void *host, const struct dp_node_info *n, size_t at);

@@ -79,7 +79,11 @@ static void live_delete(struct dp_cache *cache, const char *node)
 	change(cache, node, NULL, true);
 }
 
-/* Of the running cycle, else live; as the handle itself says where it has a way of its own. */
+/*
+ * The node that the callback is about is the caller's own, so that a what-if's differs from the
+ * snapshot's. Others are of the running cycle. Outside of one they are live, or as the handle
+ * itself says where it has a way of its own.
+ */
 static const void *handle_get(void *host, const struct dp_handle *handle, const char *node)
 {
 	const struct extended_type *t = CONTAINER_OF((uintptr_t)handle, struct extended_type,
@@ -87,6 +91,8 @@ static const void *handle_get(void *host, const struct dp_handle *handle, const 
 	struct extension *e = ((struct extension_host *)host)->extension;
 	const struct nodeinfo *n;
 
+	if (e->node && str_eq(e->node->name, str_from(node)))
+		return nodeinfo_extended(e->node, t->id);
 	if (e->snapshot) {
 		n = snapshot_find(e->snapshot, str_from(node));
 		return n ? nodeinfo_extended(n, t->id) : NULL;

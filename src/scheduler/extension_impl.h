@@ -127,6 +127,7 @@ struct extension {
 	const struct services *services; /* since extension_run() */
 	struct informers *informers;
 	const struct snapshot *snapshot;
+	const struct nodeinfo *node; /* that the callback is about, maybe a what-if's; or NULL */
 	unsigned depth; /* callbacks that are under way, one inside the other */
 	struct arena call; /* what plugins are given: until the outermost returns */
 	_Alignas(16) char call_block[2048]; /* its first */

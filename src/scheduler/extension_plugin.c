@@ -20,6 +20,19 @@ static const struct dp_node_info *node(const struct nodeinfo *n)
 	return (const struct dp_node_info *)n;
 }
 
+/* Around a call that is about one node: what handle_get reads of it is of that very node. */
+static void enter_at(struct extension *e, const struct nodeinfo *n)
+{
+	extension_enter(e);
+	e->node = n;
+}
+
+static void leave_at(struct extension *e)
+{
+	e->node = NULL;
+	extension_leave(e);
+}
+
 static struct dp_cycle *cycle(struct cycle *c)
 {
 	return (struct dp_cycle *)c;
@@ -186,10 +199,10 @@ static void add_pod(struct plugin *p, struct cycle *c, const struct podinfo *oth
 {
 	struct extension_instance *i = of(p);
 
-	extension_enter(i->module->extension);
+	enter_at(i->module->extension, n);
 	OPS(i)->pre_filter_add_pod(i->state, cycle(c), &(struct dp_object){ other->object, other },
 				   node(n));
-	extension_leave(i->module->extension);
+	leave_at(i->module->extension);
 }
 
 static void remove_pod(struct plugin *p, struct cycle *c, const struct podinfo *other,
@@ -197,10 +210,10 @@ static void remove_pod(struct plugin *p, struct cycle *c, const struct podinfo *
 {
 	struct extension_instance *i = of(p);
 
-	extension_enter(i->module->extension);
+	enter_at(i->module->extension, n);
 	OPS(i)->pre_filter_remove_pod(i->state, cycle(c),
 				      &(struct dp_object){ other->object, other }, node(n));
-	extension_leave(i->module->extension);
+	leave_at(i->module->extension);
 }
 
 static struct verdict filter(struct plugin *p, struct cycle *c, const struct nodeinfo *n)
@@ -211,10 +224,10 @@ static struct verdict filter(struct plugin *p, struct cycle *c, const struct nod
 
 	why.size = sizeof(why);
 	why.text[0] = '\0';
-	extension_enter(i->module->extension);
+	enter_at(i->module->extension, n);
 	code = OPS(i)->filter(i->state, cycle(c), &(struct dp_object){ c->pod->object, c->pod },
 			      node(n), &why);
-	extension_leave(i->module->extension);
+	leave_at(i->module->extension);
 	return filter_verdict(i, c, code, &why);
 }
 
@@ -259,10 +272,10 @@ static struct verdict score(struct plugin *p, struct cycle *c, size_t at, int64_
 	why.size = sizeof(why);
 	why.text[0] = '\0';
 	*ret_score = 0;
-	extension_enter(i->module->extension);
+	enter_at(i->module->extension, c->feasible[at]);
 	code = OPS(i)->score(i->state, cycle(c), &(struct dp_object){ c->pod->object, c->pod },
 			     node(c->feasible[at]), ret_score, &why);
-	extension_leave(i->module->extension);
+	leave_at(i->module->extension);
 	return extension_verdict(&c->arena, code, &why);
 }
 
