@@ -99,7 +99,14 @@ struct dp_resource_type {
 	void (*free)(void *resource);
 	/* Writes it as one JSON value, for /debug/cache. NULL: it is shown as null. */
 	void (*describe)(const void *resource, struct dp_sink *out);
-	/* --- ABI 1.0 ends here; append below --- */
+	/* --- ABI 1.0 ends here --- */
+
+	/* The name and version of the struct behind `resource`, for plugins that share the type:
+	 * each of them must give the same two, else its init fails. NULL: not shared. */
+	const char *layout; /* "example.com/licences" */
+	uint32_t layout_version;
+	uint32_t reserved2;
+	/* --- ABI 1.1 ends here; append below --- */
 };
 
 /* --- Handle -------------------------------------------------------------------------------- */
@@ -191,8 +198,9 @@ struct dp_scheduler_host {
 	/* "100Mi" as a whole number, rounded up; 0, or -1 when it is no quantity. */
 	int (*quantity)(void *host, struct dp_text text, int64_t *ret_value);
 
-	/* Extended resources. The first plugin that registers a type makes its handle; others
-	 * get the same. Only from init. `type` is copied. 0, or -1 with a reason. */
+	/* Extended resources. The first plugin that registers a type makes its handle, and its
+	 * functions are called; others get the same handle if their layout is the same. Only from
+	 * init. `type` is copied. 0, or -1 with a reason. */
 	int (*register_handle)(void *host, const struct dp_resource_type *type,
 			       dp_handle_factory *make, void *arg,
 			       const struct dp_handle **ret_handle, struct dp_reason *why);

@@ -419,7 +419,9 @@ static int init(const struct dp_scheduler_host *host, const char *args, void **r
 						      .admit_pod = admit_pod,
 						      .clone = clone,
 						      .free = free_resource,
-						      .describe = describe };
+						      .describe = describe,
+						      .layout = TYPE "/resource",
+						      .layout_version = 1 };
 	struct plugin *p;
 
 	if (args && strcmp(args, "{}") != 0 && strcmp(args, "null") != 0) {

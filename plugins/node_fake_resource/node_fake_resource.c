@@ -119,6 +119,8 @@ static const struct dp_resource_type type = {
 	.clone = clone_amount,
 	.free = free,
 	.describe = describe,
+	.layout = "ioi.example.com/amount",
+	.layout_version = 1, /* of struct amount */
 };
 
 /* --- the handle: keeps the resource up to date ---------------------------------------------- */

@@ -73,15 +73,42 @@ static int make_handle(struct extended_type *e, dp_handle_factory *make, void *a
 
 static struct extended_type *type_new(const struct dp_resource_type *ops, uint32_t id)
 {
-	struct str name = str_from(ops->name);
-	struct extended_type *e = xcalloc(1, sizeof(*e) + name.n + 1);
+	struct str name = str_from(ops->name), layout = str_from(ops->layout);
+	struct extended_type *e = xcalloc(1, sizeof(*e) + name.n + 1 + layout.n + 1);
+	char *text = (char *)(e + 1);
 
-	memcpy(e + 1, name.p, name.n);
+	memcpy(text, name.p, name.n);
+	if (layout.n > 0)
+		memcpy(text + name.n + 1, layout.p, layout.n);
 	e->id = id;
-	e->name = str_of(e + 1, name.n);
+	e->name = str_of(text, name.n);
 	e->ops = *ops;
-	e->ops.name = e->name.p;
+	e->ops.name = text;
+	e->ops.layout = layout.n > 0 ? text + name.n + 1 : NULL;
 	return e;
+}
+
+/*
+ * Another plugin reads and writes the values of the first one, so both must mean the same struct.
+ * The profiles of one plugin register the same functions. Plugins of ABI 1.0 cannot name a layout:
+ * they share as before, and the log says so.
+ */
+static int check_sharing(const struct extended_type *e, const struct dp_resource_type *ops,
+			 struct error *err)
+{
+	struct str first = str_from(e->ops.layout), other = str_from(ops->layout);
+
+	if (!str_eq(first, other) || e->ops.layout_version != ops->layout_version)
+		return error_set(
+			err, ERR_INVALID,
+			"the type %.*s of extended resource has the layout \"%.*s\" version "
+			"%u, and this plugin has \"%.*s\" version %u",
+			STR_ARG(e->name), STR_ARG(first), e->ops.layout_version, STR_ARG(other),
+			ops->layout_version);
+	if (first.n == 0 && e->ops.add_pod != ops->add_pod && e->log)
+		log_warn(e->log, "two plugins share an extended resource without naming its layout",
+			 LOG_STR("type", e->name));
+	return 0;
 }
 
 int extended_types_register(struct extended_types *t, const struct dp_resource_type *given,
@@ -100,7 +127,7 @@ int extended_types_register(struct extended_types *t, const struct dp_resource_t
 	e = extended_types_find(t, str_from(ops.name));
 	if (e) {
 		*ret_type = e;
-		return 0;
+		return check_sharing(e, &ops, err);
 	}
 	if (t->v.n == t->v.max)
 		return error_set(err, ERR_TOO_LARGE, "there are %zu types of extended resources",

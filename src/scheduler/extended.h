@@ -46,7 +46,10 @@ void extended_types_init(struct extended_types *t, const struct log *log);
 /* Closes the handles; no value may be left. */
 void extended_types_release(struct extended_types *t);
 
-/* The type of that name, made (and its handle by `make`) when it is new. */
+/*
+ * The type of that name, made (and its handle by `make`) when it is new. If it is not, the layout
+ * must be the same.
+ */
 int extended_types_register(struct extended_types *t, const struct dp_resource_type *ops,
 			    dp_handle_factory *make, void *arg, struct extended_type **ret_type,
 			    struct error *err);

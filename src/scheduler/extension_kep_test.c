@@ -1,21 +1,24 @@
 /*
  * The example of KEP-4187's text: a Filter that reads the resource through the handle, by the name
- * of the node. The plugin is tests/abi/plugin_kep.c.
+ * of the node; and other plugins that share its type. The plugins are tests/abi/plugin_kep.c and
+ * plugin_share.c.
  */
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include "base/log.h"
 #include "base/random.h"
 #include "scheduler/extension_fixture.h"
 #include "scheduler/preemption.h"
 
 static const char *folder;
 
-static void *symbol(const char *name)
+static void *symbol_of(const char *plugin, const char *name)
 {
 	struct buf path = BUF_INIT(4096);
 	void *library, *p;
 
-	(void)buf_printf(&path, "%s/plugin_kep.so", folder);
+	(void)buf_printf(&path, "%s/%s.so", folder, plugin);
 	library = dlopen(path.p, RTLD_NOW | RTLD_NOLOAD);
 	assert_non_null(library);
 	p = dlsym(library, name);
@@ -23,6 +26,11 @@ static void *symbol(const char *name)
 	dlclose(library);
 	buf_release(&path);
 	return p;
+}
+
+static void *symbol(const char *name)
+{
+	return symbol_of("plugin_kep", name);
 }
 
 /* The node has so much of the resource. */
@@ -125,6 +133,73 @@ static void the_filter_of_the_kep_counts_nominated_pods(void **state)
 	assert_string_equal(decide(w, POD("p", 10, 6, "")), "n1");
 }
 
+/* --- sharing ------------------------------------------------------------------------- */
+
+/* A second profile with this plugin; its failure is in w->err. */
+static int share(struct extension_world *w, const char *file, const char *plugin)
+{
+	profile_free(TAKE(w->second));
+	assert_int_equal(extension_world_load(w, folder, file), 0);
+	return extension_world_try_profile(w, plugin, NULL, &w->second);
+}
+
+static void a_plugin_with_the_same_layout_shares_the_type(void **state)
+{
+	struct extension_world *w = *state;
+
+	assert_int_equal(share(w, "plugin_share_same", "same"), 0);
+	assert_ptr_equal(*(void **)symbol_of("plugin_share_same", "handle_of_share"),
+			 &extended_types_find(&w->types, STR("kep.example.com"))->handle);
+	/* The functions are still those of the first. */
+	assert_string_equal(decide(w, POD("p", 5, 10, "")), "n1");
+}
+
+static void a_plugin_with_another_layout_does_not_start(void **state)
+{
+	static const char first[] = "the type kep.example.com of extended resource has the layout "
+				    "\"example.com/fake\" version 1, and this plugin has ";
+	static const struct {
+		const char *file, *plugin, *says;
+	} cases[] = {
+		{ "plugin_share_other", "other", "\"example.com/other\" version 1" },
+		{ "plugin_share_newer", "newer", "\"example.com/fake\" version 2" },
+		{ "plugin_share_silent", "silent", "\"\" version 0" },
+	};
+	struct extension_world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_true(share(w, cases[i].file, cases[i].plugin) < 0);
+		if (!strstr(w->err.msg, first) || !strstr(w->err.msg, cases[i].says) ||
+		    !strstr(w->err.msg, cases[i].plugin))
+			fail_msg("%s: %s", cases[i].plugin, w->err.msg);
+	}
+	assert_int_equal(w->types.v.n, 1);
+}
+
+static void plugins_that_share_without_a_layout_are_logged(void **state)
+{
+	struct extension_world *w = *state;
+	char text[1024] = "";
+	FILE *out = tmpfile();
+	struct log log;
+
+	assert_non_null(out);
+	log_init(&log, &(struct log_options){ .level = LOG_LEVEL_WARN, .fd = fileno(out) });
+	w->types.log = &log;
+	assert_int_equal(share(w, "plugin_share_bare", "bare"), 0);
+	/* Another profile of the same plugin is not another plugin. */
+	profile_free(TAKE(w->second));
+	assert_int_equal(extension_world_try_profile(w, "bare", NULL, &w->second), 0);
+	assert_int_equal(pread(fileno(out), text, sizeof(text) - 1, 0), 0);
+	assert_int_equal(share(w, "plugin_share_barer", "barer"), 0);
+	assert_true(pread(fileno(out), text, sizeof(text) - 1, 0) > 0);
+	assert_non_null(strstr(text, "share an extended resource without naming its layout"));
+	assert_non_null(strstr(text, "bare.example.com"));
+	w->types.log = extended_types_find(&w->types, STR("bare.example.com"))->log = NULL;
+	log_release(&log);
+	(void)fclose(out);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -132,6 +207,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(the_filter_of_the_kep_preempts),
 		TEST(the_filter_of_the_kep_counts_nominated_pods),
+		TEST(a_plugin_with_the_same_layout_shares_the_type),
+		TEST(a_plugin_with_another_layout_does_not_start),
+		TEST(plugins_that_share_without_a_layout_are_logged),
 	};
 
 	if (argc != 2)

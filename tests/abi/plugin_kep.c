@@ -103,6 +103,8 @@ static int init(const struct dp_scheduler_host *host, const char *args, void **r
 		.admit_pod = admit_pod,
 		.clone = clone_fake,
 		.free = free,
+		.layout = "example.com/fake",
+		.layout_version = 1,
 	};
 
 	(void)args;
