@@ -300,7 +300,17 @@ enum {
 	DP_FLAG_PREPARE_AGAIN = 16,
 };
 
-enum { DP_LOG_ERROR = 0, DP_LOG_WARN = 1, DP_LOG_INFO = 2, DP_LOG_DEBUG = 3 };
+/* The same in devplane/scheduler.h: a program may include both. */
+#ifndef DEVPLANE_LOG_LEVELS
+#define DEVPLANE_LOG_LEVELS
+enum {
+	DP_LOG_ERROR = 0,
+	DP_LOG_WARN = 1,
+	DP_LOG_WARNING = DP_LOG_WARN,
+	DP_LOG_INFO = 2,
+	DP_LOG_DEBUG = 3,
+};
+#endif
 
 /* Zero means the default. */
 struct dp_driver_config {

@@ -170,7 +170,17 @@ struct dp_watch {
 	/* --- ABI 1.0 ends here; append below --- */
 };
 
-enum { DP_LOG_ERROR = 0, DP_LOG_WARNING = 1, DP_LOG_INFO = 2, DP_LOG_DEBUG = 3 };
+/* The same in devplane/driver.h: a program may include both. */
+#ifndef DEVPLANE_LOG_LEVELS
+#define DEVPLANE_LOG_LEVELS
+enum {
+	DP_LOG_ERROR = 0,
+	DP_LOG_WARN = 1,
+	DP_LOG_WARNING = DP_LOG_WARN,
+	DP_LOG_INFO = 2,
+	DP_LOG_DEBUG = 3,
+};
+#endif
 enum { DP_METRIC_COUNTER = 0, DP_METRIC_GAUGE = 1 };
 
 /* --- the host ------------------------------------------------------------------------------ */

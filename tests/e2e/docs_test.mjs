@@ -115,7 +115,7 @@ await test("every command is documented", async () => {
 })
 
 // Flags of other programs that prose speaks of.
-const FOREIGN = /^--(admission-control-config-file|all-containers|authentication-kubeconfig|authorization-kubeconfig|previous|quota-backend-bytes|requestheader-client-ca-file|chunk-size|use-service-account-credentials|cascade|dry-run|server-side|subresource|type|all|no-install-recommends|cflags|libs|static|as-user-extra)$/
+const FOREIGN = /^--(admission-control-config-file|all-containers|authentication-kubeconfig|authorization-kubeconfig|previous|quota-backend-bytes|requestheader-client-ca-file|chunk-size|use-service-account-credentials|cascade|dry-run|server-side|subresource|type|all|no-install-recommends|cflags|libs|static|variable|as-user-extra)$/
 
 await test("every flag that pages name exists", async () => {
 	const known = new Set(program.flatMap(({ help }) => help.match(/--[a-z][a-z0-9-]*/g) ?? []))
