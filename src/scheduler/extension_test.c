@@ -161,6 +161,34 @@ static void a_plugin_of_the_first_header_works(void **state)
 					 "{'metadata':{'name':'p','namespace':'x','uid':'u',"
 					 "'annotations':{'avoid':'n1'}},'spec':{}}"),
 		"n1:Unschedulable[avoided] n2");
+	scheduler_fixture_pod(&w->f, "{'name':'a','nodeName':'n2'}");
+	assert_string_equal(scheduler_fixture_filter(&w->f, "Oldest", "{'name':'p'}"),
+			    "n1 n2:Unschedulable[taken]");
+}
+
+static void a_plugin_of_a_version_to_come_works(void **state)
+{
+	static const char fewer[] = "{'metadata':{'name':'p','namespace':'x','uid':'u',"
+				    "'annotations':{'fewer':'2'}},'spec':{}}";
+	struct extension_world *w = *state;
+
+	scheduler_fixture_node(&w->f, "{'name':'n1'}");
+	extension_world_start(w, folder, "plugin_larger", "Larger");
+	assert_string_equal(scheduler_fixture_filter(&w->f, "Larger", fewer),
+			    "n1:UnschedulableAndUnresolvable[too many]");
+	extension_world_tell(w, NULL, "{'metadata':{'name':'n1'}}");
+	scheduler_fixture_pod(&w->f, "{'name':'a','nodeName':'n1'}");
+	assert_string_equal(scheduler_fixture_filter(&w->f, "Larger", fewer), "n1");
+	scheduler_fixture_pod(&w->f, "{'name':'b','nodeName':'n1'}");
+	assert_string_equal(scheduler_fixture_filter(&w->f, "Larger", fewer),
+			    "n1:Unschedulable[too many]");
+	/* Of the longer interests, both. */
+	assert_true(scheduler_fixture_node_wakes(&w->f, "Larger", fewer, EVENT_ADD, NULL,
+						 "{'name':'n2'}"));
+	assert_true(scheduler_fixture_pod_wakes(&w->f, "Larger", fewer, EVENT_DELETE,
+						"{'name':'a','nodeName':'n1'}", NULL));
+	assert_false(scheduler_fixture_pod_wakes(&w->f, "Larger", fewer, EVENT_ADD, NULL,
+						 "{'name':'c','nodeName':'n1'}"));
 }
 
 static void what_lies_beyond_a_plugin_s_size_is_not_called(void **state)
@@ -684,6 +712,7 @@ int main(int argc, char **argv)
 		TEST(what_cannot_be_used_is_refused_with_a_sentence),
 		TEST(a_name_is_taken_once),
 		TEST(a_plugin_of_the_first_header_works),
+		TEST(a_plugin_of_a_version_to_come_works),
 		TEST(what_lies_beyond_a_plugin_s_size_is_not_called),
 		TEST(a_failing_init_says_why),
 		TEST(all_is_closed_in_order),
