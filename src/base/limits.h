@@ -314,6 +314,8 @@
 #define DISK_GROUP_FILE_MAX  (1UL * MIB)
 #define DISK_GROUPS_MAX      65536
 #define DISK_BOOK_MAX        (256UL * KIB)
+#define DISK_LIMIT_MIN       (1UL * MIB) /* bytes per second that any pod may do */
+#define DISK_LIMIT_USE       (64UL * KIB) /* from this rate on a pod uses a disk */
 
 /*
  * A device's entry in a claim's status, as upstream bounds it; and of all claims' status what a

@@ -20,7 +20,7 @@ struct disk_options {
 	struct flag_list devices, excluded, capacities;
 	int64_t interval, report_interval, smoothing, probe_time;
 	int64_t report_change; /* per cent */
-	bool install_crd;
+	bool install_crd, enforce;
 };
 
 static const struct flag flags[] = {
@@ -57,6 +57,9 @@ static const struct flag flags[] = {
 	  .help = "how long a probe reads that the object asks for" },
 	{ "install-crd", 0, FLAG_BOOL(struct disk_options, install_crd), .initial = "true",
 	  .help = "define the custom resource when it is missing" },
+	{ "enforce", 0, FLAG_BOOL(struct disk_options, enforce), .initial = "false",
+	  .help = "limit pods by control groups, so that all get the bandwidth that they "
+		  "requested" },
 	{ "root-dir", 0, FLAG_STRING(struct disk_options, driver.root_dir), .arg = "DIR",
 	  .initial = "/var/lib/kubelet",
 	  .help = "folder of the kubelet, or of devplane node; what probes found is kept below" },
@@ -155,6 +158,7 @@ static int start(void *arg, struct driver_role *role, struct error *err)
 		.probe_ns = o->probe_time,
 		.report_change = (double)o->report_change / 100,
 		.install_crd = o->install_crd,
+		.enforce = o->enforce,
 	};
 	int r = read_spec(v, err);
 
@@ -220,8 +224,9 @@ static void announce(void *arg, FILE *out)
 	if (h->groups == DISK_GROUPS_NONE)
 		(void)fprintf(out, "  use is not told per pod: %s\n", h->groups_why.msg);
 	else
-		(void)fprintf(out, "  use per pod by cgroup %s in %s\n", versions[h->groups],
-			      h->groups_dir);
+		(void)fprintf(out, "  use per pod by cgroup %s in %s%s\n", versions[h->groups],
+			      h->groups_dir,
+			      v->options->enforce ? ", where requests are enforced" : "");
 }
 
 static const struct driver_role_ops ops = {

@@ -15,6 +15,7 @@
 #include "client/client.h"
 #include "client/kubeconfig.h"
 #include "drivers/disk_api.h"
+#include "drivers/disk_enforce.h"
 #include "drivers/disk_probe.h"
 #include "drivers/disk_status.h"
 
@@ -39,6 +40,7 @@ struct disk_driver {
 	struct kubeconfig kubeconfig;
 	struct client *client;
 	struct disk_api *api;
+	struct disk_enforce *enforce; /* NULL: not wanted */
 	struct loop_timer tick;
 	struct arena arenas[2];
 	unsigned turn; /* the arena of `published` */
@@ -83,14 +85,19 @@ static void read_book(struct disk_driver *d)
 
 /* --- status ---------------------------------------------------------------------------------- */
 
+static struct disk_status_input input(const struct disk_driver *d)
+{
+	return (struct disk_status_input){ .meter = &d->meter,
+					   .spec = d->opts.spec,
+					   .book = &d->book,
+					   .probe = &d->answer,
+					   .wall = wall_of(d) };
+}
+
 static void publish(struct disk_driver *d, bool even_without_news)
 {
 	unsigned turn = !d->turn;
-	struct disk_status_input in = { .meter = &d->meter,
-					.spec = d->opts.spec,
-					.book = &d->book,
-					.probe = &d->answer,
-					.wall = wall_of(d) };
+	struct disk_status_input in = input(d);
 	const struct json *status;
 
 	arena_clear(&d->arenas[turn]);
@@ -141,20 +148,31 @@ static int sample(struct disk_driver *d, struct error *err)
 	return r;
 }
 
+static void complain(struct disk_driver *d, const char *what, const struct error *err)
+{
+	uint64_t suppressed;
+
+	if (log_limit_allow(&d->limit, now_of(d), &suppressed))
+		log_warn(d->opts.log, what, LOG_ERR(err), LOG_SUPPRESSED(suppressed));
+}
+
 static void on_tick(struct loop_timer *t)
 {
 	struct disk_driver *d = CONTAINER_OF(t, struct disk_driver, tick);
 	bool due = now_of(d) - d->published_at >= d->opts.report_interval_ns;
-	uint64_t suppressed;
+	struct disk_status_input in;
 	struct error err;
 
 	loop_timer_start(t, MAX(d->opts.interval_ns / CLOCK_MS, 1));
 	read_book(d);
-	if (sample(d, &err) == 0)
-		publish(d, due || !d->published);
-	else if (log_limit_allow(&d->limit, now_of(d), &suppressed))
-		log_warn(d->opts.log, "disks are not measured", LOG_ERR(&err),
-			 LOG_SUPPRESSED(suppressed));
+	if (sample(d, &err) < 0) {
+		complain(d, "disks are not measured", &err);
+		return;
+	}
+	publish(d, due || !d->published);
+	in = input(d);
+	if (d->enforce && disk_enforce_round(d->enforce, &in, &err) < 0)
+		complain(d, "requests of disk bandwidth are not enforced", &err);
 }
 
 /* --- probes ---------------------------------------------------------------------------------- */
@@ -305,6 +323,12 @@ static int connect_api(struct disk_driver *d, struct error *err)
 		return r;
 	a.client = d->client;
 	d->api = disk_api_new(&a);
+	if (d->opts.enforce)
+		d->enforce = disk_enforce_new(
+			&(struct disk_enforce_opts){ .client = d->client,
+						     .metrics = d->opts.metrics,
+						     .node = d->opts.node_name,
+						     .host = &d->host });
 	return 0;
 }
 
@@ -353,7 +377,11 @@ int disk_driver_new(const struct disk_driver_opts *opts, struct disk_driver **re
 
 void disk_driver_stop(struct disk_driver *d, void (*done)(void *arg), void *arg)
 {
+	struct disk_status_input in = input(d);
+
 	loop_timer_stop(&d->tick);
+	if (d->enforce)
+		disk_enforce_clear(d->enforce, &in);
 	d->stopped = done;
 	d->stopped_arg = arg;
 	atomic_store(&d->probing.cancel, true);
@@ -366,6 +394,7 @@ void disk_driver_free(struct disk_driver *d)
 	if (!d)
 		return;
 	loop_timer_stop(&d->tick);
+	disk_enforce_free(d->enforce);
 	disk_api_free(d->api);
 	client_free(d->client);
 	kubeconfig_release(&d->kubeconfig);

@@ -5,7 +5,8 @@
  * A timer takes a round of the meter (disk_meter.h) from the machine (disk_host.h); the status that
  * follows from it (disk_status.h) is published (disk_api.h) when it is news, and every
  * report interval. Probes that the object asks for run on a thread, one at a time; what they found
- * is remembered in a file (disk_book.h), which is also read when somebody else wrote it.
+ * is remembered in a file (disk_book.h), which is also read when somebody else wrote it. If wanted,
+ * each round also sets the limits of the pods (disk_enforce.h).
  * Threads: the loop's.
  */
 #ifndef DRIVERS_DISK_DRIVER_H
@@ -32,6 +33,7 @@ struct disk_driver_opts {
 	int64_t interval_ns, report_interval_ns, smoothing_ns, probe_ns;
 	double report_change; /* a share: 0.05 */
 	bool install_crd;
+	bool enforce; /* limit pods so that all get what they requested */
 };
 
 /* -ERR_INVALID, -ERR_NOT_FOUND: a name or a kubeconfig that cannot be used. */

@@ -161,10 +161,7 @@ static void sample_devices(const struct disk_host *h, const struct disk_spec *sp
 
 /* --- pods ------------------------------------------------------------------------------------ */
 
-/* Calls `fn` for each subfolder. */
-static void each_folder(const char *dir,
-			void (*fn)(void *arg, const char *path, const char *name, int depth),
-			void *arg, int depth)
+void disk_host_each_folder(const char *dir, disk_host_folder_fn *fn, void *arg, int depth)
 {
 	DIR *d = opendir(dir);
 	char path[PATH_MAX];
@@ -187,6 +184,11 @@ struct walk {
 	struct disk_meter *meter;
 	const char *uid;
 	struct buf text;
+};
+
+struct pods_walk {
+	disk_host_pod_fn *fn;
+	void *arg;
 };
 
 static void count_group(void *arg, const char *path, const char *name, int depth);
@@ -215,35 +217,49 @@ static void count_group(void *arg, const char *path, const char *name UNUSED, in
 
 	count_file(w, path);
 	if (w->host->groups_sum && depth < CONTAINER_DEPTH)
-		each_folder(path, count_group, w, depth + 1);
+		disk_host_each_folder(path, count_group, w, depth + 1);
+}
+
+static void count_pod(void *arg, const char *uid, const char *path)
+{
+	struct walk *w = arg;
+
+	w->uid = uid;
+	count_group(w, path, NULL, 0);
 }
 
 static void visit_pods(void *arg, const char *path, const char *name, int depth)
 {
-	struct walk *w = arg;
+	struct pods_walk *w = arg;
 	char uid[DISK_UID_SIZE];
 
-	if (disk_group_pod(str_from(name), uid)) {
-		w->uid = uid;
-		count_group(w, path, name, 0);
-	} else if (depth < PODS_DEPTH) {
-		each_folder(path, visit_pods, w, depth + 1);
-	}
+	if (disk_group_pod(str_from(name), uid))
+		w->fn(w->arg, uid, path);
+	else if (depth < PODS_DEPTH)
+		disk_host_each_folder(path, visit_pods, w, depth + 1);
 }
 
 static void search_pods(void *arg, const char *path, const char *name, int depth)
 {
 	if (disk_group_is_pods(str_from(name)))
-		each_folder(path, visit_pods, arg, 0);
+		disk_host_each_folder(path, visit_pods, arg, 0);
 	else if (depth < SEARCH_DEPTH)
-		each_folder(path, search_pods, arg, depth + 1);
+		disk_host_each_folder(path, search_pods, arg, depth + 1);
+}
+
+void disk_host_each_pod(const struct disk_host *h, disk_host_pod_fn *fn, void *arg)
+{
+	struct pods_walk w = { fn, arg };
+
+	if (h->groups != DISK_GROUPS_NONE)
+		disk_host_each_folder(h->groups_dir, search_pods, &w, 1);
 }
 
 static void sample_pods(const struct disk_host *h, struct disk_meter *m)
 {
 	struct walk w = { .host = h, .meter = m, .text = BUF_INIT(DISK_GROUP_FILE_MAX) };
 
-	each_folder(h->groups_dir, search_pods, &w, 1);
+	disk_host_each_pod(h, count_pod, &w);
 	buf_release(&w.text);
 }
 
@@ -260,8 +276,7 @@ int disk_host_sample(const struct disk_host *h, const struct disk_spec *spec, st
 		return r;
 	disk_meter_begin(m, now);
 	sample_devices(h, spec, m, buf_str(&text));
-	if (h->groups != DISK_GROUPS_NONE)
-		sample_pods(h, m);
+	sample_pods(h, m);
 	disk_meter_end(m);
 	return 0;
 }

@@ -40,6 +40,12 @@ int disk_host_open(struct disk_host *h, const struct disk_host_opts *opts, struc
 int disk_host_sample(const struct disk_host *h, const struct disk_spec *spec, struct disk_meter *m,
 		     int64_t now, struct error *err);
 
+typedef void disk_host_pod_fn(void *arg, const char *uid, const char *path);
+/* Calls `fn` with the control group of each pod, and the same for each subfolder of one. */
+void disk_host_each_pod(const struct disk_host *h, disk_host_pod_fn *fn, void *arg);
+typedef void disk_host_folder_fn(void *arg, const char *path, const char *name, int depth);
+void disk_host_each_folder(const char *dir, disk_host_folder_fn *fn, void *arg, int depth);
+
 /* What /sys/block says of a device of that name. */
 struct disk_hardware disk_host_hardware(const struct disk_host *h, const char *name);
 

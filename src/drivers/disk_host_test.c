@@ -18,6 +18,7 @@
 #include "base/folder.h"
 #include "drivers/disk_book.h"
 #include "drivers/disk_host.h"
+#include "drivers/disk_throttle.h"
 
 /* --- texts ----------------------------------------------------------------------------------- */
 
@@ -470,6 +471,93 @@ static void a_file_that_makes_no_sense_changes_nothing(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* --- limits ---------------------------------------------------------------------------------- */
+
+static void expect_file(const struct tree *t, const char *path, const char *text)
+{
+	CLEANUP(buf_release) struct buf now = BUF_INIT(4096);
+	char whole[512];
+
+	(void)snprintf(whole, sizeof(whole), "%s/%s", t->root, path);
+	assert_int_equal(file_read(whole, &now, NULL), 0);
+	assert_string_equal(now.n ? now.p : "", text);
+}
+
+static void set_limits(const struct tree *t, const char *pod, int64_t read, int64_t write)
+{
+	struct disk_throttle l = { .major = 8, .limit = { read, write } };
+	struct disk_host h = opened(t);
+	struct error err = { 0 };
+	char path[512];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", t->root, pod);
+	if (disk_throttle_set(&h, path, &l, &err) < 0)
+		fail_msg("%s", err.msg);
+}
+
+static void limits_of_version_2_are_the_pod_s(void **state)
+{
+	struct tree *t = *state;
+	static const char pod[] = "sys/fs/cgroup/kubepods/podu1";
+
+	make_disks(t);
+	put(t, "sys/fs/cgroup/cgroup.controllers", "cpu io memory\n");
+	put(t, "sys/fs/cgroup/kubepods/podu1/io.max", "");
+	set_limits(t, pod, 0, 0);
+	expect_file(t, "sys/fs/cgroup/kubepods/podu1/io.max", "");
+	set_limits(t, pod, 0, 1000);
+	expect_file(t, "sys/fs/cgroup/kubepods/podu1/io.max", "8:0 rbps=max wbps=1000\n");
+	/* As the kernel shows it: the same is not written again. */
+	put(t, "sys/fs/cgroup/kubepods/podu1/io.max",
+	    "8:16 rbps=1 wbps=1 riops=max wiops=max\n8:0 rbps=max wbps=1000 riops=max "
+	    "wiops=max\n");
+	set_limits(t, pod, 0, 1000);
+	expect_file(t, "sys/fs/cgroup/kubepods/podu1/io.max",
+		    "8:16 rbps=1 wbps=1 riops=max wiops=max\n8:0 rbps=max wbps=1000 riops=max "
+		    "wiops=max\n");
+	set_limits(t, pod, 5, 10000);
+	expect_file(t, "sys/fs/cgroup/kubepods/podu1/io.max", "8:0 rbps=5 wbps=10000\n");
+	set_limits(t, pod, 0, 0);
+	expect_file(t, "sys/fs/cgroup/kubepods/podu1/io.max", "8:0 rbps=max wbps=max\n");
+	/* A pod that went meanwhile is no failure. */
+	set_limits(t, "sys/fs/cgroup/kubepods/podgone", 1, 1);
+}
+
+#define BLKIO "sys/fs/cgroup/blkio/"
+#define PODU  BLKIO "kubepods/burstable/podu1/"
+
+static void limits_of_version_1_are_divided_among_containers(void **state)
+{
+	static const char *const folders[] = { PODU, PODU "pause/", PODU "main/", PODU "other/" };
+	static const char *const counts[] = { "", "8:0 Read 0\n8:0 Write 0\nTotal 0\n",
+					      "8:0 Read 0\n8:0 Write 9\n7:0 Read 9\nTotal 18\n",
+					      "8:0 Read 1\n8:0 Write 1\nTotal 2\n" };
+	struct tree *t = *state;
+	char path[512];
+
+	make_disks(t);
+	put(t, BLKIO "blkio.throttle.io_service_bytes_recursive", "");
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		(void)snprintf(path, sizeof(path), "%sblkio.throttle.io_service_bytes", folders[i]);
+		put(t, path, counts[i]);
+		(void)snprintf(path, sizeof(path), "%sblkio.throttle.read_bps_device", folders[i]);
+		put(t, path, "");
+		(void)snprintf(path, sizeof(path), "%sblkio.throttle.write_bps_device", folders[i]);
+		put(t, path, "");
+	}
+	set_limits(t, PODU, 0, 1000);
+	expect_file(t, PODU "main/blkio.throttle.write_bps_device", "8:0 500\n");
+	expect_file(t, PODU "pause/blkio.throttle.write_bps_device", "8:0 500\n");
+	expect_file(t, PODU "main/blkio.throttle.read_bps_device", "");
+	put(t, PODU "other/blkio.throttle.io_service_bytes", counts[1]);
+	set_limits(t, PODU, 7, 1000);
+	expect_file(t, PODU "main/blkio.throttle.write_bps_device", "8:0 1000\n");
+	expect_file(t, PODU "main/blkio.throttle.read_bps_device", "8:0 7\n");
+	set_limits(t, PODU, 0, 0);
+	expect_file(t, PODU "main/blkio.throttle.write_bps_device", "8:0 0\n");
+	expect_file(t, PODU "main/blkio.throttle.read_bps_device", "8:0 0\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -485,6 +573,8 @@ int main(void)
 		T(without_diskstats_there_is_nothing_to_measure),
 		T(pods_of_version_2_are_found_below_either_driver_s_folders),
 		T(version_1_is_summed_up_where_the_kernel_does_not),
+		T(limits_of_version_2_are_the_pod_s),
+		T(limits_of_version_1_are_divided_among_containers),
 		T(this_machine_can_be_measured),
 		T(a_partition_s_number_leads_to_its_disk),
 		T(what_a_probe_found_is_there_again),

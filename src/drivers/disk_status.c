@@ -30,7 +30,7 @@ struct disk_capacity disk_status_capacity(const struct disk_spec *spec,
 
 /* --- the tree -------------------------------------------------------------------------------- */
 
-static const struct disk_device *find_primary(const struct disk_status_input *in)
+const struct disk_device *disk_status_primary(const struct disk_status_input *in)
 {
 	const struct disk_device *best = NULL;
 	struct disk_capacity most = { 0 };
@@ -216,7 +216,7 @@ static void put_probe(struct arena *a, const struct disk_probe_answer *p, struct
 
 struct json *disk_status_tree(struct arena *a, const struct disk_status_input *in)
 {
-	const struct disk_device *primary = find_primary(in);
+	const struct disk_device *primary = disk_status_primary(in);
 	struct json *status = json_make_object(a), *list;
 
 	json_put_str(a, status, "observedTime", time_text(a, in->wall));

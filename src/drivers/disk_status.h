@@ -62,6 +62,9 @@ struct disk_status_input {
 struct disk_capacity disk_status_capacity(const struct disk_spec *spec,
 					  const struct disk_book *book, const char *device);
 
+/* The device that pods mean who name none; NULL: there is none. */
+const struct disk_device *disk_status_primary(const struct disk_status_input *in);
+
 /*
  * In the arena, which also gets all text. A member of `summary` and `probe` that there is none of
  * is null, and `probe` is left out when there was none: as a merge patch it replaces what was

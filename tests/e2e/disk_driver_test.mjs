@@ -1,10 +1,10 @@
 // `devplane driver disk` on a loop device with a real writer: capacity, use, probes, crashes, rights.
 import assert from "node:assert/strict"
 import { execFileSync, spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs"
 import * as k8s from "@kubernetes/client-node"
 import { startServer, unique } from "./api_lib.mjs"
-import { makeLoop, mib, startWriter } from "./disk_lib.mjs"
+import { makeGroup, makeLoop, mib, startWriter } from "./disk_lib.mjs"
 import { devplane, finish, scratch, start, test, until } from "./lib.mjs"
 import { kubeconfig } from "./node_lib.mjs"
 
@@ -112,28 +112,8 @@ await test("it is published when it is news, and at the report interval", async 
 	assert.ok(Date.now() - at > 1500, "three reports without news take three intervals")
 })
 
-// A control group as a kubelet names it, in which the kernel counts; undefined and why when there is none.
-function makeGroup(uid) {
-	const v1 = "/sys/fs/cgroup/blkio", v2 = "/sys/fs/cgroup"
-	const top = existsSync(v1) ? v1 : v2, all = `${top}/kubepods`, pod = `${all}/pod${uid}`, had = existsSync(all)
-	try {
-		if (top === v2 && !had)
-			writeFileSync(`${top}/cgroup.subtree_control`, "+io")
-		mkdirSync(pod, { recursive: true })
-		process.on("exit", () => [pod, ...(had ? [] : [all])].forEach((d) => spawnSync("rmdir", [d])))
-		// Since Linux 6.10 version 1 counts on a device only when it has been given a limit there.
-		if (top === v1)
-			writeFileSync(`${pod}/blkio.throttle.write_bps_device`, `${readFileSync(`/sys/block/${loop.name}/dev`, "utf8").trim()} 1099511627776`)
-		else
-			writeFileSync(`${all}/cgroup.subtree_control`, "+io")
-		return { path: pod }
-	} catch (e) {
-		return { why: String(e.message) }
-	}
-}
-
 const uid = "0d15c000-1111-4222-8333-444455556666"
-const group = makeGroup(uid)
+const group = makeGroup(loop, uid)
 await test(`a pod's share is told${group.why ? ` # SKIP no control group: ${group.why}` : ""}`, async () => {
 	if (group.why)
 		return

@@ -1,6 +1,6 @@
 // A loop device of the test's own: what the disk_*_test.mjs share.
 import { spawn, spawnSync } from "node:child_process"
-import { truncateSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs"
 import { scratch } from "./lib.mjs"
 
 export const mib = 1024 * 1024
@@ -32,5 +32,28 @@ export function startWriter(loop, { rest = 0.1, group } = {}) {
 			child.on("close", resolve)
 			child.kill("SIGKILL")
 		}),
+	}
+}
+
+let ours = false // the folder of all pods
+
+// A control group as a kubelet names it, in which the kernel counts; undefined and why when there is none.
+export function makeGroup(loop, uid) {
+	const v1 = "/sys/fs/cgroup/blkio", v2 = "/sys/fs/cgroup"
+	const top = existsSync(v1) ? v1 : v2, all = `${top}/kubepods`, pod = `${all}/pod${uid}`
+	ours ||= !existsSync(all)
+	try {
+		if (top === v2 && ours)
+			writeFileSync(`${top}/cgroup.subtree_control`, "+io")
+		mkdirSync(pod, { recursive: true })
+		process.on("exit", () => [pod, ...(ours ? [all] : [])].forEach((d) => spawnSync("rmdir", [d])))
+		// Since Linux 6.10 version 1 counts on a device only when it has been given a limit there.
+		if (top === v1)
+			writeFileSync(`${pod}/blkio.throttle.write_bps_device`, `${readFileSync(`/sys/block/${loop.name}/dev`, "utf8").trim()} 1099511627776`)
+		else
+			writeFileSync(`${all}/cgroup.subtree_control`, "+io")
+		return { path: pod }
+	} catch (e) {
+		return { why: String(e.message) }
 	}
 }
