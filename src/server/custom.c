@@ -363,17 +363,19 @@ int custom_check_create(const struct custom *c, const struct schema_kind *kind, 
 			 "create not allowed while custom resource definition is terminating");
 }
 
-void custom_set_basis(const struct custom *c, const struct schema_kind *kind, struct arena *a,
-		      struct state_write *w)
+struct store_basis custom_basis(const struct custom *c, const struct schema_kind *kind,
+				struct arena *a)
 {
 	const struct definition *d = kind->custom
 					     ? omap_get(&c->definitions, crd_name(kind->custom))
 					     : NULL;
 
-	w->basis_at = d ? d->revision : 0;
-	if (d)
-		w->basis = (struct store_key){ .resource = custom_kind()->storage_name,
-					       .name = arena_str(a, d->name) };
+	if (!d)
+		return (struct store_basis){ 0 };
+	return (struct store_basis){
+		.key = { .resource = custom_kind()->storage_name, .name = arena_str(a, d->name) },
+		.at = d->revision,
+	};
 }
 
 struct catalogue *custom_catalogue(struct custom *c)

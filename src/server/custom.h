@@ -71,12 +71,12 @@ const struct schema_kind *custom_find_kind(const struct custom *c, struct str gr
 int custom_check_create(const struct custom *c, const struct schema_kind *kind, struct error *err);
 
 /*
- * The creation of an object of that kind is decided on the kind's definition: sets it as the basis
- * of the write. So a server that has not heard yet that the definition is being deleted, or is
- * gone, creates nothing that would outlive it. `a` lives until the write is done.
+ * The creation of an object of that kind is decided on the kind's definition, which is the basis of
+ * the write. So a server that has not heard yet that the definition is being deleted, or is gone,
+ * creates nothing that would outlive it. `a` lives until the write is done.
  */
-void custom_set_basis(const struct custom *c, const struct schema_kind *kind, struct arena *a,
-		      struct state_write *w);
+struct store_basis custom_basis(const struct custom *c, const struct schema_kind *kind,
+				struct arena *a);
 
 /* Discovery and OpenAPI of all that is served now. Borrowed; made anew after a change. */
 struct catalogue *custom_catalogue(struct custom *c);

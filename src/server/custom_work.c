@@ -279,7 +279,7 @@ static void removal_fill(struct removal *r)
 
 /*
  * What is visible here is all there can be: the deletion of the definition is, and no server that
- * has not heard of that can create an object (custom_set_basis()).
+ * has not heard of that can create an object (custom_basis()).
  */
 static bool is_empty(const struct removal *r)
 {

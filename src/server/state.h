@@ -205,9 +205,8 @@ struct state_write {
 	const struct str *guards;
 	size_t nguards;
 	int64_t send_by; /* as in store.h; 0: none */
-	/* Another key that it was decided on, and its revision; 0: none. See store.h. */
-	struct store_key basis;
-	int64_t basis_at;
+	struct store_basis
+		bases[STORE_BASES_MAX]; /* other keys that it was decided on: see store.h */
 	/* Private. */
 	struct store_write store;
 	struct resource *resource;

@@ -41,7 +41,7 @@ struct fake_write {
 	struct fake_write *after;
 	int result;
 	int64_t revision;
-	/* Of a write that a guard or its basis refused: the feed must show this revision first. */
+	/* Of a write that a guard or a basis refused: the feed must show this revision first. */
 	int64_t touched;
 };
 
@@ -58,7 +58,7 @@ struct fake_store {
 	const char *hold_name; /* or NULL */
 	struct list queue; /* fake_write: to be committed */
 	struct list settled;
-	struct list refused; /* fake_write: by a guard or its basis */
+	struct list refused; /* fake_write: by a guard or a basis */
 	struct loop_timer commit, deliver;
 	struct loop_msg wake;
 	bool woken, closing;
@@ -212,14 +212,19 @@ static int64_t touched_after_view(struct fake_store *s, const struct store_write
 	return newest_touch > w->view ? newest_touch : 0;
 }
 
-/* The revision at which the basis was changed or deleted, if it was; else 0. */
+/* The last revision at which a basis was changed or deleted, if one was; else 0. */
 static int64_t basis_lost_at(struct fake_store *s, const struct store_write *w)
 {
-	size_t place = w->basis_at && !s->opts.local ? newest(s->data, w->basis) : 0;
+	int64_t lost = 0;
 
-	if (!place || key_revision(s->data, w->basis) == w->basis_at)
-		return 0;
-	return s->data->log.v[place - 1].revision;
+	for (size_t i = 0; i < STORE_BASES_MAX && !s->opts.local; i++) {
+		const struct store_basis *b = &w->bases[i];
+		size_t place = b->at ? newest(s->data, b->key) : 0;
+
+		if (place && key_revision(s->data, b->key) != b->at)
+			lost = MAX(lost, s->data->log.v[place - 1].revision);
+	}
+	return lost;
 }
 
 static void touch_guards(struct fake_store *s, const struct store_write *w, int64_t revision)
@@ -247,7 +252,7 @@ static int decide(struct fake_store *s, struct fake_write *f)
 	return f->touched ? -ERR_CONFLICT : 0;
 }
 
-/* Ends those refused by a guard or their basis whose reason the feed has shown. */
+/* Ends those refused by a guard or a basis whose reason the feed has shown. */
 static void finish_refused(struct fake_store *s)
 {
 	int64_t seen = s->fed ? s->data->log.v[s->fed - 1].revision : 0;
@@ -259,7 +264,7 @@ static void finish_refused(struct fake_store *s)
 			continue;
 		list_remove(node);
 		list_push_back(&s->settled, node);
-		finish(s, f->write, -ERR_CONFLICT, "a guard was touched, or the basis changed");
+		finish(s, f->write, -ERR_CONFLICT, "a guard was touched, or a basis changed");
 	}
 }
 

@@ -172,8 +172,7 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 				   .guards = w->guards,
 				   .nguards = w->nguards,
 				   .send_by = w->send_by,
-				   .basis = w->basis,
-				   .basis_at = w->basis_at,
+				   .bases = { w->bases[0], w->bases[1] },
 				   .resource = r,
 				   .changes = r->changes };
 	list_init(&w->waits);
@@ -200,8 +199,7 @@ int state_write(struct state_write *w, struct resource *r, struct str ns, struct
 		.nguards = w->nguards,
 		.view = st->revision,
 		.send_by = w->send_by,
-		.basis = w->basis,
-		.basis_at = w->basis_at,
+		.bases = { w->bases[0], w->bases[1] },
 		.done = write_done,
 	};
 	take_guards(st, w);

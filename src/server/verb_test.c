@@ -640,6 +640,28 @@ static void a_namespace_in_doubt_is_waited_for(void **state)
 	verb_ask_release(&early);
 }
 
+/* Another server deletes the namespace while a creation is on its way to the store. */
+static void nothing_is_created_in_a_namespace_that_another_server_deleted(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask ask = { .method = "POST",
+				.target = "/api/v1/namespaces/n/configmaps",
+				.body = "{\"metadata\":{\"name\":\"late\"}}" };
+
+	if (w->local)
+		return;
+	verb_world_call(w, "POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"n\"}}", 201);
+	fake_store_hold(w->server.store, true);
+	verb_world_begin(w, &ask);
+	sim_run_for(w->sim, 100);
+	(void)fake_data_put(w->data, STR("core/namespaces"), STR(""), STR("n"), STR(""));
+	fake_store_hold(w->server.store, false);
+	verb_world_finish(w, &ask);
+	assert_int_equal(ask.status, 404);
+	verb_ask_release(&ask);
+	verb_world_call(w, "GET", "/api/v1/namespaces/n/configmaps/late", NULL, 404);
+}
+
 /* The store hangs: the client hears of it, and what comes later harms nobody. */
 static void writes_have_a_time_limit(void **state)
 {
@@ -721,6 +743,7 @@ int main(void)
 		TEST(no_refusal_is_decided_on_a_write_that_fails),
 		TEST(a_stale_write_conflicts_while_others_are_under_way),
 		TEST(a_namespace_in_doubt_is_waited_for),
+		TEST(nothing_is_created_in_a_namespace_that_another_server_deleted),
 		cmocka_unit_test_setup_teardown(an_answer_that_nobody_takes_keeps_nothing_and_ends,
 						verb_world_set_up, verb_world_tear_down),
 		cmocka_unit_test_setup_teardown(clients_may_leave_at_any_time, verb_world_set_up,

@@ -342,6 +342,24 @@ static int check_namespace(struct mutation *m, struct error *err)
 			 STR_ARG(m->ns));
 }
 
+/*
+ * A creation is decided on the namespace as it is committed here. So a server that has not heard yet
+ * of its deletion, or whose write comes late, creates nothing that would outlive it.
+ */
+static struct store_basis namespace_basis(struct mutation *m)
+{
+	const struct object *ns = m->kind->flags & SCHEMA_NAMESPACED
+					  ? resource_get(state_namespaces(m->state), STR(""), m->ns)
+					  : NULL;
+
+	if (!ns)
+		return (struct store_basis){ 0 };
+	return (struct store_basis){
+		.key = { .resource = STR("core/namespaces"), .name = m->ns },
+		.at = ns->revision,
+	};
+}
+
 int mutation_check_home(struct mutation *m, struct error *err)
 {
 	int r = custom_check_create(m->x->server->custom, m->kind, err);
@@ -409,9 +427,9 @@ void mutation_commit(struct mutation *m, struct object *base, struct json *objec
 	m->pending.guards = m->guards;
 	m->pending.nguards = m->nguards;
 	m->pending.send_by = m->send_by;
-	m->pending.basis_at = 0;
-	if (!base)
-		custom_set_basis(m->x->server->custom, m->kind, &m->x->work, &m->pending);
+	m->pending.bases[0] = base ? (struct store_basis){ 0 } : namespace_basis(m);
+	m->pending.bases[1] = base ? (struct store_basis){ 0 }
+				   : custom_basis(m->x->server->custom, m->kind, &m->x->work);
 	if (state_write(&m->pending, r, m->ns, m->name, base, object, &m->x->work, &err) < 0)
 		mutation_fail(m, &err);
 }

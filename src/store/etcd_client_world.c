@@ -143,8 +143,8 @@ void etcd_client_world_based(struct etcd_client_world *c, struct etcd_world_writ
 			     const char *name, const char *basis, int64_t at)
 {
 	*z = (struct etcd_world_write){
-		.write = { .basis = { STR("core/pods"), STR("ns"), str_from(basis) },
-			   .basis_at = at },
+		.write.bases[1] = { .key = { STR("core/pods"), STR("ns"), str_from(basis) },
+				    .at = at },
 	};
 	submit(c, z, name, "based");
 }

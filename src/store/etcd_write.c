@@ -243,13 +243,13 @@ static void add_guard(struct txn *t, const struct etcd_write *rec, struct str gu
 }
 
 /* The transaction takes effect only if the basis is unchanged. */
-static void add_basis(struct txn *t, const struct etcd_write *rec)
+static void add_basis(struct txn *t, const struct etcd_write *rec, const struct store_basis *b)
 {
 	CLEANUP(buf_release) struct buf key = BUF_INIT(2UL * ETCD_KEY_MAX);
 
-	if (etcd_key_make(rec->all->prefix, &rec->w->basis, &key, NULL) == 0)
+	if (etcd_key_make(rec->all->prefix, &b->key, &key, NULL) == 0)
 		add_compare(t, arena_str(t->arena, buf_str(&key)),
-			    ETCD__COMPARE__COMPARE_RESULT__EQUAL, rec->w->basis_at);
+			    ETCD__COMPARE__COMPARE_RESULT__EQUAL, b->at);
 }
 
 static void send_txn(struct etcd_write *rec)
@@ -257,15 +257,17 @@ static void send_txn(struct etcd_write *rec)
 	const struct store_write *w = rec->w;
 	struct txn t = { .arena = &rec->all->arena, .request = ETCD__TXN_REQUEST__INIT };
 
-	t.request.compare = arena_alloc(t.arena, (w->nguards + 2) * sizeof(*t.request.compare));
+	t.request.compare = arena_alloc(t.arena, (w->nguards + STORE_BASES_MAX + 1) *
+							 sizeof(*t.request.compare));
 	t.request.success = arena_alloc(t.arena, (w->nguards + 2) * sizeof(*t.request.success));
 	add_compare(&t, key_of(rec), ETCD__COMPARE__COMPARE_RESULT__EQUAL, rec->expected);
 	if (w->value)
 		add_put(&t, key_of(rec), bytes_str(w->value), rec->stamp);
 	else
 		add_deletion(&t, rec);
-	if (w->basis_at)
-		add_basis(&t, rec);
+	for (size_t i = 0; i < STORE_BASES_MAX; i++)
+		if (w->bases[i].at)
+			add_basis(&t, rec, &w->bases[i]);
 	for (size_t i = 0; i < w->nguards; i++)
 		add_guard(&t, rec, w->guards[i]);
 	rec->call = (struct etcd_call){ .op = ETCD_TXN, .done = on_txn };

@@ -1,7 +1,7 @@
 /*
  * etcd_write - writes to etcd: one transaction each, many at once.
  *
- * A transaction compares the mod revisions of the key and of its basis with the expected ones, and
+ * A transaction compares the mod revisions of the key and of its bases with the expected ones, and
  * each guard's with the view (store.h); if all hold, it puts or deletes the key and touches the
  * guards. It also stores the write's stamp (etcd_stamp.h). Writes of different keys go side by
  * side, up to ETCD_WRITES_MAX; a write that comes `after` another is sent when that one's revision

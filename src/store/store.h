@@ -68,6 +68,18 @@ struct store_key {
 };
 
 /*
+ * A key that a write was decided on. If `at` is not 0, the write takes effect only if the key's last
+ * change is at this revision, so it must still exist. Unlike a guard it is not touched: any number
+ * of writes may be under way. Only etcd looks at it. The key's pieces must live until done.
+ */
+struct store_basis {
+	struct store_key key;
+	int64_t at;
+};
+
+#define STORE_BASES_MAX 2
+
+/*
  * One write. Embed it; it belongs to the store from store_write() until done().
  * The pieces of `key` must live as long.
  */
@@ -99,13 +111,10 @@ struct store_write {
 	 */
 	int64_t send_by;
 	/*
-	 * Another key that the write was decided on, as an object is on the definition of its kind.
-	 * If `basis_at` is not 0, the write takes effect only if that key's last change is at this
-	 * revision, so it must still exist. Unlike a guard it is not touched: any number of writes
-	 * may be under way. Only etcd looks at it. Its pieces must live until done.
+	 * Other keys that the write was decided on, as an object is on its namespace and on the
+	 * definition of its kind.
 	 */
-	struct store_key basis;
-	int64_t basis_at;
+	struct store_basis bases[STORE_BASES_MAX];
 
 	/* Called once, with the outcome: see above. err NULL: written. */
 	void (*done)(struct store_write *w, const struct error *err);
