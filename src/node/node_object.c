@@ -3,9 +3,10 @@
  * wanted and known when it is sent. What is known comes from answers and from a watch of this
  * one Node.
  *
- * A server may keep something else than it was sent. What still differs after an answer is
- * remembered and not sent again by itself, else its own event on the watch would make us write
- * for ever.
+ * A server may keep something else than it was sent. A difference that its answer shows although
+ * just that was sent is remembered and not sent again by itself, else its own event on the watch
+ * would make us write for ever. Other differences are not the server's will: a patch whose answer
+ * was lost may have been written after all, when the next one was made without knowing.
  */
 #include "node/node_object.h"
 
@@ -52,7 +53,8 @@ struct node_object {
 	char *uid;
 	char *sent; /* the Node that the patch under way is to make; or NULL */
 	char *before; /* the Node that it was made of: the watch may be faster than the answer */
-	char *left; /* what the last answer did not take, as a patch; or NULL */
+	char *change; /* what it is to change, as a patch; or NULL */
+	char *left; /* the change that the server did not take; or NULL */
 
 	char *runtime_message, *runtime_name, *runtime_version;
 	bool runtime_ready;
@@ -362,17 +364,18 @@ static void begin(struct node_object *n)
 
 static void patched(struct node_object *n, const struct client_answer *answer)
 {
-	struct json *tree, *sent, *left;
+	struct json *tree, *sent, *left = NULL;
 	struct arena a;
 
 	arena_init(&a, REQUEST_WORK_MAX);
 	sent = tree_of(&a, n->sent);
 	tell_transitions(n, tree_of(&a, n->before), sent);
-	if (client_answer_tree(answer, &a, &tree, NULL) == 0)
+	if (client_answer_tree(answer, &a, &tree, NULL) == 0) {
+		left = node_status_patch(&a, tree, sent);
 		learn(n, tree);
-	left = node_status_patch(&a, tree_of(&a, n->known), sent);
+	}
 	free(n->left);
-	n->left = left ? print(left) : NULL;
+	n->left = left && json_equal(left, tree_of(&a, n->change)) ? print(left) : NULL;
 	arena_release(&a);
 }
 
@@ -388,7 +391,8 @@ static void end_patch(struct node_object *n)
 {
 	free(n->sent);
 	free(n->before);
-	n->sent = n->before = NULL;
+	free(n->change);
+	n->sent = n->before = n->change = NULL;
 }
 
 static void on_patched(struct client_request *r, const struct client_answer *answer,
@@ -409,35 +413,27 @@ static void on_patched(struct client_request *r, const struct client_answer *ans
 	look_soon(n);
 }
 
-/* What is to be written; NULL: nothing. */
-static struct json *next_patch(struct node_object *n, struct arena *a, const struct json *known,
-			       const struct json *wanted)
-{
-	struct json *patch = node_status_patch(a, known, wanted);
-
-	if (patch && n->left && json_equal(patch, tree_of(a, n->left)))
-		patch = NULL;
-	return patch || n->beat_due ? node_status_beat(a, patch, wanted) : NULL;
-}
-
 static void write_status(struct node_object *n)
 {
 	struct resource_name name = { STR_NULL, str_from(n->name), STR("status") };
 	struct node_status_input in = input(n);
-	struct json *known, *wanted, *patch;
+	struct json *known, *wanted, *change;
 	char block[STACK_BLOCK] UNZEROED;
 	struct arena a;
 
 	arena_init_in(&a, REQUEST_WORK_MAX, block, sizeof(block));
 	known = tree_of(&a, n->known);
 	wanted = node_status_make(&a, &in, known);
-	patch = next_patch(n, &a, known, wanted);
-	if (patch) {
+	change = node_status_patch(&a, known, wanted);
+	if (change && n->left && json_equal(change, tree_of(&a, n->left)))
+		change = NULL;
+	if (change || n->beat_due) {
 		n->sent = print(wanted);
 		n->before = xstrdup(n->known);
+		n->change = change ? print(change) : NULL;
 		n->request = request(n, on_patched);
 		client_patch(n->opts.client, &n->request, &n->nodes, name, CLIENT_PATCH_STRATEGIC,
-			     patch);
+			     node_status_beat(&a, change, wanted));
 	}
 	arena_release(&a);
 }

@@ -331,6 +331,26 @@ static void what_others_change_of_ours_is_written_again(void **state UNUSED)
 	world_free(w);
 }
 
+/* As if a patch whose answer was lost had been written after all, while the next one is made. */
+static void what_changed_unseen_is_written_again(void **state UNUSED)
+{
+	struct world *w = world_new();
+
+	begin(w, true);
+	ready(w);
+	offer(w, "acme.com/gpu");
+	sim_run_for(w->sim, 2000);
+	assert_int_equal(
+		fakeapi_call(w->api, "PATCH", "/api/v1/nodes/n1/status",
+			     STR("{\"status\":{\"allocatable\":{\"acme.com/gpu\":\"7\"}}}"), NULL),
+		200);
+	offer(w, "acme.com/other");
+	sim_run_for(w->sim, 2000);
+	assert_true(has(w, "acme.com/other"));
+	assert_false(has(w, "\"acme.com/gpu\":\"7\""));
+	world_free(w);
+}
+
 static void a_node_that_was_deleted_stays_so(void **state UNUSED)
 {
 	struct world *w = world_new();
@@ -374,6 +394,7 @@ int main(void)
 		cmocka_unit_test(a_server_that_cannot_be_reached_gets_the_latest_later),
 		cmocka_unit_test(without_registration_it_waits_for_its_node),
 		cmocka_unit_test(what_others_change_of_ours_is_written_again),
+		cmocka_unit_test(what_changed_unseen_is_written_again),
 		cmocka_unit_test(a_node_that_was_deleted_stays_so),
 		cmocka_unit_test(a_bad_address_is_refused),
 	};
