@@ -19,7 +19,7 @@ struct controller_options {
 	bool leader_elect;
 	const char *lease_name, *lease_namespace;
 	int64_t lease_duration, renew_deadline, retry_period; /* ns */
-	int64_t namespace_syncs, gc_syncs, claim_syncs, slice_syncs, taint_syncs;
+	int64_t namespace_syncs, gc_syncs, claim_syncs, slice_syncs, taint_syncs, qps, burst;
 	int64_t namespace_sync_period, namespace_delay, gc_sync_period; /* ns */
 };
 
@@ -81,6 +81,12 @@ static const struct flag flags[] = {
 	  FLAG_INT(struct controller_options, taint_syncs), .arg = "COUNT", .initial = "8",
 	  .min = 1, .max = 1000,
 	  .help = "pods evicted from tainted devices, and their rules told, at once" },
+	{ "kube-api-qps", 0, FLAG_INT(struct controller_options, qps), .arg = "COUNT",
+	  .initial = "5000", .min = 0, .max = 1000000,
+	  .help = "requests per second to the API server; 0: no limit" },
+	{ "kube-api-burst", 0, FLAG_INT(struct controller_options, burst), .arg = "COUNT",
+	  .initial = "10000", .min = 1, .max = 1000000,
+	  .help = "requests at once, before --kube-api-qps counts" },
 	{ "feature-gates", 0, FLAG_LIST(struct controller_options, feature_gates),
 	  .arg = "NAME=BOOL", .help = "switch features on or off" },
 	ROLE_FLAGS(struct controller_options, role),
@@ -187,6 +193,8 @@ static int start(void *arg, struct error *err)
 		.kubeconfig = &v->frame.kubeconfig,
 		.parts = v->opts.parts,
 		.root_ca = buf_str(&v->root_ca),
+		.qps = (double)o->qps,
+		.burst = (double)o->burst,
 		.no_election = !o->leader_elect,
 		.identity = v->frame.identity,
 		.lease_namespace = o->lease_namespace,

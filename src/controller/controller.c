@@ -201,6 +201,8 @@ int controller_new(const struct controller_opts *opts, struct controller **ret_c
 	struct controller *c = XNEW(struct controller);
 	struct client_opts client = { .config = opts->kubeconfig,
 				      .role = "controller",
+				      .qps = opts->qps,
+				      .burst = opts->burst,
 				      .metrics = opts->metrics,
 				      .log = opts->log };
 	int r;

@@ -43,6 +43,7 @@ struct controller_opts {
 	const struct kubeconfig *kubeconfig;
 	struct str root_ca; /* PEM for pods; empty: the kubeconfig's */
 	unsigned parts; /* enum controller_part */
+	double qps, burst; /* of all but the lease: requests per second, at once; 0: no limit */
 	bool no_election; /* work at once */
 	const char *identity; /* in the election */
 	const char *lease_namespace, *lease_name; /* "kube-system", "devplane-controller" */

@@ -230,7 +230,7 @@ static void look_at(struct slice_status *s, struct slice_state *st, const struct
 {
 	struct slice_stored stored = { .revision = s->sink->ops->revision(s->sink, st->name) };
 	int64_t wait = wait_ms(s, st, stored.revision), grace = grace_ms(s, st);
-	bool ours;
+	bool ours, writes;
 
 	note_uid(st, slice);
 	ours = is_ours(st, stored.revision);
@@ -247,7 +247,10 @@ static void look_at(struct slice_status *s, struct slice_state *st, const struct
 		stored = s->sink->ops->read(s->sink, st->name);
 	}
 	slice_status_metrics_look(&s->metrics);
-	if (!write_if_other(s, st, slice, &stored))
+	writes = write_if_other(s, st, slice, &stored);
+	log_debug(s->ctx.log, "looked at slice", LOG_STR("slice", st->name),
+		  LOG_Z("status", writes ? "is written" : "is up to date"));
+	if (!writes)
 		end_look(s, st);
 	arena_clear(&s->scratch);
 }
@@ -291,6 +294,8 @@ static void on_written(struct slice_status *s, struct slice_state *st,
 	int64_t now = loop_now(s->ctx.loop);
 
 	slice_status_metrics_write(&s->metrics, now - st->since, NULL);
+	log_debug(s->ctx.log, "status of slice written", LOG_STR("slice", st->name),
+		  LOG_INT("ms", now - st->since));
 	st->failing = st->missing = st->behind = false;
 	s->unreachable = s->unserved = false;
 	st->retry_at = 0;

@@ -190,4 +190,21 @@ await test("a status that somebody else wrote is put right, and one that was the
 	await controller.stop()
 })
 
+await test("a controller keeps to its budget of requests, and logs what it does", async () => {
+	const QPS = 5, BURST = 3
+	const begun = performance.now()
+	const controller = await cluster.controller("--leader-elect=false", "--kube-api-qps", `${QPS}`, "--kube-api-burst", `${BURST}`, "--v", "2")
+	for (const name of names)
+		await cluster.claim("default", `budget-${name}`, [{ pool: name, device: "gpu-0" }])
+	for (const name of names)
+		await cluster.status(name, (s) => s?.summary.allocatedDevices === 1)
+	const sent = [...(await controller.metrics()).matchAll(/^rest_client_requests_total\{[^}]*\} (\d+)/gm)].reduce((sum, m) => sum + Number(m[1]), 0)
+	const seconds = (performance.now() - begun) / 1000
+	assert.ok(sent >= NODES, `${sent} requests`)
+	assert.ok(sent <= BURST + 1 + QPS * seconds, `${sent} requests in ${seconds} s`)
+	for (const line of [/looked at slice.*slice=n0.*is written/, /status of slice written.*slice=n0/])
+		assert.match(controller.process.err, line)
+	await controller.stop()
+})
+
 finish()
