@@ -1,12 +1,13 @@
 /*
  * What plugins and drivers send: byte 0 chooses the message, the rest is its wire. Whatever can
  * be unpacked is converted; results have the length that was announced, their texts end where
- * they say, and what is kept of an allocation can be read again.
+ * they say, messages are clean, and what is kept of an allocation can be read again.
  */
 #include <stdint.h>
 
 #include "base/limits.h"
 #include "grpc/message.h"
+#include "node/health_message.h"
 #include "node/plugin_wire.h"
 #include "target.h"
 
@@ -18,10 +19,16 @@ static void check_text(struct str s)
 	require(str_is_utf8(s));
 }
 
-static void check_device(const struct assign_device *d)
+static void check_message(struct arena *a, struct str message)
+{
+	require(str_is_utf8(message) && message.n <= RESOURCE_HEALTH_MESSAGE_MAX);
+	require(str_eq(health_message_clean(message, a), message));
+}
+
+static void check_device(struct arena *a, const struct assign_device *d)
 {
 	check_text(d->id);
-	check_text(d->message);
+	check_message(a, d->message);
 	require(d->health == ASSIGN_HEALTHY || d->health == ASSIGN_UNHEALTHY);
 	require(d->has_topology || d->nnuma == 0);
 	require(d->nnuma == 0 || d->numa);
@@ -37,7 +44,7 @@ static void check_devices(struct arena *a, const void *message)
 	require(plugin_wire_devices(m, a, &v, &n, &err) == 0);
 	require(n == m->n_devices);
 	for (size_t i = 0; i < n; i++)
-		check_device(&v[i]);
+		check_device(a, &v[i]);
 }
 
 static void check_allocated(struct arena *a, const void *message)
@@ -66,7 +73,7 @@ static void check_health(struct arena *a, const struct plugin_wire_health *diale
 	for (size_t i = 0; i < n; i++) {
 		check_text(v[i].pool);
 		check_text(v[i].device);
-		check_text(v[i].message);
+		check_message(a, v[i].message);
 		require((unsigned)v[i].health <= ASSIGN_UNKNOWN);
 	}
 }

@@ -87,7 +87,7 @@ uint64_t assign_revision(const struct assign *s);
 /* --- what plugins offer ------------------------------------------------------------- */
 
 struct assign_device {
-	struct str id, message; /* message may be empty */
+	struct str id, message; /* message: clean (health_message.h), may be empty */
 	enum assign_health health;
 	const int64_t *numa; /* nodes */
 	size_t nnuma;

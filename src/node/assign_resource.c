@@ -218,7 +218,6 @@ static void list_device(struct resource_rec *r, size_t at, const struct assign_d
 			struct list_diff *d)
 {
 	size_t known = r->devices.n, n = MIN(v->nnuma, (size_t)DEVICE_NUMA_MAX);
-	struct str message = str_is_utf8(v->message) ? v->message : STR_NULL;
 	struct device_rec *rec = device_at(r, at, v->id);
 	bool was_healthy = rec->health == ASSIGN_HEALTHY;
 
@@ -234,7 +233,7 @@ static void list_device(struct resource_rec *r, size_t at, const struct assign_d
 	d->inventory |= !rec->listed;
 	set_listed(rec, true);
 	/* A device that is new has no health that could have changed, unless a pod is waiting. */
-	if (!set_health(rec, v->health, message) || (r->devices.n > known && rec->users.n == 0))
+	if (!set_health(rec, v->health, v->message) || (r->devices.n > known && rec->users.n == 0))
 		return;
 	d->inventory |= was_healthy != (v->health == ASSIGN_HEALTHY);
 	(void)vec_push(&d->health, rec);

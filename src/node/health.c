@@ -15,7 +15,6 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/print.h"
 #include "node/health_impl.h"
 
 /* --- the heap ------------------------------------------------------------------------ */
@@ -159,26 +158,6 @@ static void entry_free(struct health *h, struct health_entry *e)
 	free(e);
 }
 
-static bool is_continuation(char c)
-{
-	return ((unsigned char)c & 0xc0) == 0x80;
-}
-
-struct str health_cut_message(struct str message, struct buf *scratch)
-{
-	struct str dots = STR("...");
-
-	buf_clear(scratch);
-	(void)print_utf8(scratch, str_of(message.p, MIN(message.n, scratch->max)));
-	if (scratch->n <= RESOURCE_HEALTH_MESSAGE_MAX)
-		return buf_str(scratch);
-	scratch->n = RESOURCE_HEALTH_MESSAGE_MAX - dots.n;
-	while (scratch->n > 0 && is_continuation(scratch->p[scratch->n]))
-		scratch->n--;
-	(void)buf_add_str(scratch, dots);
-	return buf_str(scratch);
-}
-
 static void set_message(struct health_entry *e, struct str message)
 {
 	free(e->message);
@@ -234,8 +213,6 @@ struct health *health_new(const struct health_opts *opts)
 	h->opts = *opts;
 	omap_init(&h->drivers);
 	vec_init(&h->heap, SIZE_MAX / sizeof(*h->heap.v));
-	/* What is longer is cut anyway; a byte that is not UTF-8 becomes three. */
-	buf_init(&h->scratch, 4 * RESOURCE_HEALTH_MESSAGE_MAX);
 	return h;
 }
 
@@ -269,7 +246,6 @@ void health_free(struct health *h)
 	health_clear(h);
 	omap_release(&h->drivers);
 	vec_release(&h->heap);
-	buf_release(&h->scratch);
 	free(h);
 }
 
@@ -282,7 +258,7 @@ static int64_t timeout_of(const struct plugin_health *p)
 	return s > INT64_MAX / 1000 ? INT64_MAX : s * 1000;
 }
 
-static int64_t after(int64_t now_ms, int64_t ms)
+int64_t health_after(int64_t now_ms, int64_t ms)
 {
 	return ms > INT64_MAX - 1 - now_ms ? INT64_MAX - 1 : now_ms + ms;
 }
@@ -330,13 +306,9 @@ static size_t gather(struct health *h, struct health_driver *d, const struct plu
 static void apply(struct health *h, struct health_entry *e, const struct plugin_health *p,
 		  int64_t now_ms)
 {
-	struct str message = p->message;
-
-	if (!str_eq(message, str_of(e->message, e->message_n)))
-		message = health_cut_message(message, &h->scratch);
 	e->updated_s = p->updated_s;
 	e->timeout_ms = timeout_of(p);
-	change(h, e, p->health, message, after(now_ms, e->timeout_ms));
+	change(h, e, p->health, p->message, health_after(now_ms, e->timeout_ms));
 }
 
 /* What the newest report did not have is at the front. */

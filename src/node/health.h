@@ -9,10 +9,10 @@
  *
  * A report is complete: a device that it leaves out is Unknown at once, and forgotten. Of a
  * device that it has twice, the last counts. A stream that is lost changes nothing: its devices
- * expire. A driver that is gone (deregistered) is Unknown at once. Messages are made UTF-8 and
- * cut at 1,024 bytes as upstream cuts them (1,021 and "..."), never within a character. At most
- * HEALTH_DEVICES_MAX devices per driver are kept; a known one is always taken. Names that no
- * claim can have (empty, longer than HEALTH_NAME_MAX, not UTF-8) are not kept.
+ * expire. A driver that is gone (deregistered) is Unknown at once. Messages are clean when they
+ * come here (health_message.h). At most HEALTH_DEVICES_MAX devices per driver are kept; a known one is
+ * always taken. Names that no claim can have (empty, longer than HEALTH_NAME_MAX, not UTF-8) are
+ * not kept.
  *
  * Changed devices are told by callback, those that the report leaves out first and the others in
  * its order, after the device's state has changed. A device that reads the same again is no change:

@@ -36,7 +36,6 @@ struct health {
 	struct omap drivers; /* of struct health_driver */
 	VEC(struct health_entry *) heap; /* the earliest expiry first */
 	size_t count;
-	struct buf scratch; /* of messages; kept, so that reports allocate nothing */
 };
 
 enum { HEALTH_KEY_MAX = 2 * HEALTH_NAME_MAX + 1 };
@@ -54,8 +53,8 @@ bool health_name_ok(struct str s);
 struct health_entry *health_entry_of(struct health *h, struct health_driver *d, struct str pool,
 				     struct str device);
 
-/* As the contract says: UTF-8, at most RESOURCE_HEALTH_MESSAGE_MAX bytes. In `scratch`. */
-struct str health_cut_message(struct str message, struct buf *scratch);
+/* So long after `now_ms`; below INT64_MAX, which is never. */
+int64_t health_after(int64_t now_ms, int64_t ms);
 
 /* Sets without telling; whether it reads otherwise now. INT64_MAX: it does not expire. */
 bool health_entry_set(struct health *h, struct health_entry *e, enum assign_health health,

@@ -15,6 +15,7 @@
 #include "base/json_writer.h"
 #include "base/timestamp.h"
 #include "node/health_impl.h"
+#include "node/health_message.h"
 
 /* --- writing --------------------------------------------------------------------------------- */
 
@@ -120,12 +121,19 @@ static int64_t read_left(const struct json *v, int64_t timeout_ms, int64_t wall_
 	return MIN(left_ns / CLOCK_MS + (left_ns % CLOCK_MS > 0), timeout_ms);
 }
 
-static int read_device(struct health *h, struct health_driver *d, const struct json *v,
-		       int64_t wall_ns, int64_t now_ms)
+/* One file while it is read. */
+struct reading {
+	struct health *health;
+	struct arena *arena;
+	int64_t wall_ns, now_ms;
+};
+
+static int read_device(struct reading *r, struct health_driver *d, const struct json *v)
 {
 	struct str pool = json_text_at(v, "pool"), device = json_text_at(v, "device");
 	int64_t timeout_ms = json_i64_at(v, "timeoutMs", 0);
-	int64_t left_ms = read_left(v, timeout_ms, wall_ns);
+	int64_t left_ms = read_left(v, timeout_ms, r->wall_ns);
+	struct health *h = r->health;
 	enum assign_health health;
 	struct health_entry *e;
 	size_t count = h->count;
@@ -138,41 +146,37 @@ static int read_device(struct health *h, struct health_driver *d, const struct j
 	e->updated_s = json_i64_at(v, "updated", 0);
 	e->timeout_ms = timeout_ms;
 	if (left_ms > 0)
-		(void)health_entry_set(
-			h, e, health, health_cut_message(json_text_at(v, "message"), &h->scratch),
-			left_ms > INT64_MAX - 1 - now_ms ? INT64_MAX - 1 : now_ms + left_ms);
+		(void)health_entry_set(h, e, health,
+				       health_message_clean(json_text_at(v, "message"), r->arena),
+				       health_after(r->now_ms, left_ms));
 	return 0;
 }
 
-static int read_driver(struct health *h, const struct json *v, int64_t wall_ns, int64_t now_ms)
+static int read_driver(struct reading *r, const struct json *v)
 {
 	struct str name = json_text_at(v, "name");
 	struct health_driver *d;
 
 	if (!health_name_ok(name) || !json_is(json_getz(v, "devices"), JSON_ARRAY) ||
-	    omap_get(&h->drivers, name))
+	    omap_get(&r->health->drivers, name))
 		return -ERR_INVALID;
-	d = health_driver_of(h, name);
+	d = health_driver_of(r->health, name);
 	JSON_FOREACH (it, json_getz(v, "devices")) {
-		int r = read_device(h, d, it, wall_ns, now_ms);
-
-		if (r < 0)
-			return r;
+		if (read_device(r, d, it) < 0)
+			return -ERR_INVALID;
 	}
 	return 0;
 }
 
-static int read_drivers(struct health *h, const struct json *root, int64_t wall_ns, int64_t now_ms)
+static int read_drivers(struct reading *r, const struct json *root)
 {
 	const struct json *drivers = json_getz(root, "drivers");
 
 	if (!json_is(drivers, JSON_ARRAY))
 		return -ERR_INVALID;
 	JSON_FOREACH (it, drivers) {
-		int r = read_driver(h, it, wall_ns, now_ms);
-
-		if (r < 0)
-			return r;
+		if (read_driver(r, it) < 0)
+			return -ERR_INVALID;
 	}
 	return 0;
 }
@@ -181,13 +185,14 @@ int health_decode(struct health *h, struct str body, int64_t wall_ns, int64_t no
 		  struct error *err)
 {
 	CLEANUP(arena_release) struct arena a;
+	struct reading r = { .health = h, .arena = &a, .wall_ns = wall_ns, .now_ms = now_ms };
 	struct json *root;
 	struct error why;
 
 	arena_init(&a, HEALTH_STATE_WORK_MAX);
 	if (json_parse(&a, body, NULL, &root, &why) < 0)
 		return error_set(err, ERR_INVALID, "health state: %s", why.msg);
-	if (read_drivers(h, root, wall_ns, now_ms) < 0) {
+	if (read_drivers(&r, root) < 0) {
 		health_clear(h);
 		return error_set(err, ERR_INVALID, "health state: not as it is written");
 	}

@@ -292,7 +292,7 @@ static void it_is_saved_to_a_file_and_loaded_from_it(void **state UNUSED)
 
 	assert_non_null(mkdtemp(dir));
 	(void)snprintf(path, sizeof(path), "%s/health", dir);
-	v[0].message = STR("\"quoted\"\n\xe2\x82\xac");
+	v[0].message = STR("\"quoted\"\\\xe2\x82\xac");
 	begin(&t);
 	begin(&u);
 	(void)health_report(t.h, DRIVER, v, 2, 0);
@@ -302,7 +302,7 @@ static void it_is_saved_to_a_file_and_loaded_from_it(void **state UNUSED)
 				    "\"updated\":0,\"timeoutMs\":30000,"
 				    "\"expires\":\"2023-11-14T22:13:50.000000000Z\"},"
 				    "{\"pool\":\"pool\",\"device\":\"b\",\"health\":\"Unhealthy\","
-				    "\"message\":\"\\\"quoted\\\"\\n\xe2\x82\xac\","
+				    "\"message\":\"\\\"quoted\\\"\\\\\xe2\x82\xac\","
 				    "\"updated\":0,\"timeoutMs\":30000,"
 				    "\"expires\":\"2023-11-14T22:13:50.000000000Z\"}]}]}");
 	(void)saver_header_add(&content, HEALTH_STATE_KIND, HEALTH_STATE_VERSION, buf_str(&body));
@@ -419,59 +419,6 @@ static void names_that_no_device_can_have_are_not_kept(void **state UNUSED)
 	assert_int_equal(health_count(t.h), 1);
 	assert_false(health_get(t.h, DRIVER, v[4].pool, STR("a"), &d));
 	assert_true(health_get(t.h, DRIVER, v[5].pool, STR("a"), &d));
-	health_free(t.h);
-}
-
-static void messages_are_cut_between_characters(void **state UNUSED)
-{
-	static const struct {
-		size_t ascii; /* before euro signs of three bytes each */
-		size_t euros;
-		size_t kept; /* bytes, dots included */
-	} cases[] = {
-		{ 1024, 0, 1024 }, { 1025, 0, 1024 },   { 1, 341, 1024 },
-		{ 2, 341, 1022 },  { 0, 342, 1023 },    { 1, 342, 1024 },
-		{ 0, 1000, 1023 }, { 0, 100000, 1023 }, { 5000, 0, 1024 },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		CLEANUP(buf_release) struct buf b = BUF_INIT(MIB);
-		struct plugin_health v = device("a", ASSIGN_UNHEALTHY);
-		struct health_device d;
-		struct test t;
-
-		for (size_t k = 0; k < cases[i].ascii; k++)
-			(void)buf_addc(&b, 'x');
-		for (size_t k = 0; k < cases[i].euros; k++)
-			(void)buf_addz(&b, "\xe2\x82\xac");
-		v.message = buf_str(&b);
-		begin(&t);
-		(void)health_report(t.h, DRIVER, &v, 1, 0);
-		(void)health_report(t.h, DRIVER, &v, 1, 0);
-		assert_int_equal(t.n, 1);
-		assert_true(health_get(t.h, DRIVER, STR("pool"), STR("a"), &d));
-		assert_true(str_is_utf8(d.message));
-		assert_true(d.message.n <= RESOURCE_HEALTH_MESSAGE_MAX);
-		if (d.message.n < b.n)
-			assert_true(str_ends(d.message, STR("...")));
-		if (d.message.n != cases[i].kept)
-			fail_msg("case %zu: %zu bytes", i, d.message.n);
-		health_free(t.h);
-	}
-}
-
-static void bytes_that_are_no_text_are_made_text(void **state UNUSED)
-{
-	struct plugin_health v = device("a", ASSIGN_UNHEALTHY);
-	struct health_device d;
-	struct test t;
-
-	v.message = STR("a\xff\x62");
-	begin(&t);
-	(void)health_report(t.h, DRIVER, &v, 1, 0);
-	assert_true(health_get(t.h, DRIVER, STR("pool"), STR("a"), &d));
-	assert_true(str_eqz(d.message, "a\xef\xbf\xbd"
-				       "b"));
 	health_free(t.h);
 }
 
@@ -629,8 +576,6 @@ int main(void)
 		cmocka_unit_test(of_a_device_named_twice_the_last_counts),
 		cmocka_unit_test(pools_and_devices_are_told_apart_whatever_their_names),
 		cmocka_unit_test(names_that_no_device_can_have_are_not_kept),
-		cmocka_unit_test(messages_are_cut_between_characters),
-		cmocka_unit_test(bytes_that_are_no_text_are_made_text),
 		cmocka_unit_test(too_many_devices_are_not_kept_but_known_ones_are_taken),
 		cmocka_unit_test(a_state_that_we_did_not_write_is_refused_whole),
 		cmocka_unit_test(any_order_of_reports_and_time_agrees_with_a_model),

@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "grpc/message.h"
+#include "node/health_message.h"
 
 #define DEVICE_TYPE(name) (&deviceplugin__##name##__descriptor)
 #define REG_TYPE(name)    (&pluginregistration__##name##__descriptor)
@@ -109,7 +110,7 @@ static int read_health(const void *message, struct arena *a, struct plugin_healt
 		const Drahealth__DeviceHealth *d = m->devices[i];
 
 		v[i] = (struct plugin_health){
-			.message = str_from(d->message),
+			.message = health_message_clean(str_from(d->message), a),
 			.health = d->health == DRAHEALTH__HEALTH_STATUS__HEALTHY ? ASSIGN_HEALTHY
 				  : d->health == DRAHEALTH__HEALTH_STATUS__UNHEALTHY
 					  ? ASSIGN_UNHEALTHY
@@ -149,7 +150,7 @@ static int read_node_health(const void *message, struct arena *a, struct plugin_
 		v[i] = (struct plugin_health){
 			.pool = str_from(d->pool_name),
 			.device = str_from(d->device_name),
-			.message = str_from(d->message),
+			.message = health_message_clean(str_from(d->message), a),
 			.health = health_of_word(d->health_status),
 			.updated_s = d->last_updated_timestamp,
 			.timeout_s = d->health_check_timeout_seconds,
@@ -206,7 +207,7 @@ int plugin_wire_devices(const Deviceplugin__ListAndWatchResponse *m, struct aren
 		const Deviceplugin__Device *d = m->devices[i];
 
 		v[i].id = str_from(d->id);
-		v[i].message = str_from(d->message);
+		v[i].message = health_message_clean(str_from(d->message), a);
 		v[i].health = strcmp(d->health, "Healthy") == 0 ? ASSIGN_HEALTHY : ASSIGN_UNHEALTHY;
 		if (d->topology)
 			read_topology(d->topology, a, &v[i]);

@@ -3,7 +3,8 @@
  *
  * The rows of all methods that the agent calls or serves, with the paths that upstream gave them,
  * and the conversions of what comes back. What is converted lives in the arena or is borrowed
- * from the message. Everything here may be fed with what a hostile plugin sends.
+ * from the message. Messages about health are cleaned (health_message.h). Everything here may be
+ * fed with what a hostile plugin sends.
  */
 #ifndef NODE_PLUGIN_WIRE_H
 #define NODE_PLUGIN_WIRE_H

@@ -111,6 +111,32 @@ static void devices_have_topology_or_an_empty_one_or_none(void **state)
 	assert_true(str_eqz(v[2].message, "ho"));
 }
 
+static void messages_of_all_kinds_are_cleaned(void **state)
+{
+	static char sent[] = "too\nhot\n";
+	Deviceplugin__ListAndWatchResponse list = DEVICEPLUGIN__LIST_AND_WATCH_RESPONSE__INIT;
+	Deviceplugin__Device device = DEVICEPLUGIN__DEVICE__INIT;
+	Drahealth__WatchResponse report = DRAHEALTH__WATCH_RESPONSE__INIT;
+	Drahealth__DeviceHealth health = DRAHEALTH__DEVICE_HEALTH__INIT;
+	Drahealth__NodeHealthResponse node_report = DRAHEALTH__NODE_HEALTH_RESPONSE__INIT;
+	Drahealth__NodeDeviceHealth node_health = DRAHEALTH__NODE_DEVICE_HEALTH__INIT;
+	struct plugin_health *u, *w;
+	struct assign_device *v;
+	size_t n;
+
+	device.message = health.message = node_health.message = sent;
+	list.n_devices = report.n_devices = node_report.n_devices = 1;
+	list.devices = (Deviceplugin__Device *[]){ &device };
+	report.devices = (Drahealth__DeviceHealth *[]){ &health };
+	node_report.devices = (Drahealth__NodeDeviceHealth *[]){ &node_health };
+	assert_int_equal(plugin_wire_devices(&list, *state, &v, &n, NULL), 0);
+	assert_int_equal(plugin_wire_health[0].read(&report, *state, &u, &n, NULL), 0);
+	assert_int_equal(plugin_wire_health[2].read(&node_report, *state, &w, &n, NULL), 0);
+	assert_true(str_eqz(v[0].message, "too hot"));
+	assert_true(str_eqz(u[0].message, "too hot"));
+	assert_true(str_eqz(w[0].message, "too hot"));
+}
+
 static void too_many_devices_are_refused(void **state)
 {
 	Deviceplugin__ListAndWatchResponse m = DEVICEPLUGIN__LIST_AND_WATCH_RESPONSE__INIT;
@@ -271,6 +297,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(paths_are_upstreams),
 		TEST(devices_have_topology_or_an_empty_one_or_none),
+		TEST(messages_of_all_kinds_are_cleaned),
 		TEST(too_many_devices_are_refused),
 		TEST(health_in_upstreams_dialect),
 		TEST(health_in_the_keps_dialect),

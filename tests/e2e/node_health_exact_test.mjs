@@ -1,0 +1,58 @@
+// Device health in Pod status where it used to be wrong: long messages of device plugins, an agent that is killed while
+// reports come in, the gate switched off, and two instances of one device plugin.
+import assert from "node:assert/strict"
+import { readFileSync } from "node:fs"
+import { unique } from "./api_lib.mjs"
+import { finish, test, until } from "./lib.mjs"
+import { allocateClaim, healthOf, podOn, pods, startCluster } from "./node_lib.mjs"
+import { DevicePlugin, DraDriver } from "./plugin_lib.mjs"
+
+const cluster = await startCluster()
+const { server } = cluster
+const node = await cluster.node("n1")
+const driverName = "gpu.example.com"
+const id = (device) => `${driverName}/p/${device}`
+
+const results = new Map()
+const prepare = ({ name }) => ({
+	devices: results.get(name).map((r) => ({ request_names: [r.request], pool_name: r.pool, device_name: r.device, cdi_device_ids: [`example.com/gpu=${r.device}`] })),
+})
+const driver = await DraDriver.start(node.root, driverName, { prepare })
+
+async function podWithClaim(devices) {
+	const name = unique("claim")
+	results.set(name, devices.map((device) => ({ request: "r", driver: driverName, pool: "p", device })))
+	const pod = await cluster.run(podOn("n1", {
+		resourceClaims: [{ name: "gpu", resourceClaimName: name }],
+		main: { resources: { claims: [{ name: "gpu" }] } },
+	}))
+	await allocateClaim(server.client, name, results.get(name), pod)
+	return pod
+}
+
+const shows = (pod, wanted) => cluster.pod(pod, (p) => JSON.stringify(healthOf(p)) === JSON.stringify(wanted))
+const condition = (pod) => pod.status.conditions.find((c) => c.type === "devplane.dev/DevicesHealthy")
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+
+async function end(...all) {
+	for (const pod of all)
+		await cluster.delete(pod, 0)
+	for (const pod of all)
+		await cluster.gone(pod)
+}
+
+await test("a device plugin's long message with control characters is cleaned and cut, and the status is written", async () => {
+	const resource = "example.com/fpga"
+	const plugin = await DevicePlugin.start(node.root, resource, [{ ID: "f0" }])
+	await cluster.readNodeWhen("n1", (n) => n.status.allocatable[resource] === "1")
+	const pod = await cluster.run(podOn("n1", { main: { resources: { limits: { [resource]: "1" } } } }))
+	await shows(pod, { main: { [resource]: { f0: "Healthy" } } })
+	plugin.set([{ ID: "f0", health: "Unhealthy", message: `\x1bhot\n${"\u20ac".repeat(1000)}` }])
+	await shows(pod, { main: { [resource]: { f0: `Unhealthy hot ${"\u20ac".repeat(339)}...` } } })
+	await cluster.event(pod.metadata.name, "DeviceUnhealthy", /f0 of example\.com\/fpga: Healthy -> Unhealthy: hot /)
+	assert.match(await node.metrics(), /devplane_node_pod_status_problems_total 0/)
+	await end(pod)
+	plugin.stop()
+})
+
+finish()
