@@ -4,7 +4,8 @@
  * of the turn: a report of a thousand devices is one status per pod.
  *
  * The log of assignments is saved when somebody needs it to be durable, all who ask in one turn by
- * one write; health is saved a moment after it changed. Both are written by the saver's thread.
+ * one write; health is saved a moment after it changed, and after devices that were loaded are
+ * reported again. Both are written by the saver's thread.
  */
 #include "base/limits.h"
 #include "base/log.h"
@@ -48,6 +49,12 @@ static void on_dirty(struct loop_task *t)
 
 /* --- health of drivers' devices --------------------------------------------------- */
 
+static void save_health_soon(struct agent *a)
+{
+	if (!loop_timer_running(&a->health_save_timer))
+		loop_timer_start(&a->health_save_timer, HEALTH_SAVE_MS);
+}
+
 static void follow_expiry(struct agent *a)
 {
 	int64_t next = health_next_expiry(a->host.health);
@@ -77,8 +84,7 @@ void agent_health_changed(void *arg, const struct health_device *now, enum assig
 	arena_init(&scratch, REQUEST_WORK_MAX);
 	if (a->health_changes)
 		metrics_counter_add(a->health_changes, 1);
-	if (!loop_timer_running(&a->health_save_timer))
-		loop_timer_start(&a->health_save_timer, HEALTH_SAVE_MS);
+	save_health_soon(a);
 	n = assign_pods_of_device(a->host.assign, now->driver, now->pool, now->device, &scratch,
 				  &uids);
 	for (size_t i = 0; i < n; i++)
@@ -112,8 +118,11 @@ static void on_events(struct loop_timer *t)
 static void on_health(void *arg, struct str driver, const struct plugin_health *v, size_t n)
 {
 	struct agent *a = arg;
+	size_t unconfirmed = health_unconfirmed(a->host.health);
 	size_t lost = health_report(a->host.health, driver, v, n, loop_now(a->opts.loop));
 
+	if (health_unconfirmed(a->host.health) != unconfirmed)
+		save_health_soon(a);
 	if (lost > 0)
 		log_warn(a->opts.log, "a driver reports more devices than are kept",
 			 LOG_STR("driver", driver), LOG_UINT("lost", lost));
@@ -384,6 +393,8 @@ int agent_load(struct agent *a, struct error *err)
 	    health_decode(a->host.health, buf_str(&health), clock_wall(loop_clock(a->opts.loop)),
 			  loop_now(a->opts.loop), &why) < 0)
 		log_error(a->opts.log, "the state of health cannot be read", LOG_ERR(&why));
+	if (health_unconfirmed(a->host.health) > 0)
+		save_health_soon(a);
 	await_plugins(a);
 	follow_expiry(a);
 	return 0;

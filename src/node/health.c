@@ -148,9 +148,16 @@ struct health_entry *health_entry_of(struct health *h, struct health_driver *d, 
 	return e;
 }
 
+void health_set_unconfirmed(struct health *h, struct health_entry *e, bool unconfirmed)
+{
+	h->unconfirmed += (size_t)unconfirmed - (size_t)e->unconfirmed;
+	e->unconfirmed = unconfirmed;
+}
+
 static void entry_free(struct health *h, struct health_entry *e)
 {
 	heap_remove(h, e);
+	health_set_unconfirmed(h, e, false);
 	list_remove(&e->link);
 	(void)omap_remove(&e->driver->devices, e->key);
 	h->count--;
@@ -308,6 +315,7 @@ static void apply(struct health *h, struct health_entry *e, const struct plugin_
 {
 	e->updated_s = p->updated_s;
 	e->timeout_ms = timeout_of(p);
+	health_set_unconfirmed(h, e, false);
 	change(h, e, p->health, p->message, health_after(now_ms, e->timeout_ms));
 }
 
@@ -361,8 +369,12 @@ int64_t health_next_expiry(const struct health *h)
 
 void health_expire(struct health *h, int64_t now_ms)
 {
-	while (health_next_expiry(h) <= now_ms)
-		change(h, h->heap.v[0], ASSIGN_UNKNOWN, STR_NULL, INT64_MAX);
+	while (health_next_expiry(h) <= now_ms) {
+		struct health_entry *e = h->heap.v[0];
+
+		health_set_unconfirmed(h, e, false);
+		change(h, e, ASSIGN_UNKNOWN, STR_NULL, INT64_MAX);
+	}
 }
 
 /* --- reading ------------------------------------------------------------------------- */
@@ -390,4 +402,9 @@ bool health_get(const struct health *h, struct str driver, struct str pool, stru
 size_t health_count(const struct health *h)
 {
 	return h->count;
+}
+
+size_t health_unconfirmed(const struct health *h)
+{
+	return h->unconfirmed;
 }

@@ -10,9 +10,9 @@
  * A report is complete: a device that it leaves out is Unknown at once, and forgotten. Of a
  * device that it has twice, the last counts. A stream that is lost changes nothing: its devices
  * expire. A driver that is gone (deregistered) is Unknown at once. Messages are clean when they
- * come here (health_message.h). At most HEALTH_DEVICES_MAX devices per driver are kept; a known one is
- * always taken. Names that no claim can have (empty, longer than HEALTH_NAME_MAX, not UTF-8) are
- * not kept.
+ * come here (health_message.h). At most HEALTH_DEVICES_MAX devices per driver are kept; a known
+ * one is always taken. Names that no claim can have (empty, longer than HEALTH_NAME_MAX, not
+ * UTF-8) are not kept.
  *
  * Changed devices are told by callback, those that the report leaves out first and the others in
  * its order, after the device's state has changed. A device that reads the same again is no change:
@@ -67,14 +67,19 @@ bool health_get(const struct health *h, struct str driver, struct str pool, stru
 		struct health_device *ret_device);
 
 size_t health_count(const struct health *h);
+/* Devices that were loaded and have not been reported since. The file differs when this does. */
+size_t health_unconfirmed(const struct health *h);
 
 #define HEALTH_STATE_KIND    "health"
 #define HEALTH_STATE_VERSION 1
 
 /*
- * JSON, deterministic; the end of each device's time is stored as wall time, so that a restart
- * does not lengthen it: what would have expired while nobody looked is Unknown when it is loaded.
- * A wall clock that was set back lengthens it by the time-out at most.
+ * JSON, deterministic. A restart must not change what is true: under steady reports nothing is
+ * saved for a long time, and the drivers need a moment to report to the new agent. So a device that
+ * is loaded has its whole time-out again, from now on; if its driver does not report by then, it is
+ * Unknown. That time is given once: until the device is reported again it is saved with the end of
+ * that time, as wall time, so an agent in a crash loop does not keep an old state alive. A wall
+ * clock that was set back lengthens it by the time-out at most.
  */
 int health_encode(const struct health *h, int64_t wall_ns, int64_t now_ms, struct buf *out);
 /* Into one that is new; tells no changes. -ERR_INVALID leaves it empty. */

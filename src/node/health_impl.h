@@ -29,13 +29,14 @@ struct health_entry {
 	size_t pick; /* its place in that report */
 	size_t at; /* index in the heap, SIZE_MAX when not in it */
 	enum assign_health health;
+	bool unconfirmed; /* it was loaded, and not reported since */
 };
 
 struct health {
 	struct health_opts opts;
 	struct omap drivers; /* of struct health_driver */
 	VEC(struct health_entry *) heap; /* the earliest expiry first */
-	size_t count;
+	size_t count, unconfirmed; /* entries: all; those of that kind */
 };
 
 enum { HEALTH_KEY_MAX = 2 * HEALTH_NAME_MAX + 1 };
@@ -59,6 +60,8 @@ int64_t health_after(int64_t now_ms, int64_t ms);
 /* Sets without telling; whether it reads otherwise now. INT64_MAX: it does not expire. */
 bool health_entry_set(struct health *h, struct health_entry *e, enum assign_health health,
 		      struct str message, int64_t expires_ms);
+
+void health_set_unconfirmed(struct health *h, struct health_entry *e, bool unconfirmed);
 
 /* Frees all drivers. */
 void health_clear(struct health *h);

@@ -2,11 +2,11 @@
  * The cache as a file:
  *
  *	{"drivers":[{"name":"gpu.example.com","devices":[{"pool":"node-1","device":"gpu-0",
- *	"health":"Healthy","message":"..","updated":1700000000,"timeoutMs":30000,
- *	"expires":"2023-11-14T22:13:50.000000000Z"}]}]}
+ *	"health":"Healthy","message":"..","updated":1700000000,"timeoutMs":30000}]}]}
  *
- * Without "expires" a device has expired, and is Unknown. Reading is all or nothing: a file with
- * a fault in it was not written by us, whatever its check sum says.
+ * A device that has not been reported since it was loaded also has
+ * "expires":"2023-11-14T22:13:50.000000000Z". One whose time was over is Unknown. Reading is all or
+ * nothing: a file with a fault in it was not written by us, whatever its check sum says.
  */
 #include <inttypes.h>
 
@@ -49,7 +49,7 @@ static void write_device(struct json_writer *w, const struct health_entry *e, in
 	json_writer_i64(w, e->updated_s);
 	json_writer_keyz(w, "timeoutMs");
 	json_writer_i64(w, e->timeout_ms);
-	if (e->expires_ms != INT64_MAX) {
+	if (e->unconfirmed) {
 		json_writer_keyz(w, "expires");
 		json_writer_str(w, timestamp_print(wall_of(e->expires_ms, wall_ns, now_ms),
 						   TIMESTAMP_NANO, text));
@@ -102,14 +102,14 @@ static bool read_health(struct str s, enum assign_health *ret_health)
 	return false;
 }
 
-/* Milliseconds that are left, at most the time-out; 0 when it is over. -1: no time. */
+/* Milliseconds that are left, at most the time-out; 0 when they are over. -1: not a time. */
 static int64_t read_left(const struct json *v, int64_t timeout_ms, int64_t wall_ns)
 {
 	struct str text = json_text_at(v, "expires");
 	int64_t at_ns, left_ns;
 
 	if (!text.p)
-		return 0;
+		return timeout_ms;
 	if (timestamp_parse(text, &at_ns, NULL) < 0)
 		return -1;
 	if (at_ns <= wall_ns)
@@ -133,6 +133,7 @@ static int read_device(struct reading *r, struct health_driver *d, const struct 
 	struct str pool = json_text_at(v, "pool"), device = json_text_at(v, "device");
 	int64_t timeout_ms = json_i64_at(v, "timeoutMs", 0);
 	int64_t left_ms = read_left(v, timeout_ms, r->wall_ns);
+	struct str message = health_message_clean(json_text_at(v, "message"), r->arena);
 	struct health *h = r->health;
 	enum assign_health health;
 	struct health_entry *e;
@@ -145,10 +146,10 @@ static int read_device(struct reading *r, struct health_driver *d, const struct 
 		return -ERR_INVALID;
 	e->updated_s = json_i64_at(v, "updated", 0);
 	e->timeout_ms = timeout_ms;
-	if (left_ms > 0)
-		(void)health_entry_set(h, e, health,
-				       health_message_clean(json_text_at(v, "message"), r->arena),
-				       health_after(r->now_ms, left_ms));
+	if (left_ms == 0 || (health == ASSIGN_UNKNOWN && message.n == 0))
+		return 0;
+	(void)health_entry_set(h, e, health, message, health_after(r->now_ms, left_ms));
+	health_set_unconfirmed(h, e, true);
 	return 0;
 }
 

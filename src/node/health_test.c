@@ -109,9 +109,8 @@ static void a_cache_is_initialised_from_a_checkpoint(void **state UNUSED)
 	assert_int_equal(d.health, ASSIGN_UNHEALTHY);
 	assert_true(str_eqz(d.message, "fell off the bus"));
 	assert_int_equal(d.updated_s, 1699999999);
-	/* Ten of its thirty seconds are over, on a clock that began anew. */
-	assert_int_equal(d.expires_ms, 70 + 20 * 1000);
-	assert_int_equal(health_next_expiry(again), 70 + 20 * 1000);
+	assert_int_equal(d.expires_ms, 70 + 30 * 1000);
+	assert_int_equal(health_next_expiry(again), 70 + 30 * 1000);
 	health_free(again);
 	health_free(t.h);
 }
@@ -299,17 +298,16 @@ static void it_is_saved_to_a_file_and_loaded_from_it(void **state UNUSED)
 	assert_int_equal(health_encode(t.h, WALL, 0, &body), 0);
 	assert_string_equal(body.p, "{\"drivers\":[{\"name\":\"gpu.example.com\",\"devices\":["
 				    "{\"pool\":\"pool\",\"device\":\"a\",\"health\":\"Healthy\","
-				    "\"updated\":0,\"timeoutMs\":30000,"
-				    "\"expires\":\"2023-11-14T22:13:50.000000000Z\"},"
+				    "\"updated\":0,\"timeoutMs\":30000},"
 				    "{\"pool\":\"pool\",\"device\":\"b\",\"health\":\"Unhealthy\","
 				    "\"message\":\"\\\"quoted\\\"\\\\\xe2\x82\xac\","
-				    "\"updated\":0,\"timeoutMs\":30000,"
-				    "\"expires\":\"2023-11-14T22:13:50.000000000Z\"}]}]}");
+				    "\"updated\":0,\"timeoutMs\":30000}]}]}");
 	(void)saver_header_add(&content, HEALTH_STATE_KIND, HEALTH_STATE_VERSION, buf_str(&body));
 	(void)buf_add_str(&content, buf_str(&body));
 	assert_int_equal(file_write_atomic(path, buf_str(&content), 0600, NULL), 0);
 	assert_int_equal(saver_load(path, HEALTH_STATE_KIND, HEALTH_STATE_VERSION, &read, NULL), 1);
 	assert_int_equal(health_decode(u.h, buf_str(&read), WALL, 0, NULL), 0);
+	(void)health_report(u.h, DRIVER, v, 2, 0);
 	assert_int_equal(health_encode(u.h, WALL, 0, &again), 0);
 	assert_string_equal(again.p, body.p);
 	assert_int_equal(u.n, 0);
@@ -322,28 +320,70 @@ static void it_is_saved_to_a_file_and_loaded_from_it(void **state UNUSED)
 
 /* --- more ---------------------------------------------------------------------------------- */
 
-static void what_expired_while_nobody_looked_is_unknown_when_loaded(void **state UNUSED)
+static void a_restart_gives_a_device_its_whole_time_out_again(void **state UNUSED)
 {
-	struct plugin_health v[] = { device("a", ASSIGN_HEALTHY), device("b", ASSIGN_HEALTHY) };
+	struct plugin_health v[] = { device("a", ASSIGN_HEALTHY), device("b", ASSIGN_UNHEALTHY) };
 	struct health_device d;
 	struct health *again;
 	struct test t;
 
 	v[1].timeout_s = 3600;
+	v[1].message = STR("too hot");
 	begin(&t);
 	(void)health_report(t.h, DRIVER, v, 2, 0);
-	again = reload(t.h, WALL, 0, WALL + 31 * CLOCK_SEC, 0);
+	/* Saved at the last change, a day before the restart; reports came all the time. */
+	again = reload(t.h, WALL, 0, WALL + 86400 * CLOCK_SEC, 70);
+	assert_int_equal(health_unconfirmed(again), 2);
+	assert_true(health_get(again, DRIVER, STR("pool"), STR("a"), &d));
+	assert_int_equal(d.health, ASSIGN_HEALTHY);
+	assert_int_equal(d.expires_ms, 70 + 30 * 1000);
+	assert_true(health_get(again, DRIVER, STR("pool"), STR("b"), &d));
+	assert_int_equal(d.health, ASSIGN_UNHEALTHY);
+	assert_true(str_eqz(d.message, "too hot"));
+	assert_int_equal(d.expires_ms, 70 + 3600 * 1000);
+	/* The driver does not come back. */
+	health_expire(again, 70 + 30 * 1000);
 	assert_true(health_get(again, DRIVER, STR("pool"), STR("a"), &d));
 	assert_int_equal(d.health, ASSIGN_UNKNOWN);
-	assert_true(health_get(again, DRIVER, STR("pool"), STR("b"), &d));
-	assert_int_equal(d.health, ASSIGN_HEALTHY);
-	assert_int_equal(d.expires_ms, (3600 - 31) * 1000);
+	assert_int_equal(health_unconfirmed(again), 1);
 	health_free(again);
+	health_free(t.h);
+}
+
+static void a_crash_loop_does_not_lengthen_the_time_of_a_silent_driver(void **state UNUSED)
+{
+	struct plugin_health v = device("a", ASSIGN_HEALTHY);
+	struct health *one, *two, *three;
+	struct health_device d;
+	struct test t;
+
+	begin(&t);
+	(void)health_report(t.h, DRIVER, &v, 1, 0);
+	one = reload(t.h, WALL, 0, WALL + 100 * CLOCK_SEC, 0);
+	two = reload(one, WALL + 100 * CLOCK_SEC, 0, WALL + 120 * CLOCK_SEC, 0);
+	assert_true(health_get(two, DRIVER, STR("pool"), STR("a"), &d));
+	assert_int_equal(d.expires_ms, 10 * 1000);
+	three = reload(two, WALL + 120 * CLOCK_SEC, 0, WALL + 131 * CLOCK_SEC, 0);
+	assert_true(health_get(three, DRIVER, STR("pool"), STR("a"), &d));
+	assert_int_equal(d.health, ASSIGN_UNKNOWN);
+	health_free(three);
 	/* A wall clock that was set back by a year lengthens it by the time-out at most. */
-	again = reload(t.h, WALL, 0, WALL - 365 * 86400 * CLOCK_SEC, 0);
-	assert_true(health_get(again, DRIVER, STR("pool"), STR("a"), &d));
+	three = reload(two, WALL + 120 * CLOCK_SEC, 0, WALL - 365 * 86400 * CLOCK_SEC, 0);
+	assert_true(health_get(three, DRIVER, STR("pool"), STR("a"), &d));
 	assert_int_equal(d.expires_ms, 30 * 1000);
-	health_free(again);
+	health_free(three);
+	/* Once it is reported, a restart gives the whole time-out again. */
+	(void)health_report(two, DRIVER, &v, 1, 5000);
+	assert_int_equal(health_unconfirmed(two), 0);
+	three = reload(two, WALL + 125 * CLOCK_SEC, 5000, WALL + 900 * CLOCK_SEC, 0);
+	assert_true(health_get(three, DRIVER, STR("pool"), STR("a"), &d));
+	assert_int_equal(d.health, ASSIGN_HEALTHY);
+	assert_int_equal(d.expires_ms, 30 * 1000);
+	health_driver_gone(three, DRIVER);
+	assert_int_equal(health_unconfirmed(three), 0);
+	health_free(three);
+	health_free(two);
+	health_free(one);
 	health_free(t.h);
 }
 
@@ -571,7 +611,8 @@ int main(void)
 		cmocka_unit_test(existing_timed_out_and_missing_devices_are_read_rightly),
 		cmocka_unit_test(a_driver_that_is_gone_leaves_nothing),
 		cmocka_unit_test(it_is_saved_to_a_file_and_loaded_from_it),
-		cmocka_unit_test(what_expired_while_nobody_looked_is_unknown_when_loaded),
+		cmocka_unit_test(a_restart_gives_a_device_its_whole_time_out_again),
+		cmocka_unit_test(a_crash_loop_does_not_lengthen_the_time_of_a_silent_driver),
 		cmocka_unit_test(time_outs_beyond_all_time_do_not_wrap),
 		cmocka_unit_test(of_a_device_named_twice_the_last_counts),
 		cmocka_unit_test(pools_and_devices_are_told_apart_whatever_their_names),

@@ -55,4 +55,40 @@ await test("a device plugin's long message with control characters is cleaned an
 	plugin.stop()
 })
 
+await test("an agent that is killed under steady reports comes back with the same health", async () => {
+	const report = () => driver.report([
+		{ pool: "p", device: "gpu0", health: "Healthy", timeout: 10 },
+		{ pool: "p", device: "gpu1", health: "Unhealthy", message: "Xid 79", timeout: 10 },
+	])
+	report()
+	const pod = await podWithClaim(["gpu0", "gpu1"])
+	const wanted = { main: { "claim:gpu": { [id("gpu0")]: "Healthy", [id("gpu1")]: "Unhealthy Xid 79" } } }
+	await shows(pod, wanted)
+	await until("state on the disk", () => readFileSync(`${node.root}/devplane_health_state`, "utf8").includes("Xid 79"))
+	const { body: { metadata: { resourceVersion } } } = await server.client.get(pods)
+	const watch = await server.client.watch(`${pods}?watch=true&resourceVersion=${resourceVersion}`)
+	// Longer than the time-out, so that what was saved at the last change would have expired.
+	for (let i = 0; i < 55; i++) {
+		report()
+		await sleep(200)
+	}
+	await node.kill()
+	driver.notified.length = 0
+	// The driver does not answer at first: what is shown then is what the agent remembers.
+	driver.fail.NodeWatchResources = 14
+	await node.begin()
+	await driver.registered()
+	delete driver.fail.NodeWatchResources
+	await until("watched again", () => driver.watched())
+	report()
+	await shows(pod, wanted)
+	await sleep(500)
+	const seen = watch.events.filter(({ object }) => object.metadata.name === pod.metadata.name).map(({ object }) => healthOf(object))
+	for (const health of seen)
+		assert.deepEqual(health, wanted)
+	watch.close()
+	assert.doesNotMatch(await cluster.eventsText(pod.metadata.name), /DeviceHealthUnknown/)
+	await end(pod)
+})
+
 finish()
