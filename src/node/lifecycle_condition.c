@@ -6,11 +6,7 @@
 #include "base/limits.h"
 #include "base/timestamp.h"
 #include "node/lifecycle_impl.h"
-
-static const char *const own[] = {
-	"PodReadyToStartContainers", "Initialized",  "Ready",
-	"ContainersReady",           "PodScheduled", "AllContainersRestarting",
-};
+#include "node/pod_condition.h"
 
 struct condition {
 	const char *type;
@@ -18,15 +14,6 @@ struct condition {
 	const char *reason; /* or NULL */
 	struct str message; /* or empty */
 };
-
-static bool is_own(struct str type)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
-		if (str_eqz(type, own[i]))
-			return true;
-	}
-	return false;
-}
 
 static void put(struct lifecycle_view *v, struct json *list, const struct condition *c)
 {
@@ -219,7 +206,7 @@ static struct condition restarting(const struct lifecycle_view *v, struct str ph
 static void put_others(struct lifecycle_view *v, struct json *list)
 {
 	JSON_FOREACH (it, json_getz(v->in->pod->status, "conditions")) {
-		if (!is_own(json_text_at(it, "type")))
+		if (!pod_condition_is_own(json_text_at(it, "type")))
 			json_append(list, lifecycle_copy(v->arena, it));
 	}
 }

@@ -462,7 +462,7 @@ static void the_status_is_what_upstream_writes(void **state)
 		"40Z\","
 		"\"finishedAt\":\"2026-01-01T23:58:20Z\",\"containerID\":\"test://a-0\"}},"
 		"\"resources\":{},\"started\":true,\"ready\":true}],\"phase\":\"Running\","
-		"\"conditions\":[{\"type\":\"devplane.dev/DevicesHealthy\",\"status\":\"True\"},"
+		"\"conditions\":[{\"type\":\"example.com/Others\",\"status\":\"True\"},"
 		"{\"type\":\"PodReadyToStartContainers\",\"observedGeneration\":3,\"status\":"
 		"\"True\",\"lastProbeTime\":null,\"lastTransitionTime\":\"2026-01-02T00:00:00Z\"},"
 		"{\"type\":\"Initialized\",\"observedGeneration\":3,\"status\":\"True\","
@@ -481,9 +481,12 @@ static void the_status_is_what_upstream_writes(void **state)
 		"\"startTime\":\"2026-01-02T00:00:00Z\"}";
 	struct fixture f;
 
+	/* Conditions of the agent's that do not apply, here those of an earlier one, are gone. */
 	fixture_init(&f, "generation=3 gate=x/y m:a",
 		     "{'phase':'Pending','qosClass':'BestEffort','conditions':[{'type':"
-		     "'devplane.dev/DevicesHealthy','status':'True'},{'type':'PodScheduled',"
+		     "'devplane.dev/DevicesHealthy','status':'True'},{'type':'PodResizePending',"
+		     "'status':'True'},{'type':'example.com/Others','status':'True'},"
+		     "{'type':'PodScheduled',"
 		     "'status':'True','lastTransitionTime':'2025-12-31T00:00:00Z'}]}",
 		     "S0 a:1:r a:0:x137");
 	f.containers[1].reason = STR("OOMKilled");

@@ -7,8 +7,8 @@
 #include "node/status_writer_patch.h"
 
 #include "base/limits.h"
-#include "node/device_status.h"
 #include "node/node_json.h"
+#include "node/pod_condition.h"
 
 enum merge {
 	ATOMIC, /* sent whole, and taken so */
@@ -36,33 +36,6 @@ static const struct field {
 	{ "observedGeneration", ATOMIC },
 	{ "allocatedResourcesStatus", REPLACED },
 };
-
-/* Conditions that nobody but a node agent keeps: theirs is to go when it is not wanted. */
-static const char *const own_conditions[] = {
-	"PodReadyToStartContainers", "Initialized",
-	"ContainersReady",           "Ready",
-	"PodResizePending",          "PodResizeInProgress",
-	"AllContainersRestarting",   DEVICES_HEALTHY_CONDITION,
-};
-
-static bool is_own(struct str type)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(own_conditions); i++) {
-		if (str_eqz(type, own_conditions[i]))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Whether the agent writes this condition. Those of others are in the status that is wanted as the
- * pod had them a moment ago: writing them would undo what their owners did since then, and two
- * versions of one would be written in turn for ever.
- */
-static bool is_written(struct str type)
-{
-	return is_own(type) || str_eqz(type, "PodScheduled");
-}
 
 /* --- parts of a patch ------------------------------------------------------------------------ */
 
@@ -127,13 +100,18 @@ static struct json *patch_conditions(struct arena *a, const struct json *server,
 		struct str type = json_text_at(it, "type");
 		const struct json *old = json_find(server, "type", type);
 
-		if (is_written(type) && (!old || !same_condition(old, it)))
+		/*
+		 * Those of others are in the status that is wanted as the pod had them a moment
+		 * ago: writing them would undo what their owners did since then, and two versions
+		 * of one would be written in turn for ever.
+		 */
+		if (pod_condition_is_own(type) && (!old || !same_condition(old, it)))
 			json_append(list, merged_condition(a, old, it));
 	}
 	JSON_FOREACH (it, server) {
 		struct str type = json_text_at(it, "type");
 
-		if (is_own(type) && !json_find(wanted, "type", type))
+		if (pod_condition_is_exclusive(type) && !json_find(wanted, "type", type))
 			json_append(list, deleted_condition(a, type));
 	}
 	return json_count(list) > 0 ? list : NULL;

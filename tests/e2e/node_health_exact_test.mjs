@@ -91,4 +91,19 @@ await test("an agent that is killed under steady reports comes back with the sam
 	await end(pod)
 })
 
+await test("with the gate off in the agent the condition goes, as the fields do", async () => {
+	driver.report([{ pool: "p", device: "gpu0", health: "Unhealthy", message: "gated", timeout: 3600 }])
+	const pod = await podWithClaim(["gpu0"])
+	await cluster.pod(pod, (p) => condition(p)?.status === "False")
+	await node.stop()
+	const off = await cluster.node("n1", { root: node.root, flags: ["--feature-gates", "ResourceHealthStatus=false"] })
+	await cluster.pod(pod, (p) => !condition(p) && JSON.stringify(healthOf(p)) === "{}")
+	await off.stop()
+	driver.notified.length = 0
+	await node.begin()
+	await driver.registered()
+	await cluster.pod(pod, (p) => condition(p)?.status === "False")
+	await end(pod)
+})
+
 finish()

@@ -1,0 +1,21 @@
+/*
+ * pod_condition - whose conditions those in a pod's status are: the one list of the agent's. Pure.
+ *
+ * The agent makes its own anew each time and removes those that no longer apply. Conditions of
+ * others (readiness gates, controllers) are never changed.
+ */
+#ifndef NODE_POD_CONDITION_H
+#define NODE_POD_CONDITION_H
+
+#include "base/str.h"
+
+/* Written by the agent. */
+bool pod_condition_is_own(struct str type);
+
+/*
+ * Written by nobody else, so it is deleted when the agent does not want it. PodScheduled is not:
+ * schedulers write it, too.
+ */
+bool pod_condition_is_exclusive(struct str type);
+
+#endif
