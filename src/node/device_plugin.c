@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/print.h"
+#include "grpc/message.h"
 #include "node/device_plugin_impl.h"
 #include "node/plugin_wire.h"
 #include "node/plugins_impl.h"
@@ -39,6 +40,11 @@ struct device_endpoint *device_plugins_newest(const struct device_plugins *d, st
 	return res ? LIST_ENTRY(res->endpoints.prev, struct device_endpoint, link) : NULL;
 }
 
+static bool is_newest(const struct device_endpoint *e)
+{
+	return e->of->endpoints.prev == &e->link;
+}
+
 /* --- an endpoint's end --------------------------------------------------------------- */
 
 static void release(struct loop_task *t)
@@ -47,6 +53,7 @@ static void release(struct loop_task *t)
 
 	free(e->resource);
 	free(e->socket);
+	free((char *)e->list.p);
 	free(e);
 }
 
@@ -73,23 +80,49 @@ void device_endpoint_cancel(struct device_endpoint *e)
 	endpoint_close(e);
 }
 
+/* The newest endpoint is another one, or there is none any more. */
+static void newest_changed(struct device_plugins *d, const char *resource)
+{
+	const struct device_endpoint *e = device_plugins_newest(d, str_from(resource));
+	struct plugins *p = d->p;
+	struct assign_device *v;
+	struct arena a;
+	void *message;
+	size_t n;
+
+	arena_init(&a, SIZE_MAX);
+	/* It was converted when it came, so that cannot fail now. */
+	if (e && e->list.p &&
+	    grpc_message_unpack(plugin_wire_list_and_watch.response, e->list, &a, &message, NULL) ==
+		    0 &&
+	    plugin_wire_devices(message, &a, &v, &n, NULL) == 0) {
+		if (p->events.on_resource)
+			p->events.on_resource(p->arg, str_from(resource), v, n);
+	} else if (p->events.on_resource_gone) {
+		p->events.on_resource_gone(p->arg, str_from(resource));
+	}
+	arena_release(&a);
+}
+
 /* Ends one that is connected. */
 static void endpoint_gone(struct device_endpoint *e)
 {
 	struct device_resource *res = e->of;
-	struct plugins *p = e->owner->p;
+	struct device_plugins *d = e->owner;
+	struct plugins *p = d->p;
+	bool newest = is_newest(e);
+	char *name = xstrdup(e->resource);
 
 	list_remove(&e->link);
-	if (!list_empty(&res->endpoints)) {
-		endpoint_close(e);
-		return;
+	if (list_empty(&res->endpoints)) {
+		(void)omap_remove(&d->resources, str_from(res->name));
+		free(res->name);
+		free(res);
 	}
-	(void)omap_remove(&e->owner->resources, str_from(res->name));
 	endpoint_close(e);
-	if (!p->freed && p->events.on_resource_gone)
-		p->events.on_resource_gone(p->arg, str_from(res->name));
-	free(res->name);
-	free(res);
+	if (newest && !p->freed)
+		newest_changed(d, name);
+	free(name);
 }
 
 /* --- connecting ---------------------------------------------------------------------- */
@@ -228,6 +261,15 @@ struct device_endpoint *device_plugins_connect(struct device_plugins *d, struct 
 
 /* --- its devices --------------------------------------------------------------------- */
 
+static void keep_list(struct device_endpoint *e, const Deviceplugin__ListAndWatchResponse *m)
+{
+	size_t n = protobuf_c_message_get_packed_size(&m->base);
+	uint8_t *packed = xmalloc(n + 1); /* also of an empty list */
+
+	free((char *)e->list.p);
+	e->list = str_of(packed, protobuf_c_message_pack(&m->base, packed));
+}
+
 static void on_list(struct grpc_call *c, const void *message)
 {
 	struct device_endpoint *e = grpc_call_data(c);
@@ -237,13 +279,17 @@ static void on_list(struct grpc_call *c, const void *message)
 	struct error err;
 	size_t n;
 
+	if (e->closed)
+		return;
 	arena_init(&a, SIZE_MAX);
 	if (plugin_wire_devices(message, &a, &v, &n, &err) < 0) {
 		plugins_problem(p, &err, "device plugin %s at %s", e->resource, e->socket);
 		if (!e->closed)
 			endpoint_gone(e);
-	} else if (p->events.on_resource) {
-		p->events.on_resource(p->arg, str_from(e->resource), v, n);
+	} else {
+		keep_list(e, message);
+		if (is_newest(e) && p->events.on_resource)
+			p->events.on_resource(p->arg, str_from(e->resource), v, n);
 	}
 	arena_release(&a);
 }

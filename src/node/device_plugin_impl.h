@@ -29,6 +29,7 @@ struct device_endpoint {
 	char *resource, *socket;
 	struct grpc_channel *channel;
 	struct grpc_call *call; /* for its options, then its lists; NULL: none runs */
+	struct str list; /* its latest, packed; p is NULL: it has sent none */
 	struct loop_timer dial; /* runs until the socket has answered */
 	bool prestart, preferred; /* its options */
 	bool closed;

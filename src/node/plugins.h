@@ -7,10 +7,10 @@
  *	                             earlier agent left there are removed at start, as upstream does
  *	plugins_registry/            watched, with its subfolders, for sockets that answer GetInfo
  *
- * A device plugin is one endpoint of a resource: the newest that is connected is asked. A DRA
- * driver may have several instances (a rolling update): each has its own connection and state;
- * the newest that is connected prepares claims, the newest that is registered is the one whose
- * health is watched.
+ * A device plugin is one endpoint of a resource: the newest that is connected is asked, and its
+ * list counts. A DRA driver may have several instances (a rolling update): each has its own
+ * connection and state; the newest that is connected prepares claims, the newest that is
+ * registered is the one whose health is watched.
  *
  * Health streams come in three dialects: v1.DRAResourceHealth, v1alpha1.DRAResourceHealth and
  * v1alpha1.NodeHealth. The best that the driver advertises is taken; a driver that advertises
@@ -42,10 +42,10 @@ struct plugin_health {
 
 /* Text is borrowed until return. All may be NULL. */
 struct plugins_events {
-	/* A device plugin sent its complete list. */
+	/* The complete list of a resource's newest plugin: it sent it, or became the newest. */
 	void (*on_resource)(void *arg, struct str resource, const struct assign_device *v,
 			    size_t n);
-	/* The last connected endpoint of the resource has gone. */
+	/* The newest endpoint has gone, and there is no other that has sent a list. */
 	void (*on_resource_gone)(void *arg, struct str resource);
 	/* The first instance of a driver is registered, or the last one has gone. */
 	void (*on_driver)(void *arg, struct str driver, bool registered);

@@ -36,9 +36,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A plugin that is registered and has sent a list. */
-static struct fake_plugin *plugin_with(struct plugins_world *w, const char *file,
-				       const char *devices)
+static struct fake_plugin *plugin_without_list(struct plugins_world *w, const char *file)
 {
 	char path[64];
 	struct fake_plugin *f;
@@ -49,6 +47,15 @@ static struct fake_plugin *plugin_with(struct plugins_world *w, const char *file
 	plugins_world_settle(w);
 	assert_int_equal(f->answers, 1);
 	assert_int_equal(f->code, GRPC_OK);
+	return f;
+}
+
+/* A plugin that is registered and has sent a list. */
+static struct fake_plugin *plugin_with(struct plugins_world *w, const char *file,
+				       const char *devices)
+{
+	struct fake_plugin *f = plugin_without_list(w, file);
+
 	fake_plugin_send_list(f, devices);
 	plugins_world_settle(w);
 	return f;
@@ -262,22 +269,36 @@ static void the_newest_of_two_endpoints_is_asked(void **state)
 	assert_string_equal(a.text, "DEVICE=gpu0");
 	assert_int_equal(old->calls, 0);
 	assert_string_equal(new->asked, "gpu0 gpu1");
-	/* Each list replaces the resource's, whichever endpoint sends it. */
+	/* The newest one's list counts, whatever the other says later. */
 	fake_plugin_send_list(old, "gpu5:Healthy");
 	plugins_world_settle(w);
 	plugins_world_expect(w, "resource " GPU " gpu0:Healthy\n"
-				"resource " GPU " gpu0:Healthy gpu1:Healthy\n"
-				"resource " GPU " gpu5:Healthy\n");
-	/* When the newest goes the other takes over, and the resource is not gone. */
+				"resource " GPU " gpu0:Healthy gpu1:Healthy\n");
+	/* When the newest goes the other takes over, with its own list, which is not gone. */
 	fake_plugin_stop(new, true);
 	plugins_world_run(w, 2000);
-	plugins_world_expect(w, "");
+	plugins_world_expect(w, "resource " GPU " gpu5:Healthy\n");
 	plugins_allocate(w->plugins, STR(GPU), ids, 1, on_packed, &a);
 	plugins_world_settle(w);
 	assert_int_equal(old->calls, 1);
 	fake_plugin_stop(old, true);
 	plugins_world_run(w, 2000);
 	plugins_world_expect(w, "resource-gone " GPU "\n");
+}
+
+static void an_older_endpoint_without_a_list_does_not_keep_the_newest_ones(void **state)
+{
+	struct plugins_world *w = *state;
+	struct fake_plugin *old = plugin_without_list(w, "old.sock");
+	struct fake_plugin *new = plugin_with(w, "new.sock", "gpu0:Healthy");
+
+	plugins_world_expect(w, "resource " GPU " gpu0:Healthy\n");
+	fake_plugin_stop(new, true);
+	plugins_world_run(w, 2000);
+	plugins_world_expect(w, "resource-gone " GPU "\n");
+	fake_plugin_send_list(old, "gpu1:Healthy");
+	plugins_world_settle(w);
+	plugins_world_expect(w, "resource " GPU " gpu1:Healthy\n");
 }
 
 static void on_ids(void *arg, const struct str *ids, size_t n, const struct error *err)
@@ -578,6 +599,7 @@ int main(void)
 		TEST(a_client_that_gives_up_registering_is_forgotten),
 		TEST(the_same_socket_registers_once_while_it_is_connected),
 		TEST(the_newest_of_two_endpoints_is_asked),
+		TEST(an_older_endpoint_without_a_list_does_not_keep_the_newest_ones),
 		TEST(options_and_the_calls_that_they_stand_for),
 		TEST(calls_that_hang_end),
 		TEST(calls_end_when_the_plugin_does),

@@ -106,4 +106,27 @@ await test("with the gate off in the agent the condition goes, as the fields do"
 	await end(pod)
 })
 
+await test("of two instances of a device plugin the newest counts, and the older one when it has gone", async () => {
+	const resource = "example.com/two"
+	const old = await DevicePlugin.start(node.root, resource, [{ ID: "d0" }])
+	await cluster.readNodeWhen("n1", (n) => n.status.allocatable[resource] === "1")
+	const pod = await cluster.run(podOn("n1", { main: { resources: { limits: { [resource]: "1" } } } }))
+	await shows(pod, { main: { [resource]: { d0: "Healthy" } } })
+	const young = await DevicePlugin.start(node.root, resource, [{ ID: "d0", health: "Unhealthy", message: "by the new one" }, { ID: "d1" }])
+	await shows(pod, { main: { [resource]: { d0: "Unhealthy by the new one" } } })
+	old.set([{ ID: "d0" }])
+	young.set([{ ID: "d0", health: "Unhealthy", message: "again" }, { ID: "d1" }])
+	await shows(pod, { main: { [resource]: { d0: "Unhealthy again" } } })
+	old.set([{ ID: "d0", health: "Unhealthy", message: "by the old one" }])
+	await sleep(300)
+	assert.deepEqual(healthOf(await cluster.pod(pod)), { main: { [resource]: { d0: "Unhealthy again" } } })
+	young.stop()
+	await shows(pod, { main: { [resource]: { d0: "Unhealthy by the old one" } } })
+	await cluster.readNodeWhen("n1", (n) => n.status.capacity[resource] === "1" && n.status.allocatable[resource] === "0")
+	assert.doesNotMatch(await cluster.eventsText(pod.metadata.name), /DeviceHealthUnknown/)
+	old.stop()
+	await shows(pod, { main: { [resource]: { d0: "Unknown" } } })
+	await end(pod)
+})
+
 finish()
