@@ -3,7 +3,8 @@
  *
  * allocatedResourcesStatus tells the health of devices: an entry is named after
  * what the container asked for, "claim:<claim>" or "claim:<claim>/<request>" for
- * a claim and the resource's own name for a device plugin's.
+ * a claim and the resource's own name for a device plugin's. The pod's own field
+ * is for claims that no container names.
  */
 #include "api/check_pod.h"
 #include "base/limits.h"
@@ -269,6 +270,44 @@ static void check_ephemeral_statuses(struct validation *v, const struct json *st
 	}
 }
 
+static bool names_pods_claim(const struct json *pod, struct json_index *claims, struct str name)
+{
+	const struct json *extended = json_getz(json_getz(pod, "status"),
+						"extendedResourceClaimStatus");
+	struct str claim, request;
+
+	if (!is_claim(name) || str_ends(name, STR("/")))
+		return false;
+	claim = cut_claim(name, &request);
+	return json_index_get(claims, claim) ||
+	       (extended && str_eq(claim, json_text_at(extended, "resourceClaimName")));
+}
+
+/* Names that are stored stay valid: earlier servers accepted any. */
+static void check_pod_resources(struct validation *v, const struct json *pod,
+				const struct json *old, const struct field_path *path)
+{
+	static const char field[] = "allocatedResourcesStatus";
+	CLEANUP(json_index_release) struct json_index claims;
+	CLEANUP(json_index_release) struct json_index stored;
+	struct field_path list = field_path_name(path, field);
+	size_t i = 0;
+
+	json_index_init(&claims, json_getz(json_getz(pod, "spec"), "resourceClaims"), "name");
+	json_index_init(&stored, json_getz(json_getz(old, "status"), field), "name");
+	JSON_FOREACH (resource, json_getz(json_getz(pod, "status"), field)) {
+		struct field_path item = field_path_index(&list, i++);
+		struct field_path at = field_path_name(&item, "name");
+		struct str name = json_text_at(resource, "name");
+
+		if (!names_pods_claim(pod, &claims, name) && !json_index_get(&stored, name))
+			field_errors_invalid(v->errs, &at, FIELD_STR(name),
+					     "must match one of the pod's resource claims as "
+					     "'claim:<claimName>' or "
+					     "'claim:<claimName>/<requestName>'");
+	}
+}
+
 static void check_claim_statuses(struct validation *v, const struct json *pod,
 				 const struct field_path *path)
 {
@@ -329,5 +368,6 @@ void check_pod_status_update(struct validation *v, const struct json *pod, const
 	check_container_statuses(v, pod, "containerStatuses", "containers", &path);
 	check_container_statuses(v, pod, "initContainerStatuses", "initContainers", &path);
 	check_ephemeral_statuses(v, status, &path);
+	check_pod_resources(v, pod, old, &path);
 	check_claim_statuses(v, pod, &path);
 }

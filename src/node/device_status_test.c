@@ -463,7 +463,7 @@ static void hold_plugin_devices(struct test *t, const struct assign_device *v, s
 	POD(uid, "",                                                                      \
 	    CONTAINER("main", ",\"resources\":{\"requests\":{\"vendor.com/fpga\":\"2\"}," \
 			      "\"limits\":{\"vendor.com/fpga\":\"2\"}}"),                 \
-	    "", MAIN_STATUS)
+	    CLAIM("gpu"), MAIN_STATUS)
 
 static void devices_of_plugins_are_told_with_their_messages(void **state UNUSED)
 {
