@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/timestamp.h"
 #include "node/claims.h"
+#include "node/device_evidence.h"
 
 /* Of the condition's message, then it says how many more there are. */
 enum { MESSAGE_MAX = 1024 };
@@ -18,6 +19,10 @@ struct device {
 	struct str id, message;
 	enum assign_health health;
 	bool named; /* by a container */
+	/* An entry shows evidence instead of the present health. */
+	bool kept;
+	enum assign_health kept_health;
+	struct str kept_message;
 };
 
 struct fill {
@@ -26,6 +31,9 @@ struct fill {
 	const struct device_status_opts *opts;
 	struct device *devices;
 	size_t n;
+	const struct json *before; /* or NULL */
+	bool over; /* the pod's containers have all ended */
+	const struct json *evidence; /* of the list that is being made; or NULL */
 };
 
 static bool of_claim(const struct device *d)
@@ -98,20 +106,39 @@ static struct json *need_entry(struct fill *f, struct json *list, struct str nam
 	return entry;
 }
 
+/* The condition counts evidence, too: of a pod that has not ended, only of a fault. */
+static void note_kept(struct fill *f, struct device *d, enum assign_health health,
+		      struct str message)
+{
+	if (!f->over && health != ASSIGN_UNHEALTHY)
+		return;
+	if (d->kept && d->kept_health == ASSIGN_UNHEALTHY)
+		return;
+	d->kept = true;
+	d->kept_health = health;
+	d->kept_message = message;
+}
+
 /* Devices come sorted, so one that two shares of a claim have was the last one added. */
-static void add_device(struct fill *f, struct json *list, struct str name, const struct device *d)
+static void add_device(struct fill *f, struct json *list, struct str name, struct device *d)
 {
 	struct json *resources = json_getz(need_entry(f, list, name), "resources");
-	struct json *health;
+	const struct json *old = json_getz(json_find(f->evidence, "name", name), "resources");
+	enum assign_health health = d->health;
+	struct str message = d->message;
+	struct json *entry;
 
+	if (device_evidence_holds(json_find(old, "resourceID", d->id), d->health, &health,
+				  &message))
+		note_kept(f, d, health, message);
 	if (str_eq(json_text_at(resources->last, "resourceID"), d->id))
 		return;
-	health = json_make_object(f->arena);
-	json_put_str(f->arena, health, "resourceID", arena_str(f->arena, d->id));
-	json_put_str(f->arena, health, "health", str_from(assign_health_name(d->health)));
-	if (d->message.n > 0)
-		json_put_str(f->arena, health, "message", d->message);
-	json_append(resources, health);
+	entry = json_make_object(f->arena);
+	json_put_str(f->arena, entry, "resourceID", arena_str(f->arena, d->id));
+	json_put_str(f->arena, entry, "health", str_from(assign_health_name(health)));
+	if (message.n > 0)
+		json_put_str(f->arena, entry, "message", arena_str(f->arena, message));
+	json_append(resources, entry);
 }
 
 /* The server refuses a status with names that the container's requests do not have. */
@@ -121,7 +148,7 @@ static void add_plugin_devices(struct fill *f, const struct json *container, str
 	struct str name = json_text_at(container, "name");
 
 	for (size_t i = 0; i < f->n; i++) {
-		const struct device *d = &f->devices[i];
+		struct device *d = &f->devices[i];
 
 		if (!of_claim(d) && str_eq(d->use->container, name) &&
 		    json_get(requests, d->use->resource))
@@ -160,17 +187,30 @@ static void add_claim_devices(struct fill *f, const struct json *container, stru
 	}
 }
 
-static void fill_containers(struct fill *f, struct json *statuses)
+/* Evidence about devices that nothing else is known of stays as it is. */
+static void put_list(struct fill *f, struct json *status, struct json *list)
 {
-	JSON_FOREACH (status, statuses) {
+	if (json_count(list) == 0 && f->evidence)
+		(void)json_copy(f->arena, f->evidence, &list, NULL);
+	if (json_count(list) > 0)
+		json_setz(status, "allocatedResourcesStatus", list);
+	f->evidence = NULL;
+}
+
+static void fill_containers(struct fill *f, struct json *status_of_pod, const char *key)
+{
+	const struct json *before = json_getz(f->before, key);
+
+	JSON_FOREACH (status, json_getz(status_of_pod, key)) {
 		const struct json *container = pod_container(f->pod, json_text_at(status, "name"),
 							     NULL);
 		struct json *list = json_make_array(f->arena);
+		const struct json *old = json_find(before, "name", json_text_at(status, "name"));
 
+		f->evidence = device_evidence_of(old, status, f->over);
 		add_plugin_devices(f, container, list);
 		add_claim_devices(f, container, list);
-		if (json_count(list) > 0)
-			json_setz(status, "allocatedResourcesStatus", list);
+		put_list(f, status, list);
 	}
 }
 
@@ -192,8 +232,9 @@ static void fill_pod(struct fill *f, struct json *status)
 	struct json *list = json_make_array(f->arena);
 
 	find_named(f);
+	f->evidence = f->over ? json_getz(f->before, "allocatedResourcesStatus") : NULL;
 	for (size_t i = 0; i < f->n; i++) {
-		const struct device *d = &f->devices[i];
+		struct device *d = &f->devices[i];
 
 		if (of_claim(d) && !d->named && !str_eqz(d->use->pod_claim, CLAIMS_EXTENDED))
 			add_device(f, list,
@@ -201,8 +242,7 @@ static void fill_pod(struct fill *f, struct json *status)
 							 STR_ARG(d->use->pod_claim))),
 				   d);
 	}
-	if (json_count(list) > 0)
-		json_setz(status, "allocatedResourcesStatus", list);
+	put_list(f, status, list);
 }
 
 /* --- the condition --------------------------------------------------------------------------- */
@@ -244,15 +284,32 @@ static struct str name_devices(struct fill *f, enum assign_health health)
 	return arena_str(f->arena, buf_str(&b));
 }
 
-static void put_condition(struct fill *f, struct json *status, const struct json *before)
+/* Devices count as their entries say. */
+static void use_kept(struct fill *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		struct device *d = &f->devices[i];
+
+		if (d->kept && (f->over || d->health != ASSIGN_UNHEALTHY)) {
+			d->health = d->kept_health;
+			d->message = d->kept_message;
+		}
+	}
+}
+
+/* The condition is evidence as well, for devices that no entry shows. */
+static bool condition_holds(const struct fill *f, const struct json *was)
+{
+	return f->over && was &&
+	       (f->n == 0 ||
+		(str_eqz(json_text_at(was, "status"), "False") && worst(f) != ASSIGN_UNHEALTHY));
+}
+
+static struct json *make_condition(struct fill *f, const struct json *was)
 {
 	static const char *const values[] = { "True", "False", "Unknown" };
 	static const char *const reasons[] = { "DevicesHealthy", "DeviceUnhealthy",
 					       "DeviceHealthUnknown" };
-	struct json *list = json_need_array(f->arena, status, "conditions");
-	struct json *old = json_find(list, "type", STR(DEVICES_HEALTHY_CONDITION));
-	const struct json *was = json_find(json_getz(before, "conditions"), "type",
-					   STR(DEVICES_HEALTHY_CONDITION));
 	struct json *now = json_make_object(f->arena);
 	enum assign_health health = worst(f);
 	struct str since = json_text_at(was, "lastTransitionTime");
@@ -267,24 +324,44 @@ static void put_condition(struct fill *f, struct json *status, const struct json
 	json_put_str(f->arena, now, "reason", str_from(reasons[health]));
 	if (health != ASSIGN_HEALTHY)
 		json_put_str(f->arena, now, "message", name_devices(f, health));
+	return now;
+}
+
+static void put_condition(struct fill *f, struct json *status)
+{
+	const struct json *was = json_find(json_getz(f->before, "conditions"), "type",
+					   STR(DEVICES_HEALTHY_CONDITION));
+	struct json *now = NULL, *list, *old;
+
+	if (f->n == 0 && !was)
+		return;
+	list = json_need_array(f->arena, status, "conditions");
+	old = json_find(list, "type", STR(DEVICES_HEALTHY_CONDITION));
+	if (condition_holds(f, was))
+		(void)json_copy(f->arena, was, &now, NULL);
+	else if (f->n > 0)
+		now = make_condition(f, was);
 	if (old)
 		(void)json_unlink(list, old);
-	json_append(list, now);
+	if (now)
+		json_append(list, now);
 }
 
 void device_status_fill(struct arena *a, const struct pod *pod, const struct device_status_opts *o,
 			struct json *status, const struct json *before)
 {
-	struct fill f = { .arena = a, .pod = pod, .opts = o };
+	struct fill f = { .arena = a, .pod = pod, .opts = o, .before = before };
 
+	f.over = device_evidence_over(before, status);
 	read_devices(&f);
-	if (f.n == 0)
+	if (f.n == 0 && !f.over)
 		return;
-	fill_containers(&f, json_getz(status, "initContainerStatuses"));
-	fill_containers(&f, json_getz(status, "containerStatuses"));
+	fill_containers(&f, status, "initContainerStatuses");
+	fill_containers(&f, status, "containerStatuses");
 	if (o->pod_level)
 		fill_pod(&f, status);
-	put_condition(&f, status, before);
+	use_kept(&f);
+	put_condition(&f, status);
 }
 
 /* --- differences ----------------------------------------------------------------------------- */
@@ -295,15 +372,6 @@ struct diff {
 	size_t n;
 	struct map seen; /* devices in v */
 };
-
-static enum assign_health health_of(const struct json *health)
-{
-	struct str text = json_text_at(health, "health");
-
-	if (str_eqz(text, "Healthy"))
-		return ASSIGN_HEALTHY;
-	return str_eqz(text, "Unhealthy") ? ASSIGN_UNHEALTHY : ASSIGN_UNKNOWN;
-}
 
 /* An id of a driver's device says all; one of a plugin is its resource's. */
 static bool came_before(struct diff *d, const struct device_status_change *c)
@@ -324,8 +392,8 @@ static void diff_device(struct diff *d, struct str resource, const struct json *
 	struct device_status_change c = { .resource = resource,
 					  .id = json_text_at(now, "resourceID"),
 					  .message = json_text_at(now, "message"),
-					  .before = health_of(before),
-					  .now = health_of(now) };
+					  .before = device_evidence_health(before),
+					  .now = device_evidence_health(now) };
 	bool same = c.before == c.now && str_eq(json_text_at(before, "message"), c.message);
 
 	if (before ? same : c.now != ASSIGN_UNHEALTHY)

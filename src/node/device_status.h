@@ -10,6 +10,12 @@
  * extended resources NAME is that claim's own and the request is always there. Ids are the
  * plugin's id or DRIVER/POOL/DEVICE. Sorted by name and id, so that nothing changes without
  * cause.
+ *
+ * Evidence stays: once a container has failed, or all containers of the pod have ended, the health
+ * that its devices had at that moment is kept. Afterwards an entry changes only from another health
+ * to Unhealthy, because a driver may notice the fault after the container has died. Recovery of a
+ * device, or a driver that falls silent, changes nothing there. A container that starts again shows
+ * the present health.
  */
 #ifndef NODE_DEVICE_STATUS_H
 #define NODE_DEVICE_STATUS_H
@@ -34,7 +40,8 @@ struct device_status_opts {
  * made for containers that have none only when `status` is to be patched: never), and the
  * condition to its conditions: True (all Healthy), False with reason DeviceUnhealthy and a
  * message that names devices, Unknown with reason DeviceHealthUnknown; absent for pods without
- * devices. `before` is the status that the pod has, for the transition time; may be NULL.
+ * devices. `before` is the status given last, else the pod's, for the transition time and for the
+ * health that is kept; may be NULL.
  */
 void device_status_fill(struct arena *a, const struct pod *pod, const struct device_status_opts *o,
 			struct json *status, const struct json *before);

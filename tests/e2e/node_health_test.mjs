@@ -103,9 +103,11 @@ await test("a pod that failed before its device was found broken still gets to s
 	await node.begin()
 	await driver.registered()
 	driver.report([broken("gpu0", "after a restart")])
-	await shows(pod, { main: { "claim:gpu": { [id("gpu0")]: "Unhealthy after a restart" } } })
+	const other = await podWithClaim(["gpu0"])
+	await shows(other, { main: { "claim:gpu": { [id("gpu0")]: "Unhealthy after a restart" } } })
+	await shows(pod, { main: { "claim:gpu": { [id("gpu0")]: "Unhealthy too late" } } })
 	assert.equal((await cluster.pod(pod)).status.phase, "Failed")
-	await end(pod)
+	await end(pod, other)
 })
 
 await test("a pod in a crash loop shows its unhealthy device", async () => {
@@ -208,13 +210,95 @@ await test("health is remembered by an agent that was killed, and a broken state
 	await end(pod)
 })
 
-await test("a Job's policy can act on the condition, and a status stays valid for the server", async () => {
+await test("a failed pod keeps the health that its device had when it died, whatever the device does later", async () => {
+	driver.report(healthy("gpu0"))
+	const pod = await podWithClaim(["gpu0"], { restartPolicy: "Never", annotations: { "devplane.dev/hollow-exit.main": "1 after 3s" } })
+	await shows(pod, { main: { "claim:gpu": { [id("gpu0")]: "Healthy" } } })
+	const wanted = { main: { "claim:gpu": { [id("gpu0")]: "Unhealthy Xid 79" } } }
+	driver.report([broken("gpu0", "Xid 79")])
+	await shows(pod, wanted)
+	// The driver resets the device as soon as it gets it back, which is before the pod is Failed.
+	driver.options.unprepare = () => void driver.report(healthy("gpu0"))
+	const watch = await server.client.watch(`${pods}?watch=true&fieldSelector=metadata.name%3D${pod.metadata.name}`)
+	const failed = await cluster.pod(pod, (p) => p.status.phase === "Failed")
+	delete driver.options.unprepare
+	assert.deepEqual(healthOf(failed), wanted)
+	assert.equal(condition(failed).status, "False")
+	// Reports of other devices make the agent look at the pod again, and so does a restart.
+	driver.report(healthy("gpu0", "gpu1"))
+	driver.report([])
+	await node.kill()
+	await node.begin()
+	await driver.registered()
+	driver.report([broken("gpu0", "another fault")])
+	const next = await podWithClaim(["gpu0"])
+	await shows(next, { main: { "claim:gpu": { [id("gpu0")]: "Unhealthy another fault" } } })
+	driver.report(healthy("gpu0"))
+	await shows(next, { main: { "claim:gpu": { [id("gpu0")]: "Healthy" } } })
+	for (const { object } of watch.events.filter((e) => e.object.status.phase === "Failed")) {
+		assert.deepEqual(healthOf(object), wanted)
+		assert.match(condition(object).message, /gpu0: Xid 79/)
+	}
+	watch.close()
+	await end(pod, next)
+})
+
+// Upstream's rule for onPodConditions (pkg/controller/job, matchPodFailurePolicy): the first rule of which a condition of the
+// pod has type and status. It stands for the Job controller of kube-controller-manager, which devplane has not.
+function matchPodFailurePolicy({ podFailurePolicy }, pod) {
+	if (pod.status.phase !== "Failed")
+		return undefined
+	return podFailurePolicy.rules.find(({ onPodConditions = [] }) =>
+		onPodConditions.some(({ type, status = "True" }) => pod.status.conditions.some((c) => c.type === type && c.status === status)))?.action
+}
+
+await test("a Job's podFailurePolicy on the condition: nothing while the pod runs, FailJob once it has failed", async () => {
+	const jobs = "/apis/batch/v1/namespaces/default/jobs"
+	driver.report(healthy("gpu0"))
+	const name = unique("claim")
+	results.set(name, [{ request: "r", driver: driverName, pool: "p", device: "gpu0" }])
+	const made = await server.client.post(jobs, {
+		metadata: { name: unique("job") },
+		spec: {
+			backoffLimit: 6,
+			podFailurePolicy: { rules: [{ action: "FailJob", onPodConditions: [{ type: "devplane.dev/DevicesHealthy", status: "False" }] }] },
+			template: {
+				metadata: { annotations: { "devplane.dev/hollow-exit.main": "1 after 3s" } },
+				spec: {
+					restartPolicy: "Never",
+					automountServiceAccountToken: false,
+					resourceClaims: [{ name: "gpu", resourceClaimName: name }],
+					containers: [{ name: "main", image: "busybox", resources: { claims: [{ name: "gpu" }] } }],
+				},
+			},
+		},
+	})
+	assert.equal(made.code, 201, made.text)
+	const job = made.body
+	const { metadata, spec } = job.spec.template
+	// The pod that the Job controller would make of the template, and bound.
+	const pod = await cluster.run({
+		metadata: {
+			name: `${job.metadata.name}-x`,
+			annotations: metadata.annotations,
+			ownerReferences: [{ apiVersion: "batch/v1", kind: "Job", name: job.metadata.name, uid: job.metadata.uid, controller: true }],
+		},
+		spec: { ...spec, nodeName: "n1" },
+	})
+	await allocateClaim(server.client, name, results.get(name), pod)
+	await shows(pod, { main: { "claim:gpu": { [id("gpu0")]: "Healthy" } } })
 	driver.report([broken("gpu0")])
-	const pod = await podWithClaim(["gpu0"])
-	const now = await shows(pod, { main: { "claim:gpu": { [id("gpu0")]: "Unhealthy" } } })
-	assert.equal(now.status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].message, undefined)
+	const ill = await shows(pod, { main: { "claim:gpu": { [id("gpu0")]: "Unhealthy" } } })
+	assert.equal(ill.status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].message, undefined)
+	if (ill.status.phase === "Running")
+		assert.equal(matchPodFailurePolicy(job.spec, ill), undefined)
+	driver.options.unprepare = () => void driver.report(healthy("gpu0"))
+	const dead = await cluster.pod(pod, (p) => p.status.phase === "Failed")
+	delete driver.options.unprepare
+	assert.equal(matchPodFailurePolicy(job.spec, dead), "FailJob")
 	assert.match(await node.metrics(), /devplane_node_pod_status_problems_total 0/)
 	await end(pod)
+	await server.client.delete(`${jobs}/${job.metadata.name}`, { propagationPolicy: "Background" })
 })
 
 await test("the gate off in the agent: nothing is reported; off in the server: nothing is stored or served; on again: all is back", async () => {
