@@ -281,6 +281,29 @@ static void nothing_is_created_under_a_definition_that_another_server_deleted(vo
 	verb_world_call(w, "GET", WIDGETS "/late", NULL, 404);
 }
 
+/* Another server deletes the last object and the definition, and this one hears of both at once. */
+static void a_watch_tells_of_the_last_deletion_before_it_ends(void **state)
+{
+	struct verb_world *w = *state;
+	struct verb_ask watches[2] = { { .method = "GET", .target = WIDGETS "?watch=true" },
+				       { .method = "GET", .target = WIDGETS "?watch=true" } };
+
+	define(w, "widgets", "Widget");
+	verb_world_call(w, "POST", WIDGETS, widget(w, "last", "", ""), 201);
+	for (int i = 0; i < 2; i++)
+		verb_world_begin(w, &watches[i]); /* one on each loop */
+	sim_run_for(w->sim, 100);
+	(void)fake_data_put(w->data, STR("example.com/widgets"), STR("default"), STR("last"),
+			    STR(""));
+	(void)fake_data_put(w->data, STR("apiextensions.k8s.io/customresourcedefinitions"), STR(""),
+			    STR("widgets.example.com"), STR(""));
+	for (int i = 0; i < 2; i++) {
+		verb_world_finish(w, &watches[i]);
+		assert_true(str_find(buf_str(&watches[i].got), STR("\"DELETED\"")) >= 0);
+		verb_ask_release(&watches[i]);
+	}
+}
+
 /* While this server gets no events, another one makes the definition again, without widgets. */
 static int64_t make_again(struct verb_world *w)
 {
@@ -604,6 +627,7 @@ int main(void)
 		WORLD(finalizers_of_objects_are_waited_for),
 		SHARED(finalizers_of_objects_are_waited_for),
 		SHARED(nothing_is_created_under_a_definition_that_another_server_deleted),
+		SHARED(a_watch_tells_of_the_last_deletion_before_it_ends),
 		SHARED(a_server_that_reads_again_lists_what_was_there_at_its_revision),
 		SHARED(a_watch_from_before_its_definition_expires),
 		SHARED(a_list_from_before_its_definition_has_the_objects_of_then),

@@ -60,6 +60,7 @@ void resource_change(struct resource *r, const struct schema_kind *kind)
 {
 	struct crd *before = r->custom;
 
+	state_feed_flush(r);
 	r->custom = crd_ref(crd_of(kind));
 	r->kind = kind;
 	r->gone = false;
@@ -71,6 +72,7 @@ void resource_change(struct resource *r, const struct schema_kind *kind)
 
 void resource_drop(struct resource *r)
 {
+	state_feed_flush(r);
 	r->gone = true;
 	r->changes++;
 	resource_clear(r);

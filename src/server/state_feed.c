@@ -86,7 +86,8 @@ static void tell_gauges(struct state *st)
 	}
 }
 
-static void finish_batch(struct state *st)
+/* The lanes hear what has changed of the dirty resources. */
+static void tell_batch(struct state *st)
 {
 	LIST_FOREACH (node, &st->dirty) {
 		struct resource *r = LIST_ENTRY(node, struct resource, dirty);
@@ -99,7 +100,27 @@ static void finish_batch(struct state *st)
 		lane_tell_batch(st->lanes[i]);
 	while (list_pop_front(&st->dirty))
 		;
+}
+
+static void finish_batch(struct state *st)
+{
+	tell_batch(st);
 	state_sync_reached(st);
+}
+
+void state_feed_flush(struct resource *r)
+{
+	struct state *st = r->state;
+	struct list others;
+
+	if (list_empty(&r->dirty))
+		return;
+	list_remove(&r->dirty);
+	list_init(&others);
+	list_splice_back(&others, &st->dirty);
+	list_push_back(&st->dirty, &r->dirty);
+	tell_batch(st);
+	list_splice_back(&st->dirty, &others);
 }
 
 /* What nobody writes any more is trimmed, too. */

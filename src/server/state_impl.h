@@ -191,6 +191,8 @@ void state_load_start(struct state *st);
 
 /* Follows the store from state->revision on (state_feed.c). */
 void state_feed_start(struct state *st);
+/* Watchers hear now what this batch has changed of the resource: their watches are about to end. */
+void state_feed_flush(struct resource *r);
 void state_feed_tidy(struct loop_timer *t); /* once a minute: trims rings that are not written */
 
 /* The committed revision moved on: who waited for it goes on. */
