@@ -79,7 +79,10 @@ static void hold(struct holders *h, const char *device, struct str uid)
 	const char *mine = arena_strdup(a, uid),
 		   *other = omap_put(&h->by_device, key, (void *)(uintptr_t)mine);
 
-	if (other && strcmp(other, mine) != 0)
+	if (!other || strcmp(other, mine) == 0)
+		return;
+	h->w->doubles++;
+	if (!h->w->unfenced)
 		cluster_fail(h->w, "%s: %s is held by claims %s and %s", h->where, device, other,
 			     mine);
 }

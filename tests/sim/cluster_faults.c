@@ -173,6 +173,8 @@ void cluster_faults_step(struct cluster *w)
 		attached_hurt(w);
 	else if (!w->quiet && (w->parts & CLUSTER_CLOCKS) && cluster_chance(w, 0.2))
 		cluster_clock_jump(w);
+	else if (!w->quiet && (w->parts & CLUSTER_LEADERS) && cluster_chance(w, 0.2))
+		leaders_hold_up(w);
 	else if (!w->quiet)
 		faults[cluster_pick(w, sizeof(faults) / sizeof(faults[0]))](w);
 }

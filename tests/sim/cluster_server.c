@@ -58,6 +58,8 @@ static int start(struct cluster_role *role, struct error *err)
 		opts.client_ca_file = config->client_ca_file;
 	}
 	gates_init(&opts.gates);
+	if (config->unfenced)
+		(void)gates_set(&opts.gates, STR("DeviceAllocationFence=false"), NULL);
 	r = server_new(&opts, &s, err);
 	role->impl = s;
 	return r;

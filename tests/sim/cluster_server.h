@@ -22,6 +22,7 @@ struct cluster_server_config {
 	int port;
 	size_t ring_bytes; /* of the watch cache, for each resource */
 	int64_t history_ms; /* 0: the default */
+	bool unfenced; /* DeviceAllocationFence is off */
 	char etcd[CLUSTER_ETCD_URLS][32]; /* URLs; with LMDB empty */
 	const char *urls[CLUSTER_ETCD_URLS];
 	size_t nurls;

@@ -8,6 +8,8 @@
  *	SIM_STEPS=N   steps of each
  *	SIM_DIR=PATH  a folder to work in, which is made and removed
  *	SIM_WITH=A,B  the parts that every world has, of those in cluster_world.c; "none"
+ *	SIM_LATE_SEED=N, SIM_LATE_SEEDS=N   the same for leaders that come late
+ *	SIM_UNFENCED=1   servers let a device be held twice
  *	SIM_LOG=info|debug, SIM_TRACE=1   what roles log, and every event of the world
  */
 #include "cluster_world.h"
@@ -29,7 +31,7 @@
 #include "base/mem.h"
 #include "node/node_pressure.h"
 
-enum { SEEDS = 6, STEPS = 150, SHORT = 40, ROUNDS = 80, STOP_TURNS = 16 };
+enum { SEEDS = 6, STEPS = 150, SHORT = 40, ROUNDS = 80, STOP_TURNS = 16, LATE = 20 };
 
 static uint64_t number(const char *name, uint64_t absent)
 {
@@ -103,6 +105,49 @@ static void a_cluster_keeps_its_promises_whatever_fails(void **state)
 		(void)run(first + i, steps, *state);
 }
 
+/* How many of the seeds have shown a device that two claims hold. */
+static uint64_t count_doubles(uint64_t first, uint64_t seeds, const char *in)
+{
+	uint64_t shown = 0;
+	char dir[64];
+
+	(void)snprintf(dir, sizeof(dir), "%s/w", in);
+	for (uint64_t i = 0; i < seeds; i++) {
+		struct cluster *w = calloc(1, sizeof(*w));
+
+		assert_int_equal(mkdir(dir, 0700), 0);
+		cluster_init(w, first + i, dir);
+		leaders_be_late(w);
+		shown += w->doubles > 0;
+		cluster_release(w);
+		free(w);
+		assert_int_equal(nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	}
+	return shown;
+}
+
+/* Without the server's fence they do: the simulation would see it. */
+static void a_late_leader_gives_no_device_twice(void **state)
+{
+	uint64_t first = number("SIM_LATE_SEED", 1), seeds = number("SIM_LATE_SEEDS", LATE);
+	uint64_t fenced, unfenced;
+
+	if (getenv("SIM_SEED") || getenv("SIM_WITH"))
+		skip();
+	assert_int_equal(setenv("SIM_WITH", "none", 1), 0);
+	fenced = count_doubles(first, seeds, *state);
+	assert_int_equal(setenv("SIM_UNFENCED", "1", 1), 0);
+	unfenced = count_doubles(first, seeds, *state);
+	assert_int_equal(unsetenv("SIM_UNFENCED"), 0);
+	assert_int_equal(unsetenv("SIM_WITH"), 0);
+	print_message("# a late leader: of %llu seeds %llu give a device twice, without the fence "
+		      "%llu\n",
+		      (unsigned long long)seeds, (unsigned long long)fenced,
+		      (unsigned long long)unfenced);
+	assert_int_equal(fenced, 0);
+	assert_true(unfenced > 0);
+}
+
 static void run_twice(uint64_t seed, const char *in)
 {
 	uint64_t first = run(seed, SHORT, in);
@@ -169,6 +214,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_run_sees_nothing_of_its_machine, make_dir,
 						remove_dir),
 		cmocka_unit_test_setup_teardown(a_node_can_be_killed_while_it_stops, make_dir,
+						remove_dir),
+		cmocka_unit_test_setup_teardown(a_late_leader_gives_no_device_twice, make_dir,
 						remove_dir),
 		cmocka_unit_test_setup_teardown(the_same_seed_is_the_same_run, make_dir,
 						remove_dir),

@@ -202,6 +202,7 @@ static void configure_server(struct cluster *w, unsigned i)
 
 	c->port = CLUSTER_PORT + (int)i;
 	c->ring_bytes = w->ring_bytes;
+	c->unfenced = w->unfenced;
 	for (unsigned k = 0; k < w->nmembers; k++) {
 		unsigned member = (i + k) % CLUSTER_ETCD_MEMBERS;
 
@@ -374,8 +375,9 @@ static void draw(struct cluster *w, struct sim_opts *o)
 /* Drawn apart, so that a world without any of them is the same whatever else there may be. */
 static void draw_parts(struct cluster *w)
 {
-	static const char *const names[] = { "etcd",    "races", "clocks", "priority", "taints",
-					     "plugins", "quota", "attach", "tls",      "crds" };
+	static const char *const names[] = { "etcd",   "races",   "clocks", "priority",
+					     "taints", "plugins", "quota",  "attach",
+					     "tls",    "crds",    "leaders" };
 	const char *with = getenv("SIM_WITH");
 	struct prng prng;
 
@@ -435,6 +437,7 @@ void cluster_init(struct cluster *w, uint64_t seed, const char *dir)
 	cluster_history_begin();
 	prng_init(&w->prng, seed);
 	w->seed = seed;
+	w->unfenced = getenv("SIM_UNFENCED") != NULL;
 	(void)snprintf(w->dir, sizeof(w->dir), "%s", dir);
 	init_log(w);
 	arena_init(&w->arena, SIZE_MAX);

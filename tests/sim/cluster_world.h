@@ -59,6 +59,7 @@ enum cluster_part {
 	CLUSTER_ATTACH = 1 << 7, /* attached agents, and monitors of PodResources */
 	CLUSTER_TLS = 1 << 8, /* servers and their clients speak TLS, and strangers ask */
 	CLUSTER_CRDS = 1 << 9, /* a custom kind, and a scheduler plugin that reads it */
+	CLUSTER_LEADERS = 1 << 10, /* the leading scheduler is held up until another one leads */
 };
 
 struct crds;
@@ -101,6 +102,8 @@ struct cluster {
 	struct prng prng; /* of load and faults */
 	char dir[64];
 	struct log log;
+	bool unfenced; /* the servers let a device be held twice: counted, and no failure */
+	uint64_t doubles;
 	uint64_t hash; /* of the trace */
 	uint64_t lines;
 	struct cluster_role roles[CLUSTER_ROLES];
@@ -211,6 +214,13 @@ void cluster_load_delete(struct cluster *w, struct thing *t);
 void cluster_load_release(struct cluster *w);
 
 /* --- cluster_faults.c --------------------------------------------------------------------- */
+
+/*
+ * cluster_leaders.c. The leading scheduler is held up until another one leads; and the same while
+ * its allocation is on its way and the other one gives all devices away, on an idle cluster.
+ */
+void leaders_hold_up(struct cluster *w);
+void leaders_be_late(struct cluster *w);
 
 void cluster_faults_step(struct cluster *w);
 void cluster_faults_watch(struct cluster *w); /* ends what has lasted long enough */
