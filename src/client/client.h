@@ -129,6 +129,12 @@ static inline bool client_busy(const struct client_request *r)
 int client_answer_tree(const struct client_answer *answer, struct arena *a, struct json **ret_tree,
 		       struct error *err);
 
+/*
+ * Whether a refusal is about this field, or one below it ("status.list" of "status.list[0].name"):
+ * the causes in its Status say so. Never by the words of its message.
+ */
+bool client_answer_blames(const struct client_answer *answer, struct str field);
+
 /* Appends "name=value", with '&' before it when the buffer is not empty, escaped. */
 void client_query_add(struct buf *query, const char *name, struct str value);
 

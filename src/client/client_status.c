@@ -64,3 +64,23 @@ void client_error_of_status(struct str body, int http_status, struct error *ret_
 				"the server answered %d %s", http_status,
 				http_status_text(http_status));
 }
+
+static bool is_within(struct str field, struct str of)
+{
+	return str_starts(field, of) &&
+	       (field.n == of.n || field.p[of.n] == '.' || field.p[of.n] == '[');
+}
+
+bool client_answer_blames(const struct client_answer *answer, struct str field)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct json *status;
+
+	arena_init(&a, REQUEST_WORK_MAX);
+	if (json_parse(&a, answer->body, NULL, &status, NULL) < 0)
+		return false;
+	JSON_FOREACH (it, json_getz(json_getz(status, "details"), "causes"))
+		if (is_within(json_text_at(it, "field"), field))
+			return true;
+	return false;
+}

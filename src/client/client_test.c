@@ -230,6 +230,33 @@ static void failures_have_the_code_of_their_reason(void **state UNUSED)
 	}
 }
 
+static void a_refusal_blames_fields_by_its_causes_only(void **state UNUSED)
+{
+	static const struct {
+		const char *body;
+		bool blamed;
+	} cases[] = {
+		{ "{\"details\":{\"causes\":[{\"field\":\"a\"},{\"field\":\"status.list\"}]}}",
+		  true },
+		{ "{\"details\":{\"causes\":[{\"field\":\"status.list[0].name\"}]}}", true },
+		{ "{\"details\":{\"causes\":[{\"field\":\"status.list.x\"}]}}", true },
+		{ "{\"details\":{\"causes\":[{\"field\":\"status.lists\"}]}}", false },
+		{ "{\"details\":{\"causes\":[{\"field\":\"x.status.list\"}]}}", false },
+		{ "{\"message\":\"status.list: no\",\"details\":{\"causes\":[{\"field\":\"status\","
+		  "\"message\":\"status.list\"}]}}",
+		  false },
+		{ "{\"message\":\"status.list: no\"}", false },
+		{ "status.list", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct client_answer answer = { .status = 422, .body = str_from(cases[i].body) };
+
+		if (client_answer_blames(&answer, STR("status.list")) != cases[i].blamed)
+			fail_msg("%s", cases[i].body);
+	}
+}
+
 static void a_refusal_is_told_with_its_body(void **state UNUSED)
 {
 	struct test t;
@@ -699,6 +726,7 @@ int main(void)
 		cmocka_unit_test(a_request_is_answered),
 		cmocka_unit_test(warnings_come_with_answers),
 		cmocka_unit_test(failures_have_the_code_of_their_reason),
+		cmocka_unit_test(a_refusal_blames_fields_by_its_causes_only),
 		cmocka_unit_test(a_refusal_is_told_with_its_body),
 		cmocka_unit_test(too_large_versions_are_recognised),
 		cmocka_unit_test(verbs_ask_for_the_right_thing),

@@ -236,13 +236,6 @@ static void gone(struct entry *e)
 	e->dirty = false;
 }
 
-static bool says_gone(const struct error *err)
-{
-	/* Conflicts of writes say "the object has been modified". */
-	return err->code == ERR_NOT_FOUND ||
-	       (err->code == ERR_CONFLICT && str_find(str_from(err->msg), STR("UID")) >= 0);
-}
-
 static bool is_final(const struct error *err)
 {
 	switch (err->code) {
@@ -309,12 +302,13 @@ static void patch_taken(struct entry *e, const struct client_answer *answer)
 	free(uid);
 }
 
-static void patch_refused(struct entry *e, const struct error *err)
+static void patch_refused(struct entry *e, const struct client_answer *answer,
+			  const struct error *err)
 {
 	struct status_writer *w = e->writer;
 	struct str field = STR("status.allocatedResourcesStatus");
 	char *uid = xstrdup(e->uid);
-	bool without = !e->no_pod_level && str_find(str_from(err->msg), field) >= 0;
+	bool without = !e->no_pod_level && client_answer_blames(answer, field);
 
 	count(w, REFUSED);
 	e->no_pod_level |= without;
@@ -325,6 +319,35 @@ static void patch_refused(struct entry *e, const struct error *err)
 	free(uid);
 }
 
+static void look_done(struct client_request *r, const struct client_answer *answer,
+		      const struct error *err)
+{
+	CLEANUP(arena_release) struct arena a;
+	struct entry *e = r->arg;
+	struct json *pod;
+
+	arena_init(&a, REQUEST_WORK_MAX);
+	if (err ? err->code == ERR_NOT_FOUND
+		: client_answer_tree(answer, &a, &pod, NULL) == 0 &&
+			    !str_eqz(json_text_at(json_getz(pod, "metadata"), "uid"), e->uid))
+		gone(e);
+	else
+		try_later(e);
+}
+
+/*
+ * A conflict is about the pod's uid, or about another write. Only words that are meant for people
+ * tell them apart, so we look which pod has the name now.
+ */
+static void look(struct entry *e)
+{
+	e->request = (struct client_request){ .on_done = look_done,
+					      .arg = e,
+					      .timeout_ms = TIMEOUT_MS };
+	client_get(e->writer->opts.client, &e->request, &e->writer->pods, str_from(e->ns),
+		   str_from(e->name));
+}
+
 static void patch_done(struct client_request *r, const struct client_answer *answer,
 		       const struct error *err)
 {
@@ -332,10 +355,13 @@ static void patch_done(struct client_request *r, const struct client_answer *ans
 
 	if (!err) {
 		patch_taken(e, answer);
-	} else if (says_gone(err)) {
+	} else if (err->code == ERR_NOT_FOUND) {
 		gone(e);
 	} else if (is_final(err)) {
-		patch_refused(e, err);
+		patch_refused(e, answer, err);
+	} else if (err->code == ERR_CONFLICT) {
+		end_patch(e, false);
+		look(e);
 	} else {
 		e->doubted = true;
 		end_patch(e, false);
@@ -351,8 +377,10 @@ static void delete_done(struct client_request *r, const struct client_answer *an
 	if (!err) {
 		e->deleted = true;
 		next(e);
-	} else if (says_gone(err)) {
+	} else if (err->code == ERR_NOT_FOUND) {
 		gone(e);
+	} else if (err->code == ERR_CONFLICT) {
+		look(e);
 	} else {
 		try_later(e);
 	}

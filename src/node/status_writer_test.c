@@ -29,7 +29,8 @@ struct world {
 	char *held_body;
 	bool hold;
 	bool drops_pod_level, refuses_pod_level, refuses_all;
-	int patches, deletes, with_sent_uid;
+	int conflicts; /* so many patches, before others are taken */
+	int patches, deletes, looks;
 	char last_patch[4096];
 	/* What the writer told. */
 	int written, refused;
@@ -62,15 +63,23 @@ static void bump(struct world *w, unsigned i)
 		     str_from(arena_printf(&w->arena, "%llu", (unsigned long long)w->api.rv)));
 }
 
-static void reply_error(struct http_stream *s, int code, const char *reason, const char *message)
+/* `field` of its cause, or NULL. */
+static void reply_error_of(struct http_stream *s, int code, const char *reason, const char *message,
+			   const char *field)
 {
 	char body[512];
 
 	(void)snprintf(body, sizeof(body),
 		       "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"%s\","
-		       "\"message\":\"%s\",\"code\":%d}",
-		       reason, message, code);
+		       "\"message\":\"%s\",\"details\":{\"kind\":\"pods\",\"causes\":[{\"reason\":"
+		       "\"FieldValueInvalid\",\"field\":\"%s\"}]},\"code\":%d}",
+		       reason, message, field ? field : "", code);
 	api_world_reply(s, code, "application/json", body);
+}
+
+static void reply_error(struct http_stream *s, int code, const char *reason, const char *message)
+{
+	reply_error_of(s, code, reason, message, NULL);
 }
 
 static void reply_pod(struct http_stream *s, const struct json *pod)
@@ -90,13 +99,23 @@ static void apply(struct world *w, struct http_stream *s, unsigned i, struct str
 	assert_int_equal(json_parse(&w->arena, arena_str(&w->arena, body), NULL, &patch, NULL), 0);
 	uid = json_pointer(patch, STR("/metadata/uid"));
 	if (!str_eq(json_str(uid), json_text_at(json_getz(w->pods[i], "metadata"), "uid"))) {
-		reply_error(s, 409, "Conflict", "Precondition failed: UID in precondition: ..");
+		reply_error(s, 409, "Conflict", "Precondition failed");
+		return;
+	}
+	if (w->conflicts > 0) {
+		w->conflicts--;
+		reply_error(s, 409, "Conflict", "pods \\\"UID\\\": the object has been modified");
 		return;
 	}
 	if (w->refuses_all || (w->refuses_pod_level &&
 			       json_pointer(patch, STR("/status/allocatedResourcesStatus")))) {
-		reply_error(s, 422, "Invalid",
-			    w->refuses_all ? "no" : "status.allocatedResourcesStatus: no");
+		if (w->refuses_all)
+			reply_error_of(s, 422, "Invalid",
+				       "no: a message about status.allocatedResourcesStatus",
+				       "status.containerStatuses[0].allocatedResourcesStatus");
+		else
+			reply_error_of(s, 422, "Invalid", "no",
+				       "status.allocatedResourcesStatus[0].name");
 		return;
 	}
 	assert_int_equal(patch_strategic(&w->arena, &w->pods[i], kind->type, patch, NULL), 0);
@@ -114,12 +133,15 @@ static void handle(struct api_world *api, struct http_stream *s, struct str body
 	assert_int_equal(sscanf(s->in.path.p, "/api/v1/namespaces/a/pods/p%u", &i), 1);
 	w->patches += str_eqz(s->in.method, "PATCH");
 	w->deletes += str_eqz(s->in.method, "DELETE");
+	w->looks += str_eqz(s->in.method, "GET");
 	(void)snprintf(w->last_patch, sizeof(w->last_patch), "%.*s", STR_ARG(body));
 	if (!w->pods[i]) {
 		reply_error(s, 404, "NotFound", "pods not found");
 	} else if (str_eqz(s->in.method, "DELETE")) {
 		reply_pod(s, w->pods[i]);
 		w->pods[i] = NULL;
+	} else if (str_eqz(s->in.method, "GET")) {
+		reply_pod(s, w->pods[i]);
 	} else if (w->hold) {
 		w->held = s;
 		free(w->held_body);
@@ -535,12 +557,14 @@ static void a_refusal_is_told_and_not_repeated(void **state UNUSED)
 	sim_run_for(w->api.sim, 60000);
 	assert_int_equal(w->patches, 1);
 	assert_int_equal(w->refused, 1);
-	assert_string_equal(w->last_error, "no");
+	assert_non_null(strstr(w->last_error, "no: "));
 	assert_true(settled(w));
 	w->refuses_all = false;
-	set(w, "{\"phase\":\"Failed\"}");
+	set(w, "{\"phase\":\"Failed\",\"allocatedResourcesStatus\":[{\"name\":\"claim:gpu\"}]}");
 	sim_run_for(w->api.sim, 1000);
 	assert_status(w, 0, "/phase", "Failed");
+	/* The refusal's words named the pod-level field, its cause did not. */
+	assert_status(w, 0, "/allocatedResourcesStatus/0/name", "claim:gpu");
 	world_free(w);
 }
 
@@ -555,6 +579,7 @@ static void a_pod_that_is_gone_or_another_is_left_alone(void **state UNUSED)
 	status_writer_set(w->writer, old, json_make_object(&w->arena));
 	sim_run_for(w->api.sim, 60000);
 	assert_int_equal(w->patches, 2);
+	assert_int_equal(w->looks, 1); /* which pod has the name now */
 	assert_int_equal(w->refused, 0);
 	assert_true(settled(w));
 	set(w, "{\"phase\":\"Failed\"}");
@@ -562,6 +587,21 @@ static void a_pod_that_is_gone_or_another_is_left_alone(void **state UNUSED)
 	assert_int_equal(w->patches, 2);
 	status_writer_forget(w->writer, STR("u0"));
 	status_writer_forget(w->writer, STR("u0"));
+	world_free(w);
+}
+
+static void a_conflict_about_the_same_pod_is_tried_again(void **state UNUSED)
+{
+	struct world *w = world_new();
+
+	w->conflicts = 2;
+	set(w, running);
+	sim_run_for(w->api.sim, 60000);
+	assert_int_equal(w->patches, 3);
+	assert_int_equal(w->looks, 2);
+	assert_int_equal(w->refused, 0);
+	assert_status(w, 0, "/phase", "Running");
+	assert_true(settled(w));
 	world_free(w);
 }
 
@@ -632,6 +672,7 @@ int main(void)
 		cmocka_unit_test(the_pod_level_field_is_left_out_when_it_is_refused),
 		cmocka_unit_test(a_refusal_is_told_and_not_repeated),
 		cmocka_unit_test(a_pod_that_is_gone_or_another_is_left_alone),
+		cmocka_unit_test(a_conflict_about_the_same_pod_is_tried_again),
 		cmocka_unit_test(a_pod_is_deleted_after_its_last_status),
 		cmocka_unit_test(a_deletion_is_repeated_until_the_server_has_heard_it),
 		cmocka_unit_test(forgetting_ends_what_is_under_way),
