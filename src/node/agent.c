@@ -5,6 +5,7 @@
 #include "node/agent.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
@@ -28,7 +29,10 @@
 #include "node/status_writer.h"
 #include "node/volumes.h"
 
-enum { EVENTS_KNOWN_MAX = 512 }; /* a few for each pod of a node */
+enum {
+	EVENTS_KNOWN_MAX = 512, /* a few for each pod of a node */
+	RUNTIME_SILENT_MS = 180 * 1000, /* kubelet's threshold for its look at the runtime */
+};
 
 /* --- what parts tell -------------------------------------------------------------- */
 
@@ -447,8 +451,18 @@ void agent_set_pod_level(struct agent *a, bool known)
 
 int agent_check(const struct agent *a, struct error *err)
 {
-	(void)a;
-	(void)err;
+	int64_t silent_ms = loop_now(a->opts.loop) - a->runtime_heard_ms;
+
+	if (a->unsaved.code)
+		return error_set(err, ERR_IO, "the state of devices cannot be saved: %.400s",
+				 a->unsaved.msg);
+	if (a->health_unsaved.code)
+		return error_set(err, ERR_IO, "the state of health cannot be saved: %.400s",
+				 a->health_unsaved.msg);
+	if (silent_ms > RUNTIME_SILENT_MS)
+		return error_set(err, ERR_UNAVAILABLE,
+				 "the container runtime has not answered for %" PRId64 " s",
+				 silent_ms / 1000);
 	return 0;
 }
 

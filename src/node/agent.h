@@ -91,8 +91,13 @@ void agent_set_pod_level(struct agent *a, bool known);
 /* Where the kubelet's API is; NULL: nowhere. */
 const struct addr *agent_api_addr(const struct agent *a);
 
-/* For /healthz and /readyz. */
+/*
+ * For /healthz: -ERR_IO while the state of devices or of their health cannot be saved, which is
+ * tried again every five seconds; -ERR_UNAVAILABLE when the container runtime has not answered for
+ * three minutes, as kubelet has it. An agent that cannot reach the API server is healthy.
+ */
 int agent_check(const struct agent *a, struct error *err);
+/* For /readyz. */
 int agent_check_ready(const struct agent *a, struct error *err);
 
 #endif

@@ -21,6 +21,7 @@
 
 enum {
 	HEALTH_SAVE_MS = 100,
+	SAVE_AGAIN_MS = 5 * 1000, /* after a failure */
 	SETTLE_MS = 10 * 1000, /* after the agent's start */
 	LOST_MS = 5 * 60 * 1000, /* after that a resource is not in the node's capacity any more */
 };
@@ -286,13 +287,24 @@ static void saving_free(struct agent_saving *s)
 	free(s);
 }
 
+/* Notes how a save ended in *unsaved; a disk that stays full is logged once. */
+static void note_save(struct agent *a, const char *failed, struct error *unsaved,
+		      const struct error *err)
+{
+	if (err && !unsaved->code)
+		log_error(a->opts.log, failed, LOG_ERR(err));
+	*unsaved = err ? *err : (struct error){ 0 };
+}
+
 static void on_saved(void *arg, const struct error *err)
 {
 	struct agent_saving *s = arg;
+	struct agent *a = s->agent;
 
+	note_save(a, "the state of devices cannot be saved", &a->unsaved, err);
 	if (err)
-		log_error(s->agent->opts.log, "the state of devices cannot be saved", LOG_ERR(err));
-	s->agent->saved = err ? 0 : s->hash;
+		loop_timer_start(&a->save_again_timer, SAVE_AGAIN_MS);
+	a->saved = err ? 0 : s->hash;
 	for (size_t i = 0; i < s->waiters.n; i++) {
 		if (s->waiters.v[i].done)
 			s->waiters.v[i].done(s->waiters.v[i].arg, err);
@@ -346,6 +358,20 @@ void agent_save(void *arg, void (*done)(void *arg, const struct error *err), voi
 	loop_defer(a->opts.loop, &a->save_task);
 }
 
+static void on_save_again(struct loop_timer *t)
+{
+	agent_save(CONTAINER_OF(t, struct agent, save_again_timer), NULL, NULL);
+}
+
+static void on_health_saved(void *arg, const struct error *err)
+{
+	struct agent *a = arg;
+
+	note_save(a, "the state of health cannot be saved", &a->health_unsaved, err);
+	if (err && !loop_timer_running(&a->health_save_timer))
+		loop_timer_start(&a->health_save_timer, SAVE_AGAIN_MS);
+}
+
 void agent_save_health(struct agent *a)
 {
 	CLEANUP(buf_release) struct buf body = BUF_INIT(STATE_FILE_MAX);
@@ -354,7 +380,7 @@ void agent_save_health(struct agent *a)
 	(void)health_encode(a->host.health, clock_wall(loop_clock(a->opts.loop)),
 			    loop_now(a->opts.loop), &body);
 	saver_save(a->opts.saver, a->health_path, HEALTH_STATE_KIND, HEALTH_STATE_VERSION,
-		   buf_str(&body), NULL, NULL);
+		   buf_str(&body), on_health_saved, a);
 }
 
 static void on_health_save(struct loop_timer *t)
@@ -411,6 +437,7 @@ void agent_devices_init(struct agent *a)
 	loop_task_init(&a->save_task, on_save);
 	loop_task_init(&a->dirty_task, on_dirty);
 	loop_timer_init(&a->health_save_timer, a->opts.loop, on_health_save);
+	loop_timer_init(&a->save_again_timer, a->opts.loop, on_save_again);
 	loop_timer_init(&a->expiry_timer, a->opts.loop, on_expiry);
 	loop_timer_init(&a->events_timer, a->opts.loop, on_events);
 	a->watcher.on_change = on_assign_change;
@@ -426,7 +453,9 @@ void agent_devices_release(struct agent *a)
 		lost_free(LIST_ENTRY(it, struct agent_lost, link));
 	loop_task_cancel(&a->save_task);
 	loop_task_cancel(&a->dirty_task);
+	saver_forget(a->opts.saver, a);
 	loop_timer_stop(&a->health_save_timer);
+	loop_timer_stop(&a->save_again_timer);
 	loop_timer_stop(&a->expiry_timer);
 	loop_timer_stop(&a->events_timer);
 	vec_release(&a->waiters);

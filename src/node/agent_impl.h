@@ -71,6 +71,7 @@ struct agent {
 	/* The runtime. */
 	struct loop_timer condition_timer;
 	bool listing, list_again, list_failed, runtime_ready;
+	int64_t runtime_heard_ms; /* its last good answer; at first, the agent's start */
 	uint64_t looks; /* lists begun */
 	struct loop_task list_task;
 	struct list orphans; /* struct agent_orphan: pods of the runtime that are being ended */
@@ -85,7 +86,8 @@ struct agent {
 	bool save_due; /* it has been put off once */
 	struct list savings; /* struct agent_saving: writes of the log under way */
 	uint64_t saved; /* hash of what was written last without a fault; 0: nothing */
-	struct loop_timer health_save_timer;
+	struct loop_timer health_save_timer, save_again_timer;
+	struct error unsaved, health_unsaved; /* why the last save failed; code 0: it did not */
 	const char *assign_path, *health_path;
 
 	/* Health. */

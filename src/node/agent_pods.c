@@ -251,6 +251,7 @@ static void on_list(void *arg, const struct runtime_pods *pods, const struct err
 		return;
 	}
 	a->list_failed = false;
+	a->runtime_heard_ms = loop_now(a->opts.loop);
 	map_init(&seen);
 	for (size_t i = 0; i < pods->n; i++) {
 		(void)map_put(&seen, pods->v[i].uid, (void *)&pods->v[i]);
@@ -309,6 +310,7 @@ static void on_condition(void *arg, const struct runtime_condition *c, const str
 	struct str message = err ? str_from(err->msg) : c->message;
 
 	if (!err) {
+		a->runtime_heard_ms = loop_now(a->opts.loop);
 		a->host.runtime_does_cdi = c->does_cdi;
 		set_id_prefix(a, c->name);
 	}
@@ -436,6 +438,7 @@ void agent_pods_start(struct agent *a)
 	informer_add_handler(a->pods, &a->handler);
 	a->host.runtime->on_change = on_runtime_change;
 	a->host.runtime->arg = a;
+	a->runtime_heard_ms = loop_now(a->opts.loop);
 	loop_timer_start(&a->condition_timer, 0);
 }
 
