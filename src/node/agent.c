@@ -134,7 +134,7 @@ static void make_metrics(struct agent *a)
 	if (metrics_register(a->opts.metrics,
 			     &(struct metrics_spec){
 				     .name = "devplane_node_device_health_changes_total",
-				     .help = "Changes of device health that drivers reported.",
+				     .help = "Changes of device health, of plugins and drivers.",
 				     .type = METRICS_COUNTER },
 			     &f, NULL) == 0)
 		a->health_changes = metrics_counter_of(f, NULL, 0);

@@ -263,12 +263,24 @@ const struct plugins_events agent_plugin_events = {
 	.on_problem = on_problem,
 };
 
+/* A change is told for each pod that holds the device, and counted once. */
+static void count_changes(struct agent *a)
+{
+	uint64_t changes = assign_health_changes(a->host.assign);
+
+	if (a->health_changes)
+		metrics_counter_add(a->health_changes, changes - a->counted_changes);
+	a->counted_changes = changes;
+}
+
 static void on_assign_change(struct assign_watcher *w, const struct assign_change *c)
 {
 	struct agent *a = CONTAINER_OF(w, struct agent, watcher);
 
 	if (c->pod_uid.n > 0)
 		mark(a, c->pod_uid);
+	if (c->type == ASSIGN_DEVICE_HEALTH)
+		count_changes(a);
 	if (c->type == ASSIGN_SHARED_CPUS)
 		agent_cpus_changed(a);
 	if (c->type == ASSIGN_INVENTORY) {

@@ -96,6 +96,7 @@ struct agent {
 	struct loop_task dirty_task;
 	struct list lost; /* struct agent_lost */
 	struct metrics_counter *health_changes;
+	uint64_t counted_changes; /* of assign_health_changes(), in the counter */
 
 	/* PodResources. */
 	struct podres *book;

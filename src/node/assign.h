@@ -97,6 +97,8 @@ struct assign_device {
 /* The complete list of a resource, from its plugin. What is missing from it is Unknown if held. */
 void assign_set_resource(struct assign *s, struct str resource, const struct assign_device *v,
 			 size_t n);
+/* Changes of devices' health or message since the start; each once, however many pods hold it. */
+uint64_t assign_health_changes(const struct assign *s);
 /* Its last plugin has gone: capacity stays, allocatable is 0, devices are Unknown. */
 void assign_resource_gone(struct assign *s, struct str resource);
 /* Some minutes later: it is not in the node's capacity any more. Held devices stay held. */

@@ -142,7 +142,7 @@ struct assign {
 	int64_t *reserved_memory;
 	size_t nreserved_memory;
 
-	uint64_t revision;
+	uint64_t revision, health_changes;
 	struct assign_watcher *watchers, **watchers_end;
 
 	struct omap resources, pods, claims; /* by name, uid, uid */

@@ -286,6 +286,7 @@ static void tell_diff(struct assign *s, const struct resource_rec *r, struct lis
 {
 	struct str name = r->name;
 
+	s->health_changes += d->health.n;
 	for (size_t i = 0; i < d->health.n; i++) {
 		const struct device_rec *rec = d->health.v[i];
 
@@ -323,6 +324,11 @@ void assign_set_resource(struct assign *s, struct str resource, const struct ass
 	r->order.n = listed;
 	sweep(s, r, &diff);
 	tell_diff(s, r, &diff);
+}
+
+uint64_t assign_health_changes(const struct assign *s)
+{
+	return s->health_changes;
 }
 
 void assign_resource_gone(struct assign *s, struct str resource)

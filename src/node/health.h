@@ -4,8 +4,8 @@
  * By driver, pool and device: health, message, when the driver determined it, and until when it
  * holds: each device expires by its own time-out (30 s unless it says otherwise) on the monotonic
  * clock from the report's arrival, and is Unknown then, without a message. The driver's own time
- * stamp is kept and shown, and never a reason to drop a report. health_next_expiry() is the timer
- * to set.
+ * stamp is kept, shown in events if it is off by a minute or more, and never a reason to drop a
+ * report. health_next_expiry() is the timer to set.
  *
  * A report is complete: a device that it leaves out is Unknown at once, and forgotten. Of a
  * device that it has twice, the last counts. A stream that is lost changes nothing: its devices

@@ -6,13 +6,53 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/timestamp.h"
 #include "node/device_status.h"
 #include "node/probes.h"
 #include "node/status_writer.h"
 #include "node/worker_impl.h"
 
-/* Of the arena on the stack: what most statuses are made in. */
-enum { STACK_BLOCK = 32 * 1024 };
+enum {
+	STACK_BLOCK = 32 * 1024, /* of the arena on the stack: what most statuses are made in */
+	MINUTE_S = 60,
+	DETERMINED_SIZE = 64,
+};
+
+/* The device of a claim by its id, DRIVER/POOL/DEVICE, where a pool may have slashes of its own. */
+static bool find_health(const struct worker *w, const struct device_status_change *c,
+			struct health_device *ret_device)
+{
+	ptrdiff_t first = str_chr(c->id, '/'), last = (ptrdiff_t)c->id.n - 1;
+
+	if (!str_starts(c->resource, STR("claim:")) || first < 0)
+		return false;
+	while (c->id.p[last] != '/')
+		last--;
+	return last > first && health_get(w->host->health, str_of(c->id.p, (size_t)first),
+					  str_of(c->id.p + first + 1, (size_t)(last - first - 1)),
+					  str_skip(c->id, (size_t)last + 1), ret_device);
+}
+
+/*
+ * ", determined TIME" by the driver's own clock, where that says more than the event's time does:
+ * it is at least a minute off.
+ */
+static const char *determined(const struct worker *w, const struct device_status_change *c,
+			      char room[static DETERMINED_SIZE])
+{
+	int64_t wall_s = clock_wall(loop_clock(w->host->loop)) / CLOCK_SEC;
+	char text[TIMESTAMP_SIZE];
+	struct health_device d;
+	struct str at;
+
+	if (!find_health(w, c, &d) || d.health != c->now || d.updated_s <= 0 ||
+	    d.updated_s > INT64_MAX / CLOCK_SEC ||
+	    (d.updated_s > wall_s - MINUTE_S && d.updated_s < wall_s + MINUTE_S))
+		return "";
+	at = timestamp_print(d.updated_s * CLOCK_SEC, TIMESTAMP_SECONDS, text);
+	(void)snprintf(room, DETERMINED_SIZE, ", determined %.*s", STR_ARG(at));
+	return room;
+}
 
 void worker_tell_device(struct worker *w, const struct device_status_change *c)
 {
@@ -20,10 +60,12 @@ void worker_tell_device(struct worker *w, const struct device_status_change *c)
 					       [ASSIGN_UNHEALTHY] = "DeviceUnhealthy",
 					       [ASSIGN_UNKNOWN] = "DeviceHealthUnknown" };
 	enum recorder_type type = c->now == ASSIGN_HEALTHY ? RECORDER_NORMAL : RECORDER_WARNING;
+	char room[DETERMINED_SIZE];
 
-	worker_event(w, STR_NULL, type, reasons[c->now], "Device %.*s of %.*s: %s -> %s%s%.*s",
+	worker_event(w, STR_NULL, type, reasons[c->now], "Device %.*s of %.*s: %s -> %s%s%s%.*s",
 		     STR_ARG(c->id), STR_ARG(c->resource), assign_health_name(c->before),
-		     assign_health_name(c->now), c->message.n ? ": " : "", STR_ARG(c->message));
+		     assign_health_name(c->now), determined(w, c, room), c->message.n ? ": " : "",
+		     STR_ARG(c->message));
 }
 
 static void on_tell(void *arg, struct str pod_uid, const struct device_status_change *c)

@@ -1,5 +1,5 @@
 // Device health in Pod status where it used to be wrong: long messages of device plugins, an agent that is killed while
-// reports come in, the gate switched off, and two instances of one device plugin.
+// reports come in, the gate switched off, two instances of one device plugin, the counter of changes, and drivers' time stamps.
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { unique } from "./api_lib.mjs"
@@ -126,6 +126,36 @@ await test("of two instances of a device plugin the newest counts, and the older
 	assert.doesNotMatch(await cluster.eventsText(pod.metadata.name), /DeviceHealthUnknown/)
 	old.stop()
 	await shows(pod, { main: { [resource]: { d0: "Unknown" } } })
+	await end(pod)
+})
+
+await test("changes of device plugins are counted as those of drivers are, each once", async () => {
+	const resource = "example.com/counted"
+	const changes = async () => Number(/^devplane_node_device_health_changes_total (\d+)/m.exec(await node.metrics())[1])
+	const plugin = await DevicePlugin.start(node.root, resource, [{ ID: "d0" }, { ID: "d1" }])
+	await cluster.readNodeWhen("n1", (n) => n.status.allocatable[resource] === "2")
+	const pod = await cluster.run(podOn("n1", { main: { resources: { limits: { [resource]: "1" } } } }))
+	await cluster.pod(pod, (p) => healthOf(p).main?.[resource])
+	const before = await changes()
+	plugin.set([{ ID: "d0", health: "Unhealthy", message: "hot" }, { ID: "d1", health: "Unhealthy" }])
+	await cluster.readNodeWhen("n1", (n) => n.status.allocatable[resource] === "0")
+	assert.equal(await changes(), before + 2)
+	plugin.set([{ ID: "d0", health: "Unhealthy", message: "hot" }, { ID: "d1" }])
+	await cluster.readNodeWhen("n1", (n) => n.status.allocatable[resource] === "1")
+	assert.equal(await changes(), before + 3)
+	await end(pod)
+	plugin.stop()
+})
+
+await test("an event says when the driver determined the health, if that was long ago", async () => {
+	const now = Math.floor(Date.now() / 1000)
+	const at = (device, health, updated, message) => ({ pool: "p", device, health, updated, message, timeout: 3600 })
+	driver.report([at("gpu0", "Healthy", now), at("gpu1", "Healthy", now)])
+	const pod = await podWithClaim(["gpu0", "gpu1"])
+	await cluster.pod(pod, (p) => condition(p)?.status === "True")
+	driver.report([at("gpu0", "Unhealthy", 1700000000, "old news"), at("gpu1", "Unhealthy", now, "fresh")])
+	await cluster.event(pod.metadata.name, "DeviceUnhealthy", /p\/gpu0 of claim:gpu: Healthy -> Unhealthy, determined 2023-11-14T22:13:20Z: old news$/)
+	await cluster.event(pod.metadata.name, "DeviceUnhealthy", /p\/gpu1 of claim:gpu: Healthy -> Unhealthy: fresh$/)
 	await end(pod)
 })
 
