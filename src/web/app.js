@@ -62,7 +62,7 @@ class App {
 	forget() {
 		this.cluster?.stop()
 		this.first = true
-		this.model = new Model({ namespace: this.filter.namespace })
+		this.model = new Model()
 		for (const view of [this.map, this.table, this.waiting, this.detail, this.tip])
 			view.model = this.model
 		for (const id of ["map", "list", "waiting", "detail", "nothing", "tip"])
@@ -220,7 +220,7 @@ class App {
 
 	// The address of a search, for links; what else there is to see stays.
 	href(q, more = {}) {
-		return formatFragment({ ...this.filter, q, state: [], health: [], trouble: false, ...more }) || "#"
+		return formatFragment({ ...this.filter, q, state: [], health: [], trouble: false, plugins: false, ...more }) || "#"
 	}
 
 	matcher() {
@@ -249,7 +249,7 @@ class App {
 		byId("list").hidden = filter.view !== "list"
 		byId("waiting").hidden = filter.view !== "waiting"
 		byId("legend").hidden = filter.view === "waiting"
-		const shown = JSON.stringify([filter.q, filter.state, filter.health, filter.trouble])
+		const shown = JSON.stringify([filter.q, filter.state, filter.health, filter.trouble, filter.plugins])
 		const changed = anew || shown !== this.shown
 		const match = changed ? this.matcher() : this.map.match
 		this.shown = shown
@@ -276,11 +276,11 @@ class App {
 	}
 
 	press(name) {
-		const one = { devices: {}, free: { state: ["free"] }, allocated: { state: ["allocated", "partial"] }, unhealthy: { health: ["unhealthy"] }, trouble: { trouble: true } }
+		const one = { devices: {}, unhealthy: { health: ["unhealthy"] }, trouble: { trouble: true }, plugins: { plugins: true } }
 		if (name === "waiting")
 			this.change({ view: "waiting" })
 		else
-			this.change({ state: [], health: [], trouble: false, ...(name === "devices" ? { q: "" } : {}), ...one[name], view: this.filter.view === "waiting" ? "map" : this.filter.view })
+			this.change({ state: [], health: [], trouble: false, plugins: false, ...(name === "devices" ? { q: "" } : {}), ...one[name] ?? { state: [name] }, view: this.filter.view === "waiting" ? "map" : this.filter.view })
 	}
 
 	toggle(kind, value) {
@@ -289,7 +289,7 @@ class App {
 	}
 
 	clear() {
-		this.change({ q: "", state: [], health: [], trouble: false })
+		this.change({ q: "", state: [], health: [], trouble: false, plugins: false })
 	}
 
 	open(key, focus = false) {

@@ -1,8 +1,11 @@
 // cluster - keeps the model up to date with the server: which resources are followed, how well that goes, and what the
 // user may not see.
 import { Follower } from "./api.js"
+import { count } from "./dom.js"
 
 const dra = "/apis/resource.k8s.io/v1"
+// A status may be behind its slice for a moment; after this time somebody should do something.
+const PUBLISHED_MS = 2000
 const events = (reason) => ({ resource: "events", id: `events ${reason}`, path: "/api/v1", plural: "events", namespaced: true, selector: `reason=${reason}`, polled: true })
 
 const followed = [
@@ -17,10 +20,10 @@ const followed = [
 // What the page lacks without the right to list something.
 const lacking = {
 	slices: ["resourceslices", "devices cannot be shown"],
-	claims: ["resourceclaims", "holders are shown as far as slices tell; network data and conditions are not shown"],
-	pods: ["pods", "health and waiting pods are not shown"],
+	claims: ["resourceclaims", "pods of holders, network data and conditions are not shown"],
+	pods: ["pods", "waiting pods and devices of device plugins are not shown"],
 	nodes: ["nodes", "whether nodes are ready is not shown, nor free devices of device plugins"],
-	rules: ["devicetaintrules", "taints by rule are not shown"],
+	rules: ["devicetaintrules", "taints by rule are not listed"],
 	events: ["events", "the past of a device's health is not shown"],
 }
 
@@ -80,7 +83,7 @@ export class Cluster {
 
 	// Sentences, and whether a namespace would help.
 	notes() {
-		const all = []
+		const all = this.unpublished()
 		for (const [resource, [plural, text]] of Object.entries(lacking)) {
 			const access = this.model.access[resource]
 			const where = this.namespace && followed.find((f) => f.resource === resource).namespaced ? ` in namespace ${this.namespace}` : ""
@@ -90,6 +93,14 @@ export class Cluster {
 				all.push({ resource, plural, text: `This server has no ${plural}: ${text}.` })
 		}
 		return all
+	}
+
+	unpublished() {
+		const { counts, unpublishedSince } = this.model, number = counts.state.unpublished
+		if (!number || this.model.now() - unpublishedSince < PUBLISHED_MS)
+			return []
+		const text = `The state of ${count(number, "device")} is not known: no controller publishes it. Start one (devplane controller), or look into its log.`
+		return [{ resource: "slices", plural: "resourceslices", text }]
 	}
 
 	hurry() {

@@ -1,10 +1,13 @@
-// derive - one device as the page shows it, computed from all that is known of it. Pure; used by model.js.
+// derive - one device as the page shows it: what its slice publishes of it. Pure; used by model.js.
 //
-// A device is { key, driver, pool, name, node, kind, state, reason, health, message, healthFrom, holders, pods, taints,
-// attributes, capacity, look }. `look` is equal for devices that look the same on the map. holders are
-// { namespace, name, request, consumed, admin, share }; pods are names of those that use it.
-import { formatQuantity, parseQuantity } from "./quantity.js"
-import { ended } from "./pods.js"
+// The page computes no state and no health: the controller does, with the allocator's own rules, and publishes both in the
+// slice's status. As long as that says nothing of a device, its state and health are "unpublished".
+//
+// A device is { key, driver, pool, name, node, kind, state, reason, health, message, since, healthFrom, holders, omitted,
+// admins, pods, taints, attributes, capacity, available, look }. `look` is equal for devices that look the same on the map.
+// holders and admins are { namespace, name, uid, request, consumed }; `omitted` counts holders that the status does not name;
+// pods are names of those that use it; `taints` are the driver's own.
+import { parseQuantity } from "./quantity.js"
 
 // DRIVER/POOL/DEVICE: a pool's name may have slashes, the others have none.
 export function splitKey(key) {
@@ -18,47 +21,41 @@ export function taintedBy(selector, key) {
 	return (selector.driver ?? driver) === driver && (selector.pool ?? pool) === pool && (selector.device ?? name) === name
 }
 
-// The slices of a pool that count: those of its newest generation; older ones too until the newest is complete.
+// The slices of a pool that count: those of its newest generation. Others have no status.
 export function newestSlices(pool) {
 	const all = [...pool.slices.values()]
 	const generation = Math.max(...all.map((s) => s.spec.pool.generation ?? 0))
-	const newest = all.filter((s) => (s.spec.pool.generation ?? 0) === generation)
-	const expected = newest[0]?.spec.pool.resourceSliceCount ?? 0
-	return { generation, observed: newest.length, expected, complete: newest.length >= expected, slices: newest }
+	return { generation, slices: all.filter((s) => (s.spec.pool.generation ?? 0) === generation) }
+}
+
+// The status of a slice, if it is about this version of the slice.
+function statusOf({ metadata, status }) {
+	return status && status.observedGeneration >= metadata.generation ? status : undefined
 }
 
 // What is wrong with a pool, one sentence each.
 export function poolTrouble(pool) {
-	const { observed, expected, complete, slices } = pool.newest
 	const all = new Set()
-	if (pool.slices.size && !complete)
-		all.add(`${observed} of ${expected} slices are there.`)
-	for (const { status } of slices) {
-		for (const text of status?.poolStatus?.validationErrors ?? [])
+	for (const slice of pool.newest.slices) {
+		const { conditions = [], validationErrors = [] } = statusOf(slice)?.poolStatus ?? {}
+		for (const text of validationErrors)
 			all.add(text)
-		for (const c of status?.poolStatus?.conditions ?? [])
-			if (c.status === "False" && !(c.type === "Complete" && !complete) && !status.poolStatus.validationErrors?.length)
+		for (const c of conditions)
+			if (c.status === "False" && !validationErrors.length)
 				all.add(c.message || `It is not ${c.type}: ${c.reason || "no reason given"}.`)
 	}
 	return [...all]
 }
 
-// Who offers the device: { slice, device }, of the newest generation that has it.
-export function offerOf(model, key) {
-	let best
+// The slice that offers the device, and its entry there: { slice, device }.
+function offerOf(model, key) {
 	for (const [name, device] of model.offers.get(key) ?? []) {
 		const slice = model.objects.slices.get(name)
-		const generation = slice?.spec.pool.generation ?? 0
-		if (slice && (!best || generation > best.generation))
-			best = { slice, device, generation }
+		const pool = slice && model.pools.get(`${slice.spec.driver}/${slice.spec.pool.name}`)
+		if (pool && (slice.spec.pool.generation ?? 0) === pool.newest.generation)
+			return { slice, device }
 	}
-	const pool = best && model.pools.get(`${best.slice.spec.driver}/${best.slice.spec.pool.name}`)
-	if (pool) {
-		const newest = pool.newest ?? newestSlices(pool)
-		if (best.generation < newest.generation && newest.complete)
-			return undefined
-	}
-	return best
+	return undefined
 }
 
 // One value of an attribute, of whatever type.
@@ -76,126 +73,80 @@ function kindOf(attributes, driver) {
 	return driver
 }
 
-const statuses = new WeakMap() // slice: Map(device name: its entry in the status)
+const entries = new WeakMap() // slice: Map(device name: its entry in the status)
 
-// What the slice's status says of a device, if it is about this version of the slice.
-function statusOf(slice, name) {
-	let known = statuses.get(slice)
+// What the slice's status says of a device.
+function entryOf(slice, name) {
+	let known = entries.get(slice)
 	if (!known) {
-		const fresh = (slice.status?.observedGeneration ?? slice.metadata.generation) === slice.metadata.generation
-		known = new Map(fresh ? slice.status?.devices?.map((d) => [d.name, d]) : [])
-		statuses.set(slice, known)
+		known = new Map(statusOf(slice)?.devices?.map((d) => [d.name, d]))
+		entries.set(slice, known)
 	}
 	return known.get(name)
 }
 
-// The claims that hold it. Those that cannot be read are named by the slice's status.
-function holdersOf(model, key, status) {
-	const all = [], claims = model.held.get(key)
-	for (const [claim, results] of claims ?? [])
-		for (const r of results) {
-			const slash = claim.indexOf("/")
-			all.push({
-				namespace: claim.slice(0, slash), name: claim.slice(slash + 1), request: r.request, consumed: r.consumedCapacity,
-				admin: !!r.adminAccess, share: r.shareID ?? "",
-			})
-		}
-	if (!model.readsAllClaims())
-		for (const a of status?.allocations ?? [])
-			if (a.claimNamespace !== model.namespace && !claims?.has(`${a.claimNamespace}/${a.claimName}`))
-				all.push({ namespace: a.claimNamespace, name: a.claimName, request: a.request ?? "", consumed: a.capacity, admin: false, share: "" })
-	return all
+const states = { Available: "free", PartiallyAllocated: "partial", Allocated: "allocated", Unavailable: "unavailable" }
+const healths = { Healthy: "healthy", Unhealthy: "unhealthy", Unknown: "unknown" }
+
+function published(entry) {
+	const state = states[entry?.state]
+	if (!state)
+		return { state: "unpublished", reason: "", health: "unpublished", message: "", since: undefined, healthFrom: "", holders: [], omitted: 0, available: {} }
+	const since = Date.parse(entry.healthSince)
+	return {
+		state, reason: entry.stateReason ?? "", health: entry.health ? healths[entry.health] ?? "unknown" : "untold", message: entry.healthMessage ?? "",
+		since: Number.isNaN(since) ? undefined : since, healthFrom: entry.healthSource ?? "", available: entry.availableCapacity ?? {}, omitted: entry.omittedAllocations ?? 0,
+		holders: (entry.allocations ?? []).map((a) => ({ namespace: a.claimNamespace, name: a.claimName, uid: a.claimUID, request: a.request ?? "", consumed: a.capacity })),
+	}
 }
 
-// Of each capacity: { total, used, free } as text, and how much is used, from 0 to 1; used is undefined where the device is
-// not shared, so that it is all or nothing.
-export function capacityOf(device) {
-	const holders = device.holders.filter((h) => !h.admin)
-	return Object.entries(device.capacity).map(([name, { value }]) => {
-		const short = name.slice(name.lastIndexOf("/") + 1)
-		if (!device.shared)
-			return { name, total: value }
-		const sum = holders.reduce((n, h) => n + (parseQuantity(h.consumed?.[name] ?? h.consumed?.[short]) || 0), 0)
-		const total = parseQuantity(value)
-		return { name, total: value, used: formatQuantity(sum, value), free: formatQuantity(total - sum, value), part: total ? sum / total : 0 }
+// Claims with access for administrators: they use the device and hold nothing.
+function adminsOf(model, key) {
+	return [...model.admins.get(key) ?? []].flatMap(([claim, results]) => {
+		const { metadata: { namespace, name, uid } } = model.objects.claims.get(claim)
+		return results.map((r) => ({ namespace, name, uid, request: r.request, consumed: undefined }))
 	})
 }
 
-function stateOf(device, status) {
-	const held = device.holders.filter((h) => !h.admin)
-	if (held.length) {
-		const full = !device.shared || capacityOf(device).some((c) => c.part >= 1)
-		// The status knows rules of rounding that the page does not; it may be a moment behind the claims.
-		const told = status && (status.allocations?.length ?? 0) === held.length && status.state
-		if (device.shared && told === "PartiallyAllocated")
-			return ["partial", ""]
-		if (device.shared && told === "Allocated")
-			return ["allocated", ""]
-		return [full ? "allocated" : "partial", ""]
-	}
-	if (status?.state === "Unavailable")
-		return ["unavailable", status.stateReason || "it cannot be had"]
-	const taint = device.taints.find((t) => t.effect !== "None")
-	if (taint)
-		return ["unavailable", `taint ${taint.key}${taint.value ? `=${taint.value}` : ""}:${taint.effect}`]
-	return ["free", ""]
+// Of each capacity: its total and, where the device may be shared, what is free of it, as text, with the used part from 0 to 1.
+export function capacityOf({ capacity, available }) {
+	return Object.entries(capacity).map(([name, { value: total }]) => {
+		const free = available[name]
+		if (free === undefined)
+			return { name, total }
+		const all = parseQuantity(total)
+		return { name, total, free, part: all ? 1 - parseQuantity(free) / all : 0 }
+	})
+}
+
+function podsOf(model, users) {
+	const pods = new Set()
+	for (const h of users)
+		for (const user of model.claimOf(h)?.status?.reservedFor ?? [])
+			if (user.resource === "pods")
+				pods.add(`${h.namespace}/${user.name}`)
+	return [...pods]
+}
+
+const names = (users) => users.map((h) => `${h.namespace}/${h.name}`).join()
+
+function lookOf(d) {
+	return [d.state, d.health, d.message, d.reason, d.node, names(d.holders), d.omitted, names(d.admins), d.pods.join(), d.taints.length].join(" ")
 }
 
 const worst = ["unhealthy", "unknown", "healthy"]
 
-// What pods say of it; those that have ended count when no other says anything.
-function healthOf(model, key, taints) {
-	const reports = [...model.reports.get(key) ?? []]
-	const running = reports.filter(([pod]) => !model.podEnded(pod))
-	for (const list of [running, reports])
-		for (const health of worst)
-			for (const [pod, said] of list) {
-				const found = said.find((r) => r.health === health)
-				if (found)
-					return { health, message: found.message, healthFrom: `pod ${pod}` }
-			}
-	const taint = taints.find((t) => /(^|\/)unhealthy$/.test(t.key))
-	if (taint)
-		return { health: "unhealthy", message: "", healthFrom: `taint ${taint.key}` }
-	return { health: "untold", message: "", healthFrom: "" }
-}
-
-function taintsOf(model, key, own = []) {
-	const all = own.map((t) => ({ ...t, by: "driver" }))
-	for (const [name, rule] of model.objects.rules)
-		if (rule.spec?.deviceSelector && taintedBy(rule.spec.deviceSelector, key))
-			all.push({ ...rule.spec.taint, by: `rule ${name}` })
-	return all
-}
-
-function podsOf(model, holders, key) {
-	const pods = new Set()
-	for (const h of holders)
-		for (const user of model.objects.claims.get(`${h.namespace}/${h.name}`)?.status?.reservedFor ?? [])
-			if (user.resource === "pods")
-				pods.add(`${h.namespace}/${user.name}`)
-	for (const pod of model.reports.get(key)?.keys() ?? [])
-		if (!model.podEnded(pod))
-			pods.add(pod)
-	return [...pods]
-}
-
-function lookOf(d) {
-	return [d.state, d.health, d.message, d.reason, d.node, d.holders.map((h) => `${h.namespace}/${h.name}`).join(), d.pods.join(), d.taints.length].join(" ")
-}
-
-// A device that a plugin gave to a pod. The pod's report is all that there is of it.
+// A device that a device plugin gave to a pod. No slice has it: the status of the pod is where its health is published.
 function describePlugin(model, key) {
-	const reports = [...model.reports.get(key) ?? []]
+	const reports = [...model.reports.get(key) ?? []].flatMap(([pod, all]) => all.map((r) => ({ ...r, pod })))
 	if (!reports.length)
 		return undefined
-	const { resource, id } = reports[0][1][0]
-	const node = key.slice(0, key.indexOf("|"))
-	const pods = reports.map(([pod]) => pod).filter((pod) => !ended(model.objects.pods.get(pod) ?? {}))
+	const { resource, id } = reports[0]
+	const { health, message, pod } = reports.sort((a, b) => worst.indexOf(a.health) - worst.indexOf(b.health))[0]
 	const d = {
-		key, driver: resource, pool: resource, name: id, node, plugin: true, unnamed: false, kind: resource, order: 0, shared: false,
-		attributes: {}, capacity: {}, taints: [], holders: [], pods, reason: "", state: pods.length ? "allocated" : "free",
-		...healthOf(model, key, []),
+		key, driver: resource, pool: resource, name: id, node: key.slice(0, key.indexOf("|")), plugin: true, unnamed: false, kind: resource,
+		attributes: {}, capacity: {}, available: {}, taints: [], holders: [], omitted: 0, admins: [], pods: [...new Set(reports.map((r) => r.pod))],
+		reason: "", state: "allocated", health, message, since: undefined, healthFrom: `pod ${pod}`,
 	}
 	d.look = lookOf(d)
 	return d
@@ -209,18 +160,14 @@ export function describeDevice(model, key) {
 	if (!offer)
 		return undefined
 	const { slice, device } = offer
-	const status = statusOf(slice, device.name)
 	const d = {
 		key, driver: slice.spec.driver, pool: slice.spec.pool.name, name: device.name,
 		node: device.nodeName ?? slice.spec.nodeName ?? "", slice: slice.metadata.name, plugin: false, unnamed: false,
-		attributes: device.attributes ?? {}, capacity: device.capacity ?? {}, shared: !!device.allowMultipleAllocations,
-		taints: taintsOf(model, key, device.taints), kind: "", order: 0,
+		attributes: device.attributes ?? {}, capacity: device.capacity ?? {}, taints: device.taints ?? [], kind: "",
+		...published(entryOf(slice, device.name)), admins: adminsOf(model, key),
 	}
 	d.kind = kindOf(d.attributes, d.driver)
-	d.holders = holdersOf(model, key, status)
-	d.pods = podsOf(model, d.holders, key)
-	const [state, reason] = stateOf(d, status)
-	Object.assign(d, { state, reason }, healthOf(model, key, d.taints))
+	d.pods = podsOf(model, [...d.holders, ...d.admins])
 	d.look = lookOf(d)
 	return d
 }

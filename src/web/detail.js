@@ -1,8 +1,15 @@
 // detail - all about one device, in a panel beside the map, kept up to date.
-import { ago, clock, el } from "./dom.js"
+import { ago, clock, count, el } from "./dom.js"
 import { attributeText, capacityOf } from "./derive.js"
 import { healthText, sign, stateText } from "./glyph.js"
 import { timeline } from "./timeline.js"
+
+// What the words of the API mean.
+const reasons = {
+	PoolIncomplete: "slices of its pool are missing", PoolInvalid: "slices of its pool contradict each other", NoNode: "no node can reach it",
+	UnsupportedFeature: "it needs a feature that is off", CapacityExhausted: "less is left than a claim must take",
+	InsufficientSharedCapacity: "counters that it shares with others are used up",
+}
 
 function section(title, ...content) {
 	return el("section", { class: "part" }, el("h3", { text: title }), ...content)
@@ -48,7 +55,7 @@ export class Detail {
 			return
 		const d = this.model.devices.get(this.key)
 		const concerned = changes.touched.has(this.key) || changes.removed.has(this.key) || changes.added.has(this.key) ||
-			(d && (changes.nodes.has(d.node) || d.pods.some((p) => changes.pods.has(p)) || d.holders.some((h) => changes.claims.has(`${h.namespace}/${h.name}`))))
+			(d && (changes.rules || changes.nodes.has(d.node) || d.pods.some((p) => changes.pods.has(p)) || [...d.holders, ...d.admins].some((h) => changes.claims.has(`${h.namespace}/${h.name}`))))
 		if (concerned)
 			this.render()
 	}
@@ -58,7 +65,7 @@ export class Detail {
 		const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined
 		const d = this.model.devices.get(this.key)
 		this.title.textContent = d ? d.name : this.key
-		this.body.replaceChildren(...(d ? this.parts(d) : [el("p", { text: "This device is not there any more, or not yet." })]).flat().filter(Boolean))
+		this.body.replaceChildren(...(d ? this.parts(d) : [el("p", { text: "This device is not there any more, or not yet." })]).flat(2).filter(Boolean))
 		if (focused)
 			[...this.body.querySelectorAll("[data-focus]")].find((n) => n.dataset.focus === focused)?.focus()
 	}
@@ -72,10 +79,10 @@ export class Detail {
 		]
 	}
 
-	// What drivers say of the device in its claims.
+	// What drivers say of the device in its claims, each of which may have several shares of it.
 	entries(d) {
-		return d.holders.flatMap((h) => (this.model.objects.claims.get(`${h.namespace}/${h.name}`)?.status?.devices ?? [])
-			.filter((e) => e.driver === d.driver && e.pool === d.pool && e.device === d.name && (e.shareID ?? "") === h.share))
+		const claims = new Set([...d.holders, ...d.admins].map((h) => this.model.claimOf(h)).filter(Boolean))
+		return [...claims].flatMap((c) => c.status?.devices ?? []).filter((e) => e.driver === d.driver && e.pool === d.pool && e.device === d.name)
 	}
 
 	identity(d) {
@@ -91,8 +98,9 @@ export class Detail {
 		return [
 			el("p", { class: "badges" },
 				badge(`s-${d.state}`, d.state, "untold", stateText[d.state]),
-				badge(`h-${d.health}`, "free", d.health, healthText[d.health])),
-			d.reason && el("p", { class: "quiet", text: d.reason }),
+				d.state !== "unpublished" && badge(`h-${d.health}`, "free", d.health, healthText[d.health])),
+			d.reason && el("p", { class: "quiet reason-line" }, d.reason, reasons[d.reason] ? ` (${reasons[d.reason]})` : ""),
+			d.state === "unpublished" && el("p", { class: "quiet", text: "The status of its slice is missing or out of date: no controller has published the state of this device." }),
 			d.unnamed && el("p", { class: "quiet", text: "A device plugin says how many devices it has; their names are known when a pod has them." }),
 			pairs(rows),
 			trouble.length > 0 && el("ul", { class: "trouble" }, trouble.map((t) => el("li", { text: `Pool: ${t}` }))),
@@ -101,31 +109,38 @@ export class Detail {
 
 	health(d, conditions) {
 		const { model } = this, since = model.since(d)
-		const past = timeline({ records: model.history(d.key), conditions, current: d.health, opened: model.opened, now: model.now() })
-		if (d.health === "untold")
+		if (d.health === "unpublished" && !model.history(d.key).length)
+			return undefined
+		const past = timeline({ records: model.history(d.key), conditions, current: d.health, since: d.since, opened: model.opened, now: model.now() })
+		if (d.health === "untold" || d.health === "unpublished")
 			return section("Health", past)
 		return section("Health",
 			d.message && el("p", { class: `message h-${d.health}`, text: d.message }),
 			el("p", { class: "quiet" }, `${healthText[d.health]} `, since ? ["for ", ago(since), `, since ${clock(since)}`] : `since before this page was opened at ${clock(model.opened)}`,
-				d.healthFrom ? `; told by ${d.healthFrom}` : ""), past)
+				d.healthFrom ? `; reported by ${d.healthFrom}` : ""), past)
 	}
 
 	holders(d) {
-		const content = d.holders.map((h) => {
-			const name = `${h.namespace}/${h.name}`
-			const users = this.model.objects.claims.get(name)?.status?.reservedFor ?? []
-			return el("li", {},
-				el("div", {}, "claim ", this.link(name, `ns:${h.namespace} claim:${h.name}`, `claim ${name} ${h.share}`),
-					h.request ? el("span", { class: "quiet", text: ` request ${h.request}` }) : "", h.admin ? el("span", { class: "quiet", text: " admin access" }) : ""),
-				h.consumed && Object.keys(h.consumed).length > 0 && el("div", { class: "quiet", text: Object.entries(h.consumed).map(([k, v]) => `${k} ${v}`).join(", ") }),
-				users.map((u) => this.pod(u.resource === "pods" ? `${h.namespace}/${u.name}` : "", u)))
-		})
+		const content = d.holders.map((h) => this.holder(h))
+		if (d.omitted)
+			content.push(el("li", { class: "quiet", text: `and ${count(d.omitted, "more claim")} that the status does not name` }))
 		if (d.plugin)
 			content.push(...d.pods.map((p) => el("li", {}, this.pod(p))))
-		if (content.length)
-			return section("Held by", el("ul", { class: "holders" }, content))
-		const silent = !this.model.readsAllClaims() ? "Nobody that you may see." : "Nobody."
-		return section("Held by", el("p", { class: "quiet", text: silent }))
+		if (!content.length && d.state !== "unpublished")
+			content.push(el("li", { class: "quiet", text: "Nobody." }))
+		return [
+			content.length > 0 && section("Held by", el("ul", { class: "holders" }, content)),
+			d.admins.length > 0 && section("Admin access", el("ul", { class: "holders" }, d.admins.map((h) => this.holder(h)))),
+		]
+	}
+
+	holder(h) {
+		const name = `${h.namespace}/${h.name}`, users = this.model.claimOf(h)?.status?.reservedFor ?? []
+		return el("li", {},
+			el("div", {}, "claim ", this.link(name, `ns:${h.namespace} claim:${h.name}`, `claim ${name} ${h.request}`),
+				h.request ? el("span", { class: "quiet", text: ` request ${h.request}` }) : ""),
+			h.consumed && Object.keys(h.consumed).length > 0 && el("div", { class: "quiet", text: Object.entries(h.consumed).map(([k, v]) => `${k} ${v}`).join(", ") }),
+			users.map((u) => this.pod(u.resource === "pods" ? `${h.namespace}/${u.name}` : "", u)))
 	}
 
 	pod(name, user) {
@@ -156,11 +171,12 @@ export class Detail {
 	}
 
 	taints(d) {
-		if (!d.taints.length)
+		const all = [...d.taints, ...d.plugin ? [] : this.model.ruleTaints(d.key)]
+		if (!all.length)
 			return undefined
-		return section("Taints", el("ul", { class: "plain" }, d.taints.map((t) => el("li", {},
+		return section("Taints", el("ul", { class: "plain" }, all.map((t) => el("li", {},
 			el("span", { class: "mono", text: `${t.key}${t.value ? `=${t.value}` : ""}:${t.effect}` }),
-			el("span", { class: "quiet", text: ` by ${t.by}` }), t.timeAdded ? [el("span", { class: "quiet" }, ", ", ago(Date.parse(t.timeAdded)))] : ""))))
+			el("span", { class: "quiet", text: t.rule ? ` by rule ${t.rule}` : " by driver" }), t.timeAdded ? [el("span", { class: "quiet" }, ", ", ago(Date.parse(t.timeAdded)))] : ""))))
 	}
 
 	capacity(d) {
@@ -168,11 +184,11 @@ export class Detail {
 		if (!all.length)
 			return undefined
 		return section("Capacity", all.map((c) => {
-			if (c.used === undefined)
+			if (c.free === undefined)
 				return pairs([[c.name, c.total]])
 			const bar = el("span", { class: "bar-fill" })
 			bar.style.width = `${Math.min(100, Math.round(c.part * 100))}%`
-			return el("div", { class: "capacity" }, el("div", {}, el("span", { text: c.name }), el("span", { class: "quiet", text: `${c.used} used, ${c.free} free of ${c.total}` })),
+			return el("div", { class: "capacity" }, el("div", {}, el("span", { text: c.name }), el("span", { class: "quiet", text: `${c.free} free of ${c.total}` })),
 				el("div", { class: "bar-track", "aria-hidden": "true" }, bar))
 		}))
 	}

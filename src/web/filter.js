@@ -5,7 +5,7 @@
 // pod:, ns:, model:.
 import { attributeText } from "./derive.js"
 
-export const empty = () => ({ q: "", state: [], health: [], trouble: false, group: "node", view: "map", device: "", namespace: "" })
+export const empty = () => ({ q: "", state: [], health: [], trouble: false, plugins: false, group: "node", view: "map", device: "", namespace: "" })
 
 const lower = (text) => text.toLowerCase()
 
@@ -13,10 +13,10 @@ const lower = (text) => text.toLowerCase()
 function textOf(d) {
 	d.text ??= {
 		node: lower(d.node), pool: lower(d.pool), driver: lower(d.driver), device: lower(d.name), model: lower(d.kind),
-		claim: lower(d.holders.map((h) => h.name).join(" ")), pod: lower(d.pods.join(" ")),
-		ns: lower([...d.holders.map((h) => h.namespace), ...d.pods.map((p) => p.slice(0, p.indexOf("/")))].join(" ")),
+		claim: lower([...d.holders, ...d.admins].map((h) => h.name).join(" ")), pod: lower(d.pods.join(" ")),
+		ns: lower([...[...d.holders, ...d.admins].map((h) => h.namespace), ...d.pods.map((p) => p.slice(0, p.indexOf("/")))].join(" ")),
 		all: lower([
-			d.key, d.node, d.slice ?? "", ...Object.values(d.attributes).map(attributeText), ...d.holders.map((h) => `${h.namespace}/${h.name}`),
+			d.key, d.node, d.slice ?? "", ...Object.values(d.attributes).map(attributeText), ...[...d.holders, ...d.admins].map((h) => `${h.namespace}/${h.name}`),
 			...d.pods, d.message, d.reason, ...d.taints.map((t) => `${t.key}=${t.value ?? ""}`),
 		].join("\n")),
 	}
@@ -28,21 +28,22 @@ function term(word) {
 	return parts ? [parts[1], parts[2]] : ["all", word]
 }
 
-// A function that says whether a device is shown; undefined when all are. `troubled(device)` is of its pool.
+// A function that says whether a device is shown; undefined when all are. `troubled(device)` is of its pool. States and
+// healths find what the figures count: devices of slices.
 export function matcher(filter, troubled = () => false) {
 	const terms = lower(filter.q).split(/\s+/).filter(Boolean).map(term)
 	const states = new Set(filter.state), healths = new Set(filter.health)
-	if (!terms.length && !states.size && !healths.size && !filter.trouble)
+	if (!terms.length && !states.size && !healths.size && !filter.trouble && !filter.plugins)
 		return undefined
-	return (d) => (!states.size || states.has(d.state)) && (!healths.size || healths.has(d.health)) &&
-		(!filter.trouble || troubled(d)) && (!terms.length || found(textOf(d), terms))
+	return (d) => (!states.size || (!d.plugin && states.has(d.state))) && (!healths.size || (!d.plugin && healths.has(d.health))) &&
+		(!filter.trouble || troubled(d)) && (!filter.plugins || d.plugin) && (!terms.length || found(textOf(d), terms))
 }
 
 function found(text, terms) {
 	return terms.every(([field, word]) => text[field].includes(word))
 }
 
-const lists = ["state", "health"]
+const lists = ["state", "health"], flags = ["trouble", "plugins"]
 const words = { group: ["node", "pool", "driver", "model"], view: ["map", "list", "waiting"] }
 
 // Reads the address's fragment; what it does not know stays as it is by default.
@@ -52,7 +53,8 @@ export function parseFragment(fragment, { states, healths }) {
 	filter.q = given.get("q") ?? ""
 	filter.device = given.get("device") ?? ""
 	filter.namespace = given.get("namespace") ?? ""
-	filter.trouble = given.get("trouble") === "1"
+	for (const name of flags)
+		filter[name] = given.get(name) === "1"
 	for (const name of lists)
 		filter[name] = (given.get(name) ?? "").split(",").filter((v) => known[name].includes(v))
 	for (const [name, values] of Object.entries(words))
@@ -69,8 +71,9 @@ export function formatFragment(filter) {
 	for (const name of lists)
 		if (filter[name].length)
 			out.set(name, filter[name].join(","))
-	if (filter.trouble)
-		out.set("trouble", "1")
+	for (const name of flags)
+		if (filter[name])
+			out.set(name, "1")
 	const text = out.toString().replaceAll("%2F", "/").replaceAll("%2C", ",").replaceAll("%3A", ":")
 	return text ? `#${text}` : ""
 }

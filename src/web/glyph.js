@@ -2,13 +2,20 @@
 // and detail.
 //
 //	free: an empty square      partly used: half full      allocated: full      unavailable: dashed, struck through
+//	not known yet: dotted, no mark
 //	healthy: a dot      unhealthy: red, a cross      unknown: amber, a question mark      not reported: nothing
 import { svg } from "./dom.js"
 
 export const UNIT = 20
 
-export const stateText = { free: "free", partial: "partly used", allocated: "allocated", unavailable: "unavailable" }
-export const healthText = { healthy: "healthy", unhealthy: "unhealthy", unknown: "health unknown", untold: "health not reported" }
+export const stateText = { free: "free", partial: "partly used", allocated: "allocated", unavailable: "unavailable", unpublished: "not known yet" }
+export const healthText = { healthy: "healthy", unhealthy: "unhealthy", unknown: "health unknown", untold: "health not reported", unpublished: "health not known yet" }
+
+// "unavailable: Tainted: KEY".
+export const stateLine = (d) => `${stateText[d.state]}${d.reason ? `: ${d.reason}` : ""}`
+
+// The state and the health of a device, in words.
+export const looksLike = (d) => (d.state === "unpublished" ? stateText[d.state] : `${stateLine(d)}, ${healthText[d.health]}`)
 
 const marks = {
 	unhealthy: "M6.6 6.6l6.8 6.8M13.4 6.6l-6.8 6.8",

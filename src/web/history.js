@@ -61,8 +61,9 @@ export class History {
 
 // Stretches of one health each, oldest first: { from, to, health, message, sure }. from is undefined for the first one: it
 // began at a time that nobody knows. `sure` is false where the end of a stretch and the next record do not fit together,
-// that is, where something was missed. `current` is the health now, seen since the page looked first, at `opened`.
-export function stretches(records, { current, opened, now }) {
+// that is, where something was missed. `current` is the health now, published as being so since `since`, or else seen since the
+// page looked first, at `opened`.
+export function stretches(records, { current, since, opened, now }) {
 	const all = []
 	let last
 	for (const r of records) {
@@ -75,7 +76,7 @@ export function stretches(records, { current, opened, now }) {
 	if (last && (!current || last.health === current))
 		return [...all, { ...last, to: now, sure: true }]
 	// What is now was not told: it became so some time before the page was opened.
-	const from = last ? Math.max(opened, last.from) : opened
+	const from = Math.max(since ?? opened, last?.from ?? 0)
 	if (last)
 		all.push({ ...last, to: from, sure: false })
 	if (current)

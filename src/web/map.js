@@ -3,7 +3,7 @@
 // A change of a device changes its own square. Sections that are far from what can be seen are empty boxes of the right
 // size until they come near. One listener for all; one square at a time is in the order of tabs, arrows move it.
 import { count, el, setText, svg } from "./dom.js"
-import { UNIT, drawGlyph, healthText, makeGlyph, stateText } from "./glyph.js"
+import { UNIT, drawGlyph, looksLike, makeGlyph, stateText } from "./glyph.js"
 import { compare, compareBlocks, densityFor, placeOf, shortName } from "./layout.js"
 
 // How many flash at a time: more help nobody, and each costs something in every frame.
@@ -18,11 +18,12 @@ function inOrder(keys, before) {
 }
 
 export function deviceLabel(d) {
-	const parts = [d.unnamed ? `unnamed device of ${d.driver}` : d.name, d.node ? `on ${d.node}` : `in pool ${d.pool}`, stateText[d.state], healthText[d.health]]
+	const parts = [d.unnamed ? `unnamed device of ${d.driver}` : d.name, d.node ? `on ${d.node}` : `in pool ${d.pool}`, looksLike(d)]
 	if (d.message)
 		parts.push(d.message)
+	const more = d.holders.length - 1 + d.omitted
 	if (d.holders.length)
-		parts.push(`claim ${d.holders[0].namespace}/${d.holders[0].name}${d.holders.length > 1 ? ` and ${d.holders.length - 1} more` : ""}`)
+		parts.push(`claim ${d.holders[0].namespace}/${d.holders[0].name}${more ? ` and ${more} more` : ""}`)
 	if (d.pods.length)
 		parts.push(`pod ${d.pods[0]}${d.pods.length > 1 ? ` and ${d.pods.length - 1} more` : ""}`)
 	return parts.join(", ")
@@ -277,16 +278,17 @@ export class DeviceMap {
 
 	// The line above a block: its name, what is wrong with it, how much is free.
 	head(block) {
-		let free = 0, total = 0, broken = 0, shown = 0
-		const trouble = []
+		let total = 0, broken = 0, brokenFree = 0, shown = 0
+		const trouble = [], by = Object.fromEntries(Object.keys(stateText).map((s) => [s, 0]))
 		for (const section of block.sections.values()) {
 			let here = 0
 			trouble.push(...this.model.pools.get(this.poolOf(section))?.trouble ?? [])
 			for (const key of section.keys) {
 				const d = this.model.devices.get(key)
 				total++
-				free += d.state === "free" && d.health !== "unhealthy"
+				by[d.state]++
 				broken += d.health === "unhealthy"
+				brokenFree += d.health === "unhealthy" && d.state === "free"
 				here += !this.match || this.match(d)
 			}
 			section.node.hidden = !here
@@ -297,12 +299,16 @@ export class DeviceMap {
 		if (ready && ready !== "True")
 			notes.push("not ready")
 		if (broken)
-			notes.push(`${broken} unhealthy`)
+			notes.push(`${broken} unhealthy${brokenFree ? ` (${brokenFree} of them free)` : ""}`)
+		if (by.unpublished)
+			notes.push(`${by.unpublished} ${stateText.unpublished}`)
 		if (trouble.length)
 			notes.push("pool trouble")
 		setText(block.note, notes.join(" · "))
 		block.note.title = trouble.join("\n")
-		setText(block.sum, this.match && shown !== total ? `${shown} of ${total} shown` : `${free} of ${total} free`)
+		const free = by.unpublished === total ? count(total, "device") : `${by.free} of ${total} free`
+		setText(block.sum, this.match && shown !== total ? `${shown} of ${total} shown` : free)
+		block.sum.title = Object.entries(by).filter(([s, n]) => n || s !== "unpublished").map(([s, n]) => `${n} ${stateText[s]}`).join(", ")
 		block.shown = shown > 0
 		block.node.hidden = !block.shown
 	}

@@ -1,5 +1,5 @@
 // model - what the page knows about devices, put together from ResourceSlices, ResourceClaims, Pods, Nodes, taint rules
-// and Events. Pure: no DOM, no network, the clock is passed in.
+// and Events. States and health are those that slices publish: see derive.js. Pure: no DOM, no network, the clock is passed in.
 //
 //	model.replace("slices", items)           what a list answered
 //	model.apply("claims", claim, gone)       one event of a watch
@@ -8,11 +8,13 @@
 // An event costs what it is about: apply() notes which devices it may concern, take() looks at each of those once,
 // however many events there were.
 import { History } from "./history.js"
-import { describeDevice, newestSlices, offerOf, poolTrouble, taintedBy } from "./derive.js"
+import { describeDevice, newestSlices, poolTrouble, taintedBy } from "./derive.js"
 import { claimsOf, ended, isDeviceResource, nameOf, pluginKey, reportKey, reportsOf, waitOf } from "./pods.js"
 
-export const STATES = ["free", "partial", "allocated", "unavailable"]
+// "unpublished" is a device whose slice has no status, or one of an older version of the slice.
+export const STATES = ["free", "partial", "allocated", "unavailable", "unpublished"]
 export const HEALTHS = ["healthy", "unhealthy", "unknown", "untold"]
+const HEALTHS_TOLD = ["healthy", "unhealthy", "unknown"]
 export const RESOURCES = ["slices", "claims", "pods", "nodes", "rules", "events"]
 
 // Of a plugin's resource with more than this, only those in use are shown: such numbers count no devices.
@@ -29,31 +31,32 @@ function group(map, key, make) {
 }
 
 export class Model {
-	// Options: namespace, when claims and pods of that one alone are known.
-	constructor({ now = () => Date.now(), namespace = "" } = {}) {
+	constructor({ now = () => Date.now() } = {}) {
 		this.now = now
-		this.namespace = namespace
 		this.opened = now()
 		this.access = Object.fromEntries(RESOURCES.map((r) => [r, "loading"]))
 		this.objects = Object.fromEntries(RESOURCES.map((r) => [r, new Map()]))
 		this.devices = new Map() // key: device, see derive.js
 		this.pools = new Map() // "driver/pool": { driver, name, slices, trouble }
 		this.offers = new Map() // device key: Map(slice name: device of its spec)
-		this.held = new Map() // device key: Map(claim name: results of its allocation)
-		this.reports = new Map() // device key: Map(pod name: reports)
+		this.admins = new Map() // device key: Map(claim name: results with access for administrators)
+		this.reports = new Map() // key of a plugin's device: Map(pod name: reports)
 		this.users = new Map() // claim name: Set(pod name)
 		this.plugins = new Map() // "node|resource": { node, resource, capacity, allocatable, unnamed }
 		this.histories = new Map()
 		this.waiting = new Map() // pod name: see pods.js
 		this.counts = this.noCounts()
+		this.unpublishedSince = 0 // when counts.state.unpublished became other than 0
 		this.stale = { devices: new Set(), pools: new Set(), plugins: new Set(), pods: new Set() }
-		this.touched = { nodes: new Set(), claims: new Set() }
+		this.touched = { nodes: new Set(), claims: new Set(), rules: false }
 		this.live = false
 	}
 
+	// Of devices that slices publish: devices is the sum of all states. Each of them has a health, unless its state is
+	// unpublished. freeUnhealthy is in both. Devices of plugins are counted apart.
 	noCounts() {
 		const zero = (names) => Object.fromEntries(names.map((n) => [n, 0]))
-		return { devices: 0, state: zero(STATES), health: zero(HEALTHS) }
+		return { devices: 0, state: zero(STATES), health: zero(HEALTHS), freeUnhealthy: 0, plugins: 0, pluginsUnhealthy: 0 }
 	}
 
 	// From now on a change of health is something that was seen.
@@ -69,10 +72,8 @@ export class Model {
 		this.access[resource] = access
 		if (access === "forbidden" || access === "missing")
 			this.replace(resource, [])
-		if (resource === "claims") {
-			this.offers.forEach((_, key) => this.stale.devices.add(key))
+		if (resource === "claims")
 			this.objects.pods.forEach((_, key) => this.stale.pods.add(key))
-		}
 	}
 
 	replace(resource, items) {
@@ -101,7 +102,7 @@ export class Model {
 				continue
 			const { driver, pool, devices = [] } = object.spec
 			const poolKey = `${driver}/${pool.name}`
-			const known = group(this.pools, poolKey, () => ({ key: poolKey, driver, name: pool.name, slices: new Map(), trouble: [] }))
+			const known = group(this.pools, poolKey, () => ({ key: poolKey, driver, name: pool.name, slices: new Map(), newest: undefined, trouble: [] }))
 			if (object === now)
 				known.slices.set(name, object)
 			else
@@ -116,7 +117,7 @@ export class Model {
 				this.stale.devices.add(key)
 			}
 			// Another generation changes which of the other slices count.
-			if (!old || !now || old.spec.pool.generation !== now.spec.pool.generation || old.spec.pool.resourceSliceCount !== now.spec.pool.resourceSliceCount)
+			if (!old || !now || old.spec.pool.generation !== now.spec.pool.generation)
 				for (const slice of known.slices.values())
 					for (const device of slice.spec.devices ?? [])
 						this.stale.devices.add(`${poolKey}/${device.name}`)
@@ -128,11 +129,12 @@ export class Model {
 		for (const object of [old, now])
 			for (const result of object?.status?.allocation?.devices?.results ?? []) {
 				const key = `${result.driver}/${result.pool}/${result.device}`
-				const holders = group(this.held, key, () => new Map())
-				if (object === old)
-					holders.delete(name)
-				else
-					group(holders, name, () => []).push(result)
+				if (result.adminAccess && object === old)
+					this.admins.get(key)?.delete(name)
+				else if (result.adminAccess)
+					group(group(this.admins, key, () => new Map()), name, () => []).push(result)
+				if (!this.admins.get(key)?.size)
+					this.admins.delete(key)
 				this.stale.devices.add(key)
 			}
 		for (const pod of this.users.get(name) ?? [])
@@ -149,15 +151,14 @@ export class Model {
 					const users = group(this.users, `${pod.metadata.namespace}/${claim}`, () => new Set())
 					users[pod === now ? "add" : "delete"](name)
 				}
-			for (const report of reportsOf(pod)) {
+			for (const report of ended(pod) ? [] : reportsOf(pod)) {
 				const of = group(this.reports, report.key, () => new Map())
 				if (pod === now)
 					group(of, name, () => []).push(report)
 				else
 					of.delete(name)
 				this.stale.devices.add(report.key)
-				if (!report.resource.startsWith("claim:"))
-					this.pluginOf(pod.spec.nodeName ?? "", report.resource).named.add(report.key)
+				this.pluginOf(pod.spec.nodeName ?? "", report.resource).named.add(report.key)
 			}
 		}
 		this.stale.pods.add(name)
@@ -175,11 +176,8 @@ export class Model {
 		this.touched.nodes.add(name)
 	}
 
-	on_rules(name, old, now) {
-		const selectors = [old, now].filter(Boolean).map((rule) => rule.spec?.deviceSelector).filter(Boolean)
-		for (const key of this.offers.keys())
-			if (selectors.some((s) => taintedBy(s, key)))
-				this.stale.devices.add(key)
+	on_rules() {
+		this.touched.rules = true
 	}
 
 	on_events(name, old, now) {
@@ -204,16 +202,16 @@ export class Model {
 
 	// --- what became of it --------------------------------------------------------------------
 
-	// { devices, added, removed, touched: sets of keys; pools, nodes, claims, pods: sets of names; waiting: bool }. `devices`
+	// { devices, added, removed, touched: sets of keys; pools, nodes, claims, pods: sets of names; waiting, rules: bool }. `devices`
 	// look different; `touched` were looked at, and may differ in what only a close look shows.
 	take() {
 		const { stale } = this
 		const changes = {
 			devices: new Set(), added: new Set(), removed: new Set(), touched: new Set(), pools: new Set(),
-			nodes: this.touched.nodes, claims: this.touched.claims, pods: stale.pods, waiting: false,
+			...this.touched, pods: stale.pods, waiting: false,
 		}
 		this.stale = { devices: new Set(), pools: new Set(), plugins: new Set(), pods: new Set() }
-		this.touched = { nodes: new Set(), claims: new Set() }
+		this.touched = { nodes: new Set(), claims: new Set(), rules: false }
 		stale.plugins.forEach((key) => this.refreshUnnamed(key, changes))
 		stale.pools.forEach((key) => this.refreshPool(key, changes))
 		stale.devices.forEach((key) => this.refreshDevice(key, changes))
@@ -270,9 +268,9 @@ export class Model {
 
 	// A device that nobody says anything about any more did not change its health.
 	saw(old, now) {
-		if (now.health === "untold")
+		if (!HEALTHS_TOLD.includes(now.health))
 			return
-		const before = old.health === "untold" ? undefined : old.health
+		const before = HEALTHS_TOLD.includes(old.health) ? old.health : undefined
 		group(this.histories, now.key, () => new History()).add({ at: this.now(), health: now.health, before, message: now.message, source: "seen" })
 	}
 
@@ -284,15 +282,27 @@ export class Model {
 	}
 
 	forget(key) {
-		for (const map of [this.offers, this.held, this.reports])
+		for (const map of [this.offers, this.reports])
 			if (map.get(key)?.size === 0)
 				map.delete(key)
 	}
 
-	count(device, by) {
-		this.counts.devices += by
-		this.counts.state[device.state] += by
-		this.counts.health[device.health] += by
+	count({ plugin, state, health }, by) {
+		const { counts } = this
+		if (plugin) {
+			counts.plugins += by
+			counts.pluginsUnhealthy += health === "unhealthy" ? by : 0
+			return
+		}
+		counts.devices += by
+		counts.state[state] += by
+		if (health in counts.health)
+			counts.health[health] += by
+		counts.freeUnhealthy += state === "free" && health === "unhealthy" ? by : 0
+		if (!counts.state.unpublished)
+			this.unpublishedSince = 0
+		else
+			this.unpublishedSince ||= this.now()
 	}
 
 	// Devices of plugins that no pod has: how many there are is known, their names are not.
@@ -322,9 +332,9 @@ export class Model {
 		const state = broken ? "unavailable" : "free", health = broken ? "unhealthy" : "untold"
 		const reason = broken ? "its plugin does not offer it" : ""
 		return {
-			key, driver: resource, pool: resource, name: `#${i + 1}`, node, plugin: true, unnamed: true, kind: resource, order: i,
-			state, health, reason, message: reason, healthFrom: broken ? "node" : "", holders: [], taints: [], pods: [],
-			attributes: {}, capacity: {}, look: `${state} ${health}`,
+			key, driver: resource, pool: resource, name: `#${i + 1}`, node, plugin: true, unnamed: true, kind: resource,
+			state, health, reason, message: reason, since: undefined, healthFrom: broken ? "node" : "", holders: [], omitted: 0, admins: [], taints: [], pods: [],
+			attributes: {}, capacity: {}, available: {}, look: `${state} ${health}`,
 		}
 	}
 
@@ -343,19 +353,27 @@ export class Model {
 		return this.access[resource] !== "forbidden" && this.access[resource] !== "missing"
 	}
 
-	readsAllClaims() {
-		return !this.namespace && this.reads("claims")
-	}
-
 	// --- questions ------------------------------------------------------------------------------
 
 	history(key) {
 		return this.histories.get(key)?.records ?? []
 	}
 
-	// Since when the device has been as it is, or undefined if nobody said.
+	// Since when the device's health has been what it is, or undefined if nobody said.
 	since(device) {
-		return this.histories.get(device.key)?.since(device.health)
+		return device.since ?? this.histories.get(device.key)?.since(device.health)
+	}
+
+	// The claim of a holder, if it can be read and is still the same.
+	claimOf({ namespace, name, uid }) {
+		const claim = this.objects.claims.get(`${namespace}/${name}`)
+		return claim?.metadata.uid === uid ? claim : undefined
+	}
+
+	// The taints that rules put on a device, with the names of the rules.
+	ruleTaints(key) {
+		return [...this.objects.rules].filter(([, rule]) => rule.spec?.deviceSelector && taintedBy(rule.spec.deviceSelector, key))
+			.map(([name, rule]) => ({ ...rule.spec.taint, rule: name }))
 	}
 
 	nodeReady(name) {
@@ -365,14 +383,5 @@ export class Model {
 
 	troubledPools() {
 		return [...this.pools.values()].filter((p) => p.trouble.length)
-	}
-
-	offer(key) {
-		return offerOf(this, key)
-	}
-
-	podEnded(name) {
-		const pod = this.objects.pods.get(name)
-		return !!pod && ended(pod)
 	}
 }

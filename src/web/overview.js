@@ -2,11 +2,17 @@
 import { digits, el, setText } from "./dom.js"
 import { sign } from "./glyph.js"
 
+// Devices are the sum of the next five; unhealthy ones are counted over the same devices. Some figures are shown only when
+// they are not 0.
 const stats = [
 	["devices", "devices", "Show all devices"],
-	["free", "free", "Show free devices"],
-	["allocated", "in use", "Show devices that are held, wholly or in part"],
+	["free", "free", "Show devices that a claim without tolerations gets"],
+	["partial", "partly used", "Show devices of which something is held and something is left"],
+	["allocated", "allocated", "Show devices of which nothing is left"],
+	["unavailable", "unavailable", "Show devices that nobody holds and nobody gets"],
+	["unpublished", "not known yet", "Show devices whose state is not published"],
 	["unhealthy", "unhealthy", "Show unhealthy devices"],
+	["plugins", "of device plugins", "Show devices of device plugins, which are not in ResourceSlices"],
 	["trouble", "pools with trouble", "Show devices of pools that are not complete or not valid"],
 	["waiting", "pods waiting", "Show pods that wait for devices"],
 ]
@@ -16,6 +22,7 @@ const legend = [
 	["state", "partial", "partly used", ["partial", "untold"]],
 	["state", "allocated", "allocated", ["allocated", "untold"]],
 	["state", "unavailable", "unavailable", ["unavailable", "untold"]],
+	["state", "unpublished", "not known yet", ["unpublished", "unpublished"]],
 	["health", "healthy", "healthy", ["allocated", "healthy"]],
 	["health", "unhealthy", "unhealthy", ["allocated", "unhealthy"]],
 	["health", "unknown", "unknown", ["allocated", "unknown"]],
@@ -29,7 +36,7 @@ export class Overview {
 			const value = el("strong", { text: "–" })
 			const node = el("button", { type: "button", class: `stat stat-${name}`, title, onclick: () => press(name) }, value, el("span", { text }))
 			statsRoot.append(node)
-			return [name, { node, value }]
+			return [name, { node, value, text }]
 		}))
 		this.chips = legend.map(([kind, value, text, [state, health]]) => {
 			const sum = el("span", { class: "chip-count" })
@@ -44,15 +51,21 @@ export class Overview {
 	update(model) {
 		const { counts } = model
 		const values = {
-			devices: counts.devices, free: counts.state.free, allocated: counts.state.allocated + counts.state.partial,
-			unhealthy: counts.health.unhealthy, trouble: model.troubledPools().length, waiting: model.reads("pods") ? model.waiting.size : undefined,
+			devices: counts.devices, ...counts.state, unhealthy: counts.health.unhealthy, plugins: counts.plugins,
+			trouble: model.troubledPools().length, waiting: model.reads("pods") ? model.waiting.size : undefined,
 		}
-		for (const [name, { node, value }] of this.figures) {
+		const unhealthy = { free: counts.freeUnhealthy, plugins: counts.pluginsUnhealthy }
+		for (const [name, { node, value, text }] of this.figures) {
 			setText(value, values[name] === undefined ? "–" : digits(values[name]))
+			setText(node.lastChild, unhealthy[name] ? `${text}, ${digits(unhealthy[name])} unhealthy` : text)
 			node.classList.toggle("some", values[name] > 0)
 		}
-		for (const { kind, value, sum } of this.chips)
+		for (const name of ["unpublished", "plugins"])
+			this.figures.get(name).node.hidden = !values[name]
+		for (const { kind, value, node, sum } of this.chips) {
 			setText(sum, digits(counts[kind][value]))
+			node.hidden = value === "unpublished" && !counts.state.unpublished && node.getAttribute("aria-pressed") !== "true"
+		}
 	}
 
 	setFilter(filter) {

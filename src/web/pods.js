@@ -16,15 +16,15 @@ export function reportKey(resource, id, node) {
 	return resource.startsWith("claim:") ? id : pluginKey(node, resource, id)
 }
 
-// Health of the pod's devices: [{ key, resource, id, health, message, container }].
+// Health of the pod's devices of device plugins: [{ key, resource, id, health, message, container }]. That of others is in slices.
 export function reportsOf(pod) {
 	const { status = {}, spec = {} } = pod
 	const all = []
 	const take = (container, list) => {
 		for (const { name: resource, resources = [] } of list ?? [])
-			for (const r of resources)
+			for (const r of resource.startsWith("claim:") ? [] : resources)
 				all.push({
-					key: reportKey(resource, r.resourceID, spec.nodeName ?? ""), resource, id: r.resourceID, container,
+					key: pluginKey(spec.nodeName ?? "", resource, r.resourceID), resource, id: r.resourceID, container,
 					health: healths[r.health] ?? "unknown", message: r.message ?? "",
 				})
 	}

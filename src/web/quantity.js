@@ -1,4 +1,4 @@
-// quantity - amounts as Kubernetes writes them ("80Gi", "500m", "1e3"), as numbers to compare and add up. Pure.
+// quantity - amounts as Kubernetes writes them ("80Gi", "500m", "1e3"), as numbers to compare. Pure.
 
 const factors = {
 	"": 1, n: 1e-9, u: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18,
@@ -10,12 +10,4 @@ export function parseQuantity(text) {
 	const parts = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([numkMGTPE]?i?)$/.exec(String(text ?? "").trim())
 	const factor = parts ? factors[parts[2]] : undefined
 	return factor === undefined ? NaN : Number(parts[1]) * factor
-}
-
-// The largest unit of the family that `like` is written in which leaves at least 1, with up to two decimals.
-export function formatQuantity(value, like = "") {
-	const binary = /i$/.test(String(like))
-	const units = binary ? ["Ei", "Pi", "Ti", "Gi", "Mi", "Ki"] : ["E", "P", "T", "G", "M", "k"]
-	const unit = units.find((u) => Math.abs(value) >= factors[u] && (binary || Math.abs(value) >= 1e4)) ?? ""
-	return `${Number((value / factors[unit]).toFixed(2))}${unit}`
 }

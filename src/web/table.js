@@ -1,16 +1,21 @@
 // table - the same devices as rows, for those who prefer to read. Only the rows that can be seen exist.
 import { el, setText } from "./dom.js"
-import { healthText, sign, stateText } from "./glyph.js"
+import { healthText, sign, stateLine } from "./glyph.js"
 import { compare } from "./layout.js"
 
 const ROW = 36, MORE = 8
 // While changes come in, rows are put in order this often at most.
 const SORT_MS = 400
 
+function heldBy(d) {
+	const all = d.holders.map((h) => `${h.namespace}/${h.name}`)
+	return [...all, ...d.omitted ? [`and ${d.omitted} more`] : []].join(", ")
+}
+
 const columns = [
 	["device", "Device", (d) => d.name], ["node", "Node", (d) => d.node || "network"], ["pool", "Pool", (d) => d.pool],
-	["driver", "Driver", (d) => d.driver], ["state", "State", (d) => stateText[d.state]], ["health", "Health", (d) => healthText[d.health].replace("health ", "")],
-	["holder", "Held by", (d) => d.holders.map((h) => `${h.namespace}/${h.name}`).join(", ")], ["pods", "Pods", (d) => d.pods.join(", ")],
+	["driver", "Driver", (d) => d.driver], ["state", "State", stateLine], ["health", "Health", (d) => healthText[d.health].replace("health ", "")],
+	["holder", "Held by", heldBy], ["pods", "Pods", (d) => d.pods.join(", ")],
 ]
 
 export class DeviceTable {

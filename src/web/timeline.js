@@ -30,12 +30,13 @@ function spanTitle(s) {
 
 const conditionKind = { True: "true", False: "false", Unknown: "unknown" }
 
-// `records` and `conditions` are of the device; current is its health now, opened when the page first saw it.
-export function timeline({ records, conditions, current, opened, now }) {
-	const health = stretches(records, { current: current === "untold" ? undefined : current, opened, now })
+// `records` and `conditions` are of the device; current is its health now, since when that is published, opened when the page
+// first saw it.
+export function timeline({ records, conditions, current, since, opened, now }) {
+	const health = stretches(records, { current: /^un(told|published)$/.test(current) ? undefined : current, since, opened, now })
 	const starts = [...health.map((s) => s.from ?? s.to), ...conditions.map((c) => Date.parse(c.lastTransitionTime))].filter((t) => !Number.isNaN(t))
 	if (!starts.length)
-		return el("p", { class: "quiet", text: "Nobody has reported the health of this device: nodes report it for devices that pods have." })
+		return el("p", { class: "quiet", text: "Nobody has reported the health of this device." })
 	const known = Math.min(...starts), from = Math.min(known, now - LEAST_MS)
 	const scale = (t) => BEFORE + (WIDTH - BEFORE) * Math.min(1, Math.max(0, (t - from) / (now - from)))
 	const lanes = []

@@ -1,6 +1,6 @@
 // tip - what the square under the pointer is, in two lines.
 import { el } from "./dom.js"
-import { healthText, stateText } from "./glyph.js"
+import { looksLike } from "./glyph.js"
 
 export class Tip {
 	constructor(root, map) {
@@ -30,11 +30,11 @@ export class Tip {
 		const d = this.model.devices.get(this.key)
 		if (!d)
 			return
-		const holders = d.holders.map((h) => `${h.namespace}/${h.name}`)
+		const holders = [...d.holders, ...d.admins].map((h) => `${h.namespace}/${h.name}`)
 		const held = [...holders.slice(0, 2), ...d.pods.slice(0, 2).map((p) => `pod ${p.slice(p.indexOf("/") + 1)}`)].join(", ")
 		this.root.replaceChildren(
 			el("div", {}, el("strong", { text: d.name }), el("span", { text: ` ${d.node || d.pool}` })),
-			el("div", { text: `${stateText[d.state]}, ${healthText[d.health]}` }),
+			el("div", { text: looksLike(d) }),
 			d.message ? el("div", { class: "tip-message", text: d.message }) : "",
 			held ? el("div", { text: held }) : "")
 	}

@@ -12,7 +12,7 @@ for (const file of readdirSync(web).filter((f) => f.endsWith(".js")))
 const load = (name) => import(`${scratch}/web/${name}.js`)
 const { Model } = await load("model")
 const { History, stretches } = await load("history")
-const { parseQuantity, formatQuantity } = await load("quantity")
+const { parseQuantity } = await load("quantity")
 const { empty, formatFragment, matcher, parseFragment } = await load("filter")
 const { capacityOf } = await load("derive")
 const { densityFor, placeOf } = await load("layout")
@@ -20,14 +20,17 @@ const { densityFor, placeOf } = await load("layout")
 const DRIVER = "gpu.example.com"
 let version = 0
 const meta = (name, more = {}) => ({ name, uid: `uid-${name}`, resourceVersion: String(++version), creationTimestamp: "2026-01-01T00:00:00Z", ...more })
-const slice = (name, { pool = "n1", node = "n1", generation = 1, count = 1, devices = ["gpu-0", "gpu-1"], status } = {}) => ({
-	metadata: meta(name, { generation: 1 }),
-	spec: {
-		driver: DRIVER, pool: { name: pool, generation, resourceSliceCount: count }, ...node ? { nodeName: node } : { allNodes: true },
-		devices: devices.map((d) => (typeof d === "string" ? { name: d } : d)),
-	},
-	status,
-})
+// A slice whose status says that all devices are available, but for what `states` says of some.
+const slice = (name, { pool = "n1", node = "n1", generation = 1, count = 1, devices = ["gpu-0", "gpu-1"], states = {}, observed = 1, poolStatus, status } = {}) => {
+	const all = devices.map((d) => (typeof d === "string" ? { name: d } : d))
+	const own = { observedGeneration: observed, poolStatus, devices: all.map((d) => ({ name: d.name, state: "Available", ...states[d.name] })) }
+	return {
+		metadata: meta(name, { generation: 1 }),
+		spec: { driver: DRIVER, pool: { name: pool, generation, resourceSliceCount: count }, ...node ? { nodeName: node } : { allNodes: true }, devices: all },
+		status: status === undefined ? own : status ?? undefined,
+	}
+}
+const held = (...claims) => ({ state: "Allocated", allocations: claims.map((c) => ({ claimNamespace: "default", claimName: c, claimUID: `uid-${c}`, request: "gpu" })) })
 const claim = (name, devices = [], { pods = [], entries, ...more } = {}) => ({
 	metadata: meta(name, { namespace: "default" }), spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu" } }] } },
 	status: {
@@ -60,103 +63,169 @@ const state = (m, device, pool) => {
 	return d && `${d.state} ${d.health}`
 }
 
-await test("a claim's device is allocated, and free again when the claim is gone", () => {
+await test("a device is what its slice publishes, whatever claims, taints and pods say", () => {
 	const m = model({ slices: [slice("s")] })
 	assert.equal(state(m, "gpu-0"), "free untold")
-	const c = claim("c", ["gpu-0"], { pods: ["p"] })
-	m.apply("claims", c)
+	m.apply("claims", claim("c", ["gpu-0"], { pods: ["p"] }))
+	m.apply("rules", { metadata: meta("r"), spec: { deviceSelector: { driver: DRIVER, device: "gpu-0" }, taint: { key: "repair", effect: "NoExecute" } } })
+	m.apply("pods", pod("p", { health: { [key("gpu-0")]: ["Unhealthy", "Xid 79"] } }))
+	m.take()
+	assert.equal(state(m, "gpu-0"), "free untold")
+	m.apply("slices", slice("s", { states: { "gpu-0": held("c") } }))
 	assert.deepEqual([...m.take().devices], [key("gpu-0")])
 	assert.equal(state(m, "gpu-0"), "allocated untold")
 	assert.deepEqual(m.devices.get(key("gpu-0")).pods, ["default/p"])
-	assert.deepEqual(m.counts.state, { free: 1, partial: 0, allocated: 1, unavailable: 0 })
-	m.apply("claims", c, true)
+	assert.deepEqual(m.counts.state, { free: 1, partial: 0, allocated: 1, unavailable: 0, unpublished: 0 })
+	m.apply("slices", slice("s"))
 	m.take()
 	assert.equal(state(m, "gpu-0"), "free untold")
 	assert.equal(m.counts.state.free, 2)
 })
 
+await test("every device is in one state, and the states add up to the devices", () => {
+	const taint = [{ key: "example.com/maintenance", effect: "NoSchedule" }]
+	const m = model({ slices: [
+		slice("s", {
+			devices: ["free", "broken", "shared", "held", { name: "repair", taints: taint }, "out"],
+			states: {
+				broken: { health: "Unhealthy" }, shared: { ...held("a"), state: "PartiallyAllocated" }, held: held("b"),
+				repair: { state: "Unavailable", stateReason: "Tainted: example.com/maintenance" }, out: { state: "Unavailable", stateReason: "InsufficientSharedCapacity" },
+			},
+		}),
+		slice("half", { pool: "n2", count: 2, devices: ["x", "y"], states: { x: { state: "Unavailable", stateReason: "PoolIncomplete" }, y: { state: "Unavailable", stateReason: "PoolIncomplete" } } }),
+		slice("new", { pool: "n3", devices: ["z"], status: null }),
+	] })
+	const { counts } = m
+	assert.deepEqual(counts.state, { free: 2, partial: 1, allocated: 1, unavailable: 4, unpublished: 1 })
+	assert.equal(Object.values(counts.state).reduce((a, b) => a + b), counts.devices)
+	assert.deepEqual(counts.health, { healthy: 0, unhealthy: 1, unknown: 0, untold: 7 })
+	assert.equal(counts.freeUnhealthy, 1)
+	m.replace("slices", [])
+	m.take()
+	assert.deepEqual(counts, m.noCounts())
+})
+
+await test("a taint for maintenance is a reason, and not ill health", () => {
+	const taints = [{ key: "example.com/unhealthy", effect: "NoSchedule" }]
+	const m = model({ slices: [slice("s", { devices: [{ name: "gpu-0", taints }, "gpu-1"], states: { "gpu-0": { state: "Unavailable", stateReason: "Tainted: example.com/unhealthy" } } })] })
+	assert.equal(state(m, "gpu-0"), "unavailable untold")
+	assert.equal(m.devices.get(key("gpu-0")).reason, "Tainted: example.com/unhealthy")
+	assert.equal(m.counts.health.unhealthy, 0)
+	m.apply("rules", { metadata: meta("r"), spec: { deviceSelector: { driver: DRIVER, device: "gpu-1" }, taint: { key: "repair", effect: "NoExecute" } } })
+	assert.ok(m.take().rules)
+	assert.deepEqual(m.ruleTaints(key("gpu-1")), [{ key: "repair", effect: "NoExecute", rule: "r" }])
+	assert.deepEqual(m.ruleTaints(key("gpu-0")), [])
+})
+
+await test("an unhealthy device that nobody holds is free, and marked", () => {
+	const broken = { health: "Unhealthy", healthMessage: "Xid 79", healthSince: "2026-01-01T09:00:00Z", healthSource: "node n1" }
+	const m = model({ slices: [slice("s", { states: { "gpu-0": broken, "gpu-1": { health: "Unknown" } } })] })
+	const d = m.devices.get(key("gpu-0"))
+	assert.deepEqual([state(m, "gpu-0"), state(m, "gpu-1"), d.message, d.healthFrom], ["free unhealthy", "free unknown", "Xid 79", "node n1"])
+	assert.equal(m.since(d), Date.parse("2026-01-01T09:00:00Z"))
+	assert.equal(m.counts.freeUnhealthy, 1)
+	m.apply("slices", slice("s", { states: { "gpu-0": { health: "Healthy" } } }))
+	m.time += 1000
+	m.take()
+	assert.equal(state(m, "gpu-0"), "free healthy")
+	assert.equal(m.since(m.devices.get(key("gpu-0"))), m.time, "nobody published since when: the page saw it")
+	assert.equal(m.counts.freeUnhealthy, 0)
+})
+
 await test("many events of one device between two pictures are one change", () => {
 	const m = model({ slices: [slice("s")] })
 	for (let i = 0; i < 100; i++)
-		m.apply("claims", claim("c", i % 2 ? [] : ["gpu-0"]))
-	m.apply("claims", claim("c", ["gpu-1"]))
+		m.apply("slices", slice("s", { states: i % 2 ? {} : { "gpu-0": held("c") } }))
+	m.apply("slices", slice("s", { states: { "gpu-1": held("c") } }))
 	const changes = m.take()
 	assert.deepEqual([...changes.devices], [key("gpu-1")])
 	assert.equal(m.take().touched.size, 0)
 })
 
-await test("a pod's report is a device's health, the worst of several counts, and ended pods come last", () => {
-	const m = model({ slices: [slice("s")], pods: [pod("p", { health: { [key("gpu-0")]: ["Healthy"] } })] })
-	assert.equal(state(m, "gpu-0"), "free healthy")
-	m.apply("pods", pod("q", { health: { [key("gpu-0")]: ["Unhealthy", "Xid 79"] } }))
-	m.time += 1000
-	m.take()
-	assert.equal(state(m, "gpu-0"), "free unhealthy")
-	assert.equal(m.devices.get(key("gpu-0")).message, "Xid 79")
-	assert.equal(m.since(m.devices.get(key("gpu-0"))), m.time)
-	m.apply("pods", pod("q", { phase: "Failed", health: { [key("gpu-0")]: ["Unhealthy", "Xid 79"] } }))
-	m.take()
-	assert.equal(state(m, "gpu-0"), "free healthy")
-})
-
-await test("a tainted device that nobody has is unavailable, by its driver or by a rule", () => {
-	const m = model({ slices: [slice("s", { devices: [{ name: "gpu-0", taints: [{ key: "example.com/unhealthy", effect: "NoSchedule" }] }, "gpu-1", { name: "gpu-2", taints: [{ key: "note", effect: "None" }] }] })] })
-	assert.equal(state(m, "gpu-0"), "unavailable unhealthy")
-	assert.equal(state(m, "gpu-2"), "free untold")
-	const rule = { metadata: meta("r"), spec: { deviceSelector: { driver: DRIVER, device: "gpu-1" }, taint: { key: "repair", effect: "NoExecute" } } }
-	m.apply("rules", rule)
-	assert.deepEqual([...m.take().devices], [key("gpu-1")])
-	assert.equal(m.devices.get(key("gpu-1")).reason, "taint repair:NoExecute")
-	m.apply("rules", rule, true)
-	m.take()
-	assert.equal(state(m, "gpu-1"), "free untold")
-})
-
-await test("a shared device is partly used until a capacity is used up, and says what is left", () => {
-	const m = model({ slices: [slice("s", { devices: [{ name: "gpu-0", allowMultipleAllocations: true, capacity: { memory: { value: "80Gi" } } }] })] })
-	m.apply("claims", claim("a", ["gpu-0"], { consumedCapacity: { memory: "30Gi" }, shareID: "1" }))
-	m.take()
+await test("a shared device says what is left, and how many claims are not named", () => {
+	const device = { name: "gpu-0", allowMultipleAllocations: true, capacity: { memory: { value: "80Gi" }, slots: { value: "64" } } }
+	const left = { ...held("a", "b"), state: "PartiallyAllocated", omittedAllocations: 5, capacity: { memory: "80Gi", slots: "64" }, availableCapacity: { memory: "20Gi", slots: "57" } }
+	const m = model({ slices: [slice("s", { devices: [device], states: { "gpu-0": left } })] })
+	const d = m.devices.get(key("gpu-0"))
 	assert.equal(state(m, "gpu-0"), "partial untold")
-	const [memory] = capacityOf(m.devices.get(key("gpu-0")))
-	assert.equal(`${memory.used} ${memory.free}`, "30Gi 50Gi")
-	m.apply("claims", claim("b", ["gpu-0"], { consumedCapacity: { memory: "50Gi" }, shareID: "2" }))
+	assert.deepEqual([d.holders.map((h) => h.name), d.omitted], [["a", "b"], 5])
+	assert.deepEqual(capacityOf(d)[0], { name: "memory", total: "80Gi", free: "20Gi", part: 0.75 })
+	m.apply("slices", slice("s", { devices: [device], states: { "gpu-0": { ...left, state: "Allocated", stateReason: "CapacityExhausted", omittedAllocations: 6 } } }))
 	m.take()
-	assert.equal(state(m, "gpu-0"), "allocated untold")
-	m.apply("claims", claim("admin", ["gpu-0"], { adminAccess: true }))
-	m.take()
-	assert.equal(m.devices.get(key("gpu-0")).holders.length, 3)
+	assert.deepEqual([state(m, "gpu-0"), d.reason, d.omitted], ["allocated untold", "CapacityExhausted", 6])
 })
 
-await test("counters that are used up make a device unavailable, as the slice's status says", () => {
-	const status = { observedGeneration: 1, devices: [{ name: "gpu-0", state: "Unavailable", stateReason: "InsufficientSharedCapacity" }, { name: "gpu-1", state: "Available" }] }
-	const m = model({ slices: [slice("s", { status })] })
-	assert.equal(state(m, "gpu-0"), "unavailable untold")
-	m.apply("slices", slice("s", { status: { ...status, observedGeneration: 0 } }))
+await test("access for administrators holds nothing and is shown", () => {
+	const m = model({ slices: [slice("s")], claims: [claim("admin", ["gpu-0"], { adminAccess: true, pods: ["p"] })] })
+	const d = m.devices.get(key("gpu-0"))
+	assert.deepEqual([state(m, "gpu-0"), d.holders.length, d.admins.map((h) => h.name), d.pods], ["free untold", 0, ["admin"], ["default/p"]])
+	m.replace("claims", [])
 	m.take()
-	assert.equal(state(m, "gpu-0"), "free untold", "a status of another generation means nothing")
+	assert.deepEqual([d.admins, d.pods, m.admins.size], [[], [], 0])
+})
+
+await test("a status that is missing, behind its slice or without the device says nothing", () => {
+	const m = model({ slices: [slice("s")] })
+	const counted = (number) => {
+		m.take()
+		assert.deepEqual([m.counts.devices, m.counts.state.unpublished, m.counts.state.free], [2, number, 2 - number])
+		assert.equal(Object.values(m.counts.health).reduce((a, b) => a + b), 2 - number, "no health either")
+	}
+	assert.equal(m.unpublishedSince, 0)
+	m.apply("slices", slice("s", { status: null }))
+	counted(2)
+	assert.equal(state(m, "gpu-0"), "unpublished unpublished")
+	assert.equal(m.unpublishedSince, m.time)
+	m.apply("slices", slice("s", { observed: 0 }))
+	counted(2)
+	m.apply("slices", slice("s", { status: { observedGeneration: 1, devices: [{ name: "gpu-1", state: "Available" }] } }))
+	counted(1)
+	m.apply("slices", slice("s", { observed: 2 }))
+	counted(0)
+	assert.equal(m.unpublishedSince, 0)
+	assert.deepEqual(m.history(key("gpu-0")), [], "a state that is not known is no change of health")
 })
 
 await test("without the right to read claims, holders are those that the slice's status names", () => {
-	const status = { observedGeneration: 1, devices: [{ name: "gpu-0", state: "Allocated", allocations: [{ claimNamespace: "team", claimName: "c", claimUID: "u" }] }] }
-	const m = model({ slices: [slice("s", { status })] })
-	assert.equal(state(m, "gpu-0"), "free untold", "who may read claims believes them")
+	const m = model({ slices: [slice("s", { states: { "gpu-0": held("c") } })] })
 	m.setAccess("claims", "forbidden") // as a watch does
 	m.take()
 	assert.equal(state(m, "gpu-0"), "allocated untold")
 	assert.equal(m.devices.get(key("gpu-0")).holders[0].name, "c")
 })
 
-await test("a pool's newest generation counts when it is complete; until then the pool has trouble", () => {
+await test("pods are those of the claim that holds the device, not of another with its name", () => {
+	const other = claim("c", [], { pods: ["p"] })
+	other.metadata.uid = "another"
+	const m = model({ slices: [slice("s", { states: { "gpu-0": held("c") } })], claims: [other] })
+	assert.deepEqual(m.devices.get(key("gpu-0")).pods, [])
+	m.apply("claims", claim("c", ["gpu-0"], { pods: ["p"] }))
+	m.take()
+	assert.deepEqual(m.devices.get(key("gpu-0")).pods, ["default/p"])
+})
+
+await test("a pool's newest generation counts alone, and its trouble is what is published", () => {
 	const m = model({ slices: [slice("old", { devices: ["gpu-0", "gpu-1"] })] })
-	m.apply("slices", slice("new-1", { generation: 2, count: 2, devices: ["gpu-1"] }))
+	const poolStatus = {
+		conditions: [{ type: "Complete", status: "False", reason: "MissingSlices", message: "1 of 2 slices are there" }], observedSliceCount: 1, expectedSliceCount: 2,
+	}
+	const missing = { state: "Unavailable", stateReason: "PoolIncomplete" }
+	const half = (more) => slice("new-1", { generation: 2, count: 2, devices: ["gpu-1"], states: { "gpu-1": missing }, ...more })
+	m.apply("slices", half({ poolStatus }))
 	let changes = m.take()
-	assert.ok(m.devices.has(key("gpu-0")))
-	assert.deepEqual(m.troubledPools().map((p) => p.trouble), [["1 of 2 slices are there."]])
+	assert.deepEqual([...m.devices.keys()], [key("gpu-1")])
+	assert.deepEqual([...changes.removed], [key("gpu-0")])
+	assert.deepEqual([state(m, "gpu-1"), m.devices.get(key("gpu-1")).reason], ["unavailable untold", "PoolIncomplete"])
+	assert.deepEqual(m.troubledPools().map((p) => p.trouble), [["1 of 2 slices are there"]])
 	assert.ok(changes.pools.has(`${DRIVER}/n1`))
+	m.apply("slices", half({ poolStatus, observed: 0 }))
+	m.take()
+	assert.equal(m.troubledPools().length, 0, "a status of another version of the slice says nothing")
+	m.apply("slices", half({ states: {} }))
 	m.apply("slices", slice("new-2", { generation: 2, count: 2, devices: ["gpu-2"] }))
 	changes = m.take()
 	assert.deepEqual([...m.devices.keys()].sort(), [key("gpu-1"), key("gpu-2")])
-	assert.deepEqual([...changes.removed], [key("gpu-0")])
+	assert.equal(state(m, "gpu-1"), "free untold")
 	assert.equal(m.troubledPools().length, 0)
 	m.apply("slices", slice("old"), true)
 	m.take()
@@ -185,9 +254,13 @@ await test("devices of plugins: those of pods by name, the rest by number", () =
 	m.apply("nodes", node("2"))
 	m.take()
 	assert.deepEqual(all(), ["#1 free untold", "#2 unavailable unhealthy", "f7 allocated healthy"])
+	assert.deepEqual([m.counts.devices, m.counts.plugins, m.counts.pluginsUnhealthy], [0, 3, 1], "they are counted apart")
 	m.apply("pods", pod("p", { resource: "example.com/fpga", health: { f7: ["Unhealthy", "hot"] } }))
 	m.take()
 	assert.deepEqual(all(), ["#1 free untold", "#2 free untold", "f7 allocated unhealthy"])
+	m.apply("pods", pod("p", { phase: "Failed", resource: "example.com/fpga", health: { f7: ["Unhealthy", "hot"] } }))
+	m.take()
+	assert.deepEqual(all(), ["#1 free untold", "#2 free untold", "#3 unavailable unhealthy"], "a pod that has ended has no device")
 	m.replace("pods", [])
 	m.apply("nodes", { metadata: meta("n1"), status: {} })
 	m.take()
@@ -216,13 +289,13 @@ await test("waiting pods say why, and what of theirs is missing", () => {
 })
 
 await test("the past of a device comes from events and from what was seen, once each", () => {
-	const m = model({ slices: [slice("s")], pods: [pod("p", { health: { [key("gpu-0")]: ["Healthy"] } })] })
+	const m = model({ slices: [slice("s", { states: { "gpu-0": { health: "Healthy" } } })] })
 	const event = (at, before, after, message = "") => ({
 		metadata: meta(`e-${at}`, { namespace: "default" }), reason: `Device${after}`, lastTimestamp: `2026-01-01T${at}Z`, involvedObject: { namespace: "default", name: "p" },
 		message: `Device ${key("gpu-0")} of claim:gpu: ${before} -> ${after}${message ? `: ${message}` : ""}`,
 	})
 	m.apply("events", event("09:00:00", "Unhealthy", "Healthy"))
-	m.apply("pods", pod("p", { health: { [key("gpu-0")]: ["Unhealthy", "Xid 79: hot"] } }))
+	m.apply("slices", slice("s", { states: { "gpu-0": { health: "Unhealthy", healthMessage: "Xid 79: hot" } } }))
 	m.take()
 	m.apply("events", event("10:00:01", "Healthy", "Unhealthy", "Xid 79: hot"))
 	m.take()
@@ -232,6 +305,7 @@ await test("the past of a device comes from events and from what was seen, once 
 	const parts = stretches(records, { current: "unhealthy", opened: m.opened, now: m.time + 5000 })
 	assert.deepEqual(parts.map((s) => `${s.from ? "" : "? "}${s.health} ${s.sure}`), ["? unhealthy true", "healthy true", "unhealthy true"])
 	assert.deepEqual(stretches([], { current: "healthy", opened: 5, now: 9 }), [{ from: 5, to: 9, health: "healthy", message: "", sure: true }])
+	assert.deepEqual(stretches([], { current: "healthy", since: 3, opened: 5, now: 9 })[0].from, 3)
 	assert.deepEqual(stretches([], { current: undefined, opened: 5, now: 9 }), [])
 	const gap = stretches([{ at: 1, health: "unhealthy", before: "healthy", message: "" }], { current: "healthy", opened: 5, now: 9 })
 	assert.deepEqual(gap.map((s) => `${s.health} ${s.sure}`), ["healthy true", "unhealthy false", "healthy true"])
@@ -254,11 +328,13 @@ await test("the past of a device comes from events and from what was seen, once 
 
 await test("words, fields, states and healths find devices, and an address keeps them", () => {
 	const m = model({
-		slices: [slice("s", { devices: [{ name: "gpu-0", attributes: { productName: { string: "Sim A100 <b>" }, index: { int: 0 } } }, "gpu-1"] })],
+		slices: [slice("s", { devices: [{ name: "gpu-0", attributes: { productName: { string: "Sim A100 <b>" }, index: { int: 0 } } }, "gpu-1"], states: { "gpu-1": held("train") } })],
 		claims: [claim("train", ["gpu-1"], { pods: ["web-1"] })],
+		nodes: [{ metadata: meta("n1"), status: { capacity: { "example.com/fpga": "1" }, allocatable: { "example.com/fpga": "1" } } }],
 	})
 	const found = (filter) => [...m.devices.values()].filter(matcher({ ...empty(), ...filter }) ?? (() => true)).map((d) => d.name).join()
-	assert.equal(found({}), "gpu-0,gpu-1")
+	assert.equal(found({}), "#1,gpu-0,gpu-1")
+	assert.equal(found({ plugins: true }), "#1")
 	assert.equal(matcher(empty()), undefined)
 	assert.equal(found({ q: "a100" }), "gpu-0")
 	assert.equal(found({ q: "SIM <B>" }), "gpu-0")
@@ -270,7 +346,7 @@ await test("words, fields, states and healths find devices, and an address keeps
 	m.apply("claims", claim("train"))
 	m.take()
 	assert.equal(found({ q: "web-1" }), "", "what was found before is not found any more")
-	const filter = { ...empty(), q: "a b&c=d", state: ["free", "partial"], group: "driver", device: key("gpu-0"), trouble: true }
+	const filter = { ...empty(), q: "a b&c=d", state: ["free", "partial"], group: "driver", device: key("gpu-0"), trouble: true, plugins: true }
 	const known = { states: ["free", "partial"], healths: [] }
 	assert.deepEqual(parseFragment(formatFragment(filter), known), filter)
 	assert.deepEqual(parseFragment("#state=evil,free&group=x&view=%3Cimg%3E", known), { ...empty(), state: ["free"] })
@@ -347,9 +423,8 @@ await test("a refusal is a lack of rights only while there is a session", async 
 	assert.deepEqual((await following([[404, { message: "no" }]])).told, ["loading", "missing"])
 })
 
-await test("quantities are read and written as Kubernetes does", () => {
+await test("quantities are read as Kubernetes does", () => {
 	assert.deepEqual(["80Gi", "500m", "1e3", "2k", "", "x", "1Zi"].map(parseQuantity), [80 * 2 ** 30, 0.5, 1000, 2000, NaN, NaN, NaN])
-	assert.deepEqual([formatQuantity(1.5 * 2 ** 30, "80Gi"), formatQuantity(25e9, "100G"), formatQuantity(3, "8")], ["1.5Gi", "25G", "3"])
 })
 
 await test("blocks are nodes, and pools that belong to none", () => {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict"
 import { core, dra, expect, startServer } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
 import { assertNoFaults, link, openBrowser, shot, skipWithoutBrowser } from "./page_lib.mjs"
+import { startController } from "./scheduler_lib.mjs"
 
 skipWithoutBrowser()
 
@@ -40,6 +41,8 @@ await forEach(CLAIMS, async (i) => {
 	expect(await client.post(claims, { metadata: { name: `c${i}` }, spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu" } }] } } }), 201)
 	await allocate(i, i, 0)
 })
+await startController({ server }, "--controllers", "resourceslice-status-controller")
+await until("states of all devices", async () => (await client.get(`${dra}/resourceslices`)).body.items.every((s) => s.status?.observedGeneration === s.metadata.generation), 120)
 
 const browser = await openBrowser()
 const page = await browser.page(server)
