@@ -39,7 +39,7 @@ run: all ## start the demo cluster on out/data; ARGS="--flag .." is passed on
 test: all ## unit tests, fuzz corpora and end-to-end tests
 	@scripts/deps test
 	@scripts/test build
-lint: all ## format, clang-tidy, layers, sizes, banned names
+lint: all ## format, clang-tidy, layers, sizes, banned names, alerts
 	@scripts/deps lint
 	@scripts/lint build
 # Corpora are replayed under the same sanitizers by `make fuzz`.
