@@ -21,10 +21,11 @@ export class History {
 			this.records.splice(0, this.records.length - LIMIT)
 	}
 
-	// What is seen is now. An event may have told of it already.
+	// What is seen is now, also if it began before. An event may have told of it already.
 	see(record) {
-		if (this.records.at(-1)?.health !== record.health)
-			this.records.push(record)
+		const last = this.records.at(-1)
+		if (last?.health !== record.health)
+			this.records.push({ ...record, at: Math.max(record.at, last?.at ?? 0) })
 	}
 
 	// An event is of some time ago, in whole seconds, and may have been seen already: then it knows better when and why.

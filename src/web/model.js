@@ -246,6 +246,8 @@ export class Model {
 
 	put(old, now, changes) {
 		const { key } = now
+		// While nothing is published, the last health that was counts.
+		now.told = now.health === "unpublished" ? old?.told : now.health
 		if (!old) {
 			this.count(now, 1)
 			this.devices.set(key, now)
@@ -257,7 +259,7 @@ export class Model {
 			Object.assign(old, now, { text: undefined })
 			return
 		}
-		if (this.live && old.health !== now.health)
+		if (this.live && old.told !== now.told)
 			this.saw(old, now)
 		this.count(old, -1)
 		this.count(now, 1)
@@ -270,8 +272,8 @@ export class Model {
 	saw(old, now) {
 		if (!HEALTHS_TOLD.includes(now.health))
 			return
-		const before = HEALTHS_TOLD.includes(old.health) ? old.health : undefined
-		group(this.histories, now.key, () => new History()).add({ at: this.now(), health: now.health, before, message: now.message, source: "seen" })
+		const before = HEALTHS_TOLD.includes(old.told) ? old.told : undefined
+		group(this.histories, now.key, () => new History()).add({ at: now.since ?? this.now(), health: now.health, before, message: now.message, source: "seen" })
 	}
 
 	drop(key, old, changes) {

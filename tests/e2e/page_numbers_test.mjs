@@ -140,7 +140,7 @@ await test("a free device that is unhealthy is free and marked, with message, ti
 		return
 	await looks(page, key("n1", "gpu-0"), "s-free h-unhealthy")
 	assert.equal(await page.locator(".stat-free span").textContent(), "free, 1 unhealthy")
-	assert.match(await page.locator(".block", { hasText: "n1" }).first().locator(".block-note").textContent(), /1 unhealthy \(1 of them free\)/)
+	assert.match(await page.locator(".block", { hasText: "n1" }).first().locator(".block-note").textContent(), /1 unhealthy \(1 free\)/)
 	await square(page, key("n1", "gpu-0")).click()
 	await page.locator("#detail .message", { hasText: "Xid 79" }).waitFor()
 	assert.match(await page.locator("#detail").textContent(), /unhealthy for \d+ d, since .*; reported by node n1/)
