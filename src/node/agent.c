@@ -333,6 +333,7 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 					.relist = agent_relist,
 					.over = agent_worker_over,
 					.settling = agent_settling,
+					.recovering = agent_recovering,
 					.arg = a };
 	a->assign_path = arena_printf(&a->arena, "%s/devplane_assign_state", opts->root_dir);
 	a->health_path = arena_printf(&a->arena, "%s/devplane_health_state", opts->root_dir);

@@ -422,8 +422,11 @@ int agent_load(struct agent *a, struct error *err)
 	r = load_file(a, a->assign_path, ASSIGN_STATE_KIND, ASSIGN_STATE_VERSION, &assign, err);
 	if (r < 0)
 		return r;
-	if (r > 0 && assign_decode(a->host.assign, buf_str(&assign), &why) < 0)
+	a->recovering = r == 0;
+	if (r > 0 && assign_decode(a->host.assign, buf_str(&assign), &why) < 0) {
 		log_error(a->opts.log, "the state of devices cannot be read", LOG_ERR(&why));
+		a->recovering = true;
+	}
 	r = load_file(a, a->health_path, HEALTH_STATE_KIND, HEALTH_STATE_VERSION, &health, err);
 	if (r < 0)
 		return r;
@@ -436,6 +439,58 @@ int agent_load(struct agent *a, struct error *err)
 	await_plugins(a);
 	follow_expiry(a);
 	return 0;
+}
+
+/* --- a log that was lost ---------------------------------------------------------- */
+
+static bool is_lost(const struct agent *a, struct str resource)
+{
+	LIST_FOREACH (it, &a->lost) {
+		if (str_eqz(resource, LIST_ENTRY(it, struct agent_lost, link)->resource))
+			return true;
+	}
+	return false;
+}
+
+/* Resources that only pods' statuses name: their plugins are to come back. */
+static void await_named(struct agent *a)
+{
+	struct str at = STR_NULL;
+	int64_t capacity, allocatable;
+
+	while (assign_next_resource(a->host.assign, &at, &capacity, &allocatable)) {
+		if (!assign_is_connected(a->host.assign, at) && !is_lost(a, at))
+			begin_lost(a, at, true);
+	}
+}
+
+void agent_recover(struct agent *a, struct worker *w)
+{
+	CLEANUP(arena_release) struct arena scratch;
+	CLEANUP(buf_release) struct buf text = BUF_INIT(4 * KIB);
+	const struct pod *pod = worker_pod(w);
+	struct assign_recovery got;
+
+	if (!a->recovering || pod_terminal(pod) || !json_getz(pod->status, "startTime"))
+		return;
+	arena_init(&scratch, REQUEST_WORK_MAX);
+	assign_recover(a->host.assign, pod, &scratch, &got);
+	if (got.held.n + got.doubt.n == 0)
+		return;
+	(void)buf_printf(&text, "The node's record of assigned devices was lost.");
+	if (got.held.n > 0)
+		(void)buf_printf(&text, " The pod keeps the devices that its status names: %.*s.",
+				 STR_ARG(got.held));
+	if (got.doubt.n > 0)
+		(void)buf_printf(&text,
+				 " Its status does not name all devices of %.*s: if its containers "
+				 "run, no other pod gets devices of these until they have ended.",
+				 STR_ARG(got.doubt));
+	worker_warn(w, "DeviceAssignmentLost", buf_str(&text));
+	log_warn(a->opts.log, "assignment of devices recovered", LOG_STR("pod", pod->name),
+		 LOG_STR("held", got.held), LOG_STR("doubt", got.doubt));
+	await_named(a);
+	agent_save(a, NULL, NULL);
 }
 
 /* --- life ------------------------------------------------------------------------- */

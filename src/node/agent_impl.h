@@ -84,6 +84,8 @@ struct agent {
 	VEC(struct agent_waiter) waiters;
 	struct loop_task save_task;
 	bool save_due; /* it has been put off once */
+	/* There was no log to load: until pods and the runtime are known, see agent_recover(). */
+	bool recovering;
 	struct list savings; /* struct agent_saving: writes of the log under way */
 	uint64_t saved; /* hash of what was written last without a fault; 0: nothing */
 	struct loop_timer health_save_timer, save_again_timer;
@@ -125,6 +127,7 @@ int agent_fits(void *arg, const struct pod *pod, char *ret_reason, struct error 
 bool agent_pod_active(void *arg, struct str pod_uid);
 bool agent_pod_here(void *arg, struct str pod_uid);
 bool agent_settling(void *arg, struct str resource);
+bool agent_recovering(void *arg);
 void agent_worker_over(void *arg, struct worker *w);
 void agent_retry_all(struct agent *a);
 void agent_refresh_all(struct agent *a); /* statuses */
@@ -139,6 +142,8 @@ void agent_devices_release(struct agent *a);
 int agent_load(struct agent *a, struct error *err);
 void agent_save(void *arg, void (*done)(void *arg, const struct error *err), void *done_arg);
 void agent_health_changed(void *arg, const struct health_device *now, enum assign_health before);
+/* The log was lost: holds the devices that the status of a pod of an earlier agent names. */
+void agent_recover(struct agent *a, struct worker *w);
 /* Health that has not been saved yet, at the end. */
 void agent_save_health(struct agent *a);
 /* Events that were held back may be due. */

@@ -233,6 +233,21 @@ static void clear_left_over(struct agent *a, const struct map *seen)
 	agent_save(a, NULL, NULL);
 }
 
+/* Doubts that are none are settled before new pods ask for devices. */
+static void end_recovery(struct agent *a)
+{
+	each(a, worker_settle);
+	a->recovering = false;
+	each(a, worker_recovered);
+}
+
+bool agent_recovering(void *arg)
+{
+	const struct agent *a = arg;
+
+	return a->recovering;
+}
+
 static void on_list(void *arg, const struct runtime_pods *pods, const struct error *err)
 {
 	struct agent *a = arg;
@@ -263,6 +278,8 @@ static void on_list(void *arg, const struct runtime_pods *pods, const struct err
 	while (map_next(&a->workers, &at, &key, &w))
 		worker_seen(w, map_get(&seen, key), a->looks);
 	map_release(&seen);
+	if (a->recovering && informer_synced(a->pods))
+		end_recovery(a);
 	if (a->list_again)
 		(void)agent_relist(a);
 }
@@ -352,6 +369,7 @@ static void take(struct agent *a, struct cached *o)
 		       assign_has_pod(a->host.assign, pod->uid) ||
 			       json_getz(pod->status, "startTime"));
 	(void)map_put(&a->workers, worker_uid(w), w);
+	agent_recover(a, w);
 	agent_podres_refresh(a, worker_uid(w));
 	(void)agent_relist(a);
 }

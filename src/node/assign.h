@@ -105,6 +105,7 @@ void assign_resource_gone(struct assign *s, struct str resource);
 void assign_drop_resource(struct assign *s, struct str resource);
 
 bool assign_has_resource(const struct assign *s, struct str resource);
+bool assign_is_connected(const struct assign *s, struct str resource); /* it has a plugin */
 
 /* Walks resources in the order of their names; *at begins with empty. False at the end. */
 bool assign_next_resource(const struct assign *s, struct str *at, int64_t *ret_capacity,
@@ -154,6 +155,8 @@ struct assign_admission {
 	bool waiting;
 	/* Out: it ended before the agent was restarted. Nothing is held: nothing may be started. */
 	bool ended;
+	/* Out: assign_in_doubt(). Nothing more is held: nothing may be started. */
+	bool doubt;
 	const char *reason; /* of a refusal */
 };
 
@@ -162,6 +165,28 @@ int assign_admit(struct assign *s, const struct pod *pod, struct arena *a,
 /* The plugin's answer to io->wish, for this pod's next assign_admit(). */
 void assign_prefer(struct assign *s, struct str pod_uid, const struct assign_wish *wish,
 		   const struct str *ids, size_t n);
+
+/* --- recovery ------------------------------------------------------------------------ */
+
+/*
+ * The log was lost, and an earlier agent had admitted this pod. Holds the plugins' devices that
+ * the pod's status names (allocatedResourcesStatus); the plugins are asked for them again. If the
+ * status does not name as many devices of a resource as a container asks for, or another pod holds them,
+ * the resource is in doubt: nobody gets devices of it until assign_settle_doubt(). Call it for all
+ * such pods before a new one is admitted. Does nothing for a pod that the log has.
+ */
+struct assign_recovery {
+	/* "vendor.com/gpu: g0, g1; .."; in the arena, empty: none. At most 1 KiB each. */
+	struct str held, doubt;
+};
+void assign_recover(struct assign *s, const struct pod *pod, struct arena *a,
+		    struct assign_recovery *ret_recovery);
+/* Resources of the pod are in doubt: it may use devices that the log does not know. */
+bool assign_in_doubt(const struct assign *s, struct str pod_uid);
+/* None of the pod's containers runs: it uses no device. It can be admitted anew. */
+void assign_settle_doubt(struct assign *s, struct str pod_uid);
+
+/* --- requests to plugins --------------------------------------------------------------- */
 
 /*
  * Walks what is held and not allocated yet: ask the plugin for these ids. False when there is

@@ -243,8 +243,16 @@ static int choose(struct choice *c, struct error *err)
 	return choose_rest(c, available, &by, err);
 }
 
-static int check_registered(const struct resource_rec *r, struct error *err)
+static int check_registered(const struct admitting *in, const struct resource_rec *r,
+			    struct error *err)
 {
+	const struct pod_rec *other = assign_doubter(in->s, in->rec, r->name);
+
+	if (other)
+		return error_set(
+			err, ERR_INVALID,
+			"devices of %.*s may be in use by pod %s/%s, whose assignment was lost",
+			STR_ARG(r->name), other->ns, other->name);
 	if (r->dropped)
 		return refuse(err, "cannot allocate unregistered device", r->name);
 	if (r->nhealthy == 0)
@@ -255,8 +263,7 @@ static int check_registered(const struct resource_rec *r, struct error *err)
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-/* The claim behind an extended resource of this container has the devices, not a plugin. */
-static bool backed_by_claim(const struct pod *pod, struct str container, struct str resource)
+bool assign_backed_by_claim(const struct pod *pod, struct str container, struct str resource)
 {
 	const struct json *status = json_getz(pod->status, "extendedResourceClaimStatus");
 
@@ -280,7 +287,7 @@ bool assign_request_next(const struct admitting *in, const struct json *containe
 		struct resource_rec *r = assign_resource(in->s, json_key(it));
 		int64_t required = r ? pod_container_limit(container, r->name) : 0;
 
-		if (required <= 0 || backed_by_claim(in->pod, name, r->name))
+		if (required <= 0 || assign_backed_by_claim(in->pod, name, r->name))
 			continue;
 		*at = it;
 		*ret_resource = r;
@@ -299,7 +306,7 @@ static int admit_devices(struct admitting *in, const struct json *container,
 	int r = 0;
 
 	while (r == 0 && assign_request_next(in, container, &at, &c.resource, &c.required)) {
-		r = check_registered(c.resource, err);
+		r = check_registered(in, c.resource, err);
 		if (r < 0)
 			return r;
 		/* More than there are is refused before memory is taken for them. */
@@ -417,12 +424,15 @@ int assign_admit(struct assign *s, const struct pod *pod, struct arena *a,
 
 	io->waiting = false;
 	io->ended = false;
+	io->doubt = assign_in_doubt(s, pod->uid);
 	io->reason = NULL;
 	in.rec = assign_pod(s, pod->uid);
 	if (in.rec && in.rec->ended) {
 		io->ended = true;
 		return 0;
 	}
+	if (io->doubt)
+		return 0;
 	if (in.rec && in.rec->containers.n > 0)
 		r = check_held(&in, err);
 	else

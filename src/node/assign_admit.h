@@ -45,6 +45,9 @@ bool assign_request_next(const struct admitting *in, const struct json *containe
 			 const struct json **at, struct resource_rec **ret_resource,
 			 int64_t *ret_required);
 
+/* The claim behind an extended resource of this container has the devices, not a plugin. */
+bool assign_backed_by_claim(const struct pod *pod, struct str container, struct str resource);
+
 /* --- assign_topology.c --------------------------------------------------------------- */
 
 /*

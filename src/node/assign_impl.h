@@ -90,6 +90,7 @@ struct pod_rec {
 	bool ended;
 	VEC(struct container_rec) containers; /* in the pod's order */
 	VEC(struct claim_link) claims; /* by name */
+	VEC(char *) doubts; /* resources of which it may have devices that are not known */
 };
 
 /* --- claims -------------------------------------------------------------------------- */
@@ -220,6 +221,14 @@ void assign_pod_link(struct pod_rec *p, struct str name, struct claim_rec *c);
 void assign_pod_unlink(struct assign *s, struct pod_rec *p, size_t at);
 struct claim_rec *assign_claim_rec(const struct assign *s, struct str uid);
 void assign_free_claims(struct assign *s);
+
+/* --- assign_recover.c --------------------------------------------------------------- */
+
+/* The other pod that has the resource in doubt; NULL: none. */
+const struct pod_rec *assign_doubter(const struct assign *s, const struct pod_rec *but,
+				     struct str resource);
+void assign_add_doubt(struct pod_rec *p, struct str resource);
+void assign_drop_doubts(struct pod_rec *p);
 
 /* --- assign_admit.c ------------------------------------------------------------------ */
 

@@ -308,6 +308,18 @@ static int read_link(struct reader *r, const struct json *v, struct pod_rec *p)
 	return 0;
 }
 
+static int read_doubts(struct reader *r, const struct json *array, struct pod_rec *p)
+{
+	JSON_FOREACH (it, array) {
+		struct str name = json_str(it);
+
+		if (name.n == 0 || str_chr(name, '\0') >= 0 || p->ended)
+			return foreign(r, "a doubt is not as written here");
+		assign_add_doubt(p, name);
+	}
+	return 0;
+}
+
 static int read_pod(struct reader *r, const struct json *v)
 {
 	struct str uid, ns, name;
@@ -326,7 +338,7 @@ static int read_pod(struct reader *r, const struct json *v)
 		err = err < 0 ? err : read_container(r, it, p);
 	JSON_FOREACH (it, array_at(v, "claims"))
 		err = err < 0 ? err : read_link(r, it, p);
-	return err;
+	return err < 0 ? err : read_doubts(r, array_at(v, "doubts"), p);
 }
 
 /* Those that are only known because a pod has a device of them. */

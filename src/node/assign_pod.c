@@ -24,6 +24,7 @@ struct pod_rec *assign_pod_new(struct str uid, struct str ns, struct str name)
 	p->name = str_dup(name);
 	vec_init(&p->containers, SIZE_MAX);
 	vec_init(&p->claims, SIZE_MAX);
+	vec_init(&p->doubts, SIZE_MAX);
 	return p;
 }
 
@@ -122,6 +123,7 @@ void assign_pod_drop(struct assign *s, struct pod_rec *p)
 	assign_drop_containers(s, p, 0);
 	while (p->claims.n > 0)
 		assign_pod_unlink(s, p, p->claims.n - 1);
+	assign_drop_doubts(p);
 	vec_release(&p->containers);
 	vec_release(&p->claims);
 	free(p->uid);
@@ -158,6 +160,7 @@ static void release_pod(struct assign *s, struct pod_rec *p)
 {
 	for (size_t i = 0; i < p->containers.n; i++)
 		release_container(p, &p->containers.v[i]);
+	assign_drop_doubts(p);
 	p->ended = true;
 	assign_recount(s);
 }

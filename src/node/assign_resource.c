@@ -379,6 +379,13 @@ bool assign_has_resource(const struct assign *s, struct str resource)
 	return r && !r->dropped;
 }
 
+bool assign_is_connected(const struct assign *s, struct str resource)
+{
+	const struct resource_rec *r = assign_resource(s, resource);
+
+	return r && r->connected;
+}
+
 bool assign_next_resource(const struct assign *s, struct str *at, int64_t *ret_capacity,
 			  int64_t *ret_allocatable)
 {

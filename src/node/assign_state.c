@@ -185,6 +185,12 @@ static void write_pod(struct json_writer *w, const struct pod_rec *p)
 	for (size_t i = 0; i < p->claims.n; i++)
 		write_link(w, &p->claims.v[i]);
 	json_writer_end_array(w);
+	if (p->doubts.n > 0) {
+		begin_array(w, "doubts");
+		for (size_t i = 0; i < p->doubts.n; i++)
+			json_writer_strz(w, p->doubts.v[i]);
+		json_writer_end_array(w);
+	}
 	json_writer_end_object(w);
 }
 

@@ -61,11 +61,16 @@ void worker_event(struct worker *w, struct str container, enum recorder_type typ
 	event(w, container, type, reason, buf_str(&text));
 }
 
+void worker_warn(struct worker *w, const char *reason, struct str message)
+{
+	event(w, STR_NULL, RECORDER_WARNING, reason, message);
+}
+
 void worker_problem(struct worker *w, const char *reason, struct str message)
 {
 	if (w->host->problems)
 		metrics_counter_add(w->host->problems, 1);
-	event(w, STR_NULL, RECORDER_WARNING, reason, message);
+	worker_warn(w, reason, message);
 }
 
 /* --- what is known ---------------------------------------------------------------- */
@@ -404,6 +409,27 @@ void worker_retry(struct worker *w)
 	/* A plugin that talks a lot does not make us try all the time. */
 	w->retry_at = MIN(w->retry_at, MAX(now, w->failed_at + RETRY_LEAST_MS));
 	loop_timer_start(&w->timer, w->retry_at - now);
+}
+
+static bool runs(const struct runtime_pod *seen)
+{
+	for (size_t i = 0; seen && i < seen->ncontainers; i++) {
+		if (seen->containers[i].state == RUNTIME_RUNNING ||
+		    seen->containers[i].state == RUNTIME_UNKNOWN)
+			return true;
+	}
+	return false;
+}
+
+void worker_settle(struct worker *w)
+{
+	if (worker_sees(w) && !runs(w->seen))
+		assign_settle_doubt(w->host->assign, w->pod->uid);
+}
+
+void worker_recovered(struct worker *w)
+{
+	worker_look(w);
 }
 
 bool worker_mark(struct worker *w)

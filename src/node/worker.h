@@ -70,6 +70,11 @@ struct worker_host {
 	int (*fits)(void *arg, const struct pod *pod, char *ret_reason, struct error *err);
 	/* The runtime's state has changed by our doing: ask it. Returns the number of that look. */
 	uint64_t (*relist)(void *arg);
+	/*
+	 * Pods of earlier agents may not all be known, and the log of what they hold was lost: new
+	 * ones are not let in yet.
+	 */
+	bool (*recovering)(void *arg);
 	/* The plugin of a resource has not come back since the agent's start, and may yet. */
 	bool (*settling)(void *arg, struct str resource);
 	/* The pod's object is gone and nothing of it is left: free the worker. */
@@ -116,6 +121,14 @@ void worker_probed(struct worker *w, struct str container_id, enum lifecycle_pro
 void worker_probe_failed(struct worker *w, struct str container, struct str message);
 void worker_probe_warned(struct worker *w, struct str container, struct str message);
 
+/*
+ * The log of assignments was lost. Ends the doubt about the pod's devices if none of its containers
+ * runs; to be called once the runtime was asked.
+ */
+void worker_settle(struct worker *w);
+/* New pods may be let in. */
+void worker_recovered(struct worker *w);
+
 /* A plugin, a driver or the runtime is back: what waits for a retry is tried now. */
 void worker_retry(struct worker *w);
 
@@ -129,7 +142,9 @@ void worker_health_changed(struct worker *w);
 /* An event that names resource, device, old and new health and the driver's words. */
 void worker_tell_device(struct worker *w, const struct device_status_change *c);
 
-/* A warning of the given reason as an event of the pod, and counted. */
+/* A warning of the given reason as an event of the pod. */
+void worker_warn(struct worker *w, const char *reason, struct str message);
+/* The same, and counted. */
 void worker_problem(struct worker *w, const char *reason, struct str message);
 
 #endif

@@ -147,11 +147,14 @@ static void hold_devices(struct worker *w)
 	int r;
 
 	arena_init(&a, REQUEST_WORK_MAX);
+	worker_settle(w);
 	r = assign_admit(w->host->assign, w->pod, &a, &io, &err);
 	if (r < 0 && waits_for_devices(w))
 		worker_step_failed(w, "FailedAllocateDevices", "", &err);
 	else if (r == 0 && io.ended)
 		end_again(w);
+	else if (r == 0 && io.doubt)
+		return; /* until its containers have ended, or it is told to end */
 	else if (r < 0)
 		refuse(w, io.reason ? io.reason : "UnexpectedAdmissionError", &err);
 	else if (io.waiting)
@@ -168,6 +171,8 @@ void worker_step_admit(struct worker *w)
 
 	if (pod_terminal(w->pod)) {
 		worker_step_done(w, WORKER_RUN);
+	} else if (!w->admitted && w->host->recovering(w->host->arg)) {
+		return; /* worker_recovered() comes */
 	} else if (r == -ERR_FORBIDDEN) {
 		worker_reject(w, "SysctlForbidden", err.msg);
 	} else if (r < 0) {

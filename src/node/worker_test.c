@@ -47,7 +47,8 @@ struct world {
 	unsigned pulls, stops, stop_sandboxes, starts;
 	int64_t grace_s; /* of the last stop */
 	bool hold_pulls, hold_stops, fail_stops, no_images;
-	bool settling; /* plugins are to come back */
+	bool settling;
+	bool recovering; /* plugins are to come back */
 	runtime_id_done *pulled;
 	void *pulled_arg;
 	runtime_done *stopped[8];
@@ -248,6 +249,11 @@ static int fits(void *arg, const struct pod *pod, char *ret_reason, struct error
 	return 0;
 }
 
+static bool recovering(void *arg)
+{
+	return ((struct world *)arg)->recovering;
+}
+
 static bool settling(void *arg, struct str resource)
 {
 	(void)resource;
@@ -338,6 +344,7 @@ static struct world *world_new(void)
 					.fits = fits,
 					.relist = relist,
 					.settling = settling,
+					.recovering = recovering,
 					.over = over,
 					.arg = t };
 	loop_task_init(&t->list_task, on_list_task);
@@ -610,6 +617,64 @@ static void a_pod_that_lost_its_devices_waits_for_plugins_to_come_back(void **st
 	world_free(t);
 }
 
+static void ignore_done(void *arg, const struct error *err)
+{
+	(void)arg;
+	(void)err;
+}
+
+#define CARD_STATUS                                                                     \
+	"{\"metadata\":{\"name\":\"p\",\"namespace\":\"default\",\"uid\":\"" UID "\"}," \
+	"\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i:1\",\"resources\":"    \
+	"{\"limits\":{\"vendor.com/card\":\"1\"}}}]},\"status\":{}}"
+
+/* The log was lost while its container runs, and its status names no device. */
+static void a_pod_whose_devices_are_in_doubt_runs_on_and_is_not_restarted_without(void **state)
+{
+	struct world *t = world_new();
+	CLEANUP(pod_unref) struct pod *p = NULL;
+	CLEANUP(arena_release) struct arena a;
+	struct assign_recovery got;
+
+	(void)state;
+	arena_init(&a, MIB);
+	begin(t, "", false);
+	UNTIL(t, is_running, 60000);
+	worker_free(t->worker);
+	assign_forget_pod(t->host.assign, STR(UID));
+	assert_int_equal(pod_parse(STR(CARD_STATUS), &p, NULL), 0);
+	assign_recover(t->host.assign, p, &a, &got);
+	t->worker = worker_new(&t->host, p, true);
+	(void)relist(t);
+	sim_run_for(t->sim, 30000);
+	assert_true(is_running(t));
+	assert_int_equal(t->worker->step, WORKER_ADMIT);
+	assert_true(assign_in_doubt(t->host.assign, STR(UID)));
+	/* When it has ended it has no device: it is admitted again, and waits for one. */
+	t->hollow->ops->stop(t->hollow, t->worker->seen->containers[0].id, 0, ignore_done, NULL);
+	sim_run_for(t->sim, 1000);
+	(void)relist(t);
+	UNTIL(t, has_failed_often, 600000);
+	assert_false(assign_in_doubt(t->host.assign, STR(UID)));
+	assert_int_equal(t->starts, 1);
+	world_free(t);
+}
+
+static void a_new_pod_waits_until_those_of_a_lost_log_are_known(void **state)
+{
+	struct world *t = world_new();
+
+	(void)state;
+	t->recovering = true;
+	begin(t, "", false);
+	sim_run_for(t->sim, 30000);
+	assert_int_equal(t->starts, 0);
+	t->recovering = false;
+	worker_recovered(t->worker);
+	UNTIL(t, is_running, 60000);
+	world_free(t);
+}
+
 /* There is no such claim, so the step fails again and again, later and later. */
 static void a_deletion_does_not_wait_for_the_retry_of_a_step(void **state)
 {
@@ -673,6 +738,9 @@ int main(void)
 		cmocka_unit_test(a_pod_whose_devices_were_released_is_not_started_again),
 		cmocka_unit_test(a_pod_that_lost_its_devices_before_it_ran_is_refused),
 		cmocka_unit_test(a_pod_that_lost_its_devices_waits_for_plugins_to_come_back),
+		cmocka_unit_test(
+			a_pod_whose_devices_are_in_doubt_runs_on_and_is_not_restarted_without),
+		cmocka_unit_test(a_new_pod_waits_until_those_of_a_lost_log_are_known),
 		cmocka_unit_test(a_deletion_does_not_wait_for_the_retry_of_a_step),
 		cmocka_unit_test(news_of_plugins_do_not_make_a_step_be_tried_all_the_time),
 		cmocka_unit_test(a_look_that_shows_nothing_new_costs_nothing),

@@ -1,7 +1,7 @@
 // Plugins and drivers that we did not write: device plugins, registration, DRA and the three dialects of health, all of
 // them on @grpc/grpc-js, against the agent.
 import assert from "node:assert/strict"
-import { existsSync, rmSync } from "node:fs"
+import { appendFileSync, existsSync, rmSync } from "node:fs"
 import { unique } from "./api_lib.mjs"
 import { assertGrowth, finish, peakMemory, test, until } from "./lib.mjs"
 import { allocateClaim, healthOf, podOn, startCluster } from "./node_lib.mjs"
@@ -312,6 +312,44 @@ await test("calls are counted as upstream counts them", async () => {
 	assert.match(text, /kubelet_device_plugin_alloc_duration_seconds_count\{resource_name="example.com\/dev6"\} 1/)
 	assert.match(text, /dra_grpc_operations_duration_seconds_count\{driver_name="dra1.example.com",method_name="\/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin\/NodePrepareResources",grpc_status_code="OK"\} 1/)
 })
+
+// --- a log of assignments that is lost -----------------------------------------------------------
+
+const idsOf = (pod, resource) => Object.keys(healthOf(pod).main?.[resource] ?? {})
+
+for (const [how, lose] of [["corrupt", (file) => appendFileSync(file, "garbage")], ["missing", (file) => rmSync(file)]]) {
+	await test(`a ${how} log of assignments: pods keep the devices that their status names, and others do not get them`, async () => {
+		const resource = newResource()
+		const devices = ["a", "b", "c"].map((ID) => ({ ID }))
+		let plugin = await DevicePlugin.start(root, resource, devices, { preferred: true, prefer: (ids, size) => ids.slice(-size) })
+		await offers(resource, "3", "3")
+		const first = await cluster.pod(await cluster.run(wantsDevices(resource, 2)), (p) => running(p) && idsOf(p, resource).length === 2)
+		assert.deepEqual(idsOf(first, resource), ["b", "c"])
+		await node.kill()
+		plugin.stop()
+		lose(`${root}/devplane_assign_state`)
+		const second = await cluster.run(wantsDevices(resource))
+		const third = await cluster.run(wantsDevices(resource))
+		await node.begin()
+		// Without the wish of before: nothing but the status leads to these devices.
+		plugin = await DevicePlugin.start(root, resource, devices)
+		await until("Allocate again", () => plugin.calls.Allocate?.some(({ container_requests: [r] }) => r.devices_ids.join() === "b,c"))
+		await cluster.event(first.metadata.name, "DeviceAssignmentLost", new RegExp(`${resource}: b, c`))
+		const now = await cluster.pod(first, (p) => running(p) && idsOf(p, resource).length === 2)
+		assert.deepEqual(idsOf(now, resource), ["b", "c"])
+		// The new ones came before the plugin was back: they run without, or have what is free.
+		const got = await Promise.all([second, third].map((p) => cluster.pod(p, ({ status }) => ["Running", "Failed"].includes(status.phase))))
+		for (const pod of got)
+			assert.ok(idsOf(pod, resource).every((id) => id === "a"), JSON.stringify(healthOf(pod)))
+		const fourth = await cluster.run(wantsDevices(resource, 2))
+		await cluster.pod(fourth, (p) => p.status.phase === "Failed" && /unavailable for|may be in use/.test(p.status.message))
+		for (const pod of [first, second, third, fourth]) {
+			await cluster.delete(pod, 0)
+			await cluster.gone(pod)
+		}
+		plugin.stop()
+	})
+}
 
 await node.stop()
 finish()
