@@ -209,6 +209,7 @@ static void add_whole(struct gather *g, const Podresources__PodResources *pod)
 {
 	add_cpus(g, pod->cpu_ids, pod->n_cpu_ids);
 	add_memory(g, pod->memory, pod->n_memory);
+	add_claims(g, pod->dynamic_resources, pod->n_dynamic_resources);
 }
 
 /* --- making one of many ------------------------------------------------------------------- */

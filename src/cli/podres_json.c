@@ -76,6 +76,10 @@ static struct json *value_of(struct arena *a, const ProtobufCFieldDescriptor *f,
 			return NULL;
 		return json_make_bool(a, *(const protobuf_c_boolean *)p);
 	case PROTOBUF_C_TYPE_ENUM:
+		/* An event's action is there even if it is the default, for its readers' sake. */
+		if (implicit && *(const int *)p == 0 &&
+		    f->descriptor != &podresources__action__descriptor)
+			return NULL;
 		return enum_value(a, f, *(const int *)p);
 	case PROTOBUF_C_TYPE_MESSAGE:
 		if (!*(const ProtobufCMessage *const *)p)

@@ -42,8 +42,10 @@ static void on_dirty(struct loop_task *t)
 {
 	struct agent *a = CONTAINER_OF(t, struct agent, dirty_task);
 
-	for (size_t i = 0; i < a->dirty.n; i++)
+	for (size_t i = 0; i < a->dirty.n; i++) {
 		worker_health_changed(a->dirty.v[i]);
+		agent_podres_refresh(a, worker_uid(a->dirty.v[i]));
+	}
 	a->dirty.n = 0;
 	agent_events_follow(a);
 }
@@ -90,6 +92,7 @@ void agent_health_changed(void *arg, const struct health_device *now, enum assig
 				  &uids);
 	for (size_t i = 0; i < n; i++)
 		mark(a, uids[i]);
+	agent_podres_health(a); /* also of one whose time is over */
 }
 
 void agent_events_follow(struct agent *a)
@@ -127,6 +130,7 @@ static void on_health(void *arg, struct str driver, const struct plugin_health *
 	if (lost > 0)
 		log_warn(a->opts.log, "a driver reports more devices than are kept",
 			 LOG_STR("driver", driver), LOG_UINT("lost", lost));
+	agent_podres_health(a);
 	follow_expiry(a);
 }
 
@@ -136,6 +140,7 @@ static void on_no_health(void *arg, struct str driver)
 
 	log_info(a->opts.log, "the driver tells no device health", LOG_STR("driver", driver));
 	health_driver_gone(a->host.health, driver);
+	agent_podres_health(a);
 	follow_expiry(a);
 }
 
@@ -153,6 +158,7 @@ static void on_driver(void *arg, struct str driver, bool registered)
 		return;
 	}
 	health_driver_gone(a->host.health, driver);
+	agent_podres_health(a);
 	follow_expiry(a);
 }
 

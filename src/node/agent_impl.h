@@ -104,6 +104,7 @@ struct agent {
 	struct podres *book;
 	struct podres_server *podres;
 	struct assign_watcher podres_watcher;
+	struct loop_task offers_task; /* allocatable devices of drivers have changed */
 
 	struct kubelet_server *api; /* NULL: not served */
 
@@ -155,6 +156,8 @@ void agent_events_follow(struct agent *a);
 int agent_podres_start(struct agent *a, struct error *err);
 /* The pod's spec has become known: its containers' claims, too. */
 void agent_podres_refresh(struct agent *a, struct str pod_uid);
+/* The health of a driver's device has changed, or the device has come or gone. */
+void agent_podres_health(struct agent *a);
 void agent_podres_release(struct agent *a);
 
 /* --- agent_api.c: the kubelet's API ------------------------------------------------- */

@@ -15,19 +15,24 @@ static void follow_pod(struct agent *a, struct str pod_uid)
 
 	arena_init(&scratch, REQUEST_WORK_MAX);
 	state = podres_view_pod(a->host.assign, pod_uid, w ? worker_pod(w) : NULL, &scratch);
-	if (state)
+	if (state) {
+		podres_view_health(state, a->host.assign, a->host.health, &scratch);
 		(void)podres_set_pod(a->book, pod_uid, state,
 				     podres_view_first_main(a->host.assign, pod_uid, state));
-	else
+	} else {
 		(void)podres_drop_pod(a->book, pod_uid);
+	}
 }
 
 static void follow_allocatable(struct agent *a)
 {
 	CLEANUP(arena_release) struct arena scratch;
+	Podresources__AllocatableResponse *state;
 
 	arena_init(&scratch, REQUEST_WORK_MAX);
-	(void)podres_set_allocatable(a->book, podres_view_allocatable(a->host.assign, &scratch));
+	state = podres_view_allocatable(a->host.assign, &scratch);
+	podres_view_offers(state, a->host.assign, a->host.health, &scratch);
+	(void)podres_set_allocatable(a->book, state);
 }
 
 static void on_change(struct assign_watcher *w, const struct assign_change *c)
@@ -38,6 +43,18 @@ static void on_change(struct assign_watcher *w, const struct assign_change *c)
 		follow_pod(a, c->pod_uid);
 	else if (c->type == ASSIGN_INVENTORY)
 		follow_allocatable(a);
+}
+
+/* A report of a thousand devices is one look, at the end of the turn. */
+static void on_offers(struct loop_task *t)
+{
+	follow_allocatable(CONTAINER_OF(t, struct agent, offers_task));
+}
+
+void agent_podres_health(struct agent *a)
+{
+	if (a->book)
+		loop_defer(a->opts.loop, &a->offers_task);
 }
 
 void agent_podres_refresh(struct agent *a, struct str pod_uid)
@@ -63,6 +80,7 @@ int agent_podres_start(struct agent *a, struct error *err)
 	/* Microseconds: no earlier agent has made as many changes as time has passed since. */
 	a->book = podres_new(clock_wall(loop_clock(a->opts.loop)) / 1000);
 	fill(a);
+	loop_task_init(&a->offers_task, on_offers);
 	a->podres_watcher.on_change = on_change;
 	assign_add_watcher(a->host.assign, &a->podres_watcher);
 	o.loop = a->opts.loop;
@@ -79,5 +97,7 @@ int agent_podres_start(struct agent *a, struct error *err)
 void agent_podres_release(struct agent *a)
 {
 	podres_server_free(TAKE(a->podres));
+	if (a->book)
+		loop_task_cancel(&a->offers_task);
 	podres_free(TAKE(a->book));
 }

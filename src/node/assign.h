@@ -171,9 +171,9 @@ void assign_prefer(struct assign *s, struct str pod_uid, const struct assign_wis
 /*
  * The log was lost, and an earlier agent had admitted this pod. Holds the plugins' devices that
  * the pod's status names (allocatedResourcesStatus); the plugins are asked for them again. If the
- * status does not name as many devices of a resource as a container asks for, or another pod holds them,
- * the resource is in doubt: nobody gets devices of it until assign_settle_doubt(). Call it for all
- * such pods before a new one is admitted. Does nothing for a pod that the log has.
+ * status does not name as many devices of a resource as a container asks for, or another pod holds
+ * them, the resource is in doubt: nobody gets devices of it until assign_settle_doubt(). Call it
+ * for all such pods before a new one is admitted. Does nothing for a pod that the log has.
  */
 struct assign_recovery {
 	/* "vendor.com/gpu: g0, g1; .."; in the arena, empty: none. At most 1 KiB each. */

@@ -408,3 +408,37 @@ size_t health_unconfirmed(const struct health *h)
 {
 	return h->unconfirmed;
 }
+
+static bool first_of(const struct health_driver *d, struct str after, struct health_device *at)
+{
+	struct omap_cursor c;
+	const struct health_entry *e;
+
+	if (!omap_seek_after(&d->devices, &c, after))
+		return false;
+	e = omap_value(&c);
+	*at = (struct health_device){ .driver = d->name,
+				      .pool = e->pool,
+				      .device = e->device,
+				      .message = str_of(e->message, e->message_n),
+				      .health = e->health,
+				      .updated_s = e->updated_s,
+				      .expires_ms = e->expires_ms };
+	return true;
+}
+
+/* A device's key begins with its pool. */
+bool health_next(const struct health *h, struct health_device *at)
+{
+	const struct health_driver *d = omap_get(&h->drivers, at->driver);
+	struct str key = str_of(at->pool.p, at->pool.n + 1 + at->device.n);
+	struct omap_cursor c;
+
+	if (at->driver.n > 0 && d && first_of(d, key, at))
+		return true;
+	for (bool ok = omap_seek_after(&h->drivers, &c, at->driver); ok; ok = omap_next(&c)) {
+		if (first_of(omap_value(&c), STR_NULL, at))
+			return true;
+	}
+	return false;
+}

@@ -70,6 +70,9 @@ size_t health_count(const struct health *h);
 /* Devices that were loaded and have not been reported since. The file differs when this does. */
 size_t health_unconfirmed(const struct health *h);
 
+/* Walks all by driver, pool, device; `at` begins zeroed. False at the end. Text is borrowed. */
+bool health_next(const struct health *h, struct health_device *at);
+
 #define HEALTH_STATE_KIND    "health"
 #define HEALTH_STATE_VERSION 1
 

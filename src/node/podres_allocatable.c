@@ -42,6 +42,8 @@ static struct bytes *pack_fields(const Podresources__AllocatableResponse *state)
 	e.cpu_ids = state->cpu_ids;
 	e.n_memory = state->n_memory;
 	e.memory = state->memory;
+	e.n_claim_resources = state->n_claim_resources;
+	e.claim_resources = state->claim_resources;
 	return grpc_message_pack(&e.base);
 }
 

@@ -100,17 +100,37 @@ static bool walk_claim(struct walk *w, Podresources__DynamicResource *d)
 	return kept > 0 || had == 0;
 }
 
-static void walk_container(struct walk *w, Podresources__ContainerResources *c)
+static size_t walk_claims(struct walk *w, Podresources__DynamicResource **v, size_t n)
 {
 	size_t kept = 0;
 
+	for (size_t i = 0; i < n; i++)
+		if (walk_claim(w, v[i]))
+			v[kept++] = v[i];
+	return kept;
+}
+
+/* Devices of drivers that could be allocated: no claim has named them. */
+static size_t walk_offers(struct walk *w, Podresources__ClaimResource **v, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct thing t = { THING_CLAIM, .part = { v[i]->driver_name, v[i]->pool_name,
+							  v[i]->device_name } };
+
+		if (w->keep(w, &t))
+			v[kept++] = v[i];
+	}
+	return kept;
+}
+
+static void walk_container(struct walk *w, Podresources__ContainerResources *c)
+{
 	c->n_devices = walk_devices(w, c->devices, c->n_devices);
 	c->n_cpu_ids = walk_cpus(w, c->cpu_ids, c->n_cpu_ids);
 	c->n_memory = walk_memory(w, c->memory, c->n_memory);
-	for (size_t i = 0; i < c->n_dynamic_resources; i++)
-		if (walk_claim(w, c->dynamic_resources[i]))
-			c->dynamic_resources[kept++] = c->dynamic_resources[i];
-	c->n_dynamic_resources = kept;
+	c->n_dynamic_resources = walk_claims(w, c->dynamic_resources, c->n_dynamic_resources);
 }
 
 static void walk_pod(struct walk *w, Podresources__PodResources *p)
@@ -119,6 +139,7 @@ static void walk_pod(struct walk *w, Podresources__PodResources *p)
 		walk_container(w, p->containers[i]);
 	p->n_cpu_ids = walk_cpus(w, p->cpu_ids, p->n_cpu_ids);
 	p->n_memory = walk_memory(w, p->memory, p->n_memory);
+	p->n_dynamic_resources = walk_claims(w, p->dynamic_resources, p->n_dynamic_resources);
 }
 
 static void walk_allocatable(struct walk *w, Podresources__AllocatableResponse *r)
@@ -126,6 +147,7 @@ static void walk_allocatable(struct walk *w, Podresources__AllocatableResponse *
 	r->n_devices = walk_devices(w, r->devices, r->n_devices);
 	r->n_cpu_ids = walk_cpus(w, r->cpu_ids, r->n_cpu_ids);
 	r->n_memory = walk_memory(w, r->memory, r->n_memory);
+	r->n_claim_resources = walk_offers(w, r->claim_resources, r->n_claim_resources);
 }
 
 /* --- names --------------------------------------------------------------------------- */

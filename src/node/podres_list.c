@@ -43,13 +43,20 @@ struct bytes *podres_list(struct podres *b)
 
 /* --- v1alpha1 ------------------------------------------------------------------------ */
 
+static void strip_device(Podresources__ContainerDevices *d)
+{
+	d->topology = NULL;
+	d->health = PODRESOURCES__DEVICE_HEALTH__NOT_REPORTED;
+	d->health_message = NULL;
+}
+
 static void strip_container(Podresources__ContainerResources *c)
 {
 	c->n_cpu_ids = 0;
 	c->n_memory = 0;
 	c->n_dynamic_resources = 0;
 	for (size_t i = 0; i < c->n_devices; i++)
-		c->devices[i]->topology = NULL;
+		strip_device(c->devices[i]);
 }
 
 static Podresources__PodResources *alpha_pod(const struct podres_pod *pod, struct arena *a)
@@ -59,6 +66,7 @@ static Podresources__PodResources *alpha_pod(const struct podres_pod *pod, struc
 
 	m->n_cpu_ids = 0;
 	m->n_memory = 0;
+	m->n_dynamic_resources = 0;
 	m->containers += skip;
 	m->n_containers -= skip;
 	for (size_t i = 0; i < m->n_containers; i++)

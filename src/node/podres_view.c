@@ -258,6 +258,29 @@ static size_t put_claim(struct view *w, const struct part *p, size_t from,
 	return to;
 }
 
+/* Claims of which no container names a device; its extended resources' claim is always named. */
+static void put_unnamed(struct view *w, Podresources__PodResources *m)
+{
+	Podresources__DynamicResource *claim = NULL;
+	struct str uid = STR_NULL;
+
+	m->dynamic_resources = ARENA_ARRAY(w->a, Podresources__DynamicResource *,
+					   w->nuses - w->nplugin);
+	for (size_t i = w->nplugin; w->pod && i < w->nuses; i++) {
+		const struct assign_use *u = &w->uses[i];
+
+		if (u->past || w->top[i] > 0 || w->same[i] != i)
+			continue;
+		if (!claim || !str_eq(uid, u->claim_uid)) {
+			claim = make_claim(u, w->nuses - i, w->a);
+			m->dynamic_resources[m->n_dynamic_resources++] = claim;
+			uid = u->claim_uid;
+		}
+		claim->claim_resources[claim->n_claim_resources++] = podres_make_claim_resource(
+			&u->device, w->a);
+	}
+}
+
 static void put_claims(struct view *w, const struct part *p, Podresources__ContainerResources *m)
 {
 	size_t most = 0;
@@ -316,6 +339,7 @@ Podresources__PodResources *podres_view_pod(const struct assign *s, struct str p
 		if (w.parts[i].kind != POD_INIT || !has_nothing(c))
 			m->containers[m->n_containers++] = c;
 	}
+	put_unnamed(&w, m);
 	return m;
 }
 

@@ -9,7 +9,8 @@
  * its own is left out; all other containers are told, whether or not they have anything.
  *
  * A device of a claim is told of every container that names the claim, or one of the device's
- * requests. A claim without devices, as before its drivers have answered, is not told.
+ * requests; if no container does, of the pod itself. A claim without devices, as before its
+ * drivers have answered, is not told.
  *
  * The order is the log's: containers as in the pod, devices by resource and id, claims by their
  * name in the pod, their devices by driver, pool, device. So equal states are equal bytes.
@@ -20,6 +21,8 @@
 #include "base/arena.h"
 #include "node/assign.h"
 #include "podresources.pb-c.h"
+
+struct health;
 
 /*
  * In `a`, text included. NULL: the log has no such pod, or it has ended or is not admitted.
@@ -35,5 +38,14 @@ size_t podres_view_first_main(const struct assign *s, struct str pod_uid,
 
 /* Healthy devices of plugins, held or not; CPUs and memory that containers can have alone. */
 Podresources__AllocatableResponse *podres_view_allocatable(const struct assign *s, struct arena *a);
+
+/*
+ * Adds the health of devices, as far as it is known: to a pod, and to allocatable, which gets the
+ * devices of drivers that report health and are not Unhealthy, too.
+ */
+void podres_view_health(Podresources__PodResources *pod, const struct assign *s,
+			const struct health *health, struct arena *a);
+void podres_view_offers(Podresources__AllocatableResponse *m, const struct assign *s,
+			const struct health *health, struct arena *a);
 
 #endif
