@@ -184,7 +184,10 @@
 #define DEVICE_ATTRIBUTE_VALUES_MAX 48
 #define CAPACITY_VALUES_MAX         10 /* that a request policy lists */
 #define RESOURCE_HEALTH_MESSAGE_MAX 1024
-#define SECRET_MAX                  (1UL * MIB) /* data of a Secret or ConfigMap */
+/* Devices that one pod or node reports; bytes of a node's annotation that does. */
+#define DEVICE_HEALTH_REPORTS_MAX    1024
+#define DEVICE_HEALTH_ANNOTATION_MAX (32UL * KIB)
+#define SECRET_MAX                   (1UL * MIB) /* data of a Secret or ConfigMap */
 
 /* Expressions in CEL. */
 #define CEL_TEXT_MAX    100000 /* characters of one expression, as cel-go bounds it */

@@ -249,6 +249,11 @@ enum { CLAIM_NAME_MAX = 500 };
 
 /* --- claims ------------------------------------------------------------------------- */
 
+/* Those parts of a claim's object that are read. */
+struct claim_source {
+	const struct json *meta, *results, *reserved; /* status.reservedFor */
+};
+
 static int read_amounts(struct pack *p, const struct json *v, struct inventory_holder *h,
 			struct error *err)
 {
@@ -285,10 +290,19 @@ static int read_result(const struct inventory *inv, struct pack *p, const struct
 	return read_amounts(p, json_getz(v, "consumedCapacity"), h, err);
 }
 
-static int read_claim(const struct inventory *inv, struct pack *p, const struct json *meta,
-		      const struct json *results, struct inventory_claim **ret_claim,
-		      struct error *err)
+static void read_users(struct pack *p, const struct json *reserved, struct inventory_claim *c)
 {
+	struct str *users = PACK_ARRAY(p, struct str, json_count(reserved));
+
+	c->users = users;
+	JSON_FOREACH (user, reserved)
+		users[c->nusers++] = pack_text(p, json_text_at(user, "uid"));
+}
+
+static int read_claim(const struct inventory *inv, struct pack *p, const struct claim_source *from,
+		      struct inventory_claim **ret_claim, struct error *err)
+{
+	const struct json *meta = from->meta, *results = from->results;
 	struct inventory_claim *c = PACK_NEW(p, struct inventory_claim);
 
 	c->namespace = pack_text(p, json_text_at(meta, "namespace"));
@@ -304,24 +318,25 @@ static int read_claim(const struct inventory *inv, struct pack *p, const struct 
 		h->claim = c;
 		c->n++;
 	}
+	if (inv->features.observer)
+		read_users(p, from->reserved, c);
 	c->key = pack_text(p, pack_joined(p, c->namespace, c->name));
 	*ret_claim = c;
 	return 0;
 }
 
-static int claim_new(const struct inventory *inv, const struct json *meta,
-		     const struct json *results, struct inventory_claim **ret_claim,
-		     struct error *err)
+static int claim_new(const struct inventory *inv, const struct claim_source *from,
+		     struct inventory_claim **ret_claim, struct error *err)
 {
 	struct inventory_claim *c;
 	struct pack pack;
 	int r;
 
 	pack_init(&pack);
-	r = read_claim(inv, &pack, meta, results, &c, err);
+	r = read_claim(inv, &pack, from, &c, err);
 	if (r == 0) {
 		pack_allocate(&pack);
-		r = read_claim(inv, &pack, meta, results, ret_claim, err);
+		r = read_claim(inv, &pack, from, ret_claim, err);
 		(*ret_claim)->block = pack.split + pack.back;
 	}
 	pack_release(&pack);
@@ -396,36 +411,39 @@ static const struct json *results_of(const struct json *allocation)
  * keeps what it had: whatever it holds now, that is likelier than nothing. But an observer that
  * was not there before could not know it.
  */
-static int put(struct inventory *inv, struct inventory_claim *old, const struct json *meta,
-	       const struct json *results, bool assumed, struct error *err)
+static int put(struct inventory *inv, struct inventory_claim *old, const struct claim_source *from,
+	       bool assumed, struct error *err)
 {
+	const struct json *meta = from->meta;
 	struct inventory_claim *c;
 	int r;
 
 	if (json_text_at(meta, "name").n == 0 ||
 	    json_text_at(meta, "namespace").n + json_text_at(meta, "name").n > CLAIM_NAME_MAX)
 		return error_set(err, ERR_INVALID, "a ResourceClaim needs a name");
-	r = claim_new(inv, meta, results, &c, err);
+	r = claim_new(inv, from, &c, err);
 	if (r == 0 || inv->features.observer ||
 	    (old && !str_eq(old->uid, json_text_at(meta, "uid"))))
 		claim_drop(inv, old);
 	if (r < 0)
 		return r;
 	c->assumed = assumed;
-	claim_link(inv, c, results);
+	claim_link(inv, c, from->results);
 	return 0;
 }
 
 int inventory_put_claim(struct inventory *inv, const struct json *claim, struct error *err)
 {
 	const struct json *meta = json_getz(claim, "metadata");
-	const struct json *allocation = json_getz(json_getz(claim, "status"), "allocation");
-	const struct json *results = results_of(allocation);
+	const struct json *status = json_getz(claim, "status");
+	const struct json *allocation = json_getz(status, "allocation");
+	struct claim_source from = { meta, results_of(allocation),
+				     json_getz(status, "reservedFor") };
 	struct inventory_claim *old = find_claim(inv, json_text_at(meta, "namespace"),
 						 json_text_at(meta, "name"));
 
-	if (json_count(results) > 0)
-		return put(inv, old, meta, results, false, err);
+	if (json_count(from.results) > 0)
+		return put(inv, old, &from, false, err);
 	/* Decided and on its way: what is stored does not know of it yet. */
 	if (old && old->assumed && !json_is(allocation, JSON_OBJECT) &&
 	    str_eq(old->uid, json_text_at(meta, "uid")))
@@ -443,13 +461,14 @@ int inventory_assume(struct inventory *inv, const struct json *claim, const stru
 		     struct error *err)
 {
 	const struct json *meta = json_getz(claim, "metadata");
+	struct claim_source from = { meta, results_of(allocation), NULL };
 	struct inventory_claim *old = find_claim(inv, json_text_at(meta, "namespace"),
 						 json_text_at(meta, "name"));
 
 	if (old && !old->assumed && str_eq(old->uid, json_text_at(meta, "uid")))
 		return error_set(err, ERR_CONFLICT, "claim %.*s has an allocation already",
 				 STR_ARG(old->key));
-	return put(inv, old, meta, results_of(allocation), true, err);
+	return put(inv, old, &from, true, err);
 }
 
 void inventory_forget(struct inventory *inv, struct str namespace, struct str name)

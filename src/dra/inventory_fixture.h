@@ -3,7 +3,7 @@
  *
  *	slice NAME POOL GENERATION/COUNT NODES DEVICE ..
  *	counters NAME POOL GENERATION/COUNT NODES SET.COUNTER=QUANTITY ..
- *	claim NAMESPACE/NAME RESULT ..          stored
+ *	claim NAMESPACE/NAME RESULT .. [for=UID ..]     stored; reserved for pods
  *	assume NAMESPACE/NAME RESULT ..
  *	forget NAMESPACE/NAME
  *	rule NAME POOL|* DEVICE|* EFFECT         without selector: rule NAME - - EFFECT
@@ -260,11 +260,16 @@ static inline void world_result(struct buf *out, struct str word)
 static inline void world_claim(struct buf *out, struct str line)
 {
 	struct str key = world_word(&line), namespace, name, word, uid;
-	struct buf results = BUF_INIT(MIB);
+	struct buf results = BUF_INIT(MIB), users = BUF_INIT(MIB);
 
 	assert_true(world_cut(key, '/', &namespace, &name));
 	uid = name;
 	while ((word = world_word(&line)).n > 0) {
+		if (str_starts(word, STR("for="))) {
+			buf_printf(&users, "%s{\"resource\":\"pods\",\"uid\":\"%.*s\"}",
+				   world_comma(&users), STR_ARG(str_skip(word, 4)));
+			continue;
+		}
 		if (str_starts(word, STR("uid="))) {
 			uid = str_skip(word, 4);
 			continue;
@@ -274,13 +279,14 @@ static inline void world_claim(struct buf *out, struct str line)
 	}
 	buf_printf(out,
 		   "{\"metadata\":{\"namespace\":\"%.*s\",\"name\":\"%.*s\",\"uid\":\"uid-%.*s\"},"
-		   "\"status\":{",
-		   STR_ARG(namespace), STR_ARG(name), STR_ARG(uid));
+		   "\"status\":{\"reservedFor\":[%.*s]",
+		   STR_ARG(namespace), STR_ARG(name), STR_ARG(uid), STR_ARG(buf_str(&users)));
 	if (results.n > 0)
-		buf_printf(out, "\"allocation\":{\"devices\":{\"results\":[%.*s]}}",
+		buf_printf(out, ",\"allocation\":{\"devices\":{\"results\":[%.*s]}}",
 			   STR_ARG(buf_str(&results)));
 	buf_addz(out, "}}");
 	buf_release(&results);
+	buf_release(&users);
 }
 
 static inline void world_rule(struct buf *out, struct str line)

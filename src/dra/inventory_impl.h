@@ -221,6 +221,8 @@ struct inventory_claim {
 	bool assumed; /* decided, and not yet stored */
 	struct inventory_holder *holders; /* one for each of allocation.devices.results */
 	uint32_t n;
+	const struct str *users; /* uids that status.reservedFor has; only for observers */
+	uint32_t nusers;
 	size_t block;
 	struct str key; /* "namespace/name" */
 };

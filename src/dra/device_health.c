@@ -1,0 +1,602 @@
+/*
+ * A speaker (a pod or a node) has reports, a device has the reports about it, by health. Each put
+ * is compared with the speaker's reports: only differences are told, and a health that is the same
+ * keeps its beginning. A report is sorted in when it comes, so a lookup usually reads the first.
+ *
+ * Whom to believe depends on slices and claims, which come and go by themselves: a lookup asks
+ * them, so nothing is to be worked out again when they change.
+ */
+#include "dra/device_health.h"
+
+#include "base/limits.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/timestamp.h"
+#include "dra/inventory_impl.h"
+
+/* "driver/pool/device": 63, 253 and 63 bytes are allowed. */
+enum { ID_MAX = 512 };
+
+struct subject {
+	struct str id, driver, pool, device;
+	struct list reports[DEVICE_HEALTHS]; /* the newest first, then by source */
+	size_t n;
+	char text[]; /* the id */
+};
+
+struct speaker {
+	struct str key; /* "p" and a pod's uid, "n" and a node's name */
+	struct str source;
+	struct str namespace; /* of a pod */
+	struct list reports;
+	size_t n;
+	struct map by_id; /* struct report, while it is put */
+	bool is_node;
+};
+
+struct report {
+	struct list of_subject, of_speaker;
+	struct subject *subject;
+	struct speaker *speaker;
+	struct device_health_report is;
+	struct str claim; /* of a pod: name of the claim by which it has the device */
+	bool met; /* said again */
+};
+
+struct device_health_book {
+	struct map subjects, speakers;
+	size_t n; /* reports */
+	void (*changed)(void *arg, struct str driver, struct str pool, struct str device);
+	void *arg;
+};
+
+/* One thing that is being said. */
+struct said {
+	struct str id, driver, pool, device;
+	struct device_health_report is;
+	struct str claim;
+};
+
+/* --- words ----------------------------------------------------------------------------------- */
+
+static const char *const names[] = {
+	[DEVICE_NOT_REPORTED] = "NotReported",
+	[DEVICE_HEALTHY] = "Healthy",
+	[DEVICE_UNKNOWN] = "Unknown",
+	[DEVICE_UNHEALTHY] = "Unhealthy",
+};
+
+const char *device_health_name(enum device_health h)
+{
+	return names[h];
+}
+
+enum device_health device_health_of_name(struct str name)
+{
+	for (enum device_health h = DEVICE_HEALTHY; h < DEVICE_HEALTHS; h++)
+		if (str_eqz(name, names[h]))
+			return h;
+	return DEVICE_NOT_REPORTED;
+}
+
+bool device_health_split_id(struct str id, struct str *ret_driver, struct str *ret_pool,
+			    struct str *ret_device)
+{
+	ptrdiff_t first = str_chr(id, '/');
+	size_t last = id.n;
+
+	while (last > 0 && id.p[last - 1] != '/')
+		last--;
+	if (id.n > ID_MAX || first < 1 || last < (size_t)first + 3 || last == id.n)
+		return false;
+	*ret_driver = str_of(id.p, (size_t)first);
+	*ret_pool = str_of(id.p + first + 1, last - (size_t)first - 2);
+	*ret_device = str_skip(id, last);
+	return true;
+}
+
+/* Cut where a character begins. */
+static struct str cut(struct str s, size_t most)
+{
+	size_t n = MIN(s.n, most);
+
+	while (n > 0 && n < s.n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
+		n--;
+	return str_of(s.p, n);
+}
+
+/* --- reports --------------------------------------------------------------------------------- */
+
+static struct subject *need_subject(struct device_health_book *b, const struct said *said)
+{
+	struct subject *s = map_get(&b->subjects, said->id);
+
+	if (s)
+		return s;
+	s = xcalloc(1, sizeof(*s) + said->id.n);
+	memcpy(s->text, said->id.p, said->id.n);
+	s->id = str_of(s->text, said->id.n);
+	(void)device_health_split_id(s->id, &s->driver, &s->pool, &s->device);
+	for (size_t i = 0; i < ARRAY_SIZE(s->reports); i++)
+		list_init(&s->reports[i]);
+	(void)map_put(&b->subjects, s->id, s);
+	return s;
+}
+
+static void tell(struct device_health_book *b, const struct subject *s)
+{
+	if (b->changed)
+		b->changed(b->arg, s->driver, s->pool, s->device);
+}
+
+static bool goes_before(const struct report *a, const struct report *b)
+{
+	if (a->is.since != b->is.since)
+		return a->is.since > b->is.since;
+	return str_cmp(a->is.source, b->is.source) < 0;
+}
+
+/* What comes is mostly newer than all, or, in a first list, as new and later by name. */
+static void sort_in(struct report *r)
+{
+	struct list *head = &r->subject->reports[r->is.health], *at = head->prev;
+
+	if (!list_empty(head) && goes_before(r, LIST_ENTRY(head->next, struct report, of_subject)))
+		at = head;
+	while (at != head && goes_before(r, LIST_ENTRY(at, struct report, of_subject)))
+		at = at->prev;
+	list_insert_after(at, &r->of_subject);
+}
+
+static void set_text(struct str *to, struct str text)
+{
+	free((char *)to->p);
+	*to = str_of(str_dup(text), text.n);
+}
+
+static void report_new(struct device_health_book *b, struct speaker *by, const struct said *said)
+{
+	struct report *r = XNEW(struct report);
+
+	r->subject = need_subject(b, said);
+	r->speaker = by;
+	r->is = said->is;
+	r->is.source = by->source;
+	r->is.message = STR_NULL;
+	set_text(&r->is.message, said->is.message);
+	set_text(&r->claim, said->claim);
+	r->met = true;
+	r->subject->n++;
+	by->n++;
+	b->n++;
+	list_push_back(&by->reports, &r->of_speaker);
+	(void)map_put(&by->by_id, r->subject->id, r);
+	sort_in(r);
+	tell(b, r->subject);
+}
+
+static void report_free(struct device_health_book *b, struct report *r)
+{
+	struct subject *s = r->subject;
+
+	list_remove(&r->of_subject);
+	list_remove(&r->of_speaker);
+	r->speaker->n--;
+	b->n--;
+	tell(b, s);
+	if (--s->n == 0) {
+		(void)map_remove(&b->subjects, s->id);
+		free(s);
+	}
+	free((char *)r->is.message.p);
+	free((char *)r->claim.p);
+	free(r);
+}
+
+/* A node says itself since when; for a pod, an equal health goes on. */
+static void report_update(struct device_health_book *b, struct report *r, const struct said *said)
+{
+	bool goes_on = r->is.health == said->is.health && !r->speaker->is_node;
+	int64_t since = goes_on ? r->is.since : said->is.since;
+	bool same = r->is.health == said->is.health && r->is.since == since &&
+		    str_eq(r->is.message, said->is.message) && str_eq(r->claim, said->claim);
+
+	r->met = true;
+	if (same)
+		return;
+	list_remove(&r->of_subject);
+	r->is.health = said->is.health;
+	r->is.since = since;
+	set_text(&r->is.message, said->is.message);
+	set_text(&r->claim, said->claim);
+	sort_in(r);
+	tell(b, r->subject);
+}
+
+/* Containers of a pod say the same of a device; should they not, the worst counts. */
+static void say(struct device_health_book *b, struct speaker *by, struct said *said)
+{
+	struct report *r;
+
+	if (said->is.health == DEVICE_NOT_REPORTED ||
+	    !device_health_split_id(said->id, &said->driver, &said->pool, &said->device))
+		return;
+	said->is.message = cut(said->is.message, RESOURCE_HEALTH_MESSAGE_MAX);
+	r = map_get(&by->by_id, said->id);
+	if (!r && by->n < DEVICE_HEALTH_REPORTS_MAX)
+		report_new(b, by, said);
+	else if (r && (!r->met || r->is.health < said->is.health))
+		report_update(b, r, said);
+}
+
+/* --- speakers -------------------------------------------------------------------------------- */
+
+static struct str speaker_key(char out[static ID_MAX], char kind, struct str name)
+{
+	size_t n = MIN(name.n, (size_t)ID_MAX - 1);
+
+	out[0] = kind;
+	if (n > 0)
+		memcpy(out + 1, name.p, n);
+	return str_of(out, n + 1);
+}
+
+static struct speaker *need_speaker(struct device_health_book *b, struct str key, struct str source)
+{
+	struct speaker *s = map_get(&b->speakers, key);
+
+	if (s)
+		return s;
+	s = XNEW(struct speaker);
+	set_text(&s->key, key);
+	set_text(&s->source, source);
+	s->is_node = key.p[0] == 'n';
+	list_init(&s->reports);
+	map_init(&s->by_id);
+	(void)map_put(&b->speakers, s->key, s);
+	return s;
+}
+
+static void speaker_free(struct speaker *s)
+{
+	free((char *)s->key.p);
+	free((char *)s->source.p);
+	free((char *)s->namespace.p);
+	free(s);
+}
+
+static void begin(struct speaker *s)
+{
+	LIST_FOREACH (it, &s->reports) {
+		struct report *r = LIST_ENTRY(it, struct report, of_speaker);
+
+		r->met = false;
+		(void)map_put(&s->by_id, r->subject->id, r);
+	}
+}
+
+/* Forgets what was not said again, and a speaker that says nothing. */
+static void end(struct device_health_book *b, struct speaker *s)
+{
+	map_release(&s->by_id);
+	map_init(&s->by_id);
+	LIST_FOREACH_SAFE (it, &s->reports) {
+		struct report *r = LIST_ENTRY(it, struct report, of_speaker);
+
+		if (!r->met)
+			report_free(b, r);
+	}
+	if (s->n > 0)
+		return;
+	(void)map_remove(&b->speakers, s->key);
+	speaker_free(s);
+}
+
+static void silence(struct device_health_book *b, struct str key)
+{
+	struct speaker *s = map_get(&b->speakers, key);
+
+	if (!s)
+		return;
+	begin(s);
+	end(b, s);
+}
+
+/* --- pods ------------------------------------------------------------------------------------ */
+
+struct pod_words {
+	struct device_health_book *book;
+	struct speaker *speaker;
+	const struct json *pod;
+	int64_t now;
+};
+
+/* The claim's own name for "claim:NAME" or "claim:NAME/REQUEST", as the pod calls it. */
+static struct str claim_of(const struct json *pod, struct str entry)
+{
+	const struct json *status = json_getz(pod, "status"), *found;
+	struct str name = str_skip(entry, sizeof("claim:") - 1), first = name, claim;
+
+	(void)str_split(&name, '/', &first);
+	found = json_find(json_getz(status, "resourceClaimStatuses"), "name", first);
+	claim = json_text_at(found, "resourceClaimName");
+	if (claim.n > 0)
+		return claim;
+	found = json_find(json_getz(json_getz(pod, "spec"), "resourceClaims"), "name", first);
+	claim = json_text_at(found, "resourceClaimName");
+	if (claim.n > 0)
+		return claim;
+	claim = json_text_at(json_getz(status, "extendedResourceClaimStatus"), "resourceClaimName");
+	return str_eq(claim, first) ? claim : STR_NULL;
+}
+
+static void read_list(struct pod_words *w, const struct json *list)
+{
+	JSON_FOREACH (entry, list) {
+		struct str name = json_text_at(entry, "name"), claim;
+
+		if (!str_starts(name, STR("claim:")))
+			continue;
+		claim = claim_of(w->pod, name);
+		JSON_FOREACH (v, json_getz(entry, "resources")) {
+			struct said said = {
+				.id = json_text_at(v, "resourceID"),
+				.is = { .health = device_health_of_name(json_text_at(v, "health")),
+					.message = json_text_at(v, "message"),
+					.since = w->now },
+				.claim = claim,
+			};
+
+			if (claim.n > 0)
+				say(w->book, w->speaker, &said);
+		}
+	}
+}
+
+static bool has_ended(const struct json *status)
+{
+	struct str phase = json_text_at(status, "phase");
+
+	return str_eqz(phase, "Failed") || str_eqz(phase, "Succeeded");
+}
+
+static struct speaker *pod_speaker(struct device_health_book *b, const struct json *meta,
+				   struct str key)
+{
+	struct str ns = json_text_at(meta, "namespace"), name = json_text_at(meta, "name");
+	struct buf text = BUF_INIT(2 * ID_MAX);
+	struct speaker *s;
+
+	(void)buf_printf(&text, "pod %.*s/%.*s", STR_ARG(ns), STR_ARG(name));
+	s = need_speaker(b, key, buf_str(&text));
+	if (s->namespace.n == 0)
+		set_text(&s->namespace, ns);
+	buf_release(&text);
+	return s;
+}
+
+void device_health_book_put_pod(struct device_health_book *b, const struct json *pod, int64_t now)
+{
+	static const char *const lists[] = { "initContainerStatuses", "containerStatuses",
+					     "ephemeralContainerStatuses" };
+	static const char field[] = "allocatedResourcesStatus";
+	const struct json *meta = json_getz(pod, "metadata"), *status = json_getz(pod, "status");
+	struct pod_words w = { .book = b, .pod = pod, .now = now };
+	char key[ID_MAX];
+
+	w.speaker = pod_speaker(b, meta, speaker_key(key, 'p', json_text_at(meta, "uid")));
+	begin(w.speaker);
+	for (size_t i = 0; i < ARRAY_SIZE(lists) && !has_ended(status); i++) {
+		JSON_FOREACH (container, json_getz(status, lists[i]))
+			read_list(&w, json_getz(container, field));
+	}
+	if (!has_ended(status))
+		read_list(&w, json_getz(status, field));
+	end(b, w.speaker);
+}
+
+void device_health_book_remove_pod(struct device_health_book *b, struct str uid)
+{
+	char key[ID_MAX];
+
+	silence(b, speaker_key(key, 'p', uid));
+}
+
+/* --- nodes ----------------------------------------------------------------------------------- */
+
+static int64_t since_of(const struct json *v, int64_t now)
+{
+	int64_t since;
+
+	if (timestamp_parse(json_text_at(v, "since"), &since, NULL) < 0)
+		return now;
+	return MIN(since, now);
+}
+
+static void read_annotation(struct device_health_book *b, struct speaker *by,
+			    const struct json *list, int64_t now)
+{
+	JSON_FOREACH (v, list) {
+		struct said said = {
+			.id = json_text_at(v, "id"),
+			.is = { .health = device_health_of_name(json_text_at(v, "health")),
+				.message = json_text_at(v, "message"),
+				.since = since_of(v, now) },
+		};
+
+		say(b, by, &said);
+	}
+}
+
+static int parse_annotation(struct arena *a, struct str text, struct json **ret_list,
+			    struct error *err)
+{
+	int r = 0;
+
+	*ret_list = NULL;
+	if (text.n > DEVICE_HEALTH_ANNOTATION_MAX)
+		return error_set(err, ERR_TOO_LARGE, "more than %lu bytes",
+				 DEVICE_HEALTH_ANNOTATION_MAX);
+	if (text.n > 0 && json_parse(a, text, NULL, ret_list, err) < 0)
+		r = -ERR_INVALID;
+	else if (*ret_list && !json_is(*ret_list, JSON_ARRAY))
+		r = error_set(err, ERR_INVALID, "not a JSON array");
+	if (r < 0)
+		*ret_list = NULL;
+	return r;
+}
+
+int device_health_book_put_node(struct device_health_book *b, struct str node, struct str text,
+				int64_t now, struct error *err)
+{
+	struct buf source = BUF_INIT(ID_MAX);
+	struct speaker *by;
+	struct json *list;
+	char key[ID_MAX];
+	struct arena a;
+	int r;
+
+	arena_init(&a, MIB);
+	r = parse_annotation(&a, text, &list, err);
+	(void)buf_printf(&source, "node %.*s", STR_ARG(node));
+	by = need_speaker(b, speaker_key(key, 'n', node), buf_str(&source));
+	begin(by);
+	read_annotation(b, by, list, now);
+	end(b, by);
+	buf_release(&source);
+	arena_release(&a);
+	return r;
+}
+
+void device_health_book_remove_node(struct device_health_book *b, struct str node)
+{
+	char key[ID_MAX];
+
+	silence(b, speaker_key(key, 'n', node));
+}
+
+/* --- lookups --------------------------------------------------------------------------------- */
+
+static bool is_of_node(const struct inventory_device *d, struct str node)
+{
+	const struct inventory_nodes *nodes = d->nodes ? d->nodes : &d->slice->nodes;
+
+	return nodes->kind == INVENTORY_NODES_NAME && str_eq(nodes->name, node);
+}
+
+static bool holds(const struct inventory_claim *c, const struct inventory_device *d)
+{
+	for (size_t i = 0; d->use && i < c->n; i++)
+		if (c->holders[i].use == d->use)
+			return true;
+	return false;
+}
+
+static bool is_reserved_for(const struct inventory_claim *c, struct str uid)
+{
+	for (size_t i = 0; i < c->nusers; i++)
+		if (str_eq(c->users[i], uid))
+			return true;
+	return false;
+}
+
+static bool is_believed(const struct report *r, const struct inventory *inv,
+			const struct inventory_device *d)
+{
+	const struct speaker *by = r->speaker;
+	struct str name = str_skip(by->key, 1);
+	const struct inventory_claim *c;
+
+	if (by->is_node)
+		return is_of_node(d, name);
+	c = inventory_claim(inv, by->namespace, r->claim);
+	return c && holds(c, d) && is_reserved_for(c, name);
+}
+
+static struct subject *find_subject(const struct device_health_book *b,
+				    const struct inventory_device *d)
+{
+	const struct inventory_pool *pool = d->slice->pool;
+	size_t n = pool->key.n + 1 + d->name.n;
+	char id[ID_MAX];
+
+	if (!b || b->n == 0 || n > sizeof(id))
+		return NULL;
+	memcpy(id, pool->key.p, pool->key.n);
+	id[pool->key.n] = '/';
+	memcpy(id + pool->key.n + 1, d->name.p, d->name.n);
+	return map_get(&b->subjects, str_of(id, n));
+}
+
+struct device_health_report device_health(const struct device_health_book *b,
+					  const struct inventory *inv,
+					  const struct inventory_device *d)
+{
+	const struct subject *s = find_subject(b, d);
+
+	for (enum device_health h = DEVICE_UNHEALTHY; s && h > DEVICE_NOT_REPORTED; h--) {
+		LIST_FOREACH (it, &s->reports[h]) {
+			const struct report *r = LIST_ENTRY(it, struct report, of_subject);
+
+			if (is_believed(r, inv, d))
+				return r->is;
+		}
+	}
+	return (struct device_health_report){ .health = DEVICE_NOT_REPORTED };
+}
+
+void device_health_book_recall(struct device_health_book *b, const struct inventory_device *d,
+			       enum device_health health, int64_t since)
+{
+	struct subject *s = find_subject(b, d);
+
+	if (!s)
+		return;
+	LIST_FOREACH (it, &s->reports[health]) {
+		struct report *r = LIST_ENTRY(it, struct report, of_subject);
+
+		r->is.since = MIN(r->is.since, since);
+	}
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+struct device_health_book *device_health_book_new(void (*changed)(void *arg, struct str driver,
+								  struct str pool,
+								  struct str device),
+						  void *arg)
+{
+	struct device_health_book *b = XNEW(struct device_health_book);
+
+	b->changed = changed;
+	b->arg = arg;
+	map_init(&b->subjects);
+	map_init(&b->speakers);
+	return b;
+}
+
+void device_health_book_free(struct device_health_book *b)
+{
+	struct str key;
+	void *value;
+	size_t at = 0;
+
+	if (!b)
+		return;
+	b->changed = NULL;
+	while (map_next(&b->speakers, &at, &key, &value)) {
+		struct speaker *s = value;
+
+		LIST_FOREACH_SAFE (it, &s->reports)
+			report_free(b, LIST_ENTRY(it, struct report, of_speaker));
+		speaker_free(s);
+	}
+	map_release(&b->speakers);
+	map_release(&b->subjects);
+	free(b);
+}
+
+size_t device_health_book_reports(const struct device_health_book *b)
+{
+	return b->n;
+}

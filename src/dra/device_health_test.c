@@ -1,0 +1,341 @@
+/*
+ * Who says what about which device, who is believed, and since when.
+ */
+#include "dra/inventory_fixture.h"
+
+#include "dra/device_health.h"
+
+#define DRIVER WORLD_DRIVER
+
+struct world {
+	struct inventory *inv;
+	struct device_health_book *book;
+	unsigned changes;
+	char last[128]; /* the device that changed last */
+};
+
+static void on_changed(void *arg, struct str driver, struct str pool, struct str device)
+{
+	struct world *w = arg;
+
+	w->changes++;
+	snprintf(w->last, sizeof(w->last), "%.*s %.*s %.*s", STR_ARG(driver), STR_ARG(pool),
+		 STR_ARG(device));
+}
+
+static void tell(struct world *w, const char *line)
+{
+	assert_int_equal(world_tell(w->inv, str_from(line)), 0);
+}
+
+/* Node n1 with two devices of p1, each held by a claim; a pool p2 on n2. */
+static int set_up(void **state)
+{
+	static struct world w;
+
+	w = (struct world){ .inv = inventory_new(inventory_everything) };
+	w.book = device_health_book_new(on_changed, &w);
+	tell(&w, "slice s1 p1 1/1 n1 a b");
+	tell(&w, "slice s2 p2 1/1 n2 a b");
+	tell(&w, "claim ns/c1 p1/a for=u1");
+	tell(&w, "claim ns/c2 p1/b for=u2");
+	*state = &w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+
+	device_health_book_free(w->book);
+	inventory_free(w->inv);
+	return 0;
+}
+
+/* A pod of namespace ns whose claim "gpu" is `claim`, with text for its status. */
+static void put_pod(struct world *w, const char *uid, const char *claim, const char *status,
+		    int64_t now)
+{
+	struct buf text = BUF_INIT(MIB);
+	struct arena a;
+
+	arena_init(&a, MIB);
+	(void)buf_printf(&text,
+			 "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"pod-%s\",\"uid\":\"%s\"},"
+			 "\"spec\":{\"resourceClaims\":[{\"name\":\"gpu\",\"resourceClaimName\":"
+			 "\"%s\"}]},\"status\":{%s}}",
+			 uid, uid, claim, status);
+	device_health_book_put_pod(w->book, world_parse(&a, &text), now);
+	buf_release(&text);
+	arena_release(&a);
+}
+
+/* A container's status with that health of a device of p1. */
+static void put_health(struct world *w, const char *uid, const char *claim, const char *device,
+		       const char *health, const char *message, int64_t now)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "\"containerStatuses\":[{\"name\":\"x\",\"allocatedResourcesStatus\":[{\"name\":"
+		 "\"claim:gpu\",\"resources\":[{\"resourceID\":\"" DRIVER "/%s\",\"health\":\"%s\","
+		 "\"message\":\"%s\"}]}]}]",
+		 device, health, message);
+	put_pod(w, uid, claim, text, now);
+}
+
+static struct device_health_report find(struct world *w, const char *pool, const char *device)
+{
+	const struct inventory_device *d = inventory_device(w->inv, STR(DRIVER), str_from(pool),
+							    str_from(device));
+
+	assert_non_null(d);
+	return device_health(w->book, w->inv, d);
+}
+
+static void assert_health(struct device_health_report r, enum device_health health,
+			  const char *message, int64_t since, const char *source)
+{
+	char text[64];
+
+	assert_string_equal(device_health_name(r.health), device_health_name(health));
+	snprintf(text, sizeof(text), "%.*s", STR_ARG(r.message));
+	assert_string_equal(text, message);
+	assert_int_equal(r.since, since);
+	snprintf(text, sizeof(text), "%.*s", STR_ARG(r.source));
+	assert_string_equal(text, source);
+}
+
+static void nothing_is_reported_at_first(void **state)
+{
+	assert_health(find(*state, "p1", "a"), DEVICE_NOT_REPORTED, "", 0, "");
+}
+
+static void a_pod_reports_the_devices_of_its_claims(void **state)
+{
+	struct world *w = *state;
+
+	put_health(w, "u1", "c1", "p1/a", "Unhealthy", "Xid 79", 5);
+	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "Xid 79", 5, "pod ns/pod-u1");
+	assert_health(find(w, "p1", "b"), DEVICE_NOT_REPORTED, "", 0, "");
+	assert_int_equal(w->changes, 1);
+	assert_string_equal(w->last, DRIVER " p1 a");
+	put_health(w, "u1", "c1", "p1/a", "Healthy", "", 9);
+	assert_health(find(w, "p1", "a"), DEVICE_HEALTHY, "", 9, "pod ns/pod-u1");
+}
+
+static void every_list_of_a_pods_status_is_read(void **state)
+{
+	static const char *const lists[] = {
+		"\"containerStatuses\":[{%s}]",
+		"\"initContainerStatuses\":[{},{%s}]",
+		"\"ephemeralContainerStatuses\":[{%s}]",
+		"%s",
+	};
+	static const char entry[] = "\"allocatedResourcesStatus\":[{\"name\":\"claim:gpu/large\","
+				    "\"resources\":[{\"resourceID\":\"" DRIVER "/p1/a\","
+				    "\"health\":\"Unhealthy\"}]}]";
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		struct buf text = BUF_INIT(KIB);
+		struct str rest = str_from(lists[i]);
+		ptrdiff_t at = str_find(rest, STR("%s"));
+
+		(void)buf_printf(&text, "%.*s%s%s", (int)at, rest.p, entry, rest.p + at + 2);
+		put_pod(w, "u1", "c1", text.p, 1);
+		assert_int_equal(find(w, "p1", "a").health, DEVICE_UNHEALTHY);
+		put_pod(w, "u1", "c1", "", 1);
+		assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+		buf_release(&text);
+	}
+}
+
+static void claims_of_templates_and_of_extended_resources_are_found(void **state)
+{
+	struct world *w = *state;
+
+	put_pod(w, "u1", "other",
+		"\"resourceClaimStatuses\":[{\"name\":\"t\",\"resourceClaimName\":\"c1\"}],"
+		"\"allocatedResourcesStatus\":[{\"name\":\"claim:t\",\"resources\":[{"
+		"\"resourceID\":\"" DRIVER "/p1/a\",\"health\":\"Unknown\"}]}]",
+		1);
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_UNKNOWN);
+	put_pod(w, "u1", "other",
+		"\"extendedResourceClaimStatus\":{\"resourceClaimName\":\"c1\"},"
+		"\"allocatedResourcesStatus\":[{\"name\":\"claim:c1/r\",\"resources\":[{"
+		"\"resourceID\":\"" DRIVER "/p1/a\",\"health\":\"Unhealthy\"}]}]",
+		1);
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_UNHEALTHY);
+}
+
+static void an_equal_report_changes_nothing(void **state)
+{
+	struct world *w = *state;
+
+	put_health(w, "u1", "c1", "p1/a", "Unhealthy", "hot", 5);
+	put_health(w, "u1", "c1", "p1/a", "Unhealthy", "hot", 6);
+	assert_int_equal(w->changes, 1);
+	put_health(w, "u1", "c1", "p1/a", "Unhealthy", "hotter", 7);
+	assert_int_equal(w->changes, 2);
+	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "hotter", 5, "pod ns/pod-u1");
+}
+
+static void ended_and_deleted_pods_say_nothing(void **state)
+{
+	struct world *w = *state;
+
+	put_health(w, "u1", "c1", "p1/a", "Unhealthy", "hot", 5);
+	put_pod(w, "u1", "c1",
+		"\"phase\":\"Failed\",\"allocatedResourcesStatus\":[{\"name\":\"claim:gpu\","
+		"\"resources\":[{\"resourceID\":\"" DRIVER "/p1/a\",\"health\":\"Unhealthy\"}]}]",
+		6);
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+	put_health(w, "u1", "c1", "p1/a", "Unhealthy", "hot", 7);
+	device_health_book_remove_pod(w->book, STR("u1"));
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+	assert_int_equal(device_health_book_reports(w->book), 0);
+	assert_int_equal(w->changes, 4);
+}
+
+static void a_pod_is_believed_only_about_devices_that_are_reserved_for_it(void **state)
+{
+	struct world *w = *state;
+
+	put_health(w, "u1", "c1", "p1/b", "Unhealthy", "", 1);
+	put_health(w, "u2", "c1", "p1/a", "Unhealthy", "", 1);
+	put_health(w, "u3", "c3", "p2/a", "Unhealthy", "", 1);
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+	assert_int_equal(find(w, "p1", "b").health, DEVICE_NOT_REPORTED);
+	assert_int_equal(find(w, "p2", "a").health, DEVICE_NOT_REPORTED);
+	tell(w, "claim ns/c3 p2/a for=u4 for=u3");
+	assert_int_equal(find(w, "p2", "a").health, DEVICE_UNHEALTHY);
+	tell(w, "claim ns/c3 p2/a for=u4");
+	assert_int_equal(find(w, "p2", "a").health, DEVICE_NOT_REPORTED);
+}
+
+static int put_node(struct world *w, const char *node, const char *text, int64_t now)
+{
+	return device_health_book_put_node(w->book, str_from(node), str_from(text), now, NULL);
+}
+
+static void a_node_is_believed_only_about_its_own_devices(void **state)
+{
+	static const char both[] = "[{\"id\":\"" DRIVER "/p1/a\",\"health\":\"Unhealthy\","
+				   "\"since\":\"1970-01-01T00:00:02Z\",\"message\":\"lost\"},"
+				   "{\"id\":\"" DRIVER "/p2/a\",\"health\":\"Unhealthy\"}]";
+	struct world *w = *state;
+
+	assert_int_equal(put_node(w, "n1", both, 5000000000), 0);
+	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "lost", 2000000000, "node n1");
+	assert_int_equal(find(w, "p2", "a").health, DEVICE_NOT_REPORTED);
+	tell(w, "slice s1 p1 2/1 all a b generation=2");
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+	tell(w, "slice s1 p1 3/1 each a(on=n1) b generation=3");
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_UNHEALTHY);
+	device_health_book_remove_node(w->book, STR("n1"));
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+}
+
+static void a_bad_annotation_says_nothing(void **state)
+{
+	static const char *const bad[] = { "{", "{}", "3", "\"x\"" };
+	static const char good[] = "[{\"id\":\"" DRIVER "/p1/a\",\"health\":\"Unhealthy\"}]";
+	struct world *w = *state;
+	char *large = malloc(40 * KIB);
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_int_equal(put_node(w, "n1", good, 1), 0);
+		assert_int_equal(find(w, "p1", "a").health, DEVICE_UNHEALTHY);
+		assert_int_equal(put_node(w, "n1", bad[i], 1), -ERR_INVALID);
+		assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+	}
+	memset(large, ' ', 40 * KIB - 1);
+	large[40 * KIB - 1] = '\0';
+	assert_int_equal(put_node(w, "n1", large, 1), -ERR_TOO_LARGE);
+	free(large);
+	assert_int_equal(put_node(w, "n1", "[1,{},{\"id\":\"x\",\"health\":\"Unhealthy\"}]", 1), 0);
+	assert_int_equal(device_health_book_reports(w->book), 0);
+}
+
+static void the_worst_counts_and_among_equals_the_newest(void **state)
+{
+	struct world *w = *state;
+
+	tell(w, "slice s1 p1 2/1 n1 a(multi,memory=10) generation=2");
+	tell(w, "claim ns/c1 p1/a(share=1,memory=1) for=u1");
+	tell(w, "claim ns/c2 p1/a(share=2,memory=1) for=u2");
+	put_health(w, "u1", "c1", "p1/a", "Healthy", "", 1);
+	put_health(w, "u2", "c2", "p1/a", "Unknown", "", 2);
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_UNKNOWN);
+	put_health(w, "u1", "c1", "p1/a", "Unhealthy", "first", 3);
+	put_health(w, "u2", "c2", "p1/a", "Unhealthy", "second", 4);
+	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "second", 4, "pod ns/pod-u2");
+	put_health(w, "u2", "c2", "p1/a", "Healthy", "", 5);
+	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "first", 3, "pod ns/pod-u1");
+}
+
+static void a_published_beginning_is_recalled(void **state)
+{
+	struct world *w = *state;
+	const struct inventory_device *d = inventory_device(w->inv, STR(DRIVER), STR("p1"),
+							    STR("a"));
+
+	put_health(w, "u1", "c1", "p1/a", "Unhealthy", "hot", 50);
+	device_health_book_recall(w->book, d, DEVICE_HEALTHY, 3);
+	assert_int_equal(find(w, "p1", "a").since, 50);
+	device_health_book_recall(w->book, d, DEVICE_UNHEALTHY, 7);
+	assert_int_equal(find(w, "p1", "a").since, 7);
+	put_health(w, "u1", "c1", "p1/a", "Unhealthy", "hot", 60);
+	assert_int_equal(find(w, "p1", "a").since, 7);
+}
+
+static void a_speaker_is_bounded(void **state)
+{
+	struct world *w = *state;
+	struct buf text = BUF_INIT(MIB);
+
+	buf_addz(&text, "\"allocatedResourcesStatus\":[{\"name\":\"claim:gpu\",\"resources\":[");
+	for (unsigned i = 0; i < 2000; i++)
+		(void)buf_printf(&text, "%s{\"resourceID\":\"d/p/x%u\",\"health\":\"Unhealthy\"}",
+				 i ? "," : "", i);
+	buf_addz(&text, "]}]");
+	put_pod(w, "u1", "c1", text.p, 1);
+	assert_int_equal(device_health_book_reports(w->book), 1024);
+	buf_release(&text);
+}
+
+static void ids_are_split_at_the_first_and_the_last_slash(void **state)
+{
+	static const char *const bad[] = { "", "a", "a/b", "/b/c", "a//c", "a/b/" };
+	struct str driver, pool, device;
+
+	(void)state;
+	assert_true(device_health_split_id(STR("a/b/c/d"), &driver, &pool, &device));
+	assert_true(str_eqz(driver, "a") && str_eqz(pool, "b/c") && str_eqz(device, "d"));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(device_health_split_id(str_from(bad[i]), &driver, &pool, &device));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(nothing_is_reported_at_first),
+		TEST(a_pod_reports_the_devices_of_its_claims),
+		TEST(every_list_of_a_pods_status_is_read),
+		TEST(claims_of_templates_and_of_extended_resources_are_found),
+		TEST(an_equal_report_changes_nothing),
+		TEST(ended_and_deleted_pods_say_nothing),
+		TEST(a_pod_is_believed_only_about_devices_that_are_reserved_for_it),
+		TEST(a_node_is_believed_only_about_its_own_devices),
+		TEST(a_bad_annotation_says_nothing),
+		TEST(the_worst_counts_and_among_equals_the_newest),
+		TEST(a_published_beginning_is_recalled),
+		TEST(a_speaker_is_bounded),
+		TEST(ids_are_split_at_the_first_and_the_last_slash),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
