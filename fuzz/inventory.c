@@ -192,7 +192,7 @@ static void ask_node(struct inventory *inv, struct str name, const struct json *
 static void ask_slice(struct inventory *inv, struct str name, struct arena *a, struct buf *out)
 {
 	const struct inventory_slice *slice = inventory_slice(inv, name);
-	struct json *status = availability_slice_status(inv, name, NULL, 0, a);
+	struct json *status = availability_slice_status(inv, NULL, name, NULL, 0, a);
 	size_t before = out->n, taint;
 	int64_t total;
 

@@ -43,15 +43,16 @@ void check_resource_summary(struct validation *v, const struct json *summary,
 
 /* --- the status of a slice ------------------------------------------------------------------- */
 
-/* How many devices the status says to be in these states. */
-static int64_t count_in(const struct json *devices, const char *one, const char *other)
+/* How many devices the status says to be one of these, by that field. */
+static int64_t count_in(const struct json *devices, const char *field, const char *one,
+			const char *other)
 {
 	int64_t n = 0;
 
 	JSON_FOREACH (it, devices) {
-		struct str state = json_text_at(it, "state");
+		struct str state = json_text_at(it, field);
 
-		n += str_eqz(state, one) || str_eqz(state, other);
+		n += state.n > 0 && (str_eqz(state, one) || str_eqz(state, other));
 	}
 	return n;
 }
@@ -106,12 +107,15 @@ void check_slice_status(struct validation *v, const struct json *status,
 	bool all = json_count(devices) == json_count(offered);
 
 	check_listed(v, devices, offered, path);
-	check_count(v, summary, "availableDevices", count_in(devices, "Available", ""), all,
-		    &summary_at);
+	check_count(v, summary, "availableDevices", count_in(devices, "state", "Available", ""),
+		    all, &summary_at);
 	check_count(v, summary, "allocatedDevices",
-		    count_in(devices, "Allocated", "PartiallyAllocated"), all, &summary_at);
+		    count_in(devices, "state", "Allocated", "PartiallyAllocated"), all,
+		    &summary_at);
 	check_count(v, summary, "partiallyAllocatedDevices",
-		    count_in(devices, "PartiallyAllocated", ""), all, &summary_at);
+		    count_in(devices, "state", "PartiallyAllocated", ""), all, &summary_at);
+	check_count(v, summary, "unhealthyDevices", count_in(devices, "health", "Unhealthy", ""),
+		    all, &summary_at);
 	if (total > (int64_t)json_count(offered))
 		field_errors_addf(v->errs, FIELD_INVALID, &total_at, FIELD_I64(total),
 				  "must not be more than the slice has (%zu)", json_count(offered));

@@ -373,8 +373,8 @@ static struct top_slice *make_slice(struct device_feed *f, struct str name)
 	if (!spec || !is_wanted(f, spec))
 		return NULL;
 	if (f->devices) {
-		status = availability_slice_status(devices_inventory(f->devices), name, NULL, 0,
-						   &f->scratch);
+		status = availability_slice_status(devices_inventory(f->devices), NULL, name, NULL,
+						   0, &f->scratch);
 		gone = !status;
 	} else {
 		status = published_status(f, o, &facts.stale);

@@ -177,7 +177,7 @@ void device_view_compute(struct arena *a, struct device_view *v, const struct js
 
 		if (s->status || s->older)
 			continue;
-		status = availability_slice_status(inv, s->name, NULL, now_ns, a);
+		status = availability_slice_status(inv, NULL, s->name, NULL, now_ns, a);
 		if (status)
 			device_view_take(s, status, DEVICE_VIEW_COMPUTED);
 	}

@@ -113,6 +113,7 @@ static void make_parts(struct availability *v, const struct discovery *d)
 		v->devices = devices_new(&(struct devices_opts){ .loop = v->ctx.loop,
 								 .informers = v->ctx.informers,
 								 .served = served,
+								 .health = v->opts.slice_status,
 								 .refused = on_refused,
 								 .arg = v });
 	if (v->slice_status && v->has_status != served.slice_status)

@@ -14,8 +14,10 @@
 #include "base/mem.h"
 #include "client/discovery.h"
 #include "client/informer.h"
+#include "controller/devices_health.h"
 #include "controller/devices_touch.h"
 #include "dra/availability.h"
+#include "dra/device_health.h"
 #include "net/loop.h"
 
 #define GROUP STR("resource.k8s.io")
@@ -31,12 +33,14 @@ struct devices {
 	struct devices_opts opts;
 	struct inventory *inventory;
 	struct followed slices, claims, rules;
+	struct devices_health *health; /* NULL: not kept */
 	struct list watchers;
 	struct arena texts; /* of the resources */
 	struct arena scratch; /* of one object */
 	/* Of this turn, until its end: */
 	struct devices_names changed_slices, changed_claims, changed_rules, told;
 	struct devices_names anew; /* of the slices, those whose generation tells nothing */
+	struct devices_names changed_health; /* devices, by id */
 	struct loop_task task;
 	bool synced;
 };
@@ -51,7 +55,7 @@ static int add_part(struct json *to, const char *name, const struct cached *o, c
 	struct json *v;
 	int r;
 
-	if (!str_starts(text, STR("{")))
+	if (!str_starts(text, STR("{")) && !str_starts(text, STR("[")))
 		return 0;
 	r = json_parse(a, text, NULL, &v, err);
 	if (r == 0)
@@ -79,6 +83,8 @@ static int put_claim(struct devices *d, const struct cached *o, struct error *er
 	r = add_part(tree, "metadata", o, "metadata", &d->scratch, err);
 	if (r == 0)
 		r = add_part(status, "allocation", o, "status.allocation", &d->scratch, err);
+	if (r == 0)
+		r = add_part(status, "reservedFor", o, "status.reservedFor", &d->scratch, err);
 	return r < 0 ? r : inventory_put_claim(d->inventory, tree, err);
 }
 
@@ -170,6 +176,19 @@ static void tell_rules(struct devices *d)
 	}
 }
 
+/* When the inventory is what it should be. */
+static void tell_health(struct devices *d)
+{
+	for (size_t i = 0; i < d->changed_health.v.n; i++) {
+		struct str driver, pool, device, slice = STR_NULL;
+
+		if (device_health_split_id(d->changed_health.v.v[i], &driver, &pool, &device))
+			slice = availability_device_slice(d->inventory, driver, pool, device);
+		if (slice.n > 0)
+			devices_names_add(&d->told, slice);
+	}
+}
+
 static void before_slices(struct devices *d, struct devices_touch *t)
 {
 	for (size_t i = 0; i < d->changed_slices.v.n; i++) {
@@ -199,7 +218,9 @@ static void take_in(struct devices *d)
 	struct devices_touch touch;
 	struct arena a;
 
-	if (d->changed_slices.v.n + d->changed_claims.v.n + d->changed_rules.v.n == 0)
+	if (d->changed_slices.v.n + d->changed_claims.v.n + d->changed_rules.v.n +
+		    d->changed_health.v.n ==
+	    0)
 		return;
 	if (d->synced) {
 		arena_init(&a, SIZE_MAX);
@@ -211,6 +232,7 @@ static void take_in(struct devices *d)
 		tell_claims(d);
 		tell_rules(d);
 		devices_touch_tell(&touch, &d->changed_slices, &d->told);
+		tell_health(d);
 		devices_touch_release(&touch);
 		arena_release(&a);
 	} else {
@@ -220,6 +242,7 @@ static void take_in(struct devices *d)
 	devices_names_clear(&d->changed_claims);
 	devices_names_clear(&d->changed_rules);
 	devices_names_clear(&d->anew);
+	devices_names_clear(&d->changed_health);
 }
 
 static bool all_synced(const struct devices *d)
@@ -229,7 +252,7 @@ static bool all_synced(const struct devices *d)
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (all[i]->informer && !all[i]->handler.synced)
 			return false;
-	return true;
+	return !d->health || devices_health_synced(d->health);
 }
 
 static void tell(struct devices *d, struct str slice)
@@ -338,6 +361,11 @@ static struct str allocation_of(const struct cached *claim)
 	return cached_field(claim, "status.allocation", NULL);
 }
 
+static struct str users_of(const struct cached *claim)
+{
+	return cached_field(claim, "status.reservedFor", NULL);
+}
+
 static void on_claim_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
 	struct devices *d = owner_of(h);
@@ -350,7 +378,8 @@ static void on_claim_update(struct informer_handler *h, struct cached *old, stru
 {
 	struct devices *d = owner_of(h);
 
-	if (!str_eq(allocation_of(old), allocation_of(o)) || !str_eq(old->uid, o->uid))
+	if (!str_eq(allocation_of(old), allocation_of(o)) || !str_eq(old->uid, o->uid) ||
+	    (d->health && !str_eq(users_of(old), users_of(o))))
 		note(d, &d->changed_claims, o->key);
 }
 
@@ -378,6 +407,28 @@ static void on_rule_delete(struct informer_handler *h, struct cached *last, bool
 	struct devices *d = owner_of(h);
 
 	note(d, &d->changed_rules, last->key);
+}
+
+static void on_health(void *arg, struct str driver, struct str pool, struct str device)
+{
+	struct devices *d = arg;
+
+	note(d, &d->changed_health,
+	     str_from(arena_printf(&d->scratch, "%.*s/%.*s/%.*s", STR_ARG(driver), STR_ARG(pool),
+				   STR_ARG(device))));
+	arena_clear(&d->scratch);
+}
+
+static void on_health_synced(void *arg)
+{
+	struct devices *d = arg;
+
+	loop_defer(d->opts.loop, &d->task);
+}
+
+static void on_health_refused(void *arg, const char *what, struct str key, const struct error *err)
+{
+	refuse(arg, what, key, err);
 }
 
 /* --- what is served -------------------------------------------------------------------------- */
@@ -457,6 +508,14 @@ static void follow_all(struct devices *d)
 	follow(d, &d->claims, &served->claims, &claims);
 	if (served->rules.resource.n > 0)
 		follow(d, &d->rules, &served->rules, &rules);
+	if (d->opts.health)
+		d->health = devices_health_new(
+			&(struct devices_health_opts){ .loop = d->opts.loop,
+						       .informers = d->opts.informers,
+						       .changed = on_health,
+						       .synced = on_health_synced,
+						       .refused = on_health_refused,
+						       .arg = d });
 }
 
 struct devices *devices_new(const struct devices_opts *opts)
@@ -473,6 +532,7 @@ struct devices *devices_new(const struct devices_opts *opts)
 	devices_names_init(&d->changed_rules);
 	devices_names_init(&d->told);
 	devices_names_init(&d->anew);
+	devices_names_init(&d->changed_health);
 	loop_task_init(&d->task, on_turn);
 	follow_all(d);
 	return d;
@@ -485,6 +545,7 @@ void devices_free(struct devices *d)
 	informer_remove_handler(&d->slices.handler);
 	informer_remove_handler(&d->claims.handler);
 	informer_remove_handler(&d->rules.handler);
+	devices_health_free(d->health);
 	loop_task_cancel(&d->task);
 	LIST_FOREACH_SAFE (it, &d->watchers)
 		devices_unwatch(LIST_ENTRY(it, struct devices_watcher, link));
@@ -493,6 +554,7 @@ void devices_free(struct devices *d)
 	devices_names_release(&d->changed_rules);
 	devices_names_release(&d->told);
 	devices_names_release(&d->anew);
+	devices_names_release(&d->changed_health);
 	inventory_free(d->inventory);
 	arena_release(&d->scratch);
 	arena_release(&d->texts);
@@ -523,6 +585,11 @@ struct inventory *devices_inventory(struct devices *d)
 {
 	take_in(d);
 	return d->inventory;
+}
+
+struct device_health_book *devices_health(struct devices *d)
+{
+	return d->health ? devices_health_book(d->health) : NULL;
 }
 
 struct informer *devices_slices(struct devices *d)

@@ -2,10 +2,11 @@
  * devices - the inventory of a cluster, kept up to date by informers.
  *
  * Follows ResourceSlices and ResourceClaims (DeviceTaintRules when asked for and served), and puts
- * each into one struct inventory. Whoever wants to know what has become different is told names of
- * slices: those whose status may be another now, found by what the event touched (all of a pool
- * only as devices_touch.h says), and never all of a cluster. Nobody is told of an event that left
- * the spec of a slice, or the allocation of a claim, as it was.
+ * each into one struct inventory; if asked for, Pods and Nodes, too, for the health of devices.
+ * Watchers are told names of slices: those whose status may be another now, found by what the event
+ * touched (all of a pool only as devices_touch.h says), and never all of a cluster. Nobody is told
+ * of an event that left the spec of a slice, or the allocation of a claim and its users, as they
+ * were.
  *
  * An object that the inventory refuses is told with each change (`refused`), and treated as
  * inventory.h says.
@@ -21,6 +22,7 @@
 
 struct arena;
 struct cached;
+struct device_health_book;
 struct devices;
 struct discovery;
 struct informer;
@@ -60,6 +62,7 @@ struct devices_opts {
 	struct loop *loop;
 	struct informers *informers;
 	struct devices_served served; /* claims and slices must be there */
+	bool health; /* keep the book of devices' health: needs to list Pods and Nodes */
 	void (*refused)(void *arg, const char *what, struct str key, const struct error *err);
 	void *arg;
 };
@@ -74,6 +77,7 @@ void devices_unwatch(struct devices_watcher *w); /* harmless when not watching *
 
 bool devices_synced(const struct devices *d);
 struct inventory *devices_inventory(struct devices *d);
+struct device_health_book *devices_health(struct devices *d); /* NULL: it is not kept */
 /* To read objects from; the slices' index DEVICES_BY_POOL has "driver/pool". */
 struct informer *devices_slices(struct devices *d);
 struct informer *devices_claims(struct devices *d);

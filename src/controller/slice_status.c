@@ -136,13 +136,29 @@ static struct json *compute(struct slice_status *s, struct slice_state *st)
 	st->concerned = false;
 	slice_status_pools_join(&s->pools, st);
 	before = slice_status_pools_before(&s->pools, st, &s->scratch);
-	status = availability_slice_status(devices_inventory(s->devices), st->name, before,
+	status = availability_slice_status(devices_inventory(s->devices),
+					   devices_health(s->devices), st->name, before,
 					   clock_wall(loop_clock(s->ctx.loop)), &s->scratch);
 	slice_status_pools_note(&s->pools, st, status);
 	buf_clear(&s->text);
 	if (status)
 		(void)json_print(&s->text, status, NULL);
 	return status;
+}
+
+/* The health of devices began when an earlier controller said so. Once for each slice. */
+static void recall(struct slice_status *s, struct slice_state *st,
+		   const struct slice_stored *stored)
+{
+	struct json *v;
+
+	if (st->recalled || !devices_health(s->devices))
+		return;
+	st->recalled = true;
+	if (stored->status.p && str_find(stored->status, STR("\"healthSince\"")) >= 0 &&
+	    json_parse(&s->scratch, stored->status, NULL, &v, NULL) == 0)
+		availability_recall_health(devices_inventory(s->devices),
+					   devices_health(s->devices), st->name, v);
 }
 
 /* From the end of a write of so many bytes to the next: a slow server is written to less often. */
@@ -245,6 +261,7 @@ static void look_at(struct slice_status *s, struct slice_state *st, const struct
 	if (!ours) {
 		st->written = 0; /* should it come yet, it is not what was decided last */
 		stored = s->sink->ops->read(s->sink, st->name);
+		recall(s, st, &stored);
 	}
 	slice_status_metrics_look(&s->metrics);
 	writes = write_if_other(s, st, slice, &stored);

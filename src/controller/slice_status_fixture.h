@@ -34,6 +34,7 @@ struct bench {
 	struct slice_status *status;
 	struct metrics *metrics;
 	bool objects; /* the status is kept in objects of its own */
+	bool health; /* .. and tells of health */
 	unsigned unserved; /* how often it asked for what is served */
 	VEC(struct bench_write) writes; /* of status, as they came to the server */
 	bool carried_spec; /* one of them had a spec */
@@ -69,7 +70,7 @@ static inline void bench_unserved(void *arg)
 static inline void bench_start(struct bench *b)
 {
 	struct slice_status_opts opts = { .unserved = bench_unserved, .arg = b };
-	struct devices_opts o = { .loop = b->w->loop };
+	struct devices_opts o = { .loop = b->w->loop, .health = b->health };
 
 	controller_world_start(b->w);
 	b->w->ctx.metrics = b->metrics;
@@ -301,7 +302,7 @@ static inline void assert_all_right(struct bench *b, const char *when)
 		if (strcmp(o->kind->resource, "resourceslices") != 0)
 			continue;
 		got = bench_status(b, name, &a);
-		want = availability_slice_status(inv, str_from(name), NULL, 0, &a);
+		want = availability_slice_status(inv, NULL, str_from(name), NULL, 0, &a);
 		drop_times(got);
 		drop_times(want);
 		if (got && want ? !json_equal(got, want) : got || want)

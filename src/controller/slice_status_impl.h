@@ -39,6 +39,7 @@ struct slice_state {
 	bool behind; /* the last write failed since the server had another version */
 	bool missing; /* the last write found nothing to write to */
 	bool failing; /* the last write failed, and that was said */
+	bool recalled; /* what was stored when we began is in the book of health */
 
 	/* The metrics': */
 	struct slice_status_driver *driver; /* or NULL */

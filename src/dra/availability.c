@@ -6,21 +6,28 @@
  *
  * A status is stored together with its slice, and who wrote which of its fields beside it: half
  * of what the slice leaves of an object is the most that it takes. Names and states of devices
- * and what is wrong with the pool are always told; sums, capacities and allocations, in this
- * order, as far as there is room. Sums and capacities are told all or not at all; allocations in
- * rounds, one of every device in each, so that no device takes the room of the others.
+ * and what is wrong with the pool are always told; why devices are not healthy, sums, capacities
+ * and allocations, in this order, as far as there is room. Sums and capacities are told all or not
+ * at all; allocations in rounds, one of every device in each, so that no device takes the room of
+ * the others.
  */
 #include "dra/availability_impl.h"
 
 #include "base/limits.h"
 #include "base/timestamp.h"
 #include "base/vec.h"
+#include "dra/device_health.h"
 #include "dra/device_state.h"
 
 enum {
 	FIXED_BYTES = 64 * KIB, /* of names, states, counts and faults */
 	CAPACITIES_BYTES = sizeof("\"capacity\":{},\"availableCapacity\":{},") - 1,
 	SUMS_MAX = 256, /* names of capacities; sums of more are of no use to anybody */
+	/* A character may take six bytes in JSON. */
+	HEALTH_TEXT_BYTES = 6,
+	HEALTH_BYTES =
+		sizeof("\"healthMessage\":\"\",\"healthSource\":\"\",\"healthSince\":\"\",") +
+		TIMESTAMP_SIZE,
 };
 
 enum { TOTAL, TAKEN, LEFT, SUMS };
@@ -29,17 +36,20 @@ enum { TOTAL, TAKEN, LEFT, SUMS };
 struct told {
 	struct json *capacity, *available, *allocations;
 	const struct list *next; /* the holder whose turn it is; NULL: none any more */
+	struct device_health_report health;
+	bool explains_health; /* message, source and beginning are told */
 };
 
 struct slice_status {
 	const struct inventory *inv;
+	const struct device_health_book *health; /* or NULL */
 	const struct inventory_slice *slice;
 	enum device_reason reason; /* that holds for all of its devices */
 	struct arena *arena;
 	size_t room; /* bytes that are left */
 	struct told *told; /* by device */
 	bool tells_sums, tells_capacities;
-	int64_t allocated, available, partial;
+	int64_t allocated, available, partial, unhealthy;
 	struct availability_sums total, taken, left;
 	struct json *sums[SUMS]; /* the same, as they are told */
 };
@@ -102,6 +112,39 @@ static size_t object_bytes(const struct json *object)
 		n += nested ? object_bytes(v) : MAX(json_str(v).n, (size_t)2);
 	}
 	return n;
+}
+
+/* --- health --------------------------------------------------------------------------- */
+
+static void read_health(struct slice_status *s)
+{
+	for (size_t i = 0; s->health && i < s->slice->ndevices; i++) {
+		struct told *t = &s->told[i];
+
+		t->health = device_health(s->health, s->inv, &s->slice->devices[i]);
+		s->unhealthy += t->health.health == DEVICE_UNHEALTHY;
+		if (t->health.health > DEVICE_HEALTHY)
+			t->explains_health = take(s,
+						  HEALTH_BYTES + t->health.source.n +
+							  HEALTH_TEXT_BYTES * t->health.message.n);
+	}
+}
+
+static void put_health(struct slice_status *s, struct json *v, const struct told *t)
+{
+	const struct device_health_report *h = &t->health;
+	char text[TIMESTAMP_SIZE];
+
+	if (h->health == DEVICE_NOT_REPORTED)
+		return;
+	json_put_str(s->arena, v, "health", str_from(device_health_name(h->health)));
+	if (!t->explains_health)
+		return;
+	if (h->message.n > 0)
+		json_put_str(s->arena, v, "healthMessage", h->message);
+	json_put_str(s->arena, v, "healthSince",
+		     arena_str(s->arena, timestamp_print(h->since, TIMESTAMP_SECONDS, text)));
+	json_put_str(s->arena, v, "healthSource", h->source);
 }
 
 /* --- allocations, in rounds ----------------------------------------------------------- */
@@ -253,6 +296,7 @@ static struct json *device_status(struct slice_status *s, const struct inventory
 	json_put_str(s->arena, v, "state", str_from(device_state_name(is.state)));
 	if (is.reason)
 		json_put_str(s->arena, v, "stateReason", device_standing_text(&is, s->arena));
+	put_health(s, v, t);
 	put_allocations(s, v, d, t);
 	if (t->capacity && s->tells_capacities) {
 		json_setz(v, "capacity", t->capacity);
@@ -279,6 +323,8 @@ static struct json *summary(struct slice_status *s)
 	json_put_i64(s->arena, v, "allocatedDevices", s->allocated);
 	json_put_i64(s->arena, v, "availableDevices", s->available);
 	json_put_i64(s->arena, v, "partiallyAllocatedDevices", s->partial);
+	if (s->health)
+		json_put_i64(s->arena, v, "unhealthyDevices", s->unhealthy);
 	if (s->tells_sums) {
 		json_setz(v, "totalCapacity", s->sums[TOTAL]);
 		json_setz(v, "allocatedCapacity", s->sums[TAKEN]);
@@ -287,11 +333,12 @@ static struct json *summary(struct slice_status *s)
 	return v;
 }
 
-struct json *availability_slice_status(struct inventory *inv, struct str slice,
+struct json *availability_slice_status(struct inventory *inv,
+				       const struct device_health_book *health, struct str slice,
 				       const struct json *old, int64_t now_ns, struct arena *a)
 {
 	const struct inventory_slice *found = inventory_slice(inv, slice);
-	struct slice_status s = { .inv = inv, .slice = found, .arena = a };
+	struct slice_status s = { .inv = inv, .health = health, .slice = found, .arena = a };
 	struct json *status, *devices;
 
 	if (!found || !found->current)
@@ -300,6 +347,7 @@ struct json *availability_slice_status(struct inventory *inv, struct str slice,
 	s.room = room_beside(found);
 	s.total.arena = s.taken.arena = s.left.arena = a;
 	s.told = ARENA_ARRAY(a, struct told, found->ndevices);
+	read_health(&s);
 	sum_up(&s);
 	share_out(&s);
 	status = json_make_object(a);
@@ -335,6 +383,31 @@ size_t availability_pool_slices(struct inventory *inv, struct str driver, struct
 			(*ret_names)[n++] = arena_str(a, s->name);
 	}
 	return n;
+}
+
+void availability_recall_health(struct inventory *inv, struct device_health_book *health,
+				struct str slice, const struct json *status)
+{
+	const struct inventory_slice *s = inventory_slice(inv, slice);
+
+	JSON_FOREACH (v, json_getz(status, "devices")) {
+		enum device_health is = device_health_of_name(json_text_at(v, "health"));
+		const struct inventory_device *d = NULL;
+		int64_t since;
+
+		if (s && s->current && is > DEVICE_HEALTHY)
+			d = inventory_pool_device(s->pool, json_text_at(v, "name"));
+		if (d && timestamp_parse(json_text_at(v, "healthSince"), &since, NULL) == 0)
+			device_health_book_recall(health, d, is, since);
+	}
+}
+
+struct str availability_device_slice(struct inventory *inv, struct str driver, struct str pool,
+				     struct str device)
+{
+	const struct inventory_device *d = inventory_device(inv, driver, pool, device);
+
+	return d ? d->slice->name : STR_NULL;
 }
 
 bool availability_is_being_replaced(struct inventory *inv, struct str slice)

@@ -16,16 +16,20 @@
 
 #include "dra/inventory.h"
 
+struct device_health_book;
 struct inventory_slice;
 
 /*
  * The status of a slice: devices, summary, observedGeneration, and, on the lexicographically
- * first slice of its pool, poolStatus. `old` is the status it has (or NULL): conditions that did
+ * first slice of its pool, poolStatus. Health is of the book, and is left out if `health` is NULL.
+ * Since when, by whom and why is told of devices that are not Healthy: a healthy one that goes from
+ * pod to pod reads the same. `old` is the status it has (or NULL): conditions that did
  * not change keep their lastTransitionTime, others get now_ns. NULL when the slice is unknown
- * or of an older generation: it gets no status. Text of the trees is the inventory's: write them
- * out before that changes.
+ * or of an older generation: it gets no status. Text of the trees is the inventory's and the
+ * book's: write them out before those change.
  */
-struct json *availability_slice_status(struct inventory *inv, struct str slice,
+struct json *availability_slice_status(struct inventory *inv,
+				       const struct device_health_book *health, struct str slice,
 				       const struct json *old, int64_t now_ns, struct arena *a);
 
 /*
@@ -51,6 +55,14 @@ size_t availability_pool_slices(struct inventory *inv, struct str driver, struct
  */
 size_t availability_claim_slices(struct inventory *inv, struct str namespace, struct str name,
 				 struct arena *a, struct str **ret_names);
+
+/* Puts the beginnings of devices' health that an earlier status of the slice has into the book. */
+void availability_recall_health(struct inventory *inv, struct device_health_book *health,
+				struct str slice, const struct json *status);
+
+/* The slice that has the device and is of its pool's newest generation; empty: none. */
+struct str availability_device_slice(struct inventory *inv, struct str driver, struct str pool,
+				     struct str device);
 
 /*
  * Names of the slices whose status depends on a taint rule: ask before and after rules are put or

@@ -74,7 +74,7 @@ static inline void story_draw_claim(struct story *s, unsigned i)
 static inline struct str story_status_text(struct inventory *inv, unsigned slice, struct arena *a)
 {
 	const struct json *v = availability_slice_status(
-		inv, str_from(arena_printf(a, "s%u", slice)), NULL, 0, a);
+		inv, NULL, str_from(arena_printf(a, "s%u", slice)), NULL, 0, a);
 	struct buf text = BUF_INIT(MIB);
 	struct str copy;
 

@@ -5,6 +5,7 @@
  *
  *	status SLICE POINTER > JSON          of availability_slice_status(); POINTER is a JSON
  *	                                     Pointer into it, or "/" for all of it
+ *	health NODE JSON                     the annotation of a node; from then on health is told
  *	pools {SPEC} POINTER > JSON          of availability_pools(): {"total": .., "pools": [..]}
  *	node NAME [LABEL=VALUE] > TEXT       inventory_node_pools(): POOL[DEVICE ..], those that the
  *	                                     node does not reach in brackets; POOL incomplete;
@@ -18,11 +19,13 @@
 #include "base/mem.h"
 #include "dra/availability.h"
 #include "dra/availability_fixture.h"
+#include "dra/device_health.h"
 
 enum { NOW = 1700000000, SEEDS = 50 };
 
 struct run {
 	struct inventory *inv;
+	struct device_health_book *health; /* NULL: there is none */
 	struct arena arena;
 	const char *file;
 	struct str name;
@@ -58,7 +61,7 @@ static struct json *pick(const struct json *v, struct str pointer)
 static void ask_status(struct run *r, struct str question, struct str expected)
 {
 	struct str slice = world_word(&question);
-	const struct json *v = availability_slice_status(r->inv, slice, NULL,
+	const struct json *v = availability_slice_status(r->inv, r->health, slice, NULL,
 							 NOW * INT64_C(1000000000), &r->arena);
 
 	compare_json(r, expected, v ? pick(v, world_word(&question)) : NULL);
@@ -144,10 +147,22 @@ static void ask(struct run *r, struct str question, struct str expected)
 static void begin(struct run *r, struct str name)
 {
 	inventory_free(r->inv);
+	device_health_book_free(TAKE(r->health));
 	r->inv = inventory_new(inventory_defaults);
 	arena_clear(&r->arena);
 	r->name = name;
 	r->cases++;
+}
+
+static void put_health(struct run *r, struct str line)
+{
+	struct str node = world_word(&line);
+
+	if (!r->health)
+		r->health = device_health_book_new(NULL, NULL);
+	assert_int_equal(device_health_book_put_node(r->health, node, str_trim(line),
+						     NOW * INT64_C(1000000000), NULL),
+			 0);
 }
 
 static void run_line(struct run *r, struct str line)
@@ -160,6 +175,8 @@ static void run_line(struct run *r, struct str line)
 		begin(r, str_trim(str_skip(line, 1)));
 	else if (at >= 0)
 		ask(r, str_of(line.p, (size_t)at), str_skip(line, (size_t)at + 3));
+	else if (str_starts(line, STR("health ")))
+		put_health(r, str_skip(line, sizeof("health ") - 1));
 	else if (world_tell(r->inv, line) < 0)
 		fail_msg("%s:%zu: refused", r->file, r->line);
 }
@@ -182,6 +199,7 @@ static void run_file(const char *name, size_t at_least)
 		run_line(&r, line);
 	}
 	inventory_free(r.inv);
+	device_health_book_free(r.health);
 	arena_release(&r.arena);
 	buf_release(&text);
 	assert_int_equal(r.failed, 0);
@@ -203,7 +221,7 @@ static void pools_are_told_on_request(void **state)
 static struct json *status_of(struct inventory *inv, const char *slice, const struct json *old,
 			      int64_t now, struct arena *a)
 {
-	struct json *v = availability_slice_status(inv, str_from(slice), old, now, a);
+	struct json *v = availability_slice_status(inv, NULL, str_from(slice), old, now, a);
 
 	assert_non_null(v);
 	return v;

@@ -102,7 +102,8 @@ static void dump_statuses(struct buf *out, struct inventory *inv, const struct i
 			  struct arena *a)
 {
 	for (size_t i = 0; i < pool->nslices; i++) {
-		json_print(out, availability_slice_status(inv, pool->slices[i]->name, NULL, 0, a),
+		json_print(out,
+			   availability_slice_status(inv, NULL, pool->slices[i]->name, NULL, 0, a),
 			   NULL);
 		buf_addc(out, '\n');
 	}

@@ -18,6 +18,7 @@
 #include "cluster_node.h"
 #include "cluster_server.h"
 #include "dra/availability.h"
+#include "dra/device_health.h"
 
 #define RESOURCE "resource.k8s.io"
 
@@ -365,8 +366,23 @@ static void check_claim(void *arg, const struct json *claim)
 struct slices {
 	struct settling *s;
 	struct inventory *inv;
+	struct device_health_book *health;
 	unsigned n;
 };
+
+static void put_pod(void *arg, const struct json *tree)
+{
+	device_health_book_put_pod(((struct slices *)arg)->health, tree, 0);
+}
+
+static void put_node(void *arg, const struct json *tree)
+{
+	struct str text = json_text_at(json_pointer(tree, STR("/metadata/annotations")),
+				       DEVICE_HEALTH_ANNOTATION);
+
+	(void)device_health_book_put_node(((struct slices *)arg)->health,
+					  text_at(tree, "/metadata/name"), text, 0, NULL);
+}
 
 static void put_slice(void *arg, const struct json *tree)
 {
@@ -387,6 +403,8 @@ static void drop_times(struct json *status)
 {
 	JSON_FOREACH (c, json_pointer(status, STR("/poolStatus/conditions")))
 		(void)json_remove(c, STR("lastTransitionTime"));
+	JSON_FOREACH (d, json_getz(status, "devices"))
+		(void)json_remove(d, STR("healthSince"));
 }
 
 static const char *print(struct cluster *w, const struct json *tree)
@@ -404,8 +422,8 @@ static void check_slice(void *arg, const struct json *slice)
 	struct slices *x = arg;
 	struct cluster *w = x->s->w;
 	struct json *got = json_getz(slice, "status");
-	struct json *want = availability_slice_status(x->inv, text_at(slice, "/metadata/name"),
-						      NULL, 0, &w->arena);
+	struct json *want = availability_slice_status(
+		x->inv, x->health, text_at(slice, "/metadata/name"), NULL, 0, &w->arena);
 
 	x->n++;
 	drop_times(got);
@@ -433,16 +451,20 @@ static void check_taints(void *arg, const struct json *slice)
 
 static void check_slices(struct settling *s)
 {
-	struct slices x = { s, inventory_new(inventory_everything), 0 };
+	struct slices x = { s, inventory_new(inventory_everything),
+			    device_health_book_new(NULL, NULL), 0 };
 	struct cluster *w = s->w;
 
 	cluster_server_each(w->server, RESOURCE, "resourceslices", &w->arena, put_slice, &x);
 	cluster_server_each(w->server, RESOURCE, "devicetaintrules", &w->arena, put_rule, &x);
 	cluster_server_each(w->server, RESOURCE, "resourceclaims", &w->arena, put_claim, &x);
+	cluster_server_each(w->server, "", "pods", &w->arena, put_pod, &x);
+	cluster_server_each(w->server, "", "nodes", &w->arena, put_node, &x);
 	cluster_server_each(w->server, RESOURCE, "resourceslices", &w->arena, check_slice, &x);
 	cluster_server_each(w->server, RESOURCE, "resourceslices", &w->arena, check_taints, &x);
 	if (x.n != CLUSTER_NODES)
 		object_to(s, "%u slices of %d nodes", x.n, CLUSTER_NODES);
+	device_health_book_free(x.health);
 	inventory_free(x.inv);
 }
 

@@ -1,0 +1,45 @@
+/*
+ * devices_health - the book of devices' health (dra/device_health.h), kept by informers.
+ *
+ * Follows Pods and Nodes. An event that leaves what is said about devices as it was costs a
+ * comparison of texts; pods without claims cost nothing. If it may not list Pods or Nodes, it
+ * complains once and goes on without what they say.
+ * Threads: the client's loop.
+ */
+#ifndef CONTROLLER_DEVICES_HEALTH_H
+#define CONTROLLER_DEVICES_HEALTH_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/str.h"
+
+struct device_health_book;
+struct devices_health;
+struct informer;
+struct informers;
+struct loop;
+
+/* All borrowed. Functions are called from the loop, never within devices_health_new(). */
+struct devices_health_opts {
+	struct loop *loop;
+	struct informers *informers;
+	/* Somebody says something else about a device. */
+	void (*changed)(void *arg, struct str driver, struct str pool, struct str device);
+	/* All that was there at the beginning is in the book. */
+	void (*synced)(void *arg);
+	/*
+	 * A node's annotation cannot be read, once for each text; or a kind may not be listed.
+	 */
+	void (*refused)(void *arg, const char *what, struct str key, const struct error *err);
+	void *arg;
+};
+
+struct devices_health *devices_health_new(const struct devices_health_opts *opts);
+void devices_health_free(struct devices_health *h); /* NULL allowed */
+
+/* Also when it may not list them. */
+bool devices_health_synced(const struct devices_health *h);
+struct device_health_book *devices_health_book(struct devices_health *h);
+
+#endif
