@@ -206,6 +206,15 @@ bool str_is_utf8(struct str s)
 	return true;
 }
 
+struct str str_cut(struct str s, size_t most)
+{
+	size_t n = MIN(s.n, most);
+
+	while (n > 0 && n < s.n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
+		n--;
+	return str_of(s.p, n);
+}
+
 size_t str_characters(struct str s)
 {
 	size_t n = 0;

@@ -82,6 +82,9 @@ struct str str_print_u64(char room[static STR_DIGITS], uint64_t v);
 /* Well-formed UTF-8: no overlong forms, surrogates or values above 10FFFF. */
 bool str_is_utf8(struct str s);
 
+/* At most `most` bytes from the beginning; of UTF-8, whole characters. */
+struct str str_cut(struct str s, size_t most);
+
 /* Code points of what is well-formed; bytes that begin none are not counted. */
 size_t str_characters(struct str s);
 

@@ -95,16 +95,6 @@ bool device_health_split_id(struct str id, struct str *ret_driver, struct str *r
 	return true;
 }
 
-/* Cut where a character begins. */
-static struct str cut(struct str s, size_t most)
-{
-	size_t n = MIN(s.n, most);
-
-	while (n > 0 && n < s.n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
-		n--;
-	return str_of(s.p, n);
-}
-
 /* --- reports --------------------------------------------------------------------------------- */
 
 static struct subject *need_subject(struct device_health_book *b, const struct said *said)
@@ -221,7 +211,7 @@ static void say(struct device_health_book *b, struct speaker *by, struct said *s
 	if (said->is.health == DEVICE_NOT_REPORTED ||
 	    !device_health_split_id(said->id, &said->driver, &said->pool, &said->device))
 		return;
-	said->is.message = cut(said->is.message, RESOURCE_HEALTH_MESSAGE_MAX);
+	said->is.message = str_cut(said->is.message, RESOURCE_HEALTH_MESSAGE_MAX);
 	r = map_get(&by->by_id, said->id);
 	if (!r && by->n < DEVICE_HEALTH_REPORTS_MAX)
 		report_new(b, by, said);

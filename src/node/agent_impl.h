@@ -90,6 +90,7 @@ struct agent {
 	uint64_t saved; /* hash of what was written last without a fault; 0: nothing */
 	struct loop_timer health_save_timer, save_again_timer;
 	struct error unsaved, health_unsaved; /* why the last save failed; code 0: it did not */
+	struct loop_timer health_told_timer; /* until the Node is looked at */
 	const char *assign_path, *health_path;
 
 	/* Health. */

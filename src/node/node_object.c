@@ -86,6 +86,7 @@ static struct node_status_input input(const struct node_object *n)
 		.ntaints = o->ntaints,
 		.machine = o->machine,
 		.assign = o->assign,
+		.health = o->health,
 		.max_pods = o->max_pods,
 		.reserved_cpu_milli = o->reserved_cpu_milli,
 		.reserved_memory = o->reserved_memory,

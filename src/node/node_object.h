@@ -19,6 +19,7 @@
 #include "node/machine.h"
 
 struct client;
+struct health;
 struct log;
 struct loop;
 struct node_object;
@@ -40,6 +41,7 @@ struct node_object_opts {
 	int64_t status_period_ms; /* 5 min */
 	const struct machine *machine;
 	const struct assign *assign; /* extended resources */
+	const struct health *health; /* of drivers' devices; or NULL */
 	const char *root_dir; /* whose file system is ephemeral-storage; NULL: none is told */
 	const char *procfs; /* NULL: memory is never short */
 	/* Kept from pods: "cpu=500m", "memory=1Gi"; kube-reserved and system-reserved together. */

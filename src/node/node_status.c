@@ -10,6 +10,8 @@
 #include "base/limits.h"
 #include "base/timestamp.h"
 #include "base/version.h"
+#include "dra/device_health.h"
+#include "node/node_health.h"
 
 /* The release of Kubernetes whose kubelet we stand for. */
 #define KUBELET_VERSION "v1.37.0+devplane."
@@ -343,6 +345,19 @@ int node_status_check(const struct node_status_input *in, struct error *err)
 	return 0;
 }
 
+static void put_health(struct arena *a, const struct node_status_input *in,
+		       const struct json *known, struct json *node)
+{
+	struct json *meta = json_need_object(a, node, "metadata");
+	struct str before = json_text_at(json_getz(json_getz(known, "metadata"), "annotations"),
+					 DEVICE_HEALTH_ANNOTATION);
+	struct str text = node_health_annotation(a, in->health, before, in->wall_ns);
+
+	if (text.n > 0)
+		json_put_str(a, json_need_object(a, meta, "annotations"), DEVICE_HEALTH_ANNOTATION,
+			     text);
+}
+
 struct json *node_status_make(struct arena *a, const struct node_status_input *in,
 			      const struct json *known)
 {
@@ -354,6 +369,7 @@ struct json *node_status_make(struct arena *a, const struct node_status_input *i
 	put_taints(a, in, node);
 	status = json_need_object(a, node, "status");
 	put_resources(a, in, node);
+	put_health(a, in, known, node);
 	put_conditions(a, in, known, status);
 	put_address(a, json_need_array(a, status, "addresses"), "InternalIP", in->ip);
 	put_address(a, json_need_array(a, status, "addresses"), "Hostname", in->name);

@@ -19,6 +19,8 @@
 #define NODE_STATUS_RUNTIME_LABEL "devplane.dev/runtime"
 #define NODE_STATUS_HOLLOW        "devplane.dev/hollow"
 
+struct health;
+
 struct node_status_input {
 	struct str name, ip;
 	uint16_t port; /* of the kubelet's API; 0: none */
@@ -28,6 +30,7 @@ struct node_status_input {
 	size_t ntaints;
 	const struct machine *machine;
 	const struct assign *assign;
+	const struct health *health; /* or NULL: nothing is said about devices' health */
 	int64_t max_pods, reserved_cpu_milli, reserved_memory;
 	int64_t storage_bytes; /* of the file system that pods write to; 0: not known */
 	bool memory_pressure, disk_pressure, pid_pressure;

@@ -4,6 +4,7 @@
  * survive, so they are replaced as a whole.
  */
 #include "base/quantity.h"
+#include "dra/device_health.h"
 #include "node/node_json.h"
 #include "node/node_status.h"
 
@@ -97,7 +98,8 @@ static struct json *annotations_of(struct arena *a, const struct json *known,
 {
 	const struct json *has = below(known, "metadata", "annotations");
 	const struct json *wants = below(wanted, "metadata", "annotations");
-	static const char *const ours[] = { NODE_STATUS_RESOURCES, NODE_STATUS_HOLLOW };
+	static const char *const ours[] = { NODE_STATUS_RESOURCES, NODE_STATUS_HOLLOW,
+					    DEVICE_HEALTH_ANNOTATION };
 	struct json *v = differing(a, has, wants, same_value);
 
 	for (size_t i = 0; i < ARRAY_SIZE(ours); i++) {

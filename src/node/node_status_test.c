@@ -9,6 +9,7 @@
 #include "api/patch_strategic.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "node/health.h"
 #include "node/node_status.h"
 
 struct bench {
@@ -242,6 +243,44 @@ static void what_has_vanished_is_taken_back_and_others_things_stay(void **state 
 	bench_release(&b);
 }
 
+static void on_health(void *arg, const struct health_device *now, enum assign_health before)
+{
+	(void)arg;
+	(void)now;
+	(void)before;
+}
+
+static void ill_health_is_told_and_taken_back(void **state UNUSED)
+{
+	static const char at[] = "/metadata/annotations/devplane.dev~1device-health";
+	struct health *h = health_new(&(struct health_opts){ .on_change = on_health });
+	struct plugin_health v = { .pool = STR("p"),
+				   .device = STR("g0"),
+				   .health = ASSIGN_UNHEALTHY };
+	struct json *known, *wanted;
+	struct bench b;
+
+	bench_init(&b);
+	b.in.health = h;
+	known = node_status_make(&b.arena, &b.in, NULL);
+	assert_null(json_pointer(known, str_from(at)));
+	health_report(h, STR("d"), &v, 1, 0);
+	wanted = node_status_make(&b.arena, &b.in, known);
+	known = patched(&b, known, node_status_patch(&b.arena, known, wanted));
+	assert_at(known, at,
+		  "[{\"id\":\"d/p/g0\",\"health\":\"Unhealthy\",\"since\":"
+		  "\"1970-01-01T00:16:40Z\"}]");
+	b.in.wall_ns += 100 * CLOCK_SEC;
+	assert_null(node_status_patch(&b.arena, known, node_status_make(&b.arena, &b.in, known)));
+	v.health = ASSIGN_HEALTHY;
+	health_report(h, STR("d"), &v, 1, 0);
+	wanted = node_status_make(&b.arena, &b.in, known);
+	known = patched(&b, known, node_status_patch(&b.arena, known, wanted));
+	assert_null(json_pointer(known, str_from(at)));
+	health_free(h);
+	bench_release(&b);
+}
+
 static void equal_quantities_of_other_spelling_are_left_alone(void **state UNUSED)
 {
 	struct bench b;
@@ -282,6 +321,7 @@ int main(void)
 		cmocka_unit_test(labels_and_taints_that_are_none_are_refused),
 		cmocka_unit_test(nothing_is_patched_for_a_heartbeat),
 		cmocka_unit_test(what_has_vanished_is_taken_back_and_others_things_stay),
+		cmocka_unit_test(ill_health_is_told_and_taken_back),
 		cmocka_unit_test(equal_quantities_of_other_spelling_are_left_alone),
 		cmocka_unit_test(an_empty_node_becomes_whole),
 	};
