@@ -20,12 +20,14 @@
 #include "client/informer.h"
 #include "client/workqueue.h"
 #include "controller/context.h"
+#include "controller/device_metrics.h"
 #include "controller/devices.h"
 #include "controller/slice_sink.h"
 #include "controller/slice_status_impl.h"
 #include "controller/slice_status_metrics.h"
 #include "controller/slice_status_pools.h"
 #include "dra/availability.h"
+#include "dra/inventory_impl.h"
 
 enum {
 	WORKERS = 32,
@@ -50,6 +52,7 @@ struct slice_status {
 	size_t outdated; /* states whose `since` is set */
 	struct slice_status_pools pools;
 	struct slice_status_metrics metrics;
+	struct device_metrics device_metrics;
 	struct arena scratch; /* of one look */
 	struct buf text; /* the same: the status */
 	bool sink_ready;
@@ -92,6 +95,7 @@ static void state_free(struct slice_state *st)
 	client_cancel(&st->request);
 	set_since(s, st, -1);
 	slice_status_metrics_forget(&s->metrics, st);
+	device_metrics_note(&s->device_metrics, &st->counts, NULL, NULL);
 	slice_status_pools_leave(&s->pools, st);
 	free(st);
 }
@@ -140,6 +144,8 @@ static struct json *compute(struct slice_status *s, struct slice_state *st)
 					   devices_health(s->devices), st->name, before,
 					   clock_wall(loop_clock(s->ctx.loop)), &s->scratch);
 	slice_status_pools_note(&s->pools, st, status);
+	device_metrics_note(&s->device_metrics, &st->counts,
+			    inventory_slice(devices_inventory(s->devices), st->name), status);
 	buf_clear(&s->text);
 	if (status)
 		(void)json_print(&s->text, status, NULL);
@@ -495,6 +501,7 @@ struct slice_status *slice_status_new(const struct context *ctx, struct devices 
 	arena_init(&s->scratch, REQUEST_WORK_MAX);
 	buf_init(&s->text, 2 * OBJECT_MAX);
 	slice_status_metrics_init(&s->metrics, ctx->metrics, ctx->loop);
+	device_metrics_init(&s->device_metrics, ctx->metrics);
 	slice_status_pools_init(&s->pools, devices, sink, &s->metrics);
 	s->queue = workqueue_new(
 		&(struct workqueue_opts){ .loop = ctx->loop,
@@ -540,6 +547,7 @@ void slice_status_free(struct slice_status *s)
 	slice_sink_free(s->sink);
 	workqueue_free(s->queue);
 	slice_status_metrics_release(&s->metrics);
+	device_metrics_release(&s->device_metrics);
 	arena_release(&s->scratch);
 	buf_release(&s->text);
 	free(s);

@@ -11,8 +11,8 @@
  *
  * Metrics: dra_resourceslice_status_update_duration_seconds, .._update_errors_total,
  * .._controller_sync_total, dra_resourceslice_status_staleness_seconds,
- * dra_resourceslice_claims_tracked_total, dra_pool_validation_errors_total, and those of the
- * work queue "resourceslice_status".
+ * dra_resourceslice_claims_tracked_total, dra_pool_validation_errors_total, those of
+ * device_metrics.h, and those of the work queue "resourceslice_status".
  * Threads: the client's loop.
  */
 #ifndef CONTROLLER_SLICE_STATUS_H

@@ -7,6 +7,7 @@
 #include "base/list.h"
 #include "client/client.h"
 
+struct device_counts;
 struct slice_status;
 struct slice_status_driver;
 struct slice_status_pool;
@@ -34,6 +35,7 @@ struct slice_state {
 	uint64_t written_hash; /* of what it wrote */
 	uint64_t uid_hash; /* of the slice that was looked at last */
 	struct slice_status_pool *pool; /* that it is in; or NULL */
+	struct device_counts *counts; /* device_metrics.h's */
 	bool concerned; /* what it is computed from has changed since that was done */
 	bool seen_meanwhile; /* our copy has shown another version since the write began */
 	bool behind; /* the last write failed since the server had another version */
