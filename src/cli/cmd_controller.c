@@ -21,6 +21,8 @@ struct controller_options {
 	int64_t lease_duration, renew_deadline, retry_period; /* ns */
 	int64_t namespace_syncs, gc_syncs, claim_syncs, slice_syncs, taint_syncs, qps, burst;
 	int64_t namespace_sync_period, namespace_delay, gc_sync_period; /* ns */
+	int64_t taint_after, taint_clear_after; /* ns */
+	int64_t taint_percent;
 };
 
 #define YEAR (365 * 86400 * CLOCK_SEC)
@@ -87,6 +89,16 @@ static const struct flag flags[] = {
 	{ "kube-api-burst", 0, FLAG_INT(struct controller_options, burst), .arg = "COUNT",
 	  .initial = "10000", .min = 1, .max = 1000000,
 	  .help = "requests at once, before --kube-api-qps counts" },
+	{ "device-health-taint-after", 0, FLAG_DURATION(struct controller_options, taint_after),
+	  .arg = "TIME", .initial = "10s", .min = CLOCK_MS, .max = YEAR,
+	  .help = "device-health-taints: taint a device that has been unhealthy for so long" },
+	{ "device-health-taint-clear-after", 0,
+	  FLAG_DURATION(struct controller_options, taint_clear_after), .arg = "TIME",
+	  .initial = "1m", .min = CLOCK_MS, .max = YEAR,
+	  .help = "remove the taint after the device has been well for so long" },
+	{ "device-health-taint-percent", 0, FLAG_INT(struct controller_options, taint_percent),
+	  .arg = "PERCENT", .initial = "50", .min = 1, .max = 100,
+	  .help = "of a pool's devices, and at least one, are tainted at most" },
 	{ "feature-gates", 0, FLAG_LIST(struct controller_options, feature_gates),
 	  .arg = "NAME=BOOL", .help = "switch features on or off" },
 	ROLE_FLAGS(struct controller_options, role),
@@ -146,7 +158,7 @@ static unsigned gated_parts(unsigned parts, const struct gates *gates)
 	if (!gates_on(gates, GATE_DRAResourcePoolStatus))
 		parts &= ~(unsigned)CONTROLLER_POOL_REQUESTS;
 	if (!gates_on(gates, GATE_DRADeviceTaints))
-		parts &= ~(unsigned)CONTROLLER_TAINT_EVICTION;
+		parts &= ~(unsigned)(CONTROLLER_TAINT_EVICTION | CONTROLLER_HEALTH_TAINTS);
 	return parts;
 }
 
@@ -210,6 +222,9 @@ static int start(void *arg, struct error *err)
 		.claims = { .workers = (unsigned)o->claim_syncs },
 		.slice_status_workers = (unsigned)o->slice_syncs,
 		.taint_eviction_workers = (unsigned)o->taint_syncs,
+		.health_taints = { .after_ms = o->taint_after / CLOCK_MS,
+				   .clear_ms = o->taint_clear_after / CLOCK_MS,
+				   .percent = (unsigned)o->taint_percent },
 		.metrics = v->frame.metrics,
 		.log = &v->frame.role.log,
 		.on_lost = elected_role_lost,

@@ -79,6 +79,7 @@ static void elected_words(struct words *w, const struct up_plan *p, const struct
 static void controller_words(struct words *w, const struct up_plan *p, const struct up_role *r)
 {
 	add(w, "controller");
+	add_flag(w, "controllers", "*,device-health-taints");
 	elected_words(w, p, r);
 }
 

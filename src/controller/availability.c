@@ -11,6 +11,7 @@
 #include "client/discovery.h"
 #include "controller/context.h"
 #include "controller/devices.h"
+#include "controller/health_taints.h"
 #include "controller/pool_requests.h"
 #include "controller/served.h"
 #include "controller/slice_sink.h"
@@ -36,6 +37,7 @@ struct availability {
 	struct client_request leftovers; /* removal of objects that are not needed any more */
 	struct pool_requests *pool_requests;
 	struct taint_eviction *taint_eviction;
+	struct health_taints *health_taints;
 };
 
 static void on_refused(void *arg, const char *what, struct str key, const struct error *err)
@@ -106,14 +108,15 @@ static void make_parts(struct availability *v, const struct discovery *d)
 	if (v->opts.pool_requests)
 		requests = discovery_find(d, STR("resource.k8s.io"), STR(""),
 					  STR("resourcepoolstatusrequests"));
-	if (served.slices.resource.n == 0 ||
-	    (!v->opts.slice_status && !v->opts.taint_eviction && !requests))
+	if (served.slices.resource.n == 0 || (!v->opts.slice_status && !v->opts.taint_eviction &&
+					      !v->opts.health_taints && !requests))
 		return;
 	if (!v->devices)
 		v->devices = devices_new(&(struct devices_opts){ .loop = v->ctx.loop,
 								 .informers = v->ctx.informers,
 								 .served = served,
-								 .health = v->opts.slice_status,
+								 .health = v->opts.slice_status ||
+									   v->opts.health_taints,
 								 .refused = on_refused,
 								 .arg = v });
 	if (v->slice_status && v->has_status != served.slice_status)
@@ -126,13 +129,16 @@ static void make_parts(struct availability *v, const struct discovery *d)
 		v->taint_eviction = taint_eviction_new(
 			&v->ctx, v->devices,
 			&(struct taint_eviction_opts){ .workers = v->opts.evictions });
+	if (v->opts.health_taints && !v->health_taints && devices_rules(v->devices))
+		v->health_taints = health_taints_new(&v->ctx, v->devices, &v->opts.health_limits);
 }
 
 static bool is_complete(const struct availability *v)
 {
 	return (!v->opts.slice_status || v->slice_status) &&
 	       (!v->opts.pool_requests || v->pool_requests) &&
-	       (!v->opts.taint_eviction || v->taint_eviction);
+	       (!v->opts.taint_eviction || v->taint_eviction) &&
+	       (!v->opts.health_taints || v->health_taints);
 }
 
 static void on_served(struct served_wait *w, const struct error *err)
@@ -182,6 +188,7 @@ void availability_free(struct availability *v)
 	served_cancel(&v->wait);
 	loop_timer_stop(&v->again);
 	client_cancel(&v->leftovers);
+	health_taints_free(v->health_taints);
 	taint_eviction_free(v->taint_eviction);
 	pool_requests_free(v->pool_requests);
 	slice_status_free(v->slice_status);

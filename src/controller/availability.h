@@ -1,7 +1,8 @@
 /*
  * availability - the parts of `devplane controller` that know the cluster's devices: the status of
- * ResourceSlices (slice_status.h), answers to ResourcePoolStatusRequests (pool_requests.h) and
- * eviction from tainted devices (taint_eviction.h), on one inventory (devices.h).
+ * ResourceSlices (slice_status.h), answers to ResourcePoolStatusRequests (pool_requests.h),
+ * eviction from tainted devices (taint_eviction.h) and taints of unhealthy ones (health_taints.h),
+ * on one inventory (devices.h).
  *
  * What the server serves decides: slices with a status subresource have it written; slices
  * without one get objects of our own (slice_sink.h); requests are answered where their kind is
@@ -12,13 +13,16 @@
 
 #include <stdbool.h>
 
+#include "controller/health_taints_book.h"
+
 struct availability;
 struct context;
 
 struct availability_opts {
-	bool slice_status, pool_requests, taint_eviction; /* which parts */
+	bool slice_status, pool_requests, taint_eviction, health_taints; /* which parts */
 	unsigned workers; /* writes of status at once; 0: the default */
 	unsigned evictions; /* at once; 0: the default */
+	struct health_taints_limits health_limits;
 };
 
 struct availability *availability_new(const struct context *ctx,

@@ -53,6 +53,7 @@ static const struct {
 	{ "resourceslice-status-controller", CONTROLLER_SLICE_STATUS },
 	{ "resourcepoolstatusrequest-controller", CONTROLLER_POOL_REQUESTS },
 	{ "device-taint-eviction-controller", CONTROLLER_TAINT_EVICTION },
+	{ "device-health-taints", CONTROLLER_HEALTH_TAINTS },
 	{ "network-endpoints-controller", CONTROLLER_NETWORK_ENDPOINTS },
 	{ "resourcequota-controller", CONTROLLER_QUOTAS },
 };
@@ -74,11 +75,13 @@ static void begin_availability(struct controller *c)
 		.slice_status = c->opts.parts & CONTROLLER_SLICE_STATUS,
 		.pool_requests = c->opts.parts & CONTROLLER_POOL_REQUESTS,
 		.taint_eviction = c->opts.parts & CONTROLLER_TAINT_EVICTION,
+		.health_taints = c->opts.parts & CONTROLLER_HEALTH_TAINTS,
+		.health_limits = c->opts.health_taints,
 		.workers = c->opts.slice_status_workers,
 		.evictions = c->opts.taint_eviction_workers,
 	};
 
-	if (o.slice_status || o.pool_requests || o.taint_eviction)
+	if (o.slice_status || o.pool_requests || o.taint_eviction || o.health_taints)
 		c->availability = availability_new(&c->ctx, &o);
 }
 

@@ -1,7 +1,7 @@
 /*
  * controller - `devplane controller`: namespaces, garbage, service accounts, claims of pods, what
  * is free of the devices, eviction from tainted ones, and, when asked for, endpoints on secondary
- * networks.
+ * networks and taints of unhealthy devices.
  *
  * Works against any API server that a kubeconfig leads to. With leader election
  * one of several works and the others wait; the lease is given back when it is
@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "controller/garbage.h"
+#include "controller/health_taints_book.h"
 #include "controller/namespace.h"
 #include "controller/pod_claims.h"
 
@@ -34,6 +35,7 @@ enum controller_part {
 	CONTROLLER_TAINT_EVICTION = 1 << 7,
 	CONTROLLER_QUOTAS = 1 << 8,
 	CONTROLLER_NETWORK_ENDPOINTS = 1 << 9,
+	CONTROLLER_HEALTH_TAINTS = 1 << 10,
 	CONTROLLER_ALL = (1 << 9) - 1, /* those that run unless told otherwise */
 };
 
@@ -52,6 +54,7 @@ struct controller_opts {
 	struct garbage_opts garbage;
 	struct pod_claims_opts claims;
 	unsigned slice_status_workers, taint_eviction_workers;
+	struct health_taints_limits health_taints;
 	struct metrics *metrics; /* or NULL */
 	const struct log *log;
 	/* The lease was lost: all work has stopped, nothing more will happen. */

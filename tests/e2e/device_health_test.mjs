@@ -33,6 +33,21 @@ await test("a device that nobody holds is reported by its node", async () => {
 	assert.equal(await annotation("demo-1"), undefined)
 })
 
+const rules = async () => (await c.client.get(`${dra}/devicetaintrules`)).body.items
+	.filter((r) => r.metadata.labels?.["devplane.dev/managed-by"] === "device-health-taints")
+
+await test("a device that stays unhealthy is tainted by a rule", async () => {
+	const [rule, ...more] = await until("a rule", async () => {
+		const all = await rules()
+		return all.length > 0 && all
+	}, 60)
+	assert.deepEqual(more, [])
+	assert.deepEqual(rule.spec.deviceSelector, { driver: "gpu.sim.devplane.dev", pool: "demo-0", device: "gpu-3" })
+	assert.equal(rule.spec.taint.key, "devplane.dev/unhealthy")
+	assert.equal(rule.spec.taint.effect, "NoSchedule")
+	assert.equal(rule.metadata.annotations["devplane.dev/health-message"], "fallen off the bus")
+})
+
 await test("it recovers, and the annotation goes", async () => {
 	const { code, err } = await sim("heal", "gpu-3")
 	assert.equal(code, 0, err)
@@ -53,6 +68,11 @@ await test("a device that a pod holds is reported by the pod, too", async () => 
 	}, 60)
 	assert.equal(held.healthSource, undefined)
 	assert.equal(held.healthSince, undefined)
+})
+
+await test("the rule goes after the device has been well for a minute", async () => {
+	await until("no rule", async () => (await rules()).length === 0, 110)
+	await until("a device that is free again", async () => (await gpu("gpu-3")).state !== "Unavailable")
 })
 
 await c.stop()
