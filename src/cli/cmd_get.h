@@ -9,6 +9,7 @@
 #include "cli/tabs.h"
 
 struct claim_sight;
+struct device_counts;
 struct device_newest;
 struct device_view;
 
@@ -70,6 +71,8 @@ struct json *get_make_table(struct arena *a, const struct get_column *columns, s
 struct json *get_make_row(struct arena *a, struct json *table, const struct json *meta);
 void get_add_cell(struct arena *a, struct json *cells, struct str text);
 void get_add_count(struct arena *a, struct json *cells, bool known, size_t n);
+/* Cells for device_counts_titles. A number that may be larger, as some are unknown, is "3+". */
+void get_add_counts(struct arena *a, struct json *cells, const struct device_counts *c);
 
 /* Whether tables of the type are ours and not the server's: of ResourceSlices. */
 bool get_is_slices(const struct discovery_resource *type);

@@ -217,9 +217,9 @@ static const struct command devices = {
 	.name = "devices",
 	.summary = "print a line for each change of a device",
 	.usage = "[FLAGS]",
-	.about = "Prints when a device is allocated or free again, comes or goes, becomes "
-		 "unhealthy or "
-		 "healthy, and when a pool becomes complete, incomplete or invalid. Goes on until "
+	.about = "Prints when a device is allocated or free again, comes or goes, is tainted, "
+		 "becomes unhealthy or healthy, and when a pool becomes complete, incomplete or "
+		 "invalid. Goes on until "
 		 "interrupted, also over restarts of the API server. Claims of namespaces that you "
 		 "may not read are only counted.",
 	.examples = "  devplane watch devices\n"

@@ -31,12 +31,18 @@ void describe_member(struct describe *d, int level, const struct json *member);
 /* --- availability: describe_state.c ---------------------------------------------------------- */
 
 /*
- * "Allocated", or with claims that may not be named "Allocated (2 claims)". `device` is an entry
- * of a slice's status; NULL: "<unknown>".
+ * "Allocated", or with claims that may not be named "Allocated (2 claims)". A free device that is
+ * known to be unhealthy is marked. `device` is an entry of a slice's status; NULL: "<unknown>".
  */
 struct str describe_state(struct describe *d, const struct json *device);
 
-/* "default/a, default/b, 2 more claims .."; empty when nobody has it or none may be named. */
+/* "Unhealthy (Xid 79) since TIME"; empty: not reported. */
+struct str describe_fact_health(struct describe *d, const struct json *device);
+
+/*
+ * "default/a, default/b, 2 more claims, 9 more allocations": those of other namespaces, and those
+ * that the status leaves out. Empty when nobody has it or none may be named.
+ */
 struct str describe_holders(struct describe *d, const struct json *device);
 
 /* Claims of other namespaces; the allocations that may be shown are told by `shown`. */

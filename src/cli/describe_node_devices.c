@@ -13,6 +13,7 @@ static void describe_device(struct describe *d, const struct device_view_slice *
 	describe_line(d, 2, "%.*s:", STR_ARG(describe_clean(d, name)));
 	describe_line(d, 3, "Status:\t%.*s%s%.*s%s", STR_ARG(describe_state(d, status)),
 		      reason.n > 0 ? " (" : "", STR_ARG(reason), reason.n > 0 ? ")" : "");
+	describe_field(d, 3, "Health", describe_fact_health(d, status));
 	describe_field(d, 3, "Allocated To", describe_holders(d, status));
 	describe_field(d, 3, "Taints", taints);
 	if (json_count(json_getz(device, "attributes")) > 0)

@@ -28,14 +28,16 @@ static void device_line(struct describe *d, const struct device_view_slice *s,
 	const struct json *status = device_view_device(s, name);
 	struct str holders = describe_holders(d, status);
 	struct str taints = describe_device_taints(d, s, device);
-	bool taken = json_count(json_getz(status, "allocations")) > 0;
+	struct device_fact f = device_fact_read(status);
+	bool taken = json_count(json_getz(status, "allocations")) + f.omitted > 0;
 
 	if (holders.n == 0)
 		holders = taken ? STR("<hidden>") : status ? STR("<none>") : STR("<unknown>");
 	if (!d->hidden)
-		state = str_from(arena_printf(d->arena, "%.*s\t%.*s\t",
-					      STR_ARG(describe_state(d, status)),
-					      STR_ARG(holders)));
+		state = str_from(arena_printf(
+			d->arena, "%.*s\t%.*s\t%.*s\t%.*s\t", STR_ARG(describe_state(d, status)),
+			STR_ARG(f.reason.n > 0 ? describe_clean(d, f.reason) : STR("<none>")),
+			STR_ARG(describe_clean(d, device_fact_health_name(&f))), STR_ARG(holders)));
 	describe_line(d, 1, "%.*s\t%.*s\t%.*s%.*s", STR_ARG(describe_clean(d, s->name)),
 		      STR_ARG(describe_clean(d, name)), STR_ARG(state),
 		      STR_ARG(taints.n > 0 ? taints : STR("<none>")));
@@ -43,10 +45,12 @@ static void device_line(struct describe *d, const struct device_view_slice *s,
 
 static void describe_devices(struct describe *d, const struct device_pool *p)
 {
-	describe_line(d, 0, "Devices:%s", p->counts.total == 0 ? "\t<none>" : "");
-	if (p->counts.total > 0)
-		describe_head(d, d->hidden ? "Slice\tDevice\tTaints"
-					   : "Slice\tDevice\tState\tAllocated To\tTaints");
+	describe_line(d, 0, "Devices:%s", p->counts.devices == 0 ? "\t<none>" : "");
+	if (p->counts.devices > 0)
+		describe_head(
+			d, d->hidden
+				   ? "Slice\tDevice\tTaints"
+				   : "Slice\tDevice\tState\tReason\tHealth\tAllocated To\tTaints");
 	for (size_t i = 0; i < p->n; i++) {
 		const struct device_view_slice *s = &p->slices[i];
 

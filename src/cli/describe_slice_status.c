@@ -1,7 +1,6 @@
 /* The status of a slice, in the words of KEP-5677. */
 #include "cli/claim_sight.h"
 #include "cli/describe_devices.h"
-#include "base/limits.h"
 
 static void describe_allocation(struct describe *d, const struct json *allocation)
 {
@@ -20,6 +19,7 @@ static void describe_allocations(struct describe *d, const struct json *device)
 {
 	const struct json *list = json_getz(device, "allocations");
 	size_t shown, hidden = describe_hidden_claims(d, device, &shown);
+	size_t omitted = device_fact_read(device).omitted;
 
 	if (shown == 0)
 		return;
@@ -31,9 +31,9 @@ static void describe_allocations(struct describe *d, const struct json *device)
 	if (hidden > 0)
 		describe_line(d, 3, "(%zu more claim%s in namespaces that you may not read)",
 			      hidden, hidden == 1 ? "" : "s");
-	if (json_count(list) >= AVAILABILITY_ALLOCATIONS_MAX)
-		describe_line(d, 3, "(a status tells the first %d at most)",
-			      AVAILABILITY_ALLOCATIONS_MAX);
+	if (omitted > 0)
+		describe_line(d, 3, "(%zu more allocation%s that the status leaves out)", omitted,
+			      omitted == 1 ? "" : "s");
 }
 
 static void describe_device(struct describe *d, const struct json *device)
@@ -45,6 +45,9 @@ static void describe_device(struct describe *d, const struct json *device)
 	describe_line(d, 2, "State:\t%.*s", STR_ARG(describe_state(d, device)));
 	describe_field(d, 2, "State Reason",
 		       describe_clean(d, json_text_at(device, "stateReason")));
+	describe_field(d, 2, "Health", describe_fact_health(d, device));
+	describe_field(d, 2, "Health Source",
+		       describe_clean(d, json_text_at(device, "healthSource")));
 	describe_allocations(d, device);
 	for (size_t i = 0; i < ARRAY_SIZE(capacities); i++) {
 		const struct json *member = json_getz(device, capacities[i]);

@@ -41,32 +41,49 @@ size_t describe_hidden_claims(struct describe *d, const struct json *device, siz
 	return hidden;
 }
 
-/* A status tells only so many allocations: there may be others. */
-static bool may_be_cut(const struct json *device)
+/* ", 3 more claims, 12 more allocations": those that are not named, and those left out. */
+static void add_others(struct buf *text, size_t hidden, size_t omitted)
 {
-	return json_count(json_getz(device, "allocations")) >= AVAILABILITY_ALLOCATIONS_MAX;
-}
+	const char *more = text->n > 0 ? " more" : "";
 
-/* "1 claim", "3 claims", "32 or more claims" */
-static struct str claims_text(struct describe *d, const struct json *device, size_t n)
-{
-	bool more = may_be_cut(device);
-
-	return str_from(arena_printf(d->arena, "%zu%s claim%s", n, more ? " or more" : "",
-				     n == 1 && !more ? "" : "s"));
+	if (hidden > 0)
+		(void)buf_printf(text, "%s%zu%s claim%s", text->n > 0 ? ", " : "", hidden, more,
+				 hidden == 1 ? "" : "s");
+	more = text->n > 0 ? " more" : "";
+	if (omitted > 0)
+		(void)buf_printf(text, "%s%zu%s allocation%s", text->n > 0 ? ", " : "", omitted,
+				 more, omitted == 1 ? "" : "s");
 }
 
 struct str describe_state(struct describe *d, const struct json *device)
 {
-	struct str state = json_text_at(device, "state");
+	CLEANUP(buf_release) struct buf others = BUF_INIT(KIB);
+	struct device_fact f = device_fact_read(device);
 	size_t shown, hidden = describe_hidden_claims(d, device, &shown);
 
-	if (state.n == 0)
+	if (f.state == DEVICE_FACT_UNKNOWN)
 		return STR("<unknown>");
-	if (hidden == 0 || shown > 0)
-		return describe_clean(d, state);
-	return str_from(arena_printf(d->arena, "%.*s (%.*s)", STR_ARG(describe_clean(d, state)),
-				     STR_ARG(claims_text(d, device, hidden))));
+	if (shown == 0)
+		add_others(&others, hidden, f.omitted);
+	if (others.n == 0)
+		return device_fact_state_text(&f);
+	return str_from(arena_printf(d->arena, "%.*s (%.*s)", STR_ARG(device_fact_state_text(&f)),
+				     STR_ARG(buf_str(&others))));
+}
+
+struct str describe_fact_health(struct describe *d, const struct json *device)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
+	struct device_fact f = device_fact_read(device);
+
+	if (f.health.n == 0)
+		return STR_NULL;
+	(void)buf_add_str(&text, describe_health(d, f.health));
+	if (f.message.n > 0)
+		(void)buf_printf(&text, " (%.*s)", STR_ARG(describe_clean(d, f.message)));
+	if (f.since.n > 0)
+		(void)buf_printf(&text, " since %.*s", STR_ARG(describe_clean(d, f.since)));
+	return arena_str(d->arena, buf_str(&text));
 }
 
 struct str describe_holders(struct describe *d, const struct json *device)
@@ -88,10 +105,7 @@ struct str describe_holders(struct describe *d, const struct json *device)
 				 STR_ARG(describe_clean(d, ns)),
 				 STR_ARG(describe_clean(d, json_text_at(it, "claimName"))));
 	}
-	if (hidden > 0)
-		(void)buf_printf(&text, ", %zu more claim%s", hidden, hidden == 1 ? "" : "s");
-	if (may_be_cut(device))
-		(void)buf_addz(&text, ", and maybe others");
+	add_others(&text, hidden, device_fact_read(device).omitted);
 	return arena_str(d->arena, buf_str(&text));
 }
 
@@ -197,6 +211,16 @@ static void describe_sums(struct describe *d, int level, const struct device_vie
 	vec_release(&s);
 }
 
+static void group_line(struct describe *d, int level, const struct device_group *g)
+{
+	CLEANUP(buf_release) struct buf cells = BUF_INIT(KIB);
+
+	for (size_t i = 0; i < DEVICE_COUNTS_COLUMNS; i++)
+		(void)buf_printf(&cells, "\t%zu", device_counts_at(&g->counts, i));
+	describe_line(d, level, "%.*s%.*s", STR_ARG(describe_clean(d, g->type)),
+		      STR_ARG(buf_str(&cells)));
+}
+
 static void describe_groups(struct describe *d, int level, const struct device_view_slice *v,
 			    size_t n, const struct json *classes)
 {
@@ -206,14 +230,10 @@ static void describe_groups(struct describe *d, int level, const struct device_v
 	for (size_t i = 0; i < count; i++) {
 		describe_line(d, level,
 			      "By %.*s:", STR_ARG(describe_clean(d, groups[i].attribute)));
-		describe_head_at(d, level + 1, "Type\tTotal\tAllocated\tAvailable\tUnavailable");
-		for (size_t k = 0; k < groups[i].n; k++) {
-			const struct device_group *g = &groups[i].v[k];
-
-			describe_line(d, level + 1, "%.*s\t%zu\t%zu\t%zu\t%zu",
-				      STR_ARG(describe_clean(d, g->type)), g->total, g->allocated,
-				      g->available, g->unavailable);
-		}
+		describe_head_at(d, level + 1,
+				 "Type\tDevices\tFree\tPartial\tAllocated\tUnavailable\tUnhealthy");
+		for (size_t k = 0; k < groups[i].n; k++)
+			group_line(d, level + 1, &groups[i].v[k]);
 	}
 }
 
@@ -226,31 +246,49 @@ static bool has_shared(const struct device_view_slice *s)
 	return false;
 }
 
+/* The KEP's words; lines of states that no device is in are left out, but for the first two. */
+static void describe_counts(struct describe *d, int level, const struct device_counts *c,
+			    bool shared)
+{
+	size_t unknown = c->by_state[DEVICE_FACT_UNKNOWN];
+
+	describe_line(d, level, "Total Devices:\t%zu", c->devices);
+	if (c->devices > 0 && unknown == c->devices) {
+		describe_line(d, level, "Allocated Devices:\t<unknown>");
+		describe_line(d, level, "Available Devices:\t<unknown>");
+		return;
+	}
+	describe_line(d, level, "Allocated Devices:\t%zu", c->by_state[DEVICE_ALLOCATED]);
+	describe_line(d, level, "Available Devices:\t%zu", c->by_state[DEVICE_AVAILABLE]);
+	if (shared || c->by_state[DEVICE_PARTIALLY_ALLOCATED] > 0)
+		describe_line(d, level, "Partially Allocated Devices:\t%zu",
+			      c->by_state[DEVICE_PARTIALLY_ALLOCATED]);
+	if (c->by_state[DEVICE_UNAVAILABLE] > 0)
+		describe_line(d, level, "Unavailable Devices:\t%zu",
+			      c->by_state[DEVICE_UNAVAILABLE]);
+	if (unknown > 0)
+		describe_line(d, level, "Unknown Devices:\t%zu", unknown);
+	if (c->unhealthy > 0)
+		describe_line(d, level, "Unhealthy Devices:\t%zu", c->unhealthy);
+}
+
 void describe_summary(struct describe *d, int level, const struct device_view_slice *v, size_t n,
 		      const struct json *classes)
 {
-	struct device_counts sum = { 0 };
+	struct device_counts sum = { 0 }, counts;
 	bool shared = false;
 
 	for (size_t i = 0; i < n; i++) {
 		if (v[i].older)
 			continue;
-		device_pools_add(&sum, device_pools_count(&v[i]));
+		counts = device_view_count(&v[i]);
+		device_counts_sum(&sum, &counts);
 		shared |= has_shared(&v[i]);
 	}
 	describe_line(d, level, "Summary:");
-	describe_line(d, level + 1, "Total Devices:\t%zu", sum.total);
-	if (sum.unknown) {
-		describe_line(d, level + 1, "Allocated Devices:\t<unknown>");
-		describe_line(d, level + 1, "Available Devices:\t<unknown>");
+	describe_counts(d, level + 1, &sum, shared);
+	if (sum.devices > 0 && sum.by_state[DEVICE_FACT_UNKNOWN] == sum.devices)
 		return;
-	}
-	describe_line(d, level + 1, "Allocated Devices:\t%zu", sum.allocated);
-	describe_line(d, level + 1, "Available Devices:\t%zu", sum.available);
-	if (shared || sum.partial > 0)
-		describe_line(d, level + 1, "Partially Allocated Devices:\t%zu", sum.partial);
-	if (sum.unavailable > 0)
-		describe_line(d, level + 1, "Unavailable Devices:\t%zu", sum.unavailable);
 	describe_sums(d, level + 1, v, n, "totalCapacity");
 	describe_sums(d, level + 1, v, n, "allocatedCapacity");
 	describe_sums(d, level + 1, v, n, "availableCapacity");

@@ -40,7 +40,7 @@ struct device_feed {
 	struct informer_handler on_claim, on_rule;
 	struct informer *rules; /* or NULL */
 	bool all; /* all slices are to be looked at */
-	bool health_known; /* all that could make a device unhealthy is followed */
+	bool health_known; /* statuses have health */
 
 	/* Who may not. */
 	struct published slices, statuses;
@@ -150,7 +150,7 @@ static void on_published_synced(struct informer_handler *h)
 	wake(feed_of(h));
 }
 
-/* --- health ---------------------------------------------------------------------------------- */
+/* --- taints and holders --------------------------------------------------------------------- */
 
 static struct str taint_of(const struct inventory_device *d, struct arena *a)
 {
@@ -163,53 +163,6 @@ static struct str taint_of(const struct inventory_device *d, struct arena *a)
 	return STR_NULL;
 }
 
-static bool is_about(const struct json *entry, const struct inventory_device *d)
-{
-	return str_eq(json_text_at(entry, "device"), d->name) &&
-	       str_eq(json_text_at(entry, "pool"), d->slice->pool->name) &&
-	       str_eq(json_text_at(entry, "driver"), d->slice->pool->driver);
-}
-
-/* What a driver said of the device in a claim: "not ready", with its words. */
-static struct str not_ready(const struct json *devices, const struct inventory_device *d,
-			    struct arena *a)
-{
-	JSON_FOREACH (it, devices) {
-		if (!is_about(it, d))
-			continue;
-		JSON_FOREACH (c, json_getz(it, "conditions")) {
-			struct str why = json_text_at(c, "message");
-
-			if (str_eqz(json_text_at(c, "type"), "Ready") &&
-			    str_eqz(json_text_at(c, "status"), "False"))
-				return str_from(arena_printf(a, "not ready%s%.*s",
-							     why.n ? ": " : "", STR_ARG(why)));
-		}
-	}
-	return STR_NULL;
-}
-
-static struct str told_by_claims(struct device_feed *f, const struct inventory_device *d,
-				 struct arena *a)
-{
-	const struct cache *claims = informer_cache(devices_claims(f->devices));
-	struct str found = STR_NULL;
-
-	if (!d->use)
-		return found;
-	LIST_FOREACH (it, &d->use->holders) {
-		const struct inventory_holder *h = LIST_ENTRY(it, struct inventory_holder, link);
-		const struct cached *o = cache_get(claims, h->claim->key);
-		struct str text = o ? cached_field(o, "status.devices", NULL) : STR_NULL;
-		struct json *devices;
-
-		if (found.n || !text.n || json_parse(&f->scratch, text, NULL, &devices, NULL) < 0)
-			continue;
-		found = not_ready(devices, d, a);
-	}
-	return found;
-}
-
 /* NULL: it does not count. */
 static const struct inventory_device *find_device(struct device_feed *f, const struct json *spec,
 						  struct str name)
@@ -220,17 +173,12 @@ static const struct inventory_device *find_device(struct device_feed *f, const s
 				json_text_at(json_getz(spec, "pool"), "name"), name);
 }
 
-static struct str unhealthy(void *arg, const struct json *spec, const struct json *device,
-			    struct arena *a)
+static struct str taint(void *arg, const struct json *spec, const struct json *device,
+			struct arena *a)
 {
-	struct device_feed *f = arg;
-	const struct inventory_device *d = find_device(f, spec, json_text_at(device, "name"));
-	struct str why;
+	const struct inventory_device *d = find_device(arg, spec, json_text_at(device, "name"));
 
-	if (!d)
-		return top_taint(device, a);
-	why = taint_of(d, a);
-	return why.n ? why : told_by_claims(f, d, a);
+	return d ? taint_of(d, a) : top_taint(device, a);
 }
 
 static size_t holders(void *arg, const struct json *spec, struct str device, struct arena *a,
@@ -363,7 +311,7 @@ static struct top_slice *make_slice(struct device_feed *f, struct str name)
 {
 	const struct cached *o = cache_get(slice_cache(f), name);
 	const struct json *spec = o ? parse_field(f, o, "spec") : NULL, *status;
-	struct top_facts facts = { .unhealthy = unhealthy,
+	struct top_facts facts = { .taint = taint,
 				   .holders = f->devices ? holders : NULL,
 				   .pods = pods,
 				   .health_known = f->health_known,
@@ -455,7 +403,6 @@ static void follow_claims(struct device_feed *f)
 	bool rules = !served || may_list(f->kube, &f->served.rules);
 	struct devices_opts o = { .loop = f->kube->loop, .informers = f->informers };
 
-	f->health_known = rules;
 	if (!rules)
 		f->served.rules = (struct resource){ 0 };
 	o.served = f->served;
@@ -505,16 +452,17 @@ static void follow_what_is_published(struct device_feed *f)
 							    STR_NULL, STR("resourceslicestatuses"));
 	bool listed = d && may_list(f->kube, &d->resource);
 
+	f->health_known = true;
 	follow_published(f, &f->slices, &f->served.slices);
 	informer_add_index(f->slices.informer, &by_pool);
 	if (f->served.slice_status) {
 		f->source = STR("as published in the status of slices: you may not list claims of "
-				"all namespaces; health of taints in slices only");
+				"all namespaces");
 	} else if (listed) {
 		f->status_kind = resource_copy(&f->texts, &d->resource);
 		follow_published(f, &f->statuses, &f->status_kind);
 		f->source = STR("as published in ResourceSliceStatus objects: you may not list "
-				"claims of all namespaces; health of taints in slices only");
+				"claims of all namespaces");
 	} else if (d) {
 		f->source = STR("states are not known: you may list neither claims of all "
 				"namespaces nor ResourceSliceStatus objects");

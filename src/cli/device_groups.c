@@ -7,7 +7,8 @@
 #include "base/vec.h"
 
 struct entry {
-	struct str attribute, type, state;
+	struct str attribute, type;
+	struct device_fact fact;
 };
 
 struct gather {
@@ -93,8 +94,8 @@ static void gather_device(struct gather *g, const struct device_view_slice *s,
 {
 	struct str by = json_text_at(s->spec, "partitionTypeAttribute");
 	struct str driver = json_text_at(s->spec, "driver");
-	struct entry e = { .state = json_text_at(
-				   device_view_device(s, json_text_at(device, "name")), "state") };
+	struct str name = json_text_at(device, "name");
+	struct entry e = { .fact = device_fact_read(device_view_device(s, name)) };
 
 	if (by.n > 0) {
 		e.attribute = by;
@@ -122,14 +123,6 @@ static int by_type(const void *a, const void *b)
 	return r ? r : str_cmp(x->type, y->type);
 }
 
-static void count(struct device_group *g, struct str state)
-{
-	g->total++;
-	g->available += str_eqz(state, "Available");
-	g->unavailable += str_eqz(state, "Unavailable");
-	g->allocated += str_eqz(state, "Allocated") || str_eqz(state, "PartiallyAllocated");
-}
-
 static size_t make_groups(struct gather *g, struct device_groups **ret_groups)
 {
 	struct device_groups *v = ARENA_ARRAY(g->arena, struct device_groups, g->entries.n + 1);
@@ -146,7 +139,7 @@ static size_t make_groups(struct gather *g, struct device_groups **ret_groups)
 			*rows++ = (struct device_group){ .type = e->type };
 			v[n - 1].n++;
 		}
-		count(&rows[-1], e->state);
+		device_counts_add(&rows[-1].counts, &e->fact);
 	}
 	*ret_groups = v;
 	return n;

@@ -15,7 +15,7 @@
 
 struct device_group {
 	struct str type; /* the attribute's value */
-	size_t total, allocated, available, unavailable; /* allocated: at least in part */
+	struct device_counts counts;
 };
 
 struct device_groups {

@@ -12,45 +12,12 @@ static bool is_same(const struct device_view_slice *a, const struct device_view_
 	       str_eq(pool_name(a), pool_name(b));
 }
 
-static size_t count_at(const struct json *summary, const char *key)
-{
-	return (size_t)MAX(json_i64_at(summary, key, 0), 0);
-}
-
-/* How many there are the slice itself says: its status may be older. */
-struct device_counts device_pools_count(const struct device_view_slice *s)
-{
-	const struct json *summary = json_getz(s->status, "summary");
-	struct device_counts c = {
-		.total = s->spec ? json_count(json_getz(s->spec, "devices"))
-				 : count_at(summary, "totalDevices"),
-		.unknown = !s->status,
-		.allocated = count_at(summary, "allocatedDevices"),
-		.available = count_at(summary, "availableDevices"),
-		.partial = count_at(summary, "partiallyAllocatedDevices"),
-	};
-
-	/* The summary has no place for devices that are unavailable. */
-	JSON_FOREACH (it, json_getz(s->status, "devices"))
-		c.unavailable += str_eqz(json_text_at(it, "state"), "Unavailable");
-	return c;
-}
-
-void device_pools_add(struct device_counts *sum, struct device_counts c)
-{
-	sum->total += c.total;
-	sum->allocated += c.allocated;
-	sum->available += c.available;
-	sum->partial += c.partial;
-	sum->unavailable += c.unavailable;
-	sum->unknown |= c.unknown;
-}
-
 static void add_slice(struct device_pool *p, const struct device_view_slice *s)
 {
 	const struct json *pool = json_getz(s->spec, "pool");
 	const struct json *status = json_getz(s->status, "poolStatus");
 	struct str node = device_view_node(s->spec);
+	struct device_counts counts = device_view_count(s);
 
 	if (s->older)
 		return;
@@ -65,7 +32,7 @@ static void add_slice(struct device_pool *p, const struct device_view_slice *s)
 		p->status = status;
 		p->source = s->source;
 	}
-	device_pools_add(&p->counts, device_pools_count(s));
+	device_counts_sum(&p->counts, &counts);
 }
 
 size_t device_pools_make(struct arena *a, const struct device_view *v,

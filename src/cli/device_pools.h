@@ -9,13 +9,6 @@
 
 #include "cli/device_view.h"
 
-/* Sums over slices of the newest generation. */
-struct device_counts {
-	size_t total, allocated, available, partial, unavailable;
-	/* A slice has no status: then all but `total` are less than there is. */
-	bool unknown;
-};
-
 struct device_pool {
 	struct str driver, name;
 	const struct device_view_slice *slices; /* of the view; also those of older generations */
@@ -23,7 +16,7 @@ struct device_pool {
 	int64_t generation, expected; /* resourceSliceCount */
 	size_t observed; /* slices of this generation */
 	struct str node; /* its name, or <all>, <some> */
-	struct device_counts counts;
+	struct device_counts counts; /* of slices of the newest generation */
 	const struct json *status; /* poolStatus; or NULL */
 	enum device_view_source source; /* of it */
 };
@@ -31,10 +24,6 @@ struct device_pool {
 /* In the view's order: by driver and name. The view must have all slices. */
 size_t device_pools_make(struct arena *a, const struct device_view *v,
 			 struct device_pool **ret_pools);
-
-/* Those of one slice; and more. */
-struct device_counts device_pools_count(const struct device_view_slice *s);
-void device_pools_add(struct device_counts *sum, struct device_counts c);
 
 /*
  * Whether NAME or DRIVER/NAME, as a person writes it, means the pool. Names of pools may have

@@ -208,6 +208,20 @@ const struct json *device_view_device(const struct device_view_slice *s, struct 
 	return json_find(json_getz(s->status, "devices"), "name", device);
 }
 
+struct device_counts device_view_count(const struct device_view_slice *s)
+{
+	const struct json *all = s->spec ? s->spec : s->status;
+	struct device_counts c = { 0 };
+
+	JSON_FOREACH (it, json_getz(all, "devices")) {
+		struct device_fact f = device_fact_read(
+			device_view_device(s, json_text_at(it, "name")));
+
+		device_counts_add(&c, &f);
+	}
+	return c;
+}
+
 struct str device_view_node(const struct json *spec)
 {
 	struct str name = json_text_at(spec, "nodeName");

@@ -14,6 +14,7 @@
 #define CLI_DEVICE_VIEW_H
 
 #include "base/json.h"
+#include "cli/device_fact.h"
 #include "cli/kube.h"
 
 enum device_view_source {
@@ -113,6 +114,12 @@ const struct device_view_slice *device_view_find(const struct device_view *v, st
 
 /* The entry of a device in the slice's status; NULL when there is none. */
 const struct json *device_view_device(const struct device_view_slice *s, struct str device);
+
+/*
+ * Counts of the devices of the slice's spec: those that its status lacks are unknown. Where there
+ * is no spec (the slice is gone), of the devices of the status.
+ */
+struct device_counts device_view_count(const struct device_view_slice *s);
 
 /* The node of a slice: its name, <all>, or <some> where a selector or each device says which. */
 struct str device_view_node(const struct json *spec);

@@ -148,7 +148,7 @@ static void check_pools(struct doctor *d, const struct device_pool *pools, size_
 	const struct device_pool *first = NULL;
 
 	for (size_t i = 0; i < n; i++) {
-		devices += pools[i].counts.total;
+		devices += pools[i].counts.devices;
 		drivers += i == 0 || !str_eq(pools[i].driver, pools[i - 1].driver);
 		if (!is_invalid(&pools[i]))
 			continue;

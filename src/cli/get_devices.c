@@ -70,11 +70,30 @@ void get_add_count(struct arena *a, struct json *cells, bool known, size_t n)
 		    known ? json_make_i64(a, (int64_t)n) : json_make_str(a, STR("<unknown>")));
 }
 
+static struct json *count_cell(struct arena *a, size_t n, size_t unknown, size_t all)
+{
+	if (unknown == 0)
+		return json_make_i64(a, (int64_t)n);
+	if (unknown == all)
+		return json_make_str(a, STR("<unknown>"));
+	return json_make_str(a, str_from(arena_printf(a, "%zu+", n)));
+}
+
+void get_add_counts(struct arena *a, struct json *cells, const struct device_counts *c)
+{
+	json_append(cells, json_make_i64(a, (int64_t)c->devices));
+	for (size_t i = 1; i < DEVICE_COUNTS_COLUMNS; i++)
+		json_append(cells, count_cell(a, device_counts_at(c, i),
+					      c->by_state[DEVICE_FACT_UNKNOWN], c->devices));
+}
+
 /* --- slices ---------------------------------------------------------------------------------- */
 
 static const struct get_column slice_columns[] = {
-	{ "Name", false },    { "Node", false },      { "Driver", false },    { "Pool", false },
-	{ "Devices", false }, { "Allocated", false }, { "Available", false }, { "Age", false },
+	{ "Name", false },      { "Node", false },      { "Driver", false },
+	{ "Pool", false },      { "Devices", false },   { "Free", false },
+	{ "Partial", false },   { "Allocated", false }, { "Unavailable", false },
+	{ "Unhealthy", false }, { "Age", false },
 };
 
 /* With the gate off no more than slices say; our server's table has more. */
@@ -91,17 +110,16 @@ static struct json *slice_table(const struct get *g, struct arena *a)
 
 static void add_counts(struct arena *a, struct json *cells, const struct device_view_slice *s)
 {
-	struct device_counts counts = device_pools_count(s);
+	struct device_counts counts = device_view_count(s);
 
-	get_add_count(a, cells, true, counts.total);
-	if (s->older) {
-		/* Not given out any more: neither free nor taken. */
-		get_add_cell(a, cells, STR("<none>"));
-		get_add_cell(a, cells, STR("<none>"));
-	} else {
-		get_add_count(a, cells, !counts.unknown, counts.allocated);
-		get_add_count(a, cells, !counts.unknown, counts.available);
+	if (!s->older) {
+		get_add_counts(a, cells, &counts);
+		return;
 	}
+	/* Not given out any more: neither free nor taken. */
+	get_add_count(a, cells, true, counts.devices);
+	for (size_t i = 1; i < DEVICE_COUNTS_COLUMNS; i++)
+		get_add_cell(a, cells, STR("<none>"));
 }
 
 static struct str age_of(struct arena *a, const struct json *meta, int64_t wall_ns)

@@ -9,11 +9,11 @@
 /* --- the table ------------------------------------------------------------------------------- */
 
 static const struct get_column columns[] = {
-	{ "Name", false },      { "Driver", false },  { "Node", false },
-	{ "Slices", false },    { "Devices", false }, { "Available", false },
-	{ "Allocated", false }, { "Partial", false }, { "Unavailable", false },
-	{ "Complete", false },  { "Valid", false },   { "Generation", true },
-	{ "Errors", true },
+	{ "Name", false },      { "Driver", false },    { "Node", false },
+	{ "Slices", false },    { "Devices", false },   { "Free", false },
+	{ "Partial", false },   { "Allocated", false }, { "Unavailable", false },
+	{ "Unhealthy", false }, { "Complete", false },  { "Valid", false },
+	{ "Generation", true }, { "Errors", true },
 };
 
 /* With the gate off no more than slices say. */
@@ -26,19 +26,16 @@ static void add_row(struct get *g, struct json *table, const struct device_pool 
 {
 	struct arena *a = &g->cli->arena;
 	struct json *cells = get_make_row(a, table, NULL);
-	const struct device_counts *c = &p->counts;
 
 	get_add_cell(a, cells, p->name);
 	get_add_cell(a, cells, p->driver);
 	get_add_cell(a, cells, p->node);
 	get_add_cell(a, cells,
 		     str_from(arena_printf(a, "%zu/%lld", p->observed, (long long)p->expected)));
-	get_add_count(a, cells, true, c->total);
+	if (g->hidden)
+		get_add_count(a, cells, true, p->counts.devices);
 	if (!g->hidden) {
-		get_add_count(a, cells, !c->unknown, c->available);
-		get_add_count(a, cells, !c->unknown, c->allocated);
-		get_add_count(a, cells, !c->unknown, c->partial);
-		get_add_count(a, cells, !c->unknown, c->unavailable);
+		get_add_counts(a, cells, &p->counts);
 		get_add_cell(a, cells, device_pools_condition(p, "Complete"));
 		get_add_cell(a, cells, device_pools_condition(p, "Valid"));
 	}
@@ -65,19 +62,6 @@ static void print_table(struct get *g, const struct pool_args_found *f)
 }
 
 /* --- objects --------------------------------------------------------------------------------- */
-
-static void add_counts(struct arena *a, struct json *status, const struct device_counts *c)
-{
-	struct json *summary = json_need_object(a, status, "summary");
-
-	json_put_i64(a, summary, "totalDevices", (int64_t)c->total);
-	if (c->unknown)
-		return;
-	json_put_i64(a, summary, "allocatedDevices", (int64_t)c->allocated);
-	json_put_i64(a, summary, "availableDevices", (int64_t)c->available);
-	json_put_i64(a, summary, "partiallyAllocatedDevices", (int64_t)c->partial);
-	json_put_i64(a, summary, "unavailableDevices", (int64_t)c->unavailable);
-}
 
 /* Claims that may not be named are not named here either. */
 static void add_pool_status(struct get *g, struct json *status, const struct device_pool *p)
@@ -129,7 +113,10 @@ static struct json *object_of(struct get *g, const struct device_pool *p)
 			json_append(slices, json_make_str(a, json_text_at(meta, "name")));
 	}
 	json_put_i64(a, status, "observedSliceCount", (int64_t)p->observed);
-	add_counts(a, status, &p->counts);
+	if (g->hidden)
+		json_put_i64(a, status, "devices", (int64_t)p->counts.devices);
+	else
+		device_counts_put(a, json_need_object(a, status, "counts"), &p->counts);
 	if (p->status)
 		add_pool_status(g, status, p);
 	return object;

@@ -18,13 +18,14 @@ enum {
 	GAP = 2,
 	HOLDERS_MAX = 64, /* named in a line */
 	HOLDERS_MIN = 24, /* columns that they should have */
-	NAME_MIN = 14, /* columns of a device's name */
+	NAME_MIN = 14, /* columns of a device's name .. */
+	STATE_MIN = sizeof("Available, unhealthy") - 1, /* .. and of its state */
 };
 
 /* One line of the table, before it is text. */
 struct line {
 	struct str driver, pool, node;
-	size_t devices, by_state[TOP_STATES], unhealthy;
+	struct device_counts counts;
 	size_t unsure; /* devices that may be unhealthy: nobody says */
 	enum top_truth complete, valid;
 	bool stale; /* some state may be of before */
@@ -95,12 +96,12 @@ static void add_slice(struct drawing *w, struct top_slice *s)
 		l->slices = more;
 	}
 	l->slices[l->nslices++] = s;
-	l->devices += s->n;
 	l->stale |= s->stale;
 	for (size_t i = 0; i < s->n; i++) {
-		l->by_state[s->devices[i].state]++;
-		l->unhealthy += s->devices[i].unhealthy.n > 0;
-		l->unsure += s->devices[i].unhealthy.n == 0 && !s->devices[i].health_known;
+		const struct top_device *d = &s->devices[i];
+
+		device_counts_add(&l->counts, &d->fact);
+		l->unsure += d->fact.health.n == 0 && !d->health_known;
 	}
 }
 
@@ -116,23 +117,23 @@ static int by_pool(const void *a, const void *b)
 	return by_name(*(struct line *const *)a, *(struct line *const *)b);
 }
 
-static int by_number(const void *a, const void *b, enum top_state s)
+static int by_number(const void *a, const void *b, enum device_state s)
 {
 	const struct line *x = *(struct line *const *)a, *y = *(struct line *const *)b;
 
-	if (x->by_state[s] != y->by_state[s])
-		return x->by_state[s] > y->by_state[s] ? -1 : 1;
+	if (x->counts.by_state[s] != y->counts.by_state[s])
+		return x->counts.by_state[s] > y->counts.by_state[s] ? -1 : 1;
 	return by_name(x, y);
 }
 
 static int by_free(const void *a, const void *b)
 {
-	return by_number(a, b, TOP_AVAILABLE);
+	return by_number(a, b, DEVICE_AVAILABLE);
 }
 
 static int by_allocated(const void *a, const void *b)
 {
-	return by_number(a, b, TOP_ALLOCATED);
+	return by_number(a, b, DEVICE_ALLOCATED);
 }
 
 static void sum_up(struct drawing *w)
@@ -151,7 +152,7 @@ static void sum_up(struct drawing *w)
 	if (w->lines.n)
 		qsort(w->lines.v, w->lines.n, sizeof(*w->lines.v), orders[w->view->sort]);
 	for (size_t i = 0; i < w->lines.n; i++)
-		w->rows += 1 + (w->view->devices ? w->lines.v[i]->devices : 0);
+		w->rows += 1 + (w->view->devices ? w->lines.v[i]->counts.devices : 0);
 }
 
 static void begin(struct drawing *w, const struct top_model *m, struct top_view *view)
@@ -235,11 +236,8 @@ static void count_totals(const struct drawing *w, struct line *ret_all)
 	for (size_t i = 0; i < w->lines.n; i++) {
 		const struct line *l = w->lines.v[i];
 
-		ret_all->devices += l->devices;
-		ret_all->unhealthy += l->unhealthy;
+		device_counts_sum(&ret_all->counts, &l->counts);
 		ret_all->unsure += l->unsure;
-		for (int s = 0; s < TOP_STATES; s++)
-			ret_all->by_state[s] += l->by_state[s];
 	}
 }
 
@@ -256,6 +254,24 @@ static struct str count_text(struct drawing *w, size_t n, size_t unknown)
 	return str_from(arena_printf(&w->arena, "%zu%s", n, unknown > 0 ? "+" : ""));
 }
 
+static void add_totals(struct drawing *w, const struct line *all, struct buf *text)
+{
+	const size_t *n = all->counts.by_state;
+	size_t broken = all->counts.free_unhealthy;
+
+	(void)buf_printf(text, "%zu free, %zu allocated", n[DEVICE_AVAILABLE], n[DEVICE_ALLOCATED]);
+	if (n[DEVICE_PARTIALLY_ALLOCATED])
+		(void)buf_printf(text, ", %zu partially", n[DEVICE_PARTIALLY_ALLOCATED]);
+	if (n[DEVICE_UNAVAILABLE])
+		(void)buf_printf(text, ", %zu unavailable", n[DEVICE_UNAVAILABLE]);
+	if (n[DEVICE_FACT_UNKNOWN])
+		(void)buf_printf(text, ", %zu unknown", n[DEVICE_FACT_UNKNOWN]);
+	(void)buf_printf(text, "; %.*s unhealthy",
+			 STR_ARG(count_text(w, all->counts.unhealthy, all->unsure)));
+	if (broken)
+		(void)buf_printf(text, " (%zu free)", broken);
+}
+
 static void put_head(struct drawing *w)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
@@ -263,18 +279,10 @@ static void put_head(struct drawing *w)
 	struct line all;
 
 	count_totals(w, &all);
-	(void)buf_printf(&text, "%zu device%s in %zu pool%s: %zu free, %zu allocated", all.devices,
-			 plural(all.devices), w->lines.n, plural(w->lines.n),
-			 all.by_state[TOP_AVAILABLE], all.by_state[TOP_ALLOCATED]);
-	if (all.by_state[TOP_PARTIAL])
-		(void)buf_printf(&text, ", %zu partially", all.by_state[TOP_PARTIAL]);
-	if (all.by_state[TOP_UNAVAILABLE])
-		(void)buf_printf(&text, ", %zu unavailable", all.by_state[TOP_UNAVAILABLE]);
-	if (all.by_state[TOP_UNKNOWN])
-		(void)buf_printf(&text, ", %zu unknown", all.by_state[TOP_UNKNOWN]);
-	(void)buf_printf(&text, ", %.*s unhealthy%s",
-			 STR_ARG(count_text(w, all.unhealthy, all.unsure)),
-			 w->view->loading ? " (loading)" : "");
+	(void)buf_printf(&text, "%zu device%s in %zu pool%s: ", all.counts.devices,
+			 plural(all.counts.devices), w->lines.n, plural(w->lines.n));
+	add_totals(w, &all, &text);
+	(void)buf_addz(&text, w->view->loading ? " (loading)" : "");
 	put_line(w, buf_str(&text), "1");
 	buf_clear(&text);
 	(void)buf_printf(&text, "%.*s %.*s",
@@ -285,15 +293,10 @@ static void put_head(struct drawing *w)
 
 /* In full, and for screens on which holders would have no room. */
 static const char *const titles[2][CELLS] = {
-	{ "DRIVER", "POOL", "NODE", "DEVICES", "FREE", "ALLOCATED", "PARTIAL", "UNAVAIL",
+	{ "DRIVER", "POOL", "NODE", "DEVICES", "FREE", "PARTIAL", "ALLOCATED", "UNAVAILABLE",
 	  "UNHEALTHY" },
-	{ "DRIVER", "POOL", "NODE", "DEV", "FREE", "ALLOC", "PART", "UNAV", "SICK" },
+	{ "DRIVER", "POOL", "NODE", "DEV", "FREE", "PART", "ALLOC", "UNAV", "SICK" },
 };
-
-static struct str count_cell(struct drawing *w, const struct line *l, enum top_state s)
-{
-	return count_text(w, l->by_state[s], l->by_state[TOP_UNKNOWN]);
-}
 
 static struct str pool_cell(struct drawing *w, const struct line *l)
 {
@@ -319,12 +322,11 @@ static void make_cells(struct drawing *w, const struct line *l, struct str cells
 	cells[n++] = l->driver;
 	cells[n++] = pool_cell(w, l);
 	cells[n++] = l->node;
-	cells[n++] = str_from(arena_printf(&w->arena, "%zu", l->devices));
-	cells[n++] = count_cell(w, l, TOP_AVAILABLE);
-	cells[n++] = count_cell(w, l, TOP_ALLOCATED);
-	cells[n++] = count_cell(w, l, TOP_PARTIAL);
-	cells[n++] = count_cell(w, l, TOP_UNAVAILABLE);
-	cells[n++] = count_text(w, l->unhealthy, l->unsure);
+	cells[n++] = count_text(w, l->counts.devices, 0);
+	for (size_t i = 1; i + 1 < DEVICE_COUNTS_COLUMNS; i++)
+		cells[n++] = count_text(w, device_counts_at(&l->counts, i),
+					l->counts.by_state[DEVICE_FACT_UNKNOWN]);
+	cells[n++] = count_text(w, l->counts.unhealthy, l->unsure);
 }
 
 static size_t title_widths(struct drawing *w)
@@ -386,9 +388,8 @@ static bool may_name(const struct top_view *view, struct str ns)
 }
 
 void top_print_holders(const struct top_view *view, const struct top_holder *holders, size_t n,
-		       bool truncated, struct buf *out)
+		       size_t omitted, struct buf *out)
 {
-	const char *more = truncated ? " or more" : "";
 	size_t named = 0, hidden = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -400,10 +401,11 @@ void top_print_holders(const struct top_view *view, const struct top_holder *hol
 				 STR_ARG(holders[i].claim));
 	}
 	if (hidden)
-		(void)buf_printf(out, named ? " (+%zu claim%s%s)" : "%zu claim%s%s", hidden,
-				 plural(hidden), more);
-	else if (truncated)
-		(void)buf_addz(out, " (or more)");
+		(void)buf_printf(out, named ? " (+%zu claim%s)" : "%zu claim%s", hidden,
+				 plural(hidden));
+	if (omitted)
+		(void)buf_printf(out, named + hidden ? " (+%zu allocation%s)" : "%zu allocation%s",
+				 omitted, plural(omitted));
 }
 
 typedef VEC(struct top_holder) holder_list;
@@ -423,20 +425,20 @@ static void gather_holders(struct drawing *w, const struct top_device *d, struct
 	}
 }
 
-/* Claims that hold devices of the pool, each once, in the order of its devices; maybe more. */
-static bool holders_of(struct drawing *w, const struct line *l, holder_list *out)
+/* Claims that hold devices of the pool, each once, in the order of its devices. */
+static size_t holders_of(struct drawing *w, const struct line *l, holder_list *out)
 {
-	bool truncated = false;
+	size_t omitted = 0;
 	struct map seen;
 
 	map_init(&seen);
 	for (size_t i = 0; i < l->nslices; i++)
 		for (size_t k = 0; k < l->slices[i]->n; k++) {
 			gather_holders(w, &l->slices[i]->devices[k], &seen, out);
-			truncated |= l->slices[i]->devices[k].truncated;
+			omitted += l->slices[i]->devices[k].fact.omitted;
 		}
 	map_release(&seen);
-	return truncated;
+	return omitted;
 }
 
 static void put_pool(struct drawing *w, const struct line *l)
@@ -444,14 +446,15 @@ static void put_pool(struct drawing *w, const struct line *l)
 	CLEANUP(buf_release) struct buf rest = BUF_INIT(MIB);
 	struct str cells[CELLS];
 	holder_list holders;
-	bool truncated, bad;
+	size_t omitted;
+	bool bad;
 
 	vec_init(&holders, SIZE_MAX);
-	truncated = holders_of(w, l, &holders);
+	omitted = holders_of(w, l, &holders);
 	make_cells(w, l, cells);
-	top_print_holders(w->view, holders.v, holders.n, truncated, &rest);
+	top_print_holders(w->view, holders.v, holders.n, omitted, &rest);
 	vec_release(&holders);
-	bad = l->unhealthy || l->complete == TOP_NO || l->valid == TOP_NO;
+	bad = l->counts.unhealthy || l->complete == TOP_NO || l->valid == TOP_NO;
 	put_cells(w, cells, buf_str(&rest), bad ? "31" : NULL);
 }
 
@@ -462,25 +465,34 @@ static void print_pods(const struct top_view *view, const struct top_device *d, 
 			(void)buf_printf(out, " [%.*s]", STR_ARG(d->holders[i].pods));
 }
 
+/* "?": it may be reported to those who see more. */
+static void add_health(const struct top_device *d, struct buf *out)
+{
+	if (d->fact.health.n == 0 && !d->health_known)
+		(void)buf_addc(out, '?');
+	else
+		(void)buf_add_str(out, device_fact_health_name(&d->fact));
+	if (d->fact.message.n)
+		(void)buf_printf(out, ": %.*s", STR_ARG(d->fact.message));
+}
+
 static void put_device(struct drawing *w, const struct top_device *d)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
 
 	(void)buf_addz(&text, "    ");
 	add_cell(&text, d->name, NAME_MIN, false);
-	add_cell(&text, str_from(top_state_name(d->state)), sizeof("PartiallyAllocated") - 1,
-		 false);
-	if (d->unhealthy.n)
-		(void)buf_printf(&text, "unhealthy: %.*s", STR_ARG(d->unhealthy));
-	else
-		(void)buf_addz(&text, d->health_known ? "healthy" : "?");
-	if (d->reason.n)
-		(void)buf_printf(&text, "  %.*s", STR_ARG(d->reason));
-	if (d->nholders)
+	add_cell(&text, device_fact_state_text(&d->fact), STATE_MIN, false);
+	add_health(d, &text);
+	if (d->fact.reason.n)
+		(void)buf_printf(&text, "  %.*s", STR_ARG(d->fact.reason));
+	else if (d->taint.n)
+		(void)buf_printf(&text, "  taint %.*s", STR_ARG(d->taint));
+	if (d->nholders + d->fact.omitted > 0)
 		(void)buf_addz(&text, "  ");
-	top_print_holders(w->view, d->holders, d->nholders, d->truncated, &text);
+	top_print_holders(w->view, d->holders, d->nholders, d->fact.omitted, &text);
 	print_pods(w->view, d, &text);
-	put_line(w, buf_str(&text), d->unhealthy.n ? "31" : NULL);
+	put_line(w, buf_str(&text), d->fact.unhealthy ? "31" : NULL);
 }
 
 /* --- the screen ------------------------------------------------------------------------------ */
@@ -515,8 +527,8 @@ static void put_rows(struct drawing *w, size_t first, size_t room)
 			put_pool(w, l);
 		if (!w->view->devices)
 			continue;
-		if (p.at + l->devices <= first) { /* all above */
-			p.at += l->devices;
+		if (p.at + l->counts.devices <= first) { /* all above */
+			p.at += l->counts.devices;
 			continue;
 		}
 		for (size_t k = 0; k < l->nslices; k++)
@@ -581,6 +593,12 @@ static struct json *holders_tree(const struct top_view *view, const struct top_h
 	return list;
 }
 
+static void put_text(struct json *o, const char *name, struct str text, struct arena *a)
+{
+	if (text.n)
+		json_put_str(a, o, name, text);
+}
+
 static struct json *device_tree(const struct top_view *view, const struct top_device *d,
 				struct arena *a)
 {
@@ -588,32 +606,27 @@ static struct json *device_tree(const struct top_view *view, const struct top_de
 	size_t hidden;
 
 	json_put_str(a, o, "name", d->name);
-	json_put_str(a, o, "state", str_from(top_state_name(d->state)));
-	if (d->reason.n)
-		json_put_str(a, o, "stateReason", d->reason);
-	if (d->unhealthy.n || d->health_known)
-		json_put_bool(a, o, "healthy", d->unhealthy.n == 0);
-	if (d->unhealthy.n)
-		json_put_str(a, o, "unhealthy", d->unhealthy);
+	json_put_str(a, o, "state", str_from(device_fact_state_name(d->fact.state)));
+	put_text(o, "stateReason", d->fact.reason, a);
+	put_text(o, "taint", d->taint, a);
+	if (d->fact.health.n || d->health_known)
+		json_put_str(a, o, "health", device_fact_health_name(&d->fact));
+	put_text(o, "healthMessage", d->fact.message, a);
+	put_text(o, "healthSince", d->fact.since, a);
+	put_text(o, "healthSource", d->fact.source, a);
+	if (d->fact.omitted)
+		json_put_i64(a, o, "omittedAllocations", (int64_t)d->fact.omitted);
 	if (!d->nholders)
 		return o;
 	json_setz(o, "holders", holders_tree(view, d->holders, d->nholders, a, &hidden));
 	if (hidden)
 		json_put_i64(a, o, "hiddenHolders", (int64_t)hidden);
-	if (d->truncated)
-		json_put_bool(a, o, "truncated", true);
 	return o;
 }
 
 static void put_counts(struct json *o, const struct line *l, struct arena *a)
 {
-	json_put_i64(a, o, "devices", (int64_t)l->devices);
-	json_put_i64(a, o, "free", (int64_t)l->by_state[TOP_AVAILABLE]);
-	json_put_i64(a, o, "allocated", (int64_t)l->by_state[TOP_ALLOCATED]);
-	json_put_i64(a, o, "partial", (int64_t)l->by_state[TOP_PARTIAL]);
-	json_put_i64(a, o, "unavailable", (int64_t)l->by_state[TOP_UNAVAILABLE]);
-	json_put_i64(a, o, "unknown", (int64_t)l->by_state[TOP_UNKNOWN]);
-	json_put_i64(a, o, "unhealthy", (int64_t)l->unhealthy);
+	device_counts_put(a, o, &l->counts);
 	if (l->unsure)
 		json_put_i64(a, o, "healthUnknown", (int64_t)l->unsure);
 }

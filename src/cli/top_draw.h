@@ -37,10 +37,10 @@ size_t top_page(const struct top_view *view);
 struct json *top_tree(const struct top_model *m, const struct top_view *view, struct arena *a);
 
 /*
- * "ns/a, ns/b (+2 claims)": names for who may know them, the others only counted. `truncated`:
- * there may be more.
+ * "ns/a, ns/b (+2 claims) (+9 allocations)": names for who may know them, the others only counted,
+ * and `omitted` allocations that the status leaves out.
  */
 void top_print_holders(const struct top_view *view, const struct top_holder *holders, size_t n,
-		       bool truncated, struct buf *out);
+		       size_t omitted, struct buf *out);
 
 #endif

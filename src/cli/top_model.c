@@ -6,30 +6,7 @@
 #include "base/mem.h"
 #include "cli/device_view.h"
 
-static const char *const state_names[TOP_STATES] = {
-	[TOP_UNKNOWN] = "Unknown",
-	[TOP_AVAILABLE] = "Available",
-	[TOP_PARTIAL] = "PartiallyAllocated",
-	[TOP_ALLOCATED] = "Allocated",
-	[TOP_UNAVAILABLE] = "Unavailable",
-};
-
-const char *top_state_name(enum top_state s)
-{
-	return state_names[s];
-}
-
 /* --- a slice --------------------------------------------------------------------------------- */
-
-static enum top_state state_of(const struct json *status)
-{
-	struct str text = json_text_at(status, "state");
-
-	for (int i = TOP_AVAILABLE; i < TOP_STATES; i++)
-		if (str_eqz(text, state_names[i]))
-			return (enum top_state)i;
-	return TOP_UNKNOWN;
-}
 
 /* Claims that hold it, each once, as far as the status tells them. */
 static void read_holders(struct top_slice *s, struct top_device *d, const struct json *status)
@@ -38,7 +15,6 @@ static void read_holders(struct top_slice *s, struct top_device *d, const struct
 	struct top_holder *last = NULL, h;
 
 	d->holders = ARENA_ARRAY(&s->arena, struct top_holder, json_count(list));
-	d->truncated = json_count(list) >= AVAILABILITY_ALLOCATIONS_MAX;
 	JSON_FOREACH (it, list) {
 		h = (struct top_holder){ .ns = json_text_at(it, "claimNamespace"),
 					 .claim = json_text_at(it, "claimName") };
@@ -80,9 +56,9 @@ static void read_device(struct top_slice *s, struct top_device *d, const struct 
 			const struct json *device, const struct top_facts *facts)
 {
 	d->name = arena_str(&s->arena, json_text_at(device, "name"));
-	d->health_known = facts->health_known;
-	if (facts->unhealthy)
-		d->unhealthy = facts->unhealthy(facts->arg, spec, device, &s->arena);
+	d->fact = device_fact_read(NULL);
+	d->taint = facts->taint ? facts->taint(facts->arg, spec, device, &s->arena)
+				: top_taint(device, &s->arena);
 	if (facts->holders)
 		d->nholders = facts->holders(facts->arg, spec, d->name, &s->arena, &d->holders);
 }
@@ -102,6 +78,7 @@ static void read_states(struct top_slice *s, const struct json *status,
 
 	JSON_FOREACH (it, json_getz(status, "devices")) {
 		struct str name = json_text_at(it, "name");
+		struct device_fact fact = device_fact_read(it);
 		size_t k = at;
 
 		while (k < s->n && !str_eq(s->devices[k].name, name))
@@ -109,10 +86,12 @@ static void read_states(struct top_slice *s, const struct json *status,
 		if (k == s->n)
 			continue;
 		at = k + 1;
-		s->devices[k].state = state_of(it);
-		s->devices[k].reason = arena_str(&s->arena, json_text_at(it, "stateReason"));
-		if (!facts->holders)
+		if (facts->holders)
+			fact.omitted = 0;
+		else
 			read_holders(s, &s->devices[k], it);
+		s->devices[k].fact = device_fact_copy(&s->arena, &fact);
+		s->devices[k].health_known = facts->health_known;
 	}
 }
 
@@ -223,16 +202,16 @@ static struct top_change change_of(enum top_change_kind kind, const struct top_s
 	if (!d)
 		return c;
 	c.device = d->name;
-	c.reason = d->reason;
+	c.reason = d->fact.reason;
 	c.holders = d->holders;
 	c.nholders = d->nholders;
-	c.truncated = d->truncated;
+	c.omitted = d->fact.omitted;
 	return c;
 }
 
 static struct str state_text(const struct top_device *d)
 {
-	return str_from(top_state_name(d->state));
+	return str_from(device_fact_state_name(d->fact.state));
 }
 
 static bool same_holders(const struct top_device *a, const struct top_device *b)
@@ -246,39 +225,71 @@ static bool same_holders(const struct top_device *a, const struct top_device *b)
 	return true;
 }
 
-static struct str health_text(const struct top_device *d)
+static bool same_state(const struct top_device *a, const struct top_device *b)
 {
-	if (d->unhealthy.n)
-		return STR("unhealthy");
-	return d->health_known ? STR("healthy") : STR("unknown");
+	return a->fact.state == b->fact.state && str_eq(a->fact.reason, b->fact.reason) &&
+	       same_holders(a, b);
+}
+
+static void tell_state(struct telling *t, const struct top_device *old, const struct top_slice *s,
+		       const struct top_device *d)
+{
+	struct top_change c = change_of(old ? TOP_STATE : TOP_ADDED, s, d);
+
+	if (old && same_state(old, d))
+		return;
+	c.from = old ? state_text(old) : STR_NULL;
+	c.to = state_text(d);
+	if (old && !d->nholders) { /* who had it */
+		c.holders = old->holders;
+		c.nholders = old->nholders;
+		c.omitted = old->fact.omitted;
+	}
+	t->tell(t->arg, &c);
+}
+
+/* Health as it is reported: where the user sees no reports, there is nothing to tell. */
+static void tell_health(struct telling *t, const struct top_device *old, const struct top_slice *s,
+			const struct top_device *d)
+{
+	struct top_change c = change_of(TOP_HEALTH, s, d);
+
+	if (old ? str_eq(old->fact.health, d->fact.health) &&
+			    str_eq(old->fact.message, d->fact.message)
+		: !d->fact.unhealthy)
+		return;
+	c.from = old ? device_fact_health_name(&old->fact) : STR_NULL;
+	c.to = device_fact_health_name(&d->fact);
+	c.reason = d->fact.message;
+	t->tell(t->arg, &c);
+}
+
+static bool says_taint(const struct top_device *d)
+{
+	return str_starts(d->fact.reason, STR("Tainted"));
+}
+
+static void tell_taint(struct telling *t, const struct top_device *old, const struct top_slice *s,
+		       const struct top_device *d)
+{
+	struct top_change c = change_of(TOP_TAINT, s, d);
+	struct str before = old ? old->taint : STR_NULL;
+	bool said = says_taint(d) || (old && says_taint(old));
+
+	if (str_eq(before, d->taint) || (said && !(old && same_state(old, d))))
+		return;
+	c.from = before.n ? STR("tainted") : STR("not tainted");
+	c.to = d->taint.n ? STR("tainted") : STR("not tainted");
+	c.reason = d->taint.n ? d->taint : before;
+	t->tell(t->arg, &c);
 }
 
 static void compare_device(struct telling *t, const struct top_device *old,
 			   const struct top_slice *s, const struct top_device *d)
 {
-	struct top_change c = change_of(TOP_STATE, s, d);
-
-	if (!old) {
-		c.kind = TOP_ADDED;
-		c.to = state_text(d);
-		t->tell(t->arg, &c);
-	} else if (old->state != d->state || !same_holders(old, d)) {
-		c.from = state_text(old);
-		c.to = state_text(d);
-		if (!d->nholders) { /* who had it */
-			c.holders = old->holders;
-			c.nholders = old->nholders;
-			c.truncated = old->truncated;
-		}
-		t->tell(t->arg, &c);
-	}
-	if (old ? str_eq(old->unhealthy, d->unhealthy) : d->unhealthy.n == 0)
-		return;
-	c = change_of(TOP_HEALTH, s, d);
-	c.from = old ? health_text(old) : STR_NULL;
-	c.to = health_text(d);
-	c.reason = d->unhealthy.n ? d->unhealthy : old ? old->unhealthy : STR_NULL;
-	t->tell(t->arg, &c);
+	tell_state(t, old, s, d);
+	tell_health(t, old, s, d);
+	tell_taint(t, old, s, d);
 }
 
 static struct str pool_text(const struct top_slice *s)

@@ -10,18 +10,7 @@
 
 #include "base/json.h"
 #include "base/omap.h"
-
-enum top_state {
-	TOP_UNKNOWN, /* nobody says */
-	TOP_AVAILABLE,
-	TOP_PARTIAL,
-	TOP_ALLOCATED,
-	TOP_UNAVAILABLE,
-	TOP_STATES
-};
-
-/* "Available", as the API has it; "Unknown". */
-const char *top_state_name(enum top_state s);
+#include "cli/device_fact.h"
 
 struct top_holder {
 	struct str ns, claim;
@@ -30,11 +19,9 @@ struct top_holder {
 
 struct top_device {
 	struct str name;
-	enum top_state state;
-	struct str reason; /* of the state; or empty */
-	struct str unhealthy; /* why it is not healthy; empty: nothing is known against it */
+	struct device_fact fact; /* fact.omitted: more allocations than there are holders */
 	bool health_known; /* else it may be unhealthy all the same */
-	bool truncated; /* there may be more holders */
+	struct str taint; /* the first that keeps pods away: "key=value:NoExecute"; or empty */
 	struct top_holder *holders;
 	size_t nholders;
 };
@@ -57,14 +44,14 @@ struct top_slice {
 
 /* Where the rest is known from. Each function may be NULL; text is copied. */
 struct top_facts {
-	/* Why the device is not healthy; empty when nothing is known. */
-	struct str (*unhealthy)(void *arg, const struct json *spec, const struct json *device,
-				struct arena *a);
+	/* The first taint that keeps pods away from the device; NULL: top_taint(). */
+	struct str (*taint)(void *arg, const struct json *spec, const struct json *device,
+			    struct arena *a);
 	/* All claims that hold it, each once. NULL: those that the status tells. */
 	size_t (*holders)(void *arg, const struct json *spec, struct str device, struct arena *a,
 			  struct top_holder **ret_holders);
 	struct str (*pods)(void *arg, struct str ns, struct str claim, struct arena *a);
-	bool health_known; /* what is not called unhealthy is healthy */
+	bool health_known; /* a status has all reports of health */
 	bool stale, elsewhere; /* as in struct top_slice */
 	void *arg;
 };
@@ -97,6 +84,7 @@ enum top_change_kind {
 	TOP_REMOVED,
 	TOP_STATE,
 	TOP_HEALTH,
+	TOP_TAINT, /* unless a change of the state says it */
 	TOP_POOL,
 };
 
@@ -105,11 +93,11 @@ struct top_change {
 	enum top_change_kind kind;
 	struct str driver, pool, device; /* no device: of the pool */
 	struct str from,
-		to; /* "Available", "healthy", "incomplete"; empty: was not, is not there */
+		to; /* "Available", "Healthy", "incomplete"; empty: was not, is not there */
 	struct str reason; /* of a pool: it may name a claim (claim_sight_message()) */
 	const struct top_holder *holders; /* that have it now, or had it until now */
 	size_t nholders;
-	bool truncated;
+	size_t omitted; /* allocations beside these */
 };
 
 /*

@@ -64,12 +64,6 @@ static struct json *parse(struct fixture *x, const char *text)
 
 /* --- models ---------------------------------------------------------------------------------- */
 
-static struct str unhealthy(void *arg UNUSED, const struct json *spec UNUSED,
-			    const struct json *device, struct arena *a)
-{
-	return top_taint(device, a);
-}
-
 static struct str pods(void *arg UNUSED, struct str ns UNUSED, struct str claim, struct arena *a)
 {
 	return str_from(arena_printf(a, "%.*s-pod", STR_ARG(claim)));
@@ -85,7 +79,7 @@ static struct top_slice *slice_as(struct fixture *x, const char *name, const cha
 static struct top_slice *slice(struct fixture *x, const char *name, const char *spec,
 			       const char *status)
 {
-	struct top_facts facts = { .unhealthy = unhealthy, .pods = pods, .health_known = true };
+	struct top_facts facts = { .pods = pods, .health_known = true };
 
 	return slice_as(x, name, spec, status, &facts);
 }
@@ -99,7 +93,7 @@ static void put_as(struct fixture *x, const char *name, const char *spec, const 
 
 static void put(struct fixture *x, const char *name, const char *spec, const char *status)
 {
-	struct top_facts facts = { .unhealthy = unhealthy, .pods = pods, .health_known = true };
+	struct top_facts facts = { .pods = pods, .health_known = true };
 
 	put_as(x, name, spec, status, &facts);
 }
@@ -109,6 +103,9 @@ static void put(struct fixture *x, const char *name, const char *spec, const cha
 	",\"devices\":[" devices "]}"
 #define NAME(n) "{\"name\":\"" n "\"}"
 #define FREE(n) "{\"name\":\"" n "\",\"state\":\"Available\"}"
+#define SICK(n)                                                                 \
+	"{\"name\":\"" n "\",\"state\":\"Available\",\"health\":\"Unhealthy\"," \
+	"\"healthMessage\":\"Xid 79\"}"
 #define HELD(n, ns, c) \
 	"{\"name\":\"" n "\",\"state\":\"Allocated\",\"allocations\":[" BY(ns, c) "]}"
 #define BY(ns, c) "{\"claimNamespace\":\"" ns "\",\"claimName\":\"" c "\"}"
@@ -127,7 +124,7 @@ static void put(struct fixture *x, const char *name, const char *spec, const cha
 static void fill(struct fixture *x)
 {
 	put(x, "s1", SPEC("n1", "\"nodeName\":\"n1\"", NAME("gpu-0") "," HOT("gpu-1")),
-	    "{\"devices\":[" FREE("gpu-0") "," HELD("gpu-1", "team-a", "train") "]," WELL "}");
+	    "{\"devices\":[" SICK("gpu-0") "," HELD("gpu-1", "team-a", "train") "]," WELL "}");
 	put(x, "s2", SPEC("net", "\"allNodes\":true", NAME("vf-0") "," NAME("vf-1")),
 	    "{\"devices\":[{\"name\":\"vf-0\",\"state\":\"PartiallyAllocated\",\"allocations\":"
 	    "[" BY("team-a", "train") "," BY("team-b", "x") "," BY(
@@ -290,9 +287,8 @@ static void a_tree_has_the_same(void **state)
 /* As it is published: half of a pool, and nobody says all that could be wrong with devices. */
 static void put_half(struct fixture *x, struct top_facts facts)
 {
-	facts.unhealthy = unhealthy;
 	put_as(x, "s1", SPEC("p", "\"allNodes\":true", NAME("a") "," HOT("b")),
-	       "{\"devices\":[" FREE("a") "," FREE("b") "]," WELL "}", &facts);
+	       "{\"devices\":[" FREE("a") "," SICK("b") "]," WELL "}", &facts);
 	facts.stale = false;
 	put_as(x, "s2", SPEC("p", "\"allNodes\":true", NAME("c")), NULL, &facts);
 	put_as(x, "s3", SPEC("q", "\"allNodes\":true", NAME("d")), NULL, &facts);
@@ -316,9 +312,9 @@ static void what_nobody_says_is_not_made_up(void **state)
 	assert_null(json_getz(q, "valid"));
 	assert_int_equal(json_i64_at(p, "unhealthy", -1), 1);
 	assert_int_equal(json_i64_at(p, "healthUnknown", -1), 2);
-	assert_null(json_getz(json_pointer(p, STR("/deviceList/0")), "healthy"));
-	assert_non_null(json_getz(json_pointer(p, STR("/deviceList/1")), "healthy"));
-	assert_false(json_true_at(json_pointer(p, STR("/deviceList/1")), "healthy"));
+	assert_null(json_getz(json_pointer(p, STR("/deviceList/0")), "health"));
+	assert_true(str_eqz(json_text_at(json_pointer(p, STR("/deviceList/1")), "health"),
+			    "Unhealthy"));
 }
 
 static void a_status_of_before_is_marked(void **state)
@@ -384,11 +380,11 @@ static const char *many(struct fixture *x)
 	for (int i = 0; i < AVAILABILITY_ALLOCATIONS_MAX; i++)
 		(void)buf_printf(&out, "%s{\"claimNamespace\":\"team-b\",\"claimName\":\"c%d\"}",
 				 i ? "," : "", i);
-	(void)buf_addz(&out, "]}]}");
+	(void)buf_addz(&out, "],\"omittedAllocations\":9}]}");
 	return arena_strdup(&x->arena, buf_str(&out));
 }
 
-static void more_claims_than_a_status_tells_are_said_so(void **state)
+static void allocations_that_a_status_leaves_out_are_counted(void **state)
 {
 	struct fixture *x = *state;
 	struct json *tree;
@@ -397,13 +393,15 @@ static void more_claims_than_a_status_tells_are_said_so(void **state)
 	x->view.width = 0;
 	draw(x);
 	(void)buf_addc(&x->out, '\0');
-	assert_non_null(strstr(x->out.p, "team-b/c31 (or more)\n"));
+	assert_non_null(strstr(x->out.p, "team-b/c31 (+9 allocations)\n"));
 	x->view.may = only_team_a;
 	draw(x);
 	(void)buf_addc(&x->out, '\0');
-	assert_non_null(strstr(x->out.p, " 32 claims or more\n"));
+	assert_non_null(strstr(x->out.p, " 32 claims (+9 allocations)\n"));
 	tree = top_tree(&x->model, &x->view, &x->arena);
-	assert_true(json_true_at(json_pointer(tree, STR("/pools/0/deviceList/0")), "truncated"));
+	assert_int_equal(json_i64_at(json_pointer(tree, STR("/pools/0/deviceList/0")),
+				     "omittedAllocations", -1),
+			 9);
 }
 
 struct rights {
@@ -511,6 +509,9 @@ static void changes_of_health_and_pools_are_told(void **state)
 	struct fixture *x = *state;
 	const char *hot = SPEC("n1", "\"nodeName\":\"n1\"", HOT("gpu-0"));
 	const char *is_free = "{\"devices\":[" FREE("gpu-0") "]}";
+	const char *is_sick = "{\"devices\":[" SICK("gpu-0") "]}";
+	const char *is_kept = "{\"devices\":[{\"name\":\"gpu-0\",\"state\":\"Unavailable\","
+			      "\"stateReason\":\"Tainted: x.com/hot\"}]}";
 	const char *whole = "{\"devices\":[" FREE("gpu-0") "]," WELL "}";
 	const char *half = "{\"devices\":[" FREE("gpu-0") "]," HALF "}";
 	const char *broken = "{\"devices\":[" FREE(
@@ -519,10 +520,17 @@ static void changes_of_health_and_pools_are_told(void **state)
 			 "{\"type\":\"Valid\",\"status\":\"False\",\"message\":\"twice\\u001b\"}]}"
 			 "}";
 
+	expect(x, slice(x, "s", ONE, is_free), slice(x, "s", ONE, is_sick),
+	       "gpu.example.com/n1/gpu-0  NotReported -> Unhealthy  Xid 79\n");
+	expect(x, slice(x, "s", ONE, is_sick), slice(x, "s", ONE, is_free),
+	       "gpu.example.com/n1/gpu-0  Unhealthy -> NotReported\n");
+	/* A taint is told, and is not ill health. */
 	expect(x, slice(x, "s", ONE, is_free), slice(x, "s", hot, is_free),
-	       "gpu.example.com/n1/gpu-0  healthy -> unhealthy  x.com/hot=90:NoExecute\n");
+	       "gpu.example.com/n1/gpu-0  not tainted -> tainted  x.com/hot=90:NoExecute\n");
 	expect(x, slice(x, "s", hot, is_free), slice(x, "s", ONE, is_free),
-	       "gpu.example.com/n1/gpu-0  unhealthy -> healthy  x.com/hot=90:NoExecute\n");
+	       "gpu.example.com/n1/gpu-0  tainted -> not tainted  x.com/hot=90:NoExecute\n");
+	expect(x, slice(x, "s", ONE, is_free), slice(x, "s", hot, is_kept),
+	       "gpu.example.com/n1/gpu-0  Available -> Unavailable  Tainted: x.com/hot\n");
 	expect(x, slice(x, "s", ONE, whole), slice(x, "s", ONE, half),
 	       "gpu.example.com/n1  complete -> incomplete  1 of 2\n");
 	expect(x, slice(x, "s", ONE, half), slice(x, "s", ONE, broken),
@@ -571,7 +579,7 @@ static void changes_can_be_read_by_programs(void **state)
 				.to = STR("Allocated"),
 				.holders = holders,
 				.nholders = 2,
-				.truncated = true };
+				.omitted = 3 };
 
 	x->view.may = only_team_a;
 	watch_print_json(&c, &x->view, &x->out);
@@ -581,7 +589,7 @@ static void changes_can_be_read_by_programs(void **state)
 			    "\"driver\":\"d\",\"pool\":\"p\",\"device\":\"g\","
 			    "\"from\":\"Available\",\"to\":\"Allocated\","
 			    "\"claims\":[{\"namespace\":\"team-a\",\"name\":\"c\"}],"
-			    "\"hiddenClaims\":1,\"truncated\":true}\n");
+			    "\"hiddenClaims\":1,\"omittedAllocations\":3}\n");
 }
 
 /* --- keys ------------------------------------------------------------------------------------ */
@@ -756,7 +764,7 @@ int main(void)
 		TEST(a_status_of_before_is_marked),
 		TEST(a_pool_is_incomplete_on_each_node),
 		TEST(lines_end_where_wide_characters_pass_the_edge),
-		TEST(more_claims_than_a_status_tells_are_said_so),
+		TEST(allocations_that_a_status_leaves_out_are_counted),
 		TEST(answers_about_rights_do_not_hold_for_good),
 		TEST(pools_that_are_invalid_for_a_claim_do_not_name_it_to_all),
 		TEST(changes_of_states_are_told),

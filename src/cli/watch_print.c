@@ -20,6 +20,11 @@ static struct str reason_of(const struct top_change *c, const struct top_view *v
 				   : c->reason;
 }
 
+static bool tells_holders(const struct top_change *c)
+{
+	return c->kind != TOP_HEALTH && c->kind != TOP_TAINT && c->nholders + c->omitted > 0;
+}
+
 void watch_print_line(const struct top_change *c, const struct top_view *view, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
@@ -31,9 +36,9 @@ void watch_print_line(const struct top_change *c, const struct top_view *view, s
 			 STR_ARG(c->driver), STR_ARG(c->pool), c->device.n ? "/" : "",
 			 STR_ARG(c->device), c->from.n ? (int)c->from.n : 5, word(c->from, "(new)"),
 			 c->to.n ? (int)c->to.n : 6, word(c->to, "(gone)"));
-	if (c->kind != TOP_HEALTH && c->nholders) {
+	if (tells_holders(c)) {
 		(void)buf_addz(&text, "  ");
-		top_print_holders(view, c->holders, c->nholders, c->truncated, &text);
+		top_print_holders(view, c->holders, c->nholders, c->omitted, &text);
 	}
 	arena_init(&scratch, MIB);
 	if (c->reason.n)
@@ -72,19 +77,18 @@ static void holders(struct json_writer *w, const struct top_change *c, const str
 		json_writer_keyz(w, "hiddenClaims");
 		json_writer_i64(w, hidden);
 	}
-	if (c->truncated) {
-		json_writer_keyz(w, "truncated");
-		json_writer_bool(w, true);
+	if (c->omitted) {
+		json_writer_keyz(w, "omittedAllocations");
+		json_writer_i64(w, (int64_t)c->omitted);
 	}
 }
 
 void watch_print_json(const struct top_change *c, const struct top_view *view, struct buf *out)
 {
-	static const char *const kinds[] = { [TOP_ADDED] = "added",
-					     [TOP_REMOVED] = "removed",
-					     [TOP_STATE] = "state",
-					     [TOP_HEALTH] = "health",
-					     [TOP_POOL] = "pool" };
+	static const char *const kinds[] = {
+		[TOP_ADDED] = "added",   [TOP_REMOVED] = "removed", [TOP_STATE] = "state",
+		[TOP_HEALTH] = "health", [TOP_TAINT] = "taint",     [TOP_POOL] = "pool"
+	};
 	char time[TIMESTAMP_SIZE];
 	struct arena scratch;
 	struct json_writer w;
@@ -98,7 +102,7 @@ void watch_print_json(const struct top_change *c, const struct top_view *view, s
 	member(&w, "device", c->device);
 	member(&w, "from", c->from);
 	member(&w, "to", c->to);
-	if (c->kind != TOP_HEALTH && c->nholders)
+	if (tells_holders(c))
 		holders(&w, c, view);
 	arena_init(&scratch, MIB);
 	member(&w, "reason", reason_of(c, view, &scratch));

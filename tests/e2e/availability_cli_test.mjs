@@ -139,7 +139,7 @@ await test("few questions about rights are asked", async () => {
 })
 
 await test("tables of slices and pools", async () => {
-	assert.match(run(bob, "get", "resourceslices"), /^NAME +NODE +DRIVER +POOL +DEVICES +ALLOCATED +AVAILABLE +AGE\nfabric-nic +gpu\.example\.com +fabric +1 +1 +0 +\S+\nnode-1-gpu +node-1 +gpu\.example\.com +node-1 +3 +2 +1 +\S+\n$/)
+	assert.match(run(bob, "get", "resourceslices"), /^NAME +NODE +DRIVER +POOL +DEVICES +FREE +PARTIAL +ALLOCATED +UNAVAILABLE +UNHEALTHY +AGE\nfabric-nic +gpu\.example\.com +fabric +1 +0 +1 +0 +0 +0 +\S+\nnode-1-gpu +node-1 +gpu\.example\.com +node-1 +3 +1 +0 +2 +0 +0 +\S+\n$/)
 	const pools = JSON.parse(run(bob, "get", "resourcepools", "-o", "json"))
 	assert.equal(pools.items.length, 2)
 	assert.match(run(bob, "get", "resourcepools"), /^NAME +DRIVER +NODE .*\nfabric .*\nnode-1 /)

@@ -159,11 +159,11 @@ matches "get -o wide shows devices and addresses of claims" 'nic +allocated +[0-
 matches "describe resourceslice shows devices" $'Name: +gpu-0\n.*Cores: +8\n +Model: +X100\n.*Memory: +16Gi\n.*Key: +broken\n' \
 	"$(dp describe resourceslice/s1)"
 matches "get resourceslices shows what is free, and where that is known from" \
-	$'Note: no status is published.*\nNAME +NODE +DRIVER +POOL +DEVICES +ALLOCATED +AVAILABLE +AGE\ns1 +n1 +sim.example.com +n1 +2 +0 +2 ' \
+	$'Note: no status is published.*\nNAME +NODE +DRIVER +POOL +DEVICES +FREE +PARTIAL +ALLOCATED +UNAVAILABLE +UNHEALTHY +AGE\ns1 +n1 +sim.example.com +n1 +2 +1 +0 +0 +1 +0 ' \
 	"$(dp get resourceslices 2>&1)"
 same "the gate hides it" "NAME NODE DRIVER POOL AGE" \
 	"$(dp get resourceslices --feature-gates DRAResourceAvailabilityVisibility=false 2>&1 | head -n 1 | xargs)"
-matches "get resourcepools puts slices together" $'\nn1 +sim.example.com +n1 +1/1 +2 +2 +0 +0 +0 +True +True' "$(dp get resourcepools 2>&1)"
+matches "get resourcepools puts slices together" $'\nn1 +sim.example.com +n1 +1/1 +2 +1 +0 +0 +1 +0 +True +True' "$(dp get resourcepools 2>&1)"
 matches "describe resourcepool takes DRIVER/NAME" $'^Name: +n1\nDriver: +sim.example.com\n' "$(dp describe pool/sim.example.com/n1)"
 matches "describe takes the beginning of a name" '^Name: +another-pod' "$(dp describe pod anoth)"
 matches "describe knows any kind" $'Kind: +Namespace\n.*\nSpec:\n  finalizers:\n  - kubernetes' "$(dp describe ns default)"
@@ -177,11 +177,12 @@ END
 }
 published() {
 	curl -sf -X PATCH -H 'content-type: application/merge-patch+json' -o "$TMP/patch.log" "$proxy/apis/resource.k8s.io/v1/resourceslices/$1/status" \
-		-d '{"status": {"observedGeneration": 1, "summary": {"totalDevices": 1, "allocatedDevices": 0, "availableDevices": 1}}}'
+		-d '{"status": {"observedGeneration": 1, "devices": [{"name": "x", "state": "Available"}],
+			"summary": {"totalDevices": 2, "allocatedDevices": 0, "availableDevices": 1}}}'
 }
 old old-a 1
 check "a slice's status can be written" published old-a
-matches "how many devices there are the slice says" 'old-a +old.example.com +old +2 +0 +1 ' "$(dp get resourceslice old-a)"
+matches "how many devices there are the slice says" 'old-a +old.example.com +old +2 +1[+] +0[+] +0[+] +0[+] +0[+] ' "$(dp get resourceslice old-a)"
 "$DEVPLANE" get resourceslices -l a -w >"$TMP/slices" 2>&1 &
 slices=$!
 wait_line "$TMP/slices" '^old-a '
@@ -189,11 +190,11 @@ old old-b 2
 check "another slice's status can be written" published old-b
 for args in "old-a" "-l a=old-a" "--field-selector metadata.name=old-a"; do
 	# shellcheck disable=SC2086 # words
-	matches "a slice of an older generation is neither free nor taken: get $args" 'old-a +old.example.com +old +2 +<none> +<none> ' \
+	matches "a slice of an older generation is neither free nor taken: get $args" 'old-a +old.example.com +old +2 +<none> +<none> +<none> +<none> +<none> ' \
 		"$(dp get resourceslices $args)"
 done
 matches "nor is it in a description" 'the pool has a newer generation' "$(dp describe resourceslice old-a)"
-wait_line "$TMP/slices" '^old-b .* 2 +0 +1 '
+wait_line "$TMP/slices" '^old-b .* 2 +1[+] +0[+] '
 "$new" label resourceslice old-a touched=1 >"$TMP/label.log"
 check "nor in a watch" wait_line "$TMP/slices" '^old-a .* 2 +<none> +<none> '
 kill "$slices"
@@ -207,7 +208,7 @@ matches "with it they do" availableDevices "$(dp get resourceslice old-b -o 'jso
 matches "what may not be read of a node is said" $'\nDRA Resources: +<cannot be read: .*forbidden' "$(dp describe node n1 --as nora)"
 "$new" create clusterrole one --verb=get --resource=resourceslices.resource.k8s.io >>"$TMP/role.log" 2>&1
 "$new" create clusterrolebinding one --clusterrole=one --user=otto >>"$TMP/role.log" 2>&1
-matches "who may not list slices is shown one" $'Note: slices cannot be listed.*\n.*\nold-b +old.example.com +old +2 +0 +1 ' \
+matches "who may not list slices is shown one" $'Note: slices cannot be listed.*\n.*\nold-b +old.example.com +old +2 +1[+] +0[+] ' \
 	"$(dp get resourceslice old-b --as otto 2>&1)"
 matches "in a description, too" 'Available Devices: +1' "$(dp describe resourceslice old-b --as otto 2>&1)"
 "$new" delete resourceslices old-a old-b >"$TMP/delete.log"
