@@ -45,6 +45,9 @@ struct str describe_fact_health(struct describe *d, const struct json *device);
  */
 struct str describe_holders(struct describe *d, const struct json *device);
 
+/* The same also where none may be named: "2 claims". Empty: nobody has it. */
+struct str describe_held_by(struct describe *d, const struct json *device);
+
 /* Claims of other namespaces; the allocations that may be shown are told by `shown`. */
 size_t describe_hidden_claims(struct describe *d, const struct json *device, size_t *ret_shown);
 

@@ -6,8 +6,9 @@
  *	show      list of {slice: NAME}, {node: NAME} or {pool: NAME}
  *	sight     "all", or namespaces whose claims may be named; absent: none
  *	hidden    the gate is off
- *	compute   what has no status is computed, from `claims`
- *	slices, statuses (ResourceSliceStatus), claims, classes, rules (DeviceTaintRule): objects
+ *	compute   what has no status is computed, from `claims`, `rules`, `pods` and `nodes`
+ *	slices, statuses (ResourceSliceStatus), claims, classes, rules (DeviceTaintRule), pods, nodes:
+ *	          objects
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +60,7 @@ static struct claim_sight *sight_of(struct golden *g)
 static void load(struct golden *g)
 {
 	struct error err = { 0 };
-	const struct json *slices;
+	const struct json *slices, *pods;
 
 	if (file_read(path_of(g, "yaml"), &g->source, &err) < 0 ||
 	    yaml_parse(&g->arena, buf_str(&g->source), NULL, &g->tree, &err) < 0)
@@ -68,8 +69,16 @@ static void load(struct golden *g)
 	device_view_make(&g->arena, slices, &g->view);
 	device_view_mark_older(&g->arena, &g->view, slices);
 	device_view_adopt(&g->view, json_getz(g->tree, "statuses"));
+	pods = json_getz(g->tree, "pods");
 	if (json_true_at(g->tree, "compute"))
-		device_view_compute(&g->arena, &g->view, slices, json_getz(g->tree, "claims"), 0);
+		device_view_compute(&g->arena, &g->view,
+				    &(struct device_view_inputs){
+					    .slices = slices,
+					    .claims = json_getz(g->tree, "claims"),
+					    .rules = json_getz(g->tree, "rules"),
+					    .pods = pods ? pods : json_make_array(&g->arena),
+					    .nodes = json_getz(g->tree, "nodes") },
+				    0);
 	g->hidden = json_true_at(g->tree, "hidden");
 	if (g->hidden)
 		device_view_hide(&g->view);

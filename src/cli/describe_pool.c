@@ -28,7 +28,7 @@ static void device_line(struct describe *d, const struct device_view_slice *s,
 	const struct json *status = device_view_device(s, name);
 	struct str holders = describe_holders(d, status);
 	struct str taints = describe_device_taints(d, s, device);
-	struct device_fact f = device_fact_read(status);
+	struct device_fact f = device_view_fact(s, name);
 	bool taken = json_count(json_getz(status, "allocations")) + f.omitted > 0;
 
 	if (holders.n == 0)

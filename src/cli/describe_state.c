@@ -86,14 +86,12 @@ struct str describe_fact_health(struct describe *d, const struct json *device)
 	return arena_str(d->arena, buf_str(&text));
 }
 
-struct str describe_holders(struct describe *d, const struct json *device)
+struct str describe_held_by(struct describe *d, const struct json *device)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
 	struct str last = STR_NULL;
 	size_t shown, hidden = describe_hidden_claims(d, device, &shown);
 
-	if (shown == 0)
-		return STR_NULL;
 	JSON_FOREACH (it, json_getz(device, "allocations")) {
 		struct str ns = json_text_at(it, "claimNamespace");
 		struct str uid = json_text_at(it, "claimUID");
@@ -107,6 +105,14 @@ struct str describe_holders(struct describe *d, const struct json *device)
 	}
 	add_others(&text, hidden, device_fact_read(device).omitted);
 	return arena_str(d->arena, buf_str(&text));
+}
+
+struct str describe_holders(struct describe *d, const struct json *device)
+{
+	size_t shown;
+
+	(void)describe_hidden_claims(d, device, &shown);
+	return shown > 0 ? describe_held_by(d, device) : STR_NULL;
 }
 
 struct str describe_pool_message(struct describe *d, struct str message)
@@ -342,13 +348,12 @@ const struct json *describe_classes(struct describe *d, const struct device_view
 const struct json *describe_rules(struct describe *d)
 {
 	const struct json *list = NULL;
-	struct resource rules;
 	struct error err;
 
 	if (d->rules && *d->rules)
 		return *d->rules;
-	if (d->kube && device_view_resource(d->kube, "devicetaintrules", &rules, &err) == 0)
-		list = describe_list(d, &rules, STR_NULL, STR_NULL);
+	if (d->kube)
+		(void)device_view_rules(d->kube, &list, &err);
 	if (d->rules)
 		*d->rules = list ? list : json_make_array(d->arena);
 	return list;

@@ -24,6 +24,7 @@ struct device_fact device_fact_read(const struct json *entry)
 				 .source = json_text_at(entry, "healthSource") };
 
 	f.unhealthy = str_eqz(f.health, "Unhealthy");
+	f.unsure = !entry;
 	f.omitted = (size_t)MAX(json_i64_at(entry, "omittedAllocations", 0), 0);
 	return f;
 }
@@ -40,6 +41,12 @@ struct device_fact device_fact_copy(struct arena *a, const struct device_fact *f
 	return own;
 }
 
+void device_fact_computed(struct device_fact *f)
+{
+	if (str_starts(f->source, STR("pod ")))
+		f->since = STR_NULL;
+}
+
 struct str device_fact_state_text(const struct device_fact *f)
 {
 	if (f->state == DEVICE_AVAILABLE && f->unhealthy)
@@ -49,7 +56,9 @@ struct str device_fact_state_text(const struct device_fact *f)
 
 struct str device_fact_health_name(const struct device_fact *f)
 {
-	return f->health.n > 0 ? f->health : STR("NotReported");
+	if (f->health.n > 0)
+		return f->health;
+	return f->unsure ? STR("?") : STR("NotReported");
 }
 
 /* --- counts ---------------------------------------------------------------------------------- */
@@ -60,6 +69,7 @@ void device_counts_add(struct device_counts *c, const struct device_fact *f)
 	c->by_state[f->state]++;
 	c->unhealthy += f->unhealthy;
 	c->free_unhealthy += f->unhealthy && f->state == DEVICE_AVAILABLE;
+	c->unsure += f->unsure;
 }
 
 void device_counts_sum(struct device_counts *sum, const struct device_counts *more)
@@ -69,6 +79,7 @@ void device_counts_sum(struct device_counts *sum, const struct device_counts *mo
 		sum->by_state[i] += more->by_state[i];
 	sum->unhealthy += more->unhealthy;
 	sum->free_unhealthy += more->free_unhealthy;
+	sum->unsure += more->unsure;
 }
 
 const char *const device_counts_titles[DEVICE_COUNTS_COLUMNS] = {
@@ -89,6 +100,13 @@ size_t device_counts_at(const struct device_counts *c, size_t column)
 	return v[column];
 }
 
+size_t device_counts_unknown_at(const struct device_counts *c, size_t column)
+{
+	if (column == 0)
+		return 0;
+	return column + 1 == DEVICE_COUNTS_COLUMNS ? c->unsure : c->by_state[DEVICE_FACT_UNKNOWN];
+}
+
 void device_counts_put(struct arena *a, struct json *object, const struct device_counts *c)
 {
 	static const char *const names[DEVICE_COUNTS_COLUMNS] = {
@@ -99,4 +117,6 @@ void device_counts_put(struct arena *a, struct json *object, const struct device
 		json_put_i64(a, object, names[i], (int64_t)device_counts_at(c, i));
 	json_put_i64(a, object, "freeUnhealthy", (int64_t)c->free_unhealthy);
 	json_put_i64(a, object, "unknown", (int64_t)c->by_state[DEVICE_FACT_UNKNOWN]);
+	if (c->unsure > 0)
+		json_put_i64(a, object, "healthUnknown", (int64_t)c->unsure);
 }

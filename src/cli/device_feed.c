@@ -315,14 +315,16 @@ static struct top_slice *make_slice(struct device_feed *f, struct str name)
 				   .holders = f->devices ? holders : NULL,
 				   .pods = pods,
 				   .health_known = f->health_known,
+				   .computed = f->devices != NULL,
 				   .arg = f };
 	bool gone;
 
 	if (!spec || !is_wanted(f, spec))
 		return NULL;
 	if (f->devices) {
-		status = availability_slice_status(devices_inventory(f->devices), NULL, name, NULL,
-						   0, &f->scratch);
+		status = availability_slice_status(devices_inventory(f->devices),
+						   devices_health(f->devices), name, NULL, 0,
+						   &f->scratch);
 		gone = !status;
 	} else {
 		status = published_status(f, o, &facts.stale);
@@ -401,11 +403,15 @@ static void follow_claims(struct device_feed *f)
 {
 	bool served = f->served.rules.resource.n > 0;
 	bool rules = !served || may_list(f->kube, &f->served.rules);
+	struct resource pods = resource_builtin("", "v1", "pods");
+	struct resource nodes = resource_builtin("", "v1", "nodes");
 	struct devices_opts o = { .loop = f->kube->loop, .informers = f->informers };
 
 	if (!rules)
 		f->served.rules = (struct resource){ 0 };
+	f->health_known = may_list(f->kube, &pods) && may_list(f->kube, &nodes);
 	o.served = f->served;
+	o.health = f->health_known;
 	f->devices = devices_new(&o);
 	f->watcher = (struct devices_watcher){ .on_slice = on_slice, .on_synced = on_synced };
 	devices_watch(f->devices, &f->watcher);
@@ -420,11 +426,10 @@ static void follow_claims(struct device_feed *f)
 							.on_delete = on_rule_delete };
 		informer_add_handler(f->rules, &f->on_rule);
 	}
-	f->source = str_from(arena_printf(&f->texts, "from slices and claims of %.*s%s",
-					  STR_ARG(f->kube->config.server),
-					  rules ? ""
-						: ", without taint rules: you may not "
-						  "list them"));
+	f->source = str_from(arena_printf(
+		&f->texts, "from slices and claims of %.*s%s%s", STR_ARG(f->kube->config.server),
+		rules ? "" : ", without taint rules: you may not list them",
+		f->health_known ? "" : ", without health: you may not list pods and nodes"));
 }
 
 static void follow_published(struct device_feed *f, struct published *p,

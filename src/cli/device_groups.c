@@ -95,7 +95,7 @@ static void gather_device(struct gather *g, const struct device_view_slice *s,
 	struct str by = json_text_at(s->spec, "partitionTypeAttribute");
 	struct str driver = json_text_at(s->spec, "driver");
 	struct str name = json_text_at(device, "name");
-	struct entry e = { .fact = device_fact_read(device_view_device(s, name)) };
+	struct entry e = { .fact = device_view_fact(s, name) };
 
 	if (by.n > 0) {
 		e.attribute = by;

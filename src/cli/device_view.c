@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "dra/availability.h"
+#include "dra/device_health.h"
 
 static struct str name_of(const struct json *object)
 {
@@ -159,27 +160,65 @@ static void drop(void *inventory)
 	inventory_free(inventory);
 }
 
-void device_view_compute(struct arena *a, struct device_view *v, const struct json *all,
-			 const struct json *claims, int64_t now_ns)
+static void drop_book(void *book)
+{
+	device_health_book_free(book);
+}
+
+/* NULL: there are no reports. */
+static struct device_health_book *make_book(const struct device_view_inputs *in, int64_t now_ns)
+{
+	struct device_health_book *b = in->pods ? device_health_book_new(NULL, NULL) : NULL;
+
+	JSON_FOREACH (it, in->pods)
+		device_health_book_put_pod(b, it, now_ns);
+	if (!b)
+		return NULL;
+	JSON_FOREACH (it, in->nodes) {
+		const struct json *meta = json_getz(it, "metadata");
+
+		(void)device_health_book_put_node(
+			b, json_text_at(meta, "name"),
+			json_text_at(json_getz(meta, "annotations"), DEVICE_HEALTH_ANNOTATION),
+			now_ns, NULL);
+	}
+	return b;
+}
+
+static struct inventory *make_inventory(const struct device_view_inputs *in)
 {
 	struct inventory *inv = inventory_new(inventory_everything);
 
 	/* What it refuses counts as absent, as for everybody else who decides with it. */
-	JSON_FOREACH (it, all)
+	JSON_FOREACH (it, in->slices)
 		(void)inventory_put_slice(inv, it, NULL);
-	JSON_FOREACH (it, claims)
+	JSON_FOREACH (it, in->claims)
 		(void)inventory_put_claim(inv, it, NULL);
+	JSON_FOREACH (it, in->rules)
+		(void)inventory_put_taint_rule(inv, it, NULL);
+	return inv;
+}
+
+void device_view_compute(struct arena *a, struct device_view *v,
+			 const struct device_view_inputs *in, int64_t now_ns)
+{
+	struct inventory *inv = make_inventory(in);
+	struct device_health_book *book = make_book(in, now_ns);
+
 	/* The trees that it makes have its text. */
 	arena_hold(a, drop, inv);
+	if (book)
+		arena_hold(a, drop_book, book);
 	for (size_t i = 0; i < v->n; i++) {
 		struct device_view_slice *s = &v->slices[i];
 		const struct json *status;
 
 		if (s->status || s->older)
 			continue;
-		status = availability_slice_status(inv, NULL, s->name, NULL, now_ns, a);
+		status = availability_slice_status(inv, book, s->name, NULL, now_ns, a);
 		if (status)
 			device_view_take(s, status, DEVICE_VIEW_COMPUTED);
+		s->blind = !in->pods;
 	}
 }
 
@@ -208,14 +247,23 @@ const struct json *device_view_device(const struct device_view_slice *s, struct 
 	return json_find(json_getz(s->status, "devices"), "name", device);
 }
 
+struct device_fact device_view_fact(const struct device_view_slice *s, struct str device)
+{
+	struct device_fact f = device_fact_read(device_view_device(s, device));
+
+	if (s->source == DEVICE_VIEW_COMPUTED)
+		device_fact_computed(&f);
+	f.unsure |= s->blind && f.health.n == 0;
+	return f;
+}
+
 struct device_counts device_view_count(const struct device_view_slice *s)
 {
 	const struct json *all = s->spec ? s->spec : s->status;
 	struct device_counts c = { 0 };
 
 	JSON_FOREACH (it, json_getz(all, "devices")) {
-		struct device_fact f = device_fact_read(
-			device_view_device(s, json_text_at(it, "name")));
+		struct device_fact f = device_view_fact(s, json_text_at(it, "name"));
 
 		device_counts_add(&c, &f);
 	}

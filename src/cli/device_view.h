@@ -3,9 +3,10 @@
  *
  * Where availability comes from, in this order: the status of slices, when somebody has
  * published it; objects of kind ResourceSliceStatus of group devplane.dev, where slices have no
- * status; else it is computed here from slices and claims, which takes the right to list claims
- * in all namespaces. A slice whose published status is missing (nobody runs the controller, or
- * not yet) is computed as well. What cannot be had is said in `note`.
+ * status; else it is computed here from slices, claims, taint rules and reports of health, which
+ * takes the right to list claims in all namespaces. A slice whose published status is missing
+ * (nobody runs the controller, or not yet) is computed as well. Taint rules and reports (pods,
+ * nodes) that may not be read are left out. `note` says what could not be read.
  *
  * With the gate DRAResourceAvailabilityVisibility off nothing of it is looked at or computed.
  * All memory is the run's (cli->arena).
@@ -34,6 +35,8 @@ struct device_view_slice {
 	bool stale;
 	/* The pool has a newer generation: its devices are not given out any more. */
 	bool older;
+	/* Computed without reports of health: these may not be read. */
+	bool blind;
 };
 
 struct device_newest;
@@ -96,9 +99,16 @@ void device_view_adopt(struct device_view *v, const struct json *objects);
  */
 bool device_view_is_of(const struct json *status_meta, const struct json *slice_meta);
 
-/* Computes what is missing. `all` has every slice of the pools that are in the view. */
-void device_view_compute(struct arena *a, struct device_view *v, const struct json *all,
-			 const struct json *claims, int64_t now_ns);
+/* What devices are computed from: arrays of objects. `slices` has every slice of the pools. */
+struct device_view_inputs {
+	const struct json *slices, *claims;
+	const struct json *rules; /* NULL: none, or they may not be read */
+	const struct json *pods, *nodes; /* pods NULL: health is not known */
+};
+
+/* Computes what is missing. */
+void device_view_compute(struct arena *a, struct device_view *v,
+			 const struct device_view_inputs *in, int64_t now_ns);
 
 /* Gives a slice a status, which may be of an earlier generation of it. */
 void device_view_take(struct device_view_slice *s, const struct json *status,
@@ -114,6 +124,15 @@ const struct device_view_slice *device_view_find(const struct device_view *v, st
 
 /* The entry of a device in the slice's status; NULL when there is none. */
 const struct json *device_view_device(const struct device_view_slice *s, struct str device);
+
+/* What is known of the device. */
+struct device_fact device_view_fact(const struct device_view_slice *s, struct str device);
+
+/*
+ * DeviceTaintRules in any version, as an array. -ERR_NOT_FOUND: they are not served, so that there
+ * are none.
+ */
+int device_view_rules(struct kube *k, const struct json **ret_rules, struct error *err);
 
 /*
  * Counts of the devices of the slice's spec: those that its status lacks are unknown. Where there

@@ -157,9 +157,56 @@ static bool is_any_published(const struct device_view *v)
 	return false;
 }
 
+int device_view_rules(struct kube *k, const struct json **ret_rules, struct error *err)
+{
+	const struct discovery_resource *type;
+	struct kube_query ask = { 0 };
+	struct json *tree;
+	int r = kube_resource(k, STR("devicetaintrules.resource.k8s.io"), &type, err);
+
+	if (r < 0)
+		return r;
+	ask.resource = &type->resource;
+	r = kube_read(k, &ask, &tree, err);
+	if (r == 0)
+		*ret_rules = json_getz(tree, "items");
+	return r;
+}
+
+/* An array of all objects; NULL: they cannot be read. */
+static const struct json *read_list(struct load *l, const char *plural, struct error *err)
+{
+	struct resource kind = resource_builtin("", "v1", plural);
+	struct kube_query ask = { .resource = &kind };
+	struct json *tree;
+
+	return kube_read(l->kube, &ask, &tree, err) < 0 ? NULL : json_getz(tree, "items");
+}
+
+/* Without these the answer is less; the note says so. */
+static void read_optional(struct load *l, struct device_view_inputs *in)
+{
+	struct error err;
+	int r = device_view_rules(l->kube, &in->rules, &err);
+
+	if (r < 0 && r != -ERR_NOT_FOUND)
+		l->view.note = str_from(arena_printf(
+			l->arena,
+			"%.*s; device taint rules cannot be read, and devices that they taint "
+			"count as usable: %s",
+			STR_ARG(l->view.note), err.msg));
+	in->pods = read_list(l, "pods", &err);
+	if (!in->pods)
+		l->view.note = str_from(arena_printf(
+			l->arena, "%.*s; health is not known, as pods cannot be listed: %s",
+			STR_ARG(l->view.note), err.msg));
+	in->nodes = read_list(l, "nodes", &err);
+}
+
 static void compute(struct load *l)
 {
 	bool some = is_any_published(&l->view);
+	struct device_view_inputs in = { .slices = l->all };
 	struct kube_query ask = { 0 };
 	struct resource claims;
 	struct json *tree;
@@ -182,8 +229,9 @@ static void compute(struct load *l)
 		arena_printf(l->arena, "%.*s%s from slices and claims", STR_ARG(l->unread),
 			     some ? "slices without a status were computed here"
 				  : "no status is published: what is free was computed here"));
-	device_view_compute(l->arena, &l->view, l->all, json_getz(tree, "items"),
-			    clock_wall(clock_system()));
+	in.claims = json_getz(tree, "items");
+	read_optional(l, &in);
+	device_view_compute(l->arena, &l->view, &in, clock_wall(clock_system()));
 }
 
 static void find_statuses(struct load *l)

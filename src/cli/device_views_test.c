@@ -19,7 +19,7 @@ enum { WORLDS = 300, POOLS = 3, SLICES = 2, DEVICES = 5, CLAIMS = 6 };
 struct world {
 	struct arena arena;
 	struct prng random;
-	struct json *slices, *claims;
+	struct json *slices, *claims, *rules, *pods;
 	struct device_view view;
 	struct device_pool *pools;
 	size_t npools;
@@ -86,22 +86,56 @@ static void add_slice(struct world *w, unsigned pool, unsigned i, unsigned count
 	json_append(w->slices, parse(w, buf_str(&out)));
 }
 
+/* A pod that uses the claim tells how its device is. */
+static void add_pod(struct world *w, unsigned claim, const char *device)
+{
+	static const char *const health[] = { "Healthy", "Unhealthy", "Unknown" };
+	CLEANUP(buf_release) struct buf out = BUF_INIT(64 * KIB);
+
+	(void)buf_printf(&out,
+			 "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"pod%u\",\"uid\":\"pu%u\"},"
+			 "\"spec\":{\"resourceClaims\":[{\"name\":\"gpu\",\"resourceClaimName\":"
+			 "\"c%u\"}]},\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{"
+			 "\"name\":\"c\",\"allocatedResourcesStatus\":[{\"name\":\"claim:gpu\","
+			 "\"resources\":[{\"resourceID\":\"d/%s\",\"health\":\"%s\"}]}]}]}}",
+			 claim, claim, claim, device, health[below(w, 3)]);
+	json_append(w->pods, parse(w, buf_str(&out)));
+}
+
 static void add_claim(struct world *w, unsigned i)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT(64 * KIB);
+	unsigned pool = below(w, POOLS), slice = 1 + below(w, SLICES), n = below(w, DEVICES);
 	bool share = below(w, 2);
 
 	(void)buf_printf(&out,
 			 "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"c%u\",\"uid\":\"u%u\"},"
 			 "\"status\":{\"allocation\":{\"devices\":{\"results\":[{\"request\":\"r\","
 			 "\"driver\":\"d\",\"pool\":\"p%u\",\"device\":\"g%u-%u\"",
-			 i, i, below(w, POOLS), 1 + below(w, SLICES), below(w, DEVICES));
+			 i, i, pool, slice, n);
 	if (share)
 		(void)buf_printf(&out,
 				 ",\"shareID\":\"s%u\",\"consumedCapacity\":{\"memory\":\"%u\"}", i,
 				 1 + below(w, 4));
-	(void)buf_addz(&out, "}]}}}}");
+	(void)buf_printf(&out,
+			 "}]}},\"reservedFor\":[{\"resource\":\"pods\",\"name\":\"pod%u\","
+			 "\"uid\":\"pu%u\"}]}}",
+			 i, i);
 	json_append(w->claims, parse(w, buf_str(&out)));
+	if (below(w, 2))
+		add_pod(w, i, arena_printf(&w->arena, "p%u/g%u-%u", pool, slice, n));
+}
+
+static void add_rule(struct world *w)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(KIB);
+
+	(void)buf_printf(&out,
+			 "{\"metadata\":{\"name\":\"r\"},\"spec\":{\"deviceSelector\":{"
+			 "\"driver\":\"d\",\"pool\":\"p%u\"},\"taint\":{\"key\":\"k\","
+			 "\"effect\":\"NoExecute\"}}}",
+			 below(w, POOLS));
+	json_append(w->rules, parse(w, buf_str(&out)));
 }
 
 static void make_world(struct world *w, uint64_t seed)
@@ -111,6 +145,8 @@ static void make_world(struct world *w, uint64_t seed)
 	prng_init(&w->random, seed);
 	w->slices = json_make_array(&w->arena);
 	w->claims = json_make_array(&w->arena);
+	w->rules = json_make_array(&w->arena);
+	w->pods = json_make_array(&w->arena);
 	for (unsigned p = 0; p < POOLS; p++) {
 		unsigned missing = below(w, 5) == 0;
 
@@ -119,9 +155,16 @@ static void make_world(struct world *w, uint64_t seed)
 	}
 	for (unsigned i = 0; i < CLAIMS; i++)
 		add_claim(w, i);
+	if (below(w, 3) == 0)
+		add_rule(w);
 	device_view_make(&w->arena, w->slices, &w->view);
 	device_view_mark_older(&w->arena, &w->view, w->slices);
-	device_view_compute(&w->arena, &w->view, w->slices, w->claims, 0);
+	device_view_compute(&w->arena, &w->view,
+			    &(struct device_view_inputs){ .slices = w->slices,
+							  .claims = w->claims,
+							  .rules = w->rules,
+							  .pods = w->pods },
+			    0);
 	w->npools = device_pools_make(&w->arena, &w->view, &w->pools);
 }
 
@@ -230,6 +273,7 @@ static struct json *tree_of_top(struct world *w)
 
 static void every_row_of_every_view_adds_up(void **state UNUSED)
 {
+	size_t unhealthy = 0;
 	struct world w;
 
 	for (uint64_t seed = 0; seed < WORLDS; seed++) {
@@ -242,12 +286,14 @@ static void every_row_of_every_view_adds_up(void **state UNUSED)
 			struct row described = row_of_description(&w, &w.pools[i]);
 			struct row live = row_of_tree(top);
 
+			unhealthy += want.unhealthy;
 			assert_row("the status", seed, &want, &want);
 			assert_row("top", seed, &live, &want);
 			assert_row("describe pool", seed, &described, &want);
 		}
 		arena_release(&w.arena);
 	}
+	assert_true(unhealthy > WORLDS / 10);
 }
 
 int main(void)

@@ -26,7 +26,6 @@ enum {
 struct line {
 	struct str driver, pool, node;
 	struct device_counts counts;
-	size_t unsure; /* devices that may be unhealthy: nobody says */
 	enum top_truth complete, valid;
 	bool stale; /* some state may be of before */
 	struct top_slice **slices;
@@ -97,12 +96,8 @@ static void add_slice(struct drawing *w, struct top_slice *s)
 	}
 	l->slices[l->nslices++] = s;
 	l->stale |= s->stale;
-	for (size_t i = 0; i < s->n; i++) {
-		const struct top_device *d = &s->devices[i];
-
-		device_counts_add(&l->counts, &d->fact);
-		l->unsure += d->fact.health.n == 0 && !d->health_known;
-	}
+	for (size_t i = 0; i < s->n; i++)
+		device_counts_add(&l->counts, &s->devices[i].fact);
 }
 
 static int by_name(const struct line *a, const struct line *b)
@@ -230,15 +225,13 @@ static void put_line(struct drawing *w, struct str text, const char *style)
 		(void)buf_printf(w->out, "%.*s\n", (int)n, line.p);
 }
 
-static void count_totals(const struct drawing *w, struct line *ret_all)
+static struct device_counts count_totals(const struct drawing *w)
 {
-	*ret_all = (struct line){ 0 };
-	for (size_t i = 0; i < w->lines.n; i++) {
-		const struct line *l = w->lines.v[i];
+	struct device_counts all = { 0 };
 
-		device_counts_sum(&ret_all->counts, &l->counts);
-		ret_all->unsure += l->unsure;
-	}
+	for (size_t i = 0; i < w->lines.n; i++)
+		device_counts_sum(&all, &w->lines.v[i]->counts);
+	return all;
 }
 
 static const char *plural(size_t n)
@@ -254,10 +247,9 @@ static struct str count_text(struct drawing *w, size_t n, size_t unknown)
 	return str_from(arena_printf(&w->arena, "%zu%s", n, unknown > 0 ? "+" : ""));
 }
 
-static void add_totals(struct drawing *w, const struct line *all, struct buf *text)
+static void add_totals(struct drawing *w, const struct device_counts *all, struct buf *text)
 {
-	const size_t *n = all->counts.by_state;
-	size_t broken = all->counts.free_unhealthy;
+	const size_t *n = all->by_state;
 
 	(void)buf_printf(text, "%zu free, %zu allocated", n[DEVICE_AVAILABLE], n[DEVICE_ALLOCATED]);
 	if (n[DEVICE_PARTIALLY_ALLOCATED])
@@ -267,20 +259,19 @@ static void add_totals(struct drawing *w, const struct line *all, struct buf *te
 	if (n[DEVICE_FACT_UNKNOWN])
 		(void)buf_printf(text, ", %zu unknown", n[DEVICE_FACT_UNKNOWN]);
 	(void)buf_printf(text, "; %.*s unhealthy",
-			 STR_ARG(count_text(w, all->counts.unhealthy, all->unsure)));
-	if (broken)
-		(void)buf_printf(text, " (%zu free)", broken);
+			 STR_ARG(count_text(w, all->unhealthy, all->unsure)));
+	if (all->free_unhealthy)
+		(void)buf_printf(text, " (%zu free)", all->free_unhealthy);
 }
 
 static void put_head(struct drawing *w)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
 	char time[TIMESTAMP_SIZE];
-	struct line all;
+	struct device_counts all = count_totals(w);
 
-	count_totals(w, &all);
-	(void)buf_printf(&text, "%zu device%s in %zu pool%s: ", all.counts.devices,
-			 plural(all.counts.devices), w->lines.n, plural(w->lines.n));
+	(void)buf_printf(&text, "%zu device%s in %zu pool%s: ", all.devices, plural(all.devices),
+			 w->lines.n, plural(w->lines.n));
 	add_totals(w, &all, &text);
 	(void)buf_addz(&text, w->view->loading ? " (loading)" : "");
 	put_line(w, buf_str(&text), "1");
@@ -322,11 +313,9 @@ static void make_cells(struct drawing *w, const struct line *l, struct str cells
 	cells[n++] = l->driver;
 	cells[n++] = pool_cell(w, l);
 	cells[n++] = l->node;
-	cells[n++] = count_text(w, l->counts.devices, 0);
-	for (size_t i = 1; i + 1 < DEVICE_COUNTS_COLUMNS; i++)
+	for (size_t i = 0; i < DEVICE_COUNTS_COLUMNS; i++)
 		cells[n++] = count_text(w, device_counts_at(&l->counts, i),
-					l->counts.by_state[DEVICE_FACT_UNKNOWN]);
-	cells[n++] = count_text(w, l->counts.unhealthy, l->unsure);
+					device_counts_unknown_at(&l->counts, i));
 }
 
 static size_t title_widths(struct drawing *w)
@@ -465,17 +454,6 @@ static void print_pods(const struct top_view *view, const struct top_device *d, 
 			(void)buf_printf(out, " [%.*s]", STR_ARG(d->holders[i].pods));
 }
 
-/* "?": it may be reported to those who see more. */
-static void add_health(const struct top_device *d, struct buf *out)
-{
-	if (d->fact.health.n == 0 && !d->health_known)
-		(void)buf_addc(out, '?');
-	else
-		(void)buf_add_str(out, device_fact_health_name(&d->fact));
-	if (d->fact.message.n)
-		(void)buf_printf(out, ": %.*s", STR_ARG(d->fact.message));
-}
-
 static void put_device(struct drawing *w, const struct top_device *d)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(MIB);
@@ -483,7 +461,9 @@ static void put_device(struct drawing *w, const struct top_device *d)
 	(void)buf_addz(&text, "    ");
 	add_cell(&text, d->name, NAME_MIN, false);
 	add_cell(&text, device_fact_state_text(&d->fact), STATE_MIN, false);
-	add_health(d, &text);
+	(void)buf_add_str(&text, device_fact_health_name(&d->fact));
+	if (d->fact.message.n)
+		(void)buf_printf(&text, ": %.*s", STR_ARG(d->fact.message));
 	if (d->fact.reason.n)
 		(void)buf_printf(&text, "  %.*s", STR_ARG(d->fact.reason));
 	else if (d->taint.n)
@@ -609,7 +589,7 @@ static struct json *device_tree(const struct top_view *view, const struct top_de
 	json_put_str(a, o, "state", str_from(device_fact_state_name(d->fact.state)));
 	put_text(o, "stateReason", d->fact.reason, a);
 	put_text(o, "taint", d->taint, a);
-	if (d->fact.health.n || d->health_known)
+	if (!d->fact.unsure)
 		json_put_str(a, o, "health", device_fact_health_name(&d->fact));
 	put_text(o, "healthMessage", d->fact.message, a);
 	put_text(o, "healthSince", d->fact.since, a);
@@ -622,13 +602,6 @@ static struct json *device_tree(const struct top_view *view, const struct top_de
 	if (hidden)
 		json_put_i64(a, o, "hiddenHolders", (int64_t)hidden);
 	return o;
-}
-
-static void put_counts(struct json *o, const struct line *l, struct arena *a)
-{
-	device_counts_put(a, o, &l->counts);
-	if (l->unsure)
-		json_put_i64(a, o, "healthUnknown", (int64_t)l->unsure);
 }
 
 static void put_truth(struct json *o, const char *name, enum top_truth v, struct arena *a)
@@ -648,7 +621,7 @@ static struct json *pool_tree(const struct top_view *view, const struct line *l,
 	put_truth(o, "valid", l->valid, a);
 	if (l->stale)
 		json_put_bool(a, o, "stale", true);
-	put_counts(o, l, a);
+	device_counts_put(a, o, &l->counts);
 	for (size_t s = 0; s < l->nslices; s++)
 		for (size_t k = 0; k < l->slices[s]->n; k++)
 			json_append(list, device_tree(view, &l->slices[s]->devices[k], a));
@@ -662,14 +635,14 @@ struct json *top_tree(const struct top_model *m, const struct top_view *view, st
 	struct top_view own = *view;
 	char time[TIMESTAMP_SIZE];
 	struct drawing w;
-	struct line all;
+	struct device_counts all;
 
 	begin(&w, m, &own);
-	count_totals(&w, &all);
+	all = count_totals(&w);
 	json_put_str(a, o, "time",
 		     arena_str(a, timestamp_print(view->wall_ns, TIMESTAMP_SECONDS, time)));
 	json_put_str(a, o, "source", view->source);
-	put_counts(json_need_object(a, o, "totals"), &all, a);
+	device_counts_put(a, json_need_object(a, o, "totals"), &all);
 	for (size_t i = 0; i < w.lines.n; i++)
 		json_append(pools, pool_tree(view, w.lines.v[i], a));
 	json_setz(o, "pools", pools);

@@ -90,8 +90,10 @@ static void read_states(struct top_slice *s, const struct json *status,
 			fact.omitted = 0;
 		else
 			read_holders(s, &s->devices[k], it);
+		if (facts->computed)
+			device_fact_computed(&fact);
+		fact.unsure = !facts->health_known && fact.health.n == 0;
 		s->devices[k].fact = device_fact_copy(&s->arena, &fact);
-		s->devices[k].health_known = facts->health_known;
 	}
 }
 

@@ -20,7 +20,6 @@ struct top_holder {
 struct top_device {
 	struct str name;
 	struct device_fact fact; /* fact.omitted: more allocations than there are holders */
-	bool health_known; /* else it may be unhealthy all the same */
 	struct str taint; /* the first that keeps pods away: "key=value:NoExecute"; or empty */
 	struct top_holder *holders;
 	size_t nholders;
@@ -52,6 +51,7 @@ struct top_facts {
 			  struct top_holder **ret_holders);
 	struct str (*pods)(void *arg, struct str ns, struct str claim, struct arena *a);
 	bool health_known; /* a status has all reports of health */
+	bool computed; /* the status is computed here */
 	bool stale, elsewhere; /* as in struct top_slice */
 	void *arg;
 };

@@ -67,14 +67,14 @@ allocate() {
 # --- printed -------------------------------------------------------------------------------------------
 allocate secret hidden n2 gpu-0
 out=$(top)
-matches "totals come first" '^41 devices in 12 pools: 38 free, 1 allocated, 2 unavailable; \? unhealthy' "$out"
+matches "totals come first" '^41 devices in 12 pools: 38 free, 1 allocated, 2 unavailable; 0 unhealthy' "$out"
 contains "and where the data are from" "from slices and claims of https://" "$out"
-matches "a line for each pool" 'gpu.example.com +n2 +n2 +2 +1 +0 +1 +0 +\? +secret/hidden' "$out"
+matches "a line for each pool" 'gpu.example.com +n2 +n2 +2 +1 +0 +1 +0 +0 +secret/hidden' "$out"
 same "json has all of it" '["secret","hidden","train-0"]' "$(top -o json | node -e '
 	const o = JSON.parse(require("fs").readFileSync(0))
 	const { namespace, claim, pods } = o.pools.find((p) => p.pool == "n2").deviceList[0].holders[0]
 	console.log(JSON.stringify([namespace, claim, pods]))')"
-matches "wide shows devices" 'gpu-0 +Allocated +\? +secret/hidden \[train-0\]' "$(top --pool n2 -o wide)"
+matches "wide shows devices" 'gpu-0 +Allocated +NotReported +secret/hidden \[train-0\]' "$(top --pool n2 -o wide)"
 same "one node alone" 4 "$(top --node n3 | wc -l)"
 matches "of whose pool it is known that it is incomplete" 'wide \(incomplete\) +w2 +1 +0 +0 +0 +1 ' "$(top --node w2)"
 capture "$DEVPLANE" top devices --feature-gates DRAResourceAvailabilityVisibility=false
@@ -200,8 +200,8 @@ keys "'$DEVPLANE' top devices" Enter
 sees "the table fills the screen" '^gpu.example.com +big +big +20 +20 +0 '
 sees "its last line has the keys" '1-8 of 11 .* q quit'
 allocate default other big gpu-3
-sees "an allocation shows up by itself" '^gpu.example.com +big +big +20 +19 +0 +1 +0 +\? +default/other'
-sees "totals, too" '^39 devices in 11 pools: 33 free, 3 allocated, .*; \? unhealthy'
+sees "an allocation shows up by itself" '^gpu.example.com +big +big +20 +19 +0 +1 +0 +0 +default/other'
+sees "totals, too" '^39 devices in 11 pools: 33 free, 3 allocated, .*; 0 unhealthy'
 keys Down
 sees "arrows scroll" '2-9 of 11'
 keys k
@@ -211,7 +211,7 @@ sees "pools are sorted by what is free" 'sorted by free'
 keys s
 sees "by what is allocated" 'sorted by allocated'
 keys s d
-sees "devices come below their pools" '^    gpu-3 +Allocated +\? +default/other \[train-0\]'
+sees "devices come below their pools" '^    gpu-3 +Allocated +NotReported +default/other \[train-0\]'
 keys G
 sees "the end is one key away" '43-50 of 50'
 keys PPage
