@@ -357,7 +357,7 @@ static void completion_scripts_know_commands_flags_and_files(void **state)
 		  { "_prog_group_deep() {", "'--from=[more names]:FILE:_files'",
 		    "'(-n --name)'{-n+,--name=}'[whom to greet]:NAME: '",
 		    "'(-l --loud)'{-l,--loud}'[it'\\''s \\[loud\\]]'", "'greet:say hello'",
-		    "resourcepools)' \\\n" } },
+		    "resourcepools devices)' \\\n" } },
 		{ completion_fish,
 		  { "-n '__prog_at \"prog group\"' -a deep -d 'greet from below'",
 		    "-n '__prog_at \"prog greet\"' -l from -r -F -d 'more names'",

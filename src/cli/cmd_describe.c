@@ -230,6 +230,11 @@ static int describe(struct run *v, struct error *err)
 	if (r == 0)
 		r = pool_args_parse(&v->kube, &v->cli->operands, &pools, err);
 	v->sight = claim_sight_new(&v->kube);
+	if (r > 0 && pools.devices)
+		return cli_bad_usage(v->cli, err,
+				     "devices are described with their pool: write `%s describe "
+				     "pool/NAME`",
+				     v->cli->program);
 	if (r > 0)
 		return show_pools(v, &pools, err);
 	if (r == 0)

@@ -37,6 +37,15 @@ static const struct flag flags[] = {
 	  .help = "leave out the line with the columns' names" },
 	{ "ignore-not-found", 0, FLAG_BOOL(struct get_options, ignore_not_found),
 	  .help = "an object that is not there is no failure" },
+	{ "driver", 0, FLAG_STRING(struct get_options, driver), .arg = "NAME",
+	  .help = "get devices: only those of this driver" },
+	{ "node", 0, FLAG_STRING(struct get_options, node), .arg = "NAME",
+	  .help = "get devices: only those of this node" },
+	{ "state", 0, FLAG_STRING(struct get_options, state),
+	  .choices = "Available|PartiallyAllocated|Allocated|Unavailable|Unknown",
+	  .help = "get devices: only those in this state" },
+	{ "unhealthy", 0, FLAG_BOOL(struct get_options, unhealthy),
+	  .help = "get devices: only those that are reported to be unhealthy" },
 	DEVICE_GATE_FLAG(struct get_options, feature_gates),
 	KUBE_FLAGS(struct get_options, kube),
 	{ NULL },
@@ -293,6 +302,32 @@ static int check_options(struct get *g, struct error *err)
 	return 0;
 }
 
+static bool asks_devices(const struct get_options *o)
+{
+	return o->driver || o->node || o->state || o->unhealthy;
+}
+
+/* Pools and devices, which are no objects of a server. */
+static int show_made(struct get *g, const struct pool_args *args, struct error *err)
+{
+	const struct get_options *o = g->options;
+
+	if (o->watch || o->watch_only || o->selector || o->field_selector)
+		return cli_bad_usage(g->cli, err,
+				     "pools and devices are made from slices: they have no labels "
+				     "or fields, and cannot be watched; `%s watch devices` shows "
+				     "changes",
+				     g->cli->program);
+	if (args->devices)
+		return get_devices(g, args, err);
+	if (asks_devices(o))
+		return cli_bad_usage(g->cli, err,
+				     "--driver, --node, --state and --unhealthy choose devices: "
+				     "write `%s get devices`",
+				     g->cli->program);
+	return get_pools(g, args, err);
+}
+
 static int get(struct get *g, struct error *err)
 {
 	struct json *last = NULL;
@@ -307,7 +342,12 @@ static int get(struct get *g, struct error *err)
 	if (r == 0)
 		r = pool_args_parse(&g->kube, &g->cli->operands, &pools, err);
 	if (r > 0)
-		return get_pools(g, &pools, err);
+		return show_made(g, &pools, err);
+	if (r == 0 && asks_devices(g->options))
+		r = cli_bad_usage(g->cli, err,
+				  "--driver, --node, --state and --unhealthy choose devices: "
+				  "write `%s get devices`",
+				  g->cli->program);
 	if (r == 0)
 		r = object_args_parse(&g->kube, &g->cli->operands, &g->args, err);
 	if (r == 0)
@@ -335,12 +375,14 @@ const struct command cmd_get = {
 	.about = "Types are what the API server serves, by plural, singular, short name or kind: "
 		 "pods, pod, po and Pod are the same; TYPE.GROUP tells two of one name apart. "
 		 "Tables are laid out by the server, as for kubectl; slices have what is free of "
-		 "their devices beside it. \"resourcepools\" are made from slices.",
+		 "their devices beside it. \"resourcepools\" and \"devices [POOL..]\" are made "
+		 "from slices.",
 	.examples = "  devplane get pods -A -o wide\n"
 		    "  devplane get resourceclaims,pods -l app=train\n"
 		    "  devplane get node/n1 -o yaml\n"
 		    "  devplane get pod web -o jsonpath='{.status.phase}'\n"
 		    "  devplane get resourcepools\n"
+		    "  devplane get devices --state Available -o wide\n"
 		    "  devplane get pods --field-selector spec.nodeName=n1 --watch\n",
 	.group = COMMAND_OBJECT,
 	.flags = flags,

@@ -19,6 +19,8 @@ struct get_options {
 	struct flag_list label_columns;
 	bool all_namespaces, watch, watch_only, no_headers, show_labels, show_kind;
 	bool ignore_not_found, managed_fields;
+	const char *driver, *node, *state; /* of `get devices` */
+	bool unhealthy;
 	struct flag_list feature_gates;
 };
 
@@ -57,7 +59,7 @@ void get_print_table(struct get *g, const struct json *head, const struct json *
 int get_watch(struct get *g, const struct object_arg *arg, struct str version,
 	      const struct json *head, struct error *err);
 
-/* --- devices: get_devices.c ------------------------------------------------------------------ */
+/* --- devices: get_slices.c ------------------------------------------------------------------- */
 
 struct pool_args;
 
@@ -88,5 +90,8 @@ void get_say_note(const struct get *g, const struct device_view *v);
 
 /* get_pools.c: all of `devplane get resourcepools`. */
 int get_pools(struct get *g, const struct pool_args *args, struct error *err);
+
+/* get_devices.c: all of `devplane get devices`; the arguments are names of pools. */
+int get_devices(struct get *g, const struct pool_args *args, struct error *err);
 
 #endif

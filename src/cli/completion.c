@@ -43,5 +43,5 @@ void completion_add_types(struct buf *out)
 	for (size_t i = 0; i < n; i++)
 		if ((kinds[i]->verbs & SCHEMA_LIST_VERB) && !is_told(kinds, i, kinds[i]->resource))
 			(void)buf_printf(out, "%.*s ", STR_ARG(kinds[i]->resource));
-	(void)buf_addz(out, "resourcepools");
+	(void)buf_addz(out, "resourcepools devices");
 }

@@ -7,8 +7,8 @@
  *	sight     "all", or namespaces whose claims may be named; absent: none
  *	hidden    the gate is off
  *	compute   what has no status is computed, from `claims`, `rules`, `pods` and `nodes`
- *	slices, statuses (ResourceSliceStatus), claims, classes, rules (DeviceTaintRule), pods, nodes:
- *	          objects
+ *	slices, statuses (ResourceSliceStatus), claims, classes, rules (DeviceTaintRule), pods and
+ *	          nodes: objects
  */
 #include <setjmp.h>
 #include <stdarg.h>

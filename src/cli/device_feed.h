@@ -1,8 +1,8 @@
 /*
  * device_feed - a live model of a cluster's devices, for commands that go on showing it.
  *
- * Who may list all claims gets what is computed here from slices, claims, taint rules and reports of
- * health (pods, nodes), on any cluster. Who may not gets what somebody has published: the status of slices, or objects of kind
+ * Who may list all claims gets what is computed here from slices, claims, taint rules and reports
+ * of health (pods, nodes), on any cluster. Who may not gets what somebody has published: the status of slices, or objects of kind
  * ResourceSliceStatus of group devplane.dev; or, if nobody has or it may not be read, devices whose
  * state is unknown. device_feed_source() says which.
  *

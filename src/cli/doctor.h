@@ -38,6 +38,9 @@ void doctor_check_folder(struct doctor *d); /* doctor_folder.c */
 void doctor_check_roles(struct doctor *d);
 void doctor_check_machine(struct doctor *d); /* doctor_machine.c */
 
+struct kube;
+void doctor_check_devices(struct doctor *d, struct kube *k); /* doctor_devices.c */
+
 struct kube_options;
 void doctor_check_cluster(struct doctor *d, const struct kube_options *o); /* doctor_cluster.c */
 

@@ -1,13 +1,13 @@
 /*
- * A cluster, by its API server: whether it is ready, whether clocks agree, nodes, drivers, pools.
+ * A cluster, by its API server: whether it is ready, whether clocks agree, and nodes.
  *
  * The server's time is that of an object that it is asked to make and does not (dryRun).
  */
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/timestamp.h"
-#include "cli/device_pools.h"
 #include "cli/doctor.h"
 #include "cli/kube.h"
 #include "net/loop.h"
@@ -134,58 +134,6 @@ static void check_nodes(struct doctor *d, struct kube *k)
 		doctor_say(d, DOCTOR_OK, "nodes", NULL, "%zu, all Ready", n);
 }
 
-/* --- devices --------------------------------------------------------------------------------- */
-
-static bool is_invalid(const struct device_pool *p)
-{
-	return str_eqz(device_pools_condition(p, "Valid"), "False") ||
-	       str_eqz(device_pools_condition(p, "Complete"), "False");
-}
-
-static void check_pools(struct doctor *d, const struct device_pool *pools, size_t n)
-{
-	size_t bad = 0, devices = 0, drivers = 0;
-	const struct device_pool *first = NULL;
-
-	for (size_t i = 0; i < n; i++) {
-		devices += pools[i].counts.devices;
-		drivers += i == 0 || !str_eq(pools[i].driver, pools[i - 1].driver);
-		if (!is_invalid(&pools[i]))
-			continue;
-		bad++;
-		first = first ? first : &pools[i];
-	}
-	doctor_say(d, DOCTOR_OK, "drivers", NULL, "%zu publish devices", drivers);
-	if (bad > 0)
-		doctor_say(d, DOCTOR_FAIL, "pools",
-			   arena_printf(d->arena, "see `devplane describe pool %.*s`",
-					STR_ARG(first->name)),
-			   "%zu of %zu are not valid or not complete; %.*s/%.*s is one", bad, n,
-			   STR_ARG(first->driver), STR_ARG(first->name));
-	else
-		doctor_say(d, DOCTOR_OK, "pools", NULL, "%zu with %zu devices, all valid", n,
-			   devices);
-}
-
-static void check_devices(struct doctor *d, struct kube *k)
-{
-	struct device_view_query q = { 0 };
-	struct device_pool *pools;
-	struct device_view view;
-	struct error err;
-	size_t n;
-
-	if (device_view_load(k, &q, &view, &err) < 0) {
-		doctor_say(d, DOCTOR_WARN, "pools", NULL, "%s", err.msg);
-		return;
-	}
-	n = device_pools_make(d->arena, &view, &pools);
-	if (n == 0)
-		doctor_say(d, DOCTOR_OK, "drivers", NULL, "none publishes devices");
-	else
-		check_pools(d, pools, n);
-}
-
 void doctor_check_cluster(struct doctor *d, const struct kube_options *o)
 {
 	struct kube k;
@@ -196,7 +144,7 @@ void doctor_check_cluster(struct doctor *d, const struct kube_options *o)
 	} else if (check_server(d, &k)) {
 		check_clock(d, &k);
 		check_nodes(d, &k);
-		check_devices(d, &k);
+		doctor_check_devices(d, &k);
 	}
 	kube_close(&k);
 }

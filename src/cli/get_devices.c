@@ -1,211 +1,298 @@
-/*
- * Slices in a table of our own: the server's columns, and what is free of them, which servers that
- * are not ours do not tell. A watch has the same columns with what the objects themselves say.
- */
-#include "base/duration.h"
+/* Single devices as a table, or as objects of a kind that no server has. */
 #include "base/limits.h"
-#include "base/timestamp.h"
+#include "cli/claim_sight.h"
 #include "cli/cmd_get.h"
-#include "cli/device_pools.h"
-#include "cli/output.h"
-#include "client/discovery.h"
+#include "cli/describe_devices.h"
+#include "cli/pool_args.h"
 
-bool get_is_slices(const struct discovery_resource *type)
-{
-	const struct resource *r = &type->resource;
+#define API_VERSION "devplane.dev/v1alpha1"
 
-	return str_eqz(r->resource, "resourceslices") && str_eqz(r->group, "resource.k8s.io") &&
-	       (str_eqz(r->version, "v1") || str_eqz(r->version, "v1beta2"));
-}
-
-void get_hide(const struct get *g, const struct discovery_resource *type, struct json *tree)
-{
-	const struct resource *r = &type->resource;
-
-	if (!g->hidden || !str_eqz(r->resource, "resourceslices") ||
-	    !str_eqz(r->group, "resource.k8s.io"))
-		return;
-	(void)json_remove(tree, STR("status"));
-	JSON_FOREACH (it, json_getz(tree, "items"))
-		(void)json_remove(it, STR("status"));
-}
-
-/* --- tables ---------------------------------------------------------------------------------- */
-
-struct json *get_make_table(struct arena *a, const struct get_column *columns, size_t n)
-{
-	struct json *table = json_make_object(a), *list;
-
-	list = json_need_array(a, table, "columnDefinitions");
-	for (size_t i = 0; i < n; i++) {
-		struct json *c = json_make_object(a);
-
-		json_put_str(a, c, "name", str_from(columns[i].name));
-		json_put_i64(a, c, "priority", columns[i].wide ? 1 : 0);
-		json_append(list, c);
-	}
-	(void)json_need_array(a, table, "rows");
-	return table;
-}
-
-struct json *get_make_row(struct arena *a, struct json *table, const struct json *meta)
-{
-	struct json *row = json_make_object(a), *copy = NULL;
-
-	(void)json_need_array(a, row, "cells");
-	if (meta && json_copy(a, meta, &copy, NULL) == 0)
-		json_setz(json_need_object(a, row, "object"), "metadata", copy);
-	json_append(json_getz(table, "rows"), row);
-	return json_getz(row, "cells");
-}
-
-void get_add_cell(struct arena *a, struct json *cells, struct str text)
-{
-	json_append(cells, json_make_str(a, text));
-}
-
-void get_add_count(struct arena *a, struct json *cells, bool known, size_t n)
-{
-	json_append(cells,
-		    known ? json_make_i64(a, (int64_t)n) : json_make_str(a, STR("<unknown>")));
-}
-
-static struct json *count_cell(struct arena *a, size_t n, size_t unknown, size_t all)
-{
-	if (unknown == 0)
-		return json_make_i64(a, (int64_t)n);
-	if (unknown == all)
-		return json_make_str(a, STR("<unknown>"));
-	return json_make_str(a, str_from(arena_printf(a, "%zu+", n)));
-}
-
-void get_add_counts(struct arena *a, struct json *cells, const struct device_counts *c)
-{
-	json_append(cells, json_make_i64(a, (int64_t)c->devices));
-	for (size_t i = 1; i < DEVICE_COUNTS_COLUMNS; i++)
-		json_append(cells, count_cell(a, device_counts_at(c, i),
-					      c->by_state[DEVICE_FACT_UNKNOWN], c->devices));
-}
-
-/* --- slices ---------------------------------------------------------------------------------- */
-
-static const struct get_column slice_columns[] = {
-	{ "Name", false },      { "Node", false },      { "Driver", false },
-	{ "Pool", false },      { "Devices", false },   { "Free", false },
-	{ "Partial", false },   { "Allocated", false }, { "Unavailable", false },
-	{ "Unhealthy", false }, { "Age", false },
+/* What is shown of one device. */
+struct row {
+	const struct device_pool *pool;
+	const struct device_view_slice *slice;
+	const struct json *device, *entry; /* of the spec; of the status, or NULL */
+	struct str name, node;
+	struct device_fact fact;
 };
 
-/* With the gate off no more than slices say; our server's table has more. */
-static const struct get_column plain_columns[] = {
-	{ "Name", false }, { "Node", false }, { "Driver", false },
-	{ "Pool", false }, { "Age", false },
+struct devices {
+	struct get *get;
+	struct arena *arena;
+	struct describe describe; /* names claims that may be named */
+	struct inventory *shares; /* of the slices alone; NULL: shares are not shown */
+	struct row *rows;
+	size_t n;
 };
 
-static struct json *slice_table(const struct get *g, struct arena *a)
+/* --- which devices --------------------------------------------------------------------------- */
+
+/* A slice may leave it to each device which nodes reach it. */
+static struct str node_of(const struct row *r)
 {
-	return g->hidden ? get_make_table(a, plain_columns, ARRAY_SIZE(plain_columns))
-			 : get_make_table(a, slice_columns, ARRAY_SIZE(slice_columns));
+	return json_true_at(r->slice->spec, "perDeviceNodeSelection")
+		       ? device_view_node(r->device)
+		       : device_view_node(r->slice->spec);
 }
 
-static void add_counts(struct arena *a, struct json *cells, const struct device_view_slice *s)
+static bool is_wanted(const struct devices *d, const struct row *r)
 {
-	struct device_counts counts = device_view_count(s);
+	const struct get_options *o = d->get->options;
 
-	if (!s->older) {
-		get_add_counts(a, cells, &counts);
-		return;
+	return (!o->driver || str_eqz(r->pool->driver, o->driver)) &&
+	       (!o->node || str_eqz(r->node, o->node)) &&
+	       (!o->state || strcmp(device_fact_state_name(r->fact.state), o->state) == 0) &&
+	       (!o->unhealthy || r->fact.unhealthy);
+}
+
+static void gather_slice(struct devices *d, const struct device_pool *p,
+			 const struct device_view_slice *s)
+{
+	JSON_FOREACH (it, json_getz(s->spec, "devices")) {
+		struct row r = {
+			.pool = p, .slice = s, .device = it, .name = json_text_at(it, "name")
+		};
+
+		r.entry = device_view_device(s, r.name);
+		r.fact = device_view_fact(s, r.name);
+		r.node = node_of(&r);
+		if (is_wanted(d, &r))
+			d->rows[d->n++] = r;
 	}
-	/* Not given out any more: neither free nor taken. */
-	get_add_count(a, cells, true, counts.devices);
-	for (size_t i = 1; i < DEVICE_COUNTS_COLUMNS; i++)
-		get_add_cell(a, cells, STR("<none>"));
 }
 
-static struct str age_of(struct arena *a, const struct json *meta, int64_t wall_ns)
+static void gather(struct devices *d, const struct pool_args_found *f)
 {
-	char text[DURATION_SIZE];
-	int64_t at;
+	size_t all = 0;
 
-	if (timestamp_parse(json_text_at(meta, "creationTimestamp"), &at, NULL) < 0)
-		return STR("<unknown>");
-	return arena_str(a, duration_print_age(wall_ns - at, text));
+	for (size_t i = 0; i < f->n; i++)
+		all += f->pools[i].counts.devices;
+	d->rows = ARENA_ARRAY(d->arena, struct row, all + 1);
+	for (size_t i = 0; i < f->n; i++)
+		for (size_t k = 0; k < f->pools[i].n; k++)
+			if (!f->pools[i].slices[k].older)
+				gather_slice(d, &f->pools[i], &f->pools[i].slices[k]);
 }
 
-static void add_slice(struct get *g, struct arena *a, struct json *table,
-		      const struct device_view_slice *s)
+/* --- shares ---------------------------------------------------------------------------------- */
+
+static void drop(void *inventory)
 {
-	const struct json *meta = json_getz(s->object, "metadata");
-	struct json *cells = get_make_row(a, table, meta);
-
-	get_add_cell(a, cells, json_text_at(meta, "name"));
-	get_add_cell(a, cells, s->node);
-	get_add_cell(a, cells, json_text_at(s->spec, "driver"));
-	get_add_cell(a, cells, json_text_at(json_getz(s->spec, "pool"), "name"));
-	if (!g->hidden)
-		add_counts(a, cells, s);
-	get_add_cell(a, cells, age_of(a, meta, g->style.wall_ns));
+	inventory_free(inventory);
 }
 
-static int by_name(const void *a, const void *b)
+/* It knows what the policies of capacities allow. */
+static void read_policies(struct devices *d, const struct device_view *v)
 {
-	return str_cmp(((const struct device_view_slice *)a)->name,
-		       ((const struct device_view_slice *)b)->name);
+	d->shares = inventory_new(inventory_everything);
+	arena_hold(d->arena, drop, d->shares);
+	for (size_t i = 0; i < v->n; i++)
+		(void)inventory_put_slice(d->shares, v->slices[i].object, NULL);
 }
 
-void get_say_note(const struct get *g, const struct device_view *v)
+/* The most of each capacity that one more claim could get; NULL: nothing, or it is not shared. */
+static struct json *largest_share(const struct devices *d, const struct row *r)
+{
+	const struct json *left = json_getz(r->entry, "availableCapacity");
+	const struct inventory_device *known;
+	struct json *share;
+
+	if (!d->shares || json_count(left) == 0 ||
+	    (r->fact.state != DEVICE_AVAILABLE && r->fact.state != DEVICE_PARTIALLY_ALLOCATED))
+		return NULL;
+	known = inventory_device(d->shares, r->pool->driver, r->pool->name, r->name);
+	share = json_make_object(d->arena);
+	for (size_t i = 0; known && i < known->view.ncapacity; i++) {
+		const struct inventory_capacity *c = &known->capacities[i];
+		CLEANUP(buf_release) struct buf text = BUF_INIT(KIB);
+		struct quantity q;
+
+		if (!quantity_read(json_get(left, c->name), &q))
+			continue;
+		(void)quantity_print(device_share_most(c, q), &text);
+		json_set(share, c->name,
+			 json_make_str(d->arena, arena_str(d->arena, buf_str(&text))));
+	}
+	return share;
+}
+
+static struct str share_text(const struct devices *d, const struct row *r)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT(64 * KIB);
-	size_t stale = 0;
 
-	for (size_t i = 0; i < v->n; i++)
-		stale += v->slices[i].stale && !v->slices[i].older;
-	output_clean(&text, v->note);
-	if (v->note.n > 0)
-		(void)fprintf(g->cli->err, "Note: %.*s\n", STR_ARG(buf_str(&text)));
-	if (stale > 0)
-		(void)fprintf(g->cli->err,
-			      "Note: %zu slice%s changed since %s status was written\n", stale,
-			      stale == 1 ? " has" : "s have", stale == 1 ? "its" : "their");
+	JSON_FOREACH (it, largest_share(d, r))
+		(void)buf_printf(&text, "%s%.*s=%.*s", text.n > 0 ? "," : "", STR_ARG(json_key(it)),
+				 STR_ARG(json_str(it)));
+	return arena_str(d->arena, buf_str(&text));
 }
 
-int get_slices(struct get *g, const struct object_arg *arg, struct json **ret_table,
-	       struct error *err)
-{
-	struct device_view_query q = { .slice = arg->name,
-				       .label_selector = str_from(g->options->selector),
-				       .field_selector = str_from(g->options->field_selector),
-				       .hidden = g->hidden };
-	struct arena *a = &g->cli->arena;
-	struct device_view v;
-	struct json *table;
-	int r = device_view_load(&g->kube, &q, &v, err);
+/* --- the table ------------------------------------------------------------------------------- */
 
-	if (r < 0)
-		return r;
-	get_say_note(g, &v);
-	g->newest = v.newest;
-	/* Lists come by name, as a server has them. */
-	qsort(v.slices, v.n, sizeof(*v.slices), by_name);
-	table = slice_table(g, a);
-	if (v.version.n > 0 && arg->name.n == 0)
-		json_put_str(a, json_need_object(a, table, "metadata"), "resourceVersion",
-			     v.version);
-	for (size_t i = 0; i < v.n; i++)
-		add_slice(g, a, table, &v.slices[i]);
-	*ret_table = table;
+static const struct get_column columns[] = {
+	{ "Device", false }, { "Driver", false }, { "Pool", false },   { "Node", false },
+	{ "State", false },  { "Reason", false }, { "Health", false }, { "Held By", false },
+	{ "Since", true },   { "Message", true }, { "Share", true },
+};
+enum { PLAIN_COLUMNS = 4 }; /* with the gate off no more than slices say */
+
+static void add_text(struct devices *d, struct json *cells, struct str text)
+{
+	get_add_cell(d->arena, cells, text.n > 0 ? text : STR("<none>"));
+}
+
+static void add_row(struct devices *d, struct json *table, const struct row *r)
+{
+	struct json *cells = get_make_row(d->arena, table, NULL);
+
+	get_add_cell(d->arena, cells, r->name);
+	get_add_cell(d->arena, cells, r->pool->driver);
+	get_add_cell(d->arena, cells, r->pool->name);
+	get_add_cell(d->arena, cells, r->node);
+	if (d->get->hidden)
+		return;
+	get_add_cell(d->arena, cells, device_fact_state_text(&r->fact));
+	add_text(d, cells, r->fact.reason);
+	get_add_cell(d->arena, cells, device_fact_health_name(&r->fact));
+	add_text(d, cells, describe_held_by(&d->describe, r->entry));
+	add_text(d, cells, r->fact.since);
+	add_text(d, cells, r->fact.message);
+	add_text(d, cells, share_text(d, r));
+}
+
+static void print_table(struct devices *d)
+{
+	struct get *g = d->get;
+	struct json *table = get_make_table(d->arena, columns,
+					    g->hidden ? PLAIN_COLUMNS : ARRAY_SIZE(columns));
+
+	g->style = (struct object_table_style){ .wide = g->format == GET_WIDE,
+						.no_headers = g->options->no_headers,
+						.colour = g->cli->out_colour };
+	if (g->options->show_kind)
+		g->style.prefix = STR("device/");
+	for (size_t i = 0; i < d->n; i++)
+		add_row(d, table, &d->rows[i]);
+	get_print_table(g, table, table);
+}
+
+/* --- objects --------------------------------------------------------------------------------- */
+
+static void put_text(struct devices *d, struct json *o, const char *name, struct str text)
+{
+	if (text.n > 0)
+		json_put_str(d->arena, o, name, text);
+}
+
+/* Claims that may not be named are only counted. */
+static void put_holders(struct devices *d, struct json *status, const struct row *r)
+{
+	size_t shown, hidden = describe_hidden_claims(&d->describe, r->entry, &shown);
+	struct json *list;
+
+	if (shown > 0) {
+		list = json_need_array(d->arena, status, "allocations");
+		JSON_FOREACH (it, json_getz(r->entry, "allocations")) {
+			struct json *copy = NULL;
+
+			if (claim_sight_may(d->get->sight, json_text_at(it, "claimNamespace")) &&
+			    json_copy(d->arena, it, &copy, NULL) == 0)
+				json_append(list, copy);
+		}
+	}
+	if (hidden > 0)
+		json_put_i64(d->arena, status, "hiddenClaims", (int64_t)hidden);
+	if (r->fact.omitted > 0)
+		json_put_i64(d->arena, status, "omittedAllocations", (int64_t)r->fact.omitted);
+}
+
+static void put_status(struct devices *d, struct json *object, const struct row *r)
+{
+	struct json *status = json_need_object(d->arena, object, "status");
+	struct json *share = largest_share(d, r);
+
+	json_put_str(d->arena, status, "state", str_from(device_fact_state_name(r->fact.state)));
+	put_text(d, status, "stateReason", r->fact.reason);
+	if (!r->fact.unsure)
+		json_put_str(d->arena, status, "health", device_fact_health_name(&r->fact));
+	put_text(d, status, "healthMessage", r->fact.message);
+	put_text(d, status, "healthSince", r->fact.since);
+	put_text(d, status, "healthSource", r->fact.source);
+	put_holders(d, status, r);
+	if (share)
+		json_setz(status, "largestShare", share);
+}
+
+static struct json *object_of(struct devices *d, const struct row *r)
+{
+	struct json *object = json_make_object(d->arena), *spec;
+
+	json_put_str(d->arena, object, "apiVersion", STR(API_VERSION));
+	json_put_str(d->arena, object, "kind", STR("Device"));
+	json_put_str(d->arena, json_need_object(d->arena, object, "metadata"), "name", r->name);
+	spec = json_need_object(d->arena, object, "spec");
+	json_put_str(d->arena, spec, "driver", r->pool->driver);
+	json_put_str(d->arena, spec, "pool", r->pool->name);
+	if (r->node.n > 0 && r->node.p[0] != '<')
+		json_put_str(d->arena, spec, "nodeName", r->node);
+	json_put_str(d->arena, spec, "slice", r->slice->name);
+	if (!d->get->hidden)
+		put_status(d, object, r);
+	return object;
+}
+
+static int print_objects(struct devices *d, struct error *err)
+{
+	struct json *list = json_make_object(d->arena), *items;
+
+	json_put_str(d->arena, list, "apiVersion", STR("v1"));
+	items = json_need_array(d->arena, list, "items");
+	for (size_t i = 0; i < d->n; i++)
+		json_append(items, object_of(d, &d->rows[i]));
+	json_put_str(d->arena, list, "kind", STR("List"));
+	json_put_str(d->arena, json_need_object(d->arena, list, "metadata"), "resourceVersion",
+		     STR(""));
+	return get_print_object(d->get, NULL, list, err);
+}
+
+static void print_names(const struct devices *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		(void)fprintf(d->get->cli->out, "device/%.*s/%.*s/%.*s\n",
+			      STR_ARG(d->rows[i].pool->driver), STR_ARG(d->rows[i].pool->name),
+			      STR_ARG(d->rows[i].name));
+}
+
+/* --- the command ----------------------------------------------------------------------------- */
+
+static int print(struct devices *d, struct error *err)
+{
+	if (d->get->format == GET_NAME)
+		print_names(d);
+	else if (d->get->format != GET_TABLE && d->get->format != GET_WIDE)
+		return print_objects(d, err);
+	else if (d->n == 0)
+		(void)fputs("No resources found\n", d->get->cli->err);
+	else
+		print_table(d);
 	return 0;
 }
 
-struct json *get_slice_event(struct get *g, struct arena *a, struct json *slice)
+int get_devices(struct get *g, const struct pool_args *args, struct error *err)
 {
-	struct json *table = slice_table(g, a);
-	struct json *one = json_make_array(a);
-	struct device_view v;
+	struct devices d = { .get = g, .arena = &g->cli->arena };
+	struct pool_args_found f;
+	int r;
 
-	json_append(one, slice);
-	device_view_make(a, one, &v);
-	v.slices[0].older = g->newest && !device_newest_put(g->newest, v.slices[0].spec);
-	add_slice(g, a, table, &v.slices[0]);
-	return table;
+	g->sight = claim_sight_new(&g->kube);
+	d.describe = (struct describe){ .arena = d.arena, .sight = g->sight };
+	r = pool_args_load(&g->kube, args, g->hidden, &f, err);
+	if (r == -ERR_NOT_FOUND && args->n > 0 && g->options->ignore_not_found)
+		return 0;
+	if (r < 0)
+		return r;
+	get_say_note(g, &f.view);
+	if (g->format != GET_TABLE && g->format != GET_NAME && !g->hidden)
+		read_policies(&d, &f.view);
+	gather(&d, &f);
+	return print(&d, err);
 }

@@ -155,11 +155,6 @@ int get_pools(struct get *g, const struct pool_args *args, struct error *err)
 	struct pool_args_found f;
 	int r;
 
-	if (o->watch || o->watch_only || o->selector || o->field_selector)
-		return cli_bad_usage(g->cli, err,
-				     "pools are made from slices: they have no labels or fields, "
-				     "and cannot be watched; `%s watch devices` shows changes",
-				     g->cli->program);
 	g->sight = claim_sight_new(&g->kube);
 	r = pool_args_load(&g->kube, args, g->hidden, &f, err);
 	if (r == -ERR_NOT_FOUND && args->n > 0 && o->ignore_not_found)

@@ -14,6 +14,11 @@ static bool is_word(struct str word)
 	return false;
 }
 
+static bool is_device_word(struct str word)
+{
+	return str_ieq(word, STR("devices")) || str_ieq(word, STR("device"));
+}
+
 /* Whether the server has no type that is called so. */
 static int is_free(struct kube *k, struct str word, struct error *err)
 {
@@ -32,10 +37,10 @@ static int parse_pairs(struct kube *k, const struct flag_list *operands, struct 
 	for (size_t i = 0; i < operands->n; i++) {
 		rest = str_from(operands->v[i]);
 		(void)str_split(&rest, '/', &word);
-		if (!is_word(word) || rest.n == 0)
+		if ((args->devices ? !is_device_word(word) : !is_word(word)) || rest.n == 0)
 			return cli_bad_usage(k->cli, err,
-					     "\"%s\" is not pool/NAME, as the others are: pools "
-					     "are shown alone",
+					     "\"%s\" is not TYPE/POOL, as the others are: pools "
+					     "and devices are shown alone",
 					     operands->v[i]);
 		args->names[args->n++] = rest;
 	}
@@ -51,7 +56,8 @@ int pool_args_parse(struct kube *k, const struct flag_list *operands, struct poo
 	int r;
 
 	(void)str_split(&rest, '/', &word);
-	if (!is_word(word))
+	args.devices = is_device_word(word);
+	if (!is_word(word) && !args.devices)
 		return 0;
 	r = is_free(k, word, err);
 	if (r <= 0)

@@ -1,8 +1,8 @@
 /*
  * pool_args - pools of devices as operands: "resourcepools", "resourcepool NAME..",
- * "pool/NAME", "pool/DRIVER/NAME".
+ * "pool/NAME", "pool/DRIVER/NAME"; and "devices POOL..", the devices of pools.
  *
- * No server has such a type, so that they are looked for in slices; where one has a type of that
+ * No server has such types, so that they are looked for in slices; where one has a type of that
  * name, it is meant.
  */
 #ifndef CLI_POOL_ARGS_H
@@ -13,6 +13,7 @@
 struct pool_args {
 	struct str *names; /* as written; none: all pools */
 	size_t n;
+	bool devices; /* single devices are asked for */
 };
 
 /* 1: pools are asked for; 0: something else is. */

@@ -250,15 +250,19 @@ static void tell_state(struct telling *t, const struct top_device *old, const st
 	t->tell(t->arg, &c);
 }
 
-/* Health as it is reported: where the user sees no reports, there is nothing to tell. */
+static bool is_ill(const struct top_device *d)
+{
+	return d && d->fact.health.n > 0 && !str_eqz(d->fact.health, "Healthy");
+}
+
+/* A pod that ends no longer reports a healthy device: nobody wants to know that. */
 static void tell_health(struct telling *t, const struct top_device *old, const struct top_slice *s,
 			const struct top_device *d)
 {
 	struct top_change c = change_of(TOP_HEALTH, s, d);
 
-	if (old ? str_eq(old->fact.health, d->fact.health) &&
-			    str_eq(old->fact.message, d->fact.message)
-		: !d->fact.unhealthy)
+	if ((!is_ill(old) && !is_ill(d)) || (old && str_eq(old->fact.health, d->fact.health) &&
+					     str_eq(old->fact.message, d->fact.message)))
 		return;
 	c.from = old ? device_fact_health_name(&old->fact) : STR_NULL;
 	c.to = device_fact_health_name(&d->fact);

@@ -118,8 +118,7 @@ static struct quantity least_of(const struct inventory_capacity *c)
 	return least;
 }
 
-/* The most of `left` that the policy allows. */
-static struct quantity most_of(const struct inventory_capacity *c, struct quantity left)
+struct quantity device_share_most(const struct inventory_capacity *c, struct quantity left)
 {
 	const struct inventory_policy *p = c->policy;
 	struct quantity most = left;
@@ -145,7 +144,7 @@ bool device_share(const struct inventory_device *d, const struct inventory_capac
 							  : inventory_remaining(d, c);
 
 	*ret_least = least_of(c);
-	*ret_most = most_of(c, left);
+	*ret_most = device_share_most(c, left);
 	return quantity_cmp(*ret_least, left) <= 0;
 }
 

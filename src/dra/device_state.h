@@ -70,4 +70,7 @@ struct device_standing device_standing(const struct inventory *inv,
 bool device_share(const struct inventory_device *d, const struct inventory_capacity *c,
 		  struct quantity *ret_least, struct quantity *ret_most);
 
+/* The most that one claim can take if so much is left: what the capacity's policy allows. */
+struct quantity device_share_most(const struct inventory_capacity *c, struct quantity left);
+
 #endif

@@ -1,0 +1,221 @@
+// One cluster with devices in every state, and all views of it: each shows the same counts, and its columns add up to its devices. Statuses
+// are first computed by each view, then published by the controller.
+import assert from "node:assert/strict"
+import { spawn, spawnSync } from "node:child_process"
+import { core, dra, expect } from "./api_lib.mjs"
+import { DRIVER, claimsOf, device, share, shared, slices, startDevices } from "./availability_lib.mjs"
+import { devplane, finish, test, until } from "./lib.mjs"
+
+const cluster = await startDevices()
+const { server, client } = cluster
+const env = { ...process.env, KUBECONFIG: server.kubeconfig }
+const run = (...args) => {
+	const { stdout, stderr } = spawnSync(devplane, args, { encoding: "utf8", env })
+	assert.ok(stdout, `devplane ${args.join(" ")}: ${stderr}`)
+	return stdout
+}
+const json = (...args) => JSON.parse(run(...args, "-o", "json"))
+
+// --- the cluster -----------------------------------------------------------------------------------------------
+
+const POOLS = ["fabric", "half", "n1", "parts"]
+const id = (name) => `${DRIVER}/n1/${name}`
+
+// On node n1: free; under maintenance, by its slice and by a rule; held; held and broken; free and broken.
+async function makeGPUs() {
+	expect(await client.post(`${core}/nodes`, { metadata: { name: "n1", annotations: {
+		"devplane.dev/device-health": JSON.stringify([{ id: id("free-broken"), health: "Unhealthy", message: "Xid 48", since: "2026-01-01T00:00:00Z" }]) } } }), 201)
+	await cluster.slice("n1-gpu", { node: "n1", devices: [device("free"),
+		device("maintained", { taints: [{ key: "maintenance", effect: "NoSchedule" }] }),
+		device("ruled"), device("held"), device("held-broken"), device("free-broken")] })
+	expect(await client.post(`${dra}/devicetaintrules`, { metadata: { name: "rule" }, spec: {
+		deviceSelector: { driver: DRIVER, pool: "n1", device: "ruled" }, taint: { key: "soon", effect: "NoSchedule" } } }), 201)
+	await cluster.claim("default", "held", [{ pool: "n1", device: "held" }])
+	await cluster.claim("default", "broken", [{ pool: "n1", device: "held-broken" }])
+}
+
+// A pod reports the health of its claim's device, as a node agent writes it.
+async function makePod() {
+	const pods = `${core}/namespaces/default/pods`
+	const { metadata: { uid } } = expect(await client.post(pods, { metadata: { name: "train" }, spec: { nodeName: "n1",
+		containers: [{ name: "c", image: "i", resources: { claims: [{ name: "gpu" }] } }], resourceClaims: [{ name: "gpu", resourceClaimName: "broken" }] } }), 201)
+	expect(await client.patch(`${claimsOf("default")}/broken/status`, { status: { reservedFor: [{ resource: "pods", name: "train", uid }] } }, "merge"), 200)
+	expect(await client.patch(`${pods}/train/status`, { status: { phase: "Running", containerStatuses: [{ name: "c", image: "i", imageID: "", ready: true, restartCount: 0,
+		allocatedResourcesStatus: [{ name: "claim:gpu", resources: [{ resourceID: id("held-broken"), health: "Unhealthy", message: "Xid 79" }] }] }] } }, "merge"), 200)
+}
+
+// Shared: partly and wholly given out, and untouched. Partitions: one is held, another fits beside it, the whole does not. A pool of which
+// a slice is missing.
+async function makePools() {
+	await cluster.slice("fabric", { pool: "fabric", devices: [shared("some"), shared("none"), shared("all")] })
+	await cluster.claim("default", "some", [share("fabric", "some", "20Gi")])
+	await cluster.claim("default", "none", [share("fabric", "none", "80Gi")])
+	const part = (name, slots) => device(name, { consumesCounters: [{ counterSet: "gpu", counters: { slots: { value: String(slots) } } }] })
+	await cluster.slice("parts-0", { pool: "parts", node: "n1", count: 2, devices: undefined, sharedCounters: [{ name: "gpu", counters: { slots: { value: "2" } } }] })
+	await cluster.slice("parts-1", { pool: "parts", node: "n1", count: 2, devices: [part("half-0", 1), part("half-1", 1), part("whole", 2)] })
+	await cluster.claim("default", "part", [{ pool: "parts", device: "half-0" }])
+	await cluster.slice("half-0", { pool: "half", node: "n1", count: 2, devices: [device("a"), device("b")] })
+}
+
+const WANT = {
+	fabric: { devices: 3, free: 1, partial: 1, allocated: 1, unavailable: 0, unhealthy: 0 },
+	half: { devices: 2, free: 0, partial: 0, allocated: 0, unavailable: 2, unhealthy: 0 },
+	n1: { devices: 6, free: 2, partial: 0, allocated: 2, unavailable: 2, unhealthy: 2 },
+	parts: { devices: 3, free: 1, partial: 0, allocated: 1, unavailable: 1, unhealthy: 0 },
+}
+const none = () => ({ devices: 0, free: 0, partial: 0, allocated: 0, unavailable: 0, unhealthy: 0 })
+const STATES = { Available: "free", PartiallyAllocated: "partial", Allocated: "allocated", Unavailable: "unavailable" }
+
+function sum(rows) {
+	const all = none()
+	for (const row of rows)
+		for (const key of Object.keys(all))
+			all[key] += row[key]
+	return all
+}
+
+function count(list) {
+	const row = none()
+	for (const { state, health } of list) {
+		row.devices++
+		row[STATES[state.split(",")[0]] ?? assert.fail(state)]++
+		row.unhealthy += health === "Unhealthy"
+	}
+	return row
+}
+
+const pick = (o) => Object.fromEntries(Object.keys(none()).map((key) => [key, o[key]]))
+const groupBy = (list, key) => Object.fromEntries(POOLS.map((p) => [p, list.filter((x) => key(x) === p)]))
+const each = (o, f) => Object.fromEntries(Object.entries(o).map(([k, v]) => [k, f(v)]))
+
+// --- the views -------------------------------------------------------------------------------------------------
+
+// Rows of a table as objects by lower-case title. A title may have a space, so columns are at least two apart.
+function table(text) {
+	const [head, ...lines] = text.trimEnd().split("\n").map((l) => l.trim().split(/ {2,}/))
+	return lines.map((cells) => Object.fromEntries(head.map((h, i) => [h.toLowerCase(), /^\d+$/.test(cells[i]) ? Number(cells[i]) : cells[i]])))
+}
+
+// The summary of a description.
+function summary(text) {
+	const of = (title) => Number(new RegExp(`^ *${title} Devices: +(\\d+)$`, "m").exec(text)?.[1] ?? 0)
+	return { devices: of("Total"), free: of("Available"), partial: of("Partially Allocated"), allocated: of("Allocated"), unavailable: of("Unavailable"), unhealthy: of("Unhealthy") }
+}
+
+async function statuses() {
+	const { items } = (await client.get(slices)).body
+	return each(groupBy(items, (s) => s.spec.pool.name), (list) => count(list.flatMap((s) => s.status?.devices ?? [])))
+}
+
+// The first lines of a watch, until it has told all devices and both that are broken.
+async function watched() {
+	const child = spawn(devplane, ["watch", "devices", "--initial", "-o", "json"], { env })
+	let out = ""
+	child.stdout.on("data", (d) => out += d)
+	const lines = () => out.split("\n").slice(0, -1).map((l) => JSON.parse(l))
+	await until("devices of the watch", () => lines().filter((l) => l.change === "added").length === 14 && lines().filter((l) => l.change === "health").length === 2)
+	child.kill()
+	const found = {}
+	for (const l of lines().filter((l) => l.device)) {
+		const d = found[`${l.pool}/${l.device}`] ??= { pool: l.pool }
+		if (l.change === "added")
+			d.state = l.to
+		if (l.change === "health")
+			d.health = l.to
+	}
+	return each(groupBy(Object.values(found), (d) => d.pool), count)
+}
+
+// What describe node says of each pool of the node.
+function describedNode() {
+	const text = run("describe", "node", "n1")
+	const blocks = text.slice(text.indexOf("DRA Resources:")).split(/^ {2}Driver:/m).slice(1)
+	return Object.fromEntries(blocks.map((b) => [/Pool: +(\S+)/.exec(b)[1], summary(b)]))
+}
+
+function doctored() {
+	const [, ...n] = /devices +(\d+): (\d+) free, (\d+) partial, (\d+) allocated, (\d+) unavailable; (\d+) unhealthy/.exec(run("doctor", "--kubeconfig", server.kubeconfig)).map(Number)
+	return { devices: n[0], free: n[1], partial: n[2], allocated: n[3], unavailable: n[4], unhealthy: n[5] }
+}
+
+// Counts of each view: { VIEW: { POOL: row } }, with the pool "all" where a view has totals alone. Add a view here and it is compared.
+async function views() {
+	const top = json("top", "devices")
+	return {
+		"get pools": each(groupBy(table(run("get", "pools")), (r) => r.name), (rows) => pick(rows[0])),
+		"get pools -o json": each(groupBy(json("get", "pools").items, (p) => p.metadata.name), ([p]) => pick(p.status.counts)),
+		"get resourceslices": each(groupBy(run("get", "resourceslices", "--no-headers").trim().split("\n").map((l) => l.trim().split(/ +/)), (c) => c.at(-8)),
+			(rows) => sum(rows.map((c) => ({ devices: Number(c.at(-7)), free: Number(c.at(-6)), partial: Number(c.at(-5)), allocated: Number(c.at(-4)), unavailable: Number(c.at(-3)), unhealthy: Number(c.at(-2)) })))),
+		"get devices": each(groupBy(table(run("get", "devices")), (r) => r.pool), count),
+		"get devices -o json": each(groupBy(json("get", "devices").items, (d) => d.spec.pool), (list) => count(list.map((d) => d.status))),
+		"describe pool": Object.fromEntries(POOLS.map((p) => [p, summary(run("describe", "pool", p))])),
+		"describe node": describedNode(),
+		"top -o json": { ...each(groupBy(top.pools, (p) => p.pool), ([p]) => pick(p)), all: pick(top.totals) },
+		"top": each(groupBy(table(run("top", "devices", "--once").split("\n").slice(2).join("\n")), (r) => r.pool.split(" ")[0]), (rows) => pick(rows[0])),
+		"watch": await watched(),
+		"doctor": { all: doctored() },
+	}
+}
+
+async function compare(more = {}) {
+	const want = { ...WANT, all: sum(Object.values(WANT)) }
+	for (const [view, pools] of Object.entries({ ...await views(), ...more })) {
+		assert.ok(Object.keys(pools).length > 0, view)
+		for (const [pool, row] of Object.entries(pools)) {
+			assert.equal(row.devices, row.free + row.partial + row.allocated + row.unavailable, `${view} of ${pool} does not add up: ${JSON.stringify(row)}`)
+			assert.deepEqual(row, want[pool], `${view} of ${pool}`)
+		}
+	}
+}
+
+await makeGPUs()
+await makePod()
+await makePools()
+
+await test("views that compute show the same", () => compare())
+
+const controller = await cluster.controller("--leader-elect=false")
+await until("statuses", async () => JSON.stringify(await statuses()) === JSON.stringify(WANT))
+
+await test("so do views of what is published", async () => compare({ statuses: await statuses() }))
+
+await test("one device has the same health everywhere", async () => {
+	assert.match(run("describe", "pod", "train"), /held-broken +Unhealthy +Xid 79/)
+	assert.match(run("describe", "node", "n1"), /held-broken:\n +Status: +Allocated\n +Health: +Unhealthy \(Xid 79\)/)
+	assert.match(run("describe", "resourceclaim", "broken"), /held-broken +Unhealthy +Xid 79/)
+	assert.match(run("top", "devices", "-o", "wide"), /held-broken +Allocated +Unhealthy: Xid 79/)
+	assert.match(run("get", "devices", "--unhealthy", "-o", "wide"), /held-broken .* Allocated +<none> +Unhealthy +default\/broken +\S+ +Xid 79/)
+})
+
+await test("a maintenance taint is not ill health, and a broken device that is free is marked", async () => {
+	const rows = Object.fromEntries(table(run("get", "devices", "n1")).map((r) => [r.device, r]))
+	assert.deepEqual([rows.maintained.state, rows.maintained.reason, rows.maintained.health], ["Unavailable", "Tainted: maintenance", "NotReported"])
+	assert.deepEqual([rows.ruled.state, rows.ruled.reason], ["Unavailable", "Tainted: soon"])
+	assert.deepEqual([rows["free-broken"].state, rows["free-broken"].health], ["Available, unhealthy", "Unhealthy"])
+	assert.match(run("describe", "node", "n1"), /free-broken:\n +Status: +Available, unhealthy\n +Health: +Unhealthy \(Xid 48\)/)
+	assert.match(run("top", "devices", "-o", "wide"), /free-broken +Available, unhealthy +Unhealthy: Xid 48/)
+})
+
+await test("doctor names what is wrong", async () => {
+	const { stdout, status } = spawnSync(devplane, ["doctor", "--kubeconfig", server.kubeconfig], { encoding: "utf8", env })
+	assert.equal(status, 1)
+	assert.doesNotMatch(stdout, /all valid/)
+	assert.match(stdout, /^fail +pools +1 of 4 give out nothing: 1 incomplete, 0 invalid; gpu\.example\.com\/half is incomplete/m)
+	assert.match(stdout, /^fail +unhealthy, free +1: gpu\.example\.com\/n1\/free-broken \(Xid 48\)/m)
+	assert.match(stdout, /^warn +unhealthy +1: gpu\.example\.com\/n1\/held-broken \(Xid 79\)/m)
+	assert.match(stdout, /^warn +unavailable +2 PoolIncomplete .*1 Tainted: maintenance/m)
+})
+
+await test("get devices chooses, and counts what may still be had", async () => {
+	assert.equal(run("get", "devices", "--state", "Available", "-o", "name"), ["fabric/all", "n1/free", "n1/free-broken", "parts/half-1"].map((d) => `device/${DRIVER}/${d}\n`).join(""))
+	assert.equal(run("get", "devices", "half", `${DRIVER}/parts`, "--no-headers").trim().split("\n").length, 5)
+	const some = json("get", "devices", "fabric").items.find((d) => d.metadata.name === "some").status
+	assert.deepEqual(some.largestShare, { memory: "60Gi" })
+	assert.match(run("get", "devices", "fabric", "-o", "wide"), /^some .* memory=60Gi$/m)
+	const wrong = spawnSync(devplane, ["get", "pods", "--unhealthy"], { encoding: "utf8", env })
+	assert.match(wrong.stderr, /choose devices/)
+})
+
+await controller.stop()
+await server.stop()
+finish()
