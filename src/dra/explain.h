@@ -7,7 +7,7 @@
  *	node worker-1: request "gpu" wants 2 devices of class gpu.example.com, 1 fits
  *	  1 device in use: gpu-0 (claim default/train-0)
  *	  1 device: selector of the request is false: device.attributes["x"].model == "a100"
- *	  1 device tainted: gpu-3 (example.com/unhealthy:NoExecute)
+ *	  1 device Tainted: gpu-3 (example.com/unhealthy:NoExecute)
  */
 #ifndef DRA_EXPLAIN_H
 #define DRA_EXPLAIN_H

@@ -7,10 +7,13 @@
 
 #include <inttypes.h>
 
+#include "dra/device_state.h"
+
 /* How a reason reads behind "3 devices"; `each`: the detail belongs to the device. */
 struct wording {
 	const char *text;
 	bool each;
+	enum device_reason reason; /* of its state, whose name is the text then */
 };
 
 static const struct wording wordings[EXPLAIN_REASONS] = {
@@ -21,13 +24,18 @@ static const struct wording wordings[EXPLAIN_REASONS] = {
 	[EXPLAIN_SELECTOR_ERROR] = { "selector fails", false },
 	[EXPLAIN_OTHER_NODE] = { "for other nodes", true },
 	[EXPLAIN_CAPACITY] = { "too small", true },
-	[EXPLAIN_COUNTERS] = { "lacking counters", true },
-	[EXPLAIN_TAINT] = { "tainted", true },
+	[EXPLAIN_COUNTERS] = { NULL, true, DEVICE_COUNTERS_EXHAUSTED },
+	[EXPLAIN_TAINT] = { NULL, true, DEVICE_TAINTED },
 	[EXPLAIN_CONSTRAINT] = { "ruled out by a constraint", false },
-	[EXPLAIN_POOL_INCOMPLETE] = { "being updated", true },
-	[EXPLAIN_POOL_INVALID] = { "invalid", true },
+	[EXPLAIN_POOL_INCOMPLETE] = { NULL, true, DEVICE_POOL_INCOMPLETE },
+	[EXPLAIN_POOL_INVALID] = { NULL, true, DEVICE_POOL_INVALID },
 	[EXPLAIN_ADMIN_ACCESS] = { "held by the same claim", true },
 };
+
+static const char *text_of(const struct wording *w)
+{
+	return w->reason ? device_reason_name(w->reason) : w->text;
+}
 
 static bool same_line(const struct explain_device *a, const struct explain_device *b)
 {
@@ -61,7 +69,7 @@ static void print_line(const struct explain_request *r, size_t i, size_t devices
 	for (size_t k = i; k < r->n; k++)
 		n += same_line(first, &r->devices[k]);
 	(void)buf_printf(out, "  %zu %s%s%s %s", n, what, n == 1 ? "" : "s", w->each ? "" : ":",
-			 w->text);
+			 text_of(w));
 	if (!w->each) {
 		(void)buf_printf(out, ": %.*s", STR_ARG(first->detail));
 		if (first->error.n && devices_max)

@@ -81,7 +81,7 @@ await test("nobody is put on the device before the rule is gone, and everybody t
 	assert.notEqual(await deviceOf(one), JSON.parse(kubectl("get", "devicetaintrule", "service", "-o", "json")).spec.deviceSelector.device)
 	const two = await withGpu()
 	await cluster.event(two.metadata.name, "FailedScheduling")
-	assert.match(run(devplane, ["explain-fit", two.metadata.name]), /1 device tainted: gpu-\d \(example\.com\/service:NoExecute\)/)
+	assert.match(run(devplane, ["explain-fit", two.metadata.name]), /1 device Tainted: gpu-\d \(example\.com\/service:NoExecute\)/)
 	assert.match(run(devplane, ["describe", "pool", "n1"]), /example\.com\/service:NoExecute \(rule service\)/)
 	kubectl("delete", "devicetaintrule", "service")
 	await cluster.pod(two, running)
