@@ -18,7 +18,7 @@ await test("a new slice is told to be free, and its spec does not move", async (
 	await cluster.slice("fresh", { node: "fresh", devices: [device("gpu-0"), device("gpu-1")] })
 	const status = await cluster.status("fresh")
 	assert.deepEqual(status.devices, [{ name: "gpu-0", state: "Available" }, { name: "gpu-1", state: "Available" }])
-	assert.deepEqual(status.summary, { totalDevices: 2, allocatedDevices: 0, availableDevices: 2, partiallyAllocatedDevices: 0 })
+	assert.deepEqual(status.summary, { totalDevices: 2, allocatedDevices: 0, availableDevices: 2, partiallyAllocatedDevices: 0, unhealthyDevices: 0 })
 	assert.equal(status.observedGeneration, 1)
 	assert.deepEqual(status.poolStatus.conditions.map(({ lastTransitionTime, ...c }) => c), [
 		{ type: "Complete", status: "True", reason: "SliceCountMatch" }, { type: "Valid", status: "True", reason: "ValidationPassed" }])
@@ -59,7 +59,7 @@ await test("capacities of a device that is shared", async () => {
 	assert.deepEqual(rest, { name: "gpu-0", state: "PartiallyAllocated", capacity: { memory: "80Gi" }, availableCapacity: { memory: "40Gi" } })
 	assert.deepEqual(allocations.map((a) => [a.claimName, a.capacity]), [["s1", { memory: "30Gi" }], ["s2", { memory: "10Gi" }]])
 	assert.deepEqual(status.summary, {
-		totalDevices: 2, allocatedDevices: 1, availableDevices: 1, partiallyAllocatedDevices: 1,
+		totalDevices: 2, allocatedDevices: 1, availableDevices: 1, partiallyAllocatedDevices: 1, unhealthyDevices: 0,
 		totalCapacity: { memory: "120Gi" }, allocatedCapacity: { memory: "40Gi" }, availableCapacity: { memory: "80Gi" },
 	})
 	await cluster.claim("default", "s3", [share("shares", "gpu-0", "40Gi")])

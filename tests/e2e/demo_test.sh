@@ -18,7 +18,7 @@ matches "the pod's status says what happened to its device" \
 matches "... and so does an event" "Warning +DeviceUnhealthy .*Healthy -> Unhealthy: Xid 79" "$(story health)"
 matches "the device is tainted" "gpu-0 +Allocated .*unhealthy:NoSchedule" "$(story health)"
 matches "the replacement has another, healthy one" "main +claim:gpu +gpu.sim.devplane.dev/demo-0/gpu-1 +Healthy" "$(story health)"
-matches "the pool shows what is free" "000-gpu.sim.devplane.dev-demo-0-[^ ]+ +demo-0 .* +4 +1 +3 " "$(story pools)"
+matches "the pool shows what is free" "000-gpu.sim.devplane.dev-demo-0-[^ ]+ +demo-0 .* +4 +3 +0 +1 " "$(story pools)"
 matches "a pod that is too large learns why it waits" "wants 16 devices of class gpu, 4 fit" "$(story pools)"
 matches "the claim shows its address" "Addresses: +[0-9.]+/" "$(story network)"
 matches "the pod is beside the idle disk" "database +1/1 +Running .* demo-1 " "$(story disks)"
