@@ -53,6 +53,8 @@ struct node_options {
 	bool attach, seccomp_default;
 	const char *kubelet_socket;
 	int64_t attach_qps, attach_interval; /* ns */
+	const char *on_unhealthy;
+	int64_t unhealthy_grace; /* ns */
 };
 
 static const struct flag flags[] = {
@@ -98,6 +100,13 @@ static const struct flag flags[] = {
 	  .arg = "KEY=VALUE:EFFECT", .help = "taints for a Node that is made" },
 	{ "max-pods", 0, FLAG_INT(struct node_options, max_pods), .arg = "COUNT", .initial = "110",
 	  .min = 1, .max = 10000, .help = "how many pods may run here" },
+	{ "on-unhealthy-device", 0, FLAG_STRING(struct node_options, on_unhealthy),
+	  .choices = "none|fail|restart|evict", .initial = "none",
+	  .help = "for pods whose device plugin's device is unhealthy, if they have no annotation "
+		  "devplane.dev/on-unhealthy-device" },
+	{ "on-unhealthy-device-grace", 0, FLAG_DURATION(struct node_options, unhealthy_grace),
+	  .arg = "TIME", .initial = "30s",
+	  .help = "how long a device must be unhealthy before that is done" },
 	{ "cpu-manager-policy", 0, FLAG_STRING(struct node_options, cpu_policy),
 	  .choices = "none|static", .initial = "none",
 	  .help = "static: whole CPUs of Guaranteed pods are theirs alone" },
@@ -340,6 +349,8 @@ static int read_options(struct node *v, struct error *err)
 	v->opts.log_root = o->log_dir;
 	v->opts.node_ip = o->node_ip;
 	v->opts.no_seccomp_default = !o->seccomp_default;
+	(void)device_policy_parse(str_from(o->on_unhealthy), &v->opts.device_policy.action);
+	v->opts.device_policy.grace_ms = o->unhealthy_grace / CLOCK_MS;
 	v->opts.resolv_conf = o->resolv_conf;
 	v->opts.cluster_domain = o->cluster_domain;
 	v->opts.cluster_dns = o->cluster_dns.v;

@@ -327,6 +327,8 @@ int agent_new(const struct agent_opts *opts, struct agent **ret_agent, struct er
 					.log = opts->log,
 					.cdi_dirs = opts->cdi_dirs,
 					.node_name = opts->node_name,
+					.client = opts->client,
+					.policy = opts->device_policy,
 					.id_prefix = STR("containerd"),
 					.hollow = !opts->runtime_endpoint,
 					.save = agent_save,

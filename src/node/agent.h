@@ -11,6 +11,7 @@
 #include "api/gates.h"
 #include "base/error.h"
 #include "net/addr.h"
+#include "node/device_policy.h"
 #include "node/assign.h"
 #include "node/cdi.h"
 #include "node/machine.h"
@@ -64,6 +65,7 @@ struct agent_opts {
 	int64_t hollow_cpus, hollow_memory, hollow_numa; /* the machine of a hollow node */
 	unsigned hollow_net; /* of its pods' addresses */
 	struct gates gates;
+	struct device_policy device_policy; /* of pods that have none of their own */
 	/* PodResources; path NULL: below root_dir. Loop, book, gate, metrics and log are ours. */
 	struct podres_server_opts podres;
 	struct agent_api_opts api;

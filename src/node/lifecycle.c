@@ -188,19 +188,40 @@ static struct lifecycle_outcome *find_outcome(const struct lifecycle *l, struct 
 	return NULL;
 }
 
-void lifecycle_probed(struct lifecycle *l, struct str id, enum lifecycle_probe probe, bool good,
-		      struct str message)
+static struct lifecycle_outcome *need_outcome(struct lifecycle *l, struct str id)
 {
 	struct lifecycle_outcome *o = find_outcome(l, id);
 
+	if (o || !vec_reserve(&l->outcomes, 1))
+		return o;
+	o = &l->outcomes.v[l->outcomes.n++];
+	*o = (struct lifecycle_outcome){ .id = str_dup(id) };
+	return o;
+}
+
+void lifecycle_probed(struct lifecycle *l, struct str id, enum lifecycle_probe probe, bool good,
+		      struct str message)
+{
+	struct lifecycle_outcome *o = need_outcome(l, id);
+
 	(void)message;
-	if (!o) {
-		if (!vec_reserve(&l->outcomes, 1))
-			return;
-		o = &l->outcomes.v[l->outcomes.n++];
-		*o = (struct lifecycle_outcome){ .id = str_dup(id) };
-	}
-	o->result[probe] = good ? 1 : -1;
+	if (o)
+		o->result[probe] = good ? 1 : -1;
+}
+
+void lifecycle_device_failed(struct lifecycle *l, struct str id)
+{
+	struct lifecycle_outcome *o = need_outcome(l, id);
+
+	if (o)
+		o->bad_device = true;
+}
+
+bool lifecycle_bad_device(const struct lifecycle *l, struct str id)
+{
+	const struct lifecycle_outcome *o = find_outcome(l, id);
+
+	return o && o->bad_device;
 }
 
 int lifecycle_outcome(const struct lifecycle *l, struct str id, enum lifecycle_probe probe)

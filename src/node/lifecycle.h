@@ -124,6 +124,9 @@ enum { LIFECYCLE_PROBES = 3 };
 void lifecycle_probed(struct lifecycle *l, struct str id, enum lifecycle_probe probe, bool good,
 		      struct str message);
 
+/* The container with that id uses a broken device: it is killed, as for a failed liveness probe. */
+void lifecycle_device_failed(struct lifecycle *l, struct str id);
+
 /*
  * Whether probes of this kind are to run now: it runs, and has started for the last two. *ret_id is
  * set to its newest container, if there is one, either way.

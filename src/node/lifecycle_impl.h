@@ -56,6 +56,7 @@ struct lifecycle_item {
 struct lifecycle_outcome {
 	char *id;
 	signed char result[LIFECYCLE_PROBES];
+	bool bad_device;
 	bool seen; /* the runtime has had it: forgotten when it has it no more */
 };
 
@@ -80,6 +81,7 @@ void lifecycle_set_text(char **text, struct str s);
 struct str lifecycle_text(const char *z); /* empty for NULL */
 /* 0 unknown, 1 good, -1 bad. */
 int lifecycle_outcome(const struct lifecycle *l, struct str id, enum lifecycle_probe probe);
+bool lifecycle_bad_device(const struct lifecycle *l, struct str id);
 
 /* --- what is there ------------------------------------------------------------------ */
 

@@ -101,6 +101,9 @@ struct str lifecycle_why_kill(const struct lifecycle_view *v, const struct json 
 	if (*ret_changed)
 		return str_from(arena_printf(v->arena, "%s %.*s definition changed", what,
 					     STR_ARG(c->name)));
+	if (lifecycle_bad_device(v->l, c->id))
+		return str_from(arena_printf(v->arena, "%s %.*s has an unhealthy device", what,
+					     STR_ARG(c->name)));
 	for (size_t i = 0; i < ARRAY_SIZE(probes); i++) {
 		const struct json *spec = json_getz(container, probes[i].field);
 

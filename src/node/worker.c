@@ -174,6 +174,7 @@ static void run(struct worker *w)
 	arena_init(&a, REQUEST_WORK_MAX);
 	if (!worker_sees(w))
 		return;
+	worker_policy(w);
 	lifecycle_plan(w->life, &in, &a, &plan);
 	for (size_t i = 0; i < plan.nnotes; i++)
 		event(w, plan.notes[i].container,
@@ -443,8 +444,10 @@ bool worker_mark(struct worker *w)
 void worker_health_changed(struct worker *w)
 {
 	w->marked = false;
-	if (!w->gone)
-		worker_write_status(w);
+	if (w->gone)
+		return;
+	worker_policy(w);
+	worker_write_status(w);
 }
 
 /* --- life ------------------------------------------------------------------------- */
@@ -467,6 +470,7 @@ struct worker *worker_new(struct worker_host *host, struct pod *pod, bool admitt
 	list_init(&w->ops);
 	list_init(&w->dropped);
 	worker_cpus_init(w);
+	worker_policy_init(w);
 	loop_timer_init(&w->timer, host->loop, on_timer);
 	loop_task_init(&w->task, on_task);
 	worker_look(w);
@@ -481,6 +485,7 @@ void worker_free(struct worker *w)
 	loop_task_cancel(&w->task);
 	worker_ops_free(w);
 	worker_cpus_release(w);
+	worker_policy_release(w);
 	lifecycle_free(w->life);
 	pod_unref(w->pod);
 	free(w->uid);

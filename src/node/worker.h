@@ -15,6 +15,7 @@
 #include "node/assign.h"
 #include "node/cdi.h"
 #include "node/container_config.h"
+#include "node/device_policy.h"
 #include "node/lifecycle.h"
 #include "node/pod.h"
 #include "node/runtime.h"
@@ -52,6 +53,8 @@ struct worker_host {
 	struct device_events *events;
 	struct recorder *recorder;
 	struct node_object *node;
+	struct client *client;
+	struct device_policy policy; /* of pods that have none of their own */
 	const struct gates *gates;
 	const struct log *log;
 	struct cdi_dirs cdi_dirs;

@@ -6,6 +6,7 @@
 
 #include "base/backoff.h"
 #include "base/list.h"
+#include "client/client.h"
 #include "client/recorder.h"
 #include "net/loop.h"
 #include "node/fit.h"
@@ -89,6 +90,12 @@ struct worker {
 	struct list bound; /* struct worker_bound; only with static CPUs */
 	struct loop_timer cpus_timer; /* until the next try after a failure */
 	struct backoff cpus_backoff;
+	/* Unhealthy devices of plugins. */
+	struct device_policy_book sick;
+	struct loop_timer policy_timer;
+	struct client_request eviction;
+	char *evicting_for; /* id of the container; or NULL */
+	bool policy_told; /* that its annotations are wrong */
 };
 
 /* --- worker.c --------------------------------------------------------------------- */
@@ -145,6 +152,13 @@ void worker_cpus_init(struct worker *w);
 void worker_cpus_release(struct worker *w);
 /* A container was started that was made with these CPUs; empty: any. */
 void worker_cpus_started(struct worker *w, struct str id, struct str cpus);
+
+/* --- worker_policy.c -------------------------------------------------------------- */
+
+void worker_policy_init(struct worker *w);
+void worker_policy_release(struct worker *w);
+/* What its unhealthy devices call for, if their time has come. */
+void worker_policy(struct worker *w);
 
 /* --- worker_status.c -------------------------------------------------------------- */
 

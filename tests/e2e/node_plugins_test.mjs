@@ -4,7 +4,7 @@ import assert from "node:assert/strict"
 import { appendFileSync, existsSync, rmSync } from "node:fs"
 import { unique } from "./api_lib.mjs"
 import { assertGrowth, finish, peakMemory, test, until } from "./lib.mjs"
-import { allocateClaim, healthOf, podOn, startCluster } from "./node_lib.mjs"
+import { allocateClaim, healthOf, podOn, pods, startCluster } from "./node_lib.mjs"
 import { DevicePlugin, DraDriver } from "./plugin_lib.mjs"
 import { codes } from "./plugin_services.mjs"
 
@@ -311,6 +311,80 @@ await test("calls are counted as upstream counts them", async () => {
 	assert.match(text, /kubelet_device_plugin_registration_total\{resource_name="example.com\/dev1"\} 2/)
 	assert.match(text, /kubelet_device_plugin_alloc_duration_seconds_count\{resource_name="example.com\/dev6"\} 1/)
 	assert.match(text, /dra_grpc_operations_duration_seconds_count\{driver_name="dra1.example.com",method_name="\/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin\/NodePrepareResources",grpc_status_code="OK"\} 1/)
+})
+
+// --- unhealthy devices -----------------------------------------------------------------------------
+
+const policy = (action, more) => ({ "devplane.dev/on-unhealthy-device": action, "devplane.dev/on-unhealthy-device-grace": "100ms", ...more })
+
+// A pod with one device of a plugin of its own, which then breaks.
+async function breaks(annotations, spec = {}) {
+	const resource = newResource()
+	const plugin = await DevicePlugin.start(root, resource, [{ ID: "a" }])
+	await offers(resource, "1", "1")
+	const pod = await cluster.pod(await cluster.run(podOn("n1", { annotations, main: { resources: { limits: { [resource]: "1" } } }, ...spec })), running)
+	plugin.health("a", "Unhealthy", "too hot")
+	await cluster.pod(pod, (p) => healthOf(p).main?.[resource]?.a === "Unhealthy too hot" || p.status.containerStatuses[0].restartCount > 0)
+	const end = async () => {
+		await cluster.client.delete(`${pods}/${pod.metadata.name}`, { gracePeriodSeconds: 0 })
+		await cluster.gone(pod)
+		plugin.stop()
+	}
+	return { resource, plugin, pod, end }
+}
+
+await test("on-unhealthy-device: fail", async () => {
+	const { pod, resource, end } = await breaks(policy("fail"))
+	const { status } = await cluster.pod(pod, (p) => p.status.phase === "Failed")
+	assert.equal(status.reason, "UnhealthyDevice")
+	assert.equal(status.message, `Device a of ${resource} in container main is unhealthy: too hot`)
+	assert.equal(healthOf({ status }).main[resource].a, "Unhealthy too hot")
+	await cluster.event(pod.metadata.name, "UnhealthyDevice", /too hot/)
+	await end()
+})
+
+await test("on-unhealthy-device: restart, by the container's restart policy", async () => {
+	const { pod, plugin, end } = await breaks(policy("restart"))
+	await cluster.pod(pod, (p) => p.status.containerStatuses[0].restartCount > 0)
+	await cluster.event(pod.metadata.name, "Killing", /main has an unhealthy device/)
+	plugin.health("a", "Healthy", "")
+	await cluster.pod(pod, running)
+	await end()
+	const never = await breaks(policy("restart"), { restartPolicy: "Never" })
+	await cluster.pod(never.pod, (p) => p.status.phase === "Failed")
+	await never.end()
+})
+
+await test("on-unhealthy-device: evict, with the condition DisruptionTarget", async () => {
+	const watch = await cluster.client.watch(`${pods}?watch=true`)
+	const { pod, end } = await breaks(policy("evict"))
+	await cluster.gone(pod)
+	assert.ok(watch.events.some(({ object: { metadata, status } }) => metadata.uid === pod.metadata.uid &&
+		status.conditions?.some((c) => c.type === "DisruptionTarget" && c.status === "True")))
+	watch.close()
+	await end()
+})
+
+await test("on-unhealthy-device: without it, and with a value that is none, the pod runs on; the latter is told", async () => {
+	const plain = await breaks(), wrong = await breaks(policy("explode"))
+	await cluster.event(wrong.pod.metadata.name, "InvalidDevicePolicy", /"explode" is not none, fail, restart or evict/)
+	for (const { pod, end } of [plain, wrong]) {
+		const { status } = await cluster.pod(pod, running)
+		assert.equal(status.containerStatuses[0].restartCount, 0)
+		await end()
+	}
+})
+
+await test("--on-unhealthy-device is for pods that say nothing", async () => {
+	await node.stop()
+	const strict = await cluster.node("n1", { root, flags: ["--on-unhealthy-device", "fail", "--on-unhealthy-device-grace", "100ms"] })
+	const own = await breaks(policy("none")), none = await breaks()
+	await cluster.pod(none.pod, (p) => p.status.phase === "Failed" && p.status.reason === "UnhealthyDevice")
+	await cluster.pod(own.pod, running)
+	await own.end()
+	await none.end()
+	await strict.stop()
+	await node.begin()
 })
 
 // --- a log of assignments that is lost -----------------------------------------------------------
