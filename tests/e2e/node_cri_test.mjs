@@ -1,9 +1,10 @@
 // Pods as real containers: Debian's containerd and runc below the node agent.
 import assert from "node:assert/strict"
-import { existsSync, readFileSync, readdirSync } from "node:fs"
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs"
 import { containersPossible, image, startContainerd } from "./containerd_lib.mjs"
 import { finish, scratch, start, test, until } from "./lib.mjs"
-import { allocateClaim, podOn, startCluster } from "./node_lib.mjs"
+import { allocateClaim, healthOf, podOn, pods, startCluster } from "./node_lib.mjs"
+import { DevicePlugin } from "./plugin_lib.mjs"
 
 if (!containersPossible()) {
 	console.log("ok 1 - containers # SKIP only root can run them")
@@ -246,6 +247,45 @@ await test("a runtime that was away for a while loses nothing", async () => {
 	assert.equal(state(after).containerID, state(before).containerID)
 	await end(p)
 })
+
+// Without its status the devices of a running pod are not known: nobody else may get one.
+for (const named of [true, false]) {
+	await test(`a lost record of devices: a running container runs on, its status ${named ? "names them" : "does not"}`, async () => {
+		const resource = `example.com/lost-${named}`
+		let plugin = await DevicePlugin.start(node.root, resource, [{ ID: "a" }, { ID: "b" }])
+		await cluster.readNodeWhen("n1", (n) => n.status.allocatable[resource] === "2")
+		const main = () => sh("trap exit TERM; while :; do sleep 0.1; done", { resources: { limits: { [resource]: "1" } } })
+		const p = await cluster.run(pod(main(), { restartPolicy: "Always" }))
+		const before = await cluster.pod(p, (q) => state(q)?.ready && healthOf(q).main?.[resource])
+		const [id] = Object.keys(healthOf(before).main[resource])
+		await node.kill()
+		plugin.stop()
+		if (!named) {
+			const list = before.status.containerStatuses.map(({ allocatedResourcesStatus, ...rest }) => rest)
+			const { code, text } = await cluster.client.patch(`${pods}/${p.metadata.name}/status`, { status: { containerStatuses: list } }, "merge")
+			assert.equal(code, 200, text)
+		}
+		writeFileSync(`${node.root}/devplane_assign_state`, "garbage")
+		await node.begin()
+		plugin = await DevicePlugin.start(node.root, resource, [{ ID: "a" }, { ID: "b" }])
+		await cluster.readNodeWhen("n1", (n) => n.status.allocatable[resource] === "2")
+		await cluster.event(p.metadata.name, "DeviceAssignmentLost", named ? new RegExp(`${resource}: ${id}`) : /does not name all devices/)
+		const other = await cluster.run(pod(main()))
+		if (named) {
+			const got = await cluster.pod(other, (q) => state(q)?.ready && healthOf(q).main?.[resource])
+			assert.notDeepEqual(Object.keys(healthOf(got).main[resource]), [id])
+			assert.deepEqual(Object.keys(healthOf(await cluster.pod(p)).main[resource]), [id])
+		} else {
+			await cluster.pod(other, (q) => q.status.phase === "Failed" && /may be in use by pod default/.test(q.status.message))
+		}
+		const after = await cluster.pod(p, (q) => state(q)?.ready)
+		assert.equal(state(after).containerID, state(before).containerID)
+		assert.equal(state(after).restartCount, 0)
+		await end(p)
+		await end(other)
+		plugin.stop()
+	})
+}
 
 await test("nothing is left behind", async () => {
 	await until("an empty runtime", () => containerd.ctr("containers", "ls", "-q").trim() === "")
