@@ -14,7 +14,8 @@ struct sim_options {
 	const char *kubeconfig, *node_name, *name, *mode, *kind, *resource;
 	const char *dialect, *instance;
 	int64_t devices, numa_nodes, status_data;
-	bool no_status;
+	bool no_status, no_slices;
+	const char *pool;
 };
 
 static const struct flag flags[] = {
@@ -44,6 +45,11 @@ static const struct flag flags[] = {
 	  .initial = "0", .max = OPAQUE_PARAMETERS_MAX,
 	  .help = "size of the JSON text of `data` in claims' status, from 128 on; 0: just the "
 		  "device's uuid" },
+	{ "pool", 0, FLAG_STRING(struct sim_options, pool), .arg = "NAME",
+	  .help = "the pool of the devices; the node's name if not given" },
+	{ "no-slices", 0, FLAG_BOOL(struct sim_options, no_slices),
+	  .help = "publish no ResourceSlices: somebody else does, as for a pool that several "
+		  "nodes reach" },
 	{ "no-status", 0, FLAG_BOOL(struct sim_options, no_status),
 	  .help = "write nothing into the status of claims" },
 	DRIVER_FLAGS(struct sim_options, driver),
@@ -121,6 +127,8 @@ static int start_vendor(struct driver_sim *v, struct error *err)
 		.no_taint = o->driver.no_taint,
 		.no_health = o->driver.no_health,
 		.no_status = o->no_status,
+		.no_slices = o->no_slices,
+		.pool = o->pool,
 		.status_data = (unsigned)o->status_data,
 		.dialects = dialects(o->dialect),
 		.timeout_s = (uint32_t)(o->driver.timeout / CLOCK_SEC),

@@ -173,6 +173,7 @@ static int tell_devices(struct vendor *v, struct error *err)
 			continue;
 		vendor_kind_describe(v->kind, &v->v[i], &attributes[n * VENDOR_ATTRIBUTES],
 				     &capacity[n * VENDOR_CAPACITIES], &list[n]);
+		list[n].pool = v->opts.pool;
 		n++;
 	}
 	r = dp_driver_set_devices(v->driver, list, n, message, sizeof(message));
@@ -186,8 +187,8 @@ static void tell_health(struct vendor *v, const struct vendor_device *d)
 {
 	uint32_t health = d->failed ? DP_UNHEALTHY : DP_HEALTHY;
 
-	(void)dp_driver_set_health(v->driver, NULL, d->name, d->silent ? DP_UNREPORTED : health,
-				   d->message);
+	(void)dp_driver_set_health(v->driver, v->opts.pool, d->name,
+				   d->silent ? DP_UNREPORTED : health, d->message);
 }
 
 /* A driver of which nothing is heard sends nothing, not an empty list. */
@@ -355,7 +356,8 @@ static void make_devices(struct vendor *v)
 static uint32_t flags_of(const struct vendor_opts *o)
 {
 	return (o->no_taint ? 0 : (uint32_t)DP_FLAG_TAINT_UNHEALTHY) |
-	       (o->no_health ? (uint32_t)DP_FLAG_NO_HEALTH : 0);
+	       (o->no_health ? (uint32_t)DP_FLAG_NO_HEALTH : 0) |
+	       (o->no_slices ? (uint32_t)DP_FLAG_NO_SLICES : 0);
 }
 
 static int make_driver(struct vendor *v, struct error *err)

@@ -33,7 +33,9 @@ struct vendor_opts {
 	const char *node_name, *kubeconfig, *root_dir, *cdi_dir, *instance;
 	unsigned devices, numa_nodes;
 	unsigned status_data; /* as vendor_status.h's data_size */
+	const char *pool; /* of its devices; NULL: the node's own */
 	bool plugin, no_taint, no_health, no_status;
+	bool no_slices; /* they come from elsewhere, as those of a pool that several nodes reach */
 	uint32_t dialects, timeout_s, heartbeat_ms;
 };
 

@@ -134,10 +134,10 @@ await test("a driver that takes a pool to its next generation, slice by slice, m
 		await cluster.slice(name, { pool: "shared", count: 3, devices: [device(`${name}-gpu`)] })
 	for (let generation = 2; generation <= 12; generation++) {
 		const known = []
-		for (const name of own) {
-			await cluster.status(name, (s, o) => s?.observedGeneration === o.metadata.generation)
-			await until("settled pool", async () => (await cluster.read("pool-a")).status.poolStatus?.conditions.every((c) => c.status === "True"))
-		}
+		// A slice is written again when the last one has come: its devices are available then.
+		for (const name of own)
+			await cluster.status(name, (s, o) => s?.observedGeneration === o.metadata.generation && s.devices.every((d) => d.state === "Available"))
+		await cluster.status("pool-a", (s) => s.poolStatus?.conditions.every((c) => c.status === "True"))
 		for (const name of own)
 			known.push(await cluster.read(name))
 		for (const { status, ...object } of known) {
