@@ -403,8 +403,11 @@ static void drop_times(struct json *status)
 {
 	JSON_FOREACH (c, json_pointer(status, STR("/poolStatus/conditions")))
 		(void)json_remove(c, STR("lastTransitionTime"));
-	JSON_FOREACH (d, json_getz(status, "devices"))
+	JSON_FOREACH (d, json_getz(status, "devices")) {
 		(void)json_remove(d, STR("healthSince"));
+		/* Of a pod and a node that say the same, the newest counts. */
+		(void)json_remove(d, STR("healthSource"));
+	}
 }
 
 static const char *print(struct cluster *w, const struct json *tree)

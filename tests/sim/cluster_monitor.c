@@ -233,6 +233,8 @@ static void on_room(struct stream *s, const Podresources__AllocatableEvent *e)
 	room.n_cpu_ids = e->n_cpu_ids;
 	room.memory = e->memory;
 	room.n_memory = e->n_memory;
+	room.claim_resources = e->claim_resources;
+	room.n_claim_resources = e->n_claim_resources;
 	free(m->packed_room);
 	m->packed_room = pack_room(&room, &m->packed_room_n);
 }
