@@ -1,10 +1,10 @@
 /*
  * device_feed - a live model of a cluster's devices, for commands that go on showing it.
  *
- * Who may list all claims gets what is computed here from slices, claims, taint rules and reports
- * of health (pods, nodes), on any cluster. Who may not gets what somebody has published: the status of slices, or objects of kind
- * ResourceSliceStatus of group devplane.dev; or, if nobody has or it may not be read, devices whose
- * state is unknown. device_feed_source() says which.
+ * If the user may list all claims, the model is computed here from slices, claims, taint rules and
+ * reports of health (pods, nodes), on any cluster. Otherwise it is what somebody has published: the
+ * status of slices, or objects of kind ResourceSliceStatus of group devplane.dev. If nobody has, or
+ * the user may not read it, the state of devices is unknown. device_feed_source() says which.
  *
  * Informers follow the server from the loop; the model is changed by device_feed_update() only.
  * Threads: the loop's.

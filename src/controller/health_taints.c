@@ -1,8 +1,8 @@
 /*
- * Devices come into the book when a slice is told whose device is Unhealthy, and when a rule of
- * ours is there. While the book has entries all of them are looked at each second: they are the
- * broken devices of a cluster, not all of them. A device whose entry wants something else than what our
- * copy of the rules shows goes into the queue.
+ * A device enters the book when a slice reports it as Unhealthy, and when a rule of ours exists for
+ * it. While the book has entries, each second looks at all of them: they are only the cluster's
+ * broken devices. A device goes into the queue if its entry wants something else than what our copy
+ * of the rules shows.
  */
 #include "controller/health_taints.h"
 

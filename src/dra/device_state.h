@@ -54,7 +54,8 @@ bool device_pool_is_sound(const struct inventory_pool *pool);
 
 /*
  * Why no node is given any device of the slice: its pool is incomplete or invalid, or the slice is
- * ignored. It is the same for all devices of a slice, which must be of its pool's newest generation.
+ * ignored. It is the same for all devices of a slice. The slice must be of its pool's newest
+ * generation.
  */
 enum device_reason device_slice_reason(struct inventory *inv, const struct inventory_slice *s);
 

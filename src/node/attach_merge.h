@@ -16,10 +16,10 @@
  *    it to the API before the call; or the entry is not what the predecessor had; or the grace is
  *    over. (A kubelet may learn of a pod later than we do.)
  *  - A List in which a device or a CPU is with two pods, a device with two claims that did not have
- *    it in the last List or in the book, memory with more than there is, or that has two pods of one
- *    name, was put together while something moved: it is torn, changes nothing, and is to be asked
- *    for again. When that goes on and on, the pods that contradict each other are left as they are
- *    and all others follow.
+ *    it in the last List or in the book, memory with more than there is, or that has two pods of
+ *    one name, was put together while something moved: it is torn, changes nothing, and is to be
+ *    asked for again. When that goes on and on, the pods that contradict each other are left as
+ *    they are and all others follow.
  *  - A Get that does not go with what the other pods have, or knows nothing of a pod that is in the
  *    book: the List must be asked for.
  *

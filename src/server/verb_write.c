@@ -343,8 +343,8 @@ static int check_namespace(struct mutation *m, struct error *err)
 }
 
 /*
- * A creation is decided on the namespace as it is committed here. So a server that has not heard yet
- * of its deletion, or whose write comes late, creates nothing that would outlive it.
+ * A creation is decided on the namespace as it is committed here. So a server that has not heard of
+ * its deletion yet, or whose write comes late, creates nothing that would outlive it.
  */
 static struct store_basis namespace_basis(struct mutation *m)
 {

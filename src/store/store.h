@@ -68,9 +68,9 @@ struct store_key {
 };
 
 /*
- * A key that a write was decided on. If `at` is not 0, the write takes effect only if the key's last
- * change is at this revision, so it must still exist. Unlike a guard it is not touched: any number
- * of writes may be under way. Only etcd looks at it. The key's pieces must live until done.
+ * A key that a write was decided on. If `at` is not 0, the write takes effect only if the key's
+ * last change is at this revision, so it must still exist. Unlike a guard it is not touched: any
+ * number of writes may be under way. Only etcd looks at it. The key's pieces must live until done.
  */
 struct store_basis {
 	struct store_key key;
