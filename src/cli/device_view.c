@@ -174,6 +174,13 @@ static struct device_health_book *make_book(const struct device_view_inputs *in,
 		device_health_book_put_pod(b, it, now_ns);
 	if (!b)
 		return NULL;
+	JSON_FOREACH (it, in->claims) {
+		const struct json *meta = json_getz(it, "metadata");
+
+		device_health_book_put_claim(b, json_text_at(meta, "namespace"),
+					     json_text_at(meta, "name"),
+					     json_getz(json_getz(it, "status"), "devices"), now_ns);
+	}
 	JSON_FOREACH (it, in->nodes) {
 		const struct json *meta = json_getz(it, "metadata");
 

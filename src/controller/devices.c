@@ -366,10 +366,17 @@ static struct str users_of(const struct cached *claim)
 	return cached_field(claim, "status.reservedFor", NULL);
 }
 
+static void say_health(struct devices *d, const struct cached *old, const struct cached *o)
+{
+	if (d->health)
+		devices_health_claim(d->health, old, o);
+}
+
 static void on_claim_add(struct informer_handler *h, struct cached *o, bool initial UNUSED)
 {
 	struct devices *d = owner_of(h);
 
+	say_health(d, NULL, o);
 	if (str_starts(allocation_of(o), STR("{")))
 		note(d, &d->changed_claims, o->key);
 }
@@ -378,6 +385,7 @@ static void on_claim_update(struct informer_handler *h, struct cached *old, stru
 {
 	struct devices *d = owner_of(h);
 
+	say_health(d, old, o);
 	if (!str_eq(allocation_of(old), allocation_of(o)) || !str_eq(old->uid, o->uid) ||
 	    (d->health && !str_eq(users_of(old), users_of(o))))
 		note(d, &d->changed_claims, o->key);
@@ -387,6 +395,7 @@ static void on_claim_delete(struct informer_handler *h, struct cached *last, boo
 {
 	struct devices *d = owner_of(h);
 
+	say_health(d, last, NULL);
 	note(d, &d->changed_claims, last->key);
 }
 

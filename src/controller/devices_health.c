@@ -131,6 +131,28 @@ static void on_node_delete(struct informer_handler *handler, struct cached *last
 	device_health_book_remove_node(h->book, last->key);
 }
 
+/* --- claims ---------------------------------------------------------------------------------- */
+
+static struct str devices_of(const struct cached *claim)
+{
+	return claim ? cached_field(claim, "status.devices", NULL) : STR_NULL;
+}
+
+void devices_health_claim(struct devices_health *h, const struct cached *old,
+			  const struct cached *o)
+{
+	struct str before = devices_of(old), text = devices_of(o);
+	const struct cached *any = o ? o : old;
+	struct json *devices = NULL;
+
+	if (str_eq(before, text))
+		return;
+	if (text.n > 0 && json_parse(&h->scratch, text, NULL, &devices, NULL) < 0)
+		devices = NULL;
+	device_health_book_put_claim(h->book, cached_ns(any), cached_name(any), devices, now(h));
+	arena_clear(&h->scratch);
+}
+
 /* --- life ------------------------------------------------------------------------------------ */
 
 static void on_pods_synced(struct informer_handler *handler)

@@ -1,9 +1,9 @@
 /*
  * devices_health - the book of devices' health (dra/device_health.h), kept by informers.
  *
- * Follows Pods and Nodes. An event that leaves what is said about devices as it was costs a
- * comparison of texts; pods without claims cost nothing. If it may not list Pods or Nodes, it
- * complains once and goes on without what they say.
+ * Follows Pods and Nodes; its owner follows claims and passes them on. An event that leaves what is
+ * said about devices as it was costs a comparison of texts; pods without claims cost nothing. If it
+ * may not list Pods or Nodes, it complains once and goes on without what they say.
  * Threads: the client's loop.
  */
 #ifndef CONTROLLER_DEVICES_HEALTH_H
@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/str.h"
 
+struct cached;
 struct device_health_book;
 struct devices_health;
 struct informer;
@@ -37,6 +38,10 @@ struct devices_health_opts {
 
 struct devices_health *devices_health_new(const struct devices_health_opts *opts);
 void devices_health_free(struct devices_health *h); /* NULL allowed */
+
+/* A claim is new (`old` is NULL), has changed, or is gone (`o` is NULL). */
+void devices_health_claim(struct devices_health *h, const struct cached *old,
+			  const struct cached *o);
 
 /* Also when it may not list them. */
 bool devices_health_synced(const struct devices_health *h);

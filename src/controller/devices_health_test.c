@@ -1,8 +1,10 @@
 /*
- * Health of devices in the status of slices, from pods' status and nodes' annotations on a fake API
- * server.
+ * Health of devices in the status of slices, from the status of pods and claims and the annotations
+ * of nodes, on a fake API server.
  */
 #include "controller/slice_status_fixture.h"
+
+#include "dra/device_health.h"
 
 #define PODS  "/api/v1/namespaces/ns/pods"
 #define NODES "/api/v1/nodes"
@@ -108,6 +110,51 @@ static void a_pod_is_believed_when_the_claim_is_reserved_for_it(void **state)
 	bench_release(&b);
 }
 
+/* Condition Ready of a device, in the status of claim ns/c. */
+static void put_ready(struct bench *b, const char *device, const char *status)
+{
+	char body[512];
+
+	snprintf(
+		body, sizeof(body),
+		"{\"status\":{\"devices\":[{\"driver\":\"d.example.com\",\"pool\":\"p\",\"device\":"
+		"\"%s\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\",\"reason\":\"R\","
+		"\"message\":\"too hot\",\"lastTransitionTime\":\"2000-01-01T00:00:00Z\"}]}]}}",
+		device, status);
+	merge(b, CLAIMS "ns/resourceclaims/c", body);
+}
+
+static void a_claims_condition_counts_while_it_holds_the_device(void **state)
+{
+	struct bench b;
+	size_t others;
+
+	(void)state;
+	start(&b);
+	others = writes_of(&b, "b");
+	put_ready(&b, "g0", "False");
+	run(&b);
+	assert_status(&b, "a", "/devices/0/health", "\"Unhealthy\"");
+	assert_status(&b, "a", "/devices/0/healthMessage", "\"too hot\"");
+	assert_status(&b, "a", "/devices/0/healthSince", "\"2000-01-01T00:00:00Z\"");
+	assert_status(&b, "a", "/devices/0/healthSource", "\"claim ns/c\"");
+	assert_int_equal(writes_of(&b, "b"), others);
+	put_ready(&b, "g0", "True");
+	run(&b);
+	assert_status(&b, "a", "/devices/0/health", "\"Healthy\"");
+	put_ready(&b, "g1", "False");
+	run(&b);
+	assert_summary(&b, "a", "0");
+	put_ready(&b, "g0", "False");
+	run(&b);
+	assert_summary(&b, "a", "1");
+	tell(&b, "remove claim ns/c");
+	run(&b);
+	assert_summary(&b, "a", "0");
+	assert_int_equal(device_health_book_reports(devices_health(b.devices)), 0);
+	bench_release(&b);
+}
+
 static void a_node_reports_devices_that_nobody_holds(void **state)
 {
 	static const char lost[] = "[{\\\"id\\\":\\\"" ID "g1\\\",\\\"health\\\":\\\"Unhealthy\\\","
@@ -196,6 +243,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pods_report_changes_the_slice_that_it_concerns),
 		cmocka_unit_test(a_pod_is_believed_when_the_claim_is_reserved_for_it),
+		cmocka_unit_test(a_claims_condition_counts_while_it_holds_the_device),
 		cmocka_unit_test(a_node_reports_devices_that_nobody_holds),
 		cmocka_unit_test(a_node_that_lies_about_others_is_not_believed),
 		cmocka_unit_test(states_are_told_without_the_right_to_list_pods),

@@ -1,7 +1,8 @@
 /*
- * A speaker (a pod or a node) has reports, a device has the reports about it, by health. Each put
- * is compared with the speaker's reports: only differences are told, and a health that is the same
- * keeps its beginning. A report is sorted in when it comes, so a lookup usually reads the first.
+ * A speaker (a pod, a node or a claim) has reports, a device has the reports about it, by health.
+ * Each put is compared with the speaker's reports: only differences are told, and a health that is
+ * the same keeps its beginning. A report is sorted in when it comes, so a lookup usually reads the
+ * first.
  *
  * Whom to believe depends on slices and claims, which come and go by themselves: a lookup asks
  * them, so nothing is to be worked out again when they change.
@@ -24,14 +25,17 @@ struct subject {
 	char text[]; /* the id */
 };
 
+/* The first byte of a speaker's key; then a pod's uid, a node's name, a claim's namespace/name. */
+enum speaker_kind { OF_POD = 'p', OF_NODE = 'n', OF_CLAIM = 'c' };
+
 struct speaker {
-	struct str key; /* "p" and a pod's uid, "n" and a node's name */
+	struct str key;
 	struct str source;
-	struct str namespace; /* of a pod */
+	struct str namespace; /* of a pod or claim */
 	struct list reports;
 	size_t n;
 	struct map by_id; /* struct report, while it is put */
-	bool is_node;
+	enum speaker_kind kind;
 };
 
 struct report {
@@ -39,7 +43,8 @@ struct report {
 	struct subject *subject;
 	struct speaker *speaker;
 	struct device_health_report is;
-	struct str claim; /* of a pod: name of the claim by which it has the device */
+	struct str
+		claim; /* of a pod: name of the claim by which it has the device; of a claim: its */
 	bool met; /* said again */
 };
 
@@ -183,10 +188,10 @@ static void report_free(struct device_health_book *b, struct report *r)
 	free(r);
 }
 
-/* A node says itself since when; for a pod, an equal health goes on. */
+/* Nodes and claims say themselves since when; for a pod, an equal health goes on. */
 static void report_update(struct device_health_book *b, struct report *r, const struct said *said)
 {
-	bool goes_on = r->is.health == said->is.health && !r->speaker->is_node;
+	bool goes_on = r->is.health == said->is.health && r->speaker->kind == OF_POD;
 	int64_t since = goes_on ? r->is.since : said->is.since;
 	bool same = r->is.health == said->is.health && r->is.since == since &&
 		    str_eq(r->is.message, said->is.message) && str_eq(r->claim, said->claim);
@@ -221,11 +226,11 @@ static void say(struct device_health_book *b, struct speaker *by, struct said *s
 
 /* --- speakers -------------------------------------------------------------------------------- */
 
-static struct str speaker_key(char out[static ID_MAX], char kind, struct str name)
+static struct str speaker_key(char out[static ID_MAX], enum speaker_kind kind, struct str name)
 {
 	size_t n = MIN(name.n, (size_t)ID_MAX - 1);
 
-	out[0] = kind;
+	out[0] = (char)kind;
 	if (n > 0)
 		memcpy(out + 1, name.p, n);
 	return str_of(out, n + 1);
@@ -240,10 +245,25 @@ static struct speaker *need_speaker(struct device_health_book *b, struct str key
 	s = XNEW(struct speaker);
 	set_text(&s->key, key);
 	set_text(&s->source, source);
-	s->is_node = key.p[0] == 'n';
+	s->kind = (enum speaker_kind)key.p[0];
 	list_init(&s->reports);
 	map_init(&s->by_id);
 	(void)map_put(&b->speakers, s->key, s);
+	return s;
+}
+
+/* One of a namespace: "pod NAMESPACE/NAME". */
+static struct speaker *need_spaced(struct device_health_book *b, struct str key, const char *what,
+				   struct str namespace, struct str name)
+{
+	struct buf text = BUF_INIT(2 * ID_MAX);
+	struct speaker *s;
+
+	(void)buf_printf(&text, "%s %.*s/%.*s", what, STR_ARG(namespace), STR_ARG(name));
+	s = need_speaker(b, key, buf_str(&text));
+	if (s->namespace.n == 0)
+		set_text(&s->namespace, namespace);
+	buf_release(&text);
 	return s;
 }
 
@@ -350,21 +370,6 @@ static bool has_ended(const struct json *status)
 	return str_eqz(phase, "Failed") || str_eqz(phase, "Succeeded");
 }
 
-static struct speaker *pod_speaker(struct device_health_book *b, const struct json *meta,
-				   struct str key)
-{
-	struct str ns = json_text_at(meta, "namespace"), name = json_text_at(meta, "name");
-	struct buf text = BUF_INIT(2 * ID_MAX);
-	struct speaker *s;
-
-	(void)buf_printf(&text, "pod %.*s/%.*s", STR_ARG(ns), STR_ARG(name));
-	s = need_speaker(b, key, buf_str(&text));
-	if (s->namespace.n == 0)
-		set_text(&s->namespace, ns);
-	buf_release(&text);
-	return s;
-}
-
 void device_health_book_put_pod(struct device_health_book *b, const struct json *pod, int64_t now)
 {
 	static const char *const lists[] = { "initContainerStatuses", "containerStatuses",
@@ -374,7 +379,8 @@ void device_health_book_put_pod(struct device_health_book *b, const struct json 
 	struct pod_words w = { .book = b, .pod = pod, .now = now };
 	char key[ID_MAX];
 
-	w.speaker = pod_speaker(b, meta, speaker_key(key, 'p', json_text_at(meta, "uid")));
+	w.speaker = need_spaced(b, speaker_key(key, OF_POD, json_text_at(meta, "uid")), "pod",
+				json_text_at(meta, "namespace"), json_text_at(meta, "name"));
 	begin(w.speaker);
 	for (size_t i = 0; i < ARRAY_SIZE(lists) && !has_ended(status); i++) {
 		JSON_FOREACH (container, json_getz(status, lists[i]))
@@ -389,16 +395,16 @@ void device_health_book_remove_pod(struct device_health_book *b, struct str uid)
 {
 	char key[ID_MAX];
 
-	silence(b, speaker_key(key, 'p', uid));
+	silence(b, speaker_key(key, OF_POD, uid));
 }
 
 /* --- nodes ----------------------------------------------------------------------------------- */
 
-static int64_t since_of(const struct json *v, int64_t now)
+static int64_t since_of(struct str text, int64_t now)
 {
 	int64_t since;
 
-	if (timestamp_parse(json_text_at(v, "since"), &since, NULL) < 0)
+	if (timestamp_parse(text, &since, NULL) < 0)
 		return now;
 	return MIN(since, now);
 }
@@ -411,7 +417,7 @@ static void read_annotation(struct device_health_book *b, struct speaker *by,
 			.id = json_text_at(v, "id"),
 			.is = { .health = device_health_of_name(json_text_at(v, "health")),
 				.message = json_text_at(v, "message"),
-				.since = since_of(v, now) },
+				.since = since_of(json_text_at(v, "since"), now) },
 		};
 
 		say(b, by, &said);
@@ -449,7 +455,7 @@ int device_health_book_put_node(struct device_health_book *b, struct str node, s
 	arena_init(&a, MIB);
 	r = parse_annotation(&a, text, &list, err);
 	(void)buf_printf(&source, "node %.*s", STR_ARG(node));
-	by = need_speaker(b, speaker_key(key, 'n', node), buf_str(&source));
+	by = need_speaker(b, speaker_key(key, OF_NODE, node), buf_str(&source));
 	begin(by);
 	read_annotation(b, by, list, now);
 	end(b, by);
@@ -462,7 +468,55 @@ void device_health_book_remove_node(struct device_health_book *b, struct str nod
 {
 	char key[ID_MAX];
 
-	silence(b, speaker_key(key, 'n', node));
+	silence(b, speaker_key(key, OF_NODE, node));
+}
+
+/* --- claims ---------------------------------------------------------------------------------- */
+
+static enum device_health health_of_ready(struct str status)
+{
+	if (str_eqz(status, "True"))
+		return DEVICE_HEALTHY;
+	if (str_eqz(status, "False"))
+		return DEVICE_UNHEALTHY;
+	return str_eqz(status, "Unknown") ? DEVICE_UNKNOWN : DEVICE_NOT_REPORTED;
+}
+
+static void read_claim_device(struct device_health_book *b, struct speaker *by,
+			      const struct json *device, struct str claim, int64_t now)
+{
+	const struct json *ready = json_find(json_getz(device, "conditions"), "type", STR("Ready"));
+	struct buf id = BUF_INIT(ID_MAX);
+	struct said said = {
+		.is = { .health = health_of_ready(json_text_at(ready, "status")),
+			.message = json_text_at(ready, "message"),
+			.since = since_of(json_text_at(ready, "lastTransitionTime"), now) },
+		.claim = claim,
+	};
+
+	if (buf_printf(&id, "%.*s/%.*s/%.*s", STR_ARG(json_text_at(device, "driver")),
+		       STR_ARG(json_text_at(device, "pool")),
+		       STR_ARG(json_text_at(device, "device"))) == 0) {
+		said.id = buf_str(&id);
+		say(b, by, &said);
+	}
+	buf_release(&id);
+}
+
+void device_health_book_put_claim(struct device_health_book *b, struct str namespace,
+				  struct str name, const struct json *devices, int64_t now)
+{
+	struct buf own = BUF_INIT(2 * ID_MAX);
+	struct speaker *by;
+	char key[ID_MAX];
+
+	(void)buf_printf(&own, "%.*s/%.*s", STR_ARG(namespace), STR_ARG(name));
+	by = need_spaced(b, speaker_key(key, OF_CLAIM, buf_str(&own)), "claim", namespace, name);
+	begin(by);
+	JSON_FOREACH (device, devices)
+		read_claim_device(b, by, device, name, now);
+	end(b, by);
+	buf_release(&own);
 }
 
 /* --- lookups --------------------------------------------------------------------------------- */
@@ -474,10 +528,11 @@ static bool is_of_node(const struct inventory_device *d, struct str node)
 	return nodes->kind == INVENTORY_NODES_NAME && str_eq(nodes->name, node);
 }
 
-static bool holds(const struct inventory_claim *c, const struct inventory_device *d)
+/* `admin`: access for administrators counts, too. */
+static bool holds(const struct inventory_claim *c, const struct inventory_device *d, bool admin)
 {
 	for (size_t i = 0; d->use && i < c->n; i++)
-		if (c->holders[i].use == d->use)
+		if (c->holders[i].use == d->use && (admin || !c->holders[i].admin))
 			return true;
 	return false;
 }
@@ -497,10 +552,12 @@ static bool is_believed(const struct report *r, const struct inventory *inv,
 	struct str name = str_skip(by->key, 1);
 	const struct inventory_claim *c;
 
-	if (by->is_node)
+	if (by->kind == OF_NODE)
 		return is_of_node(d, name);
 	c = inventory_claim(inv, by->namespace, r->claim);
-	return c && holds(c, d) && is_reserved_for(c, name);
+	if (by->kind == OF_CLAIM)
+		return c && holds(c, d, false);
+	return c && holds(c, d, true) && is_reserved_for(c, name);
 }
 
 static struct subject *find_subject(const struct device_health_book *b,

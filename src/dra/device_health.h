@@ -2,14 +2,16 @@
  * device_health - what is known of the health of every device: the one place, from which every view
  * is made.
  *
- * Two speakers report health. A pod's status has it for the devices of the pod's claims (KEP-4680).
- * A node agent reports it for the devices of its node that are not healthy, whoever holds them, in
- * the annotation DEVICE_HEALTH_ANNOTATION of its Node. The book keeps what each of them said last;
- * an event costs what its pod or node says.
+ * Three speakers report health. A pod's status has it for the devices of the pod's claims
+ * (KEP-4680). A node agent reports it for the devices of its node that are not healthy, whoever
+ * holds them, in the annotation DEVICE_HEALTH_ANNOTATION of its Node. A driver reports it in the
+ * status of a claim, as condition Ready of a device (KEP-4817). The book keeps what each of them
+ * said last; an event costs what its pod, node or claim says.
  *
  * A speaker is believed only in its own affairs, which is decided when a device is looked up. A pod
  * counts for devices that the claim, as it names it, holds and is reserved for the pod. A node
- * counts for devices that only that node reaches. Pods that have ended say nothing.
+ * counts for devices that only that node reaches. A claim counts for devices that it holds; access
+ * for administrators holds nothing. Pods that have ended say nothing.
  *
  * If several speakers disagree, Unhealthy counts more than Unknown and Unknown more than Healthy;
  * among equals the newest counts. Taints are another fact: see device_state.h.
@@ -42,11 +44,11 @@ struct device_health_report {
 	enum device_health health;
 	struct str message; /* or empty */
 	/*
-	 * When the source began to report this health, in ns since 1970: as the node's agent says,
-	 * or, for pods, when the book first got it.
+	 * When the source began to report this health, in ns since 1970: as the node's agent or the
+	 * claim's condition says, or, for pods, when the book first got it.
 	 */
 	int64_t since;
-	struct str source; /* "pod NAMESPACE/NAME", "node NAME" */
+	struct str source; /* "pod NAMESPACE/NAME", "node NAME", "claim NAMESPACE/NAME" */
 };
 
 /* "NotReported", "Healthy", "Unknown", "Unhealthy". */
@@ -84,6 +86,13 @@ void device_health_book_remove_pod(struct device_health_book *b, struct str uid)
 int device_health_book_put_node(struct device_health_book *b, struct str node, struct str text,
 				int64_t now, struct error *err);
 void device_health_book_remove_node(struct device_health_book *b, struct str node);
+
+/*
+ * The same for a claim, with the array status.devices of it; NULL: it says nothing, or is gone.
+ * Condition Ready is "True" for Healthy, "False" for Unhealthy, "Unknown" for Unknown.
+ */
+void device_health_book_put_claim(struct device_health_book *b, struct str namespace,
+				  struct str name, const struct json *devices, int64_t now);
 
 /* What counts for the device. Text is the book's until that changes. `b` may be NULL: nothing. */
 struct device_health_report device_health(const struct device_health_book *b,

@@ -258,6 +258,66 @@ static void a_bad_annotation_says_nothing(void **state)
 	assert_int_equal(device_health_book_reports(w->book), 0);
 }
 
+/* An entry of status.devices with that condition. */
+#define DEVICE_IS(pool, device, type, status, message)                                   \
+	"{\"driver\":\"" DRIVER "\",\"pool\":\"" pool "\",\"device\":\"" device          \
+	"\",\"conditions\":[{\"type\":\"Other\",\"status\":\"False\"},{\"type\":\"" type \
+	"\",\"status\":\"" status "\",\"message\":\"" message                            \
+	"\",\"lastTransitionTime\":\"1970-01-01T00:00:02Z\"}]}"
+
+static void put_claim(struct world *w, const char *name, const char *devices, int64_t now)
+{
+	struct buf text = BUF_INIT(64 * KIB);
+	struct arena a;
+
+	arena_init(&a, MIB);
+	buf_addz(&text, devices);
+	device_health_book_put_claim(w->book, STR("ns"), str_from(name), world_parse(&a, &text),
+				     now);
+	buf_release(&text);
+	arena_release(&a);
+}
+
+static void a_claim_reports_the_devices_that_it_holds(void **state)
+{
+	static const char hot[] = "[" DEVICE_IS("p1", "a", "Ready", "False", "too hot") "]";
+	struct world *w = *state;
+
+	put_claim(w, "c1", hot, 5000000000);
+	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "too hot", 2000000000, "claim ns/c1");
+	put_claim(w, "c1", hot, 6000000000);
+	assert_int_equal(w->changes, 1);
+	put_claim(w, "c1", "[" DEVICE_IS("p1", "a", "Ready", "Unknown", "") "]", 1);
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_UNKNOWN);
+	put_claim(w, "c1", "[" DEVICE_IS("p1", "a", "Ready", "True", "") "]", 1);
+	assert_health(find(w, "p1", "a"), DEVICE_HEALTHY, "", 1, "claim ns/c1");
+	put_claim(w, "c1", "[" DEVICE_IS("p1", "a", "Cool", "True", "") ",{},3]", 1);
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+	assert_int_equal(device_health_book_reports(w->book), 0);
+	put_claim(w, "c1", hot, 1);
+	device_health_book_put_claim(w->book, STR("ns"), STR("c1"), NULL, 1);
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+	assert_int_equal(device_health_book_reports(w->book), 0);
+}
+
+static void a_claim_is_believed_only_about_devices_that_it_holds(void **state)
+{
+	static const char hot[] = "[" DEVICE_IS("p1", "a", "Ready", "False", "too hot") "]";
+	struct world *w = *state;
+
+	put_claim(w, "c2", hot, 1);
+	put_claim(w, "c3", hot, 1);
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+	tell(w, "claim ns/c3 p1/a(admin) for=u3");
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+	put_claim(w, "c1", hot, 1);
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_UNHEALTHY);
+	tell(w, "remove claim ns/c1");
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_NOT_REPORTED);
+	tell(w, "claim ns/c1 p1/a");
+	assert_int_equal(find(w, "p1", "a").health, DEVICE_UNHEALTHY);
+}
+
 static void the_worst_counts_and_among_equals_the_newest(void **state)
 {
 	struct world *w = *state;
@@ -331,6 +391,8 @@ int main(void)
 		TEST(a_pod_is_believed_only_about_devices_that_are_reserved_for_it),
 		TEST(a_node_is_believed_only_about_its_own_devices),
 		TEST(a_bad_annotation_says_nothing),
+		TEST(a_claim_reports_the_devices_that_it_holds),
+		TEST(a_claim_is_believed_only_about_devices_that_it_holds),
 		TEST(the_worst_counts_and_among_equals_the_newest),
 		TEST(a_published_beginning_is_recalled),
 		TEST(a_speaker_is_bounded),

@@ -126,6 +126,12 @@ ok "watch tells the 33rd share"
 allocate default train n1 gpu-1
 wait_line "$TMP/watch.log" 'gpu.example.com/n1/gpu-1  Available -> Allocated  default/train$'
 ok "watch tells an allocation"
+status default train '{"devices": [{"driver": "gpu.example.com", "pool": "n1", "device": "gpu-1",
+	"conditions": [{"type": "Ready", "status": "False", "reason": "Hot", "message": "too hot", "lastTransitionTime": "2024-01-01T00:00:00Z"}]}]}'
+wait_line "$TMP/watch.log" 'n1/gpu-1  NotReported -> Unhealthy  too hot$'
+ok "watch tells a device that is not ready"
+matches "and top who says so" '"healthSource": ?"claim default/train"' "$(top --pool n1 -o json)"
+matches "as do devices" 'n1 +gpu-1 +Allocated .*Unhealthy' "$("$DEVPLANE" get devices 2>&1)"
 "$kubectl" patch resourceslice n9-gpu --type json -p '[{"op": "add", "path": "/spec/devices/0/taints", "value": [{"key": "example.com/x", "effect": "NoSchedule"}]}]' >"$TMP/patch.log" 2>&1
 wait_line "$TMP/watch.log" 'n9/gpu-0  Available -> Unavailable  Tainted: example.com/x$'
 ok "watch tells a taint"

@@ -396,7 +396,12 @@ static void put_rule(void *arg, const struct json *tree)
 
 static void put_claim(void *arg, const struct json *tree)
 {
-	(void)inventory_put_claim(((struct slices *)arg)->inv, tree, NULL);
+	struct slices *x = arg;
+
+	(void)inventory_put_claim(x->inv, tree, NULL);
+	device_health_book_put_claim(x->health, text_at(tree, "/metadata/namespace"),
+				     text_at(tree, "/metadata/name"),
+				     json_pointer(tree, STR("/status/devices")), 0);
 }
 
 static void drop_times(struct json *status)
