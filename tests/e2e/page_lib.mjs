@@ -110,13 +110,6 @@ export async function tokenWith(client, name, rules) {
 	return expect(await client.post(`${accounts}/${name}/token`, { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} }), 201).status.token
 }
 
-// Whether the status of slices has a place for the health of devices.
-export async function publishesHealth(client) {
-	const { components } = expect(await client.get("/openapi/v3/apis/resource.k8s.io/v1"), 200)
-	const [, device] = Object.entries(components.schemas).find(([name]) => name.endsWith("resource.v1.DeviceStatus"))
-	return "health" in device.properties
-}
-
 export function assertNoFaults(browser) {
 	assert.deepEqual(browser.faults, [])
 }

@@ -4,13 +4,12 @@ import assert from "node:assert/strict"
 import { DRIVER, device, share, shared, slices, startDevices } from "./availability_lib.mjs"
 import { dra, expect } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
-import { assertNoFaults, link, looks, openBrowser, publishesHealth, shot, skipWithoutBrowser, square } from "./page_lib.mjs"
+import { assertNoFaults, link, looks, openBrowser, shot, skipWithoutBrowser, square } from "./page_lib.mjs"
 
 skipWithoutBrowser()
 
 const cluster = await startDevices()
 const { client, server } = cluster
-const knowsHealth = await publishesHealth(client)
 const taint = (key) => ({ taints: [{ key, effect: "NoSchedule" }] })
 await cluster.slice("a", { node: "n1", devices: [device("gpu-0"), device("gpu-1"), device("gpu-2", taint("example.com/maintenance")), device("gpu-3")] })
 await cluster.slice("b", { node: "n2", devices: [shared("gpu-0"), shared("gpu-1")] })
@@ -135,9 +134,7 @@ await test("a free device that is unhealthy is free and marked, with message, ti
 	status.devices[0] = { ...first, ...health }
 	status.summary.unhealthyDevices = 1
 	expect(await client.patch(`${slices}/a/status`, { status }, "merge"), 200)
-	await agree({ free: 6, unhealthy: knowsHealth ? 1 : 0 })
-	if (!knowsHealth)
-		return
+	await agree({ free: 6, unhealthy: 1 })
 	await looks(page, key("n1", "gpu-0"), "s-free h-unhealthy")
 	assert.equal(await page.locator(".stat-free span").textContent(), "free, 1 unhealthy")
 	assert.match(await page.locator(".block", { hasText: "n1" }).first().locator(".block-note").textContent(), /1 unhealthy \(1 free\)/)

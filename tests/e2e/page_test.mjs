@@ -3,7 +3,7 @@ import assert from "node:assert/strict"
 import { dra, expect } from "./api_lib.mjs"
 import { finish, test, until } from "./lib.mjs"
 import { startCluster } from "./node_lib.mjs"
-import { assertNoFaults, claimsOf, link, looks, makeClasses, openBrowser, publishesHealth, shot, skipWithoutBrowser, square, startVendor, tokenWith } from "./page_lib.mjs"
+import { assertNoFaults, claimsOf, link, looks, makeClasses, openBrowser, shot, skipWithoutBrowser, square, startVendor, tokenWith } from "./page_lib.mjs"
 import { pending, startController, startScheduler } from "./scheduler_lib.mjs"
 
 skipWithoutBrowser()
@@ -28,10 +28,6 @@ expect(await client.post(`${dra}/resourceslices`, {
 	},
 }), 201)
 await until("all slices", async () => (await client.get(`${dra}/resourceslices`)).body.items.length === 5, 60)
-
-// Health is shown as it is published; how a slice says it is looked at without a controller in page_numbers_test.mjs.
-const knowsHealth = await publishesHealth(client)
-const told = (health) => (knowsHealth ? `h-${health}` : "h-untold")
 
 const browser = await browserStarts
 const page = await browser.page(server)
@@ -79,7 +75,7 @@ await test("a pod gets a GPU and a NIC: their squares change without a reload", 
 	pod = await cluster.pod(pod, running)
 	vendor = gpus[pod.spec.nodeName]
 	await until("two allocated", async () => (await stat("allocated")) === 2)
-	await page.locator(`#map .d.s-allocated.${told("healthy")}`).first().waitFor()
+	await page.locator("#map .d.s-allocated.h-healthy").first().waitFor()
 	const keys = await page.locator("#map .d.s-allocated").evaluateAll((all) => all.map((g) => g.dataset.key))
 	key = keys.find((k) => k.startsWith("gpu."))
 	assert.ok(keys.includes(nics[pod.spec.nodeName].key("nic-0")), keys.join())
@@ -104,13 +100,8 @@ await test("a GPU breaks: square, message, figures and timeline show it, and aga
 	await square(page, key).click()
 	vendor.sim("fail", device, "--message", "Xid 79: fallen off the bus")
 	await page.locator("#detail", { hasText: "unhealthy:NoSchedule" }).waitFor()
-	await looks(page, key, `s-allocated ${told("unhealthy")}`)
-	assert.equal(await stat("unhealthy"), knowsHealth ? 1 : 0)
-	if (!knowsHealth) {
-		await page.keyboard.press("Escape")
-		return
-	}
 	await looks(page, key, "s-allocated h-unhealthy")
+	assert.equal(await stat("unhealthy"), 1)
 	assert.equal(await text("#detail .message"), "Xid 79: fallen off the bus")
 	await until("one stretch", async () => (await page.locator("#detail .timeline .span.unhealthy").count()) === 1)
 	await page.locator("#detail .story li", { hasText: "event of pod train" }).first().waitFor()
@@ -156,7 +147,7 @@ await test("words, legend and figures filter, and the address shares it", async 
 	await other.close()
 	await page.locator(".stat-unhealthy").click()
 	await page.locator("#search").fill("")
-	assert.deepEqual(await shown(), knowsHealth ? [key] : [])
+	assert.deepEqual(await shown(), [key])
 	await page.locator("#search").fill("no such thing")
 	await page.locator("#nothing", { hasText: "No device matches" }).waitFor()
 	await page.keyboard.press("Escape")
@@ -290,7 +281,7 @@ await test("six connections are enough", async () => {
 	await other.goto(await link(server))
 	await live(other)
 	assert.ok(await other.evaluate(() => performance.getEntriesByType("resource").every((e) => e.nextHopProtocol === "http/1.1")))
-	await looks(other, key, told("unhealthy"))
+	await looks(other, key, "h-unhealthy")
 	// The way to the server is cut for the logout alone.
 	other.expected = /ERR_FAILED/
 	await other.route("**/ui/logout", (route) => route.abort())
@@ -329,7 +320,7 @@ await test("a server that comes back is followed again", async () => {
 	await page.goto("about:blank")
 	await page.goto(await link(server))
 	await live()
-	await looks(page, key, told("unhealthy"))
+	await looks(page, key, "h-unhealthy")
 	await cluster.delete(pod, 0)
 	await until("the pod's device is not held", async () => (await page.locator(`#map .d[data-key="${key}"].s-allocated`).count()) === 0)
 })
