@@ -1,10 +1,11 @@
 // One cluster with devices in every state, and all views of it: each shows the same counts, and its columns add up to its devices. Statuses
-// are first computed by each view, then published by the controller.
+// are first computed by each view, then published by the controller, on the page and in metrics, too.
 import assert from "node:assert/strict"
 import { spawn, spawnSync } from "node:child_process"
 import { core, dra, expect } from "./api_lib.mjs"
 import { DRIVER, claimsOf, device, share, shared, slices, startDevices } from "./availability_lib.mjs"
 import { devplane, finish, test, until } from "./lib.mjs"
+import { assertNoFaults, hasBrowser, link, openBrowser } from "./page_lib.mjs"
 
 const cluster = await startDevices()
 const { server, client } = cluster
@@ -138,6 +139,47 @@ function doctored() {
 	return { devices: n[0], free: n[1], partial: n[2], allocated: n[3], unavailable: n[4], unhealthy: n[5] }
 }
 
+// The series of the controller, summed up by pool.
+async function measured() {
+	const series = [...(await controller.metrics()).matchAll(/^devplane_devices\{(.*)\} (\d+)$/mg)]
+	const list = series.flatMap(([, labels, n]) => Array(Number(n)).fill(Object.fromEntries([...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, k, v]) => [k, v]))))
+	return each(groupBy(list, (d) => d.pool), count)
+}
+
+// The page: its figures, the squares of its map and the rows of its list.
+async function paged(browser) {
+	const page = await browser.page(server)
+	await page.goto(await link(server))
+	await page.locator('#live[data-state="live"]').waitFor()
+	const figure = async (name) => Number(await page.locator(`.stat-${name} strong`).textContent())
+	await until("all devices on the page", async () => await figure("devices") === 14 && await figure("unpublished") === 0)
+	const figures = none()
+	for (const name of Object.keys(figures))
+		figures[name] = await figure(name)
+
+	const by = (list) => each(groupBy(list, (d) => d.key.split("/")[1]), (devices) => count(devices.map(({ state, health }) => ({
+		state: Object.keys(STATES).find((k) => STATES[k] === state) ?? assert.fail(state), health: health === "unhealthy" ? "Unhealthy" : health }))))
+	const squares = await page.locator("#map .d").evaluateAll((all) => all.map(({ dataset, classList }) => {
+		const of = (prefix) => [...classList].find((c) => c.startsWith(prefix)).slice(prefix.length)
+		return { key: dataset.key, state: of("s-"), health: of("h-") }
+	}))
+	await page.locator('[data-view="list"]').click()
+	const rows = await page.locator(".rows .row").evaluateAll((all) => all.map((r) => ({ key: r.dataset.key,
+		state: r.querySelector(".c-state").textContent.split(":")[0].replace("partly used", "partial"), health: r.querySelector(".c-health").textContent })))
+	await page.context().close()
+	return { "page's figures": { all: figures }, "page's map": by(squares), "page's list": by(rows) }
+}
+
+// Views of what the controller publishes.
+async function published() {
+	const browser = hasBrowser ? await openBrowser() : undefined
+	const page = browser ? await paged(browser) : {}
+	if (browser)
+		assertNoFaults(browser)
+	await browser?.close()
+	return { statuses: await statuses(), metrics: await measured(), ...page }
+}
+
 // Counts of each view: { VIEW: { POOL: row } }, with the pool "all" where a view has totals alone. Add a view here and it is compared.
 async function views() {
 	const top = json("top", "devices")
@@ -177,7 +219,7 @@ await test("views that compute show the same", () => compare())
 const controller = await cluster.controller("--leader-elect=false")
 await until("statuses", async () => JSON.stringify(await statuses()) === JSON.stringify(WANT))
 
-await test("so do views of what is published", async () => compare({ statuses: await statuses() }))
+await test("so do views of what is published", async () => compare(await published()))
 
 await test("one device has the same health everywhere", async () => {
 	assert.match(run("describe", "pod", "train"), /held-broken +Unhealthy +Xid 79/)
