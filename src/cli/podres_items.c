@@ -115,11 +115,28 @@ static void add(struct gather *g, struct podres_item item, const Podresources__T
 	(void)vec_push(&g->mentions, (struct mention){ item, at });
 }
 
+/* A value that we do not know is of a newer server. */
+static enum device_health health_of(Podresources__DeviceHealth h)
+{
+	switch (h) {
+	case PODRESOURCES__DEVICE_HEALTH__NOT_REPORTED:
+		return DEVICE_NOT_REPORTED;
+	case PODRESOURCES__DEVICE_HEALTH__HEALTHY:
+		return DEVICE_HEALTHY;
+	case PODRESOURCES__DEVICE_HEALTH__UNHEALTHY:
+		return DEVICE_UNHEALTHY;
+	default:
+		return DEVICE_UNKNOWN;
+	}
+}
+
 static void add_devices(struct gather *g, Podresources__ContainerDevices *const *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct podres_item item = { .kind = PODRES_DEVICE,
 					    .group = clean(g, v[i]->resource_name),
+					    .health = health_of(v[i]->health),
+					    .message = clean(g, v[i]->health_message),
 					    .amount = 1 };
 
 		for (size_t j = 0; j < v[i]->n_device_ids; j++) {
@@ -183,18 +200,39 @@ static struct str claim_device(struct gather *g, const Podresources__ClaimResour
 	return clean(g, b.p);
 }
 
+static void add_claim_device(struct gather *g, struct str group, struct str id,
+			     const Podresources__ClaimResource *r)
+{
+	struct podres_item item = { .kind = PODRES_CLAIM,
+				    .group = group,
+				    .id = id,
+				    .cdi = cdi_names(g, r),
+				    .health = health_of(r->health),
+				    .message = clean(g, r->health_message),
+				    .amount = 1 };
+
+	add(g, item, NULL);
+}
+
 static void add_claims(struct gather *g, Podresources__DynamicResource *const *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct podres_item item = { .kind = PODRES_CLAIM, .amount = 1 };
+		struct str group = clean(g, arena_printf(g->arena, "claim/%s", v[i]->claim_name));
 
-		item.group = clean(g, arena_printf(g->arena, "claim/%s", v[i]->claim_name));
-		for (size_t j = 0; j < v[i]->n_claim_resources; j++) {
-			item.id = claim_device(g, v[i]->claim_resources[j]);
-			item.cdi = cdi_names(g, v[i]->claim_resources[j]);
-			add(g, item, NULL);
-		}
+		for (size_t j = 0; j < v[i]->n_claim_resources; j++)
+			add_claim_device(g, group, claim_device(g, v[i]->claim_resources[j]),
+					 v[i]->claim_resources[j]);
 	}
+}
+
+/* Devices of drivers, whether or not a claim has them. */
+static void add_drivers(struct gather *g, Podresources__ClaimResource *const *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		add_claim_device(g, clean(g, v[i]->driver_name),
+				 clean(g, arena_printf(g->arena, "%s/%s", v[i]->pool_name,
+						       v[i]->device_name)),
+				 v[i]);
 }
 
 static void add_container(struct gather *g, const Podresources__ContainerResources *c)
@@ -305,6 +343,7 @@ struct podres_items podres_items_of_node(struct arena *a,
 	struct gather g = gather_in(a);
 
 	add_devices(&g, r->devices, r->n_devices);
+	add_drivers(&g, r->claim_resources, r->n_claim_resources);
 	add_cpus(&g, r->cpu_ids, r->n_cpu_ids);
 	add_memory(&g, r->memory, r->n_memory);
 	return finish(&g);
@@ -315,6 +354,7 @@ struct podres_items podres_items_of_change(struct arena *a, const Podresources__
 	struct gather g = gather_in(a);
 
 	add_devices(&g, e->devices, e->n_devices);
+	add_drivers(&g, e->claim_resources, e->n_claim_resources);
 	add_cpus(&g, e->cpu_ids, e->n_cpu_ids);
 	add_memory(&g, e->memory, e->n_memory);
 	return finish(&g);

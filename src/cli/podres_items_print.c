@@ -22,7 +22,18 @@ static size_t range_of(const struct podres_item *v, size_t n)
 	return run;
 }
 
-void podres_items_ids(struct buf *out, const struct podres_item *v, size_t n, size_t most)
+static void add_health(struct buf *out, const struct podres_item *item, bool messages)
+{
+	if (item->health != DEVICE_UNHEALTHY && item->health != DEVICE_UNKNOWN)
+		return;
+	(void)buf_printf(out, "(%s", device_health_name(item->health));
+	if (messages && item->message.n > 0)
+		(void)buf_printf(out, ": %.*s", STR_ARG(item->message));
+	(void)buf_addc(out, ')');
+}
+
+void podres_items_ids(struct buf *out, const struct podres_item *v, size_t n, size_t most,
+		      bool messages)
 {
 	size_t run;
 
@@ -34,6 +45,7 @@ void podres_items_ids(struct buf *out, const struct podres_item *v, size_t n, si
 		}
 		run = range_of(v + i, n - i);
 		(void)buf_add_str(out, v[i].id);
+		add_health(out, &v[i], messages);
 		if (run > 1)
 			(void)buf_printf(out, "-%.*s", STR_ARG(v[i + run - 1].id));
 	}
@@ -51,6 +63,18 @@ void podres_items_sum(struct buf *out, const struct podres_item *v, size_t n)
 		sum = quantity_add(sum, quantity_of((int64_t)MIN(v[i].amount, (uint64_t)INT64_MAX),
 						    QUANTITY_BINARY_SI));
 	(void)quantity_print(sum, out);
+}
+
+void podres_items_health(struct buf *out, const struct podres_item *v, size_t n)
+{
+	enum device_health worst = DEVICE_NOT_REPORTED;
+	bool some = false;
+
+	for (size_t i = 0; i < n; i++) {
+		some |= v[i].kind == PODRES_DEVICE || v[i].kind == PODRES_CLAIM;
+		worst = MAX(worst, v[i].health);
+	}
+	(void)buf_addz(out, some ? device_health_name(worst) : "<none>");
 }
 
 void podres_items_numa(struct buf *out, const struct podres_items *items)
@@ -134,13 +158,16 @@ static void parts_release(struct parts *p)
 	vec_release(&p->gone);
 }
 
-static void mark(struct buf *out, char sign, const struct podres_item *v, size_t n, bool colour)
+static void mark(struct buf *out, char sign, const struct podres_item *v, size_t n,
+		 const struct podres_items_style *style)
 {
+	const char *colour = sign == '+' ? "\033[32m" : "\033[31m";
+
 	if (n == 0)
 		return;
-	(void)buf_printf(out, " %s%c", !colour ? "" : sign == '+' ? "\033[32m" : "\033[31m", sign);
-	podres_items_ids(out, v, n, 0);
-	(void)buf_addz(out, colour ? "\033[0m" : "");
+	(void)buf_printf(out, " %s%c", style->colour ? colour : "", sign);
+	podres_items_ids(out, v, n, 0, style->messages);
+	(void)buf_addz(out, style->colour ? "\033[0m" : "");
 }
 
 static void print_group(struct buf *out, const struct podres_item *of, const struct parts *p,
@@ -152,10 +179,10 @@ static void print_group(struct buf *out, const struct podres_item *of, const str
 		podres_items_sum(out, p->now.v, p->now.n);
 	} else if (p->kept.n > 0) {
 		(void)buf_addc(out, ' ');
-		podres_items_ids(out, p->kept.v, p->kept.n, 0);
+		podres_items_ids(out, p->kept.v, p->kept.n, 0, style->messages);
 	}
-	mark(out, '+', p->added.v, p->added.n, style->colour);
-	mark(out, '-', p->gone.v, p->gone.n, style->colour);
+	mark(out, '+', p->added.v, p->added.n, style);
+	mark(out, '-', p->gone.v, p->gone.n, style);
 }
 
 /* Takes the next group off both lists; returns one of its things. */

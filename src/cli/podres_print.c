@@ -24,7 +24,7 @@ struct pod_table {
 
 static void add_row(struct pod_table *t, const char *container, const struct podres_items *items)
 {
-	static const struct podres_items_style plain = { 0 };
+	const struct podres_items_style style = { .messages = t->style->wide };
 
 	output_clean(t->out, str_from(t->pod->namespace_));
 	(void)buf_addc(t->out, '\t');
@@ -32,7 +32,9 @@ static void add_row(struct pod_table *t, const char *container, const struct pod
 	(void)buf_addc(t->out, '\t');
 	output_clean(t->out, str_from(container));
 	(void)buf_addc(t->out, '\t');
-	podres_items_print(t->out, NULL, items, &plain);
+	podres_items_print(t->out, NULL, items, &style);
+	(void)buf_addc(t->out, '\t');
+	podres_items_health(t->out, items->v, items->n);
 	if (t->style->wide) {
 		(void)buf_addc(t->out, '\t');
 		podres_items_numa(t->out, items);
@@ -79,7 +81,7 @@ size_t podres_print_pods(struct buf *out, Podresources__PodResources *const *v, 
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = v[i];
 	qsort(sorted, n, sizeof(*sorted), by_name);
-	(void)buf_printf(out, "NAMESPACE\tPOD\tCONTAINER\tRESOURCES%s\n",
+	(void)buf_printf(out, "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH%s\n",
 			 style->wide ? "\tNUMA\tCDI" : "");
 	for (size_t i = 0; i < n; i++) {
 		t.pod = sorted[i];
@@ -118,10 +120,12 @@ static void add_place(struct buf *out, const struct podres_item *v, size_t n, bo
 	(void)buf_printf(out, "%.*s\t", STR_ARG(v->group));
 	podres_items_sum(out, v, n);
 	(void)buf_printf(out, "\t%.*s\t", STR_ARG(v->numa.n > 0 ? v->numa : STR("<none>")));
+	podres_items_health(out, v, n);
+	(void)buf_addc(out, '\t');
 	if (v->kind == PODRES_MEMORY)
 		(void)buf_addz(out, "<none>");
 	else
-		podres_items_ids(out, v, n, wide ? 0 : DEVICES_SHOWN);
+		podres_items_ids(out, v, n, wide ? 0 : DEVICES_SHOWN, wide);
 	(void)buf_addc(out, '\n');
 }
 
@@ -136,7 +140,7 @@ size_t podres_print_allocatable(struct buf *out, const Podresources__Allocatable
 	items = podres_items_of_node(&a, r);
 	if (items.n > 0)
 		qsort(items.v, items.n, sizeof(*items.v), by_place);
-	(void)buf_addz(out, "RESOURCE\tCOUNT\tNUMA\tDEVICES\n");
+	(void)buf_addz(out, "RESOURCE\tCOUNT\tNUMA\tHEALTH\tDEVICES\n");
 	for (size_t i = 0; i < items.n; i += n, rows++) {
 		n = place_of(items.v + i, items.n - i);
 		add_place(out, items.v + i, n, style->wide);

@@ -11,7 +11,7 @@
 #include "podresources.pb-c.h"
 
 struct podres_print_style {
-	bool wide; /* also NUMA nodes and CDI names; every device; containers in events */
+	bool wide; /* also NUMA nodes, CDI names and messages; every device; containers in events */
 	bool empty; /* also containers that hold nothing */
 	bool colour;
 };

@@ -115,7 +115,7 @@ bool podres_print_pod_event(struct podres_print_state *s, struct buf *out,
 			    const Podresources__PodEvent *e)
 {
 	static const struct podres_items none = { 0 };
-	struct podres_items_style style = { .colour = s->style.colour };
+	struct podres_items_style style = { .colour = s->style.colour, .messages = s->style.wide };
 	const struct podres_items *before = NULL;
 	struct known *now, *old;
 
@@ -149,9 +149,12 @@ bool podres_print_pod_event(struct podres_print_state *s, struct buf *out,
 bool podres_print_allocatable_event(struct podres_print_state *s, struct buf *out,
 				    const Podresources__AllocatableEvent *e)
 {
-	struct podres_items_style style = { .colour = s->style.colour, .counts = !s->style.wide };
+	struct podres_items_style style = { .colour = s->style.colour,
+					    .counts = !s->style.wide,
+					    .messages = s->style.wide };
 	struct known *now;
-	bool nothing = e->n_devices == 0 && e->n_cpu_ids == 0 && e->n_memory == 0;
+	bool nothing = e->n_devices == 0 && e->n_cpu_ids == 0 && e->n_memory == 0 &&
+		       e->n_claim_resources == 0;
 
 	if (e->initial_end && nothing) {
 		s->initial = false;

@@ -175,16 +175,16 @@ static void a_container_has_a_row_with_all_that_it_holds(void **state UNUSED)
 	c->dynamic_resources[c->n_dynamic_resources++] = claim("gpu-0", NULL);
 	c->dynamic_resources[c->n_dynamic_resources++] = claim("gpu-1", "s1");
 	assert_pods(&p, 1, &plain,
-		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\n"
+		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\n"
 		    "ml\ttrain\tmain\tacme.com/gpu: gpu-2,gpu-10; acme.com/nic: nic-0; "
 		    "claim/gpu: drv.example/n1/gpu-0,drv.example/n1/gpu-1(share s1); "
-		    "cpus: 0-3,8; hugepages-2Mi: 64Mi; memory: 4Gi\n");
+		    "cpus: 0-3,8; hugepages-2Mi: 64Mi; memory: 4Gi\tNotReported\n");
 	c->n_memory = c->n_cpu_ids = 0;
 	c->n_dynamic_resources = 1;
 	assert_pods(&p, 1, &wide,
-		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tNUMA\tCDI\n"
+		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\tNUMA\tCDI\n"
 		    "ml\ttrain\tmain\tacme.com/gpu: gpu-2,gpu-10; acme.com/nic: nic-0; "
-		    "claim/gpu: drv.example/n1/gpu-0\t0-1\tv.com/c=x\n");
+		    "claim/gpu: drv.example/n1/gpu-0\tNotReported\t0-1\tv.com/c=x\n");
 }
 
 static void pods_are_sorted_and_empty_ones_hidden(void **state UNUSED)
@@ -196,14 +196,14 @@ static void pods_are_sorted_and_empty_ones_hidden(void **state UNUSED)
 
 	c->cpu_ids[c->n_cpu_ids++] = 7;
 	assert_pods(v, 3, &plain,
-		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\n"
-		    "ml\tw-10\tmain\tcpus: 7\n");
+		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\n"
+		    "ml\tw-10\tmain\tcpus: 7\t<none>\n");
 	assert_pods(v, 3, &all,
-		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\n"
-		    "db\tz\t<none>\t<none>\n"
-		    "ml\tw-9\tmain\t<none>\n"
-		    "ml\tw-10\tmain\tcpus: 7\n");
-	assert_pods(v, 0, &plain, "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\n");
+		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\n"
+		    "db\tz\t<none>\t<none>\t<none>\n"
+		    "ml\tw-9\tmain\t<none>\t<none>\n"
+		    "ml\tw-10\tmain\tcpus: 7\t<none>\n");
+	assert_pods(v, 0, &plain, "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\n");
 }
 
 static void what_a_pod_has_as_a_whole_has_a_row(void **state UNUSED)
@@ -214,8 +214,8 @@ static void what_a_pod_has_as_a_whole_has_a_row(void **state UNUSED)
 	p->cpu_ids = cpus;
 	p->n_cpu_ids = 2;
 	assert_pods(&p, 1, &plain,
-		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\n"
-		    "ml\ta\t<pod>\tcpus: 4-5\n");
+		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\n"
+		    "ml\ta\t<pod>\tcpus: 4-5\t<none>\n");
 }
 
 static void control_characters_do_not_get_through(void **state UNUSED)
@@ -225,8 +225,8 @@ static void control_characters_do_not_get_through(void **state UNUSED)
 
 	c->devices[c->n_devices++] = devices("r\033", "\007id", -1);
 	assert_pods(&p, 1, &plain,
-		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\n"
-		    "^[[2Jns\tx...\ta b\tr^[:  id\n");
+		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\n"
+		    "^[[2Jns\tx...\ta b\tr^[:  id\tNotReported\n");
 }
 
 static void allocatable_has_a_row_for_each_place(void **state UNUSED)
@@ -249,17 +249,80 @@ static void allocatable_has_a_row_for_each_place(void **state UNUSED)
 	r.cpu_ids = cpus;
 	r.n_cpu_ids = 3;
 	assert_int_equal(podres_print_allocatable(&out, &r, &plain), 7);
-	assert_string_equal(out.p, "RESOURCE\tCOUNT\tNUMA\tDEVICES\n"
-				   "acme.com/gpu\t1\t0\tg0\n"
-				   "acme.com/gpu\t1\t0-1\tboth\n"
-				   "acme.com/gpu\t1\t1\tg1\n"
-				   "acme.com/z\t10\t<none>\t0,1,2,3,4,5,6,7,... 2 more\n"
-				   "cpus\t3\t<none>\t1-3\n"
-				   "memory\t1Gi\t0\t<none>\n"
-				   "memory\t3Gi\t1\t<none>\n");
+	assert_string_equal(out.p,
+			    "RESOURCE\tCOUNT\tNUMA\tHEALTH\tDEVICES\n"
+			    "acme.com/gpu\t1\t0\tNotReported\tg0\n"
+			    "acme.com/gpu\t1\t0-1\tNotReported\tboth\n"
+			    "acme.com/gpu\t1\t1\tNotReported\tg1\n"
+			    "acme.com/z\t10\t<none>\tNotReported\t0,1,2,3,4,5,6,7,... 2 more\n"
+			    "cpus\t3\t<none>\t<none>\t1-3\n"
+			    "memory\t1Gi\t0\t<none>\t<none>\n"
+			    "memory\t3Gi\t1\t<none>\t<none>\n");
 	buf_clear(&out);
 	(void)podres_print_allocatable(&out, &r, &wide);
 	assert_non_null(strstr(out.p, "5,6,7,8,9\n"));
+}
+
+#define HEALTHY   PODRESOURCES__DEVICE_HEALTH__HEALTHY
+#define UNHEALTHY PODRESOURCES__DEVICE_HEALTH__UNHEALTHY
+#define UNKNOWN   PODRESOURCES__DEVICE_HEALTH__UNKNOWN
+
+/* A container with one healthy device and one that is not. */
+static Podresources__ContainerResources *broken(void)
+{
+	Podresources__ContainerResources *c = container("main");
+
+	c->devices[c->n_devices++] = devices("acme.com/gpu", "0", 0);
+	c->devices[0]->health = HEALTHY;
+	c->devices[c->n_devices++] = devices("acme.com/gpu", "1", 0);
+	c->devices[1]->health = UNHEALTHY;
+	c->devices[1]->health_message = (char *)"Xid\t79";
+	return c;
+}
+
+static void devices_that_are_not_well_are_marked(void **state UNUSED)
+{
+	Podresources__ContainerResources *c = container("claims");
+	Podresources__PodResources *p = pod("ml", "a", broken(), c);
+	Podresources__ContainerResources *well = p->containers[0];
+
+	c->dynamic_resources[c->n_dynamic_resources++] = claim("g", "s");
+	c->dynamic_resources[0]->claim_resources[0]->health = UNKNOWN;
+	assert_pods(&p, 1, &plain,
+		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\n"
+		    "ml\ta\tmain\tacme.com/gpu: 0,1(Unhealthy)\tUnhealthy\n"
+		    "ml\ta\tclaims\tclaim/gpu: drv.example/n1/g(share s)(Unknown)\tUnknown\n");
+	p->n_containers = 1;
+	assert_pods(&p, 1, &wide,
+		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\tNUMA\tCDI\n"
+		    "ml\ta\tmain\tacme.com/gpu: 0,1(Unhealthy: Xid 79)\tUnhealthy\t0\t<none>\n");
+	well->n_devices = 1;
+	assert_pods(&p, 1, &plain,
+		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\n"
+		    "ml\ta\tmain\tacme.com/gpu: 0\tHealthy\n");
+	well->devices[0]->health = (Podresources__DeviceHealth)9; /* of a newer server */
+	assert_pods(&p, 1, &plain,
+		    "NAMESPACE\tPOD\tCONTAINER\tRESOURCES\tHEALTH\n"
+		    "ml\ta\tmain\tacme.com/gpu: 0(Unknown)\tUnknown\n");
+}
+
+static void allocatable_has_the_devices_of_drivers(void **state UNUSED)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT(MIB);
+	Podresources__AllocatableResponse r = PODRESOURCES__ALLOCATABLE_RESPONSE__INIT;
+	Podresources__ClaimResource *v[] = { claim("g1", NULL)->claim_resources[0],
+					     claim("g0", NULL)->claim_resources[0] };
+
+	v[0]->health = v[1]->health = HEALTHY;
+	r.claim_resources = v;
+	r.n_claim_resources = 2;
+	assert_int_equal(podres_print_allocatable(&out, &r, &plain), 1);
+	assert_string_equal(out.p, "RESOURCE\tCOUNT\tNUMA\tHEALTH\tDEVICES\n"
+				   "drv.example\t2\t<none>\tHealthy\tn1/g0,n1/g1\n");
+	buf_clear(&out);
+	v[1]->health = UNKNOWN;
+	(void)podres_print_allocatable(&out, &r, &plain);
+	assert_non_null(strstr(out.p, "\tUnknown\tn1/g0(Unknown),n1/g1\n"));
 }
 
 /* --- events ------------------------------------------------------------------------------- */
@@ -300,6 +363,22 @@ static void a_line_says_what_an_event_changed(void **state UNUSED)
 		    "DELETED\t42\tml/old\t<none>");
 	assert_line(&s, event(UPDATED, "u8", pod_with("y")),
 		    "UPDATED\t42\tml/train\tacme.com/gpu: y");
+	podres_print_release(&s);
+}
+
+static void a_line_says_that_a_device_broke(void **state UNUSED)
+{
+	struct podres_print_state s;
+
+	podres_print_init(&s, &plain, false);
+	assert_line(&s, event(ADDED, "u1", pod_with("0,1")),
+		    "ADDED\t42\tml/train\tacme.com/gpu: +0,1");
+	assert_line(&s, event(UPDATED, "u1", pod("ml", "train", broken(), NULL)),
+		    "UPDATED\t42\tml/train\tacme.com/gpu: 0,1(Unhealthy)");
+	podres_print_release(&s);
+	podres_print_init(&s, &wide, false);
+	assert_line(&s, event(UPDATED, "u1", pod("ml", "train", broken(), NULL)),
+		    "UPDATED\t42\tml/train\t(main) acme.com/gpu: 0,1(Unhealthy: Xid 79)");
 	podres_print_release(&s);
 }
 
@@ -376,6 +455,26 @@ static void lines_of_allocatable_count_and_mark(void **state UNUSED)
 	podres_print_release(&s);
 }
 
+static void lines_of_allocatable_have_the_devices_of_drivers(void **state UNUSED)
+{
+	Podresources__AllocatableEvent *e = MAKE(AllocatableEvent, ALLOCATABLE_EVENT);
+	Podresources__ClaimResource *v[] = { claim("g0", NULL)->claim_resources[0],
+					     claim("g1", NULL)->claim_resources[0] };
+	struct podres_print_state s;
+
+	e->revision = 6;
+	e->initial_end = true; /* with the last of the state */
+	e->claim_resources = v;
+	e->n_claim_resources = 2;
+	podres_print_init(&s, &plain, true);
+	assert_allocatable(&s, e, "ADDED\t6\tdrv.example: 2");
+	e->initial_end = false;
+	e->n_claim_resources = 1;
+	e->action = DELETED;
+	assert_allocatable(&s, e, "DELETED\t6\tdrv.example: 1 -n1/g1");
+	podres_print_release(&s);
+}
+
 /* --- JSON --------------------------------------------------------------------------------- */
 
 static void assert_json(const ProtobufCMessage *m, const char *want)
@@ -440,10 +539,14 @@ int main(void)
 		cmocka_unit_test(what_a_pod_has_as_a_whole_has_a_row),
 		cmocka_unit_test(control_characters_do_not_get_through),
 		cmocka_unit_test(allocatable_has_a_row_for_each_place),
+		cmocka_unit_test(devices_that_are_not_well_are_marked),
+		cmocka_unit_test(allocatable_has_the_devices_of_drivers),
 		cmocka_unit_test(a_line_says_what_an_event_changed),
+		cmocka_unit_test(a_line_says_that_a_device_broke),
 		cmocka_unit_test(a_reset_forgets_everything),
 		cmocka_unit_test(wide_lines_name_containers),
 		cmocka_unit_test(lines_of_allocatable_count_and_mark),
+		cmocka_unit_test(lines_of_allocatable_have_the_devices_of_drivers),
 		cmocka_unit_test(json_is_protobufs_own),
 		cmocka_unit_test(names_are_ordered_as_people_do),
 	};

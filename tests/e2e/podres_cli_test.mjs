@@ -112,8 +112,8 @@ const kubelet = await startKubelet(without("ListAndWatch", "ListAndWatchAllocata
 await test("list of a kubelet is a table of what containers hold", async () => {
 	const text = await told("list", ...kubelet.at)
 	assert.equal(text,
-		"NAMESPACE   POD     CONTAINER   RESOURCES\n" +
-		"ml          train   main        example.com/gpu: gpu-2,gpu-10; claim/nic: nic.example.com/n1/n0(share s); cpus: 0-3,8; memory: 4Gi\n")
+		"NAMESPACE   POD     CONTAINER   RESOURCES                                                                                            HEALTH\n" +
+		"ml          train   main        example.com/gpu: gpu-2,gpu-10; claim/nic: nic.example.com/n1/n0(share s); cpus: 0-3,8; memory: 4Gi   NotReported\n")
 	const wide = cells(await told("list", ...kubelet.at, "-o", "wide"))
 	assert.deepEqual([wide[0].slice(-2), wide[1].slice(-2)], [["NUMA", "CDI"], ["0-1", "v.com/nic=n0"]])
 	assert.deepEqual(cells(await told("list", "--all", "--no-headers", ...kubelet.at)).map((row) => row.slice(0, 3).join("/")),
@@ -125,7 +125,7 @@ await test("pods are chosen by namespace and by name", async () => {
 	assert.equal((await ask("list", "-n", "none", ...kubelet.at)).err, "No pods in namespace none.\n")
 	assert.deepEqual((await json("list", "-n", "default", ...kubelet.at)).podResources.map((p) => p.name), ["idle"])
 	assert.deepEqual(cells(await told("list", "train", "-n", "ml", ...kubelet.at)).slice(1).map((row) => row[2]), ["main", "side"])
-	assert.deepEqual(cells(await told("list", "idle", ...kubelet.at))[1], ["default", "idle", "main", "<none>"])
+	assert.deepEqual(cells(await told("list", "idle", ...kubelet.at))[1], ["default", "idle", "main", "<none>", "<none>"])
 	assert.deepEqual(await json("list", "idle", ...kubelet.at), { podResources: { name: "idle", namespace: "default", containers: [{ name: "main" }] } })
 	await wrong(["list", "train", ...kubelet.at], 1, /no pod "train" in namespace "default" of this node; -n NAME/)
 	await wrong(["list", "train", "-A", ...kubelet.at], 2, /leave out -A/)
@@ -146,11 +146,11 @@ await test("json is protobuf's: 64 bits are text, defaults are absent; yaml is t
 
 await test("allocatable is a table by resource and place", async () => {
 	assert.equal(await told("allocatable", ...kubelet.at),
-		"RESOURCE           COUNT   NUMA     DEVICES\n" +
-		"example.com/fpga   1       <none>   f0\n" +
-		"example.com/gpu    2       0        gpu-0,gpu-1\n" +
-		"cpus               3       <none>   1-3\n" +
-		"memory             2Gi     1        <none>\n")
+		"RESOURCE           COUNT   NUMA     HEALTH        DEVICES\n" +
+		"example.com/fpga   1       <none>   NotReported   f0\n" +
+		"example.com/gpu    2       0        NotReported   gpu-0,gpu-1\n" +
+		"cpus               3       <none>   <none>        1-3\n" +
+		"memory             2Gi     1        <none>        <none>\n")
 	assert.deepEqual((await json("allocatable", ...kubelet.at)).cpuIds, ["1", "2", "3"])
 	await wrong(["allocatable", "x", ...kubelet.at], 2, /unexpected argument/)
 })
@@ -269,9 +269,10 @@ const nics = (count) => ({ resources: { limits: { [NIC]: count } } })
 await test("nothing is held at first, and what there is to hand out is told", async () => {
 	assert.deepEqual(await ask("list", ...at), { code: 0, out: "", err: "No pods.\n" })
 	const table = cells(await told("allocatable", ...at)).map((row) => row.join(" "))
-	assert.deepEqual(table.slice(0, 3), ["RESOURCE COUNT NUMA DEVICES", `${NIC} 2 0 nic-0,nic-2`, `${NIC} 2 1 nic-1,nic-3`])
-	assert.ok(table.some((row) => /^memory \S+ 1 <none>$/.test(row)), table.join("\n"))
+	assert.deepEqual(table.slice(0, 3), ["RESOURCE COUNT NUMA HEALTH DEVICES", `${NIC} 2 0 Healthy nic-0,nic-2`, `${NIC} 2 1 Healthy nic-1,nic-3`])
+	assert.ok(table.some((row) => /^memory \S+ 1 <none> <none>$/.test(row)), table.join("\n"))
 	await offered.row(`${NIC}: 4`)
+	await until("devices of the driver", async () => new RegExp(`^${driver} +4 +<none> +Healthy +n1/gpu-0,n1/gpu-1,`, "m").test(await told("allocatable", ...at)))
 })
 
 let one, two
@@ -283,9 +284,12 @@ await test("devices of a plugin and of a driver are told, in tables and as they 
 	await allocateClaim(cluster.client, "gpu", [{ request: "one", driver, pool: "n1", device: "gpu-0" }], two)
 	await cluster.pod(two, running)
 	const held = `claim/gpu: ${driver}/n1/gpu-0`
-	const [, first, second] = cells(await told("list", ...at))
-	assert.deepEqual(first, ["default", "infer", "main", held])
-	assert.match(second.join(" "), new RegExp(`^default train main ${NIC}: nic-\\d,nic-\\d$`))
+	const [, first, second] = await until("health", async () => {
+		const rows = cells(await told("list", ...at))
+		return rows[1].at(-1) === "Healthy" && rows
+	})
+	assert.deepEqual(first, ["default", "infer", "main", held, "Healthy"])
+	assert.match(second.join(" "), new RegExp(`^default train main ${NIC}: nic-\\d,nic-\\d Healthy$`))
 	assert.match((await told("list", "infer", "-o", "wide", ...at)), /k8s\.gpu\.sim\.devplane\.dev\/claim=[0-9a-f-]+-gpu-0\n$/)
 	await pods.row(`ADDED default/train ${second[3].replace(": ", ": +")}`)
 	await pods.row(`UPDATED default/infer claim/gpu: +${driver}/n1/gpu-0`)
@@ -316,11 +320,21 @@ await test("a watch goes on after a revision, and begins with the next change wh
 	await Promise.all([later.stop(), next.stop()])
 })
 
+const sim = (...args) => new Promise((resolve, reject) => execFile(devplane, ["driver", "sim", ...args, ...at], (error) => (error ? reject(error) : resolve())))
+
 await test("a device that fails is not handed out", async () => {
-	await new Promise((resolve, reject) => execFile(devplane, ["driver", "sim", "fail", "nic-3", "--name", "nic.sim.devplane.dev", ...at],
-		(error) => (error ? reject(error) : resolve())))
+	await sim("fail", "nic-3", "--name", "nic.sim.devplane.dev")
 	await offered.row(`DELETED ${NIC}: 3 -nic-3`)
 	assert.doesNotMatch(await told("allocatable", ...at), /nic-3/)
+})
+
+await test("a device that fails with its pod is marked, with its message", async () => {
+	await sim("fail", "gpu-0", "--name", driver, "--message", "Xid 79")
+	await pods.row(`UPDATED default/infer claim/gpu: ${driver}/n1/gpu-0(Unhealthy)`)
+	await wide.row(`UPDATED default/infer (main) claim/gpu: ${driver}/n1/gpu-0(Unhealthy: Xid 79)`)
+	await offered.row(`${driver}: 3 -n1/gpu-0`)
+	assert.deepEqual(cells(await told("list", "infer", ...at))[1].slice(3), [`claim/gpu: ${driver}/n1/gpu-0(Unhealthy)`, "Unhealthy"])
+	assert.match(await told("list", "infer", "-o", "wide", ...at), /gpu-0\(Unhealthy: Xid 79\) +Unhealthy /)
 })
 
 await test("an agent that is restarted is found again, and nothing is missed", async () => {
