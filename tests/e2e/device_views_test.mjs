@@ -5,7 +5,7 @@ import { spawn, spawnSync } from "node:child_process"
 import { core, dra, expect } from "./api_lib.mjs"
 import { DRIVER, claimsOf, device, share, shared, slices, startDevices } from "./availability_lib.mjs"
 import { devplane, finish, test, until } from "./lib.mjs"
-import { assertNoFaults, hasBrowser, link, openBrowser } from "./page_lib.mjs"
+import { assertNoFaults, hasBrowser, openBrowser, visit } from "./page_lib.mjs"
 
 const cluster = await startDevices()
 const { server, client } = cluster
@@ -148,9 +148,7 @@ async function measured() {
 
 // The page: its figures, the squares of its map and the rows of its list.
 async function paged(browser) {
-	const page = await browser.page(server)
-	await page.goto(await link(server))
-	await page.locator('#live[data-state="live"]').waitFor()
+	const page = await visit(browser, server)
 	const figure = async (name) => Number(await page.locator(`.stat-${name} strong`).textContent())
 	await until("all devices on the page", async () => await figure("devices") === 14 && await figure("unpublished") === 0)
 	const figures = none()

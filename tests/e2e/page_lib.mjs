@@ -44,6 +44,7 @@ export async function openBrowser(...flags) {
 			if (!/^(data|blob):/.test(r.url()) && new URL(r.url()).origin !== origin)
 				self.faults.push(`request to ${r.url()}`)
 		})
+		page.on("requestfailed", (r) => (page.disturbed ||= /ERR_NETWORK_CHANGED/.test(r.failure()?.errorText)))
 		await page.addInitScript(() => {
 			document.addEventListener("securitypolicyviolation", (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI} ${e.sample}`))
 		})
@@ -57,6 +58,22 @@ export async function openBrowser(...flags) {
 export async function link(server, client = server.client) {
 	const { code } = expect(await client.post("/ui/link", {}), 201)
 	return `${server.url}/ui/#code=${code}`
+}
+
+// The page with all its data, by a link. An interface of the machine that comes or goes meanwhile breaks requests: then it is opened again.
+export async function visit(browser, server) {
+	for (let tries = 10; ; tries--) {
+		const page = await browser.page(server)
+		try {
+			await page.goto(await link(server))
+			await page.locator('#live[data-state="live"]').waitFor()
+			return page
+		} catch (e) {
+			if (!page.disturbed || tries === 0)
+				throw e
+			await page.context().close()
+		}
+	}
 }
 
 // A picture for people, when somebody wants to look.
