@@ -120,12 +120,17 @@ static struct device_feed *feed_of(struct informer_handler *h)
 	return CONTAINER_OF(h, struct published, handler)->feed;
 }
 
-/* Whether slices count depends on others of their pool. */
+/* Whether slices count depends on others of their pool; of that, `devices` tells if it is there. */
+static bool concerns_pool(const struct device_feed *f, const struct informer_handler *h)
+{
+	return h == &f->slices.handler && !f->devices;
+}
+
 static void on_published_add(struct informer_handler *h, struct cached *o, bool initial)
 {
 	struct device_feed *f = feed_of(h);
 
-	f->all |= !initial && h == &f->slices.handler;
+	f->all |= !initial && concerns_pool(f, h);
 	note(f, o->key);
 }
 
@@ -133,8 +138,8 @@ static void on_published_update(struct informer_handler *h, struct cached *old, 
 {
 	struct device_feed *f = feed_of(h);
 
-	if (h == &f->slices.handler && !str_eq(cached_field(old, "metadata.generation", NULL),
-					       cached_field(o, "metadata.generation", NULL)))
+	if (concerns_pool(f, h) && !str_eq(cached_field(old, "metadata.generation", NULL),
+					   cached_field(o, "metadata.generation", NULL)))
 		f->all = true;
 	note(f, o->key);
 }
@@ -292,9 +297,9 @@ static struct json *one_tree(struct device_feed *f, const struct cached *o)
 }
 
 /* What somebody published, as for commands that print once. */
-static const struct json *published_status(struct device_feed *f, const struct cached *o,
-					   bool *ret_stale)
+static struct device_view_slice published_slice(struct device_feed *f, const struct cached *o)
 {
+	static const struct device_view_slice none;
 	const struct cached *own = NULL;
 	struct device_view v;
 
@@ -302,8 +307,25 @@ static const struct json *published_status(struct device_feed *f, const struct c
 		own = cache_get(informer_cache(f->statuses.informer), o->key);
 	device_view_make(&f->scratch, one_tree(f, o), &v);
 	device_view_adopt(&v, one_tree(f, own));
-	*ret_stale = v.n > 0 && v.slices[0].stale;
-	return v.n > 0 ? v.slices[0].status : NULL;
+	return v.n > 0 ? v.slices[0] : none;
+}
+
+/* The slice's status, NULL if nobody tells it; and what of `facts` comes with it. */
+static const struct json *read_status(struct device_feed *f, const struct cached *o,
+				      struct top_facts *facts)
+{
+	struct device_view_slice published = { 0 };
+
+	if (!f->health_known || !f->devices)
+		published = published_slice(f, o);
+	if (!f->devices) {
+		facts->stale = published.stale;
+		return published.status;
+	}
+	if (device_view_has_health(&published))
+		facts->health = published.status;
+	return availability_slice_status(devices_inventory(f->devices), devices_health(f->devices),
+					 o->key, NULL, 0, &f->scratch);
 }
 
 /* NULL: the slice is not there, not wanted or does not count. */
@@ -321,15 +343,8 @@ static struct top_slice *make_slice(struct device_feed *f, struct str name)
 
 	if (!spec || !is_wanted(f, spec))
 		return NULL;
-	if (f->devices) {
-		status = availability_slice_status(devices_inventory(f->devices),
-						   devices_health(f->devices), name, NULL, 0,
-						   &f->scratch);
-		gone = !status;
-	} else {
-		status = published_status(f, o, &facts.stale);
-		gone = has_newer(f, spec);
-	}
+	status = read_status(f, o, &facts);
+	gone = f->devices ? !status : has_newer(f, spec);
 	facts.elsewhere = f->opts.node.n && !str_eq(f->opts.node, json_text_at(spec, "nodeName"));
 	if (gone ||
 	    (facts.elsewhere && (!json_getz(status, "poolStatus") || !is_pool_wanted(f, spec))))
@@ -399,12 +414,67 @@ static bool may_list(struct kube *k, const struct resource *kind)
 	return kube_may(k, "list", kind, STR_NULL, &may, &err) < 0 || may;
 }
 
+static void follow_published(struct device_feed *f, struct published *p, struct informer *informer)
+{
+	p->feed = f;
+	p->handler = (struct informer_handler){ .on_add = on_published_add,
+						.on_update = on_published_update,
+						.on_delete = on_published_delete,
+						.on_synced = on_published_synced };
+	p->informer = informer;
+	informer_add_handler(p->informer, &p->handler);
+}
+
+static struct informer *informer_of(struct device_feed *f, const struct resource *kind)
+{
+	return informers_get(f->informers,
+			     &(struct informer_spec){ .resource = kind, .slim = true });
+}
+
+/* Objects that have the status of slices, where these have none. */
+static const struct discovery_resource *status_objects(const struct device_feed *f)
+{
+	return discovery_find(f->kube->discovery, STR("devplane.dev"), STR_NULL,
+			      STR("resourceslicestatuses"));
+}
+
+/* False: the user may not list them, or there are none. */
+static bool follow_objects(struct device_feed *f)
+{
+	const struct discovery_resource *d = status_objects(f);
+
+	if (!d || !may_list(f->kube, &d->resource))
+		return false;
+	f->status_kind = resource_copy(&f->texts, &d->resource);
+	follow_published(f, &f->statuses, informer_of(f, &f->status_kind));
+	return true;
+}
+
+/* The health that is published, for a user who sees no reports. False: nobody can publish it. */
+static bool follow_health(struct device_feed *f)
+{
+	if (!f->served.slice_status)
+		return follow_objects(f);
+	follow_published(f, &f->slices, devices_slices(f->devices));
+	return true;
+}
+
+static void follow_rules(struct device_feed *f)
+{
+	f->rules = informer_of(f, &f->served.rules);
+	f->on_rule = (struct informer_handler){ .on_add = on_rule_add,
+						.on_update = on_rule_update,
+						.on_delete = on_rule_delete };
+	informer_add_handler(f->rules, &f->on_rule);
+}
+
 static void follow_claims(struct device_feed *f)
 {
 	bool served = f->served.rules.resource.n > 0;
 	bool rules = !served || may_list(f->kube, &f->served.rules);
 	struct resource pods = resource_builtin("", "v1", "pods");
 	struct resource nodes = resource_builtin("", "v1", "nodes");
+	const char *health = "";
 	struct devices_opts o = { .loop = f->kube->loop, .informers = f->informers };
 
 	if (!rules)
@@ -417,32 +487,16 @@ static void follow_claims(struct device_feed *f)
 	devices_watch(f->devices, &f->watcher);
 	f->on_claim = (struct informer_handler){ .on_update = on_claim_update };
 	informer_add_handler(devices_claims(f->devices), &f->on_claim);
-	if (f->served.rules.resource.n > 0) {
-		f->rules = informers_get(
-			f->informers,
-			&(struct informer_spec){ .resource = &f->served.rules, .slim = true });
-		f->on_rule = (struct informer_handler){ .on_add = on_rule_add,
-							.on_update = on_rule_update,
-							.on_delete = on_rule_delete };
-		informer_add_handler(f->rules, &f->on_rule);
-	}
+	if (f->served.rules.resource.n > 0)
+		follow_rules(f);
+	if (!f->health_known)
+		health =
+			follow_health(f)
+				? ", with health only as published: you may not list pods and nodes"
+				: ", without health: you may not list pods and nodes";
 	f->source = str_from(arena_printf(
 		&f->texts, "from slices and claims of %.*s%s%s", STR_ARG(f->kube->config.server),
-		rules ? "" : ", without taint rules: you may not list them",
-		f->health_known ? "" : ", without health: you may not list pods and nodes"));
-}
-
-static void follow_published(struct device_feed *f, struct published *p,
-			     const struct resource *kind)
-{
-	p->feed = f;
-	p->handler = (struct informer_handler){ .on_add = on_published_add,
-						.on_update = on_published_update,
-						.on_delete = on_published_delete,
-						.on_synced = on_published_synced };
-	p->informer = informers_get(f->informers,
-				    &(struct informer_spec){ .resource = kind, .slim = true });
-	informer_add_handler(p->informer, &p->handler);
+		rules ? "" : ", without taint rules: you may not list them", health));
 }
 
 static void index_pool(const struct cached *o, struct arena *a, struct cache_values *v)
@@ -453,22 +507,17 @@ static void index_pool(const struct cached *o, struct arena *a, struct cache_val
 static void follow_what_is_published(struct device_feed *f)
 {
 	static const struct cache_index by_pool = { DEVICES_BY_POOL, index_pool, NULL };
-	const struct discovery_resource *d = discovery_find(f->kube->discovery, STR("devplane.dev"),
-							    STR_NULL, STR("resourceslicestatuses"));
-	bool listed = d && may_list(f->kube, &d->resource);
 
 	f->health_known = true;
-	follow_published(f, &f->slices, &f->served.slices);
+	follow_published(f, &f->slices, informer_of(f, &f->served.slices));
 	informer_add_index(f->slices.informer, &by_pool);
 	if (f->served.slice_status) {
 		f->source = STR("as published in the status of slices: you may not list claims of "
 				"all namespaces");
-	} else if (listed) {
-		f->status_kind = resource_copy(&f->texts, &d->resource);
-		follow_published(f, &f->statuses, &f->status_kind);
+	} else if (follow_objects(f)) {
 		f->source = STR("as published in ResourceSliceStatus objects: you may not list "
 				"claims of all namespaces");
-	} else if (d) {
+	} else if (status_objects(f)) {
 		f->source = STR("states are not known: you may list neither claims of all "
 				"namespaces nor ResourceSliceStatus objects");
 	} else {
@@ -538,9 +587,7 @@ void device_feed_close(struct device_feed *f)
 
 bool device_feed_synced(const struct device_feed *f)
 {
-	if (f->devices)
-		return devices_synced(f->devices);
-	return informer_synced(f->slices.informer) &&
+	return (f->devices ? devices_synced(f->devices) : informer_synced(f->slices.informer)) &&
 	       (!f->statuses.informer || informer_synced(f->statuses.informer));
 }
 

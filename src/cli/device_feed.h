@@ -4,7 +4,8 @@
  * If the user may list all claims, the model is computed here from slices, claims, taint rules and
  * reports of health (pods, nodes), on any cluster. Otherwise it is what somebody has published: the
  * status of slices, or objects of kind ResourceSliceStatus of group devplane.dev. If nobody has, or
- * the user may not read it, the state of devices is unknown. device_feed_source() says which.
+ * the user may not read it, the state of devices is unknown. A user who may list claims, but not
+ * pods and nodes, gets the published health. device_feed_source() says which.
  *
  * Informers follow the server from the loop; the model is changed by device_feed_update() only.
  * Threads: the loop's.

@@ -254,6 +254,11 @@ const struct json *device_view_device(const struct device_view_slice *s, struct 
 	return json_find(json_getz(s->status, "devices"), "name", device);
 }
 
+bool device_view_has_health(const struct device_view_slice *s)
+{
+	return !s->stale && json_getz(json_getz(s->status, "summary"), "unhealthyDevices");
+}
+
 struct device_fact device_view_fact(const struct device_view_slice *s, struct str device)
 {
 	struct device_fact f = device_fact_read(device_view_device(s, device));

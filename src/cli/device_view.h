@@ -125,6 +125,12 @@ const struct device_view_slice *device_view_find(const struct device_view *v, st
 /* The entry of a device in the slice's status; NULL when there is none. */
 const struct json *device_view_device(const struct device_view_slice *s, struct str device);
 
+/*
+ * Whether the slice's status has the health of its devices, so that one without is not reported. It
+ * has not if the slice has changed since, or if whoever wrote it does not see reports.
+ */
+bool device_view_has_health(const struct device_view_slice *s);
+
 /* What is known of the device. */
 struct device_fact device_view_fact(const struct device_view_slice *s, struct str device);
 

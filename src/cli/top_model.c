@@ -70,6 +70,18 @@ static void read_pods(struct top_slice *s, struct top_device *d, const struct to
 						 &s->arena);
 }
 
+static void read_health(struct device_fact *fact, struct str device, const struct top_facts *facts)
+{
+	if (facts->health) {
+		device_fact_take_health(
+			fact, json_find(json_getz(facts->health, "devices"), "name", device));
+		return;
+	}
+	if (facts->computed)
+		device_fact_computed(fact);
+	fact->unsure = !facts->health_known && fact->health.n == 0;
+}
+
 /* Devices of a status are in the slice's order, as far as it told them. */
 static void read_states(struct top_slice *s, const struct json *status,
 			const struct top_facts *facts)
@@ -90,9 +102,7 @@ static void read_states(struct top_slice *s, const struct json *status,
 			fact.omitted = 0;
 		else
 			read_holders(s, &s->devices[k], it);
-		if (facts->computed)
-			device_fact_computed(&fact);
-		fact.unsure = !facts->health_known && fact.health.n == 0;
+		read_health(&fact, name, facts);
 		s->devices[k].fact = device_fact_copy(&s->arena, &fact);
 	}
 }

@@ -5,7 +5,8 @@ import { spawn, spawnSync } from "node:child_process"
 import { core, dra, expect } from "./api_lib.mjs"
 import { DRIVER, claimsOf, device, share, shared, slices, startDevices } from "./availability_lib.mjs"
 import { devplane, finish, test, until } from "./lib.mjs"
-import { assertNoFaults, hasBrowser, openBrowser, visit } from "./page_lib.mjs"
+import { kubeconfig } from "./node_lib.mjs"
+import { assertNoFaults, hasBrowser, openBrowser, tokenWith, visit } from "./page_lib.mjs"
 
 const cluster = await startDevices()
 const { server, client } = cluster
@@ -109,8 +110,8 @@ async function statuses() {
 }
 
 // The first lines of a watch, until it has told all devices and both that are broken.
-async function watched() {
-	const child = spawn(devplane, ["watch", "devices", "--initial", "-o", "json"], { env })
+async function watched(...flags) {
+	const child = spawn(devplane, ["watch", "devices", "--initial", "-o", "json", ...flags], { env })
 	let out = ""
 	child.stdout.on("data", (d) => out += d)
 	const lines = () => out.split("\n").slice(0, -1).map((l) => JSON.parse(l))
@@ -168,14 +169,16 @@ async function paged(browser) {
 	return { "page's figures": { all: figures }, "page's map": by(squares), "page's list": by(rows) }
 }
 
-// Views of what the controller publishes.
+// Views of what the controller publishes; of a user who sees no reports of health, its health.
 async function published() {
 	const browser = hasBrowser ? await openBrowser() : undefined
 	const page = browser ? await paged(browser) : {}
 	if (browser)
 		assertNoFaults(browser)
 	await browser?.close()
-	return { statuses: await statuses(), metrics: await measured(), ...page }
+	const top = json("top", "devices", ...narrow)
+	return { statuses: await statuses(), metrics: await measured(), ...page, "watch without reports": await watched(...narrow),
+		"top without reports": { ...each(groupBy(top.pools, (p) => p.pool), ([p]) => pick(p)), all: pick(top.totals) } }
 }
 
 // Counts of each view: { VIEW: { POOL: row } }, with the pool "all" where a view has totals alone. Add a view here and it is compared.
@@ -212,12 +215,26 @@ await makeGPUs()
 await makePod()
 await makePools()
 
+// A user who may list claims, but neither pods nor nodes.
+const narrow = ["--kubeconfig", kubeconfig(server, await tokenWith(client, "narrow", [{ apiGroups: ["resource.k8s.io"], resources: ["*"], verbs: ["get", "list", "watch"] }]))]
+
 await test("views that compute show the same", () => compare())
+
+await test("without reports of health nothing is made up", async () => {
+	const { totals } = json("top", "devices", ...narrow)
+	assert.deepEqual([totals.devices, totals.unhealthy, totals.healthUnknown], [14, 0, 14])
+	assert.match(run("top", "devices", "--once", ...narrow), /with health only as published: you may not list pods and nodes/)
+})
 
 const controller = await cluster.controller("--leader-elect=false")
 await until("statuses", async () => JSON.stringify(await statuses()) === JSON.stringify(WANT))
 
 await test("so do views of what is published", async () => compare(await published()))
+
+await test("a user who sees no reports gets the health that is published", async () => {
+	assert.equal(json("top", "devices", ...narrow).totals.healthUnknown, undefined)
+	assert.match(run("top", "devices", "-o", "wide", ...narrow), /held-broken +Allocated +Unhealthy: Xid 79/)
+})
 
 await test("one device has the same health everywhere", async () => {
 	assert.match(run("describe", "pod", "train"), /held-broken +Unhealthy +Xid 79/)
