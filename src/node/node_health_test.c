@@ -108,9 +108,13 @@ static void an_equal_health_keeps_its_beginning(void **state)
 
 static void text_that_is_not_ours_is_ignored(void **state)
 {
-	static const char *const bad[] = { "{", "3", "[1,{}]", "[{\"id\":\"d/p/a\"}]",
-					   "[{\"id\":\"d/p/a\",\"health\":\"Unhealthy\",\"since\":"
-					   "\"yesterday\"}]" };
+	static const char *const bad[] = {
+		"{",
+		"3",
+		"[1,{}]",
+		"[{\"id\":\"d/p/a\"}]",
+		"[{\"id\":\"d/p/a\",\"health\":\"Unhealthy\",\"since\":\"yesterday\"}]",
+	};
 	struct plugin_health v[] = { device("a", ASSIGN_UNHEALTHY, "") };
 	struct test *t = *state;
 
