@@ -41,7 +41,7 @@ bool log_file_replaced(int fd, const char *path)
 {
 	struct stat ours, named;
 
-	return fstat(fd, &ours) == 0 && stat(path, &named) == 0 &&
+	return fstat(fd, &ours) == 0 && stat(path, &named) == 0 && named.st_size > 0 &&
 	       (ours.st_ino != named.st_ino || ours.st_dev != named.st_dev);
 }
 

@@ -27,7 +27,10 @@ struct log_file_tail log_file_tail_begin(int fd, int64_t lines);
  */
 int log_file_tail_step(int fd, struct log_file_tail *t, int64_t *ret_at, struct error *err);
 
-/* The path names another file than the one that is open. False, too, when it names none. */
+/*
+ * The path names another file than the one that is open, and something is in it. While it is empty
+ * the runtime may not use it yet: a busy one goes on with the old file.
+ */
 bool log_file_replaced(int fd, const char *path);
 
 /* Bytes in it; -1 when that cannot be told. */

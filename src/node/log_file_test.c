@@ -127,6 +127,8 @@ static void another_file_in_its_place_is_noticed(void **state)
 
 	fill(w, STR("x"));
 	assert_false(log_file_replaced(w->fd, w->path));
+	assert_int_equal(file_write_atomic(w->path, STR_NULL, 0600, NULL), 0);
+	assert_false(log_file_replaced(w->fd, w->path));
 	assert_int_equal(file_write_atomic(w->path, STR("y"), 0600, NULL), 0);
 	assert_true(log_file_replaced(w->fd, w->path));
 	assert_int_equal(unlink(w->path), 0);

@@ -27,7 +27,8 @@ struct log_stream {
 	int64_t at; /* in the file */
 	struct log_file_tail tail; /* while it seeks */
 	bool seeking; /* where the last lines begin; the answer has not begun */
-	int64_t replaced_at; /* ms: when another file was seen in its place; 0: there is none */
+	/* ms: since when another file is in its place and nothing came here; 0: there is none */
+	int64_t replaced_at;
 	bool ending; /* the container does not run: this look is the last */
 	bool over; /* the answer is complete */
 };
@@ -179,6 +180,7 @@ static void send_piece(struct log_stream *s)
 		return;
 	}
 	s->at += n;
+	s->replaced_at = 0;
 	done = log_reader_feed(&s->reader, str_of(piece, (size_t)n), &out);
 	if (out.n > 0)
 		(void)http_stream_send_copy(s->opts.http, buf_str(&out));

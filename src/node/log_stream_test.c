@@ -22,7 +22,13 @@
 
 #define HEAD "2024-01-01T00:00:00.000000000Z stdout F "
 
-enum { LARGE = 3000000, SOON_MS = 50, LATER_MS = 3000, HOURS_MS = 4 * 3600 * 1000 };
+enum {
+	LARGE = 3000000,
+	SOON_MS = 50,
+	SETTLING_MS = 80,
+	LATER_MS = 3000,
+	HOURS_MS = 4 * 3600 * 1000
+};
 
 struct world {
 	struct sim *sim;
@@ -371,6 +377,36 @@ static void a_rotated_log_is_read_to_its_end_before_the_new_one(void **state)
 	(void)unlink(old);
 }
 
+/* A busy runtime has opened the new file, but takes its time to use it. */
+static void an_old_log_is_followed_until_the_new_one_is_written(void **state)
+{
+	struct world *w = *state;
+	char old[128];
+	int fd;
+
+	(void)snprintf(old, sizeof(old), "%s.old", w->path);
+	write_to(w, 0, HEAD "one\n");
+	w->opts.follow = true;
+	ask(w);
+	check_got(w, LATER_MS, "one\n");
+	fd = open(w->path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	assert_int_equal(rename(w->path, old), 0);
+	append(w, "");
+	check_got(w, LATER_MS, "one\n");
+	assert_int_equal(write(fd, HEAD "two\n", strlen(HEAD "two\n")), strlen(HEAD "two\n"));
+	append(w, HEAD "five\n");
+	/* It still empties its buffers. */
+	for (int i = 0; i < 2; i++) {
+		sim_run_for(w->sim, SETTLING_MS);
+		assert_int_equal(write(fd, HEAD "more\n", strlen(HEAD "more\n")),
+				 strlen(HEAD "more\n"));
+		sim_touch(w->sim, w->dir, "0.log.old");
+	}
+	(void)close(fd);
+	check_got(w, LATER_MS, "one\ntwo\nmore\nmore\nfive\n");
+	(void)unlink(old);
+}
+
 static void a_log_that_is_cut_begins_anew(void **state)
 {
 	struct world *w = *state;
@@ -397,6 +433,7 @@ int main(void)
 		CASE(what_is_written_is_followed_until_the_container_ends),
 		CASE(a_folder_that_cannot_be_watched_is_looked_at),
 		CASE(a_rotated_log_is_read_to_its_end_before_the_new_one),
+		CASE(an_old_log_is_followed_until_the_new_one_is_written),
 		CASE(a_log_that_is_cut_begins_anew),
 	};
 
