@@ -15,12 +15,16 @@ fi
 
 # --- the rules ----------------------------------------------------------------------------------------------
 
+# It has more functions than the C library's start files, which have no landing pads on arm64.
 cat >"$TMP/small.c" <<'END'
 #include <stdio.h>
 #include <string.h>
 int one(int a) { return a + 1; }
 int two(int a) { return a + 2; }
 int three(int a) { return a + 3; }
+int four(int a) { return a + 4; }
+int five(int a) { return a + 5; }
+int six(int a) { return a + 6; }
 int main(int argc, char **argv)
 {
 	char name[64];
