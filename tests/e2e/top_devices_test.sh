@@ -131,7 +131,7 @@ status default train '{"devices": [{"driver": "gpu.example.com", "pool": "n1", "
 wait_line "$TMP/watch.log" 'n1/gpu-1  NotReported -> Unhealthy  too hot$'
 ok "watch tells a device that is not ready"
 matches "and top who says so" '"healthSource": ?"claim default/train"' "$(top --pool n1 -o json)"
-matches "as do devices" 'n1 +gpu-1 +Allocated .*Unhealthy' "$("$DEVPLANE" get devices 2>&1)"
+matches "as do devices" 'gpu-1 +gpu.example.com +n1 +n1 +Allocated .*Unhealthy' "$("$DEVPLANE" get devices 2>&1)"
 "$kubectl" patch resourceslice n9-gpu --type json -p '[{"op": "add", "path": "/spec/devices/0/taints", "value": [{"key": "example.com/x", "effect": "NoSchedule"}]}]' >"$TMP/patch.log" 2>&1
 wait_line "$TMP/watch.log" 'n9/gpu-0  Available -> Unavailable  Tainted: example.com/x$'
 ok "watch tells a taint"
@@ -207,7 +207,7 @@ sees "the table fills the screen" '^gpu.example.com +big +big +20 +20 +0 '
 sees "its last line has the keys" '1-8 of 11 .* q quit'
 allocate default other big gpu-3
 sees "an allocation shows up by itself" '^gpu.example.com +big +big +20 +19 +0 +1 +0 +0 +default/other'
-sees "totals, too" '^39 devices in 11 pools: 33 free, 3 allocated, .*; 0 unhealthy'
+sees "totals, too" '^39 devices in 11 pools: 33 free, 3 allocated, .*; 1 unhealthy'
 keys Down
 sees "arrows scroll" '2-9 of 11'
 keys k
