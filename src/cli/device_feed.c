@@ -479,9 +479,10 @@ static void follow_claims(struct device_feed *f)
 
 	if (!rules)
 		f->served.rules = (struct resource){ 0 };
-	f->health_known = may_list(f->kube, &pods) && may_list(f->kube, &nodes);
 	o.served = f->served;
-	o.health = f->health_known;
+	o.nodes = may_list(f->kube, &nodes);
+	o.health = o.nodes && may_list(f->kube, &pods);
+	f->health_known = o.health;
 	f->devices = devices_new(&o);
 	f->watcher = (struct devices_watcher){ .on_slice = on_slice, .on_synced = on_synced };
 	devices_watch(f->devices, &f->watcher);

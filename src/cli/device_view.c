@@ -203,6 +203,10 @@ static struct inventory *make_inventory(const struct device_view_inputs *in)
 		(void)inventory_put_claim(inv, it, NULL);
 	JSON_FOREACH (it, in->rules)
 		(void)inventory_put_taint_rule(inv, it, NULL);
+	JSON_FOREACH (it, in->nodes)
+		inventory_put_node(inv, name_of(it));
+	if (in->nodes)
+		inventory_know_nodes(inv);
 	return inv;
 }
 

@@ -103,7 +103,8 @@ bool device_view_is_of(const struct json *status_meta, const struct json *slice_
 struct device_view_inputs {
 	const struct json *slices, *claims;
 	const struct json *rules; /* NULL: none, or they may not be read */
-	const struct json *pods, *nodes; /* pods NULL: health is not known */
+	const struct json *pods; /* NULL: health is not known */
+	const struct json *nodes; /* NULL: which nodes exist is not known */
 };
 
 /* Computes what is missing. */

@@ -9,6 +9,7 @@ static void begin(struct bench *b)
 {
 	*b = (struct bench){ .health = true, .metrics = metrics_new() };
 	bench_init(b, 1);
+	tell(b, "node n1");
 }
 
 /* The value of a series, by its labels as they are printed; -1: there is none. */
@@ -56,13 +57,13 @@ static void devices_are_counted_by_state_and_health(void **state)
 	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 1);
 	assert_value(&b, DEVICES("p", "n1", "Unavailable", "NotReported"), 1);
 	assert_int_equal(
-		fakeapi_call(b.w->api, "POST", "/api/v1/nodes",
+		fakeapi_call(b.w->api, "PUT", "/api/v1/nodes/n1",
 			     STR("{\"metadata\":{\"name\":\"n1\",\"annotations\":{"
 				 "\"devplane.dev/device-health\":\"[{\\\"id\\\":\\\"" WORLD_DRIVER
 				 "/p/g2\\\",\\\"health\\\":"
 				 "\\\"Unhealthy\\\"}]\"}}}"),
 			     NULL),
-		201);
+		200);
 	run(&b);
 	assert_value(&b, DEVICES("p", "n1", "Available", "Unhealthy"), 1);
 	assert_value(&b, DEVICES("p", "n1", "Available", "NotReported"), 0);
@@ -106,6 +107,8 @@ static void many_pools_share_a_series(void **state)
 	begin(&b);
 	for (unsigned i = 0; i < POOLS; i++) {
 		snprintf(line, sizeof(line), "slice s%u p%u 1/1 n%u g0 g1", i, i, i);
+		tell_line(&b, str_from(line));
+		snprintf(line, sizeof(line), "node n%u", i);
 		tell_line(&b, str_from(line));
 	}
 	run(&b);

@@ -33,15 +33,17 @@ struct devices {
 	struct devices_opts opts;
 	struct inventory *inventory;
 	struct followed slices, claims, rules;
-	struct devices_health *health; /* NULL: not kept */
+	struct devices_health *health; /* NULL: neither health nor nodes are followed */
 	struct list watchers;
 	struct arena texts; /* of the resources */
 	struct arena scratch; /* of one object */
 	/* Of this turn, until its end: */
 	struct devices_names changed_slices, changed_claims, changed_rules, told;
+	struct devices_names changed_nodes;
 	struct devices_names anew; /* of the slices, those whose generation tells nothing */
 	struct devices_names changed_health; /* devices, by id */
 	struct loop_task task;
+	bool nodes_known; /* to the inventory */
 	bool synced;
 };
 
@@ -147,6 +149,14 @@ static void apply_rule(struct devices *d, struct str name)
 	arena_clear(&d->scratch);
 }
 
+static void apply_node(struct devices *d, struct str name)
+{
+	if (devices_health_has_node(d->health, name))
+		inventory_put_node(d->inventory, name);
+	else
+		inventory_remove_node(d->inventory, name);
+}
+
 /* --- a turn's changes ------------------------------------------------------------------------ */
 
 static void tell_claims(struct devices *d)
@@ -168,6 +178,19 @@ static void tell_rules(struct devices *d)
 	for (size_t i = 0; i < d->changed_rules.v.n; i++) {
 		struct str *slices;
 		size_t n = availability_rule_slices(d->inventory, d->changed_rules.v.v[i],
+						    &d->scratch, &slices);
+
+		for (size_t k = 0; k < n; k++)
+			devices_names_add(&d->told, slices[k]);
+		arena_clear(&d->scratch);
+	}
+}
+
+static void tell_nodes(struct devices *d)
+{
+	for (size_t i = 0; i < d->changed_nodes.v.n; i++) {
+		struct str *slices;
+		size_t n = availability_node_slices(d->inventory, d->changed_nodes.v.v[i],
 						    &d->scratch, &slices);
 
 		for (size_t k = 0; k < n; k++)
@@ -210,6 +233,21 @@ static void apply(struct devices *d)
 		apply_claim(d, d->changed_claims.v.v[i]);
 	for (size_t i = 0; i < d->changed_rules.v.n; i++)
 		apply_rule(d, d->changed_rules.v.v[i]);
+	for (size_t i = 0; i < d->changed_nodes.v.n; i++)
+		apply_node(d, d->changed_nodes.v.v[i]);
+}
+
+/* All nodes are known now. Any device may be of one that does not exist. */
+static void know_nodes(struct devices *d)
+{
+	const struct cache *cache = informer_cache(d->slices.informer);
+	struct cache_walk walk = { 0 };
+	const struct cached *o;
+
+	d->nodes_known = true;
+	inventory_know_nodes(d->inventory);
+	while (d->synced && (o = cache_next(cache, &walk)))
+		devices_names_add(&d->told, o->key);
 }
 
 /* Makes the inventory what our copies are, and notes whom that concerns. */
@@ -219,7 +257,7 @@ static void take_in(struct devices *d)
 	struct arena a;
 
 	if (d->changed_slices.v.n + d->changed_claims.v.n + d->changed_rules.v.n +
-		    d->changed_health.v.n ==
+		    d->changed_nodes.v.n + d->changed_health.v.n ==
 	    0)
 		return;
 	if (d->synced) {
@@ -231,6 +269,7 @@ static void take_in(struct devices *d)
 		apply(d);
 		tell_claims(d);
 		tell_rules(d);
+		tell_nodes(d);
 		devices_touch_tell(&touch, &d->changed_slices, &d->told);
 		tell_health(d);
 		devices_touch_release(&touch);
@@ -241,6 +280,7 @@ static void take_in(struct devices *d)
 	devices_names_clear(&d->changed_slices);
 	devices_names_clear(&d->changed_claims);
 	devices_names_clear(&d->changed_rules);
+	devices_names_clear(&d->changed_nodes);
 	devices_names_clear(&d->anew);
 	devices_names_clear(&d->changed_health);
 }
@@ -284,6 +324,8 @@ static void on_turn(struct loop_task *t)
 	struct devices *d = CONTAINER_OF(t, struct devices, task);
 
 	take_in(d);
+	if (!d->nodes_known && d->health && devices_health_knows_nodes(d->health))
+		know_nodes(d);
 	for (size_t i = 0; i < d->told.v.n; i++)
 		tell(d, d->told.v.v[i]);
 	devices_names_clear(&d->told);
@@ -368,7 +410,7 @@ static struct str users_of(const struct cached *claim)
 
 static void say_health(struct devices *d, const struct cached *old, const struct cached *o)
 {
-	if (d->health)
+	if (d->opts.health)
 		devices_health_claim(d->health, old, o);
 }
 
@@ -387,7 +429,7 @@ static void on_claim_update(struct informer_handler *h, struct cached *old, stru
 
 	say_health(d, old, o);
 	if (!str_eq(allocation_of(old), allocation_of(o)) || !str_eq(old->uid, o->uid) ||
-	    (d->health && !str_eq(users_of(old), users_of(o))))
+	    (d->opts.health && !str_eq(users_of(old), users_of(o))))
 		note(d, &d->changed_claims, o->key);
 }
 
@@ -426,6 +468,13 @@ static void on_health(void *arg, struct str driver, struct str pool, struct str 
 	     str_from(arena_printf(&d->scratch, "%.*s/%.*s/%.*s", STR_ARG(driver), STR_ARG(pool),
 				   STR_ARG(device))));
 	arena_clear(&d->scratch);
+}
+
+static void on_node(void *arg, struct str name)
+{
+	struct devices *d = arg;
+
+	note(d, &d->changed_nodes, name);
 }
 
 static void on_health_synced(void *arg)
@@ -517,11 +566,13 @@ static void follow_all(struct devices *d)
 	follow(d, &d->claims, &served->claims, &claims);
 	if (served->rules.resource.n > 0)
 		follow(d, &d->rules, &served->rules, &rules);
-	if (d->opts.health)
+	if (d->opts.health || d->opts.nodes)
 		d->health = devices_health_new(
 			&(struct devices_health_opts){ .loop = d->opts.loop,
 						       .informers = d->opts.informers,
+						       .pods = d->opts.health,
 						       .changed = on_health,
+						       .node = on_node,
 						       .synced = on_health_synced,
 						       .refused = on_health_refused,
 						       .arg = d });
@@ -539,6 +590,7 @@ struct devices *devices_new(const struct devices_opts *opts)
 	devices_names_init(&d->changed_slices);
 	devices_names_init(&d->changed_claims);
 	devices_names_init(&d->changed_rules);
+	devices_names_init(&d->changed_nodes);
 	devices_names_init(&d->told);
 	devices_names_init(&d->anew);
 	devices_names_init(&d->changed_health);
@@ -561,6 +613,7 @@ void devices_free(struct devices *d)
 	devices_names_release(&d->changed_slices);
 	devices_names_release(&d->changed_claims);
 	devices_names_release(&d->changed_rules);
+	devices_names_release(&d->changed_nodes);
 	devices_names_release(&d->told);
 	devices_names_release(&d->anew);
 	devices_names_release(&d->changed_health);
@@ -598,7 +651,7 @@ struct inventory *devices_inventory(struct devices *d)
 
 struct device_health_book *devices_health(struct devices *d)
 {
-	return d->health ? devices_health_book(d->health) : NULL;
+	return d->opts.health ? devices_health_book(d->health) : NULL;
 }
 
 struct informer *devices_slices(struct devices *d)

@@ -2,7 +2,8 @@
  * devices - the inventory of a cluster, kept up to date by informers.
  *
  * Follows ResourceSlices and ResourceClaims (DeviceTaintRules when asked for and served), and puts
- * each into one struct inventory; if asked for, Pods and Nodes, too, for the health of devices.
+ * each into one struct inventory; if asked for, Pods and Nodes, too, for the health of devices and
+ * for those whose node does not exist.
  * Watchers are told names of slices: those whose status may be another now, found by what the event
  * touched (all of a pool only as devices_touch.h says), and never all of a cluster. Nobody is told
  * of an event that left the spec of a slice, or the allocation of a claim and its users, as they
@@ -63,6 +64,7 @@ struct devices_opts {
 	struct informers *informers;
 	struct devices_served served; /* claims and slices must be there */
 	bool health; /* keep the book of devices' health: needs to list Pods and Nodes */
+	bool nodes; /* know which nodes exist, as with `health`: needs to list Nodes */
 	void (*refused)(void *arg, const char *what, struct str key, const struct error *err);
 	void *arg;
 };

@@ -111,6 +111,7 @@ static void on_node(struct informer_handler *handler, struct cached *o, bool ini
 	if (text.n > 0)
 		put_node(h, o, text);
 	arena_clear(&h->scratch);
+	h->opts.node(h->opts.arg, o->key);
 }
 
 static void on_node_update(struct informer_handler *handler, struct cached *old, struct cached *o)
@@ -129,6 +130,7 @@ static void on_node_delete(struct informer_handler *handler, struct cached *last
 	struct devices_health *h = CONTAINER_OF(handler, struct devices_health, nodes);
 
 	device_health_book_remove_node(h->book, last->key);
+	h->opts.node(h->opts.arg, last->key);
 }
 
 /* --- claims ---------------------------------------------------------------------------------- */
@@ -220,7 +222,8 @@ struct devices_health *devices_health_new(const struct devices_health_opts *opts
 					      .on_update = on_node_update,
 					      .on_delete = on_node_delete,
 					      .on_synced = on_nodes_synced };
-	follow(h, &h->pods_resource, &h->pods);
+	if (opts->pods)
+		follow(h, &h->pods_resource, &h->pods);
 	follow(h, &h->nodes_resource, &h->nodes);
 	loop_timer_init(&h->forbidden, opts->loop, on_forbidden);
 	loop_timer_start(&h->forbidden, FORBIDDEN_MS);
@@ -241,7 +244,18 @@ void devices_health_free(struct devices_health *h)
 
 bool devices_health_synced(const struct devices_health *h)
 {
-	return (h->pods.synced || may_not(&h->pods)) && (h->nodes.synced || may_not(&h->nodes));
+	return (!h->opts.pods || h->pods.synced || may_not(&h->pods)) &&
+	       (h->nodes.synced || may_not(&h->nodes));
+}
+
+bool devices_health_knows_nodes(const struct devices_health *h)
+{
+	return h->nodes.synced;
+}
+
+bool devices_health_has_node(const struct devices_health *h, struct str name)
+{
+	return cache_get(informer_cache(h->nodes.informer), name) != NULL;
 }
 
 struct device_health_book *devices_health_book(struct devices_health *h)

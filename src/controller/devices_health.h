@@ -1,5 +1,6 @@
 /*
- * devices_health - the book of devices' health (dra/device_health.h), kept by informers.
+ * devices_health - the book of devices' health (dra/device_health.h), kept by informers, and which
+ * nodes exist.
  *
  * Follows Pods and Nodes; its owner follows claims and passes them on. An event that leaves what is
  * said about devices as it was costs a comparison of texts; pods without claims cost nothing. If it
@@ -25,8 +26,11 @@ struct loop;
 struct devices_health_opts {
 	struct loop *loop;
 	struct informers *informers;
+	bool pods; /* follow Pods, too; else nothing is known of health */
 	/* Somebody says something else about a device. */
 	void (*changed)(void *arg, struct str driver, struct str pool, struct str device);
+	/* A node came or went; also for those that are there at the beginning. */
+	void (*node)(void *arg, struct str name);
 	/* All that was there at the beginning is in the book. */
 	void (*synced)(void *arg);
 	/*
@@ -46,5 +50,9 @@ void devices_health_claim(struct devices_health *h, const struct cached *old,
 /* Also when it may not list them. */
 bool devices_health_synced(const struct devices_health *h);
 struct device_health_book *devices_health_book(struct devices_health *h);
+
+/* False as long as it cannot list Nodes. */
+bool devices_health_knows_nodes(const struct devices_health *h);
+bool devices_health_has_node(const struct devices_health *h, struct str name);
 
 #endif

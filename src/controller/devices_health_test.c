@@ -180,6 +180,32 @@ static void a_node_reports_devices_that_nobody_holds(void **state)
 	bench_release(&b);
 }
 
+static void devices_of_a_node_that_is_gone_are_unavailable(void **state)
+{
+	struct bench b;
+	size_t others;
+
+	(void)state;
+	start(&b);
+	tell(&b, "slice c q 1/1 all g3");
+	run(&b);
+	assert_status(&b, "a", "/devices/0/state", "\"Allocated\"");
+	assert_status(&b, "a", "/devices/1/state", "\"Unavailable\"");
+	assert_status(&b, "a", "/devices/1/stateReason", "\"NodeGone\"");
+	assert_status(&b, "c", "/devices/0/state", "\"Available\"");
+	others = writes_of(&b, "c");
+	tell(&b, "node n1");
+	tell(&b, "node n2");
+	run(&b);
+	assert_status(&b, "a", "/devices/1/state", "\"Available\"");
+	assert_status(&b, "b", "/devices/0/state", "\"Available\"");
+	tell(&b, "remove node n1");
+	run(&b);
+	assert_status(&b, "b", "/devices/0/stateReason", "\"NodeGone\"");
+	assert_int_equal(writes_of(&b, "c"), others);
+	bench_release(&b);
+}
+
 static void a_node_that_lies_about_others_is_not_believed(void **state)
 {
 	struct bench b;
@@ -245,6 +271,7 @@ int main(void)
 		cmocka_unit_test(a_pod_is_believed_when_the_claim_is_reserved_for_it),
 		cmocka_unit_test(a_claims_condition_counts_while_it_holds_the_device),
 		cmocka_unit_test(a_node_reports_devices_that_nobody_holds),
+		cmocka_unit_test(devices_of_a_node_that_is_gone_are_unavailable),
 		cmocka_unit_test(a_node_that_lies_about_others_is_not_believed),
 		cmocka_unit_test(states_are_told_without_the_right_to_list_pods),
 		cmocka_unit_test(another_controller_goes_on_with_the_same_beginning),

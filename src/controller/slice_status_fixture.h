@@ -135,6 +135,8 @@ static inline void bench_target(struct buf *out, struct str kind, struct str nam
 
 	if (str_eqz(kind, "claim") && world_cut(name, '/', &ns, &name))
 		buf_printf(out, CLAIMS "%.*s/resourceclaims/%.*s", STR_ARG(ns), STR_ARG(name));
+	else if (str_eqz(kind, "node"))
+		buf_printf(out, "/api/v1/nodes/%.*s", STR_ARG(name));
 	else
 		buf_printf(out, str_eqz(kind, "rule") ? RULES "/%.*s" : SLICES "/%.*s",
 			   STR_ARG(name));
@@ -151,6 +153,8 @@ static inline void bench_put(struct bench *b, struct str kind, struct str line)
 		world_claim(&body, line);
 	else if (str_eqz(kind, "rule"))
 		world_rule(&body, line);
+	else if (str_eqz(kind, "node"))
+		buf_printf(&body, "{\"metadata\":{\"name\":\"%.*s\"}}", STR_ARG(line));
 	else
 		world_slice(&body, line, str_eqz(kind, "counters"));
 	bench_target(&target, kind, world_word(&rest));
@@ -167,7 +171,7 @@ static inline void bench_put(struct bench *b, struct str kind, struct str line)
 	buf_release(&target);
 }
 
-/* A line: slice .., counters .., claim .., rule .., remove slice|claim|rule NAME. */
+/* A line: slice|counters|claim|rule .., node NAME, remove slice|claim|rule|node NAME. */
 static inline void tell_line(struct bench *b, struct str line)
 {
 	struct str kind = world_word(&line);

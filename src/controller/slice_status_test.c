@@ -506,6 +506,7 @@ static void what_is_served_decides_where_it_is_kept(void **state)
 
 		w->api->slice_status = !own;
 		w->api->hide_claims = true;
+		fakeapi_add(w->api, "nodes", "", "n", "", "");
 		add_slice(w);
 		controller_world_start(w);
 		v = availability_new(&w->ctx, &opts);

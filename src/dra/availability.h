@@ -73,6 +73,13 @@ size_t availability_rule_slices(struct inventory *inv, struct str rule, struct a
 				struct str **ret_names);
 
 /*
+ * Names of the slices whose status depends on whether the node exists. Costs what
+ * inventory_node_slices() does, and the slices of pools that are incomplete or invalid.
+ */
+size_t availability_node_slices(struct inventory *inv, struct str node, struct arena *a,
+				struct str **ret_names);
+
+/*
  * Whether the slice is of an older generation while slices of the newest are missing: its driver is
  * just at work on the pool, and may be about to update this one, too.
  */

@@ -1,6 +1,6 @@
 /*
- * The slices that a claim concerns: those of its devices, and those whose devices could take from
- * the same counters.
+ * The slices that a claim, a taint rule or a node concerns. For a claim these are those of its
+ * devices, and those whose devices could take from the same counters.
  *
  * A counter that is overdrawn makes every consumer of its pool unavailable, so it concerns them
  * all. Who asks before and after a change misses none: a counter that becomes overdrawn is one of
@@ -8,6 +8,7 @@
  */
 #include "base/vec.h"
 #include "dra/availability_impl.h"
+#include "dra/device_state.h"
 
 struct concerned {
 	struct arena *arena;
@@ -171,6 +172,34 @@ size_t availability_rule_slices(struct inventory *inv, struct str rule, struct a
 	else
 		while (found && (pool = inventory_pool_after(inv, pool ? pool->key : STR(""))))
 			add_pool(&c, pool, found);
+	n = give_names(&c, ret_names);
+	map_release(&c.seen);
+	return n;
+}
+
+/* --- nodes ---------------------------------------------------------------------------------- */
+
+/* What is wrong with a pool may be hidden from a node, whose devices are usable then. */
+static void add_of_node(struct concerned *c, struct inventory_slice *slice)
+{
+	const struct inventory_pool *pool = slice->pool;
+
+	add_slice(c, slice);
+	for (size_t i = 0; !device_pool_is_sound(pool) && i < pool->nslices; i++)
+		add_slice(c, pool->slices[i]);
+}
+
+size_t availability_node_slices(struct inventory *inv, struct str node, struct arena *a,
+				struct str **ret_names)
+{
+	struct concerned c = { .arena = a };
+	struct inventory_slice **slices;
+	size_t n = inventory_node_slices(inv, node, a, &slices);
+
+	map_init(&c.seen);
+	vec_init(&c.names, SIZE_MAX);
+	for (size_t i = 0; i < n; i++)
+		add_of_node(&c, slices[i]);
 	n = give_names(&c, ret_names);
 	map_release(&c.seen);
 	return n;

@@ -16,6 +16,7 @@ static const char *const reason_names[] = {
 	[DEVICE_POOL_INCOMPLETE] = "PoolIncomplete",
 	[DEVICE_POOL_INVALID] = "PoolInvalid",
 	[DEVICE_NODE_NONE] = "NoNode",
+	[DEVICE_NODE_GONE] = "NodeGone",
 	[DEVICE_UNSUPPORTED] = "UnsupportedFeature",
 	[DEVICE_TAINTED] = "Tainted",
 	[DEVICE_CAPACITY_EXHAUSTED] = "CapacityExhausted",
@@ -68,6 +69,7 @@ static bool usable_from_some(struct inventory *inv, const struct inventory_slice
 		return usable_from(inv, pool, s->nodes.name);
 	for (size_t i = 0; i < pool->nslices; i++)
 		if (pool->slices[i]->nodes.kind == INVENTORY_NODES_NAME &&
+		    !inventory_nodes_gone(inv, &pool->slices[i]->nodes) &&
 		    usable_from(inv, pool, pool->slices[i]->nodes.name))
 			return true;
 	return usable_from(inv, pool, STR(""));
@@ -89,6 +91,8 @@ enum device_reason device_slice_reason(struct inventory *inv, const struct inven
 		return DEVICE_UNSUPPORTED;
 	if (s->nodes.kind == INVENTORY_NODES_NONE)
 		return DEVICE_NODE_NONE;
+	if (inventory_nodes_gone(inv, &s->nodes))
+		return DEVICE_NODE_GONE;
 	if (device_pool_is_sound(s->pool) || usable_from_some(inv, s))
 		return DEVICE_NO_REASON;
 	return s->pool->incomplete ? DEVICE_POOL_INCOMPLETE : DEVICE_POOL_INVALID;
@@ -217,6 +221,8 @@ static struct device_standing obstacle(const struct inventory *inv,
 		return s;
 	if (d->nodes && d->nodes->kind == INVENTORY_NODES_NONE)
 		s.reason = DEVICE_NODE_NONE;
+	else if (d->nodes && inventory_nodes_gone(inv, d->nodes))
+		s.reason = DEVICE_NODE_GONE;
 	else if ((d->nbinding && !on->binding_conditions) || (d->ncounters && !on->partitionable))
 		s.reason = DEVICE_UNSUPPORTED;
 	else if ((s.taint = first_taint(inv, d)))

@@ -27,6 +27,7 @@ enum device_reason {
 	DEVICE_POOL_INCOMPLETE,
 	DEVICE_POOL_INVALID,
 	DEVICE_NODE_NONE, /* no node can reach it */
+	DEVICE_NODE_GONE, /* the only node that can reach it does not exist */
 	DEVICE_UNSUPPORTED, /* it needs a feature that is off */
 	DEVICE_TAINTED,
 	DEVICE_CAPACITY_EXHAUSTED, /* of a shared device; too little is left for anybody */
@@ -53,9 +54,9 @@ struct str device_standing_text(const struct device_standing *s, struct arena *a
 bool device_pool_is_sound(const struct inventory_pool *pool);
 
 /*
- * Why no node is given any device of the slice: its pool is incomplete or invalid, or the slice is
- * ignored. It is the same for all devices of a slice. The slice must be of its pool's newest
- * generation.
+ * Why no node is given any device of the slice: its node does not exist, its pool is incomplete or
+ * invalid, or the slice is ignored. It is the same for all devices of a slice. The slice must be
+ * of its pool's newest generation.
  */
 enum device_reason device_slice_reason(struct inventory *inv, const struct inventory_slice *s);
 

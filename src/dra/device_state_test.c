@@ -1,13 +1,16 @@
 /*
  * The state of every device of random clusters is what the allocator makes of it: available, or
- * available in part, if and only if a claim without tolerations gets it on some node. And each
- * reason once, by hand.
+ * available in part, if and only if a claim without tolerations gets it on some node that exists.
+ * And each reason once, by hand.
  */
 #include "dra/inventory_fixture.h"
 
 #include "base/random.h"
 #include "dra/allocate.h"
 #include "dra/device_state.h"
+
+/* A node that no slice names, and that always exists. */
+#define NOWHERE "n2"
 
 enum { WORLDS = 4000, SLICES = 5, DEVICES = 12, CLAIMS = 5, RULES = 2, LINE = 1024 };
 
@@ -57,16 +60,20 @@ static const struct json *claim_for(struct arena *a, const struct inventory_devi
 
 static bool is_given(struct inventory *inv, const struct inventory_device *d)
 {
-	static const char *const nodes[] = { "n0", "n1", "n2" };
+	static const char *const nodes[] = { "n0", "n1", NOWHERE };
 	bool given = false;
 	struct arena a;
 
 	arena_init(&a, SIZE_MAX);
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+		const struct inventory_nodes node = { INVENTORY_NODES_NAME, str_from(nodes[i]),
+						      NULL };
 		const struct json *claim = claim_for(&a, d);
 		struct json *result;
 		struct error err;
 
+		if (inventory_nodes_gone(inv, &node))
+			continue;
 		given |= allocate(inv, &(struct allocate_node){ .name = str_from(nodes[i]) },
 				  &claim, 1, NULL, &a, &result, &err) == 1;
 	}
@@ -135,6 +142,18 @@ static void add_claim(struct prng *g, struct inventory *inv, unsigned i)
 	buf_release(&line);
 }
 
+/* In half of the worlds it is known which nodes exist. */
+static void add_nodes(struct prng *g, struct inventory *inv)
+{
+	tell(inv, "node " NOWHERE);
+	if (below(g, 2))
+		tell(inv, "node n0");
+	if (below(g, 2))
+		tell(inv, "node n1");
+	if (below(g, 2))
+		inventory_know_nodes(inv);
+}
+
 static struct inventory *random_world(struct prng *g)
 {
 	struct inventory *inv = inventory_new(inventory_everything);
@@ -154,6 +173,7 @@ static struct inventory *random_world(struct prng *g)
 			       below(g, DEVICES));
 		tell(inv, line);
 	}
+	add_nodes(g, inv);
 	return inv;
 }
 
@@ -255,11 +275,35 @@ static void each_reason_has_its_name(void **state)
 	inventory_free(inv);
 }
 
+static void devices_of_a_node_that_does_not_exist_are_unavailable(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_everything);
+
+	(void)state;
+	tell(inv, "slice s1 p 1/2 n1 a b");
+	tell(inv, "slice s2 p 1/2 each c(on=n1) d(on=n2) e(onall)");
+	tell(inv, "claim ns/c p/b");
+	tell(inv, "node n2");
+	expect(inv, "s1", "a", "Available ");
+	inventory_know_nodes(inv);
+	expect(inv, "s1", "a", "Unavailable NodeGone");
+	expect(inv, "s1", "b", "Allocated ");
+	expect(inv, "s2", "c", "Unavailable NodeGone");
+	expect(inv, "s2", "d", "Available ");
+	expect(inv, "s2", "e", "Available ");
+	tell(inv, "node n1");
+	tell(inv, "remove node n2");
+	expect(inv, "s1", "a", "Available ");
+	expect(inv, "s2", "d", "Unavailable NodeGone");
+	inventory_free(inv);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(available_is_what_the_allocator_gives),
 		cmocka_unit_test(each_reason_has_its_name),
+		cmocka_unit_test(devices_of_a_node_that_does_not_exist_are_unavailable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

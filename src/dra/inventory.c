@@ -45,6 +45,7 @@ struct inventory *inventory_new(struct inventory_features features)
 	list_init(&inv->programs_used);
 	list_init(&inv->dirty);
 	map_init(&inv->nodes);
+	map_init(&inv->existing);
 	vec_init(&inv->wide, SIZE_MAX);
 	return inv;
 }
@@ -344,7 +345,8 @@ size_t inventory_bytes(struct inventory *inv)
 {
 	size_t bytes = sizeof(*inv) + inv->bytes + map_bytes(&inv->slices) +
 		       map_bytes(&inv->claims) + map_bytes(&inv->classes) +
-		       map_bytes(&inv->programs) + map_bytes(&inv->nodes);
+		       map_bytes(&inv->programs) + map_bytes(&inv->nodes) +
+		       map_bytes(&inv->existing);
 	struct omap_cursor c;
 
 	inventory_settle(inv);

@@ -73,6 +73,15 @@ int inventory_assume(struct inventory *inv, const struct json *claim, const stru
 		     struct error *err);
 void inventory_forget(struct inventory *inv, struct str namespace, struct str name);
 
+/*
+ * Which nodes exist, by name. Nodes that were not put count as existing until
+ * inventory_know_nodes(), and as gone from then on. For device_state.h; the allocator gives devices
+ * to whatever node it is asked for.
+ */
+void inventory_put_node(struct inventory *inv, struct str name);
+void inventory_remove_node(struct inventory *inv, struct str name);
+void inventory_know_nodes(struct inventory *inv);
+
 size_t inventory_devices(struct inventory *inv); /* of current generations */
 size_t inventory_claims(const struct inventory *inv); /* that hold something */
 size_t inventory_bytes(struct inventory *inv); /* heap memory held */

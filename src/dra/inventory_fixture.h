@@ -7,7 +7,8 @@
  *	assume NAMESPACE/NAME RESULT ..
  *	forget NAMESPACE/NAME
  *	rule NAME POOL|* DEVICE|* EFFECT         without selector: rule NAME - - EFFECT
- *	remove slice|claim|rule NAME
+ *	node NAME                                it exists
+ *	remove slice|claim|rule|node NAME
  *
  * POOL is in the driver d.example.com, or DRIVER:POOL. NODES is a node's name, `all`, `each` (per
  * device), `none` or LABEL=VALUE. DEVICE is NAME or NAME(OPTION,..):
@@ -317,6 +318,8 @@ static inline void world_remove(struct inventory *inv, struct str line)
 		inventory_remove_slice(inv, name);
 	else if (str_eqz(kind, "rule"))
 		inventory_remove_taint_rule(inv, name);
+	else if (str_eqz(kind, "node"))
+		inventory_remove_node(inv, name);
 	else if (world_cut(name, '/', &namespace, &name))
 		inventory_remove_claim(inv, namespace, name);
 }
@@ -367,6 +370,8 @@ static inline int world_tell(struct inventory *inv, struct str line)
 
 	if (str_eqz(kind, "remove")) {
 		world_remove(inv, rest);
+	} else if (str_eqz(kind, "node")) {
+		inventory_put_node(inv, world_word(&rest));
 	} else if (str_eqz(kind, "forget")) {
 		assert_true(world_cut(world_word(&rest), '/', &namespace, &name));
 		inventory_forget(inv, namespace, name);

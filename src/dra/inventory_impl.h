@@ -44,6 +44,9 @@ struct inventory_node {
 
 bool inventory_nodes_match(const struct inventory_nodes *nodes, const struct inventory_node *node);
 
+/* They are one node by name, which does not exist, as far as is known. */
+bool inventory_nodes_gone(const struct inventory *inv, const struct inventory_nodes *nodes);
+
 /* --- devices ------------------------------------------------------------------------ */
 
 enum inventory_effect {
@@ -359,6 +362,13 @@ const struct inventory_rule *inventory_rule(const struct inventory *inv, struct 
  */
 const struct inventory_use *inventory_use(const struct inventory_pool *pool, struct str device);
 const struct inventory_use *inventory_next_use(const struct inventory_pool *pool, size_t *at);
+
+/*
+ * The slices that name the node, or of which a device does, in no order, in the arena. Settles.
+ * Costs these and all slices of which each device names its nodes.
+ */
+size_t inventory_node_slices(struct inventory *inv, struct str node, struct arena *a,
+			     struct inventory_slice ***ret_slices);
 
 /* NULL: there is none. All settle. */
 struct inventory_pool *inventory_pool(struct inventory *inv, struct str driver, struct str name);

@@ -132,6 +132,10 @@ void inventory_index_release(struct inventory *inv)
 	}
 	map_release(&inv->nodes);
 	vec_release(&inv->wide);
+	at = 0;
+	while (map_next(&inv->existing, &at, &name, &value))
+		free(value);
+	map_release(&inv->existing);
 }
 
 size_t inventory_index_bytes(const struct inventory *inv)
@@ -146,6 +150,9 @@ size_t inventory_index_bytes(const struct inventory *inv)
 
 		bytes += sizeof(*local) + name.n + local->slices.cap * sizeof(*local->slices.v);
 	}
+	at = 0;
+	while (map_next(&inv->existing, &at, &name, &value))
+		bytes += name.n + 1;
 	return bytes;
 }
 
@@ -163,6 +170,32 @@ bool inventory_nodes_match(const struct inventory_nodes *nodes, const struct inv
 	default:
 		return false;
 	}
+}
+
+void inventory_put_node(struct inventory *inv, struct str name)
+{
+	char *text;
+
+	if (map_get(&inv->existing, name))
+		return;
+	text = str_dup(name);
+	(void)map_put(&inv->existing, str_of(text, name.n), text);
+}
+
+void inventory_remove_node(struct inventory *inv, struct str name)
+{
+	free(map_remove(&inv->existing, name));
+}
+
+void inventory_know_nodes(struct inventory *inv)
+{
+	inv->nodes_known = true;
+}
+
+bool inventory_nodes_gone(const struct inventory *inv, const struct inventory_nodes *nodes)
+{
+	return inv->nodes_known && nodes->kind == INVENTORY_NODES_NAME &&
+	       !map_get(&inv->existing, nodes->name);
 }
 
 static bool slice_applies(const struct inventory_slice *s, const struct inventory_node *node)
@@ -198,6 +231,33 @@ static size_t gather(struct inventory *inv, const struct inventory_node *node, s
 		else
 			k++;
 	}
+	return n;
+}
+
+static bool names_node(const struct inventory_slice *s, struct str node)
+{
+	for (size_t i = 0; s->nodes.kind == INVENTORY_NODES_PER_DEVICE && i < s->ndevices; i++)
+		if (s->devices[i].nodes->kind == INVENTORY_NODES_NAME &&
+		    str_eq(s->devices[i].nodes->name, node))
+			return true;
+	return false;
+}
+
+size_t inventory_node_slices(struct inventory *inv, struct str node, struct arena *a,
+			     struct inventory_slice ***ret_slices)
+{
+	const struct inventory_local *local;
+	size_t n = 0;
+
+	inventory_settle(inv);
+	local = map_get(&inv->nodes, node);
+	*ret_slices = ARENA_ARRAY(a, struct inventory_slice *,
+				  (local ? local->slices.n : 0) + inv->wide.n);
+	for (size_t i = 0; local && i < local->slices.n; i++)
+		(*ret_slices)[n++] = local->slices.v[i];
+	for (size_t i = 0; i < inv->wide.n; i++)
+		if (names_node(inv->wide.v[i], node))
+			(*ret_slices)[n++] = inv->wide.v[i];
 	return n;
 }
 

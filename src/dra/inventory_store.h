@@ -21,6 +21,8 @@ struct inventory {
 	struct list programs_used; /* the latest first */
 	struct list dirty; /* pools whose slices changed */
 	struct map nodes; /* name -> struct inventory_local */
+	struct map existing; /* nodes: name -> its own text */
+	bool nodes_known; /* all that exist are in it */
 	inventory_slices wide; /* that are not tied to one node, in order unless: */
 	bool wide_unsorted;
 	uint64_t ids; /* of classes, programs and slices: given so far */

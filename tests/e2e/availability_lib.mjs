@@ -62,7 +62,16 @@ export async function startDevices({ flags = [], tokens = [], backend = "lmdb" }
 		apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name, labels },
 		spec: { driver, pool: { name: pool ?? node, generation, resourceSliceCount: count }, ...node ? { nodeName: node } : { allNodes: true }, devices, ...spec },
 	})
-	self.slice = async (name, what) => expect(await self.client.post(slices, self.sliceObject(name, what)), 201)
+	// Devices of a node that does not exist are unavailable: a slice's node is made with it.
+	self.node = async (name) => {
+		const { code, text } = await self.client.post(`${core}/nodes`, { metadata: { name } })
+		assert.ok([201, 409].includes(code), text)
+	}
+	self.slice = async (name, what) => {
+		if (what.node)
+			await self.node(what.node)
+		return expect(await self.client.post(slices, self.sliceObject(name, what)), 201)
+	}
 	self.read = async (name) => (await self.client.get(`${slices}/${name}`)).body
 	// As a driver does it: the whole object, without what it does not know.
 	self.republish = async (name, change) => {

@@ -20,7 +20,7 @@ const json = (...args) => JSON.parse(run(...args, "-o", "json"))
 
 // --- the cluster -----------------------------------------------------------------------------------------------
 
-const POOLS = ["fabric", "half", "n1", "parts"]
+const POOLS = ["fabric", "gone", "half", "n1", "parts"]
 const id = (name) => `${DRIVER}/n1/${name}`
 
 // On node n1: free; under maintenance, by its slice and by a rule; held; held and broken; free and broken.
@@ -47,7 +47,7 @@ async function makePod() {
 }
 
 // Shared: partly and wholly given out, and untouched. Partitions: one is held, another fits beside it, the whole does not. A pool of which
-// a slice is missing.
+// a slice is missing. And one of a node that does not exist.
 async function makePools() {
 	await cluster.slice("fabric", { pool: "fabric", devices: [shared("some"), shared("none"), shared("all")] })
 	await cluster.claim("default", "some", [share("fabric", "some", "20Gi")])
@@ -57,10 +57,12 @@ async function makePools() {
 	await cluster.slice("parts-1", { pool: "parts", node: "n1", count: 2, devices: [part("half-0", 1), part("half-1", 1), part("whole", 2)] })
 	await cluster.claim("default", "part", [{ pool: "parts", device: "half-0" }])
 	await cluster.slice("half-0", { pool: "half", node: "n1", count: 2, devices: [device("a"), device("b")] })
+	expect(await client.post(slices, cluster.sliceObject("gone-0", { node: "gone", devices: [device("a")] })), 201)
 }
 
 const WANT = {
 	fabric: { devices: 3, free: 1, partial: 1, allocated: 1, unavailable: 0, unhealthy: 0 },
+	gone: { devices: 1, free: 0, partial: 0, allocated: 0, unavailable: 1, unhealthy: 0 },
 	half: { devices: 2, free: 0, partial: 0, allocated: 0, unavailable: 2, unhealthy: 0 },
 	n1: { devices: 6, free: 2, partial: 0, allocated: 2, unavailable: 2, unhealthy: 2 },
 	parts: { devices: 3, free: 1, partial: 0, allocated: 1, unavailable: 1, unhealthy: 0 },
@@ -115,7 +117,7 @@ async function watched(...flags) {
 	let out = ""
 	child.stdout.on("data", (d) => out += d)
 	const lines = () => out.split("\n").slice(0, -1).map((l) => JSON.parse(l))
-	await until("devices of the watch", () => lines().filter((l) => l.change === "added").length === 14 && lines().filter((l) => l.change === "health").length === 2)
+	await until("devices of the watch", () => lines().filter((l) => l.change === "added").length === 15 && lines().filter((l) => l.change === "health").length === 2)
 	child.kill()
 	const found = {}
 	for (const l of lines().filter((l) => l.device)) {
@@ -253,14 +255,23 @@ await test("a maintenance taint is not ill health, and a broken device that is f
 	assert.match(run("top", "devices", "-o", "wide"), /free-broken +Available, unhealthy +Unhealthy: Xid 48/)
 })
 
+await test("devices of a node that does not exist are unavailable until it comes", async () => {
+	assert.match(run("get", "devices", "gone"), /^a .* Unavailable +NodeGone /m)
+	assert.match(run("doctor", "--kubeconfig", server.kubeconfig), /^warn +unavailable .*1 NodeGone/m)
+	await cluster.node("gone")
+	await cluster.status("gone-0", (s) => s.summary.availableDevices === 1)
+	expect(await client.delete(`${core}/nodes/gone`), 200)
+	await cluster.status("gone-0", (s) => s.devices[0].stateReason === "NodeGone")
+})
+
 await test("doctor names what is wrong", async () => {
 	const { stdout, status } = spawnSync(devplane, ["doctor", "--kubeconfig", server.kubeconfig], { encoding: "utf8", env })
 	assert.equal(status, 1)
 	assert.doesNotMatch(stdout, /all valid/)
-	assert.match(stdout, /^fail +pools +1 of 4 give out nothing: 1 incomplete, 0 invalid; gpu\.example\.com\/half is incomplete/m)
+	assert.match(stdout, /^fail +pools +1 of 5 give out nothing: 1 incomplete, 0 invalid; gpu\.example\.com\/half is incomplete/m)
 	assert.match(stdout, /^fail +unhealthy, free +1: gpu\.example\.com\/n1\/free-broken \(Xid 48\)/m)
 	assert.match(stdout, /^warn +unhealthy +1: gpu\.example\.com\/n1\/held-broken \(Xid 79\)/m)
-	assert.match(stdout, /^warn +unavailable +2 PoolIncomplete .*1 Tainted: maintenance/m)
+	assert.match(stdout, /^warn +unavailable +1 NodeGone .*2 PoolIncomplete .*1 Tainted: maintenance/m)
 })
 
 await test("get devices chooses, and counts what may still be had", async () => {

@@ -103,14 +103,14 @@ export const scenes = {
 		await terminal.finish("ip link add eth1 type veth peer name far && ip link set far up && ip link set eth1 up")
 	},
 	// A cluster that stands for an existing one: slices have no status there, as kube-apiserver's have none, a node n1 whose agent
-	// stands for a kubelet, some devices; cluster.kubeconfig is its administrator.
+	// stands for a kubelet, some devices of a node without one; cluster.kubeconfig is its administrator.
 	foreign: async (terminal) => {
 		await terminal.start("devplane server --data-dir /run/cluster --feature-gates DRAResourceAvailabilityVisibility=false")
 		await terminal.finish("cp /run/cluster/admin.kubeconfig cluster.kubeconfig; export KUBECONFIG=cluster.kubeconfig")
 		await terminal.start("devplane controller --controllers '*,-resourceslice-status-controller' --metrics-bind-address 127.0.0.1:0 --leader-elect-resource-name upstream")
 		await when(terminal, "devplane get serviceaccount default -n kube-system && devplane get serviceaccount default")
 		await node(terminal, "n1", "/var/lib/kubelet")
-		await terminal.finish("kubectl create -f examples/gpu.yaml; unset KUBECONFIG")
+		await terminal.finish(`echo '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}' | kubectl create -f - -f examples/gpu.yaml; unset KUBECONFIG`)
 	},
 	// What README.md has its readers start: `make run` in another terminal.
 	readme: async (terminal) => {

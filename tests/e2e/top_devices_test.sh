@@ -12,9 +12,10 @@ contains() {
 }
 top() { "$DEVPLANE" top devices "$@" 2>&1; }
 
-# slice NODE DEVICES
+# slice NODE DEVICES, and the node
 slice() {
 	cat <<END
+{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "$1"}}
 {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "$1-gpu"},
  "spec": {"driver": "gpu.example.com", "nodeName": "$1", "pool": {"name": "$1", "generation": 1, "resourceSliceCount": 1},
   "devices": [$2]}}

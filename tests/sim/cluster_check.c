@@ -380,6 +380,7 @@ static void put_node(void *arg, const struct json *tree)
 	struct str text = json_text_at(json_pointer(tree, STR("/metadata/annotations")),
 				       DEVICE_HEALTH_ANNOTATION);
 
+	inventory_put_node(((struct slices *)arg)->inv, text_at(tree, "/metadata/name"));
 	(void)device_health_book_put_node(((struct slices *)arg)->health,
 					  text_at(tree, "/metadata/name"), text, 0, NULL);
 }
@@ -468,6 +469,7 @@ static void check_slices(struct settling *s)
 	cluster_server_each(w->server, RESOURCE, "resourceclaims", &w->arena, put_claim, &x);
 	cluster_server_each(w->server, "", "pods", &w->arena, put_pod, &x);
 	cluster_server_each(w->server, "", "nodes", &w->arena, put_node, &x);
+	inventory_know_nodes(x.inv);
 	cluster_server_each(w->server, RESOURCE, "resourceslices", &w->arena, check_slice, &x);
 	cluster_server_each(w->server, RESOURCE, "resourceslices", &w->arena, check_taints, &x);
 	if (x.n != CLUSTER_NODES)
