@@ -45,7 +45,10 @@ struct report {
 	struct device_health_report is;
 	struct str
 		claim; /* of a pod: name of the claim by which it has the device; of a claim: its */
-	bool met; /* said again */
+	/* While it is put: what the speaker says now, in its own text. */
+	struct device_health_report next;
+	struct str next_claim;
+	bool met; /* it says something */
 };
 
 struct device_health_book {
@@ -149,25 +152,22 @@ static void set_text(struct str *to, struct str text)
 	*to = str_of(str_dup(text), text.n);
 }
 
-static void report_new(struct device_health_book *b, struct speaker *by, const struct said *said)
+/* It says nothing yet: report_update() makes it known. */
+static struct report *report_new(struct device_health_book *b, struct speaker *by,
+				 const struct said *said)
 {
 	struct report *r = XNEW(struct report);
 
 	r->subject = need_subject(b, said);
 	r->speaker = by;
-	r->is = said->is;
 	r->is.source = by->source;
-	r->is.message = STR_NULL;
-	set_text(&r->is.message, said->is.message);
-	set_text(&r->claim, said->claim);
-	r->met = true;
 	r->subject->n++;
 	by->n++;
 	b->n++;
+	list_init(&r->of_subject);
 	list_push_back(&by->reports, &r->of_speaker);
 	(void)map_put(&by->by_id, r->subject->id, r);
-	sort_in(r);
-	tell(b, r->subject);
+	return r;
 }
 
 static void report_free(struct device_health_book *b, struct report *r)
@@ -189,21 +189,20 @@ static void report_free(struct device_health_book *b, struct report *r)
 }
 
 /* Nodes and claims say themselves since when; for a pod, an equal health goes on. */
-static void report_update(struct device_health_book *b, struct report *r, const struct said *said)
+static void report_update(struct device_health_book *b, struct report *r)
 {
-	bool goes_on = r->is.health == said->is.health && r->speaker->kind == OF_POD;
-	int64_t since = goes_on ? r->is.since : said->is.since;
-	bool same = r->is.health == said->is.health && r->is.since == since &&
-		    str_eq(r->is.message, said->is.message) && str_eq(r->claim, said->claim);
+	const struct device_health_report *next = &r->next;
+	bool goes_on = r->is.health == next->health && r->speaker->kind == OF_POD;
+	int64_t since = goes_on ? r->is.since : next->since;
 
-	r->met = true;
-	if (same)
+	if (r->is.health == next->health && r->is.since == since &&
+	    str_eq(r->is.message, next->message) && str_eq(r->claim, r->next_claim))
 		return;
 	list_remove(&r->of_subject);
-	r->is.health = said->is.health;
+	r->is.health = next->health;
 	r->is.since = since;
-	set_text(&r->is.message, said->is.message);
-	set_text(&r->claim, said->claim);
+	set_text(&r->is.message, next->message);
+	set_text(&r->claim, r->next_claim);
 	sort_in(r);
 	tell(b, r->subject);
 }
@@ -219,9 +218,12 @@ static void say(struct device_health_book *b, struct speaker *by, struct said *s
 	said->is.message = str_cut(said->is.message, RESOURCE_HEALTH_MESSAGE_MAX);
 	r = map_get(&by->by_id, said->id);
 	if (!r && by->n < DEVICE_HEALTH_REPORTS_MAX)
-		report_new(b, by, said);
-	else if (r && (!r->met || r->is.health < said->is.health))
-		report_update(b, r, said);
+		r = report_new(b, by, said);
+	if (!r || (r->met && r->next.health >= said->is.health))
+		return;
+	r->met = true;
+	r->next = said->is;
+	r->next_claim = said->claim;
 }
 
 /* --- speakers -------------------------------------------------------------------------------- */
@@ -285,7 +287,7 @@ static void begin(struct speaker *s)
 	}
 }
 
-/* Forgets what was not said again, and a speaker that says nothing. */
+/* Takes what was said, forgets what was not said again, and a speaker that says nothing. */
 static void end(struct device_health_book *b, struct speaker *s)
 {
 	map_release(&s->by_id);
@@ -293,7 +295,9 @@ static void end(struct device_health_book *b, struct speaker *s)
 	LIST_FOREACH_SAFE (it, &s->reports) {
 		struct report *r = LIST_ENTRY(it, struct report, of_speaker);
 
-		if (!r->met)
+		if (r->met)
+			report_update(b, r);
+		else
 			report_free(b, r);
 	}
 	if (s->n > 0)

@@ -181,6 +181,22 @@ static void an_equal_report_changes_nothing(void **state)
 	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "hotter", 5, "pod ns/pod-u1");
 }
 
+static void of_containers_that_disagree_the_worst_counts_each_time(void **state)
+{
+	static const char both[] =
+		"\"allocatedResourcesStatus\":[{\"name\":\"claim:gpu\",\"resources\":[{"
+		"\"resourceID\":\"" DRIVER
+		"/p1/a\",\"health\":\"Healthy\"},{\"resourceID\":\"" DRIVER
+		"/p1/a\",\"health\":\"Unhealthy\"}]}]";
+	struct world *w = *state;
+
+	put_pod(w, "u1", "c1", both, 5);
+	assert_int_equal(w->changes, 1);
+	put_pod(w, "u1", "c1", both, 6);
+	assert_int_equal(w->changes, 1);
+	assert_health(find(w, "p1", "a"), DEVICE_UNHEALTHY, "", 5, "pod ns/pod-u1");
+}
+
 static void ended_and_deleted_pods_say_nothing(void **state)
 {
 	struct world *w = *state;
@@ -387,6 +403,7 @@ int main(void)
 		TEST(every_list_of_a_pods_status_is_read),
 		TEST(claims_of_templates_and_of_extended_resources_are_found),
 		TEST(an_equal_report_changes_nothing),
+		TEST(of_containers_that_disagree_the_worst_counts_each_time),
 		TEST(ended_and_deleted_pods_say_nothing),
 		TEST(a_pod_is_believed_only_about_devices_that_are_reserved_for_it),
 		TEST(a_node_is_believed_only_about_its_own_devices),
