@@ -322,8 +322,11 @@ static const struct json *read_status(struct device_feed *f, const struct cached
 		facts->stale = published.stale;
 		return published.status;
 	}
-	if (device_view_has_health(&published))
+	/* The publisher knew what this user may not see: health, and which nodes exist. */
+	if (device_view_has_health(&published)) {
 		facts->health = published.status;
+		return published.status;
+	}
 	return availability_slice_status(devices_inventory(f->devices), devices_health(f->devices),
 					 o->key, NULL, 0, &f->scratch);
 }
