@@ -52,7 +52,7 @@ static const struct json *claim_for(struct arena *a, const struct inventory_devi
 			 "\"expression\":\"device.attributes['" WORLD_DRIVER "'].id == "
 			 "'%.*s-%.*s'\"}}]}}]}}}",
 			 STR_ARG(buf_str(&amounts)), STR_ARG(d->slice->name), STR_ARG(d->name));
-	claim = parse(a, text.p);
+	claim = parse(a, arena_strdup(a, buf_str(&text)));
 	buf_release(&text);
 	buf_release(&amounts);
 	return claim;
