@@ -211,10 +211,11 @@ await test("both streams count in one sequence", async () => {
 async function startsOver(afterRevision) {
 	const w = watch(socket, { afterRevision }, { capacity })
 	await w.until(`initial_end after ${afterRevision}`, (view) => view.initial)
-	assert.equal(w.brief[0], "reset", `after ${afterRevision}: ${w.brief}`)
-	assert.equal(w.brief.at(-1), "initial_end")
+	// Behind it the health of devices may have changed already, when their plugin has come back.
+	const told = w.brief.slice(0, w.brief.indexOf("initial_end"))
+	assert.equal(told[0], "reset", `after ${afterRevision}: ${w.brief}`)
 	assert.equal(w.view.resets, 1)
-	assert.ok(w.brief.slice(1, -1).every((b) => b.startsWith("ADDED")), w.brief.join())
+	assert.ok(told.slice(1).every((b) => b.startsWith("ADDED")), w.brief.join())
 	await assertSame(w, api)
 	w.close()
 	return w
