@@ -489,9 +489,9 @@ void agent_recover(struct agent *a, struct worker *w)
 	const struct pod *pod = worker_pod(w);
 	struct assign_recovery got;
 
+	arena_init(&scratch, REQUEST_WORK_MAX);
 	if (!a->recovering || pod_terminal(pod) || !json_getz(pod->status, "startTime"))
 		return;
-	arena_init(&scratch, REQUEST_WORK_MAX);
 	assign_recover(a->host.assign, pod, &scratch, &got);
 	if (got.held.n + got.doubt.n == 0)
 		return;

@@ -87,9 +87,9 @@ void worker_policy(struct worker *w)
 	struct str problem;
 	int64_t wake_ms;
 
+	arena_init(&a, REQUEST_WORK_MAX);
 	if (w->step != WORKER_RUN || w->gone || w->pod->deleting || w->stop_reason || w->ended)
 		return;
-	arena_init(&a, REQUEST_WORK_MAX);
 	in.policy = device_policy_of(w->pod, &w->host->policy, &a, &problem);
 	tell_problem(w, problem);
 	if (device_policy_look(&w->sick, &in, &a, &due, &wake_ms))

@@ -314,9 +314,9 @@ static enum event_hint csi_node_updated(const struct plugin *p UNUSED,
 	struct json *was = NULL, *is = NULL;
 	const struct json *before, *now;
 
+	arena_init(&a, 1 << 24);
 	if (!e->old_object || !e->object)
 		return HINT_QUEUE;
-	arena_init(&a, 1 << 24);
 	if (cached_tree(e->old_object, &a, &was, NULL) < 0 ||
 	    cached_tree(e->object, &a, &is, NULL) < 0)
 		return HINT_QUEUE;

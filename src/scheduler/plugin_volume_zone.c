@@ -195,9 +195,9 @@ static enum event_hint volume_changed(const struct plugin *p UNUSED,
 	CLEANUP(arena_release) struct arena a;
 	bool same = true;
 
+	arena_init(&a, 1 << 20);
 	if (!e->old_object || !e->object)
 		return HINT_QUEUE;
-	arena_init(&a, 1 << 20);
 	for (size_t i = 0; i < LABELS; i++) {
 		struct str label = str_from(topology_labels[i].label);
 		struct str was = cached_label(e->old_object, label, &a);
