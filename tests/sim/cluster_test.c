@@ -31,7 +31,15 @@
 #include "base/mem.h"
 #include "node/node_pressure.h"
 
-enum { SEEDS = 6, STEPS = 150, SHORT = 40, ROUNDS = 80, STOP_TURNS = 16, LATE = 20 };
+enum {
+	SEEDS = 6,
+	STEPS = 150,
+	SHORT = 40,
+	ROUNDS = 80,
+	STOP_TURNS = 16,
+	LATE = 20,
+	LATE_MOST = 300
+};
 
 static uint64_t number(const char *name, uint64_t absent)
 {
@@ -105,14 +113,14 @@ static void a_cluster_keeps_its_promises_whatever_fails(void **state)
 		(void)run(first + i, steps, *state);
 }
 
-/* How many of the seeds have shown a device that two claims hold. */
-static uint64_t count_doubles(uint64_t first, uint64_t seeds, const char *in)
+/* How many of the seeds have shown a device that two claims hold; no more than `enough`. */
+static uint64_t count_doubles(uint64_t first, uint64_t seeds, uint64_t enough, const char *in)
 {
 	uint64_t shown = 0;
 	char dir[64];
 
 	(void)snprintf(dir, sizeof(dir), "%s/w", in);
-	for (uint64_t i = 0; i < seeds; i++) {
+	for (uint64_t i = 0; i < seeds && shown < enough; i++) {
 		struct cluster *w = calloc(1, sizeof(*w));
 
 		assert_int_equal(mkdir(dir, 0700), 0);
@@ -135,15 +143,15 @@ static void a_late_leader_gives_no_device_twice(void **state)
 	if (getenv("SIM_SEED") || getenv("SIM_WITH"))
 		skip();
 	assert_int_equal(setenv("SIM_WITH", "none", 1), 0);
-	fenced = count_doubles(first, seeds, *state);
+	fenced = count_doubles(first, seeds, seeds, *state);
 	assert_int_equal(setenv("SIM_UNFENCED", "1", 1), 0);
-	unfenced = count_doubles(first, seeds, *state);
+	/* The moment is a matter of chance. */
+	unfenced = count_doubles(first, MAX(seeds, LATE_MOST), 1, *state);
 	assert_int_equal(unsetenv("SIM_UNFENCED"), 0);
 	assert_int_equal(unsetenv("SIM_WITH"), 0);
-	print_message("# a late leader: of %llu seeds %llu give a device twice, without the fence "
-		      "%llu\n",
+	print_message("# a late leader: of %llu seeds %llu give a device twice%s\n",
 		      (unsigned long long)seeds, (unsigned long long)fenced,
-		      (unsigned long long)unfenced);
+		      unfenced > 0 ? ", without the fence some do" : "");
 	assert_int_equal(fenced, 0);
 	assert_true(unfenced > 0);
 }
