@@ -250,8 +250,8 @@ static void read_rates(const struct dp_scheduler_host *h, const struct dp_object
 
 /*
  * A static pod runs under the hash of its configuration, which has no dash; the API server's uids
- * have. Only an annotation, which anybody can write, says which pod of the API it is. So its use is
- * not listed, which makes it use of nobody's: it counts, and no pod can claim it.
+ * have. Only an annotation, which anybody can write, says which pod of the API it is. So the
+ * driver does not list its use, which counts as other use (disk_node.h).
  */
 static bool is_listed(struct dp_text uid)
 {

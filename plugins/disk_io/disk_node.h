@@ -7,13 +7,14 @@
  *
  * What is left of a device in one direction (bytes per second), with p for the pods on the node:
  *
- *	committed = sum over p of max(request of p, measured use of p) + use of nobody's
+ *	committed = sum over p of max(request of p, measured use of p) + other use
  *	available = max(0, capacity - committed)
  *
- * Use of nobody's is what the device does beyond what is told per pod: the system's, that of static
- * pods, and that of pods too idle or too many to be listed. A pod that is listed but not (any more)
- * on the node does not count, so that preemption sees what a victim would leave. On a device whose
- * use is not told per pod, what is measured may be what those do who asked for it:
+ * Other use is what the driver measures on the device, but not for a pod that it lists: the
+ * system's, that of static pods, and that of pods that are idle or too many to be listed. A pod
+ * that is listed but not (any more) on the node does not count, so that preemption sees what a
+ * victim would leave. If the driver does not measure pods on a device, the pods' own requests may
+ * explain the use:
  *
  *	committed = max(sum over p of request of p, measured use)
  *

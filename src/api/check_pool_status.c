@@ -57,7 +57,7 @@ static int64_t count_in(const struct json *devices, const char *field, const cha
 	return n;
 }
 
-/* The devices that are listed are among those that are counted; all are listed: they are those. */
+/* The count is at least the number of listed devices; if all devices are listed, it is equal. */
 static void check_count(struct validation *v, const struct json *summary, const char *name,
 			int64_t listed, bool all, const struct field_path *path)
 {

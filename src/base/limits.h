@@ -184,7 +184,7 @@
 #define DEVICE_ATTRIBUTE_VALUES_MAX 48
 #define CAPACITY_VALUES_MAX         10 /* that a request policy lists */
 #define RESOURCE_HEALTH_MESSAGE_MAX 1024
-/* Devices that one pod or node reports; bytes of a node's annotation that does. */
+/* Devices in the report of one pod or node; bytes of a node's annotation. */
 #define DEVICE_HEALTH_REPORTS_MAX    1024
 #define DEVICE_HEALTH_ANNOTATION_MAX (32UL * KIB)
 #define SECRET_MAX                   (1UL * MIB) /* data of a Secret or ConfigMap */

@@ -40,8 +40,9 @@ struct str describe_state(struct describe *d, const struct json *device);
 struct str describe_fact_health(struct describe *d, const struct json *device);
 
 /*
- * "default/a, default/b, 2 more claims, 9 more allocations": those of other namespaces, and those
- * that the status leaves out. Empty when nobody has it or none may be named.
+ * "default/a, default/b, 2 more claims, 9 more allocations". The 2 claims are in namespaces that
+ * the user may not read; the status leaves the 9 allocations out. Empty if no claim holds the
+ * device.
  */
 struct str describe_holders(struct describe *d, const struct json *device);
 

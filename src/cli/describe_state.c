@@ -41,7 +41,7 @@ size_t describe_hidden_claims(struct describe *d, const struct json *device, siz
 	return hidden;
 }
 
-/* ", 3 more claims, 12 more allocations": those that are not named, and those left out. */
+/* ", 3 more claims, 12 more allocations": hidden from the user, and left out of the status. */
 static void add_others(struct buf *text, size_t hidden, size_t omitted)
 {
 	const char *more = text->n > 0 ? " more" : "";

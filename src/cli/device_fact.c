@@ -29,18 +29,6 @@ struct device_fact device_fact_read(const struct json *entry)
 	return f;
 }
 
-void device_fact_take_health(struct device_fact *f, const struct json *entry)
-{
-	struct device_fact other = device_fact_read(entry);
-
-	f->health = other.health;
-	f->message = other.message;
-	f->since = other.since;
-	f->source = other.source;
-	f->unhealthy = other.unhealthy;
-	f->unsure = other.unsure;
-}
-
 struct device_fact device_fact_copy(struct arena *a, const struct device_fact *f)
 {
 	struct device_fact own = *f;

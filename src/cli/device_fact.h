@@ -29,9 +29,6 @@ struct device_fact {
 /* NULL: nothing is known. */
 struct device_fact device_fact_read(const struct json *entry);
 
-/* Takes the health from another entry of the device; NULL: it is not known. */
-void device_fact_take_health(struct device_fact *f, const struct json *entry);
-
 /* The same fact with text in the arena. */
 struct device_fact device_fact_copy(struct arena *a, const struct device_fact *f);
 

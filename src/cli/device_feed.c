@@ -324,7 +324,8 @@ static const struct json *read_status(struct device_feed *f, const struct cached
 	}
 	/* The publisher knew what this user may not see: health, and which nodes exist. */
 	if (device_view_has_health(&published)) {
-		facts->health = published.status;
+		facts->health_known = true;
+		facts->computed = false;
 		return published.status;
 	}
 	return availability_slice_status(devices_inventory(f->devices), devices_health(f->devices),
@@ -453,7 +454,7 @@ static bool follow_objects(struct device_feed *f)
 	return true;
 }
 
-/* The health that is published, for a user who sees no reports. False: nobody can publish it. */
+/* Follows published statuses, for a user who may not read reports of health. False: none exist. */
 static bool follow_health(struct device_feed *f)
 {
 	if (!f->served.slice_status)

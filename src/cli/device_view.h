@@ -127,8 +127,9 @@ const struct device_view_slice *device_view_find(const struct device_view *v, st
 const struct json *device_view_device(const struct device_view_slice *s, struct str device);
 
 /*
- * Whether the slice's status has the health of its devices, so that one without is not reported. It
- * has not if the slice has changed since, or if whoever wrote it does not see reports.
+ * Whether the writer of the slice's status knew health: then a device without health is
+ * NotReported. False if the slice has changed since, or if the writer could not read reports of
+ * health.
  */
 bool device_view_has_health(const struct device_view_slice *s);
 
@@ -142,8 +143,8 @@ struct device_fact device_view_fact(const struct device_view_slice *s, struct st
 int device_view_rules(struct kube *k, const struct json **ret_rules, struct error *err);
 
 /*
- * Counts of the devices of the slice's spec: those that its status lacks are unknown. Where there
- * is no spec (the slice is gone), of the devices of the status.
+ * Counts the devices of the slice's spec; a device that is not in the status is unknown. Without a
+ * spec (the slice is gone) it counts the devices of the status.
  */
 struct device_counts device_view_count(const struct device_view_slice *s);
 

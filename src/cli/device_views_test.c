@@ -206,7 +206,7 @@ static struct row row_of_status(const struct device_pool *p)
 	return r;
 }
 
-/* The number of the line that begins so; 0: there is none. */
+/* The number in the line that begins with `title`; 0 if no line does. */
 static size_t number_after(struct str text, const char *title)
 {
 	ptrdiff_t at = str_find(text, str_from(title));

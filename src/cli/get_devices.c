@@ -90,7 +90,7 @@ static void read_policies(struct devices *d, const struct device_view *v)
 		(void)inventory_put_slice(d->shares, v->slices[i].object, NULL);
 }
 
-/* The most of each capacity that one more claim could get; NULL: nothing, or it is not shared. */
+/* The most of each capacity that a new claim can get; NULL: nothing, or no shared device. */
 static struct json *largest_share(const struct devices *d, const struct row *r)
 {
 	const struct json *left = json_getz(r->entry, "availableCapacity");

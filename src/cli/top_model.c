@@ -70,13 +70,8 @@ static void read_pods(struct top_slice *s, struct top_device *d, const struct to
 						 &s->arena);
 }
 
-static void read_health(struct device_fact *fact, struct str device, const struct top_facts *facts)
+static void read_health(struct device_fact *fact, const struct top_facts *facts)
 {
-	if (facts->health) {
-		device_fact_take_health(
-			fact, json_find(json_getz(facts->health, "devices"), "name", device));
-		return;
-	}
 	if (facts->computed)
 		device_fact_computed(fact);
 	fact->unsure = !facts->health_known && fact->health.n == 0;
@@ -102,7 +97,7 @@ static void read_states(struct top_slice *s, const struct json *status,
 			fact.omitted = 0;
 		else
 			read_holders(s, &s->devices[k], it);
-		read_health(&fact, name, facts);
+		read_health(&fact, facts);
 		s->devices[k].fact = device_fact_copy(&s->arena, &fact);
 	}
 }

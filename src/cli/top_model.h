@@ -51,7 +51,6 @@ struct top_facts {
 			  struct top_holder **ret_holders);
 	struct str (*pods)(void *arg, struct str ns, struct str claim, struct arena *a);
 	bool health_known; /* a status has all reports of health */
-	const struct json *health; /* a status that has them instead; NULL: none */
 	bool computed; /* the status is computed here */
 	bool stale, elsewhere; /* as in struct top_slice */
 	void *arg;

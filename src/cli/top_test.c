@@ -141,25 +141,6 @@ static bool only_team_a(void *arg UNUSED, struct str ns)
 	return str_eqz(ns, "team-a");
 }
 
-static void health_may_come_from_another_status(void **state)
-{
-	struct fixture *x = *state;
-	struct top_facts facts = {
-		.computed = true, .health = parse(x, "{\"devices\":[" SICK("a") "," FREE("b") "]}")
-	};
-	struct top_slice *s = slice_as(
-		x, "s", SPEC("n1", "\"nodeName\":\"n1\"", NAME("a") "," NAME("b") "," NAME("c")),
-		"{\"devices\":[" HELD("a", "x", "y") "," FREE("b") "," FREE("c") "]}", &facts);
-
-	assert_int_equal(s->devices[0].fact.state, DEVICE_ALLOCATED);
-	assert_string_equal(device_fact_health_name(&s->devices[0].fact).p, "Unhealthy");
-	assert_true(s->devices[0].fact.unhealthy);
-	assert_string_equal(s->devices[0].fact.message.p, "Xid 79");
-	assert_string_equal(device_fact_health_name(&s->devices[1].fact).p, "NotReported");
-	assert_string_equal(device_fact_health_name(&s->devices[2].fact).p, "?");
-	top_slice_free(s);
-}
-
 /* --- golden files ---------------------------------------------------------------------------- */
 
 static void assert_golden(struct fixture *x, const char *name)
@@ -543,7 +524,7 @@ static void changes_of_health_and_pools_are_told(void **state)
 	       "gpu.example.com/n1/gpu-0  NotReported -> Unhealthy  Xid 79\n");
 	expect(x, slice(x, "s", ONE, is_sick), slice(x, "s", ONE, is_free),
 	       "gpu.example.com/n1/gpu-0  Unhealthy -> NotReported\n");
-	/* A taint is told, and is not ill health. */
+	/* A taint has a line of its own. It does not change the health. */
 	expect(x, slice(x, "s", ONE, is_free), slice(x, "s", hot, is_free),
 	       "gpu.example.com/n1/gpu-0  not tainted -> tainted  x.com/hot=90:NoExecute\n");
 	expect(x, slice(x, "s", hot, is_free), slice(x, "s", ONE, is_free),
@@ -779,7 +760,6 @@ int main(void)
 		TEST(nothing_is_shown_as_nothing),
 		TEST(every_size_is_kept_to),
 		TEST(a_tree_has_the_same),
-		TEST(health_may_come_from_another_status),
 		TEST(what_nobody_says_is_not_made_up),
 		TEST(a_status_of_before_is_marked),
 		TEST(a_pool_is_incomplete_on_each_node),

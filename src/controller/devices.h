@@ -2,12 +2,11 @@
  * devices - the inventory of a cluster, kept up to date by informers.
  *
  * Follows ResourceSlices and ResourceClaims (DeviceTaintRules when asked for and served), and puts
- * each into one struct inventory; if asked for, Pods and Nodes, too, for the health of devices and
- * for those whose node does not exist.
- * Watchers are told names of slices: those whose status may be another now, found by what the event
- * touched (all of a pool only as devices_touch.h says), and never all of a cluster. Nobody is told
- * of an event that left the spec of a slice, or the allocation of a claim and its users, as they
- * were.
+ * each into one struct inventory. If asked for, it also follows Pods and Nodes: for the health of
+ * devices, and to know which nodes exist.
+ * Watchers get the names of slices whose status may have changed. An event concerns the slices that
+ * it touched, all of a pool only if devices_touch.h says so, and never all of a cluster. An event
+ * that changes neither the spec of a slice nor a claim's allocation and users concerns none.
  *
  * An object that the inventory refuses is told with each change (`refused`), and treated as
  * inventory.h says.

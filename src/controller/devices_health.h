@@ -29,7 +29,7 @@ struct devices_health_opts {
 	bool pods; /* follow Pods, too; else nothing is known of health */
 	/* Somebody says something else about a device. */
 	void (*changed)(void *arg, struct str driver, struct str pool, struct str device);
-	/* A node came or went; also for those that are there at the beginning. */
+	/* A node was created or deleted; also called for each node of the first list. */
 	void (*node)(void *arg, struct str name);
 	/* All that was there at the beginning is in the book. */
 	void (*synced)(void *arg);

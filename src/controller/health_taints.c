@@ -189,7 +189,7 @@ static void job_free(struct job *j)
 	free(j);
 }
 
-/* A rule that is there, or gone, is what was wanted. */
+/* If the rule exists already, or another one has its name, or it is gone: nothing is left to do. */
 static void on_done(struct client_request *r, const struct client_answer *a UNUSED,
 		    const struct error *err)
 {

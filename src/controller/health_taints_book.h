@@ -40,7 +40,7 @@ bool health_taints_wants(struct health_taints_book *b, struct str id, size_t poo
 /* Ids of all entries, in `a`, in no order. */
 size_t health_taints_ids(const struct health_taints_book *b, struct arena *a, struct str **ret_ids);
 
-/* Devices that have or want a rule; and those that the limit of their pool keeps from it. */
+/* How many devices have or will get a rule; how many get none because of their pool's limit. */
 size_t health_taints_tainted(const struct health_taints_book *b);
 size_t health_taints_withheld(const struct health_taints_book *b);
 

@@ -20,13 +20,13 @@ struct device_health_book;
 struct inventory_slice;
 
 /*
- * The status of a slice: devices, summary, observedGeneration, and, on the lexicographically
- * first slice of its pool, poolStatus. Health is of the book, and is left out if `health` is NULL.
- * Since when, by whom and why is told of devices that are not Healthy: a healthy one that goes from
- * pod to pod reads the same. `old` is the status it has (or NULL): conditions that did
- * not change keep their lastTransitionTime, others get now_ns. NULL when the slice is unknown
- * or of an older generation: it gets no status. Text of the trees is the inventory's and the
- * book's: write them out before those change.
+ * The status of a slice: devices, summary, observedGeneration, and, on the lexicographically first
+ * slice of its pool, poolStatus. Health is of the book, and is left out if `health` is NULL. Only
+ * devices that are not Healthy have healthSince, healthSource and healthMessage, so the status of
+ * a healthy device does not change with its pods. `old` is the status it has (or NULL): conditions
+ * that did not change keep their lastTransitionTime, others get now_ns. NULL when the slice is
+ * unknown or of an older generation: it gets no status. Text of the trees is the inventory's and
+ * the book's: write them out before those change.
  */
 struct json *availability_slice_status(struct inventory *inv,
 				       const struct device_health_book *health, struct str slice,

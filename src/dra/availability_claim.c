@@ -1,6 +1,6 @@
 /*
- * The slices that a claim, a taint rule or a node concerns. For a claim these are those of its
- * devices, and those whose devices could take from the same counters.
+ * The slices that a claim, a taint rule or a node concerns. A claim
+ * concerns the slices of its devices, and slices whose devices use the same counters.
  *
  * A counter that is overdrawn makes every consumer of its pool unavailable, so it concerns them
  * all. Who asks before and after a change misses none: a counter that becomes overdrawn is one of
@@ -179,7 +179,7 @@ size_t availability_rule_slices(struct inventory *inv, struct str rule, struct a
 
 /* --- nodes ---------------------------------------------------------------------------------- */
 
-/* What is wrong with a pool may be hidden from a node, whose devices are usable then. */
+/* A faulty pool may be sound for one node alone. So all its slices depend on which nodes exist. */
 static void add_of_node(struct concerned *c, struct inventory_slice *slice)
 {
 	const struct inventory_pool *pool = slice->pool;

@@ -1,8 +1,8 @@
 /*
  * A speaker (a pod, a node or a claim) has reports, a device has the reports about it, by health.
- * Each put is compared with the speaker's reports: only differences are told, and a health that is
- * the same keeps its beginning. A report is sorted in when it comes, so a lookup usually reads the
- * first.
+ * A put compares what the speaker says with its earlier reports, and calls `changed` for
+ * differences only. A health that stays the same keeps its `since`. Reports are kept sorted, so a
+ * lookup usually reads the first.
  *
  * Whom to believe depends on slices and claims, which come and go by themselves: a lookup asks
  * them, so nothing is to be worked out again when they change.
@@ -287,7 +287,7 @@ static void begin(struct speaker *s)
 	}
 }
 
-/* Takes what was said, forgets what was not said again, and a speaker that says nothing. */
+/* Ends a put: forgets reports that the speaker did not repeat, and a speaker without reports. */
 static void end(struct device_health_book *b, struct speaker *s)
 {
 	map_release(&s->by_id);

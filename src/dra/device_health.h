@@ -64,8 +64,8 @@ bool device_health_split_id(struct str id, struct str *ret_driver, struct str *r
 			    struct str *ret_device);
 
 /*
- * `changed` (or NULL) is called within put and remove for each device of which the speaker says
- * something else now.
+ * put and remove call `changed` (or NULL) for each device about which the speaker has changed its
+ * report.
  */
 struct device_health_book *device_health_book_new(void (*changed)(void *arg, struct str driver,
 								  struct str pool,

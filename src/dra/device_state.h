@@ -72,7 +72,7 @@ struct device_standing device_standing(const struct inventory *inv,
 bool device_share(const struct inventory_device *d, const struct inventory_capacity *c,
 		  struct quantity *ret_least, struct quantity *ret_most);
 
-/* The most that one claim can take if so much is left: what the capacity's policy allows. */
+/* The most that the capacity's policy lets one claim take of what is left. */
 struct quantity device_share_most(const struct inventory_capacity *c, struct quantity left);
 
 #endif

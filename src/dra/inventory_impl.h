@@ -364,8 +364,8 @@ const struct inventory_use *inventory_use(const struct inventory_pool *pool, str
 const struct inventory_use *inventory_next_use(const struct inventory_pool *pool, size_t *at);
 
 /*
- * The slices that name the node, or of which a device does, in no order, in the arena. Settles.
- * Costs these and all slices of which each device names its nodes.
+ * The slices that name the node, or have a device that does, unordered, in the arena. Settles.
+ * Costs these slices and all slices with perDeviceNodeSelection.
  */
 size_t inventory_node_slices(struct inventory *inv, struct str node, struct arena *a,
 			     struct inventory_slice ***ret_slices);

@@ -1,6 +1,6 @@
 /*
- * Requests come from the pods' annotations, who is there and uses a disk from control groups. Both
- * are joined by uid, anew in each round.
+ * Requests come from the pods' annotations. Control groups tell which pods run and use a disk. Each
+ * round joins both by the pod's uid.
  */
 #include "drivers/disk_enforce.h"
 

@@ -62,7 +62,7 @@ struct disk_status_input {
 struct disk_capacity disk_status_capacity(const struct disk_spec *spec,
 					  const struct disk_book *book, const char *device);
 
-/* The device that pods mean who name none; NULL: there is none. */
+/* The device of pods that do not name one; NULL: no device. */
 const struct disk_device *disk_status_primary(const struct disk_status_input *in);
 
 /*

@@ -273,7 +273,7 @@ const struct plugins_events agent_plugin_events = {
 	.on_problem = on_problem,
 };
 
-/* A change is told for each pod that holds the device, and counted once. */
+/* Every pod that holds the device gets an event; the metric counts the change once. */
 static void count_changes(struct agent *a)
 {
 	uint64_t changes = assign_health_changes(a->host.assign);

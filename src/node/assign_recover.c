@@ -83,7 +83,7 @@ static void add_word(struct buf *b, struct str resource, struct str more)
 				 STR_ARG(more));
 }
 
-/* Names of plugins' resources have a domain; those of Kubernetes itself are no plugins'. */
+/* A resource of a device plugin has a domain, and not kubernetes.io. */
 static bool is_extended(struct str name)
 {
 	ptrdiff_t at = str_chr(name, '/');
@@ -168,7 +168,7 @@ static void recover_container(struct recovery *r, const struct pod_containers *c
 			recover_resource(r, rec, name, required,
 					 json_getz(json_find(entries, "name", name), "resources"));
 	}
-	/* It is there already: without CPUs or memory of its own it goes on with those of all. */
+	/* It runs already. If it gets no CPUs or memory of its own, it uses the shared ones. */
 	(void)assign_take_cpus(&r->in, c->container, rec, NULL);
 	(void)assign_take_memory(&r->in, c->container, rec, NULL);
 }

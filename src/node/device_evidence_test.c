@@ -11,11 +11,10 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "node/device_status.h"
+#include "node/device_status_fixture.h"
 #include "node/machine.h"
 
 #define DRIVER STR("gpu.example.com")
-#define FIELD  "allocatedResourcesStatus"
 
 struct test {
 	struct machine machine;
@@ -79,39 +78,6 @@ static void end(struct test *t)
 	arena_release(&t->arena);
 }
 
-static const char *text_of(struct test *t, const struct json *v)
-{
-	struct buf b = BUF_INIT(MIB);
-	char *copy;
-
-	assert_int_equal(json_print(&b, v, NULL), 0);
-	copy = arena_strdup(&t->arena, buf_str(&b));
-	buf_release(&b);
-	return copy;
-}
-
-static struct json *container_field(const struct json *status, const char *list, const char *name)
-{
-	JSON_FOREACH (it, json_getz(status, list)) {
-		if (str_eqz(json_text_at(it, "name"), name))
-			return json_getz(it, FIELD);
-	}
-	return NULL;
-}
-
-static const struct json *condition(const struct json *status)
-{
-	const struct json *found = NULL;
-
-	JSON_FOREACH (it, json_getz(status, "conditions")) {
-		if (!str_eqz(json_text_at(it, "type"), DEVICES_HEALTHY_CONDITION))
-			continue;
-		assert_null(found);
-		found = it;
-	}
-	return found;
-}
-
 static const char simple_pod[] = POD("", CONTAINER("main"));
 
 #define ENDED(name, id, code)                                                          \
@@ -146,7 +112,8 @@ static struct json *fill_next(struct test *t, const char *status, const struct j
 static void assert_shows(struct test *t, const struct json *status, const char *container,
 			 const char *text)
 {
-	const char *list = text_of(t, container_field(status, "containerStatuses", container));
+	const char *list = text_of(&t->arena,
+				   container_field(status, "containerStatuses", container));
 
 	if (!strstr(list, text))
 		fail_msg("%s is not in %s", text, list);
@@ -168,7 +135,7 @@ static void a_failed_container_keeps_the_health_at_its_end(void **state UNUSED)
 	status = fill_next(&t, ended, status);
 	assert_shows(&t, status, "main", TOO_HOT);
 	assert_true(str_eqz(json_text_at(condition(status), "status"), "False"));
-	assert_non_null(strstr(text_of(&t, condition(status)), "pool/d: too hot"));
+	assert_non_null(strstr(text_of(&t.arena, condition(status)), "pool/d: too hot"));
 	health_driver_gone(t.health, DRIVER);
 	status = fill_next(&t, ended, status);
 	assert_shows(&t, status, "main", TOO_HOT);
@@ -176,7 +143,7 @@ static void a_failed_container_keeps_the_health_at_its_end(void **state UNUSED)
 	hear(&t, ASSIGN_UNHEALTHY, "later");
 	status = fill_next(&t, ended, status);
 	assert_shows(&t, status, "main", TOO_HOT);
-	assert_non_null(strstr(text_of(&t, condition(status)), "pool/d: too hot"));
+	assert_non_null(strstr(text_of(&t.arena, condition(status)), "pool/d: too hot"));
 	/* The next container has the device as it is. */
 	hear(&t, ASSIGN_HEALTHY, NULL);
 	status = fill_next(&t, "{\"containerStatuses\":[" RUNS("main", "2") "]}", status);
@@ -230,7 +197,7 @@ static void a_container_that_still_runs_shows_the_present_health(void **state UN
 	assert_shows(&t, status, "a", TOO_HOT);
 	assert_shows(&t, status, "b", "\"health\":\"Healthy\"");
 	assert_non_null(
-		strstr(text_of(&t, container_field(status, "initContainerStatuses", "init")),
+		strstr(text_of(&t.arena, container_field(status, "initContainerStatuses", "init")),
 		       "\"health\":\"Healthy\""));
 	assert_true(str_eqz(json_text_at(condition(status), "status"), "False"));
 	end(&t);

@@ -1,12 +1,12 @@
 /*
  * device_plugin - the device plugins that are connected: one endpoint per resource and socket.
  *
- * An endpoint connects, is asked for its options, and then sends lists of devices until its
- * stream ends, which is the end of it: it must register again. If a resource has several
- * endpoints (a rolling update), the newest counts: it is asked for allocations, and its list is
- * the resource's. The latest list of each other endpoint is kept, for the time when that one is
- * the newest. Upstream takes every list, whichever endpoint sends it, and keeps that of an
- * endpoint that has gone. Only for the files behind plugins.h.
+ * An endpoint connects, is asked for its options, and then sends lists of devices until its stream
+ * ends, which is the end of it: it must register again. If a resource has several endpoints (a
+ * rolling update), the newest counts: it is asked for allocations, and its list is the resource's.
+ * The agent keeps the latest list of each other endpoint, in case that endpoint becomes the
+ * newest. Upstream takes every list, whichever endpoint sends it, and keeps that of an endpoint
+ * that has gone. Only for the files behind plugins.h.
  */
 #ifndef NODE_DEVICE_PLUGIN_H
 #define NODE_DEVICE_PLUGIN_H

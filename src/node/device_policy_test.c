@@ -126,7 +126,7 @@ static void a_container_is_due_once_and_its_successor_again(void **state)
 	assert_true(look(&t, &restart, 1000));
 	assert_false(look(&t, &restart, 5000));
 	assert_int_equal(t.wake_ms, INT64_MAX);
-	/* What was to be done has failed. */
+	/* The restart has failed: it is due again a second later. */
 	device_policy_again(&t.book, STR("1"), 5000);
 	assert_false(look(&t, &restart, 5999));
 	assert_true(look(&t, &restart, 6000));

@@ -16,12 +16,11 @@
 #include "base/limits.h"
 #include "base/vec.h"
 #include "node/claims.h"
-#include "node/device_status.h"
+#include "node/device_status_fixture.h"
 #include "node/machine.h"
 
 #define DRIVER STR("gpu.example.com")
 #define WALL   (INT64_C(1700000000) * INT64_C(1000000000))
-#define FIELD  "allocatedResourcesStatus"
 
 struct notice {
 	char pod[16];
@@ -181,39 +180,6 @@ static struct json *fill(struct test *t, const struct json *before)
 	return status;
 }
 
-static const char *text_of(struct test *t, const struct json *v)
-{
-	struct buf b = BUF_INIT(MIB);
-	char *copy;
-
-	assert_int_equal(json_print(&b, v, NULL), 0);
-	copy = arena_strdup(&t->arena, buf_str(&b));
-	buf_release(&b);
-	return copy;
-}
-
-static struct json *container_field(const struct json *status, const char *list, const char *name)
-{
-	JSON_FOREACH (it, json_getz(status, list)) {
-		if (str_eqz(json_text_at(it, "name"), name))
-			return json_getz(it, FIELD);
-	}
-	return NULL;
-}
-
-static const struct json *condition(const struct json *status)
-{
-	const struct json *found = NULL;
-
-	JSON_FOREACH (it, json_getz(status, "conditions")) {
-		if (!str_eqz(json_text_at(it, "type"), DEVICES_HEALTHY_CONDITION))
-			continue;
-		assert_null(found);
-		found = it;
-	}
-	return found;
-}
-
 #define MAIN_STATUS "\"containerStatuses\":[" STATUS("main") "]"
 
 /* --- KEP-4680: DRA Manager Logic ----------------------------------------------------------- */
@@ -233,7 +199,7 @@ static void a_health_report_is_processed_into_the_status(void **state UNUSED)
 	use_claim(&t, t.pod, "gpu", "c1", held, 2);
 	(void)health_report(t.health, DRIVER, v, 2, 0);
 	status = fill(&t, NULL);
-	assert_string_equal(text_of(&t, container_field(status, "containerStatuses", "main")),
+	assert_string_equal(text_of(&t.arena, container_field(status, "containerStatuses", "main")),
 			    "[{\"name\":\"claim:gpu\",\"resources\":["
 			    "{\"resourceID\":\"gpu.example.com/pool/d0\",\"health\":\"Healthy\"},"
 			    "{\"resourceID\":\"gpu.example.com/pool/d1\",\"health\":\"Unhealthy\","
@@ -243,7 +209,7 @@ static void a_health_report_is_processed_into_the_status(void **state UNUSED)
 	(void)health_report(t.health, DRIVER, v, 1, 1);
 	status = fill(&t, NULL);
 	assert_string_equal(
-		text_of(&t, container_field(status, "containerStatuses", "main")),
+		text_of(&t.arena, container_field(status, "containerStatuses", "main")),
 		"[{\"name\":\"claim:gpu\",\"resources\":["
 		"{\"resourceID\":\"gpu.example.com/pool/d0\",\"health\":\"Unknown\"},"
 		"{\"resourceID\":\"gpu.example.com/pool/d1\",\"health\":\"Healthy\"}]}]");
@@ -365,7 +331,7 @@ static void the_field_is_populated_for_each_container_as_it_names_things(void **
 	"{\"resourceID\":\"gpu.example.com/pool/b\",\"health\":\"Unhealthy\"," \
 	"\"message\":\"bent\"}"
 	assert_string_equal(
-		text_of(&t, container_field(status, "containerStatuses", "main")),
+		text_of(&t.arena, container_field(status, "containerStatuses", "main")),
 		"[{\"name\":\"claim:gpu/big\",\"resources\":[" H("a", "Healthy") "," H(
 			"any", "Unknown") "]},"
 					  "{\"name\":\"claim:gpu/small\",\"resources\":[" H(
@@ -374,10 +340,11 @@ static void the_field_is_populated_for_each_container_as_it_names_things(void **
 								    "nic\",\"resources\":[" H(
 									    "nic0",
 									    "Unknown") "]}]");
-	assert_string_equal(text_of(&t, container_field(status, "initContainerStatuses", "setup")),
-			    "[{\"name\":\"claim:nic\",\"resources\":[" H("nic0", "Unknown") "]}]");
 	assert_string_equal(
-		text_of(&t, container_field(status, "initContainerStatuses", "sidecar")),
+		text_of(&t.arena, container_field(status, "initContainerStatuses", "setup")),
+		"[{\"name\":\"claim:nic\",\"resources\":[" H("nic0", "Unknown") "]}]");
+	assert_string_equal(
+		text_of(&t.arena, container_field(status, "initContainerStatuses", "sidecar")),
 		"[{\"name\":\"claim:gpu/small/first\",\"resources\":[" H("any", "Unknown") "," BENT
 											   "]}]");
 	assert_null(container_field(status, "containerStatuses", "plain"));
@@ -403,7 +370,7 @@ static void devices_that_no_container_names_are_the_pods_own(void **state UNUSED
 	use_claim(&t, t.pod, "part", "c3", two, 2);
 	status = fill(&t, NULL);
 	assert_string_equal(
-		text_of(&t, json_getz(status, FIELD)),
+		text_of(&t.arena, json_getz(status, FIELD)),
 		"[{\"name\":\"claim:loose\",\"resources\":[" H(
 			"b",
 			"Unknown") "]},{\"name\":\"claim:part\",\"resources\":[" H("d",
@@ -441,7 +408,7 @@ static void a_claim_behind_extended_resources_has_its_own_name(void **state UNUS
 				   "\"requestName\":\"container-0-request-0\"}]}"));
 	use_claim(&t, t.pod, CLAIMS_EXTENDED, "c1", held, 2);
 	status = fill(&t, NULL);
-	assert_string_equal(text_of(&t, container_field(status, "containerStatuses", "main")),
+	assert_string_equal(text_of(&t.arena, container_field(status, "containerStatuses", "main")),
 			    "[{\"name\":\"claim:p-extended-resources-xyz/container-0-request-0\","
 			    "\"resources\":[" H("a", "Unknown") "]}]");
 	assert_null(container_field(status, "containerStatuses", "other"));
@@ -478,7 +445,7 @@ static void devices_of_plugins_are_told_with_their_messages(void **state UNUSED)
 	v[1].message = STR("lost its bitstream");
 	assign_set_resource(t.assign, STR("vendor.com/fpga"), v, 2);
 	status = fill(&t, NULL);
-	assert_string_equal(text_of(&t, container_field(status, "containerStatuses", "main")),
+	assert_string_equal(text_of(&t.arena, container_field(status, "containerStatuses", "main")),
 			    "[{\"name\":\"vendor.com/fpga\",\"resources\":["
 			    "{\"resourceID\":\"f0\",\"health\":\"Unhealthy\","
 			    "\"message\":\"lost its bitstream\"},"
@@ -486,7 +453,7 @@ static void devices_of_plugins_are_told_with_their_messages(void **state UNUSED)
 	/* Without the gate for messages. */
 	t.opts.messages = false;
 	status = fill(&t, NULL);
-	assert_null(strstr(text_of(&t, status), "bitstream"));
+	assert_null(strstr(text_of(&t.arena, status), "bitstream"));
 	/* The plugin is gone, and when all is forgotten: Unknown. */
 	for (int i = 0; i < 2; i++) {
 		if (i == 0)
@@ -495,7 +462,7 @@ static void devices_of_plugins_are_told_with_their_messages(void **state UNUSED)
 			assign_drop_resource(t.assign, STR("vendor.com/fpga"));
 		status = fill(&t, NULL);
 		assert_string_equal(
-			text_of(&t, container_field(status, "containerStatuses", "main")),
+			text_of(&t.arena, container_field(status, "containerStatuses", "main")),
 			"[{\"name\":\"vendor.com/fpga\",\"resources\":["
 			"{\"resourceID\":\"f0\",\"health\":\"Unknown\"},"
 			"{\"resourceID\":\"f1\",\"health\":\"Unknown\"}]}]");
@@ -521,7 +488,7 @@ static void health_is_told_after_the_pod_has_ended(void **state UNUSED)
 	assign_set_resource(t.assign, STR("vendor.com/fpga"), v, 2);
 	(void)health_report(t.health, DRIVER, &bad, 1, 0);
 	assert_int_equal(t.notices.n, 1);
-	text = text_of(&t, fill(&t, NULL));
+	text = text_of(&t.arena, fill(&t, NULL));
 	assert_non_null(strstr(text, "\"resourceID\":\"f0\",\"health\":\"Unhealthy\""));
 	assert_non_null(strstr(text, "gpu.example.com/pool/d\",\"health\":\"Unhealthy\","
 				     "\"message\":\"afterwards\""));
@@ -570,7 +537,7 @@ static void a_device_in_two_shares_and_a_claim_named_twice_are_told_once(void **
 	assert_int_equal(assign_claim_use(t.assign, t.pod, STR("other"), &claim, NULL), 0);
 	assign_claim_set_devices(t.assign, STR("c1"), driver, devices, 2);
 	status = fill(&t, NULL);
-	assert_string_equal(text_of(&t, container_field(status, "containerStatuses", "main")),
+	assert_string_equal(text_of(&t.arena, container_field(status, "containerStatuses", "main")),
 			    "[{\"name\":\"claim:gpu\",\"resources\":[" H(
 				    "d", "Unknown") "]},"
 						    "{\"name\":\"claim:other\",\"resources\":[" H(

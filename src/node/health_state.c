@@ -5,8 +5,9 @@
  *	"health":"Healthy","message":"..","updated":1700000000,"timeoutMs":30000}]}]}
  *
  * A device that has not been reported since it was loaded also has
- * "expires":"2023-11-14T22:13:50.000000000Z". One whose time was over is Unknown. Reading is all or
- * nothing: a file with a fault in it was not written by us, whatever its check sum says.
+ * "expires":"2023-11-14T22:13:50.000000000Z". If that time has passed, its health is Unknown.
+ * Reading is all or nothing: a file with a fault in it was not written by us, whatever its check
+ * sum says.
  */
 #include <inttypes.h>
 

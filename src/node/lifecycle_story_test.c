@@ -481,7 +481,7 @@ static void the_status_is_what_upstream_writes(void **state)
 		"\"startTime\":\"2026-01-02T00:00:00Z\"}";
 	struct fixture f;
 
-	/* Conditions of the agent's that do not apply, here those of an earlier one, are gone. */
+	/* The agent removes own conditions that no longer apply, here from an earlier run. */
 	fixture_init(&f, "generation=3 gate=x/y m:a",
 		     "{'phase':'Pending','qosClass':'BestEffort','conditions':[{'type':"
 		     "'devplane.dev/DevicesHealthy','status':'True'},{'type':'PodResizePending',"

@@ -27,7 +27,7 @@ struct log_stream {
 	int64_t at; /* in the file */
 	struct log_file_tail tail; /* while it seeks */
 	bool seeking; /* where the last lines begin; the answer has not begun */
-	/* ms: since when another file is in its place and nothing came here; 0: there is none */
+	/* ms: when a new file took its place, or this one grew last since then; 0: neither */
 	int64_t replaced_at;
 	bool ending; /* the container does not run: this look is the last */
 	bool over; /* the answer is complete */

@@ -353,20 +353,28 @@ static void a_folder_that_cannot_be_watched_is_looked_at(void **state)
 	check_got(w, LATER_MS, "one\ntwo\n");
 }
 
-/* The runtime may still write into the old file for a moment. */
-static void a_rotated_log_is_read_to_its_end_before_the_new_one(void **state)
+/* Follows a log with the line "one", and renames it. Returns the renamed file, open for writing. */
+static int rotate_followed(struct world *w, char *old, size_t size)
 {
-	struct world *w = *state;
-	char old[128];
 	int fd;
 
-	(void)snprintf(old, sizeof(old), "%s.old", w->path);
+	(void)snprintf(old, size, "%s.old", w->path);
 	write_to(w, 0, HEAD "one\n");
 	w->opts.follow = true;
 	ask(w);
 	check_got(w, LATER_MS, "one\n");
 	fd = open(w->path, O_WRONLY | O_APPEND | O_CLOEXEC);
 	assert_int_equal(rename(w->path, old), 0);
+	return fd;
+}
+
+/* The runtime may still write into the old file for a moment. */
+static void a_rotated_log_is_read_to_its_end_before_the_new_one(void **state)
+{
+	struct world *w = *state;
+	char old[128];
+	int fd = rotate_followed(w, old, sizeof(old));
+
 	append(w, HEAD "three\n");
 	check_got(w, SOON_MS, "one\n");
 	assert_int_equal(write(fd, HEAD "two\n", strlen(HEAD "two\n")), strlen(HEAD "two\n"));
@@ -382,15 +390,8 @@ static void an_old_log_is_followed_until_the_new_one_is_written(void **state)
 {
 	struct world *w = *state;
 	char old[128];
-	int fd;
+	int fd = rotate_followed(w, old, sizeof(old));
 
-	(void)snprintf(old, sizeof(old), "%s.old", w->path);
-	write_to(w, 0, HEAD "one\n");
-	w->opts.follow = true;
-	ask(w);
-	check_got(w, LATER_MS, "one\n");
-	fd = open(w->path, O_WRONLY | O_APPEND | O_CLOEXEC);
-	assert_int_equal(rename(w->path, old), 0);
 	append(w, "");
 	check_got(w, LATER_MS, "one\n");
 	assert_int_equal(write(fd, HEAD "two\n", strlen(HEAD "two\n")), strlen(HEAD "two\n"));

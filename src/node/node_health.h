@@ -2,8 +2,8 @@
  * node_health - what the agent says about devices that are not healthy, on its Node. Pure.
  *
  * The text of the annotation DEVICE_HEALTH_ANNOTATION (dra/device_health.h has its form): every
- * device of which a driver reports health and that is not Healthy, whoever holds it; so a device
- * that no pod's status shows is known, too, and none is lost when its pod ends. Unhealthy ones come
+ * device that a driver reports as not Healthy, held or not. So the controller knows of devices that
+ * no pod holds, and keeps knowing when a pod ends. Unhealthy ones come
  * first, then Unknown ones, each by driver, pool and device. Messages are cut at
  * NODE_HEALTH_MESSAGE_MAX bytes, and devices beyond DEVICE_HEALTH_REPORTS_MAX or
  * DEVICE_HEALTH_ANNOTATION_MAX bytes are left out.

@@ -1,5 +1,5 @@
 /*
- * pod_condition - whose conditions those in a pod's status are: the one list of the agent's. Pure.
+ * pod_condition - the one list of the conditions that the agent owns in a pod's status. Pure.
  *
  * The agent makes its own anew each time and removes those that no longer apply. Conditions of
  * others (readiness gates, controllers) are never changed.

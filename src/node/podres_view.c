@@ -258,7 +258,7 @@ static size_t put_claim(struct view *w, const struct part *p, size_t from,
 	return to;
 }
 
-/* Claims of which no container names a device; its extended resources' claim is always named. */
+/* Adds claims that no container names. The claim for extended resources always has a container. */
 static void put_unnamed(struct view *w, Podresources__PodResources *m)
 {
 	Podresources__DynamicResource *claim = NULL;

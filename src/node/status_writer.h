@@ -7,8 +7,9 @@
  * top-level fields that differ only; conditions are merged by type, so others' stay. While a
  * patch is under way the next is made of the state then: rapid changes end in the latest, with
  * no queue between. No delay is added to the first. Failures are tried again with back-off (0.1
- * s to 5 s); a pod that is gone (404, or a conflict, and another pod has the name) is forgotten. A
- * refusal (422) is told, and tried without the pod-level field when that was refused.
+ * s to 5 s); a pod that is gone (404, or a conflict, and another pod has the name) is forgotten.
+ * The writer reports a refusal (422) to its owner. If the server refused the pod-level field, the
+ * writer sends the status again without it.
  * Threads: the loop's.
  */
 #ifndef NODE_STATUS_WRITER_H

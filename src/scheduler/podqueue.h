@@ -85,7 +85,7 @@ void podqueue_update(struct podqueue *q, struct podinfo *old, struct podinfo *p,
 void podqueue_remove(struct podqueue *q, struct str uid);
 struct queued_pod *podqueue_find(const struct podqueue *q, struct str uid);
 
-/* The first of those in active; NULL: there is none. */
+/* The pod that podqueue_pop() would return; it stays in the queue. NULL: no pod is active. */
 const struct queued_pod *podqueue_first(const struct podqueue *q);
 /* The next to try; NULL: none now. It is in flight until one of the two below. */
 struct queued_pod *podqueue_pop(struct podqueue *q, int64_t now_ms);

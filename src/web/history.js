@@ -21,7 +21,7 @@ export class History {
 			this.records.splice(0, this.records.length - LIMIT)
 	}
 
-	// What is seen is now, also if it began before. An event may have told of it already.
+	// Adds the health that the page sees now, unless an event has already reported the same health.
 	see(record) {
 		const last = this.records.at(-1)
 		if (last?.health !== record.health)

@@ -84,7 +84,7 @@ same "only some nodes have what is asked for" "claim default/big fits on 2 of 3 
 contains "and the others' selectors are told" "selector of the request is false" "$out"
 out=$(fit two)
 same "the first line answers" "claim default/two fits on 1 of 3 nodes: n1" "$(head -n 1 <<<"$out")"
-contains "a taint is told with its device" "1 device Tainted: gpu-1 (example.com/hot:NoExecute)" "$out"
+contains "the taint is printed with its device" "1 device Tainted: gpu-1 (example.com/hot:NoExecute)" "$out"
 out=$(fit five)
 same "no node is enough" "claim default/five fits on 0 of 3 nodes" "$(head -n 1 <<<"$out")"
 

@@ -25,7 +25,7 @@ const page = await browser.page(server)
 const key = (pool, name) => `${DRIVER}/${pool}/${name}`
 const names = { Available: "free", PartiallyAllocated: "partial", Allocated: "allocated", Unavailable: "unavailable" }
 
-// What slices say at this moment. A state that is not published, or not of this version of the slice, is not known.
+// Counts from the slices' status now. A device is "unpublished" if its slice has no status, or one of an older generation.
 async function published() {
 	const sums = { devices: 0, free: 0, partial: 0, allocated: 0, unavailable: 0, unpublished: 0, unhealthy: 0 }
 	for (const { metadata, spec, status } of (await client.get(slices)).body.items)
