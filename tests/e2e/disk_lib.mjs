@@ -39,16 +39,17 @@ let ours = false // the folder of all pods
 
 // A control group as a kubelet names it, in which the kernel counts; undefined and why when there is none.
 export function makeGroup(loop, uid) {
-	const v1 = "/sys/fs/cgroup/blkio", v2 = "/sys/fs/cgroup"
-	const top = existsSync(v1) ? v1 : v2, all = `${top}/kubepods`, pod = `${all}/pod${uid}`
+	const v1 = existsSync("/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device")
+	const v2 = existsSync("/sys/fs/cgroup/cgroup.procs") ? "/sys/fs/cgroup" : "/sys/fs/cgroup/unified"
+	const top = v1 ? "/sys/fs/cgroup/blkio" : v2, all = `${top}/kubepods`, pod = `${all}/pod${uid}`
 	ours ||= !existsSync(all)
 	try {
-		if (top === v2 && ours)
+		if (!v1 && ours)
 			writeFileSync(`${top}/cgroup.subtree_control`, "+io")
 		mkdirSync(pod, { recursive: true })
 		process.on("exit", () => [pod, ...(ours ? [all] : [])].forEach((d) => spawnSync("rmdir", [d])))
 		// Since Linux 6.10 version 1 counts on a device only when it has been given a limit there.
-		if (top === v1)
+		if (v1)
 			writeFileSync(`${pod}/blkio.throttle.write_bps_device`, `${readFileSync(`/sys/block/${loop.name}/dev`, "utf8").trim()} 1099511627776`)
 		else
 			writeFileSync(`${all}/cgroup.subtree_control`, "+io")
