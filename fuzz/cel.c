@@ -8,6 +8,7 @@
 #include "cel/program.h"
 #include "cel/reference.h"
 #include "target.h"
+#include "cel/libraries.h"
 
 enum { COST_MAX = 20000, STEPS = 100000, TEXT_MAX = 2048 };
 

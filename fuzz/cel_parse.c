@@ -4,6 +4,7 @@
  */
 #include "base/limits.h"
 #include "cel/env.h"
+#include "cel/libraries.h"
 #include "cel/macro.h"
 #include "target.h"
 

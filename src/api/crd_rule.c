@@ -7,6 +7,7 @@
 
 #include "api/crd_cel_type.h"
 #include "base/limits.h"
+#include "cel/libraries.h"
 
 enum {
 	NAME_MAX_LENGTH = 253, /* of metadata.name; a generated suffix takes one at least */

@@ -20,6 +20,7 @@
 #include "base/random.h"
 #include "cel/program.h"
 #include "cel/reference.h"
+#include "cel/libraries.h"
 
 enum { EXPRESSIONS = 20000, DEPTH = 4, LOCALS = 8, STEPS = 200000 };
 

@@ -42,6 +42,7 @@
 #include "base/zone.h"
 #include "cel/json.h"
 #include "cel/program.h"
+#include "cel/libraries.h"
 
 enum {
 	VARIABLES_MAX = 32,

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "cel/check.h"
 #include "cel/parse.h"
+#include "cel/libraries.h"
 
 #define KUBERNETES (CEL_HOMOGENEOUS | CEL_LITERALS)
 

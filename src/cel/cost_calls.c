@@ -7,8 +7,8 @@
  */
 #include "cel/cost.h"
 
-#include "cel/lib_format.h"
-#include "cel/lib_ip.h"
+#include "cel/named_format.h"
+#include "cel/ip.h"
 
 #define CALL(name)                                                                            \
 	static uint64_t name(struct cel_eval *ev, const struct cel_value *args, size_t nargs, \

@@ -18,6 +18,7 @@
 #include "cel/device.h"
 #include "cel/json.h"
 #include "cel/program.h"
+#include "cel/libraries.h"
 
 enum { FILE_MAX = 1024 * 1024 };
 

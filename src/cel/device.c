@@ -8,6 +8,7 @@
  * and has(), and is not found by `in`, is kept.
  */
 #include "cel/device.h"
+#include "cel/libraries.h"
 
 #include "base/limits.h"
 

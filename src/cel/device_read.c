@@ -4,7 +4,7 @@
  */
 #include "base/limits.h"
 #include "cel/device.h"
-#include "cel/lib_semver.h"
+#include "cel/semver.h"
 
 struct cel_device_name cel_device_name(struct str qualified, struct str domain)
 {

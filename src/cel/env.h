@@ -73,11 +73,4 @@ static inline bool cel_is_spent(const struct cel_env *env)
 	return env->budget && env->budget->spent;
 }
 
-/* Every library, for the command line. */
-extern const struct cel_library *const cel_libraries_all[];
-/* What Kubernetes 1.37 has for new expressions; goes with the first three flags. */
-extern const struct cel_library *const cel_libraries_kubernetes[];
-/* The same with cel.bind: device selectors. */
-extern const struct cel_library *const cel_libraries_device[];
-
 #endif

@@ -4,7 +4,7 @@
  */
 #include "cel/lib_authz.h"
 
-#include "cel/library.h"
+#include "cel/libraries.h"
 
 struct question {
 	const struct cel_authorizer *authorizer;

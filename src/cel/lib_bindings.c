@@ -2,7 +2,7 @@
  * cel.bind(name, value, expression) and cel.block([value, ..], expression): macros and no
  * functions. They become folds over an empty list, whose accumulator is the name.
  */
-#include "cel/library.h"
+#include "cel/libraries.h"
 #include "cel/macro.h"
 
 const struct cel_library cel_lib_bindings = {

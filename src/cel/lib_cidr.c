@@ -1,8 +1,8 @@
 /*
  * Prefixes of IP addresses. Text where a prefix or address is wanted is read as one first.
  */
-#include "cel/lib_ip.h"
-#include "cel/library.h"
+#include "cel/ip.h"
+#include "cel/libraries.h"
 
 static struct cel_value wrap(const struct cel_address *cidr)
 {

@@ -4,7 +4,7 @@
  * such folds and collects the entries itself; what is here copies the map each time, and
  * says what the function means.
  */
-#include "cel/library.h"
+#include "cel/libraries.h"
 #include "cel/macro.h"
 
 static struct cel_value exists(struct cel_eval *ev, const struct cel_value *key)

@@ -6,7 +6,7 @@
 #include "base/base64.h"
 #include "base/limits.h"
 #include "cel/json.h"
-#include "cel/library.h"
+#include "cel/libraries.h"
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 			       "0123456789+/";

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/regex.h"
 #include "cel/env.h"
+#include "cel/libraries.h"
 #include "cel/lib_regex.h"
 #include "cel/program.h"
 

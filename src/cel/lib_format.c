@@ -5,8 +5,8 @@
 #include "cel/lib_format.h"
 
 #include "base/date.h"
-#include "cel/lib_url.h"
-#include "cel/library.h"
+#include "cel/url.h"
+#include "cel/libraries.h"
 
 static void label(struct str s, struct names_faults *f, struct error *err)
 {

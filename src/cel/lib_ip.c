@@ -2,9 +2,9 @@
  * Addresses of IP. Reading them is Kubernetes' or the specification's, which differ in one
  * point; the rest is the same library.
  */
-#include "cel/lib_ip.h"
+#include "cel/ip.h"
 
-#include "cel/library.h"
+#include "cel/libraries.h"
 
 /* --- reading ------------------------------------------------------------------------ */
 

@@ -2,7 +2,7 @@
  * Kubernetes' functions of lists. Their overloads are one per type of element, since a signature
  * cannot say "what has an order"; the functions themselves look at the values.
  */
-#include "cel/library.h"
+#include "cel/libraries.h"
 
 /* --- order -------------------------------------------------------------------------- */
 

@@ -13,10 +13,11 @@
 #include "base/limits.h"
 #include "cel/cost.h"
 #include "cel/env.h"
+#include "cel/libraries.h"
 #include "cel/lib_format.h"
-#include "cel/lib_ip.h"
-#include "cel/lib_semver.h"
-#include "cel/lib_url.h"
+#include "cel/ip.h"
+#include "cel/semver.h"
+#include "cel/url.h"
 
 static void overloads_are_in_byte_order(void **state)
 {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/limits.h"
-#include "cel/library.h"
+#include "cel/libraries.h"
 #include "cel/macro.h"
 
 /* --- views -------------------------------------------------------------------------- */

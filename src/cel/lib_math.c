@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "cel/library.h"
+#include "cel/libraries.h"
 #include "cel/macro.h"
 
 static const struct cel_type list_uint = { .kind = CEL_TYPE_LIST,

@@ -2,7 +2,7 @@
  * cel-go's optionals. Selecting from what may be missing, and or() and orValue(), whose argument
  * is evaluated only when it is needed, are the evaluator's; their rows tell the checker.
  */
-#include "cel/library.h"
+#include "cel/libraries.h"
 #include "cel/macro.h"
 
 static const struct cel_type list_of_optional_a = { .kind = CEL_TYPE_LIST,

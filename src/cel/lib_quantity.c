@@ -3,7 +3,7 @@
  */
 #include "base/quantity.h"
 
-#include "cel/library.h"
+#include "cel/libraries.h"
 
 static struct cel_value wrap(struct cel_eval *ev, struct quantity q)
 {

@@ -7,7 +7,7 @@
 
 #include "base/limits.h"
 #include "cel/lib_strings.h"
-#include "cel/library.h"
+#include "cel/libraries.h"
 
 /* The steps that the environment has left. A pattern that needs more has spent them. */
 static uint64_t *steps_of(const struct cel_env *env)

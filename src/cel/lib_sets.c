@@ -2,7 +2,7 @@
  * cel-go's sets: lists looked at as sets. Elements are compared as `==` compares them, each
  * with each: what an element hashes to would have to be the same for 1, 1u and 1.0.
  */
-#include "cel/library.h"
+#include "cel/libraries.h"
 
 static bool has(struct cel_eval *ev, const struct cel_value *list, const struct cel_value *v)
 {

@@ -6,6 +6,7 @@
 #include "cel/lib_standard.h"
 
 #include "cel/macro.h"
+#include "cel/libraries.h"
 
 #define UNARY(function, id, result, a, call)                              \
 	{                                                                 \

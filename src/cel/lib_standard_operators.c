@@ -7,7 +7,6 @@
 #include "base/regex.h"
 #include "cel/lib_regex.h"
 #include "cel/lib_standard.h"
-#include "cel/machine.h"
 
 #define INT_OVERFLOW  CEL_ERROR_V("integer overflow")
 #define UINT_OVERFLOW CEL_ERROR_V("unsigned integer overflow")

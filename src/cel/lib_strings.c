@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-#include "cel/library.h"
+#include "cel/libraries.h"
 
 static struct cel_value out_of_range(struct cel_eval *ev, int64_t index)
 {

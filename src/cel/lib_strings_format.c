@@ -14,7 +14,7 @@
 #include "base/limits.h"
 #include "base/print.h"
 #include "cel/lib_strings.h"
-#include "cel/library.h"
+#include "cel/libraries.h"
 #include "cel/value.h"
 
 /* --- what clauses share ------------------------------------------------------------- */

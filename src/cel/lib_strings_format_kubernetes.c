@@ -10,7 +10,7 @@
 #include "base/print.h"
 #include "cel/lib_strings.h"
 #include "cel/lib_strings_format.h"
-#include "cel/library.h"
+#include "cel/libraries.h"
 
 /* --- numbers ------------------------------------------------------------------------ */
 

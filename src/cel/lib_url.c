@@ -1,9 +1,9 @@
 /*
  * URLs. What a query says is taken apart when it is asked for, not before.
  */
-#include "cel/lib_url.h"
+#include "cel/url.h"
 
-#include "cel/library.h"
+#include "cel/libraries.h"
 
 static struct cel_value url_make(struct cel_eval *ev, const struct cel_value *args)
 {

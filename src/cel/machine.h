@@ -207,16 +207,6 @@ const struct cel_ins *cel_op_build_map(struct cel_machine *m, const struct cel_i
 
 /* --- shared with the reference ------------------------------------------------------ */
 
-/*
- * operand.key or operand[key]: CEL_NOTHING when a map, list or object does not have it, or when the
- * operand can have none at all; an error for a key that lists do not take. The operand is neither
- * an error nor an optional.
- */
-struct cel_value cel_qualify(struct cel_eval *ev, const struct cel_value *operand,
-			     const struct cel_value *key);
-/* The error for what is not there: "no such key: x" or "index out of bounds: 3". */
-struct cel_value cel_missing(struct cel_eval *ev, const struct cel_value *operand,
-			     const struct cel_value *key);
 /* Calls the first overload that takes such arguments, none of them an error. */
 struct cel_value cel_dispatch(struct cel_eval *ev, const struct cel_call *call,
 			      const struct cel_value *args);

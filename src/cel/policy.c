@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "cel/lib_authz.h"
+#include "cel/libraries.h"
 
 #define FIELD(n, t)                                       \
 	{                                                 \

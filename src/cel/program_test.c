@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "cel/program_impl.h"
+#include "cel/libraries.h"
 
 static const struct cel_type list_of_int = { .kind = CEL_TYPE_LIST,
 					     .name = STR("list"),

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "cel/env.h"
+#include "cel/libraries.h"
 #include "cel/wellknown.h"
 
 static const struct cel_type wrapper_int = { .kind = CEL_TYPE_WRAPPER,

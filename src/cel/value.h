@@ -341,4 +341,15 @@ void cel_value_print(struct cel_eval *ev, const struct cel_value *v, struct buf 
 /* The same of text, numbers, times and opaque values without quotes: what string(v) is. */
 void cel_value_text(struct cel_eval *ev, const struct cel_value *v, struct buf *out);
 
+/*
+ * operand.key or operand[key]. The operand is neither an error nor an optional. Returns CEL_NOTHING if a
+ * map, list or object lacks the key, or if the operand has no parts at all; an error if a list cannot
+ * have such a key.
+ */
+struct cel_value cel_qualify(struct cel_eval *ev, const struct cel_value *operand,
+			     const struct cel_value *key);
+/* The error for a missing part: "no such key: x" or "index out of bounds: 3". */
+struct cel_value cel_missing(struct cel_eval *ev, const struct cel_value *operand,
+			     const struct cel_value *key);
+
 #endif

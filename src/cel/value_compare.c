@@ -11,10 +11,10 @@
 
 #include "base/limits.h"
 #include "cel/json.h"
-#include "cel/lib_format.h"
-#include "cel/lib_ip.h"
-#include "cel/lib_semver.h"
-#include "cel/lib_url.h"
+#include "cel/named_format.h"
+#include "cel/ip.h"
+#include "cel/semver.h"
+#include "cel/url.h"
 
 static int order_f64(double a, double b)
 {

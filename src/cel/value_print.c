@@ -11,10 +11,10 @@
 #include "base/mem.h"
 #include "base/print.h"
 #include "base/timestamp.h"
-#include "cel/lib_format.h"
-#include "cel/lib_ip.h"
-#include "cel/lib_semver.h"
-#include "cel/lib_url.h"
+#include "cel/named_format.h"
+#include "cel/ip.h"
+#include "cel/semver.h"
+#include "cel/url.h"
 #include "cel/value.h"
 
 static void print_duration(int64_t ns, struct buf *out)

@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "cel/json.h"
-#include "cel/library.h"
+#include "cel/libraries.h"
 
 struct fixture {
 	struct arena scratch, trees;

@@ -21,6 +21,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/zones.h"
+#include "cel/libraries.h"
 
 struct cel_options {
 	const char *input, *env, *output, *driver, *node;

@@ -11,7 +11,7 @@
 #include "dra/allocate_outlook.h"
 
 #include "base/limits.h"
-#include "cel/lib_semver.h"
+#include "cel/semver.h"
 
 /* Of one preparation. */
 struct sorting {

@@ -9,7 +9,7 @@
 #include "dra/allocate_impl.h"
 
 #include "base/limits.h"
-#include "cel/lib_semver.h"
+#include "cel/semver.h"
 
 /* What upstream adds to the error of a key that is not there. */
 static const char hint[] = ". consider using CEL optional chaining (.? followed by orValue()) or "

@@ -1,8 +1,8 @@
 /*
- * lib_url - absolute URLs and absolute paths, as Go's net/url reads them.
+ * url - absolute URLs and absolute paths, as Go's net/url reads them.
  */
-#ifndef CEL_LIB_URL_H
-#define CEL_LIB_URL_H
+#ifndef CEL_URL_H
+#define CEL_URL_H
 
 #include "base/arena.h"
 #include "base/error.h"

@@ -3,10 +3,10 @@
  * part of the path), then again without its fragment. What is made lies in one block that is
  * as large as all parts can get.
  */
-#include "cel/lib_url.h"
+#include "cel/url.h"
 
 #include "base/quote.h"
-#include "cel/lib_ip.h"
+#include "cel/ip.h"
 
 /* Bytes that all parts take at most: each byte is written up to eight times, escaped. */
 #define ROOM(n) (24 * (n) + 64)

@@ -1,11 +1,11 @@
 /*
- * lib_ip - addresses and prefixes of IP, as Go's net/netip reads and prints them.
+ * ip - addresses and prefixes of IP, as Go's net/netip reads and prints them.
  *
  * Strict: no leading zeros, no zones, and IPv6 that is written with an IPv4 address
  * (::ffff:1.2.3.4) is refused. A prefix may have bits set behind its length.
  */
-#ifndef CEL_LIB_IP_H
-#define CEL_LIB_IP_H
+#ifndef CEL_IP_H
+#define CEL_IP_H
 
 #include "base/error.h"
 #include "base/ip6.h"

@@ -1,11 +1,11 @@
 /*
- * lib_semver - versions as semver.org's specification 2.0 has them.
+ * semver - versions as semver.org's specification 2.0 has them.
  *
  * Read as strictly as it says, or forgivingly: with a "v" before it, leading zeros, and minor
  * and patch left out. Build metadata is kept and plays no part in comparing.
  */
-#ifndef CEL_LIB_SEMVER_H
-#define CEL_LIB_SEMVER_H
+#ifndef CEL_SEMVER_H
+#define CEL_SEMVER_H
 
 #include "base/buf.h"
 #include "base/error.h"

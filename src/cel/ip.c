@@ -2,7 +2,7 @@
  * Reading is one pass per family, as strict as Go's netip and with its words for what is
  * wrong: they end up in messages to whoever wrote a rule.
  */
-#include "cel/lib_ip.h"
+#include "cel/ip.h"
 
 #include "base/quote.h"
 
