@@ -1,19 +1,24 @@
 /*
- * binding - a pod's way from the decision to the node: permit, pre_bind, bind, post_bind.
+ * binding - the binding of one pod, as plugins see it in pre_bind and bind.
  *
- * Begins after the pod was assumed and reserved. Each step may take its time; other pods are
- * scheduled meanwhile. Whatever fails is undone: plugins unreserve in reverse order, the pod
- * is forgotten by the cache, and it goes back to the queue. A pod that is deleted on the way is
- * cancelled at its next step.
- * Threads: the scheduler's.
+ * A step may take its time: the plugin returns, and calls binding_done() later. binding_run.c runs the
+ * steps. Threads: the scheduler's.
  */
 #ifndef SCHEDULER_BINDING_H
 #define SCHEDULER_BINDING_H
 
-#include "scheduler/cycle.h"
-#include "scheduler/verdict.h"
+#include "scheduler/cycle_state.h"
 
-struct binding;
+struct binding {
+	struct cycle *cycle;
+	struct str node; /* the pod's node; lives as long as the binding */
+	bool cancelled;
+	bool gone; /* the server has no such pod */
+	void (*on_cancel)(void *arg, struct binding *b);
+	void *cancel_arg;
+	/* Set by the scheduler, which goes on with the next step. */
+	void (*done)(struct binding *b, struct verdict v);
+};
 
 struct cycle *binding_cycle(struct binding *b);
 struct podinfo *binding_pod(struct binding *b); /* as it was decided on, without a node */

@@ -19,6 +19,7 @@
 #include "scheduler/config.h"
 #include "scheduler/cycle_impl.h"
 #include "scheduler/podqueue.h"
+#include "scheduler/plugins.h"
 
 enum { NODES_MAX = 16 };
 
@@ -251,8 +252,9 @@ static int make_profile(struct world *w, const char *plugins, struct error *err)
 	config_init(&w->config);
 	if (config_read(&w->config, buf_str(&text), err) < 0)
 		fail_msg("%s", err->msg);
-	return profile_new(&w->config.profiles[0], kinds, ARRAY_SIZE(kinds), &w->services,
-			   &w->profile, err);
+	return profile_new(&w->config.profiles[0],
+			   &(struct plugin_kinds){ plugins_built_in, kinds, ARRAY_SIZE(kinds) },
+			   &w->services, &w->profile, err);
 }
 
 static void add_node(struct world *w, size_t i)

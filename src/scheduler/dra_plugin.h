@@ -166,4 +166,6 @@ void dra_tell_freed(struct plugin *p, struct str key);
 /* A claim is gone that the watch may never tell of. */
 void dra_tell_deleted(struct plugin *p, struct cached *last);
 
+extern const struct plugin_kind plugin_dynamic_resources;
+
 #endif

@@ -135,7 +135,7 @@ static void earlier_alternatives_score_higher(void **state)
 static void an_allocation_is_written_with_finalizer_and_reservation(void **state)
 {
 	struct world *w = world_new(true);
-	struct binding b;
+	struct kept_binding b;
 	struct cycle *c;
 	struct dra_claim known;
 
@@ -165,7 +165,7 @@ static void an_allocation_is_written_with_finalizer_and_reservation(void **state
 static void a_conflict_is_tried_again_on_the_newest_version(void **state)
 {
 	struct world *w = world_new(true);
-	struct binding b;
+	struct kept_binding b;
 	struct cycle *c;
 
 	add_node(w, "n1", "");
@@ -195,7 +195,7 @@ static void a_device_that_another_claim_holds_is_not_tried_again(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct world *w = world_new(true);
-		struct binding b;
+		struct kept_binding b;
 		struct cycle *c;
 
 		add_node(w, "n1", "");
@@ -243,7 +243,7 @@ static void what_others_did_meanwhile_ends_the_binding(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct world *w = world_new(true);
-		struct binding b;
+		struct kept_binding b;
 		struct cycle *c;
 
 		add_node(w, "n1", "");
@@ -266,7 +266,7 @@ static void what_others_did_meanwhile_ends_the_binding(void **state)
 static void a_claim_that_is_deleted_meanwhile_ends_the_binding(void **state)
 {
 	struct world *w = world_new(true);
-	struct binding b;
+	struct kept_binding b;
 	struct cycle *c;
 
 	add_node(w, "n1", "");
@@ -294,7 +294,7 @@ static void a_pod_that_fails_late_takes_nothing_from_the_next_user_of_its_claim(
 {
 	struct world *w = world_new(true);
 	struct cycle *first, *next;
-	struct binding b;
+	struct kept_binding b;
 
 	add_node(w, "n1", "");
 	serve_claim(w, "one", ONE("any"), "");
@@ -320,7 +320,7 @@ static void a_pod_that_fails_late_takes_nothing_from_the_next_user_of_its_claim(
 	"'type':'" status "','status':'True','reason':'" reason "','message':'m'}]}]}"
 
 /* A pod that waits for its device. */
-static struct cycle *begin_attaching(struct world *w, struct binding *b)
+static struct cycle *begin_attaching(struct world *w, struct kept_binding *b)
 {
 	struct cycle *c;
 
@@ -332,7 +332,7 @@ static struct cycle *begin_attaching(struct world *w, struct binding *b)
 	serve_claim(w, "one", ONE("any"), "");
 	c = reserved(w, POD("p", USES("one")), "n1");
 	begin_bind(w, b, c);
-	assert_false(sim_run_until(w->sim, is_done, b, 20000));
+	assert_false(sim_run_until(w->sim, kept_binding_has_ended, b, 20000));
 	assert_true(stored(w, "one", "'bindingConditions':['Ready']"));
 	return c;
 }
@@ -341,15 +341,15 @@ static void a_pod_is_bound_when_its_device_is_ready(void **state)
 {
 	struct world *w = world_new(true);
 	uint64_t asked;
-	struct binding b;
+	struct kept_binding b;
 	struct cycle *c = begin_attaching(w, &b);
 
 	asked = w->api->requests;
-	assert_false(sim_run_until(w->sim, is_done, &b, 60000));
+	assert_false(sim_run_until(w->sim, kept_binding_has_ended, &b, 60000));
 	assert_int_equal(w->api->requests, asked); /* waiting costs no requests */
 	change(w, "one", "{" ATTACHED("Ready", "r") "}");
 	watch(w);
-	assert_true(b.done);
+	assert_int_equal(b.ended, 1);
 	assert_int_equal(b.answer.code, VERDICT_SUCCESS);
 	cycle_free(c);
 	world_free(w);
@@ -358,14 +358,14 @@ static void a_pod_is_bound_when_its_device_is_ready(void **state)
 static void a_device_that_fails_ends_the_binding_and_is_given_back(void **state)
 {
 	struct world *w = world_new(true);
-	struct binding b;
+	struct kept_binding b;
 	struct cycle *c = begin_attaching(w, &b);
 	struct str nominated = STR_NULL;
 	struct verdict v;
 
 	change(w, "one", "{" ATTACHED("Broken", "NoLink") "}");
 	watch(w);
-	assert_true(b.done);
+	assert_int_equal(b.ended, 1);
 	assert_string_equal(arena_strdup(&w->f.arena, verdict_message(&b.answer, &c->arena)),
 			    "device binding failed: claim=one, reason=NoLink, message=\"m\"");
 	w->p->kind->unreserve(w->p, c, STR("n1"));
@@ -395,18 +395,17 @@ static void waiting_for_a_device_ends_by_time_or_by_the_pod_s_end(void **state)
 {
 	for (int i = 0; i < 2; i++) {
 		struct world *w = world_new(true);
-		struct binding b;
+		struct kept_binding b;
 		struct cycle *c = begin_attaching(w, &b);
 
 		if (i == 0) {
-			assert_true(sim_run_until(w->sim, is_done, &b, 600000));
+			assert_true(sim_run_until(w->sim, kept_binding_has_ended, &b, 600000));
 			assert_string_equal(
 				arena_strdup(&w->f.arena, verdict_message(&b.answer, &c->arena)),
 				"device binding timeout: claim=one");
 		} else {
-			b.cancelled = true;
-			b.cancel(b.arg, &b);
-			assert_true(b.done);
+			kept_binding_cancel(&b);
+			assert_int_equal(b.ended, 1);
 			assert_int_equal(b.answer.code, VERDICT_ERROR);
 		}
 		w->p->kind->unreserve(w->p, c, STR("n1"));
@@ -434,12 +433,12 @@ static void an_allocation_that_vanishes_or_has_no_time_is_not_waited_for_for_eve
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct world *w = world_new(true);
-		struct binding b;
+		struct kept_binding b;
 		struct cycle *c = begin_attaching(w, &b);
 
 		change(w, "one", cases[i].change);
 		watch(w);
-		assert_true(sim_run_until(w->sim, is_done, &b, 601000));
+		assert_true(sim_run_until(w->sim, kept_binding_has_ended, &b, 601000));
 		assert_string_equal(
 			arena_strdup(&w->f.arena, verdict_message(&b.answer, &c->arena)),
 			cases[i].why);
@@ -453,7 +452,7 @@ static void an_allocation_that_vanishes_or_has_no_time_is_not_waited_for_for_eve
 static void a_write_without_an_answer_is_looked_up(void **state)
 {
 	struct world *w = world_new(true);
-	struct binding b;
+	struct kept_binding b;
 	struct cycle *c;
 
 	add_node(w, "n1", "");
@@ -465,7 +464,7 @@ static void a_write_without_an_answer_is_looked_up(void **state)
 	while (!stored(w, "one", "'device'"))
 		assert_true(sim_step(w->sim));
 	(void)sim_break_conns(w->sim, 1);
-	assert_true(sim_run_until(w->sim, is_done, &b, 120000));
+	assert_true(sim_run_until(w->sim, kept_binding_has_ended, &b, 120000));
 	assert_string_equal(arena_strdup(&w->f.arena, verdict_message(&b.answer, &c->arena)), "");
 	assert_true(in_use(w, "n1", "a"));
 	assert_int_equal(w->api->writes, 1);
@@ -494,7 +493,7 @@ static void devices_stay_held_until_it_is_known_what_was_written(void **state)
 	for (int i = 0; i < 4; i++) {
 		struct outage outage = { .written = i % 2 == 0, .lost = 40 };
 		struct world *w = world_new(true);
-		struct binding b;
+		struct kept_binding b;
 		struct cycle *c;
 
 		add_node(w, "n1", "");
@@ -505,17 +504,16 @@ static void devices_stay_held_until_it_is_known_what_was_written(void **state)
 		w->api->fault = break_down;
 		w->api->fault_arg = &outage;
 		begin_bind(w, &b, c);
-		assert_false(sim_run_until(w->sim, is_done, &b, 30000));
+		assert_false(sim_run_until(w->sim, kept_binding_has_ended, &b, 30000));
 		assert_true(outage.lost > 0 && outage.lost < 40);
 		assert_int_equal(stored(w, "one", "'device':'a'"), outage.written);
 		if (i >= 2) {
-			b.cancelled = true;
-			b.cancel(b.arg, &b);
-			assert_false(b.done);
+			kept_binding_cancel(&b);
+			assert_int_equal(b.ended, 0);
 		}
 		assert_true(in_use(w, "n1", "a"));
 		outage.lost = 0;
-		assert_true(sim_run_until(w->sim, is_done, &b, 60000));
+		assert_true(sim_run_until(w->sim, kept_binding_has_ended, &b, 60000));
 		assert_int_equal(b.answer.code,
 				 outage.written && i < 2 ? VERDICT_SUCCESS : VERDICT_ERROR);
 		if (b.answer.code != VERDICT_SUCCESS)
@@ -554,7 +552,7 @@ static void a_claim_is_made_for_extended_resources_and_the_pod_is_told(void **st
 {
 	struct world *w = world_new(true);
 	const struct fakeapi_event *made = NULL;
-	struct binding b;
+	struct kept_binding b;
 	struct cycle *c;
 
 	add_node(w, "n1", "");
@@ -591,7 +589,7 @@ static void a_claim_that_somebody_else_deleted_is_gone_as_well(void **state)
 {
 	struct world *w = world_new(true);
 	const char *name = NULL;
-	struct binding b;
+	struct kept_binding b;
 	struct cycle *c;
 	char path[256];
 

@@ -128,7 +128,7 @@ static void an_answer_later_than_the_claim_s_end_wakes_who_waits(void **state)
 		struct world *w = world_new(true);
 		struct podqueue *queue = podqueue_new(
 			&(struct podqueue_opts){ .profile = only_profile, .arg = w });
-		struct binding b;
+		struct kept_binding b;
 		struct cycle *c;
 
 		w->f.services.queue = queue;
@@ -144,7 +144,7 @@ static void an_answer_later_than_the_claim_s_end_wakes_who_waits(void **state)
 		watch(w);
 		assert_true(in_use(w, "n1", "a"));
 		add_waiting(w, POD("q", USES("other")));
-		assert_true(sim_run_until(w->sim, is_done, &b, 1000));
+		assert_true(sim_run_until(w->sim, kept_binding_has_ended, &b, 1000));
 		assert_int_equal(in_use(w, "n1", "a"), i == 0);
 		assert_int_equal(podqueue_count(queue, QUEUE_UNSCHEDULABLE), i == 0);
 		cycle_free(c);

@@ -20,71 +20,11 @@
 #include "client/fakeapi_world.h"
 #include "dra/inventory_impl.h"
 #include "net/loop.h"
-#include "scheduler/binding.h"
+#include "scheduler/binding_fixture.h"
 #include "scheduler/dra_plugin.h"
 #include "scheduler/scheduler_fixture.h"
 
 #define NAME "DynamicResources"
-
-/* --- a binding that only takes the answer ----------------------------------------------------- */
-
-struct binding {
-	struct cycle *cycle;
-	struct str node;
-	bool done, cancelled;
-	struct verdict answer;
-	void (*cancel)(void *arg, struct binding *b);
-	void *arg;
-};
-
-struct cycle *binding_cycle(struct binding *b)
-{
-	return b->cycle;
-}
-
-struct podinfo *binding_pod(struct binding *b)
-{
-	return b->cycle->pod;
-}
-
-struct str binding_node(struct binding *b)
-{
-	return b->node;
-}
-
-bool binding_cancelled(const struct binding *b)
-{
-	return b->cancelled;
-}
-
-bool binding_gone(const struct binding *b)
-{
-	return b->cancelled;
-}
-
-void binding_note_gone(struct binding *b)
-{
-	b->cancelled = true;
-}
-
-void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)
-{
-	b->cancel = fn;
-	b->arg = arg;
-}
-
-void binding_done(struct binding *b, struct verdict v)
-{
-	assert_false(b->done);
-	b->done = true;
-	b->answer = v;
-	b->cancel = NULL;
-}
-
-void binding_failed(struct binding *b, const struct error *why)
-{
-	binding_done(b, verdict_print(&b->cycle->arena, VERDICT_ERROR, "%s", why->msg));
-}
 
 /* --- the world -------------------------------------------------------------------------------- */
 
@@ -290,23 +230,18 @@ static UNUSED void change(struct world *w, const char *name, const char *patch)
 			 200);
 }
 
-static bool is_done(void *arg)
+static void begin_bind(struct world *w, struct kept_binding *b, struct cycle *c)
 {
-	return ((struct binding *)arg)->done;
-}
-
-static void begin_bind(struct world *w, struct binding *b, struct cycle *c)
-{
-	*b = (struct binding){ .cycle = c, .node = STR("n1") };
+	*b = kept_binding_of(c);
 	c->snapshot = NULL;
-	w->p->kind->pre_bind(w->p, b);
+	w->p->kind->pre_bind(w->p, &b->binding);
 }
 
 /* What it said: "" when all is well. */
-static UNUSED const char *bind_pod(struct world *w, struct binding *b, struct cycle *c)
+static UNUSED const char *bind_pod(struct world *w, struct kept_binding *b, struct cycle *c)
 {
 	begin_bind(w, b, c);
-	assert_true(sim_run_until(w->sim, is_done, b, 1000));
+	assert_true(sim_run_until(w->sim, kept_binding_has_ended, b, 1000));
 	return arena_strdup(&w->f.arena, verdict_message(&b->answer, &c->arena));
 }
 

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "scheduler/extension_impl.h"
+#include "scheduler/plugins.h"
 
 static void tidy(struct loop_task *t)
 {
@@ -120,7 +121,7 @@ static int check_name(const struct extension *e, const char *name, struct error 
 		return error_set(err, ERR_INVALID,
 				 "its name \"%.64s\" is none: letters, digits and dashes, 1 to 63",
 				 name ? name : "");
-	if (plugin_kind_find(str_from(name)))
+	if (plugins_find(str_from(name)))
 		return error_set(err, ERR_INVALID,
 				 "its name %s is that of a plugin of the scheduler's own", name);
 	for (size_t i = 0; i < e->modules.n; i++)

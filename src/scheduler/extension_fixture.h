@@ -21,6 +21,7 @@
 #include "scheduler/extension_impl.h"
 #include "scheduler/podqueue.h"
 #include "scheduler/scheduler_fixture.h"
+#include "scheduler/plugins.h"
 
 struct extension_world {
 	struct sim *sim;
@@ -121,14 +122,13 @@ static inline int extension_world_try_profile(struct extension_world *w, const c
 	struct config_profile config = { .name = STR("default-scheduler"),
 					 .args = said,
 					 .nargs = args ? 1 : 0 };
-	const struct plugin_kind *const *kinds;
-	size_t n;
+	struct plugin_kinds kinds = { .built_in = plugins_built_in };
 
-	kinds = extension_kinds(w->e, &n);
+	kinds.loaded = extension_kinds(w->e, &kinds.nloaded);
 	config.points[POINT_MULTI] = (struct config_set){ .enabled = enabled,
 							  .nenabled = ARRAY_SIZE(enabled) };
 	w->err = (struct error){ 0 };
-	return profile_new(&config, kinds, n, &w->f.services, ret_profile, &w->err);
+	return profile_new(&config, &kinds, &w->f.services, ret_profile, &w->err);
 }
 
 /* Loaded, in a profile, and running. */

@@ -5,64 +5,10 @@
 #include <dlfcn.h>
 
 #include "client/fakeapi_world.h"
-#include "scheduler/binding.h"
+#include "scheduler/binding_fixture.h"
 #include "scheduler/extension_fixture.h"
 
 static const char *folder;
-
-/* A binding of the test's own takes the place of the scheduler's. */
-struct binding {
-	struct cycle *cycle;
-	unsigned ended;
-	struct verdict verdict;
-	void (*on_cancel)(void *arg, struct binding *b);
-	void *arg;
-};
-
-struct cycle *binding_cycle(struct binding *b)
-{
-	return b->cycle;
-}
-
-struct podinfo *binding_pod(struct binding *b)
-{
-	return b->cycle->pod;
-}
-
-struct str binding_node(struct binding *b UNUSED)
-{
-	return STR("n1");
-}
-
-bool binding_cancelled(const struct binding *b UNUSED)
-{
-	return false;
-}
-
-void binding_note_gone(struct binding *b UNUSED)
-{
-}
-
-bool binding_gone(const struct binding *b UNUSED)
-{
-	return false;
-}
-
-void binding_done(struct binding *b, struct verdict v)
-{
-	b->ended++;
-	b->verdict = v;
-}
-
-void binding_failed(struct binding *b UNUSED, const struct error *why UNUSED)
-{
-}
-
-void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)
-{
-	b->on_cancel = fn;
-	b->arg = arg;
-}
 
 static int set_up(void **state)
 {
@@ -551,37 +497,37 @@ static void a_binding_may_end_later(void **state)
 {
 	struct extension_world *w = *state;
 	struct plugin *pl;
-	struct binding b = { 0 }, left = { 0 };
+	struct kept_binding b, left;
 	struct dp_binding *under_way;
 
 	start_every(w);
 	pl = scheduler_fixture_plugin(&w->f, "Every");
-	b.cycle = left.cycle = scheduler_fixture_cycle(&w->f, "{'name':'p'}");
-	pl->kind->pre_bind(pl, &b);
+	b = left = kept_binding_of(scheduler_fixture_cycle(&w->f, "{'name':'p'}"));
+	pl->kind->pre_bind(pl, &b.binding);
 	assert_string_equal(TRACE, "pre_bind n1");
 	under_way = *(struct dp_binding **)symbol("binding_under_way");
 	HOST->binding_done(HOST->host, under_way, DP_PENDING, "not now");
 	assert_int_equal(b.ended, 0);
 	sim_run_for(w->sim, 1);
 	assert_int_equal(b.ended, 1);
-	assert_int_equal(b.verdict.code, VERDICT_PENDING);
-	assert_true(str_eqz(b.verdict.reasons[0], "not now"));
+	assert_int_equal(b.answer.code, VERDICT_PENDING);
+	assert_true(str_eqz(b.answer.reasons[0], "not now"));
 	HOST->binding_done(HOST->host, under_way, DP_SUCCESS, NULL); /* once is enough */
 	sim_run_for(w->sim, 1);
 	assert_int_equal(b.ended, 1);
-	pl->kind->bind(pl, &b);
+	pl->kind->bind(pl, &b.binding);
 	assert_int_equal(b.ended, 2);
-	assert_int_equal(b.verdict.code, VERDICT_SKIP);
-	pl->kind->pre_bind(pl, &left); /* never ends: goes with the plugin */
-	pl->kind->pre_bind(pl, &b);
-	b.on_cancel(b.arg, &b);
+	assert_int_equal(b.answer.code, VERDICT_SKIP);
+	pl->kind->pre_bind(pl, &left.binding); /* never ends: goes with the plugin */
+	pl->kind->pre_bind(pl, &b.binding);
+	kept_binding_cancel(&b);
 	assert_int_equal(b.ended, 3);
-	assert_int_equal(b.verdict.code, VERDICT_ERROR);
+	assert_int_equal(b.answer.code, VERDICT_ERROR);
 	under_way = *(struct dp_binding **)symbol("binding_under_way");
 	HOST->binding_done(HOST->host, under_way, DP_SUCCESS, NULL); /* too late */
 	sim_run_for(w->sim, 1);
 	assert_int_equal(b.ended, 3);
-	cycle_free(b.cycle);
+	cycle_free(b.binding.cycle);
 }
 
 static void messages_of_a_plugin_that_is_gone_do_nothing(void **state)

@@ -135,8 +135,11 @@ struct plugin {
 	int32_t weight; /* of its scores */
 };
 
-/* The built-in kinds, ended by NULL; and one by name. */
-extern const struct plugin_kind *const plugin_kinds[];
-const struct plugin_kind *plugin_kind_find(struct str name);
+/* The kinds that a configuration may name. */
+struct plugin_kinds {
+	const struct plugin_kind *const *built_in; /* ended by NULL */
+	const struct plugin_kind *const *loaded; /* from shared objects */
+	size_t nloaded;
+};
 
 #endif

@@ -4,16 +4,13 @@
 #ifndef SCHEDULER_PLUGIN_COMMON_H
 #define SCHEDULER_PLUGIN_COMMON_H
 
-#include "api/selector.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "scheduler/labels.h"
 #include "scheduler/nodeobject.h"
 #include "scheduler/verdict.h"
 
 struct recorder_object;
-
-#define LABEL_HOSTNAME STR("kubernetes.io/hostname")
-#define LABEL_ZONE     STR("topology.kubernetes.io/zone")
 
 /* A verdict whose reasons are a static array. */
 #define VERDICT_STATIC(verdict_code, reason_array)    \
@@ -25,19 +22,6 @@ struct recorder_object;
 	{                                \
 		(text), sizeof(text) - 1 \
 	}
-
-/* The value of a label; p NULL when absent. `labels` may be NULL. */
-static inline struct str labels_get(const struct json *labels, struct str key)
-{
-	return json_str(json_get(labels, key));
-}
-
-bool labels_match(const struct selector *s, const struct json *labels);
-
-/* A LabelSelector of the API: everything when it is empty; `selector` is an object. */
-bool labels_selected(const struct json *labels, const struct json *selector);
-/* The operator of an expression in one: In, NotIn, Exists, DoesNotExist. */
-bool labels_operator(struct str name, enum selector_op *ret_op);
 
 /* Whom an event is about. */
 struct recorder_object pod_about(const struct podinfo *p);

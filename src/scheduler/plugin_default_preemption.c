@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "scheduler/plugin_common.h"
-#include "scheduler/plugins.h"
 #include "scheduler/podinfo.h"
 #include "scheduler/podqueue.h"
 #include "scheduler/preemption_run.h"

@@ -16,7 +16,6 @@
 #include "scheduler/dra_plugin.h"
 #include "scheduler/nodecache.h"
 #include "scheduler/plugin_common.h"
-#include "scheduler/plugins.h"
 
 enum { BINDING_TIMEOUT_S = 600 };
 

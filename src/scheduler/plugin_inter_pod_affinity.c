@@ -7,7 +7,6 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "client/cache.h"
-#include "scheduler/plugins.h"
 #include "scheduler/pod_affinity.h"
 
 /* --- arguments ------------------------------------------------------------------------------ */

@@ -7,7 +7,6 @@
 #include "client/cache.h"
 #include "scheduler/cycle.h"
 #include "scheduler/plugin_common.h"
-#include "scheduler/plugins.h"
 #include "scheduler/volumes.h"
 
 /* A volume, by driver and handle. */

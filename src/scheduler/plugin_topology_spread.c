@@ -5,7 +5,6 @@
  * This file has the table and what filter, score and hints share.
  */
 #include "base/mem.h"
-#include "scheduler/plugins.h"
 #include "scheduler/spread.h"
 
 enum { ARGS_MEMORY_MAX = 1 << 20 };

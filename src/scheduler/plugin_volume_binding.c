@@ -12,7 +12,6 @@
 #include "client/cache.h"
 #include "scheduler/cycle.h"
 #include "scheduler/plugin_common.h"
-#include "scheduler/plugins.h"
 #include "scheduler/volume_plan.h"
 
 enum { BIND_TIMEOUT_S = 600, ARGS_MAX = 1 << 20 };

@@ -5,7 +5,6 @@
 #include "client/cache.h"
 #include "scheduler/cycle.h"
 #include "scheduler/plugin_common.h"
-#include "scheduler/plugins.h"
 #include "scheduler/volumes.h"
 
 struct restrictions {

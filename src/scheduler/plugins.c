@@ -4,7 +4,13 @@
  */
 #include "scheduler/plugins.h"
 
-const struct plugin_kind *const plugin_kinds[] = {
+#include "scheduler/dra_plugin.h"
+#include "scheduler/pod_affinity.h"
+#include "scheduler/preemption_run.h"
+#include "scheduler/spread.h"
+#include "scheduler/volumes.h"
+
+const struct plugin_kind *const plugins_built_in[] = {
 	&plugin_scheduling_gates,
 	&plugin_priority_sort,
 	&plugin_node_unschedulable,
@@ -28,11 +34,11 @@ const struct plugin_kind *const plugin_kinds[] = {
 	NULL,
 };
 
-const struct plugin_kind *plugin_kind_find(struct str name)
+const struct plugin_kind *plugins_find(struct str name)
 {
-	for (size_t i = 0; plugin_kinds[i]; i++) {
-		if (str_eqz(name, plugin_kinds[i]->name))
-			return plugin_kinds[i];
+	for (size_t i = 0; plugins_built_in[i]; i++) {
+		if (str_eqz(name, plugins_built_in[i]->name))
+			return plugins_built_in[i];
 	}
 	return NULL;
 }

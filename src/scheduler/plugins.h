@@ -1,5 +1,5 @@
 /*
- * plugins - the built-in kinds of plugins; plugins.c is the table.
+ * plugins - the table of built-in plugins, and those of them that need no folder of their own.
  */
 #ifndef SCHEDULER_PLUGINS_H
 #define SCHEDULER_PLUGINS_H
@@ -14,17 +14,13 @@ extern const struct plugin_kind plugin_taint_toleration;
 extern const struct plugin_kind plugin_node_affinity;
 extern const struct plugin_kind plugin_node_ports;
 extern const struct plugin_kind plugin_node_resources_fit;
-extern const struct plugin_kind plugin_volume_restrictions;
-extern const struct plugin_kind plugin_node_volume_limits;
-extern const struct plugin_kind plugin_volume_binding;
-extern const struct plugin_kind plugin_volume_zone;
-extern const struct plugin_kind plugin_pod_topology_spread;
-extern const struct plugin_kind plugin_inter_pod_affinity;
-extern const struct plugin_kind plugin_dynamic_resources;
-extern const struct plugin_kind plugin_default_preemption;
 extern const struct plugin_kind plugin_node_resources_balanced_allocation;
 extern const struct plugin_kind plugin_image_locality;
 extern const struct plugin_kind plugin_default_binder;
 extern const struct plugin_kind plugin_node_declared_features;
+
+/* All built-in kinds, ended by NULL; and one by name. */
+extern const struct plugin_kind *const plugins_built_in[];
+const struct plugin_kind *plugins_find(struct str name);
 
 #endif

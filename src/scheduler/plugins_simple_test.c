@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "client/api_world.h"
-#include "scheduler/binding.h"
+#include "scheduler/binding_fixture.h"
 #include "scheduler/podqueue.h"
 #include "scheduler/scheduler_fixture.h"
 
@@ -489,64 +489,6 @@ static void nodes_must_declare_what_a_pod_needs(void **state)
 
 /* --- binding -------------------------------------------------------------------------------- */
 
-/* One that only takes the answer. */
-struct binding {
-	struct cycle *cycle;
-	bool done, gone;
-	struct verdict answer;
-};
-
-struct cycle *binding_cycle(struct binding *b)
-{
-	return b->cycle;
-}
-
-bool binding_cancelled(const struct binding *b)
-{
-	return false;
-}
-
-void binding_note_gone(struct binding *b)
-{
-	b->gone = true;
-}
-
-bool binding_gone(const struct binding *b)
-{
-	return b->gone;
-}
-
-void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)
-{
-}
-
-struct podinfo *binding_pod(struct binding *b)
-{
-	return b->cycle->pod;
-}
-
-struct str binding_node(struct binding *b)
-{
-	return STR("n1");
-}
-
-void binding_done(struct binding *b, struct verdict v)
-{
-	assert_false(b->done);
-	b->done = true;
-	b->answer = v;
-}
-
-void binding_failed(struct binding *b, const struct error *why)
-{
-	binding_done(b, verdict_print(&b->cycle->arena, VERDICT_ERROR, "%s", why->msg));
-}
-
-static bool is_done(void *arg)
-{
-	return ((struct binding *)arg)->done;
-}
-
 struct bind_server {
 	int status;
 	const char *reply, *pod;
@@ -612,7 +554,7 @@ static void binding_creates_a_binding_and_hands_on_a_refusal(void **state)
 					      .reply = rows[i].reply,
 					      .pod = rows[i].pod,
 					      .stumbles = rows[i].stumbles };
-		struct binding b = { .done = false };
+		struct kept_binding b;
 		struct api_world w;
 		struct plugin *p;
 
@@ -623,14 +565,16 @@ static void binding_creates_a_binding_and_hands_on_a_refusal(void **state)
 		f->services.loop = w.outside;
 		scheduler_fixture_profile(f, "DefaultBinder", NULL);
 		p = scheduler_fixture_plugin(f, "DefaultBinder");
-		b.cycle = scheduler_fixture_cycle(f, "{'name':'p','namespace':'x','uid':'u1'}");
-		p->kind->bind(p, &b);
-		assert_false(b.done);
-		assert_true(sim_run_until(w.sim, is_done, &b, HANG_MS));
+		b = kept_binding_of(
+			scheduler_fixture_cycle(f, "{'name':'p','namespace':'x','uid':'u1'}"));
+		p->kind->bind(p, &b.binding);
+		assert_int_equal(b.ended, 0);
+		assert_true(sim_run_until(w.sim, kept_binding_has_ended, &b, HANG_MS));
 		assert_int_equal(b.answer.code, rows[i].code);
-		assert_int_equal(b.gone, rows[i].gone);
+		assert_int_equal(b.binding.gone, rows[i].gone);
 		assert_string_equal(
-			arena_strdup(&f->arena, verdict_message(&b.answer, &b.cycle->arena)),
+			arena_strdup(&f->arena,
+				     verdict_message(&b.answer, &b.binding.cycle->arena)),
 			rows[i].message);
 		assert_string_equal(
 			server.seen,
@@ -638,7 +582,7 @@ static void binding_creates_a_binding_and_hands_on_a_refusal(void **state)
 			"\"kind\":\"Binding\",\"metadata\":{\"name\":\"p\",\"namespace\":"
 			"\"x\",\"uid\":\"u1\"},\"target\":{\"kind\":\"Node\",\"name\":"
 			"\"n1\"}}");
-		cycle_free(b.cycle);
+		cycle_free(b.binding.cycle);
 		api_world_release(&w);
 		f->services.client = NULL;
 		f->services.loop = NULL;

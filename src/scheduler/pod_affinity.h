@@ -57,4 +57,6 @@ struct verdict pod_affinity_pre_score(struct plugin *p, struct cycle *c);
 struct verdict pod_affinity_score(struct plugin *p, struct cycle *c, size_t at, int64_t *ret_score);
 void pod_affinity_normalize(struct plugin *p, struct cycle *c, int64_t *scores, size_t n);
 
+extern const struct plugin_kind plugin_inter_pod_affinity;
+
 #endif

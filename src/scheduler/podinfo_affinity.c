@@ -4,7 +4,7 @@
  * matchLabelKeys and mismatchLabelKeys become requirements on the values that the pod itself has.
  * The API server does that on creation; doing it again adds a requirement that is there already.
  */
-#include "scheduler/plugin_common.h"
+#include "scheduler/labels.h"
 #include "scheduler/podinfo_impl.h"
 
 static int read_expression(struct podinfo *p, const struct json *v, struct selector_term *t,

@@ -48,4 +48,6 @@ bool preemption_runs_pending(const struct preemption_runs *r, struct str uid);
 /* Of a profile with DefaultPreemption; else nothing. Hooks are copied. */
 void preemption_set_hooks(struct profile *p, const struct preemption_hooks *hooks);
 
+extern const struct plugin_kind plugin_default_preemption;
+
 #endif

@@ -13,8 +13,7 @@
 
 struct maker {
 	const struct config_profile *config;
-	const struct plugin_kind *const *kinds; /* beside the built-in ones */
-	size_t nkinds;
+	const struct plugin_kinds *kinds;
 	struct profile *profile;
 	struct error *err;
 };
@@ -63,11 +62,17 @@ static bool takes_part(const struct plugin_kind *k, enum config_point point)
 
 static const struct plugin_kind *find_kind(const struct maker *m, struct str name)
 {
-	for (size_t i = 0; i < m->nkinds; i++) {
-		if (str_eqz(name, m->kinds[i]->name))
-			return m->kinds[i];
+	const struct plugin_kinds *k = m->kinds;
+
+	for (size_t i = 0; i < k->nloaded; i++) {
+		if (str_eqz(name, k->loaded[i]->name))
+			return k->loaded[i];
 	}
-	return plugin_kind_find(name);
+	for (size_t i = 0; k->built_in[i]; i++) {
+		if (str_eqz(name, k->built_in[i]->name))
+			return k->built_in[i];
+	}
+	return NULL;
 }
 
 static int unknown_kind(const struct maker *m, const char *what, struct str name)
@@ -76,10 +81,10 @@ static int unknown_kind(const struct maker *m, const char *what, struct str name
 	struct str best;
 
 	nearest_init(&near, name);
-	for (size_t i = 0; plugin_kinds[i]; i++)
-		nearest_offer(&near, str_from(plugin_kinds[i]->name));
-	for (size_t i = 0; i < m->nkinds; i++)
-		nearest_offer(&near, str_from(m->kinds[i]->name));
+	for (size_t i = 0; m->kinds->built_in[i]; i++)
+		nearest_offer(&near, str_from(m->kinds->built_in[i]->name));
+	for (size_t i = 0; i < m->kinds->nloaded; i++)
+		nearest_offer(&near, str_from(m->kinds->loaded[i]->name));
 	best = nearest_get(&near);
 	return error_set(m->err, ERR_INVALID,
 			 "%s \"%.*s\" of profile \"%.*s\" does not exist%s%.*s%s", what,
@@ -281,12 +286,11 @@ static void set_weights(struct maker *m)
 	}
 }
 
-int profile_new(const struct config_profile *config, const struct plugin_kind *const *kinds,
-		size_t nkinds, const struct services *services, struct profile **ret_profile,
-		struct error *err)
+int profile_new(const struct config_profile *config, const struct plugin_kinds *kinds,
+		const struct services *services, struct profile **ret_profile, struct error *err)
 {
 	struct profile *p = XNEW(struct profile);
-	struct maker m = { config, kinds, nkinds, p, err };
+	struct maker m = { config, kinds, p, err };
 	int r;
 
 	p->name = str_of(str_dup(config->name), config->name.n);

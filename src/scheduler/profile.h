@@ -8,7 +8,7 @@
 #define SCHEDULER_PROFILE_H
 
 #include "base/error.h"
-#include "scheduler/cycle.h"
+#include "scheduler/cycle_state.h"
 #include "scheduler/plugin.h"
 
 struct config_profile;
@@ -52,12 +52,11 @@ struct profile {
 };
 
 /*
- * Makes the instances: all inits, in configured order. `kinds` beyond the built-in ones come from
- * shared objects. Fails as a whole, with the plugin's name in the message.
+ * Makes the instances: all inits, in configured order. Fails as a whole, with the plugin's name in
+ * the message.
  */
-int profile_new(const struct config_profile *config, const struct plugin_kind *const *kinds,
-		size_t nkinds, const struct services *services, struct profile **ret_profile,
-		struct error *err);
+int profile_new(const struct config_profile *config, const struct plugin_kinds *kinds,
+		const struct services *services, struct profile **ret_profile, struct error *err);
 void profile_free(struct profile *p);
 
 /* --- the points of the scheduling cycle: see plugin.h --------------------------------------- */

@@ -4,7 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/mem.h"
-#include "scheduler/cycle.h"
+#include "scheduler/cycle_state.h"
 #include "scheduler/profile_impl.h"
 
 static const char *const labels[] = {

@@ -20,6 +20,7 @@
 #include "scheduler/dra_state.h"
 #include "scheduler/extension.h"
 #include "scheduler/nodecache.h"
+#include "scheduler/plugins.h"
 #include "scheduler/preemption_run.h"
 #include "scheduler/scheduler_impl.h"
 
@@ -81,10 +82,10 @@ static int load_plugins(struct scheduler *s, struct error *err)
 static int make_profiles(struct scheduler *s, struct error *err)
 {
 	const struct config *c = s->opts.config;
-	size_t nkinds;
-	const struct plugin_kind *const *more = extension_kinds(s->extension, &nkinds);
+	struct plugin_kinds kinds = { .built_in = plugins_built_in };
 	int r = 0;
 
+	kinds.loaded = extension_kinds(s->extension, &kinds.nloaded);
 	s->nprofiles = c->nprofiles;
 	s->profiles = xcalloc(c->nprofiles, sizeof(struct profile *));
 	s->recorders = xcalloc(c->nprofiles, sizeof(struct recorder *));
@@ -105,8 +106,8 @@ static int make_profiles(struct scheduler *s, struct error *err)
 		free(name);
 		s->profile_services[i] = s->services;
 		s->profile_services[i].recorder = s->recorders[i];
-		r = profile_new(&c->profiles[i], more, nkinds, &s->profile_services[i],
-				&s->profiles[i], err);
+		r = profile_new(&c->profiles[i], &kinds, &s->profile_services[i], &s->profiles[i],
+				err);
 		if (r == 0)
 			preemption_set_hooks(s->profiles[i],
 					     &(struct preemption_hooks){ on_preempted, s });

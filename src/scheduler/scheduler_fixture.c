@@ -13,6 +13,7 @@
 #include "scheduler/config.h"
 #include "scheduler/plugin.h"
 #include "scheduler/verdict.h"
+#include "scheduler/plugins.h"
 
 enum { FIXTURE_MEMORY_MAX = 1 << 28, FIXTURE_TEXT_MAX = 1 << 20 };
 
@@ -224,15 +225,16 @@ int scheduler_fixture_try_profile(struct scheduler_fixture *f, const char *plugi
 	set->enabled = enabled;
 	while (!str_eqz(str_from(plugins), "*") && str_split(&rest, ' ', &name))
 		enable(set, name);
-	for (size_t i = 0; str_eqz(str_from(plugins), "*") && plugin_kinds[i]; i++)
+	for (size_t i = 0; str_eqz(str_from(plugins), "*") && plugins_built_in[i]; i++)
 		for (const struct config_plugin *d = config_default_plugins; d->name.n > 0; d++)
-			if (str_eqz(d->name, plugin_kinds[i]->name))
+			if (str_eqz(d->name, plugins_built_in[i]->name))
 				enable(set, d->name);
 	enable(set, STR("PrioritySort"));
 	enable(set, STR("DefaultBinder"));
 	JSON_FOREACH (v, args ? parse(f, args) : NULL)
 		said[config.nargs++] = (struct config_plugin_args){ json_key(v), v };
-	return profile_new(&config, NULL, 0, &f->services, &f->profile, err);
+	return profile_new(&config, &(struct plugin_kinds){ .built_in = plugins_built_in },
+			   &f->services, &f->profile, err);
 }
 
 void scheduler_fixture_profile(struct scheduler_fixture *f, const char *plugins, const char *args)

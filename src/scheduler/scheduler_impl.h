@@ -16,6 +16,7 @@
 #include "client/informer.h"
 #include "net/loop.h"
 #include "scheduler/binding.h"
+#include "scheduler/cycle.h"
 #include "scheduler/extended.h"
 #include "scheduler/measures.h"
 #include "scheduler/podqueue.h"
@@ -108,7 +109,7 @@ void attempt_soon(struct scheduler *s);
 void attempt_work(struct loop_task *t);
 void attempt_tick(struct loop_timer *t);
 
-/* --- binding.c ------------------------------------------------------------------------------ */
+/* --- binding_run.c -------------------------------------------------------------------------- */
 
 /* Takes over the pod in flight, its cycle and the assumed pod's reference. */
 struct binding_start {

@@ -87,4 +87,6 @@ void spread_normalize(struct plugin *p, struct cycle *c, int64_t *scores, size_t
 /* spread_hints.c */
 extern const struct plugin_event spread_events[];
 
+extern const struct plugin_kind plugin_pod_topology_spread;
+
 #endif

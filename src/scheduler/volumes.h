@@ -68,4 +68,9 @@ struct verdict volume_not_found(const char *kind, struct str name, struct arena 
 bool volume_event_concerns(const struct cluster_event *e, const struct podinfo *pod,
 			   bool ephemeral);
 
+extern const struct plugin_kind plugin_volume_restrictions;
+extern const struct plugin_kind plugin_node_volume_limits;
+extern const struct plugin_kind plugin_volume_binding;
+extern const struct plugin_kind plugin_volume_zone;
+
 #endif

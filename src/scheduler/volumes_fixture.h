@@ -178,7 +178,8 @@ static struct world *world_new(const char *text)
 					 .attachments = &w->caches[ATTACHMENTS] };
 	config_init(&w->config);
 	if (config_read(&w->config, str_from(config), &err) < 0 ||
-	    profile_new(w->config.profiles, NULL, 0, &w->services, &w->profile, &err) < 0)
+	    profile_new(w->config.profiles, &(struct plugin_kinds){ .built_in = plugins_built_in },
+			&w->services, &w->profile, &err) < 0)
 		fail_msg("%s", err.msg);
 	fill(w, text);
 	return w;

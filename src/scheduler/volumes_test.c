@@ -2,6 +2,7 @@
  * The volume plugins, by clusters written as JSON: what a pod is told, or where it goes; what is
  * assumed of volumes until the API server shows it; which events wake whom.
  */
+#include "scheduler/binding_fixture.h"
 #include "scheduler/volumes.h"
 
 #include "client/client.h"
@@ -419,63 +420,6 @@ static void a_volume_that_was_found_is_waited_for(void **state)
 
 /* --- writing it down ------------------------------------------------------------------------- */
 
-/* A binding that only takes the answer. */
-struct binding {
-	struct cycle *cycle;
-	struct str node;
-	bool done;
-	struct verdict answer;
-	void (*cancel)(void *arg, struct binding *b);
-	void *arg;
-};
-
-struct cycle *binding_cycle(struct binding *b)
-{
-	return b->cycle;
-}
-
-struct podinfo *binding_pod(struct binding *b)
-{
-	return b->cycle->pod;
-}
-
-bool binding_cancelled(const struct binding *b UNUSED)
-{
-	return false;
-}
-
-void binding_note_gone(struct binding *b UNUSED)
-{
-}
-
-bool binding_gone(const struct binding *b UNUSED)
-{
-	return false;
-}
-
-struct str binding_node(struct binding *b)
-{
-	return b->node;
-}
-
-void binding_on_cancel(struct binding *b, void (*fn)(void *arg, struct binding *b), void *arg)
-{
-	b->cancel = fn;
-	b->arg = arg;
-}
-
-void binding_done(struct binding *b, struct verdict v)
-{
-	assert_false(b->done);
-	b->done = true;
-	b->answer = v;
-}
-
-void binding_failed(struct binding *b, const struct error *why)
-{
-	binding_done(b, verdict_print(&b->cycle->arena, VERDICT_ERROR, "%s", why->msg));
-}
-
 /* A pod that was given n2, with an API server that has the claim and the volume. */
 struct server {
 	struct world *world;
@@ -483,7 +427,7 @@ struct server {
 	struct fakeapi *api;
 	struct loop *loop;
 	struct client *client;
-	struct binding binding;
+	struct kept_binding binding;
 	size_t told;
 };
 
@@ -529,9 +473,10 @@ static struct server *server_new(const char *cluster, const char *volume)
 	assert_string_equal(run(s->world), "n2");
 	assert_int_equal(profile_reserve(s->world->profile, s->world->cycle, STR("n2")).code,
 			 VERDICT_SUCCESS);
-	s->binding = (struct binding){ .cycle = s->world->cycle, .node = STR("n2") };
+	s->binding = kept_binding_of(s->world->cycle);
+	s->binding.binding.node = STR("n2");
 	(void)state_of(s->world, &p);
-	p->kind->pre_bind(p, &s->binding);
+	p->kind->pre_bind(p, &s->binding.binding);
 	return s;
 }
 
@@ -558,7 +503,7 @@ static const char *answer(struct server *s)
 {
 	struct verdict *v = &s->binding.answer;
 
-	if (!s->binding.done)
+	if (!s->binding.ended)
 		return "waits";
 	return v->code == VERDICT_SUCCESS
 		       ? "bound"
@@ -627,7 +572,7 @@ static void waiting_for_volumes_ends(void **state)
 	assert_string_equal(answer(late), "binding volumes: context deadline exceeded");
 
 	sim_run_for(gone->sim, 5000);
-	gone->binding.cancel(gone->binding.arg, &gone->binding);
+	kept_binding_cancel(&gone->binding);
 	assert_string_equal(answer(gone), "pod does not exist any more");
 
 	/* Somebody changed the claim before our write came. */
@@ -635,7 +580,7 @@ static void waiting_for_volumes_ends(void **state)
 				      STR("{\"metadata\":{\"labels\":{\"a\":\"b\"}}}"), NULL),
 			 200);
 	sim_run_for(raced->sim, 5000);
-	assert_true(raced->binding.done);
+	assert_int_equal(raced->binding.ended, 1);
 	assert_int_equal(raced->binding.answer.code, VERDICT_ERROR);
 }
 
