@@ -59,7 +59,7 @@ bench: ## measure a release build
 	@scripts/deps build bench
 	@TARGETS='devplane|bench/[a-z0-9_]+' scripts/build build-bench -Dbuildtype=release
 	@bench/run build-bench
-drill: all ## a whole cluster under load and faults for DRILL_SECONDS on each backend; needs root
+drill: all ## a whole cluster under load and faults for DRILL_SECONDS, then late leaders for DRILL_LEADER_SECONDS, on each backend; needs root
 	@scripts/deps test drill
 	@tests/drill/run build/devplane
 soak: all ## hostile and friendly tenants together for SECONDS; ARGS="--setup etcd .." is passed on

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict"
 import { existsSync, readFileSync } from "node:fs"
 import { core, dra, expect, rv } from "../e2e/api_lib.mjs"
+import { DeviceHolds } from "../e2e/device_holds.mjs"
 import { until } from "../e2e/lib.mjs"
 import { claimsPath, podsPath, wants } from "./load.mjs"
 
@@ -16,14 +17,10 @@ export async function heldOnce(place) {
 	const answer = await place.client.get(`${dra}/resourceclaims`, { seconds: 20 }).catch(() => undefined)
 	if (answer?.code !== 200)
 		return 0
-	const holders = new Map()
-	for (const claim of answer.body.items) {
-		for (const result of claim.status?.allocation?.devices?.results ?? []) {
-			const before = holders.get(key(result))
-			assert.ok(!before, `at ${rv(answer.body)} ${key(result)} is held by ${before} and by ${claim.metadata.name}`)
-			holders.set(key(result), claim.metadata.name)
-		}
-	}
+	const holds = new DeviceHolds()
+	for (const object of answer.body.items)
+		holds.take({ type: "ADDED", object })
+	assert.deepEqual(holds.doubled, [], `at ${rv(answer.body)}`)
 	return 1
 }
 

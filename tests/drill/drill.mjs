@@ -1,6 +1,7 @@
 // The fault drill: the whole of `devplane up` under load for $DRILL_SECONDS on each backend, while roles are killed and stopped, the disk
 // is full, etcd is away, a node is cut off and drivers hang. At the end nothing acknowledged is lost, no device was held twice,
 // everything has settled, and nothing has grown. $DRILL_SEED repeats the choice of faults. Needs root: namespaces, a disk of its own.
+// Then schedulers that lead are paused and replaced for $DRILL_LEADER_SECONDS; see leaders.mjs.
 import assert from "node:assert/strict"
 import { expectSame, Follower } from "../e2e/api_follow.mjs"
 import { configMap, core, expect } from "../e2e/api_lib.mjs"
@@ -8,10 +9,12 @@ import { expectLog, Ledger, pause } from "../e2e/api_ledger.mjs"
 import { finish, sanitized, test } from "../e2e/lib.mjs"
 import { healthTrue, heldOnce, heldOnceOnNodes, memory, nodesAgree, nodesReady, nothingLeft, podsPlaced, settles, statusesTrue } from "./checks.mjs"
 import { Dice, harm } from "./faults.mjs"
+import { lateLeaders } from "./leaders.mjs"
 import { Pods, podsPath, space } from "./load.mjs"
 import { Place } from "./place.mjs"
 
 const seconds = Number(process.env.DRILL_SECONDS ?? 180)
+const leaderSeconds = Number(process.env.DRILL_LEADER_SECONDS ?? 120)
 const seed = Number(process.env.DRILL_SEED ?? Date.now() % 1000000)
 const QUIET_SECONDS = Number(process.env.DRILL_QUIET_SECONDS ?? 20)
 const began = Date.now()
@@ -121,8 +124,20 @@ for (const backend of (process.env.BACKENDS ?? "lmdb,etcd").split(",")) {
 		await drill(place)
 		good = true
 	}, seconds + QUIET_SECONDS * 2 + 600)
-	if (!good)
+	if (place.data && !good)
 		console.log(`# logs are kept in ${place.logs}`)
-	await place.close(!good)
+	if (place.data)
+		await place.close(!good)
+
+	const dice = new Dice(seed)
+	await test(`${backend}: writes of leaders that were replaced give no device to a second claim`, async () => {
+		const { counts, doubled } = await lateLeaders(backend, { seconds: leaderSeconds, dice, tell })
+		assert.deepEqual(doubled, [])
+		assert.ok(counts.takeovers > 0 && counts.late.held > 0, "late writes were rejected")
+	}, leaderSeconds + 300)
+	await test(`${backend}: without the fence the same drill finds a device with two holders`, async () => {
+		const { doubled } = await lateLeaders(backend, { seconds: leaderSeconds, dice, tell, fence: false })
+		assert.ok(doubled.length > 0)
+	}, leaderSeconds + 300)
 }
 finish()

@@ -8,7 +8,7 @@ import { Follower } from "./api_follow.mjs"
 const name = ({ metadata }) => `${metadata.namespace}/${metadata.name}`
 
 // Device -> whether the claim excludes others from it. Admin access excludes nobody and is not excluded.
-function devicesOf(claim) {
+export function devicesOf(claim) {
 	const results = claim.status?.allocation?.devices?.results ?? []
 	return new Map(results.filter((r) => !r.adminAccess).map((r) => [`${r.driver}/${r.pool}/${r.device}`, !r.shareID]))
 }

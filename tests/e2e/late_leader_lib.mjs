@@ -22,10 +22,10 @@ const leasePath = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/ku
 // Long enough for a leader on a busy machine, and short enough for many terms.
 const terms = ["--leader-elect-lease-duration", "3s", "--leader-elect-renew-deadline", "2s", "--leader-elect-retry-period", "200ms"]
 
-// The claim whose allocation a request writes.
+// The claim that a request allocates, as it is written.
 function allocatedClaim(method, path, body) {
-	const [, claim] = /\/resourceclaims\/([^/?]+)\/status/.exec(path) ?? []
-	return method === "PUT" && claim && JSON.parse(body).status?.allocation ? claim : undefined
+	const claim = method === "PUT" && /\/resourceclaims\/[^/?]+\/status/.test(path) ? JSON.parse(body) : undefined
+	return claim?.status?.allocation ? claim : undefined
 }
 
 export const deviceHeld = ({ code, body }) => code === 409 && body.details?.causes?.some(({ reason }) => reason === "DeviceHeld")
@@ -35,7 +35,7 @@ export const deviceHeld = ({ code, body }) => code === 409 && body.details?.caus
 export class HoldingProxy {
 	constructor(server) {
 		const { ca, cert, key } = server.credentials
-		Object.assign(this, { server, held: [], holding: false, identity: undefined, onAnswer: () => {} })
+		Object.assign(this, { server, held: [], holding: false, identity: undefined, onAnswer: () => {} }) // held: { claim, send, answered }
 		this.agent = new https.Agent({ keepAlive: true, ca, cert, key })
 	}
 
@@ -87,18 +87,18 @@ export class HoldingProxy {
 	async allocate(claim, request, body, response) {
 		let send = () => {}
 		const sent = this.holding ? new Promise((resolve) => (send = resolve)) : undefined
-		const answered = this.write(claim, request, body, response, sent)
+		const answered = this.write(request, body, response, sent)
 		if (sent)
 			this.held.push({ claim, send, answered })
 		await answered
 	}
 
-	// Resolves to { claim, code, body }, when the server answered.
-	async write(claim, request, body, response, sent) {
+	// Resolves to { code, body }, when the server answered.
+	async write(request, body, response, sent) {
 		await sent
 		const stream = await this.ask(request, body)
 		const raw = await buffer(stream)
-		const answer = { claim, code: stream.statusCode, body: JSON.parse(raw) }
+		const answer = { code: stream.statusCode, body: JSON.parse(raw) }
 		this.onAnswer(answer)
 		response.writeHead(stream.statusCode, stream.headers).end(raw)
 		return answer
@@ -136,7 +136,9 @@ class Candidate {
 		return exitCode === null && signalCode === null
 	}
 
+	// From now on it is late: what it does, and has under way, was decided on a state that is old.
 	pause() {
+		this.late = true
 		this.scheduler.process.child.kill("SIGSTOP")
 	}
 
@@ -150,8 +152,10 @@ class Candidate {
 	}
 
 	async revive() {
-		if (!this.alive)
-			await this.scheduler.begin()
+		if (this.alive)
+			return
+		await this.scheduler.begin()
+		this.late = false
 	}
 }
 
