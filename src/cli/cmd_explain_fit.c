@@ -358,13 +358,28 @@ static struct str not_considered(const struct fit *f)
 			    "node.");
 }
 
+/* Those that exist, then those that devices name and that do not. */
+static void find_nodes(struct fit *f, struct fit_query *q)
+{
+	const struct fit_cluster *c = &f->cluster;
+	struct fit_node *nodes = ARENA_ARRAY(&f->cli->arena, struct fit_node,
+					     c->nodes->n + c->ngone);
+
+	fit_pod_nodes(f->pod, f->allocated.v, f->allocated.n, c->nodes, nodes, &f->cli->arena);
+	for (size_t i = 0; i < c->ngone; i++)
+		nodes[c->nodes->n + i] = (struct fit_node){ .name = c->gone[i],
+							    .away = STR("the node does not exist"),
+							    .gone = true };
+	q->nodes = nodes;
+	q->nnodes = c->nodes->n + c->ngone;
+}
+
 static int explain(struct fit *f, struct error *err)
 {
 	struct str node = str_from(f->options->node);
 	struct explain_sight sight = { claim_sight_may_name, claim_sight_new(&f->kube) };
 	struct fit_query q = { .sight = &sight };
 	const struct json *special;
-	struct fit_node *nodes;
 	int r = fit_load(&f->kube, f->kube.config.ns, node, &f->cluster, err);
 
 	if (r < 0)
@@ -378,16 +393,12 @@ static int explain(struct fit *f, struct error *err)
 		return 0;
 	q.claims = f->waiting.v;
 	q.nclaims = f->waiting.n;
-	nodes = ARENA_ARRAY(&f->cli->arena, struct fit_node, f->cluster.nodes->n);
-	fit_pod_nodes(f->pod, f->allocated.v, f->allocated.n, f->cluster.nodes, nodes,
-		      &f->cli->arena);
+	find_nodes(f, &q);
 	q.inventory = f->cluster.inventory;
-	q.nodes = nodes;
-	q.nnodes = f->cluster.nodes->n;
 	q.detailed = f->options->output && strcmp(f->options->output, "wide") == 0;
 	fit_report_make(&q, &f->cli->arena, &f->report);
 	if (node.n && f->report.fitting)
-		tell_result(f, &nodes[0]);
+		tell_result(f, &q.nodes[0]);
 	return 0;
 }
 
@@ -408,7 +419,7 @@ static void print_text(struct fit *f)
 				 STR_ARG(json_text_at(scheduled, "message")));
 	JSON_FOREACH (it, f->cluster.notes)
 		(void)buf_printf(&out, "\nNote: %.*s.\n", STR_ARG(json_str(it)));
-	if (f->report.nodes)
+	if (f->report.n)
 		(void)buf_printf(&out, "\n%.*s\n", STR_ARG(not_considered(f)));
 	/* Names and selectors are other people's text. */
 	output_clean_text(&clean, buf_str(&out), "\n");
@@ -424,7 +435,7 @@ static int print_tree(struct fit *f, struct error *err)
 	(void)str_split(&rest, ' ', &kind);
 	json_setz(o, arena_strdup(a, kind), json_make_str(a, rest));
 	json_put_str(a, o, "answer", f->answer);
-	if (f->report.nodes) {
+	if (f->report.n) {
 		for (size_t i = 0; i < f->report.fitting; i++)
 			json_append(names, json_make_str(a, f->report.names[i]));
 		json_put_i64(a, o, "nodes", (int64_t)f->report.nodes);

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "cli/device_view.h"
 #include "client/discovery.h"
+#include "dra/inventory_impl.h"
 
 static void to_v1(struct arena *a, const struct resource *r, struct json *tree)
 {
@@ -250,30 +251,75 @@ static void nodes_of_slices(struct kube *k, struct fit_cluster *c, const struct 
 	map_release(&seen);
 }
 
-static int load_nodes(struct kube *k, struct fit_cluster *c, struct str node,
-		      const struct json *slices, struct error *err)
+static void note_denied(struct kube *k, struct fit_cluster *c, struct str node,
+			const struct json *slices)
+{
+	note(k, c,
+	     "nodes cannot be read: only those that slices name are looked at, without labels and "
+	     "taints");
+	c->node_names_only = true;
+	if (node.n)
+		json_append(c->nodes, node_named(&k->cli->arena, node));
+	else
+		nodes_of_slices(k, c, slices);
+}
+
+static bool is_gone(const struct fit_cluster *c, struct str node)
+{
+	for (size_t i = 0; i < c->ngone; i++)
+		if (str_eq(c->gone[i], node))
+			return true;
+	return false;
+}
+
+/* One node: those that devices name need not exist, others must. */
+static int load_node(struct kube *k, struct fit_cluster *c, struct str node,
+		     const struct json *slices, struct error *err)
 {
 	struct resource nodes = resource_builtin("", "v1", "nodes");
 	struct kube_query q = { .resource = &nodes, .name = node };
 	struct json *tree;
+	int r;
+
+	if (is_gone(c, node)) {
+		c->gone[0] = node;
+		c->ngone = 1;
+		return 0;
+	}
+	c->ngone = 0;
+	r = kube_read(k, &q, &tree, err);
+	if (is_denied(r)) {
+		note_denied(k, c, node, slices);
+		return 0;
+	}
+	if (r == 0)
+		json_append(c->nodes, tree);
+	return r;
+}
+
+/* All nodes are listed even if one is wanted: its slices may have devices of others. */
+static int load_nodes(struct kube *k, struct fit_cluster *c, struct str node,
+		      const struct json *slices, struct error *err)
+{
+	struct resource nodes = resource_builtin("", "v1", "nodes");
+	struct kube_query q = { .resource = &nodes };
+	struct json *tree;
 	int r = kube_read(k, &q, &tree, err);
 
 	c->nodes = json_make_array(&k->cli->arena);
-	if (is_denied(r)) {
-		note(k, c,
-		     "nodes cannot be read: only those that slices name are looked at, without "
-		     "labels and taints");
-		c->node_names_only = true;
-		if (node.n)
-			json_append(c->nodes, node_named(&k->cli->arena, node));
-		else
-			nodes_of_slices(k, c, slices);
-		return 0;
-	}
-	if (r < 0)
+	if (r < 0 && !is_denied(r))
 		return r;
+	if (r == 0) {
+		JSON_FOREACH (it, json_getz(tree, "items"))
+			inventory_put_node(c->inventory,
+					   json_text_at(json_getz(it, "metadata"), "name"));
+		inventory_know_nodes(c->inventory);
+		c->ngone = inventory_gone_nodes(c->inventory, &k->cli->arena, &c->gone);
+	}
 	if (node.n)
-		json_append(c->nodes, tree);
+		return load_node(k, c, node, slices, err);
+	if (r < 0)
+		note_denied(k, c, node, slices);
 	else if (json_getz(tree, "items"))
 		c->nodes = json_getz(tree, "items");
 	return 0;

@@ -14,6 +14,9 @@
 struct fit_cluster {
 	struct inventory *inventory;
 	struct json *nodes; /* an array of Nodes by name */
+	/* Nodes that devices name and that do not exist; empty if Nodes cannot be listed. */
+	struct str *gone;
+	size_t ngone;
 	/* Sentences on what could not be read and what follows from that. */
 	struct json *notes;
 	bool node_names_only; /* nodes could not be read: their names are those of slices */

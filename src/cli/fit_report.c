@@ -170,12 +170,14 @@ void fit_report_make(const struct fit_query *q, struct arena *a, struct fit_repo
 {
 	struct making m = { .query = q, .arena = a };
 
-	*r = (struct fit_report){ .nodes = q->nnodes };
+	*r = (struct fit_report){ 0 };
 	arena_init(&m.scratch, SIZE_MAX);
 	map_init(&m.by_key);
 	vec_init(&m.groups, SIZE_MAX);
 	for (size_t i = 0; i < q->nnodes; i++)
 		add_node(&m, &q->nodes[i]);
+	for (size_t i = 0; i < q->nnodes; i++)
+		r->nodes += !q->nodes[i].gone;
 	gather(&m, r);
 	vec_release(&m.groups);
 	map_release(&m.by_key);

@@ -18,6 +18,7 @@ struct fit_node {
 	const struct json *labels;
 	/* What keeps the pod away from the node whatever its devices; or empty. */
 	struct str away;
+	bool gone; /* it does not exist: it is explained, but not counted */
 };
 
 /* Nodes of which the same is to be said. */
@@ -33,7 +34,7 @@ struct fit_group {
 struct fit_report {
 	struct fit_group *groups; /* those that fit, then the others, larger ones first */
 	size_t n;
-	size_t nodes, fitting; /* how many */
+	size_t nodes, fitting; /* how many; without those that are gone */
 	struct str *names; /* of those that fit */
 };
 

@@ -43,7 +43,12 @@ struct str device_standing_text(const struct device_standing *s, struct arena *a
 		arena_printf(a, "%s: %.*s", reason_names[s->reason], STR_ARG(s->taint->key)));
 }
 
-/* --- pools -------------------------------------------------------------------------- */
+/* --- nodes and pools -------------------------------------------------------------------------- */
+
+bool device_is_gone(const struct inventory *inv, const struct inventory_device *d)
+{
+	return inventory_nodes_gone(inv, d->nodes ? d->nodes : &d->slice->nodes);
+}
 
 static bool usable_from(struct inventory *inv, const struct inventory_pool *pool, struct str node)
 {
@@ -221,7 +226,7 @@ static struct device_standing obstacle(const struct inventory *inv,
 		return s;
 	if (d->nodes && d->nodes->kind == INVENTORY_NODES_NONE)
 		s.reason = DEVICE_NODE_NONE;
-	else if (d->nodes && inventory_nodes_gone(inv, d->nodes))
+	else if (device_is_gone(inv, d))
 		s.reason = DEVICE_NODE_GONE;
 	else if ((d->nbinding && !on->binding_conditions) || (d->ncounters && !on->partitionable))
 		s.reason = DEVICE_UNSUPPORTED;

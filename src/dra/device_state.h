@@ -50,6 +50,9 @@ const char *device_reason_name(enum device_reason r);
 /* What stateReason says: the reason's name, of a taint "Tainted: KEY". Empty: no reason. */
 struct str device_standing_text(const struct device_standing *s, struct arena *a);
 
+/* The device, or its slice, names one node, which does not exist as far as is known. */
+bool device_is_gone(const struct inventory *inv, const struct inventory_device *d);
+
 /* The pool is complete and valid for every node. */
 bool device_pool_is_sound(const struct inventory_pool *pool);
 

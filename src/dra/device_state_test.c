@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "dra/allocate.h"
 #include "dra/device_state.h"
+#include "dra/explain.h"
 
 /* A node that no slice names, and that always exists. */
 #define NOWHERE "n2"
@@ -154,16 +155,24 @@ static void add_nodes(struct prng *g, struct inventory *inv)
 		inventory_know_nodes(inv);
 }
 
-static struct inventory *random_world(struct prng *g)
+/* With the class "any". */
+static struct inventory *new_world(void)
 {
 	struct inventory *inv = inventory_new(inventory_everything);
-	char line[LINE];
 	struct arena a;
 
 	arena_init(&a, SIZE_MAX);
 	assert_int_equal(
 		inventory_put_class(inv, parse(&a, "{\"metadata\":{\"name\":\"any\"}}"), NULL), 0);
 	arena_release(&a);
+	return inv;
+}
+
+static struct inventory *random_world(struct prng *g)
+{
+	struct inventory *inv = new_world();
+	char line[LINE];
+
 	for (unsigned i = 0; i < SLICES; i++)
 		add_slice(g, inv, i);
 	for (unsigned i = below(g, CLAIMS + 1); i > 0; i--)
@@ -298,12 +307,67 @@ static void devices_of_a_node_that_does_not_exist_are_unavailable(void **state)
 	inventory_free(inv);
 }
 
+/* --- explanations --------------------------------------------------------------------------- */
+
+static void explains(struct inventory *inv, const char *node, const char *want)
+{
+	struct allocate_node on = { .name = str_from(node) };
+	struct buf out = BUF_INIT(MIB);
+	const struct json *claim;
+	struct explain e;
+	struct arena a;
+
+	arena_init(&a, SIZE_MAX);
+	claim = parse(&a, "{\"metadata\":{\"name\":\"c\",\"namespace\":\"test\",\"uid\":\"u\"},"
+			  "\"spec\":{\"devices\":{\"requests\":[{\"name\":\"r\",\"exactly\":{"
+			  "\"deviceClassName\":\"any\",\"allocationMode\":\"ExactCount\","
+			  "\"count\":4}}]}}}");
+	explain_fit(inv, &on, &claim, 1, NULL, &a, &e);
+	assert_false(e.fits);
+	explain_print(&e, &on, 8, &out);
+	assert_string_equal(out.p, want);
+	arena_release(&a);
+	buf_release(&out);
+}
+
+static void explanations_have_the_same_reason(void **state)
+{
+	struct inventory *inv = new_world();
+	struct str *gone;
+	struct arena a;
+
+	(void)state;
+	tell(inv, "slice s1 p 1/2 n1 a b x(!maintenance=NoSchedule)");
+	tell(inv, "slice s2 p 1/2 each c(on=n1) d(on=n2) e(onall)");
+	tell(inv, "slice s3 part 1/2 n1 f");
+	tell(inv, "claim ns/c p/b");
+	tell(inv, "node n2");
+	arena_init(&a, SIZE_MAX);
+	assert_int_equal(inventory_gone_nodes(inv, &a, &gone), 0);
+	inventory_know_nodes(inv);
+	expect(inv, "s2", "c", "Unavailable NodeGone");
+	explains(inv, "n2",
+		 "node n2: request \"r\" wants 4 devices of class any, 2 fit\n"
+		 "  1 device NodeGone: c\n");
+	expect(inv, "s1", "x", "Unavailable NodeGone");
+	expect(inv, "s3", "f", "Unavailable NodeGone");
+	explains(inv, "n1",
+		 "node n1: request \"r\" wants 4 devices of class any, 0 fit\n"
+		 "  4 devices NodeGone: a, x, f, c\n"
+		 "  1 device in use: b (claim ns/c)\n");
+	assert_int_equal(inventory_gone_nodes(inv, &a, &gone), 1);
+	assert_true(str_eqz(gone[0], "n1"));
+	arena_release(&a);
+	inventory_free(inv);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(available_is_what_the_allocator_gives),
 		cmocka_unit_test(each_reason_has_its_name),
 		cmocka_unit_test(devices_of_a_node_that_does_not_exist_are_unavailable),
+		cmocka_unit_test(explanations_have_the_same_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "dra/allocate_impl.h"
+#include "dra/device_state.h"
 
 static struct str say(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -189,6 +190,8 @@ static enum explain_reason reason_of(struct allocate_plan *plan, const struct al
 	}
 	if (why != EXPLAIN_FITS)
 		return why;
+	if (device_is_gone(plan->inv, d))
+		return EXPLAIN_NODE_GONE;
 	if (!inventory_device_reachable(d, &plan->node))
 		return EXPLAIN_OTHER_NODE;
 	if (short_capacity(plan, r, at, &e->detail))
@@ -202,6 +205,57 @@ static enum explain_reason reason_of(struct allocate_plan *plan, const struct al
 		return EXPLAIN_TAINT;
 	}
 	return lacks_attribute(plan, r, d, &e->detail) ? EXPLAIN_CONSTRAINT : EXPLAIN_FITS;
+}
+
+/* --- devices ------------------------------------------------------------------------ */
+
+/* What the requests are explained with. */
+struct explaining {
+	struct allocate_plan *plan;
+	const struct explain_sight *sight;
+	struct allocate_at *devices; /* that are looked at for each request */
+	size_t n;
+	bool gone; /* the node does not exist */
+};
+
+static bool names_node(const struct inventory_device *d, struct str node)
+{
+	const struct inventory_nodes *nodes = d->nodes ? d->nodes : &d->slice->nodes;
+
+	return nodes->kind == INVENTORY_NODES_NAME && str_eq(nodes->name, node);
+}
+
+/* The devices that name a node which does not exist; all others can be had elsewhere. */
+static void find_gone(struct explaining *x)
+{
+	struct allocate_plan *plan = x->plan;
+	struct inventory_slice **slices;
+	size_t n = inventory_node_slices(plan->inv, plan->node.name, plan->work, &slices), all = 0;
+
+	for (size_t i = 0; i < n; i++)
+		all += slices[i]->ndevices;
+	x->devices = ARENA_ARRAY(plan->work, struct allocate_at, all);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < slices[i]->ndevices; k++)
+			if (names_node(&slices[i]->devices[k], plan->node.name))
+				x->devices[x->n++].device = &slices[i]->devices[k];
+}
+
+static void find_devices(struct explaining *x)
+{
+	struct allocate_plan *plan = x->plan;
+	struct allocate_walk w = { 0, 0 };
+
+	x->gone = inventory_nodes_gone(
+		plan->inv,
+		&(struct inventory_nodes){ .kind = INVENTORY_NODES_NAME, .name = plan->node.name });
+	if (x->gone) {
+		find_gone(x);
+		return;
+	}
+	x->devices = ARENA_ARRAY(plan->work, struct allocate_at, plan->ndevices);
+	while (x->n < plan->ndevices && allocate_walk_next(plan, &w, &x->devices[x->n]))
+		x->n++;
 }
 
 /* --- requests ----------------------------------------------------------------------- */
@@ -230,11 +284,10 @@ static int64_t wanted(const struct allocate_request *r)
 	return json_i64_at(r->spec, "count", 1);
 }
 
-static void explain_request(struct allocate_plan *plan, const struct allocate_request *r,
-			    const struct explain_sight *sight, struct explain_request *e)
+static void explain_request(const struct explaining *x, const struct allocate_request *r,
+			    struct explain_request *e)
 {
-	struct allocate_walk w = { 0, 0 };
-	struct allocate_at at;
+	struct allocate_plan *plan = x->plan;
 
 	*e = (struct explain_request){ .claim = arena_str(plan->arena, plan->claims[r->claim].text),
 				       .request = arena_str(plan->arena, r->full),
@@ -242,18 +295,19 @@ static void explain_request(struct allocate_plan *plan, const struct allocate_re
 				       .wanted = wanted(r) };
 	if (!r->class)
 		return;
-	e->devices = ARENA_ARRAY(plan->arena, struct explain_device,
-				 (size_t)plan->ndevices + plan->npools);
-	while (allocate_walk_next(plan, &w, &at)) {
+	e->devices = ARENA_ARRAY(plan->arena, struct explain_device, x->n + plan->npools);
+	for (size_t i = 0; i < x->n; i++) {
+		const struct inventory_device *of = x->devices[i].device;
 		struct explain_device *d = &e->devices[e->n++];
 
-		d->driver = arena_str(plan->arena, at.device->slice->pool->driver);
-		d->pool = arena_str(plan->arena, at.device->slice->pool->name);
-		d->device = arena_str(plan->arena, at.device->name);
-		d->reason = reason_of(plan, r, &at, sight, d);
+		d->driver = arena_str(plan->arena, of->slice->pool->driver);
+		d->pool = arena_str(plan->arena, of->slice->pool->name);
+		d->device = arena_str(plan->arena, of->name);
+		d->reason = reason_of(plan, r, &x->devices[i], x->sight, d);
 		e->fitting += d->reason == EXPLAIN_FITS;
 	}
-	add_pool_faults(plan, e);
+	if (!x->gone)
+		add_pool_faults(plan, e);
 }
 
 /* Mode All: devices that are selected and cannot be had; each one is too many. */
@@ -265,7 +319,8 @@ static int64_t all_missing(const struct explain_request *e)
 		n += e->devices[i].reason != EXPLAIN_FITS &&
 		     e->devices[i].reason != EXPLAIN_CLASS_SELECTOR &&
 		     e->devices[i].reason != EXPLAIN_REQUEST_SELECTOR &&
-		     e->devices[i].reason != EXPLAIN_OTHER_NODE;
+		     e->devices[i].reason != EXPLAIN_OTHER_NODE &&
+		     e->devices[i].reason != EXPLAIN_NODE_GONE;
 	return n;
 }
 
@@ -383,21 +438,23 @@ void explain_fit(struct inventory *inv, const struct allocate_node *node,
 	struct allocate_plan plan = {
 		.inv = inv, .node = { node->name, node->labels }, .arena = a, .work = &work
 	};
+	struct explaining x = { .plan = &plan, .sight = sight };
 	struct error err = { 0 };
 	int r;
 
 	*ret_explain = (struct explain){ 0 };
 	arena_init(&work, SIZE_MAX);
 	r = allocate_plan_read(&plan, claims, n, &err);
+	find_devices(&x);
 	ret_explain->requests = ARENA_ARRAY(a, struct explain_request, plan.nrequests);
 	for (; ret_explain->n < plan.nrequests; ret_explain->n++)
-		explain_request(&plan, &plan.requests[ret_explain->n], sight,
+		explain_request(&x, &plan.requests[ret_explain->n],
 				&ret_explain->requests[ret_explain->n]);
 	if (r < 0 && plan.nrequests && plan.requests[plan.nrequests - 1].group == plan.ngroups)
 		ret_explain->requests[plan.nrequests - 1].fault = say(a, "%s", err.msg);
 	else if (r < 0)
 		ret_explain->between = say(a, "%s", err.msg);
-	else
+	else if (!x.gone)
 		conclude(&plan, ret_explain);
 	allocate_plan_release(&plan);
 	arena_release(&work);

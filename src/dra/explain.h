@@ -22,6 +22,7 @@ enum explain_reason {
 	EXPLAIN_REQUEST_SELECTOR,
 	EXPLAIN_SELECTOR_ERROR,
 	EXPLAIN_OTHER_NODE, /* the device's own node selection */
+	EXPLAIN_NODE_GONE, /* as device_is_gone() says */
 	EXPLAIN_CAPACITY,
 	EXPLAIN_COUNTERS,
 	EXPLAIN_TAINT,
@@ -66,7 +67,8 @@ struct explain_sight {
 
 /*
  * Same arguments as allocate(); sight NULL: all claims may be named. Never fails: what cannot be
- * decided is said.
+ * decided is said. On a node that does not exist (inventory_know_nodes) nothing fits, and only the
+ * devices that name the node are looked at.
  */
 void explain_fit(struct inventory *inv, const struct allocate_node *node,
 		 const struct json *const *claims, size_t n, const struct explain_sight *sight,

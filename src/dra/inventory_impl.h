@@ -370,6 +370,13 @@ const struct inventory_use *inventory_next_use(const struct inventory_pool *pool
 size_t inventory_node_slices(struct inventory *inv, struct str node, struct arena *a,
 			     struct inventory_slice ***ret_slices);
 
+/*
+ * The nodes that slices or devices name and that do not exist, sorted; none as long as it is not
+ * known which nodes exist. The array is in the arena, the text is the inventory's. Settles. Costs
+ * all nodes that slices name, and all slices with perDeviceNodeSelection.
+ */
+size_t inventory_gone_nodes(struct inventory *inv, struct arena *a, struct str **ret_names);
+
 /* NULL: there is none. All settle. */
 struct inventory_pool *inventory_pool(struct inventory *inv, struct str driver, struct str name);
 struct inventory_slice *inventory_slice(struct inventory *inv, struct str name);

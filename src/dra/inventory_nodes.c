@@ -261,6 +261,53 @@ size_t inventory_node_slices(struct inventory *inv, struct str node, struct aren
 	return n;
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Names of devices of slices with perDeviceNodeSelection; `out` NULL: counts them. */
+static size_t gone_per_device(const struct inventory *inv, struct str *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < inv->wide.n; i++) {
+		const struct inventory_slice *s = inv->wide.v[i];
+
+		if (s->nodes.kind != INVENTORY_NODES_PER_DEVICE)
+			continue;
+		for (size_t k = 0; k < s->ndevices; k++) {
+			if (!inventory_nodes_gone(inv, s->devices[k].nodes))
+				continue;
+			if (out)
+				out[n] = s->devices[k].nodes->name;
+			n++;
+		}
+	}
+	return n;
+}
+
+size_t inventory_gone_nodes(struct inventory *inv, struct arena *a, struct str **ret_names)
+{
+	size_t n, at = 0, kept = 0;
+	struct str name, *names;
+	void *value;
+
+	inventory_settle(inv);
+	names = ARENA_ARRAY(a, struct str, inv->nodes.n + gone_per_device(inv, NULL));
+	n = gone_per_device(inv, names);
+	while (inv->nodes_known && map_next(&inv->nodes, &at, &name, &value))
+		if (!map_get(&inv->existing, name))
+			names[n++] = name;
+	if (n > 0)
+		qsort(names, n, sizeof(*names), by_text);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || !str_eq(names[i], names[kept - 1]))
+			names[kept++] = names[i];
+	*ret_names = names;
+	return kept;
+}
+
 const struct inventory_slice *inventory_only_slice(struct inventory *inv, struct str node)
 {
 	const struct inventory_local *local;

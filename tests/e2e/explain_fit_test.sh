@@ -142,6 +142,25 @@ same "an allocation ties a pod to its node" "pod default/both waits: its claims 
 contains "and the others are told why" "claim held is allocated for other nodes" "$out"
 contains "no claims" "it has no claims" "$(fit pod/none)"
 
+# Devices of a node that does not exist: the reason is the one that get devices prints.
+slice gone "{\"name\": \"gpu-0\", $large}, {\"name\": \"gpu-1\", $small}"
+put <<END
+{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "each"},
+ "spec": {"driver": "gpu.example.com", "perDeviceNodeSelection": true, "pool": {"name": "each", "generation": 1, "resourceSliceCount": 1},
+  "devices": [{"name": "here", "nodeName": "n2", $large}, {"name": "lost", "nodeName": "gone", $large}]}}
+END
+create_all
+same "get devices says that the node is gone" "2 NodeGone" "$("$DEVPLANE" get devices gone --no-headers | grep -o NodeGone | sort | uniq -c | xargs)"
+out=$(fit five)
+same "nodes that are gone do not count" "claim default/five fits on 0 of 3 nodes" "$(head -n 1 <<<"$out")"
+contains "but are explained" $'node gone:\n  the node does not exist\n  request "gpu" wants 5 devices of class gpu, 0 fit\n    3 devices NodeGone: gpu-0, gpu-1, lost\n' "$out"
+contains "a device of a slice that others reach names its node, too" "1 device NodeGone: lost" "$(fit five --node n2)"
+out=$(fit big --node gone)
+same "one that is gone can be asked for" "claim default/big does not fit on node gone" "$(head -n 1 <<<"$out")"
+contains "with the same reason" "2 devices NodeGone: gpu-0, lost" "$out"
+same "json has it" "the node does not exist" "$(fit big -o json | node -p 'JSON.parse(require("fs").readFileSync(0)).groups.find((g) => g.nodes[0] === "gone").nodeReason')"
+"$kubectl" delete resourceslice gone-gpu each >"$TMP/put.log" 2>&1
+
 # Mistakes.
 contains "a claim that there is not" 'resourceclaims.resource.k8s.io "nope" not found in namespace "default"' "$(fit nope)"
 contains "another type" "only claims and pods can be explained" "$(fit node/n1)"
