@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/device_feed.h"
 #include "cli/device_gate.h"
+#include "cli/device_view.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
 #include "cli/top_draw.h"
@@ -322,9 +323,12 @@ static int begin(struct top *t, struct error *err)
 	return r;
 }
 
+/* Notes are printed when the terminal is the shell's again. */
 static void end(struct top *t)
 {
 	terminal_close(t->terminal);
+	if (t->feed && device_feed_lacks_nodes(t->feed))
+		device_view_say_nodes_unknown(t->cli);
 	if (t->kube.loop) {
 		loop_timer_stop(&t->draw);
 		loop_timer_stop(&t->check);

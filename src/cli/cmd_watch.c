@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/device_feed.h"
 #include "cli/device_gate.h"
+#include "cli/device_view.h"
 #include "cli/output.h"
 #include "cli/watch_print.h"
 
@@ -140,6 +141,8 @@ static void print_changes(struct watcher *w)
 	if (!w->started)
 		print_head(w);
 	device_feed_update(w->feed, &w->model, tell, w);
+	if (!w->started && device_feed_lacks_nodes(w->feed))
+		device_view_say_nodes_unknown(w->cli);
 	w->started = true;
 	w->done |= fflush(w->cli->out) != 0;
 }

@@ -41,6 +41,8 @@ struct device_feed {
 	struct informer *rules; /* or NULL */
 	bool all; /* all slices are to be looked at */
 	bool health_known; /* statuses have health */
+	bool nodes_known; /* which exist */
+	bool lacks_nodes; /* a state was computed, though that is not known */
 
 	/* Who may not. */
 	struct published slices, statuses;
@@ -328,6 +330,7 @@ static const struct json *read_status(struct device_feed *f, const struct cached
 		facts->computed = false;
 		return published.status;
 	}
+	f->lacks_nodes |= !f->nodes_known;
 	return availability_slice_status(devices_inventory(f->devices), devices_health(f->devices),
 					 o->key, NULL, 0, &f->scratch);
 }
@@ -487,6 +490,7 @@ static void follow_claims(struct device_feed *f)
 	o.nodes = may_list(f->kube, &nodes);
 	o.health = o.nodes && may_list(f->kube, &pods);
 	f->health_known = o.health;
+	f->nodes_known = o.nodes;
 	f->devices = devices_new(&o);
 	f->watcher = (struct devices_watcher){ .on_slice = on_slice, .on_synced = on_synced };
 	devices_watch(f->devices, &f->watcher);
@@ -613,4 +617,9 @@ const struct error *device_feed_failure(const struct device_feed *f)
 struct str device_feed_source(const struct device_feed *f)
 {
 	return f->source;
+}
+
+bool device_feed_lacks_nodes(const struct device_feed *f)
+{
+	return f->lacks_nodes;
 }

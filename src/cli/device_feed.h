@@ -41,6 +41,9 @@ const struct error *device_feed_failure(const struct device_feed *f);
 /* Where the data come from: a sentence. */
 struct str device_feed_source(const struct device_feed *f);
 
+/* Some state was computed without knowing which nodes exist: device_view_say_nodes_unknown(). */
+bool device_feed_lacks_nodes(const struct device_feed *f);
+
 /*
  * Brings the model up to date and tells what is different; `tell` may be NULL.
  */

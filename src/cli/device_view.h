@@ -6,7 +6,8 @@
  * status; else it is computed here from slices, claims, taint rules and reports of health, which
  * takes the right to list claims in all namespaces. A slice whose published status is missing
  * (nobody runs the controller, or not yet) is computed as well. Taint rules and reports (pods,
- * nodes) that may not be read are left out. `note` says what could not be read.
+ * nodes) that may not be read are left out. `note` says what could not be read; that nodes could
+ * not be listed is said on stderr, with the same words in every command.
  *
  * With the gate DRAResourceAvailabilityVisibility off nothing of it is looked at or computed.
  * All memory is the run's (cli->arena).
@@ -56,6 +57,12 @@ struct device_view_query {
 	struct str label_selector, field_selector;
 	bool hidden; /* the gate is off */
 };
+
+/*
+ * Prints on stderr that it is not known which nodes exist, and what follows from that.
+ * device_view_load() does so if it computes; for others that compute.
+ */
+void device_view_say_nodes_unknown(struct cli *cli);
 
 int device_view_load(struct kube *k, const struct device_view_query *q,
 		     struct device_view *ret_view, struct error *err);

@@ -183,7 +183,14 @@ static const struct json *read_list(struct load *l, const char *plural, struct e
 	return kube_read(l->kube, &ask, &tree, err) < 0 ? NULL : json_getz(tree, "items");
 }
 
-/* Without these the answer is less; the note says so. */
+void device_view_say_nodes_unknown(struct cli *cli)
+{
+	(void)fputs("Note: nodes cannot be listed: devices of nodes that do not exist count as "
+		    "available\n",
+		    cli->err);
+}
+
+/* Without these the answer is less, and the user is told so. */
 static void read_optional(struct load *l, struct device_view_inputs *in)
 {
 	struct error err;
@@ -201,6 +208,8 @@ static void read_optional(struct load *l, struct device_view_inputs *in)
 			l->arena, "%.*s; health is not known, as pods cannot be listed: %s",
 			STR_ARG(l->view.note), err.msg));
 	in->nodes = read_list(l, "nodes", &err);
+	if (!in->nodes)
+		device_view_say_nodes_unknown(l->kube->cli);
 }
 
 static void compute(struct load *l)

@@ -255,8 +255,8 @@ static void note_denied(struct kube *k, struct fit_cluster *c, struct str node,
 			const struct json *slices)
 {
 	note(k, c,
-	     "nodes cannot be read: only those that slices name are looked at, without labels and "
-	     "taints");
+	     "nodes cannot be read: only those that slices name are looked at, as if they existed, "
+	     "without labels and taints");
 	c->node_names_only = true;
 	if (node.n)
 		json_append(c->nodes, node_named(&k->cli->arena, node));

@@ -220,12 +220,45 @@ await makePools()
 // A user who may list claims, but neither pods nor nodes.
 const narrow = ["--kubeconfig", kubeconfig(server, await tokenWith(client, "narrow", [{ apiGroups: ["resource.k8s.io"], resources: ["*"], verbs: ["get", "list", "watch"] }]))]
 
+// A user who may list all but nodes.
+const nodeless = ["--kubeconfig", kubeconfig(server, await tokenWith(client, "nodeless", [{ apiGroups: ["resource.k8s.io"], resources: ["*"], verbs: ["get", "list", "watch"] },
+	{ apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"] }]))]
+
 await test("views that compute show the same", () => compare())
 
 await test("without reports of health nothing is made up", async () => {
 	const { totals } = json("top", "devices", ...narrow)
 	assert.deepEqual([totals.devices, totals.unhealthy, totals.healthUnknown], [15, 0, 15])
 	assert.match(run("top", "devices", "--once", ...narrow), /with health only as published: you may not list pods and nodes/)
+})
+
+// How often each command says that it does not know which nodes exist.
+const NODES_UNKNOWN = /^Note: nodes cannot be listed: devices of nodes that do not exist count as available$/mg
+async function notes(...flags) {
+	const commands = ["get pools", "get devices", "get resourceslices", "describe pool gone", "describe resourceslice gone-0", "top devices --once", "top devices -o json", "doctor"]
+	const said = Object.fromEntries(commands.map((c) => {
+		const { stdout, stderr } = spawnSync(devplane, [...c.split(" "), ...flags], { encoding: "utf8", env })
+		assert.ok(stdout, `devplane ${c}: ${stderr}`)
+		return [c, stderr.match(NODES_UNKNOWN)?.length ?? 0]
+	}))
+	const watch = spawn(devplane, ["watch", "devices", "--initial", "-o", "json", ...flags], { env })
+	let out = "", err = ""
+	watch.stdout.on("data", (d) => out += d)
+	watch.stderr.on("data", (d) => err += d)
+	const ended = new Promise((done) => watch.on("close", done))
+	await until("devices of the watch", () => out.match(/"change":"added"/g)?.length === 15)
+	watch.kill()
+	await ended
+	return { ...said, watch: err.match(NODES_UNKNOWN)?.length ?? 0 }
+}
+const told = (n) => ({ "get pools": n, "get devices": n, "get resourceslices": n, "describe pool gone": n, "describe resourceslice gone-0": n,
+	"top devices --once": n, "top devices -o json": n, doctor: n, watch: n })
+const admin = ["--kubeconfig", server.kubeconfig]
+
+await test("a user who may not list nodes is told what follows from that, once", async () => {
+	assert.match(run("get", "devices", "gone", ...nodeless), /^a .* Available /m)
+	assert.deepEqual(await notes(...nodeless), told(1))
+	assert.deepEqual(await notes(...admin), told(0))
 })
 
 const controller = await cluster.controller("--leader-elect=false")
@@ -236,6 +269,11 @@ await test("so do views of what is published", async () => compare(await publish
 await test("a user who sees no reports gets the health that is published", async () => {
 	assert.equal(json("top", "devices", ...narrow).totals.healthUnknown, undefined)
 	assert.match(run("top", "devices", "-o", "wide", ...narrow), /held-broken +Allocated +Unhealthy: Xid 79/)
+})
+
+await test("and whose node is gone, as that is published, too", async () => {
+	assert.match(run("get", "devices", "gone", ...nodeless), /^a .* Unavailable +NodeGone /m)
+	assert.deepEqual(await notes(...nodeless), told(0))
 })
 
 await test("one device has the same health everywhere", async () => {
