@@ -5,7 +5,7 @@
 
 #include "controller/devices.h"
 #include "dra/availability.h"
-#include "dra/device_state.h"
+#include "dra/inventory_impl.h"
 
 enum soundness {
 	SOUND,
@@ -88,7 +88,7 @@ static enum soundness soundness_of(const struct inventory_pool *pool)
 {
 	bool agree = true;
 
-	if (!pool || device_pool_is_sound(pool))
+	if (!pool || pool->sound)
 		return SOUND;
 	for (size_t i = 0; i < pool->nslices; i++)
 		agree &= pool->slices[i]->expected == pool->expected;

@@ -8,7 +8,7 @@
  */
 #include "base/vec.h"
 #include "dra/availability_impl.h"
-#include "dra/device_state.h"
+#include "dra/inventory_impl.h"
 
 struct concerned {
 	struct arena *arena;
@@ -185,7 +185,7 @@ static void add_of_node(struct concerned *c, struct inventory_slice *slice)
 	const struct inventory_pool *pool = slice->pool;
 
 	add_slice(c, slice);
-	for (size_t i = 0; !device_pool_is_sound(pool) && i < pool->nslices; i++)
+	for (size_t i = 0; !pool->sound && i < pool->nslices; i++)
 		add_slice(c, pool->slices[i]);
 }
 

@@ -50,47 +50,16 @@ bool device_is_gone(const struct inventory *inv, const struct inventory_device *
 	return inventory_nodes_gone(inv, d->nodes ? d->nodes : &d->slice->nodes);
 }
 
-static bool usable_from(struct inventory *inv, const struct inventory_pool *pool, struct str node)
+/* The pool's fault, if none of the nodes is given its devices. */
+static enum device_reason pool_reason(const struct inventory *inv, struct inventory_pool *pool,
+				      const struct inventory_nodes *nodes)
 {
-	struct inventory_node_pool *pools;
-	bool usable = false;
-	struct arena a;
-	size_t n;
-
-	arena_init(&a, SIZE_MAX);
-	n = inventory_node_pools(inv, &(struct inventory_node){ .name = node }, &a, &pools);
-	for (size_t i = 0; i < n; i++)
-		usable |= pools[i].pool == pool && !pools[i].incomplete && !pools[i].invalid;
-	arena_release(&a);
-	return usable;
+	if (inventory_pool_usable(inv, pool, nodes))
+		return DEVICE_NO_REASON;
+	return pool->incomplete ? DEVICE_POOL_INCOMPLETE : DEVICE_POOL_INVALID;
 }
 
-/* A node that does not see all of a faulty pool may find nothing wrong with it, as upstream's. */
-static bool usable_from_some(struct inventory *inv, const struct inventory_slice *s)
-{
-	const struct inventory_pool *pool = s->pool;
-
-	if (s->nodes.kind == INVENTORY_NODES_NAME)
-		return usable_from(inv, pool, s->nodes.name);
-	for (size_t i = 0; i < pool->nslices; i++)
-		if (pool->slices[i]->nodes.kind == INVENTORY_NODES_NAME &&
-		    !inventory_nodes_gone(inv, &pool->slices[i]->nodes) &&
-		    usable_from(inv, pool, pool->slices[i]->nodes.name))
-			return true;
-	return usable_from(inv, pool, STR(""));
-}
-
-/* Slices may disagree about how many there are; a node goes by the first that it sees. */
-bool device_pool_is_sound(const struct inventory_pool *pool)
-{
-	bool sound = true;
-
-	for (size_t i = 0; i < pool->nslices; i++)
-		sound &= pool->slices[i]->sound;
-	return sound;
-}
-
-enum device_reason device_slice_reason(struct inventory *inv, const struct inventory_slice *s)
+enum device_reason device_slice_reason(const struct inventory *inv, const struct inventory_slice *s)
 {
 	if (s->ignored || s->uncounted)
 		return DEVICE_UNSUPPORTED;
@@ -98,9 +67,9 @@ enum device_reason device_slice_reason(struct inventory *inv, const struct inven
 		return DEVICE_NODE_NONE;
 	if (inventory_nodes_gone(inv, &s->nodes))
 		return DEVICE_NODE_GONE;
-	if (device_pool_is_sound(s->pool) || usable_from_some(inv, s))
+	if (s->nodes.kind == INVENTORY_NODES_PER_DEVICE)
 		return DEVICE_NO_REASON;
-	return s->pool->incomplete ? DEVICE_POOL_INCOMPLETE : DEVICE_POOL_INVALID;
+	return pool_reason(inv, s->pool, &s->nodes);
 }
 
 /* --- shares ------------------------------------------------------------------------- */
@@ -228,6 +197,8 @@ static struct device_standing obstacle(const struct inventory *inv,
 		s.reason = DEVICE_NODE_NONE;
 	else if (device_is_gone(inv, d))
 		s.reason = DEVICE_NODE_GONE;
+	else if (d->nodes && (s.reason = pool_reason(inv, d->slice->pool, d->nodes)))
+		return s;
 	else if ((d->nbinding && !on->binding_conditions) || (d->ncounters && !on->partitionable))
 		s.reason = DEVICE_UNSUPPORTED;
 	else if ((s.taint = first_taint(inv, d)))

@@ -7,6 +7,11 @@
  * Allocated otherwise; access for administrators holds nothing. All others are Unavailable.
  * Every device is in exactly one state, so counts of the states add up to the devices.
  *
+ * As upstream, a node judges a pool by the slices that it sees, so a pool with a fault may be
+ * usable from one node and not from another; a device of it counts as available if some node that
+ * reaches the device, and exists, can use the pool. Labels of nodes are not known here, so in a
+ * pool with a fault no node is taken to see slices and devices that a node selector places.
+ *
  * Health is another fact: see device_health.h.
  */
 #ifndef DRA_DEVICE_STATE_H
@@ -53,15 +58,13 @@ struct str device_standing_text(const struct device_standing *s, struct arena *a
 /* The device, or its slice, names one node, which does not exist as far as is known. */
 bool device_is_gone(const struct inventory *inv, const struct inventory_device *d);
 
-/* The pool is complete and valid for every node. */
-bool device_pool_is_sound(const struct inventory_pool *pool);
-
 /*
  * Why no node is given any device of the slice: its node does not exist, its pool is incomplete or
- * invalid, or the slice is ignored. It is the same for all devices of a slice. The slice must be
- * of its pool's newest generation.
+ * invalid, or the slice is ignored. It is the same for all devices of a slice; if each has its own
+ * nodes, device_standing() looks further. The slice must be of its pool's newest generation.
  */
-enum device_reason device_slice_reason(struct inventory *inv, const struct inventory_slice *s);
+enum device_reason device_slice_reason(const struct inventory *inv,
+				       const struct inventory_slice *s);
 
 /* `of_slice` is device_slice_reason() of its slice. */
 struct device_standing device_standing(const struct inventory *inv,

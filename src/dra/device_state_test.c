@@ -89,9 +89,10 @@ static unsigned below(struct prng *g, unsigned n)
 	return (unsigned)prng_below(g, n);
 }
 
-/* Its name is its own, but for a few. */
-static void add_device(struct prng *g, struct buf *line, unsigned slice, unsigned n)
+/* Its name is its own, but for a few. `each`: it says itself which nodes reach it. */
+static void add_device(struct prng *g, struct buf *line, unsigned slice, unsigned n, bool each)
 {
+	static const char *const places[] = { "on=n0", "on=n0", "on=n1", "onall" };
 	unsigned id = below(g, 20) ? 3 * slice + n - 4 : below(g, DEVICES);
 
 	(void)buf_printf(line, " g%u(@id=s%u-g%u", id, slice, id);
@@ -104,23 +105,34 @@ static void add_device(struct prng *g, struct buf *line, unsigned slice, unsigne
 	if (below(g, 6) == 0)
 		(void)buf_printf(line, ",!k%u=%s", below(g, 2),
 				 below(g, 2) ? "NoSchedule" : "None");
+	/* Where these are off, the slice is ignored, and missing in its pool. */
+	if (below(g, 20) == 0)
+		(void)buf_addz(line, ",groups");
+	/* One that does not say is reached by none. */
+	if (each && below(g, 10))
+		(void)buf_printf(line, ",%s", places[below(g, ARRAY_SIZE(places))]);
 	(void)buf_addc(line, ')');
 }
 
 static void add_slice(struct prng *g, struct inventory *inv, unsigned i)
 {
-	static const char *const places[] = { "n0", "n0", "n1", "all", "all", "none" };
+	static const char *const places[] = { "n0",   "n0",   "n1",   "all", "all",
+					      "each", "each", "each", "none" };
+	/* Counters are in the first slice; the second may repeat a set of them. */
+	bool counters = i == 0 || (i == 1 && below(g, 6) == 0);
+	unsigned place = below(g, counters ? 5 : ARRAY_SIZE(places));
 	struct buf line = BUF_INIT(LINE);
 
-	(void)buf_printf(&line, "%s s%u p%u %u/%u %s", i == 0 ? "counters" : "slice", i,
+	(void)buf_printf(&line, "%s s%u p%u %u/%u %s", counters ? "counters" : "slice", i,
 			 below(g, 9) / 8, 1 + below(g, 20) / 19,
-			 below(g, 9) ? SLICES : 1 + below(g, SLICES),
-			 places[below(g, i == 0 ? 5 : 6)]);
+			 below(g, 3) ? SLICES : 1 + below(g, SLICES), places[place]);
 	if (i == 0)
 		(void)buf_printf(&line, " c0.x=%u c0.y=%u c1.x=%u c1.y=%u", below(g, 9),
 				 below(g, 9), below(g, 9), below(g, 9));
-	for (unsigned n = i ? below(g, 4) : 0; n > 0; n--)
-		add_device(g, &line, i, n);
+	else if (counters)
+		(void)buf_printf(&line, " c%u.x=%u", 1 + below(g, 2), below(g, 9));
+	for (unsigned n = counters ? 0 : below(g, 4); n > 0; n--)
+		add_device(g, &line, i, n, strcmp(places[place], "each") == 0);
 	/* Two devices of one name in one slice are refused: then there is no such slice. */
 	(void)world_tell(inv, buf_str(&line));
 	buf_release(&line);
@@ -156,9 +168,9 @@ static void add_nodes(struct prng *g, struct inventory *inv)
 }
 
 /* With the class "any". */
-static struct inventory *new_world(void)
+static struct inventory *new_world(struct inventory_features features)
 {
-	struct inventory *inv = inventory_new(inventory_everything);
+	struct inventory *inv = inventory_new(features);
 	struct arena a;
 
 	arena_init(&a, SIZE_MAX);
@@ -170,9 +182,13 @@ static struct inventory *new_world(void)
 
 static struct inventory *random_world(struct prng *g)
 {
-	struct inventory *inv = new_world();
+	struct inventory_features features = inventory_everything;
+	struct inventory *inv;
 	char line[LINE];
 
+	features.partitionable = below(g, 6) > 0;
+	features.compatibility_groups = below(g, 2) > 0;
+	inv = new_world(features);
 	for (unsigned i = 0; i < SLICES; i++)
 		add_slice(g, inv, i);
 	for (unsigned i = below(g, CLAIMS + 1); i > 0; i--)
@@ -307,6 +323,32 @@ static void devices_of_a_node_that_does_not_exist_are_unavailable(void **state)
 	inventory_free(inv);
 }
 
+static void a_faulty_pool_is_judged_from_nodes_that_reach_the_device(void **state)
+{
+	struct inventory *inv = inventory_new(inventory_everything);
+
+	(void)state;
+	tell(inv, "slice s1 part 1/2 each a(on=n1) b(onall) c");
+	expect(inv, "s1", "a", "Unavailable PoolIncomplete");
+	expect(inv, "s1", "b", "Unavailable PoolIncomplete");
+	expect(inv, "s1", "c", "Unavailable NoNode");
+	tell(inv, "slice s2 part 1/2 n1 d");
+	expect(inv, "s1", "a", "Available ");
+	expect(inv, "s1", "b", "Available ");
+	/* Of three slices n1 and n2 see two each, as many as there should be; others see one. */
+	tell(inv, "slice s3 some 1/2 n1 e");
+	tell(inv, "slice s4 some 1/2 n2 f");
+	tell(inv, "slice s5 some 1/2 all g");
+	expect(inv, "s5", "g", "Available ");
+	inventory_know_nodes(inv);
+	expect(inv, "s5", "g", "Unavailable PoolIncomplete");
+	expect(inv, "s3", "e", "Unavailable NodeGone");
+	tell(inv, "node n2");
+	expect(inv, "s5", "g", "Available ");
+	expect(inv, "s4", "f", "Available ");
+	inventory_free(inv);
+}
+
 /* --- explanations --------------------------------------------------------------------------- */
 
 static void explains(struct inventory *inv, const char *node, const char *want)
@@ -332,7 +374,7 @@ static void explains(struct inventory *inv, const char *node, const char *want)
 
 static void explanations_have_the_same_reason(void **state)
 {
-	struct inventory *inv = new_world();
+	struct inventory *inv = new_world(inventory_everything);
 	struct str *gone;
 	struct arena a;
 
@@ -367,6 +409,7 @@ int main(void)
 		cmocka_unit_test(available_is_what_the_allocator_gives),
 		cmocka_unit_test(each_reason_has_its_name),
 		cmocka_unit_test(devices_of_a_node_that_does_not_exist_are_unavailable),
+		cmocka_unit_test(a_faulty_pool_is_judged_from_nodes_that_reach_the_device),
 		cmocka_unit_test(explanations_have_the_same_reason),
 	};
 

@@ -357,7 +357,8 @@ size_t inventory_bytes(struct inventory *inv)
 		bytes += sizeof(*pool) + pool->key.n + map_bytes(&pool->devices) + use_bytes(pool) +
 			 pool->nslices * sizeof(*pool->slices) +
 			 pool->ncounters * sizeof(*pool->counters) +
-			 pool->nrules * sizeof(*pool->rules) + consumer_bytes(pool);
+			 pool->nrules * sizeof(*pool->rules) + consumer_bytes(pool) +
+			 inventory_verdicts_bytes(pool->verdicts);
 	}
 	return bytes;
 }

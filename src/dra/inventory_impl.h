@@ -175,6 +175,8 @@ struct inventory_counter {
 	struct quantity held;
 };
 
+struct inventory_verdicts;
+
 struct inventory_pool {
 	struct str key; /* "driver/pool" */
 	struct str driver, name;
@@ -188,6 +190,7 @@ struct inventory_pool {
 	int64_t expected; /* as the first slice says */
 	bool incomplete; /* observed != expected */
 	bool invalid;
+	bool sound; /* all of its slices are: it is complete and valid for every node */
 	/* The first of upstream's faults: "duplicate device name gpu-0", or empty. */
 	struct str invalid_reason;
 	struct inventory_counter *counters; /* by set in byte order, then by name */
@@ -207,6 +210,7 @@ struct inventory_pool {
 	uint32_t nrules;
 	bool dirty;
 	bool duplicates;
+	struct inventory_verdicts *verdicts; /* NULL: not asked for */
 	char *name_fault, *counter_fault; /* or NULL */
 	char text[]; /* the key */
 };
@@ -336,6 +340,16 @@ struct inventory_node_pool {
  */
 size_t inventory_node_pools(struct inventory *inv, const struct inventory_node *node,
 			    struct arena *a, struct inventory_node_pool **ret_pools);
+
+/*
+ * Whether some of these nodes, of a slice or a device of the pool, is given devices of the pool:
+ * one that exists, or one that nobody names. See device_state.h for pools with a fault. The first
+ * call after a change of the pool costs its slices, those with perDeviceNodeSelection once for each
+ * node that they name; others cost nothing but, after a change of nodes, one look at each node that
+ * the pool names. The pool must be settled.
+ */
+bool inventory_pool_usable(const struct inventory *inv, struct inventory_pool *pool,
+			   const struct inventory_nodes *nodes);
 
 /*
  * The one slice that the node reaches, when it is just one and its pool is sound; else NULL, which

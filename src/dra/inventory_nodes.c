@@ -180,16 +180,19 @@ void inventory_put_node(struct inventory *inv, struct str name)
 		return;
 	text = str_dup(name);
 	(void)map_put(&inv->existing, str_of(text, name.n), text);
+	inv->nodes_version++;
 }
 
 void inventory_remove_node(struct inventory *inv, struct str name)
 {
 	free(map_remove(&inv->existing, name));
+	inv->nodes_version++;
 }
 
 void inventory_know_nodes(struct inventory *inv)
 {
 	inv->nodes_known = true;
+	inv->nodes_version++;
 }
 
 bool inventory_nodes_gone(const struct inventory *inv, const struct inventory_nodes *nodes)

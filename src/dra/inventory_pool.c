@@ -63,6 +63,7 @@ void inventory_pool_free(struct inventory_pool *pool)
 	free(pool->counters);
 	forget_consumers(pool);
 	free(pool->rules);
+	inventory_verdicts_free(pool->verdicts);
 	free(pool->name_fault);
 	free(pool->counter_fault);
 	free(pool);
@@ -312,14 +313,20 @@ void inventory_pool_settle(struct inventory *inv, struct inventory_pool *pool)
 {
 	size_t before = pool->ndevices;
 
+	inventory_verdicts_free(pool->verdicts);
+	pool->verdicts = NULL;
 	settle_slices(inv, pool);
 	settle_counters(pool);
 	settle_names(pool);
 	settle_devices(pool);
 	settle_faults(inv, pool);
-	for (size_t i = 0; i < pool->nslices; i++)
+	pool->sound = true;
+	for (size_t i = 0; i < pool->nslices; i++) {
+		/* Slices may disagree on the count; a node goes by the first that it sees. */
 		pool->slices[i]->sound = !pool->invalid &&
 					 (int64_t)pool->observed == pool->slices[i]->expected;
+		pool->sound &= pool->slices[i]->sound;
+	}
 	inv->ndevices = inv->ndevices - before + pool->ndevices;
 	pool->dirty = false;
 	list_remove(&pool->dirty_link);

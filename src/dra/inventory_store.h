@@ -23,6 +23,7 @@ struct inventory {
 	struct map nodes; /* name -> struct inventory_local */
 	struct map existing; /* nodes: name -> its own text */
 	bool nodes_known; /* all that exist are in it */
+	uint64_t nodes_version; /* how often that changed */
 	inventory_slices wide; /* that are not tied to one node, in order unless: */
 	bool wide_unsorted;
 	uint64_t ids; /* of classes, programs and slices: given so far */
@@ -107,6 +108,10 @@ struct inventory_counter *inventory_counters(struct inventory_slice *const *slic
 /* Its place, or UINT32_MAX. */
 uint32_t inventory_counter_find(const struct inventory_counter *list, uint32_t n,
 				const struct inventory_consumption *c);
+
+/* What nodes make of a pool (inventory_verdict.c); NULL allowed. */
+size_t inventory_verdicts_bytes(const struct inventory_verdicts *v);
+void inventory_verdicts_free(struct inventory_verdicts *v);
 
 /* A sum that may have reached its end: parts cannot be taken away from it. */
 static inline bool inventory_full(struct quantity q)
