@@ -258,7 +258,7 @@ static int read_policies(struct node *v, struct error *err)
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (strcmp(o->topology_policy, names[i]) == 0)
-			s->topology = (enum assign_topology_policy)i;
+			s->topology = (enum topology_policy)i;
 	}
 	s->topology_pod_scope = strcmp(o->topology_scope, "pod") == 0;
 	s->static_cpus = strcmp(o->cpu_policy, "static") == 0;

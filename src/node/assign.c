@@ -71,7 +71,7 @@ int assign_new(const struct assign_opts *opts, struct assign **ret_assign, struc
 	s->topology_pod_scope = opts->topology_pod_scope;
 	s->static_cpus = opts->static_cpus;
 	s->static_memory = opts->static_memory;
-	if (s->topology != ASSIGN_TOPOLOGY_NONE && s->machine->nnuma > TOPOLOGY_NODES_MAX)
+	if (s->topology != TOPOLOGY_NONE && s->machine->nnuma > TOPOLOGY_NODES_MAX)
 		return error_set(err, ERR_INVALID,
 				 "unsupported on machines with more than %d NUMA Nodes",
 				 TOPOLOGY_NODES_MAX);

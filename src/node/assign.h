@@ -22,6 +22,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "node/pod.h"
+#include "node/topology.h"
 
 struct assign;
 struct cpu_set;
@@ -31,16 +32,9 @@ struct memory_block;
 enum assign_health { ASSIGN_HEALTHY, ASSIGN_UNHEALTHY, ASSIGN_UNKNOWN };
 const char *assign_health_name(enum assign_health h); /* "Healthy" */
 
-enum assign_topology_policy {
-	ASSIGN_TOPOLOGY_NONE,
-	ASSIGN_TOPOLOGY_BEST_EFFORT,
-	ASSIGN_TOPOLOGY_RESTRICTED,
-	ASSIGN_TOPOLOGY_SINGLE_NUMA,
-};
-
 struct assign_opts {
 	const struct machine *machine; /* CPUs, NUMA nodes, memory; must outlive it */
-	enum assign_topology_policy topology;
+	enum topology_policy topology;
 	bool topology_pod_scope; /* align the whole pod, not each container */
 	bool static_cpus, static_memory; /* policies; else none */
 	struct str reserved_cpus; /* a cpuset; with static_cpus */

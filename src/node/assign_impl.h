@@ -137,7 +137,7 @@ struct wish_rec {
 
 struct assign {
 	const struct machine *machine;
-	enum assign_topology_policy topology;
+	enum topology_policy topology;
 	bool topology_pod_scope, static_cpus, static_memory;
 	struct cpu_set reserved_cpus;
 	int64_t *reserved_memory;

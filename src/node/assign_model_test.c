@@ -639,7 +639,7 @@ static void nor_with_cpus_and_memory_of_their_own(void **state)
 	for (uint64_t seed = 0; seed < SEEDS; seed++)
 		run(seed, (struct assign_opts){ .static_cpus = true,
 						.static_memory = true,
-						.topology = ASSIGN_TOPOLOGY_BEST_EFFORT,
+						.topology = TOPOLOGY_BEST_EFFORT,
 						.topology_pod_scope = seed % 2 == 0,
 						.reserved_cpus = STR("0"),
 						.reserved_memory = reserved,

@@ -6,7 +6,7 @@
 
 static const int64_t reserved_memory[] = { INT64_C(1) << 30, INT64_C(1) << 30 };
 
-static struct assign_opts all_static(enum assign_topology_policy policy)
+static struct assign_opts all_static(enum topology_policy policy)
 {
 	return (struct assign_opts){ .topology = policy,
 				     .static_cpus = true,
@@ -42,7 +42,7 @@ static void all_of_a_container_comes_from_one_node(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f;
 
-	fixture_init(&f, all_static(ASSIGN_TOPOLOGY_SINGLE_NUMA), 8, 2);
+	fixture_init(&f, all_static(TOPOLOGY_SINGLE_NUMA), 8, 2);
 	fixture_list(&f, GPU, "aBC", ASSIGN_HEALTHY);
 	admit(&f, pod(&f, "p", 2, 2, 2));
 	assert_string_equal(fixture_uses(&f, "p"), "m:BC");
@@ -61,8 +61,8 @@ static void the_policy_refuses_what_cannot_be_aligned(void **state)
 	CLEANUP(fixture_release) struct fixture f, g;
 	struct pod *p;
 
-	fixture_init(&f, all_static(ASSIGN_TOPOLOGY_SINGLE_NUMA), 8, 2);
-	fixture_init(&g, all_static(ASSIGN_TOPOLOGY_BEST_EFFORT), 8, 2);
+	fixture_init(&f, all_static(TOPOLOGY_SINGLE_NUMA), 8, 2);
+	fixture_init(&g, all_static(TOPOLOGY_BEST_EFFORT), 8, 2);
 	fixture_list(&f, GPU, "aB", ASSIGN_HEALTHY);
 	fixture_list(&g, GPU, "aB", ASSIGN_HEALTHY);
 	p = pod(&f, "p", 2, 2, 2);
@@ -79,7 +79,7 @@ static void restricted_takes_the_narrowest_that_is_possible_at_all(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f;
 
-	fixture_init(&f, all_static(ASSIGN_TOPOLOGY_RESTRICTED), 8, 2);
+	fixture_init(&f, all_static(TOPOLOGY_RESTRICTED), 8, 2);
 	fixture_list(&f, GPU, "aB", ASSIGN_HEALTHY);
 	/* Two GPUs never were on one node, so two nodes are as good as it gets; CPUs are not so. */
 	assert_int_equal(fixture_admit(&f, pod(&f, "p", 2, 2, 2)), -ERR_INVALID);
@@ -91,7 +91,7 @@ static void restricted_takes_the_narrowest_that_is_possible_at_all(void **state)
 
 static void the_whole_pod_is_aligned_in_pod_scope(void **state)
 {
-	struct assign_opts opts = all_static(ASSIGN_TOPOLOGY_SINGLE_NUMA);
+	struct assign_opts opts = all_static(TOPOLOGY_SINGLE_NUMA);
 	CLEANUP(fixture_release) struct fixture f, g;
 	struct pod *p;
 
@@ -122,7 +122,7 @@ static void only_guaranteed_pods_with_whole_cpus_get_their_own(void **state)
 	CLEANUP(fixture_release) struct fixture f;
 	struct cpu_set own;
 
-	fixture_init(&f, all_static(ASSIGN_TOPOLOGY_NONE), 4, 1);
+	fixture_init(&f, all_static(TOPOLOGY_NONE), 4, 1);
 	admit(&f, fixture_pod(&f, "a", "",
 			      fixture_container(&f, "m", "\"cpu\":\"1500m\",\"memory\":\"1Gi\"")));
 	assert_false(assign_own_cpus(f.s, STR("a"), STR("m"), &own));
@@ -147,7 +147,7 @@ static void init_containers_leave_cpus_and_memory_to_later_ones(void **state)
 	const struct memory_block *b;
 	struct pod *p;
 
-	fixture_init(&f, all_static(ASSIGN_TOPOLOGY_SINGLE_NUMA), 8, 2);
+	fixture_init(&f, all_static(TOPOLOGY_SINGLE_NUMA), 8, 2);
 	p = fixture_pod(&f, "p", fixture_container(&f, "i", "\"cpu\":\"3\",\"memory\":\"6Gi\""),
 			fixture_container(&f, "m", "\"cpu\":\"2\",\"memory\":\"4Gi\""));
 	admit(&f, p);
@@ -170,7 +170,7 @@ static void memory_groups_are_not_mixed(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f;
 
-	fixture_init(&f, all_static(ASSIGN_TOPOLOGY_NONE), 8, 2);
+	fixture_init(&f, all_static(TOPOLOGY_NONE), 8, 2);
 	admit(&f, pod(&f, "wide", 1, 10, 0));
 	has(&f, "wide", "1", "0-1");
 	/* 4 GiB are left, but only for the two nodes together. */
@@ -194,7 +194,7 @@ static void huge_pages_are_a_kind_of_memory(void **state)
 	struct machine more;
 	struct pod *p;
 
-	fixture_init(&f, all_static(ASSIGN_TOPOLOGY_SINGLE_NUMA), 8, 2);
+	fixture_init(&f, all_static(TOPOLOGY_SINGLE_NUMA), 8, 2);
 	machine_make(&more, 8, INT64_C(16) << 30, 2);
 	numa = (struct machine_numa *)more.numa;
 	numa[1].huge_size[0] = 2 << 20;
@@ -226,7 +226,7 @@ static void cpus_that_go_are_not_given(void **state)
 	CLEANUP(fixture_release) struct fixture f;
 	struct machine less;
 
-	fixture_init(&f, all_static(ASSIGN_TOPOLOGY_NONE), 4, 1);
+	fixture_init(&f, all_static(TOPOLOGY_NONE), 4, 1);
 	admit(&f, pod(&f, "p", 1, 1, 0));
 	machine_make(&less, 2, INT64_C(16) << 30, 1);
 	assign_set_machine(f.s, &less);
@@ -262,10 +262,10 @@ static void a_static_policy_needs_a_reserve(void **state)
 	assign_free(s);
 	machine_release(&m);
 	machine_make(&m, 4, 1 << 30, 9);
-	assert_int_equal(assign_new(&(struct assign_opts){ .machine = &m,
-							   .topology = ASSIGN_TOPOLOGY_RESTRICTED },
-				    &s, &err),
-			 -ERR_INVALID);
+	assert_int_equal(
+		assign_new(&(struct assign_opts){ .machine = &m, .topology = TOPOLOGY_RESTRICTED },
+			   &s, &err),
+		-ERR_INVALID);
 	machine_release(&m);
 }
 

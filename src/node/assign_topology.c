@@ -317,12 +317,12 @@ static void hints_of_pod(struct admitting *in, struct all_hints *all)
 
 int assign_find_affinity(struct admitting *in, const struct json *container, struct error *err)
 {
-	enum assign_topology_policy policy = in->s->topology;
+	enum topology_policy policy = in->s->topology;
 	struct all_hints all;
 	bool admitted;
 
 	/* A machine that was read again may have got more nodes than a policy can do. */
-	if (policy == ASSIGN_TOPOLOGY_NONE || in->s->machine->nnuma > TOPOLOGY_NODES_MAX) {
+	if (policy == TOPOLOGY_NONE || in->s->machine->nnuma > TOPOLOGY_NODES_MAX) {
 		in->affinity = (struct topology_hint){ .any = true };
 		return 0;
 	}

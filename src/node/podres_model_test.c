@@ -613,8 +613,7 @@ static struct world *world_new(uint64_t seed)
 	w->opts = (struct assign_opts){ .machine = &w->machines[0],
 					.static_cpus = exclusive,
 					.static_memory = exclusive,
-					.topology = seed % 2 ? ASSIGN_TOPOLOGY_BEST_EFFORT
-							     : ASSIGN_TOPOLOGY_NONE,
+					.topology = seed % 2 ? TOPOLOGY_BEST_EFFORT : TOPOLOGY_NONE,
 					.reserved_cpus = STR("0"),
 					.reserved_memory = reserved,
 					.nreserved_memory = HELD_NODES };

@@ -181,14 +181,14 @@ static struct topology_hint find_best(const struct results *r, uint64_t all, int
 static const struct topology_hint no_matter = { .any = true, .preferred = true };
 static const struct topology_hint impossible = { .any = true, .preferred = false };
 
-bool topology_merge(enum assign_topology_policy policy, uint64_t all,
-		    const struct topology_hints *v, size_t n, struct topology_hint *ret_best)
+bool topology_merge(enum topology_policy policy, uint64_t all, const struct topology_hints *v,
+		    size_t n, struct topology_hint *ret_best)
 {
 	struct results r = { .has[true][NO_MATTER] = true };
-	bool only_single = policy == ASSIGN_TOPOLOGY_SINGLE_NUMA;
+	bool only_single = policy == TOPOLOGY_SINGLE_NUMA;
 
 	*ret_best = impossible; /* nobody asked, so nothing is preferred */
-	if (policy == ASSIGN_TOPOLOGY_NONE)
+	if (policy == TOPOLOGY_NONE)
 		return true;
 	for (size_t i = 0; i < n; i++) {
 		if (v[i].any)
@@ -201,5 +201,5 @@ bool topology_merge(enum assign_topology_policy policy, uint64_t all,
 	*ret_best = find_best(&r, all, wanted_nodes(v, n));
 	if (only_single && ret_best->nodes == all)
 		ret_best->any = true;
-	return policy == ASSIGN_TOPOLOGY_BEST_EFFORT || ret_best->preferred;
+	return policy == TOPOLOGY_BEST_EFFORT || ret_best->preferred;
 }

@@ -12,10 +12,17 @@
 #define NODE_TOPOLOGY_H
 
 #include "base/arena.h"
-#include "node/assign.h"
 
 /* As upstream: hints are made for every set of nodes, so that more would take too long. */
 enum { TOPOLOGY_NODES_MAX = 8, TOPOLOGY_SETS_MAX = 1 << TOPOLOGY_NODES_MAX };
+
+/* Flag --topology-manager-policy; the rules are upstream's. */
+enum topology_policy {
+	TOPOLOGY_NONE,
+	TOPOLOGY_BEST_EFFORT,
+	TOPOLOGY_RESTRICTED,
+	TOPOLOGY_SINGLE_NUMA,
+};
 
 struct topology_hint {
 	uint64_t nodes; /* bits; with `any`: of no meaning */
@@ -47,10 +54,10 @@ bool topology_next_set(uint64_t nodes, uint64_t *at);
 
 /*
  * The best common hint for these resources on a machine with the nodes `all` (at most
- * TOPOLOGY_NODES_MAX). False when the policy does not admit it. With ASSIGN_TOPOLOGY_NONE nodes
+ * TOPOLOGY_NODES_MAX). False when the policy does not admit it. With TOPOLOGY_NONE nodes
  * never matter.
  */
-bool topology_merge(enum assign_topology_policy policy, uint64_t all,
-		    const struct topology_hints *v, size_t n, struct topology_hint *ret_best);
+bool topology_merge(enum topology_policy policy, uint64_t all, const struct topology_hints *v,
+		    size_t n, struct topology_hint *ret_best);
 
 #endif

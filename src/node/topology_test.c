@@ -36,10 +36,10 @@ static void preferred_and_equal_hints_win(void **state)
 	struct topology_hints v[] = { HINTS(a), HINTS(b), { .any = true } };
 	struct topology_hint best;
 
-	assert_true(topology_merge(ASSIGN_TOPOLOGY_SINGLE_NUMA, 3, v, 3, &best));
+	assert_true(topology_merge(TOPOLOGY_SINGLE_NUMA, 3, v, 3, &best));
 	assert_int_equal(best.nodes, 2);
 	assert_true(best.preferred && !best.any);
-	assert_true(topology_merge(ASSIGN_TOPOLOGY_RESTRICTED, 3, v, 3, &best));
+	assert_true(topology_merge(TOPOLOGY_RESTRICTED, 3, v, 3, &best));
 	assert_int_equal(best.nodes, 2);
 }
 
@@ -50,9 +50,9 @@ static void hints_that_exclude_each_other_are_refused_unless_best_effort(void **
 	struct topology_hints v[] = { HINTS(a), HINTS(b) };
 	struct topology_hint best;
 
-	assert_false(topology_merge(ASSIGN_TOPOLOGY_SINGLE_NUMA, 3, v, 2, &best));
-	assert_false(topology_merge(ASSIGN_TOPOLOGY_RESTRICTED, 3, v, 2, &best));
-	assert_true(topology_merge(ASSIGN_TOPOLOGY_BEST_EFFORT, 3, v, 2, &best));
+	assert_false(topology_merge(TOPOLOGY_SINGLE_NUMA, 3, v, 2, &best));
+	assert_false(topology_merge(TOPOLOGY_RESTRICTED, 3, v, 2, &best));
+	assert_true(topology_merge(TOPOLOGY_BEST_EFFORT, 3, v, 2, &best));
 	assert_int_equal(best.nodes, 1);
 	assert_false(best.preferred);
 }
@@ -63,10 +63,10 @@ static void what_cannot_be_had_is_refused(void **state)
 	struct topology_hints v[] = { HINTS(a), { .n = 0 } };
 	struct topology_hint best;
 
-	assert_false(topology_merge(ASSIGN_TOPOLOGY_SINGLE_NUMA, 3, v, 2, &best));
-	assert_false(topology_merge(ASSIGN_TOPOLOGY_RESTRICTED, 3, v, 2, &best));
-	assert_true(topology_merge(ASSIGN_TOPOLOGY_BEST_EFFORT, 3, v, 2, &best));
-	assert_true(topology_merge(ASSIGN_TOPOLOGY_NONE, 3, v, 2, &best));
+	assert_false(topology_merge(TOPOLOGY_SINGLE_NUMA, 3, v, 2, &best));
+	assert_false(topology_merge(TOPOLOGY_RESTRICTED, 3, v, 2, &best));
+	assert_true(topology_merge(TOPOLOGY_BEST_EFFORT, 3, v, 2, &best));
+	assert_true(topology_merge(TOPOLOGY_NONE, 3, v, 2, &best));
 	assert_true(best.any);
 }
 
@@ -75,9 +75,9 @@ static void who_does_not_mind_gets_any_node(void **state)
 	struct topology_hints v[] = { { .any = true } };
 	struct topology_hint best;
 
-	assert_true(topology_merge(ASSIGN_TOPOLOGY_SINGLE_NUMA, 3, v, 1, &best));
+	assert_true(topology_merge(TOPOLOGY_SINGLE_NUMA, 3, v, 1, &best));
 	assert_true(best.any);
-	assert_true(topology_merge(ASSIGN_TOPOLOGY_RESTRICTED, 3, NULL, 0, &best));
+	assert_true(topology_merge(TOPOLOGY_RESTRICTED, 3, NULL, 0, &best));
 	assert_false(best.any);
 	assert_int_equal(best.nodes, 3);
 }
@@ -206,12 +206,12 @@ static void results_are_those_of_trying_every_combination(void **state)
 		for (size_t k = 0; k < n; k++)
 			v[k] = random_hints(&g, all, &a);
 		want = reference(false, all, v, n);
-		assert_int_equal(topology_merge(ASSIGN_TOPOLOGY_RESTRICTED, all, v, n, &got),
+		assert_int_equal(topology_merge(TOPOLOGY_RESTRICTED, all, v, n, &got),
 				 want.preferred);
 		assert_int_equal(got.nodes, want.nodes);
 		assert_int_equal(got.preferred, want.preferred);
 		want = reference(true, all, v, n);
-		assert_int_equal(topology_merge(ASSIGN_TOPOLOGY_SINGLE_NUMA, all, v, n, &got),
+		assert_int_equal(topology_merge(TOPOLOGY_SINGLE_NUMA, all, v, n, &got),
 				 want.preferred);
 		assert_int_equal(got.any ? all : got.nodes, want.nodes);
 		arena_clear(&a);
