@@ -26,11 +26,18 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "node/assign.h"
-#include "node/plugins.h"
 
 enum { HEALTH_TIMEOUT_DEFAULT_S = 30 };
 
 struct health;
+
+/* One device of a health report. */
+struct plugin_health {
+	struct str pool, device, message;
+	enum assign_health health;
+	int64_t updated_s; /* as the driver says; unix seconds; 0: it does not */
+	int64_t timeout_s; /* 0 or less: the default */
+};
 
 struct health_device {
 	struct str driver, pool, device, message;

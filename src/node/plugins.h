@@ -26,19 +26,12 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "node/assign.h"
+#include "node/health.h"
 
 struct log;
 struct loop;
 struct metrics;
 struct plugins;
-
-/* One device of a health report. */
-struct plugin_health {
-	struct str pool, device, message;
-	enum assign_health health;
-	int64_t updated_s; /* as the driver says; unix seconds; 0: it does not */
-	int64_t timeout_s; /* 0 or less: the default */
-};
 
 /* Text is borrowed until return. All may be NULL. */
 struct plugins_events {
