@@ -10,6 +10,7 @@
 #include "base/timestamp.h"
 #include "node/claims.h"
 #include "node/device_evidence.h"
+#include "node/pod_condition.h"
 
 /* Of the condition's message, then it says how many more there are. */
 enum { MESSAGE_MAX = 1024 };

@@ -25,8 +25,6 @@
 #include "node/health.h"
 #include "node/pod.h"
 
-#define DEVICES_HEALTHY_CONDITION "devplane.dev/DevicesHealthy"
-
 struct device_status_opts {
 	const struct assign *assign;
 	const struct health *health;

@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "node/device_status.h"
+#include "node/pod_condition.h"
 
 #define FIELD "allocatedResourcesStatus"
 

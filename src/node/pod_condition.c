@@ -5,7 +5,6 @@
 #include "node/pod_condition.h"
 
 #include "base/mem.h"
-#include "node/device_status.h"
 
 static const struct own {
 	const char *type;

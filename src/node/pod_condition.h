@@ -9,6 +9,9 @@
 
 #include "base/str.h"
 
+/* Whether the pod's devices are healthy; device_status.h makes it. */
+#define DEVICES_HEALTHY_CONDITION "devplane.dev/DevicesHealthy"
+
 /* Written by the agent. */
 bool pod_condition_is_own(struct str type);
 

@@ -16,6 +16,7 @@
 #include "base/metrics.h"
 #include "node/device_status.h"
 #include "node/node_object.h"
+#include "node/pod_condition.h"
 #include "node/probes.h"
 #include "node/status_writer.h"
 

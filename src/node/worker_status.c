@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/timestamp.h"
 #include "node/device_status.h"
+#include "node/pod_condition.h"
 #include "node/probes.h"
 #include "node/status_writer.h"
 #include "node/worker_impl.h"
