@@ -27,14 +27,14 @@ enum {
 };
 
 struct attach_name {
-	struct pod *held; /* in the book; or NULL */
-	struct pod *now; /* in the API, or held and gone; NULL only while it is being made */
+	struct attach_pod *held; /* in the book; or NULL */
+	struct attach_pod *now; /* in the API, or held and gone; NULL only while it is being made */
 	size_t ns_n;
 	size_t key_n;
 	char key[]; /* "namespace/name" */
 };
 
-struct pod {
+struct attach_pod {
 	struct attach_name *name;
 	enum attach_life life;
 	bool deleting, gone;
@@ -72,15 +72,15 @@ struct work {
 	struct attach_claims claims; /* in the answer */
 	struct attach_claims book; /* before it */
 	VEC(struct podres_entry) batch;
-	VEC(struct pod *) touched; /* whose entry in the batch is the one of the same index */
-	VEC(struct pod *) kept;
+	VEC(struct attach_pod *) touched; /* each at the index of its entry in the batch */
+	VEC(struct attach_pod *) kept;
 	VEC(const Podresources__PodResources *) memory; /* states whose memory is added up */
 	int64_t now_ms;
 };
 
 /* --- names and pods ------------------------------------------------------------------- */
 
-static struct str pod_uid(const struct pod *p)
+static struct str attach_pod_uid(const struct attach_pod *p)
 {
 	return str_of(p->uid, p->uid_n);
 }
@@ -114,19 +114,19 @@ static struct attach_name *name_need(struct attach_merge *m, struct str ns, stru
 	return n;
 }
 
-static struct pod *pod_of(const struct attach_merge *m, struct str uid)
+static struct attach_pod *attach_pod_of(const struct attach_merge *m, struct str uid)
 {
 	return omap_get(&m->pods, uid);
 }
 
-static void pod_free(struct pod *p)
+static void attach_pod_free(struct attach_pod *p)
 {
 	free(p->packed);
 	free(p);
 }
 
 /* Forgets a pod that is not in the book, and its name when nobody has that any more. */
-static void forget(struct attach_merge *m, struct pod *p)
+static void forget(struct attach_merge *m, struct attach_pod *p)
 {
 	struct attach_name *n = p->name;
 
@@ -137,12 +137,12 @@ static void forget(struct attach_merge *m, struct pod *p)
 		(void)map_remove(&m->names, name_key(n));
 		free(n);
 	}
-	(void)omap_remove(&m->pods, pod_uid(p));
-	pod_free(p);
+	(void)omap_remove(&m->pods, attach_pod_uid(p));
+	attach_pod_free(p);
 }
 
 /* It is out of the book. */
-static void let_go(struct attach_merge *m, struct pod *p)
+static void let_go(struct attach_merge *m, struct attach_pod *p)
 {
 	p->name->held = NULL;
 	p->missing_ms = NOT_MISSING;
@@ -153,20 +153,20 @@ static void let_go(struct attach_merge *m, struct pod *p)
 }
 
 /* A List without it and the API's word that it has ended, in whatever order they came. */
-static void drop_ended(struct attach_merge *m, struct pod *p)
+static void drop_ended(struct attach_merge *m, struct attach_pod *p)
 {
 	if (p->name->held != p || p->missing_ms == NOT_MISSING)
 		return;
-	(void)podres_drop_pod(m->book, pod_uid(p));
+	(void)podres_drop_pod(m->book, attach_pod_uid(p));
 	let_go(m, p);
 }
 
-static struct pod *pod_new(struct attach_merge *m, const struct attach_pod_info *info,
-			   int64_t now_ms)
+static struct attach_pod *attach_pod_new(struct attach_merge *m, const struct attach_pod_info *info,
+					 int64_t now_ms)
 {
-	struct pod *p = xcalloc(1, sizeof(*p) + info->uid.n);
+	struct attach_pod *p = xcalloc(1, sizeof(*p) + info->uid.n);
 	struct attach_name *n = name_need(m, info->ns, info->name);
-	struct pod *before = n->now;
+	struct attach_pod *before = n->now;
 
 	p->name = n;
 	p->uid_n = info->uid.n;
@@ -175,9 +175,9 @@ static struct pod *pod_new(struct attach_merge *m, const struct attach_pod_info 
 	p->seen_ms = now_ms;
 	p->missing_ms = NOT_MISSING;
 	n->now = p;
-	(void)omap_put(&m->pods, pod_uid(p), p);
+	(void)omap_put(&m->pods, attach_pod_uid(p), p);
 	if (before)
-		attach_merge_pod_gone(m, pod_uid(before));
+		attach_merge_pod_gone(m, attach_pod_uid(before));
 	return p;
 }
 
@@ -186,14 +186,14 @@ static struct pod *pod_new(struct attach_merge *m, const struct attach_pod_info 
 int attach_merge_pod(struct attach_merge *m, const struct attach_pod_info *info, int64_t now_ms,
 		     struct error *err)
 {
-	struct pod *p = pod_of(m, info->uid);
+	struct attach_pod *p = attach_pod_of(m, info->uid);
 
 	if (!p && m->pods.n >= NODE_PODS_MAX)
 		return error_set(err, ERR_TOO_LARGE, "more than %d pods", NODE_PODS_MAX);
 	if (p && p->name->now != p)
 		return 0; /* another has its name */
 	if (!p)
-		p = pod_new(m, info, now_ms);
+		p = attach_pod_new(m, info, now_ms);
 	p->gone = false;
 	if (p->said == 0 && info->life != ATTACH_COMING)
 		p->said = ++m->moment;
@@ -206,7 +206,7 @@ int attach_merge_pod(struct attach_merge *m, const struct attach_pod_info *info,
 
 void attach_merge_pod_gone(struct attach_merge *m, struct str uid)
 {
-	struct pod *p = pod_of(m, uid);
+	struct attach_pod *p = attach_pod_of(m, uid);
 
 	if (!p)
 		return;
@@ -217,7 +217,7 @@ void attach_merge_pod_gone(struct attach_merge *m, struct str uid)
 		drop_ended(m, p);
 }
 
-static bool settled(const struct pod *p)
+static bool settled(const struct attach_pod *p)
 {
 	bool held = p->name->held == p;
 
@@ -228,7 +228,7 @@ static bool settled(const struct pod *p)
 
 bool attach_merge_settled(const struct attach_merge *m, struct str uid)
 {
-	const struct pod *p = pod_of(m, uid);
+	const struct attach_pod *p = attach_pod_of(m, uid);
 
 	return !p || settled(p);
 }
@@ -249,7 +249,7 @@ bool attach_merge_next_unsettled(const struct attach_merge *m, struct str *at_ui
 bool attach_merge_asks_get(const struct attach_merge *m, struct str uid, struct str *ret_ns,
 			   struct str *ret_name)
 {
-	const struct pod *p = pod_of(m, uid);
+	const struct attach_pod *p = attach_pod_of(m, uid);
 
 	if (!p || p->gone || p->deleting || p->life == ATTACH_ENDED || p->missing_ms != NOT_MISSING)
 		return false;
@@ -295,7 +295,7 @@ static struct str pack(struct arena *a, const Podresources__PodResources *state)
 }
 
 /* What the book has of it, to be changed. */
-static Podresources__PodResources *unpack(struct arena *a, const struct pod *p)
+static Podresources__PodResources *unpack(struct arena *a, const struct attach_pod *p)
 {
 	void *state = NULL;
 
@@ -305,7 +305,8 @@ static Podresources__PodResources *unpack(struct arena *a, const struct pod *p)
 	return state;
 }
 
-static bool same_state(struct work *w, const struct pod *p, const Podresources__PodResources *state)
+static bool same_state(struct work *w, const struct attach_pod *p,
+		       const Podresources__PodResources *state)
 {
 	return p->packed && str_eq(str_of(p->packed, p->packed_n), pack(&w->arena, state));
 }
@@ -318,11 +319,11 @@ static struct attach_name *name_of_entry(struct work *w, const Podresources__Pod
 }
 
 /* Whose entry it is, of the two that may have the name. */
-static struct pod *whose(struct work *w, const struct attach_name *n,
-			 const Podresources__PodResources *entry)
+static struct attach_pod *whose(struct work *w, const struct attach_name *n,
+				const Podresources__PodResources *entry)
 {
 	const struct attach_merge *m = w->m;
-	struct pod *now = n->now, *held = n->held;
+	struct attach_pod *now = n->now, *held = n->held;
 
 	if (!held || held == now)
 		return now;
@@ -333,13 +334,14 @@ static struct pod *whose(struct work *w, const struct attach_name *n,
 	return w->now_ms - now->seen_ms >= m->grace_ms || !same_state(w, held, entry) ? now : held;
 }
 
-static void put(struct work *w, struct pod *p, const Podresources__PodResources *state)
+static void put(struct work *w, struct attach_pod *p, const Podresources__PodResources *state)
 {
-	(void)vec_push(&w->batch, (struct podres_entry){ .uid = pod_uid(p), .state = state });
+	(void)vec_push(&w->batch,
+		       (struct podres_entry){ .uid = attach_pod_uid(p), .state = state });
 	(void)vec_push(&w->touched, p);
 }
 
-static void remember(struct pod *p, struct str packed)
+static void remember(struct attach_pod *p, struct str packed)
 {
 	free(p->packed);
 	p->packed = xmalloc(packed.n + 1);
@@ -371,21 +373,22 @@ static bool memory_fits(const struct work *w)
 
 /* Calls back with the state of each pod in the book, unpacked into `a`. */
 static void each_state(const struct attach_merge *m, struct arena *a,
-		       void (*fn)(void *arg, const struct pod *p,
+		       void (*fn)(void *arg, const struct attach_pod *p,
 				  Podresources__PodResources *state),
 		       void *arg)
 {
 	struct omap_cursor c;
 
 	for (bool ok = omap_first(&m->pods, &c); ok; ok = omap_next(&c)) {
-		const struct pod *p = omap_value(&c);
+		const struct attach_pod *p = omap_value(&c);
 
 		if (p->name->held == p)
 			fn(arg, p, unpack(a, p));
 	}
 }
 
-static void add_to_book(void *arg, const struct pod *p UNUSED, Podresources__PodResources *state)
+static void add_to_book(void *arg, const struct attach_pod *p UNUSED,
+			Podresources__PodResources *state)
 {
 	attach_claims_add(arg, state);
 }
@@ -487,7 +490,7 @@ static bool consistent(struct work *w, const Podresources__ListResponse *list, b
 	return ok;
 }
 
-static void begin_answer(struct pod *p)
+static void begin_answer(struct attach_pod *p)
 {
 	p->next = NULL;
 	p->contested = false;
@@ -524,9 +527,9 @@ static void distribute(struct work *w, const Podresources__ListResponse *list,
 	}
 }
 
-static bool is_over(const struct work *w, struct pod *p)
+static bool is_over(const struct work *w, struct attach_pod *p)
 {
-	const struct pod *now = p->name->now;
+	const struct attach_pod *now = p->name->now;
 
 	if (now != p && now->next)
 		return true;
@@ -537,7 +540,7 @@ static bool is_over(const struct work *w, struct pod *p)
 	return p->gone || p->life == ATTACH_ENDED || w->now_ms - p->missing_ms >= w->m->grace_ms;
 }
 
-static void decide(struct work *w, struct pod *p)
+static void decide(struct work *w, struct attach_pod *p)
 {
 	if (p->next) {
 		p->missing_ms = NOT_MISSING;
@@ -614,7 +617,7 @@ struct others {
 	const struct attach_name *name;
 };
 
-static void add_other(void *arg, const struct pod *p, Podresources__PodResources *state)
+static void add_other(void *arg, const struct attach_pod *p, Podresources__PodResources *state)
 {
 	const struct others *o = arg;
 	struct attach_clash clash;
@@ -648,7 +651,7 @@ static bool goes_with_others(struct work *w, const struct attach_name *n,
 
 static void take_one(struct work *w, struct attach_name *n, const Podresources__PodResources *entry)
 {
-	struct pod *p = whose(w, n, entry);
+	struct attach_pod *p = whose(w, n, entry);
 
 	if (n->held && n->held != p)
 		put(w, n->held, NULL);
@@ -662,7 +665,7 @@ void attach_merge_get(struct attach_merge *m, struct str uid, const Podresources
 		      int64_t now_ms, struct attach_outcome *ret_outcome)
 {
 	CLEANUP(work_release) struct work w;
-	struct pod *p = pod_of(m, uid);
+	struct attach_pod *p = attach_pod_of(m, uid);
 	struct attach_outcome *out = ret_outcome;
 
 	*out = (struct attach_outcome){ .verdict = ATTACH_TAKEN };
@@ -686,7 +689,7 @@ void attach_merge_begin(struct attach_merge *m)
 	m->begun = ++m->moment;
 }
 
-static void add_known(void *arg, const struct pod *p, Podresources__PodResources *state)
+static void add_known(void *arg, const struct attach_pod *p, Podresources__PodResources *state)
 {
 	struct attach_clash clash;
 
@@ -753,7 +756,7 @@ void attach_merge_free(struct attach_merge *m)
 	if (!m)
 		return;
 	for (bool ok = omap_first(&m->pods, &c); ok; ok = omap_next(&c))
-		pod_free(omap_value(&c));
+		attach_pod_free(omap_value(&c));
 	while (map_next(&m->names, &at, &key, &v))
 		free(v);
 	omap_release(&m->pods);
