@@ -125,6 +125,12 @@ struct json *json_make_object(struct arena *a);
 int json_copy(struct arena *a, const struct json *v, struct json **ret_copy, struct error *err);
 
 /*
+ * A node in `a` that shares text and children with `v`, so that a value can be part of a second
+ * tree. It has no key and no sibling. Neither tree may be changed below it.
+ */
+struct json *json_alias(struct arena *a, const struct json *v);
+
+/*
  * Reading. A value of another type, or NULL, yields nothing; nothing is
  * converted.
  */

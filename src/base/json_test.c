@@ -264,6 +264,17 @@ static void a_copy_stands_alone(void **state)
 	assert_null(copy->next);
 }
 
+static void an_alias_shares_its_children(void **state)
+{
+	struct json *v = json_getz(parse(*state, "{\"x\":[1,{\"b\":2}],\"y\":3}"), "x");
+	struct json *alias = json_alias(*state, v);
+
+	assert_json(alias, "[1,{\"b\":2}]");
+	assert_null(alias->key);
+	assert_null(alias->next);
+	assert_ptr_equal(json_first(alias), json_first(v));
+}
+
 static void a_copy_honours_the_limit(void **state)
 {
 	CLEANUP(arena_release) struct arena small;
@@ -425,6 +436,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(large_objects_are_compared_whatever_their_order,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_copy_stands_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_alias_shares_its_children, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_copy_honours_the_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(elements_are_inserted_and_removed, setup, teardown),
 		cmocka_unit_test_setup_teardown(members_are_set_and_removed, setup, teardown),

@@ -94,6 +94,17 @@ int json_copy(struct arena *a, const struct json *v, struct json **ret_copy, str
 	return 0;
 }
 
+struct json *json_alias(struct arena *a, const struct json *v)
+{
+	struct json *alias = json_make_null(a);
+
+	*alias = *v;
+	alias->next = NULL;
+	alias->key = NULL;
+	alias->key_n = 0;
+	return alias;
+}
+
 /* Two arrays or objects that must turn out equal. */
 struct comparing {
 	const struct json *a, *b;

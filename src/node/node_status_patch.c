@@ -5,7 +5,6 @@
  */
 #include "base/quantity.h"
 #include "dra/device_health.h"
-#include "node/node_json.h"
 #include "node/node_status.h"
 
 static const struct json *below(const struct json *node, const char *part, const char *key)

@@ -7,7 +7,6 @@
 #include "node/status_writer_patch.h"
 
 #include "base/limits.h"
-#include "node/node_json.h"
 #include "node/pod_condition.h"
 
 enum merge {
